@@ -1,0 +1,1010 @@
+/* stroke_font.h - text as polylines: a single-stroke sans-serif for figures
+
+   A font without a font file. Every glyph is the path of a pen: the functions hand out polylines, the
+   caller strokes them with a round pen of whatever width suits. Text looks the same on every machine
+   and at every size, because curves are flattened to 0.05 pixel at the size that is asked for.
+
+   Use
+
+       In one C file:   #define STROKE_FONT_IMPLEMENTATION
+                        #include "stroke_font.h"
+       Anywhere else:   #include "stroke_font.h"
+
+   Example: print a text as an SVG drawing.
+
+       #define STROKE_FONT_IMPLEMENTATION
+       #include "stroke_font.h"
+       #include <stdio.h>
+
+       static void svg_pen(void *ctx, const double *xy, int points)
+       {
+           FILE *out = (FILE *)ctx;
+           int i;
+           fputs("<polyline points='", out);
+           for (i = 0; i < points; i++) fprintf(out, "%.2f,%.2f ", xy[2 * i], xy[2 * i + 1]);
+           fputs("'/>\n", out);
+       }
+
+       int main(void)
+       {
+           const double size = 40.0;
+           const char *text = "x̂_i = (x_i − μ) / √(σ^2 + ε)";
+           printf("<svg xmlns='http://www.w3.org/2000/svg' width='%.0f' height='60' fill='none' "
+                  "stroke='black' stroke-width='%.2f' stroke-linecap='round' "
+                  "stroke-linejoin='round'>\n",
+                  font_width(text, size), FONT_PEN_REGULAR * size);
+           font_text(text, 0.0, 42.0, size, svg_pen, stdout);
+           puts("</svg>");
+           return 0;
+       }
+
+   Markup
+
+       ^{...}  _{...}   superscript, subscript: smaller, raised or lowered; they nest
+       ^x  _x           the same for a single character (with its combining marks)
+       \^ \_ \{ \} \\   the character itself
+
+       A superscript directly followed by a subscript, or the reverse, shares its x position, as in
+       "θ_t^{(k)}". The characters ² ³ ⁻ ¹ ᵢ ₂ ... are read as the same markup, so "10⁻³" and
+       "10^{-3}" give the same drawing: inside a script a hyphen is drawn as a minus. A "{" that
+       nothing opened is drawn; a script that nobody closed ends with the text; ^ and _ before a
+       space or at the end of the text stand for themselves.
+
+   Characters
+
+       ASCII, Latin-1, Greek, the usual signs of mathematics and typography, and combining accents
+       over anything (x̂, x̄, x̃, é). A character that is not there draws an empty box, a byte that
+       is not UTF-8 a crossed one. All digits have one advance, and so have + − = × and their kin,
+       so that columns of numbers line up. Tab and line end are drawn as a space.
+
+   Coordinates
+
+       x grows to the right, y grows downwards, the baseline is at y. Sizes are the em: capitals and
+       digits are FONT_CAP_HEIGHT * size high, measured between the middles of the strokes.
+
+   No state, no allocation, no locale; of the C library it calls sqrt, strchr, strlen.
+*/
+#ifndef STROKE_FONT_H
+#define STROKE_FONT_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Heights and depths above and below the baseline, as fractions of the size. */
+#define FONT_CAP_HEIGHT 0.70 /* capitals and digits */
+#define FONT_X_HEIGHT 0.50   /* lower case without ascenders */
+#define FONT_ASCENDER 0.74   /* the tallest lower case letters */
+#define FONT_DESCENDER 0.20  /* depth of g, p, y */
+#define FONT_TOP 0.98        /* nothing that is not a superscript rises above, accents included */
+#define FONT_BOTTOM 0.25     /* nothing that is not a subscript falls below */
+
+/* Pen widths that suit the shapes, as fractions of the size. */
+#define FONT_PEN_REGULAR 0.080
+#define FONT_PEN_BOLD 0.115
+
+/* Size of a superscript or subscript, relative to the text that carries it. */
+#define FONT_SCRIPT_SCALE 0.68
+
+/* Receives one polyline: points >= 2 points x0, y0, x1, y1, ... valid during the call only.
+   A closed outline ends at the point it began with; a dot is a very small closed outline. */
+typedef void font_pen(void *ctx, const double *xy, int points);
+
+/* Draws utf8 with the baseline starting at (x, y), in pixels, and returns the advance width.
+   pen may be NULL: the text is only measured. A size that is not positive and finite, or a text
+   that is NULL, draws nothing and gives 0; a position that is not finite is only measured. */
+double font_text(const char *utf8, double x, double y, double size, font_pen *pen, void *ctx);
+
+/* The advance width alone. */
+double font_width(const char *utf8, double size);
+
+/* 1 if the font can draw the code point (space and combining marks count), else 0. */
+int font_has(unsigned long code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* STROKE_FONT_H */
+
+#ifdef STROKE_FONT_IMPLEMENTATION
+#ifndef STROKE_FONT_IMPLEMENTATION_DONE
+#define STROKE_FONT_IMPLEMENTATION_DONE
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------
+   The glyphs
+
+   A glyph is drawn on a grid of 1000 units per em with y upwards: baseline 0, x-height 500,
+   capitals 700, ascenders 730, descenders -195; round shapes overshoot by 8 to 10, or they would
+   look smaller than flat ones. x = 0 is the leftmost point of the path, `left` the room before it,
+   so spacing can be tuned without touching a shape. The path is a small language:
+
+       M x y        start a stroke              H x, V y     line to that x, or to that y
+       L x y        line                        Z            line back to where the stroke began
+       h x y        quarter of an oval that leaves horizontally and arrives vertically
+       v x y        quarter of an oval that leaves vertically and arrives horizontally
+       C x1 y1 x2 y2 x y    cubic Bezier curve  D x y        a dot
+       G code x y permille  another glyph, scaled, its origin at x y
+
+   The ovals do most of the work: strokes made of them join smoothly by construction, and all of
+   them share one curvature, which is what makes the letters a family. */
+typedef struct {
+    unsigned code;
+    short left, advance;
+    const char *path;
+} sf_glyph;
+
+#define SF_BOX "M0 0H400V700H0Z"
+
+/* Sorted by code, for the binary search of sf_find. */
+static const sf_glyph sf_glyphs[] = {
+    {' ', 0, 270, ""},
+    {'!', 105, 210, "M0 700V205D0 5"},
+    {'"', 95, 330, "M0 720V540M140 720V540"},
+    {'#', 50, 620, "M160 700L80 0M440 700L360 0M30 480H520M0 220H490"},
+    {'$', 85, 560, "M375 575C345 640 285 675 200 675C105 675 35 625 35 530C35 420 125 390 205 368"
+                   "C305 340 390 300 390 190C390 90 310 25 200 25C100 25 30 70 0 155"
+                   "M200 780V-80"},
+    {'%', 65, 780, "M140 710h280 555v140 400h0 555v140 710ZM510 300h650 145v510 -10h370 145v510 300Z"
+                   "M545 700L105 0"},
+    {'&', 70, 670, "M550 0L150 470C115 512 95 545 95 590C95 660 145 710 220 710C295 710 340 662 340 "
+                   "600C340 430 0 420 0 180C0 65 80 -10 195 -10C350 -10 465 120 480 330"},
+    {'\'', 95, 190, "M0 720V540"},
+    {'(', 95, 300, "M150 790C50 660 0 500 0 325C0 150 50 -10 150 -140"},
+    {')', 55, 300, "M0 790C100 660 150 500 150 325C150 150 100 -10 0 -140"},
+    {'*', 60, 420, "M150 720V410M15 643L285 487M15 487L285 643"},
+    {'+', 80, 560, "M0 320H400M200 520V120"},
+    {',', 75, 245, "D55 5M58 0C58 -55 40 -100 0 -140"},
+    {'-', 70, 350, "M0 275H210"},
+    {'.', 112, 225, "D0 5"},
+    {'/', 30, 400, "M0 -110L340 770"},
+    {'0', 82, 560, "M198 710h396 350v198 -10h0 350v198 710Z"},
+    {'1', 135, 560, "M0 570L190 700V0"},
+    {'2', 85, 560, "M10 525C12 638 90 710 198 710C308 710 384 636 384 530C384 450 340 386 260 295"
+                   "L0 0H400"},
+    {'3', 80, 560, "M15 595C45 667 108 710 190 710h372 542v190 374H125M190 374h396 184v192 -10"
+                   "C95 -10 27 38 0 122"},
+    {'4', 65, 560, "M310 0V700L0 190H430"},
+    {'5', 85, 560, "M365 700H70L38 375C78 420 130 444 195 444h392 220v192 -10C98 -10 28 35 0 115"},
+    {'6', 82, 560, "M355 632C327 684 278 710 218 710h0 310V222v198 -10h396 222v204 452h0 222"},
+    {'7', 80, 560, "M0 700H400L140 0"},
+    {'8', 82, 560, "M198 710h368 540v198 372h28 540v198 710ZM198 372h396 181v198 -10h0 181v198 372Z"},
+    {'9', 82, 560, "M41 68C69 16 118 -10 178 -10h396 390V478v198 710h0 478v192 248h396 478"},
+    {':', 112, 225, "D0 455D0 5"},
+    {';', 75, 245, "D55 455D55 5M58 0C58 -55 40 -100 0 -140"},
+    {'<', 80, 560, "M400 520L0 320L400 120"},
+    {'=', 80, 560, "M0 400H400M0 240H400"},
+    {'>', 80, 560, "M0 520L400 320L0 120"},
+    {'?', 65, 450, "M0 560C20 655 85 710 175 710C280 710 350 645 350 550C350 395 170 395 170 215"
+                   "D170 5"},
+    {'@', 70, 880, "M540 450C510 490 465 512 410 512h235 285v395 90C475 90 520 160 535 260L555 505"
+                   "M535 260C530 160 560 90 620 90C690 90 745 185 745 320v380 690h0 275v380 -140"
+                   "C475 -140 545 -120 600 -85"},
+    {'A', 40, 620, "M0 0L270 700L540 0M89 230H451"},
+    {'B', 98, 605, "M0 364H205h378 532v205 700H0V0H225h428 182v225 364H205"},
+    {'C', 72, 620, "M505 568C465 657 388 710 288 710h0 350v288 -10C388 -10 465 43 505 132"},
+    {'D', 98, 660, "M0 0V700H190h490 350v190 0Z"},
+    {'E', 98, 560, "M400 700H0V0H410M0 362H350"},
+    {'F', 98, 530, "M390 700H0V0M0 350H345"},
+    {'G', 72, 680, "M512 575C470 660 392 710 290 710h0 350v290 -10C385 -10 465 26 520 92V330H310"},
+    {'H', 98, 676, "M0 0V700M480 0V700M0 360H480"},
+    {'I', 103, 206, "M0 0V700"},
+    {'J', 35, 425, "M290 700V195v130 -10C65 -10 20 25 0 85"},
+    {'K', 98, 590, "M0 0V700M420 700L0 265M152 422L450 0"},
+    {'L', 98, 500, "M0 700V0H370"},
+    {'M', 98, 776, "M0 0V700L290 170L580 700V0"},
+    {'N', 98, 676, "M0 0V700L480 0V700"},
+    {'O', 72, 744, "M300 710h600 350v300 -10h0 350v300 710Z"},
+    {'P', 98, 575, "M0 0V700H215h420 502v215 304H0"},
+    {'Q', 72, 744, "M300 710h600 350v300 -10h0 350v300 710ZM375 165L570 -75"},
+    {'R', 98, 600, "M0 0V700H215h418 506v215 312H0M235 312L440 0"},
+    {'S', 65, 570, "M415 575C382 662 312 710 222 710C110 710 30 645 30 540C30 415 130 385 225 358"
+                   "C340 326 440 290 440 175C440 60 345 -10 225 -10C110 -10 30 45 0 140"},
+    {'T', 45, 570, "M0 700H480M240 700V0"},
+    {'U', 94, 662, "M0 700V230v237 -10h474 230V700"},
+    {'V', 40, 610, "M0 700L265 0L530 700"},
+    {'W', 45, 890, "M0 700L195 0L400 700L605 0L800 700"},
+    {'X', 45, 570, "M15 700L480 0M465 700L0 0"},
+    {'Y', 40, 570, "M0 700L245 325L490 700M245 325V0"},
+    {'Z', 65, 575, "M12 700H435L0 0H447"},
+    {'[', 105, 300, "M140 790H0V-140H140"},
+    {'\\', 30, 400, "M0 770L340 -110"},
+    {']', 55, 300, "M0 790H140V-140H0"},
+    {'^', 90, 560, "M0 420L190 700L380 420"},
+    {'_', 20, 500, "M0 -90H460"},
+    {'`', 90, 300, "M0 720L110 590"},
+    {'a', 70, 500, "M22 400C48 468 104 508 180 508h332 350V0"
+                   "M332 292H180h0 142v150 -10C232 -10 300 36 332 108"},
+    {'b', 92, 550, "M0 730V0M0 345C28 445 100 508 192 508h384 249v192 -10C100 -10 28 53 0 153"},
+    {'c', 70, 465, "M352 392C325 466 268 508 196 508h0 249v196 -10C268 -10 325 32 352 106"},
+    {'d', 70, 550, "M384 730V0M384 345C356 445 284 508 192 508h0 249v192 -10C284 -10 356 53 384 153"},
+    {'e', 70, 520, "M2 262H382v194 508h0 249v200 -10C274 -10 330 24 362 88"},
+    {'f', 45, 320, "M95 0V590v230 735H270M0 500H250"},
+    {'g', 70, 550, "M384 500V-20v195 -200C110 -200 50 -170 18 -110"
+                   "M384 345C356 445 284 508 192 508h0 249v192 -10C284 -10 356 53 384 153"},
+    {'h', 92, 530, "M0 730V0M0 300C22 430 94 508 188 508h346 340V0"},
+    {'i', 98, 196, "M0 500V0D0 670"},
+    {'j', 5, 200, "M95 500V-75v-15 -197D95 670"},
+    {'k', 92, 480, "M0 730V0M328 500L0 188M116 298L350 0"},
+    {'l', 96, 250, "M0 730V100v95 0H115"},
+    {'m', 92, 800, "M0 500V0M0 310C16 430 80 508 162 508h308 355V0"
+                   "M308 310C324 430 388 508 470 508h616 355V0"},
+    {'n', 92, 530, "M0 500V0M0 300C22 430 94 508 188 508h346 340V0"},
+    {'o', 70, 540, "M200 508h400 249v200 -10h0 249v200 508Z"},
+    {'p', 92, 550, "M0 500V-195M0 345C28 445 100 508 192 508h384 249v192 -10C100 -10 28 53 0 153"},
+    {'q', 70, 550, "M384 500V-195"
+                   "M384 345C356 445 284 508 192 508h0 249v192 -10C284 -10 356 53 384 153"},
+    {'r', 92, 345, "M0 500V0M0 290C18 425 84 505 178 505H212"},
+    {'s', 62, 450, "M305 410C280 474 230 508 162 508C85 508 25 462 25 388C25 305 95 282 165 262"
+                   "C245 239 325 215 325 126C325 40 252 -10 165 -10C80 -10 22 32 0 102"},
+    {'t', 42, 335, "M95 645V135v225 -2H258M0 500H250"},
+    {'u', 90, 530, "M346 500V0M346 200C324 70 252 -10 158 -10h0 158V500"},
+    {'v', 42, 470, "M0 500L193 0L386 500"},
+    {'w', 45, 720, "M0 500L155 0L315 500L475 0L630 500"},
+    {'x', 48, 460, "M0 500L364 0M364 500L0 0"},
+    {'y', 42, 470, "M0 500L193 0M386 500L193 0L148 -116C125 -174 88 -195 30 -195"},
+    {'z', 60, 460, "M8 500H330L0 0H340"},
+    {'{', 60, 320, "M190 790C120 790 90 755 90 690V440C90 370 60 335 0 325C60 315 90 280 90 210V-40"
+                   "C90 -105 120 -140 190 -140"},
+    {'|', 110, 220, "M0 790V-140"},
+    {'}', 70, 320, "M0 790C70 790 100 755 100 690V440C100 370 130 335 190 325C130 315 100 280 100 210"
+                   "V-40C100 -105 70 -140 0 -140"},
+    {'~', 80, 560, "M0 260C20 350 70 385 120 385C220 385 180 255 280 255C330 255 380 290 400 380"},
+    {0xA0, 0, 270, ""},
+    {0xA7, 80, 470, "M290 610C272 672 220 710 155 710C80 710 25 670 25 605C25 470 310 470 310 310"
+                    "C310 245 270 205 215 185M95 425C40 405 0 365 0 300C0 150 285 150 285 10"
+                    "C285 -55 230 -95 155 -95C90 -95 38 -57 20 5"},
+    {0xB0, 70, 330, "M95 715h190 620v95 525h0 620v95 715Z"},
+    {0xB1, 80, 560, "M0 350H400M200 550V150M0 30H400"},
+    {0xB7, 112, 225, "D0 320"},
+    {0xBD, 60, 820, "M0 612L110 690V280M130 0L510 700G50 430 0 580"},
+    {0xD7, 120, 560, "M0 480L320 160M0 160L320 480"},
+    {0xDF, 92, 570, "M0 0V540v180 735h348 570C348 470 250 450 250 375C250 290 400 290 400 140"
+                    "C400 50 330 -10 235 -10C190 -10 155 0 125 20"},
+    {0xF7, 80, 560, "M0 320H400D200 510D200 130"},
+    {0x131, 98, 196, "M0 500V0"},
+    {0x237, 5, 200, "M95 500V-75v-15 -197"},
+    {0x300, 0, 0, "M-70 705L35 590"},
+    {0x301, 0, 0, "M-35 590L70 705"},
+    {0x302, 0, 0, "M-115 595L0 700L115 595"},
+    {0x303, 0, 0, "M-130 605C-120 660 -95 680 -65 680C-10 680 10 610 65 610C95 610 120 630 130 685"},
+    {0x304, 0, 0, "M-125 640H125"},
+    {0x305, 0, 0, "M-190 640H190"},
+    {0x307, 0, 0, "D0 665"},
+    {0x308, 0, 0, "D-95 665D95 665"},
+    {0x30A, 0, 0, "M0 735h72 663v0 591h-72 663v0 735Z"},
+    {0x30C, 0, 0, "M-115 700L0 595L115 700"},
+    {0x327, 0, 0, "M0 -10L-15 -75C40 -75 80 -100 80 -145C80 -195 30 -215 -60 -210"},
+    {0x393, 98, 520, "M0 0V700H385"},
+    {0x394, 45, 660, "M0 0L285 700L570 0Z"},
+    {0x398, 72, 744, "M300 710h600 350v300 -10h0 350v300 710ZM150 355H450"},
+    {0x39B, 40, 610, "M0 0L265 700L530 0"},
+    {0x39E, 75, 570, "M0 700H420M45 360H375M0 0H420"},
+    {0x3A0, 98, 676, "M0 0V700H480V0"},
+    {0x3A3, 75, 575, "M425 700H0L260 360L0 0H440"},
+    {0x3A6, 70, 740, "M300 605h600 350v300 95h0 350v300 605ZM300 720V-20"},
+    {0x3A8, 80, 700, "M0 700V440v270 180h540 440V700M270 700V0"},
+    {0x3A9, 70, 730, "M0 0H190C95 90 15 220 15 390C15 590 130 710 295 710C460 710 575 590 575 390"
+                     "C575 220 495 90 400 0H590"},
+    {0x3B1, 70, 555, "M405 500C370 240 310 -10 180 -10h0 249v180 508C320 508 330 130 350 60"
+                     "C362 15 382 -5 420 -5"},
+    {0x3B2, 92, 560, "M0 -195V560v172 735h340 570v172 405H110M172 405h390 195v192 -10"
+                     "C110 -10 40 25 0 95"},
+    {0x3B3, 45, 480, "M0 440C15 482 42 508 80 508C160 508 190 320 198 40V-195"
+                     "M385 500C330 320 225 240 198 40"},
+    {0x3B4, 70, 530, "M330 682C292 718 245 735 195 735C120 735 72 700 72 640C72 530 390 450 390 220"
+                     "v195 -10h0 225C0 360 80 455 205 468"},
+    {0x3B5, 65, 460, "M318 425C292 478 240 508 175 508C85 508 22 462 22 385C22 308 80 262 165 262"
+                     "H220M165 262C65 262 0 215 0 128C0 42 70 -10 172 -10C245 -10 300 22 330 85"},
+    {0x3B6, 60, 440, "M15 730H325C130 580 0 400 0 205C0 60 75 10 180 -8C270 -24 315 -45 315 -100"
+                     "C315 -160 265 -195 200 -195"},
+    {0x3B7, 92, 530, "M0 500V0M0 300C22 430 94 508 188 508h346 340V-195"},
+    {0x3B8, 78, 546, "M195 735h390 362v195 -10h0 362v195 735ZM0 362H390"},
+    {0x3B9, 96, 250, "M0 500V100v95 0H115"},
+    {0x3BA, 92, 475, "M0 500V0M318 500L0 196M112 303L345 0"},
+    {0x3BB, 45, 490, "M10 730H35C92 730 112 690 132 638L385 0M0 0L190 488"},
+    {0x3BC, 90, 530, "M0 500V-195M346 500V0M346 200C324 70 252 -10 158 -10h0 158"},
+    {0x3BD, 45, 475, "M0 500L188 0C310 130 382 300 382 500"},
+    {0x3BE, 60, 445, "M310 730H165C85 730 35 685 35 618C35 545 90 500 180 500H260M180 500"
+                     "C70 500 0 425 0 310C0 140 90 25 200 0C285 -20 320 -45 320 -100"
+                     "C320 -160 270 -195 205 -195"},
+    {0x3C0, 45, 550, "M0 500H450M105 500V0M335 500V95v410 0H430"},
+    {0x3C1, 92, 550, "M0 -195V249v192 508h384 249v192 -10C100 -10 28 53 0 153"},
+    {0x3C2, 70, 460, "M350 405C324 470 268 508 198 508C80 508 0 400 0 258C0 100 95 30 200 5"
+                     "C280 -14 315 -42 315 -98C315 -160 265 -195 200 -195"},
+    {0x3C3, 70, 545, "M450 500H200h0 245v200 -10h400 245v200 500"},
+    {0x3C4, 45, 450, "M0 500H360M178 500V100v273 0H310"},
+    {0x3C5, 88, 520, "M0 500V165v172 -10h352 225C352 340 335 430 310 505"},
+    {0x3C6, 70, 610, "M135 500C45 440 0 350 0 240v235 -10h470 245C470 405 415 508 335 508"
+                     "C265 508 235 450 235 370V-195"},
+    {0x3C7, 50, 490, "M0 505C70 510 95 470 115 415L268 -110C285 -165 315 -200 380 -195"
+                     "M370 500L15 -195"},
+    {0x3C8, 85, 640, "M0 500V230v235 -10h470 230V500M235 640V-195"},
+    {0x3C9, 70, 660, "M115 500C40 430 0 335 0 205C0 75 52 -10 135 -10C212 -10 258 55 258 160V310"
+                     "M258 160C258 55 304 -10 382 -10C465 -10 517 75 517 205C517 335 477 430 402 500"},
+    {0x3D5, 70, 610, "M235 508h470 249v235 -10h0 249v235 508ZM235 735V-195"},
+    {0x3F5, 70, 455, "M335 415C305 475 255 508 195 508h0 249v195 -10C255 -10 305 23 335 83M0 252H275"},
+    {0x2009, 0, 150, ""},
+    {0x2013, 50, 560, "M0 290H460"},
+    {0x2014, 50, 960, "M0 290H860"},
+    {0x2016, 110, 380, "M0 790V-140M160 790V-140"},
+    {0x2018, 80, 225, "D15 585M12 590C12 645 30 690 70 730"},
+    {0x2019, 75, 225, "D55 705M58 700C58 645 40 600 0 560"},
+    {0x201C, 80, 375, "D15 585M12 590C12 645 30 690 70 730D165 585M162 590C162 645 180 690 220 730"},
+    {0x201D, 75, 375, "D55 705M58 700C58 645 40 600 0 560D205 705M208 700C208 645 190 600 150 560"},
+    {0x2022, 100, 340, "M70 390h140 320v70 250h0 320v70 390ZM70 350h100 320v70 290h40 320v70 350Z"},
+    {0x2026, 112, 704, "D0 5D240 5D480 5"},
+    {0x2032, 60, 190, "M60 730L0 530"},
+    {0x2033, 60, 320, "M60 730L0 530M190 730L130 530"},
+    {0x2190, 60, 760, "M640 320H0M190 510L0 320L190 130"},
+    {0x2191, 60, 500, "M190 -60V700M0 510L190 700L380 510"},
+    {0x2192, 60, 760, "M0 320H640M450 510L640 320L450 130"},
+    {0x2193, 60, 500, "M190 700V-60M0 130L190 -60L380 130"},
+    {0x2202, 70, 540, "M35 650C75 705 128 735 190 735C335 735 400 600 400 400C400 150 305 -10 175 -10"
+                      "C70 -10 0 60 0 170C0 305 85 405 200 405C290 405 360 350 396 265"},
+    {0x2207, 45, 660, "M0 700H570L285 0Z"},
+    {0x2208, 80, 560, "M400 540H235h0 320v235 100H400M0 320H380"},
+    {0x220F, 80, 720, "M0 760H560M80 760V-100M480 760V-100"},
+    {0x2211, 70, 640, "M490 760H0L290 330L0 -100H505"},
+    {0x2212, 80, 560, "M0 320H400"},
+    {0x221A, 40, 600, "M0 330L85 380L215 -20L390 790H560"},
+    {0x221D, 80, 640, "M480 480C385 480 335 430 280 320C240 240 190 180 125 180h0 320v125 460"
+                      "C190 460 240 400 280 320C335 210 385 160 480 160"},
+    {0x221E, 70, 720, "M290 320C240 235 195 180 130 180h0 320v130 460C195 460 240 405 290 320"
+                      "C340 235 385 180 450 180h580 320v450 460C385 460 340 405 290 320Z"},
+    {0x222B, 40, 430, "M350 735C335 770 310 790 275 790C210 790 190 730 185 650L165 0"
+                      "C160 -80 140 -140 75 -140C40 -140 15 -120 0 -85"},
+    {0x2248, 80, 560, "M0 365C20 440 70 470 120 470C220 470 180 375 280 375C330 375 380 405 400 480"
+                      "M0 165C20 240 70 270 120 270C220 270 180 175 280 175C330 175 380 205 400 280"},
+    {0x2260, 80, 560, "M0 400H400M0 240H400M300 580L100 60"},
+    {0x2264, 80, 560, "M400 590L0 410L400 230M0 80H400"},
+    {0x2265, 80, 560, "M0 590L400 410L0 230M0 80H400"},
+    {0x2713, 60, 640, "M0 300L180 60L520 640"},
+    {0x2717, 60, 600, "M0 80C170 240 330 430 480 640M40 580C180 420 320 230 440 40"},
+    {0xFFFD, 80, 560, SF_BOX "M0 700L400 0M400 700L0 0"}};
+
+/* Drawn for every character the font does not have. */
+static const sf_glyph sf_missing = {0, 80, 560, SF_BOX};
+
+/* Characters made of others: a base and a combining mark, or a base alone (mark 0). Sorted. */
+typedef struct {
+    unsigned code, base, mark;
+} sf_composed;
+
+static const sf_composed sf_compositions[] = {
+    {0xB5, 0x3BC, 0},    {0xC0, 'A', 0x300},  {0xC1, 'A', 0x301},   {0xC2, 'A', 0x302},
+    {0xC3, 'A', 0x303},  {0xC4, 'A', 0x308},  {0xC5, 'A', 0x30A},   {0xC7, 'C', 0x327},
+    {0xC8, 'E', 0x300},  {0xC9, 'E', 0x301},  {0xCA, 'E', 0x302},   {0xCB, 'E', 0x308},
+    {0xCC, 'I', 0x300},  {0xCD, 'I', 0x301},  {0xCE, 'I', 0x302},   {0xCF, 'I', 0x308},
+    {0xD1, 'N', 0x303},  {0xD2, 'O', 0x300},  {0xD3, 'O', 0x301},   {0xD4, 'O', 0x302},
+    {0xD5, 'O', 0x303},  {0xD6, 'O', 0x308},  {0xD9, 'U', 0x300},   {0xDA, 'U', 0x301},
+    {0xDB, 'U', 0x302},  {0xDC, 'U', 0x308},  {0xDD, 'Y', 0x301},   {0xE0, 'a', 0x300},
+    {0xE1, 'a', 0x301},  {0xE2, 'a', 0x302},  {0xE3, 'a', 0x303},   {0xE4, 'a', 0x308},
+    {0xE5, 'a', 0x30A},  {0xE7, 'c', 0x327},  {0xE8, 'e', 0x300},   {0xE9, 'e', 0x301},
+    {0xEA, 'e', 0x302},  {0xEB, 'e', 0x308},  {0xEC, 0x131, 0x300}, {0xED, 0x131, 0x301},
+    {0xEE, 0x131, 0x302}, {0xEF, 0x131, 0x308}, {0xF1, 'n', 0x303},  {0xF2, 'o', 0x300},
+    {0xF3, 'o', 0x301},  {0xF4, 'o', 0x302},  {0xF5, 'o', 0x303},   {0xF6, 'o', 0x308},
+    {0xF9, 'u', 0x300},  {0xFA, 'u', 0x301},  {0xFB, 'u', 0x302},   {0xFC, 'u', 0x308},
+    {0xFD, 'y', 0x301},  {0xFF, 'y', 0x308},  {0x391, 'A', 0},      {0x392, 'B', 0},
+    {0x395, 'E', 0},     {0x396, 'Z', 0},     {0x397, 'H', 0},      {0x399, 'I', 0},
+    {0x39A, 'K', 0},     {0x39C, 'M', 0},     {0x39D, 'N', 0},      {0x39F, 'O', 0},
+    {0x3A1, 'P', 0},     {0x3A4, 'T', 0},     {0x3A5, 'Y', 0},      {0x3A7, 'X', 0},
+    {0x3BF, 'o', 0},     {0x2010, '-', 0},    {0x2011, '-', 0},     {0x202F, 0x2009, 0},
+    {0x223C, '~', 0},    {0x22C5, 0xB7, 0}};
+
+/* Unicode's superscript and subscript characters, read as markup. Sorted. */
+typedef struct {
+    unsigned code, base;
+    int side; /* 1 superscript, -1 subscript */
+} sf_scripted;
+
+static const sf_scripted sf_scripteds[] = {
+    {0xB2, '2', 1},     {0xB3, '3', 1},     {0xB9, '1', 1},     {0x1D40, 'T', 1},
+    {0x1D62, 'i', -1},  {0x1D63, 'r', -1},  {0x1D64, 'u', -1},  {0x1D65, 'v', -1},
+    {0x2070, '0', 1},   {0x2071, 'i', 1},   {0x2074, '4', 1},   {0x2075, '5', 1},
+    {0x2076, '6', 1},   {0x2077, '7', 1},   {0x2078, '8', 1},   {0x2079, '9', 1},
+    {0x207A, '+', 1},   {0x207B, 0x2212, 1}, {0x207C, '=', 1},  {0x207D, '(', 1},
+    {0x207E, ')', 1},   {0x207F, 'n', 1},   {0x2080, '0', -1},  {0x2081, '1', -1},
+    {0x2082, '2', -1},  {0x2083, '3', -1},  {0x2084, '4', -1},  {0x2085, '5', -1},
+    {0x2086, '6', -1},  {0x2087, '7', -1},  {0x2088, '8', -1},  {0x2089, '9', -1},
+    {0x208A, '+', -1},  {0x208B, 0x2212, -1}, {0x208C, '=', -1}, {0x208D, '(', -1},
+    {0x208E, ')', -1},  {0x2090, 'a', -1},  {0x2091, 'e', -1},  {0x2092, 'o', -1},
+    {0x2093, 'x', -1},  {0x2095, 'h', -1},  {0x2096, 'k', -1},  {0x2097, 'l', -1},
+    {0x2098, 'm', -1},  {0x2099, 'n', -1},  {0x209A, 'p', -1},  {0x209B, 's', -1},
+    {0x209C, 't', -1},  {0x2C7C, 'j', -1}};
+
+/* Pairs that need less room than their neighbours, by classes; the first match counts. Digits are
+   left alone among themselves: numbers below each other must line up. */
+typedef struct {
+    const char *left, *right;
+    double units;
+} sf_kern_class;
+
+static const sf_kern_class sf_kerns[] = {
+    {"A", "TVWY", -62},         {"TVWY", "A", -62},       {"L", "TVWY'\"", -75},
+    {"T", "acdegoqs", -75},     {"T", "mnpruvwxyz", -55}, {"Y", "acdegoqs", -58},
+    {"VW", "acdegoqs", -35},    {"VWY", "mnpru", -22},    {"FPTVWY", ".,", -85},
+    {"r", ".,", -55},           {"vwy", ".,", -50},       {"AKRX", "CGOQ", -18},
+    {"CGOQ", "AX", -15},        {"F", "aegoq", -22},      {"K", "eovwy", -22},
+    {"R", "TVWY", -18},         {"r", "acdegoq", -12},    {"k", "aceogq", -14},
+    {"/", "/", -40},            {"f", "acdegoq.,", -14},  {"P", "A", -55}};
+
+#define SF_COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+/* Binary searches: the place of the code in the table, or NULL. */
+static const sf_glyph *sf_find(unsigned code)
+{
+    int low = 0, high = SF_COUNT(sf_glyphs);
+    while (low < high) {
+        const int mid = (low + high) / 2;
+        if (sf_glyphs[mid].code == code) return &sf_glyphs[mid];
+        if (sf_glyphs[mid].code < code) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return NULL;
+}
+
+static const sf_composed *sf_find_composed(unsigned code)
+{
+    int low = 0, high = SF_COUNT(sf_compositions);
+    while (low < high) {
+        const int mid = (low + high) / 2;
+        if (sf_compositions[mid].code == code) return &sf_compositions[mid];
+        if (sf_compositions[mid].code < code) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return NULL;
+}
+
+static const sf_scripted *sf_find_scripted(unsigned code)
+{
+    int low = 0, high = SF_COUNT(sf_scripteds);
+    while (low < high) {
+        const int mid = (low + high) / 2;
+        if (sf_scripteds[mid].code == code) return &sf_scripteds[mid];
+        if (sf_scripteds[mid].code < code) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return NULL;
+}
+
+static int sf_is_mark(unsigned code)
+{
+    return code >= 0x300 && code <= 0x36F;
+}
+
+/* ------------------------------------------------------------------------------------------------
+   From paths to polylines */
+
+#define SF_POINTS 512        /* longest polyline; a longer stroke is handed out in pieces */
+#define SF_SEGMENTS 64       /* most segments of one curve */
+#define SF_TOLERANCE 0.05    /* how far a chord may be from its curve, in pixels */
+#define SF_OVAL 0.575        /* handle length of the ovals; a circle has 0.5523 */
+#define SF_DOT 17.0          /* radius of the pen's path in a dot, in units */
+
+/* Where glyph units land: pixel = (x, y) + (kx, -ky) * units. */
+typedef struct {
+    double x, y, kx, ky;
+} sf_frame;
+
+typedef struct {
+    font_pen *pen;
+    void *ctx;
+    int count;
+    double xy[2 * SF_POINTS];
+} sf_stroke;
+
+static void sf_lift(sf_stroke *s)
+{
+    if (s->count > 1) s->pen(s->ctx, s->xy, s->count);
+    s->count = 0;
+}
+
+static void sf_point(sf_stroke *s, double x, double y)
+{
+    if (s->count == SF_POINTS) {
+        sf_lift(s);
+        s->xy[0] = s->xy[2 * SF_POINTS - 2];
+        s->xy[1] = s->xy[2 * SF_POINTS - 1];
+        s->count = 1;
+    }
+    s->xy[2 * s->count] = x;
+    s->xy[2 * s->count + 1] = y;
+    s->count++;
+}
+
+static void sf_line(sf_stroke *s, const sf_frame *f, double x, double y)
+{
+    sf_point(s, f->x + f->kx * x, f->y - f->ky * y);
+}
+
+/* How many chords keep a cubic within the tolerance: the error of n chords is at most
+   max|second derivative| / (8 n^2), and the second derivative of a cubic is at most 6 times the
+   longer second difference of its control points. */
+static int sf_segments(const sf_frame *f, const double *p)
+{
+    double longest = 0.0, n;
+    int i;
+    for (i = 0; i < 2; i++) {
+        const double dx = f->kx * (p[2 * i] - 2.0 * p[2 * i + 2] + p[2 * i + 4]);
+        const double dy = f->ky * (p[2 * i + 1] - 2.0 * p[2 * i + 3] + p[2 * i + 5]);
+        const double d = sqrt(dx * dx + dy * dy);
+        if (d > longest) longest = d;
+    }
+    n = sqrt(6.0 * longest / (8.0 * SF_TOLERANCE));
+    return n < SF_SEGMENTS - 1 ? (int)n + 1 : SF_SEGMENTS;
+}
+
+/* p: the four control points of the curve; the pen is at the first. */
+static void sf_curve(sf_stroke *s, const sf_frame *f, const double *p)
+{
+    const int n = sf_segments(f, p);
+    int i;
+    for (i = 1; i < n; i++) {
+        const double t = (double)i / n, u = 1.0 - t;
+        const double b0 = u * u * u, b1 = 3.0 * t * u * u, b2 = 3.0 * t * t * u, b3 = t * t * t;
+        sf_line(s, f, b0 * p[0] + b1 * p[2] + b2 * p[4] + b3 * p[6],
+                b0 * p[1] + b1 * p[3] + b2 * p[5] + b3 * p[7]);
+    }
+    sf_line(s, f, p[6], p[7]);
+}
+
+/* A quarter of an oval from (x0, y0) to (x1, y1). */
+static void sf_oval(sf_stroke *s, const sf_frame *f, int horizontal, double x0, double y0, double x1,
+                    double y1)
+{
+    const double hx = SF_OVAL * (x1 - x0), hy = SF_OVAL * (y1 - y0);
+    double p[8];
+    p[0] = x0;
+    p[1] = y0;
+    p[2] = horizontal ? x0 + hx : x0;
+    p[3] = horizontal ? y0 : y0 + hy;
+    p[4] = horizontal ? x1 : x1 - hx;
+    p[5] = horizontal ? y1 - hy : y1;
+    p[6] = x1;
+    p[7] = y1;
+    sf_curve(s, f, p);
+}
+
+static void sf_dot(sf_stroke *s, const sf_frame *f, double x, double y)
+{
+    sf_lift(s);
+    sf_line(s, f, x, y + SF_DOT);
+    sf_oval(s, f, 1, x, y + SF_DOT, x + SF_DOT, y);
+    sf_oval(s, f, 0, x + SF_DOT, y, x, y - SF_DOT);
+    sf_oval(s, f, 1, x, y - SF_DOT, x - SF_DOT, y);
+    sf_oval(s, f, 0, x - SF_DOT, y, x, y + SF_DOT);
+    sf_lift(s);
+}
+
+/* Reads up to `want` integers of a path into a. */
+static const char *sf_numbers(const char *p, int want, double *a)
+{
+    int i;
+    for (i = 0; i < want; i++) {
+        int sign = 1, value = 0;
+        while (*p == ' ') p++;
+        if (*p == '-') {
+            sign = -1;
+            p++;
+        }
+        for (; *p >= '0' && *p <= '9'; p++) value = 10 * value + (*p - '0');
+        a[i] = sign * value;
+    }
+    return p;
+}
+
+static int sf_operands(char op)
+{
+    if (op == 'H' || op == 'V') return 1;
+    if (op == 'C') return 6;
+    if (op == 'G') return 4;
+    return op == 'Z' ? 0 : 2;
+}
+
+/* Plays a path. `s` must be between strokes, and is so again afterwards. */
+static void sf_play(sf_stroke *s, const sf_frame *f, const char *path)
+{
+    double x = 0.0, y = 0.0, start_x = 0.0, start_y = 0.0;
+    while (*path != '\0') {
+        const char op = *path++;
+        const int n = sf_operands(op);
+        double a[8];
+        path = sf_numbers(path, n, a + 2);
+        a[0] = x;
+        a[1] = y;
+        if (op == 'G') {
+            const sf_glyph *part = sf_find((unsigned)a[2]);
+            const double k = a[5] / 1000.0;
+            sf_frame g;
+            g.x = f->x + f->kx * a[3];
+            g.y = f->y - f->ky * a[4];
+            g.kx = k * f->kx;
+            g.ky = k * f->ky;
+            sf_lift(s);
+            if (part) sf_play(s, &g, part->path);
+            continue;
+        }
+        if (op == 'D') {
+            sf_dot(s, f, a[2], a[3]);
+            continue;
+        }
+        x = op == 'V' ? x : op == 'Z' ? start_x : a[n > 1 ? n : 2];
+        y = op == 'H' ? y : op == 'Z' ? start_y : op == 'V' ? a[2] : a[n > 1 ? n + 1 : 2];
+        if (op == 'M') {
+            sf_lift(s);
+            start_x = x;
+            start_y = y;
+        }
+        if (op == 'C') {
+            sf_curve(s, f, a);
+        } else if (op == 'h' || op == 'v') {
+            sf_oval(s, f, op == 'h', a[0], a[1], x, y);
+        } else {
+            sf_line(s, f, x, y);
+        }
+    }
+    sf_lift(s);
+}
+
+/* ------------------------------------------------------------------------------------------------
+   From text to glyphs */
+
+/* Decodes one character of [p, end), p < end. What is not UTF-8 (stray and missing continuation
+   bytes, overlong forms, surrogates, too large) gives U+FFFD and moves on by one byte. */
+static const char *sf_decode(const char *p, const char *end, unsigned *code)
+{
+    const unsigned char *b = (const unsigned char *)p;
+    const ptrdiff_t room = end - p;
+    unsigned c = b[0], least;
+    int more, i;
+    *code = c;
+    if (c < 0x80) return p + 1;
+    *code = 0xFFFD;
+    if (c < 0xC2 || c > 0xF4) return p + 1;
+    more = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+    least = more == 1 ? 0x80u : more == 2 ? 0x800u : 0x10000u;
+    if (room <= more) return p + 1;
+    c &= 0x3Fu >> more;
+    for (i = 1; i <= more; i++) {
+        if ((b[i] & 0xC0u) != 0x80u) return p + 1;
+        c = c << 6 | (b[i] & 0x3Fu);
+    }
+    if (c < least || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) return p + 1;
+    *code = c;
+    return p + more + 1;
+}
+
+/* The same, with the backslash escapes of the markup. */
+static const char *sf_character(const char *p, const char *end, unsigned *code)
+{
+    if (p[0] == '\\' && end - p > 1 && strchr("^_{}\\", p[1]) && p[1] != '\0') p++;
+    return sf_decode(p, end, code);
+}
+
+/* A superscript or subscript found in the text: its content is [begin, end), the text goes on at
+   next. `folded` says that the content is made of Unicode's script characters. */
+typedef struct {
+    const char *begin, *end, *next;
+    int side, folded;
+} sf_script;
+
+/* The content of braces; p is behind the opening one. */
+static void sf_read_braces(const char *p, const char *end, sf_script *script)
+{
+    int open = 0;
+    script->begin = p;
+    while (p < end && (open > 0 || *p != '}')) {
+        open += *p == '{' ? 1 : *p == '}' ? -1 : 0;
+        p += *p == '\\' && end - p > 1 ? 2 : 1;
+    }
+    script->end = p;
+    script->next = p < end ? p + 1 : end;
+}
+
+/* One character and the marks it carries. */
+static void sf_read_single(const char *p, const char *end, sf_script *script)
+{
+    unsigned code;
+    script->begin = p;
+    p = sf_character(p, end, &code);
+    while (p < end) {
+        const char *next = sf_decode(p, end, &code);
+        if (!sf_is_mark(code)) break;
+        p = next;
+    }
+    script->end = script->next = p;
+}
+
+/* As many script characters of one side as there are. */
+static void sf_read_folded(const char *p, const char *end, sf_script *script)
+{
+    script->begin = p;
+    while (p < end) {
+        unsigned code;
+        const char *next = sf_decode(p, end, &code);
+        const sf_scripted *folded = sf_find_scripted(code);
+        if (!folded || folded->side != script->side) break;
+        p = next;
+    }
+    script->end = script->next = p;
+}
+
+/* 1 if a script begins at p. */
+static int sf_read_script(const char *p, const char *end, sf_script *script)
+{
+    const sf_scripted *folded;
+    unsigned code;
+    if (p == end) return 0;
+    sf_decode(p, end, &code);
+    folded = sf_find_scripted(code);
+    script->folded = folded != NULL;
+    if (folded) {
+        script->side = folded->side;
+        sf_read_folded(p, end, script);
+        return 1;
+    }
+    if ((*p != '^' && *p != '_') || end - p < 2 || p[1] == ' ') return 0;
+    script->side = *p == '^' ? 1 : -1;
+    if (p[1] == '{') {
+        sf_read_braces(p + 2, end, script);
+    } else {
+        sf_read_single(p + 1, end, script);
+    }
+    return 1;
+}
+
+/* What stays the same during one text. */
+typedef struct {
+    double x, y, scale; /* pixel position of the origin, pixels per unit */
+    font_pen *pen;
+    void *ctx;
+} sf_page;
+
+/* What changes from script to script. */
+typedef struct {
+    int depth, folded;
+    double raise, scale;
+} sf_style;
+
+#define SF_DEPTH 4       /* scripts nest this deep; further down ^ and _ stand for themselves */
+#define SF_WIDEN 1.04    /* small text is drawn a little wider, to keep it open */
+#define SF_SUPER 330.0   /* how far a superscript rises and a subscript falls */
+#define SF_SUB 135.0
+#define SF_STACKED 62.0  /* how much further each of two stacked scripts moves away */
+#define SF_AFTER 25.0    /* room behind a script */
+
+static double sf_width_scale(const sf_style *style)
+{
+    return style->depth > 0 ? SF_WIDEN * style->scale : style->scale;
+}
+
+/* Draws one glyph path with its origin at x units along the baseline, `lift` units above it. */
+static void sf_draw(const sf_page *page, const sf_style *style, const char *path, double x,
+                    double lift)
+{
+    sf_stroke stroke;
+    sf_frame frame;
+    if (!page->pen || *path == '\0') return;
+    stroke.pen = page->pen;
+    stroke.ctx = page->ctx;
+    stroke.count = 0;
+    frame.kx = page->scale * sf_width_scale(style);
+    frame.ky = page->scale * style->scale;
+    frame.x = page->x + page->scale * x;
+    frame.y = page->y - page->scale * (style->raise + style->scale * lift);
+    sf_play(&stroke, &frame, path);
+}
+
+typedef struct {
+    double x0, x1, top;
+} sf_extent;
+
+static void sf_extent_pen(void *ctx, const double *xy, int points)
+{
+    sf_extent *e = (sf_extent *)ctx;
+    int i;
+    for (i = 0; i < points; i++) {
+        if (xy[2 * i] < e->x0) e->x0 = xy[2 * i];
+        if (xy[2 * i] > e->x1) e->x1 = xy[2 * i];
+        if (-xy[2 * i + 1] > e->top) e->top = -xy[2 * i + 1];
+    }
+}
+
+/* How far the path reaches, in units. */
+static sf_extent sf_measure(const char *path)
+{
+    sf_extent e;
+    sf_stroke stroke;
+    sf_frame frame;
+    e.x0 = 1e9;
+    e.x1 = -1e9;
+    e.top = -1e9;
+    frame.x = frame.y = 0.0;
+    frame.kx = frame.ky = 1.0;
+    stroke.pen = sf_extent_pen;
+    stroke.ctx = &e;
+    stroke.count = 0;
+    sf_play(&stroke, &frame, path);
+    return e;
+}
+
+/* The line of text being set: x is where the next glyph goes, base the glyph a mark would sit on. */
+typedef struct {
+    double x, base_x;
+    const sf_glyph *base;
+    int marks;
+    unsigned previous;
+} sf_line_state;
+
+static double sf_kerning(unsigned left, unsigned right)
+{
+    int i;
+    if (left == 0 || left > 0x7F || right > 0x7F) return 0.0;
+    for (i = 0; i < SF_COUNT(sf_kerns); i++) {
+        if (strchr(sf_kerns[i].left, (int)left) && strchr(sf_kerns[i].right, (int)right))
+            return sf_kerns[i].units;
+    }
+    return 0.0;
+}
+
+static void sf_set_glyph(const sf_page *page, const sf_style *style, sf_line_state *line,
+                         unsigned code)
+{
+    const double k = sf_width_scale(style);
+    const sf_glyph *glyph = sf_find(code);
+    if (!glyph) glyph = &sf_missing;
+    line->x += k * sf_kerning(line->previous, code);
+    line->base = glyph;
+    line->base_x = line->x + k * glyph->left;
+    line->marks = 0;
+    line->previous = code;
+    sf_draw(page, style, glyph->path, line->base_x, 0.0);
+    line->x += k * glyph->advance;
+}
+
+/* Marks are drawn for a lower case letter with its middle at x = 0; over taller ones they move up,
+   and each further mark stands above the one before. */
+static void sf_set_mark(const sf_page *page, const sf_style *style, sf_line_state *line,
+                        unsigned code)
+{
+    const sf_glyph *mark = sf_find(code);
+    double middle = line->x, lift = 0.0;
+    if (!mark) return;
+    if (line->base && *line->base->path != '\0') {
+        const sf_extent e = sf_measure(line->base->path);
+        middle = line->base_x + sf_width_scale(style) * (e.x0 + e.x1) / 2.0;
+        if (e.top > 515.0) lift = e.top - 520.0;
+    }
+    if (code == 0x327) {
+        lift = 0.0;
+    } else {
+        lift += 150.0 * line->marks++;
+    }
+    sf_draw(page, style, mark->path, middle, lift);
+}
+
+/* One character, with what it is made of. */
+static void sf_set(const sf_page *page, const sf_style *style, sf_line_state *line, unsigned code,
+                   unsigned following)
+{
+    const sf_composed *composed = sf_find_composed(code);
+    if (sf_is_mark(code) && sf_find(code)) {
+        sf_set_mark(page, style, line, code);
+        return;
+    }
+    if (code == '\t' || code == '\n' || code == '\r') code = ' ';
+    if (code == '-' && style->depth > 0) code = 0x2212;
+    if (sf_is_mark(following) && following != 0x327) {
+        if (code == 'i') code = 0x131;
+        if (code == 'j') code = 0x237;
+    }
+    sf_set_glyph(page, style, line, composed ? composed->base : code);
+    if (composed && composed->mark) sf_set_mark(page, style, line, composed->mark);
+}
+
+static double sf_run(const sf_page *page, const sf_style *style, const char *p, const char *end,
+                     double x);
+
+/* Draws one script at x and returns where it ends. */
+static double sf_set_script(const sf_page *page, const sf_style *around, const sf_script *script,
+                            double extra, double x)
+{
+    const double shift = script->side > 0 ? SF_SUPER + extra : -SF_SUB - extra;
+    sf_style style;
+    style.depth = around->depth + 1;
+    style.folded = script->folded;
+    style.raise = around->raise + around->scale * shift;
+    style.scale = around->depth == 0 ? FONT_SCRIPT_SCALE : 0.8 * around->scale;
+    return sf_run(page, &style, script->begin, script->end, x);
+}
+
+/* Draws the script and, if one of the other side follows, that one below or above it. */
+static double sf_set_scripts(const sf_page *page, const sf_style *style, const sf_script *first,
+                             double x, const char *end, const char **next)
+{
+    sf_script second;
+    double x1, x2 = x;
+    const int stacked =
+        sf_read_script(first->next, end, &second) && second.side != first->side;
+    const double extra = stacked ? SF_STACKED : 0.0;
+    x1 = sf_set_script(page, style, first, extra, x);
+    if (stacked) x2 = sf_set_script(page, style, &second, extra, x);
+    *next = stacked ? second.next : first->next;
+    return (x1 > x2 ? x1 : x2) + style->scale * SF_AFTER;
+}
+
+/* Draws [p, end) from x on, in units of the page, and returns where it ends. */
+static double sf_run(const sf_page *page, const sf_style *style, const char *p, const char *end,
+                     double x)
+{
+    sf_line_state line;
+    line.x = x;
+    line.base_x = x;
+    line.base = NULL;
+    line.marks = 0;
+    line.previous = 0;
+    while (p < end) {
+        sf_script script;
+        unsigned code, following = 0;
+        if (!style->folded && style->depth < SF_DEPTH && sf_read_script(p, end, &script)) {
+            line.x = sf_set_scripts(page, style, &script, line.x, end, &p);
+            line.base = NULL;
+            line.previous = 0;
+            continue;
+        }
+        p = sf_character(p, end, &code);
+        if (p < end) sf_decode(p, end, &following);
+        if (style->folded) code = sf_find_scripted(code)->base;
+        sf_set(page, style, &line, code, following);
+    }
+    return line.x;
+}
+
+static int sf_finite(double v)
+{
+    return v - v == 0.0;
+}
+
+double font_text(const char *utf8, double x, double y, double size, font_pen *pen, void *ctx)
+{
+    sf_page page;
+    sf_style style;
+    if (!utf8 || !(size > 0.0) || !sf_finite(size)) return 0.0;
+    page.x = x;
+    page.y = y;
+    page.scale = size / 1000.0;
+    page.pen = sf_finite(x) && sf_finite(y) ? pen : NULL;
+    page.ctx = ctx;
+    style.depth = style.folded = 0;
+    style.raise = 0.0;
+    style.scale = 1.0;
+    return page.scale * sf_run(&page, &style, utf8, utf8 + strlen(utf8), 0.0);
+}
+
+double font_width(const char *utf8, double size)
+{
+    return font_text(utf8, 0.0, 0.0, size, NULL, NULL);
+}
+
+int font_has(unsigned long code)
+{
+    const unsigned c = (unsigned)code;
+    if (code > 0x10FFFF) return 0;
+    return sf_find(c) || sf_find_composed(c) || sf_find_scripted(c);
+}
+
+#endif /* STROKE_FONT_IMPLEMENTATION_DONE */
+#endif /* STROKE_FONT_IMPLEMENTATION */

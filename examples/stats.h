@@ -1,0 +1,296 @@
+/* stats.h - the few statistics that the experiments need, and the rule that turns differences
+   between seeds into a verdict.
+
+   In one file of the program:
+
+       #define STATS_IMPLEMENTATION
+       #include "stats.h"
+
+   An example:
+
+       double with[] = {0.95, 0.96, 0.95, 0.97, 0.96}, without[] = {0.92, 0.93, 0.91, 0.93, 0.92};
+       stats_paired d = stats_pair(with, without, 5);
+       stats_summary s = stats_describe(with, 5);
+       printf("%.3f +- %.3f: %s\n", s.mean, s.sd, stats_verdict_name(stats_judge(&d, +1, 1)));
+
+   All sums are in double and in the order of the data, so the same data give the same results.
+   Where a quantity is not defined (the mean of nothing, the standard deviation of one value) it is
+   nan. nan in the data makes nan in the results, except where said otherwise.
+*/
+#ifndef STATS_H
+#define STATS_H
+
+#include <stddef.h>
+
+typedef struct stats_summary {
+    size_t n;
+    double mean;
+    double sd; /* sample standard deviation, divisor n-1                     */
+    double se; /* standard error of the mean, sd / sqrt(n)                   */
+    double min, max;
+    double skew;     /* third central moment / variance^1.5, divisor n in both     */
+    double kurtosis; /* fourth central moment / variance^2 - 3, divisor n in both  */
+} stats_summary;
+
+/* Differences of pairs, such as two arms of an experiment run with the same seeds. */
+typedef struct stats_paired {
+    size_t n;
+    double mean, sd, se;       /* of a[i] - b[i]                */
+    size_t positive, negative; /* how many differences are > 0, < 0 */
+} stats_paired;
+
+typedef enum stats_verdict {
+    STATS_REPRODUCED,
+    STATS_PARTLY,
+    STATS_INCONCLUSIVE,
+    STATS_NOT_REPRODUCED
+} stats_verdict;
+
+/* The summary of `x[n]`. */
+stats_summary stats_describe(const double *x, size_t n);
+
+/* Sorts `x[n]` upwards in place; nan goes to the end. */
+void stats_sort(double *x, size_t n);
+
+/* The quantile 0 <= p <= 1 of the sorted `x[n]`, with linear interpolation between the order
+   statistics (x[0] is the quantile 0, x[n-1] the quantile 1; "type 7"). p = 0.5 is the median. */
+double stats_quantile(const double *sorted, size_t n, double p);
+
+/* Histogram of `x[n]` over the `bins` intervals between the increasing `edges[bins+1]`. Each takes
+   its left edge in, the last one its right edge too. `density[bins]` integrates to 1 over the
+   values inside (all 0 if there are none). Returns the number of values outside, nan included. */
+size_t stats_histogram(const double *x, size_t n, const double *edges, size_t bins,
+                       double *density);
+
+/* Silverman's bandwidth 0.9 min(sd, interquartile range / 1.34) n^(-1/5) of the sorted `x[n]`. A
+   range of 0 is left out of the minimum. 0 if all values are equal, nan for fewer than 2. */
+double stats_bandwidth(const double *sorted, size_t n);
+
+/* Gaussian kernel density of `x[n]` at the points `grid[m]`, into `density[m]`. Returns 0, or -1
+   without writing if n is 0 or `bandwidth` is not positive and finite. */
+int stats_kde(const double *x, size_t n, double bandwidth, const double *grid, size_t m,
+              double *density);
+
+/* out[i] = mean of the last `window` values x[i-window+1] ... x[i]; the first ones, which have
+   fewer before them, take all there are. window >= 1; `out[n]` must not be `x`. Sums never
+   subtract, so a single huge, infinite or nan value does no harm beyond its window. */
+void stats_running_mean(const double *x, size_t n, size_t window, double *out);
+
+/* The differences a[i] - b[i] of `n` pairs. */
+stats_paired stats_pair(const double *a, const double *b, size_t n);
+
+/* The verdict on a claim about the differences `d`: `sign` is +1 if it says a > b, -1 if a < b;
+   `magnitude_met` is 1 if the size that the claim states is met, or if it states none.
+
+       inconclusive     |mean| <= 2 standard errors, or nothing to judge by (1 pair, nan)
+       reproduced       the stated sign in at least 80 % of the pairs, and the magnitude is met
+       partly           the stated sign in at least 80 % of the pairs, but not the magnitude
+       not reproduced   the opposite sign in at least 80 % of the pairs
+       inconclusive     anything else: the pairs do not agree
+
+   The first line that applies counts. The mean must have the sign of the majority, otherwise the
+   pairs do not agree either. */
+stats_verdict stats_judge(const stats_paired *d, int sign, int magnitude_met);
+
+/* "reproduced", "partly reproduced", "inconclusive" or "not reproduced". */
+const char *stats_verdict_name(stats_verdict verdict);
+
+#endif /* STATS_H */
+
+#if defined(STATS_IMPLEMENTATION) && !defined(STATS_IMPLEMENTED)
+#define STATS_IMPLEMENTED
+
+#include <math.h>
+#include <stdlib.h>
+
+static double statsi_mean(const double *x, size_t n)
+{
+    double sum = 0, rest = 0, mean;
+    size_t i;
+    if (!n) return (double)NAN;
+    for (i = 0; i < n; i++) sum += x[i];
+    mean = sum / (double)n;
+    if (isinf(mean)) return mean;
+    /* The second pass takes out the rounding of the first. */
+    for (i = 0; i < n; i++) rest += x[i] - mean;
+    return mean + rest / (double)n;
+}
+
+stats_summary stats_describe(const double *x, size_t n)
+{
+    stats_summary s;
+    double sum2 = 0, sum3 = 0, sum4 = 0, variance;
+    size_t i;
+    s.n = n;
+    s.mean = statsi_mean(x, n);
+    s.min = s.max = n ? x[0] : (double)NAN;
+    for (i = 0; i < n; i++) {
+        double d = x[i] - s.mean;
+        sum2 += d * d;
+        sum3 += d * d * d;
+        sum4 += d * d * d * d;
+        if (x[i] < s.min || isnan(x[i])) s.min = x[i];
+        if (x[i] > s.max || isnan(x[i])) s.max = x[i];
+    }
+    variance = sum2 / (double)n;
+    s.sd = n > 1 ? sqrt(sum2 / (double)(n - 1)) : (double)NAN;
+    s.se = s.sd / sqrt((double)n);
+    s.skew = variance > 0 ? sum3 / (double)n / (variance * sqrt(variance)) : (double)NAN;
+    s.kurtosis = variance > 0 ? sum4 / (double)n / (variance * variance) - 3 : (double)NAN;
+    return s;
+}
+
+static int statsi_compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    if (isnan(x) || isnan(y)) return (isnan(x) ? 1 : 0) - (isnan(y) ? 1 : 0);
+    return (x > y) - (x < y);
+}
+
+void stats_sort(double *x, size_t n)
+{
+    if (n) qsort(x, n, sizeof *x, statsi_compare);
+}
+
+double stats_quantile(const double *sorted, size_t n, double p)
+{
+    double position, part;
+    size_t below;
+    if (!n || !(p >= 0 && p <= 1) || isnan(sorted[n - 1])) return (double)NAN;
+    position = p * (double)(n - 1);
+    below = (size_t)position;
+    part = position - (double)below;
+    if (below + 1 >= n || part <= 0) return sorted[below];
+    return sorted[below] + part * (sorted[below + 1] - sorted[below]);
+}
+
+/* The bin of the value, or `bins` if it is outside. */
+static size_t statsi_find_bin(const double *edges, size_t bins, double value)
+{
+    size_t low = 0, high = bins;
+    if (!(value >= edges[0] && value <= edges[bins])) return bins;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (value >= edges[middle])
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+size_t stats_histogram(const double *x, size_t n, const double *edges, size_t bins, double *density)
+{
+    size_t i, inside = 0;
+    if (!bins) return n;
+    for (i = 0; i < bins; i++) density[i] = 0;
+    for (i = 0; i < n; i++) {
+        size_t bin = statsi_find_bin(edges, bins, x[i]);
+        if (bin == bins) continue;
+        density[bin] += 1;
+        inside++;
+    }
+    for (i = 0; i < bins && inside; i++) density[i] /= (double)inside * (edges[i + 1] - edges[i]);
+    return n - inside;
+}
+
+double stats_bandwidth(const double *sorted, size_t n)
+{
+    double spread = stats_describe(sorted, n).sd;
+    double range = (stats_quantile(sorted, n, 0.75) - stats_quantile(sorted, n, 0.25)) / 1.34;
+    if (range > 0 && range < spread) spread = range;
+    return 0.9 * spread * pow((double)n, -0.2);
+}
+
+int stats_kde(const double *x, size_t n, double bandwidth, const double *grid, size_t m,
+              double *density)
+{
+    const double sqrt_2pi = 2.5066282746310005;
+    size_t i, k;
+    if (!n || !(bandwidth > 0) || isinf(bandwidth)) return -1;
+    for (k = 0; k < m; k++) {
+        double sum = 0;
+        for (i = 0; i < n; i++) {
+            double z = (grid[k] - x[i]) / bandwidth;
+            sum += exp(-0.5 * z * z);
+        }
+        density[k] = sum / ((double)n * bandwidth * sqrt_2pi);
+    }
+    return 0;
+}
+
+/* The data are cut into blocks as long as the window. A window then is the end of one block and
+   the beginning of the next, and both parts are running sums that only ever add. */
+void stats_running_mean(const double *x, size_t n, size_t window, double *out)
+{
+    size_t block, i;
+    double sum = 0;
+    if (!n || !window) return;
+    if (window > n) window = n;
+    for (i = n; i-- > 0;) { /* out[i] = sum of x from i to the end of its block */
+        if ((i + 1) % window == 0) sum = 0;
+        sum += x[i];
+        out[i] = sum;
+    }
+    /* From the last block to the first, so that the sums of the one before are still there. */
+    for (block = (n - 1) / window + 1; block-- > 0;) {
+        size_t first = block * window;
+        size_t end = n - first < window ? n : first + window;
+        for (i = first, sum = 0; i < end; i++) {
+            size_t here = i - first + 1; /* values of this block in the window of i */
+            double before = block && here < window ? out[i + 1 - window] : 0;
+            sum += x[i];
+            out[i] = (before + sum) / (double)(block ? window : here);
+        }
+    }
+}
+
+stats_paired stats_pair(const double *a, const double *b, size_t n)
+{
+    stats_paired d;
+    double sum = 0, sum2 = 0;
+    size_t i;
+    d.n = n;
+    d.positive = d.negative = 0;
+    for (i = 0; i < n; i++) {
+        sum += a[i] - b[i];
+        d.positive += a[i] > b[i] ? 1u : 0u;
+        d.negative += a[i] < b[i] ? 1u : 0u;
+    }
+    d.mean = n ? sum / (double)n : (double)NAN;
+    for (i = 0; i < n; i++) {
+        double rest = a[i] - b[i] - d.mean;
+        sum2 += rest * rest;
+    }
+    d.sd = n > 1 ? sqrt(sum2 / (double)(n - 1)) : (double)NAN;
+    d.se = d.sd / sqrt((double)n);
+    return d;
+}
+
+stats_verdict stats_judge(const stats_paired *d, int sign, int magnitude_met)
+{
+    const size_t stated = sign > 0 ? d->positive : d->negative;
+    const size_t opposite = sign > 0 ? d->negative : d->positive;
+    const double mean = sign > 0 ? d->mean : -d->mean;
+    if (d->n < 2 || !(fabs(mean) > 2 * d->se)) return STATS_INCONCLUSIVE; /* nan ends here too */
+    if (mean > 0 && 5 * stated >= 4 * d->n) return magnitude_met ? STATS_REPRODUCED : STATS_PARTLY;
+    if (mean < 0 && 5 * opposite >= 4 * d->n) return STATS_NOT_REPRODUCED;
+    return STATS_INCONCLUSIVE;
+}
+
+const char *stats_verdict_name(stats_verdict verdict)
+{
+    switch (verdict) {
+    case STATS_REPRODUCED:
+        return "reproduced";
+    case STATS_PARTLY:
+        return "partly reproduced";
+    case STATS_INCONCLUSIVE:
+        return "inconclusive";
+    case STATS_NOT_REPRODUCED:
+        return "not reproduced";
+    }
+    return "unknown";
+}
+
+#endif /* STATS_IMPLEMENTATION */

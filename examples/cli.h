@@ -1,0 +1,664 @@
+/* cli.h - the command line of the examples, and their progress on the terminal.
+
+   All examples take the same options, each those that mean something to it:
+
+       --seed N     --seeds N   --epochs N   --batch N   --lr X       --data DIR   --out PATH
+       --csv PATH   --quick     --quiet      --threads N --help       --version
+
+   `--opt value` and `--opt=value` are the same; of an option given twice the last counts. Whatever
+   is wrong on the command line is said in one line on stderr, and the program ends with code 2.
+
+   In one file of the program, before any other include:
+
+       #define FILES_IMPLEMENTATION
+       #include "files.h"
+       #define CSV_IMPLEMENTATION
+       #include "csv.h"
+       #define CLI_IMPLEMENTATION
+       #include "cli.h"
+
+   An example of a whole program:
+
+       int main(int argc, char **argv)
+       {
+           size_t steps = 100, i;
+           cli_option own[] = {{"steps", "N", "steps of a run", CLI_COUNT, &steps, 1, 1e6, 0}};
+           cli_program program;
+           cli_options o;
+           cli_progress progress;
+           int status;
+           cli_program_init(&program, "walk", "A random walk, as an example.", CLI_USES_ALL);
+           program.defaults.epochs = 3;
+           program.own = own;
+           program.own_count = 1;
+           status = cli_parse(&o, &program, argc, argv);
+           if (status != CLI_RUN) return status;
+           cli_progress_start(&progress, "walking", steps, o.quiet);
+           for (i = 0; i < steps; i++) cli_progress_update(&progress, i, "on foot");
+           cli_progress_end(&progress);
+           printf("%zu steps with seed %llu\n", steps, (unsigned long long)o.seed);
+           return 0;
+       }
+*/
+#ifndef CLI_H
+#define CLI_H
+
+#if defined(CLI_IMPLEMENTATION) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What cli_parse returns: run the program, or end it with this very exit code. */
+#define CLI_RUN (-1)
+#define CLI_EXIT_OK 0    /* --help and --version did what they should */
+#define CLI_EXIT_ERROR 1 /* not even their text could be written      */
+#define CLI_EXIT_USAGE 2 /* the command line is wrong                 */
+
+/* Which options apply to a program, and which were given. --help and --version always apply. */
+#define CLI_USES_SEED 0x001u
+#define CLI_USES_SEEDS 0x002u
+#define CLI_USES_EPOCHS 0x004u
+#define CLI_USES_BATCH 0x008u
+#define CLI_USES_LR 0x010u
+#define CLI_USES_DATA 0x020u
+#define CLI_USES_OUT 0x040u
+#define CLI_USES_CSV 0x080u
+#define CLI_USES_QUICK 0x100u
+#define CLI_USES_QUIET 0x200u
+#define CLI_USES_THREADS 0x400u
+#define CLI_USES_ALL 0x7ffu
+
+/* The values of the options. Texts belong to the command line, or to whoever set the default. */
+typedef struct cli_options {
+    uint64_t seed;    /* first seed                                                     */
+    size_t seeds;     /* number of seeds: seed, seed+1, ...                             */
+    size_t epochs;    /* passes over the data                                           */
+    size_t batch;     /* examples of a step                                             */
+    double lr;        /* learning rate                                                  */
+    const char *data; /* folder of the data, or null: the program's own choice          */
+    const char *out;  /* folder or file of the picture, or null                         */
+    const char *csv;  /* file of the table, or null                                     */
+    int quick;        /* 1: a small run that shows the program works                    */
+    int quiet;        /* 1: no progress on the terminal                                 */
+    int threads;      /* processes at once; 0: one for each processor, at most 8        */
+    unsigned given;   /* CLI_USES_... of the options on the command line. --quick should
+                         change only what the user did not ask for                      */
+} cli_options;
+
+/* What an option of the program's own takes, and the type behind its `value`. */
+typedef enum cli_kind {
+    CLI_FLAG,  /* nothing; int, set to 1                                                        */
+    CLI_COUNT, /* a whole number >= 0; size_t                                                   */
+    CLI_U64,   /* a whole number >= 0; uint64_t                                                 */
+    CLI_INT,   /* a whole number; int                                                           */
+    CLI_REAL,  /* a number; double                                                              */
+    CLI_TEXT,  /* a text, not empty; const char *                                               */
+    CLI_CHOICE /* one of the words of the placeholder "none|batch|layer"; int, counted from 0   */
+} cli_kind;
+
+/* An option of the program's own. */
+typedef struct cli_option {
+    const char *name;        /* without the dashes                                 */
+    const char *placeholder; /* "N", for --help; for CLI_CHOICE the words          */
+    const char *help;        /* half a line                                        */
+    cli_kind kind;
+    void *value;     /* holds the default before, the choice after, cli_parse      */
+    double min, max; /* of numbers, both allowed; equal: only limits of the type   */
+    int given;       /* is set by cli_parse: 1 if it was on the command line       */
+} cli_option;
+
+typedef struct cli_program {
+    const char *name;    /* of the program, without folder                                  */
+    const char *purpose; /* one line                                                        */
+    const char *version; /* what --version prints behind the name, or null                  */
+    const char *example; /* a command for --help, or null for "NAME" with an option or two  */
+    unsigned uses;       /* CLI_USES_...                                                    */
+    cli_options defaults;
+    cli_option *own; /* options of its own, or null */
+    size_t own_count;
+} cli_program;
+
+/* Fills `*program` with these three and usual defaults: seed 11, 5 seeds, 1 epoch, batch 128, lr
+   0.1, out "figures", everything else off. Change them before cli_parse. */
+void cli_program_init(cli_program *program, const char *name, const char *purpose, unsigned uses);
+
+/* Reads the command line into `*o`. Returns CLI_RUN, or the exit code with which main must return
+   at once: CLI_EXIT_OK after --help and --version (CLI_EXIT_ERROR if stdout is broken), or
+   CLI_EXIT_USAGE after one line on stderr. */
+int cli_parse(cli_options *o, cli_program *program, int argc, char **argv);
+
+/* The path of a result named `name` ("loss.png") where the user gave `out`: the file `out` itself
+   if it ends in the same extension, else the file `name` in the folder `out` (null: the current
+   folder). Returns 0, or -1 if `path` of `size` bytes is too small, and is then "". */
+int cli_path(char *path, size_t size, const char *out, const char *name);
+
+/* `other` with its extension replaced: "out/loss.png" and ".csv" give "out/loss.csv". Returns as
+   above. */
+int cli_path_beside(char *path, size_t size, const char *other, const char *extension);
+
+/* ---- progress ---- */
+
+/* One line on stderr with a bar, percent, rate, time so far and time to go:
+
+       training [#########...........]  45% 12.3/s 0:36 left 0:44  loss 0.31
+
+   It is drawn only if stderr is a terminal that is not dumb, at most ten times a second, without
+   colour if NO_COLOR is set, and it is erased at the end. Treat the members as private. */
+typedef struct cli_progress {
+    int active, colour;
+    const char *title;
+    size_t total;
+    double started, drawn; /* seconds of the monotonic clock */
+} cli_progress;
+
+/* Starts it: `title` must live until the end; `total` units of work, 0 if nobody knows. */
+void cli_progress_start(cli_progress *p, const char *title, size_t total, int quiet);
+
+/* `done` units so far are done; `note` (or null) is shown behind the times. Cheap enough to be
+   called for every step of a training. */
+void cli_progress_update(cli_progress *p, size_t done, const char *note);
+
+/* The same as a callback: `progress` is a cli_progress *. */
+void cli_progress_tick(void *progress, size_t done);
+
+/* Erases the line. Call it before anything else is printed. */
+void cli_progress_end(cli_progress *p);
+
+#endif /* CLI_H */
+
+#if defined(CLI_IMPLEMENTATION) && !defined(CLI_IMPLEMENTED)
+#define CLI_IMPLEMENTED
+
+#include "csv.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CLII_STANDARD 11
+#define CLII_MESSAGE_MAX 400
+
+/* ---- the options as one table ---- */
+
+static void clii_set(cli_option *option, const char *name, const char *placeholder,
+                     const char *help, cli_kind kind, void *value)
+{
+    memset(option, 0, sizeof *option);
+    option->name = name;
+    option->placeholder = placeholder;
+    option->help = help;
+    option->kind = kind;
+    option->value = value;
+}
+
+/* The table of the common options; entry i belongs to the bit i of CLI_USES_... */
+static void clii_make_standard(cli_option *table, cli_options *o)
+{
+    clii_set(&table[0], "seed", "N", "first random seed", CLI_U64, &o->seed);
+    clii_set(&table[1], "seeds", "N", "number of seeds", CLI_COUNT, &o->seeds);
+    clii_set(&table[2], "epochs", "N", "passes over the data", CLI_COUNT, &o->epochs);
+    clii_set(&table[3], "batch", "N", "examples of a step", CLI_COUNT, &o->batch);
+    clii_set(&table[4], "lr", "X", "learning rate", CLI_REAL, &o->lr);
+    clii_set(&table[5], "data", "DIR", "folder of the data", CLI_TEXT, &o->data);
+    clii_set(&table[6], "out", "PATH", "folder or file of the picture", CLI_TEXT, &o->out);
+    clii_set(&table[7], "csv", "PATH", "file of the table", CLI_TEXT, &o->csv);
+    clii_set(&table[8], "quick", "", "a small run, to see that it works", CLI_FLAG, &o->quick);
+    clii_set(&table[9], "quiet", "", "no progress on the terminal", CLI_FLAG, &o->quiet);
+    clii_set(&table[10], "threads", "N", "processes at once, 0: one for each processor", CLI_INT,
+             &o->threads);
+    table[1].min = table[2].min = table[3].min = 1;
+    table[1].max = 1000;
+    table[2].max = table[3].max = 1e6;
+    table[4].min = 1e-12;
+    table[4].max = 1e6;
+    table[10].max = 256;
+}
+
+void cli_program_init(cli_program *program, const char *name, const char *purpose, unsigned uses)
+{
+    memset(program, 0, sizeof *program);
+    program->name = name;
+    program->purpose = purpose;
+    program->uses = uses;
+    program->defaults.seed = 11;
+    program->defaults.seeds = 5;
+    program->defaults.epochs = 1;
+    program->defaults.batch = 128;
+    program->defaults.lr = 0.1;
+    program->defaults.out = "figures";
+}
+
+/* ---- help ---- */
+
+/* The word number `index` of "none|batch|layer": its start and length, or null. */
+static const char *clii_word(const char *words, int index, size_t *length)
+{
+    for (; index > 0; index--) {
+        words = strchr(words, '|');
+        if (!words) return NULL;
+        words++;
+    }
+    *length = strcspn(words, "|");
+    return words;
+}
+
+/* Prints "(default ...)", if there is one to speak of. */
+static void clii_print_default(const cli_option *option)
+{
+    char number[CSV_NUMBER_MAX];
+    const char *text;
+    size_t length;
+    switch (option->kind) {
+    case CLI_FLAG:
+        return;
+    case CLI_COUNT:
+        printf(" (default %zu)", *(const size_t *)option->value);
+        return;
+    case CLI_U64:
+        printf(" (default %llu)", (unsigned long long)*(const uint64_t *)option->value);
+        return;
+    case CLI_INT:
+        printf(" (default %d)", *(const int *)option->value);
+        return;
+    case CLI_REAL:
+        printf(" (default %s)", csv_format(number, *(const double *)option->value));
+        return;
+    case CLI_TEXT:
+        text = *(const char *const *)option->value;
+        if (text) printf(" (default %s)", text);
+        return;
+    case CLI_CHOICE:
+        text = clii_word(option->placeholder, *(const int *)option->value, &length);
+        if (text) printf(" (default %.*s)", (int)length, text);
+        return;
+    }
+}
+
+static void clii_print_option(const cli_option *option)
+{
+    char left[80];
+    (void)snprintf(left, sizeof left, "--%s %s", option->name,
+                   option->placeholder ? option->placeholder : "");
+    printf("  %-18s %s", left, option->help);
+    clii_print_default(option);
+    printf("\n");
+}
+
+static void clii_print_help(const cli_program *program, const cli_option *standard)
+{
+    size_t i;
+    printf("%s: %s\n\nusage: %s [options]\n\n", program->name, program->purpose, program->name);
+    for (i = 0; i < program->own_count; i++) clii_print_option(&program->own[i]);
+    for (i = 0; i < CLII_STANDARD; i++)
+        if (program->uses >> i & 1u) clii_print_option(&standard[i]);
+    printf("  %-18s %s\n", "--help", "this text");
+    printf("  %-18s %s\n", "--version", "the version");
+    printf("\nexample: ");
+    if (program->example)
+        printf("%s\n", program->example);
+    else
+        printf("%s%s%s\n", program->name, program->uses & CLI_USES_QUICK ? " --quick" : "",
+               program->uses & CLI_USES_SEED ? " --seed 3" : "");
+}
+
+/* A full disk or a closed pipe shows only when the text leaves the buffer. */
+static int clii_finish_stdout(const cli_program *program)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_EXIT_OK;
+    fprintf(stderr, "%s: cannot write to stdout\n", program->name);
+    return CLI_EXIT_ERROR;
+}
+
+/* ---- parsing ---- */
+
+/* Says "NAME: ..." in one line, whatever the user typed, and returns CLI_EXIT_USAGE. */
+static int clii_complain(const cli_program *program, const char *what, const char *option,
+                         const char *rest, const char *value)
+{
+    char line[CLII_MESSAGE_MAX], *c;
+    (void)snprintf(line, sizeof line, "%s: %s%.100s%s%.100s", program->name, what, option, rest,
+                   value);
+    for (c = line; *c; c++)
+        if ((unsigned char)*c < 32 || *c == 127) *c = '?';
+    fprintf(stderr, "%s\n", line);
+    return CLI_EXIT_USAGE;
+}
+
+static int clii_out_of_range(const cli_program *program, const cli_option *option,
+                             const char *value)
+{
+    char range[160], low[CSV_NUMBER_MAX], high[CSV_NUMBER_MAX];
+    if (option->min < option->max)
+        (void)snprintf(range, sizeof range, ": must be from %s to %s, not ",
+                       csv_format(low, option->min), csv_format(high, option->max));
+    else
+        (void)snprintf(range, sizeof range, ": too small or too large: ");
+    return clii_complain(program, "option --", option->name, range, value);
+}
+
+/* Is the whole text digits, perhaps behind a minus sign? */
+static int clii_is_whole(const char *text)
+{
+    const char *digits = *text == '-' ? text + 1 : text;
+    return *digits && strspn(digits, "0123456789") == strlen(digits);
+}
+
+static int clii_in_range(const cli_option *option, double x)
+{
+    return !(option->min < option->max) || (x >= option->min && x <= option->max);
+}
+
+/* Stores a whole number >= 0. */
+static int clii_store_unsigned(const cli_program *program, const cli_option *option,
+                               const char *value)
+{
+    const unsigned long long most = option->kind == CLI_COUNT ? (size_t)-1 : UINT64_MAX;
+    unsigned long long x;
+    errno = 0;
+    x = strtoull(value, NULL, 10);
+    if (*value == '-' || errno != 0 || x > most || !clii_in_range(option, (double)x))
+        return clii_out_of_range(program, option, value);
+    if (option->kind == CLI_COUNT)
+        *(size_t *)option->value = (size_t)x;
+    else
+        *(uint64_t *)option->value = (uint64_t)x;
+    return CLI_RUN;
+}
+
+static int clii_store_int(const cli_program *program, const cli_option *option, const char *value)
+{
+    long x;
+    errno = 0;
+    x = strtol(value, NULL, 10);
+    if (errno != 0 || x < INT_MIN || x > INT_MAX || !clii_in_range(option, (double)x))
+        return clii_out_of_range(program, option, value);
+    *(int *)option->value = (int)x;
+    return CLI_RUN;
+}
+
+static int clii_store_choice(const cli_program *program, const cli_option *option,
+                             const char *value)
+{
+    char rest[CLII_MESSAGE_MAX];
+    const char *word;
+    size_t length;
+    int i;
+    for (i = 0; (word = clii_word(option->placeholder, i, &length)) != NULL; i++) {
+        if (strlen(value) != length || memcmp(word, value, length) != 0) continue;
+        *(int *)option->value = i;
+        return CLI_RUN;
+    }
+    (void)snprintf(rest, sizeof rest, ": must be one of %.200s, not ", option->placeholder);
+    return clii_complain(program, "option --", option->name, rest, value);
+}
+
+static int clii_store(const cli_program *program, const cli_option *option, const char *value)
+{
+    double x;
+    switch (option->kind) {
+    case CLI_FLAG:
+        *(int *)option->value = 1;
+        return CLI_RUN;
+    case CLI_TEXT:
+        *(const char **)option->value = value;
+        return CLI_RUN;
+    case CLI_CHOICE:
+        return clii_store_choice(program, option, value);
+    case CLI_REAL:
+        if (csv_read_number(value, &x) != 0 || isnan(x) || isinf(x))
+            return clii_complain(program, "option --", option->name, ": not a number: ", value);
+        if (!clii_in_range(option, x)) return clii_out_of_range(program, option, value);
+        *(double *)option->value = x;
+        return CLI_RUN;
+    case CLI_COUNT:
+    case CLI_U64:
+    case CLI_INT:
+        break;
+    }
+    if (!clii_is_whole(value))
+        return clii_complain(program, "option --", option->name, ": not a whole number: ", value);
+    return option->kind == CLI_INT ? clii_store_int(program, option, value)
+                                   : clii_store_unsigned(program, option, value);
+}
+
+/* The option named by the first n characters, in the program's own table or the common one. An
+   own option may hide a common one. */
+static cli_option *clii_find(cli_program *program, cli_option *standard, const char *name, size_t n)
+{
+    size_t i;
+    for (i = 0; i < program->own_count + CLII_STANDARD; i++) {
+        cli_option *option =
+            i < program->own_count ? &program->own[i] : &standard[i - program->own_count];
+        if (strlen(option->name) == n && memcmp(option->name, name, n) == 0) return option;
+    }
+    return NULL;
+}
+
+/* Handles the option argv[*i], and its value behind it. Returns as cli_parse does. */
+static int clii_parse_one(cli_options *o, cli_program *program, cli_option *standard, int argc,
+                          char **argv, int *i)
+{
+    const char *name = argv[*i] + 2, *value = strchr(name, '=');
+    cli_option *option =
+        clii_find(program, standard, name, value ? (size_t)(value - name) : strlen(name));
+    size_t index;
+    if (!option) return clii_complain(program, "unknown option ", argv[*i], "; try --help", "");
+    index = option >= standard && option < standard + CLII_STANDARD ? (size_t)(option - standard)
+                                                                    : CLII_STANDARD;
+    if (index < CLII_STANDARD && !(program->uses >> index & 1u))
+        return clii_complain(program, "option --", option->name, " does not apply here; try --help",
+                             "");
+    if (option->kind == CLI_FLAG) {
+        if (value) return clii_complain(program, "option --", option->name, " takes no value", "");
+    } else if (value) {
+        value++;
+    } else if (*i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0) {
+        value = argv[++*i];
+    }
+    if (option->kind != CLI_FLAG && (!value || !*value))
+        return clii_complain(program, "option --", option->name, " needs a value", "");
+    option->given = 1;
+    if (index < CLII_STANDARD) o->given |= 1u << index;
+    return clii_store(program, option, value);
+}
+
+int cli_parse(cli_options *o, cli_program *program, int argc, char **argv)
+{
+    cli_option standard[CLII_STANDARD];
+    cli_options defaults = program->defaults;
+    int i;
+    *o = program->defaults;
+    o->given = 0;
+    for (i = 1; i < argc; i++) {
+        int status;
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            clii_make_standard(standard, &defaults);
+            clii_print_help(program, standard);
+            return clii_finish_stdout(program);
+        }
+        if (strcmp(argv[i], "--version") == 0) {
+            printf("%s%s%s\n", program->name, program->version ? " " : "",
+                   program->version ? program->version : "");
+            return clii_finish_stdout(program);
+        }
+        if (argv[i][0] != '-' || argv[i][1] != '-' || !argv[i][2])
+            return clii_complain(program,
+                                 argv[i][0] == '-' ? "unknown option " : "unexpected argument ",
+                                 argv[i], "; try --help", "");
+        clii_make_standard(standard, o);
+        status = clii_parse_one(o, program, standard, argc, argv, &i);
+        if (status != CLI_RUN) return status;
+    }
+    return CLI_RUN;
+}
+
+/* ---- paths ---- */
+
+/* Where the extension of the path starts, at its end if it has none. */
+static const char *clii_extension(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char *dot = strrchr(file, '.');
+    return dot && dot > file ? dot : path + strlen(path);
+}
+
+static int clii_fits(char *path, size_t size, int length)
+{
+    if (length >= 0 && (size_t)length < size) return 0;
+    if (size) *path = 0;
+    return -1;
+}
+
+int cli_path(char *path, size_t size, const char *out, const char *name)
+{
+    const char *extension = clii_extension(name);
+    size_t n = out ? strlen(out) : 0;
+    if (!n) return clii_fits(path, size, snprintf(path, size, "%s", name));
+    if (*extension && strcmp(clii_extension(out), extension) == 0)
+        return clii_fits(path, size, snprintf(path, size, "%s", out));
+    return clii_fits(path, size,
+                     snprintf(path, size, "%s%s%s", out, out[n - 1] == '/' ? "" : "/", name));
+}
+
+int cli_path_beside(char *path, size_t size, const char *other, const char *extension)
+{
+    size_t n = (size_t)(clii_extension(other) - other);
+    if (n >= size) return clii_fits(path, size, -1);
+    return clii_fits(path, size, snprintf(path, size, "%.*s%s", (int)n, other, extension));
+}
+
+/* ---- progress ---- */
+
+static double clii_now(void)
+{
+    struct timespec t;
+    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int clii_terminal_columns(void)
+{
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+#endif
+    return 80;
+}
+
+/* Cuts the text to so many columns, taking a code point for one, and makes it one line. */
+static void clii_fit(char *text, int columns)
+{
+    for (; *text; text++) {
+        if (((unsigned char)*text & 0xc0) != 0x80 && columns-- <= 0) *text = 0;
+        if (!*text) return;
+        if ((unsigned char)*text < 32 || *text == 127) *text = ' ';
+    }
+}
+
+static int clii_count_columns(const char *text)
+{
+    int columns = 0;
+    for (; *text; text++) columns += ((unsigned char)*text & 0xc0) != 0x80;
+    return columns;
+}
+
+/* Writes "m:ss" or "h:mm:ss". */
+static void clii_print_time(char *text, size_t size, double seconds)
+{
+    const double most = 359999; /* 99:59:59 */
+    const long s = (long)(seconds < most ? seconds : most);
+    if (s < 3600)
+        (void)snprintf(text, size, "%ld:%02ld", s / 60, s % 60);
+    else
+        (void)snprintf(text, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+}
+
+/* "45% 12.3/s 0:36 left 0:44  note", without what is not known. */
+static void clii_print_numbers(char *text, size_t size, const cli_progress *p, size_t done,
+                               double elapsed, const char *note)
+{
+    char share[32], sofar[32], left[48] = "";
+    const double rate = elapsed > 0 ? (double)done / elapsed : 0;
+    clii_print_time(sofar, sizeof sofar, elapsed);
+    if (p->total) {
+        (void)snprintf(share, sizeof share, "%3d%%",
+                       (int)(100.0 * (double)done / (double)p->total));
+        if (rate > 0) {
+            strcpy(left, " left ");
+            clii_print_time(left + 6, sizeof left - 6, (double)(p->total - done) / rate);
+        }
+    } else {
+        (void)snprintf(share, sizeof share, "%zu", done);
+    }
+    (void)snprintf(text, size, "%s %.*f/s %s%s%s%s", share, rate < 100 ? 1 : 0, rate, sofar, left,
+                   note ? "  " : "", note ? note : "");
+}
+
+static void clii_draw(const cli_progress *p, size_t done, double now, const char *note)
+{
+    enum { BAR = 20 };
+    char title[160], bar[BAR + 1], numbers[400], line[800];
+    int room = clii_terminal_columns() - 1, filled, bar_shown;
+    (void)snprintf(title, sizeof title, "%s", p->title);
+    clii_fit(title, room < 24 ? room : 24);
+    room -= clii_count_columns(title);
+    bar_shown = p->total && room >= BAR + 3 + 30;
+    if (bar_shown) room -= BAR + 3;
+    clii_print_numbers(numbers, sizeof numbers, p, done, now - p->started, note);
+    clii_fit(numbers, room - 1);
+    filled = p->total ? (int)((double)BAR * (double)done / (double)p->total) : 0;
+    memset(bar, '.', BAR);
+    memset(bar, '#', (size_t)filled);
+    bar[BAR] = 0;
+    if (bar_shown)
+        (void)snprintf(line, sizeof line, "\r\033[K%s [%s%s%s] %s", title,
+                       p->colour ? "\033[32m" : "", bar, p->colour ? "\033[0m" : "", numbers);
+    else
+        (void)snprintf(line, sizeof line, "\r\033[K%s %s", title, numbers);
+    fputs(line, stderr);
+    (void)fflush(stderr);
+}
+
+void cli_progress_start(cli_progress *p, const char *title, size_t total, int quiet)
+{
+    const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+    memset(p, 0, sizeof *p);
+    p->title = title;
+    p->total = total;
+    p->active = !quiet && term && *term && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO);
+    p->colour = !no_colour || !*no_colour;
+    if (!p->active) return;
+    p->started = p->drawn = clii_now();
+    clii_draw(p, 0, p->started, NULL);
+}
+
+void cli_progress_update(cli_progress *p, size_t done, const char *note)
+{
+    double now;
+    if (!p->active) return;
+    now = clii_now();
+    if (now - p->drawn < 0.1) return;
+    p->drawn = now;
+    clii_draw(p, p->total && done > p->total ? p->total : done, now, note);
+}
+
+void cli_progress_tick(void *progress, size_t done)
+{
+    cli_progress_update((cli_progress *)progress, done, NULL);
+}
+
+void cli_progress_end(cli_progress *p)
+{
+    if (p->active) fputs("\r\033[K", stderr);
+    p->active = 0;
+}
+
+#endif /* CLI_IMPLEMENTATION */

@@ -1,0 +1,3202 @@
+/* normlayers.h - v0.1.0 - normalization layers with derivations - public domain or MIT-0, see end */
+/*
+# normlayers.h
+
+Batch norm, layer norm and noisy batch norm, forward and backward, in one C file that you
+can read from top to bottom: each formula is derived in the comment above the line that
+computes it, carries a tag such as BN.17, and is checked by a test of that name. A gradient
+checker for layers of your own and a small multilayer perceptron come along.
+
+## Do this
+
+Copy this file into your project. In exactly one of your C or C++ files write
+
+    #define NORMLAYERS_IMPLEMENTATION
+    #include "normlayers.h"
+
+and in all others just the `#include`. Then compile as always: `cc app.c -lm`.
+
+## A complete program
+
+```c
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#include <stdio.h>
+
+int main(void)
+{
+    const nrm_real x[2][4] = {{1, 2, 3, 4}, {10, 20, 30, 40}};
+    const nrm_real gamma[4] = {1, 1, 1, 1}, beta[4] = {0, 0, 0, 0};
+    nrm_real y[2][4];
+    nrm_acc mean[2], rstd[2]; // what the backward pass will want
+    int rc = nrm_layernorm_forward(y[0], mean, rstd, x[0], gamma, beta, NRM_EPS, 2, 4);
+    if (rc != NRM_OK) {
+        fprintf(stderr, "%s\n", nrm_strerror(rc));
+        return 1;
+    }
+    for (int n = 0; n < 2; n++)
+        printf("%7.4f %7.4f %7.4f %7.4f\n", (double)y[n][0], (double)y[n][1], (double)y[n][2],
+               (double)y[n][3]);
+    return 0; // both rows print -1.3416 -0.4472 0.4472 1.3416
+}
+```
+
+## Contents
+
+    declarations     settings, status codes, one block of prototypes per layer
+    ## 1             Status codes and the checking of arguments
+    ## 2             The linear layer and its three products
+    ## 3             Exponential and logarithm, the same bits everywhere
+    ## 4             Random numbers
+    ## 5             Sums and means
+    ## 6             Batch normalization
+    ## 7             Layer normalization
+    ## 8             Noisy batch normalization
+    ## 9             Activations
+    ## 10            Softmax, cross-entropy, accuracy
+    ## 11            The tiny multilayer perceptron
+    ## 12            Gradient checking
+    ## 13            History, references by equation, licences
+
+## This header does not
+
+allocate memory, print, read files, start threads, keep global state, call `rand()`, or look
+at the locale. It has no automatic differentiation and no convolution (though batch norm
+takes the layout of one), and it does not guess: a wrong argument is refused with a named
+code.
+
+## Options
+
+Define them before the `#include`. *Everywhere* means: with the same value in every file
+that includes the header, best on the compiler's command line.
+
+    macro                       default     effect                                  where
+    NORMLAYERS_IMPLEMENTATION   -           compile the functions here              one file only
+    NRM_STATIC                  -           private `static inline` copy of all     any file
+    NRM_DOUBLE                  -           nrm_real is double, names get _f64      everywhere
+    NRM_ACC                     double      type of statistics and sums             everywhere
+    NRM_SQRT(a)                 sqrt        square root of an nrm_acc               implementing file
+    NRM_NO_LIBC                 -           include neither math.h nor string.h     implementing file
+
+With `NRM_NO_LIBC` you supply `NRM_SQRT`, `NRM_MEMCPY` and `NRM_MEMSET`; nothing else is
+needed, for the header brings its own exponential, logarithm and random numbers. Two files
+that disagree on `NRM_DOUBLE` or `NRM_ACC` fail to link instead of misreading each other's
+arrays, since the link names differ; and one program may hold both precisions, in different
+files.
+
+## Contracts
+
+- All arrays are the caller's, dense and row-major. A shape such as `[N][C][S]` is written
+  at each parameter. Sizes are `size_t`; a product that overflows is refused.
+- Parameters come in one order: outputs, values saved for the backward pass, inputs,
+  parameters of the layer, scalars, sizes.
+- Gradients of *inputs* are overwritten (`=`). Gradients of *parameters* are accumulated
+  (`+=`), so that several batches can share one step; set them to zero first.
+- Every function returns a status: `NRM_OK` (0), a negative code when it refused to work
+  (then nothing was written), or the positive `NRM_NONFINITE` when it did work but met a NaN
+  or an infinity. `nrm_strerror` puts a code into words.
+- Outputs may not overlap inputs, except where a declaration says "may be" (in place, same
+  pointer).
+- `N = 0` is a well-defined nothing: no output, no change, `NRM_OK`.
+- A NaN or infinity in the input spoils the channel (batch norm) or the row (layer norm) it
+  is in, and nothing else; it never enters running statistics.
+- ε stands inside the square root and is never stored. Normalization divides by the number
+  of values, not by one less. Nothing is called momentum: the weight of the *new* value is
+  `new_weight` (PyTorch's momentum; one minus the momentum of Keras, Flax and ONNX).
+
+## Notation
+
+    N, C, S, D      examples in a batch, channels, positions per channel (1 if dense), features
+    xᵢ, yᵢ          input and output; a hat, x̂ᵢ, is the normalized value
+    μ, v, r         mean, variance (divided by the count), r = 1/√(v + ε)       mean, -, rstd
+    γ, β, ε         scale, shift, the small constant inside the root            gamma, beta, eps
+    ⟨a⟩             mean of a over whatever is being normalized together
+    L, dx           the scalar loss; dx is short for ∂L/∂x, and so for every other letter
+    δᵢⱼ             1 if i = j, else 0
+    ∑ᵢ              sum over i
+*/
+#ifndef NORMLAYERS_H
+#define NORMLAYERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NRM_VERSION_MAJOR 0
+#define NRM_VERSION_MINOR 1
+#define NRM_VERSION_PATCH 0
+#define NRM_VERSION "0.1.0"
+
+#ifdef __FAST_MATH__
+#error "normlayers.h: -ffast-math and -Ofast break NaN tests and change results; compile without them"
+#endif
+
+#ifdef NRM_DOUBLE
+typedef double nrm_real; /* the type of all data and parameters */
+#else
+typedef float nrm_real; /* the type of all data and parameters */
+#endif
+#ifdef NRM_ACC
+typedef NRM_ACC nrm_acc; /* the type of statistics, sums and losses */
+#else
+typedef double nrm_acc; /* the type of statistics, sums and losses */
+#endif
+
+#define NRM_EPS ((nrm_real)1e-5) /* the usual ε, in the right type */
+
+#ifdef NRM_STATIC
+#define NRM_DEF static inline
+#elif defined(__cplusplus)
+#define NRM_DEF extern "C"
+#else
+#define NRM_DEF extern
+#endif
+
+/*
+### Link names
+
+A program that declares these functions for `double` and links a copy compiled for `float`
+would misread its arrays in silence. So the names that the linker sees carry the types,
+unless they are the default ones: `nrm_accuracy` becomes `nrm_accuracy_f64` with
+`NRM_DOUBLE`.
+*/
+#if defined(NRM_DOUBLE) || defined(NRM_ACC)
+#define NRM_LINK3(name, tag) name##tag
+#define NRM_LINK2(name, tag) NRM_LINK3(name, tag)
+#if defined(NRM_DOUBLE) && defined(NRM_ACC)
+#define NRM_TAG NRM_LINK2(_f64_, NRM_ACC)
+#elif defined(NRM_DOUBLE)
+#define NRM_TAG _f64
+#else
+#define NRM_TAG NRM_LINK2(_f32_, NRM_ACC)
+#endif
+#define NRM_LINK(name) NRM_LINK2(name, NRM_TAG)
+#define nrm_version NRM_LINK(nrm_version)
+#define nrm_strerror NRM_LINK(nrm_strerror)
+#define nrm_linear_forward NRM_LINK(nrm_linear_forward)
+#define nrm_linear_backward NRM_LINK(nrm_linear_backward)
+#define nrm_rng_seed NRM_LINK(nrm_rng_seed)
+#define nrm_rng_u32 NRM_LINK(nrm_rng_u32)
+#define nrm_rng_below NRM_LINK(nrm_rng_below)
+#define nrm_rng_uniform NRM_LINK(nrm_rng_uniform)
+#define nrm_rng_normal NRM_LINK(nrm_rng_normal)
+#define nrm_rng_shuffle NRM_LINK(nrm_rng_shuffle)
+#define nrm_batchnorm_forward NRM_LINK(nrm_batchnorm_forward)
+#define nrm_batchnorm_backward NRM_LINK(nrm_batchnorm_backward)
+#define nrm_layernorm_forward NRM_LINK(nrm_layernorm_forward)
+#define nrm_layernorm_backward NRM_LINK(nrm_layernorm_backward)
+#define nrm_noise_paper NRM_LINK(nrm_noise_paper)
+#define nrm_noise_forward NRM_LINK(nrm_noise_forward)
+#define nrm_noise_backward NRM_LINK(nrm_noise_backward)
+#define nrm_noisy_batchnorm_forward NRM_LINK(nrm_noisy_batchnorm_forward)
+#define nrm_noisy_batchnorm_backward NRM_LINK(nrm_noisy_batchnorm_backward)
+#define nrm_activation_forward NRM_LINK(nrm_activation_forward)
+#define nrm_activation_backward NRM_LINK(nrm_activation_backward)
+#define nrm_cross_entropy_forward NRM_LINK(nrm_cross_entropy_forward)
+#define nrm_cross_entropy_backward NRM_LINK(nrm_cross_entropy_backward)
+#define nrm_argmax NRM_LINK(nrm_argmax)
+#define nrm_accuracy NRM_LINK(nrm_accuracy)
+#define nrm_mlp_defaults NRM_LINK(nrm_mlp_defaults)
+#define nrm_mlp_check NRM_LINK(nrm_mlp_check)
+#define nrm_mlp_bytes NRM_LINK(nrm_mlp_bytes)
+#define nrm_mlp_init NRM_LINK(nrm_mlp_init)
+#define nrm_mlp_forward NRM_LINK(nrm_mlp_forward)
+#define nrm_mlp_gradient NRM_LINK(nrm_mlp_gradient)
+#define nrm_mlp_step NRM_LINK(nrm_mlp_step)
+#define nrm_mlp_train_step NRM_LINK(nrm_mlp_train_step)
+#define nrm_mlp_eval NRM_LINK(nrm_mlp_eval)
+#define nrm_mlp_predict NRM_LINK(nrm_mlp_predict)
+#define nrm_gradcheck NRM_LINK(nrm_gradcheck)
+#endif
+
+/* ---- status codes ---------------------------------------------------------------------------- */
+
+/* One list: name, value, message. The enum and nrm_strerror are both made from it. */
+#define NRM_STATUS_LIST(X)                                                                         \
+    X(NRM_NONFINITE, 1, "done, but a NaN or an infinity was met; running statistics left alone")   \
+    X(NRM_OK, 0, "success")                                                                        \
+    X(NRM_ENULL, -1, "a required pointer is NULL")                                                 \
+    X(NRM_ESIZE, -2, "a size is zero, or an index or count is out of range")                       \
+    X(NRM_EOVERFLOW, -3, "the product of the sizes does not fit into size_t")                      \
+    X(NRM_EALIAS, -4, "an output overlaps another buffer")                                         \
+    X(NRM_EEPS, -5, "eps must be positive and finite")                                             \
+    X(NRM_EMODE, -6, "unknown mode, or a backward pass in infer mode")                             \
+    X(NRM_EBATCH, -7, "one value per channel in train mode: its variance is no estimate")          \
+    X(NRM_EWEIGHT, -8, "new_weight must lie in 0..1")                                              \
+    X(NRM_ESTATS, -9, "running statistics hold a negative variance, a NaN or an infinity")         \
+    X(NRM_ENOISE, -10, "noise parameters must be finite and not negative")                         \
+    X(NRM_EKIND, -11, "unknown activation, norm, initialisation or optimizer")                     \
+    X(NRM_ELABEL, -12, "a label lies outside 0..C-1")                                              \
+    X(NRM_ERATE, -13, "a learning rate or another optimizer setting is out of range")              \
+    X(NRM_EBLOCK, -14, "the memory block is smaller than nrm_mlp_bytes asks")                      \
+    X(NRM_EGRADIENT, -15, "a gradient is wrong: see the report of its group")                      \
+    X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle")
+
+#define NRM_STATUS_ENUM(name, value, message) name = value,
+enum nrm_status { NRM_STATUS_LIST(NRM_STATUS_ENUM) };
+
+NRM_DEF const char *nrm_version(void);          /* the version this code was compiled from, "0.1.0" */
+NRM_DEF const char *nrm_strerror(int status);   /* the message; never NULL, also for unknown codes  */
+
+/* ---- linear layer: y = xW + b ---------------------------------------------------------------- */
+
+NRM_DEF int nrm_linear_forward(
+    nrm_real *y,            /* [N][out]  out                                                      */
+    const nrm_real *x,      /* [N][in]                                                            */
+    const nrm_real *W,      /* [in][out]                                                          */
+    const nrm_real *b,      /* [out], or NULL for none                                            */
+    size_t N, size_t in, size_t out);
+
+NRM_DEF int nrm_linear_backward(
+    nrm_real *dx,           /* [N][in]   out, =   or NULL if not wanted                           */
+    nrm_real *dW,           /* [in][out] in/out, +=   or NULL if not wanted                       */
+    nrm_real *db,           /* [out]     in/out, +=   or NULL if not wanted                       */
+    const nrm_real *dy,     /* [N][out]                                                           */
+    const nrm_real *x,      /* [N][in]   may be NULL if dW is                                     */
+    const nrm_real *W,      /* [in][out] may be NULL if dx is                                     */
+    size_t N, size_t in, size_t out);
+
+/* ---- random numbers: PCG32 ------------------------------------------------------------------- */
+
+typedef struct nrm_rng { /* copy it to fork or rewind a stream */
+    uint64_t state, increment;
+    nrm_acc spare;       /* normals come in pairs: the second one, */
+    int has_spare;       /* if there is one                        */
+} nrm_rng;
+
+NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream); /* streams never overlap in use */
+NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng);                  /* all 2³² values alike               */
+NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n);    /* 0..n-1, unbiased; 0 if n is 0      */
+NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng);              /* in [0, 1)                          */
+NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng);               /* mean 0, standard deviation 1       */
+NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n); /* [n] in/out, n < 2³²         */
+
+/* ---- batch normalization --------------------------------------------------------------------- */
+
+enum nrm_mode {
+    NRM_TRAIN = 0,  /* statistics of this batch; running statistics are updated                   */
+    NRM_INFER = 1,  /* running statistics; no backward pass                                       */
+    NRM_FROZEN = 2  /* running statistics, taken as constants; gradients flow through             */
+};
+
+typedef struct nrm_running { /* running statistics of one batch norm layer */
+    nrm_real *mean;      /* [C] start at 0                                                        */
+    nrm_real *var;       /* [C] start at 1                                                        */
+    nrm_real new_weight; /* weight of the new batch, 0..1; 0.1 is usual                           */
+    int cumulative;      /* non-zero: the plain average of all batches; new_weight is not used    */
+    int biased;          /* non-zero: store v as is; zero: store v·M/(M-1), as PyTorch does       */
+    size_t batches;      /* how many batches have entered so far                                  */
+} nrm_running;
+
+/* The tensor is [N][C][S]: S = 1 for a dense layer, S = H*W for images in NCHW order. Images in NHWC
+   order are the dense case with N*H*W rows. In train mode N*S must be at least 2. */
+NRM_DEF int nrm_batchnorm_forward(
+    nrm_real *y,            /* [N][C][S] out; may be x in infer mode                              */
+    nrm_acc *mean,          /* [C] out, saved for backward; may be NULL in infer mode             */
+    nrm_acc *rstd,          /* [C] out, saved for backward; may be NULL in infer mode             */
+    nrm_running *running,   /* in/out in train mode (NULL: not tracked), in otherwise             */
+    const nrm_real *x,      /* [N][C][S]                                                          */
+    const nrm_real *gamma,  /* [C], or NULL for 1                                                 */
+    const nrm_real *beta,   /* [C], or NULL for 0                                                 */
+    int mode, nrm_real eps, size_t N, size_t C, size_t S);
+
+NRM_DEF int nrm_batchnorm_backward(
+    nrm_real *dx,           /* [N][C][S] out, =; may be dy                                        */
+    nrm_real *dgamma,       /* [C] in/out, +=, or NULL if not wanted                              */
+    nrm_real *dbeta,        /* [C] in/out, +=, or NULL if not wanted                              */
+    const nrm_real *dy,     /* [N][C][S]                                                          */
+    const nrm_real *x,      /* [N][C][S] the forward pass's input                                 */
+    const nrm_acc *mean,    /* [C] as saved                                                       */
+    const nrm_acc *rstd,    /* [C] as saved                                                       */
+    const nrm_real *gamma,  /* [C], or NULL for 1                                                 */
+    int mode, size_t N, size_t C, size_t S); /* the forward pass's mode: train or frozen          */
+
+/* ---- layer normalization --------------------------------------------------------------------- */
+
+NRM_DEF int nrm_layernorm_forward(
+    nrm_real *y,            /* [N][D] out                                                         */
+    nrm_acc *mean,          /* [N] out, saved for backward; both NULL if there will be none       */
+    nrm_acc *rstd,          /* [N] out, saved for backward                                        */
+    const nrm_real *x,      /* [N][D]                                                             */
+    const nrm_real *gamma,  /* [D], or NULL for 1                                                 */
+    const nrm_real *beta,   /* [D], or NULL for 0                                                 */
+    nrm_real eps, size_t N, size_t D);
+
+NRM_DEF int nrm_layernorm_backward(
+    nrm_real *dx,           /* [N][D] out, =; may be dy                                           */
+    nrm_real *dgamma,       /* [D] in/out, +=, or NULL if not wanted                              */
+    nrm_real *dbeta,        /* [D] in/out, +=, or NULL if not wanted                              */
+    const nrm_real *dy,     /* [N][D]                                                             */
+    const nrm_real *x,      /* [N][D] the forward pass's input                                    */
+    const nrm_acc *mean,    /* [N] as saved                                                       */
+    const nrm_acc *rstd,    /* [N] as saved                                                       */
+    const nrm_real *gamma,  /* [D], or NULL for 1                                                 */
+    size_t N, size_t D);
+
+/* ---- noisy batch normalization --------------------------------------------------------------- */
+
+typedef struct nrm_noise { /* how the noise is drawn: equations NB.1 to NB.4 */
+    nrm_real mean_range;   /* n_μ: a unit's offset is centred somewhere in ±n_μ                   */
+    nrm_real scale_max;    /* n_σ: a unit's scale is centred somewhere between 1 and n_σ          */
+    nrm_real mean_jitter;  /* r_μ: half the width of the offsets' spread over the samples         */
+    nrm_real scale_jitter; /* r_σ: standard deviation of the scales over the samples              */
+} nrm_noise;
+
+NRM_DEF nrm_noise nrm_noise_paper(void); /* 0.5, 1.25, 0.1, 0.1: Santurkar et al., appendix A */
+
+NRM_DEF int nrm_noise_forward(
+    nrm_real *y,            /* [N][C][S] out; may be x                                            */
+    nrm_real *scale,        /* [N][C][S] out, saved for backward: the factors drawn               */
+    const nrm_real *x,      /* [N][C][S]                                                          */
+    const nrm_noise *noise, nrm_rng *rng, size_t N, size_t C, size_t S);
+
+NRM_DEF int nrm_noise_backward(
+    nrm_real *dx,           /* [count] out, =; may be dy                                          */
+    const nrm_real *dy,     /* [count]                                                            */
+    const nrm_real *scale,  /* [count] as saved                                                   */
+    size_t count);          /* N*C*S                                                              */
+
+/* Batch norm, then noise in train mode; in the other modes batch norm alone. */
+NRM_DEF int nrm_noisy_batchnorm_forward(
+    nrm_real *y,            /* [N][C][S] out                                                      */
+    nrm_real *scale,        /* [N][C][S] out, saved for backward in train mode                    */
+    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* as in nrm_batchnorm_forward            */
+    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
+    const nrm_noise *noise, nrm_rng *rng, int mode, nrm_real eps, size_t N, size_t C, size_t S);
+
+NRM_DEF int nrm_noisy_batchnorm_backward(
+    nrm_real *dx,           /* [N][C][S] out, =; may be dy                                        */
+    nrm_real *dgamma, nrm_real *dbeta,      /* [C] in/out, +=, or NULL                            */
+    const nrm_real *dy,     /* [N][C][S]                                                          */
+    const nrm_real *scale,  /* [N][C][S] as saved: the same draws as in the forward pass          */
+    const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
+    int mode, size_t N, size_t C, size_t S);
+
+/* ---- activations ----------------------------------------------------------------------------- */
+
+enum nrm_activation { NRM_IDENTITY = 0, NRM_RELU = 1, NRM_TANH = 2, NRM_SIGMOID = 3 };
+
+NRM_DEF int nrm_activation_forward(
+    nrm_real *y,            /* [count] out; may be x                                              */
+    const nrm_real *x,      /* [count]                                                            */
+    int activation, size_t count);
+
+NRM_DEF int nrm_activation_backward(
+    nrm_real *dx,           /* [count] out, =; may be dy                                          */
+    const nrm_real *dy,     /* [count]                                                            */
+    const nrm_real *y,      /* [count] the forward pass's output                                  */
+    int activation, size_t count);
+
+/* ---- softmax cross-entropy with logits, mean over the batch ---------------------------------- */
+
+NRM_DEF int nrm_cross_entropy_forward(
+    nrm_acc *loss,          /* out: the mean loss in nats (0 for an empty batch)                  */
+    nrm_real *prob,         /* [N][C] out, saved for backward: softmax(z); may be logits; or NULL */
+    const nrm_real *logits, /* [N][C]                                                             */
+    const int *labels,      /* [N] each in 0..C-1                                                 */
+    size_t N, size_t C);
+
+NRM_DEF int nrm_cross_entropy_backward(
+    nrm_real *dlogits,      /* [N][C] out, =; may be prob                                         */
+    const nrm_real *prob,   /* [N][C] as saved                                                    */
+    const int *labels,      /* [N]                                                                */
+    size_t N, size_t C);
+
+NRM_DEF int nrm_argmax(     /* the largest entry of each row; of equals the first                 */
+    int *labels,            /* [N] out                                                            */
+    const nrm_real *logits, /* [N][C]                                                             */
+    size_t N, size_t C);
+
+NRM_DEF int nrm_accuracy(   /* the fraction of rows whose largest entry is the label's            */
+    nrm_acc *accuracy,      /* out: in 0..1 (0 for an empty batch); a row that holds NaN is wrong */
+    const nrm_real *logits, /* [N][C]                                                             */
+    const int *labels,      /* [N] each in 0..C-1                                                 */
+    size_t N, size_t C);
+
+/* ---- the tiny multilayer perceptron ---------------------------------------------------------- */
+
+enum nrm_norm { NRM_NO_NORM = 0, NRM_BATCH_NORM = 1, NRM_LAYER_NORM = 2, NRM_NOISY_BATCH_NORM = 3 };
+enum nrm_init {
+    NRM_INIT_HE = 0,       /* W ~ N(0, 2/in), b = 0                                               */
+    NRM_INIT_XAVIER = 1,   /* W ~ U(±√(6/(in+out))), b = 0                                        */
+    NRM_INIT_GAUSSIAN = 2, /* W ~ N(0, init_std²), b = 0                                          */
+    NRM_INIT_FAN_IN = 3    /* W, b ~ U(±1/√in): what PyTorch's Linear does by default             */
+};
+enum nrm_gamma { NRM_GAMMA_ONE = 0, NRM_GAMMA_UNIFORM = 1 /* γ ~ U(0,1) */ };
+enum nrm_optimizer { NRM_SGD = 0, NRM_ADAM = 1 };
+enum nrm_place { NRM_AT_LINEAR = 0, NRM_AT_NORM = 1, NRM_AT_ACTIVATION = 2 };
+
+typedef struct nrm_mlp_layer { /* one layer; all zero but width: linear, no norm, no bias */
+    size_t width;      /* outputs of this layer                                                   */
+    int activation;    /* NRM_IDENTITY, NRM_RELU, NRM_TANH, NRM_SIGMOID                           */
+    int norm;          /* NRM_NO_NORM, NRM_BATCH_NORM, NRM_LAYER_NORM, NRM_NOISY_BATCH_NORM       */
+    int norm_after;    /* 0: linear, norm, activation; 1: linear, activation, norm                */
+    int bias;          /* 1: the linear part has a bias; see MLP.3 for when it is redundant       */
+} nrm_mlp_layer;
+
+typedef struct nrm_mlp_event { /* what a probe is shown */
+    size_t layer;          /* 0 is the first hidden layer                                         */
+    int place;             /* NRM_AT_LINEAR, NRM_AT_NORM, NRM_AT_ACTIVATION: the output of that   */
+    int gradient;          /* 0: the value itself, in the forward pass; 1: its gradient           */
+    const nrm_real *data;  /* [rows][cols], valid during the call only                            */
+    size_t rows, cols;
+} nrm_mlp_event;
+typedef void nrm_mlp_probe(void *context, const nrm_mlp_event *event);
+
+typedef struct nrm_mlp_spec { /* start from nrm_mlp_defaults() */
+    size_t inputs;               /* features of one example                                       */
+    size_t layers;               /* layers that follow, the output layer included                 */
+    const nrm_mlp_layer *layer;  /* [layers]; read by init only                                   */
+    size_t max_batch;            /* the largest N that one call will see                          */
+    uint64_t seed;               /* of weights and noise                                          */
+    int init;                    /* how W starts                                                  */
+    nrm_real init_std;           /* of NRM_INIT_GAUSSIAN                                          */
+    int gamma_init;              /* how γ starts; β starts at 0                                   */
+    nrm_real eps;                /* of all norms                                                  */
+    nrm_real new_weight;         /* of all running statistics                                     */
+    int cumulative, biased;      /* of all running statistics                                     */
+    nrm_noise noise;             /* of noisy batch norm                                           */
+    int optimizer;               /* NRM_SGD or NRM_ADAM                                           */
+    nrm_real lr;                 /* learning rate                                                 */
+    nrm_real heavy_ball;         /* SGD: how much of the last step is kept, 0..1                  */
+    nrm_real beta1, beta2;       /* Adam: how much of the averages is kept, 0..1                  */
+    nrm_real adam_eps;           /* Adam: added to the root                                       */
+} nrm_mlp_spec;
+
+typedef struct nrm_mlp_state { /* one layer's arrays; they point into the block */
+    nrm_mlp_layer shape;
+    size_t in;                                   /* inputs of this layer                          */
+    nrm_real *W, *b, *gamma, *beta;              /* [in][width], then [width]; NULL if absent     */
+    nrm_real *dW, *db, *dgamma, *dbeta;          /* their gradients                               */
+    nrm_real *linear_out, *norm_out, *act_out;   /* [max_batch][width]; absent stages share       */
+    nrm_real *out;                               /* the last of the three                         */
+    nrm_acc *mean, *rstd;                        /* saved statistics                              */
+    nrm_real *scale;                             /* [max_batch][width] noise factors, or NULL     */
+    nrm_running running;                         /* of batch norm                                 */
+} nrm_mlp_state;
+
+typedef struct nrm_mlp { /* read what you like; change lr, params, probe; leave the rest */
+    nrm_mlp_spec spec;           /* spec.layer is NULL here: see state                            */
+    nrm_mlp_state *state;        /* [layers]                                                      */
+    size_t n_params;             /* all parameters lie in one array,                              */
+    nrm_real *params, *grads;    /* [n_params] each, layer by layer: W, b, gamma, beta            */
+    nrm_real *moment1, *moment2; /* [n_params] the optimizer's, NULL if it has none               */
+    nrm_real *logits, *prob;     /* [max_batch][classes]                                          */
+    nrm_real *work[2];           /* [max_batch][widest] gradients on their way back               */
+    nrm_rng rng;                 /* the noise                                                     */
+    size_t steps;                /* optimizer steps so far                                        */
+    nrm_acc beta1_power, beta2_power; /* beta1^steps, beta2^steps                                 */
+    nrm_mlp_probe *probe;        /* called at every place of every layer if not NULL              */
+    void *probe_context;
+} nrm_mlp;
+
+NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void);  /* He, eps 1e-5, new_weight 0.1, SGD with lr 0.1 */
+NRM_DEF int nrm_mlp_check(const nrm_mlp_spec *spec);    /* NRM_OK or what is wrong with it      */
+NRM_DEF size_t nrm_mlp_bytes(const nrm_mlp_spec *spec); /* size of the block; 0 if spec is bad  */
+NRM_DEF int nrm_mlp_init(
+    nrm_mlp **net,          /* out: the network, inside the block                                 */
+    void *block,            /* any alignment; yours to free when the network is no longer used    */
+    size_t bytes,           /* of the block, at least nrm_mlp_bytes(spec)                         */
+    const nrm_mlp_spec *spec);
+
+/* Forward pass; the result is net->logits [N][classes]. In train mode running statistics move on. */
+NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x /* [N][inputs] */, size_t N, int mode);
+
+/* Loss and net->grads (overwritten) at the present parameters, in train or frozen mode. Changes neither
+   parameters nor running statistics nor the noise stream: the tool for experiments. loss may be NULL. */
+NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
+                             size_t N, int mode);
+
+NRM_DEF int nrm_mlp_step(nrm_mlp *net); /* the optimizer's step along net->grads */
+
+/* Gradient in train mode, running statistics, step. If the loss is not finite: NRM_NONFINITE, no step. */
+NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
+                               size_t N);
+
+/* Mean loss and accuracy of any number of examples in infer mode; either result may be NULL. */
+NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy,
+                         const nrm_real *x /* [N][inputs] */, const int *labels, size_t N);
+
+NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels /* [N] out */, const nrm_real *x, size_t N);
+
+/* ---- gradient checking ----------------------------------------------------------------------- */
+
+typedef nrm_acc nrm_loss_fn(void *context);       /* the loss at the present parameters           */
+typedef uint64_t nrm_branches_fn(void *context);  /* a fingerprint of the branches it took last   */
+
+typedef struct nrm_gradcheck_group { /* one array of parameters (or inputs) and its gradient */
+    const char *name;       /* for your own print-out                                             */
+    nrm_real *theta;        /* [n] nudged and put back, bit for bit                               */
+    const nrm_real *grad;   /* [n] what your backward pass says                                   */
+    size_t n;
+} nrm_gradcheck_group;
+
+typedef struct nrm_gradcheck_options { /* all zero is a good choice */
+    nrm_acc tolerance;      /* relative; 0: 1e-7 in double, 1e-2 in float                         */
+    nrm_acc step;           /* relative to the size of theta; 0: the power 1/5 of its precision   */
+    size_t at_most;         /* entries per group, drawn by seed; 0: all                           */
+    uint64_t seed;
+    nrm_branches_fn *branches; /* NULL: kinks are found from the differences alone                */
+} nrm_gradcheck_options;
+
+typedef struct nrm_gradcheck_report { /* one per group */
+    int status;             /* NRM_OK, NRM_EGRADIENT or NRM_EUNSETTLED                            */
+    size_t checked;         /* entries looked at; of these,                                       */
+    size_t wrong;           /*   the difference exceeds tolerance and uncertainty                 */
+    size_t unsettled;       /*   the uncertainty exceeds the tolerance: no judgement              */
+    size_t kinks;           /*   the loss has a kink there (ReLU at 0): skipped                   */
+    size_t vanishing;       /*   both gradients are zero within rounding                          */
+    size_t worst;           /* index of the largest error among those judged, and its             */
+    nrm_acc analytic, numeric, error, uncertainty; /* figures                                     */
+} nrm_gradcheck_report;
+
+/* Compares the gradients of all groups with differences of the loss. NRM_OK only if every group is. */
+NRM_DEF int nrm_gradcheck(
+    nrm_gradcheck_report *report,        /* [groups] out                                          */
+    const nrm_gradcheck_group *group,    /* [groups]                                              */
+    size_t groups, nrm_loss_fn *loss, void *context,
+    const nrm_gradcheck_options *options /* NULL: defaults                                        */);
+
+#endif /* NORMLAYERS_H */
+
+/* ============================================================================================== */
+#if (defined(NORMLAYERS_IMPLEMENTATION) || defined(NRM_STATIC)) && !defined(NRM_IMPLEMENTED)
+#define NRM_IMPLEMENTED
+
+#ifndef NRM_NO_LIBC
+#include <math.h>
+#include <string.h>
+#endif
+#ifndef NRM_SQRT
+#define NRM_SQRT(a) nrmi_sqrt(a)
+#define NRM_OWN_SQRT
+#endif
+#ifndef NRM_MEMCPY
+#define NRM_MEMCPY(to, from, bytes) memcpy((to), (from), (bytes))
+#endif
+#ifndef NRM_MEMSET
+#define NRM_MEMSET(to, byte, bytes) memset((to), (byte), (bytes))
+#endif
+
+/*
+## 1  Status codes and the checking of arguments
+
+A wrong argument should be found by the function that receives it, not by a debugger an hour
+later. Every public function therefore checks before it writes: settings first, then sizes,
+then pointers, then whether an output lies on top of something it must not. The checks cost
+a few comparisons per call, which is nothing beside the passes over the data.
+*/
+NRM_DEF const char *nrm_version(void)
+{
+    return NRM_VERSION;
+}
+
+NRM_DEF const char *nrm_strerror(int status)
+{
+#define NRM_STATUS_CASE(name, value, message)                                                      \
+    case value: return message;
+    switch (status) {
+        NRM_STATUS_LIST(NRM_STATUS_CASE)
+    default: return "unknown status code";
+    }
+#undef NRM_STATUS_CASE
+}
+
+/* a*b*c elements of the widest type must be addressable. */
+static int nrmi_check_volume(size_t a, size_t b, size_t c)
+{
+    const size_t most = SIZE_MAX / sizeof(double) / 2;
+    if (b == 0 || c == 0) return NRM_ESIZE;
+    if (b > most / c || (a > 0 && b * c > most / a)) return NRM_EOVERFLOW;
+    return NRM_OK;
+}
+
+/* Is v a number? Infinity minus itself is not. */
+static int nrmi_finite(nrm_acc v)
+{
+    return v - v == 0;
+}
+
+static int nrmi_check_eps(nrm_real eps)
+{
+    return eps > 0 && nrmi_finite((nrm_acc)eps) ? NRM_OK : NRM_EEPS;
+}
+
+typedef struct nrmi_span { /* a buffer: where and how long */
+    const void *at;
+    size_t bytes;
+} nrmi_span;
+
+static nrmi_span nrmi_reals(const nrm_real *at, size_t count)
+{
+    nrmi_span s;
+    s.at = at;
+    s.bytes = count * sizeof(nrm_real);
+    return s;
+}
+
+static nrmi_span nrmi_accs(const nrm_acc *at, size_t count)
+{
+    nrmi_span s;
+    s.at = at;
+    s.bytes = count * sizeof(nrm_acc);
+    return s;
+}
+
+static int nrmi_overlap(nrmi_span a, nrmi_span b)
+{
+    const uintptr_t p = (uintptr_t)a.at, q = (uintptr_t)b.at;
+    if (a.at == NULL || b.at == NULL) return 0;
+    return p < q + b.bytes && q < p + a.bytes;
+}
+
+/* The first `outs` buffers are written: each must lie apart from all the others. */
+static int nrmi_check_apart(const nrmi_span *buffer, size_t count, size_t outs)
+{
+    size_t i, j;
+    for (i = 0; i < outs; i++)
+        for (j = i + 1; j < count; j++)
+            if (nrmi_overlap(buffer[i], buffer[j])) return NRM_EALIAS;
+    return NRM_OK;
+}
+
+/* In place means the same pointer: either that, or apart. */
+static int nrmi_check_in_place(nrmi_span out, nrmi_span in)
+{
+    return out.at == in.at || !nrmi_overlap(out, in) ? NRM_OK : NRM_EALIAS;
+}
+
+/*
+## 2  The linear layer and its three products
+
+A linear layer multiplies its input by a weight matrix and adds a bias. We store W as
+`[in][out]`, so that row i of W holds the weights *leaving* input i, and a batch of rows x
+multiplies from the left.
+
+    yₙⱼ = bⱼ + ∑ᵢ xₙᵢ·Wᵢⱼ                                             [LIN.1]
+
+The chain rule gives three sums, each of them again a matrix product. A change of xₙᵢ
+reaches every output j of its own example; a change of Wᵢⱼ reaches output j of every
+example; and so does one of bⱼ.
+
+    dxₙᵢ = ∑ⱼ dyₙⱼ·Wᵢⱼ                                                [LIN.2]
+    dWᵢⱼ = ∑ₙ xₙᵢ·dyₙⱼ                                                [LIN.3]
+    dbⱼ = ∑ₙ dyₙⱼ                                                     [LIN.4]
+
+In matrices: y = xW + b, dx = dy·Wᵀ, dW = xᵀ·dy.
+
+### One kernel for three products
+
+All three have the shape cᵢⱼ = cᵢⱼ + ∑ₖ aᵢₖ·bₖⱼ, with c starting at the bias, at zero, or at
+the gradient gathered so far; only the strides of a and b differ. Each cᵢⱼ is a running sum
+over ascending k, and never anything else:
+
+    cᵢⱼ ← (((cᵢⱼ + aᵢ₁·bₖ₁) + aᵢ₂·bₖ₂) + …)                            [LIN.5]
+
+That order is our specification. It leaves all freedom over i and j, and there the speed is:
+the kernel holds a small tile of c in registers, walks once along k, and for each k
+multiplies one broadcast element of a with a short run of b. The tile is 6 rows by two or
+four vector registers, which is what the registers of common processors hold beside the
+operands. Its size is a literal: with a variable bound the compiler would keep the tile in
+memory, three to four times slower.
+
+GCC and Clang have vectors as an extension of C: `a * b + c` on a `nrmi_vec` works on all
+its lanes. For other compilers a `nrmi_vec` is a single number, and the same lines do the
+same sums in the same order. So the results do not depend on the width, nor on blocking;
+only on whether the compiler fuses multiplication and addition into one rounding (as it will
+by default where the processor can; `-ffp-contract=off` forbids it).
+*/
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS)
+#define NRM_VECTORS
+#if defined(__AVX512F__)
+#define NRM_VEC_BYTES 64
+#define NRM_TILE_VECS 4
+#elif defined(__AVX__)
+#define NRM_VEC_BYTES 32
+#define NRM_TILE_VECS 2
+#else
+#define NRM_VEC_BYTES 16
+#define NRM_TILE_VECS 2
+#endif
+typedef nrm_real nrmi_vec __attribute__((vector_size(NRM_VEC_BYTES), aligned(4), may_alias));
+#else
+#define NRM_TILE_VECS 4
+typedef nrm_real nrmi_vec;
+#endif
+
+#if defined(__clang__)
+#define NRM_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__)
+#define NRM_UNROLL _Pragma("GCC unroll 8")
+#else
+#define NRM_UNROLL
+#endif
+
+#define NRM_VEC (sizeof(nrmi_vec) / sizeof(nrm_real)) /* numbers in a vector          */
+#define NRM_COLS (NRM_VEC * NRM_TILE_VECS)            /* columns of a tile            */
+#define NRM_DEPTH 128                                 /* steps of k between two packs */
+
+/* One operand of a product: element (i, k) stands at at[i*row + k*col]. */
+typedef struct nrmi_matrix {
+    const nrm_real *at;
+    size_t row, col;
+} nrmi_matrix;
+
+/* LIN.5 for a tile of ROWS x NRM_COLS; b is read in rows of contiguous columns, ldb apart. */
+#define NRM_TILE_FUNCTION(NAME, ROWS)                                                              \
+    static void NAME(nrm_real *c, size_t ldc, nrmi_matrix a, const nrm_real *b, size_t ldb,        \
+                     size_t depth)                                                                 \
+    {                                                                                              \
+        nrmi_vec sum[ROWS][NRM_TILE_VECS], bk[NRM_TILE_VECS];                                      \
+        size_t k;                                                                                  \
+        int i, v;                                                                                  \
+        NRM_UNROLL for (i = 0; i < (ROWS); i++)                                                    \
+        {                                                                                          \
+            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)                                         \
+                sum[i][v] = *(const nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC);     \
+        }                                                                                          \
+        for (k = 0; k < depth; k++, a.at += a.col, b += ldb) {                                     \
+            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)                                         \
+                bk[v] = *(const nrmi_vec *)(b + (size_t)v * NRM_VEC);                           \
+            NRM_UNROLL for (i = 0; i < (ROWS); i++)                                                \
+            {                                                                                      \
+                const nrm_real aik = a.at[(size_t)i * a.row];                                      \
+                NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++) sum[i][v] += aik * bk[v];           \
+            }                                                                                      \
+        }                                                                                          \
+        NRM_UNROLL for (i = 0; i < (ROWS); i++)                                                    \
+        {                                                                                          \
+            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)                                         \
+                *(nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC) = sum[i][v];           \
+        }                                                                                          \
+    }
+NRM_TILE_FUNCTION(nrmi_tile6, 6)
+NRM_TILE_FUNCTION(nrmi_tile4, 4)
+NRM_TILE_FUNCTION(nrmi_tile2, 2)
+NRM_TILE_FUNCTION(nrmi_tile1, 1)
+#undef NRM_TILE_FUNCTION
+
+/* All rows of one column block, the largest tiles first. */
+static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, const nrm_real *b, size_t ldb,
+                       size_t rows, size_t depth)
+{
+    while (rows > 0) {
+        const size_t step = rows >= 6 ? 6 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
+        switch (step) {
+        case 6: nrmi_tile6(c, ldc, a, b, ldb, depth); break;
+        case 4: nrmi_tile4(c, ldc, a, b, ldb, depth); break;
+        case 2: nrmi_tile2(c, ldc, a, b, ldb, depth); break;
+        default: nrmi_tile1(c, ldc, a, b, ldb, depth); break;
+        }
+        c += step * ldc;
+        a.at += step * a.row;
+        rows -= step;
+    }
+}
+
+/* The last columns, too few for a whole tile: each row of c makes a detour through a padded copy. */
+static void nrmi_narrow_block(nrm_real *c, size_t ldc, nrmi_matrix a, const nrm_real *b,
+                              size_t rows, size_t cols, size_t depth)
+{
+    nrm_real padded[6 * NRM_COLS];
+    size_t i, j;
+    while (rows > 0) {
+        const size_t step = rows < 6 ? rows : 6;
+        NRM_MEMSET(padded, 0, sizeof padded);
+        for (i = 0; i < step; i++)
+            for (j = 0; j < cols; j++) padded[i * NRM_COLS + j] = c[i * ldc + j];
+        nrmi_block(padded, NRM_COLS, a, b, NRM_COLS, step, depth);
+        for (i = 0; i < step; i++)
+            for (j = 0; j < cols; j++) c[i * ldc + j] = padded[i * NRM_COLS + j];
+        c += step * ldc;
+        a.at += step * a.row;
+        rows -= step;
+    }
+}
+
+/* Copies depth x cols elements of b into rows of NRM_COLS, padded with zeros. This is how a
+   transposed b gets contiguous columns, and how the last, narrow block gets a full row. */
+static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols)
+{
+    size_t k, j;
+    for (k = 0; k < depth; k++, to += NRM_COLS, b.at += b.row) {
+        for (j = 0; j < cols; j++) to[j] = b.at[j * b.col];
+        for (; j < NRM_COLS; j++) to[j] = 0;
+    }
+}
+
+/* c [rows][cols] += a [rows][depth] times b [depth][cols], in the order of LIN.5. */
+static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
+                         size_t depth)
+{
+    nrm_real packed[NRM_DEPTH * NRM_COLS];
+    size_t j, k;
+    for (j = 0; j < cols; j += NRM_COLS)
+        for (k = 0; k < depth; k += NRM_DEPTH) {
+            const size_t wide = cols - j < NRM_COLS ? cols - j : NRM_COLS;
+            const size_t deep = depth - k < NRM_DEPTH ? depth - k : NRM_DEPTH;
+            nrmi_matrix ak = a, bkj = b;
+            ak.at += k * a.col;
+            bkj.at += k * b.row + j * b.col;
+            if (wide == NRM_COLS && b.col == 1) {
+                nrmi_block(c + j, cols, ak, bkj.at, b.row, rows, deep);
+                continue;
+            }
+            nrmi_pack(packed, bkj, deep, wide);
+            if (wide == NRM_COLS)
+                nrmi_block(c + j, cols, ak, packed, NRM_COLS, rows, deep);
+            else
+                nrmi_narrow_block(c + j, cols, ak, packed, rows, wide, deep);
+        }
+}
+
+static nrmi_matrix nrmi_view(const nrm_real *at, size_t row, size_t col)
+{
+    nrmi_matrix m;
+    m.at = at;
+    m.row = row;
+    m.col = col;
+    return m;
+}
+
+static int nrmi_check_linear(size_t N, size_t in, size_t out)
+{
+    int rc = nrmi_check_volume(N, in, 1);
+    if (rc == NRM_OK) rc = nrmi_check_volume(N, out, 1);
+    if (rc == NRM_OK) rc = nrmi_check_volume(in, out, 1);
+    return rc;
+}
+
+NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W, const nrm_real *b,
+                               size_t N, size_t in, size_t out)
+{
+    nrmi_span buffer[4];
+    size_t n;
+    int rc = nrmi_check_linear(N, in, out);
+    if (rc != NRM_OK || N == 0) return rc;
+    if (y == NULL || x == NULL || W == NULL) return NRM_ENULL;
+    buffer[0] = nrmi_reals(y, N * out);
+    buffer[1] = nrmi_reals(x, N * in);
+    buffer[2] = nrmi_reals(W, in * out);
+    buffer[3] = nrmi_reals(b, out);
+    if (nrmi_check_apart(buffer, 4, 1) != NRM_OK) return NRM_EALIAS;
+    if (b == NULL)
+        NRM_MEMSET(y, 0, N * out * sizeof *y);
+    else
+        for (n = 0; n < N; n++) NRM_MEMCPY(y + n * out, b, out * sizeof *y);
+    nrmi_product(y, nrmi_view(x, in, 1), nrmi_view(W, out, 1), N, out, in); /* LIN.1, LIN.5 */
+    return NRM_OK;
+}
+
+static int nrmi_check_linear_backward(const nrm_real *dx, const nrm_real *dW, const nrm_real *db,
+                                      const nrm_real *dy, const nrm_real *x, const nrm_real *W,
+                                      size_t N, size_t in, size_t out)
+{
+    nrmi_span buffer[6];
+    if (dy == NULL || (dW != NULL && x == NULL) || (dx != NULL && W == NULL)) return NRM_ENULL;
+    buffer[0] = nrmi_reals(dx, N * in);
+    buffer[1] = nrmi_reals(dW, in * out);
+    buffer[2] = nrmi_reals(db, out);
+    buffer[3] = nrmi_reals(dy, N * out);
+    buffer[4] = nrmi_reals(x, N * in);
+    buffer[5] = nrmi_reals(W, in * out);
+    return nrmi_check_apart(buffer, 6, 3);
+}
+
+NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const nrm_real *dy,
+                                const nrm_real *x, const nrm_real *W, size_t N, size_t in,
+                                size_t out)
+{
+    size_t n, j;
+    int rc = nrmi_check_linear(N, in, out);
+    if (rc != NRM_OK || N == 0) return rc;
+    rc = nrmi_check_linear_backward(dx, dW, db, dy, x, W, N, in, out);
+    if (rc != NRM_OK) return rc;
+    if (dx != NULL) {
+        NRM_MEMSET(dx, 0, N * in * sizeof *dx);
+        nrmi_product(dx, nrmi_view(dy, out, 1), nrmi_view(W, 1, out), N, in, out); /* LIN.2 */
+    }
+    if (dW != NULL)
+        nrmi_product(dW, nrmi_view(x, 1, in), nrmi_view(dy, out, 1), in, out, N); /* LIN.3 */
+    if (db != NULL)
+        for (n = 0; n < N; n++)
+            for (j = 0; j < out; j++) db[j] += dy[n * out + j]; /* LIN.4 */
+    return NRM_OK;
+}
+
+/*
+From here to the end of the file no two operations may be fused into one, so that every
+machine with IEEE arithmetic gives the same bits. Each compiler has its own way to be told.
+*/
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off")
+#elif defined(_MSC_VER)
+#pragma fp_contract(off)
+#endif
+
+/*
+## 3  Exponential and logarithm, the same bits everywhere
+
+The square root is required by IEEE 754 to be correctly rounded, so every machine agrees on
+it. `exp`, `log` and `tanh` are not: two C libraries may differ in the last bit, and a
+training run that differs in the last bit is soon a different run. These thirty lines are
+ours for that reason; they are good to about one unit in the last place.
+
+Only exponentials of x ≤ 0 are ever needed here: softmax subtracts the largest logit first,
+and sigmoid and tanh use their symmetry. Split off a power of two, and the rest is small:
+
+    k = ⌈x/ln2 − ½⌉                                                   [EXP.1]
+    t = x − k·ln2, |t| ≤ ½·ln2                                        [EXP.2]
+    q = e^t − 1 = t·(1 + t/2·(1 + t/3·(1 + t/4·(…))))                 [EXP.3]
+    e^x = 2^k·(1 + q)                                                 [EXP.4]
+    e^x − 1 = 2^k·q + (2^k − 1)                                       [EXP.5]
+
+The product k·ln2 in EXP.2 would lose the digits that t is made of. So ln2 is cut in two, a
+head with so few bits that k times it is exact, and a tail. The series stops after t¹³/13!,
+which is below 10⁻¹⁷ relative to t. EXP.5 is there for tanh: near 0 it keeps the digits that
+e^x − 1 would lose.
+
+For the logarithm write x = 2^e·m with m between √½ and √2, and use the series of the
+inverse hyperbolic tangent, whose argument s is below 0.172:
+
+    s = (m − 1)/(m + 1)                                               [LOG.1]
+    ln m = 2·s·(1 + s²/3 + s⁴/5 + s⁶/7 + …)                           [LOG.2]
+    ln x = e·ln2 + ln m                                               [LOG.3]
+*/
+#ifdef NRM_OWN_SQRT
+static nrm_acc nrmi_sqrt(nrm_acc a)
+{
+    if (sizeof(nrm_acc) == sizeof(float)) return (nrm_acc)sqrtf((float)a);
+    return (nrm_acc)sqrt((double)a);
+}
+#endif
+
+#define NRM_LN2_HEAD ((nrm_acc)0.69314575195312500)     /* 16 bits of ln 2         */
+#define NRM_LN2_TAIL ((nrm_acc)1.4286068203094172e-6)   /* what is left of it      */
+#define NRM_LN2_INVERSE ((nrm_acc)1.4426950408889634)
+#define NRM_SQRT2 ((nrm_acc)1.4142135623730951)
+
+typedef union nrmi_bits { /* a number and its bits */
+    nrm_acc value;
+    uint64_t u64;
+    uint32_t u32;
+} nrmi_bits;
+
+/* 2^k, written straight into the exponent; k must be that of a normal number. */
+static nrm_acc nrmi_power_of_two(int k)
+{
+    nrmi_bits p;
+    p.u64 = 0;
+    if (sizeof(nrm_acc) == 8)
+        p.u64 = (uint64_t)(k + 1023) << 52;
+    else
+        p.u32 = (uint32_t)(k + 127) << 23;
+    return p.value;
+}
+
+/* 1/n, looked up: a division takes longer than all the rest of a step of the series. */
+static nrm_acc nrmi_inverse(int n)
+{
+#define NRM_OVER(n) ((nrm_acc)(1.0 / (n)))
+    static const nrm_acc inverse[22] = {
+        0,            NRM_OVER(1),  NRM_OVER(2),  NRM_OVER(3),  NRM_OVER(4),  NRM_OVER(5),
+        NRM_OVER(6),  NRM_OVER(7),  NRM_OVER(8),  NRM_OVER(9),  NRM_OVER(10), NRM_OVER(11),
+        NRM_OVER(12), NRM_OVER(13), NRM_OVER(14), NRM_OVER(15), NRM_OVER(16), NRM_OVER(17),
+        NRM_OVER(18), NRM_OVER(19), NRM_OVER(20), NRM_OVER(21)};
+#undef NRM_OVER
+    return inverse[n];
+}
+
+/* q and 2^k of EXP.1 to EXP.3 for lowest <= x <= 0. */
+static nrm_acc nrmi_exp_parts(nrm_acc x, nrm_acc *power)
+{
+    const int k = (int)(x * NRM_LN2_INVERSE - (nrm_acc)0.5);                         /* EXP.1 */
+    const nrm_acc t = (x - (nrm_acc)k * NRM_LN2_HEAD) - (nrm_acc)k * NRM_LN2_TAIL;   /* EXP.2 */
+    nrm_acc q = 1;
+    int n;
+    for (n = 13; n >= 2; n--) q = 1 + t * nrmi_inverse(n) * q;                       /* EXP.3 */
+    *power = nrmi_power_of_two(k);
+    return t * q;
+}
+
+/* Below this, e^x is taken for 0: the smallest normal number is not far. */
+static nrm_acc nrmi_exp_lowest(void)
+{
+    return sizeof(nrm_acc) == 8 ? (nrm_acc)-708 : (nrm_acc)-87;
+}
+
+/* e^x for x <= 0; NaN stays NaN. */
+static nrm_acc nrmi_exp(nrm_acc x)
+{
+    nrm_acc power, q;
+    if (!(x >= nrmi_exp_lowest())) return x < 0 ? 0 : x;
+    q = nrmi_exp_parts(x, &power);
+    return power * (1 + q); /* EXP.4 */
+}
+
+/* e^x - 1 for x <= 0; NaN stays NaN. */
+static nrm_acc nrmi_expm1(nrm_acc x)
+{
+    nrm_acc power, q;
+    if (!(x >= nrmi_exp_lowest())) return x < 0 ? -1 : x;
+    q = nrmi_exp_parts(x, &power);
+    return power * q + (power - 1); /* EXP.5 */
+}
+
+/* ln x for a normal x > 0. */
+static nrm_acc nrmi_log(nrm_acc x)
+{
+    nrmi_bits b;
+    nrm_acc m, s, sum = 0;
+    int e, n;
+    b.u64 = 0;
+    b.value = x;
+    e = sizeof(nrm_acc) == 8 ? (int)(b.u64 >> 52) - 1023 : (int)(b.u32 >> 23) - 127;
+    m = x / nrmi_power_of_two(e); /* exact: now 1 <= m < 2 */
+    if (m > NRM_SQRT2) {
+        m /= 2;
+        e++;
+    }
+    s = (m - 1) / (m + 1);                                                           /* LOG.1 */
+    for (n = 21; n >= 1; n -= 2) sum = nrmi_inverse(n) + s * s * sum;
+    return (nrm_acc)e * NRM_LN2_HEAD + ((nrm_acc)e * NRM_LN2_TAIL + 2 * s * sum);    /* LOG.2, LOG.3 */
+}
+
+/*
+## 4  Random numbers
+
+Figures that anybody can redraw need random numbers that do not come from the C library. We
+use PCG32 (O'Neill 2014): a 64-bit linear congruential generator, whose output is scrambled
+so that no trace of its weak low bits remains. The increment c may be any odd number, and
+each choice is a sequence of its own, a *stream*: one for the weights, one for the noise,
+one for the order of the data, so that asking more of one never shifts another.
+
+    s′ = a·s + c mod 2⁶⁴, a = 6364136223846793005                     [RNG.1]
+    u = rotate(⌊(s ⊕ ⌊s/2¹⁸⌋)/2²⁷⌋ mod 2³², ⌊s/2⁵⁹⌋)                   [RNG.2]
+
+RNG.2 takes the old state s: the highest five bits say by how far to rotate (to the right)
+the 32 bits that the shift and the exclusive or have picked. A uniform number is u scaled,
+cut to the digits a float has; so float and double builds draw the same stream.
+
+    U = u/2³² (double), ⌊u/2⁸⌋/2²⁴ (float)                            [RNG.3]
+
+For an integer below n, u mod n alone would favour small values when n does not divide 2³².
+We throw away the few lowest u, of which there are as many as the remainder:
+
+    u mod n, drawn again while u < 2³² mod n                          [RNG.4]
+
+Normal numbers come in pairs by Marsaglia's polar method: a point in the unit disc, drawn by
+trial, is pushed outwards until its distance from the origin has the right distribution.
+
+    w = a² + b² < 1, a and b uniform in ±1                            [RNG.5]
+    z₁ = a·√(−2·ln w/w), z₂ = b·√(−2·ln w/w)                          [RNG.6]
+
+To shuffle, walk from the end and swap each place with one drawn from those not yet settled,
+itself included (Fisher and Yates).
+*/
+NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng)
+{
+    const uint64_t s = rng->state;
+    const uint32_t x = (uint32_t)(((s >> 18) ^ s) >> 27);
+    const uint32_t turn = (uint32_t)(s >> 59);
+    rng->state = s * 6364136223846793005u + rng->increment; /* RNG.1 */
+    return (x >> turn) | (x << ((32 - turn) & 31));         /* RNG.2 */
+}
+
+NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream)
+{
+    rng->state = 0;
+    rng->increment = stream * 2 + 1;
+    rng->spare = 0;
+    rng->has_spare = 0;
+    (void)nrm_rng_u32(rng);
+    rng->state += seed;
+    (void)nrm_rng_u32(rng);
+}
+
+NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n)
+{
+    uint32_t u, least;
+    if (n == 0) return 0;
+    least = (0u - n) % n; /* 2^32 mod n */
+    do u = nrm_rng_u32(rng);
+    while (u < least);
+    return u % n; /* RNG.4 */
+}
+
+NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng)
+{
+    const uint32_t u = nrm_rng_u32(rng); /* RNG.3 */
+    if (sizeof(nrm_real) == sizeof(float)) return (nrm_real)(u >> 8) / (nrm_real)16777216;
+    return (nrm_real)u / (nrm_real)4294967296;
+}
+
+/* 2u/2^32 - 1: a uniform number in ±1 with all 32 bits. */
+static nrm_acc nrmi_symmetric(nrm_rng *rng)
+{
+    return (nrm_acc)nrm_rng_u32(rng) / (nrm_acc)2147483648u - 1;
+}
+
+NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng)
+{
+    nrm_acc a, b, w, stretch;
+    if (rng->has_spare) {
+        rng->has_spare = 0;
+        return (nrm_real)rng->spare;
+    }
+    do {
+        a = nrmi_symmetric(rng);
+        b = nrmi_symmetric(rng);
+        w = a * a + b * b; /* RNG.5 */
+    } while (w >= 1 || w <= 0);
+    stretch = NRM_SQRT(-2 * nrmi_log(w) / w);
+    rng->spare = b * stretch;
+    rng->has_spare = 1;
+    return (nrm_real)(a * stretch); /* RNG.6 */
+}
+
+NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
+{
+    size_t i;
+    if (n == 0) return NRM_OK;
+    if (rng == NULL || index == NULL) return NRM_ENULL;
+    if (n > 0xffffffffu) return NRM_ESIZE;
+    for (i = n - 1; i > 0; i--) {
+        const size_t j = nrm_rng_below(rng, (uint32_t)i + 1), kept = index[i];
+        index[i] = index[j];
+        index[j] = kept;
+    }
+    return NRM_OK;
+}
+
+/*
+## 5  Sums and means
+
+Every layer below begins with a mean and a variance, and most published bugs are in these
+two lines.
+
+The variance is often computed in one pass from the identity
+
+    ⟨(x − μ)²⟩ = ⟨x²⟩ − μ²                                            [SUM.1]
+
+which is true in algebra and ruinous in arithmetic: for values near 1000 with a spread of
+0.1 both terms on the right are about a million and agree in their first eight digits, and a
+float has seven. The difference can even come out negative. We take two passes, the second
+with the mean in hand.
+
+The mean needs one precaution as well. A row of N equal values c should have the mean c
+*exactly*, so that normalizing gives 0 and not noise divided by √ε. But N·c rounded N times
+and divided by N need not be c. Measured from the first value, all terms are 0 and stay so:
+
+    μ = x₁ + (1/N)·∑ᵢ (xᵢ − x₁)                                       [SUM.2]
+    v = (1/N)·∑ᵢ (xᵢ − μ)²                                            [SUM.3]
+
+Sums are kept in `nrm_acc`, double by default. A float has 24 significant bits and a double
+53, so differences of floats of similar size are exact in it, and a million of them add up
+with room to spare.
+
+### The order of a sum
+
+Floating-point addition is not associative, so a compiler may not reorder a sum, and one
+that runs in a single chain waits for each addition before the next can start. We write down
+another order that suits the machine and make it the specification: eight lanes, lane j
+taking the terms whose index is j modulo 8,
+
+    lⱼ = aⱼ + aⱼ₊₈ + aⱼ₊₁₆ + …, added from left to right              [SUM.4]
+
+and then a fixed tree over the lanes.
+
+    ∑a = ((l₀ + l₄) + (l₂ + l₆)) + ((l₁ + l₅) + (l₃ + l₇))            [SUM.5]
+
+With eight independent chains the additions overlap, and two, four or eight lanes at a time
+fit a vector register; the bits are the same whichever it is. Sums over the rows of a batch,
+where the terms of one channel lie far apart, run straight from the first row to the last:
+there the neighbouring channels keep the machine busy.
+*/
+#define NRM_LANES 8
+
+/* SUM.5 */
+static nrm_acc nrmi_tree(const nrm_acc *lane)
+{
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+/* Runs `statement`, in which j is the lane and i the index, over i = 0..n-1 in the order of SUM.4. */
+#define NRM_OVER_LANES(n, statement)                                                               \
+    do {                                                                                           \
+        size_t i_ = 0, j;                                                                          \
+        for (; i_ + NRM_LANES <= (n); i_ += NRM_LANES)                                             \
+            for (j = 0; j < NRM_LANES; j++) {                                                      \
+                const size_t i = i_ + j;                                                           \
+                statement;                                                                         \
+            }                                                                                      \
+        for (j = 0; i_ + j < (n); j++) {                                                           \
+            const size_t i = i_ + j;                                                               \
+            statement;                                                                             \
+        }                                                                                          \
+    } while (0)
+
+/* The sum in SUM.2: deviations from `first`. */
+static nrm_acc nrmi_sum_from(const nrm_real *x, nrm_acc first, size_t n)
+{
+    nrm_acc lane[NRM_LANES] = {0};
+    NRM_OVER_LANES(n, lane[j] += (nrm_acc)x[i] - first);
+    return nrmi_tree(lane);
+}
+
+/* The sum in SUM.3: squared deviations from the mean. */
+static nrm_acc nrmi_sum_squares(const nrm_real *x, nrm_acc mu, size_t n)
+{
+    nrm_acc lane[NRM_LANES] = {0};
+    NRM_OVER_LANES(n, lane[j] += ((nrm_acc)x[i] - mu) * ((nrm_acc)x[i] - mu));
+    return nrmi_tree(lane);
+}
+
+/*
+## 6  Batch normalization
+
+*The question it answers: how unusual is this feature, compared with the same feature in the
+rest of the batch?*
+
+Ioffe and Szegedy (2015) proposed to standardize every feature over the mini-batch, inside
+the network and as part of what is differentiated, and to give each feature a scale γ and a
+shift β of its own.
+
+### 6.1  Shapes
+
+The tensor is `[N][C][S]`: N examples, C channels, S positions. A dense layer of 64 units
+and a batch of 512 has N = 512, C = 64, S = 1; an image tensor in NCHW order has S = H·W.
+One channel is normalized with one mean and one variance over all its M = N·S values.
+Everything below is about ONE channel, so the channel index is left out, and i runs over the
+M values. `mean` and `rstd`, `[C]` each, are saved for the backward pass.
+
+### 6.2  Forward
+
+    μ = (1/M)·∑ᵢ xᵢ                                                   [BN.1]
+    v = (1/M)·∑ᵢ (xᵢ − μ)²                                            [BN.2]
+    r = 1/√(v + ε)                                                    [BN.3]
+    x̂ᵢ = (xᵢ − μ)·r                                                   [BN.4]
+    yᵢ = γ·x̂ᵢ + β                                                     [BN.5]
+
+Each line has been somebody's bug report. The variance is divided by M, not by M − 1: the
+backward pass below is the derivative of *this* formula, and a library that used M − 1 in
+one direction only had gradients 20 % off for batches of four. ε is inside the root, in both
+directions. And for one value per channel the variance is 0 whatever the value is, so y
+would be β and learn nothing; we refuse (`NRM_EBATCH`) rather than let the last, odd example
+of an epoch pass for training.
+
+Two facts about x̂ carry the derivation. The first is BN.1 said again, the second is BN.2
+times r²:
+
+    ∑ᵢ x̂ᵢ = 0                                                         [BN.6]
+    ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            [BN.7]
+
+### 6.3  Running statistics and the three modes
+
+When a single example is to be classified there is no batch to compare it with. So training
+keeps a running mean m and a running variance u, which move towards those of each batch by a
+weight w:
+
+    m ← (1 − w)·m + w·μ                                               [BN.8]
+    u ← (1 − w)·u + w·v·M/(M − 1)                                     [BN.9]
+
+The factor M/(M − 1) makes the stored variance an unbiased estimate of the population's. The
+paper and PyTorch have it, Keras, Flax and ONNX do not; set `biased` for theirs. w is 0.1 in
+PyTorch (called momentum) and 0.01 in Keras (whose momentum, 0.99, is the weight of the old
+value). With `cumulative` every batch counts alike: at the t-th batch
+
+    w = 1/t                                                           [BN.10]
+
+With running statistics a layer is a fixed affine map of each value:
+
+    yᵢ = γ·(xᵢ − m)/√(u + ε) + β                                      [BN.11]
+
+That is mode *infer*; and it is mode *frozen*, which differs in what it is for: fine-tuning
+a network while its statistics stay put. Gradients flow through BN.11, with m and u as
+constants.
+
+### 6.4  The code
+
+In a dense layer the channels lie side by side and a channel's values C apart; with S > 1
+they lie in runs of S. Each pass over the data is one of the small functions below, which
+handles `width` channels of one example in whichever way is contiguous. The layer works on
+64 dense channels at a time, or on one that has runs, so that what a pass has read is still
+in the cache for the next.
+*/
+#define NRM_BN_WIDTH 64
+
+typedef struct nrmi_channels { /* statistics and parameters of the channels now being worked on */
+    nrm_acc mean[NRM_BN_WIDTH], rstd[NRM_BN_WIDTH], gamma[NRM_BN_WIDTH], beta[NRM_BN_WIDTH];
+    nrm_acc sum[NRM_BN_WIDTH], sum_x[NRM_BN_WIDTH]; /* ∑dy and ∑dy·x̂ in the backward pass */
+} nrmi_channels;
+
+/* The sum of SUM.2 for one example; `first` is x of example 0. */
+static void nrmi_bn_add(nrm_acc *sum, const nrm_real *x, const nrm_real *first, size_t width,
+                        size_t S)
+{
+    size_t c;
+    if (S == 1)
+        for (c = 0; c < width; c++) sum[c] += (nrm_acc)x[c] - (nrm_acc)first[c];
+    else
+        for (c = 0; c < width; c++) sum[c] += nrmi_sum_from(x + c * S, (nrm_acc)first[c * S], S);
+}
+
+/* The sum of SUM.3 for one example. */
+static void nrmi_bn_add_squares(nrm_acc *sum, const nrm_real *x, const nrm_acc *mean, size_t width,
+                                size_t S)
+{
+    size_t c;
+    if (S == 1)
+        for (c = 0; c < width; c++)
+            sum[c] += ((nrm_acc)x[c] - mean[c]) * ((nrm_acc)x[c] - mean[c]);
+    else
+        for (c = 0; c < width; c++) sum[c] += nrmi_sum_squares(x + c * S, mean[c], S);
+}
+
+/* y of one example. */
+static void nrmi_bn_apply(nrm_real *y, const nrm_real *x, const nrmi_channels *ch, size_t width,
+                          size_t S)
+{
+    size_t c, s;
+    if (S == 1) {
+        for (c = 0; c < width; c++) {
+            const nrm_acc xhat = ((nrm_acc)x[c] - ch->mean[c]) * ch->rstd[c];  /* BN.4 */
+            y[c] = (nrm_real)(ch->gamma[c] * xhat + ch->beta[c]);              /* BN.5 */
+        }
+        return;
+    }
+    for (c = 0; c < width; c++, x += S, y += S) {
+        const nrm_acc mu = ch->mean[c], r = ch->rstd[c], g = ch->gamma[c], b = ch->beta[c];
+        for (s = 0; s < S; s++) y[s] = (nrm_real)(g * (((nrm_acc)x[s] - mu) * r) + b);
+    }
+}
+
+/* Mean and variance of the channels that x begins with. The variance is left in ch->sum. */
+static void nrmi_bn_statistics(nrmi_channels *ch, const nrm_real *x, size_t N, size_t C, size_t S,
+                               size_t width)
+{
+    const nrm_acc count = (nrm_acc)N * (nrm_acc)S;
+    size_t n, c;
+    for (c = 0; c < width; c++) ch->mean[c] = ch->sum[c] = 0;
+    for (n = 0; n < N; n++) nrmi_bn_add(ch->mean, x + n * C * S, x, width, S);
+    for (c = 0; c < width; c++)
+        ch->mean[c] = (nrm_acc)x[c * S] + ch->mean[c] / count;      /* BN.1 in the form SUM.2 */
+    for (n = 0; n < N; n++) nrmi_bn_add_squares(ch->sum, x + n * C * S, ch->mean, width, S);
+    for (c = 0; c < width; c++) ch->sum[c] /= count;                /* BN.2 */
+}
+
+/* BN.8 to BN.10 for channels c0.. of a layer; a channel that is not finite is passed over. */
+static void nrmi_bn_track(nrm_running *running, const nrmi_channels *ch, size_t c0, size_t width,
+                          nrm_acc count)
+{
+    const nrm_acc w = running->cumulative ? 1 / (nrm_acc)running->batches  /* BN.10 */
+                                          : (nrm_acc)running->new_weight;
+    const nrm_acc unbiased = running->biased ? 1 : count / (count - 1);
+    size_t c;
+    for (c = 0; c < width; c++) {
+        nrm_real *m = running->mean + c0 + c, *u = running->var + c0 + c;
+        if (!nrmi_finite(ch->mean[c]) || !nrmi_finite(ch->sum[c])) continue;
+        *m = (nrm_real)((1 - w) * (nrm_acc)*m + w * ch->mean[c]);                /* BN.8 */
+        *u = (nrm_real)((1 - w) * (nrm_acc)*u + w * (ch->sum[c] * unbiased));    /* BN.9 */
+    }
+}
+
+static int nrmi_check_batchnorm(int mode, size_t N, size_t C, size_t S)
+{
+    const int rc = nrmi_check_volume(N, C, S);
+    if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
+    if (rc == NRM_OK && mode == NRM_TRAIN && N == 1 && S == 1) return NRM_EBATCH;
+    return rc;
+}
+
+/* Running statistics that are to be used must be usable. */
+static int nrmi_check_running(const nrm_running *running, int mode, size_t C)
+{
+    size_t c;
+    if (running == NULL) return mode == NRM_TRAIN ? NRM_OK : NRM_ENULL;
+    if (running->mean == NULL || running->var == NULL) return NRM_ENULL;
+    if (mode == NRM_TRAIN)
+        return running->cumulative || (running->new_weight >= 0 && running->new_weight <= 1)
+                   ? NRM_OK
+                   : NRM_EWEIGHT;
+    for (c = 0; c < C; c++)
+        if (!(running->var[c] >= 0) || !nrmi_finite((nrm_acc)running->var[c]) ||
+            !nrmi_finite((nrm_acc)running->mean[c]))
+            return NRM_ESTATS;
+    return NRM_OK;
+}
+
+static int nrmi_check_batchnorm_forward(const nrm_real *y, const nrm_acc *mean, const nrm_acc *rstd,
+                                        const nrm_running *running, const nrm_real *x,
+                                        const nrm_real *gamma, const nrm_real *beta, int mode,
+                                        size_t N, size_t C, size_t S)
+{
+    const size_t count = N * C * S;
+    nrmi_span buffer[8];
+    int rc;
+    if (y == NULL || x == NULL) return NRM_ENULL;
+    if (mode != NRM_INFER && (mean == NULL || rstd == NULL)) return NRM_ENULL;
+    rc = nrmi_check_running(running, mode, C);
+    if (rc != NRM_OK) return rc;
+    buffer[0] = nrmi_reals(y, count);
+    buffer[1] = nrmi_accs(mean, C);
+    buffer[2] = nrmi_accs(rstd, C);
+    buffer[3] = nrmi_reals(running ? running->mean : NULL, C);
+    buffer[4] = nrmi_reals(running ? running->var : NULL, C);
+    buffer[5] = nrmi_reals(gamma, C);
+    buffer[6] = nrmi_reals(beta, C);
+    buffer[7] = nrmi_reals(x, count);
+    if (mode == NRM_INFER && x == y) return nrmi_check_apart(buffer, 7, 5);
+    return nrmi_check_apart(buffer, 8, 5);
+}
+
+/* Parameters of channels c0.., with 1 and 0 for those that are absent. */
+static void nrmi_load_affine(nrmi_channels *ch, const nrm_real *gamma, const nrm_real *beta,
+                             size_t c0, size_t width)
+{
+    size_t c;
+    for (c = 0; c < width; c++) {
+        ch->gamma[c] = gamma != NULL ? (nrm_acc)gamma[c0 + c] : 1;
+        ch->beta[c] = beta != NULL ? (nrm_acc)beta[c0 + c] : 0;
+    }
+}
+
+NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running,
+                                  const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
+                                  int mode, nrm_real eps, size_t N, size_t C, size_t S)
+{
+    const size_t step = S == 1 ? NRM_BN_WIDTH : 1;
+    nrmi_channels ch;
+    size_t c0, c, n, width;
+    int finite = 1, rc = nrmi_check_batchnorm(mode, N, C, S);
+    if (rc == NRM_OK) rc = nrmi_check_eps(eps);
+    if (rc != NRM_OK || N == 0) return rc;
+    rc = nrmi_check_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, N, C, S);
+    if (rc != NRM_OK) return rc;
+    if (mode == NRM_TRAIN && running != NULL) running->batches++;
+    for (c0 = 0; c0 < C; c0 += step) {
+        width = C - c0 < step ? C - c0 : step;
+        nrmi_load_affine(&ch, gamma, beta, c0, width);
+        if (mode == NRM_TRAIN) {
+            nrmi_bn_statistics(&ch, x + c0 * S, N, C, S, width);
+            if (running != NULL) nrmi_bn_track(running, &ch, c0, width, (nrm_acc)N * (nrm_acc)S);
+        }
+        for (c = 0; c < width; c++) {
+            if (mode != NRM_TRAIN) {                                            /* BN.11 */
+                ch.mean[c] = (nrm_acc)running->mean[c0 + c];
+                ch.sum[c] = (nrm_acc)running->var[c0 + c];
+            }
+            ch.rstd[c] = 1 / NRM_SQRT(ch.sum[c] + (nrm_acc)eps);                /* BN.3 */
+            finite &= nrmi_finite(ch.mean[c]) && nrmi_finite(ch.sum[c]);
+            if (mean != NULL) mean[c0 + c] = ch.mean[c];
+            if (rstd != NULL) rstd[c0 + c] = ch.rstd[c];
+        }
+        for (n = 0; n < N; n++)
+            nrmi_bn_apply(y + (n * C + c0) * S, x + (n * C + c0) * S, &ch, width, S);
+    }
+    return finite ? NRM_OK : NRM_NONFINITE;
+}
+
+/*
+### 6.5  Backward
+
+The caller hands us dyᵢ = ∂L/∂yᵢ for every value of the channel. β is added to all of them
+and γ multiplies all of them, so their gradients are sums:
+
+    dβ = ∑ᵢ dyᵢ                                                       [BN.12]
+    dγ = ∑ᵢ dyᵢ·x̂ᵢ                                                    [BN.13]
+    gᵢ = ∂L/∂x̂ᵢ = γ·dyᵢ                                               [BN.14]
+
+Now x. A change of xᵢ reaches x̂ⱼ by three roads: directly if i = j, through μ, and through
+r.
+
+The mean is simple. For the variance, differentiate BN.2: besides the direct term there is
+one through μ, with the factor ∑ⱼ (xⱼ − μ), and that is zero. This is the "missing term"
+that readers of batch norm code keep looking for. It is not forgotten; it vanishes.
+
+    ∂μ/∂xᵢ = 1/M                                                      [BN.15]
+    ∂v/∂xᵢ = (2/M)·(xᵢ − μ) − (2/M)·(1/M)·∑ⱼ (xⱼ − μ) = (2/M)·(xᵢ − μ)  [BN.16]
+    ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/M)·r²·x̂ᵢ                              [BN.17]
+
+Put the roads together with the product rule on BN.4:
+
+    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − x̂ᵢ·x̂ⱼ/M)                                 [BN.18]
+
+and sum over j, which needs no M×M matrix but two means. γ is the same for the whole channel
+and comes out:
+
+    dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = γ·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                [BN.19]
+
+The two means are dβ/M and dγ/M, had we asked for them. In mode frozen μ and r do not depend
+on x, and only the direct road is left:
+
+    dxᵢ = γ·r·dyᵢ (frozen)                                            [BN.20]
+
+### 6.6  What it means
+
+BN.19 is a projection: take dy, remove its mean, remove its component along x̂, scale. For
+adding a constant to all x of a channel leaves y alone, and stretching them leaves y alone
+up to ε; so the gradient has nothing to say in the first direction and next to nothing in
+the second. Both are checks that need no oracle:
+
+    ∑ᵢ dxᵢ = 0                                                        [BN.21]
+    ∑ᵢ dxᵢ·x̂ᵢ = γ·r·M·ε·r²·⟨dy·x̂⟩                                     [BN.22]
+
+Two directions are removed from the M that a channel has. With M = 2 nothing remains: x̂ is
++1 and −1 up to ε, whatever the data, and
+
+    dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       [BN.23]
+
+which is as good as zero. Batch norm with two values per channel passes no gradient to the
+layers before it, and a network trained so does not learn there; an experiment in
+`examples/` shows it.
+
+We keep μ and r, two numbers a channel, and compute x̂ again: one subtraction and one
+multiplication buy back a buffer as large as the activations.
+*/
+
+/* Adds the sums of BN.12 and BN.13 over one example. */
+static void nrmi_bn_backward_add(nrmi_channels *ch, const nrm_real *dy, const nrm_real *x,
+                                 size_t width, size_t S)
+{
+    size_t c;
+    if (S == 1) {
+        for (c = 0; c < width; c++) {
+            const nrm_acc xhat = ((nrm_acc)x[c] - ch->mean[c]) * ch->rstd[c];  /* BN.4  */
+            ch->sum[c] += (nrm_acc)dy[c];                                      /* BN.12 */
+            ch->sum_x[c] += (nrm_acc)dy[c] * xhat;                             /* BN.13 */
+        }
+        return;
+    }
+    for (c = 0; c < width; c++, x += S, dy += S) {
+        const nrm_acc mu = ch->mean[c], r = ch->rstd[c];
+        nrm_acc lane[NRM_LANES] = {0}, lane_x[NRM_LANES] = {0};
+        NRM_OVER_LANES(S, lane[j] += (nrm_acc)dy[i];
+                       lane_x[j] += (nrm_acc)dy[i] * (((nrm_acc)x[i] - mu) * r));
+        ch->sum[c] += nrmi_tree(lane);
+        ch->sum_x[c] += nrmi_tree(lane_x);
+    }
+}
+
+/* dx of one example. ch->sum and ch->sum_x are means by now, or 0 in mode frozen. */
+static void nrmi_bn_backward_apply(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
+                                   const nrmi_channels *ch, size_t width, size_t S)
+{
+    size_t c, s;
+    if (S == 1) {
+        for (c = 0; c < width; c++) {
+            const nrm_acc xhat = ((nrm_acc)x[c] - ch->mean[c]) * ch->rstd[c];
+            dx[c] = (nrm_real)(ch->gamma[c] * ch->rstd[c] *
+                               ((nrm_acc)dy[c] - ch->sum[c] - xhat * ch->sum_x[c])); /* BN.19 */
+        }
+        return;
+    }
+    for (c = 0; c < width; c++, x += S, dy += S, dx += S) {
+        const nrm_acc mu = ch->mean[c], r = ch->rstd[c], scale = ch->gamma[c] * r;
+        const nrm_acc dy_mean = ch->sum[c], dyx_mean = ch->sum_x[c];
+        for (s = 0; s < S; s++)
+            dx[s] = (nrm_real)(scale * ((nrm_acc)dy[s] - dy_mean -
+                                        (((nrm_acc)x[s] - mu) * r) * dyx_mean));
+    }
+}
+
+static int nrmi_check_batchnorm_backward(const nrm_real *dx, const nrm_real *dgamma,
+                                         const nrm_real *dbeta, const nrm_real *dy,
+                                         const nrm_real *x, const nrm_acc *mean,
+                                         const nrm_acc *rstd, const nrm_real *gamma, size_t N,
+                                         size_t C, size_t S)
+{
+    nrmi_span buffer[8];
+    if (dx == NULL || dy == NULL || x == NULL || mean == NULL || rstd == NULL) return NRM_ENULL;
+    buffer[0] = nrmi_reals(dx, N * C * S);
+    buffer[1] = nrmi_reals(dgamma, C);
+    buffer[2] = nrmi_reals(dbeta, C);
+    buffer[3] = nrmi_reals(x, N * C * S);
+    buffer[4] = nrmi_accs(mean, C);
+    buffer[5] = nrmi_accs(rstd, C);
+    buffer[6] = nrmi_reals(gamma, C);
+    buffer[7] = nrmi_reals(dy, N * C * S);
+    if (dx == dy) return nrmi_check_apart(buffer, 7, 3);
+    return nrmi_check_apart(buffer, 8, 3);
+}
+
+NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                   const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N,
+                                   size_t C, size_t S)
+{
+    const size_t step = S == 1 ? NRM_BN_WIDTH : 1;
+    const nrm_acc count = (nrm_acc)N * (nrm_acc)S;
+    nrmi_channels ch;
+    size_t c0, c, n, width;
+    int rc = nrmi_check_batchnorm(mode, N, C, S);
+    if (mode == NRM_INFER) return NRM_EMODE;
+    if (rc != NRM_OK || N == 0) return rc;
+    rc = nrmi_check_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, C, S);
+    if (rc != NRM_OK) return rc;
+    for (c0 = 0; c0 < C; c0 += step) {
+        width = C - c0 < step ? C - c0 : step;
+        nrmi_load_affine(&ch, gamma, NULL, c0, width);
+        for (c = 0; c < width; c++) {
+            ch.mean[c] = mean[c0 + c];
+            ch.rstd[c] = rstd[c0 + c];
+            ch.sum[c] = ch.sum_x[c] = 0;
+        }
+        for (n = 0; n < N; n++)
+            nrmi_bn_backward_add(&ch, dy + (n * C + c0) * S, x + (n * C + c0) * S, width, S);
+        for (c = 0; c < width; c++) {
+            if (dbeta != NULL) dbeta[c0 + c] += (nrm_real)ch.sum[c];
+            if (dgamma != NULL) dgamma[c0 + c] += (nrm_real)ch.sum_x[c];
+            ch.sum[c] = mode == NRM_TRAIN ? ch.sum[c] / count : 0;      /* BN.19 or BN.20 */
+            ch.sum_x[c] = mode == NRM_TRAIN ? ch.sum_x[c] / count : 0;
+        }
+        for (n = 0; n < N; n++)
+            nrmi_bn_backward_apply(dx + (n * C + c0) * S, dy + (n * C + c0) * S,
+                                   x + (n * C + c0) * S, &ch, width, S);
+    }
+    return NRM_OK;
+}
+
+/*
+## 7  Layer normalization
+
+*The question it answers: how unusual is this feature, compared with the other features of
+the same example?*
+
+Ba, Kiros and Hinton (2016) turned the axis of the average. A row never looks at another
+row: there is no batch to depend on, no running statistic, and no difference between
+training and inference. It works for a batch of one, and inside a recurrent network whose
+sequences differ in length.
+
+### 7.1  Shapes
+
+`x`, `y`, `dx`, `dy` are `[N][D]`; γ and β are `[D]`, one for each feature; μ and r are
+`[N]`. Everything below is about ONE row, so the row index n is left out until it is needed,
+and i, j run over D features.
+
+### 7.2  Forward
+
+    μ = (1/D)·∑ⱼ xⱼ                                                   [LN.1]
+    v = (1/D)·∑ⱼ (xⱼ − μ)²                                            [LN.2]
+    r = 1/√(v + ε)                                                    [LN.3]
+    x̂ᵢ = (xᵢ − μ)·r                                                   [LN.4]
+    yᵢ = γᵢ·x̂ᵢ + βᵢ                                                   [LN.5]
+
+The same choices as in batch norm hide in LN.2 and LN.3, and one text that many learned from
+decided otherwise: it divides by D − 1 and adds ε to the standard deviation, outside the
+root. The copies of that text disagree with every framework in the fourth digit. What
+differs from batch norm in earnest is LN.5: γ changes along the very axis that is averaged.
+We shall meet it again in LN.14.
+
+A row of equal features is not an error here, since it says nothing wrong about other rows:
+v = 0, x̂ = 0, y = β. The same goes for D = 1.
+
+    ∑ᵢ x̂ᵢ = 0                                                         [LN.6]
+    ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            [LN.7]
+*/
+static int nrmi_check_layernorm_forward(const nrm_real *y, const nrm_acc *mean, const nrm_acc *rstd,
+                                        const nrm_real *x, const nrm_real *gamma,
+                                        const nrm_real *beta, size_t N, size_t D)
+{
+    nrmi_span buffer[6];
+    if (y == NULL || x == NULL || (mean == NULL) != (rstd == NULL)) return NRM_ENULL;
+    buffer[0] = nrmi_reals(y, N * D);
+    buffer[1] = nrmi_accs(mean, N);
+    buffer[2] = nrmi_accs(rstd, N);
+    buffer[3] = nrmi_reals(x, N * D);
+    buffer[4] = nrmi_reals(gamma, D);
+    buffer[5] = nrmi_reals(beta, D);
+    return nrmi_check_apart(buffer, 6, 3);
+}
+
+NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
+                                  const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
+                                  size_t N, size_t D)
+{
+    size_t n, i;
+    int finite = 1, rc = nrmi_check_volume(N, D, 1);
+    if (rc == NRM_OK) rc = nrmi_check_eps(eps);
+    if (rc != NRM_OK || N == 0) return rc;
+    rc = nrmi_check_layernorm_forward(y, mean, rstd, x, gamma, beta, N, D);
+    if (rc != NRM_OK) return rc;
+    for (n = 0; n < N; n++, x += D, y += D) {
+        const nrm_acc first = (nrm_acc)x[0];
+        const nrm_acc mu = first + nrmi_sum_from(x, first, D) / (nrm_acc)D;     /* LN.1 as SUM.2 */
+        const nrm_acc v = nrmi_sum_squares(x, mu, D) / (nrm_acc)D;              /* LN.2 */
+        const nrm_acc r = 1 / NRM_SQRT(v + (nrm_acc)eps);                       /* LN.3 */
+        for (i = 0; i < D; i++) {
+            const nrm_acc xhat = ((nrm_acc)x[i] - mu) * r;                      /* LN.4 */
+            const nrm_acc scaled = gamma != NULL ? (nrm_acc)gamma[i] * xhat : xhat;
+            y[i] = (nrm_real)(beta != NULL ? scaled + (nrm_acc)beta[i] : scaled); /* LN.5 */
+        }
+        finite &= nrmi_finite(mu) && nrmi_finite(v);
+        if (mean != NULL) mean[n] = mu;
+        if (rstd != NULL) rstd[n] = r;
+    }
+    return finite ? NRM_OK : NRM_NONFINITE;
+}
+
+/*
+### 7.3  Backward
+
+β is added to every row and γ multiplies every row, so their gradients are sums over the
+rows n:
+
+    dβᵢ = ∑ₙ dyₙᵢ                                                     [LN.8]
+    dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ                                                 [LN.9]
+    gᵢ = ∂L/∂x̂ᵢ = dyᵢ·γᵢ                                              [LN.10]
+
+x reaches x̂ by the same three roads as in batch norm, with D in the place of M; again the
+term of ∂v that goes through μ carries the factor ∑ⱼ (xⱼ − μ) = 0.
+
+    ∂v/∂xᵢ = (2/D)·(xᵢ − μ)                                           [LN.11]
+    ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/D)·r²·x̂ᵢ                              [LN.12]
+    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/D − x̂ᵢ·x̂ⱼ/D)                                 [LN.13]
+
+The Jacobian is symmetric, and multiplying it by g takes two means of the row:
+
+    dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = r·(gᵢ − ⟨g⟩ − x̂ᵢ·⟨g·x̂⟩)                     [LN.14]
+
+Here γ is inside the means, since it differs from feature to feature: ⟨g⟩ is not γ·⟨dy⟩. A
+test with γ = 1 cannot see the difference, and more than one library has shipped it.
+
+### 7.4  What it means
+
+Take g, remove its component along (1, …, 1), remove its component along x̂, scale by r. The
+first is gone entirely. The second is gone but for ε, and the folk theorem "the gradient is
+orthogonal to x̂" is false by just this much:
+
+    ∑ᵢ dxᵢ = 0                                                        [LN.15]
+    ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          [LN.16]
+
+The parameters' gradients go down the columns, the input's along the rows. We walk twice:
+first the columns, 64 at a time, so that each sum is kept in an `nrm_acc`; then the rows.
+*/
+
+/* LN.8 and LN.9 for `width` columns; x, dy, dgamma, dbeta point at the first of them. */
+static void nrmi_ln_columns(nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
+                            const nrm_acc *mean, const nrm_acc *rstd, size_t N, size_t D,
+                            size_t width)
+{
+    nrm_acc sum[NRM_BN_WIDTH] = {0}, sum_x[NRM_BN_WIDTH] = {0};
+    size_t n, i;
+    for (n = 0; n < N; n++, x += D, dy += D)
+        for (i = 0; i < width; i++) {
+            const nrm_acc xhat = ((nrm_acc)x[i] - mean[n]) * rstd[n];           /* LN.4 */
+            sum[i] += (nrm_acc)dy[i];                                           /* LN.8 */
+            sum_x[i] += (nrm_acc)dy[i] * xhat;                                  /* LN.9 */
+        }
+    for (i = 0; i < width; i++) {
+        if (dbeta != NULL) dbeta[i] += (nrm_real)sum[i];
+        if (dgamma != NULL) dgamma[i] += (nrm_real)sum_x[i];
+    }
+}
+
+/* LN.14 for one row. */
+static void nrmi_ln_row(nrm_real *dx, const nrm_real *dy, const nrm_real *x, nrm_acc mu, nrm_acc r,
+                        const nrm_real *gamma, size_t D)
+{
+    nrm_acc lane[NRM_LANES] = {0}, lane_x[NRM_LANES] = {0}, g_mean, gx_mean;
+    size_t k;
+#define NRM_G(i) (gamma != NULL ? (nrm_acc)dy[i] * (nrm_acc)gamma[i] : (nrm_acc)dy[i]) /* LN.10 */
+    NRM_OVER_LANES(D, lane[j] += NRM_G(i);
+                   lane_x[j] += NRM_G(i) * (((nrm_acc)x[i] - mu) * r));
+    g_mean = nrmi_tree(lane) / (nrm_acc)D;
+    gx_mean = nrmi_tree(lane_x) / (nrm_acc)D;
+    for (k = 0; k < D; k++) {
+        const nrm_acc xhat = ((nrm_acc)x[k] - mu) * r;
+        dx[k] = (nrm_real)(r * (NRM_G(k) - g_mean - xhat * gx_mean));           /* LN.14 */
+    }
+#undef NRM_G
+}
+
+static int nrmi_check_layernorm_backward(const nrm_real *dx, const nrm_real *dgamma,
+                                         const nrm_real *dbeta, const nrm_real *dy,
+                                         const nrm_real *x, const nrm_acc *mean,
+                                         const nrm_acc *rstd, const nrm_real *gamma, size_t N,
+                                         size_t D)
+{
+    nrmi_span buffer[8];
+    if (dx == NULL || dy == NULL || x == NULL || mean == NULL || rstd == NULL) return NRM_ENULL;
+    buffer[0] = nrmi_reals(dx, N * D);
+    buffer[1] = nrmi_reals(dgamma, D);
+    buffer[2] = nrmi_reals(dbeta, D);
+    buffer[3] = nrmi_reals(x, N * D);
+    buffer[4] = nrmi_accs(mean, N);
+    buffer[5] = nrmi_accs(rstd, N);
+    buffer[6] = nrmi_reals(gamma, D);
+    buffer[7] = nrmi_reals(dy, N * D);
+    if (dx == dy) return nrmi_check_apart(buffer, 7, 3);
+    return nrmi_check_apart(buffer, 8, 3);
+}
+
+NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                   const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D)
+{
+    size_t n, i;
+    int rc = nrmi_check_volume(N, D, 1);
+    if (rc != NRM_OK || N == 0) return rc;
+    rc = nrmi_check_layernorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, D);
+    if (rc != NRM_OK) return rc;
+    if (dgamma != NULL || dbeta != NULL)
+        for (i = 0; i < D; i += NRM_BN_WIDTH)
+            nrmi_ln_columns(dgamma ? dgamma + i : NULL, dbeta ? dbeta + i : NULL, dy + i, x + i,
+                            mean, rstd, N, D, D - i < NRM_BN_WIDTH ? D - i : NRM_BN_WIDTH);
+    for (n = 0; n < N; n++)
+        nrmi_ln_row(dx + n * D, dy + n * D, x + n * D, mean[n], rstd[n], gamma, D);
+    return NRM_OK;
+}
+
+/*
+## 8  Noisy batch normalization
+
+*The question it answers: does batch norm help because it keeps the distributions inside the
+network steady?*
+
+Santurkar, Tsipras, Ilyas and Madry (2018) put it to the test by making them unsteady on
+purpose: after each batch norm they add noise whose mean and scale are themselves drawn anew
+at every step, so that the next layer never sees the same distribution twice. If steadiness
+were what helps, the help should be gone.
+
+### 8.1  Forward
+
+At every step each unit c draws where its noise will be centred,
+
+    μ_c ~ U(−n_μ, n_μ)                                                [NB.1]
+    σ_c ~ U(1, n_σ)                                                   [NB.2]
+
+and then every sample i of the unit draws an offset and a factor around that centre:
+
+    m_ic ~ U(μ_c − r_μ, μ_c + r_μ)                                    [NB.3]
+    s_ic ~ N(σ_c, r_σ²)                                               [NB.4]
+    zᵢ = sᵢ·yᵢ + mᵢ                                                   [NB.5]
+
+with y the output of batch norm, γ and β included. The paper's constants are n_μ = 0.5, n_σ
+= 1.25 and r_μ = r_σ = 0.1. On average a factor is not 1, which a network that is tested
+without noise will notice:
+
+    E[s] = (1 + n_σ)/2, E[m] = 0                                      [NB.6]
+
+The draws are made unit by unit: first μ_c and σ_c, then m and s of each of its samples in
+turn.
+*/
+NRM_DEF nrm_noise nrm_noise_paper(void)
+{
+    nrm_noise noise;
+    noise.mean_range = (nrm_real)0.5;
+    noise.scale_max = (nrm_real)1.25;
+    noise.mean_jitter = (nrm_real)0.1;
+    noise.scale_jitter = (nrm_real)0.1;
+    return noise;
+}
+
+static int nrmi_noise_number(nrm_real v)
+{
+    return v >= 0 && nrmi_finite((nrm_acc)v);
+}
+
+static int nrmi_check_noise(const nrm_noise *noise, const nrm_rng *rng)
+{
+    if (noise == NULL || rng == NULL) return NRM_ENULL;
+    return nrmi_noise_number(noise->mean_range) && nrmi_noise_number(noise->scale_max) &&
+                   nrmi_noise_number(noise->mean_jitter) && nrmi_noise_number(noise->scale_jitter)
+               ? NRM_OK
+               : NRM_ENOISE;
+}
+
+NRM_DEF int nrm_noise_forward(nrm_real *y, nrm_real *scale, const nrm_real *x,
+                              const nrm_noise *noise, nrm_rng *rng, size_t N, size_t C, size_t S)
+{
+    nrmi_span out, saved, in;
+    size_t n, c, s;
+    int rc = nrmi_check_volume(N, C, S);
+    if (rc != NRM_OK || N == 0) return rc;
+    if (y == NULL || scale == NULL || x == NULL) return NRM_ENULL;
+    rc = nrmi_check_noise(noise, rng);
+    if (rc != NRM_OK) return rc;
+    out = nrmi_reals(y, N * C * S);
+    saved = nrmi_reals(scale, N * C * S);
+    in = nrmi_reals(x, N * C * S);
+    if (nrmi_check_in_place(out, in) != NRM_OK) return NRM_EALIAS;
+    if (nrmi_overlap(saved, out) || nrmi_overlap(saved, in)) return NRM_EALIAS;
+    for (c = 0; c < C; c++) {
+        const nrm_acc mu = (nrm_acc)noise->mean_range * nrmi_symmetric(rng);             /* NB.1 */
+        const nrm_acc sigma =
+            1 + ((nrm_acc)noise->scale_max - 1) * (nrm_acc)nrm_rng_uniform(rng);         /* NB.2 */
+        for (n = 0; n < N; n++)
+            for (s = 0; s < S; s++) {
+                const size_t at = (n * C + c) * S + s;
+                const nrm_acc m = mu + (nrm_acc)noise->mean_jitter * nrmi_symmetric(rng); /* NB.3 */
+                const nrm_acc f =
+                    sigma + (nrm_acc)noise->scale_jitter * (nrm_acc)nrm_rng_normal(rng); /* NB.4 */
+                scale[at] = (nrm_real)f;
+                y[at] = (nrm_real)((nrm_acc)scale[at] * (nrm_acc)x[at] + m);             /* NB.5 */
+            }
+    }
+    return NRM_OK;
+}
+
+/*
+### 8.2  Backward
+
+To the step that drew them, s and m are constants. So the gradient meets the same factors on
+its way back, the very ones of the forward pass, which is why they are saved; then it is
+batch norm's turn.
+
+    dyᵢ = sᵢ·dzᵢ                                                      [NB.7]
+*/
+NRM_DEF int nrm_noise_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *scale,
+                               size_t count)
+{
+    nrmi_span out;
+    size_t i;
+    int rc = nrmi_check_volume(count, 1, 1);
+    if (rc != NRM_OK || count == 0) return rc;
+    if (dx == NULL || dy == NULL || scale == NULL) return NRM_ENULL;
+    out = nrmi_reals(dx, count);
+    if (nrmi_check_in_place(out, nrmi_reals(dy, count)) != NRM_OK) return NRM_EALIAS;
+    if (nrmi_overlap(out, nrmi_reals(scale, count))) return NRM_EALIAS;
+    for (i = 0; i < count; i++) dx[i] = scale[i] * dy[i]; /* NB.7 */
+    return NRM_OK;
+}
+
+NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *mean, nrm_acc *rstd,
+                                        nrm_running *running, const nrm_real *x,
+                                        const nrm_real *gamma, const nrm_real *beta,
+                                        const nrm_noise *noise, nrm_rng *rng, int mode,
+                                        nrm_real eps, size_t N, size_t C, size_t S)
+{
+    int rc, noisy;
+    if (mode == NRM_TRAIN && N > 0 && nrmi_check_batchnorm(mode, N, C, S) == NRM_OK) {
+        const nrmi_span saved = nrmi_reals(scale, N * C * S);
+        if (scale == NULL) return NRM_ENULL;
+        rc = nrmi_check_noise(noise, rng);
+        if (rc != NRM_OK) return rc;
+        if (nrmi_overlap(saved, nrmi_reals(y, N * C * S)) ||
+            nrmi_overlap(saved, nrmi_reals(x, N * C * S)))
+            return NRM_EALIAS;
+    }
+    rc = nrm_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, eps, N, C, S);
+    if (rc < 0 || mode != NRM_TRAIN) return rc;
+    noisy = nrm_noise_forward(y, scale, y, noise, rng, N, C, S);
+    return noisy != NRM_OK ? noisy : rc;
+}
+
+NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                         const nrm_real *dy, const nrm_real *scale,
+                                         const nrm_real *x, const nrm_acc *mean,
+                                         const nrm_acc *rstd, const nrm_real *gamma, int mode,
+                                         size_t N, size_t C, size_t S)
+{
+    int rc = nrmi_check_batchnorm(mode, N, C, S);
+    if (mode == NRM_INFER) return NRM_EMODE;
+    if (rc != NRM_OK || N == 0) return rc;
+    if (mode == NRM_TRAIN) {
+        rc = nrmi_check_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, C, S);
+        if (rc == NRM_OK) rc = nrm_noise_backward(dx, dy, scale, N * C * S);
+        if (rc != NRM_OK) return rc;
+        dy = dx;
+    }
+    return nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, mode, N, C, S);
+}
+
+/*
+## 9  Activations
+
+Element by element; the derivative is written with the *output*, so that the input need not
+be kept.
+
+    relu(x) = x if x > 0, else 0                                      [ACT.1]
+    tanh(x) = −sign(x)·q/(2 + q), q = e^(−2|x|) − 1                   [ACT.2]
+    sigmoid(x) = 1/(1 + e^(−x)) = e^x/(1 + e^x)                       [ACT.3]
+
+Both exponentials have arguments ≤ 0, whichever the sign of x, so nothing overflows: of the
+two forms in ACT.3 the first is for x ≥ 0.
+
+    relu′ = 1 if y > 0, else 0                                        [ACT.4]
+    tanh′ = 1 − y²                                                    [ACT.5]
+    sigmoid′ = y·(1 − y)                                              [ACT.6]
+
+At x = 0 ReLU has no derivative; like everybody we say 0. A NaN stays a NaN, also through
+ReLU.
+*/
+static nrm_real nrmi_tanh(nrm_real x)
+{
+    const nrm_acc a = x < 0 ? (nrm_acc)x : -(nrm_acc)x; /* -|x| */
+    const nrm_acc q = nrmi_expm1(2 * a);
+    const nrm_acc y = -q / (2 + q);
+    return (nrm_real)(x < 0 ? -y : y); /* ACT.2 */
+}
+
+static nrm_real nrmi_sigmoid(nrm_real x)
+{
+    const nrm_acc e = nrmi_exp(x < 0 ? (nrm_acc)x : -(nrm_acc)x);
+    return (nrm_real)(x < 0 ? e / (1 + e) : 1 / (1 + e)); /* ACT.3 */
+}
+
+static int nrmi_check_activation(int activation, size_t count)
+{
+    if (activation < NRM_IDENTITY || activation > NRM_SIGMOID) return NRM_EKIND;
+    return nrmi_check_volume(count, 1, 1);
+}
+
+NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activation, size_t count)
+{
+    size_t i;
+    int rc = nrmi_check_activation(activation, count);
+    if (rc != NRM_OK || count == 0) return rc;
+    if (y == NULL || x == NULL) return NRM_ENULL;
+    rc = nrmi_check_in_place(nrmi_reals(y, count), nrmi_reals(x, count));
+    if (rc != NRM_OK) return rc;
+    switch (activation) {
+    case NRM_RELU:
+        for (i = 0; i < count; i++) y[i] = x[i] <= 0 ? 0 : x[i]; /* ACT.1 */
+        break;
+    case NRM_TANH:
+        for (i = 0; i < count; i++) y[i] = nrmi_tanh(x[i]);
+        break;
+    case NRM_SIGMOID:
+        for (i = 0; i < count; i++) y[i] = nrmi_sigmoid(x[i]);
+        break;
+    default:
+        for (i = 0; i < count; i++) y[i] = x[i];
+        break;
+    }
+    return NRM_OK;
+}
+
+NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *y,
+                                    int activation, size_t count)
+{
+    size_t i;
+    int rc = nrmi_check_activation(activation, count);
+    if (rc != NRM_OK || count == 0) return rc;
+    if (dx == NULL || dy == NULL || y == NULL) return NRM_ENULL;
+    rc = nrmi_check_in_place(nrmi_reals(dx, count), nrmi_reals(dy, count));
+    if (rc != NRM_OK || nrmi_overlap(nrmi_reals(dx, count), nrmi_reals(y, count)))
+        return NRM_EALIAS;
+    switch (activation) {
+    case NRM_RELU:
+        for (i = 0; i < count; i++) dx[i] = y[i] <= 0 ? 0 : dy[i]; /* ACT.4 */
+        break;
+    case NRM_TANH:
+        for (i = 0; i < count; i++) dx[i] = dy[i] * (1 - y[i] * y[i]); /* ACT.5 */
+        break;
+    case NRM_SIGMOID:
+        for (i = 0; i < count; i++) dx[i] = dy[i] * (y[i] * (1 - y[i])); /* ACT.6 */
+        break;
+    default:
+        for (i = 0; i < count; i++) dx[i] = dy[i];
+        break;
+    }
+    return NRM_OK;
+}
+
+/*
+## 10  Softmax, cross-entropy, accuracy
+
+The last layer gives C numbers for each example, the logits z. Softmax makes probabilities
+of them, and the loss is minus the logarithm of the probability of the right class t,
+averaged over the batch. Subtracting the largest logit first changes no probability, and no
+exponential can then overflow:
+
+    h = max_c z_c                                                     [CE.1]
+    Z = ∑_c e^(z_c − h)                                               [CE.2]
+    p_c = e^(z_c − h)/Z                                               [CE.3]
+    ℓ = −ln p_t = ln Z + h − z_t                                      [CE.4]
+    L = (1/N)·∑ₙ ℓₙ                                                   [CE.5]
+
+The right side of CE.4 needs no p_t, which may round to 0 and has no logarithm then. The
+derivative is as short as a derivative can be: ∂h drops out, ∂ln Z/∂z_c is p_c, and −z_t
+gives −1 at the right class.
+
+    dz_c = (1/N)·(p_c − δ_ct)                                         [CE.6]
+    ∑_c dz_c = 0                                                      [CE.7]
+*/
+static int nrmi_check_labels(const int *labels, size_t N, size_t C)
+{
+    size_t n;
+    for (n = 0; n < N; n++)
+        if (labels[n] < 0 || (size_t)labels[n] >= C) return NRM_ELABEL;
+    return NRM_OK;
+}
+
+/* CE.1 to CE.4 for one row; p may be z, or NULL. */
+static nrm_acc nrmi_cross_entropy_row(nrm_real *p, const nrm_real *z, size_t label, size_t C)
+{
+    const nrm_acc right = (nrm_acc)z[label];
+    nrm_acc h = (nrm_acc)z[0], sum = 0;
+    size_t c;
+    for (c = 1; c < C; c++)
+        if ((nrm_acc)z[c] > h) h = (nrm_acc)z[c];                           /* CE.1 */
+    for (c = 0; c < C; c++) sum += nrmi_exp((nrm_acc)z[c] - h);             /* CE.2 */
+    if (p != NULL)
+        for (c = 0; c < C; c++) p[c] = (nrm_real)(nrmi_exp((nrm_acc)z[c] - h) / sum); /* CE.3 */
+    if (!nrmi_finite(sum)) return sum;
+    return nrmi_log(sum) + (h - right);                                     /* CE.4 */
+}
+
+NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_real *logits,
+                                      const int *labels, size_t N, size_t C)
+{
+    nrm_acc sum = 0;
+    size_t n;
+    int rc = nrmi_check_volume(N, C, 1);
+    if (rc != NRM_OK) return rc;
+    if (loss == NULL || (N > 0 && (logits == NULL || labels == NULL))) return NRM_ENULL;
+    rc = nrmi_check_labels(labels, N, C);
+    if (rc != NRM_OK) return rc;
+    if (prob != NULL && nrmi_check_in_place(nrmi_reals(prob, N * C), nrmi_reals(logits, N * C)))
+        return NRM_EALIAS;
+    for (n = 0; n < N; n++)
+        sum += nrmi_cross_entropy_row(prob != NULL ? prob + n * C : NULL, logits + n * C,
+                                      (size_t)labels[n], C);
+    *loss = N > 0 ? sum / (nrm_acc)N : 0;                                   /* CE.5 */
+    return nrmi_finite(*loss) ? NRM_OK : NRM_NONFINITE;
+}
+
+NRM_DEF int nrm_cross_entropy_backward(nrm_real *dlogits, const nrm_real *prob, const int *labels,
+                                       size_t N, size_t C)
+{
+    size_t n, c;
+    int rc = nrmi_check_volume(N, C, 1);
+    if (rc != NRM_OK || N == 0) return rc;
+    if (dlogits == NULL || prob == NULL || labels == NULL) return NRM_ENULL;
+    rc = nrmi_check_labels(labels, N, C);
+    if (rc != NRM_OK) return rc;
+    if (nrmi_check_in_place(nrmi_reals(dlogits, N * C), nrmi_reals(prob, N * C)) != NRM_OK)
+        return NRM_EALIAS;
+    for (n = 0; n < N; n++)
+        for (c = 0; c < C; c++) {
+            const nrm_acc delta = (size_t)labels[n] == c ? 1 : 0;
+            dlogits[n * C + c] =
+                (nrm_real)(((nrm_acc)prob[n * C + c] - delta) / (nrm_acc)N); /* CE.6 */
+        }
+    return NRM_OK;
+}
+
+/* Index of the largest entry, of equals the first; C if a NaN is among them. */
+static size_t nrmi_argmax_row(const nrm_real *z, size_t C)
+{
+    size_t c, best = 0;
+    for (c = 0; c < C; c++) {
+        if (z[c] != z[c]) return C;
+        if (z[c] > z[best]) best = c;
+    }
+    return best;
+}
+
+NRM_DEF int nrm_argmax(int *labels, const nrm_real *logits, size_t N, size_t C)
+{
+    size_t n;
+    int rc = nrmi_check_volume(N, C, 1);
+    if (rc == NRM_OK && C > 0x7fffffffu) rc = NRM_ESIZE;
+    if (rc != NRM_OK || N == 0) return rc;
+    if (labels == NULL || logits == NULL) return NRM_ENULL;
+    for (n = 0; n < N; n++) {
+        const size_t best = nrmi_argmax_row(logits + n * C, C);
+        labels[n] = best < C ? (int)best : 0;
+        if (best == C) rc = NRM_NONFINITE;
+    }
+    return rc;
+}
+
+NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
+                         size_t C)
+{
+    size_t n, hits = 0;
+    int rc = nrmi_check_volume(N, C, 1);
+    if (rc != NRM_OK) return rc;
+    if (accuracy == NULL || (N > 0 && (logits == NULL || labels == NULL))) return NRM_ENULL;
+    rc = nrmi_check_labels(labels, N, C);
+    if (rc != NRM_OK) return rc;
+    for (n = 0; n < N; n++) {
+        const size_t best = nrmi_argmax_row(logits + n * C, C);
+        hits += best == (size_t)labels[n];
+        if (best == C) rc = NRM_NONFINITE;
+    }
+    *accuracy = N > 0 ? (nrm_acc)hits / (nrm_acc)N : 0;
+    return rc;
+}
+
+/*
+## 11  The tiny multilayer perceptron
+
+Enough of a network to run the experiments: linear layers, each with a norm and an
+activation of your choice, softmax cross-entropy at the end, and two optimizers. With h the
+output of the layer below, a layer is
+
+    h′ = f(norm(h·W + b))                                             [MLP.1]
+    h′ = norm(f(h·W + b)) with `norm_after`                           [MLP.2]
+
+### 11.1  Is the bias redundant?
+
+Before a *batch* norm it is: b shifts all values of a channel alike, the mean shifts with
+them, and x̂ does not see it. Its gradient is zero by BN.21, and only rounding noise would
+ever move it.
+
+    BN(x + b) = BN(x) for b constant in each channel                  [MLP.3]
+
+Before a *layer* norm it is not quite: there b differs from feature to feature of the row
+that is averaged, and only its mean over the features is lost.
+
+    LN(x + b) = LN(x + b − ⟨b⟩)                                       [MLP.4]
+
+So `bias` is a choice of yours, not a rule of ours. After an activation (`norm_after`)
+neither cancels.
+
+### 11.2  Initialisation
+
+Weights start random so that units differ, and at a scale that neither blows up nor starves
+the next layer. With `in` inputs and `out` outputs:
+
+    W ~ N(0, 2/in) (He)                                               [MLP.5]
+    W ~ U(−a, a), a = √(6/(in + out)) (Xavier, also called Glorot)    [MLP.6]
+    W ~ N(0, s²), s = init_std (plain Gaussian)                       [MLP.7]
+    W, b ~ U(−a, a), a = 1/√in (fan-in: PyTorch's default)            [MLP.8]
+
+Each array is drawn from a stream of its own, numbered by layer and purpose. So two networks
+with the same seed that differ in their norms still share every weight matrix: what
+experiments want to compare.
+
+### 11.3  Optimizers
+
+Gradient descent with Polyak's heavy ball, and Adam (Kingma and Ba 2015). θ is a parameter,
+g its gradient, η the learning rate, t the number of the step, starting at 1.
+
+    a ← κ·a + g                                                       [OPT.1]
+    θ ← θ − η·a                                                       [OPT.2]
+
+    a ← β₁·a + (1 − β₁)·g                                             [OPT.3]
+    b ← β₂·b + (1 − β₂)·g²                                            [OPT.4]
+    θ ← θ − η·(a/(1 − β₁ᵗ))/(√(b/(1 − β₂ᵗ)) + ε)                      [OPT.5]
+
+### 11.4  Memory
+
+`nrm_mlp_bytes` says how large a block you must bring, and `nrm_mlp_init` lays out in it the
+network, its parameters in one array (so that an experiment can copy, move and restore them
+with one memcpy), their gradients, the optimizer's memory, and the activations for up to
+`max_batch` examples. The same routine measures and lays out, so the two cannot disagree.
+*/
+NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void)
+{
+    nrm_mlp_spec spec;
+    NRM_MEMSET(&spec, 0, sizeof spec);
+    spec.init_std = (nrm_real)0.01;
+    spec.eps = NRM_EPS;
+    spec.new_weight = (nrm_real)0.1;
+    spec.noise = nrm_noise_paper();
+    spec.lr = (nrm_real)0.1;
+    spec.beta1 = (nrm_real)0.9;
+    spec.beta2 = (nrm_real)0.999;
+    spec.adam_eps = (nrm_real)1e-8;
+    return spec;
+}
+
+static int nrmi_check_layer(const nrm_mlp_layer *layer)
+{
+    if (layer->width == 0) return NRM_ESIZE;
+    if (layer->activation < NRM_IDENTITY || layer->activation > NRM_SIGMOID) return NRM_EKIND;
+    if (layer->norm < NRM_NO_NORM || layer->norm > NRM_NOISY_BATCH_NORM) return NRM_EKIND;
+    return NRM_OK;
+}
+
+static int nrmi_check_fraction(nrm_real v)
+{
+    return v >= 0 && v < 1;
+}
+
+NRM_DEF int nrm_mlp_check(const nrm_mlp_spec *spec)
+{
+    nrm_rng unused;
+    size_t l;
+    int rc;
+    if (spec == NULL || spec->layer == NULL) return NRM_ENULL;
+    if (spec->inputs == 0 || spec->layers == 0 || spec->max_batch == 0) return NRM_ESIZE;
+    for (l = 0; l < spec->layers; l++) {
+        rc = nrmi_check_layer(&spec->layer[l]);
+        if (rc != NRM_OK) return rc;
+    }
+    if (spec->init < NRM_INIT_HE || spec->init > NRM_INIT_FAN_IN) return NRM_EKIND;
+    if (spec->gamma_init != NRM_GAMMA_ONE && spec->gamma_init != NRM_GAMMA_UNIFORM)
+        return NRM_EKIND;
+    if (spec->optimizer != NRM_SGD && spec->optimizer != NRM_ADAM) return NRM_EKIND;
+    if (!(spec->init_std >= 0) || !nrmi_finite((nrm_acc)spec->init_std)) return NRM_EKIND;
+    if (!(spec->lr >= 0) || !nrmi_finite((nrm_acc)spec->lr)) return NRM_ERATE;
+    if (!nrmi_check_fraction(spec->heavy_ball) || !nrmi_check_fraction(spec->beta1) ||
+        !nrmi_check_fraction(spec->beta2) || !(spec->adam_eps > 0))
+        return NRM_ERATE;
+    if (!spec->cumulative && !(spec->new_weight >= 0 && spec->new_weight <= 1)) return NRM_EWEIGHT;
+    rc = nrmi_check_eps(spec->eps);
+    return rc != NRM_OK ? rc : nrmi_check_noise(&spec->noise, &unused);
+}
+
+#define NRM_ALIGN 64 /* a cache line; also enough for any vector load */
+
+typedef struct nrmi_arena { /* hands out pieces of the block; only counts when base is NULL */
+    unsigned char *base;
+    size_t used;
+    int overflow;
+} nrmi_arena;
+
+/* rows x cols items of `size` bytes, aligned; NULL when measuring. */
+static void *nrmi_take(nrmi_arena *arena, size_t rows, size_t cols, size_t size)
+{
+    const size_t at = arena->used, most = SIZE_MAX / 2;
+    if (rows == 0 || cols == 0) return NULL;
+    if (arena->overflow || cols > most / size || rows > most / (cols * size) ||
+        rows * cols * size > most - at - NRM_ALIGN) {
+        arena->overflow = 1;
+        return NULL;
+    }
+    arena->used = (at + rows * cols * size + NRM_ALIGN - 1) / NRM_ALIGN * NRM_ALIGN;
+    return arena->base != NULL ? arena->base + at : NULL;
+}
+
+static nrm_real *nrmi_take_reals(nrmi_arena *arena, size_t rows, size_t cols)
+{
+    return (nrm_real *)nrmi_take(arena, rows, cols, sizeof(nrm_real));
+}
+
+static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
+{
+    return shape->norm == NRM_BATCH_NORM || shape->norm == NRM_NOISY_BATCH_NORM;
+}
+
+/* Number of parameters of a layer; the arena notes an overflow. */
+static size_t nrmi_layer_params(nrmi_arena *arena, size_t in, const nrm_mlp_layer *shape)
+{
+    const size_t others = (size_t)(shape->bias ? 1 : 0) + (shape->norm != NRM_NO_NORM ? 2u : 0u);
+    if (in > SIZE_MAX / 16 || shape->width > SIZE_MAX / 16 / (in + 3)) {
+        arena->overflow = 1;
+        return 0;
+    }
+    return shape->width * (in + others);
+}
+
+/* The activations of one layer. Stages that a layer lacks share the buffer of the one before. */
+static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *state, size_t max_batch)
+{
+    const nrm_mlp_layer *shape = &state->shape;
+    const size_t width = shape->width;
+    const int has_norm = shape->norm != NRM_NO_NORM, has_act = shape->activation != NRM_IDENTITY;
+    const size_t statistics = shape->norm == NRM_LAYER_NORM ? max_batch : has_norm ? width : 0;
+    nrm_real *norm_out, *act_out;
+    state->linear_out = nrmi_take_reals(arena, max_batch, width);
+    norm_out = has_norm ? nrmi_take_reals(arena, max_batch, width) : NULL;
+    act_out = has_act ? nrmi_take_reals(arena, max_batch, width) : NULL;
+    if (shape->norm_after) {
+        state->act_out = has_act ? act_out : state->linear_out;
+        state->norm_out = has_norm ? norm_out : state->act_out;
+        state->out = state->norm_out;
+    } else {
+        state->norm_out = has_norm ? norm_out : state->linear_out;
+        state->act_out = has_act ? act_out : state->norm_out;
+        state->out = state->act_out;
+    }
+    state->mean = (nrm_acc *)nrmi_take(arena, 1, statistics, sizeof(nrm_acc));
+    state->rstd = (nrm_acc *)nrmi_take(arena, 1, statistics, sizeof(nrm_acc));
+    if (nrmi_has_batch_norm(shape)) {
+        state->running.mean = nrmi_take_reals(arena, 1, width);
+        state->running.var = nrmi_take_reals(arena, 1, width);
+    }
+    if (shape->norm == NRM_NOISY_BATCH_NORM)
+        state->scale = nrmi_take_reals(arena, max_batch, width);
+}
+
+/* Points a layer at its share of the parameters and gradients, in the order W, b, gamma, beta. */
+static size_t nrmi_bind_params(nrm_mlp_state *state, nrm_real *params, nrm_real *grads)
+{
+    const size_t width = state->shape.width, weights = state->in * width;
+    size_t at = weights;
+    state->W = params;
+    state->dW = grads;
+    if (state->shape.bias) {
+        state->b = params + at;
+        state->db = grads + at;
+        at += width;
+    }
+    if (state->shape.norm != NRM_NO_NORM) {
+        state->gamma = params + at;
+        state->dgamma = grads + at;
+        state->beta = params + at + width;
+        state->dbeta = grads + at + width;
+        at += 2 * width;
+    }
+    return at;
+}
+
+/* Lays the network out in the arena; with no base, only measures and returns NULL. */
+static nrm_mlp *nrmi_layout(nrmi_arena *arena, const nrm_mlp_spec *spec)
+{
+    const int moments =
+        spec->optimizer == NRM_ADAM ? 2 : spec->heavy_ball > 0 ? 1 : 0; /* arrays to remember */
+    nrm_mlp *net = (nrm_mlp *)nrmi_take(arena, 1, 1, sizeof(nrm_mlp));
+    nrm_mlp_state *state =
+        (nrm_mlp_state *)nrmi_take(arena, 1, spec->layers, sizeof(nrm_mlp_state));
+    size_t l, in = spec->inputs, params = 0, widest = 0;
+    nrm_mlp made;
+    NRM_MEMSET(&made, 0, sizeof made);
+    for (l = 0; l < spec->layers && !arena->overflow; l++) {
+        const size_t more = nrmi_layer_params(arena, in, &spec->layer[l]);
+        nrm_mlp_state s;
+        NRM_MEMSET(&s, 0, sizeof s);
+        s.shape = spec->layer[l];
+        s.in = in;
+        nrmi_layout_layer(arena, &s, spec->max_batch);
+        if (state != NULL) state[l] = s;
+        if (more > SIZE_MAX / 16 - params) arena->overflow = 1;
+        params += more;
+        in = spec->layer[l].width;
+        if (in > widest) widest = in;
+    }
+    made.state = state;
+    made.n_params = params;
+    made.params = nrmi_take_reals(arena, 1, params);
+    made.grads = nrmi_take_reals(arena, 1, params);
+    if (moments > 0) made.moment1 = nrmi_take_reals(arena, 1, params);
+    if (moments > 1) made.moment2 = nrmi_take_reals(arena, 1, params);
+    made.prob = nrmi_take_reals(arena, spec->max_batch, in);
+    made.work[0] = nrmi_take_reals(arena, spec->max_batch, widest);
+    made.work[1] = nrmi_take_reals(arena, spec->max_batch, widest);
+    if (net != NULL) *net = made;
+    return net;
+}
+
+NRM_DEF size_t nrm_mlp_bytes(const nrm_mlp_spec *spec)
+{
+    nrmi_arena arena;
+    if (nrm_mlp_check(spec) != NRM_OK) return 0;
+    NRM_MEMSET(&arena, 0, sizeof arena);
+    (void)nrmi_layout(&arena, spec);
+    return arena.overflow ? 0 : arena.used + NRM_ALIGN;
+}
+
+enum { NRMI_STREAM_W = 0, NRMI_STREAM_B = 1, NRMI_STREAM_GAMMA = 2, NRMI_STREAM_NOISE = 3 };
+
+static void nrmi_fill_uniform(nrm_real *a, size_t n, nrm_acc half_width, nrm_rng *rng)
+{
+    size_t i;
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(half_width * nrmi_symmetric(rng));
+}
+
+static void nrmi_fill_normal(nrm_real *a, size_t n, nrm_acc sd, nrm_rng *rng)
+{
+    size_t i;
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(sd * (nrm_acc)nrm_rng_normal(rng));
+}
+
+static void nrmi_init_layer(nrm_mlp_state *s, const nrm_mlp_spec *spec, size_t l)
+{
+    const nrm_acc in = (nrm_acc)s->in, out = (nrm_acc)s->shape.width;
+    const size_t weights = s->in * s->shape.width;
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, spec->seed, 4 * (uint64_t)l + NRMI_STREAM_W);
+    switch (spec->init) {
+    case NRM_INIT_HE: nrmi_fill_normal(s->W, weights, NRM_SQRT(2 / in), &rng); break;     /* MLP.5 */
+    case NRM_INIT_XAVIER:
+        nrmi_fill_uniform(s->W, weights, NRM_SQRT(6 / (in + out)), &rng);                 /* MLP.6 */
+        break;
+    case NRM_INIT_GAUSSIAN:
+        nrmi_fill_normal(s->W, weights, (nrm_acc)spec->init_std, &rng);                   /* MLP.7 */
+        break;
+    default: nrmi_fill_uniform(s->W, weights, 1 / NRM_SQRT(in), &rng); break;             /* MLP.8 */
+    }
+    if (s->b != NULL && spec->init == NRM_INIT_FAN_IN) {
+        nrm_rng_seed(&rng, spec->seed, 4 * (uint64_t)l + NRMI_STREAM_B);
+        nrmi_fill_uniform(s->b, s->shape.width, 1 / NRM_SQRT(in), &rng);
+    }
+    nrm_rng_seed(&rng, spec->seed, 4 * (uint64_t)l + NRMI_STREAM_GAMMA);
+    for (i = 0; s->gamma != NULL && i < s->shape.width; i++)
+        s->gamma[i] = spec->gamma_init == NRM_GAMMA_UNIFORM ? nrm_rng_uniform(&rng) : 1;
+    for (i = 0; s->running.var != NULL && i < s->shape.width; i++) s->running.var[i] = 1;
+    s->running.new_weight = spec->new_weight;
+    s->running.cumulative = spec->cumulative;
+    s->running.biased = spec->biased;
+}
+
+NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp_spec *spec)
+{
+    nrmi_arena arena;
+    nrm_mlp *made;
+    size_t l, at = 0, need;
+    const int rc = nrm_mlp_check(spec);
+    if (rc != NRM_OK) return rc;
+    if (net == NULL || block == NULL) return NRM_ENULL;
+    need = nrm_mlp_bytes(spec);
+    if (need == 0) return NRM_EOVERFLOW;
+    if (bytes < need) return NRM_EBLOCK;
+    NRM_MEMSET(block, 0, need);
+    NRM_MEMSET(&arena, 0, sizeof arena);
+    arena.base = (unsigned char *)block;
+    arena.base += (NRM_ALIGN - (uintptr_t)block % NRM_ALIGN) % NRM_ALIGN;
+    made = nrmi_layout(&arena, spec);
+    made->spec = *spec;
+    made->spec.layer = NULL;
+    made->logits = made->state[spec->layers - 1].out;
+    made->beta1_power = made->beta2_power = 1;
+    for (l = 0; l < spec->layers; l++) {
+        at += nrmi_bind_params(&made->state[l], made->params + at, made->grads + at);
+        nrmi_init_layer(&made->state[l], spec, l);
+    }
+    nrm_rng_seed(&made->rng, spec->seed, NRMI_STREAM_NOISE);
+    *net = made;
+    return NRM_OK;
+}
+
+/*
+### 11.5  Forward and backward
+
+A probe is called at every place of every layer, with the value on the way up and its
+gradient on the way down. That is how the experiments look into the network without changing
+it.
+*/
+static void nrmi_show(const nrm_mlp *net, size_t l, int place, int gradient, const nrm_real *data,
+                      size_t N)
+{
+    nrm_mlp_event event;
+    if (net->probe == NULL) return;
+    event.layer = l;
+    event.place = place;
+    event.gradient = gradient;
+    event.data = data;
+    event.rows = N;
+    event.cols = net->state[l].shape.width;
+    net->probe(net->probe_context, &event);
+}
+
+static int nrmi_norm_forward(nrm_mlp *net, size_t l, size_t N, int mode, int track)
+{
+    nrm_mlp_state *s = &net->state[l];
+    const nrm_real *in = s->shape.norm_after ? s->act_out : s->linear_out;
+    nrm_running *running = mode == NRM_TRAIN && !track ? NULL : &s->running;
+    const nrm_real eps = net->spec.eps;
+    const size_t width = s->shape.width;
+    int rc;
+    if (s->shape.norm == NRM_LAYER_NORM)
+        rc = nrm_layernorm_forward(s->norm_out, s->mean, s->rstd, in, s->gamma, s->beta, eps, N,
+                                   width);
+    else if (s->shape.norm == NRM_BATCH_NORM)
+        rc = nrm_batchnorm_forward(s->norm_out, s->mean, s->rstd, running, in, s->gamma, s->beta,
+                                   mode, eps, N, width, 1);
+    else
+        rc = nrm_noisy_batchnorm_forward(s->norm_out, s->scale, s->mean, s->rstd, running, in,
+                                         s->gamma, s->beta, &net->spec.noise, &net->rng, mode, eps,
+                                         N, width, 1);
+    if (rc >= 0) nrmi_show(net, l, NRM_AT_NORM, 0, s->norm_out, N);
+    return rc;
+}
+
+static int nrmi_act_forward(nrm_mlp *net, size_t l, size_t N)
+{
+    nrm_mlp_state *s = &net->state[l];
+    const nrm_real *in = s->shape.norm_after ? s->linear_out : s->norm_out;
+    const int rc =
+        nrm_activation_forward(s->act_out, in, s->shape.activation, N * s->shape.width);
+    if (rc >= 0) nrmi_show(net, l, NRM_AT_ACTIVATION, 0, s->act_out, N);
+    return rc;
+}
+
+/* The two optional stages in their order: MLP.1 or MLP.2. */
+static int nrmi_stages_forward(nrm_mlp *net, size_t l, size_t N, int mode, int track)
+{
+    const nrm_mlp_layer *shape = &net->state[l].shape;
+    const int has_norm = shape->norm != NRM_NO_NORM, has_act = shape->activation != NRM_IDENTITY;
+    int rc = NRM_OK, worst = NRM_OK, turn;
+    for (turn = 0; turn < 2 && rc >= 0; turn++) {
+        const int norm_turn = (turn == 0) == !shape->norm_after;
+        if (norm_turn && has_norm) rc = nrmi_norm_forward(net, l, N, mode, track);
+        if (!norm_turn && has_act) rc = nrmi_act_forward(net, l, N);
+        if (rc > worst) worst = rc;
+    }
+    return rc < 0 ? rc : worst;
+}
+
+static int nrmi_check_batch(const nrm_mlp *net, const nrm_real *x, size_t N, int mode)
+{
+    size_t l;
+    if (net == NULL || x == NULL) return NRM_ENULL;
+    if (N == 0 || N > net->spec.max_batch) return NRM_ESIZE;
+    if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
+    for (l = 0; l < net->spec.layers && mode == NRM_TRAIN && N == 1; l++)
+        if (nrmi_has_batch_norm(&net->state[l].shape)) return NRM_EBATCH;
+    return NRM_OK;
+}
+
+/* The forward pass of a batch that has been checked. */
+static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode, int track)
+{
+    size_t l;
+    int rc, worst = NRM_OK;
+    for (l = 0; l < net->spec.layers; l++) {
+        nrm_mlp_state *s = &net->state[l];
+        rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, N, s->in, s->shape.width);
+        if (rc < 0) return rc;
+        nrmi_show(net, l, NRM_AT_LINEAR, 0, s->linear_out, N);
+        rc = nrmi_stages_forward(net, l, N, mode, track);
+        if (rc < 0) return rc;
+        if (rc > worst) worst = rc;
+        x = s->out;
+    }
+    return worst;
+}
+
+NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
+{
+    const int rc = nrmi_check_batch(net, x, N, mode);
+    return rc != NRM_OK ? rc : nrmi_mlp_forward(net, x, N, mode, 1);
+}
+
+static int nrmi_norm_backward(nrm_mlp *net, size_t l, nrm_real *d, size_t N, int mode)
+{
+    nrm_mlp_state *s = &net->state[l];
+    const nrm_real *in = s->shape.norm_after ? s->act_out : s->linear_out;
+    const size_t width = s->shape.width;
+    nrmi_show(net, l, NRM_AT_NORM, 1, d, N);
+    if (s->shape.norm == NRM_LAYER_NORM)
+        return nrm_layernorm_backward(d, s->dgamma, s->dbeta, d, in, s->mean, s->rstd, s->gamma, N,
+                                      width);
+    if (s->shape.norm == NRM_BATCH_NORM)
+        return nrm_batchnorm_backward(d, s->dgamma, s->dbeta, d, in, s->mean, s->rstd, s->gamma,
+                                      mode, N, width, 1);
+    return nrm_noisy_batchnorm_backward(d, s->dgamma, s->dbeta, d, s->scale, in, s->mean, s->rstd,
+                                        s->gamma, mode, N, width, 1);
+}
+
+static int nrmi_act_backward(nrm_mlp *net, size_t l, nrm_real *d, size_t N)
+{
+    nrm_mlp_state *s = &net->state[l];
+    nrmi_show(net, l, NRM_AT_ACTIVATION, 1, d, N);
+    return nrm_activation_backward(d, d, s->act_out, s->shape.activation, N * s->shape.width);
+}
+
+/* The stages of a layer, last first; d [N][width] is turned into the gradient of linear_out. */
+static int nrmi_stages_backward(nrm_mlp *net, size_t l, nrm_real *d, size_t N, int mode)
+{
+    const nrm_mlp_layer *shape = &net->state[l].shape;
+    const int has_norm = shape->norm != NRM_NO_NORM, has_act = shape->activation != NRM_IDENTITY;
+    int rc = NRM_OK, turn;
+    for (turn = 1; turn >= 0 && rc >= 0; turn--) {
+        const int norm_turn = (turn == 0) == !shape->norm_after;
+        if (norm_turn && has_norm) rc = nrmi_norm_backward(net, l, d, N, mode);
+        if (!norm_turn && has_act) rc = nrmi_act_backward(net, l, d, N);
+    }
+    return rc;
+}
+
+/* From net->prob to net->grads; the gradients of two layers take turns in net->work. */
+static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, const int *labels, size_t N, int mode)
+{
+    const size_t layers = net->spec.layers;
+    nrm_real *d = net->work[0], *d_below = net->work[1], *swap;
+    size_t l;
+    int rc = nrm_cross_entropy_backward(d, net->prob, labels, N, net->state[layers - 1].shape.width);
+    NRM_MEMSET(net->grads, 0, net->n_params * sizeof *net->grads);
+    for (l = layers; l-- > 0 && rc >= 0;) {
+        nrm_mlp_state *s = &net->state[l];
+        rc = nrmi_stages_backward(net, l, d, N, mode);
+        if (rc < 0) break;
+        nrmi_show(net, l, NRM_AT_LINEAR, 1, d, N);
+        rc = nrm_linear_backward(l > 0 ? d_below : NULL, s->dW, s->db, d,
+                                 l > 0 ? net->state[l - 1].out : x, s->W, N, s->in, s->shape.width);
+        swap = d;
+        d = d_below;
+        d_below = swap;
+    }
+    return rc;
+}
+
+/* Forward, loss, backward. `track` says whether running statistics move on. */
+static int nrmi_mlp_loss_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
+                                  size_t N, int mode, int track)
+{
+    const size_t classes = net->state[net->spec.layers - 1].shape.width;
+    int rc = nrmi_mlp_forward(net, x, N, mode, track);
+    if (rc >= 0) rc = nrm_cross_entropy_forward(loss, net->prob, net->logits, labels, N, classes);
+    if (rc == NRM_OK) rc = nrmi_mlp_backward(net, x, labels, N, mode);
+    return rc;
+}
+
+static int nrmi_check_training(const nrm_mlp *net, const nrm_real *x, const int *labels, size_t N,
+                               int mode)
+{
+    const int rc = nrmi_check_batch(net, x, N, mode);
+    if (rc != NRM_OK) return rc;
+    if (mode == NRM_INFER) return NRM_EMODE;
+    if (labels == NULL) return NRM_ENULL;
+    return nrmi_check_labels(labels, N, net->state[net->spec.layers - 1].shape.width);
+}
+
+NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
+                             size_t N, int mode)
+{
+    nrm_acc value = 0;
+    nrm_rng kept;
+    int rc = nrmi_check_training(net, x, labels, N, mode);
+    if (rc != NRM_OK) return rc;
+    kept = net->rng;
+    rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, mode, 0);
+    net->rng = kept;
+    if (loss != NULL && rc >= 0) *loss = value;
+    return rc;
+}
+
+static void nrmi_sgd(nrm_mlp *net)
+{
+    const nrm_real lr = net->spec.lr, keep = net->spec.heavy_ball;
+    size_t i;
+    for (i = 0; i < net->n_params; i++) {
+        nrm_real a = net->grads[i];
+        if (net->moment1 != NULL) a = net->moment1[i] = keep * net->moment1[i] + a; /* OPT.1 */
+        net->params[i] -= lr * a;                                                  /* OPT.2 */
+    }
+}
+
+static void nrmi_adam(nrm_mlp *net)
+{
+    const nrm_real b1 = net->spec.beta1, b2 = net->spec.beta2, eps = net->spec.adam_eps;
+    const nrm_acc lr = (nrm_acc)net->spec.lr;
+    nrm_acc lift1, lift2;
+    size_t i;
+    net->beta1_power *= (nrm_acc)b1;
+    net->beta2_power *= (nrm_acc)b2;
+    lift1 = 1 / (1 - net->beta1_power);
+    lift2 = 1 / (1 - net->beta2_power);
+    for (i = 0; i < net->n_params; i++) {
+        const nrm_real g = net->grads[i];
+        const nrm_real a = net->moment1[i] = b1 * net->moment1[i] + (1 - b1) * g;     /* OPT.3 */
+        const nrm_real b = net->moment2[i] = b2 * net->moment2[i] + (1 - b2) * g * g; /* OPT.4 */
+        net->params[i] -= (nrm_real)(lr * ((nrm_acc)a * lift1) /
+                                     (NRM_SQRT((nrm_acc)b * lift2) + (nrm_acc)eps));  /* OPT.5 */
+    }
+}
+
+NRM_DEF int nrm_mlp_step(nrm_mlp *net)
+{
+    if (net == NULL) return NRM_ENULL;
+    if (!(net->spec.lr >= 0) || !nrmi_finite((nrm_acc)net->spec.lr)) return NRM_ERATE;
+    net->steps++;
+    if (net->spec.optimizer == NRM_ADAM)
+        nrmi_adam(net);
+    else
+        nrmi_sgd(net);
+    return NRM_OK;
+}
+
+NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
+                               size_t N)
+{
+    nrm_acc value = 0;
+    int rc = nrmi_check_training(net, x, labels, N, NRM_TRAIN);
+    if (rc == NRM_OK) rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, NRM_TRAIN, 1);
+    if (loss != NULL && rc >= 0) *loss = value;
+    return rc != NRM_OK ? rc : nrm_mlp_step(net);
+}
+
+NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
+                         const int *labels, size_t N)
+{
+    nrm_acc loss_sum = 0, hit_sum = 0, part_loss, part_hits;
+    size_t at, n, classes;
+    int rc, worst = NRM_OK;
+    if (net == NULL || (N > 0 && (x == NULL || labels == NULL))) return NRM_ENULL;
+    classes = net->state[net->spec.layers - 1].shape.width;
+    rc = nrmi_check_labels(labels, N, classes);
+    for (at = 0; at < N && rc >= 0; at += n) {
+        n = N - at < net->spec.max_batch ? N - at : net->spec.max_batch;
+        rc = nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER);
+        if (rc < 0) break;
+        rc = nrm_cross_entropy_forward(&part_loss, NULL, net->logits, labels + at, n, classes);
+        if (rc > worst) worst = rc;
+        if (nrm_accuracy(&part_hits, net->logits, labels + at, n, classes) > worst)
+            worst = NRM_NONFINITE;
+        loss_sum += part_loss * (nrm_acc)n;
+        hit_sum += part_hits * (nrm_acc)n;
+    }
+    if (rc < 0) return rc;
+    if (loss != NULL) *loss = N > 0 ? loss_sum / (nrm_acc)N : 0;
+    if (accuracy != NULL) *accuracy = N > 0 ? hit_sum / (nrm_acc)N : 0;
+    return worst;
+}
+
+NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels, const nrm_real *x, size_t N)
+{
+    size_t at, n;
+    int rc = NRM_OK, worst = NRM_OK;
+    if (net == NULL || (N > 0 && (x == NULL || labels == NULL))) return NRM_ENULL;
+    for (at = 0; at < N && rc >= 0; at += n) {
+        n = N - at < net->spec.max_batch ? N - at : net->spec.max_batch;
+        rc = nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER);
+        if (rc >= 0)
+            rc = nrm_argmax(labels + at, net->logits, n,
+                            net->state[net->spec.layers - 1].shape.width);
+        if (rc > worst) worst = rc;
+    }
+    return rc < 0 ? rc : worst;
+}
+
+/*
+## 12  Gradient checking
+
+A backward pass that is wrong often still trains, only worse. The remedy is as old as the
+mistake: nudge one parameter, look how the loss moves, compare. This section does it for any
+loss that you can evaluate and any arrays that it depends on, your own layers included.
+
+### 12.1  How to use it
+
+Put what your loss needs into a struct, write a function that evaluates it, list the arrays
+with the gradients that your backward pass computed for them, and call `nrm_gradcheck`.
+Compile with `NRM_DOUBLE`: in float the differences of a loss have few digits left. Three
+habits decide whether the check can find anything.
+
+- Use L = ∑ yᵢ·wᵢ with fixed random wᵢ as the loss of a layer. With L = ∑ yᵢ a
+  normalization's dx is zero, and with L = ∑ yᵢ² nearly so: a backward pass that returns
+  nothing at all would be found correct.
+- Use γ ≠ 1 and β ≠ 0, and N = 2, 3, 4. With γ = 1 a forgotten γ is invisible; at N = 128
+  the difference between N and N − 1 is.
+- Try inputs of several sizes, 10⁻³ to 10³. An ε in the wrong place shows only where v is
+  not much larger than it.
+
+### 12.2  The difference and its error
+
+The central difference looks at both sides, so that its error has no term in h:
+
+    D(h) = (L(θ + h) − L(θ − h))/(2·h)                                [GC.1]
+    D(h) = L′ + (h²/6)·L‴ + O(h⁴)                                     [GC.2]
+
+Half the step has a quarter of the error, so a suitable mixture has none of it (Richardson):
+
+    R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                           [GC.3]
+
+The step is relative to the size of the parameter, or to the typical size in its array if
+that is larger, for a parameter near zero is no reason for a tiny step:
+
+    h = step·max(|θᵢ|, √⟨θ²⟩)                                         [GC.4]
+
+When R and the gradient disagree, is the gradient wrong, or the difference? Two steps tell.
+With u the precision of the type, the uncertainty of R is about
+
+    U = |R(h/2) − R(h)| + 8·u·max|L|/(h/4)                            [GC.5]
+
+If U is too large for a judgement, the step was too large (or straddled a kink), and we try
+one of an eighth, up to five times. A gradient a is *wrong* only if it differs from R by
+more than the tolerance and U together. It is *unsettled* if U is so large that even an
+entry as big as the largest of its array could not be judged.
+
+### 12.3  Signs, small entries, kinks
+
+The error is relative to the larger of the two, with their signs: |a| and |R| being equal
+proves nothing. Entries much smaller than the rest of their array are compared with a
+thousandth of its largest, or, where rounding leaves less than that to see, with the largest
+itself:
+
+    e = |a − R|/max(|a|, |R|, 10⁻³·max|grad|)                         [GC.6]
+
+At a kink, such as ReLU's at 0, the derivative from the right and that from the left differ,
+and the central difference is between them for every h. The slopes of the two sides tell:
+
+    J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)   [GC.7]
+
+Where the loss is smooth J shrinks with h; at a kink it does not. If your loss can say which
+branches it took (the signs of all pre-activations, hashed, say), give `branches`: then a
+step that changes them is recognised for certain. Kinks are skipped and *counted*, so that a
+check that skipped everything does not look like one that passed.
+*/
+typedef struct nrmi_check { /* what one entry's differences need */
+    nrm_loss_fn *loss;
+    void *context;
+    nrm_branches_fn *branches;
+    nrm_acc base;        /* the loss where we stand    */
+    uint64_t base_print; /* and its branches           */
+    nrm_acc largest;     /* |L| seen so far            */
+    int crossed;         /* some branch was different  */
+} nrmi_check;
+
+typedef struct nrmi_slope { /* what the differences say */
+    nrm_acc value, uncertainty;
+    nrm_acc noise; /* the rounding part of the uncertainty at the first, largest step */
+    int kink;
+} nrmi_slope;
+
+static nrm_acc nrmi_abs(nrm_acc v)
+{
+    return v < 0 ? -v : v;
+}
+
+static nrm_acc nrmi_larger(nrm_acc a, nrm_acc b)
+{
+    return a > b ? a : b;
+}
+
+static nrm_acc nrmi_precision(void)
+{
+    return sizeof(nrm_real) == sizeof(float) ? (nrm_acc)1.1920928955078125e-7
+                                             : (nrm_acc)2.220446049250313e-16;
+}
+
+static nrm_acc nrmi_loss_at(nrmi_check *check, nrm_real *theta, nrm_real value)
+{
+    nrm_acc loss;
+    *theta = value;
+    loss = check->loss(check->context);
+    if (check->branches != NULL && check->branches(check->context) != check->base_print)
+        check->crossed = 1;
+    check->largest = nrmi_larger(check->largest, nrmi_abs(loss));
+    return loss;
+}
+
+/* D(h), and J(h) by the way. The step that was really taken is what rounding left of it. */
+static nrm_acc nrmi_difference(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm_acc *jump)
+{
+    const nrm_real at = *theta;
+    const nrm_real up = (nrm_real)((nrm_acc)at + h), down = (nrm_real)((nrm_acc)at - h);
+    const nrm_acc above = nrmi_loss_at(check, theta, up);
+    const nrm_acc below = nrmi_loss_at(check, theta, down);
+    *theta = at;
+    *jump = (above - check->base) / ((nrm_acc)up - (nrm_acc)at) -
+            (check->base - below) / ((nrm_acc)at - (nrm_acc)down);             /* GC.7 */
+    return (above - below) / ((nrm_acc)up - (nrm_acc)down);                    /* GC.1 */
+}
+
+/* One attempt with step h; says whether there seems to be a kink. */
+static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
+{
+    nrm_acc wide, half, quarter, coarse, fine, jump_wide, jump_half, jump_quarter;
+    nrmi_slope slope;
+    check->crossed = 0;
+    wide = nrmi_difference(check, theta, h, &jump_wide);
+    half = nrmi_difference(check, theta, h / 2, &jump_half);
+    quarter = nrmi_difference(check, theta, h / 4, &jump_quarter);
+    coarse = (4 * half - wide) / 3;                                            /* GC.3 */
+    fine = (4 * quarter - half) / 3;
+    slope.value = fine;
+    slope.noise = 8 * nrmi_precision() * check->largest / (h / 4);
+    slope.uncertainty = nrmi_abs(fine - coarse) + slope.noise;                 /* GC.5 */
+    slope.kink = check->crossed || (nrmi_abs(jump_quarter) > nrmi_abs(jump_wide) / 2 &&
+                                    nrmi_abs(jump_quarter) > 8 * slope.noise);
+    return slope;
+}
+
+/* The slope at theta by the step h or, where that does not settle, a smaller one. */
+static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm_acc tolerance,
+                              nrm_acc largest)
+{
+    nrmi_slope best = nrmi_attempt(check, theta, h);
+    const nrm_acc noise = best.noise;
+    int tries;
+    for (tries = 0; tries < 5; tries++) {
+        const nrm_acc enough = tolerance * nrmi_larger(nrmi_abs(best.value), largest / 1000) / 10;
+        nrmi_slope next;
+        if (!best.kink && best.uncertainty <= enough) break;
+        h /= 8;
+        next = nrmi_attempt(check, theta, h);
+        if ((best.kink && !next.kink) ||
+            (best.kink == next.kink && next.uncertainty < best.uncertainty))
+            best = next;
+    }
+    best.noise = noise;
+    return best;
+}
+
+/* Enters one entry's verdict into the report. */
+static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc analytic,
+                       const nrmi_slope *slope, nrm_acc tolerance, nrm_acc largest)
+{
+    const nrm_acc numeric = slope->value, gap = nrmi_abs(analytic - numeric);
+    const nrm_acc size = nrmi_larger(nrmi_abs(analytic), nrmi_abs(numeric));
+    const nrm_acc scale = nrmi_larger(size, largest / 1000);
+    const int blurred = slope->uncertainty > tolerance * scale;
+    const nrm_acc ruler = blurred ? nrmi_larger(scale, largest) : scale;
+    const nrm_acc error = ruler > 0 ? gap / ruler : 0;                         /* GC.6 */
+    report->checked++;
+    if (!nrmi_finite(analytic)) {
+        report->wrong++;
+    } else if (!nrmi_finite(numeric) || !nrmi_finite(slope->uncertainty)) {
+        report->unsettled++;
+        return;
+    } else if (size <= 4 * slope->noise) {
+        report->vanishing++;
+        return;
+    } else if (slope->kink) {
+        report->kinks++;
+        return;
+    } else if (gap > tolerance * scale + slope->uncertainty) {
+        report->wrong++;
+    } else if (slope->uncertainty > tolerance * ruler) {
+        report->unsettled++;
+        return;
+    }
+    if (error >= report->error || !nrmi_finite(error)) {
+        report->worst = index;
+        report->analytic = analytic;
+        report->numeric = numeric;
+        report->error = error;
+        report->uncertainty = slope->uncertainty;
+    }
+}
+
+/* The typical size of the entries, for GC.4, and their largest gradient, for GC.6. */
+static void nrmi_group_scales(const nrm_gradcheck_group *group, nrm_acc *typical, nrm_acc *largest)
+{
+    nrm_acc squares = 0;
+    size_t i;
+    *largest = 0;
+    for (i = 0; i < group->n; i++) {
+        squares += (nrm_acc)group->theta[i] * (nrm_acc)group->theta[i];
+        if (nrmi_finite((nrm_acc)group->grad[i]))
+            *largest = nrmi_larger(*largest, nrmi_abs((nrm_acc)group->grad[i]));
+    }
+    *typical = group->n > 0 ? NRM_SQRT(squares / (nrm_acc)group->n) : 0;
+}
+
+static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
+                             nrmi_check *check, const nrm_gradcheck_options *o, nrm_rng *rng)
+{
+    const size_t count = o->at_most > 0 && o->at_most < group->n ? o->at_most : group->n;
+    nrm_acc typical, largest;
+    size_t k;
+    NRM_MEMSET(report, 0, sizeof *report);
+    nrmi_group_scales(group, &typical, &largest);
+    for (k = 0; k < count; k++) {
+        /* one entry from each of `count` equal stretches of the array */
+        const size_t from = k * (group->n / count) + k * (group->n % count) / count;
+        const size_t to = (k + 1) * (group->n / count) + (k + 1) * (group->n % count) / count;
+        const size_t i = from + nrm_rng_below(rng, (uint32_t)(to - from));
+        nrm_real *theta = group->theta + i;
+        const nrm_acc scale = nrmi_larger(nrmi_abs((nrm_acc)*theta), typical);
+        const nrm_acc h = o->step * (scale > 0 ? scale : 1); /* GC.4 */
+        const nrmi_slope slope = nrmi_settle(check, theta, h, o->tolerance, largest);
+        nrmi_judge(report, i, (nrm_acc)group->grad[i], &slope, o->tolerance, largest);
+    }
+    report->status = report->wrong > 0 ? NRM_EGRADIENT : NRM_OK;
+    if (report->wrong == 0 && (report->unsettled > 0 || (count > 0 && report->kinks == count)))
+        report->status = NRM_EUNSETTLED;
+}
+
+static void nrmi_gradcheck_defaults(nrm_gradcheck_options *o, const nrm_gradcheck_options *given)
+{
+    const int in_float = sizeof(nrm_real) == sizeof(float);
+    NRM_MEMSET(o, 0, sizeof *o);
+    if (given != NULL) *o = *given;
+    if (!(o->tolerance > 0)) o->tolerance = in_float ? (nrm_acc)1e-2 : (nrm_acc)1e-7;
+    if (!(o->step > 0)) o->step = in_float ? (nrm_acc)4e-2 : (nrm_acc)7e-4;
+}
+
+NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
+                          size_t groups, nrm_loss_fn *loss, void *context,
+                          const nrm_gradcheck_options *options)
+{
+    nrm_gradcheck_options o;
+    nrmi_check check;
+    nrm_rng rng;
+    size_t g;
+    int rc = NRM_OK;
+    if (groups == 0) return NRM_ESIZE;
+    if (report == NULL || group == NULL || loss == NULL) return NRM_ENULL;
+    for (g = 0; g < groups; g++)
+        if (group[g].n > 0 && (group[g].theta == NULL || group[g].grad == NULL)) return NRM_ENULL;
+    nrmi_gradcheck_defaults(&o, options);
+    nrm_rng_seed(&rng, o.seed, 0);
+    NRM_MEMSET(&check, 0, sizeof check);
+    check.loss = loss;
+    check.context = context;
+    check.branches = o.branches;
+    check.base = loss(context);
+    check.largest = nrmi_abs(check.base);
+    if (o.branches != NULL) check.base_print = o.branches(context);
+    for (g = 0; g < groups; g++) {
+        nrmi_check_group(&report[g], &group[g], &check, &o, &rng);
+        if (report[g].status == NRM_EGRADIENT || rc == NRM_OK)
+            rc = rc == NRM_EGRADIENT ? rc : report[g].status;
+    }
+    return rc;
+}
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT DEFAULT
+#elif defined(__GNUC__)
+#pragma GCC pop_options
+#endif
+
+#undef NRM_ALIGN
+#undef NRM_BN_WIDTH
+#undef NRM_COLS
+#undef NRM_DEPTH
+#undef NRM_LANES
+#undef NRM_LN2_HEAD
+#undef NRM_LN2_INVERSE
+#undef NRM_LN2_TAIL
+#undef NRM_OVER_LANES
+#undef NRM_SQRT2
+#undef NRM_TILE_VECS
+#undef NRM_UNROLL
+#undef NRM_VEC
+#undef NRM_VECTORS
+#undef NRM_VEC_BYTES
+#ifdef NRM_OWN_SQRT
+#undef NRM_OWN_SQRT
+#undef NRM_SQRT
+#endif
+
+#endif /* NORMLAYERS_IMPLEMENTATION */
+/*
+## 13  History, references, licences
+
+### History
+
+- 0.1.0: batch norm, layer norm, noisy batch norm, linear layer, activations, softmax
+  cross-entropy, random numbers, the tiny perceptron, gradient checking.
+
+### References, by equation
+
+- BN.1 to BN.5, BN.9 (the factor), BN.12 to BN.19: S. Ioffe, C. Szegedy, "Batch
+  Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift",
+  2015, algorithms 1 and 2 and section 3.
+- LN.1 to LN.5: J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer Normalization", 2016, equations
+  3 and 4.
+- NB.1 to NB.5: S. Santurkar, D. Tsipras, A. Ilyas, A. Mądry, "How Does Batch Normalization
+  Help Optimization?", 2018, appendix A.2.
+- MLP.5: K. He, X. Zhang, S. Ren, J. Sun, "Delving Deep into Rectifiers", 2015. MLP.6: X.
+  Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural
+  networks", 2010.
+- OPT.1: B. T. Polyak, "Some methods of speeding up the convergence of iteration methods",
+  1964. OPT.3 to OPT.5: D. P. Kingma, J. Ba, "Adam: A Method for Stochastic Optimization",
+  2015.
+- RNG.1, RNG.2: M. E. O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically
+  Good Algorithms for Random Number Generation", 2014. RNG.5, RNG.6: G. Marsaglia, T. A.
+  Bray, "A convenient method for generating normal variables", 1964.
+- GC.3: L. F. Richardson, "The Approximate Arithmetical Solution by Finite Differences of
+  Physical Problems", 1911.
+
+### Licences
+
+This file is available under either of two licences, whichever you prefer.
+
+Alternative A, public domain (The Unlicense). This is free and unencumbered software
+released into the public domain. Anyone is free to copy, modify, publish, use, compile,
+sell, or distribute this software, either in source code form or as a compiled binary, for
+any purpose, commercial or non-commercial, and by any means. In jurisdictions that recognize
+copyright laws, the author or authors of this software dedicate any and all copyright
+interest in the software to the public domain. We make this dedication for the benefit of
+the public at large and to the detriment of our heirs and successors. We intend this
+dedication to be an overt act of relinquishment in perpetuity of all present and future
+rights to this software under copyright law.
+
+Alternative B, MIT No Attribution (MIT-0). Copyright 2026 the normlayers.h authors.
+Permission is hereby granted, free of charge, to any person obtaining a copy of this
+software and associated documentation files (the "Software"), to deal in the Software
+without restriction, including without limitation the rights to use, copy, modify, merge,
+publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons
+to whom the Software is furnished to do so.
+
+In either case THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A
+PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS
+BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT
+OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER
+DEALINGS IN THE SOFTWARE.
+*/

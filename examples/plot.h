@@ -5,9 +5,9 @@ What it is
     panel holds any mix of lines, bands, points, histograms, ridges, bars, heat maps, decision
     regions, reference lines and notes, or a table, a paragraph, a contact sheet of small images.
     Calls only record what is to be drawn (data are copied); plot_save lays the page out from the
-    measured text, draws it and writes the file. Every edge is anti-aliased; coordinates and coverage
-    are integers in the end, and nothing depends on the last bits of the C library's mathematics, so
-    the same calls give the same pixels everywhere.
+    measured text, draws it and writes the file. Every edge is anti-aliased; coordinates and
+    coverage are integers in the end, and nothing depends on the last bits of the C library's
+    mathematics, so the same calls give the same pixels everywhere.
 
 How to use it
     Include it anywhere for the declarations. In one file define PLOT_IMPLEMENTATION before the
@@ -227,8 +227,8 @@ void plot_regions(plot_panel *p, const int *classes, size_t rows, size_t cols, d
 
 /* ---- panels without axes -------------------------------------------------------------------- */
 
-/* count grey images of w x h bytes each, one after the other, in a grid of columns; captions (NULL or
-   count texts, each may be NULL) stand under the images. paper = 1 draws 0 as white and 255 as black. */
+/* count grey images of w x h bytes each, one after the other, in a grid of columns; captions (NULL
+   or count texts, each may be NULL) stand under the images. paper = 1: 0 is white, 255 black. */
 void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, int h, int columns,
                  const char *const *captions, int paper);
 /* rows x cols texts, row by row, the first row being the header; align: one of l c r per column. */
@@ -237,10 +237,10 @@ void plot_paragraph(plot_panel *p, const char *text); /* wrapped; \n breaks, "- 
 
 /* ---- for tests and callers who compute ------------------------------------------------------ */
 
-/* At most `most` nice ticks in [lo, hi] (1-2-5 steps; decades or powers of two on log axes) to at[];
-   returns how many. */
+/* At most `most` nice ticks in [lo, hi] to at[] (1-2-5 steps; decades or powers of two on log axes);
+   returns how many: never more than 64. */
 int plot_nice_ticks(double lo, double hi, int scale, int most, double *at);
-/* After drawing: x0, y0, x1, y1 in pixels of the axes box and of the legend (-1 if there is none). */
+/* After drawing: x0, y0, x1, y1 in pixels of the axes or of the legend; -1 if there is none. */
 int plot_axes_box(const plot_panel *p, double box[4]);
 int plot_legend_box(const plot_panel *p, double box[4]);
 
@@ -378,6 +378,7 @@ struct plot_panel {
     double aspect, overlap;
     ploti_rect box, legend_box;
     double left, right, top, bottom; /* what stands around the axes, in pixels */
+    double row_top;                  /* the same above the whole row: headings line up */
     ploti_legend entries;
 };
 
@@ -578,7 +579,7 @@ static double ploti_pixel_low(const ploti_axis *a, double v)
     return ploti_pixel(a, v);
 }
 
-/* v with the given decimals and thousands commas; never the C library's, which follows the locale */
+/* v with the given decimals and thousands commas; the C library's would follow the locale */
 static void ploti_number(char *out, double v, int decimals)
 {
     char digits[40];
@@ -838,7 +839,7 @@ plot_color plot_map(int map, double t)
         if (u < 0) return ploti_oklab(0.975 - 0.515 * d, -0.036 * c, -0.128 * c);
         return ploti_oklab(0.975 - 0.495 * d, 0.165 * c, 0.082 * c);
     }
-    /* sequential: lightness is linear, the hue runs along a parabola from violet over teal to yellow */
+    /* lightness is linear, the hue runs along a parabola from violet over teal to yellow */
     return ploti_oklab(0.27 + 0.65 * t, 0.08 - 0.53 * t + 0.40 * t * t,
                        -0.10 + 0.06 * t + 0.215 * t * t);
 }
@@ -1167,7 +1168,7 @@ static void ploti_cells(ploti_canvas *c, int row, int64_t xa, int64_t xb, int64_
     ploti_grow(&c->cell_dirty, (int)(xa / 256), row, (int)(xb / 256) + 2, row + 1);
 }
 
-/* As above for any x: what lies left of the clip area counts at its border, right of it not at all. */
+/* As above for any x: left of the clip area counts at its border, right of it not at all. */
 static void ploti_row_edge(ploti_canvas *c, int row, int64_t xa, int64_t xb, int64_t dy)
 {
     int64_t left = (int64_t)c->clip.x0 * 256, right = (int64_t)c->clip.x1 * 256, swap, part;
@@ -1974,8 +1975,9 @@ static ploti_item *ploti_field(plot_panel *p, int kind, size_t rows, size_t cols
     ploti_item *it = ploti_push(p, kind, NULL, NULL);
     if (!it) return NULL;
     if (!ploti_finite(x0 + x1) || !ploti_finite(y0 + y1) || x0 == x1 || y0 == y1 ||
-        (cols && rows > SIZE_MAX / cols)) {
-        ploti_fail(p->fig, "plot: a field needs a finite rectangle and a size that fits", NULL);
+        rows > 1000000 || cols > 1000000) {
+        ploti_fail(p->fig,
+                   "plot: a field needs a finite rectangle and at most 10^6 rows or columns", NULL);
         return NULL;
     }
     it->rows = rows;
@@ -2331,11 +2333,14 @@ static void ploti_custom_ticks(const ploti_axis *a, ploti_ticks *t)
     for (i = 0; i < t->n && a->custom_text; i++) ploti_copy_label(t->text[i], a->custom_text[i]);
 }
 
-static void ploti_ridge_ticks(const plot_panel *p, ploti_ticks *t)
+/* The rows' names; `lines`: how many lines of text the axis is high. */
+static void ploti_ridge_ticks(const plot_panel *p, ploti_ticks *t, double lines)
 {
     const ploti_item *it;
+    int every = 1 + ploti_int(1.05 * (p->ridges + p->overlap) / ploti_max(lines, 1));
     for (it = p->items; it; it = it->next) {
         if (it->kind != PLOTI_RIDGE || t->n >= PLOTI_TICKS || !it->label) continue;
+        if (it->index % every != 0) continue;
         t->at[t->n] = p->ridges - 1 - it->index;
         ploti_copy_label(t->text[t->n++], it->label);
     }
@@ -2364,14 +2369,14 @@ static void ploti_auto_ticks(const ploti_axis *a, ploti_ticks *t, int most)
 /* Do the labels along x keep a distance from each other? */
 static int ploti_apart(const ploti_axis *a, double em)
 {
-    double last = -PLOTI_HUGE;
+    double last = -PLOTI_HUGE, gap = (a->scale == PLOT_LINEAR && !a->is_custom ? 1.1 : 0.6) * em;
     int i, down = a->to < a->from || a->hi < a->lo;
     for (i = 0; i < a->ticks.n; i++) {
         int k = down ? a->ticks.n - 1 - i : i;
         double w = ploti_width(a->ticks.text[k], em), x = ploti_pixel(a, a->ticks.at[k]);
         if (!ploti_finite(x) || !a->ticks.text[k][0]) continue;
         if (x - w / 2 < last) return 0;
-        last = x + w / 2 + 0.6 * em;
+        last = x + w / 2 + gap;
     }
     return 1;
 }
@@ -2379,14 +2384,15 @@ static int ploti_apart(const ploti_axis *a, double em)
 static void ploti_make_ticks(plot_panel *p, ploti_axis *a, int along_x)
 {
     double em = ploti_em(p->fig, PLOTI_EM_TICK), len = fabs(a->to - a->from);
-    int most = ploti_between(ploti_int(len / (em * (along_x ? 3.2 : 2.3))), 2, 12);
+    int most = ploti_between(ploti_int(len / ((along_x ? 1.9 : 2.2) * em)), 2,
+                             a->scale == PLOT_LINEAR ? 8 : 12);
     a->tick_em = em;
     for (;; most--) {
         memset(&a->ticks, 0, sizeof a->ticks);
         if (a->is_custom) {
             ploti_custom_ticks(a, &a->ticks);
         } else if (!along_x && p->ridges) {
-            ploti_ridge_ticks(p, &a->ticks);
+            ploti_ridge_ticks(p, &a->ticks, len / em);
         } else {
             ploti_auto_ticks(a, &a->ticks, most);
         }
@@ -2479,81 +2485,6 @@ static double ploti_opacity(const plot_style *s, double usual)
     return s->alpha > 0 ? ploti_min(s->alpha, 1) : usual;
 }
 
-#define PLOTI_HANDLE 2.1 /* em: the sample in front of a name */
-
-static void ploti_handle(plot_figure *f, const ploti_entry *e, double x, double y, double em)
-{
-    ploti_canvas *c = &f->cv;
-    double x1 = x + PLOTI_HANDLE * em, w = ploti_line_px(f, &e->style), h = 0.36 * em;
-    double alpha = ploti_opacity(&e->style, 1);
-    if (e->fill) {
-        ploti_box_fill(c, x, y - h, x1, y + h, e->style.color, e->fill_alpha);
-        if (e->fill == 2) {
-            double p[10];
-            p[0] = p[6] = p[8] = x + w / 2;
-            p[2] = p[4] = x1 - w / 2;
-            p[1] = p[3] = p[9] = y - h;
-            p[5] = p[7] = y + h;
-            ploti_stroke(c, p, 5, 0.8 * w, e->style.dash);
-            ploti_flush(c, e->style.color, 1);
-        }
-    }
-    if (e->line) {
-        ploti_rule(c, x + w / 2, y, x1 - w / 2, y, w, e->style.dash, e->style.color,
-                   ploti_max(alpha, 0.6));
-    }
-    if (e->style.marker && (e->points || e->line)) {
-        ploti_marker(c, (x + x1) / 2, y, ploti_marker_px(f, &e->style), e->style.marker,
-                     1.2 * f->scale, e->style.color, ploti_max(alpha, 0.85));
-    }
-}
-
-/* Lays the entries in rows no wider than `room` (0: one entry a row) and gives the size; draws at (x, y)
-   if asked. Columns line up when there are several rows. */
-static void ploti_legend_flow(plot_figure *f, const ploti_legend *l, double room, double *w,
-                              double *h, int draw, double x, double y)
-{
-    double em = ploti_em(f, PLOTI_EM_LEGEND), widest = 0, total = 0, col, pitch = 1.42 * em;
-    int i, columns = 1, even;
-    for (i = 0; i < l->n; i++) {
-        double one = (PLOTI_HANDLE + 0.5) * em + ploti_width(l->entry[i].label, em);
-        widest = ploti_max(widest, one);
-        total += one + (i ? 1.4 * em : 0);
-    }
-    even = total > room; /* one row: no need for columns */
-    if (room > 0) {
-        columns = even ? ploti_int((room + 1.4 * em) / (widest + 1.4 * em)) : l->n;
-        columns = ploti_between(columns, 1, l->n > 0 ? l->n : 1);
-    }
-    *w = even ? columns * (widest + 1.4 * em) - 1.4 * em : total;
-    *h = ((l->n + columns - 1) / columns) * pitch;
-    for (i = 0, col = 0; draw && i < l->n; i++) {
-        double cy = y + (i / columns + 0.5) * pitch;
-        if (i % columns == 0) col = x;
-        ploti_handle(f, &l->entry[i], col, cy, em);
-        ploti_put(&f->cv, col + (PLOTI_HANDLE + 0.5) * em, cy + 0.35 * em, l->entry[i].label, em, 0,
-                  PLOTI_REGULAR, PLOT_INK);
-        col += even ? widest + 1.4 * em
-                    : (PLOTI_HANDLE + 1.9) * em + ploti_width(l->entry[i].label, em);
-    }
-}
-
-/* The places inside the axes, best first, as fractions of the free room. */
-static const double ploti_spots[8][2] = {{1, 0},   {0, 0},   {1, 1},   {0, 1},
-                                         {1, 0.5}, {0, 0.5}, {0.5, 0}, {0.5, 1}};
-enum { PLOTI_SPOT_NONE = -1, PLOTI_SPOT_RIGHT = 100, PLOTI_SPOT_ABOVE, PLOTI_SPOT_DIRECT };
-
-static ploti_rect ploti_spot_box(const plot_panel *p, int spot, double w, double h)
-{
-    double m = 0.55 * ploti_em(p->fig, PLOTI_EM_LEGEND);
-    ploti_rect b;
-    b.x0 = p->box.x0 + m + ploti_spots[spot][0] * (p->box.x1 - p->box.x0 - 2 * m - w);
-    b.y0 = p->box.y0 + m * 0.6 + ploti_spots[spot][1] * (p->box.y1 - p->box.y0 - 1.2 * m - h);
-    b.x1 = b.x0 + w;
-    b.y1 = b.y0 + h;
-    return b;
-}
-
 static int ploti_covers_ink(const plot_figure *f, const ploti_rect *b, double margin)
 {
     const ploti_canvas *c = &f->cv;
@@ -2569,23 +2500,155 @@ static int ploti_covers_ink(const plot_figure *f, const ploti_rect *b, double ma
     return 0;
 }
 
+/* Where a legend is: one of the eight places inside, or */
+enum { PLOTI_SPOT_NONE = -1, PLOTI_SPOT_RIGHT = 100, PLOTI_SPOT_ABOVE, PLOTI_SPOT_DIRECT };
+
+/* The sample in front of the names: a bare marker needs less room than a line. */
+static double ploti_handle_width(const ploti_legend *l, double em)
+{
+    int i;
+    for (i = 0; i < l->n; i++) {
+        if (l->entry[i].line || l->entry[i].fill) return 2.1 * em;
+    }
+    return 0.8 * em;
+}
+
+static void ploti_handle(plot_figure *f, const ploti_entry *e, double x, double x1, double y,
+                         double em)
+{
+    ploti_canvas *c = &f->cv;
+    double w = ploti_line_px(f, &e->style), h = 0.36 * em;
+    double alpha = ploti_opacity(&e->style, 1);
+    if (e->fill) {
+        ploti_box_fill(c, x, y - h, x1, y + h, e->style.color, e->fill_alpha);
+    }
+    if (e->fill == 2) {
+        double p[10];
+        p[0] = p[6] = p[8] = x + w / 2;
+        p[2] = p[4] = x1 - w / 2;
+        p[1] = p[3] = p[9] = y - h;
+        p[5] = p[7] = y + h;
+        ploti_stroke(c, p, 5, 0.8 * w, e->style.dash);
+        ploti_flush(c, e->style.color, 1);
+    }
+    if (e->line) {
+        ploti_rule(c, x + w / 2, y, x1 - w / 2, y, w, e->style.dash, e->style.color,
+                   ploti_max(alpha, 0.6));
+    }
+    if (e->style.marker && (e->points || e->line)) {
+        ploti_marker(c, (x + x1) / 2, y, ploti_marker_px(f, &e->style), e->style.marker,
+                     1.2 * f->scale, e->style.color, ploti_max(alpha, 0.85));
+    }
+}
+
+typedef struct ploti_flow { /* a legend laid out in rows and columns */
+    int columns, even;      /* even: columns of one width; a single row needs none */
+    double em, pitch, handle, widest, w, h;
+} ploti_flow;
+
+static double ploti_entry_width(const ploti_flow *o, const ploti_entry *e)
+{
+    return o->handle + 0.5 * o->em + ploti_width(e->label, o->em);
+}
+
+#define PLOTI_BETWEEN 1.4 /* em between two columns */
+
+static ploti_flow ploti_flow_columns(const plot_figure *f, const ploti_legend *l, int columns)
+{
+    ploti_flow o;
+    int i;
+    memset(&o, 0, sizeof o);
+    o.em = ploti_em(f, PLOTI_EM_LEGEND);
+    o.pitch = 1.42 * o.em;
+    o.handle = ploti_handle_width(l, o.em);
+    o.columns = ploti_between(columns, 1, l->n > 0 ? l->n : 1);
+    o.even = o.columns < l->n;
+    for (i = 0; i < l->n; i++) {
+        double one = ploti_entry_width(&o, &l->entry[i]);
+        o.widest = ploti_max(o.widest, one);
+        o.w += one + (i ? PLOTI_BETWEEN * o.em : 0);
+    }
+    if (o.even) o.w = o.columns * (o.widest + PLOTI_BETWEEN * o.em) - PLOTI_BETWEEN * o.em;
+    o.h = ((l->n + o.columns - 1) / o.columns) * o.pitch;
+    return o;
+}
+
+/* As many columns as `room` holds. */
+static ploti_flow ploti_flow_wide(const plot_figure *f, const ploti_legend *l, double room)
+{
+    int columns = l->n;
+    ploti_flow o = ploti_flow_columns(f, l, columns);
+    while (o.w > room && columns > 1) o = ploti_flow_columns(f, l, --columns);
+    return o;
+}
+
+/* As few columns as keep it within `height`. */
+static ploti_flow ploti_flow_high(const plot_figure *f, const ploti_legend *l, double height)
+{
+    int columns = 1;
+    ploti_flow o = ploti_flow_columns(f, l, columns);
+    while (o.h > height && columns < l->n) o = ploti_flow_columns(f, l, ++columns);
+    return o;
+}
+
+static ploti_flow ploti_flow_of(const plot_panel *p, int spot)
+{
+    if (spot == PLOTI_SPOT_ABOVE) {
+        return ploti_flow_wide(p->fig, &p->entries, p->box.x1 - p->box.x0);
+    }
+    if (spot == PLOTI_SPOT_RIGHT) {
+        return ploti_flow_high(p->fig, &p->entries, p->box.y1 - p->box.y0 + 0.5 * p->bottom);
+    }
+    return ploti_flow_columns(p->fig, &p->entries, 1);
+}
+
+static void ploti_draw_flow(plot_figure *f, const ploti_legend *l, const ploti_flow *o, double x,
+                            double y)
+{
+    double at = x;
+    int i;
+    for (i = 0; i < l->n; i++) {
+        double cy = y + (i / o->columns + 0.5) * o->pitch;
+        if (i % o->columns == 0) at = x;
+        ploti_handle(f, &l->entry[i], at, at + o->handle, cy, o->em);
+        ploti_put(&f->cv, at + o->handle + 0.5 * o->em, cy + 0.35 * o->em, l->entry[i].label, o->em,
+                  0, PLOTI_REGULAR, PLOT_INK);
+        at += PLOTI_BETWEEN * o->em + (o->even ? o->widest : ploti_entry_width(o, &l->entry[i]));
+    }
+}
+
+/* The places inside the axes, best first, as fractions of the free room. */
+static const double ploti_spots[8][2] = {{1, 0},   {0, 0},   {1, 1},   {0, 1},
+                                         {1, 0.5}, {0, 0.5}, {0.5, 0}, {0.5, 1}};
+
+static ploti_rect ploti_spot_box(const plot_panel *p, int spot, double w, double h)
+{
+    double m = 0.55 * ploti_em(p->fig, PLOTI_EM_LEGEND);
+    ploti_rect b;
+    b.x0 = p->box.x0 + m + ploti_spots[spot][0] * (p->box.x1 - p->box.x0 - 2 * m - w);
+    b.y0 = p->box.y0 + m * 0.6 + ploti_spots[spot][1] * (p->box.y1 - p->box.y0 - 1.2 * m - h);
+    b.x1 = b.x0 + w;
+    b.y1 = b.y0 + h;
+    return b;
+}
+
 /* Where the legend goes, given the data drawn in the present layout. */
 static int ploti_choose_spot(plot_panel *p)
 {
     plot_figure *f = p->fig;
-    double w, h, room = p->box.x1 - p->box.x0, margin = 0.3 * ploti_em(f, PLOTI_EM_LEGEND);
+    double margin = 0.3 * ploti_em(f, PLOTI_EM_LEGEND);
+    ploti_flow o = ploti_flow_columns(f, &p->entries, 1), above, right;
     int spot;
-    ploti_legend_flow(f, &p->entries, 0, &w, &h, 0, 0, 0);
     for (spot = 0; spot < 8; spot++) {
-        ploti_rect b = ploti_spot_box(p, spot, w, h);
+        ploti_rect b = ploti_spot_box(p, spot, o.w, o.h);
         if (b.x0 < p->box.x0 || b.x1 > p->box.x1 || b.y0 < p->box.y0 || b.y1 > p->box.y1) break;
         if (!ploti_covers_ink(f, &b, margin)) return spot;
     }
-    if (p->colorbar) return PLOTI_SPOT_ABOVE;
-    ploti_legend_flow(f, &p->entries, room, &w, &h, 0, 0, 0);
-    if (h < 2 * ploti_em(f, PLOTI_EM_LEGEND)) return PLOTI_SPOT_ABOVE; /* one row is enough */
-    ploti_legend_flow(f, &p->entries, 0, &w, &h, 0, 0, 0);
-    return w < 0.4 * room ? PLOTI_SPOT_RIGHT : PLOTI_SPOT_ABOVE;
+    above = ploti_flow_of(p, PLOTI_SPOT_ABOVE);
+    right = ploti_flow_of(p, PLOTI_SPOT_RIGHT);
+    if (p->colorbar || above.h < 1.5 * above.pitch) return PLOTI_SPOT_ABOVE; /* one row is enough */
+    return right.w / (p->box.x1 - p->box.x0) < above.h / (p->box.y1 - p->box.y0) ? PLOTI_SPOT_RIGHT
+                                                                                 : PLOTI_SPOT_ABOVE;
 }
 
 static int ploti_first_spot(const plot_panel *p)
@@ -2668,7 +2731,7 @@ static void ploti_measure_right(plot_panel *p)
 {
     plot_figure *f = p->fig;
     const ploti_item *it, *heat = ploti_heat_item(p);
-    double em = ploti_em(f, PLOTI_EM_TICK), w, h, ends = 0;
+    double em = ploti_em(f, PLOTI_EM_TICK), w, ends = 0;
     if (p->x.ticks.n && !p->x.hidden) { /* half of the last label may stand out */
         int last = p->x.lo <= p->x.hi ? p->x.ticks.n - 1 : 0;
         double x = ploti_pixel(&p->x, p->x.ticks.at[last]);
@@ -2686,21 +2749,21 @@ static void ploti_measure_right(plot_panel *p)
         p->right = ploti_max(p->right, 1.7 * em + ploti_widest(&a) + ploti_gap(f) +
                                            ploti_tick_len(f) + (p->bar_label ? 1.75 * em : 0));
     }
-    if (p->spot == PLOTI_SPOT_RIGHT) {
-        ploti_legend_flow(f, &p->entries, 0, &w, &h, 0, 0, 0);
-        p->right += w + 0.8 * em;
-    }
+    if (p->spot == PLOTI_SPOT_RIGHT) p->right += ploti_flow_of(p, p->spot).w + 0.8 * em;
 }
 
 /* What a panel needs around its axes. */
 static void ploti_measure(plot_panel *p)
 {
     plot_figure *f = p->fig;
-    double tick = ploti_em(f, PLOTI_EM_TICK), label = ploti_em(f, PLOTI_EM_LABEL), w, h;
+    double tick = ploti_em(f, PLOTI_EM_TICK), label = ploti_em(f, PLOTI_EM_LABEL);
     char text[256];
     p->left = p->right = p->bottom = 0;
     p->top = p->heading || f->letters ? 1.45 * ploti_em(f, PLOTI_EM_HEADING) : 0.35 * tick;
-    if (ploti_free(p)) return;
+    if (ploti_free(p)) {
+        p->top += 0.35 * tick;
+        return;
+    }
     ploti_make_ticks(p, &p->x, 1);
     ploti_make_ticks(p, &p->y, 0);
     p->left = p->bottom = ploti_gap(f);
@@ -2714,10 +2777,7 @@ static void ploti_measure(plot_panel *p)
         ploti_axis_title(&p->x, text, sizeof text);
         if (text[0]) p->bottom += 1.25 * label;
     }
-    if (p->spot == PLOTI_SPOT_ABOVE) {
-        ploti_legend_flow(f, &p->entries, p->box.x1 - p->box.x0, &w, &h, 0, 0, 0);
-        p->top += h + 0.2 * tick;
-    }
+    if (p->spot == PLOTI_SPOT_ABOVE) p->top += ploti_flow_of(p, p->spot).h + 0.2 * tick;
     ploti_measure_right(p);
 }
 
@@ -2769,6 +2829,7 @@ static void ploti_set_box(plot_panel *p, const ploti_tracks *cols, const ploti_t
     p->box.x0 = cols->at[p->col];
     p->box.x1 = floor(cols->at[c1] + cols->len[c1]);
     p->box.y0 = rows->at[p->row];
+    p->row_top = p->box.y0 - rows->before[p->row];
     p->box.y1 = floor(rows->at[r1] + rows->len[r1]);
     if (ploti_free(p)) {
         p->box.x0 -= cols->before[p->col];
@@ -2783,11 +2844,11 @@ static void ploti_set_box(plot_panel *p, const ploti_tracks *cols, const ploti_t
     p->y.to = p->box.y0;
 }
 
-/* Title, subtitle, shared legend and footer: measures, or draws. page: what is left for the panels. */
+/* Title, subtitle, shared legend and footer: measures, or draws. page: what the panels get. */
 static void ploti_page(plot_figure *f, int draw, ploti_rect *page)
 {
     ploti_canvas *c = draw ? &f->cv : NULL;
-    double m = 1.05 * ploti_em(f, PLOTI_EM_TICK), room = f->cv.w - 2 * m, y = m, h, w;
+    double m = 1.05 * ploti_em(f, PLOTI_EM_TICK), room = f->cv.w - 2 * m, y = m, h;
     double foot = ploti_em(f, PLOTI_EM_FOOTER);
     if (f->title) {
         y += ploti_wrap(f, c, m, y, room, f->title, ploti_em(f, PLOTI_EM_TITLE), PLOTI_BOLD, 1.25,
@@ -2799,8 +2860,9 @@ static void ploti_page(plot_figure *f, int draw, ploti_rect *page)
     }
     if (f->title || f->subtitle) y += 0.55 * m;
     if (f->shared && f->entries.n) {
-        ploti_legend_flow(f, &f->entries, room, &w, &h, draw, m, y);
-        y += h + 0.35 * m;
+        ploti_flow o = ploti_flow_wide(f, &f->entries, room);
+        if (draw) ploti_draw_flow(f, &f->entries, &o, m, y);
+        y += o.h + 0.75 * m;
     }
     page->x0 = m;
     page->x1 = f->cv.w - m;
@@ -2808,7 +2870,7 @@ static void ploti_page(plot_figure *f, int draw, ploti_rect *page)
     page->y1 = f->cv.h - m;
     if (f->footer) {
         h = ploti_wrap(f, NULL, m, 0, room, f->footer, foot, PLOTI_REGULAR, 1.3, PLOTI_FAINT);
-        page->y1 -= h + 0.2 * foot;
+        page->y1 -= h + 0.45 * foot;
         (void)ploti_wrap(f, c, m, f->cv.h - 0.8 * m - h, room, f->footer, foot, PLOTI_REGULAR, 1.3,
                          PLOTI_FAINT);
     }
@@ -2899,7 +2961,7 @@ static void ploti_draw_line(plot_panel *p, const ploti_item *it)
     if (it->style.marker) ploti_draw_markers(p, it);
 }
 
-/* The polygon of one run of a band: lows forwards in the first half of q, highs backwards behind them. */
+/* The polygon of one run of a band: lows forwards in the first half of q, then highs backwards. */
 static void ploti_band_run(plot_panel *p, const ploti_item *it, size_t from, size_t to, double *q)
 {
     size_t i, n = to - from;
@@ -3074,27 +3136,53 @@ static void ploti_draw_reference(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
     int flat = it->kind == PLOTI_HLINE;
-    double v = ploti_pixel(flat ? &p->y : &p->x, it->at[0]), em = ploti_em(f, PLOTI_EM_NOTE) * 0.95;
-    double w = 0.7 * ploti_line_px(f, &it->style);
-    plot_color color = ploti_text_color(it->style.color);
+    double v = ploti_pixel(flat ? &p->y : &p->x, it->at[0]);
+    double w = 0.7 * ploti_line_px(f, &it->style), alpha = ploti_opacity(&it->style, 1);
     if (!ploti_finite(v)) return;
     if (flat) {
-        ploti_rule(&f->cv, p->box.x0, v, p->box.x1, v, w, it->style.dash, it->style.color,
-                   ploti_opacity(&it->style, 1));
+        ploti_rule(&f->cv, p->box.x0, v, p->box.x1, v, w, it->style.dash, it->style.color, alpha);
     } else {
-        ploti_rule(&f->cv, v, p->box.y1, v, p->box.y0, w, it->style.dash, it->style.color,
-                   ploti_opacity(&it->style, 1));
+        ploti_rule(&f->cv, v, p->box.y1, v, p->box.y0, w, it->style.dash, it->style.color, alpha);
     }
-    if (!it->end) return;
-    ploti_unclip(&f->cv);
+}
+
+/* The four places of a reference line's note: at either end, on either side of the line. */
+static ploti_rect ploti_reference_box(const plot_panel *p, int flat, double v, int place, double w,
+                                      double em)
+{
+    ploti_rect b;
+    int far = place / 2, other = place % 2;
     if (flat) {
-        double y = v - 0.35 * em < p->box.y0 + 0.8 * em ? v + 1.0 * em : v - 0.35 * em;
-        ploti_put_halo(&f->cv, p->box.x1 - 0.3 * em, y, it->end, em, 2, color);
+        b.x0 = far ? p->box.x0 + 0.4 * em : p->box.x1 - 0.4 * em - w;
+        b.y0 = other ? v + 0.25 * em : v - 1.1 * em;
     } else {
-        int left = v + 0.4 * em + ploti_width(it->end, em) > p->box.x1;
-        ploti_put_halo(&f->cv, left ? v - 0.4 * em : v + 0.4 * em, p->box.y0 + 0.95 * em, it->end,
-                       em, left ? 2 : 0, color);
+        b.x0 = other ? v - 0.45 * em - w : v + 0.45 * em;
+        b.y0 = far ? p->box.y1 - 1.3 * em : p->box.y0 + 0.25 * em;
     }
+    b.x1 = b.x0 + w;
+    b.y1 = b.y0 + 0.85 * em;
+    return b;
+}
+
+static void ploti_draw_reference_note(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    int flat = it->kind == PLOTI_HLINE, place, best = -1, inside = 0;
+    double em = ploti_em(f, PLOTI_EM_NOTE) * 0.95, v, w = ploti_width(it->end, em);
+    ploti_rect b;
+    v = ploti_pixel(flat ? &p->y : &p->x, it->at[0]);
+    if (!it->end || !ploti_on_axis(flat ? &p->y : &p->x, v)) return;
+    for (place = 0; place < 4 && best < 0; place++) {
+        int fits;
+        b = ploti_reference_box(p, flat, v, place, w, em);
+        fits = b.x0 >= p->box.x0 && b.x1 <= p->box.x1 && b.y0 >= p->box.y0 && b.y1 <= p->box.y1;
+        if (fits && !ploti_covers_ink(f, &b, 0)) best = place;
+        if (fits && inside == 0) inside = place + 1; /* else the first that lies within the axes */
+    }
+    if (best < 0) best = inside ? inside - 1 : 0;
+    b = ploti_reference_box(p, flat, v, best, w, em);
+    ploti_put_halo(&f->cv, b.x0, b.y0 + 0.77 * em, it->end, em, 0,
+                   ploti_text_color(it->style.color));
 }
 
 static void ploti_draw_span(plot_panel *p, const ploti_item *it)
@@ -3219,34 +3307,60 @@ static void ploti_draw_heat(plot_panel *p, const ploti_item *it)
     }
 }
 
-/* The class at a point of the field: the vote of the four nearest cells, weighted bilinearly, so that
-   borders between classes are smooth lines instead of stairs. */
+static int ploti_class_at(const ploti_item *it, int col, int row)
+{
+    size_t c = (size_t)ploti_between(col, 0, (int)it->cols - 1);
+    size_t r = (size_t)ploti_between(row, 0, (int)it->rows - 1);
+    return it->classes[r * it->cols + c];
+}
+
+/* Weights of the four cells around a point: the cubic B-spline, t in 0..1 between the middle two. */
+static void ploti_spline(double t, double w[4])
+{
+    double s = 1 - t;
+    w[0] = s * s * s / 6;
+    w[3] = t * t * t / 6;
+    w[1] = (4 - 6 * t * t + 3 * t * t * t) / 6;
+    w[2] = 1 - w[0] - w[1] - w[3];
+}
+
+/* The class at a point of the field, in cells: the smooth vote of the 4 x 4 cells around it, so that
+   borders between classes are curves instead of stairs. */
 static int ploti_vote(const ploti_item *it, double u, double v)
 {
-    double cu = ploti_clamp(u - 0.5, 0, (double)it->cols - 1);
-    double cv = ploti_clamp(v - 0.5, 0, (double)it->rows - 1);
-    size_t i = (size_t)cu, j = (size_t)cv, i1 = i + 1 < it->cols ? i + 1 : i;
-    size_t j1 = j + 1 < it->rows ? j + 1 : j;
-    double fu = cu - (double)i, fv = cv - (double)j, w[4], best = -1;
-    int k[4], a, b, winner = 0;
-    k[0] = it->classes[j * it->cols + i];
-    k[1] = it->classes[j * it->cols + i1];
-    k[2] = it->classes[j1 * it->cols + i];
-    k[3] = it->classes[j1 * it->cols + i1];
-    if (k[0] == k[1] && k[0] == k[2] && k[0] == k[3]) return k[0];
-    w[0] = (1 - fu) * (1 - fv);
-    w[1] = fu * (1 - fv);
-    w[2] = (1 - fu) * fv;
-    w[3] = fu * fv;
-    for (a = 0; a < 4; a++) {
+    int c0 = ploti_int(u - 0.5), r0 = ploti_int(v - 0.5), i, j, winner;
+    int k[16];
+    double wu[4], wv[4], best = -1;
+    ploti_spline(u - 0.5 - c0, wu);
+    ploti_spline(v - 0.5 - r0, wv);
+    for (i = 0; i < 16; i++) k[i] = ploti_class_at(it, c0 - 1 + i % 4, r0 - 1 + i / 4);
+    winner = k[5];
+    for (i = 0; i < 16; i++) {
         double sum = 0;
-        for (b = 0; b < 4; b++) sum += k[b] == k[a] ? w[b] : 0;
+        for (j = 0; j < i && k[j] != k[i]; j++) {
+        }
+        if (j < i) continue; /* counted already */
+        for (j = i; j < 16; j++) sum += k[j] == k[i] ? wu[j % 4] * wv[j / 4] : 0;
         if (sum > best) {
             best = sum;
-            winner = k[a];
+            winner = k[i];
         }
     }
     return winner;
+}
+
+/* Are all cells that can have a say in this pixel of one class? */
+static int ploti_uniform(const ploti_item *it, double u0, double u1, double v0, double v1)
+{
+    int c0 = ploti_int(ploti_min(u0, u1) - 0.5) - 1, c1 = ploti_int(ploti_max(u0, u1) - 0.5) + 2;
+    int r0 = ploti_int(ploti_min(v0, v1) - 0.5) - 1, r1 = ploti_int(ploti_max(v0, v1) - 0.5) + 2;
+    int first = ploti_class_at(it, c0, r0), c, r;
+    for (r = r0; r <= r1; r++) {
+        for (c = c0; c <= c1; c++) {
+            if (ploti_class_at(it, c, r) != first) return 0;
+        }
+    }
+    return 1;
 }
 
 static plot_color ploti_region_color(const ploti_item *it, int k)
@@ -3254,25 +3368,32 @@ static plot_color ploti_region_color(const ploti_item *it, int k)
     return k < 0 ? PLOT_WHITE : ploti_blend(PLOT_WHITE, it->colors[k % it->w], 0.3);
 }
 
+static plot_color ploti_region_pixel(const ploti_item *it, const ploti_grid_map *g, int x, int y)
+{
+    double su = (double)it->cols / (g->x1 - g->x0), sv = (double)it->rows / (g->y1 - g->y0);
+    double u = (x - g->x0) * su, v = (y - g->y0) * sv;
+    int red = 0, green = 0, blue = 0, s;
+    if (ploti_uniform(it, u, u + su, v, v + sv)) {
+        return ploti_region_color(it, ploti_vote(it, u + su / 2, v + sv / 2));
+    }
+    for (s = 0; s < 16; s++) {
+        plot_color k = ploti_region_color(
+            it, ploti_vote(it, u + (s % 4 + 0.5) / 4 * su, v + (s / 4 + 0.5) / 4 * sv));
+        red += ploti_red(k);
+        green += ploti_green(k);
+        blue += ploti_blue(k);
+    }
+    return PLOT_RGB((red + 8) / 16, (green + 8) / 16, (blue + 8) / 16);
+}
+
 static void ploti_draw_region(plot_panel *p, const ploti_item *it)
 {
-    ploti_canvas *c = &p->fig->cv;
     ploti_grid_map g;
-    int x, y, s;
+    int x, y;
     if (!ploti_field_map(p, it, &g)) return;
     for (y = g.py0; y < g.py1; y++) {
         for (x = g.px0; x < g.px1; x++) {
-            int red = 0, green = 0, blue = 0;
-            for (s = 0; s < 16; s++) {
-                double u = (x + (s % 4 + 0.5) / 4 - g.x0) / (g.x1 - g.x0) * (double)it->cols;
-                double v = (y + (s / 4 + 0.5) / 4 - g.y0) / (g.y1 - g.y0) * (double)it->rows;
-                plot_color k = ploti_region_color(it, ploti_vote(it, u, v));
-                red += ploti_red(k);
-                green += ploti_green(k);
-                blue += ploti_blue(k);
-            }
-            ploti_pixel_mix(c, x, y, PLOT_RGB((red + 8) / 16, (green + 8) / 16, (blue + 8) / 16),
-                            255);
+            ploti_pixel_mix(&p->fig->cv, x, y, ploti_region_pixel(it, &g, x, y), 255);
         }
     }
 }
@@ -3308,7 +3429,7 @@ static void ploti_draw_images(plot_panel *p, const ploti_item *it)
     plot_figure *f = p->fig;
     double em = 0.85 * ploti_em(f, PLOTI_EM_NOTE), gap = 0.45 * em,
            words = it->texts ? 1.3 * em : 0;
-    double pw, ph, k;
+    double pw, ph, k, out = 0;
     int w, h, x0, y0;
     size_t i;
     if (it->n == 0) return;
@@ -3320,9 +3441,13 @@ static void ploti_draw_images(plot_panel *p, const ploti_item *it)
     h = ploti_int(ploti_max(k * it->h, 1));
     pw = ploti_min(pw, w + ploti_max(gap, it->texts ? 1.6 * em : gap) * 2);
     ph = ploti_min(ph, h + words + gap * 2);
+    for (i = 0; i < it->n && it->texts; i++) { /* room on the left for captions wider than images */
+        out = ploti_max(out, (ploti_width(it->texts[i], em) - w) / 2);
+    }
+    out = ploti_min(out, (pw - w) / 2);
     for (i = 0; i < it->n; i++) {
         const char *s = it->texts ? it->texts[i] : NULL;
-        x0 = ploti_int(p->box.x0 + (double)(i % it->cols) * pw + (pw - w) / 2);
+        x0 = ploti_int(p->box.x0 + (double)(i % it->cols) * pw + out);
         y0 = ploti_int(p->box.y0 + (double)(i / it->cols) * ph + gap / 2);
         ploti_draw_image(f, it, i, x0, y0, w, h);
         if (s) {
@@ -3533,8 +3658,11 @@ static void ploti_draw_body(plot_panel *p)
             ploti_draw_item(p, it);
         }
     }
-    c->inking = 0;
     ploti_unclip(c);
+    for (it = p->items; it; it = it->next) { /* over the data, where there are none if possible */
+        if (it->kind == PLOTI_HLINE || it->kind == PLOTI_VLINE) ploti_draw_reference_note(p, it);
+    }
+    c->inking = 0;
 }
 
 /* ---- axes and words around a panel ---------------------------------------------------------- */
@@ -3615,7 +3743,7 @@ static void ploti_draw_y_axis(plot_panel *p)
 static void ploti_draw_heading(plot_panel *p)
 {
     plot_figure *f = p->fig;
-    double em = ploti_em(f, PLOTI_EM_HEADING), x = p->box.x0, y = p->box.y0 - p->top + 0.78 * em;
+    double em = ploti_em(f, PLOTI_EM_HEADING), x = p->box.x0, y = p->row_top + 0.78 * em;
     double right = p->box.x1 + p->right;
     if (f->letters) {
         char letter[2];
@@ -3735,26 +3863,24 @@ static void ploti_draw_ends(plot_panel *p)
 static void ploti_draw_legend(plot_panel *p)
 {
     plot_figure *f = p->fig;
-    double w, h, em = ploti_em(f, PLOTI_EM_LEGEND), room = 0, wide = p->box.x1 - p->box.x0;
-    p->legend_box.x0 = p->legend_box.x1 = -1;
+    ploti_rect *b = &p->legend_box;
+    ploti_flow o = ploti_flow_of(p, p->spot);
+    b->x0 = b->x1 = -1;
     if (p->spot == PLOTI_SPOT_NONE || p->spot == PLOTI_SPOT_DIRECT) return;
-    if (p->spot == PLOTI_SPOT_ABOVE) room = wide;
-    ploti_legend_flow(f, &p->entries, room, &w, &h, 0, 0, 0);
     if (p->spot == PLOTI_SPOT_ABOVE) {
-        p->legend_box.x0 = p->box.x0;
-        p->legend_box.y0 = p->box.y0 - h - 0.25 * em;
+        b->x0 = p->box.x0;
+        b->y0 = p->box.y0 - o.h - 0.25 * o.em;
     } else if (p->spot == PLOTI_SPOT_RIGHT) {
-        p->legend_box.x0 = p->box.x1 + p->right - w;
-        p->legend_box.y0 = p->box.y0;
+        b->x0 = p->box.x1 + p->right - o.w;
+        b->y0 = p->box.y0;
     } else {
-        p->legend_box = ploti_spot_box(p, p->spot, w, h);
-        ploti_box_fill(&f->cv, p->legend_box.x0 - 0.2 * em, p->legend_box.y0,
-                       p->legend_box.x0 + w + 0.2 * em, p->legend_box.y0 + h, PLOT_WHITE,
-                       0.85); /* hides the grid lines, no data */
+        *b = ploti_spot_box(p, p->spot, o.w, o.h);
+        ploti_box_fill(&f->cv, b->x0 - 0.2 * o.em, b->y0, b->x0 + o.w + 0.2 * o.em, b->y0 + o.h,
+                       PLOT_WHITE, 0.85); /* hides the grid lines, no data */
     }
-    p->legend_box.x1 = p->legend_box.x0 + w;
-    p->legend_box.y1 = p->legend_box.y0 + h;
-    ploti_legend_flow(f, &p->entries, room, &w, &h, 1, p->legend_box.x0, p->legend_box.y0);
+    b->x1 = b->x0 + o.w;
+    b->y1 = b->y0 + o.h;
+    ploti_draw_flow(f, &p->entries, &o, b->x0, b->y0);
 }
 
 /* ---- the whole page ------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* normlayers.h - v0.1.0 - normalization layers with derivations - public domain or MIT-0, see end */
+/* normlayers.h - v0.1.0 - normalization layers, derived - public domain or MIT-0, see the end */
 /*
 # normlayers.h
 
@@ -75,8 +75,8 @@ that includes the header, best on the compiler's command line.
     NRM_STATIC                  -           private `static inline` copy of all     any file
     NRM_DOUBLE                  -           nrm_real is double, names get _f64      everywhere
     NRM_ACC                     double      type of statistics and sums             everywhere
-    NRM_SQRT(a)                 sqrt        square root of an nrm_acc               implementing file
-    NRM_NO_LIBC                 -           include neither math.h nor string.h     implementing file
+    NRM_SQRT(a)                 sqrt        square root of an nrm_acc               one file only
+    NRM_NO_LIBC                 -           include neither math.h nor string.h     one file only
 
 With `NRM_NO_LIBC` you supply `NRM_SQRT`, `NRM_MEMCPY` and `NRM_MEMSET`; nothing else is
 needed, for the header brings its own exponential, logarithm and random numbers. Two files
@@ -127,7 +127,7 @@ files.
 #define NRM_VERSION "0.1.0"
 
 #ifdef __FAST_MATH__
-#error "normlayers.h: -ffast-math and -Ofast break NaN tests and change results; compile without them"
+#error "normlayers.h: compile without -ffast-math or -Ofast: they break NaN tests and results"
 #endif
 
 #ifdef NRM_DOUBLE
@@ -234,8 +234,8 @@ unless they are the default ones: `nrm_accuracy` becomes `nrm_accuracy_f64` with
 #define NRM_STATUS_ENUM(name, value, message) name = value,
 enum nrm_status { NRM_STATUS_LIST(NRM_STATUS_ENUM) };
 
-NRM_DEF const char *nrm_version(void);          /* the version this code was compiled from, "0.1.0" */
-NRM_DEF const char *nrm_strerror(int status);   /* the message; never NULL, also for unknown codes  */
+NRM_DEF const char *nrm_version(void);        /* the version of the compiled code, "0.1.0"        */
+NRM_DEF const char *nrm_strerror(int status); /* the message; never NULL, even for unknown codes  */
 
 /* ---- linear layer: y = xW + b ---------------------------------------------------------------- */
 
@@ -263,12 +263,12 @@ typedef struct nrm_rng { /* copy it to fork or rewind a stream */
     int has_spare;       /* if there is one                        */
 } nrm_rng;
 
-NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream); /* streams never overlap in use */
-NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng);                  /* all 2³² values alike               */
-NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n);    /* 0..n-1, unbiased; 0 if n is 0      */
-NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng);              /* in [0, 1)                          */
-NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng);               /* mean 0, standard deviation 1       */
-NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n); /* [n] in/out, n < 2³²         */
+NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream); /* any values will do */
+NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng);               /* all 2^32 values alike              */
+NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n); /* 0..n-1, unbiased; 0 if n is 0      */
+NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng);           /* in [0, 1)                          */
+NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng);            /* mean 0, standard deviation 1       */
+NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n); /* [n] in/out, n < 2^32     */
 
 /* ---- batch normalization --------------------------------------------------------------------- */
 
@@ -287,8 +287,8 @@ typedef struct nrm_running { /* running statistics of one batch norm layer */
     size_t batches;      /* how many batches have entered so far                                  */
 } nrm_running;
 
-/* The tensor is [N][C][S]: S = 1 for a dense layer, S = H*W for images in NCHW order. Images in NHWC
-   order are the dense case with N*H*W rows. In train mode N*S must be at least 2. */
+/* The tensor is [N][C][S]: S = 1 for a dense layer, S = H*W for images in NCHW order. Images in
+   NHWC order are the dense case with N*H*W rows. In train mode N*S must be at least 2. */
 NRM_DEF int nrm_batchnorm_forward(
     nrm_real *y,            /* [N][C][S] out; may be x in infer mode                              */
     nrm_acc *mean,          /* [C] out, saved for backward; may be NULL in infer mode             */
@@ -498,17 +498,19 @@ NRM_DEF int nrm_mlp_init(
     size_t bytes,           /* of the block, at least nrm_mlp_bytes(spec)                         */
     const nrm_mlp_spec *spec);
 
-/* Forward pass; the result is net->logits [N][classes]. In train mode running statistics move on. */
+/* Forward pass to net->logits [N][classes]. In train mode running statistics move on. */
 NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x /* [N][inputs] */, size_t N, int mode);
 
-/* Loss and net->grads (overwritten) at the present parameters, in train or frozen mode. Changes neither
-   parameters nor running statistics nor the noise stream: the tool for experiments. loss may be NULL. */
+/* Loss and net->grads (overwritten) at the present parameters, in train or frozen mode. Changes
+   neither parameters nor running statistics nor the noise stream: the tool for experiments.
+   loss may be NULL. */
 NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
                              size_t N, int mode);
 
 NRM_DEF int nrm_mlp_step(nrm_mlp *net); /* the optimizer's step along net->grads */
 
-/* Gradient in train mode, running statistics, step. If the loss is not finite: NRM_NONFINITE, no step. */
+/* Gradient in train mode, running statistics, step. If something is not finite: NRM_NONFINITE, and
+   no step. loss may be NULL. */
 NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
                                size_t N);
 
@@ -549,12 +551,12 @@ typedef struct nrm_gradcheck_report { /* one per group */
     nrm_acc analytic, numeric, error, uncertainty; /* figures                                     */
 } nrm_gradcheck_report;
 
-/* Compares the gradients of all groups with differences of the loss. NRM_OK only if every group is. */
+/* Compares the gradients of all groups with differences of the loss. NRM_OK if every group is. */
 NRM_DEF int nrm_gradcheck(
     nrm_gradcheck_report *report,        /* [groups] out                                          */
     const nrm_gradcheck_group *group,    /* [groups]                                              */
     size_t groups, nrm_loss_fn *loss, void *context,
-    const nrm_gradcheck_options *options /* NULL: defaults                                        */);
+    const nrm_gradcheck_options *options /* NULL: defaults                                      */);
 
 #endif /* NORMLAYERS_H */
 
@@ -793,7 +795,7 @@ static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, const nrm_real *b
     }
 }
 
-/* The last columns, too few for a whole tile: each row of c makes a detour through a padded copy. */
+/* The last columns, too few for a whole tile: c makes a detour through a padded copy. */
 static void nrmi_narrow_block(nrm_real *c, size_t ldc, nrmi_matrix a, const nrm_real *b,
                               size_t rows, size_t cols, size_t depth)
 {
@@ -1061,7 +1063,8 @@ static nrm_acc nrmi_log(nrm_acc x)
     }
     s = (m - 1) / (m + 1);                                                           /* LOG.1 */
     for (n = 21; n >= 1; n -= 2) sum = nrmi_inverse(n) + s * s * sum;
-    return (nrm_acc)e * NRM_LN2_HEAD + ((nrm_acc)e * NRM_LN2_TAIL + 2 * s * sum);    /* LOG.2, LOG.3 */
+    m = 2 * s * sum;                                                                 /* LOG.2 */
+    return (nrm_acc)e * NRM_LN2_HEAD + ((nrm_acc)e * NRM_LN2_TAIL + m);              /* LOG.3 */
 }
 
 /*
@@ -1220,10 +1223,11 @@ there the neighbouring channels keep the machine busy.
 /* SUM.5 */
 static nrm_acc nrmi_tree(const nrm_acc *lane)
 {
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-/* Runs `statement`, in which j is the lane and i the index, over i = 0..n-1 in the order of SUM.4. */
+/* Runs `statement`, where j is the lane and i the index, over i = 0..n-1 in the order of SUM.4. */
 #define NRM_OVER_LANES(n, statement)                                                               \
     do {                                                                                           \
         size_t i_ = 0, j;                                                                          \
@@ -1776,9 +1780,9 @@ first the columns, 64 at a time, so that each sum is kept in an `nrm_acc`; then 
 */
 
 /* LN.8 and LN.9 for `width` columns; x, dy, dgamma, dbeta point at the first of them. */
-static void nrmi_ln_columns(nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
-                            const nrm_acc *mean, const nrm_acc *rstd, size_t N, size_t D,
-                            size_t width)
+static void nrmi_ln_columns(nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy,
+                            const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, size_t N,
+                            size_t D, size_t width)
 {
     nrm_acc sum[NRM_BN_WIDTH] = {0}, sum_x[NRM_BN_WIDTH] = {0};
     size_t n, i;
@@ -2497,14 +2501,18 @@ static void nrmi_init_layer(nrm_mlp_state *s, const nrm_mlp_spec *spec, size_t l
     size_t i;
     nrm_rng_seed(&rng, spec->seed, 4 * (uint64_t)l + NRMI_STREAM_W);
     switch (spec->init) {
-    case NRM_INIT_HE: nrmi_fill_normal(s->W, weights, NRM_SQRT(2 / in), &rng); break;     /* MLP.5 */
+    case NRM_INIT_HE:
+        nrmi_fill_normal(s->W, weights, NRM_SQRT(2 / in), &rng); /* MLP.5 */
+        break;
     case NRM_INIT_XAVIER:
-        nrmi_fill_uniform(s->W, weights, NRM_SQRT(6 / (in + out)), &rng);                 /* MLP.6 */
+        nrmi_fill_uniform(s->W, weights, NRM_SQRT(6 / (in + out)), &rng); /* MLP.6 */
         break;
     case NRM_INIT_GAUSSIAN:
-        nrmi_fill_normal(s->W, weights, (nrm_acc)spec->init_std, &rng);                   /* MLP.7 */
+        nrmi_fill_normal(s->W, weights, (nrm_acc)spec->init_std, &rng); /* MLP.7 */
         break;
-    default: nrmi_fill_uniform(s->W, weights, 1 / NRM_SQRT(in), &rng); break;             /* MLP.8 */
+    default:
+        nrmi_fill_uniform(s->W, weights, 1 / NRM_SQRT(in), &rng); /* MLP.8 */
+        break;
     }
     if (s->b != NULL && spec->init == NRM_INIT_FAN_IN) {
         nrm_rng_seed(&rng, spec->seed, 4 * (uint64_t)l + NRMI_STREAM_B);
@@ -2694,7 +2702,8 @@ static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, const int *labels,
     const size_t layers = net->spec.layers;
     nrm_real *d = net->work[0], *d_below = net->work[1], *swap;
     size_t l;
-    int rc = nrm_cross_entropy_backward(d, net->prob, labels, N, net->state[layers - 1].shape.width);
+    const size_t classes = net->state[layers - 1].shape.width;
+    int rc = nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
     NRM_MEMSET(net->grads, 0, net->n_params * sizeof *net->grads);
     for (l = layers; l-- > 0 && rc >= 0;) {
         nrm_mlp_state *s = &net->state[l];
@@ -2884,7 +2893,7 @@ With u the precision of the type, the uncertainty of R is about
 
 If U is too large for a judgement, the step was too large (or straddled a kink), and we try
 one of an eighth, up to five times. A gradient a is *wrong* only if it differs from R by
-more than the tolerance and U together. It is *unsettled* if U is so large that even an
+more than the tolerance and four times U. It is *unsettled* if U is so large that even an
 entry as big as the largest of its array could not be judged.
 
 ### 12.3  Signs, small entries, kinks
@@ -3024,7 +3033,7 @@ static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc analy
     } else if (slope->kink) {
         report->kinks++;
         return;
-    } else if (gap > tolerance * scale + slope->uncertainty) {
+    } else if (gap > tolerance * scale + 4 * slope->uncertainty) {
         report->wrong++;
     } else if (slope->uncertainty > tolerance * ruler) {
         report->unsettled++;

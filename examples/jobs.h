@@ -46,8 +46,8 @@
 
 /* A job: does the part `index` of the work and puts the results where `context` says, which must
    be memory from jobs_alloc: whatever else it changes is lost. It may set `*done` to the units of
-   work it has finished so far, for the progress of the whole. Returns 0, or another code if it failed;
-   the reason is the job's own to print. It ends by returning, not by exit. */
+   work it has finished so far, for the progress of the whole. Returns 0, or another code if it
+   failed; the reason is the job's own to print. It ends by returning, not by exit. */
 typedef int jobs_function(void *context, size_t index, volatile size_t *done);
 
 /* Writes the name of the job `index` into `name` of `size` bytes. */

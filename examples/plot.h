@@ -376,9 +376,9 @@ struct plot_panel {
     int frame, grid, colorbar, legend, spot; /* spot: where the legend ended up */
     int colors_used, bars, ridges, bar_decimals;
     double aspect, overlap;
-    ploti_rect box, legend_box;
-    double left, right, top, bottom; /* what stands around the axes, in pixels */
-    double row_top;                  /* the same above the whole row: headings line up */
+    ploti_rect cell, box, legend_box; /* cell: the box before the aspect ratio shrinks it */
+    double left, right, top, bottom;  /* what stands around the axes, in pixels */
+    double row_top;                   /* the same above the whole row: headings line up */
     ploti_legend entries;
 };
 
@@ -2294,14 +2294,14 @@ static double ploti_em(const plot_figure *f, int what)
     return f->scale * size[what];
 }
 
-static void ploti_log_minors(ploti_ticks *t, double lo, double hi)
+static void ploti_log_minors(ploti_ticks *t, double lo, double hi, int powers_only)
 {
     int k, m, from = ploti_decade(lo), to = ploti_decade(hi);
     if (to - from > 24 || t->n < 1) return;
     for (k = from; k <= to; k++) {
         for (m = 1; m < 10; m++) {
             double v = m * ploti_pow10(k);
-            if (m > 1 && to - from > 8) continue; /* many decades: their powers are enough */
+            if (m > 1 && powers_only) continue;
             if (v < lo || v > hi || t->minors >= (int)(sizeof t->minor / sizeof *t->minor))
                 continue;
             t->minor[t->minors++] = v;
@@ -2362,14 +2362,17 @@ static void ploti_auto_ticks(const ploti_axis *a, ploti_ticks *t, int most)
         ploti_label_linear(t, step);
     } else {
         ploti_label_log(t, a->scale);
-        if (a->scale == PLOT_LOG10) ploti_log_minors(t, lo, hi);
+        if (a->scale == PLOT_LOG10) { /* 2 ... 9 only where a decade has room for them */
+            ploti_log_minors(t, lo, hi,
+                             fabs((a->to - a->from) / (a->hi - a->lo)) < 1.6 * a->tick_em);
+        }
     }
 }
 
 /* Do the labels along x keep a distance from each other? */
 static int ploti_apart(const ploti_axis *a, double em)
 {
-    double last = -PLOTI_HUGE, gap = (a->scale == PLOT_LINEAR && !a->is_custom ? 1.1 : 0.6) * em;
+    double last = -PLOTI_HUGE, gap = (a->scale == PLOT_LINEAR && !a->is_custom ? 1.1 : 0.75) * em;
     int i, down = a->to < a->from || a->hi < a->lo;
     for (i = 0; i < a->ticks.n; i++) {
         int k = down ? a->ticks.n - 1 - i : i;
@@ -2562,7 +2565,11 @@ static ploti_flow ploti_flow_columns(const plot_figure *f, const ploti_legend *l
     o.pitch = 1.42 * o.em;
     o.handle = ploti_handle_width(l, o.em);
     o.columns = ploti_between(columns, 1, l->n > 0 ? l->n : 1);
-    o.even = o.columns < l->n;
+    if (o.columns < l->n) { /* no column without entries */
+        int rows = (l->n + o.columns - 1) / o.columns;
+        o.columns = (l->n + rows - 1) / rows;
+        o.even = 1;
+    }
     for (i = 0; i < l->n; i++) {
         double one = ploti_entry_width(&o, &l->entry[i]);
         o.widest = ploti_max(o.widest, one);
@@ -2606,14 +2613,14 @@ static void ploti_draw_flow(plot_figure *f, const ploti_legend *l, const ploti_f
                             double y)
 {
     double at = x;
-    int i;
-    for (i = 0; i < l->n; i++) {
-        double cy = y + (i / o->columns + 0.5) * o->pitch;
-        if (i % o->columns == 0) at = x;
+    int i, rows = (l->n + o->columns - 1) / o->columns;
+    for (i = 0; i < l->n; i++) { /* down the columns */
+        double cy = y + (i % rows + 0.5) * o->pitch;
+        if (o->even) at = x + (i / rows) * (o->widest + PLOTI_BETWEEN * o->em);
         ploti_handle(f, &l->entry[i], at, at + o->handle, cy, o->em);
         ploti_put(&f->cv, at + o->handle + 0.5 * o->em, cy + 0.35 * o->em, l->entry[i].label, o->em,
                   0, PLOTI_REGULAR, PLOT_INK);
-        at += PLOTI_BETWEEN * o->em + (o->even ? o->widest : ploti_entry_width(o, &l->entry[i]));
+        at += PLOTI_BETWEEN * o->em + ploti_entry_width(o, &l->entry[i]);
     }
 }
 
@@ -2644,9 +2651,11 @@ static int ploti_choose_spot(plot_panel *p)
         if (b.x0 < p->box.x0 || b.x1 > p->box.x1 || b.y0 < p->box.y0 || b.y1 > p->box.y1) break;
         if (!ploti_covers_ink(f, &b, margin)) return spot;
     }
+    if (p->colorbar) return PLOTI_SPOT_ABOVE;
     above = ploti_flow_of(p, PLOTI_SPOT_ABOVE);
     right = ploti_flow_of(p, PLOTI_SPOT_RIGHT);
-    if (p->colorbar || above.h < 1.5 * above.pitch) return PLOTI_SPOT_ABOVE; /* one row is enough */
+    if (right.w < p->cell.x1 - p->box.x1) return PLOTI_SPOT_RIGHT; /* beside a square panel */
+    if (above.h < 1.5 * above.pitch) return PLOTI_SPOT_ABOVE;      /* one row is enough */
     return right.w / (p->box.x1 - p->box.x0) < above.h / (p->box.y1 - p->box.y0) ? PLOTI_SPOT_RIGHT
                                                                                  : PLOTI_SPOT_ABOVE;
 }
@@ -2817,8 +2826,7 @@ static void ploti_apply_aspect(plot_panel *p)
     double w = p->box.x1 - p->box.x0, h = p->box.y1 - p->box.y0, unit;
     if (!(p->aspect > 0) || !(xr > 0) || !(yr > 0)) return;
     unit = ploti_min(w / xr, h / yr);
-    p->box.x0 = floor(p->box.x0 + (w - unit * xr) / 2);
-    p->box.x1 = floor(p->box.x0 + unit * xr);
+    p->box.x1 = floor(p->box.x0 + unit * xr); /* to the left, as the panels above and below */
     p->box.y0 = floor(p->box.y0 + (h - unit * yr) / 2);
     p->box.y1 = floor(p->box.y0 + unit * yr);
 }
@@ -2831,6 +2839,7 @@ static void ploti_set_box(plot_panel *p, const ploti_tracks *cols, const ploti_t
     p->box.y0 = rows->at[p->row];
     p->row_top = p->box.y0 - rows->before[p->row];
     p->box.y1 = floor(rows->at[r1] + rows->len[r1]);
+    p->cell = p->box;
     if (ploti_free(p)) {
         p->box.x0 -= cols->before[p->col];
         p->box.x1 += cols->after[c1];
@@ -2884,13 +2893,14 @@ static void ploti_layout(plot_figure *f)
     double gap = 1.15 * ploti_em(f, PLOTI_EM_TICK);
     int round, fits = 1;
     ploti_page(f, 0, &page);
-    for (p = f->panels; p; p = p->next) p->box = page; /* a first guess */
+    for (p = f->panels; p; p = p->next) p->cell = p->box = page; /* a first guess */
     for (round = 0; round < 4; round++) { /* ticks depend on sizes, sizes on the ticks' words */
         memset(&cols, 0, sizeof cols);
         memset(&rows, 0, sizeof rows);
         for (p = f->panels; p; p = p->next) {
             ploti_measure(p);
-            ploti_track_need(&cols, p->col, p->colspan, p->left, p->right);
+            ploti_track_need(&cols, p->col, p->colspan, p->left,
+                             ploti_max(0, p->right - (p->cell.x1 - p->box.x1)));
             ploti_track_need(&rows, p->row, p->rowspan, p->top, p->bottom);
         }
         fits = ploti_track_place(&cols, f->widths, page.x0, page.x1, gap);
@@ -3743,8 +3753,10 @@ static void ploti_draw_y_axis(plot_panel *p)
 static void ploti_draw_heading(plot_panel *p)
 {
     plot_figure *f = p->fig;
-    double em = ploti_em(f, PLOTI_EM_HEADING), x = p->box.x0, y = p->row_top + 0.78 * em;
+    double em = ploti_em(f, PLOTI_EM_HEADING), x = p->box.x0, y;
     double right = p->box.x1 + p->right;
+    /* letters stand in line along a row; bare headings stay close to their axes */
+    y = (f->letters ? p->row_top : p->box.y0 - p->top) + 0.78 * em;
     if (f->letters) {
         char letter[2];
         letter[0] = (char)('a' + p->index % 26);

@@ -184,7 +184,7 @@ void cli_progress_end(cli_progress *p);
 #include <unistd.h>
 
 #define CLII_STANDARD 11
-#define CLII_MESSAGE_MAX 400
+#define CLII_MESSAGE_MAX 800
 
 /* ---- the options as one table ---- */
 
@@ -411,7 +411,7 @@ static int clii_store_int(const cli_program *program, const cli_option *option, 
 static int clii_store_choice(const cli_program *program, const cli_option *option,
                              const char *value)
 {
-    char rest[CLII_MESSAGE_MAX];
+    char rest[256];
     const char *word;
     size_t length;
     int i;

@@ -237,8 +237,8 @@ void plot_paragraph(plot_panel *p, const char *text); /* wrapped; \n breaks, "- 
 
 /* ---- for tests and callers who compute ------------------------------------------------------ */
 
-/* At most `most` nice ticks in [lo, hi] to at[] (1-2-5 steps; decades or powers of two on log axes);
-   returns how many: never more than 64. */
+/* At most `most` nice ticks in [lo, hi] to at[]: 1-2-5 steps; decades or powers of two on log axes.
+   Returns how many, never more than 64. */
 int plot_nice_ticks(double lo, double hi, int scale, int most, double *at);
 /* After drawing: x0, y0, x1, y1 in pixels of the axes or of the legend; -1 if there is none. */
 int plot_axes_box(const plot_panel *p, double box[4]);
@@ -378,6 +378,7 @@ struct plot_panel {
     double aspect, overlap;
     ploti_rect cell, box, legend_box; /* cell: the box before the aspect ratio shrinks it */
     double left, right, top, bottom;  /* what stands around the axes, in pixels */
+    double col_left;                  /* the same left of the whole column: letters line up */
     double row_top;                   /* the same above the whole row: headings line up */
     ploti_legend entries;
 };
@@ -840,8 +841,8 @@ plot_color plot_map(int map, double t)
         return ploti_oklab(0.975 - 0.495 * d, 0.165 * c, 0.082 * c);
     }
     /* lightness is linear, the hue runs along a parabola from violet over teal to yellow */
-    return ploti_oklab(0.27 + 0.65 * t, 0.08 - 0.53 * t + 0.40 * t * t,
-                       -0.10 + 0.06 * t + 0.215 * t * t);
+    return ploti_oklab(0.27 + 0.65 * t, 0.08 - 0.56 * t + 0.43 * t * t,
+                       -0.10 + 0.05 * t + 0.23 * t * t);
 }
 
 static plot_color ploti_palette(int i)
@@ -1011,7 +1012,7 @@ static void ploti_capsule_row(ploti_canvas *c, const ploti_capsule *s, int row, 
         double px = x + 0.5 - s->x, t = ploti_clamp((px * s->dx + py * s->dy) * s->inv, 0, 1);
         double ex = px - t * s->dx, ey = py - t * s->dy, d2 = ex * ex + ey * ey, cover;
         int level;
-        if (d2 >= outer) continue;
+        if (d2 >= outer || m[x] == 255) continue;
         cover = d2 <= inner * inner ? 1 : s->r + 0.5 - sqrt(d2);
         level = (int)(cover * s->peak * 255 + 0.5);
         if (level > m[x]) m[x] = (unsigned char)(level > 255 ? 255 : level);
@@ -1289,8 +1290,8 @@ static double ploti_width(const char *s, double size)
 }
 
 /* Text with its baseline at y; align 0, 1, 2: x is the left end, the middle, the right end. */
-static void ploti_put(ploti_canvas *c, double x, double y, const char *s, double size, int align,
-                      double weight, plot_color color)
+static void ploti_put_as(ploti_canvas *c, double x, double y, const char *s, double size, int align,
+                         double weight, plot_color color, double alpha)
 {
     ploti_pen pen;
     if (!s) return;
@@ -1300,14 +1301,20 @@ static void ploti_put(ploti_canvas *c, double x, double y, const char *s, double
     pen.radius = size * weight / 2;
     pen.upright = 0;
     (void)font_text(s, 0, 0, size, ploti_pen_line, &pen);
-    ploti_flush(c, color, 1);
+    ploti_flush(c, color, alpha);
+}
+
+static void ploti_put(ploti_canvas *c, double x, double y, const char *s, double size, int align,
+                      double weight, plot_color color)
+{
+    ploti_put_as(c, x, y, s, size, align, weight, color, 1);
 }
 
 /* The same with a white rim that keeps it readable on lines. */
 static void ploti_put_halo(ploti_canvas *c, double x, double y, const char *s, double size,
                            int align, plot_color color)
 {
-    ploti_put(c, x, y, s, size, align, PLOTI_REGULAR + 0.22, PLOT_WHITE);
+    ploti_put_as(c, x, y, s, size, align, PLOTI_REGULAR + 0.2, PLOT_WHITE, 0.7);
     ploti_put(c, x, y, s, size, align, PLOTI_REGULAR, color);
 }
 
@@ -2372,7 +2379,10 @@ static void ploti_auto_ticks(const ploti_axis *a, ploti_ticks *t, int most)
 /* Do the labels along x keep a distance from each other? */
 static int ploti_apart(const ploti_axis *a, double em)
 {
-    double last = -PLOTI_HUGE, gap = (a->scale == PLOT_LINEAR && !a->is_custom ? 1.1 : 0.75) * em;
+    double last = -PLOTI_HUGE, gap = (a->is_custom              ? 0.4
+                                      : a->scale == PLOT_LINEAR ? 1.1
+                                                                : 0.75) *
+                                     em;
     int i, down = a->to < a->from || a->hi < a->lo;
     for (i = 0; i < a->ticks.n; i++) {
         int k = down ? a->ticks.n - 1 - i : i;
@@ -2461,7 +2471,7 @@ static void ploti_legend_add(ploti_legend *l, const ploti_item *it)
     } else {
         e->points = 1;
         e->style = it->style;
-        if (it->kind == PLOTI_ERROR) e->line = 1;
+        if (it->kind == PLOTI_ERROR) e->line = 1, e->style.dash = PLOT_SOLID;
     }
 }
 
@@ -2643,7 +2653,7 @@ static ploti_rect ploti_spot_box(const plot_panel *p, int spot, double w, double
 static int ploti_choose_spot(plot_panel *p)
 {
     plot_figure *f = p->fig;
-    double margin = 0.3 * ploti_em(f, PLOTI_EM_LEGEND);
+    double margin = 0.3 * ploti_em(f, PLOTI_EM_LEGEND), aside;
     ploti_flow o = ploti_flow_columns(f, &p->entries, 1), above, right;
     int spot;
     for (spot = 0; spot < 8; spot++) {
@@ -2654,10 +2664,11 @@ static int ploti_choose_spot(plot_panel *p)
     if (p->colorbar) return PLOTI_SPOT_ABOVE;
     above = ploti_flow_of(p, PLOTI_SPOT_ABOVE);
     right = ploti_flow_of(p, PLOTI_SPOT_RIGHT);
-    if (right.w < p->cell.x1 - p->box.x1) return PLOTI_SPOT_RIGHT; /* beside a square panel */
-    if (above.h < 1.5 * above.pitch) return PLOTI_SPOT_ABOVE;      /* one row is enough */
-    return right.w / (p->box.x1 - p->box.x0) < above.h / (p->box.y1 - p->box.y0) ? PLOTI_SPOT_RIGHT
-                                                                                 : PLOTI_SPOT_ABOVE;
+    /* what either costs of the panel; a legend beside a square panel may cost nothing */
+    aside =
+        ploti_max(0, right.w + 2 * right.em - (p->cell.x1 - p->box.x1)) / (p->cell.x1 - p->cell.x0);
+    if (aside > 0 && above.h < 1.5 * above.pitch) return PLOTI_SPOT_ABOVE; /* one row is enough */
+    return aside <= above.h / (p->cell.y1 - p->cell.y0) ? PLOTI_SPOT_RIGHT : PLOTI_SPOT_ABOVE;
 }
 
 static int ploti_first_spot(const plot_panel *p)
@@ -2838,6 +2849,7 @@ static void ploti_set_box(plot_panel *p, const ploti_tracks *cols, const ploti_t
     p->box.x1 = floor(cols->at[c1] + cols->len[c1]);
     p->box.y0 = rows->at[p->row];
     p->row_top = p->box.y0 - rows->before[p->row];
+    p->col_left = p->box.x0 - cols->before[p->col];
     p->box.y1 = floor(rows->at[r1] + rows->len[r1]);
     p->cell = p->box;
     if (ploti_free(p)) {
@@ -3324,7 +3336,7 @@ static int ploti_class_at(const ploti_item *it, int col, int row)
     return it->classes[r * it->cols + c];
 }
 
-/* Weights of the four cells around a point: the cubic B-spline, t in 0..1 between the middle two. */
+/* Weights of four cells around a point: the cubic B-spline, t in 0..1 between the middle two. */
 static void ploti_spline(double t, double w[4])
 {
     double s = 1 - t;
@@ -3334,8 +3346,8 @@ static void ploti_spline(double t, double w[4])
     w[2] = 1 - w[0] - w[1] - w[3];
 }
 
-/* The class at a point of the field, in cells: the smooth vote of the 4 x 4 cells around it, so that
-   borders between classes are curves instead of stairs. */
+/* The class at a point of the field, in cells: the smooth vote of the 4 x 4 cells around it, so
+   that borders between classes are curves instead of stairs. */
 static int ploti_vote(const ploti_item *it, double u, double v)
 {
     int c0 = ploti_int(u - 0.5), r0 = ploti_int(v - 0.5), i, j, winner;
@@ -3728,7 +3740,7 @@ static void ploti_draw_y_axis(plot_panel *p)
     const ploti_axis *a = &p->y;
     double len = ploti_tick_len(f), x = p->box.x0, em = a->tick_em,
            label = ploti_em(f, PLOTI_EM_LABEL);
-    double high = p->box.y1 - p->box.y0 + 0.8 * (p->top + p->bottom);
+    double middle;
     char text[256];
     int i, marks = p->frame != PLOT_BARE && !p->ridges;
     for (i = 0; i < a->ticks.minors && marks; i++) {
@@ -3745,9 +3757,10 @@ static void ploti_draw_y_axis(plot_panel *p)
     }
     ploti_axis_title(a, text, sizeof text);
     if (a->hidden || !text[0]) return;
-    label = ploti_fit(text, label, high);
-    ploti_put_up(&f->cv, x - p->left + 0.82 * label, (p->box.y0 + p->box.y1) / 2, text, label,
-                 PLOT_INK);
+    /* a label longer than the axis reaches down, not up into the heading */
+    label = ploti_fit(text, label, p->box.y1 - p->box.y0 + 0.9 * p->bottom);
+    middle = ploti_max((p->box.y0 + p->box.y1) / 2, p->box.y0 + ploti_width(text, label) / 2);
+    ploti_put_up(&f->cv, x - p->left + 0.82 * label, middle, text, label, PLOT_INK);
 }
 
 static void ploti_draw_heading(plot_panel *p)
@@ -3761,7 +3774,7 @@ static void ploti_draw_heading(plot_panel *p)
         char letter[2];
         letter[0] = (char)('a' + p->index % 26);
         letter[1] = 0;
-        if (!ploti_free(p)) x -= p->left;
+        x = p->col_left;
         ploti_put(&f->cv, x, y, letter, 1.12 * em, 0, PLOTI_BOLD * 1.15, PLOT_BLACK);
         x = ploti_max(x + 1.15 * em, p->box.x0);
     }

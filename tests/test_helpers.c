@@ -862,6 +862,29 @@ static void test_csv_round_trip(void)
     csv_release(&d);
 }
 
+/* Texts that look like a comment or a number, where nothing but their quotes tells. */
+static void test_csv_texts_stay_texts(void)
+{
+    static const char *const names[] = {"#name"};
+    static const char *const texts[] = {"#12", "12", "nan"};
+    size_t i;
+    for (i = 0; i < COUNT(texts); i++) {
+        char path[PATH_SIZE], err[CSV_ERR_MAX];
+        csv_table t;
+        csv_data d;
+        csv_begin(&t);
+        csv_columns(&t, names, 1);
+        csv_text(&t, texts[i]);
+        csv_end_row(&t);
+        CHECK_INT(csv_save(&t, in_folder(path, "s.csv"), err), 0);
+        csv_end(&t);
+        CHECK_INT(csv_load(path, &d, err), 0);
+        CHECK(d.rows == 1 && d.comments == 0 && csv_numbers(&d, "#name", NULL) == NULL);
+        if (d.rows == 1) CHECK_STR(csv_texts(&d, "#name", NULL)[0], texts[i]);
+        csv_release(&d);
+    }
+}
+
 static void test_csv_origin(void)
 {
     static const char *const names[] = {"x"};
@@ -1117,10 +1140,12 @@ static void test_stats_histogram(void)
 static void test_stats_density(void)
 {
     static const double x[] = {0, 1}, even[] = {1, 2, 3, 4, 5}, equal[] = {2, 2, 2};
+    static const double flat[] = {0, 2, 2, 2, 2, 2, 2, 4}; /* quartiles 2 and 2, sd sqrt(8/7) */
     double grid[2001], density[2001], sum = 0;
     int i;
     /* sd sqrt(2.5) = 1.581, range 2 / 1.34 = 1.493 */
     CHECK_NEAR(stats_bandwidth(even, 5), 0.9 * 2 / 1.34 * pow(5, -0.2), 1e-15);
+    CHECK_NEAR(stats_bandwidth(flat, 8), 0.9 * sqrt(8.0 / 7) * pow(8, -0.2), 1e-15);
     CHECK_NEAR(stats_bandwidth(equal, 3), 0, 0);
     CHECK(isnan(stats_bandwidth(even, 1)) && isnan(stats_bandwidth(even, 0)));
     for (i = 0; i <= 2000; i++) grid[i] = -10 + 0.01 * i;
@@ -1428,6 +1453,7 @@ static void run_tests(void)
     RUN(test_numbers_in_other_locale);
     RUN(test_csv_text_of_a_table);
     RUN(test_csv_round_trip);
+    RUN(test_csv_texts_stay_texts);
     RUN(test_csv_origin);
     RUN(test_csv_many_seeds);
     RUN(test_csv_writer_errors);

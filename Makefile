@@ -1,0 +1,95 @@
+# normlayers.h: `make` lists the targets. Using the header needs no make at all: cc app.c -lm
+
+CC ?= cc
+# No contraction: then every figure and table has the same bits on every machine. See README.
+CFLAGS ?= -O3 -march=native
+FLAGS := -std=c99 $(CFLAGS) -ffp-contract=off
+WARNINGS := -Wall -Wextra -Wpedantic
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD ?= build
+FIGURES ?= $(BUILD)/figures
+MNIST ?= data/mnist
+VERSION := $(shell sed -n 's/^.define NRM_VERSION "\(.*\)"/\1/p' normlayers.h)
+
+# stb_image_write.h: STB=/folder, or pkg-config, or where distributions put it
+STB ?=
+STB_CFLAGS := $(if $(STB),-isystem $(STB),$(shell pkg-config --cflags stb 2>/dev/null \
+	|| echo -isystem /usr/include/stb -isystem /usr/local/include/stb))
+
+HELPERS := $(wildcard examples/*.h)
+PROGRAMS := $(patsubst examples/%.c,%,$(wildcard examples/[0-9]*.c))
+EXAMPLES := $(addprefix $(BUILD)/,$(PROGRAMS))
+OBJECTS := $(BUILD)/helpers.o $(BUILD)/stb_image_write.o
+
+.PHONY: help deps deps-dev figures test mnist examples strict sanitize determinism lint bench \
+	check install uninstall clean
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@echo "normlayers.h $(VERSION). The targets:"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+
+deps: ## install what figures and tests need (stb_image_write, curl)
+	@STB="$(STB)" sh examples/deps.sh figures
+
+deps-dev: ## install what the whole check matrix needs too (g++, clang, its sanitizers)
+	@STB="$(STB)" sh examples/deps.sh dev
+
+mnist: ## download MNIST to data/mnist (MNIST_URL= names another mirror)
+	@sh examples/fetch_mnist.sh $(MNIST)
+
+examples: $(EXAMPLES) ## compile all examples to build/
+
+figures: examples ## draw all figures into build/figures (FIGURES= names another folder)
+	@for program in $(filter-out 01_hello_layernorm,$(PROGRAMS)); do \
+		echo "== $$program"; $(BUILD)/$$program --out $(FIGURES) || exit 1; done
+	@echo "The figures are in $(FIGURES)"
+
+test: ## run the fast tests
+	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh
+
+strict: ## compile under all warnings, compilers and language standards
+	@sh tests/strict.sh
+
+sanitize: ## run the tests under the address and undefined-behaviour sanitizers
+	@CC="$(CC)" BUILD="$(BUILD)/sanitize" STB_CFLAGS="$(STB_CFLAGS)" SANITIZE=1 sh tests/run.sh
+
+determinism: ## compare the bits of all compilers and optimisation levels
+	@sh tests/determinism.sh
+
+lint: ## check names, characters, equation tags and code blocks
+	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh lint
+
+bench: ## time an MNIST epoch, beside PyTorch where it is installed
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench_mnist.sh $(MNIST)
+
+check: test strict sanitize determinism ## everything above that can fail
+
+install: ## copy header and normlayers.pc below PREFIX
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/pkgconfig
+	install -m 644 normlayers.h $(DESTDIR)$(PREFIX)/include/normlayers.h
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: normlayers' \
+		'Description: normalization layers with derivations, one C header' \
+		'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -lm' \
+		> $(DESTDIR)$(PREFIX)/share/pkgconfig/normlayers.pc
+	chmod 644 $(DESTDIR)$(PREFIX)/share/pkgconfig/normlayers.pc
+
+uninstall: ## remove what install has put there
+	rm -f $(DESTDIR)$(PREFIX)/include/normlayers.h \
+		$(DESTDIR)$(PREFIX)/share/pkgconfig/normlayers.pc
+
+clean: ## remove build/ (not data/)
+	rm -rf $(BUILD)
+
+$(BUILD):
+	@mkdir -p $@
+
+$(BUILD)/stb_image_write.o: examples/stb_image_write.c | $(BUILD)
+	$(CC) $(FLAGS) $(STB_CFLAGS) -c $< -o $@
+
+$(BUILD)/helpers.o: examples/helpers.c $(HELPERS) | $(BUILD)
+	$(CC) $(FLAGS) $(WARNINGS) $(STB_CFLAGS) '-DBUILD_FLAGS="$(FLAGS)"' -c $< -o $@
+
+$(EXAMPLES): $(BUILD)/%: examples/%.c normlayers.h $(HELPERS) $(OBJECTS)
+	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(OBJECTS) -o $@ -lm

@@ -1,0 +1,111 @@
+#!/bin/sh
+# run.sh - builds and runs the tests, two at a time or as many as there are processors.
+#
+#   run.sh            all test programs and lints
+#   run.sh lint       the lints only
+#   run.sh one NAME   one of them
+#
+# Environment: CC, BUILD (folder for what is built), STB_CFLAGS, SANITIZE=1 (address and
+# undefined-behaviour sanitizers over everything). The last line is "N passed, N failed"; the exit
+# code is 0 only if nothing failed. Each part prints "part: N passed, N failed" as its last line.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+: "${CC:=cc}" "${BUILD:=build}" "${STB_CFLAGS=}" "${SANITIZE:=0}"
+if [ -z "$STB_CFLAGS" ]; then
+    STB_CFLAGS=$(pkg-config --cflags stb 2>/dev/null || echo -isystem /usr/include/stb)
+fi
+export CC BUILD STB_CFLAGS SANITIZE LC_ALL=C
+out=$BUILD/tests
+flags="-std=c99 -O1 -ffp-contract=off -Wall -Wextra -Wpedantic -I. -Iexamples -Itests"
+if [ "$SANITIZE" = 1 ]; then
+    flags="$flags -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+fi
+
+# Which sources are built how: those that include the header run in both precisions, those of the
+# examples' helpers once, linked with the helpers.
+variants() {
+    for source in tests/test_*.c; do
+        name=$(basename "$source" .c)
+        case $name in
+        test_complexstep) echo "$name.f64" ;;
+        test_derivations | test_layers | test_gradcheck | test_mlp | test_contracts | \
+            test_numerics) printf '%s.f32\n%s.f64\n' "$name" "$name" ;;
+        *) echo "$name.helpers" ;;
+        esac
+    done
+}
+
+lints() {
+    for script in tests/lint/*.sh; do
+        [ -f "$script" ] && echo "$script"
+    done
+}
+
+build_helpers() {
+    # shellcheck disable=SC2086
+    $CC $flags $STB_CFLAGS -c examples/helpers.c -o "$out/helpers.o" &&
+        $CC $flags -w $STB_CFLAGS -c examples/stb_image_write.c -o "$out/stb_image_write.o"
+}
+
+run_one() {
+    case $1 in
+    *.sh)
+        sh "$1"
+        return
+        ;;
+    *.helpers) extra="$out/helpers.o $out/stb_image_write.o $STB_CFLAGS" ;;
+    *.f64) extra=-DNRM_DOUBLE ;;
+    *) extra= ;;
+    esac
+    # shellcheck disable=SC2086
+    $CC $flags -c "tests/${1%.*}.c" $(echo "$extra" | tr ' ' '\n' | grep -v '\.o$') \
+        -o "$out/$1.o" &&
+        $CC $flags "$out/$1.o" $(echo "$extra" | tr ' ' '\n' | grep '\.o$') -o "$out/$1" -lm &&
+        "$out/$1"
+}
+
+# Runs one part into a log, and shows the log if the part failed or has no verdict.
+run_logged() {
+    log=$out/$(basename "$1").log
+    started=$(date +%s)
+    (run_one "$1") >"$log" 2>&1
+    code=$?
+    line=$(tail -n 1 "$log")
+    case $line in
+    *": "*" passed, "*" failed"*) ;;
+    *) echo "$1: 0 passed, 1 failed" >>"$log" ;;
+    esac
+    if [ $code -ne 0 ] && tail -n 1 "$log" | grep -q ' 0 failed'; then
+        echo "$1: 0 passed, 1 failed" >>"$log" # it failed without saying so
+    fi
+    if [ $code -ne 0 ]; then cat "$log"; else tail -n 1 "$log"; fi
+    echo "$1 $(($(date +%s) - started)) s" >>"$out/times"
+}
+
+if [ "${1:-}" = one ]; then
+    run_logged "$2"
+    exit 0
+fi
+
+mkdir -p "$out" || exit 1
+rm -f "$out"/*.log "$out/times"
+if [ "${1:-}" = lint ]; then
+    parts=$(lints)
+else
+    parts="$(variants)
+$(lints)"
+    build_helpers || { echo "the helpers do not compile"; echo "0 passed, 1 failed"; exit 1; }
+fi
+processors=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+echo "$parts" | xargs -n 1 -P "$processors" sh "$0" one
+passed=0
+failed=0
+for log in "$out"/*.log; do
+    line=$(tail -n 1 "$log")
+    p=${line##*: }
+    passed=$((passed + ${p%% passed*}))
+    f=${p##*passed, }
+    failed=$((failed + ${f%% failed*}))
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,1292 @@
+/* test_layers.c - every layer of normlayers.h against a second opinion.
+
+   The second opinion is written here in long double, as directly as the definition allows: one
+   value at a time, no lanes, no blocking, and backward passes by the chain rule along the forward
+   graph instead of the closed forms that the header derives. Buffers have exactly the size that a
+   function may touch, so that a sanitizer sees every step outside. Outputs that a function must
+   overwrite start as NaN, and those that it must add to start as random numbers. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#include "test.h"
+#include <float.h>
+#include <stdlib.h>
+
+typedef long double wide;
+#define WIDE(a) ((wide)(a))
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const int in_float = sizeof(nrm_real) == sizeof(float);
+
+/* The precision of the data, and of the statistics. */
+static double unit(void)
+{
+    return in_float ? (double)FLT_EPSILON : DBL_EPSILON;
+}
+
+static nrm_real not_a_number(void)
+{
+    return (nrm_real)NAN;
+}
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+static void *bytes_of(size_t n)
+{
+    void *p = malloc(n > 0 ? n : 1);
+    if (p == NULL) exit(2);
+    return p;
+}
+
+static nrm_real *reals_of(size_t n, nrm_real value)
+{
+    nrm_real *a = (nrm_real *)bytes_of(n * sizeof *a);
+    size_t i;
+    for (i = 0; i < n; i++) a[i] = value;
+    return a;
+}
+
+static nrm_real *random_reals(nrm_rng *rng, size_t n, double centre, double sd)
+{
+    nrm_real *a = reals_of(n, 0);
+    size_t i;
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + sd * (double)nrm_rng_normal(rng));
+    return a;
+}
+
+static nrm_real *copy_of(const nrm_real *a, size_t n)
+{
+    nrm_real *b = reals_of(n, 0);
+    memcpy(b, a, n * sizeof *a);
+    return b;
+}
+
+static nrm_acc *accs_of(size_t n)
+{
+    nrm_acc *a = (nrm_acc *)bytes_of(n * sizeof *a);
+    size_t i;
+    for (i = 0; i < n; i++) a[i] = (nrm_acc)NAN;
+    return a;
+}
+
+static wide *wides_of(size_t n)
+{
+    wide *a = (wide *)bytes_of(n * sizeof *a);
+    size_t i;
+    for (i = 0; i < n; i++) a[i] = 0;
+    return a;
+}
+
+static int same_bits(const nrm_real *a, const nrm_real *b, size_t n)
+{
+    return memcmp(a, b, n * sizeof *a) == 0;
+}
+
+static int all_nan(const nrm_real *a, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++)
+        if (a[i] == a[i]) return 0;
+    return 1;
+}
+
+/* The largest difference, relative to the largest expected value; infinite if there is a NaN. */
+static double gap(const nrm_real *a, const wide *expected, size_t n)
+{
+    wide most = 0, size = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const wide d = fabsl(WIDE(a[i]) - expected[i]);
+        if (!(d < WIDE(INFINITY))) return INFINITY;
+        if (d > most) most = d;
+        if (fabsl(expected[i]) > size) size = fabsl(expected[i]);
+    }
+    return (double)(size > 0 ? most / size : most);
+}
+
+static double acc_gap(nrm_acc a, wide expected, wide size)
+{
+    const wide d = fabsl(WIDE(a) - expected);
+    return d < WIDE(INFINITY) ? (double)(d / size) : (double)INFINITY;
+}
+
+/* ---- linear layer ---------------------------------------------------------------------------- */
+
+/* |got - (start + sum of a*b)| in units of the rounding that such a sum may suffer. */
+static double dot_error(nrm_real got, nrm_real start, const nrm_real *a, size_t a_step,
+                        const nrm_real *b, size_t b_step, size_t n)
+{
+    wide sum = WIDE(start), size = fabsl(WIDE(start));
+    size_t k;
+    for (k = 0; k < n; k++) {
+        const wide p = WIDE(a[k * a_step]) * WIDE(b[k * b_step]);
+        sum += p;
+        size += fabsl(p);
+    }
+    if (size <= 0) return got == 0 ? 0 : INFINITY;
+    return (double)(fabsl(WIDE(got) - sum) / (size * WIDE(unit()) * WIDE(n + 2)));
+}
+
+static double larger(double a, double b)
+{
+    return a > b || a != a ? a : b;
+}
+
+static double linear_forward_error(const nrm_real *y, const nrm_real *x, const nrm_real *W,
+                                   const nrm_real *b, size_t N, size_t in, size_t out)
+{
+    double worst = 0;
+    size_t n, j;
+    for (n = 0; n < N; n++)
+        for (j = 0; j < out; j++)
+            worst = larger(worst, dot_error(y[n * out + j], b != NULL ? b[j] : 0, x + n * in, 1,
+                                            W + j, out, in));
+    return worst;
+}
+
+/* Forward and all three gradients of one shape; the largest error in units of what is allowed. */
+static double linear_error(nrm_rng *rng, size_t N, size_t in, size_t out)
+{
+    const nrm_real one = 1;
+    nrm_real *x = random_reals(rng, N * in, 0, 1), *W = random_reals(rng, in * out, 0, 1);
+    nrm_real *b = random_reals(rng, out, 0, 1), *dy = random_reals(rng, N * out, 0, 1);
+    nrm_real *dW = random_reals(rng, in * out, 0, 1), *db = random_reals(rng, out, 0, 1);
+    nrm_real *dW0 = copy_of(dW, in * out), *db0 = copy_of(db, out);
+    nrm_real *y = reals_of(N * out, not_a_number()), *dx = reals_of(N * in, not_a_number());
+    double worst;
+    size_t n, i, j;
+    CHECK_INT(nrm_linear_forward(y, x, W, b, N, in, out), NRM_OK);
+    worst = linear_forward_error(y, x, W, b, N, in, out);
+    CHECK_INT(nrm_linear_forward(y, x, W, NULL, N, in, out), NRM_OK);
+    worst = larger(worst, linear_forward_error(y, x, W, NULL, N, in, out));
+    CHECK_INT(nrm_linear_backward(dx, dW, db, dy, x, W, N, in, out), NRM_OK);
+    for (n = 0; n < N; n++)
+        for (i = 0; i < in; i++)
+            worst = larger(worst, dot_error(dx[n * in + i], 0, dy + n * out, 1, W + i * out, 1,
+                                            out));
+    for (i = 0; i < in; i++)
+        for (j = 0; j < out; j++)
+            worst = larger(worst, dot_error(dW[i * out + j], dW0[i * out + j], x + i, in, dy + j,
+                                            out, N));
+    for (j = 0; j < out; j++)
+        worst = larger(worst, dot_error(db[j], db0[j], dy + j, out, &one, 0, N));
+    free(x); free(W); free(b); free(dy); free(dW); free(db); free(dW0); free(db0); free(y); free(dx);
+    return worst;
+}
+
+static const size_t edges[16] = {1, 2, 3, 5, 6, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 129};
+
+static void test_linear_shapes(void)
+{
+    nrm_rng rng;
+    size_t place, e, k;
+    nrm_rng_seed(&rng, 1, 1);
+    for (place = 0; place < 3; place++) /* each edge in each of the three places */
+        for (e = 0; e < 16; e++)
+            for (k = 0; k < 2; k++) {
+                size_t size[3], p;
+                for (p = 0; p < 3; p++) size[p] = edges[nrm_rng_below(&rng, 13)];
+                size[place] = edges[e];
+                if (!CHECK(linear_error(&rng, size[0], size[1], size[2]) <= 1))
+                    printf("  at N=%u in=%u out=%u\n", (unsigned)size[0], (unsigned)size[1],
+                           (unsigned)size[2]);
+            }
+    CHECK(linear_error(&rng, 2, 300, 5) <= 1); /* more than two packs deep */
+    CHECK(linear_error(&rng, 3, 129, 65) <= 1);
+    CHECK(linear_error(&rng, 65, 3, 129) <= 1);
+}
+
+/* LIN.5 fixes every bit: a running sum over ascending k, with or without fused multiply-adds. */
+static void test_linear_order(void)
+{
+    const size_t N = 7, in = 139, out = 37;
+    nrm_rng rng;
+    nrm_real *x, *W, *b, *y, *plain, *fused;
+    size_t n, j, k;
+    nrm_rng_seed(&rng, 2, 1);
+    x = random_reals(&rng, N * in, 0, 1);
+    W = random_reals(&rng, in * out, 0, 1);
+    b = random_reals(&rng, out, 0, 1);
+    y = reals_of(N * out, 0);
+    plain = reals_of(N * out, 0);
+    fused = reals_of(N * out, 0);
+    CHECK_INT(nrm_linear_forward(y, x, W, b, N, in, out), NRM_OK);
+    for (n = 0; n < N; n++)
+        for (j = 0; j < out; j++) {
+            nrm_real sum = b[j], sum_fused = b[j];
+            for (k = 0; k < in; k++) {
+                const nrm_real p = x[n * in + k], q = W[k * out + j];
+                volatile nrm_real product = p * q;
+                sum += product;
+                sum_fused = in_float ? (nrm_real)fmaf((float)p, (float)q, (float)sum_fused)
+                                     : (nrm_real)fma((double)p, (double)q, (double)sum_fused);
+            }
+            plain[n * out + j] = sum;
+            fused[n * out + j] = sum_fused;
+        }
+    CHECK(!same_bits(plain, fused, N * out)); /* else this test shows nothing */
+    CHECK(same_bits(y, plain, N * out) || same_bits(y, fused, N * out));
+    free(x); free(W); free(b); free(y); free(plain); free(fused);
+}
+
+/* Each gradient alone is the same as all three together, and N = 0 touches nothing. */
+static void test_linear_optional(void)
+{
+    const size_t N = 5, in = 9, out = 17;
+    nrm_rng rng;
+    nrm_real *x, *W, *dy, *dx[2], *dW[2], *db[2];
+    int k;
+    nrm_rng_seed(&rng, 3, 1);
+    x = random_reals(&rng, N * in, 0, 1);
+    W = random_reals(&rng, in * out, 0, 1);
+    dy = random_reals(&rng, N * out, 0, 1);
+    for (k = 0; k < 2; k++) {
+        dx[k] = reals_of(N * in, not_a_number());
+        dW[k] = reals_of(in * out, 1);
+        db[k] = reals_of(out, 2);
+    }
+    CHECK_INT(nrm_linear_backward(dx[0], dW[0], db[0], dy, x, W, N, in, out), NRM_OK);
+    CHECK_INT(nrm_linear_backward(dx[1], NULL, NULL, dy, NULL, W, N, in, out), NRM_OK);
+    CHECK_INT(nrm_linear_backward(NULL, dW[1], NULL, dy, x, NULL, N, in, out), NRM_OK);
+    CHECK_INT(nrm_linear_backward(NULL, NULL, db[1], dy, NULL, NULL, N, in, out), NRM_OK);
+    CHECK(same_bits(dx[0], dx[1], N * in));
+    CHECK(same_bits(dW[0], dW[1], in * out));
+    CHECK(same_bits(db[0], db[1], out));
+    CHECK_INT(nrm_linear_backward(dx[0], dW[0], db[0], dy, x, W, 0, in, out), NRM_OK);
+    CHECK_INT(nrm_linear_forward(dx[0], x, W, NULL, 0, in, out), NRM_OK);
+    CHECK(same_bits(dx[0], dx[1], N * in) && same_bits(dW[0], dW[1], in * out));
+    CHECK(same_bits(db[0], db[1], out));
+    for (k = 0; k < 2; k++) {
+        free(dx[k]); free(dW[k]); free(db[k]);
+    }
+    free(x); free(W); free(dy);
+}
+
+/* ---- normalization, in long double ----------------------------------------------------------- */
+
+/* One group of values that are normalized together: value i is x[at[i]], with gamma[par[i]]. */
+typedef struct group {
+    size_t count;
+    size_t *at, *par;
+} group;
+
+static group new_group(size_t count)
+{
+    group g;
+    g.count = count;
+    g.at = (size_t *)bytes_of(count * sizeof *g.at);
+    g.par = (size_t *)bytes_of(count * sizeof *g.par);
+    return g;
+}
+
+static void free_group(group g)
+{
+    free(g.at);
+    free(g.par);
+}
+
+static group channel_group(size_t c, size_t N, size_t C, size_t S)
+{
+    group g = new_group(N * S);
+    size_t n, s;
+    for (n = 0; n < N; n++)
+        for (s = 0; s < S; s++) {
+            g.at[n * S + s] = (n * C + c) * S + s;
+            g.par[n * S + s] = c;
+        }
+    return g;
+}
+
+static group row_group(size_t n, size_t D)
+{
+    group g = new_group(D);
+    size_t i;
+    for (i = 0; i < D; i++) {
+        g.at[i] = n * D + i;
+        g.par[i] = i;
+    }
+    return g;
+}
+
+static void moments_of(const group *g, const nrm_real *x, wide *mean, wide *var)
+{
+    size_t i;
+    *mean = *var = 0;
+    for (i = 0; i < g->count; i++) *mean += WIDE(x[g->at[i]]);
+    *mean /= WIDE(g->count);
+    for (i = 0; i < g->count; i++)
+        *var += (WIDE(x[g->at[i]]) - *mean) * (WIDE(x[g->at[i]]) - *mean);
+    *var /= WIDE(g->count);
+}
+
+static void forward_of(wide *y, const group *g, const nrm_real *x, wide mean, wide var, wide eps,
+                       const nrm_real *gamma, const nrm_real *beta)
+{
+    size_t i;
+    for (i = 0; i < g->count; i++) {
+        const size_t at = g->at[i], p = g->par[i];
+        y[at] = (WIDE(x[at]) - mean) / sqrtl(var + eps);
+        if (gamma != NULL) y[at] *= WIDE(gamma[p]);
+        if (beta != NULL) y[at] += WIDE(beta[p]);
+    }
+}
+
+/* The chain rule along the graph x -> mean -> variance -> normalized, no closed form. With
+   `constant` the statistics do not depend on x. dgamma and dbeta are added to. */
+static void backward_of(wide *dx, wide *dgamma, wide *dbeta, const group *g, const nrm_real *x,
+                        const nrm_real *dy, wide mean, wide var, wide eps, const nrm_real *gamma,
+                        int constant)
+{
+    const wide sd = sqrtl(var + eps), M = WIDE(g->count);
+    wide dvar = 0, dmean = 0;
+    size_t i;
+    for (i = 0; i < g->count; i++) {
+        const size_t at = g->at[i], p = g->par[i];
+        const wide dxhat = WIDE(dy[at]) * (gamma != NULL ? WIDE(gamma[p]) : 1);
+        dgamma[p] += WIDE(dy[at]) * (WIDE(x[at]) - mean) / sd;
+        dbeta[p] += WIDE(dy[at]);
+        dvar -= dxhat * (WIDE(x[at]) - mean) / (2 * (var + eps) * sd);
+        dmean -= dxhat / sd;
+        dx[at] = dxhat / sd;
+    }
+    for (i = 0; i < g->count && !constant; i++) dmean -= dvar * 2 * (WIDE(x[g->at[i]]) - mean) / M;
+    for (i = 0; i < g->count && !constant; i++)
+        dx[g->at[i]] += dvar * 2 * (WIDE(x[g->at[i]]) - mean) / M + dmean / M;
+}
+
+/* ---- batch normalization --------------------------------------------------------------------- */
+
+typedef struct bn_case {
+    size_t N, C, S;
+    double centre, sd; /* of the data */
+    int mode;
+    int has_gamma, has_beta;
+} bn_case;
+
+/* How far rounding may take a result: of the data, and of the mean when it dwarfs the spread. */
+static double allowed(double centre, double sd)
+{
+    return 8 * unit() + 32 * DBL_EPSILON * (fabs(centre) / sd + 1);
+}
+
+/* Forward and backward of one case, against the reference. */
+static void check_batchnorm(nrm_rng *rng, const bn_case *k)
+{
+    const size_t n = k->N * k->C * k->S, C = k->C;
+    const double tol = allowed(k->centre, k->sd);
+    nrm_real *x = random_reals(rng, n, k->centre, k->sd), *dy = random_reals(rng, n, 0, 1);
+    nrm_real *gamma = random_reals(rng, C, 1, 0.5), *beta = random_reals(rng, C, 0, 1);
+    nrm_real *run_mean = random_reals(rng, C, k->centre, k->sd), *run_var = reals_of(C, 0);
+    nrm_real *dgamma = random_reals(rng, C, 0, 1), *dbeta = random_reals(rng, C, 0, 1);
+    nrm_real *y = reals_of(n, not_a_number()), *dx = reals_of(n, not_a_number());
+    const nrm_real *G = k->has_gamma ? gamma : NULL, *B = k->has_beta ? beta : NULL;
+    nrm_acc *mean = accs_of(C), *rstd = accs_of(C);
+    wide *ye = wides_of(n), *dxe = wides_of(n), *dge = wides_of(C), *dbe = wides_of(C);
+    const nrm_real eps = (nrm_real)1e-3;
+    nrm_running running;
+    size_t c;
+    int rc;
+    for (c = 0; c < C; c++) {
+        run_var[c] = (nrm_real)(k->sd * k->sd * (0.5 + (double)nrm_rng_uniform(rng)));
+        dge[c] = WIDE(dgamma[c]);
+        dbe[c] = WIDE(dbeta[c]);
+    }
+    memset(&running, 0, sizeof running);
+    running.mean = run_mean;
+    running.var = run_var;
+    rc = nrm_batchnorm_forward(y, mean, rstd, k->mode == NRM_TRAIN ? NULL : &running, x, G, B,
+                               k->mode, eps, k->N, C, k->S);
+    CHECK_INT(rc, NRM_OK);
+    for (c = 0; c < C; c++) {
+        const group g = channel_group(c, k->N, C, k->S);
+        wide m = WIDE(run_mean[c]), v = WIDE(run_var[c]);
+        if (k->mode == NRM_TRAIN) moments_of(&g, x, &m, &v);
+        CHECK(acc_gap(mean[c], m, fabsl(m) + sqrtl(v)) <= 1e-14);
+        CHECK(acc_gap(rstd[c], 1 / sqrtl(v + WIDE(eps)), 1 / sqrtl(v + WIDE(eps))) <= tol);
+        forward_of(ye, &g, x, m, v, WIDE(eps), G, B);
+        backward_of(dxe, dge, dbe, &g, x, dy, m, v, WIDE(eps), G, k->mode != NRM_TRAIN);
+        free_group(g);
+    }
+    CHECK(gap(y, ye, n) <= tol);
+    if (k->mode != NRM_INFER) {
+        rc = nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, G, k->mode, k->N, C, k->S);
+        CHECK_INT(rc, NRM_OK);
+        CHECK(gap(dx, dxe, n) <= 8 * tol);
+        CHECK(gap(dgamma, dge, C) <= 8 * tol);
+        CHECK(gap(dbeta, dbe, C) <= 8 * tol);
+        /* in place, without the parameters' gradients: the same dx, bit for bit */
+        rc = nrm_batchnorm_backward(dy, NULL, NULL, dy, x, mean, rstd, G, k->mode, k->N, C, k->S);
+        CHECK_INT(rc, NRM_OK);
+        CHECK(same_bits(dx, dy, n));
+    } else {
+        rc = nrm_batchnorm_forward(x, NULL, NULL, &running, x, G, B, k->mode, eps, k->N, C, k->S);
+        CHECK_INT(rc, NRM_OK);
+        CHECK(same_bits(x, y, n)); /* in place, nothing saved */
+    }
+    free(x); free(dy); free(gamma); free(beta); free(run_mean); free(run_var); free(dgamma);
+    free(dbeta); free(y); free(dx); free(mean); free(rstd); free(ye); free(dxe); free(dge); free(dbe);
+}
+
+static void test_batchnorm_values(void)
+{
+    static const size_t Ns[5] = {2, 3, 4, 7, 32}, Ss[6] = {1, 2, 5, 8, 9, 17};
+    static const size_t Cs[7] = {1, 2, 7, 63, 64, 65, 130};
+    static const double centres[3] = {0, -5, 1000}, sds[3] = {1, 0.01, 0.1};
+    bn_case k;
+    nrm_rng rng;
+    size_t i, s, d;
+    int turn = 0;
+    nrm_rng_seed(&rng, 4, 1);
+    for (i = 0; i < COUNT(Cs); i++)
+        for (s = 0; s < COUNT(Ss); s++)
+            for (d = 0; d < COUNT(centres); d++) {
+                k.N = Ns[nrm_rng_below(&rng, Cs[i] > 8 && Ss[s] > 2 ? 3 : 5)];
+                k.C = Cs[i];
+                k.S = Ss[s];
+                k.centre = centres[d];
+                k.sd = sds[d];
+                k.mode = turn % 3;
+                k.has_gamma = nrm_rng_below(&rng, 4) != 0;
+                k.has_beta = nrm_rng_below(&rng, 4) != 0;
+                turn += nrm_rng_below(&rng, 2) ? 1 : 2;
+                check_batchnorm(&rng, &k);
+            }
+    k.N = 1; /* one example is a batch if it has positions */
+    k.C = 3;
+    k.S = 5;
+    k.centre = 2;
+    k.sd = 1;
+    k.mode = NRM_TRAIN;
+    for (turn = 0; turn < 4; turn++) { /* gamma and beta absent separately */
+        k.has_gamma = turn & 1;
+        k.has_beta = turn >> 1;
+        check_batchnorm(&rng, &k);
+    }
+}
+
+/* ---- running statistics ---------------------------------------------------------------------- */
+
+typedef struct running_case {
+    double new_weight;
+    int cumulative, biased;
+} running_case;
+
+/* A hundred batches of various sizes; the reference keeps the statistics of each and applies the
+   definition: weights (1-w)^k of the past, or the plain average. */
+static void check_running(const running_case *k, size_t S)
+{
+    enum { STEPS = 100, C = 3 };
+    static wide batch_mean[STEPS][C], batch_var[STEPS][C];
+    nrm_running running;
+    nrm_rng rng;
+    size_t t, c, N;
+    nrm_rng_seed(&rng, 5, 1);
+    memset(&running, 0, sizeof running);
+    running.mean = reals_of(C, 0);
+    running.var = reals_of(C, 1);
+    running.new_weight = (nrm_real)k->new_weight;
+    running.cumulative = k->cumulative;
+    running.biased = k->biased;
+    for (t = 0; t < STEPS; t++) {
+        nrm_real *x, *y;
+        nrm_acc mean[C], rstd[C];
+        int rc;
+        N = 2 + nrm_rng_below(&rng, 6);
+        x = random_reals(&rng, N * C * S, 3, 2);
+        y = reals_of(N * C * S, 0);
+        rc = nrm_batchnorm_forward(y, mean, rstd, &running, x, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C,
+                                   S);
+        CHECK_INT(rc, NRM_OK);
+        for (c = 0; c < C; c++) {
+            const group g = channel_group(c, N, C, S);
+            moments_of(&g, x, &batch_mean[t][c], &batch_var[t][c]);
+            if (!k->biased) batch_var[t][c] *= WIDE(N * S) / WIDE(N * S - 1);
+            free_group(g);
+        }
+        free(x); free(y);
+    }
+    CHECK_INT(running.batches, STEPS);
+    for (c = 0; c < C; c++) {
+        const wide w = WIDE((nrm_real)k->new_weight);
+        wide m = 0, v = 0, share = k->cumulative ? WIDE(1) / STEPS : w;
+        for (t = STEPS; t-- > 0;) {
+            m += share * batch_mean[t][c];
+            v += share * batch_var[t][c];
+            if (!k->cumulative) share *= 1 - w;
+        }
+        if (!k->cumulative) v += w > 0 ? share / w : 1; /* what is left of the initial 1 */
+        CHECK_NEAR(running.mean[c], m, 50 * unit());
+        CHECK_NEAR(running.var[c], v, 100 * unit());
+    }
+    free(running.mean);
+    free(running.var);
+}
+
+static void test_running_statistics(void)
+{
+    static const running_case cases[] = {{0.1, 0, 0}, {0.1, 0, 1},  {0.01, 0, 0}, {0.01, 0, 1},
+                                         {1, 0, 0},   {1, 0, 1},    {0, 0, 0},    {0.5, 0, 0},
+                                         {0.1, 1, 0}, {-7, 1, 1}};
+    size_t i;
+    for (i = 0; i < COUNT(cases); i++) {
+        check_running(&cases[i], 1);
+        check_running(&cases[i], 4);
+    }
+}
+
+/* Infer and frozen read running statistics and leave them as they are. */
+static void test_running_left_alone(void)
+{
+    const size_t N = 4, C = 3, S = 2;
+    nrm_real mean[3] = {1, 2, 3}, var[3] = {1, 4, 9}, kept_mean[3], kept_var[3];
+    nrm_acc saved_mean[3], saved_rstd[3];
+    nrm_running running;
+    nrm_rng rng;
+    nrm_real *x, *y;
+    int mode;
+    nrm_rng_seed(&rng, 6, 1);
+    x = random_reals(&rng, N * C * S, 0, 1);
+    y = reals_of(N * C * S, 0);
+    memset(&running, 0, sizeof running);
+    running.mean = mean;
+    running.var = var;
+    running.new_weight = (nrm_real)0.5;
+    running.batches = 17;
+    memcpy(kept_mean, mean, sizeof mean);
+    memcpy(kept_var, var, sizeof var);
+    for (mode = NRM_INFER; mode <= NRM_FROZEN; mode++) {
+        const int rc = nrm_batchnorm_forward(y, saved_mean, saved_rstd, &running, x, NULL, NULL,
+                                             mode, NRM_EPS, N, C, S);
+        CHECK_INT(rc, NRM_OK);
+        CHECK(memcmp(mean, kept_mean, sizeof mean) == 0 && memcmp(var, kept_var, sizeof var) == 0);
+        CHECK_INT(running.batches, 17);
+        CHECK_NEAR(saved_mean[1], 2, 0);
+        CHECK_NEAR(saved_rstd[1], 1 / sqrt(4 + (double)NRM_EPS), 1e-15);
+    }
+    running.var[1] = (nrm_real)-1e-5;
+    CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, NULL, NRM_INFER, NRM_EPS, N, C,
+                                    S),
+              NRM_ESTATS);
+    free(x); free(y);
+}
+
+/* A NaN or an infinity spoils its own channel and nothing else, running statistics included. */
+static void check_poison(nrm_real poison, size_t S)
+{
+    enum { N = 4, C = 3 };
+    nrm_running running;
+    nrm_rng rng;
+    nrm_acc mean[C], rstd[C];
+    nrm_real *x, *clean, *spoilt, run_mean[C] = {0, 0, 0}, run_var[C] = {1, 1, 1};
+    size_t n, s, c;
+    int rc;
+    nrm_rng_seed(&rng, 7, S);
+    x = random_reals(&rng, N * C * S, 0, 1);
+    clean = reals_of(N * C * S, 0);
+    spoilt = reals_of(N * C * S, 0);
+    rc = nrm_batchnorm_forward(clean, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S);
+    CHECK_INT(rc, NRM_OK);
+    x[(2 * C + 1) * S] = poison; /* example 2, channel 1 */
+    memset(&running, 0, sizeof running);
+    running.mean = run_mean;
+    running.var = run_var;
+    running.new_weight = (nrm_real)0.5;
+    rc = nrm_batchnorm_forward(spoilt, mean, rstd, &running, x, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C,
+                               S);
+    CHECK_INT(rc, NRM_NONFINITE);
+    for (n = 0; n < N; n++)
+        for (c = 0; c < C; c++)
+            for (s = 0; s < S; s++) {
+                const size_t at = (n * C + c) * S + s;
+                CHECK(c == 1 ? spoilt[at] != spoilt[at] : spoilt[at] == clean[at]);
+            }
+    CHECK(run_mean[1] == 0 && run_var[1] == 1);
+    for (c = 0; c < C; c++) CHECK(run_mean[c] - run_mean[c] == 0 && run_var[c] - run_var[c] == 0);
+    free(x); free(clean); free(spoilt);
+}
+
+static void test_poison(void)
+{
+    check_poison((nrm_real)NAN, 1);
+    check_poison((nrm_real)NAN, 3);
+    check_poison((nrm_real)INFINITY, 1);
+    check_poison(-(nrm_real)INFINITY, 3);
+}
+
+/* With `cumulative` a batch that was passed over must not count: the average is of the others. */
+static void test_cumulative_skips(void)
+{
+    const nrm_real bad[2] = {(nrm_real)NAN, 1}, first[2] = {1, 3}, second[2] = {5, 9};
+    nrm_real mean = 0, var = 1, y[2];
+    nrm_acc saved_mean, saved_rstd;
+    nrm_running running;
+    memset(&running, 0, sizeof running);
+    running.mean = &mean;
+    running.var = &var;
+    running.cumulative = 1;
+    running.biased = 1;
+    CHECK_INT(nrm_batchnorm_forward(y, &saved_mean, &saved_rstd, &running, bad, NULL, NULL,
+                                    NRM_TRAIN, NRM_EPS, 2, 1, 1),
+              NRM_NONFINITE);
+    CHECK(mean == 0 && var == 1);
+    CHECK_INT(nrm_batchnorm_forward(y, &saved_mean, &saved_rstd, &running, first, NULL, NULL,
+                                    NRM_TRAIN, NRM_EPS, 2, 1, 1),
+              NRM_OK);
+    CHECK_INT(nrm_batchnorm_forward(y, &saved_mean, &saved_rstd, &running, second, NULL, NULL,
+                                    NRM_TRAIN, NRM_EPS, 2, 1, 1),
+              NRM_OK);
+    CHECK_NEAR(mean, (2.0 + 7.0) / 2, 4 * unit());
+    CHECK_NEAR(var, (1.0 + 4.0) / 2, 4 * unit());
+}
+
+/* A variance that fits the statistics but not the data's type must not enter as an infinity. */
+static void test_running_overflow(void)
+{
+    const nrm_real big = in_float ? (nrm_real)1e30 : (nrm_real)1e153;
+    nrm_real x[4], y[4], mean = 0, var = 1;
+    nrm_acc saved_mean, saved_rstd;
+    nrm_running running;
+    int i;
+    for (i = 0; i < 4; i++) x[i] = i % 2 ? big : -big;
+    memset(&running, 0, sizeof running);
+    running.mean = &mean;
+    running.var = &var;
+    running.new_weight = (nrm_real)0.1;
+    CHECK(nrm_batchnorm_forward(y, &saved_mean, &saved_rstd, &running, x, NULL, NULL, NRM_TRAIN,
+                                NRM_EPS, 4, 1, 1) >= 0);
+    for (i = 0; i < 4; i++) CHECK_NEAR(y[i], i % 2 ? 1 : -1, 4 * unit());
+    CHECK(mean - mean == 0 && var - var == 0);
+    CHECK(nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, NULL, NRM_INFER, NRM_EPS, 4, 1,
+                                1) >= 0);
+}
+
+/* ---- layer normalization --------------------------------------------------------------------- */
+
+static void check_layernorm(nrm_rng *rng, size_t N, size_t D, double centre, double sd, int params)
+{
+    const size_t n = N * D;
+    const double tol = allowed(centre, sd);
+    nrm_real *x = random_reals(rng, n, centre, sd), *dy = random_reals(rng, n, 0, 1);
+    nrm_real *gamma = random_reals(rng, D, 1, 0.5), *beta = random_reals(rng, D, 0, 1);
+    nrm_real *dgamma = random_reals(rng, D, 0, 1), *dbeta = random_reals(rng, D, 0, 1);
+    nrm_real *y = reals_of(n, not_a_number()), *dx = reals_of(n, not_a_number());
+    const nrm_real *G = params & 1 ? gamma : NULL, *B = params & 2 ? beta : NULL;
+    nrm_acc *mean = accs_of(N), *rstd = accs_of(N);
+    wide *ye = wides_of(n), *dxe = wides_of(n), *dge = wides_of(D), *dbe = wides_of(D);
+    const nrm_real eps = (nrm_real)1e-3;
+    size_t i;
+    for (i = 0; i < D; i++) {
+        dge[i] = WIDE(dgamma[i]);
+        dbe[i] = WIDE(dbeta[i]);
+    }
+    CHECK_INT(nrm_layernorm_forward(y, mean, rstd, x, G, B, eps, N, D), NRM_OK);
+    CHECK_INT(nrm_layernorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, G, N, D), NRM_OK);
+    for (i = 0; i < N; i++) {
+        const group g = row_group(i, D);
+        wide m, v;
+        moments_of(&g, x, &m, &v);
+        CHECK(acc_gap(mean[i], m, fabsl(m) + sqrtl(v)) <= 1e-14);
+        CHECK(acc_gap(rstd[i], 1 / sqrtl(v + WIDE(eps)), 1 / sqrtl(v + WIDE(eps))) <= tol);
+        forward_of(ye, &g, x, m, v, WIDE(eps), G, B);
+        backward_of(dxe, dge, dbe, &g, x, dy, m, v, WIDE(eps), G, 0);
+        free_group(g);
+    }
+    CHECK(gap(y, ye, n) <= tol);
+    if (D > 1) CHECK(gap(dx, dxe, n) <= 64 * tol); /* for D = 1 there is nothing but 0 */
+    for (i = 0; i < n && D == 1; i++) CHECK(dx[i] == 0);
+    CHECK(gap(dgamma, dge, D) <= 8 * tol);
+    CHECK(gap(dbeta, dbe, D) <= 8 * tol);
+    CHECK_INT(nrm_layernorm_backward(dy, NULL, NULL, dy, x, mean, rstd, G, N, D), NRM_OK);
+    CHECK(same_bits(dy, dx, n)); /* in place */
+    memcpy(dy, y, n * sizeof *y);
+    CHECK_INT(nrm_layernorm_forward(y, NULL, NULL, x, G, B, eps, N, D), NRM_OK);
+    CHECK(same_bits(dy, y, n)); /* nothing saved */
+    free(x); free(dy); free(gamma); free(beta); free(dgamma); free(dbeta); free(y); free(dx);
+    free(mean); free(rstd); free(ye); free(dxe); free(dge); free(dbe);
+}
+
+static void test_layernorm_values(void)
+{
+    static const size_t Ds[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 130};
+    static const size_t Ns[] = {1, 2, 5, 33};
+    nrm_rng rng;
+    size_t d, n;
+    nrm_rng_seed(&rng, 8, 1);
+    for (d = 0; d < COUNT(Ds); d++)
+        for (n = 0; n < COUNT(Ns); n++) {
+            check_layernorm(&rng, Ns[n], Ds[d], 0, 1, (int)(d + n) % 4);
+            check_layernorm(&rng, Ns[n], Ds[d], 100, 0.5, (int)(d + n + 1) % 4);
+        }
+}
+
+/* Values that are all equal normalize to exactly beta, whatever their size. */
+static void test_constant_inputs(void)
+{
+    static const double values[] = {0.1, -3, 1e6 + 0.1, 1e-20, 3e37, -0.7};
+    enum { N = 7, D = 11 };
+    nrm_real x[N * D], y[N * D], beta[D];
+    nrm_acc mean[D], rstd[D];
+    size_t k, i;
+    for (i = 0; i < D; i++) beta[i] = (nrm_real)(0.3 * (double)i);
+    for (k = 0; k < COUNT(values); k++) {
+        for (i = 0; i < N * D; i++) x[i] = (nrm_real)values[k];
+        CHECK_INT(nrm_layernorm_forward(y, mean, rstd, x, NULL, beta, NRM_EPS, N, D), NRM_OK);
+        for (i = 0; i < N * D; i++) CHECK(y[i] == beta[i % D]);
+        CHECK_INT(nrm_batchnorm_forward(y, mean, rstd, NULL, x, NULL, beta, NRM_TRAIN, NRM_EPS, N, D,
+                                        1),
+                  NRM_OK);
+        for (i = 0; i < N * D; i++) CHECK(y[i] == beta[i % D]);
+        CHECK_INT(nrm_batchnorm_forward(y, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 1, N,
+                                        D),
+                  NRM_OK);
+        for (i = 0; i < N * D; i++) CHECK(y[i] == 0);
+    }
+}
+
+/* A NaN spoils its own row. */
+static void test_layernorm_poison(void)
+{
+    nrm_real x[3 * 9], clean[3 * 9], y[3 * 9];
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, 9, 1);
+    for (i = 0; i < 27; i++) x[i] = nrm_rng_normal(&rng);
+    CHECK_INT(nrm_layernorm_forward(clean, NULL, NULL, x, NULL, NULL, NRM_EPS, 3, 9), NRM_OK);
+    x[13] = (nrm_real)INFINITY;
+    CHECK_INT(nrm_layernorm_forward(y, NULL, NULL, x, NULL, NULL, NRM_EPS, 3, 9), NRM_NONFINITE);
+    CHECK(same_bits(y, clean, 9) && same_bits(y + 18, clean + 18, 9));
+    CHECK(all_nan(y + 9, 9));
+}
+
+/* ---- noise ----------------------------------------------------------------------------------- */
+
+static double symmetric(nrm_rng *rng)
+{
+    return (double)nrm_rng_u32(rng) / 2147483648.0 - 1;
+}
+
+/* NB.1 to NB.5 with the same stream, unit by unit. */
+static void test_noise_values(void)
+{
+    enum { N = 5, C = 4, S = 3, ALL = N * C * S };
+    const nrm_noise noise = nrm_noise_paper();
+    nrm_rng rng, twin, data;
+    nrm_real x[ALL], y[ALL], scale[ALL], dx[ALL];
+    size_t n, c, s, i;
+    CHECK_NEAR(noise.mean_range, 0.5, 0);
+    CHECK_NEAR(noise.scale_max, 1.25, 0);
+    CHECK_NEAR(noise.mean_jitter, (nrm_real)0.1, 0);
+    CHECK_NEAR(noise.scale_jitter, (nrm_real)0.1, 0);
+    nrm_rng_seed(&data, 10, 1);
+    nrm_rng_seed(&rng, 10, 2);
+    twin = rng;
+    for (i = 0; i < ALL; i++) x[i] = nrm_rng_normal(&data);
+    CHECK_INT(nrm_noise_forward(y, scale, x, &noise, &rng, N, C, S), NRM_OK);
+    for (c = 0; c < C; c++) {
+        const double mu = 0.5 * symmetric(&twin);
+        const double sigma = 1 + 0.25 * (double)nrm_rng_uniform(&twin);
+        for (n = 0; n < N; n++)
+            for (s = 0; s < S; s++) {
+                const double m = mu + 0.1 * symmetric(&twin);
+                const double f = sigma + 0.1 * (double)nrm_rng_normal(&twin);
+                const size_t at = (n * C + c) * S + s;
+                CHECK_NEAR(scale[at], f, 4 * unit());
+                CHECK_NEAR(y[at], f * (double)x[at] + m, 16 * unit());
+            }
+    }
+    CHECK(nrm_rng_u32(&rng) == nrm_rng_u32(&twin)); /* not one draw more */
+    CHECK_INT(nrm_noise_backward(dx, x, scale, ALL), NRM_OK);
+    for (i = 0; i < ALL; i++) CHECK(dx[i] == scale[i] * x[i]);
+    memcpy(dx, x, sizeof x);
+    CHECK_INT(nrm_noise_backward(dx, dx, scale, ALL), NRM_OK);
+    for (i = 0; i < ALL; i++) CHECK(dx[i] == scale[i] * x[i]);
+}
+
+/* The draws have the distributions that NB.1 to NB.4 name; NB.6 on the way. */
+static void test_noise_moments(void)
+{
+    enum { N = 40, C = 400, ALL = N * C };
+    const nrm_noise noise = nrm_noise_paper();
+    nrm_real *x = reals_of(ALL, 0), *y = reals_of(ALL, 0), *scale = reals_of(ALL, 0);
+    double f = 0, m = 0, within_f = 0, within_m = 0, most = 0;
+    nrm_rng rng;
+    size_t n, c;
+    nrm_rng_seed(&rng, 11, 1);
+    CHECK_INT(nrm_noise_forward(y, scale, x, &noise, &rng, N, C, 1), NRM_OK); /* x = 0: y = m */
+    for (c = 0; c < C; c++) {
+        double fc = 0, mc = 0;
+        for (n = 0; n < N; n++) {
+            fc += (double)scale[n * C + c] / N;
+            mc += (double)y[n * C + c] / N;
+            most = larger(most, fabs((double)y[n * C + c]));
+        }
+        for (n = 0; n < N; n++) {
+            within_f += pow((double)scale[n * C + c] - fc, 2) / ((N - 1) * C);
+            within_m += pow((double)y[n * C + c] - mc, 2) / ((N - 1) * C);
+        }
+        f += fc / C;
+        m += mc / C;
+    }
+    CHECK_NEAR(f, 1.125, 0.02);                 /* NB.6; four standard errors are 0.015 */
+    CHECK_NEAR(m, 0, 0.06);
+    CHECK_NEAR(within_f, 0.01, 0.0005);         /* r_sigma squared */
+    CHECK_NEAR(within_m, 0.01 / 3, 0.00015);    /* of a uniform number in +-r_mu */
+    CHECK(most <= 0.6 && most > 0.55);
+    free(x); free(y); free(scale);
+}
+
+/* Batch norm, then noise; and without noise, or in the other modes, batch norm alone. */
+static void test_noisy_batchnorm(void)
+{
+    enum { N = 4, C = 3, S = 2, ALL = N * C * S };
+    nrm_noise noise = nrm_noise_paper();
+    nrm_real x[ALL], y[ALL], z[ALL], scale[ALL], scale2[ALL], dy[ALL], dx[ALL], dx2[ALL];
+    nrm_real gamma[C], beta[C], dg[C] = {0}, db[C] = {0}, dg2[C] = {0}, db2[C] = {0};
+    nrm_real run_mean[C] = {0}, run_var[C] = {1, 1, 1};
+    nrm_acc mean[C], rstd[C];
+    nrm_running running;
+    nrm_rng rng, before;
+    size_t i;
+    nrm_rng_seed(&rng, 12, 1);
+    for (i = 0; i < ALL; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < ALL; i++) dy[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < C; i++) gamma[i] = nrm_rng_uniform(&rng) + 1;
+    for (i = 0; i < C; i++) beta[i] = nrm_rng_normal(&rng);
+    memset(&running, 0, sizeof running);
+    running.mean = run_mean;
+    running.var = run_var;
+    running.new_weight = (nrm_real)0.1;
+    before = rng;
+    CHECK_INT(nrm_noisy_batchnorm_forward(y, scale, mean, rstd, &running, x, gamma, beta, &noise,
+                                          &rng, NRM_TRAIN, NRM_EPS, N, C, S),
+              NRM_OK);
+    CHECK(run_mean[0] != 0 && running.batches == 1);
+    CHECK_INT(nrm_batchnorm_forward(z, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, NRM_EPS, N, C,
+                                    S),
+              NRM_OK);
+    rng = before;
+    CHECK_INT(nrm_noise_forward(z, scale2, z, &noise, &rng, N, C, S), NRM_OK); /* in place */
+    CHECK(same_bits(y, z, ALL) && same_bits(scale, scale2, ALL));
+    CHECK_INT(nrm_noisy_batchnorm_backward(dx, dg, db, dy, scale, x, mean, rstd, gamma, NRM_TRAIN, N,
+                                           C, S),
+              NRM_OK);
+    CHECK_INT(nrm_noise_backward(dx2, dy, scale, ALL), NRM_OK);
+    CHECK_INT(nrm_batchnorm_backward(dx2, dg2, db2, dx2, x, mean, rstd, gamma, NRM_TRAIN, N, C, S),
+              NRM_OK);
+    CHECK(same_bits(dx, dx2, ALL) && same_bits(dg, dg2, C) && same_bits(db, db2, C));
+    before = rng;
+    CHECK_INT(nrm_noisy_batchnorm_forward(y, NULL, NULL, NULL, &running, x, gamma, beta, NULL, NULL,
+                                          NRM_INFER, NRM_EPS, N, C, S),
+              NRM_OK);
+    CHECK_INT(nrm_batchnorm_forward(z, NULL, NULL, &running, x, gamma, beta, NRM_INFER, NRM_EPS, N,
+                                    C, S),
+              NRM_OK);
+    CHECK(same_bits(y, z, ALL));
+    noise.mean_range = noise.mean_jitter = noise.scale_jitter = 0;
+    noise.scale_max = 1;
+    CHECK_INT(nrm_noise_forward(y, scale, x, &noise, &rng, N, C, S), NRM_OK);
+    CHECK(same_bits(y, x, ALL));
+}
+
+/* ---- activations ----------------------------------------------------------------------------- */
+
+static wide activation_of(wide x, int kind)
+{
+    switch (kind) {
+    case NRM_RELU: return x > 0 ? x : 0;
+    case NRM_TANH: return tanhl(x);
+    case NRM_SIGMOID: return 1 / (1 + expl(-x));
+    default: return x;
+    }
+}
+
+static wide slope_of(wide x, int kind)
+{
+    const wide y = activation_of(x, kind);
+    switch (kind) {
+    case NRM_RELU: return x > 0 ? 1 : 0;
+    case NRM_TANH: return 1 - y * y;
+    case NRM_SIGMOID: return y * (1 - y);
+    default: return 1;
+    }
+}
+
+static void check_activation(int kind, const nrm_real *x, size_t n)
+{
+    const wide tiny = in_float ? WIDE(FLT_MIN) : 2 * WIDE(DBL_MIN);
+    nrm_real *y = reals_of(n, not_a_number()), *dx = reals_of(n, not_a_number());
+    nrm_real *dy = reals_of(n, (nrm_real)1.5), *in_place = copy_of(x, n);
+    size_t i;
+    CHECK_INT(nrm_activation_forward(y, x, kind, n), NRM_OK);
+    CHECK_INT(nrm_activation_backward(dx, dy, y, kind, n), NRM_OK);
+    for (i = 0; i < n; i++) {
+        const wide e = activation_of(WIDE(x[i]), kind);
+        const wide d = WIDE(1.5) * slope_of(WIDE(x[i]), kind);
+        if (!CHECK(fabsl(WIDE(y[i]) - e) <= 3 * WIDE(unit()) * fabsl(e) + tiny))
+            printf("  kind %d at x = %.17g\n", kind, (double)x[i]);
+        /* the output is all that the derivative sees, so 1 - y loses what y lost */
+        CHECK(fabsl(WIDE(dx[i]) - d) <= 8 * WIDE(unit()) + tiny);
+    }
+    CHECK_INT(nrm_activation_forward(in_place, in_place, kind, n), NRM_OK);
+    CHECK(same_bits(in_place, y, n));
+    CHECK_INT(nrm_activation_backward(dy, dy, y, kind, n), NRM_OK);
+    CHECK(same_bits(dy, dx, n));
+    free(y); free(dx); free(dy); free(in_place);
+}
+
+static void test_activations(void)
+{
+    enum { GRID = 1200 };
+    nrm_real x[GRID];
+    nrm_rng rng;
+    int kind;
+    size_t i;
+    nrm_rng_seed(&rng, 13, 1);
+    for (i = 0; i < GRID; i++) {
+        const double size = pow(10, -8 + (double)(i / 2) * 10.5 / (GRID / 2)); /* 1e-8 .. 300 */
+        x[i] = (nrm_real)((i % 2 ? size : -size) * (1 + (double)nrm_rng_uniform(&rng)));
+    }
+    for (kind = NRM_IDENTITY; kind <= NRM_SIGMOID; kind++) check_activation(kind, x, GRID);
+}
+
+static void test_activation_extremes(void)
+{
+    const nrm_real inf = (nrm_real)INFINITY, most = in_float ? (nrm_real)FLT_MAX : (nrm_real)DBL_MAX;
+    const nrm_real x[8] = {inf, -inf, most, -most, 0, (nrm_real)-0.0, (nrm_real)800, (nrm_real)-800};
+    static const double tanh_is[8] = {1, -1, 1, -1, 0, 0, 1, -1};
+    static const double sigmoid_is[8] = {1, 0, 1, 0, 0.5, 0.5, 1, 0};
+    const nrm_real ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    nrm_real y[8], dx[8], bad = (nrm_real)NAN;
+    int kind;
+    size_t i;
+    CHECK_INT(nrm_activation_forward(y, x, NRM_TANH, 8), NRM_OK);
+    for (i = 0; i < 8; i++) CHECK(y[i] == (nrm_real)tanh_is[i]);
+    CHECK_INT(nrm_activation_backward(dx, ones, y, NRM_TANH, 8), NRM_OK);
+    for (i = 0; i < 8; i++) CHECK(dx[i] == (x[i] == 0 ? 1 : 0));
+    CHECK_INT(nrm_activation_forward(y, x, NRM_SIGMOID, 8), NRM_OK);
+    for (i = 0; i < 8; i++) CHECK(y[i] == (nrm_real)sigmoid_is[i]);
+    CHECK_INT(nrm_activation_forward(y, x, NRM_RELU, 8), NRM_OK);
+    for (i = 0; i < 8; i++) CHECK(y[i] == (x[i] > 0 ? x[i] : 0));
+    CHECK_INT(nrm_activation_backward(dx, ones, y, NRM_RELU, 8), NRM_OK);
+    for (i = 0; i < 8; i++) CHECK(dx[i] == (x[i] > 0 ? 1 : 0)); /* 0 at 0 */
+    for (kind = NRM_IDENTITY; kind <= NRM_SIGMOID; kind++) {
+        CHECK_INT(nrm_activation_forward(y, &bad, kind, 1), NRM_OK);
+        CHECK(y[0] != y[0]);
+    }
+}
+
+/* ---- softmax cross-entropy ------------------------------------------------------------------- */
+
+static wide cross_entropy_of(wide *prob, const nrm_real *z, int label, size_t C)
+{
+    wide h = WIDE(z[0]), sum = 0;
+    size_t c;
+    for (c = 0; c < C; c++)
+        if (WIDE(z[c]) > h) h = WIDE(z[c]);
+    for (c = 0; c < C; c++) sum += expl(WIDE(z[c]) - h);
+    for (c = 0; c < C; c++) prob[c] = expl(WIDE(z[c]) - h) / sum;
+    return logl(sum) + h - WIDE(z[label]);
+}
+
+static void check_cross_entropy(nrm_rng *rng, size_t N, size_t C, double centre, double sd)
+{
+    nrm_real *z = random_reals(rng, N * C, centre, sd), *p = reals_of(N * C, not_a_number());
+    nrm_real *dz = reals_of(N * C, not_a_number());
+    int *labels = (int *)bytes_of(N * sizeof *labels);
+    wide *pe = wides_of(N * C), expected = 0;
+    nrm_acc loss = 0, alone = 0;
+    size_t n, c;
+    for (n = 0; n < N; n++) {
+        labels[n] = (int)nrm_rng_below(rng, (uint32_t)C);
+        expected += cross_entropy_of(pe + n * C, z + n * C, labels[n], C) / WIDE(N);
+    }
+    CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, labels, N, C), NRM_OK);
+    CHECK_INT(nrm_cross_entropy_forward(&alone, NULL, z, labels, N, C), NRM_OK);
+    CHECK(loss == alone);
+    CHECK(fabsl(WIDE(loss) - expected) <= 1e-15L * (fabsl(expected) * 8 + 4));
+    CHECK(gap(p, pe, N * C) <= 4 * unit());
+    CHECK_INT(nrm_cross_entropy_backward(dz, p, labels, N, C), NRM_OK);
+    for (n = 0; n < N; n++)
+        for (c = 0; c < C; c++) {
+            const wide e = (pe[n * C + c] - ((size_t)labels[n] == c ? 1 : 0)) / WIDE(N);
+            CHECK(fabsl(WIDE(dz[n * C + c]) - e) <= 4 * WIDE(unit()) / WIDE(N));
+        }
+    CHECK_INT(nrm_cross_entropy_forward(&loss, z, z, labels, N, C), NRM_OK); /* in place */
+    CHECK(loss == alone && same_bits(z, p, N * C));
+    CHECK_INT(nrm_cross_entropy_backward(p, p, labels, N, C), NRM_OK);
+    CHECK(same_bits(p, dz, N * C));
+    free(z); free(p); free(dz); free(labels); free(pe);
+}
+
+static void test_cross_entropy(void)
+{
+    nrm_rng rng;
+    nrm_rng_seed(&rng, 14, 1);
+    check_cross_entropy(&rng, 1, 1, 0, 1);
+    check_cross_entropy(&rng, 5, 2, 0, 1);
+    check_cross_entropy(&rng, 33, 10, 0, 3);
+    check_cross_entropy(&rng, 7, 65, 1000, 100); /* exp of these is out of range */
+    check_cross_entropy(&rng, 7, 10, -1000, 100);
+    check_cross_entropy(&rng, 7, 10, 0, 1e30);
+    check_cross_entropy(&rng, 7, 10, 0, 1e-6);
+}
+
+static void test_cross_entropy_extremes(void)
+{
+    const nrm_real inf = (nrm_real)INFINITY;
+    nrm_real z[3], p[3];
+    nrm_acc loss = 0;
+    int label = 0;
+    z[0] = 1;
+    z[1] = -inf; /* a class that is ruled out */
+    z[2] = 1;
+    CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, &label, 1, 3), NRM_OK);
+    CHECK_NEAR(loss, log(2), 1e-15);
+    CHECK(p[1] == 0 && p[0] == (nrm_real)0.5);
+    label = 1; /* and is the right one after all */
+    CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, &label, 1, 3), NRM_NONFINITE);
+    CHECK(loss > DBL_MAX);
+    z[1] = (nrm_real)NAN;
+    label = 0;
+    CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, &label, 1, 3), NRM_NONFINITE);
+    CHECK(loss != loss && all_nan(p, 3));
+    z[1] = inf;
+    CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, &label, 1, 3), NRM_NONFINITE);
+    label = 3;
+    loss = 7;
+    CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, &label, 1, 3), NRM_ELABEL);
+    CHECK(loss == 7);
+    label = -1;
+    CHECK_INT(nrm_cross_entropy_backward(p, p, &label, 1, 3), NRM_ELABEL);
+    CHECK_INT(nrm_cross_entropy_forward(&loss, NULL, NULL, NULL, 0, 3), NRM_OK);
+    CHECK(loss == 0);
+}
+
+static void test_argmax_accuracy(void)
+{
+    const nrm_real nan = (nrm_real)NAN, inf = (nrm_real)INFINITY;
+    const nrm_real z[6 * 3] = {1, 3, 2, /* plain      */ 5, 5, 5, /* all equal  */ 0, 2,    2, /* tie */
+                               -inf, -inf, -inf, nan, 9, 1, /* NaN first  */ 9, 1, nan /* NaN last */};
+    const int right[6] = {1, 0, 1, 0, 1, 0}, zeros[6] = {0, 0, 0, 0, 0, 0};
+    int got[6] = {-1, -1, -1, -1, -1, -1}, bad = 3;
+    nrm_acc accuracy = -1;
+    size_t i;
+    CHECK_INT(nrm_argmax(got, z, 4, 3), NRM_OK);
+    for (i = 0; i < 4; i++) CHECK_INT(got[i], right[i]);
+    CHECK_INT(nrm_argmax(got, z, 6, 3), NRM_NONFINITE);
+    for (i = 0; i < 4; i++) CHECK_INT(got[i], right[i]);
+    CHECK_INT(nrm_accuracy(&accuracy, z, right, 4, 3), NRM_OK);
+    CHECK(accuracy == 1);
+    CHECK_INT(nrm_accuracy(&accuracy, z, zeros, 4, 3), NRM_OK);
+    CHECK(accuracy == 0.5);
+    CHECK_INT(nrm_accuracy(&accuracy, z, right, 6, 3), NRM_NONFINITE);
+    CHECK_NEAR(accuracy, 4.0 / 6, 1e-15); /* rows with a NaN are wrong, whatever the label */
+    CHECK_INT(nrm_accuracy(&accuracy, z, &bad, 1, 3), NRM_ELABEL);
+    CHECK_INT(nrm_accuracy(&accuracy, z, right, 0, 3), NRM_OK);
+    CHECK(accuracy == 0);
+}
+
+/* ---- random numbers -------------------------------------------------------------------------- */
+
+/* The generator is the published one: the first numbers of its demonstration program. */
+static void test_rng_stream(void)
+{
+    static const uint32_t known[6] = {0xa15c02b7u, 0x7b47f409u, 0xba1d3330u,
+                                      0x83d2f293u, 0xbfa4784bu, 0xcbed606eu};
+    nrm_rng a, b;
+    int i, same = 0;
+    nrm_rng_seed(&a, 42, 54);
+    for (i = 0; i < 6; i++) CHECK(nrm_rng_u32(&a) == known[i]);
+    nrm_rng_seed(&a, 1, 0);
+    nrm_rng_seed(&b, 1, 1);
+    for (i = 0; i < 1000; i++) same += nrm_rng_u32(&a) == nrm_rng_u32(&b);
+    CHECK(same <= 1); /* streams differ */
+    nrm_rng_seed(&b, 2, 0);
+    for (i = 0; i < 1000; i++) same += nrm_rng_u32(&a) == nrm_rng_u32(&b);
+    CHECK(same <= 2); /* and so do seeds */
+    (void)nrm_rng_normal(&a);
+    b = a; /* a copy rewinds, the spare normal included */
+    for (i = 0; i < 5; i++) CHECK(nrm_rng_normal(&a) == nrm_rng_normal(&b));
+    nrm_rng_seed(&a, 2, 0); /* and a new seed forgets the spare */
+    nrm_rng_seed(&b, 2, 0);
+    (void)nrm_rng_normal(&a);
+    nrm_rng_seed(&a, 2, 0);
+    CHECK(nrm_rng_normal(&a) == nrm_rng_normal(&b));
+}
+
+/* Pearson's statistic of counts that should be alike. */
+static double chi_square(const unsigned *count, size_t bins, double draws)
+{
+    const double expected = draws / (double)bins;
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < bins; i++) sum += pow((double)count[i] - expected, 2) / expected;
+    return sum;
+}
+
+/* Beyond mean + 4 standard deviations of chi-square something is wrong; far below, too. */
+static void check_alike(const unsigned *count, size_t bins, double draws)
+{
+    const double f = (double)bins - 1, x = chi_square(count, bins, draws);
+    CHECK(x <= f + 4 * sqrt(2 * f) && (bins < 8 || x >= f - 3 * sqrt(2 * f)));
+}
+
+static void test_rng_below(void)
+{
+    static const uint32_t bounds[] = {2, 3, 6, 7, 10, 24};
+    const uint32_t large = 3u << 30; /* of 2^32 values a quarter would count twice */
+    unsigned count[24], low = 0;
+    nrm_rng rng;
+    size_t b;
+    int i;
+    nrm_rng_seed(&rng, 15, 1);
+    for (b = 0; b < COUNT(bounds); b++) {
+        memset(count, 0, sizeof count);
+        for (i = 0; i < 24000; i++) {
+            const uint32_t u = nrm_rng_below(&rng, bounds[b]);
+            if (!CHECK(u < bounds[b])) return;
+            count[u]++;
+        }
+        check_alike(count, bounds[b], 24000);
+    }
+    for (i = 0; i < 30000; i++) low += nrm_rng_below(&rng, large) < (1u << 30);
+    CHECK_NEAR(low / 30000.0, 1.0 / 3, 0.011); /* without rejection: one half */
+    for (i = 0; i < 100; i++) CHECK(nrm_rng_below(&rng, 1) == 0 && nrm_rng_below(&rng, 0) == 0);
+}
+
+static void test_rng_uniform(void)
+{
+    enum { DRAWS = 64000, BINS = 16 };
+    unsigned count[BINS] = {0};
+    double sum = 0, squares = 0, pairs = 0, last = 0.5;
+    nrm_rng rng, twin;
+    int i;
+    nrm_rng_seed(&rng, 16, 1);
+    twin = rng;
+    for (i = 0; i < DRAWS; i++) {
+        const double u = (double)nrm_rng_uniform(&rng);
+        const uint32_t bits = nrm_rng_u32(&twin);
+        CHECK(u == (in_float ? (bits >> 8) / 16777216.0 : bits / 4294967296.0)); /* RNG.3 */
+        if (!CHECK(u >= 0 && u < 1)) return;
+        count[(int)(u * BINS)]++;
+        sum += u;
+        squares += (u - 0.5) * (u - 0.5);
+        pairs += (u - 0.5) * (last - 0.5);
+        last = u;
+    }
+    check_alike(count, BINS, DRAWS);
+    CHECK_NEAR(sum / DRAWS, 0.5, 0.005);
+    CHECK_NEAR(squares / DRAWS, 1.0 / 12, 0.0015);
+    CHECK_NEAR(pairs / DRAWS, 0, 0.0014);
+}
+
+static void test_rng_normal(void)
+{
+    enum { DRAWS = 60000 };
+    double moment[5] = {0}, pairs = 0, first = 0;
+    unsigned beyond[4] = {0};
+    static const double tail[4] = {1, 0.31731, 0.04550, 0.00270}; /* P(|z| > 0, 1, 2, 3) */
+    nrm_rng rng;
+    int i, k;
+    nrm_rng_seed(&rng, 17, 1);
+    for (i = 0; i < DRAWS; i++) {
+        const double z = (double)nrm_rng_normal(&rng);
+        double power = 1;
+        for (k = 0; k < 5; k++, power *= z) moment[k] += power / DRAWS;
+        for (k = 1; k < 4; k++) beyond[k] += fabs(z) > k;
+        if (i % 2 == 0)
+            first = z;
+        else
+            pairs += first * z / (DRAWS / 2); /* the two of a pair are independent */
+    }
+    CHECK_NEAR(moment[1], 0, 0.017); /* four standard errors each */
+    CHECK_NEAR(moment[2], 1, 0.024);
+    CHECK_NEAR(moment[3], 0, 0.064);
+    CHECK_NEAR(moment[4], 3, 0.16);
+    CHECK_NEAR(pairs, 0, 0.024);
+    for (k = 1; k < 4; k++)
+        CHECK_NEAR(beyond[k] / (double)DRAWS, tail[k], 4 * sqrt(tail[k] / DRAWS));
+}
+
+static void test_rng_shuffle(void)
+{
+    enum { ROUNDS = 24000 };
+    unsigned count[24] = {0}, seen[1000] = {0};
+    size_t big[1000], small[4], i;
+    nrm_rng rng;
+    int round, moved = 0;
+    nrm_rng_seed(&rng, 18, 1);
+    for (i = 0; i < 1000; i++) big[i] = i;
+    CHECK_INT(nrm_rng_shuffle(&rng, big, 1000), NRM_OK);
+    for (i = 0; i < 1000; i++) {
+        seen[big[i]]++;
+        moved += big[i] != i;
+    }
+    for (i = 0; i < 1000; i++) CHECK(seen[i] == 1);
+    CHECK(moved > 990);
+    for (round = 0; round < ROUNDS; round++) {
+        size_t code = 0, k;
+        for (i = 0; i < 4; i++) small[i] = i;
+        CHECK_INT(nrm_rng_shuffle(&rng, small, 4), NRM_OK);
+        for (i = 0; i < 4; i++) { /* the number of the order: Lehmer's code */
+            size_t smaller = 0;
+            for (k = i + 1; k < 4; k++) smaller += small[k] < small[i];
+            code = code * (4 - i) + smaller;
+        }
+        count[code]++;
+    }
+    check_alike(count, 24, ROUNDS);
+    CHECK_INT(nrm_rng_shuffle(&rng, NULL, 0), NRM_OK);
+    CHECK_INT(nrm_rng_shuffle(&rng, NULL, 2), NRM_ENULL);
+}
+
+/* ---- status codes ---------------------------------------------------------------------------- */
+
+static void test_status(void)
+{
+    static const int codes[] = {
+#define CODE(name, value, message) value,
+        NRM_STATUS_LIST(CODE)
+#undef CODE
+    };
+    size_t i, k;
+    CHECK_STR(nrm_version(), NRM_VERSION);
+    CHECK_INT(NRM_OK, 0);
+    CHECK_INT(NRM_NONFINITE, 1);
+    for (i = 0; i < COUNT(codes); i++) {
+        CHECK(strlen(nrm_strerror(codes[i])) > 4);
+        for (k = 0; k < i; k++) CHECK(strcmp(nrm_strerror(codes[i]), nrm_strerror(codes[k])) != 0);
+    }
+    CHECK_STR(nrm_strerror(-999), nrm_strerror(999));
+    CHECK_STR(nrm_strerror(NRM_OK), "success");
+}
+
+int main(void)
+{
+    RUN(test_linear_shapes);
+    RUN(test_linear_order);
+    RUN(test_linear_optional);
+    RUN(test_batchnorm_values);
+    RUN(test_running_statistics);
+    RUN(test_running_left_alone);
+    RUN(test_poison);
+    RUN(test_cumulative_skips);
+    RUN(test_running_overflow);
+    RUN(test_layernorm_values);
+    RUN(test_constant_inputs);
+    RUN(test_layernorm_poison);
+    RUN(test_noise_values);
+    RUN(test_noise_moments);
+    RUN(test_noisy_batchnorm);
+    RUN(test_activations);
+    RUN(test_activation_extremes);
+    RUN(test_cross_entropy);
+    RUN(test_cross_entropy_extremes);
+    RUN(test_argmax_accuracy);
+    RUN(test_rng_stream);
+    RUN(test_rng_below);
+    RUN(test_rng_uniform);
+    RUN(test_rng_normal);
+    RUN(test_rng_shuffle);
+    RUN(test_status);
+    return test_report(in_float ? "layers (float)" : "layers (double)");
+}

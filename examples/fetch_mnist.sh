@@ -90,7 +90,7 @@ get()
     esac
 }
 
-# Gets file $2 of mirror $1 to $work/got, packed or else as it is. The second is tried only where the
+# Gets file $2 of mirror $1 to $work/got, packed or else as it is. The second is tried only if the
 # mirror answered that it does not have the first (curl says 22, wget 8, copy 1): whoever cannot be
 # reached is not asked twice.
 get_either()

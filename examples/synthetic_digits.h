@@ -15,7 +15,7 @@ How a digit is made
        middle of the 28 x 28 image, as the makers of MNIST did.
     5. A round, slightly soft pen is stamped along the pieces. Its width and pressure change slowly
        over the digit. At last the ink (never the paper) gets a little noise: paper stays exactly 0,
-       so that the outermost pixels are constant over the whole set, as they are in MNIST.
+       so that some pixels near the corners are 0 in every image, as they are in MNIST.
 
 All arithmetic is on integers. The same seed therefore gives the same bytes under every compiler, at
 every optimisation level and on every machine. Sample i depends on (seed, stream, i) alone: the
@@ -104,7 +104,7 @@ number to the right.
 #define SD_PIECES 8      /* straight pieces from one point of a style to the next */
 #define SD_MAX_POINTS 24 /* of a style */
 #define SD_MAX_KNOTS (SD_MAX_POINTS * SD_PIECES)
-#define SD_SOFT 40    /* half the width of the soft rim of the pen, fine */
+#define SD_SOFT 32    /* half the width of the soft rim of the pen, fine */
 #define SD_PEN_MIN 36 /* radius of the pen, fine */
 #define SD_PEN_MAX 130
 #define SD_ROOTS 2048 /* 16 SD_ROOTS > (SD_PEN_MAX + SD_SOFT)^2 */
@@ -303,8 +303,8 @@ static void sd_hand_draw(sd_rng *g, sd_hand *h)
     int i;
     for (i = 0; i < 10; i++) h->warp[i / 5][i % 5] = sd_bell(g, i < 5 ? SD_WARP_U : SD_WARP_V);
     sd_hand_affine(g, h->affine);
-    h->pen = sd_clamp(82 + sd_bell(g, 19), 44, SD_PEN_MAX);
-    h->ink = sd_clamp(4300 + sd_bell(g, 260), 3400, SD_ONE);
+    h->pen = sd_clamp(88 + sd_bell(g, 20), 44, SD_PEN_MAX);
+    h->ink = sd_clamp(4350 + sd_bell(g, 260), 3400, SD_ONE);
     for (i = 0; i < 2; i++) {
         h->pen_slope[i] = sd_bell(g, 420);
         h->ink_slope[i] = sd_bell(g, 200);
@@ -392,10 +392,18 @@ static void sd_set_pen(const sd_hand *h, sd_knot *knot, int m)
     }
 }
 
+/* Where the centre of mass goes: to c, unless the ink, which reaches from low to high as seen from
+   there, would then be cut off at the edge of the image. */
+static int sd_inside(int c, int low, int high)
+{
+    c = c + high > SD_PIXEL * SYNTHETIC_DIGITS_SIDE ? SD_PIXEL * SYNTHETIC_DIGITS_SIDE - high : c;
+    return c + low < 0 ? -low : c;
+}
+
 /* Scales the ink to the box and puts its centre of mass to (cx, cy). */
 static void sd_place(sd_knot *knot, int m, int pen, int cx, int cy)
 {
-    int i, x0 = knot[0].x, x1 = x0, y0 = knot[0].y, y1 = y0, extent, scale;
+    int i, x0 = knot[0].x, x1 = x0, y0 = knot[0].y, y1 = y0, extent, scale, rim = pen + SD_SOFT;
     int64_t mx = 0, my = 0, mass = 1;
     for (i = 0; i < m; i++) {
         const sd_knot *a = knot + i, *b = a->last ? a : a + 1;
@@ -408,11 +416,17 @@ static void sd_place(sd_knot *knot, int m, int pen, int cx, int cy)
         y0 = a->y < y0 ? a->y : y0;
         y1 = a->y > y1 ? a->y : y1;
     }
-    extent = x1 - x0 > y1 - y0 ? x1 - x0 : y1 - y0;
+    mx /= mass;
+    my /= mass;
+    extent = (x1 - x0 > y1 - y0 ? x1 - x0 : y1 - y0) + 1;
     scale = SD_BOX - 2 * pen;
+    cx =
+        sd_inside(cx, (x0 - (int)mx) * scale / extent - rim, (x1 - (int)mx) * scale / extent + rim);
+    cy =
+        sd_inside(cy, (y0 - (int)my) * scale / extent - rim, (y1 - (int)my) * scale / extent + rim);
     for (i = 0; i < m; i++) {
-        knot[i].x = cx + (knot[i].x - (int)(mx / mass)) * scale / (extent + 1);
-        knot[i].y = cy + (knot[i].y - (int)(my / mass)) * scale / (extent + 1);
+        knot[i].x = cx + (knot[i].x - (int)mx) * scale / extent;
+        knot[i].y = cy + (knot[i].y - (int)my) * scale / extent;
     }
 }
 
@@ -479,7 +493,7 @@ static void sd_noise(sd_rng *g, unsigned char *image)
     int i;
     for (i = 0; i < SYNTHETIC_DIGITS_PIXELS; i++) {
         int v = image[i];
-        if (v > 0) image[i] = (unsigned char)sd_clamp(v + v * sd_uniform(g, -14, 10) / 100, 1, 255);
+        if (v > 0) image[i] = (unsigned char)sd_clamp(v + v * sd_uniform(g, -9, 9) / 100, 1, 255);
     }
 }
 

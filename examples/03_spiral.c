@@ -1,0 +1,365 @@
+/* 03_spiral: a first picture. Two spiral arms, a small network, with and without batch norm.
+
+   The same five-layer network learns to tell the arms of a spiral apart, from the same initial
+   weights and the same mini-batches: once plain, once with a batch norm before each activation. The
+   picture shows what the two have learnt after the same number of steps (first seed), and the loss
+   on the way there (all seeds).
+
+   Then run it with `--batch 32 --epochs 400`: now the plain network wins. The statistics of 32 points
+   are noisy, a narrow network has no redundancy to average the noise out, and so batch norm stays
+   at a loss that the plain network passes. One picture is not a law. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "csv.h"
+#include "jobs.h"
+#include "plot.h"
+#include "stats.h"
+
+enum { POINTS = 400, WIDTH = 16, DEPTH = 4, ARMS = 2, GRID = 120, SEEDS_MAX = 20 };
+enum { EPOCHS_MAX = 1000 };
+#define HALF 1.3 /* the picture shows the square of this half width */
+
+static const char *const arm_name[ARMS] = {"no norm", "batch norm"};
+static const plot_color arm_color[ARMS] = {PLOT_VERMILLION, PLOT_BLUE};
+
+typedef struct run { /* what one training leaves */
+    double loss[EPOCHS_MAX];      /* mean over the epoch             */
+    double accuracy;              /* on a fresh sample of the spiral */
+    int regions[GRID * GRID];     /* the class of each point         */
+} run;
+
+typedef struct experiment {
+    const cli_options *o;
+    run *runs; /* [seeds][ARMS], shared with the jobs */
+} experiment;
+
+/* Points of two spiral arms with noise; the second arm is the first one turned by half a turn. */
+static int make_spiral(training_set *set, size_t n, uint64_t seed)
+{
+    nrm_rng rng;
+    size_t i;
+    memset(set, 0, sizeof *set);
+    set->x = (nrm_real *)malloc(n * 2 * sizeof *set->x);
+    set->labels = (int *)malloc(n * sizeof *set->labels);
+    if (!set->x || !set->labels) {
+        training_set_free(set);
+        return -1;
+    }
+    set->n = n;
+    set->features = 2;
+    nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA);
+    for (i = 0; i < n; i++) {
+        const double t = sqrt((double)nrm_rng_uniform(&rng)), angle = 9.5 * t;
+        const double side = i % 2 ? -1 : 1;
+        set->x[2 * i] = (nrm_real)(side * t * cos(angle) + 0.03 * (double)nrm_rng_normal(&rng));
+        set->x[2 * i + 1] = (nrm_real)(side * t * sin(angle) + 0.03 * (double)nrm_rng_normal(&rng));
+        set->labels[i] = (int)(i % 2);
+    }
+    return 0;
+}
+
+static nrm_mlp *make_net(int arm, const cli_options *o, uint64_t seed, void **block)
+{
+    nrm_mlp_layer layer[DEPTH + 1];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    int l;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < DEPTH; l++) {
+        layer[l].width = WIDTH;
+        layer[l].activation = NRM_TANH;
+        layer[l].norm = arm == 1 ? NRM_BATCH_NORM : NRM_NO_NORM;
+        layer[l].bias = 1;
+    }
+    layer[DEPTH].width = 2;
+    layer[DEPTH].bias = 1;
+    spec.inputs = 2;
+    spec.layers = DEPTH + 1;
+    spec.layer = layer;
+    spec.max_batch = o->batch > GRID ? o->batch : GRID;
+    spec.seed = seed;
+    spec.init = NRM_INIT_XAVIER;
+    spec.lr = (nrm_real)o->lr;
+    return training_net(&spec, block);
+}
+
+/* The class of each point of the grid, row by row from the bottom. */
+static int map_regions(nrm_mlp *net, int *regions)
+{
+    nrm_real x[GRID * 2];
+    int row, col, status = NRM_OK;
+    for (row = 0; row < GRID && status >= 0; row++) {
+        for (col = 0; col < GRID; col++) {
+            x[2 * col] = (nrm_real)(HALF * ((2 * col + 1) / (double)GRID - 1));
+            x[2 * col + 1] = (nrm_real)(HALF * ((2 * row + 1) / (double)GRID - 1));
+        }
+        status = nrm_mlp_predict(net, regions + row * GRID, x, GRID);
+    }
+    return status;
+}
+
+static int train(nrm_mlp *net, run *out, const training_set *set, const cli_options *o,
+                 uint64_t seed, volatile size_t *done)
+{
+    training_order order;
+    size_t epoch;
+    int status = NRM_OK;
+    if (training_order_start(&order, set->n, o->batch, 2, seed)) return -1;
+    for (epoch = 0; epoch < o->epochs && status >= 0; epoch++) {
+        double sum = 0;
+        while (status >= 0 && training_next(&order, set)) {
+            nrm_acc loss = 0;
+            status = nrm_mlp_train_step(net, &loss, order.x, order.labels, order.count);
+            sum += (double)loss * (double)order.count;
+        }
+        out->loss[epoch] = sum / (double)set->n;
+        *done = epoch + 1;
+    }
+    training_order_free(&order);
+    return status < 0 ? -1 : 0;
+}
+
+static int job(void *context, size_t index, volatile size_t *done)
+{
+    experiment *e = (experiment *)context;
+    const uint64_t seed = e->o->seed + index / ARMS;
+    run *out = &e->runs[index];
+    training_set set, fresh;
+    void *block = NULL;
+    nrm_mlp *net = make_net((int)(index % ARMS), e->o, seed, &block);
+    nrm_acc accuracy = 0;
+    int failed = net == NULL;
+    memset(&set, 0, sizeof set);
+    memset(&fresh, 0, sizeof fresh);
+    failed = failed || make_spiral(&set, POINTS, seed) || make_spiral(&fresh, 2000, ~seed) ||
+             train(net, out, &set, e->o, seed, done) || map_regions(net, out->regions) < 0 ||
+             nrm_mlp_eval(net, NULL, &accuracy, fresh.x, fresh.labels, fresh.n) < 0;
+    out->accuracy = (double)accuracy;
+    training_set_free(&set);
+    training_set_free(&fresh);
+    free(block);
+    return failed;
+}
+
+/* Mean and standard deviation over the seeds of the loss of one arm. */
+static void loss_over_seeds(const experiment *e, int arm, double *mean, double *sd)
+{
+    double value[SEEDS_MAX];
+    size_t epoch, s;
+    for (epoch = 0; epoch < e->o->epochs; epoch++) {
+        stats_summary summary;
+        for (s = 0; s < e->o->seeds; s++) value[s] = e->runs[s * ARMS + (size_t)arm].loss[epoch];
+        summary = stats_describe(value, e->o->seeds);
+        mean[epoch] = summary.mean;
+        sd[epoch] = e->o->seeds > 1 ? summary.sd : 0;
+    }
+}
+
+static stats_summary accuracy_over_seeds(const experiment *e, int arm)
+{
+    double value[SEEDS_MAX];
+    size_t s;
+    for (s = 0; s < e->o->seeds; s++) value[s] = e->runs[s * ARMS + (size_t)arm].accuracy;
+    return stats_describe(value, e->o->seeds);
+}
+
+static void draw_regions(plot_figure *f, const experiment *e, const training_set *set, int arm)
+{
+    const plot_color colors[2] = {PLOT_ORANGE, PLOT_SKY};
+    const run *r = &e->runs[arm];
+    double x[POINTS], y[POINTS];
+    char heading[80];
+    plot_panel *p = plot_add(f, 0, arm, 1, 1);
+    size_t i, n;
+    int class;
+    (void)snprintf(heading, sizeof heading, "%s: %.1f %% right", arm_name[arm], 100 * r->accuracy);
+    plot_heading(p, heading);
+    plot_regions(p, r->regions, GRID, GRID, -HALF, HALF, -HALF, HALF, colors, 2);
+    for (class = 0; class < 2; class++) {
+        plot_style style = plot_marked(colors[class], class ? PLOT_TRIANGLE : PLOT_CIRCLE);
+        style.size = 0.8;
+        style.alpha = 1;
+        for (i = 0, n = 0; i < set->n; i++)
+            if (set->labels[i] == class) {
+                x[n] = (double)set->x[2 * i];
+                y[n++] = (double)set->x[2 * i + 1];
+            }
+        plot_scatter(p, NULL, x, y, n, style);
+    }
+    plot_range_x(p, -HALF, HALF);
+    plot_range_y(p, -HALF, HALF);
+    plot_aspect(p, 1);
+    plot_frame(p, PLOT_BOX);
+    plot_axis_x(p, "x_1", PLOT_LINEAR);
+    plot_axis_y(p, arm == 0 ? "x_2" : "", PLOT_LINEAR);
+}
+
+static int draw(const experiment *e, const training_set *set, const char *path)
+{
+    static double epoch[EPOCHS_MAX], mean[EPOCHS_MAX], sd[EPOCHS_MAX];
+    const cli_options *o = e->o;
+    const double widths[3] = {1, 1, 1.15};
+    plot_figure *f = plot_new(1800, 760);
+    plot_panel *p;
+    char text[300];
+    size_t i;
+    int arm, failed;
+    plot_title(f, "Two spirals, learnt with and without batch norm");
+    (void)snprintf(text, sizeof text,
+                   "2-16-16-16-16-2, tanh, SGD, learning rate %g, %zu of %d points a step. "
+                   "Regions: first seed. Loss: mean ± 1 sd, %zu seed%s.",
+                   o->lr, o->batch, (int)POINTS, o->seeds, o->seeds == 1 ? "" : "s");
+    plot_subtitle(f, text);
+    (void)snprintf(text, sizeof text, "03_spiral --seed %llu --seeds %zu --epochs %zu --batch %zu --lr %g",
+                   (unsigned long long)o->seed, o->seeds, o->epochs, o->batch, o->lr);
+    plot_footer(f, text);
+    plot_widths(f, widths, 3);
+    for (arm = 0; arm < ARMS; arm++) draw_regions(f, e, set, arm);
+    p = plot_add(f, 0, 2, 1, 1);
+    plot_heading(p, "training loss");
+    plot_axis_x(p, "epoch", PLOT_LINEAR);
+    plot_axis_y(p, "cross-entropy", PLOT_LINEAR);
+    for (i = 0; i < o->epochs; i++) epoch[i] = (double)(i + 1);
+    for (arm = 0; arm < ARMS; arm++) {
+        plot_style style = plot_solid(arm_color[arm]);
+        if (arm == 0) style.dash = PLOT_DASHED;
+        loss_over_seeds(e, arm, mean, sd);
+        plot_mean_band(p, arm_name[arm], epoch, mean, sd, o->epochs, style);
+    }
+    failed = plot_save(f, path);
+    if (failed) fprintf(stderr, "%s\n", plot_error(f));
+    plot_free(f);
+    return failed;
+}
+
+static int write_table(const experiment *e, const char *path)
+{
+    static double mean[ARMS][EPOCHS_MAX], sd[ARMS][EPOCHS_MAX];
+    const char *columns[5] = {"epoch", "none_mean", "none_sd", "batch_mean", "batch_sd"};
+    csv_origin origin;
+    csv_table t;
+    char err[CSV_ERR_MAX];
+    size_t i;
+    int arm, failed;
+    memset(&origin, 0, sizeof origin);
+    origin.program = "03_spiral";
+    origin.version = NRM_VERSION;
+    origin.first_seed = e->o->seed;
+    origin.seeds = e->o->seeds;
+    csv_begin(&t);
+    csv_note_origin(&t, &origin);
+    csv_note_real(&t, "lr", e->o->lr);
+    csv_note_int(&t, "batch", (long long)e->o->batch);
+    csv_columns(&t, columns, 5);
+    for (arm = 0; arm < ARMS; arm++) loss_over_seeds(e, arm, mean[arm], sd[arm]);
+    for (i = 0; i < e->o->epochs; i++) {
+        csv_int(&t, (long long)i + 1);
+        for (arm = 0; arm < ARMS; arm++) {
+            csv_real(&t, mean[arm][i]);
+            csv_real(&t, sd[arm][i]);
+        }
+        csv_end_row(&t);
+    }
+    failed = csv_save(&t, path, err);
+    if (failed) fprintf(stderr, "%s\n", err);
+    csv_end(&t);
+    return failed;
+}
+
+static int run_all(experiment *e)
+{
+    const size_t count = e->o->seeds * ARMS;
+    cli_progress progress;
+    jobs_plan plan;
+    char err[JOBS_ERR_MAX];
+    int failed;
+    memset(&plan, 0, sizeof plan);
+    plan.count = count;
+    plan.processes = e->o->threads;
+    plan.job = job;
+    plan.context = e;
+    plan.tick = cli_progress_tick;
+    plan.tick_context = &progress;
+    cli_progress_start(&progress, "spiral", count * e->o->epochs, e->o->quiet);
+    failed = jobs_run(&plan, err);
+    cli_progress_end(&progress);
+    if (failed) fprintf(stderr, "%s\n", err);
+    return failed;
+}
+
+static void print_results(const experiment *e)
+{
+    int arm;
+    printf("%-12s %22s %22s\n", "network", "loss, last epoch", "accuracy, fresh points");
+    for (arm = 0; arm < ARMS; arm++) {
+        double loss[SEEDS_MAX];
+        stats_summary l, a = accuracy_over_seeds(e, arm);
+        size_t s;
+        for (s = 0; s < e->o->seeds; s++)
+            loss[s] = e->runs[s * ARMS + (size_t)arm].loss[e->o->epochs - 1];
+        l = stats_describe(loss, e->o->seeds);
+        printf("%-12s %12.4f ± %7.4f %12.4f ± %7.4f\n", arm_name[arm], l.mean, l.sd, a.mean, a.sd);
+    }
+}
+
+static int parse(cli_options *o, int argc, char **argv)
+{
+    cli_program program;
+    int status;
+    cli_program_init(&program, "03_spiral",
+                     "Two spiral arms learnt with and without batch norm: a first picture.",
+                     CLI_USES_ALL & ~CLI_USES_DATA);
+    program.version = NRM_VERSION;
+    program.defaults.epochs = 250;
+    program.defaults.batch = 100;
+    program.defaults.lr = 0.1;
+    status = cli_parse(o, &program, argc, argv);
+    if (status != CLI_RUN) return status;
+    if (o->quick && !(o->given & CLI_USES_EPOCHS)) o->epochs = 20;
+    if (o->quick && !(o->given & CLI_USES_SEEDS)) o->seeds = 2;
+    if (o->seeds > SEEDS_MAX || o->epochs > EPOCHS_MAX || o->batch < 2) {
+        fprintf(stderr, "03_spiral: at most %d seeds and %d epochs, batches of 2 or more\n",
+                (int)SEEDS_MAX, (int)EPOCHS_MAX);
+        return CLI_EXIT_USAGE;
+    }
+    return CLI_RUN;
+}
+
+int main(int argc, char **argv)
+{
+    char png[1024], csv[1024];
+    training_set set;
+    cli_options o;
+    experiment e;
+    int failed = 1, status = parse(&o, argc, argv);
+    if (status != CLI_RUN) return status;
+    if (cli_path(png, sizeof png, o.out, "03_spiral.png") ||
+        cli_path_beside(csv, sizeof csv, o.csv ? o.csv : png, ".csv")) {
+        fprintf(stderr, "03_spiral: the path is too long\n");
+        return 1;
+    }
+    e.o = &o;
+    e.runs = (run *)jobs_alloc(o.seeds * ARMS * sizeof *e.runs);
+    if (!e.runs || make_spiral(&set, POINTS, o.seed)) {
+        fprintf(stderr, "03_spiral: out of memory\n");
+        return 1;
+    }
+    if (!run_all(&e)) {
+        print_results(&e);
+        failed = draw(&e, &set, png) || write_table(&e, csv);
+    }
+    training_set_free(&set);
+    jobs_free(e.runs, o.seeds * ARMS * sizeof *e.runs);
+    return failed ? 1 : 0;
+}

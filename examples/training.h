@@ -1,0 +1,165 @@
+/* training.h - what every training in the examples needs: a data set as numbers, an order in which
+   its mini-batches are dealt, and a network in a block of its own.
+
+   The order comes from a random stream of its own, so that two networks trained with the same seed
+   see the same batches whatever else they draw: comparisons are paired.
+
+   In one file of the program, after NORMLAYERS_IMPLEMENTATION and normlayers.h:
+
+       #define TRAINING_IMPLEMENTATION
+       #include "training.h"
+
+   An example:
+
+       training_set set;
+       training_order order;
+       void *block;
+       nrm_mlp *net = training_net(&spec, &block);
+       if (!net || training_set_make(&set, pixels, labels, n, 784, DATASET_RAW01) ||
+           training_order_start(&order, n, 64, 784, seed))
+           return 1;
+       for (epoch = 0; epoch < 5; epoch++)
+           while (training_next(&order, &set))
+               nrm_mlp_train_step(net, &loss, order.x, order.labels, order.count);
+*/
+#ifndef TRAINING_H
+#define TRAINING_H
+
+#include "dataset.h"
+#include "normlayers.h"
+
+typedef struct training_set { /* a data set as the network takes it */
+    nrm_real *x;              /* [n][features] */
+    int *labels;              /* [n]           */
+    size_t n, features;
+} training_set;
+
+typedef struct training_order { /* deals mini-batches, in a new order each epoch */
+    size_t *index;              /* [n] the order of this epoch                          */
+    size_t n, at, batch, features;
+    nrm_rng rng;
+    nrm_real *x;  /* [count][features] the present batch; count < batch for the last one */
+    int *labels;  /* [count]                                                             */
+    size_t count;
+} training_order;
+
+/* The streams of random numbers that the examples draw for themselves; the network uses small
+   stream numbers for its own. */
+enum { TRAINING_STREAM_ORDER = 1000000, TRAINING_STREAM_DATA = 1000001 };
+
+/* Copies n examples of `features` bytes each. Returns 0, or -1 if memory is out. */
+int training_set_make(training_set *set, const unsigned char *pixels, const unsigned char *labels,
+                      size_t n, size_t features, dataset_encoding encoding);
+void training_set_free(training_set *set);
+
+/* Begins the order for batches of `batch` out of n examples. Returns 0, or -1 if memory is out. */
+int training_order_start(training_order *order, size_t n, size_t batch, size_t features,
+                         uint64_t seed);
+void training_order_free(training_order *order);
+
+/* Gathers the next batch. Returns its size; 0 at the end of an epoch, and the next call begins
+   another one. */
+size_t training_next(training_order *order, const training_set *set);
+
+/* Mini-batches of an epoch, the shorter last one included. */
+size_t training_steps(size_t n, size_t batch);
+
+/* Allocates a block and makes a network in it. NULL, after a line on stderr, if that fails. */
+nrm_mlp *training_net(const nrm_mlp_spec *spec, void **block);
+
+#endif /* TRAINING_H */
+
+#if defined(TRAINING_IMPLEMENTATION) && !defined(TRAINING_IMPLEMENTED)
+#define TRAINING_IMPLEMENTED
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int training_set_make(training_set *set, const unsigned char *pixels, const unsigned char *labels,
+                      size_t n, size_t features, dataset_encoding encoding)
+{
+    size_t i;
+    set->n = n;
+    set->features = features;
+    set->x = (nrm_real *)malloc(n * features * sizeof *set->x);
+    set->labels = (int *)malloc(n * sizeof *set->labels);
+    if (!set->x || !set->labels) {
+        training_set_free(set);
+        return -1;
+    }
+    dataset_to_real(set->x, pixels, n * features, encoding);
+    for (i = 0; i < n; i++) set->labels[i] = labels[i];
+    return 0;
+}
+
+void training_set_free(training_set *set)
+{
+    free(set->x);
+    free(set->labels);
+    memset(set, 0, sizeof *set);
+}
+
+int training_order_start(training_order *order, size_t n, size_t batch, size_t features,
+                         uint64_t seed)
+{
+    size_t i;
+    memset(order, 0, sizeof *order);
+    order->n = n;
+    order->batch = batch;
+    order->features = features;
+    order->index = (size_t *)malloc(n * sizeof *order->index);
+    order->x = (nrm_real *)malloc(batch * features * sizeof *order->x);
+    order->labels = (int *)malloc(batch * sizeof *order->labels);
+    if (!order->index || !order->x || !order->labels) {
+        training_order_free(order);
+        return -1;
+    }
+    for (i = 0; i < n; i++) order->index[i] = i;
+    nrm_rng_seed(&order->rng, seed, TRAINING_STREAM_ORDER);
+    return 0;
+}
+
+void training_order_free(training_order *order)
+{
+    free(order->index);
+    free(order->x);
+    free(order->labels);
+    memset(order, 0, sizeof *order);
+}
+
+size_t training_next(training_order *order, const training_set *set)
+{
+    size_t i;
+    if (order->at == 0) (void)nrm_rng_shuffle(&order->rng, order->index, order->n);
+    order->count = order->n - order->at < order->batch ? order->n - order->at : order->batch;
+    for (i = 0; i < order->count; i++) {
+        const size_t from = order->index[order->at + i];
+        memcpy(order->x + i * order->features, set->x + from * order->features,
+               order->features * sizeof *order->x);
+        order->labels[i] = set->labels[from];
+    }
+    order->at = order->count > 0 ? order->at + order->count : 0;
+    return order->count;
+}
+
+size_t training_steps(size_t n, size_t batch)
+{
+    return (n + batch - 1) / batch;
+}
+
+nrm_mlp *training_net(const nrm_mlp_spec *spec, void **block)
+{
+    const size_t bytes = nrm_mlp_bytes(spec);
+    nrm_mlp *net = NULL;
+    int status = nrm_mlp_check(spec);
+    *block = bytes > 0 ? malloc(bytes) : NULL;
+    if (status == NRM_OK && *block) status = nrm_mlp_init(&net, *block, bytes, spec);
+    if (status == NRM_OK && net) return net;
+    fprintf(stderr, "no network: %s\n", status != NRM_OK ? nrm_strerror(status) : "out of memory");
+    free(*block);
+    *block = NULL;
+    return NULL;
+}
+
+#endif /* TRAINING_IMPLEMENTATION */

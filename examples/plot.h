@@ -270,6 +270,7 @@ int plot_legend_box(const plot_panel *p, double box[4]);
 #define PLOTI_ENTRIES 48
 #define PLOTI_GAP ((double)NAN) /* no value here: not drawn */
 #define PLOTI_HUGE ((double)INFINITY)
+#define PLOTI_LIMIT 1e300
 #define PLOTI_FAR 1e7 /* device coordinates are clamped here: far outside, exact in integers */
 
 /* ---- structures ----------------------------------------------------------------------------- */
@@ -538,6 +539,7 @@ static double ploti_pow10(int k)
 {
     double p = 1;
     int i;
+    if (k < -300) return ploti_pow10(-300) / ploti_pow10(-k - 300); /* subnormal, not 1 / inf */
     for (i = 0; i < (k < 0 ? -k : k); i++) p *= 10;
     return k < 0 ? 1 / p : p;
 }
@@ -586,7 +588,7 @@ static void ploti_number(char *out, double v, int decimals)
     char digits[40];
     double scaled = floor(fabs(v) * ploti_pow10(decimals) + 0.5), q;
     int n = 0, len = 0, group, i;
-    if (scaled > 1e15) scaled = 1e15;
+    if (!(scaled <= 1e15)) scaled = 1e15;
     for (i = 0; i <= decimals || scaled > 0; i++) {
         q = floor(scaled / 10);
         digits[n++] = (char)('0' + (int)(scaled - q * 10));
@@ -700,7 +702,7 @@ static int ploti_log_steps(double lo, double hi, int most, double *at)
 int plot_nice_ticks(double lo, double hi, int scale, int most, double *at)
 {
     int n = 0, decade;
-    if (!(hi > lo) || !ploti_finite(lo) || !ploti_finite(hi)) return 0;
+    if (!(hi > lo) || !ploti_finite(hi - lo)) return 0;
     if (most > PLOTI_TICKS) most = PLOTI_TICKS;
     if (most < 1) return 0;
     if (scale != PLOT_LINEAR && lo > 0) {
@@ -1742,11 +1744,25 @@ void plot_colorbar(plot_panel *p, const char *label)
 
 /* ---- marks ---------------------------------------------------------------------------------- */
 
+static int ploti_color_taken(const plot_panel *p, plot_color color)
+{
+    const ploti_item *it;
+    for (it = p->items; it; it = it->next) {
+        if (it->style.color == color) return 1;
+    }
+    return 0;
+}
+
+/* The colour of the items with this label, else the first of the palette that is still free. */
 static plot_color ploti_next_color(plot_panel *p, const char *label)
 {
     const ploti_item *it;
+    int i;
     for (it = p->items; it && label; it = it->next) {
         if (it->label && strcmp(it->label, label) == 0) return it->style.color;
+    }
+    for (i = 0; i < 8; i++) {
+        if (!ploti_color_taken(p, ploti_palette(i))) return ploti_palette(i);
     }
     return ploti_palette(p->colors_used++);
 }
@@ -2005,9 +2021,10 @@ static void ploti_heat_range(ploti_item *it, double lo, double hi)
         lo = PLOTI_HUGE;
         hi = -PLOTI_HUGE;
         for (i = 0; i < it->n; i++) {
+            double v = ploti_clamp(it->y[i], -PLOTI_LIMIT, PLOTI_LIMIT);
             if (!ploti_finite(it->y[i])) continue;
-            lo = ploti_min(lo, it->y[i]);
-            hi = ploti_max(hi, it->y[i]);
+            lo = ploti_min(lo, v);
+            hi = ploti_max(hi, v);
         }
         big = ploti_max(fabs(lo), fabs(hi));
         if (it->map == PLOT_DIVERGING && ploti_finite(big)) {
@@ -2100,6 +2117,7 @@ static void ploti_see(ploti_axis *a, double v)
 {
     double t = ploti_transform(a->scale, v);
     if (!ploti_finite(t)) return;
+    t = ploti_clamp(t, -PLOTI_LIMIT, PLOTI_LIMIT); /* so that ranges are finite too */
     if (t < a->data_lo) a->data_lo = t;
     if (t > a->data_hi) a->data_hi = t;
 }
@@ -2966,7 +2984,7 @@ static void ploti_draw_line(plot_panel *p, const ploti_item *it)
         double x = i < it->n ? ploti_pixel(&p->x, it->x[i]) : PLOTI_GAP;
         double y = i < it->n ? ploti_pixel(&p->y, it->y[i]) : PLOTI_GAP;
         if (!ploti_finite(x) || !ploti_finite(y)) { /* a gap ends the run */
-            ploti_stroke(&f->cv, q, n, n == 1 ? 1.6 * w : w, it->style.dash);
+            ploti_stroke(&f->cv, q, n, n == 1 ? 2.4 * w : w, it->style.dash);
             n = 0;
             continue;
         }
@@ -3091,17 +3109,18 @@ static void ploti_draw_ridge(plot_panel *p, const ploti_item *it)
     double row = p->ridges - 1 - it->index, base = ploti_pixel(&p->y, row), w;
     plot_color color = it->style.color;
     size_t i, n = 1;
-    if (!q) return;
+    if (!q || !ploti_finite(base)) return;
     if (color == PLOT_AUTO) {
         color = plot_map(PLOT_SEQUENTIAL,
                          p->ridges > 1 ? 0.12 + 0.68 * it->index / (p->ridges - 1) : 0.4);
     }
     w = 0.72 * ploti_line_px(f, &it->style);
     for (i = 0; i < it->n; i++) {
-        double x = ploti_pixel(&p->x, it->x[i]);
+        double x = ploti_pixel(&p->x, it->x[i]), y;
+        y = ploti_pixel(&p->y, row + it->y[i] * unit);
         if (!ploti_finite(x)) continue;
         q[2 * n] = x;
-        q[2 * n++ + 1] = ploti_finite(it->y[i]) ? ploti_pixel(&p->y, row + it->y[i] * unit) : base;
+        q[2 * n++ + 1] = ploti_finite(y) ? y : base;
     }
     if (n < 3) return;
     q[0] = q[2];
@@ -3667,7 +3686,6 @@ static void ploti_draw_body(plot_panel *p)
     double bleed = ploti_has_field(p) ? 0 : 1.6 * p->fig->scale; /* half a line's width */
     int layer, whole = ploti_free(p);
     if (!whole) ploti_draw_grid(p);
-    c->inking = 1;
     for (layer = 0; layer < 9; layer++) {
         for (it = p->items; it; it = it->next) {
             if (ploti_layer(it->kind) != layer) continue;
@@ -3677,9 +3695,11 @@ static void ploti_draw_body(plot_panel *p)
                 ploti_clip(c, p->box.x0 - bleed, p->box.y0 - bleed, p->box.x1 + bleed,
                            p->box.y1 + bleed);
             }
+            c->inking = it->kind != PLOTI_SPAN_X && it->kind != PLOTI_SPAN_Y; /* mere background */
             ploti_draw_item(p, it);
         }
     }
+    c->inking = 1;
     ploti_unclip(c);
     for (it = p->items; it; it = it->next) { /* over the data, where there are none if possible */
         if (it->kind == PLOTI_HLINE || it->kind == PLOTI_VLINE) ploti_draw_reference_note(p, it);

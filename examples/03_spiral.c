@@ -230,6 +230,7 @@ static int draw(const experiment *e, const training_set *set, const char *path)
     plot_heading(p, "training loss");
     plot_axis_x(p, "epoch", PLOT_LINEAR);
     plot_axis_y(p, "cross-entropy", PLOT_LINEAR);
+    plot_range_y(p, 0, 0.8);
     for (i = 0; i < o->epochs; i++) epoch[i] = (double)(i + 1);
     for (arm = 0; arm < ARMS; arm++) {
         plot_style style = plot_solid(arm_color[arm]);

@@ -266,7 +266,7 @@ int plot_legend_box(const plot_panel *p, double box[4]);
 #define PLOTI_AREA_MAX 40000000
 #define PLOTI_GRID_MAX 64
 #define PLOTI_TICKS 64
-#define PLOTI_LABEL 48
+#define PLOTI_LABEL 96
 #define PLOTI_ENTRIES 48
 #define PLOTI_GAP ((double)NAN) /* no value here: not drawn */
 #define PLOTI_HUGE ((double)INFINITY)
@@ -515,9 +515,9 @@ static int ploti_finite(double v)
     return v - v == 0;
 }
 
-static int ploti_int(double v) /* floor, for values that fit */
+static int ploti_int(double v) /* floor, held within what fits */
 {
-    return (int)floor(ploti_clamp(v, -1e9, 1e9));
+    return v == v ? (int)floor(ploti_clamp(v, -1e9, 1e9)) : 0;
 }
 
 /* log2 by its own series: the C library's last bit differs between machines */
@@ -609,10 +609,15 @@ static void ploti_number(char *out, double v, int decimals)
     out[len] = 0;
 }
 
+/* Adds text to a string of `cap` bytes; what is cut off are whole characters. */
 static void ploti_append(char *out, size_t cap, const char *text)
 {
     size_t n = strlen(out);
     while (*text && n + 1 < cap) out[n++] = *text++;
+    if (((unsigned char)*text & 0xC0) == 0x80) {
+        while (n > 0 && ((unsigned char)out[n - 1] & 0xC0) == 0x80) n--;
+        if (n > 0) n--;
+    }
     out[n] = 0;
 }
 
@@ -764,6 +769,7 @@ static double ploti_untransform(int scale, double t)
     double whole = floor(t), frac = t - whole, r = 1, base = scale == PLOT_LOG2 ? 2 : 10;
     int i;
     if (scale == PLOT_LINEAR) return t;
+    whole = ploti_clamp(whole, -1100, 1100);
     for (i = 0; i < 60; i++) { /* one bit of the fraction a turn */
         base = sqrt(base);
         frac *= 2;
@@ -1645,18 +1651,28 @@ void plot_range_y(plot_panel *p, double lo, double hi)
     if (ploti_open(p)) ploti_set_range(p, &p->y, lo, hi);
 }
 
+static plot_panel *ploti_root_x(plot_panel *p) /* the panel whose range of x is everybody's */
+{
+    while (p->x.share) p = p->x.share;
+    return p;
+}
+
+static plot_panel *ploti_root_y(plot_panel *p)
+{
+    while (p->y.share) p = p->y.share;
+    return p;
+}
+
 void plot_share_x(plot_panel *p, plot_panel *with)
 {
-    if (!ploti_open(p) || !with || with == p || with->fig != p->fig) return;
-    while (with->x.share) with = with->x.share;
-    if (with != p) p->x.share = with;
+    if (!ploti_open(p) || !with || with->fig != p->fig) return;
+    if (ploti_root_x(with) != ploti_root_x(p)) ploti_root_x(p)->x.share = ploti_root_x(with);
 }
 
 void plot_share_y(plot_panel *p, plot_panel *with)
 {
-    if (!ploti_open(p) || !with || with == p || with->fig != p->fig) return;
-    while (with->y.share) with = with->y.share;
-    if (with != p) p->y.share = with;
+    if (!ploti_open(p) || !with || with->fig != p->fig) return;
+    if (ploti_root_y(with) != ploti_root_y(p)) ploti_root_y(p)->y.share = ploti_root_y(with);
 }
 
 void plot_hide_x(plot_panel *p)
@@ -2249,6 +2265,7 @@ static void ploti_settle(plot_figure *f, ploti_axis *a, double pad)
 
 static void ploti_unite(ploti_axis *root, const ploti_axis *a)
 {
+    if (root->scale != a->scale) return; /* a log axis cannot share with a linear one */
     root->data_lo = ploti_min(root->data_lo, a->data_lo);
     root->data_hi = ploti_max(root->data_hi, a->data_hi);
     root->tight |= a->tight;
@@ -2256,7 +2273,7 @@ static void ploti_unite(ploti_axis *root, const ploti_axis *a)
 
 static void ploti_inherit(ploti_axis *a, const ploti_axis *root)
 {
-    if (a->fixed) return;
+    if (a->fixed || a->scale != root->scale) return;
     a->lo = root->lo;
     a->hi = root->hi;
 }
@@ -2286,16 +2303,16 @@ static void ploti_ranges(plot_figure *f)
         for (it = p->items; it; it = it->next) ploti_see_item(p, it);
     }
     for (p = f->panels; p; p = p->next) {
-        if (p->x.share) ploti_unite(&p->x.share->x, &p->x);
-        if (p->y.share) ploti_unite(&p->y.share->y, &p->y);
+        if (p->x.share) ploti_unite(&ploti_root_x(p)->x, &p->x);
+        if (p->y.share) ploti_unite(&ploti_root_y(p)->y, &p->y);
     }
     for (p = f->panels; p; p = p->next) {
         ploti_settle(f, &p->x, ploti_has(p, PLOTI_SCATTER) ? 0.04 : 0.02);
         ploti_settle(f, &p->y, p->bars && p->bar_decimals >= 0 ? 0.13 : 0.05);
     }
     for (p = f->panels; p; p = p->next) {
-        if (p->x.share) ploti_inherit(&p->x, &p->x.share->x);
-        if (p->y.share) ploti_inherit(&p->y, &p->y.share->y);
+        if (p->x.share) ploti_inherit(&p->x, &ploti_root_x(p)->x);
+        if (p->y.share) ploti_inherit(&p->y, &ploti_root_y(p)->y);
     }
 }
 

@@ -96,7 +96,7 @@ static double gap(const nrm_real *a, const wide *expected, size_t n)
     size_t i;
     for (i = 0; i < n; i++) {
         const wide d = fabsl(WIDE(a[i]) - expected[i]);
-        if (!(d < WIDE(INFINITY))) return INFINITY;
+        if (!(d < WIDE(INFINITY))) return HUGE_VAL;
         if (d > most) most = d;
         if (fabsl(expected[i]) > size) size = fabsl(expected[i]);
     }
@@ -106,7 +106,7 @@ static double gap(const nrm_real *a, const wide *expected, size_t n)
 static double acc_gap(nrm_acc a, wide expected, wide size)
 {
     const wide d = fabsl(WIDE(a) - expected);
-    return d < WIDE(INFINITY) ? (double)(d / size) : (double)INFINITY;
+    return d < WIDE(INFINITY) ? (double)(d / size) : HUGE_VAL;
 }
 
 /* ---- linear layer ---------------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static double dot_error(nrm_real got, nrm_real start, const nrm_real *a, size_t 
         sum += p;
         size += fabsl(p);
     }
-    if (size <= 0) return got == 0 ? 0 : INFINITY;
+    if (size <= 0) return got == 0 ? 0 : HUGE_VAL;
     return (double)(fabsl(WIDE(got) - sum) / (size * WIDE(unit()) * WIDE(n + 2)));
 }
 

@@ -1,0 +1,503 @@
+/* derive_basics.h - LIN, EXP, LOG, RNG, SUM: the parts that the layers are made of. */
+#ifndef DERIVE_BASICS_H
+#define DERIVE_BASICS_H
+
+#include "derive_tools.h"
+
+/* ---- the linear layer ------------------------------------------------------------------------ */
+
+enum { LIN_BATCH = 13, LIN_IN = 300, LIN_OUT = 70 };
+
+typedef struct linear_case {
+    size_t N, in, out;
+    double x[LIN_BATCH * LIN_IN], W[LIN_IN * LIN_OUT], b[LIN_OUT], dy[LIN_BATCH * LIN_OUT];
+    nrm_real rx[LIN_BATCH * LIN_IN], rW[LIN_IN * LIN_OUT], rb[LIN_OUT]; /* the same as nrm_real */
+    nrm_real rdy[LIN_BATCH * LIN_OUT];
+    nrm_real y[LIN_BATCH * LIN_OUT], dx[LIN_BATCH * LIN_IN], dW[LIN_IN * LIN_OUT], db[LIN_OUT];
+    nrm_real dW_before[LIN_IN * LIN_OUT], db_before[LIN_OUT];
+} linear_case;
+
+typedef struct strided { /* a row or a column of a matrix */
+    const nrm_real *at;
+    size_t step;
+} strided;
+
+static strided every(const nrm_real *at, size_t step)
+{
+    strided s;
+    s.at = at;
+    s.step = step;
+    return s;
+}
+
+/* How far `got` is from start + a·b, relative to the size of the terms. */
+static wide dot_residual(nrm_real got, nrm_real start, strided a, strided b, size_t n)
+{
+    wide sum = (wide)start, size = fabsl((wide)start);
+    size_t k;
+    for (k = 0; k < n; k++) {
+        const wide term = (wide)a.at[k * a.step] * (wide)b.at[k * b.step];
+        sum += term;
+        size += fabsl(term);
+    }
+    return apart((wide)got, sum, size);
+}
+
+/* How far it is from the running sum in nrm_real, in ascending order: 0 if LIN.5 holds. */
+static wide order_residual(nrm_real got, nrm_real start, strided a, strided b, size_t n)
+{
+    nrm_real sum = start;
+    size_t k;
+    for (k = 0; k < n; k++) {
+        const nrm_real product = a.at[k * a.step] * b.at[k * b.step];
+        sum = sum + product;
+    }
+    return unless(memcmp(&sum, &got, sizeof sum) == 0);
+}
+
+typedef wide dot_check(nrm_real got, nrm_real start, strided a, strided b, size_t n);
+
+static wide worst_of_y(const linear_case *k, dot_check *check)
+{
+    wide worst = 0;
+    size_t n, j;
+    for (n = 0; n < k->N; n++)
+        for (j = 0; j < k->out; j++)
+            worst = worse(worst, check(k->y[n * k->out + j], k->rb[j], every(k->rx + n * k->in, 1),
+                                       every(k->rW + j, k->out), k->in));
+    return worst;
+}
+
+static wide worst_of_dx(const linear_case *k, dot_check *check)
+{
+    wide worst = 0;
+    size_t n, i;
+    for (n = 0; n < k->N; n++)
+        for (i = 0; i < k->in; i++)
+            worst = worse(worst, check(k->dx[n * k->in + i], 0, every(k->rdy + n * k->out, 1),
+                                       every(k->rW + i * k->out, 1), k->out));
+    return worst;
+}
+
+static wide worst_of_dW(const linear_case *k, dot_check *check)
+{
+    wide worst = 0;
+    size_t i, j;
+    for (i = 0; i < k->in; i++)
+        for (j = 0; j < k->out; j++)
+            worst = worse(worst,
+                          check(k->dW[i * k->out + j], k->dW_before[i * k->out + j],
+                                every(k->rx + i, k->in), every(k->rdy + j, k->out), k->N));
+    return worst;
+}
+
+static wide worst_of_db(const linear_case *k, dot_check *check)
+{
+    const nrm_real one = 1;
+    wide worst = 0;
+    size_t j;
+    for (j = 0; j < k->out; j++)
+        worst = worse(worst, check(k->db[j], k->db_before[j], every(k->rdy + j, k->out),
+                                   every(&one, 0), k->N));
+    return worst;
+}
+
+/* L = ∑ dy·y as a function of x, W and b. */
+static wide linear_loss(void *context)
+{
+    const linear_case *k = (const linear_case *)context;
+    double y[LIN_BATCH * LIN_OUT];
+    wide loss = 0;
+    size_t i;
+#ifdef NRM_DOUBLE
+    if (nrm_linear_forward(y, k->x, k->W, k->b, k->N, k->in, k->out) != NRM_OK)
+        return (wide)HUGE_VAL;
+#else
+    size_t n, j;
+    for (n = 0; n < k->N; n++)
+        for (j = 0; j < k->out; j++) {
+            y[n * k->out + j] = k->b[j];
+            for (i = 0; i < k->in; i++)
+                y[n * k->out + j] += k->x[n * k->in + i] * k->W[i * k->out + j];
+        }
+#endif
+    for (i = 0; i < k->N * k->out; i++) loss += (wide)k->dy[i] * (wide)y[i];
+    return loss;
+}
+
+/* The gradient less what stood there before, against the slope of the loss. */
+static wide linear_slopes(linear_case *k, double *theta, const nrm_real *grad,
+                          const nrm_real *before, size_t n)
+{
+    wide worst = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const wide should = slope(linear_loss, k, theta + i, 0.125);
+        const wide got = (wide)grad[i] - (before != NULL ? (wide)before[i] : 0);
+        worst = worse(worst, apart(got, should, 10));
+    }
+    return worst;
+}
+
+static void linear_setup(linear_case *k, size_t N, size_t in, size_t out, nrm_rng *rng)
+{
+    memset(k, 0, sizeof *k);
+    k->N = N;
+    k->in = in;
+    k->out = out;
+    fill(k->x, N * in, 0.3, 1, rng);
+    fill(k->W, in * out, -0.2, 1, rng);
+    fill(k->b, out, 0, 1, rng);
+    fill(k->dy, N * out, 0.1, 1, rng);
+    to_real(k->rx, k->x, N * in);
+    to_real(k->rW, k->W, in * out);
+    to_real(k->rb, k->b, out);
+    to_real(k->rdy, k->dy, N * out);
+    fill_real(k->dW_before, in * out, 0, 1, rng);
+    fill_real(k->db_before, out, 0, 1, rng);
+    memcpy(k->dW, k->dW_before, sizeof k->dW);
+    memcpy(k->db, k->db_before, sizeof k->db);
+    (void)nrm_linear_forward(k->y, k->rx, k->rW, k->rb, N, in, out);
+    (void)nrm_linear_backward(k->dx, k->dW, k->db, k->rdy, k->rx, k->rW, N, in, out);
+}
+
+static void derive_linear(void)
+{
+    static const size_t shape[][3] = {{1, 1, 1}, {2, 3, 5},  {3, 7, 4},    {4, 5, 17}, {7, 2, 3},
+                                      {6, 9, 8}, {13, 5, 70}, {5, 300, 33}, {1, 130, 64}};
+    static linear_case k; /* too large for some stacks */
+    nrm_rng rng = stream(1);
+    size_t i;
+    for (i = 0; i < LENGTH(shape); i++) {
+        const int small = i < 6;
+        linear_setup(&k, shape[i][0], shape[i][1], shape[i][2], &rng);
+        DERIVE("LIN.1", worst_of_y(&k, dot_residual), identity());
+        DERIVE("LIN.2", worst_of_dx(&k, dot_residual), identity());
+        if (small) ALSO(linear_slopes(&k, k.x, k.dx, NULL, k.N * k.in), difference());
+        DERIVE("LIN.3", worst_of_dW(&k, dot_residual), identity());
+        if (small) ALSO(linear_slopes(&k, k.W, k.dW, k.dW_before, k.in * k.out), difference());
+        DERIVE("LIN.4", worst_of_db(&k, dot_residual), identity());
+        if (small) ALSO(linear_slopes(&k, k.b, k.db, k.db_before, k.out), difference());
+        DERIVE("LIN.5",
+               worse(worse(worst_of_y(&k, order_residual), worst_of_dx(&k, order_residual)),
+                     worst_of_dW(&k, order_residual)),
+               replay());
+    }
+}
+
+/* ---- exponential and logarithm --------------------------------------------------------------- */
+
+#define WIDE_LN2 0.693147180559945309417232121458176568L
+
+/* t·(1 + t/2·(1 + t/3·(...))): e^t - 1. */
+static wide exp_series(wide t)
+{
+    wide q = 1;
+    int n;
+    for (n = 30; n >= 2; n--) q = 1 + t / (wide)n * q;
+    return t * q;
+}
+
+/* 2·s·(1 + s²/3 + s⁴/5 + ...): ln((1 + s)/(1 - s)). */
+static wide log_series(wide s)
+{
+    wide sum = 0;
+    int n;
+    for (n = 61; n >= 1; n -= 2) sum = 1 / (wide)n + s * s * sum;
+    return 2 * s * sum;
+}
+
+static void derive_exp_at(nrm_acc x)
+{
+    const wide exact_k = ceill((wide)x / WIDE_LN2 - 0.5L);
+    nrm_acc power;
+    const wide q = (wide)nrmi_exp_parts(x, &power);
+    const wide k = (wide)ilogb((double)power);
+    const wide t = (wide)x - k * WIDE_LN2;
+    const wide scale = k < 0 ? 1 : fabsl(t); /* of e^t - 1; of e^t if there is a power of two */
+    DERIVE("EXP.1", worse(fabsl(k - exact_k), unless(power == (nrm_acc)ldexp(1, (int)k))),
+           replay());
+    /* the code's t, read back from e^t - 1 */
+    DERIVE("EXP.2", worse(apart(log1pl(q), t, scale), unless(fabsl(t) <= 0.3466L)),
+           acc_identity());
+    DERIVE("EXP.3",
+           worse(apart(q, exp_series(t), scale), apart(exp_series(t), expm1l(t), fabsl(t))),
+           acc_identity());
+    DERIVE("EXP.4", relative((wide)nrmi_exp(x), expl((wide)x)), acc_identity());
+    DERIVE("EXP.5", relative((wide)nrmi_expm1(x), expm1l((wide)x)), acc_identity());
+}
+
+static void derive_log_at(nrm_acc x)
+{
+    int e;
+    wide m = 2 * frexpl((wide)x, &e), s;
+    e--;
+    if (m > sqrtl(2)) {
+        m /= 2;
+        e++;
+    }
+    s = (m - 1) / (m + 1);
+    /* the code's s, read back from ln m */
+    DERIVE("LOG.1",
+           worse(apart(tanhl((wide)nrmi_log((nrm_acc)m) / 2), s, fabsl(s)),
+                 unless(fabsl(s) <= 0.1716L)),
+           acc_identity());
+    DERIVE("LOG.2",
+           worse(apart((wide)nrmi_log((nrm_acc)m), log_series(s), fabsl(s)),
+                 apart(log_series(s), logl(m), fabsl(s))),
+           acc_identity());
+    DERIVE("LOG.3", apart((wide)nrmi_log(x), logl((wide)x), fabsl(logl((wide)x))), acc_identity());
+}
+
+static void derive_exp_log(void)
+{
+    const double lowest = sizeof(nrm_acc) == sizeof(float) ? -87 : -708;
+    nrm_rng rng = stream(2);
+    int i;
+    for (i = 0; i < 4000; i++) {
+        const double size = pow(10, uniform_between(&rng, -12, 0));
+        derive_exp_at((nrm_acc)(lowest * size));
+        derive_exp_at((nrm_acc)uniform_between(&rng, lowest, 0));
+        derive_log_at((nrm_acc)(1 + size));
+        derive_log_at((nrm_acc)(1 - 0.9 * size));
+        derive_log_at((nrm_acc)pow(10, uniform_between(&rng, -30, 30)));
+    }
+}
+
+/* ---- random numbers -------------------------------------------------------------------------- */
+
+/* The low 64 bits of a product, by long multiplication in base 2³². */
+static uint64_t product_64(uint64_t a, uint64_t b)
+{
+    const uint64_t low = 0xffffffffu;
+    const uint64_t cross = (a >> 32) * (b & low) + (a & low) * (b >> 32);
+    return (a & low) * (b & low) + ((cross & low) << 32);
+}
+
+/* RNG.2 word by word: divisions for the floors, and a rotation that takes one bit at a time. */
+static uint32_t pcg_output(uint64_t s)
+{
+    const uint64_t two_18 = 262144u, two_27 = 134217728u, two_32 = 4294967296u;
+    uint32_t u = (uint32_t)((s ^ (s / two_18)) / two_27 % two_32);
+    uint64_t turns = s / two_27 / two_32;
+    while (turns-- > 0) u = (u >> 1) | ((u & 1u) << 31);
+    return u;
+}
+
+static void derive_pcg(void)
+{
+    /* what the generator's author prints for seed 42 and stream 54 */
+    static const uint32_t published[] = {0xa15c02b7u, 0x7b47f409u, 0xba1d3330u,
+                                         0x83d2f293u, 0xbfa4784bu, 0xcbed606eu};
+    nrm_rng rng, seeds = stream(3);
+    uint64_t state, increment;
+    size_t i, k;
+    for (k = 0; k < 200; k++) {
+        const uint64_t seed = ((uint64_t)nrm_rng_u32(&seeds) << 32) + nrm_rng_u32(&seeds);
+        const uint64_t number = ((uint64_t)nrm_rng_u32(&seeds) << 32) + nrm_rng_u32(&seeds);
+        nrm_rng_seed(&rng, k == 0 ? 42 : seed, k == 0 ? 54 : number);
+        increment = 2 * (k == 0 ? 54 : number) + 1;
+        state = product_64(6364136223846793005u, increment + (k == 0 ? 42 : seed)) + increment;
+        for (i = 0; i < 50; i++) {
+            const uint32_t should = pcg_output(state), got = nrm_rng_u32(&rng);
+            const int known = k > 0 || i >= LENGTH(published) || got == published[i];
+            state = product_64(6364136223846793005u, state) + increment;
+            DERIVE("RNG.1", unless(rng.state == state && rng.increment == increment), replay());
+            DERIVE("RNG.2", unless(got == should && known), replay());
+        }
+    }
+}
+
+static void derive_uniform(void)
+{
+    nrm_rng rng = stream(4), copy;
+    moments seen = no_moments();
+    int i;
+    for (i = 0; i < 100000; i++) {
+        uint32_t u;
+        nrm_real got;
+        copy = rng;
+        u = nrm_rng_u32(&copy);
+        got = nrm_rng_uniform(&rng);
+        take(&seen, (wide)got, 0.5L);
+        DERIVE("RNG.3",
+               unless((double)got == (in_float() ? ldexp(u / 256, -24) : ldexp(u, -32)) &&
+                      got >= 0 && got < 1 && copy.state == rng.state),
+               replay());
+    }
+    ALSO(surprise_uniform(&seen, 0, 1), statistics());
+}
+
+static void derive_below(void)
+{
+    static const uint32_t most[] = {1,           2,           3,           10,         1000,
+                                    0x7fffffffu, 0x80000000u, 0x80000001u, 0xc0000000u, 0xffffffffu};
+    const uint64_t two_32 = 4294967296u;
+    nrm_rng rng = stream(5), copy;
+    size_t i, k, below = 0;
+    for (i = 0; i < LENGTH(most); i++)
+        for (k = 0; k < 2000; k++) {
+            uint32_t u, got;
+            copy = rng;
+            do u = nrm_rng_u32(&copy);
+            while (u < two_32 % most[i]);
+            got = nrm_rng_below(&rng, most[i]);
+            DERIVE("RNG.4", unless(got == u % most[i] && copy.state == rng.state), replay());
+            if (most[i] == 0xc0000000u) below += got < 0x40000000u;
+        }
+    /* u mod 3·2³⁰ alone would fall into the first third half the time */
+    ALSO(fabsl((wide)below - 2000 / 3.0L) / sqrtl(2000 * 2 / 9.0L), statistics());
+}
+
+/* Marsaglia's polar method with u32 draws; returns w. */
+static wide polar(nrm_rng *rng, wide *a, wide *b, size_t *trials)
+{
+    wide w;
+    do {
+        *a = (wide)nrm_rng_u32(rng) / 2147483648.0L - 1;
+        *b = (wide)nrm_rng_u32(rng) / 2147483648.0L - 1;
+        w = *a * *a + *b * *b;
+        ++*trials;
+    } while (w >= 1 || w == 0);
+    return w;
+}
+
+static void derive_normal(void)
+{
+    const size_t pairs = 50000;
+    const wide disc = atanl(1); /* the disc's share of the square: π/4 */
+    nrm_rng rng = stream(6), copy;
+    moments seen = no_moments();
+    size_t i, trials = 0;
+    for (i = 0; i < pairs; i++) {
+        wide a, b, w, stretch, first, second;
+        copy = rng;
+        w = polar(&copy, &a, &b, &trials);
+        stretch = sqrtl(-2 * logl(w) / w);
+        first = (wide)nrm_rng_normal(&rng);
+        DERIVE("RNG.5", unless(copy.state == rng.state), replay());
+        second = (wide)nrm_rng_normal(&rng);
+        DERIVE("RNG.6",
+               worse(worse(apart(first, a * stretch, 1), apart(second, b * stretch, 1)),
+                     unless(copy.state == rng.state)),
+               identity());
+        take(&seen, first, 0);
+        take(&seen, second, 0);
+    }
+    ALSO(surprise(&seen, 1, 3), statistics());
+    /* so many pairs out of so many trials fell into the disc */
+    ALSO_OF("RNG.5",
+            fabsl((wide)pairs - disc * (wide)trials) / sqrtl((wide)trials * disc * (1 - disc)),
+            statistics());
+}
+
+/* ---- sums and means -------------------------------------------------------------------------- */
+
+enum { SUM_MOST = 200 };
+
+/* SUM.4 and SUM.5 for terms that are already there. */
+static nrm_acc sum_in_order(const nrm_acc *term, size_t n)
+{
+    nrm_acc lane[8];
+    size_t j, i;
+    for (j = 0; j < 8; j++) {
+        lane[j] = 0;
+        for (i = j; i < n; i += 8) lane[j] += term[i];
+    }
+    lane[0] += lane[4];
+    lane[2] += lane[6];
+    lane[1] += lane[5];
+    lane[3] += lane[7];
+    lane[0] += lane[2];
+    lane[1] += lane[3];
+    return lane[0] + lane[1];
+}
+
+/* With zeros in all other lanes the tree has nothing to add, and a lane's own order shows. */
+static wide lane_residual(const nrm_real *x, size_t n, size_t lane)
+{
+    nrm_real only[SUM_MOST];
+    nrm_acc deviations = 0, squares = 0;
+    size_t i;
+    for (i = 0; i < n; i++) only[i] = i % 8 == lane ? x[i] : 0;
+    for (i = lane; i < n; i += 8) {
+        const nrm_acc square = (nrm_acc)x[i] * (nrm_acc)x[i];
+        deviations = deviations + (nrm_acc)x[i];
+        squares = squares + square;
+    }
+    return unless(nrmi_sum_from(only, 0, n) == deviations &&
+                  nrmi_sum_squares(only, 0, n) == squares);
+}
+
+/* The mean and variance of a whole row, as layer norm saves them. */
+static wide tree_residual(const nrm_real *x, size_t n)
+{
+    nrm_real y[SUM_MOST];
+    nrm_acc term[SUM_MOST], mean, rstd, mu, squares;
+    size_t i;
+    (void)nrm_layernorm_forward(y, &mean, &rstd, x, NULL, NULL, NRM_EPS, 1, n);
+    for (i = 0; i < n; i++) term[i] = (nrm_acc)x[i] - (nrm_acc)x[0];
+    mu = (nrm_acc)x[0] + sum_in_order(term, n) / (nrm_acc)n;
+    for (i = 0; i < n; i++) term[i] = ((nrm_acc)x[i] - mu) * ((nrm_acc)x[i] - mu);
+    squares = sum_in_order(term, n);
+    return unless(mean == mu && nrmi_sum_squares(x, mu, n) == squares);
+}
+
+/* A row of equal values has exactly their value as its mean, and its variance is exactly 0. */
+static wide constant_residual(nrm_real value, size_t n)
+{
+    nrm_real x[SUM_MOST], y[SUM_MOST];
+    nrm_acc mean = 0, rstd = 0;
+    size_t i;
+    int good;
+    for (i = 0; i < n; i++) x[i] = value;
+    (void)nrm_layernorm_forward(y, &mean, &rstd, x, NULL, NULL, NRM_EPS, 1, n);
+    good = mean == (nrm_acc)value && y[0] == 0 && y[n - 1] == 0;
+    (void)nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, n, 1, 1);
+    return unless(good && mean == (nrm_acc)value && y[0] == 0 && y[n - 1] == 0);
+}
+
+static void derive_sum_of(const nrm_real *x, size_t n)
+{
+    wide mean = 0, variance = 0, squares = 0, from_first = 0, spread;
+    nrm_acc mu, v;
+    size_t i;
+    for (i = 0; i < n; i++) mean += (wide)x[i];
+    mean /= (wide)n;
+    for (i = 0; i < n; i++) {
+        variance += ((wide)x[i] - mean) * ((wide)x[i] - mean);
+        squares += (wide)x[i] * (wide)x[i];
+        from_first += (wide)x[i] - (wide)x[0];
+    }
+    variance /= (wide)n;
+    squares /= (wide)n;
+    spread = sqrtl(variance) + fabsl((wide)x[0] - mean);
+    mu = (nrm_acc)x[0] + nrmi_sum_from(x, (nrm_acc)x[0], n) / (nrm_acc)n;
+    v = nrmi_sum_squares(x, mu, n) / (nrm_acc)n;
+    DERIVE("SUM.1", worse(apart(variance, squares - mean * mean, squares),
+                          apart((wide)v, squares - mean * mean, squares)),
+           acc_identity());
+    DERIVE("SUM.2", worse(apart((wide)x[0] + from_first / (wide)n, mean, fabsl(mean) + spread),
+                          apart((wide)mu, mean, fabsl(mean) + spread)),
+           acc_identity());
+    DERIVE("SUM.3", apart((wide)v, variance, variance), acc_identity());
+}
+
+static void derive_sums(void)
+{
+    static const double centre[] = {0, 1, -1000, 1e6};
+    nrm_rng rng = stream(7);
+    nrm_real x[SUM_MOST];
+    size_t n, c, lane;
+    for (n = 1; n < SUM_MOST; n += 1 + n / 5)
+        for (c = 0; c < LENGTH(centre); c++) {
+            fill_real(x, n, centre[c], 1, &rng);
+            derive_sum_of(x, n);
+            ALSO_OF("SUM.2", constant_residual(x[0] / 3, n + 1), replay());
+            for (lane = 0; lane < 8; lane++)
+                DERIVE("SUM.4", lane_residual(x, n, lane), replay());
+            DERIVE("SUM.5", tree_residual(x, n), replay());
+        }
+}
+
+#endif

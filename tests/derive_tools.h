@@ -1,0 +1,263 @@
+/* derive_tools.h - what the derivations share: the table of residuals, data, differences.
+
+   Each display equation of normlayers.h has one line
+
+       DERIVE("LN.14", residual, witness);
+
+   here, which records how far apart its two sides are: 0 if they agree. It may run many times; the
+   table keeps the largest residual. ALSO(residual, witness) straight after it, or ALSO_OF(tag,
+   residual, witness) anywhere, adds a witness of another kind to the same equation. The kinds:
+
+       R  replay        the code's bits against the same operations written out again
+       I  identity      the code, or one side, against an independent evaluation of the other
+       F  difference    a derivative against finite differences of the forward pass
+       S  statistics    moments of random draws, in units of their standard error */
+#ifndef DERIVE_TOOLS_H
+#define DERIVE_TOOLS_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef long double wide; /* the type of independent evaluations */
+
+enum { NUMBERS = 512, GROUP = 80, ROWS_OF_TABLE = 256 };
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- kinds of witness ------------------------------------------------------------------------ */
+
+typedef struct witness { /* its kind, and how large a residual it may leave */
+    char kind;
+    double most;
+} witness;
+
+static witness make_witness(char kind, double most)
+{
+    witness w;
+    w.kind = kind;
+    w.most = most;
+    return w;
+}
+
+static int in_float(void)
+{
+    return sizeof(nrm_real) == sizeof(float);
+}
+
+/* The same operations in the same order. */
+static witness replay(void)
+{
+    return make_witness('R', 0);
+}
+
+/* A result of type nrm_real. */
+static witness identity(void)
+{
+    return make_witness('I', in_float() ? 1e-6 : 1e-13);
+}
+
+/* A result of type nrm_acc, or algebra that no nrm_real takes part in. */
+static witness acc_identity(void)
+{
+    return make_witness('I', sizeof(nrm_acc) == sizeof(float) ? 1e-5 : 1e-13);
+}
+
+static witness difference(void)
+{
+    return make_witness('F', in_float() ? 1e-5 : 1e-9);
+}
+
+/* Differences of what is not of type nrm_real in either build. */
+static witness acc_difference(void)
+{
+    return make_witness('F', 1e-9);
+}
+
+static witness statistics(void)
+{
+    return make_witness('S', 4);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+typedef struct derivation {
+    const char *tag;
+    witness by;
+    size_t evaluations;
+    double worst;
+} derivation;
+
+static derivation derivation_table[ROWS_OF_TABLE];
+static size_t derivation_count;
+static const char *derivation_last; /* the tag that ALSO speaks of */
+
+static derivation *derivation_row(const char *tag, witness w)
+{
+    derivation *row = derivation_table;
+    while (row < derivation_table + derivation_count &&
+           (strcmp(row->tag, tag) != 0 || row->by.kind != w.kind))
+        row++;
+    if (row == derivation_table + ROWS_OF_TABLE) {
+        fprintf(stderr, "the table of derivations is full\n");
+        exit(1);
+    }
+    if (row == derivation_table + derivation_count) {
+        derivation_count++;
+        row->tag = tag;
+        row->by = w;
+    }
+    return row;
+}
+
+/* A residual that is NaN is as bad as can be. */
+static void derivation_record(const char *tag, wide residual, witness w)
+{
+    derivation *row = derivation_row(tag, w);
+    const double size = residual >= 0 ? (double)residual : HUGE_VAL;
+    derivation_last = tag;
+    row->evaluations++;
+    if (size > row->worst) row->worst = size;
+}
+
+#define DERIVE(tag, residual, witness) derivation_record(tag, residual, witness)
+#define ALSO(residual, witness) derivation_record(derivation_last, residual, witness)
+#define ALSO_OF(tag, residual, witness) derivation_record(tag, residual, witness)
+
+/* ---- residuals ------------------------------------------------------------------------------- */
+
+/* The larger of two residuals, NaN being the largest of all. */
+static wide worse(wide a, wide b)
+{
+    if (!(a >= 0)) return a;
+    return b <= a ? a : b;
+}
+
+/* |a - b| relative to a given scale; with no scale they have to be equal. */
+static wide apart(wide a, wide b, wide scale)
+{
+    const wide gap = fabsl(a - b);
+    if (gap == 0) return 0;
+    return scale > 0 ? gap / scale : (wide)HUGE_VAL;
+}
+
+/* |a - b| relative to b. */
+static wide relative(wide a, wide b)
+{
+    return apart(a, b, fabsl(b));
+}
+
+/* A condition as a residual: 0, or as bad as can be. */
+static wide unless(int condition)
+{
+    return condition ? 0 : (wide)HUGE_VAL;
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+static nrm_rng stream(uint64_t number)
+{
+    nrm_rng rng;
+    nrm_rng_seed(&rng, 2015, number);
+    return rng;
+}
+
+/* Normal numbers around `centre` that an nrm_real holds exactly. */
+static void fill(double *a, size_t n, double centre, double spread, nrm_rng *rng)
+{
+    size_t i;
+    for (i = 0; i < n; i++)
+        a[i] = (double)(nrm_real)(centre + spread * (double)nrm_rng_normal(rng));
+}
+
+static void fill_real(nrm_real *a, size_t n, double centre, double spread, nrm_rng *rng)
+{
+    size_t i;
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + spread * (double)nrm_rng_normal(rng));
+}
+
+static void to_real(nrm_real *to, const double *from, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++) to[i] = (nrm_real)from[i];
+}
+
+static double uniform_between(nrm_rng *rng, double low, double high)
+{
+    return low + (high - low) * ((double)nrm_rng_u32(rng) + 0.5) / 4294967296.0;
+}
+
+/* ---- finite differences ---------------------------------------------------------------------- */
+
+typedef wide loss_function(void *context);
+
+/* The five-point derivative of f by *at, error h⁴/30 times the fifth derivative. */
+static wide slope(loss_function *f, void *context, double *at, double h)
+{
+    const double kept = *at;
+    wide near_by, far_off;
+    *at = kept + h;
+    near_by = f(context);
+    *at = kept - h;
+    near_by -= f(context);
+    *at = kept + 2 * h;
+    far_off = f(context);
+    *at = kept - 2 * h;
+    far_off -= f(context);
+    *at = kept;
+    return (8 * near_by - far_off) / (12 * (wide)h);
+}
+
+/* A power of two near h, so that a nudge by it is nearly free of rounding. */
+static double binary(double h)
+{
+    return ldexp(1, ilogb(h));
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+typedef struct moments { /* of draws that should have a given mean, variance and fourth moment */
+    size_t n;
+    wide sum, squares, low, high;
+} moments;
+
+static moments no_moments(void)
+{
+    moments m;
+    memset(&m, 0, sizeof m);
+    m.low = (wide)HUGE_VAL;
+    m.high = -(wide)HUGE_VAL;
+    return m;
+}
+
+static void take(moments *m, wide v, wide centre)
+{
+    m->n++;
+    m->sum += v - centre;
+    m->squares += (v - centre) * (v - centre);
+    if (v < m->low) m->low = v;
+    if (v > m->high) m->high = v;
+}
+
+/* How many standard errors the mean is from the centre and the variance from the one given. The
+   kurtosis says how far the variance of a sample scatters: 9/5 if uniform, 3 if normal. */
+static wide surprise(const moments *m, wide variance, wide kurtosis)
+{
+    const wide n = (wide)m->n;
+    const wide mean = m->sum / n / sqrtl(variance / n);
+    const wide spread = (m->squares / n / variance - 1) / sqrtl((kurtosis - 1) / n);
+    return worse(fabsl(mean), fabsl(spread));
+}
+
+/* Of a uniform distribution, the range too: within it, and up to a hundredth of its ends. */
+static wide surprise_uniform(const moments *m, wide low, wide high)
+{
+    const wide margin = (high - low) / 100;
+    const int inside = m->low >= low && m->high <= high;
+    const int filled = m->low < low + margin && m->high > high - margin;
+    return worse(unless(inside && filled),
+                 surprise(m, (high - low) * (high - low) / 12, (wide)9 / 5));
+}
+
+#endif

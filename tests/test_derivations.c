@@ -1,0 +1,71 @@
+/* test_derivations.c - every equation of normlayers.h, executed.
+
+   One DERIVE line per tag, in the derive_*.h files beside this one; derive_tools.h says how they
+   work. Run with -v for the table of all residuals. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+
+#include "derive_basics.h"
+#include "derive_norms.h"
+#include "test.h"
+
+typedef struct family { /* its equations are numbered 1 to last */
+    const char *name;
+    int last;
+} family;
+
+/* A DERIVE that is never reached leaves no trace in the table: so here is what must be in it. */
+static const family families[] = {{"LIN", 5}, {"EXP", 5}, {"LOG", 3}, {"RNG", 6},
+                                  {"SUM", 5}, {"BN", 23}, {"LN", 16}, {"NB", 7}};
+
+static void print_row(const derivation *row, const char *verdict)
+{
+    printf("%-7s %c %8lu %11.2e %9.1e%s\n", row->tag, row->by.kind,
+           (unsigned long)row->evaluations, row->worst, row->by.most, verdict);
+}
+
+/* One test: an equation, with all its witnesses. */
+static void report_tag(const char *tag, int verbose)
+{
+    size_t i, rows = 0;
+    int bad = 0;
+    for (i = 0; i < derivation_count; i++) {
+        const derivation *row = &derivation_table[i];
+        const int failed = !(row->worst <= row->by.most);
+        if (strcmp(row->tag, tag) != 0) continue;
+        if (failed || verbose) print_row(row, failed ? "  FAILED" : "");
+        bad |= failed;
+        rows++;
+    }
+    if (rows == 0) printf("%-7s was never evaluated  FAILED\n", tag);
+    if (rows == 0 || bad)
+        test_failed++;
+    else
+        test_passed++;
+}
+
+int main(int argc, char **argv)
+{
+    const int verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
+    size_t f;
+    int n;
+    derive_linear();
+    derive_exp_log();
+    derive_pcg();
+    derive_uniform();
+    derive_below();
+    derive_normal();
+    derive_sums();
+    derive_batchnorm();
+    derive_all_running();
+    derive_layernorm();
+    derive_noise();
+    if (verbose) printf("tag     kind   times    residual     bound\n");
+    for (f = 0; f < LENGTH(families); f++)
+        for (n = 1; n <= families[f].last; n++) {
+            char tag[16];
+            snprintf(tag, sizeof tag, "%s.%d", families[f].name, n);
+            report_tag(tag, verbose);
+        }
+    return test_report("derivations");
+}

@@ -1,0 +1,65 @@
+#!/bin/sh
+# What the linker sees of normlayers.h: functions named nrm_*, and nothing else. No object with
+# external linkage, no data, no common symbol, and with NRM_STATIC nothing at all. A library in
+# one header shares the linker's name space with the whole program; here is the proof that it
+# takes no more than its prefix.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+passed=0
+failed=0
+
+pass() { passed=$((passed + 1)); }
+fail() {
+    failed=$((failed + 1))
+    echo "symbols: $1"
+    [ ! -s "$work/log" ] || sed 's/^/    /' "$work/log"
+}
+
+# nm in POSIX format, "name type value size", of an object built from the header alone.
+names() { # compiler language flags
+    printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/unit.$2"
+    # shellcheck disable=SC2086
+    "$1" $3 -O1 -I. -c "$work/unit.$2" -o "$work/unit.o" >"$work/log" 2>&1 &&
+        nm -P "$work/unit.o" >"$work/names" 2>>"$work/log"
+}
+
+# Every name that the header declares with NRM_DEF.
+sed -n '/^#ifndef NORMLAYERS_H$/,/^#endif .* NORMLAYERS_H/p' normlayers.h |
+    grep '^NRM_DEF ' | sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' | sort -u >"$work/declared"
+
+for compiler in gcc clang; do
+    command -v "$compiler" >/dev/null 2>&1 || { echo "symbols: no $compiler here"; continue; }
+    for language in c cc; do
+        for option in "" -DNRM_DOUBLE -DNRM_ACC=float "-DNRM_DOUBLE -DNRM_ACC=float"; do
+            what="$compiler .$language $option"
+            case $option in
+            "-DNRM_DOUBLE -DNRM_ACC=float") tag=_f64_float ;;
+            -DNRM_DOUBLE) tag=_f64 ;;
+            -DNRM_ACC=float) tag=_f32_float ;;
+            *) tag= ;;
+            esac
+            names "$compiler" "$language" "$option" || { fail "$what does not compile"; continue; }
+            : >"$work/log"
+            # external: upper-case types other than U (undefined)
+            awk '$2 ~ /^[A-TV-Z]$/ && !($2 == "T" && $1 ~ /^nrm_/)' "$work/names" >"$work/log"
+            if [ -s "$work/log" ]; then fail "$what: exports more than nrm_ functions"; else pass; fi
+            # objects of any linkage that can be written to
+            awk '$2 ~ /^[bBdDcCsS]$/' "$work/names" >"$work/log"
+            if [ -s "$work/log" ]; then fail "$what: has data"; else pass; fi
+            awk '$2 == "T" {print $1}' "$work/names" | sort >"$work/exported"
+            sed "s/\$/$tag/" "$work/declared" | sort >"$work/expected"
+            diff "$work/expected" "$work/exported" >"$work/log"
+            if [ -s "$work/log" ]; then fail "$what: exports differ from the declarations"; else pass; fi
+            names "$compiler" "$language" "$option -DNRM_STATIC" ||
+                { fail "$what NRM_STATIC does not compile"; continue; }
+            awk '$2 ~ /^[A-TV-Zbdcs]$/' "$work/names" >"$work/log"
+            if [ -s "$work/log" ]; then fail "$what NRM_STATIC: exports or data"; else pass; fi
+        done
+    done
+done
+[ -s "$work/declared" ] || { : >"$work/log"; fail "no declarations found in normlayers.h"; }
+echo "symbols: $passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

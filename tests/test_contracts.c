@@ -1,0 +1,1323 @@
+/* test_contracts.c - what normlayers.h promises beside its equations: each wrong argument refused
+   with its code and nothing written, in-place use where it is documented and nowhere else, N = 0,
+   constant and huge inputs, NaN kept in its channel or row, gradients that accumulate.
+
+   The functions share one form of contract, so most checks are written once and run over a table
+   of calls (`sites`). Each buffer of a call has a slot of its own in an arena; a refused call must
+   leave the whole arena as it was, byte for byte, and an accepted one may change outputs only. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#include "test.h"
+#include <float.h>
+#include <limits.h>
+#include <stdlib.h>
+
+enum { SLOTS = 10, ROOM = 1024, MARGIN = 256 };
+
+typedef union arena {
+    double align;
+    unsigned char slot[SLOTS][ROOM];
+} arena_bytes;
+
+static arena_bytes arena, before;
+
+typedef struct args { /* the arguments of one call, whichever function it is of */
+    void *p[SLOTS];
+    int null_running, null_noise, null_rng;
+    nrm_running running;
+    nrm_noise noise;
+    nrm_rng rng;
+    int kind; /* mode or activation */
+    nrm_real eps;
+    size_t N, C, S;
+} args;
+
+enum { EPS = 1, RUNNING = 2, NOISE = 4, MODE = 8, ACTIVATION = 16, LOSS = 32 };
+
+/* Buffers are described by three letters each, in the order of the parameters.
+   Role: o output, i input, capital if it may be NULL. Type: r nrm_real, a nrm_acc, l int.
+   Shape: x N*C*S, c C, n N, 1 one, y N*C, z N*S, w C*S, s S. */
+typedef struct site {
+    const char *name;
+    int (*call)(args *);
+    const char *buffers;
+    int in_place_out, in_place_in; /* the pair that may be one buffer; -1 if none */
+    const char *sizes;             /* which of N, C, S are parameters             */
+    int flags, kind;
+} site;
+
+static nrm_real *real_at(const args *a, int i)
+{
+    return (nrm_real *)a->p[i];
+}
+static nrm_acc *acc_at(const args *a, int i)
+{
+    return (nrm_acc *)a->p[i];
+}
+static int *label_at(const args *a, int i)
+{
+    return (int *)a->p[i];
+}
+
+static nrm_running *running_of(args *a, int i)
+{
+    a->running.mean = real_at(a, i);
+    a->running.var = real_at(a, i + 1);
+    return a->null_running ? NULL : &a->running;
+}
+static const nrm_noise *noise_of(const args *a)
+{
+    return a->null_noise ? NULL : &a->noise;
+}
+static nrm_rng *rng_of(args *a)
+{
+    return a->null_rng ? NULL : &a->rng;
+}
+
+static int call_linear_forward(args *a)
+{
+    return nrm_linear_forward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3), a->N,
+                              a->C, a->S);
+}
+static int call_linear_backward(args *a)
+{
+    return nrm_linear_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                               real_at(a, 4), real_at(a, 5), a->N, a->C, a->S);
+}
+static int call_batchnorm_forward(args *a)
+{
+    return nrm_batchnorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), running_of(a, 3),
+                                 real_at(a, 5), real_at(a, 6), real_at(a, 7), a->kind, a->eps,
+                                 a->N, a->C, a->S);
+}
+static int call_batchnorm_backward(args *a)
+{
+    return nrm_batchnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                  real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7),
+                                  a->kind, a->N, a->C, a->S);
+}
+static int call_layernorm_forward(args *a)
+{
+    return nrm_layernorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), real_at(a, 3),
+                                 real_at(a, 4), real_at(a, 5), a->eps, a->N, a->C);
+}
+static int call_layernorm_backward(args *a)
+{
+    return nrm_layernorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                  real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7), a->N,
+                                  a->C);
+}
+static int call_noise_forward(args *a)
+{
+    return nrm_noise_forward(real_at(a, 0), real_at(a, 1), real_at(a, 2), noise_of(a), rng_of(a),
+                             a->N, a->C, a->S);
+}
+static int call_noise_backward(args *a)
+{
+    return nrm_noise_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), a->N);
+}
+static int call_noisy_forward(args *a)
+{
+    return nrm_noisy_batchnorm_forward(real_at(a, 0), real_at(a, 1), acc_at(a, 2), acc_at(a, 3),
+                                       running_of(a, 4), real_at(a, 6), real_at(a, 7),
+                                       real_at(a, 8), noise_of(a), rng_of(a), a->kind, a->eps,
+                                       a->N, a->C, a->S);
+}
+static int call_noisy_backward(args *a)
+{
+    return nrm_noisy_batchnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                        real_at(a, 4), real_at(a, 5), acc_at(a, 6), acc_at(a, 7),
+                                        real_at(a, 8), a->kind, a->N, a->C, a->S);
+}
+static int call_activation_forward(args *a)
+{
+    return nrm_activation_forward(real_at(a, 0), real_at(a, 1), a->kind, a->N);
+}
+static int call_activation_backward(args *a)
+{
+    return nrm_activation_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), a->kind, a->N);
+}
+static int call_cross_entropy_forward(args *a)
+{
+    return nrm_cross_entropy_forward(acc_at(a, 0), real_at(a, 1), real_at(a, 2), label_at(a, 3),
+                                     a->N, a->C);
+}
+static int call_cross_entropy_backward(args *a)
+{
+    return nrm_cross_entropy_backward(real_at(a, 0), real_at(a, 1), label_at(a, 2), a->N, a->C);
+}
+static int call_argmax(args *a)
+{
+    return nrm_argmax(label_at(a, 0), real_at(a, 1), a->N, a->C);
+}
+static int call_accuracy(args *a)
+{
+    return nrm_accuracy(acc_at(a, 0), real_at(a, 1), label_at(a, 2), a->N, a->C);
+}
+
+#define BN_TRAIN "orx oac oac orc orc irx Irc Irc"
+#define BN_FROZEN "orx oac oac irc irc irx Irc Irc"
+#define BN_INFER "orx Oac Oac irc irc irx Irc Irc"
+#define BN_BACK "orx Orc Orc irx irx iac iac Irc"
+#define NB_TRAIN "orx orx oac oac orc orc irx Irc Irc"
+#define NB_BACK "orx Orc Orc irx irx irx iac iac Irc"
+#define NB_BACK_FROZEN "orx Orc Orc irx Irx irx iac iac Irc"
+
+static const site sites[] = {
+    {"linear forward", call_linear_forward, "orz iry irw Irs", -1, -1, "NCS", 0, 0},
+    {"linear backward", call_linear_backward, "Ory Orw Ors irz iry irw", -1, -1, "NCS", 0, 0},
+    {"batch norm train", call_batchnorm_forward, BN_TRAIN, -1, -1, "NCS", EPS | RUNNING | MODE,
+     NRM_TRAIN},
+    {"batch norm infer", call_batchnorm_forward, BN_INFER, 0, 5, "NCS", EPS | RUNNING | MODE,
+     NRM_INFER},
+    {"batch norm frozen", call_batchnorm_forward, BN_FROZEN, -1, -1, "NCS", EPS | RUNNING | MODE,
+     NRM_FROZEN},
+    {"batch norm backward", call_batchnorm_backward, BN_BACK, 0, 3, "NCS", MODE, NRM_TRAIN},
+    {"batch norm backward frozen", call_batchnorm_backward, BN_BACK, 0, 3, "NCS", MODE, NRM_FROZEN},
+    {"layer norm", call_layernorm_forward, "ory oan oan iry Irc Irc", -1, -1, "NC", EPS, 0},
+    {"layer norm backward", call_layernorm_backward, "ory Orc Orc iry iry ian ian Irc", 0, 3, "NC",
+     0, 0},
+    {"noise", call_noise_forward, "orx orx irx", 0, 2, "NCS", NOISE, 0},
+    {"noise backward", call_noise_backward, "orn irn irn", 0, 1, "N", 0, 0},
+    {"noisy batch norm train", call_noisy_forward, NB_TRAIN, -1, -1, "NCS",
+     EPS | RUNNING | MODE | NOISE, NRM_TRAIN},
+    {"noisy batch norm backward", call_noisy_backward, NB_BACK, 0, 3, "NCS", MODE, NRM_TRAIN},
+    {"noisy batch norm backward frozen", call_noisy_backward, NB_BACK_FROZEN, 0, 3, "NCS", MODE,
+     NRM_FROZEN},
+    {"identity", call_activation_forward, "orn irn", 0, 1, "N", ACTIVATION, NRM_IDENTITY},
+    {"relu", call_activation_forward, "orn irn", 0, 1, "N", ACTIVATION, NRM_RELU},
+    {"tanh", call_activation_forward, "orn irn", 0, 1, "N", ACTIVATION, NRM_TANH},
+    {"sigmoid", call_activation_forward, "orn irn", 0, 1, "N", ACTIVATION, NRM_SIGMOID},
+    {"identity backward", call_activation_backward, "orn irn irn", 0, 1, "N", ACTIVATION,
+     NRM_IDENTITY},
+    {"relu backward", call_activation_backward, "orn irn irn", 0, 1, "N", ACTIVATION, NRM_RELU},
+    {"tanh backward", call_activation_backward, "orn irn irn", 0, 1, "N", ACTIVATION, NRM_TANH},
+    {"sigmoid backward", call_activation_backward, "orn irn irn", 0, 1, "N", ACTIVATION,
+     NRM_SIGMOID},
+    {"cross-entropy", call_cross_entropy_forward, "oa1 Ory iry iln", 1, 2, "NC", LOSS, 0},
+    {"cross-entropy backward", call_cross_entropy_backward, "ory iry iln", 0, 1, "NC", 0, 0},
+    {"argmax", call_argmax, "oln iry", -1, -1, "NC", 0, 0},
+    {"accuracy", call_accuracy, "oa1 iry iln", -1, -1, "NC", LOSS, 0},
+};
+enum { SITES = (int)(sizeof sites / sizeof sites[0]) };
+
+/* A failed check inside a loop says where in the loop it was. */
+#define CHECK_AT(cond, s, what, i, j)                                                              \
+    do {                                                                                           \
+        if (!CHECK(cond) && test_bad <= 20)                                                        \
+            printf("    %s: %s %d %d\n", (s)->name, (what), (int)(i), (int)(j));                   \
+    } while (0)
+#define CHECK_RC(rc, expected, s, what, i, j)                                                      \
+    do {                                                                                           \
+        const int got_ = (rc);                                                                     \
+        if (!CHECK(got_ == (expected)) && test_bad <= 20)                                          \
+            printf("    %s: %s %d %d: %d (%s)\n", (s)->name, (what), (int)(i), (int)(j), got_,     \
+                   nrm_strerror(got_));                                                            \
+    } while (0)
+
+static int buffers_of(const site *s)
+{
+    return (int)((strlen(s->buffers) + 1) / 4);
+}
+static char role(const site *s, int i)
+{
+    return s->buffers[4 * i];
+}
+static char type(const site *s, int i)
+{
+    return s->buffers[4 * i + 1];
+}
+static int is_output(const site *s, int i)
+{
+    return role(s, i) == 'o' || role(s, i) == 'O';
+}
+
+static size_t bytes_of(const site *s, int i, const args *a)
+{
+    const size_t size = type(s, i) == 'r'   ? sizeof(nrm_real)
+                        : type(s, i) == 'a' ? sizeof(nrm_acc)
+                                            : sizeof(int);
+    switch (s->buffers[4 * i + 2]) {
+    case 'x': return size * a->N * a->C * a->S;
+    case 'y': return size * a->N * a->C;
+    case 'z': return size * a->N * a->S;
+    case 'w': return size * a->C * a->S;
+    case 'n': return size * a->N;
+    case 'c': return size * a->C;
+    case 's': return size * a->S;
+    default: return size;
+    }
+}
+
+/* Numbers with few bits, all between 1 and 2: read as another type they are harmless too. */
+static void fill(const site *s, const args *a, int i)
+{
+    unsigned char *at = arena.slot[i] + MARGIN;
+    size_t k;
+    for (k = 0; k < bytes_of(s, i, a) / sizeof(nrm_real) && type(s, i) == 'r'; k++)
+        ((nrm_real *)(void *)at)[k] =
+            (nrm_real)(1 + (double)((k * 5 + (size_t)i * 3) % 8) / 8);
+    for (k = 0; k < bytes_of(s, i, a) / sizeof(nrm_acc) && type(s, i) == 'a'; k++)
+        ((nrm_acc *)(void *)at)[k] = (nrm_acc)(1 + (double)((k * 3 + (size_t)i) % 8) / 8);
+    for (k = 0; k < bytes_of(s, i, a) / sizeof(int) && type(s, i) == 'l'; k++)
+        ((int *)(void *)at)[k] = (int)(k % 2);
+}
+
+/* Valid arguments, and the arena filled; the state is kept in `before`. */
+static args prepare(const site *s)
+{
+    args a;
+    int i;
+    memset(&a, 0, sizeof a);
+    memset(&arena, 0xA5, sizeof arena);
+    a.N = strlen(s->sizes) == 1 ? 24 : 4; /* even, so that all types fit behind any buffer */
+    a.C = 4;
+    a.S = 2;
+    a.eps = NRM_EPS;
+    a.kind = s->kind;
+    a.noise = nrm_noise_paper();
+    a.running.new_weight = (nrm_real)0.25;
+    nrm_rng_seed(&a.rng, 7, 8);
+    for (i = 0; i < buffers_of(s); i++) {
+        a.p[i] = arena.slot[i] + MARGIN;
+        fill(s, &a, i);
+    }
+    before = arena;
+    return a;
+}
+
+static void keep(void)
+{
+    before = arena;
+}
+
+/* Nothing at all has changed. */
+static int untouched(const args *a, const args *b)
+{
+    return memcmp(&arena, &before, sizeof arena) == 0 && a->running.batches == b->running.batches &&
+           a->rng.state == b->rng.state && a->rng.has_spare == b->rng.has_spare;
+}
+
+static void refused(const site *s, args *a, int expected, const char *what, int i, int j)
+{
+    const args kept = *a;
+    CHECK_RC(s->call(a), expected, s, what, i, j);
+    CHECK_AT(untouched(a, &kept), s, what, i, j);
+}
+
+/* Only outputs have changed, and nothing around them. */
+static int only_outputs_changed(const site *s, const args *a)
+{
+    int i, ok = 1;
+    for (i = 0; i < SLOTS; i++) {
+        const size_t from = MARGIN, to = MARGIN + (i < buffers_of(s) ? bytes_of(s, i, a) : 0);
+        if (i >= buffers_of(s) || !is_output(s, i)) {
+            ok &= memcmp(arena.slot[i], before.slot[i], ROOM) == 0;
+            continue;
+        }
+        ok &= memcmp(arena.slot[i], before.slot[i], from) == 0;
+        ok &= memcmp(arena.slot[i] + to, before.slot[i] + to, ROOM - to) == 0;
+    }
+    return ok;
+}
+
+static void test_valid_calls_write_outputs_only(void)
+{
+    int k, i;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        args a = prepare(s);
+        CHECK_RC(s->call(&a), NRM_OK, s, "valid", 0, 0);
+        CHECK_AT(only_outputs_changed(s, &a), s, "only outputs", 0, 0);
+        for (i = 0; i < buffers_of(s); i++)
+            if (is_output(s, i))
+                CHECK_AT(memcmp(arena.slot[i], before.slot[i], ROOM) != 0, s, "writes", i, 0);
+    }
+}
+
+static void test_null_pointers(void)
+{
+    int k, i;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        args a;
+        for (i = 0; i < buffers_of(s); i++) {
+            a = prepare(s);
+            a.p[i] = NULL;
+            if (role(s, i) == 'o' || role(s, i) == 'i')
+                refused(s, &a, NRM_ENULL, "null", i, 0);
+            else
+                CHECK_RC(s->call(&a), NRM_OK, s, "optional null", i, 0);
+        }
+        if (s->flags & RUNNING) {
+            a = prepare(s);
+            a.null_running = 1;
+            if (s->kind == NRM_TRAIN)
+                CHECK_RC(s->call(&a), NRM_OK, s, "no running", 0, 0);
+            else
+                refused(s, &a, NRM_ENULL, "no running", 0, 0);
+        }
+        if (s->flags & NOISE) {
+            a = prepare(s);
+            a.null_noise = 1;
+            refused(s, &a, NRM_ENULL, "no noise", 0, 0);
+            a = prepare(s);
+            a.null_rng = 1;
+            refused(s, &a, NRM_ENULL, "no rng", 0, 0);
+        }
+    }
+}
+
+/* The NULL rules that tie two parameters to each other. */
+static void test_null_pairs(void)
+{
+    const site *linear = &sites[1], *layer = &sites[7];
+    args a = prepare(linear);
+    CHECK_STR(linear->name, "linear backward");
+    a.p[1] = a.p[4] = NULL; /* no dW, so x is not needed */
+    CHECK_INT(linear->call(&a), NRM_OK);
+    a = prepare(linear);
+    a.p[0] = a.p[5] = NULL; /* no dx, so W is not needed */
+    CHECK_INT(linear->call(&a), NRM_OK);
+    a = prepare(layer);
+    CHECK_STR(layer->name, "layer norm");
+    a.p[1] = a.p[2] = NULL; /* nothing saved */
+    CHECK_INT(layer->call(&a), NRM_OK);
+}
+
+static size_t *size_of(args *a, char which)
+{
+    return which == 'N' ? &a->N : which == 'C' ? &a->C : &a->S;
+}
+
+static void test_sizes(void)
+{
+    int k;
+    size_t i, j;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        args a;
+        for (i = 0; i < strlen(s->sizes); i++) {
+            a = prepare(s);
+            *size_of(&a, s->sizes[i]) = SIZE_MAX / 2;
+            refused(s, &a, NRM_EOVERFLOW, "overflow", (int)i, 0);
+            a = prepare(s);
+            *size_of(&a, s->sizes[i]) = SIZE_MAX;
+            refused(s, &a, NRM_EOVERFLOW, "overflow", (int)i, 1);
+            for (j = 0; j < i; j++) { /* each fits, the product wraps around to zero */
+                a = prepare(s);
+                *size_of(&a, s->sizes[i]) = *size_of(&a, s->sizes[j]) =
+                    (size_t)1 << (sizeof(size_t) * CHAR_BIT / 2);
+                refused(s, &a, NRM_EOVERFLOW, "wrap", (int)i, (int)j);
+            }
+            if (s->sizes[i] == 'N') continue;
+            a = prepare(s);
+            *size_of(&a, s->sizes[i]) = 0;
+            refused(s, &a, NRM_ESIZE, "zero", (int)i, 0);
+        }
+    }
+    CHECK_INT(nrm_rng_shuffle(NULL, NULL, 2), NRM_ENULL);
+}
+
+static void test_empty_batches(void)
+{
+    int k, i;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        args a = prepare(s), kept;
+        a.N = 0;
+        for (i = s->flags & LOSS ? 1 : 0; i < SLOTS; i++) a.p[i] = NULL;
+        kept = a;
+        CHECK_RC(s->call(&a), NRM_OK, s, "empty", 0, 0);
+        if (s->flags & LOSS) {
+            CHECK_AT(acc_at(&a, 0)[0] == 0, s, "empty", 0, 0);
+            fill(s, &a, 0);
+            memcpy(arena.slot[0], before.slot[0], ROOM);
+        }
+        CHECK_AT(untouched(&a, &kept), s, "empty", 0, 0);
+    }
+}
+
+static void test_settings(void)
+{
+    const nrm_real bad_eps[5] = {0, -NRM_EPS, (nrm_real)NAN, (nrm_real)INFINITY,
+                                 -(nrm_real)INFINITY};
+    const int bad_kind[4] = {-1, 3, 4, INT_MAX};
+    int k, i;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        args a;
+        for (i = 0; i < 5 && s->flags & EPS; i++) {
+            a = prepare(s);
+            a.eps = bad_eps[i];
+            refused(s, &a, NRM_EEPS, "eps", i, 0);
+        }
+        for (i = 0; i < 4 && s->flags & MODE; i++) {
+            a = prepare(s);
+            a.kind = bad_kind[i];
+            refused(s, &a, NRM_EMODE, "mode", i, 0);
+        }
+        for (i = 0; i < 4 && s->flags & ACTIVATION; i++) {
+            a = prepare(s);
+            if (bad_kind[i] == NRM_SIGMOID) continue;
+            a.kind = bad_kind[i];
+            refused(s, &a, NRM_EKIND, "kind", i, 0);
+        }
+        if (strstr(s->name, "norm backward") != NULL && s->flags & MODE) {
+            a = prepare(s);
+            a.kind = NRM_INFER;
+            refused(s, &a, NRM_EMODE, "backward in infer mode", 0, 0);
+        }
+    }
+}
+
+static void test_one_value_per_channel(void)
+{
+    int k;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        args a;
+        if (!(s->flags & MODE)) continue;
+        a = prepare(s);
+        a.N = a.S = 1;
+        if (s->kind == NRM_TRAIN)
+            refused(s, &a, NRM_EBATCH, "one value", 0, 0);
+        else
+            CHECK_RC(s->call(&a), NRM_OK, s, "one value", 0, 0);
+        a = prepare(s);
+        a.N = 1;
+        CHECK_RC(s->call(&a), NRM_OK, s, "one example of two positions", 0, 0);
+    }
+}
+
+static void test_running_arguments(void)
+{
+    const nrm_real bad_weight[4] = {(nrm_real)-0.125, (nrm_real)1.125, (nrm_real)NAN,
+                                    (nrm_real)INFINITY};
+    const nrm_real bad_var[4] = {-1, (nrm_real)NAN, (nrm_real)INFINITY, -(nrm_real)INFINITY};
+    int k, i;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        const int at = s->call == call_noisy_forward ? 4 : 3;
+        args a;
+        if (!(s->flags & RUNNING)) continue;
+        for (i = 0; i < 4 && s->kind == NRM_TRAIN; i++) {
+            a = prepare(s);
+            a.running.new_weight = bad_weight[i];
+            refused(s, &a, NRM_EWEIGHT, "weight", i, 0);
+            a.running.cumulative = 1; /* then the weight is not looked at */
+            CHECK_RC(s->call(&a), NRM_OK, s, "weight", i, 1);
+        }
+        for (i = 0; i < 2 && s->kind == NRM_TRAIN; i++) { /* the ends of the range are in it */
+            a = prepare(s);
+            a.running.new_weight = (nrm_real)i;
+            CHECK_RC(s->call(&a), NRM_OK, s, "weight", i, 2);
+            CHECK_AT(a.running.batches == 1, s, "batches", i, 2);
+        }
+        for (i = 0; i < 4 && s->kind != NRM_TRAIN; i++) {
+            a = prepare(s);
+            real_at(&a, at + 1)[a.C - 1] = bad_var[i];
+            keep();
+            refused(s, &a, NRM_ESTATS, "variance", i, 0);
+            if (i == 0) continue; /* a mean may be negative */
+            a = prepare(s);
+            real_at(&a, at)[a.C - 1] = bad_var[i];
+            keep();
+            refused(s, &a, NRM_ESTATS, "mean", i, 0);
+        }
+        if (s->kind != NRM_TRAIN) { /* no variance at all is a variance */
+            a = prepare(s);
+            real_at(&a, at + 1)[0] = 0;
+            CHECK_RC(s->call(&a), NRM_OK, s, "zero variance", 0, 0);
+            CHECK_AT(a.running.batches == 0, s, "batches", 0, 0);
+        }
+    }
+}
+
+static void test_noise_arguments(void)
+{
+    const nrm_real bad[3] = {(nrm_real)-0.125, (nrm_real)NAN, (nrm_real)INFINITY};
+    int k, i, field;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        for (i = 0; i < 12 && s->flags & NOISE; i++) {
+            args a = prepare(s);
+            field = i / 3;
+            if (field == 0) a.noise.mean_range = bad[i % 3];
+            if (field == 1) a.noise.scale_max = bad[i % 3];
+            if (field == 2) a.noise.mean_jitter = bad[i % 3];
+            if (field == 3) a.noise.scale_jitter = bad[i % 3];
+            refused(s, &a, NRM_ENOISE, "noise", i, 0);
+        }
+    }
+}
+
+static void test_labels(void)
+{
+    const int bad[4] = {-1, 4, INT_MAX, INT_MIN};
+    int k, i, last;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        const int at = buffers_of(s) - 1;
+        for (i = 0; i < 8 && type(s, at) == 'l'; i++) {
+            args a = prepare(s);
+            last = i < 4 ? 0 : (int)a.N - 1;
+            label_at(&a, at)[last] = bad[i % 4];
+            keep();
+            refused(s, &a, NRM_ELABEL, "label", i, 0);
+        }
+    }
+    if (sizeof(size_t) > 4) { /* more classes than an int can name */
+        args a = prepare(&sites[24]);
+        CHECK_STR(sites[24].name, "argmax");
+        a.C = (size_t)INT_MAX + 1;
+        refused(&sites[24], &a, NRM_ESIZE, "classes", 0, 0);
+    }
+}
+
+/* Zero is a number, a statistic and a label: so that overlapping buffers of two types are refused
+   for the overlap, and not for what one of them reads in the other. */
+static void zero_if_judged(const site *s, int i, int j)
+{
+    const int labels = type(s, i) == 'l' || type(s, j) == 'l';
+    const int statistics = s->flags & RUNNING && s->kind != NRM_TRAIN;
+    if (!labels && !statistics) return;
+    memset(arena.slot[i], 0, ROOM);
+    memset(arena.slot[j], 0, ROOM);
+}
+
+static void test_aliases(void)
+{
+    int k, i, j, shift;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        for (i = 0; i < buffers_of(s); i++)
+            for (j = 0; j < buffers_of(s); j++)
+                for (shift = -8; shift <= 8; shift += 8) {
+                    args a = prepare(s);
+                    const int pair = (i == s->in_place_out && j == s->in_place_in) ||
+                                     (j == s->in_place_out && i == s->in_place_in);
+                    const int allowed = pair && shift == 0;
+                    if (i == j || !is_output(s, i) || allowed) continue;
+                    if (shift > 0 && bytes_of(s, i, &a) <= 8) continue;
+                    if (shift < 0 && bytes_of(s, j, &a) <= 8) continue;
+                    zero_if_judged(s, i, j);
+                    keep();
+                    a.p[j] = (unsigned char *)a.p[i] + shift;
+                    refused(s, &a, NRM_EALIAS, "alias", i * 100 + j, shift);
+                }
+    }
+}
+
+/* Buffers that touch do not overlap, and inputs may share memory as they like. */
+static void test_neighbours_and_shared_inputs(void)
+{
+    int k, i, j;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        for (i = 0; i < buffers_of(s); i++)
+            for (j = 0; j < buffers_of(s); j++) {
+                args a = prepare(s);
+                if (i == j) continue;
+                if (is_output(s, i)) {
+                    memset(arena.slot[i], 0, ROOM);
+                    a.p[j] = (unsigned char *)a.p[i] + (bytes_of(s, i, &a) + 7) / 8 * 8;
+                    CHECK_RC(s->call(&a), NRM_OK, s, "neighbour", i * 100 + j, 0);
+                } else if (!is_output(s, j)) {
+                    zero_if_judged(s, i, j);
+                    keep();
+                    if (bytes_of(s, i, &a) >= bytes_of(s, j, &a)) a.p[j] = a.p[i];
+                    CHECK_RC(s->call(&a), NRM_OK, s, "shared inputs", i * 100 + j, 0);
+                    CHECK_AT(only_outputs_changed(s, &a), s, "shared inputs", i, j);
+                }
+            }
+    }
+}
+
+static void test_in_place(void)
+{
+    unsigned char out[SLOTS][ROOM];
+    int k, i;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        const int to = s->in_place_out, from = s->in_place_in;
+        args a;
+        if (to < 0) continue;
+        a = prepare(s);
+        CHECK_RC(s->call(&a), NRM_OK, s, "apart", 0, 0);
+        memcpy(out, arena.slot, sizeof out);
+        a = prepare(s);
+        a.p[to] = a.p[from];
+        CHECK_RC(s->call(&a), NRM_OK, s, "in place", 0, 0);
+        for (i = 0; i < buffers_of(s); i++) {
+            const int where = i == to ? from : i;
+            if (i == from) continue;
+            CHECK_AT(memcmp(out[i] + MARGIN, arena.slot[where] + MARGIN, bytes_of(s, i, &a)) == 0,
+                     s, "in place", i, 0);
+        }
+    }
+}
+
+/* Noisy batch norm outside train mode is batch norm, and asks for neither noise nor scale. */
+static void test_noisy_without_noise(void)
+{
+    const site *s = &sites[11];
+    nrm_real plain[32];
+    int mode;
+    CHECK_STR(s->name, "noisy batch norm train");
+    for (mode = NRM_INFER; mode <= NRM_FROZEN; mode++) {
+        args a = prepare(s);
+        a.kind = mode;
+        a.p[1] = NULL;
+        a.null_noise = a.null_rng = 1;
+        CHECK_INT(s->call(&a), NRM_OK);
+        CHECK_INT(nrm_batchnorm_forward(plain, acc_at(&a, 2), acc_at(&a, 3), running_of(&a, 4),
+                                        real_at(&a, 6), real_at(&a, 7), real_at(&a, 8), mode,
+                                        a.eps, a.N, a.C, a.S),
+                  NRM_OK);
+        CHECK(memcmp(plain, a.p[0], sizeof plain) == 0);
+    }
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+enum { MOST = 4096 };
+static nrm_real xs[MOST], ys[MOST], ys2[MOST], dys[MOST], dxs[MOST], dxs2[MOST];
+static nrm_real gammas[MOST], betas[MOST], dgammas[MOST], dbetas[MOST], rmeans[MOST], rvars[MOST];
+static nrm_acc means[MOST], rstds[MOST];
+
+static void draw(nrm_real *a, size_t n, double mean, double sd, uint64_t seed)
+{
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, seed, 1);
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(mean + sd * (double)nrm_rng_normal(&rng));
+}
+
+static nrm_running track(size_t C, double weight)
+{
+    nrm_running r;
+    size_t c;
+    memset(&r, 0, sizeof r);
+    for (c = 0; c < C; c++) rmeans[c] = 0, rvars[c] = 1;
+    r.mean = rmeans;
+    r.var = rvars;
+    r.new_weight = (nrm_real)weight;
+    return r;
+}
+
+static void test_constant_inputs_give_beta(void)
+{
+    const double magnitude[6] = {0.1, -0.1, 1e6 / 3, 1e18, -1e18, 1e-30};
+    const size_t counts[7] = {2, 3, 7, 8, 9, 31, 100};
+    const size_t positions[3] = {1, 3, 11};
+    size_t m, k, s, i;
+    draw(gammas, MOST, 1.5, 0.5, 1);
+    draw(betas, MOST, 0, 1, 2);
+    for (m = 0; m < 6; m++)
+        for (k = 0; k < 7; k++) {
+            const nrm_real c = (nrm_real)magnitude[m];
+            const size_t D = counts[k];
+            int same = 1;
+            for (i = 0; i < MOST; i++) xs[i] = c;
+            CHECK_INT(nrm_layernorm_forward(ys, means, rstds, xs, gammas, betas, NRM_EPS, 2, D),
+                      NRM_OK);
+            for (i = 0; i < 2 * D; i++) same &= ys[i] == betas[i % D];
+            CHECK(same);
+            CHECK(means[0] == (nrm_acc)c && means[1] == (nrm_acc)c);
+            for (s = 0; s < 3; s++) {
+                const size_t S = positions[s];
+                same = 1;
+                CHECK_INT(nrm_batchnorm_forward(ys, means, rstds, NULL, xs, gammas, betas,
+                                                NRM_TRAIN, NRM_EPS, D, 3, S),
+                          NRM_OK);
+                for (i = 0; i < D * 3 * S; i++) same &= ys[i] == betas[i / S % 3];
+                CHECK(same);
+                CHECK(means[2] == (nrm_acc)c);
+            }
+        }
+    CHECK_INT(nrm_layernorm_forward(ys, NULL, NULL, xs, gammas, betas, NRM_EPS, 5, 1), NRM_OK);
+    for (i = 0; i < 5; i++) CHECK(ys[i] == betas[0]); /* D = 1 is a constant row as well */
+}
+
+/* Mean and variance of y are 0 and 1 even where x has lost all but a digit or two of its spread. */
+static void test_huge_means(void)
+{
+    const size_t D = 1000;
+    const double most = sizeof(nrm_acc) == 4    ? 0.05 /* what a float mean of 1e6 can know */
+                        : sizeof(nrm_real) == 4 ? 1e-6
+                                                : 1e-9;
+    double sum = 0, squares = 0;
+    size_t i;
+    draw(xs, 2 * D, 1e6, 1, 3);
+    CHECK_INT(nrm_layernorm_forward(ys, means, rstds, xs, NULL, NULL, NRM_EPS, 2, D), NRM_OK);
+    for (i = 0; i < D; i++) sum += (double)ys[i], squares += (double)ys[i] * (double)ys[i];
+    CHECK_NEAR(sum / (double)D, 0, most);
+    CHECK_NEAR(squares / (double)D, 1, 3e-5 + most * most);
+    CHECK_INT(nrm_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, D,
+                                    2, 1),
+              NRM_OK);
+    for (sum = squares = 0, i = 0; i < D; i++)
+        sum += (double)ys[2 * i + 1], squares += (double)ys[2 * i + 1] * (double)ys[2 * i + 1];
+    CHECK_NEAR(sum / (double)D, 0, most);
+    CHECK_NEAR(squares / (double)D, 1, 3e-5 + most * most);
+}
+
+/* One bad value in channel `bad` of [N][C][S]: the other channels do not notice. */
+static void poison_channel(nrm_real value, size_t N, size_t C, size_t S, size_t bad)
+{
+    const size_t count = N * C * S;
+    nrm_running running = track(C, 0.25);
+    nrm_real kept_mean[80], kept_var[80];
+    int same = 1, spoiled = 1;
+    size_t i;
+    draw(xs, count, 1, 2, 4);
+    CHECK_INT(nrm_batchnorm_forward(ys, means, rstds, &running, xs, NULL, NULL, NRM_TRAIN, NRM_EPS,
+                                    N, C, S),
+              NRM_OK);
+    memcpy(kept_mean, rmeans, C * sizeof *rmeans);
+    memcpy(kept_var, rvars, C * sizeof *rvars);
+    running = track(C, 0.25);
+    xs[((N - 1) * C + bad) * S + S / 2] = value;
+    CHECK_INT(nrm_batchnorm_forward(ys2, means, rstds, &running, xs, NULL, NULL, NRM_TRAIN,
+                                    NRM_EPS, N, C, S),
+              NRM_NONFINITE);
+    for (i = 0; i < count; i++) {
+        if (i / S % C == bad)
+            spoiled &= ys2[i] != ys2[i];
+        else
+            same &= ys[i] == ys2[i];
+    }
+    CHECK(same);
+    CHECK(spoiled);
+    for (i = 0; i < C; i++) {
+        CHECK(rmeans[i] == (i == bad ? 0 : kept_mean[i]));
+        CHECK(rvars[i] == (i == bad ? 1 : kept_var[i]));
+    }
+    /* and on the way back */
+    draw(xs, count, 1, 2, 4);
+    draw(dys, count, 0, 1, 5);
+    CHECK_INT(nrm_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, N,
+                                    C, S),
+              NRM_OK);
+    CHECK(nrm_batchnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, NULL, NRM_TRAIN, N, C,
+                                 S) >= 0);
+    dys[bad * S] = value;
+    CHECK(nrm_batchnorm_backward(dxs2, NULL, NULL, dys, xs, means, rstds, NULL, NRM_TRAIN, N, C,
+                                 S) >= 0);
+    for (same = 1, i = 0; i < count; i++)
+        if (i / S % C != bad) same &= dxs[i] == dxs2[i];
+    CHECK(same);
+    CHECK(dxs2[bad * S] != dxs2[bad * S]);
+}
+
+static void poison_row(nrm_real value, size_t N, size_t D, size_t bad)
+{
+    int same = 1, spoiled = 1;
+    size_t i;
+    draw(xs, N * D, 1, 2, 6);
+    draw(gammas, D, 1, 1, 7);
+    CHECK_INT(nrm_layernorm_forward(ys, means, rstds, xs, gammas, NULL, NRM_EPS, N, D), NRM_OK);
+    xs[bad * D + D / 2] = value;
+    CHECK_INT(nrm_layernorm_forward(ys2, means, rstds, xs, gammas, NULL, NRM_EPS, N, D),
+              NRM_NONFINITE);
+    for (i = 0; i < N * D; i++) {
+        if (i / D == bad)
+            spoiled &= ys2[i] != ys2[i];
+        else
+            same &= ys[i] == ys2[i];
+    }
+    CHECK(same);
+    CHECK(spoiled);
+}
+
+static void test_nan_stays_where_it_is(void)
+{
+    const nrm_real values[3] = {(nrm_real)NAN, (nrm_real)INFINITY, -(nrm_real)INFINITY};
+    int v;
+    for (v = 0; v < 3; v++) {
+        poison_channel(values[v], 6, 5, 1, 2);
+        poison_channel(values[v], 4, 70, 1, 65); /* in the second block of channels */
+        poison_channel(values[v], 3, 4, 13, 0);
+        poison_row(values[v], 4, 9, 0);
+        poison_row(values[v], 3, 17, 2);
+    }
+}
+
+/* Finite inputs whose variance does not fit into an nrm_real: nothing infinite is stored. */
+static void test_running_statistics_stay_finite(void)
+{
+    const double huge = sizeof(nrm_real) == 4 ? 3e19 : 1.1e154;
+    nrm_running running = track(2, 0.5);
+    nrm_real y[4], x[4];
+    int rc;
+    x[0] = (nrm_real)huge;
+    x[1] = 1;
+    x[2] = (nrm_real)-huge;
+    x[3] = 2;
+    rc = nrm_batchnorm_forward(y, means, rstds, &running, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 2, 2,
+                               1);
+    CHECK(rc >= 0);
+    CHECK(isfinite((double)rmeans[0]) && isfinite((double)rvars[0]));
+    CHECK(rmeans[1] != 0);
+    CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, NULL, NRM_INFER, NRM_EPS, 2,
+                                    2, 1),
+              NRM_OK);
+}
+
+static void test_running_updates(void)
+{
+    nrm_real x[6] = {1, 2, 3, 4, 5, 9}, y[6]; /* channels {1, 3, 5} and {2, 4, 9} */
+    nrm_running r = track(2, 0.25);
+    CHECK_INT(nrm_batchnorm_forward(y, means, rstds, &r, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 3, 2,
+                                    1),
+              NRM_OK);
+    CHECK_NEAR(rmeans[0], 0.75, 1e-7);           /* 0.25*3               */
+    CHECK_NEAR(rvars[0], 0.75 + 0.25 * 4, 1e-7); /* unbiased: 8/2        */
+    CHECK_INT(r.batches, 1);
+    r = track(2, 0.25);
+    r.biased = 1;
+    CHECK_INT(nrm_batchnorm_forward(y, means, rstds, &r, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 3, 2,
+                                    1),
+              NRM_OK);
+    CHECK_NEAR(rvars[0], 0.75 + 0.25 * 8 / 3, 1e-6);
+    r = track(2, 0);
+    r.cumulative = 1; /* the average of two batches, the second moved by 6 */
+    CHECK_INT(nrm_batchnorm_forward(y, means, rstds, &r, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 3, 2,
+                                    1),
+              NRM_OK);
+    CHECK_NEAR(rmeans[1], 5, 1e-6);
+    x[1] = 8, x[3] = 10, x[5] = 15;
+    CHECK_INT(nrm_batchnorm_forward(y, means, rstds, &r, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 3, 2,
+                                    1),
+              NRM_OK);
+    CHECK_NEAR(rmeans[1], 8, 1e-6);
+    CHECK_NEAR(rvars[1], 13, 1e-5); /* {2, 4, 9} has 26/2 both times */
+    CHECK_INT(r.batches, 2);
+}
+
+/* dγ and dβ are added to what is there, dx is not. */
+static void test_gradients_accumulate(void)
+{
+    const size_t N = 5, C = 70, S = 2, count = N * C * S;
+    int layer, same, added;
+    size_t i;
+    draw(xs, count, 0.5, 1, 8);
+    draw(dys, count, 0, 1, 9);
+    draw(gammas, C * S, 1, 0.5, 10);
+    for (layer = 0; layer < 2; layer++) {
+        const size_t params = layer ? C * S : C;
+        int rc, turn;
+        rc = layer ? nrm_layernorm_forward(ys, means, rstds, xs, gammas, NULL, NRM_EPS, N, C * S)
+                   : nrm_batchnorm_forward(ys, means, rstds, NULL, xs, gammas, NULL, NRM_TRAIN,
+                                           NRM_EPS, N, C, S);
+        CHECK_INT(rc, NRM_OK);
+        for (turn = 0; turn < 2; turn++) {
+            const nrm_real start = turn == 0 ? 0 : 3;
+            nrm_real *const dx = turn == 0 ? dxs : dxs2;
+            nrm_real *const dg = turn == 0 ? dgammas : rmeans;
+            nrm_real *const db = turn == 0 ? dbetas : rvars;
+            for (i = 0; i < params; i++) dg[i] = db[i] = start;
+            for (i = 0; i < count; i++) dx[i] = start;
+            rc = layer ? nrm_layernorm_backward(dx, dg, db, dys, xs, means, rstds, gammas, N, C * S)
+                       : nrm_batchnorm_backward(dx, dg, db, dys, xs, means, rstds, gammas,
+                                                NRM_TRAIN, N, C, S);
+            CHECK_INT(rc, NRM_OK);
+        }
+        same = added = 1;
+        for (i = 0; i < count; i++) same &= dxs[i] == dxs2[i];
+        for (i = 0; i < params; i++)
+            added &= rmeans[i] == dgammas[i] + 3 && rvars[i] == dbetas[i] + 3 && dgammas[i] != 0;
+        CHECK(same);
+        CHECK(added);
+    }
+}
+
+static void test_linear_gradients_accumulate(void)
+{
+    const nrm_real x[6] = {1, 2, 3, 4, 5, 6}, dy[4] = {1, -1, 2, 3}; /* two of three, two of two */
+    const nrm_real W[6] = {1, 2, 3, 4, 5, 6};
+    nrm_real dx[6], dW[6], db[2] = {100, 200};
+    int i;
+    for (i = 0; i < 6; i++) dW[i] = 1000, dx[i] = 77;
+    CHECK_INT(nrm_linear_backward(dx, dW, db, dy, x, W, 2, 3, 2), NRM_OK);
+    CHECK(db[0] == 103 && db[1] == 202);
+    CHECK(dW[0] == 1000 + 1 * 1 + 4 * 2);  /* x00*dy00 + x10*dy10 */
+    CHECK(dW[5] == 1000 - 1 * 3 + 6 * 3);  /* x02*dy01 + x12*dy11 */
+    CHECK(dx[0] == 1 - 2);                 /* dy00*W00 + dy01*W01 */
+    CHECK(dx[5] == 2 * 5 + 3 * 6);         /* dy10*W20 + dy11*W21 */
+}
+
+/* ---- the perceptron -------------------------------------------------------------------------- */
+
+enum { INPUTS = 3, CLASSES = 2, BATCH = 6, BLOCK = 1 << 16 };
+static unsigned char block[BLOCK], block2[BLOCK], copy[BLOCK];
+static const int some_labels[BATCH] = {0, 1, 1, 0, 1, 0};
+
+static nrm_mlp_spec small_spec(nrm_mlp_layer *layer, int norm)
+{
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    memset(layer, 0, 2 * sizeof *layer);
+    layer[0].width = 5;
+    layer[0].norm = norm;
+    layer[0].activation = NRM_TANH;
+    layer[1].width = CLASSES;
+    layer[1].bias = 1;
+    spec.inputs = INPUTS;
+    spec.layers = 2;
+    spec.layer = layer;
+    spec.max_batch = BATCH;
+    return spec;
+}
+
+static void refused_spec(const nrm_mlp_spec *spec, int expected)
+{
+    nrm_mlp *net = NULL;
+    memset(block, 0xA5, sizeof block);
+    memcpy(copy, block, sizeof block);
+    CHECK_INT(nrm_mlp_check(spec), expected);
+    CHECK_INT(nrm_mlp_bytes(spec), 0);
+    CHECK_INT(nrm_mlp_init(&net, block, sizeof block, spec), expected);
+    CHECK(net == NULL);
+    CHECK(memcmp(block, copy, sizeof block) == 0);
+}
+
+#define REFUSED_SPEC(field, value, expected)                                                       \
+    do {                                                                                           \
+        spec = small_spec(layer, NRM_BATCH_NORM);                                                  \
+        field = value;                                                                             \
+        refused_spec(&spec, expected);                                                             \
+    } while (0)
+
+static void test_mlp_spec(void)
+{
+    const nrm_real nan = (nrm_real)NAN, inf = (nrm_real)INFINITY;
+    nrm_mlp_layer layer[2];
+    nrm_mlp_spec spec;
+    REFUSED_SPEC(spec.layer, NULL, NRM_ENULL);
+    REFUSED_SPEC(spec.inputs, 0, NRM_ESIZE);
+    REFUSED_SPEC(spec.layers, 0, NRM_ESIZE);
+    REFUSED_SPEC(spec.max_batch, 0, NRM_ESIZE);
+    REFUSED_SPEC(layer[1].width, 0, NRM_ESIZE);
+    REFUSED_SPEC(layer[1].activation, 4, NRM_EKIND);
+    REFUSED_SPEC(layer[0].activation, -1, NRM_EKIND);
+    REFUSED_SPEC(layer[1].norm, 4, NRM_EKIND);
+    REFUSED_SPEC(layer[0].norm, -1, NRM_EKIND);
+    REFUSED_SPEC(spec.init, -1, NRM_EKIND);
+    REFUSED_SPEC(spec.init, 4, NRM_EKIND);
+    REFUSED_SPEC(spec.gamma_init, 2, NRM_EKIND);
+    REFUSED_SPEC(spec.optimizer, 2, NRM_EKIND);
+    REFUSED_SPEC(spec.lr, -1, NRM_ERATE);
+    REFUSED_SPEC(spec.lr, nan, NRM_ERATE);
+    REFUSED_SPEC(spec.lr, inf, NRM_ERATE);
+    REFUSED_SPEC(spec.heavy_ball, 1, NRM_ERATE);
+    REFUSED_SPEC(spec.heavy_ball, nan, NRM_ERATE);
+    REFUSED_SPEC(spec.beta1, 1, NRM_ERATE);
+    REFUSED_SPEC(spec.beta2, -1, NRM_ERATE);
+    REFUSED_SPEC(spec.adam_eps, 0, NRM_ERATE);
+    REFUSED_SPEC(spec.adam_eps, nan, NRM_ERATE);
+    REFUSED_SPEC(spec.adam_eps, inf, NRM_ERATE);
+    REFUSED_SPEC(spec.new_weight, 2, NRM_EWEIGHT);
+    REFUSED_SPEC(spec.new_weight, nan, NRM_EWEIGHT);
+    REFUSED_SPEC(spec.eps, 0, NRM_EEPS);
+    REFUSED_SPEC(spec.eps, inf, NRM_EEPS);
+    REFUSED_SPEC(spec.noise.scale_max, nan, NRM_ENOISE);
+    CHECK_INT(nrm_mlp_check(NULL), NRM_ENULL);
+    CHECK_INT(nrm_mlp_bytes(NULL), 0);
+}
+
+static void test_mlp_block(void)
+{
+    nrm_mlp_layer layer[2];
+    nrm_mlp_spec spec = small_spec(layer, NRM_NOISY_BATCH_NORM);
+    const size_t bytes = nrm_mlp_bytes(&spec);
+    nrm_mlp *net = NULL, *shifted = NULL;
+    CHECK(bytes > 0 && bytes + 64 < BLOCK);
+    memset(block, 0xA5, sizeof block);
+    memcpy(copy, block, sizeof block);
+    CHECK_INT(nrm_mlp_init(&net, block, bytes - 1, &spec), NRM_EBLOCK);
+    CHECK_INT(nrm_mlp_init(NULL, block, bytes, &spec), NRM_ENULL);
+    CHECK_INT(nrm_mlp_init(&net, NULL, bytes, &spec), NRM_ENULL);
+    CHECK(net == NULL && memcmp(block, copy, sizeof block) == 0);
+    CHECK_INT(nrm_mlp_init(&net, block, bytes, &spec), NRM_OK);
+    memset(block2, 0xA5, sizeof block2);
+    CHECK_INT(nrm_mlp_init(&shifted, block2 + 13, bytes, &spec), NRM_OK);
+    if (net == NULL || shifted == NULL) return;
+    CHECK(memcmp(net->params, shifted->params, net->n_params * sizeof *net->params) == 0);
+    CHECK((unsigned char *)net >= block && (unsigned char *)net < block + bytes);
+    CHECK(memcmp(block + bytes, copy + bytes, sizeof block - bytes) == 0);
+    CHECK(memcmp(block2 + 13 + bytes, copy + 13 + bytes, sizeof block - 13 - bytes) == 0);
+    CHECK(memcmp(block2, copy, 13) == 0);
+}
+
+/* Specifications of more bytes than there are: refused, whichever sum or product overflows. */
+static void test_mlp_overflow(void)
+{
+    nrm_mlp_layer layer[2];
+    nrm_mlp_spec spec = small_spec(layer, NRM_BATCH_NORM);
+    nrm_mlp *net = NULL;
+    size_t back, wrong = 0;
+    layer[0].width = SIZE_MAX / 2;
+    CHECK_INT(nrm_mlp_bytes(&spec), 0);
+    CHECK_INT(nrm_mlp_init(&net, block, sizeof block, &spec), NRM_EOVERFLOW);
+    spec = small_spec(layer, NRM_BATCH_NORM);
+    spec.inputs = SIZE_MAX;
+    CHECK_INT(nrm_mlp_bytes(&spec), 0);
+    spec = small_spec(layer, NRM_BATCH_NORM);
+    spec.max_batch = SIZE_MAX / 8;
+    CHECK_INT(nrm_mlp_bytes(&spec), 0);
+    spec = small_spec(layer, NRM_BATCH_NORM);
+    layer[0].width = layer[1].width = (size_t)1 << (sizeof(size_t) * CHAR_BIT / 2);
+    CHECK_INT(nrm_mlp_bytes(&spec), 0);
+    /* one array that leaves less than its own alignment free, and others after it */
+    spec = small_spec(layer, NRM_NO_NORM);
+    spec.inputs = layer[0].width = 1;
+    spec.layers = 1;
+    for (back = 0; back < 2048; back++) {
+        spec.max_batch = SIZE_MAX / 2 / sizeof(nrm_real) - back;
+        wrong += nrm_mlp_bytes(&spec) != 0;
+    }
+    CHECK_INT(wrong, 0);
+}
+
+/* A refused call leaves the whole block alone. */
+#define REFUSED_NET(call, expected)                                                                \
+    do {                                                                                           \
+        memcpy(copy, block, sizeof block);                                                         \
+        CHECK_INT(call, expected);                                                                 \
+        CHECK(memcmp(block, copy, sizeof block) == 0);                                             \
+    } while (0)
+
+static nrm_mlp *small_net(int norm, int optimizer)
+{
+    nrm_mlp_layer layer[2];
+    nrm_mlp_spec spec = small_spec(layer, norm);
+    nrm_mlp *net = NULL;
+    spec.optimizer = optimizer;
+    CHECK_INT(nrm_mlp_init(&net, block, sizeof block, &spec), NRM_OK);
+    return net;
+}
+
+static void test_mlp_arguments(void)
+{
+    int bad_labels[BATCH] = {0, 1, 1, 0, 1, 2}, got[BATCH];
+    nrm_mlp *net = small_net(NRM_BATCH_NORM, NRM_SGD);
+    nrm_acc loss = 5, accuracy = 5;
+    if (net == NULL) return;
+    draw(xs, INPUTS * BATCH, 0, 1, 11);
+    REFUSED_NET(nrm_mlp_forward(NULL, xs, 2, NRM_TRAIN), NRM_ENULL);
+    REFUSED_NET(nrm_mlp_forward(net, NULL, 2, NRM_TRAIN), NRM_ENULL);
+    REFUSED_NET(nrm_mlp_forward(net, xs, BATCH + 1, NRM_TRAIN), NRM_ESIZE);
+    REFUSED_NET(nrm_mlp_forward(net, xs, 2, 3), NRM_EMODE);
+    REFUSED_NET(nrm_mlp_forward(net, xs, 1, NRM_TRAIN), NRM_EBATCH);
+    REFUSED_NET(nrm_mlp_gradient(net, &loss, xs, some_labels, 2, NRM_INFER), NRM_EMODE);
+    REFUSED_NET(nrm_mlp_gradient(net, &loss, xs, NULL, 2, NRM_TRAIN), NRM_ENULL);
+    REFUSED_NET(nrm_mlp_gradient(net, &loss, xs, bad_labels, BATCH, NRM_TRAIN), NRM_ELABEL);
+    REFUSED_NET(nrm_mlp_gradient(net, &loss, xs, some_labels, 1, NRM_TRAIN), NRM_EBATCH);
+    REFUSED_NET(nrm_mlp_train_step(NULL, &loss, xs, some_labels, 2), NRM_ENULL);
+    REFUSED_NET(nrm_mlp_train_step(net, &loss, NULL, some_labels, 2), NRM_ENULL);
+    REFUSED_NET(nrm_mlp_train_step(net, &loss, xs, NULL, 2), NRM_ENULL);
+    REFUSED_NET(nrm_mlp_train_step(net, &loss, xs, some_labels, 1), NRM_EBATCH);
+    REFUSED_NET(nrm_mlp_train_step(net, &loss, xs, some_labels, BATCH + 1), NRM_ESIZE);
+    REFUSED_NET(nrm_mlp_train_step(net, &loss, xs, bad_labels, BATCH), NRM_ELABEL);
+    REFUSED_NET(nrm_mlp_eval(NULL, &loss, &accuracy, xs, some_labels, 2), NRM_ENULL);
+    REFUSED_NET(nrm_mlp_eval(net, &loss, &accuracy, NULL, some_labels, 2), NRM_ENULL);
+    REFUSED_NET(nrm_mlp_eval(net, &loss, &accuracy, xs, NULL, 2), NRM_ENULL);
+    REFUSED_NET(nrm_mlp_eval(net, &loss, &accuracy, xs, bad_labels, BATCH), NRM_ELABEL);
+    REFUSED_NET(nrm_mlp_predict(NULL, got, xs, 2), NRM_ENULL);
+    REFUSED_NET(nrm_mlp_predict(net, NULL, xs, 2), NRM_ENULL);
+    REFUSED_NET(nrm_mlp_predict(net, got, NULL, 2), NRM_ENULL);
+    CHECK_INT(nrm_mlp_step(NULL), NRM_ENULL);
+    CHECK(loss == 5 && accuracy == 5);
+    net->spec.lr = (nrm_real)NAN;
+    REFUSED_NET(nrm_mlp_step(net), NRM_ERATE);
+    net->spec.lr = -1;
+    REFUSED_NET(nrm_mlp_step(net), NRM_ERATE);
+}
+
+static void test_mlp_empty_batches(void)
+{
+    nrm_mlp *net = small_net(NRM_BATCH_NORM, NRM_ADAM);
+    nrm_acc loss = 5, accuracy = 5;
+    int got = 7;
+    if (net == NULL) return;
+    REFUSED_NET(nrm_mlp_forward(net, xs, 0, NRM_TRAIN), NRM_OK);
+    REFUSED_NET(nrm_mlp_train_step(net, NULL, xs, some_labels, 0), NRM_OK);
+    REFUSED_NET(nrm_mlp_eval(net, &loss, &accuracy, NULL, NULL, 0), NRM_OK);
+    CHECK(loss == 0 && accuracy == 0);
+    REFUSED_NET(nrm_mlp_predict(net, &got, NULL, 0), NRM_OK);
+    CHECK(got == 7);
+}
+
+/* `nrm_mlp_gradient` is for looking: parameters, running statistics, noise and steps stay. */
+static void test_mlp_gradient_only_looks(void)
+{
+    nrm_mlp *net = small_net(NRM_NOISY_BATCH_NORM, NRM_ADAM);
+    nrm_real params[64], mean[5], var[5], grads[64];
+    nrm_acc first = 0, second = 1;
+    nrm_rng rng;
+    if (net == NULL) return;
+    draw(xs, INPUTS * BATCH, 0, 1, 12);
+    CHECK(net->n_params <= 64);
+    memcpy(params, net->params, net->n_params * sizeof *params);
+    memcpy(mean, net->state[0].running.mean, sizeof mean);
+    memcpy(var, net->state[0].running.var, sizeof var);
+    rng = net->rng;
+    CHECK_INT(nrm_mlp_gradient(net, &first, xs, some_labels, BATCH, NRM_TRAIN), NRM_OK);
+    memcpy(grads, net->grads, net->n_params * sizeof *grads);
+    CHECK_INT(nrm_mlp_gradient(net, &second, xs, some_labels, BATCH, NRM_TRAIN), NRM_OK);
+    CHECK(first == second && first > 0);
+    CHECK(memcmp(grads, net->grads, net->n_params * sizeof *grads) == 0);
+    CHECK(memcmp(params, net->params, net->n_params * sizeof *params) == 0);
+    CHECK(memcmp(mean, net->state[0].running.mean, sizeof mean) == 0);
+    CHECK(memcmp(var, net->state[0].running.var, sizeof var) == 0);
+    CHECK(rng.state == net->rng.state && net->steps == 0 && net->state[0].running.batches == 0);
+    CHECK_INT(nrm_mlp_train_step(net, &first, xs, some_labels, BATCH), NRM_OK);
+    CHECK(first == second && net->steps == 1 && net->state[0].running.batches == 1);
+    CHECK(memcmp(params, net->params, net->n_params * sizeof *params) != 0);
+    CHECK(rng.state != net->rng.state);
+}
+
+/* Something not finite anywhere, the gradient included: no step. */
+static void test_mlp_never_steps_on_nonfinite(void)
+{
+    nrm_real params[64];
+    nrm_acc loss = 0;
+    size_t i;
+    int k, rc;
+    for (k = 0; k < 4; k++) {
+        nrm_mlp *net = small_net(k == 1 ? NRM_LAYER_NORM : NRM_NO_NORM, NRM_SGD);
+        int finite = 1;
+        if (net == NULL) return;
+        draw(xs, INPUTS * BATCH, 0, 1, 13);
+        if (k < 2) xs[4] = (nrm_real)NAN;
+        if (k == 2) xs[4] = (nrm_real)INFINITY; /* saturates tanh: the loss is finite, dW is not */
+        if (k == 3) { /* logits of moderate size, but their gradient times x overflows */
+            const nrm_real huge = sizeof(nrm_real) == 4 ? (nrm_real)1e25 : (nrm_real)1e200;
+            for (i = 0; i < INPUTS * BATCH; i++) xs[i] *= huge;
+            for (i = 0; i < 15; i++) net->state[0].W[i] /= huge;
+            for (i = 0; i < 10; i++) net->state[1].W[i] *= huge;
+        }
+        memcpy(params, net->params, net->n_params * sizeof *params);
+        rc = nrm_mlp_train_step(net, &loss, xs, some_labels, BATCH);
+        if (!CHECK(rc == NRM_NONFINITE)) printf("    case %d: %d\n", k, rc);
+        CHECK(net->steps == 0);
+        CHECK(memcmp(params, net->params, net->n_params * sizeof *params) == 0);
+        for (i = 0; i < net->n_params; i++) finite &= isfinite((double)net->params[i]) != 0;
+        CHECK(finite);
+    }
+}
+
+/* ---- gradient checking, random numbers, status codes ----------------------------------------- */
+
+static nrm_acc sum_of_squares(void *context)
+{
+    const nrm_real *v = (const nrm_real *)context;
+    return (nrm_acc)v[0] * (nrm_acc)v[0] + (nrm_acc)v[1] * (nrm_acc)v[1];
+}
+
+static void test_gradcheck_arguments(void)
+{
+    nrm_real v[2], kept[2], grad[2];
+    nrm_gradcheck_report report[2], untouched_report[2];
+    nrm_gradcheck_group group[2];
+    v[0] = (nrm_real)0.7, v[1] = (nrm_real)-1.3;
+    grad[0] = 2 * v[0], grad[1] = 2 * v[1];
+    memset(group, 0, sizeof group);
+    group[0].theta = v;
+    group[0].grad = grad;
+    group[0].n = 2;
+    memset(report, 0xA5, sizeof report);
+    memcpy(untouched_report, report, sizeof report);
+    memcpy(kept, v, sizeof v);
+    CHECK_INT(nrm_gradcheck(report, group, 0, sum_of_squares, v, NULL), NRM_ESIZE);
+    CHECK_INT(nrm_gradcheck(NULL, group, 1, sum_of_squares, v, NULL), NRM_ENULL);
+    CHECK_INT(nrm_gradcheck(report, NULL, 1, sum_of_squares, v, NULL), NRM_ENULL);
+    CHECK_INT(nrm_gradcheck(report, group, 1, NULL, v, NULL), NRM_ENULL);
+    group[0].theta = NULL;
+    CHECK_INT(nrm_gradcheck(report, group, 1, sum_of_squares, v, NULL), NRM_ENULL);
+    group[0].theta = v;
+    group[0].grad = NULL;
+    CHECK_INT(nrm_gradcheck(report, group, 1, sum_of_squares, v, NULL), NRM_ENULL);
+    group[0].grad = grad;
+    CHECK(memcmp(report, untouched_report, sizeof report) == 0);
+    CHECK_INT(nrm_gradcheck(report, group, 2, sum_of_squares, v, NULL), NRM_OK); /* one is empty */
+    CHECK(report[0].checked == 2 && report[1].checked == 0 && report[1].status == NRM_OK);
+    CHECK(memcmp(kept, v, sizeof v) == 0);
+    grad[1] = -grad[1];
+    CHECK_INT(nrm_gradcheck(report, group, 2, sum_of_squares, v, NULL), NRM_EGRADIENT);
+    CHECK(report[0].wrong == 1 && report[0].worst == 1);
+    CHECK(memcmp(kept, v, sizeof v) == 0);
+}
+
+static void test_rng_arguments(void)
+{
+    size_t index[3] = {0, 1, 2};
+    nrm_rng rng, kept;
+    nrm_rng_seed(&rng, 1, 2);
+    kept = rng;
+    CHECK_INT(nrm_rng_below(&rng, 0), 0);
+    CHECK_INT(nrm_rng_shuffle(&rng, NULL, 0), NRM_OK);
+    CHECK_INT(nrm_rng_shuffle(NULL, index, 3), NRM_ENULL);
+    CHECK_INT(nrm_rng_shuffle(&rng, NULL, 3), NRM_ENULL);
+    if (sizeof(size_t) > 4) CHECK_INT(nrm_rng_shuffle(&rng, index, SIZE_MAX), NRM_ESIZE);
+    CHECK(rng.state == kept.state && index[0] == 0 && index[1] == 1 && index[2] == 2);
+    CHECK_INT(nrm_rng_shuffle(&rng, index, 1), NRM_OK);
+    CHECK(rng.state == kept.state && index[0] == 0);
+    CHECK_INT(nrm_rng_below(&rng, 1), 0);
+}
+
+#define CODE_OF(name, value, message) name,
+
+static void test_messages(void)
+{
+    static const int code[] = {NRM_STATUS_LIST(CODE_OF) INT_MAX};
+    const int count = (int)(sizeof code / sizeof code[0]);
+    int i, j;
+    for (i = 0; i < count; i++) {
+        CHECK(nrm_strerror(code[i]) != NULL && nrm_strerror(code[i])[0] != '\0');
+        for (j = 0; j < i; j++) {
+            CHECK(code[i] != code[j]);
+            CHECK(strcmp(nrm_strerror(code[i]), nrm_strerror(code[j])) != 0);
+        }
+    }
+    CHECK(count == 19); /* a new code must also get a test that provokes it */
+    CHECK_STR(nrm_strerror(INT_MIN), nrm_strerror(INT_MAX));
+    CHECK_STR(nrm_version(), NRM_VERSION);
+}
+
+int main(void)
+{
+    RUN(test_valid_calls_write_outputs_only);
+    RUN(test_null_pointers);
+    RUN(test_null_pairs);
+    RUN(test_sizes);
+    RUN(test_empty_batches);
+    RUN(test_settings);
+    RUN(test_one_value_per_channel);
+    RUN(test_running_arguments);
+    RUN(test_noise_arguments);
+    RUN(test_labels);
+    RUN(test_aliases);
+    RUN(test_neighbours_and_shared_inputs);
+    RUN(test_in_place);
+    RUN(test_noisy_without_noise);
+    RUN(test_constant_inputs_give_beta);
+    RUN(test_huge_means);
+    RUN(test_nan_stays_where_it_is);
+    RUN(test_running_statistics_stay_finite);
+    RUN(test_running_updates);
+    RUN(test_gradients_accumulate);
+    RUN(test_linear_gradients_accumulate);
+    RUN(test_mlp_spec);
+    RUN(test_mlp_block);
+    RUN(test_mlp_overflow);
+    RUN(test_mlp_arguments);
+    RUN(test_mlp_empty_batches);
+    RUN(test_mlp_gradient_only_looks);
+    RUN(test_mlp_never_steps_on_nonfinite);
+    RUN(test_gradcheck_arguments);
+    RUN(test_rng_arguments);
+    RUN(test_messages);
+    return test_report("contracts");
+}

@@ -1,0 +1,1007 @@
+/* test_mlp.c - the tiny perceptron: does it learn, is it exact, and does it keep its promises?
+
+   Every network lives in a block of exactly the size that nrm_mlp_bytes asks for, so a sanitizer
+   sees the first byte too many. "Untouched" and "the same" mean bytewise. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#include "test.h"
+#include <float.h>
+#include <stdlib.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { INPUTS = 6, HIDDEN = 8, CLASSES = 4, BATCH = 32 };
+
+static const int in_float = sizeof(nrm_real) == sizeof(float);
+
+static double unit(void)
+{
+    return in_float ? (double)FLT_EPSILON : DBL_EPSILON;
+}
+
+/* ---- networks and data ----------------------------------------------------------------------- */
+
+typedef struct holder { /* a network and the block it lives in */
+    nrm_mlp *net;
+    void *block;
+} holder;
+
+static holder build(const nrm_mlp_spec *spec)
+{
+    const size_t bytes = nrm_mlp_bytes(spec);
+    holder h;
+    h.net = NULL;
+    h.block = malloc(bytes > 0 ? bytes : 1);
+    if (h.block == NULL) exit(2);
+    if (!CHECK_INT(nrm_mlp_init(&h.net, h.block, bytes, spec), NRM_OK)) exit(2);
+    return h;
+}
+
+static void drop(holder h)
+{
+    free(h.block);
+}
+
+/* Inputs, two layers: one hidden, one for the classes. `shape` is the caller's [2]. */
+static nrm_mlp_spec two_layers(nrm_mlp_layer *shape, size_t hidden, int activation, int norm,
+                               int norm_after)
+{
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    memset(shape, 0, 2 * sizeof *shape);
+    shape[0].width = hidden;
+    shape[0].activation = activation;
+    shape[0].norm = norm;
+    shape[0].norm_after = norm_after;
+    shape[0].bias = norm == NRM_NO_NORM || norm_after;
+    shape[1].width = CLASSES;
+    shape[1].bias = 1;
+    spec.inputs = INPUTS;
+    spec.layers = 2;
+    spec.layer = shape;
+    spec.max_batch = BATCH;
+    spec.seed = 7;
+    return spec;
+}
+
+typedef struct batch {
+    nrm_real x[BATCH * INPUTS];
+    int labels[BATCH];
+} batch;
+
+static batch random_batch(uint64_t seed)
+{
+    batch b;
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, seed, 100);
+    for (i = 0; i < COUNT(b.x); i++) b.x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < BATCH; i++) b.labels[i] = (int)nrm_rng_below(&rng, CLASSES);
+    return b;
+}
+
+static int same_params(const nrm_mlp *a, const nrm_mlp *b)
+{
+    return a->n_params == b->n_params &&
+           memcmp(a->params, b->params, a->n_params * sizeof *a->params) == 0;
+}
+
+/* Everything of a network that a call may promise to leave alone. */
+typedef struct snapshot {
+    size_t n_params, width, steps, batches;
+    nrm_real *params, *moment1, *moment2, *mean, *var;
+    nrm_rng rng;
+    nrm_acc beta1_power, beta2_power;
+} snapshot;
+
+static nrm_real *copy_of(const nrm_real *a, size_t n)
+{
+    nrm_real *b;
+    if (a == NULL) return NULL;
+    b = (nrm_real *)malloc(n * sizeof *a);
+    if (b == NULL) exit(2);
+    memcpy(b, a, n * sizeof *a);
+    return b;
+}
+
+static snapshot take_snapshot(const nrm_mlp *net)
+{
+    snapshot s;
+    s.n_params = net->n_params;
+    s.width = net->state[0].shape.width;
+    s.steps = net->steps;
+    s.batches = net->state[0].running.batches;
+    s.params = copy_of(net->params, s.n_params);
+    s.moment1 = copy_of(net->moment1, s.n_params);
+    s.moment2 = copy_of(net->moment2, s.n_params);
+    s.mean = copy_of(net->state[0].running.mean, s.width);
+    s.var = copy_of(net->state[0].running.var, s.width);
+    s.rng = net->rng;
+    s.beta1_power = net->beta1_power;
+    s.beta2_power = net->beta2_power;
+    return s;
+}
+
+static int equal(const nrm_real *a, const nrm_real *b, size_t n)
+{
+    return a == NULL || b == NULL ? a == b : memcmp(a, b, n * sizeof *a) == 0;
+}
+
+static int learned_same(const snapshot *s, const nrm_mlp *net)
+{
+    return equal(s->params, net->params, s->n_params) &&
+           equal(s->moment1, net->moment1, s->n_params) &&
+           equal(s->moment2, net->moment2, s->n_params) && s->steps == net->steps &&
+           s->beta1_power == net->beta1_power && s->beta2_power == net->beta2_power;
+}
+
+static int running_same(const snapshot *s, const nrm_mlp *net)
+{
+    return equal(s->mean, net->state[0].running.mean, s->width) &&
+           equal(s->var, net->state[0].running.var, s->width) &&
+           s->batches == net->state[0].running.batches;
+}
+
+static int noise_same(const snapshot *s, const nrm_mlp *net)
+{
+    return s->rng.state == net->rng.state && s->rng.increment == net->rng.increment &&
+           s->rng.has_spare == net->rng.has_spare && s->rng.spare == net->rng.spare;
+}
+
+static void drop_snapshot(snapshot s)
+{
+    free(s.params);
+    free(s.moment1);
+    free(s.moment2);
+    free(s.mean);
+    free(s.var);
+}
+
+/* ---- it learns ------------------------------------------------------------------------------- */
+
+/* Random labels of 32 examples can only be learnt by heart, so every part must work. */
+static void check_overfits(int norm, int activation, int norm_after)
+{
+    const batch b = random_batch(1);
+    nrm_mlp_layer shape[2];
+    nrm_mlp_spec spec = two_layers(shape, 32, activation, norm, norm_after);
+    nrm_acc loss = 0, first = 0, accuracy = 0;
+    holder h;
+    int step;
+    spec.optimizer = NRM_ADAM;
+    spec.lr = (nrm_real)0.03;
+    spec.noise.mean_jitter = spec.noise.scale_jitter = (nrm_real)0.02;
+    h = build(&spec);
+    CHECK_INT(nrm_mlp_gradient(h.net, &first, b.x, b.labels, BATCH, NRM_TRAIN), NRM_OK);
+    for (step = 0; step < 150; step++)
+        CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH), NRM_OK);
+    CHECK_INT(nrm_mlp_eval(h.net, NULL, &accuracy, b.x, b.labels, BATCH), NRM_OK);
+    if (!CHECK(first > 1 && loss < 0.05 && accuracy >= 1))
+        printf("  norm %d, activation %d, after %d: loss %g -> %g, accuracy %g\n", norm, activation,
+               norm_after, (double)first, (double)loss, (double)accuracy);
+    drop(h);
+}
+
+static void test_overfits(void)
+{
+    int norm, activation, after;
+    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++)
+        for (activation = NRM_RELU; activation <= NRM_SIGMOID; activation++)
+            for (after = 0; after <= (norm != NRM_NO_NORM); after++)
+                check_overfits(norm, activation, after);
+}
+
+/* ---- it is exact ----------------------------------------------------------------------------- */
+
+/* Twenty steps with a seed; leaves the losses in `losses`. `shift` moves the block off its alignment. */
+static holder train_twenty(nrm_acc *losses, int norm, uint64_t seed, size_t shift)
+{
+    const batch b = random_batch(2);
+    nrm_mlp_layer shape[2];
+    nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, norm, 0);
+    size_t bytes;
+    holder h;
+    int step;
+    spec.seed = seed;
+    spec.heavy_ball = (nrm_real)0.5;
+    bytes = nrm_mlp_bytes(&spec);
+    h.net = NULL;
+    h.block = malloc(bytes + shift);
+    if (h.block == NULL) exit(2);
+    memset(h.block, (int)(0x5a + shift), bytes + shift); /* what was there before does not matter */
+    if (!CHECK_INT(nrm_mlp_init(&h.net, (unsigned char *)h.block + shift, bytes, &spec), NRM_OK))
+        exit(2);
+    for (step = 0; step < 20; step++)
+        CHECK_INT(nrm_mlp_train_step(h.net, &losses[step], b.x, b.labels, BATCH), NRM_OK);
+    return h;
+}
+
+static void test_same_seed_same_bits(void)
+{
+    nrm_acc one[20], two[20];
+    int norm;
+    size_t shift;
+    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++) {
+        const holder first = train_twenty(one, norm, 5, 0), other = train_twenty(two, norm, 6, 0);
+        CHECK(!same_params(first.net, other.net));
+        CHECK(memcmp(one, two, sizeof one) != 0);
+        drop(other);
+        for (shift = 0; shift < 8; shift += shift < 2 ? 1 : 5) { /* 0, 1, 2, 7 */
+            const holder again = train_twenty(two, norm, 5, shift);
+            CHECK(same_params(first.net, again.net));
+            CHECK(memcmp(one, two, sizeof one) == 0);
+            CHECK((uintptr_t)again.net->params % 64 == 0);
+            drop(again);
+        }
+        drop(first);
+    }
+}
+
+/* Networks that differ in norms, placement, biases and optimizer start from the same weights. */
+static void test_norms_share_weights(void)
+{
+    int init, norm;
+    for (init = NRM_INIT_HE; init <= NRM_INIT_FAN_IN; init++) {
+        nrm_mlp_layer shape[2];
+        nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, NRM_NO_NORM, 0);
+        holder plain, other;
+        spec.init = init;
+        plain = build(&spec);
+        for (norm = NRM_BATCH_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++) {
+            spec = two_layers(shape, HIDDEN, NRM_TANH, norm, norm == NRM_LAYER_NORM);
+            spec.init = init;
+            spec.optimizer = NRM_ADAM;
+            spec.gamma_init = NRM_GAMMA_UNIFORM;
+            shape[1].bias = 0;
+            other = build(&spec);
+            CHECK(equal(plain.net->state[0].W, other.net->state[0].W, INPUTS * HIDDEN));
+            CHECK(equal(plain.net->state[1].W, other.net->state[1].W, HIDDEN * CLASSES));
+            CHECK(plain.net->params != other.net->params && other.net->state[1].b == NULL);
+            drop(other);
+        }
+        spec.seed++;
+        other = build(&spec);
+        CHECK(!equal(plain.net->state[0].W, other.net->state[0].W, INPUTS * HIDDEN));
+        drop(other);
+        drop(plain);
+    }
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+static void test_gradient_changes_nothing(void)
+{
+    const batch b = random_batch(3);
+    int norm, optimizer, mode;
+    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++)
+        for (optimizer = NRM_SGD; optimizer <= NRM_ADAM; optimizer++) {
+            nrm_mlp_layer shape[2];
+            nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, norm, 0);
+            nrm_acc loss[2] = {0, 0};
+            snapshot before;
+            holder h;
+            spec.optimizer = optimizer;
+            spec.heavy_ball = (nrm_real)0.9;
+            h = build(&spec);
+            CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH), NRM_OK);
+            before = take_snapshot(h.net);
+            for (mode = NRM_TRAIN; mode <= NRM_FROZEN; mode += NRM_FROZEN) {
+                CHECK_INT(nrm_mlp_gradient(h.net, &loss[0], b.x, b.labels, BATCH, mode), NRM_OK);
+                CHECK_INT(nrm_mlp_gradient(h.net, &loss[1], b.x, b.labels, BATCH, mode), NRM_OK);
+                CHECK_INT(nrm_mlp_gradient(h.net, NULL, b.x, b.labels, BATCH, mode), NRM_OK);
+                CHECK(loss[0] == loss[1]); /* the same noise, too */
+            }
+            CHECK(learned_same(&before, h.net) && running_same(&before, h.net) &&
+                  noise_same(&before, h.net));
+            /* a step, by contrast, moves all there is to move */
+            CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH), NRM_OK);
+            CHECK(!learned_same(&before, h.net));
+            CHECK(running_same(&before, h.net) == (norm % 2 == 0)); /* none and layer norm have none */
+            CHECK(noise_same(&before, h.net) == (norm != NRM_NOISY_BATCH_NORM));
+            drop_snapshot(before);
+            drop(h);
+        }
+}
+
+typedef struct whole_net {
+    nrm_mlp *net;
+    nrm_real *x;
+    const int *labels;
+    size_t N;
+    int mode;
+} whole_net;
+
+static nrm_acc whole_loss(void *context)
+{
+    whole_net *w = (whole_net *)context;
+    const nrm_rng kept = w->net->rng; /* the same noise each time */
+    nrm_acc loss = 0;
+    CHECK(nrm_mlp_forward(w->net, w->x, w->N, w->mode) == NRM_OK);
+    CHECK(nrm_cross_entropy_forward(&loss, NULL, w->net->logits, w->labels, w->N, CLASSES) == NRM_OK);
+    w->net->rng = kept;
+    return loss;
+}
+
+/* All parameters of a three-layer network at once; returns the largest error. */
+static double check_whole_net(int norm, int activation, int after, int bias, int mode)
+{
+    enum { N = 5 };
+    batch b = random_batch(4);
+    nrm_mlp_layer shape[3];
+    nrm_mlp_spec spec = two_layers(shape, HIDDEN, activation, norm, after);
+    nrm_gradcheck_group group;
+    nrm_gradcheck_report report;
+    nrm_gradcheck_options o;
+    nrm_acc loss = 0;
+    whole_net w;
+    holder h;
+    size_t i;
+    int rc;
+    shape[2] = shape[1];
+    shape[1] = shape[0];
+    shape[1].width = HIDDEN + 1;
+    shape[0].bias = shape[1].bias = shape[2].bias = bias;
+    shape[2].norm = norm == NRM_LAYER_NORM ? NRM_LAYER_NORM : NRM_NO_NORM; /* logits, normalized */
+    spec.layers = 3;
+    spec.init = NRM_INIT_FAN_IN;
+    spec.gamma_init = NRM_GAMMA_UNIFORM;
+    spec.eps = (nrm_real)1e-2;
+    h = build(&spec);
+    for (i = 0; i < 3; i++) CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, N), NRM_OK);
+    w.net = h.net;
+    w.x = b.x;
+    w.labels = b.labels;
+    w.N = N;
+    w.mode = mode;
+    CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, N, mode), NRM_OK);
+    CHECK(loss == whole_loss(&w));
+    group.name = "params";
+    group.theta = h.net->params;
+    group.grad = h.net->grads;
+    group.n = h.net->n_params;
+    memset(&o, 0, sizeof o);
+    o.at_most = 100;
+    rc = nrm_gradcheck(&report, &group, 1, whole_loss, &w, &o);
+    if (!CHECK(rc == NRM_OK || (in_float && rc == NRM_EUNSETTLED)))
+        printf("  norm %d, activation %d, after %d, bias %d, mode %d: %s; entry %u: %g, %g +- %g\n",
+               norm, activation, after, bias, mode, nrm_strerror(rc), (unsigned)report.worst,
+               report.analytic, report.numeric, report.uncertainty);
+    CHECK_INT(report.checked, o.at_most);
+    CHECK_INT(report.wrong, 0);
+    CHECK(report.vanishing + report.kinks < report.checked / (in_float ? 1 : 4));
+    drop(h);
+    return report.error;
+}
+
+static void test_whole_net_gradients(void)
+{
+    double worst = 0;
+    int norm, after, bias, nets = 0;
+    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++)
+        for (after = 0; after <= (norm != NRM_NO_NORM); after++)
+            for (bias = 0; bias < 2; bias++) {
+                const int activation = bias ? NRM_TANH : NRM_SIGMOID;
+                const double train = check_whole_net(norm, activation, after, bias, NRM_TRAIN);
+                const double frozen = check_whole_net(norm, activation, after, bias, NRM_FROZEN);
+                worst = fmax(worst, fmax(train, frozen));
+                nets += 2;
+            }
+    worst = fmax(worst, check_whole_net(NRM_BATCH_NORM, NRM_RELU, 0, 1, NRM_TRAIN));
+    worst = fmax(worst, check_whole_net(NRM_LAYER_NORM, NRM_IDENTITY, 1, 1, NRM_TRAIN));
+    printf("whole networks: worst gradient error %.1e over %d networks\n", worst, nets + 2);
+    CHECK(worst <= (in_float ? 1e-2 : 1e-7));
+}
+
+/* MLP.3 and MLP.4: what a bias before a norm can and cannot do. */
+static void test_redundant_bias(void)
+{
+    const batch b = random_batch(5);
+    int norm, after;
+    for (norm = NRM_BATCH_NORM; norm <= NRM_LAYER_NORM; norm++)
+        for (after = 0; after < 2; after++) {
+            nrm_mlp_layer shape[2];
+            nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_TANH, norm, after);
+            double sum = 0, most = 0;
+            holder h;
+            size_t i;
+            shape[0].bias = 1;
+            spec.gamma_init = NRM_GAMMA_UNIFORM;
+            h = build(&spec);
+            CHECK_INT(nrm_mlp_gradient(h.net, NULL, b.x, b.labels, BATCH, NRM_TRAIN), NRM_OK);
+            for (i = 0; i < HIDDEN; i++) {
+                sum += (double)h.net->state[0].db[i];
+                most = fmax(most, fabs((double)h.net->state[0].db[i]));
+            }
+            if (after)
+                CHECK(most > 1e-3 && fabs(sum) > 1e-4);
+            else if (norm == NRM_BATCH_NORM)
+                CHECK(most <= 50 * unit()); /* nothing but rounding */
+            else
+                CHECK(most > 1e-3 && fabs(sum) <= 50 * unit()); /* only the mean is lost */
+            drop(h);
+        }
+}
+
+/* ---- optimizers ------------------------------------------------------------------------------ */
+
+typedef struct optimizer_case {
+    int kind;
+    double lr, heavy_ball, beta1, beta2, eps;
+} optimizer_case;
+
+static void check_optimizer(const optimizer_case *k)
+{
+    const batch b = random_batch(6);
+    nrm_mlp_layer shape[2];
+    nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_TANH, NRM_LAYER_NORM, 0);
+    long double *theta, *m, *v;
+    double worst = 0, moved = 0;
+    holder h;
+    size_t i, n;
+    int t;
+    spec.optimizer = k->kind;
+    spec.lr = (nrm_real)k->lr;
+    spec.heavy_ball = (nrm_real)k->heavy_ball;
+    spec.beta1 = (nrm_real)k->beta1;
+    spec.beta2 = (nrm_real)k->beta2;
+    spec.adam_eps = (nrm_real)k->eps;
+    h = build(&spec);
+    n = h.net->n_params;
+    theta = (long double *)calloc(3 * n, sizeof *theta);
+    if (theta == NULL) exit(2);
+    m = theta + n;
+    v = m + n;
+    for (i = 0; i < n; i++) theta[i] = (long double)h.net->params[i];
+    for (t = 1; t <= 10; t++) {
+        CHECK_INT(nrm_mlp_gradient(h.net, NULL, b.x, b.labels, BATCH, NRM_TRAIN), NRM_OK);
+        for (i = 0; i < n; i++) {
+            const long double g = (long double)h.net->grads[i], lr = (long double)spec.lr;
+            const long double b1 = (long double)spec.beta1, b2 = (long double)spec.beta2;
+            if (k->kind == NRM_SGD) {
+                m[i] = (long double)spec.heavy_ball * m[i] + g;
+                theta[i] -= lr * m[i];
+                continue;
+            }
+            m[i] = b1 * m[i] + (1 - b1) * g;
+            v[i] = b2 * v[i] + (1 - b2) * g * g;
+            theta[i] -= lr * (m[i] / (1 - powl(b1, t))) /
+                        (sqrtl(v[i] / (1 - powl(b2, t))) + (long double)spec.adam_eps);
+        }
+        CHECK_INT(nrm_mlp_step(h.net), NRM_OK);
+        CHECK_INT(h.net->steps, t);
+        for (i = 0; i < n; i++) {
+            const double gap = (double)fabsl((long double)h.net->params[i] - theta[i]);
+            worst = gap <= worst ? worst : gap;
+            moved = fmax(moved, fabs((double)h.net->grads[i]));
+        }
+    }
+    CHECK(moved > 1e-3);
+    if (!CHECK(worst <= 200 * unit() * (1 + k->lr))) printf("  optimizer %d: %g\n", k->kind, worst);
+    CHECK((h.net->moment1 != NULL) == (k->kind == NRM_ADAM || k->heavy_ball > 0));
+    CHECK((h.net->moment2 != NULL) == (k->kind == NRM_ADAM));
+    free(theta);
+    drop(h);
+}
+
+static void test_optimizers(void)
+{
+    static const optimizer_case cases[] = {
+        {NRM_SGD, 0.1, 0, 0.9, 0.999, 1e-8},   {NRM_SGD, 0.1, 0.9, 0.9, 0.999, 1e-8},
+        {NRM_SGD, 1, 0.5, 0.9, 0.999, 1e-8},   {NRM_ADAM, 0.01, 0, 0.9, 0.999, 1e-8},
+        {NRM_ADAM, 0.1, 0, 0.5, 0.75, 1e-3},   {NRM_ADAM, 0.1, 0, 0, 0, 1e-2},
+        {NRM_SGD, 0, 0, 0.9, 0.999, 1e-8},
+    };
+    size_t i;
+    for (i = 0; i < COUNT(cases); i++) check_optimizer(&cases[i]);
+}
+
+/* A train step is the gradient, the running statistics and the step, and nothing else. */
+static void test_train_step_is_its_parts(void)
+{
+    const batch b = random_batch(7);
+    int norm;
+    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++) {
+        nrm_mlp_layer shape[2];
+        nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, norm, 0);
+        nrm_acc loss = 0, parts = 0;
+        holder whole, apart;
+        snapshot s;
+        int step;
+        spec.optimizer = NRM_ADAM;
+        spec.cumulative = 1;
+        whole = build(&spec);
+        apart = build(&spec);
+        CHECK(norm % 2 == 0 || whole.net->state[0].running.cumulative == 1);
+        for (step = 0; step < 4; step++) {
+            CHECK_INT(nrm_mlp_train_step(whole.net, &loss, b.x, b.labels, BATCH), NRM_OK);
+            CHECK_INT(nrm_mlp_gradient(apart.net, &parts, b.x, b.labels, BATCH, NRM_TRAIN), NRM_OK);
+            CHECK_INT(nrm_mlp_forward(apart.net, b.x, BATCH, NRM_TRAIN), NRM_OK); /* statistics */
+            CHECK_INT(nrm_mlp_step(apart.net), NRM_OK);
+            CHECK(loss == parts);
+        }
+        s = take_snapshot(whole.net);
+        CHECK(learned_same(&s, apart.net) && running_same(&s, apart.net) &&
+              noise_same(&s, apart.net));
+        drop_snapshot(s);
+        drop(whole);
+        drop(apart);
+    }
+}
+
+/* ---- initialisation -------------------------------------------------------------------------- */
+
+static void moments(const nrm_real *a, size_t n, double *mean, double *var, double *most)
+{
+    size_t i;
+    *mean = *var = *most = 0;
+    for (i = 0; i < n; i++) *mean += (double)a[i] / (double)n;
+    for (i = 0; i < n; i++) {
+        *var += pow((double)a[i] - *mean, 2) / (double)n;
+        *most = fmax(*most, fabs((double)a[i]));
+    }
+}
+
+static void test_initialisation(void)
+{
+    enum { IN = 100, OUT = 200 };
+    static const double variance[4] = {2.0 / IN, 6.0 / (IN + OUT) / 3, 0.05 * 0.05, 1.0 / IN / 3};
+    int kind;
+    for (kind = NRM_INIT_HE; kind <= NRM_INIT_FAN_IN; kind++) {
+        nrm_mlp_layer shape[2];
+        nrm_mlp_spec spec = two_layers(shape, OUT, NRM_RELU, NRM_BATCH_NORM, 0);
+        double mean, var, most;
+        nrm_mlp_state *s;
+        holder h;
+        size_t i;
+        spec.inputs = IN;
+        spec.init = kind;
+        spec.init_std = (nrm_real)0.05;
+        spec.gamma_init = kind % 2 ? NRM_GAMMA_UNIFORM : NRM_GAMMA_ONE;
+        spec.new_weight = (nrm_real)0.25;
+        spec.biased = 1;
+        shape[0].bias = 1;
+        h = build(&spec);
+        s = &h.net->state[0];
+        moments(s->W, IN * OUT, &mean, &var, &most);
+        CHECK_NEAR(mean, 0, 4 * sqrt(variance[kind] / (IN * OUT)));
+        CHECK_NEAR(var / variance[kind], 1, 0.04); /* four standard errors of a normal sample */
+        if (kind % 2) { /* uniform: sharp bounds, which are nearly reached */
+            const double bound = sqrt(3 * variance[kind]);
+            CHECK(most <= bound * (1 + unit()) && most > 0.999 * bound);
+        } else {
+            CHECK(most > 3.3 * sqrt(variance[kind]) && most < 6 * sqrt(variance[kind]));
+        }
+        moments(s->b, OUT, &mean, &var, &most);
+        if (kind == NRM_INIT_FAN_IN)
+            CHECK(most <= 0.1 * (1 + unit()) && most > 0.09 && fabs(mean) < 0.02);
+        else
+            CHECK(most == 0);
+        moments(s->gamma, OUT, &mean, &var, &most);
+        if (kind % 2)
+            CHECK(fabs(mean - 0.5) < 0.09 && fabs(var * 12 - 1) < 0.3 && most < 1);
+        else
+            CHECK(fabs(mean - 1) < 1e-12 && most == 1);
+        for (i = 0; i < OUT; i++)
+            CHECK(s->beta[i] == 0 && s->running.mean[i] == 0 && s->running.var[i] == 1);
+        CHECK(s->running.new_weight == (nrm_real)0.25 && s->running.biased == 1);
+        CHECK_INT(h.net->n_params, IN * OUT + 3 * OUT + OUT * CLASSES + CLASSES);
+        CHECK(s->W == h.net->params && h.net->state[1].W == h.net->params + IN * OUT + 3 * OUT);
+        CHECK(s->dbeta + OUT == h.net->state[1].dW && h.net->spec.layer == NULL);
+        drop(h);
+    }
+}
+
+/* ---- modes, evaluation, prediction ----------------------------------------------------------- */
+
+static void test_modes(void)
+{
+    const batch b = random_batch(8);
+    int norm;
+    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++) {
+        nrm_mlp_layer shape[2];
+        nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, norm, 0);
+        nrm_real train[BATCH * CLASSES], infer[BATCH * CLASSES];
+        const holder h = build(&spec);
+        snapshot s;
+        CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH), NRM_OK);
+        CHECK_INT(nrm_mlp_forward(h.net, b.x, BATCH, NRM_TRAIN), NRM_OK);
+        memcpy(train, h.net->logits, sizeof train);
+        s = take_snapshot(h.net);
+        CHECK_INT(nrm_mlp_forward(h.net, b.x, BATCH, NRM_INFER), NRM_OK);
+        memcpy(infer, h.net->logits, sizeof infer);
+        CHECK(equal(train, infer, COUNT(train)) == (norm % 2 == 0));
+        CHECK_INT(nrm_mlp_forward(h.net, b.x, BATCH, NRM_FROZEN), NRM_OK);
+        CHECK(equal(infer, h.net->logits, COUNT(infer)));
+        CHECK(learned_same(&s, h.net) && running_same(&s, h.net) && noise_same(&s, h.net));
+        /* in infer mode an example does not depend on its companions */
+        CHECK_INT(nrm_mlp_forward(h.net, b.x + 3 * INPUTS, 1, NRM_INFER), NRM_OK);
+        CHECK(equal(infer + 3 * CLASSES, h.net->logits, CLASSES));
+        drop_snapshot(s);
+        drop(h);
+    }
+}
+
+static void test_eval_and_predict(void)
+{
+    const batch b = random_batch(9);
+    static const size_t chunks[3] = {1, 5, 31}; /* 32 = 32*1 = 6*5 + 2 = 31 + 1 */
+    nrm_mlp_layer shape[2];
+    nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, NRM_BATCH_NORM, 0);
+    nrm_acc loss = 0, accuracy = 0, part_loss = 0, part_accuracy = 0, direct = 0;
+    int labels[BATCH], all[BATCH];
+    size_t k, i, hits = 0;
+    holder one = build(&spec), other;
+    CHECK_INT(nrm_mlp_train_step(one.net, NULL, b.x, b.labels, BATCH), NRM_OK);
+    CHECK_INT(nrm_mlp_eval(one.net, &loss, &accuracy, b.x, b.labels, BATCH), NRM_OK);
+    CHECK_INT(nrm_mlp_predict(one.net, all, b.x, BATCH), NRM_OK);
+    CHECK_INT(nrm_mlp_forward(one.net, b.x, BATCH, NRM_INFER), NRM_OK);
+    CHECK_INT(nrm_argmax(labels, one.net->logits, BATCH, CLASSES), NRM_OK);
+    CHECK(memcmp(all, labels, sizeof all) == 0);
+    CHECK_INT(nrm_cross_entropy_forward(&direct, NULL, one.net->logits, b.labels, BATCH, CLASSES),
+              NRM_OK);
+    CHECK_NEAR(loss, direct, 1e-14);
+    for (i = 0; i < BATCH; i++) hits += all[i] == b.labels[i];
+    CHECK_NEAR(accuracy, (double)hits / BATCH, 1e-15);
+    CHECK(hits > 0 && hits < BATCH);
+    for (k = 0; k < 3; k++) {
+        spec.max_batch = chunks[k];
+        other = build(&spec);
+        memcpy(other.net->params, one.net->params, one.net->n_params * sizeof(nrm_real));
+        memcpy(other.net->state[0].running.mean, one.net->state[0].running.mean,
+               HIDDEN * sizeof(nrm_real));
+        memcpy(other.net->state[0].running.var, one.net->state[0].running.var,
+               HIDDEN * sizeof(nrm_real));
+        CHECK_INT(nrm_mlp_eval(other.net, &part_loss, &part_accuracy, b.x, b.labels, BATCH), NRM_OK);
+        CHECK_NEAR(part_loss, loss, 1e-14);
+        CHECK_NEAR(part_accuracy, accuracy, 1e-15);
+        CHECK_INT(nrm_mlp_predict(other.net, labels, b.x, BATCH), NRM_OK);
+        CHECK(memcmp(all, labels, sizeof all) == 0);
+        CHECK_INT(nrm_mlp_eval(other.net, NULL, NULL, b.x, b.labels, BATCH), NRM_OK);
+        drop(other);
+    }
+    CHECK_INT(nrm_mlp_eval(one.net, &loss, &accuracy, NULL, NULL, 0), NRM_OK);
+    CHECK(loss == 0 && accuracy == 0);
+    CHECK_INT(nrm_mlp_predict(one.net, NULL, NULL, 0), NRM_OK);
+    drop(one);
+}
+
+/* ---- the probe ------------------------------------------------------------------------------- */
+
+enum { MOST_EVENTS = 16 };
+typedef struct record { /* what the probe was shown, in order */
+    nrm_mlp_event event[MOST_EVENTS];
+    nrm_real *data[MOST_EVENTS];
+    size_t count;
+} record;
+
+static void note(void *context, const nrm_mlp_event *event)
+{
+    record *r = (record *)context;
+    if (!CHECK(r->count < MOST_EVENTS)) return;
+    r->event[r->count] = *event;
+    r->data[r->count] = copy_of(event->data, event->rows * event->cols);
+    r->count++;
+}
+
+static const nrm_real *seen(const record *r, size_t at, size_t layer, int place, int gradient,
+                            size_t rows, size_t cols)
+{
+    static const nrm_real nothing[BATCH * HIDDEN] = {0};
+    if (!CHECK(at < r->count)) return nothing;
+    CHECK_INT(r->event[at].layer, layer);
+    CHECK_INT(r->event[at].place, place);
+    CHECK_INT(r->event[at].gradient, gradient);
+    CHECK_INT(r->event[at].rows, rows);
+    CHECK_INT(r->event[at].cols, cols);
+    return r->data[at];
+}
+
+/* Follows a batch up and down with the tier-1 functions and compares every array on the way. */
+static void check_probe(int after)
+{
+    enum { N = 5 };
+    const int first = after ? NRM_AT_ACTIVATION : NRM_AT_NORM;
+    const int second = after ? NRM_AT_NORM : NRM_AT_ACTIVATION;
+    const batch b = random_batch(10);
+    nrm_mlp_layer shape[2];
+    nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_TANH, NRM_BATCH_NORM, after);
+    nrm_real lin[N * HIDDEN], norm[N * HIDDEN], act[N * HIDDEN], z[N * CLASSES], p[N * CLASSES];
+    nrm_real dz[N * CLASSES], d[N * HIDDEN], dg[HIDDEN], db[HIDDEN];
+    nrm_real *out = after ? norm : act;
+    nrm_acc mean[HIDDEN], rstd[HIDDEN], loss = 0;
+    const nrm_mlp_state *s;
+    record r;
+    holder h;
+    size_t i;
+    memset(&r, 0, sizeof r);
+    memset(dg, 0, sizeof dg);
+    memset(db, 0, sizeof db);
+    spec.gamma_init = NRM_GAMMA_UNIFORM;
+    shape[0].bias = 1;
+    h = build(&spec);
+    h.net->probe = note;
+    h.net->probe_context = &r;
+    s = h.net->state;
+    CHECK_INT(nrm_mlp_gradient(h.net, NULL, b.x, b.labels, N, NRM_TRAIN), NRM_OK);
+    CHECK_INT(r.count, 8);
+
+    (void)nrm_linear_forward(lin, b.x, s[0].W, s[0].b, N, INPUTS, HIDDEN);
+    CHECK(equal(seen(&r, 0, 0, NRM_AT_LINEAR, 0, N, HIDDEN), lin, N * HIDDEN));
+    if (after) (void)nrm_activation_forward(act, lin, NRM_TANH, N * HIDDEN);
+    (void)nrm_batchnorm_forward(norm, mean, rstd, NULL, after ? act : lin, s[0].gamma, s[0].beta,
+                                NRM_TRAIN, spec.eps, N, HIDDEN, 1);
+    if (!after) (void)nrm_activation_forward(act, norm, NRM_TANH, N * HIDDEN);
+    CHECK(equal(seen(&r, 1, 0, first, 0, N, HIDDEN), after ? act : norm, N * HIDDEN));
+    CHECK(equal(seen(&r, 2, 0, second, 0, N, HIDDEN), out, N * HIDDEN));
+    (void)nrm_linear_forward(z, out, s[1].W, s[1].b, N, HIDDEN, CLASSES);
+    CHECK(equal(seen(&r, 3, 1, NRM_AT_LINEAR, 0, N, CLASSES), z, N * CLASSES));
+
+    (void)nrm_cross_entropy_forward(&loss, p, z, b.labels, N, CLASSES);
+    (void)nrm_cross_entropy_backward(dz, p, b.labels, N, CLASSES);
+    CHECK(equal(seen(&r, 4, 1, NRM_AT_LINEAR, 1, N, CLASSES), dz, N * CLASSES));
+    (void)nrm_linear_backward(d, NULL, NULL, dz, NULL, s[1].W, N, HIDDEN, CLASSES);
+    CHECK(equal(seen(&r, 5, 0, second, 1, N, HIDDEN), d, N * HIDDEN));
+    for (i = 0; i < 2; i++) {
+        if (i == (after ? 0u : 1u))
+            (void)nrm_batchnorm_backward(d, dg, db, d, after ? act : lin, mean, rstd, s[0].gamma,
+                                         NRM_TRAIN, N, HIDDEN, 1);
+        else
+            (void)nrm_activation_backward(d, d, act, NRM_TANH, N * HIDDEN);
+        CHECK(equal(i == 0 ? seen(&r, 6, 0, first, 1, N, HIDDEN)
+                           : seen(&r, 7, 0, NRM_AT_LINEAR, 1, N, HIDDEN),
+                    d, N * HIDDEN));
+    }
+    CHECK(equal(dg, s[0].dgamma, HIDDEN) && equal(db, s[0].dbeta, HIDDEN));
+    for (i = 0; i < r.count; i++) free(r.data[i]);
+    drop(h);
+}
+
+static void test_probe(void)
+{
+    check_probe(0);
+    check_probe(1);
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+static void test_block(void)
+{
+    nrm_mlp_layer shape[2];
+    nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, NRM_BATCH_NORM, 0);
+    const size_t bytes = nrm_mlp_bytes(&spec);
+    unsigned char *block = (unsigned char *)malloc(bytes);
+    nrm_mlp *net = NULL;
+    size_t i, touched = 0;
+    if (block == NULL) exit(2);
+    memset(block, 0xa5, bytes);
+    CHECK_INT(nrm_mlp_init(&net, block, bytes - 1, &spec), NRM_EBLOCK);
+    CHECK_INT(nrm_mlp_init(&net, NULL, bytes, &spec), NRM_ENULL);
+    CHECK_INT(nrm_mlp_init(NULL, block, bytes, &spec), NRM_ENULL);
+    for (i = 0; i < bytes; i++) touched += block[i] != 0xa5;
+    CHECK(touched == 0 && net == NULL);
+    CHECK_INT(nrm_mlp_init(&net, block, bytes, &spec), NRM_OK);
+    CHECK(net != NULL);
+    free(block);
+}
+
+static void refuse(const nrm_mlp_spec *spec, int status)
+{
+    unsigned char block[64];
+    nrm_mlp *net = NULL;
+    CHECK_INT(nrm_mlp_check(spec), status);
+    CHECK_INT(nrm_mlp_bytes(spec), 0);
+    CHECK_INT(nrm_mlp_init(&net, block, sizeof block, spec), status);
+    CHECK(net == NULL);
+}
+
+static void test_bad_layers(void)
+{
+    nrm_mlp_layer good[2], bad[2];
+    nrm_mlp_spec spec = two_layers(good, HIDDEN, NRM_RELU, NRM_BATCH_NORM, 0);
+    CHECK_INT(nrm_mlp_check(&spec), NRM_OK);
+    refuse(NULL, NRM_ENULL);
+    spec.layer = bad;
+#define REFUSE_LAYER(statement, status)                                                            \
+    do {                                                                                           \
+        memcpy(bad, good, sizeof bad);                                                             \
+        statement;                                                                                 \
+        refuse(&spec, status);                                                                     \
+    } while (0)
+    REFUSE_LAYER(bad[1].width = 0, NRM_ESIZE);
+    REFUSE_LAYER(bad[0].activation = 4, NRM_EKIND);
+    REFUSE_LAYER(bad[0].activation = -1, NRM_EKIND);
+    REFUSE_LAYER(bad[1].norm = 4, NRM_EKIND);
+    REFUSE_LAYER(bad[1].norm = -1, NRM_EKIND);
+#undef REFUSE_LAYER
+}
+
+static void test_bad_settings(void)
+{
+    const nrm_real nan = (nrm_real)NAN, inf = (nrm_real)INFINITY;
+    nrm_mlp_layer shape[2];
+    const nrm_mlp_spec good = two_layers(shape, HIDDEN, NRM_RELU, NRM_BATCH_NORM, 0);
+    nrm_mlp_spec spec;
+#define REFUSE(statement, status)                                                                  \
+    do {                                                                                           \
+        spec = good;                                                                               \
+        statement;                                                                                 \
+        refuse(&spec, status);                                                                     \
+    } while (0)
+    REFUSE(spec.layer = NULL, NRM_ENULL);
+    REFUSE(spec.inputs = 0, NRM_ESIZE);
+    REFUSE(spec.layers = 0, NRM_ESIZE);
+    REFUSE(spec.max_batch = 0, NRM_ESIZE);
+    REFUSE(spec.init = 4, NRM_EKIND);
+    REFUSE(spec.gamma_init = 2, NRM_EKIND);
+    REFUSE(spec.optimizer = 2, NRM_EKIND);
+    REFUSE(spec.init_std = -1, NRM_EKIND);
+    REFUSE(spec.lr = -1, NRM_ERATE);
+    REFUSE(spec.lr = nan, NRM_ERATE);
+    REFUSE(spec.lr = inf, NRM_ERATE);
+    REFUSE(spec.heavy_ball = 1, NRM_ERATE);
+    REFUSE(spec.beta1 = 1, NRM_ERATE);
+    REFUSE(spec.beta2 = -1, NRM_ERATE);
+    REFUSE(spec.beta2 = nan, NRM_ERATE);
+    REFUSE(spec.adam_eps = 0, NRM_ERATE);
+    REFUSE(spec.eps = 0, NRM_EEPS);
+    REFUSE(spec.eps = inf, NRM_EEPS);
+    REFUSE(spec.new_weight = (nrm_real)1.5, NRM_EWEIGHT);
+    REFUSE(spec.new_weight = nan, NRM_EWEIGHT);
+    REFUSE(spec.noise.mean_range = -1, NRM_ENOISE);
+    REFUSE(spec.noise.scale_jitter = nan, NRM_ENOISE);
+#undef REFUSE
+    spec = good;
+    spec.new_weight = nan;
+    spec.cumulative = 1; /* then nobody asks for the weight */
+    CHECK_INT(nrm_mlp_check(&spec), NRM_OK);
+}
+
+/* A network that no memory can hold has no size, and no sum of sizes wraps around to a small one. */
+static void test_overflow(void)
+{
+    static const size_t huge[] = {SIZE_MAX, SIZE_MAX - 3, SIZE_MAX / 2, SIZE_MAX / 8, SIZE_MAX / 64};
+    unsigned char block[64];
+    nrm_mlp_layer shape[2];
+    nrm_mlp *net = NULL;
+    size_t i;
+    int field;
+    for (i = 0; i < COUNT(huge); i++)
+        for (field = 0; field < 4; field++) {
+            nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, NRM_NOISY_BATCH_NORM, 0);
+            if (field == 0) spec.inputs = huge[i];
+            if (field == 1) spec.max_batch = huge[i];
+            if (field == 2) shape[0].width = huge[i];
+            if (field == 3) spec.inputs = shape[0].width = (size_t)1 << (sizeof(size_t) * 4);
+            CHECK_INT(nrm_mlp_bytes(&spec), 0);
+            CHECK_INT(nrm_mlp_init(&net, block, sizeof block, &spec), NRM_EOVERFLOW);
+        }
+    CHECK(net == NULL);
+}
+
+/* Every call that is refused leaves the network as it was. */
+static void test_refused_calls(void)
+{
+    batch b = random_batch(11);
+    const nrm_real one_more[(BATCH + 1) * INPUTS] = {0};
+    const int one_more_labels[BATCH + 1] = {0};
+    nrm_mlp_layer shape[2];
+    nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, NRM_NOISY_BATCH_NORM, 0);
+    const holder h = build(&spec);
+    nrm_acc loss = 7;
+    snapshot s;
+    CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH), NRM_OK);
+    s = take_snapshot(h.net);
+    CHECK_INT(nrm_mlp_train_step(h.net, &loss, one_more, one_more_labels, BATCH + 1), NRM_ESIZE);
+    CHECK_INT(nrm_mlp_gradient(h.net, &loss, one_more, one_more_labels, BATCH + 1, NRM_TRAIN),
+              NRM_ESIZE);
+    CHECK_INT(nrm_mlp_forward(h.net, one_more, BATCH + 1, NRM_TRAIN), NRM_ESIZE);
+    CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, 0), NRM_ESIZE);
+    CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, 0, NRM_TRAIN), NRM_ESIZE);
+    CHECK_INT(nrm_mlp_forward(h.net, b.x, 0, NRM_TRAIN), NRM_ESIZE);
+    CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, 1), NRM_EBATCH);
+    CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, 1, NRM_TRAIN), NRM_EBATCH);
+    CHECK_INT(nrm_mlp_forward(h.net, b.x, 1, NRM_TRAIN), NRM_EBATCH);
+    CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, BATCH, NRM_INFER), NRM_EMODE);
+    CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, BATCH, 3), NRM_EMODE);
+    CHECK_INT(nrm_mlp_forward(h.net, b.x, BATCH, -1), NRM_EMODE);
+    CHECK_INT(nrm_mlp_train_step(h.net, &loss, NULL, b.labels, BATCH), NRM_ENULL);
+    CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, NULL, BATCH), NRM_ENULL);
+    CHECK_INT(nrm_mlp_train_step(NULL, &loss, b.x, b.labels, BATCH), NRM_ENULL);
+    CHECK_INT(nrm_mlp_step(NULL), NRM_ENULL);
+    b.labels[BATCH - 1] = CLASSES; /* the last of the batch: everything else would be fine */
+    CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH), NRM_ELABEL);
+    CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, BATCH, NRM_TRAIN), NRM_ELABEL);
+    CHECK_INT(nrm_mlp_eval(h.net, &loss, NULL, b.x, b.labels, BATCH), NRM_ELABEL);
+    b.labels[BATCH - 1] = -1;
+    CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH), NRM_ELABEL);
+    h.net->spec.lr = (nrm_real)NAN;
+    CHECK_INT(nrm_mlp_step(h.net), NRM_ERATE);
+    CHECK(loss == 7);
+    CHECK(learned_same(&s, h.net) && running_same(&s, h.net) && noise_same(&s, h.net));
+    CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, 1, NRM_FROZEN), NRM_OK);
+    CHECK_INT(nrm_mlp_forward(h.net, b.x, 1, NRM_INFER), NRM_OK);
+    drop_snapshot(s);
+    drop(h);
+}
+
+/* A batch of one is fine where no batch is looked at. */
+static void test_batch_of_one(void)
+{
+    const batch b = random_batch(12);
+    nrm_mlp_layer shape[2];
+    nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, NRM_LAYER_NORM, 0);
+    nrm_acc first = 0, loss = 0;
+    holder h;
+    int step;
+    spec.max_batch = 1;
+    h = build(&spec);
+    CHECK_INT(nrm_mlp_gradient(h.net, &first, b.x, b.labels, 1, NRM_TRAIN), NRM_OK);
+    for (step = 0; step < 30; step++)
+        CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, 1), NRM_OK);
+    CHECK(loss < first / 4);
+    drop(h);
+}
+
+/* ---- what is not finite ---------------------------------------------------------------------- */
+
+static void check_nonfinite(int norm, int activation, nrm_real poison)
+{
+    batch b = random_batch(13);
+    nrm_mlp_layer shape[2];
+    nrm_mlp_spec spec = two_layers(shape, HIDDEN, activation, norm, 0);
+    nrm_acc loss = 0;
+    snapshot s;
+    holder h;
+    size_t i;
+    int rc;
+    spec.optimizer = NRM_ADAM;
+    h = build(&spec);
+    CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH), NRM_OK);
+    s = take_snapshot(h.net);
+    b.x[5 * INPUTS + 2] = poison;
+    rc = nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH);
+    if (!CHECK(rc == NRM_NONFINITE && learned_same(&s, h.net)))
+        printf("  norm %d, activation %d, input %g: status %d, loss %g\n", norm, activation,
+               (double)poison, rc, (double)loss);
+    for (i = 0; s.mean != NULL && i < HIDDEN; i++)
+        CHECK(h.net->state[0].running.mean[i] - h.net->state[0].running.mean[i] == 0 &&
+              h.net->state[0].running.var[i] - h.net->state[0].running.var[i] == 0);
+    drop_snapshot(s);
+    drop(h);
+}
+
+/* No step from a loss or a gradient that is not finite. The infinity before tanh is the sly one: the
+   activation is a plain 1 again and the loss finite, but the gradient is 0 times infinity. */
+static void test_nonfinite(void)
+{
+    int norm, activation;
+    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++)
+        for (activation = NRM_RELU; activation <= NRM_SIGMOID; activation++) {
+            check_nonfinite(norm, activation, (nrm_real)NAN);
+            check_nonfinite(norm, activation, (nrm_real)INFINITY);
+            check_nonfinite(norm, activation, -(nrm_real)INFINITY);
+        }
+}
+
+int main(void)
+{
+    RUN(test_overfits);
+    RUN(test_same_seed_same_bits);
+    RUN(test_norms_share_weights);
+    RUN(test_gradient_changes_nothing);
+    RUN(test_whole_net_gradients);
+    RUN(test_redundant_bias);
+    RUN(test_optimizers);
+    RUN(test_train_step_is_its_parts);
+    RUN(test_initialisation);
+    RUN(test_modes);
+    RUN(test_eval_and_predict);
+    RUN(test_probe);
+    RUN(test_block);
+    RUN(test_bad_layers);
+    RUN(test_bad_settings);
+    RUN(test_overflow);
+    RUN(test_refused_calls);
+    RUN(test_batch_of_one);
+    RUN(test_nonfinite);
+    return test_report(in_float ? "mlp (float)" : "mlp (double)");
+}

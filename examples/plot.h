@@ -636,7 +636,9 @@ static void ploti_power(char *out, const char *base, int k)
 
 static int ploti_decade(double v) /* floor(log10 v), exact at the powers of ten */
 {
-    int k = ploti_int(ploti_log2(v) * 0.30102999566398120 + 0.5);
+    int k;
+    v = v > 0 ? ploti_clamp(v, 1e-306, 1e306) : 1;
+    k = ploti_int(ploti_log2(v) * 0.30102999566398120 + 0.5);
     while (ploti_pow10(k) > v * (1 + 1e-12)) k--;
     while (ploti_pow10(k + 1) <= v * (1 + 1e-12)) k++;
     return k;
@@ -981,6 +983,12 @@ static void ploti_block_fill(ploti_canvas *c, int x0, int y0, int x1, int y1, pl
 
 /* ---- canvas: strokes ------------------------------------------------------------------------ */
 
+/* Coordinates with which the arithmetic below is exact enough; NaN is not. */
+static int ploti_drawable(const double *p)
+{
+    return fabs(p[0]) < 1e9 && fabs(p[1]) < 1e9;
+}
+
 /* The part of the segment inside the clip area grown by `margin`, as parameters; 0 if none. */
 static int ploti_visible(const ploti_canvas *c, const double *a, const double *b, double margin,
                          double *t0, double *t1)
@@ -1035,6 +1043,7 @@ static void ploti_segment(ploti_canvas *c, const double *a, const double *b, dou
     s.r = ploti_max(radius, 0.5);
     s.peak = ploti_min(2 * radius, 1); /* thinner than a pixel: paler, not thinner */
     reach = s.r + 0.5;
+    if (!ploti_drawable(a) || !ploti_drawable(b)) return;
     if (!ploti_visible(c, a, b, reach + 1, &t0, &t1)) return;
     s.x = a[0] + t0 * (b[0] - a[0]);
     s.y = a[1] + t0 * (b[1] - a[1]);
@@ -1250,6 +1259,9 @@ static void ploti_polygon(ploti_canvas *c, const double *p, size_t n, plot_color
 {
     size_t i;
     if (n < 3) return;
+    for (i = 0; i < n; i++) {
+        if (!ploti_drawable(p + 2 * i)) return;
+    }
     for (i = 0; i < n; i++) ploti_edge(c, p + 2 * i, p + 2 * ((i + 1) % n));
     ploti_fill_flush(c, color, alpha);
 }
@@ -1783,6 +1795,17 @@ static plot_color ploti_next_color(plot_panel *p, const char *label)
     return ploti_palette(p->colors_used++);
 }
 
+/* A style whose numbers are safe to use, whatever the caller has put there. */
+static plot_style ploti_sane(plot_style s)
+{
+    if (s.marker < PLOT_NO_MARKER || s.marker > PLOT_RING) s.marker = PLOT_CIRCLE;
+    if (s.dash < PLOT_SOLID || s.dash > PLOT_DASHDOT) s.dash = PLOT_SOLID;
+    s.width = s.width > 0 ? ploti_clamp(s.width, 0.01, 100) : 0;
+    s.size = s.size > 0 ? ploti_clamp(s.size, 0.01, 100) : 0;
+    s.alpha = s.alpha > 0 ? ploti_min(s.alpha, 1) : 0;
+    return s;
+}
+
 static ploti_item *ploti_push(plot_panel *p, int kind, const char *label, const plot_style *s)
 {
     ploti_item *it;
@@ -1790,7 +1813,7 @@ static ploti_item *ploti_push(plot_panel *p, int kind, const char *label, const 
     it = (ploti_item *)ploti_alloc(p->fig, 1, sizeof *it);
     if (!it) return NULL;
     it->kind = kind;
-    if (s) it->style = *s;
+    if (s) it->style = ploti_sane(*s);
     if (s && s->color == PLOT_AUTO && kind != PLOTI_RIDGE) {
         it->style.color = kind == PLOTI_HLINE || kind == PLOTI_VLINE || kind == PLOTI_SPAN_X ||
                                   kind == PLOTI_SPAN_Y
@@ -2872,6 +2895,7 @@ static void ploti_apply_aspect(plot_panel *p)
     double w = p->box.x1 - p->box.x0, h = p->box.y1 - p->box.y0, unit;
     if (!(p->aspect > 0) || !(xr > 0) || !(yr > 0)) return;
     unit = ploti_min(w / xr, h / yr);
+    if (!(unit * xr >= 2 && unit * yr >= 2)) return; /* would leave nothing to see */
     p->box.x1 = floor(p->box.x0 + unit * xr); /* to the left, as the panels above and below */
     p->box.y0 = floor(p->box.y0 + (h - unit * yr) / 2);
     p->box.y1 = floor(p->box.y0 + unit * yr);

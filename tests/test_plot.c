@@ -19,7 +19,7 @@
 static const double nan_value = (double)NAN;
 static const double inf_value = (double)INFINITY;
 
-/* ---- data: polynomials and integers only, the same on every machine ---------------------------- */
+/* ---- data: polynomials and integers only, the same on every machine ------------------------- */
 
 static double ramp(int i) /* 0..1 */
 {
@@ -40,7 +40,7 @@ static double wiggle(int i, int k) /* deterministic noise in -0.5..0.5 */
     return (double)((h >> 8) & 0xFFFFu) / 65535.0 - 0.5;
 }
 
-/* ---- scenes: one capability each, small ----------------------------------------------------------- */
+/* ---- scenes: one capability each, small ----------------------------------------------------- */
 
 static plot_figure *page(void)
 {
@@ -413,7 +413,7 @@ static void test_twice_the_same(void)
     CHECK(fingerprint(scene_regions) == fingerprint(scene_regions));
 }
 
-/* ---- looking at pixels ----------------------------------------------------------------------------- */
+/* ---- looking at pixels ---------------------------------------------------------------------- */
 
 static int darkest(const unsigned char *px, int w, const double *box, double margin)
 {
@@ -429,7 +429,7 @@ static int darkest(const unsigned char *px, int w, const double *box, double mar
     return least;
 }
 
-/* n lines that leave free the places that `pattern` asks for; legend as the library chooses or none */
+/* Three lines with bands; `pattern` says which corners they leave free. */
 static plot_figure *legend_case(int pattern, int where, plot_panel **panel)
 {
     plot_figure *f = plot_new(800, 600);
@@ -612,7 +612,7 @@ static void test_wild_numbers(void)
     }
 }
 
-/* ---- ticks ----------------------------------------------------------------------------------------------- */
+/* ---- ticks ---------------------------------------------------------------------------------- */
 
 static int is_nice(double step) /* 1, 2 or 5 times a power of ten */
 {
@@ -665,7 +665,7 @@ static void test_impossible_ticks(void)
     CHECK(plot_nice_ticks(0, 1000, PLOT_LINEAR, 1000, at) <= 64);
 }
 
-/* ---- colours ------------------------------------------------------------------------------------------------ */
+/* ---- colours -------------------------------------------------------------------------------- */
 
 static int luma(plot_color c)
 {
@@ -688,7 +688,7 @@ static void test_maps_are_monotone(void)
     CHECK(luma(plot_map(PLOT_DIVERGING, 0.5)) > 240000);
 }
 
-/* ---- errors ----------------------------------------------------------------------------------------------------- */
+/* ---- errors --------------------------------------------------------------------------------- */
 
 static void test_sizes(void)
 {
@@ -842,7 +842,7 @@ static void test_figure_can_grow_after_drawing(void)
     plot_free(g);
 }
 
-/* ---- the table of fingerprints ------------------------------------------------------------------------------------ */
+/* ---- the table of fingerprints -------------------------------------------------------------- */
 
 static void print_scene(const scene *s, const char *dir)
 {

@@ -10,6 +10,7 @@ DESTDIR ?=
 BUILD ?= build
 FIGURES ?= $(BUILD)/figures
 MNIST ?= data/mnist
+EXAMPLE_FLAGS ?= # such as --quick
 VERSION := $(shell sed -n 's/^.define NRM_VERSION "\(.*\)"/\1/p' normlayers.h)
 
 # stb_image_write.h: STB=/folder, or pkg-config, or where distributions put it
@@ -41,9 +42,9 @@ mnist: ## download MNIST to data/mnist (MNIST_URL= names another mirror)
 
 examples: $(EXAMPLES) ## compile all examples to build/
 
-figures: examples ## draw all figures into build/figures (FIGURES= names another folder)
+figures: examples ## draw all figures into build/figures (FIGURES= another folder)
 	@for program in $(filter-out 01_hello_layernorm,$(PROGRAMS)); do \
-		echo "== $$program"; $(BUILD)/$$program --out $(FIGURES) || exit 1; done
+		echo "== $$program"; $(BUILD)/$$program --out $(FIGURES) $(EXAMPLE_FLAGS) || exit 1; done
 	@echo "The figures are in $(FIGURES)"
 
 test: ## run the fast tests
@@ -61,7 +62,7 @@ determinism: ## compare the bits of all compilers and optimisation levels
 lint: ## check names, characters, equation tags and code blocks
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh lint
 
-bench: ## time an MNIST epoch, beside PyTorch where it is installed
+bench: $(OBJECTS) ## time an MNIST epoch, beside PyTorch where it is installed
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench_mnist.sh $(MNIST)
 
 check: test strict sanitize determinism ## everything above that can fail

@@ -45,28 +45,44 @@ typedef struct experiment {
     run *runs; /* [seeds][ARMS], shared with the jobs */
 } experiment;
 
-/* Points of two spiral arms with noise; the second arm is the first one turned by half a turn. */
-static int make_spiral(training_set *set, size_t n, uint64_t seed)
+/* Two spiral arms with noise, equally dense everywhere; the second arm is the first one turned by
+   half a turn. Radius and angle grow together. The directions come from turning a vector by a small
+   angle again and again, so that the points are the same with every C library. */
+static void fill_spiral(training_set *set, nrm_rng *rng)
+{
+    enum { TURNS = 1000 };
+    const double step_cos = 0.99995487533938, step_sin = 0.00949985710481; /* of 9.5/1000 radians */
+    double c[TURNS], s[TURNS];
+    size_t i;
+    c[0] = 1;
+    s[0] = 0;
+    for (i = 1; i < TURNS; i++) {
+        c[i] = c[i - 1] * step_cos - s[i - 1] * step_sin;
+        s[i] = s[i - 1] * step_cos + c[i - 1] * step_sin;
+    }
+    for (i = 0; i < POINTS; i++) {
+        const double radius = sqrt((double)nrm_rng_uniform(rng)), side = i % 2 ? -1 : 1;
+        const size_t k = (size_t)(radius * TURNS);
+        set->x[2 * i] = (nrm_real)(side * radius * c[k] + 0.03 * (double)nrm_rng_normal(rng));
+        set->x[2 * i + 1] = (nrm_real)(side * radius * s[k] + 0.03 * (double)nrm_rng_normal(rng));
+        set->labels[i] = (int)(i % 2);
+    }
+}
+
+static int make_spiral(training_set *set, uint64_t seed)
 {
     nrm_rng rng;
-    size_t i;
     memset(set, 0, sizeof *set);
-    set->x = (nrm_real *)malloc(n * 2 * sizeof *set->x);
-    set->labels = (int *)malloc(n * sizeof *set->labels);
+    set->x = (nrm_real *)malloc(POINTS * 2 * sizeof *set->x);
+    set->labels = (int *)malloc(POINTS * sizeof *set->labels);
     if (!set->x || !set->labels) {
         training_set_free(set);
         return -1;
     }
-    set->n = n;
+    set->n = POINTS;
     set->features = 2;
     nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA);
-    for (i = 0; i < n; i++) {
-        const double t = sqrt((double)nrm_rng_uniform(&rng)), angle = 9.5 * t;
-        const double side = i % 2 ? -1 : 1;
-        set->x[2 * i] = (nrm_real)(side * t * cos(angle) + 0.03 * (double)nrm_rng_normal(&rng));
-        set->x[2 * i + 1] = (nrm_real)(side * t * sin(angle) + 0.03 * (double)nrm_rng_normal(&rng));
-        set->labels[i] = (int)(i % 2);
-    }
+    fill_spiral(set, &rng);
     return 0;
 }
 
@@ -142,7 +158,7 @@ static int job(void *context, size_t index, volatile size_t *done)
     int failed = net == NULL;
     memset(&set, 0, sizeof set);
     memset(&fresh, 0, sizeof fresh);
-    failed = failed || make_spiral(&set, POINTS, seed) || make_spiral(&fresh, 2000, ~seed) ||
+    failed = failed || make_spiral(&set, seed) || make_spiral(&fresh, ~seed) ||
              train(net, out, &set, e->o, seed, done) || map_regions(net, out->regions) < 0 ||
              nrm_mlp_eval(net, NULL, &accuracy, fresh.x, fresh.labels, fresh.n) < 0;
     out->accuracy = (double)accuracy;
@@ -352,7 +368,7 @@ int main(int argc, char **argv)
     }
     e.o = &o;
     e.runs = (run *)jobs_alloc(o.seeds * ARMS * sizeof *e.runs);
-    if (!e.runs || make_spiral(&set, POINTS, o.seed)) {
+    if (!e.runs || make_spiral(&set, o.seed)) {
         fprintf(stderr, "03_spiral: out of memory\n");
         return 1;
     }

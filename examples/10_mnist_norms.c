@@ -15,8 +15,9 @@
                  loss of 0.5 in at most half the steps
        log       the mean loss of batches 41 to 80 of epoch 20 is within 0.03 of the notebook's:
                  0.395 without and 0.162 with batch norm; the first loss is 2.30 ± 0.03
-       centred   the outputs of the first batch norm after training have a pooled mean within 0.3
-                 of 0, and none's inputs to ReLU have drifted further since the start
+       centred   the outputs of the first batch norm after training (running statistics) have a
+                 pooled mean within 0.3 of 0; and the mean input of ReLU, as seen in training, has
+                 drifted further without batch norm than with it
        Gaussian  averaged over units, |skewness| < 0.5 and |excess kurtosis| < 1
 
    Four pages come out: training loss, test accuracy, the distribution in the first hidden layer,
@@ -447,7 +448,7 @@ static void judge_centred(const experiment *e, verdict *v)
     int a;
     for (s = 0; s < e->o->seeds; s++) {
         for (a = NONE; a <= BATCH; a++) {
-            const int place = a == NONE ? BEFORE : INFER;
+            const int place = a == NONE ? BEFORE : TRAIN;
             const epoch_record *r = run_record(e, s, a);
             drift[a] += fabs(r[e->o->epochs].shot[place].mean - r[0].shot[place].mean) /
                         (double)e->o->seeds;
@@ -662,10 +663,8 @@ static void print_results(const experiment *e, const verdict v[CLAIMS])
         const stats_summary window = over_seeds(e, pick_window, a, e->o->epochs);
         const stats_summary accuracy = over_seeds(e, pick_accuracy, a, e->o->epochs);
         const stats_summary steps = over_seeds(e, pick_steps_to_half, a, 0);
-        printf("%-*s %8.4f ± %6.4f %8.4f ± %6.4f %8.2f ± %5.2f %6.0f ± %5.0f\n",
-               (int)(24 + strlen(arms[a].name) - strlen(arms[a].id)) > 0 && strchr(arms[a].name, '=')
-                   ? 25
-                   : 24,
+        const int width = strstr(arms[a].name, "γ") ? 25 : 24; /* γ has two bytes */
+        printf("%-*s %8.4f ± %6.4f %8.4f ± %6.4f %8.2f ± %5.2f %6.0f ± %5.0f\n", width,
                arms[a].name, loss.mean, loss.sd, window.mean, window.sd, accuracy.mean, accuracy.sd,
                steps.mean, steps.sd);
     }
@@ -827,7 +826,8 @@ static void add_overlay(const experiment *e, plot_figure *f)
               run_record(e, 0, BATCH)[e->o->epochs].shot[TRAIN].density, BINS, arm_style(LAYER));
 }
 
-/* b, c: the same over the epochs. */
+/* b, c: the same over the epochs. Batch norm with the statistics of the batch, as in training: at
+   the start the running ones say nothing. */
 static void add_ridges(const experiment *e, plot_figure *f, int a, int place, int col)
 {
     const size_t shown[7] = {0, 1, 2, 5, 10, 15, 20};
@@ -850,7 +850,6 @@ static void add_ridges(const experiment *e, plot_figure *f, int a, int place, in
 /* d, e, f: percentile bands of three fixed units. */
 static void add_units(const experiment *e, plot_figure *f)
 {
-    const char *const names[LEVELS] = {"15 %", "median", "85 %"};
     double x[EPOCHS_MAX + 1], q[LEVELS][EPOCHS_MAX + 1], packed[LEVELS * (EPOCHS_MAX + 1)];
     const size_t n = e->o->epochs + 1;
     plot_panel *first = NULL;
@@ -860,19 +859,19 @@ static void add_units(const experiment *e, plot_figure *f)
     for (k = 0; k < UNITS; k++) {
         plot_panel *p = plot_add(f, 1, (int)(2 * k), 1, 2);
         char heading[64];
-        put(heading, sizeof heading, "unit %zu: 15th, 50th, 85th percentile", probed_unit[k]);
+        put(heading, sizeof heading, "unit %zu: median, 15 to 85 %%", probed_unit[k]);
         plot_heading(p, heading);
+        if (k > 0) plot_legend(p, PLOT_LEGEND_NONE);
         plot_axis_x(p, "epoch", PLOT_LINEAR);
         plot_axis_y(p, k == 0 ? "input of ReLU" : "", PLOT_LINEAR);
         for (a = NONE; a <= BATCH; a++) {
             for (epoch = 0; epoch < n; epoch++)
                 for (i = 0; i < LEVELS; i++)
                     q[i][epoch] = run_record(e, 0, a)[epoch]
-                                      .shot[a == NONE ? BEFORE : INFER]
+                                      .shot[a == NONE ? BEFORE : TRAIN]
                                       .percentile[k][i];
             for (i = 0; i < LEVELS; i++) memcpy(packed + i * n, q[i], n * sizeof *packed);
-            plot_percentiles(p, arms[a].name, x, packed, LEVELS, n, k == 2 ? names : NULL,
-                             arm_style(a));
+            plot_percentiles(p, arms[a].name, x, packed, LEVELS, n, NULL, arm_style(a));
         }
         if (first) plot_share_y(p, first);
         if (!first) first = p;
@@ -886,7 +885,7 @@ static int draw_activations(const experiment *e, const char *path)
     plot_letters(f);
     add_overlay(e, f);
     add_ridges(e, f, NONE, BEFORE, 2);
-    add_ridges(e, f, BATCH, INFER, 4);
+    add_ridges(e, f, BATCH, TRAIN, 4);
     add_units(e, f);
     return end_figure(f, path);
 }
@@ -983,7 +982,7 @@ static int parse(cli_options *o, int argc, char **argv)
 
 static int load(experiment *e)
 {
-    const size_t train_n = e->o->quick ? 10000 : 0, test_n = e->o->quick ? 2000 : 0;
+    const size_t train_n = e->o->quick ? 6000 : 0, test_n = e->o->quick ? 1000 : 0;
     char err[DATASET_ERR_MAX];
     dataset *d = &e->data;
     if (dataset_load(d, e->o->data, 1, train_n, test_n, err)) {

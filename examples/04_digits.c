@@ -1,0 +1,109 @@
+/* 04_digits: what the networks are shown. A contact sheet of the data set: ten examples of each
+   digit from the training images, and how many there are. Without MNIST it shows the built-in
+   synthetic digits, which every figure then says it was drawn from. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "normlayers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "csv.h"
+#include "dataset.h"
+#include "plot.h"
+
+#define NAME "04_digits"
+enum { COLUMNS = 18, SHOWN = DATASET_CLASSES * COLUMNS };
+
+/* The first COLUMNS training images of each digit, one row per digit. Missing ones stay blank. */
+static void pick(const dataset *d, unsigned char *sheet, size_t *count)
+{
+    size_t i;
+    memset(sheet, 0, (size_t)SHOWN * DATASET_PIXELS);
+    memset(count, 0, DATASET_CLASSES * sizeof *count);
+    for (i = 0; i < d->train_n; i++) {
+        const size_t label = d->train_labels[i], at = count[label]++;
+        if (at < COLUMNS)
+            memcpy(sheet + (label * COLUMNS + at) * DATASET_PIXELS,
+                   d->train_images + i * DATASET_PIXELS, DATASET_PIXELS);
+    }
+}
+
+static int draw(const dataset *d, const unsigned char *sheet, const char *path)
+{
+    plot_figure *f = plot_new(1440, 1130);
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    char text[200];
+    int failed;
+    plot_title(f, d->synthetic ? "Synthetic digits" : "MNIST");
+    (void)snprintf(text, sizeof text,
+                   "%sThe first %d of each class; %zu for training, %zu for testing.",
+                   d->synthetic ? "Drawn from strokes by a seeded generator, not MNIST. " : "",
+                   (int)COLUMNS, d->train_n, d->test_n);
+    plot_subtitle(f, text);
+    plot_footer(f, NAME);
+    plot_images(p, sheet, SHOWN, DATASET_SIDE, DATASET_SIDE, COLUMNS, NULL, 1);
+    failed = plot_save(f, path);
+    if (failed) fprintf(stderr, NAME ": %s\n", plot_error(f));
+    plot_free(f);
+    return failed;
+}
+
+static int write_table(const dataset *d, const size_t *count, const char *path)
+{
+    const char *columns[2] = {"digit", "training_images"};
+    csv_origin origin;
+    csv_table t;
+    char err[CSV_ERR_MAX];
+    int i, failed;
+    memset(&origin, 0, sizeof origin);
+    origin.program = NAME;
+    origin.version = NRM_VERSION;
+    origin.data = d->name;
+    origin.data_hash = d->hash;
+    csv_begin(&t);
+    csv_note_origin(&t, &origin);
+    csv_columns(&t, columns, 2);
+    for (i = 0; i < DATASET_CLASSES; i++) {
+        csv_int(&t, i);
+        csv_uint(&t, count[i]);
+        csv_end_row(&t);
+    }
+    failed = csv_save(&t, path, err);
+    if (failed) fprintf(stderr, NAME ": %s\n", err);
+    csv_end(&t);
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    static unsigned char sheet[SHOWN * DATASET_PIXELS];
+    size_t count[DATASET_CLASSES];
+    char png[1024], csv[1024], err[DATASET_ERR_MAX];
+    cli_program program;
+    cli_options o;
+    dataset d;
+    int failed, status;
+    cli_program_init(&program, NAME, "A contact sheet of the digits that the examples train on.",
+                     CLI_USES_DATA | CLI_USES_OUT | CLI_USES_CSV | CLI_USES_QUICK);
+    program.version = NRM_VERSION;
+    status = cli_parse(&o, &program, argc, argv);
+    if (status != CLI_RUN) return status;
+    if (cli_path(png, sizeof png, o.out, NAME ".png") ||
+        cli_path_beside(csv, sizeof csv, o.csv ? o.csv : png, ".csv")) {
+        fprintf(stderr, NAME ": the path is too long\n");
+        return 1;
+    }
+    if (dataset_load(&d, o.data, 1, 0, 0, err)) {
+        fprintf(stderr, NAME ": %s\n", err);
+        return 1;
+    }
+    pick(&d, sheet, count);
+    printf("%s, hash %016llx\n", d.name, (unsigned long long)d.hash);
+    failed = draw(&d, sheet, png) || write_table(&d, count, csv);
+    dataset_free(&d);
+    return failed ? 1 : 0;
+}

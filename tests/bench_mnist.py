@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+"""The network of bench_mnist.c in PyTorch, eager mode, one thread; prints the same lines.
+
+    bench_mnist.py DATA_DIR none|batch|layer EPOCHS SEED
+"""
+import os
+import sys
+import time
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # two thread pools on few cores fight each other
+
+import numpy
+import torch
+from torch.nn import BatchNorm1d, LayerNorm, Linear, ReLU, Sequential
+from torch.nn.functional import cross_entropy
+
+
+def read(folder, name, header):
+    raw = numpy.fromfile(os.path.join(folder, name), dtype=numpy.uint8)
+    return raw[header:]
+
+
+def load(folder, part):
+    pixels = read(folder, part + "-images-idx3-ubyte", 16).reshape(-1, 784)
+    labels = read(folder, part + "-labels-idx1-ubyte", 8)
+    return (torch.from_numpy(pixels.astype(numpy.float32) / 255),
+            torch.from_numpy(labels.astype(numpy.int64)))
+
+
+def network(norm):
+    layers = []
+    for inputs, outputs in ((784, 64), (64, 128)):
+        layers.append(Linear(inputs, outputs))
+        if norm != "none":
+            layers.append((BatchNorm1d if norm == "batch" else LayerNorm)(outputs))
+        layers.append(ReLU())
+    return Sequential(*layers, Linear(128, 10))
+
+
+def main():
+    folder, norm, epochs, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    images, labels = load(folder, "train")
+    test_images, test_labels = load(folder, "t10k")
+    net = network(norm)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+    for epoch in range(1, epochs + 1):
+        start = time.perf_counter()
+        total = 0.0
+        for pick in torch.randperm(len(images)).split(64):
+            loss = cross_entropy(net(images[pick]), labels[pick])
+            sgd.zero_grad(set_to_none=True)
+            loss.backward()
+            sgd.step()
+            total += loss.detach() * len(pick)
+        seconds = time.perf_counter() - start
+        net.eval()
+        with torch.no_grad():
+            right = (net(test_images).argmax(1) == test_labels).double().mean().item()
+        net.train()
+        print("pytorch %s epoch %d seconds %.4f loss %.4f accuracy %.4f"
+              % (norm, epoch, seconds, float(total) / len(images), right), flush=True)
+
+
+main()

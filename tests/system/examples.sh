@@ -1,0 +1,73 @@
+#!/bin/sh
+# examples.sh - every example runs, says what data it drew, refuses a wrong command line, and gives
+# the same table twice; the quick MNIST comparison gives the very numbers that are on file, whatever
+# compiler, optimisation and machine this is.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+: "${CC:=cc}" "${BUILD:=build}" "${STB_CFLAGS:=}"
+unset MNIST_DIR
+bin=$BUILD/examples
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+passed=0
+failed=0
+check() { # check NAME COMMAND...
+    name=$1
+    shift
+    if "$@" >"$dir/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "failed: $name"
+        tail -n 20 "$dir/log"
+    fi
+}
+exits() { # exits CODE COMMAND...
+    code=$1
+    shift
+    "$@"
+    [ $? -eq "$code" ]
+}
+one_line() { # the command prints exactly one line on stderr
+    [ "$("$@" 2>&1 >/dev/null | wc -l)" -eq 1 ]
+}
+table() { # a table without the lines that say how it was made
+    grep -v '^#' "$1"
+}
+
+check "the examples compile" make -s BUILD="$bin" CC="$CC" CFLAGS="${EXAMPLE_CFLAGS:--O2}" examples
+programs=$(cd examples && echo [0-9]*.c | sed 's/\.c//g')
+for program in $programs; do
+    case $program in 01_*)
+        check "$program prints" "$bin/$program"
+        continue
+        ;;
+    esac
+    data='--data synthetic'
+    case $program in 02_* | 03_*) data= ;; esac
+    # shellcheck disable=SC2086
+    check "$program draws" "$bin/$program" --quick $data --out "$dir/a"
+    # shellcheck disable=SC2086
+    check "$program draws again" "$bin/$program" --quick $data --out "$dir/b"
+    check "$program has help" "$bin/$program" --help
+    check "$program refuses an unknown option" exits 2 "$bin/$program" --no-such-option
+    check "$program does so in one line" one_line "$bin/$program" --no-such-option
+done
+for png in "$dir"/a/*.png; do
+    name=$(basename "$png" .png)
+    check "$name.png has its table" test -s "$dir/a/$name.csv"
+    check "$name.csv is the same twice" cmp "$dir/a/$name.csv" "$dir/b/$name.csv"
+    check "$name.png is the same twice" cmp "$png" "$dir/b/$name.png"
+done
+for name in 04_digits 10_mnist_norms 10_mnist_norms_loss; do
+    check "$name.csv says that the digits are synthetic" \
+        grep -q '^# data: synthetic digits' "$dir/a/$name.csv"
+done
+check "the comparison says so too" sh -c \
+    "$bin/10_mnist_norms --quick --out $dir/c --epochs 1 --seeds 1 2>&1 | grep -qi synthetic"
+check "a folder without MNIST is an error" exits 1 "$bin/10_mnist_norms" --data "$dir" --out "$dir"
+table "$dir/a/10_mnist_norms_accuracy.csv" >"$dir/accuracy.csv"
+check "the comparison's numbers are the ones on file" \
+    cmp "$dir/accuracy.csv" tests/expected/10_mnist_norms_quick.csv
+echo "examples: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

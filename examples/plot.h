@@ -288,14 +288,17 @@ typedef struct ploti_area { /* whole pixels, x1 and y1 exclusive */
     int x0, y0, x1, y1;
 } ploti_area;
 
+enum { PLOTI_BLANK = 0, PLOTI_SHADE, PLOTI_DATA };
+
 typedef struct ploti_canvas {
     int w, h;
     unsigned char *rgb;
     unsigned char *mask; /* coverage of the stroke being drawn */
-    unsigned char *ink;  /* 1 where data have been drawn: what a legend must not cover */
-    int32_t *cells;      /* signed area of the polygon being filled, rows of w + 2 */
+    unsigned char
+        *ink;       /* PLOTI_DATA where a legend must not go, PLOTI_SHADE where it had better not */
+    int32_t *cells; /* signed area of the polygon being filled, rows of w + 2 */
     ploti_area clip, mask_dirty, cell_dirty;
-    int inking;
+    int inking; /* what is being drawn now */
 } ploti_canvas;
 
 typedef struct ploti_ticks {
@@ -959,7 +962,7 @@ static void ploti_pixel_mix(ploti_canvas *c, int x, int y, plot_color color, int
     p[0] = (unsigned char)((p[0] * keep + ploti_red(color) * cover + 127) / 255);
     p[1] = (unsigned char)((p[1] * keep + ploti_green(color) * cover + 127) / 255);
     p[2] = (unsigned char)((p[2] * keep + ploti_blue(color) * cover + 127) / 255);
-    if (c->inking && cover > 3) c->ink[i] = 1;
+    if (c->inking > c->ink[i] && cover > 3) c->ink[i] = (unsigned char)c->inking;
 }
 
 static int ploti_byte(double alpha)
@@ -2556,19 +2559,21 @@ static double ploti_opacity(const plot_style *s, double usual)
     return s->alpha > 0 ? ploti_min(s->alpha, 1) : usual;
 }
 
+/* The most important thing that has been drawn in a box. */
 static int ploti_covers_ink(const plot_figure *f, const ploti_rect *b, double margin)
 {
     const ploti_canvas *c = &f->cv;
-    int x0 = ploti_between(ploti_int(b->x0 - margin), 0, c->w), x, y;
+    int x0 = ploti_between(ploti_int(b->x0 - margin), 0, c->w), x, y, most = 0;
     int x1 = ploti_between(ploti_int(b->x1 + margin) + 1, 0, c->w);
     int y0 = ploti_between(ploti_int(b->y0 - margin), 0, c->h);
     int y1 = ploti_between(ploti_int(b->y1 + margin) + 1, 0, c->h);
     for (y = y0; y < y1; y++) {
         for (x = x0; x < x1; x++) {
-            if (c->ink[ploti_index(c, x, y)]) return 1;
+            int ink = c->ink[ploti_index(c, x, y)];
+            if (ink > most) most = ink;
         }
     }
-    return 0;
+    return most;
 }
 
 /* Where a legend is: one of the eight places inside, or */
@@ -2713,11 +2718,11 @@ static int ploti_choose_spot(plot_panel *p)
     plot_figure *f = p->fig;
     double margin = 0.3 * ploti_em(f, PLOTI_EM_LEGEND), aside;
     ploti_flow o = ploti_flow_columns(f, &p->entries, 1), above, right;
-    int spot;
-    for (spot = 0; spot < 8; spot++) {
-        ploti_rect b = ploti_spot_box(p, spot, o.w, o.h);
+    int i;
+    for (i = 0; i < 16; i++) { /* the second time round, a shaded background will do */
+        ploti_rect b = ploti_spot_box(p, i % 8, o.w, o.h);
         if (b.x0 < p->box.x0 || b.x1 > p->box.x1 || b.y0 < p->box.y0 || b.y1 > p->box.y1) break;
-        if (!ploti_covers_ink(f, &b, margin)) return spot;
+        if (ploti_covers_ink(f, &b, margin) <= (i < 8 ? PLOTI_BLANK : PLOTI_SHADE)) return i % 8;
     }
     if (p->colorbar) return PLOTI_SPOT_ABOVE;
     above = ploti_flow_of(p, PLOTI_SPOT_ABOVE);
@@ -3258,7 +3263,7 @@ static void ploti_draw_reference_note(plot_panel *p, const ploti_item *it)
         int fits;
         b = ploti_reference_box(p, flat, v, place, w, em);
         fits = b.x0 >= p->box.x0 && b.x1 <= p->box.x1 && b.y0 >= p->box.y0 && b.y1 <= p->box.y1;
-        if (fits && !ploti_covers_ink(f, &b, 0)) best = place;
+        if (fits && ploti_covers_ink(f, &b, 0) <= PLOTI_SHADE) best = place;
         if (fits && inside == 0) inside = place + 1; /* else the first that lies within the axes */
     }
     if (best < 0) best = inside ? inside - 1 : 0;
@@ -3736,16 +3741,17 @@ static void ploti_draw_body(plot_panel *p)
                 ploti_clip(c, p->box.x0 - bleed, p->box.y0 - bleed, p->box.x1 + bleed,
                            p->box.y1 + bleed);
             }
-            c->inking = it->kind != PLOTI_SPAN_X && it->kind != PLOTI_SPAN_Y; /* mere background */
+            c->inking =
+                it->kind == PLOTI_SPAN_X || it->kind == PLOTI_SPAN_Y ? PLOTI_SHADE : PLOTI_DATA;
             ploti_draw_item(p, it);
         }
     }
-    c->inking = 1;
+    c->inking = PLOTI_DATA;
     ploti_unclip(c);
     for (it = p->items; it; it = it->next) { /* over the data, where there are none if possible */
         if (it->kind == PLOTI_HLINE || it->kind == PLOTI_VLINE) ploti_draw_reference_note(p, it);
     }
-    c->inking = 0;
+    c->inking = PLOTI_BLANK;
 }
 
 /* ---- axes and words around a panel ---------------------------------------------------------- */
@@ -3987,7 +3993,7 @@ static int ploti_canvas_ready(plot_figure *f)
     memset(c->ink, 0, area);
     memset(c->cells, 0, (area + 2 * (size_t)c->h) * sizeof *c->cells);
     c->mask_dirty = c->cell_dirty = ploti_nothing;
-    c->inking = 0;
+    c->inking = PLOTI_BLANK;
     ploti_unclip(c);
     return 1;
 }

@@ -330,8 +330,9 @@ static void derive_uniform(void)
 
 static void derive_below(void)
 {
-    static const uint32_t most[] = {1,           2,           3,           10,         1000,
-                                    0x7fffffffu, 0x80000000u, 0x80000001u, 0xc0000000u, 0xffffffffu};
+    static const uint32_t most[] = {1,           2,           3,           10,
+                                    1000,        0x7fffffffu, 0x80000000u, 0x80000001u,
+                                    0xc0000000u, 0xffffffffu};
     const uint64_t two_32 = 4294967296u;
     nrm_rng rng = stream(5), copy;
     size_t i, k, below = 0;

@@ -2,7 +2,7 @@
 
    Each display equation of normlayers.h has one line
 
-       DERIVE("LN.14", residual, witness);
+       DERIVE(tag, residual, witness);
 
    here, which records how far apart its two sides are: 0 if they agree. It may run many times; the
    table keeps the largest residual. ALSO(residual, witness) straight after it, or ALSO_OF(tag,

@@ -7,6 +7,8 @@
 
 #include "derive_basics.h"
 #include "derive_norms.h"
+#include "derive_network.h"
+#include "derive_gradcheck.h"
 #include "test.h"
 
 typedef struct family { /* its equations are numbered 1 to last */
@@ -16,7 +18,8 @@ typedef struct family { /* its equations are numbered 1 to last */
 
 /* A DERIVE that is never reached leaves no trace in the table: so here is what must be in it. */
 static const family families[] = {{"LIN", 5}, {"EXP", 5}, {"LOG", 3}, {"RNG", 6},
-                                  {"SUM", 5}, {"BN", 23}, {"LN", 16}, {"NB", 7}};
+                                  {"SUM", 5}, {"BN", 23}, {"LN", 16}, {"NB", 7},  {"ACT", 6},
+                                  {"CE", 7},  {"MLP", 8}, {"OPT", 5}, {"GC", 7}};
 
 static void print_row(const derivation *row, const char *verdict)
 {
@@ -60,6 +63,13 @@ int main(int argc, char **argv)
     derive_all_running();
     derive_layernorm();
     derive_noise();
+    derive_activations();
+    derive_cross_entropy();
+    derive_layers();
+    derive_biases();
+    derive_init();
+    derive_optimizers();
+    derive_gradcheck();
     if (verbose) printf("tag     kind   times    residual     bound\n");
     for (f = 0; f < LENGTH(families); f++)
         for (n = 1; n <= families[f].last; n++) {

@@ -1,0 +1,232 @@
+#!/bin/sh
+# tags.sh - the three sets of equation tags agree: defined, computed, proved.
+#
+#   tests/lint/tags.sh [HEADER [TESTS]]     checks a header against its derivations
+#   tests/lint/tags.sh --faults [HEADER [TESTS]]
+#                                           doctors copies of them, one fault each, and checks
+#                                           that every fault is found
+#
+# A tag such as [LN.14] ends a display equation: a line of a literate block of the header (opened by
+# a line that is exactly "/*", closed by one that is exactly "*/") that is indented four spaces.
+#   1. Every tag is defined once.
+#   2. The tags of a family are numbered 1, 2, 3, ... in the order in which they appear.
+#   3. Every tag is cited beside the code that computes it, in the implementation part, or stands in
+#      the list below with the reason why nothing computes it; not both.
+#   4. Every tag that code, prose or a test cites is defined.
+#   5. Every tag has exactly one DERIVE in TESTS/test_derivations.c and TESTS/derive_*.h.
+# Ranges such as "BN.8 to BN.10" cite all that is in between.
+LC_ALL=C
+export LC_ALL
+
+not_computed() {
+    cat <<'LIST'
+SUM.1   shown so as to be avoided: two passes do not cancel
+BN.6    a property of the normalized values
+BN.7    a property of the normalized values
+BN.14   a step: the factor is taken out of the sums of BN.19
+BN.15   a step towards BN.18
+BN.16   a step towards BN.18
+BN.17   a step towards BN.18
+BN.18   a step: the Jacobian is never formed, BN.19 is its product with dy
+BN.21   a property of the gradient
+BN.22   a property of the gradient
+BN.23   what BN.19 becomes for two values
+LN.6    a property of the normalized values
+LN.7    a property of the normalized values
+LN.11   a step towards LN.13
+LN.12   a step towards LN.13
+LN.13   a step: the Jacobian is never formed, LN.14 is its product with g
+LN.15   a property of the gradient
+LN.16   a property of the gradient
+NB.6    a property of the draws
+CE.7    a property of the gradient
+MLP.3   a property of batch norm: why a bias before it is redundant
+MLP.4   a property of layer norm: how much of a bias before it is redundant
+GC.2    the error of GC.1, which GC.3 takes away
+LIST
+}
+
+check() {
+    header=$1
+    tests=$2
+    not_computed | awk -v header="$header" '
+function fault(tag, what) {
+    if (what != "") print tag ": " what
+    bad[tag] = 1
+    known[tag] = 1
+}
+function number_of(tag) {
+    sub(/^[A-Z]+\./, "", tag)
+    return tag + 0
+}
+function family_of(tag) {
+    sub(/\..*$/, "", tag)
+    return tag
+}
+# Enters every tag of a line, and what lies between the ends of a range, into cited[] and, in the
+# implementation, into computed[].
+function cite(line, in_code,    before, tag, from, family, n) {
+    from = ""
+    while (match(line, /[A-Z][A-Z]+\.[0-9]+[a-z]?/)) {
+        before = RSTART > 1 ? substr(line, RSTART - 1, 1) : " "
+        tag = substr(line, RSTART, RLENGTH)
+        if (before !~ /[A-Za-z0-9_]/) {
+            cite_one(tag, in_code)
+            family = family_of(tag)
+            if (from != "" && RSTART == 5 && substr(line, 1, 4) == " to " &&
+                family_of(from) == family)
+                for (n = number_of(from) + 1; n < number_of(tag); n++)
+                    cite_one(family "." n, in_code)
+            from = tag
+        }
+        line = substr(line, RSTART + RLENGTH)
+    }
+}
+function cite_one(tag, in_code) {
+    if (!(tag in cited)) cited[tag] = place()
+    if (in_code) computed[tag] = 1
+}
+function place() {
+    return FILENAME ":" FNR
+}
+function define(tag,    family, n) {
+    known[tag] = 1
+    if (tag in defined) fault(tag, "defined twice, at " defined[tag] " and " place())
+    else {
+        family = family_of(tag)
+        n = number_of(tag)
+        if (n != last[family] + 1)
+            fault(tag, "out of order at " place() ": " family "." (last[family] + 1) " is due")
+        last[family] = n
+        defined[tag] = place()
+    }
+}
+# The line without its comments; `inside` remembers a comment that goes on.
+function code_of(line,    code, at) {
+    code = ""
+    for (;;) {
+        at = index(line, inside ? "*/" : "/*")
+        if (!at) return inside ? code : code line
+        if (!inside) code = code substr(line, 1, at - 1)
+        line = substr(line, at + 2)
+        inside = !inside
+    }
+}
+FILENAME == "-" || FILENAME == "" {
+    listed[$1] = 1
+    if (NF < 2) fault($1, "listed as not computed, without a reason")
+    next
+}
+FILENAME == header && /^\/\*$/ { prose = 1; next }
+FILENAME == header && /^\*\/$/ { prose = 0; next }
+FILENAME == header && /^#define NRM_IMPLEMENTED/ { implementation = 1 }
+FILENAME == header && prose && /^    .*\[[A-Z]+\.[0-9]+[a-z]?\]$/ {
+    tag = $0
+    sub(/^.*\[/, "", tag)
+    sub(/\]$/, "", tag)
+    define(tag)
+    sub(/\[[A-Z]+\.[0-9]+[a-z]?\]$/, "")
+}
+FILENAME == header { cite($0, implementation && !prose); next }
+FNR == 1 { inside = 0 }
+{
+    line = code_of($0)
+    while (match(line, /(DERIVE|ALSO_OF)\("[^"]*"/)) {
+        call = substr(line, RSTART, RLENGTH)
+        line = substr(line, RSTART + RLENGTH)
+        tag = call
+        sub(/^[A-Z_]*\("/, "", tag)
+        sub(/"$/, "", tag)
+        if (!(tag in cited)) cited[tag] = place()
+        if (call !~ /^DERIVE/) continue
+        if (tag in derived) fault(tag, "two DERIVEs, at " derived[tag] " and " place())
+        derived[tag] = place()
+    }
+}
+END {
+    for (tag in cited)
+        if (!(tag in defined)) fault(tag, "cited at " cited[tag] " but not defined")
+    for (tag in listed)
+        if (!(tag in defined)) fault(tag, "listed as not computed, but not defined")
+        else if (tag in computed) fault(tag, "listed as not computed, but code cites it")
+    for (tag in defined) {
+        if (!(tag in computed) && !(tag in listed)) fault(tag, "no code line cites it")
+        if (!(tag in derived)) fault(tag, "no DERIVE proves it")
+    }
+    passed = failed = 0
+    for (tag in known)
+        if (tag in bad) failed++
+        else passed++
+    if (passed + failed == 0) failed = 1 # nothing was read
+    printf "tags: %d passed, %d failed\n", passed, failed
+    exit failed > 0
+}' - "$header" "$tests"/test_derivations.c "$tests"/derive_*.h
+}
+
+# One doctored pair: what is wrong with it, an awk program that makes it from all files, and a text
+# that the report has to contain.
+fault() {
+    what=$1
+    program=$2
+    expected=$3
+    rm -rf "$work/tests"
+    mkdir "$work/tests"
+    awk "$program"' { print }' "$header" >"$work/normlayers.h"
+    for file in "$tests"/test_derivations.c "$tests"/derive_*.h; do
+        awk "$program"' { print }' "$file" >"$work/tests/${file##*/}"
+    done
+    if report=$(check "$work/normlayers.h" "$work/tests"); then
+        failed=$((failed + 1))
+        echo "not found: $what"
+    elif printf '%s\n' "$report" | grep -q -e "$expected"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "found, but not named \"$expected\": $what"
+        printf '%s\n' "$report"
+    fi
+}
+
+faults() {
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    passed=0
+    failed=0
+    fault 'an equation that stands there twice' '/\[LN.14\]$/ { print }' 'LN.14: defined twice'
+    fault 'a missing equation' '/\[LN.12\]$/ { next }' 'LN.13: out of order'
+    fault 'the last equation of a family missing' '/\[CE.7\]$/ { next }' 'CE.7: .*not defined'
+    fault 'two equations that changed places' \
+        '/\[BN.3\]$/ { kept = $0; next } /\[BN.4\]$/ { print; $0 = kept }' 'BN.4: out of order'
+    fault 'an equation that no code cites' \
+        '!/\[OPT.5\]$/ && !/DERIVE/ { gsub(/OPT\.5/, "that") }' 'OPT.5: no code line cites it'
+    fault 'a new equation without code or check' \
+        '/\[CE.7\]$/ { print; sub(/CE.7/, "CE.8") }' 'CE.8: no DERIVE proves it'
+    fault 'an identity that code has begun to cite' \
+        '/ BN.20 \*\// { sub(/BN.20/, "BN.20 and BN.21") }' 'BN.21: listed as not computed, but'
+    fault 'an identity on the list that is gone' '/\[GC.2\]$/ { next }' 'GC.2: listed as not comp'
+    fault 'a code line that cites an unknown tag' \
+        '/\/\* LN.14 \*\// { sub(/LN.14/, "LN.41") }' 'LN.41: cited at .* but not defined'
+    fault 'prose that cites an unknown tag' \
+        '/^BN.19 is a projection/ { sub(/BN.19/, "BM.19") }' 'BM.19: cited at .* but not defined'
+    fault 'a range that runs too far' 'sub(/EXP.1 to EXP.3/, "EXP.1 to EXP.9") { }' 'EXP.8: cited'
+    fault 'an equation without a DERIVE' '/DERIVE\("SUM.5"/ { next }' 'SUM.5: no DERIVE'
+    fault 'a DERIVE that is commented out' \
+        '/DERIVE\("SUM.3"/ { $0 = "/*" $0 "*/" }' 'SUM.3: no DERIVE'
+    fault 'two DERIVEs of one equation' '/DERIVE\("SUM.3"/ { print }' 'SUM.3: two DERIVEs'
+    fault 'a DERIVE of no equation' 'sub(/DERIVE\("NB.7"/, "DERIVE(\"NB.8\"") { }' 'NB.8: cited'
+    fault 'a second witness of no equation' 'sub(/ALSO_OF\("CE.1"/, "ALSO_OF(\"CE.0\"") { }' \
+        'CE.0: cited'
+    fault 'an empty header' 'FILENAME ~ /normlayers/ { next }' 'not defined'
+    echo "tags, doctored: $passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+}
+
+root=$(dirname "$0")/../..
+command=check
+if [ "$1" = --faults ]; then
+    command=faults
+    shift
+fi
+header=${1:-$root/normlayers.h}
+tests=${2:-$root/tests}
+$command "$header" "$tests"

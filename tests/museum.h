@@ -111,13 +111,18 @@ static inline double museum_dx(int exhibit, double dy, double gamma, double xhat
 {
     const double g = dy * gamma;
     switch (exhibit) {
-    case MUSEUM_LOST_GAMMA: return r * (g - g_mean - xhat * gx_mean) / gamma;
-    case MUSEUM_MEAN_TWICE: return r * (g - 2 * g_mean - xhat * gx_mean);
+    case MUSEUM_LOST_GAMMA:
+        return r * (g - g_mean - xhat * gx_mean) / gamma;
+    case MUSEUM_MEAN_TWICE:
+        return r * (g - 2 * g_mean - xhat * gx_mean);
     case MUSEUM_EXTRA_TERM: /* as if the sum of x - mean were not 0 */
         return r * (g - g_mean - xhat * gx_mean) + r * r * gx_mean * m->mean;
-    case MUSEUM_NO_STATISTICS: return r * g;
-    case MUSEUM_SIGN: return -r * (g - g_mean - xhat * gx_mean);
-    default: return r * (g - g_mean - xhat * gx_mean);
+    case MUSEUM_NO_STATISTICS:
+        return r * g;
+    case MUSEUM_SIGN:
+        return -r * (g - g_mean - xhat * gx_mean);
+    default:
+        return r * (g - g_mean - xhat * gx_mean);
     }
 }
 

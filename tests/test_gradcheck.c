@@ -1,7 +1,7 @@
 /* test_gradcheck.c - the gradient checker, the gradients of all layers, and a museum of mistakes.
 
-   First every layer is checked with L = sum of w*y for fixed random w, at the sizes and scales where
-   mistakes show: batches of 2, 3 and 4, inputs from 1e-3 to 1e3, gamma away from 1 and beta away
+   First every layer is checked with L = sum of w*y for fixed random w, at the sizes and scales
+   where mistakes show: batches of 2, 3 and 4, inputs from 1e-3 to 1e3, gamma away from 1 and beta away
    from 0. Then the checker is checked: it must find what is wrong, and only that. Last come the
    wrong backward passes of museum.h. In float the tolerances are the checker's own and wide. */
 #define NORMLAYERS_IMPLEMENTATION
@@ -32,17 +32,18 @@ enum { MOST = 1120 }; /* 32 examples, 7 channels, 5 positions */
 
 typedef struct subject {
     int kind, exhibit;
-    size_t N, C, S;             /* of the linear layer: examples, inputs, outputs                  */
+    size_t N, C, S; /* of the linear layer: examples, inputs, outputs                  */
     size_t n_x, n_gamma, n_beta, n_y;
     nrm_real eps;
-    nrm_real x[MOST], gamma[MOST], beta[MOST], w[MOST]; /* gamma and beta: W and b of linear       */
+    nrm_real x[MOST], gamma[MOST], beta[MOST],
+        w[MOST]; /* gamma and beta: W and b of linear       */
     nrm_real dx[MOST], dgamma[MOST], dbeta[MOST];
     nrm_real y[MOST], scale[MOST];
     nrm_acc mean[MOST], rstd[MOST];
     nrm_real run_mean[MOST], run_var[MOST];
     int labels[MOST];
     nrm_running running;
-    nrm_rng draws;              /* every forward pass starts from here: the same noise each time   */
+    nrm_rng draws; /* every forward pass starts from here: the same noise each time   */
 } subject;
 
 static void forward(subject *s)
@@ -53,27 +54,30 @@ static void forward(subject *s)
     switch (s->kind) {
     case BATCH_TRAIN:
     case BATCH_FROZEN:
-        rc = nrm_batchnorm_forward(s->y, s->mean, s->rstd,
-                                   s->kind == BATCH_FROZEN ? &s->running : NULL, s->x, s->gamma,
-                                   s->beta, s->kind == BATCH_FROZEN ? NRM_FROZEN : NRM_TRAIN, s->eps,
-                                   s->N, s->C, s->S);
+        rc = nrm_batchnorm_forward(
+            s->y, s->mean, s->rstd, s->kind == BATCH_FROZEN ? &s->running : NULL, s->x, s->gamma,
+            s->beta, s->kind == BATCH_FROZEN ? NRM_FROZEN : NRM_TRAIN, s->eps, s->N, s->C, s->S);
         break;
     case LAYER:
         rc = nrm_layernorm_forward(s->y, s->mean, s->rstd, s->x, s->gamma, s->beta, s->eps, s->N,
                                    s->C);
         break;
     case NOISY_TRAIN:
-        rc = nrm_noisy_batchnorm_forward(s->y, s->scale, s->mean, s->rstd, NULL, s->x, s->gamma,
-                                         s->beta, &noise, &rng, NRM_TRAIN, s->eps, s->N, s->C, s->S);
+        rc =
+            nrm_noisy_batchnorm_forward(s->y, s->scale, s->mean, s->rstd, NULL, s->x, s->gamma,
+                                        s->beta, &noise, &rng, NRM_TRAIN, s->eps, s->N, s->C, s->S);
         break;
     case LINEAR:
         rc = nrm_linear_forward(s->y, s->x, s->gamma, s->beta, s->N, s->C, s->S);
         break;
-    case CROSS_ENTROPY: break;
+    case CROSS_ENTROPY:
+        break;
     case EXHIBIT:
         museum_forward(s->exhibit, s->y, s->x, s->gamma, s->beta, (double)s->eps, s->N, s->C);
         break;
-    default: rc = nrm_activation_forward(s->y, s->x, s->kind - IDENTITY, s->n_x); break;
+    default:
+        rc = nrm_activation_forward(s->y, s->x, s->kind - IDENTITY, s->n_x);
+        break;
     }
     CHECK(rc == NRM_OK);
 }
@@ -103,8 +107,8 @@ static void backward(subject *s)
     case BATCH_TRAIN:
     case BATCH_FROZEN:
         rc = nrm_batchnorm_backward(s->dx, s->dgamma, s->dbeta, s->w, s->x, s->mean, s->rstd,
-                                    s->gamma, s->kind == BATCH_FROZEN ? NRM_FROZEN : NRM_TRAIN, s->N,
-                                    s->C, s->S);
+                                    s->gamma, s->kind == BATCH_FROZEN ? NRM_FROZEN : NRM_TRAIN,
+                                    s->N, s->C, s->S);
         break;
     case LAYER:
         rc = nrm_layernorm_backward(s->dx, s->dgamma, s->dbeta, s->w, s->x, s->mean, s->rstd,
@@ -115,17 +119,19 @@ static void backward(subject *s)
                                           s->rstd, s->gamma, NRM_TRAIN, s->N, s->C, s->S);
         break;
     case LINEAR:
-        rc = nrm_linear_backward(s->dx, s->dgamma, s->dbeta, s->w, s->x, s->gamma, s->N, s->C,
-                                 s->S);
+        rc =
+            nrm_linear_backward(s->dx, s->dgamma, s->dbeta, s->w, s->x, s->gamma, s->N, s->C, s->S);
         break;
     case CROSS_ENTROPY:
         rc = nrm_cross_entropy_backward(s->dx, s->y, s->labels, s->N, s->C);
         break;
     case EXHIBIT:
-        museum_backward(s->exhibit, s->dx, s->dgamma, s->dbeta, s->w, s->x, s->gamma, (double)s->eps,
-                        s->N, s->C);
+        museum_backward(s->exhibit, s->dx, s->dgamma, s->dbeta, s->w, s->x, s->gamma,
+                        (double)s->eps, s->N, s->C);
         break;
-    default: rc = nrm_activation_backward(s->dx, s->w, s->y, s->kind - IDENTITY, s->n_x); break;
+    default:
+        rc = nrm_activation_backward(s->dx, s->w, s->y, s->kind - IDENTITY, s->n_x);
+        break;
     }
     CHECK(rc == NRM_OK);
 }
@@ -152,7 +158,8 @@ static void prepare(subject *s, int kind, size_t N, size_t C, size_t S, double s
     s->n_beta = kind == LINEAR ? S : C;
     fill(s->x, s->n_x, scale / 3, scale, rng);
     fill(s->gamma, s->n_gamma, 1.5, 0.5, rng);
-    fill(s->beta, s->n_beta, 0.5, kind == LINEAR ? scale : 1, rng); /* of the size of what it shifts */
+    fill(s->beta, s->n_beta, 0.5, kind == LINEAR ? scale : 1,
+         rng); /* of the size of what it shifts */
     fill(s->w, s->n_y, 0, 1, rng);
     fill(s->run_mean, C, 0, scale, rng);
     for (i = 0; i < C; i++)
@@ -163,7 +170,8 @@ static void prepare(subject *s, int kind, size_t N, size_t C, size_t S, double s
     nrm_rng_seed(&s->draws, nrm_rng_u32(rng), 3);
 }
 
-static nrm_gradcheck_group group_of(const char *name, nrm_real *theta, const nrm_real *grad, size_t n)
+static nrm_gradcheck_group group_of(const char *name, nrm_real *theta, const nrm_real *grad,
+                                    size_t n)
 {
     nrm_gradcheck_group g;
     g.name = name;
@@ -190,14 +198,22 @@ typedef struct tally {
 
 static const char *kind_name(int kind)
 {
-    static const char *const names[] = {"batch norm, train", "batch norm, frozen", "layer norm",
-                                        "noisy batch norm", "linear", "identity", "relu", "tanh",
-                                        "sigmoid", "cross-entropy", "exhibit"};
+    static const char *const names[] = {"batch norm, train",
+                                        "batch norm, frozen",
+                                        "layer norm",
+                                        "noisy batch norm",
+                                        "linear",
+                                        "identity",
+                                        "relu",
+                                        "tanh",
+                                        "sigmoid",
+                                        "cross-entropy",
+                                        "exhibit"};
     return names[kind];
 }
 
-static void check_subject(tally *t, subject *s, const nrm_gradcheck_options *o, int may_be_unsettled,
-                          double scale)
+static void check_subject(tally *t, subject *s, const nrm_gradcheck_options *o,
+                          int may_be_unsettled, double scale)
 {
     nrm_gradcheck_group group[3];
     nrm_gradcheck_report report[3];
@@ -385,8 +401,8 @@ static void test_finds_missing_terms(void)
                 const size_t at = n * s.C + i;
                 const double g = (double)s.w[at] * (drop == 3 ? 1 : (double)s.gamma[i]);
                 g_mean += g / (double)s.C;
-                gx_mean += g * ((double)s.x[at] - (double)s.mean[n]) * (double)s.rstd[n] /
-                           (double)s.C;
+                gx_mean +=
+                    g * ((double)s.x[at] - (double)s.mean[n]) * (double)s.rstd[n] / (double)s.C;
             }
             for (i = 0; i < s.C; i++) {
                 const size_t at = n * s.C + i;

@@ -30,11 +30,21 @@ static nrm_real not_a_number(void)
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
+/* Everything that a check has asked for is released together, when it is done. */
+static void *held[2048];
+static size_t holding;
+
 static void *bytes_of(size_t n)
 {
     void *p = malloc(n > 0 ? n : 1);
-    if (p == NULL) exit(2);
+    if (p == NULL || holding == COUNT(held)) exit(2);
+    held[holding++] = p;
     return p;
+}
+
+static void release(void)
+{
+    while (holding > 0) free(held[--holding]);
 }
 
 static nrm_real *reals_of(size_t n, nrm_real value)
@@ -161,15 +171,15 @@ static double linear_error(nrm_rng *rng, size_t N, size_t in, size_t out)
     CHECK_INT(nrm_linear_backward(dx, dW, db, dy, x, W, N, in, out), NRM_OK);
     for (n = 0; n < N; n++)
         for (i = 0; i < in; i++)
-            worst = larger(worst, dot_error(dx[n * in + i], 0, dy + n * out, 1, W + i * out, 1,
-                                            out));
+            worst =
+                larger(worst, dot_error(dx[n * in + i], 0, dy + n * out, 1, W + i * out, 1, out));
     for (i = 0; i < in; i++)
         for (j = 0; j < out; j++)
-            worst = larger(worst, dot_error(dW[i * out + j], dW0[i * out + j], x + i, in, dy + j,
-                                            out, N));
+            worst = larger(worst,
+                           dot_error(dW[i * out + j], dW0[i * out + j], x + i, in, dy + j, out, N));
     for (j = 0; j < out; j++)
         worst = larger(worst, dot_error(db[j], db0[j], dy + j, out, &one, 0, N));
-    free(x); free(W); free(b); free(dy); free(dW); free(db); free(dW0); free(db0); free(y); free(dx);
+    release();
     return worst;
 }
 
@@ -225,7 +235,7 @@ static void test_linear_order(void)
         }
     CHECK(!same_bits(plain, fused, N * out)); /* else this test shows nothing */
     CHECK(same_bits(y, plain, N * out) || same_bits(y, fused, N * out));
-    free(x); free(W); free(b); free(y); free(plain); free(fused);
+    release();
 }
 
 /* Each gradient alone is the same as all three together, and N = 0 touches nothing. */
@@ -255,10 +265,7 @@ static void test_linear_optional(void)
     CHECK_INT(nrm_linear_forward(dx[0], x, W, NULL, 0, in, out), NRM_OK);
     CHECK(same_bits(dx[0], dx[1], N * in) && same_bits(dW[0], dW[1], in * out));
     CHECK(same_bits(db[0], db[1], out));
-    for (k = 0; k < 2; k++) {
-        free(dx[k]); free(dW[k]); free(db[k]);
-    }
-    free(x); free(W); free(dy);
+    release();
 }
 
 /* ---- normalization, in long double ----------------------------------------------------------- */
@@ -276,12 +283,6 @@ static group new_group(size_t count)
     g.at = (size_t *)bytes_of(count * sizeof *g.at);
     g.par = (size_t *)bytes_of(count * sizeof *g.par);
     return g;
-}
-
-static void free_group(group g)
-{
-    free(g.at);
-    free(g.par);
 }
 
 static group channel_group(size_t c, size_t N, size_t C, size_t S)
@@ -404,11 +405,11 @@ static void check_batchnorm(nrm_rng *rng, const bn_case *k)
         CHECK(acc_gap(rstd[c], 1 / sqrtl(v + WIDE(eps)), 1 / sqrtl(v + WIDE(eps))) <= tol);
         forward_of(ye, &g, x, m, v, WIDE(eps), G, B);
         backward_of(dxe, dge, dbe, &g, x, dy, m, v, WIDE(eps), G, k->mode != NRM_TRAIN);
-        free_group(g);
     }
     CHECK(gap(y, ye, n) <= tol);
     if (k->mode != NRM_INFER) {
-        rc = nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, G, k->mode, k->N, C, k->S);
+        rc =
+            nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, G, k->mode, k->N, C, k->S);
         CHECK_INT(rc, NRM_OK);
         CHECK(gap(dx, dxe, n) <= 8 * tol);
         CHECK(gap(dgamma, dge, C) <= 8 * tol);
@@ -422,8 +423,7 @@ static void check_batchnorm(nrm_rng *rng, const bn_case *k)
         CHECK_INT(rc, NRM_OK);
         CHECK(same_bits(x, y, n)); /* in place, nothing saved */
     }
-    free(x); free(dy); free(gamma); free(beta); free(run_mean); free(run_var); free(dgamma);
-    free(dbeta); free(y); free(dx); free(mean); free(rstd); free(ye); free(dxe); free(dge); free(dbe);
+    release();
 }
 
 static void test_batchnorm_values(void)
@@ -500,9 +500,7 @@ static void check_running(const running_case *k, size_t S)
             const group g = channel_group(c, N, C, S);
             moments_of(&g, x, &batch_mean[t][c], &batch_var[t][c]);
             if (!k->biased) batch_var[t][c] *= WIDE(N * S) / WIDE(N * S - 1);
-            free_group(g);
         }
-        free(x); free(y);
     }
     CHECK_INT(running.batches, STEPS);
     for (c = 0; c < C; c++) {
@@ -517,14 +515,13 @@ static void check_running(const running_case *k, size_t S)
         CHECK_NEAR(running.mean[c], m, 50 * unit());
         CHECK_NEAR(running.var[c], v, 100 * unit());
     }
-    free(running.mean);
-    free(running.var);
+    release();
 }
 
 static void test_running_statistics(void)
 {
-    static const running_case cases[] = {{0.1, 0, 0}, {0.1, 0, 1},  {0.01, 0, 0}, {0.01, 0, 1},
-                                         {1, 0, 0},   {1, 0, 1},    {0, 0, 0},    {0.5, 0, 0},
+    static const running_case cases[] = {{0.1, 0, 0}, {0.1, 0, 1}, {0.01, 0, 0}, {0.01, 0, 1},
+                                         {1, 0, 0},   {1, 0, 1},   {0, 0, 0},    {0.5, 0, 0},
                                          {0.1, 1, 0}, {-7, 1, 1}};
     size_t i;
     for (i = 0; i < COUNT(cases); i++) {
@@ -563,10 +560,10 @@ static void test_running_left_alone(void)
         CHECK_NEAR(saved_rstd[1], 1 / sqrt(4 + (double)NRM_EPS), 1e-15);
     }
     running.var[1] = (nrm_real)-1e-5;
-    CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, NULL, NRM_INFER, NRM_EPS, N, C,
-                                    S),
-              NRM_ESTATS);
-    free(x); free(y);
+    CHECK_INT(
+        nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, NULL, NRM_INFER, NRM_EPS, N, C, S),
+        NRM_ESTATS);
+    release();
 }
 
 /* A NaN or an infinity spoils its own channel and nothing else, running statistics included. */
@@ -590,8 +587,8 @@ static void check_poison(nrm_real poison, size_t S)
     running.mean = run_mean;
     running.var = run_var;
     running.new_weight = (nrm_real)0.5;
-    rc = nrm_batchnorm_forward(spoilt, mean, rstd, &running, x, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C,
-                               S);
+    rc = nrm_batchnorm_forward(spoilt, mean, rstd, &running, x, NULL, NULL, NRM_TRAIN, NRM_EPS, N,
+                               C, S);
     CHECK_INT(rc, NRM_NONFINITE);
     for (n = 0; n < N; n++)
         for (c = 0; c < C; c++)
@@ -601,7 +598,7 @@ static void check_poison(nrm_real poison, size_t S)
             }
     CHECK(run_mean[1] == 0 && run_var[1] == 1);
     for (c = 0; c < C; c++) CHECK(run_mean[c] - run_mean[c] == 0 && run_var[c] - run_var[c] == 0);
-    free(x); free(clean); free(spoilt);
+    release();
 }
 
 static void test_poison(void)
@@ -688,7 +685,6 @@ static void check_layernorm(nrm_rng *rng, size_t N, size_t D, double centre, dou
         CHECK(acc_gap(rstd[i], 1 / sqrtl(v + WIDE(eps)), 1 / sqrtl(v + WIDE(eps))) <= tol);
         forward_of(ye, &g, x, m, v, WIDE(eps), G, B);
         backward_of(dxe, dge, dbe, &g, x, dy, m, v, WIDE(eps), G, 0);
-        free_group(g);
     }
     CHECK(gap(y, ye, n) <= tol);
     if (D > 1) CHECK(gap(dx, dxe, n) <= 64 * tol); /* for D = 1 there is nothing but 0 */
@@ -700,8 +696,7 @@ static void check_layernorm(nrm_rng *rng, size_t N, size_t D, double centre, dou
     memcpy(dy, y, n * sizeof *y);
     CHECK_INT(nrm_layernorm_forward(y, NULL, NULL, x, G, B, eps, N, D), NRM_OK);
     CHECK(same_bits(dy, y, n)); /* nothing saved */
-    free(x); free(dy); free(gamma); free(beta); free(dgamma); free(dbeta); free(y); free(dx);
-    free(mean); free(rstd); free(ye); free(dxe); free(dge); free(dbe);
+    release();
 }
 
 static void test_layernorm_values(void)
@@ -731,13 +726,13 @@ static void test_constant_inputs(void)
         for (i = 0; i < N * D; i++) x[i] = (nrm_real)values[k];
         CHECK_INT(nrm_layernorm_forward(y, mean, rstd, x, NULL, beta, NRM_EPS, N, D), NRM_OK);
         for (i = 0; i < N * D; i++) CHECK(y[i] == beta[i % D]);
-        CHECK_INT(nrm_batchnorm_forward(y, mean, rstd, NULL, x, NULL, beta, NRM_TRAIN, NRM_EPS, N, D,
-                                        1),
-                  NRM_OK);
+        CHECK_INT(
+            nrm_batchnorm_forward(y, mean, rstd, NULL, x, NULL, beta, NRM_TRAIN, NRM_EPS, N, D, 1),
+            NRM_OK);
         for (i = 0; i < N * D; i++) CHECK(y[i] == beta[i % D]);
-        CHECK_INT(nrm_batchnorm_forward(y, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 1, N,
-                                        D),
-                  NRM_OK);
+        CHECK_INT(
+            nrm_batchnorm_forward(y, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 1, N, D),
+            NRM_OK);
         for (i = 0; i < N * D; i++) CHECK(y[i] == 0);
     }
 }
@@ -826,12 +821,12 @@ static void test_noise_moments(void)
         f += fc / C;
         m += mc / C;
     }
-    CHECK_NEAR(f, 1.125, 0.02);                 /* NB.6; four standard errors are 0.015 */
+    CHECK_NEAR(f, 1.125, 0.02); /* NB.6; four standard errors are 0.015 */
     CHECK_NEAR(m, 0, 0.06);
-    CHECK_NEAR(within_f, 0.01, 0.0005);         /* r_sigma squared */
-    CHECK_NEAR(within_m, 0.01 / 3, 0.00015);    /* of a uniform number in +-r_mu */
+    CHECK_NEAR(within_f, 0.01, 0.0005);      /* r_sigma squared */
+    CHECK_NEAR(within_m, 0.01 / 3, 0.00015); /* of a uniform number in +-r_mu */
     CHECK(most <= 0.6 && most > 0.55);
-    free(x); free(y); free(scale);
+    release();
 }
 
 /* Batch norm, then noise; and without noise, or in the other modes, batch norm alone. */
@@ -860,14 +855,14 @@ static void test_noisy_batchnorm(void)
                                           &rng, NRM_TRAIN, NRM_EPS, N, C, S),
               NRM_OK);
     CHECK(run_mean[0] != 0 && running.batches == 1);
-    CHECK_INT(nrm_batchnorm_forward(z, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, NRM_EPS, N, C,
-                                    S),
-              NRM_OK);
+    CHECK_INT(
+        nrm_batchnorm_forward(z, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, NRM_EPS, N, C, S),
+        NRM_OK);
     rng = before;
     CHECK_INT(nrm_noise_forward(z, scale2, z, &noise, &rng, N, C, S), NRM_OK); /* in place */
     CHECK(same_bits(y, z, ALL) && same_bits(scale, scale2, ALL));
-    CHECK_INT(nrm_noisy_batchnorm_backward(dx, dg, db, dy, scale, x, mean, rstd, gamma, NRM_TRAIN, N,
-                                           C, S),
+    CHECK_INT(nrm_noisy_batchnorm_backward(dx, dg, db, dy, scale, x, mean, rstd, gamma, NRM_TRAIN,
+                                           N, C, S),
               NRM_OK);
     CHECK_INT(nrm_noise_backward(dx2, dy, scale, ALL), NRM_OK);
     CHECK_INT(nrm_batchnorm_backward(dx2, dg2, db2, dx2, x, mean, rstd, gamma, NRM_TRAIN, N, C, S),
@@ -877,9 +872,9 @@ static void test_noisy_batchnorm(void)
     CHECK_INT(nrm_noisy_batchnorm_forward(y, NULL, NULL, NULL, &running, x, gamma, beta, NULL, NULL,
                                           NRM_INFER, NRM_EPS, N, C, S),
               NRM_OK);
-    CHECK_INT(nrm_batchnorm_forward(z, NULL, NULL, &running, x, gamma, beta, NRM_INFER, NRM_EPS, N,
-                                    C, S),
-              NRM_OK);
+    CHECK_INT(
+        nrm_batchnorm_forward(z, NULL, NULL, &running, x, gamma, beta, NRM_INFER, NRM_EPS, N, C, S),
+        NRM_OK);
     CHECK(same_bits(y, z, ALL));
     noise.mean_range = noise.mean_jitter = noise.scale_jitter = 0;
     noise.scale_max = 1;
@@ -892,10 +887,14 @@ static void test_noisy_batchnorm(void)
 static wide activation_of(wide x, int kind)
 {
     switch (kind) {
-    case NRM_RELU: return x > 0 ? x : 0;
-    case NRM_TANH: return tanhl(x);
-    case NRM_SIGMOID: return 1 / (1 + expl(-x));
-    default: return x;
+    case NRM_RELU:
+        return x > 0 ? x : 0;
+    case NRM_TANH:
+        return tanhl(x);
+    case NRM_SIGMOID:
+        return 1 / (1 + expl(-x));
+    default:
+        return x;
     }
 }
 
@@ -903,10 +902,14 @@ static wide slope_of(wide x, int kind)
 {
     const wide y = activation_of(x, kind);
     switch (kind) {
-    case NRM_RELU: return x > 0 ? 1 : 0;
-    case NRM_TANH: return 1 - y * y;
-    case NRM_SIGMOID: return y * (1 - y);
-    default: return 1;
+    case NRM_RELU:
+        return x > 0 ? 1 : 0;
+    case NRM_TANH:
+        return 1 - y * y;
+    case NRM_SIGMOID:
+        return y * (1 - y);
+    default:
+        return 1;
     }
 }
 
@@ -930,7 +933,7 @@ static void check_activation(int kind, const nrm_real *x, size_t n)
     CHECK(same_bits(in_place, y, n));
     CHECK_INT(nrm_activation_backward(dy, dy, y, kind, n), NRM_OK);
     CHECK(same_bits(dy, dx, n));
-    free(y); free(dx); free(dy); free(in_place);
+    release();
 }
 
 static void test_activations(void)
@@ -950,8 +953,10 @@ static void test_activations(void)
 
 static void test_activation_extremes(void)
 {
-    const nrm_real inf = (nrm_real)INFINITY, most = in_float ? (nrm_real)FLT_MAX : (nrm_real)DBL_MAX;
-    const nrm_real x[8] = {inf, -inf, most, -most, 0, (nrm_real)-0.0, (nrm_real)800, (nrm_real)-800};
+    const nrm_real inf = (nrm_real)INFINITY,
+                   most = in_float ? (nrm_real)FLT_MAX : (nrm_real)DBL_MAX;
+    const nrm_real x[8] = {inf, -inf,           most,          -most,
+                           0,   (nrm_real)-0.0, (nrm_real)800, (nrm_real)-800};
     static const double tanh_is[8] = {1, -1, 1, -1, 0, 0, 1, -1};
     static const double sigmoid_is[8] = {1, 0, 1, 0, 0.5, 0.5, 1, 0};
     const nrm_real ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -1014,7 +1019,7 @@ static void check_cross_entropy(nrm_rng *rng, size_t N, size_t C, double centre,
     CHECK(loss == alone && same_bits(z, p, N * C));
     CHECK_INT(nrm_cross_entropy_backward(p, p, labels, N, C), NRM_OK);
     CHECK(same_bits(p, dz, N * C));
-    free(z); free(p); free(dz); free(labels); free(pe);
+    release();
 }
 
 static void test_cross_entropy(void)
@@ -1064,8 +1069,24 @@ static void test_cross_entropy_extremes(void)
 static void test_argmax_accuracy(void)
 {
     const nrm_real nan = (nrm_real)NAN, inf = (nrm_real)INFINITY;
-    const nrm_real z[6 * 3] = {1, 3, 2, /* plain      */ 5, 5, 5, /* all equal  */ 0, 2,    2, /* tie */
-                               -inf, -inf, -inf, nan, 9, 1, /* NaN first  */ 9, 1, nan /* NaN last */};
+    const nrm_real z[6 * 3] = {1,
+                               3,
+                               2,
+                               /* plain      */ 5,
+                               5,
+                               5,
+                               /* all equal  */ 0,
+                               2,
+                               2, /* tie */
+                               -inf,
+                               -inf,
+                               -inf,
+                               nan,
+                               9,
+                               1,
+                               /* NaN first  */ 9,
+                               1,
+                               nan /* NaN last */};
     const int right[6] = {1, 0, 1, 0, 1, 0}, zeros[6] = {0, 0, 0, 0, 0, 0};
     int got[6] = {-1, -1, -1, -1, -1, -1}, bad = 3;
     nrm_acc accuracy = -1;

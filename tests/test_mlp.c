@@ -192,7 +192,8 @@ static void test_overfits(void)
 
 /* ---- it is exact ----------------------------------------------------------------------------- */
 
-/* Twenty steps with a seed; leaves the losses in `losses`. `shift` moves the block off its alignment. */
+/* Twenty steps with a seed; leaves the losses in `losses`. `shift` moves the block off its
+   alignment. */
 static holder train_twenty(nrm_acc *losses, int norm, uint64_t seed, size_t shift)
 {
     const batch b = random_batch(2);
@@ -295,7 +296,8 @@ static void test_gradient_changes_nothing(void)
             /* a step, by contrast, moves all there is to move */
             CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH), NRM_OK);
             CHECK(!learned_same(&before, h.net));
-            CHECK(running_same(&before, h.net) == (norm % 2 == 0)); /* none and layer norm have none */
+            CHECK(running_same(&before, h.net) ==
+                  (norm % 2 == 0)); /* none and layer norm have none */
             CHECK(noise_same(&before, h.net) == (norm != NRM_NOISY_BATCH_NORM));
             drop_snapshot(before);
             drop(h);
@@ -316,7 +318,8 @@ static nrm_acc whole_loss(void *context)
     const nrm_rng kept = w->net->rng; /* the same noise each time */
     nrm_acc loss = 0;
     CHECK(nrm_mlp_forward(w->net, w->x, w->N, w->mode) == NRM_OK);
-    CHECK(nrm_cross_entropy_forward(&loss, NULL, w->net->logits, w->labels, w->N, CLASSES) == NRM_OK);
+    CHECK(nrm_cross_entropy_forward(&loss, NULL, w->net->logits, w->labels, w->N, CLASSES) ==
+          NRM_OK);
     w->net->rng = kept;
     return loss;
 }
@@ -485,9 +488,9 @@ static void check_optimizer(const optimizer_case *k)
 static void test_optimizers(void)
 {
     static const optimizer_case cases[] = {
-        {NRM_SGD, 0.1, 0, 0.9, 0.999, 1e-8},   {NRM_SGD, 0.1, 0.9, 0.9, 0.999, 1e-8},
-        {NRM_SGD, 1, 0.5, 0.9, 0.999, 1e-8},   {NRM_ADAM, 0.01, 0, 0.9, 0.999, 1e-8},
-        {NRM_ADAM, 0.1, 0, 0.5, 0.75, 1e-3},   {NRM_ADAM, 0.1, 0, 0, 0, 1e-2},
+        {NRM_SGD, 0.1, 0, 0.9, 0.999, 1e-8}, {NRM_SGD, 0.1, 0.9, 0.9, 0.999, 1e-8},
+        {NRM_SGD, 1, 0.5, 0.9, 0.999, 1e-8}, {NRM_ADAM, 0.01, 0, 0.9, 0.999, 1e-8},
+        {NRM_ADAM, 0.1, 0, 0.5, 0.75, 1e-3}, {NRM_ADAM, 0.1, 0, 0, 0, 1e-2},
         {NRM_SGD, 0, 0, 0.9, 0.999, 1e-8},
     };
     size_t i;
@@ -650,7 +653,8 @@ static void test_eval_and_predict(void)
                HIDDEN * sizeof(nrm_real));
         memcpy(other.net->state[0].running.var, one.net->state[0].running.var,
                HIDDEN * sizeof(nrm_real));
-        CHECK_INT(nrm_mlp_eval(other.net, &part_loss, &part_accuracy, b.x, b.labels, BATCH), NRM_OK);
+        CHECK_INT(nrm_mlp_eval(other.net, &part_loss, &part_accuracy, b.x, b.labels, BATCH),
+                  NRM_OK);
         CHECK_NEAR(part_loss, loss, 1e-14);
         CHECK_NEAR(part_accuracy, accuracy, 1e-15);
         CHECK_INT(nrm_mlp_predict(other.net, labels, b.x, BATCH), NRM_OK);
@@ -855,10 +859,12 @@ static void test_bad_settings(void)
     CHECK_INT(nrm_mlp_check(&spec), NRM_OK);
 }
 
-/* A network that no memory can hold has no size, and no sum of sizes wraps around to a small one. */
+/* A network that no memory can hold has no size, and no sum of sizes wraps around to a
+   small one. */
 static void test_overflow(void)
 {
-    static const size_t huge[] = {SIZE_MAX, SIZE_MAX - 3, SIZE_MAX / 2, SIZE_MAX / 8, SIZE_MAX / 64};
+    static const size_t huge[] = {SIZE_MAX, SIZE_MAX - 3, SIZE_MAX / 2, SIZE_MAX / 8,
+                                  SIZE_MAX / 64};
     unsigned char block[64];
     nrm_mlp_layer shape[2];
     nrm_mlp *net = NULL;
@@ -969,8 +975,8 @@ static void check_nonfinite(int norm, int activation, nrm_real poison)
     drop(h);
 }
 
-/* No step from a loss or a gradient that is not finite. The infinity before tanh is the sly one: the
-   activation is a plain 1 again and the loss finite, but the gradient is 0 times infinity. */
+/* No step from a loss or a gradient that is not finite. The infinity before tanh is the sly one:
+   the activation is a plain 1 again and the loss finite, but the gradient is 0 times infinity. */
 static void test_nonfinite(void)
 {
     int norm, activation;

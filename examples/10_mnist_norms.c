@@ -820,9 +820,9 @@ static void add_overlay(const experiment *e, plot_figure *f)
     plot_range_x(p, HIST_LO, HIST_HI);
     plot_hist(p, "no norm", edges, run_record(e, 0, NONE)[e->o->epochs].shot[BEFORE].density, BINS,
               arm_style(NONE));
-    plot_hist(p, "batch norm, running statistics", edges,
+    plot_hist(p, "batch norm, inferring", edges,
               run_record(e, 0, BATCH)[e->o->epochs].shot[INFER].density, BINS, arm_style(BATCH));
-    plot_hist(p, "batch norm, statistics of the batch", edges,
+    plot_hist(p, "batch norm, training", edges,
               run_record(e, 0, BATCH)[e->o->epochs].shot[TRAIN].density, BINS, arm_style(LAYER));
 }
 
@@ -881,7 +881,9 @@ static void add_units(const experiment *e, plot_figure *f)
 static int draw_activations(const experiment *e, const char *path)
 {
     plot_figure *f =
-        begin_figure(e, "What the first hidden layer's ReLU is given", 2200, 1500);
+        begin_figure(e, "What the first hidden layer's ReLU is given", 2200, 1640);
+    const double heights[2] = {1.3, 1};
+    plot_heights(f, heights, 2);
     plot_letters(f);
     add_overlay(e, f);
     add_ridges(e, f, NONE, BEFORE, 2);

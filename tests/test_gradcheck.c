@@ -1,9 +1,9 @@
 /* test_gradcheck.c - the gradient checker, the gradients of all layers, and a museum of mistakes.
 
    First every layer is checked with L = sum of w*y for fixed random w, at the sizes and scales
-   where mistakes show: batches of 2, 3 and 4, inputs from 1e-3 to 1e3, gamma away from 1 and beta away
-   from 0. Then the checker is checked: it must find what is wrong, and only that. Last come the
-   wrong backward passes of museum.h. In float the tolerances are the checker's own and wide. */
+   where mistakes show: batches of 2, 3 and 4, inputs from 1e-3 to 1e3, gamma away from 1 and beta
+   away from 0. Then the checker is checked: it must find what is wrong, and only that. Last come
+   the wrong backward passes of museum.h. In float the tolerances are the checker's own and wide. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "museum.h"

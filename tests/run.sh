@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh - builds and runs the tests, two at a time or as many as there are processors.
 #
-#   run.sh            all test programs and lints
+#   run.sh            all test programs, system tests and lints
 #   run.sh lint       the lints only
 #   run.sh one NAME   one of them
 #
@@ -35,8 +35,15 @@ variants() {
     done
 }
 
+# The lints read the text of the project, the system tests use it as a user would.
 lints() {
     for script in tests/lint/*.sh; do
+        [ -f "$script" ] && echo "$script"
+    done
+}
+
+systems() {
+    for script in tests/system/*.sh; do
         [ -f "$script" ] && echo "$script"
     done
 }
@@ -92,7 +99,8 @@ rm -f "$out"/*.log "$out/times"
 if [ "${1:-}" = lint ]; then
     parts=$(lints)
 else
-    parts="$(variants)
+    parts="$(systems)
+$(variants)
 $(lints)"
     build_helpers || { echo "the helpers do not compile"; echo "0 passed, 1 failed"; exit 1; }
 fi

@@ -12,7 +12,7 @@
 #include <float.h>
 #include <stdlib.h>
 
-/* Our functions round to nrm_acc. Its distance between neighbours at |v| is v's exponent less this. */
+/* Our functions round to nrm_acc: the binary digits of its significand. */
 static int digits(void)
 {
     return sizeof(nrm_acc) == sizeof(double) ? DBL_MANT_DIG : FLT_MANT_DIG;

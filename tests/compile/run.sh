@@ -1,0 +1,155 @@
+#!/bin/sh
+# How normlayers.h is built and linked: every language standard, several files, both precisions,
+# no C library; and the builds that must fail, with the reason that must be given.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+passed=0
+failed=0
+here=tests/compile
+MOST_SECONDS=${MOST_SECONDS:-3} # for compiling the implementation at -O2
+
+pass() { passed=$((passed + 1)); }
+fail() {
+    failed=$((failed + 1))
+    echo "compile: failed: $1"
+    [ ! -s "$work/log" ] || sed -n '1,12s/^/    /p' "$work/log"
+}
+expect() { # what, command...: the command succeeds
+    what=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then pass; else fail "$what"; fi
+}
+refuse() { # what, text, command...: the command fails and says the text
+    what=$1
+    text=$2
+    shift 2
+    if "$@" >"$work/log" 2>&1; then
+        fail "$what: was accepted"
+    elif grep -q "$text" "$work/log"; then
+        pass
+    else
+        fail "$what: without saying '$text'"
+    fi
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# compiler, language flags, source, object, more flags
+object() {
+    tool=$1 language_flags=$2 source=$3 out=$4
+    shift 4
+    # shellcheck disable=SC2086
+    "$tool" $language_flags -O1 -I. "$@" -c "$here/$source" -o "$work/$out"
+}
+link() { # compiler, objects...
+    tool=$1
+    shift
+    (cd "$work" && "$tool" "$@" -o program -lm) && "$work/program"
+}
+# Succeeds if all steps do.
+three_files() { # compiler of the implementation, its language, compiler of the users, theirs, flags
+    object "$1" "$2" implementation.c implementation.o $5 &&
+        object "$3" "$4" user_layernorm.c a.o $5 && object "$3" "$4" user_batchnorm.c b.o $5 &&
+        object "$3" "$4" main_users.c m.o $5 && link "$3" implementation.o a.o b.o m.o
+}
+side_by_side() { # compiler, language: two implementations of different precision
+    object "$1" "$2" implementation.c f32.o && object "$1" "$2" implementation.c f64.o -DNRM_DOUBLE &&
+        object "$1" "$2" side_float.c a.o && object "$1" "$2" side_double.c b.o &&
+        object "$1" "$2" main_side.c m.o && link "$1" f32.o f64.o a.o b.o m.o
+}
+static_files() { # compiler, language: no implementation file at all
+    object "$1" "$2" side_float.c a.o -DNRM_STATIC && object "$1" "$2" side_double.c b.o -DNRM_STATIC &&
+        object "$1" "$2" main_side.c m.o && link "$1" a.o b.o m.o
+}
+mismatch() { # compiler, flags of the implementation, flags of the users: must not link
+    object "$1" -std=c99 implementation.c implementation.o $2 &&
+        object "$1" -std=c99 user_layernorm.c a.o $3 && object "$1" -std=c99 user_batchnorm.c b.o $3 &&
+        object "$1" -std=c99 main_users.c m.o $3 || { echo "does not even compile"; return 0; }
+    link "$1" implementation.o a.o b.o m.o
+}
+undefined() { # object: what it wants from elsewhere; the toolchain's own table is not a call
+    nm -u "$work/$1" | awk '{print $NF}' | grep -v '^_GLOBAL_OFFSET_TABLE_$' | sort | tr '\n' ' '
+}
+freestanding() { # compiler, flags
+    object "$1" -std=c99 freestanding.c bare.o -ffreestanding -nostdlib -fno-stack-protector $2 || return 1
+    for name in $(undefined bare.o); do
+        case $name in
+        memcpy | memset) ;;
+        *) echo "wants $name"; return 1 ;;
+        esac
+    done
+    object "$1" -std=c99 freestanding.c whole.o -ffreestanding -fno-stack-protector \
+        -DFREESTANDING_WHOLE $2 &&
+        (cd "$work" && "$1" -nostdlib -static -Wl,-e,entry whole.o -o whole) &&
+        object "$1" -std=c99 main_freestanding.c m.o && link "$1" bare.o m.o
+}
+
+# The program in the header's opening comment, and the line that says what it prints.
+sed -n '/^```c$/,/^```$/p' normlayers.h | sed '/^```/d' >"$work/example.c"
+sed -n 's|^ *return 0; // both rows print ||p' "$work/example.c" >"$work/claim"
+example() { # compiler, language: output equal to the claim, in each of two rows
+    # shellcheck disable=SC2086
+    "$1" $2 -I. "$work/example.c" -o "$work/example" -lm && "$work/example" >"$work/printed" || return 1
+    [ "$(wc -l <"$work/printed")" -eq 2 ] && [ -s "$work/claim" ] || { cat "$work/printed"; return 1; }
+    while read -r line; do
+        # shellcheck disable=SC2086
+        [ "$(echo $line)" = "$(cat "$work/claim")" ] || { echo "printed: $line"; return 1; }
+    done <"$work/printed"
+}
+
+# The user time of all children so far, in hundredths: less disturbed by other work on the machine
+# than a clock on the wall.
+hundredths() {
+    times >"$work/times"
+    sed -n '2s/^\([0-9]*\)m\([0-9.]*\)s.*/\1 \2/p' "$work/times" |
+        awk '{printf "%d\n", ($1 * 60 + $2) * 100}'
+}
+
+[ "$(wc -l <"$work/example.c")" -ge 20 ] || fail "no program in the header's opening comment"
+for cc in gcc clang; do
+    have $cc || { echo "compile: no $cc here"; continue; }
+    for std in c99 c11 c17 c2x; do
+        expect "$cc $std" object $cc -std=$std implementation.c x.o
+        expect "$cc $std NRM_STATIC" object $cc -std=$std implementation.c x.o -DNRM_STATIC
+    done
+    for std in c++11 c++17 c++20; do
+        expect "$cc $std" object $cc "-x c++ -std=$std" implementation.c x.o
+        expect "$cc $std NRM_STATIC" object $cc "-x c++ -std=$std" implementation.c x.o -DNRM_STATIC
+    done
+    cxx=g++
+    [ $cc = clang ] && cxx=clang++
+    have $cxx || { echo "compile: no $cxx here"; cxx=$cc; }
+    for option in "" -DNRM_DOUBLE -DNRM_ACC=float -DNRM_NO_VECTORS; do
+        expect "$cc three files $option" three_files $cc -std=c99 $cc -std=c99 "$option"
+    done
+    expect "$cc: implementation in C, users in C++" three_files $cc -std=c99 $cxx "-x c++ -std=c++11" ""
+    expect "$cc: implementation in C++, users in C" \
+        three_files $cc "-x c++ -std=c++11 -fno-exceptions -fno-rtti" $cc -std=c99 ""
+    for language in -std=c99 "-x c++ -std=c++17"; do
+        expect "$cc $language: float and double side by side" side_by_side $cc "$language"
+        expect "$cc $language: NRM_STATIC in two precisions" static_files $cc "$language"
+    done
+    refuse "$cc: double user, float functions" "undefined.*_f64" mismatch $cc "" -DNRM_DOUBLE
+    refuse "$cc: float user, double functions" "undefined.*nrm_" mismatch $cc -DNRM_DOUBLE ""
+    refuse "$cc: NRM_ACC differs" "undefined.*_f32_float" mismatch $cc "" -DNRM_ACC=float
+    for option in "" -DNRM_DOUBLE; do
+        expect "$cc freestanding $option" freestanding $cc "$option"
+    done
+    refuse "$cc: -ffast-math" "compile without -ffast-math" \
+        object $cc -std=c99 implementation.c x.o -ffast-math
+    refuse "$cc: -Ofast" "compile without -ffast-math" object $cc -std=c99 implementation.c x.o -Ofast
+    for language in -std=c99 "-x c++ -std=c++11"; do
+        expect "$cc $language: the program in the header's comment" example $cc "$language"
+    done
+    hundredths >"$work/begin"
+    expect "$cc -O2" $cc -std=c99 -O2 -I. -c $here/implementation.c -o "$work/x.o"
+    hundredths >"$work/end"
+    took=$(($(cat "$work/end") - $(cat "$work/begin")))
+    echo "compile: $cc -O2 takes $took hundredths of a second, at most $MOST_SECONDS seconds"
+    if [ "$took" -le $((MOST_SECONDS * 100)) ]; then pass; else fail "$cc takes too long"; fi
+done
+echo "compile: $passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

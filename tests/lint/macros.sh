@@ -1,0 +1,91 @@
+#!/bin/sh
+# Which macros normlayers.h leaves behind in the file that includes it: the documented ones and no
+# others. Every name must begin with NRM_ or NORMLAYERS_ (with NRM_DOUBLE and NRM_ACC also the
+# public functions themselves, which are renamed by macros), and the helpers of the implementation
+# must be gone after it.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+passed=0
+failed=0
+
+# What the declarations define for the user ...
+public='NORMLAYERS_H NRM_VERSION_MAJOR NRM_VERSION_MINOR NRM_VERSION_PATCH NRM_VERSION NRM_EPS
+NRM_DEF NRM_STATUS_LIST NRM_STATUS_ENUM'
+# ... what renames the functions ...
+renaming='NRM_LINK NRM_LINK2 NRM_LINK3 NRM_TAG'
+# ... and what the implementation may leave: its once-guard and the two settings with a default.
+implementation='NRM_IMPLEMENTED NRM_MEMCPY NRM_MEMSET'
+
+expect() { # what, actual file, allowed names...
+    what=$1
+    actual=$2
+    shift 2
+    printf '%s\n' "$@" | sort >"$work/allowed"
+    sort "$actual" | comm -13 "$work/allowed" - >"$work/extra"
+    if [ -s "$work/extra" ]; then
+        failed=$((failed + 1))
+        echo "macros: $what leaks $(tr '\n' ' ' <"$work/extra")"
+    else
+        passed=$((passed + 1))
+    fi
+}
+
+# The names defined after including the header, less those that its own includes define.
+left() { # compiler, flags, include line
+    # shellcheck disable=SC2086
+    { printf '%s\n#include <stddef.h>\n#include <stdint.h>\n#include <math.h>\n#include <string.h>\n' \
+        "" | "$1" $2 -E -dM -x "$language" - && :; } | awk '{sub(/\(.*/, "", $2); print $2}' |
+        sort -u >"$work/before"
+    # shellcheck disable=SC2086
+    printf '#include <stddef.h>\n#include <stdint.h>\n#include <math.h>\n#include <string.h>\n%s\n#include "normlayers.h"\n' \
+        "$3" | "$1" $2 -I. -E -dM -x "$language" - | awk '{sub(/\(.*/, "", $2); print $2}' |
+        sort -u >"$work/after"
+    comm -13 "$work/before" "$work/after"
+}
+
+for compiler in gcc clang; do
+    command -v "$compiler" >/dev/null 2>&1 || { echo "macros: no $compiler here"; continue; }
+    for language in c c++; do
+        for flags in "" -DNRM_DOUBLE -DNRM_ACC=float -DNRM_STATIC -DNRM_NO_VECTORS; do
+            what="$compiler $language $flags"
+            left "$compiler" "$flags" "" >"$work/declared"
+            left "$compiler" "$flags" "#define NORMLAYERS_IMPLEMENTATION" >"$work/implemented"
+            # the functions' new names: nrm_x defined as a macro
+            grep '^nrm_' "$work/implemented" >"$work/renamed"
+            case $flags in
+            *NRM_DOUBLE* | *NRM_ACC*) extra="$renaming $(cat "$work/renamed")" ;;
+            *) extra= ;;
+            esac
+            private=
+            case $flags in *NRM_STATIC*) private=$implementation ;; esac
+            # shellcheck disable=SC2086
+            expect "$what: include" "$work/declared" $public $extra $private
+            # shellcheck disable=SC2086
+            expect "$what: implementation" "$work/implemented" $public $extra $implementation \
+                NORMLAYERS_IMPLEMENTATION
+            # a macro that exists only for the lint would be a hole in it
+            if grep -q '^NRM_VERSION$' "$work/declared"; then
+                passed=$((passed + 1))
+            else
+                failed=$((failed + 1))
+                echo "macros: $what: nothing found"
+            fi
+        done
+    done
+done
+
+# Every function is renamed: one that is forgotten would link across precisions.
+sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' normlayers.h | sort -u >"$work/functions"
+sed -n 's/^#define \(nrm_[a-z0-9_]*\) NRM_LINK(\1)$/\1/p' normlayers.h | sort >"$work/links"
+if [ -s "$work/functions" ] && diff "$work/functions" "$work/links" >"$work/log"; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1))
+    echo "macros: functions and their link names differ:"
+    sed 's/^/    /' "$work/log"
+fi
+echo "macros: $passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

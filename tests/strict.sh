@@ -1,0 +1,100 @@
+#!/bin/sh
+# The warning matrix: normlayers.h under every option, language standard and compiler that is here,
+# and the examples and tests in C99, with the strictest set of warnings that makes sense for a
+# library, each of them an error.
+#
+#   tests/strict.sh            all
+#   tests/strict.sh header     the header only
+set -u
+cd "$(dirname "$0")/.." || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+passed=0
+failed=0
+
+common="-Werror -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow \
+-Wdouble-promotion -Wvla -Wundef -Wcast-qual -Wmissing-declarations"
+c_only="-Wc++-compat -Wstrict-prototypes -Wmissing-prototypes"
+stb=$(pkg-config --cflags stb 2>/dev/null | sed 's/-I/-isystem /g')
+
+check() { # what, compiler, flags, source
+    # shellcheck disable=SC2086
+    if "$2" $3 $common -I. -fsyntax-only "$4" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+        return
+    fi
+    failed=$((failed + 1))
+    echo "strict: $1"
+    sed -n '1,8s/^/    /p' "$work/log"
+}
+
+# A file that holds the implementation, and one that only reads the declarations.
+printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/implementation.c"
+printf '#include "normlayers.h"\nint main(void);\nint main(void)\n{\n    return nrm_strerror(NRM_OK) == NULL;\n}\n' \
+    >"$work/user.c"
+cp "$work/implementation.c" "$work/implementation.cc"
+cp "$work/user.c" "$work/user.cc"
+sed '/^int main(void);$/d' "$work/user.c" >"$work/user.cc"
+
+compilers=
+for compiler in gcc clang; do
+    if command -v "$compiler" >/dev/null 2>&1; then
+        compilers="$compilers $compiler"
+    else
+        echo "strict: no $compiler here"
+    fi
+done
+for compiler in $compilers; do
+    for option in "" -DNRM_DOUBLE -DNRM_STATIC "-DNRM_STATIC -DNRM_DOUBLE" -DNRM_ACC=float \
+        "-DNRM_DOUBLE -DNRM_ACC=double" -DNRM_NO_VECTORS "-O3 -march=native"; do
+        for source in implementation user; do
+            for standard in c99 c11 c17 c2x; do
+                check "$compiler -std=$standard $option, $source" "$compiler" \
+                    "-std=$standard $option $c_only" "$work/$source.c"
+            done
+            for standard in c++11 c++17 c++20; do
+                check "$compiler -std=$standard $option, $source" "$compiler" \
+                    "-std=$standard $option" "$work/$source.cc"
+            done
+        done
+    done
+    # -fsyntax-only stops before the warnings that come with optimisation
+    # shellcheck disable=SC2086
+    if "$compiler" -std=c99 -O2 $common $c_only -I. -c "$work/implementation.c" -o "$work/x.o" \
+        >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "strict: $compiler -O2"
+        sed -n '1,8s/^/    /p' "$work/log"
+    fi
+    [ "${1:-all}" = header ] && continue
+    for source in examples/*.c tests/*.c tests/compile/*.c; do
+        [ -f "$source" ] || continue
+        case $source in
+        tests/compile/side_double.c) options=--DNRM_DOUBLE ;;
+        *) options=- ;;
+        esac
+        # programs that hold the library themselves are built in both precisions
+        case $source in
+        tests/*) grep -q 'define NORMLAYERS_IMPLEMENTATION' "$source" && options="- --DNRM_DOUBLE" ;;
+        esac
+        for option in $options; do
+            check "$compiler $source $option" "$compiler" \
+                "-std=c99 $c_only $stb -Iexamples ${option#-}" "$source"
+        done
+    done
+    # a helper's implementation is compiled where somebody includes it; here each by itself
+    for header in examples/*.h; do
+        [ -f "$header" ] || continue
+        macro=$(sed -n 's/^#ifdef \([A-Z_0-9]*_IMPLEMENTATION\).*/\1/p' "$header" | sed -n 1p)
+        printf '#define _POSIX_C_SOURCE 200809L\n' >"$work/helper.c"
+        [ -z "$macro" ] || printf '#define %s\n' "$macro" >>"$work/helper.c"
+        printf '#include "%s"\nint helper_unit(void);\nint helper_unit(void)\n{\n    return 0;\n}\n' \
+            "$header" >>"$work/helper.c"
+        check "$compiler $header" "$compiler" "-std=c99 $c_only $stb -Iexamples" "$work/helper.c"
+    done
+done
+echo "strict: $passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

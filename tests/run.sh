@@ -43,7 +43,7 @@ lints() {
 }
 
 systems() {
-    for script in tests/system/*.sh; do
+    for script in tests/system/*.sh tests/compile/run.sh; do
         [ -f "$script" ] && echo "$script"
     done
 }
@@ -73,7 +73,7 @@ run_one() {
 
 # Runs one part into a log, and shows the log if the part failed or has no verdict.
 run_logged() {
-    log=$out/$(basename "$1").log
+    log=$out/$(echo "$1" | tr / _).log
     started=$(date +%s)
     (run_one "$1") >"$log" 2>&1
     code=$?
@@ -89,12 +89,13 @@ run_logged() {
     echo "$1 $(($(date +%s) - started)) s" >>"$out/times"
 }
 
+mkdir -p "$out" || exit 1
 if [ "${1:-}" = one ]; then
+    case $2 in *.helpers) [ -f "$out/helpers.o" ] || build_helpers || exit 1 ;; esac
     run_logged "$2"
     exit 0
 fi
 
-mkdir -p "$out" || exit 1
 rm -f "$out"/*.log "$out/times"
 if [ "${1:-}" = lint ]; then
     parts=$(lints)

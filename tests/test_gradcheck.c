@@ -617,6 +617,26 @@ static void test_restores_theta(void)
     CHECK_INT(w.most_at_once, 1);
 }
 
+/* An entry that is small beside the others is held to its own size, not to theirs. */
+static void test_small_entries(void)
+{
+    static watch w;
+    nrm_gradcheck_group group = group_of("theta", w.theta, w.grad, 100);
+    nrm_gradcheck_report r;
+    nrm_rng rng;
+    nrm_rng_seed(&rng, 30, 1);
+    memset(&w, 0, sizeof w);
+    fill(w.theta, 100, 0, 1, &rng);
+    w.theta[41] = (nrm_real)0.005;
+    memcpy(w.grad, w.theta, sizeof w.grad);
+    if (in_float) return;
+    CHECK_INT(nrm_gradcheck(&r, &group, 1, watch_loss, &w, NULL), NRM_OK);
+    w.grad[41] *= (nrm_real)(1 + 1e-5);
+    CHECK_INT(nrm_gradcheck(&r, &group, 1, watch_loss, &w, NULL), NRM_EGRADIENT);
+    CHECK_INT(r.wrong, 1);
+    CHECK_INT(r.worst, 41);
+}
+
 static void check_stretches(watch *w, size_t at_most, uint64_t seed)
 {
     nrm_gradcheck_group group = group_of("theta", w->theta, w->grad, 100);
@@ -777,6 +797,7 @@ int main(void)
     RUN(test_infinite_loss);
     RUN(test_degenerate_loss);
     RUN(test_restores_theta);
+    RUN(test_small_entries);
     RUN(test_at_most);
     RUN(test_groups_and_codes);
     RUN(test_museum);

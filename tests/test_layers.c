@@ -719,7 +719,7 @@ static void test_constant_inputs(void)
     static const double values[] = {0.1, -3, 1e6 + 0.1, 1e-20, 3e37, -0.7};
     enum { N = 13, D = 9 }; /* counts for which a plain sum, divided, misses the value */
     nrm_real x[N * D], y[N * D], beta[D];
-    nrm_acc mean[D], rstd[D];
+    nrm_acc mean[N], rstd[N];
     size_t k, i;
     for (i = 0; i < D; i++) beta[i] = (nrm_real)(0.3 * (double)i);
     for (k = 0; k < COUNT(values); k++) {

@@ -554,7 +554,7 @@ static void test_initialisation(void)
         double mean, var, most;
         nrm_mlp_state *s;
         holder h;
-        size_t i;
+        size_t i, twins = 0;
         spec.inputs = IN;
         spec.init = kind;
         spec.init_std = (nrm_real)0.05;
@@ -583,6 +583,12 @@ static void test_initialisation(void)
             CHECK(fabs(mean - 0.5) < 0.09 && fabs(var * 12 - 1) < 0.3 && most < 1);
         else
             CHECK(fabs(mean - 1) < 1e-12 && most == 1);
+        for (i = 0; i < OUT && kind % 2; i++) { /* no array repeats the numbers of another */
+            const double u = (double)s->W[i] / sqrt(3 * variance[kind]);
+            twins += fabs(u - (2 * (double)s->gamma[i] - 1)) < 1e-5;
+            twins += fabs(u - 10 * (double)s->b[i]) < 1e-5;
+        }
+        CHECK(twins <= 1);
         for (i = 0; i < OUT; i++)
             CHECK(s->beta[i] == 0 && s->running.mean[i] == 0 && s->running.var[i] == 1);
         CHECK(s->running.new_weight == (nrm_real)0.25 && s->running.biased == 1);

@@ -644,6 +644,14 @@ static nrmi_span nrmi_accs(const nrm_acc *at, size_t count)
     return s;
 }
 
+static nrmi_span nrmi_ints(const int *at, size_t count)
+{
+    nrmi_span s;
+    s.at = at;
+    s.bytes = count * sizeof(int);
+    return s;
+}
+
 static int nrmi_overlap(nrmi_span a, nrmi_span b)
 {
     const uintptr_t p = (uintptr_t)a.at, q = (uintptr_t)b.at;
@@ -1391,19 +1399,28 @@ static void nrmi_bn_statistics(nrmi_channels *ch, const nrm_real *x, size_t N, s
     for (c = 0; c < width; c++) ch->sum[c] /= count;                /* BN.2 */
 }
 
-/* BN.8 to BN.10 for channels c0.. of a layer; a channel that is not finite is passed over. */
-static void nrmi_bn_track(nrm_running *running, const nrmi_channels *ch, size_t c0, size_t width,
+/* Finite, and still so as an nrm_real? */
+static int nrmi_fits(nrm_acc v)
+{
+    return nrmi_finite((nrm_acc)(nrm_real)v);
+}
+
+/* BN.8 to BN.10. A channel whose result would not be finite, also for want of range in nrm_real, is
+   passed over. */
+static void nrmi_bn_track(nrm_running *running, const nrm_acc *mean, const nrm_acc *var, size_t C,
                           nrm_acc count)
 {
     const nrm_acc w = running->cumulative ? 1 / (nrm_acc)running->batches  /* BN.10 */
                                           : (nrm_acc)running->new_weight;
     const nrm_acc unbiased = running->biased ? 1 : count / (count - 1);
     size_t c;
-    for (c = 0; c < width; c++) {
-        nrm_real *m = running->mean + c0 + c, *u = running->var + c0 + c;
-        if (!nrmi_finite(ch->mean[c]) || !nrmi_finite(ch->sum[c])) continue;
-        *m = (nrm_real)((1 - w) * (nrm_acc)*m + w * ch->mean[c]);                /* BN.8 */
-        *u = (nrm_real)((1 - w) * (nrm_acc)*u + w * (ch->sum[c] * unbiased));    /* BN.9 */
+    for (c = 0; c < C; c++) {
+        nrm_real *m = running->mean + c, *u = running->var + c;
+        const nrm_acc next_m = (1 - w) * (nrm_acc)*m + w * mean[c];             /* BN.8 */
+        const nrm_acc next_u = (1 - w) * (nrm_acc)*u + w * (var[c] * unbiased); /* BN.9 */
+        if (!nrmi_fits(next_m) || !nrmi_fits(next_u)) continue;
+        *m = (nrm_real)next_m;
+        *u = (nrm_real)next_u;
     }
 }
 
@@ -1472,6 +1489,7 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
                                   int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
     const size_t step = S == 1 ? NRM_BN_WIDTH : 1;
+    const int track = mode == NRM_TRAIN && running != NULL;
     nrmi_channels ch;
     size_t c0, c, n, width;
     int finite = 1, rc = nrmi_check_batchnorm(mode, N, C, S);
@@ -1479,14 +1497,10 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
     if (rc != NRM_OK || N == 0) return rc;
     rc = nrmi_check_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, N, C, S);
     if (rc != NRM_OK) return rc;
-    if (mode == NRM_TRAIN && running != NULL) running->batches++;
     for (c0 = 0; c0 < C; c0 += step) {
         width = C - c0 < step ? C - c0 : step;
         nrmi_load_affine(&ch, gamma, beta, c0, width);
-        if (mode == NRM_TRAIN) {
-            nrmi_bn_statistics(&ch, x + c0 * S, N, C, S, width);
-            if (running != NULL) nrmi_bn_track(running, &ch, c0, width, (nrm_acc)N * (nrm_acc)S);
-        }
+        if (mode == NRM_TRAIN) nrmi_bn_statistics(&ch, x + c0 * S, N, C, S, width);
         for (c = 0; c < width; c++) {
             if (mode != NRM_TRAIN) {                                            /* BN.11 */
                 ch.mean[c] = (nrm_acc)running->mean[c0 + c];
@@ -1495,11 +1509,16 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
             ch.rstd[c] = 1 / NRM_SQRT(ch.sum[c] + (nrm_acc)eps);                /* BN.3 */
             finite &= nrmi_finite(ch.mean[c]) && nrmi_finite(ch.sum[c]);
             if (mean != NULL) mean[c0 + c] = ch.mean[c];
-            if (rstd != NULL) rstd[c0 + c] = ch.rstd[c];
+            if (rstd != NULL) rstd[c0 + c] = track ? ch.sum[c] : ch.rstd[c]; /* v waits here */
         }
         for (n = 0; n < N; n++)
             nrmi_bn_apply(y + (n * C + c0) * S, x + (n * C + c0) * S, &ch, width, S);
     }
+    if (track && (finite || !running->cumulative)) { /* a plain average takes whole batches only */
+        running->batches++;
+        nrmi_bn_track(running, mean, rstd, C, (nrm_acc)N * (nrm_acc)S);
+    }
+    for (c = 0; track && c < C; c++) rstd[c] = 1 / NRM_SQRT(rstd[c] + (nrm_acc)eps);
     return finite ? NRM_OK : NRM_NONFINITE;
 }
 
@@ -1974,13 +1993,20 @@ NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *m
 {
     int rc, noisy;
     if (mode == NRM_TRAIN && N > 0 && nrmi_check_batchnorm(mode, N, C, S) == NRM_OK) {
-        const nrmi_span saved = nrmi_reals(scale, N * C * S);
+        nrmi_span buffer[9];
         if (scale == NULL) return NRM_ENULL;
         rc = nrmi_check_noise(noise, rng);
         if (rc != NRM_OK) return rc;
-        if (nrmi_overlap(saved, nrmi_reals(y, N * C * S)) ||
-            nrmi_overlap(saved, nrmi_reals(x, N * C * S)))
-            return NRM_EALIAS;
+        buffer[0] = nrmi_reals(scale, N * C * S);
+        buffer[1] = nrmi_reals(y, N * C * S);
+        buffer[2] = nrmi_reals(x, N * C * S);
+        buffer[3] = nrmi_accs(mean, C);
+        buffer[4] = nrmi_accs(rstd, C);
+        buffer[5] = nrmi_reals(running != NULL ? running->mean : NULL, C);
+        buffer[6] = nrmi_reals(running != NULL ? running->var : NULL, C);
+        buffer[7] = nrmi_reals(gamma, C);
+        buffer[8] = nrmi_reals(beta, C);
+        if (nrmi_check_apart(buffer, 9, 1) != NRM_OK) return NRM_EALIAS;
     }
     rc = nrm_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, eps, N, C, S);
     if (rc < 0 || mode != NRM_TRAIN) return rc;
@@ -2030,7 +2056,7 @@ static nrm_real nrmi_tanh(nrm_real x)
 {
     const nrm_acc a = x < 0 ? (nrm_acc)x : -(nrm_acc)x; /* -|x| */
     const nrm_acc q = nrmi_expm1(2 * a);
-    const nrm_acc y = -q / (2 + q);
+    const nrm_acc y = (0 - q) / (2 + q); /* 0 - q, so that tanh(0) is 0 and not -0 */
     return (nrm_real)(x < 0 ? -y : y); /* ACT.2 */
 }
 
@@ -2142,6 +2168,17 @@ static nrm_acc nrmi_cross_entropy_row(nrm_real *p, const nrm_real *z, size_t lab
     return nrmi_log(sum) + (h - right);                                     /* CE.4 */
 }
 
+static int nrmi_check_cross_entropy(const nrm_acc *loss, const nrm_real *prob,
+                                    const nrm_real *logits, const int *labels, size_t N, size_t C)
+{
+    nrmi_span buffer[4];
+    buffer[0] = nrmi_accs(loss, 1);
+    buffer[1] = nrmi_reals(prob, N * C);
+    buffer[2] = nrmi_ints(labels, N);
+    buffer[3] = nrmi_reals(logits, N * C);
+    return prob == logits ? nrmi_check_apart(buffer, 3, 2) : nrmi_check_apart(buffer, 4, 2);
+}
+
 NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_real *logits,
                                       const int *labels, size_t N, size_t C)
 {
@@ -2152,8 +2189,7 @@ NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_r
     if (loss == NULL || (N > 0 && (logits == NULL || labels == NULL))) return NRM_ENULL;
     rc = nrmi_check_labels(labels, N, C);
     if (rc != NRM_OK) return rc;
-    if (prob != NULL && nrmi_check_in_place(nrmi_reals(prob, N * C), nrmi_reals(logits, N * C)))
-        return NRM_EALIAS;
+    if (nrmi_check_cross_entropy(loss, prob, logits, labels, N, C) != NRM_OK) return NRM_EALIAS;
     for (n = 0; n < N; n++)
         sum += nrmi_cross_entropy_row(prob != NULL ? prob + n * C : NULL, logits + n * C,
                                       (size_t)labels[n], C);
@@ -2170,7 +2206,8 @@ NRM_DEF int nrm_cross_entropy_backward(nrm_real *dlogits, const nrm_real *prob, 
     if (dlogits == NULL || prob == NULL || labels == NULL) return NRM_ENULL;
     rc = nrmi_check_labels(labels, N, C);
     if (rc != NRM_OK) return rc;
-    if (nrmi_check_in_place(nrmi_reals(dlogits, N * C), nrmi_reals(prob, N * C)) != NRM_OK)
+    if (nrmi_check_in_place(nrmi_reals(dlogits, N * C), nrmi_reals(prob, N * C)) != NRM_OK ||
+        nrmi_overlap(nrmi_reals(dlogits, N * C), nrmi_ints(labels, N)))
         return NRM_EALIAS;
     for (n = 0; n < N; n++)
         for (c = 0; c < C; c++) {
@@ -2199,6 +2236,7 @@ NRM_DEF int nrm_argmax(int *labels, const nrm_real *logits, size_t N, size_t C)
     if (rc == NRM_OK && C > 0x7fffffffu) rc = NRM_ESIZE;
     if (rc != NRM_OK || N == 0) return rc;
     if (labels == NULL || logits == NULL) return NRM_ENULL;
+    if (nrmi_overlap(nrmi_ints(labels, N), nrmi_reals(logits, N * C))) return NRM_EALIAS;
     for (n = 0; n < N; n++) {
         const size_t best = nrmi_argmax_row(logits + n * C, C);
         labels[n] = best < C ? (int)best : 0;
@@ -2626,8 +2664,8 @@ static int nrmi_stages_forward(nrm_mlp *net, size_t l, size_t N, int mode, int t
 static int nrmi_check_batch(const nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 {
     size_t l;
-    if (net == NULL || x == NULL) return NRM_ENULL;
-    if (N == 0 || N > net->spec.max_batch) return NRM_ESIZE;
+    if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
+    if (N > net->spec.max_batch) return NRM_ESIZE;
     if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
     for (l = 0; l < net->spec.layers && mode == NRM_TRAIN && N == 1; l++)
         if (nrmi_has_batch_norm(&net->state[l].shape)) return NRM_EBATCH;
@@ -2655,7 +2693,7 @@ static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode,
 NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 {
     const int rc = nrmi_check_batch(net, x, N, mode);
-    return rc != NRM_OK ? rc : nrmi_mlp_forward(net, x, N, mode, 1);
+    return rc != NRM_OK || N == 0 ? rc : nrmi_mlp_forward(net, x, N, mode, 1);
 }
 
 static int nrmi_norm_backward(nrm_mlp *net, size_t l, nrm_real *d, size_t N, int mode)
@@ -2735,7 +2773,7 @@ static int nrmi_check_training(const nrm_mlp *net, const nrm_real *x, const int 
     const int rc = nrmi_check_batch(net, x, N, mode);
     if (rc != NRM_OK) return rc;
     if (mode == NRM_INFER) return NRM_EMODE;
-    if (labels == NULL) return NRM_ENULL;
+    if (labels == NULL && N > 0) return NRM_ENULL;
     return nrmi_check_labels(labels, N, net->state[net->spec.layers - 1].shape.width);
 }
 
@@ -2747,7 +2785,7 @@ NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
     int rc = nrmi_check_training(net, x, labels, N, mode);
     if (rc != NRM_OK) return rc;
     kept = net->rng;
-    rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, mode, 0);
+    if (N > 0) rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, mode, 0);
     net->rng = kept;
     if (loss != NULL && rc >= 0) *loss = value;
     return rc;
@@ -2795,14 +2833,24 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
     return NRM_OK;
 }
 
+/* A loss can be finite where a gradient is not: zero times infinity is NaN. */
+static int nrmi_all_finite(const nrm_real *a, size_t n)
+{
+    size_t i, bad = 0;
+    for (i = 0; i < n; i++) bad += a[i] - a[i] != 0;
+    return bad == 0;
+}
+
 NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
                                size_t N)
 {
     nrm_acc value = 0;
     int rc = nrmi_check_training(net, x, labels, N, NRM_TRAIN);
-    if (rc == NRM_OK) rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, NRM_TRAIN, 1);
+    if (rc == NRM_OK && N > 0)
+        rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, NRM_TRAIN, 1);
     if (loss != NULL && rc >= 0) *loss = value;
-    return rc != NRM_OK ? rc : nrm_mlp_step(net);
+    if (rc == NRM_OK && N > 0 && !nrmi_all_finite(net->grads, net->n_params)) rc = NRM_NONFINITE;
+    return rc != NRM_OK || N == 0 ? rc : nrm_mlp_step(net);
 }
 
 NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
@@ -2886,9 +2934,12 @@ that is larger, for a parameter near zero is no reason for a tiny step:
     h = step·max(|θᵢ|, √⟨θ²⟩)                                         [GC.4]
 
 When R and the gradient disagree, is the gradient wrong, or the difference? Two steps tell.
-With u the precision of the type, the uncertainty of R is about
+The uncertainty of R has three parts: how far R moves when the step is halved; how far the
+difference J of the slopes on the two sides (GC.7) is from shrinking like h, as it should,
+which shows rounding as it really is; and what rounding must be at least, with u the
+precision of the type:
 
-    U = |R(h/2) − R(h)| + 8·u·max|L|/(h/4)                            [GC.5]
+    U = |R(h/2) − R(h)| + max(|J(h/2) − J(h)/2|, |J(h/4) − J(h)/4|) + 8·u·max|L|/(h/4)  [GC.5]
 
 If U is too large for a judgement, the step was too large (or straddled a kink), and we try
 one of an eighth, up to five times. A gradient a is *wrong* only if it differs from R by
@@ -2909,10 +2960,10 @@ and the central difference is between them for every h. The slopes of the two si
 
     J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)   [GC.7]
 
-Where the loss is smooth J shrinks with h; at a kink it does not. If your loss can say which
-branches it took (the signs of all pre-activations, hashed, say), give `branches`: then a
-step that changes them is recognised for certain. Kinks are skipped and *counted*, so that a
-check that skipped everything does not look like one that passed.
+Where the loss is smooth J shrinks with h; at a kink it keeps its size, and its sign. If
+your loss can say which branches it took (the signs of all pre-activations, hashed, say),
+give `branches`: then a step that changes them is recognised for certain. Kinks are skipped
+and *counted*, so that a check that skipped everything does not look like one that passed.
 */
 typedef struct nrmi_check { /* what one entry's differences need */
     nrm_loss_fn *loss;
@@ -2927,6 +2978,7 @@ typedef struct nrmi_check { /* what one entry's differences need */
 typedef struct nrmi_slope { /* what the differences say */
     nrm_acc value, uncertainty;
     nrm_acc noise; /* the rounding part of the uncertainty at the first, largest step */
+    nrm_acc jump;  /* |J| of GC.7 at the smallest distance */
     int kink;
 } nrmi_slope;
 
@@ -2970,10 +3022,18 @@ static nrm_acc nrmi_difference(nrmi_check *check, nrm_real *theta, nrm_acc h, nr
     return (above - below) / ((nrm_acc)up - (nrm_acc)down);                    /* GC.1 */
 }
 
+/* A kink's J keeps its sign and, as the step shrinks, its size or a little less. One that shrinks
+   like h is curvature; one that grows, or turns, is rounding. */
+static int nrmi_jumps(nrm_acc wide, nrm_acc quarter, nrm_acc noise)
+{
+    const nrm_acc ratio = wide < 0 || wide > 0 ? quarter / wide : 0;
+    return ratio > (nrm_acc)0.5 && ratio < (nrm_acc)1.1 && nrmi_abs(quarter) > 8 * noise;
+}
+
 /* One attempt with step h; says whether there seems to be a kink. */
 static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
 {
-    nrm_acc wide, half, quarter, coarse, fine, jump_wide, jump_half, jump_quarter;
+    nrm_acc wide, half, quarter, coarse, fine, jump_wide, jump_half, jump_quarter, shaky;
     nrmi_slope slope;
     check->crossed = 0;
     wide = nrmi_difference(check, theta, h, &jump_wide);
@@ -2983,9 +3043,11 @@ static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
     fine = (4 * quarter - half) / 3;
     slope.value = fine;
     slope.noise = 8 * nrmi_precision() * check->largest / (h / 4);
-    slope.uncertainty = nrmi_abs(fine - coarse) + slope.noise;                 /* GC.5 */
-    slope.kink = check->crossed || (nrmi_abs(jump_quarter) > nrmi_abs(jump_wide) / 2 &&
-                                    nrmi_abs(jump_quarter) > 8 * slope.noise);
+    shaky = nrmi_larger(nrmi_abs(jump_half - jump_wide / 2),
+                        nrmi_abs(jump_quarter - jump_wide / 4));
+    slope.uncertainty = nrmi_abs(fine - coarse) + shaky + slope.noise;         /* GC.5 */
+    slope.jump = nrmi_abs(jump_quarter);
+    slope.kink = check->crossed || nrmi_jumps(jump_wide, jump_quarter, slope.noise);
     return slope;
 }
 
@@ -3002,7 +3064,7 @@ static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm
         if (!best.kink && best.uncertainty <= enough) break;
         h /= 8;
         next = nrmi_attempt(check, theta, h);
-        if ((best.kink && !next.kink) ||
+        if ((best.kink && !next.kink && 8 * next.noise < best.jump) ||
             (best.kink == next.kink && next.uncertainty < best.uncertainty))
             best = next;
     }

@@ -1,5 +1,5 @@
-/* determinism.c - one hash per piece of normlayers.h: the norm layers, the functions, the streams of
-   random numbers, and the training of a small network with each norm.
+/* determinism.c - one hash per piece of normlayers.h: the norm layers, the functions, the
+   streams of random numbers, and the training of a small network with each norm.
 
    tests/determinism.sh builds this program with several compilers and levels of optimisation and
    compares the lines. A line is a class, a name and the FNV-1a hash of all result bytes. The class
@@ -92,7 +92,7 @@ static void batchnorm(const char *name, int mode, int noisy, size_t N, size_t C,
     running.new_weight = (nrm_real)0.1;
     for (c = 0; c < C; c++) {
         run_mean[c] = beta_[c];
-        run_var[c] = gamma_[c] < 0 ? -gamma_[c] : gamma_[c]; /* no product: this file may be fused */
+        run_var[c] = gamma_[c] < 0 ? -gamma_[c] : gamma_[c]; /* no product to fuse */
     }
     nrm_rng_seed(&rng, 5, 6);
     if (noisy) {
@@ -104,7 +104,8 @@ static void batchnorm(const char *name, int mode, int noisy, size_t N, size_t C,
     } else {
         refuse(nrm_batchnorm_forward(y, mean, rstd, &running, x, gamma_, beta_, mode, NRM_EPS, N, C,
                                      S));
-        refuse(nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma_, mode, N, C, S));
+        refuse(nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma_, mode, N, C,
+                                      S));
     }
     add(y, count * sizeof *y);
     add(dx, count * sizeof *dx);
@@ -122,7 +123,7 @@ static void activation(const char *name, int kind)
     size_t i;
     start();
     fill(MOST, 1, 0);
-    for (i = 0; i < MOST; i++) x[i] *= (nrm_real)(i % 64); /* from the linear to the saturated part */
+    for (i = 0; i < MOST; i++) x[i] *= (nrm_real)(i % 64); /* up to saturation */
     refuse(nrm_activation_forward(y, x, kind, MOST));
     refuse(nrm_activation_backward(dx, dy, y, kind, MOST));
     add(y, sizeof y);

@@ -31,10 +31,15 @@ check() { # what, compiler, flags, source
 
 # A file that holds the implementation, and one that only reads the declarations.
 printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/implementation.c"
-printf '#include "normlayers.h"\nint main(void);\nint main(void)\n{\n    return nrm_strerror(NRM_OK) == NULL;\n}\n' \
-    >"$work/user.c"
+cat >"$work/user.c" <<'END'
+#include "normlayers.h"
+int main(void);
+int main(void)
+{
+    return nrm_strerror(NRM_OK) == NULL;
+}
+END
 cp "$work/implementation.c" "$work/implementation.cc"
-cp "$work/user.c" "$work/user.cc"
 sed '/^int main(void);$/d' "$work/user.c" >"$work/user.cc"
 
 compilers=
@@ -78,7 +83,9 @@ for compiler in $compilers; do
         esac
         # programs that hold the library themselves are built in both precisions
         case $source in
-        tests/*) grep -q 'define NORMLAYERS_IMPLEMENTATION' "$source" && options="- --DNRM_DOUBLE" ;;
+        tests/*)
+            grep -q 'define NORMLAYERS_IMPLEMENTATION' "$source" && options="- --DNRM_DOUBLE"
+            ;;
         esac
         for option in $options; do
             check "$compiler $source $option" "$compiler" \
@@ -91,8 +98,7 @@ for compiler in $compilers; do
         macro=$(sed -n 's/^#ifdef \([A-Z_0-9]*_IMPLEMENTATION\).*/\1/p' "$header" | sed -n 1p)
         printf '#define _POSIX_C_SOURCE 200809L\n' >"$work/helper.c"
         [ -z "$macro" ] || printf '#define %s\n' "$macro" >>"$work/helper.c"
-        printf '#include "%s"\nint helper_unit(void);\nint helper_unit(void)\n{\n    return 0;\n}\n' \
-            "$header" >>"$work/helper.c"
+        printf '#include "%s"\nextern int helper_unit;\n' "$header" >>"$work/helper.c"
         check "$compiler $header" "$compiler" "-std=c99 $c_only $stb -Iexamples" "$work/helper.c"
     done
 done

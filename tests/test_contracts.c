@@ -1069,12 +1069,12 @@ static void test_mlp_overflow(void)
     spec = small_spec(layer, NRM_BATCH_NORM);
     layer[0].width = layer[1].width = (size_t)1 << (sizeof(size_t) * CHAR_BIT / 2);
     CHECK_INT(nrm_mlp_bytes(&spec), 0);
-    /* one array that leaves less than its own alignment free, and others after it */
+    /* two arrays that leave less than an alignment free, and others after them that wrap around */
     spec = small_spec(layer, NRM_NO_NORM);
-    spec.inputs = layer[0].width = 1;
-    spec.layers = 1;
+    layer[0].activation = NRM_IDENTITY;
+    spec.inputs = layer[0].width = layer[1].width = 1;
     for (back = 0; back < 2048; back++) {
-        spec.max_batch = SIZE_MAX / 2 / sizeof(nrm_real) - back;
+        spec.max_batch = SIZE_MAX / 4 / sizeof(nrm_real) - back;
         wrong += nrm_mlp_bytes(&spec) != 0;
     }
     CHECK_INT(wrong, 0);

@@ -906,9 +906,6 @@ static void test_refused_calls(void)
     CHECK_INT(nrm_mlp_gradient(h.net, &loss, one_more, one_more_labels, BATCH + 1, NRM_TRAIN),
               NRM_ESIZE);
     CHECK_INT(nrm_mlp_forward(h.net, one_more, BATCH + 1, NRM_TRAIN), NRM_ESIZE);
-    CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, 0), NRM_ESIZE);
-    CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, 0, NRM_TRAIN), NRM_ESIZE);
-    CHECK_INT(nrm_mlp_forward(h.net, b.x, 0, NRM_TRAIN), NRM_ESIZE);
     CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, 1), NRM_EBATCH);
     CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, 1, NRM_TRAIN), NRM_EBATCH);
     CHECK_INT(nrm_mlp_forward(h.net, b.x, 1, NRM_TRAIN), NRM_EBATCH);
@@ -928,6 +925,13 @@ static void test_refused_calls(void)
     h.net->spec.lr = (nrm_real)NAN;
     CHECK_INT(nrm_mlp_step(h.net), NRM_ERATE);
     CHECK(loss == 7);
+    CHECK(learned_same(&s, h.net) && running_same(&s, h.net) && noise_same(&s, h.net));
+    CHECK_INT(nrm_mlp_forward(h.net, NULL, 0, NRM_TRAIN), NRM_OK); /* nothing in, nothing done */
+    CHECK_INT(nrm_mlp_gradient(h.net, &loss, NULL, NULL, 0, NRM_TRAIN), NRM_OK);
+    CHECK(loss == 0);
+    loss = 7;
+    CHECK_INT(nrm_mlp_train_step(h.net, &loss, NULL, NULL, 0), NRM_OK);
+    CHECK(loss == 0);
     CHECK(learned_same(&s, h.net) && running_same(&s, h.net) && noise_same(&s, h.net));
     CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, 1, NRM_FROZEN), NRM_OK);
     CHECK_INT(nrm_mlp_forward(h.net, b.x, 1, NRM_INFER), NRM_OK);

@@ -50,23 +50,26 @@ link() { # compiler, objects...
     (cd "$work" && "$tool" "$@" -o program -lm) && "$work/program"
 }
 # Succeeds if all steps do.
-three_files() { # compiler of the implementation, its language, compiler of the users, theirs, flags
+three_files() { # compiler and language of the implementation, then of the users; flags
     object "$1" "$2" implementation.c implementation.o $5 &&
         object "$3" "$4" user_layernorm.c a.o $5 && object "$3" "$4" user_batchnorm.c b.o $5 &&
         object "$3" "$4" main_users.c m.o $5 && link "$3" implementation.o a.o b.o m.o
 }
 side_by_side() { # compiler, language: two implementations of different precision
-    object "$1" "$2" implementation.c f32.o && object "$1" "$2" implementation.c f64.o -DNRM_DOUBLE &&
+    object "$1" "$2" implementation.c f32.o &&
+        object "$1" "$2" implementation.c f64.o -DNRM_DOUBLE &&
         object "$1" "$2" side_float.c a.o && object "$1" "$2" side_double.c b.o &&
         object "$1" "$2" main_side.c m.o && link "$1" f32.o f64.o a.o b.o m.o
 }
 static_files() { # compiler, language: no implementation file at all
-    object "$1" "$2" side_float.c a.o -DNRM_STATIC && object "$1" "$2" side_double.c b.o -DNRM_STATIC &&
+    object "$1" "$2" side_float.c a.o -DNRM_STATIC &&
+        object "$1" "$2" side_double.c b.o -DNRM_STATIC &&
         object "$1" "$2" main_side.c m.o && link "$1" a.o b.o m.o
 }
 mismatch() { # compiler, flags of the implementation, flags of the users: must not link
     object "$1" -std=c99 implementation.c implementation.o $2 &&
-        object "$1" -std=c99 user_layernorm.c a.o $3 && object "$1" -std=c99 user_batchnorm.c b.o $3 &&
+        object "$1" -std=c99 user_layernorm.c a.o $3 &&
+        object "$1" -std=c99 user_batchnorm.c b.o $3 &&
         object "$1" -std=c99 main_users.c m.o $3 || { echo "does not even compile"; return 0; }
     link "$1" implementation.o a.o b.o m.o
 }
@@ -74,7 +77,8 @@ undefined() { # object: what it wants from elsewhere; the toolchain's own table 
     nm -u "$work/$1" | awk '{print $NF}' | grep -v '^_GLOBAL_OFFSET_TABLE_$' | sort | tr '\n' ' '
 }
 freestanding() { # compiler, flags
-    object "$1" -std=c99 freestanding.c bare.o -ffreestanding -nostdlib -fno-stack-protector $2 || return 1
+    object "$1" -std=c99 freestanding.c bare.o -ffreestanding -nostdlib -fno-stack-protector $2 ||
+        return 1
     for name in $(undefined bare.o); do
         case $name in
         memcpy | memset) ;;
@@ -92,8 +96,12 @@ sed -n '/^```c$/,/^```$/p' normlayers.h | sed '/^```/d' >"$work/example.c"
 sed -n 's|^ *return 0; // both rows print ||p' "$work/example.c" >"$work/claim"
 example() { # compiler, language: output equal to the claim, in each of two rows
     # shellcheck disable=SC2086
-    "$1" $2 -I. "$work/example.c" -o "$work/example" -lm && "$work/example" >"$work/printed" || return 1
-    [ "$(wc -l <"$work/printed")" -eq 2 ] && [ -s "$work/claim" ] || { cat "$work/printed"; return 1; }
+    "$1" $2 -I. "$work/example.c" -o "$work/example" -lm || return 1
+    "$work/example" >"$work/printed" || return 1
+    if [ "$(wc -l <"$work/printed")" -ne 2 ] || [ ! -s "$work/claim" ]; then
+        cat "$work/printed"
+        return 1
+    fi
     while read -r line; do
         # shellcheck disable=SC2086
         [ "$(echo $line)" = "$(cat "$work/claim")" ] || { echo "printed: $line"; return 1; }
@@ -125,7 +133,8 @@ for cc in gcc clang; do
     for option in "" -DNRM_DOUBLE -DNRM_ACC=float -DNRM_NO_VECTORS; do
         expect "$cc three files $option" three_files $cc -std=c99 $cc -std=c99 "$option"
     done
-    expect "$cc: implementation in C, users in C++" three_files $cc -std=c99 $cxx "-x c++ -std=c++11" ""
+    expect "$cc: implementation in C, users in C++" \
+        three_files $cc -std=c99 $cxx "-x c++ -std=c++11" ""
     expect "$cc: implementation in C++, users in C" \
         three_files $cc "-x c++ -std=c++11 -fno-exceptions -fno-rtti" $cc -std=c99 ""
     for language in -std=c99 "-x c++ -std=c++17"; do
@@ -140,7 +149,8 @@ for cc in gcc clang; do
     done
     refuse "$cc: -ffast-math" "compile without -ffast-math" \
         object $cc -std=c99 implementation.c x.o -ffast-math
-    refuse "$cc: -Ofast" "compile without -ffast-math" object $cc -std=c99 implementation.c x.o -Ofast
+    refuse "$cc: -Ofast" "compile without -ffast-math" \
+        object $cc -std=c99 implementation.c x.o -Ofast
     for language in -std=c99 "-x c++ -std=c++11"; do
         expect "$cc $language: the program in the header's comment" example $cc "$language"
     done

@@ -33,16 +33,18 @@ expect() { # what, actual file, allowed names...
     fi
 }
 
+names() {
+    awk '{sub(/\(.*/, "", $2); print $2}' | sort -u
+}
+
 # The names defined after including the header, less those that its own includes define.
 left() { # compiler, flags, include line
+    printf '#include <%s.h>\n' stddef stdint math string >"$work/plain"
+    { cat "$work/plain" && printf '%s\n#include "normlayers.h"\n' "$3"; } >"$work/with"
     # shellcheck disable=SC2086
-    { printf '%s\n#include <stddef.h>\n#include <stdint.h>\n#include <math.h>\n#include <string.h>\n' \
-        "" | "$1" $2 -E -dM -x "$language" - && :; } | awk '{sub(/\(.*/, "", $2); print $2}' |
-        sort -u >"$work/before"
+    "$1" $2 -E -dM -x "$language" "$work/plain" | names >"$work/before"
     # shellcheck disable=SC2086
-    printf '#include <stddef.h>\n#include <stdint.h>\n#include <math.h>\n#include <string.h>\n%s\n#include "normlayers.h"\n' \
-        "$3" | "$1" $2 -I. -E -dM -x "$language" - | awk '{sub(/\(.*/, "", $2); print $2}' |
-        sort -u >"$work/after"
+    "$1" $2 -I. -E -dM -x "$language" "$work/with" | names >"$work/after"
     comm -13 "$work/before" "$work/after"
 }
 

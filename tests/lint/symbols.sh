@@ -18,6 +18,10 @@ fail() {
     [ ! -s "$work/log" ] || sed 's/^/    /' "$work/log"
 }
 
+judge() { # an empty log is good
+    if [ -s "$work/log" ]; then fail "$1"; else pass; fi
+}
+
 # nm in POSIX format, "name type value size", of an object built from the header alone.
 names() { # compiler language flags
     printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/unit.$2"
@@ -28,7 +32,7 @@ names() { # compiler language flags
 
 # Every name that the header declares with NRM_DEF.
 sed -n '/^#ifndef NORMLAYERS_H$/,/^#endif .* NORMLAYERS_H/p' normlayers.h |
-    grep '^NRM_DEF ' | sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' | sort -u >"$work/declared"
+    sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' | sort -u >"$work/declared"
 
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null 2>&1 || { echo "symbols: no $compiler here"; continue; }
@@ -45,18 +49,18 @@ for compiler in gcc clang; do
             : >"$work/log"
             # external: upper-case types other than U (undefined)
             awk '$2 ~ /^[A-TV-Z]$/ && !($2 == "T" && $1 ~ /^nrm_/)' "$work/names" >"$work/log"
-            if [ -s "$work/log" ]; then fail "$what: exports more than nrm_ functions"; else pass; fi
+            judge "$what: exports more than nrm_ functions"
             # objects of any linkage that can be written to
             awk '$2 ~ /^[bBdDcCsS]$/' "$work/names" >"$work/log"
-            if [ -s "$work/log" ]; then fail "$what: has data"; else pass; fi
+            judge "$what: has data"
             awk '$2 == "T" {print $1}' "$work/names" | sort >"$work/exported"
             sed "s/\$/$tag/" "$work/declared" | sort >"$work/expected"
             diff "$work/expected" "$work/exported" >"$work/log"
-            if [ -s "$work/log" ]; then fail "$what: exports differ from the declarations"; else pass; fi
+            judge "$what: exports differ from the declarations"
             names "$compiler" "$language" "$option -DNRM_STATIC" ||
                 { fail "$what NRM_STATIC does not compile"; continue; }
             awk '$2 ~ /^[A-TV-Zbdcs]$/' "$work/names" >"$work/log"
-            if [ -s "$work/log" ]; then fail "$what NRM_STATIC: exports or data"; else pass; fi
+            judge "$what NRM_STATIC: exports or data"
         done
     done
 done

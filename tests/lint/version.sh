@@ -50,8 +50,9 @@ same "nrm_version()" "${printed%% *}"
 for file in README.md docs/README.md examples/README.md; do
     [ -f "$file" ] || continue
     # a version in the prose is one that stands beside the library's name or in a badge or tag
-    grep -o -E '(normlayers(\.h)?[ -]v?|[Vv]ersion:? *v?|NRM_VERSION "?)[0-9]+\.[0-9]+\.[0-9]+' "$file" |
-        grep -o -E '[0-9]+\.[0-9]+\.[0-9]+$' | sort -u >"$work/mentioned"
+    number='[0-9]+\.[0-9]+\.[0-9]+'
+    grep -o -E "(normlayers(\.h)?[ -]v?|[Vv]ersion:? *v?|NRM_VERSION \"?)$number" "$file" |
+        grep -o -E "$number\$" | sort -u >"$work/mentioned"
     while read -r mentioned; do same "$file" "$mentioned"; done <"$work/mentioned"
 done
 for file in $(git ls-files '*.pc' '*.pc.in' 2>/dev/null); do

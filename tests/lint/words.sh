@@ -8,7 +8,11 @@ cd "$(dirname "$0")/../.." || exit 1
 passed=0
 failed=0
 files=$(git ls-files 2>/dev/null | grep -v '\.png$')
-[ -n "$files" ] || { echo "words: not a git checkout, nothing to look at"; echo "words: 0 passed, 0 failed"; exit 0; }
+if [ -z "$files" ]; then
+    echo "words: not a git checkout, nothing to look at"
+    echo "words: 0 passed, 0 failed"
+    exit 0
+fi
 
 forbid() { # extended regular expression
     # shellcheck disable=SC2086

@@ -1,0 +1,124 @@
+#!/bin/sh
+# What the documents show works. Every ```c block of the header's prose, of README.md and of docs/ is
+# compiled, and run if it has a main; every ```sh or ```console block is parsed by a shell; every
+# `make target` that a document names is a target of the Makefile.
+#
+# A block without main may be declarations or statements: it is tried as a file with the header
+# included before it, and then as the body of a function. A block that is only a sketch says so:
+# ```c sketch
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+root=$PWD
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+passed=0
+failed=0
+CC=${CC:-cc}
+
+pass() { passed=$((passed + 1)); }
+fail() {
+    failed=$((failed + 1))
+    echo "blocks: $1"
+    [ ! -s "$work/log" ] || sed -n '1,8s/^/    /p' "$work/log"
+}
+flags="-I$root -I$root/examples $(pkg-config --cflags stb 2>/dev/null)"
+
+# Splits a file into its fenced blocks: N.c, N.sh, N.console, with the line where each begins.
+split_blocks() { # file
+    rm -f "$work"/*.block
+    awk -v to="$work" '
+        /^```/ && open { open = 0; close(out); next }
+        /^```(c|sh|console|bash|shell)[ \t]*$/ {
+            kind = substr($1, 4)
+            if (kind == "bash" || kind == "shell") kind = "sh"
+            out = sprintf("%s/%05d.%s.block", to, FNR, kind)
+            printf "" > out
+            open = 1; keep = 1
+            next
+        }
+        /^```/ { open = 1; keep = 0; out = "/dev/null"; next }
+        open && keep { print > out }' "$1"
+}
+
+printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/implementation.c"
+# shellcheck disable=SC2086
+$CC $flags -c "$work/implementation.c" -o "$work/implementation.o" 2>"$work/log" ||
+    fail "the header does not compile"
+
+c_block() { # block, where
+    if grep -q 'main *(' "$1"; then
+        cp "$1" "$work/block.c"
+        objects=$work/implementation.o
+        grep -q 'define NORMLAYERS_IMPLEMENTATION' "$1" && objects=
+        # shellcheck disable=SC2086
+        if $CC $flags "$work/block.c" $objects -o "$work/block" -lm >"$work/log" 2>&1 &&
+            (cd "$work" && ./block >"$work/log" 2>&1); then
+            pass
+        else
+            fail "$2: does not compile or run"
+        fi
+        return
+    fi
+    { printf '#include "normlayers.h"\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n' &&
+        cat "$1"; } >"$work/file.c"
+    # includes stay outside of the function
+    { printf '#include "normlayers.h"\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n' &&
+        grep '^ *#' "$1"; echo 'int body(void)'; echo '{'; grep -v '^ *#' "$1"; echo 'return 0; }'; } \
+        >"$work/body.c"
+    # shellcheck disable=SC2086
+    if $CC $flags -fsyntax-only "$work/file.c" >"$work/log" 2>&1 ||
+        $CC $flags -fsyntax-only "$work/body.c" >"$work/log" 2>&1; then
+        pass
+    else
+        fail "$2: compiles neither as declarations nor as statements"
+    fi
+}
+
+sh_block() { # block, where
+    case $1 in
+    *.console.block) sed -n 's/^[$#] //p' "$1" >"$work/block.sh" ;;
+    *) sed 's/^\$ //' "$1" >"$work/block.sh" ;;
+    esac
+    if sh -n "$work/block.sh" >"$work/log" 2>&1; then pass; else fail "$2: not a shell command"; fi
+}
+
+documents=normlayers.h
+[ -f README.md ] && documents="$documents README.md"
+documents="$documents $(find docs examples tests -name '*.md' 2>/dev/null | sort | tr '\n' ' ')"
+for document in $documents; do
+    split_blocks "$document"
+    for block in "$work"/*.block; do
+        [ -f "$block" ] || continue
+        line=$(basename "$block" | sed 's/^0*\([0-9]*\)\..*/\1/')
+        case $block in
+        *.c.block) c_block "$block" "$document:$line" ;;
+        *) sh_block "$block" "$document:$line" ;;
+        esac
+    done
+done
+
+if [ -f Makefile ]; then
+    make -pnq : 2>/dev/null | sed -n 's/^\([A-Za-z0-9][A-Za-z0-9_./-]*\) *::*\([^=].*\)*$/\1/p' |
+        sort -u >"$work/targets"
+    # shellcheck disable=SC2086
+    grep -n -o -E '(`|^ *\$? *|&& *)make( +[A-Za-z0-9_./=:~-]+)*' $documents /dev/null |
+        sed 's/^\([^:]*:[0-9]*\):.*make/\1/' >"$work/named"
+    while read -r where words; do
+        for word in $words; do
+            case $word in
+            *=* | -*) continue ;; # a setting or an option
+            esac
+            : >"$work/log"
+            if grep -q -x -F -- "$word" "$work/targets"; then
+                pass
+            else
+                fail "$where: the Makefile has no target $word"
+            fi
+        done
+    done <"$work/named"
+else
+    echo "blocks: no Makefile yet, its targets are not checked"
+fi
+echo "blocks: $passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1469,8 +1469,7 @@ static int nrmi_check_batchnorm_forward(const nrm_real *y, const nrm_acc *mean, 
     buffer[5] = nrmi_reals(gamma, C);
     buffer[6] = nrmi_reals(beta, C);
     buffer[7] = nrmi_reals(x, count);
-    if (mode == NRM_INFER && x == y) return nrmi_check_apart(buffer, 7, 5);
-    return nrmi_check_apart(buffer, 8, 5);
+    return nrmi_check_apart(buffer, mode == NRM_INFER && x == y ? 7 : 8, mode == NRM_TRAIN ? 5 : 3);
 }
 
 /* Parameters of channels c0.., with 1 and 0 for those that are absent. */
@@ -2020,12 +2019,19 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
                                          const nrm_acc *rstd, const nrm_real *gamma, int mode,
                                          size_t N, size_t C, size_t S)
 {
+    nrmi_span buffer[4];
     int rc = nrmi_check_batchnorm(mode, N, C, S);
     if (mode == NRM_INFER) return NRM_EMODE;
     if (rc != NRM_OK || N == 0) return rc;
+    rc = nrmi_check_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, C, S);
+    if (rc != NRM_OK) return rc;
+    buffer[0] = nrmi_reals(dx, N * C * S);
+    buffer[1] = nrmi_reals(dgamma, C);
+    buffer[2] = nrmi_reals(dbeta, C);
+    buffer[3] = nrmi_reals(scale, N * C * S);
+    if (nrmi_check_apart(buffer, 4, 3) != NRM_OK) return NRM_EALIAS;
     if (mode == NRM_TRAIN) {
-        rc = nrmi_check_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, C, S);
-        if (rc == NRM_OK) rc = nrm_noise_backward(dx, dy, scale, N * C * S);
+        rc = nrm_noise_backward(dx, dy, scale, N * C * S);
         if (rc != NRM_OK) return rc;
         dy = dx;
     }
@@ -2389,7 +2395,7 @@ static void *nrmi_take(nrmi_arena *arena, size_t rows, size_t cols, size_t size)
     const size_t at = arena->used, most = SIZE_MAX / 2;
     if (rows == 0 || cols == 0) return NULL;
     if (arena->overflow || cols > most / size || rows > most / (cols * size) ||
-        rows * cols * size > most - at - NRM_ALIGN) {
+        at > most - NRM_ALIGN || rows * cols * size > most - NRM_ALIGN - at) {
         arena->overflow = 1;
         return NULL;
     }

@@ -101,6 +101,13 @@ static void derive_difference(curve *l, double h)
     }
 }
 
+/* J(h) of GC.7: slope to the right less slope to the left. */
+static wide bend_over(const curve *l, wide h)
+{
+    const wide t = (wide)l->theta, here = curve_derivative(l, t, 0);
+    return (curve_derivative(l, t + h, 0) - here) / h - (here - curve_derivative(l, t - h, 0)) / h;
+}
+
 static void derive_richardson(curve *l, double h)
 {
     const wide t = (wide)l->theta, step = (wide)h, size = rounding_size(l, h / 4);
@@ -116,6 +123,8 @@ static void derive_richardson(curve *l, double h)
         largest = worse(largest, fabsl(curve_derivative(l, t - step / (wide)part, 0)));
     }
     uncertainty = fabsl(richardson(l, step / 2) - richardson(l, step)) +
+                  worse(fabsl(bend_over(l, step / 2) - bend_over(l, step) / 2),
+                        fabsl(bend_over(l, step / 4) - bend_over(l, step) / 4)) +
                   8 * unit * largest / (step / 4);
     DERIVE("GC.3", apart((wide)s.value, richardson(l, step / 2), size), acc_identity());
     if (l->kind == CURVE_POLYNOMIAL && l->c[5] == 0)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the documents show works. Every ```c block of the header's prose, of README.md and of docs/ is
-# compiled, and run if it has a main; every ```sh or ```console block is parsed by a shell; every
+# What the documents show works. Every ```c block of the header's prose, of README.md and of the
+# other pages is compiled, and run if it has a main; every ```sh or ```console block is parsed by a shell; every
 # `make target` that a document names is a target of the Makefile.
 #
 # A block without main may be declarations or statements: it is tried as a file with the header
@@ -22,7 +22,7 @@ fail() {
     echo "blocks: $1"
     [ ! -s "$work/log" ] || sed -n '1,8s/^/    /p' "$work/log"
 }
-flags="-I$root -I$root/examples $(pkg-config --cflags stb 2>/dev/null)"
+flags="-Werror=implicit -I$root -I$root/examples $(pkg-config --cflags stb 2>/dev/null)"
 
 # Splits a file into its fenced blocks: N.c, N.sh, N.console, with the line where each begins.
 split_blocks() { # file
@@ -46,6 +46,13 @@ printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/im
 $CC $flags -c "$work/implementation.c" -o "$work/implementation.o" 2>"$work/log" ||
     fail "the header does not compile"
 
+cat >"$work/includes" <<'END'
+#include "normlayers.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+END
+
 c_block() { # block, where
     if grep -q 'main *(' "$1"; then
         cp "$1" "$work/block.c"
@@ -60,12 +67,15 @@ c_block() { # block, where
         fi
         return
     fi
-    { printf '#include "normlayers.h"\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n' &&
-        cat "$1"; } >"$work/file.c"
+    cat "$work/includes" "$1" >"$work/file.c"
     # includes stay outside of the function
-    { printf '#include "normlayers.h"\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n' &&
-        grep '^ *#' "$1"; echo 'int body(void)'; echo '{'; grep -v '^ *#' "$1"; echo 'return 0; }'; } \
-        >"$work/body.c"
+    {
+        cat "$work/includes"
+        grep '^ *#' "$1"
+        echo 'int body(void) {'
+        grep -v '^ *#' "$1"
+        echo 'return 0; }'
+    } >"$work/body.c"
     # shellcheck disable=SC2086
     if $CC $flags -fsyntax-only "$work/file.c" >"$work/log" 2>&1 ||
         $CC $flags -fsyntax-only "$work/body.c" >"$work/log" 2>&1; then

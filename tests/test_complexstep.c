@@ -1,0 +1,638 @@
+/* test_complexstep.c - the gradients, against a witness that shares nothing with them.
+
+   Evaluate a function at x + i·h with a tiny h: the imaginary part, divided by h, is its
+   derivative, to all digits, for nothing is subtracted. So here are the forward passes of all layers once more,
+   written straight from the papers in complex numbers, and what they say is compared with the
+   header's backward passes. In double only. Run with -v for the largest errors. */
+#ifndef NRM_DOUBLE
+#define NRM_DOUBLE
+#endif
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+
+#include <complex.h>
+#include <stdlib.h>
+
+#include "test.h"
+
+typedef double complex number;
+
+enum { NUMBERS = 800, CHANNELS = 40 };
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* How large an error may be, relative to the size of the terms. */
+#define ONE_LAYER 1e-14
+#define NETWORK 1e-13
+
+static const double scales[] = {1e-3, 1e-2, 0.1, 1, 10, 100, 1e3};
+static const size_t batches[] = {2, 3, 4, 7, 32};
+static const size_t positions[] = {1, 2, 5};
+
+/* ---- the witness ----------------------------------------------------------------------------- */
+
+typedef number paper_loss(const void *shape, const number *theta);
+
+/* x + i·h, without any arithmetic: a complex number is laid out as its two parts. */
+static number nudged(double x, double h)
+{
+    number z = x;
+    ((double *)&z)[1] = h;
+    return z;
+}
+
+/* The largest |grad − derivative|/size over all parameters. */
+static double complex_step(paper_loss *loss, const void *shape, const double *theta, size_t n,
+                           const double *grad, const double *size)
+{
+    number z[NUMBERS];
+    double worst = 0;
+    size_t i;
+    for (i = 0; i < n; i++) z[i] = theta[i];
+    for (i = 0; i < n; i++) {
+        const double h = i % 2 ? 1e-30 : 1e-100; /* no matter which */
+        double derivative, error;
+        z[i] = nudged(theta[i], h);
+        derivative = cimag(loss(shape, z)) / h;
+        z[i] = theta[i];
+        error = fabs(grad[i] - derivative) / size[i];
+        if (!(error <= worst)) worst = error;
+    }
+    return worst;
+}
+
+typedef struct verdict { /* the worst of what a family of cases left over */
+    const char *what;
+    double error, bound;
+} verdict;
+
+static verdict verdicts[16];
+static size_t verdict_count;
+
+static void record(const char *what, double error, double bound)
+{
+    size_t v = 0;
+    while (v < verdict_count && strcmp(verdicts[v].what, what) != 0) v++;
+    if (v == verdict_count) {
+        verdicts[verdict_count].what = what;
+        verdicts[verdict_count].bound = bound;
+        verdicts[verdict_count++].error = 0;
+    }
+    if (!(error <= verdicts[v].error)) verdicts[v].error = error;
+    CHECK_NEAR(error, 0, bound);
+}
+
+static void fill(double *a, size_t n, double centre, double spread, nrm_rng *rng)
+{
+    size_t i;
+    for (i = 0; i < n; i++) a[i] = centre + spread * nrm_rng_normal(rng);
+}
+
+static nrm_rng stream(uint64_t number_of)
+{
+    nrm_rng rng;
+    nrm_rng_seed(&rng, 2018, number_of);
+    return rng;
+}
+
+/* ---- the papers ------------------------------------------------------------------------------ */
+
+typedef struct norm_shape {
+    int norm, mode;
+    size_t N, C, S;
+    double eps;
+    const double *m, *u;          /* running statistics */
+    const double *factor, *offset; /* what noisy batch norm has drawn */
+    const double *w;              /* the loss is ∑ w·y */
+} norm_shape;
+
+/* One mean, one variance, for `count` values: Ioffe and Szegedy, algorithm 1; Ba et al., (3). */
+static void standardize(number *y, const number *x, const size_t *at, size_t count, double eps)
+{
+    number mean = 0, variance = 0, deviation;
+    size_t i;
+    for (i = 0; i < count; i++) mean += x[at[i]];
+    mean /= (double)count;
+    for (i = 0; i < count; i++) variance += (x[at[i]] - mean) * (x[at[i]] - mean);
+    variance /= (double)count;
+    deviation = csqrt(variance + eps);
+    for (i = 0; i < count; i++) y[at[i]] = (x[at[i]] - mean) / deviation;
+}
+
+/* y of any of the norms; gamma and beta are [C]. */
+static void paper_norm(number *y, const norm_shape *k, const number *x, const number *gamma,
+                       const number *beta)
+{
+    const int rows = k->norm == NRM_LAYER_NORM, noisy = k->norm == NRM_NOISY_BATCH_NORM;
+    size_t at[NUMBERS], c, n, s, count;
+    for (c = 0; c < (rows ? k->N : k->C); c++) {
+        count = 0;
+        for (n = 0; n < (rows ? k->C : k->N); n++)
+            for (s = 0; s < k->S; s++)
+                at[count++] = rows ? c * k->C + n : (n * k->C + c) * k->S + s;
+        if (rows || k->mode == NRM_TRAIN)
+            standardize(y, x, at, count, k->eps);
+        else
+            for (n = 0; n < count; n++) y[at[n]] = (x[at[n]] - k->m[c]) / sqrt(k->u[c] + k->eps);
+    }
+    for (n = 0; n < k->N * k->C * k->S; n++) {
+        c = n / k->S % k->C;
+        y[n] = gamma[c] * y[n] + beta[c];
+        if (noisy && k->mode == NRM_TRAIN) y[n] = k->factor[n] * y[n] + k->offset[n];
+    }
+}
+
+static number paper_activation(int activation, number x)
+{
+    switch (activation) {
+    case NRM_RELU: return creal(x) > 0 ? x : 0;
+    case NRM_TANH: return ctanh(x);
+    case NRM_SIGMOID: return 1 / (1 + cexp(-x));
+    default: return x;
+    }
+}
+
+/* The mean of −ln softmax(z)[label]. The shift is a real constant, which changes nothing. */
+static number paper_cross_entropy(const number *z, const int *labels, size_t N, size_t C)
+{
+    number loss = 0;
+    size_t n, c;
+    for (n = 0; n < N; n++, z += C) {
+        number sum = 0;
+        double shift = creal(z[0]);
+        for (c = 1; c < C; c++) shift = creal(z[c]) > shift ? creal(z[c]) : shift;
+        for (c = 0; c < C; c++) sum += cexp(z[c] - shift);
+        loss += clog(sum) + shift - z[labels[n]];
+    }
+    return loss / (double)N;
+}
+
+static void paper_linear(number *y, const number *x, const number *W, const number *b, size_t N,
+                         size_t in, size_t out)
+{
+    size_t n, i, j;
+    for (n = 0; n < N; n++)
+        for (j = 0; j < out; j++) {
+            y[n * out + j] = b != NULL ? b[j] : 0;
+            for (i = 0; i < in; i++) y[n * out + j] += x[n * in + i] * W[i * out + j];
+        }
+}
+
+/* The draws of noisy batch norm, unit by unit: what the code does with the same stream. */
+static void draw_noise(double *factor, double *offset, const nrm_noise *noise, nrm_rng *rng,
+                       size_t N, size_t C, size_t S)
+{
+    size_t c, n, s;
+    for (c = 0; c < C; c++) {
+        const double mu = noise->mean_range * (ldexp(nrm_rng_u32(rng), -31) - 1);
+        const double sigma = 1 + (noise->scale_max - 1) * nrm_rng_uniform(rng);
+        for (n = 0; n < N; n++)
+            for (s = 0; s < S; s++) {
+                const size_t at = (n * C + c) * S + s;
+                offset[at] = mu + noise->mean_jitter * (ldexp(nrm_rng_u32(rng), -31) - 1);
+                factor[at] = sigma + noise->scale_jitter * nrm_rng_normal(rng);
+            }
+    }
+}
+
+/* ---- the norm layers ------------------------------------------------------------------------- */
+
+/* theta: x [N][C][S], gamma [C], beta [C]. */
+static number norm_loss(const void *shape, const number *theta)
+{
+    const norm_shape *k = (const norm_shape *)shape;
+    const size_t count = k->N * k->C * k->S;
+    number y[NUMBERS], loss = 0;
+    size_t i;
+    paper_norm(y, k, theta, theta + count, theta + count + k->C);
+    for (i = 0; i < count; i++) loss += k->w[i] * y[i];
+    return loss;
+}
+
+typedef struct norm_data {
+    double theta[NUMBERS], grad[NUMBERS], size[NUMBERS]; /* x, gamma, beta one after the other */
+    double w[NUMBERS], m[CHANNELS], u[CHANNELS], factor[NUMBERS], offset[NUMBERS];
+    nrm_noise noise;
+    nrm_rng draws;
+} norm_data;
+
+/* Both passes of the header: fills grad. */
+static int header_norm(norm_data *d, const norm_shape *k, double *rstd)
+{
+    const size_t count = k->N * k->C * k->S;
+    const double *x = d->theta, *gamma = x + count, *beta = gamma + k->C;
+    double *dgamma = d->grad + count, *dbeta = dgamma + k->C;
+    double y[NUMBERS], scale[NUMBERS], mean[CHANNELS], drawn_m[CHANNELS], drawn_u[CHANNELS];
+    nrm_running running;
+    nrm_rng rng = d->draws;
+    int rc;
+    memset(&running, 0, sizeof running);
+    memset(d->grad, 0, sizeof d->grad);
+    memcpy(drawn_m, d->m, sizeof drawn_m);
+    memcpy(drawn_u, d->u, sizeof drawn_u);
+    running.mean = drawn_m;
+    running.var = drawn_u;
+    running.new_weight = 0.1;
+    if (k->norm == NRM_LAYER_NORM) {
+        rc = nrm_layernorm_forward(y, mean, rstd, x, gamma, beta, k->eps, k->N, k->C);
+        return rc != NRM_OK ? rc
+                            : nrm_layernorm_backward(d->grad, dgamma, dbeta, d->w, x, mean, rstd,
+                                                     gamma, k->N, k->C);
+    }
+    if (k->norm == NRM_BATCH_NORM) {
+        rc = nrm_batchnorm_forward(y, mean, rstd, &running, x, gamma, beta, k->mode, k->eps, k->N,
+                                   k->C, k->S);
+        return rc != NRM_OK ? rc
+                            : nrm_batchnorm_backward(d->grad, dgamma, dbeta, d->w, x, mean, rstd,
+                                                     gamma, k->mode, k->N, k->C, k->S);
+    }
+    rc = nrm_noisy_batchnorm_forward(y, scale, mean, rstd, &running, x, gamma, beta, &d->noise,
+                                     &rng, k->mode, k->eps, k->N, k->C, k->S);
+    return rc != NRM_OK ? rc
+                        : nrm_noisy_batchnorm_backward(d->grad, dgamma, dbeta, d->w, scale, x,
+                                                       mean, rstd, gamma, k->mode, k->N, k->C,
+                                                       k->S);
+}
+
+/* The size of the terms that a gradient is made of: r·max|γ·w| for x, ∑|w| for γ and β. */
+static void gradient_sizes(norm_data *d, const norm_shape *k, const double *rstd)
+{
+    const size_t count = k->N * k->C * k->S;
+    const int rows = k->norm == NRM_LAYER_NORM;
+    double largest[CHANNELS] = {0};
+    size_t i;
+    for (i = 0; i < 2 * k->C; i++) d->size[count + i] = 0;
+    for (i = 0; i < count; i++) {
+        const size_t c = i / k->S % k->C, group = rows ? i / k->C : c;
+        const double factor = k->norm == NRM_NOISY_BATCH_NORM ? fabs(d->factor[i]) : 1;
+        const double g = fabs(d->theta[count + c] * d->w[i]) * factor * rstd[group];
+        largest[group] = g > largest[group] ? g : largest[group];
+        d->size[count + c] += fabs(d->w[i]);
+        d->size[count + k->C + c] += fabs(d->w[i]);
+    }
+    for (i = 0; i < count; i++) d->size[i] = largest[rows ? i / k->C : i / k->S % k->C];
+}
+
+static double norm_error(int norm, int mode, size_t N, size_t C, size_t S, double scale,
+                         nrm_rng *rng)
+{
+    static norm_data d;
+    const size_t count = N * C * S;
+    double rstd[CHANNELS];
+    norm_shape k;
+    size_t c;
+    memset(&d, 0, sizeof d);
+    k.norm = norm;
+    k.mode = mode;
+    k.N = N;
+    k.C = C;
+    k.S = S;
+    k.eps = nrm_rng_below(rng, 2) ? 1e-5 : 1e-3;
+    k.m = d.m;
+    k.u = d.u;
+    k.factor = d.factor;
+    k.offset = d.offset;
+    k.w = d.w;
+    fill(d.theta, count, 0.7 * scale, scale, rng);
+    fill(d.theta + count, C, 1.5, 0.5, rng);
+    fill(d.theta + count + C, C, -0.5, 1, rng);
+    fill(d.w, count, 0.2, 1, rng);
+    fill(d.m, C, 0.5 * scale, 0.2 * scale, rng);
+    for (c = 0; c < C; c++) d.u[c] = scale * scale * (0.5 + nrm_rng_uniform(rng));
+    d.noise = nrm_noise_paper();
+    d.draws = *rng;
+    draw_noise(d.factor, d.offset, &d.noise, rng, N, C, S);
+    if (header_norm(&d, &k, rstd) != NRM_OK) return HUGE_VAL;
+    gradient_sizes(&d, &k, rstd);
+    return complex_step(norm_loss, &k, d.theta, count + 2 * C, d.grad, d.size);
+}
+
+static void all_shapes(const char *what, int norm, int mode, uint64_t number_of)
+{
+    nrm_rng rng = stream(number_of);
+    size_t b, p, s;
+    for (b = 0; b < LENGTH(batches); b++)
+        for (p = 0; p < LENGTH(positions); p++)
+            for (s = 0; s < LENGTH(scales); s++) {
+                const size_t C = batches[b] < 32 ? 3 : 1;
+                record(what, norm_error(norm, mode, batches[b], C, positions[p], scales[s], &rng),
+                       ONE_LAYER);
+            }
+}
+
+static void test_batch_norm_in_training(void)
+{
+    all_shapes("batch norm, train", NRM_BATCH_NORM, NRM_TRAIN, 1);
+}
+
+static void test_batch_norm_frozen(void)
+{
+    all_shapes("batch norm, frozen", NRM_BATCH_NORM, NRM_FROZEN, 2);
+}
+
+static void test_noisy_batch_norm(void)
+{
+    all_shapes("noisy batch norm", NRM_NOISY_BATCH_NORM, NRM_TRAIN, 3);
+}
+
+static void test_layer_norm(void)
+{
+    nrm_rng rng = stream(4);
+    size_t b, s;
+    for (b = 0; b < LENGTH(batches); b++)
+        for (s = 0; s < LENGTH(scales); s++) {
+            const size_t rows = 1 + b;
+            record("layer norm",
+                   norm_error(NRM_LAYER_NORM, NRM_TRAIN, rows, batches[b], 1, scales[s], &rng),
+                   ONE_LAYER);
+        }
+}
+
+/* ---- the layers between ---------------------------------------------------------------------- */
+
+typedef struct linear_shape {
+    size_t N, in, out;
+    const double *w;
+} linear_shape;
+
+/* theta: x [N][in], W [in][out], b [out]. */
+static number linear_loss(const void *shape, const number *theta)
+{
+    const linear_shape *k = (const linear_shape *)shape;
+    const number *W = theta + k->N * k->in;
+    number y[NUMBERS], loss = 0;
+    size_t i;
+    paper_linear(y, theta, W, W + k->in * k->out, k->N, k->in, k->out);
+    for (i = 0; i < k->N * k->out; i++) loss += k->w[i] * y[i];
+    return loss;
+}
+
+static void test_linear(void)
+{
+    nrm_rng rng = stream(5);
+    size_t b, s, i;
+    for (b = 0; b < LENGTH(batches); b++)
+        for (s = 0; s < LENGTH(scales); s++) {
+            double theta[NUMBERS], grad[NUMBERS] = {0}, size[NUMBERS], w[NUMBERS];
+            const size_t N = batches[b], in = 5, out = 3 + b, weights = N * in;
+            const size_t biases = weights + in * out;
+            linear_shape k;
+            k.N = N;
+            k.in = in;
+            k.out = out;
+            k.w = w;
+            fill(w, N * out, 0.2, 1, &rng);
+            fill(theta, N * in, 0.5 * scales[s], scales[s], &rng);
+            fill(theta + weights, in * out + out, 0.1, 1, &rng);
+            for (i = 0; i < biases + out; i++)
+                size[i] = i >= weights && i < biases ? scales[s] * (double)N : (double)N;
+            CHECK_INT(nrm_linear_backward(grad, grad + weights, grad + biases, w, theta,
+                                          theta + weights, N, in, out),
+                      NRM_OK);
+            record("linear", complex_step(linear_loss, &k, theta, biases + out, grad, size),
+                   ONE_LAYER);
+        }
+}
+
+typedef struct act_shape {
+    int activation;
+    size_t count;
+    const double *w;
+} act_shape;
+
+static number act_loss(const void *shape, const number *theta)
+{
+    const act_shape *k = (const act_shape *)shape;
+    number loss = 0;
+    size_t i;
+    for (i = 0; i < k->count; i++) loss += k->w[i] * paper_activation(k->activation, theta[i]);
+    return loss;
+}
+
+static void check_activation(const char *what, int activation, uint64_t number_of)
+{
+    enum { COUNT = 60 };
+    nrm_rng rng = stream(number_of);
+    double x[COUNT], y[COUNT], dx[COUNT], w[COUNT], size[COUNT];
+    act_shape k;
+    size_t s, i;
+    k.activation = activation;
+    k.count = COUNT;
+    k.w = w;
+    for (s = 0; s < LENGTH(scales); s++) {
+        fill(x, COUNT, 0.1 * scales[s], scales[s], &rng);
+        fill(w, COUNT, 0.2, 1, &rng);
+        for (i = 0; i < COUNT; i++) size[i] = fabs(w[i]);
+        CHECK_INT(nrm_activation_forward(y, x, activation, COUNT), NRM_OK);
+        CHECK_INT(nrm_activation_backward(dx, w, y, activation, COUNT), NRM_OK);
+        record(what, complex_step(act_loss, &k, x, COUNT, dx, size), ONE_LAYER);
+    }
+}
+
+static void test_activations(void)
+{
+    check_activation("relu", NRM_RELU, 6);
+    check_activation("tanh", NRM_TANH, 7);
+    check_activation("sigmoid", NRM_SIGMOID, 8);
+}
+
+typedef struct loss_shape {
+    size_t N, C;
+    const int *labels;
+} loss_shape;
+
+static number logits_loss(const void *shape, const number *theta)
+{
+    const loss_shape *k = (const loss_shape *)shape;
+    return paper_cross_entropy(theta, k->labels, k->N, k->C);
+}
+
+static void test_cross_entropy(void)
+{
+    nrm_rng rng = stream(9);
+    size_t b, s, i;
+    for (b = 0; b < LENGTH(batches); b++)
+        for (s = 0; s < LENGTH(scales); s++) {
+            double z[NUMBERS], p[NUMBERS], dz[NUMBERS], size[NUMBERS], loss;
+            const size_t N = batches[b], C = 2 + b;
+            int labels[CHANNELS];
+            loss_shape k;
+            k.N = N;
+            k.C = C;
+            k.labels = labels;
+            fill(z, N * C, 0.5 * scales[s], scales[s], &rng);
+            for (i = 0; i < N; i++) labels[i] = (int)nrm_rng_below(&rng, (uint32_t)C);
+            for (i = 0; i < N * C; i++) size[i] = 1 / (double)N;
+            CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, labels, N, C), NRM_OK);
+            CHECK_INT(nrm_cross_entropy_backward(dz, p, labels, N, C), NRM_OK);
+            record("cross-entropy", complex_step(logits_loss, &k, z, N * C, dz, size), ONE_LAYER);
+        }
+}
+
+/* ---- a whole network ------------------------------------------------------------------------- */
+
+enum { NET_IN = 4, NET_HIDDEN = 6, NET_CLASSES = 3, NET_MOST = 32, NET_BLOCK = 1 << 17 };
+
+typedef struct net_shape {
+    const nrm_mlp *net;
+    size_t N;
+    int mode;
+    const double *x;
+    const int *labels;
+    double factor[2][NUMBERS], offset[2][NUMBERS];
+} net_shape;
+
+/* theta: all parameters, in the order in which the network keeps them. */
+static number net_loss(const void *shape, const number *theta)
+{
+    const net_shape *k = (const net_shape *)shape;
+    number h[NUMBERS], a[NUMBERS];
+    size_t l, i;
+    for (i = 0; i < k->N * NET_IN; i++) h[i] = k->x[i];
+    for (l = 0; l < 2; l++) {
+        const nrm_mlp_state *s = &k->net->state[l];
+        const size_t width = s->shape.width, count = k->N * width;
+        const number *b = theta + s->in * width, *gamma = b + (s->shape.bias ? width : 0);
+        norm_shape n;
+        n.norm = s->shape.norm;
+        n.mode = k->mode;
+        n.N = k->N;
+        n.C = width;
+        n.S = 1;
+        n.eps = k->net->spec.eps;
+        n.m = s->running.mean;
+        n.u = s->running.var;
+        n.factor = k->factor[l];
+        n.offset = k->offset[l];
+        paper_linear(a, h, theta, s->shape.bias ? b : NULL, k->N, s->in, width);
+        for (i = 0; i < count && s->shape.norm_after; i++)
+            a[i] = paper_activation(s->shape.activation, a[i]);
+        if (n.norm != NRM_NO_NORM) paper_norm(h, &n, a, gamma, gamma + width);
+        for (i = 0; i < count; i++) {
+            if (n.norm == NRM_NO_NORM) h[i] = a[i];
+            if (!s->shape.norm_after) h[i] = paper_activation(s->shape.activation, h[i]);
+        }
+        theta = gamma + (n.norm != NRM_NO_NORM ? 2 * width : 0);
+    }
+    return paper_cross_entropy(h, k->labels, k->N, NET_CLASSES);
+}
+
+/* What flows back to a layer may cancel nearly to nothing, as it does below a batch norm with two
+   examples, and its rounding errors then are those of what has cancelled. So all gradients are
+   measured by the largest of the network; those of the first weights, which multiply the data, by
+   that times the scale of the data. */
+static void net_sizes(const nrm_mlp *net, double scale, double *size)
+{
+    const size_t first = net->state[0].in * net->state[0].shape.width;
+    double largest = 0;
+    size_t i;
+    for (i = 0; i < net->n_params; i++) {
+        const double g = fabs(net->grads[i]) / (i < first ? scale : 1);
+        largest = g > largest ? g : largest;
+    }
+    for (i = 0; i < net->n_params; i++) size[i] = i < first ? largest * scale : largest;
+}
+
+static double net_error(int norm, int norm_after, int activation, int mode, size_t N, double scale,
+                        nrm_rng *rng)
+{
+    static unsigned char block[NET_BLOCK];
+    double x[NUMBERS], size[NUMBERS];
+    int labels[NET_MOST];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp_layer layer[2];
+    nrm_mlp *net = NULL;
+    net_shape k;
+    nrm_rng draws;
+    size_t l, i;
+    memset(layer, 0, sizeof layer);
+    layer[0].width = NET_HIDDEN;
+    layer[1].width = NET_CLASSES;
+    layer[0].activation = activation;
+    layer[0].norm = layer[1].norm = norm;
+    layer[0].norm_after = norm_after;
+    layer[0].bias = layer[1].bias = 1;
+    spec.inputs = NET_IN;
+    spec.layers = 2;
+    spec.layer = layer;
+    spec.max_batch = NET_MOST;
+    spec.eps = 0.01; /* else units that happen to vary little magnify the rounding before them */
+    if (nrm_mlp_init(&net, block, sizeof block, &spec) != NRM_OK) return HUGE_VAL;
+    fill(net->params, net->n_params, 0.3, 0.7, rng);
+    for (i = 0; i < NET_IN * NET_HIDDEN; i++) net->params[i] /= scale; /* sums of moderate size */
+    fill(x, N * NET_IN, 0.5 * scale, scale, rng);
+    for (i = 0; i < N; i++) labels[i] = (int)nrm_rng_below(rng, NET_CLASSES);
+    for (l = 0; l < 3 && mode == NRM_FROZEN; l++) /* running statistics worth having */
+        (void)nrm_mlp_forward(net, x, N, NRM_TRAIN);
+    draws = net->rng;
+    k.net = net;
+    k.N = N;
+    k.mode = mode;
+    k.x = x;
+    k.labels = labels;
+    for (l = 0; l < 2; l++)
+        draw_noise(k.factor[l], k.offset[l], &spec.noise, &draws, N, layer[l].width, 1);
+    if (nrm_mlp_gradient(net, NULL, x, labels, N, mode) != NRM_OK) return HUGE_VAL;
+    net_sizes(net, scale, size);
+    return complex_step(net_loss, &k, net->params, net->n_params, net->grads, size);
+}
+
+static void check_net(const char *what, int norm, uint64_t number_of)
+{
+    static const int activation[] = {NRM_TANH, NRM_SIGMOID, NRM_RELU};
+    static const double net_scales[] = {1e-3, 1, 1e3};
+    nrm_rng rng = stream(number_of);
+    size_t b, s, a;
+    for (b = 0; b < LENGTH(batches); b++)
+        for (s = 0; s < LENGTH(net_scales); s++)
+            for (a = 0; a < LENGTH(activation); a++) {
+                const size_t N = batches[b];
+                const double scale = net_scales[s];
+                record(what, net_error(norm, 0, activation[a], NRM_TRAIN, N, scale, &rng),
+                       NETWORK);
+                record(what, net_error(norm, 1, activation[a], NRM_TRAIN, N, scale, &rng),
+                       NETWORK);
+                record(what, net_error(norm, 0, activation[a], NRM_FROZEN, N, scale, &rng),
+                       NETWORK);
+            }
+}
+
+static void test_network_without_norm(void)
+{
+    check_net("network without norm", NRM_NO_NORM, 10);
+}
+
+static void test_network_with_batch_norm(void)
+{
+    check_net("network, batch norm", NRM_BATCH_NORM, 11);
+}
+
+static void test_network_with_layer_norm(void)
+{
+    check_net("network, layer norm", NRM_LAYER_NORM, 12);
+}
+
+static void test_network_with_noisy_batch_norm(void)
+{
+    check_net("network, noisy", NRM_NOISY_BATCH_NORM, 13);
+}
+
+int main(int argc, char **argv)
+{
+    size_t v;
+    RUN(test_batch_norm_in_training);
+    RUN(test_batch_norm_frozen);
+    RUN(test_noisy_batch_norm);
+    RUN(test_layer_norm);
+    RUN(test_linear);
+    RUN(test_activations);
+    RUN(test_cross_entropy);
+    RUN(test_network_without_norm);
+    RUN(test_network_with_batch_norm);
+    RUN(test_network_with_layer_norm);
+    RUN(test_network_with_noisy_batch_norm);
+    if (argc > 1 && strcmp(argv[1], "-v") == 0)
+        for (v = 0; v < verdict_count; v++)
+            printf("%-22s %8.1e of %.0e\n", verdicts[v].what, verdicts[v].error, verdicts[v].bound);
+    return test_report("complexstep");
+}

@@ -2260,6 +2260,9 @@ NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *l
     if (accuracy == NULL || (N > 0 && (logits == NULL || labels == NULL))) return NRM_ENULL;
     rc = nrmi_check_labels(labels, N, C);
     if (rc != NRM_OK) return rc;
+    if (nrmi_overlap(nrmi_accs(accuracy, 1), nrmi_reals(logits, N * C)) ||
+        nrmi_overlap(nrmi_accs(accuracy, 1), nrmi_ints(labels, N)))
+        return NRM_EALIAS;
     for (n = 0; n < N; n++) {
         const size_t best = nrmi_argmax_row(logits + n * C, C);
         hits += best == (size_t)labels[n];
@@ -2374,7 +2377,7 @@ NRM_DEF int nrm_mlp_check(const nrm_mlp_spec *spec)
     if (!(spec->init_std >= 0) || !nrmi_finite((nrm_acc)spec->init_std)) return NRM_EKIND;
     if (!(spec->lr >= 0) || !nrmi_finite((nrm_acc)spec->lr)) return NRM_ERATE;
     if (!nrmi_check_fraction(spec->heavy_ball) || !nrmi_check_fraction(spec->beta1) ||
-        !nrmi_check_fraction(spec->beta2) || !(spec->adam_eps > 0))
+        !nrmi_check_fraction(spec->beta2) || nrmi_check_eps(spec->adam_eps) != NRM_OK)
         return NRM_ERATE;
     if (!spec->cumulative && !(spec->new_weight >= 0 && spec->new_weight <= 1)) return NRM_EWEIGHT;
     rc = nrmi_check_eps(spec->eps);

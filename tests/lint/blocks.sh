@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the documents show works. Every ```c block of the header's prose, of README.md and of the
-# other pages is compiled, and run if it has a main; every ```sh or ```console block is parsed by a shell; every
-# `make target` that a document names is a target of the Makefile.
+# other pages is compiled, and run if it has a main; every ```sh or ```console block is parsed by a
+# shell; every `make target` that a document names is a target of the Makefile.
 #
 # A block without main may be declarations or statements: it is tried as a file with the header
 # included before it, and then as the body of a function. A block that is only a sketch says so:

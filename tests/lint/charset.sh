@@ -21,8 +21,8 @@ export LC_ALL
 passed=0
 failed=0
 
-header_list='± ² ³ · ¹ ½ × ą ̂ β γ δ ε η θ κ μ σ ᵀ ᵗ ᵢ … ′ ″ ‴ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹ ⁻ ₀ ₁ ₂ ₃ ₄ ₅ ₆ ₇ ₈ ₊ ₖ ₙ ℓ
-← ∂ ∑ − √ ≠ ≤ ≥ ⊕ ⌈ ⌉ ⌊ ⌋ ⟨ ⟩ ⱼ'
+header_list='± ² ³ · ¹ ½ × ą ̂ β γ δ ε η θ κ μ σ ᵀ ᵗ ᵢ … ′ ″ ‴ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹ ⁻ ₀ ₁ ₂ ₃ ₄ ₅ ₆ ₇ ₈ ₊ ₖ ₙ
+ℓ ← ∂ ∑ − √ ≠ ≤ ≥ ⊕ ⌈ ⌉ ⌊ ⌋ ⟨ ⟩ ⱼ'
 other_list='÷ ° § – — ‖ ‘ ’ “ ” • → ↑ ↓ ∇ ∈ ∏ ∘ ∝ ∞ ∫ ∼ ≈ ≡ ≪ ≫ ⊙ ⊤ ⋅ ✓ ✗ ⁰ ⁺ ⁿ ᵏ ᵖ ₉ ₘ ₜ ⅓ ¼ ¾
 é è ö ü ä ñ ø ł α ζ ι λ ν ξ π ρ τ φ χ ψ ω ϕ ϵ Γ Δ Θ Λ Ξ Π Σ Φ Ψ Ω ℝ'
 
@@ -108,7 +108,8 @@ while read -r file; do
     esac
     awk -v name="$file" -v list="$(echo "$list" | tr '\n' ' ')" -v tabs=$tabs \
         -v columns=$columns \
-        -v comments_only=$comments_only -v markdown=$markdown -f "$work/check.awk" "$file" >"$work/log"
+        -v comments_only=$comments_only -v markdown=$markdown \
+        -f "$work/check.awk" "$file" >"$work/log"
     if [ -s "$work/log" ]; then
         failed=$((failed + 1))
         sed 's/^/charset: /' "$work/log" | sed -n 1,10p

@@ -51,7 +51,7 @@ test: ## run the fast tests
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh
 
 strict: ## compile under all warnings, compilers and language standards
-	@sh tests/strict.sh
+	@sh tests/strict.sh && sh tests/compile/run.sh
 
 sanitize: ## run the tests under the address and undefined-behaviour sanitizers
 	@CC="$(CC)" BUILD="$(BUILD)/sanitize" STB_CFLAGS="$(STB_CFLAGS)" SANITIZE=1 sh tests/run.sh

@@ -5,9 +5,9 @@
    picture shows what the two have learnt after the same number of steps (first seed), and the loss
    on the way there (all seeds).
 
-   Then run it with `--batch 32 --epochs 400`: now the plain network wins. The statistics of 32 points
-   are noisy, a narrow network has no redundancy to average the noise out, and so batch norm stays
-   at a loss that the plain network passes. One picture is not a law. */
+   Then run it with `--batch 32 --epochs 400`: now the plain network wins. The statistics of 32
+   points are noisy, a narrow network has no redundancy to average the noise out, and so batch norm
+   stays at a loss that the plain network passes. One picture is not a law. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -34,10 +34,10 @@ enum { EPOCHS_MAX = 1000 };
 static const char *const arm_name[ARMS] = {"no norm", "batch norm"};
 static const plot_color arm_color[ARMS] = {PLOT_VERMILLION, PLOT_BLUE};
 
-typedef struct run { /* what one training leaves */
-    double loss[EPOCHS_MAX];      /* mean over the epoch             */
-    double accuracy;              /* on a fresh sample of the spiral */
-    int regions[GRID * GRID];     /* the class of each point         */
+typedef struct run {          /* what one training leaves */
+    double loss[EPOCHS_MAX];  /* mean over the epoch             */
+    double accuracy;          /* on a fresh sample of the spiral */
+    int regions[GRID * GRID]; /* the class of each point         */
 } run;
 
 typedef struct experiment {
@@ -202,7 +202,7 @@ static void draw_regions(plot_figure *f, const experiment *e, const training_set
     (void)snprintf(heading, sizeof heading, "%s: %.1f %% right", arm_name[arm], 100 * r->accuracy);
     plot_heading(p, heading);
     plot_regions(p, r->regions, GRID, GRID, -HALF, HALF, -HALF, HALF, colors, 2);
-    for (class = 0; class < 2; class++) {
+    for (class = 0; class < 2; class ++) {
         plot_style style = plot_marked(colors[class], class ? PLOT_TRIANGLE : PLOT_CIRCLE);
         style.size = 0.8;
         style.alpha = 1;
@@ -237,7 +237,8 @@ static int draw(const experiment *e, const training_set *set, const char *path)
                    "Regions: first seed. Loss: mean ± 1 sd, %zu seed%s.",
                    o->lr, o->batch, (int)POINTS, o->seeds, o->seeds == 1 ? "" : "s");
     plot_subtitle(f, text);
-    (void)snprintf(text, sizeof text, "03_spiral --seed %llu --seeds %zu --epochs %zu --batch %zu --lr %g",
+    (void)snprintf(text, sizeof text,
+                   "03_spiral --seed %llu --seeds %zu --epochs %zu --batch %zu --lr %g",
                    (unsigned long long)o->seed, o->seeds, o->epochs, o->batch, o->lr);
     plot_footer(f, text);
     plot_widths(f, widths, 3);

@@ -8,8 +8,8 @@
        layer norm, noisy batch norm     two that it does not have, the same otherwise
        batch, layer, noisy with γ = 1   and batch norm without bias: what these choices matter
 
-   All arms of a seed start from the same weights and see the same mini-batches. The claims, and what
-   counts as reproduced, were written down before the run:
+   All arms of a seed start from the same weights and see the same mini-batches. The claims, and
+   what counts as reproduced, were written down before the run:
 
        loss      batch norm is below none at the end of every epoch in every seed, and reaches a
                  loss of 0.5 in at most half the steps
@@ -53,8 +53,18 @@ typedef struct arm {
     int dash;
 } arm;
 
-enum { NONE = 0, BATCH, LAYER, NOISY, MAIN_ARMS, BATCH_ONE = MAIN_ARMS, LAYER_ONE, NOISY_ONE,
-       BATCH_NO_BIAS, ARMS };
+enum {
+    NONE = 0,
+    BATCH,
+    LAYER,
+    NOISY,
+    MAIN_ARMS,
+    BATCH_ONE = MAIN_ARMS,
+    LAYER_ONE,
+    NOISY_ONE,
+    BATCH_NO_BIAS,
+    ARMS
+};
 
 static const arm arms[ARMS] = {
     {"no norm", "none", NRM_NO_NORM, NRM_GAMMA_ONE, 1, PLOT_VERMILLION, PLOT_DASHED},
@@ -82,10 +92,10 @@ static const double level[LEVELS] = {0.15, 0.5, 0.85};
 enum { BEFORE = 0, INFER, TRAIN, PLACES }; /* output of: linear part, norm (two modes) */
 static const char *const place_name[PLACES] = {"linear", "norm_infer", "norm_train"};
 
-typedef struct snapshot { /* the first hidden layer over the first 1000 test images */
-    double mean, sd, skew, kurtosis;         /* of all units pooled                */
-    double unit_skew, unit_kurtosis;         /* mean over units of absolute values */
-    double percentile[UNITS][LEVELS];        /* of three fixed units               */
+typedef struct snapshot {             /* the first hidden layer over the first 1000 test images */
+    double mean, sd, skew, kurtosis;  /* of all units pooled                */
+    double unit_skew, unit_kurtosis;  /* mean over units of absolute values */
+    double percentile[UNITS][LEVELS]; /* of three fixed units               */
     double density[BINS];
 } snapshot;
 
@@ -100,8 +110,8 @@ typedef struct experiment {
     const cli_options *o;
     dataset data;
     training_set train, test;
-    size_t steps; /* of one epoch                              */
-    double *loss; /* [runs][epochs*steps], shared with the jobs */
+    size_t steps;         /* of one epoch                              */
+    double *loss;         /* [runs][epochs*steps], shared with the jobs */
     epoch_record *record; /* [runs][epochs+1], shared          */
 } experiment;
 
@@ -147,7 +157,7 @@ static nrm_mlp *make_net(const experiment *e, int a, uint64_t seed, void **block
     return training_net(&spec, block);
 }
 
-typedef struct capture { /* copies of the first hidden layer, taken by the probe */
+typedef struct capture {   /* copies of the first hidden layer, taken by the probe */
     double *linear, *norm; /* [n][WIDTH1] */
 } capture;
 
@@ -179,7 +189,8 @@ static void describe(snapshot *s, const double *v, size_t n)
         for (k = 0; k < UNITS; k++)
             if (probed_unit[k] == u) {
                 stats_sort(unit, n);
-                for (i = 0; i < LEVELS; i++) s->percentile[k][i] = stats_quantile(unit, n, level[i]);
+                for (i = 0; i < LEVELS; i++)
+                    s->percentile[k][i] = stats_quantile(unit, n, level[i]);
             }
     }
     for (i = 0; i <= BINS; i++) edges[i] = HIST_LO + (HIST_HI - HIST_LO) * (double)i / BINS;
@@ -215,7 +226,7 @@ static int evaluate(nrm_mlp *net, const experiment *e, epoch_record *r, capture 
     return status < 0 ? status : look(net, e, r, c);
 }
 
-/* One pass over the training data; the losses of all steps, their mean, and the mean of a window. */
+/* One pass over the training data: the losses of all steps, their mean, the mean of a window. */
 static int train_epoch(nrm_mlp *net, const experiment *e, training_order *order, double *loss,
                        epoch_record *r)
 {
@@ -256,8 +267,8 @@ static int job(void *context, size_t index, volatile size_t *done)
         !training_order_start(&order, e->train.n, e->o->batch, INPUTS, seed))
         status = evaluate(net, e, &record[0], &c);
     for (epoch = 1; epoch <= e->o->epochs && status >= 0; epoch++) {
-        status = train_epoch(net, e, &order, run_loss(e, s, a) + (epoch - 1) * e->steps,
-                             &record[epoch]);
+        status =
+            train_epoch(net, e, &order, run_loss(e, s, a) + (epoch - 1) * e->steps, &record[epoch]);
         if (status >= 0) status = evaluate(net, e, &record[epoch], &c);
         *done = epoch;
     }
@@ -420,11 +431,10 @@ static void judge_loss(const experiment *e, verdict *v)
     pair = stats_pair(batch, none, e->o->seeds);
     v->claim = "Batch norm reaches any given loss earlier";
     put(v->criterion, TEXT, "below none at every epoch of every seed; loss 0.5 in half the steps");
-    put(v->found, TEXT, "below in %zu of %zu; loss 0.5 after %.0f and %.0f steps, ratio %.1f", below,
-        all, fast.mean, slow.mean, slow.mean / fast.mean);
+    put(v->found, TEXT, "below in %zu of %zu; loss 0.5 after %.0f and %.0f steps, ratio %.1f",
+        below, all, fast.mean, slow.mean, slow.mean / fast.mean);
     settle(e, v,
-           stats_verdict_name(
-               stats_judge(&pair, -1, below == all && slow.mean >= 2 * fast.mean)));
+           stats_verdict_name(stats_judge(&pair, -1, below == all && slow.mean >= 2 * fast.mean)));
 }
 
 static void judge_log(const experiment *e, verdict *v)
@@ -553,8 +563,8 @@ static int write_steps(const experiment *e, const char *path)
 
 static int write_epochs(const experiment *e, const char *path)
 {
-    const char *columns[7] = {"arm",       "seed",     "epoch", "train_loss", "window_loss",
-                              "test_loss", "accuracy"};
+    const char *columns[7] = {"arm",         "seed",      "epoch",   "train_loss",
+                              "window_loss", "test_loss", "accuracy"};
     csv_table t;
     size_t s, epoch;
     int a;
@@ -589,12 +599,12 @@ static void write_shot(csv_table *t, const snapshot *shot)
     for (i = 0; i < BINS; i++) csv_float(t, (float)shot->density[i]);
 }
 
-/* Moments, percentiles and histograms of the arms none and batch norm, and moments of the others. */
+/* Moments, percentiles and histograms of the main arms, at every place and epoch. */
 static int write_activations(const experiment *e, const char *path)
 {
     enum { FIXED = 10, COLUMNS = FIXED + UNITS * LEVELS + BINS };
-    const char *columns[COLUMNS] = {"arm",  "seed",     "epoch",     "place",        "mean", "sd",
-                                    "skew", "kurtosis", "unit_skew", "unit_kurtosis"};
+    const char *columns[COLUMNS] = {"arm", "seed", "epoch",    "place",     "mean",
+                                    "sd",  "skew", "kurtosis", "unit_skew", "unit_kurtosis"};
     char text[COLUMNS][32];
     csv_table t;
     size_t s, epoch, i;
@@ -623,9 +633,9 @@ static int write_activations(const experiment *e, const char *path)
 
 static int write_summary(const experiment *e, const verdict v[CLAIMS], const char *path)
 {
-    const char *columns[9] = {"arm",         "train_loss", "train_loss_sd",
-                              "window_loss", "window_loss_sd", "test_accuracy",
-                              "test_accuracy_sd", "steps_to_0.5", "steps_to_0.5_sd"};
+    const char *columns[9] = {
+        "arm",           "train_loss",       "train_loss_sd", "window_loss",    "window_loss_sd",
+        "test_accuracy", "test_accuracy_sd", "steps_to_0.5",  "steps_to_0.5_sd"};
     csv_table t;
     int a, i;
     begin_table(e, &t);
@@ -670,8 +680,8 @@ static void print_results(const experiment *e, const verdict v[CLAIMS])
     }
     printf("\n");
     for (i = 0; i < CLAIMS; i++)
-        printf("%s: %s\n    criterion: %s\n    found: %s\n", v[i].claim, v[i].result, v[i].criterion,
-               v[i].found);
+        printf("%s: %s\n    criterion: %s\n    found: %s\n", v[i].claim, v[i].result,
+               v[i].criterion, v[i].found);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -773,34 +783,23 @@ static int draw_loss(const experiment *e, const char *path)
     return end_figure(f, path);
 }
 
-/* The lowest accuracy worth showing: what the main arms have after the first epoch. */
-static double accuracy_floor(const experiment *e)
-{
-    double lowest = 100;
-    int a;
-    for (a = 0; a < MAIN_ARMS; a++) {
-        const stats_summary s = over_seeds(e, pick_accuracy, a, 1);
-        if (s.mean < lowest) lowest = s.mean;
-    }
-    return 10 * floor(lowest / 10);
-}
-
 static int draw_accuracy(const experiment *e, const char *path)
 {
     const char *const heading[2] = {"the four networks", "the norms: γ ~ U(0,1) against γ = 1"};
     double x[EPOCHS_MAX + 1];
-    plot_figure *f = begin_figure(e, "Test accuracy with and without normalization", 2000, 1000);
+    plot_figure *f = begin_figure(e, "Test accuracy with and without normalization", 2000, 1060);
     const double last = over_seeds(e, pick_accuracy, NONE, e->o->epochs).mean;
     int i;
     counting(x, e->o->epochs + 1, 0);
     plot_letters(f);
+    plot_shared_legend(f);
     for (i = 0; i < 2; i++) {
         plot_panel *p = plot_add(f, 0, i, 1, 1);
         plot_heading(p, heading[i]);
         plot_axis_x(p, "epoch", PLOT_LINEAR);
         plot_axis_y(p, i == 0 ? "test accuracy (%)" : "", PLOT_LINEAR);
         plot_range_x(p, 0, (double)e->o->epochs);
-        plot_range_y(p, i == 0 ? accuracy_floor(e) : 5 * floor(last / 5 - 0.5), 100);
+        plot_range_y(p, i == 0 ? 0 : 5 * floor(last / 5 - 0.5), 100);
         add_curves(e, p, pick_accuracy, 0, e->o->epochs + 1, i == 0 ? NONE : BATCH,
                    i == 0 ? MAIN_ARMS : ARMS, x);
     }
@@ -818,12 +817,12 @@ static void add_overlay(const experiment *e, plot_figure *f)
     plot_axis_x(p, "input of ReLU", PLOT_LINEAR);
     plot_axis_y(p, "density", PLOT_LINEAR);
     plot_range_x(p, HIST_LO, HIST_HI);
-    plot_hist(p, "no norm", edges, run_record(e, 0, NONE)[e->o->epochs].shot[BEFORE].density, BINS,
-              arm_style(NONE));
-    plot_hist(p, "batch norm, inferring", edges,
-              run_record(e, 0, BATCH)[e->o->epochs].shot[INFER].density, BINS, arm_style(BATCH));
-    plot_hist(p, "batch norm, training", edges,
-              run_record(e, 0, BATCH)[e->o->epochs].shot[TRAIN].density, BINS, arm_style(LAYER));
+    plot_hist(p, arms[NONE].name, edges, run_record(e, 0, NONE)[e->o->epochs].shot[BEFORE].density,
+              BINS, arm_style(NONE));
+    plot_hist(p, arms[BATCH].name, edges, run_record(e, 0, BATCH)[e->o->epochs].shot[TRAIN].density,
+              BINS, arm_style(BATCH));
+    plot_hist(p, "batch norm, running statistics", edges,
+              run_record(e, 0, BATCH)[e->o->epochs].shot[INFER].density, BINS, arm_style(LAYER));
 }
 
 /* b, c: the same over the epochs. Batch norm with the statistics of the batch, as in training: at
@@ -861,7 +860,6 @@ static void add_units(const experiment *e, plot_figure *f)
         char heading[64];
         put(heading, sizeof heading, "unit %zu: median, 15 to 85 %%", probed_unit[k]);
         plot_heading(p, heading);
-        if (k > 0) plot_legend(p, PLOT_LEGEND_NONE);
         plot_axis_x(p, "epoch", PLOT_LINEAR);
         plot_axis_y(p, k == 0 ? "input of ReLU" : "", PLOT_LINEAR);
         for (a = NONE; a <= BATCH; a++) {
@@ -880,11 +878,11 @@ static void add_units(const experiment *e, plot_figure *f)
 
 static int draw_activations(const experiment *e, const char *path)
 {
-    plot_figure *f =
-        begin_figure(e, "What the first hidden layer's ReLU is given", 2200, 1640);
+    plot_figure *f = begin_figure(e, "What the first hidden layer's ReLU is given", 2200, 1560);
     const double heights[2] = {1.3, 1};
     plot_heights(f, heights, 2);
     plot_letters(f);
+    plot_shared_legend(f);
     add_overlay(e, f);
     add_ridges(e, f, NONE, BEFORE, 2);
     add_ridges(e, f, BATCH, TRAIN, 4);
@@ -950,7 +948,7 @@ static int draw_summary(const experiment *e, const verdict v[CLAIMS], const char
     plot_axis_x(p, "epoch", PLOT_LINEAR);
     plot_axis_y(p, "%", PLOT_LINEAR);
     plot_range_x(p, 0, (double)e->o->epochs);
-    plot_range_y(p, accuracy_floor(e), 100);
+    plot_range_y(p, 0, 100);
     counting(x, e->o->epochs + 1, 0);
     add_curves(e, p, pick_accuracy, 0, e->o->epochs + 1, 0, MAIN_ARMS, x);
     add_result_table(e, f);
@@ -964,8 +962,8 @@ static int parse(cli_options *o, int argc, char **argv)
 {
     cli_program program;
     int status;
-    cli_program_init(&program, NAME,
-                     "Batch, layer and noisy batch norm against none, on MNIST.", CLI_USES_ALL);
+    cli_program_init(&program, NAME, "Batch, layer and noisy batch norm against none, on MNIST.",
+                     CLI_USES_ALL);
     program.version = NRM_VERSION;
     program.defaults.epochs = 20;
     program.defaults.batch = 512;

@@ -51,7 +51,8 @@ clang_major() { # of the clang that is here, or that apt would install
     if have clang; then
         clang -dumpversion | cut -d. -f1
     else
-        apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\).*/\1/p' | head -n 1
+        apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\).*/\1/p' |
+            head -n 1
     fi
 }
 

@@ -38,8 +38,8 @@ typedef struct training_order { /* deals mini-batches, in a new order each epoch
     size_t *index;              /* [n] the order of this epoch                          */
     size_t n, at, batch, features;
     nrm_rng rng;
-    nrm_real *x;  /* [count][features] the present batch; count < batch for the last one */
-    int *labels;  /* [count]                                                             */
+    nrm_real *x; /* [count][features] the present batch; count < batch for the last one */
+    int *labels; /* [count]                                                             */
     size_t count;
 } training_order;
 

@@ -4,8 +4,8 @@
 #   bench_mnist.sh DATA_DIR [ROUNDS]
 #
 # Each round runs ours and PyTorch's once for every norm (none, batch, layer), five epochs each with
-# the round's number as the seed. Printed are the medians of the epochs' seconds, their ratio, and the
-# test accuracy after epochs 1 and 5, averaged over the rounds. The absolute times of a shared
+# the round's number as the seed. Printed are the medians of the epochs' seconds, their ratio, and
+# the test accuracy after epochs 1 and 5, averaged over the rounds. The absolute times of a shared
 # machine mean little; the ratio of times taken in turn means more. Without PyTorch (Debian:
 # python3-torch) only ours are run, and that is said.
 set -eu
@@ -43,7 +43,9 @@ function median(key,   i, j, t, a) {
         for (j = i; j > 1 && a[j] < a[j - 1]; j--) { t = a[j]; a[j] = a[j - 1]; a[j - 1] = t }
     return n[key] % 2 ? a[(n[key] + 1) / 2] : (a[n[key] / 2] + a[n[key] / 2 + 1]) / 2
 }
-function after(key, epoch) { return runs[key, epoch] ? 100 * acc[key, epoch] / runs[key, epoch] : 0 }
+function after(key, epoch) {
+    return runs[key, epoch] ? 100 * acc[key, epoch] / runs[key, epoch] : 0
+}
 END {
     printf "%-7s %12s %12s %7s %17s %17s\n", "norm", "ours, s", "pytorch, s", "ratio",
         "ours, acc 1 / 5", "pytorch, 1 / 5"

@@ -43,7 +43,7 @@ lints() {
 }
 
 systems() {
-    for script in tests/system/*.sh tests/compile/run.sh; do
+    for script in tests/system/*.sh; do
         [ -f "$script" ] && echo "$script"
     done
 }

@@ -8,8 +8,8 @@
        int main(void) { RUN(test_sum); return test_report("sums"); }
 
    Every function counts as one test: it passes when none of its checks failed. test_report prints
-   "sums: N passed, N failed" as the last line and returns the exit code. A failed check prints file,
-   line, the expression and (for the NEAR forms) both values, and the function goes on. */
+   "sums: N passed, N failed" as the last line and returns the exit code. A failed check prints
+   file, line, the expression and (for the NEAR forms) both values, and the function goes on. */
 #ifndef TEST_H
 #define TEST_H
 #include <math.h>
@@ -20,7 +20,8 @@ static int test_passed, test_failed; /* functions so far                        
 static int test_bad;                 /* failed checks in the function now running */
 
 #define CHECK(cond) test_check((cond) ? 1 : 0, #cond, __FILE__, __LINE__)
-#define CHECK_NEAR(a, b, tol) test_near((double)(a), (double)(b), (double)(tol), #a, __FILE__, __LINE__)
+#define CHECK_NEAR(a, b, tol)                                                                      \
+    test_near((double)(a), (double)(b), (double)(tol), #a, __FILE__, __LINE__)
 #define CHECK_INT(a, b) test_int((long long)(a), (long long)(b), #a, __FILE__, __LINE__)
 #define CHECK_STR(a, b) test_str((a), (b), #a, __FILE__, __LINE__)
 #define RUN(function) test_run(#function, function)
@@ -38,18 +39,21 @@ static inline int test_near(double a, double b, double tol, const char *what, co
 {
     if (fabs(a - b) <= tol || (a == b)) return 1;
     if (++test_bad <= 20)
-        printf("%s:%d: failed: %s is %.17g, expected %.17g within %g\n", file, line, what, a, b, tol);
+        printf("%s:%d: failed: %s is %.17g, expected %.17g within %g\n", file, line, what, a, b,
+               tol);
     return 0;
 }
 
 static inline int test_int(long long a, long long b, const char *what, const char *file, int line)
 {
     if (a == b) return 1;
-    if (++test_bad <= 20) printf("%s:%d: failed: %s is %lld, expected %lld\n", file, line, what, a, b);
+    if (++test_bad <= 20)
+        printf("%s:%d: failed: %s is %lld, expected %lld\n", file, line, what, a, b);
     return 0;
 }
 
-static inline int test_str(const char *a, const char *b, const char *what, const char *file, int line)
+static inline int test_str(const char *a, const char *b, const char *what, const char *file,
+                           int line)
 {
     if (a != NULL && b != NULL && strcmp(a, b) == 0) return 1;
     if (++test_bad <= 20)

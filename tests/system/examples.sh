@@ -12,13 +12,13 @@ trap 'rm -rf "$dir"' EXIT
 passed=0
 failed=0
 check() { # check NAME COMMAND...
-    name=$1
+    what=$1
     shift
     if "$@" >"$dir/log" 2>&1; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "failed: $name"
+        echo "failed: $what"
         tail -n 20 "$dir/log"
     fi
 }
@@ -47,8 +47,13 @@ for program in $programs; do
     case $program in 02_* | 03_*) data= ;; esac
     # shellcheck disable=SC2086
     check "$program draws" "$bin/$program" --quick $data --out "$dir/a"
-    # shellcheck disable=SC2086
-    check "$program draws again" "$bin/$program" --quick $data --out "$dir/b"
+    case $program in
+    10_*) ;; # its numbers are compared with those on file
+    *)
+        # shellcheck disable=SC2086
+        check "$program draws again" "$bin/$program" --quick $data --out "$dir/b"
+        ;;
+    esac
     check "$program has help" "$bin/$program" --help
     check "$program refuses an unknown option" exits 2 "$bin/$program" --no-such-option
     check "$program does so in one line" one_line "$bin/$program" --no-such-option
@@ -56,6 +61,7 @@ done
 for png in "$dir"/a/*.png; do
     name=$(basename "$png" .png)
     check "$name.png has its table" test -s "$dir/a/$name.csv"
+    case $name in 10_*) continue ;; esac
     check "$name.csv is the same twice" cmp "$dir/a/$name.csv" "$dir/b/$name.csv"
     check "$name.png is the same twice" cmp "$png" "$dir/b/$name.png"
 done

@@ -77,6 +77,9 @@ that includes the header, best on the compiler's command line.
     NRM_ACC                     double      type of statistics and sums             everywhere
     NRM_SQRT(a)                 sqrt        square root of an nrm_acc               one file only
     NRM_NO_LIBC                 -           include neither math.h nor string.h     one file only
+    NRM_MEMCPY(to, from, n)     memcpy      copies n bytes                          one file only
+    NRM_MEMSET(to, byte, n)     memset      fills n bytes                           one file only
+    NRM_NO_VECTORS              -           no vector extensions in the products    one file only
 
 With `NRM_NO_LIBC` you supply `NRM_SQRT`, `NRM_MEMCPY` and `NRM_MEMSET`; nothing else is
 needed, for the header brings its own exponential, logarithm and random numbers. Two files
@@ -92,9 +95,10 @@ files.
   parameters of the layer, scalars, sizes.
 - Gradients of *inputs* are overwritten (`=`). Gradients of *parameters* are accumulated
   (`+=`), so that several batches can share one step; set them to zero first.
-- Every function returns a status: `NRM_OK` (0), a negative code when it refused to work
-  (then nothing was written), or the positive `NRM_NONFINITE` when it did work but met a NaN
-  or an infinity. `nrm_strerror` puts a code into words.
+- Every function that can fail returns a status: `NRM_OK` (0), a negative code when it
+  refused to work (then nothing was written), or the positive `NRM_NONFINITE` when it did
+  work but a statistic, a loss or a row's maximum was not finite. The others pass a NaN on
+  without a word. `nrm_strerror` puts a code into words.
 - Outputs may not overlap inputs, except where a declaration says "may be" (in place, same
   pointer).
 - `N = 0` is a well-defined nothing: no output, no change, `NRM_OK`.
@@ -126,7 +130,7 @@ files.
 #define NRM_VERSION_PATCH 0
 #define NRM_VERSION "0.1.0"
 
-#ifdef __FAST_MATH__
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)
 #error "normlayers.h: compile without -ffast-math or -Ofast: they break NaN tests and results"
 #endif
 
@@ -952,7 +956,7 @@ machine with IEEE arithmetic gives the same bits. Each compiler has its own way 
 The square root is required by IEEE 754 to be correctly rounded, so every machine agrees on
 it. `exp`, `log` and `tanh` are not: two C libraries may differ in the last bit, and a
 training run that differs in the last bit is soon a different run. These thirty lines are
-ours for that reason; they are good to about one unit in the last place.
+ours for that reason; they are good to three units in the last place.
 
 Only exponentials of x ≤ 0 are ever needed here: softmax subtracts the largest logit first,
 and sigmoid and tanh use their symmetry. Split off a power of two, and the rest is small:
@@ -3001,10 +3005,11 @@ static nrm_acc nrmi_larger(nrm_acc a, nrm_acc b)
     return a > b ? a : b;
 }
 
+/* Of the coarser of the two types. */
 static nrm_acc nrmi_precision(void)
 {
-    return sizeof(nrm_real) == sizeof(float) ? (nrm_acc)1.1920928955078125e-7
-                                             : (nrm_acc)2.220446049250313e-16;
+    const int in_float = sizeof(nrm_real) == sizeof(float) || sizeof(nrm_acc) == sizeof(float);
+    return in_float ? (nrm_acc)1.1920928955078125e-7 : (nrm_acc)2.220446049250313e-16;
 }
 
 static nrm_acc nrmi_loss_at(nrmi_check *check, nrm_real *theta, nrm_real value)
@@ -3158,7 +3163,7 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
 
 static void nrmi_gradcheck_defaults(nrm_gradcheck_options *o, const nrm_gradcheck_options *given)
 {
-    const int in_float = sizeof(nrm_real) == sizeof(float);
+    const int in_float = nrmi_precision() > (nrm_acc)1e-10;
     NRM_MEMSET(o, 0, sizeof *o);
     if (given != NULL) *o = *given;
     if (!(o->tolerance > 0)) o->tolerance = in_float ? (nrm_acc)1e-2 : (nrm_acc)1e-7;

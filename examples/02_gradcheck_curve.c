@@ -70,7 +70,7 @@ static double complex loss_complex(const problem *p, int at, double h)
         double complex x[FEATURES], mu = 0, v = 0, r;
         for (i = 0; i < FEATURES; i++) {
             x[i] = p->x[n * FEATURES + i];
-            if (n * FEATURES + i == at) x[i] += h * I;
+            if (n * FEATURES + i == at) x[i] += h * (double complex)I;
             mu += x[i] / FEATURES;
         }
         for (i = 0; i < FEATURES; i++) v += (x[i] - mu) * (x[i] - mu) / FEATURES;

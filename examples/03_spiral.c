@@ -198,16 +198,16 @@ static void draw_regions(plot_figure *f, const experiment *e, const training_set
     char heading[80];
     plot_panel *p = plot_add(f, 0, arm, 1, 1);
     size_t i, n;
-    int class;
+    int label;
     (void)snprintf(heading, sizeof heading, "%s: %.1f %% right", arm_name[arm], 100 * r->accuracy);
     plot_heading(p, heading);
     plot_regions(p, r->regions, GRID, GRID, -HALF, HALF, -HALF, HALF, colors, 2);
-    for (class = 0; class < 2; class ++) {
-        plot_style style = plot_marked(colors[class], class ? PLOT_TRIANGLE : PLOT_CIRCLE);
+    for (label = 0; label < 2; label++) {
+        plot_style style = plot_marked(colors[label], label ? PLOT_TRIANGLE : PLOT_CIRCLE);
         style.size = 0.8;
         style.alpha = 1;
         for (i = 0, n = 0; i < set->n; i++)
-            if (set->labels[i] == class) {
+            if (set->labels[i] == label) {
                 x[n] = (double)set->x[2 * i];
                 y[n++] = (double)set->x[2 * i + 1];
             }

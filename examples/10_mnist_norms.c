@@ -576,8 +576,8 @@ static int write_epochs(const experiment *e, const char *path)
                 csv_text(&t, arms[a].id);
                 csv_uint(&t, e->o->seed + s);
                 csv_int(&t, (long long)epoch);
-                csv_real(&t, epoch ? pick_epoch_loss(e, s, a, epoch) : NAN);
-                csv_real(&t, epoch ? pick_window(e, s, a, epoch) : NAN);
+                csv_real(&t, epoch ? pick_epoch_loss(e, s, a, epoch) : (double)NAN);
+                csv_real(&t, epoch ? pick_window(e, s, a, epoch) : (double)NAN);
                 csv_real(&t, pick_test_loss(e, s, a, epoch));
                 csv_real(&t, run_record(e, s, a)[epoch].accuracy);
                 csv_end_row(&t);

@@ -219,12 +219,12 @@ static void derive_exp_at(nrm_acc x)
            replay());
     /* the code's t, read back from e^t - 1 */
     DERIVE("EXP.2", worse(apart(log1pl(q), t, scale), unless(fabsl(t) <= 0.3466L)),
-           acc_identity());
+           last_place());
     DERIVE("EXP.3",
            worse(apart(q, exp_series(t), scale), apart(exp_series(t), expm1l(t), fabsl(t))),
-           acc_identity());
-    DERIVE("EXP.4", relative((wide)nrmi_exp(x), expl((wide)x)), acc_identity());
-    DERIVE("EXP.5", relative((wide)nrmi_expm1(x), expm1l((wide)x)), acc_identity());
+           last_place());
+    DERIVE("EXP.4", relative((wide)nrmi_exp(x), expl((wide)x)), last_place());
+    DERIVE("EXP.5", relative((wide)nrmi_expm1(x), expm1l((wide)x)), last_place());
 }
 
 static void derive_log_at(nrm_acc x)
@@ -241,12 +241,12 @@ static void derive_log_at(nrm_acc x)
     DERIVE("LOG.1",
            worse(apart(tanhl((wide)nrmi_log((nrm_acc)m) / 2), s, fabsl(s)),
                  unless(fabsl(s) <= 0.1716L)),
-           acc_identity());
+           last_place());
     DERIVE("LOG.2",
            worse(apart((wide)nrmi_log((nrm_acc)m), log_series(s), fabsl(s)),
                  apart(log_series(s), logl(m), fabsl(s))),
-           acc_identity());
-    DERIVE("LOG.3", apart((wide)nrmi_log(x), logl((wide)x), fabsl(logl((wide)x))), acc_identity());
+           last_place());
+    DERIVE("LOG.3", apart((wide)nrmi_log(x), logl((wide)x), fabsl(logl((wide)x))), last_place());
 }
 
 static void derive_exp_log(void)

@@ -4,8 +4,6 @@
 
 #include "derive_tools.h"
 
-#include <float.h>
-
 /* A loss whose derivatives are all known: e^θ, |θ|, or a polynomial of degree five. */
 enum curve_kind { CURVE_EXP, CURVE_BEND, CURVE_POLYNOMIAL };
 

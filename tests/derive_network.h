@@ -134,7 +134,7 @@ static void softmax_row(loss_row *row, const double *z, size_t label, size_t C)
 
 static void run_loss(loss_case *k)
 {
-    nrm_real z[NUMBERS];
+    nrm_real z[NUMBERS] = {0};
     to_real(z, k->z, k->N * k->C);
     if (nrm_cross_entropy_forward(&k->loss, k->p, z, k->labels, k->N, k->C) != NRM_OK)
         k->loss = (nrm_acc)HUGE_VAL;

@@ -832,7 +832,7 @@ typedef struct noisy_case {
 
 static int run_noisy(noisy_case *k, nrm_real *z)
 {
-    nrm_real x[NUMBERS], gamma[CHANNELS], beta[CHANNELS];
+    nrm_real x[NUMBERS], gamma[CHANNELS] = {0}, beta[CHANNELS] = {0};
     nrm_rng copy = k->before;
     to_real(x, k->bn.x, k->bn.count);
     to_real(gamma, k->bn.gamma, k->bn.C);
@@ -862,7 +862,7 @@ static wide noisy_loss(void *context)
 
 static wide noisy_slopes(noisy_case *k)
 {
-    nrm_real z[NUMBERS], x[NUMBERS], dy[NUMBERS], gamma[CHANNELS];
+    nrm_real z[NUMBERS], x[NUMBERS], dy[NUMBERS], gamma[CHANNELS] = {0};
     norm_group g;
     wide worst = 0;
     size_t group, i;

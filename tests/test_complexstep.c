@@ -3,7 +3,7 @@
    Evaluate a function at x + i·h with a tiny h: the imaginary part, divided by h, is its
    derivative, to all digits, for nothing is subtracted. So here are the forward passes of all
    layers once more, written straight from the papers in complex numbers, and what they say is
-   compared with the header's backward passes. In double only. Run with -v for the largest errors. */
+   compared with the header's backward passes. In double only. -v prints the largest errors. */
 #ifndef NRM_DOUBLE
 #define NRM_DOUBLE
 #endif

@@ -101,8 +101,8 @@ if [ "${1:-}" = lint ]; then
     parts=$(lints)
 else
     parts="$(systems)
-$(variants)
-$(lints)"
+$(lints)
+$(variants)"
     build_helpers || { echo "the helpers do not compile"; echo "0 passed, 1 failed"; exit 1; }
 fi
 processors=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)

@@ -26,7 +26,7 @@ judge() { # an empty log is good
 names() { # compiler language flags
     printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/unit.$2"
     # shellcheck disable=SC2086
-    "$1" $3 -O1 -I. -c "$work/unit.$2" -o "$work/unit.o" >"$work/log" 2>&1 &&
+    "$1" $3 -O0 -I. -c "$work/unit.$2" -o "$work/unit.o" >"$work/log" 2>&1 &&
         nm -P "$work/unit.o" >"$work/names" 2>>"$work/log"
 }
 

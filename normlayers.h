@@ -747,7 +747,7 @@ typedef nrm_real nrmi_vec;
 
 #define NRM_VEC (sizeof(nrmi_vec) / sizeof(nrm_real)) /* numbers in a vector          */
 #define NRM_COLS (NRM_VEC * NRM_TILE_VECS)            /* columns of a tile            */
-#define NRM_DEPTH 128                                 /* steps of k between two packs */
+#define NRM_DEPTH 200                                 /* steps of k between two packs */
 
 /* One operand of a product: element (i, k) stands at at[i*row + k*col]. */
 typedef struct nrmi_matrix {
@@ -755,22 +755,33 @@ typedef struct nrmi_matrix {
     size_t row, col;
 } nrmi_matrix;
 
-/* LIN.5 for a tile of ROWS x NRM_COLS; b is read in rows of contiguous columns, ldb apart. */
+/* What a block of the product is made of: c is [rows][cols], ldc apart; b is read in rows of
+   NRM_COLS contiguous columns, ldb apart. If `fresh`, c starts at zero whatever it holds. */
+typedef struct nrmi_job {
+    size_t ldc, ldb, depth;
+    int fresh;
+} nrmi_job;
+
+/* LIN.5 for a tile of ROWS x NRM_COLS. */
 #define NRM_TILE_FUNCTION(NAME, ROWS)                                                              \
-    static void NAME(nrm_real *c, size_t ldc, nrmi_matrix a, const nrm_real *b, size_t ldb,        \
-                     size_t depth)                                                                 \
+    static void NAME(nrm_real *c, nrmi_matrix a, const nrm_real *b, const nrmi_job *job)           \
     {                                                                                              \
         nrmi_vec sum[ROWS][NRM_TILE_VECS], bk[NRM_TILE_VECS];                                      \
+        const size_t ldc = job->ldc, ldb = job->ldb, depth = job->depth;                           \
         size_t k;                                                                                  \
         int i, v;                                                                                  \
-        NRM_UNROLL for (i = 0; i < (ROWS); i++)                                                    \
-        {                                                                                          \
-            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)                                         \
-                sum[i][v] = *(const nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC);     \
+        if (job->fresh) {                                                                          \
+            NRM_MEMSET(sum, 0, sizeof sum);                                                        \
+        } else {                                                                                   \
+            NRM_UNROLL for (i = 0; i < (ROWS); i++)                                                \
+            {                                                                                      \
+                NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)                                     \
+                    sum[i][v] = *(const nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC);    \
+            }                                                                                      \
         }                                                                                          \
         for (k = 0; k < depth; k++, a.at += a.col, b += ldb) {                                     \
             NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)                                         \
-                bk[v] = *(const nrmi_vec *)(b + (size_t)v * NRM_VEC);                           \
+                bk[v] = *(const nrmi_vec *)(b + (size_t)v * NRM_VEC);                              \
             NRM_UNROLL for (i = 0; i < (ROWS); i++)                                                \
             {                                                                                      \
                 const nrm_real aik = a.at[(size_t)i * a.row];                                      \
@@ -780,7 +791,7 @@ typedef struct nrmi_matrix {
         NRM_UNROLL for (i = 0; i < (ROWS); i++)                                                    \
         {                                                                                          \
             NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)                                         \
-                *(nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC) = sum[i][v];           \
+                *(nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC) = sum[i][v];              \
         }                                                                                          \
     }
 NRM_TILE_FUNCTION(nrmi_tile6, 6)
@@ -790,38 +801,40 @@ NRM_TILE_FUNCTION(nrmi_tile1, 1)
 #undef NRM_TILE_FUNCTION
 
 /* All rows of one column block, the largest tiles first. */
-static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, const nrm_real *b, size_t ldb,
-                       size_t rows, size_t depth)
+static void nrmi_block(nrm_real *c, nrmi_matrix a, const nrm_real *b, const nrmi_job *job,
+                       size_t rows)
 {
     while (rows > 0) {
         const size_t step = rows >= 6 ? 6 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
         switch (step) {
-        case 6: nrmi_tile6(c, ldc, a, b, ldb, depth); break;
-        case 4: nrmi_tile4(c, ldc, a, b, ldb, depth); break;
-        case 2: nrmi_tile2(c, ldc, a, b, ldb, depth); break;
-        default: nrmi_tile1(c, ldc, a, b, ldb, depth); break;
+        case 6: nrmi_tile6(c, a, b, job); break;
+        case 4: nrmi_tile4(c, a, b, job); break;
+        case 2: nrmi_tile2(c, a, b, job); break;
+        default: nrmi_tile1(c, a, b, job); break;
         }
-        c += step * ldc;
+        c += step * job->ldc;
         a.at += step * a.row;
         rows -= step;
     }
 }
 
 /* The last columns, too few for a whole tile: c makes a detour through a padded copy. */
-static void nrmi_narrow_block(nrm_real *c, size_t ldc, nrmi_matrix a, const nrm_real *b,
-                              size_t rows, size_t cols, size_t depth)
+static void nrmi_narrow_block(nrm_real *c, nrmi_matrix a, const nrm_real *b, const nrmi_job *job,
+                              size_t rows, size_t cols)
 {
     nrm_real padded[6 * NRM_COLS];
+    nrmi_job inner = *job;
     size_t i, j;
+    inner.ldc = NRM_COLS;
+    NRM_MEMSET(padded, 0, sizeof padded);
     while (rows > 0) {
         const size_t step = rows < 6 ? rows : 6;
-        NRM_MEMSET(padded, 0, sizeof padded);
+        for (i = 0; i < step && !job->fresh; i++)
+            for (j = 0; j < cols; j++) padded[i * NRM_COLS + j] = c[i * job->ldc + j];
+        nrmi_block(padded, a, b, &inner, step);
         for (i = 0; i < step; i++)
-            for (j = 0; j < cols; j++) padded[i * NRM_COLS + j] = c[i * ldc + j];
-        nrmi_block(padded, NRM_COLS, a, b, NRM_COLS, step, depth);
-        for (i = 0; i < step; i++)
-            for (j = 0; j < cols; j++) c[i * ldc + j] = padded[i * NRM_COLS + j];
-        c += step * ldc;
+            for (j = 0; j < cols; j++) c[i * job->ldc + j] = padded[i * NRM_COLS + j];
+        c += step * job->ldc;
         a.at += step * a.row;
         rows -= step;
     }
@@ -838,28 +851,36 @@ static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols)
     }
 }
 
-/* c [rows][cols] += a [rows][depth] times b [depth][cols], in the order of LIN.5. */
+/* c [rows][cols] += a [rows][depth] times b [depth][cols], in the order of LIN.5; if `fresh`,
+   = instead of +=. The depth is cut into equal stretches, so that none is too short to pay. */
 static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-                         size_t depth)
+                         size_t depth, int fresh)
 {
     nrm_real packed[NRM_DEPTH * NRM_COLS];
+    const size_t stretches = (depth + NRM_DEPTH - 1) / NRM_DEPTH;
+    const size_t deep = (depth + stretches - 1) / stretches;
+    nrmi_job job;
     size_t j, k;
-    for (j = 0; j < cols; j += NRM_COLS)
-        for (k = 0; k < depth; k += NRM_DEPTH) {
+    job.ldc = cols;
+    for (k = 0; k < depth; k += deep) /* a stretch of a stays in the cache for all j */
+        for (j = 0; j < cols; j += NRM_COLS) {
             const size_t wide = cols - j < NRM_COLS ? cols - j : NRM_COLS;
-            const size_t deep = depth - k < NRM_DEPTH ? depth - k : NRM_DEPTH;
             nrmi_matrix ak = a, bkj = b;
             ak.at += k * a.col;
             bkj.at += k * b.row + j * b.col;
+            job.depth = depth - k < deep ? depth - k : deep;
+            job.fresh = fresh && k == 0;
+            job.ldb = b.row;
             if (wide == NRM_COLS && b.col == 1) {
-                nrmi_block(c + j, cols, ak, bkj.at, b.row, rows, deep);
+                nrmi_block(c + j, ak, bkj.at, &job, rows);
                 continue;
             }
-            nrmi_pack(packed, bkj, deep, wide);
+            nrmi_pack(packed, bkj, job.depth, wide);
+            job.ldb = NRM_COLS;
             if (wide == NRM_COLS)
-                nrmi_block(c + j, cols, ak, packed, NRM_COLS, rows, deep);
+                nrmi_block(c + j, ak, packed, &job, rows);
             else
-                nrmi_narrow_block(c + j, cols, ak, packed, rows, wide, deep);
+                nrmi_narrow_block(c + j, ak, packed, &job, rows, wide);
         }
 }
 
@@ -893,11 +914,8 @@ NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W
     buffer[2] = nrmi_reals(W, in * out);
     buffer[3] = nrmi_reals(b, out);
     if (nrmi_check_apart(buffer, 4, 1) != NRM_OK) return NRM_EALIAS;
-    if (b == NULL)
-        NRM_MEMSET(y, 0, N * out * sizeof *y);
-    else
-        for (n = 0; n < N; n++) NRM_MEMCPY(y + n * out, b, out * sizeof *y);
-    nrmi_product(y, nrmi_view(x, in, 1), nrmi_view(W, out, 1), N, out, in); /* LIN.1, LIN.5 */
+    for (n = 0; n < N && b != NULL; n++) NRM_MEMCPY(y + n * out, b, out * sizeof *y);
+    nrmi_product(y, nrmi_view(x, in, 1), nrmi_view(W, out, 1), N, out, in, b == NULL); /* LIN.1 */
     return NRM_OK;
 }
 
@@ -916,25 +934,29 @@ static int nrmi_check_linear_backward(const nrm_real *dx, const nrm_real *dW, co
     return nrmi_check_apart(buffer, 6, 3);
 }
 
+/* LIN.2 to LIN.4 for arguments that have been checked; if `fresh`, dW = instead of dW +=. */
+static void nrmi_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const nrm_real *dy,
+                                 const nrm_real *x, const nrm_real *W, size_t N, size_t in,
+                                 size_t out, int fresh)
+{
+    size_t n, j;
+    if (dx != NULL)
+        nrmi_product(dx, nrmi_view(dy, out, 1), nrmi_view(W, 1, out), N, in, out, 1); /* LIN.2 */
+    if (dW != NULL)
+        nrmi_product(dW, nrmi_view(x, 1, in), nrmi_view(dy, out, 1), in, out, N, fresh); /* LIN.3 */
+    for (n = 0; n < N && db != NULL; n++)
+        for (j = 0; j < out; j++) db[j] += dy[n * out + j]; /* LIN.4 */
+}
+
 NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const nrm_real *dy,
                                 const nrm_real *x, const nrm_real *W, size_t N, size_t in,
                                 size_t out)
 {
-    size_t n, j;
     int rc = nrmi_check_linear(N, in, out);
     if (rc != NRM_OK || N == 0) return rc;
     rc = nrmi_check_linear_backward(dx, dW, db, dy, x, W, N, in, out);
-    if (rc != NRM_OK) return rc;
-    if (dx != NULL) {
-        NRM_MEMSET(dx, 0, N * in * sizeof *dx);
-        nrmi_product(dx, nrmi_view(dy, out, 1), nrmi_view(W, 1, out), N, in, out); /* LIN.2 */
-    }
-    if (dW != NULL)
-        nrmi_product(dW, nrmi_view(x, 1, in), nrmi_view(dy, out, 1), in, out, N); /* LIN.3 */
-    if (db != NULL)
-        for (n = 0; n < N; n++)
-            for (j = 0; j < out; j++) db[j] += dy[n * out + j]; /* LIN.4 */
-    return NRM_OK;
+    if (rc == NRM_OK) nrmi_linear_backward(dx, dW, db, dy, x, W, N, in, out, 0);
+    return rc;
 }
 
 /*
@@ -2171,9 +2193,12 @@ static nrm_acc nrmi_cross_entropy_row(nrm_real *p, const nrm_real *z, size_t lab
     size_t c;
     for (c = 1; c < C; c++)
         if ((nrm_acc)z[c] > h) h = (nrm_acc)z[c];                           /* CE.1 */
-    for (c = 0; c < C; c++) sum += nrmi_exp((nrm_acc)z[c] - h);             /* CE.2 */
-    if (p != NULL)
-        for (c = 0; c < C; c++) p[c] = (nrm_real)(nrmi_exp((nrm_acc)z[c] - h) / sum); /* CE.3 */
+    for (c = 0; c < C; c++) {
+        const nrm_acc e = nrmi_exp((nrm_acc)z[c] - h);
+        sum += e;                                                           /* CE.2 */
+        if (p != NULL) p[c] = (nrm_real)e;
+    }
+    for (c = 0; c < C && p != NULL; c++) p[c] = (nrm_real)((nrm_acc)p[c] / sum); /* CE.3 */
     if (!nrmi_finite(sum)) return sum;
     return nrmi_log(sum) + (h - right);                                     /* CE.4 */
 }
@@ -2746,27 +2771,48 @@ static int nrmi_stages_backward(nrm_mlp *net, size_t l, nrm_real *d, size_t N, i
     return rc;
 }
 
+/* A loss can be finite where a gradient is not: zero times infinity is NaN. */
+static int nrmi_all_finite(const nrm_real *a, size_t n)
+{
+    unsigned bad = 0; /* no early end: this way it takes eight numbers at a time */
+    size_t i;
+    for (i = 0; i < n; i++) bad |= a[i] - a[i] != 0;
+    return bad == 0;
+}
+
+/* The gradients of one layer's parameters, from d, that of its output; d_below receives that of its
+   input x. They are looked at while still in the cache: NRM_NONFINITE if one is not finite. */
+static int nrmi_layer_backward(nrm_mlp *net, size_t l, nrm_real *d_below, nrm_real *d,
+                               const nrm_real *x, size_t N, int mode)
+{
+    nrm_mlp_state *s = &net->state[l];
+    const size_t width = s->shape.width, weights = s->in * width;
+    const size_t others = width * ((s->b != NULL ? 1u : 0u) + (s->gamma != NULL ? 2u : 0u));
+    int rc;
+    NRM_MEMSET(s->dW + weights, 0, others * sizeof *s->dW); /* db, dgamma, dbeta stand behind dW */
+    rc = nrmi_stages_backward(net, l, d, N, mode);
+    if (rc < 0) return rc;
+    nrmi_show(net, l, NRM_AT_LINEAR, 1, d, N);
+    nrmi_linear_backward(d_below, s->dW, s->db, d, x, s->W, N, s->in, width, 1);
+    return nrmi_all_finite(s->dW, weights + others) ? NRM_OK : NRM_NONFINITE;
+}
+
 /* From net->prob to net->grads; the gradients of two layers take turns in net->work. */
 static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, const int *labels, size_t N, int mode)
 {
-    const size_t layers = net->spec.layers;
+    const size_t layers = net->spec.layers, classes = net->state[layers - 1].shape.width;
     nrm_real *d = net->work[0], *d_below = net->work[1], *swap;
     size_t l;
-    const size_t classes = net->state[layers - 1].shape.width;
-    int rc = nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
-    NRM_MEMSET(net->grads, 0, net->n_params * sizeof *net->grads);
+    int rc = nrm_cross_entropy_backward(d, net->prob, labels, N, classes), worst = rc;
     for (l = layers; l-- > 0 && rc >= 0;) {
-        nrm_mlp_state *s = &net->state[l];
-        rc = nrmi_stages_backward(net, l, d, N, mode);
-        if (rc < 0) break;
-        nrmi_show(net, l, NRM_AT_LINEAR, 1, d, N);
-        rc = nrm_linear_backward(l > 0 ? d_below : NULL, s->dW, s->db, d,
-                                 l > 0 ? net->state[l - 1].out : x, s->W, N, s->in, s->shape.width);
+        rc = nrmi_layer_backward(net, l, l > 0 ? d_below : NULL, d,
+                                 l > 0 ? net->state[l - 1].out : x, N, mode);
+        if (rc > worst) worst = rc;
         swap = d;
         d = d_below;
         d_below = swap;
     }
-    return rc;
+    return rc < 0 ? rc : worst;
 }
 
 /* Forward, loss, backward. `track` says whether running statistics move on. */
@@ -2846,14 +2892,6 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
     return NRM_OK;
 }
 
-/* A loss can be finite where a gradient is not: zero times infinity is NaN. */
-static int nrmi_all_finite(const nrm_real *a, size_t n)
-{
-    size_t i, bad = 0;
-    for (i = 0; i < n; i++) bad += a[i] - a[i] != 0;
-    return bad == 0;
-}
-
 NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
                                size_t N)
 {
@@ -2862,7 +2900,6 @@ NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, c
     if (rc == NRM_OK && N > 0)
         rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, NRM_TRAIN, 1);
     if (loss != NULL && rc >= 0) *loss = value;
-    if (rc == NRM_OK && N > 0 && !nrmi_all_finite(net->grads, net->n_params)) rc = NRM_NONFINITE;
     return rc != NRM_OK || N == 0 ? rc : nrm_mlp_step(net);
 }
 

@@ -74,18 +74,19 @@ that includes the header, best on the compiler's command line.
     NORMLAYERS_IMPLEMENTATION   -           compile the functions here              one file only
     NRM_STATIC                  -           private `static inline` copy of all     any file
     NRM_DOUBLE                  -           nrm_real is double, names get _f64      everywhere
-    NRM_ACC                     double      type of statistics and sums             everywhere
+    NRM_ACC                     double      type of statistics: float or double     everywhere
     NRM_SQRT(a)                 sqrt        square root of an nrm_acc               one file only
     NRM_NO_LIBC                 -           include neither math.h nor string.h     one file only
     NRM_MEMCPY(to, from, n)     memcpy      copies n bytes                          one file only
     NRM_MEMSET(to, byte, n)     memset      fills n bytes                           one file only
     NRM_NO_VECTORS              -           no vector extensions in the products    one file only
 
-With `NRM_NO_LIBC` you supply `NRM_SQRT`, `NRM_MEMCPY` and `NRM_MEMSET`; nothing else is
-needed, for the header brings its own exponential, logarithm and random numbers. Two files
-that disagree on `NRM_DOUBLE` or `NRM_ACC` fail to link instead of misreading each other's
-arrays, since the link names differ; and one program may hold both precisions, in different
-files.
+With `NRM_NO_LIBC` you supply `NRM_SQRT`, `NRM_MEMCPY` and `NRM_MEMSET`; besides these only
+what the compiler itself wants of a freestanding program (memcpy, memset), for the header
+brings its own exponential, logarithm and random numbers. MSVC needs `/utf-8` for the
+comments. Two files that disagree on `NRM_DOUBLE` or `NRM_ACC` fail to link instead of
+misreading each other's arrays, since the link names differ; and one program may hold both
+precisions, in different files.
 
 ## Contracts
 
@@ -97,13 +98,18 @@ files.
   (`+=`), so that several batches can share one step; set them to zero first.
 - Every function that can fail returns a status: `NRM_OK` (0), a negative code when it
   refused to work (then nothing was written), or the positive `NRM_NONFINITE` when it did
-  work but a statistic, a loss or a row's maximum was not finite. The others pass a NaN on
-  without a word. `nrm_strerror` puts a code into words.
+  work but a statistic, a loss or a gradient of the network was not finite, or a row to be
+  ranked held a NaN. The others pass a NaN on without a word. `nrm_strerror` puts a code
+  into words.
 - Outputs may not overlap inputs, except where a declaration says "may be" (in place, same
   pointer).
 - `N = 0` is a well-defined nothing: no output, no change, `NRM_OK`.
-- A NaN or infinity in the input spoils the channel (batch norm) or the row (layer norm) it
-  is in, and nothing else; it never enters running statistics.
+- In a forward pass a NaN or infinity spoils the channel (batch norm) or the row (layer
+  norm) it is in, and nothing else; it never enters running statistics. Gradients of
+  parameters are sums over rows, so there it reaches all.
+- Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
+  `nrm_running` belongs to one thread at a time. The deepest stack is the product's, 5 to 35
+  KB with the width of the vectors.
 - ε stands inside the square root and is never stored. Normalization divides by the number
   of values, not by one less. Nothing is called momentum: the weight of the *new* value is
   `new_weight` (PyTorch's momentum; one minus the momentum of Keras, Flax and ONNX).
@@ -115,9 +121,15 @@ files.
     μ, v, r         mean, variance (divided by the count), r = 1/√(v + ε)       mean, -, rstd
     γ, β, ε         scale, shift, the small constant inside the root            gamma, beta, eps
     ⟨a⟩             mean of a over whatever is being normalized together
+    M               values that share one statistic in batch norm, N·S
+    U(a, b)         uniform between a and b; N(m, v): normal with mean m and VARIANCE v
+    ~, E[a]         "is drawn from"; expectation
     L, dx           the scalar loss; dx is short for ∂L/∂x, and so for every other letter
     δᵢⱼ             1 if i = j, else 0
     ∑ᵢ              sum over i
+
+Other letters (a, b, h, m, s, t, u, …) are defined where they occur and hold for that
+section.
 */
 #ifndef NORMLAYERS_H
 #define NORMLAYERS_H
@@ -130,9 +142,6 @@ files.
 #define NRM_VERSION_PATCH 0
 #define NRM_VERSION "0.1.0"
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)
-#error "normlayers.h: compile without -ffast-math or -Ofast: they break NaN tests and results"
-#endif
 
 #ifdef NRM_DOUBLE
 typedef double nrm_real; /* the type of all data and parameters */
@@ -144,6 +153,10 @@ typedef NRM_ACC nrm_acc; /* the type of statistics, sums and losses */
 #else
 typedef double nrm_acc; /* the type of statistics, sums and losses */
 #endif
+
+/* A compile-time check: nrm_acc is float or double. */
+typedef char nrm_acc_is_float_or_double
+    [sizeof(nrm_acc) == sizeof(float) || sizeof(nrm_acc) == sizeof(double) ? 1 : -1];
 
 #define NRM_EPS ((nrm_real)1e-5) /* the usual ε, in the right type */
 
@@ -161,7 +174,8 @@ typedef double nrm_acc; /* the type of statistics, sums and losses */
 A program that declares these functions for `double` and links a copy compiled for `float`
 would misread its arrays in silence. So the names that the linker sees carry the types,
 unless they are the default ones: `nrm_accuracy` becomes `nrm_accuracy_f64` with
-`NRM_DOUBLE`.
+`NRM_DOUBLE`, and `nrm_accuracy_f32_float` with `NRM_ACC=float`. The structs go along, since
+in C++ two types of one name would break the rules.
 */
 #if defined(NRM_DOUBLE) || defined(NRM_ACC)
 #define NRM_LINK3(name, tag) name##tag
@@ -174,6 +188,17 @@ unless they are the default ones: `nrm_accuracy` becomes `nrm_accuracy_f64` with
 #define NRM_TAG NRM_LINK2(_f32_, NRM_ACC)
 #endif
 #define NRM_LINK(name) NRM_LINK2(name, NRM_TAG)
+#define nrm_rng NRM_LINK(nrm_rng)
+#define nrm_running NRM_LINK(nrm_running)
+#define nrm_noise NRM_LINK(nrm_noise)
+#define nrm_mlp_layer NRM_LINK(nrm_mlp_layer)
+#define nrm_mlp_event NRM_LINK(nrm_mlp_event)
+#define nrm_mlp_spec NRM_LINK(nrm_mlp_spec)
+#define nrm_mlp_state NRM_LINK(nrm_mlp_state)
+#define nrm_mlp NRM_LINK(nrm_mlp)
+#define nrm_gradcheck_group NRM_LINK(nrm_gradcheck_group)
+#define nrm_gradcheck_options NRM_LINK(nrm_gradcheck_options)
+#define nrm_gradcheck_report NRM_LINK(nrm_gradcheck_report)
 #define nrm_version NRM_LINK(nrm_version)
 #define nrm_strerror NRM_LINK(nrm_strerror)
 #define nrm_linear_forward NRM_LINK(nrm_linear_forward)
@@ -216,7 +241,7 @@ unless they are the default ones: `nrm_accuracy` becomes `nrm_accuracy_f64` with
 
 /* One list: name, value, message. The enum and nrm_strerror are both made from it. */
 #define NRM_STATUS_LIST(X)                                                                         \
-    X(NRM_NONFINITE, 1, "done, but a NaN or an infinity was met; running statistics left alone")   \
+    X(NRM_NONFINITE, 1, "done, but met a NaN or an infinity; no running statistic took it in")  \
     X(NRM_OK, 0, "success")                                                                        \
     X(NRM_ENULL, -1, "a required pointer is NULL")                                                 \
     X(NRM_ESIZE, -2, "a size is zero, or an index or count is out of range")                       \
@@ -230,7 +255,7 @@ unless they are the default ones: `nrm_accuracy` becomes `nrm_accuracy_f64` with
     X(NRM_ENOISE, -10, "noise parameters must be finite and not negative")                         \
     X(NRM_EKIND, -11, "unknown activation, norm, initialisation or optimizer")                     \
     X(NRM_ELABEL, -12, "a label lies outside 0..C-1")                                              \
-    X(NRM_ERATE, -13, "a learning rate or another optimizer setting is out of range")              \
+    X(NRM_ERATE, -13, "a learning rate, tolerance or another setting is out of range")             \
     X(NRM_EBLOCK, -14, "the memory block is smaller than nrm_mlp_bytes asks")                      \
     X(NRM_EGRADIENT, -15, "a gradient is wrong: see the report of its group")                      \
     X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle")
@@ -267,7 +292,8 @@ typedef struct nrm_rng { /* copy it to fork or rewind a stream */
     int has_spare;       /* if there is one                        */
 } nrm_rng;
 
-NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream); /* any values will do */
+/* Any seed, any stream. A network draws from streams 0 to 4·layers - 1 of its seed: take others. */
+NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream);
 NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng);               /* all 2^32 values alike              */
 NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n); /* 0..n-1, unbiased; 0 if n is 0      */
 NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng);           /* in [0, 1)                          */
@@ -460,9 +486,9 @@ typedef struct nrm_mlp_spec { /* start from nrm_mlp_defaults() */
     int cumulative, biased;      /* of all running statistics                                     */
     nrm_noise noise;             /* of noisy batch norm                                           */
     int optimizer;               /* NRM_SGD or NRM_ADAM                                           */
-    nrm_real lr;                 /* learning rate                                                 */
-    nrm_real heavy_ball;         /* SGD: how much of the last step is kept, 0..1                  */
-    nrm_real beta1, beta2;       /* Adam: how much of the averages is kept, 0..1                  */
+    nrm_real lr;                 /* learning rate: 0.1 suits SGD, 1e-3 Adam                       */
+    nrm_real heavy_ball;         /* SGD: how much of the last step is kept, 0 <= . < 1            */
+    nrm_real beta1, beta2;       /* Adam: how much of the averages is kept, 0 <= . < 1            */
     nrm_real adam_eps;           /* Adam: added to the root                                       */
 } nrm_mlp_spec;
 
@@ -478,7 +504,7 @@ typedef struct nrm_mlp_state { /* one layer's arrays; they point into the block 
     nrm_running running;                         /* of batch norm                                 */
 } nrm_mlp_state;
 
-typedef struct nrm_mlp { /* read what you like; change lr, params, probe; leave the rest */
+typedef struct nrm_mlp { /* change spec.lr, params, probe, and grads before a step; read all */
     nrm_mlp_spec spec;           /* spec.layer is NULL here: see state                            */
     nrm_mlp_state *state;        /* [layers]                                                      */
     size_t n_params;             /* all parameters lie in one array,                              */
@@ -489,7 +515,7 @@ typedef struct nrm_mlp { /* read what you like; change lr, params, probe; leave 
     nrm_rng rng;                 /* the noise                                                     */
     size_t steps;                /* optimizer steps so far                                        */
     nrm_acc beta1_power, beta2_power; /* beta1^steps, beta2^steps                                 */
-    nrm_mlp_probe *probe;        /* called at every place of every layer if not NULL              */
+    nrm_mlp_probe *probe;        /* called at every place that a layer has, if not NULL           */
     void *probe_context;
 } nrm_mlp;
 
@@ -498,7 +524,7 @@ NRM_DEF int nrm_mlp_check(const nrm_mlp_spec *spec);    /* NRM_OK or what is wro
 NRM_DEF size_t nrm_mlp_bytes(const nrm_mlp_spec *spec); /* size of the block; 0 if spec is bad  */
 NRM_DEF int nrm_mlp_init(
     nrm_mlp **net,          /* out: the network, inside the block                                 */
-    void *block,            /* any alignment; yours to free when the network is no longer used    */
+    void *block,            /* any alignment; yours to free, not to move: it points into itself   */
     size_t bytes,           /* of the block, at least nrm_mlp_bytes(spec)                         */
     const nrm_mlp_spec *spec);
 
@@ -507,11 +533,11 @@ NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x /* [N][inputs] */, s
 
 /* Loss and net->grads (overwritten) at the present parameters, in train or frozen mode. Changes
    neither parameters nor running statistics nor the noise stream: the tool for experiments.
-   loss may be NULL. */
+   To check these gradients, copy them first. loss may be NULL. */
 NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
                              size_t N, int mode);
 
-NRM_DEF int nrm_mlp_step(nrm_mlp *net); /* the optimizer's step along net->grads */
+NRM_DEF int nrm_mlp_step(nrm_mlp *net); /* the optimizer's step down net->grads */
 
 /* Gradient in train mode, running statistics, step. If something is not finite: NRM_NONFINITE, and
    no step. loss may be NULL. */
@@ -532,7 +558,8 @@ typedef uint64_t nrm_branches_fn(void *context);  /* a fingerprint of the branch
 typedef struct nrm_gradcheck_group { /* one array of parameters (or inputs) and its gradient */
     const char *name;       /* for your own print-out                                             */
     nrm_real *theta;        /* [n] nudged and put back, bit for bit                               */
-    const nrm_real *grad;   /* [n] what your backward pass says                                   */
+    const nrm_real *grad;   /* [n] what your backward pass says; must stay as it is while the loss
+                               is evaluated: copy net->grads if that calls nrm_mlp_gradient       */
     size_t n;
 } nrm_gradcheck_group;
 
@@ -568,6 +595,22 @@ NRM_DEF int nrm_gradcheck(
 #if (defined(NORMLAYERS_IMPLEMENTATION) || defined(NRM_STATIC)) && !defined(NRM_IMPLEMENTED)
 #define NRM_IMPLEMENTED
 
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) ||       \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
+#error "normlayers.h: compile without -ffast-math or -Ofast: they break NaN tests and results"
+#endif
+#if defined(NRM_NO_LIBC) && !(defined(NRM_SQRT) && defined(NRM_MEMCPY) && defined(NRM_MEMSET))
+#error "normlayers.h: NRM_NO_LIBC wants NRM_SQRT, NRM_MEMCPY and NRM_MEMSET"
+#endif
+
+#ifdef NRM_TAG /* private structs differ with the types too, and so must their names */
+#define nrmi_matrix NRM_LINK(nrmi_matrix)
+#define nrmi_channels NRM_LINK(nrmi_channels)
+#define nrmi_bits NRM_LINK(nrmi_bits)
+#define nrmi_check NRM_LINK(nrmi_check)
+#define nrmi_slope NRM_LINK(nrmi_slope)
+#endif
+
 #ifndef NRM_NO_LIBC
 #include <math.h>
 #include <string.h>
@@ -587,9 +630,9 @@ NRM_DEF int nrm_gradcheck(
 ## 1  Status codes and the checking of arguments
 
 A wrong argument should be found by the function that receives it, not by a debugger an hour
-later. Every public function therefore checks before it writes: settings first, then sizes,
-then pointers, then whether an output lies on top of something it must not. The checks cost
-a few comparisons per call, which is nothing beside the passes over the data.
+later. Every public function therefore checks before it writes: settings and sizes,
+pointers, and whether an output lies on top of something it must not. The checks cost a few
+comparisons per call, which is nothing beside the passes over the data.
 */
 NRM_DEF const char *nrm_version(void)
 {
@@ -700,26 +743,27 @@ In matrices: y = xW + b, dx = dy·Wᵀ, dW = xᵀ·dy.
 
 ### One kernel for three products
 
-All three have the shape cᵢⱼ = cᵢⱼ + ∑ₖ aᵢₖ·bₖⱼ, with c starting at the bias, at zero, or at
+All three have the shape cᵢⱼ ← cᵢⱼ + ∑ₖ aᵢₖ·bₖⱼ, with c starting at the bias, at zero, or at
 the gradient gathered so far; only the strides of a and b differ. Each cᵢⱼ is a running sum
 over ascending k, and never anything else:
 
-    cᵢⱼ ← (((cᵢⱼ + aᵢ₁·bₖ₁) + aᵢ₂·bₖ₂) + …)                            [LIN.5]
+    cᵢⱼ ← (((cᵢⱼ + aᵢ₁·b₁ⱼ) + aᵢ₂·b₂ⱼ) + …)                            [LIN.5]
 
 That order is our specification. It leaves all freedom over i and j, and there the speed is:
 the kernel holds a small tile of c in registers, walks once along k, and for each k
 multiplies one broadcast element of a with a short run of b. The tile is 6 rows by two or
 four vector registers, which is what the registers of common processors hold beside the
 operands. Its size is a literal: with a variable bound the compiler would keep the tile in
-memory, three to four times slower.
+memory, about four times slower.
 
 GCC and Clang have vectors as an extension of C: `a * b + c` on a `nrmi_vec` works on all
 its lanes. For other compilers a `nrmi_vec` is a single number, and the same lines do the
 same sums in the same order. So the results do not depend on the width, nor on blocking;
-only on whether the compiler fuses multiplication and addition into one rounding (as it will
-by default where the processor can; `-ffp-contract=off` forbids it).
+only on whether the compiler fuses multiplication and addition into one rounding (as gcc
+does by default in its GNU dialects, and newer clangs; `-ffp-contract=off` forbids it).
 */
-#if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS)
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS) &&                       \
+    !(defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0) /* x87 knows no vectors */
 #define NRM_VECTORS
 #if defined(__AVX512F__)
 #define NRM_VEC_BYTES 64
@@ -731,7 +775,8 @@ by default where the processor can; `-ffp-contract=off` forbids it).
 #define NRM_VEC_BYTES 16
 #define NRM_TILE_VECS 2
 #endif
-typedef nrm_real nrmi_vec __attribute__((vector_size(NRM_VEC_BYTES), aligned(4), may_alias));
+typedef nrm_real nrmi_vec
+    __attribute__((vector_size(NRM_VEC_BYTES), aligned(__alignof__(nrm_real)), may_alias));
 #else
 #define NRM_TILE_VECS 4
 typedef nrm_real nrmi_vec;
@@ -747,7 +792,7 @@ typedef nrm_real nrmi_vec;
 
 #define NRM_VEC (sizeof(nrmi_vec) / sizeof(nrm_real)) /* numbers in a vector          */
 #define NRM_COLS (NRM_VEC * NRM_TILE_VECS)            /* columns of a tile            */
-#define NRM_DEPTH 200                                 /* steps of k between two packs */
+#define NRM_DEPTH 160                                 /* steps of k between two packs */
 
 /* One operand of a product: element (i, k) stands at at[i*row + k*col]. */
 typedef struct nrmi_matrix {
@@ -960,8 +1005,10 @@ NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const 
 }
 
 /*
-From here to the end of the file no two operations may be fused into one, so that every
-machine with IEEE arithmetic gives the same bits. Each compiler has its own way to be told.
+From here to the end of the file no two operations may be fused into one. Then every machine
+that rounds as IEEE 754 says, and evaluates in the type itself, gives the same bits (32-bit
+x86 does with `-msse2 -mfpmath=sse`, its old floating-point stack does not). Each compiler
+has its own way to be told; clang's `-ffp-contract=fast` overrules it.
 */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
@@ -977,7 +1024,7 @@ machine with IEEE arithmetic gives the same bits. Each compiler has its own way 
 
 The square root is required by IEEE 754 to be correctly rounded, so every machine agrees on
 it. `exp`, `log` and `tanh` are not: two C libraries may differ in the last bit, and a
-training run that differs in the last bit is soon a different run. These thirty lines are
+training run that differs in the last bit is soon a different run. The functions below are
 ours for that reason; they are good to three units in the last place.
 
 Only exponentials of x ≤ 0 are ever needed here: softmax subtracts the largest logit first,
@@ -990,9 +1037,9 @@ and sigmoid and tanh use their symmetry. Split off a power of two, and the rest 
     e^x − 1 = 2^k·q + (2^k − 1)                                       [EXP.5]
 
 The product k·ln2 in EXP.2 would lose the digits that t is made of. So ln2 is cut in two, a
-head with so few bits that k times it is exact, and a tail. The series stops after t¹³/13!,
-which is below 10⁻¹⁷ relative to t. EXP.5 is there for tanh: near 0 it keeps the digits that
-e^x − 1 would lose.
+head with so few bits that k times it is exact, and a tail. The series stops after t¹³/13!;
+what is left out is below 2·10⁻¹⁷ of t. EXP.5 is there for tanh: near 0 it keeps the digits
+that e^x − 1 would lose.
 
 For the logarithm write x = 2^e·m with m between √½ and √2, and use the series of the
 inverse hyperbolic tangent, whose argument s is below 0.172:
@@ -1106,9 +1153,9 @@ static nrm_acc nrmi_log(nrm_acc x)
 
 Figures that anybody can redraw need random numbers that do not come from the C library. We
 use PCG32 (O'Neill 2014): a 64-bit linear congruential generator, whose output is scrambled
-so that no trace of its weak low bits remains. The increment c may be any odd number, and
-each choice is a sequence of its own, a *stream*: one for the weights, one for the noise,
-one for the order of the data, so that asking more of one never shifts another.
+to hide its weak low bits. The increment c may be any odd number, and each choice is a
+sequence of its own, a *stream*: one for the weights, one for the noise, one for the order
+of the data, so that asking more of one never shifts another.
 
     s′ = a·s + c mod 2⁶⁴, a = 6364136223846793005                     [RNG.1]
     u = rotate(⌊(s ⊕ ⌊s/2¹⁸⌋)/2²⁷⌋ mod 2³², ⌊s/2⁵⁹⌋)                   [RNG.2]
@@ -1128,7 +1175,7 @@ Normal numbers come in pairs by Marsaglia's polar method: a point in the unit di
 trial, is pushed outwards until its distance from the origin has the right distribution.
 
     w = a² + b² < 1, a and b uniform in ±1                            [RNG.5]
-    z₁ = a·√(−2·ln w/w), z₂ = b·√(−2·ln w/w)                          [RNG.6]
+    z₁ = a·√(−2·(ln w)/w), z₂ = b·√(−2·(ln w)/w)                      [RNG.6]
 
 To shuffle, walk from the end and swap each place with one drawn from those not yet settled,
 itself included (Fisher and Yates).
@@ -1170,7 +1217,7 @@ NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng)
     return (nrm_real)u / (nrm_real)4294967296;
 }
 
-/* 2u/2^32 - 1: a uniform number in ±1 with all 32 bits. */
+/* 2u/2^32 - 1: a uniform number in ±1. */
 static nrm_acc nrmi_symmetric(nrm_rng *rng)
 {
     return (nrm_acc)nrm_rng_u32(rng) / (nrm_acc)2147483648u - 1;
@@ -1199,7 +1246,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
     size_t i;
     if (n == 0) return NRM_OK;
     if (rng == NULL || index == NULL) return NRM_ENULL;
-    if (n > 0xffffffffu) return NRM_ESIZE;
+    if ((uint64_t)n > 0xffffffffu) return NRM_ESIZE;
     for (i = n - 1; i > 0; i--) {
         const size_t j = nrm_rng_below(rng, (uint32_t)i + 1), kept = index[i];
         index[i] = index[j];
@@ -1211,8 +1258,8 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 /*
 ## 5  Sums and means
 
-Every layer below begins with a mean and a variance, and most published bugs are in these
-two lines.
+Every layer below begins with a mean and a variance, and many of the bugs reported against
+normalization layers are in these two lines.
 
 The variance is often computed in one pass from the identity
 
@@ -1230,16 +1277,16 @@ and divided by N need not be c. Measured from the first value, all terms are 0 a
     μ = x₁ + (1/N)·∑ᵢ (xᵢ − x₁)                                       [SUM.2]
     v = (1/N)·∑ᵢ (xᵢ − μ)²                                            [SUM.3]
 
-Sums are kept in `nrm_acc`, double by default. A float has 24 significant bits and a double
-53, so differences of floats of similar size are exact in it, and a million of them add up
-with room to spare.
+These sums are kept in `nrm_acc`, double by default. A float has 24 significant bits and a
+double 53, so differences of floats of similar size are exact in it, and a million of them
+add up with room to spare.
 
 ### The order of a sum
 
 Floating-point addition is not associative, so a compiler may not reorder a sum, and one
 that runs in a single chain waits for each addition before the next can start. We write down
 another order that suits the machine and make it the specification: eight lanes, lane j
-taking the terms whose index is j modulo 8,
+taking the terms whose index, counted from 0, is j modulo 8,
 
     lⱼ = aⱼ + aⱼ₊₈ + aⱼ₊₁₆ + …, added from left to right              [SUM.4]
 
@@ -1295,8 +1342,8 @@ static nrm_acc nrmi_sum_squares(const nrm_real *x, nrm_acc mu, size_t n)
 /*
 ## 6  Batch normalization
 
-*The question it answers: how unusual is this feature, compared with the same feature in the
-rest of the batch?*
+*The question it answers: is this value large for its feature, judged by the other examples
+of the batch?*
 
 Ioffe and Szegedy (2015) proposed to standardize every feature over the mini-batch, inside
 the network and as part of what is differentiated, and to give each feature a scale γ and a
@@ -1306,9 +1353,9 @@ shift β of its own.
 
 The tensor is `[N][C][S]`: N examples, C channels, S positions. A dense layer of 64 units
 and a batch of 512 has N = 512, C = 64, S = 1; an image tensor in NCHW order has S = H·W.
-One channel is normalized with one mean and one variance over all its M = N·S values.
-Everything below is about ONE channel, so the channel index is left out, and i runs over the
-M values. `mean` and `rstd`, `[C]` each, are saved for the backward pass.
+One channel is normalized with one mean and one variance over all its M = N·S values. In
+what follows a single channel is meant, and i runs over its M values. `mean` and `rstd`,
+`[C]` each, are saved for the backward pass.
 
 ### 6.2  Forward
 
@@ -1318,15 +1365,15 @@ M values. `mean` and `rstd`, `[C]` each, are saved for the backward pass.
     x̂ᵢ = (xᵢ − μ)·r                                                   [BN.4]
     yᵢ = γ·x̂ᵢ + β                                                     [BN.5]
 
-Each line has been somebody's bug report. The variance is divided by M, not by M − 1: the
-backward pass below is the derivative of *this* formula, and a library that used M − 1 in
-one direction only had gradients 20 % off for batches of four. ε is inside the root, in both
-directions. And for one value per channel the variance is 0 whatever the value is, so y
-would be β and learn nothing; we refuse (`NRM_EBATCH`) rather than let the last, odd example
-of an epoch pass for training.
+Three choices in these lines have been bug reports elsewhere. The variance is divided by M,
+not by M − 1, since BN.19 differentiates this formula and no other; a library that used M −
+1 in one direction only had gradients some 15 to 20 % off for batches of four. ε is inside
+the root, in both directions. And for one value per channel the variance is 0 whatever the
+value is, so y would be β whatever x is, and no gradient would pass; we refuse
+(`NRM_EBATCH`) rather than let the last, odd example of an epoch pass for training.
 
-Two facts about x̂ carry the derivation. The first is BN.1 said again, the second is BN.2
-times r²:
+Rewritten for x̂, BN.1 and BN.2 say that its mean is 0 and its mean square nearly 1. BN.22
+will need both:
 
     ∑ᵢ x̂ᵢ = 0                                                         [BN.6]
     ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            [BN.7]
@@ -1340,10 +1387,11 @@ weight w:
     m ← (1 − w)·m + w·μ                                               [BN.8]
     u ← (1 − w)·u + w·v·M/(M − 1)                                     [BN.9]
 
-The factor M/(M − 1) makes the stored variance an unbiased estimate of the population's. The
-paper and PyTorch have it, Keras, Flax and ONNX do not; set `biased` for theirs. w is 0.1 in
-PyTorch (called momentum) and 0.01 in Keras (whose momentum, 0.99, is the weight of the old
-value). With `cumulative` every batch counts alike: at the t-th batch
+The factor M/(M − 1) makes the stored variance an unbiased estimate of the population's, if
+the M values are independent. The paper has it, in an average over batches after training,
+and PyTorch in this moving form; Keras, Flax and ONNX do not; set `biased` for theirs. w is
+0.1 in PyTorch (called momentum) and 0.01 in Keras (whose momentum, 0.99, is the weight of
+the old value). With `cumulative` every batch counts alike: at the t-th batch
 
     w = 1/t                                                           [BN.10]
 
@@ -1363,11 +1411,11 @@ handles `width` channels of one example in whichever way is contiguous. The laye
 64 dense channels at a time, or on one that has runs, so that what a pass has read is still
 in the cache for the next.
 */
-#define NRM_BN_WIDTH 64
+#define NRM_WIDTH 64
 
 typedef struct nrmi_channels { /* statistics and parameters of the channels now being worked on */
-    nrm_acc mean[NRM_BN_WIDTH], rstd[NRM_BN_WIDTH], gamma[NRM_BN_WIDTH], beta[NRM_BN_WIDTH];
-    nrm_acc sum[NRM_BN_WIDTH], sum_x[NRM_BN_WIDTH]; /* ∑dy and ∑dy·x̂ in the backward pass */
+    nrm_acc mean[NRM_WIDTH], rstd[NRM_WIDTH], gamma[NRM_WIDTH], beta[NRM_WIDTH];
+    nrm_acc sum[NRM_WIDTH], sum_x[NRM_WIDTH]; /* ∑dy and ∑dy·x̂ in the backward pass */
 } nrmi_channels;
 
 /* The sum of SUM.2 for one example; `first` is x of example 0. */
@@ -1513,7 +1561,7 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
                                   const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
                                   int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
-    const size_t step = S == 1 ? NRM_BN_WIDTH : 1;
+    const size_t step = S == 1 ? NRM_WIDTH : 1;
     const int track = mode == NRM_TRAIN && running != NULL;
     nrmi_channels ch;
     size_t c0, c, n, width;
@@ -1550,25 +1598,26 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
 /*
 ### 6.5  Backward
 
-The caller hands us dyᵢ = ∂L/∂yᵢ for every value of the channel. β is added to all of them
-and γ multiplies all of them, so their gradients are sums:
+Given is dyᵢ = ∂L/∂yᵢ for every value of the channel. β is added to all of them and γ
+multiplies all of them, so their gradients are sums:
 
     dβ = ∑ᵢ dyᵢ                                                       [BN.12]
     dγ = ∑ᵢ dyᵢ·x̂ᵢ                                                    [BN.13]
     gᵢ = ∂L/∂x̂ᵢ = γ·dyᵢ                                               [BN.14]
 
 Now x. A change of xᵢ reaches x̂ⱼ by three roads: directly if i = j, through μ, and through
-r.
+r, which depends on v, and v on xᵢ and μ.
 
 The mean is simple. For the variance, differentiate BN.2: besides the direct term there is
-one through μ, with the factor ∑ⱼ (xⱼ − μ), and that is zero. This is the "missing term"
-that readers of batch norm code keep looking for. It is not forgotten; it vanishes.
+one through μ, with the factor ∑ⱼ (xⱼ − μ), and that is zero. Several bug reports ask where
+this term has gone in other people's code. It is not forgotten; it vanishes.
 
     ∂μ/∂xᵢ = 1/M                                                      [BN.15]
     ∂v/∂xᵢ = (2/M)·(xᵢ − μ) − (2/M)·(1/M)·∑ⱼ (xⱼ − μ) = (2/M)·(xᵢ − μ)  [BN.16]
     ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/M)·r²·x̂ᵢ                              [BN.17]
 
-Put the roads together with the product rule on BN.4:
+The product rule on BN.4 puts the roads together. They give r·δᵢⱼ, −r/M, and (xⱼ −
+μ)·∂r/∂xᵢ; in the last one (xⱼ − μ)·r² is r·x̂ⱼ:
 
     ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − x̂ᵢ·x̂ⱼ/M)                                 [BN.18]
 
@@ -1584,21 +1633,23 @@ on x, and only the direct road is left:
 
 ### 6.6  What it means
 
-BN.19 is a projection: take dy, remove its mean, remove its component along x̂, scale. For
-adding a constant to all x of a channel leaves y alone, and stretching them leaves y alone
-up to ε; so the gradient has nothing to say in the first direction and next to nothing in
-the second. Both are checks that need no oracle:
+But for ε and the factor γ·r, BN.19 is a projection: it takes out of dy its mean and its
+part along x̂. Adding a constant to all x of a channel leaves y alone, and stretching them
+does too, up to ε; so the gradient has nothing to say in the first direction and next to
+nothing in the second. That gives two checks that need no reference (for the second,
+multiply BN.19 by x̂ᵢ, sum, and use BN.6 and BN.7):
 
     ∑ᵢ dxᵢ = 0                                                        [BN.21]
     ∑ᵢ dxᵢ·x̂ᵢ = γ·r·M·ε·r²·⟨dy·x̂⟩                                     [BN.22]
 
-Two directions are removed from the M that a channel has. With M = 2 nothing remains: x̂ is
-+1 and −1 up to ε, whatever the data, and
+Two directions are removed from the M that a channel has. With M = 2 nothing remains: as
+long as the two values differ by much more than √ε, x̂ is +1 and −1 whatever they are, and
 
     dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       [BN.23]
 
-which is as good as zero. Batch norm with two values per channel passes no gradient to the
-layers before it, and these do not learn.
+which is small: the fraction ε·r² of what mode frozen would pass, by BN.20. Batch norm with
+two values per channel passes practically no gradient down, and the layers before it hardly
+learn.
 
 We keep μ and r, two numbers a channel, and compute x̂ again: one subtraction and one
 multiplication buy back a buffer as large as the activations.
@@ -1674,7 +1725,7 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
                                    const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N,
                                    size_t C, size_t S)
 {
-    const size_t step = S == 1 ? NRM_BN_WIDTH : 1;
+    const size_t step = S == 1 ? NRM_WIDTH : 1;
     const nrm_acc count = (nrm_acc)N * (nrm_acc)S;
     nrmi_channels ch;
     size_t c0, c, n, width;
@@ -1709,19 +1760,19 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 /*
 ## 7  Layer normalization
 
-*The question it answers: how unusual is this feature, compared with the other features of
-the same example?*
+*The question it answers: is this value large for its example, judged by the other
+features?*
 
-Ba, Kiros and Hinton (2016) turned the axis of the average. A row never looks at another
-row: there is no batch to depend on, no running statistic, and no difference between
-training and inference. It works for a batch of one, and inside a recurrent network whose
-sequences differ in length.
+Ba, Kiros and Hinton (2016) turned the axis of the average. Each row is on its own: there is
+nothing about a batch to depend on or to remember, and training and inference compute the
+same. It works for a batch of one, and inside a recurrent network whose sequences differ in
+length.
 
 ### 7.1  Shapes
 
 `x`, `y`, `dx`, `dy` are `[N][D]`; γ and β are `[D]`, one for each feature; μ and r are
-`[N]`. Everything below is about ONE row, so the row index n is left out until it is needed,
-and i, j run over D features.
+`[N]`. In what follows a single row is meant, and i, j run over its D features; the row's
+index n returns with LN.8.
 
 ### 7.2  Forward
 
@@ -1738,7 +1789,7 @@ differs from batch norm in earnest is LN.5: γ changes along the very axis that 
 We shall meet it again in LN.14.
 
 A row of equal features is not an error here, since it says nothing wrong about other rows:
-v = 0, x̂ = 0, y = β. The same goes for D = 1.
+v = 0, x̂ = 0, y = β. The same goes for D = 1. As in BN.6 and BN.7,
 
     ∑ᵢ x̂ᵢ = 0                                                         [LN.6]
     ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            [LN.7]
@@ -1788,8 +1839,7 @@ NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 /*
 ### 7.3  Backward
 
-β is added to every row and γ multiplies every row, so their gradients are sums over the
-rows n:
+All rows share γ and β; so each row n adds its part to their gradients:
 
     dβᵢ = ∑ₙ dyₙᵢ                                                     [LN.8]
     dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ                                                 [LN.9]
@@ -1807,13 +1857,14 @@ The Jacobian is symmetric, and multiplying it by g takes two means of the row:
     dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = r·(gᵢ − ⟨g⟩ − x̂ᵢ·⟨g·x̂⟩)                     [LN.14]
 
 Here γ is inside the means, since it differs from feature to feature: ⟨g⟩ is not γ·⟨dy⟩. A
-test with γ = 1 cannot see the difference, and more than one library has shipped it.
+test with γ = 1 cannot see the difference. (One library lost γ altogether on this way, and
+its tests, which start at γ = 1, passed.)
 
 ### 7.4  What it means
 
-Take g, remove its component along (1, …, 1), remove its component along x̂, scale by r. The
-first is gone entirely. The second is gone but for ε, and the folk theorem "the gradient is
-orthogonal to x̂" is false by just this much:
+LN.13 is r times something close to a projection: it takes out of g its mean, and its part
+along x̂. The first is gone entirely. The second is gone but for ε; so dx is not quite
+orthogonal to x̂, as one often reads, and LN.16 says how far from it:
 
     ∑ᵢ dxᵢ = 0                                                        [LN.15]
     ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          [LN.16]
@@ -1827,7 +1878,7 @@ static void nrmi_ln_columns(nrm_real *dgamma, nrm_real *dbeta, const nrm_real *d
                             const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, size_t N,
                             size_t D, size_t width)
 {
-    nrm_acc sum[NRM_BN_WIDTH] = {0}, sum_x[NRM_BN_WIDTH] = {0};
+    nrm_acc sum[NRM_WIDTH] = {0}, sum_x[NRM_WIDTH] = {0};
     size_t n, i;
     for (n = 0; n < N; n++, x += D, dy += D)
         for (i = 0; i < width; i++) {
@@ -1889,9 +1940,9 @@ NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     rc = nrmi_check_layernorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, D);
     if (rc != NRM_OK) return rc;
     if (dgamma != NULL || dbeta != NULL)
-        for (i = 0; i < D; i += NRM_BN_WIDTH)
+        for (i = 0; i < D; i += NRM_WIDTH)
             nrmi_ln_columns(dgamma ? dgamma + i : NULL, dbeta ? dbeta + i : NULL, dy + i, x + i,
-                            mean, rstd, N, D, D - i < NRM_BN_WIDTH ? D - i : NRM_BN_WIDTH);
+                            mean, rstd, N, D, D - i < NRM_WIDTH ? D - i : NRM_WIDTH);
     for (n = 0; n < N; n++)
         nrmi_ln_row(dx + n * D, dy + n * D, x + n * D, mean[n], rstd[n], gamma, D);
     return NRM_OK;
@@ -1994,6 +2045,14 @@ its way back, the very ones of the forward pass, which is why they are saved; th
 batch norm's turn.
 
     dyᵢ = sᵢ·dzᵢ                                                      [NB.7]
+
+### 8.3  What it means
+
+The paper found that a network with this noise trains about as well as with batch norm
+alone, though its distributions move more than those of a network without any norm; and that
+the same noise without batch norm can keep a network from training. Look at NB.7 for what
+the noise leaves intact: the gradient still goes through BN.19, and so is still projected
+and scaled by r. Our own run of it is in `docs/mnist_comparison.md`.
 */
 NRM_DEF int nrm_noise_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *scale,
                                size_t count)
@@ -2314,8 +2373,9 @@ output of the layer below, a layer is
 ### 11.1  Is the bias redundant?
 
 Before a *batch* norm it is: b shifts all values of a channel alike, the mean shifts with
-them, and x̂ does not see it. Its gradient is zero by BN.21, and only rounding noise would
-ever move it.
+them, and x̂ does not see it. Its gradient is zero by BN.21, so that only rounding noise
+moves it (and Adam, which divides by the size of the gradient, makes steps out of that
+noise). With running statistics, in infer and frozen mode, it does count.
 
     BN(x + b) = BN(x) for b constant in each channel                  [MLP.3]
 
@@ -2330,7 +2390,8 @@ neither cancels.
 ### 11.2  Initialisation
 
 Weights start random so that units differ, and at a scale that neither blows up nor starves
-the next layer. With `in` inputs and `out` outputs:
+the next layer: ReLU, for one, keeps half of the mean square, so that the variance 2/in
+hands it on unchanged. With `in` inputs and `out` outputs:
 
     W ~ N(0, 2/in) (He)                                               [MLP.5]
     W ~ U(−a, a), a = √(6/(in + out)) (Xavier, also called Glorot)    [MLP.6]
@@ -2343,8 +2404,11 @@ experiments want to compare.
 
 ### 11.3  Optimizers
 
-Gradient descent with Polyak's heavy ball, and Adam (Kingma and Ba 2015). θ is a parameter,
-g its gradient, η the learning rate, t the number of the step, starting at 1.
+Gradient descent with Polyak's heavy ball, in the form that PyTorch has, and Adam (Kingma
+and Ba 2015). θ is a parameter, g its gradient, η the learning rate, t the number of the
+step, starting at 1; κ is `heavy_ball`, β₁ and β₂ are `beta1` and `beta2`, and ε here is
+`adam_eps`. a and b start at 0; in Adam they are running averages of g and g², and dividing
+by 1 − βᵗ undoes the zero start.
 
     a ← κ·a + g                                                       [OPT.1]
     θ ← θ − η·a                                                       [OPT.2]
@@ -2820,10 +2884,12 @@ static int nrmi_mlp_loss_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x
                                   size_t N, int mode, int track)
 {
     const size_t classes = net->state[net->spec.layers - 1].shape.width;
-    int rc = nrmi_mlp_forward(net, x, N, mode, track);
+    int rc = nrmi_mlp_forward(net, x, N, mode, track), worst = rc;
     if (rc >= 0) rc = nrm_cross_entropy_forward(loss, net->prob, net->logits, labels, N, classes);
-    if (rc == NRM_OK) rc = nrmi_mlp_backward(net, x, labels, N, mode);
-    return rc;
+    if (rc > worst) worst = rc;
+    if (rc >= 0) rc = nrmi_mlp_backward(net, x, labels, N, mode);
+    if (rc > worst) worst = rc;
+    return rc < 0 ? rc : worst;
 }
 
 static int nrmi_check_training(const nrm_mlp *net, const nrm_real *x, const int *labels, size_t N,
@@ -2880,10 +2946,15 @@ static void nrmi_adam(nrm_mlp *net)
     }
 }
 
+static int nrmi_check_rate(nrm_real lr)
+{
+    return lr >= 0 && nrmi_finite((nrm_acc)lr) ? NRM_OK : NRM_ERATE;
+}
+
 NRM_DEF int nrm_mlp_step(nrm_mlp *net)
 {
     if (net == NULL) return NRM_ENULL;
-    if (!(net->spec.lr >= 0) || !nrmi_finite((nrm_acc)net->spec.lr)) return NRM_ERATE;
+    if (nrmi_check_rate(net->spec.lr) != NRM_OK) return NRM_ERATE;
     net->steps++;
     if (net->spec.optimizer == NRM_ADAM)
         nrmi_adam(net);
@@ -2897,6 +2968,7 @@ NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, c
 {
     nrm_acc value = 0;
     int rc = nrmi_check_training(net, x, labels, N, NRM_TRAIN);
+    if (rc == NRM_OK) rc = nrmi_check_rate(net->spec.lr);
     if (rc == NRM_OK && N > 0)
         rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, NRM_TRAIN, 1);
     if (loss != NULL && rc >= 0) *loss = value;
@@ -2911,11 +2983,12 @@ NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const n
     int rc, worst = NRM_OK;
     if (net == NULL || (N > 0 && (x == NULL || labels == NULL))) return NRM_ENULL;
     classes = net->state[net->spec.layers - 1].shape.width;
-    rc = nrmi_check_labels(labels, N, classes);
+    rc = loss != NULL && loss == accuracy ? NRM_EALIAS : nrmi_check_labels(labels, N, classes);
     for (at = 0; at < N && rc >= 0; at += n) {
         n = N - at < net->spec.max_batch ? N - at : net->spec.max_batch;
         rc = nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER);
         if (rc < 0) break;
+        if (rc > worst) worst = rc;
         rc = nrm_cross_entropy_forward(&part_loss, NULL, net->logits, labels + at, n, classes);
         if (rc > worst) worst = rc;
         if (nrm_accuracy(&part_hits, net->logits, labels + at, n, classes) > worst)
@@ -2934,9 +3007,13 @@ NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels, const nrm_real *x, size_t
     size_t at, n;
     int rc = NRM_OK, worst = NRM_OK;
     if (net == NULL || (N > 0 && (x == NULL || labels == NULL))) return NRM_ENULL;
+    rc = nrmi_check_volume(N, net->spec.inputs, 1);
+    if (rc == NRM_OK && nrmi_overlap(nrmi_ints(labels, N), nrmi_reals(x, N * net->spec.inputs)))
+        rc = NRM_EALIAS;
     for (at = 0; at < N && rc >= 0; at += n) {
         n = N - at < net->spec.max_batch ? N - at : net->spec.max_batch;
         rc = nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER);
+        if (rc > worst) worst = rc;
         if (rc >= 0)
             rc = nrm_argmax(labels + at, net->logits, n,
                             net->state[net->spec.layers - 1].shape.width);
@@ -2949,7 +3026,7 @@ NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels, const nrm_real *x, size_t
 ## 12  Gradient checking
 
 A backward pass that is wrong often still trains, only worse. The remedy is as old as the
-mistake: nudge one parameter, look how the loss moves, compare. This section does it for any
+mistake: nudge one parameter, see how the loss moves, compare. This section does it for any
 loss that you can evaluate and any arrays that it depends on, your own layers included.
 
 ### 12.1  How to use it
@@ -2959,11 +3036,12 @@ with the gradients that your backward pass computed for them, and call `nrm_grad
 Compile with `NRM_DOUBLE`: in float the differences of a loss have few digits left. Three
 habits decide whether the check can find anything.
 
-- Use L = ∑ yᵢ·wᵢ with fixed random wᵢ as the loss of a layer. With L = ∑ yᵢ a
-  normalization's dx is zero, and with L = ∑ yᵢ² nearly so: a backward pass that returns
-  nothing at all would be found correct.
-- Use γ ≠ 1 and β ≠ 0, and N = 2, 3, 4. With γ = 1 a forgotten γ is invisible; at N = 128
-  the difference between N and N − 1 is.
+- Use L = ∑ yᵢ·wᵢ with fixed random wᵢ as the loss of a layer. With L = ∑ yᵢ the dx of a
+  batch norm is zero, by BN.6, and with L = ∑ yᵢ² it is of the order of ε, by BN.7; so it is
+  for a layer norm with γ = 1 and β = 0. A backward pass that returns nothing at all would
+  be found correct.
+- Use γ ≠ 1 and β ≠ 0, and N = 2, 3, 4. With γ = 1 a forgotten γ is invisible; at N = 128 to
+  take N − 1 for N changes dx by half a thousandth, which a loose tolerance lets pass.
 - Try inputs of several sizes, 10⁻³ to 10³. An ε in the wrong place shows only where v is
   not much larger than it.
 
@@ -2978,8 +3056,11 @@ Half the step has a quarter of the error, so a suitable mixture has none of it (
 
     R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                           [GC.3]
 
-The step is relative to the size of the parameter, or to the typical size in its array if
-that is larger, for a parameter near zero is no reason for a tiny step:
+Rounding adds to R an error of the order u/h, with u the precision of the type, and
+truncation one of the order h⁴; their sum is smallest where h⁵ is of the order of u. So the
+step is u to the power 1/5, 7·10⁻⁴ in double and 4·10⁻² in float, relative to the size of
+the parameter; or to the typical size in its array if that is larger, since a parameter near
+zero is no reason for a tiny step:
 
     h = step·max(|θᵢ|, √⟨θ²⟩)                                         [GC.4]
 
@@ -2992,9 +3073,9 @@ precision of the type:
     U = |R(h/2) − R(h)| + max(|J(h/2) − J(h)/2|, |J(h/4) − J(h)/4|) + 8·u·max|L|/(h/4)  [GC.5]
 
 If U is too large for a judgement, the step was too large (or straddled a kink), and we try
-one of an eighth, up to five times. A gradient a is *wrong* only if it differs from R by
-more than the tolerance and four times U. It is *unsettled* if U is so large that even an
-entry as big as the largest of its array could not be judged.
+one of an eighth, up to five times. A gradient a is *wrong* only if it differs from R(h/2)
+by more than the tolerance plus four times U. It is *unsettled* if U is so large that even
+an entry as big as the largest of its array could not be judged.
 
 ### 12.3  Signs, small entries, kinks
 
@@ -3014,6 +3095,8 @@ Where the loss is smooth J shrinks with h; at a kink it keeps its size, and its 
 your loss can say which branches it took (the signs of all pre-activations, hashed, say),
 give `branches`: then a step that changes them is recognised for certain. Kinks are skipped
 and *counted*, so that a check that skipped everything does not look like one that passed.
+Counted too are entries where both gradients are zero within rounding, *vanishing* ones: if
+all are, nothing was judged, though nothing was wrong either.
 */
 typedef struct nrmi_check { /* what one entry's differences need */
     nrm_loss_fn *loss;
@@ -3184,9 +3267,10 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
     nrmi_group_scales(group, &typical, &largest);
     for (k = 0; k < count; k++) {
         /* one entry from each of `count` equal stretches of the array */
-        const size_t from = k * (group->n / count) + k * (group->n % count) / count;
-        const size_t to = (k + 1) * (group->n / count) + (k + 1) * (group->n % count) / count;
-        const size_t i = from + nrm_rng_below(rng, (uint32_t)(to - from));
+        const size_t each = group->n / count, rest = group->n % count;
+        const size_t from = k * each + (k < rest ? k : rest), span = each + (k < rest ? 1 : 0);
+        const size_t most = span < 0x7fffffffu ? span : 0x7fffffffu;
+        const size_t i = from + nrm_rng_below(rng, (uint32_t)most);
         nrm_real *theta = group->theta + i;
         const nrm_acc scale = nrmi_larger(nrmi_abs((nrm_acc)*theta), typical);
         const nrm_acc h = o->step * (scale > 0 ? scale : 1); /* GC.4 */
@@ -3194,7 +3278,8 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
         nrmi_judge(report, i, (nrm_acc)group->grad[i], &slope, o->tolerance, largest);
     }
     report->status = report->wrong > 0 ? NRM_EGRADIENT : NRM_OK;
-    if (report->wrong == 0 && (report->unsettled > 0 || (count > 0 && report->kinks == count)))
+    if (report->wrong == 0 && (report->unsettled > 0 ||
+         (report->kinks > 0 && report->kinks + report->vanishing == report->checked)))
         report->status = NRM_EUNSETTLED;
 }
 
@@ -3220,6 +3305,9 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
     if (report == NULL || group == NULL || loss == NULL) return NRM_ENULL;
     for (g = 0; g < groups; g++)
         if (group[g].n > 0 && (group[g].theta == NULL || group[g].grad == NULL)) return NRM_ENULL;
+    if (options != NULL && (!(options->tolerance >= 0) || !nrmi_finite(options->tolerance) ||
+                            !(options->step >= 0) || !nrmi_finite(options->step)))
+        return NRM_ERATE;
     nrmi_gradcheck_defaults(&o, options);
     nrm_rng_seed(&rng, o.seed, 0);
     NRM_MEMSET(&check, 0, sizeof check);
@@ -3243,8 +3331,15 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #pragma GCC pop_options
 #endif
 
+#ifdef NRM_TAG
+#undef nrmi_matrix
+#undef nrmi_channels
+#undef nrmi_bits
+#undef nrmi_check
+#undef nrmi_slope
+#endif
 #undef NRM_ALIGN
-#undef NRM_BN_WIDTH
+#undef NRM_WIDTH
 #undef NRM_COLS
 #undef NRM_DEPTH
 #undef NRM_LANES

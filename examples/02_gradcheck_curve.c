@@ -115,7 +115,7 @@ static double worst_error(const problem *p, int method, double h)
 
 static int draw(const char *path, double h[], double error[METHODS][STEPS], uint64_t seed)
 {
-    const plot_color color[METHODS] = {PLOT_ORANGE, PLOT_BLUE, PLOT_GREEN, PLOT_VERMILLION};
+    const plot_color color[METHODS] = {PLOT_BLACK, PLOT_BLUE, PLOT_GREEN, PLOT_VERMILLION};
     plot_figure *f = plot_new(1600, 1040);
     plot_panel *p = plot_add(f, 0, 0, 1, 1);
     char footer[120];
@@ -133,7 +133,10 @@ static int draw(const char *path, double h[], double error[METHODS][STEPS], uint
     plot_legend(p, PLOT_LEGEND_ABOVE);
     for (m = 0; m < METHODS; m++) {
         plot_style style = plot_solid(color[m]);
-        style.dash = m == 0 ? PLOT_DOTTED : m == 2 ? PLOT_DASHED : PLOT_SOLID;
+        style.dash = m == 0   ? PLOT_DOTTED
+                     : m == 2 ? PLOT_DASHED
+                     : m == 3 ? PLOT_DASHDOT
+                              : PLOT_SOLID;
         plot_line(p, method_name[m], h, error[m], STEPS, style);
     }
     plot_hline(p, 2.220446049250313e-16, "precision of double", plot_thin(PLOT_GREY));

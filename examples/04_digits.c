@@ -1,5 +1,5 @@
-/* 04_digits: what the networks are shown. A contact sheet of the data set: ten examples of each
-   digit from the training images, and how many there are. Without MNIST it shows the built-in
+/* 04_digits: what the networks are shown. A contact sheet of the data set: eighteen examples of
+   each digit from the training images, and how many there are. Without MNIST it shows the built-in
    synthetic digits, which every figure then says it was drawn from. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -34,7 +34,7 @@ static void pick(const dataset *d, unsigned char *sheet, size_t *count)
 
 static int draw(const dataset *d, const unsigned char *sheet, const char *path)
 {
-    plot_figure *f = plot_new(1440, 1130);
+    plot_figure *f = plot_new(1440, 920);
     plot_panel *p = plot_add(f, 0, 0, 1, 1);
     char text[200];
     int failed;

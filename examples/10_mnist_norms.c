@@ -716,7 +716,7 @@ static plot_style arm_style(int a)
 {
     plot_style style = plot_solid(arms[a].color);
     style.dash = arms[a].dash;
-    if (a >= MAIN_ARMS) style.width = 0.5;
+    if (a >= MAIN_ARMS) style.width = 0.8;
     return style;
 }
 
@@ -773,9 +773,9 @@ static int draw_loss(const experiment *e, const char *path)
     p = plot_add(f, 0, 1, 1, 1);
     plot_heading(p, "every epoch: mean of batches 41 to 80");
     plot_axis_x(p, "epoch", PLOT_LINEAR);
-    plot_axis_y(p, "", PLOT_LINEAR);
+    plot_axis_y(p, "", PLOT_LOG10);
     plot_range_x(p, 0, (double)e->o->epochs);
-    plot_range_y(p, 0, 2.5);
+    plot_range_y(p, 0.1, 2.5);
     counting(x, e->o->epochs, 1);
     add_curves(e, p, pick_window, 1, e->o->epochs, 0, ARMS, x);
     if (!why_not(e)) add_logged(p);
@@ -908,7 +908,7 @@ static void add_result_table(const experiment *e, plot_figure *f)
         }
     }
     for (i = 0; i < ARMS * COLUMNS; i++) cells[COLUMNS + i] = text[i];
-    plot_heading(p, "after the last epoch, mean ± sd over seeds");
+    plot_heading(p, "last epoch, mean ± sd over seeds");
     plot_table(p, cells, ARMS + 1, COLUMNS, "lrrrr");
 }
 

@@ -926,6 +926,10 @@ static void test_refused_calls(void)
     CHECK_INT(nrm_mlp_step(h.net), NRM_ERATE);
     CHECK(loss == 7);
     CHECK(learned_same(&s, h.net) && running_same(&s, h.net) && noise_same(&s, h.net));
+    b.labels[BATCH - 1] = 0;
+    CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH), NRM_ERATE);
+    CHECK(learned_same(&s, h.net) && running_same(&s, h.net) && noise_same(&s, h.net));
+    h.net->spec.lr = (nrm_real)0.1;
     CHECK_INT(nrm_mlp_forward(h.net, NULL, 0, NRM_TRAIN), NRM_OK); /* nothing in, nothing done */
     CHECK_INT(nrm_mlp_gradient(h.net, &loss, NULL, NULL, 0, NRM_TRAIN), NRM_OK);
     CHECK(loss == 0);

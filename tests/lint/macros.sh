@@ -79,8 +79,11 @@ for compiler in gcc clang; do
     done
 done
 
-# Every function is renamed: one that is forgotten would link across precisions.
-sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' normlayers.h | sort -u >"$work/functions"
+# Every function and public struct is renamed: one that is forgotten would link across precisions.
+{
+    sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' normlayers.h
+    sed -n 's/^typedef struct \(nrm_[a-z_]*\) {.*/\1/p' normlayers.h
+} | sort -u >"$work/functions"
 sed -n 's/^#define \(nrm_[a-z0-9_]*\) NRM_LINK(\1)$/\1/p' normlayers.h | sort >"$work/links"
 if [ -s "$work/functions" ] && diff "$work/functions" "$work/links" >"$work/log"; then
     passed=$((passed + 1))

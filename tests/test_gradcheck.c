@@ -652,7 +652,7 @@ static void check_stretches(watch *w, size_t at_most, uint64_t seed)
     for (i = 0; i < 100; i++) total += w->nudged[i];
     CHECK_INT(total, at_most); /* all distinct */
     for (k = 0; k < at_most; k++) {
-        const size_t each = 100 / at_most, rest = 100 % at_most; /* the first `rest` have one more */
+        const size_t each = 100 / at_most, rest = 100 % at_most; /* the first have one more */
         const size_t from = k * each + (k < rest ? k : rest);
         size_t inside = 0;
         for (i = from; i < from + each + (k < rest ? 1 : 0); i++) inside += w->nudged[i];

@@ -878,8 +878,12 @@ static void add_units(const experiment *e, plot_figure *f)
 
 static int draw_activations(const experiment *e, const char *path)
 {
-    plot_figure *f = begin_figure(e, "What the first hidden layer's ReLU is given", 2200, 1560);
+    char title[80];
+    plot_figure *f;
     const double heights[2] = {1.3, 1};
+    put(title, sizeof title, "What the first hidden layer's ReLU is given, seed %llu",
+        (unsigned long long)e->o->seed);
+    f = begin_figure(e, title, 2200, 1560);
     plot_heights(f, heights, 2);
     plot_letters(f);
     plot_shared_legend(f);

@@ -4,6 +4,12 @@
    work. Run with -v for the table of all residuals. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#ifdef NRM_TAG /* the header takes these names back at its end */
+#define nrmi_check NRM_LINK(nrmi_check)
+#define nrmi_slope NRM_LINK(nrmi_slope)
+#define nrmi_matrix NRM_LINK(nrmi_matrix)
+#define nrmi_bits NRM_LINK(nrmi_bits)
+#endif
 
 #include "derive_basics.h"
 #include "derive_norms.h"

@@ -14,7 +14,8 @@ Copy this file into your project. In exactly one of your C or C++ files write
     #define NORMLAYERS_IMPLEMENTATION
     #include "normlayers.h"
 
-and in all others just the `#include`. Then compile as always: `cc app.c -lm`.
+and in all others just the `#include`. Then compile as always: `cc app.c -lm` (C99 or C++11,
+or later).
 
 ## A complete program
 
@@ -257,7 +258,7 @@ in C++ two types of one name would break the rules.
     X(NRM_ELABEL, -12, "a label lies outside 0..C-1")                                              \
     X(NRM_ERATE, -13, "a learning rate, tolerance or another setting is out of range")             \
     X(NRM_EBLOCK, -14, "the memory block is smaller than nrm_mlp_bytes asks")                      \
-    X(NRM_EGRADIENT, -15, "a gradient is wrong: see the report of its group")                      \
+    X(NRM_EGRADIENT, -15, "a gradient is wrong: the report names the worst entry of its group")    \
     X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle")
 
 #define NRM_STATUS_ENUM(name, value, message) name = value,
@@ -472,7 +473,7 @@ typedef struct nrm_mlp_event { /* what a probe is shown */
 } nrm_mlp_event;
 typedef void nrm_mlp_probe(void *context, const nrm_mlp_event *event);
 
-typedef struct nrm_mlp_spec { /* start from nrm_mlp_defaults() */
+typedef struct nrm_mlp_spec { /* start from nrm_mlp_defaults(); set the first four and layer */
     size_t inputs;               /* features of one example                                       */
     size_t layers;               /* layers that follow, the output layer included                 */
     const nrm_mlp_layer *layer;  /* [layers]; read by init only                                   */
@@ -528,7 +529,8 @@ NRM_DEF int nrm_mlp_init(
     size_t bytes,           /* of the block, at least nrm_mlp_bytes(spec)                         */
     const nrm_mlp_spec *spec);
 
-/* Forward pass to net->logits [N][classes]. In train mode running statistics move on. */
+/* Forward pass to net->logits [N][classes]. In train mode running statistics move on. N is at most
+   max_batch (else NRM_ESIZE), here and in the two that follow; eval and predict take any N. */
 NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x /* [N][inputs] */, size_t N, int mode);
 
 /* Loss and net->grads (overwritten) at the present parameters, in train or frozen mode. Changes

@@ -210,5 +210,7 @@ int main(int argc, char **argv)
         }
         printf("%-38s %12.1e %12.1e\n", method_name[m], error[m][best], h[best]);
     }
-    return draw(png, h, error, o.seed) || write_table(csv, h, error, o.seed) ? 1 : 0;
+    if (draw(png, h, error, o.seed) || write_table(csv, h, error, o.seed)) return 1;
+    printf("wrote %s and its table\n", png);
+    return 0;
 }

@@ -320,7 +320,7 @@ static int run_all(experiment *e)
 static void print_results(const experiment *e)
 {
     int arm;
-    printf("%-12s %22s %22s\n", "network", "loss, last epoch", "accuracy, fresh points");
+    printf("%-12s %22s  %22s\n", "network", "loss, last epoch", "accuracy, fresh points");
     for (arm = 0; arm < ARMS; arm++) {
         double loss[SEEDS_MAX];
         stats_summary l, a = accuracy_over_seeds(e, arm);
@@ -328,7 +328,7 @@ static void print_results(const experiment *e)
         for (s = 0; s < e->o->seeds; s++)
             loss[s] = e->runs[s * ARMS + (size_t)arm].loss[e->o->epochs - 1];
         l = stats_describe(loss, e->o->seeds);
-        printf("%-12s %12.4f ± %7.4f %12.4f ± %7.4f\n", arm_name[arm], l.mean, l.sd, a.mean, a.sd);
+        printf("%-12s %12.4f ± %7.4f  %12.4f ± %7.4f\n", arm_name[arm], l.mean, l.sd, a.mean, a.sd);
     }
 }
 
@@ -347,9 +347,13 @@ static int parse(cli_options *o, int argc, char **argv)
     if (status != CLI_RUN) return status;
     if (o->quick && !(o->given & CLI_USES_EPOCHS)) o->epochs = 20;
     if (o->quick && !(o->given & CLI_USES_SEEDS)) o->seeds = 2;
-    if (o->seeds > SEEDS_MAX || o->epochs > EPOCHS_MAX || o->batch < 2) {
-        fprintf(stderr, "03_spiral: at most %d seeds and %d epochs, batches of 2 or more\n",
-                (int)SEEDS_MAX, (int)EPOCHS_MAX);
+    if (o->seeds > SEEDS_MAX || o->epochs > EPOCHS_MAX || o->batch < 2 || POINTS % o->batch == 1) {
+        fprintf(
+            stderr,
+            "03_spiral: --seeds can be at most %d, --epochs at most %d; --batch at least 2 and\n"
+            "not one that leaves a single point of 400 for the last batch, which batch norm "
+            "cannot train on\n",
+            (int)SEEDS_MAX, (int)EPOCHS_MAX);
         return CLI_EXIT_USAGE;
     }
     return CLI_RUN;
@@ -377,6 +381,7 @@ int main(int argc, char **argv)
     if (!run_all(&e)) {
         print_results(&e);
         failed = draw(&e, &set, png) || write_table(&e, csv);
+        if (!failed) printf("wrote %s and its table\n", png);
     }
     training_set_free(&set);
     jobs_free(e.runs, o.seeds * ARMS * sizeof *e.runs);

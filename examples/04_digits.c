@@ -101,9 +101,12 @@ int main(int argc, char **argv)
         fprintf(stderr, NAME ": %s\n", err);
         return 1;
     }
+    if (d.synthetic)
+        fprintf(stderr, NAME ": no MNIST here (`make mnist` fetches it): the synthetic digits\n");
     pick(&d, sheet, count);
     printf("%s, hash %016llx\n", d.name, (unsigned long long)d.hash);
     failed = draw(&d, sheet, png) || write_table(&d, count, csv);
+    if (!failed) printf("wrote %s and its table\n", png);
     dataset_free(&d);
     return failed ? 1 : 0;
 }

@@ -157,6 +157,12 @@ static nrm_mlp *make_net(const experiment *e, int a, uint64_t seed, void **block
     return training_net(&spec, block);
 }
 
+/* What window_loss is the mean of. */
+static const char *window_name(const experiment *e)
+{
+    return e->steps > 80 ? "batches 41 to 80" : "all batches";
+}
+
 typedef struct capture {   /* copies of the first hidden layer, taken by the probe */
     double *linear, *norm; /* [n][WIDTH1] */
 } capture;
@@ -272,6 +278,7 @@ static int job(void *context, size_t index, volatile size_t *done)
         if (status >= 0) status = evaluate(net, e, &record[epoch], &c);
         *done = epoch;
     }
+    if (status < 0) fprintf(stderr, NAME ": %s\n", net ? nrm_strerror(status) : "no network");
     training_order_free(&order);
     free(c.linear);
     free(c.norm);
@@ -415,8 +422,21 @@ static void settle(const experiment *e, verdict *v, const char *result)
     put(v->result, sizeof v->result, "%s", reason ? reason : result);
 }
 
+/* "504 ± 13", or "> 2360" if some seed never got there. */
+static const char *steps_text(const experiment *e, int a, char *text)
+{
+    const stats_summary s = over_seeds(e, pick_steps_to_half, a, 0);
+    const double all = (double)(e->o->epochs * e->steps);
+    if (s.max >= all)
+        put(text, 64, "> %.0f", all);
+    else
+        put(text, 64, "%.0f ± %.0f", s.mean, s.sd);
+    return text;
+}
+
 static void judge_loss(const experiment *e, verdict *v)
 {
+    char fast_text[64], slow_text[64];
     double none[SEEDS_MAX], batch[SEEDS_MAX];
     size_t epoch, s, below = 0, all = e->o->epochs * e->o->seeds;
     stats_summary slow, fast;
@@ -430,9 +450,10 @@ static void judge_loss(const experiment *e, verdict *v)
     collect(e, pick_epoch_loss, BATCH, e->o->epochs, batch);
     pair = stats_pair(batch, none, e->o->seeds);
     v->claim = "Batch norm reaches any given loss earlier";
-    put(v->criterion, TEXT, "below none at every epoch of every seed; loss 0.5 in half the steps");
-    put(v->found, TEXT, "below in %zu of %zu; loss 0.5 after %.0f and %.0f steps, ratio %.1f",
-        below, all, fast.mean, slow.mean, slow.mean / fast.mean);
+    put(v->criterion, TEXT,
+        "below no norm at every epoch of every seed; loss 0.5 in half the steps");
+    put(v->found, TEXT, "below in %zu of %zu; steps to loss 0.5: %s and %s", below, all,
+        steps_text(e, BATCH, fast_text), steps_text(e, NONE, slow_text));
     settle(e, v,
            stats_verdict_name(stats_judge(&pair, -1, below == all && slow.mean >= 2 * fast.mean)));
 }
@@ -466,8 +487,8 @@ static void judge_centred(const experiment *e, verdict *v)
         mean += run_record(e, s, BATCH)[e->o->epochs].shot[INFER].mean / (double)e->o->seeds;
     }
     v->claim = "With batch norm, inputs to ReLU stay centred";
-    put(v->criterion, TEXT, "|pooled mean| < 0.3 after training, and none's drifts further");
-    put(v->found, TEXT, "mean %.2f; drift %.2f with, %.2f without", mean, drift[BATCH],
+    put(v->criterion, TEXT, "|pooled mean| < 0.3 after training; without a norm it drifts further");
+    put(v->found, TEXT, "|mean| %.2f; drift %.2f with, %.2f without", fabs(mean), drift[BATCH],
         drift[NONE]);
     settle(e, v, fabs(mean) < 0.3 && drift[NONE] > drift[BATCH] ? "reproduced" : "not reproduced");
 }
@@ -665,18 +686,18 @@ static void print_results(const experiment *e, const verdict v[CLAIMS])
     printf("%s, %zu images, %zu seed%s from %llu, %zu epochs of batches of %zu, lr %g\n\n",
            e->data.name, e->train.n, e->o->seeds, e->o->seeds == 1 ? "" : "s",
            (unsigned long long)e->o->seed, e->o->epochs, e->o->batch, e->o->lr);
-    printf("%-24s %17s %17s %16s %15s\n", "arm", "loss, last epoch", "loss, batches", "test",
+    printf("%-24s %17s %17s %16s %15s\n", "arm", "loss, last epoch", "loss over", "test",
            "steps to");
-    printf("%-24s %17s %17s %16s %15s\n", "", "", "41-80 of it", "accuracy %", "loss 0.5");
+    printf("%-24s %17s %17s %16s %15s\n", "", "", window_name(e), "accuracy %", "loss 0.5");
     for (a = 0; a < ARMS; a++) {
         const stats_summary loss = over_seeds(e, pick_epoch_loss, a, e->o->epochs);
         const stats_summary window = over_seeds(e, pick_window, a, e->o->epochs);
         const stats_summary accuracy = over_seeds(e, pick_accuracy, a, e->o->epochs);
-        const stats_summary steps = over_seeds(e, pick_steps_to_half, a, 0);
+        char steps[64];
         const int width = strstr(arms[a].name, "γ") ? 25 : 24; /* γ has two bytes */
-        printf("%-*s %8.4f ± %6.4f %8.4f ± %6.4f %8.2f ± %5.2f %6.0f ± %5.0f\n", width,
-               arms[a].name, loss.mean, loss.sd, window.mean, window.sd, accuracy.mean, accuracy.sd,
-               steps.mean, steps.sd);
+        printf("%-*s %8.4f ± %6.4f %8.4f ± %6.4f %8.2f ± %5.2f  %s\n", width, arms[a].name,
+               loss.mean, loss.sd, window.mean, window.sd, accuracy.mean, accuracy.sd,
+               steps_text(e, a, steps));
     }
     printf("\n");
     for (i = 0; i < CLAIMS; i++)
@@ -694,8 +715,8 @@ static plot_figure *begin_figure(const experiment *e, const char *title, int wid
     put(text, sizeof text,
         "%s%s, %zu training images. 784-64-128-10, ReLU, SGD with learning rate %g, batches of "
         "%zu. %zu seed%s.",
-        e->data.synthetic ? "SYNTHETIC DIGITS, not MNIST: " : "", e->data.name, e->train.n,
-        e->o->lr, e->o->batch, e->o->seeds, e->o->seeds == 1 ? "" : "s");
+        e->data.synthetic ? "Not MNIST: " : "", e->data.name, e->train.n, e->o->lr, e->o->batch,
+        e->o->seeds, e->o->seeds == 1 ? "" : "s");
     plot_subtitle(f, text);
     put(text, sizeof text, NAME " --seed %llu --seeds %zu --epochs %zu --batch %zu --lr %g%s",
         (unsigned long long)e->o->seed, e->o->seeds, e->o->epochs, e->o->batch, e->o->lr,
@@ -757,6 +778,9 @@ static int draw_loss(const experiment *e, const char *path)
     const size_t n = e->o->epochs * e->steps;
     double *x = (double *)malloc((n + EPOCHS_MAX) * sizeof *x);
     const double widths[2] = {1.25, 1};
+    const double tick[5] = {0.1, 0.2, 0.5, 1, 2};
+    const char *const tick_name[5] = {"0.1", "0.2", "0.5", "1", "2"};
+    char heading[64];
     plot_figure *f = begin_figure(e, "Training loss with and without normalization", 2000, 1000);
     plot_panel *p = plot_add(f, 0, 0, 1, 1);
     if (!x) return -1;
@@ -771,11 +795,13 @@ static int draw_loss(const experiment *e, const char *path)
     counting(x, n, 1);
     add_curves(e, p, pick_step, 0, n, 0, MAIN_ARMS, x);
     p = plot_add(f, 0, 1, 1, 1);
-    plot_heading(p, "every epoch: mean of batches 41 to 80");
+    put(heading, sizeof heading, "every epoch: mean of %s", window_name(e));
+    plot_heading(p, heading);
     plot_axis_x(p, "epoch", PLOT_LINEAR);
     plot_axis_y(p, "", PLOT_LOG10);
     plot_range_x(p, 0, (double)e->o->epochs);
     plot_range_y(p, 0.1, 2.5);
+    plot_ticks_y(p, tick, tick_name, 5);
     counting(x, e->o->epochs, 1);
     add_curves(e, p, pick_window, 1, e->o->epochs, 0, ARMS, x);
     if (!why_not(e)) add_logged(p);
@@ -829,7 +855,7 @@ static void add_overlay(const experiment *e, plot_figure *f)
    the start the running ones say nothing. */
 static void add_ridges(const experiment *e, plot_figure *f, int a, int place, int col)
 {
-    const size_t shown[7] = {0, 1, 2, 5, 10, 15, 20};
+    size_t shown[7] = {0, 1, 2, 5, 10, 15, 20}; /* the last of them is the last epoch */
     plot_panel *p = plot_add(f, 0, col, 1, 2);
     char name[32];
     double x[BINS];
@@ -839,7 +865,8 @@ static void add_ridges(const experiment *e, plot_figure *f, int a, int place, in
     plot_axis_x(p, "input of ReLU", PLOT_LINEAR);
     plot_range_x(p, HIST_LO, HIST_HI);
     for (i = 0; i < 7; i++) {
-        if (shown[i] > e->o->epochs) break;
+        if (i > 0 && shown[i - 1] >= e->o->epochs) break;
+        if (i == 6 || shown[i] > e->o->epochs) shown[i] = e->o->epochs;
         put(name, sizeof name, i == 0 ? "epoch 0" : "%zu", shown[i]);
         plot_ridge(p, name, x, run_record(e, 0, a)[shown[i]].shot[place].density, BINS,
                    plot_solid(arms[a].color));
@@ -900,16 +927,17 @@ static void add_result_table(const experiment *e, plot_figure *f)
     static char text[ARMS * COLUMNS][64];
     const char *cells[(ARMS + 1) * COLUMNS] = {"network", "training loss", "batches 41-80",
                                                "test accuracy (%)", "steps to loss 0.5"};
-    picker *const pick[4] = {pick_epoch_loss, pick_window, pick_accuracy, pick_steps_to_half};
-    const char *const format[4] = {"%.4f ± %.4f", "%.4f ± %.4f", "%.2f ± %.2f", "%.0f ± %.0f"};
+    picker *const pick[3] = {pick_epoch_loss, pick_window, pick_accuracy};
+    const char *const format[3] = {"%.4f ± %.4f", "%.4f ± %.4f", "%.2f ± %.2f"};
     plot_panel *p = plot_add(f, 1, 0, 1, 2);
     int a, i;
     for (a = 0; a < ARMS; a++) {
         put(text[a * COLUMNS], 64, "%s", arms[a].name);
-        for (i = 0; i < 4; i++) {
+        for (i = 0; i < 3; i++) {
             const stats_summary s = over_seeds(e, pick[i], a, e->o->epochs);
             put(text[a * COLUMNS + i + 1], 64, format[i], s.mean, s.sd);
         }
+        (void)steps_text(e, a, text[a * COLUMNS + 4]);
     }
     for (i = 0; i < ARMS * COLUMNS; i++) cells[COLUMNS + i] = text[i];
     plot_heading(p, "last epoch, mean ± sd over seeds");
@@ -950,7 +978,7 @@ static int draw_summary(const experiment *e, const verdict v[CLAIMS], const char
     p = plot_add(f, 0, 1, 1, 1);
     plot_heading(p, "test accuracy");
     plot_axis_x(p, "epoch", PLOT_LINEAR);
-    plot_axis_y(p, "%", PLOT_LINEAR);
+    plot_axis_y(p, "test accuracy (%)", PLOT_LINEAR);
     plot_range_x(p, 0, (double)e->o->epochs);
     plot_range_y(p, 0, 100);
     counting(x, e->o->epochs + 1, 0);
@@ -977,7 +1005,8 @@ static int parse(cli_options *o, int argc, char **argv)
     if (o->quick && !(o->given & CLI_USES_EPOCHS)) o->epochs = 3;
     if (o->quick && !(o->given & CLI_USES_SEEDS)) o->seeds = 2;
     if (o->seeds > SEEDS_MAX || o->epochs > EPOCHS_MAX || o->batch < 2) {
-        fprintf(stderr, NAME ": at most %d seeds and %d epochs, batches of 2 or more\n",
+        fprintf(stderr,
+                NAME ": --seeds can be at most %d, --epochs at most %d, --batch at least 2\n",
                 (int)SEEDS_MAX, (int)EPOCHS_MAX);
         return CLI_EXIT_USAGE;
     }
@@ -1004,6 +1033,13 @@ static int load(experiment *e)
         return -1;
     }
     e->steps = training_steps(e->train.n, e->o->batch);
+    if (e->train.n % e->o->batch == 1) {
+        fprintf(stderr,
+                NAME ": --batch %zu leaves one image for the last batch of %zu, which batch "
+                     "norm cannot train on\n",
+                e->o->batch, e->train.n);
+        return -1;
+    }
     return 0;
 }
 
@@ -1052,6 +1088,7 @@ static int publish(const experiment *e)
             return 1;
         }
         if (pages[i](e, v, png, csv)) return 1;
+        printf("wrote %s and its table\n", png);
     }
     return 0;
 }

@@ -121,7 +121,7 @@ typedef struct cli_program {
 } cli_program;
 
 /* Fills `*program` with these three and usual defaults: seed 11, 5 seeds, 1 epoch, batch 128, lr
-   0.1, out "figures", everything else off. Change them before cli_parse. */
+   0.1, out "build/figures", everything else off. Change them before cli_parse. */
 void cli_program_init(cli_program *program, const char *name, const char *purpose, unsigned uses);
 
 /* Reads the command line into `*o`. Returns CLI_RUN, or the exit code with which main must return
@@ -207,7 +207,7 @@ static void clii_make_standard(cli_option *table, cli_options *o)
     clii_set(&table[2], "epochs", "N", "passes over the data", CLI_COUNT, &o->epochs);
     clii_set(&table[3], "batch", "N", "examples of a step", CLI_COUNT, &o->batch);
     clii_set(&table[4], "lr", "X", "learning rate", CLI_REAL, &o->lr);
-    clii_set(&table[5], "data", "DIR", "folder of the data", CLI_TEXT, &o->data);
+    clii_set(&table[5], "data", "DIR", "folder of MNIST, or \"synthetic\"", CLI_TEXT, &o->data);
     clii_set(&table[6], "out", "PATH", "folder or file of the picture", CLI_TEXT, &o->out);
     clii_set(&table[7], "csv", "PATH", "file of the table", CLI_TEXT, &o->csv);
     clii_set(&table[8], "quick", "", "a small run, to see that it works", CLI_FLAG, &o->quick);
@@ -233,7 +233,7 @@ void cli_program_init(cli_program *program, const char *name, const char *purpos
     program->defaults.epochs = 1;
     program->defaults.batch = 128;
     program->defaults.lr = 0.1;
-    program->defaults.out = "figures";
+    program->defaults.out = "build/figures";
 }
 
 /* ---- help ---- */

@@ -348,12 +348,10 @@ static int parse(cli_options *o, int argc, char **argv)
     if (o->quick && !(o->given & CLI_USES_EPOCHS)) o->epochs = 20;
     if (o->quick && !(o->given & CLI_USES_SEEDS)) o->seeds = 2;
     if (o->seeds > SEEDS_MAX || o->epochs > EPOCHS_MAX || o->batch < 2 || POINTS % o->batch == 1) {
-        fprintf(
-            stderr,
-            "03_spiral: --seeds can be at most %d, --epochs at most %d; --batch at least 2 and\n"
-            "not one that leaves a single point of 400 for the last batch, which batch norm "
-            "cannot train on\n",
-            (int)SEEDS_MAX, (int)EPOCHS_MAX);
+        fprintf(stderr,
+                "03_spiral: at most --seeds %d and --epochs %d; --batch at least 2, and leaving no "
+                "single point of %d for the last batch\n",
+                (int)SEEDS_MAX, (int)EPOCHS_MAX, (int)POINTS);
         return CLI_EXIT_USAGE;
     }
     return CLI_RUN;

@@ -368,7 +368,7 @@ static void test_cli_defaults(void)
     CHECK_INT(parse_line(&c, words, sizeof words, ""), CLI_RUN);
     CHECK(c.o.seed == 11 && c.o.seeds == 5 && c.o.epochs == 7 && c.o.batch == 128);
     CHECK(c.o.lr == 0.1 && !c.o.data && !c.o.csv && !c.o.quick && !c.o.quiet && !c.o.threads);
-    CHECK_STR(c.o.out, "figures");
+    CHECK_STR(c.o.out, "build/figures");
     CHECK_INT(c.o.given, 0);
 }
 

@@ -109,7 +109,7 @@ precisions, in different files.
   norm) it is in, and nothing else; it never enters running statistics. Gradients of
   parameters are sums over rows, so there it reaches all.
 - Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
-  `nrm_running` belongs to one thread at a time. The deepest stack is the product's, 5 to 35
+  `nrm_running` belongs to one thread at a time. The deepest stack is the product's, 6 to 43
   KB with the width of the vectors.
 - ε stands inside the square root and is never stored. Normalization divides by the number
   of values, not by one less. Nothing is called momentum: the weight of the *new* value is
@@ -372,7 +372,7 @@ typedef struct nrm_noise { /* how the noise is drawn: equations NB.1 to NB.4 */
     nrm_real scale_jitter; /* r_σ: standard deviation of the scales over the samples              */
 } nrm_noise;
 
-NRM_DEF nrm_noise nrm_noise_paper(void); /* 0.5, 1.25, 0.1, 0.1: Santurkar et al., appendix A */
+NRM_DEF nrm_noise nrm_noise_paper(void); /* 0.5, 1.25, 0.1, 0.1: Santurkar et al., app. A.2 */
 
 NRM_DEF int nrm_noise_forward(
     nrm_real *y,            /* [N][C][S] out; may be x                                            */
@@ -473,7 +473,7 @@ typedef struct nrm_mlp_event { /* what a probe is shown */
 } nrm_mlp_event;
 typedef void nrm_mlp_probe(void *context, const nrm_mlp_event *event);
 
-typedef struct nrm_mlp_spec { /* start from nrm_mlp_defaults(); set the first four and layer */
+typedef struct nrm_mlp_spec { /* start from nrm_mlp_defaults(); set the first four */
     size_t inputs;               /* features of one example                                       */
     size_t layers;               /* layers that follow, the output layer included                 */
     const nrm_mlp_layer *layer;  /* [layers]; read by init only                                   */
@@ -2700,7 +2700,7 @@ NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp
 /*
 ### 11.5  Forward and backward
 
-A probe is called at every place of every layer, with the value on the way up and its
+A probe is called at every place that a layer has, with the value on the way up and its
 gradient on the way down. That is how the experiments look into the network without changing
 it.
 */
@@ -3069,8 +3069,7 @@ zero is no reason for a tiny step:
 When R and the gradient disagree, is the gradient wrong, or the difference? Two steps tell.
 The uncertainty of R has three parts: how far R moves when the step is halved; how far the
 difference J of the slopes on the two sides (GC.7) is from shrinking like h, as it should,
-which shows rounding as it really is; and what rounding must be at least, with u the
-precision of the type:
+which shows rounding as it really is; and what rounding must be at least:
 
     U = |R(h/2) − R(h)| + max(|J(h/2) − J(h)/2|, |J(h/4) − J(h)/4|) + 8·u·max|L|/(h/4)  [GC.5]
 

@@ -672,8 +672,9 @@ static int write_summary(const experiment *e, const verdict v[CLAIMS], const cha
         csv_text(&t, arms[a].id);
         for (i = 0; i < 4; i++) {
             const stats_summary s = over_seeds(e, pick[i], a, e->o->epochs);
-            csv_real(&t, s.mean);
-            csv_real(&t, s.sd);
+            const int missed = i == 3 && s.max >= (double)(e->o->epochs * e->steps);
+            csv_real(&t, missed ? (double)NAN : s.mean); /* a loss that was never reached */
+            csv_real(&t, missed ? (double)NAN : s.sd);
         }
         csv_end_row(&t);
     }
@@ -925,7 +926,8 @@ static void add_result_table(const experiment *e, plot_figure *f)
 {
     enum { COLUMNS = 5 };
     static char text[ARMS * COLUMNS][64];
-    const char *cells[(ARMS + 1) * COLUMNS] = {"network", "training loss", "batches 41-80",
+    const char *cells[(ARMS + 1) * COLUMNS] = {"network", "training loss",
+                                               e->steps > 80 ? "batches 41-80" : "all batches",
                                                "test accuracy (%)", "steps to loss 0.5"};
     picker *const pick[3] = {pick_epoch_loss, pick_window, pick_accuracy};
     const char *const format[3] = {"%.4f ± %.4f", "%.4f ± %.4f", "%.2f ± %.2f"};

@@ -1702,24 +1702,25 @@ static void nrmi_bn_backward_apply(nrm_real *dx, const nrm_real *dy, const nrm_r
     }
 }
 
-static int nrmi_check_batchnorm_backward(const nrm_real *dx, const nrm_real *dgamma,
-                                         const nrm_real *dbeta, const nrm_real *dy,
-                                         const nrm_real *x, const nrm_acc *mean,
-                                         const nrm_acc *rstd, const nrm_real *gamma, size_t N,
-                                         size_t C, size_t S)
+/* The buffers of any norm's backward pass: count values, groups of them with statistics of their
+   own, params of gamma and beta. */
+static int nrmi_check_norm_backward(const nrm_real *dx, const nrm_real *dgamma,
+                                    const nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
+                                    const nrm_acc *mean, const nrm_acc *rstd,
+                                    const nrm_real *gamma, size_t count, size_t groups,
+                                    size_t params)
 {
     nrmi_span buffer[8];
     if (dx == NULL || dy == NULL || x == NULL || mean == NULL || rstd == NULL) return NRM_ENULL;
-    buffer[0] = nrmi_reals(dx, N * C * S);
-    buffer[1] = nrmi_reals(dgamma, C);
-    buffer[2] = nrmi_reals(dbeta, C);
-    buffer[3] = nrmi_reals(x, N * C * S);
-    buffer[4] = nrmi_accs(mean, C);
-    buffer[5] = nrmi_accs(rstd, C);
-    buffer[6] = nrmi_reals(gamma, C);
-    buffer[7] = nrmi_reals(dy, N * C * S);
-    if (dx == dy) return nrmi_check_apart(buffer, 7, 3);
-    return nrmi_check_apart(buffer, 8, 3);
+    buffer[0] = nrmi_reals(dx, count);
+    buffer[1] = nrmi_reals(dgamma, params);
+    buffer[2] = nrmi_reals(dbeta, params);
+    buffer[3] = nrmi_reals(x, count);
+    buffer[4] = nrmi_accs(mean, groups);
+    buffer[5] = nrmi_accs(rstd, groups);
+    buffer[6] = nrmi_reals(gamma, params);
+    buffer[7] = nrmi_reals(dy, count);
+    return nrmi_check_apart(buffer, dx == dy ? 7 : 8, 3);
 }
 
 NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
@@ -1734,7 +1735,7 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     int rc = nrmi_check_batchnorm(mode, N, C, S);
     if (mode == NRM_INFER) return NRM_EMODE;
     if (rc != NRM_OK || N == 0) return rc;
-    rc = nrmi_check_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, C, S);
+    rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N * C * S, C, C);
     if (rc != NRM_OK) return rc;
     for (c0 = 0; c0 < C; c0 += step) {
         width = C - c0 < step ? C - c0 : step;
@@ -1912,26 +1913,6 @@ static void nrmi_ln_row(nrm_real *dx, const nrm_real *dy, const nrm_real *x, nrm
 #undef NRM_G
 }
 
-static int nrmi_check_layernorm_backward(const nrm_real *dx, const nrm_real *dgamma,
-                                         const nrm_real *dbeta, const nrm_real *dy,
-                                         const nrm_real *x, const nrm_acc *mean,
-                                         const nrm_acc *rstd, const nrm_real *gamma, size_t N,
-                                         size_t D)
-{
-    nrmi_span buffer[8];
-    if (dx == NULL || dy == NULL || x == NULL || mean == NULL || rstd == NULL) return NRM_ENULL;
-    buffer[0] = nrmi_reals(dx, N * D);
-    buffer[1] = nrmi_reals(dgamma, D);
-    buffer[2] = nrmi_reals(dbeta, D);
-    buffer[3] = nrmi_reals(x, N * D);
-    buffer[4] = nrmi_accs(mean, N);
-    buffer[5] = nrmi_accs(rstd, N);
-    buffer[6] = nrmi_reals(gamma, D);
-    buffer[7] = nrmi_reals(dy, N * D);
-    if (dx == dy) return nrmi_check_apart(buffer, 7, 3);
-    return nrmi_check_apart(buffer, 8, 3);
-}
-
 NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
                                    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
                                    const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D)
@@ -1939,7 +1920,7 @@ NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     size_t n, i;
     int rc = nrmi_check_volume(N, D, 1);
     if (rc != NRM_OK || N == 0) return rc;
-    rc = nrmi_check_layernorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, D);
+    rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N * D, N, D);
     if (rc != NRM_OK) return rc;
     if (dgamma != NULL || dbeta != NULL)
         for (i = 0; i < D; i += NRM_WIDTH)
@@ -2110,7 +2091,7 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
     int rc = nrmi_check_batchnorm(mode, N, C, S);
     if (mode == NRM_INFER) return NRM_EMODE;
     if (rc != NRM_OK || N == 0) return rc;
-    rc = nrmi_check_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, C, S);
+    rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N * C * S, C, C);
     if (rc != NRM_OK) return rc;
     buffer[0] = nrmi_reals(dx, N * C * S);
     buffer[1] = nrmi_reals(dgamma, C);

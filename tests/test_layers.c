@@ -1,17 +1,17 @@
 /* test_layers.c - every layer of normlayers.h against a second opinion.
 
-   The second opinion is written here in long double, as directly as the definition allows: one
-   value at a time, no lanes, no blocking, and backward passes by the chain rule along the forward
-   graph instead of the closed forms that the header derives. Buffers have exactly the size that a
-   function may touch, so that a sanitizer sees every step outside. Outputs that a function must
-   overwrite start as NaN, and those that it must add to start as random numbers. */
+   The second opinion is written in long double, as directly as the definition allows: that of the
+   norms in reference.h, the others here. Buffers have exactly the size that a function may touch,
+   so that a sanitizer sees every step outside. Outputs that a function must overwrite start as NaN,
+   and those that it must add to start as random numbers. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "reference.h"
 #include "test.h"
 #include <float.h>
 #include <stdlib.h>
 
-typedef long double wide;
+typedef ref_wide wide;
 #define WIDE(a) ((wide)(a))
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -268,92 +268,6 @@ static void test_linear_optional(void)
     release();
 }
 
-/* ---- normalization, in long double ----------------------------------------------------------- */
-
-/* One group of values that are normalized together: value i is x[at[i]], with gamma[par[i]]. */
-typedef struct group {
-    size_t count;
-    size_t *at, *par;
-} group;
-
-static group new_group(size_t count)
-{
-    group g;
-    g.count = count;
-    g.at = (size_t *)bytes_of(count * sizeof *g.at);
-    g.par = (size_t *)bytes_of(count * sizeof *g.par);
-    return g;
-}
-
-static group channel_group(size_t c, size_t N, size_t C, size_t S)
-{
-    group g = new_group(N * S);
-    size_t n, s;
-    for (n = 0; n < N; n++)
-        for (s = 0; s < S; s++) {
-            g.at[n * S + s] = (n * C + c) * S + s;
-            g.par[n * S + s] = c;
-        }
-    return g;
-}
-
-static group row_group(size_t n, size_t D)
-{
-    group g = new_group(D);
-    size_t i;
-    for (i = 0; i < D; i++) {
-        g.at[i] = n * D + i;
-        g.par[i] = i;
-    }
-    return g;
-}
-
-static void moments_of(const group *g, const nrm_real *x, wide *mean, wide *var)
-{
-    size_t i;
-    *mean = *var = 0;
-    for (i = 0; i < g->count; i++) *mean += WIDE(x[g->at[i]]);
-    *mean /= WIDE(g->count);
-    for (i = 0; i < g->count; i++)
-        *var += (WIDE(x[g->at[i]]) - *mean) * (WIDE(x[g->at[i]]) - *mean);
-    *var /= WIDE(g->count);
-}
-
-static void forward_of(wide *y, const group *g, const nrm_real *x, wide mean, wide var, wide eps,
-                       const nrm_real *gamma, const nrm_real *beta)
-{
-    size_t i;
-    for (i = 0; i < g->count; i++) {
-        const size_t at = g->at[i], p = g->par[i];
-        y[at] = (WIDE(x[at]) - mean) / sqrtl(var + eps);
-        if (gamma != NULL) y[at] *= WIDE(gamma[p]);
-        if (beta != NULL) y[at] += WIDE(beta[p]);
-    }
-}
-
-/* The chain rule along the graph x -> mean -> variance -> normalized, no closed form. With
-   `constant` the statistics do not depend on x. dgamma and dbeta are added to. */
-static void backward_of(wide *dx, wide *dgamma, wide *dbeta, const group *g, const nrm_real *x,
-                        const nrm_real *dy, wide mean, wide var, wide eps, const nrm_real *gamma,
-                        int constant)
-{
-    const wide sd = sqrtl(var + eps), M = WIDE(g->count);
-    wide dvar = 0, dmean = 0;
-    size_t i;
-    for (i = 0; i < g->count; i++) {
-        const size_t at = g->at[i], p = g->par[i];
-        const wide dxhat = WIDE(dy[at]) * (gamma != NULL ? WIDE(gamma[p]) : 1);
-        dgamma[p] += WIDE(dy[at]) * (WIDE(x[at]) - mean) / sd;
-        dbeta[p] += WIDE(dy[at]);
-        dvar -= dxhat * (WIDE(x[at]) - mean) / (2 * (var + eps) * sd);
-        dmean -= dxhat / sd;
-        dx[at] = dxhat / sd;
-    }
-    for (i = 0; i < g->count && !constant; i++) dmean -= dvar * 2 * (WIDE(x[g->at[i]]) - mean) / M;
-    for (i = 0; i < g->count && !constant; i++)
-        dx[g->at[i]] += dvar * 2 * (WIDE(x[g->at[i]]) - mean) / M + dmean / M;
-}
-
 /* ---- batch normalization --------------------------------------------------------------------- */
 
 typedef struct bn_case {
@@ -398,13 +312,16 @@ static void check_batchnorm(nrm_rng *rng, const bn_case *k)
                                k->mode, eps, k->N, C, k->S);
     CHECK_INT(rc, NRM_OK);
     for (c = 0; c < C; c++) {
-        const group g = channel_group(c, k->N, C, k->S);
-        wide m = WIDE(run_mean[c]), v = WIDE(run_var[c]);
-        if (k->mode == NRM_TRAIN) moments_of(&g, x, &m, &v);
+        const ref_group g = ref_channel(c, k->N, C, k->S);
+        const ref_stats s = k->mode == NRM_TRAIN
+                                ? ref_moments(&g, x)
+                                : ref_given(WIDE(run_mean[c]), WIDE(run_var[c]));
+        const wide m = ref_mean(&s), v = s.var;
         CHECK(acc_gap(mean[c], m, fabsl(m) + sqrtl(v)) <= 1e-14);
         CHECK(acc_gap(rstd[c], 1 / sqrtl(v + WIDE(eps)), 1 / sqrtl(v + WIDE(eps))) <= tol);
-        forward_of(ye, &g, x, m, v, WIDE(eps), G, B);
-        backward_of(dxe, dge, dbe, &g, x, dy, m, v, WIDE(eps), G, k->mode != NRM_TRAIN);
+        ref_forward(ye, &g, x, &s, WIDE(eps), G, B);
+        ref_backward_input(dxe, &g, x, dy, &s, WIDE(eps), G, k->mode != NRM_TRAIN);
+        ref_backward_parameters(dge, dbe, &g, x, dy, &s, WIDE(eps));
     }
     CHECK(gap(y, ye, n) <= tol);
     if (k->mode != NRM_INFER) {
@@ -497,8 +414,10 @@ static void check_running(const running_case *k, size_t S)
                                    S);
         CHECK_INT(rc, NRM_OK);
         for (c = 0; c < C; c++) {
-            const group g = channel_group(c, N, C, S);
-            moments_of(&g, x, &batch_mean[t][c], &batch_var[t][c]);
+            const ref_group g = ref_channel(c, N, C, S);
+            const ref_stats s = ref_moments(&g, x);
+            batch_mean[t][c] = ref_mean(&s);
+            batch_var[t][c] = s.var;
             if (!k->biased) batch_var[t][c] *= WIDE(N * S) / WIDE(N * S - 1);
         }
     }
@@ -678,13 +597,14 @@ static void check_layernorm(nrm_rng *rng, size_t N, size_t D, double centre, dou
     CHECK_INT(nrm_layernorm_forward(y, mean, rstd, x, G, B, eps, N, D), NRM_OK);
     CHECK_INT(nrm_layernorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, G, N, D), NRM_OK);
     for (i = 0; i < N; i++) {
-        const group g = row_group(i, D);
-        wide m, v;
-        moments_of(&g, x, &m, &v);
+        const ref_group g = ref_row(i, D);
+        const ref_stats s = ref_moments(&g, x);
+        const wide m = ref_mean(&s), v = s.var;
         CHECK(acc_gap(mean[i], m, fabsl(m) + sqrtl(v)) <= 1e-14);
         CHECK(acc_gap(rstd[i], 1 / sqrtl(v + WIDE(eps)), 1 / sqrtl(v + WIDE(eps))) <= tol);
-        forward_of(ye, &g, x, m, v, WIDE(eps), G, B);
-        backward_of(dxe, dge, dbe, &g, x, dy, m, v, WIDE(eps), G, 0);
+        ref_forward(ye, &g, x, &s, WIDE(eps), G, B);
+        ref_backward_input(dxe, &g, x, dy, &s, WIDE(eps), G, 0);
+        ref_backward_parameters(dge, dbe, &g, x, dy, &s, WIDE(eps));
     }
     CHECK(gap(y, ye, n) <= tol);
     if (D > 1) CHECK(gap(dx, dxe, n) <= 64 * tol); /* for D = 1 there is nothing but 0 */

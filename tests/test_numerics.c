@@ -1,13 +1,15 @@
 /* test_numerics.c - how close normlayers.h comes to the exact value: its exponential, logarithm,
    tanh and sigmoid against the long double functions of the C library, and the norm layers against
-   a plain reference in long double on inputs chosen to hurt: huge means, tiny spreads, outliers,
-   very large and very small units.
+   the plain reference of reference.h on inputs chosen to hurt: huge means, tiny spreads, outliers,
+   very large and very small units, sums of a hundred thousand terms. (make accuracy does this at
+   length, and with other algorithms beside ours.)
 
    Errors of the functions are in ulp, units in the last place of the result's own type. With
    extended long double the reference is good to a thousandth of an ulp of double; where long double
    is no wider than double, the bounds in double allow for the reference's own error. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "reference.h"
 #include "test.h"
 #include <float.h>
 #include <stdlib.h>
@@ -190,7 +192,7 @@ enum { COUNT = 257 };
 static nrm_real x[COUNT], y[COUNT], dy[COUNT], dx[COUNT], gamma_[COUNT], beta_[COUNT];
 
 enum nasty { PLAIN, MEAN_1E3, MEAN_1E6, TINY_SPREAD, OUTLIER_FIRST, OUTLIER_LAST, HUGE_UNIT,
-             SMALL_UNIT, TWO_CLUSTERS, RAMP, NASTY };
+             SMALL_UNIT, TWO_CLUSTERS, RAMP, BIG_AND_SMALL, NASTY };
 
 static void make_nasty(int kind)
 {
@@ -208,6 +210,7 @@ static void make_nasty(int kind)
         if (kind == SMALL_UNIT) v *= 1e-18;
         if (kind == TWO_CLUSTERS) v = (i % 2 ? 1e4 : -1e4) + v;
         if (kind == RAMP) v = i;
+        if (kind == BIG_AND_SMALL) v *= i % 2 ? 1e4 : 1e-4;
         x[i] = (nrm_real)v;
         dy[i] = nrm_rng_normal(&rng);
         gamma_[i] = (nrm_real)(1 + 0.5 * (double)nrm_rng_normal(&rng));
@@ -215,48 +218,40 @@ static void make_nasty(int kind)
     }
 }
 
-typedef struct reference { /* of one row, in long double: mean, rstd, output and gradient */
-    long double mean, rstd, y[COUNT], dx[COUNT], dgamma[COUNT];
+typedef struct reference { /* of one row: statistics, output, gradients */
+    ref_stats stats;
+    ref_wide y[COUNT], dx[COUNT], dgamma[COUNT], dbeta[COUNT];
 } reference;
 
 /* gamma and beta one per value (layer norm) or the first for all (batch norm). */
 static void make_reference(reference *r, int per_value)
 {
-    const long double count = COUNT;
-    long double v = 0, g_mean = 0, gx_mean = 0;
+    const ref_group g = per_value ? ref_row(0, COUNT) : ref_channel(0, COUNT, 1, 1);
     int i;
-    r->mean = 0;
-    for (i = 0; i < COUNT; i++) r->mean += (long double)x[i] / count;
-    for (i = 0; i < COUNT; i++)
-        v += ((long double)x[i] - r->mean) * ((long double)x[i] - r->mean) / count;
-    r->rstd = 1 / sqrtl(v + (long double)NRM_EPS);
-    for (i = 0; i < COUNT; i++) {
-        const int p = per_value ? i : 0;
-        const long double xhat = ((long double)x[i] - r->mean) * r->rstd;
-        r->y[i] = (long double)gamma_[p] * xhat + (long double)beta_[p];
-        r->dgamma[i] = (long double)dy[i] * xhat;
-        g_mean += (long double)dy[i] * (long double)gamma_[p] / count;
-        gx_mean += (long double)dy[i] * (long double)gamma_[p] * xhat / count;
-    }
-    for (i = 0; i < COUNT; i++) {
-        const int p = per_value ? i : 0;
-        const long double xhat = ((long double)x[i] - r->mean) * r->rstd;
-        r->dx[i] = r->rstd * ((long double)dy[i] * (long double)gamma_[p] - g_mean -
-                              xhat * gx_mean);
-    }
+    for (i = 0; i < COUNT; i++) r->dgamma[i] = r->dbeta[i] = 0;
+    r->stats = ref_moments(&g, x);
+    ref_forward(r->y, &g, x, &r->stats, REF(NRM_EPS), gamma_, beta_);
+    ref_backward_input(r->dx, &g, x, dy, &r->stats, REF(NRM_EPS), gamma_, 0);
+    ref_backward_parameters(r->dgamma, r->dbeta, &g, x, dy, &r->stats, REF(NRM_EPS));
 }
 
-/* The largest error of `got`, as a fraction of the largest exact value. */
-static double relative(const nrm_real *got, const long double *exact)
+/* The largest error of `got`, as a fraction of the largest exact value; infinite with a NaN. */
+static double relative(const nrm_real *got, const ref_wide *exact, size_t n)
 {
-    long double error = 0, largest = 0;
-    int i;
-    for (i = 0; i < COUNT; i++) {
-        if (!(fabsl((long double)got[i] - exact[i]) <= error))
-            error = fabsl((long double)got[i] - exact[i]);
-        if (fabsl(exact[i]) > largest) largest = fabsl(exact[i]);
+    ref_wide error = 0, largest = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const ref_wide gap = ref_abs(REF(got[i]) - exact[i]);
+        if (!(gap < REF(HUGE_VAL))) return HUGE_VAL;
+        if (gap > error) error = gap;
+        if (ref_abs(exact[i]) > largest) largest = ref_abs(exact[i]);
     }
     return (double)(error / largest);
+}
+
+static double mean_in_rstd(const ref_stats *s)
+{
+    return (double)(ref_abs(ref_mean(s)) / ref_sqrt(s->var + REF(NRM_EPS)));
 }
 
 /* In float the bound is 2e-7 whatever the data, since sums and differences of floats lose nothing
@@ -266,7 +261,14 @@ static double norm_bound(const reference *r)
 {
     const double u = sizeof(nrm_acc) == 8 ? 1.2e-16 : 6e-8;
     if (sizeof(nrm_real) < sizeof(nrm_acc)) return 2e-7;
-    return u * (8 + 16 * (double)(fabsl(r->mean) * r->rstd));
+    return u * (8 + 16 * mean_in_rstd(&r->stats));
+}
+
+/* The same for one sum over all values, whose terms may cancel to a small part of themselves; only
+   in double does that show, for float's sums have digits to spare. */
+static double sum_bound(const reference *r)
+{
+    return (sizeof(nrm_real) < sizeof(nrm_acc) ? 1 : 32) * norm_bound(r);
 }
 
 #define CHECK_NASTY(error, bound, kind)                                                            \
@@ -292,9 +294,9 @@ static void test_layernorm_accuracy(void)
                   NRM_OK);
         CHECK_INT(nrm_layernorm_backward(dx, dgamma, NULL, dy, x, &mean, &rstd, gamma_, 1, COUNT),
                   NRM_OK);
-        CHECK_NASTY(relative(y, r.y), norm_bound(&r), kind);
-        CHECK_NASTY(relative(dx, r.dx), norm_bound(&r), kind);
-        CHECK_NASTY(relative(dgamma, r.dgamma), norm_bound(&r), kind);
+        CHECK_NASTY(relative(y, r.y, COUNT), norm_bound(&r), kind);
+        CHECK_NASTY(relative(dx, r.dx, COUNT), norm_bound(&r), kind);
+        CHECK_NASTY(relative(dgamma, r.dgamma, COUNT), norm_bound(&r), kind);
     }
 }
 
@@ -307,17 +309,122 @@ static void test_batchnorm_accuracy(void)
     for (kind = 0; kind < NASTY; kind++)
         for (dense = 0; dense < 2; dense++) {
             const size_t N = dense ? COUNT : 1, S = dense ? 1 : COUNT;
+            nrm_real dgamma = 0, dbeta = 0;
             make_nasty(kind);
             make_reference(&r, 0);
             CHECK_INT(nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, gamma_, beta_, NRM_TRAIN,
                                             NRM_EPS, N, 1, S),
                       NRM_OK);
-            CHECK_INT(nrm_batchnorm_backward(dx, NULL, NULL, dy, x, &mean, &rstd, gamma_,
+            CHECK_INT(nrm_batchnorm_backward(dx, &dgamma, &dbeta, dy, x, &mean, &rstd, gamma_,
                                              NRM_TRAIN, N, 1, S),
                       NRM_OK);
-            CHECK_NASTY(relative(y, r.y), norm_bound(&r), kind);
-            CHECK_NASTY(relative(dx, r.dx), norm_bound(&r), kind);
+            CHECK_NASTY(relative(y, r.y, COUNT), norm_bound(&r), kind);
+            CHECK_NASTY(relative(dx, r.dx, COUNT), norm_bound(&r), kind);
+            CHECK_NASTY(relative(&dgamma, r.dgamma, 1), sum_bound(&r), kind);
+            CHECK_NASTY(relative(&dbeta, r.dbeta, 1), sum_bound(&r), kind);
         }
+}
+
+/* ---- long sums ------------------------------------------------------------------------------- */
+
+typedef struct long_case { /* a tensor [N][C][S], and all that is made from it */
+    size_t N, C, S, values;
+    nrm_real *x, *y, *dy, *dx;
+    ref_wide *ye, *dxe;
+} long_case;
+
+static void *long_array(size_t n, size_t size)
+{
+    void *a = calloc(n, size);
+    if (a == NULL) exit(2);
+    return a;
+}
+
+/* Values of standard deviation 1 about a million. */
+static void long_case_make(long_case *k, size_t N, size_t C, size_t S)
+{
+    nrm_rng rng;
+    size_t i;
+    k->N = N, k->C = C, k->S = S, k->values = N * C * S;
+    k->x = (nrm_real *)long_array(k->values, sizeof *k->x);
+    k->y = (nrm_real *)long_array(k->values, sizeof *k->y);
+    k->dy = (nrm_real *)long_array(k->values, sizeof *k->dy);
+    k->dx = (nrm_real *)long_array(k->values, sizeof *k->dx);
+    k->ye = (ref_wide *)long_array(k->values, sizeof *k->ye);
+    k->dxe = (ref_wide *)long_array(k->values, sizeof *k->dxe);
+    nrm_rng_seed(&rng, 10, N);
+    for (i = 0; i < k->values; i++) k->x[i] = (nrm_real)(1e6 + (double)nrm_rng_normal(&rng));
+    for (i = 0; i < k->values; i++) k->dy[i] = nrm_rng_normal(&rng);
+}
+
+static void long_case_free(long_case *k)
+{
+    free(k->x), free(k->y), free(k->dy), free(k->dx), free(k->ye), free(k->dxe);
+}
+
+/* What normlayers.h promises of sums of up to a hundred thousand terms. */
+static const double long_bound = 5e-6;
+
+static void check_long_batchnorm(size_t N, size_t C, size_t S)
+{
+    enum { MOST = 4 };
+    nrm_acc mean[MOST], rstd[MOST];
+    nrm_real dgamma[MOST] = {0}, dbeta[MOST] = {0};
+    ref_wide dgamma_e[MOST] = {0}, dbeta_e[MOST] = {0};
+    long_case k;
+    size_t c;
+    long_case_make(&k, N, C, S);
+    for (c = 0; c < C; c++) {
+        const ref_group g = ref_channel(c, N, C, S);
+        const ref_stats s = ref_moments(&g, k.x);
+        ref_forward(k.ye, &g, k.x, &s, REF(NRM_EPS), NULL, NULL);
+        ref_backward_input(k.dxe, &g, k.x, k.dy, &s, REF(NRM_EPS), NULL, 0);
+        ref_backward_parameters(dgamma_e, dbeta_e, &g, k.x, k.dy, &s, REF(NRM_EPS));
+    }
+    CHECK_INT(nrm_batchnorm_forward(k.y, mean, rstd, NULL, k.x, NULL, NULL, NRM_TRAIN, NRM_EPS, N,
+                                    C, S),
+              NRM_OK);
+    CHECK_INT(nrm_batchnorm_backward(k.dx, dgamma, dbeta, k.dy, k.x, mean, rstd, NULL, NRM_TRAIN, N,
+                                     C, S),
+              NRM_OK);
+    CHECK_NASTY(relative(k.y, k.ye, k.values), long_bound, (int)S);
+    CHECK_NASTY(relative(k.dx, k.dxe, k.values), long_bound, (int)S);
+    CHECK_NASTY(relative(dgamma, dgamma_e, C), long_bound, (int)S);
+    CHECK_NASTY(relative(dbeta, dbeta_e, C), long_bound, (int)S);
+    long_case_free(&k);
+}
+
+static void test_long_batchnorm(void)
+{
+    check_long_batchnorm(100352, 3, 1);
+    check_long_batchnorm(32, 3, 3136);
+}
+
+static void test_long_layernorm(void)
+{
+    enum { N = 2, D = 100000 };
+    nrm_acc mean[N], rstd[N];
+    nrm_real *dgamma = (nrm_real *)long_array(D, sizeof *dgamma);
+    ref_wide *dgamma_e = (ref_wide *)long_array(D, sizeof *dgamma_e);
+    ref_wide *dbeta_e = (ref_wide *)long_array(D, sizeof *dbeta_e);
+    long_case k;
+    size_t n;
+    long_case_make(&k, N, D, 1);
+    for (n = 0; n < N; n++) {
+        const ref_group g = ref_row(n, D);
+        const ref_stats s = ref_moments(&g, k.x);
+        ref_forward(k.ye, &g, k.x, &s, REF(NRM_EPS), NULL, NULL);
+        ref_backward_input(k.dxe, &g, k.x, k.dy, &s, REF(NRM_EPS), NULL, 0);
+        ref_backward_parameters(dgamma_e, dbeta_e, &g, k.x, k.dy, &s, REF(NRM_EPS));
+    }
+    CHECK_INT(nrm_layernorm_forward(k.y, mean, rstd, k.x, NULL, NULL, NRM_EPS, N, D), NRM_OK);
+    CHECK_INT(nrm_layernorm_backward(k.dx, dgamma, NULL, k.dy, k.x, mean, rstd, NULL, N, D),
+              NRM_OK);
+    CHECK_NASTY(relative(k.y, k.ye, k.values), long_bound, N);
+    CHECK_NASTY(relative(k.dx, k.dxe, k.values), long_bound, N);
+    CHECK_NASTY(relative(dgamma, dgamma_e, D), long_bound, N);
+    long_case_free(&k);
+    free(dgamma), free(dgamma_e), free(dbeta_e);
 }
 
 int main(void)
@@ -330,5 +437,7 @@ int main(void)
     RUN(test_cross_entropy_extremes);
     RUN(test_layernorm_accuracy);
     RUN(test_batchnorm_accuracy);
+    RUN(test_long_batchnorm);
+    RUN(test_long_layernorm);
     return test_report("numerics");
 }

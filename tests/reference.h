@@ -1,0 +1,217 @@
+/* reference.h - what batch norm and layer norm ought to compute, in a wider type: the second opinion
+   of the tests of layers, of numerics, and of the accuracy tables.
+
+   Include it after normlayers.h; the data are of its nrm_real, everything else is of ref_wide. That
+   is long double. With REF_FLOAT128 defined as 1 it is __float128 where long double has no more
+   digits than double and the compiler has that type, with 2 wherever the compiler has it. If
+   REF_IS_WIDE is 0, results in double are judged by their equal.
+
+   It is written as directly as the definition allows: one value at a time, no lanes, no blocking,
+   and the backward pass by the chain rule along the forward graph instead of the closed form that
+   normlayers.h derives. Two precautions keep its own rounding out of sight: sums carry what each
+   addition loses, and a mean is kept as a value of the data plus the mean distance from it, so that
+   no digit of a deviation is lost to a large mean. */
+#ifndef REFERENCE_H
+#define REFERENCE_H
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+
+#ifndef REF_FLOAT128
+#define REF_FLOAT128 0
+#endif
+#if defined(__SIZEOF_FLOAT128__) && REF_FLOAT128 > (LDBL_MANT_DIG > DBL_MANT_DIG ? 1 : 0)
+typedef __float128 ref_wide;
+#define REF_IS_WIDE 1
+#define REF_TYPE "__float128"
+#else
+typedef long double ref_wide;
+#define REF_IS_WIDE (LDBL_MANT_DIG > DBL_MANT_DIG)
+#define REF_TYPE (LDBL_MANT_DIG == 64 ? "80-bit long double" : "long double")
+#endif
+#define REF(a) ((ref_wide)(a))
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static inline ref_wide ref_abs(ref_wide a)
+{
+    return a < 0 ? -a : a;
+}
+
+/* By Newton's method from the double, since libm has no root of a __float128: each step doubles the
+   correct digits. a is within the range of double. */
+static inline ref_wide ref_sqrt(ref_wide a)
+{
+    ref_wide s = REF(sqrt((double)a));
+    int step;
+    for (step = 0; step < 2 && s > 0; step++) s -= (s * s - a) / (2 * s);
+    return s;
+}
+
+/* A sum and, beside it, what the additions have lost (Neumaier's variant of Kahan's). */
+typedef struct ref_sum {
+    ref_wide sum, lost;
+} ref_sum;
+
+static inline void ref_add(ref_sum *s, ref_wide term)
+{
+    const ref_wide next = s->sum + term;
+    s->lost += ref_abs(s->sum) >= ref_abs(term) ? (s->sum - next) + term : (term - next) + s->sum;
+    s->sum = next;
+}
+
+static inline ref_wide ref_total(const ref_sum *s)
+{
+    return s->sum + s->lost;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* Values that are normalized together, `outer` runs of `inner` neighbours: value (o, i) stands at
+   start + o*stride + i and has the parameters number par + i*par_step. */
+typedef struct ref_group {
+    size_t start, outer, stride, inner, par, par_step;
+} ref_group;
+
+/* Channel c of a tensor [N][C][S]. */
+static inline ref_group ref_channel(size_t c, size_t N, size_t C, size_t S)
+{
+    ref_group g;
+    g.start = c * S;
+    g.outer = N;
+    g.stride = C * S;
+    g.inner = S;
+    g.par = c;
+    g.par_step = 0;
+    return g;
+}
+
+/* Row n of a matrix [N][D]. */
+static inline ref_group ref_row(size_t n, size_t D)
+{
+    ref_group g;
+    g.start = n * D;
+    g.outer = 1;
+    g.stride = 0;
+    g.inner = D;
+    g.par = 0;
+    g.par_step = 1;
+    return g;
+}
+
+/* Runs `statement` for all values of the group *g in order: `at` is the place of the value, `p` the
+   number of its parameters. */
+#define REF_EACH(g, statement)                                                                     \
+    do {                                                                                           \
+        size_t o_, i_;                                                                             \
+        for (o_ = 0; o_ < (g)->outer; o_++)                                                        \
+            for (i_ = 0; i_ < (g)->inner; i_++) {                                                  \
+                const size_t at = (g)->start + o_ * (g)->stride + i_;                              \
+                const size_t p = (g)->par + i_ * (g)->par_step;                                    \
+                (void)p;                                                                           \
+                statement;                                                                         \
+            }                                                                                      \
+    } while (0)
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+typedef struct ref_stats { /* the mean is shift + offset, where shift is exact and offset small */
+    ref_wide shift, offset, var;
+} ref_stats;
+
+static inline ref_wide ref_mean(const ref_stats *s)
+{
+    return s->shift + s->offset;
+}
+
+static inline ref_wide ref_deviation(const ref_stats *s, nrm_real x)
+{
+    return (REF(x) - s->shift) - s->offset;
+}
+
+/* Statistics that are given, not computed. */
+static inline ref_stats ref_given(ref_wide mean, ref_wide var)
+{
+    ref_stats s;
+    s.shift = mean;
+    s.offset = 0;
+    s.var = var;
+    return s;
+}
+
+/* Mean and variance (divided by the count) of a group that is not empty. */
+static inline ref_stats ref_moments(const ref_group *g, const nrm_real *x)
+{
+    const ref_wide count = REF(g->outer) * REF(g->inner);
+    ref_sum sum = {0, 0}, squares = {0, 0};
+    ref_stats s = ref_given(REF(x[g->start]), 0);
+    REF_EACH(g, ref_add(&sum, REF(x[at]) - s.shift));
+    s.offset = ref_total(&sum) / count;
+    REF_EACH(g, ref_add(&squares, ref_deviation(&s, x[at]) * ref_deviation(&s, x[at])));
+    s.var = ref_total(&squares) / count;
+    return s;
+}
+
+/* gamma and beta may be NULL, for 1 and 0. */
+static inline void ref_forward(ref_wide *y, const ref_group *g, const nrm_real *x,
+                               const ref_stats *s, ref_wide eps, const nrm_real *gamma,
+                               const nrm_real *beta)
+{
+    const ref_wide sd = ref_sqrt(s->var + eps);
+    REF_EACH(g, {
+        y[at] = ref_deviation(s, x[at]) / sd;
+        if (gamma != NULL) y[at] *= REF(gamma[p]);
+        if (beta != NULL) y[at] += REF(beta[p]);
+    });
+}
+
+/* ---- backward -------------------------------------------------------------------------------- */
+
+/* The chain rule along the graph x -> mean -> variance -> normalized. With `constant` the
+   statistics do not depend on x. */
+static inline void ref_backward_input(ref_wide *dx, const ref_group *g, const nrm_real *x,
+                                      const nrm_real *dy, const ref_stats *s, ref_wide eps,
+                                      const nrm_real *gamma, int constant)
+{
+    const ref_wide count = REF(g->outer) * REF(g->inner);
+    const ref_wide power = s->var + eps, sd = ref_sqrt(power);
+    ref_sum through_var = {0, 0}, through_mean = {0, 0};
+    ref_wide dvar, dmean;
+    REF_EACH(g, {
+        const ref_wide dxhat = REF(dy[at]) * (gamma != NULL ? REF(gamma[p]) : 1);
+        const ref_wide deviation = ref_deviation(s, x[at]);
+        ref_add(&through_var, -dxhat * deviation / (2 * power * sd));
+        ref_add(&through_mean, -dxhat / sd);
+        dx[at] = dxhat / sd;
+    });
+    if (constant) return;
+    dvar = ref_total(&through_var);
+    REF_EACH(g, ref_add(&through_mean, -dvar * 2 * ref_deviation(s, x[at]) / count));
+    dmean = ref_total(&through_mean);
+    REF_EACH(g, dx[at] += dvar * 2 * ref_deviation(s, x[at]) / count + dmean / count);
+}
+
+/* Adds to dgamma and dbeta what this group has to do with them. */
+static inline void ref_backward_parameters(ref_wide *dgamma, ref_wide *dbeta, const ref_group *g,
+                                           const nrm_real *x, const nrm_real *dy,
+                                           const ref_stats *s, ref_wide eps)
+{
+    const ref_wide sd = ref_sqrt(s->var + eps);
+    ref_sum gamma_sum = {0, 0}, beta_sum = {0, 0};
+    if (g->par_step != 0) { /* each value has parameters of its own */
+        REF_EACH(g, {
+            dgamma[p] += REF(dy[at]) * ref_deviation(s, x[at]) / sd;
+            dbeta[p] += REF(dy[at]);
+        });
+        return;
+    }
+    REF_EACH(g, {
+        ref_add(&gamma_sum, REF(dy[at]) * ref_deviation(s, x[at]) / sd);
+        ref_add(&beta_sum, REF(dy[at]));
+    });
+    dgamma[g->par] += ref_total(&gamma_sum);
+    dbeta[g->par] += ref_total(&beta_sum);
+}
+
+#endif

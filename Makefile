@@ -11,6 +11,7 @@ BUILD ?= build
 FIGURES ?= $(BUILD)/figures
 MNIST ?= data/mnist
 EXAMPLE_FLAGS ?= # such as --quick
+BENCH_FLAGS ?= # such as --only layernorm --rounds 5
 VERSION := $(shell sed -n 's/^.define NRM_VERSION "\(.*\)"/\1/p' normlayers.h)
 
 # stb_image_write.h: STB=/folder, or pkg-config, or where distributions put it
@@ -24,7 +25,7 @@ EXAMPLES := $(addprefix $(BUILD)/,$(PROGRAMS))
 OBJECTS := $(BUILD)/helpers.o $(BUILD)/stb_image_write.o
 
 .PHONY: help deps deps-dev figures test mnist examples strict sanitize determinism lint bench \
-	check install uninstall clean
+	bench-peers bench-mnist check install uninstall clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -62,8 +63,14 @@ determinism: ## compare the bits of all compilers and optimisation levels
 lint: ## check names, characters, equation tags and code blocks
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh lint
 
-bench: $(OBJECTS) ## time an MNIST epoch, beside PyTorch where it is installed
-	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench_mnist.sh $(MNIST)
+bench: ## time every layer beside plain loops and the one-pass limit
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench/layers.sh $(BENCH_FLAGS)
+
+bench-peers: ## the same beside PyTorch and oneDNN, where they are installed
+	@CC="$(CC)" CXX="$(CXX)" BUILD="$(BUILD)" PEERS=1 sh tests/bench/layers.sh $(BENCH_FLAGS)
+
+bench-mnist: $(OBJECTS) ## time an MNIST epoch, beside PyTorch where it is installed
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench/mnist.sh $(MNIST)
 
 check: test strict sanitize determinism ## everything above that can fail
 

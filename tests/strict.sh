@@ -75,7 +75,7 @@ for compiler in $compilers; do
         sed -n '1,8s/^/    /p' "$work/log"
     fi
     [ "${1:-all}" = header ] && continue
-    for source in examples/*.c tests/*.c tests/compile/*.c; do
+    for source in examples/*.c tests/*.c tests/compile/*.c tests/bench/*.c; do
         [ -f "$source" ] || continue
         case $source in
         tests/compile/side_double.c) options=--DNRM_DOUBLE ;;
@@ -89,7 +89,7 @@ for compiler in $compilers; do
         esac
         for option in $options; do
             check "$compiler $source $option" "$compiler" \
-                "-std=c99 $c_only $stb -Iexamples ${option#-}" "$source"
+                "-std=c99 $c_only $stb -Iexamples -Itests/bench ${option#-}" "$source"
         done
     done
     # a helper's implementation is compiled where somebody includes it; here each by itself

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The network of bench_mnist.c in PyTorch, eager mode, one thread; prints the same lines.
+"""The network of mnist.c in PyTorch, eager mode, one thread; prints the same lines.
 
     bench_mnist.py DATA_DIR none|batch|layer EPOCHS SEED
 """

@@ -1,7 +1,7 @@
 #!/bin/sh
-# bench_mnist.sh - an MNIST epoch of ours and of PyTorch's, in turn, on one processor.
+# mnist.sh - an MNIST epoch of ours and of PyTorch's, in turn, on one processor.
 #
-#   bench_mnist.sh DATA_DIR [ROUNDS]
+#   mnist.sh DATA_DIR [ROUNDS]
 #
 # Each round runs ours and PyTorch's once for every norm (none, batch, layer), five epochs each with
 # the round's number as the seed. Printed are the medians of the epochs' seconds, their ratio, and
@@ -9,7 +9,7 @@
 # machine mean little; the ratio of times taken in turn means more. Without PyTorch (Debian:
 # python3-torch) only ours are run, and that is said.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 data=${1:-data/mnist}
 rounds=${2:-3}
 : "${CC:=cc}" "${BUILD:=build}"
@@ -21,7 +21,7 @@ for p in /usr/bin/python3 python3; do
     fi
 done
 [ -n "$python" ] || echo "bench: no PyTorch here (Debian: python3-torch), timing ours only"
-$CC -std=gnu99 -O3 -march=native -I. -Iexamples tests/bench_mnist.c "$BUILD/helpers.o" \
+$CC -std=gnu99 -O3 -march=native -I. -Iexamples tests/bench/mnist.c "$BUILD/helpers.o" \
     "$BUILD/stb_image_write.o" -o "$BUILD/bench_mnist" -lm
 pin=
 if command -v taskset >/dev/null 2>&1; then pin="taskset -c 0"; fi
@@ -31,7 +31,7 @@ round=1
 while [ "$round" -le "$rounds" ]; do
     for norm in none batch layer; do
         $pin "$BUILD/bench_mnist" "$data" $norm 5 "$round" >>"$log"
-        [ -z "$python" ] || $pin "$python" tests/bench_mnist.py "$data" $norm 5 "$round" >>"$log"
+        [ -z "$python" ] || $pin "$python" tests/bench/mnist.py "$data" $norm 5 "$round" >>"$log"
     done
     round=$((round + 1))
 done

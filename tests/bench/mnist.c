@@ -4,7 +4,7 @@
        bench_mnist DATA_DIR none|batch|layer EPOCHS SEED [BATCH]
 
    Prints one line per epoch: "normlayers NORM epoch E seconds S loss L accuracy A". The test pass
-   is not timed. tests/bench_mnist.sh runs it in turn with the same network in PyTorch. */
+   is not timed. tests/bench/mnist.sh runs it in turn with the same network in PyTorch. */
 #define _POSIX_C_SOURCE 200809L
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"

@@ -1,0 +1,175 @@
+/* ours.c - normlayers.h as a contestant. Compiled once per set of compiler flags, under a name
+   given by -DBENCH_OURS=..., with private copies of all functions, so that several builds of the
+   header sit in one process. */
+#define NRM_STATIC
+#include "normlayers.h"
+
+#include "bench.h"
+
+#ifndef BENCH_OURS
+#define BENCH_OURS bench_ours
+#define BENCH_OURS_NAME "ours"
+#define BENCH_OURS_FLAGS "default flags"
+#endif
+
+extern const bench_contestant BENCH_OURS;
+
+static nrm_running tracked(bench_work *w)
+{
+    nrm_running r;
+    r.mean = w->running_mean;
+    r.var = w->running_var;
+    r.new_weight = w->new_weight;
+    r.cumulative = r.biased = 0;
+    r.batches = 0;
+    return r;
+}
+
+static int norm_forward(bench_work *w, int mode)
+{
+    nrm_running running = tracked(w);
+    return nrm_batchnorm_forward(w->out, w->mean, w->rstd, &running, w->x, w->gamma, w->beta, mode,
+                                 w->eps, w->N, w->C, w->S);
+}
+
+static int norm_backward(bench_work *w, int mode)
+{
+    return nrm_batchnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
+                                  w->gamma, mode, w->N, w->C, w->S);
+}
+
+static int batch_forward(bench_work *w, void *state)
+{
+    (void)state;
+    return norm_forward(w, NRM_TRAIN);
+}
+
+static int batch_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return norm_backward(w, NRM_TRAIN);
+}
+
+static int batch_inference(bench_work *w, void *state)
+{
+    nrm_running running = tracked(w);
+    (void)state;
+    return nrm_batchnorm_forward(w->out, NULL, NULL, &running, w->x, w->gamma, w->beta, NRM_INFER,
+                                 w->eps, w->N, w->C, w->S);
+}
+
+static int frozen_forward(bench_work *w, void *state)
+{
+    (void)state;
+    return norm_forward(w, NRM_FROZEN);
+}
+
+static int frozen_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return norm_backward(w, NRM_FROZEN);
+}
+
+static int noisy_forward(bench_work *w, void *state)
+{
+    nrm_running running = tracked(w);
+    const nrm_noise noise = nrm_noise_paper();
+    nrm_rng rng;
+    (void)state;
+    nrm_rng_seed(&rng, BENCH_NOISE_SEED, 0);
+    return nrm_noisy_batchnorm_forward(w->out, w->scale, w->mean, w->rstd, &running, w->x, w->gamma,
+                                       w->beta, &noise, &rng, NRM_TRAIN, w->eps, w->N, w->C, w->S);
+}
+
+static int noisy_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_noisy_batchnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->scale, w->x, w->mean,
+                                        w->rstd, w->gamma, NRM_TRAIN, w->N, w->C, w->S);
+}
+
+static int layer_forward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_layernorm_forward(w->out, w->mean, w->rstd, w->x, w->gamma, w->beta, w->eps, w->N,
+                                 w->C);
+}
+
+static int layer_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_layernorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
+                                  w->gamma, w->N, w->C);
+}
+
+static int layer_inference(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_layernorm_forward(w->out, NULL, NULL, w->x, w->gamma, w->beta, w->eps, w->N, w->C);
+}
+
+static int kind_of(int layer)
+{
+    return layer == BENCH_RELU ? NRM_RELU : layer == BENCH_TANH ? NRM_TANH : NRM_SIGMOID;
+}
+
+static int activation_forward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_activation_forward(w->out, w->x, kind_of(w->layer), w->x_count);
+}
+
+static int activation_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_activation_backward(w->out, w->dy, w->x, kind_of(w->layer), w->x_count);
+}
+
+static int entropy_forward(bench_work *w, void *state)
+{
+    nrm_acc loss = 0;
+    const int status = nrm_cross_entropy_forward(&loss, w->out, w->x, w->labels, w->N, w->C);
+    (void)state;
+    w->loss = (double)loss;
+    return status;
+}
+
+static int entropy_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_cross_entropy_backward(w->out, w->x, w->labels, w->N, w->C);
+}
+
+static int linear_forward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_linear_forward(w->out, w->x, w->gamma, w->beta, w->N, w->C, w->S);
+}
+
+static int linear_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_linear_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->gamma, w->N, w->C,
+                               w->S);
+}
+
+const bench_contestant BENCH_OURS = {
+    BENCH_OURS_NAME,
+    "normlayers.h, " BENCH_OURS_FLAGS,
+    BENCH_WIDE_STATS,
+    1e-5,
+    NULL,
+    NULL,
+    NULL,
+    {
+        {batch_forward, batch_backward, batch_inference},
+        {frozen_forward, frozen_backward, NULL},
+        {noisy_forward, noisy_backward, NULL},
+        {layer_forward, layer_backward, layer_inference},
+        {activation_forward, activation_backward, NULL},
+        {activation_forward, activation_backward, NULL},
+        {activation_forward, activation_backward, NULL},
+        {entropy_forward, entropy_backward, NULL},
+        {linear_forward, linear_backward, NULL},
+    },
+};

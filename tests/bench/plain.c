@@ -1,0 +1,358 @@
+/* plain.c - two contestants as one would write them in an afternoon, all in float:
+
+       one-pass     the variance as E[x*x] - mean*mean, so that forward reads x once for it
+       three-pass   mean, then variance, then output, each a simple loop over the row (or the
+                    channel), and two loops for backward: the shape of many small C programs
+
+   Both are weak where the mean is large beside the standard deviation; the benchmark's data are
+   well-behaved, and the tolerance is a hundred times that of the others. */
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const bench_contestant bench_one_pass, bench_three_pass;
+
+typedef struct scratch { /* [C] each */
+    float *a, *b;
+} scratch;
+
+static int open_scratch(bench_work *w, void **state)
+{
+    scratch *s = (scratch *)malloc(sizeof *s);
+    if (!s) return -1;
+    s->a = (float *)calloc(w->C, sizeof(float));
+    s->b = (float *)calloc(w->C, sizeof(float));
+    *state = s;
+    return s->a && s->b ? 0 : -1;
+}
+
+static void close_scratch(void *state)
+{
+    scratch *s = (scratch *)state;
+    if (!s) return;
+    free(s->a);
+    free(s->b);
+    free(s);
+}
+
+static void track(bench_work *w, size_t c, float mean, float var)
+{
+    const float m = (float)(w->N * w->S), weight = w->new_weight;
+    w->running_mean[c] += weight * (mean - w->running_mean[c]);
+    w->running_var[c] += weight * (var * m / (m - 1) - w->running_var[c]);
+}
+
+/* ---- batch norm: dense arrays row by row, images plane by plane ---- */
+
+/* y = x*a[c] + b[c] */
+static void apply(const bench_work *w, const float *a, const float *b)
+{
+    const size_t C = w->C, S = w->S;
+    size_t n, c, s;
+    for (n = 0; n < w->N; n++) {
+        const float *x = w->x + n * C * S;
+        float *y = w->out + n * C * S;
+        if (S == 1) {
+            for (c = 0; c < C; c++) y[c] = x[c] * a[c] + b[c];
+            continue;
+        }
+        for (c = 0; c < C; c++)
+            for (s = 0; s < S; s++) y[c * S + s] = x[c * S + s] * a[c] + b[c];
+    }
+}
+
+/* a[c] += the sum of x, b[c] += the sum of its squares */
+static void sums(const bench_work *w, float *a, float *b)
+{
+    const size_t C = w->C, S = w->S;
+    size_t n, c, s;
+    for (n = 0; n < w->N; n++) {
+        const float *x = w->x + n * C * S;
+        if (S == 1) {
+            for (c = 0; c < C; c++) {
+                a[c] += x[c];
+                b[c] += x[c] * x[c];
+            }
+            continue;
+        }
+        for (c = 0; c < C; c++) {
+            float first = 0, second = 0;
+            for (s = 0; s < S; s++) {
+                first += x[c * S + s];
+                second += x[c * S + s] * x[c * S + s];
+            }
+            a[c] += first;
+            b[c] += second;
+        }
+    }
+}
+
+/* a[c] += the sum of x; then, with the means in a, b[c] += the sum of (x - mean)^2 */
+static void sum_only(const bench_work *w, float *a)
+{
+    const size_t C = w->C, S = w->S;
+    size_t n, c, s;
+    for (n = 0; n < w->N; n++) {
+        const float *x = w->x + n * C * S;
+        if (S == 1) {
+            for (c = 0; c < C; c++) a[c] += x[c];
+            continue;
+        }
+        for (c = 0; c < C; c++) {
+            float sum = 0;
+            for (s = 0; s < S; s++) sum += x[c * S + s];
+            a[c] += sum;
+        }
+    }
+}
+
+static void squares(const bench_work *w, const float *mean, float *b)
+{
+    const size_t C = w->C, S = w->S;
+    size_t n, c, s;
+    for (n = 0; n < w->N; n++) {
+        const float *x = w->x + n * C * S;
+        if (S == 1) {
+            for (c = 0; c < C; c++) b[c] += (x[c] - mean[c]) * (x[c] - mean[c]);
+            continue;
+        }
+        for (c = 0; c < C; c++) {
+            float sum = 0;
+            for (s = 0; s < S; s++) sum += (x[c * S + s] - mean[c]) * (x[c * S + s] - mean[c]);
+            b[c] += sum;
+        }
+    }
+}
+
+/* From mean and variance to the factors of y = x*a + b, which take their place. */
+static void finish(bench_work *w, float *mean, float *var)
+{
+    size_t c;
+    for (c = 0; c < w->C; c++) {
+        const float rstd = 1 / sqrtf(var[c] + w->eps);
+        w->mean32[c] = mean[c];
+        w->rstd32[c] = rstd;
+        track(w, c, mean[c], var[c]);
+        var[c] = w->beta[c] - mean[c] * rstd * w->gamma[c];
+        mean[c] = rstd * w->gamma[c];
+    }
+}
+
+static int one_pass_batch_forward(bench_work *w, void *state)
+{
+    const scratch *s = (const scratch *)state;
+    const float m = (float)(w->N * w->S);
+    size_t c;
+    memset(s->a, 0, w->C * sizeof(float));
+    memset(s->b, 0, w->C * sizeof(float));
+    sums(w, s->a, s->b);
+    for (c = 0; c < w->C; c++) {
+        s->a[c] /= m;
+        s->b[c] = s->b[c] / m - s->a[c] * s->a[c];
+    }
+    finish(w, s->a, s->b);
+    apply(w, s->a, s->b);
+    return 0;
+}
+
+static int three_pass_batch_forward(bench_work *w, void *state)
+{
+    const scratch *s = (const scratch *)state;
+    const float m = (float)(w->N * w->S);
+    size_t c;
+    memset(s->a, 0, w->C * sizeof(float));
+    memset(s->b, 0, w->C * sizeof(float));
+    sum_only(w, s->a);
+    for (c = 0; c < w->C; c++) s->a[c] /= m;
+    squares(w, s->a, s->b);
+    for (c = 0; c < w->C; c++) s->b[c] /= m;
+    finish(w, s->a, s->b);
+    apply(w, s->a, s->b);
+    return 0;
+}
+
+static int batch_inference(bench_work *w, void *state)
+{
+    const scratch *s = (const scratch *)state;
+    size_t c;
+    for (c = 0; c < w->C; c++) {
+        s->a[c] = w->gamma[c] / sqrtf(w->running_var[c] + w->eps);
+        s->b[c] = w->beta[c] - w->running_mean[c] * s->a[c];
+    }
+    apply(w, s->a, s->b);
+    return 0;
+}
+
+/* a[c] += the sum of dy, b[c] += that of dy*xhat */
+static void gradient_sums(const bench_work *w, float *a, float *b)
+{
+    const size_t C = w->C, S = w->S;
+    size_t n, c, s;
+    for (n = 0; n < w->N; n++) {
+        const float *x = w->x + n * C * S, *dy = w->dy + n * C * S;
+        if (S == 1) {
+            for (c = 0; c < C; c++) {
+                a[c] += dy[c];
+                b[c] += dy[c] * (x[c] - w->mean32[c]) * w->rstd32[c];
+            }
+            continue;
+        }
+        for (c = 0; c < C; c++) {
+            float first = 0, second = 0;
+            for (s = 0; s < S; s++) {
+                first += dy[c * S + s];
+                second += dy[c * S + s] * (x[c * S + s] - w->mean32[c]);
+            }
+            a[c] += first;
+            b[c] += second * w->rstd32[c];
+        }
+    }
+}
+
+static int batch_backward(bench_work *w, void *state)
+{
+    const scratch *k = (const scratch *)state;
+    const size_t C = w->C, S = w->S;
+    const float m = (float)(w->N * S);
+    size_t n, c, s;
+    memset(k->a, 0, C * sizeof(float));
+    memset(k->b, 0, C * sizeof(float));
+    gradient_sums(w, k->a, k->b);
+    for (c = 0; c < C; c++) {
+        w->dbeta[c] += k->a[c];
+        w->dgamma[c] += k->b[c];
+        k->a[c] /= m;
+        k->b[c] *= w->rstd32[c] / m;
+    }
+    for (n = 0; n < w->N; n++) {
+        const float *x = w->x + n * C * S, *dy = w->dy + n * C * S;
+        float *dx = w->out + n * C * S;
+        if (S == 1) {
+            for (c = 0; c < C; c++)
+                dx[c] = w->gamma[c] * w->rstd32[c] *
+                        (dy[c] - k->a[c] - (x[c] - w->mean32[c]) * k->b[c]);
+            continue;
+        }
+        for (c = 0; c < C; c++)
+            for (s = c * S; s < c * S + S; s++)
+                dx[s] = w->gamma[c] * w->rstd32[c] *
+                        (dy[s] - k->a[c] - (x[s] - w->mean32[c]) * k->b[c]);
+    }
+    return 0;
+}
+
+/* ---- layer norm, row by row ---- */
+
+static void normalize_row(const bench_work *w, float *y, const float *x, float mean, float rstd)
+{
+    size_t i;
+    for (i = 0; i < w->C; i++) y[i] = (x[i] - mean) * rstd * w->gamma[i] + w->beta[i];
+}
+
+static int one_pass_layer_forward(bench_work *w, void *state)
+{
+    size_t n, i;
+    (void)state;
+    for (n = 0; n < w->N; n++) {
+        const float *x = w->x + n * w->C;
+        float sum = 0, square = 0, mean, rstd;
+        for (i = 0; i < w->C; i++) {
+            sum += x[i];
+            square += x[i] * x[i];
+        }
+        mean = sum / (float)w->C;
+        rstd = 1 / sqrtf(square / (float)w->C - mean * mean + w->eps);
+        normalize_row(w, w->out + n * w->C, x, mean, rstd);
+        if (w->pass == BENCH_INFERENCE) continue;
+        w->mean32[n] = mean;
+        w->rstd32[n] = rstd;
+    }
+    return 0;
+}
+
+static int three_pass_layer_forward(bench_work *w, void *state)
+{
+    size_t n, i;
+    (void)state;
+    for (n = 0; n < w->N; n++) {
+        const float *x = w->x + n * w->C;
+        float mean = 0, var = 0, rstd;
+        for (i = 0; i < w->C; i++) mean += x[i];
+        mean /= (float)w->C;
+        for (i = 0; i < w->C; i++) var += (x[i] - mean) * (x[i] - mean);
+        rstd = 1 / sqrtf(var / (float)w->C + w->eps);
+        normalize_row(w, w->out + n * w->C, x, mean, rstd);
+        if (w->pass == BENCH_INFERENCE) continue;
+        w->mean32[n] = mean;
+        w->rstd32[n] = rstd;
+    }
+    return 0;
+}
+
+static int layer_backward(bench_work *w, void *state)
+{
+    const size_t D = w->C;
+    size_t n, i;
+    (void)state;
+    for (n = 0; n < w->N; n++) {
+        const float *x = w->x + n * D, *dy = w->dy + n * D;
+        const float mean = w->mean32[n], rstd = w->rstd32[n];
+        float *dx = w->out + n * D, g_mean = 0, gx_mean = 0;
+        for (i = 0; i < D; i++) {
+            const float g = dy[i] * w->gamma[i];
+            g_mean += g;
+            gx_mean += g * ((x[i] - mean) * rstd);
+        }
+        g_mean /= (float)D;
+        gx_mean /= (float)D;
+        for (i = 0; i < D; i++) {
+            const float xhat = (x[i] - mean) * rstd;
+            w->dbeta[i] += dy[i];
+            w->dgamma[i] += dy[i] * xhat;
+            dx[i] = rstd * (dy[i] * w->gamma[i] - g_mean - xhat * gx_mean);
+        }
+    }
+    return 0;
+}
+
+#define NO_OTHERS                                                                                  \
+    {NULL, NULL, NULL}, {NULL, NULL, NULL}, {NULL, NULL, NULL}, {NULL, NULL, NULL},                \
+    {                                                                                              \
+        NULL, NULL, NULL                                                                           \
+    }
+
+const bench_contestant bench_one_pass = {
+    "one-pass",
+    "plain C, E[x*x] - mean*mean, -O3 -march=native",
+    0,
+    1e-3,
+    open_scratch,
+    NULL,
+    close_scratch,
+    {
+        {one_pass_batch_forward, NULL, batch_inference},
+        {NULL, NULL, NULL},
+        {NULL, NULL, NULL},
+        {one_pass_layer_forward, NULL, one_pass_layer_forward},
+        NO_OTHERS,
+    },
+};
+
+const bench_contestant bench_three_pass = {
+    "three-pass",
+    "plain C, a loop for each sum, -O3 -march=native",
+    0,
+    1e-3,
+    open_scratch,
+    NULL,
+    close_scratch,
+    {
+        {three_pass_batch_forward, batch_backward, NULL},
+        {NULL, NULL, NULL},
+        {NULL, NULL, NULL},
+        {three_pass_layer_forward, layer_backward, three_pass_layer_forward},
+        NO_OTHERS,
+    },
+};

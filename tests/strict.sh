@@ -29,6 +29,13 @@ check() { # what, compiler, flags, source
     sed -n '1,8s/^/    /p' "$work/log"
 }
 
+has() { # compiler, header, flags...
+    printf '#include <%s>\n' "$2" >"$work/has.c"
+    has_compiler=$1
+    shift 2
+    "$has_compiler" "$@" -fsyntax-only "$work/has.c" 2>/dev/null
+}
+
 # A file that holds the implementation, and one that only reads the declarations.
 printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/implementation.c"
 cat >"$work/user.c" <<'END'
@@ -77,6 +84,10 @@ for compiler in $compilers; do
     [ "${1:-all}" = header ] && continue
     for source in examples/*.c tests/*.c tests/compile/*.c tests/bench/*.c; do
         [ -f "$source" ] || continue
+        if [ "$source" = tests/bench/peer_onednn.c ] && ! has "$compiler" oneapi/dnnl/dnnl.h; then
+            echo "strict: no oneDNN here, $source is not checked"
+            continue
+        fi
         case $source in
         tests/compile/side_double.c) options=--DNRM_DOUBLE ;;
         *) options=- ;;
@@ -102,5 +113,20 @@ for compiler in $compilers; do
         check "$compiler $header" "$compiler" "-std=c99 $c_only $stb -Iexamples" "$work/helper.c"
     done
 done
+# PyTorch's headers take their own liberties, so the file that uses them has fewer warnings.
+torch="-std=c++17 -isystem /usr/include/torch/csrc/api/include"
+if [ "${1:-all}" = all ] && command -v g++ >/dev/null 2>&1; then
+    # shellcheck disable=SC2086
+    if ! has g++ ATen/ATen.h -x c++ $torch; then
+        echo "strict: no PyTorch here, tests/bench/peer_torch.cpp is not checked"
+    elif g++ $torch -Werror -Wall -Wextra -Wshadow -Itests/bench -fsyntax-only \
+        tests/bench/peer_torch.cpp >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "strict: tests/bench/peer_torch.cpp"
+        sed -n '1,8s/^/    /p' "$work/log"
+    fi
+fi
 echo "strict: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -531,7 +531,9 @@ static void print_case(const bench_case *c, const bench_score *score)
     }
     printf("\n");
     for (k = 0; k < CONTESTANTS; k++)
-        if (score[k].has && !score[k].right)
+        if (score[k].has && !score[k].right && isnan(score[k].error))
+            printf("  %s fails or gives no numbers, and is not timed\n", contestants[k]->name);
+        else if (score[k].has && !score[k].right)
             printf("  %s is wrong by %.2g (allowed %.2g), and not timed\n", contestants[k]->name,
                    score[k].error, contestants[k]->tolerance);
     fflush(stdout);

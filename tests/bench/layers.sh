@@ -54,7 +54,7 @@ if [ "$PEERS" = 1 ]; then
     else
         echo "bench: no PyTorch for C++ here (Debian: libtorch-dev), left out"
     fi
-    if has oneapi/dnnl/dnnl.h c "$CC" && [ -f tests/bench/peer_onednn.c ]; then
+    if has oneapi/dnnl/dnnl.h c "$CC"; then
         compile onednn peer_onednn.c "$CC" -O2
         peers="$peers -DBENCH_ONEDNN"
         libraries="$libraries -ldnnl"

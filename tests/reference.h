@@ -1,5 +1,5 @@
-/* reference.h - what batch norm and layer norm ought to compute, in a wider type: the second opinion
-   of the tests of layers, of numerics, and of the accuracy tables.
+/* reference.h - what batch norm and layer norm ought to compute, in a wider type: the second
+   opinion of the tests of layers, of numerics, and of the accuracy tables.
 
    Include it after normlayers.h; the data are of its nrm_real, everything else is of ref_wide. That
    is long double. With REF_FLOAT128 defined as 1 it is __float128 where long double has no more
@@ -49,15 +49,15 @@ static inline ref_wide ref_sqrt(ref_wide a)
     return s;
 }
 
-/* A sum and, beside it, what the additions have lost (Neumaier's variant of Kahan's). */
+/* A sum and, beside it, what the additions have lost: each loss is exact (Knuth's two-sum). */
 typedef struct ref_sum {
     ref_wide sum, lost;
 } ref_sum;
 
 static inline void ref_add(ref_sum *s, ref_wide term)
 {
-    const ref_wide next = s->sum + term;
-    s->lost += ref_abs(s->sum) >= ref_abs(term) ? (s->sum - next) + term : (term - next) + s->sum;
+    const ref_wide next = s->sum + term, added = next - s->sum;
+    s->lost += (s->sum - (next - added)) + (term - added);
     s->sum = next;
 }
 
@@ -100,16 +100,16 @@ static inline ref_group ref_row(size_t n, size_t D)
     return g;
 }
 
-/* Runs `statement` for all values of the group *g in order: `at` is the place of the value, `p` the
-   number of its parameters. */
+/* Runs `statement` for all values of the group *g in order: `at` is the place of the value, `par`
+   the number of its parameters. */
 #define REF_EACH(g, statement)                                                                     \
     do {                                                                                           \
         size_t o_, i_;                                                                             \
         for (o_ = 0; o_ < (g)->outer; o_++)                                                        \
             for (i_ = 0; i_ < (g)->inner; i_++) {                                                  \
                 const size_t at = (g)->start + o_ * (g)->stride + i_;                              \
-                const size_t p = (g)->par + i_ * (g)->par_step;                                    \
-                (void)p;                                                                           \
+                const size_t par = (g)->par + i_ * (g)->par_step;                                  \
+                (void)par;                                                                         \
                 statement;                                                                         \
             }                                                                                      \
     } while (0)
@@ -158,11 +158,11 @@ static inline void ref_forward(ref_wide *y, const ref_group *g, const nrm_real *
                                const ref_stats *s, ref_wide eps, const nrm_real *gamma,
                                const nrm_real *beta)
 {
-    const ref_wide sd = ref_sqrt(s->var + eps);
+    const ref_wide rstd = 1 / ref_sqrt(s->var + eps);
     REF_EACH(g, {
-        y[at] = ref_deviation(s, x[at]) / sd;
-        if (gamma != NULL) y[at] *= REF(gamma[p]);
-        if (beta != NULL) y[at] += REF(beta[p]);
+        y[at] = ref_deviation(s, x[at]) * rstd;
+        if (gamma != NULL) y[at] *= REF(gamma[par]);
+        if (beta != NULL) y[at] += REF(beta[par]);
     });
 }
 
@@ -174,22 +174,21 @@ static inline void ref_backward_input(ref_wide *dx, const ref_group *g, const nr
                                       const nrm_real *dy, const ref_stats *s, ref_wide eps,
                                       const nrm_real *gamma, int constant)
 {
-    const ref_wide count = REF(g->outer) * REF(g->inner);
-    const ref_wide power = s->var + eps, sd = ref_sqrt(power);
+    const ref_wide share = 1 / (REF(g->outer) * REF(g->inner)); /* of one value in a mean */
+    const ref_wide rstd = 1 / ref_sqrt(s->var + eps);
     ref_sum through_var = {0, 0}, through_mean = {0, 0};
     ref_wide dvar, dmean;
     REF_EACH(g, {
-        const ref_wide dxhat = REF(dy[at]) * (gamma != NULL ? REF(gamma[p]) : 1);
-        const ref_wide deviation = ref_deviation(s, x[at]);
-        ref_add(&through_var, -dxhat * deviation / (2 * power * sd));
-        ref_add(&through_mean, -dxhat / sd);
-        dx[at] = dxhat / sd;
+        const ref_wide dxhat = REF(dy[at]) * (gamma != NULL ? REF(gamma[par]) : 1);
+        ref_add(&through_var, dxhat * ref_deviation(s, x[at]));
+        ref_add(&through_mean, -dxhat * rstd);
+        dx[at] = dxhat * rstd;
     });
     if (constant) return;
-    dvar = ref_total(&through_var);
-    REF_EACH(g, ref_add(&through_mean, -dvar * 2 * ref_deviation(s, x[at]) / count));
+    dvar = ref_total(&through_var) * (-rstd * rstd * rstd / 2); /* of 1/sqrt(var + eps) */
+    REF_EACH(g, ref_add(&through_mean, -dvar * 2 * ref_deviation(s, x[at]) * share));
     dmean = ref_total(&through_mean);
-    REF_EACH(g, dx[at] += dvar * 2 * ref_deviation(s, x[at]) / count + dmean / count);
+    REF_EACH(g, dx[at] += (dvar * 2 * ref_deviation(s, x[at]) + dmean) * share);
 }
 
 /* Adds to dgamma and dbeta what this group has to do with them. */
@@ -197,17 +196,17 @@ static inline void ref_backward_parameters(ref_wide *dgamma, ref_wide *dbeta, co
                                            const nrm_real *x, const nrm_real *dy,
                                            const ref_stats *s, ref_wide eps)
 {
-    const ref_wide sd = ref_sqrt(s->var + eps);
+    const ref_wide rstd = 1 / ref_sqrt(s->var + eps);
     ref_sum gamma_sum = {0, 0}, beta_sum = {0, 0};
     if (g->par_step != 0) { /* each value has parameters of its own */
         REF_EACH(g, {
-            dgamma[p] += REF(dy[at]) * ref_deviation(s, x[at]) / sd;
-            dbeta[p] += REF(dy[at]);
+            dgamma[par] += REF(dy[at]) * ref_deviation(s, x[at]) * rstd;
+            dbeta[par] += REF(dy[at]);
         });
         return;
     }
     REF_EACH(g, {
-        ref_add(&gamma_sum, REF(dy[at]) * ref_deviation(s, x[at]) / sd);
+        ref_add(&gamma_sum, REF(dy[at]) * ref_deviation(s, x[at]) * rstd);
         ref_add(&beta_sum, REF(dy[at]));
     });
     dgamma[g->par] += ref_total(&gamma_sum);

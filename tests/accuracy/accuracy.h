@@ -1,0 +1,96 @@
+/* accuracy.h - what the parts of the accuracy program share: a problem, an answer to it, those who
+   answer (the contestants), and the results. See accuracy.c. */
+#ifndef ACCURACY_H
+#define ACCURACY_H
+
+#include <stddef.h>
+
+enum { BATCH_NORM = 0, LAYER_NORM = 1 };
+enum { Y = 0, DX, DGAMMA, DBETA, QUANTITIES };
+
+/* Data in float, the same bits for everybody. Batch norm takes a tensor [N][C][S] with parameters
+   [C]; layer norm takes N rows of C values, S = 1, with parameters [C] as well. */
+typedef struct problem {
+    int layer;
+    size_t N, C, S;
+    float eps;
+    const float *x, *dy, *gamma, *beta;
+} problem;
+
+/* Results, in double so that those of every contestant fit: y and dx like x, the others [C]. */
+typedef struct answer {
+    double *out[QUANTITIES];
+} answer;
+
+/* How many values a quantity has. */
+size_t quantity_size(const problem *p, int quantity);
+
+/* Fills `*a`, gradients of parameters included (set, not added). 0, or -1 if that was impossible. */
+typedef int contestant_run(void *context, const problem *p, answer *a);
+
+typedef struct contestant {
+    const char *key;   /* in the CSV file                                  */
+    const char *name;  /* in tables and figure                             */
+    const char *brief; /* at most 10 characters, over a column of numbers  */
+    int bits;          /* of its results: 24 or 53                         */
+    int in_figure;
+    contestant_run *run;
+    void *context;
+} contestant;
+
+enum { CONTESTANTS_MAX = 12 };
+
+/* normlayers.h in its three precisions: layers.c, compiled three times. */
+contestant_run layers_default, layers_float_sums, layers_double;
+
+/* Algorithms as textbooks and libraries have them: textbook.c. */
+contestant_run textbook_one_pass, textbook_two_pass, textbook_welford, textbook_shifted,
+    textbook_double_sums;
+
+/* PyTorch in a process of its own: torch.c. The program `python` runs the file `script`. */
+typedef struct torch_process {
+    int running, to, from; /* file descriptors */
+    long pid;
+    char version[64];
+} torch_process;
+int torch_start(torch_process *t, const char *python, const char *script); /* 0, or -1 */
+void torch_stop(torch_process *t);
+contestant_run torch_run; /* its context is the torch_process */
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+typedef struct score { /* of one contestant in one case */
+    int ran;
+    double relative[QUANTITIES]; /* max |error| / max |reference|; if that is 0, max |error|    */
+    double ulps[QUANTITIES]; /* max |error| in ulps of max |reference|; if that is 0, 0 or inf */
+} score;
+
+enum { IN_TABLE = 0, BY_MEAN, BY_LENGTH };
+
+typedef struct outcome { /* one case: its data, and everybody's score */
+    int set;             /* IN_TABLE, or the sweep of the figure that it belongs to */
+    int layer;
+    size_t N, C, S;
+    const char *data; /* in words        */
+    int kind;         /* number of these */
+    double mean;
+    score scores[CONTESTANTS_MAX];
+} outcome;
+
+typedef struct report {
+    const contestant *who;
+    size_t many;
+    const outcome *cases;
+    size_t done;
+    int kinds;
+    const char *torch_version; /* or NULL */
+    const char *reference;     /* type of the reference */
+} report;
+
+void report_print(const report *r);
+/* These return 0, or -1 after a line on stderr. */
+int report_csv(const report *r, const char *path);
+int report_markdown(const report *r, const char *path);
+int report_figure(const report *r, const char *path);
+
+#endif

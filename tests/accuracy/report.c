@@ -1,0 +1,388 @@
+/* report.c - the results of accuracy.c as tables and as a figure. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "accuracy.h"
+
+#include "csv.h"
+#include "files.h"
+#include "normlayers.h"
+#include "plot.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUMBER = 24, SHAPE = 40 };
+enum { OTHERS = 3 }; /* the first contestant that is not ours */
+static const char *const layer_names[2] = {"batch norm", "layer norm"};
+
+/* 0.5, 3.4e3, 1.2e-7: `digits` digits, and an exponent without zeros where there must be one. */
+static const char *number(char *text, double v, int digits)
+{
+    const double most = digits == 1 ? 9.5 : 99.5, least = 0.0095;
+    char *e;
+    if (!(v <= 1e300)) return strcpy(text, "inf");
+    if (v <= 0) return strcpy(text, "0");
+    (void)snprintf(text, NUMBER, v < most && v >= least ? "%.*g" : "%.*e",
+                   v < most && v >= least ? digits : digits - 1, v);
+    e = strchr(text, 'e');
+    if (e != NULL) (void)snprintf(e, NUMBER - (size_t)(e - text), "e%d", atoi(e + 1));
+    return text;
+}
+
+/* "32x8x3136", "64x128" */
+static const char *shape_text(char *text, const outcome *o, const char *times)
+{
+    if (o->S > 1)
+        (void)snprintf(text, SHAPE, "%zu%s%zu%s%zu", o->N, times, o->C, times, o->S);
+    else
+        (void)snprintf(text, SHAPE, "%zu%s%zu", o->N, times, o->C);
+    return text;
+}
+
+/* ---- on the terminal ------------------------------------------------------------------------- */
+
+/* Pads by columns, not bytes: continuation bytes of UTF-8 take none. */
+static void print_right(const char *text, int width)
+{
+    const char *at;
+    for (at = text; *at; at++) width -= ((unsigned char)*at & 0xC0) != 0x80;
+    printf("%*s%s", width > 0 ? width : 0, "", text);
+}
+
+static void print_block(const report *r, const char *title, int quantity, int in_ulps)
+{
+    char text[NUMBER], shape[SHAPE];
+    size_t i, c;
+    printf("\n%-46s", title);
+    for (c = 0; c < r->many; c++) print_right(r->who[c].brief, 11);
+    printf("\n");
+    for (i = 0; i < r->done; i++) {
+        const outcome *o = &r->cases[i];
+        if (o->set != IN_TABLE) continue;
+        printf("%-10s %-12s %-22s", layer_names[o->layer], shape_text(shape, o, "x"), o->data);
+        for (c = 0; c < r->many; c++) {
+            const score *s = &o->scores[c];
+            const double v = in_ulps ? s->ulps[quantity] : s->relative[quantity];
+            print_right(s->ran ? number(text, v, 2) : "-", 11);
+        }
+        printf("\n");
+    }
+}
+
+void report_print(const report *r)
+{
+    printf("Reference: %s. PyTorch: %s.\n", r->reference,
+           r->torch_version ? r->torch_version : "not here");
+    print_block(r, "y: max |error| / max |exact|", Y, 0);
+    print_block(r, "dx: max |error| / max |exact|", DX, 0);
+    print_block(r, "dgamma: max |error| / max |exact|", DGAMMA, 0);
+    print_block(r, "dbeta: max |error| / max |exact|", DBETA, 0);
+    print_block(r, "y: max |error| in ulps of max |exact|", Y, 1);
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+/* Four digits are enough of an error, and keep the file small. */
+static double rounded(double v)
+{
+    char text[NUMBER];
+    double back;
+    if (!(v <= 1e300)) return HUGE_VAL;
+    (void)snprintf(text, sizeof text, "%.3e", v);
+    return csv_read_number(text, &back) == 0 ? back : v;
+}
+
+static void csv_outcome(csv_table *t, const outcome *o, const contestant *c, const score *s)
+{
+    static const char *const sets[3] = {"table", "by mean", "by length"};
+    int k;
+    csv_text(t, sets[o->set]);
+    csv_text(t, layer_names[o->layer]);
+    csv_uint(t, o->N);
+    csv_uint(t, o->C);
+    csv_uint(t, o->S);
+    csv_text(t, o->data);
+    csv_real(t, o->mean);
+    csv_text(t, c->key);
+    for (k = 0; k < QUANTITIES; k++) csv_real(t, rounded(s->relative[k]));
+    for (k = 0; k < QUANTITIES; k++) csv_real(t, rounded(s->ulps[k]));
+    csv_end_row(t);
+}
+
+int report_csv(const report *r, const char *path)
+{
+    static const char *const columns[] = {
+        "set", "layer", "N",      "C",     "S",      "data",    "mean",        "algorithm",
+        "y",   "dx",    "dgamma", "dbeta", "y_ulps", "dx_ulps", "dgamma_ulps", "dbeta_ulps"};
+    csv_origin origin;
+    csv_table t;
+    char err[CSV_ERR_MAX];
+    size_t i, c;
+    int failed;
+    memset(&origin, 0, sizeof origin);
+    origin.program = "tests/accuracy";
+    origin.version = NRM_VERSION;
+    csv_begin(&t);
+    csv_note_origin(&t, &origin);
+    csv_note(&t, "reference", r->reference);
+    csv_note(&t, "pytorch", r->torch_version ? r->torch_version : "not here");
+    csv_note(&t, "y, dx, dgamma, dbeta", "max |error| / max |exact|; where that is 0, max |error|");
+    csv_columns(&t, columns, sizeof columns / sizeof columns[0]);
+    for (i = 0; i < r->done; i++)
+        for (c = 0; c < r->many; c++)
+            if (r->cases[i].scores[c].ran)
+                csv_outcome(&t, &r->cases[i], &r->who[c], &r->cases[i].scores[c]);
+    failed = csv_save(&t, path, err);
+    if (failed) fprintf(stderr, "accuracy: %s\n", err);
+    csv_end(&t);
+    return failed;
+}
+
+/* ---- Markdown -------------------------------------------------------------------------------- */
+
+typedef struct text { /* grows; `failed` once there is no memory */
+    char *bytes;
+    size_t n, capacity;
+    int failed;
+} text;
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void
+put(text *t, const char *format, ...)
+{
+    char line[512];
+    va_list arguments;
+    size_t n;
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    n = strlen(line);
+    if (t->capacity - t->n < n + 1 && !t->failed) {
+        char *grown = (char *)realloc(t->bytes, 2 * t->capacity + n + 1024);
+        t->failed = grown == NULL;
+        if (grown == NULL) return;
+        t->bytes = grown;
+        t->capacity = 2 * t->capacity + n + 1024;
+    }
+    if (t->failed) return;
+    memcpy(t->bytes + t->n, line, n + 1);
+    t->n += n;
+}
+
+/* "1e-7 / 2e-7 / 3e-7" for y, dx, dγ, or a dash. */
+static void put_cell(text *t, const score *s, int in_ulps)
+{
+    const double *v = in_ulps ? s->ulps : s->relative;
+    const int digits = in_ulps ? 2 : 1;
+    char a[NUMBER], b[NUMBER], c[NUMBER];
+    if (!s->ran)
+        put(t, " – |");
+    else
+        put(t, " %s / %s / %s |", number(a, v[Y], digits), number(b, v[DX], digits),
+            number(c, v[DGAMMA], digits));
+}
+
+static void put_head(text *t, const report *r, const char *first, size_t many)
+{
+    size_t c;
+    put(t, "| %s |", first);
+    for (c = 0; c < many; c++) put(t, " %s |", r->who[c].name);
+    put(t, "\n|---|");
+    for (c = 0; c < many; c++) put(t, "---|");
+    put(t, "\n");
+}
+
+/* The worst score of contestant c over the shapes of a layer (or of both: layer -1). */
+static score worst(const report *r, int layer, int kind, size_t c)
+{
+    score w;
+    size_t i;
+    int k;
+    memset(&w, 0, sizeof w);
+    for (i = 0; i < r->done; i++) {
+        const outcome *o = &r->cases[i];
+        if (o->set != IN_TABLE || o->kind != kind || (layer >= 0 && o->layer != layer)) continue;
+        if (!o->scores[c].ran) continue;
+        w.ran = 1;
+        for (k = 0; k < QUANTITIES; k++) {
+            w.relative[k] = fmax(w.relative[k], o->scores[c].relative[k]);
+            w.ulps[k] = fmax(w.ulps[k], o->scores[c].ulps[k]);
+        }
+    }
+    return w;
+}
+
+static const char *kind_name(const report *r, int kind)
+{
+    size_t i;
+    for (i = 0; i < r->done; i++)
+        if (r->cases[i].set == IN_TABLE && r->cases[i].kind == kind) return r->cases[i].data;
+    return "";
+}
+
+static void put_worst(text *t, const report *r, int layer, size_t many, int in_ulps)
+{
+    size_t c;
+    int kind;
+    put_head(t, r, layer < 0 ? "data" : layer_names[layer], many);
+    for (kind = 0; kind < r->kinds; kind++) {
+        put(t, "| %s |", kind_name(r, kind));
+        for (c = 0; c < many; c++) {
+            const score s = worst(r, layer, kind, c);
+            put_cell(t, &s, in_ulps);
+        }
+        put(t, "\n");
+    }
+}
+
+static void put_all(text *t, const report *r)
+{
+    char shape[SHAPE];
+    size_t i, c;
+    put_head(t, r, "layer, shape, data", r->many);
+    for (i = 0; i < r->done; i++) {
+        const outcome *o = &r->cases[i];
+        if (o->set != IN_TABLE) continue;
+        put(t, "| %s %s, %s |", o->layer == 0 ? "BN" : "LN", shape_text(shape, o, "×"), o->data);
+        for (c = 0; c < r->many; c++) put_cell(t, &o->scores[c], 0);
+        put(t, "\n");
+    }
+}
+
+int report_markdown(const report *r, const char *path)
+{
+    text t = {NULL, 0, 0, 0};
+    char err[FILES_ERR_MAX];
+    int layer, failed;
+    put(&t, "Reference: %s. PyTorch: %s. Cells: y / dx / dγ.\n", r->reference,
+        r->torch_version ? r->torch_version : "not measured");
+    for (layer = 0; layer < 2; layer++) {
+        put(&t, "\n**%s**, the worst over its shapes:\n\n",
+            layer == 0 ? "Batch norm" : "Layer norm");
+        put_worst(&t, r, layer, r->many, 0);
+    }
+    put(&t,
+        "\n**normlayers.h in ulps** of the largest exact value, each of its own type, the worst "
+        "over all shapes:\n\n");
+    put_worst(&t, r, -1, OTHERS, 1);
+    put(&t, "\n<details><summary>Every shape</summary>\n\n");
+    put_all(&t, r);
+    put(&t, "\n</details>\n");
+    failed = t.failed || files_write(path, t.bytes, t.n, err);
+    if (failed) fprintf(stderr, "accuracy: %s\n", t.failed ? "no memory" : err);
+    free(t.bytes);
+    return failed ? -1 : 0;
+}
+
+/* ---- figure ---------------------------------------------------------------------------------- */
+
+static plot_style style_of(const char *key)
+{
+    static const struct {
+        const char *key;
+        plot_color color;
+        int dash, marker;
+        double width;
+    } looks[] = {
+        {"normlayers", PLOT_BLACK, PLOT_SOLID, PLOT_CIRCLE, 1.6},
+        {"normlayers_float_sums", PLOT_BLACK, PLOT_DOTTED, PLOT_RING, 1.2},
+        {"one_pass", PLOT_VERMILLION, PLOT_SOLID, PLOT_CROSS, 1},
+        {"two_pass", PLOT_ORANGE, PLOT_DASHED, PLOT_SQUARE, 1},
+        {"welford", PLOT_PURPLE, PLOT_DASHDOT, PLOT_DIAMOND, 1},
+        {"shifted", PLOT_GREEN, PLOT_DASHED, PLOT_TRIANGLE, 1},
+        {"double_sums", PLOT_SKY, PLOT_SOLID, PLOT_WEDGE, 2},
+        {"pytorch", PLOT_BLUE, PLOT_DASHDOT, PLOT_PLUS, 1.4},
+    };
+    plot_style s = plot_solid(PLOT_GREY);
+    size_t i;
+    for (i = 0; i < sizeof looks / sizeof looks[0]; i++) {
+        if (strcmp(looks[i].key, key) != 0) continue;
+        s.color = looks[i].color;
+        s.dash = looks[i].dash;
+        s.marker = looks[i].marker;
+        s.width = looks[i].width;
+    }
+    s.marker_every = 1;
+    return s;
+}
+
+/* A name without markup: in figures an underscore lowers what follows. */
+static const char *plain_name(char *to, size_t size, const char *name)
+{
+    size_t n = 0;
+    for (; *name && n + 3 < size; name++) {
+        if (*name == '_') to[n++] = '\\';
+        to[n++] = *name;
+    }
+    to[n] = 0;
+    return to;
+}
+
+static void draw_line(plot_panel *p, const report *r, const contestant *who, int set, int layer)
+{
+    enum { POINTS = 64 };
+    const size_t c = (size_t)(who - r->who);
+    double x[POINTS], y[POINTS];
+    char name[80];
+    size_t i, n = 0;
+    for (i = 0; i < r->done && n < POINTS; i++) {
+        const outcome *o = &r->cases[i];
+        if (o->set != set || o->layer != layer || !o->scores[c].ran) continue;
+        x[n] = set == BY_MEAN ? o->mean : (double)(layer == 0 ? o->N : o->C);
+        y[n++] = o->scores[c].relative[Y];
+    }
+    plot_line(p, plain_name(name, sizeof name, who->name), x, y, n, style_of(who->key));
+}
+
+/* One panel: everybody's error of y in the sweep `set` of a layer, ours on top. */
+static void draw_sweep(plot_panel *p, const report *r, int set, int layer)
+{
+    size_t c;
+    plot_axis_y(p, "relative error of y", PLOT_LOG10);
+    plot_range_y(p, 1e-8, 1e3);
+    plot_grid(p, PLOT_GRID_Y);
+    for (c = 0; c < r->many; c++) {
+        const contestant *who = &r->who[(c + OTHERS) % r->many];
+        if (who->in_figure) draw_line(p, r, who, set, layer);
+    }
+    plot_hline(p, 1, "as large as y", plot_dotted(PLOT_GREY));
+    plot_hline(p, ldexp(1, -24), "rounding unit of float", plot_dotted(PLOT_GREY));
+}
+
+int report_figure(const report *r, const char *path)
+{
+    static const char *const headings[2][2] = {
+        {"Batch norm, 4096 × 64", "Layer norm, 64 × 4096"},
+        {"Batch norm, N × 4, mean 100, sd 1", "Layer norm, 4 × D, mean 100, sd 1"}};
+    static const char *const labels[2][2] = {
+        {"mean / standard deviation", "mean / standard deviation"}, {"batch size N", "features D"}};
+    plot_figure *f = plot_new(2000, 1720);
+    char footer[160];
+    int row, layer, failed;
+    plot_title(f, "How exact is a normalized value?");
+    plot_subtitle(
+        f, "Largest error of y as a part of the largest exact y. Normal data in float32, the "
+           "same bits for all; γ in 0.5..1.5, β normal, ε = 10^{-5}.");
+    (void)snprintf(footer, sizeof footer, "make accuracy; normlayers.h %s, PyTorch %s", NRM_VERSION,
+                   r->torch_version ? r->torch_version : "not measured");
+    plot_footer(f, footer);
+    plot_shared_legend(f);
+    plot_letters(f);
+    for (row = 0; row < 2; row++)
+        for (layer = 0; layer < 2; layer++) {
+            plot_panel *p = plot_add(f, row, layer, 1, 1);
+            plot_heading(p, headings[row][layer]);
+            plot_axis_x(p, labels[row][layer], PLOT_LOG10);
+            draw_sweep(p, r, row == 0 ? BY_MEAN : BY_LENGTH, layer);
+        }
+    failed = plot_save(f, path);
+    if (failed) fprintf(stderr, "accuracy: %s\n", plot_error(f));
+    plot_free(f);
+    return failed;
+}

@@ -1,5 +1,5 @@
-/* accuracy.c - how far from the exact result? normlayers.h, the usual algorithms and PyTorch, on data
-   chosen to hurt.
+/* accuracy.c - how far from the exact result? normlayers.h, the usual algorithms and PyTorch, on
+   data chosen to hurt.
 
    For every shape and every kind of data the outputs y and the gradients dx, dγ, dβ of all
    contestants are compared with those of reference.h, which gets the same floats: that a float near

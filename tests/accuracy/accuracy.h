@@ -25,7 +25,7 @@ typedef struct answer {
 /* How many values a quantity has. */
 size_t quantity_size(const problem *p, int quantity);
 
-/* Fills `*a`, gradients of parameters included (set, not added). 0, or -1 if that was impossible. */
+/* Fills `*a`, gradients of parameters included (set, not added). Returns 0, or -1 if it cannot. */
 typedef int contestant_run(void *context, const problem *p, answer *a);
 
 typedef struct contestant {

@@ -19,15 +19,18 @@ enum { NUMBER = 24, SHAPE = 40 };
 enum { OTHERS = 3 }; /* the first contestant that is not ours */
 static const char *const layer_names[2] = {"batch norm", "layer norm"};
 
-/* 0.5, 3.4e3, 1.2e-7: `digits` digits, and an exponent without zeros where there must be one. */
+/* `digits` digits: 0.5, 76, 310, 3.4e4, 1.2e-7; no zeros in the exponent. */
 static const char *number(char *text, double v, int digits)
 {
-    const double most = digits == 1 ? 9.5 : 99.5, least = 0.0095;
     char *e;
     if (!(v <= 1e300)) return strcpy(text, "inf");
     if (v <= 0) return strcpy(text, "0");
-    (void)snprintf(text, NUMBER, v < most && v >= least ? "%.*g" : "%.*e",
-                   v < most && v >= least ? digits : digits - 1, v);
+    if (v >= 9.5 && v < 999.5) /* as many as stand before the point */
+        (void)snprintf(text, NUMBER, "%.0f", v);
+    else if (v >= 0.0095 && v < 9.5)
+        (void)snprintf(text, NUMBER, "%.*g", digits, v);
+    else
+        (void)snprintf(text, NUMBER, "%.*e", digits - 1, v);
     e = strchr(text, 'e');
     if (e != NULL) (void)snprintf(e, NUMBER - (size_t)(e - text), "e%d", atoi(e + 1));
     return text;
@@ -293,11 +296,11 @@ static plot_style style_of(const char *key)
         {"normlayers", PLOT_BLACK, PLOT_SOLID, PLOT_CIRCLE, 1.6},
         {"normlayers_float_sums", PLOT_BLACK, PLOT_DOTTED, PLOT_RING, 1.2},
         {"one_pass", PLOT_VERMILLION, PLOT_SOLID, PLOT_CROSS, 1},
-        {"two_pass", PLOT_ORANGE, PLOT_DASHED, PLOT_SQUARE, 1},
+        {"two_pass", PLOT_ORANGE, PLOT_SOLID, PLOT_SQUARE, 2.4},
         {"welford", PLOT_PURPLE, PLOT_DASHDOT, PLOT_DIAMOND, 1},
         {"shifted", PLOT_GREEN, PLOT_DASHED, PLOT_TRIANGLE, 1},
         {"double_sums", PLOT_SKY, PLOT_SOLID, PLOT_WEDGE, 2},
-        {"pytorch", PLOT_BLUE, PLOT_DASHDOT, PLOT_PLUS, 1.4},
+        {"pytorch", PLOT_BLUE, PLOT_DASHDOT, PLOT_PLUS, 1},
     };
     plot_style s = plot_solid(PLOT_GREY);
     size_t i;

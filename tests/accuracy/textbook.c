@@ -2,8 +2,8 @@
 
    They differ in the statistics. What follows from these is the same for all: y = γ·x̂ + β and the
    textbook backward pass, value by value in float, with running sums in float (in double for the
-   one that is about double sums). Nothing here may be reassociated or contracted: compile it without
-   -ffast-math and with -ffp-contract=off. */
+   one that is about double sums). Nothing here may be reassociated or contracted: compile it
+   without -ffast-math and with -ffp-contract=off. */
 #include "normlayers.h"
 #include "accuracy.h"
 #include "reference.h" /* only for the groups */
@@ -55,8 +55,8 @@ static void welford(moments *m, const ref_group *g, const float *x)
     m->var = squares / count_of(g);
 }
 
-/* Two passes over x - x₁, which is small and mostly exact, and a mean that stays a distance from x₁.
-   The second pass corrects the first one's rounding (Chan, Golub and LeVeque 1983). */
+/* Two passes over x - x₁, which is small and mostly exact, and a mean that stays a distance from
+   x₁. The second pass corrects the first one's rounding (Chan, Golub and LeVeque 1983). */
 static void shifted(moments *m, const ref_group *g, const float *x)
 {
     const float first = x[g->start];

@@ -25,7 +25,7 @@ EXAMPLES := $(addprefix $(BUILD)/,$(PROGRAMS))
 OBJECTS := $(BUILD)/helpers.o $(BUILD)/stb_image_write.o
 
 .PHONY: help deps deps-dev figures test mnist examples strict sanitize determinism lint bench \
-	bench-peers bench-mnist check install uninstall clean
+	bench-peers bench-quick bench-docs bench-mnist check install uninstall clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -64,10 +64,18 @@ lint: ## check names, characters, equation tags and code blocks
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh lint
 
 bench: ## time every layer beside plain loops and the one-pass limit
-	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench/layers.sh $(BENCH_FLAGS)
+	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/bench/layers.sh $(BENCH_FLAGS)
 
 bench-peers: ## the same beside PyTorch and oneDNN, where they are installed
-	@CC="$(CC)" CXX="$(CXX)" BUILD="$(BUILD)" PEERS=1 sh tests/bench/layers.sh $(BENCH_FLAGS)
+	@CC="$(CC)" CXX="$(CXX)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" PEERS=1 \
+		sh tests/bench/layers.sh $(BENCH_FLAGS)
+
+bench-quick: ## a pass of a few seconds that checks all results and times nothing well
+	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/bench/layers.sh --quick \
+		$(BENCH_FLAGS)
+
+bench-docs: bench-peers ## the same, into docs/performance.md and docs/figures
+	@BUILD="$(BUILD)" sh tests/bench/docs.sh
 
 bench-mnist: $(OBJECTS) ## time an MNIST epoch, beside PyTorch where it is installed
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench/mnist.sh $(MNIST)

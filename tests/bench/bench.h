@@ -1,6 +1,6 @@
 /* bench.h - what the parts of the micro-benchmark share: a piece of work, and a contestant.
 
-   A contestant is one object file that exports one `bench_contestant`: a table of functions, one for
+   A contestant is an object file that exports a `bench_contestant`: a table of functions, one for
    each layer and pass that it has. All contestants of a case get the same bench_work, so they read
    and write the same buffers. layers.c holds them all in one process, checks what they compute and
    times them in turn. */

@@ -3,11 +3,15 @@
 #
 #   layers.sh [OPTIONS OF layers.c]
 #
-# Environment: CC, CXX, BUILD; PEERS=1 adds the libraries that are installed: PyTorch (Debian:
-# libtorch-dev) and oneDNN (libdnnl-dev). Without them nothing but a C compiler is needed.
+# The results go to BUILD/bench, or where --out says: layers.csv, layers.md, and the pictures
+# layers.png (batch and layer norm) and layers_other.png where stb_image_write.h is installed.
+#
+# Environment: CC, CXX, BUILD, STB_CFLAGS; PEERS=1 adds the libraries that are installed: PyTorch
+# (Debian: libtorch-dev) and oneDNN (libdnnl-dev). Without them only a C compiler is needed.
 set -eu
 cd "$(dirname "$0")/../.."
 : "${CC:=cc}" "${CXX:=c++}" "${BUILD:=build}" "${PEERS:=0}"
+: "${STB_CFLAGS=-isystem /usr/include/stb}"
 out=$BUILD/bench
 mkdir -p "$out/objects"
 objects=
@@ -66,4 +70,30 @@ fi
 compile layers layers.c "$CC" -O2 $peers "-DBUILD_FLAGS=\"as said of each contestant\""
 # shellcheck disable=SC2086
 $link $objects -o "$out/layers" $libraries -lm
-OMP_NUM_THREADS=1 exec "$out/layers" --out "$out" "$@"
+
+results=$out
+last=
+for argument in "$@"; do
+    [ "$last" != --out ] || results=$argument
+    case $argument in --out=*) results=${argument#--out=} ;; esac
+    last=$argument
+done
+OMP_NUM_THREADS=1 "$out/layers" --out "$out" "$@"
+case " $* " in *" --help "* | *" --version "*) exit 0 ;; esac
+LC_ALL=C awk -f tests/bench/layers.awk "$results/layers.csv" >"$results/layers.md"
+
+# shellcheck disable=SC2086
+if ! has stb_image_write.h c "$CC" $STB_CFLAGS; then
+    echo "bench: no picture, for there is no stb_image_write.h here (make deps)"
+    exit 0
+fi
+objects=
+compile picture picture.c "$CC" -O1
+# shellcheck disable=SC2086
+compile stb_image_write ../../examples/stb_image_write.c "$CC" -O1 $STB_CFLAGS
+# shellcheck disable=SC2086
+compile helpers ../../examples/helpers.c "$CC" -O1 $STB_CFLAGS
+# shellcheck disable=SC2086
+$CC $objects -o "$out/picture" -lm
+"$out/picture" "$results/layers.csv" "$results/layers.png" "$results/layers_other.png"
+echo "bench: pictures and tables are in $results"

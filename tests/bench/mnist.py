@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The network of mnist.c in PyTorch, eager mode, one thread; prints the same lines.
+"""The network of mnist.c in PyTorch, eager mode, one thread; the same arguments and lines.
 
-    bench_mnist.py DATA_DIR none|batch|layer EPOCHS SEED
+    mnist.py DATA_DIR none|batch|layer WIDTH1-WIDTH2 BATCH SAMPLES EPOCHS SEED
 """
 import os
 import sys
@@ -27,28 +27,29 @@ def load(folder, part):
             torch.from_numpy(labels.astype(numpy.int64)))
 
 
-def network(norm):
+def network(norm, first, second):
     layers = []
-    for inputs, outputs in ((784, 64), (64, 128)):
+    for inputs, outputs in ((784, first), (first, second)):
         layers.append(Linear(inputs, outputs))
         if norm != "none":
             layers.append((BatchNorm1d if norm == "batch" else LayerNorm)(outputs))
         layers.append(ReLU())
-    return Sequential(*layers, Linear(128, 10))
+    return Sequential(*layers, Linear(second, 10))
 
 
 def main():
-    folder, norm, epochs, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    folder, norm, widths = sys.argv[1:4]
+    batch, samples, epochs, seed = (int(a) for a in sys.argv[4:8])
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    images, labels = load(folder, "train")
+    images, labels = (part[:samples] for part in load(folder, "train"))
     test_images, test_labels = load(folder, "t10k")
-    net = network(norm)
+    net = network(norm, *(int(w) for w in widths.split("-")))
     sgd = torch.optim.SGD(net.parameters(), lr=0.01)
     for epoch in range(1, epochs + 1):
         start = time.perf_counter()
         total = 0.0
-        for pick in torch.randperm(len(images)).split(64):
+        for pick in torch.randperm(len(images)).split(batch):
             loss = cross_entropy(net(images[pick]), labels[pick])
             sgd.zero_grad(set_to_none=True)
             loss.backward()
@@ -59,8 +60,9 @@ def main():
         with torch.no_grad():
             right = (net(test_images).argmax(1) == test_labels).double().mean().item()
         net.train()
-        print("pytorch %s epoch %d seconds %.4f loss %.4f accuracy %.4f"
-              % (norm, epoch, seconds, float(total) / len(images), right), flush=True)
+        print("pytorch %s %d %s epoch %d seconds %.4f loss %.4f accuracy %.4f"
+              % (widths, batch, norm, epoch, seconds, float(total) / len(images), right),
+              flush=True)
 
 
 main()

@@ -157,7 +157,7 @@ const bench_contestant BENCH_OURS = {
     BENCH_OURS_NAME,
     "normlayers.h, " BENCH_OURS_FLAGS,
     BENCH_WIDE_STATS,
-    1e-5,
+    5e-6,
     NULL,
     NULL,
     NULL,

@@ -6,10 +6,15 @@
 
 #include <math.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <oneapi/dnnl/dnnl_version.h>
 #include <stdlib.h>
 #include <string.h>
 
 extern const bench_contestant bench_onednn;
+
+#define TEXT2(a) #a
+#define TEXT(a) TEXT2(a)
+#define VERSION TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR) "." TEXT(DNNL_VERSION_PATCH)
 
 enum { ARGUMENTS_MAX = 10 };
 
@@ -193,7 +198,7 @@ static void fetch(bench_work *w, void *state)
 
 const bench_contestant bench_onednn = {
     "onednn",
-    "oneDNN, one thread",
+    "oneDNN " VERSION ", one thread",
     BENCH_NO_RUNNING,
     1e-4,
     open_primitive,

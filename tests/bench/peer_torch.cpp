@@ -7,6 +7,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 
+#include <torch/version.h>
+
 #include <cstring>
 #include <exception>
 #include <tuple>
@@ -221,7 +223,7 @@ int linear_backward(bench_work *, void *state)
 
 const bench_contestant bench_torch = {
     "pytorch",
-    "PyTorch's ATen from C++, one thread",
+    "PyTorch " TORCH_VERSION ", ATen from C++, one thread",
     0,
     1e-4,
     open_state,

@@ -1,0 +1,96 @@
+# layers.awk - the table of layers.c as Markdown: a table for each of the two norms, one for all
+# other layers. A cell is the time of a call and the percentage of the one-pass limit.
+#
+#   LC_ALL=C awk -f layers.awk build/bench/layers.csv
+
+BEGIN {
+    FS = ","
+    titles["batchnorm"] = "Batch norm"; titles["layernorm"] = "Layer norm"
+    title_order = "batchnorm layernorm other"
+    titles["other"] = "Other layers"
+    heads["ours"] = "ours, -O3 -march=native"; heads["ours-O3"] = "ours, -O3"
+    heads["ours-O2"] = "ours, -O2"; heads["one-pass"] = "plain C, one pass"
+    heads["three-pass"] = "plain C, three passes"
+    heads["pytorch"] = "PyTorch"; heads["onednn"] = "oneDNN"; heads["limit"] = "one-pass limit"
+}
+
+/^# / {
+    split(substr($0, 3), note, ": ")
+    about[note[1]] = substr($0, length(note[1]) + 5)
+    next
+}
+
+{ gsub(/"/, "") } # "inf" is quoted, so that it is no number
+
+!columns { for (columns = 1; columns <= NF; columns++) at[$columns] = columns; next }
+
+{
+    name = $at["case"]
+    who = $at["contestant"]
+    if (!(name in layer)) {
+        order[++cases] = name
+        layer[name] = $at["layer"]
+        size[name] = $at["size"]
+        gsub(/x/, "×", size[name])
+        pass[name] = $at["pass"]
+    }
+    if (!(who in seen)) { seen[who] = 1; contestant[++contestants] = who }
+    cell[name, who] = $at["status"] != "ok" ? "wrong" : time($at["seconds"]) \
+        (who == "limit" ? "" : sprintf(" (%.0f %%)", $at["percent_of_limit"]))
+    if ($at["status"] == "ok") times[name, who] = ratio($at["times_ours"])
+    has[group_of(name), who] = 1
+}
+
+# Three digits and a unit.
+function time(seconds,   v, unit) {
+    v = 1e6 * seconds; unit = "μs"
+    if (v >= 1000) { v /= 1000; unit = "ms" }
+    return sprintf(v < 10 ? "%.2f %s" : v < 100 ? "%.1f %s" : "%.0f %s", v, unit)
+}
+
+function ratio(v) { return sprintf(v < 1 ? "%.2f" : v < 100 ? "%.1f" : "%.0f", v) }
+
+function group_of(name) { return layer[name] in titles ? layer[name] : "other" }
+
+function is_peer(who) { return who == "pytorch" || who == "onednn" }
+
+# The contestants that have a cell in a table are its columns; the peers have another one.
+function row(start, which, cells, ratios,   k, who, line) {
+    line = start
+    for (k = 1; k <= contestants; k++)
+        if ((which, contestant[k]) in has) line = line cells[k]
+    for (k = 1; k <= contestants; k++)
+        if ((which, contestant[k]) in has && is_peer(contestant[k])) line = line ratios[k]
+    print line
+}
+
+function table(which,   i, k, name, other, who) {
+    if (!((which, contestant[1]) in has)) return
+    other = which == "other"
+    printf "\n**%s**\n\n", titles[which]
+    for (k = 1; k <= contestants; k++) {
+        first[k] = " " heads[contestant[k]] " |"
+        second[k] = " " heads[contestant[k]] " / ours |"
+        rule[k] = "---|"
+    }
+    row((other ? "| layer " : "") "| size | pass |", which, first, second)
+    row((other ? "|---" : "") "|---|---|", which, rule, rule)
+    for (i = 1; i <= cases; i++) {
+        name = order[i]
+        if (group_of(name) != which) continue
+        for (k = 1; k <= contestants; k++) {
+            who = contestant[k]
+            first[k] = " " ((name, who) in cell ? cell[name, who] : "–") " |"
+            second[k] = " " ((name, who) in times ? times[name, who] : "–") " |"
+        }
+        row((other ? "| " layer[name] " " : "") "| " size[name] " | " pass[name] " |", which, first,
+            second)
+    }
+}
+
+END {
+    printf "normlayers.h %s on %s, %s, one thread; medians of %s rounds.\n", about["version"],
+        about["processor"], about["compiler"], about["rounds"]
+    n = split(title_order, which_of, " ")
+    for (t = 1; t <= n; t++) table(which_of[t])
+}

@@ -63,6 +63,13 @@ determinism: ## compare the bits of all compilers and optimisation levels
 lint: ## check names, characters, equation tags and code blocks
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh lint
 
+.PHONY: accuracy accuracy-docs
+accuracy: $(OBJECTS) ## errors of the norms against the exact result, and their bounds
+	@CC="$(CC)" BUILD="$(BUILD)" FLAGS="$(FLAGS)" sh tests/accuracy/accuracy.sh
+
+accuracy-docs: $(OBJECTS) ## the same, then figure and tables into docs/
+	@CC="$(CC)" BUILD="$(BUILD)" FLAGS="$(FLAGS)" sh tests/accuracy/accuracy.sh docs
+
 bench: ## time every layer beside plain loops and the one-pass limit
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/bench/layers.sh $(BENCH_FLAGS)
 

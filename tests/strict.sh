@@ -82,7 +82,7 @@ for compiler in $compilers; do
         sed -n '1,8s/^/    /p' "$work/log"
     fi
     [ "${1:-all}" = header ] && continue
-    for source in examples/*.c tests/*.c tests/compile/*.c tests/bench/*.c; do
+    for source in examples/*.c tests/*.c tests/compile/*.c tests/bench/*.c tests/accuracy/*.c; do
         [ -f "$source" ] || continue
         if [ "$source" = tests/bench/peer_onednn.c ] && ! has "$compiler" oneapi/dnnl/dnnl.h; then
             echo "strict: no oneDNN here, $source is not checked"
@@ -94,13 +94,14 @@ for compiler in $compilers; do
         esac
         # programs that hold the library themselves are built in both precisions
         case $source in
+        tests/accuracy/layers.c) options="- --DNRM_DOUBLE --DNRM_ACC=float" ;;
         tests/*)
             grep -q 'define NORMLAYERS_IMPLEMENTATION' "$source" && options="- --DNRM_DOUBLE"
             ;;
         esac
         for option in $options; do
             check "$compiler $source $option" "$compiler" \
-                "-std=c99 $c_only $stb -Iexamples -Itests/bench ${option#-}" "$source"
+                "-std=c99 $c_only $stb -Iexamples -Itests -Itests/bench ${option#-}" "$source"
         done
     done
     # a helper's implementation is compiled where somebody includes it; here each by itself

@@ -56,8 +56,8 @@ END {
         "# pytorch: %s\n# processor: %s\n# rounds: %s\n", version, compiler,
         torch == "" ? "none" : torch, cpu, rounds > csv
     print "network,batch,samples,norm,contestant,seconds,times_ours,test_accuracy" > csv
-    printf "normlayers.h %s on %s, %s, -O3 -march=native; one thread, %s rounds%s.\n\n", version,
-        cpu, compiler, rounds, torch == "" ? "" : "; PyTorch " torch > markdown
+    printf "normlayers.h %s on %s, %s, -O3 -march=native; one thread, %s round%s%s.\n\n", version,
+        cpu, compiler, rounds, rounds == 1 ? "" : "s", torch == "" ? "" : "; PyTorch " torch > markdown
     print "| network | batch | samples | norm | ours | PyTorch | PyTorch / ours | test accuracy," \
         " ours / PyTorch |\n|---|---|---|---|---|---|---|---|" > markdown
     printf "%-18s %5s %7s %-6s %10s %10s %6s  %s\n", "network", "batch", "samples", "norm",

@@ -460,6 +460,7 @@ int main(int argc, char **argv)
     run_table(&r);
     run_sweeps(&r);
     cli_progress_end(&r.progress);
+    if (torch.version[0] && !torch.running) printf("PyTorch ended early: its column has gaps\n");
     torch_stop(&torch);
     report_of(&results, &r, &torch);
     if (!REF_IS_WIDE) printf("no type wider than double: results in double are not judged well\n");

@@ -92,6 +92,7 @@ int torch_start(torch_process *t, const char *python, const char *script)
     t->running = 1;
     if (pid > 0 && read_version(t) == 0) return 0;
     torch_stop(t);
+    t->version[0] = 0;
     return -1;
 }
 

@@ -271,7 +271,7 @@ int report_markdown(const report *r, const char *path)
         put_worst(&t, r, layer, r->many, 0);
     }
     put(&t,
-        "\n**normlayers.h in ulps** of the largest exact value, each of its own type, the worst "
+        "\n**normlayers.h in ulps** of the largest exact value, of its own type, the worst "
         "over all shapes:\n\n");
     put_worst(&t, r, -1, OTHERS, 1);
     put(&t, "\n<details><summary>Every shape</summary>\n\n");

@@ -89,7 +89,7 @@ function table(which,   i, k, name, other, who) {
 }
 
 END {
-    printf "normlayers.h %s on %s, %s, one thread; medians of %s rounds.\n", about["version"],
+    printf "normlayers.h %s on %s,\n%s, one thread; medians of %s rounds.\n", about["version"],
         about["processor"], about["compiler"], about["rounds"]
     n = split(title_order, which_of, " ")
     for (t = 1; t <= n; t++) table(which_of[t])

@@ -10,6 +10,7 @@
     key = net " " $1
     seconds[key, ++count[key]] = $8
     last = $6
+    loss[key, last] += $10
     accuracy[key, last] += $12
     runs[key, last]++
     if (last > final[key]) final[key] = last
@@ -36,6 +37,8 @@ function median_ratio(ours, theirs,   i, a) {
     return sort_and_take(a, count[ours])
 }
 
+function mean_loss(key) { return loss[key, final[key]] / runs[key, final[key]] }
+
 function percent(key) { return 100 * accuracy[key, final[key]] / runs[key, final[key]] }
 
 function samples_of(widths, batch,   i, part, n, one) {
@@ -47,21 +50,24 @@ function samples_of(widths, batch,   i, part, n, one) {
 }
 
 function csv_line(who, part, key) {
-    printf "784-%s-10,%s,%s,%s,%s,%.6g,%s,%.4g\n", part[1], part[2], samples_of(part[1], part[2]),
-        part[3], who, median(key), who == "normlayers" ? 1 : sprintf("%.4g", r), percent(key) > csv
+    printf "784-%s-10,%s,%s,%s,%s,%.6g,%s,%.5g,%.4g\n", part[1], part[2],
+        samples_of(part[1], part[2]), part[3], who, median(key),
+        who == "normlayers" ? 1 : sprintf("%.4g", r), mean_loss(key), percent(key) > csv
 }
 
 END {
     printf "# program: bench/mnist\n# version: %s\n# compiler: %s\n# flags: -O3 -march=native\n" \
         "# pytorch: %s\n# processor: %s\n# rounds: %s\n", version, compiler,
         torch == "" ? "none" : torch, cpu, rounds > csv
-    print "network,batch,samples,norm,contestant,seconds,times_ours,test_accuracy" > csv
-    printf "normlayers.h %s on %s, %s, -O3 -march=native; one thread, %s round%s%s.\n\n", version,
-        cpu, compiler, rounds, rounds == 1 ? "" : "s", torch == "" ? "" : "; PyTorch " torch > markdown
-    print "| network | batch | samples | norm | ours | PyTorch | PyTorch / ours | test accuracy," \
-        " ours / PyTorch |\n|---|---|---|---|---|---|---|---|" > markdown
+    print "network,batch,samples,norm,contestant,seconds,times_ours,loss,test_accuracy" > csv
+    printf "normlayers.h %s on %s,\n%s, -O3 -march=native; one thread,\n%s round%s%s.\n\n", version,
+        cpu, compiler, rounds, rounds == 1 ? "" : "s",
+        torch == "" ? "" : "; PyTorch " torch > markdown
+    print "| network | batch | samples | norm | ours | PyTorch | PyTorch / ours |" \
+        " loss, ours / PyTorch | test accuracy, ours / PyTorch |\n" \
+        "|---|---|---|---|---|---|---|---|---|" > markdown
     printf "%-18s %5s %7s %-6s %10s %10s %6s  %s\n", "network", "batch", "samples", "norm",
-        "ours, s", "PyTorch, s", "ratio", "test accuracy, %"
+        "ours, s", "PyTorch, s", "ratio", "loss, ours / PyTorch; test accuracy, %"
     for (i = 1; i <= nets; i++) {
         split(order[i], part, " ")
         ours = order[i] " normlayers"
@@ -74,9 +80,11 @@ END {
         time = both ? sprintf("%.3f", median(theirs)) : "-"
         ratio = both ? sprintf("%.2f", r) : "-"
         right = sprintf("%.2f", percent(ours)) (both ? sprintf(" / %.2f", percent(theirs)) : "")
-        printf "%-18s %5s %7s %-6s %10.3f %10s %6s  %s\n", "784-" part[1] "-10", part[2], n,
-            part[3], median(ours), time, ratio, right
-        printf "| 784-%s-10 | %s | %s | %s | %.3f s | %s | %s | %s |\n", part[1], part[2], n,
-            part[3], median(ours), both ? time " s" : "–", both ? ratio : "–", right > markdown
+        fell = sprintf("%.3f", mean_loss(ours)) (both ? sprintf(" / %.3f", mean_loss(theirs)) : "")
+        printf "%-18s %5s %7s %-6s %10.3f %10s %6s  %s; %s\n", "784-" part[1] "-10", part[2], n,
+            part[3], median(ours), time, ratio, fell, right
+        printf "| 784-%s-10 | %s | %s | %s | %.3f s | %s | %s | %s | %s |\n", part[1], part[2], n,
+            part[3], median(ours), both ? time " s" : "–", both ? ratio : "–", fell,
+            right > markdown
     }
 }

@@ -12,9 +12,9 @@
 #
 # Each round runs ours and PyTorch's once for every norm (none, batch, layer), its number being the
 # seed. Printed are the medians of the epochs' seconds, the median over the rounds of their
-# ratio, and the test accuracy after the last epoch, which says that both did the same work. Without
-# PyTorch (Debian: python3-torch) only ours are run, and that is said. Table: BUILD/bench/mnist.csv
-# and .md.
+# ratio, the training loss of the last epoch, which says that both did the same work, and the test
+# accuracy after it. Without PyTorch (Debian: python3-torch) only ours are run, and that is said.
+# Table: BUILD/bench/mnist.csv and .md.
 set -eu
 cd "$(dirname "$0")/../.."
 data=${1:-data/mnist}

@@ -606,16 +606,25 @@ NRM_DEF int nrm_gradcheck(
 #endif
 
 #ifdef NRM_TAG /* private structs differ with the types too, and so must their names */
-#define nrmi_matrix NRM_LINK(nrmi_matrix)
-#define nrmi_channels NRM_LINK(nrmi_channels)
 #define nrmi_bits NRM_LINK(nrmi_bits)
+#define nrmi_bn_job NRM_LINK(nrmi_bn_job)
+#define nrmi_channels NRM_LINK(nrmi_channels)
 #define nrmi_check NRM_LINK(nrmi_check)
+#define nrmi_lanes NRM_LINK(nrmi_lanes)
+#define nrmi_ln_job NRM_LINK(nrmi_ln_job)
+#define nrmi_matrix NRM_LINK(nrmi_matrix)
+#define nrmi_moments NRM_LINK(nrmi_moments)
+#define nrmi_row NRM_LINK(nrmi_row)
 #define nrmi_slope NRM_LINK(nrmi_slope)
+#define nrmi_weight NRM_LINK(nrmi_weight)
 #endif
 
 #ifndef NRM_NO_LIBC
 #include <math.h>
 #include <string.h>
+#endif
+#ifdef NRM_OPENMP
+#include <omp.h>
 #endif
 #ifndef NRM_SQRT
 #define NRM_SQRT(a) nrmi_sqrt(a)
@@ -626,6 +635,25 @@ NRM_DEF int nrm_gradcheck(
 #endif
 #ifndef NRM_MEMSET
 #define NRM_MEMSET(to, byte, bytes) memset((to), (byte), (bytes))
+#endif
+
+/*
+### No fused operations
+
+A processor may offer a·b + c as one operation with one rounding, and a compiler may use it
+where it likes; then two builds differ in the last bit. We forbid it, everywhere but in the
+matrix product's inner loop, which lives from it. So every machine that rounds as IEEE 754
+says, and evaluates in the type itself, gives the same bits (32-bit x86 does with `-msse2
+-mfpmath=sse`, its old floating-point stack does not). Each compiler has its own way to be
+told; clang's `-ffp-contract=fast` overrules it.
+*/
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off")
+#elif defined(_MSC_VER)
+#pragma fp_contract(off)
 #endif
 
 /*
@@ -725,6 +753,59 @@ static int nrmi_check_in_place(nrmi_span out, nrmi_span in)
 }
 
 /*
+### Threads
+
+None, unless `NRM_OPENMP` is defined and the compiler has OpenMP switched on. Then the
+layers and products share their work among OpenMP's threads: batch norm by channels, layer
+norm by rows, products by rows or columns of the result. Nothing is ever summed across
+threads, so their number changes no bit. Small work is not shared; waking a thread takes
+longer than a layer of 64 x 64.
+*/
+#if defined(NRM_OPENMP) && !defined(_OPENMP)
+#error "normlayers.h: NRM_OPENMP wants the compiler's OpenMP switched on (-fopenmp)"
+#endif
+#define NRM_SHARED_FROM 32768 /* numbers: below, one thread does it alone */
+
+/* One part of a job, from..to−1 of what it can be divided into; returns a status. */
+typedef int nrmi_part(void *job, size_t from, size_t to);
+
+static size_t nrmi_threads(size_t numbers)
+{
+#ifdef NRM_OPENMP
+    return numbers >= NRM_SHARED_FROM && !omp_in_parallel() ? (size_t)omp_get_max_threads() : 1;
+#else
+    (void)numbers;
+    return 1;
+#endif
+}
+
+/* Runs all parts of a job of so many numbers. Parts begin at multiples of `grain`. Returns the
+   highest status. */
+static int nrmi_share(nrmi_part *part, void *job, size_t count, size_t grain, size_t numbers)
+{
+    const size_t grains = (count + grain - 1) / grain, threads = nrmi_threads(numbers);
+    const size_t share = (grains + threads - 1) / threads * grain;
+    int rc = NRM_OK;
+#ifdef NRM_OPENMP
+    int i;
+    if (share < count) {
+#pragma omp parallel for schedule(static) reduction(max : rc)
+        for (i = 0; i < (int)threads; i++) {
+            const size_t from = (size_t)i * share;
+            if (from < count) {
+                const int status = part(job, from, from + share < count ? from + share : count);
+                if (status > rc) rc = status;
+            }
+        }
+        return rc;
+    }
+#endif
+    (void)share;
+    rc = part(job, 0, count);
+    return rc;
+}
+
+/*
 ## 2  The linear layer and its three products
 
 A linear layer multiplies its input by a weight matrix and adds a bias. We store W as
@@ -809,6 +890,13 @@ typedef struct nrmi_job {
     int fresh;
 } nrmi_job;
 
+#if defined(__clang__) /* here, and only here, multiplication and addition may be fused */
+#pragma STDC FP_CONTRACT DEFAULT
+#elif defined(__GNUC__)
+#pragma GCC pop_options
+#elif defined(_MSC_VER)
+#pragma fp_contract(on)
+#endif
 /* LIN.5 for a tile of ROWS x NRM_COLS. */
 #define NRM_TILE_FUNCTION(NAME, ROWS)                                                              \
     static void NAME(nrm_real *c, nrmi_matrix a, const nrm_real *b, const nrmi_job *job)           \
@@ -846,6 +934,14 @@ NRM_TILE_FUNCTION(nrmi_tile4, 4)
 NRM_TILE_FUNCTION(nrmi_tile2, 2)
 NRM_TILE_FUNCTION(nrmi_tile1, 1)
 #undef NRM_TILE_FUNCTION
+#if defined(__clang__) /* from here on no more */
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off")
+#elif defined(_MSC_VER)
+#pragma fp_contract(off)
+#endif
 
 /* All rows of one column block, the largest tiles first. */
 static void nrmi_block(nrm_real *c, nrmi_matrix a, const nrm_real *b, const nrmi_job *job,
@@ -1005,21 +1101,6 @@ NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const 
     if (rc == NRM_OK) nrmi_linear_backward(dx, dW, db, dy, x, W, N, in, out, 0);
     return rc;
 }
-
-/*
-From here to the end of the file no two operations may be fused into one. Then every machine
-that rounds as IEEE 754 says, and evaluates in the type itself, gives the same bits (32-bit
-x86 does with `-msse2 -mfpmath=sse`, its old floating-point stack does not). Each compiler
-has its own way to be told; clang's `-ffp-contract=fast` overrules it.
-*/
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
-#pragma GCC push_options
-#pragma GCC optimize("fp-contract=off")
-#elif defined(_MSC_VER)
-#pragma fp_contract(off)
-#endif
 
 /*
 ## 3  Exponential and logarithm, the same bits everywhere
@@ -1261,7 +1342,10 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 ## 5  Sums and means
 
 Every layer below begins with a mean and a variance, and many of the bugs reported against
-normalization layers are in these two lines.
+normalization layers are in these two lines. They are also where the time goes. One rule
+serves exactness and speed alike: measure from a point nearby.
+
+### 5.1  One pass, from a pivot
 
 The variance is often computed in one pass from the identity
 
@@ -1269,76 +1353,326 @@ The variance is often computed in one pass from the identity
 
 which is true in algebra and ruinous in arithmetic: for values near 1000 with a spread of
 0.1 both terms on the right are about a million and agree in their first eight digits, and a
-float has seven. The difference can even come out negative. We take two passes, the second
-with the mean in hand.
+float has seven. The difference can even come out negative. The usual remedy is a second
+pass with the mean in hand.
 
-The mean needs one precaution as well. A row of N equal values c should have the mean c
-*exactly*, so that normalizing gives 0 and not noise divided by √ε. But N·c rounded N times
-and divided by N need not be c. Measured from the first value, all terms are 0 and stay so:
+But the identity holds for deviations from any number p, a *pivot*, and with a pivot near
+the mean there is little to cancel:
 
-    μ = x₁ + (1/N)·∑ᵢ (xᵢ − x₁)                                       [SUM.2]
-    v = (1/N)·∑ᵢ (xᵢ − μ)²                                            [SUM.3]
+    d = x − p: μ = p + ⟨d⟩, v = ⟨d²⟩ − ⟨d⟩²                           [SUM.2]
 
-These sums are kept in `nrm_acc`, double by default. A float has 24 significant bits and a
-double 53, so differences of floats of similar size are exact in it, and a million of them
-add up with room to spare.
+Our first pivot is the first value, x₁. If all values are equal then all d are exactly 0,
+and normalizing gives 0 and not noise divided by √ε. And d is exact, or nearly so: two
+floats within a factor of two of each other have a difference that is a float.
 
-### The order of a sum
+The values come in blocks of B, and the pivot moves as we learn. Of a block only two sums
+are wanted,
+
+    S₁ = ∑ᵢ (xᵢ − p), S₂ = ∑ᵢ (xᵢ − p)²                               [SUM.3]
+
+to be merged with what is known of the n values before it: their mean m and M, the sum of
+their squared deviations from m (Chan, Golub and LeVeque 1979).
+
+    δ = p + S₁/B − m, m ← m + δ·B/(n + B)                             [SUM.4]
+    M ← M + (S₂ − S₁²/B) + δ²·n·B/(n + B)                             [SUM.5]
+
+Then p becomes the new m, and from now on nothing can go wrong. What a block adds to M is at
+least half of S₂ if p = m and n ≥ B, whatever cancels inside the brackets, because then δ is
+S₁/B, and S₂ is never less than B·δ²:
+
+    S₂ − S₁²/B + δ²·n·B/(n + B) = S₂ − B·δ²·B/(n + B) ≥ S₂/2          [SUM.6]
+
+Only the first block is at the mercy of x₁, which may be an outlier. If M turns out to be less
+than 1/16 of the S₂ it was made from, so that four bits were lost, or if a square has
+overflowed, we start again, in two passes and in `nrm_acc`:
+
+    μ = x₁ + (1/N)·∑ᵢ (xᵢ − x₁), v = (1/N)·∑ᵢ (xᵢ − μ)²                [SUM.7]
+
+So the inner loops, SUM.3, can work in `nrm_real`, over stretches too short for rounding
+errors to add up: eight floats to a register where four doubles would fit, and no
+conversions. The merging is done in `nrm_acc`, double by default, once per block. Compared
+with two passes in double this made the forward passes two to three times as fast on
+matrices that fit the cache, and the errors stayed at a few 10⁻⁷ (docs/accuracy.md).
+
+### 5.2  The order of a sum
 
 Floating-point addition is not associative, so a compiler may not reorder a sum, and one
 that runs in a single chain waits for each addition before the next can start. We write down
-another order that suits the machine and make it the specification: eight lanes, lane j
-taking the terms whose index, counted from 0, is j modulo 8,
+another order that suits the machine and make it the specification. For values that lie side
+by side: as many lanes as fit into 64 bytes (L = 16 floats, or 8 doubles), lane j taking the
+terms whose index, counted from 0 in each row, is j modulo L,
 
-    lⱼ = aⱼ + aⱼ₊₈ + aⱼ₊₁₆ + …, added from left to right              [SUM.4]
+    lⱼ = aⱼ + aⱼ₊L + aⱼ₊₂L + …, added from left to right              [SUM.8]
 
-and then a fixed tree over the lanes.
+and at the end of a block the lanes are folded in half until one is left.
 
-    ∑a = ((l₀ + l₄) + (l₂ + l₆)) + ((l₁ + l₅) + (l₃ + l₇))            [SUM.5]
+    lⱼ ← lⱼ + lⱼ₊ₖ for j < k, k = L/2, L/4, …, 1                       [SUM.9]
 
-With eight independent chains the additions overlap, and two, four or eight lanes at a time
-fit a vector register; the bits are the same whichever it is. Sums over the rows of a batch,
-where the terms of one channel lie far apart, run straight from the first row to the last:
-there the neighbouring channels keep the machine busy.
+Such a block has at most 1024 values. In a dense batch neighbours belong to different
+channels; there the channels are the lanes, each is summed straight down, and a block has 32
+rows. Registers of 2, 4, 8 or 16 numbers give the same bits, and so do several threads, for
+each of them gets whole rows or whole channels.
+
+### 5.3  Head and tail of a mean
+
+Floats near 10⁶ are 1/16 apart. A mean rounded to a float is then off by up to 1/32, and so
+is every x − μ, however exactly μ was summed. We keep μ in `nrm_acc` and split it into a
+head of type `nrm_real` and a small tail:
+
+    μ = h + t, h = μ rounded to nrm_real                              [SUM.10]
+
+Now x − h is exact for values near the mean, and t goes where it costs nothing. All that our
+layers do with x is a straight line in x − h, whose two coefficients are computed once per
+channel or row. In the forward pass it is
+
+    γ·x̂ + β = s·(x − h) + b, s = γ·r, b = β − s·t                     [SUM.11]
+
+and in the backward pass there are sums of u·x̂, for which the sums of SUM.3's kind will do,
+and the projection that BN.19 and LN.14 find, in which ⟨u⟩ and ⟨u·x̂⟩ are known by then:
+
+    ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)                            [SUM.12]
+    a·(u − ⟨u⟩ − x̂·⟨u·x̂⟩) = a·(u − ⟨u⟩) + (s·(x − h) + b), s = −a·r·⟨u·x̂⟩, b = −s·t  [SUM.13]
+
+### 5.4  The code
+
+A `nrmi_vec` is loaded and stored as a whole. What is left at the end of a row goes one
+number at a time, or, inside the lanes, filled up with values that add nothing.
 */
-#define NRM_LANES 8
-
-/* SUM.5 */
-static nrm_acc nrmi_tree(const nrm_acc *lane)
+static inline nrmi_vec nrmi_load(const nrm_real *at)
 {
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+    return *(const nrmi_vec *)at;
 }
 
-/* Runs `statement`, where j is the lane and i the index, over i = 0..n-1 in the order of SUM.4. */
-#define NRM_OVER_LANES(n, statement)                                                               \
-    do {                                                                                           \
-        size_t i_ = 0, j;                                                                          \
-        for (; i_ + NRM_LANES <= (n); i_ += NRM_LANES)                                             \
-            for (j = 0; j < NRM_LANES; j++) {                                                      \
-                const size_t i = i_ + j;                                                           \
-                statement;                                                                         \
-            }                                                                                      \
-        for (j = 0; i_ + j < (n); j++) {                                                           \
-            const size_t i = i_ + j;                                                               \
-            statement;                                                                             \
-        }                                                                                          \
-    } while (0)
-
-/* The sum in SUM.2: deviations from `first`. */
-static nrm_acc nrmi_sum_from(const nrm_real *x, nrm_acc first, size_t n)
+static inline void nrmi_store(nrm_real *at, nrmi_vec v)
 {
-    nrm_acc lane[NRM_LANES] = {0};
-    NRM_OVER_LANES(n, lane[j] += (nrm_acc)x[i] - first);
-    return nrmi_tree(lane);
+    *(nrmi_vec *)at = v;
 }
 
-/* The sum in SUM.3: squared deviations from the mean. */
-static nrm_acc nrmi_sum_squares(const nrm_real *x, nrm_acc mu, size_t n)
+/* A load where perhaps only n > 0 numbers are left; the other places get `fill`. */
+static inline nrmi_vec nrmi_load_last(const nrm_real *at, size_t n, nrm_real fill)
 {
-    nrm_acc lane[NRM_LANES] = {0};
-    NRM_OVER_LANES(n, lane[j] += ((nrm_acc)x[i] - mu) * ((nrm_acc)x[i] - mu));
-    return nrmi_tree(lane);
+    nrm_real part[NRM_VEC];
+    size_t j;
+    if (n >= NRM_VEC) return nrmi_load(at);
+    for (j = 0; j < NRM_VEC; j++) part[j] = j < n ? at[j] : fill;
+    return nrmi_load(part);
+}
+
+static size_t nrmi_least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+#define NRM_LANES (64 / sizeof(nrm_real))          /* L of SUM.8                 */
+#define NRM_LANE_VECS ((int)(NRM_LANES / NRM_VEC)) /* vectors that hold them     */
+#define NRM_BLOCK 1024                             /* values in a block of runs  */
+#define NRM_ROWS 32                                /* rows in a block of columns */
+
+/* Two sums under way, lane by lane: of u, and of u·(x − p). */
+typedef struct nrmi_lanes {
+    nrmi_vec u[NRM_LANE_VECS], ud[NRM_LANE_VECS];
+} nrmi_lanes;
+
+static inline void nrmi_clear_lanes(nrmi_lanes *lanes)
+{
+    const nrmi_vec zero = {0};
+    int v;
+    for (v = 0; v < NRM_LANE_VECS; v++) lanes->u[v] = lanes->ud[v] = zero;
+}
+
+/* Adds n values that lie side by side. u is x − p if dy is NULL, which makes the sums those of
+   SUM.3; otherwise it is dy, or dy·gamma. */
+static void nrmi_add_run(nrmi_lanes *lanes, const nrm_real *x, nrm_real p, const nrm_real *dy,
+                         const nrm_real *gamma, size_t n)
+{
+    nrmi_lanes sum = *lanes; /* a copy that may live in registers */
+    size_t i;
+    int v;
+    for (i = 0; i + NRM_LANES <= n; i += NRM_LANES)
+        NRM_UNROLL for (v = 0; v < NRM_LANE_VECS; v++)
+        {
+            const size_t at = i + (size_t)v * NRM_VEC;
+            const nrmi_vec d = nrmi_load(x + at) - p;
+            nrmi_vec u = d;
+            if (dy != NULL) u = nrmi_load(dy + at);
+            if (gamma != NULL) u *= nrmi_load(gamma + at);
+            sum.u[v] += u;
+            sum.ud[v] += u * d; /* SUM.8 */
+        }
+    NRM_UNROLL for (v = 0; v < NRM_LANE_VECS; v++)
+    {
+        const size_t at = i + (size_t)v * NRM_VEC;
+        if (at < n) { /* the rest: filled up, so that d = 0 and u = 0 where nothing is */
+            const nrmi_vec d = nrmi_load_last(x + at, n - at, p) - p;
+            nrmi_vec u = d;
+            if (dy != NULL) u = nrmi_load_last(dy + at, n - at, 0);
+            if (gamma != NULL) u *= nrmi_load_last(gamma + at, n - at, 0);
+            sum.u[v] += u;
+            sum.ud[v] += u * d;
+        }
+    }
+    *lanes = sum;
+}
+
+/* SUM.9: sixteen lanes to eight, and those to one. */
+static inline nrm_acc nrmi_fold(const nrmi_vec *lanes)
+{
+    const nrm_real *lane = (const nrm_real *)lanes;
+    nrm_real l[8];
+    size_t j;
+    for (j = 0; j < 8; j++) l[j] = NRM_LANES == 16 ? lane[j] + lane[(j + 8) % NRM_LANES] : lane[j];
+    return (nrm_acc)(((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7])));
+}
+
+/* What a block of B values weighs beside the n before it: 1/B, B/(n + B), n·B/(n + B). */
+typedef struct nrmi_weight {
+    nrm_acc inverse, share, between;
+} nrmi_weight;
+
+static nrmi_weight nrmi_weigh(nrm_acc n, nrm_acc B)
+{
+    nrmi_weight w;
+    w.inverse = 1 / B;
+    w.share = B / (n + B);
+    w.between = n * w.share;
+    return w;
+}
+
+/* Merges the sums of a block. m is kept as an offset from x1, the first value of all; p, the pivot
+   of these sums, becomes that of the next block. */
+static inline void nrmi_merge(nrm_acc *m, nrm_acc *M, nrm_real *p, nrm_real x1, nrm_acc s1,
+                              nrm_acc s2, nrmi_weight w)
+{
+    const nrm_acc mean = s1 * w.inverse;
+    const nrm_acc delta = ((nrm_acc)*p - (nrm_acc)x1) + mean - *m;
+    *m += delta * w.share;                              /* SUM.4 */
+    *M += (s2 - s1 * mean) + delta * delta * w.between; /* SUM.5 */
+    *p = (nrm_real)((nrm_acc)x1 + *m);
+}
+
+/* What the values that are normalized together have in common. */
+typedef struct nrmi_moments {
+    nrm_acc mean, var;
+    nrm_real head, tail; /* the mean once more, split */
+} nrmi_moments;
+
+static inline nrmi_moments nrmi_split(nrm_real x1, nrm_acc offset, nrm_acc var)
+{
+    nrmi_moments t;
+    t.mean = (nrm_acc)x1 + offset;
+    t.var = var;
+    t.head = (nrm_real)t.mean;
+    t.tail = (nrm_real)(((nrm_acc)x1 - (nrm_acc)t.head) + offset); /* SUM.10 */
+    return t;
+}
+
+/* The values of one row or channel: `runs` runs of S, `stride` apart. How far we are in them. */
+typedef struct nrmi_walk {
+    size_t runs, stride, S, run, s;
+} nrmi_walk;
+
+static nrmi_walk nrmi_walk_from_start(size_t runs, size_t stride, size_t S)
+{
+    nrmi_walk at;
+    at.runs = runs;
+    at.stride = stride;
+    at.S = S;
+    at.run = at.s = 0;
+    return at;
+}
+
+/* Was the pivot good enough? `gross` is the sum of all S2; it may have overflowed. */
+static int nrmi_settled(nrm_acc M, nrm_acc gross)
+{
+    return 16 * M >= gross && nrmi_finite(gross); /* see SUM.6 */
+}
+
+/* SUM.7 */
+static nrmi_moments nrmi_two_passes(const nrm_real *x, nrmi_walk all)
+{
+    const nrm_acc x1 = (nrm_acc)x[0], count = (nrm_acc)all.runs * (nrm_acc)all.S;
+    nrm_acc offset = 0, squares = 0;
+    size_t n, s;
+    for (n = 0; n < all.runs; n++)
+        for (s = 0; s < all.S; s++) offset += (nrm_acc)x[n * all.stride + s] - x1;
+    offset /= count;
+    for (n = 0; n < all.runs; n++)
+        for (s = 0; s < all.S; s++) {
+            const nrm_acc d = ((nrm_acc)x[n * all.stride + s] - x1) - offset;
+            squares += d * d;
+        }
+    return nrmi_split(x[0], offset, squares / count);
+}
+
+/* The two sums over the next block; returns how many values it has, 0 at the end. */
+static size_t nrmi_next_block(nrm_acc *su, nrm_acc *sud, nrmi_walk *at, const nrm_real *x,
+                              nrm_real p, const nrm_real *dy, const nrm_real *gamma)
+{
+    nrmi_lanes lanes;
+    size_t count = 0;
+    nrmi_clear_lanes(&lanes);
+    while (at->run < at->runs) {
+        const size_t left = at->S - at->s, piece = nrmi_least(left, NRM_BLOCK);
+        const size_t from = at->run * at->stride + at->s;
+        if (count + piece > NRM_BLOCK) break;
+        nrmi_add_run(&lanes, x + from, p, dy != NULL ? dy + from : NULL,
+                     gamma != NULL ? gamma + at->s : NULL, piece);
+        count += piece;
+        at->s = piece < left ? at->s + piece : 0;
+        if (piece == left) at->run++;
+    }
+    *su = nrmi_fold(lanes.u);
+    *sud = nrmi_fold(lanes.ud);
+    return count;
+}
+
+/* Mean and variance of a row, or of a channel that has runs. */
+static nrmi_moments nrmi_run_moments(const nrm_real *x, nrmi_walk at)
+{
+    const nrmi_walk all = at;
+    const nrm_acc total = (nrm_acc)at.runs * (nrm_acc)at.S;
+    nrm_acc m = 0, M = 0, n = 0, gross = 0, s1, s2;
+    nrm_real p = x[0];
+    while (n < total) {
+        const nrm_acc B = (nrm_acc)nrmi_next_block(&s1, &s2, &at, x, p, NULL, NULL); /* SUM.3 */
+        nrmi_merge(&m, &M, &p, x[0], s1, s2, nrmi_weigh(n, B));
+        gross += s2;
+        n += B;
+    }
+    if (!nrmi_settled(M, gross)) return nrmi_two_passes(x, all);
+    return nrmi_split(x[0], m, M / total);
+}
+
+/* The same for a row of one block, where there is nothing to merge; `inverse` is 1/n. */
+static inline nrmi_moments nrmi_short_moments(const nrm_real *x, size_t n, nrm_acc inverse)
+{
+    nrmi_lanes lanes;
+    nrm_acc m, M, gross;
+    nrmi_clear_lanes(&lanes);
+    nrmi_add_run(&lanes, x, x[0], NULL, NULL, n);
+    gross = nrmi_fold(lanes.ud);
+    m = nrmi_fold(lanes.u) * inverse;
+    M = gross - m * m * (nrm_acc)n; /* SUM.2 */
+    if (!nrmi_settled(M, gross)) return nrmi_two_passes(x, nrmi_walk_from_start(1, 0, n));
+    return nrmi_split(x[0], m, M * inverse);
+}
+
+/* ∑u and ∑u·(x − h) over a row or channel, with u = dy or dy·gamma. */
+static void nrmi_run_sums(nrm_acc *su, nrm_acc *sud, nrmi_walk at, const nrm_real *x, nrm_real h,
+                          const nrm_real *dy, const nrm_real *gamma)
+{
+    nrm_acc u, ud;
+    *su = *sud = 0;
+    while (nrmi_next_block(&u, &ud, &at, x, h, dy, gamma) > 0) {
+        *su += u;
+        *sud += ud;
+    }
+}
+
+/* SUM.12 */
+static inline nrm_acc nrmi_sum_with_xhat(nrm_acc su, nrm_acc sud, nrm_acc r, nrm_real tail)
+{
+    return r * (sud - (nrm_acc)tail * su);
 }
 
 /*
@@ -1408,71 +1742,148 @@ constants.
 ### 6.4  The code
 
 In a dense layer the channels lie side by side and a channel's values C apart; with S > 1
-they lie in runs of S. Each pass over the data is one of the small functions below, which
-handles `width` channels of one example in whichever way is contiguous. The layer works on
-64 dense channels at a time, or on one that has runs, so that what a pass has read is still
-in the cache for the next.
+they lie in runs of S. Three functions know the difference, one for each thing that is done
+with the data: statistics, sums, and drawing the line. For runs they take one channel at a
+time, whose data then still are in the cache for the line. Dense channels are taken 1024 at a
+time: reading whole rows, several at once, is what memory is good at. (Strips of 64 channels,
+which would stay in the cache, took twice as long on 4096x1024: each row is another page.)
 */
-#define NRM_WIDTH 64
+#define NRM_WIDTH 1024 /* dense channels, or columns, worked on together */
+#define NRM_STREAMS 8  /* rows read at once when they are summed         */
 
-typedef struct nrmi_channels { /* statistics and parameters of the channels now being worked on */
-    nrm_acc mean[NRM_WIDTH], rstd[NRM_WIDTH], gamma[NRM_WIDTH], beta[NRM_WIDTH];
-    nrm_acc sum[NRM_WIDTH], sum_x[NRM_WIDTH]; /* ∑dy and ∑dy·x̂ in the backward pass */
+/* A call, as its parts see it: each part is a range of channels. */
+typedef struct nrmi_bn_job {
+    nrm_real *out, *dgamma, *dbeta; /* out is y or dx */
+    nrm_acc *mean, *rstd;           /* written by the forward pass, */
+    const nrm_acc *mu, *r;          /* read by the backward pass    */
+    nrm_running *running;
+    const nrm_real *dy, *x, *gamma, *beta;
+    int mode, late; /* late: running statistics are updated when all parts are done */
+    nrm_acc eps;
+    size_t N, C, S;
+} nrmi_bn_job;
+
+/* The channels that are being worked on. */
+typedef struct nrmi_channels {
+    nrm_acc mean[NRM_WIDTH], var[NRM_WIDTH]; /* backward: ∑dy and ∑dy·(x − h) */
+    nrm_real head[NRM_WIDTH], tail[NRM_WIDTH];
+    nrm_real slope[NRM_WIDTH], shift[NRM_WIDTH];      /* s, b of SUM.11 and SUM.13 */
+    nrm_real dy_slope[NRM_WIDTH], dy_mean[NRM_WIDTH]; /* a, ⟨u⟩ of SUM.13          */
 } nrmi_channels;
 
-/* The sum of SUM.2 for one example; `first` is x of example 0. */
-static void nrmi_bn_add(nrm_acc *sum, const nrm_real *x, const nrm_real *first, size_t width,
-                        size_t S)
+/* Adds a few rows of dense channels to the sums of u and u·(x − p): u is x − p, or dy. */
+static void nrmi_add_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const nrm_real *p,
+                          const nrm_real *dy, size_t rows, size_t C, size_t width)
 {
-    size_t c;
-    if (S == 1)
-        for (c = 0; c < width; c++) sum[c] += (nrm_acc)x[c] - (nrm_acc)first[c];
-    else
-        for (c = 0; c < width; c++) sum[c] += nrmi_sum_from(x + c * S, (nrm_acc)first[c * S], S);
-}
-
-/* The sum of SUM.3 for one example. */
-static void nrmi_bn_add_squares(nrm_acc *sum, const nrm_real *x, const nrm_acc *mean, size_t width,
-                                size_t S)
-{
-    size_t c;
-    if (S == 1)
-        for (c = 0; c < width; c++)
-            sum[c] += ((nrm_acc)x[c] - mean[c]) * ((nrm_acc)x[c] - mean[c]);
-    else
-        for (c = 0; c < width; c++) sum[c] += nrmi_sum_squares(x + c * S, mean[c], S);
-}
-
-/* y of one example. */
-static void nrmi_bn_apply(nrm_real *y, const nrm_real *x, const nrmi_channels *ch, size_t width,
-                          size_t S)
-{
-    size_t c, s;
-    if (S == 1) {
-        for (c = 0; c < width; c++) {
-            const nrm_acc xhat = ((nrm_acc)x[c] - ch->mean[c]) * ch->rstd[c];  /* BN.4 */
-            y[c] = (nrm_real)(ch->gamma[c] * xhat + ch->beta[c]);              /* BN.5 */
+    size_t c, i;
+    for (c = 0; c + NRM_VEC <= width; c += NRM_VEC) {
+        const nrmi_vec pivot = nrmi_load(p + c);
+        nrmi_vec u_sum = nrmi_load(su + c), ud_sum = nrmi_load(sud + c);
+        NRM_UNROLL for (i = 0; i < rows; i++)
+        {
+            const nrmi_vec d = nrmi_load(x + i * C + c) - pivot;
+            nrmi_vec u = d;
+            if (dy != NULL) u = nrmi_load(dy + i * C + c);
+            u_sum += u;
+            ud_sum += u * d;
         }
-        return;
+        nrmi_store(su + c, u_sum);
+        nrmi_store(sud + c, ud_sum);
     }
-    for (c = 0; c < width; c++, x += S, y += S) {
-        const nrm_acc mu = ch->mean[c], r = ch->rstd[c], g = ch->gamma[c], b = ch->beta[c];
-        for (s = 0; s < S; s++) y[s] = (nrm_real)(g * (((nrm_acc)x[s] - mu) * r) + b);
-    }
+    for (; c < width; c++)
+        for (i = 0; i < rows; i++) {
+            const nrm_real d = x[i * C + c] - p[c], u = dy != NULL ? dy[i * C + c] : d;
+            su[c] += u;
+            sud[c] += u * d;
+        }
 }
 
-/* Mean and variance of the channels that x begins with. The variance is left in ch->sum. */
-static void nrmi_bn_statistics(nrmi_channels *ch, const nrm_real *x, size_t N, size_t C, size_t S,
-                               size_t width)
+/* The two sums over a block of rows. */
+static void nrmi_sum_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const nrm_real *p,
+                          const nrm_real *dy, size_t rows, size_t C, size_t width)
 {
-    const nrm_acc count = (nrm_acc)N * (nrm_acc)S;
+    const size_t streams = dy != NULL ? NRM_STREAMS / 2 : NRM_STREAMS;
+    size_t i;
+    NRM_MEMSET(su, 0, width * sizeof *su);
+    NRM_MEMSET(sud, 0, width * sizeof *sud);
+    for (i = 0; i < rows; i += streams)
+        nrmi_add_rows(su, sud, x + i * C, p, dy != NULL ? dy + i * C : NULL,
+                      nrmi_least(rows - i, streams), C, width);
+}
+
+static void nrmi_put_moments(nrmi_channels *ch, size_t c, nrmi_moments t)
+{
+    ch->mean[c] = t.mean;
+    ch->var[c] = t.var;
+    ch->head[c] = t.head;
+    ch->tail[c] = t.tail;
+}
+
+/* Means and variances of dense channels. Until the end, mean and var are m and M. */
+static void nrmi_column_moments(nrmi_channels *ch, const nrm_real *x, size_t N, size_t C,
+                                size_t width)
+{
+    nrm_real *s1 = ch->slope, *s2 = ch->shift, *gross = ch->dy_mean; /* not yet needed */
     size_t n, c;
-    for (c = 0; c < width; c++) ch->mean[c] = ch->sum[c] = 0;
-    for (n = 0; n < N; n++) nrmi_bn_add(ch->mean, x + n * C * S, x, width, S);
+    for (c = 0; c < width; c++) {
+        ch->mean[c] = ch->var[c] = 0;
+        ch->head[c] = x[c];
+        gross[c] = 0;
+    }
+    for (n = 0; n < N; n += NRM_ROWS) {
+        const size_t rows = nrmi_least(N - n, NRM_ROWS);
+        const nrmi_weight w = nrmi_weigh((nrm_acc)n, (nrm_acc)rows);
+        nrmi_sum_rows(s1, s2, x + n * C, ch->head, NULL, rows, C, width); /* SUM.3 */
+        for (c = 0; c < width; c++)
+            nrmi_merge(&ch->mean[c], &ch->var[c], &ch->head[c], x[c], (nrm_acc)s1[c],
+                       (nrm_acc)s2[c], w);
+        for (c = 0; c < width; c++) gross[c] += s2[c];
+    }
     for (c = 0; c < width; c++)
-        ch->mean[c] = (nrm_acc)x[c * S] + ch->mean[c] / count;      /* BN.1 in the form SUM.2 */
-    for (n = 0; n < N; n++) nrmi_bn_add_squares(ch->sum, x + n * C * S, ch->mean, width, S);
-    for (c = 0; c < width; c++) ch->sum[c] /= count;                /* BN.2 */
+        nrmi_put_moments(ch, c,
+                         nrmi_settled(ch->var[c], (nrm_acc)gross[c])
+                             ? nrmi_split(x[c], ch->mean[c], ch->var[c] / (nrm_acc)N)
+                             : nrmi_two_passes(x + c, nrmi_walk_from_start(N, C, 1)));
+}
+
+/* Statistics of the channels from c on. */
+static void nrmi_bn_moments(nrmi_channels *ch, const nrmi_bn_job *job, size_t c, size_t width)
+{
+    const size_t S = job->S;
+    size_t k;
+    if (job->mode != NRM_TRAIN) /* BN.11 */
+        for (k = 0; k < width; k++)
+            nrmi_put_moments(ch, k, nrmi_split(job->running->mean[c + k], 0,
+                                               (nrm_acc)job->running->var[c + k]));
+    else if (S == 1)
+        nrmi_column_moments(ch, job->x + c, job->N, job->C, width); /* BN.1 and BN.2 */
+    else
+        for (k = 0; k < width; k++)
+            nrmi_put_moments(ch, k,
+                             nrmi_run_moments(job->x + (c + k) * S,
+                                              nrmi_walk_from_start(job->N, job->C * S, S)));
+}
+
+/* y of one row of dense channels: BN.4 and BN.5 in the form of SUM.11. */
+static void nrmi_bn_forward_row(nrm_real *y, const nrm_real *x, const nrmi_channels *ch,
+                                size_t width)
+{
+    size_t c;
+    for (c = 0; c + NRM_VEC <= width; c += NRM_VEC) {
+        const nrmi_vec d = nrmi_load(x + c) - nrmi_load(ch->head + c);
+        nrmi_store(y + c, d * nrmi_load(ch->slope + c) + nrmi_load(ch->shift + c));
+    }
+    for (; c < width; c++) y[c] = (x[c] - ch->head[c]) * ch->slope[c] + ch->shift[c];
+}
+
+/* y of one run. */
+static void nrmi_bn_forward_run(nrm_real *y, const nrm_real *x, const nrmi_channels *ch, size_t S)
+{
+    const nrm_real head = ch->head[0], slope = ch->slope[0], shift = ch->shift[0];
+    size_t s;
+    for (s = 0; s + NRM_VEC <= S; s += NRM_VEC)
+        nrmi_store(y + s, (nrmi_load(x + s) - head) * slope + shift);
+    for (; s < S; s++) y[s] = (x[s] - head) * slope + shift;
 }
 
 /* Finite, and still so as an nrm_real? */
@@ -1481,17 +1892,17 @@ static int nrmi_fits(nrm_acc v)
     return nrmi_finite((nrm_acc)(nrm_real)v);
 }
 
-/* BN.8 to BN.10. A channel whose result would not be finite, also for want of range in nrm_real, is
-   passed over. */
-static void nrmi_bn_track(nrm_running *running, const nrm_acc *mean, const nrm_acc *var, size_t C,
-                          nrm_acc count)
+/* BN.8 to BN.10 for channels c0 to c0 + width − 1. A channel whose result would not be finite, also
+   for want of range in nrm_real, is passed over. */
+static void nrmi_bn_track(const nrm_running *running, const nrm_acc *mean, const nrm_acc *var,
+                          size_t c0, size_t width, nrm_acc count)
 {
     const nrm_acc w = running->cumulative ? 1 / (nrm_acc)running->batches  /* BN.10 */
                                           : (nrm_acc)running->new_weight;
     const nrm_acc unbiased = running->biased ? 1 : count / (count - 1);
     size_t c;
-    for (c = 0; c < C; c++) {
-        nrm_real *m = running->mean + c, *u = running->var + c;
+    for (c = 0; c < width; c++) {
+        nrm_real *m = running->mean + c0 + c, *u = running->var + c0 + c;
         const nrm_acc next_m = (1 - w) * (nrm_acc)*m + w * mean[c];             /* BN.8 */
         const nrm_acc next_u = (1 - w) * (nrm_acc)*u + w * (var[c] * unbiased); /* BN.9 */
         if (!nrmi_fits(next_m) || !nrmi_fits(next_u)) continue;
@@ -1548,53 +1959,96 @@ static int nrmi_check_batchnorm_forward(const nrm_real *y, const nrm_acc *mean, 
     return nrmi_check_apart(buffer, mode == NRM_INFER && x == y ? 7 : 8, mode == NRM_TRAIN ? 5 : 3);
 }
 
-/* Parameters of channels c0.., with 1 and 0 for those that are absent. */
-static void nrmi_load_affine(nrmi_channels *ch, const nrm_real *gamma, const nrm_real *beta,
-                             size_t c0, size_t width)
+/* The statistics' way out, and the coefficients of the line. */
+static int nrmi_bn_forward_lines(nrmi_channels *ch, const nrmi_bn_job *job, size_t c, size_t width)
+{
+    size_t k;
+    int rc = NRM_OK;
+    for (k = 0; k < width; k++)
+        if (!nrmi_finite(ch->mean[k]) || !nrmi_finite(ch->var[k])) rc = NRM_NONFINITE;
+    if (job->mode == NRM_TRAIN && job->running != NULL && !job->late)
+        nrmi_bn_track(job->running, ch->mean, ch->var, c, width,
+                      (nrm_acc)job->N * (nrm_acc)job->S);
+    for (k = 0; k < width && job->mean != NULL; k++) job->mean[c + k] = ch->mean[k];
+    for (k = 0; k < width && job->late; k++) job->rstd[c + k] = ch->var[k]; /* it waits there */
+    for (k = 0; k < width; k++) ch->var[k] = 1 / NRM_SQRT(ch->var[k] + job->eps); /* BN.3 */
+    for (k = 0; k < width && job->rstd != NULL && !job->late; k++) job->rstd[c + k] = ch->var[k];
+    for (k = 0; k < width; k++) {
+        const nrm_acc gamma = job->gamma != NULL ? (nrm_acc)job->gamma[c + k] : 1;
+        const nrm_acc beta = job->beta != NULL ? (nrm_acc)job->beta[c + k] : 0;
+        const nrm_acc s = gamma * ch->var[k];
+        ch->slope[k] = (nrm_real)s;
+        ch->shift[k] = (nrm_real)(beta - s * (nrm_acc)ch->tail[k]); /* SUM.11 */
+    }
+    return rc;
+}
+
+/* Channels from..to−1, from statistics to y. */
+static int nrmi_bn_forward_part(void *context, size_t from, size_t to)
+{
+    const nrmi_bn_job *job = (const nrmi_bn_job *)context;
+    const size_t N = job->N, C = job->C, S = job->S, step = S == 1 ? NRM_WIDTH : 1;
+    nrmi_channels ch;
+    size_t c, n;
+    int rc = NRM_OK;
+    for (c = from; c < to; c += step) {
+        const size_t width = nrmi_least(to - c, step);
+        nrmi_bn_moments(&ch, job, c, width);
+        if (nrmi_bn_forward_lines(&ch, job, c, width) != NRM_OK) rc = NRM_NONFINITE;
+        for (n = 0; n < N; n++) {
+            const size_t at = (n * C + c) * S;
+            if (S == 1)
+                nrmi_bn_forward_row(job->out + at, job->x + at, &ch, width); /* BN.4 and BN.5 */
+            else
+                nrmi_bn_forward_run(job->out + at, job->x + at, &ch, S);
+        }
+    }
+    return rc;
+}
+
+/* The late update: a plain average takes whole batches only, and counts them. */
+static void nrmi_bn_track_late(const nrmi_bn_job *job, int finite)
 {
     size_t c;
-    for (c = 0; c < width; c++) {
-        ch->gamma[c] = gamma != NULL ? (nrm_acc)gamma[c0 + c] : 1;
-        ch->beta[c] = beta != NULL ? (nrm_acc)beta[c0 + c] : 0;
+    if (finite) {
+        job->running->batches++;
+        nrmi_bn_track(job->running, job->mean, job->rstd, 0, job->C,
+                      (nrm_acc)job->N * (nrm_acc)job->S);
     }
+    for (c = 0; c < job->C; c++) job->rstd[c] = 1 / NRM_SQRT(job->rstd[c] + job->eps);
 }
 
 NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running,
                                   const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
                                   int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
-    const size_t step = S == 1 ? NRM_WIDTH : 1;
     const int track = mode == NRM_TRAIN && running != NULL;
-    nrmi_channels ch;
-    size_t c0, c, n, width;
-    int finite = 1, rc = nrmi_check_batchnorm(mode, N, C, S);
+    nrmi_bn_job job;
+    int rc = nrmi_check_batchnorm(mode, N, C, S);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc != NRM_OK || N == 0) return rc;
     rc = nrmi_check_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, N, C, S);
     if (rc != NRM_OK) return rc;
-    for (c0 = 0; c0 < C; c0 += step) {
-        width = C - c0 < step ? C - c0 : step;
-        nrmi_load_affine(&ch, gamma, beta, c0, width);
-        if (mode == NRM_TRAIN) nrmi_bn_statistics(&ch, x + c0 * S, N, C, S, width);
-        for (c = 0; c < width; c++) {
-            if (mode != NRM_TRAIN) {                                            /* BN.11 */
-                ch.mean[c] = (nrm_acc)running->mean[c0 + c];
-                ch.sum[c] = (nrm_acc)running->var[c0 + c];
-            }
-            ch.rstd[c] = 1 / NRM_SQRT(ch.sum[c] + (nrm_acc)eps);                /* BN.3 */
-            finite &= nrmi_finite(ch.mean[c]) && nrmi_finite(ch.sum[c]);
-            if (mean != NULL) mean[c0 + c] = ch.mean[c];
-            if (rstd != NULL) rstd[c0 + c] = track ? ch.sum[c] : ch.rstd[c]; /* v waits here */
-        }
-        for (n = 0; n < N; n++)
-            nrmi_bn_apply(y + (n * C + c0) * S, x + (n * C + c0) * S, &ch, width, S);
-    }
-    if (track && (finite || !running->cumulative)) { /* a plain average takes whole batches only */
+    NRM_MEMSET(&job, 0, sizeof job);
+    job.out = y;
+    job.mean = mean;
+    job.rstd = rstd;
+    job.running = running;
+    job.x = x;
+    job.gamma = gamma;
+    job.beta = beta;
+    job.mode = mode;
+    job.late = track && running->cumulative;
+    job.eps = (nrm_acc)eps;
+    job.N = N;
+    job.C = C;
+    job.S = S;
+    rc = nrmi_share(nrmi_bn_forward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
+    if (job.late)
+        nrmi_bn_track_late(&job, rc == NRM_OK);
+    else if (track)
         running->batches++;
-        nrmi_bn_track(running, mean, rstd, C, (nrm_acc)N * (nrm_acc)S);
-    }
-    for (c = 0; track && c < C; c++) rstd[c] = 1 / NRM_SQRT(rstd[c] + (nrm_acc)eps);
-    return finite ? NRM_OK : NRM_NONFINITE;
+    return rc;
 }
 
 /*
@@ -1657,49 +2111,102 @@ We keep μ and r, two numbers a channel, and compute x̂ again: one subtraction 
 multiplication buy back a buffer as large as the activations.
 */
 
-/* Adds the sums of BN.12 and BN.13 over one example. */
-static void nrmi_bn_backward_add(nrmi_channels *ch, const nrm_real *dy, const nrm_real *x,
-                                 size_t width, size_t S)
+/* ∑dy and ∑dy·(x − h) of dense channels, left in ch->mean and ch->var. */
+static void nrmi_column_sums(nrmi_channels *ch, const nrm_real *dy, const nrm_real *x, size_t N,
+                             size_t C, size_t width)
 {
-    size_t c;
-    if (S == 1) {
+    nrm_real *su = ch->slope, *sud = ch->shift; /* not yet needed */
+    size_t n, c;
+    for (c = 0; c < width; c++) ch->mean[c] = ch->var[c] = 0;
+    for (n = 0; n < N; n += NRM_ROWS) {
+        nrmi_sum_rows(su, sud, x + n * C, ch->head, dy + n * C, nrmi_least(N - n, NRM_ROWS), C,
+                      width);
         for (c = 0; c < width; c++) {
-            const nrm_acc xhat = ((nrm_acc)x[c] - ch->mean[c]) * ch->rstd[c];  /* BN.4  */
-            ch->sum[c] += (nrm_acc)dy[c];                                      /* BN.12 */
-            ch->sum_x[c] += (nrm_acc)dy[c] * xhat;                             /* BN.13 */
+            ch->mean[c] += (nrm_acc)su[c];
+            ch->var[c] += (nrm_acc)sud[c];
         }
-        return;
-    }
-    for (c = 0; c < width; c++, x += S, dy += S) {
-        const nrm_acc mu = ch->mean[c], r = ch->rstd[c];
-        nrm_acc lane[NRM_LANES] = {0}, lane_x[NRM_LANES] = {0};
-        NRM_OVER_LANES(S, lane[j] += (nrm_acc)dy[i];
-                       lane_x[j] += (nrm_acc)dy[i] * (((nrm_acc)x[i] - mu) * r));
-        ch->sum[c] += nrmi_tree(lane);
-        ch->sum_x[c] += nrmi_tree(lane_x);
     }
 }
 
-/* dx of one example. ch->sum and ch->sum_x are means by now, or 0 in mode frozen. */
-static void nrmi_bn_backward_apply(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                                   const nrmi_channels *ch, size_t width, size_t S)
+/* BN.12 and BN.13 for the channels from c on, and the coefficients of BN.19 as SUM.13. */
+static void nrmi_bn_backward_lines(nrmi_channels *ch, const nrmi_bn_job *job, size_t c,
+                                   size_t width)
 {
-    size_t c, s;
-    if (S == 1) {
-        for (c = 0; c < width; c++) {
-            const nrm_acc xhat = ((nrm_acc)x[c] - ch->mean[c]) * ch->rstd[c];
-            dx[c] = (nrm_real)(ch->gamma[c] * ch->rstd[c] *
-                               ((nrm_acc)dy[c] - ch->sum[c] - xhat * ch->sum_x[c])); /* BN.19 */
+    const nrm_acc share = /* the means of BN.19, which BN.20 is without */
+        job->mode == NRM_TRAIN ? 1 / ((nrm_acc)job->N * (nrm_acc)job->S) : 0;
+    size_t k;
+    for (k = 0; k < width; k++) {
+        const nrm_acc r = job->r[c + k], sum = ch->mean[k];                          /* BN.12 */
+        const nrm_acc sum_x = nrmi_sum_with_xhat(sum, ch->var[k], r, ch->tail[k]);   /* BN.13 */
+        const nrm_acc a = job->gamma != NULL ? (nrm_acc)job->gamma[c + k] * r : r;
+        const nrm_acc s = -a * r * (sum_x * share);
+        if (job->dbeta != NULL) job->dbeta[c + k] += (nrm_real)sum;
+        if (job->dgamma != NULL) job->dgamma[c + k] += (nrm_real)sum_x;
+        ch->dy_slope[k] = (nrm_real)a;
+        ch->dy_mean[k] = (nrm_real)(sum * share);
+        ch->slope[k] = (nrm_real)s;
+        ch->shift[k] = (nrm_real)(-s * (nrm_acc)ch->tail[k]);                        /* SUM.13 */
+    }
+}
+
+/* dx of one row of dense channels. */
+static void nrmi_bn_backward_row(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
+                                 const nrmi_channels *ch, size_t width)
+{
+    size_t c;
+    for (c = 0; c + NRM_VEC <= width; c += NRM_VEC) {
+        const nrmi_vec d = nrmi_load(x + c) - nrmi_load(ch->head + c);
+        const nrmi_vec line = d * nrmi_load(ch->slope + c) + nrmi_load(ch->shift + c);
+        const nrmi_vec u = nrmi_load(dy + c) - nrmi_load(ch->dy_mean + c);
+        nrmi_store(dx + c, u * nrmi_load(ch->dy_slope + c) + line);
+    }
+    for (; c < width; c++)
+        dx[c] = (dy[c] - ch->dy_mean[c]) * ch->dy_slope[c] +
+                ((x[c] - ch->head[c]) * ch->slope[c] + ch->shift[c]);
+}
+
+/* dx of one run. */
+static void nrmi_bn_backward_run(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
+                                 const nrmi_channels *ch, size_t S)
+{
+    const nrm_real head = ch->head[0], slope = ch->slope[0], shift = ch->shift[0];
+    const nrm_real dy_mean = ch->dy_mean[0], dy_slope = ch->dy_slope[0];
+    size_t s;
+    for (s = 0; s + NRM_VEC <= S; s += NRM_VEC)
+        nrmi_store(dx + s, (nrmi_load(dy + s) - dy_mean) * dy_slope +
+                               ((nrmi_load(x + s) - head) * slope + shift));
+    for (; s < S; s++)
+        dx[s] = (dy[s] - dy_mean) * dy_slope + ((x[s] - head) * slope + shift);
+}
+
+/* Channels from..to−1, from the sums to dx. */
+static int nrmi_bn_backward_part(void *context, size_t from, size_t to)
+{
+    const nrmi_bn_job *job = (const nrmi_bn_job *)context;
+    const size_t N = job->N, C = job->C, S = job->S, step = S == 1 ? NRM_WIDTH : 1;
+    nrmi_channels ch;
+    size_t c, k, n;
+    for (c = from; c < to; c += step) {
+        const size_t width = nrmi_least(to - c, step), first = c * S;
+        for (k = 0; k < width; k++) {
+            ch.head[k] = (nrm_real)job->mu[c + k];
+            ch.tail[k] = (nrm_real)(job->mu[c + k] - (nrm_acc)ch.head[k]);
         }
-        return;
+        if (S == 1)
+            nrmi_column_sums(&ch, job->dy + first, job->x + first, N, C, width);
+        else
+            nrmi_run_sums(&ch.mean[0], &ch.var[0], nrmi_walk_from_start(N, C * S, S),
+                          job->x + first, ch.head[0], job->dy + first, NULL);
+        nrmi_bn_backward_lines(&ch, job, c, width);
+        for (n = 0; n < N; n++) {
+            const size_t at = (n * C + c) * S;
+            if (S == 1)
+                nrmi_bn_backward_row(job->out + at, job->dy + at, job->x + at, &ch, width);
+            else
+                nrmi_bn_backward_run(job->out + at, job->dy + at, job->x + at, &ch, S);
+        } /* BN.19 or BN.20 */
     }
-    for (c = 0; c < width; c++, x += S, dy += S, dx += S) {
-        const nrm_acc mu = ch->mean[c], r = ch->rstd[c], scale = ch->gamma[c] * r;
-        const nrm_acc dy_mean = ch->sum[c], dyx_mean = ch->sum_x[c];
-        for (s = 0; s < S; s++)
-            dx[s] = (nrm_real)(scale * ((nrm_acc)dy[s] - dy_mean -
-                                        (((nrm_acc)x[s] - mu) * r) * dyx_mean));
-    }
+    return NRM_OK;
 }
 
 /* The buffers of any norm's backward pass: count values, groups of them with statistics of their
@@ -1728,36 +2235,26 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
                                    const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N,
                                    size_t C, size_t S)
 {
-    const size_t step = S == 1 ? NRM_WIDTH : 1;
-    const nrm_acc count = (nrm_acc)N * (nrm_acc)S;
-    nrmi_channels ch;
-    size_t c0, c, n, width;
+    nrmi_bn_job job;
     int rc = nrmi_check_batchnorm(mode, N, C, S);
     if (mode == NRM_INFER) return NRM_EMODE;
     if (rc != NRM_OK || N == 0) return rc;
     rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N * C * S, C, C);
     if (rc != NRM_OK) return rc;
-    for (c0 = 0; c0 < C; c0 += step) {
-        width = C - c0 < step ? C - c0 : step;
-        nrmi_load_affine(&ch, gamma, NULL, c0, width);
-        for (c = 0; c < width; c++) {
-            ch.mean[c] = mean[c0 + c];
-            ch.rstd[c] = rstd[c0 + c];
-            ch.sum[c] = ch.sum_x[c] = 0;
-        }
-        for (n = 0; n < N; n++)
-            nrmi_bn_backward_add(&ch, dy + (n * C + c0) * S, x + (n * C + c0) * S, width, S);
-        for (c = 0; c < width; c++) {
-            if (dbeta != NULL) dbeta[c0 + c] += (nrm_real)ch.sum[c];
-            if (dgamma != NULL) dgamma[c0 + c] += (nrm_real)ch.sum_x[c];
-            ch.sum[c] = mode == NRM_TRAIN ? ch.sum[c] / count : 0;      /* BN.19 or BN.20 */
-            ch.sum_x[c] = mode == NRM_TRAIN ? ch.sum_x[c] / count : 0;
-        }
-        for (n = 0; n < N; n++)
-            nrmi_bn_backward_apply(dx + (n * C + c0) * S, dy + (n * C + c0) * S,
-                                   x + (n * C + c0) * S, &ch, width, S);
-    }
-    return NRM_OK;
+    NRM_MEMSET(&job, 0, sizeof job);
+    job.out = dx;
+    job.dgamma = dgamma;
+    job.dbeta = dbeta;
+    job.mu = mean;
+    job.r = rstd;
+    job.dy = dy;
+    job.x = x;
+    job.gamma = gamma;
+    job.mode = mode;
+    job.N = N;
+    job.C = C;
+    job.S = S;
+    return nrmi_share(nrmi_bn_backward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
 }
 
 /*
@@ -1812,31 +2309,115 @@ static int nrmi_check_layernorm_forward(const nrm_real *y, const nrm_acc *mean, 
     return nrmi_check_apart(buffer, 6, 3);
 }
 
+#define NRM_GROUP 16 /* rows whose statistics are taken together, at most                 */
+#define NRM_BAND 64  /* rows of the backward pass whose coefficients are at hand, at most */
+
+typedef struct nrmi_ln_job { /* a call, as its parts see it: each part is a range of rows */
+    nrm_real *out;                 /* y or dx                      */
+    nrm_acc *mean, *rstd;          /* written by the forward pass, */
+    const nrm_acc *mu, *r;         /* read by the backward pass    */
+    nrm_real *dgamma, *dbeta;
+    const nrm_real *dy, *x, *gamma, *beta;
+    nrm_acc eps;
+    size_t N, D;
+} nrmi_ln_job;
+
+/* How many rows have about `values` numbers: at least `least`, at most `most`. */
+static size_t nrmi_ln_rows(size_t values, size_t D, size_t least, size_t most)
+{
+    const size_t rows = values / D;
+    return rows < least ? least : nrmi_least(rows, most);
+}
+
+typedef struct nrmi_row { /* x̂ = (x − head)·rstd + shift; the means are for the backward pass */
+    nrm_real head, rstd, shift, g_mean, gx_mean;
+} nrmi_row;
+
+/* Statistics of a few rows: LN.1 to LN.3. First all variances, then all roots: neither sums nor
+   roots wait for one another's results then. */
+static int nrmi_ln_statistics(nrmi_row *row, const nrmi_ln_job *job, size_t n, size_t rows)
+{
+    const size_t D = job->D;
+    const nrm_acc inverse = 1 / (nrm_acc)D;
+    nrmi_moments t[NRM_GROUP];
+    nrm_acc r[NRM_GROUP];
+    size_t i;
+    int rc = NRM_OK;
+    for (i = 0; i < rows; i++) {
+        const nrm_real *x = job->x + (n + i) * D;
+        t[i] = D <= NRM_BLOCK ? nrmi_short_moments(x, D, inverse) /* LN.1 and LN.2 */
+                              : nrmi_run_moments(x, nrmi_walk_from_start(1, 0, D));
+        r[i] = t[i].var + job->eps;
+    }
+    for (i = 0; i < rows; i++) r[i] = 1 / NRM_SQRT(r[i]); /* LN.3 */
+    for (i = 0; i < rows; i++) {
+        row[i].head = t[i].head;
+        row[i].rstd = (nrm_real)r[i];
+        row[i].shift = (nrm_real)(-(nrm_acc)t[i].tail * r[i]);
+        if (job->mean != NULL) job->mean[n + i] = t[i].mean;
+        if (job->rstd != NULL) job->rstd[n + i] = r[i];
+        if (!nrmi_finite(t[i].mean) || !nrmi_finite(t[i].var)) rc = NRM_NONFINITE;
+    }
+    return rc;
+}
+
+/* y of one row. */
+static void nrmi_ln_forward_row(nrm_real *y, const nrm_real *x, nrmi_row row, const nrm_real *gamma,
+                                const nrm_real *beta, size_t D)
+{
+    size_t i;
+    for (i = 0; i + NRM_VEC <= D; i += NRM_VEC) {
+        nrmi_vec v = (nrmi_load(x + i) - row.head) * row.rstd + row.shift; /* LN.4 as SUM.11 */
+        if (gamma != NULL) v *= nrmi_load(gamma + i);
+        if (beta != NULL) v += nrmi_load(beta + i); /* LN.5 */
+        nrmi_store(y + i, v);
+    }
+    for (; i < D; i++) {
+        nrm_real v = (x[i] - row.head) * row.rstd + row.shift;
+        if (gamma != NULL) v *= gamma[i];
+        if (beta != NULL) v += beta[i];
+        y[i] = v;
+    }
+}
+
+static int nrmi_ln_forward_part(void *context, size_t from, size_t to)
+{
+    const nrmi_ln_job *job = (const nrmi_ln_job *)context;
+    const size_t D = job->D, group = nrmi_ln_rows(4096, D, 1, NRM_GROUP);
+    nrmi_row row[NRM_GROUP];
+    size_t n, i;
+    int rc = NRM_OK;
+    for (n = from; n < to; n += group) {
+        const size_t rows = nrmi_least(to - n, group);
+        if (nrmi_ln_statistics(row, job, n, rows) != NRM_OK) rc = NRM_NONFINITE;
+        for (i = 0; i < rows; i++)
+            nrmi_ln_forward_row(job->out + (n + i) * D, job->x + (n + i) * D, row[i], job->gamma,
+                                job->beta, D);
+    }
+    return rc;
+}
+
 NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
                                   const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
                                   size_t N, size_t D)
 {
-    size_t n, i;
-    int finite = 1, rc = nrmi_check_volume(N, D, 1);
+    nrmi_ln_job job;
+    int rc = nrmi_check_volume(N, D, 1);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc != NRM_OK || N == 0) return rc;
     rc = nrmi_check_layernorm_forward(y, mean, rstd, x, gamma, beta, N, D);
     if (rc != NRM_OK) return rc;
-    for (n = 0; n < N; n++, x += D, y += D) {
-        const nrm_acc first = (nrm_acc)x[0];
-        const nrm_acc mu = first + nrmi_sum_from(x, first, D) / (nrm_acc)D;     /* LN.1 as SUM.2 */
-        const nrm_acc v = nrmi_sum_squares(x, mu, D) / (nrm_acc)D;              /* LN.2 */
-        const nrm_acc r = 1 / NRM_SQRT(v + (nrm_acc)eps);                       /* LN.3 */
-        for (i = 0; i < D; i++) {
-            const nrm_acc xhat = ((nrm_acc)x[i] - mu) * r;                      /* LN.4 */
-            const nrm_acc scaled = gamma != NULL ? (nrm_acc)gamma[i] * xhat : xhat;
-            y[i] = (nrm_real)(beta != NULL ? scaled + (nrm_acc)beta[i] : scaled); /* LN.5 */
-        }
-        finite &= nrmi_finite(mu) && nrmi_finite(v);
-        if (mean != NULL) mean[n] = mu;
-        if (rstd != NULL) rstd[n] = r;
-    }
-    return finite ? NRM_OK : NRM_NONFINITE;
+    NRM_MEMSET(&job, 0, sizeof job);
+    job.out = y;
+    job.mean = mean;
+    job.rstd = rstd;
+    job.x = x;
+    job.gamma = gamma;
+    job.beta = beta;
+    job.eps = (nrm_acc)eps;
+    job.N = N;
+    job.D = D;
+    return nrmi_share(nrmi_ln_forward_part, &job, N, 1, N * D);
 }
 
 /*
@@ -1872,62 +2453,141 @@ orthogonal to x̂, as one often reads, and LN.16 says how far from it:
     ∑ᵢ dxᵢ = 0                                                        [LN.15]
     ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          [LN.16]
 
-The parameters' gradients go down the columns, the input's along the rows. We walk twice:
-first the columns, 64 at a time, so that each sum is kept in an `nrm_acc`; then the rows.
+### 7.5  The code
+
+The parameters' gradients go down the columns, the input's along the rows, and both want the
+same x and dy. We take a band of rows, few enough to stay in the second-level cache: first
+the two sums of each row, then one sweep that finishes dx and adds to the columns. A column
+is summed in `nrm_real` over a band, and band after band is added to dγ and dβ. With threads
+the two halves of the sweep part: bands of rows for dx, strips of columns for the
+parameters; the bits stay the same.
 */
 
-/* LN.8 and LN.9 for `width` columns; x, dy, dgamma, dbeta point at the first of them. */
-static void nrmi_ln_columns(nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy,
-                            const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, size_t N,
-                            size_t D, size_t width)
+/* The coefficients of a few rows; the means, for which the row must be read, only for dx. */
+static void nrmi_ln_backward_lines(nrmi_row *row, const nrmi_ln_job *job, size_t n, size_t rows,
+                                   int means)
 {
-    nrm_acc sum[NRM_WIDTH] = {0}, sum_x[NRM_WIDTH] = {0};
-    size_t n, i;
-    for (n = 0; n < N; n++, x += D, dy += D)
-        for (i = 0; i < width; i++) {
-            const nrm_acc xhat = ((nrm_acc)x[i] - mean[n]) * rstd[n];           /* LN.4 */
-            sum[i] += (nrm_acc)dy[i];                                           /* LN.8 */
-            sum_x[i] += (nrm_acc)dy[i] * xhat;                                  /* LN.9 */
-        }
-    for (i = 0; i < width; i++) {
-        if (dbeta != NULL) dbeta[i] += (nrm_real)sum[i];
-        if (dgamma != NULL) dgamma[i] += (nrm_real)sum_x[i];
+    const size_t D = job->D;
+    size_t i;
+    for (i = 0; i < rows; i++) {
+        const size_t at = (n + i) * D;
+        const nrm_acc mu = job->mu[n + i], r = job->r[n + i];
+        const nrm_real head = (nrm_real)mu, tail = (nrm_real)(mu - (nrm_acc)head);
+        nrm_acc g, gd;
+        row[i].head = head;
+        row[i].rstd = (nrm_real)r;
+        row[i].shift = (nrm_real)(-(nrm_acc)tail * r);
+        if (!means) continue;
+        nrmi_run_sums(&g, &gd, nrmi_walk_from_start(1, 0, D), job->x + at, head, job->dy + at,
+                      job->gamma); /* LN.10 */
+        row[i].g_mean = (nrm_real)(g / (nrm_acc)D);
+        row[i].gx_mean = (nrm_real)(nrmi_sum_with_xhat(g, gd, r, tail) / (nrm_acc)D);
     }
 }
 
-/* LN.14 for one row. */
-static void nrmi_ln_row(nrm_real *dx, const nrm_real *dy, const nrm_real *x, nrm_acc mu, nrm_acc r,
-                        const nrm_real *gamma, size_t D)
+/* One row or a stretch of it: dx if it is wanted, and the columns' sums if they are. */
+static void nrmi_ln_backward_row(nrm_real *dx, nrm_real *sum, nrm_real *sum_x, const nrm_real *dy,
+                                 const nrm_real *x, nrmi_row row, const nrm_real *gamma, size_t D)
 {
-    nrm_acc lane[NRM_LANES] = {0}, lane_x[NRM_LANES] = {0}, g_mean, gx_mean;
-    size_t k;
-#define NRM_G(i) (gamma != NULL ? (nrm_acc)dy[i] * (nrm_acc)gamma[i] : (nrm_acc)dy[i]) /* LN.10 */
-    NRM_OVER_LANES(D, lane[j] += NRM_G(i);
-                   lane_x[j] += NRM_G(i) * (((nrm_acc)x[i] - mu) * r));
-    g_mean = nrmi_tree(lane) / (nrm_acc)D;
-    gx_mean = nrmi_tree(lane_x) / (nrm_acc)D;
-    for (k = 0; k < D; k++) {
-        const nrm_acc xhat = ((nrm_acc)x[k] - mu) * r;
-        dx[k] = (nrm_real)(r * (NRM_G(k) - g_mean - xhat * gx_mean));           /* LN.14 */
+    size_t i;
+    for (i = 0; i + NRM_VEC <= D; i += NRM_VEC) {
+        const nrmi_vec xhat = (nrmi_load(x + i) - row.head) * row.rstd + row.shift;
+        nrmi_vec g = nrmi_load(dy + i);
+        if (sum != NULL) {
+            nrmi_store(sum + i, nrmi_load(sum + i) + g);
+            nrmi_store(sum_x + i, nrmi_load(sum_x + i) + g * xhat);
+        }
+        if (dx == NULL) continue;
+        if (gamma != NULL) g *= nrmi_load(gamma + i);
+        nrmi_store(dx + i, ((g - row.g_mean) - xhat * row.gx_mean) * row.rstd);
     }
-#undef NRM_G
+    for (; i < D; i++) {
+        const nrm_real xhat = (x[i] - row.head) * row.rstd + row.shift;
+        const nrm_real u = dy[i], g = gamma != NULL ? u * gamma[i] : u;
+        if (sum != NULL) {
+            sum[i] += u;                                                        /* LN.8 */
+            sum_x[i] += u * xhat;                                               /* LN.9 */
+        }
+        if (dx != NULL) dx[i] = ((g - row.g_mean) - xhat * row.gx_mean) * row.rstd; /* LN.14 */
+    }
+}
+
+/* Columns c0..c1−1 of a band of rows. */
+static void nrmi_ln_backward_band(const nrmi_ln_job *job, const nrmi_row *row, size_t n,
+                                  size_t rows, size_t c0, size_t c1, int want_dx, int want_sums)
+{
+    nrm_real sum[NRM_WIDTH], sum_x[NRM_WIDTH];
+    const size_t D = job->D;
+    size_t c, i, k;
+    for (c = c0; c < c1; c += NRM_WIDTH) {
+        const size_t width = nrmi_least(c1 - c, NRM_WIDTH);
+        for (k = 0; k < width; k++) sum[k] = sum_x[k] = 0;
+        for (i = 0; i < rows; i++) {
+            const size_t at = (n + i) * D + c;
+            nrmi_ln_backward_row(want_dx ? job->out + at : NULL, want_sums ? sum : NULL, sum_x,
+                                 job->dy + at, job->x + at, row[i],
+                                 job->gamma != NULL ? job->gamma + c : NULL, width);
+        }
+        for (k = 0; k < width && want_sums && job->dbeta != NULL; k++) job->dbeta[c + k] += sum[k];
+        for (k = 0; k < width && want_sums && job->dgamma != NULL; k++)
+            job->dgamma[c + k] += sum_x[k];
+    }
+}
+
+/* All rows, columns c0..c1−1. */
+static void nrmi_ln_backward(const nrmi_ln_job *job, size_t from, size_t to, size_t c0, size_t c1,
+                             int want_dx, int want_sums)
+{
+    const size_t band = nrmi_ln_rows(32768, job->D, 4, NRM_BAND);
+    nrmi_row row[NRM_BAND];
+    size_t n;
+    for (n = from; n < to; n += band) {
+        const size_t rows = nrmi_least(to - n, band);
+        nrmi_ln_backward_lines(row, job, n, rows, want_dx);
+        nrmi_ln_backward_band(job, row, n, rows, c0, c1, want_dx, want_sums);
+    }
+}
+
+static int nrmi_ln_backward_rows(void *context, size_t from, size_t to)
+{
+    const nrmi_ln_job *job = (const nrmi_ln_job *)context;
+    nrmi_ln_backward(job, from, to, 0, job->D, 1, 0);
+    return NRM_OK;
+}
+
+static int nrmi_ln_backward_columns(void *context, size_t from, size_t to)
+{
+    const nrmi_ln_job *job = (const nrmi_ln_job *)context;
+    nrmi_ln_backward(job, 0, job->N, from, to, 0, 1);
+    return NRM_OK;
 }
 
 NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
                                    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
                                    const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D)
 {
-    size_t n, i;
+    const int sums = dgamma != NULL || dbeta != NULL;
+    nrmi_ln_job job;
     int rc = nrmi_check_volume(N, D, 1);
     if (rc != NRM_OK || N == 0) return rc;
     rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N * D, N, D);
     if (rc != NRM_OK) return rc;
-    if (dgamma != NULL || dbeta != NULL)
-        for (i = 0; i < D; i += NRM_WIDTH)
-            nrmi_ln_columns(dgamma ? dgamma + i : NULL, dbeta ? dbeta + i : NULL, dy + i, x + i,
-                            mean, rstd, N, D, D - i < NRM_WIDTH ? D - i : NRM_WIDTH);
-    for (n = 0; n < N; n++)
-        nrmi_ln_row(dx + n * D, dy + n * D, x + n * D, mean[n], rstd[n], gamma, D);
+    NRM_MEMSET(&job, 0, sizeof job);
+    job.out = dx;
+    job.dgamma = dgamma;
+    job.dbeta = dbeta;
+    job.mu = mean;
+    job.r = rstd;
+    job.dy = dy;
+    job.x = x;
+    job.gamma = gamma;
+    job.N = N;
+    job.D = D;
+    if (nrmi_threads(N * D) > 1) { /* columns first: dx may be dy */
+        if (sums) (void)nrmi_share(nrmi_ln_backward_columns, &job, D, NRM_LANES, N * D);
+        return nrmi_share(nrmi_ln_backward_rows, &job, N, 1, N * D);
+    }
+    nrmi_ln_backward(&job, 0, N, 0, D, 1, sums);
     return NRM_OK;
 }
 
@@ -3314,27 +3974,39 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #endif
 
 #ifdef NRM_TAG
-#undef nrmi_matrix
-#undef nrmi_channels
 #undef nrmi_bits
+#undef nrmi_bn_job
+#undef nrmi_channels
 #undef nrmi_check
+#undef nrmi_lanes
+#undef nrmi_ln_job
+#undef nrmi_matrix
+#undef nrmi_moments
+#undef nrmi_row
 #undef nrmi_slope
+#undef nrmi_weight
 #endif
 #undef NRM_ALIGN
-#undef NRM_WIDTH
+#undef NRM_BAND
+#undef NRM_BLOCK
 #undef NRM_COLS
 #undef NRM_DEPTH
+#undef NRM_GROUP
 #undef NRM_LANES
+#undef NRM_LANE_VECS
 #undef NRM_LN2_HEAD
 #undef NRM_LN2_INVERSE
 #undef NRM_LN2_TAIL
-#undef NRM_OVER_LANES
+#undef NRM_ROWS
+#undef NRM_SHARED_FROM
 #undef NRM_SQRT2
+#undef NRM_STREAMS
 #undef NRM_TILE_VECS
 #undef NRM_UNROLL
 #undef NRM_VEC
 #undef NRM_VECTORS
 #undef NRM_VEC_BYTES
+#undef NRM_WIDTH
 #ifdef NRM_OWN_SQRT
 #undef NRM_OWN_SQRT
 #undef NRM_SQRT

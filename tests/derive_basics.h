@@ -394,54 +394,68 @@ static void derive_normal(void)
 
 /* ---- sums and means -------------------------------------------------------------------------- */
 
-enum { SUM_MOST = 200 };
+enum { SUM_MOST = 200, LANES = 64 / (int)sizeof(nrm_real) };
 
-/* SUM.4 and SUM.5 for terms that are already there. */
-static nrm_acc sum_in_order(const nrm_acc *term, size_t n)
+/* SUM.8 and SUM.9 for terms that are already there. */
+static nrm_acc sum_in_order(const nrm_real *term, size_t n)
 {
-    nrm_acc lane[8];
-    size_t j, i;
-    for (j = 0; j < 8; j++) {
+    nrm_real lane[LANES];
+    size_t j, k, i;
+    for (j = 0; j < LANES; j++) {
         lane[j] = 0;
-        for (i = j; i < n; i += 8) lane[j] += term[i];
+        for (i = j; i < n; i += LANES) lane[j] = lane[j] + term[i];
     }
-    lane[0] += lane[4];
-    lane[2] += lane[6];
-    lane[1] += lane[5];
-    lane[3] += lane[7];
-    lane[0] += lane[2];
-    lane[1] += lane[3];
-    return lane[0] + lane[1];
+    for (k = LANES / 2; k > 0; k /= 2)
+        for (j = 0; j < k; j++) lane[j] = lane[j] + lane[j + k];
+    return (nrm_acc)lane[0];
+}
+
+/* The sums of one block as the code makes them: dy NULL for SUM.3. */
+static void block_sums(nrm_acc *su, nrm_acc *sud, const nrm_real *x, nrm_real p, const nrm_real *dy,
+                       const nrm_real *gamma, size_t n)
+{
+    nrmi_walk at = nrmi_walk_from_start(1, 0, n);
+    const size_t count = nrmi_next_block(su, sud, &at, x, p, dy, gamma);
+    if (count != n) *su = *sud = (nrm_acc)NAN;
 }
 
 /* With zeros in all other lanes the tree has nothing to add, and a lane's own order shows. */
 static wide lane_residual(const nrm_real *x, size_t n, size_t lane)
 {
-    nrm_real only[SUM_MOST];
-    nrm_acc deviations = 0, squares = 0;
+    nrm_real only[SUM_MOST], u = 0, ud = 0;
+    nrm_acc su, sud;
     size_t i;
-    for (i = 0; i < n; i++) only[i] = i % 8 == lane ? x[i] : 0;
-    for (i = lane; i < n; i += 8) {
-        const nrm_acc square = (nrm_acc)x[i] * (nrm_acc)x[i];
-        deviations = deviations + (nrm_acc)x[i];
-        squares = squares + square;
+    for (i = 0; i < n; i++) only[i] = i % LANES == lane ? x[i] : 0;
+    for (i = lane; i < n; i += LANES) {
+        const nrm_real square = x[i] * x[i];
+        u = u + x[i];
+        ud = ud + square;
     }
-    return unless(nrmi_sum_from(only, 0, n) == deviations &&
-                  nrmi_sum_squares(only, 0, n) == squares);
+    block_sums(&su, &sud, only, 0, NULL, NULL, n);
+    return unless(su == (nrm_acc)u && sud == (nrm_acc)ud);
 }
 
-/* The mean and variance of a whole row, as layer norm saves them. */
-static wide tree_residual(const nrm_real *x, size_t n)
+/* Both sums of a block, and with u = dy·gamma, bit for bit. */
+static wide tree_residual(const nrm_real *x, const nrm_real *dy, size_t n)
 {
-    nrm_real y[SUM_MOST];
-    nrm_acc term[SUM_MOST], mean, rstd, mu, squares;
+    nrm_real d[SUM_MOST], dd[SUM_MOST], g[SUM_MOST], gd[SUM_MOST];
+    nrm_acc su, sud, sg, sgd;
     size_t i;
-    (void)nrm_layernorm_forward(y, &mean, &rstd, x, NULL, NULL, NRM_EPS, 1, n);
-    for (i = 0; i < n; i++) term[i] = (nrm_acc)x[i] - (nrm_acc)x[0];
-    mu = (nrm_acc)x[0] + sum_in_order(term, n) / (nrm_acc)n;
-    for (i = 0; i < n; i++) term[i] = ((nrm_acc)x[i] - mu) * ((nrm_acc)x[i] - mu);
-    squares = sum_in_order(term, n);
-    return unless(mean == mu && nrmi_sum_squares(x, mu, n) == squares);
+    for (i = 0; i < n; i++) {
+        d[i] = x[i] - x[0];
+        dd[i] = d[i] * d[i];
+        g[i] = dy[i] * x[n - 1 - i];
+        gd[i] = g[i] * d[i];
+    }
+    block_sums(&su, &sud, x, x[0], NULL, NULL, n);
+    for (i = 0; i < n; i++) dd[i] = d[i] * d[i];
+    {
+        nrm_real reversed[SUM_MOST];
+        for (i = 0; i < n; i++) reversed[i] = x[n - 1 - i];
+        block_sums(&sg, &sgd, x, x[0], dy, reversed, n);
+    }
+    return unless(su == sum_in_order(d, n) && sud == sum_in_order(dd, n) &&
+                  sg == sum_in_order(g, n) && sgd == sum_in_order(gd, n));
 }
 
 /* A row of equal values has exactly their value as its mean, and its variance is exactly 0. */
@@ -458,46 +472,143 @@ static wide constant_residual(nrm_real value, size_t n)
     return unless(good && mean == (nrm_acc)value && y[0] == 0 && y[n - 1] == 0);
 }
 
-static void derive_sum_of(const nrm_real *x, size_t n)
+typedef struct exact_moments {
+    wide mean, var, squares; /* squares: ⟨x²⟩ */
+} exact_moments;
+
+static exact_moments exact_moments_of(const nrm_real *x, size_t n)
 {
-    wide mean = 0, variance = 0, squares = 0, from_first = 0, spread;
-    nrm_acc mu, v;
+    exact_moments e = {0, 0, 0};
     size_t i;
-    for (i = 0; i < n; i++) mean += (wide)x[i];
-    mean /= (wide)n;
+    for (i = 0; i < n; i++) e.mean += (wide)x[i] / (wide)n;
     for (i = 0; i < n; i++) {
-        variance += ((wide)x[i] - mean) * ((wide)x[i] - mean);
-        squares += (wide)x[i] * (wide)x[i];
-        from_first += (wide)x[i] - (wide)x[0];
+        e.var += ((wide)x[i] - e.mean) * ((wide)x[i] - e.mean) / (wide)n;
+        e.squares += (wide)x[i] * (wide)x[i] / (wide)n;
     }
-    variance /= (wide)n;
-    squares /= (wide)n;
-    spread = sqrtl(variance) + fabsl((wide)x[0] - mean);
-    mu = (nrm_acc)x[0] + nrmi_sum_from(x, (nrm_acc)x[0], n) / (nrm_acc)n;
-    v = nrmi_sum_squares(x, mu, n) / (nrm_acc)n;
-    DERIVE("SUM.1", worse(apart(variance, squares - mean * mean, squares),
-                          apart((wide)v, squares - mean * mean, squares)),
+    return e;
+}
+
+/* In double the saved mean is rounded, and head and tail together are not: what that may make. */
+static wide mean_digits(nrm_acc mean)
+{
+    return in_float() ? 0 : fabsl((wide)mean);
+}
+
+/* SUM.1 to SUM.3 and SUM.7: algebra, and what the code makes of a row. */
+static void derive_moments_of(const nrm_real *x, size_t n)
+{
+    const exact_moments e = exact_moments_of(x, n);
+    const nrmi_moments one = nrmi_short_moments(x, n, 1 / (nrm_acc)n);
+    const nrmi_moments two = nrmi_two_passes(x, nrmi_walk_from_start(1, 0, n));
+    const wide p = (wide)x[n / 2], spread = sqrtl(e.var) + fabsl((wide)x[0] - e.mean);
+    wide s1 = 0, s2 = 0, size1 = 0, d1 = 0, d2 = 0;
+    nrm_acc su, sud;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const wide d = (wide)x[i] - (wide)x[0], q = (wide)x[i] - p;
+        s1 += d;
+        size1 += fabsl(d);
+        s2 += d * d;
+        d1 += q / (wide)n;
+        d2 += q * q / (wide)n;
+    }
+    block_sums(&su, &sud, x, x[0], NULL, NULL, n);
+    DERIVE("SUM.1", apart(e.var, e.squares - e.mean * e.mean, e.squares), acc_identity());
+    DERIVE("SUM.2", worse(apart(p + d1, e.mean, fabsl(e.mean) + spread),
+                          apart(d2 - d1 * d1, e.var, d2)),
            acc_identity());
-    DERIVE("SUM.2", worse(apart((wide)x[0] + from_first / (wide)n, mean, fabsl(mean) + spread),
-                          apart((wide)mu, mean, fabsl(mean) + spread)),
+    DERIVE("SUM.3", worse(apart((wide)su, s1, size1), apart((wide)sud, s2, s2)), identity());
+    DERIVE("SUM.7", worse(apart((wide)two.mean, e.mean, fabsl(e.mean) + spread),
+                          apart((wide)two.var, e.var, e.var)),
            acc_identity());
-    DERIVE("SUM.3", apart((wide)v, variance, variance), acc_identity());
+    DERIVE("SUM.10", worse(unless(one.head == (nrm_real)one.mean),
+                           apart((wide)one.head + (wide)one.tail, (wide)one.mean,
+                                 fabsl((wide)one.tail) + mean_digits(one.mean))),
+           identity());
+}
+
+/* SUM.4 to SUM.6: the first n of some values, and then the other B. */
+static void derive_merge(const nrm_real *x, size_t n, size_t B)
+{
+    const exact_moments first = exact_moments_of(x, n), all = exact_moments_of(x, n + B);
+    const wide count = (wide)(n + B), weight = (wide)n * (wide)B / count;
+    nrm_acc m = (nrm_acc)(first.mean - (wide)x[0]), M = (nrm_acc)(first.var * (wide)n);
+    nrm_real p = (nrm_real)((nrm_acc)x[0] + m);
+    wide s1 = 0, s2 = 0, delta, grown;
+    size_t i;
+    for (i = n; i < n + B; i++) {
+        s1 += (wide)x[i] - (wide)p;
+        s2 += ((wide)x[i] - (wide)p) * ((wide)x[i] - (wide)p);
+    }
+    nrmi_merge(&m, &M, &p, x[0], (nrm_acc)s1, (nrm_acc)s2, nrmi_weigh((nrm_acc)n, (nrm_acc)B));
+    DERIVE("SUM.4", apart((wide)x[0] + (wide)m, all.mean, fabsl(all.mean) + sqrtl(all.var)),
+           acc_identity());
+    ALSO(unless(p == (nrm_real)((nrm_acc)x[0] + m)), replay());
+    DERIVE("SUM.5", apart((wide)M, all.var * count, all.var * count), acc_identity());
+    s1 = s2 = 0; /* once more with the pivot exactly at the mean, as SUM.6 wants it */
+    for (i = n; i < n + B; i++) {
+        s1 += (wide)x[i] - first.mean;
+        s2 += ((wide)x[i] - first.mean) * ((wide)x[i] - first.mean);
+    }
+    delta = s1 / (wide)B;
+    grown = s2 - s1 * s1 / (wide)B + delta * delta * weight;
+    DERIVE("SUM.6", worse(apart(grown, s2 - (wide)B * delta * delta * (wide)B / count, s2),
+                          n < B ? 0 : unless(grown >= s2 / 2 * (1 - 1e-15L))),
+           acc_identity());
+}
+
+/* SUM.11 to SUM.13: the lines that the layers draw, at the statistics they have saved. */
+static void derive_lines(const nrm_real *x, const nrm_real *dy, size_t n)
+{
+    const nrm_real gamma = (nrm_real)1.75, beta = (nrm_real)-0.5, eps = (nrm_real)0.25;
+    nrm_real y[SUM_MOST], dx[SUM_MOST];
+    nrm_acc mean, rstd, su, sud;
+    wide u = 0, ux = 0, size = 0, forward = 0, backward = 0;
+    nrm_real h;
+    size_t i;
+    (void)nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, &gamma, &beta, NRM_TRAIN, eps, 1, 1, n);
+    (void)nrm_batchnorm_backward(dx, NULL, NULL, dy, x, &mean, &rstd, &gamma, NRM_TRAIN, 1, 1, n);
+    for (i = 0; i < n; i++) {
+        const wide xhat = ((wide)x[i] - (wide)mean) * (wide)rstd;
+        u += (wide)dy[i];
+        ux += (wide)dy[i] * xhat;
+        size += fabsl((wide)dy[i]) * (1 + fabsl(xhat));
+        forward = worse(forward, apart((wide)y[i], (wide)gamma * xhat + (wide)beta,
+                                       1 + fabsl((wide)y[i]) + mean_digits(mean)));
+    }
+    for (i = 0; i < n; i++) {
+        const wide xhat = ((wide)x[i] - (wide)mean) * (wide)rstd;
+        const wide exact = (wide)gamma * (wide)rstd *
+                           ((wide)dy[i] - u / (wide)n - xhat * ux / (wide)n);
+        backward = worse(backward, apart((wide)dx[i], exact, size / (wide)n));
+    }
+    h = (nrm_real)mean;
+    block_sums(&su, &sud, x, h, dy, NULL, n);
+    DERIVE("SUM.11", forward, identity());
+    DERIVE("SUM.12",
+           apart((wide)nrmi_sum_with_xhat(su, sud, rstd, (nrm_real)(mean - (nrm_acc)h)), ux, size),
+           identity());
+    DERIVE("SUM.13", backward, in_float() ? make_witness('I', 5e-6) : identity());
 }
 
 static void derive_sums(void)
 {
     static const double centre[] = {0, 1, -1000, 1e6};
     nrm_rng rng = stream(7);
-    nrm_real x[SUM_MOST];
+    nrm_real x[SUM_MOST], dy[SUM_MOST];
     size_t n, c, lane;
     for (n = 1; n < SUM_MOST; n += 1 + n / 5)
         for (c = 0; c < LENGTH(centre); c++) {
             fill_real(x, n, centre[c], 1, &rng);
-            derive_sum_of(x, n);
+            fill_real(dy, n, 0, 1, &rng);
+            derive_moments_of(x, n);
             ALSO_OF("SUM.2", constant_residual(x[0] / 3, n + 1), replay());
-            for (lane = 0; lane < 8; lane++)
-                DERIVE("SUM.4", lane_residual(x, n, lane), replay());
-            DERIVE("SUM.5", tree_residual(x, n), replay());
+            if (n > 1) derive_merge(x, n - n / 3 - 1, n / 3 + 1);
+            if (n > 2) derive_merge(x, n / 3, n - n / 3);
+            if (n > 1) derive_lines(x, dy, n);
+            for (lane = 0; lane < LANES; lane++)
+                DERIVE("SUM.8", lane_residual(x, n, lane), replay());
+            DERIVE("SUM.9", tree_residual(x, dy, n), replay());
         }
 }
 

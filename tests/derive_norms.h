@@ -435,9 +435,9 @@ static wide road_residual(norm_case *k, enum road what)
 
 static void derive_batchnorm_forward(const norm_case *k, const norm_group *g, size_t c)
 {
-    DERIVE("BN.1", mean_residual(k, g, c), acc_identity());
-    DERIVE("BN.2", variance_residual(k, g, c), acc_identity());
-    DERIVE("BN.3", rstd_residual(k, g, c), acc_identity());
+    DERIVE("BN.1", mean_residual(k, g, c), identity());
+    DERIVE("BN.2", variance_residual(k, g, c), identity());
+    DERIVE("BN.3", rstd_residual(k, g, c), identity());
     DERIVE("BN.4", xhat_residual(k, g, c), identity());
     DERIVE("BN.5", output_residual(k, g, c), identity());
     DERIVE("BN.6", sum_residual(k, g, c), identity());
@@ -639,9 +639,9 @@ static wide row_difference_residual(const norm_case *k)
 
 static void derive_layernorm_forward(const norm_case *k, const norm_group *g, size_t n)
 {
-    DERIVE("LN.1", mean_residual(k, g, n), acc_identity());
-    DERIVE("LN.2", variance_residual(k, g, n), acc_identity());
-    DERIVE("LN.3", rstd_residual(k, g, n), acc_identity());
+    DERIVE("LN.1", mean_residual(k, g, n), identity());
+    DERIVE("LN.2", variance_residual(k, g, n), identity());
+    DERIVE("LN.3", rstd_residual(k, g, n), identity());
     DERIVE("LN.4", xhat_residual(k, g, n), identity());
     DERIVE("LN.5", output_residual(k, g, n), identity());
     DERIVE("LN.6", sum_residual(k, g, n), identity());

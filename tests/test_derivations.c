@@ -9,6 +9,7 @@
 #define nrmi_slope NRM_LINK(nrmi_slope)
 #define nrmi_matrix NRM_LINK(nrmi_matrix)
 #define nrmi_bits NRM_LINK(nrmi_bits)
+#define nrmi_moments NRM_LINK(nrmi_moments)
 #endif
 
 #include "derive_basics.h"
@@ -24,7 +25,7 @@ typedef struct family { /* its equations are numbered 1 to last */
 
 /* A DERIVE that is never reached leaves no trace in the table: so here is what must be in it. */
 static const family families[] = {{"LIN", 5}, {"EXP", 5}, {"LOG", 3}, {"RNG", 6},
-                                  {"SUM", 5}, {"BN", 23}, {"LN", 16}, {"NB", 7},  {"ACT", 6},
+                                  {"SUM", 13}, {"BN", 23}, {"LN", 16}, {"NB", 7},  {"ACT", 6},
                                   {"CE", 7},  {"MLP", 8}, {"OPT", 5}, {"GC", 7}};
 
 static void print_row(const derivation *row, const char *verdict)

@@ -99,10 +99,11 @@ static int all_nan(const nrm_real *a, size_t n)
     return 1;
 }
 
-/* The largest difference, relative to the largest expected value; infinite if there is a NaN. */
-static double gap(const nrm_real *a, const wide *expected, size_t n)
+/* The largest difference, relative to the largest expected value or to `size`, if that is larger;
+   infinite if there is a NaN. */
+static double gap_of_size(const nrm_real *a, const wide *expected, size_t n, wide size)
 {
-    wide most = 0, size = 0;
+    wide most = 0;
     size_t i;
     for (i = 0; i < n; i++) {
         const wide d = fabsl(WIDE(a[i]) - expected[i]);
@@ -111,6 +112,24 @@ static double gap(const nrm_real *a, const wide *expected, size_t n)
         if (fabsl(expected[i]) > size) size = fabsl(expected[i]);
     }
     return (double)(size > 0 ? most / size : most);
+}
+
+/* Terms of size 1 make a sum of this size, by chance less: then its error weighs more. */
+static wide sum_size(size_t terms)
+{
+    return in_float ? sqrtl((wide)terms) : 0;
+}
+
+static double gap(const nrm_real *a, const wide *expected, size_t n)
+{
+    return gap_of_size(a, expected, n, 0);
+}
+
+/* What an error of a mean is measured by. Deviations from the pivot are summed in nrm_real, so they
+   count with its digits; the pivot itself counts with those of nrm_acc. */
+static wide mean_scale(wide mean, wide var)
+{
+    return fabsl(mean) + (in_float ? 5e7L : 1) * sqrtl(var);
 }
 
 static double acc_gap(nrm_acc a, wide expected, wide size)
@@ -317,7 +336,7 @@ static void check_batchnorm(nrm_rng *rng, const bn_case *k)
                                 ? ref_moments(&g, x)
                                 : ref_given(WIDE(run_mean[c]), WIDE(run_var[c]));
         const wide m = ref_mean(&s), v = s.var;
-        CHECK(acc_gap(mean[c], m, fabsl(m) + sqrtl(v)) <= 1e-14);
+        CHECK(acc_gap(mean[c], m, mean_scale(m, v)) <= 1e-14);
         CHECK(acc_gap(rstd[c], 1 / sqrtl(v + WIDE(eps)), 1 / sqrtl(v + WIDE(eps))) <= tol);
         ref_forward(ye, &g, x, &s, WIDE(eps), G, B);
         ref_backward_input(dxe, &g, x, dy, &s, WIDE(eps), G, k->mode != NRM_TRAIN);
@@ -329,8 +348,8 @@ static void check_batchnorm(nrm_rng *rng, const bn_case *k)
             nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, G, k->mode, k->N, C, k->S);
         CHECK_INT(rc, NRM_OK);
         CHECK(gap(dx, dxe, n) <= 8 * tol);
-        CHECK(gap(dgamma, dge, C) <= 8 * tol);
-        CHECK(gap(dbeta, dbe, C) <= 8 * tol);
+        CHECK(gap_of_size(dgamma, dge, C, sum_size(k->N * k->S)) <= 8 * tol);
+        CHECK(gap_of_size(dbeta, dbe, C, sum_size(k->N * k->S)) <= 8 * tol);
         /* in place, without the parameters' gradients: the same dx, bit for bit */
         rc = nrm_batchnorm_backward(dy, NULL, NULL, dy, x, mean, rstd, G, k->mode, k->N, C, k->S);
         CHECK_INT(rc, NRM_OK);
@@ -588,6 +607,7 @@ static void check_layernorm(nrm_rng *rng, size_t N, size_t D, double centre, dou
     const nrm_real *G = params & 1 ? gamma : NULL, *B = params & 2 ? beta : NULL;
     nrm_acc *mean = accs_of(N), *rstd = accs_of(N);
     wide *ye = wides_of(n), *dxe = wides_of(n), *dge = wides_of(D), *dbe = wides_of(D);
+    wide steepest = 0;
     const nrm_real eps = (nrm_real)1e-3;
     size_t i;
     for (i = 0; i < D; i++) {
@@ -600,17 +620,19 @@ static void check_layernorm(nrm_rng *rng, size_t N, size_t D, double centre, dou
         const ref_group g = ref_row(i, D);
         const ref_stats s = ref_moments(&g, x);
         const wide m = ref_mean(&s), v = s.var;
-        CHECK(acc_gap(mean[i], m, fabsl(m) + sqrtl(v)) <= 1e-14);
+        CHECK(acc_gap(mean[i], m, mean_scale(m, v)) <= 1e-14);
         CHECK(acc_gap(rstd[i], 1 / sqrtl(v + WIDE(eps)), 1 / sqrtl(v + WIDE(eps))) <= tol);
+        if (1 / sqrtl(v + WIDE(eps)) > steepest) steepest = 1 / sqrtl(v + WIDE(eps));
         ref_forward(ye, &g, x, &s, WIDE(eps), G, B);
         ref_backward_input(dxe, &g, x, dy, &s, WIDE(eps), G, 0);
         ref_backward_parameters(dge, dbe, &g, x, dy, &s, WIDE(eps));
     }
     CHECK(gap(y, ye, n) <= tol);
-    if (D > 1) CHECK(gap(dx, dxe, n) <= 64 * tol); /* for D = 1 there is nothing but 0 */
+    /* of D = 2 little is left of g: in float it is g's rounding that counts; of D = 1, nothing */
+    if (D > 1) CHECK(gap_of_size(dx, dxe, n, in_float ? steepest : 0) <= 64 * tol);
     for (i = 0; i < n && D == 1; i++) CHECK(dx[i] == 0);
-    CHECK(gap(dgamma, dge, D) <= 8 * tol);
-    CHECK(gap(dbeta, dbe, D) <= 8 * tol);
+    CHECK(gap_of_size(dgamma, dge, D, sum_size(N)) <= 8 * tol);
+    CHECK(gap_of_size(dbeta, dbe, D, sum_size(N)) <= 8 * tol);
     CHECK_INT(nrm_layernorm_backward(dy, NULL, NULL, dy, x, mean, rstd, G, N, D), NRM_OK);
     CHECK(same_bits(dy, dx, n)); /* in place */
     memcpy(dy, y, n * sizeof *y);

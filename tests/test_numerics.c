@@ -254,21 +254,21 @@ static double mean_in_rstd(const ref_stats *s)
     return (double)(ref_abs(ref_mean(s)) / ref_sqrt(s->var + REF(NRM_EPS)));
 }
 
-/* In float the bound is 2e-7 whatever the data, since sums and differences of floats lose nothing
-   that matters in double. With as many digits in the sums as in the data, the mean is known only
-   to its own last place, which is a larger part of the spread the larger |mean|/spread is. */
+/* In float the bound is 5e-7 whatever the data: inside a block floats are added to floats, at most
+   64 to a lane, and everything else is done in double. With as many digits in the sums as in the
+   data, the mean is known only to its own last place, which is a larger part of the spread the
+   larger |mean|/spread is, and a pivot far from the mean may cost a few bits of the variance. */
 static double norm_bound(const reference *r)
 {
     const double u = sizeof(nrm_acc) == 8 ? 1.2e-16 : 6e-8;
-    if (sizeof(nrm_real) < sizeof(nrm_acc)) return 2e-7;
-    return u * (8 + 16 * mean_in_rstd(&r->stats));
+    if (sizeof(nrm_real) < sizeof(nrm_acc)) return 5e-7;
+    return u * (32 + 16 * mean_in_rstd(&r->stats));
 }
 
-/* The same for one sum over all values, whose terms may cancel to a small part of themselves; only
-   in double does that show, for float's sums have digits to spare. */
+/* The same for one sum over all values, whose terms may cancel to a small part of themselves. */
 static double sum_bound(const reference *r)
 {
-    return (sizeof(nrm_real) < sizeof(nrm_acc) ? 1 : 32) * norm_bound(r);
+    return (sizeof(nrm_real) < sizeof(nrm_acc) ? 10 : 32) * norm_bound(r);
 }
 
 #define CHECK_NASTY(error, bound, kind)                                                            \

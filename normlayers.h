@@ -1463,6 +1463,17 @@ static size_t nrmi_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Asks for the cache line `ahead` numbers further on. It pays where a pass that writes follows one
+   that reads, and nobody would fetch what is to be read next; on data that are in the cache anyway
+   it only costs, so it is done from so many numbers on. */
+#define NRM_FETCH_FROM 1048576
+#if defined(__GNUC__) || defined(__clang__)
+#define NRM_PREFETCH(at, ahead)                                                                    \
+    __builtin_prefetch((const void *)((uintptr_t)(at) + (ahead) * sizeof(nrm_real)))
+#else
+#define NRM_PREFETCH(at, ahead) ((void)0)
+#endif
+
 #define NRM_LANES (64 / sizeof(nrm_real))          /* L of SUM.8                 */
 #define NRM_LANE_VECS ((int)(NRM_LANES / NRM_VEC)) /* vectors that hold them     */
 #define NRM_BLOCK 1024                             /* values in a block of runs  */
@@ -1669,6 +1680,17 @@ static void nrmi_run_sums(nrm_acc *su, nrm_acc *sud, nrmi_walk at, const nrm_rea
     }
 }
 
+/* The same for a row of one block. */
+static inline void nrmi_short_sums(nrm_acc *su, nrm_acc *sud, const nrm_real *x, nrm_real h,
+                                   const nrm_real *dy, const nrm_real *gamma, size_t n)
+{
+    nrmi_lanes lanes;
+    nrmi_clear_lanes(&lanes);
+    nrmi_add_run(&lanes, x, h, dy, gamma, n);
+    *su = nrmi_fold(lanes.u);
+    *sud = nrmi_fold(lanes.ud);
+}
+
 /* SUM.12 */
 static inline nrm_acc nrmi_sum_with_xhat(nrm_acc su, nrm_acc sud, nrm_acc r, nrm_real tail)
 {
@@ -1760,7 +1782,7 @@ typedef struct nrmi_bn_job {
     const nrm_real *dy, *x, *gamma, *beta;
     int mode, late; /* late: running statistics are updated when all parts are done */
     nrm_acc eps;
-    size_t N, C, S;
+    size_t N, C, S, ahead; /* ahead: to the next channel's run, which is fetched in time */
 } nrmi_bn_job;
 
 /* The channels that are being worked on. */
@@ -1839,11 +1861,17 @@ static void nrmi_column_moments(nrmi_channels *ch, const nrm_real *x, size_t N, 
                        (nrm_acc)s2[c], w);
         for (c = 0; c < width; c++) gross[c] += s2[c];
     }
+    for (c = 0; c < width; c++) { /* nrmi_split, in a form that is done for several at once */
+        const nrm_acc offset = ch->mean[c], mean = (nrm_acc)x[c] + offset;
+        ch->mean[c] = mean;
+        ch->head[c] = (nrm_real)mean;
+        ch->tail[c] = (nrm_real)(((nrm_acc)x[c] - (nrm_acc)(nrm_real)mean) + offset);
+    }
     for (c = 0; c < width; c++)
-        nrmi_put_moments(ch, c,
-                         nrmi_settled(ch->var[c], (nrm_acc)gross[c])
-                             ? nrmi_split(x[c], ch->mean[c], ch->var[c] / (nrm_acc)N)
-                             : nrmi_two_passes(x + c, nrmi_walk_from_start(N, C, 1)));
+        if (nrmi_settled(ch->var[c], (nrm_acc)gross[c]))
+            ch->var[c] /= (nrm_acc)N;
+        else
+            nrmi_put_moments(ch, c, nrmi_two_passes(x + c, nrmi_walk_from_start(N, C, 1)));
 }
 
 /* Statistics of the channels from c on. */
@@ -1852,9 +1880,12 @@ static void nrmi_bn_moments(nrmi_channels *ch, const nrmi_bn_job *job, size_t c,
     const size_t S = job->S;
     size_t k;
     if (job->mode != NRM_TRAIN) /* BN.11 */
-        for (k = 0; k < width; k++)
-            nrmi_put_moments(ch, k, nrmi_split(job->running->mean[c + k], 0,
-                                               (nrm_acc)job->running->var[c + k]));
+        for (k = 0; k < width; k++) {
+            ch->mean[k] = (nrm_acc)job->running->mean[c + k];
+            ch->var[k] = (nrm_acc)job->running->var[c + k];
+            ch->head[k] = job->running->mean[c + k];
+            ch->tail[k] = 0;
+        }
     else if (S == 1)
         nrmi_column_moments(ch, job->x + c, job->N, job->C, width); /* BN.1 and BN.2 */
     else
@@ -1877,12 +1908,15 @@ static void nrmi_bn_forward_row(nrm_real *y, const nrm_real *x, const nrmi_chann
 }
 
 /* y of one run. */
-static void nrmi_bn_forward_run(nrm_real *y, const nrm_real *x, const nrmi_channels *ch, size_t S)
+static void nrmi_bn_forward_run(nrm_real *y, const nrm_real *x, const nrmi_channels *ch, size_t S,
+                                size_t ahead)
 {
     const nrm_real head = ch->head[0], slope = ch->slope[0], shift = ch->shift[0];
     size_t s;
-    for (s = 0; s + NRM_VEC <= S; s += NRM_VEC)
+    for (s = 0; s + NRM_VEC <= S; s += NRM_VEC) {
+        if (ahead > 0) NRM_PREFETCH(x + s, ahead);
         nrmi_store(y + s, (nrmi_load(x + s) - head) * slope + shift);
+    }
     for (; s < S; s++) y[s] = (x[s] - head) * slope + shift;
 }
 
@@ -2000,7 +2034,7 @@ static int nrmi_bn_forward_part(void *context, size_t from, size_t to)
             if (S == 1)
                 nrmi_bn_forward_row(job->out + at, job->x + at, &ch, width); /* BN.4 and BN.5 */
             else
-                nrmi_bn_forward_run(job->out + at, job->x + at, &ch, S);
+                nrmi_bn_forward_run(job->out + at, job->x + at, &ch, S, job->ahead);
         }
     }
     return rc;
@@ -2043,6 +2077,7 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
     job.N = N;
     job.C = C;
     job.S = S;
+    if (mode == NRM_TRAIN && N * C * S >= NRM_FETCH_FROM) job.ahead = S;
     rc = nrmi_share(nrmi_bn_forward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
     if (job.late)
         nrmi_bn_track_late(&job, rc == NRM_OK);
@@ -2167,14 +2202,19 @@ static void nrmi_bn_backward_row(nrm_real *dx, const nrm_real *dy, const nrm_rea
 
 /* dx of one run. */
 static void nrmi_bn_backward_run(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                                 const nrmi_channels *ch, size_t S)
+                                 const nrmi_channels *ch, size_t S, size_t ahead)
 {
     const nrm_real head = ch->head[0], slope = ch->slope[0], shift = ch->shift[0];
     const nrm_real dy_mean = ch->dy_mean[0], dy_slope = ch->dy_slope[0];
     size_t s;
-    for (s = 0; s + NRM_VEC <= S; s += NRM_VEC)
+    for (s = 0; s + NRM_VEC <= S; s += NRM_VEC) {
+        if (ahead > 0) {
+            NRM_PREFETCH(x + s, ahead);
+            NRM_PREFETCH(dy + s, ahead);
+        }
         nrmi_store(dx + s, (nrmi_load(dy + s) - dy_mean) * dy_slope +
                                ((nrmi_load(x + s) - head) * slope + shift));
+    }
     for (; s < S; s++)
         dx[s] = (dy[s] - dy_mean) * dy_slope + ((x[s] - head) * slope + shift);
 }
@@ -2203,7 +2243,7 @@ static int nrmi_bn_backward_part(void *context, size_t from, size_t to)
             if (S == 1)
                 nrmi_bn_backward_row(job->out + at, job->dy + at, job->x + at, &ch, width);
             else
-                nrmi_bn_backward_run(job->out + at, job->dy + at, job->x + at, &ch, S);
+                nrmi_bn_backward_run(job->out + at, job->dy + at, job->x + at, &ch, S, job->ahead);
         } /* BN.19 or BN.20 */
     }
     return NRM_OK;
@@ -2254,6 +2294,7 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     job.N = N;
     job.C = C;
     job.S = S;
+    if (N * C * S >= NRM_FETCH_FROM) job.ahead = S;
     return nrmi_share(nrmi_bn_backward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
 }
 
@@ -2309,8 +2350,10 @@ static int nrmi_check_layernorm_forward(const nrm_real *y, const nrm_acc *mean, 
     return nrmi_check_apart(buffer, 6, 3);
 }
 
-#define NRM_GROUP 16 /* rows whose statistics are taken together, at most                 */
-#define NRM_BAND 64  /* rows of the backward pass whose coefficients are at hand, at most */
+#define NRM_AT_ONCE 4096       /* numbers of a group, whose rows stay in the first-level cache */
+#define NRM_GROUP 16           /* rows of a group, at most                                     */
+#define NRM_BAND_NUMBERS 16384 /* numbers of a band, which stays in the second-level cache     */
+#define NRM_BAND 64            /* rows of a band, at most                                      */
 
 typedef struct nrmi_ln_job { /* a call, as its parts see it: each part is a range of rows */
     nrm_real *out;                 /* y or dx                      */
@@ -2319,7 +2362,7 @@ typedef struct nrmi_ln_job { /* a call, as its parts see it: each part is a rang
     nrm_real *dgamma, *dbeta;
     const nrm_real *dy, *x, *gamma, *beta;
     nrm_acc eps;
-    size_t N, D;
+    size_t N, D, ahead; /* ahead: how far on to fetch */
 } nrmi_ln_job;
 
 /* How many rows have about `values` numbers: at least `least`, at most `most`. */
@@ -2363,14 +2406,19 @@ static int nrmi_ln_statistics(nrmi_row *row, const nrmi_ln_job *job, size_t n, s
 
 /* y of one row. */
 static void nrmi_ln_forward_row(nrm_real *y, const nrm_real *x, nrmi_row row, const nrm_real *gamma,
-                                const nrm_real *beta, size_t D)
+                                const nrm_real *beta, size_t D, size_t ahead)
 {
-    size_t i;
-    for (i = 0; i + NRM_VEC <= D; i += NRM_VEC) {
-        nrmi_vec v = (nrmi_load(x + i) - row.head) * row.rstd + row.shift; /* LN.4 as SUM.11 */
-        if (gamma != NULL) v *= nrmi_load(gamma + i);
-        if (beta != NULL) v += nrmi_load(beta + i); /* LN.5 */
-        nrmi_store(y + i, v);
+    const size_t whole = D - D % NRM_VEC;
+    size_t i = 0;
+    while (i < whole) {
+        const size_t line = nrmi_least(i + NRM_LANES, whole);
+        if (ahead > 0) NRM_PREFETCH(x + i, ahead);
+        for (; i < line; i += NRM_VEC) {
+            nrmi_vec v = (nrmi_load(x + i) - row.head) * row.rstd + row.shift; /* LN.4, SUM.11 */
+            if (gamma != NULL) v *= nrmi_load(gamma + i);
+            if (beta != NULL) v += nrmi_load(beta + i); /* LN.5 */
+            nrmi_store(y + i, v);
+        }
     }
     for (; i < D; i++) {
         nrm_real v = (x[i] - row.head) * row.rstd + row.shift;
@@ -2383,7 +2431,7 @@ static void nrmi_ln_forward_row(nrm_real *y, const nrm_real *x, nrmi_row row, co
 static int nrmi_ln_forward_part(void *context, size_t from, size_t to)
 {
     const nrmi_ln_job *job = (const nrmi_ln_job *)context;
-    const size_t D = job->D, group = nrmi_ln_rows(4096, D, 1, NRM_GROUP);
+    const size_t D = job->D, group = nrmi_ln_rows(NRM_AT_ONCE, D, 1, NRM_GROUP);
     nrmi_row row[NRM_GROUP];
     size_t n, i;
     int rc = NRM_OK;
@@ -2392,7 +2440,7 @@ static int nrmi_ln_forward_part(void *context, size_t from, size_t to)
         if (nrmi_ln_statistics(row, job, n, rows) != NRM_OK) rc = NRM_NONFINITE;
         for (i = 0; i < rows; i++)
             nrmi_ln_forward_row(job->out + (n + i) * D, job->x + (n + i) * D, row[i], job->gamma,
-                                job->beta, D);
+                                job->beta, D, job->ahead);
     }
     return rc;
 }
@@ -2417,6 +2465,7 @@ NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
     job.eps = (nrm_acc)eps;
     job.N = N;
     job.D = D;
+    job.ahead = N * D < NRM_FETCH_FROM ? 0 : 2 * NRM_AT_ONCE;
     return nrmi_share(nrmi_ln_forward_part, &job, N, 1, N * D);
 }
 
@@ -2468,6 +2517,7 @@ static void nrmi_ln_backward_lines(nrmi_row *row, const nrmi_ln_job *job, size_t
                                    int means)
 {
     const size_t D = job->D;
+    const nrm_acc inverse = 1 / (nrm_acc)D;
     size_t i;
     for (i = 0; i < rows; i++) {
         const size_t at = (n + i) * D;
@@ -2478,28 +2528,40 @@ static void nrmi_ln_backward_lines(nrmi_row *row, const nrmi_ln_job *job, size_t
         row[i].rstd = (nrm_real)r;
         row[i].shift = (nrm_real)(-(nrm_acc)tail * r);
         if (!means) continue;
-        nrmi_run_sums(&g, &gd, nrmi_walk_from_start(1, 0, D), job->x + at, head, job->dy + at,
-                      job->gamma); /* LN.10 */
-        row[i].g_mean = (nrm_real)(g / (nrm_acc)D);
-        row[i].gx_mean = (nrm_real)(nrmi_sum_with_xhat(g, gd, r, tail) / (nrm_acc)D);
+        if (D <= NRM_BLOCK) /* LN.10 */
+            nrmi_short_sums(&g, &gd, job->x + at, head, job->dy + at, job->gamma, D);
+        else
+            nrmi_run_sums(&g, &gd, nrmi_walk_from_start(1, 0, D), job->x + at, head, job->dy + at,
+                          job->gamma);
+        row[i].g_mean = (nrm_real)(g * inverse);
+        row[i].gx_mean = (nrm_real)(nrmi_sum_with_xhat(g, gd, r, tail) * inverse);
     }
 }
 
 /* One row or a stretch of it: dx if it is wanted, and the columns' sums if they are. */
 static void nrmi_ln_backward_row(nrm_real *dx, nrm_real *sum, nrm_real *sum_x, const nrm_real *dy,
-                                 const nrm_real *x, nrmi_row row, const nrm_real *gamma, size_t D)
+                                 const nrm_real *x, nrmi_row row, const nrm_real *gamma, size_t D,
+                                 size_t ahead)
 {
-    size_t i;
-    for (i = 0; i + NRM_VEC <= D; i += NRM_VEC) {
-        const nrmi_vec xhat = (nrmi_load(x + i) - row.head) * row.rstd + row.shift;
-        nrmi_vec g = nrmi_load(dy + i);
-        if (sum != NULL) {
-            nrmi_store(sum + i, nrmi_load(sum + i) + g);
-            nrmi_store(sum_x + i, nrmi_load(sum_x + i) + g * xhat);
+    const size_t whole = D - D % NRM_VEC;
+    size_t i = 0;
+    while (i < whole) {
+        const size_t line = nrmi_least(i + NRM_LANES, whole);
+        if (ahead > 0) {
+            NRM_PREFETCH(x + i, ahead);
+            NRM_PREFETCH(dy + i, ahead);
         }
-        if (dx == NULL) continue;
-        if (gamma != NULL) g *= nrmi_load(gamma + i);
-        nrmi_store(dx + i, ((g - row.g_mean) - xhat * row.gx_mean) * row.rstd);
+        for (; i < line; i += NRM_VEC) {
+            const nrmi_vec xhat = (nrmi_load(x + i) - row.head) * row.rstd + row.shift;
+            nrmi_vec g = nrmi_load(dy + i);
+            if (sum != NULL) {
+                nrmi_store(sum + i, nrmi_load(sum + i) + g);
+                nrmi_store(sum_x + i, nrmi_load(sum_x + i) + g * xhat);
+            }
+            if (dx == NULL) continue;
+            if (gamma != NULL) g *= nrmi_load(gamma + i);
+            nrmi_store(dx + i, ((g - row.g_mean) - xhat * row.gx_mean) * row.rstd);
+        }
     }
     for (; i < D; i++) {
         const nrm_real xhat = (x[i] - row.head) * row.rstd + row.shift;
@@ -2526,7 +2588,7 @@ static void nrmi_ln_backward_band(const nrmi_ln_job *job, const nrmi_row *row, s
             const size_t at = (n + i) * D + c;
             nrmi_ln_backward_row(want_dx ? job->out + at : NULL, want_sums ? sum : NULL, sum_x,
                                  job->dy + at, job->x + at, row[i],
-                                 job->gamma != NULL ? job->gamma + c : NULL, width);
+                                 job->gamma != NULL ? job->gamma + c : NULL, width, job->ahead);
         }
         for (k = 0; k < width && want_sums && job->dbeta != NULL; k++) job->dbeta[c + k] += sum[k];
         for (k = 0; k < width && want_sums && job->dgamma != NULL; k++)
@@ -2538,7 +2600,7 @@ static void nrmi_ln_backward_band(const nrmi_ln_job *job, const nrmi_row *row, s
 static void nrmi_ln_backward(const nrmi_ln_job *job, size_t from, size_t to, size_t c0, size_t c1,
                              int want_dx, int want_sums)
 {
-    const size_t band = nrmi_ln_rows(32768, job->D, 4, NRM_BAND);
+    const size_t band = nrmi_ln_rows(NRM_BAND_NUMBERS, job->D, 4, NRM_BAND);
     nrmi_row row[NRM_BAND];
     size_t n;
     for (n = from; n < to; n += band) {
@@ -2583,6 +2645,7 @@ NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     job.gamma = gamma;
     job.N = N;
     job.D = D;
+    job.ahead = N * D < NRM_FETCH_FROM ? 0 : NRM_BAND_NUMBERS;
     if (nrmi_threads(N * D) > 1) { /* columns first: dx may be dy */
         if (sums) (void)nrmi_share(nrmi_ln_backward_columns, &job, D, NRM_LANES, N * D);
         return nrmi_share(nrmi_ln_backward_rows, &job, N, 1, N * D);
@@ -3987,16 +4050,20 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #undef nrmi_weight
 #endif
 #undef NRM_ALIGN
+#undef NRM_AT_ONCE
 #undef NRM_BAND
+#undef NRM_BAND_NUMBERS
 #undef NRM_BLOCK
 #undef NRM_COLS
 #undef NRM_DEPTH
+#undef NRM_FETCH_FROM
 #undef NRM_GROUP
 #undef NRM_LANES
 #undef NRM_LANE_VECS
 #undef NRM_LN2_HEAD
 #undef NRM_LN2_INVERSE
 #undef NRM_LN2_TAIL
+#undef NRM_PREFETCH
 #undef NRM_ROWS
 #undef NRM_SHARED_FROM
 #undef NRM_SQRT2

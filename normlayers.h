@@ -61,10 +61,10 @@ int main(void)
 
 ## This header does not
 
-allocate memory, print, read files, start threads, keep global state, call `rand()`, or look
-at the locale. It has no automatic differentiation and no convolution (though batch norm
-takes the layout of one), and it does not guess: a wrong argument is refused with a named
-code.
+allocate memory, print, read files, start threads (unless `NRM_OPENMP` asks for them), keep
+global state, call `rand()`, or look at the locale. It has no automatic differentiation and
+no convolution (though batch norm takes the layout of one), and it does not guess: a wrong
+argument is refused with a named code.
 
 ## Options
 
@@ -80,7 +80,11 @@ that includes the header, best on the compiler's command line.
     NRM_NO_LIBC                 -           include neither math.h nor string.h     one file only
     NRM_MEMCPY(to, from, n)     memcpy      copies n bytes                          one file only
     NRM_MEMSET(to, byte, n)     memset      fills n bytes                           one file only
-    NRM_NO_VECTORS              -           no vector extensions in the products    one file only
+    NRM_NO_VECTORS              -           no vector extensions                    one file only
+    NRM_WIDTH                   1024        dense channels done together; 40 B      one file only
+                                            of stack each (64 B with NRM_DOUBLE)
+    NRM_OPENMP                  -           share the work among OpenMP's threads   one file only
+    NRM_GEMM                    -           cblas_sgemm or cblas_dgemm, see ## 2    one file only
 
 With `NRM_NO_LIBC` you supply `NRM_SQRT`, `NRM_MEMCPY` and `NRM_MEMSET`; besides these only
 what the compiler itself wants of a freestanding program (memcpy, memset), for the header
@@ -109,8 +113,9 @@ precisions, in different files.
   norm) it is in, and nothing else; it never enters running statistics. Gradients of
   parameters are sums over rows, so there it reaches all.
 - Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
-  `nrm_running` belongs to one thread at a time. The deepest stack is the product's, 6 to 43
-  KB with the width of the vectors.
+  `nrm_running` belongs to one thread at a time. The deepest stack is dense batch norm's, 42
+  KB (66 KB with `NRM_DOUBLE`; a smaller `NRM_WIDTH` makes it smaller, and no result
+  different).
 - ε stands inside the square root and is never stored. Normalization divides by the number
   of values, not by one less. Nothing is called momentum: the weight of the *new* value is
   `new_weight` (PyTorch's momentum; one minus the momentum of Keras, Flax and ONNX).
@@ -729,6 +734,11 @@ static nrmi_span nrmi_ints(const int *at, size_t count)
     return s;
 }
 
+static size_t nrmi_least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 static int nrmi_overlap(nrmi_span a, nrmi_span b)
 {
     const uintptr_t p = (uintptr_t)a.at, q = (uintptr_t)b.at;
@@ -839,11 +849,23 @@ four vector registers, which is what the registers of common processors hold bes
 operands. Its size is a literal: with a variable bound the compiler would keep the tile in
 memory, about four times slower.
 
+The strip of b that a tile walks along is first copied, *packed*, into rows of exactly its
+width that begin where cache lines begin. All tiles of the strip then read it from the
+first-level cache, one line at a time, where in the matrix each row may be on another page
+and across two lines. On a 128 x 1000 by 1000 x 1000 product that is worth a fifth (70 and 84
+GFLOP/s, of a peak of 102), at 64 x 784 by 784 x 64 a tenth. For a handful of rows it does
+not pay for the copy; for a transposed b it must be done in any case.
+
 GCC and Clang have vectors as an extension of C: `a * b + c` on a `nrmi_vec` works on all
 its lanes. For other compilers a `nrmi_vec` is a single number, and the same lines do the
-same sums in the same order. So the results do not depend on the width, nor on blocking;
-only on whether the compiler fuses multiplication and addition into one rounding (as gcc
-does by default in its GNU dialects, and newer clangs; `-ffp-contract=off` forbids it).
+same sums in the same order. So the results do not depend on the width, nor on blocking,
+nor on the number of threads; only on whether the compiler fuses multiplication and addition
+into one rounding (as gcc does by default in its GNU dialects, and newer clangs;
+`-ffp-contract=off` forbids it).
+
+Whoever has a BLAS can have it do the products: include `cblas.h` first, and define
+`NRM_GEMM` as `cblas_sgemm`, or `cblas_dgemm` with `NRM_DOUBLE`. The order of the sums is
+then that library's.
 */
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS) &&                       \
     !(defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0) /* x87 knows no vectors */
@@ -860,9 +882,11 @@ does by default in its GNU dialects, and newer clangs; `-ffp-contract=off` forbi
 #endif
 typedef nrm_real nrmi_vec
     __attribute__((vector_size(NRM_VEC_BYTES), aligned(__alignof__(nrm_real)), may_alias));
+#define NRM_ON_LINE __attribute__((aligned(64))) /* where a cache line begins */
 #else
 #define NRM_TILE_VECS 4
 typedef nrm_real nrmi_vec;
+#define NRM_ON_LINE
 #endif
 
 #if defined(__clang__)
@@ -876,6 +900,7 @@ typedef nrm_real nrmi_vec;
 #define NRM_VEC (sizeof(nrmi_vec) / sizeof(nrm_real)) /* numbers in a vector          */
 #define NRM_COLS (NRM_VEC * NRM_TILE_VECS)            /* columns of a tile            */
 #define NRM_DEPTH 160                                 /* steps of k between two packs */
+#define NRM_PACK_FROM 12                              /* rows for which packing pays  */
 
 /* One operand of a product: element (i, k) stands at at[i*row + k*col]. */
 typedef struct nrmi_matrix {
@@ -983,48 +1008,116 @@ static void nrmi_narrow_block(nrm_real *c, nrmi_matrix a, const nrm_real *b, con
     }
 }
 
-/* Copies depth x cols elements of b into rows of NRM_COLS, padded with zeros. This is how a
-   transposed b gets contiguous columns, and how the last, narrow block gets a full row. */
+/* Copies depth x cols elements of b, of at most NRM_COLS columns, into rows of NRM_COLS. */
 static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols)
 {
     size_t k, j;
+    int v;
     for (k = 0; k < depth; k++, to += NRM_COLS, b.at += b.row) {
+        if (b.col == 1 && cols == NRM_COLS) {
+            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
+            {
+                const size_t at = (size_t)v * NRM_VEC;
+                *(nrmi_vec *)(to + at) = *(const nrmi_vec *)(b.at + at);
+            }
+            continue;
+        }
         for (j = 0; j < cols; j++) to[j] = b.at[j * b.col];
         for (; j < NRM_COLS; j++) to[j] = 0;
     }
 }
 
-/* c [rows][cols] += a [rows][depth] times b [depth][cols], in the order of LIN.5; if `fresh`,
-   = instead of +=. The depth is cut into equal stretches, so that none is too short to pay. */
+/* A product c [rows][cols] += a [rows][depth] times b [depth][cols]; if `fresh`, = instead of +=.
+   Rows of c are ldc apart. */
+typedef struct nrmi_gemm {
+    nrm_real *c;
+    nrmi_matrix a, b;
+    size_t ldc, rows, cols, depth;
+    int fresh;
+} nrmi_gemm;
+
+/* The whole of it, in the order of LIN.5. The depth is cut into equal stretches, so that none is
+   too short to pay, and a stretch of a stays in the cache for all columns. */
+static void nrmi_multiply(const nrmi_gemm *g)
+{
+    nrm_real packed[NRM_DEPTH * NRM_COLS] NRM_ON_LINE;
+    const size_t stretches = (g->depth + NRM_DEPTH - 1) / NRM_DEPTH;
+    const size_t deep = (g->depth + stretches - 1) / stretches;
+    nrmi_job job;
+    size_t j, k;
+    job.ldc = g->ldc;
+    for (k = 0; k < g->depth; k += deep)
+        for (j = 0; j < g->cols; j += NRM_COLS) {
+            const size_t wide = nrmi_least(g->cols - j, NRM_COLS);
+            nrmi_matrix a = g->a, b = g->b;
+            a.at += k * a.col;
+            b.at += k * b.row + j * b.col;
+            job.depth = nrmi_least(g->depth - k, deep);
+            job.fresh = g->fresh && k == 0;
+            job.ldb = b.row;
+            if (b.col != 1 || wide < NRM_COLS || g->rows >= NRM_PACK_FROM) {
+                nrmi_pack(packed, b, job.depth, wide);
+                job.ldb = NRM_COLS;
+                b.at = packed;
+            }
+            if (wide == NRM_COLS)
+                nrmi_block(g->c + j, a, b.at, &job, g->rows);
+            else
+                nrmi_narrow_block(g->c + j, a, b.at, &job, g->rows, wide);
+        }
+}
+
+/* Rows from..to−1 of a product, and columns. */
+static int nrmi_multiply_rows(void *context, size_t from, size_t to)
+{
+    nrmi_gemm g = *(const nrmi_gemm *)context;
+    g.c += from * g.ldc;
+    g.a.at += from * g.a.row;
+    g.rows = to - from;
+    nrmi_multiply(&g);
+    return NRM_OK;
+}
+
+static int nrmi_multiply_columns(void *context, size_t from, size_t to)
+{
+    nrmi_gemm g = *(const nrmi_gemm *)context;
+    g.c += from;
+    g.b.at += from * g.b.col;
+    g.cols = to - from;
+    nrmi_multiply(&g);
+    return NRM_OK;
+}
+
+/* c [rows][cols] += or, if `fresh`, = a times b: by the user's CBLAS, or by the kernel above. */
 static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
                          size_t depth, int fresh)
 {
-    nrm_real packed[NRM_DEPTH * NRM_COLS];
-    const size_t stretches = (depth + NRM_DEPTH - 1) / NRM_DEPTH;
-    const size_t deep = (depth + stretches - 1) / stretches;
-    nrmi_job job;
-    size_t j, k;
-    job.ldc = cols;
-    for (k = 0; k < depth; k += deep) /* a stretch of a stays in the cache for all j */
-        for (j = 0; j < cols; j += NRM_COLS) {
-            const size_t wide = cols - j < NRM_COLS ? cols - j : NRM_COLS;
-            nrmi_matrix ak = a, bkj = b;
-            ak.at += k * a.col;
-            bkj.at += k * b.row + j * b.col;
-            job.depth = depth - k < deep ? depth - k : deep;
-            job.fresh = fresh && k == 0;
-            job.ldb = b.row;
-            if (wide == NRM_COLS && b.col == 1) {
-                nrmi_block(c + j, ak, bkj.at, &job, rows);
-                continue;
-            }
-            nrmi_pack(packed, bkj, job.depth, wide);
-            job.ldb = NRM_COLS;
-            if (wide == NRM_COLS)
-                nrmi_block(c + j, ak, packed, &job, rows);
-            else
-                nrmi_narrow_block(c + j, ak, packed, &job, rows, wide);
-        }
+    nrmi_gemm g;
+#ifdef NRM_GEMM
+    const size_t most = 0x7fffffff; /* its sizes are ints */
+    const int turned_a = a.col != 1, turned_b = b.col != 1;
+    const size_t lda = turned_a ? a.col : a.row, ldb = turned_b ? b.col : b.row;
+    const size_t least_a = turned_a ? rows : depth, least_b = turned_b ? depth : cols;
+    if (rows <= most && cols <= most && depth <= most) { /* a single row may have any stride */
+        NRM_GEMM(CblasRowMajor, turned_a ? CblasTrans : CblasNoTrans,
+                 turned_b ? CblasTrans : CblasNoTrans, (int)rows, (int)cols, (int)depth, 1, a.at,
+                 (int)(lda < least_a ? least_a : lda), b.at, (int)(ldb < least_b ? least_b : ldb),
+                 (nrm_real)(fresh ? 0 : 1), c, (int)cols);
+        return;
+    }
+#endif
+    g.c = c;
+    g.a = a;
+    g.b = b;
+    g.ldc = cols;
+    g.rows = rows;
+    g.cols = cols;
+    g.depth = depth;
+    g.fresh = fresh;
+    if (rows > cols)
+        (void)nrmi_share(nrmi_multiply_rows, &g, rows, 6, rows * cols / 64 * depth);
+    else
+        (void)nrmi_share(nrmi_multiply_columns, &g, cols, NRM_COLS, rows * cols / 64 * depth);
 }
 
 static nrmi_matrix nrmi_view(const nrm_real *at, size_t row, size_t col)
@@ -1458,11 +1551,6 @@ static inline nrmi_vec nrmi_load_last(const nrm_real *at, size_t n, nrm_real fil
     return nrmi_load(part);
 }
 
-static size_t nrmi_least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Asks for the cache line `ahead` numbers further on. It pays where a pass that writes follows one
    that reads, and nobody would fetch what is to be read next; on data that are in the cache anyway
    it only costs, so it is done from so many numbers on. */
@@ -1770,8 +1858,10 @@ time, whose data then still are in the cache for the line. Dense channels are ta
 time: reading whole rows, several at once, is what memory is good at. (Strips of 64 channels,
 which would stay in the cache, took twice as long on 4096x1024: each row is another page.)
 */
+#ifndef NRM_WIDTH
 #define NRM_WIDTH 1024 /* dense channels, or columns, worked on together */
-#define NRM_STREAMS 8  /* rows read at once when they are summed         */
+#endif
+#define NRM_STREAMS 8 /* rows read at once when they are summed */
 
 /* A call, as its parts see it: each part is a range of channels. */
 typedef struct nrmi_bn_job {
@@ -4063,6 +4153,8 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #undef NRM_LN2_HEAD
 #undef NRM_LN2_INVERSE
 #undef NRM_LN2_TAIL
+#undef NRM_ON_LINE
+#undef NRM_PACK_FROM
 #undef NRM_PREFETCH
 #undef NRM_ROWS
 #undef NRM_SHARED_FROM

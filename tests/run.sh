@@ -29,7 +29,7 @@ variants() {
         case $name in
         test_complexstep) echo "$name.f64" ;;
         test_derivations | test_layers | test_gradcheck | test_mlp | test_contracts | \
-            test_numerics) printf '%s.f32\n%s.f64\n' "$name" "$name" ;;
+            test_numerics | test_gemm) printf '%s.f32\n%s.f64\n' "$name" "$name" ;;
         *) echo "$name.helpers" ;;
         esac
     done

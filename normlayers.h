@@ -1217,6 +1217,11 @@ head with so few bits that k times it is exact, and a tail. The series stops aft
 what is left out is below 2·10⁻¹⁷ of t. EXP.5 is there for tanh: near 0 it keeps the digits
 that e^x − 1 would lose.
 
+The functions take sixteen values at a time. Each step is a short loop over them, in which
+no result waits for another and no branch depends on a value, so compilers do four or eight
+at once: a third to a fifth of the time, with the same bits. They work in `nrm_acc` all the
+same, and a library that is content with floats is faster still.
+
 For the logarithm write x = 2^e·m with m between √½ and √2, and use the series of the
 inverse hyperbolic tangent, whose argument s is below 0.172:
 
@@ -1268,17 +1273,7 @@ static nrm_acc nrmi_inverse(int n)
     return inverse[n];
 }
 
-/* q and 2^k of EXP.1 to EXP.3 for lowest <= x <= 0. */
-static nrm_acc nrmi_exp_parts(nrm_acc x, nrm_acc *power)
-{
-    const int k = (int)(x * NRM_LN2_INVERSE - (nrm_acc)0.5);                         /* EXP.1 */
-    const nrm_acc t = (x - (nrm_acc)k * NRM_LN2_HEAD) - (nrm_acc)k * NRM_LN2_TAIL;   /* EXP.2 */
-    nrm_acc q = 1;
-    int n;
-    for (n = 13; n >= 2; n--) q = 1 + t * nrmi_inverse(n) * q;                       /* EXP.3 */
-    *power = nrmi_power_of_two(k);
-    return t * q;
-}
+#define NRM_SOME 16 /* exponentials are done so many at a time */
 
 /* Below this, e^x is taken for 0: the smallest normal number is not far. */
 static nrm_acc nrmi_exp_lowest(void)
@@ -1286,22 +1281,60 @@ static nrm_acc nrmi_exp_lowest(void)
     return sizeof(nrm_acc) == 8 ? (nrm_acc)-708 : (nrm_acc)-87;
 }
 
-/* e^x for x <= 0; NaN stays NaN. */
-static nrm_acc nrmi_exp(nrm_acc x)
+/* q and 2^k of EXP.1 to EXP.3 for some x, each between lowest and 0. */
+static void nrmi_exp_parts(nrm_acc *q, nrm_acc *power, const nrm_acc *x)
 {
-    nrm_acc power, q;
-    if (!(x >= nrmi_exp_lowest())) return x < 0 ? 0 : x;
-    q = nrmi_exp_parts(x, &power);
-    return power * (1 + q); /* EXP.4 */
+    nrm_acc t[NRM_SOME];
+    int k[NRM_SOME], j, n;
+    for (j = 0; j < NRM_SOME; j++) {
+        k[j] = (int)(x[j] * NRM_LN2_INVERSE - (nrm_acc)0.5); /* EXP.1 */
+        t[j] = (x[j] - (nrm_acc)k[j] * NRM_LN2_HEAD) - (nrm_acc)k[j] * NRM_LN2_TAIL; /* EXP.2 */
+        q[j] = 1;
+    }
+    for (n = 13; n >= 2; n--) {
+        const nrm_acc inverse = nrmi_inverse(n);
+        for (j = 0; j < NRM_SOME; j++) q[j] = 1 + t[j] * inverse * q[j]; /* EXP.3 */
+    }
+    for (j = 0; j < NRM_SOME; j++) {
+        q[j] = t[j] * q[j];
+        power[j] = nrmi_power_of_two(k[j]);
+    }
 }
 
-/* e^x - 1 for x <= 0; NaN stays NaN. */
-static nrm_acc nrmi_expm1(nrm_acc x)
+/* What the series can take of x: NaN and values too low are put aside, and seen to later. */
+static void nrmi_exp_clamp(nrm_acc *inside, const nrm_acc *x)
 {
-    nrm_acc power, q;
-    if (!(x >= nrmi_exp_lowest())) return x < 0 ? -1 : x;
-    q = nrmi_exp_parts(x, &power);
-    return power * q + (power - 1); /* EXP.5 */
+    const nrm_acc lowest = nrmi_exp_lowest();
+    int j;
+    for (j = 0; j < NRM_SOME; j++) inside[j] = x[j] >= lowest ? x[j] : lowest;
+}
+
+/* Puts e^x in the place of each of NRM_SOME values x <= 0; NaN stays NaN. */
+static void nrmi_exp(nrm_acc *x)
+{
+    const nrm_acc lowest = nrmi_exp_lowest();
+    nrm_acc inside[NRM_SOME], power[NRM_SOME], q[NRM_SOME];
+    int j;
+    nrmi_exp_clamp(inside, x);
+    nrmi_exp_parts(q, power, inside);
+    for (j = 0; j < NRM_SOME; j++) {
+        const nrm_acc e = power[j] * (1 + q[j]); /* EXP.4 */
+        x[j] = x[j] >= lowest ? e : x[j] < 0 ? 0 : x[j];
+    }
+}
+
+/* The same for e^x - 1. */
+static void nrmi_expm1(nrm_acc *x)
+{
+    const nrm_acc lowest = nrmi_exp_lowest();
+    nrm_acc inside[NRM_SOME], power[NRM_SOME], q[NRM_SOME];
+    int j;
+    nrmi_exp_clamp(inside, x);
+    nrmi_exp_parts(q, power, inside);
+    for (j = 0; j < NRM_SOME; j++) {
+        const nrm_acc e = power[j] * q[j] + (power[j] - 1); /* EXP.5 */
+        x[j] = x[j] >= lowest ? e : x[j] < 0 ? -1 : x[j];
+    }
 }
 
 /* ln x for a normal x > 0. */
@@ -2939,18 +2972,27 @@ two forms in ACT.3 the first is for x ≥ 0.
 At x = 0 ReLU has no derivative; like everybody we say 0. A NaN stays a NaN, also through
 ReLU.
 */
-static nrm_real nrmi_tanh(nrm_real x)
-{
-    const nrm_acc a = x < 0 ? (nrm_acc)x : -(nrm_acc)x; /* -|x| */
-    const nrm_acc q = nrmi_expm1(2 * a);
-    const nrm_acc y = (0 - q) / (2 + q); /* 0 - q, so that tanh(0) is 0 and not -0 */
-    return (nrm_real)(x < 0 ? -y : y); /* ACT.2 */
-}
 
-static nrm_real nrmi_sigmoid(nrm_real x)
+/* tanh, or else sigmoid, of n <= NRM_SOME values; y may be x. No branch depends on a value. */
+static void nrmi_squash(nrm_real *y, const nrm_real *x, int activation, size_t n)
 {
-    const nrm_acc e = nrmi_exp(x < 0 ? (nrm_acc)x : -(nrm_acc)x);
-    return (nrm_real)(x < 0 ? e / (1 + e) : 1 / (1 + e)); /* ACT.3 */
+    const nrm_acc stretch = activation == NRM_TANH ? 2 : 1;
+    nrm_acc v[NRM_SOME], e[NRM_SOME];
+    size_t i;
+    for (i = 0; i < n; i++) v[i] = (nrm_acc)x[i];
+    for (; i < NRM_SOME; i++) v[i] = 0;
+    for (i = 0; i < NRM_SOME; i++) e[i] = stretch * (v[i] < 0 ? v[i] : -v[i]); /* -|x| or twice */
+    if (activation == NRM_TANH) {
+        nrmi_expm1(e);
+        for (i = 0; i < NRM_SOME; i++) {
+            const nrm_acc t = (0 - e[i]) / (2 + e[i]); /* 0 - q, so that tanh(0) is 0 and not -0 */
+            v[i] = v[i] < 0 ? -t : t;                                          /* ACT.2 */
+        }
+    } else {
+        nrmi_exp(e);
+        for (i = 0; i < NRM_SOME; i++) v[i] = (v[i] < 0 ? e[i] : 1) / (1 + e[i]); /* ACT.3 */
+    }
+    for (i = 0; i < n; i++) y[i] = (nrm_real)v[i];
 }
 
 static int nrmi_check_activation(int activation, size_t count)
@@ -2972,10 +3014,9 @@ NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activatio
         for (i = 0; i < count; i++) y[i] = x[i] <= 0 ? 0 : x[i]; /* ACT.1 */
         break;
     case NRM_TANH:
-        for (i = 0; i < count; i++) y[i] = nrmi_tanh(x[i]);
-        break;
     case NRM_SIGMOID:
-        for (i = 0; i < count; i++) y[i] = nrmi_sigmoid(x[i]);
+        for (i = 0; i < count; i += NRM_SOME)
+            nrmi_squash(y + i, x + i, activation, nrmi_least(count - i, NRM_SOME));
         break;
     default:
         for (i = 0; i < count; i++) y[i] = x[i];
@@ -3045,13 +3086,17 @@ static nrm_acc nrmi_cross_entropy_row(nrm_real *p, const nrm_real *z, size_t lab
 {
     const nrm_acc right = (nrm_acc)z[label];
     nrm_acc h = (nrm_acc)z[0], sum = 0;
-    size_t c;
+    size_t c, i;
     for (c = 1; c < C; c++)
         if ((nrm_acc)z[c] > h) h = (nrm_acc)z[c];                           /* CE.1 */
-    for (c = 0; c < C; c++) {
-        const nrm_acc e = nrmi_exp((nrm_acc)z[c] - h);
-        sum += e;                                                           /* CE.2 */
-        if (p != NULL) p[c] = (nrm_real)e;
+    for (c = 0; c < C; c += NRM_SOME) {
+        const size_t some = nrmi_least(C - c, NRM_SOME);
+        nrm_acc e[NRM_SOME];
+        for (i = 0; i < some; i++) e[i] = (nrm_acc)z[c + i] - h;
+        for (; i < NRM_SOME; i++) e[i] = 0;
+        nrmi_exp(e);
+        for (i = 0; i < some; i++) sum += e[i];                             /* CE.2 */
+        for (i = 0; i < some && p != NULL; i++) p[c + i] = (nrm_real)e[i];
     }
     for (c = 0; c < C && p != NULL; c++) p[c] = (nrm_real)((nrm_acc)p[c] / sum); /* CE.3 */
     if (!nrmi_finite(sum)) return sum;
@@ -4158,6 +4203,7 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #undef NRM_PREFETCH
 #undef NRM_ROWS
 #undef NRM_SHARED_FROM
+#undef NRM_SOME
 #undef NRM_SQRT2
 #undef NRM_STREAMS
 #undef NRM_TILE_VECS

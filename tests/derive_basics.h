@@ -207,11 +207,8 @@ static wide log_series(wide s)
     return 2 * s * sum;
 }
 
-static void derive_exp_at(nrm_acc x)
+static void derive_exp_parts(nrm_acc x, wide q, nrm_acc power, wide exact_k)
 {
-    const wide exact_k = ceill((wide)x / WIDE_LN2 - 0.5L);
-    nrm_acc power;
-    const wide q = (wide)nrmi_exp_parts(x, &power);
     const wide k = (wide)ilogb((double)power);
     const wide t = (wide)x - k * WIDE_LN2;
     const wide scale = k < 0 ? 1 : fabsl(t); /* of e^t - 1; of e^t if there is a power of two */
@@ -223,8 +220,23 @@ static void derive_exp_at(nrm_acc x)
     DERIVE("EXP.3",
            worse(apart(q, exp_series(t), scale), apart(exp_series(t), expm1l(t), fabsl(t))),
            last_place());
-    DERIVE("EXP.4", relative((wide)nrmi_exp(x), expl((wide)x)), last_place());
-    DERIVE("EXP.5", relative((wide)nrmi_expm1(x), expm1l((wide)x)), last_place());
+}
+
+static void derive_exp_at(nrm_acc x)
+{
+    const wide exact_k = ceill((wide)x / WIDE_LN2 - 0.5L);
+    nrm_acc powers[16], qs[16], some[16] = {0}, e[16] = {0}, m[16] = {0};
+    wide q;
+    nrm_acc power;
+    some[7] = e[3] = m[12] = x; /* among others, for the code does 16 at a time */
+    nrmi_exp_parts(qs, powers, some);
+    nrmi_exp(e);
+    nrmi_expm1(m);
+    q = (wide)qs[7];
+    power = powers[7];
+    derive_exp_parts(x, q, power, exact_k);
+    DERIVE("EXP.4", relative((wide)e[3], expl((wide)x)), last_place());
+    DERIVE("EXP.5", relative((wide)m[12], expm1l((wide)x)), last_place());
 }
 
 static void derive_log_at(nrm_acc x)

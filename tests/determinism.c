@@ -1,154 +1,470 @@
-/* determinism.c - one hash per piece of normlayers.h: the norm layers, the functions, the
-   streams of random numbers, and the training of a small network with each norm.
+/* determinism.c - one hash per piece of normlayers.h: the norm layers in all modes and shapes, the
+   functions, the streams of random numbers, and the training of small networks with each norm.
 
-   tests/determinism.sh builds this program with several compilers and levels of optimisation and
-   compares the lines. A line is a class, a name and the FNV-1a hash of all result bytes. The class
-   says what the header promises: `exact` lines are the same in every build; `train` lines contain
-   matrix products and are the same in every build without fused multiply-add.
+   tests/determinism.sh builds this program in many ways and compares its lines with those of
+   tests/expected/golden.txt. A line is
 
-   The matrix products have a line each as well (class `train`), so that a difference in training
-   can be told from one in a product. NaNs are kept out, for their bits are nobody's promise. */
+       type class name hash
+
+   The type is f32, f64 (NRM_DOUBLE) or acc32 (NRM_ACC=float). The class says what the header
+   promises: `exact` lines are the same in every build; `train` lines contain matrix products and
+   are the same in every build without fused multiply-add. The name spells out the case: layer,
+   mode, sizes, what the data are like, what was left out. The hash is FNV-1a over all results, each
+   number from its lowest byte on, so that the order of bytes in memory does not matter. All NaNs
+   count as one, for which NaN it is is nobody's promise; where they are is one.
+
+   The products have lines of their own (class `train`), so that a difference in training can be
+   told from one in a product.
+
+   With -DNRM_OPENMP the header shares its work among threads, and the lines have to stay the same.
+   With -DSEE_THREADS besides, and -finstrument-functions, the program also watches who works: it
+   fails if a large layer was not shared, or a small one was. See tests/threads.sh. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 8192 };
+#if defined(NRM_DOUBLE)
+#define TYPE "f64"
+#elif defined(NRM_ACC)
+#define TYPE "acc32"
+#else
+#define TYPE "f32"
+#endif
+
+enum { POOL = 65521, MOST = 1100000, MOST_PARAMS = 8192 };
+
+static nrm_real pool[POOL]; /* standard normal numbers, from which all data are taken */
 static nrm_real x[MOST], y[MOST], dy[MOST], dx[MOST], scale[MOST];
-static nrm_real gamma_[MOST], beta_[MOST], dgamma[MOST], dbeta[MOST], run_mean[MOST], run_var[MOST];
-static nrm_acc mean[MOST], rstd[MOST];
+static nrm_real gamma_[MOST_PARAMS], beta_[MOST_PARAMS], dgamma[MOST_PARAMS], dbeta[MOST_PARAMS];
+static nrm_real run_mean[MOST_PARAMS], run_var[MOST_PARAMS];
+static nrm_acc mean[MOST_PARAMS], rstd[MOST_PARAMS];
+
+/* ---- who works ------------------------------------------------------------------------------- */
+
+#ifdef SEE_THREADS
+#define NOT_SEEN __attribute__((no_instrument_function))
+static unsigned threads_seen; /* a bit for each thread that entered a function in parallel */
+
+NOT_SEEN void __cyg_profile_func_enter(void *function, void *from);
+NOT_SEEN void __cyg_profile_func_exit(void *function, void *from);
+
+/* The compiler calls these two at every function's begin and end. */
+void __cyg_profile_func_enter(void *function, void *from)
+{
+    (void)function;
+    (void)from;
+    if (!omp_in_parallel()) return;
+    __atomic_fetch_or(&threads_seen, 1u << (omp_get_thread_num() & 31), __ATOMIC_RELAXED);
+}
+void __cyg_profile_func_exit(void *function, void *from)
+{
+    (void)function;
+    (void)from;
+}
+
+/* After a call of so many numbers: was it shared if it should have been? */
+static void look(const char *name, const char *pass, size_t numbers)
+{
+    const int should = numbers >= NRM_SHARED_FROM && omp_get_max_threads() > 1;
+    int n = 0;
+    for (; threads_seen != 0; threads_seen &= threads_seen - 1) n++;
+    if (should ? n >= 2 : n == 0) return;
+    fprintf(stderr, "determinism: %s, %s: %d threads at work on %lu numbers\n", name, pass, n,
+            (unsigned long)numbers);
+    exit(1);
+}
+#else
+static void look(const char *name, const char *pass, size_t numbers)
+{
+    (void)name;
+    (void)pass;
+    (void)numbers;
+}
+#endif
+
+/* ---- hashes ---------------------------------------------------------------------------------- */
+
 static uint64_t hash;
 
 static void start(void)
 {
     hash = 14695981039346656037u;
 }
-static void add(const void *data, size_t bytes)
+
+static void add(uint64_t value, int bytes)
 {
-    const unsigned char *p = (const unsigned char *)data;
-    size_t i;
-    for (i = 0; i < bytes; i++) hash = (hash ^ p[i]) * 1099511628211u;
+    for (; bytes > 0; bytes--, value >>= 8) hash = (hash ^ (value & 255)) * 1099511628211u;
 }
+
+static void add_float(float v)
+{
+    uint32_t bits = 0x7fc00000u;
+    if (v == v) memcpy(&bits, &v, sizeof bits);
+    add(bits, 4);
+}
+
+static void add_double(double v)
+{
+    uint64_t bits = (uint64_t)0x7ff80000u << 32;
+    if (v == v) memcpy(&bits, &v, sizeof bits);
+    add(bits, 8);
+}
+
+static void add_real(nrm_real v)
+{
+    if (sizeof v == sizeof(float))
+        add_float((float)v);
+    else
+        add_double((double)v);
+}
+
+static void add_acc(nrm_acc v)
+{
+    if (sizeof v == sizeof(float))
+        add_float((float)v);
+    else
+        add_double((double)v);
+}
+
+static void add_reals(const nrm_real *a, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++) add_real(a[i]);
+}
+
+static void add_accs(const nrm_acc *a, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++) add_acc(a[i]);
+}
+
 static void print(const char *kind, const char *name)
 {
-    printf("%s %s %08lx%08lx\n", kind, name, (unsigned long)(hash >> 32),
+    printf("%s %s %s %08lx%08lx\n", TYPE, kind, name, (unsigned long)(hash >> 32),
            (unsigned long)(hash & 0xffffffffu));
 }
 
-static void draw(nrm_real *a, size_t n, nrm_real shift, uint64_t seed)
+/* A refusal ends the program; a statistic that is not finite is a result like others. */
+static void take(int rc)
 {
-    nrm_rng rng;
-    size_t i;
-    nrm_rng_seed(&rng, seed, 0);
-    for (i = 0; i < n; i++) a[i] = shift + nrm_rng_normal(&rng);
-}
-
-static void fill(size_t count, size_t params, nrm_real shift)
-{
-    draw(x, count, shift, 1);
-    draw(dy, count, 0, 2);
-    draw(gamma_, params, 1, 3);
-    draw(beta_, params, 0, 4);
-    memset(dgamma, 0, sizeof dgamma);
-    memset(dbeta, 0, sizeof dbeta);
-}
-
-static void refuse(int rc)
-{
-    if (rc == NRM_OK) return;
+    add((uint64_t)rc, 1);
+    if (rc >= 0) return;
     fprintf(stderr, "determinism: %s\n", nrm_strerror(rc));
     exit(1);
 }
 
-static void layernorm(const char *name, size_t N, size_t D, nrm_real shift)
+/* ---- data ------------------------------------------------------------------------------------ */
+
+static void fill_pool(void)
 {
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, 1, 0);
+    for (i = 0; i < POOL; i++) pool[i] = nrm_rng_normal(&rng);
+}
+
+/* Each array gets its own stretch of the pool. There may be sums here, and products with powers of
+   two, which are exact; a product and a sum that round might be fused. */
+static void draw(nrm_real *a, size_t n, nrm_real shift, size_t from)
+{
+    size_t i;
+    for (i = 0; i < n; i++) a[i] = shift + pool[(from + i) % POOL];
+}
+
+static void draw_parameters(size_t n)
+{
+    draw(gamma_, n, 1, 20000);
+    draw(beta_, n, 0, 30000);
+    draw(dgamma, n, 0, 40000); /* what was gathered before */
+    draw(dbeta, n, 0, 50000);
+}
+
+/* ---- the norms ------------------------------------------------------------------------------- */
+
+enum layer { BATCH_NORM, NOISY_BATCH_NORM, LAYER_NORM };
+static const char *const layer_name[] = {"batchnorm", "noisy_batchnorm", "layernorm"};
+static const char *const mode_name[] = {"_train", "_infer", "_frozen"};
+
+enum data { PLAIN, FAR_OFF, CONSTANT, OUTLIER, LARGE, TINY, SPOILT };
+static const char *const data_name[] = {"", "_far", "_constant", "_outlier", "_large", "_tiny",
+                                        "_spoilt"};
+
+enum option { /* what is left out or otherwise; bits */
+    NO_GAMMA = 1,
+    NO_BETA = 2,
+    NO_SUMS = 4,     /* neither dgamma nor dbeta wanted */
+    UNTRACKED = 8,   /* no running statistics           */
+    CUMULATIVE = 16, /* their plain average             */
+    BIASED = 32,
+    IN_PLACE = 64    /* dx over dy; in infer mode y over x */
+};
+static const char *const option_name[] = {"_nogamma",    "_nobeta", "_nosums", "_untracked",
+                                          "_cumulative", "_biased", "_inplace"};
+
+typedef struct norm_case {
+    enum layer layer;
+    int mode;
+    size_t N, C, S; /* of layer norm, C is D */
+    enum data data;
+    int options;
+} norm_case;
+
+static size_t numbers_of(const norm_case *k)
+{
+    return k->N * k->C * k->S;
+}
+
+static void norm_name(char *name, size_t most, const norm_case *k)
+{
+    char size[64];
+    size_t i;
+    snprintf(size, sizeof size, k->S > 1 ? "_%lux%lux%lu" : "_%lux%lu", (unsigned long)k->N,
+             (unsigned long)k->C, (unsigned long)k->S);
+    snprintf(name, most, "%s%s%s%s", layer_name[k->layer],
+             k->layer == LAYER_NORM ? "" : mode_name[k->mode], size, data_name[k->data]);
+    for (i = 0; i < sizeof option_name / sizeof option_name[0]; i++)
+        if (k->options >> i & 1) strncat(name, option_name[i], most - strlen(name) - 1);
+}
+
+/* 2^k. */
+static nrm_real power(int k)
+{
+    nrm_real p = 1;
+    for (; k > 0; k--) p *= 2;
+    for (; k < 0; k++) p /= 2;
+    return p;
+}
+
+/* x as the case wants it. A group is what is normalized together. */
+static void draw_x(const norm_case *k)
+{
+    const nrm_real large = power(100), tiny = power(-66); /* their squares are no normal floats */
+    size_t i;
+    draw(x, numbers_of(k), k->data == FAR_OFF ? 1000 : 0, 0);
+    for (i = 0; i < numbers_of(k); i++) {
+        const size_t n = i / k->S / k->C, c = i / k->S % k->C, s = i % k->S;
+        const int first = k->layer == LAYER_NORM ? c == 0 : n == 0 && s == 0;
+        if (k->data == CONSTANT) x[i] = 3 + pool[k->layer == LAYER_NORM ? n : c];
+        if (k->data == OUTLIER && first) x[i] += 8192;
+        if (k->data == LARGE) x[i] *= large;
+        if (k->data == TINY) x[i] *= tiny;
+    }
+    if (k->data == SPOILT) { /* a NaN in one group, an infinity in another */
+        const nrm_real infinite = power(1000) * power(1000);
+        x[numbers_of(k) / 2] = infinite - infinite;
+        x[numbers_of(k) - 1] = infinite;
+    }
+}
+
+static void start_running(nrm_running *running, const norm_case *k)
+{
+    size_t c;
+    memset(running, 0, sizeof *running);
+    running->mean = run_mean;
+    running->var = run_var;
+    running->new_weight = (nrm_real)0.1;
+    running->cumulative = (k->options & CUMULATIVE) != 0;
+    running->biased = (k->options & BIASED) != 0;
+    running->batches = 2;
+    for (c = 0; c < k->C; c++) {
+        run_mean[c] = pool[c];
+        run_var[c] = gamma_[c] < 0 ? -gamma_[c] : gamma_[c];
+    }
+}
+
+static int norm_forward(const norm_case *k, nrm_real *out)
+{
+    const nrm_noise noise = nrm_noise_paper();
+    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
+    const nrm_real *b = k->options & NO_BETA ? NULL : beta_;
+    nrm_running running, *track = k->options & UNTRACKED ? NULL : &running;
+    nrm_rng rng;
+    start_running(&running, k);
+    nrm_rng_seed(&rng, 5, 6);
+    switch (k->layer) {
+    case LAYER_NORM: return nrm_layernorm_forward(out, mean, rstd, x, g, b, NRM_EPS, k->N, k->C);
+    case BATCH_NORM:
+        return nrm_batchnorm_forward(out, mean, rstd, track, x, g, b, k->mode, NRM_EPS, k->N, k->C,
+                                     k->S);
+    default:
+        return nrm_noisy_batchnorm_forward(out, scale, mean, rstd, track, x, g, b, &noise, &rng,
+                                           k->mode, NRM_EPS, k->N, k->C, k->S);
+    }
+}
+
+static int norm_backward(const norm_case *k, nrm_real *out)
+{
+    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
+    nrm_real *dg = k->options & NO_SUMS ? NULL : dgamma;
+    nrm_real *db = k->options & NO_SUMS ? NULL : dbeta;
+    switch (k->layer) {
+    case LAYER_NORM: return nrm_layernorm_backward(out, dg, db, dy, x, mean, rstd, g, k->N, k->C);
+    case BATCH_NORM:
+        return nrm_batchnorm_backward(out, dg, db, dy, x, mean, rstd, g, k->mode, k->N, k->C, k->S);
+    default:
+        return nrm_noisy_batchnorm_backward(out, dg, db, dy, scale, x, mean, rstd, g, k->mode, k->N,
+                                            k->C, k->S);
+    }
+}
+
+static void norm(const norm_case *k)
+{
+    const size_t numbers = numbers_of(k), groups = k->layer == LAYER_NORM ? k->N : k->C;
+    const int in_place = (k->options & IN_PLACE) != 0;
+    nrm_real *out = k->mode == NRM_INFER && in_place ? x : y;
+    char name[128];
+    norm_name(name, sizeof name, k);
     start();
-    fill(N * D, D, shift);
-    refuse(nrm_layernorm_forward(y, mean, rstd, x, gamma_, beta_, NRM_EPS, N, D));
-    refuse(nrm_layernorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma_, N, D));
-    add(y, N * D * sizeof *y);
-    add(dx, N * D * sizeof *dx);
-    add(dgamma, D * sizeof *dgamma);
-    add(dbeta, D * sizeof *dbeta);
-    add(mean, N * sizeof *mean);
-    add(rstd, N * sizeof *rstd);
+    draw_parameters(k->C);
+    draw_x(k);
+    take(norm_forward(k, out));
+    look(name, "forward", numbers);
+    add_reals(out, numbers);
+    if (k->layer == NOISY_BATCH_NORM && k->mode == NRM_TRAIN) add_reals(scale, numbers);
+    add_accs(mean, groups);
+    add_accs(rstd, groups);
+    if (k->layer != LAYER_NORM) add_reals(run_mean, k->C), add_reals(run_var, k->C);
+    if (k->mode != NRM_INFER) {
+        draw(dy, numbers, 0, 10000);
+        take(norm_backward(k, in_place ? dy : dx));
+        look(name, "backward", numbers);
+        add_reals(in_place ? dy : dx, numbers);
+        add_reals(dgamma, k->C);
+        add_reals(dbeta, k->C);
+    }
     print("exact", name);
 }
 
-static void batchnorm(const char *name, int mode, int noisy, size_t N, size_t C, size_t S,
-                      nrm_real shift)
+/* The widths straddle vectors, lanes and the 1024 channels that are worked on together; N the 32
+   rows of a block, and S the 1024 values of one; the last case of each layer has so many numbers
+   that it fetches ahead. */
+static const norm_case batch_norms[] = {
+    {BATCH_NORM, NRM_TRAIN, 2, 1, 1, PLAIN, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 1, 1, FAR_OFF, NO_BETA},
+    {BATCH_NORM, NRM_TRAIN, 100, 7, 1, PLAIN, CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, PLAIN, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, FAR_OFF, UNTRACKED},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, CONSTANT, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, OUTLIER, BIASED},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, LARGE, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, TINY, NO_GAMMA},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, SPOILT, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, SPOILT, CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 100, 1030, 1, PLAIN, NO_GAMMA | NO_BETA},
+    {BATCH_NORM, NRM_TRAIN, 33, 1030, 1, OUTLIER, IN_PLACE | CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 64, 1030, 1, FAR_OFF, NO_SUMS},
+    {BATCH_NORM, NRM_INFER, 1, 7, 1, PLAIN, 0},
+    {BATCH_NORM, NRM_INFER, 33, 1030, 1, PLAIN, IN_PLACE},
+    {BATCH_NORM, NRM_FROZEN, 1, 70, 1, PLAIN, 0},
+    {BATCH_NORM, NRM_FROZEN, 100, 1030, 1, FAR_OFF, NO_GAMMA},
+    {BATCH_NORM, NRM_TRAIN, 1, 3, 2, PLAIN, 0},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 3, FAR_OFF, BIASED | CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, PLAIN, 0},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, CONSTANT, UNTRACKED},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, OUTLIER, 0},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, LARGE, NO_BETA},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, TINY, 0},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 6, 196, FAR_OFF, CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 3, 4, 3000, PLAIN, IN_PLACE},
+    {BATCH_NORM, NRM_TRAIN, 3, 4, 3000, OUTLIER, NO_GAMMA | NO_BETA},
+    {BATCH_NORM, NRM_INFER, 33, 6, 196, PLAIN, NO_GAMMA},
+    {BATCH_NORM, NRM_FROZEN, 5, 6, 51, PLAIN, NO_SUMS},
+    {BATCH_NORM, NRM_FROZEN, 3, 4, 3000, FAR_OFF, 0},
+    {BATCH_NORM, NRM_TRAIN, 9, 39, 3000, FAR_OFF, 0},
+};
+
+static const norm_case noisy_norms[] = {
+    {NOISY_BATCH_NORM, NRM_TRAIN, 33, 70, 1, PLAIN, 0},
+    {NOISY_BATCH_NORM, NRM_TRAIN, 5, 6, 51, FAR_OFF, UNTRACKED},
+    {NOISY_BATCH_NORM, NRM_TRAIN, 33, 1030, 1, PLAIN, IN_PLACE},
+    {NOISY_BATCH_NORM, NRM_FROZEN, 33, 70, 1, PLAIN, 0},
+    {NOISY_BATCH_NORM, NRM_INFER, 33, 70, 1, PLAIN, 0},
+};
+
+static const norm_case layer_norms[] = {
+    {LAYER_NORM, NRM_TRAIN, 33, 1, 1, PLAIN, 0},
+    {LAYER_NORM, NRM_TRAIN, 70, 9, 1, PLAIN, NO_BETA},
+    {LAYER_NORM, NRM_TRAIN, 70, 9, 1, FAR_OFF, 0},
+    {LAYER_NORM, NRM_TRAIN, 70, 9, 1, SPOILT, 0},
+    {LAYER_NORM, NRM_TRAIN, 1, 130, 1, PLAIN, 0},
+    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, CONSTANT, 0},
+    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, OUTLIER, NO_GAMMA},
+    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, LARGE, 0},
+    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, TINY, 0},
+    {LAYER_NORM, NRM_TRAIN, 300, 130, 1, PLAIN, IN_PLACE},
+    {LAYER_NORM, NRM_TRAIN, 100, 1000, 1, FAR_OFF, NO_SUMS},
+    {LAYER_NORM, NRM_TRAIN, 5, 1500, 1, PLAIN, NO_GAMMA | NO_BETA},
+    {LAYER_NORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, IN_PLACE},
+    {LAYER_NORM, NRM_TRAIN, 5, 1500, 1, CONSTANT, 0},
+    {LAYER_NORM, NRM_TRAIN, 5, 1500, 1, SPOILT, 0},
+    {LAYER_NORM, NRM_TRAIN, 3, 5000, 1, LARGE, 0},
+    {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, FAR_OFF, 0},
+    {LAYER_NORM, NRM_TRAIN, 211, 5000, 1, PLAIN, 0},
+};
+
+#define RUN_ALL(cases)                                                                             \
+    do {                                                                                           \
+        size_t i_;                                                                                 \
+        for (i_ = 0; i_ < sizeof(cases) / sizeof((cases)[0]); i_++) norm(&(cases)[i_]);            \
+    } while (0)
+
+/* ---- noise, activations, loss, random numbers ------------------------------------------------ */
+
+static void noise(void)
 {
-    const size_t count = N * C * S;
-    const nrm_noise noise = nrm_noise_paper();
-    nrm_running running;
+    enum { N = 33, C = 6, S = 51, COUNT = N * C * S };
+    const nrm_noise paper = nrm_noise_paper();
     nrm_rng rng;
-    size_t c;
     start();
-    fill(count, C, shift);
-    memset(&running, 0, sizeof running);
-    running.mean = run_mean;
-    running.var = run_var;
-    running.new_weight = (nrm_real)0.1;
-    for (c = 0; c < C; c++) {
-        run_mean[c] = beta_[c];
-        run_var[c] = gamma_[c] < 0 ? -gamma_[c] : gamma_[c]; /* no product to fuse */
-    }
-    nrm_rng_seed(&rng, 5, 6);
-    if (noisy) {
-        refuse(nrm_noisy_batchnorm_forward(y, scale, mean, rstd, &running, x, gamma_, beta_, &noise,
-                                           &rng, mode, NRM_EPS, N, C, S));
-        refuse(nrm_noisy_batchnorm_backward(dx, dgamma, dbeta, dy, scale, x, mean, rstd, gamma_,
-                                            mode, N, C, S));
-        add(scale, count * sizeof *scale);
-    } else {
-        refuse(nrm_batchnorm_forward(y, mean, rstd, &running, x, gamma_, beta_, mode, NRM_EPS, N, C,
-                                     S));
-        refuse(nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma_, mode, N, C,
-                                      S));
-    }
-    add(y, count * sizeof *y);
-    add(dx, count * sizeof *dx);
-    add(dgamma, C * sizeof *dgamma);
-    add(dbeta, C * sizeof *dbeta);
-    add(mean, C * sizeof *mean);
-    add(rstd, C * sizeof *rstd);
-    add(run_mean, C * sizeof *run_mean);
-    add(run_var, C * sizeof *run_var);
-    print("exact", name);
+    nrm_rng_seed(&rng, 7, 8);
+    draw(x, COUNT, 0, 0);
+    draw(dy, COUNT, 0, 10000);
+    take(nrm_noise_forward(y, scale, x, &paper, &rng, N, C, S));
+    take(nrm_noise_backward(dx, dy, scale, COUNT));
+    add_reals(y, COUNT);
+    add_reals(scale, COUNT);
+    add_reals(dx, COUNT);
+    print("exact", "noise");
 }
 
 static void activation(const char *name, int kind)
 {
+    enum { COUNT = 40001 };
     size_t i;
     start();
-    fill(MOST, 1, 0);
-    for (i = 0; i < MOST; i++) x[i] *= (nrm_real)(i % 64); /* up to saturation */
-    refuse(nrm_activation_forward(y, x, kind, MOST));
-    refuse(nrm_activation_backward(dx, dy, y, kind, MOST));
-    add(y, sizeof y);
-    add(dx, sizeof dx);
+    draw(x, COUNT, 0, 0);
+    draw(dy, COUNT, 0, 10000);
+    for (i = 0; i < COUNT; i++) x[i] *= (nrm_real)(i % 64); /* up to saturation */
+    take(nrm_activation_forward(y, x, kind, COUNT));
+    take(nrm_activation_backward(dx, dy, y, kind, COUNT));
+    add_reals(y, COUNT);
+    add_reals(dx, COUNT);
     print("exact", name);
 }
 
 /* Softmax is where e^x and ln x are used. */
 static void cross_entropy(void)
 {
-    enum { N = 512, C = 10 };
-    static int labels[N];
+    enum { N = 512, C = 10, COUNT = N * C };
+    static int labels[N], best[N];
     nrm_acc loss, accuracy;
     size_t i;
     start();
-    fill((size_t)N * C, 1, 0);
-    for (i = 0; i < (size_t)N * C; i++) x[i] *= (nrm_real)(i / C % 50);
+    draw(x, COUNT, 0, 0);
+    for (i = 0; i < COUNT; i++) x[i] *= (nrm_real)(i / C % 50);
     for (i = 0; i < N; i++) labels[i] = (int)(i * 7 % C);
-    refuse(nrm_cross_entropy_forward(&loss, y, x, labels, N, C));
-    refuse(nrm_cross_entropy_backward(dx, y, labels, N, C));
-    refuse(nrm_accuracy(&accuracy, x, labels, N, C));
-    add(&loss, sizeof loss);
-    add(&accuracy, sizeof accuracy);
-    add(y, (size_t)N * C * sizeof *y);
-    add(dx, (size_t)N * C * sizeof *dx);
+    take(nrm_cross_entropy_forward(&loss, y, x, labels, N, C));
+    take(nrm_cross_entropy_backward(dx, y, labels, N, C));
+    take(nrm_accuracy(&accuracy, x, labels, N, C));
+    take(nrm_argmax(best, x, N, C));
+    add_acc(loss);
+    add_acc(accuracy);
+    add_reals(y, COUNT);
+    add_reals(dx, COUNT);
+    for (i = 0; i < N; i++) add((uint64_t)best[i], 4);
     print("exact", "cross_entropy");
 }
 
@@ -156,105 +472,202 @@ static void random_numbers(void)
 {
     nrm_rng rng;
     size_t index[1000], i;
-    uint32_t u;
     start();
     nrm_rng_seed(&rng, 11, 12);
-    for (i = 0; i < 1000; i++) u = nrm_rng_u32(&rng), add(&u, sizeof u);
-    for (i = 0; i < 1000; i++) u = nrm_rng_below(&rng, (uint32_t)(3 * i + 1)), add(&u, sizeof u);
+    for (i = 0; i < 1000; i++) add(nrm_rng_u32(&rng), 4);
+    for (i = 0; i < 1000; i++) add(nrm_rng_below(&rng, (uint32_t)(3 * i + 1)), 4);
     for (i = 0; i < 1000; i++) index[i] = i;
-    refuse(nrm_rng_shuffle(&rng, index, 1000));
-    for (i = 0; i < 1000; i++) u = (uint32_t)index[i], add(&u, sizeof u);
+    take(nrm_rng_shuffle(&rng, index, 1000));
+    for (i = 0; i < 1000; i++) add(index[i], 4);
     print("exact", "rng_integers");
     start();
-    for (i = 0; i < MOST; i++) x[i] = nrm_rng_uniform(&rng);
-    for (i = 0; i < MOST; i++) y[i] = nrm_rng_normal(&rng);
-    add(x, sizeof x);
-    add(y, sizeof y);
+    for (i = 0; i < 10000; i++) add_real(nrm_rng_uniform(&rng));
+    for (i = 0; i < 10000; i++) add_real(nrm_rng_normal(&rng));
     print("exact", "rng_reals");
 }
 
-static void linear(void)
+/* ---- the gradient checker -------------------------------------------------------------------- */
+
+enum { CHECKED_ROWS = 3, CHECKED_WIDTH = 5, CHECKED = CHECKED_ROWS * CHECKED_WIDTH };
+
+/* A sum, so that this file has no product that could be fused. */
+static nrm_acc checked_loss(void *context)
 {
-    enum { N = 37, IN = 61, OUT = 43 }; /* no tile, vector or lane divides these */
-    start();
-    fill((size_t)N * IN, (size_t)IN * OUT, 0);
-    draw(dy, (size_t)N * OUT, 0, 7);
-    refuse(nrm_linear_forward(y, x, gamma_, beta_, N, IN, OUT));
-    refuse(nrm_linear_backward(dx, dgamma, dbeta, dy, x, gamma_, N, IN, OUT));
-    add(y, (size_t)N * OUT * sizeof *y);
-    add(dx, (size_t)N * IN * sizeof *dx);
-    add(dgamma, (size_t)IN * OUT * sizeof *dgamma);
-    add(dbeta, (size_t)OUT * sizeof *dbeta);
-    print("train", "linear");
+    nrm_acc loss = 0;
+    size_t i;
+    (void)context;
+    take(nrm_layernorm_forward(y, mean, rstd, x, gamma_, beta_, NRM_EPS, CHECKED_ROWS,
+                               CHECKED_WIDTH));
+    for (i = 0; i < CHECKED; i++) loss += (nrm_acc)(y[i] > 0 ? y[i] : 0);
+    return loss;
 }
 
-static void train(const char *name, int norm, int norm_after, int optimizer)
+static void gradcheck(void)
 {
-    enum { N = 30, INPUTS = 12, CLASSES = 3, STEPS = 20 };
-    nrm_mlp_layer layer[3];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    nrm_mlp *net;
-    nrm_acc loss = 0;
-    void *block;
-    int labels[N], step;
+    nrm_gradcheck_group group[2];
+    nrm_gradcheck_report report[2];
     size_t i;
-    memset(layer, 0, sizeof layer);
+    start();
+    draw(x, CHECKED, 0, 0);
+    draw_parameters(CHECKED_WIDTH);
+    memset(dgamma, 0, sizeof dgamma);
+    memset(dbeta, 0, sizeof dbeta);
+    add_acc(checked_loss(NULL));
+    for (i = 0; i < CHECKED; i++) dy[i] = y[i] > 0;
+    take(nrm_layernorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma_, CHECKED_ROWS,
+                                CHECKED_WIDTH));
+    memset(group, 0, sizeof group);
+    group[0].theta = x;
+    group[0].grad = dx;
+    group[0].n = CHECKED;
+    group[1].theta = gamma_;
+    group[1].grad = dgamma;
+    group[1].n = CHECKED_WIDTH;
+    take(nrm_gradcheck(report, group, 2, checked_loss, NULL, NULL));
     for (i = 0; i < 2; i++) {
-        layer[i].width = 17;
+        add(report[i].checked, 4);
+        add(report[i].kinks, 4);
+        add(report[i].worst, 4);
+        add_acc(report[i].analytic);
+        add_acc(report[i].numeric);
+        add_acc(report[i].error);
+        add_acc(report[i].uncertainty);
+    }
+    print("exact", "gradcheck");
+}
+
+/* ---- products and training ------------------------------------------------------------------- */
+
+static void linear(size_t N, size_t in, size_t out, int with_bias)
+{
+    static nrm_real W[360 * 360], dW[360 * 360];
+    char name[64];
+    start();
+    draw(x, N * in, 0, 0);
+    draw(W, in * out, 0, 25000);
+    draw(dW, in * out, 0, 35000);
+    draw_parameters(out);
+    draw(dy, N * out, 0, 10000);
+    take(nrm_linear_forward(y, x, W, with_bias ? beta_ : NULL, N, in, out));
+    take(nrm_linear_backward(dx, dW, with_bias ? dbeta : NULL, dy, x, W, N, in, out));
+    add_reals(y, N * out);
+    add_reals(dx, N * in);
+    add_reals(dW, in * out);
+    add_reals(dbeta, out);
+    snprintf(name, sizeof name, "linear_%lux%lux%lu%s", (unsigned long)N, (unsigned long)in,
+             (unsigned long)out, with_bias ? "" : "_nobias");
+    print("train", name);
+}
+
+/* No tile, vector, lane or stretch of the depth divides these sizes; the last is large enough to be
+   shared among threads. */
+static void linears(void)
+{
+    linear(1, 1, 1, 1);
+    linear(37, 61, 43, 1);
+    linear(5, 350, 9, 0);
+    linear(200, 7, 130, 1);
+    linear(101, 351, 347, 1);
+}
+
+enum { CLASSES = 3, INPUTS = 12 };
+
+typedef struct training {
+    const char *name;
+    int norm, norm_after, optimizer, init, gamma_init, cumulative;
+    size_t batch, width;
+    int steps;
+} training;
+
+static const training trainings[] = {
+    {"plain_sgd", NRM_NO_NORM, 0, NRM_SGD, NRM_INIT_HE, NRM_GAMMA_ONE, 0, 30, 17, 20},
+    {"plain_adam", NRM_NO_NORM, 0, NRM_ADAM, NRM_INIT_FAN_IN, NRM_GAMMA_ONE, 0, 30, 17, 20},
+    {"batch_sgd", NRM_BATCH_NORM, 0, NRM_SGD, NRM_INIT_XAVIER, NRM_GAMMA_UNIFORM, 0, 30, 17, 20},
+    {"batch_adam", NRM_BATCH_NORM, 1, NRM_ADAM, NRM_INIT_HE, NRM_GAMMA_ONE, 1, 30, 17, 20},
+    {"layer_sgd", NRM_LAYER_NORM, 1, NRM_SGD, NRM_INIT_GAUSSIAN, NRM_GAMMA_ONE, 0, 30, 17, 20},
+    {"layer_adam", NRM_LAYER_NORM, 0, NRM_ADAM, NRM_INIT_HE, NRM_GAMMA_ONE, 0, 30, 17, 20},
+    {"noisy_adam", NRM_NOISY_BATCH_NORM, 1, NRM_ADAM, NRM_INIT_HE, NRM_GAMMA_ONE, 0, 30, 17, 20},
+    {"batch_sgd_wide", NRM_BATCH_NORM, 0, NRM_SGD, NRM_INIT_HE, NRM_GAMMA_ONE, 0, 260, 131, 2},
+    {"layer_adam_wide", NRM_LAYER_NORM, 0, NRM_ADAM, NRM_INIT_HE, NRM_GAMMA_ONE, 0, 260, 131, 2},
+};
+
+static void describe(nrm_mlp_spec *spec, nrm_mlp_layer *layer, const training *t)
+{
+    size_t i;
+    memset(layer, 0, 3 * sizeof *layer);
+    for (i = 0; i < 2; i++) {
+        layer[i].width = t->width;
         layer[i].activation = i == 0 ? NRM_RELU : NRM_TANH;
-        layer[i].norm = norm;
-        layer[i].norm_after = norm_after;
+        layer[i].norm = t->norm;
+        layer[i].norm_after = t->norm_after;
         layer[i].bias = 1;
     }
     layer[2].width = CLASSES;
     layer[2].bias = 1;
-    spec.inputs = INPUTS;
-    spec.layers = 3;
-    spec.layer = layer;
-    spec.max_batch = N;
-    spec.optimizer = optimizer;
-    spec.lr = optimizer == NRM_ADAM ? (nrm_real)0.01 : (nrm_real)0.1;
-    spec.heavy_ball = (nrm_real)0.9;
-    spec.seed = 21;
+    spec->inputs = INPUTS;
+    spec->layers = 3;
+    spec->layer = layer;
+    spec->max_batch = t->batch;
+    spec->init = t->init;
+    spec->init_std = (nrm_real)0.3;
+    spec->gamma_init = t->gamma_init;
+    spec->cumulative = t->cumulative;
+    spec->optimizer = t->optimizer;
+    spec->lr = t->optimizer == NRM_ADAM ? (nrm_real)0.01 : (nrm_real)0.1;
+    spec->heavy_ball = (nrm_real)0.9;
+    spec->seed = 21;
+}
+
+/* Two lines: the parameters at the start, which no product has touched, and the training. */
+static void train(const training *t)
+{
+    nrm_mlp_layer layer[3];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    static int labels[512];
+    nrm_mlp *net;
+    nrm_acc loss = 0;
+    void *block;
+    char name[64];
+    size_t i;
+    int step;
+    describe(&spec, layer, t);
     block = malloc(nrm_mlp_bytes(&spec));
     if (block == NULL) exit(1);
-    refuse(nrm_mlp_init(&net, block, nrm_mlp_bytes(&spec), &spec));
     start();
-    add(net->params, net->n_params * sizeof *net->params);
-    print("exact", "initialisation");
+    take(nrm_mlp_init(&net, block, nrm_mlp_bytes(&spec), &spec));
+    add_reals(net->params, net->n_params);
+    snprintf(name, sizeof name, "init_%s", t->name);
+    print("exact", name);
     start();
-    draw(x, (size_t)N * INPUTS, 0, 31);
-    for (i = 0; i < N; i++) labels[i] = (x[i * INPUTS] > 0) + (x[i * INPUTS + 1] > 0);
-    for (step = 0; step < STEPS; step++) {
-        refuse(nrm_mlp_train_step(net, &loss, x, labels, N));
-        add(&loss, sizeof loss);
+    draw(x, t->batch * INPUTS, 0, 0);
+    for (i = 0; i < t->batch; i++) labels[i] = (x[i * INPUTS] > 0) + (x[i * INPUTS + 1] > 0);
+    for (step = 0; step < t->steps; step++) {
+        take(nrm_mlp_train_step(net, &loss, x, labels, t->batch));
+        add_acc(loss);
     }
-    add(net->params, net->n_params * sizeof *net->params);
-    refuse(nrm_mlp_eval(net, &loss, NULL, x, labels, N));
-    add(&loss, sizeof loss);
+    add_reals(net->params, net->n_params);
+    take(nrm_mlp_eval(net, &loss, NULL, x, labels, t->batch));
+    add_acc(loss);
+    snprintf(name, sizeof name, "train_%s", t->name);
     print("train", name);
     free(block);
 }
 
 int main(void)
 {
-    layernorm("layernorm_7x130", 7, 130, 0);
-    layernorm("layernorm_70x9_far", 70, 9, 1000);
-    batchnorm("batchnorm_dense", NRM_TRAIN, 0, 33, 70, 1, 0);
-    batchnorm("batchnorm_dense_far", NRM_TRAIN, 0, 33, 70, 1, 1000);
-    batchnorm("batchnorm_images", NRM_TRAIN, 0, 5, 6, 51, 0);
-    batchnorm("batchnorm_frozen", NRM_FROZEN, 0, 5, 6, 51, 0);
-    batchnorm("noisy_batchnorm", NRM_TRAIN, 1, 33, 70, 1, 0);
-    batchnorm("noisy_batchnorm_images", NRM_TRAIN, 1, 5, 6, 51, 0);
+    size_t i;
+    fill_pool();
+    RUN_ALL(batch_norms);
+    RUN_ALL(noisy_norms);
+    RUN_ALL(layer_norms);
+    noise();
     activation("relu", NRM_RELU);
     activation("tanh", NRM_TANH);
     activation("sigmoid", NRM_SIGMOID);
     cross_entropy();
     random_numbers();
-    linear();
-    train("plain_sgd", NRM_NO_NORM, 0, NRM_SGD);
-    train("batch_sgd", NRM_BATCH_NORM, 0, NRM_SGD);
-    train("layer_adam", NRM_LAYER_NORM, 0, NRM_ADAM);
-    train("noisy_adam", NRM_NOISY_BATCH_NORM, 1, NRM_ADAM);
+    gradcheck();
+    linears();
+    for (i = 0; i < sizeof trainings / sizeof trainings[0]; i++) train(&trainings[i]);
     return 0;
 }

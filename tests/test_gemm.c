@@ -2,7 +2,7 @@
 
    The CBLAS is a plain one, written here: three loops in long double, which also check that the
    strides they are told fit the sizes. What the layer computes with it must agree with sums taken
-   straight from the formulas, and with every product of the layer the CBLAS must have been called. */
+   straight from the formulas, and every product of the layer must have been left to it. */
 #include <stddef.h>
 
 #ifdef NRM_DOUBLE

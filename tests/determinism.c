@@ -43,14 +43,18 @@ static nrm_acc mean[MOST_PARAMS], rstd[MOST_PARAMS];
 
 /* ---- who works ------------------------------------------------------------------------------- */
 
+enum { SHARED_FROM = 32768 }; /* numbers: what the header says in "Threads" */
+
 #ifdef SEE_THREADS
+#include <omp.h>
 #define NOT_SEEN __attribute__((no_instrument_function))
 static unsigned threads_seen; /* a bit for each thread that entered a function in parallel */
 
 NOT_SEEN void __cyg_profile_func_enter(void *function, void *from);
 NOT_SEEN void __cyg_profile_func_exit(void *function, void *from);
 
-/* The compiler calls these two at every function's begin and end. */
+/* The compiler calls these two where a function of this file, the header's included, begins and
+   ends. */
 void __cyg_profile_func_enter(void *function, void *from)
 {
     (void)function;
@@ -67,7 +71,7 @@ void __cyg_profile_func_exit(void *function, void *from)
 /* After a call of so many numbers: was it shared if it should have been? */
 static void look(const char *name, const char *pass, size_t numbers)
 {
-    const int should = numbers >= NRM_SHARED_FROM && omp_get_max_threads() > 1;
+    const int should = numbers >= SHARED_FROM && omp_get_max_threads() > 1;
     int n = 0;
     for (; threads_seen != 0; threads_seen &= threads_seen - 1) n++;
     if (should ? n >= 2 : n == 0) return;
@@ -541,6 +545,7 @@ static void gradcheck(void)
 static void linear(size_t N, size_t in, size_t out, int with_bias)
 {
     static nrm_real W[360 * 360], dW[360 * 360];
+    const size_t work = N * in / 64 * out; /* in a product, 64 steps count as one number */
     char name[64];
     start();
     draw(x, N * in, 0, 0);
@@ -548,14 +553,18 @@ static void linear(size_t N, size_t in, size_t out, int with_bias)
     draw(dW, in * out, 0, 35000);
     draw_parameters(out);
     draw(dy, N * out, 0, 10000);
+    snprintf(name, sizeof name, "linear_%lux%lux%lu%s", (unsigned long)N, (unsigned long)in,
+             (unsigned long)out, with_bias ? "" : "_nobias");
     take(nrm_linear_forward(y, x, W, with_bias ? beta_ : NULL, N, in, out));
-    take(nrm_linear_backward(dx, dW, with_bias ? dbeta : NULL, dy, x, W, N, in, out));
+    look(name, "forward", work);
+    take(nrm_linear_backward(dx, NULL, NULL, dy, x, W, N, in, out));
+    look(name, "backward to dx", work);
+    take(nrm_linear_backward(NULL, dW, with_bias ? dbeta : NULL, dy, x, W, N, in, out));
+    look(name, "backward to dW", work);
     add_reals(y, N * out);
     add_reals(dx, N * in);
     add_reals(dW, in * out);
     add_reals(dbeta, out);
-    snprintf(name, sizeof name, "linear_%lux%lux%lu%s", (unsigned long)N, (unsigned long)in,
-             (unsigned long)out, with_bias ? "" : "_nobias");
     print("train", name);
 }
 
@@ -645,11 +654,13 @@ static void train(const training *t)
         take(nrm_mlp_train_step(net, &loss, x, labels, t->batch));
         add_acc(loss);
     }
+    look(t->name, "training", t->batch * t->width);
     add_reals(net->params, net->n_params);
     take(nrm_mlp_eval(net, &loss, NULL, x, labels, t->batch));
     add_acc(loss);
     snprintf(name, sizeof name, "train_%s", t->name);
     print("train", name);
+    look(t->name, "evaluation", t->batch * t->width);
     free(block);
 }
 

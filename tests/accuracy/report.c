@@ -348,14 +348,15 @@ static void draw_sweep(plot_panel *p, const report *r, int set, int layer)
 {
     size_t c;
     plot_axis_y(p, "relative error of y", PLOT_LOG10);
-    plot_range_y(p, 1e-8, 1e3);
+    plot_range_y(p, 2e-9, 2e3);
     plot_grid(p, PLOT_GRID_Y);
     for (c = 0; c < r->many; c++) {
         const contestant *who = &r->who[(c + OTHERS) % r->many];
         if (who->in_figure) draw_line(p, r, who, set, layer);
     }
     plot_hline(p, 1, "as large as y", plot_dotted(PLOT_GREY));
-    plot_hline(p, ldexp(1, -24), "rounding unit of float", plot_dotted(PLOT_GREY));
+    plot_hline(p, ldexp(1, -24), NULL, plot_dotted(PLOT_GREY));
+    plot_text_in(p, 0.98, 0.03, "rounding unit of float", PLOT_RIGHT + PLOT_ABOVE, PLOT_GREY);
 }
 
 int report_figure(const report *r, const char *path)

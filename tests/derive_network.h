@@ -192,8 +192,11 @@ static void derive_loss_row(const loss_case *k, size_t n, wide *sum)
     for (c = 0; c < k->C; c++) {
         const size_t at = n * k->C + c;
         const wide should = (row.p[c] - (c == label ? 1 : 0)) / (wide)k->N;
+        /* where z - h is rounded to a float, e^(z - h) is off by as many places as that is large */
+        const wide magnified = 1 + (acc_in_float() ? row.h - (wide)z[c] : 0);
         p_worst = worse(p_worst, apart((wide)k->p[at], row.p[c], 1));
-        if (row.p[c] > 1e-30L) p_worst = worse(p_worst, relative((wide)k->p[at], row.p[c]));
+        if (row.p[c] > 1e-30L)
+            p_worst = worse(p_worst, apart((wide)k->p[at], row.p[c], row.p[c] * magnified));
         dz_worst = worse(dz_worst, apart((wide)k->dz[at], should, 1 / (wide)k->N));
         sum_dz += (wide)k->dz[at];
     }
@@ -458,7 +461,7 @@ typedef struct init_residuals {
 /* The next weight of a stream, uniform in ±a or normal with standard deviation a. */
 static nrm_real drawn_weight(int uniform, nrm_acc a, nrm_rng *rng)
 {
-    if (uniform) return (nrm_real)(a * (nrm_acc)noise_symmetric(rng));
+    if (uniform) return (nrm_real)(a * noise_symmetric(rng));
     return (nrm_real)(a * (nrm_acc)nrm_rng_normal(rng));
 }
 

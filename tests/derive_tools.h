@@ -47,6 +47,17 @@ static int in_float(void)
     return sizeof(nrm_real) == sizeof(float);
 }
 
+static int acc_in_float(void)
+{
+    return sizeof(nrm_acc) == sizeof(float);
+}
+
+/* Has nrm_acc no more digits than nrm_real? */
+static int acc_no_wider(void)
+{
+    return sizeof(nrm_acc) == sizeof(nrm_real);
+}
+
 /* The same operations in the same order. */
 static witness replay(void)
 {
@@ -59,15 +70,22 @@ static witness identity(void)
     return make_witness('I', in_float() ? 1e-6 : 1e-13);
 }
 
-/* A result of type nrm_acc (double, here), or algebra that no nrm_real takes part in. */
-static witness acc_identity(void)
+/* Algebra in `wide`, that no number of the code takes part in. */
+static witness algebra(void)
 {
     return make_witness('I', 1e-13);
 }
 
-/* A function of our own that claims to be right to the last place or so. */
+/* A result of type nrm_acc. */
+static witness acc_identity(void)
+{
+    return make_witness('I', acc_in_float() ? 1e-6 : 1e-13);
+}
+
+/* A function of our own, of type nrm_acc, that claims to be right to the last place or so. */
 static witness last_place(void)
 {
+    if (acc_in_float()) return make_witness('I', 4.5 * (double)FLT_EPSILON);
     if (LDBL_MANT_DIG == DBL_MANT_DIG) return acc_identity(); /* then `wide` is no better */
     return make_witness('I', 1e-15);
 }
@@ -77,7 +95,7 @@ static witness difference(void)
     return make_witness('F', in_float() ? 1e-5 : 1e-9);
 }
 
-/* Differences of what is not of type nrm_real in either build. */
+/* Differences of the formulas, or of the code where it is in double. */
 static witness acc_difference(void)
 {
     return make_witness('F', 1e-9);

@@ -21,15 +21,17 @@ if [ "$SANITIZE" = 1 ]; then
     flags="$flags -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 fi
 
-# Which sources are built how: those that include the header run in both precisions, those of the
-# examples' helpers once, linked with the helpers.
+# Which sources are built how: those that include the header run in both precisions and with
+# statistics in float (NRM_ACC=float, acc32), those of the examples' helpers once, linked with the
+# helpers.
 variants() {
     for source in tests/test_*.c; do
         name=$(basename "$source" .c)
         case $name in
         test_complexstep) echo "$name.f64" ;;
+        test_gemm) printf '%s.f32\n%s.f64\n' "$name" "$name" ;; # knows no statistics
         test_derivations | test_layers | test_gradcheck | test_mlp | test_contracts | \
-            test_numerics | test_gemm) printf '%s.f32\n%s.f64\n' "$name" "$name" ;;
+            test_numerics) printf '%s.f32\n%s.f64\n%s.acc32\n' "$name" "$name" "$name" ;;
         *) echo "$name.helpers" ;;
         esac
     done
@@ -62,6 +64,7 @@ run_one() {
         ;;
     *.helpers) extra="$out/helpers.o $out/stb_image_write.o $STB_CFLAGS" ;;
     *.f64) extra=-DNRM_DOUBLE ;;
+    *.acc32) extra=-DNRM_ACC=float ;;
     *) extra= ;;
     esac
     # shellcheck disable=SC2086

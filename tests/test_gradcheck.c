@@ -12,6 +12,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const int in_float = sizeof(nrm_real) == sizeof(float);
+static const int acc_in_float = sizeof(nrm_acc) == sizeof(float);
 
 /* ---- a layer under test ---------------------------------------------------------------------- */
 
@@ -228,12 +229,13 @@ static void check_subject(tally *t, subject *s, const nrm_gradcheck_options *o,
         t->vanishing += report[g].vanishing;
         t->unsettled += report[g].unsettled;
         t->kinks += report[g].kinks;
-        if (report[g].error > t->worst) t->worst = report[g].error;
+        t->worst = fmax(t->worst, (double)report[g].error);
         if (report[g].wrong > 0 || (report[g].status != NRM_OK && !may_be_unsettled))
             printf("  %s of %s, N=%u C=%u S=%u scale %g: %s; at %u: %g, differences %g +- %g\n",
                    group[g].name, kind_name(s->kind), (unsigned)s->N, (unsigned)s->C,
                    (unsigned)s->S, scale, nrm_strerror(report[g].status), (unsigned)report[g].worst,
-                   report[g].analytic, report[g].numeric, report[g].uncertainty);
+                   (double)report[g].analytic, (double)report[g].numeric,
+                   (double)report[g].uncertainty);
     }
     CHECK(rc == NRM_OK || (rc == NRM_EUNSETTLED && may_be_unsettled));
 }
@@ -288,7 +290,8 @@ static void check_kind(int kind)
            (unsigned)t.kinks, (unsigned)t.unsettled);
     CHECK(t.worst <= (in_float ? 1e-2 : 1e-7));
     CHECK(t.checked > 0 && t.unsettled < t.checked / (in_float ? 4 : 20));
-    if (kind != RELU) CHECK_INT(t.kinks, 0); /* all others are smooth */
+    /* all others are smooth; but a loss that is itself a float is a staircase, seen closely */
+    if (kind != RELU) CHECK(t.kinks <= (acc_in_float ? t.checked / 1000 : 0));
 }
 
 static void test_norms(void)
@@ -368,7 +371,7 @@ static void test_finds_wrong_gradients(void)
     CHECK_INT(r.worst, largest);
     CHECK_NEAR(r.error, 1.0 / 3, in_float ? 0.02 : 1e-6);
     CHECK_NEAR(r.analytic, grad[largest], 0);
-    CHECK_NEAR(r.numeric / (double)s.dx[largest], 1, in_float ? 0.02 : 1e-7);
+    CHECK_NEAR((double)r.numeric / (double)s.dx[largest], 1, in_float ? 0.02 : 1e-7);
     CHECK(r.uncertainty > 0);
 
     if (in_float) return; /* float differences cannot see a hundredth */
@@ -522,7 +525,7 @@ static void test_near_kink(void)
     CHECK_INT(nrm_gradcheck(&r, &group, 1, hinge_loss, &h, NULL), NRM_OK);
     CHECK_INT(r.kinks, 0);
     CHECK_INT(r.vanishing, 3);
-    CHECK(r.error <= 1e-7);
+    CHECK((double)r.error <= 1e-7);
 }
 
 static void test_noisy_loss(void)

@@ -175,7 +175,7 @@ static void check_overfits(int norm, int activation, int norm_after)
     for (step = 0; step < 150; step++)
         CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH), NRM_OK);
     CHECK_INT(nrm_mlp_eval(h.net, NULL, &accuracy, b.x, b.labels, BATCH), NRM_OK);
-    if (!CHECK(first > 1 && loss < 0.05 && accuracy >= 1))
+    if (!CHECK(first > 1 && (double)loss < 0.05 && accuracy >= 1))
         printf("  norm %d, activation %d, after %d: loss %g -> %g, accuracy %g\n", norm, activation,
                norm_after, (double)first, (double)loss, (double)accuracy);
     drop(h);
@@ -367,12 +367,12 @@ static double check_whole_net(int norm, int activation, int after, int bias, int
     if (!CHECK(rc == NRM_OK || (in_float && rc == NRM_EUNSETTLED)))
         printf("  norm %d, activation %d, after %d, bias %d, mode %d: %s; entry %u: %g, %g +- %g\n",
                norm, activation, after, bias, mode, nrm_strerror(rc), (unsigned)report.worst,
-               report.analytic, report.numeric, report.uncertainty);
+               (double)report.analytic, (double)report.numeric, (double)report.uncertainty);
     CHECK_INT(report.checked, o.at_most);
     CHECK_INT(report.wrong, 0);
     CHECK(report.vanishing + report.kinks < report.checked / (in_float ? 1 : 4));
     drop(h);
-    return report.error;
+    return (double)report.error;
 }
 
 static void test_whole_net_gradients(void)
@@ -637,6 +637,7 @@ static void test_eval_and_predict(void)
     nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, NRM_BATCH_NORM, 0);
     nrm_acc loss = 0, accuracy = 0, part_loss = 0, part_accuracy = 0, direct = 0;
     int labels[BATCH], all[BATCH];
+    const double loss_places = sizeof(nrm_acc) == sizeof(float) ? 4 * (double)FLT_EPSILON : 1e-14;
     size_t k, i, hits = 0;
     holder one = build(&spec), other;
     CHECK_INT(nrm_mlp_train_step(one.net, NULL, b.x, b.labels, BATCH), NRM_OK);
@@ -647,7 +648,7 @@ static void test_eval_and_predict(void)
     CHECK(memcmp(all, labels, sizeof all) == 0);
     CHECK_INT(nrm_cross_entropy_forward(&direct, NULL, one.net->logits, b.labels, BATCH, CLASSES),
               NRM_OK);
-    CHECK_NEAR(loss, direct, 1e-14);
+    CHECK_NEAR(loss, direct, loss_places);
     for (i = 0; i < BATCH; i++) hits += all[i] == b.labels[i];
     CHECK_NEAR(accuracy, (double)hits / BATCH, 1e-15);
     CHECK(hits > 0 && hits < BATCH);
@@ -661,7 +662,7 @@ static void test_eval_and_predict(void)
                HIDDEN * sizeof(nrm_real));
         CHECK_INT(nrm_mlp_eval(other.net, &part_loss, &part_accuracy, b.x, b.labels, BATCH),
                   NRM_OK);
-        CHECK_NEAR(part_loss, loss, 1e-14);
+        CHECK_NEAR(part_loss, loss, loss_places);
         CHECK_NEAR(part_accuracy, accuracy, 1e-15);
         CHECK_INT(nrm_mlp_predict(other.net, labels, b.x, BATCH), NRM_OK);
         CHECK(memcmp(all, labels, sizeof all) == 0);

@@ -400,6 +400,19 @@ static void long_case_free(long_case *k)
 /* What normlayers.h promises of sums of up to a hundred thousand terms. */
 static const double long_bound = 5e-6;
 
+/* The backward pass has nothing but the saved mean, and a float near a million is off by up to half
+   a place, 1/32 of the standard deviation. All x̂ of the group are: that is what dγ, the sum of
+   dy·x̂, may be off by. In dx it goes with the means of dy and of dy·x̂, which are about 1/√terms. */
+static double sum_blur(void)
+{
+    return sizeof(nrm_acc) == sizeof(float) ? 1.0 / 32 : long_bound;
+}
+
+static double slope_blur(size_t terms)
+{
+    return sizeof(nrm_acc) == sizeof(float) ? 3.0 / 32 / sqrt((double)terms) : long_bound;
+}
+
 static void check_long_batchnorm(size_t N, size_t C, size_t S)
 {
     enum { MOST = 4 };
@@ -423,8 +436,8 @@ static void check_long_batchnorm(size_t N, size_t C, size_t S)
                                      C, S),
               NRM_OK);
     CHECK_NASTY(relative(k.y, k.ye, k.values), long_bound, (int)S);
-    CHECK_NASTY(relative(k.dx, k.dxe, k.values), long_bound, (int)S);
-    CHECK_NASTY(relative(dgamma, dgamma_e, C), long_bound, (int)S);
+    CHECK_NASTY(relative(k.dx, k.dxe, k.values), slope_blur(N * S), (int)S);
+    CHECK_NASTY(relative(dgamma, dgamma_e, C), sum_blur(), (int)S);
     CHECK_NASTY(relative(dbeta, dbeta_e, C), long_bound, (int)S);
     long_case_free(&k);
 }
@@ -456,8 +469,8 @@ static void test_long_layernorm(void)
     CHECK_INT(nrm_layernorm_backward(k.dx, dgamma, NULL, k.dy, k.x, mean, rstd, NULL, N, D),
               NRM_OK);
     CHECK_NASTY(relative(k.y, k.ye, k.values), long_bound, N);
-    CHECK_NASTY(relative(k.dx, k.dxe, k.values), long_bound, N);
-    CHECK_NASTY(relative(dgamma, dgamma_e, D), long_bound, N);
+    CHECK_NASTY(relative(k.dx, k.dxe, k.values), slope_blur(D), N);
+    CHECK_NASTY(relative(dgamma, dgamma_e, D), sum_blur(), N);
     long_case_free(&k);
     free(dgamma), free(dgamma_e), free(dbeta_e);
 }

@@ -91,6 +91,42 @@ freestanding() { # compiler, flags
         object "$1" -std=c99 main_freestanding.c m.o && link "$1" bare.o m.o
 }
 
+# The instructions of an object that compute in double or long double on an x86-64: their names end
+# in sd or pd, convert from or to such, or are the x87's. Not counted are those that move, shuffle
+# or mask 64 bits, for compilers use them on pairs of floats too.
+double_instructions() { # object
+    objdump -d --no-show-raw-insn "$work/$1" |
+        awk -F '\t' 'NF > 1 { sub(/ .*/, "", $2); print $2 }' |
+        grep -E '[sp]d$|cvtt?[sp]d2|^f[a-z]' |
+        grep -Ev '^v?(mov|unpck|shuf|perm|blend|and|or|xor|broadcast|insert|extract)' |
+        sort -u | tr '\n' ' '
+}
+# With NRM_ACC=float no double takes part, not even behind a constant or in the square root: for
+# processors that have none, or emulate it.
+single_precision() { # compiler, flags
+    object "$1" -std=c99 implementation.c single.o -DNRM_ACC=float -Wdouble-promotion -Werror $2 ||
+        return 1
+    found=$(double_instructions single.o)
+    [ -z "$found" ] || { echo "has $found"; return 1; }
+    for name in $(undefined single.o); do
+        case $name in
+        memcpy | memset | sqrtf) ;;
+        *) echo "wants $name"; return 1 ;;
+        esac
+    done
+}
+# The same search where it has to find something: the default, in which sums end in double.
+finds_double() { # compiler, flags
+    object "$1" -std=c99 implementation.c mixed.o $2 || return 1
+    found=$(double_instructions mixed.o)
+    for name in addsd mulsd cvtss2sd cvtsd2ss; do
+        case " $found " in
+        *" $name "*) ;;
+        *) echo "no $name among: $found"; return 1 ;;
+        esac
+    done
+}
+
 # The program in the header's opening comment, and the line that says what it prints.
 sed -n '/^```c$/,/^```$/p' normlayers.h | sed '/^```/d' >"$work/example.c"
 sed -n 's|^ *return 0; // both rows print ||p' "$work/example.c" >"$work/claim"
@@ -147,6 +183,14 @@ for cc in gcc clang; do
     for option in "" -DNRM_DOUBLE; do
         expect "$cc freestanding $option" freestanding $cc "$option"
     done
+    if [ "$(uname -m)" = x86_64 ] && have objdump; then
+        for level in -O1 -O2; do
+            expect "$cc $level NRM_ACC=float: no double" single_precision $cc "$level"
+            expect "$cc $level: double is found" finds_double $cc "$level"
+        done
+    else
+        echo "compile: instructions are looked at on an x86-64 with objdump only"
+    fi
     refuse "$cc: -ffast-math" "compile without -ffast-math" \
         object $cc -std=c99 implementation.c x.o -ffast-math
     refuse "$cc: -Ofast" "compile without -ffast-math" \

@@ -150,20 +150,20 @@ all_jobs() { # compiler
     native=
     works "$1" -march=native && native=-march=native
     job "$1" "" f32 "-std=gnu99 -O0"
-    job "$1" "" "f32 f64" "-std=gnu99 -O2"
+    job "$1" "" f32 "-std=gnu99 -O2"
     job "$1" "" acc32 "-std=c99 -O3"
     job "$1" "" f32 "-std=gnu99 -O3 $native"
     job "$1" "" "f64 acc32" "-std=gnu99 -O3 $native -DNRM_STATIC"
     job "$1" "" "f32 f64" "-std=c99 -O3 $native -ffp-contract=off"
     job "$1" "" "f32 acc32" "-std=gnu99 -O2 -DNRM_NO_VECTORS"
-    job "$1" "" f32 "-x c++ -std=gnu++17 -O2 $native"
+    job "$1" "" f64 "-x c++ -std=gnu++17 -O2"
     case $(uname -m) in
     x86_64 | amd64)
         # vectors of 16 bytes are what the lines above use without $native; here are 32 without
         # and with fused operations, and 64, which any compiler makes of two times 32 if need be
         job_if "$1" f32 "-mavx -mno-fma" "-std=gnu99 -O2" avx
         job_if "$1" f64 "-mavx2 -mfma -mno-avx512f" "-std=gnu99 -O2" avx2 fma
-        job_if "$1" "f32 f64" "-mavx2 -mfma -U__AVX512F__ -D__AVX512F__" "-std=gnu99 -O2" avx2 fma
+        job_if "$1" f32 "-mavx2 -mfma -U__AVX512F__ -D__AVX512F__" "-std=gnu99 -O2" avx2 fma
         # the 32-bit machine, whose floats without these two options would be those of the x87
         job_if "$1" "f32 f64 acc32" "-m32 -msse2 -mfpmath=sse" "-std=gnu99 -O2"
         ;;

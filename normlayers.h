@@ -113,9 +113,9 @@ precisions, in different files.
   norm) it is in, and nothing else; it never enters running statistics. Gradients of
   parameters are sums over rows, so there it reaches all.
 - Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
-  `nrm_running` belongs to one thread at a time. The deepest stack is dense batch norm's, 42
-  KB (66 KB with `NRM_DOUBLE`; a smaller `NRM_WIDTH` makes it smaller, and no result
-  different).
+  `nrm_running` belongs to one thread at a time. The deepest stack is dense batch norm's,
+  42 KB (66 KB with `NRM_DOUBLE`; a smaller `NRM_WIDTH` makes it smaller, and no result
+  different), but for layer norm's backward pass of rows wider than that: 100 KB (130 KB).
 - ε stands inside the square root and is never stored. Normalization divides by the number
   of values, not by one less. Nothing is called momentum: the weight of the *new* value is
   `new_weight` (PyTorch's momentum; one minus the momentum of Keras, Flax and ONNX).
@@ -649,9 +649,10 @@ NRM_DEF int nrm_gradcheck(
 
 A processor may offer a·b + c as one operation with one rounding, and a compiler may use it
 where it likes; then two builds differ in the last bit. We forbid it, everywhere but in the
-matrix product's inner loop, which lives from it. So every machine that rounds as IEEE 754
-says, and evaluates in the type itself, gives the same bits (32-bit x86 does with `-msse2
--mfpmath=sse`, its old floating-point stack does not). Each compiler has its own way to be
+inner loop of the matrix product. So everything outside the products has the same bits on
+every machine that rounds as IEEE 754 says and evaluates in the type itself (32-bit x86 does
+with `-msse2 -mfpmath=sse`, its old floating-point stack does not); products have them too
+if the program is compiled with `-ffp-contract=off`. Each compiler has its own way to be
 told; clang's `-ffp-contract=fast` overrules it.
 */
 #if defined(__clang__)
@@ -770,8 +771,9 @@ static int nrmi_check_in_place(nrmi_span out, nrmi_span in)
 None, unless `NRM_OPENMP` is defined and the compiler has OpenMP switched on. Then the
 layers and products share their work among OpenMP's threads: batch norm by channels, layer
 norm by rows, products by rows or columns of the result. Nothing is ever summed across
-threads, so their number changes no bit. Small work is not shared; waking a thread takes
-longer than a layer of 64 x 64.
+threads, so their number changes no bit. Below 32768 numbers one thread does it alone:
+waking another takes some microseconds, a layer of 64 x 64 one and a half. Parts begin at
+multiples of a cache line, or of a tile.
 */
 #if defined(NRM_OPENMP) && !defined(_OPENMP)
 #error "normlayers.h: NRM_OPENMP wants the compiler's OpenMP switched on (-fopenmp)"
@@ -843,15 +845,16 @@ over ascending k, and never anything else:
 That order is our specification. It leaves all freedom over i and j, and there the speed is:
 the kernel holds a small tile of c in registers, walks once along k, and for each k
 multiplies one broadcast element of a with a short run of b. The tile is 6 rows by two or
-four vector registers, which is what the registers of common processors hold beside the
-operands. Its size is a literal: with a variable bound the compiler would keep the tile in
-memory, about four times slower.
+four vector registers: with the operands 6·2 + 2 + 1 of the 16 registers of AVX, 6·4 + 4 + 1
+of the 32 of AVX-512. Its size is a literal: registers have no addresses, so a tile with a
+variable bound would have to stay in memory, about four times slower.
 
 The strip of b that a tile walks along is first copied, *packed*, into rows of exactly its
-width that begin where cache lines begin. All tiles of the strip then read it from the
-first-level cache, one line at a time, where in the matrix each row may be on another page
-and across two lines. On a 128 x 1000 by 1000 x 1000 product that is worth a fifth (70 and
-84 GFLOP/s, of a peak of 102), at 64 x 784 by 784 x 64 a tenth. For a handful of rows it
+width, none of which lies across more cache lines than it must; in the matrix each row may
+be on another page and across two lines. The strip is packed some hundred steps of k at a
+time, 20 KB (AVX) that the stack can bear; between two such stretches c is put back, which
+changes no bit. On a 128 x 1000 by 1000 x 1000 product packing is worth a sixth (70 and 84
+GFLOP/s of a peak of 102, AVX2), at 64 x 784 by 784 x 64 an eighth. For a handful of rows it
 does not pay for the copy; for a transposed b it must be done in any case.
 
 GCC and Clang have vectors as an extension of C: `a * b + c` on a `nrmi_vec` works on all
@@ -909,7 +912,7 @@ typedef nrm_real nrmi_vec;
 
 #define NRM_VEC (sizeof(nrmi_vec) / sizeof(nrm_real)) /* numbers in a vector          */
 #define NRM_COLS (NRM_VEC * NRM_TILE_VECS)            /* columns of a tile            */
-#define NRM_DEPTH 160                                 /* steps of k between two packs */
+#define NRM_DEPTH (NRM_COLS > 32 ? 160 : 320)         /* steps of k in a stretch      */
 #define NRM_PACK_FROM 12                              /* rows for which packing pays  */
 
 /* One operand of a product: element (i, k) stands at at[i*row + k*col]. */
@@ -1230,9 +1233,9 @@ what is left out is below 2·10⁻¹⁷ of t. EXP.5 is there for tanh: near 0 it
 that e^x − 1 would lose.
 
 The functions take sixteen values at a time. Each step is a short loop over them, in which
-no result waits for another and no branch depends on a value, so compilers do four or eight
-at once: a third to a fifth of the time, with the same bits. They work in `nrm_acc` all the
-same, and a library that is content with floats is faster still.
+no result waits for another and no branch depends on a value (`?:` becomes a selection), so
+compilers do four or eight at once: a third to a fifth of the time, with the same bits. They
+still compute in `nrm_acc`; a library that computes in float is faster.
 
 For the logarithm write x = 2^e·m with m between √½ and √2, and use the series of the
 inverse hyperbolic tangent, whose argument s is below 0.172:
@@ -1299,7 +1302,7 @@ static void nrmi_exp_parts(nrm_acc *q, nrm_acc *power, const nrm_acc *x)
     nrm_acc t[NRM_SOME];
     int k[NRM_SOME], j, n;
     for (j = 0; j < NRM_SOME; j++) {
-        k[j] = (int)(x[j] * NRM_LN2_INVERSE - (nrm_acc)0.5); /* EXP.1 */
+        k[j] = (int)(x[j] * NRM_LN2_INVERSE - (nrm_acc)0.5); /* EXP.1: upwards, for x <= 0 */
         t[j] = (x[j] - (nrm_acc)k[j] * NRM_LN2_HEAD) - (nrm_acc)k[j] * NRM_LN2_TAIL; /* EXP.2 */
         q[j] = 1;
     }
@@ -1500,38 +1503,49 @@ the mean there is little to cancel:
     d = x − p: μ = p + ⟨d⟩, v = ⟨d²⟩ − ⟨d⟩²                           [SUM.2]
 
 Our first pivot is the first value, x₁. If all values are equal then all d are exactly 0,
-and normalizing gives 0 and not noise divided by √ε. And d is exact, or nearly so: two
-floats within a factor of two of each other have a difference that is a float.
+and normalizing gives 0 and not noise divided by √ε. And d loses nothing that matters: floats
+of one sign within a factor of two of each other have a difference that is a float
+(Sterbenz), any other is rounded by at most 2⁻²⁴ of itself.
 
 The values come in blocks of B, and the pivot moves as we learn. Of a block only two sums
 are wanted,
 
     S₁ = ∑ᵢ (xᵢ − p), S₂ = ∑ᵢ (xᵢ − p)²                               [SUM.3]
 
-to be merged with what is known of the n values before it: their mean m and M, the sum of
+to be merged with what is known of the n values before it: their mean m and Q, the sum of
 their squared deviations from m (Chan, Golub and LeVeque 1979).
 
     δ = p + S₁/B − m, m ← m + δ·B/(n + B)                             [SUM.4]
-    M ← M + (S₂ − S₁²/B) + δ²·n·B/(n + B)                             [SUM.5]
+    Q ← Q + (S₂ − S₁²/B) + δ²·n·B/(n + B)                             [SUM.5]
 
-Then p becomes the new m, and from now on nothing can go wrong. What a block adds to M is at
-least half of S₂ if p = m and n ≥ B, whatever cancels inside the brackets, because then δ is
-S₁/B, and S₂ is never less than B·δ²:
+Then p becomes m, rounded to `nrm_real`, and little can cancel from now on. Measured from m
+itself, the squares of a block sum to its own part and that of its mean, (S₂ − S₁²/B) + B·δ².
+No block is longer than the first, so n ≥ B, n/(n + B) ≥ ½, and what is added to Q is at
+least half of that:
 
-    S₂ − S₁²/B + δ²·n·B/(n + B) = S₂ − B·δ²·B/(n + B) ≥ S₂/2          [SUM.6]
+    S₂ − S₁²/B + δ²·n·B/(n + B) ≥ ½·∑ᵢ (xᵢ − m)² ≥ S₂/8               [SUM.6]
 
-Only the first block is at the mercy of x₁, which may be an outlier. If M turns out to be less
+The last step is the price of rounding p: it is the float nearest to m, and xᵢ is a float, so
+|m − p| ≤ |xᵢ − m|, |xᵢ − p| ≤ 2·|xᵢ − m|, and S₂ ≤ 4·∑ᵢ (xᵢ − m)².
+
+Only the first block is at the mercy of x₁, which may be an outlier. If Q turns out to be less
 than a quarter of all S₂ together, so that two bits were lost, we start again with the mean
 just found as the first pivot. That settles it, unless a square has overflowed, or there is a
-NaN; then two passes in `nrm_acc` have the last word:
+NaN; then two passes in `nrm_acc` have the last word (and take ten times as long):
 
     μ = x₁ + (1/N)·∑ᵢ (xᵢ − x₁), v = (1/N)·∑ᵢ (xᵢ − μ)²                [SUM.7]
 
-So the inner loops, SUM.3, can work in `nrm_real`, over stretches too short for rounding
-errors to add up: eight floats to a register where four doubles would fit, and no
-conversions. The merging is done in `nrm_acc`, double by default, once per block. Compared
-with two passes in double this made the forward passes two to three times as fast on
-matrices that fit the cache, and the errors stayed at a few 10⁻⁷ (docs/accuracy.md).
+So the inner loops, SUM.3, can work in `nrm_real`, over stretches so short that rounding
+errors stay small: a lane of 5.2 has at most 64 terms, a channel 32. A register holds eight
+floats but only four doubles (AVX), and nothing is converted. The merging is done in
+`nrm_acc`, double by default, once per block. Compared with two passes in double this made
+the forward passes two to three times as fast on matrices that fit the cache, and errors
+stay below 10⁻⁶ (docs/accuracy.md).
+
+The code keeps m as an offset from the first pivot, and so does SUM.10 below. The offset is
+of the size of the spread, and in the same type it has digits for which the mean has no room.
+That matters with `NRM_ACC=float`: y is then exact at a mean of 10⁶, while dx, which has only
+the saved mean, is not.
 
 ### 5.2  The order of a sum
 
@@ -1539,7 +1553,7 @@ Floating-point addition is not associative, so a compiler may not reorder a sum,
 that runs in a single chain waits for each addition before the next can start. We write down
 another order that suits the machine and make it the specification. For values that lie side
 by side: as many lanes as fit into 64 bytes (L = 16 floats, or 8 doubles), lane j taking the
-terms whose index, counted from 0 in each row, is j modulo L,
+terms whose index, counted from 0 in each run, is j modulo L,
 
     lⱼ = aⱼ + aⱼ₊L + aⱼ₊₂L + …, added from left to right              [SUM.8]
 
@@ -1547,10 +1561,11 @@ and at the end of a block the lanes are folded in half until one is left.
 
     lⱼ ← lⱼ + lⱼ₊ₖ for j < k, k = L/2, L/4, …, 1                       [SUM.9]
 
-Such a block has at most 1024 values. In a dense batch neighbours belong to different
+Such a block is 64 lines of L values long at most: 1024 floats, if the runs are long. The
+lanes go on from run to run until it is full. In a dense batch neighbours belong to different
 channels; there the channels are the lanes, each is summed straight down, and a block has 32
-rows. Registers of 2, 4, 8 or 16 numbers give the same bits, and so do several threads, for
-each of them gets whole rows or whole channels.
+rows. Registers of 1, 2, 4, 8 or 16 numbers give the same bits, and so do several threads,
+for each of them gets whole rows or whole channels.
 
 ### 5.3  Head and tail of a mean
 
@@ -1560,17 +1575,21 @@ head of type `nrm_real` and a small tail:
 
     μ = h + t, h = μ rounded to nrm_real                              [SUM.10]
 
-Now x − h is exact for values near the mean, and t goes where it costs nothing. All that our
-layers do with x is a straight line in x − h, whose two coefficients are computed once per
-channel or row. In the forward pass it is
+Where the mean is large beside the spread, x − h is exact now; elsewhere it is rounded once,
+like any difference. t goes where it costs nothing, into the coefficients of a straight line
+in x − h, which are computed once per channel or row. x̂ is such a line, and where γ and β are
+the same for all values y is one too:
 
-    γ·x̂ + β = s·(x − h) + b, s = γ·r, b = β − s·t                     [SUM.11]
+    x̂ = r·(x − h) − r·t, γ·x̂ + β = s·(x − h) + b, s = γ·r, b = β − s·t  [SUM.11]
 
-and in the backward pass there are sums of u·x̂, for which the sums of SUM.3's kind will do,
-and the projection that BN.19 and LN.14 find, in which ⟨u⟩ and ⟨u·x̂⟩ are known by then:
+Layer norm uses the first form and applies its γᵢ and βᵢ afterwards, batch norm the second.
+The rest of this section is for the backward passes: come back to it after 6.5. Let u be the
+gradient that is averaged there (dy in batch norm, dy·γ in layer norm) and a = γ·r. Sums of
+u·x̂ are sums like SUM.3, with u in the place of one factor, and what BN.19 says is once more
+a straight line in x − h:
 
     ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)                            [SUM.12]
-    a·(u − ⟨u⟩ − x̂·⟨u·x̂⟩) = a·((u − ⟨u⟩) + (s·(x − h) + b)), s = −r·⟨u·x̂⟩, b = −s·t  [SUM.13]
+    a·(u − ⟨u⟩ − x̂·⟨u·x̂⟩) = a·((u − ⟨u⟩) + (s·(x − h) + b)), s = −r·⟨u·x̂⟩, b = −s·t [SUM.13]
 
 ### 5.4  The code
 
@@ -1597,10 +1616,12 @@ static inline nrmi_vec nrmi_load_last(const nrm_real *at, size_t n, nrm_real fil
     return nrmi_load(part);
 }
 
-/* Asks for the cache line `ahead` numbers further on. It pays where a pass that writes follows one
-   that reads, and nobody would fetch what is to be read next (layer norm, 8192 x 768, forward: 59 %
-   of the one-pass limit without, 76 with). On data that are in the cache anyway it only costs, so
-   it is done from so many numbers on. */
+/* Asks for the cache line `ahead` numbers further on. A processor fetches ahead by itself along a
+   stream that it sees being read; while a pass writes what belongs to rows read before, no new line
+   is read, and the stream stops. So the writing pass asks for the lines that the next reading pass
+   will want (layer norm 8192 x 768, forward: 59 % of the one-pass limit without, 76 with). On data
+   that are in the cache it only costs, so it is done from so many numbers on. The address may lie
+   beyond the array, where a pointer may not; hence the integer. */
 #define NRM_FETCH_FROM 1048576
 #if defined(__GNUC__) || defined(__clang__)
 #define NRM_PREFETCH(at, ahead)                                                                    \
@@ -1666,6 +1687,7 @@ static inline nrm_acc nrmi_fold(const nrmi_vec *lanes)
     const nrm_real *lane = (const nrm_real *)lanes;
     nrm_real l[8];
     size_t j;
+    /* % only keeps the index inside where L is 8 */
     for (j = 0; j < 8; j++) l[j] = NRM_LANES == 16 ? lane[j] + lane[(j + 8) % NRM_LANES] : lane[j];
     return (nrm_acc)(((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7])));
 }
@@ -1686,13 +1708,13 @@ static nrmi_weight nrmi_weigh(nrm_acc n, nrm_acc B)
 
 /* Merges the sums of a block. m is kept as an offset from x1, the first value of all; p, the pivot
    of these sums, becomes that of the next block. */
-static inline void nrmi_merge(nrm_acc *m, nrm_acc *M, nrm_real *p, nrm_real x1, nrm_acc s1,
+static inline void nrmi_merge(nrm_acc *m, nrm_acc *Q, nrm_real *p, nrm_real x1, nrm_acc s1,
                               nrm_acc s2, nrmi_weight w)
 {
     const nrm_acc mean = s1 * w.inverse;
     const nrm_acc delta = ((nrm_acc)*p - (nrm_acc)x1) + mean - *m;
     *m += delta * w.share;                              /* SUM.4 */
-    *M += (s2 - s1 * mean) + delta * delta * w.between; /* SUM.5 */
+    *Q += (s2 - s1 * mean) + delta * delta * w.between; /* SUM.5 */
     *p = (nrm_real)((nrm_acc)x1 + *m);
 }
 
@@ -1728,9 +1750,9 @@ static nrmi_walk nrmi_walk_from_start(size_t runs, size_t stride, size_t S)
 }
 
 /* Was the pivot good enough? `gross` is the sum of all S2; it may have overflowed. */
-static int nrmi_settled(nrm_acc M, nrm_acc gross)
+static int nrmi_settled(nrm_acc Q, nrm_acc gross)
 {
-    return 4 * M >= gross && nrmi_finite(gross); /* see SUM.6 */
+    return 4 * Q >= gross && nrmi_finite(gross); /* see SUM.6 */
 }
 
 /* SUM.7 */
@@ -1781,15 +1803,15 @@ static nrmi_moments nrmi_run_moments(const nrm_real *x, nrmi_walk all)
     int turn;
     for (turn = 0; turn < 2; turn++) {
         nrmi_walk at = all;
-        nrm_acc m = 0, M = 0, n = 0, gross = 0, s1, s2;
+        nrm_acc m = 0, Q = 0, n = 0, gross = 0, s1, s2;
         nrm_real p = first;
         size_t count;
         while ((count = nrmi_next_block(&s1, &s2, &at, x, p, NULL, NULL)) > 0) { /* SUM.3 */
-            nrmi_merge(&m, &M, &p, first, s1, s2, nrmi_weigh(n, (nrm_acc)count));
+            nrmi_merge(&m, &Q, &p, first, s1, s2, nrmi_weigh(n, (nrm_acc)count));
             gross += s2;
             n += (nrm_acc)count;
         }
-        if (nrmi_settled(M, gross)) return nrmi_split(first, m, M / total);
+        if (nrmi_settled(Q, gross)) return nrmi_split(first, m, Q / total);
         first = (nrm_real)((nrm_acc)first + m); /* once more, from the mean */
     }
     return nrmi_two_passes(x, all);
@@ -1802,13 +1824,13 @@ static inline nrmi_moments nrmi_short_moments(const nrm_real *x, size_t n, nrm_a
     int turn;
     for (turn = 0; turn < 2; turn++) {
         nrmi_lanes lanes;
-        nrm_acc m, M, gross;
+        nrm_acc m, Q, gross;
         nrmi_clear_lanes(&lanes);
         nrmi_add_run(&lanes, x, first, NULL, NULL, n);
         gross = nrmi_fold(lanes.ud);
         m = nrmi_fold(lanes.u) * inverse;
-        M = gross - m * m * (nrm_acc)n; /* SUM.2 */
-        if (nrmi_settled(M, gross)) return nrmi_split(first, m, M * inverse);
+        Q = gross - m * m * (nrm_acc)n; /* SUM.2 */
+        if (nrmi_settled(Q, gross)) return nrmi_split(first, m, Q * inverse);
         first = (nrm_real)((nrm_acc)first + m);
     }
     return nrmi_two_passes(x, nrmi_walk_from_start(1, 0, n));
@@ -1996,8 +2018,8 @@ static void nrmi_put_moments(nrmi_channels *ch, size_t c, nrmi_moments t)
     ch->tail[c] = t.tail;
 }
 
-/* The sums of dense channels from the pivots in ch->dy_slope; returns how many are not settled. mean
-   and var become m, an offset from that pivot, and M; the sum of all S2 goes to ch->dy_mean. */
+/* The sums of dense channels from the pivots in ch->dy_slope; returns how many are not settled.
+   mean and var become m, an offset from that pivot, and Q; all S2 together go to ch->dy_mean. */
 static size_t nrmi_column_turn(nrmi_channels *ch, const nrm_real *x, size_t N, size_t C,
                                size_t width)
 {
@@ -2318,7 +2340,8 @@ long as the two values differ by much more than √ε, x̂ is +1 and −1 whatev
 
     dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       [BN.23]
 
-which is small: the fraction ε·r² of what mode frozen would pass, by BN.20. Batch norm with
+which is small: take from what mode frozen passes, γ·r·dyᵢ, its mean, and the fraction ε·r² of
+the rest is left. Batch norm with
 two values per channel passes practically no gradient down, and the layers before it hardly
 learn.
 
@@ -2516,6 +2539,10 @@ v = 0, x̂ = 0, y = β. The same goes for D = 1. As in BN.6 and BN.7,
 
     ∑ᵢ x̂ᵢ = 0                                                         [LN.6]
     ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            [LN.7]
+
+In the code short rows are taken some at a time, since the root and the division of one row
+need not wait for the sums of the next: a tenth of the time at 64 x 128. A row of at most 1024
+values is one block, with nothing to merge: another third there.
 */
 static int nrmi_check_layernorm_forward(const nrm_real *y, const nrm_acc *mean, const nrm_acc *rstd,
                                         const nrm_real *x, const nrm_real *gamma,

@@ -551,7 +551,7 @@ static void derive_merge(const nrm_real *x, size_t n, size_t B)
     const wide count = (wide)(n + B), weight = (wide)n * (wide)B / count;
     nrm_acc m = (nrm_acc)(first.mean - (wide)x[0]), M = (nrm_acc)(first.var * (wide)n);
     nrm_real p = (nrm_real)((nrm_acc)x[0] + m);
-    wide s1 = 0, s2 = 0, delta, grown;
+    wide s1 = 0, s2 = 0, direct, delta, grown;
     size_t i;
     for (i = n; i < n + B; i++) {
         s1 += (wide)x[i] - (wide)p;
@@ -562,15 +562,18 @@ static void derive_merge(const nrm_real *x, size_t n, size_t B)
            acc_identity());
     ALSO(unless(p == (nrm_real)((nrm_acc)x[0] + m)), replay());
     DERIVE("SUM.5", apart((wide)M, all.var * count, all.var * count), acc_identity());
-    s1 = s2 = 0; /* once more with the pivot exactly at the mean, as SUM.6 wants it */
+    s1 = s2 = direct = 0; /* the pivot is the first part's mean, rounded */
+    p = (nrm_real)first.mean;
     for (i = n; i < n + B; i++) {
-        s1 += (wide)x[i] - first.mean;
-        s2 += ((wide)x[i] - first.mean) * ((wide)x[i] - first.mean);
+        s1 += (wide)x[i] - (wide)p;
+        s2 += ((wide)x[i] - (wide)p) * ((wide)x[i] - (wide)p);
+        direct += ((wide)x[i] - first.mean) * ((wide)x[i] - first.mean);
     }
-    delta = s1 / (wide)B;
+    delta = (wide)p + s1 / (wide)B - first.mean;
     grown = s2 - s1 * s1 / (wide)B + delta * delta * weight;
-    DERIVE("SUM.6", worse(apart(grown, s2 - (wide)B * delta * delta * (wide)B / count, s2),
-                          n < B ? 0 : unless(grown >= s2 / 2 * (1 - 1e-15L))),
+    DERIVE("SUM.6",
+           worse(apart(direct, s2 - s1 * s1 / (wide)B + (wide)B * delta * delta, s2),
+                 n < B ? 0 : unless(grown >= direct / 2 - s2 * 1e-15L && direct >= s2 / 4)),
            algebra());
 }
 

@@ -29,7 +29,7 @@ enum shape_of_data { PLAIN, CONSTANT, OUTLIERS, ALTERNATING };
 enum { OURS = 0, OURS_FLOAT_SUMS, OURS_DOUBLE, PRECISIONS };
 
 /* What normlayers.h has to reach, for y, dx, dγ and dβ alike, as a part of the largest exact value.
-   The default precision is held to a promise. For the other two the bounds are two to three times
+   The default precision is held to a promise. For the other two the bounds are some way above
    what has been measured: with float sums a mean is known to its last place in float, which counts
    the more the larger |mean|/sd is, and long sums lose digits; in double it is the same with a
    double's places. An infinite bound promises nothing: squares of 10^18 overflow float. */

@@ -40,7 +40,7 @@ fuses() { # compiler, flags, folder
     case $2 in *-ffp-contract=off*) return 1 ;; esac
     : >"$3/empty.c"
     # shellcheck disable=SC2086
-    $1 $2 -dM -E "$3/empty.c" >"$3/macros" || return 1
+    $1 $2 -dM -E "$3/empty.c" >"$3/macros" 2>/dev/null || return 1
     grep -q -e '__FMA__' -e '__FP_FAST_FMA' -e '__ARM_FEATURE_FMA' -e '__aarch64__' "$3/macros"
 }
 

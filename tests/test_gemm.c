@@ -58,7 +58,8 @@ static void draw(nrm_rng *rng, nrm_real *a, size_t n)
 static int is_sum(nrm_real got, nrm_real start, const nrm_real *first, size_t stride1,
                   const nrm_real *second, size_t stride2, size_t n)
 {
-    const long double unit = sizeof(nrm_real) == 4 ? FLT_EPSILON : DBL_EPSILON;
+    const long double unit =
+        sizeof(nrm_real) == 4 ? (long double)FLT_EPSILON : (long double)DBL_EPSILON;
     long double sum = (long double)start, size = fabsl((long double)start);
     size_t i;
     for (i = 0; i < n; i++) {

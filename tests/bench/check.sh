@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench.sh - the micro-benchmark in its quick form: every layer and pass is there, every contestant
+# check.sh - the micro-benchmark in its quick form: every layer and pass is there, every contestant
 # gives the right results, every percentage is a positive number, and what is made of the table has
 # what the table has. How fast anything is, is not tested.
 set -u

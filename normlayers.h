@@ -87,7 +87,7 @@ that includes the header, best on the compiler's command line.
     NRM_GEMM                    -           cblas_sgemm or cblas_dgemm, see ## 2    one file only
 
 With `NRM_NO_LIBC` you supply `NRM_SQRT`, `NRM_MEMCPY` and `NRM_MEMSET`; besides these only
-what the compiler itself wants of a freestanding program (memcpy, memset), for the header
+what the compiler itself wants of a freestanding program (memcpy, memmove, memset); the header
 brings its own exponential, logarithm and random numbers. MSVC needs `/utf-8` for the
 comments. Two files that disagree on `NRM_DOUBLE` or `NRM_ACC` fail to link instead of
 misreading each other's arrays, since the link names differ; and one program may hold both

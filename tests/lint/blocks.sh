@@ -130,5 +130,16 @@ if [ -f Makefile ]; then
 else
     echo "blocks: no Makefile yet, its targets are not checked"
 fi
+# What README.md quotes of the header, with a tag, must stand there.
+awk '/^```/ { open = !open; next } open' README.md | grep -E '(\[|/\* )[A-Z]+\.[0-9]+(\]| \*/)' |
+    sed 's/^ *//' >"$work/quoted"
+while IFS= read -r quoted; do
+    : >"$work/log"
+    if grep -q -F -- "$quoted" normlayers.h; then
+        pass
+    else
+        fail "README.md quotes a line that the header does not have: $quoted"
+    fi
+done <"$work/quoted"
 echo "blocks: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

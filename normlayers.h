@@ -87,8 +87,8 @@ that includes the header, best on the compiler's command line.
     NRM_GEMM                    -           cblas_sgemm or cblas_dgemm, see ## 2    one file only
 
 With `NRM_NO_LIBC` you supply `NRM_SQRT`, `NRM_MEMCPY` and `NRM_MEMSET`; besides these only
-what the compiler itself wants of a freestanding program (memcpy, memmove, memset); the header
-brings its own exponential, logarithm and random numbers. MSVC needs `/utf-8` for the
+what the compiler itself wants of a freestanding program (memcpy, memmove, memset); the
+header brings its own exponential, logarithm and random numbers. MSVC needs `/utf-8` for the
 comments. Two files that disagree on `NRM_DOUBLE` or `NRM_ACC` fail to link instead of
 misreading each other's arrays, since the link names differ; and one program may hold both
 precisions, in different files.
@@ -112,9 +112,12 @@ precisions, in different files.
 - In a forward pass a NaN or infinity spoils the channel (batch norm) or the row (layer
   norm) it is in, and nothing else; it never enters running statistics. Gradients of
   parameters are sums over rows, so there it reaches all.
+- In float, results are within 5·10⁻⁶ of the largest exact one for means of x up to 10⁶
+  times its spread and means of dy up to 100 times, and for values up to about 10³⁷
+  (docs/accuracy.md).
 - Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
-  `nrm_running` belongs to one thread at a time. The deepest stack is dense batch norm's,
-  42 KB (66 KB with `NRM_DOUBLE`; a smaller `NRM_WIDTH` makes it smaller, and no result
+  `nrm_running` belongs to one thread at a time. The deepest stack is dense batch norm's, 42
+  KB (66 KB with `NRM_DOUBLE`; a smaller `NRM_WIDTH` makes it smaller, and no result
   different), but for layer norm's backward pass of rows wider than that: 100 KB (130 KB).
 - ε stands inside the square root and is never stored. Normalization divides by the number
   of values, not by one less. Nothing is called momentum: the weight of the *new* value is
@@ -1503,8 +1506,8 @@ the mean there is little to cancel:
     d = x − p: μ = p + ⟨d⟩, v = ⟨d²⟩ − ⟨d⟩²                           [SUM.2]
 
 Our first pivot is the first value, x₁. If all values are equal then all d are exactly 0,
-and normalizing gives 0 and not noise divided by √ε. And d loses nothing that matters: floats
-of one sign within a factor of two of each other have a difference that is a float
+and normalizing gives 0 and not noise divided by √ε. And d loses nothing that matters:
+floats of one sign within a factor of two of each other have a difference that is a float
 (Sterbenz), any other is rounded by at most 2⁻²⁴ of itself.
 
 The values come in blocks of B, and the pivot moves as we learn. Of a block only two sums
@@ -1519,19 +1522,20 @@ their squared deviations from m (Chan, Golub and LeVeque 1979).
     Q ← Q + (S₂ − S₁²/B) + δ²·n·B/(n + B)                             [SUM.5]
 
 Then p becomes m, rounded to `nrm_real`, and little can cancel from now on. Measured from m
-itself, the squares of a block sum to its own part and that of its mean, (S₂ − S₁²/B) + B·δ².
-No block is longer than the first, so n ≥ B, n/(n + B) ≥ ½, and what is added to Q is at
-least half of that:
+itself, the squares of a block sum to its own part and that of its mean, (S₂ − S₁²/B) +
+B·δ². No block is longer than the first, so n ≥ B, n/(n + B) ≥ ½, and what is added to Q is
+at least half of that:
 
     S₂ − S₁²/B + δ²·n·B/(n + B) ≥ ½·∑ᵢ (xᵢ − m)² ≥ S₂/8               [SUM.6]
 
-The last step is the price of rounding p: it is the float nearest to m, and xᵢ is a float, so
-|m − p| ≤ |xᵢ − m|, |xᵢ − p| ≤ 2·|xᵢ − m|, and S₂ ≤ 4·∑ᵢ (xᵢ − m)².
+The last step is the price of rounding p: it is the float nearest to m, and xᵢ is a float,
+so |m − p| ≤ |xᵢ − m|, |xᵢ − p| ≤ 2·|xᵢ − m|, and S₂ ≤ 4·∑ᵢ (xᵢ − m)².
 
-Only the first block is at the mercy of x₁, which may be an outlier. If Q turns out to be less
-than a quarter of all S₂ together, so that two bits were lost, we start again with the mean
-just found as the first pivot. That settles it, unless a square has overflowed, or there is a
-NaN; then two passes in `nrm_acc` have the last word (and take ten times as long):
+Only the first block is at the mercy of x₁, which may be an outlier. If Q turns out to be
+less than a quarter of all S₂ together, so that two bits were lost, we start again with the
+mean just found as the first pivot. That settles it, unless a square has overflowed, or
+there is a NaN; then two passes in `nrm_acc` have the last word (and take ten times as
+long):
 
     μ = x₁ + (1/N)·∑ᵢ (xᵢ − x₁), v = (1/N)·∑ᵢ (xᵢ − μ)²                [SUM.7]
 
@@ -1543,9 +1547,9 @@ the forward passes two to three times as fast on matrices that fit the cache, an
 stay below 10⁻⁶ (docs/accuracy.md).
 
 The code keeps m as an offset from the first pivot, and so does SUM.10 below. The offset is
-of the size of the spread, and in the same type it has digits for which the mean has no room.
-That matters with `NRM_ACC=float`: y is then exact at a mean of 10⁶, while dx, which has only
-the saved mean, is not.
+of the size of the spread, and in the same type it has digits for which the mean has no
+room. That matters with `NRM_ACC=float`: y is then exact at a mean of 10⁶, while dx, which
+has only the saved mean, is not.
 
 ### 5.2  The order of a sum
 
@@ -1562,10 +1566,10 @@ and at the end of a block the lanes are folded in half until one is left.
     lⱼ ← lⱼ + lⱼ₊ₖ for j < k, k = L/2, L/4, …, 1                       [SUM.9]
 
 Such a block is 64 lines of L values long at most: 1024 floats, if the runs are long. The
-lanes go on from run to run until it is full. In a dense batch neighbours belong to different
-channels; there the channels are the lanes, each is summed straight down, and a block has 32
-rows. Registers of 1, 2, 4, 8 or 16 numbers give the same bits, and so do several threads,
-for each of them gets whole rows or whole channels.
+lanes go on from run to run until it is full. In a dense batch neighbours belong to
+different channels; there the channels are the lanes, each is summed straight down, and a
+block has 32 rows. Registers of 1, 2, 4, 8 or 16 numbers give the same bits, and so do
+several threads, for each of them gets whole rows or whole channels.
 
 ### 5.3  Head and tail of a mean
 
@@ -1577,16 +1581,16 @@ head of type `nrm_real` and a small tail:
 
 Where the mean is large beside the spread, x − h is exact now; elsewhere it is rounded once,
 like any difference. t goes where it costs nothing, into the coefficients of a straight line
-in x − h, which are computed once per channel or row. x̂ is such a line, and where γ and β are
-the same for all values y is one too:
+in x − h, which are computed once per channel or row. x̂ is such a line, and where γ and β
+are the same for all values y is one too:
 
     x̂ = r·(x − h) − r·t, γ·x̂ + β = s·(x − h) + b, s = γ·r, b = β − s·t  [SUM.11]
 
 Layer norm uses the first form and applies its γᵢ and βᵢ afterwards, batch norm the second.
 The rest of this section is for the backward passes: come back to it after 6.5. Let u be the
 gradient that is averaged there (dy in batch norm, dy·γ in layer norm) and a = γ·r. Sums of
-u·x̂ are sums like SUM.3, with u in the place of one factor, and what BN.19 says is once more
-a straight line in x − h:
+u·x̂ are sums like SUM.3, with u in the place of one factor, and what BN.19 says is once
+more a straight line in x − h:
 
     ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)                            [SUM.12]
     a·(u − ⟨u⟩ − x̂·⟨u·x̂⟩) = a·((u − ⟨u⟩) + (s·(x − h) + b)), s = −r·⟨u·x̂⟩, b = −s·t [SUM.13]
@@ -2340,10 +2344,9 @@ long as the two values differ by much more than √ε, x̂ is +1 and −1 whatev
 
     dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       [BN.23]
 
-which is small: take from what mode frozen passes, γ·r·dyᵢ, its mean, and the fraction ε·r² of
-the rest is left. Batch norm with
-two values per channel passes practically no gradient down, and the layers before it hardly
-learn.
+which is small: take from what mode frozen passes, γ·r·dyᵢ, its mean, and the fraction ε·r²
+of the rest is left. Batch norm with two values per channel passes practically no gradient
+down, and the layers before it hardly learn.
 
 We keep μ and r, two numbers a channel, and compute x̂ again: one subtraction and one
 multiplication buy back a buffer as large as the activations.
@@ -2541,8 +2544,8 @@ v = 0, x̂ = 0, y = β. The same goes for D = 1. As in BN.6 and BN.7,
     ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            [LN.7]
 
 In the code short rows are taken some at a time, since the root and the division of one row
-need not wait for the sums of the next: a tenth of the time at 64 x 128. A row of at most 1024
-values is one block, with nothing to merge: another third there.
+need not wait for the sums of the next: a tenth of the time at 64 x 128. A row of at most
+1024 values is one block, with nothing to merge: another third there.
 */
 static int nrmi_check_layernorm_forward(const nrm_real *y, const nrm_acc *mean, const nrm_acc *rstd,
                                         const nrm_real *x, const nrm_real *gamma,
@@ -2717,9 +2720,9 @@ orthogonal to x̂, as one often reads, and LN.16 says how far from it:
 The parameters' gradients go down the columns, the input's along the rows, and both want the
 same x and dy. We take a band of rows, few enough to stay in the second-level cache: first
 the two sums of each row, then one sweep that finishes dx and adds to the columns. A column
-is summed in `nrm_real` over a band, and band after band is added up in `nrm_acc`. That takes
-24 bytes of stack for each column; so for rows wider than 4096 the columns have sweeps of
-their own, in strips of 1024.
+is summed in `nrm_real` over a band, and band after band is added up in `nrm_acc`. That
+takes 24 bytes of stack for each column; so for rows wider than 4096 the columns have sweeps
+of their own, in strips of 1024.
 
 On 8192 x 768 this is five times as fast as going over everything twice in double, once down
 the columns and once along the rows: 57 % of the time that memory allows instead of 14. The

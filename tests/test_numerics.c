@@ -475,6 +475,120 @@ static void test_long_layernorm(void)
     free(dgamma), free(dgamma_e), free(dbeta_e);
 }
 
+/* ---- what went wrong once ---------------------------------------------------------------------- */
+
+/* The largest error of y over a channel [N][1][S] whose first value is 0 and the rest b·a ± a. */
+static double error_with_first_off(size_t N, size_t S, double a, double b)
+{
+    enum { MOST = 4096 };
+    static nrm_real xs[MOST], ys[MOST];
+    const size_t count = N * S;
+    long double mean = 0, var = 0, worst_gap = 0, largest = 0;
+    nrm_acc mu, r;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        xs[i] = i == 0 ? 0 : (nrm_real)(b * a + (i % 2 ? a : -a));
+        mean += (long double)xs[i] / (long double)count;
+    }
+    for (i = 0; i < count; i++)
+        var += ((long double)xs[i] - mean) * ((long double)xs[i] - mean) / (long double)count;
+    CHECK_INT(nrm_batchnorm_forward(ys, &mu, &r, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, N, 1, S),
+              NRM_OK);
+    for (i = 0; i < count; i++) {
+        const long double exact = ((long double)xs[i] - mean) / sqrtl(var + (long double)NRM_EPS);
+        const long double gap = fabsl((long double)ys[i] - exact);
+        if (gap > worst_gap) worst_gap = gap;
+        if (fabsl(exact) > largest) largest = fabsl(exact);
+    }
+    return (double)(worst_gap / largest);
+}
+
+/* A first value 1.5 to 12 spreads away, in dense rows, in short runs, in one block and in several:
+   in short runs few lanes are in use, and their chains must not grow long. */
+static void test_first_value_off(void)
+{
+    static const size_t shape[][2] = {{32, 1}, {64, 1}, {512, 2}, {341, 3}, {1, 1024}, {1, 4096}};
+    size_t i, b;
+    for (i = 0; i < sizeof shape / sizeof shape[0]; i++)
+        for (b = 0; b < 32; b++) {
+            const double off = 1.5 + 0.33 * (double)b, a = 1 + 0.037 * (double)b;
+            CHECK(error_with_first_off(shape[i][0], shape[i][1], a, off) <= 5e-6);
+        }
+}
+
+/* 20000 rows of the same gradient: the error of each addition would have the same sign. */
+static void test_long_columns(void)
+{
+    enum { N = 20000, D = 20 };
+    nrm_real *xs = (nrm_real *)long_array((size_t)N * D, sizeof *xs);
+    nrm_real *ds = (nrm_real *)long_array((size_t)N * D, sizeof *ds);
+    nrm_acc *mu = (nrm_acc *)long_array(N, sizeof *mu), *r = (nrm_acc *)long_array(N, sizeof *r);
+    const nrm_real each = (nrm_real)1.26733327;
+    const double exact = (double)each * N;
+    nrm_real *ys = (nrm_real *)long_array((size_t)N * D, sizeof *ys), dbeta[D] = {0};
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, 4, 1);
+    for (i = 0; i < (size_t)N * D; i++) {
+        xs[i] = nrm_rng_normal(&rng);
+        ds[i] = each;
+    }
+    CHECK_INT(nrm_layernorm_forward(ys, mu, r, xs, NULL, NULL, NRM_EPS, N, D), NRM_OK);
+    CHECK_INT(nrm_layernorm_backward(ys, NULL, dbeta, ds, xs, mu, r, NULL, N, D), NRM_OK);
+    for (i = 0; i < D; i++)
+        CHECK(fabs((double)dbeta[i] - exact) <= (sizeof(nrm_acc) == 8 ? 1e-6 : 1e-4) * exact);
+    free(xs);
+    free(ds);
+    free(ys);
+    free(mu);
+    free(r);
+}
+
+/* In mode frozen the gradient of a value is its own affair: BN.20. */
+static void test_frozen_alone(void)
+{
+    const nrm_acc mean = 0, rstd = 1;
+    nrm_real xs[4] = {1, 2, 3, 4}, ds[4] = {1, 1, 1, 1}, out[4];
+    int i;
+    ds[2] = (nrm_real)NAN;
+    CHECK_INT(nrm_batchnorm_backward(out, NULL, NULL, ds, xs, &mean, &rstd, NULL, NRM_FROZEN, 4, 1,
+                                     1),
+              NRM_OK);
+    for (i = 0; i < 4; i++) CHECK(i == 2 ? out[i] != out[i] : out[i] == 1);
+}
+
+/* Spreads up to the end of float's range: no coefficient may leave it before the results do. */
+static void test_far_scales(void)
+{
+    static const double scales[] = {1e20, 1e25, 1e30, 1e35};
+    size_t k;
+    for (k = 0; k < 4 && sizeof(nrm_acc) == 8; k++) {
+        nrm_real xs[8], ds[8], ys[8], out[8];
+        long double sum = 0, sum_x = 0;
+        nrm_acc mu, r;
+        int i;
+        for (i = 0; i < 8; i++) {
+            xs[i] = (nrm_real)(scales[k] * (i * 0.37 - (i % 3)));
+            ds[i] = (nrm_real)(1 + 0.5 * (i % 4) - 0.3 * i);
+        }
+        CHECK_INT(nrm_batchnorm_forward(ys, &mu, &r, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, 8, 1,
+                                        1),
+                  NRM_OK);
+        CHECK_INT(nrm_batchnorm_backward(out, NULL, NULL, ds, xs, &mu, &r, NULL, NRM_TRAIN, 8, 1,
+                                         1),
+                  NRM_OK);
+        for (i = 0; i < 8; i++) {
+            sum += (long double)ds[i] / 8;
+            sum_x += (long double)ds[i] * ((long double)xs[i] - (long double)mu) * (long double)r / 8;
+        }
+        for (i = 0; i < 8; i++) {
+            const long double xhat = ((long double)xs[i] - (long double)mu) * (long double)r;
+            const long double exact = (long double)r * ((long double)ds[i] - sum - xhat * sum_x);
+            CHECK(fabsl((long double)out[i] - exact) <= 2e-6L * (long double)r);
+        }
+    }
+}
+
 int main(void)
 {
     RUN(test_exp);
@@ -487,5 +601,9 @@ int main(void)
     RUN(test_batchnorm_accuracy);
     RUN(test_long_batchnorm);
     RUN(test_long_layernorm);
+    RUN(test_first_value_off);
+    RUN(test_long_columns);
+    RUN(test_frozen_alone);
+    RUN(test_far_scales);
     return test_report("numerics");
 }

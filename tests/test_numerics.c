@@ -475,7 +475,7 @@ static void test_long_layernorm(void)
     free(dgamma), free(dgamma_e), free(dbeta_e);
 }
 
-/* ---- what went wrong once ---------------------------------------------------------------------- */
+/* ---- what went wrong once -------------------------------------------------------------------- */
 
 /* The largest error of y over a channel [N][1][S] whose first value is 0 and the rest b·a ± a. */
 static double error_with_first_off(size_t N, size_t S, double a, double b)
@@ -516,14 +516,14 @@ static void test_first_value_off(void)
         }
 }
 
-/* 20000 rows of the same gradient: the error of each addition would have the same sign. */
+/* 10^5 rows of the same gradient: the error of each addition would have the same sign. */
 static void test_long_columns(void)
 {
-    enum { N = 20000, D = 20 };
+    enum { N = 100000, D = 4 };
     nrm_real *xs = (nrm_real *)long_array((size_t)N * D, sizeof *xs);
     nrm_real *ds = (nrm_real *)long_array((size_t)N * D, sizeof *ds);
     nrm_acc *mu = (nrm_acc *)long_array(N, sizeof *mu), *r = (nrm_acc *)long_array(N, sizeof *r);
-    const nrm_real each = (nrm_real)1.26733327;
+    const nrm_real each = (nrm_real)1.25433338;
     const double exact = (double)each * N;
     nrm_real *ys = (nrm_real *)long_array((size_t)N * D, sizeof *ys), dbeta[D] = {0};
     nrm_rng rng;
@@ -536,7 +536,7 @@ static void test_long_columns(void)
     CHECK_INT(nrm_layernorm_forward(ys, mu, r, xs, NULL, NULL, NRM_EPS, N, D), NRM_OK);
     CHECK_INT(nrm_layernorm_backward(ys, NULL, dbeta, ds, xs, mu, r, NULL, N, D), NRM_OK);
     for (i = 0; i < D; i++)
-        CHECK(fabs((double)dbeta[i] - exact) <= (sizeof(nrm_acc) == 8 ? 1e-6 : 1e-4) * exact);
+        CHECK(fabs((double)dbeta[i] - exact) <= (sizeof(nrm_acc) == 8 ? 2e-6 : 1e-3) * exact);
     free(xs);
     free(ds);
     free(ys);
@@ -579,7 +579,8 @@ static void test_far_scales(void)
                   NRM_OK);
         for (i = 0; i < 8; i++) {
             sum += (long double)ds[i] / 8;
-            sum_x += (long double)ds[i] * ((long double)xs[i] - (long double)mu) * (long double)r / 8;
+            sum_x += (long double)ds[i] * ((long double)xs[i] - (long double)mu) *
+                     (long double)r / 8;
         }
         for (i = 0; i < 8; i++) {
             const long double xhat = ((long double)xs[i] - (long double)mu) * (long double)r;

@@ -856,9 +856,11 @@ The strip of b that a tile walks along is first copied, *packed*, into rows of e
 width, none of which lies across more cache lines than it must; in the matrix each row may
 be on another page and across two lines. The strip is packed some hundred steps of k at a
 time, 20 KB (AVX) that the stack can bear; between two such stretches c is put back, which
-changes no bit. On a 128 x 1000 by 1000 x 1000 product packing is worth a sixth (70 and 84
-GFLOP/s of a peak of 102, AVX2), at 64 x 784 by 784 x 64 an eighth. For a handful of rows it
-does not pay for the copy; for a transposed b it must be done in any case.
+changes no bit. What this buys is that it does not matter where the matrix begins: with
+arrays as `malloc` hands them out, 16 bytes beside a cache line, 64 x 784 by 784 x 64 went
+from 74 to 87 GFLOP/s and 128 x 784 by 784 x 1000 from 73 to 85 (peak 102, AVX2), which both
+reach without packing too if all arrays begin on a line. For a handful of rows it does not
+pay for the copy; for a transposed b it must be done in any case.
 
 GCC and Clang have vectors as an extension of C: `a * b + c` on a `nrmi_vec` works on all
 its lanes. For other compilers a `nrmi_vec` is a single number, and the same lines do the
@@ -1237,8 +1239,8 @@ that e^x − 1 would lose.
 
 The functions take sixteen values at a time. Each step is a short loop over them, in which
 no result waits for another and no branch depends on a value (`?:` becomes a selection), so
-compilers do four or eight at once: a third to a fifth of the time, with the same bits. They
-still compute in `nrm_acc`; a library that computes in float is faster.
+compilers do four or eight at once: less than half the time, with the same bits. They still
+compute in `nrm_acc`; a library that computes in float is faster.
 
 For the logarithm write x = 2^e·m with m between √½ and √2, and use the series of the
 inverse hyperbolic tangent, whose argument s is below 0.172:
@@ -1505,10 +1507,11 @@ the mean there is little to cancel:
 
     d = x − p: μ = p + ⟨d⟩, v = ⟨d²⟩ − ⟨d⟩²                           [SUM.2]
 
-Our first pivot is the first value, x₁. If all values are equal then all d are exactly 0,
-and normalizing gives 0 and not noise divided by √ε. And d loses nothing that matters:
-floats of one sign within a factor of two of each other have a difference that is a float
-(Sterbenz), any other is rounded by at most 2⁻²⁴ of itself.
+Our first pivot is the first value, x₁ (in a dense batch the mean of the first eight, see
+6.4, which serves the same ends). If all values are equal then all d are exactly 0, and
+normalizing gives 0 and not noise divided by √ε. And d loses nothing that matters: floats of
+one sign within a factor of two of each other have a difference that is a float (Sterbenz),
+any other is rounded by at most 2⁻²⁴ of itself.
 
 The values come in blocks of B, and the pivot moves as we learn. Of a block only two sums
 are wanted,
@@ -1565,7 +1568,7 @@ and at the end of a block the lanes are folded in half until one is left.
 
     lⱼ ← lⱼ + lⱼ₊ₖ for j < k, k = L/2, L/4, …, 1                       [SUM.9]
 
-Such a block is 64 lines of L values long at most: 1024 floats, if the runs are long. The
+Such a block has at most 1024/L lines of L values: 64 lines of floats, 128 of doubles. The
 lanes go on from run to run until it is full. In a dense batch neighbours belong to
 different channels; there the channels are the lanes, each is summed straight down, and a
 block has 32 rows. Registers of 1, 2, 4, 8 or 16 numbers give the same bits, and so do
@@ -1710,7 +1713,7 @@ static nrmi_weight nrmi_weigh(nrm_acc n, nrm_acc B)
     return w;
 }
 
-/* Merges the sums of a block. m is kept as an offset from x1, the first value of all; p, the pivot
+/* Merges the sums of a block. m is kept as an offset from x1, the first pivot of all; p, the pivot
    of these sums, becomes that of the next block. */
 static inline void nrmi_merge(nrm_acc *m, nrm_acc *Q, nrm_real *p, nrm_real x1, nrm_acc s1,
                               nrm_acc s2, nrmi_weight w)
@@ -1941,6 +1944,9 @@ nothing else. With runs we take one channel at a time, whose data are then still
 cache for the line. Dense channels are taken 1024 at a time, for reading whole rows is what
 memory is good at. (Strips of 64 channels would stay in the cache, but each of their rows is
 on another page: on 4096 x 1024 they took nearly twice as long.)
+
+Of so many channels, some would always have a first value so far from the mean that all had
+to start again; so the first pivots are the means of the first eight rows.
 
 To sum, we read eight rows at once, or four of x and four of dy: sums and pivots of a few
 channels stay in registers for eight values instead of one. More would be worse. Rows that

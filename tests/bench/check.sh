@@ -5,21 +5,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}" "${STB_CFLAGS=-isystem /usr/include/stb}"
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-passed=0
-failed=0
-check() { # check NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >"$dir/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $name"
-        cat "$dir/log"
-    fi
-}
+. tests/checks.sh
 column() { # column NAME: of the table
     LC_ALL=C awk -F, -v name="$1" '
         /^#/ { next }
@@ -57,5 +43,4 @@ if [ -s "$csv" ]; then
 fi
 check "nothing to do is an error" sh -c "! '$dir/bench/layers' --only nothing --out '$dir/none'"
 check "it can be asked for one layer" "$dir/bench/layers" --quick --only relu --out "$dir/one"
-echo "bench: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict bench

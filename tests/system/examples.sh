@@ -7,21 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}" "${BUILD:=build}" "${STB_CFLAGS:=}"
 unset MNIST_DIR
 bin=$BUILD/examples
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-passed=0
-failed=0
-check() { # check NAME COMMAND...
-    what=$1
-    shift
-    if "$@" >"$dir/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $what"
-        tail -n 20 "$dir/log"
-    fi
-}
+. tests/checks.sh
 exits() { # exits CODE COMMAND...
     code=$1
     shift
@@ -75,5 +61,4 @@ check "a folder without MNIST is an error" exits 1 "$bin/10_mnist_norms" --data 
 table "$dir/a/10_mnist_norms_accuracy.csv" >"$dir/accuracy.csv"
 check "the comparison's numbers are the ones on file" \
     cmp "$dir/accuracy.csv" tests/expected/10_mnist_norms_quick.csv
-echo "examples: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict examples

@@ -4,21 +4,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}"
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-passed=0
-failed=0
-check() { # check NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >"$dir/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $name"
-        cat "$dir/log"
-    fi
-}
+. tests/checks.sh
 
 check "install" make -s install DESTDIR="$dir/root" PREFIX=/opt/nrm
 check "the header is the header" cmp normlayers.h "$dir/root/opt/nrm/include/normlayers.h"
@@ -44,5 +30,4 @@ check "a program compiles against it" "$CC" "$dir/app.c" -o "$dir/app" $flags
 check "and runs" "$dir/app"
 check "uninstall" make -s uninstall DESTDIR="$dir/root" PREFIX=/opt/nrm
 check "nothing is left" test -z "$(find "$dir/root" -type f)"
-echo "install: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict install

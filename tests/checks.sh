@@ -1,0 +1,24 @@
+# checks.sh - for shell tests, to be sourced from the root of the project: a folder $dir that goes
+# when the script ends, and check NAME COMMAND..., which counts, and shows what a failure printed.
+# The script ends with: verdict PART
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+passed=0
+failed=0
+
+check() { # check NAME COMMAND...
+    what=$1
+    shift
+    if "$@" >"$dir/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "failed: $what"
+        tail -n 20 "$dir/log"
+    fi
+}
+
+verdict() { # verdict PART: the last line, and the exit code
+    echo "$1: $passed passed, $failed failed"
+    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+}

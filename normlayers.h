@@ -45,19 +45,24 @@ int main(void)
 ## Contents
 
     declarations     settings, status codes, one block of prototypes per layer
-    ## 1             Status codes and the checking of arguments
-    ## 2             The linear layer and its three products
-    ## 3             Exponential and logarithm, the same bits everywhere
-    ## 4             Random numbers
+    ## 1  ## 2       Checking of arguments; the linear layer and its three products
+    ## 3  ## 4       Exponential and logarithm, the same bits everywhere; random numbers
     ## 5             Sums and means
     ## 6             Batch normalization
     ## 7             Layer normalization
     ## 8             Noisy batch normalization
-    ## 9             Activations
-    ## 10            Softmax, cross-entropy, accuracy
-    ## 11            The tiny multilayer perceptron
-    ## 12            Gradient checking
-    ## 13            History, references by equation, licences
+    ## 9             Statistics that merge: streams, workers, masks
+    ## 10            Batch renormalization
+    ## 11            Group, instance and RMS normalization
+    ## 12            Lp batch normalization
+    ## 13            Weight normalization
+    ## 14            Folding, and the statistics of other libraries
+    ## 15 ## 16      Activations; softmax, cross-entropy, accuracy
+    ## 17            A recurrent layer
+    ## 18            The tiny multilayer perceptron
+    ## 19            Files of named arrays
+    ## 20            Gradient checking
+    ## 21            History, references by equation, licences
 
 ## This header does not
 
@@ -208,6 +213,13 @@ in C++ two types of one name would break the rules.
 #define nrm_gradcheck_group NRM_LINK(nrm_gradcheck_group)
 #define nrm_gradcheck_options NRM_LINK(nrm_gradcheck_options)
 #define nrm_gradcheck_report NRM_LINK(nrm_gradcheck_report)
+#define nrm_stats NRM_LINK(nrm_stats)
+#define nrm_sums NRM_LINK(nrm_sums)
+#define nrm_convention NRM_LINK(nrm_convention)
+#define nrm_rnn NRM_LINK(nrm_rnn)
+#define nrm_rnn_grads NRM_LINK(nrm_rnn_grads)
+#define nrm_array NRM_LINK(nrm_array)
+#define nrm_array_info NRM_LINK(nrm_array_info)
 #define nrm_version NRM_LINK(nrm_version)
 #define nrm_strerror NRM_LINK(nrm_strerror)
 #define nrm_linear_forward NRM_LINK(nrm_linear_forward)
@@ -243,6 +255,39 @@ in C++ two types of one name would break the rules.
 #define nrm_mlp_train_step NRM_LINK(nrm_mlp_train_step)
 #define nrm_mlp_eval NRM_LINK(nrm_mlp_eval)
 #define nrm_mlp_predict NRM_LINK(nrm_mlp_predict)
+#define nrm_stats_update NRM_LINK(nrm_stats_update)
+#define nrm_stats_merge NRM_LINK(nrm_stats_merge)
+#define nrm_running_set NRM_LINK(nrm_running_set)
+#define nrm_stats_check NRM_LINK(nrm_stats_check)
+#define nrm_running_check NRM_LINK(nrm_running_check)
+#define nrm_sync_batchnorm_forward NRM_LINK(nrm_sync_batchnorm_forward)
+#define nrm_sync_batchnorm_sums NRM_LINK(nrm_sync_batchnorm_sums)
+#define nrm_sync_batchnorm_backward NRM_LINK(nrm_sync_batchnorm_backward)
+#define nrm_batchrenorm_forward NRM_LINK(nrm_batchrenorm_forward)
+#define nrm_batchrenorm_backward NRM_LINK(nrm_batchrenorm_backward)
+#define nrm_layernorm_std_forward NRM_LINK(nrm_layernorm_std_forward)
+#define nrm_layernorm_std_backward NRM_LINK(nrm_layernorm_std_backward)
+#define nrm_groupnorm_forward NRM_LINK(nrm_groupnorm_forward)
+#define nrm_groupnorm_backward NRM_LINK(nrm_groupnorm_backward)
+#define nrm_instancenorm_forward NRM_LINK(nrm_instancenorm_forward)
+#define nrm_instancenorm_backward NRM_LINK(nrm_instancenorm_backward)
+#define nrm_rmsnorm_forward NRM_LINK(nrm_rmsnorm_forward)
+#define nrm_rmsnorm_backward NRM_LINK(nrm_rmsnorm_backward)
+#define nrm_lp_batchnorm_forward NRM_LINK(nrm_lp_batchnorm_forward)
+#define nrm_lp_batchnorm_backward NRM_LINK(nrm_lp_batchnorm_backward)
+#define nrm_weightnorm_forward NRM_LINK(nrm_weightnorm_forward)
+#define nrm_weightnorm_backward NRM_LINK(nrm_weightnorm_backward)
+#define nrm_batchnorm_fold NRM_LINK(nrm_batchnorm_fold)
+#define nrm_batchnorm_unfold NRM_LINK(nrm_batchnorm_unfold)
+#define nrm_convention_of NRM_LINK(nrm_convention_of)
+#define nrm_running_import NRM_LINK(nrm_running_import)
+#define nrm_rnn_forward NRM_LINK(nrm_rnn_forward)
+#define nrm_rnn_backward NRM_LINK(nrm_rnn_backward)
+#define nrm_save NRM_LINK(nrm_save)
+#define nrm_load NRM_LINK(nrm_load)
+#define nrm_list NRM_LINK(nrm_list)
+#define nrm_mlp_save NRM_LINK(nrm_mlp_save)
+#define nrm_mlp_load NRM_LINK(nrm_mlp_load)
 #define nrm_gradcheck NRM_LINK(nrm_gradcheck)
 #endif
 
@@ -267,7 +312,11 @@ in C++ two types of one name would break the rules.
     X(NRM_ERATE, -13, "a learning rate, tolerance or another setting is out of range")             \
     X(NRM_EBLOCK, -14, "the memory block is smaller than nrm_mlp_bytes asks")                      \
     X(NRM_EGRADIENT, -15, "a gradient is wrong: the report names the worst entry of its group")    \
-    X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle")
+    X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle")        \
+    X(NRM_EFILE, -17, "the file cannot be opened, read, written or renamed: see errno")           \
+    X(NRM_EFORMAT, -18, "the file is damaged, or not in a format that is known")                   \
+    X(NRM_ESHAPE, -19, "an array of the file has another type or shape, or a network other layers") \
+    X(NRM_ENAME, -20, "an array is not in the file, or its name is taken, too long or not allowed")
 
 #define NRM_STATUS_ENUM(name, value, message) name = value,
 enum nrm_status { NRM_STATUS_LIST(NRM_STATUS_ENUM) };
@@ -349,6 +398,81 @@ NRM_DEF int nrm_batchnorm_backward(
     const nrm_real *gamma,  /* [C], or NULL for 1                                                 */
     int mode, size_t N, size_t C, size_t S); /* the forward pass's mode: train or frozen          */
 
+/* ---- statistics that merge; synchronised and masked batch norm ------------------------------- */
+
+typedef struct nrm_stats { /* of one channel; all zero means: of no values yet */
+    nrm_acc count, mean, m2; /* how many, their mean, the sum of squared deviations from it       */
+} nrm_stats;
+
+typedef struct nrm_sums { /* of one channel: what a backward pass wants to know of all workers */
+    nrm_acc dy, dy_xhat;     /* sum of dy, sum of dy times normalized x: add these up             */
+} nrm_sums;
+
+/* Takes the values of a batch in. In these four functions mask [N][S] says which positions count:
+   where it is 0, x and dy are not looked at, and y and dx are set to 0. NULL: all count. */
+NRM_DEF int nrm_stats_update(
+    nrm_stats *stats,       /* [C] in/out                                                         */
+    const nrm_real *x,      /* [N][C][S]                                                          */
+    const unsigned char *mask, size_t N, size_t C, size_t S);
+
+/* As if `into` had seen the values of `from` too, after its own. The order makes the bits. */
+NRM_DEF int nrm_stats_merge(nrm_stats *into /* [C] in/out */, const nrm_stats *from, size_t C);
+
+/* Running statistics become those of all values that stats has seen, and count as one batch. */
+NRM_DEF int nrm_running_set(nrm_running *running, const nrm_stats *stats /* [C] */, size_t C);
+
+/* Are the statistics usable? If not: NRM_ESTATS, and the first bad channel (may be NULL). */
+NRM_DEF int nrm_stats_check(size_t *channel, const nrm_stats *stats /* [C] */, size_t C);
+NRM_DEF int nrm_running_check(size_t *channel, const nrm_running *running, size_t C);
+
+/* Batch norm in train mode by statistics that may be of more than this batch: those of all workers
+   or micro-batches, merged. If N = 0 only running moves on, as it does with all other workers. */
+NRM_DEF int nrm_sync_batchnorm_forward(
+    nrm_real *y,            /* [N][C][S] out                                                      */
+    nrm_acc *mean,          /* [C] out, saved for backward                                        */
+    nrm_acc *rstd,          /* [C] out, saved for backward                                        */
+    nrm_running *running,   /* in/out, NULL: not tracked                                          */
+    const nrm_real *x,      /* [N][C][S]                                                          */
+    const unsigned char *mask, const nrm_stats *stats, /* [N][S] or NULL, [C]                     */
+    const nrm_real *gamma, const nrm_real *beta,       /* [C], or NULL for 1, 0                   */
+    nrm_real eps, size_t N, size_t C, size_t S);
+
+/* First half of the backward pass: this batch's part of the sums, and of the gradients. */
+NRM_DEF int nrm_sync_batchnorm_sums(
+    nrm_sums *sums,         /* [C] out, =                                                         */
+    nrm_real *dgamma, nrm_real *dbeta,                 /* [C] in/out, +=, or NULL                 */
+    const nrm_real *dy, const nrm_real *x,             /* [N][C][S]                               */
+    const unsigned char *mask, const nrm_acc *mean, const nrm_acc *rstd, /* as above              */
+    size_t N, size_t C, size_t S);
+
+/* Second half: the gradient of the input, from the sums of all. */
+NRM_DEF int nrm_sync_batchnorm_backward(
+    nrm_real *dx,           /* [N][C][S] out, =; may be dy                                        */
+    const nrm_real *dy, const nrm_real *x, const unsigned char *mask,
+    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
+    const nrm_stats *stats, /* [C] as in the forward pass: their counts                           */
+    const nrm_sums *sums,   /* [C] added up over all workers or micro-batches                     */
+    size_t N, size_t C, size_t S);
+
+/* ---- batch renormalization ------------------------------------------------------------------- */
+
+/* Batch norm whose output in train mode is that of the running statistics, within limits. */
+NRM_DEF int nrm_batchrenorm_forward(
+    nrm_real *y,            /* [N][C][S] out; may be x in infer mode                              */
+    nrm_acc *ratio,         /* [C] out, saved for backward: r of BR.1; NULL in infer mode         */
+    nrm_acc *offset,        /* [C] out, saved for backward: d of BR.2; NULL in infer mode         */
+    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* as in batch norm; running is required  */
+    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
+    nrm_real r_max,         /* r stays within 1/r_max..r_max; 1: plain batch norm                 */
+    nrm_real d_max,         /* d stays within ±d_max; 0: plain batch norm                         */
+    int mode, nrm_real eps, size_t N, size_t C, size_t S);
+
+NRM_DEF int nrm_batchrenorm_backward(
+    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,    /* as in batch norm                       */
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio, const nrm_acc *offset,
+    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
+    int mode, size_t N, size_t C, size_t S);
+
 /* ---- layer normalization --------------------------------------------------------------------- */
 
 NRM_DEF int nrm_layernorm_forward(
@@ -369,6 +493,60 @@ NRM_DEF int nrm_layernorm_backward(
     const nrm_acc *mean,    /* [N] as saved                                                       */
     const nrm_acc *rstd,    /* [N] as saved                                                       */
     const nrm_real *gamma,  /* [D], or NULL for 1                                                 */
+    size_t N, size_t D);
+
+/* The variant with x̂ = (x − μ)/(s + ε), s the standard deviation with D − 1 below: LN.17. D is at
+   least 2, and the backward pass wants eps again. All else as above. */
+NRM_DEF int nrm_layernorm_std_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd /* [N] 1/(s + ε) */,
+                                      const nrm_real *x, const nrm_real *gamma,
+                                      const nrm_real *beta, nrm_real eps, size_t N, size_t D);
+NRM_DEF int nrm_layernorm_std_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                       const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                       const nrm_acc *rstd, const nrm_real *gamma, nrm_real eps,
+                                       size_t N, size_t D);
+
+/* ---- group, instance and RMS normalization --------------------------------------------------- */
+
+/* G groups of C/G channels each; every group of every example has its own statistics. G = 1 is layer
+   norm over channels and positions, G = C is instance norm. */
+NRM_DEF int nrm_groupnorm_forward(
+    nrm_real *y,            /* [N][C][S] out                                                      */
+    nrm_acc *mean,          /* [N][G] out, saved for backward; both NULL if there will be none    */
+    nrm_acc *rstd,          /* [N][G] out, saved for backward                                     */
+    const nrm_real *x,      /* [N][C][S]                                                          */
+    const nrm_real *gamma,  /* [C], or NULL for 1                                                 */
+    const nrm_real *beta,   /* [C], or NULL for 0                                                 */
+    nrm_real eps, size_t N, size_t C, size_t S, size_t G);
+
+NRM_DEF int nrm_groupnorm_backward(
+    nrm_real *dx,           /* [N][C][S] out, =; may be dy                                        */
+    nrm_real *dgamma,       /* [C] in/out, +=, or NULL if not wanted                              */
+    nrm_real *dbeta,        /* [C] in/out, +=, or NULL if not wanted                              */
+    const nrm_real *dy, const nrm_real *x,              /* [N][C][S]                              */
+    const nrm_acc *mean, const nrm_acc *rstd,           /* [N][G] as saved                        */
+    const nrm_real *gamma, size_t N, size_t C, size_t S, size_t G);
+
+/* Group norm with G = C: every channel of every example on its own. */
+NRM_DEF int nrm_instancenorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
+                                     const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
+                                     size_t N, size_t C, size_t S);
+NRM_DEF int nrm_instancenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                      const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                      const nrm_acc *rstd, const nrm_real *gamma, size_t N,
+                                      size_t C, size_t S);
+
+/* Layer norm without the mean. */
+NRM_DEF int nrm_rmsnorm_forward(
+    nrm_real *y,            /* [N][D] out                                                         */
+    nrm_acc *rstd,          /* [N] out, saved for backward; NULL if there will be none            */
+    const nrm_real *x,      /* [N][D]                                                             */
+    const nrm_real *gamma,  /* [D], or NULL for 1                                                 */
+    nrm_real eps, size_t N, size_t D);
+
+NRM_DEF int nrm_rmsnorm_backward(
+    nrm_real *dx,           /* [N][D] out, =; may be dy                                           */
+    nrm_real *dgamma,       /* [D] in/out, +=, or NULL if not wanted                              */
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma,
     size_t N, size_t D);
 
 /* ---- noisy batch normalization --------------------------------------------------------------- */
@@ -410,6 +588,89 @@ NRM_DEF int nrm_noisy_batchnorm_backward(
     const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
     int mode, size_t N, size_t C, size_t S);
 
+/* ---- Lp batch normalization ------------------------------------------------------------------ */
+
+enum nrm_lp { /* what batch norm divides by, with ε added to it */
+    NRM_L1 = 1,       /* the mean of |x|                                                          */
+    NRM_L2 = 2,       /* the root of the mean of x²                                               */
+    NRM_LINF = 3,     /* the largest |x|                                                          */
+    NRM_CENTRED = 4   /* add it, and |x − μ| takes the place of |x|                               */
+};
+
+NRM_DEF int nrm_lp_batchnorm_forward(
+    nrm_real *y,            /* [N][C][S] out; may be x in infer mode                              */
+    nrm_acc *mean,          /* [C] out, saved for backward; may be NULL in infer mode             */
+    nrm_acc *scale,         /* [C] out, saved for backward: t of LP.2; may be NULL in infer mode  */
+    nrm_running *running,   /* as in batch norm, but var holds the running t itself               */
+    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
+    int p,                  /* NRM_L1, NRM_L2, NRM_LINF, or one of these + NRM_CENTRED            */
+    int mode, nrm_real eps, size_t N, size_t C, size_t S);
+
+NRM_DEF int nrm_lp_batchnorm_backward(
+    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,    /* as in batch norm                       */
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *scale,
+    const nrm_real *gamma, int p, int mode, nrm_real eps, size_t N, size_t C, size_t S);
+
+/* ---- weight normalization -------------------------------------------------------------------- */
+
+NRM_DEF int nrm_weightnorm_forward( /* W = g·v/|v|, column by column: use W in the linear layer */
+    nrm_real *W,            /* [in][out] out                                                      */
+    nrm_acc *norm,          /* [out] out, saved for backward: |v|; NULL if there will be none     */
+    const nrm_real *v,      /* [in][out] directions                                               */
+    const nrm_real *g,      /* [out] lengths, or NULL for 1                                       */
+    size_t in, size_t out);
+
+NRM_DEF int nrm_weightnorm_backward(
+    nrm_real *dv,           /* [in][out] in/out, +=; or NULL if not wanted                        */
+    nrm_real *dg,           /* [out] in/out, +=; or NULL if not wanted                            */
+    const nrm_real *dW,     /* [in][out] from the linear layer                                    */
+    const nrm_real *v, const nrm_acc *norm, const nrm_real *g, size_t in, size_t out);
+
+/* ---- folding, and the statistics of other libraries ------------------------------------------ */
+
+/* Batch norm with running statistics, melted into the weights before it: W' and b' of FOLD.1 and
+   FOLD.2. The weights are [outer][C][inner], with C the outputs: [in][out] as here is outer = in,
+   inner = 1; [out][in], and convolutions [out][in][h][w], are outer = 1, inner = all the rest. */
+NRM_DEF int nrm_batchnorm_fold(
+    nrm_real *W_out,        /* [outer][C][inner] out; may be W                                    */
+    nrm_real *b_out,        /* [C] out; may be b                                                  */
+    const nrm_real *W,      /* [outer][C][inner]                                                  */
+    const nrm_real *b,      /* [C], or NULL for 0                                                 */
+    const nrm_running *running, const nrm_real *gamma, const nrm_real *beta,
+    nrm_real eps, size_t outer, size_t C, size_t inner);
+
+/* The way back: weights that give the folded ones. Refuses gamma = 0 with NRM_ESTATS. */
+NRM_DEF int nrm_batchnorm_unfold(
+    nrm_real *W, nrm_real *b,                            /* out; may be W_folded, b_folded         */
+    const nrm_real *W_folded, const nrm_real *b_folded,  /* neither may be NULL                    */
+    const nrm_running *running, const nrm_real *gamma, const nrm_real *beta,
+    nrm_real eps, size_t outer, size_t C, size_t inner);
+
+enum nrm_library { /* whose running statistics these are; the last two are texts, not libraries */
+    NRM_PYTORCH = 0, NRM_KERAS = 1, NRM_FLAX = 2, NRM_ONNX = 3, NRM_CAFFE = 4, NRM_DARKNET = 5,
+    NRM_CUDNN = 6, NRM_TINY_DNN = 7, NRM_RUNNING_STD = 8
+};
+enum nrm_spread { NRM_KEEPS_VAR = 0, NRM_KEEPS_STD = 1, NRM_KEEPS_RSTD = 2 };
+
+typedef struct nrm_convention { /* how a library keeps its running statistics */
+    int spread;          /* NRM_KEEPS_VAR, NRM_KEEPS_STD, or NRM_KEEPS_RSTD: 1/√(v + ε)           */
+    int eps_outside;     /* 1: divides by √v + ε; 0: by √(v + ε)                                  */
+    int weight_is_old;   /* 1: its momentum is the weight of the old value                        */
+    int biased;          /* 1: stores the variance divided by M                                   */
+    nrm_acc momentum, eps; /* as it writes them; its own defaults                                 */
+} nrm_convention;
+
+NRM_DEF int nrm_convention_of(nrm_convention *convention, int library);
+
+/* Running statistics and ε as another library has them, into ours: BN.11 then gives what it gave. */
+NRM_DEF int nrm_running_import(
+    nrm_running *running,   /* mean, var [C] out, new_weight and biased too                       */
+    nrm_real *eps,          /* out: the ε to use from now on                                      */
+    const nrm_real *mean,   /* [C] as stored there                                                */
+    const nrm_real *spread, /* [C] as stored there: variance, standard deviation or 1/s           */
+    nrm_acc factor,         /* Caffe's third blob, by which both are divided; else 1              */
+    const nrm_convention *convention, size_t C);
+
 /* ---- activations ----------------------------------------------------------------------------- */
 
 enum nrm_activation { NRM_IDENTITY = 0, NRM_RELU = 1, NRM_TANH = 2, NRM_SIGMOID = 3 };
@@ -450,6 +711,41 @@ NRM_DEF int nrm_accuracy(   /* the fraction of rows whose largest entry is the l
     const nrm_real *logits, /* [N][C]                                                             */
     const int *labels,      /* [N] each in 0..C-1                                                 */
     size_t N, size_t C);
+
+/* ---- a recurrent layer ----------------------------------------------------------------------- */
+
+typedef struct nrm_rnn { /* h_t = f(norm(h_{t-1}·Wh + x_t·Wx)·gamma + beta), and its sizes */
+    size_t T, N, in, H;     /* steps, sequences side by side, inputs, units                       */
+    int norm;               /* NRM_NO_NORM, NRM_LAYER_NORM or NRM_BATCH_NORM                      */
+    int activation;         /* f                                                                  */
+    nrm_real eps;
+    const nrm_real *Wx;     /* [in][H]                                                            */
+    const nrm_real *Wh;     /* [H][H]                                                             */
+    const nrm_real *gamma;  /* [H], or NULL for 1; not used without a norm                        */
+    const nrm_real *beta;   /* [H], or NULL for 0; without a norm: the bias                       */
+    nrm_running *running;   /* [T] batch norm only: one for each step; may be NULL in train mode  */
+} nrm_rnn;
+
+NRM_DEF int nrm_rnn_forward(
+    nrm_real *h,            /* [T+1][N][H] h[0]: in, the state to start from; the rest: out       */
+    nrm_real *a,            /* [T][N][H] out, saved for backward: the summed inputs               */
+    nrm_acc *mean,          /* [T][N] (layer norm) or [T][H] (batch norm) out, saved; else NULL   */
+    nrm_acc *rstd,          /* the same                                                           */
+    const nrm_real *x,      /* [T][N][in]                                                         */
+    const nrm_rnn *rnn, int mode);
+
+typedef struct nrm_rnn_grads { /* what backward adds to; each may be NULL */
+    nrm_real *dWx, *dWh, *dgamma, *dbeta;
+} nrm_rnn_grads;
+
+NRM_DEF int nrm_rnn_backward(
+    nrm_real *dh,           /* [T+1][N][H] in/out: in, the loss by each h alone; out, by way of
+                               all later ones too; dh[0] is that of the state to start from       */
+    nrm_real *dx,           /* [T][N][in] out, =, or NULL if not wanted                           */
+    const nrm_rnn_grads *grads, /* in/out, +=                                                     */
+    nrm_real *da,           /* [T][N][H] out: the gradient by the summed inputs                   */
+    const nrm_real *h, const nrm_real *a, const nrm_acc *mean, const nrm_acc *rstd, /* as saved   */
+    const nrm_real *x, const nrm_rnn *rnn, int mode);
 
 /* ---- the tiny multilayer perceptron ---------------------------------------------------------- */
 
@@ -559,6 +855,43 @@ NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy,
                          const nrm_real *x /* [N][inputs] */, const int *labels, size_t N);
 
 NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels /* [N] out */, const nrm_real *x, size_t N);
+
+#ifndef NRM_NO_STDIO
+/* ---- files of named arrays ------------------------------------------------------------------- */
+
+enum nrm_type { NRM_REALS = 0, NRM_U64 = 1 };
+enum { NRM_MOST_DIMS = 8, NRM_NAME_BYTES = 64 };
+
+typedef struct nrm_array { /* one array of a file */
+    const char *name;       /* "layer0.W"; letters, digits, '.', '_', '-', at most 63 of them     */
+    int type;               /* NRM_REALS: nrm_real; NRM_U64: uint64_t                             */
+    void *data;
+    size_t dims;            /* 0 (a single number) to NRM_MOST_DIMS                               */
+    size_t shape[NRM_MOST_DIMS];
+} nrm_array;
+
+typedef struct nrm_array_info { /* what a file says of an array */
+    char name[NRM_NAME_BYTES];
+    int type;
+    size_t bytes_each;      /* 4 or 8, as stored                                                  */
+    size_t dims, shape[NRM_MOST_DIMS];
+} nrm_array_info;
+
+/* Writes all arrays, or leaves what was there. The ending of the name says in which format: .npz
+   (NumPy, uncompressed), .npy (NumPy, one array), anything else our own, with checksums. */
+NRM_DEF int nrm_save(const char *path, const nrm_array *array, size_t count);
+
+/* Reads the arrays of these names: types and shapes must be the same; float and double are
+   converted. The whole file is checked first: if anything is wrong, nothing is changed. */
+NRM_DEF int nrm_load(const char *path, const nrm_array *array, size_t count);
+
+/* What is in a file: fills at most `most` entries and says how many there are. */
+NRM_DEF int nrm_list(const char *path, nrm_array_info *info, size_t *count, size_t most);
+
+/* A network's parameters, running statistics, optimizer and noise: training goes on bit for bit. */
+NRM_DEF int nrm_mlp_save(const nrm_mlp *net, const char *path);
+NRM_DEF int nrm_mlp_load(nrm_mlp *net, const char *path); /* of the same spec, else NRM_ESHAPE */
+#endif /* NRM_NO_STDIO */
 
 /* ---- gradient checking ----------------------------------------------------------------------- */
 
@@ -3092,8 +3425,20 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
     return nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, mode, N, C, S);
 }
 
+/* @@ 9 statistics */
+
+/* @@ 10 renorm */
+
+/* @@ 11 groups */
+
+/* @@ 12 lp */
+
+/* @@ 13 weight */
+
+/* @@ 14 fold */
+
 /*
-## 9  Activations
+## 15  Activations
 
 Element by element; the derivative is written with the *output*, so that the input need not
 be kept.
@@ -3193,7 +3538,7 @@ NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_
 }
 
 /*
-## 10  Softmax, cross-entropy, accuracy
+## 16  Softmax, cross-entropy, accuracy
 
 The last layer gives C numbers for each example, the logits z. Softmax makes probabilities
 of them, and the loss is minus the logarithm of the probability of the right class t,
@@ -3341,8 +3686,10 @@ NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *l
     return rc;
 }
 
+/* @@ 17 rnn */
+
 /*
-## 11  The tiny multilayer perceptron
+## 18  The tiny multilayer perceptron
 
 Enough of a network to run the experiments: linear layers, each with a norm and an
 activation of your choice, softmax cross-entropy at the end, and two optimizers. With h the
@@ -3351,7 +3698,7 @@ output of the layer below, a layer is
     h′ = f(norm(h·W + b))                                             [MLP.1]
     h′ = norm(f(h·W + b)) with `norm_after`                           [MLP.2]
 
-### 11.1  Is the bias redundant?
+### 18.1  Is the bias redundant?
 
 Before a *batch* norm it is: b shifts all values of a channel alike, the mean shifts with
 them, and x̂ does not see it. Its gradient is zero by BN.21, so that only rounding noise
@@ -3368,7 +3715,7 @@ that is averaged, and only its mean over the features is lost.
 So `bias` is a choice of yours, not a rule of ours. After an activation (`norm_after`)
 neither cancels.
 
-### 11.2  Initialisation
+### 18.2  Initialisation
 
 Weights start random so that units differ, and at a scale that neither blows up nor starves
 the next layer: ReLU, for one, keeps half of the mean square, so that the variance 2/in
@@ -3383,7 +3730,7 @@ Each array is drawn from a stream of its own, numbered by layer and purpose. So 
 with the same seed that differ in their norms still share every weight matrix: what
 experiments want to compare.
 
-### 11.3  Optimizers
+### 18.3  Optimizers
 
 Gradient descent with Polyak's heavy ball, in the form that PyTorch has, and Adam (Kingma
 and Ba 2015). θ is a parameter, g its gradient, η the learning rate, t the number of the
@@ -3398,7 +3745,7 @@ by 1 − βᵗ undoes the zero start.
     b ← β₂·b + (1 − β₂)·g²                                            [OPT.4]
     θ ← θ − η·(a/(1 − β₁ᵗ))/(√(b/(1 − β₂ᵗ)) + ε)                      [OPT.5]
 
-### 11.4  Memory
+### 18.4  Memory
 
 `nrm_mlp_bytes` says how large a block you must bring, and `nrm_mlp_init` lays out in it the
 network, its parameters in one array (so that an experiment can copy, move and restore them
@@ -3677,7 +4024,7 @@ NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp
 }
 
 /*
-### 11.5  Forward and backward
+### 18.5  Forward and backward
 
 A probe is called at every place that a layer has, with the value on the way up and its
 gradient on the way down. That is how the experiments look into the network without changing
@@ -4003,14 +4350,16 @@ NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels, const nrm_real *x, size_t
     return rc < 0 ? rc : worst;
 }
 
+/* @@ 19 files */
+
 /*
-## 12  Gradient checking
+## 20  Gradient checking
 
 A backward pass that is wrong often still trains, only worse. The remedy is as old as the
 mistake: nudge one parameter, see how the loss moves, compare. This section does it for any
 loss that you can evaluate and any arrays that it depends on, your own layers included.
 
-### 12.1  How to use it
+### 20.1  How to use it
 
 Put what your loss needs into a struct, write a function that evaluates it, list the arrays
 with the gradients that your backward pass computed for them, and call `nrm_gradcheck`.
@@ -4026,7 +4375,7 @@ habits decide whether the check can find anything.
 - Try inputs of several sizes, 10⁻³ to 10³. An ε in the wrong place shows only where v is
   not much larger than it.
 
-### 12.2  The difference and its error
+### 20.2  The difference and its error
 
 The central difference looks at both sides, so that its error has no term in h:
 
@@ -4057,7 +4406,7 @@ one of an eighth, up to five times. A gradient a is *wrong* only if it differs f
 by more than the tolerance plus four times U. It is *unsettled* if U is so large that even
 an entry as big as the largest of its array could not be judged.
 
-### 12.3  Signs, small entries, kinks
+### 20.3  Signs, small entries, kinks
 
 The error is relative to the larger of the two, with their signs: |a| and |R| being equal
 proves nothing. Entries much smaller than the rest of their array are compared with a
@@ -4363,7 +4712,7 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 
 #endif /* NORMLAYERS_IMPLEMENTATION */
 /*
-## 13  History, references, licences
+## 21  History, references, licences
 
 ### History
 

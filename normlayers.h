@@ -459,11 +459,11 @@ NRM_DEF int nrm_sync_batchnorm_backward(
 /* Batch norm whose output in train mode is that of the running statistics, within limits. */
 NRM_DEF int nrm_batchrenorm_forward(
     nrm_real *y,            /* [N][C][S] out; may be x in infer mode                              */
-    nrm_acc *ratio,         /* [C] out, saved for backward: r of BR.1; NULL in infer mode         */
-    nrm_acc *offset,        /* [C] out, saved for backward: d of BR.2; NULL in infer mode         */
+    nrm_acc *ratio,         /* [C] out in train mode, saved for backward: ρ of BR.1               */
+    nrm_acc *offset,        /* [C] out in train mode, saved for backward: d of BR.2               */
     nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* as in batch norm; running is required  */
     const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
-    nrm_real r_max,         /* r stays within 1/r_max..r_max; 1: plain batch norm                 */
+    nrm_real r_max,         /* ρ stays within 1/r_max..r_max; 1: plain batch norm                 */
     nrm_real d_max,         /* d stays within ±d_max; 0: plain batch norm                         */
     int mode, nrm_real eps, size_t N, size_t C, size_t S);
 
@@ -953,6 +953,7 @@ NRM_DEF int nrm_gradcheck(
 #define nrmi_check NRM_LINK(nrmi_check)
 #define nrmi_gemm NRM_LINK(nrmi_gemm)
 #define nrmi_lanes NRM_LINK(nrmi_lanes)
+#define nrmi_line NRM_LINK(nrmi_line)
 #define nrmi_ln_job NRM_LINK(nrmi_ln_job)
 #define nrmi_matrix NRM_LINK(nrmi_matrix)
 #define nrmi_moments NRM_LINK(nrmi_moments)
@@ -2300,10 +2301,48 @@ typedef struct nrmi_bn_job {
     const nrm_acc *mu, *r;          /* read by the backward pass    */
     nrm_running *running;
     const nrm_real *dy, *x, *gamma, *beta;
-    int mode, late; /* late: running statistics are updated when all parts are done */
+    int mode, late;         /* late: running statistics are updated when all parts are done */
     nrm_acc eps;
-    size_t N, C, S, ahead; /* ahead: to the next channel's run, which is fetched in time */
+    nrm_stats *taken;       /* section 9: where the moments go, and nothing else is done,   */
+    const nrm_stats *given; /* or where they come from, and their counts                    */
+    nrm_sums *taken_sums;   /* the same of the backward pass                                */
+    const nrm_sums *given_sums;
+    nrm_acc *ratio, *offset, r_max, d_max; /* section 10: BR.1 and BR.2, */
+    const nrm_acc *br_r, *br_d;            /* as saved                   */
+    size_t N, C, S;             /* a view: channel c of example n has S values from            */
+    size_t pitch, apart, ahead; /* n·pitch + c·apart on; ahead: to what is fetched in time     */
 } nrmi_bn_job;
+
+/* The whole of a tensor [N][C][S]; the caller fills in the rest. */
+static nrmi_bn_job nrmi_bn_whole(size_t N, size_t C, size_t S)
+{
+    nrmi_bn_job job;
+    NRM_MEMSET(&job, 0, sizeof job);
+    job.N = N;
+    job.C = C;
+    job.S = S;
+    job.pitch = C * S;
+    job.apart = S;
+    if (N * C * S >= NRM_FETCH_FROM) job.ahead = S;
+    return job;
+}
+
+/* Do neighbours belong to different channels? */
+static int nrmi_dense(const nrmi_bn_job *job)
+{
+    return job->apart == 1;
+}
+
+static size_t nrmi_bn_numbers(const nrmi_bn_job *job)
+{
+    return job->N * job->C * job->S;
+}
+
+/* Shares the work on a job: dense channels in whole cache lines, others one by one. */
+static int nrmi_bn_share(nrmi_part *part, nrmi_bn_job *job)
+{
+    return nrmi_share(part, job, job->C, nrmi_dense(job) ? NRM_LANES : 1, nrmi_bn_numbers(job));
+}
 
 /* The channels that are being worked on. */
 typedef struct nrmi_channels {
@@ -2312,6 +2351,11 @@ typedef struct nrmi_channels {
     nrm_real slope[NRM_WIDTH], shift[NRM_WIDTH];      /* s, b of SUM.11 and SUM.13 */
     nrm_real dy_slope[NRM_WIDTH], dy_mean[NRM_WIDTH]; /* a, ⟨u⟩ of SUM.13          */
 } nrmi_channels;
+
+/* What sections 9 and 10 put in between. */
+static nrmi_moments nrmi_stats_moments(nrm_stats stats);
+static int nrmi_stats_take(const nrmi_bn_job *job, size_t c, const nrmi_channels *ch, size_t width);
+static void nrmi_renorm(const nrmi_bn_job *job, size_t c, nrm_acc mean, nrm_acc var);
 
 /* Adds a few rows of dense channels to the sums of u and u·(x − p): u is x − p, or dy. */
 static void nrmi_add_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const nrm_real *p,
@@ -2420,22 +2464,22 @@ static void nrmi_column_moments(nrmi_channels *ch, const nrm_real *x, size_t N, 
 /* Statistics of the channels from c on. */
 static void nrmi_bn_moments(nrmi_channels *ch, const nrmi_bn_job *job, size_t c, size_t width)
 {
-    const size_t S = job->S;
+    const nrm_real *x = job->x + c * job->apart;
     size_t k;
-    if (job->mode != NRM_TRAIN) /* BN.11 */
-        for (k = 0; k < width; k++) {
-            ch->mean[k] = (nrm_acc)job->running->mean[c + k];
-            ch->var[k] = (nrm_acc)job->running->var[c + k];
-            ch->head[k] = job->running->mean[c + k];
-            ch->tail[k] = 0;
-        }
-    else if (S == 1)
-        nrmi_column_moments(ch, job->x + c, job->N, job->C, width); /* BN.1 and BN.2 */
+    if (job->given != NULL)
+        for (k = 0; k < width; k++)
+            nrmi_put_moments(ch, k, nrmi_stats_moments(job->given[c + k]));
+    else if (job->mode != NRM_TRAIN) /* BN.11 */
+        for (k = 0; k < width; k++)
+            nrmi_put_moments(ch, k, nrmi_split(job->running->mean[c + k], 0,
+                                               (nrm_acc)job->running->var[c + k]));
+    else if (nrmi_dense(job))
+        nrmi_column_moments(ch, x, job->N, job->pitch, width); /* BN.1 and BN.2 */
     else
         for (k = 0; k < width; k++)
             nrmi_put_moments(ch, k,
-                             nrmi_run_moments(job->x + (c + k) * S,
-                                              nrmi_walk_from_start(job->N, job->C * S, S)));
+                             nrmi_run_moments(x + k * job->apart,
+                                              nrmi_walk_from_start(job->N, job->pitch, job->S)));
 }
 
 /* y of one row of dense channels: BN.4 and BN.5 in the form of SUM.11. */
@@ -2450,11 +2494,27 @@ static void nrmi_bn_forward_row(nrm_real *y, const nrm_real *x, const nrmi_chann
     for (; c < width; c++) y[c] = (x[c] - ch->head[c]) * ch->slope[c] + ch->shift[c];
 }
 
+/* The straight lines of one channel: s·(x − h) + b, and what is taken off dy and multiplies all. */
+typedef struct nrmi_line {
+    nrm_real head, slope, shift, dy_mean, dy_slope;
+} nrmi_line;
+
+static nrmi_line nrmi_line_of(const nrmi_channels *ch, size_t c)
+{
+    nrmi_line line;
+    line.head = ch->head[c];
+    line.slope = ch->slope[c];
+    line.shift = ch->shift[c];
+    line.dy_mean = 0; /* the backward pass puts its own in */
+    line.dy_slope = 1;
+    return line;
+}
+
 /* y of one run. */
-static void nrmi_bn_forward_run(nrm_real *y, const nrm_real *x, const nrmi_channels *ch, size_t S,
+static void nrmi_bn_forward_run(nrm_real *y, const nrm_real *x, nrmi_line line, size_t S,
                                 size_t ahead)
 {
-    const nrm_real head = ch->head[0], slope = ch->slope[0], shift = ch->shift[0];
+    const nrm_real head = line.head, slope = line.slope, shift = line.shift;
     size_t s;
     for (s = 0; s + NRM_VEC <= S; s += NRM_VEC) {
         if (ahead > 0) NRM_PREFETCH(x + s, ahead);
@@ -2499,18 +2559,12 @@ static int nrmi_check_batchnorm(int mode, size_t N, size_t C, size_t S)
 /* Running statistics that are to be used must be usable. */
 static int nrmi_check_running(const nrm_running *running, int mode, size_t C)
 {
-    size_t c;
     if (running == NULL) return mode == NRM_TRAIN ? NRM_OK : NRM_ENULL;
+    if (mode != NRM_TRAIN) return nrm_running_check(NULL, running, C);
     if (running->mean == NULL || running->var == NULL) return NRM_ENULL;
-    if (mode == NRM_TRAIN)
-        return running->cumulative || (running->new_weight >= 0 && running->new_weight <= 1)
-                   ? NRM_OK
-                   : NRM_EWEIGHT;
-    for (c = 0; c < C; c++)
-        if (!(running->var[c] >= 0) || !nrmi_finite((nrm_acc)running->var[c]) ||
-            !nrmi_finite((nrm_acc)running->mean[c]))
-            return NRM_ESTATS;
-    return NRM_OK;
+    return running->cumulative || (running->new_weight >= 0 && running->new_weight <= 1)
+               ? NRM_OK
+               : NRM_EWEIGHT;
 }
 
 static int nrmi_check_batchnorm_forward(const nrm_real *y, const nrm_acc *mean, const nrm_acc *rstd,
@@ -2545,6 +2599,8 @@ static int nrmi_bn_forward_lines(nrmi_channels *ch, const nrmi_bn_job *job, size
         if (!nrmi_finite(ch->mean[k]) || !nrmi_finite(ch->var[k]) ||
             (job->running != NULL && !(nrmi_fits(ch->mean[k]) && nrmi_fits(ch->var[k]))))
             rc = NRM_NONFINITE;
+    for (k = 0; k < width && job->ratio != NULL; k++)
+        nrmi_renorm(job, c + k, ch->mean[k], ch->var[k]); /* before the running statistics move */
     if (job->mode == NRM_TRAIN && job->running != NULL && !job->late)
         nrmi_bn_track(job->running, ch->mean, ch->var, c, width,
                       (nrm_acc)job->N * (nrm_acc)job->S);
@@ -2554,8 +2610,12 @@ static int nrmi_bn_forward_lines(nrmi_channels *ch, const nrmi_bn_job *job, size
     for (k = 0; k < width && job->rstd != NULL && !job->late; k++) job->rstd[c + k] = ch->var[k];
     for (k = 0; k < width; k++) {
         const nrm_acc gamma = job->gamma != NULL ? (nrm_acc)job->gamma[c + k] : 1;
-        const nrm_acc beta = job->beta != NULL ? (nrm_acc)job->beta[c + k] : 0;
-        const nrm_acc s = gamma * ch->var[k];
+        nrm_acc beta = job->beta != NULL ? (nrm_acc)job->beta[c + k] : 0;
+        nrm_acc s = gamma * ch->var[k];
+        if (job->ratio != NULL) { /* BR.3 */
+            beta += gamma * job->offset[c + k];
+            s *= job->ratio[c + k];
+        }
         ch->slope[k] = (nrm_real)s;
         ch->shift[k] = (nrm_real)(beta - s * (nrm_acc)ch->tail[k]); /* SUM.11 */
     }
@@ -2566,20 +2626,26 @@ static int nrmi_bn_forward_lines(nrmi_channels *ch, const nrmi_bn_job *job, size
 static int nrmi_bn_forward_part(void *context, size_t from, size_t to)
 {
     const nrmi_bn_job *job = (const nrmi_bn_job *)context;
-    const size_t N = job->N, C = job->C, S = job->S, step = S == 1 ? NRM_WIDTH : 1;
+    const int dense = nrmi_dense(job);
+    const size_t step = dense ? NRM_WIDTH : 1;
     nrmi_channels ch;
     size_t c, n;
     int rc = NRM_OK;
     for (c = from; c < to; c += step) {
         const size_t width = nrmi_least(to - c, step);
         nrmi_bn_moments(&ch, job, c, width);
+        if (job->taken != NULL) {
+            if (nrmi_stats_take(job, c, &ch, width) != NRM_OK) rc = NRM_NONFINITE;
+            continue;
+        }
         if (nrmi_bn_forward_lines(&ch, job, c, width) != NRM_OK) rc = NRM_NONFINITE;
-        for (n = 0; n < N; n++) {
-            const size_t at = (n * C + c) * S;
-            if (S == 1)
+        for (n = 0; n < job->N; n++) {
+            const size_t at = n * job->pitch + c * job->apart;
+            if (dense)
                 nrmi_bn_forward_row(job->out + at, job->x + at, &ch, width); /* BN.4 and BN.5 */
             else
-                nrmi_bn_forward_run(job->out + at, job->x + at, &ch, S, job->ahead);
+                nrmi_bn_forward_run(job->out + at, job->x + at, nrmi_line_of(&ch, 0), job->S,
+                                    job->ahead);
         }
     }
     return rc;
@@ -2597,18 +2663,12 @@ static void nrmi_bn_track_late(const nrmi_bn_job *job, int finite)
     for (c = 0; c < job->C; c++) job->rstd[c] = 1 / NRM_SQRT(job->rstd[c] + job->eps);
 }
 
-NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running,
-                                  const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
-                                  int mode, nrm_real eps, size_t N, size_t C, size_t S)
+static nrmi_bn_job nrmi_bn_forward_job(nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
+                                       nrm_running *running, const nrm_real *x,
+                                       const nrm_real *gamma, const nrm_real *beta, int mode,
+                                       nrm_real eps, size_t N, size_t C, size_t S)
 {
-    const int track = mode == NRM_TRAIN && running != NULL;
-    nrmi_bn_job job;
-    int rc = nrmi_check_batchnorm(mode, N, C, S);
-    if (rc == NRM_OK) rc = nrmi_check_eps(eps);
-    if (rc != NRM_OK || N == 0) return rc;
-    rc = nrmi_check_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, N, C, S);
-    if (rc != NRM_OK) return rc;
-    NRM_MEMSET(&job, 0, sizeof job);
+    nrmi_bn_job job = nrmi_bn_whole(N, C, S);
     job.out = y;
     job.mean = mean;
     job.rstd = rstd;
@@ -2617,18 +2677,37 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
     job.gamma = gamma;
     job.beta = beta;
     job.mode = mode;
-    job.late = track && running->cumulative;
     job.eps = (nrm_acc)eps;
-    job.N = N;
-    job.C = C;
-    job.S = S;
-    if (mode == NRM_TRAIN && N * C * S >= NRM_FETCH_FROM) job.ahead = S;
-    rc = nrmi_share(nrmi_bn_forward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
-    if (job.late)
-        nrmi_bn_track_late(&job, rc == NRM_OK);
+    return job;
+}
+
+/* A forward pass whose arguments have been checked. */
+static int nrmi_bn_forward(nrmi_bn_job *job)
+{
+    const int track = job->mode == NRM_TRAIN && job->running != NULL;
+    int rc;
+    job->late = track && job->running->cumulative;
+    if (job->mode != NRM_TRAIN) job->ahead = 0; /* one stream in, one out: it runs by itself */
+    rc = nrmi_bn_share(nrmi_bn_forward_part, job);
+    if (job->late)
+        nrmi_bn_track_late(job, rc == NRM_OK);
     else if (track)
-        running->batches++;
+        job->running->batches++;
     return rc;
+}
+
+NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running,
+                                  const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
+                                  int mode, nrm_real eps, size_t N, size_t C, size_t S)
+{
+    nrmi_bn_job job;
+    int rc = nrmi_check_batchnorm(mode, N, C, S);
+    if (rc == NRM_OK) rc = nrmi_check_eps(eps);
+    if (rc != NRM_OK || N == 0) return rc;
+    rc = nrmi_check_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, N, C, S);
+    if (rc != NRM_OK) return rc;
+    job = nrmi_bn_forward_job(y, mean, rstd, running, x, gamma, beta, mode, eps, N, C, S);
+    return nrmi_bn_forward(&job);
 }
 
 /*
@@ -2708,24 +2787,47 @@ static void nrmi_column_sums(nrmi_channels *ch, const nrm_real *dy, const nrm_re
     }
 }
 
-/* BN.12 and BN.13 for the channels from c on, and the coefficients of BN.19 as SUM.13. */
+/* BN.12 and BN.13 for the channels from c on: left in ch->mean and ch->var. */
+static void nrmi_bn_backward_sums(nrmi_channels *ch, const nrmi_bn_job *job, size_t c, size_t width)
+{
+    const size_t first = c * job->apart;
+    size_t k;
+    if (job->given_sums != NULL) {
+        for (k = 0; k < width; k++) ch->mean[k] = job->given_sums[c + k].dy;
+        for (k = 0; k < width; k++) ch->var[k] = job->given_sums[c + k].dy_xhat;
+        return;
+    }
+    if (nrmi_dense(job))
+        nrmi_column_sums(ch, job->dy + first, job->x + first, job->N, job->pitch, width);
+    else
+        nrmi_run_sums(&ch->mean[0], &ch->var[0], nrmi_walk_from_start(job->N, job->pitch, job->S),
+                      job->x + first, ch->head[0], job->dy + first, NULL); /* BN.12 */
+    for (k = 0; k < width; k++) /* BN.13 */
+        ch->var[k] = nrmi_sum_with_xhat(ch->mean[k], ch->var[k], job->r[c + k], ch->tail[k]);
+}
+
+/* The sums' way out, and the coefficients of BN.19 as SUM.13. */
 static void nrmi_bn_backward_lines(nrmi_channels *ch, const nrmi_bn_job *job, size_t c,
                                    size_t width)
 {
-    const nrm_acc share = 1 / ((nrm_acc)job->N * (nrm_acc)job->S);
+    const nrm_acc count = (nrm_acc)job->N * (nrm_acc)job->S;
     const int train = job->mode == NRM_TRAIN; /* BN.20 is without the means of BN.19 */
     size_t k;
     for (k = 0; k < width; k++) {
-        const nrm_acc r = job->r[c + k], sum = ch->mean[k];                          /* BN.12 */
-        const nrm_acc sum_x = nrmi_sum_with_xhat(sum, ch->var[k], r, ch->tail[k]);   /* BN.13 */
-        const nrm_acc a = job->gamma != NULL ? (nrm_acc)job->gamma[c + k] * r : r;
+        const nrm_acc r = job->r[c + k], sum = ch->mean[k], sum_x = ch->var[k];
+        const nrm_acc share = 1 / (job->given != NULL ? job->given[c + k].count : count);
+        nrm_acc a = job->gamma != NULL ? (nrm_acc)job->gamma[c + k] * r : r, dgamma = sum_x;
         const nrm_acc s = train ? -r * (sum_x * share) : 0; /* not 0 times what may be infinite */
+        if (job->br_r != NULL) {
+            a *= job->br_r[c + k];                                            /* BR.5 */
+            dgamma = job->br_r[c + k] * sum_x + job->br_d[c + k] * sum;       /* BR.4 */
+        }
         if (job->dbeta != NULL) job->dbeta[c + k] += (nrm_real)sum;
-        if (job->dgamma != NULL) job->dgamma[c + k] += (nrm_real)sum_x;
+        if (job->dgamma != NULL) job->dgamma[c + k] += (nrm_real)dgamma;
         ch->dy_slope[k] = (nrm_real)a;
         ch->dy_mean[k] = (nrm_real)(train ? sum * share : 0);
         ch->slope[k] = (nrm_real)s;
-        ch->shift[k] = (nrm_real)(-s * (nrm_acc)ch->tail[k]);                        /* SUM.13 */
+        ch->shift[k] = (nrm_real)(-s * (nrm_acc)ch->tail[k]); /* SUM.13 */
     }
 }
 
@@ -2748,10 +2850,10 @@ static void nrmi_bn_backward_row(nrm_real *dx, const nrm_real *dy, const nrm_rea
 
 /* dx of one run. */
 static void nrmi_bn_backward_run(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                                 const nrmi_channels *ch, size_t S, size_t ahead)
+                                 nrmi_line line, size_t S, size_t ahead)
 {
-    const nrm_real head = ch->head[0], slope = ch->slope[0], shift = ch->shift[0];
-    const nrm_real dy_mean = ch->dy_mean[0], dy_slope = ch->dy_slope[0];
+    const nrm_real head = line.head, slope = line.slope, shift = line.shift;
+    const nrm_real dy_mean = line.dy_mean, dy_slope = line.dy_slope;
     size_t s;
     for (s = 0; s + NRM_VEC <= S; s += NRM_VEC) {
         if (ahead > 0) {
@@ -2766,32 +2868,45 @@ static void nrmi_bn_backward_run(nrm_real *dx, const nrm_real *dy, const nrm_rea
         dx[s] = ((dy[s] - dy_mean) + ((x[s] - head) * slope + shift)) * dy_slope;
 }
 
+/* dx of all rows or runs of some channels. */
+static void nrmi_bn_backward_rows(const nrmi_bn_job *job, const nrmi_channels *ch, size_t c,
+                                  size_t width)
+{
+    nrmi_line line = nrmi_line_of(ch, 0);
+    size_t n;
+    line.dy_mean = ch->dy_mean[0];
+    line.dy_slope = ch->dy_slope[0];
+    for (n = 0; n < job->N; n++) {
+        const size_t at = n * job->pitch + c * job->apart;
+        if (nrmi_dense(job))
+            nrmi_bn_backward_row(job->out + at, job->dy + at, job->x + at, ch, width);
+        else
+            nrmi_bn_backward_run(job->out + at, job->dy + at, job->x + at, line, job->S,
+                                 job->ahead);
+    } /* BN.19 or BN.20 */
+}
+
 /* Channels from..to−1, from the sums to dx. */
 static int nrmi_bn_backward_part(void *context, size_t from, size_t to)
 {
     const nrmi_bn_job *job = (const nrmi_bn_job *)context;
-    const size_t N = job->N, C = job->C, S = job->S, step = S == 1 ? NRM_WIDTH : 1;
+    const size_t step = nrmi_dense(job) ? NRM_WIDTH : 1;
     nrmi_channels ch;
-    size_t c, k, n;
+    size_t c, k;
     for (c = from; c < to; c += step) {
-        const size_t width = nrmi_least(to - c, step), first = c * S;
+        const size_t width = nrmi_least(to - c, step);
         for (k = 0; k < width; k++) {
             ch.head[k] = (nrm_real)job->mu[c + k];
             ch.tail[k] = (nrm_real)(job->mu[c + k] - (nrm_acc)ch.head[k]);
         }
-        if (S == 1)
-            nrmi_column_sums(&ch, job->dy + first, job->x + first, N, C, width);
-        else
-            nrmi_run_sums(&ch.mean[0], &ch.var[0], nrmi_walk_from_start(N, C * S, S),
-                          job->x + first, ch.head[0], job->dy + first, NULL);
+        nrmi_bn_backward_sums(&ch, job, c, width);
+        if (job->taken_sums != NULL) {
+            for (k = 0; k < width; k++) job->taken_sums[c + k].dy += ch.mean[k];
+            for (k = 0; k < width; k++) job->taken_sums[c + k].dy_xhat += ch.var[k];
+            continue;
+        }
         nrmi_bn_backward_lines(&ch, job, c, width);
-        for (n = 0; n < N; n++) {
-            const size_t at = (n * C + c) * S;
-            if (S == 1)
-                nrmi_bn_backward_row(job->out + at, job->dy + at, job->x + at, &ch, width);
-            else
-                nrmi_bn_backward_run(job->out + at, job->dy + at, job->x + at, &ch, S, job->ahead);
-        } /* BN.19 or BN.20 */
+        nrmi_bn_backward_rows(job, &ch, c, width);
     }
     return NRM_OK;
 }
@@ -2817,18 +2932,24 @@ static int nrmi_check_norm_backward(const nrm_real *dx, const nrm_real *dgamma,
     return nrmi_check_apart(buffer, dx == dy ? 7 : 8, 3);
 }
 
-NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                   const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N,
-                                   size_t C, size_t S)
+static int nrmi_check_batchnorm_backward(const nrm_real *dx, const nrm_real *dgamma,
+                                         const nrm_real *dbeta, const nrm_real *dy,
+                                         const nrm_real *x, const nrm_acc *mean,
+                                         const nrm_acc *rstd, const nrm_real *gamma, int mode,
+                                         size_t N, size_t C, size_t S)
 {
-    nrmi_bn_job job;
-    int rc = nrmi_check_batchnorm(mode, N, C, S);
+    const int rc = nrmi_check_batchnorm(mode, N, C, S);
     if (mode == NRM_INFER) return NRM_EMODE;
     if (rc != NRM_OK || N == 0) return rc;
-    rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N * C * S, C, C);
-    if (rc != NRM_OK) return rc;
-    NRM_MEMSET(&job, 0, sizeof job);
+    return nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N * C * S, C, C);
+}
+
+static nrmi_bn_job nrmi_bn_backward_job(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                        const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                        const nrm_acc *rstd, const nrm_real *gamma, int mode,
+                                        size_t N, size_t C, size_t S)
+{
+    nrmi_bn_job job = nrmi_bn_whole(N, C, S);
     job.out = dx;
     job.dgamma = dgamma;
     job.dbeta = dbeta;
@@ -2838,11 +2959,20 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     job.x = x;
     job.gamma = gamma;
     job.mode = mode;
-    job.N = N;
-    job.C = C;
-    job.S = S;
-    if (N * C * S >= NRM_FETCH_FROM) job.ahead = S;
-    return nrmi_share(nrmi_bn_backward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
+    return job;
+}
+
+NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                   const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N,
+                                   size_t C, size_t S)
+{
+    nrmi_bn_job job;
+    const int rc = nrmi_check_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, mode,
+                                                 N, C, S);
+    if (rc != NRM_OK || N == 0) return rc;
+    job = nrmi_bn_backward_job(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, mode, N, C, S);
+    return nrmi_bn_share(nrmi_bn_backward_part, &job);
 }
 
 /*
@@ -2886,26 +3016,13 @@ In the code short rows are taken some at a time, since the root and the division
 need not wait for the sums of the next: a tenth of the time at 64 x 128. A row of at most
 1024 values is one block, with nothing to merge: another third there.
 */
-static int nrmi_check_layernorm_forward(const nrm_real *y, const nrm_acc *mean, const nrm_acc *rstd,
-                                        const nrm_real *x, const nrm_real *gamma,
-                                        const nrm_real *beta, size_t N, size_t D)
-{
-    nrmi_span buffer[6];
-    if (y == NULL || x == NULL || (mean == NULL) != (rstd == NULL)) return NRM_ENULL;
-    buffer[0] = nrmi_reals(y, N * D);
-    buffer[1] = nrmi_accs(mean, N);
-    buffer[2] = nrmi_accs(rstd, N);
-    buffer[3] = nrmi_reals(x, N * D);
-    buffer[4] = nrmi_reals(gamma, D);
-    buffer[5] = nrmi_reals(beta, D);
-    return nrmi_check_apart(buffer, 6, 3);
-}
-
 #define NRM_AT_ONCE 4096       /* numbers of a group, whose rows stay in the first-level cache */
 #define NRM_GROUP 16           /* rows of a group, at most                                     */
 #define NRM_BAND_NUMBERS 16384 /* numbers of a band, which stays in the second-level cache     */
 #define NRM_BAND 64            /* rows of a band, at most                                      */
 #define NRM_WIDE 4096          /* columns whose gradients are summed while dx is made, at most */
+
+enum { NRMI_LAYER, NRMI_STD, NRMI_RMS }; /* LN.3 or, by its variants, LN.17 and RMS.1 */
 
 typedef struct nrmi_ln_job { /* a call, as its parts see it: each part is a range of rows */
     nrm_real *out;                 /* y or dx                      */
@@ -2913,9 +3030,19 @@ typedef struct nrmi_ln_job { /* a call, as its parts see it: each part is a rang
     const nrm_acc *mu, *r;         /* read by the backward pass    */
     nrm_real *dgamma, *dbeta;
     const nrm_real *dy, *x, *gamma, *beta;
+    int kind;
     nrm_acc eps;
-    size_t N, D, ahead; /* ahead: how far on to fetch */
+    size_t N, D; /* rows, and their length                                               */
+    size_t G, S; /* section 11: G rows make an example, and share none of gamma and beta;
+                    a gamma serves S neighbours. Layer norm has G = S = 1                */
+    size_t ahead; /* how far on to fetch */
 } nrmi_ln_job;
+
+/* Where the gamma and beta of row n begin. */
+static size_t nrmi_ln_params(const nrmi_ln_job *job, size_t n)
+{
+    return n % job->G * (job->D / job->S);
+}
 
 /* How many rows have about `values` numbers: at least `least`, at most `most`. */
 static size_t nrmi_ln_rows(size_t values, size_t D, size_t least, size_t most)
@@ -2928,6 +3055,17 @@ typedef struct nrmi_row { /* x̂ = (x − head)·rstd + shift; the means are for
     nrm_real head, rstd, shift, g_mean, gx_mean;
 } nrmi_row;
 
+static nrmi_moments nrmi_mean_square(const nrm_real *x, size_t D); /* section 11 */
+
+/* Mean and variance of one row: LN.1 and LN.2. */
+static inline nrmi_moments nrmi_ln_moments(const nrmi_ln_job *job, size_t n, nrm_acc inverse)
+{
+    const nrm_real *x = job->x + n * job->D;
+    if (job->kind == NRMI_RMS) return nrmi_mean_square(x, job->D);
+    return job->D <= NRM_BLOCK ? nrmi_short_moments(x, job->D, inverse)
+                               : nrmi_run_moments(x, nrmi_walk_from_start(1, 0, job->D));
+}
+
 /* Statistics of a few rows: LN.1 to LN.3. First all variances, then all roots: neither sums nor
    roots wait for one another's results then. */
 static int nrmi_ln_statistics(nrmi_row *row, const nrmi_ln_job *job, size_t n, size_t rows)
@@ -2939,12 +3077,14 @@ static int nrmi_ln_statistics(nrmi_row *row, const nrmi_ln_job *job, size_t n, s
     size_t i;
     int rc = NRM_OK;
     for (i = 0; i < rows; i++) {
-        const nrm_real *x = job->x + (n + i) * D;
-        t[i] = D <= NRM_BLOCK ? nrmi_short_moments(x, D, inverse) /* LN.1 and LN.2 */
-                              : nrmi_run_moments(x, nrmi_walk_from_start(1, 0, D));
+        t[i] = nrmi_ln_moments(job, n + i, inverse);
         r[i] = t[i].var + job->eps;
     }
-    for (i = 0; i < rows; i++) r[i] = 1 / NRM_SQRT(r[i]); /* LN.3 */
+    if (job->kind == NRMI_STD)
+        for (i = 0; i < rows; i++) /* LN.17 */
+            r[i] = 1 / (NRM_SQRT(t[i].var * (nrm_acc)D / (nrm_acc)(D - 1)) + job->eps);
+    else
+        for (i = 0; i < rows; i++) r[i] = 1 / NRM_SQRT(r[i]); /* LN.3 */
     for (i = 0; i < rows; i++) {
         row[i].head = t[i].head;
         row[i].rstd = (nrm_real)r[i];
@@ -2980,6 +3120,8 @@ static void nrmi_ln_forward_row(nrm_real *y, const nrm_real *x, nrmi_row row, co
     }
 }
 
+static void nrmi_gn_forward_runs(const nrmi_ln_job *job, size_t n, nrmi_row row); /* section 11 */
+
 static int nrmi_ln_forward_part(void *context, size_t from, size_t to)
 {
     const nrmi_ln_job *job = (const nrmi_ln_job *)context;
@@ -2990,24 +3132,46 @@ static int nrmi_ln_forward_part(void *context, size_t from, size_t to)
     for (n = from; n < to; n += group) {
         const size_t rows = nrmi_least(to - n, group);
         if (nrmi_ln_statistics(row, job, n, rows) != NRM_OK) rc = NRM_NONFINITE;
-        for (i = 0; i < rows; i++)
-            nrmi_ln_forward_row(job->out + (n + i) * D, job->x + (n + i) * D, row[i], job->gamma,
-                                job->beta, D, job->ahead);
+        for (i = 0; i < rows; i++) {
+            const size_t at = (n + i) * D, param = nrmi_ln_params(job, n + i);
+            if (job->S > 1)
+                nrmi_gn_forward_runs(job, n + i, row[i]);
+            else
+                nrmi_ln_forward_row(job->out + at, job->x + at, row[i],
+                                    job->gamma != NULL ? job->gamma + param : NULL,
+                                    job->beta != NULL ? job->beta + param : NULL, D, job->ahead);
+        }
     }
     return rc;
 }
 
-NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
-                                  const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
-                                  size_t N, size_t D)
+static int nrmi_check_layernorm_forward(const nrmi_ln_job *job)
+{
+    const size_t count = job->N * job->D, params = job->G * (job->D / job->S);
+    nrmi_span buffer[6];
+    if (job->out == NULL || job->x == NULL) return NRM_ENULL;
+    if (job->kind != NRMI_RMS && (job->mean == NULL) != (job->rstd == NULL)) return NRM_ENULL;
+    buffer[0] = nrmi_reals(job->out, count);
+    buffer[1] = nrmi_accs(job->mean, job->N);
+    buffer[2] = nrmi_accs(job->rstd, job->N);
+    buffer[3] = nrmi_reals(job->x, count);
+    buffer[4] = nrmi_reals(job->gamma, params);
+    buffer[5] = nrmi_reals(job->beta, params);
+    return nrmi_check_apart(buffer, 6, 3);
+}
+
+/* Rows of D, G to an example; in section 11 there is more to say about the last three. */
+static int nrmi_ln_forward(int kind, nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
+                           const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t rows,
+                           size_t D, size_t G, size_t S)
 {
     nrmi_ln_job job;
-    int rc = nrmi_check_volume(N, D, 1);
+    int rc = nrmi_check_volume(rows, D, 1);
+    if (rc == NRM_OK && kind == NRMI_STD && D < 2) rc = NRM_ESIZE;
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
-    if (rc != NRM_OK || N == 0) return rc;
-    rc = nrmi_check_layernorm_forward(y, mean, rstd, x, gamma, beta, N, D);
-    if (rc != NRM_OK) return rc;
+    if (rc != NRM_OK || rows == 0) return rc;
     NRM_MEMSET(&job, 0, sizeof job);
+    job.kind = kind;
     job.out = y;
     job.mean = mean;
     job.rstd = rstd;
@@ -3015,10 +3179,20 @@ NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
     job.gamma = gamma;
     job.beta = beta;
     job.eps = (nrm_acc)eps;
-    job.N = N;
+    job.N = rows;
     job.D = D;
-    job.ahead = N * D < NRM_FETCH_FROM ? 0 : 2 * NRM_AT_ONCE;
-    return nrmi_share(nrmi_ln_forward_part, &job, N, 1, N * D);
+    job.G = G;
+    job.S = S;
+    job.ahead = rows * D < NRM_FETCH_FROM ? 0 : 2 * NRM_AT_ONCE;
+    rc = nrmi_check_layernorm_forward(&job);
+    return rc != NRM_OK ? rc : nrmi_share(nrmi_ln_forward_part, &job, rows, 1, rows * D);
+}
+
+NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
+                                  const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
+                                  size_t N, size_t D)
+{
+    return nrmi_ln_forward(NRMI_LAYER, y, mean, rstd, x, gamma, beta, eps, N, D, 1, 1);
 }
 
 /*
@@ -3073,29 +3247,66 @@ With threads the two halves of the sweep part: bands of rows for dx, strips of c
 the parameters. The bits stay the same.
 */
 
-/* The coefficients of a few rows; the means, for which the row must be read, only for dx. */
-static void nrmi_ln_backward_lines(nrmi_row *row, const nrmi_ln_job *job, size_t n, size_t rows,
-                                   int means)
+/* ∑g and ∑g·(x − h) over n values that lie side by side, with g = dy or dy·gamma. */
+static inline void nrmi_side_by_side(nrm_acc *su, nrm_acc *sud, const nrm_real *x, nrm_real h,
+                                     const nrm_real *dy, const nrm_real *gamma, size_t n)
 {
-    const size_t D = job->D;
-    const nrm_acc inverse = 1 / (nrm_acc)D;
+    if (n <= NRM_BLOCK)
+        nrmi_short_sums(su, sud, x, h, dy, gamma, n);
+    else
+        nrmi_run_sums(su, sud, nrmi_walk_from_start(1, 0, n), x, h, dy, gamma);
+}
+
+/* The part of the mean that its head leaves over: SUM.10. */
+static nrm_real nrmi_ln_tail(const nrmi_ln_job *job, size_t n)
+{
+    return job->mu != NULL ? (nrm_real)(job->mu[n] - (nrm_acc)(nrm_real)job->mu[n]) : 0;
+}
+
+/* κ of LN.18; where s is 0 so is x̂, and κ has no say. */
+static nrm_acc nrmi_ln_kappa(const nrmi_ln_job *job, size_t n)
+{
+    const nrm_acc r = job->r[n], s = 1 / r - job->eps;
+    return s > 0 ? (nrm_acc)job->D / ((nrm_acc)(job->D - 1) * r * s) : 0; /* LN.18 */
+}
+
+/* What of a row no gradient takes part in. */
+static nrmi_row nrmi_ln_saved_row(const nrmi_ln_job *job, size_t n)
+{
+    const nrm_acc mu = job->mu != NULL ? job->mu[n] : 0, r = job->r[n];
+    nrmi_row row;
+    row.head = (nrm_real)mu;
+    row.rstd = (nrm_real)r;
+    row.shift = (nrm_real)(-(nrm_acc)nrmi_ln_tail(job, n) * r);
+    row.g_mean = row.gx_mean = 0;
+    return row;
+}
+
+/* The two means of LN.14 from their sums ∑g and ∑g·x̂. */
+static void nrmi_ln_means(nrmi_row *row, const nrmi_ln_job *job, size_t n, nrm_acc g, nrm_acc gx)
+{
+    const nrm_acc inverse = 1 / (nrm_acc)job->D;
+    if (job->kind == NRMI_STD) gx *= nrmi_ln_kappa(job, n);
+    row->g_mean = job->kind == NRMI_RMS ? 0 : (nrm_real)(g * inverse);
+    row->gx_mean = (nrm_real)(gx * inverse);
+}
+
+/* The coefficients of a few rows, `step` apart; the means, for which the row must be read, only for
+   dx. */
+static void nrmi_ln_backward_lines(nrmi_row *row, const nrmi_ln_job *job, size_t n, size_t rows,
+                                   size_t step, int means)
+{
     size_t i;
     for (i = 0; i < rows; i++) {
-        const size_t at = (n + i) * D;
-        const nrm_acc mu = job->mu[n + i], r = job->r[n + i];
-        const nrm_real head = (nrm_real)mu, tail = (nrm_real)(mu - (nrm_acc)head);
+        const size_t which = n + i * step, at = which * job->D;
         nrm_acc g, gd;
-        row[i].head = head;
-        row[i].rstd = (nrm_real)r;
-        row[i].shift = (nrm_real)(-(nrm_acc)tail * r);
+        row[i] = nrmi_ln_saved_row(job, which);
         if (!means) continue;
-        if (D <= NRM_BLOCK) /* LN.10 */
-            nrmi_short_sums(&g, &gd, job->x + at, head, job->dy + at, job->gamma, D);
-        else
-            nrmi_run_sums(&g, &gd, nrmi_walk_from_start(1, 0, D), job->x + at, head, job->dy + at,
-                          job->gamma);
-        row[i].g_mean = (nrm_real)(g * inverse);
-        row[i].gx_mean = (nrm_real)(nrmi_sum_with_xhat(g, gd, r, tail) * inverse);
+        nrmi_side_by_side(&g, &gd, job->x + at, row[i].head, job->dy + at, /* LN.10 */
+                          job->gamma != NULL ? job->gamma + nrmi_ln_params(job, which) : NULL,
+                          job->D);
+        nrmi_ln_means(&row[i], job, which, g,
+                      nrmi_sum_with_xhat(g, gd, job->r[which], nrmi_ln_tail(job, which)));
     }
 }
 
@@ -3141,38 +3352,77 @@ typedef struct nrmi_strip {
     nrm_acc *dbeta, *dgamma;
 } nrmi_strip;
 
-/* Columns c..c+width−1 of rows from..to−1: dx if it is wanted, and the strip's sums if they are. */
-static void nrmi_ln_backward(const nrmi_ln_job *job, size_t from, size_t to, size_t c, size_t width,
-                             int want_dx, nrmi_strip strip)
+static int nrmi_gn_backward_pass(nrmi_ln_job *job); /* section 11 */
+
+/* The rows that a sweep takes, and which stretch of each; step is 1, or G for one group's rows. */
+typedef struct nrmi_sweep {
+    size_t from, to, step, c, width;
+} nrmi_sweep;
+
+static nrmi_sweep nrmi_all_rows(const nrmi_ln_job *job, size_t from, size_t to)
 {
-    const size_t D = job->D, band = nrmi_ln_rows(NRM_BAND_NUMBERS, D, 4, NRM_BAND);
-    const size_t sums = strip.sum != NULL ? width : 0;
+    nrmi_sweep all;
+    all.from = from;
+    all.to = to;
+    all.step = 1;
+    all.c = 0;
+    all.width = job->D;
+    return all;
+}
+
+/* How many rows from n on make the next band. It holds whole examples, or less than one. */
+static size_t nrmi_ln_band(const nrmi_ln_job *job, nrmi_sweep sweep, size_t n)
+{
+    const size_t band = nrmi_ln_rows(NRM_BAND_NUMBERS, job->D, 4, NRM_BAND);
+    const size_t left = (sweep.to - n + sweep.step - 1) / sweep.step, G = job->G;
+    if (sweep.step > 1 || G == 1) return nrmi_least(left, band);
+    return nrmi_least(left, band > G ? band - band % G : nrmi_least(band, G - n % G));
+}
+
+/* dx if it is wanted, and the strip's sums, `sums` of them, if they are. */
+static void nrmi_ln_sweep(const nrmi_ln_job *job, nrmi_sweep sweep, int want_dx,
+                             nrmi_strip strip, size_t sums)
+{
     nrmi_row row[NRM_BAND];
-    size_t n, i, k;
+    size_t n, i, k, rows;
     for (k = 0; k < sums; k++) strip.dbeta[k] = strip.dgamma[k] = 0;
-    for (n = from; n < to; n += band) {
-        const size_t rows = nrmi_least(to - n, band);
-        nrmi_ln_backward_lines(row, job, n, rows, want_dx);
-        for (k = 0; k < sums; k++) strip.sum[k] = strip.sum_x[k] = 0;
+    for (n = sweep.from; n < sweep.to; n += rows * sweep.step) {
+        const size_t first = sweep.step == 1 ? nrmi_ln_params(job, n) : 0; /* of the sums */
+        size_t last;
+        rows = nrmi_ln_band(job, sweep, n);
+        last = nrmi_least(sums, first + rows * sweep.width);
+        nrmi_ln_backward_lines(row, job, n, rows, sweep.step, want_dx);
+        for (k = first; k < last; k++) strip.sum[k] = strip.sum_x[k] = 0;
         for (i = 0; i < rows; i++) {
-            const size_t at = (n + i) * D + c;
-            nrmi_ln_backward_row(want_dx ? job->out + at : NULL, strip.sum, strip.sum_x,
+            const size_t which = n + i * sweep.step, at = which * job->D + sweep.c;
+            const size_t param = nrmi_ln_params(job, which), sum = sweep.step == 1 ? param : 0;
+            nrmi_ln_backward_row(want_dx ? job->out + at : NULL,
+                                 sums > 0 ? strip.sum + sum : NULL,
+                                 sums > 0 ? strip.sum_x + sum : NULL,
                                  job->dy + at, job->x + at, row[i],
-                                 job->gamma != NULL ? job->gamma + c : NULL, width, job->ahead);
+                                 job->gamma != NULL ? job->gamma + param + sweep.c : NULL,
+                                 sweep.width, job->ahead);
         }
-        for (k = 0; k < sums; k++) {
+        for (k = first; k < last; k++) {
             strip.dbeta[k] += (nrm_acc)strip.sum[k];
             strip.dgamma[k] += (nrm_acc)strip.sum_x[k];
         }
     }
-    for (k = 0; k < sums && job->dbeta != NULL; k++) job->dbeta[c + k] += (nrm_real)strip.dbeta[k];
-    for (k = 0; k < sums && job->dgamma != NULL; k++)
-        job->dgamma[c + k] += (nrm_real)strip.dgamma[k];
 }
 
-/* All rows of at most NRM_WIDTH columns. */
-static NRM_APART void nrmi_ln_backward_strip(const nrmi_ln_job *job, size_t c, size_t width,
-                                             int want_dx)
+/* The columns' sums go to the gradients from param on. */
+static void nrmi_ln_give(const nrmi_ln_job *job, nrmi_strip strip, size_t param, size_t sums)
+{
+    size_t k;
+    for (k = 0; k < sums && job->dbeta != NULL; k++)
+        job->dbeta[param + k] += (nrm_real)strip.dbeta[k];
+    for (k = 0; k < sums && job->dgamma != NULL; k++)
+        job->dgamma[param + k] += (nrm_real)strip.dgamma[k];
+}
+
+/* A sweep with at most NRM_WIDTH sums. */
+static NRM_APART void nrmi_ln_backward_strip(const nrmi_ln_job *job, nrmi_sweep sweep, int want_dx,
+                                             size_t param, size_t sums)
 {
     nrm_real sum[NRM_WIDTH], sum_x[NRM_WIDTH];
     nrm_acc dbeta[NRM_WIDTH], dgamma[NRM_WIDTH];
@@ -3181,11 +3431,12 @@ static NRM_APART void nrmi_ln_backward_strip(const nrmi_ln_job *job, size_t c, s
     strip.sum_x = sum_x;
     strip.dbeta = dbeta;
     strip.dgamma = dgamma;
-    nrmi_ln_backward(job, 0, job->N, c, width, want_dx, strip);
+    nrmi_ln_sweep(job, sweep, want_dx, strip, sums);
+    nrmi_ln_give(job, strip, param, sums);
 }
 
-/* All rows of at most NRM_WIDE columns; apart, so that nobody else pays for its stack. */
-static NRM_APART void nrmi_ln_backward_wide(const nrmi_ln_job *job)
+/* All rows, with at most NRM_WIDE sums; apart, so that nobody else pays for its stack. */
+static NRM_APART void nrmi_ln_backward_wide(const nrmi_ln_job *job, size_t sums)
 {
     nrm_real sum[NRM_WIDE], sum_x[NRM_WIDE];
     nrm_acc dbeta[NRM_WIDE], dgamma[NRM_WIDE];
@@ -3194,7 +3445,8 @@ static NRM_APART void nrmi_ln_backward_wide(const nrmi_ln_job *job)
     strip.sum_x = sum_x;
     strip.dbeta = dbeta;
     strip.dgamma = dgamma;
-    nrmi_ln_backward(job, 0, job->N, 0, job->D, 1, strip);
+    nrmi_ln_sweep(job, nrmi_all_rows(job, 0, job->N), 1, strip, sums);
+    nrmi_ln_give(job, strip, 0, sums);
 }
 
 static int nrmi_ln_backward_rows(void *context, size_t from, size_t to)
@@ -3203,30 +3455,60 @@ static int nrmi_ln_backward_rows(void *context, size_t from, size_t to)
     nrmi_strip none;
     none.sum = none.sum_x = NULL;
     none.dbeta = none.dgamma = NULL;
-    nrmi_ln_backward(job, from, to, 0, job->D, 1, none);
+    nrmi_ln_sweep(job, nrmi_all_rows(job, from, to), 1, none, 0);
     return NRM_OK;
 }
 
+/* Parameters from..to−1, in strips that lie within one group. */
 static int nrmi_ln_backward_columns(void *context, size_t from, size_t to)
 {
     const nrmi_ln_job *job = (const nrmi_ln_job *)context;
-    size_t c;
-    for (c = from; c < to; c += NRM_WIDTH)
-        nrmi_ln_backward_strip(job, c, nrmi_least(to - c, NRM_WIDTH), 0);
+    while (from < to) {
+        nrmi_sweep sweep = nrmi_all_rows(job, from / job->D, job->N);
+        sweep.step = job->G;
+        sweep.c = from % job->D;
+        sweep.width = nrmi_least(nrmi_least(to - from, job->D - sweep.c), NRM_WIDTH);
+        nrmi_ln_backward_strip(job, sweep, 0, from, sweep.width);
+        from += sweep.width;
+    }
     return NRM_OK;
 }
 
-NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                   const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D)
+/* The sums of columns beside dx where one thread has room for them; else first the sums, then dx. */
+static int nrmi_ln_backward_pass(nrmi_ln_job *job)
 {
-    const int sums = dgamma != NULL || dbeta != NULL;
+    const size_t sums = job->G * job->D, numbers = job->N * job->D;
+    const int wanted = job->dgamma != NULL || job->dbeta != NULL;
+    if (job->S > 1) return nrmi_gn_backward_pass(job);
+    if (!wanted || nrmi_threads(numbers) > 1 || sums > NRM_WIDE) {
+        if (wanted) /* columns first: dx may be dy */
+            (void)nrmi_share(nrmi_ln_backward_columns, job, sums, NRM_LANES, numbers);
+        return nrmi_share(nrmi_ln_backward_rows, job, job->N, 1, numbers);
+    }
+    if (sums <= NRM_WIDTH)
+        nrmi_ln_backward_strip(job, nrmi_all_rows(job, 0, job->N), 1, 0, sums);
+    else
+        nrmi_ln_backward_wide(job, sums);
+    return NRM_OK;
+}
+
+/* As nrmi_ln_forward; ε matters to LN.18 only. */
+static int nrmi_ln_backward(int kind, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                            const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                            const nrm_acc *rstd, const nrm_real *gamma, nrm_real eps, size_t rows,
+                            size_t D, size_t G, size_t S)
+{
+    const nrm_acc *means = kind == NRMI_RMS ? rstd : mean; /* RMS norm has none to check */
     nrmi_ln_job job;
-    int rc = nrmi_check_volume(N, D, 1);
-    if (rc != NRM_OK || N == 0) return rc;
-    rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N * D, N, D);
+    int rc = nrmi_check_volume(rows, D, 1);
+    if (rc == NRM_OK && kind == NRMI_STD && D < 2) rc = NRM_ESIZE;
+    if (rc == NRM_OK && kind == NRMI_STD) rc = nrmi_check_eps(eps);
+    if (rc != NRM_OK || rows == 0) return rc;
+    rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, means, rstd, gamma, rows * D, rows,
+                                  G * (D / S));
     if (rc != NRM_OK) return rc;
     NRM_MEMSET(&job, 0, sizeof job);
+    job.kind = kind;
     job.out = dx;
     job.dgamma = dgamma;
     job.dbeta = dbeta;
@@ -3235,19 +3517,55 @@ NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     job.dy = dy;
     job.x = x;
     job.gamma = gamma;
-    job.N = N;
+    job.eps = (nrm_acc)eps;
+    job.N = rows;
     job.D = D;
-    job.ahead = N * D < NRM_FETCH_FROM ? 0 : NRM_BAND_NUMBERS;
-    if (!sums || nrmi_threads(N * D) > 1 || D > NRM_WIDE) {
-        if (sums) /* columns first: dx may be dy */
-            (void)nrmi_share(nrmi_ln_backward_columns, &job, D, NRM_LANES, N * D);
-        return nrmi_share(nrmi_ln_backward_rows, &job, N, 1, N * D);
-    }
-    if (D <= NRM_WIDTH)
-        nrmi_ln_backward_strip(&job, 0, D, 1);
-    else
-        nrmi_ln_backward_wide(&job);
-    return NRM_OK;
+    job.G = G;
+    job.S = S;
+    job.ahead = rows * D < NRM_FETCH_FROM ? 0 : NRM_BAND_NUMBERS;
+    return nrmi_ln_backward_pass(&job);
+}
+
+NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                   const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D)
+{
+    return nrmi_ln_backward(NRMI_LAYER, dx, dgamma, dbeta, dy, x, mean, rstd, gamma, NRM_EPS, N, D,
+                            1, 1);
+}
+
+/*
+### 7.6  The variant with s + ε
+
+That text (see 7.2) reads, with s the sample's standard deviation and t = s + ε,
+
+    x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1))                [LN.17]
+
+Code written after it cannot be had from LN.5 by choosing another γ: for small s the two
+differ by more than a factor. So it has functions of its own, with a name that says so. With
+r = 1/(s + ε) in the place of LN.3 the forward pass is the same. On the way back s changes
+by ∂s/∂xᵢ = (xᵢ − μ)/((D − 1)·s), and ∂r = −r²·∂s; put into the product rule as in 7.3,
+that leaves LN.14 with a factor in its last term:
+
+    dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)             [LN.18]
+
+κ is 1 for large D and ε = 0, as it must be. A row of equal values has s = 0 and x̂ = 0; the
+limit of the last term is 0 there, and so is ours. (Automatic differentiation gives NaN: it
+multiplies 0 by the derivative of the root at 0, which is infinite.)
+*/
+NRM_DEF int nrm_layernorm_std_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
+                                      const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
+                                      size_t N, size_t D)
+{
+    return nrmi_ln_forward(NRMI_STD, y, mean, rstd, x, gamma, beta, eps, N, D, 1, 1);
+}
+
+NRM_DEF int nrm_layernorm_std_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                       const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                       const nrm_acc *rstd, const nrm_real *gamma, nrm_real eps,
+                                       size_t N, size_t D)
+{
+    return nrmi_ln_backward(NRMI_STD, dx, dgamma, dbeta, dy, x, mean, rstd, gamma, eps, N, D, 1, 1);
 }
 
 /*
@@ -3407,11 +3725,9 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
                                          size_t N, size_t C, size_t S)
 {
     nrmi_span buffer[4];
-    int rc = nrmi_check_batchnorm(mode, N, C, S);
-    if (mode == NRM_INFER) return NRM_EMODE;
+    int rc = nrmi_check_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, mode, N, C,
+                                           S);
     if (rc != NRM_OK || N == 0) return rc;
-    rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N * C * S, C, C);
-    if (rc != NRM_OK) return rc;
     buffer[0] = nrmi_reals(dx, N * C * S);
     buffer[1] = nrmi_reals(dgamma, C);
     buffer[2] = nrmi_reals(dbeta, C);
@@ -3425,11 +3741,823 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
     return nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, mode, N, C, S);
 }
 
-/* @@ 9 statistics */
+/*
+## 9  Statistics that merge: streams, workers, masks
 
-/* @@ 10 renorm */
+*The question it answers: what if the values to be normalized together are not in one place?*
 
-/* @@ 11 groups */
+A batch may be spread over several machines, come in small portions because memory is
+short, hold sequences of different lengths, or be a whole data set. What is needed from each
+portion is the same: how many values, their mean, and the sum of their squared deviations
+from it. Such triples can be merged, exactly but for rounding, whatever their sizes: the
+formula of Chan, Golub and LeVeque that section 5 uses between blocks.
+
+### 9.1  Shapes
+
+A tensor is `[N][C][S]`, as in section 6; `nrm_stats` are `[C]`, a triple for each channel.
+A mask is `[N][S]`, one byte for each position, the same for all channels; where it is 0
+there is nothing: it is not read, and y and dx are 0 there. So sequences of unequal length
+lie side by side, padded with anything, and the padding cannot be told from its absence.
+
+### 9.2  Merging
+
+With counts n_a and n_b, means m_a and m_b, sums of squared deviations Q_a and Q_b:
+
+    n = n_a + n_b                                                     [ST.1]
+    m = m_a + δ·n_b/n, δ = m_b − m_a                                  [ST.2]
+    Q = Q_a + Q_b + δ²·n_a·n_b/n                                      [ST.3]
+    v = Q/n                                                           [ST.4]
+
+Averaging the variances of workers, as some libraries did for years, loses the last term of
+ST.3, the spread of the workers' means; and averaging without weights is wrong as soon as
+the portions are uneven. Merging in another order gives the same numbers but for rounding;
+in the same order, the same bits. So whoever merges should do it by the number of the
+worker, not by who comes first.
+
+### 9.3  Synchronised batch norm
+
+Forward: every worker takes the statistics of its portion (`nrm_stats_update`), all are
+merged, in memory, by a socket, by MPI, which is not for this header to know
+(`examples/mpi_batchnorm.c` shows it), and every worker normalizes its portion with the
+result (`nrm_sync_batchnorm_forward`). Backward: the means of BN.19 are over all values, and
+the values are elsewhere; but their sums can be added (`nrm_sync_batchnorm_sums`, an addition
+by the caller, `nrm_sync_batchnorm_backward`):
+
+    D = ∑ᵢ dyᵢ, E = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
+    dxᵢ = γ·r·(dyᵢ − D/n − x̂ᵢ·E/n)                                    [ST.6]
+
+The gradients of γ and β are each worker's own part of the sums, as with all parameters of a
+network that is trained in parallel; whoever adds up the others adds up these too. Mind that
+dy belongs to one common loss: a mean over a worker's portion must be weighted by its share.
+
+The same functions do a *virtual batch*: micro-batches that follow each other take the
+places of workers. All of them go forward through the layers below, their statistics are
+merged, and then all go on. And they do masks, with one worker.
+
+### 9.4  Statistics of a whole data set
+
+Running statistics forget, and those of a network that is still learning lag behind it. When
+training is over they can be taken anew, from as much data as one likes, and put in the
+place of the running ones ("precise" batch norm; the averages of the paper's algorithm 2,
+but with the spread of the batch means in them): `nrm_stats_update` batch by batch, then
+`nrm_running_set`, which makes
+
+    m = μ, u = Q/(n − 1), or Q/n if `biased`                          [ST.7]
+
+and `nrm_mlp_reestimate` does it for a whole network. The last k batches instead of all, as
+one of our sources has it: keep k triples, merge them.
+*/
+static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
+{
+    const nrmi_weight w = nrmi_weigh(a.count, b.count);
+    const nrm_acc delta = b.mean - a.mean;
+    if (b.count == 0) return a;
+    if (a.count == 0) return b;
+    a.count += b.count;                          /* ST.1 */
+    a.mean += delta * w.share;                   /* ST.2 */
+    a.m2 += b.m2 + delta * delta * w.between;    /* ST.3 */
+    return a;
+}
+
+static nrmi_moments nrmi_stats_moments(nrm_stats stats)
+{
+    const nrm_real head = (nrm_real)stats.mean;
+    return nrmi_split(head, stats.mean - (nrm_acc)head,
+                      stats.count > 0 ? stats.m2 / stats.count : 0); /* ST.4 */
+}
+
+/* The moments of a job's channels from c on are merged into what is known. */
+static int nrmi_stats_take(const nrmi_bn_job *job, size_t c, const nrmi_channels *ch, size_t width)
+{
+    size_t k;
+    int rc = NRM_OK;
+    for (k = 0; k < width; k++) {
+        nrm_stats new_ones;
+        new_ones.count = (nrm_acc)job->N * (nrm_acc)job->S;
+        new_ones.mean = ch->mean[k];
+        new_ones.m2 = ch->var[k] * new_ones.count;
+        job->taken[c + k] = nrmi_stats_merge(job->taken[c + k], new_ones);
+        if (!nrmi_finite(ch->mean[k]) || !nrmi_finite(ch->var[k])) rc = NRM_NONFINITE;
+    }
+    return rc;
+}
+
+/* The job on a stretch of it: rows from..from+length−1 if it is dense, else positions of example
+   n. */
+static nrmi_bn_job nrmi_bn_stretch(const nrmi_bn_job *whole, size_t n, size_t from, size_t length)
+{
+    const int dense = nrmi_dense(whole);
+    const size_t at = dense ? from * whole->pitch : n * whole->pitch + from;
+    nrmi_bn_job job = *whole;
+    job.N = dense ? length : 1;
+    job.S = dense ? 1 : length;
+    job.ahead = 0;
+    if (job.out != NULL) job.out += at;
+    if (job.dy != NULL) job.dy += at;
+    job.x += at;
+    return job;
+}
+
+/* Does a job on all positions that count, stretch by stretch. */
+static int nrmi_bn_masked(nrmi_part *part, const nrmi_bn_job *whole, const unsigned char *mask)
+{
+    const int dense = nrmi_dense(whole);
+    const size_t lines = dense ? 1 : whole->N, length = dense ? whole->N : whole->S;
+    nrmi_bn_job job = *whole;
+    size_t n, from, to;
+    int rc;
+    if (mask == NULL) return nrmi_bn_share(part, &job);
+    job.N = 0; /* statistics are written even if no position counts */
+    rc = whole->taken == NULL && whole->taken_sums == NULL ? nrmi_bn_share(part, &job) : NRM_OK;
+    for (n = 0; n < lines; n++)
+        for (from = 0; from < length; from = to + 1) {
+            const unsigned char *line = mask + n * length;
+            while (from < length && !line[from]) from++;
+            for (to = from; to < length && line[to];) to++;
+            if (to == from) break;
+            job = nrmi_bn_stretch(whole, n, from, to - from);
+            if (nrmi_bn_share(part, &job) != NRM_OK) rc = NRM_NONFINITE;
+        }
+    return rc;
+}
+
+/* Zeros where the mask is 0. */
+static void nrmi_blank(nrm_real *a, const unsigned char *mask, size_t N, size_t C, size_t S)
+{
+    size_t n, c, s;
+    for (n = 0; n < N && mask != NULL; n++)
+        for (s = 0; s < S; s++)
+            for (c = 0; c < C && !mask[n * S + s]; c++) a[(n * C + c) * S + s] = 0;
+}
+
+static nrmi_span nrmi_bytes(const void *at, size_t bytes)
+{
+    nrmi_span s;
+    s.at = at;
+    s.bytes = bytes;
+    return s;
+}
+
+NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned char *mask,
+                             size_t N, size_t C, size_t S)
+{
+    nrmi_span buffer[3];
+    nrmi_bn_job job;
+    const int rc = nrmi_check_volume(N, C, S);
+    if (rc != NRM_OK || N == 0) return rc;
+    if (stats == NULL || x == NULL) return NRM_ENULL;
+    buffer[0] = nrmi_bytes(stats, C * sizeof *stats);
+    buffer[1] = nrmi_reals(x, N * C * S);
+    buffer[2] = nrmi_bytes(mask, N * S);
+    if (nrmi_check_apart(buffer, 3, 1) != NRM_OK) return NRM_EALIAS;
+    job = nrmi_bn_whole(N, C, S);
+    job.mode = NRM_TRAIN;
+    job.x = x;
+    job.taken = stats;
+    return nrmi_bn_masked(nrmi_bn_forward_part, &job, mask);
+}
+
+NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
+{
+    size_t c;
+    if (into == NULL || from == NULL) return NRM_ENULL;
+    if (nrmi_overlap(nrmi_bytes(into, C * sizeof *into), nrmi_bytes(from, C * sizeof *from)))
+        return NRM_EALIAS;
+    for (c = 0; c < C; c++) into[c] = nrmi_stats_merge(into[c], from[c]);
+    return NRM_OK;
+}
+
+static int nrmi_stats_usable(nrm_stats s)
+{
+    return s.count >= 0 && s.m2 >= 0 && nrmi_finite(s.count) && nrmi_finite(s.mean) &&
+           nrmi_finite(s.m2);
+}
+
+NRM_DEF int nrm_stats_check(size_t *channel, const nrm_stats *stats, size_t C)
+{
+    size_t c = 0;
+    if (stats == NULL) return NRM_ENULL;
+    while (c < C && nrmi_stats_usable(stats[c])) c++;
+    if (c == C) return NRM_OK;
+    if (channel != NULL) *channel = c;
+    return NRM_ESTATS;
+}
+
+NRM_DEF int nrm_running_check(size_t *channel, const nrm_running *running, size_t C)
+{
+    size_t c = 0;
+    if (running == NULL || running->mean == NULL || running->var == NULL) return NRM_ENULL;
+    while (c < C && running->var[c] >= 0 && nrmi_finite((nrm_acc)running->var[c]) &&
+           nrmi_finite((nrm_acc)running->mean[c]))
+        c++;
+    if (c == C) return NRM_OK;
+    if (channel != NULL) *channel = c;
+    return NRM_ESTATS;
+}
+
+NRM_DEF int nrm_running_set(nrm_running *running, const nrm_stats *stats, size_t C)
+{
+    size_t c;
+    if (running == NULL || stats == NULL || running->mean == NULL || running->var == NULL)
+        return NRM_ENULL;
+    for (c = 0; c < C; c++) {
+        if (!nrmi_stats_usable(stats[c]) || !nrmi_fits(stats[c].mean)) return NRM_ESTATS;
+        if (stats[c].count < (running->biased ? 1 : 2)) return NRM_EBATCH;
+        if (!nrmi_fits(stats[c].m2 / (stats[c].count - (running->biased ? 0 : 1))))
+            return NRM_ESTATS;
+    }
+    for (c = 0; c < C; c++) { /* ST.7 */
+        running->mean[c] = (nrm_real)stats[c].mean;
+        running->var[c] = (nrm_real)(stats[c].m2 / (stats[c].count - (running->biased ? 0 : 1)));
+    }
+    running->batches = 1;
+    return NRM_OK;
+}
+
+/* BN.8 to BN.10 with merged statistics, every channel by its own count. NRM_NONFINITE if some are
+   not to be stored: then a plain average takes none. */
+static int nrmi_stats_track(nrm_running *running, const nrm_stats *stats, size_t C)
+{
+    size_t c, values = 0, bad = 0;
+    for (c = 0; c < C; c++) {
+        const nrmi_moments t = nrmi_stats_moments(stats[c]);
+        values += stats[c].count > 0;
+        bad += !nrmi_fits(t.mean) || !nrmi_fits(t.var);
+    }
+    if (values > 0 && (bad == 0 || !running->cumulative)) running->batches++;
+    for (c = 0; c < C && (bad == 0 || !running->cumulative); c++) {
+        const nrmi_moments t = nrmi_stats_moments(stats[c]);
+        if (stats[c].count > 0) nrmi_bn_track(running, &t.mean, &t.var, c, 1, stats[c].count);
+    }
+    return bad == 0 ? NRM_OK : NRM_NONFINITE;
+}
+
+/* Do the counts suit a batch of which `kept` positions are here? */
+static int nrmi_check_counts(const nrm_stats *stats, size_t C, int any_here)
+{
+    size_t c;
+    for (c = 0; c < C; c++) {
+        if (!(stats[c].count >= 0) || (any_here && stats[c].count == 0)) return NRM_ESTATS;
+        if (stats[c].count == 1) return NRM_EBATCH;
+    }
+    return NRM_OK;
+}
+
+/* Is there a position that counts? */
+static int nrmi_any_kept(const unsigned char *mask, size_t positions)
+{
+    size_t i = 0;
+    while (mask != NULL && i < positions && !mask[i]) i++;
+    return i < positions;
+}
+
+static int nrmi_check_sync_forward(const nrm_real *y, const nrm_acc *mean, const nrm_acc *rstd,
+                                   const nrm_running *running, const nrm_real *x,
+                                   const unsigned char *mask, const nrm_stats *stats,
+                                   const nrm_real *gamma, const nrm_real *beta, size_t N, size_t C,
+                                   size_t S)
+{
+    nrmi_span buffer[10];
+    int rc;
+    if (stats == NULL || mean == NULL || rstd == NULL) return NRM_ENULL;
+    if (N > 0 && (x == NULL || y == NULL)) return NRM_ENULL;
+    rc = nrmi_check_running(running, NRM_TRAIN, C);
+    if (rc == NRM_OK) rc = nrmi_check_counts(stats, C, N > 0 && nrmi_any_kept(mask, N * S));
+    if (rc != NRM_OK) return rc;
+    buffer[0] = nrmi_reals(y, N * C * S);
+    buffer[1] = nrmi_accs(mean, C);
+    buffer[2] = nrmi_accs(rstd, C);
+    buffer[3] = nrmi_reals(running ? running->mean : NULL, C);
+    buffer[4] = nrmi_reals(running ? running->var : NULL, C);
+    buffer[5] = nrmi_reals(x, N * C * S);
+    buffer[6] = nrmi_bytes(mask, N * S);
+    buffer[7] = nrmi_bytes(stats, C * sizeof *stats);
+    buffer[8] = nrmi_reals(gamma, C);
+    buffer[9] = nrmi_reals(beta, C);
+    return nrmi_check_apart(buffer, 10, 5);
+}
+
+NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
+                                       nrm_running *running, const nrm_real *x,
+                                       const unsigned char *mask, const nrm_stats *stats,
+                                       const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
+                                       size_t N, size_t C, size_t S)
+{
+    nrmi_bn_job job;
+    int rc = nrmi_check_volume(N, C, S), bad;
+    if (rc == NRM_OK) rc = nrmi_check_eps(eps);
+    if (rc == NRM_OK)
+        rc = nrmi_check_sync_forward(y, mean, rstd, running, x, mask, stats, gamma, beta, N, C, S);
+    if (rc != NRM_OK) return rc;
+    job = nrmi_bn_whole(N, C, S);
+    job.mode = NRM_TRAIN;
+    job.out = y;
+    job.mean = mean;
+    job.rstd = rstd;
+    job.x = x;
+    job.given = stats;
+    job.gamma = gamma;
+    job.beta = beta;
+    job.eps = (nrm_acc)eps;
+    rc = nrmi_bn_masked(nrmi_bn_forward_part, &job, mask);
+    nrmi_blank(y, mask, N, C, S);
+    bad = running != NULL && nrmi_stats_track(running, stats, C) != NRM_OK;
+    return bad ? NRM_NONFINITE : rc;
+}
+
+static int nrmi_check_sync_sums(const nrm_sums *sums, const nrm_real *dgamma, const nrm_real *dbeta,
+                                const nrm_real *dy, const nrm_real *x, const unsigned char *mask,
+                                const nrm_acc *mean, const nrm_acc *rstd, size_t N, size_t C,
+                                size_t S)
+{
+    nrmi_span buffer[8];
+    if (sums == NULL || mean == NULL || rstd == NULL) return NRM_ENULL;
+    if (N > 0 && (x == NULL || dy == NULL)) return NRM_ENULL;
+    buffer[0] = nrmi_bytes(sums, C * sizeof *sums);
+    buffer[1] = nrmi_reals(dgamma, C);
+    buffer[2] = nrmi_reals(dbeta, C);
+    buffer[3] = nrmi_reals(dy, N * C * S);
+    buffer[4] = nrmi_reals(x, N * C * S);
+    buffer[5] = nrmi_bytes(mask, N * S);
+    buffer[6] = nrmi_accs(mean, C);
+    buffer[7] = nrmi_accs(rstd, C);
+    return nrmi_check_apart(buffer, 8, 3);
+}
+
+NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta,
+                                    const nrm_real *dy, const nrm_real *x,
+                                    const unsigned char *mask, const nrm_acc *mean,
+                                    const nrm_acc *rstd, size_t N, size_t C, size_t S)
+{
+    nrmi_bn_job job;
+    size_t c;
+    int rc = nrmi_check_volume(N, C, S);
+    if (rc == NRM_OK)
+        rc = nrmi_check_sync_sums(sums, dgamma, dbeta, dy, x, mask, mean, rstd, N, C, S);
+    if (rc != NRM_OK) return rc;
+    job = nrmi_bn_whole(N, C, S);
+    job.mode = NRM_TRAIN;
+    job.dy = dy;
+    job.x = x;
+    job.mu = mean;
+    job.r = rstd;
+    job.taken_sums = sums;
+    NRM_MEMSET(sums, 0, C * sizeof *sums);
+    if (N > 0) (void)nrmi_bn_masked(nrmi_bn_backward_part, &job, mask); /* ST.5 */
+    for (c = 0; c < C && dbeta != NULL; c++) dbeta[c] += (nrm_real)sums[c].dy;
+    for (c = 0; c < C && dgamma != NULL; c++) dgamma[c] += (nrm_real)sums[c].dy_xhat;
+    return NRM_OK;
+}
+
+static int nrmi_check_sync_backward(const nrm_real *dx, const nrm_real *dy, const nrm_real *x,
+                                    const unsigned char *mask, const nrm_acc *mean,
+                                    const nrm_acc *rstd, const nrm_real *gamma,
+                                    const nrm_stats *stats, const nrm_sums *sums, size_t N,
+                                    size_t C, size_t S)
+{
+    nrmi_span buffer[9];
+    if (dx == NULL || dy == NULL || x == NULL || mean == NULL || rstd == NULL || stats == NULL ||
+        sums == NULL)
+        return NRM_ENULL;
+    buffer[0] = nrmi_reals(dx, N * C * S);
+    buffer[1] = nrmi_reals(x, N * C * S);
+    buffer[2] = nrmi_bytes(mask, N * S);
+    buffer[3] = nrmi_accs(mean, C);
+    buffer[4] = nrmi_accs(rstd, C);
+    buffer[5] = nrmi_reals(gamma, C);
+    buffer[6] = nrmi_bytes(stats, C * sizeof *stats);
+    buffer[7] = nrmi_bytes(sums, C * sizeof *sums);
+    buffer[8] = nrmi_reals(dy, N * C * S);
+    if (nrmi_check_apart(buffer, dx == dy ? 8 : 9, 1) != NRM_OK) return NRM_EALIAS;
+    return nrmi_check_counts(stats, C, nrmi_any_kept(mask, N * S));
+}
+
+NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
+                                        const unsigned char *mask, const nrm_acc *mean,
+                                        const nrm_acc *rstd, const nrm_real *gamma,
+                                        const nrm_stats *stats, const nrm_sums *sums, size_t N,
+                                        size_t C, size_t S)
+{
+    nrmi_bn_job job;
+    int rc = nrmi_check_volume(N, C, S);
+    if (rc != NRM_OK || N == 0) return rc;
+    rc = nrmi_check_sync_backward(dx, dy, x, mask, mean, rstd, gamma, stats, sums, N, C, S);
+    if (rc != NRM_OK) return rc;
+    job = nrmi_bn_whole(N, C, S);
+    job.mode = NRM_TRAIN;
+    job.out = dx;
+    job.dy = dy;
+    job.x = x;
+    job.mu = mean;
+    job.r = rstd;
+    job.gamma = gamma;
+    job.given = stats;
+    job.given_sums = sums;
+    (void)nrmi_bn_masked(nrmi_bn_backward_part, &job, mask); /* ST.6 */
+    nrmi_blank(dx, mask, N, C, S);
+    return NRM_OK;
+}
+
+/*
+## 10  Batch renormalization
+
+*The question it answers: can a network be trained on the output that it will have in use?*
+
+In training a value is judged by its batch, in use by the running statistics. With large
+batches the two agree; with batches of four, or of examples that resemble each other, they
+do not, and the network learns to live with the first and is tested with the second. Ioffe
+(2017) corrects the output of the batch by an affine map that makes it what the running
+statistics would have made of it.
+
+### 10.1  Forward
+
+Shapes are those of section 6. With the running mean m and variance u, as they are before
+this batch, a channel has
+
+    ρ = √(v + ε)/√(u + ε), kept within 1/ρ_max and ρ_max              [BR.1]
+    d = (μ − m)/√(u + ε), kept within ±d_max                          [BR.2]
+    yᵢ = γ·(ρ·x̂ᵢ + d) + β                                             [BR.3]
+
+If neither limit bites, ρ·x̂ + d is (x − m)/√(u + ε), and y that of infer mode: BN.11. If the
+limits are 1 and 0, y is that of plain batch norm. One begins with the second and lets the
+limits go up to some 3 and 5 in the course of the training, for at the beginning the running
+statistics are nothing to be trusted.
+
+### 10.2  Backward
+
+ρ and d are taken as constants of the step: they only choose an affine map, and that is
+where the difference to infer mode is, through whose statistics no gradient flows. So BR.3
+is batch norm with γ·ρ for γ and β + γ·d for β:
+
+    dγ = ∑ᵢ dyᵢ·(ρ·x̂ᵢ + d) = ρ·∑ᵢ dyᵢ·x̂ᵢ + d·∑ᵢ dyᵢ                    [BR.4]
+    dxᵢ = (γ·ρ)·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                            [BR.5]
+
+and dβ is BN.12. The projection of BN.19 is still there, its scale r·ρ is that of the
+running statistics. In the modes infer and frozen there is nothing to correct: they are
+those of batch norm.
+*/
+static nrm_acc nrmi_clamp(nrm_acc v, nrm_acc low, nrm_acc high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* ρ and d of channel c, which go to where the backward pass will find them. */
+static void nrmi_renorm(const nrmi_bn_job *job, size_t c, nrm_acc mean, nrm_acc var)
+{
+    const nrm_acc m = (nrm_acc)job->running->mean[c], u = (nrm_acc)job->running->var[c];
+    const nrm_acc scale = 1 / NRM_SQRT(u + job->eps);
+    job->ratio[c] = nrmi_clamp(NRM_SQRT(var + job->eps) * scale, 1 / job->r_max, job->r_max);
+    job->offset[c] = nrmi_clamp((mean - m) * scale, -job->d_max, job->d_max); /* BR.1 and BR.2 */
+}
+
+/* What batch norm does not check: the two arrays of its own, and the limits. */
+static int nrmi_check_renorm(const nrm_acc *ratio, const nrm_acc *offset, const nrm_real *y,
+                             const nrm_acc *mean, const nrm_acc *rstd, const nrm_running *running,
+                             const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
+                             size_t count, size_t C)
+{
+    nrmi_span buffer[10];
+    const int rc = nrm_running_check(NULL, running, C);
+    if (ratio == NULL || offset == NULL) return NRM_ENULL;
+    if (rc != NRM_OK) return rc;
+    buffer[0] = nrmi_accs(ratio, C);
+    buffer[1] = nrmi_accs(offset, C);
+    buffer[2] = nrmi_reals(y, count);
+    buffer[3] = nrmi_accs(mean, C);
+    buffer[4] = nrmi_accs(rstd, C);
+    buffer[5] = nrmi_reals(running->mean, C);
+    buffer[6] = nrmi_reals(running->var, C);
+    buffer[7] = nrmi_reals(x, count);
+    buffer[8] = nrmi_reals(gamma, C);
+    buffer[9] = nrmi_reals(beta, C);
+    return nrmi_check_apart(buffer, 10, 2);
+}
+
+NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset, nrm_acc *mean,
+                                    nrm_acc *rstd, nrm_running *running, const nrm_real *x,
+                                    const nrm_real *gamma, const nrm_real *beta, nrm_real r_max,
+                                    nrm_real d_max, int mode, nrm_real eps, size_t N, size_t C,
+                                    size_t S)
+{
+    nrmi_bn_job job;
+    int rc = nrmi_check_batchnorm(mode, N, C, S);
+    if (rc == NRM_OK) rc = nrmi_check_eps(eps);
+    if (rc == NRM_OK && !(r_max >= 1 && d_max >= 0)) rc = NRM_ERATE;
+    if (rc != NRM_OK || N == 0) return rc;
+    if (mode == NRM_TRAIN)
+        rc = nrmi_check_renorm(ratio, offset, y, mean, rstd, running, x, gamma, beta, N * C * S, C);
+    if (rc == NRM_OK)
+        rc = nrmi_check_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, N, C, S);
+    if (rc != NRM_OK) return rc;
+    job = nrmi_bn_forward_job(y, mean, rstd, running, x, gamma, beta, mode, eps, N, C, S);
+    if (mode == NRM_TRAIN) {
+        job.ratio = ratio;
+        job.offset = offset;
+        job.r_max = (nrm_acc)r_max;
+        job.d_max = (nrm_acc)d_max;
+    }
+    return nrmi_bn_forward(&job);
+}
+
+NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                     const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio,
+                                     const nrm_acc *offset, const nrm_acc *mean,
+                                     const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N,
+                                     size_t C, size_t S)
+{
+    nrmi_span out[3], saved[2];
+    nrmi_bn_job job;
+    int i, rc = nrmi_check_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, mode, N,
+                                              C, S);
+    if (rc != NRM_OK || N == 0) return rc;
+    job = nrmi_bn_backward_job(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, mode, N, C, S);
+    if (mode == NRM_TRAIN) {
+        if (ratio == NULL || offset == NULL) return NRM_ENULL;
+        out[0] = nrmi_reals(dx, N * C * S);
+        out[1] = nrmi_reals(dgamma, C);
+        out[2] = nrmi_reals(dbeta, C);
+        saved[0] = nrmi_accs(ratio, C);
+        saved[1] = nrmi_accs(offset, C);
+        for (i = 0; i < 6; i++)
+            if (nrmi_overlap(out[i / 2], saved[i % 2])) return NRM_EALIAS;
+        job.br_r = ratio;
+        job.br_d = offset;
+    }
+    return nrmi_bn_share(nrmi_bn_backward_part, &job);
+}
+
+/*
+## 11  Group, instance and RMS normalization
+
+*The question they answer: what else can be averaged, if not the batch?*
+
+Layer norm averages all channels of an image alike. Group norm (Wu and He 2018) lets G
+groups of channels be averaged apart from each other, and instance norm (Ulyanov et al.
+2016) every channel by itself. RMS norm (Zhang and Sennrich 2019) leaves the mean alone, and
+finds that nobody misses it. None of them knows a batch or has anything to remember.
+
+### 11.1  Shapes
+
+The tensor is `[N][C][S]`, as for batch norm; γ and β are `[C]`, one for each channel; μ and
+r are `[N][G]`. The K = C/G channels of a group lie side by side, M = K·S values in all. So
+for the statistics a group is a *row* of layer norm, and an example is G rows. What differs
+is which γ a value meets: that of its channel, the same for S neighbours, and other ones in
+the next group. In what follows a single group is meant, c its channels, s their positions.
+
+### 11.2  Forward
+
+    μ = (1/M)·∑_c ∑ₛ x_cs                                             [GN.1]
+    r = 1/√((1/M)·∑_c ∑ₛ (x_cs − μ)² + ε)                             [GN.2]
+    y_cs = γ_c·(x_cs − μ)·r + β_c                                     [GN.3]
+
+G = 1 makes it layer norm over channels and positions; with S = 1 that is section 7 to the
+last bit. G = C makes it instance norm. A group of one value is not an error, as in layer
+norm: y is β_c then, and no gradient passes, which is what instance norm of a dense layer
+amounts to.
+
+### 11.3  Backward
+
+Layer norm's formulas hold, with g = γ_c·dy. But a sum over the positions of a channel has γ
+as a common factor, and is wanted for three things: for β's gradient, for γ's, and, times γ,
+for the means of the group. It is made once.
+
+    dβ_c = ∑ₙ ∑ₛ dy_ncs                                               [GN.4]
+    dγ_c = ∑ₙ ∑ₛ dy_ncs·x̂_ncs                                         [GN.5]
+    ⟨g⟩ = (1/M)·∑_c γ_c·∑ₛ dy_cs, ⟨g·x̂⟩ = (1/M)·∑_c γ_c·∑ₛ dy_cs·x̂_cs  [GN.6]
+    dx_cs = r·(γ_c·dy_cs − ⟨g⟩ − x̂_cs·⟨g·x̂⟩)                          [GN.7]
+
+With S = 1 layer norm's own code does all of it, several groups to a row. With S > 1 a
+channel is a run of S with one γ, and its part of GN.7 is a straight line in dy and x:
+
+    dx_cs = (r·γ_c)·dy_cs + (t·(x_cs − h) + b), t = −r²·⟨g·x̂⟩, b = −r·⟨g⟩ − t·(μ − h) [GN.8]
+*/
+
+/* γ of channel k of row n; 1 if there is none. */
+static nrm_acc nrmi_gn_gamma(const nrmi_ln_job *job, size_t n, size_t k)
+{
+    return job->gamma != NULL ? (nrm_acc)job->gamma[nrmi_ln_params(job, n) + k] : 1;
+}
+
+/* y of all runs of row n: GN.3 in the form of SUM.11. */
+static void nrmi_gn_forward_runs(const nrmi_ln_job *job, size_t n, nrmi_row row)
+{
+    const size_t S = job->S, K = job->D / S, first = nrmi_ln_params(job, n);
+    size_t k;
+    for (k = 0; k < K; k++) {
+        const size_t at = n * job->D + k * S;
+        const nrm_acc gamma = nrmi_gn_gamma(job, n, k);
+        const nrm_acc beta = job->beta != NULL ? (nrm_acc)job->beta[first + k] : 0;
+        nrmi_line line;
+        line.head = row.head;
+        line.slope = (nrm_real)(gamma * (nrm_acc)row.rstd);
+        line.shift = (nrm_real)(beta + gamma * (nrm_acc)row.shift);
+        line.dy_mean = line.dy_slope = 0;
+        nrmi_bn_forward_run(job->out + at, job->x + at, line, S, job->ahead); /* GN.3 */
+    }
+}
+
+/* ∑dy and ∑dy·x̂ over the positions of channel k of row n. */
+static nrm_sums nrmi_gn_sums(const nrmi_ln_job *job, size_t n, size_t k)
+{
+    const size_t at = n * job->D + k * job->S;
+    nrm_sums sums;
+    nrm_acc sud;
+    nrmi_side_by_side(&sums.dy, &sud, job->x + at, (nrm_real)job->mu[n], job->dy + at, NULL,
+                      job->S);
+    sums.dy_xhat = nrmi_sum_with_xhat(sums.dy, sud, job->r[n], nrmi_ln_tail(job, n));
+    return sums;
+}
+
+/* dx of one run: GN.8. */
+static void nrmi_gn_backward_run(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
+                                 nrmi_line line, size_t S)
+{
+    size_t s;
+    for (s = 0; s + NRM_VEC <= S; s += NRM_VEC)
+        nrmi_store(dx + s, nrmi_load(dy + s) * line.dy_slope +
+                               ((nrmi_load(x + s) - line.head) * line.slope + line.shift));
+    for (; s < S; s++)
+        dx[s] = dy[s] * line.dy_slope + ((x[s] - line.head) * line.slope + line.shift);
+}
+
+/* dx of row n; the sums of its channels are added to total, if that is wanted. */
+static void nrmi_gn_backward_row(const nrmi_ln_job *job, size_t n, nrm_sums *total)
+{
+    const size_t S = job->S, K = job->D / S;
+    const nrm_acc r = job->r[n], share = 1 / (nrm_acc)job->D;
+    nrm_acc g = 0, gx = 0, t;
+    nrmi_line line;
+    size_t k;
+    for (k = 0; k < K; k++) {
+        const nrm_sums sums = nrmi_gn_sums(job, n, k);
+        const nrm_acc gamma = nrmi_gn_gamma(job, n, k);
+        g += gamma * sums.dy; /* GN.6 */
+        gx += gamma * sums.dy_xhat;
+        if (total == NULL) continue;
+        total[k].dy += sums.dy;           /* GN.4 */
+        total[k].dy_xhat += sums.dy_xhat; /* GN.5 */
+    }
+    t = -r * r * (gx * share);
+    line.head = (nrm_real)job->mu[n];
+    line.slope = (nrm_real)t;
+    line.shift = (nrm_real)(-r * (g * share) - t * (nrm_acc)nrmi_ln_tail(job, n));
+    line.dy_mean = 0;
+    for (k = 0; k < K; k++) {
+        const size_t at = n * job->D + k * S;
+        line.dy_slope = (nrm_real)(r * nrmi_gn_gamma(job, n, k));
+        nrmi_gn_backward_run(job->out + at, job->dy + at, job->x + at, line, S); /* GN.7 */
+    }
+}
+
+/* The gradients of gamma and beta take a sum over all examples in. */
+static void nrmi_gn_give(const nrmi_ln_job *job, size_t c, nrm_sums total)
+{
+    if (job->dbeta != NULL) job->dbeta[c] += (nrm_real)total.dy;
+    if (job->dgamma != NULL) job->dgamma[c] += (nrm_real)total.dy_xhat;
+}
+
+/* Channels from..to−1: the gradients of their gamma and beta alone. */
+static int nrmi_gn_backward_channels(void *context, size_t from, size_t to)
+{
+    const nrmi_ln_job *job = (const nrmi_ln_job *)context;
+    const size_t K = job->D / job->S;
+    size_t c, n;
+    for (c = from; c < to; c++) {
+        nrm_sums total = {0, 0};
+        for (n = c / K; n < job->N; n += job->G) {
+            const nrm_sums sums = nrmi_gn_sums(job, n, c % K);
+            total.dy += sums.dy;
+            total.dy_xhat += sums.dy_xhat;
+        }
+        nrmi_gn_give(job, c, total);
+    }
+    return NRM_OK;
+}
+
+static int nrmi_gn_backward_rows(void *context, size_t from, size_t to)
+{
+    const nrmi_ln_job *job = (const nrmi_ln_job *)context;
+    size_t n;
+    for (n = from; n < to; n++) nrmi_gn_backward_row(job, n, NULL);
+    return NRM_OK;
+}
+
+/* Everything in one go, for at most NRM_WIDTH channels. */
+static NRM_APART void nrmi_gn_backward_all(const nrmi_ln_job *job, size_t C)
+{
+    nrm_sums total[NRM_WIDTH];
+    size_t c, n;
+    NRM_MEMSET(total, 0, C * sizeof *total);
+    for (n = 0; n < job->N; n++) nrmi_gn_backward_row(job, n, total + nrmi_ln_params(job, n));
+    for (c = 0; c < C; c++) nrmi_gn_give(job, c, total[c]);
+}
+
+/* S > 1; as in nrmi_ln_backward_pass. */
+static int nrmi_gn_backward_pass(nrmi_ln_job *job)
+{
+    const size_t C = job->G * (job->D / job->S), numbers = job->N * job->D;
+    const int wanted = job->dgamma != NULL || job->dbeta != NULL;
+    if (wanted && nrmi_threads(numbers) == 1 && C <= NRM_WIDTH) {
+        nrmi_gn_backward_all(job, C);
+        return NRM_OK;
+    }
+    if (wanted) (void)nrmi_share(nrmi_gn_backward_channels, job, C, NRM_LANES, numbers);
+    return nrmi_share(nrmi_gn_backward_rows, job, job->N, 1, numbers);
+}
+
+/* The sizes of [N][C][S] in G groups. */
+static int nrmi_check_groups(size_t N, size_t C, size_t S, size_t G)
+{
+    const int rc = nrmi_check_volume(N, C, S);
+    return rc == NRM_OK && (G == 0 || C % G != 0) ? NRM_ESIZE : rc;
+}
+
+NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
+                                  const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
+                                  size_t N, size_t C, size_t S, size_t G)
+{
+    const int rc = nrmi_check_groups(N, C, S, G);
+    if (rc != NRM_OK) return rc;
+    return nrmi_ln_forward(NRMI_LAYER, y, mean, rstd, x, gamma, beta, eps, N * G, C / G * S, G, S);
+}
+
+NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                   const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t C,
+                                   size_t S, size_t G)
+{
+    const int rc = nrmi_check_groups(N, C, S, G);
+    if (rc != NRM_OK) return rc;
+    return nrmi_ln_backward(NRMI_LAYER, dx, dgamma, dbeta, dy, x, mean, rstd, gamma, NRM_EPS, N * G,
+                            C / G * S, G, S);
+}
+
+NRM_DEF int nrm_instancenorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
+                                     const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
+                                     size_t N, size_t C, size_t S)
+{
+    return nrm_groupnorm_forward(y, mean, rstd, x, gamma, beta, eps, N, C, S, C);
+}
+
+NRM_DEF int nrm_instancenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                      const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                      const nrm_acc *rstd, const nrm_real *gamma, size_t N,
+                                      size_t C, size_t S)
+{
+    return nrm_groupnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, C, S, C);
+}
+
+/*
+### 11.4  RMS norm
+
+Rows `[N][D]` as in layer norm, with 0 in the place of μ, and by custom no β:
+
+    q = (1/D)·∑ⱼ xⱼ², r = 1/√(q + ε)                                  [RMS.1]
+    yᵢ = γᵢ·xᵢ·r                                                      [RMS.2]
+
+Of the three roads by which x reaches x̂ = x·r the one through the mean is gone, and with it
+⟨g⟩ in LN.14, for g = dy·γ:
+
+    dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ                                                 [RMS.3]
+    dxᵢ = r·(gᵢ − x̂ᵢ·⟨g·x̂⟩)                                           [RMS.4]
+
+So one direction is removed instead of two: stretching x leaves y alone, up to ε, but adding
+a constant does not.
+
+    ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          [RMS.5]
+
+A sum of squares has nothing to cancel; so there is no pivot, and no second turn. But
+squares leave the range of a float where x is beyond 10¹⁹, and vanish from 10⁻¹⁹ on (an ε
+that large as 10⁻⁵ hides it, a smaller one does not). Then they are summed in `nrm_acc`.
+*/
+static nrmi_moments nrmi_mean_square(const nrm_real *x, size_t D)
+{
+    /* below this, what is lost at the lower end of nrm_real's range might count */
+    const int wide = sizeof(nrm_real) > sizeof(float) && sizeof(nrm_acc) > sizeof(float);
+    const nrm_acc least = wide ? (nrm_acc)1e-290 : (nrm_acc)1e-30;
+    nrm_acc sum, squares;
+    size_t i;
+    nrmi_side_by_side(&sum, &squares, x, 0, x, NULL, D);
+    if (!nrmi_finite(squares) || squares < least) {
+        squares = 0;
+        for (i = 0; i < D; i++) squares += (nrm_acc)x[i] * (nrm_acc)x[i];
+    }
+    return nrmi_split(0, 0, squares / (nrm_acc)D); /* RMS.1 */
+}
+
+NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
+                                const nrm_real *gamma, nrm_real eps, size_t N, size_t D)
+{
+    return nrmi_ln_forward(NRMI_RMS, y, NULL, rstd, x, gamma, NULL, eps, N, D, 1, 1); /* RMS.2 */
+}
+
+NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real *dy,
+                                 const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma,
+                                 size_t N, size_t D)
+{
+    return nrmi_ln_backward(NRMI_RMS, dx, dgamma, NULL, dy, x, NULL, rstd, gamma, NRM_EPS, N, D, 1,
+                            1); /* RMS.3 and RMS.4 */
+}
 
 /* @@ 12 lp */
 
@@ -4667,6 +5795,7 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #undef nrmi_check
 #undef nrmi_gemm
 #undef nrmi_lanes
+#undef nrmi_line
 #undef nrmi_ln_job
 #undef nrmi_matrix
 #undef nrmi_moments

@@ -3041,7 +3041,7 @@ typedef struct nrmi_ln_job { /* a call, as its parts see it: each part is a rang
 /* Where the gamma and beta of row n begin. */
 static size_t nrmi_ln_params(const nrmi_ln_job *job, size_t n)
 {
-    return n % job->G * (job->D / job->S);
+    return job->G == 1 ? 0 : n % job->G * (job->D / job->S);
 }
 
 /* How many rows have about `values` numbers: at least `least`, at most `most`. */
@@ -3282,31 +3282,25 @@ static nrmi_row nrmi_ln_saved_row(const nrmi_ln_job *job, size_t n)
     return row;
 }
 
-/* The two means of LN.14 from their sums ∑g and ∑g·x̂. */
-static void nrmi_ln_means(nrmi_row *row, const nrmi_ln_job *job, size_t n, nrm_acc g, nrm_acc gx)
-{
-    const nrm_acc inverse = 1 / (nrm_acc)job->D;
-    if (job->kind == NRMI_STD) gx *= nrmi_ln_kappa(job, n);
-    row->g_mean = job->kind == NRMI_RMS ? 0 : (nrm_real)(g * inverse);
-    row->gx_mean = (nrm_real)(gx * inverse);
-}
-
 /* The coefficients of a few rows, `step` apart; the means, for which the row must be read, only for
    dx. */
 static void nrmi_ln_backward_lines(nrmi_row *row, const nrmi_ln_job *job, size_t n, size_t rows,
                                    size_t step, int means)
 {
+    const nrm_acc inverse = 1 / (nrm_acc)job->D;
     size_t i;
     for (i = 0; i < rows; i++) {
         const size_t which = n + i * step, at = which * job->D;
-        nrm_acc g, gd;
+        nrm_acc g, gd, gx;
         row[i] = nrmi_ln_saved_row(job, which);
         if (!means) continue;
         nrmi_side_by_side(&g, &gd, job->x + at, row[i].head, job->dy + at, /* LN.10 */
                           job->gamma != NULL ? job->gamma + nrmi_ln_params(job, which) : NULL,
                           job->D);
-        nrmi_ln_means(&row[i], job, which, g,
-                      nrmi_sum_with_xhat(g, gd, job->r[which], nrmi_ln_tail(job, which)));
+        gx = nrmi_sum_with_xhat(g, gd, job->r[which], nrmi_ln_tail(job, which));
+        if (job->kind == NRMI_STD) gx *= nrmi_ln_kappa(job, which);
+        row[i].g_mean = job->kind == NRMI_RMS ? 0 : (nrm_real)(g * inverse);
+        row[i].gx_mean = (nrm_real)(gx * inverse);
     }
 }
 

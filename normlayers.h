@@ -205,6 +205,7 @@ in C++ two types of one name would break the rules.
 #define nrm_rng NRM_LINK(nrm_rng)
 #define nrm_running NRM_LINK(nrm_running)
 #define nrm_noise NRM_LINK(nrm_noise)
+#define nrm_sync NRM_LINK(nrm_sync)
 #define nrm_mlp_layer NRM_LINK(nrm_mlp_layer)
 #define nrm_mlp_event NRM_LINK(nrm_mlp_event)
 #define nrm_mlp_spec NRM_LINK(nrm_mlp_spec)
@@ -286,6 +287,8 @@ in C++ two types of one name would break the rules.
 #define nrm_save NRM_LINK(nrm_save)
 #define nrm_load NRM_LINK(nrm_load)
 #define nrm_list NRM_LINK(nrm_list)
+#define nrm_mlp_reestimate NRM_LINK(nrm_mlp_reestimate)
+#define nrm_mlp_check_stats NRM_LINK(nrm_mlp_check_stats)
 #define nrm_mlp_save NRM_LINK(nrm_mlp_save)
 #define nrm_mlp_load NRM_LINK(nrm_mlp_load)
 #define nrm_gradcheck NRM_LINK(nrm_gradcheck)
@@ -316,6 +319,7 @@ in C++ two types of one name would break the rules.
     X(NRM_EFILE, -17, "the file cannot be opened, read, written or renamed: see errno")           \
     X(NRM_EFORMAT, -18, "the file is damaged, or not in a format that is known")                   \
     X(NRM_ESHAPE, -19, "an array of the file has another type or shape, or a network other layers") \
+    X(NRM_ESYNC, -21, "the merge or add function of nrm_sync has failed")                          \
     X(NRM_ENAME, -20, "an array is not in the file, or its name is taken, too long or not allowed")
 
 #define NRM_STATUS_ENUM(name, value, message) name = value,
@@ -749,7 +753,10 @@ NRM_DEF int nrm_rnn_backward(
 
 /* ---- the tiny multilayer perceptron ---------------------------------------------------------- */
 
-enum nrm_norm { NRM_NO_NORM = 0, NRM_BATCH_NORM = 1, NRM_LAYER_NORM = 2, NRM_NOISY_BATCH_NORM = 3 };
+enum nrm_norm {
+    NRM_NO_NORM = 0, NRM_BATCH_NORM = 1, NRM_LAYER_NORM = 2, NRM_NOISY_BATCH_NORM = 3,
+    NRM_GROUP_NORM = 4, NRM_RMS_NORM = 5, NRM_BATCH_RENORM = 6
+};
 enum nrm_init {
     NRM_INIT_HE = 0,       /* W ~ N(0, 2/in), b = 0                                               */
     NRM_INIT_XAVIER = 1,   /* W ~ U(±√(6/(in+out))), b = 0                                        */
@@ -763,9 +770,10 @@ enum nrm_place { NRM_AT_LINEAR = 0, NRM_AT_NORM = 1, NRM_AT_ACTIVATION = 2 };
 typedef struct nrm_mlp_layer { /* one layer; all zero but width: linear, no norm, no bias */
     size_t width;      /* outputs of this layer                                                   */
     int activation;    /* NRM_IDENTITY, NRM_RELU, NRM_TANH, NRM_SIGMOID                           */
-    int norm;          /* NRM_NO_NORM, NRM_BATCH_NORM, NRM_LAYER_NORM, NRM_NOISY_BATCH_NORM       */
+    int norm;          /* NRM_NO_NORM, NRM_BATCH_NORM, NRM_LAYER_NORM, ...: enum nrm_norm         */
     int norm_after;    /* 0: linear, norm, activation; 1: linear, activation, norm                */
     int bias;          /* 1: the linear part has a bias; see MLP.3 for when it is redundant       */
+    size_t groups;     /* of NRM_GROUP_NORM: must divide width                                    */
 } nrm_mlp_layer;
 
 typedef struct nrm_mlp_event { /* what a probe is shown */
@@ -776,6 +784,17 @@ typedef struct nrm_mlp_event { /* what a probe is shown */
     size_t rows, cols;
 } nrm_mlp_event;
 typedef void nrm_mlp_probe(void *context, const nrm_mlp_event *event);
+
+/* Training on several workers: each has its own copy of the network and calls the same functions in
+   the same order, with its part of the batch. These two are yours; both return 0, or not if they
+   have failed. All functions NULL: no other workers. Batch norm is the one of section 9 then. */
+typedef struct nrm_sync {
+    int (*merge)(void *context, nrm_stats *stats, size_t n); /* [n] in/out: mine become everyone's,
+                               merged by nrm_stats_merge in the order of the workers              */
+    int (*add)(void *context, nrm_acc *sums, size_t n);      /* [n] in/out: mine become everyone's,
+                               added in the order of the workers                                  */
+    void *context;          /* handed to both                                                     */
+} nrm_sync;
 
 typedef struct nrm_mlp_spec { /* start from nrm_mlp_defaults(); set the first four */
     size_t inputs;               /* features of one example                                       */
@@ -790,6 +809,8 @@ typedef struct nrm_mlp_spec { /* start from nrm_mlp_defaults(); set the first fo
     nrm_real new_weight;         /* of all running statistics                                     */
     int cumulative, biased;      /* of all running statistics                                     */
     nrm_noise noise;             /* of noisy batch norm                                           */
+    nrm_real r_max, d_max;       /* of batch renorm; to be raised while training: net->spec.r_max */
+    nrm_sync sync;               /* of training on several workers                                */
     int optimizer;               /* NRM_SGD or NRM_ADAM                                           */
     nrm_real lr;                 /* learning rate: 0.1 suits SGD, 1e-3 Adam                       */
     nrm_real heavy_ball;         /* SGD: how much of the last step is kept, 0 <= . < 1            */
@@ -806,7 +827,10 @@ typedef struct nrm_mlp_state { /* one layer's arrays; they point into the block 
     nrm_real *out;                               /* the last of the three                         */
     nrm_acc *mean, *rstd;                        /* saved statistics                              */
     nrm_real *scale;                             /* [max_batch][width] noise factors, or NULL     */
+    nrm_acc *ratio, *offset;                     /* [width] of batch renorm, or NULL              */
     nrm_running running;                         /* of batch norm                                 */
+    nrm_stats *stats;                            /* [width] of batch norm: merged statistics      */
+    nrm_sums *sums;                              /* [width] with sync: sums of all workers        */
 } nrm_mlp_state;
 
 typedef struct nrm_mlp { /* change spec.lr, params, probe, and grads before a step; read all */
@@ -817,6 +841,7 @@ typedef struct nrm_mlp { /* change spec.lr, params, probe, and grads before a st
     nrm_real *moment1, *moment2; /* [n_params] the optimizer's, NULL if it has none               */
     nrm_real *logits, *prob;     /* [max_batch][classes]                                          */
     nrm_real *work[2];           /* [max_batch][widest] gradients on their way back               */
+    nrm_acc *total;              /* [n_params + 1] with sync: what is added up                    */
     nrm_rng rng;                 /* the noise                                                     */
     size_t steps;                /* optimizer steps so far                                        */
     nrm_acc beta1_power, beta2_power; /* beta1^steps, beta2^steps                                 */
@@ -855,6 +880,13 @@ NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy,
                          const nrm_real *x /* [N][inputs] */, const int *labels, size_t N);
 
 NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels /* [N] out */, const nrm_real *x, size_t N);
+
+/* All running statistics anew, from these N >= 2 examples, taken forward in train mode, max_batch at
+   a time. With sync each worker brings its own. Nothing else changes: see ST.7. */
+NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x /* [N][inputs] */, size_t N);
+
+/* Are all running statistics usable? If not: NRM_ESTATS, and where the first bad one is. */
+NRM_DEF int nrm_mlp_check_stats(const nrm_mlp *net, size_t *layer, size_t *channel);
 
 #ifndef NRM_NO_STDIO
 /* ---- files of named arrays ------------------------------------------------------------------- */
@@ -3949,20 +3981,35 @@ NRM_DEF int nrm_running_check(size_t *channel, const nrm_running *running, size_
     return NRM_ESTATS;
 }
 
-NRM_DEF int nrm_running_set(nrm_running *running, const nrm_stats *stats, size_t C)
+/* u of ST.7 */
+static nrm_acc nrmi_stats_var(const nrm_running *running, nrm_stats s)
+{
+    return s.m2 / (s.count - (running->biased ? 0 : 1));
+}
+
+/* Can they become running statistics? */
+static int nrmi_check_stats_fit(const nrm_running *running, const nrm_stats *stats, size_t C)
 {
     size_t c;
-    if (running == NULL || stats == NULL || running->mean == NULL || running->var == NULL)
-        return NRM_ENULL;
     for (c = 0; c < C; c++) {
         if (!nrmi_stats_usable(stats[c]) || !nrmi_fits(stats[c].mean)) return NRM_ESTATS;
         if (stats[c].count < (running->biased ? 1 : 2)) return NRM_EBATCH;
-        if (!nrmi_fits(stats[c].m2 / (stats[c].count - (running->biased ? 0 : 1))))
-            return NRM_ESTATS;
+        if (!nrmi_fits(nrmi_stats_var(running, stats[c]))) return NRM_ESTATS;
     }
+    return NRM_OK;
+}
+
+NRM_DEF int nrm_running_set(nrm_running *running, const nrm_stats *stats, size_t C)
+{
+    size_t c;
+    int rc;
+    if (running == NULL || stats == NULL || running->mean == NULL || running->var == NULL)
+        return NRM_ENULL;
+    rc = nrmi_check_stats_fit(running, stats, C);
+    if (rc != NRM_OK) return rc;
     for (c = 0; c < C; c++) { /* ST.7 */
         running->mean[c] = (nrm_real)stats[c].mean;
-        running->var[c] = (nrm_real)(stats[c].m2 / (stats[c].count - (running->biased ? 0 : 1)));
+        running->var[c] = (nrm_real)nrmi_stats_var(running, stats[c]);
     }
     running->batches = 1;
     return NRM_OK;
@@ -4882,6 +4929,7 @@ NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void)
     spec.eps = NRM_EPS;
     spec.new_weight = (nrm_real)0.1;
     spec.noise = nrm_noise_paper();
+    spec.r_max = 1;
     spec.lr = (nrm_real)0.1;
     spec.beta1 = (nrm_real)0.9;
     spec.beta2 = (nrm_real)0.999;
@@ -4893,7 +4941,27 @@ static int nrmi_check_layer(const nrm_mlp_layer *layer)
 {
     if (layer->width == 0) return NRM_ESIZE;
     if (layer->activation < NRM_IDENTITY || layer->activation > NRM_SIGMOID) return NRM_EKIND;
-    if (layer->norm < NRM_NO_NORM || layer->norm > NRM_NOISY_BATCH_NORM) return NRM_EKIND;
+    if (layer->norm < NRM_NO_NORM || layer->norm > NRM_BATCH_RENORM) return NRM_EKIND;
+    if (layer->norm == NRM_GROUP_NORM)
+        return nrmi_check_groups(1, layer->width, 1, layer->groups);
+    return NRM_OK;
+}
+
+/* Is there more than one worker? */
+static int nrmi_synced(const nrm_mlp_spec *spec)
+{
+    return spec->sync.merge != NULL || spec->sync.add != NULL;
+}
+
+/* Other batch norms have no merged form here. */
+static int nrmi_check_sync(const nrm_mlp_spec *spec)
+{
+    size_t l;
+    if (!nrmi_synced(spec)) return NRM_OK;
+    if (spec->sync.merge == NULL || spec->sync.add == NULL) return NRM_ENULL;
+    for (l = 0; l < spec->layers; l++)
+        if (spec->layer[l].norm == NRM_NOISY_BATCH_NORM || spec->layer[l].norm == NRM_BATCH_RENORM)
+            return NRM_EKIND;
     return NRM_OK;
 }
 
@@ -4923,7 +4991,9 @@ NRM_DEF int nrm_mlp_check(const nrm_mlp_spec *spec)
         !nrmi_check_fraction(spec->beta2) || nrmi_check_eps(spec->adam_eps) != NRM_OK)
         return NRM_ERATE;
     if (!spec->cumulative && !(spec->new_weight >= 0 && spec->new_weight <= 1)) return NRM_EWEIGHT;
-    rc = nrmi_check_eps(spec->eps);
+    if (!(spec->r_max >= 1 && spec->d_max >= 0)) return NRM_ERATE;
+    rc = nrmi_check_sync(spec);
+    if (rc == NRM_OK) rc = nrmi_check_eps(spec->eps);
     return rc != NRM_OK ? rc : nrmi_check_noise(&spec->noise, &unused);
 }
 
@@ -4956,13 +5026,28 @@ static nrm_real *nrmi_take_reals(nrmi_arena *arena, size_t rows, size_t cols)
 
 static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
 {
-    return shape->norm == NRM_BATCH_NORM || shape->norm == NRM_NOISY_BATCH_NORM;
+    return shape->norm == NRM_BATCH_NORM || shape->norm == NRM_NOISY_BATCH_NORM ||
+           shape->norm == NRM_BATCH_RENORM;
+}
+
+/* How many arrays of [width] a layer's norm has: gamma and beta, or gamma alone. */
+static size_t nrmi_norm_params(const nrm_mlp_layer *shape)
+{
+    return shape->norm == NRM_NO_NORM ? 0 : shape->norm == NRM_RMS_NORM ? 1 : 2;
+}
+
+/* How many means its norm saves in a batch, and how many 1/σ. */
+static size_t nrmi_norm_groups(const nrm_mlp_layer *shape, size_t max_batch)
+{
+    if (shape->norm == NRM_NO_NORM) return 0;
+    if (nrmi_has_batch_norm(shape)) return shape->width;
+    return max_batch * (shape->norm == NRM_GROUP_NORM ? shape->groups : 1);
 }
 
 /* Number of parameters of a layer; the arena notes an overflow. */
 static size_t nrmi_layer_params(nrmi_arena *arena, size_t in, const nrm_mlp_layer *shape)
 {
-    const size_t others = (size_t)(shape->bias ? 1 : 0) + (shape->norm != NRM_NO_NORM ? 2u : 0u);
+    const size_t others = (size_t)(shape->bias ? 1 : 0) + nrmi_norm_params(shape);
     if (in > SIZE_MAX / 16 || shape->width > SIZE_MAX / 16 / (in + 3)) {
         arena->overflow = 1;
         return 0;
@@ -4971,12 +5056,12 @@ static size_t nrmi_layer_params(nrmi_arena *arena, size_t in, const nrm_mlp_laye
 }
 
 /* The activations of one layer. Stages that a layer lacks share the buffer of the one before. */
-static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *state, size_t max_batch)
+static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *state, const nrm_mlp_spec *spec)
 {
     const nrm_mlp_layer *shape = &state->shape;
-    const size_t width = shape->width;
+    const size_t width = shape->width, max_batch = spec->max_batch;
     const int has_norm = shape->norm != NRM_NO_NORM, has_act = shape->activation != NRM_IDENTITY;
-    const size_t statistics = shape->norm == NRM_LAYER_NORM ? max_batch : has_norm ? width : 0;
+    const size_t statistics = nrmi_norm_groups(shape, max_batch);
     nrm_real *norm_out, *act_out;
     state->linear_out = nrmi_take_reals(arena, max_batch, width);
     norm_out = has_norm ? nrmi_take_reals(arena, max_batch, width) : NULL;
@@ -4990,14 +5075,22 @@ static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *state, size_t ma
         state->act_out = has_act ? act_out : state->norm_out;
         state->out = state->act_out;
     }
-    state->mean = (nrm_acc *)nrmi_take(arena, 1, statistics, sizeof(nrm_acc));
+    if (shape->norm != NRM_RMS_NORM)
+        state->mean = (nrm_acc *)nrmi_take(arena, 1, statistics, sizeof(nrm_acc));
     state->rstd = (nrm_acc *)nrmi_take(arena, 1, statistics, sizeof(nrm_acc));
     if (nrmi_has_batch_norm(shape)) {
         state->running.mean = nrmi_take_reals(arena, 1, width);
         state->running.var = nrmi_take_reals(arena, 1, width);
+        state->stats = (nrm_stats *)nrmi_take(arena, 1, width, sizeof(nrm_stats));
+        if (nrmi_synced(spec))
+            state->sums = (nrm_sums *)nrmi_take(arena, 1, width, sizeof(nrm_sums));
     }
     if (shape->norm == NRM_NOISY_BATCH_NORM)
         state->scale = nrmi_take_reals(arena, max_batch, width);
+    if (shape->norm == NRM_BATCH_RENORM) {
+        state->ratio = (nrm_acc *)nrmi_take(arena, 1, width, sizeof(nrm_acc));
+        state->offset = (nrm_acc *)nrmi_take(arena, 1, width, sizeof(nrm_acc));
+    }
 }
 
 /* Points a layer at its share of the parameters and gradients, in the order W, b, gamma, beta. */
@@ -5012,12 +5105,15 @@ static size_t nrmi_bind_params(nrm_mlp_state *state, nrm_real *params, nrm_real 
         state->db = grads + at;
         at += width;
     }
-    if (state->shape.norm != NRM_NO_NORM) {
+    if (nrmi_norm_params(&state->shape) > 0) {
         state->gamma = params + at;
         state->dgamma = grads + at;
-        state->beta = params + at + width;
-        state->dbeta = grads + at + width;
-        at += 2 * width;
+        at += width;
+    }
+    if (nrmi_norm_params(&state->shape) > 1) {
+        state->beta = params + at;
+        state->dbeta = grads + at;
+        at += width;
     }
     return at;
 }
@@ -5039,7 +5135,7 @@ static nrm_mlp *nrmi_layout(nrmi_arena *arena, const nrm_mlp_spec *spec)
         NRM_MEMSET(&s, 0, sizeof s);
         s.shape = spec->layer[l];
         s.in = in;
-        nrmi_layout_layer(arena, &s, spec->max_batch);
+        nrmi_layout_layer(arena, &s, spec);
         if (state != NULL) state[l] = s;
         if (more > SIZE_MAX / 16 - params) arena->overflow = 1;
         params += more;
@@ -5052,6 +5148,8 @@ static nrm_mlp *nrmi_layout(nrmi_arena *arena, const nrm_mlp_spec *spec)
     made.grads = nrmi_take_reals(arena, 1, params);
     if (moments > 0) made.moment1 = nrmi_take_reals(arena, 1, params);
     if (moments > 1) made.moment2 = nrmi_take_reals(arena, 1, params);
+    if (nrmi_synced(spec))
+        made.total = (nrm_acc *)nrmi_take(arena, 1, params + 1, sizeof(nrm_acc));
     made.prob = nrmi_take_reals(arena, spec->max_batch, in);
     made.work[0] = nrmi_take_reals(arena, spec->max_batch, widest);
     made.work[1] = nrmi_take_reals(arena, spec->max_batch, widest);
@@ -5146,7 +5244,21 @@ NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp
 }
 
 /*
-### 18.5  Forward and backward
+### 18.5  Several workers
+
+Data-parallel training: every worker has a copy of the network and its part of the batch,
+N_w of N examples. The mean loss of the whole batch is
+
+    L = ∑_w (N_w/N)·L_w                                               [MLP.9]
+
+with L_w the mean over the worker's own examples, so that is the weight of its gradient, and
+the gradients of the workers are added up. If the layers treat their examples one by one the
+sum is the gradient of the undivided batch. Batch norm does not, and so exchanges what ST.2
+to ST.6 need: then it is again. How the numbers travel is the business of the two functions
+in `spec.sync`; if they merge and add in the order of the workers, all copies stay the same,
+bit for bit. `examples/mpi_batchnorm.c` does it with MPI.
+
+### 18.6  Forward and backward
 
 A probe is called at every place that a layer has, with the value on the way up and its
 gradient on the way down. That is how the experiments look into the network without changing
@@ -5166,26 +5278,66 @@ static void nrmi_show(const nrm_mlp *net, size_t l, int place, int gradient, con
     net->probe(net->probe_context, &event);
 }
 
-static int nrmi_norm_forward(nrm_mlp *net, size_t l, size_t N, int mode, int track)
+/* How a forward pass is meant, besides its mode: whether running statistics move on, and whether
+   other workers are left out of it. */
+enum { NRMI_TRACK = 1, NRMI_ALONE = 2 };
+
+/* Section 9, forward: my statistics, everyone's, and the batch norm of all. */
+static int nrmi_sync_forward(nrm_mlp *net, nrm_mlp_state *s, const nrm_real *in,
+                             nrm_running *running, size_t N)
 {
-    nrm_mlp_state *s = &net->state[l];
-    const nrm_real *in = s->shape.norm_after ? s->act_out : s->linear_out;
-    nrm_running *running = mode == NRM_TRAIN && !track ? NULL : &s->running;
-    const nrm_real eps = net->spec.eps;
+    const nrm_sync *sync = &net->spec.sync;
     const size_t width = s->shape.width;
     int rc;
-    if (s->shape.norm == NRM_LAYER_NORM)
-        rc = nrm_layernorm_forward(s->norm_out, s->mean, s->rstd, in, s->gamma, s->beta, eps, N,
-                                   width);
-    else if (s->shape.norm == NRM_BATCH_NORM)
-        rc = nrm_batchnorm_forward(s->norm_out, s->mean, s->rstd, running, in, s->gamma, s->beta,
-                                   mode, eps, N, width, 1);
-    else
-        rc = nrm_noisy_batchnorm_forward(s->norm_out, s->scale, s->mean, s->rstd, running, in,
-                                         s->gamma, s->beta, &net->spec.noise, &net->rng, mode, eps,
-                                         N, width, 1);
-    if (rc >= 0) nrmi_show(net, l, NRM_AT_NORM, 0, s->norm_out, N);
-    return rc;
+    NRM_MEMSET(s->stats, 0, width * sizeof *s->stats);
+    rc = nrm_stats_update(s->stats, in, NULL, N, width, 1);
+    if (rc < 0) return rc;
+    if (sync->merge(sync->context, s->stats, width) != 0) return NRM_ESYNC;
+    return nrm_sync_batchnorm_forward(s->norm_out, s->mean, s->rstd, running, in, NULL, s->stats,
+                                      s->gamma, s->beta, net->spec.eps, N, width, 1);
+}
+
+/* Batch renorm needs its running statistics even where they must not move: a weight of 0. */
+static int nrmi_renorm_forward(nrm_mlp *net, nrm_mlp_state *s, const nrm_real *in, int mode,
+                               int how, size_t N)
+{
+    nrm_running still = s->running;
+    still.new_weight = 0;
+    still.cumulative = 0;
+    return nrm_batchrenorm_forward(s->norm_out, s->ratio, s->offset, s->mean, s->rstd,
+                                   mode == NRM_TRAIN && !(how & NRMI_TRACK) ? &still : &s->running,
+                                   in, s->gamma, s->beta, net->spec.r_max, net->spec.d_max, mode,
+                                   net->spec.eps, N, s->shape.width, 1);
+}
+
+static int nrmi_norm_forward(nrm_mlp *net, size_t l, size_t N, int mode, int how)
+{
+    nrm_mlp_state *s = &net->state[l];
+    const nrm_mlp_spec *spec = &net->spec;
+    const nrm_real *in = s->shape.norm_after ? s->act_out : s->linear_out;
+    nrm_running *running = mode == NRM_TRAIN && !(how & NRMI_TRACK) ? NULL : &s->running;
+    const size_t width = s->shape.width;
+    switch (s->shape.norm) {
+    case NRM_LAYER_NORM:
+        return nrm_layernorm_forward(s->norm_out, s->mean, s->rstd, in, s->gamma, s->beta,
+                                     spec->eps, N, width);
+    case NRM_GROUP_NORM:
+        return nrm_groupnorm_forward(s->norm_out, s->mean, s->rstd, in, s->gamma, s->beta,
+                                     spec->eps, N, width, 1, s->shape.groups);
+    case NRM_RMS_NORM:
+        return nrm_rmsnorm_forward(s->norm_out, s->rstd, in, s->gamma, spec->eps, N, width);
+    case NRM_BATCH_RENORM:
+        return nrmi_renorm_forward(net, s, in, mode, how, N);
+    case NRM_NOISY_BATCH_NORM:
+        return nrm_noisy_batchnorm_forward(s->norm_out, s->scale, s->mean, s->rstd, running, in,
+                                           s->gamma, s->beta, &spec->noise, &net->rng, mode,
+                                           spec->eps, N, width, 1);
+    default:
+        if (mode == NRM_TRAIN && nrmi_synced(spec) && !(how & NRMI_ALONE))
+            return nrmi_sync_forward(net, s, in, running, N);
+        return nrm_batchnorm_forward(s->norm_out, s->mean, s->rstd, running, in, s->gamma, s->beta,
+                                     mode, spec->eps, N, width, 1);
+    }
 }
 
 static int nrmi_act_forward(nrm_mlp *net, size_t l, size_t N)
@@ -5199,14 +5351,17 @@ static int nrmi_act_forward(nrm_mlp *net, size_t l, size_t N)
 }
 
 /* The two optional stages in their order: MLP.1 or MLP.2. */
-static int nrmi_stages_forward(nrm_mlp *net, size_t l, size_t N, int mode, int track)
+static int nrmi_stages_forward(nrm_mlp *net, size_t l, size_t N, int mode, int how)
 {
     const nrm_mlp_layer *shape = &net->state[l].shape;
     const int has_norm = shape->norm != NRM_NO_NORM, has_act = shape->activation != NRM_IDENTITY;
     int rc = NRM_OK, worst = NRM_OK, turn;
     for (turn = 0; turn < 2 && rc >= 0; turn++) {
         const int norm_turn = (turn == 0) == !shape->norm_after;
-        if (norm_turn && has_norm) rc = nrmi_norm_forward(net, l, N, mode, track);
+        if (norm_turn && has_norm) {
+            rc = nrmi_norm_forward(net, l, N, mode, how);
+            if (rc >= 0) nrmi_show(net, l, NRM_AT_NORM, 0, net->state[l].norm_out, N);
+        }
         if (!norm_turn && has_act) rc = nrmi_act_forward(net, l, N);
         if (rc > worst) worst = rc;
     }
@@ -5219,13 +5374,20 @@ static int nrmi_check_batch(const nrm_mlp *net, const nrm_real *x, size_t N, int
     if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
     if (N > net->spec.max_batch) return NRM_ESIZE;
     if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
+    if (nrmi_synced(&net->spec)) return NRM_OK; /* the others may have more */
     for (l = 0; l < net->spec.layers && mode == NRM_TRAIN && N == 1; l++)
         if (nrmi_has_batch_norm(&net->state[l].shape)) return NRM_EBATCH;
     return NRM_OK;
 }
 
+/* A worker without examples still has to meet the others. */
+static int nrmi_nothing_to_do(const nrm_mlp *net, size_t N)
+{
+    return N == 0 && !nrmi_synced(&net->spec);
+}
+
 /* The forward pass of a batch that has been checked. */
-static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode, int track)
+static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode, int how)
 {
     size_t l;
     int rc, worst = NRM_OK;
@@ -5234,7 +5396,7 @@ static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode,
         rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, N, s->in, s->shape.width);
         if (rc < 0) return rc;
         nrmi_show(net, l, NRM_AT_LINEAR, 0, s->linear_out, N);
-        rc = nrmi_stages_forward(net, l, N, mode, track);
+        rc = nrmi_stages_forward(net, l, N, mode, how);
         if (rc < 0) return rc;
         if (rc > worst) worst = rc;
         x = s->out;
@@ -5245,7 +5407,23 @@ static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode,
 NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 {
     const int rc = nrmi_check_batch(net, x, N, mode);
-    return rc != NRM_OK || N == 0 ? rc : nrmi_mlp_forward(net, x, N, mode, 1);
+    if (rc != NRM_OK || nrmi_nothing_to_do(net, N)) return rc;
+    return nrmi_mlp_forward(net, x, N, mode, NRMI_TRACK);
+}
+
+/* Section 9, backward: my sums, everyone's, and the gradient of my part. */
+static int nrmi_sync_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, const nrm_real *in,
+                              size_t N)
+{
+    const nrm_sync *sync = &net->spec.sync;
+    const size_t width = s->shape.width;
+    const int rc = nrm_sync_batchnorm_sums(s->sums, s->dgamma, s->dbeta, d, in, NULL, s->mean,
+                                           s->rstd, N, width, 1);
+    if (rc < 0) return rc;
+    /* a nrm_sums is two nrm_acc, and nothing else */
+    if (sync->add(sync->context, &s->sums->dy, 2 * width) != 0) return NRM_ESYNC;
+    return nrm_sync_batchnorm_backward(d, d, in, NULL, s->mean, s->rstd, s->gamma, s->stats,
+                                       s->sums, N, width, 1);
 }
 
 static int nrmi_norm_backward(nrm_mlp *net, size_t l, nrm_real *d, size_t N, int mode)
@@ -5253,15 +5431,27 @@ static int nrmi_norm_backward(nrm_mlp *net, size_t l, nrm_real *d, size_t N, int
     nrm_mlp_state *s = &net->state[l];
     const nrm_real *in = s->shape.norm_after ? s->act_out : s->linear_out;
     const size_t width = s->shape.width;
-    nrmi_show(net, l, NRM_AT_NORM, 1, d, N);
-    if (s->shape.norm == NRM_LAYER_NORM)
+    switch (s->shape.norm) {
+    case NRM_LAYER_NORM:
         return nrm_layernorm_backward(d, s->dgamma, s->dbeta, d, in, s->mean, s->rstd, s->gamma, N,
                                       width);
-    if (s->shape.norm == NRM_BATCH_NORM)
+    case NRM_GROUP_NORM:
+        return nrm_groupnorm_backward(d, s->dgamma, s->dbeta, d, in, s->mean, s->rstd, s->gamma, N,
+                                      width, 1, s->shape.groups);
+    case NRM_RMS_NORM:
+        return nrm_rmsnorm_backward(d, s->dgamma, d, in, s->rstd, s->gamma, N, width);
+    case NRM_BATCH_RENORM:
+        return nrm_batchrenorm_backward(d, s->dgamma, s->dbeta, d, in, s->ratio, s->offset, s->mean,
+                                        s->rstd, s->gamma, mode, N, width, 1);
+    case NRM_NOISY_BATCH_NORM:
+        return nrm_noisy_batchnorm_backward(d, s->dgamma, s->dbeta, d, s->scale, in, s->mean,
+                                            s->rstd, s->gamma, mode, N, width, 1);
+    default:
+        if (mode == NRM_TRAIN && nrmi_synced(&net->spec))
+            return nrmi_sync_backward(net, s, d, in, N);
         return nrm_batchnorm_backward(d, s->dgamma, s->dbeta, d, in, s->mean, s->rstd, s->gamma,
                                       mode, N, width, 1);
-    return nrm_noisy_batchnorm_backward(d, s->dgamma, s->dbeta, d, s->scale, in, s->mean, s->rstd,
-                                        s->gamma, mode, N, width, 1);
+    }
 }
 
 static int nrmi_act_backward(nrm_mlp *net, size_t l, nrm_real *d, size_t N)
@@ -5279,7 +5469,10 @@ static int nrmi_stages_backward(nrm_mlp *net, size_t l, nrm_real *d, size_t N, i
     int rc = NRM_OK, turn;
     for (turn = 1; turn >= 0 && rc >= 0; turn--) {
         const int norm_turn = (turn == 0) == !shape->norm_after;
-        if (norm_turn && has_norm) rc = nrmi_norm_backward(net, l, d, N, mode);
+        if (norm_turn && has_norm) {
+            nrmi_show(net, l, NRM_AT_NORM, 1, d, N);
+            rc = nrmi_norm_backward(net, l, d, N, mode);
+        }
         if (!norm_turn && has_act) rc = nrmi_act_backward(net, l, d, N);
     }
     return rc;
@@ -5301,7 +5494,7 @@ static int nrmi_layer_backward(nrm_mlp *net, size_t l, nrm_real *d_below, nrm_re
 {
     nrm_mlp_state *s = &net->state[l];
     const size_t width = s->shape.width, weights = s->in * width;
-    const size_t others = width * ((s->b != NULL ? 1u : 0u) + (s->gamma != NULL ? 2u : 0u));
+    const size_t others = width * ((s->b != NULL ? 1u : 0u) + nrmi_norm_params(&s->shape));
     int rc;
     NRM_MEMSET(s->dW + weights, 0, others * sizeof *s->dW); /* db, dgamma, dbeta stand behind dW */
     rc = nrmi_stages_backward(net, l, d, N, mode);
@@ -5311,13 +5504,16 @@ static int nrmi_layer_backward(nrm_mlp *net, size_t l, nrm_real *d_below, nrm_re
     return nrmi_all_finite(s->dW, weights + others) ? NRM_OK : NRM_NONFINITE;
 }
 
-/* From net->prob to net->grads; the gradients of two layers take turns in net->work. */
-static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, const int *labels, size_t N, int mode)
+/* From net->prob to net->grads; the gradients of two layers take turns in net->work. `share` is
+   this worker's part of the batch. */
+static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, const int *labels, size_t N, int mode,
+                             nrm_real share)
 {
     const size_t layers = net->spec.layers, classes = net->state[layers - 1].shape.width;
     nrm_real *d = net->work[0], *d_below = net->work[1], *swap;
-    size_t l;
+    size_t l, i;
     int rc = nrm_cross_entropy_backward(d, net->prob, labels, N, classes), worst = rc;
+    for (i = 0; i < N * classes && share != 1; i++) d[i] *= share; /* MLP.9 */
     for (l = layers; l-- > 0 && rc >= 0;) {
         rc = nrmi_layer_backward(net, l, l > 0 ? d_below : NULL, d,
                                  l > 0 ? net->state[l - 1].out : x, N, mode);
@@ -5329,17 +5525,49 @@ static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, const int *labels,
     return rc < 0 ? rc : worst;
 }
 
-/* Forward, loss, backward. `track` says whether running statistics move on. */
+/* MLP.9: *loss becomes that of all workers' examples, *share the part of these that is here. */
+static int nrmi_sync_loss(nrm_mlp *net, nrm_acc *loss, nrm_real *share, size_t N)
+{
+    const nrm_sync *sync = &net->spec.sync;
+    nrm_acc sums[2];
+    *share = 1;
+    if (!nrmi_synced(&net->spec)) return NRM_OK;
+    sums[0] = *loss * (nrm_acc)N;
+    sums[1] = (nrm_acc)N;
+    if (sync->add(sync->context, sums, 2) != 0) return NRM_ESYNC;
+    *loss = sums[1] > 0 ? sums[0] / sums[1] : 0;
+    *share = sums[1] > 0 ? (nrm_real)((nrm_acc)N / sums[1]) : 1;
+    return NRM_OK;
+}
+
+/* The gradients of all workers added up; and if one of them has met something that is not finite,
+   then all know it. */
+static int nrmi_sync_gradients(nrm_mlp *net, int rc)
+{
+    const nrm_sync *sync = &net->spec.sync;
+    const size_t n = net->n_params;
+    size_t i;
+    if (!nrmi_synced(&net->spec)) return rc;
+    for (i = 0; i < n; i++) net->total[i] = (nrm_acc)net->grads[i];
+    net->total[n] = rc == NRM_OK ? 0 : 1;
+    if (sync->add(sync->context, net->total, n + 1) != 0) return NRM_ESYNC;
+    for (i = 0; i < n; i++) net->grads[i] = (nrm_real)net->total[i];
+    return net->total[n] == 0 && nrmi_all_finite(net->grads, n) ? NRM_OK : NRM_NONFINITE;
+}
+
+/* Forward, loss, backward. */
 static int nrmi_mlp_loss_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                                  size_t N, int mode, int track)
+                                  size_t N, int mode, int how)
 {
     const size_t classes = net->state[net->spec.layers - 1].shape.width;
-    int rc = nrmi_mlp_forward(net, x, N, mode, track), worst = rc;
+    nrm_real share = 1;
+    int rc = nrmi_mlp_forward(net, x, N, mode, how), worst = rc;
     if (rc >= 0) rc = nrm_cross_entropy_forward(loss, net->prob, net->logits, labels, N, classes);
     if (rc > worst) worst = rc;
-    if (rc >= 0) rc = nrmi_mlp_backward(net, x, labels, N, mode);
+    if (rc >= 0) rc = nrmi_sync_loss(net, loss, &share, N);
+    if (rc >= 0) rc = nrmi_mlp_backward(net, x, labels, N, mode, share);
     if (rc > worst) worst = rc;
-    return rc < 0 ? rc : worst;
+    return rc < 0 ? rc : nrmi_sync_gradients(net, worst);
 }
 
 static int nrmi_check_training(const nrm_mlp *net, const nrm_real *x, const int *labels, size_t N,
@@ -5360,7 +5588,8 @@ NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
     int rc = nrmi_check_training(net, x, labels, N, mode);
     if (rc != NRM_OK) return rc;
     kept = net->rng;
-    if (N > 0) rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, mode, 0);
+    if (!nrmi_nothing_to_do(net, N))
+        rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, mode, 0);
     net->rng = kept;
     if (loss != NULL && rc >= 0) *loss = value;
     return rc;
@@ -5419,10 +5648,10 @@ NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, c
     nrm_acc value = 0;
     int rc = nrmi_check_training(net, x, labels, N, NRM_TRAIN);
     if (rc == NRM_OK) rc = nrmi_check_rate(net->spec.lr);
-    if (rc == NRM_OK && N > 0)
-        rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, NRM_TRAIN, 1);
+    if (rc == NRM_OK && !nrmi_nothing_to_do(net, N))
+        rc = nrmi_mlp_loss_gradient(net, &value, x, labels, N, NRM_TRAIN, NRMI_TRACK);
     if (loss != NULL && rc >= 0) *loss = value;
-    return rc != NRM_OK || N == 0 ? rc : nrm_mlp_step(net);
+    return rc != NRM_OK || nrmi_nothing_to_do(net, N) ? rc : nrm_mlp_step(net);
 }
 
 NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
@@ -5470,6 +5699,70 @@ NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels, const nrm_real *x, size_t
         if (rc > worst) worst = rc;
     }
     return rc < 0 ? rc : worst;
+}
+
+/* One batch forward, and its statistics merged into state->stats. */
+static int nrmi_reestimate_batch(nrm_mlp *net, const nrm_real *x, size_t n)
+{
+    size_t l;
+    int rc = nrmi_mlp_forward(net, x, n, NRM_TRAIN, NRMI_ALONE);
+    for (l = 0; l < net->spec.layers && rc >= 0; l++) {
+        nrm_mlp_state *s = &net->state[l];
+        const nrm_real *in = s->shape.norm_after ? s->act_out : s->linear_out;
+        if (s->stats != NULL) rc = nrm_stats_update(s->stats, in, NULL, n, s->shape.width, 1);
+    }
+    return rc;
+}
+
+/* The merged statistics of all layers, if they are good, become the running ones. */
+static int nrmi_reestimate_set(nrm_mlp *net)
+{
+    size_t l;
+    int rc = NRM_OK;
+    for (l = 0; l < net->spec.layers && rc == NRM_OK; l++) {
+        const nrm_mlp_state *s = &net->state[l];
+        if (s->stats == NULL) continue;
+        if (nrmi_synced(&net->spec) &&
+            net->spec.sync.merge(net->spec.sync.context, s->stats, s->shape.width) != 0)
+            return NRM_ESYNC;
+        rc = nrmi_check_stats_fit(&s->running, s->stats, s->shape.width);
+    }
+    for (l = 0; l < net->spec.layers && rc == NRM_OK; l++)
+        if (net->state[l].stats != NULL)
+            rc = nrm_running_set(&net->state[l].running, net->state[l].stats,
+                                 net->state[l].shape.width);
+    return rc;
+}
+
+NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x, size_t N)
+{
+    nrm_rng kept;
+    size_t at, n, l;
+    int rc = NRM_OK;
+    if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
+    kept = net->rng;
+    for (l = 0; l < net->spec.layers; l++)
+        if (net->state[l].stats != NULL)
+            NRM_MEMSET(net->state[l].stats, 0, net->state[l].shape.width * sizeof(nrm_stats));
+    for (at = 0; at < N && rc == NRM_OK; at += n) {
+        n = nrmi_least(N - at, net->spec.max_batch);
+        if (N - at - n == 1 && n > 2) n--; /* leave no batch of one behind */
+        rc = n == 1 ? NRM_EBATCH : nrmi_reestimate_batch(net, x + at * net->spec.inputs, n);
+    }
+    net->rng = kept;
+    return rc == NRM_OK ? nrmi_reestimate_set(net) : rc;
+}
+
+NRM_DEF int nrm_mlp_check_stats(const nrm_mlp *net, size_t *layer, size_t *channel)
+{
+    size_t l;
+    int rc = NRM_OK;
+    if (net == NULL) return NRM_ENULL;
+    for (l = 0; l < net->spec.layers && rc == NRM_OK; l++)
+        if (net->state[l].running.var != NULL)
+            rc = nrm_running_check(channel, &net->state[l].running, net->state[l].shape.width);
+    if (rc != NRM_OK && layer != NULL) *layer = l - 1;
+    return rc;
 }
 
 /* @@ 19 files */

@@ -1001,7 +1001,8 @@ static void test_mlp_spec(void)
     REFUSED_SPEC(layer[1].width, 0, NRM_ESIZE);
     REFUSED_SPEC(layer[1].activation, 4, NRM_EKIND);
     REFUSED_SPEC(layer[0].activation, -1, NRM_EKIND);
-    REFUSED_SPEC(layer[1].norm, 4, NRM_EKIND);
+    REFUSED_SPEC(layer[1].norm, NRM_BATCH_RENORM + 1, NRM_EKIND);
+    REFUSED_SPEC(layer[0].norm, NRM_GROUP_NORM, NRM_ESIZE); /* of no groups */
     REFUSED_SPEC(layer[0].norm, -1, NRM_EKIND);
     REFUSED_SPEC(spec.init, -1, NRM_EKIND);
     REFUSED_SPEC(spec.init, 4, NRM_EKIND);
@@ -1281,7 +1282,7 @@ static void test_messages(void)
             CHECK(strcmp(nrm_strerror(code[i]), nrm_strerror(code[j])) != 0);
         }
     }
-    CHECK(count == 23); /* a new code must also get a test that provokes it */
+    CHECK(count == 24); /* a new code must also get a test that provokes it */
     CHECK_STR(nrm_strerror(INT_MIN), nrm_strerror(INT_MAX));
     CHECK_STR(nrm_version(), NRM_VERSION);
 }

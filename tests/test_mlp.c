@@ -10,7 +10,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { INPUTS = 6, HIDDEN = 8, CLASSES = 4, BATCH = 32 };
+enum { INPUTS = 6, HIDDEN = 8, CLASSES = 4, BATCH = 32, LAST_NORM = NRM_BATCH_RENORM };
 
 static const int in_float = sizeof(nrm_real) == sizeof(float);
 
@@ -52,6 +52,7 @@ static nrm_mlp_spec two_layers(nrm_mlp_layer *shape, size_t hidden, int activati
     shape[0].activation = activation;
     shape[0].norm = norm;
     shape[0].norm_after = norm_after;
+    shape[0].groups = norm == NRM_GROUP_NORM ? 2 : 0;
     shape[0].bias = norm == NRM_NO_NORM || norm_after;
     shape[1].width = CLASSES;
     shape[1].bias = 1;
@@ -61,6 +62,11 @@ static nrm_mlp_spec two_layers(nrm_mlp_layer *shape, size_t hidden, int activati
     spec.max_batch = BATCH;
     spec.seed = 7;
     return spec;
+}
+
+static int keeps_statistics(int norm)
+{
+    return norm == NRM_BATCH_NORM || norm == NRM_NOISY_BATCH_NORM || norm == NRM_BATCH_RENORM;
 }
 
 typedef struct batch {
@@ -184,7 +190,7 @@ static void check_overfits(int norm, int activation, int norm_after)
 static void test_overfits(void)
 {
     int norm, activation, after;
-    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++)
+    for (norm = NRM_NO_NORM; norm <= LAST_NORM; norm++)
         for (activation = NRM_RELU; activation <= NRM_SIGMOID; activation++)
             for (after = 0; after <= (norm != NRM_NO_NORM); after++)
                 check_overfits(norm, activation, after);
@@ -221,7 +227,7 @@ static void test_same_seed_same_bits(void)
     nrm_acc one[20], two[20];
     int norm;
     size_t shift;
-    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++) {
+    for (norm = NRM_NO_NORM; norm <= LAST_NORM; norm++) {
         const holder first = train_twenty(one, norm, 5, 0), other = train_twenty(two, norm, 6, 0);
         CHECK(!same_params(first.net, other.net));
         CHECK(memcmp(one, two, sizeof one) != 0);
@@ -247,7 +253,7 @@ static void test_norms_share_weights(void)
         holder plain, other;
         spec.init = init;
         plain = build(&spec);
-        for (norm = NRM_BATCH_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++) {
+        for (norm = NRM_BATCH_NORM; norm <= LAST_NORM; norm++) {
             spec = two_layers(shape, HIDDEN, NRM_TANH, norm, norm == NRM_LAYER_NORM);
             spec.init = init;
             spec.optimizer = NRM_ADAM;
@@ -273,7 +279,7 @@ static void test_gradient_changes_nothing(void)
 {
     const batch b = random_batch(3);
     int norm, optimizer, mode;
-    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++)
+    for (norm = NRM_NO_NORM; norm <= LAST_NORM; norm++)
         for (optimizer = NRM_SGD; optimizer <= NRM_ADAM; optimizer++) {
             nrm_mlp_layer shape[2];
             nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, norm, 0);
@@ -296,8 +302,7 @@ static void test_gradient_changes_nothing(void)
             /* a step, by contrast, moves all there is to move */
             CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH), NRM_OK);
             CHECK(!learned_same(&before, h.net));
-            CHECK(running_same(&before, h.net) ==
-                  (norm % 2 == 0)); /* none and layer norm have none */
+            CHECK(running_same(&before, h.net) == !keeps_statistics(norm));
             CHECK(noise_same(&before, h.net) == (norm != NRM_NOISY_BATCH_NORM));
             drop_snapshot(before);
             drop(h);
@@ -342,6 +347,7 @@ static double check_whole_net(int norm, int activation, int after, int bias, int
     shape[2] = shape[1];
     shape[1] = shape[0];
     shape[1].width = HIDDEN + 1;
+    shape[1].groups = norm == NRM_GROUP_NORM ? 3 : 0;
     shape[0].bias = shape[1].bias = shape[2].bias = bias;
     shape[2].norm = norm == NRM_LAYER_NORM ? NRM_LAYER_NORM : NRM_NO_NORM; /* logits, normalized */
     spec.layers = 3;
@@ -379,7 +385,7 @@ static void test_whole_net_gradients(void)
 {
     double worst = 0;
     int norm, after, bias, nets = 0;
-    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++)
+    for (norm = NRM_NO_NORM; norm <= LAST_NORM; norm++)
         for (after = 0; after <= (norm != NRM_NO_NORM); after++)
             for (bias = 0; bias < 2; bias++) {
                 const int activation = bias ? NRM_TANH : NRM_SIGMOID;
@@ -502,7 +508,7 @@ static void test_train_step_is_its_parts(void)
 {
     const batch b = random_batch(7);
     int norm;
-    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++) {
+    for (norm = NRM_NO_NORM; norm <= LAST_NORM; norm++) {
         nrm_mlp_layer shape[2];
         nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, norm, 0);
         nrm_acc loss = 0, parts = 0;
@@ -605,7 +611,7 @@ static void test_modes(void)
 {
     const batch b = random_batch(8);
     int norm;
-    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++) {
+    for (norm = NRM_NO_NORM; norm <= LAST_NORM; norm++) {
         nrm_mlp_layer shape[2];
         nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, norm, 0);
         nrm_real train[BATCH * CLASSES], infer[BATCH * CLASSES];
@@ -617,7 +623,7 @@ static void test_modes(void)
         s = take_snapshot(h.net);
         CHECK_INT(nrm_mlp_forward(h.net, b.x, BATCH, NRM_INFER), NRM_OK);
         memcpy(infer, h.net->logits, sizeof infer);
-        CHECK(equal(train, infer, COUNT(train)) == (norm % 2 == 0));
+        CHECK(equal(train, infer, COUNT(train)) == !keeps_statistics(norm));
         CHECK_INT(nrm_mlp_forward(h.net, b.x, BATCH, NRM_FROZEN), NRM_OK);
         CHECK(equal(infer, h.net->logits, COUNT(infer)));
         CHECK(learned_same(&s, h.net) && running_same(&s, h.net) && noise_same(&s, h.net));
@@ -820,7 +826,7 @@ static void test_bad_layers(void)
     REFUSE_LAYER(bad[1].width = 0, NRM_ESIZE);
     REFUSE_LAYER(bad[0].activation = 4, NRM_EKIND);
     REFUSE_LAYER(bad[0].activation = -1, NRM_EKIND);
-    REFUSE_LAYER(bad[1].norm = 4, NRM_EKIND);
+    REFUSE_LAYER(bad[1].norm = LAST_NORM + 1, NRM_EKIND);
     REFUSE_LAYER(bad[1].norm = -1, NRM_EKIND);
 #undef REFUSE_LAYER
 }
@@ -995,7 +1001,7 @@ static void check_nonfinite(int norm, int activation, nrm_real poison)
 static void test_nonfinite(void)
 {
     int norm, activation;
-    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++)
+    for (norm = NRM_NO_NORM; norm <= LAST_NORM; norm++)
         for (activation = NRM_RELU; activation <= NRM_SIGMOID; activation++) {
             check_nonfinite(norm, activation, (nrm_real)NAN);
             check_nonfinite(norm, activation, (nrm_real)INFINITY);

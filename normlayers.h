@@ -786,13 +786,14 @@ typedef struct nrm_mlp_event { /* what a probe is shown */
 typedef void nrm_mlp_probe(void *context, const nrm_mlp_event *event);
 
 /* Training on several workers: each has its own copy of the network and calls the same functions in
-   the same order, with its part of the batch. These two are yours; both return 0, or not if they
-   have failed. All functions NULL: no other workers. Batch norm is the one of section 9 then. */
+   the same order, with its part of the batch. These two functions are yours; they return 0, or not
+   if they have failed. add NULL: no other workers. merge NULL: batch norm stays each worker's own;
+   else it is that of section 9. */
 typedef struct nrm_sync {
-    int (*merge)(void *context, nrm_stats *stats, size_t n); /* [n] in/out: mine become everyone's,
-                               merged by nrm_stats_merge in the order of the workers              */
     int (*add)(void *context, nrm_acc *sums, size_t n);      /* [n] in/out: mine become everyone's,
                                added in the order of the workers                                  */
+    int (*merge)(void *context, nrm_stats *stats, size_t n); /* [n] in/out: mine become everyone's,
+                               merged by nrm_stats_merge in the order of the workers              */
     void *context;          /* handed to both                                                     */
 } nrm_sync;
 
@@ -1562,6 +1563,10 @@ static void nrmi_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const
                                  size_t out, int fresh)
 {
     size_t n, j;
+    if (N == 0) { /* a worker that has no example */
+        if (fresh && dW != NULL) NRM_MEMSET(dW, 0, in * out * sizeof *dW);
+        return;
+    }
     if (dx != NULL)
         nrmi_product(dx, nrmi_view(dy, out, 1), nrmi_view(W, 1, out), N, in, out, 1); /* LIN.2 */
     if (dW != NULL)
@@ -4947,18 +4952,23 @@ static int nrmi_check_layer(const nrm_mlp_layer *layer)
     return NRM_OK;
 }
 
-/* Is there more than one worker? */
+/* Is there more than one worker, and is batch norm theirs together? */
 static int nrmi_synced(const nrm_mlp_spec *spec)
 {
-    return spec->sync.merge != NULL || spec->sync.add != NULL;
+    return spec->sync.add != NULL;
+}
+
+static int nrmi_merged(const nrm_mlp_spec *spec)
+{
+    return spec->sync.merge != NULL;
 }
 
 /* Other batch norms have no merged form here. */
 static int nrmi_check_sync(const nrm_mlp_spec *spec)
 {
     size_t l;
-    if (!nrmi_synced(spec)) return NRM_OK;
-    if (spec->sync.merge == NULL || spec->sync.add == NULL) return NRM_ENULL;
+    if (!nrmi_merged(spec)) return NRM_OK;
+    if (!nrmi_synced(spec)) return NRM_ENULL;
     for (l = 0; l < spec->layers; l++)
         if (spec->layer[l].norm == NRM_NOISY_BATCH_NORM || spec->layer[l].norm == NRM_BATCH_RENORM)
             return NRM_EKIND;
@@ -5082,7 +5092,7 @@ static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *state, const nrm
         state->running.mean = nrmi_take_reals(arena, 1, width);
         state->running.var = nrmi_take_reals(arena, 1, width);
         state->stats = (nrm_stats *)nrmi_take(arena, 1, width, sizeof(nrm_stats));
-        if (nrmi_synced(spec))
+        if (nrmi_merged(spec))
             state->sums = (nrm_sums *)nrmi_take(arena, 1, width, sizeof(nrm_sums));
     }
     if (shape->norm == NRM_NOISY_BATCH_NORM)
@@ -5254,7 +5264,7 @@ N_w of N examples. The mean loss of the whole batch is
 with L_w the mean over the worker's own examples, so that is the weight of its gradient, and
 the gradients of the workers are added up. If the layers treat their examples one by one the
 sum is the gradient of the undivided batch. Batch norm does not, and so exchanges what ST.2
-to ST.6 need: then it is again. How the numbers travel is the business of the two functions
+to ST.6 need (`merge`): then it is again. How the numbers travel is the business of the two functions
 in `spec.sync`; if they merge and add in the order of the workers, all copies stay the same,
 bit for bit. `examples/mpi_batchnorm.c` does it with MPI.
 
@@ -5333,7 +5343,7 @@ static int nrmi_norm_forward(nrm_mlp *net, size_t l, size_t N, int mode, int how
                                            s->gamma, s->beta, &spec->noise, &net->rng, mode,
                                            spec->eps, N, width, 1);
     default:
-        if (mode == NRM_TRAIN && nrmi_synced(spec) && !(how & NRMI_ALONE))
+        if (mode == NRM_TRAIN && nrmi_merged(spec) && !(how & NRMI_ALONE))
             return nrmi_sync_forward(net, s, in, running, N);
         return nrm_batchnorm_forward(s->norm_out, s->mean, s->rstd, running, in, s->gamma, s->beta,
                                      mode, spec->eps, N, width, 1);
@@ -5374,7 +5384,7 @@ static int nrmi_check_batch(const nrm_mlp *net, const nrm_real *x, size_t N, int
     if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
     if (N > net->spec.max_batch) return NRM_ESIZE;
     if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
-    if (nrmi_synced(&net->spec)) return NRM_OK; /* the others may have more */
+    if (nrmi_merged(&net->spec)) return NRM_OK; /* the others may have more */
     for (l = 0; l < net->spec.layers && mode == NRM_TRAIN && N == 1; l++)
         if (nrmi_has_batch_norm(&net->state[l].shape)) return NRM_EBATCH;
     return NRM_OK;
@@ -5447,7 +5457,7 @@ static int nrmi_norm_backward(nrm_mlp *net, size_t l, nrm_real *d, size_t N, int
         return nrm_noisy_batchnorm_backward(d, s->dgamma, s->dbeta, d, s->scale, in, s->mean,
                                             s->rstd, s->gamma, mode, N, width, 1);
     default:
-        if (mode == NRM_TRAIN && nrmi_synced(&net->spec))
+        if (mode == NRM_TRAIN && nrmi_merged(&net->spec))
             return nrmi_sync_backward(net, s, d, in, N);
         return nrm_batchnorm_backward(d, s->dgamma, s->dbeta, d, in, s->mean, s->rstd, s->gamma,
                                       mode, N, width, 1);
@@ -5722,7 +5732,7 @@ static int nrmi_reestimate_set(nrm_mlp *net)
     for (l = 0; l < net->spec.layers && rc == NRM_OK; l++) {
         const nrm_mlp_state *s = &net->state[l];
         if (s->stats == NULL) continue;
-        if (nrmi_synced(&net->spec) &&
+        if (nrmi_merged(&net->spec) &&
             net->spec.sync.merge(net->spec.sync.context, s->stats, s->shape.width) != 0)
             return NRM_ESYNC;
         rc = nrmi_check_stats_fit(&s->running, s->stats, s->shape.width);

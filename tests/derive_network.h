@@ -523,9 +523,33 @@ static init_residuals init_case(int init)
     return result;
 }
 
+/* The mean loss of a batch from those of its parts, one of them empty. */
+static void derive_parts(void)
+{
+    enum { N = 11, CLASSES = 3 };
+    static const size_t part[4] = {4, 0, 1, 6};
+    nrm_rng rng = stream(77);
+    nrm_real logits[N * CLASSES];
+    nrm_acc whole = 0, loss = 0;
+    int labels[N];
+    wide sum = 0;
+    size_t n, at = 0;
+    fill_real(logits, N * CLASSES, 0, 2, &rng);
+    for (n = 0; n < N; n++) labels[n] = (int)nrm_rng_below(&rng, CLASSES);
+    nrm_cross_entropy_forward(&whole, NULL, logits, labels, N, CLASSES);
+    for (n = 0; n < 4; n++) {
+        nrm_cross_entropy_forward(&loss, NULL, logits + at * CLASSES, labels + at, part[n],
+                                  CLASSES);
+        sum += (wide)loss * (wide)part[n] / N;
+        at += part[n];
+    }
+    DERIVE("MLP.9", relative((wide)whole, sum), acc_identity());
+}
+
 static void derive_init(void)
 {
     init_residuals r = init_case(NRM_INIT_HE);
+    derive_parts();
     DERIVE("MLP.5", r.replayed, replay());
     ALSO(r.moments, statistics());
     r = init_case(NRM_INIT_XAVIER);

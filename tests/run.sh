@@ -16,7 +16,7 @@ if [ -z "$STB_CFLAGS" ]; then
 fi
 export CC BUILD STB_CFLAGS SANITIZE LC_ALL=C
 out=$BUILD/tests
-flags="-std=c99 -O1 -ffp-contract=off -Wall -Wextra -Wpedantic -I. -Iexamples -Itests"
+flags="-std=c99 -O1 -ffp-contract=off -pthread -Wall -Wextra -Wpedantic -I. -Iexamples -Itests"
 if [ "$SANITIZE" = 1 ]; then
     flags="$flags -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 fi
@@ -31,7 +31,7 @@ variants() {
         test_complexstep) echo "$name.f64" ;;
         test_gemm) printf '%s.f32\n%s.f64\n' "$name" "$name" ;; # knows no statistics
         test_derivations | test_layers | test_gradcheck | test_mlp | test_contracts | \
-            test_numerics) printf '%s.f32\n%s.f64\n%s.acc32\n' "$name" "$name" "$name" ;;
+            test_numerics | test_workers | test_sync) printf '%s.f32\n%s.f64\n%s.acc32\n' "$name" "$name" "$name" ;;
         *) echo "$name.helpers" ;;
         esac
     done

@@ -3094,7 +3094,7 @@ typedef struct nrmi_row { /* x̂ = (x − head)·rstd + shift; the means are for
 
 static nrmi_moments nrmi_mean_square(const nrm_real *x, size_t D); /* section 11 */
 
-/* Mean and variance of one row: LN.1 and LN.2. */
+/* Mean and variance of one row: LN.1 and LN.2; of a group, GN.1 and GN.2. */
 static inline nrmi_moments nrmi_ln_moments(const nrmi_ln_job *job, size_t n, nrm_acc inverse)
 {
     const nrm_real *x = job->x + n * job->D;

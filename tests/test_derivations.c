@@ -14,6 +14,7 @@
 
 #include "derive_basics.h"
 #include "derive_norms.h"
+#include "derive_merge.h"
 #include "derive_network.h"
 #include "derive_gradcheck.h"
 #include "test.h"
@@ -24,9 +25,10 @@ typedef struct family { /* its equations are numbered 1 to last */
 } family;
 
 /* A DERIVE that is never reached leaves no trace in the table: so here is what must be in it. */
-static const family families[] = {{"LIN", 5}, {"EXP", 5}, {"LOG", 3}, {"RNG", 6},
-                                  {"SUM", 13}, {"BN", 23}, {"LN", 16}, {"NB", 7},  {"ACT", 6},
-                                  {"CE", 7},  {"MLP", 9}, {"OPT", 5}, {"GC", 7}};
+static const family families[] = {
+    {"LIN", 5}, {"EXP", 5}, {"LOG", 3}, {"RNG", 6}, {"SUM", 13}, {"BN", 23},
+    {"LN", 18}, {"NB", 7}, {"ST", 7}, {"BR", 5}, {"GN", 8}, {"RMS", 5},
+    {"ACT", 6}, {"CE", 7}, {"MLP", 9}, {"OPT", 5}, {"GC", 7}};
 
 static void print_row(const derivation *row, const char *verdict)
 {
@@ -70,6 +72,10 @@ int main(int argc, char **argv)
     derive_all_running();
     derive_layernorm();
     derive_noise();
+    derive_statistics();
+    derive_renorm();
+    derive_groupnorm();
+    derive_rows_of_features();
     derive_activations();
     derive_cross_entropy();
     derive_layers();

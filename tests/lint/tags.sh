@@ -38,6 +38,7 @@ LN.12   a step towards LN.13
 LN.13   a step: the Jacobian is never formed, LN.14 is its product with g
 LN.15   a property of the gradient
 LN.16   a property of the gradient
+RMS.5   a property of the gradient
 NB.6    a property of the draws
 CE.7    a property of the gradient
 MLP.3   a property of batch norm: why a bias before it is redundant

@@ -643,10 +643,11 @@ NRM_DEF int nrm_batchnorm_fold(
     const nrm_running *running, const nrm_real *gamma, const nrm_real *beta,
     nrm_real eps, size_t outer, size_t C, size_t inner);
 
-/* The way back: weights that give the folded ones. Refuses gamma = 0 with NRM_ESTATS. */
+/* The way back: weights that give the folded ones. If gamma/√(u + ε) is 0 or else cannot be undone:
+   NRM_ESTATS. Either way NRM_NONFINITE says that a result is not finite. */
 NRM_DEF int nrm_batchnorm_unfold(
-    nrm_real *W, nrm_real *b,                            /* out; may be W_folded, b_folded         */
-    const nrm_real *W_folded, const nrm_real *b_folded,  /* neither may be NULL                    */
+    nrm_real *W, nrm_real *b,                            /* out; may be W_folded, b_folded        */
+    const nrm_real *W_folded, const nrm_real *b_folded,  /* neither may be NULL                   */
     const nrm_running *running, const nrm_real *gamma, const nrm_real *beta,
     nrm_real eps, size_t outer, size_t C, size_t inner);
 
@@ -666,7 +667,8 @@ typedef struct nrm_convention { /* how a library keeps its running statistics */
 
 NRM_DEF int nrm_convention_of(nrm_convention *convention, int library);
 
-/* Running statistics and ε as another library has them, into ours: BN.11 then gives what it gave. */
+/* Running statistics and ε as another library has them, made ours: BN.11 then gives what it gave.
+   cumulative and batches stay as they are. */
 NRM_DEF int nrm_running_import(
     nrm_running *running,   /* mean, var [C] out, new_weight and biased too                       */
     nrm_real *eps,          /* out: the ε to use from now on                                      */
@@ -4609,7 +4611,372 @@ NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real 
 
 /* @@ 13 weight */
 
-/* @@ 14 fold */
+/*
+## 14  Folding, and the statistics of other libraries
+
+*The questions it answers: what does batch norm cost once training is over, and what do the
+running statistics mean that another library has left behind?*
+
+### 14.1  Shapes
+
+In inference batch norm is a fixed line for each channel. If the layer before it is linear,
+or a convolution, the line can be melted into that layer's weights, and nothing is left to
+compute. The weights are seen as `[outer][C][inner]`, with C the outputs: `[in][out]`, as
+the linear layer here has them, is outer = in, C = out, inner = 1. Libraries that store
+`[out][in]`, and convolutions `[out][in][h][w]`, are outer = 1, inner = all that follows.
+One channel is meant in what follows, and k runs over its weights. Between the two layers
+there may be nothing: with an activation there, batch norm has to be folded into the layer
+that comes next, or stay.
+
+### 14.2  Folding
+
+The layer before gives z = ∑ₖ xₖ·Wₖ + b, and BN.11 makes y = a·(z − m) + β of it, with
+a = γ/√(u + ε). Multiply out, and collect what stands at xₖ and what does not:
+
+    W′ₖ = a·Wₖ, a = γ/√(u + ε)                                        [FOLD.1]
+    b′ = a·(b − m) + β                                                [FOLD.2]
+    ∑ₖ xₖ·W′ₖ + b′ = γ·(∑ₖ xₖ·Wₖ + b − m)/√(u + ε) + β                [FOLD.3]
+
+Each has been somebody's bug report. Two libraries scaled the weights and forgot to scale b
+along with m, which nobody sees as long as b is 0: a layer before batch norm has no use for
+a bias, so most have none. Another multiplied along the wrong axis, which goes unnoticed if
+the matrix is square; here a matrix `[out][in]` that is passed as `[in][out]` is in bounds
+as well, for the sizes alone cannot tell. And statistics that came out of a converted file
+may hold a variance just below zero, whose root is a NaN: they are refused (`NRM_ESTATS`)
+before anything is written.
+
+FOLD.3 is exact; W′ and b′ have to be rounded. Both are computed in `nrm_acc` and rounded
+once, so that in float each is within half a unit of its last place. If the sum over k were
+computed without error, a folded layer would be off by no more than
+
+    |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)                             [FOLD.4]
+
+with η = 2⁻²⁴. With `NRM_DOUBLE` there is no wider type to compute in: η = 2⁻⁵³, and 5η takes
+its place, |a·(b − m)| + |β| that of |b′|. How many places of y that is depends on how much
+of the sum cancels. Where m is a thousand times √u, so are the terms beside y, and their
+roundings. It is no loss by folding: unfolded, z is rounded as coarsely before m is taken
+away. `docs/conventions.md` has what was measured.
+
+### 14.3  Unfolding
+
+The way back is wanted by those who have only the folded weights and would train on. Solve
+FOLD.1 and FOLD.2:
+
+    Wₖ = W′ₖ/a                                                        [FOLD.5]
+    b = (b′ − β)/a + m                                                [FOLD.6]
+
+With γ = 0 the weights are lost and nothing brings them back; so that, and any other factor
+a without a reciprocal in `nrm_real`, is refused. Folding the result gives W′ again but for
+the last place.
+*/
+/* The smallest number that has all its digits both in nrm_real and in nrm_acc. */
+static nrm_acc nrmi_least_normal(void)
+{
+    const int in_float = sizeof(nrm_real) == sizeof(float) || sizeof(nrm_acc) == sizeof(float);
+    return in_float ? (nrm_acc)1.17549435e-38 : (nrm_acc)2.2250738585072014e-308;
+}
+
+/* a of FOLD.1 for channels c0 to c0 + width − 1. */
+static void nrmi_fold_factors(nrm_acc *a, const nrm_running *running, const nrm_real *gamma,
+                              nrm_real eps, size_t c0, size_t width)
+{
+    size_t k;
+    for (k = 0; k < width; k++) {
+        const nrm_acc g = gamma != NULL ? (nrm_acc)gamma[c0 + k] : 1;
+        a[k] = g / NRM_SQRT((nrm_acc)running->var[c0 + k] + (nrm_acc)eps); /* FOLD.1 */
+    }
+}
+
+/* Can all factors be undone? */
+static int nrmi_check_factors(const nrm_running *running, const nrm_real *gamma, nrm_real eps,
+                              size_t C)
+{
+    const nrm_acc least = nrmi_least_normal();
+    nrm_acc a;
+    size_t c;
+    for (c = 0; c < C; c++) {
+        nrmi_fold_factors(&a, running, gamma, eps, c, 1);
+        if (a < 0) a = -a;
+        if (!(a >= least && a <= 1 / least)) return NRM_ESTATS;
+    }
+    return NRM_OK;
+}
+
+static int nrmi_check_fold(const nrm_real *W_out, const nrm_real *b_out, const nrm_real *W,
+                           const nrm_real *b, const nrm_running *running, const nrm_real *gamma,
+                           const nrm_real *beta, nrm_real eps, size_t outer, size_t C, size_t inner)
+{
+    const size_t count = outer * C * inner;
+    nrmi_span buffer[6];
+    int rc = nrmi_check_volume(outer, C, inner);
+    if (rc == NRM_OK && outer == 0) rc = NRM_ESIZE;
+    if (rc == NRM_OK) rc = nrmi_check_eps(eps);
+    if (rc != NRM_OK) return rc;
+    if (W_out == NULL || b_out == NULL || W == NULL) return NRM_ENULL;
+    rc = nrmi_check_running(running, NRM_INFER, C);
+    if (rc != NRM_OK) return rc;
+    buffer[0] = nrmi_reals(W_out, count);
+    buffer[1] = nrmi_reals(b_out, C);
+    buffer[2] = nrmi_reals(running->mean, C);
+    buffer[3] = nrmi_reals(running->var, C);
+    buffer[4] = nrmi_reals(gamma, C);
+    buffer[5] = nrmi_reals(beta, C);
+    if (nrmi_check_apart(buffer, 6, 2) != NRM_OK) return NRM_EALIAS;
+    if (nrmi_overlap(buffer[0], nrmi_reals(b, C)) || nrmi_overlap(buffer[1], nrmi_reals(W, count)))
+        return NRM_EALIAS;
+    rc = nrmi_check_in_place(buffer[0], nrmi_reals(W, count));
+    return rc == NRM_OK ? nrmi_check_in_place(buffer[1], nrmi_reals(b, C)) : rc;
+}
+
+/* Channels from c0 on, each multiplied by its factor, or divided by it. */
+static int nrmi_scale_channels(nrm_real *to, const nrm_real *from, const nrm_acc *a, int divide,
+                               size_t c0, size_t width, size_t outer, size_t C, size_t inner)
+{
+    size_t o, k, i;
+    int rc = NRM_OK;
+    for (o = 0; o < outer; o++)
+        for (k = 0; k < width; k++)
+            for (i = 0; i < inner; i++) {
+                const size_t at = (o * C + c0 + k) * inner + i;
+                const nrm_acc w = (nrm_acc)from[at];
+                to[at] = (nrm_real)(divide ? w / a[k] : w * a[k]);
+                if (!nrmi_finite((nrm_acc)to[at])) rc = NRM_NONFINITE;
+            }
+    return rc;
+}
+
+NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real *W,
+                               const nrm_real *b, const nrm_running *running, const nrm_real *gamma,
+                               const nrm_real *beta, nrm_real eps, size_t outer, size_t C,
+                               size_t inner)
+{
+    nrm_acc a[NRM_WIDTH];
+    size_t c, k;
+    int rc = nrmi_check_fold(W_out, b_out, W, b, running, gamma, beta, eps, outer, C, inner);
+    if (rc != NRM_OK) return rc;
+    for (c = 0; c < C; c += NRM_WIDTH) {
+        const size_t width = nrmi_least(C - c, NRM_WIDTH);
+        nrmi_fold_factors(a, running, gamma, eps, c, width);
+        if (nrmi_scale_channels(W_out, W, a, 0, c, width, outer, C, inner) != NRM_OK) /* FOLD.1 */
+            rc = NRM_NONFINITE;
+        for (k = 0; k < width; k++) {
+            const nrm_acc bias = b != NULL ? (nrm_acc)b[c + k] : 0;
+            const nrm_acc shift = beta != NULL ? (nrm_acc)beta[c + k] : 0;
+            b_out[c + k] = (nrm_real)((bias - (nrm_acc)running->mean[c + k]) * a[k] + shift);
+            if (!nrmi_finite((nrm_acc)b_out[c + k])) rc = NRM_NONFINITE; /* FOLD.2 */
+        }
+    }
+    return rc;
+}
+
+NRM_DEF int nrm_batchnorm_unfold(nrm_real *W, nrm_real *b, const nrm_real *W_folded,
+                                 const nrm_real *b_folded, const nrm_running *running,
+                                 const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
+                                 size_t outer, size_t C, size_t inner)
+{
+    nrm_acc a[NRM_WIDTH];
+    size_t c, k;
+    int rc = nrmi_check_fold(W, b, W_folded, b_folded, running, gamma, beta, eps, outer, C, inner);
+    if (rc == NRM_OK && b_folded == NULL) rc = NRM_ENULL;
+    if (rc == NRM_OK) rc = nrmi_check_factors(running, gamma, eps, C);
+    if (rc != NRM_OK) return rc;
+    for (c = 0; c < C; c += NRM_WIDTH) {
+        const size_t width = nrmi_least(C - c, NRM_WIDTH);
+        nrmi_fold_factors(a, running, gamma, eps, c, width);
+        if (nrmi_scale_channels(W, W_folded, a, 1, c, width, outer, C, inner) != NRM_OK)
+            rc = NRM_NONFINITE; /* FOLD.5 */
+        for (k = 0; k < width; k++) {
+            const nrm_acc shift = beta != NULL ? (nrm_acc)beta[c + k] : 0;
+            b[c + k] = (nrm_real)(((nrm_acc)b_folded[c + k] - shift) / a[k] +
+                                  (nrm_acc)running->mean[c + k]); /* FOLD.6 */
+            if (!nrmi_finite((nrm_acc)b[c + k])) rc = NRM_NONFINITE;
+        }
+    }
+    return rc;
+}
+
+/*
+### 14.4  The statistics of other libraries
+
+Two libraries may train the same layer and store numbers that mean different things. There
+are five questions. Is the momentum the weight of the new value, or of the old one? Is the
+stored variance divided by M, or by M − 1? Where does ε stand, and how large is it? Is it a
+variance at all that is stored, or a standard deviation, or one over it? And are the numbers
+averages, or sums that are still to be divided by a weight? An `nrm_convention` holds the
+answers, `nrm_convention_of` knows those of some libraries and texts, and
+`nrm_running_import` is the arithmetic that follows from them. A library's file may hold
+other values than its defaults: put them into the convention before the import.
+
+Whatever it is that the other library divides by, call it s; its inference is
+
+    y = γ·(x − m)/s + β                                               [CONV.1]
+
+and it is ours, BN.11, if m is ours and s is the root of u + ε. So the whole of the import
+is to find s, and
+
+    u = s² − ε                                                        [CONV.2]
+
+with an ε that may be chosen as long as u does not become negative. In the usual case, s =
+√(v + e), that is u = v and ε = e. If e stands outside the root, s = √v + e, we take
+ε = e², and then
+
+    s² − e² = (√v + e)² − e² = v + 2·e·√v                             [CONV.3]
+
+is never negative: the function is the same for every v, and not only where e is small. A
+running standard deviation t takes the place of √v in both: s = √(t² + e) or s = t + e. Of
+a running r = 1/s nothing need be known but s = 1/r:
+
+    u = 1/r² − ε                                                      [CONV.4]
+
+where a v near 0 may come out below it, since r was rounded: by up to 10⁻⁶·ε (2·10⁻¹⁵·ε in
+double) that is taken as 0. If it is more, then r was stored with another ε, and the import
+is refused. And some divide by a standard deviation alone. Our ε must be positive; so it
+becomes the smallest normal number, about 10⁻³⁸ in float, which changes no digit of s if s is
+above 10⁻¹⁵. A channel that never varied has x = m, and gives β here where 0/0 was computed
+there.
+
+One library keeps sums, of the means and of the variances, together with the weight c that
+they have gathered, and with f for the momentum:
+
+    c ← f·c + 1, and the sum ← f·sum + new                            [CONV.5]
+
+Both sums are to be divided by c; this is the argument `factor`, which is 1 for all others.
+If c = 0 no batch has been seen, and that library takes mean and variance to be 0; so do we.
+As an average, CONV.5 is BN.8 with a weight that falls from batch to batch,
+
+    w = 1/(f·c + 1), which tends to 1 − f                             [CONV.6]
+
+since c tends to 1/(1 − f). The import sets w for all of them to the weight of the new
+value,
+
+    w = momentum, or 1 − momentum if that is the weight of the old one  [CONV.7]
+
+which for that library is right in the limit; after only a few batches take CONV.6 instead.
+
+### 14.5  What does not carry over
+
+Inference is the same to rounding, whatever the convention. Training on is the same where
+the other library, too, normalizes with the variance divided by M, keeps a variance, and has
+its ε inside the root. Of a running standard deviation the average is not the root of the
+averaged variance. With ε outside, u differs from v by 2·e·√v, and so does its average from
+that of v, next to nothing for e = 10⁻⁶. And a library that normalizes with M − 1, as some
+do, trains another function than BN.4: its x̂ is smaller by the factor √(1 − 1/M).
+
+An import takes statistics apart from each other: a NaN, a negative variance, or a number
+that does not fit into `nrm_real` in one channel, and nothing is written. Output and input
+may be the same arrays, mean for mean and variance for spread.
+*/
+NRM_DEF int nrm_convention_of(nrm_convention *convention, int library)
+{
+    static const nrm_convention known[] = { /* in the order of enum nrm_library */
+        /* kept          ε out  old  biased  momentum         ε              */
+        {NRM_KEEPS_VAR,  0,     0,   0,      (nrm_acc)0.1,    (nrm_acc)1e-5}, /* PyTorch          */
+        {NRM_KEEPS_VAR,  0,     1,   1,      (nrm_acc)0.99,   (nrm_acc)1e-3}, /* Keras            */
+        {NRM_KEEPS_VAR,  0,     1,   1,      (nrm_acc)0.99,   (nrm_acc)1e-5}, /* Flax             */
+        {NRM_KEEPS_VAR,  0,     1,   1,      (nrm_acc)0.9,    (nrm_acc)1e-5}, /* ONNX             */
+        {NRM_KEEPS_VAR,  0,     1,   0,      (nrm_acc)0.999,  (nrm_acc)1e-5}, /* Caffe: sums      */
+        {NRM_KEEPS_VAR,  1,     1,   0,      (nrm_acc)0.99,   (nrm_acc)1e-6}, /* darknet's CPU    */
+        {NRM_KEEPS_VAR,  0,     0,   0,      (nrm_acc)-1,     (nrm_acc)-1},   /* cuDNN: as called */
+        {NRM_KEEPS_VAR,  0,     1,   0,      (nrm_acc)0.999,  (nrm_acc)1e-5}, /* tiny-dnn         */
+        {NRM_KEEPS_STD,  0,     0,   0,      (nrm_acc)0.001,  0},             /* a running std    */
+    };
+    if (convention == NULL) return NRM_ENULL;
+    if (library < 0 || (size_t)library >= sizeof known / sizeof known[0]) return NRM_EKIND;
+    *convention = known[library];
+    return NRM_OK;
+}
+
+static int nrmi_check_convention(const nrm_convention *from)
+{
+    if (from->spread != NRM_KEEPS_VAR && from->spread != NRM_KEEPS_STD &&
+        from->spread != NRM_KEEPS_RSTD)
+        return NRM_EKIND;
+    if (!(from->momentum >= 0 && from->momentum <= 1)) return NRM_EWEIGHT;
+    if (!(from->eps >= 0) || !nrmi_fits(from->eps * (from->eps_outside ? from->eps : 1)))
+        return NRM_EEPS;
+    return NRM_OK;
+}
+
+static int nrmi_check_import(const nrm_running *running, const nrm_real *eps, const nrm_real *mean,
+                             const nrm_real *spread, size_t C)
+{
+    const nrmi_span in_mean = nrmi_reals(mean, C), in_spread = nrmi_reals(spread, C);
+    nrmi_span out[3];
+    int rc;
+    out[0] = nrmi_reals(running->mean, C);
+    out[1] = nrmi_reals(running->var, C);
+    out[2] = nrmi_reals(eps, 1);
+    if (nrmi_check_apart(out, 3, 3) != NRM_OK) return NRM_EALIAS;
+    if (nrmi_overlap(out[0], in_spread) || nrmi_overlap(out[1], in_mean)) return NRM_EALIAS;
+    if (nrmi_overlap(out[2], in_spread) || nrmi_overlap(out[2], in_mean)) return NRM_EALIAS;
+    rc = nrmi_check_in_place(out[0], in_mean);
+    return rc == NRM_OK ? nrmi_check_in_place(out[1], in_spread) : rc;
+}
+
+/* The ε that CONV.2 and CONV.3 take; never 0. */
+static nrm_real nrmi_import_eps(const nrm_convention *from)
+{
+    const nrm_acc eps = from->eps_outside ? from->eps * from->eps : from->eps;
+    const nrm_acc least = nrmi_least_normal();
+    return (nrm_real)(eps > least ? eps : least);
+}
+
+/* By how much of ε a variance may be below 0: eight times the rounding of 1/r². */
+static nrm_acc nrmi_import_slack(void)
+{
+    const int in_float = sizeof(nrm_real) == sizeof(float) || sizeof(nrm_acc) == sizeof(float);
+    return in_float ? (nrm_acc)9.5367431640625e-7 : (nrm_acc)1.7763568394002505e-15;
+}
+
+/* u of one channel. Below 0, infinite or NaN if there is none. */
+static nrm_acc nrmi_import_var(nrm_acc stored, const nrm_convention *from, nrm_acc eps)
+{
+    const int std = from->spread == NRM_KEEPS_STD;
+    if (!(stored >= 0)) return -1;
+    if (from->spread == NRM_KEEPS_RSTD) {
+        const nrm_acc s = 1 / stored, u = s * s - eps; /* CONV.4 */
+        return u < 0 && u >= -nrmi_import_slack() * eps ? 0 : u;
+    }
+    if (from->eps_outside) {
+        const nrm_acc root = std ? stored : NRM_SQRT(stored);
+        return root * root + 2 * from->eps * root; /* CONV.3 */
+    }
+    return std ? stored * stored : stored; /* CONV.2 */
+}
+
+NRM_DEF int nrm_running_import(nrm_running *running, nrm_real *eps, const nrm_real *mean,
+                               const nrm_real *spread, nrm_acc factor,
+                               const nrm_convention *convention, size_t C)
+{
+    const nrm_acc share = factor > 0 ? factor : 1, scale = factor > 0 ? 1 : 0;
+    nrm_real our_eps;
+    size_t c;
+    int pass, rc = nrmi_check_volume(1, C, 1);
+    if (rc != NRM_OK) return rc;
+    if (running == NULL || eps == NULL || mean == NULL || spread == NULL || convention == NULL ||
+        running->mean == NULL || running->var == NULL)
+        return NRM_ENULL;
+    rc = nrmi_check_convention(convention);
+    if (rc == NRM_OK) rc = nrmi_check_import(running, eps, mean, spread, C);
+    if (rc == NRM_OK && (!(factor >= 0) || !nrmi_finite(factor))) rc = NRM_ESTATS;
+    if (rc != NRM_OK) return rc;
+    our_eps = nrmi_import_eps(convention);
+    for (pass = 0; pass < 2; pass++) /* first look, then write */
+        for (c = 0; c < C; c++) {
+            const nrm_acc m = scale * (nrm_acc)mean[c] / share; /* CONV.5: 0 of 0 batches */
+            const nrm_acc u = nrmi_import_var(scale * (nrm_acc)spread[c] / share, convention,
+                                              (nrm_acc)our_eps);
+            if (pass == 0 && (!nrmi_fits(m) || !nrmi_fits(u) || u < 0)) return NRM_ESTATS;
+            if (pass == 0) continue;
+            running->mean[c] = (nrm_real)m; /* CONV.1 */
+            running->var[c] = (nrm_real)u;
+        }
+    running->new_weight = (nrm_real)(convention->weight_is_old ? 1 - convention->momentum
+                                                               : convention->momentum); /* CONV.7 */
+    running->biased = convention->biased;
+    *eps = our_eps;
+    return NRM_OK;
+}
 
 /*
 ## 15  Activations

@@ -651,18 +651,18 @@ NRM_DEF int nrm_batchnorm_unfold(
     const nrm_running *running, const nrm_real *gamma, const nrm_real *beta,
     nrm_real eps, size_t outer, size_t C, size_t inner);
 
-enum nrm_library { /* whose running statistics these are; the last two are texts, not libraries */
+enum nrm_library { /* whose running statistics these are; the last is of texts, not of a library */
     NRM_PYTORCH = 0, NRM_KERAS = 1, NRM_FLAX = 2, NRM_ONNX = 3, NRM_CAFFE = 4, NRM_DARKNET = 5,
     NRM_CUDNN = 6, NRM_TINY_DNN = 7, NRM_RUNNING_STD = 8
 };
 enum nrm_spread { NRM_KEEPS_VAR = 0, NRM_KEEPS_STD = 1, NRM_KEEPS_RSTD = 2 };
 
 typedef struct nrm_convention { /* how a library keeps its running statistics */
-    int spread;          /* NRM_KEEPS_VAR, NRM_KEEPS_STD, or NRM_KEEPS_RSTD: 1/√(v + ε)           */
+    int spread;          /* NRM_KEEPS_VAR, NRM_KEEPS_STD, or NRM_KEEPS_RSTD: 1/(what it divides by) */
     int eps_outside;     /* 1: divides by √v + ε; 0: by √(v + ε)                                  */
     int weight_is_old;   /* 1: its momentum is the weight of the old value                        */
     int biased;          /* 1: stores the variance divided by M                                   */
-    nrm_acc momentum, eps; /* as it writes them; its own defaults                                 */
+    nrm_acc momentum, eps; /* as it writes them; its defaults, or -1 if it has none and you must   */
 } nrm_convention;
 
 NRM_DEF int nrm_convention_of(nrm_convention *convention, int library);

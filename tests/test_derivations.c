@@ -13,6 +13,7 @@
 #endif
 
 #include "derive_basics.h"
+#include "derive_conventions.h"
 #include "derive_norms.h"
 #include "derive_merge.h"
 #include "derive_network.h"
@@ -25,10 +26,12 @@ typedef struct family { /* its equations are numbered 1 to last */
 } family;
 
 /* A DERIVE that is never reached leaves no trace in the table: so here is what must be in it. */
+<<<<<<< HEAD
 static const family families[] = {
     {"LIN", 5}, {"EXP", 5}, {"LOG", 3}, {"RNG", 6}, {"SUM", 13}, {"BN", 23},
     {"LN", 18}, {"NB", 7}, {"ST", 7}, {"BR", 5}, {"GN", 8}, {"RMS", 5},
-    {"ACT", 6}, {"CE", 7}, {"MLP", 9}, {"OPT", 5}, {"GC", 7}};
+    {"FOLD", 6}, {"CONV", 7}, {"ACT", 6}, {"CE", 7}, {"MLP", 9}, {"OPT", 5},
+    {"GC", 7}};
 
 static void print_row(const derivation *row, const char *verdict)
 {
@@ -83,6 +86,8 @@ int main(int argc, char **argv)
     derive_init();
     derive_optimizers();
     derive_gradcheck();
+    derive_fold();
+    derive_conventions();
     if (verbose) printf("tag     kind   times    residual     bound\n");
     for (f = 0; f < LENGTH(families); f++)
         for (n = 1; n <= families[f].last; n++) {

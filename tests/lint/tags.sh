@@ -44,6 +44,9 @@ CE.7    a property of the gradient
 MLP.3   a property of batch norm: why a bias before it is redundant
 MLP.4   a property of layer norm: how much of a bias before it is redundant
 GC.2    the error of GC.1, which GC.3 takes away
+FOLD.3  what FOLD.1 and FOLD.2 come to
+FOLD.4  a bound: the error of the folded layer
+CONV.6  a property of CONV.5: for the caller, since the import cannot know how long one trains on
 LIST
 }
 

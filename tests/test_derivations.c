@@ -26,7 +26,6 @@ typedef struct family { /* its equations are numbered 1 to last */
 } family;
 
 /* A DERIVE that is never reached leaves no trace in the table: so here is what must be in it. */
-<<<<<<< HEAD
 static const family families[] = {
     {"LIN", 5}, {"EXP", 5}, {"LOG", 3}, {"RNG", 6}, {"SUM", 13}, {"BN", 23},
     {"LN", 18}, {"NB", 7}, {"ST", 7}, {"BR", 5}, {"GN", 8}, {"RMS", 5},

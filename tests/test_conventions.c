@@ -1,0 +1,1326 @@
+/* test_conventions.c - batch norm folded into the layer before it, and running statistics as other
+   libraries keep them.
+
+   What should come out is evaluated in long double, by each library's own formulas, written out one
+   by one. Where a bound is a count of places, a place is the spacing of the numbers around the
+   largest output. -v prints what was measured. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#include "test.h"
+#include <float.h>
+#include <stdlib.h>
+
+typedef long double wide;
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { MOST_IN = 784, MOST_OUT = 16, ROWS = 32, MOST_C = 1500 };
+
+static int verbose;
+static nrm_rng rng;
+
+static int in_float(void)
+{
+    return sizeof(nrm_real) == sizeof(float);
+}
+
+static int acc_no_wider(void)
+{
+    return sizeof(nrm_acc) == sizeof(nrm_real);
+}
+
+/* The distance of |v| to the next nrm_real above it. */
+static double place(wide v)
+{
+    const double size = fabs((double)v);
+    return ldexp(1, ilogb(size > 0 ? size : 1) - (in_float() ? FLT_MANT_DIG : DBL_MANT_DIG) + 1);
+}
+
+static double uniform_between(double low, double high)
+{
+    return low + (high - low) * ((double)nrm_rng_u32(&rng) + 0.5) / 4294967296.0;
+}
+
+static void fill(nrm_real *a, size_t n, double center, double spread)
+{
+    size_t i;
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(center + spread * (double)nrm_rng_normal(&rng));
+}
+
+/* ---- folding: what should come out ----------------------------------------------------------- */
+
+/* A layer followed by batch norm: y = sum over k of x[k]·W + b, as [outer][C][inner] weights. */
+typedef struct folded {
+    size_t outer, C, inner;
+    nrm_real W[MOST_IN * MOST_OUT], b[MOST_OUT], W_out[MOST_IN * MOST_OUT], b_out[MOST_OUT];
+    nrm_real gamma[MOST_OUT], beta[MOST_OUT], mean[MOST_OUT], var[MOST_OUT], eps;
+    nrm_running running;
+} folded;
+
+static void setup(folded *f, size_t outer, size_t C, size_t inner, double bias)
+{
+    size_t c;
+    memset(f, 0, sizeof *f);
+    f->outer = outer;
+    f->C = C;
+    f->inner = inner;
+    f->eps = NRM_EPS;
+    fill(f->W, outer * C * inner, 0, 1 / sqrt((double)(outer * inner)));
+    fill(f->b, C, 0, bias);
+    fill(f->beta, C, 0.5, 1);
+    for (c = 0; c < C; c++) {
+        f->gamma[c] = (nrm_real)(uniform_between(0.25, 2) * (c % 2 ? -1 : 1));
+        f->var[c] = 1;
+    }
+    f->running.mean = f->mean;
+    f->running.var = f->var;
+    f->running.new_weight = (nrm_real)0.1;
+}
+
+static int fold(folded *f)
+{
+    return nrm_batchnorm_fold(f->W_out, f->b_out, f->W, f->b, &f->running, f->gamma, f->beta,
+                              f->eps, f->outer, f->C, f->inner);
+}
+
+/* FOLD.1 without rounding. */
+static wide factor(const folded *f, size_t c)
+{
+    return (wide)f->gamma[c] / sqrtl((wide)f->var[c] + (wide)f->eps);
+}
+
+static size_t weight_at(const folded *f, size_t c, size_t k)
+{
+    return (k / f->inner * f->C + c) * f->inner + k % f->inner;
+}
+
+/* One output of the layer by given weights, its sum without rounding; or the sum of the sizes. */
+static wide output(const folded *f, const nrm_real *W, const nrm_real *b, const nrm_real *x,
+                   size_t c, int sizes)
+{
+    wide sum = sizes ? fabsl((wide)b[c]) : (wide)b[c];
+    size_t k;
+    for (k = 0; k < f->outer * f->inner; k++) {
+        const wide term = (wide)x[k] * (wide)W[weight_at(f, c, k)];
+        sum += sizes ? fabsl(term) : term;
+    }
+    return sum;
+}
+
+/* The layer and BN.11 after it, without rounding. */
+static wide normalized(const folded *f, const nrm_real *x, size_t c)
+{
+    const wide z = output(f, f->W, f->b, x, c, 0);
+    return factor(f, c) * (z - (wide)f->mean[c]) + (wide)f->beta[c];
+}
+
+/* ---- folding: the bits ----------------------------------------------------------------------- */
+
+/* How far W' and b' are from exact, in their own last places (b': in those of its largest term). */
+static void rounding_of(const folded *f, const nrm_real *b, const nrm_real *gamma,
+                        const nrm_real *beta, double *weights, double *biases)
+{
+    size_t c, k;
+    for (c = 0; c < f->C; c++) {
+        const wide g = gamma != NULL ? (wide)gamma[c] : 1;
+        const wide a = g / sqrtl((wide)f->var[c] + (wide)f->eps);
+        const wide shift = a * ((b != NULL ? (wide)b[c] : 0) - (wide)f->mean[c]);
+        const wide start = beta != NULL ? (wide)beta[c] : 0;
+        const double gap = (double)fabsl((wide)f->b_out[c] - (shift + start));
+        const double unit = acc_no_wider() ? place(fabsl(shift) + fabsl(start)) : place(shift + start);
+        *biases = fmax(*biases, gap / unit);
+        for (k = 0; k < f->outer * f->inner; k++) {
+            const size_t at = weight_at(f, c, k);
+            const wide exact = a * (wide)f->W[at];
+            *weights = fmax(*weights, (double)fabsl((wide)f->W_out[at] - exact) / place(exact));
+        }
+    }
+}
+
+/* In float with nrm_acc double: half a place. Else the factor is rounded too. gamma, beta and b may
+   be NULL, each by itself. */
+static void test_fold_rounds_once(void)
+{
+    static const size_t shape[][3] = {{1, 1, 1}, {5, 3, 1}, {1, 3, 5}, {784, 16, 1},
+                                      {1, 16, 784}, {3, 7, 25}, {2, 1, 9}};
+    static folded f;
+    double weights = 0, biases = 0;
+    size_t i, c;
+    int absent;
+    for (i = 0; i < COUNT(shape); i++)
+        for (absent = 0; absent < 8; absent++) {
+            const nrm_real *b = absent & 1 ? NULL : f.b, *gamma = absent & 2 ? NULL : f.gamma;
+            const nrm_real *beta = absent & 4 ? NULL : f.beta;
+            setup(&f, shape[i][0], shape[i][1], shape[i][2], 1);
+            for (c = 0; c < f.C; c++) {
+                f.mean[c] = (nrm_real)nrm_rng_normal(&rng);
+                f.var[c] = (nrm_real)exp(uniform_between(-12, 12));
+            }
+            CHECK_INT(nrm_batchnorm_fold(f.W_out, f.b_out, f.W, b, &f.running, gamma, beta, f.eps,
+                                         f.outer, f.C, f.inner),
+                      NRM_OK);
+            rounding_of(&f, b, gamma, beta, &weights, &biases);
+        }
+    if (verbose) printf("folded weights: %.4f places, biases: %.4f\n", weights, biases);
+    CHECK(weights <= (acc_no_wider() ? 3 : 0.500001));
+    CHECK(biases <= (acc_no_wider() ? 3 : 0.500001));
+}
+
+/* More channels than are worked on together, and every layout of the same weights. */
+static void test_fold_layouts(void)
+{
+    static nrm_real W[2][MOST_C * 4], out[3][MOST_C * 4], b[MOST_C], b_out[3][MOST_C];
+    static nrm_real mean[MOST_C], var[MOST_C];
+    nrm_running running;
+    size_t c, k;
+    memset(&running, 0, sizeof running);
+    running.mean = mean;
+    running.var = var;
+    fill(W[0], MOST_C * 4, 0, 1);
+    fill(b, MOST_C, 0, 1);
+    fill(mean, MOST_C, 0, 1);
+    for (c = 0; c < MOST_C; c++) {
+        var[c] = (nrm_real)uniform_between(0.1, 4);
+        for (k = 0; k < 4; k++) W[1][c * 4 + k] = W[0][k * MOST_C + c];
+    }
+    CHECK_INT(nrm_batchnorm_fold(out[0], b_out[0], W[0], b, &running, NULL, NULL, NRM_EPS, 4,
+                                 MOST_C, 1),
+              NRM_OK);
+    CHECK_INT(nrm_batchnorm_fold(out[1], b_out[1], W[1], b, &running, NULL, NULL, NRM_EPS, 1,
+                                 MOST_C, 4),
+              NRM_OK);
+    for (c = 0; c < MOST_C; c++)
+        for (k = 0; k < 4; k++) CHECK(out[0][k * MOST_C + c] == out[1][c * 4 + k]);
+    CHECK(memcmp(b_out[0], b_out[1], sizeof b) == 0);
+    memcpy(out[2], W[0], sizeof out[2]); /* in place */
+    memcpy(b_out[2], b, sizeof b);
+    CHECK_INT(nrm_batchnorm_fold(out[2], b_out[2], out[2], b_out[2], &running, NULL, NULL, NRM_EPS,
+                                 4, MOST_C, 1),
+              NRM_OK);
+    CHECK(memcmp(out[0], out[2], sizeof out[0]) == 0 && memcmp(b_out[0], b_out[2], sizeof b) == 0);
+}
+
+/* ---- folding: outputs ------------------------------------------------------------------------ */
+
+enum { UNBIASED, BIASED, CUMULATIVE, STATISTICS };
+enum { NORMAL_INPUT, UNIFORM_INPUT, FAR_INPUT, INPUTS };
+
+static const char *const input_name[INPUTS] = {"normal", "uniform in 0..1", "about 100"};
+
+static void draw_inputs(nrm_real *x, size_t n, int kind)
+{
+    size_t i;
+    if (kind != UNIFORM_INPUT) fill(x, n, kind == FAR_INPUT ? 100 : 0, 1);
+    for (i = 0; i < n && kind == UNIFORM_INPUT; i++) x[i] = (nrm_real)uniform_between(0, 1);
+}
+
+/* Running statistics as training leaves them: some batches through a dense layer. */
+static void train_dense(folded *f, int statistics, int kind)
+{
+    static nrm_real x[ROWS * MOST_IN], z[ROWS * MOST_OUT], y[ROWS * MOST_OUT];
+    nrm_acc mean[MOST_OUT], rstd[MOST_OUT];
+    int batch;
+    f->running.biased = statistics == BIASED;
+    f->running.cumulative = statistics == CUMULATIVE;
+    f->running.new_weight = (nrm_real)0.3;
+    for (batch = 0; batch < 12; batch++) {
+        draw_inputs(x, ROWS * f->outer, kind);
+        CHECK_INT(nrm_linear_forward(z, x, f->W, f->b, ROWS, f->outer, f->C), NRM_OK);
+        CHECK_INT(nrm_batchnorm_forward(y, mean, rstd, &f->running, z, f->gamma, f->beta, NRM_TRAIN,
+                                        f->eps, ROWS, f->C, 1),
+                  NRM_OK);
+    }
+}
+
+/* Errors in places of the largest output: of the folded layer if its sum is not rounded, of the
+   folded layer as it is computed, of the layer and batch norm, and between these two. */
+typedef struct errors {
+    double weights, folded, apart, between;
+} errors;
+
+static void dense_errors(folded *f, int kind, errors *e)
+{
+    static nrm_real x[ROWS * MOST_IN], z[ROWS * MOST_OUT], y[ROWS * MOST_OUT], y_out[ROWS * MOST_OUT];
+    const wide half = ldexpl(1, in_float() ? -24 : -53) * (acc_no_wider() ? 5 : 1 + 1e-6L);
+    wide largest = 0, weights = 0, one = 0, two = 0, between = 0;
+    size_t n, c;
+    draw_inputs(x, ROWS * f->outer, kind);
+    CHECK_INT(nrm_linear_forward(z, x, f->W, f->b, ROWS, f->outer, f->C), NRM_OK);
+    CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &f->running, z, f->gamma, f->beta,
+                                    NRM_INFER, f->eps, ROWS, f->C, 1),
+              NRM_OK);
+    CHECK_INT(nrm_linear_forward(y_out, x, f->W_out, f->b_out, ROWS, f->outer, f->C), NRM_OK);
+    for (n = 0; n < ROWS; n++)
+        for (c = 0; c < f->C; c++) {
+            const nrm_real *row = x + n * f->outer;
+            const wide exact = normalized(f, row, c);
+            const wide gap = fabsl(output(f, f->W_out, f->b_out, row, c, 0) - exact);
+            wide terms = output(f, f->W_out, f->b_out, row, c, 1);
+            if (acc_no_wider()) terms += fabsl((wide)f->beta[c]) +
+                                         fabsl(factor(f, c) * ((wide)f->b[c] - (wide)f->mean[c]));
+            CHECK(gap <= half * terms); /* FOLD.4 */
+            largest = fmaxl(largest, fabsl(exact));
+            weights = fmaxl(weights, gap);
+            one = fmaxl(one, fabsl((wide)y_out[n * f->C + c] - exact));
+            two = fmaxl(two, fabsl((wide)y[n * f->C + c] - exact));
+            between = fmaxl(between, fabsl((wide)y_out[n * f->C + c] - (wide)y[n * f->C + c]));
+        }
+    e->weights = (double)weights / place(largest);
+    e->folded = (double)one / place(largest);
+    e->apart = (double)two / place(largest);
+    e->between = (double)between / place(largest);
+}
+
+static void keep_worst(errors *worst, const errors *e)
+{
+    worst->weights = fmax(worst->weights, e->weights);
+    worst->folded = fmax(worst->folded, e->folded);
+    worst->apart = fmax(worst->apart, e->apart);
+    worst->between = fmax(worst->between, e->between);
+}
+
+static void print_errors(const char *what, size_t in, const char *input, const errors *e)
+{
+    if (verbose)
+        printf("%-6s in %4lu, inputs %-15s: weights %7.2f, folded %7.2f, apart %7.2f, "
+               "between %7.2f places\n", what, (unsigned long)in, input, e->weights, e->folded,
+               e->apart, e->between);
+}
+
+/* Inputs of size 1: the rounding of the weights costs at most 4 places of the largest output, however
+   long the sum. The sums, in nrm_real, have roundings of their own, folded or not; these grow like
+   the root of the length. Inputs about 100 make outputs that cancel: FOLD.4 holds, and folding costs
+   no more than not folding. */
+static void test_folded_dense_layer(void)
+{
+    static const size_t in[] = {1, 2, 16, 100, 784};
+    static folded f;
+    size_t i;
+    int kind, statistics, round;
+    for (kind = 0; kind < INPUTS; kind++)
+        for (i = 0; i < COUNT(in); i++) {
+            errors worst = {0, 0, 0, 0}, e;
+            for (round = 0; round < 3; round++)
+                for (statistics = 0; statistics < STATISTICS; statistics++) {
+                    setup(&f, in[i], 10, 1, 1);
+                    train_dense(&f, statistics, kind);
+                    CHECK_INT(fold(&f), NRM_OK);
+                    dense_errors(&f, kind, &e);
+                    keep_worst(&worst, &e);
+                }
+            print_errors("dense", in[i], input_name[kind], &worst);
+            CHECK(worst.folded <= 3 * worst.apart);
+            if (kind == FAR_INPUT) continue;
+            CHECK(worst.weights <= 4);
+            CHECK(worst.between <= 4 * (1 + sqrt((double)in[i])));
+            CHECK(worst.folded <= 2 * (1 + sqrt((double)in[i])));
+        }
+}
+
+/* One input that is a power of two at a time: every product is exact, there is one sum. */
+static void test_folded_exact_products(void)
+{
+    static folded f;
+    static nrm_real x[MOST_IN], z[MOST_OUT], y[MOST_OUT], y_out[MOST_OUT];
+    double worst = 0;
+    size_t k, c;
+    int statistics;
+    for (statistics = 0; statistics < STATISTICS; statistics++) {
+        setup(&f, 64, 10, 1, 1);
+        train_dense(&f, statistics, NORMAL_INPUT);
+        CHECK_INT(fold(&f), NRM_OK);
+        for (k = 0; k < f.outer; k++) {
+            wide largest = 0, gap = 0;
+            memset(x, 0, sizeof x);
+            x[k] = (nrm_real)ldexp(k % 2 ? -1 : 1, (int)(k % 5) - 2);
+            CHECK_INT(nrm_linear_forward(z, x, f.W, f.b, 1, f.outer, f.C), NRM_OK);
+            CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &f.running, z, f.gamma, f.beta,
+                                            NRM_INFER, f.eps, 1, f.C, 1),
+                      NRM_OK);
+            CHECK_INT(nrm_linear_forward(y_out, x, f.W_out, f.b_out, 1, f.outer, f.C), NRM_OK);
+            for (c = 0; c < f.C; c++) {
+                largest = fmaxl(largest, fabsl(normalized(&f, x, c)));
+                gap = fmaxl(gap, fabsl((wide)y_out[c] - (wide)y[c]));
+            }
+            worst = fmax(worst, (double)gap / place(largest));
+        }
+    }
+    if (verbose) printf("exact products: %.2f places\n", worst);
+    CHECK(worst <= 4);
+}
+
+/* ---- folding: a convolution ------------------------------------------------------------------ */
+
+enum { CONV_IN = 3, CONV_OUT = 6, SIDE = 8, KERNEL = 3, LEFT = SIDE - KERNEL + 1 };
+enum { PIXELS = SIDE * SIDE, PLACES = LEFT * LEFT, PATCH = CONV_IN * KERNEL * KERNEL };
+
+/* The patch that an output sees, in the order of the weights [out][in][h][w]. */
+static void patch_of(nrm_real *patch, const nrm_real *image, size_t row, size_t column)
+{
+    size_t i, h, w;
+    for (i = 0; i < CONV_IN; i++)
+        for (h = 0; h < KERNEL; h++)
+            for (w = 0; w < KERNEL; w++)
+                *patch++ = image[i * PIXELS + (row + h) * SIDE + column + w];
+}
+
+/* A direct convolution without padding, summed in nrm_real. */
+static void convolve(nrm_real *z, const nrm_real *x, const nrm_real *W, const nrm_real *b, size_t N)
+{
+    nrm_real patch[PATCH];
+    size_t n, o, p, k;
+    for (n = 0; n < N; n++)
+        for (o = 0; o < CONV_OUT; o++)
+            for (p = 0; p < PLACES; p++) {
+                nrm_real sum = b[o];
+                patch_of(patch, x + n * CONV_IN * PIXELS, p / LEFT, p % LEFT);
+                for (k = 0; k < PATCH; k++) sum += patch[k] * W[o * PATCH + k];
+                z[(n * CONV_OUT + o) * PLACES + p] = sum;
+            }
+}
+
+static void test_folded_convolution(void)
+{
+    enum { N = 4 };
+    static nrm_real x[N * CONV_IN * PIXELS], z[N * CONV_OUT * PLACES], y[N * CONV_OUT * PLACES];
+    static nrm_real y_out[N * CONV_OUT * PLACES];
+    static folded f;
+    nrm_acc mean[CONV_OUT], rstd[CONV_OUT];
+    nrm_real patch[PATCH];
+    errors worst = {0, 0, 0, 0};
+    int statistics, batch;
+    size_t n, o, p;
+    for (statistics = 0; statistics < STATISTICS; statistics++) {
+        wide largest = 0, weights = 0, one = 0, two = 0, between = 0;
+        errors e;
+        setup(&f, 1, CONV_OUT, PATCH, 1);
+        f.running.biased = statistics == BIASED;
+        f.running.cumulative = statistics == CUMULATIVE;
+        for (batch = 0; batch < 12; batch++) {
+            fill(x, COUNT(x), 0, 1);
+            convolve(z, x, f.W, f.b, N);
+            CHECK_INT(nrm_batchnorm_forward(y, mean, rstd, &f.running, z, f.gamma, f.beta,
+                                            NRM_TRAIN, f.eps, N, CONV_OUT, PLACES),
+                      NRM_OK);
+        }
+        CHECK_INT(fold(&f), NRM_OK);
+        CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &f.running, z, f.gamma, f.beta, NRM_INFER,
+                                        f.eps, N, CONV_OUT, PLACES),
+                  NRM_OK);
+        convolve(y_out, x, f.W_out, f.b_out, N);
+        for (n = 0; n < N; n++)
+            for (o = 0; o < CONV_OUT; o++)
+                for (p = 0; p < PLACES; p++) {
+                    const size_t at = (n * CONV_OUT + o) * PLACES + p;
+                    wide exact;
+                    patch_of(patch, x + n * CONV_IN * PIXELS, p / LEFT, p % LEFT);
+                    exact = normalized(&f, patch, o);
+                    largest = fmaxl(largest, fabsl(exact));
+                    weights = fmaxl(weights,
+                                    fabsl(output(&f, f.W_out, f.b_out, patch, o, 0) - exact));
+                    one = fmaxl(one, fabsl((wide)y_out[at] - exact));
+                    two = fmaxl(two, fabsl((wide)y[at] - exact));
+                    between = fmaxl(between, fabsl((wide)y_out[at] - (wide)y[at]));
+                }
+        e.weights = (double)weights / place(largest);
+        e.folded = (double)one / place(largest);
+        e.apart = (double)two / place(largest);
+        e.between = (double)between / place(largest);
+        keep_worst(&worst, &e);
+    }
+    print_errors("conv", PATCH, "normal", &worst);
+    CHECK(worst.weights <= 4);
+    CHECK(worst.between <= 8);
+}
+
+/* ---- folding: what went wrong elsewhere ------------------------------------------------------ */
+
+enum {
+    FOLD_RIGHT,
+    FOLD_BIAS_NOT_SCALED, /* Tencent/ncnn#1339, ultralytics/yolov3#807 */
+    FOLD_WRONG_AXIS,      /* pytorch/ao#4116 */
+    FOLD_NO_MEAN,
+    FOLD_NO_BETA,
+    FOLD_NO_GAMMA,
+    FOLD_NO_ROOT,
+    FOLD_NO_EPS,
+    FOLD_EPS_OUTSIDE,
+    FOLD_BESSEL_AGAIN,
+    FOLDS
+};
+
+/* A square matrix [in][out], folded with one mistake, in double. */
+static void fold_wrongly(folded *f, int mistake)
+{
+    const size_t C = f->C;
+    size_t i, c;
+    for (c = 0; c < C; c++) {
+        const double v = (double)f->var[c] * (mistake == FOLD_BESSEL_AGAIN ? 32.0 / 31 : 1);
+        const double eps = mistake == FOLD_NO_EPS ? 0 : (double)f->eps;
+        const double gamma = mistake == FOLD_NO_GAMMA ? 1 : (double)f->gamma[c];
+        const double mean = mistake == FOLD_NO_MEAN ? 0 : (double)f->mean[c];
+        const double beta = mistake == FOLD_NO_BETA ? 0 : (double)f->beta[c];
+        double a = gamma / sqrt(v + eps);
+        if (mistake == FOLD_NO_ROOT) a = gamma / (v + eps);
+        if (mistake == FOLD_EPS_OUTSIDE) a = gamma / (sqrt(v) + eps);
+        for (i = 0; i < C; i++) {
+            const size_t at = mistake == FOLD_WRONG_AXIS ? c * C + i : i * C + c;
+            f->W_out[at] = (nrm_real)((double)f->W[at] * a);
+        }
+        f->b_out[c] = (nrm_real)(mistake == FOLD_BIAS_NOT_SCALED
+                                     ? (double)f->b[c] - mean * a + beta
+                                     : ((double)f->b[c] - mean) * a + beta);
+    }
+}
+
+/* The error of a folded layer whose sums are not rounded, in places of the largest output. */
+static double places_off(const folded *f)
+{
+    static nrm_real x[ROWS * MOST_OUT];
+    wide largest = 0, gap = 0;
+    size_t n, c;
+    draw_inputs(x, ROWS * f->outer, NORMAL_INPUT);
+    for (n = 0; n < ROWS; n++)
+        for (c = 0; c < f->C; c++) {
+            const nrm_real *row = x + n * f->outer;
+            const wide exact = normalized(f, row, c);
+            largest = fmaxl(largest, fabsl(exact));
+            gap = fmaxl(gap, fabsl(output(f, f->W_out, f->b_out, row, c, 0) - exact));
+        }
+    return (double)gap / place(largest);
+}
+
+/* The check that passes the right one finds every other; and without a bias, or with a mean of 0, it
+   would not: that is how these bugs were shipped. */
+static void test_folding_mistakes_are_found(void)
+{
+    static folded f;
+    int mistake;
+    setup(&f, 10, 10, 1, 1);
+    train_dense(&f, UNBIASED, NORMAL_INPUT);
+    f.eps = (nrm_real)1e-3;
+    CHECK_INT(fold(&f), NRM_OK);
+    CHECK(places_off(&f) <= 4);
+    for (mistake = 0; mistake < FOLDS; mistake++) {
+        double off;
+        fold_wrongly(&f, mistake);
+        off = places_off(&f);
+        if (verbose) printf("folding mistake %d: %.3g places\n", mistake, off);
+        CHECK(mistake == FOLD_RIGHT ? off <= 4 : off > 100);
+    }
+    memset(f.b, 0, sizeof f.b);
+    fold_wrongly(&f, FOLD_BIAS_NOT_SCALED);
+    CHECK(places_off(&f) <= 4);
+    memset(f.mean, 0, sizeof f.mean);
+    fold_wrongly(&f, FOLD_NO_MEAN);
+    CHECK(places_off(&f) <= 4);
+}
+
+/* [out][in] passed as [in][out] is what nobody but an output check can see. */
+static void test_wrong_axis_is_in_bounds(void)
+{
+    static folded f;
+    setup(&f, 10, 10, 1, 1);
+    train_dense(&f, UNBIASED, NORMAL_INPUT);
+    CHECK_INT(nrm_batchnorm_fold(f.W_out, f.b_out, f.W, f.b, &f.running, f.gamma, f.beta, f.eps, 1,
+                                 10, 10),
+              NRM_OK);
+    CHECK(places_off(&f) > 100);
+}
+
+/* ---- folding: the way back ------------------------------------------------------------------- */
+
+/* What is unfolded folds to the same weights but for the last place, and the bias to that of its
+   largest term; unfolding what was folded gives the weights back, in place as well. */
+static void test_unfold(void)
+{
+    static folded f, g;
+    const double unit = in_float() ? (double)FLT_EPSILON : DBL_EPSILON;
+    size_t c, k;
+    int statistics;
+    for (statistics = 0; statistics < STATISTICS; statistics++) {
+        setup(&f, 100, 10, 1, 1);
+        train_dense(&f, statistics, NORMAL_INPUT);
+        CHECK_INT(fold(&f), NRM_OK);
+        g = f;
+        CHECK_INT(nrm_batchnorm_unfold(g.W, g.b, f.W_out, f.b_out, &f.running, f.gamma, f.beta,
+                                       f.eps, 100, 10, 1),
+                  NRM_OK);
+        CHECK_INT(nrm_batchnorm_unfold(g.W_out, g.b_out, g.W_out, g.b_out, &f.running, f.gamma,
+                                       f.beta, f.eps, 100, 10, 1),
+                  NRM_OK);
+        CHECK(memcmp(g.W, g.W_out, sizeof g.W) == 0 && memcmp(g.b, g.b_out, sizeof g.b) == 0);
+        g.running.mean = g.mean;
+        g.running.var = g.var;
+        CHECK_INT(fold(&g), NRM_OK);
+        for (c = 0; c < 10; c++) {
+            const double a = fabs((double)factor(&f, c));
+            const double size = fabs((double)f.b[c]) + fabs((double)f.mean[c]) +
+                                fabs((double)f.beta[c]) / a;
+            for (k = 0; k < 100; k++) {
+                const size_t at = weight_at(&f, c, k);
+                CHECK_NEAR(g.W_out[at], f.W_out[at], unit * fabs((double)f.W_out[at]));
+                CHECK_NEAR(g.W[at], f.W[at], 2 * unit * fabs((double)f.W[at]));
+            }
+            CHECK_NEAR(g.b_out[c], f.b_out[c], 4 * unit * size * a);
+            CHECK_NEAR(g.b[c], f.b[c], 4 * unit * size);
+        }
+    }
+}
+
+/* ---- folding: contracts ---------------------------------------------------------------------- */
+
+typedef struct fold_call { /* arguments of fold or unfold, with some of them spoilt */
+    int unfold;
+    nrm_real *W_out, *b_out;
+    const nrm_real *W, *b, *gamma, *beta;
+    nrm_running *running;
+    nrm_real eps;
+    size_t outer, C, inner;
+} fold_call;
+
+static int call_fold(const fold_call *a)
+{
+    return (a->unfold ? nrm_batchnorm_unfold : nrm_batchnorm_fold)(
+        a->W_out, a->b_out, a->W, a->b, a->running, a->gamma, a->beta, a->eps, a->outer, a->C,
+        a->inner);
+}
+
+static fold_call good_call(folded *f, int unfold)
+{
+    fold_call a;
+    memset(&a, 0, sizeof a);
+    a.unfold = unfold;
+    a.W_out = f->W_out;
+    a.b_out = f->b_out;
+    a.W = f->W;
+    a.b = f->b;
+    a.gamma = f->gamma;
+    a.beta = f->beta;
+    a.running = &f->running;
+    a.eps = f->eps;
+    a.outer = f->outer;
+    a.C = f->C;
+    a.inner = f->inner;
+    return a;
+}
+
+/* The call is refused with that code, and not a byte of f changes. */
+static void fold_refused(const fold_call *a, const folded *f, int code, int line)
+{
+    static folded before;
+    before = *f;
+    if (!test_int(call_fold(a), code, a->unfold ? "unfold" : "fold", __FILE__, line)) return;
+    test_check(memcmp(&before, f, sizeof before) == 0, "nothing written", __FILE__, line);
+}
+#define FOLD_REFUSED(change, code)                                                                 \
+    do {                                                                                           \
+        fold_call a = good_call(&f, unfold);                                                       \
+        change;                                                                                    \
+        fold_refused(&a, &f, code, __LINE__);                                                      \
+    } while (0)
+
+static void test_fold_arguments(void)
+{
+    static folded f;
+    const nrm_real bad[] = {-1, (nrm_real)NAN, (nrm_real)INFINITY};
+    int unfold, i;
+    for (unfold = 0; unfold < 2; unfold++) {
+        setup(&f, 4, 3, 2, 1);
+        FOLD_REFUSED(a.W_out = NULL, NRM_ENULL);
+        FOLD_REFUSED(a.b_out = NULL, NRM_ENULL);
+        FOLD_REFUSED(a.W = NULL, NRM_ENULL);
+        FOLD_REFUSED(a.running = NULL, NRM_ENULL);
+        if (unfold) FOLD_REFUSED(a.b = NULL, NRM_ENULL);
+        FOLD_REFUSED(a.outer = 0, NRM_ESIZE);
+        FOLD_REFUSED(a.C = 0, NRM_ESIZE);
+        FOLD_REFUSED(a.inner = 0, NRM_ESIZE);
+        FOLD_REFUSED(a.outer = SIZE_MAX / 8, NRM_EOVERFLOW);
+        FOLD_REFUSED(a.inner = SIZE_MAX / 2, NRM_EOVERFLOW);
+        FOLD_REFUSED(a.eps = 0, NRM_EEPS);
+        FOLD_REFUSED(a.eps = (nrm_real)NAN, NRM_EEPS);
+        FOLD_REFUSED(a.W = f.W_out + 1, NRM_EALIAS);
+        FOLD_REFUSED(a.b = f.b_out + 1, NRM_EALIAS);
+        FOLD_REFUSED(a.b = f.W_out, NRM_EALIAS);
+        FOLD_REFUSED(a.W = f.b_out, NRM_EALIAS);
+        FOLD_REFUSED(a.b_out = f.W_out + 23, NRM_EALIAS);
+        FOLD_REFUSED(a.W_out = f.mean, NRM_EALIAS);
+        FOLD_REFUSED(a.b_out = f.var, NRM_EALIAS);
+        FOLD_REFUSED(a.b_out = f.gamma, NRM_EALIAS);
+        FOLD_REFUSED(a.b_out = f.beta, NRM_EALIAS);
+        f.running.var = NULL;
+        FOLD_REFUSED(a.eps = f.eps, NRM_ENULL);
+        for (i = 0; i < 3; i++) {
+            setup(&f, 4, 3, 2, 1);
+            f.var[2] = bad[i];
+            FOLD_REFUSED(a.eps = f.eps, NRM_ESTATS);
+            if (i == 0) continue; /* a mean may be negative */
+            setup(&f, 4, 3, 2, 1);
+            f.mean[2] = bad[i];
+            FOLD_REFUSED(a.eps = f.eps, NRM_ESTATS);
+        }
+    }
+    unfold = 1;
+    setup(&f, 4, 3, 2, 1);
+    for (i = 0; i < 4; i++) { /* factors that cannot be undone */
+        const nrm_real lost[] = {0, (nrm_real)NAN, (nrm_real)INFINITY,
+                                 (nrm_real)(in_float() ? 1e-41 : 1e-310)};
+        f.gamma[2] = lost[i];
+        FOLD_REFUSED(a.eps = f.eps, NRM_ESTATS);
+    }
+}
+
+/* Results that are not finite are written, and named. */
+static void test_fold_overflow(void)
+{
+    static folded f;
+    setup(&f, 4, 3, 2, 1);
+    f.W[5] = (nrm_real)(in_float() ? 1e38 : 1e308);
+    f.gamma[2] = 100;
+    CHECK_INT(fold(&f), NRM_NONFINITE);
+    CHECK(f.W_out[5] - f.W_out[5] != 0 && f.W_out[6] - f.W_out[6] == 0);
+    setup(&f, 4, 3, 2, 1);
+    f.beta[0] = (nrm_real)NAN;
+    CHECK_INT(fold(&f), NRM_NONFINITE);
+    CHECK(f.b_out[0] != f.b_out[0] && f.b_out[1] == f.b_out[1] && f.W_out[0] == f.W_out[0]);
+    setup(&f, 4, 3, 2, 1);
+    f.gamma[1] = 0; /* such a channel is beta, whatever the input */
+    CHECK_INT(fold(&f), NRM_OK);
+    CHECK(f.W_out[2] == 0 && f.W_out[3] == 0 && f.b_out[1] == f.beta[1]);
+}
+
+/* ---- the statistics of other libraries: their own formulas ----------------------------------- */
+
+/* What a library keeps of one channel; factor is Caffe's third blob. */
+typedef struct kept {
+    wide mean, spread, factor;
+} kept;
+
+typedef struct moments { /* of the M values of a batch */
+    wide mean, biased, unbiased;
+} moments;
+
+static moments moments_of(const nrm_real *x, size_t M, size_t stride)
+{
+    moments m = {0, 0, 0};
+    size_t i;
+    for (i = 0; i < M; i++) m.mean += (wide)x[i * stride];
+    m.mean /= (wide)M;
+    for (i = 0; i < M; i++) {
+        const wide d = (wide)x[i * stride] - m.mean;
+        m.biased += d * d;
+    }
+    m.unbiased = m.biased / (wide)(M - 1);
+    m.biased /= (wide)M;
+    return m;
+}
+
+/* Inference, as each of them writes it. cuDNN is called here with a factor of 0.05 and an epsilon of
+   1e-4; OLD_CUDNN is its fourth version, which kept an average of 1/sqrt(epsilon + variance). */
+enum { OLD_CUDNN = NRM_RUNNING_STD + 1, PLAIN };
+
+static const char *const plain_name[PLAIN] = {"PyTorch", "Keras", "Flax",     "ONNX",
+                                              "Caffe",   "darknet", "cuDNN",  "tiny-dnn",
+                                              "running std", "cuDNN 4"};
+
+static wide plain_inference(int library, wide x, const kept *k, wide gamma, wide beta)
+{
+    switch (library) {
+    case NRM_PYTORCH: return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
+    case NRM_KERAS: return gamma * (x - k->mean) / sqrtl(k->spread + 1e-3L) + beta;
+    case NRM_FLAX: return (x - k->mean) * (1 / sqrtl(k->spread + 1e-5L) * gamma) + beta;
+    case NRM_ONNX: return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
+    case NRM_CAFFE: { /* the BatchNorm layer, and the Scale layer after it */
+        const wide scale = k->factor == 0 ? 0 : 1 / k->factor;
+        return gamma * ((x - scale * k->mean) / sqrtl(scale * k->spread + 1e-5L)) + beta;
+    }
+    case NRM_DARKNET: return (x - k->mean) / (sqrtl(k->spread) + .000001L) * gamma + beta;
+    case NRM_CUDNN: return gamma * (x - k->mean) / sqrtl(1e-4L + k->spread) + beta;
+    case NRM_TINY_DNN: return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
+    case NRM_RUNNING_STD: return gamma * (x - k->mean) / k->spread + beta;
+    default: return gamma * (x - k->mean) * k->spread + beta;
+    }
+}
+
+/* And what a batch in training makes of the running statistics. */
+static void plain_update(int library, kept *k, const moments *m)
+{
+    switch (library) {
+    case NRM_PYTORCH:
+        k->mean = (1 - 0.1L) * k->mean + 0.1L * m->mean;
+        k->spread = (1 - 0.1L) * k->spread + 0.1L * m->unbiased;
+        break;
+    case NRM_KERAS:
+    case NRM_FLAX:
+        k->mean = k->mean * 0.99L + m->mean * (1 - 0.99L);
+        k->spread = k->spread * 0.99L + m->biased * (1 - 0.99L);
+        break;
+    case NRM_ONNX:
+        k->mean = k->mean * 0.9L + m->mean * (1 - 0.9L);
+        k->spread = k->spread * 0.9L + m->biased * (1 - 0.9L);
+        break;
+    case NRM_CAFFE:
+        k->factor = k->factor * 0.999L + 1;
+        k->mean = m->mean + 0.999L * k->mean;
+        k->spread = m->unbiased + 0.999L * k->spread;
+        break;
+    case NRM_DARKNET:
+        k->mean = k->mean * .99L + .01L * m->mean;
+        k->spread = k->spread * .99L + .01L * m->unbiased;
+        break;
+    case NRM_CUDNN:
+        k->mean = m->mean * 0.05L + k->mean * (1 - 0.05L);
+        k->spread = m->unbiased * 0.05L + k->spread * (1 - 0.05L);
+        break;
+    case NRM_TINY_DNN:
+        k->mean = 0.999L * k->mean + (1 - 0.999L) * m->mean;
+        k->spread = 0.999L * k->spread + (1 - 0.999L) * m->unbiased;
+        break;
+    case NRM_RUNNING_STD:
+        k->mean = 0.999L * k->mean + 0.001L * m->mean;
+        k->spread = 0.999L * k->spread + 0.001L * sqrtl(m->unbiased);
+        break;
+    default:
+        k->mean = m->mean * 0.05L + k->mean * (1 - 0.05L);
+        k->spread = 0.05L / sqrtl(m->biased + 1e-4L) + k->spread * (1 - 0.05L);
+    }
+}
+
+static kept fresh(int library)
+{
+    kept k = {0, 1, 1};
+    if (library == NRM_CAFFE) k.spread = k.factor = 0;
+    return k;
+}
+
+/* The values as a file of the library holds them. */
+static void store(kept *k)
+{
+    k->mean = (wide)(nrm_real)k->mean;
+    k->spread = (wide)(nrm_real)k->spread;
+    k->factor = (wide)(nrm_acc)k->factor;
+}
+
+static nrm_convention convention_of(int library)
+{
+    nrm_convention from;
+    CHECK_INT(nrm_convention_of(&from, library == OLD_CUDNN ? NRM_CUDNN : library), NRM_OK);
+    if (library == NRM_CUDNN || library == OLD_CUDNN) {
+        from.momentum = (nrm_acc)0.05;
+        from.eps = (nrm_acc)1e-4;
+    }
+    if (library == OLD_CUDNN) from.spread = NRM_KEEPS_RSTD;
+    return from;
+}
+
+/* ---- the import against them ----------------------------------------------------------------- */
+
+enum { C = 5, N = 8, S = 3, M = N * S };
+
+typedef struct imported { /* a layer of ours, and the other library's channels that it came from */
+    int library;
+    kept theirs[C];
+    nrm_real mean[C], var[C], eps, x[N * C * S], y[N * C * S], gamma[C], beta[C];
+    nrm_running running;
+} imported;
+
+static int import(imported *l)
+{
+    const nrm_convention from = convention_of(l->library);
+    nrm_real mean[C], spread[C];
+    size_t c;
+    for (c = 0; c < C; c++) {
+        store(&l->theirs[c]);
+        mean[c] = (nrm_real)l->theirs[c].mean;
+        spread[c] = (nrm_real)l->theirs[c].spread;
+    }
+    l->running.mean = l->mean;
+    l->running.var = l->var;
+    return nrm_running_import(&l->running, &l->eps, mean, spread, (nrm_acc)l->theirs[0].factor,
+                              &from, C);
+}
+
+static void draw_batch(imported *l, double scale)
+{
+    size_t n, c, s;
+    for (n = 0; n < N; n++)
+        for (c = 0; c < C; c++)
+            for (s = 0; s < S; s++)
+                l->x[(n * C + c) * S + s] =
+                    (nrm_real)(scale * ((double)c - 1 + (0.5 + (double)c) *
+                                                            (double)nrm_rng_normal(&rng)));
+}
+
+static moments channel_moments(const imported *l, size_t c)
+{
+    nrm_real values[M];
+    size_t n, s;
+    for (n = 0; n < N; n++)
+        for (s = 0; s < S; s++) values[n * S + s] = l->x[(n * C + c) * S + s];
+    return moments_of(values, M, 1);
+}
+
+/* The other library trains for some batches, and we import what it has then. */
+static void train_theirs(imported *l, int library, double scale, int batches)
+{
+    size_t c;
+    memset(l, 0, sizeof *l);
+    l->library = library;
+    fill(l->gamma, C, 1, 0.5);
+    fill(l->beta, C, 0, 1);
+    for (c = 0; c < C; c++) l->theirs[c] = fresh(library);
+    while (batches-- > 0) {
+        draw_batch(l, scale);
+        for (c = 0; c < C; c++) {
+            const moments m = channel_moments(l, c);
+            plain_update(library, &l->theirs[c], &m);
+        }
+    }
+    CHECK_INT(import(l), NRM_OK);
+}
+
+/* Inference by BN.11 with what was imported: their y, to rounding. */
+static double inference_error(imported *l)
+{
+    wide gap = 0, largest = 0;
+    size_t c, i;
+    CHECK_INT(nrm_batchnorm_forward(l->y, NULL, NULL, &l->running, l->x, l->gamma, l->beta,
+                                    NRM_INFER, l->eps, N, C, S),
+              NRM_OK);
+    for (i = 0; i < N * C * S; i++) {
+        c = i / S % C;
+        {
+            const wide y = plain_inference(l->library, (wide)l->x[i], &l->theirs[c],
+                                           (wide)l->gamma[c], (wide)l->beta[c]);
+            gap = fmaxl(gap, fabsl((wide)l->y[i] - y));
+            largest = fmaxl(largest, fabsl(y));
+        }
+    }
+    return (double)gap / place(largest);
+}
+
+static void test_inference_of_every_library(void)
+{
+    static const double scale[] = {1e-3, 1, 1e3};
+    static imported l;
+    int library, i, batches;
+    for (library = 0; library < PLAIN; library++) {
+        double worst = 0;
+        for (i = 0; i < 3; i++)
+            for (batches = 0; batches < 40; batches += 13) {
+                train_theirs(&l, library, scale[i], batches);
+                draw_batch(&l, scale[i]);
+                worst = fmax(worst, inference_error(&l));
+            }
+        if (verbose) printf("inference, %-12s %.2f places\n", plain_name[library], worst);
+        CHECK(worst <= 4);
+    }
+}
+
+/* One batch in train mode, theirs and ours, from the same start; then their new values are imported
+   and compared. The largest difference relative to each value (of means: to the spread). */
+static double update_error(imported *l, double new_weight)
+{
+    nrm_acc mean[C], rstd[C];
+    imported next = *l;
+    double worst = 0;
+    size_t c;
+    draw_batch(l, 1);
+    if (new_weight > 0) l->running.new_weight = (nrm_real)new_weight;
+    CHECK_INT(nrm_batchnorm_forward(l->y, mean, rstd, &l->running, l->x, l->gamma, l->beta,
+                                    NRM_TRAIN, l->eps, N, C, S),
+              NRM_OK);
+    CHECK_INT(l->running.batches, 1);
+    for (c = 0; c < C; c++) {
+        const moments m = channel_moments(l, c);
+        plain_update(l->library, &next.theirs[c], &m);
+    }
+    CHECK_INT(import(&next), NRM_OK);
+    for (c = 0; c < C; c++) {
+        const double s = sqrt((double)next.var[c]);
+        worst = fmax(worst, fabs((double)l->mean[c] - (double)next.mean[c]) / s);
+        worst = fmax(worst, fabs((double)l->var[c] - (double)next.var[c]) / (s * s));
+    }
+    return worst;
+}
+
+/* Exact but for rounding where the library keeps a variance with epsilon inside, to a millionth with
+   darknet's epsilon outside. A running standard deviation cannot be expressed: by Jensen, the square
+   of an average is below the average of squares. */
+static void test_update_of_every_library(void)
+{
+    const double rounding = in_float() ? 4e-7 : 4e-15;
+    static imported l;
+    int library;
+    for (library = 0; library < PLAIN; library++) {
+        double off;
+        train_theirs(&l, library, 1, library == NRM_CAFFE ? 40000 : 30);
+        off = update_error(&l, 0);
+        if (verbose) printf("update, %-15s %.2g\n", plain_name[library], off);
+        if (library == NRM_RUNNING_STD || library == OLD_CUDNN) {
+            size_t c;
+            CHECK(off > 1e-5);
+            for (c = 0; c < C && library == NRM_RUNNING_STD; c++) {
+                const moments m = channel_moments(&l, c);
+                const wide t = 0.999L * l.theirs[c].spread + 0.001L * sqrtl(m.unbiased);
+                CHECK((wide)l.var[c] > t * t);
+            }
+        } else if (library == NRM_DARKNET) {
+            CHECK(off <= 1e-6 + rounding);
+        } else {
+            CHECK(off <= rounding);
+        }
+    }
+}
+
+/* After a few batches Caffe's average weighs the new one more: CONV.6. */
+static void test_caffe_after_a_few_batches(void)
+{
+    const double rounding = in_float() ? 4e-7 : 4e-15;
+    static imported l;
+    int batches;
+    for (batches = 1; batches < 2000; batches *= 5) {
+        train_theirs(&l, NRM_CAFFE, 1, batches);
+        CHECK(update_error(&l, 0) > 1e-4); /* the limit's weight is too small */
+        train_theirs(&l, NRM_CAFFE, 1, batches);
+        CHECK(update_error(&l, 1 / (0.999 * (double)l.theirs[0].factor + 1)) <= rounding);
+    }
+}
+
+/* A factor of 0: no batch yet, mean and variance 0. */
+static void test_caffe_before_the_first_batch(void)
+{
+    static imported l;
+    size_t c;
+    train_theirs(&l, NRM_CAFFE, 1, 0);
+    for (c = 0; c < C; c++) CHECK(l.mean[c] == 0 && l.var[c] == 0);
+    draw_batch(&l, 1);
+    CHECK(inference_error(&l) <= 4);
+}
+
+/* ---- variants of the texts ------------------------------------------------------------------- */
+
+static void test_defaults(void)
+{
+    static const struct {
+        int library, spread, outside, old, biased;
+        double momentum, eps;
+    } expected[] = {
+        {NRM_PYTORCH, NRM_KEEPS_VAR, 0, 0, 0, 0.1, 1e-5},
+        {NRM_KERAS, NRM_KEEPS_VAR, 0, 1, 1, 0.99, 1e-3},
+        {NRM_FLAX, NRM_KEEPS_VAR, 0, 1, 1, 0.99, 1e-5},
+        {NRM_ONNX, NRM_KEEPS_VAR, 0, 1, 1, 0.9, 1e-5},
+        {NRM_CAFFE, NRM_KEEPS_VAR, 0, 1, 0, 0.999, 1e-5},
+        {NRM_DARKNET, NRM_KEEPS_VAR, 1, 1, 0, 0.99, 1e-6},
+        {NRM_CUDNN, NRM_KEEPS_VAR, 0, 0, 0, -1, -1},
+        {NRM_TINY_DNN, NRM_KEEPS_VAR, 0, 1, 0, 0.999, 1e-5},
+        {NRM_RUNNING_STD, NRM_KEEPS_STD, 0, 0, 0, 0.001, 0},
+    };
+    nrm_convention from, kept_from;
+    size_t i;
+    for (i = 0; i < COUNT(expected); i++) {
+        CHECK_INT(nrm_convention_of(&from, expected[i].library), NRM_OK);
+        CHECK_INT(from.spread, expected[i].spread);
+        CHECK_INT(from.eps_outside, expected[i].outside);
+        CHECK_INT(from.weight_is_old, expected[i].old);
+        CHECK_INT(from.biased, expected[i].biased);
+        CHECK(from.momentum == (nrm_acc)expected[i].momentum);
+        CHECK(from.eps == (nrm_acc)expected[i].eps);
+    }
+    CHECK_INT(nrm_convention_of(NULL, NRM_KERAS), NRM_ENULL);
+    kept_from = from;
+    CHECK_INT(nrm_convention_of(&from, -1), NRM_EKIND);
+    CHECK_INT(nrm_convention_of(&from, NRM_RUNNING_STD + 1), NRM_EKIND);
+    CHECK(memcmp(&from, &kept_from, sizeof from) == 0);
+}
+
+/* "momentum 0.9" of the one is 0.1 of the other: the same weight of the new value. */
+static void test_momentum_has_two_meanings(void)
+{
+    nrm_real mean = 1, var = 2, m, u, eps, weight[3];
+    nrm_running running;
+    nrm_convention from;
+    int i;
+    memset(&running, 0, sizeof running);
+    running.mean = &m;
+    running.var = &u;
+    for (i = 0; i < 3; i++) {
+        CHECK_INT(nrm_convention_of(&from, i == 0 ? NRM_PYTORCH : i == 1 ? NRM_ONNX : NRM_KERAS),
+                  NRM_OK);
+        if (i == 2) from.momentum = (nrm_acc)0.9; /* a layer that was made with momentum=0.9 */
+        CHECK_INT(nrm_running_import(&running, &eps, &mean, &var, 1, &from, 1), NRM_OK);
+        weight[i] = running.new_weight;
+        CHECK_INT(running.biased, i > 0);
+    }
+    CHECK_NEAR(weight[0], 0.1, 1e-7);
+    CHECK_NEAR(weight[1], weight[0], acc_no_wider() ? 1e-7 : 0);
+    CHECK(weight[1] == weight[2]);
+}
+
+/* A running standard deviation with new weight 0.001 and no epsilon, step by step as its text has it,
+   and the layer that comes of it; with an epsilon of 1e-6 as another text has it, it is another. */
+static void test_running_standard_deviation(void)
+{
+    static imported l;
+    size_t c;
+    train_theirs(&l, NRM_RUNNING_STD, 1, 500);
+    CHECK(l.eps > 0 && l.eps < (nrm_real)2e-38);
+    CHECK_NEAR(l.running.new_weight, 0.001, 1e-9);
+    for (c = 0; c < C; c++)
+        CHECK_NEAR(l.var[c], l.theirs[c].spread * l.theirs[c].spread,
+                   2 * place((wide)l.var[c]));
+    draw_batch(&l, 1);
+    CHECK(inference_error(&l) <= 4);
+    l.eps = (nrm_real)1e-3;
+    CHECK(inference_error(&l) > 100);
+}
+
+/* The mean of squares less the square of the mean, in nrm_real, as one library computes a variance by
+   default: about 4000 (in double 10^8) spreads from 0 nothing is left of it; two passes lose
+   nothing. */
+static void test_one_pass_variance_fails(void)
+{
+    enum { VALUES = 256 };
+    nrm_real x[VALUES], y[VALUES], var = 1, mean = 0;
+    nrm_acc mu, rstd;
+    nrm_running running;
+    moments exact;
+    nrm_real sum = 0, squares = 0, one_pass;
+    int i;
+    fill(x, VALUES, in_float() ? 1e4 : 1e9, 1);
+    exact = moments_of(x, VALUES, 1);
+    for (i = 0; i < VALUES; i++) {
+        sum += x[i];
+        squares += x[i] * x[i];
+    }
+    sum /= VALUES;
+    one_pass = squares / VALUES - sum * sum;
+    memset(&running, 0, sizeof running);
+    running.mean = &mean;
+    running.var = &var;
+    running.new_weight = 1;
+    running.biased = 1;
+    CHECK_INT(nrm_batchnorm_forward(y, &mu, &rstd, &running, x, NULL, NULL, NRM_TRAIN,
+                                    (nrm_real)1e-6, VALUES, 1, 1),
+              NRM_OK);
+    if (verbose)
+        printf("variance about %g: one pass %.6g, here %.6g, exact %.6Lg\n", in_float() ? 1e4 : 1e9,
+               (double)one_pass, (double)var, exact.biased);
+    CHECK_NEAR(var, exact.biased, 8 * place(exact.biased));
+    CHECK(!(fabs((double)one_pass - (double)exact.biased) < 0.5 * (double)exact.biased));
+}
+
+/* ---- the import: corners and contracts ------------------------------------------------------- */
+
+/* 1/r² − ε of a channel that never varied is 0, however r was rounded; with another ε than that of
+   the library it is refused, or is another variance. */
+static void test_rounded_rstd(void)
+{
+    nrm_real r, mean = 0, m, u, eps;
+    nrm_running running;
+    nrm_convention from = convention_of(OLD_CUDNN);
+    int i, j;
+    memset(&running, 0, sizeof running);
+    running.mean = &m;
+    running.var = &u;
+    for (i = 0; i < 40; i++)
+        for (j = 0; j < 3; j++) { /* also when the library's own root is a place off */
+            from.eps = (nrm_acc)exp(uniform_between(-14, -2));
+            r = (nrm_real)(1 / sqrtl((wide)(nrm_real)from.eps));
+            if (j == 1) r += (nrm_real)place((wide)r);
+            if (j == 2) r -= (nrm_real)place((wide)r);
+            CHECK_INT(nrm_running_import(&running, &eps, &mean, &r, 1, &from, 1), NRM_OK);
+            CHECK(u >= 0 && (double)u <= 8 * place((wide)eps));
+            from.eps *= (nrm_acc)1.001;
+            CHECK_INT(nrm_running_import(&running, &eps, &mean, &r, 1, &from, 1), NRM_ESTATS);
+            from.eps *= (nrm_acc)0.99;
+            CHECK_INT(nrm_running_import(&running, &eps, &mean, &r, 1, &from, 1), NRM_OK);
+            CHECK_NEAR(u, 0.00909 * (double)from.eps, 1e-4 * (double)from.eps);
+        }
+}
+
+/* An epsilon below the smallest normal number counts as none, outside and inside. A constant channel
+   then gives beta, where 0/0 was computed. */
+static void test_no_epsilon(void)
+{
+    nrm_real mean[2] = {3, 0}, spread[2] = {0, 2}, m[2], u[2], eps = 0, x[2] = {3, 1}, y[2];
+    const nrm_real beta[2] = {7, 0};
+    nrm_running running;
+    nrm_convention from;
+    int outside;
+    memset(&running, 0, sizeof running);
+    running.mean = m;
+    running.var = u;
+    CHECK_INT(nrm_convention_of(&from, NRM_RUNNING_STD), NRM_OK);
+    for (outside = 0; outside < 2; outside++) {
+        const double tiny[] = {0, in_float() ? 1e-30 : 1e-200, 1e-12};
+        int i;
+        for (i = 0; i < 3; i++) {
+            const int normal = outside ? i == 2 : i > 0;
+            from.eps_outside = outside;
+            from.eps = (nrm_acc)tiny[i];
+            CHECK_INT(nrm_running_import(&running, &eps, mean, spread, 1, &from, 2), NRM_OK);
+            if (!normal && sizeof(nrm_acc) == sizeof(nrm_real))
+                CHECK(eps == (nrm_real)(in_float() ? (double)FLT_MIN : DBL_MIN));
+            if (normal)
+                CHECK_NEAR(eps, outside ? tiny[i] * tiny[i] : tiny[i], 1e-6 * tiny[i]);
+            CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, beta, NRM_INFER, eps,
+                                            1, 2, 1),
+                      NRM_OK);
+            CHECK(y[0] == 7);
+            CHECK_NEAR(y[1], 0.5, 1e-6);
+        }
+    }
+}
+
+typedef struct import_call { /* its arguments and all that it may write */
+    nrm_real in_mean[4], in_spread[4], out_mean[4], out_var[4], out_eps;
+    nrm_real *eps;
+    const nrm_real *mean, *spread;
+    nrm_acc factor;
+    nrm_convention from;
+    const nrm_convention *convention;
+    nrm_running out, *running;
+    size_t count;
+} import_call;
+
+static void good_import(import_call *a)
+{
+    static const nrm_real mean[4] = {-1, 0, 2, 3}, spread[4] = {1, 2, 4, 9};
+    memset(a, 0, sizeof *a);
+    memcpy(a->in_mean, mean, sizeof mean);
+    memcpy(a->in_spread, spread, sizeof spread);
+    a->eps = &a->out_eps;
+    a->mean = a->in_mean;
+    a->spread = a->in_spread;
+    a->factor = 1;
+    (void)nrm_convention_of(&a->from, NRM_KERAS);
+    a->convention = &a->from;
+    a->out.mean = a->out_mean;
+    a->out.var = a->out_var;
+    a->out.batches = 5;
+    a->out.cumulative = 1;
+    a->running = &a->out;
+    a->count = 4;
+}
+
+static int call_import(const import_call *a)
+{
+    return nrm_running_import(a->running, a->eps, a->mean, a->spread, a->factor, a->convention,
+                              a->count);
+}
+
+#define IMPORT_REFUSED(change, code)                                                               \
+    do {                                                                                           \
+        good_import(&a);                                                                           \
+        change;                                                                                    \
+        before = a;                                                                                \
+        test_int(call_import(&a), code, #change, __FILE__, __LINE__);                              \
+        test_check(memcmp(&before, &a, sizeof a) == 0, "nothing written", __FILE__, __LINE__);     \
+    } while (0)
+
+static void test_import_arguments(void)
+{
+    const nrm_real bad[] = {-1, (nrm_real)NAN, (nrm_real)INFINITY, -(nrm_real)INFINITY};
+    static import_call a, before;
+    int i, spread;
+    IMPORT_REFUSED(a.running = NULL, NRM_ENULL);
+    IMPORT_REFUSED(a.eps = NULL, NRM_ENULL);
+    IMPORT_REFUSED(a.mean = NULL, NRM_ENULL);
+    IMPORT_REFUSED(a.spread = NULL, NRM_ENULL);
+    IMPORT_REFUSED(a.convention = NULL, NRM_ENULL);
+    IMPORT_REFUSED(a.out.mean = NULL, NRM_ENULL);
+    IMPORT_REFUSED(a.out.var = NULL, NRM_ENULL);
+    IMPORT_REFUSED(a.count = 0, NRM_ESIZE);
+    IMPORT_REFUSED(a.count = SIZE_MAX / 4, NRM_EOVERFLOW);
+    IMPORT_REFUSED(a.from.spread = 3, NRM_EKIND);
+    IMPORT_REFUSED(a.from.spread = -1, NRM_EKIND);
+    IMPORT_REFUSED(a.from.momentum = (nrm_acc)-0.5, NRM_EWEIGHT);
+    IMPORT_REFUSED(a.from.momentum = (nrm_acc)1.5, NRM_EWEIGHT);
+    IMPORT_REFUSED(a.from.momentum = (nrm_acc)NAN, NRM_EWEIGHT);
+    IMPORT_REFUSED(a.from.eps = (nrm_acc)-1e-5, NRM_EEPS);
+    IMPORT_REFUSED(a.from.eps = (nrm_acc)NAN, NRM_EEPS);
+    IMPORT_REFUSED(a.from.eps = (nrm_acc)INFINITY, NRM_EEPS);
+    IMPORT_REFUSED(a.from.eps = (nrm_acc)(in_float() ? 1e30 : 1e200); a.from.eps_outside = 1,
+                   NRM_EEPS);
+    IMPORT_REFUSED((void)nrm_convention_of(&a.from, NRM_CUDNN), NRM_EWEIGHT);
+    IMPORT_REFUSED((void)nrm_convention_of(&a.from, NRM_CUDNN); a.from.momentum = (nrm_acc)0.1,
+                   NRM_EEPS);
+    IMPORT_REFUSED(a.factor = -1, NRM_ESTATS);
+    IMPORT_REFUSED(a.factor = (nrm_acc)NAN, NRM_ESTATS);
+    IMPORT_REFUSED(a.factor = (nrm_acc)INFINITY, NRM_ESTATS);
+    IMPORT_REFUSED(a.out.mean = a.in_mean + 1, NRM_EALIAS);
+    IMPORT_REFUSED(a.out.var = a.in_spread + 1, NRM_EALIAS);
+    IMPORT_REFUSED(a.out.mean = a.in_spread, NRM_EALIAS);
+    IMPORT_REFUSED(a.out.var = a.in_mean, NRM_EALIAS);
+    IMPORT_REFUSED(a.out.var = a.out_mean, NRM_EALIAS);
+    IMPORT_REFUSED(a.eps = a.out_mean + 3, NRM_EALIAS);
+    IMPORT_REFUSED(a.eps = a.in_spread, NRM_EALIAS);
+    IMPORT_REFUSED(a.eps = a.in_mean + 2, NRM_EALIAS);
+    for (spread = NRM_KEEPS_VAR; spread <= NRM_KEEPS_RSTD; spread++)
+        for (i = 0; i < 8; i++) { /* with Caffe's factor 0 a NaN is a NaN still */
+            const nrm_acc factor = i < 4 || !(bad[i % 4] != bad[i % 4]) ? 1 : 0;
+            IMPORT_REFUSED(a.from.spread = spread; a.from.eps_outside = i >= 4; a.factor = factor;
+                           a.in_spread[3] = bad[i % 4], NRM_ESTATS);
+            if (i % 4 == 0) continue; /* a mean may be negative */
+            IMPORT_REFUSED(a.from.spread = spread; a.in_mean[3] = bad[i % 4], NRM_ESTATS);
+        }
+    IMPORT_REFUSED(a.from.spread = NRM_KEEPS_RSTD; a.in_spread[1] = 0, NRM_ESTATS);
+    IMPORT_REFUSED(a.from.spread = NRM_KEEPS_RSTD; a.factor = 0, NRM_ESTATS);
+    IMPORT_REFUSED(a.from.spread = NRM_KEEPS_STD;
+                   a.in_spread[1] = (nrm_real)(in_float() ? 1e30 : 1e200), NRM_ESTATS);
+}
+
+/* In place, mean for mean and variance for spread; the count of batches and `cumulative` stay. */
+static void test_import_in_place(void)
+{
+    static import_call a, b;
+    int spread;
+    for (spread = NRM_KEEPS_VAR; spread <= NRM_KEEPS_RSTD; spread++) {
+        good_import(&a);
+        a.from.spread = spread;
+        a.factor = 4;
+        if (spread == NRM_KEEPS_RSTD) a.factor = 16;
+        b = a;
+        b.eps = &b.out_eps;
+        b.mean = b.out.mean = b.in_mean;
+        b.spread = b.out.var = b.in_spread;
+        b.convention = &b.from;
+        b.running = &b.out;
+        CHECK_INT(call_import(&a), NRM_OK);
+        CHECK_INT(call_import(&b), NRM_OK);
+        CHECK(memcmp(a.out_mean, b.in_mean, sizeof a.out_mean) == 0);
+        CHECK(memcmp(a.out_var, b.in_spread, sizeof a.out_var) == 0);
+        CHECK(a.out_eps == b.out_eps && a.out.new_weight == b.out.new_weight);
+        CHECK(a.out.batches == 5 && a.out.cumulative == 1 && a.out.biased == 1);
+        CHECK(a.in_mean[3] == 3 && a.in_spread[3] == 9);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
+    nrm_rng_seed(&rng, 2015, 140);
+    RUN(test_fold_rounds_once);
+    RUN(test_fold_layouts);
+    RUN(test_folded_dense_layer);
+    RUN(test_folded_exact_products);
+    RUN(test_folded_convolution);
+    RUN(test_folding_mistakes_are_found);
+    RUN(test_wrong_axis_is_in_bounds);
+    RUN(test_unfold);
+    RUN(test_fold_arguments);
+    RUN(test_fold_overflow);
+    RUN(test_defaults);
+    RUN(test_inference_of_every_library);
+    RUN(test_update_of_every_library);
+    RUN(test_caffe_after_a_few_batches);
+    RUN(test_caffe_before_the_first_batch);
+    RUN(test_momentum_has_two_meanings);
+    RUN(test_running_standard_deviation);
+    RUN(test_one_pass_variance_fails);
+    RUN(test_rounded_rstd);
+    RUN(test_no_epsilon);
+    RUN(test_import_arguments);
+    RUN(test_import_in_place);
+    return test_report("conventions");
+}

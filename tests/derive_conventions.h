@@ -109,8 +109,8 @@ static void derive_unfold(const fold_case *k)
             const size_t at = weight_of(k, c, i);
             const wide there = (wide)k->W_folded[at];
             weights = worse(weights, relative((wide)W[at], there / a));
-            back = worse(back, unless(fabsl((wide)again.W_folded[at] - there) <=
-                                      unit * fabsl(there)));
+            back =
+                worse(back, unless(fabsl((wide)again.W_folded[at] - there) <= unit * fabsl(there)));
         }
         DERIVE("FOLD.6", apart((wide)b[c], solved + (wide)k->mean[c], size), identity());
         ALSO(unless(fabsl((wide)again.b_folded[c] - (wide)k->b_folded[c]) <=
@@ -123,7 +123,7 @@ static void derive_unfold(const fold_case *k)
 
 static void derive_fold(void)
 {
-    static const size_t shape[][3] = {{1, 1, 1}, {7, 3, 1}, {1, 3, 7}, {48, 5, 1},
+    static const size_t shape[][3] = {{1, 1, 1},  {7, 3, 1}, {1, 3, 7}, {48, 5, 1},
                                       {1, 5, 48}, {4, 2, 9}, {3, 5, 2}};
     static const double center[] = {0, 1, 1000}, scale[] = {1e-3, 1, 1e3};
     nrm_rng rng = stream(1400);
@@ -185,15 +185,17 @@ static void derive_import(const nrm_convention *from, double size, nrm_rng *rng)
         const wide s = divisor_of(from, (wide)spread[c]);
         const wide z = (wide)gamma[c] * ((wide)x[c] - (wide)mean[c]) / s, v = (s - e) * (s - e);
         square = worse(square, relative((wide)u[c] + (wide)eps, s * s));
-        result = worse(result, apart((wide)y[c], z + (wide)beta[c], fabsl(z) + fabsl((wide)beta[c])));
+        result =
+            worse(result, apart((wide)y[c], z + (wide)beta[c], fabsl(z) + fabsl((wide)beta[c])));
         if (from->eps_outside) extra = worse(extra, relative(v + 2 * e * (s - e), s * s - e * e));
     }
     DERIVE("CONV.1", result, identity());
     DERIVE("CONV.2", square, identity());
     if (from->eps_outside) DERIVE("CONV.3", worse(square, extra), identity());
     if (from->spread == NRM_KEEPS_RSTD)
-        DERIVE("CONV.4", apart((wide)u[0], 1 / ((wide)spread[0] * (wide)spread[0]) - (wide)eps,
-                               (wide)u[0] + (wide)eps),
+        DERIVE("CONV.4",
+               apart((wide)u[0], 1 / ((wide)spread[0] * (wide)spread[0]) - (wide)eps,
+                     (wide)u[0] + (wide)eps),
                identity());
     DERIVE("CONV.7",
            apart((wide)running.new_weight,
@@ -226,7 +228,8 @@ static void derive_sums_of_means(double f, nrm_rng *rng)
             m = (nrm_real)NAN;
         DERIVE("CONV.5", relative((wide)m, average / weights), identity());
         DERIVE("CONV.6", relative(moving, sum / c), algebra());
-        ALSO(unless(w >= 1 - (wide)f && (f > 0.9 || t < 39 || w - (1 - (wide)f) < 1e-3L)), algebra());
+        ALSO(unless(w >= 1 - (wide)f && (f > 0.9 || t < 39 || w - (1 - (wide)f) < 1e-3L)),
+             algebra());
     }
 }
 

@@ -126,7 +126,8 @@ static void rounding_of(const folded *f, const nrm_real *b, const nrm_real *gamm
         const wide shift = a * ((b != NULL ? (wide)b[c] : 0) - (wide)f->mean[c]);
         const wide start = beta != NULL ? (wide)beta[c] : 0;
         const double gap = (double)fabsl((wide)f->b_out[c] - (shift + start));
-        const double unit = acc_no_wider() ? place(fabsl(shift) + fabsl(start)) : place(shift + start);
+        const double unit =
+            acc_no_wider() ? place(fabsl(shift) + fabsl(start)) : place(shift + start);
         *biases = fmax(*biases, gap / unit);
         for (k = 0; k < f->outer * f->inner; k++) {
             const size_t at = weight_at(f, c, k);
@@ -140,7 +141,7 @@ static void rounding_of(const folded *f, const nrm_real *b, const nrm_real *gamm
    be NULL, each by itself. */
 static void test_fold_rounds_once(void)
 {
-    static const size_t shape[][3] = {{1, 1, 1}, {5, 3, 1}, {1, 3, 5}, {784, 16, 1},
+    static const size_t shape[][3] = {{1, 1, 1},    {5, 3, 1},  {1, 3, 5}, {784, 16, 1},
                                       {1, 16, 784}, {3, 7, 25}, {2, 1, 9}};
     static folded f;
     double weights = 0, biases = 0;
@@ -182,12 +183,12 @@ static void test_fold_layouts(void)
         var[c] = (nrm_real)uniform_between(0.1, 4);
         for (k = 0; k < 4; k++) W[1][c * 4 + k] = W[0][k * MOST_C + c];
     }
-    CHECK_INT(nrm_batchnorm_fold(out[0], b_out[0], W[0], b, &running, NULL, NULL, NRM_EPS, 4,
-                                 MOST_C, 1),
-              NRM_OK);
-    CHECK_INT(nrm_batchnorm_fold(out[1], b_out[1], W[1], b, &running, NULL, NULL, NRM_EPS, 1,
-                                 MOST_C, 4),
-              NRM_OK);
+    CHECK_INT(
+        nrm_batchnorm_fold(out[0], b_out[0], W[0], b, &running, NULL, NULL, NRM_EPS, 4, MOST_C, 1),
+        NRM_OK);
+    CHECK_INT(
+        nrm_batchnorm_fold(out[1], b_out[1], W[1], b, &running, NULL, NULL, NRM_EPS, 1, MOST_C, 4),
+        NRM_OK);
     for (c = 0; c < MOST_C; c++)
         for (k = 0; k < 4; k++) CHECK(out[0][k * MOST_C + c] == out[1][c * 4 + k]);
     CHECK(memcmp(b_out[0], b_out[1], sizeof b) == 0);
@@ -239,14 +240,15 @@ typedef struct errors {
 
 static void dense_errors(folded *f, int kind, errors *e)
 {
-    static nrm_real x[ROWS * MOST_IN], z[ROWS * MOST_OUT], y[ROWS * MOST_OUT], y_out[ROWS * MOST_OUT];
+    static nrm_real x[ROWS * MOST_IN], z[ROWS * MOST_OUT], y[ROWS * MOST_OUT],
+        y_out[ROWS * MOST_OUT];
     const wide half = ldexpl(1, in_float() ? -24 : -53) * (acc_no_wider() ? 5 : 1 + 1e-6L);
     wide largest = 0, weights = 0, one = 0, two = 0, between = 0;
     size_t n, c;
     draw_inputs(x, ROWS * f->outer, kind);
     CHECK_INT(nrm_linear_forward(z, x, f->W, f->b, ROWS, f->outer, f->C), NRM_OK);
-    CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &f->running, z, f->gamma, f->beta,
-                                    NRM_INFER, f->eps, ROWS, f->C, 1),
+    CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &f->running, z, f->gamma, f->beta, NRM_INFER,
+                                    f->eps, ROWS, f->C, 1),
               NRM_OK);
     CHECK_INT(nrm_linear_forward(y_out, x, f->W_out, f->b_out, ROWS, f->outer, f->C), NRM_OK);
     for (n = 0; n < ROWS; n++)
@@ -255,8 +257,9 @@ static void dense_errors(folded *f, int kind, errors *e)
             const wide exact = normalized(f, row, c);
             const wide gap = fabsl(output(f, f->W_out, f->b_out, row, c, 0) - exact);
             wide terms = output(f, f->W_out, f->b_out, row, c, 1);
-            if (acc_no_wider()) terms += fabsl((wide)f->beta[c]) +
-                                         fabsl(factor(f, c) * ((wide)f->b[c] - (wide)f->mean[c]));
+            if (acc_no_wider())
+                terms += fabsl((wide)f->beta[c]) +
+                         fabsl(factor(f, c) * ((wide)f->b[c] - (wide)f->mean[c]));
             CHECK(gap <= half * terms); /* FOLD.4 */
             largest = fmaxl(largest, fabsl(exact));
             weights = fmaxl(weights, gap);
@@ -282,8 +285,8 @@ static void print_errors(const char *what, size_t in, const char *input, const e
 {
     if (verbose)
         printf("%-6s in %4lu, inputs %-15s: weights %7.2f, folded %7.2f, apart %7.2f, "
-               "between %7.2f places\n", what, (unsigned long)in, input, e->weights, e->folded,
-               e->apart, e->between);
+               "between %7.2f places\n",
+               what, (unsigned long)in, input, e->weights, e->folded, e->apart, e->between);
 }
 
 /* Inputs of size 1: the rounding of the weights costs at most 4 places of the largest output, however
@@ -415,8 +418,8 @@ static void test_folded_convolution(void)
                     patch_of(patch, x + n * CONV_IN * PIXELS, p / LEFT, p % LEFT);
                     exact = normalized(&f, patch, o);
                     largest = fmaxl(largest, fabsl(exact));
-                    weights = fmaxl(weights,
-                                    fabsl(output(&f, f.W_out, f.b_out, patch, o, 0) - exact));
+                    weights =
+                        fmaxl(weights, fabsl(output(&f, f.W_out, f.b_out, patch, o, 0) - exact));
                     one = fmaxl(one, fabsl((wide)y_out[at] - exact));
                     two = fmaxl(two, fabsl((wide)y[at] - exact));
                     between = fmaxl(between, fabsl((wide)y_out[at] - (wide)y[at]));
@@ -466,9 +469,9 @@ static void fold_wrongly(folded *f, int mistake)
             const size_t at = mistake == FOLD_WRONG_AXIS ? c * C + i : i * C + c;
             f->W_out[at] = (nrm_real)((double)f->W[at] * a);
         }
-        f->b_out[c] = (nrm_real)(mistake == FOLD_BIAS_NOT_SCALED
-                                     ? (double)f->b[c] - mean * a + beta
-                                     : ((double)f->b[c] - mean) * a + beta);
+        f->b_out[c] =
+            (nrm_real)(mistake == FOLD_BIAS_NOT_SCALED ? (double)f->b[c] - mean * a + beta
+                                                       : ((double)f->b[c] - mean) * a + beta);
     }
 }
 
@@ -554,8 +557,8 @@ static void test_unfold(void)
         CHECK_INT(fold(&g), NRM_OK);
         for (c = 0; c < 10; c++) {
             const double a = fabs((double)factor(&f, c));
-            const double size = fabs((double)f.b[c]) + fabs((double)f.mean[c]) +
-                                fabs((double)f.beta[c]) / a;
+            const double size =
+                fabs((double)f.b[c]) + fabs((double)f.mean[c]) + fabs((double)f.beta[c]) / a;
             for (k = 0; k < 100; k++) {
                 const size_t at = weight_at(&f, c, k);
                 CHECK_NEAR(g.W_out[at], f.W_out[at], unit * fabs((double)f.W_out[at]));
@@ -580,9 +583,9 @@ typedef struct fold_call { /* arguments of fold or unfold, with some of them spo
 
 static int call_fold(const fold_call *a)
 {
-    return (a->unfold ? nrm_batchnorm_unfold : nrm_batchnorm_fold)(
-        a->W_out, a->b_out, a->W, a->b, a->running, a->gamma, a->beta, a->eps, a->outer, a->C,
-        a->inner);
+    return (a->unfold ? nrm_batchnorm_unfold
+                      : nrm_batchnorm_fold)(a->W_out, a->b_out, a->W, a->b, a->running, a->gamma,
+                                            a->beta, a->eps, a->outer, a->C, a->inner);
 }
 
 static fold_call good_call(folded *f, int unfold)
@@ -718,26 +721,35 @@ static moments moments_of(const nrm_real *x, size_t M, size_t stride)
    1e-4; OLD_CUDNN is its fourth version, which kept an average of 1/sqrt(epsilon + variance). */
 enum { OLD_CUDNN = NRM_RUNNING_STD + 1, PLAIN };
 
-static const char *const plain_name[PLAIN] = {"PyTorch", "Keras", "Flax",     "ONNX",
-                                              "Caffe",   "darknet", "cuDNN",  "tiny-dnn",
+static const char *const plain_name[PLAIN] = {"PyTorch",     "Keras",   "Flax",  "ONNX",
+                                              "Caffe",       "darknet", "cuDNN", "tiny-dnn",
                                               "running std", "cuDNN 4"};
 
 static wide plain_inference(int library, wide x, const kept *k, wide gamma, wide beta)
 {
     switch (library) {
-    case NRM_PYTORCH: return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
-    case NRM_KERAS: return gamma * (x - k->mean) / sqrtl(k->spread + 1e-3L) + beta;
-    case NRM_FLAX: return (x - k->mean) * (1 / sqrtl(k->spread + 1e-5L) * gamma) + beta;
-    case NRM_ONNX: return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
+    case NRM_PYTORCH:
+        return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
+    case NRM_KERAS:
+        return gamma * (x - k->mean) / sqrtl(k->spread + 1e-3L) + beta;
+    case NRM_FLAX:
+        return (x - k->mean) * (1 / sqrtl(k->spread + 1e-5L) * gamma) + beta;
+    case NRM_ONNX:
+        return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
     case NRM_CAFFE: { /* the BatchNorm layer, and the Scale layer after it */
         const wide scale = k->factor == 0 ? 0 : 1 / k->factor;
         return gamma * ((x - scale * k->mean) / sqrtl(scale * k->spread + 1e-5L)) + beta;
     }
-    case NRM_DARKNET: return (x - k->mean) / (sqrtl(k->spread) + .000001L) * gamma + beta;
-    case NRM_CUDNN: return gamma * (x - k->mean) / sqrtl(1e-4L + k->spread) + beta;
-    case NRM_TINY_DNN: return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
-    case NRM_RUNNING_STD: return gamma * (x - k->mean) / k->spread + beta;
-    default: return gamma * (x - k->mean) * k->spread + beta;
+    case NRM_DARKNET:
+        return (x - k->mean) / (sqrtl(k->spread) + .000001L) * gamma + beta;
+    case NRM_CUDNN:
+        return gamma * (x - k->mean) / sqrtl(1e-4L + k->spread) + beta;
+    case NRM_TINY_DNN:
+        return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
+    case NRM_RUNNING_STD:
+        return gamma * (x - k->mean) / k->spread + beta;
+    default:
+        return gamma * (x - k->mean) * k->spread + beta;
     }
 }
 
@@ -846,8 +858,8 @@ static void draw_batch(imported *l, double scale)
         for (c = 0; c < C; c++)
             for (s = 0; s < S; s++)
                 l->x[(n * C + c) * S + s] =
-                    (nrm_real)(scale * ((double)c - 1 + (0.5 + (double)c) *
-                                                            (double)nrm_rng_normal(&rng)));
+                    (nrm_real)(scale *
+                               ((double)c - 1 + (0.5 + (double)c) * (double)nrm_rng_normal(&rng)));
 }
 
 static moments channel_moments(const imported *l, size_t c)
@@ -1044,7 +1056,9 @@ static void test_momentum_has_two_meanings(void)
     running.mean = &m;
     running.var = &u;
     for (i = 0; i < 3; i++) {
-        CHECK_INT(nrm_convention_of(&from, i == 0 ? NRM_PYTORCH : i == 1 ? NRM_ONNX : NRM_KERAS),
+        CHECK_INT(nrm_convention_of(&from, i == 0   ? NRM_PYTORCH
+                                           : i == 1 ? NRM_ONNX
+                                                    : NRM_KERAS),
                   NRM_OK);
         if (i == 2) from.momentum = (nrm_acc)0.9; /* a layer that was made with momentum=0.9 */
         CHECK_INT(nrm_running_import(&running, &eps, &mean, &var, 1, &from, 1), NRM_OK);
@@ -1066,8 +1080,7 @@ static void test_running_standard_deviation(void)
     CHECK(l.eps > 0 && l.eps < (nrm_real)2e-38);
     CHECK_NEAR(l.running.new_weight, 0.001, 1e-9);
     for (c = 0; c < C; c++)
-        CHECK_NEAR(l.var[c], l.theirs[c].spread * l.theirs[c].spread,
-                   2 * place((wide)l.var[c]));
+        CHECK_NEAR(l.var[c], l.theirs[c].spread * l.theirs[c].spread, 2 * place((wide)l.var[c]));
     draw_batch(&l, 1);
     CHECK(inference_error(&l) <= 4);
     l.eps = (nrm_real)1e-3;
@@ -1161,8 +1174,7 @@ static void test_no_epsilon(void)
             CHECK_INT(nrm_running_import(&running, &eps, mean, spread, 1, &from, 2), NRM_OK);
             if (!normal && sizeof(nrm_acc) == sizeof(nrm_real))
                 CHECK(eps == (nrm_real)(in_float() ? (double)FLT_MIN : DBL_MIN));
-            if (normal)
-                CHECK_NEAR(eps, outside ? tiny[i] * tiny[i] : tiny[i], 1e-6 * tiny[i]);
+            if (normal) CHECK_NEAR(eps, outside ? tiny[i] * tiny[i] : tiny[i], 1e-6 * tiny[i]);
             CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, beta, NRM_INFER, eps,
                                             1, 2, 1),
                       NRM_OK);
@@ -1240,11 +1252,11 @@ static void test_import_arguments(void)
     IMPORT_REFUSED(a.from.eps = (nrm_acc)-1e-5, NRM_EEPS);
     IMPORT_REFUSED(a.from.eps = (nrm_acc)NAN, NRM_EEPS);
     IMPORT_REFUSED(a.from.eps = (nrm_acc)INFINITY, NRM_EEPS);
-    IMPORT_REFUSED(a.from.eps = (nrm_acc)(in_float() ? 1e30 : 1e200); a.from.eps_outside = 1,
-                   NRM_EEPS);
+    IMPORT_REFUSED(a.from.eps = (nrm_acc)(in_float() ? 1e30 : 1e200);
+                   a.from.eps_outside = 1, NRM_EEPS);
     IMPORT_REFUSED((void)nrm_convention_of(&a.from, NRM_CUDNN), NRM_EWEIGHT);
-    IMPORT_REFUSED((void)nrm_convention_of(&a.from, NRM_CUDNN); a.from.momentum = (nrm_acc)0.1,
-                   NRM_EEPS);
+    IMPORT_REFUSED((void)nrm_convention_of(&a.from, NRM_CUDNN);
+                   a.from.momentum = (nrm_acc)0.1, NRM_EEPS);
     IMPORT_REFUSED(a.factor = -1, NRM_ESTATS);
     IMPORT_REFUSED(a.factor = (nrm_acc)NAN, NRM_ESTATS);
     IMPORT_REFUSED(a.factor = (nrm_acc)INFINITY, NRM_ESTATS);

@@ -658,11 +658,11 @@ enum nrm_library { /* whose running statistics these are; the last is of texts, 
 enum nrm_spread { NRM_KEEPS_VAR = 0, NRM_KEEPS_STD = 1, NRM_KEEPS_RSTD = 2 };
 
 typedef struct nrm_convention { /* how a library keeps its running statistics */
-    int spread;          /* NRM_KEEPS_VAR, NRM_KEEPS_STD, or NRM_KEEPS_RSTD: 1/(what it divides by) */
+    int spread;          /* NRM_KEEPS_VAR, NRM_KEEPS_STD, or NRM_KEEPS_RSTD: 1/(its divisor)      */
     int eps_outside;     /* 1: divides by √v + ε; 0: by √(v + ε)                                  */
     int weight_is_old;   /* 1: its momentum is the weight of the old value                        */
     int biased;          /* 1: stores the variance divided by M                                   */
-    nrm_acc momentum, eps; /* as it writes them; its defaults, or -1 if it has none and you must   */
+    nrm_acc momentum, eps; /* as it writes them; its defaults, or -1: it has none, set them       */
 } nrm_convention;
 
 NRM_DEF int nrm_convention_of(nrm_convention *convention, int library);

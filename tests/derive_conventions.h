@@ -1,7 +1,7 @@
 /* derive_conventions.h - FOLD, CONV: batch norm folded into weights, statistics of other libraries.
 
-   The layer before batch norm is a sum over k; `wide` evaluates it, so that only W′ and b′ have been
-   rounded when the two sides of FOLD.3 are compared. */
+   The layer before batch norm is a sum over k; `wide` evaluates it, so that only W′ and b′ have
+   been rounded when the two sides of FOLD.3 are compared. */
 #ifndef DERIVE_CONVENTIONS_H
 #define DERIVE_CONVENTIONS_H
 
@@ -151,8 +151,8 @@ static wide divisor_of(const nrm_convention *from, wide stored)
     return sqrtl((from->spread == NRM_KEEPS_STD ? stored * stored : stored) + e);
 }
 
-/* One call of the import for KEPT variances of a given size: is u + ε the square of the divisor, and
-   does BN.11 give what the other library computes? */
+/* One call of the import for KEPT variances of a given size: is u + ε the square of the divisor,
+   and does BN.11 give what the other library computes? */
 static void derive_import(const nrm_convention *from, double size, nrm_rng *rng)
 {
     nrm_real mean[KEPT], spread[KEPT], m[KEPT], u[KEPT], x[KEPT], y[KEPT], gamma[KEPT], beta[KEPT];

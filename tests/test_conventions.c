@@ -289,10 +289,10 @@ static void print_errors(const char *what, size_t in, const char *input, const e
                what, (unsigned long)in, input, e->weights, e->folded, e->apart, e->between);
 }
 
-/* Inputs of size 1: the rounding of the weights costs at most 4 places of the largest output, however
-   long the sum. The sums, in nrm_real, have roundings of their own, folded or not; these grow like
-   the root of the length. Inputs about 100 make outputs that cancel: FOLD.4 holds, and folding costs
-   no more than not folding. */
+/* Inputs of size 1: the rounding of the weights costs at most 4 places of the largest output,
+   however long the sum. The sums, in nrm_real, have roundings of their own, folded or not; these
+   grow like the root of the length. Inputs about 100 make outputs that cancel: FOLD.4 holds, and
+   folding costs no more than not folding. */
 static void test_folded_dense_layer(void)
 {
     static const size_t in[] = {1, 2, 16, 100, 784};
@@ -492,8 +492,8 @@ static double places_off(const folded *f)
     return (double)gap / place(largest);
 }
 
-/* The check that passes the right one finds every other; and without a bias, or with a mean of 0, it
-   would not: that is how these bugs were shipped. */
+/* The check that passes the right one finds every other; and without a bias, or with a mean of 0,
+   it would not: that is how these bugs were shipped. */
 static void test_folding_mistakes_are_found(void)
 {
     static folded f;
@@ -717,8 +717,8 @@ static moments moments_of(const nrm_real *x, size_t M, size_t stride)
     return m;
 }
 
-/* Inference, as each of them writes it. cuDNN is called here with a factor of 0.05 and an epsilon of
-   1e-4; OLD_CUDNN is its fourth version, which kept an average of 1/sqrt(epsilon + variance). */
+/* Inference, as each of them writes it. cuDNN is called here with a factor of 0.05 and an epsilon
+   of 1e-4; OLD_CUDNN is its fourth version, which kept an average of 1/sqrt(epsilon + variance). */
 enum { OLD_CUDNN = NRM_RUNNING_STD + 1, PLAIN };
 
 static const char *const plain_name[PLAIN] = {"PyTorch",     "Keras",   "Flax",  "ONNX",
@@ -955,9 +955,9 @@ static double update_error(imported *l, double new_weight)
     return worst;
 }
 
-/* Exact but for rounding where the library keeps a variance with epsilon inside, to a millionth with
-   darknet's epsilon outside. A running standard deviation cannot be expressed: by Jensen, the square
-   of an average is below the average of squares. */
+/* Exact but for rounding where the library keeps a variance with epsilon inside, to a millionth
+   with darknet's epsilon outside. A running standard deviation cannot be expressed: by Jensen, the
+   square of an average is below the average of squares. */
 static void test_update_of_every_library(void)
 {
     const double rounding = in_float() ? 4e-7 : 4e-15;
@@ -1070,8 +1070,8 @@ static void test_momentum_has_two_meanings(void)
     CHECK(weight[1] == weight[2]);
 }
 
-/* A running standard deviation with new weight 0.001 and no epsilon, step by step as its text has it,
-   and the layer that comes of it; with an epsilon of 1e-6 as another text has it, it is another. */
+/* A running standard deviation with new weight 0.001 and no epsilon, step by step as its text has
+   it, and the layer that comes of it; with an epsilon it is another. */
 static void test_running_standard_deviation(void)
 {
     static imported l;
@@ -1087,8 +1087,8 @@ static void test_running_standard_deviation(void)
     CHECK(inference_error(&l) > 100);
 }
 
-/* The mean of squares less the square of the mean, in nrm_real, as one library computes a variance by
-   default: about 4000 (in double 10^8) spreads from 0 nothing is left of it; two passes lose
+/* The mean of squares less the square of the mean, in nrm_real, as one library computes a variance
+   by default: about 4000 (in double 10^8) spreads from 0 nothing is left of it; two passes lose
    nothing. */
 static void test_one_pass_variance_fails(void)
 {
@@ -1122,6 +1122,97 @@ static void test_one_pass_variance_fails(void)
     CHECK(!(fabs((double)one_pass - (double)exact.biased) < 0.5 * (double)exact.biased));
 }
 
+/* For inference, the last few batches only, in two ways. As the paper averages after training:
+   means, and variances times M/(M - 1), each batch alike; and merged, with the spread of the batch
+   means. */
+static void test_last_batches(void)
+{
+    enum { LAST = 4, ALL = 9 };
+    static imported l;
+    static nrm_real all[LAST * M];
+    nrm_stats stats[LAST][C];
+    nrm_acc mu[C], rstd[C];
+    wide mean[C] = {0}, var[C] = {0};
+    nrm_real mean_set[C], var_set[C];
+    nrm_running set;
+    size_t c, i;
+    int batch;
+    train_theirs(&l, NRM_PYTORCH, 1, 3);
+    memset(stats, 0, sizeof stats);
+    memset(&set, 0, sizeof set);
+    set.mean = mean_set;
+    set.var = var_set;
+    for (batch = 0; batch < ALL; batch++) {
+        nrm_stats *slot = stats[batch % LAST]; /* the oldest makes room */
+        draw_batch(&l, 1 + 0.1 * batch);
+        if (batch == ALL - LAST) { /* from here on a plain average */
+            l.running.cumulative = 1;
+            l.running.batches = 0;
+        }
+        CHECK_INT(nrm_batchnorm_forward(l.y, mu, rstd, &l.running, l.x, NULL, NULL, NRM_TRAIN,
+                                        NRM_EPS, N, C, S),
+                  NRM_OK);
+        memset(slot, 0, sizeof stats[0]);
+        CHECK_INT(nrm_stats_update(slot, l.x, NULL, N, C, S), NRM_OK);
+        for (c = 0; c < C && batch >= ALL - LAST; c++) {
+            const moments m = channel_moments(&l, c);
+            mean[c] += m.mean / LAST;
+            var[c] += m.unbiased / LAST;
+        }
+        for (i = 0; i < M && batch >= ALL - LAST; i++) /* the first channel, to merge by hand */
+            all[(size_t)(batch - ALL + LAST) * M + i] = l.x[i / S * C * S + i % S];
+    }
+    for (batch = 1; batch < LAST; batch++)
+        CHECK_INT(nrm_stats_merge(stats[0], stats[batch], C), NRM_OK);
+    CHECK_INT(nrm_running_set(&set, stats[0], C), NRM_OK);
+    CHECK_INT(l.running.batches, LAST);
+    for (c = 0; c < C; c++) {
+        CHECK_NEAR(l.mean[c], mean[c], 4 * place(mean[c] + 1));
+        CHECK_NEAR(l.var[c], var[c], 8 * place(var[c]));
+        CHECK_NEAR(mean_set[c], l.mean[c], 4 * place(mean[c] + 1)); /* batches of one size */
+    }
+    {
+        const moments m = moments_of(all, LAST * M, 1);
+        CHECK_NEAR(mean_set[0], m.mean, 4 * place(m.mean + 1));
+        CHECK_NEAR(var_set[0], m.unbiased, 8 * place(m.unbiased));
+    }
+}
+
+/* Our statistics for a library that divides by sqrt(v) + e, by 1/r, or that keeps sums: what is
+   exported comes back by the import, and its own inference gives our y. */
+static void test_export(void)
+{
+    static imported l;
+    size_t c;
+    int library;
+    for (library = NRM_CAFFE; library < PLAIN; library++) {
+        wide largest = 0, gap = 0;
+        size_t i;
+        if (library == NRM_CUDNN || library == NRM_TINY_DNN || library == NRM_RUNNING_STD) continue;
+        train_theirs(&l, NRM_PYTORCH, 1, 30);
+        draw_batch(&l, 1);
+        CHECK_INT(nrm_batchnorm_forward(l.y, NULL, NULL, &l.running, l.x, l.gamma, l.beta,
+                                        NRM_INFER, l.eps, N, C, S),
+                  NRM_OK);
+        for (c = 0; c < C; c++) {
+            const double s = sqrt((double)l.var[c] + (double)l.eps), root = s - 1e-6;
+            kept *k = &l.theirs[c];
+            k->mean = (wide)l.mean[c];
+            k->factor = 1;
+            k->spread = library == NRM_CAFFE ? (wide)l.var[c] : (wide)(1 / s);
+            if (library == NRM_DARKNET) k->spread = (wide)(root * root);
+            store(k);
+        }
+        for (i = 0; i < N * C * S; i++) {
+            const wide y = plain_inference(library, (wide)l.x[i], &l.theirs[i / S % C],
+                                           (wide)l.gamma[i / S % C], (wide)l.beta[i / S % C]);
+            gap = fmaxl(gap, fabsl(y - (wide)l.y[i]));
+            largest = fmaxl(largest, fabsl(y));
+        }
+        CHECK((double)gap <= 4 * place(largest));
+    }
+}
+
 /* ---- the import: corners and contracts ------------------------------------------------------- */
 
 /* 1/r² − ε of a channel that never varied is 0, however r was rounded; with another ε than that of
@@ -1151,8 +1242,8 @@ static void test_rounded_rstd(void)
         }
 }
 
-/* An epsilon below the smallest normal number counts as none, outside and inside. A constant channel
-   then gives beta, where 0/0 was computed. */
+/* An epsilon below the smallest normal number counts as none, outside and inside. A constant
+   channel then gives beta, where 0/0 was computed. */
 static void test_no_epsilon(void)
 {
     nrm_real mean[2] = {3, 0}, spread[2] = {0, 2}, m[2], u[2], eps = 0, x[2] = {3, 1}, y[2];
@@ -1330,6 +1421,8 @@ int main(int argc, char **argv)
     RUN(test_momentum_has_two_meanings);
     RUN(test_running_standard_deviation);
     RUN(test_one_pass_variance_fails);
+    RUN(test_last_batches);
+    RUN(test_export);
     RUN(test_rounded_rstd);
     RUN(test_no_epsilon);
     RUN(test_import_arguments);

@@ -666,6 +666,58 @@ static void train(const training *t)
     free(block);
 }
 
+/* Batch norm folded into weights of both orders and unfolded again, and running statistics imported
+   by every convention. */
+static void folding(const char *name, size_t outer, size_t C, size_t inner)
+{
+    const size_t count = outer * C * inner;
+    norm_case k;
+    nrm_running running;
+    start();
+    memset(&k, 0, sizeof k);
+    k.C = C;
+    draw_parameters(C);
+    start_running(&running, &k);
+    draw(x, count, 0, 7);
+    draw(dy, C, 1, 70);
+    take(nrm_batchnorm_fold(y, dx, x, dy, &running, gamma_, beta_, NRM_EPS, outer, C, inner));
+    add_reals(y, count);
+    add_reals(dx, C);
+    take(nrm_batchnorm_unfold(y, dx, y, dx, &running, gamma_, beta_, NRM_EPS, outer, C, inner));
+    add_reals(y, count);
+    add_reals(dx, C);
+    print("exact", name);
+}
+
+static void conventions(void)
+{
+    enum { C = 300 };
+    nrm_convention from;
+    nrm_running running;
+    nrm_real eps;
+    int library, spread;
+    size_t c;
+    start();
+    memset(&running, 0, sizeof running);
+    running.mean = run_mean;
+    running.var = run_var;
+    draw(x, C, 0, 7);
+    for (c = 0; c < C; c++) y[c] = pool[c] < 0 ? -pool[c] : pool[c];
+    for (library = NRM_PYTORCH; library <= NRM_RUNNING_STD; library++)
+        for (spread = NRM_KEEPS_VAR; spread <= NRM_KEEPS_RSTD; spread++) {
+            take(nrm_convention_of(&from, library));
+            if (from.eps < 0) from.eps = from.momentum = (nrm_acc)0.25;
+            if (spread == NRM_KEEPS_RSTD) from.eps /= 1024; /* below all 1/r² */
+            from.spread = spread;
+            take(nrm_running_import(&running, &eps, x, y, 3, &from, C));
+            add_reals(run_mean, C);
+            add_reals(run_var, C);
+            add_real(running.new_weight);
+            add_real(eps);
+        }
+    print("exact", "running_import");
+}
+
 int main(void)
 {
     size_t i;
@@ -682,5 +734,9 @@ int main(void)
     gradcheck();
     linears();
     for (i = 0; i < sizeof trainings / sizeof trainings[0]; i++) train(&trainings[i]);
+    folding("fold_784x300", 784, 300, 1);
+    folding("fold_32x3x3x3", 1, 32, 27);
+    folding("fold_4x1500x2", 4, 1500, 2);
+    conventions();
     return 0;
 }

@@ -2629,8 +2629,8 @@ static int nrmi_check_batchnorm_forward(const nrm_real *y, const nrm_acc *mean, 
     return nrmi_check_apart(buffer, mode == NRM_INFER && x == y ? 7 : 8, mode == NRM_TRAIN ? 5 : 3);
 }
 
-/* The statistics' way out, and the coefficients of the line. */
-static int nrmi_bn_forward_lines(nrmi_channels *ch, const nrmi_bn_job *job, size_t c, size_t width)
+/* NRM_NONFINITE if a statistic is not finite, or not as an nrm_real that has to hold it. */
+static int nrmi_bn_usable(const nrmi_channels *ch, const nrmi_bn_job *job, size_t width)
 {
     size_t k;
     int rc = NRM_OK;
@@ -2638,15 +2638,13 @@ static int nrmi_bn_forward_lines(nrmi_channels *ch, const nrmi_bn_job *job, size
         if (!nrmi_finite(ch->mean[k]) || !nrmi_finite(ch->var[k]) ||
             (job->running != NULL && !(nrmi_fits(ch->mean[k]) && nrmi_fits(ch->var[k]))))
             rc = NRM_NONFINITE;
-    for (k = 0; k < width && job->ratio != NULL; k++)
-        nrmi_renorm(job, c + k, ch->mean[k], ch->var[k]); /* before the running statistics move */
-    if (job->mode == NRM_TRAIN && job->running != NULL && !job->late)
-        nrmi_bn_track(job->running, ch->mean, ch->var, c, width,
-                      (nrm_acc)job->N * (nrm_acc)job->S);
-    for (k = 0; k < width && job->mean != NULL; k++) job->mean[c + k] = ch->mean[k];
-    for (k = 0; k < width && job->late; k++) job->rstd[c + k] = ch->var[k]; /* it waits there */
-    for (k = 0; k < width; k++) ch->var[k] = 1 / NRM_SQRT(ch->var[k] + job->eps); /* BN.3 */
-    for (k = 0; k < width && job->rstd != NULL && !job->late; k++) job->rstd[c + k] = ch->var[k];
+    return rc;
+}
+
+/* The coefficients of the line, from r in ch->var. */
+static void nrmi_bn_slopes(nrmi_channels *ch, const nrmi_bn_job *job, size_t c, size_t width)
+{
+    size_t k;
     for (k = 0; k < width; k++) {
         const nrm_acc gamma = job->gamma != NULL ? (nrm_acc)job->gamma[c + k] : 1;
         nrm_acc beta = job->beta != NULL ? (nrm_acc)job->beta[c + k] : 0;
@@ -2658,17 +2656,48 @@ static int nrmi_bn_forward_lines(nrmi_channels *ch, const nrmi_bn_job *job, size
         ch->slope[k] = (nrm_real)s;
         ch->shift[k] = (nrm_real)(beta - s * (nrm_acc)ch->tail[k]); /* SUM.11 */
     }
+}
+
+/* The statistics' way out, and the coefficients of the line. */
+static int nrmi_bn_forward_lines(nrmi_channels *ch, const nrmi_bn_job *job, size_t c, size_t width)
+{
+    const int rc = nrmi_bn_usable(ch, job, width);
+    size_t k;
+    for (k = 0; k < width && job->ratio != NULL; k++)
+        nrmi_renorm(job, c + k, ch->mean[k], ch->var[k]); /* before the running statistics move */
+    if (job->mode == NRM_TRAIN && job->running != NULL && !job->late)
+        nrmi_bn_track(job->running, ch->mean, ch->var, c, width,
+                      (nrm_acc)job->N * (nrm_acc)job->S);
+    for (k = 0; k < width && job->mean != NULL; k++) job->mean[c + k] = ch->mean[k];
+    for (k = 0; k < width && job->late; k++) job->rstd[c + k] = ch->var[k]; /* it waits there */
+    for (k = 0; k < width; k++) ch->var[k] = 1 / NRM_SQRT(ch->var[k] + job->eps); /* BN.3 */
+    for (k = 0; k < width && job->rstd != NULL && !job->late; k++) job->rstd[c + k] = ch->var[k];
+    nrmi_bn_slopes(ch, job, c, width);
     return rc;
+}
+
+/* y of the channels whose lines are known: BN.4 and BN.5. */
+static void nrmi_bn_forward_values(const nrmi_channels *ch, const nrmi_bn_job *job, size_t c,
+                                   size_t width)
+{
+    const nrmi_line line = nrmi_line_of(ch, 0);
+    size_t n;
+    for (n = 0; n < job->N; n++) {
+        const size_t at = n * job->pitch + c * job->apart;
+        if (nrmi_dense(job))
+            nrmi_bn_forward_row(job->out + at, job->x + at, ch, width);
+        else
+            nrmi_bn_forward_run(job->out + at, job->x + at, line, job->S, job->ahead);
+    }
 }
 
 /* Channels from..to−1, from statistics to y. */
 static int nrmi_bn_forward_part(void *context, size_t from, size_t to)
 {
     const nrmi_bn_job *job = (const nrmi_bn_job *)context;
-    const int dense = nrmi_dense(job);
-    const size_t step = dense ? NRM_WIDTH : 1;
+    const size_t step = nrmi_dense(job) ? NRM_WIDTH : 1;
     nrmi_channels ch;
-    size_t c, n;
+    size_t c;
     int rc = NRM_OK;
     for (c = from; c < to; c += step) {
         const size_t width = nrmi_least(to - c, step);
@@ -2678,14 +2707,7 @@ static int nrmi_bn_forward_part(void *context, size_t from, size_t to)
             continue;
         }
         if (nrmi_bn_forward_lines(&ch, job, c, width) != NRM_OK) rc = NRM_NONFINITE;
-        for (n = 0; n < job->N; n++) {
-            const size_t at = n * job->pitch + c * job->apart;
-            if (dense)
-                nrmi_bn_forward_row(job->out + at, job->x + at, &ch, width); /* BN.4 and BN.5 */
-            else
-                nrmi_bn_forward_run(job->out + at, job->x + at, nrmi_line_of(&ch, 0), job->S,
-                                    job->ahead);
-        }
+        nrmi_bn_forward_values(&ch, job, c, width);
     }
     return rc;
 }
@@ -2826,21 +2848,33 @@ static void nrmi_column_sums(nrmi_channels *ch, const nrm_real *dy, const nrm_re
     }
 }
 
-/* BN.12 and BN.13 for the channels from c on: left in ch->mean and ch->var. */
-static void nrmi_bn_backward_sums(nrmi_channels *ch, const nrmi_bn_job *job, size_t c, size_t width)
+/* ∑dy and ∑dy·(x − h) of the channels from c on, and the head and tail of their means. */
+static void nrmi_bn_sums(nrmi_channels *ch, const nrmi_bn_job *job, size_t c, size_t width)
 {
     const size_t first = c * job->apart;
     size_t k;
+    for (k = 0; k < width; k++) {
+        ch->head[k] = (nrm_real)job->mu[c + k];
+        ch->tail[k] = (nrm_real)(job->mu[c + k] - (nrm_acc)ch->head[k]);
+    }
+    if (job->given_sums != NULL) return;
+    if (nrmi_dense(job))
+        nrmi_column_sums(ch, job->dy + first, job->x + first, job->N, job->pitch, width);
+    else
+        nrmi_run_sums(&ch->mean[0], &ch->var[0], nrmi_walk_from_start(job->N, job->pitch, job->S),
+                      job->x + first, ch->head[0], job->dy + first, NULL);
+}
+
+/* BN.12 and BN.13 for the channels from c on: left in ch->mean and ch->var. */
+static void nrmi_bn_backward_sums(nrmi_channels *ch, const nrmi_bn_job *job, size_t c, size_t width)
+{
+    size_t k;
+    nrmi_bn_sums(ch, job, c, width); /* BN.12 */
     if (job->given_sums != NULL) {
         for (k = 0; k < width; k++) ch->mean[k] = job->given_sums[c + k].dy;
         for (k = 0; k < width; k++) ch->var[k] = job->given_sums[c + k].dy_xhat;
         return;
     }
-    if (nrmi_dense(job))
-        nrmi_column_sums(ch, job->dy + first, job->x + first, job->N, job->pitch, width);
-    else
-        nrmi_run_sums(&ch->mean[0], &ch->var[0], nrmi_walk_from_start(job->N, job->pitch, job->S),
-                      job->x + first, ch->head[0], job->dy + first, NULL); /* BN.12 */
     for (k = 0; k < width; k++) /* BN.13 */
         ch->var[k] = nrmi_sum_with_xhat(ch->mean[k], ch->var[k], job->r[c + k], ch->tail[k]);
 }
@@ -2907,9 +2941,9 @@ static void nrmi_bn_backward_run(nrm_real *dx, const nrm_real *dy, const nrm_rea
         dx[s] = ((dy[s] - dy_mean) + ((x[s] - head) * slope + shift)) * dy_slope;
 }
 
-/* dx of all rows or runs of some channels. */
-static void nrmi_bn_backward_rows(const nrmi_bn_job *job, const nrmi_channels *ch, size_t c,
-                                  size_t width)
+/* dx of the channels whose lines are known: BN.19 or BN.20. */
+static void nrmi_bn_backward_values(const nrmi_channels *ch, const nrmi_bn_job *job, size_t c,
+                                    size_t width)
 {
     nrmi_line line = nrmi_line_of(ch, 0);
     size_t n;
@@ -2922,7 +2956,7 @@ static void nrmi_bn_backward_rows(const nrmi_bn_job *job, const nrmi_channels *c
         else
             nrmi_bn_backward_run(job->out + at, job->dy + at, job->x + at, line, job->S,
                                  job->ahead);
-    } /* BN.19 or BN.20 */
+    }
 }
 
 /* Channels from..to−1, from the sums to dx. */
@@ -2934,10 +2968,6 @@ static int nrmi_bn_backward_part(void *context, size_t from, size_t to)
     size_t c, k;
     for (c = from; c < to; c += step) {
         const size_t width = nrmi_least(to - c, step);
-        for (k = 0; k < width; k++) {
-            ch.head[k] = (nrm_real)job->mu[c + k];
-            ch.tail[k] = (nrm_real)(job->mu[c + k] - (nrm_acc)ch.head[k]);
-        }
         nrmi_bn_backward_sums(&ch, job, c, width);
         if (job->taken_sums != NULL) {
             for (k = 0; k < width; k++) job->taken_sums[c + k].dy += ch.mean[k];
@@ -2945,7 +2975,7 @@ static int nrmi_bn_backward_part(void *context, size_t from, size_t to)
             continue;
         }
         nrmi_bn_backward_lines(&ch, job, c, width);
-        nrmi_bn_backward_rows(job, &ch, c, width);
+        nrmi_bn_backward_values(&ch, job, c, width);
     }
     return NRM_OK;
 }

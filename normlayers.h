@@ -990,6 +990,7 @@ NRM_DEF int nrm_gradcheck(
 #define nrmi_lanes NRM_LINK(nrmi_lanes)
 #define nrmi_line NRM_LINK(nrmi_line)
 #define nrmi_ln_job NRM_LINK(nrmi_ln_job)
+#define nrmi_lp_job NRM_LINK(nrmi_lp_job)
 #define nrmi_matrix NRM_LINK(nrmi_matrix)
 #define nrmi_moments NRM_LINK(nrmi_moments)
 #define nrmi_row NRM_LINK(nrmi_row)
@@ -4637,9 +4638,682 @@ NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real 
                             1); /* RMS.3 and RMS.4 */
 }
 
-/* @@ 12 lp */
+/*
+## 12  Lp batch normalization
 
-/* @@ 13 weight */
+*The question it answers: does it matter that batch norm divides by the standard deviation,
+of all things?*
+
+Santurkar, Tsipras, Ilyas and Mądry (2018) put other sizes in its place: the mean of |x|,
+the root of the mean of x², the largest |x|. None of them gives the values of a channel a
+fixed variance, nor anything like a normal distribution, and the networks trained about as
+fast. So the variance is not what makes the difference; that there is some size by which a
+channel is divided, and through which gradients flow, may be.
+
+### 12.1  Shapes
+
+All as in batch norm: `[N][C][S]`, one channel is meant, i runs over its M = N·S values, and
+`mean` and `scale` are saved, `[C]` each. `p` says how the size is measured.
+
+### 12.2  Forward
+
+    cᵢ = xᵢ − μ                                                       [LP.1]
+    t = ⟨|u|⟩ (L1), √⟨u²⟩ (L2), maxᵢ |uᵢ| (L∞); u = x, or c if centred  [LP.2]
+    r = 1/(t + ε)                                                     [LP.3]
+    yᵢ = γ·cᵢ·r + β                                                   [LP.4]
+
+with μ of BN.1. Two choices hide here. The first: which values are measured? The paper
+measures x, *before* the mean is taken off. Then t is at least |μ|, whatever p is, and a
+channel whose mean is ten times its spread comes out ten times too small; centred, t depends
+on the deviations alone. The paper's form is `NRM_L1` and so on, the other one
+`NRM_L1 + NRM_CENTRED`. The second: ε is added to t and not under a root, as there is none
+in two of three cases. So it is to be compared with t and not with t².
+
+L2 needs no sums of its own, since BN.2 has them; and L2 centred is batch norm, but for the
+place of ε:
+
+    √⟨x²⟩ = √(v + μ²), √⟨c²⟩ = √v                                     [LP.5]
+
+The sums of L1 and the maxima are those of |(x − h) − t| with head and tail of the mean
+(SUM.10) if centred, and 0 in their places if not. So a mean of a million and a spread of 1
+are as good as any. They are taken in `nrm_acc`, straight down a dense channel, and in the
+lanes of SUM.8 along runs.
+
+Running statistics move as in batch norm, with t itself in the place of the variance.
+Nothing makes up for the mean that t was measured from: M/(M − 1) belongs to squares. (And a
+maximum grows with M, so that L∞ with small batches has one size in training and another in
+any larger sample.)
+
+    m ← (1 − w)·m + w·μ, a ← (1 − w)·a + w·t                          [LP.6]
+    yᵢ = γ·(xᵢ − m)/(a + ε) + β (infer, frozen)                       [LP.7]
+
+One value per channel is refused in training, as in batch norm: c is 0 then, and y = β.
+*/
+typedef struct nrmi_lp_job { /* a call; in bn the place of r is taken by t */
+    nrmi_bn_job bn;
+    int p, centred; /* p: NRM_L1, NRM_L2 or NRM_LINF */
+} nrmi_lp_job;
+
+/* u of LP.2: the deviation from a mean, or x itself if head and tail are 0. */
+static inline nrm_acc nrmi_lp_value(nrm_real x, nrm_real head, nrm_real tail)
+{
+    return ((nrm_acc)x - (nrm_acc)head) - (nrm_acc)tail;
+}
+
+/* Two sizes of the same kind made one: not yet divided by M. */
+static inline nrm_acc nrmi_lp_join(nrm_acc a, nrm_acc b, int p)
+{
+    return p == NRM_LINF ? (b > a ? b : a) : a + b;
+}
+
+/* Takes n values into as many sizes, each with a head and tail of its own. */
+static inline void nrmi_lp_take(nrm_acc *size, const nrm_real *x, const nrm_real *head,
+                                const nrm_real *tail, int p, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const nrm_acc u = nrmi_lp_value(x[i], head[i], tail[i]);
+        size[i] = nrmi_lp_join(size[i], u < 0 ? -u : u, p);
+    }
+}
+
+/* The size of one channel that has runs. */
+static nrm_acc nrmi_lp_run_size(const nrm_real *x, nrmi_walk all, nrm_real head, nrm_real tail,
+                                int p)
+{
+    nrm_acc lane[NRM_LANES];
+    nrm_real heads[NRM_LANES], tails[NRM_LANES];
+    size_t n, s, k;
+    for (k = 0; k < NRM_LANES; k++) {
+        lane[k] = 0;
+        heads[k] = head;
+        tails[k] = tail;
+    }
+    for (n = 0; n < all.runs; n++)
+        for (s = 0; s < all.S; s += NRM_LANES) /* SUM.8 */
+            nrmi_lp_take(lane, x + n * all.stride + s, heads, tails, p,
+                         nrmi_least(all.S - s, NRM_LANES));
+    for (n = NRM_LANES / 2; n > 0; n /= 2) /* SUM.9 */
+        for (k = 0; k < n; k++) lane[k] = nrmi_lp_join(lane[k], lane[k + n], p);
+    return lane[0];
+}
+
+/* L1 and L∞ of LP.2 for the channels from c on, into ch->var. */
+static void nrmi_lp_sizes(nrmi_channels *ch, const nrmi_lp_job *job, size_t c, size_t width,
+                          const nrm_real *head, const nrm_real *tail)
+{
+    const size_t N = job->bn.N, C = job->bn.C, S = job->bn.S;
+    const nrm_acc share = job->p == NRM_L1 ? 1 / ((nrm_acc)N * (nrm_acc)S) : 1;
+    const nrm_real *x = job->bn.x + c * S;
+    size_t n, k;
+    for (k = 0; k < width; k++) ch->var[k] = 0;
+    for (n = 0; n < N && S == 1; n++) nrmi_lp_take(ch->var, x + n * C, head, tail, job->p, width);
+    if (S > 1)
+        ch->var[0] =
+            nrmi_lp_run_size(x, nrmi_walk_from_start(N, C * S, S), head[0], tail[0], job->p);
+    for (k = 0; k < width; k++) ch->var[k] *= share;
+}
+
+/* From mean and variance of the batch to mean and t. */
+static void nrmi_lp_scales(nrmi_channels *ch, const nrmi_lp_job *job, size_t c, size_t width)
+{
+    nrm_real *head = ch->dy_slope, *tail = ch->dy_mean; /* not needed on the way forward */
+    size_t k;
+    for (k = 0; k < width; k++) {
+        const nrm_acc square = job->centred ? 0 : ch->mean[k] * ch->mean[k];
+        ch->var[k] = NRM_SQRT(ch->var[k] + square); /* LP.5 */
+        head[k] = job->centred ? ch->head[k] : 0;
+        tail[k] = job->centred ? ch->tail[k] : 0;
+    }
+    if (job->p != NRM_L2) nrmi_lp_sizes(ch, job, c, width, head, tail); /* LP.2 */
+}
+
+/* Channels from..to−1, from statistics to y. */
+static int nrmi_lp_forward_part(void *context, size_t from, size_t to)
+{
+    const nrmi_lp_job *job = (const nrmi_lp_job *)context;
+    const nrmi_bn_job *bn = &job->bn;
+    const size_t step = bn->S == 1 ? NRM_WIDTH : 1;
+    nrmi_channels ch;
+    size_t c, k;
+    int rc = NRM_OK;
+    for (c = from; c < to; c += step) {
+        const size_t width = nrmi_least(to - c, step);
+        nrmi_bn_moments(&ch, bn, c, width);
+        if (bn->mode == NRM_TRAIN) nrmi_lp_scales(&ch, job, c, width);
+        if (nrmi_bn_usable(&ch, bn, width) != NRM_OK) rc = NRM_NONFINITE;
+        if (bn->mode == NRM_TRAIN && bn->running != NULL && !bn->late)
+            nrmi_bn_track(bn->running, ch.mean, ch.var, c, width, 1); /* LP.6 */
+        for (k = 0; k < width && bn->mean != NULL; k++) bn->mean[c + k] = ch.mean[k];
+        for (k = 0; k < width && bn->rstd != NULL; k++) bn->rstd[c + k] = ch.var[k];
+        for (k = 0; k < width; k++) ch.var[k] = 1 / (ch.var[k] + bn->eps); /* LP.3 */
+        nrmi_bn_slopes(&ch, bn, c, width);
+        nrmi_bn_forward_values(&ch, bn, c, width); /* LP.1, LP.4 and LP.7 */
+    }
+    return rc;
+}
+
+/* p as the job has it, or NRM_EKIND. */
+static int nrmi_lp_kind(nrmi_lp_job *job, int p)
+{
+    NRM_MEMSET(job, 0, sizeof *job);
+    job->centred = p > NRM_CENTRED;
+    job->p = job->centred ? p - NRM_CENTRED : p;
+    return job->p >= NRM_L1 && job->p <= NRM_LINF ? NRM_OK : NRM_EKIND;
+}
+
+NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
+                                     nrm_running *running, const nrm_real *x,
+                                     const nrm_real *gamma, const nrm_real *beta, int p, int mode,
+                                     nrm_real eps, size_t N, size_t C, size_t S)
+{
+    const int track = mode == NRM_TRAIN && running != NULL;
+    nrm_running as_is; /* the same arrays, but the new t goes in as it is */
+    nrmi_lp_job job;
+    int rc = nrmi_check_batchnorm(mode, N, C, S);
+    NRM_MEMSET(&as_is, 0, sizeof as_is);
+    if (rc == NRM_OK) rc = nrmi_lp_kind(&job, p);
+    if (rc == NRM_OK) rc = nrmi_check_eps(eps);
+    if (rc != NRM_OK || N == 0) return rc;
+    rc = nrmi_check_batchnorm_forward(y, mean, scale, running, x, gamma, beta, mode, N, C, S);
+    if (rc != NRM_OK) return rc;
+    if (running != NULL) {
+        as_is = *running;
+        as_is.biased = 1;
+        job.bn.running = &as_is;
+    }
+    job.bn.out = y;
+    job.bn.mean = mean;
+    job.bn.rstd = scale;
+    job.bn.x = x;
+    job.bn.gamma = gamma;
+    job.bn.beta = beta;
+    job.bn.mode = mode;
+    job.bn.late = track && running->cumulative;
+    job.bn.eps = (nrm_acc)eps;
+    job.bn.N = N;
+    job.bn.C = C;
+    job.bn.S = S;
+    rc = nrmi_share(nrmi_lp_forward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
+    if (track && (rc == NRM_OK || !job.bn.late)) as_is.batches = ++running->batches;
+    if (job.bn.late && rc == NRM_OK) nrmi_bn_track(&as_is, mean, scale, 0, C, 1);
+    return rc;
+}
+
+/*
+### 12.3  Backward
+
+dβ and dγ are the sums BN.12 and BN.13, with x̂ᵢ = cᵢ·r. For dx we need to know how t depends
+on x; first, how it depends on u:
+
+    ∂t/∂uᵢ = qᵢ: sign(uᵢ)/M (L1), uᵢ/(M·t) (L2), sign(u_a) if i = a, else 0 (L∞)  [LP.8]
+
+with a the place of the largest |u|, the first in memory if there are several, and sign(0) =
+0. At a tie, and in L1 where a value is 0, t has a kink, and this is one of its subgradients,
+as 0 is for ReLU at 0. If u is x we are done. If it is c, all uⱼ go down by 1/M of what xᵢ goes
+up; so q loses its mean:
+
+    ∂t/∂xᵢ = kᵢ = qᵢ, or qᵢ − ⟨q⟩ if centred                          [LP.9]
+
+(For L2 centred, ⟨q⟩ is the sum of all deviations over M²·t: 0 once more.) Now the three
+roads to x̂ⱼ: directly, through μ, and through r, where ∂r/∂xᵢ = −r²·kᵢ.
+
+    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − kᵢ·x̂ⱼ)                                   [LP.10]
+    dxᵢ = γ·r·(dyᵢ − ⟨dy⟩ − kᵢ·∑ⱼ dyⱼ·x̂ⱼ)                             [LP.11]
+    dxᵢ = γ·r·dyᵢ (frozen)                                            [LP.12]
+
+Compare LP.11 with BN.19: there kᵢ is x̂ᵢ/M, and the Jacobian is symmetric. Here the gradient
+of all values, gathered along x̂, is handed out along k, which is another direction: to all
+values alike but for their signs (L1), or to a single one (L∞).
+
+### 12.4  What it means
+
+t is homogeneous: x twice as large, t twice as large. Euler's theorem for such functions,
+and the part of dx along x that it leaves:
+
+    ∑ᵢ kᵢ·xᵢ = t                                                      [LP.13]
+    ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                                       [LP.14]
+
+(Multiply LP.11 by xᵢ and sum: ∑ᵢ dyᵢ·xᵢ − M·⟨dy⟩·μ is ∑ᵢ dyᵢ·cᵢ, that is (t + ε)·∑ᵢ dyᵢ·x̂ᵢ, and
+t of t + ε goes.) So the property of BN.22, no gradient along x but for ε, belongs to any
+size that we might divide by, and with it whatever follows for the weights before the layer:
+they may grow, and their gradients shrink, without changing what the network computes. Of
+the other property, BN.21, only the centred forms have their full share:
+
+    ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        [LP.15]
+
+A constant added to x leaves c alone but not ⟨|x|⟩. How large y is differs too, and γ has to
+make up for it: of the same deviations
+
+    ⟨|c|⟩ ≤ √⟨c²⟩ ≤ maxᵢ |cᵢ|                                         [LP.16]
+
+so that centred L1 gives the largest outputs (for normal values 1.25 times those of
+batch norm) and L∞ the smallest: they never leave β ± γ.
+
+In the code L2 and mode frozen are straight lines in x − h, drawn by batch norm's own
+functions. L1 and L∞ are lines in signs. The largest value is found by comparing with the
+maximum, which is computed once more: the saved one was measured with a mean that had more
+digits.
+*/
+
+/* M·qᵢ in L1, qᵢ in L∞, where the largest value counts once: then *t changes its sign. */
+static inline nrm_acc nrmi_lp_sign(nrm_acc u, nrm_acc *t, int p)
+{
+    const nrm_acc sign = (nrm_acc)((u > 0) - (u < 0)), size = u < 0 ? -u : u;
+    const int counts = p == NRM_L1 || size == *t; /* LP.8 */
+    if (p == NRM_LINF) *t = counts ? -*t : *t;
+    return counts ? sign : 0;
+}
+
+/* The sums of these signs into ch->mean; t stays as it is. */
+static void nrmi_lp_sum_signs(nrmi_channels *ch, const nrmi_lp_job *job, size_t c, size_t width)
+{
+    const size_t S = job->bn.S;
+    size_t n, k, s;
+    for (k = 0; k < width; k++) ch->mean[k] = 0;
+    for (n = 0; n < job->bn.N; n++) {
+        const nrm_real *x = job->bn.x + (n * job->bn.C + c) * S;
+        for (k = 0; k < width && S == 1; k++)
+            ch->mean[k] += nrmi_lp_sign(nrmi_lp_value(x[k], ch->head[k], ch->tail[k]), &ch->var[k],
+                                        job->p);
+        for (s = 0; s < S && S > 1; s++)
+            ch->mean[0] += nrmi_lp_sign(nrmi_lp_value(x[s], ch->head[0], ch->tail[0]), &ch->var[0],
+                                        job->p);
+    }
+    for (k = 0; k < width; k++) ch->var[k] = ch->var[k] < 0 ? -ch->var[k] : ch->var[k];
+}
+
+/* BN.12 and BN.13 for the channels from c on, and the coefficients of LP.11: its line in x − h for
+   L2, in signs for the others, whose shift is still to come. */
+static void nrmi_lp_backward_lines(nrmi_channels *ch, const nrmi_lp_job *job, size_t c,
+                                   size_t width)
+{
+    const nrmi_bn_job *bn = &job->bn;
+    const nrm_acc M = (nrm_acc)bn->N * (nrm_acc)bn->S;
+    const int train = bn->mode == NRM_TRAIN; /* LP.12 is without the means of LP.11 */
+    size_t k;
+    for (k = 0; k < width; k++) {
+        const nrm_acc t = bn->r[c + k], r = 1 / (t + bn->eps), sum = ch->mean[k];
+        const nrm_acc sum_x = nrmi_sum_with_xhat(sum, ch->var[k], r, ch->tail[k]);
+        const nrm_acc gamma = bn->gamma != NULL ? (nrm_acc)bn->gamma[c + k] : 1;
+        const nrm_acc u0 = job->centred ? -(nrm_acc)ch->tail[k] : (nrm_acc)ch->head[k];
+        nrm_acc slope = 0;
+        if (train && job->p == NRM_L1) slope = -sum_x / M;
+        if (train && job->p == NRM_L2 && t > 0) slope = -sum_x / (M * t);
+        if (train && job->p == NRM_LINF) slope = -sum_x;
+        if (bn->dbeta != NULL) bn->dbeta[c + k] += (nrm_real)sum;
+        if (bn->dgamma != NULL) bn->dgamma[c + k] += (nrm_real)sum_x;
+        ch->dy_slope[k] = (nrm_real)(gamma * r);
+        ch->dy_mean[k] = (nrm_real)(train ? sum / M : 0);
+        ch->slope[k] = (nrm_real)slope;
+        ch->shift[k] = (nrm_real)(job->p == NRM_L2 ? slope * u0 : 0); /* u is u0 where x is h */
+    }
+}
+
+/* What the lines in signs still want: head and tail of what u is measured from, t, and ⟨q⟩. */
+static void nrmi_lp_sign_lines(nrmi_channels *ch, const nrmi_lp_job *job, size_t c, size_t width)
+{
+    const nrm_acc share = 1 / ((nrm_acc)job->bn.N * (nrm_acc)job->bn.S);
+    size_t k;
+    for (k = 0; k < width && !job->centred; k++) ch->head[k] = ch->tail[k] = 0;
+    if (job->p == NRM_LINF) nrmi_lp_sizes(ch, job, c, width, ch->head, ch->tail);
+    if (!job->centred) return;
+    nrmi_lp_sum_signs(ch, job, c, width);
+    for (k = 0; k < width; k++)
+        ch->shift[k] = (nrm_real)(-(nrm_acc)ch->slope[k] * (ch->mean[k] * share)); /* LP.9 */
+}
+
+static inline nrm_real nrmi_lp_dx(nrm_real dy, nrm_acc sign, nrm_real slope, nrm_real shift,
+                                  nrm_real dy_mean, nrm_real dy_slope)
+{
+    return ((dy - dy_mean) + ((nrm_real)sign * slope + shift)) * dy_slope; /* LP.11 */
+}
+
+/* dx of one row of dense channels. */
+static void nrmi_lp_backward_row(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
+                                 nrmi_channels *ch, int p, size_t width)
+{
+    size_t k;
+    for (k = 0; k < width; k++) {
+        const nrm_acc u = nrmi_lp_value(x[k], ch->head[k], ch->tail[k]);
+        dx[k] = nrmi_lp_dx(dy[k], nrmi_lp_sign(u, &ch->var[k], p), ch->slope[k], ch->shift[k],
+                           ch->dy_mean[k], ch->dy_slope[k]);
+    }
+}
+
+/* dx of one run. */
+static void nrmi_lp_backward_run(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
+                                 nrmi_channels *ch, int p, size_t S)
+{
+    const nrm_real head = ch->head[0], tail = ch->tail[0], slope = ch->slope[0];
+    const nrm_real shift = ch->shift[0], dy_mean = ch->dy_mean[0], dy_slope = ch->dy_slope[0];
+    nrm_acc t = ch->var[0];
+    size_t s;
+    for (s = 0; s < S; s++) {
+        const nrm_acc u = nrmi_lp_value(x[s], head, tail);
+        dx[s] = nrmi_lp_dx(dy[s], nrmi_lp_sign(u, &t, p), slope, shift, dy_mean, dy_slope);
+    }
+    ch->var[0] = t;
+}
+
+/* Channels from..to−1, from the sums to dx. */
+static int nrmi_lp_backward_part(void *context, size_t from, size_t to)
+{
+    const nrmi_lp_job *job = (const nrmi_lp_job *)context;
+    const nrmi_bn_job *bn = &job->bn;
+    const size_t S = bn->S, step = S == 1 ? NRM_WIDTH : 1;
+    nrmi_channels ch;
+    size_t c, n;
+    for (c = from; c < to; c += step) {
+        const size_t width = nrmi_least(to - c, step);
+        nrmi_bn_sums(&ch, bn, c, width);
+        nrmi_lp_backward_lines(&ch, job, c, width);
+        if (job->p == NRM_L2 || bn->mode != NRM_TRAIN) {
+            nrmi_bn_backward_values(&ch, bn, c, width); /* LP.12 */
+            continue;
+        }
+        nrmi_lp_sign_lines(&ch, job, c, width);
+        for (n = 0; n < bn->N; n++) {
+            const size_t at = (n * bn->C + c) * S;
+            if (S == 1)
+                nrmi_lp_backward_row(bn->out + at, bn->dy + at, bn->x + at, &ch, job->p, width);
+            else
+                nrmi_lp_backward_run(bn->out + at, bn->dy + at, bn->x + at, &ch, job->p, S);
+        }
+    }
+    return NRM_OK;
+}
+
+NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                      const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                      const nrm_acc *scale, const nrm_real *gamma, int p, int mode,
+                                      nrm_real eps, size_t N, size_t C, size_t S)
+{
+    nrmi_lp_job job;
+    int rc = nrmi_check_batchnorm(mode, N, C, S);
+    if (mode == NRM_INFER) return NRM_EMODE;
+    if (rc == NRM_OK) rc = nrmi_lp_kind(&job, p);
+    if (rc == NRM_OK) rc = nrmi_check_eps(eps);
+    if (rc != NRM_OK || N == 0) return rc;
+    rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, scale, gamma, N * C * S, C, C);
+    if (rc != NRM_OK) return rc;
+    job.bn.out = dx;
+    job.bn.dgamma = dgamma;
+    job.bn.dbeta = dbeta;
+    job.bn.mu = mean;
+    job.bn.r = scale;
+    job.bn.dy = dy;
+    job.bn.x = x;
+    job.bn.gamma = gamma;
+    job.bn.mode = mode;
+    job.bn.eps = (nrm_acc)eps;
+    job.bn.N = N;
+    job.bn.C = C;
+    job.bn.S = S;
+    return nrmi_share(nrmi_lp_backward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
+}
+
+/*
+## 13  Weight normalization
+
+*The question it answers: can we have the scale invariance of batch norm without a batch?*
+
+Salimans and Kingma (2016) write each unit's weight vector as a length g times a direction
+v/|v|, and learn both. What it does to the gradient is what batch norm does, with the
+weights in the place of the data; no example takes notice of any other.
+
+### 13.1  Shapes
+
+`v`, `W`, `dv` and `dW` are `[in][out]`, as in the linear layer, so that the weights of a
+unit are a column; `g`, `dg` and the saved `norm` are `[out]`. In what follows a single
+column is meant, and i, j run over its `in` weights. The layer makes weights: run it before
+the linear layer in the forward pass, and after it in the backward pass, on the `dW` of that
+pass alone.
+
+### 13.2  Forward
+
+    n = |v| = √(∑ᵢ vᵢ²)                                               [WN.1]
+    Wᵢ = g·vᵢ/n                                                       [WN.2]
+
+There is no ε, and none is needed: what comes from WN.2 has length |g| to rounding, for long
+vectors and short ones. Squares of floats, however, leave the range of float where the
+values are still far inside it. If n does not turn out between 10⁻¹² and 10¹², it is
+computed once more from products that stay in range,
+
+    n = √m·√(∑ᵢ vᵢ·(vᵢ/m)), m = maxᵢ |vᵢ|                             [WN.3]
+
+A column of zeros has no direction. W is 0 there, the status is `NRM_NONFINITE`, and dv and
+dg get nothing; so it stays as it is until somebody moves it. One that holds a NaN or an
+infinity is all NaN. All other columns are as they would be without it.
+
+Salimans and Kingma also start g, and the bias b, from the data: with g = 1 and no bias, let
+one batch go through the layer, and take its mean μ and standard deviation σ at each unit.
+
+    g = 1/σ, b = −μ/σ                                                 [WN.4]
+
+makes these outputs standardized, as after batch norm, but once and for all. σ and μ are
+what batch norm saves:
+
+```c sketch
+nrm_weightnorm_forward(W, NULL, v, NULL, in, out);       // g = 1
+nrm_linear_forward(z, x, W, NULL, N, in, out);
+nrm_batchnorm_forward(y, mean, rstd, NULL, z, NULL, NULL, NRM_TRAIN, eps, N, out, 1);
+for (j = 0; j < out; j++) g[j] = (nrm_real)rstd[j], b[j] = (nrm_real)(-mean[j] * rstd[j]);
+```
+
+The code is batch norm's, with head and shift 0: `nrmi_column_sums` of v with itself gives
+WN.1, and the line through 0 with slope g/n is WN.2.
+*/
+
+/* ∑ aᵢ·(bᵢ/scale) down one column. */
+static nrm_acc nrmi_wn_dot(const nrm_real *a, const nrm_real *b, nrm_acc scale, size_t in,
+                           size_t out)
+{
+    nrm_acc sum = 0;
+    size_t i;
+    for (i = 0; i < in; i++) sum += (nrm_acc)a[i * out] * ((nrm_acc)b[i * out] / scale);
+    return sum;
+}
+
+/* May float squares and products be trusted with a column of this length? Not if it is a NaN. */
+static int nrmi_wn_ordinary(nrm_acc norm)
+{
+    return norm > (nrm_acc)1e-12 && norm < (nrm_acc)1e12;
+}
+
+/* WN.3 */
+static nrm_acc nrmi_wn_norm(const nrm_real *v, size_t in, size_t out)
+{
+    nrm_acc most = 0;
+    size_t i;
+    for (i = 0; i < in; i++) {
+        const nrm_acc size = (nrm_acc)(v[i * out] < 0 ? -v[i * out] : v[i * out]);
+        most = size > most || size != size ? size : most;
+    }
+    return most == 0 ? 0 : NRM_SQRT(most) * NRM_SQRT(nrmi_wn_dot(v, v, most, in, out));
+}
+
+/* g/n, the slope of WN.2: 0 for a column of zeros, NaN where the length is not a finite number. */
+static nrm_acc nrmi_wn_slope(const nrmi_bn_job *job, size_t c, nrm_acc norm)
+{
+    const nrm_acc g = job->gamma != NULL ? (nrm_acc)job->gamma[c] : 1;
+    if (!nrmi_finite(norm)) return norm - norm;
+    return norm > 0 ? g / norm : 0;
+}
+
+static int nrmi_wn_forward_part(void *context, size_t from, size_t to)
+{
+    const nrmi_bn_job *job = (const nrmi_bn_job *)context;
+    const size_t in = job->N, out = job->C;
+    nrmi_channels ch;
+    size_t c, k;
+    int rc = NRM_OK;
+    for (c = from; c < to; c += NRM_WIDTH) {
+        const size_t width = nrmi_least(to - c, NRM_WIDTH);
+        const nrm_real *v = job->x + c;
+        for (k = 0; k < width; k++) ch.head[k] = 0;
+        nrmi_column_sums(&ch, v, v, in, out, width);
+        for (k = 0; k < width; k++) {
+            nrm_acc norm = NRM_SQRT(ch.var[k]); /* WN.1 */
+            if (!nrmi_wn_ordinary(norm)) norm = nrmi_wn_norm(v + k, in, out);
+            ch.slope[k] = (nrm_real)nrmi_wn_slope(job, c + k, norm);
+            ch.shift[k] = 0;
+            if (job->mean != NULL) job->mean[c + k] = norm;
+            if (!(norm > 0) || !nrmi_finite((nrm_acc)ch.slope[k])) rc = NRM_NONFINITE;
+        }
+        nrmi_bn_forward_values(&ch, job, c, width); /* WN.2 */
+    }
+    return rc;
+}
+
+NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v,
+                                   const nrm_real *g, size_t in, size_t out)
+{
+    nrmi_bn_job job;
+    nrmi_span buffer[4];
+    const int rc = nrmi_check_volume(1, in, out);
+    if (rc != NRM_OK) return rc;
+    if (W == NULL || v == NULL) return NRM_ENULL;
+    buffer[0] = nrmi_reals(W, in * out);
+    buffer[1] = nrmi_accs(norm, out);
+    buffer[2] = nrmi_reals(v, in * out);
+    buffer[3] = nrmi_reals(g, out);
+    if (nrmi_check_apart(buffer, 4, 2) != NRM_OK) return NRM_EALIAS;
+    NRM_MEMSET(&job, 0, sizeof job);
+    job.out = W;
+    job.mean = norm;
+    job.x = v;
+    job.gamma = g;
+    job.N = in;
+    job.C = out;
+    job.S = 1;
+    return nrmi_share(nrmi_wn_forward_part, &job, out, NRM_LANES, in * out);
+}
+
+/*
+### 13.3  Backward
+
+The length depends on each weight by its share of the direction, and W on v directly and
+through n:
+
+    ∂n/∂vᵢ = vᵢ/n                                                     [WN.5]
+    dg = ∑ᵢ dWᵢ·vᵢ/n                                                  [WN.6]
+    ∂Wⱼ/∂vᵢ = (g/n)·(δᵢⱼ − vᵢ·vⱼ/n²)                                  [WN.7]
+
+Sum over j with dWⱼ; what is then gathered along v is dg:
+
+    dvᵢ = ∑ⱼ dWⱼ·∂Wⱼ/∂vᵢ = (g/n)·(dWᵢ − dg·vᵢ/n)                      [WN.8]
+
+Here dg is what this call adds to the gradient of g, and not what may have stood there.
+
+### 13.4  What it means
+
+WN.8 is a projection, and this time a clean one, with no ε in the way: what dW has along v
+goes to g, and v gets the rest.
+
+    ∑ᵢ dvᵢ·vᵢ = 0                                                     [WN.9]
+
+By Pythagoras, a step of gradient descent with learning rate η can then only make v longer:
+
+    |v − η·dv|² = |v|² + η²·|dv|²                                     [WN.10]
+
+and dv is proportional to g/n. So too large a learning rate is answered by longer vectors,
+with smaller gradients and slower turns: a brake that adjusts itself. It does not let go,
+though; and under momentum or Adam, whose steps are not along dv, WN.10 does not hold.
+
+### 13.5  Batch norm is weight norm in another metric
+
+Let z = x·w be one unit before batch norm, with x the row of its inputs, and average over
+the N rows of the batch. z has mean m·w, where m is the row of the inputs' means, and its
+variance depends on w through their covariance:
+
+    S = ⟨(x − m)ᵀ·(x − m)⟩, v = wᵀ·S·w                                [WN.11]
+
+So batch norm, ε and all, can be written as a linear layer whose weights have been
+normalized, and whose bias takes off the mean (Kohler and others, 2018, for m = 0):
+
+    BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  [WN.12]
+
+This is WN.2 with γ for g, and the length √(wᵀ·S·w) for √(wᵀ·w): weight norm is what batch
+norm would be if inputs were known to have mean 0 and covariance 1. For a layer with a
+matrix W of weights each column has its own length, and that is the diagonal of WᵀSW, whose
+roots are taken one by one; the root of the matrix would mix the units.
+
+S has to be the covariance. One also reads the formula with ⟨xᵀ·x⟩ in its place, which is
+the same only if all means are 0. Take one input with the values 1 and 3, and w = γ = 1, β =
+ε = 0: batch norm gives −1 and 1, as does WN.12 with S = 1. But ⟨x²⟩ = 5, and the two values
+come out as −1/√5 and 1/√5.
+
+The gradient can be taken either way. By the chain rule through the layer it is xᵀ·dz with
+dz of BN.19; by the quotient WN.12, where v depends on w as n did in WN.5,
+
+    dw = γ·r·(a − r²·(a·w)·S·w), a = ∑ₙ dyₙ·(xₙ − m)ᵀ, r = 1/√(v + ε)  [WN.13]
+
+and both are the same numbers. Multiply by w: as in BN.22, only ε leaves anything.
+
+    ∑ᵢ dwᵢ·wᵢ = γ·r·ε·r²·(a·w)                                        [WN.14]
+
+With that, WN.10 holds for weights before batch norm too, up to ε.
+*/
+static int nrmi_wn_backward_part(void *context, size_t from, size_t to)
+{
+    const nrmi_bn_job *job = (const nrmi_bn_job *)context;
+    const size_t in = job->N, out = job->C;
+    nrmi_channels ch;
+    size_t c, k, i;
+    for (c = from; c < to; c += NRM_WIDTH) {
+        const size_t width = nrmi_least(to - c, NRM_WIDTH);
+        const nrm_real *v = job->x + c, *dW = job->dy + c;
+        for (k = 0; k < width; k++) ch.head[k] = ch.shift[k] = ch.dy_mean[k] = 0;
+        nrmi_column_sums(&ch, dW, v, in, out, width);
+        for (k = 0; k < width; k++) {
+            const nrm_acc norm = job->mu[c + k];
+            nrm_acc dg = 0; /* WN.6 */
+            if (nrmi_wn_ordinary(norm))
+                dg = ch.var[k] / norm;
+            else if (!(norm == 0))
+                dg = nrmi_wn_dot(dW + k, v + k, norm, in, out);
+            ch.slope[k] = (nrm_real)(norm == 0 ? 0 : -dg / norm);
+            ch.dy_slope[k] = (nrm_real)nrmi_wn_slope(job, c + k, norm);
+            if (job->dgamma != NULL) job->dgamma[c + k] += (nrm_real)dg;
+        }
+        for (i = 0; i < in && job->out != NULL; i++) {
+            nrm_real *dv = job->out + i * out + c, *row = ch.tail; /* which nobody needs */
+            nrmi_bn_backward_row(row, dW + i * out, v + i * out, &ch, width); /* WN.8 */
+            for (k = 0; k < width; k++) dv[k] += row[k];
+        }
+    }
+    return NRM_OK;
+}
+
+NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *dW,
+                                    const nrm_real *v, const nrm_acc *norm, const nrm_real *g,
+                                    size_t in, size_t out)
+{
+    nrmi_bn_job job;
+    nrmi_span buffer[6];
+    const int rc = nrmi_check_volume(1, in, out);
+    if (rc != NRM_OK) return rc;
+    if (dW == NULL || v == NULL || norm == NULL) return NRM_ENULL;
+    buffer[0] = nrmi_reals(dv, in * out);
+    buffer[1] = nrmi_reals(dg, out);
+    buffer[2] = nrmi_reals(dW, in * out);
+    buffer[3] = nrmi_reals(v, in * out);
+    buffer[4] = nrmi_accs(norm, out);
+    buffer[5] = nrmi_reals(g, out);
+    if (nrmi_check_apart(buffer, 6, 2) != NRM_OK) return NRM_EALIAS;
+    NRM_MEMSET(&job, 0, sizeof job);
+    job.out = dv;
+    job.dgamma = dg;
+    job.mu = norm;
+    job.dy = dW;
+    job.x = v;
+    job.gamma = g;
+    job.N = in;
+    job.C = out;
+    job.S = 1;
+    return nrmi_share(nrmi_wn_backward_part, &job, out, NRM_LANES, in * out);
+}
 
 /*
 ## 14  Folding, and the statistics of other libraries
@@ -6491,6 +7165,7 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #undef nrmi_lanes
 #undef nrmi_line
 #undef nrmi_ln_job
+#undef nrmi_lp_job
 #undef nrmi_matrix
 #undef nrmi_moments
 #undef nrmi_row

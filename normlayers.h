@@ -4773,7 +4773,7 @@ static int nrmi_lp_forward_part(void *context, size_t from, size_t to)
 {
     const nrmi_lp_job *job = (const nrmi_lp_job *)context;
     const nrmi_bn_job *bn = &job->bn;
-    const size_t step = bn->S == 1 ? NRM_WIDTH : 1;
+    const size_t step = nrmi_dense(bn) ? NRM_WIDTH : 1;
     nrmi_channels ch;
     size_t c, k;
     int rc = NRM_OK;
@@ -4820,20 +4820,10 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
     if (running != NULL) {
         as_is = *running;
         as_is.biased = 1;
-        job.bn.running = &as_is;
     }
-    job.bn.out = y;
-    job.bn.mean = mean;
-    job.bn.rstd = scale;
-    job.bn.x = x;
-    job.bn.gamma = gamma;
-    job.bn.beta = beta;
-    job.bn.mode = mode;
+    job.bn = nrmi_bn_forward_job(y, mean, scale, running != NULL ? &as_is : NULL, x, gamma, beta,
+                                 mode, eps, N, C, S);
     job.bn.late = track && running->cumulative;
-    job.bn.eps = (nrm_acc)eps;
-    job.bn.N = N;
-    job.bn.C = C;
-    job.bn.S = S;
     rc = nrmi_share(nrmi_lp_forward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
     if (track && (rc == NRM_OK || !job.bn.late)) as_is.batches = ++running->batches;
     if (job.bn.late && rc == NRM_OK) nrmi_bn_track(&as_is, mean, scale, 0, C, 1);
@@ -5001,7 +4991,7 @@ static int nrmi_lp_backward_part(void *context, size_t from, size_t to)
 {
     const nrmi_lp_job *job = (const nrmi_lp_job *)context;
     const nrmi_bn_job *bn = &job->bn;
-    const size_t S = bn->S, step = S == 1 ? NRM_WIDTH : 1;
+    const size_t S = bn->S, step = nrmi_dense(bn) ? NRM_WIDTH : 1;
     nrmi_channels ch;
     size_t c, n;
     for (c = from; c < to; c += step) {
@@ -5037,19 +5027,8 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
     if (rc != NRM_OK || N == 0) return rc;
     rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, scale, gamma, N * C * S, C, C);
     if (rc != NRM_OK) return rc;
-    job.bn.out = dx;
-    job.bn.dgamma = dgamma;
-    job.bn.dbeta = dbeta;
-    job.bn.mu = mean;
-    job.bn.r = scale;
-    job.bn.dy = dy;
-    job.bn.x = x;
-    job.bn.gamma = gamma;
-    job.bn.mode = mode;
+    job.bn = nrmi_bn_backward_job(dx, dgamma, dbeta, dy, x, mean, scale, gamma, mode, N, C, S);
     job.bn.eps = (nrm_acc)eps;
-    job.bn.N = N;
-    job.bn.C = C;
-    job.bn.S = S;
     return nrmi_share(nrmi_lp_backward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
 }
 
@@ -5179,15 +5158,12 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
     buffer[2] = nrmi_reals(v, in * out);
     buffer[3] = nrmi_reals(g, out);
     if (nrmi_check_apart(buffer, 4, 2) != NRM_OK) return NRM_EALIAS;
-    NRM_MEMSET(&job, 0, sizeof job);
+    job = nrmi_bn_whole(in, out, 1);
     job.out = W;
     job.mean = norm;
     job.x = v;
     job.gamma = g;
-    job.N = in;
-    job.C = out;
-    job.S = 1;
-    return nrmi_share(nrmi_wn_forward_part, &job, out, NRM_LANES, in * out);
+    return nrmi_bn_share(nrmi_wn_forward_part, &job);
 }
 
 /*
@@ -5302,17 +5278,14 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
     buffer[4] = nrmi_accs(norm, out);
     buffer[5] = nrmi_reals(g, out);
     if (nrmi_check_apart(buffer, 6, 2) != NRM_OK) return NRM_EALIAS;
-    NRM_MEMSET(&job, 0, sizeof job);
+    job = nrmi_bn_whole(in, out, 1);
     job.out = dv;
     job.dgamma = dg;
     job.mu = norm;
     job.dy = dW;
     job.x = v;
     job.gamma = g;
-    job.N = in;
-    job.C = out;
-    job.S = 1;
-    return nrmi_share(nrmi_wn_backward_part, &job, out, NRM_LANES, in * out);
+    return nrmi_bn_share(nrmi_wn_backward_part, &job);
 }
 
 /*

@@ -757,7 +757,7 @@ NRM_DEF int nrm_rnn_backward(
 
 enum nrm_norm {
     NRM_NO_NORM = 0, NRM_BATCH_NORM = 1, NRM_LAYER_NORM = 2, NRM_NOISY_BATCH_NORM = 3,
-    NRM_GROUP_NORM = 4, NRM_RMS_NORM = 5, NRM_BATCH_RENORM = 6
+    NRM_GROUP_NORM = 4, NRM_RMS_NORM = 5, NRM_BATCH_RENORM = 6, NRM_LP_BATCH_NORM = 7
 };
 enum nrm_init {
     NRM_INIT_HE = 0,       /* W ~ N(0, 2/in), b = 0                                               */
@@ -776,6 +776,7 @@ typedef struct nrm_mlp_layer { /* one layer; all zero but width: linear, no norm
     int norm_after;    /* 0: linear, norm, activation; 1: linear, activation, norm                */
     int bias;          /* 1: the linear part has a bias; see MLP.3 for when it is redundant       */
     size_t groups;     /* of NRM_GROUP_NORM: must divide width                                    */
+    int p;             /* of NRM_LP_BATCH_NORM: NRM_L1, ..., enum nrm_lp                          */
 } nrm_mlp_layer;
 
 typedef struct nrm_mlp_event { /* what a probe is shown */
@@ -885,7 +886,8 @@ NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy,
 NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels /* [N] out */, const nrm_real *x, size_t N);
 
 /* All running statistics anew, from these N >= 2 examples, taken forward in train mode, max_batch at
-   a time. With sync each worker brings its own. Nothing else changes: see ST.7. */
+   a time. With sync each worker brings its own. Nothing else changes: see ST.7. An Lp batch norm has
+   nothing that could be merged: NRM_EKIND. */
 NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x /* [N][inputs] */, size_t N);
 
 /* Are all running statistics usable? If not: NRM_ESTATS, and where the first bad one is. */
@@ -4793,13 +4795,17 @@ static int nrmi_lp_forward_part(void *context, size_t from, size_t to)
     return rc;
 }
 
-/* p as the job has it, or NRM_EKIND. */
-static int nrmi_lp_kind(nrmi_lp_job *job, int p)
+static int nrmi_check_lp(int p)
 {
-    NRM_MEMSET(job, 0, sizeof *job);
+    const int plain = p > NRM_CENTRED ? p - NRM_CENTRED : p;
+    return plain >= NRM_L1 && plain <= NRM_LINF ? NRM_OK : NRM_EKIND;
+}
+
+/* The two parts of an enum nrm_lp. */
+static void nrmi_lp_split(nrmi_lp_job *job, int p)
+{
     job->centred = p > NRM_CENTRED;
     job->p = job->centred ? p - NRM_CENTRED : p;
-    return job->p >= NRM_L1 && job->p <= NRM_LINF ? NRM_OK : NRM_EKIND;
 }
 
 NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
@@ -4812,7 +4818,7 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
     nrmi_lp_job job;
     int rc = nrmi_check_batchnorm(mode, N, C, S);
     NRM_MEMSET(&as_is, 0, sizeof as_is);
-    if (rc == NRM_OK) rc = nrmi_lp_kind(&job, p);
+    if (rc == NRM_OK) rc = nrmi_check_lp(p);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc != NRM_OK || N == 0) return rc;
     rc = nrmi_check_batchnorm_forward(y, mean, scale, running, x, gamma, beta, mode, N, C, S);
@@ -4823,6 +4829,7 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
     }
     job.bn = nrmi_bn_forward_job(y, mean, scale, running != NULL ? &as_is : NULL, x, gamma, beta,
                                  mode, eps, N, C, S);
+    nrmi_lp_split(&job, p);
     job.bn.late = track && running->cumulative;
     rc = nrmi_share(nrmi_lp_forward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
     if (track && (rc == NRM_OK || !job.bn.late)) as_is.batches = ++running->batches;
@@ -5022,13 +5029,14 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
     nrmi_lp_job job;
     int rc = nrmi_check_batchnorm(mode, N, C, S);
     if (mode == NRM_INFER) return NRM_EMODE;
-    if (rc == NRM_OK) rc = nrmi_lp_kind(&job, p);
+    if (rc == NRM_OK) rc = nrmi_check_lp(p);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc != NRM_OK || N == 0) return rc;
     rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, mean, scale, gamma, N * C * S, C, C);
     if (rc != NRM_OK) return rc;
     job.bn = nrmi_bn_backward_job(dx, dgamma, dbeta, dy, x, mean, scale, gamma, mode, N, C, S);
     job.bn.eps = (nrm_acc)eps;
+    nrmi_lp_split(&job, p);
     return nrmi_share(nrmi_lp_backward_part, &job, C, S == 1 ? NRM_LANES : 1, N * C * S);
 }
 
@@ -5986,11 +5994,19 @@ NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void)
     return spec;
 }
 
+/* The norms that look at the batch, and keep running statistics. */
+static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
+{
+    return shape->norm == NRM_BATCH_NORM || shape->norm == NRM_NOISY_BATCH_NORM ||
+           shape->norm == NRM_BATCH_RENORM || shape->norm == NRM_LP_BATCH_NORM;
+}
+
 static int nrmi_check_layer(const nrm_mlp_layer *layer)
 {
     if (layer->width == 0) return NRM_ESIZE;
     if (layer->activation < NRM_IDENTITY || layer->activation > NRM_SIGMOID) return NRM_EKIND;
-    if (layer->norm < NRM_NO_NORM || layer->norm > NRM_BATCH_RENORM) return NRM_EKIND;
+    if (layer->norm < NRM_NO_NORM || layer->norm > NRM_LP_BATCH_NORM) return NRM_EKIND;
+    if (layer->norm == NRM_LP_BATCH_NORM) return nrmi_check_lp(layer->p);
     if (layer->norm == NRM_GROUP_NORM)
         return nrmi_check_groups(1, layer->width, 1, layer->groups);
     return NRM_OK;
@@ -6014,7 +6030,7 @@ static int nrmi_check_sync(const nrm_mlp_spec *spec)
     if (!nrmi_merged(spec)) return NRM_OK;
     if (!nrmi_synced(spec)) return NRM_ENULL;
     for (l = 0; l < spec->layers; l++)
-        if (spec->layer[l].norm == NRM_NOISY_BATCH_NORM || spec->layer[l].norm == NRM_BATCH_RENORM)
+        if (nrmi_has_batch_norm(&spec->layer[l]) && spec->layer[l].norm != NRM_BATCH_NORM)
             return NRM_EKIND;
     return NRM_OK;
 }
@@ -6078,12 +6094,6 @@ static nrm_real *nrmi_take_reals(nrmi_arena *arena, size_t rows, size_t cols)
     return (nrm_real *)nrmi_take(arena, rows, cols, sizeof(nrm_real));
 }
 
-static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
-{
-    return shape->norm == NRM_BATCH_NORM || shape->norm == NRM_NOISY_BATCH_NORM ||
-           shape->norm == NRM_BATCH_RENORM;
-}
-
 /* How many arrays of [width] a layer's norm has: gamma and beta, or gamma alone. */
 static size_t nrmi_norm_params(const nrm_mlp_layer *shape)
 {
@@ -6135,7 +6145,8 @@ static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *state, const nrm
     if (nrmi_has_batch_norm(shape)) {
         state->running.mean = nrmi_take_reals(arena, 1, width);
         state->running.var = nrmi_take_reals(arena, 1, width);
-        state->stats = (nrm_stats *)nrmi_take(arena, 1, width, sizeof(nrm_stats));
+        if (shape->norm != NRM_LP_BATCH_NORM) /* whose t cannot be had from a variance */
+            state->stats = (nrm_stats *)nrmi_take(arena, 1, width, sizeof(nrm_stats));
         if (nrmi_merged(spec))
             state->sums = (nrm_sums *)nrmi_take(arena, 1, width, sizeof(nrm_sums));
     }
@@ -6382,6 +6393,9 @@ static int nrmi_norm_forward(nrm_mlp *net, size_t l, size_t N, int mode, int how
         return nrm_rmsnorm_forward(s->norm_out, s->rstd, in, s->gamma, spec->eps, N, width);
     case NRM_BATCH_RENORM:
         return nrmi_renorm_forward(net, s, in, mode, how, N);
+    case NRM_LP_BATCH_NORM:
+        return nrm_lp_batchnorm_forward(s->norm_out, s->mean, s->rstd, running, in, s->gamma,
+                                        s->beta, s->shape.p, mode, spec->eps, N, width, 1);
     case NRM_NOISY_BATCH_NORM:
         return nrm_noisy_batchnorm_forward(s->norm_out, s->scale, s->mean, s->rstd, running, in,
                                            s->gamma, s->beta, &spec->noise, &net->rng, mode,
@@ -6497,6 +6511,9 @@ static int nrmi_norm_backward(nrm_mlp *net, size_t l, nrm_real *d, size_t N, int
     case NRM_BATCH_RENORM:
         return nrm_batchrenorm_backward(d, s->dgamma, s->dbeta, d, in, s->ratio, s->offset, s->mean,
                                         s->rstd, s->gamma, mode, N, width, 1);
+    case NRM_LP_BATCH_NORM:
+        return nrm_lp_batchnorm_backward(d, s->dgamma, s->dbeta, d, in, s->mean, s->rstd, s->gamma,
+                                         s->shape.p, mode, net->spec.eps, N, width, 1);
     case NRM_NOISY_BATCH_NORM:
         return nrm_noisy_batchnorm_backward(d, s->dgamma, s->dbeta, d, s->scale, in, s->mean,
                                             s->rstd, s->gamma, mode, N, width, 1);
@@ -6795,6 +6812,8 @@ NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x, size_t N)
     int rc = NRM_OK;
     if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
     kept = net->rng;
+    for (l = 0; l < net->spec.layers; l++)
+        if (net->state[l].shape.norm == NRM_LP_BATCH_NORM) return NRM_EKIND;
     for (l = 0; l < net->spec.layers; l++)
         if (net->state[l].stats != NULL)
             NRM_MEMSET(net->state[l].stats, 0, net->state[l].shape.width * sizeof(nrm_stats));

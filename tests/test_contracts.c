@@ -1001,7 +1001,8 @@ static void test_mlp_spec(void)
     REFUSED_SPEC(layer[1].width, 0, NRM_ESIZE);
     REFUSED_SPEC(layer[1].activation, 4, NRM_EKIND);
     REFUSED_SPEC(layer[0].activation, -1, NRM_EKIND);
-    REFUSED_SPEC(layer[1].norm, NRM_BATCH_RENORM + 1, NRM_EKIND);
+    REFUSED_SPEC(layer[1].norm, NRM_LP_BATCH_NORM + 1, NRM_EKIND);
+    REFUSED_SPEC(layer[1].norm, NRM_LP_BATCH_NORM, NRM_EKIND); /* of no p */
     REFUSED_SPEC(layer[0].norm, NRM_GROUP_NORM, NRM_ESIZE); /* of no groups */
     REFUSED_SPEC(layer[0].norm, -1, NRM_EKIND);
     REFUSED_SPEC(spec.init, -1, NRM_EKIND);

@@ -10,7 +10,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { INPUTS = 6, HIDDEN = 8, CLASSES = 4, BATCH = 32, LAST_NORM = NRM_BATCH_RENORM };
+enum { INPUTS = 6, HIDDEN = 8, CLASSES = 4, BATCH = 32, LAST_NORM = NRM_LP_BATCH_NORM };
 
 static const int in_float = sizeof(nrm_real) == sizeof(float);
 
@@ -53,6 +53,7 @@ static nrm_mlp_spec two_layers(nrm_mlp_layer *shape, size_t hidden, int activati
     shape[0].norm = norm;
     shape[0].norm_after = norm_after;
     shape[0].groups = norm == NRM_GROUP_NORM ? 2 : 0;
+    shape[0].p = norm == NRM_LP_BATCH_NORM ? NRM_L2 + NRM_CENTRED : 0;
     shape[0].bias = norm == NRM_NO_NORM || norm_after;
     shape[1].width = CLASSES;
     shape[1].bias = 1;
@@ -66,7 +67,8 @@ static nrm_mlp_spec two_layers(nrm_mlp_layer *shape, size_t hidden, int activati
 
 static int keeps_statistics(int norm)
 {
-    return norm == NRM_BATCH_NORM || norm == NRM_NOISY_BATCH_NORM || norm == NRM_BATCH_RENORM;
+    return norm == NRM_BATCH_NORM || norm == NRM_NOISY_BATCH_NORM || norm == NRM_BATCH_RENORM ||
+           norm == NRM_LP_BATCH_NORM;
 }
 
 typedef struct batch {

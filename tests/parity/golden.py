@@ -1,0 +1,178 @@
+#!/usr/bin/python3
+"""Writes tests/expected/torch_*.txt: small cases of every layer, as PyTorch answers them.
+
+    golden.py [FOLDER [FILE...]]
+
+All files, or those named (batchnorm, layernorm, ...), into tests/expected or another folder.
+tests/test_golden.c compares our answers with them, and wants no Python for that. The inputs come
+from a generator of our own and are the same bytes on every machine; the answers are those of the
+PyTorch named in the first line of each file. layers.py says how a file is to be read.
+"""
+import os
+import sys
+
+import torch
+
+from layers import (ADAM, BATCH_NORM, FROZEN, GROUP_NORM, IDENTITY, INFER, LAYER_NORM, NO_NORM,
+                    RELU, SGD, SIGMOID, TANH, TRAIN, write_case)
+
+
+class Numbers:
+    """Multiples of 1/64 between -4 and 4, none of them 0, none twice in one array."""
+
+    def __init__(self, seed):
+        self.state = seed
+
+    def below(self, n):
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (self.state >> 33) * n >> 31
+
+    def array(self, *shape, centre=0.0, spread=1.0):
+        count = torch.Size(shape).numel()
+        grid = list(range(-255, 256, 2))
+        for i in range(count):  # the first steps of a shuffle
+            j = i + self.below(len(grid) - i)
+            grid[i], grid[j] = grid[j], grid[i]
+        values = torch.tensor(grid[:count], dtype=torch.float64) / 64
+        return values.reshape(shape) * spread + centre
+
+    def labels(self, classes, *shape):
+        count = torch.Size(shape).numel()
+        return torch.tensor([self.below(classes) for _ in range(count)]).reshape(shape)
+
+
+def affine(n, C):
+    return {"gamma": n.array(C, centre=1, spread=0.25), "beta": n.array(C)}
+
+
+def running(n, C):
+    return {"running_mean": n.array(C), "running_var": n.array(C, centre=5)}
+
+
+def batchnorm(n, N=5, C=3, S=1, batches=1, mode=TRAIN, eps=1e-5, new_weight=0.1, cumulative=0,
+              plain=False, centre=0.0):
+    size = (N, C) if S == 1 else (N, C, S)
+    settings = {"N": N, "C": C, "S": S, "batches": batches, "mode": mode, "eps": eps,
+                "new_weight": new_weight, "cumulative": cumulative}
+    arrays = {"x": n.array(batches, *size, centre=centre), **({} if plain else affine(n, C)),
+              **running(n, C)}
+    return settings, arrays if mode == INFER else {**arrays, "dy": n.array(*size)}
+
+
+def batchnorm_cases(n):
+    yield "train, dense", batchnorm(n)
+    yield "train, positions", batchnorm(n, N=3, C=2, S=4)
+    yield "train, no gamma and beta", batchnorm(n, plain=True)
+    yield "train, one example of four positions", batchnorm(n, N=1, C=2, S=4)
+    yield "train, eps 1e-3", batchnorm(n, eps=1e-3)
+    yield "train, eps 1e-12", batchnorm(n, eps=1e-12)
+    yield "train, eps 1", batchnorm(n, eps=1.0)
+    yield "train, mean of 100", batchnorm(n, centre=100)
+    yield "train, three batches, momentum 0.01", batchnorm(n, batches=3, new_weight=0.01)
+    yield "train, three batches, momentum None", batchnorm(n, batches=3, cumulative=1)
+    yield "train, three batches, positions", batchnorm(n, N=2, C=2, S=3, batches=3)
+    yield "infer, dense", batchnorm(n, mode=INFER)
+    yield "infer, positions", batchnorm(n, N=2, C=3, S=4, mode=INFER, plain=True)
+    yield "frozen, dense", batchnorm(n, mode=FROZEN)
+    yield "frozen, positions", batchnorm(n, N=2, C=3, S=4, mode=FROZEN, eps=1e-3)
+
+
+def noisy_cases(n):
+    for title, N, C, S in ("dense", 5, 3, 1), ("positions", 2, 3, 4):
+        size = (N, C) if S == 1 else (N, C, S)
+        yield title, ({"N": N, "C": C, "S": S, "eps": 1e-5},
+                      {"x": n.array(*size), **affine(n, C), "dy": n.array(*size),
+                       "scale": n.array(*size, centre=1.125, spread=0.125),
+                       "offset": n.array(*size, spread=0.25)})
+
+
+def layernorm(n, N=3, D=6, eps=1e-5, plain=False, centre=0.0):
+    return ({"N": N, "D": D, "eps": eps},
+            {"x": n.array(N, D, centre=centre), **({} if plain else affine(n, D)),
+             "dy": n.array(N, D)})
+
+
+def layernorm_cases(n):
+    yield "plain", layernorm(n)
+    yield "no gamma and beta", layernorm(n, plain=True)
+    yield "one row", layernorm(n, N=1, D=8)
+    yield "eps 1e-3", layernorm(n, eps=1e-3)
+    yield "eps 1e-12", layernorm(n, eps=1e-12)
+    yield "mean of 100", layernorm(n, centre=100)
+
+
+def linear_cases(n):
+    for title, N, inputs, outputs in ("wide", 3, 5, 2), ("one example", 1, 3, 4):
+        arrays = {"x": n.array(N, inputs), "W": n.array(inputs, outputs), "b": n.array(outputs),
+                  "dy": n.array(N, outputs)}
+        yield title, ({"N": N, "in": inputs, "out": outputs}, arrays)
+        del arrays["b"]
+        yield title + ", no bias", ({"N": N, "in": inputs, "out": outputs}, arrays)
+
+
+def activation_cases(n):
+    for title, kind in ("identity", IDENTITY), ("ReLU", RELU), ("tanh", TANH), ("sigmoid", SIGMOID):
+        yield title, ({"activation": kind}, {"x": n.array(12, spread=2), "dy": n.array(12)})
+
+
+def cross_entropy_cases(n):
+    for title, spread in ("logits of a few units", 1), ("logits of tens", 16):
+        yield title, ({"N": 4, "C": 5}, {"logits": n.array(4, 5, spread=spread),
+                                         "labels": n.labels(5, 4)})
+
+
+def optimizer_cases(n):
+    def case(rule, lr, heavy_ball):
+        return ({"optimizer": rule, "lr": lr, "heavy_ball": heavy_ball},
+                {"params": n.array(6), "grads": n.array(5, 6)})
+    yield "SGD", case(SGD, 0.1, 0.0)
+    yield "SGD, momentum 0.9", case(SGD, 0.01, 0.9)
+    yield "Adam", case(ADAM, 1e-3, 0.0)
+
+
+def mlp_cases(n):
+    for title, norm, rule, lr, heavy_ball in (
+            ("no norm, SGD", NO_NORM, SGD, 0.1, 0.0),
+            ("batch norm, SGD with momentum", BATCH_NORM, SGD, 0.05, 0.9),
+            ("batch norm, Adam", BATCH_NORM, ADAM, 0.01, 0.0),
+            ("layer norm, SGD", LAYER_NORM, SGD, 0.1, 0.0),
+            ("layer norm, Adam", LAYER_NORM, ADAM, 0.01, 0.0)):
+        inputs, width1, width2, classes, N = 3, 4, 5, 3, 6
+        settings = {"inputs": inputs, "width1": width1, "width2": width2, "classes": classes,
+                    "N": N, "batches": 2, "steps": 5, "norm": norm, "activation": TANH,
+                    "eps": 1e-5, "new_weight": 0.1, "optimizer": rule, "lr": lr,
+                    "heavy_ball": heavy_ball}
+        params, before = [], inputs
+        for width in (width1, width2):
+            params.append(n.array(before * width, spread=0.25))
+            params += [n.array(width, spread=0.25)] if norm == NO_NORM else affine(n, width).values()
+            before = width
+        params += [n.array(before * classes, spread=0.25), n.array(classes, spread=0.25)]
+        yield title, (settings, {"params": torch.cat(params), "x": n.array(2, N, inputs),
+                                 "labels": n.labels(classes, 2, N)})
+
+
+FILES = {
+    "batchnorm": {"batchnorm": batchnorm_cases},
+    "noisy": {"noisy_batchnorm": noisy_cases},
+    "layernorm": {"layernorm": layernorm_cases},
+    "linear": {"linear": linear_cases, "activation": activation_cases,
+               "cross_entropy": cross_entropy_cases},
+    "training": {"optimizer": optimizer_cases, "mlp": mlp_cases},
+}
+
+
+def main():
+    torch.set_num_threads(1)
+    here = os.path.dirname(os.path.abspath(__file__))
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "..", "expected")
+    for name in sys.argv[2:] or FILES:
+        with open(os.path.join(folder, "torch_%s.txt" % name), "w") as file:
+            file.write("# written by tests/parity/golden.py with PyTorch %s; tests/parity/layers.py"
+                       " explains it\n\n" % torch.__version__)
+            for seed, (layer, cases) in enumerate(FILES[name].items()):
+                for title, (settings, arrays) in cases(Numbers(seed + 1)):
+                    write_case(file, layer, title, settings, arrays)
+
+
+main()

@@ -1,0 +1,313 @@
+/* test_golden.c - our layers give PyTorch's answers.
+
+       test_golden             all of tests/expected/torch_*.txt
+       test_golden -v FILE...  these files, and what each case is off by
+
+   The files hold inputs and PyTorch's results; golden.h reads them and compares: within 2e-6 of the
+   largest entry in float, 1e-12 in double. Here is one function per layer, that hands the arrays
+   of a case to ours. `make parity` runs the same program on files of larger cases, written anew. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#include "golden.h"
+
+/* Running statistics that start as the case says. */
+static nrm_running running_of(golden *g)
+{
+    nrm_running running;
+    memset(&running, 0, sizeof running);
+    running.mean = reals(g, "running_mean");
+    running.var = reals(g, "running_var");
+    running.new_weight = real(g, "new_weight");
+    running.cumulative = choice(g, "cumulative");
+    return running;
+}
+
+/* The statistics after batch t take their place in the results. */
+static void keep_running(golden *g, const nrm_running *running, size_t t, size_t C)
+{
+    nrm_real *means = wanted(g, "running_means"), *vars = wanted(g, "running_vars");
+    if (means == NULL) return;
+    memcpy(means + t * C, running->mean, C * sizeof *means);
+    memcpy(vars + t * C, running->var, C * sizeof *vars);
+}
+
+/* ---- one function per layer: a status -------------------------------------------------------- */
+
+static int batchnorm(golden *g)
+{
+    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S"), batches = size(g, "batches");
+    const int mode = choice(g, "mode");
+    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma"), *beta = reals(g, "beta");
+    nrm_acc *mean = saved(g, "mean", C), *rstd = saved(g, "rstd", C);
+    nrm_running running = running_of(g);
+    size_t t;
+    int rc = NRM_OK;
+    for (t = 0; t < batches && rc == NRM_OK; t++) {
+        rc = nrm_batchnorm_forward(wanted(g, "y"), mean, rstd, &running, x + t * N * C * S, gamma,
+                                   beta, mode, real(g, "eps"), N, C, S);
+        keep_running(g, &running, t, C);
+    }
+    if (rc != NRM_OK || mode == NRM_INFER) return rc;
+    return nrm_batchnorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
+                                  reals(g, "dy"), x + (batches - 1) * N * C * S, mean, rstd, gamma,
+                                  mode, N, C, S);
+}
+
+/* y is s·clean + m with the factors and offsets that were drawn; the offsets alone are what becomes
+   of zeros. */
+static void check_noise(golden *g, const nrm_real *y, const nrm_real *s, const nrm_rng *drawn_from)
+{
+    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S"), count = N * C * S;
+    const nrm_real *clean = wanted(g, "clean");
+    nrm_real *m = (nrm_real *)scratch(g, count * sizeof *m);
+    nrm_real *again = (nrm_real *)scratch(g, count * sizeof *again);
+    const nrm_noise noise = nrm_noise_paper();
+    nrm_rng rng = *drawn_from;
+    size_t i;
+    CHECK_INT(nrm_noise_forward(m, again, m, &noise, &rng, N, C, S), NRM_OK);
+    for (i = 0; i < count; i++)
+        CHECK_NEAR(y[i], (double)s[i] * (double)clean[i] + (double)m[i],
+                   8 * (sizeof(nrm_real) == sizeof(float) ? (double)FLT_EPSILON : DBL_EPSILON));
+}
+
+static int noisy_batchnorm(golden *g)
+{
+    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S"), count = N * C * S;
+    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma"), *beta = reals(g, "beta");
+    nrm_acc *mean = saved(g, "mean", C), *rstd = saved(g, "rstd", C);
+    nrm_real *y = (nrm_real *)scratch(g, count * sizeof *y);
+    nrm_real *drawn = (nrm_real *)scratch(g, count * sizeof *drawn);
+    const nrm_noise noise = nrm_noise_paper();
+    nrm_rng rng, before;
+    int rc = nrm_batchnorm_forward(wanted(g, "clean"), mean, rstd, NULL, x, gamma, beta, NRM_TRAIN,
+                                   real(g, "eps"), N, C, S);
+    nrm_rng_seed(&rng, 1, 1);
+    before = rng;
+    if (rc == NRM_OK)
+        rc = nrm_noisy_batchnorm_forward(y, drawn, mean, rstd, NULL, x, gamma, beta, &noise, &rng,
+                                         NRM_TRAIN, real(g, "eps"), N, C, S);
+    check_noise(g, y, drawn, &before);
+    if (rc != NRM_OK) return rc;
+    return nrm_noisy_batchnorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
+                                        reals(g, "dy"), reals(g, "scale"), x, mean, rstd, gamma,
+                                        NRM_TRAIN, N, C, S);
+}
+
+static int layernorm(golden *g)
+{
+    const size_t N = size(g, "N"), D = size(g, "D");
+    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma");
+    nrm_acc *mean = saved(g, "mean", N), *rstd = saved(g, "rstd", N);
+    const int rc = nrm_layernorm_forward(wanted(g, "y"), mean, rstd, x, gamma, reals(g, "beta"),
+                                         real(g, "eps"), N, D);
+    if (rc != NRM_OK) return rc;
+    return nrm_layernorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
+                                  reals(g, "dy"), x, mean, rstd, gamma, N, D);
+}
+
+static int linear(golden *g)
+{
+    const size_t N = size(g, "N"), in = size(g, "in"), out = size(g, "out");
+    const nrm_real *x = reals(g, "x"), *W = reals(g, "W");
+    const int rc = nrm_linear_forward(wanted(g, "y"), x, W, reals(g, "b"), N, in, out);
+    if (rc != NRM_OK) return rc;
+    return nrm_linear_backward(wanted(g, "dx"), wanted(g, "dW"), wanted(g, "db"), reals(g, "dy"), x,
+                               W, N, in, out);
+}
+
+static int activation(golden *g)
+{
+    const size_t count = golden_find(g, "x", 0)->count;
+    const int kind = choice(g, "activation");
+    const int rc = nrm_activation_forward(wanted(g, "y"), reals(g, "x"), kind, count);
+    if (rc != NRM_OK) return rc;
+    return nrm_activation_backward(wanted(g, "dx"), reals(g, "dy"), wanted(g, "y"), kind, count);
+}
+
+static int cross_entropy(golden *g)
+{
+    const size_t N = size(g, "N"), C = size(g, "C");
+    const int *labels = ints(g, "labels");
+    const int rc = nrm_cross_entropy_forward(wanted_accs(g, "loss"), wanted(g, "prob"),
+                                             reals(g, "logits"), labels, N, C);
+    if (rc != NRM_OK) return rc;
+    return nrm_cross_entropy_backward(wanted(g, "dlogits"), wanted(g, "prob"), labels, N, C);
+}
+
+/* ---- networks in training -------------------------------------------------------------------- */
+
+static nrm_mlp *network_of(golden *g, nrm_mlp_spec spec)
+{
+    const size_t bytes = nrm_mlp_bytes(&spec);
+    nrm_mlp *net = NULL;
+    CHECK_INT(nrm_mlp_init(&net, scratch(g, bytes), bytes, &spec), NRM_OK);
+    if (net == NULL) golden_fatal("no network for", g->title);
+    CHECK_INT(net->n_params, golden_find(g, "params", 0)->count);
+    memcpy(net->params, reals(g, "params"), net->n_params * sizeof *net->params);
+    return net;
+}
+
+static nrm_mlp_spec optimizer_spec(golden *g)
+{
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    spec.optimizer = choice(g, "optimizer");
+    spec.lr = real(g, "lr");
+    spec.heavy_ball = real(g, "heavy_ball");
+    return spec;
+}
+
+/* Steps down given gradients, with a network that has as many parameters. */
+static int optimizer(golden *g)
+{
+    const size_t P = golden_find(g, "params", 0)->count, steps = golden_find(g, "steps", 1)->count;
+    nrm_mlp_spec spec = optimizer_spec(g);
+    nrm_mlp_layer layer;
+    nrm_mlp *net;
+    size_t t;
+    int rc = NRM_OK;
+    memset(&layer, 0, sizeof layer);
+    layer.width = P;
+    spec.inputs = spec.layers = spec.max_batch = 1;
+    spec.layer = &layer;
+    net = network_of(g, spec);
+    for (t = 0; t < steps / P && rc == NRM_OK; t++) {
+        memcpy(net->grads, reals(g, "grads") + t * P, P * sizeof *net->grads);
+        rc = nrm_mlp_step(net);
+        memcpy(wanted(g, "steps") + t * P, net->params, P * sizeof *net->params);
+    }
+    return rc;
+}
+
+/* inputs - width1 - width2 - classes, as tests/parity/layers.py has it. */
+static nrm_mlp *mlp_of(golden *g)
+{
+    nrm_mlp_spec spec = optimizer_spec(g);
+    nrm_mlp_layer layer[3];
+    size_t l;
+    memset(layer, 0, sizeof layer);
+    layer[0].width = size(g, "width1");
+    layer[1].width = size(g, "width2");
+    layer[2].width = size(g, "classes");
+    for (l = 0; l < 2; l++) {
+        layer[l].norm = choice(g, "norm");
+        layer[l].activation = choice(g, "activation");
+        layer[l].bias = layer[l].norm == NRM_NO_NORM;
+    }
+    layer[2].bias = 1;
+    spec.inputs = size(g, "inputs");
+    spec.layers = 3;
+    spec.layer = layer;
+    spec.max_batch = size(g, "N");
+    spec.eps = real(g, "eps");
+    spec.new_weight = real(g, "new_weight");
+    return network_of(g, spec);
+}
+
+/* Running statistics of all layers that have them, one after the other. */
+static void keep_all_running(golden *g, const nrm_mlp *net)
+{
+    nrm_real *means = wanted(g, "running_means"), *vars = wanted(g, "running_vars");
+    size_t l, at = 0, i;
+    for (l = 0; l < net->spec.layers && means != NULL; l++) {
+        const nrm_mlp_state *s = &net->state[l];
+        for (i = 0; s->running.mean != NULL && i < s->shape.width; i++, at++) {
+            means[at] = s->running.mean[i];
+            vars[at] = s->running.var[i];
+        }
+    }
+}
+
+static int mlp(golden *g)
+{
+    const size_t N = size(g, "N"), batches = size(g, "batches"), steps = size(g, "steps");
+    const nrm_real *x = reals(g, "x");
+    const int *labels = ints(g, "labels");
+    nrm_mlp *net = mlp_of(g);
+    size_t t;
+    int rc = NRM_OK;
+    for (t = 0; t < steps && rc == NRM_OK; t++) {
+        const size_t row = t % batches * N;
+        rc = nrm_mlp_train_step(net, wanted_accs(g, "losses") + t, x + row * net->spec.inputs,
+                                labels + row, N);
+    }
+    memcpy(wanted(g, "params"), net->params, net->n_params * sizeof *net->params);
+    keep_all_running(g, net);
+    if (rc == NRM_OK) rc = nrm_mlp_forward(net, x, N, NRM_INFER);
+    memcpy(wanted(g, "logits"), net->logits, N * size(g, "classes") * sizeof *net->logits);
+    return rc;
+}
+
+/* ---- the cases ------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *layer;
+    int (*run)(golden *g);
+} layers[] = {
+    {"batchnorm", batchnorm},
+    {"noisy_batchnorm", noisy_batchnorm},
+    {"layernorm", layernorm},
+    {"linear", linear},
+    {"activation", activation},
+    {"cross_entropy", cross_entropy},
+    {"optimizer", optimizer},
+    {"mlp", mlp},
+};
+
+static int verbose;
+
+static void tell(const golden *g)
+{
+    const golden_worst *a = &g->from_double, *b = &g->from_single;
+    printf("%-16s %-42s %8.1e %-8.8s", g->layer, g->title, a->error, a->name);
+    if (b->name != NULL) printf(" %8.1e %-8.8s", b->error, b->name);
+    putchar('\n');
+}
+
+static void run_case(golden *g)
+{
+    size_t i;
+    test_bad = 0;
+    for (i = 0; i < sizeof layers / sizeof layers[0]; i++)
+        if (strcmp(layers[i].layer, g->layer) == 0) break;
+    if (i == sizeof layers / sizeof layers[0]) golden_fatal("unknown layer", g->layer);
+    CHECK_INT(layers[i].run(g), NRM_OK);
+    golden_compare(g);
+    if (verbose) tell(g);
+    if (test_bad > 0) printf("FAILED %s, %s\n", g->layer, g->title);
+    test_bad > 0 ? test_failed++ : test_passed++;
+}
+
+static void run_file(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    golden g;
+    int cases = 0;
+    if (file == NULL) golden_fatal("cannot read", path);
+    for (; golden_read(file, &g); cases++) {
+        run_case(&g);
+        golden_release(&g);
+    }
+    if (cases == 0) golden_fatal("no case in", path);
+    fclose(file);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const files[] = {
+        "batchnorm", "layernorm", "noisy", "linear", "training",
+    };
+    char path[64];
+    size_t i;
+    int a = 1;
+    if (a < argc && strcmp(argv[a], "-v") == 0) {
+        verbose = 1;
+        a++;
+    }
+    for (; a < argc; a++) run_file(argv[a]);
+    if (argc - verbose == 1)
+        for (i = 0; i < sizeof files / sizeof files[0]; i++) {
+            sprintf(path, "tests/expected/torch_%s.txt", files[i]);
+            run_file(path);
+        }
+    return test_report("golden");
+}

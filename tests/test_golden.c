@@ -105,6 +105,172 @@ static int layernorm(golden *g)
                                   reals(g, "dy"), x, mean, rstd, gamma, N, D);
 }
 
+static int layernorm_std(golden *g)
+{
+    const size_t N = size(g, "N"), D = size(g, "D");
+    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma"), eps = real(g, "eps");
+    nrm_acc *mean = saved(g, "mean", N), *rstd = saved(g, "rstd", N);
+    const int rc = nrm_layernorm_std_forward(wanted(g, "y"), mean, rstd, x, gamma, reals(g, "beta"),
+                                             eps, N, D);
+    if (rc != NRM_OK) return rc;
+    return nrm_layernorm_std_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
+                                      reals(g, "dy"), x, mean, rstd, gamma, eps, N, D);
+}
+
+static int rmsnorm(golden *g)
+{
+    const size_t N = size(g, "N"), D = size(g, "D");
+    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma");
+    nrm_acc *rstd = saved(g, "rstd", N);
+    const int rc = nrm_rmsnorm_forward(wanted(g, "y"), rstd, x, gamma, real(g, "eps"), N, D);
+    if (rc != NRM_OK) return rc;
+    return nrm_rmsnorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), reals(g, "dy"), x, rstd,
+                                gamma, N, D);
+}
+
+static int groupnorm(golden *g)
+{
+    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S"), G = size(g, "G");
+    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma");
+    nrm_acc *mean = saved(g, "mean", N * G), *rstd = saved(g, "rstd", N * G);
+    const int rc = nrm_groupnorm_forward(wanted(g, "y"), mean, rstd, x, gamma, reals(g, "beta"),
+                                         real(g, "eps"), N, C, S, G);
+    if (rc != NRM_OK) return rc;
+    return nrm_groupnorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
+                                  reals(g, "dy"), x, mean, rstd, gamma, N, C, S, G);
+}
+
+static int instancenorm(golden *g)
+{
+    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S");
+    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma");
+    nrm_acc *mean = saved(g, "mean", N * C), *rstd = saved(g, "rstd", N * C);
+    const int rc = nrm_instancenorm_forward(wanted(g, "y"), mean, rstd, x, gamma, reals(g, "beta"),
+                                            real(g, "eps"), N, C, S);
+    if (rc != NRM_OK) return rc;
+    return nrm_instancenorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
+                                     reals(g, "dy"), x, mean, rstd, gamma, N, C, S);
+}
+
+static int batchrenorm(golden *g)
+{
+    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S"), batches = size(g, "batches");
+    const int mode = choice(g, "mode");
+    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma"), *beta = reals(g, "beta");
+    nrm_acc *ratio = saved(g, "ratio", C), *offset = saved(g, "offset", C);
+    nrm_acc *mean = saved(g, "mean", C), *rstd = saved(g, "rstd", C);
+    nrm_running running = running_of(g);
+    size_t t;
+    int rc = NRM_OK;
+    for (t = 0; t < batches && rc == NRM_OK; t++) {
+        rc = nrm_batchrenorm_forward(wanted(g, "y"), ratio, offset, mean, rstd, &running,
+                                     x + t * N * C * S, gamma, beta, real(g, "r_max"),
+                                     real(g, "d_max"), mode, real(g, "eps"), N, C, S);
+        keep_running(g, &running, t, C);
+    }
+    if (rc != NRM_OK || mode == NRM_INFER) return rc;
+    return nrm_batchrenorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
+                                    reals(g, "dy"), x + (batches - 1) * N * C * S, ratio, offset,
+                                    mean, rstd, gamma, mode, N, C, S);
+}
+
+/* ---- synchronised batch norm: the batch is dealt out to workers ------------------------------- */
+
+typedef struct worker { /* rows from .. from + N - 1 are its own */
+    size_t from, N;
+    nrm_running running;
+    nrm_acc *mean, *rstd;
+    nrm_sums *sums;
+    const unsigned char *mask;
+} worker;
+
+static void *copied(golden *g, const void *from, size_t bytes)
+{
+    return memcpy(scratch(g, bytes), from, bytes);
+}
+
+static worker *workers_of(golden *g, size_t count)
+{
+    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S");
+    const nrm_real *mask = reals(g, "mask");
+    unsigned char *bytes = (unsigned char *)scratch(g, N * S);
+    worker *w = (worker *)scratch(g, count * sizeof *w);
+    size_t i;
+    for (i = 0; i < N * S; i++) bytes[i] = mask == NULL || mask[i] > 0;
+    for (i = 0; i < count; i++) {
+        w[i].from = N * i / count;
+        w[i].N = N * (i + 1) / count - w[i].from;
+        w[i].running.mean = (nrm_real *)copied(g, reals(g, "running_mean"), C * sizeof(nrm_real));
+        w[i].running.var = (nrm_real *)copied(g, reals(g, "running_var"), C * sizeof(nrm_real));
+        w[i].running.new_weight = real(g, "new_weight");
+        w[i].mean = (nrm_acc *)scratch(g, C * sizeof(nrm_acc));
+        w[i].rstd = (nrm_acc *)scratch(g, C * sizeof(nrm_acc));
+        w[i].sums = (nrm_sums *)scratch(g, C * sizeof(nrm_sums));
+        w[i].mask = mask == NULL ? NULL : bytes + w[i].from * S;
+    }
+    return w;
+}
+
+static int sync_forward(golden *g, worker *w, size_t count, nrm_stats *all)
+{
+    const size_t C = size(g, "C"), S = size(g, "S");
+    size_t i;
+    for (i = 0; i < count; i++) {
+        nrm_stats *own = (nrm_stats *)scratch(g, C * sizeof *own);
+        const nrm_real *x = reals(g, "x") + w[i].from * C * S;
+        CHECK_INT(nrm_stats_update(own, x, w[i].mask, w[i].N, C, S), NRM_OK);
+        CHECK_INT(nrm_stats_merge(all, own, C), NRM_OK);
+    }
+    for (i = 0; i < count; i++) {
+        const size_t at = w[i].from * C * S;
+        const int rc = nrm_sync_batchnorm_forward(
+            wanted(g, "y") + at, w[i].mean, w[i].rstd, &w[i].running, reals(g, "x") + at, w[i].mask,
+            all, reals(g, "gamma"), reals(g, "beta"), real(g, "eps"), w[i].N, C, S);
+        if (rc != NRM_OK) return rc;
+        CHECK(memcmp(w[i].running.mean, w[0].running.mean, C * sizeof(nrm_real)) == 0);
+        CHECK(memcmp(w[i].running.var, w[0].running.var, C * sizeof(nrm_real)) == 0);
+    }
+    return NRM_OK;
+}
+
+static int sync_backward(golden *g, worker *w, size_t count, const nrm_stats *all)
+{
+    const size_t C = size(g, "C"), S = size(g, "S");
+    const nrm_real *gamma = reals(g, "gamma");
+    nrm_sums *sums = (nrm_sums *)scratch(g, C * sizeof *sums);
+    size_t i, c;
+    int rc = NRM_OK;
+    for (i = 0; i < count && rc == NRM_OK; i++) {
+        const size_t at = w[i].from * C * S;
+        rc = nrm_sync_batchnorm_sums(w[i].sums, wanted(g, "dgamma"), wanted(g, "dbeta"),
+                                     reals(g, "dy") + at, reals(g, "x") + at, w[i].mask, w[i].mean,
+                                     w[i].rstd, w[i].N, C, S);
+        for (c = 0; c < C; c++) {
+            sums[c].dy += w[i].sums[c].dy;
+            sums[c].dy_xhat += w[i].sums[c].dy_xhat;
+        }
+    }
+    for (i = 0; i < count && rc == NRM_OK; i++) {
+        const size_t at = w[i].from * C * S;
+        rc = nrm_sync_batchnorm_backward(wanted(g, "dx") + at, reals(g, "dy") + at,
+                                         reals(g, "x") + at, w[i].mask, w[i].mean, w[i].rstd, gamma,
+                                         all, sums, w[i].N, C, S);
+    }
+    return rc;
+}
+
+static int sync_batchnorm(golden *g)
+{
+    const size_t count = size(g, "workers"), C = size(g, "C");
+    worker *w = workers_of(g, count);
+    nrm_stats *all = (nrm_stats *)scratch(g, C * sizeof *all);
+    const int rc = sync_forward(g, w, count, all);
+    keep_running(g, &w[0].running, 0, C);
+    return rc == NRM_OK ? sync_backward(g, w, count, all) : rc;
+}
+
+/* ---- layers without statistics --------------------------------------------------------------- */
+
 static int linear(golden *g)
 {
     const size_t N = size(g, "N"), in = size(g, "in"), out = size(g, "out");
@@ -178,6 +344,10 @@ static int optimizer(golden *g)
     return rc;
 }
 
+/* nrm_mlp has no group norm. In its place goes a network with layer norm, which has the same
+   parameters, with passes of our own: what one does for any norm that it lacks. */
+enum { GROUP_NORM = 4 };
+
 /* inputs - width1 - width2 - classes, as tests/parity/layers.py has it. */
 static nrm_mlp *mlp_of(golden *g)
 {
@@ -189,7 +359,7 @@ static nrm_mlp *mlp_of(golden *g)
     layer[1].width = size(g, "width2");
     layer[2].width = size(g, "classes");
     for (l = 0; l < 2; l++) {
-        layer[l].norm = choice(g, "norm");
+        layer[l].norm = choice(g, "norm") == GROUP_NORM ? NRM_LAYER_NORM : choice(g, "norm");
         layer[l].activation = choice(g, "activation");
         layer[l].bias = layer[l].norm == NRM_NO_NORM;
     }
@@ -217,22 +387,99 @@ static void keep_all_running(golden *g, const nrm_mlp *net)
     }
 }
 
+/* What happens to linear_out on its way to act_out. */
+static int group_forward(golden *g, nrm_mlp_state *s, nrm_real eps, size_t N)
+{
+    const size_t width = s->shape.width;
+    int rc = NRM_OK;
+    if (s->gamma == NULL) return NRM_OK; /* the output layer */
+    rc = nrm_groupnorm_forward(s->norm_out, s->mean, s->rstd, s->linear_out, s->gamma, s->beta, eps,
+                               N, width, 1, size(g, "G"));
+    if (rc != NRM_OK) return rc;
+    return nrm_activation_forward(s->act_out, s->norm_out, s->shape.activation, N * width);
+}
+
+static int group_backward(golden *g, nrm_mlp_state *s, nrm_real *d, size_t N)
+{
+    const size_t width = s->shape.width;
+    int rc = NRM_OK;
+    if (s->gamma == NULL) return NRM_OK;
+    rc = nrm_activation_backward(d, d, s->act_out, s->shape.activation, N * width);
+    if (rc != NRM_OK) return rc;
+    return nrm_groupnorm_backward(d, s->dgamma, s->dbeta, d, s->linear_out, s->mean, s->rstd,
+                                  s->gamma, N, width, 1, size(g, "G"));
+}
+
+/* Up through the layers; out of the last one come the logits. */
+static int group_network(golden *g, nrm_mlp *net, const nrm_real *x, size_t N)
+{
+    size_t l;
+    int rc = NRM_OK;
+    for (l = 0; l < net->spec.layers && rc == NRM_OK; l++) {
+        nrm_mlp_state *s = &net->state[l];
+        rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, N, s->in, s->shape.width);
+        if (rc == NRM_OK) rc = group_forward(g, s, net->spec.eps, N);
+        x = s->out;
+    }
+    memcpy(net->logits, x, N * net->state[l - 1].shape.width * sizeof *x);
+    return rc;
+}
+
+static int group_train_step(golden *g, nrm_mlp *net, nrm_acc *loss, const nrm_real *x,
+                            const int *labels, size_t N)
+{
+    const size_t classes = size(g, "classes");
+    nrm_real *d = net->work[0], *below = net->work[1];
+    size_t l;
+    int rc = group_network(g, net, x, N);
+    memset(net->grads, 0, net->n_params * sizeof *net->grads);
+    if (rc == NRM_OK)
+        rc = nrm_cross_entropy_forward(loss, net->prob, net->logits, labels, N, classes);
+    if (rc == NRM_OK) rc = nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
+    for (l = net->spec.layers; l-- > 0 && rc == NRM_OK;) {
+        nrm_mlp_state *s = &net->state[l];
+        nrm_real *const done = d;
+        rc = group_backward(g, s, d, N);
+        if (rc == NRM_OK)
+            rc = nrm_linear_backward(l > 0 ? below : NULL, s->dW, s->db, d, l > 0 ? s[-1].out : x,
+                                     s->W, N, s->in, s->shape.width);
+        d = below;
+        below = done;
+    }
+    return rc == NRM_OK ? nrm_mlp_step(net) : rc;
+}
+
+/* Room for G statistics of each example where layer norm has one. */
+static void group_statistics(golden *g, nrm_mlp *net)
+{
+    const size_t bytes = size(g, "N") * size(g, "G") * sizeof(nrm_acc);
+    size_t l;
+    for (l = 0; l + 1 < net->spec.layers; l++) {
+        net->state[l].mean = (nrm_acc *)scratch(g, bytes);
+        net->state[l].rstd = (nrm_acc *)scratch(g, bytes);
+    }
+}
+
 static int mlp(golden *g)
 {
     const size_t N = size(g, "N"), batches = size(g, "batches"), steps = size(g, "steps");
+    const int *labels = ints(g, "labels"), grouped = choice(g, "norm") == GROUP_NORM;
     const nrm_real *x = reals(g, "x");
-    const int *labels = ints(g, "labels");
     nrm_mlp *net = mlp_of(g);
     size_t t;
     int rc = NRM_OK;
+    if (grouped) group_statistics(g, net);
     for (t = 0; t < steps && rc == NRM_OK; t++) {
-        const size_t row = t % batches * N;
-        rc = nrm_mlp_train_step(net, wanted_accs(g, "losses") + t, x + row * net->spec.inputs,
-                                labels + row, N);
+        const nrm_real *batch = x + t % batches * N * net->spec.inputs;
+        const int *right = labels + t % batches * N;
+        nrm_acc *loss = wanted_accs(g, "losses") + t;
+        rc = grouped ? group_train_step(g, net, loss, batch, right, N)
+                     : nrm_mlp_train_step(net, loss, batch, right, N);
     }
     memcpy(wanted(g, "params"), net->params, net->n_params * sizeof *net->params);
     keep_all_running(g, net);
-    if (rc == NRM_OK) rc = nrm_mlp_forward(net, x, N, NRM_INFER);
+    if (rc == NRM_OK)
+        rc = grouped ? group_network(g, net, x, N) : nrm_mlp_forward(net, x, N, NRM_INFER);
     memcpy(wanted(g, "logits"), net->logits, N * size(g, "classes") * sizeof *net->logits);
     return rc;
 }
@@ -245,7 +492,13 @@ static const struct {
 } layers[] = {
     {"batchnorm", batchnorm},
     {"noisy_batchnorm", noisy_batchnorm},
+    {"sync_batchnorm", sync_batchnorm},
+    {"batchrenorm", batchrenorm},
     {"layernorm", layernorm},
+    {"layernorm_std", layernorm_std},
+    {"rmsnorm", rmsnorm},
+    {"groupnorm", groupnorm},
+    {"instancenorm", instancenorm},
     {"linear", linear},
     {"activation", activation},
     {"cross_entropy", cross_entropy},
@@ -294,7 +547,7 @@ static void run_file(const char *path)
 int main(int argc, char **argv)
 {
     static const char *const files[] = {
-        "batchnorm", "layernorm", "noisy", "linear", "training",
+        "batchnorm", "noisy", "sync", "renorm", "layernorm", "groupnorm", "linear", "training",
     };
     char path[64];
     size_t i;

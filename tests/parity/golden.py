@@ -101,6 +101,67 @@ def layernorm_cases(n):
     yield "mean of 100", layernorm(n, centre=100)
 
 
+def layernorm_std_cases(n):
+    yield "plain", layernorm(n)
+    yield "two features, eps 0.3", layernorm(n, D=2, eps=0.3)  # less, and dx is all cancellation
+    yield "eps 1e-6", layernorm(n, eps=1e-6)
+    yield "eps 0.3, no gamma and beta", layernorm(n, eps=0.3, plain=True)
+
+
+def rmsnorm_cases(n):
+    for title, (settings, arrays) in (("plain", layernorm(n)), ("eps 1e-12", layernorm(n, eps=1e-12)),
+                                      ("no gamma", layernorm(n, plain=True)),
+                                      ("mean of 100", layernorm(n, centre=100))):
+        arrays.pop("beta", None)
+        yield title, (settings, arrays)
+
+
+def groupnorm(n, N=2, C=4, S=1, G=2, eps=1e-5, plain=False):
+    size = (N, C) if S == 1 else (N, C, S)
+    settings = {"N": N, "C": C, "S": S, "G": G, "eps": eps}
+    return settings, {"x": n.array(*size), **({} if plain else affine(n, C)), "dy": n.array(*size)}
+
+
+def groupnorm_cases(n):
+    yield "dense, two groups", groupnorm(n, C=6)
+    yield "positions, one group", groupnorm(n, S=3, G=1)
+    yield "positions, two groups", groupnorm(n, S=3)
+    yield "positions, a group per channel", groupnorm(n, S=3, G=4)
+    yield "no gamma and beta", groupnorm(n, C=3, S=2, G=1, plain=True)
+    yield "eps 1e-3", groupnorm(n, C=3, S=4, G=3, eps=1e-3)
+
+
+def instancenorm_cases(n):
+    yield "positions", groupnorm(n, C=3, S=5, G=3)
+    yield "no gamma and beta", groupnorm(n, C=2, S=4, G=2, plain=True)
+
+
+def sync_cases(n):
+    def case(N, C, S, workers, mask=None):
+        size = (N, C) if S == 1 else (N, C, S)
+        settings = {"N": N, "C": C, "S": S, "workers": workers, "eps": 1e-5, "new_weight": 0.1}
+        arrays = {"x": n.array(*size), **affine(n, C), **running(n, C), "dy": n.array(*size)}
+        return settings, dict(arrays, mask=torch.tensor(mask)) if mask else arrays
+    yield "three workers, dense", case(5, 3, 1, 3)
+    yield "two workers, positions", case(3, 2, 4, 2)
+    yield "more workers than examples", case(2, 2, 3, 4)
+    yield "a mask, one worker", case(3, 2, 4, 1, [[1, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 0]])
+    yield "a mask, three workers", case(4, 2, 3, 3, [[1, 1, 0], [0, 0, 0], [1, 0, 0], [1, 1, 1]])
+
+
+def renorm_cases(n):
+    def case(r_max, d_max, mode=TRAIN, **more):
+        settings, arrays = batchnorm(n, mode=mode, **more)
+        return dict(settings, r_max=r_max, d_max=d_max), arrays
+    yield "train, no limit reached", case(100.0, 100.0)
+    yield "train, both limits", case(1.25, 0.25, N=3, S=4)
+    yield "train, limits of plain batch norm", case(1.0, 0.0)
+    yield "train, three batches", case(3.0, 5.0, batches=3, new_weight=0.25)
+    yield "train, three batches, momentum None", case(1.5, 0.5, batches=3, cumulative=1)
+    yield "infer", case(3.0, 5.0, INFER)
+    yield "frozen", case(3.0, 5.0, FROZEN, N=2, S=3)
+
+
 def linear_cases(n):
     for title, N, inputs, outputs in ("wide", 3, 5, 2), ("one example", 1, 3, 4):
         arrays = {"x": n.array(N, inputs), "W": n.array(inputs, outputs), "b": n.array(outputs),
@@ -136,11 +197,12 @@ def mlp_cases(n):
             ("batch norm, SGD with momentum", BATCH_NORM, SGD, 0.05, 0.9),
             ("batch norm, Adam", BATCH_NORM, ADAM, 0.01, 0.0),
             ("layer norm, SGD", LAYER_NORM, SGD, 0.1, 0.0),
-            ("layer norm, Adam", LAYER_NORM, ADAM, 0.01, 0.0)):
-        inputs, width1, width2, classes, N = 3, 4, 5, 3, 6
+            ("layer norm, Adam", LAYER_NORM, ADAM, 0.01, 0.0),
+            ("group norm, SGD", GROUP_NORM, SGD, 0.1, 0.0)):
+        inputs, width1, width2, classes, N = 3, 4, 6, 3, 6
         settings = {"inputs": inputs, "width1": width1, "width2": width2, "classes": classes,
-                    "N": N, "batches": 2, "steps": 5, "norm": norm, "activation": TANH,
-                    "eps": 1e-5, "new_weight": 0.1, "optimizer": rule, "lr": lr,
+                    "N": N, "batches": 2, "steps": 5, "norm": norm, "G": 2,
+                    "activation": TANH, "eps": 1e-5, "new_weight": 0.1, "optimizer": rule, "lr": lr,
                     "heavy_ball": heavy_ball}
         params, before = [], inputs
         for width in (width1, width2):
@@ -155,7 +217,11 @@ def mlp_cases(n):
 FILES = {
     "batchnorm": {"batchnorm": batchnorm_cases},
     "noisy": {"noisy_batchnorm": noisy_cases},
-    "layernorm": {"layernorm": layernorm_cases},
+    "sync": {"sync_batchnorm": sync_cases},
+    "renorm": {"batchrenorm": renorm_cases},
+    "layernorm": {"layernorm": layernorm_cases, "layernorm_std": layernorm_std_cases,
+                  "rmsnorm": rmsnorm_cases},
+    "groupnorm": {"groupnorm": groupnorm_cases, "instancenorm": instancenorm_cases},
     "linear": {"linear": linear_cases, "activation": activation_cases,
                "cross_entropy": cross_entropy_cases},
     "training": {"optimizer": optimizer_cases, "mlp": mlp_cases},

@@ -119,6 +119,74 @@ def layernorm(a, s):
     return dict(back(y, a["dy"], x=x, gamma=gamma, beta=beta), y=y, mean=mean, rstd=rstd)
 
 
+def layernorm_std(a, s):
+    """With D - 1 below the standard deviation, and eps added to that."""
+    x, gamma, beta = leaf(a, "x"), leaf(a, "gamma"), leaf(a, "beta")
+    mean, std = x.mean(1, keepdim=True), x.std(1, keepdim=True)
+    rstd = 1 / (std + s["eps"])
+    y = affine((x - mean) * rstd, gamma, beta)
+    return dict(back(y, a["dy"], x=x, gamma=gamma, beta=beta), y=y, mean=mean[:, 0],
+                rstd=rstd[:, 0])
+
+
+def rmsnorm(a, s):
+    x, gamma = leaf(a, "x"), leaf(a, "gamma")
+    rstd = torch.rsqrt((x * x).mean(1, keepdim=True) + s["eps"])
+    y = affine(x * rstd, gamma, None)
+    return dict(back(y, a["dy"], x=x, gamma=gamma), y=y, rstd=rstd[:, 0])
+
+
+def groupnorm(a, s):
+    x, gamma, beta = leaf(a, "x"), leaf(a, "gamma"), leaf(a, "beta")
+    y = F.group_norm(x, s["G"], gamma, beta, s["eps"])
+    mean, rstd = torch.native_group_norm(x, gamma, beta, s["N"], s["C"], s["S"], s["G"],
+                                         s["eps"])[1:]
+    return dict(back(y, a["dy"], x=x, gamma=gamma, beta=beta), y=y, mean=mean, rstd=rstd)
+
+
+def instancenorm(a, s):
+    x, gamma, beta = leaf(a, "x"), leaf(a, "gamma"), leaf(a, "beta")
+    y = F.instance_norm(x, None, None, gamma, beta, True, 0., s["eps"])
+    return dict(back(y, a["dy"], x=x, gamma=gamma, beta=beta), y=y)
+
+
+def sync_batchnorm(a, s):
+    """All workers' batches in one; of each example the positions that the mask lets count."""
+    x, gamma, beta = leaf(a, "x"), leaf(a, "gamma"), leaf(a, "beta")
+    mean, var = a["running_mean"].clone(), a["running_var"].clone()
+    if "mask" in a:
+        counts = a["mask"] != 0
+        chosen = F.batch_norm(x.transpose(1, 2)[counts], mean, var, gamma, beta, True,
+                              s["new_weight"], s["eps"])
+        y = torch.zeros_like(x).transpose(1, 2).index_put((counts,), chosen).transpose(1, 2)
+    else:
+        y = F.batch_norm(x, mean, var, gamma, beta, True, s["new_weight"], s["eps"])
+    return dict(back(y, a["dy"], x=x, gamma=gamma, beta=beta), y=y, running_means=mean,
+                running_vars=var)
+
+
+def batchrenorm(a, s):
+    """The correction is detached: Ioffe's formula, with eps in both roots."""
+    gamma, beta = leaf(a, "gamma"), leaf(a, "beta")
+    running = Running(a, s)
+
+    def step(x):
+        r = {"leaves": {"gamma": gamma, "beta": beta}}
+        below = torch.sqrt(running.var + s["eps"])
+        if s["mode"] != TRAIN:
+            return r, affine((x - per_channel(running.mean, x)) / per_channel(below, x), gamma,
+                             beta)
+        mean, var = x.mean(over_channel(x)), x.var(over_channel(x), unbiased=False)
+        std = torch.sqrt(var + s["eps"])
+        r["ratio"] = (std / below).detach().clamp(1 / s["r_max"], s["r_max"])
+        r["offset"] = ((mean - running.mean) / below).detach().clamp(-s["d_max"], s["d_max"])
+        running.update(mean, x.var(over_channel(x)))
+        x_hat = (x - per_channel(mean, x)) / per_channel(std, x)
+        return r, affine(x_hat * per_channel(r["ratio"], x) + per_channel(r["offset"], x), gamma,
+                         beta)
+    return over_batches(step, a, s, lambda: (running.mean, running.var))
+
+
 def linear(a, s):
     x, W, b = leaf(a, "x"), leaf(a, "W"), leaf(a, "b")
     y = F.linear(x, W.t(), b)  # PyTorch keeps W as [out][in]
@@ -218,8 +286,9 @@ def mlp(a, s, order=lambda rows: rows):
     return dict(r, logits=net(a["x"][0]))
 
 
-LAYERS = {f.__name__: f for f in (batchnorm, noisy_batchnorm, layernorm, linear, activation,
-                                  cross_entropy, optimizer, mlp)}
+LAYERS = {f.__name__: f for f in (
+    batchnorm, noisy_batchnorm, sync_batchnorm, batchrenorm, layernorm, layernorm_std, groupnorm,
+    instancenorm, rmsnorm, linear, activation, cross_entropy, optimizer, mlp)}
 
 
 def run(layer, arrays, settings, dtype, **more):

@@ -70,6 +70,10 @@ accuracy: $(OBJECTS) ## errors of the norms against the exact result, and their 
 accuracy-docs: $(OBJECTS) ## the same, then figure and tables into docs/
 	@CC="$(CC)" BUILD="$(BUILD)" FLAGS="$(FLAGS)" sh tests/accuracy/accuracy.sh docs
 
+.PHONY: tables-docs
+tables-docs: ## compute the tables of docs/worked_examples.md and docs/invariance.md anew
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/tables.sh
+
 bench: ## time every layer beside plain loops and the one-pass limit
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/bench/layers.sh $(BENCH_FLAGS)
 

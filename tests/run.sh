@@ -28,7 +28,7 @@ variants() {
     for source in tests/test_*.c; do
         name=$(basename "$source" .c)
         case $name in
-        test_complexstep) echo "$name.f64" ;;
+        test_complexstep | test_invariance) echo "$name.f64" ;;
         test_gemm) printf '%s.f32\n%s.f64\n' "$name" "$name" ;; # knows no statistics
         *)
             if grep -q 'define NORMLAYERS_IMPLEMENTATION' "$source"; then

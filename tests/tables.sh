@@ -1,0 +1,14 @@
+#!/bin/sh
+# tables.sh - writes the tables of docs/worked_examples.md and docs/invariance.md, as the test
+# programs of the same names compute them in double. A program of which a check fails writes nothing.
+#
+# Environment: CC, BUILD.
+set -eu
+cd "$(dirname "$0")/.."
+: "${CC:=cc}" "${BUILD:=build}"
+mkdir -p "$BUILD/tests"
+for program in test_worked_examples test_invariance; do
+    $CC -std=c99 -O1 -ffp-contract=off -DNRM_DOUBLE -I. -Iexamples -Itests "tests/$program.c" \
+        -o "$BUILD/tests/$program.tables" -lm
+    "$BUILD/tests/$program.tables" --docs
+done

@@ -122,8 +122,8 @@ static void scalings_table(void)
     int i;
     (void)people_running(y, 1, 1, 1);
     page_table("people");
-    page_print("| height | weight | age | x̂ height | x̂ weight | x̂ age | min-max height | rank |\n"
-               "|---|---|---|---|---|---|---|---|\n");
+    page_print("| height | weight | age | x̂ height | x̂ weight | x̂ age | min-max height | rank |"
+               "\n|---|---|---|---|---|---|---|---|\n");
     for (i = 0; i < PEOPLE; i++) {
         const nrm_real *row = y + i * FEATURES;
         const double scaled = (people[i][0] - 60) / (192 - 60.0);

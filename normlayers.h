@@ -3436,12 +3436,15 @@ static nrmi_sweep nrmi_all_rows(const nrmi_ln_job *job, size_t from, size_t to)
     return all;
 }
 
-/* How many rows from n on make the next band. It holds whole examples, or less than one. */
+/* How many rows from n on make the next band. It holds whole examples, or less than one; of one
+   group's rows as many as it has examples, so that a column has the same sums by either way, but
+   where one thread would not sum beside dx either. */
 static size_t nrmi_ln_band(const nrmi_ln_job *job, nrmi_sweep sweep, size_t n)
 {
     const size_t band = nrmi_ln_rows(NRM_BAND_NUMBERS, job->D, 4, NRM_BAND);
     const size_t left = (sweep.to - n + sweep.step - 1) / sweep.step, G = job->G;
-    if (sweep.step > 1 || G == 1) return nrmi_least(left, band);
+    if (G == 1 || (sweep.step > 1 && G * job->D > NRM_WIDE)) return nrmi_least(left, band);
+    if (sweep.step > 1) return nrmi_least(left, band > G ? band / G : 1);
     return nrmi_least(left, band > G ? band - band % G : nrmi_least(band, G - n % G));
 }
 

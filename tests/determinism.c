@@ -718,6 +718,244 @@ static void conventions(void)
     print("exact", "running_import");
 }
 
+/* ---- rows of other kinds --------------------------------------------------------------------- */
+
+enum rows { GROUP_NORM, INSTANCE_NORM, RMS_NORM, LAYER_NORM_STD };
+static const char *const rows_name[] = {"groupnorm", "instancenorm", "rmsnorm", "layernorm_std"};
+
+typedef struct rows_case {
+    enum rows kind;
+    size_t G;
+    norm_case k; /* its layer is LAYER_NORM, for the data are drawn by rows */
+} rows_case;
+
+static int rows_forward(const rows_case *r, nrm_real *out)
+{
+    const norm_case *k = &r->k;
+    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
+    const nrm_real *b = k->options & NO_BETA ? NULL : beta_;
+    switch (r->kind) {
+    case RMS_NORM: return nrm_rmsnorm_forward(out, rstd, x, g, NRM_EPS, k->N, k->C);
+    case LAYER_NORM_STD:
+        return nrm_layernorm_std_forward(out, mean, rstd, x, g, b, NRM_EPS, k->N, k->C);
+    case INSTANCE_NORM:
+        return nrm_instancenorm_forward(out, mean, rstd, x, g, b, NRM_EPS, k->N, k->C, k->S);
+    default:
+        return nrm_groupnorm_forward(out, mean, rstd, x, g, b, NRM_EPS, k->N, k->C, k->S, r->G);
+    }
+}
+
+static int rows_backward(const rows_case *r, nrm_real *out)
+{
+    const norm_case *k = &r->k;
+    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
+    nrm_real *dg = k->options & NO_SUMS ? NULL : dgamma;
+    nrm_real *db = k->options & NO_SUMS ? NULL : dbeta;
+    switch (r->kind) {
+    case RMS_NORM: return nrm_rmsnorm_backward(out, dg, dy, x, rstd, g, k->N, k->C);
+    case LAYER_NORM_STD:
+        return nrm_layernorm_std_backward(out, dg, db, dy, x, mean, rstd, g, NRM_EPS, k->N, k->C);
+    case INSTANCE_NORM:
+        return nrm_instancenorm_backward(out, dg, db, dy, x, mean, rstd, g, k->N, k->C, k->S);
+    default:
+        return nrm_groupnorm_backward(out, dg, db, dy, x, mean, rstd, g, k->N, k->C, k->S, r->G);
+    }
+}
+
+static void rows_norm(const rows_case *r)
+{
+    const norm_case *k = &r->k;
+    const size_t numbers = numbers_of(k), groups = k->N * r->G;
+    nrm_real *out = k->options & IN_PLACE ? dy : dx;
+    char size[96], name[160];
+    norm_name(size, sizeof size, k);
+    snprintf(name, sizeof name, "%s%s", rows_name[r->kind], size + strlen(layer_name[LAYER_NORM]));
+    if (r->kind == GROUP_NORM)
+        snprintf(name + strlen(name), 32, "_%lugroups", (unsigned long)r->G);
+    start();
+    draw_parameters(k->C);
+    draw_x(k);
+    take(rows_forward(r, y));
+    look(name, "forward", numbers);
+    draw(dy, numbers, 0, 10000);
+    take(rows_backward(r, out));
+    look(name, "backward", numbers);
+    add_reals(y, numbers);
+    add_accs(rstd, groups);
+    if (r->kind != RMS_NORM) add_accs(mean, groups);
+    add_reals(out, numbers);
+    add_reals(dgamma, k->C);
+    add_reals(dbeta, k->C);
+    print("exact", name);
+}
+
+/* All ways through the backward pass: at most 1024 and at most 4096 sums beside dx, or the sums by
+   themselves; bands of several examples, of one and of less; channels in runs, more than 1024 of
+   them, runs of more than 1024. */
+static const rows_case other_rows[] = {
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 1, PLAIN, 0}},
+    {GROUP_NORM, 8, {LAYER_NORM, NRM_TRAIN, 300, 256, 1, FAR_OFF, 0}},
+    {GROUP_NORM, 100, {LAYER_NORM, NRM_TRAIN, 33, 2000, 1, PLAIN, NO_BETA}},
+    {GROUP_NORM, 3, {LAYER_NORM, NRM_TRAIN, 40, 3999, 1, OUTLIER, IN_PLACE}},
+    {GROUP_NORM, 80, {LAYER_NORM, NRM_TRAIN, 9, 8000, 1, PLAIN, 0}},
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 9, 8000, 1, PLAIN, NO_GAMMA}},
+    {GROUP_NORM, 3, {LAYER_NORM, NRM_TRAIN, 5, 6, 3, PLAIN, 0}},
+    {GROUP_NORM, 3, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, CONSTANT, 0}},
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, LARGE, NO_GAMMA}},
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, TINY, NO_SUMS}},
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0}},
+    {GROUP_NORM, 8, {LAYER_NORM, NRM_TRAIN, 33, 64, 49, FAR_OFF, IN_PLACE}},
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 3, 4, 3000, OUTLIER, NO_BETA}},
+    {GROUP_NORM, 11, {LAYER_NORM, NRM_TRAIN, 33, 1100, 2, PLAIN, 0}},
+    {INSTANCE_NORM, 7, {LAYER_NORM, NRM_TRAIN, 5, 7, 1, PLAIN, 0}},
+    {INSTANCE_NORM, 96, {LAYER_NORM, NRM_TRAIN, 30, 96, 17, FAR_OFF, 0}},
+    {INSTANCE_NORM, 3, {LAYER_NORM, NRM_TRAIN, 5, 3, 3000, OUTLIER, IN_PLACE}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 70, 9, 1, PLAIN, 0}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 130, 1, LARGE, 0}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 130, 1, TINY, NO_GAMMA}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 130, 1, SPOILT, 0}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 300, 130, 1, FAR_OFF, IN_PLACE}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, 0}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, PLAIN, NO_SUMS}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, PLAIN, 0}},
+    {LAYER_NORM_STD, 1, {LAYER_NORM, NRM_TRAIN, 70, 9, 1, FAR_OFF, 0}},
+    {LAYER_NORM_STD, 1, {LAYER_NORM, NRM_TRAIN, 33, 130, 1, CONSTANT, 0}},
+    {LAYER_NORM_STD, 1, {LAYER_NORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, NO_BETA}},
+    {LAYER_NORM_STD, 1, {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, PLAIN, IN_PLACE}},
+};
+
+/* ---- statistics that merge, and batch renorm ------------------------------------------------- */
+
+enum { MOST_SHARDS = 3 };
+
+typedef struct merge_case {
+    norm_case k;
+    int masked;
+} merge_case;
+
+static unsigned char mask_[MOST_PARAMS];
+
+static const unsigned char *mask_of(const merge_case *m, size_t example)
+{
+    return m->masked ? mask_ + example * m->k.S : NULL;
+}
+
+/* Three shards, the second of no examples: their statistics, their sums, and what is made of them. */
+static void merged(const merge_case *m)
+{
+    static nrm_stats part[MOST_PARAMS], stats[MOST_PARAMS];
+    static nrm_sums some[MOST_PARAMS], sums[MOST_PARAMS];
+    const norm_case *k = &m->k;
+    const size_t from[MOST_SHARDS + 1] = {0, k->N / 3, k->N / 3, k->N}, each = k->C * k->S;
+    nrm_running running;
+    char size[96], name[160];
+    size_t i, c;
+    norm_name(size, sizeof size, k);
+    snprintf(name, sizeof name, "sync_%s%s", size, m->masked ? "_masked" : "");
+    start();
+    draw_parameters(k->C);
+    draw_x(k);
+    draw(dy, numbers_of(k), 0, 10000);
+    for (i = 0; i < k->N * k->S; i++) mask_[i] = pool[(600 + i) % POOL] > (nrm_real)-0.5;
+    memset(stats, 0, k->C * sizeof *stats);
+    memset(sums, 0, k->C * sizeof *sums);
+    for (i = 0; i < MOST_SHARDS; i++) {
+        const size_t at = from[i] * each, N = from[i + 1] - from[i];
+        memset(part, 0, k->C * sizeof *part);
+        take(nrm_stats_update(part, x + at, mask_of(m, from[i]), N, k->C, k->S));
+        take(nrm_stats_merge(stats, part, k->C));
+    }
+    for (i = 0; i < MOST_SHARDS; i++) {
+        const size_t at = from[i] * each, N = from[i + 1] - from[i];
+        start_running(&running, k);
+        take(nrm_sync_batchnorm_forward(y + at, mean, rstd, &running, x + at, mask_of(m, from[i]),
+                                        stats, gamma_, beta_, NRM_EPS, N, k->C, k->S));
+        take(nrm_sync_batchnorm_sums(some, dgamma, dbeta, dy + at, x + at, mask_of(m, from[i]),
+                                     mean, rstd, N, k->C, k->S));
+        for (c = 0; c < k->C; c++) {
+            sums[c].dy += some[c].dy;
+            sums[c].dy_xhat += some[c].dy_xhat;
+        }
+    }
+    for (i = 0; i < MOST_SHARDS; i++) {
+        const size_t at = from[i] * each, N = from[i + 1] - from[i];
+        take(nrm_sync_batchnorm_backward(dx + at, dy + at, x + at, mask_of(m, from[i]), mean, rstd,
+                                         gamma_, stats, sums, N, k->C, k->S));
+    }
+    add_reals(y, numbers_of(k));
+    add_accs(mean, k->C);
+    add_accs(rstd, k->C);
+    add_reals(run_mean, k->C);
+    add_reals(run_var, k->C);
+    add_reals(dx, numbers_of(k));
+    add_reals(dgamma, k->C);
+    add_reals(dbeta, k->C);
+    if (k->data != SPOILT) {
+        take(nrm_running_set(&running, stats, k->C));
+        add_reals(run_mean, k->C);
+        add_reals(run_var, k->C);
+    }
+    print("exact", name);
+}
+
+static const merge_case merge_cases[] = {
+    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, PLAIN, 0}, 0},
+    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, FAR_OFF, CUMULATIVE}, 1},
+    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, OUTLIER, BIASED}, 1},
+    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, SPOILT, 0}, 0},
+    {{BATCH_NORM, NRM_TRAIN, 15, 6, 51, PLAIN, 0}, 0},
+    {{BATCH_NORM, NRM_TRAIN, 15, 6, 51, FAR_OFF, 0}, 1},
+    {{BATCH_NORM, NRM_TRAIN, 15, 6, 51, TINY, 0}, 1},
+};
+
+/* With the limits in reach of some channels. */
+static void renorm(const norm_case *k)
+{
+    const nrm_real r_max = (nrm_real)1.5, d_max = (nrm_real)0.75;
+    static nrm_acc ratio[MOST_PARAMS], offset[MOST_PARAMS];
+    nrm_running running;
+    char size[96], name[160];
+    norm_name(size, sizeof size, k);
+    snprintf(name, sizeof name, "renorm_%s", size);
+    start();
+    draw_parameters(k->C);
+    draw_x(k);
+    draw(dy, numbers_of(k), 0, 10000);
+    start_running(&running, k);
+    take(nrm_batchrenorm_forward(y, ratio, offset, mean, rstd, &running, x, gamma_, beta_, r_max,
+                                 d_max, k->mode, NRM_EPS, k->N, k->C, k->S));
+    look(name, "forward", numbers_of(k));
+    take(nrm_batchrenorm_backward(dx, dgamma, dbeta, dy, x, ratio, offset, mean, rstd, gamma_,
+                                  k->mode, k->N, k->C, k->S));
+    look(name, "backward", numbers_of(k));
+    add_reals(y, numbers_of(k));
+    if (k->mode == NRM_TRAIN) add_accs(ratio, k->C), add_accs(offset, k->C);
+    add_accs(mean, k->C);
+    add_accs(rstd, k->C);
+    add_reals(run_mean, k->C);
+    add_reals(run_var, k->C);
+    add_reals(dx, numbers_of(k));
+    add_reals(dgamma, k->C);
+    add_reals(dbeta, k->C);
+    print("exact", name);
+}
+
+static const norm_case renorms[] = {
+    {BATCH_NORM, NRM_TRAIN, 100, 7, 1, PLAIN, CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 100, 1030, 1, PLAIN, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 6, 196, FAR_OFF, BIASED},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0},
+    {BATCH_NORM, NRM_FROZEN, 5, 6, 51, PLAIN, 0},
+};
+
+static void newer_norms(void)
+{
+    size_t i;
+    for (i = 0; i < sizeof other_rows / sizeof other_rows[0]; i++) rows_norm(&other_rows[i]);
+    for (i = 0; i < sizeof merge_cases / sizeof merge_cases[0]; i++) merged(&merge_cases[i]);
+    for (i = 0; i < sizeof renorms / sizeof renorms[0]; i++) renorm(&renorms[i]);
+}
+
 int main(void)
 {
     size_t i;
@@ -738,5 +976,6 @@ int main(void)
     folding("fold_32x3x3x3", 1, 32, 27);
     folding("fold_4x1500x2", 4, 1500, 2);
     conventions();
+    newer_norms();
     return 0;
 }

@@ -66,10 +66,11 @@ int main(void)
 
 ## This header does not
 
-allocate memory, print, read files, start threads (unless `NRM_OPENMP` asks for them), keep
-global state, call `rand()`, or look at the locale. It has no automatic differentiation and
-no convolution (though batch norm takes the layout of one), and it does not guess: a wrong
-argument is refused with a named code.
+allocate memory, print, touch a file (except for the five functions of ## 19, which are there
+to do that), start threads (unless `NRM_OPENMP` asks for them), keep global state, call
+`rand()`, or look at the locale. It has no automatic differentiation and no convolution
+(though batch norm takes the layout of one), and it does not guess: a wrong argument is
+refused with a named code.
 
 ## Options
 
@@ -83,6 +84,7 @@ that includes the header, best on the compiler's command line.
     NRM_ACC                     double      type of statistics: float or double     everywhere
     NRM_SQRT(a)                 sqrt        square root of an nrm_acc               one file only
     NRM_NO_LIBC                 -           include neither math.h nor string.h     one file only
+    NRM_NO_STDIO                -           no files: ## 19 and stdio.h left out    any file
     NRM_MEMCPY(to, from, n)     memcpy      copies n bytes                          one file only
     NRM_MEMSET(to, byte, n)     memset      fills n bytes                           one file only
     NRM_NO_VECTORS              -           no vector extensions                    one file only
@@ -91,12 +93,12 @@ that includes the header, best on the compiler's command line.
     NRM_OPENMP                  -           share the work among OpenMP's threads   one file only
     NRM_GEMM                    -           cblas_sgemm or cblas_dgemm, see ## 2    one file only
 
-With `NRM_NO_LIBC` you supply `NRM_SQRT`, `NRM_MEMCPY` and `NRM_MEMSET`; besides these only
-what the compiler itself wants of a freestanding program (memcpy, memmove, memset); the
-header brings its own exponential, logarithm and random numbers. MSVC needs `/utf-8` for the
-comments. Two files that disagree on `NRM_DOUBLE` or `NRM_ACC` fail to link instead of
-misreading each other's arrays, since the link names differ; and one program may hold both
-precisions, in different files.
+`NRM_NO_LIBC` implies `NRM_NO_STDIO`, and you supply `NRM_SQRT`, `NRM_MEMCPY` and
+`NRM_MEMSET` then; besides these only what the compiler itself wants of a freestanding
+program (memcpy, memmove, memset); the header brings its own exponential, logarithm and
+random numbers. MSVC needs `/utf-8` for the comments. Two files that disagree on
+`NRM_DOUBLE` or `NRM_ACC` fail to link instead of misreading each other's arrays, since the
+link names differ; and one program may hold both precisions, in different files.
 
 ## Contracts
 
@@ -156,6 +158,10 @@ section.
 #define NRM_VERSION_PATCH 0
 #define NRM_VERSION "0.1.0"
 
+
+#if defined(NRM_NO_LIBC) && !defined(NRM_NO_STDIO)
+#define NRM_NO_STDIO
+#endif
 
 #ifdef NRM_DOUBLE
 typedef double nrm_real; /* the type of all data and parameters */
@@ -988,6 +994,7 @@ NRM_DEF int nrm_gradcheck(
 #define nrmi_bn_job NRM_LINK(nrmi_bn_job)
 #define nrmi_channels NRM_LINK(nrmi_channels)
 #define nrmi_check NRM_LINK(nrmi_check)
+#define nrmi_entry NRM_LINK(nrmi_entry)
 #define nrmi_gemm NRM_LINK(nrmi_gemm)
 #define nrmi_lanes NRM_LINK(nrmi_lanes)
 #define nrmi_line NRM_LINK(nrmi_line)
@@ -996,6 +1003,7 @@ NRM_DEF int nrm_gradcheck(
 #define nrmi_matrix NRM_LINK(nrmi_matrix)
 #define nrmi_moments NRM_LINK(nrmi_moments)
 #define nrmi_row NRM_LINK(nrmi_row)
+#define nrmi_set NRM_LINK(nrmi_set)
 #define nrmi_slope NRM_LINK(nrmi_slope)
 #define nrmi_strip NRM_LINK(nrmi_strip)
 #define nrmi_weight NRM_LINK(nrmi_weight)
@@ -1004,6 +1012,9 @@ NRM_DEF int nrm_gradcheck(
 #ifndef NRM_NO_LIBC
 #include <math.h>
 #include <string.h>
+#endif
+#ifndef NRM_NO_STDIO
+#include <stdio.h>
 #endif
 #ifdef NRM_OPENMP
 #include <omp.h>
@@ -6841,7 +6852,1520 @@ NRM_DEF int nrm_mlp_check_stats(const nrm_mlp *net, size_t *layer, size_t *chann
     return rc;
 }
 
-/* @@ 19 files */
+/*
+## 19  Files of named arrays
+
+*How do weights get onto a disk, and back, so that a damaged file is never taken for a good
+one?*
+
+A training run is worth hours, and its result is a few arrays. They are kept in files whose
+arrays have names, in one of three formats. Ours has a checksum for every part. NumPy's
+`.npz` is there for Python, and so is `.npy`, which holds a single array without a name and
+without a checksum. `nrm_save` goes by the ending of the path (in small letters), `nrm_load`
+and `nrm_list` by the first bytes of the file. docs/files.md describes every byte and tells
+how to exchange weights with NumPy and PyTorch.
+
+    path ends in    written                 checksums         arrays       size
+    .npz            NumPy, uncompressed     one per array     to 65535     below 4 GiB
+    .npy            NumPy                   none              1            any
+    anything else   our own                 of everything     to 65535     any
+
+What is promised:
+
+- *A file is whole or it is not there.* `nrm_save` writes beside the target, asks whether
+  all of it went out, and only then renames. If anything fails, the new file is removed and
+  the old one stays. (ISO C cannot force a disk to write, so after a power cut it is for the
+  file system to keep this promise. A symbolic link is replaced, not followed.)
+- *Arrays are changed only if everything is right.* `nrm_load` goes through the file twice.
+  The first time it looks at everything: structure, names, types, shapes, checksums, the
+  exact length, and whether each number fits. Only the second time does it store. So half of
+  a file can be seen only if the file changes, or the disk fails, between the two.
+- *A file cannot lie to its reader.* Each number of it is compared with what is possible
+  before anything is computed from it, no array may lie on top of another, and there are no
+  gaps to hide in. Nothing is allocated, so no file can ask for a terabyte.
+- *The same bytes everywhere.* Numbers are written low byte first, put together by shifts,
+  and there is no time or place in a file. Loading turns floats into doubles, and doubles
+  into floats if they fit: a finite number that would become infinite is refused.
+
+Arrays of the file that nobody asked for are checked and passed over; to check a file alone,
+load nothing from it (`count` 0). An array without elements has no data, and its `data` may
+be NULL. A `.npz` may hold arrays that we have no type for, or whose names break our rules;
+the former are listed with type −1 and cannot be loaded, the latter are not listed.
+
+### 19.1  Our own format
+
+A header, a directory, and the data, each array at the next multiple of 64, so that a
+program may map the file into memory and use the arrays where they are:
+
+    at = 64·⌈end/64⌉, where end is that of the array before           [FILE.1]
+
+    offset          bytes   what
+    0               8       137 'N' 'R' 'M' 13 10 26 10: no text, and broken by any conversion
+    8               4       version, 1
+    12              4       how many arrays, n
+    16              8       length of the file
+    24              8       0
+    32              192 n   the directory: see nrmi_write_entry
+    32 + 192 n      4       CRC-32 of all before it
+    36 + 192 n      28      0
+    64 + 192 n      -       the data of the first array; 0 between its end and the next
+
+So there is only one file for given arrays, and a reader can insist on it: any other byte is
+damage.
+
+### 19.2  The checksum
+
+CRC-32 is the remainder of a division. Take the bits of the message as the coefficients of a
+polynomial, modulo 2, and divide by one of degree 32 that is chosen so that no short burst
+of wrong bits is divisible by it. The division goes like one on paper, except that to
+subtract is to take the exclusive or: one bit of the remainder c leaves, and if it was a 1,
+the divisor is taken off. The bits stand in reversed order, as in Ethernet, zip and PNG; so
+the bit that leaves is the lowest, and P = 3988292384 (edb88320 in base 16).
+
+    c′ = ⌊c/2⌋ ⊕ P·(c mod 2)                                          [CRC.1]
+
+Eight steps at once come from a table, since division is linear: T(k) is what eight steps
+make of c = k.
+
+    c′ = ⌊c/2⁸⌋ ⊕ T((c ⊕ byte) mod 2⁸)                                [CRC.2]
+
+The first 32 bits are turned over, or zeros at the start of a message would not count; so
+are all bits of the result.
+
+    crc = c ⊕ (2³² − 1), where c starts at 2³² − 1                    [CRC.3]
+
+Any burst of up to 32 wrong bits is found, and of other damage all but one case in 2³². It
+is no protection against an adversary, who can compute it too.
+*/
+#ifndef NRM_NO_STDIO
+
+#define NRM_CHUNK 4096     /* bytes of a file that are on the stack at a time         */
+#define NRM_HEAD 32        /* bytes of our header, and of what follows the directory  */
+#define NRM_ENTRY 192      /* bytes of an entry of our directory                      */
+#define NRM_MOST_ARRAYS 65535
+#define NRM_MOST_PATH 4096
+#define NRM_MOST_FACTS 32  /* numbers that describe a layer                           */
+#define NRM_MOST_MEMBER 1024 /* bytes of the name of an archive's file                */
+#define NRM_NPY_TEXT 320   /* bytes that hold any .npy header that we write           */
+#define NRM_ONES 0xffffffffu
+
+enum nrmi_format { NRMI_OWN, NRMI_NPY, NRMI_NPZ };
+
+typedef struct nrmi_file { /* being written or read */
+    FILE *stream;        /* NULL: only the checksum is wanted        */
+    uint64_t at;         /* where the next byte comes from or goes   */
+    uint32_t crc;        /* of what was written                      */
+    int failed;          /* something could not be written           */
+    int format;
+    uint64_t length;     /* when reading: of the file;               */
+    uint64_t directory;  /* where an archive's directory begins;     */
+    uint64_t next;       /* where the next entry of it is;           */
+    uint64_t end;        /* where the data of the last entry ended   */
+    size_t count, index; /* entries in all; that were read           */
+    uint32_t table[256]; /* T of CRC.2                               */
+    unsigned char chunk[NRM_CHUNK];
+} nrmi_file;
+
+static void nrmi_crc_table(uint32_t *table)
+{
+    uint32_t k, c;
+    int bit;
+    for (k = 0; k < 256; k++) {
+        c = k;
+        for (bit = 0; bit < 8; bit++)
+            c = (c >> 1) ^ ((c & 1) != 0 ? 0xedb88320u : 0); /* CRC.1 */
+        table[k] = c;
+    }
+}
+
+/* The checksum of a message goes on over n more bytes; that of none is 0. */
+static uint32_t nrmi_crc(const uint32_t *table, uint32_t crc, const unsigned char *from, size_t n)
+{
+    uint32_t c = crc ^ NRM_ONES; /* CRC.3 */
+    size_t i;
+    for (i = 0; i < n; i++) c = (c >> 8) ^ table[(c ^ from[i]) & 255]; /* CRC.2 */
+    return c ^ NRM_ONES;
+}
+
+/* Numbers of a file, low byte first. */
+static uint64_t nrmi_get(const unsigned char *from, size_t bytes)
+{
+    uint64_t value = 0;
+    while (bytes-- > 0) value = (value << 8) | from[bytes];
+    return value;
+}
+
+static void nrmi_put(unsigned char *to, uint64_t value, size_t bytes)
+{
+    size_t i;
+    for (i = 0; i < bytes; i++) to[i] = (unsigned char)((value >> (8 * i)) & 255);
+}
+
+static int nrmi_all_zero(const unsigned char *from, size_t n)
+{
+    while (n > 0 && from[n - 1] == 0) n--;
+    return n == 0;
+}
+
+/*
+### 19.3  Floats and doubles, bit by bit
+
+A number is stored as its IEEE-754 pattern, and converted as a pattern, by integers: so it
+does not matter what the processor thinks of subnormal numbers and signalling NaNs, and no
+double takes part where `NRM_ACC=float` promises that. A double's significand p of 53 bits
+loses its lowest bits, 29 of them, or more if the result is subnormal. If h is half of what
+the last kept bit is worth, then p = 2h·q + t, and rounding to the nearest, in a tie to the
+even, is
+
+    q′ = q + 1 if t > h, or if t = h and q is odd; else q′ = q        [FILE.2]
+
+Since the exponent stands right above the significand, a q′ that has grown by a digit
+carries into it, which is just right. A NaN keeps its sign and its upper bits.
+*/
+static uint64_t nrmi_widen(uint32_t bits)
+{
+    const uint64_t sign = (uint64_t)(bits >> 31) << 63;
+    uint64_t exponent = (bits >> 23) & 255, fraction = bits & 0x7fffffu;
+    if (exponent == 255) return sign | ((uint64_t)0x7ff << 52) | (fraction << 29);
+    if (exponent == 0 && fraction == 0) return sign;
+    if (exponent == 0) { /* subnormal, which as a double it is not; the exponent wraps, and back */
+        for (exponent = 1; (fraction & 0x800000u) == 0; exponent--) fraction <<= 1;
+        fraction &= 0x7fffffu;
+    }
+    return sign | ((exponent + 896) << 52) | (fraction << 29); /* 896 = 1023 - 127 */
+}
+
+static uint32_t nrmi_narrow(uint64_t bits)
+{
+    const uint32_t sign = (uint32_t)(bits >> 63) << 31;
+    const uint64_t exponent = (bits >> 52) & 0x7ff;
+    uint64_t p = bits & (((uint64_t)1 << 52) - 1), q, t, h;
+    unsigned lost = 29;
+    if (exponent == 0x7ff) /* a NaN must not become an infinity */
+        return sign | 0x7f800000u | (p != 0 ? 0x400000u | (uint32_t)(p >> 29) : 0);
+    if (exponent >= 896 + 255) return sign | 0x7f800000u;
+    if (exponent > 896) {
+        p |= (exponent - 896) << 52;
+    } else { /* subnormal or zero; of what is below 2^-150 nothing is left */
+        if (exponent < 872) return sign;
+        p |= (uint64_t)1 << 52;
+        lost = (unsigned)(926 - exponent);
+    }
+    h = (uint64_t)1 << (lost - 1);
+    q = p >> lost;
+    t = p & (2 * h - 1);
+    if (t > h || (t == h && (q & 1) != 0)) q++; /* FILE.2 */
+    return sign | (uint32_t)q;
+}
+
+/* The pattern of a float, a double or an integer in memory. */
+static uint64_t nrmi_pattern(const void *from, size_t bytes)
+{
+    uint32_t half;
+    uint64_t all;
+    if (bytes == sizeof half) {
+        NRM_MEMCPY(&half, from, sizeof half);
+        return half;
+    }
+    NRM_MEMCPY(&all, from, sizeof all);
+    return all;
+}
+
+/* Stores a pattern of `from` bytes (4 or 8) into a number of `bytes`; `to` may be NULL. NRM_EFORMAT
+   if a finite number would become infinite. */
+static int nrmi_set_pattern(void *to, size_t bytes, uint64_t pattern, size_t from)
+{
+    const uint32_t half = from == 8 ? nrmi_narrow(pattern) : (uint32_t)pattern;
+    if (bytes == 8) {
+        if (from == 4) pattern = nrmi_widen(half);
+        if (to != NULL) NRM_MEMCPY(to, &pattern, sizeof pattern);
+        return NRM_OK;
+    }
+    if (from == 8 && (half & 0x7fffffffu) == 0x7f800000u && ((pattern >> 52) & 0x7ff) != 0x7ff)
+        return NRM_EFORMAT;
+    if (to != NULL) NRM_MEMCPY(to, &half, sizeof half);
+    return NRM_OK;
+}
+
+/* A real number as a double's pattern. */
+static uint64_t nrmi_as_double(const void *real, size_t bytes)
+{
+    const uint64_t pattern = nrmi_pattern(real, bytes);
+    return bytes == 4 ? nrmi_widen((uint32_t)pattern) : pattern;
+}
+
+/*
+### 19.4  The arrays of a call
+
+They are the caller's list, or made up from a network, one at a time: a network may have any
+number of layers, and there is no memory for a list.
+*/
+typedef struct nrmi_set {
+    const nrm_array *array; /* the caller's, or NULL                                  */
+    const nrm_mlp *net;     /* the network's, or NULL                                 */
+    nrm_mlp *target;        /* the network when it is loaded                          */
+    size_t slots;           /* 0 ... slots - 1, of which a network may leave some out */
+    size_t hint;            /* the slot that is expected next                         */
+    char name[NRM_NAME_BYTES];
+    uint64_t fact[NRM_MOST_FACTS];   /* integers of the network, as they are,         */
+    uint64_t loaded[NRM_MOST_FACTS]; /* and as the file has them                      */
+} nrmi_set;
+
+static int nrmi_net_array(nrm_array *made, nrmi_set *set, size_t slot); /* in 19.9 */
+
+/* The array of a slot; 0 if there is none. */
+static int nrmi_array_at(nrm_array *made, nrmi_set *set, size_t slot)
+{
+    if (set->net != NULL) return nrmi_net_array(made, set, slot);
+    *made = set->array[slot];
+    return 1;
+}
+
+static size_t nrmi_bytes_each(int type)
+{
+    return type == NRM_U64 ? sizeof(uint64_t) : sizeof(nrm_real);
+}
+
+/* Bytes of an array; returns 0 if they are too many for this machine. */
+static int nrmi_measure(size_t *bytes, size_t dims, const size_t *shape, size_t each)
+{
+    const size_t most = SIZE_MAX / 4;
+    size_t i, n = each;
+    for (i = 0; i < dims; i++)
+        if (shape[i] == 0) n = 0;
+    for (i = 0; i < dims && n > 0; i++) {
+        if (shape[i] > most / n) return 0;
+        n *= shape[i];
+    }
+    *bytes = n;
+    return 1;
+}
+
+static size_t nrmi_bytes_of(const nrm_array *a)
+{
+    size_t bytes = 0;
+    (void)nrmi_measure(&bytes, a->dims, a->shape, nrmi_bytes_each(a->type));
+    return bytes;
+}
+
+/* How long a name is; 0 if it breaks the rules. */
+static size_t nrmi_name_length(const char *name)
+{
+    size_t n;
+    for (n = 0; name[n] != '\0'; n++) {
+        const char c = name[n];
+        const int good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+        if (!good || n + 1 >= NRM_NAME_BYTES) return 0;
+    }
+    return n;
+}
+
+static int nrmi_check_array(const nrm_array *a)
+{
+    size_t bytes = 0;
+    if (a->name == NULL) return NRM_ENULL;
+    if (nrmi_name_length(a->name) == 0) return NRM_ENAME;
+    if (a->type != NRM_REALS && a->type != NRM_U64) return NRM_EKIND;
+    if (a->dims > NRM_MOST_DIMS) return NRM_ESIZE;
+    if (!nrmi_measure(&bytes, a->dims, a->shape, nrmi_bytes_each(a->type))) return NRM_EOVERFLOW;
+    return a->data == NULL && bytes > 0 ? NRM_ENULL : NRM_OK;
+}
+
+static nrmi_span nrmi_array_span(const nrm_array *a)
+{
+    nrmi_span s;
+    s.bytes = nrmi_bytes_of(a);
+    s.at = s.bytes > 0 ? a->data : NULL;
+    return s;
+}
+
+/* The caller's list: each array; no name twice; and if they will be written to, all of them apart
+   from one another and from the list. */
+static int nrmi_check_arrays(const nrm_array *array, size_t count, int written)
+{
+    nrmi_span list;
+    size_t i, j;
+    int rc = NRM_OK;
+    if (count > NRM_MOST_ARRAYS) return NRM_ESIZE;
+    if (array == NULL && count > 0) return NRM_ENULL;
+    list.at = array;
+    list.bytes = count * sizeof *array;
+    for (i = 0; i < count && rc == NRM_OK; i++) rc = nrmi_check_array(&array[i]);
+    for (i = 0; i < count && rc == NRM_OK; i++) {
+        const nrmi_span span = nrmi_array_span(&array[i]);
+        if (written && nrmi_overlap(span, list)) rc = NRM_EALIAS;
+        for (j = 0; j < i && rc == NRM_OK; j++) {
+            if (strcmp(array[i].name, array[j].name) == 0) rc = NRM_ENAME;
+            if (written && nrmi_overlap(span, nrmi_array_span(&array[j]))) rc = NRM_EALIAS;
+        }
+    }
+    return rc;
+}
+
+/*
+### 19.5  Writing
+
+Checksums stand before the data that they speak of. So the data are gone through twice, the
+first time with no stream to write to.
+*/
+static void nrmi_write(nrmi_file *f, const unsigned char *from, size_t n)
+{
+    f->crc = nrmi_crc(f->table, f->crc, from, n);
+    f->at += n;
+    if (n == 0 || f->stream == NULL || f->failed) return;
+    if (fwrite(from, 1, n, f->stream) != n) f->failed = 1;
+}
+
+static void nrmi_write_number(nrmi_file *f, uint64_t value, size_t bytes)
+{
+    unsigned char to[8];
+    nrmi_put(to, value, bytes);
+    nrmi_write(f, to, bytes);
+}
+
+static void nrmi_write_zeros(nrmi_file *f, size_t n)
+{
+    while (n-- > 0) nrmi_write_number(f, 0, 1);
+}
+
+static void nrmi_write_data(nrmi_file *f, const nrm_array *a)
+{
+    const size_t each = nrmi_bytes_each(a->type), bytes = nrmi_bytes_of(a);
+    const unsigned char *from = (const unsigned char *)a->data;
+    size_t at, n, i;
+    for (at = 0; at < bytes; at += n) {
+        n = nrmi_least(bytes - at, NRM_CHUNK);
+        for (i = 0; i < n; i += each)
+            nrmi_put(f->chunk + i, nrmi_pattern(from + at + i, each), each);
+        nrmi_write(f, f->chunk, n);
+    }
+}
+
+/* The checksum of a text of n bytes and then an array's data. */
+static uint32_t nrmi_checksum(nrmi_file *f, const unsigned char *text, size_t n, const nrm_array *a)
+{
+    FILE *const stream = f->stream;
+    const uint64_t at = f->at;
+    const uint32_t crc = f->crc;
+    uint32_t made;
+    f->stream = NULL;
+    f->crc = 0;
+    nrmi_write(f, text, n);
+    nrmi_write_data(f, a);
+    made = f->crc;
+    f->stream = stream;
+    f->at = at;
+    f->crc = crc;
+    return made;
+}
+
+static uint64_t nrmi_aligned(uint64_t end)
+{
+    return (end + 63) / 64 * 64; /* FILE.1 */
+}
+
+/* An entry: name [64], type, bytes of a number, dims, CRC-32 of the data [4 each], shape [8 x 8],
+   offset and length of the data [8 each], 0 [32]; what is not used is 0. */
+static void nrmi_write_entry(nrmi_file *f, const nrm_array *a, uint64_t at)
+{
+    unsigned char name[NRM_NAME_BYTES];
+    size_t i;
+    NRM_MEMSET(name, 0, sizeof name);
+    NRM_MEMCPY(name, a->name, nrmi_name_length(a->name));
+    nrmi_write(f, name, sizeof name);
+    nrmi_write_number(f, (uint64_t)a->type, 4);
+    nrmi_write_number(f, nrmi_bytes_each(a->type), 4);
+    nrmi_write_number(f, a->dims, 4);
+    nrmi_write_number(f, nrmi_checksum(f, NULL, 0, a), 4);
+    for (i = 0; i < NRM_MOST_DIMS; i++) nrmi_write_number(f, i < a->dims ? a->shape[i] : 0, 8);
+    nrmi_write_number(f, at, 8);
+    nrmi_write_number(f, nrmi_bytes_of(a), 8);
+    nrmi_write_zeros(f, 32);
+}
+
+/* The first eight bytes of our files. */
+static const char *nrmi_magic(void)
+{
+    return "\x89NRM\r\n\x1a\n";
+}
+
+/* Where the directory and what follows it end. */
+static uint64_t nrmi_data_begin(size_t count)
+{
+    return 2 * NRM_HEAD + NRM_ENTRY * (uint64_t)count;
+}
+
+static uint64_t nrmi_own_length(nrmi_set *set, size_t count)
+{
+    uint64_t end = nrmi_data_begin(count);
+    nrm_array a;
+    size_t i;
+    for (i = 0; i < set->slots; i++)
+        if (nrmi_array_at(&a, set, i)) end = nrmi_aligned(end) + nrmi_bytes_of(&a);
+    return end;
+}
+
+static void nrmi_write_own(nrmi_file *f, nrmi_set *set, size_t count)
+{
+    uint64_t end = nrmi_data_begin(count);
+    nrm_array a;
+    size_t i;
+    nrmi_write(f, (const unsigned char *)nrmi_magic(), 8);
+    nrmi_write_number(f, 1, 4);
+    nrmi_write_number(f, count, 4);
+    nrmi_write_number(f, nrmi_own_length(set, count), 8);
+    nrmi_write_zeros(f, 8);
+    for (i = 0; i < set->slots; i++) {
+        if (!nrmi_array_at(&a, set, i)) continue;
+        nrmi_write_entry(f, &a, nrmi_aligned(end));
+        end = nrmi_aligned(end) + nrmi_bytes_of(&a);
+    }
+    nrmi_write_number(f, f->crc, 4);
+    nrmi_write_zeros(f, NRM_HEAD - 4);
+    for (i = 0; i < set->slots; i++) {
+        if (!nrmi_array_at(&a, set, i)) continue;
+        nrmi_write_zeros(f, (size_t)(nrmi_aligned(f->at) - f->at));
+        nrmi_write_data(f, &a);
+    }
+}
+
+/*
+### 19.6  Writing for NumPy
+
+A `.npy` file is a line of text, which is a Python dictionary, and then the data. The text
+is filled up with spaces so that the data begin at a multiple of 64. A `.npz` file is a zip
+archive of such files: each behind a header of its own, and at the end of the archive a
+directory that says everything a second time. We store without compression; an archive has
+to stay below 4 GiB, where the old format ends.
+*/
+static size_t nrmi_append(char *to, size_t at, const char *text)
+{
+    const size_t n = strlen(text);
+    NRM_MEMCPY(to + at, text, n + 1);
+    return at + n;
+}
+
+static size_t nrmi_append_number(char *to, size_t at, uint64_t value)
+{
+    char digits[24];
+    size_t first = sizeof digits - 1;
+    digits[first] = '\0';
+    do digits[--first] = (char)('0' + (int)(value % 10));
+    while ((value /= 10) > 0);
+    return nrmi_append(to, at, digits + first);
+}
+
+static const char *nrmi_descr(int type)
+{
+    return type == NRM_U64 ? "<u8" : sizeof(nrm_real) == 4 ? "<f4" : "<f8";
+}
+
+/* The .npy header of an array, in [NRM_NPY_TEXT] bytes: how many of them. */
+static size_t nrmi_npy_text(unsigned char *to, const nrm_array *a)
+{
+    char text[NRM_NPY_TEXT];
+    size_t i, n = 0, whole;
+    n = nrmi_append(text, n, "{'descr': '");
+    n = nrmi_append(text, n, nrmi_descr(a->type));
+    n = nrmi_append(text, n, "', 'fortran_order': False, 'shape': (");
+    for (i = 0; i < a->dims; i++) {
+        n = nrmi_append_number(text, n, a->shape[i]);
+        if (i + 1 < a->dims) n = nrmi_append(text, n, ", ");
+    }
+    n = nrmi_append(text, n, a->dims == 1 ? ",), }" : "), }");
+    whole = (size_t)nrmi_aligned(10 + n + 1);
+    NRM_MEMCPY(to, "\x93NUMPY\x01", 8); /* version 1, and 0 */
+    nrmi_put(to + 8, whole - 10, 2);
+    NRM_MEMCPY(to + 10, text, n);
+    NRM_MEMSET(to + 10 + n, ' ', whole - 10 - n);
+    to[whole - 1] = '\n';
+    return whole;
+}
+
+static void nrmi_write_npy(nrmi_file *f, const nrm_array *a)
+{
+    unsigned char text[NRM_NPY_TEXT];
+    nrmi_write(f, text, nrmi_npy_text(text, a));
+    nrmi_write_data(f, a);
+}
+
+/* What both headers of an archive's file say, and its name. */
+static void nrmi_write_member(nrmi_file *f, const nrm_array *a, int in_directory, uint64_t at)
+{
+    unsigned char text[NRM_NPY_TEXT];
+    const size_t n = nrmi_npy_text(text, a), bytes = n + nrmi_bytes_of(a);
+    const size_t name = nrmi_name_length(a->name);
+    nrmi_write_number(f, 20, 2);         /* a reader of version 2.0 will do */
+    nrmi_write_number(f, 0, 2);          /* flags: none                     */
+    nrmi_write_number(f, 0, 2);          /* method: stored                  */
+    nrmi_write_number(f, 0x00210000, 4); /* 1980-01-01, 0:00                */
+    nrmi_write_number(f, nrmi_checksum(f, text, n, a), 4);
+    nrmi_write_number(f, bytes, 4);      /* as stored,                      */
+    nrmi_write_number(f, bytes, 4);      /* and as it is                    */
+    nrmi_write_number(f, name + 4, 2);
+    nrmi_write_number(f, 0, 2);          /* nothing extra                   */
+    if (in_directory) {
+        nrmi_write_zeros(f, 10);         /* comment, disk, attributes       */
+        nrmi_write_number(f, at, 4);     /* where the other header is       */
+    }
+    nrmi_write(f, (const unsigned char *)a->name, name);
+    nrmi_write(f, (const unsigned char *)".npy", 4);
+}
+
+/* How much an archive grows by an array: in its directory, or before it. */
+static uint64_t nrmi_member_bytes(const nrm_array *a, int in_directory)
+{
+    unsigned char text[NRM_NPY_TEXT];
+    const uint64_t name = nrmi_name_length(a->name) + 4;
+    return in_directory ? 46 + name : 30 + name + nrmi_npy_text(text, a) + nrmi_bytes_of(a);
+}
+
+static void nrmi_write_npz(nrmi_file *f, nrmi_set *set, size_t count)
+{
+    uint64_t at = 0, start;
+    nrm_array a;
+    size_t i;
+    for (i = 0; i < set->slots; i++) {
+        if (!nrmi_array_at(&a, set, i)) continue;
+        nrmi_write_number(f, 0x04034b50, 4);
+        nrmi_write_member(f, &a, 0, 0);
+        nrmi_write_npy(f, &a);
+    }
+    start = f->at;
+    for (i = 0; i < set->slots; i++) {
+        if (!nrmi_array_at(&a, set, i)) continue;
+        nrmi_write_number(f, 0x02014b50, 4);
+        nrmi_write_number(f, 20, 2);
+        nrmi_write_member(f, &a, 1, at);
+        at += nrmi_member_bytes(&a, 0);
+    }
+    at = f->at - start;
+    nrmi_write_number(f, 0x06054b50, 4); /* the end: disks, how many, how long, where, comment */
+    nrmi_write_number(f, 0, 4);
+    nrmi_write_number(f, count, 2);
+    nrmi_write_number(f, count, 2);
+    nrmi_write_number(f, at, 4);
+    nrmi_write_number(f, start, 4);
+    nrmi_write_number(f, 0, 2);
+}
+
+/*
+### 19.7  Whole or not at all
+
+The file is written under another name in the same folder: that of the target, `.tmp`, and
+eight digits which differ from thread to thread and, on most systems, from process to
+process. C11 can insist on a new file; before C11 there is a moment between the look whether
+the name is free and its use.
+*/
+#if defined(__GLIBC__) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L) ||            \
+    (defined(__cplusplus) && __cplusplus >= 201703L)
+#define NRM_CREATE "wbx"
+#else
+#define NRM_CREATE "wb"
+#endif
+#define NRM_SUFFIX 12 /* ".tmp" and eight digits */
+
+/* Opens f for writing under a temporary name, [length of path + NRM_SUFFIX + 1]. */
+static int nrmi_create(nrmi_file *f, char *temporary, const char *path)
+{
+    const size_t n = nrmi_append(temporary, nrmi_append(temporary, 0, path), ".tmp");
+    uint64_t mark = (uint64_t)(uintptr_t)f;
+    FILE *taken;
+    int turn;
+    size_t i;
+    temporary[n + 8] = '\0';
+    for (turn = 0; turn < 16; turn++) {
+        mark = mark * 6364136223846793005u + 1442695040888963407u; /* its highest bits are best */
+        for (i = 0; i < 8; i++) temporary[n + i] = "0123456789abcdef"[(mark >> (60 - 4 * i)) & 15];
+        taken = fopen(temporary, "rb");
+        if (taken == NULL) {
+            f->stream = fopen(temporary, NRM_CREATE);
+            if (f->stream != NULL) return NRM_OK;
+        } else {
+            (void)fclose(taken);
+        }
+    }
+    return NRM_EFILE;
+}
+
+/* Puts the finished file in the place of what is at path. */
+static int nrmi_replace(const char *temporary, const char *path)
+{
+#ifdef _WIN32
+    /* Here rename refuses to replace: the old file steps aside, and comes back if need be. */
+    char aside[NRM_MOST_PATH + NRM_SUFFIX + 2];
+    if (rename(temporary, path) == 0) return NRM_OK;
+    (void)nrmi_append(aside, nrmi_append(aside, 0, temporary), "~");
+    if (rename(path, aside) != 0) return NRM_EFILE;
+    if (rename(temporary, path) != 0) {
+        (void)rename(aside, path);
+        return NRM_EFILE;
+    }
+    (void)remove(aside);
+    return NRM_OK;
+#else
+    return rename(temporary, path) == 0 ? NRM_OK : NRM_EFILE;
+#endif
+}
+
+static int nrmi_format_of(const char *path, size_t n)
+{
+    if (n >= 4 && strcmp(path + n - 4, ".npz") == 0) return NRMI_NPZ;
+    if (n >= 4 && strcmp(path + n - 4, ".npy") == 0) return NRMI_NPY;
+    return NRMI_OWN;
+}
+
+/* Counts the arrays: are they too many or too large for the format? */
+static int nrmi_check_room(size_t *count, nrmi_set *set, int format)
+{
+    const uint64_t most = format == NRMI_NPZ ? NRM_ONES - 1 : (uint64_t)1 << 62;
+    uint64_t bytes = 22;
+    nrm_array a;
+    size_t i;
+    *count = 0;
+    for (i = 0; i < set->slots; i++) {
+        if (!nrmi_array_at(&a, set, i)) continue;
+        bytes += nrmi_member_bytes(&a, 0) + nrmi_member_bytes(&a, 1);
+        if (bytes > most) return format == NRMI_NPZ ? NRM_ESIZE : NRM_EOVERFLOW;
+        ++*count;
+    }
+    return *count > NRM_MOST_ARRAYS || (format == NRMI_NPY && *count != 1) ? NRM_ESIZE : NRM_OK;
+}
+
+static int nrmi_write_file(const char *path, nrmi_set *set)
+{
+    char temporary[NRM_MOST_PATH + NRM_SUFFIX + 1];
+    const size_t n = strlen(path);
+    size_t count = 0;
+    nrmi_file f;
+    nrm_array a;
+    int rc;
+    if (n == 0 || n >= NRM_MOST_PATH) return NRM_EFILE;
+    NRM_MEMSET(&f, 0, sizeof f);
+    nrmi_crc_table(f.table);
+    f.format = nrmi_format_of(path, n);
+    rc = nrmi_check_room(&count, set, f.format);
+    if (rc == NRM_OK) rc = nrmi_create(&f, temporary, path);
+    if (rc != NRM_OK) return rc;
+    if (f.format == NRMI_NPZ)
+        nrmi_write_npz(&f, set, count);
+    else if (f.format == NRMI_OWN)
+        nrmi_write_own(&f, set, count);
+    else if (nrmi_array_at(&a, set, 0))
+        nrmi_write_npy(&f, &a);
+    if (f.failed || fflush(f.stream) != 0 || ferror(f.stream)) rc = NRM_EFILE;
+    if (fclose(f.stream) != 0) rc = NRM_EFILE;
+    if (rc == NRM_OK) rc = nrmi_replace(temporary, path);
+    if (rc != NRM_OK) (void)remove(temporary);
+    return rc;
+}
+
+NRM_DEF int nrm_save(const char *path, const nrm_array *array, size_t count)
+{
+    nrmi_set set;
+    const int rc = path == NULL ? NRM_ENULL : nrmi_check_arrays(array, count, 0);
+    if (rc != NRM_OK) return rc;
+    NRM_MEMSET(&set, 0, sizeof set);
+    set.array = array;
+    set.slots = count;
+    return nrmi_write_file(path, &set);
+}
+
+/*
+### 19.8  Reading
+
+Every format is read as a sequence of entries, in the order of its directory. Data have to
+stand in that order too, each part where the one before ends (or where FILE.1 has it): then
+nothing can overlap, and nothing is left over. A zip archive is read by the directory at its
+end, and each file's own header has to agree with it. Archives that are encrypted,
+compressed, spread over disks, or were written before the sizes were known are refused.
+NumPy reserves room for sizes beyond 4 GiB in each file's own header, so that is understood.
+*/
+typedef struct nrmi_entry { /* one array of the file that is being read */
+    nrm_array_info info;
+    int status;         /* why it cannot be loaded, if so                          */
+    int hidden;         /* its name breaks the rules                               */
+    int is_signed;      /* as PyTorch's counters are; negative ones do not fit     */
+    int has_crc;
+    uint32_t crc;       /* of bytes from ... end - 1                               */
+    uint64_t from, end;
+    uint64_t at;        /* where the numbers begin                                 */
+} nrmi_entry;
+
+/* Bytes at ... at + n - 1 of the file, into f->chunk. */
+static int nrmi_fetch(nrmi_file *f, uint64_t at, size_t n)
+{
+    if (n > NRM_CHUNK || at > f->length || n > f->length - at) return NRM_EFORMAT;
+    if (at != f->at && fseek(f->stream, (long)at, SEEK_SET) != 0) return NRM_EFILE;
+    f->at = at + n;
+    if (fread(f->chunk, 1, n, f->stream) == n) return NRM_OK;
+    f->at = f->length + 1; /* wherever it is now */
+    return ferror(f->stream) ? NRM_EFILE : NRM_EFORMAT;
+}
+
+/* The checksum of bytes at ... end - 1; each piece passes through f->chunk. */
+static int nrmi_read_crc(nrmi_file *f, uint32_t *crc, uint64_t at, uint64_t end)
+{
+    int rc = NRM_OK;
+    size_t n;
+    for (*crc = 0; at < end && rc == NRM_OK; at += n) {
+        n = (size_t)(end - at < NRM_CHUNK ? end - at : NRM_CHUNK);
+        rc = nrmi_fetch(f, at, n);
+        if (rc == NRM_OK) *crc = nrmi_crc(f->table, *crc, f->chunk, n);
+    }
+    return rc;
+}
+
+static int nrmi_good(int condition)
+{
+    return condition ? NRM_OK : NRM_EFORMAT;
+}
+
+/* Header and directory of our own format. */
+static int nrmi_start_own(nrmi_file *f)
+{
+    const unsigned char *p = f->chunk;
+    uint32_t crc = 0;
+    int rc = nrmi_fetch(f, 0, NRM_HEAD);
+    if (rc != NRM_OK) return rc;
+    f->count = (size_t)nrmi_get(p + 12, 4);
+    if (memcmp(p, nrmi_magic(), 8) != 0 || nrmi_get(p + 8, 4) != 1 ||
+        f->count > NRM_MOST_ARRAYS || nrmi_get(p + 16, 8) != f->length || !nrmi_all_zero(p + 24, 8))
+        return NRM_EFORMAT;
+    f->next = NRM_HEAD;
+    f->end = nrmi_data_begin(f->count);
+    if (f->end > f->length) return NRM_EFORMAT;
+    rc = nrmi_read_crc(f, &crc, 0, f->end - NRM_HEAD);
+    if (rc == NRM_OK) rc = nrmi_fetch(f, f->end - NRM_HEAD, NRM_HEAD);
+    if (rc != NRM_OK) return rc;
+    return nrmi_good(nrmi_get(p, 4) == crc && nrmi_all_zero(p + 4, NRM_HEAD - 4));
+}
+
+/* Name, type and shape from an entry of our directory. */
+static int nrmi_read_entry(nrm_array_info *info, const unsigned char *p)
+{
+    const uint64_t type = nrmi_get(p + 64, 4), each = nrmi_get(p + 68, 4);
+    const uint64_t dims = nrmi_get(p + 72, 4);
+    size_t i, n;
+    if (p[NRM_NAME_BYTES - 1] != 0 || type > 1 || dims > NRM_MOST_DIMS) return NRM_EFORMAT;
+    if (each != 8 && (each != 4 || type != (uint64_t)NRM_REALS)) return NRM_EFORMAT;
+    NRM_MEMCPY(info->name, p, NRM_NAME_BYTES);
+    n = nrmi_name_length(info->name);
+    if (n == 0 || !nrmi_all_zero(p + n, NRM_NAME_BYTES - n)) return NRM_EFORMAT;
+    info->type = (int)type;
+    info->bytes_each = (size_t)each;
+    info->dims = (size_t)dims;
+    for (i = 0; i < NRM_MOST_DIMS; i++) {
+        const uint64_t extent = nrmi_get(p + 80 + 8 * i, 8);
+        info->shape[i] = (size_t)extent;
+        if (info->shape[i] != extent || (i >= info->dims && extent != 0)) return NRM_EFORMAT;
+    }
+    return NRM_OK;
+}
+
+static int nrmi_next_own(nrmi_file *f, nrmi_entry *e)
+{
+    const unsigned char *p = f->chunk;
+    const uint64_t end = f->end;
+    size_t bytes = 0;
+    int rc = nrmi_fetch(f, f->next, NRM_ENTRY);
+    if (rc == NRM_OK) rc = nrmi_read_entry(&e->info, p);
+    if (rc != NRM_OK) return rc;
+    f->next += NRM_ENTRY;
+    e->has_crc = 1;
+    e->crc = (uint32_t)nrmi_get(p + 76, 4);
+    e->at = e->from = nrmi_aligned(end);
+    if (!nrmi_measure(&bytes, e->info.dims, e->info.shape, e->info.bytes_each) ||
+        nrmi_get(p + 144, 8) != e->at || nrmi_get(p + 152, 8) != bytes ||
+        !nrmi_all_zero(p + 160, 32) || e->at > f->length || bytes > f->length - e->at)
+        return NRM_EFORMAT;
+    f->end = e->end = e->at + bytes;
+    rc = nrmi_fetch(f, end, (size_t)(e->at - end));
+    return rc != NRM_OK ? rc : nrmi_good(nrmi_all_zero(p, (size_t)(e->at - end)));
+}
+
+typedef struct nrmi_text { /* what is still to be read of a text */
+    const unsigned char *at, *end;
+} nrmi_text;
+
+/* Skips spaces, and then this word if it stands there. */
+static int nrmi_accept(nrmi_text *t, const char *word)
+{
+    const size_t n = strlen(word);
+    while (t->at < t->end && *t->at == ' ') t->at++;
+    if ((size_t)(t->end - t->at) < n || memcmp(t->at, word, n) != 0) return 0;
+    t->at += n;
+    return 1;
+}
+
+/* A string in either kind of quotes, of which up to 15 characters are kept; 0 if there is none. */
+static int nrmi_quoted(nrmi_text *t, char *to)
+{
+    const int quote = nrmi_accept(t, "'") ? '\'' : nrmi_accept(t, "\"") ? '"' : 0;
+    size_t n = 0;
+    for (; quote != 0 && t->at < t->end && *t->at != quote; t->at++) {
+        if (*t->at < ' ' || *t->at == '\\') return 0;
+        if (n < 15) to[n++] = (char)*t->at;
+    }
+    to[n] = '\0';
+    if (quote == 0 || t->at == t->end) return 0;
+    t->at++;
+    return 1;
+}
+
+/* A count in decimal digits, without a zero in front. */
+static int nrmi_decimal(nrmi_text *t, size_t *value)
+{
+    const unsigned char *first;
+    (void)nrmi_accept(t, "");
+    first = t->at;
+    for (*value = 0; t->at < t->end && *t->at >= '0' && *t->at <= '9'; t->at++) {
+        const size_t digit = (size_t)(*t->at - '0');
+        if (*value > (SIZE_MAX - digit) / 10) return 0;
+        *value = 10 * *value + digit;
+    }
+    return t->at > first && (*first != '0' || t->at == first + 1);
+}
+
+/* "()", "(3,)", "(3, 4)": more dimensions than we can have are counted, but not kept. */
+static int nrmi_tuple(nrmi_text *t, nrm_array_info *info)
+{
+    size_t extent = 0;
+    if (!nrmi_accept(t, "(")) return 0;
+    for (info->dims = 0; !nrmi_accept(t, ")"); info->dims++) {
+        if (!nrmi_decimal(t, &extent)) return 0;
+        if (info->dims < NRM_MOST_DIMS) info->shape[info->dims] = extent;
+        if (nrmi_accept(t, ",")) continue;
+        info->dims++;
+        return info->dims > 1 && nrmi_accept(t, ")");
+    }
+    return 1;
+}
+
+/* The types that we know, signed integers only for reading. */
+static int nrmi_read_descr(nrmi_entry *e, const char *descr)
+{
+    e->info.type = descr[0] == '<' && descr[1] == 'f' ? NRM_REALS : NRM_U64;
+    e->info.bytes_each = strcmp(descr, "<f4") == 0 ? 4 : 8;
+    e->is_signed = strcmp(descr, "<i8") == 0;
+    return e->is_signed || strcmp(descr, "<u8") == 0 || strcmp(descr, "<f8") == 0 ||
+           strcmp(descr, "<f4") == 0;
+}
+
+/* The value of a key of the dictionary; which one, or 0. A type that we do not know is no damage,
+   but e->status tells. */
+static int nrmi_read_item(nrmi_text *t, nrmi_entry *e, int *fortran)
+{
+    char word[16];
+    if (!nrmi_quoted(t, word) || !nrmi_accept(t, ":")) return 0;
+    if (strcmp(word, "shape") == 0) return nrmi_tuple(t, &e->info) ? 4 : 0;
+    if (strcmp(word, "fortran_order") == 0) {
+        *fortran = nrmi_accept(t, "True");
+        return *fortran || nrmi_accept(t, "False") ? 2 : 0;
+    }
+    if (strcmp(word, "descr") != 0) return 0;
+    if (!nrmi_quoted(t, word))
+        t->at = t->end; /* a list: records, which could go on in any way */
+    else if (nrmi_read_descr(e, word))
+        return 1;
+    e->status = NRM_ESHAPE;
+    return 1;
+}
+
+/* The dictionary of a .npy header: three keys in any order, each of them once. */
+static int nrmi_read_dictionary(nrmi_text *t, nrmi_entry *e)
+{
+    int seen = 0, key = 0, fortran = 0, more = 1;
+    if (!nrmi_accept(t, "{")) return 0;
+    while (more && !nrmi_accept(t, "}")) {
+        key = nrmi_read_item(t, e, &fortran);
+        if (key == 0 || (seen & key) != 0) return 0;
+        if (t->at == t->end && e->status != NRM_OK) return 1;
+        seen |= key;
+        more = nrmi_accept(t, ",");
+        if (!more && !nrmi_accept(t, "}")) return 0;
+    }
+    if (e->info.dims > NRM_MOST_DIMS) e->status = NRM_ESHAPE;
+    if (fortran && e->info.dims > 1) e->status = NRM_EFORMAT; /* columns first: not our order */
+    return seen == 7 && nrmi_accept(t, "\n") && t->at == t->end;
+}
+
+/* A .npy file, which may be part of an archive, in bytes e->from ... e->end - 1. */
+static int nrmi_read_npy(nrmi_file *f, nrmi_entry *e)
+{
+    const uint64_t span = e->end - e->from;
+    const size_t most = (size_t)(span < NRM_CHUNK ? span : NRM_CHUNK);
+    const unsigned char *p = f->chunk;
+    size_t start, bytes = 0;
+    uint64_t text;
+    nrmi_text t;
+    const int rc = nrmi_fetch(f, e->from, most);
+    if (rc != NRM_OK) return rc;
+    if (most < 12 || memcmp(p, "\x93NUMPY", 6) != 0 || p[6] < 1 || p[6] > 3 || p[7] != 0)
+        return NRM_EFORMAT;
+    start = p[6] == 1 ? 10 : 12;
+    text = nrmi_get(p + 8, start - 8);
+    if (text > span - start) return NRM_EFORMAT;
+    e->at = e->from + start + text;
+    if (text > most - start) {
+        e->status = NRM_ESHAPE; /* a long text: that of records */
+    } else {
+        t.at = p + start;
+        t.end = t.at + text;
+        if (!nrmi_read_dictionary(&t, e)) return NRM_EFORMAT;
+    }
+    if (e->status == NRM_OK)
+        return nrmi_good(
+            nrmi_measure(&bytes, e->info.dims, e->info.shape, e->info.bytes_each) &&
+            e->end - e->at == bytes);
+    NRM_MEMSET(e->info.shape, 0, sizeof e->info.shape);
+    e->info.dims = e->info.bytes_each = 0;
+    e->info.type = -1;
+    return NRM_OK;
+}
+
+/* The end of an archive's directory, which is the end of the file. */
+static int nrmi_start_npz(nrmi_file *f)
+{
+    const unsigned char *p = f->chunk;
+    const uint64_t end = f->length - 22;
+    const int rc = f->length < 22 ? NRM_EFORMAT : nrmi_fetch(f, end, 22);
+    if (rc != NRM_OK) return rc;
+    f->count = (size_t)nrmi_get(p + 8, 2);
+    f->next = f->directory = nrmi_get(p + 16, 4);
+    return nrmi_good(nrmi_get(p, 4) == 0x06054b50 && nrmi_all_zero(p + 4, 4) &&
+                     nrmi_get(p + 10, 2) == f->count && f->directory <= end &&
+                     nrmi_get(p + 12, 4) == end - f->directory && nrmi_all_zero(p + 20, 2));
+}
+
+typedef struct nrmi_member { /* what a header says of a file of the archive */
+    unsigned flags, method;
+    uint32_t crc;
+    uint64_t stored, bytes; /* as stored, and as it is: for us the same */
+    size_t name, extra;     /* how long they are                        */
+} nrmi_member;
+
+static void nrmi_read_member(nrmi_member *m, const unsigned char *p)
+{
+    m->flags = (unsigned)nrmi_get(p + 2, 2);
+    m->method = (unsigned)nrmi_get(p + 4, 2);
+    m->crc = (uint32_t)nrmi_get(p + 10, 4);
+    m->stored = nrmi_get(p + 14, 4);
+    m->bytes = nrmi_get(p + 18, 4);
+    m->name = (size_t)nrmi_get(p + 22, 2);
+    m->extra = (size_t)nrmi_get(p + 24, 2);
+}
+
+/* Sizes that stand among what is extra in a header, where it says so. */
+static int nrmi_long_sizes(nrmi_member *m, const unsigned char *extra)
+{
+    size_t at = 0, n;
+    if (m->bytes != NRM_ONES && m->stored != NRM_ONES) return 1;
+    for (; m->extra - at >= 4; at += n + 4) {
+        n = (size_t)nrmi_get(extra + at + 2, 2);
+        if (n > m->extra - at - 4) return 0;
+        if (nrmi_get(extra + at, 2) != 1 || n < 16) continue;
+        m->bytes = nrmi_get(extra + at + 4, 8);
+        m->stored = nrmi_get(extra + at + 12, 8);
+        return 1;
+    }
+    return 0;
+}
+
+/* "W.npy" becomes "W"; what cannot be a name of ours is hidden. */
+static void nrmi_read_name(nrmi_entry *e, const unsigned char *name, size_t n)
+{
+    e->hidden = 1;
+    if (n <= 4 || n - 4 >= NRM_NAME_BYTES || memcmp(name + n - 4, ".npy", 4) != 0) return;
+    NRM_MEMCPY(e->info.name, name, n - 4);
+    e->hidden = nrmi_name_length(e->info.name) != n - 4;
+}
+
+/* The next entry of an archive's directory, and the name in it. */
+static int nrmi_read_listed(nrmi_file *f, nrmi_member *m, unsigned char *name)
+{
+    const unsigned char *p = f->chunk;
+    const uint64_t last = f->length - 22; /* where the directory ends */
+    size_t rest;
+    int rc = last - f->next < 46 ? NRM_EFORMAT : nrmi_fetch(f, f->next, 46);
+    if (rc != NRM_OK) return rc;
+    nrmi_read_member(m, p + 6);
+    rest = m->name + m->extra + (size_t)nrmi_get(p + 32, 2); /* and a comment */
+    if (nrmi_get(p, 4) != 0x02014b50 || (m->flags & ~0x0800u) != 0 || m->method != 0 ||
+        m->stored != m->bytes || m->bytes == NRM_ONES || !nrmi_all_zero(p + 34, 2) ||
+        nrmi_get(p + 42, 4) != f->end || m->name > NRM_MOST_MEMBER || rest > last - f->next - 46)
+        return NRM_EFORMAT; /* 34: the disk. The one flag allowed says that the name is UTF-8. */
+    rc = nrmi_fetch(f, f->next + 46, m->name);
+    if (rc == NRM_OK) NRM_MEMCPY(name, p, m->name);
+    f->next += 46 + rest;
+    return rc;
+}
+
+static int nrmi_next_npz(nrmi_file *f, nrmi_entry *e)
+{
+    const unsigned char *p = f->chunk;
+    unsigned char name[NRM_MOST_MEMBER];
+    nrmi_member listed, own;
+    int rc = nrmi_read_listed(f, &listed, name);
+    if (rc == NRM_OK) rc = nrmi_fetch(f, f->end, 30);
+    if (rc != NRM_OK) return rc;
+    nrmi_read_member(&own, p + 4);
+    if (nrmi_get(p, 4) != 0x04034b50 || own.flags != listed.flags || own.method != 0 ||
+        own.crc != listed.crc || own.name != listed.name)
+        return NRM_EFORMAT;
+    rc = nrmi_fetch(f, f->end + 30, own.name + own.extra);
+    if (rc != NRM_OK) return rc;
+    if (memcmp(p, name, own.name) != 0 || !nrmi_long_sizes(&own, p + own.name) ||
+        own.bytes != listed.bytes || own.stored != listed.bytes)
+        return NRM_EFORMAT;
+    e->from = f->end + 30 + own.name + own.extra;
+    if (e->from > f->directory || own.bytes > f->directory - e->from) return NRM_EFORMAT;
+    f->end = e->end = e->at = e->from + own.bytes;
+    e->has_crc = 1;
+    e->crc = own.crc;
+    nrmi_read_name(e, name, own.name);
+    return e->hidden ? NRM_OK : nrmi_read_npy(f, e);
+}
+
+/* To before the first entry. */
+static int nrmi_start(nrmi_file *f)
+{
+    f->index = 0;
+    f->count = 1;
+    f->end = 0;
+    if (f->format == NRMI_OWN) return nrmi_start_own(f);
+    return f->format == NRMI_NPZ ? nrmi_start_npz(f) : NRM_OK;
+}
+
+static int nrmi_next(nrmi_file *f, nrmi_entry *e)
+{
+    NRM_MEMSET(e, 0, sizeof *e);
+    f->index++;
+    if (f->format == NRMI_OWN) return nrmi_next_own(f, e);
+    if (f->format == NRMI_NPZ) return nrmi_next_npz(f, e);
+    f->end = e->end = f->length;
+    return nrmi_read_npy(f, e);
+}
+
+/* After the last entry: was that all? */
+static int nrmi_ended(const nrmi_file *f)
+{
+    if (f->format == NRMI_NPZ) return f->end == f->directory && f->next == f->length - 22;
+    return f->end == f->length;
+}
+
+/* Opens a file and finds out what it is. After NRM_OK the stream must be closed. */
+static int nrmi_open(nrmi_file *f, const char *path)
+{
+    const unsigned char *p = f->chunk;
+    long length = -1;
+    int rc = NRM_EFILE;
+    NRM_MEMSET(f, 0, sizeof *f);
+    nrmi_crc_table(f->table);
+    f->stream = fopen(path, "rb");
+    if (f->stream == NULL) return NRM_EFILE;
+    if (fseek(f->stream, 0, SEEK_END) == 0) length = ftell(f->stream);
+    if (length >= 0) {
+        f->at = f->length = (uint64_t)length;
+        rc = nrmi_fetch(f, 0, 8);
+    }
+    if (rc == NRM_OK) {
+        if (memcmp(p, nrmi_magic(), 8) == 0)
+            f->format = NRMI_OWN;
+        else if (memcmp(p, "\x93NUMPY", 6) == 0)
+            f->format = NRMI_NPY;
+        else if (memcmp(p, "PK\3\4", 4) == 0 || memcmp(p, "PK\5\6", 4) == 0)
+            f->format = NRMI_NPZ;
+        else
+            rc = NRM_EFORMAT;
+    }
+    if (rc != NRM_OK) (void)fclose(f->stream);
+    return rc;
+}
+
+/* Numbers first, first + 1, ... of an array, from the n bytes of f->chunk: do they fit? */
+static int nrmi_take_numbers(const nrmi_file *f, const nrmi_entry *e, const nrm_array *a,
+                             size_t first, size_t n, int store)
+{
+    const size_t from = e->info.bytes_each, each = nrmi_bytes_each(a->type);
+    unsigned char *const to = (unsigned char *)a->data;
+    size_t i;
+    int rc = NRM_OK;
+    for (i = 0; i < n / from && rc == NRM_OK; i++) {
+        const uint64_t pattern = nrmi_get(f->chunk + i * from, from);
+        if (e->is_signed && pattern >> 63 != 0) return NRM_EFORMAT;
+        rc = nrmi_set_pattern(store ? to + (first + i) * each : NULL, each, pattern, from);
+    }
+    return rc;
+}
+
+/* Goes through the data of an entry: the checksum, and the numbers if an array wants them. */
+static int nrmi_scan(nrmi_file *f, const nrmi_entry *e, const nrm_array *a, int store)
+{
+    uint64_t at;
+    uint32_t crc = 0;
+    size_t n, done = 0;
+    int rc = nrmi_read_crc(f, &crc, e->from, e->at); /* what stands before the numbers */
+    for (at = e->at; at < e->end && rc == NRM_OK; at += n) {
+        n = (size_t)(e->end - at < NRM_CHUNK ? e->end - at : NRM_CHUNK);
+        rc = nrmi_fetch(f, at, n);
+        if (rc != NRM_OK) break;
+        crc = nrmi_crc(f->table, crc, f->chunk, n);
+        if (a == NULL) continue;
+        rc = nrmi_take_numbers(f, e, a, done, n, store);
+        done += n / e->info.bytes_each;
+    }
+    return rc != NRM_OK ? rc : nrmi_good(!e->has_crc || crc == e->crc);
+}
+
+static int nrmi_same_shape(const nrm_array *a, const nrm_array_info *info)
+{
+    size_t i;
+    if (a->type != info->type || a->dims != info->dims) return 0;
+    for (i = 0; i < a->dims; i++)
+        if (a->shape[i] != info->shape[i]) return 0;
+    return 1;
+}
+
+/* Which slot has the entry's name? The order is most often that of the file. The one array of a
+   .npy file has no name: whatever is wanted is it. */
+static int nrmi_find(nrm_array *a, size_t *slot, nrmi_set *set, const nrmi_file *f,
+                     const nrmi_entry *e)
+{
+    size_t i;
+    for (i = 0; i < set->slots && !e->hidden; i++) {
+        *slot = (set->hint + i) % set->slots;
+        if (!nrmi_array_at(a, set, *slot)) continue;
+        if (f->format != NRMI_NPY && strcmp(a->name, e->info.name) != 0) continue;
+        set->hint = *slot + 1;
+        return 1;
+    }
+    return 0;
+}
+
+static int nrmi_net_agrees(const nrmi_set *set, size_t slot); /* these two are in 19.9 */
+static void nrmi_net_adopt(nrmi_set *set, size_t slot);
+
+/* An entry and the array that wants it. Damage is returned; a type, shape or network that does not
+   fit goes into complaint, unless there is one. Integers of a network pass through set->loaded. */
+static int nrmi_read_array(nrmi_file *f, nrmi_set *set, const nrmi_entry *e, size_t slot,
+                           const nrm_array *a, int store, int *complaint)
+{
+    const int staged = a->data == set->loaded;
+    int fits = e->status, rc;
+    if (fits == NRM_OK && !nrmi_same_shape(a, &e->info)) fits = NRM_ESHAPE;
+    rc = nrmi_scan(f, e, fits == NRM_OK ? a : NULL, store || staged);
+    if (rc != NRM_OK) return rc;
+    if (fits == NRM_OK && staged) fits = nrmi_net_agrees(set, slot);
+    if (fits == NRM_OK && staged && store) nrmi_net_adopt(set, slot);
+    if (*complaint == NRM_OK) *complaint = fits;
+    return NRM_OK;
+}
+
+/* Goes through the file: once to check everything, once to store. Of damage, a wrong shape and a
+   missing name the first is told. */
+static int nrmi_pass(nrmi_file *f, nrmi_set *set, int store)
+{
+    unsigned char seen[NRM_MOST_ARRAYS / 8 + 1];
+    nrmi_entry e;
+    nrm_array a;
+    size_t slot = 0;
+    int rc = nrmi_start(f), complaint = NRM_OK;
+    NRM_MEMSET(seen, 0, sizeof seen);
+    set->hint = 0;
+    while (rc == NRM_OK && f->index < f->count) {
+        rc = nrmi_next(f, &e);
+        if (rc != NRM_OK) return rc;
+        if (nrmi_find(&a, &slot, set, f, &e)) {
+            const unsigned char bit = (unsigned char)(1u << (slot % 8));
+            if ((seen[slot / 8] & bit) != 0) return NRM_EFORMAT; /* a name twice: which one? */
+            seen[slot / 8] = (unsigned char)(seen[slot / 8] | bit);
+            rc = nrmi_read_array(f, set, &e, slot, &a, store, &complaint);
+        } else if (!store) {
+            rc = nrmi_scan(f, &e, NULL, 0);
+        }
+    }
+    if (rc == NRM_OK) rc = nrmi_good(nrmi_ended(f));
+    if (rc != NRM_OK || complaint != NRM_OK) return rc != NRM_OK ? rc : complaint;
+    for (slot = 0; slot < set->slots; slot++)
+        if (nrmi_array_at(&a, set, slot) && ((seen[slot / 8] >> (slot % 8)) & 1) == 0)
+            return NRM_ENAME;
+    return NRM_OK;
+}
+
+static int nrmi_read_file(const char *path, nrmi_set *set)
+{
+    nrmi_file f;
+    int rc = nrmi_open(&f, path);
+    if (rc != NRM_OK) return rc;
+    rc = nrmi_pass(&f, set, 0);
+    if (rc == NRM_OK && set->slots > 0) rc = nrmi_pass(&f, set, 1);
+    (void)fclose(f.stream);
+    return rc;
+}
+
+NRM_DEF int nrm_load(const char *path, const nrm_array *array, size_t count)
+{
+    nrmi_set set;
+    const int rc = path == NULL ? NRM_ENULL : nrmi_check_arrays(array, count, 1);
+    if (rc != NRM_OK) return rc;
+    NRM_MEMSET(&set, 0, sizeof set);
+    set.array = array;
+    set.slots = count;
+    return nrmi_read_file(path, &set);
+}
+
+/* The second time through a file, which is known to be good. */
+static int nrmi_fill_list(nrmi_file *f, nrm_array_info *info, size_t *count, size_t most)
+{
+    nrmi_entry e;
+    size_t n = 0;
+    int rc = nrmi_start(f);
+    while (rc == NRM_OK && f->index < f->count) {
+        rc = nrmi_next(f, &e);
+        if (rc != NRM_OK || e.hidden) continue;
+        if (n < most) info[n] = e.info;
+        n++;
+    }
+    if (rc == NRM_OK) *count = n;
+    return rc;
+}
+
+NRM_DEF int nrm_list(const char *path, nrm_array_info *info, size_t *count, size_t most)
+{
+    nrmi_file f;
+    nrmi_set none;
+    nrmi_span out[2];
+    int rc;
+    if (path == NULL || count == NULL || (info == NULL && most > 0)) return NRM_ENULL;
+    if (most > SIZE_MAX / 2 / sizeof *info) return NRM_EOVERFLOW;
+    out[0].at = info;
+    out[0].bytes = most * sizeof *info;
+    out[1].at = count;
+    out[1].bytes = sizeof *count;
+    rc = nrmi_check_apart(out, 2, 1);
+    if (rc == NRM_OK) rc = nrmi_open(&f, path);
+    if (rc != NRM_OK) return rc;
+    NRM_MEMSET(&none, 0, sizeof none);
+    rc = nrmi_pass(&f, &none, 0);
+    if (rc == NRM_OK) rc = nrmi_fill_list(&f, info, count, most);
+    (void)fclose(f.stream);
+    return rc;
+}
+
+/*
+### 19.9  A network
+
+A network's file holds all that a pause must not change: parameters, running statistics and
+how many batches they have seen, the optimizer's memory with the powers of its β, and the
+noise generator with the normal number that it has in stock. After `nrm_mlp_load` training
+goes on, bit for bit, as if it had never stopped.
+
+And it says what network this is, so that no other takes it: inputs, optimizer, ε, and for
+each layer what `nrmi_layer_facts` lists. The line is drawn at what the arrays *mean*: of
+two networks that agree in these, each can use the other's arrays, and in infer mode
+computes the same function. How training goes on is for your spec to say, as it was for the
+one that began: `lr`, `heavy_ball`, `beta1`, `beta2`, `adam_eps`, `new_weight`,
+`cumulative`, `biased` and `noise` are neither stored nor compared, nor are `seed`, `init`,
+`init_std`, `gamma_init` and `max_batch`, which have done their work.
+
+    network       [5]         inputs, layers, optimizer, its moments, ε (the bits of a double)
+    training      [7]         steps, powers of β₁ and β₂ (bits of doubles), the generator
+    moment1, moment2          [n_params], if the optimizer has them
+    layer0.shape  [6]         inputs, width, activation, norm, norm_after, bias
+    layer0.W, layer0.b, layer0.gamma, layer0.beta     the parameters that the layer has
+    layer0.mean, layer0.var, layer0.batches           the running statistics of batch norm
+
+A double's ε that is to match a float's is compared as a float: 10⁻⁵ is not the same number
+in both.
+*/
+enum { NRMI_NET_FACTS, NRMI_NET_TRAINING, NRMI_NET_MOMENT1, NRMI_NET_MOMENT2, NRMI_NET_SLOTS };
+enum { NRMI_LAYER_FACTS, NRMI_LAYER_W, NRMI_LAYER_BATCHES = 7, NRMI_LAYER_SLOTS };
+
+/* What a layer is. A new property of layers is one more line here; at most NRM_MOST_FACTS. */
+static size_t nrmi_layer_facts(uint64_t *fact, const nrm_mlp_state *s)
+{
+    size_t n = 0;
+    fact[n++] = s->in;
+    fact[n++] = s->shape.width;
+    fact[n++] = (uint64_t)s->shape.activation;
+    fact[n++] = (uint64_t)s->shape.norm;
+    fact[n++] = s->shape.norm_after != 0;
+    fact[n++] = s->shape.bias != 0;
+    return n;
+}
+
+static size_t nrmi_net_facts(uint64_t *fact, const nrm_mlp *net)
+{
+    size_t n = 0;
+    fact[n++] = net->spec.inputs;
+    fact[n++] = net->spec.layers;
+    fact[n++] = (uint64_t)net->spec.optimizer;
+    fact[n++] = (net->moment1 != NULL ? 1u : 0u) + (net->moment2 != NULL ? 1u : 0u);
+    fact[n++] = nrmi_as_double(&net->spec.eps, sizeof net->spec.eps);
+    return n;
+}
+
+static size_t nrmi_training_facts(uint64_t *fact, const nrm_mlp *net)
+{
+    const nrm_rng *rng = &net->rng;
+    size_t n = 0;
+    fact[n++] = net->steps;
+    fact[n++] = nrmi_as_double(&net->beta1_power, sizeof net->beta1_power);
+    fact[n++] = nrmi_as_double(&net->beta2_power, sizeof net->beta2_power);
+    fact[n++] = rng->state;
+    fact[n++] = rng->increment;
+    fact[n++] = rng->has_spare != 0;
+    fact[n++] = rng->has_spare ? nrmi_as_double(&rng->spare, sizeof rng->spare) : 0;
+    return n;
+}
+
+/* An array of integers of the network. */
+static int nrmi_facts_array(nrm_array *made, nrmi_set *set, size_t count)
+{
+    made->type = NRM_U64;
+    made->data = set->target != NULL ? set->loaded : set->fact;
+    made->dims = 1;
+    made->shape[0] = count;
+    return 1;
+}
+
+/* An array of reals, [rows][cols], or [cols] if rows is 0. */
+static int nrmi_reals_array(nrm_array *made, nrm_real *data, size_t rows, size_t cols)
+{
+    made->type = NRM_REALS;
+    made->data = data;
+    made->dims = rows > 0 ? 2 : 1;
+    made->shape[0] = rows > 0 ? rows : cols;
+    made->shape[1] = rows > 0 ? cols : 0;
+    return data != NULL;
+}
+
+static int nrmi_layer_array(nrm_array *made, nrmi_set *set, size_t l, size_t slot)
+{
+    static const char name[NRMI_LAYER_SLOTS][8] = {"shape", "W",    "b",   "gamma",
+                                                   "beta",  "mean", "var", "batches"};
+    nrm_mlp_state *const s = &set->net->state[l];
+    nrm_real *data[NRMI_LAYER_SLOTS];
+    size_t n = nrmi_append(set->name, 0, "layer");
+    data[NRMI_LAYER_FACTS] = data[NRMI_LAYER_BATCHES] = NULL;
+    data[NRMI_LAYER_W] = s->W;
+    data[2] = s->b;
+    data[3] = s->gamma;
+    data[4] = s->beta;
+    data[5] = s->running.mean;
+    data[6] = s->running.var;
+    n = nrmi_append_number(set->name, n, l);
+    n = nrmi_append(set->name, n, ".");
+    (void)nrmi_append(set->name, n, name[slot]);
+    made->name = set->name;
+    if (slot == NRMI_LAYER_FACTS)
+        return nrmi_facts_array(made, set, nrmi_layer_facts(set->fact, s));
+    if (slot != NRMI_LAYER_BATCHES)
+        return nrmi_reals_array(made, data[slot], slot == NRMI_LAYER_W ? s->in : 0, s->shape.width);
+    set->fact[0] = s->running.batches;
+    (void)nrmi_facts_array(made, set, 1);
+    made->dims = 0;
+    return s->running.mean != NULL;
+}
+
+static int nrmi_net_array(nrm_array *made, nrmi_set *set, size_t slot)
+{
+    static const char name[NRMI_NET_SLOTS][9] = {"network", "training", "moment1", "moment2"};
+    const nrm_mlp *net = set->net;
+    const size_t beyond = slot - NRMI_NET_SLOTS;
+    NRM_MEMSET(made, 0, sizeof *made);
+    if (slot >= NRMI_NET_SLOTS)
+        return nrmi_layer_array(made, set, beyond / NRMI_LAYER_SLOTS, beyond % NRMI_LAYER_SLOTS);
+    made->name = name[slot];
+    if (slot == NRMI_NET_FACTS)
+        return nrmi_facts_array(made, set, nrmi_net_facts(set->fact, net));
+    if (slot == NRMI_NET_TRAINING)
+        return nrmi_facts_array(made, set, nrmi_training_facts(set->fact, net));
+    return nrmi_reals_array(made, slot == NRMI_NET_MOMENT1 ? net->moment1 : net->moment2, 0,
+                            net->n_params);
+}
+
+/* The same ε, or as near as a float can come to it? */
+static int nrmi_same_eps(uint64_t a, uint64_t b)
+{
+    const uint32_t short_a = nrmi_narrow(a), short_b = nrmi_narrow(b);
+    const int some_float = nrmi_widen(short_a) == a || nrmi_widen(short_b) == b;
+    return a == b || (some_float && short_a == short_b);
+}
+
+/* Integers that were loaded: NRM_ESHAPE if they are of another network, NRM_EFORMAT if of none.
+   Powers of β lie in 0..1, the generator's increment is odd, its spare number finite. */
+static int nrmi_net_agrees(const nrmi_set *set, size_t slot)
+{
+    const uint64_t one = (uint64_t)0x3ff << 52, infinity = (uint64_t)0x7ff << 52;
+    const uint64_t *got = set->loaded;
+    const size_t beyond = slot - NRMI_NET_SLOTS;
+    uint64_t own[NRM_MOST_FACTS];
+    size_t n, i;
+    if (slot == NRMI_NET_TRAINING)
+        return nrmi_good((size_t)got[0] == got[0] && got[1] <= one && got[2] <= one &&
+                         (got[4] & 1) != 0 && got[5] <= 1 &&
+                         (got[6] & ~((uint64_t)1 << 63)) < infinity);
+    if (slot >= NRMI_NET_SLOTS && beyond % NRMI_LAYER_SLOTS == NRMI_LAYER_BATCHES)
+        return nrmi_good((size_t)got[0] == got[0]);
+    if (slot == NRMI_NET_FACTS) {
+        n = nrmi_net_facts(own, set->net) - 1; /* ε is the last */
+        if (!nrmi_same_eps(own[n], got[n])) return NRM_ESHAPE;
+    } else {
+        n = nrmi_layer_facts(own, &set->net->state[beyond / NRMI_LAYER_SLOTS]);
+    }
+    for (i = 0; i < n; i++)
+        if (own[i] != got[i]) return NRM_ESHAPE;
+    return NRM_OK;
+}
+
+static void nrmi_net_adopt(nrmi_set *set, size_t slot)
+{
+    nrm_mlp *net = set->target;
+    const uint64_t *got = set->loaded;
+    const size_t beyond = slot - NRMI_NET_SLOTS;
+    if (slot == NRMI_NET_TRAINING) {
+        net->steps = (size_t)got[0];
+        (void)nrmi_set_pattern(&net->beta1_power, sizeof net->beta1_power, got[1], 8);
+        (void)nrmi_set_pattern(&net->beta2_power, sizeof net->beta2_power, got[2], 8);
+        net->rng.state = got[3];
+        net->rng.increment = got[4];
+        net->rng.has_spare = (int)got[5];
+        (void)nrmi_set_pattern(&net->rng.spare, sizeof net->rng.spare, got[6], 8);
+    } else if (slot >= NRMI_NET_SLOTS && beyond % NRMI_LAYER_SLOTS == NRMI_LAYER_BATCHES) {
+        net->state[beyond / NRMI_LAYER_SLOTS].running.batches = (size_t)got[0];
+    }
+}
+
+static int nrmi_net_set(nrmi_set *set, const nrm_mlp *net)
+{
+    NRM_MEMSET(set, 0, sizeof *set);
+    if (net->spec.layers > (NRM_MOST_ARRAYS - NRMI_NET_SLOTS) / NRMI_LAYER_SLOTS) return NRM_ESIZE;
+    set->net = net;
+    set->slots = NRMI_NET_SLOTS + net->spec.layers * NRMI_LAYER_SLOTS;
+    return NRM_OK;
+}
+
+NRM_DEF int nrm_mlp_save(const nrm_mlp *net, const char *path)
+{
+    nrmi_set set;
+    int rc = net == NULL || path == NULL ? NRM_ENULL : NRM_OK;
+    if (rc == NRM_OK) rc = nrmi_net_set(&set, net);
+    return rc == NRM_OK ? nrmi_write_file(path, &set) : rc;
+}
+
+NRM_DEF int nrm_mlp_load(nrm_mlp *net, const char *path)
+{
+    nrmi_set set;
+    int rc = net == NULL || path == NULL ? NRM_ENULL : NRM_OK;
+    if (rc == NRM_OK) rc = nrmi_net_set(&set, net);
+    if (rc != NRM_OK) return rc;
+    set.target = net;
+    return nrmi_read_file(path, &set);
+}
+#endif /* NRM_NO_STDIO */
 
 /*
 ## 20  Gradient checking
@@ -7156,6 +8680,7 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #undef nrmi_bn_job
 #undef nrmi_channels
 #undef nrmi_check
+#undef nrmi_entry
 #undef nrmi_gemm
 #undef nrmi_lanes
 #undef nrmi_line
@@ -7164,6 +8689,7 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #undef nrmi_matrix
 #undef nrmi_moments
 #undef nrmi_row
+#undef nrmi_set
 #undef nrmi_slope
 #undef nrmi_strip
 #undef nrmi_weight
@@ -7174,15 +8700,25 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #undef NRM_BAND
 #undef NRM_BAND_NUMBERS
 #undef NRM_BLOCK
+#undef NRM_CHUNK
 #undef NRM_COLS
+#undef NRM_CREATE
 #undef NRM_DEPTH
+#undef NRM_ENTRY
 #undef NRM_FETCH_FROM
 #undef NRM_GROUP
+#undef NRM_HEAD
 #undef NRM_LANES
 #undef NRM_LANE_VECS
 #undef NRM_LN2_HEAD
 #undef NRM_LN2_INVERSE
 #undef NRM_LN2_TAIL
+#undef NRM_MOST_ARRAYS
+#undef NRM_MOST_FACTS
+#undef NRM_MOST_MEMBER
+#undef NRM_MOST_PATH
+#undef NRM_NPY_TEXT
+#undef NRM_ONES
 #undef NRM_ON_LINE
 #undef NRM_PACK_FROM
 #undef NRM_PREFETCH
@@ -7191,6 +8727,7 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #undef NRM_SOME
 #undef NRM_SQRT2
 #undef NRM_STREAMS
+#undef NRM_SUFFIX
 #undef NRM_WIDE
 #undef NRM_TILE_VECS
 #undef NRM_UNROLL

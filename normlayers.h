@@ -2,10 +2,10 @@
 /*
 # normlayers.h
 
-Batch norm, layer norm and noisy batch norm, forward and backward, in one C file that you
-can read from top to bottom: each formula is derived in the comment above the line that
-computes it, carries a tag such as BN.17, and is checked by a test of that name. A gradient
-checker for layers of your own and a small multilayer perceptron come along.
+Batch norm, layer norm and their family, forward and backward, in one C file that you can
+read from top to bottom: each formula is derived in the comment above the line that computes
+it, carries a tag such as BN.17, and is checked by a test of that name. A gradient checker
+for layers of your own, a recurrent layer and a small multilayer perceptron come along.
 
 ## Do this
 
@@ -115,7 +115,8 @@ link names differ; and one program may hold both precisions, in different files.
   into words.
 - Outputs may not overlap inputs, except where a declaration says "may be" (in place, same
   pointer).
-- `N = 0` is a well-defined nothing: no output, no change, `NRM_OK`.
+- `N = 0` is a well-defined nothing: no output, no change, `NRM_OK`. (Only where several
+  workers share a batch, ## 9, has one without examples still a part in it.)
 - In a forward pass a NaN or infinity spoils the channel (batch norm) or the row (layer
   norm) it is in, and nothing else; it never enters running statistics. Gradients of
   parameters are sums over rows, so there it reaches all.
@@ -324,7 +325,7 @@ in C++ two types of one name would break the rules.
     X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle")        \
     X(NRM_EFILE, -17, "the file cannot be opened, read, written or renamed: see errno")           \
     X(NRM_EFORMAT, -18, "the file is damaged, or not in a format that is known")                   \
-    X(NRM_ESHAPE, -19, "an array of the file has another type or shape, or a network other layers") \
+    X(NRM_ESHAPE, -19, "an array in the file has another type or shape, or a network other layers") \
     X(NRM_ESYNC, -21, "the merge or add function of nrm_sync has failed")                          \
     X(NRM_ENAME, -20, "an array is not in the file, or its name is taken, too long or not allowed")
 

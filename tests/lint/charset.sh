@@ -21,10 +21,10 @@ export LC_ALL
 passed=0
 failed=0
 
-header_list='± ² ³ · ¹ ½ × ą ̂ β γ δ ε η θ κ μ σ ᵀ ᵗ ᵢ … ′ ″ ‴ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹ ⁻ ₀ ₁ ₂ ₃ ₄ ₅ ₆ ₇ ₈ ₊ ₖ ₙ
+header_list='± ² ³ · ¹ ½ × ą ̂ β γ δ ε η θ κ μ ρ σ ᵀ ᵗ ᵢ … ′ ″ ‴ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹ ⁻ ₀ ₁ ₂ ₃ ₄ ₅ ₆ ₇ ₈ ₊ ₖ ₙ
 ℓ ← ∂ ∑ − √ ∞ ≠ ≤ ≥ ⊕ ⌈ ⌉ ⌊ ⌋ ⟨ ⟩ ⱼ'
 other_list='÷ ° § – — ‖ ‘ ’ “ ” • → ↑ ↓ ∇ ∈ ∏ ∘ ∝ ∫ ∼ ≈ ≡ ≪ ≫ ⊙ ⊤ ⋅ ✓ ✗ ⁰ ⁺ ⁿ ᵏ ᵖ ₉ ₘ ₜ ⅓ ¼ ¾
-é è ö ü ä ñ ø ł α ζ ι λ ν ξ π ρ τ φ χ ψ ω ϕ ϵ Γ Δ Θ Λ Ξ Π Σ Φ Ψ Ω ℝ'
+é è ö ü ä ñ ø ł α ζ ι λ ν ξ π τ φ χ ψ ω ϕ ϵ Γ Δ Θ Λ Ξ Π Σ Φ Ψ Ω ℝ'
 
 cat >"$work/check.awk" <<'END'
 # One file. Variables: list (allowed characters, or "*"), tabs, columns, comments_only.

@@ -86,10 +86,14 @@ static inline const char *page_number(double value, int decimals)
     return text;
 }
 
-/* With so many digits, as 1.2e-5. */
+/* With so many digits, as 1.2e-5; plainly from 0.1 to 1000. */
 static inline const char *page_small(double value, int digits)
 {
     char *text = page_buffer(), *e;
+    if (fabs(value) >= 0.1 && fabs(value) < 1000) {
+        const int before_point = fabs(value) < 1 ? 0 : (int)floor(log10(fabs(value))) + 1;
+        return page_number(value, digits > before_point ? digits - before_point : 0);
+    }
     (void)snprintf(text, 40, "%.*e", digits - 1, value);
     e = strchr(text, 'e');
     if (e != NULL && e[2] == '0') memmove(e + 2, e + 3, strlen(e + 3) + 1); /* e-05 is e-5 */

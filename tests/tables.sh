@@ -1,6 +1,6 @@
 #!/bin/sh
 # tables.sh - writes the tables of docs/worked_examples.md and docs/invariance.md, as the test
-# programs of the same names compute them in double. If a check of a program fails, it writes nothing.
+# programs of these names compute them in double. If a check of a program fails, it writes nothing.
 #
 # Environment: CC, BUILD.
 set -eu

@@ -5263,7 +5263,7 @@ static int nrmi_wn_backward_part(void *context, size_t from, size_t to)
     for (c = from; c < to; c += NRM_WIDTH) {
         const size_t width = nrmi_least(to - c, NRM_WIDTH);
         const nrm_real *v = job->x + c, *dW = job->dy + c;
-        for (k = 0; k < width; k++) ch.head[k] = ch.shift[k] = ch.dy_mean[k] = 0;
+        for (k = 0; k < width; k++) ch.head[k] = ch.dy_mean[k] = 0;
         nrmi_column_sums(&ch, dW, v, in, out, width);
         for (k = 0; k < width; k++) {
             const nrm_acc norm = job->mu[c + k];
@@ -5273,6 +5273,7 @@ static int nrmi_wn_backward_part(void *context, size_t from, size_t to)
             else if (!(norm == 0))
                 dg = nrmi_wn_dot(dW + k, v + k, norm, in, out);
             ch.slope[k] = (nrm_real)(norm == 0 ? 0 : -dg / norm);
+            ch.shift[k] = 0; /* the sums have used it */
             ch.dy_slope[k] = (nrm_real)nrmi_wn_slope(job, c + k, norm);
             if (job->dgamma != NULL) job->dgamma[c + k] += (nrm_real)dg;
         }

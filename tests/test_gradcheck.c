@@ -789,6 +789,8 @@ static void test_museum(void)
     }
 }
 
+#include "gradcheck_norms.h" /* the newer norms */
+
 int main(void)
 {
     RUN(test_norms);
@@ -806,5 +808,8 @@ int main(void)
     RUN(test_at_most);
     RUN(test_groups_and_codes);
     RUN(test_museum);
+    RUN(test_rows_of_all_kinds);
+    RUN(test_batches_of_all_kinds);
+    RUN(test_finds_moving_statistics);
     return test_report(in_float ? "gradcheck (float)" : "gradcheck (double)");
 }

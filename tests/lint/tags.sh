@@ -40,6 +40,20 @@ LN.15   a property of the gradient
 LN.16   a property of the gradient
 RMS.5   a property of the gradient
 NB.6    a property of the draws
+LP.10   a step: the Jacobian is never formed, LP.11 is its product with dy
+LP.13   a property of t
+LP.14   a property of the gradient
+LP.15   a property of the gradient
+LP.16   a property of the three sizes
+WN.4    three lines of the caller's
+WN.5    a step towards WN.7
+WN.7    a step: the Jacobian is never formed, WN.8 is its product with dW
+WN.9    a property of the gradient
+WN.10   a property of the gradient
+WN.11   batch norm, seen from the weights
+WN.12   batch norm, seen from the weights
+WN.13   batch norm, seen from the weights
+WN.14   batch norm, seen from the weights
 CE.7    a property of the gradient
 MLP.3   a property of batch norm: why a bias before it is redundant
 MLP.4   a property of layer norm: how much of a bias before it is redundant

@@ -27,12 +27,15 @@ enum kind {
     TANH,
     SIGMOID,
     CROSS_ENTROPY,
-    EXHIBIT
+    EXHIBIT,
+    LP_TRAIN,
+    LP_FROZEN,
+    WEIGHT
 };
 enum { MOST = 1120 }; /* 32 examples, 7 channels, 5 positions */
 
 typedef struct subject {
-    int kind, exhibit;
+    int kind, exhibit, p; /* p: of Lp batch norm */
     size_t N, C, S; /* of the linear layer: examples, inputs, outputs                  */
     size_t n_x, n_gamma, n_beta, n_y;
     nrm_real eps;
@@ -75,6 +78,16 @@ static void forward(subject *s)
         break;
     case EXHIBIT:
         museum_forward(s->exhibit, s->y, s->x, s->gamma, s->beta, (double)s->eps, s->N, s->C);
+        break;
+    case LP_TRAIN:
+    case LP_FROZEN:
+        rc = nrm_lp_batchnorm_forward(s->y, s->mean, s->rstd,
+                                      s->kind == LP_FROZEN ? &s->running : NULL, s->x, s->gamma,
+                                      s->beta, s->p, s->kind == LP_FROZEN ? NRM_FROZEN : NRM_TRAIN,
+                                      s->eps, s->N, s->C, s->S);
+        break;
+    case WEIGHT:
+        rc = nrm_weightnorm_forward(s->y, s->mean, s->x, s->gamma, s->N, s->C);
         break;
     default:
         rc = nrm_activation_forward(s->y, s->x, s->kind - IDENTITY, s->n_x);
@@ -129,6 +142,17 @@ static void backward(subject *s)
     case EXHIBIT:
         museum_backward(s->exhibit, s->dx, s->dgamma, s->dbeta, s->w, s->x, s->gamma,
                         (double)s->eps, s->N, s->C);
+        break;
+    case LP_TRAIN:
+    case LP_FROZEN:
+        rc = nrm_lp_batchnorm_backward(s->dx, s->dgamma, s->dbeta, s->w, s->x, s->mean, s->rstd,
+                                       s->gamma, s->p,
+                                       s->kind == LP_FROZEN ? NRM_FROZEN : NRM_TRAIN, s->eps, s->N,
+                                       s->C, s->S);
+        break;
+    case WEIGHT:
+        memset(s->dx, 0, sizeof s->dx);
+        rc = nrm_weightnorm_backward(s->dx, s->dgamma, s->w, s->x, s->mean, s->gamma, s->N, s->C);
         break;
     default:
         rc = nrm_activation_backward(s->dx, s->w, s->y, s->kind - IDENTITY, s->n_x);
@@ -187,7 +211,8 @@ static size_t groups_of(subject *s, nrm_gradcheck_group *group)
     group[0] = group_of("x", s->x, s->dx, s->n_x);
     group[1] = group_of("gamma", s->gamma, s->dgamma, s->n_gamma);
     group[2] = group_of("beta", s->beta, s->dbeta, s->n_beta);
-    return s->kind <= LINEAR || s->kind == EXHIBIT ? 3 : 1;
+    if (s->kind == WEIGHT) return 2;
+    return s->kind <= LINEAR || s->kind >= EXHIBIT ? 3 : 1;
 }
 
 /* ---- all layers ------------------------------------------------------------------------------ */
@@ -209,7 +234,10 @@ static const char *kind_name(int kind)
                                         "tanh",
                                         "sigmoid",
                                         "cross-entropy",
-                                        "exhibit"};
+                                        "exhibit",
+                                        "Lp, train",
+                                        "Lp, frozen",
+                                        "weight norm"};
     return names[kind];
 }
 
@@ -790,6 +818,94 @@ static void test_museum(void)
 }
 
 #include "gradcheck_norms.h" /* the newer norms */
+/* ---- Lp batch norm and weight norm ----------------------------------------------------------- */
+
+static void prepare_lp(subject *s, int kind, int p, const size_t *shape, double scale, double eps,
+                       nrm_rng *rng)
+{
+    size_t c;
+    prepare(s, BATCH_FROZEN, shape[0], shape[1], shape[2], scale, eps, rng);
+    for (c = 0; c < s->C; c++) s->run_var[c] = (nrm_real)sqrt((double)s->run_var[c]);
+    s->kind = kind;
+    s->p = p;
+}
+
+/* L1 has a kink wherever a value is 0, the maximum wherever two are the largest. At other points no
+   difference may be wrong, and at most one in a hundred may be so close to a kink. Of two values dx
+   is next to nothing, as with batch norm: those are what the checker cannot judge. */
+static void check_lp(int p, int kind)
+{
+    static const size_t Ns[6] = {1, 2, 3, 4, 7, 32}, Cs[3] = {1, 2, 7}, Ss[3] = {1, 2, 5};
+    static const double scales[7] = {1e-3, 1e-2, 1e-1, 1, 10, 100, 1000};
+    static const char *const names[8] = {"", "L1", "L2", "max", "", "L1, c", "L2, c", "max, c"};
+    static subject s;
+    nrm_gradcheck_options o;
+    nrm_rng rng;
+    tally t;
+    size_t n, c, q, k;
+    memset(&t, 0, sizeof t);
+    memset(&o, 0, sizeof o);
+    o.at_most = 12;
+    nrm_rng_seed(&rng, 30, (uint64_t)(8 * kind + p));
+    for (n = 0; n < 6; n++)
+        for (c = 0; c < 3; c++)
+            for (q = 0; q < 3; q++)
+                for (k = in_float ? 2 : 0; k < (in_float ? 5 : 7); k++) {
+                    const size_t shape[3] = {Ns[n], Cs[c], Ss[q]};
+                    if (kind == LP_TRAIN && Ns[n] * Ss[q] < 2) continue;
+                    o.seed++;
+                    prepare_lp(&s, kind, p, shape, scales[k], 1e-5, &rng);
+                    check_subject(&t, &s, &o, 1, scales[k]);
+                    prepare_lp(&s, kind, p, shape, scales[k], scales[k] / 3, &rng);
+                    check_subject(&t, &s, &o, 1, scales[k]);
+                }
+    printf("%-10s %-7s worst %.1e of %5u entries in %3u cases (%u zero, %u at kinks, %u unsettled)\n",
+           kind_name(kind), names[p], t.worst, (unsigned)t.checked, (unsigned)t.cases,
+           (unsigned)t.vanishing, (unsigned)t.kinks, (unsigned)t.unsettled);
+    CHECK(t.worst <= (in_float ? 1e-2 : 1e-7));
+    CHECK(t.checked > 0 &&
+          t.unsettled < t.checked / (in_float ? 100 : kind == LP_FROZEN ? 1000 : 50));
+    CHECK(t.kinks <= t.checked / (kind == LP_FROZEN || p % NRM_CENTRED == NRM_L2 ? 1000 : 100));
+}
+
+static void test_lp(void)
+{
+    int p;
+    for (p = NRM_L1; p <= NRM_LINF; p++) {
+        check_lp(p, LP_TRAIN);
+        check_lp(p + NRM_CENTRED, LP_TRAIN);
+        check_lp(p, LP_FROZEN);
+    }
+}
+
+static void test_weight_norm(void)
+{
+    static const size_t ins[6] = {1, 2, 3, 4, 7, 32}, outs[3] = {1, 2, 7};
+    static const double scales[7] = {1e-3, 1e-2, 1e-1, 1, 10, 100, 1000};
+    static subject s;
+    nrm_gradcheck_options o;
+    nrm_rng rng;
+    tally t;
+    size_t n, c, k;
+    memset(&t, 0, sizeof t);
+    memset(&o, 0, sizeof o);
+    o.at_most = 12;
+    nrm_rng_seed(&rng, 31, 1);
+    for (n = 0; n < 6; n++)
+        for (c = 0; c < 3; c++)
+            for (k = 0; k < 7; k++) {
+                o.seed++;
+                prepare(&s, BATCH_TRAIN, ins[n], outs[c], 1, scales[k], 1e-5, &rng);
+                s.kind = WEIGHT;
+                check_subject(&t, &s, &o, in_float || ins[n] < 3, scales[k]); /* 1: dv is 0 */
+            }
+    printf("%-18s worst %.1e of %5u entries in %3u cases (%u zero, %u at kinks, %u unsettled)\n",
+           kind_name(WEIGHT), t.worst, (unsigned)t.checked, (unsigned)t.cases,
+           (unsigned)t.vanishing, (unsigned)t.kinks, (unsigned)t.unsettled);
+    CHECK(t.worst <= (in_float ? 1e-2 : 1e-7));
+    CHECK(t.checked > 0 && t.unsettled < t.checked / (in_float ? 4 : 20));
+    CHECK(t.kinks <= (acc_in_float ? t.checked / 1000 : 0));
+}
 
 int main(void)
 {
@@ -811,5 +927,7 @@ int main(void)
     RUN(test_rows_of_all_kinds);
     RUN(test_batches_of_all_kinds);
     RUN(test_finds_moving_statistics);
+    RUN(test_lp);
+    RUN(test_weight_norm);
     return test_report(in_float ? "gradcheck (float)" : "gradcheck (double)");
 }

@@ -66,7 +66,7 @@ typedef struct verdict { /* the worst of what a family of cases left over */
     double error, bound;
 } verdict;
 
-static verdict verdicts[16];
+static verdict verdicts[40];
 static size_t verdict_count;
 
 static void record(const char *what, double error, double bound)
@@ -617,6 +617,191 @@ static void test_network_with_noisy_batch_norm(void)
     check_net("network, noisy", NRM_NOISY_BATCH_NORM, 13);
 }
 
+/* ---- Lp batch norm and weight norm ----------------------------------------------------------- */
+
+typedef struct lp_shape {
+    int p, centred, frozen;
+    size_t N, C, S;
+    double eps;
+    const double *m, *a, *w; /* running mean and size; the loss is ∑ w·y */
+} lp_shape;
+
+/* |z| is z or −z, by the sign of the real part. */
+static number absolute(number z)
+{
+    return creal(z) < 0 ? -z : z;
+}
+
+/* What channel c is divided by: of the first largest value, if there are several. */
+static number paper_size(const lp_shape *k, const number *x, number mean, size_t c)
+{
+    const size_t M = k->N * k->S;
+    number t = 0;
+    size_t i;
+    for (i = 0; i < M; i++) {
+        const number value = x[(i / k->S * k->C + c) * k->S + i % k->S];
+        const number u = value - (k->centred ? mean : 0);
+        if (k->p == NRM_L1) t += absolute(u) / (double)M;
+        if (k->p == NRM_L2) t += u * u / (double)M;
+        if (k->p == NRM_LINF && creal(absolute(u)) > creal(t)) t = absolute(u);
+    }
+    return k->p == NRM_L2 ? csqrt(t) : t;
+}
+
+/* theta: x [N][C][S], gamma [C], beta [C]. */
+static number lp_loss(const void *shape, const number *theta)
+{
+    const lp_shape *k = (const lp_shape *)shape;
+    const size_t M = k->N * k->S;
+    const number *gamma = theta + M * k->C, *beta = gamma + k->C;
+    number loss = 0;
+    size_t c, i;
+    for (c = 0; c < k->C; c++) {
+        number mean = 0, t;
+        for (i = 0; i < M; i++) mean += theta[(i / k->S * k->C + c) * k->S + i % k->S] / (double)M;
+        t = k->frozen ? k->a[c] : paper_size(k, theta, mean, c);
+        if (k->frozen) mean = k->m[c];
+        for (i = 0; i < M; i++) {
+            const size_t at = (i / k->S * k->C + c) * k->S + i % k->S;
+            loss += k->w[at] * (gamma[c] * (theta[at] - mean) / (t + k->eps) + beta[c]);
+        }
+    }
+    return loss;
+}
+
+static double lp_error(int p, int frozen, size_t N, size_t C, size_t S, double scale, nrm_rng *rng)
+{
+    static double theta[NUMBERS], grad[NUMBERS], size[NUMBERS], w[NUMBERS], y[NUMBERS];
+    const size_t count = N * C * S;
+    const double M = (double)(N * S);
+    double m[CHANNELS], a[CHANNELS], mean[CHANNELS], t[CHANNELS];
+    double *gamma = theta + count, *beta = gamma + C;
+    const int mode = frozen ? NRM_FROZEN : NRM_TRAIN;
+    nrm_running running;
+    lp_shape k;
+    size_t i;
+    k.p = p % NRM_CENTRED;
+    k.centred = p > NRM_CENTRED;
+    k.frozen = frozen;
+    k.N = N;
+    k.C = C;
+    k.S = S;
+    k.eps = nrm_rng_below(rng, 2) ? 1e-5 : scale / 8;
+    k.m = m;
+    k.a = a;
+    k.w = w;
+    fill(theta, count, 0.7 * scale, scale, rng);
+    fill(gamma, C, 1.5, 0.5, rng);
+    fill(beta, C, -0.5, 1, rng);
+    fill(w, count, 0.2, 1, rng);
+    fill(m, C, 0.5 * scale, 0.2 * scale, rng);
+    for (i = 0; i < C; i++) a[i] = scale * (0.5 + nrm_rng_uniform(rng));
+    memset(&running, 0, sizeof running);
+    memset(grad, 0, sizeof grad);
+    running.mean = m;
+    running.var = a;
+    if (nrm_lp_batchnorm_forward(y, mean, t, frozen ? &running : NULL, theta, gamma, beta, p, mode,
+                                 k.eps, N, C, S) != NRM_OK ||
+        nrm_lp_batchnorm_backward(grad, grad + count, grad + count + C, w, theta, mean, t, gamma, p,
+                                  mode, k.eps, N, C, S) != NRM_OK)
+        return HUGE_VAL;
+    for (i = 0; i < 2 * C; i++) size[count + i] = 0;
+    for (i = 0; i < count; i++) { /* the terms of dx: dy, and its sum, along x̂ and then along k */
+        const size_t c = i / S % C;
+        const double xhat = fabs(theta[i] - mean[c]) / (t[c] + k.eps);
+        size[count + c] += fabs(w[i]) * (1 + xhat);
+        size[count + C + c] += fabs(w[i]);
+    }
+    for (i = 0; i < count; i++) {
+        const size_t c = i / S % C;
+        size[i] = fabs(gamma[c]) / (t[c] + k.eps) * (size[count + c] + fabs(w[i]) * M) /
+                  (k.p == NRM_LINF ? 1 : M);
+    }
+    return complex_step(lp_loss, &k, theta, count + 2 * C, grad, size);
+}
+
+static void lp_shapes(const char *what, int p, int frozen)
+{
+    nrm_rng rng = stream((uint64_t)(20 + 8 * frozen + p));
+    size_t b, s, q;
+    for (b = 0; b < LENGTH(batches); b++)
+        for (q = 0; q < LENGTH(positions); q++)
+            for (s = 0; s < LENGTH(scales); s++)
+                record(what, lp_error(p, frozen, batches[b], batches[b] < 32 ? 3 : 1, positions[q],
+                                      scales[s], &rng),
+                       ONE_LAYER);
+}
+
+static void test_lp_batch_norm(void)
+{
+    lp_shapes("L1", NRM_L1, 0);
+    lp_shapes("L2", NRM_L2, 0);
+    lp_shapes("largest", NRM_LINF, 0);
+    lp_shapes("L1, centred", NRM_L1 + NRM_CENTRED, 0);
+    lp_shapes("L2, centred", NRM_L2 + NRM_CENTRED, 0);
+    lp_shapes("largest, centred", NRM_LINF + NRM_CENTRED, 0);
+    lp_shapes("L1, frozen", NRM_L1, 1);
+}
+
+typedef struct weight_shape {
+    size_t in, out;
+    const double *w;
+} weight_shape;
+
+/* Salimans and Kingma, (2). theta: v [in][out], g [out]. */
+static number weight_loss(const void *shape, const number *theta)
+{
+    const weight_shape *k = (const weight_shape *)shape;
+    number loss = 0;
+    size_t i, j;
+    for (j = 0; j < k->out; j++) {
+        number squares = 0, sum = 0;
+        for (i = 0; i < k->in; i++) {
+            const number v = theta[i * k->out + j];
+            squares += v * v;
+            sum += k->w[i * k->out + j] * v;
+        }
+        loss += theta[k->in * k->out + j] * sum / csqrt(squares);
+    }
+    return loss;
+}
+
+static double weight_error(size_t in, size_t out, double scale, nrm_rng *rng)
+{
+    static double theta[NUMBERS], grad[NUMBERS], size[NUMBERS], w[NUMBERS], W[NUMBERS];
+    const size_t count = in * out;
+    double norm[CHANNELS];
+    weight_shape k;
+    size_t i;
+    k.in = in;
+    k.out = out;
+    k.w = w;
+    fill(theta, count, 0.3 * scale, scale, rng);
+    fill(theta + count, out, 1.5, 0.5, rng);
+    fill(w, count, 0.2, 1, rng);
+    memset(grad, 0, sizeof grad);
+    memset(size, 0, sizeof size);
+    if (nrm_weightnorm_forward(W, norm, theta, theta + count, in, out) != NRM_OK ||
+        nrm_weightnorm_backward(grad, grad + count, w, theta, norm, theta + count, in, out) !=
+            NRM_OK)
+        return HUGE_VAL;
+    for (i = 0; i < count; i++) size[count + i % out] += fabs(w[i]);
+    for (i = 0; i < count; i++)
+        size[i] = fabs(theta[count + i % out]) / norm[i % out] * size[count + i % out];
+    return complex_step(weight_loss, &k, theta, count + out, grad, size);
+}
+
+static void test_weight_norm(void)
+{
+    nrm_rng rng = stream(40);
+    size_t b, q, s;
+    for (b = 0; b < LENGTH(batches); b++)
+        for (q = 0; q < LENGTH(positions); q++)
+            for (s = 0; s < LENGTH(scales); s++)
+                record("weight norm", weight_error(batches[b], positions[q], scales[s], &rng),
+                       ONE_LAYER);
+}
+
 int main(int argc, char **argv)
 {
     size_t v;
@@ -631,6 +816,8 @@ int main(int argc, char **argv)
     RUN(test_network_with_batch_norm);
     RUN(test_network_with_layer_norm);
     RUN(test_network_with_noisy_batch_norm);
+    RUN(test_lp_batch_norm);
+    RUN(test_weight_norm);
     if (argc > 1 && strcmp(argv[1], "-v") == 0)
         for (v = 0; v < verdict_count; v++)
             printf("%-22s %8.1e of %.0e\n", verdicts[v].what, verdicts[v].error, verdicts[v].bound);

@@ -154,6 +154,28 @@ static int call_accuracy(args *a)
 {
     return nrm_accuracy(acc_at(a, 0), real_at(a, 1), label_at(a, 2), a->N, a->C);
 }
+static int call_lp_forward(args *a)
+{
+    return nrm_lp_batchnorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), running_of(a, 3),
+                                    real_at(a, 5), real_at(a, 6), real_at(a, 7),
+                                    NRM_L1 + NRM_CENTRED, a->kind, a->eps, a->N, a->C, a->S);
+}
+static int call_lp_backward(args *a)
+{
+    return nrm_lp_batchnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                     real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7),
+                                     NRM_LINF, a->kind, a->eps, a->N, a->C, a->S);
+}
+static int call_weightnorm_forward(args *a)
+{
+    return nrm_weightnorm_forward(real_at(a, 0), acc_at(a, 1), real_at(a, 2), real_at(a, 3), a->C,
+                                  a->S);
+}
+static int call_weightnorm_backward(args *a)
+{
+    return nrm_weightnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                   acc_at(a, 4), real_at(a, 5), a->C, a->S);
+}
 
 #define BN_TRAIN "orx oac oac orc orc irx Irc Irc"
 #define BN_FROZEN "orx oac oac irc irc irx Irc Irc"
@@ -198,6 +220,18 @@ static const site sites[] = {
     {"cross-entropy backward", call_cross_entropy_backward, "ory iry iln", 0, 1, "NC", 0, 0},
     {"argmax", call_argmax, "oln iry", -1, -1, "NC", 0, 0},
     {"accuracy", call_accuracy, "oa1 iry iln", -1, -1, "NC", LOSS, 0},
+    {"Lp batch norm train", call_lp_forward, BN_TRAIN, -1, -1, "NCS", EPS | RUNNING | MODE,
+     NRM_TRAIN},
+    {"Lp batch norm infer", call_lp_forward, BN_INFER, 0, 5, "NCS", EPS | RUNNING | MODE,
+     NRM_INFER},
+    {"Lp batch norm frozen", call_lp_forward, BN_FROZEN, -1, -1, "NCS", EPS | RUNNING | MODE,
+     NRM_FROZEN},
+    {"Lp batch norm backward", call_lp_backward, BN_BACK, 0, 3, "NCS", EPS | MODE, NRM_TRAIN},
+    {"Lp batch norm backward frozen", call_lp_backward, BN_BACK, 0, 3, "NCS", EPS | MODE,
+     NRM_FROZEN},
+    {"weight norm", call_weightnorm_forward, "orw Oas irw Irs", -1, -1, "CS", 0, 0},
+    {"weight norm backward", call_weightnorm_backward, "Orw Ors irw irw ias Irs", -1, -1, "CS", 0,
+     0},
 };
 enum { SITES = (int)(sizeof sites / sizeof sites[0]) };
 
@@ -425,6 +459,7 @@ static void test_empty_batches(void)
     for (k = 0; k < SITES; k++) {
         const site *s = &sites[k];
         args a = prepare(s), kept;
+        if (s->sizes[0] != 'N') continue; /* it has no batch */
         a.N = 0;
         for (i = s->flags & LOSS ? 1 : 0; i < SLOTS; i++) a.p[i] = NULL;
         kept = a;
@@ -619,10 +654,12 @@ static void test_neighbours_and_shared_inputs(void)
             for (j = 0; j < buffers_of(s); j++) {
                 args a = prepare(s);
                 if (i == j) continue;
-                if (is_output(s, i)) {
+                if (is_output(s, i)) { /* of zeros, which have no direction */
+                    const int directions = s->call == call_weightnorm_forward && j == 2;
                     memset(arena.slot[i], 0, ROOM);
                     a.p[j] = (unsigned char *)a.p[i] + (bytes_of(s, i, &a) + 7) / 8 * 8;
-                    CHECK_RC(s->call(&a), NRM_OK, s, "neighbour", i * 100 + j, 0);
+                    CHECK_RC(s->call(&a), directions ? NRM_NONFINITE : NRM_OK, s, "neighbour",
+                             i * 100 + j, 0);
                 } else if (!is_output(s, j)) {
                     zero_if_judged(s, i, j);
                     keep();
@@ -1288,6 +1325,157 @@ static void test_messages(void)
     CHECK_STR(nrm_version(), NRM_VERSION);
 }
 
+/* ---- Lp batch norm and weight norm ----------------------------------------------------------- */
+
+static void test_lp_kinds(void)
+{
+    const int bad[8] = {-1, 0, 4, 8, 9, -NRM_CENTRED, INT_MAX, INT_MIN};
+    nrm_running running = track(2, 0.25);
+    nrm_real dx[4] = {7, 7, 7, 7}, y[4] = {7, 7, 7, 7};
+    int i, k;
+    draw(xs, 4, 0, 1, 40);
+    for (i = 0; i < 8; i++) {
+        CHECK_INT(nrm_lp_batchnorm_forward(y, means, rstds, &running, xs, NULL, NULL, bad[i],
+                                           NRM_TRAIN, NRM_EPS, 2, 2, 1),
+                  NRM_EKIND);
+        CHECK_INT(nrm_lp_batchnorm_backward(dx, NULL, NULL, xs, xs, means, rstds, NULL, bad[i],
+                                            NRM_TRAIN, NRM_EPS, 2, 2, 1),
+                  NRM_EKIND);
+        CHECK_INT(nrm_lp_batchnorm_forward(NULL, NULL, NULL, NULL, NULL, NULL, NULL, bad[i],
+                                           NRM_TRAIN, NRM_EPS, 0, 2, 1),
+                  NRM_EKIND);
+    }
+    for (k = 0; k < 4; k++) CHECK(y[k] == 7 && dx[k] == 7);
+    CHECK(running.batches == 0 && rvars[0] == 1 && rmeans[0] == 0);
+}
+
+/* One bad value in channel `bad`: the others do not notice, and running statistics stay. */
+static void poison_lp(nrm_real value, int p, size_t N, size_t C, size_t S, size_t bad)
+{
+    const size_t count = N * C * S;
+    nrm_running running;
+    int same = 1, spoiled = 1, cumulative;
+    size_t i;
+    draw(dys, count, 0, 1, 42);
+    for (cumulative = 0; cumulative < 2; cumulative++) {
+        running = track(C, 0.25);
+        running.cumulative = cumulative;
+        draw(xs, count, 1, 2, 41);
+        CHECK_INT(nrm_lp_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, p, NRM_TRAIN,
+                                           NRM_EPS, N, C, S),
+                  NRM_OK);
+        CHECK_INT(nrm_lp_batchnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, NULL, p,
+                                            NRM_TRAIN, NRM_EPS, N, C, S),
+                  NRM_OK);
+        xs[((N - 1) * C + bad) * S + S / 2] = value;
+        CHECK_INT(nrm_lp_batchnorm_forward(ys2, means, rstds, &running, xs, NULL, NULL, p,
+                                           NRM_TRAIN, NRM_EPS, N, C, S),
+                  NRM_NONFINITE);
+        CHECK_INT(running.batches, !cumulative);
+        CHECK_INT(nrm_lp_batchnorm_backward(dxs2, NULL, NULL, dys, xs, means, rstds, NULL, p,
+                                            NRM_TRAIN, NRM_EPS, N, C, S),
+                  NRM_OK);
+        for (i = 0; i < count; i++) {
+            if (i / S % C == bad)
+                spoiled &= ys2[i] != ys2[i] && dxs2[i] != dxs2[i];
+            else
+                same &= ys[i] == ys2[i] && dxs[i] == dxs2[i];
+        }
+        for (i = 0; i < C; i++)
+            CHECK((i == bad || cumulative) == (rmeans[i] == 0 && rvars[i] == 1));
+    }
+    CHECK(same);
+    CHECK(spoiled);
+}
+
+static void test_lp_nan_stays_where_it_is(void)
+{
+    const nrm_real values[3] = {(nrm_real)NAN, (nrm_real)INFINITY, -(nrm_real)INFINITY};
+    int v, p;
+    for (v = 0; v < 3; v++)
+        for (p = NRM_L1; p <= NRM_LINF + NRM_CENTRED; p++) {
+            if (p == NRM_CENTRED) continue;
+            poison_lp(values[v], p, 6, 5, 1, 2);
+            poison_lp(values[v], p, 3, 4, 19, 0);
+        }
+}
+
+/* A channel of equal values has no deviations: y is beta, and no gradient is NaN, be it all 0. */
+static void test_lp_constant_inputs(void)
+{
+    const double magnitude[4] = {0, 0.1, 1e6 / 3, -1e18};
+    int m, p, same;
+    size_t i, S;
+    draw(betas, 3, 0, 1, 43);
+    draw(dys, 3 * 3 * 5, 0, 1, 44);
+    for (m = 0; m < 4; m++)
+        for (p = NRM_L1; p <= NRM_LINF + NRM_CENTRED; p++)
+            for (S = 1; S <= 5; S += 4) {
+                const size_t count = 3 * 3 * S;
+                if (p == NRM_CENTRED) continue;
+                for (i = 0; i < count; i++) xs[i] = (nrm_real)magnitude[m];
+                CHECK_INT(nrm_lp_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, betas, p,
+                                                   NRM_TRAIN, NRM_EPS, 3, 3, S),
+                          NRM_OK);
+                CHECK_INT(nrm_lp_batchnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, NULL,
+                                                    p, NRM_TRAIN, NRM_EPS, 3, 3, S),
+                          NRM_OK);
+                for (same = 1, i = 0; i < count; i++)
+                    same &= ys[i] == betas[i / S % 3] && isfinite((double)dxs[i]);
+                CHECK(same);
+            }
+}
+
+static void test_lp_gradients_accumulate(void)
+{
+    nrm_real dx[12], dg[2] = {3, 3}, db[2] = {5, 5}, dg0[2] = {0, 0}, db0[2] = {0, 0};
+    draw(xs, 12, 0, 1, 45);
+    draw(dys, 12, 0, 1, 46);
+    CHECK_INT(nrm_lp_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, NRM_L1, NRM_TRAIN,
+                                       NRM_EPS, 6, 2, 1),
+              NRM_OK);
+    CHECK_INT(nrm_lp_batchnorm_backward(dx, dg0, db0, dys, xs, means, rstds, NULL, NRM_L1,
+                                        NRM_TRAIN, NRM_EPS, 6, 2, 1),
+              NRM_OK);
+    CHECK_INT(nrm_lp_batchnorm_backward(dxs, dg, db, dys, xs, means, rstds, NULL, NRM_L1,
+                                        NRM_TRAIN, NRM_EPS, 6, 2, 1),
+              NRM_OK);
+    CHECK(dg[0] == 3 + dg0[0] && dg[1] == 3 + dg0[1] && db[0] == 5 + db0[0]);
+    CHECK(memcmp(dx, dxs, sizeof dx) == 0);
+}
+
+/* Zeros in column 1, a NaN or infinity in column 3: the other columns do not notice. */
+static void test_weight_norm_bad_columns(void)
+{
+    const nrm_real values[2] = {(nrm_real)NAN, (nrm_real)-INFINITY};
+    nrm_real v[15], W[15], W2[15], dW[15], dv[15], dv2[15], dg[5], dg2[5];
+    nrm_acc norm[5], norm2[5];
+    int k, i, same = 1;
+    draw(v, 15, 0, 1, 47);
+    draw(dW, 15, 0, 1, 48);
+    memset(dv, 0, sizeof dv);
+    memset(dg, 0, sizeof dg);
+    CHECK_INT(nrm_weightnorm_forward(W, norm, v, NULL, 3, 5), NRM_OK);
+    CHECK_INT(nrm_weightnorm_backward(dv, dg, dW, v, norm, NULL, 3, 5), NRM_OK);
+    for (k = 0; k < 2; k++) {
+        for (i = 0; i < 15; i++) dv2[i] = 7;
+        for (i = 0; i < 5; i++) dg2[i] = 7;
+        v[1] = v[6] = v[11] = 0;
+        v[8] = values[k];
+        CHECK_INT(nrm_weightnorm_forward(W2, norm2, v, NULL, 3, 5), NRM_NONFINITE);
+        CHECK_INT(nrm_weightnorm_backward(dv2, dg2, dW, v, norm2, NULL, 3, 5), NRM_OK);
+        CHECK(norm2[1] == 0);
+        for (i = 0; i < 15; i++) {
+            if (i % 5 == 1) CHECK(W2[i] == 0 && dv2[i] == 7 && dg2[1] == 7);
+            else if (i % 5 == 3) CHECK(W2[i] != W2[i] && dv2[i] != dv2[i]);
+            else same &= W2[i] == W[i] && dv2[i] == 7 + dv[i] && dg2[i % 5] == 7 + dg[i % 5];
+        }
+    }
+    CHECK(same);
+    v[8] = 0;
+    CHECK_INT(nrm_weightnorm_forward(W2, NULL, v, NULL, 3, 5), NRM_NONFINITE); /* zeros alone */
+}
+
 int main(void)
 {
     RUN(test_valid_calls_write_outputs_only);
@@ -1321,5 +1509,10 @@ int main(void)
     RUN(test_gradcheck_arguments);
     RUN(test_rng_arguments);
     RUN(test_messages);
+    RUN(test_lp_kinds);
+    RUN(test_lp_nan_stays_where_it_is);
+    RUN(test_lp_constant_inputs);
+    RUN(test_lp_gradients_accumulate);
+    RUN(test_weight_norm_bad_columns);
     return test_report("contracts");
 }

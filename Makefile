@@ -10,6 +10,7 @@ DESTDIR ?=
 BUILD ?= build
 FIGURES ?= $(BUILD)/figures
 MNIST ?= data/mnist
+MPICC ?= mpicc
 EXAMPLE_FLAGS ?= # such as --quick
 BENCH_FLAGS ?= # such as --only layernorm --rounds 5
 VERSION := $(shell sed -n 's/^.define NRM_VERSION "\(.*\)"/\1/p' normlayers.h)
@@ -74,6 +75,12 @@ accuracy-docs: $(OBJECTS) ## the same, then figure and tables into docs/
 tables-docs: ## compute the tables of docs/worked_examples.md and docs/invariance.md anew
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/tables.sh
 
+.PHONY: mpi
+mpi: $(OBJECTS) ## compile the example with several workers, if there is MPI
+	@command -v $(MPICC) >/dev/null || { echo "mpi: no $(MPICC) here; 'make deps-dev' installs" \
+		"Open MPI where the package manager has it, MPICC= names another compiler"; exit 1; }
+	@$(MAKE) --no-print-directory BUILD="$(BUILD)" $(BUILD)/mpi_batchnorm
+
 bench: ## time every layer beside plain loops and the one-pass limit
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/bench/layers.sh $(BENCH_FLAGS)
 
@@ -120,3 +127,10 @@ $(BUILD)/helpers.o: examples/helpers.c $(HELPERS) | $(BUILD)
 
 $(EXAMPLES): $(BUILD)/%: examples/%.c normlayers.h $(HELPERS) $(OBJECTS)
 	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(OBJECTS) -o $@ -lm
+
+# The same file twice: in float, and in double without the part that draws.
+$(BUILD)/mpi_batchnorm: export OMPI_CC = $(CC)
+$(BUILD)/mpi_batchnorm: export MPICH_CC = $(CC)
+$(BUILD)/mpi_batchnorm: examples/mpi_batchnorm.c normlayers.h $(HELPERS) $(OBJECTS)
+	$(MPICC) $(FLAGS) $(WARNINGS) -I. -DNRM_DOUBLE -c $< -o $@_f64.o
+	$(MPICC) $(FLAGS) $(WARNINGS) -I. $< $@_f64.o $(OBJECTS) -o $@ -lm

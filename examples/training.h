@@ -28,6 +28,16 @@
 #include "dataset.h"
 #include "normlayers.h"
 
+#ifdef NRM_DOUBLE /* as in normlayers.h: both precisions in one program, in different files */
+#define training_set_make training_set_make_f64
+#define training_set_free training_set_free_f64
+#define training_order_start training_order_start_f64
+#define training_order_free training_order_free_f64
+#define training_next training_next_f64
+#define training_steps training_steps_f64
+#define training_net training_net_f64
+#endif
+
 typedef struct training_set { /* a data set as the network takes it */
     nrm_real *x;              /* [n][features] */
     int *labels;              /* [n]           */

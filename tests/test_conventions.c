@@ -686,6 +686,14 @@ static void test_fold_overflow(void)
     CHECK_INT(fold(&f), NRM_NONFINITE);
     CHECK(f.b_out[0] != f.b_out[0] && f.b_out[1] == f.b_out[1] && f.W_out[0] == f.W_out[0]);
     setup(&f, 4, 3, 2, 1);
+    CHECK_INT(fold(&f), NRM_OK);
+    f.gamma[2] = (nrm_real)(in_float() ? 1e-37 : 1e-307); /* it can be undone, but not with b' */
+    f.b_out[2] = 1000;
+    CHECK_INT(nrm_batchnorm_unfold(f.W, f.b, f.W_out, f.b_out, &f.running, f.gamma, f.beta, f.eps,
+                                   4, 3, 2),
+              NRM_NONFINITE);
+    CHECK(f.b[2] - f.b[2] != 0 && f.b[1] - f.b[1] == 0 && f.W[0] - f.W[0] == 0);
+    setup(&f, 4, 3, 2, 1);
     f.gamma[1] = 0; /* such a channel is beta, whatever the input */
     CHECK_INT(fold(&f), NRM_OK);
     CHECK(f.W_out[2] == 0 && f.W_out[3] == 0 && f.b_out[1] == f.beta[1]);
@@ -1351,8 +1359,8 @@ static void test_import_arguments(void)
     IMPORT_REFUSED(a.factor = -1, NRM_ESTATS);
     IMPORT_REFUSED(a.factor = (nrm_acc)NAN, NRM_ESTATS);
     IMPORT_REFUSED(a.factor = (nrm_acc)INFINITY, NRM_ESTATS);
-    IMPORT_REFUSED(a.out.mean = a.in_mean + 1, NRM_EALIAS);
-    IMPORT_REFUSED(a.out.var = a.in_spread + 1, NRM_EALIAS);
+    IMPORT_REFUSED(a.count = 3; a.out.mean = a.in_mean + 1, NRM_EALIAS);
+    IMPORT_REFUSED(a.count = 3; a.out.var = a.in_spread + 1, NRM_EALIAS);
     IMPORT_REFUSED(a.out.mean = a.in_spread, NRM_EALIAS);
     IMPORT_REFUSED(a.out.var = a.in_mean, NRM_EALIAS);
     IMPORT_REFUSED(a.out.var = a.out_mean, NRM_EALIAS);

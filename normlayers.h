@@ -5352,8 +5352,8 @@ computed without error, a folded layer would be off by no more than
 
     |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)                             [FOLD.4]
 
-with η = 2⁻²⁴. With `NRM_DOUBLE` there is no wider type to compute in: η = 2⁻⁵³, and 5η takes
-its place, |a·(b − m)| + |β| that of |b′|. How many places of y that is depends on how much
+with η = 2⁻²⁴. Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η =
+2⁻⁵³), 5η takes its place, and |a·(b − m)| + |β| that of |b′|. How many places of y that is depends on how much
 of the sum cancels. Where m is a thousand times √u, so are the terms beside y, and their
 roundings. It is no loss by folding: unfolded, z is rounded as coarsely before m is taken
 away. `docs/conventions.md` has what was measured.
@@ -5563,9 +5563,9 @@ averaged variance. With ε outside, u differs from v by 2·e·√v, and so does 
 that of v, next to nothing for e = 10⁻⁶. And a library that normalizes with M − 1, as some
 do, trains another function than BN.4: its x̂ is smaller by the factor √(1 − 1/M).
 
-An import takes statistics apart from each other: a NaN, a negative variance, or a number
-that does not fit into `nrm_real` in one channel, and nothing is written. Output and input
-may be the same arrays, mean for mean and variance for spread.
+An import is all or nothing: with a NaN, a negative variance, or a number beyond the range of
+`nrm_real` in any channel, nothing is written. Output and input may be the same arrays, mean
+for mean and variance for spread.
 */
 NRM_DEF int nrm_convention_of(nrm_convention *convention, int library)
 {

@@ -5928,7 +5928,350 @@ NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *l
     return rc;
 }
 
-/* @@ 17 rnn */
+/*
+## 17  A recurrent layer
+
+*The question it answers: what becomes of a gradient that goes through the same weights five
+hundred times, and what does a norm in the loop change?*
+
+A recurrent layer reads a sequence step by step and keeps a state, H numbers, that each step
+makes anew from the old state and its own input. Seen from the loss it is a network of T
+layers that share one set of weights, and whatever depth does to a network it does here
+without mercy. Ba, Kiros and Hinton had this place in mind for layer norm: each step of each
+sequence is judged by its own units, one γ and one β serve all steps, and it does not matter
+how long a sequence is.
+
+### 17.1  Shapes
+
+T steps, N sequences side by side, `in` inputs, H units. All arrays go step by step: x is
+`[T][N][in]`, the summed inputs a are `[T][N][H]`, the states h `[T+1][N][H]`. Step t makes
+h[t+1] out of h[t] and x[t], so h[0] is the state to start from, and yours to set. μ and r
+are `[T][N]` for layer norm, one of each for every row of a, and `[T][H]` for batch norm,
+one of each for every unit at every step. T = 0 is a well-defined nothing, as N = 0 is.
+
+### 17.2  Forward
+
+    a[t] = x[t]·Wx + h[t]·Wh                                          [RNN.1]
+    z[t] = γ·norm(a[t]) + β                                           [RNN.2]
+    h[t+1] = f(z[t])                                                  [RNN.3]
+
+γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or
+none; then z[t] = a[t] + β, and β is the usual bias.
+
+There is one norm for the sum of both terms, as in the plain cell of the paper (its LSTM and
+GRU have one for each), and that matters more than it seems: a loud input takes most of the
+variance that the row is divided by, and leaves the state little. Layer norm and the cell
+without a norm compute the same in all three modes. They take the mode nevertheless, and
+refuse a backward pass in infer mode, where μ and r need not be kept.
+
+All of x·Wx is one product of T·N rows; each a then goes on with its running sum (LIN.5)
+over the units. That second half has to wait for h[t]: it is T products of N rows each, and
+reads Wh T times. Some sequences side by side cost hardly more than one.
+
+### 17.3  Why batch norm is awkward here
+
+The state of step 1 is not distributed as that of step 50. Averaged over the steps, running
+statistics would be right for none of them; so there is one entry, `running[t]`, for each
+step (Cooijmans et al., 2016). What follows from that:
+
+- 2·T·H numbers to keep. T is how many entries you have; there is nothing that we could
+  compare it with.
+- A sequence longer than those of the training has no statistics for its end. Have entries
+  ready for the longest one that will ever come, starting at 0 and 1 as always: one that no
+  batch has entered, when batches did enter the first, is refused (`NRM_ESIZE`).
+- Sequences end at different steps. Towards the end of a batch few are still running, and
+  few values make bad statistics; with one left there are none (`NRM_EBATCH`). All N
+  sequences of a call have the same length here, so group them by length; padding would
+  count as data.
+- In training, what is made of a sequence depends on who is beside it.
+
+Layer norm has none of these troubles.
+*/
+
+/* How many means a step has. */
+static size_t nrmi_rnn_groups(const nrm_rnn *rnn)
+{
+    if (rnn->norm == NRM_NO_NORM) return 0;
+    return rnn->norm == NRM_LAYER_NORM ? rnn->N : rnn->H;
+}
+
+/* Statistics of step t. */
+static nrm_acc *nrmi_rnn_saved(nrm_acc *of_all, const nrm_rnn *rnn, size_t t)
+{
+    return of_all != NULL ? of_all + t * nrmi_rnn_groups(rnn) : NULL;
+}
+
+static int nrmi_check_rnn_sizes(size_t T, size_t N, size_t in, size_t H)
+{
+    int rc = nrmi_check_volume(1, in, H);
+    if (rc == NRM_OK) rc = nrmi_check_volume(1, H, H);
+    if (rc == NRM_OK && T == SIZE_MAX) rc = NRM_EOVERFLOW;
+    if (rc == NRM_OK) rc = nrmi_check_volume(N, T + 1, H);
+    if (rc == NRM_OK) rc = nrmi_check_volume(N, T + 1, in);
+    return rc;
+}
+
+static int nrmi_check_rnn(const nrm_rnn *rnn, int mode)
+{
+    int rc;
+    if (rnn == NULL) return NRM_ENULL;
+    if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
+    if (rnn->norm != NRM_NO_NORM && rnn->norm != NRM_LAYER_NORM && rnn->norm != NRM_BATCH_NORM)
+        return NRM_EKIND;
+    rc = nrmi_check_activation(rnn->activation, 1);
+    if (rc == NRM_OK) rc = nrmi_check_rnn_sizes(rnn->T, rnn->N, rnn->in, rnn->H);
+    if (rc == NRM_OK && rnn->norm != NRM_NO_NORM) rc = nrmi_check_eps(rnn->eps);
+    if (rc == NRM_OK && rnn->norm == NRM_BATCH_NORM && mode == NRM_TRAIN && rnn->N == 1)
+        rc = NRM_EBATCH;
+    return rc;
+}
+
+/* Are the running statistics of all steps usable, and apart from the `count` buffers of the call,
+   of which the first `outs` are written? Steps may share theirs. */
+static int nrmi_check_rnn_running(const nrm_rnn *rnn, int mode, const nrmi_span *buffer,
+                                  size_t count, size_t outs)
+{
+    const size_t foes = mode == NRM_TRAIN ? count : outs;
+    nrmi_span own[2];
+    size_t t, i;
+    int rc;
+    if (rnn->running == NULL) return mode == NRM_TRAIN ? NRM_OK : NRM_ENULL;
+    for (t = 0; t < rnn->T; t++) {
+        rc = nrmi_check_running(&rnn->running[t], mode, rnn->H);
+        if (rc != NRM_OK) return rc;
+        if (mode != NRM_TRAIN && rnn->running[t].batches == 0 && rnn->running[0].batches > 0)
+            return NRM_ESIZE; /* the sequence is longer than those of the training */
+        own[0] = nrmi_reals(rnn->running[t].mean, rnn->H);
+        own[1] = nrmi_reals(rnn->running[t].var, rnn->H);
+        if (mode == NRM_TRAIN && nrmi_overlap(own[0], own[1])) return NRM_EALIAS;
+        for (i = 0; i < foes; i++)
+            if (nrmi_overlap(own[0], buffer[i]) || nrmi_overlap(own[1], buffer[i]))
+                return NRM_EALIAS;
+    }
+    return NRM_OK;
+}
+
+static int nrmi_check_rnn_forward(const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
+                                  const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn,
+                                  int mode)
+{
+    const size_t rows = rnn->T * rnn->N, H = rnn->H, saved = rnn->T * nrmi_rnn_groups(rnn);
+    const int norm = rnn->norm != NRM_NO_NORM;
+    nrmi_span buffer[9];
+    if (h == NULL || a == NULL || x == NULL || rnn->Wx == NULL || rnn->Wh == NULL)
+        return NRM_ENULL;
+    if (norm && (mode != NRM_INFER || mean != NULL || rstd != NULL) &&
+        (mean == NULL || rstd == NULL))
+        return NRM_ENULL;
+    buffer[0] = nrmi_reals(h, rows * H + rnn->N * H);
+    buffer[1] = nrmi_reals(a, rows * H);
+    buffer[2] = nrmi_accs(norm ? mean : NULL, saved);
+    buffer[3] = nrmi_accs(norm ? rstd : NULL, saved);
+    buffer[4] = nrmi_reals(x, rows * rnn->in);
+    buffer[5] = nrmi_reals(rnn->Wx, rnn->in * H);
+    buffer[6] = nrmi_reals(rnn->Wh, H * H);
+    buffer[7] = nrmi_reals(norm ? rnn->gamma : NULL, H);
+    buffer[8] = nrmi_reals(rnn->beta, H);
+    if (nrmi_check_apart(buffer, 9, 4) != NRM_OK) return NRM_EALIAS;
+    return rnn->norm == NRM_BATCH_NORM ? nrmi_check_rnn_running(rnn, mode, buffer, 9, 4) : NRM_OK;
+}
+
+/* h[t+1] out of a[t]. */
+static int nrmi_rnn_step(nrm_real *h, nrm_acc *mean, nrm_acc *rstd, nrm_running *running,
+                         const nrm_real *a, const nrm_rnn *rnn, int mode)
+{
+    const size_t N = rnn->N, H = rnn->H;
+    size_t n, i;
+    int rc = NRM_OK;
+    if (rnn->norm == NRM_LAYER_NORM) /* RNN.2 */
+        rc = nrm_layernorm_forward(h, mean, rstd, a, rnn->gamma, rnn->beta, rnn->eps, N, H);
+    else if (rnn->norm == NRM_BATCH_NORM)
+        rc = nrm_batchnorm_forward(h, mean, rstd, running, a, rnn->gamma, rnn->beta, mode,
+                                   rnn->eps, N, H, 1);
+    else
+        for (n = 0; n < N; n++)
+            for (i = 0; i < H; i++)
+                h[n * H + i] = rnn->beta != NULL ? a[n * H + i] + rnn->beta[i] : a[n * H + i];
+    (void)nrm_activation_forward(h, h, rnn->activation, N * H); /* RNN.3 */
+    return rc;
+}
+
+NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rstd,
+                            const nrm_real *x, const nrm_rnn *rnn, int mode)
+{
+    size_t t, N, H;
+    int rc = nrmi_check_rnn(rnn, mode);
+    if (rc != NRM_OK || rnn->N == 0 || rnn->T == 0) return rc;
+    rc = nrmi_check_rnn_forward(h, a, mean, rstd, x, rnn, mode);
+    if (rc != NRM_OK) return rc;
+    N = rnn->N;
+    H = rnn->H;
+    nrmi_product(a, nrmi_view(x, rnn->in, 1), nrmi_view(rnn->Wx, H, 1), rnn->T * N, H, rnn->in, 1);
+    for (t = 0; t < rnn->T; t++, h += N * H, a += N * H) {
+        nrm_running *running = rnn->running != NULL ? rnn->running + t : NULL;
+        nrmi_product(a, nrmi_view(h, H, 1), nrmi_view(rnn->Wh, H, 1), N, H, H, 0); /* RNN.1 */
+        if (nrmi_rnn_step(h + N * H, nrmi_rnn_saved(mean, rnn, t), nrmi_rnn_saved(rstd, rnn, t),
+                          running, a, rnn, mode) != NRM_OK)
+            rc = NRM_NONFINITE;
+    }
+    return rc;
+}
+
+/*
+### 17.4  Backward, through time
+
+The loss may look at any of the states. Let e[t] be what it says of h[t] directly, with the
+later states held fixed: that is what `dh` holds when the pass begins. But h[t] also makes
+h[t+1], and so the gradient comes from the end, one step at a time. Within a step there is
+nothing new: the activation, by its output h[t+1] (ACT.4 to ACT.6); the norm, for g = γ·dz;
+the product.
+
+    dz[t] = dh[t+1]·f′(z[t])                                          [RNN.4]
+    da[t] = r·(g − ⟨g⟩ − x̂·⟨g·x̂⟩), or g·r if frozen, or dz[t]         [RNN.5]
+    dh[t] = e[t] + da[t]·Whᵀ, and dh[T] = e[T]                        [RNN.6]
+
+RNN.5 is LN.14, BN.19 or BN.20, and without a norm da is dz. As RNN.6 adds to what is there
+already, `dh` turns from e into the whole gradient of each state, and an experiment that
+wants to see how far back the loss can feel has nothing more to compute.
+
+The parameters are the same at all steps, so their gradients are sums over steps and
+sequences. Once all of da is known, each is one product of T·N rows:
+
+    dWh = h[0]ᵀ·da[0] + h[1]ᵀ·da[1] + … + h[T−1]ᵀ·da[T−1]             [RNN.7]
+    dWx = x[0]ᵀ·da[0] + x[1]ᵀ·da[1] + … + x[T−1]ᵀ·da[T−1]             [RNN.8]
+    dx[t] = da[t]·Wxᵀ                                                 [RNN.9]
+
+γ and β add up as in LN.8 and LN.9, or BN.12 and BN.13, from step to step; without a norm dβ
+is the sum of all da.
+
+### 17.5  The product of T Jacobians
+
+Take a single sequence. One step back is linear in dh; written as a matrix, for layer norm,
+the step is
+
+    ∂h[t+1]ᵢ/∂h[t]ₖ = J[t]ₖᵢ = ∑ⱼ Whₖⱼ·r·(δⱼᵢ − 1/H − x̂ⱼ·x̂ᵢ/H)·γᵢ·f′(zᵢ)  [RNN.10]
+
+and a loss that looks at the last state only has the gradient
+
+    dh[t] = J[t]·J[t+1]·…·J[T−1]·dh[T]                                [RNN.11]
+
+A product of T matrices, each of which stretches by a factor of c on average, stretches by c
+to the power of T: a quarter more at each step is 10⁴⁸ after 500, a quarter less 10⁻⁶². What
+a single step does is easy to say for random weights, independent of each other with mean 0
+and variance s²/H. For any da that knows nothing of them,
+
+    E[|da·Whᵀ|²] = s²·|da|²                                           [RNN.12]
+
+Without a norm, da is dh times f′, so a step's factor is s times the root mean square of f′:
+there is one s at which it is 1, and nobody hands it to us. With layer norm the factor is
+also multiplied by γ·r; and 1/r² is, but for ε, the variance of the row, which is s²·⟨h²⟩,
+plus what the input adds. Where there is no input, s cancels. Whatever stretches the
+gradient on its way back has also stretched the row on its way forth, and there the norm has
+divided by it:
+
+    norm(c·a) = norm(a) for c > 0, ε = 0                              [RNN.13]
+
+That is all that layer norm promises, and it is not yet a factor of 1. What is left, the
+root of γ²·⟨f′²⟩/⟨h²⟩, is a matter of f and γ: 1 for ReLU with γ = 1, 1.085 for tanh with γ
+= 1, 1.00006 for tanh with γ = 0.1. And where there is input at every step, the state's part
+of the variance is less than all, and the cell forgets. docs/recurrent_norm.md derives these
+figures and measures them.
+
+The same fact from the side of the gradient: a[t] is linear in x[t] and h[t] together, and
+to stretch a row changes nothing. With LN.15 and LN.16, for one row of a,
+
+    ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩         [RNN.14]
+
+In a step without input the gradient that comes from later steps has no part along the state
+itself; and summed over all rows, the left side is that for the weights:
+
+    ∑ₖⱼ Whₖⱼ·dWhₖⱼ + ∑ᵢⱼ Wxᵢⱼ·dWxᵢⱼ = the sum of H·ε·r²·⟨g·x̂⟩ over all rows  [RNN.15]
+
+So the gradient does not ask for longer or shorter weights, only for others.
+*/
+static int nrmi_check_rnn_backward(const nrm_real *dh, const nrm_real *dx,
+                                   const nrm_rnn_grads *grads, const nrm_real *da,
+                                   const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
+                                   const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn)
+{
+    const size_t rows = rnn->T * rnn->N, H = rnn->H, saved = rnn->T * nrmi_rnn_groups(rnn);
+    const int norm = rnn->norm != NRM_NO_NORM;
+    nrmi_span buffer[15];
+    if (dh == NULL || da == NULL || h == NULL || rnn->Wh == NULL) return NRM_ENULL;
+    if (norm && (a == NULL || mean == NULL || rstd == NULL)) return NRM_ENULL;
+    if ((dx != NULL && rnn->Wx == NULL) || (grads->dWx != NULL && x == NULL)) return NRM_ENULL;
+    buffer[0] = nrmi_reals(dh, rows * H + rnn->N * H);
+    buffer[1] = nrmi_reals(dx, rows * rnn->in);
+    buffer[2] = nrmi_reals(da, rows * H);
+    buffer[3] = nrmi_reals(grads->dWx, rnn->in * H);
+    buffer[4] = nrmi_reals(grads->dWh, H * H);
+    buffer[5] = nrmi_reals(norm ? grads->dgamma : NULL, H);
+    buffer[6] = nrmi_reals(grads->dbeta, H);
+    buffer[7] = nrmi_reals(h, rows * H + rnn->N * H);
+    buffer[8] = nrmi_reals(norm ? a : NULL, rows * H);
+    buffer[9] = nrmi_accs(norm ? mean : NULL, saved);
+    buffer[10] = nrmi_accs(norm ? rstd : NULL, saved);
+    buffer[11] = nrmi_reals(x, rows * rnn->in);
+    buffer[12] = nrmi_reals(rnn->Wx, rnn->in * H);
+    buffer[13] = nrmi_reals(rnn->Wh, H * H);
+    buffer[14] = nrmi_reals(norm ? rnn->gamma : NULL, H);
+    return nrmi_check_apart(buffer, 15, 7);
+}
+
+/* da[t] out of dh[t+1], and the step's part of dgamma and dbeta. */
+static void nrmi_rnn_step_backward(nrm_real *da, const nrm_rnn_grads *grads, const nrm_real *dh,
+                                   const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
+                                   const nrm_acc *rstd, const nrm_rnn *rnn, int mode)
+{
+    const size_t N = rnn->N, H = rnn->H;
+    (void)nrm_activation_backward(da, dh, h, rnn->activation, N * H); /* RNN.4 */
+    if (rnn->norm == NRM_LAYER_NORM)                                  /* RNN.5 */
+        (void)nrm_layernorm_backward(da, grads->dgamma, grads->dbeta, da, a, mean, rstd,
+                                     rnn->gamma, N, H);
+    else if (rnn->norm == NRM_BATCH_NORM)
+        (void)nrm_batchnorm_backward(da, grads->dgamma, grads->dbeta, da, a, mean, rstd,
+                                     rnn->gamma, mode, N, H, 1);
+}
+
+/* RNN.4 to RNN.6, from the last step to the first. */
+static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grads *grads,
+                                  const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
+                                  const nrm_acc *rstd, const nrm_rnn *rnn, int mode)
+{
+    const size_t N = rnn->N, H = rnn->H, step = N * H, groups = nrmi_rnn_groups(rnn);
+    size_t t = rnn->T;
+    while (t-- > 0) {
+        const size_t at = t * step, s = t * groups;
+        const int norm = groups > 0;
+        nrmi_rnn_step_backward(da + at, grads, dh + at + step, h + at + step,
+                               norm ? a + at : NULL, norm ? mean + s : NULL,
+                               norm ? rstd + s : NULL, rnn, mode);
+        nrmi_product(dh + at, nrmi_view(da + at, H, 1), nrmi_view(rnn->Wh, 1, H), N, H, H,
+                     0); /* RNN.6 */
+    }
+}
+
+NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *grads, nrm_real *da,
+                             const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
+                             const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn, int mode)
+{
+    nrm_rnn_grads none;
+    nrm_real *dbias;
+    int rc = nrmi_check_rnn(rnn, mode);
+    if (rc == NRM_OK && mode == NRM_INFER) rc = NRM_EMODE;
+    if (rc != NRM_OK || rnn->N == 0 || rnn->T == 0) return rc;
+    NRM_MEMSET(&none, 0, sizeof none);
+    if (grads == NULL) grads = &none;
+    rc = nrmi_check_rnn_backward(dh, dx, grads, da, h, a, mean, rstd, x, rnn);
+    if (rc != NRM_OK) return rc;
+    nrmi_rnn_through_time(dh, da, grads, h, a, mean, rstd, rnn, mode);
+    dbias = rnn->norm == NRM_NO_NORM ? grads->dbeta : NULL; /* a norm has added to its own */
+    nrmi_linear_backward(NULL, grads->dWh, NULL, da, h, NULL, rnn->T * rnn->N, rnn->H, rnn->H,
+                         0);                                                       /* RNN.7 */
+    nrmi_linear_backward(dx, grads->dWx, dbias, da, x, rnn->Wx, rnn->T * rnn->N, rnn->in,
+                         rnn->H, 0);                                      /* RNN.8 and RNN.9 */
+    return rc;
+}
 
 /*
 ## 18  The tiny multilayer perceptron

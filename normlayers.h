@@ -727,38 +727,43 @@ NRM_DEF int nrm_accuracy(   /* the fraction of rows whose largest entry is the l
 
 /* ---- a recurrent layer ----------------------------------------------------------------------- */
 
-typedef struct nrm_rnn { /* h_t = f(norm(h_{t-1}·Wh + x_t·Wx)·gamma + beta), and its sizes */
-    size_t T, N, in, H;     /* steps, sequences side by side, inputs, units                       */
+typedef struct nrm_rnn { /* h[t+1] = f(norm(x[t]·Wx + h[t]·Wh)·gamma + beta), and its sizes */
+    size_t T, N, in, H;     /* steps, sequences side by side, inputs, units; T = 0: like N = 0    */
     int norm;               /* NRM_NO_NORM, NRM_LAYER_NORM or NRM_BATCH_NORM                      */
     int activation;         /* f                                                                  */
-    nrm_real eps;
+    nrm_real eps;           /* not used without a norm                                            */
     const nrm_real *Wx;     /* [in][H]                                                            */
     const nrm_real *Wh;     /* [H][H]                                                             */
     const nrm_real *gamma;  /* [H], or NULL for 1; not used without a norm                        */
     const nrm_real *beta;   /* [H], or NULL for 0; without a norm: the bias                       */
-    nrm_running *running;   /* [T] batch norm only: one for each step; may be NULL in train mode  */
+    nrm_running *running;   /* [T] batch norm only: one for each step; may be NULL in train mode.
+                               In the others a step that no batch has entered, where some did
+                               enter the first, is refused: NRM_ESIZE, see ## 17.3                */
 } nrm_rnn;
 
 NRM_DEF int nrm_rnn_forward(
     nrm_real *h,            /* [T+1][N][H] h[0]: in, the state to start from; the rest: out       */
     nrm_real *a,            /* [T][N][H] out, saved for backward: the summed inputs               */
-    nrm_acc *mean,          /* [T][N] (layer norm) or [T][H] (batch norm) out, saved; else NULL   */
-    nrm_acc *rstd,          /* the same                                                           */
+    nrm_acc *mean,          /* [T][N] (layer norm) or [T][H] (batch norm) out, saved for backward;
+                               may be NULL without a norm and in infer mode                       */
+    nrm_acc *rstd,          /* the same; both or neither                                          */
     const nrm_real *x,      /* [T][N][in]                                                         */
     const nrm_rnn *rnn, int mode);
 
-typedef struct nrm_rnn_grads { /* what backward adds to; each may be NULL */
-    nrm_real *dWx, *dWh, *dgamma, *dbeta;
+typedef struct nrm_rnn_grads { /* what backward adds to, of the same shapes; each may be NULL */
+    nrm_real *dWx, *dWh, *dgamma, *dbeta; /* dgamma is not used without a norm                    */
 } nrm_rnn_grads;
 
 NRM_DEF int nrm_rnn_backward(
     nrm_real *dh,           /* [T+1][N][H] in/out: in, the loss by each h alone; out, by way of
                                all later ones too; dh[0] is that of the state to start from       */
     nrm_real *dx,           /* [T][N][in] out, =, or NULL if not wanted                           */
-    const nrm_rnn_grads *grads, /* in/out, +=                                                     */
+    const nrm_rnn_grads *grads, /* in/out, +=, or NULL if not wanted                              */
     nrm_real *da,           /* [T][N][H] out: the gradient by the summed inputs                   */
-    const nrm_real *h, const nrm_real *a, const nrm_acc *mean, const nrm_acc *rstd, /* as saved   */
-    const nrm_real *x, const nrm_rnn *rnn, int mode);
+    const nrm_real *h, const nrm_real *a, const nrm_acc *mean, const nrm_acc *rstd, /* as saved;
+                               without a norm only h                                              */
+    const nrm_real *x,      /* [T][N][in] may be NULL if dWx is                                   */
+    const nrm_rnn *rnn, int mode); /* the forward pass's mode: train or frozen                    */
 
 /* ---- the tiny multilayer perceptron ---------------------------------------------------------- */
 
@@ -6164,18 +6169,18 @@ and variance s²/H. For any da that knows nothing of them,
 
 Without a norm, da is dh times f′, so a step's factor is s times the root mean square of f′:
 there is one s at which it is 1, and nobody hands it to us. With layer norm the factor is
-also multiplied by γ·r; and 1/r² is, but for ε, the variance of the row, which is s²·⟨h²⟩,
-plus what the input adds. Where there is no input, s cancels. Whatever stretches the
-gradient on its way back has also stretched the row on its way forth, and there the norm has
-divided by it:
+also multiplied by γ·r; and 1/r² is, but for ε, the variance of the row, which is s²·⟨h²⟩
+plus what the input adds. If there is no input, or if Wx has been stretched along with Wh, s
+cancels. Whatever stretches the gradient on its way back has also stretched the row on its
+way forth, and there the norm has divided by it:
 
     norm(c·a) = norm(a) for c > 0, ε = 0                              [RNN.13]
 
-That is all that layer norm promises, and it is not yet a factor of 1. What is left, the
-root of γ²·⟨f′²⟩/⟨h²⟩, is a matter of f and γ: 1 for ReLU with γ = 1, 1.085 for tanh with γ
-= 1, 1.00006 for tanh with γ = 0.1. And where there is input at every step, the state's part
-of the variance is less than all, and the cell forgets. docs/recurrent_norm.md derives these
-figures and measures them.
+That is all that layer norm promises, and it is not yet a factor of 1. What is left, without
+input, is the root of γ²·⟨f′²⟩/⟨h²⟩, a matter of f and γ: 1 for ReLU, 1.085 for tanh with γ =
+1, 1.00006 for tanh with γ = 0.1. Input at every step makes it less, for then the state's
+part of the variance is not all: the cell forgets. docs/recurrent_norm.md derives these
+figures, and measures where they hold and where they do not.
 
 The same fact from the side of the gradient: a[t] is linear in x[t] and h[t] together, and
 to stretch a row changes nothing. With LN.15 and LN.16, for one row of a,
@@ -9101,6 +9106,10 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
   2015, algorithms 1 and 2 and section 3.
 - LN.1 to LN.5: J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer Normalization", 2016, equations
   3 and 4.
+- RNN.1 to RNN.3: the same, section 3.1. Statistics of each step: T. Cooijmans, N. Ballas, C.
+  Laurent, C. Gulcehre, A. Courville, "Recurrent Batch Normalization", 2016. RNN.6, RNN.11: Y.
+  Bengio, P. Simard, P. Frasconi, "Learning long-term dependencies with gradient descent is
+  difficult", 1994.
 - NB.1 to NB.5: S. Santurkar, D. Tsipras, A. Ilyas, A. Mądry, "How Does Batch Normalization
   Help Optimization?", 2018, appendix A.2.
 - MLP.5: K. He, X. Zhang, S. Ren, J. Sun, "Delving Deep into Rectifiers", 2015. MLP.6: X.

@@ -956,6 +956,80 @@ static void newer_norms(void)
     for (i = 0; i < sizeof renorms / sizeof renorms[0]; i++) renorm(&renorms[i]);
 }
 
+/* ---- the recurrent layer --------------------------------------------------------------------- */
+
+enum { STEPS = 9, SIDE_BY_SIDE = 5, SIGNALS = 7, UNITS = 37 };
+
+/* Both passes; in train mode the running statistics of all steps too. */
+static void recurrent(const char *name, int norm, int mode, int activation)
+{
+    const size_t rows = STEPS * SIDE_BY_SIDE, state = SIDE_BY_SIDE * UNITS;
+    static nrm_real Wx[SIGNALS * UNITS], Wh[UNITS * UNITS], da[STEPS * SIDE_BY_SIDE * UNITS];
+    static nrm_real dWx[SIGNALS * UNITS], dWh[UNITS * UNITS];
+    nrm_running running[STEPS];
+    nrm_rnn_grads grads;
+    nrm_rnn rnn;
+    size_t i;
+    memset(&rnn, 0, sizeof rnn);
+    memset(running, 0, sizeof running);
+    draw(Wx, SIGNALS * UNITS, 0, 1000);
+    draw(Wh, UNITS * UNITS, 0, 2000);
+    draw(dWx, SIGNALS * UNITS, 0, 4000);
+    draw(dWh, UNITS * UNITS, 0, 5000);
+    for (i = 0; i < UNITS * UNITS; i++) Wh[i] *= power(-3); /* neither explodes nor dies */
+    draw_parameters(UNITS);
+    draw(run_mean, STEPS * UNITS, 0, 7000);
+    for (i = 0; i < STEPS * UNITS; i++) run_var[i] = 1 + power(-(int)(i % 3));
+    for (i = 0; i < STEPS; i++) {
+        running[i].mean = run_mean + i * UNITS;
+        running[i].var = run_var + i * UNITS;
+        running[i].new_weight = (nrm_real)0.125;
+    }
+    rnn.T = STEPS;
+    rnn.N = SIDE_BY_SIDE;
+    rnn.in = SIGNALS;
+    rnn.H = UNITS;
+    rnn.norm = norm;
+    rnn.activation = activation;
+    rnn.eps = power(-17);
+    rnn.Wx = Wx;
+    rnn.Wh = Wh;
+    rnn.gamma = gamma_;
+    rnn.beta = beta_;
+    rnn.running = running;
+    grads.dWx = dWx;
+    grads.dWh = dWh;
+    grads.dgamma = dgamma;
+    grads.dbeta = dbeta;
+    draw(x, rows * SIGNALS, 0, 0);
+    draw(y, state, 0, 9000); /* h[0] */
+    draw(dy, rows * UNITS + state, 0, 10000);
+    start();
+    take(nrm_rnn_forward(y, scale, mean, rstd, x, &rnn, mode));
+    add_reals(y, rows * UNITS + state);
+    add_reals(run_mean, STEPS * UNITS);
+    add_reals(run_var, STEPS * UNITS);
+    look(name, "forward", state);
+    take(nrm_rnn_backward(dy, dx, &grads, da, y, scale, mean, rstd, x, &rnn, mode));
+    add_reals(dy, rows * UNITS + state);
+    add_reals(dx, rows * SIGNALS);
+    add_reals(dWx, SIGNALS * UNITS);
+    add_reals(dWh, UNITS * UNITS);
+    add_reals(dgamma, UNITS);
+    add_reals(dbeta, UNITS);
+    look(name, "backward", state);
+    print("train", name);
+}
+
+static void recurrents(void)
+{
+    recurrent("rnn_plain_tanh", NRM_NO_NORM, NRM_TRAIN, NRM_TANH);
+    recurrent("rnn_layernorm_tanh", NRM_LAYER_NORM, NRM_TRAIN, NRM_TANH);
+    recurrent("rnn_layernorm_relu", NRM_LAYER_NORM, NRM_TRAIN, NRM_RELU);
+    recurrent("rnn_batchnorm_train_sigmoid", NRM_BATCH_NORM, NRM_TRAIN, NRM_SIGMOID);
+    recurrent("rnn_batchnorm_frozen_tanh", NRM_BATCH_NORM, NRM_FROZEN, NRM_TANH);
+}
+
 int main(void)
 {
     size_t i;
@@ -977,5 +1051,6 @@ int main(void)
     folding("fold_4x1500x2", 4, 1500, 2);
     conventions();
     newer_norms();
+    recurrents();
     return 0;
 }

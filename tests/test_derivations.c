@@ -19,6 +19,7 @@
 #include "derive_network.h"
 #include "derive_gradcheck.h"
 #include "derive_family.h"
+#include "derive_recurrent.h"
 #include "test.h"
 
 typedef struct family { /* its equations are numbered 1 to last */
@@ -31,7 +32,7 @@ static const family families[] = {
     {"LIN", 5}, {"EXP", 5}, {"LOG", 3}, {"RNG", 6}, {"SUM", 13}, {"BN", 23},
     {"LN", 18}, {"NB", 7}, {"ST", 7}, {"BR", 5}, {"GN", 8}, {"RMS", 5},
     {"LP", 16}, {"WN", 14}, {"FOLD", 6}, {"CONV", 7}, {"ACT", 6}, {"CE", 7},
-    {"MLP", 9}, {"OPT", 5}, {"GC", 7}};
+    {"RNN", 15}, {"MLP", 9}, {"OPT", 5}, {"GC", 7}};
 
 static void print_row(const derivation *row, const char *verdict)
 {
@@ -91,6 +92,7 @@ int main(int argc, char **argv)
     derive_lp();
     derive_weightnorm();
     derive_reparametrization();
+    derive_recurrent();
     if (verbose) printf("tag     kind   times    residual     bound\n");
     for (f = 0; f < LENGTH(families); f++)
         for (n = 1; n <= families[f].last; n++) {

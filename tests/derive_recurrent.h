@@ -33,7 +33,7 @@ static void rnn_setup(rnn_pair *p, int norm, int mode, int activation, double sc
 /* ---- within a step --------------------------------------------------------------------------- */
 
 /* a of the code against the two products, of the code's h. */
-static wide sums_residual(const rnn_case *k)
+static wide rnn_sums_residual(const rnn_case *k)
 {
     const size_t in = k->rnn.in, H = k->rnn.H, rows = k->rnn.T * k->rnn.N;
     wide worst = 0;
@@ -127,7 +127,7 @@ static void derive_steps(rnn_pair *p)
     static plain_rnn follow;
     const rnn_case *k = &p->code;
     plain_rnn_of(&follow, k);
-    DERIVE("RNN.1", sums_residual(k), identity());
+    DERIVE("RNN.1", rnn_sums_residual(k), identity());
     follow_sums(&follow, k);
     if (follow.activation == NRM_IDENTITY) /* then h is z */
         DERIVE("RNN.2", states_residual(k, &follow), identity());

@@ -30,7 +30,6 @@ variants() {
         case $name in
         test_complexstep | test_invariance) echo "$name.f64" ;;
         test_gemm) printf '%s.f32\n%s.f64\n' "$name" "$name" ;; # knows no statistics
-<<<<<<< HEAD
         *)
             if grep -q 'define NORMLAYERS_IMPLEMENTATION' "$source"; then
                 printf '%s.f32\n%s.f64\n%s.acc32\n' "$name" "$name" "$name"
@@ -38,12 +37,6 @@ variants() {
                 echo "$name.helpers"
             fi
             ;;
-=======
-        test_derivations | test_layers | test_gradcheck | test_mlp | test_contracts | \
-            test_numerics | test_recurrent)
-            printf '%s.f32\n%s.f64\n%s.acc32\n' "$name" "$name" "$name" ;;
-        *) echo "$name.helpers" ;;
->>>>>>> fe8e988 (The recurrent layer's equations, complex steps and bits under test)
         esac
     done
 }

@@ -67,11 +67,7 @@ typedef struct verdict { /* the worst of what a family of cases left over */
     double error, bound;
 } verdict;
 
-<<<<<<< HEAD
 static verdict verdicts[40];
-=======
-static verdict verdicts[32];
->>>>>>> fe8e988 (The recurrent layer's equations, complex steps and bits under test)
 static size_t verdict_count;
 
 static void record(const char *what, double error, double bound)
@@ -622,7 +618,6 @@ static void test_network_with_noisy_batch_norm(void)
     check_net("network, noisy", NRM_NOISY_BATCH_NORM, 13);
 }
 
-<<<<<<< HEAD
 /* ---- Lp batch norm and weight norm ----------------------------------------------------------- */
 
 typedef struct lp_shape {
@@ -671,59 +666,10 @@ static number lp_loss(const void *shape, const number *theta)
             const size_t at = (i / k->S * k->C + c) * k->S + i % k->S;
             loss += k->w[at] * (gamma[c] * (theta[at] - mean) / (t + k->eps) + beta[c]);
         }
-=======
-/* ---- the recurrent layer --------------------------------------------------------------------- */
-
-/* theta: h[0] [N][H], x [T][N][in], Wx, Wh, gamma, beta. */
-static size_t rnn_parts(const rnn_case *k, size_t *count)
-{
-    const size_t H = k->rnn.H;
-    size_t i, all = 0;
-    count[0] = k->rnn.N * H;
-    count[1] = k->inputs;
-    count[2] = k->rnn.in * H;
-    count[3] = H * H;
-    count[4] = count[5] = H;
-    for (i = 0; i < 6; i++) all += count[i];
-    return all;
-}
-
-static number rnn_loss(const void *shape, const number *theta)
-{
-    const rnn_case *k = (const rnn_case *)shape;
-    const size_t N = k->rnn.N, H = k->rnn.H, in = k->rnn.in, step = N * H;
-    const number *x = theta + step, *Wx = x + k->inputs, *Wh = Wx + in * H;
-    const number *gamma = Wh + H * H, *beta = gamma + H;
-    number h[RNN_BATCH * RNN_UNITS], a[RNN_BATCH * RNN_UNITS], z[RNN_BATCH * RNN_UNITS], loss = 0;
-    size_t t, i;
-    norm_shape norm;
-    memset(&norm, 0, sizeof norm);
-    norm.norm = k->rnn.norm;
-    norm.mode = k->mode;
-    norm.N = N;
-    norm.C = H;
-    norm.S = 1;
-    norm.eps = k->rnn.eps;
-    memcpy(h, theta, step * sizeof *h);
-    for (t = 0; t <= k->rnn.T; t++) {
-        for (i = 0; i < step; i++) loss += k->e[t * step + i] * h[i];
-        if (t == k->rnn.T) break;
-        paper_linear(a, x + t * N * in, Wx, NULL, N, in, H);
-        paper_linear(z, h, Wh, NULL, N, H, H);
-        for (i = 0; i < step; i++) a[i] += z[i];
-        norm.m = k->run_mean + t * H;
-        norm.u = k->run_var + t * H;
-        if (norm.norm == NRM_NO_NORM)
-            for (i = 0; i < step; i++) z[i] = a[i] + beta[i % H];
-        else
-            paper_norm(z, &norm, a, gamma, beta);
-        for (i = 0; i < step; i++) h[i] = paper_activation(k->rnn.activation, z[i]);
->>>>>>> fe8e988 (The recurrent layer's equations, complex steps and bits under test)
     }
     return loss;
 }
 
-<<<<<<< HEAD
 static double lp_error(int p, int frozen, size_t N, size_t C, size_t S, double scale, nrm_rng *rng)
 {
     static double theta[NUMBERS], grad[NUMBERS], size[NUMBERS], w[NUMBERS], y[NUMBERS];
@@ -855,7 +801,58 @@ static void test_weight_norm(void)
             for (s = 0; s < LENGTH(scales); s++)
                 record("weight norm", weight_error(batches[b], positions[q], scales[s], &rng),
                        ONE_LAYER);
-=======
+}
+
+/* ---- the recurrent layer --------------------------------------------------------------------- */
+
+/* theta: h[0] [N][H], x [T][N][in], Wx, Wh, gamma, beta. */
+static size_t rnn_parts(const rnn_case *k, size_t *count)
+{
+    const size_t H = k->rnn.H;
+    size_t i, all = 0;
+    count[0] = k->rnn.N * H;
+    count[1] = k->inputs;
+    count[2] = k->rnn.in * H;
+    count[3] = H * H;
+    count[4] = count[5] = H;
+    for (i = 0; i < 6; i++) all += count[i];
+    return all;
+}
+
+static number rnn_loss(const void *shape, const number *theta)
+{
+    const rnn_case *k = (const rnn_case *)shape;
+    const size_t N = k->rnn.N, H = k->rnn.H, in = k->rnn.in, step = N * H;
+    const number *x = theta + step, *Wx = x + k->inputs, *Wh = Wx + in * H;
+    const number *gamma = Wh + H * H, *beta = gamma + H;
+    number h[RNN_BATCH * RNN_UNITS], a[RNN_BATCH * RNN_UNITS], z[RNN_BATCH * RNN_UNITS], loss = 0;
+    size_t t, i;
+    norm_shape norm;
+    memset(&norm, 0, sizeof norm);
+    norm.norm = k->rnn.norm;
+    norm.mode = k->mode;
+    norm.N = N;
+    norm.C = H;
+    norm.S = 1;
+    norm.eps = k->rnn.eps;
+    memcpy(h, theta, step * sizeof *h);
+    for (t = 0; t <= k->rnn.T; t++) {
+        for (i = 0; i < step; i++) loss += k->e[t * step + i] * h[i];
+        if (t == k->rnn.T) break;
+        paper_linear(a, x + t * N * in, Wx, NULL, N, in, H);
+        paper_linear(z, h, Wh, NULL, N, H, H);
+        for (i = 0; i < step; i++) a[i] += z[i];
+        norm.m = k->run_mean + t * H;
+        norm.u = k->run_var + t * H;
+        if (norm.norm == NRM_NO_NORM)
+            for (i = 0; i < step; i++) z[i] = a[i] + beta[i % H];
+        else
+            paper_norm(z, &norm, a, gamma, beta);
+        for (i = 0; i < step; i++) h[i] = paper_activation(k->rnn.activation, z[i]);
+    }
+    return loss;
+}
+
 /* Errors are relative to the largest gradient of their array. */
 static double rnn_error(rnn_case *k)
 {
@@ -913,7 +910,6 @@ static void test_recurrent(void)
     check_recurrent("recurrent, layer norm", NRM_LAYER_NORM, NRM_TRAIN, 21);
     check_recurrent("recurrent, batch norm", NRM_BATCH_NORM, NRM_TRAIN, 22);
     check_recurrent("recurrent, frozen", NRM_BATCH_NORM, NRM_FROZEN, 23);
->>>>>>> fe8e988 (The recurrent layer's equations, complex steps and bits under test)
 }
 
 int main(int argc, char **argv)
@@ -930,12 +926,9 @@ int main(int argc, char **argv)
     RUN(test_network_with_batch_norm);
     RUN(test_network_with_layer_norm);
     RUN(test_network_with_noisy_batch_norm);
-<<<<<<< HEAD
     RUN(test_lp_batch_norm);
     RUN(test_weight_norm);
-=======
     RUN(test_recurrent);
->>>>>>> fe8e988 (The recurrent layer's equations, complex steps and bits under test)
     if (argc > 1 && strcmp(argv[1], "-v") == 0)
         for (v = 0; v < verdict_count; v++)
             printf("%-22s %8.1e of %.0e\n", verdicts[v].what, verdicts[v].error, verdicts[v].bound);

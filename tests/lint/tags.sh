@@ -58,18 +58,15 @@ CE.7    a property of the gradient
 MLP.3   a property of batch norm: why a bias before it is redundant
 MLP.4   a property of layer norm: how much of a bias before it is redundant
 GC.2    the error of GC.1, which GC.3 takes away
-<<<<<<< HEAD
 FOLD.3  what FOLD.1 and FOLD.2 come to
 FOLD.4  a bound: the error of the folded layer
 CONV.6  a property of CONV.5: for the caller, since the import cannot know how long one trains on
-=======
 RNN.10  a step: the Jacobian is never formed, RNN.4 to RNN.6 are its product with dh
 RNN.11  what RNN.4 to RNN.6 come to for a loss on the last state
 RNN.12  a property of random weights
 RNN.13  a property of the norm
 RNN.14  a property of the gradient
 RNN.15  a property of the gradient
->>>>>>> fe8e988 (The recurrent layer's equations, complex steps and bits under test)
 LIST
 }
 

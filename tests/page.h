@@ -225,9 +225,10 @@ static inline size_t page_fill(char *made, size_t room, const char *data, size_t
         t = page_mark(p);
         p = next;
         if (t >= page_count) continue;
-        while (p < end && !page_is_end(p)) p = page_next_line(p, end);
+        while (p < end && !page_is_end(p) && page_mark(p) == page_count) p = page_next_line(p, end);
+        if (p == end || !page_is_end(p)) return 0;
         n = (size_t)(page_table_end(t) - page_text) - page_tables[t].start;
-        if (p == end || n + 2 > room - length) return 0; /* no end, or a table twice */
+        if (n + 2 > room - length) return 0; /* a table twice */
         made[length++] = '\n';
         memcpy(made + length, page_text + page_tables[t].start, n);
         length += n;

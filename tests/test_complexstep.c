@@ -67,7 +67,7 @@ typedef struct verdict { /* the worst of what a family of cases left over */
     double error, bound;
 } verdict;
 
-static verdict verdicts[40];
+static verdict verdicts[48];
 static size_t verdict_count;
 
 static void record(const char *what, double error, double bound)
@@ -912,6 +912,303 @@ static void test_recurrent(void)
     check_recurrent("recurrent, frozen", NRM_BATCH_NORM, NRM_FROZEN, 23);
 }
 
+/* ---- the other norms ------------------------------------------------------------------------- */
+
+enum { GROUPS, RMS, WITH_STD, RENORM, PORTIONS, PORTIONS_MASKED };
+
+typedef struct other_shape {
+    int kind;
+    size_t N, C, S, G; /* of the kinds that know a batch, G = 1 */
+    double eps;
+    const unsigned char *mask;      /* [N][S] */
+    const double *ratio, *offset;   /* of batch renorm: constants of the step */
+    const double *w;
+} other_shape;
+
+static int by_rows(const other_shape *k)
+{
+    return k->kind <= WITH_STD;
+}
+
+/* What is normalized together: groups of an example's channels, or what counts of a channel. */
+static size_t statistics_of(const other_shape *k)
+{
+    return by_rows(k) ? k->N * k->G : k->C;
+}
+
+static size_t members_of(size_t *at, const other_shape *k, size_t group)
+{
+    const size_t D = k->C / k->G * k->S;
+    size_t count = 0, n, s;
+    if (by_rows(k)) {
+        for (n = 0; n < D; n++) at[n] = group * D + n;
+        return D;
+    }
+    for (n = 0; n < k->N; n++)
+        for (s = 0; s < k->S; s++)
+            if (k->kind != PORTIONS_MASKED || k->mask[n * k->S + s])
+                at[count++] = (n * k->C + group) * k->S + s;
+    return count;
+}
+
+/* Zhang and Sennrich, (4), with ε in the root. */
+static void divide_by_rms(number *y, const number *x, const size_t *at, size_t count, double eps)
+{
+    number squares = 0;
+    size_t i;
+    for (i = 0; i < count; i++) squares += x[at[i]] * x[at[i]];
+    for (i = 0; i < count; i++) y[at[i]] = x[at[i]] / csqrt(squares / (double)count + eps);
+}
+
+/* (x − mean)/(std + ε), where std divides by one less. */
+static void divide_by_std(number *y, const number *x, const size_t *at, size_t count, double eps)
+{
+    number mean = 0, squares = 0;
+    size_t i;
+    for (i = 0; i < count; i++) mean += x[at[i]] / (double)count;
+    for (i = 0; i < count; i++) squares += (x[at[i]] - mean) * (x[at[i]] - mean);
+    for (i = 0; i < count; i++)
+        y[at[i]] = (x[at[i]] - mean) / (csqrt(squares / (double)(count - 1)) + eps);
+}
+
+/* theta: x [N][C][S], gamma [C], beta [C]. */
+static number other_loss(const void *shape, const number *theta)
+{
+    const other_shape *k = (const other_shape *)shape;
+    const size_t count = k->N * k->C * k->S;
+    const number *gamma = theta + count, *beta = gamma + k->C;
+    number y[NUMBERS], loss = 0;
+    size_t at[NUMBERS], group, i;
+    for (group = 0; group < statistics_of(k); group++) {
+        const size_t members = members_of(at, k, group);
+        if (k->kind == RMS)
+            divide_by_rms(y, theta, at, members, k->eps);
+        else if (k->kind == WITH_STD)
+            divide_by_std(y, theta, at, members, k->eps);
+        else
+            standardize(y, theta, at, members, k->eps);
+        for (i = 0; i < members; i++) {
+            const size_t c = at[i] / k->S % k->C;
+            if (k->kind == RENORM) y[at[i]] = k->ratio[c] * y[at[i]] + k->offset[c];
+            loss += k->w[at[i]] * (gamma[c] * y[at[i]] + (k->kind == RMS ? 0 : beta[c]));
+        }
+    }
+    return loss;
+}
+
+typedef struct other_data {
+    double theta[NUMBERS], grad[NUMBERS], size[NUMBERS], w[NUMBERS], y[NUMBERS];
+    double mean[NUMBERS], rstd[NUMBERS], m[CHANNELS], u[CHANNELS];
+    double ratio[CHANNELS], offset[CHANNELS];
+    unsigned char mask[NUMBERS];
+} other_data;
+
+/* Batch norm in three portions, of which some may be empty. */
+static int header_portions(other_data *d, const other_shape *k, nrm_rng *rng)
+{
+    const size_t count = k->N * k->C * k->S, each = k->C * k->S;
+    const double *x = d->theta, *gamma = x + count, *beta = gamma + k->C;
+    double *dgamma = d->grad + count, *dbeta = dgamma + k->C;
+    size_t from[4] = {0, 0, 0, 0}, i, c;
+    nrm_stats part[CHANNELS], stats[CHANNELS];
+    nrm_sums some[CHANNELS], sums[CHANNELS];
+    int rc = NRM_OK;
+    from[1] = nrm_rng_below(rng, (uint32_t)(k->N + 1));
+    from[2] = from[1] + nrm_rng_below(rng, (uint32_t)(k->N - from[1] + 1));
+    from[3] = k->N;
+    memset(stats, 0, sizeof stats);
+    memset(sums, 0, sizeof sums);
+    for (i = 0; i < 3 && rc == NRM_OK; i++) {
+        memset(part, 0, sizeof part);
+        rc = nrm_stats_update(part, x + from[i] * each,
+                              k->kind == PORTIONS ? NULL : d->mask + from[i] * k->S,
+                              from[i + 1] - from[i], k->C, k->S);
+        (void)nrm_stats_merge(stats, part, k->C);
+    }
+    for (i = 0; i < 3 && rc == NRM_OK; i++) {
+        const unsigned char *mask = k->kind == PORTIONS ? NULL : d->mask + from[i] * k->S;
+        const size_t at = from[i] * each, N = from[i + 1] - from[i];
+        rc = nrm_sync_batchnorm_forward(d->y + at, d->mean, d->rstd, NULL, x + at, mask, stats,
+                                        gamma, beta, k->eps, N, k->C, k->S);
+        if (rc != NRM_OK) return rc;
+        rc = nrm_sync_batchnorm_sums(some, dgamma, dbeta, d->w + at, x + at, mask, d->mean,
+                                     d->rstd, N, k->C, k->S);
+        for (c = 0; c < k->C; c++) {
+            sums[c].dy += some[c].dy;
+            sums[c].dy_xhat += some[c].dy_xhat;
+        }
+    }
+    for (i = 0; i < 3 && rc == NRM_OK; i++) {
+        const size_t at = from[i] * each;
+        rc = nrm_sync_batchnorm_backward(d->grad + at, d->w + at, x + at,
+                                         k->kind == PORTIONS ? NULL : d->mask + from[i] * k->S,
+                                         d->mean, d->rstd, gamma, stats, sums,
+                                         from[i + 1] - from[i], k->C, k->S);
+    }
+    return rc;
+}
+
+static int header_renorm(other_data *d, const other_shape *k)
+{
+    const size_t count = k->N * k->C * k->S;
+    const double *x = d->theta, *gamma = x + count, *beta = gamma + k->C;
+    double *dgamma = d->grad + count;
+    nrm_running running;
+    int rc;
+    memset(&running, 0, sizeof running);
+    running.mean = d->m;
+    running.var = d->u;
+    running.new_weight = 0.1;
+    rc = nrm_batchrenorm_forward(d->y, d->ratio, d->offset, d->mean, d->rstd, &running, x, gamma,
+                                 beta, 1.2, 0.5, NRM_TRAIN, k->eps, k->N, k->C, k->S);
+    return rc != NRM_OK ? rc
+                        : nrm_batchrenorm_backward(d->grad, dgamma, dgamma + k->C, d->w, x,
+                                                   d->ratio, d->offset, d->mean, d->rstd, gamma,
+                                                   NRM_TRAIN, k->N, k->C, k->S);
+}
+
+/* Both passes of the header: fills grad. */
+static int header_other(other_data *d, const other_shape *k, nrm_rng *rng)
+{
+    const size_t count = k->N * k->C * k->S, N = k->N, C = k->C, S = k->S;
+    const double *x = d->theta, *gamma = x + count, *beta = gamma + C;
+    double *dx = d->grad, *dgamma = dx + count, *dbeta = dgamma + C;
+    int rc;
+    if (k->kind == RENORM) return header_renorm(d, k);
+    if (k->kind >= PORTIONS) return header_portions(d, k, rng);
+    if (k->kind == RMS) {
+        rc = nrm_rmsnorm_forward(d->y, d->rstd, x, gamma, k->eps, N, C);
+        return rc != NRM_OK ? rc : nrm_rmsnorm_backward(dx, dgamma, d->w, x, d->rstd, gamma, N, C);
+    }
+    if (k->kind == WITH_STD) {
+        rc = nrm_layernorm_std_forward(d->y, d->mean, d->rstd, x, gamma, beta, k->eps, N, C);
+        return rc != NRM_OK ? rc
+                            : nrm_layernorm_std_backward(dx, dgamma, dbeta, d->w, x, d->mean,
+                                                         d->rstd, gamma, k->eps, N, C);
+    }
+    if (k->G == C) {
+        rc = nrm_instancenorm_forward(d->y, d->mean, d->rstd, x, gamma, beta, k->eps, N, C, S);
+        return rc != NRM_OK ? rc
+                            : nrm_instancenorm_backward(dx, dgamma, dbeta, d->w, x, d->mean,
+                                                        d->rstd, gamma, N, C, S);
+    }
+    rc = nrm_groupnorm_forward(d->y, d->mean, d->rstd, x, gamma, beta, k->eps, N, C, S, k->G);
+    return rc != NRM_OK ? rc
+                        : nrm_groupnorm_backward(dx, dgamma, dbeta, d->w, x, d->mean, d->rstd,
+                                                 gamma, N, C, S, k->G);
+}
+
+/* As gradient_sizes. */
+static void other_sizes(other_data *d, const other_shape *k)
+{
+    const size_t count = k->N * k->C * k->S;
+    size_t at[NUMBERS], group, i;
+    for (i = 0; i < count + 2 * k->C; i++) d->size[i] = 1; /* where a mask is, all is 0 */
+    for (i = 0; i < 2 * k->C; i++) d->size[count + i] = 0;
+    for (group = 0; group < statistics_of(k); group++) {
+        const size_t members = members_of(at, k, group);
+        double largest = 0;
+        for (i = 0; i < members; i++) {
+            const size_t c = at[i] / k->S % k->C;
+            const double factor = k->kind == RENORM ? d->ratio[c] : 1;
+            largest = fmax(largest, fabs(d->theta[count + c] * d->w[at[i]]) * factor);
+            d->size[count + c] += fabs(d->w[at[i]]);
+            d->size[count + k->C + c] += fabs(d->w[at[i]]);
+        }
+        for (i = 0; i < members; i++) d->size[at[i]] = largest * d->rstd[group];
+    }
+}
+
+static double other_error(int kind, size_t N, size_t C, size_t S, size_t G, double scale,
+                          nrm_rng *rng)
+{
+    static other_data d;
+    const size_t count = N * C * S;
+    other_shape k;
+    size_t i;
+    memset(&d, 0, sizeof d);
+    k.kind = kind;
+    k.N = N;
+    k.C = C;
+    k.S = S;
+    k.G = G;
+    k.eps = nrm_rng_below(rng, 2) ? 1e-5 : 1e-3;
+    k.mask = d.mask;
+    k.ratio = d.ratio;
+    k.offset = d.offset;
+    k.w = d.w;
+    fill(d.theta, count, 0.7 * scale, scale, rng);
+    fill(d.theta + count, C, 1.5, 0.5, rng);
+    fill(d.theta + count + C, C, -0.5, 1, rng);
+    fill(d.w, count, 0.2, 1, rng);
+    fill(d.m, C, 0.5 * scale, 0.5 * scale, rng);
+    for (i = 0; i < C; i++) d.u[i] = scale * scale * (0.5 + nrm_rng_uniform(rng));
+    for (i = 0; i < N * S; i++) d.mask[i] = i < 2 || nrm_rng_below(rng, 3) > 0;
+    if (header_other(&d, &k, rng) != NRM_OK) return HUGE_VAL;
+    other_sizes(&d, &k);
+    return complex_step(other_loss, &k, d.theta, count + (kind == RMS ? 1 : 2) * C, d.grad, d.size);
+}
+
+static void test_group_norm(void)
+{
+    static const size_t shape[][4] = {{1, 2, 1, 1}, {2, 6, 1, 2}, {3, 6, 5, 3}, {2, 4, 2, 4},
+                                      {3, 4, 7, 1}, {5, 6, 3, 2}, {1, 1, 9, 1}, {4, 6, 1, 3},
+                                      {2, 3, 40, 3}, {2, 8, 2, 2}, {7, 32, 1, 4}, {2, 5, 1, 5}};
+    nrm_rng rng = stream(14);
+    size_t i, s;
+    for (i = 0; i < LENGTH(shape); i++)
+        for (s = 0; s < LENGTH(scales); s++)
+            record(shape[i][3] == shape[i][1] ? "instance norm" : "group norm",
+                   other_error(GROUPS, shape[i][0], shape[i][1], shape[i][2], shape[i][3],
+                               scales[s], &rng),
+                   ONE_LAYER);
+}
+
+static void test_rms_norm(void)
+{
+    static const size_t widths[] = {1, 2, 3, 7, 32};
+    nrm_rng rng = stream(15);
+    size_t b, s;
+    for (b = 0; b < LENGTH(widths); b++)
+        for (s = 0; s < LENGTH(scales); s++)
+            record("RMS norm", other_error(RMS, 1 + b, widths[b], 1, 1, scales[s], &rng),
+                   ONE_LAYER);
+}
+
+static void test_layer_norm_with_std(void)
+{
+    nrm_rng rng = stream(16);
+    size_t b, s;
+    for (b = 0; b < LENGTH(batches); b++)
+        for (s = 0; s < LENGTH(scales); s++)
+            record("layer norm, s + eps",
+                   other_error(WITH_STD, 1 + b, batches[b], 1, 1, scales[s], &rng), ONE_LAYER);
+}
+
+static void batches_of_all_shapes(const char *what, int kind, uint64_t number_of)
+{
+    nrm_rng rng = stream(number_of);
+    size_t b, p, s;
+    for (b = 0; b < LENGTH(batches); b++)
+        for (p = 0; p < LENGTH(positions); p++)
+            for (s = 0; s < LENGTH(scales); s++)
+                record(what,
+                       other_error(kind, batches[b], batches[b] < 32 ? 3 : 1, positions[p], 1,
+                                   scales[s], &rng),
+                       ONE_LAYER);
+}
+
+static void test_batch_renorm(void)
+{
+    batches_of_all_shapes("batch renorm", RENORM, 17);
+}
+
+static void test_batch_norm_in_portions(void)
+{
+    batches_of_all_shapes("batch norm, portions", PORTIONS, 18);
+    batches_of_all_shapes("batch norm, masked", PORTIONS_MASKED, 19);
+}
+
 int main(int argc, char **argv)
 {
     size_t v;
@@ -929,6 +1226,11 @@ int main(int argc, char **argv)
     RUN(test_lp_batch_norm);
     RUN(test_weight_norm);
     RUN(test_recurrent);
+    RUN(test_group_norm);
+    RUN(test_rms_norm);
+    RUN(test_layer_norm_with_std);
+    RUN(test_batch_renorm);
+    RUN(test_batch_norm_in_portions);
     if (argc > 1 && strcmp(argv[1], "-v") == 0)
         for (v = 0; v < verdict_count; v++)
             printf("%-22s %8.1e of %.0e\n", verdicts[v].what, verdicts[v].error, verdicts[v].bound);

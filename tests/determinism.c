@@ -840,7 +840,7 @@ static const unsigned char *mask_of(const merge_case *m, size_t example)
     return m->masked ? mask_ + example * m->k.S : NULL;
 }
 
-/* Three shards, the second of no examples: their statistics, their sums, and what is made of them. */
+/* Three shards, the second of no examples: their statistics, their sums, and what they make. */
 static void merged(const merge_case *m)
 {
     static nrm_stats part[MOST_PARAMS], stats[MOST_PARAMS];

@@ -91,9 +91,9 @@ static int portions_backward(variant *v)
     }
     for (i = 0; i < v->portions && rc == NRM_OK; i++) {
         const size_t at = v->from[i] * each;
-        rc = nrm_sync_batchnorm_backward(v->dx + at, v->w + at, v->x + at,
-                                         mask_from(v, v->from[i]), v->mean, v->rstd, v->gamma,
-                                         v->stats, sums, v->from[i + 1] - v->from[i], v->C, v->S);
+        rc = nrm_sync_batchnorm_backward(v->dx + at, v->w + at, v->x + at, mask_from(v, v->from[i]),
+                                         v->mean, v->rstd, v->gamma, v->stats, sums,
+                                         v->from[i + 1] - v->from[i], v->C, v->S);
     }
     return rc;
 }
@@ -114,8 +114,8 @@ static int renorm_first(variant *v)
     running.new_weight = (nrm_real)0.1;
     return nrm_batchrenorm_forward(v->y, v->ratio, v->offset, v->mean, v->rstd, &running, v->x,
                                    v->gamma, v->beta, limited ? (nrm_real)1.1 : (nrm_real)1e6,
-                                   limited ? (nrm_real)0.2 : (nrm_real)1e6, NRM_TRAIN, v->eps,
-                                   v->N, v->C, v->S);
+                                   limited ? (nrm_real)0.2 : (nrm_real)1e6, NRM_TRAIN, v->eps, v->N,
+                                   v->C, v->S);
 }
 
 /* Batch norm with gamma*ratio and beta + gamma*offset. */
@@ -142,13 +142,16 @@ static int variant_forward(variant *v)
     case INSTANCES:
         return nrm_instancenorm_forward(v->y, v->mean, v->rstd, v->x, v->gamma, v->beta, v->eps,
                                         v->N, v->C, v->S);
-    case RMS: return nrm_rmsnorm_forward(v->y, v->rstd, v->x, v->gamma, v->eps, v->N, v->C);
+    case RMS:
+        return nrm_rmsnorm_forward(v->y, v->rstd, v->x, v->gamma, v->eps, v->N, v->C);
     case WITH_STD:
         return nrm_layernorm_std_forward(v->y, v->mean, v->rstd, v->x, v->gamma, v->beta, v->eps,
                                          v->N, v->C);
     case RENORM:
-    case RENORM_LIMITED: return renorm_as_batchnorm(v);
-    default: return portions_forward(v);
+    case RENORM_LIMITED:
+        return renorm_as_batchnorm(v);
+    default:
+        return portions_forward(v);
     }
 }
 
@@ -172,7 +175,8 @@ static int variant_backward(variant *v)
     case RENORM_LIMITED:
         return nrm_batchrenorm_backward(v->dx, v->dgamma, v->dbeta, v->w, v->x, v->ratio, v->offset,
                                         v->mean, v->rstd, v->gamma, NRM_TRAIN, v->N, v->C, v->S);
-    default: return portions_backward(v);
+    default:
+        return portions_backward(v);
     }
 }
 
@@ -268,11 +272,12 @@ static void check_variant(tally *t, variant *v, const char *name, const nrm_grad
         t->kinks += report[g].kinks;
         t->worst = fmax(t->worst, (double)report[g].error);
         if (report[g].wrong > 0 || (report[g].status != NRM_OK && !may_be_unsettled))
-            printf("  %s of %s, N=%u C=%u S=%u G=%u scale %g: %s; at %u: %g, differences %g +- %g\n",
-                   group[g].name, name, (unsigned)v->N, (unsigned)v->C, (unsigned)v->S,
-                   (unsigned)v->G, scale, nrm_strerror(report[g].status), (unsigned)report[g].worst,
-                   (double)report[g].analytic, (double)report[g].numeric,
-                   (double)report[g].uncertainty);
+            printf(
+                "  %s of %s, N=%u C=%u S=%u G=%u scale %g: %s; at %u: %g, differences %g +- %g\n",
+                group[g].name, name, (unsigned)v->N, (unsigned)v->C, (unsigned)v->S, (unsigned)v->G,
+                scale, nrm_strerror(report[g].status), (unsigned)report[g].worst,
+                (double)report[g].analytic, (double)report[g].numeric,
+                (double)report[g].uncertainty);
     }
     CHECK(rc == NRM_OK || (rc == NRM_EUNSETTLED && may_be_unsettled));
 }

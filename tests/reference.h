@@ -1,5 +1,5 @@
-/* reference.h - what batch norm and layer norm ought to compute, in a wider type: the second
-   opinion of the tests of layers, of numerics, and of the accuracy tables.
+/* reference.h - what the norms ought to compute, in a wider type: the second opinion of the tests
+   of layers, of numerics, and of the accuracy tables.
 
    Include it after normlayers.h; the data are of its nrm_real, everything else is of ref_wide. That
    is long double. With REF_FLOAT128 defined as 1 it is __float128 where long double has no more
@@ -69,9 +69,9 @@ static inline ref_wide ref_total(const ref_sum *s)
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 /* Values that are normalized together, `outer` runs of `inner` neighbours: value (o, i) stands at
-   start + o*stride + i and has the parameters number par + i*par_step. */
+   start + o*stride + i and has the parameters number par + o*par_stride + i*par_step. */
 typedef struct ref_group {
-    size_t start, outer, stride, inner, par, par_step;
+    size_t start, outer, stride, inner, par, par_stride, par_step;
 } ref_group;
 
 /* Channel c of a tensor [N][C][S]. */
@@ -83,6 +83,7 @@ static inline ref_group ref_channel(size_t c, size_t N, size_t C, size_t S)
     g.stride = C * S;
     g.inner = S;
     g.par = c;
+    g.par_stride = 0;
     g.par_step = 0;
     return g;
 }
@@ -96,7 +97,22 @@ static inline ref_group ref_row(size_t n, size_t D)
     g.stride = 0;
     g.inner = D;
     g.par = 0;
+    g.par_stride = 0;
     g.par_step = 1;
+    return g;
+}
+
+/* Group j of G of example n of a tensor [N][C][S]. */
+static inline ref_group ref_channels(size_t n, size_t j, size_t C, size_t S, size_t G)
+{
+    ref_group g;
+    g.start = (n * G + j) * (C / G) * S;
+    g.outer = C / G;
+    g.stride = S;
+    g.inner = S;
+    g.par = j * (C / G);
+    g.par_stride = 1;
+    g.par_step = 0;
     return g;
 }
 
@@ -108,7 +124,7 @@ static inline ref_group ref_row(size_t n, size_t D)
         for (o_ = 0; o_ < (g)->outer; o_++)                                                        \
             for (i_ = 0; i_ < (g)->inner; i_++) {                                                  \
                 const size_t at = (g)->start + o_ * (g)->stride + i_;                              \
-                const size_t par = (g)->par + i_ * (g)->par_step;                                  \
+                const size_t par = (g)->par + o_ * (g)->par_stride + i_ * (g)->par_step;           \
                 (void)par;                                                                         \
                 statement;                                                                         \
             }                                                                                      \
@@ -153,17 +169,23 @@ static inline ref_stats ref_moments(const ref_group *g, const nrm_real *x)
     return s;
 }
 
-/* gamma and beta may be NULL, for 1 and 0. */
-static inline void ref_forward(ref_wide *y, const ref_group *g, const nrm_real *x,
-                               const ref_stats *s, ref_wide eps, const nrm_real *gamma,
-                               const nrm_real *beta)
+/* With any rstd. gamma and beta may be NULL, for 1 and 0. */
+static inline void ref_forward_by(ref_wide *y, const ref_group *g, const nrm_real *x,
+                                  const ref_stats *s, ref_wide rstd, const nrm_real *gamma,
+                                  const nrm_real *beta)
 {
-    const ref_wide rstd = 1 / ref_sqrt(s->var + eps);
     REF_EACH(g, {
         y[at] = ref_deviation(s, x[at]) * rstd;
         if (gamma != NULL) y[at] *= REF(gamma[par]);
         if (beta != NULL) y[at] += REF(beta[par]);
     });
+}
+
+static inline void ref_forward(ref_wide *y, const ref_group *g, const nrm_real *x,
+                               const ref_stats *s, ref_wide eps, const nrm_real *gamma,
+                               const nrm_real *beta)
+{
+    ref_forward_by(y, g, x, s, 1 / ref_sqrt(s->var + eps), gamma, beta);
 }
 
 /* ---- backward -------------------------------------------------------------------------------- */
@@ -192,13 +214,13 @@ static inline void ref_backward_input(ref_wide *dx, const ref_group *g, const nr
 }
 
 /* Adds to dgamma and dbeta what this group has to do with them. */
-static inline void ref_backward_parameters(ref_wide *dgamma, ref_wide *dbeta, const ref_group *g,
-                                           const nrm_real *x, const nrm_real *dy,
-                                           const ref_stats *s, ref_wide eps)
+static inline void ref_backward_parameters_by(ref_wide *dgamma, ref_wide *dbeta,
+                                              const ref_group *g, const nrm_real *x,
+                                              const nrm_real *dy, const ref_stats *s,
+                                              ref_wide rstd)
 {
-    const ref_wide rstd = 1 / ref_sqrt(s->var + eps);
     ref_sum gamma_sum = {0, 0}, beta_sum = {0, 0};
-    if (g->par_step != 0) { /* each value has parameters of its own */
+    if (g->par_step != 0 || g->par_stride != 0) { /* not one pair of parameters for all */
         REF_EACH(g, {
             dgamma[par] += REF(dy[at]) * ref_deviation(s, x[at]) * rstd;
             dbeta[par] += REF(dy[at]);
@@ -211,6 +233,67 @@ static inline void ref_backward_parameters(ref_wide *dgamma, ref_wide *dbeta, co
     });
     dgamma[g->par] += ref_total(&gamma_sum);
     dbeta[g->par] += ref_total(&beta_sum);
+}
+
+static inline void ref_backward_parameters(ref_wide *dgamma, ref_wide *dbeta, const ref_group *g,
+                                           const nrm_real *x, const nrm_real *dy,
+                                           const ref_stats *s, ref_wide eps)
+{
+    ref_backward_parameters_by(dgamma, dbeta, g, x, dy, s, 1 / ref_sqrt(s->var + eps));
+}
+
+/* ---- RMS norm, and layer norm with s + eps --------------------------------------------------- */
+
+/* The mean square takes the place of the variance, and 0 that of the mean: all but the gradient of
+   the input is as above. */
+static inline ref_stats ref_mean_square(const ref_group *g, const nrm_real *x)
+{
+    ref_sum squares = {0, 0};
+    REF_EACH(g, ref_add(&squares, REF(x[at]) * REF(x[at])));
+    return ref_given(0, ref_total(&squares) / (REF(g->outer) * REF(g->inner)));
+}
+
+/* The chain rule along x -> mean square -> normalized. */
+static inline void ref_backward_rms(ref_wide *dx, const ref_group *g, const nrm_real *x,
+                                    const nrm_real *dy, const ref_stats *s, ref_wide eps,
+                                    const nrm_real *gamma)
+{
+    const ref_wide share = 1 / (REF(g->outer) * REF(g->inner));
+    const ref_wide rstd = 1 / ref_sqrt(s->var + eps);
+    ref_sum through = {0, 0};
+    REF_EACH(g, {
+        const ref_wide dxhat = REF(dy[at]) * (gamma != NULL ? REF(gamma[par]) : 1);
+        ref_add(&through, dxhat * REF(x[at]));
+        dx[at] = dxhat * rstd;
+    });
+    REF_EACH(g, dx[at] += ref_total(&through) * (-rstd * rstd * rstd / 2) * 2 * REF(x[at]) * share);
+}
+
+/* The standard deviation of a sample of more than one. */
+static inline ref_wide ref_deviation_of(const ref_group *g, const ref_stats *s)
+{
+    const ref_wide count = REF(g->outer) * REF(g->inner);
+    return ref_sqrt(s->var * count / (count - 1));
+}
+
+/* The chain rule along x -> mean -> standard deviation -> normalized; s is not 0. */
+static inline void ref_backward_std(ref_wide *dx, const ref_group *g, const nrm_real *x,
+                                    const nrm_real *dy, const ref_stats *s, ref_wide eps,
+                                    const nrm_real *gamma)
+{
+    const ref_wide count = REF(g->outer) * REF(g->inner), deviation = ref_deviation_of(g, s);
+    const ref_wide rstd = 1 / (deviation + eps);
+    ref_sum through_s = {0, 0}, through_mean = {0, 0};
+    ref_wide ds;
+    REF_EACH(g, {
+        const ref_wide dxhat = REF(dy[at]) * (gamma != NULL ? REF(gamma[par]) : 1);
+        ref_add(&through_s, -dxhat * ref_deviation(s, x[at]) * rstd * rstd);
+        ref_add(&through_mean, -dxhat * rstd);
+        dx[at] = dxhat * rstd;
+    });
+    ds = ref_total(&through_s) / (deviation * (count - 1)); /* ds/dx is (x - mean) times that */
+    REF_EACH(g, ref_add(&through_mean, -ds * ref_deviation(s, x[at])));
+    REF_EACH(g, dx[at] += ds * ref_deviation(s, x[at]) + ref_total(&through_mean) / count);
 }
 
 #endif

@@ -1258,6 +1258,8 @@ static void test_status(void)
     CHECK_STR(nrm_strerror(NRM_OK), "success");
 }
 
+#include "layers_norms.h" /* the newer norms */
+
 int main(void)
 {
     RUN(test_linear_shapes);
@@ -1286,6 +1288,16 @@ int main(void)
     RUN(test_rng_normal);
     RUN(test_rng_shuffle);
     RUN(test_status);
+    RUN(test_groupnorm_values);
+    RUN(test_rmsnorm_and_std_values);
+    RUN(test_rmsnorm_scales);
+    RUN(test_groupnorm_names);
+    RUN(test_renorm_values);
+    RUN(test_renorm_modes);
+    RUN(test_masks);
+    RUN(test_mask_extremes);
+    RUN(test_constant_groups);
+    RUN(test_spoilt_groups);
     return test_report(acc_in_float ? "layers (float sums)"
                        : in_float   ? "layers (float)"
                                     : "layers (double)");

@@ -1,0 +1,792 @@
+/* layers_norms.h - the part of test_layers.c that is about group, instance and RMS norm, layer norm
+   with s + eps, batch renorm, and masks. */
+#ifndef LAYERS_NORMS_H
+#define LAYERS_NORMS_H
+
+/* ---- rows of all kinds ----------------------------------------------------------------------- */
+
+enum rows_kind { GROUP_ROWS, RMS_ROWS, STD_ROWS };
+
+typedef struct rows_case { /* of the last two kinds S = G = 1 */
+    enum rows_kind kind;
+    size_t N, C, S, G;
+    double centre, sd;
+    nrm_real eps;
+    const nrm_real *x, *dy, *gamma, *beta;
+} rows_case;
+
+static int rows_forward(const rows_case *k, nrm_real *y, nrm_acc *mean, nrm_acc *rstd)
+{
+    if (k->kind == RMS_ROWS)
+        return nrm_rmsnorm_forward(y, rstd, k->x, k->gamma, k->eps, k->N, k->C);
+    if (k->kind == STD_ROWS)
+        return nrm_layernorm_std_forward(y, mean, rstd, k->x, k->gamma, k->beta, k->eps, k->N,
+                                         k->C);
+    return nrm_groupnorm_forward(y, mean, rstd, k->x, k->gamma, k->beta, k->eps, k->N, k->C, k->S,
+                                 k->G);
+}
+
+static int rows_backward(const rows_case *k, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                         const nrm_real *dy, const nrm_acc *mean, const nrm_acc *rstd)
+{
+    if (k->kind == RMS_ROWS)
+        return nrm_rmsnorm_backward(dx, dgamma, dy, k->x, rstd, k->gamma, k->N, k->C);
+    if (k->kind == STD_ROWS)
+        return nrm_layernorm_std_backward(dx, dgamma, dbeta, dy, k->x, mean, rstd, k->gamma, k->eps,
+                                          k->N, k->C);
+    return nrm_groupnorm_backward(dx, dgamma, dbeta, dy, k->x, mean, rstd, k->gamma, k->N, k->C,
+                                  k->S, k->G);
+}
+
+/* The reference's verdict on row n: statistics, and its part of everything else. */
+static wide rows_reference(const rows_case *k, size_t n, ref_stats *s, wide *y, wide *dx,
+                           wide *dgamma, wide *dbeta)
+{
+    const ref_group g = ref_channels(n / k->G, n % k->G, k->C, k->S, k->G);
+    const wide eps = WIDE(k->eps);
+    wide r;
+    *s = k->kind == RMS_ROWS ? ref_mean_square(&g, k->x) : ref_moments(&g, k->x);
+    r = k->kind == STD_ROWS ? 1 / (ref_deviation_of(&g, s) + eps) : 1 / ref_sqrt(s->var + eps);
+    ref_forward_by(y, &g, k->x, s, r, k->gamma, k->kind == RMS_ROWS ? NULL : k->beta);
+    if (k->kind == RMS_ROWS)
+        ref_backward_rms(dx, &g, k->x, k->dy, s, eps, k->gamma);
+    else if (k->kind == STD_ROWS)
+        ref_backward_std(dx, &g, k->x, k->dy, s, eps, k->gamma);
+    else
+        ref_backward_input(dx, &g, k->x, k->dy, s, eps, k->gamma, 0);
+    ref_backward_parameters_by(dgamma, dbeta, &g, k->x, k->dy, s, r);
+    return r;
+}
+
+/* Forward and backward of one case, against the reference; params: which of gamma and beta. */
+static void check_rows(nrm_rng *rng, rows_case k, int params)
+{
+    const size_t n = k.N * k.C * k.S, rows = k.N * k.G, D = k.C / k.G * k.S;
+    const double tol = allowed(k.centre, k.sd);
+    nrm_real *x = random_reals(rng, n, k.centre, k.sd), *dy = random_reals(rng, n, 0, 1);
+    nrm_real *gamma = random_reals(rng, k.C, 1, 0.5), *beta = random_reals(rng, k.C, 0, 1);
+    nrm_real *dgamma = random_reals(rng, k.C, 0, 1), *dbeta = random_reals(rng, k.C, 0, 1);
+    nrm_real *y = reals_of(n, not_a_number()), *dx = reals_of(n, not_a_number());
+    nrm_acc *mean = accs_of(rows), *rstd = accs_of(rows);
+    wide *ye = wides_of(n), *dxe = wides_of(n), *dge = wides_of(k.C), *dbe = wides_of(k.C);
+    wide steepest = 0;
+    double blur;
+    size_t i;
+    for (i = 0; i < k.C; i++) {
+        dge[i] = WIDE(dgamma[i]);
+        dbe[i] = WIDE(dbeta[i]);
+    }
+    k.eps = (nrm_real)1e-3;
+    k.x = x;
+    k.dy = dy;
+    k.gamma = params & 1 ? gamma : NULL;
+    k.beta = params & 2 ? beta : NULL;
+    CHECK_INT(rows_forward(&k, y, mean, rstd), NRM_OK);
+    CHECK_INT(rows_backward(&k, dx, dgamma, dbeta, dy, mean, rstd), NRM_OK);
+    for (i = 0; i < rows; i++) {
+        ref_stats s;
+        const wide r = rows_reference(&k, i, &s, ye, dxe, dge, dbe), m = ref_mean(&s);
+        if (k.kind != RMS_ROWS) CHECK(acc_gap(mean[i], m, mean_scale(m, s.var)) <= mean_bound());
+        CHECK(acc_gap(rstd[i], r, r) <= allowed_rstd(k.centre, k.sd));
+        if (r > steepest) steepest = r;
+    }
+    CHECK(gap(y, ye, n) <= tol);
+    blur = k.kind == RMS_ROWS ? 0 : mean_blur(k.centre, steepest);
+    /* where one or two directions are all there are, it is g's rounding that is left of g */
+    if (D > 1 || k.kind == RMS_ROWS) CHECK(gap_of_size(dx, dxe, n, steepest) <= 64 * tol + blur);
+    for (i = 0; i < n && D == 1 && k.kind == GROUP_ROWS; i++) CHECK(dx[i] == 0);
+    CHECK(gap_of_size(dgamma, dge, k.C, sum_size(k.N * k.S)) <= 8 * tol + blur);
+    if (k.kind != RMS_ROWS) CHECK(gap_of_size(dbeta, dbe, k.C, sum_size(k.N * k.S)) <= 8 * tol);
+    CHECK_INT(rows_backward(&k, dy, NULL, NULL, dy, mean, rstd), NRM_OK);
+    CHECK(same_bits(dy, dx, n)); /* in place, the parameters' gradients not wanted */
+    memcpy(dy, y, n * sizeof *y);
+    CHECK_INT(rows_forward(&k, y, NULL, NULL), NRM_OK);
+    CHECK(same_bits(dy, y, n)); /* nothing saved */
+    if (test_bad > 0)
+        printf("  kind %d, %ux%ux%u, G=%u, %g +- %g\n", (int)k.kind, (unsigned)k.N, (unsigned)k.C,
+               (unsigned)k.S, (unsigned)k.G, k.centre, k.sd);
+    release();
+}
+
+static rows_case rows_of(enum rows_kind kind, size_t N, size_t C, size_t S, size_t G)
+{
+    rows_case k;
+    memset(&k, 0, sizeof k);
+    k.kind = kind;
+    k.N = N;
+    k.C = C;
+    k.S = S;
+    k.G = G;
+    k.sd = 1;
+    return k;
+}
+
+/* Small shapes in all combinations, and then every way through the code: more than 64 groups, more
+   groups than rows in a band; more than 1024 and more than 4096 sums; rows, runs and channels
+   beyond 1024. */
+static void test_groupnorm_values(void)
+{
+    static const size_t small[][2] = {{1, 1}, {2, 1}, {2, 2}, {6, 1},  {6, 2},  {6, 3},  {6, 6},
+                                      {7, 7}, {8, 4}, {9, 3}, {16, 2}, {64, 8}, {65, 5}, {130, 13}};
+    static const size_t Ns[] = {1, 2, 5}, Ss[] = {1, 2, 5, 8, 9, 17};
+    static const size_t large[][4] = {
+        {70, 32, 1, 4},   {3, 200, 1, 100}, {3, 200, 1, 200}, {2, 400, 1, 200}, {40, 512, 1, 8},
+        {3, 1100, 1, 11}, {9, 3900, 1, 3},  {3, 4096, 1, 64}, {3, 5000, 1, 2},  {3, 8192, 1, 512},
+        {2, 6000, 1, 5},  {3, 1100, 2, 11}, {2, 1100, 3, 1},  {2, 2100, 2, 21}, {2, 4, 1500, 2},
+        {2, 3, 4000, 3},  {2, 2, 3000, 1},  {3, 96, 17, 96},  {2, 40, 50, 1},   {1, 4200, 2, 1},
+        {33, 40, 33, 10}, {1, 1, 5000, 1}};
+    rows_case k;
+    nrm_rng rng;
+    size_t c, n, p;
+    nrm_rng_seed(&rng, 31, 1);
+    for (c = 0; c < COUNT(small); c++)
+        for (n = 0; n < COUNT(Ns); n++)
+            for (p = 0; p < COUNT(Ss); p++) {
+                k = rows_of(GROUP_ROWS, Ns[n], small[c][0], Ss[p], small[c][1]);
+                check_rows(&rng, k, (int)(c + n + p) % 4);
+                k.centre = 100;
+                k.sd = 0.5;
+                check_rows(&rng, k, (int)(c + n + p + 1) % 4);
+            }
+    for (c = 0; c < COUNT(large); c++) {
+        k = rows_of(GROUP_ROWS, large[c][0], large[c][1], large[c][2], large[c][3]);
+        k.centre = c % 2 ? 1 : -20;
+        check_rows(&rng, k, 3);
+        check_rows(&rng, k, (int)c % 3);
+    }
+}
+
+static void test_rmsnorm_and_std_values(void)
+{
+    static const size_t Ds[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 130, 1023, 1025, 4100};
+    static const size_t Ns[] = {1, 2, 5, 33};
+    nrm_rng rng;
+    size_t d, n;
+    nrm_rng_seed(&rng, 32, 1);
+    for (d = 0; d < COUNT(Ds); d++)
+        for (n = 0; n < (Ds[d] > 200 ? 3 : COUNT(Ns)); n++) {
+            rows_case k = rows_of(RMS_ROWS, Ns[n], Ds[d], 1, 1);
+            check_rows(&rng, k, (int)(d + n) % 2);
+            k.centre = 3;
+            check_rows(&rng, k, (int)(d + n + 1) % 2);
+            if (Ds[d] < 2) continue;
+            k = rows_of(STD_ROWS, Ns[n], Ds[d], 1, 1);
+            check_rows(&rng, k, (int)(d + n) % 4);
+            k.centre = 100;
+            k.sd = 0.5;
+            check_rows(&rng, k, (int)(d + n + 1) % 4);
+        }
+}
+
+/* RMS norm at all scales whose results are floats; with the usual eps and with one that squares of
+   small numbers have to be kept beside. */
+static void test_rmsnorm_scales(void)
+{
+    enum { N = 3, MOST_D = 1500 };
+    static const size_t Ds[] = {1, 7, 64, MOST_D};
+    nrm_rng rng;
+    int power, d, e;
+    nrm_rng_seed(&rng, 33, 1);
+    for (power = -25; power <= 25; power++)
+        for (d = 0; d < 4; d++)
+            for (e = 0; e < 2; e++) {
+                const size_t D = Ds[d], n = N * D;
+                const double scale = pow(10, power);
+                const nrm_real eps = (nrm_real)(e == 0 ? 1e-5 : 1e-37);
+                nrm_real *x = random_reals(&rng, n, 0, scale), *dy = random_reals(&rng, n, 0, 1);
+                nrm_real *gamma = random_reals(&rng, D, 1, 0.5), *dgamma = reals_of(D, 0);
+                nrm_real *y = reals_of(n, not_a_number()), *dx = reals_of(n, not_a_number());
+                wide *ye = wides_of(n), *dxe = wides_of(n), *dge = wides_of(D), *dbe = wides_of(D);
+                wide steepest = 0;
+                nrm_acc rstd[N];
+                size_t i;
+                if (acc_in_float && (power > 17 || (e == 1 && power < -17))) {
+                    release(); /* the sum of squares is no float */
+                    continue;
+                }
+                CHECK_INT(nrm_rmsnorm_forward(y, rstd, x, gamma, eps, N, D), NRM_OK);
+                CHECK_INT(nrm_rmsnorm_backward(dx, dgamma, dy, x, rstd, gamma, N, D), NRM_OK);
+                for (i = 0; i < N; i++) {
+                    const ref_group g = ref_row(i, D);
+                    const ref_stats s = ref_mean_square(&g, x);
+                    const wide r = 1 / ref_sqrt(s.var + WIDE(eps));
+                    CHECK(acc_gap(rstd[i], r, r) <= allowed_rstd(0, 1));
+                    ref_forward(ye, &g, x, &s, WIDE(eps), gamma, NULL);
+                    ref_backward_rms(dxe, &g, x, dy, &s, WIDE(eps), gamma);
+                    ref_backward_parameters(dge, dbe, &g, x, dy, &s, WIDE(eps));
+                    if (r > steepest) steepest = r;
+                }
+                CHECK(gap(y, ye, n) <= 2 * allowed(0, 1));
+                CHECK(gap_of_size(dx, dxe, n, steepest) <= 8 * allowed(0, 1));
+                CHECK(gap_of_size(dgamma, dge, D, steepest * WIDE(scale)) <= 8 * allowed(0, 1));
+                if (test_bad > 0)
+                    printf("  D=%u, scale 1e%d, eps %g\n", (unsigned)D, power, (double)eps);
+                release();
+            }
+}
+
+/* ---- one layer by two names ------------------------------------------------------------------ */
+
+/* y, statistics and all three gradients of some layer. */
+typedef struct passes {
+    nrm_real *y, *dx, *dgamma, *dbeta;
+    nrm_acc *mean, *rstd;
+} passes;
+
+static passes passes_of(size_t n, size_t C, size_t rows)
+{
+    passes p;
+    p.y = reals_of(n, not_a_number());
+    p.dx = reals_of(n, not_a_number());
+    p.dgamma = reals_of(C, 0.25);
+    p.dbeta = reals_of(C, 0.5);
+    p.mean = accs_of(rows);
+    p.rstd = accs_of(rows);
+    return p;
+}
+
+static int same_passes(const passes *a, const passes *b, size_t n, size_t C, size_t rows)
+{
+    return same_bits(a->y, b->y, n) && same_bits(a->dx, b->dx, n) &&
+           same_bits(a->dgamma, b->dgamma, C) && same_bits(a->dbeta, b->dbeta, C) &&
+           memcmp(a->mean, b->mean, rows * sizeof *a->mean) == 0 &&
+           memcmp(a->rstd, b->rstd, rows * sizeof *a->rstd) == 0;
+}
+
+/* Group norm with one group, S = 1, is layer norm; with C groups it is instance norm. */
+static void test_groupnorm_names(void)
+{
+    static const size_t shape[][3] = {{5, 7, 1},    {33, 64, 1},  {3, 1500, 1},
+                                      {2, 5000, 1}, {70, 300, 1}, {4, 6, 5},
+                                      {3, 200, 3},  {2, 3, 1500}, {3, 1030, 2}};
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, 34, 1);
+    for (i = 0; i < COUNT(shape); i++) {
+        const size_t N = shape[i][0], C = shape[i][1], S = shape[i][2], n = N * C * S;
+        nrm_real *x = random_reals(&rng, n, 2, 1), *dy = random_reals(&rng, n, 0, 1);
+        nrm_real *gamma = random_reals(&rng, C, 1, 0.5), *beta = random_reals(&rng, C, 0, 1);
+        passes a = passes_of(n, C, N * C), b = passes_of(n, C, N * C);
+        CHECK_INT(nrm_groupnorm_forward(a.y, a.mean, a.rstd, x, gamma, beta, NRM_EPS, N, C, S, C),
+                  NRM_OK);
+        CHECK_INT(nrm_groupnorm_backward(a.dx, a.dgamma, a.dbeta, dy, x, a.mean, a.rstd, gamma, N,
+                                         C, S, C),
+                  NRM_OK);
+        CHECK_INT(nrm_instancenorm_forward(b.y, b.mean, b.rstd, x, gamma, beta, NRM_EPS, N, C, S),
+                  NRM_OK);
+        CHECK_INT(nrm_instancenorm_backward(b.dx, b.dgamma, b.dbeta, dy, x, b.mean, b.rstd, gamma,
+                                            N, C, S),
+                  NRM_OK);
+        CHECK(same_passes(&a, &b, n, C, N * C));
+        if (S == 1) {
+            a = passes_of(n, C, N);
+            b = passes_of(n, C, N);
+            CHECK_INT(
+                nrm_groupnorm_forward(a.y, a.mean, a.rstd, x, gamma, beta, NRM_EPS, N, C, 1, 1),
+                NRM_OK);
+            CHECK_INT(nrm_groupnorm_backward(a.dx, a.dgamma, a.dbeta, dy, x, a.mean, a.rstd, gamma,
+                                             N, C, 1, 1),
+                      NRM_OK);
+            CHECK_INT(nrm_layernorm_forward(b.y, b.mean, b.rstd, x, gamma, beta, NRM_EPS, N, C),
+                      NRM_OK);
+            CHECK_INT(
+                nrm_layernorm_backward(b.dx, b.dgamma, b.dbeta, dy, x, b.mean, b.rstd, gamma, N, C),
+                NRM_OK);
+            CHECK(same_passes(&a, &b, n, C, N));
+        }
+        release();
+    }
+}
+
+/* ---- batch renorm ---------------------------------------------------------------------------- */
+
+typedef struct renorm_case {
+    size_t N, C, S;
+    double r_max, d_max;
+    int cumulative, biased;
+} renorm_case;
+
+/* Against the reference with gamma·ratio and beta + gamma·offset; running statistics move as batch
+   norm moves them, after they have been used. */
+static void check_renorm(nrm_rng *rng, const renorm_case *k)
+{
+    const size_t N = k->N, C = k->C, S = k->S, n = N * C * S;
+    nrm_real *x = random_reals(rng, n, 1, 2), *dy = random_reals(rng, n, 0, 1);
+    nrm_real *gamma = random_reals(rng, C, 1, 0.5), *beta = random_reals(rng, C, 0, 1);
+    nrm_real *m = random_reals(rng, C, 1, 1), *u = reals_of(C, 0);
+    nrm_real *m2 = copy_of(m, C), *u2, *plain = reals_of(n, 0);
+    nrm_real *folded_gamma = reals_of(C, 0);
+    nrm_acc *ratio = accs_of(C), *offset = accs_of(C), *mean2 = accs_of(C), *rstd2 = accs_of(C);
+    wide *ye = wides_of(n), *dxe = wides_of(n), *dge = wides_of(C), *dbe = wides_of(C), size = 0;
+    const nrm_real eps = (nrm_real)1e-3;
+    passes p = passes_of(n, C, C);
+    nrm_running running, other;
+    size_t c;
+    for (c = 0; c < C; c++) u[c] = (nrm_real)(0.5 + 8 * (double)nrm_rng_uniform(rng));
+    u2 = copy_of(u, C);
+    memset(&running, 0, sizeof running);
+    running.new_weight = (nrm_real)0.1;
+    running.cumulative = k->cumulative;
+    running.biased = k->biased;
+    running.batches = 3;
+    other = running;
+    running.mean = m;
+    running.var = u;
+    other.mean = m2;
+    other.var = u2;
+    for (c = 0; c < C; c++) {
+        const ref_group g = ref_channel(c, N, C, S);
+        const ref_stats s = ref_moments(&g, x);
+        const wide old = ref_sqrt(WIDE(u[c]) + WIDE(eps)), r_max = WIDE((nrm_real)k->r_max);
+        const wide d_max = WIDE((nrm_real)k->d_max);
+        wide ratio_e = ref_sqrt(s.var + WIDE(eps)) / old, scratch = 0, sum = 0;
+        wide offset_e = (ref_mean(&s) - WIDE(m[c])) / old;
+        ratio_e = fmaxl(1 / r_max, fminl(r_max, ratio_e));
+        offset_e = fmaxl(-d_max, fminl(d_max, offset_e));
+        ref_forward(ye, &g, x, &s, WIDE(eps), NULL, NULL);
+        REF_EACH(&g, ye[at] = WIDE(gamma[c]) * (ratio_e * ye[at] + offset_e) + WIDE(beta[c]));
+        ref_backward_input(dxe, &g, x, dy, &s, WIDE(eps), NULL, 0);
+        REF_EACH(&g, dxe[at] *= WIDE(gamma[c]) * ratio_e);
+        dge[c] = 0;
+        dbe[c] = 0;
+        ref_backward_parameters(dge, dbe, &g, x, dy, &s, WIDE(eps));
+        scratch = dge[c];
+        sum = dbe[c];
+        dge[c] = WIDE(0.25) + ratio_e * scratch + offset_e * sum;
+        dbe[c] = WIDE(0.5) + sum;
+        size = fmaxl(size, fabsl(ratio_e) + fabsl(offset_e));
+    }
+    CHECK_INT(nrm_batchrenorm_forward(p.y, ratio, offset, p.mean, p.rstd, &running, x, gamma, beta,
+                                      (nrm_real)k->r_max, (nrm_real)k->d_max, NRM_TRAIN, eps, N, C,
+                                      S),
+              NRM_OK);
+    CHECK_INT(nrm_batchrenorm_backward(p.dx, p.dgamma, p.dbeta, dy, x, ratio, offset, p.mean,
+                                       p.rstd, gamma, NRM_TRAIN, N, C, S),
+              NRM_OK);
+    CHECK_INT(
+        nrm_batchnorm_forward(plain, mean2, rstd2, &other, x, gamma, beta, NRM_TRAIN, eps, N, C, S),
+        NRM_OK);
+    CHECK(same_bits(m, m2, C) && same_bits(u, u2, C));
+    CHECK_INT(running.batches, other.batches);
+    CHECK(memcmp(p.mean, mean2, C * sizeof *mean2) == 0);
+    CHECK(memcmp(p.rstd, rstd2, C * sizeof *rstd2) == 0);
+    CHECK(gap_of_size(p.y, ye, n, size) <= 4 * allowed(1, 2));
+    /* of two values in a channel little is left of dy: then it is its rounding that counts */
+    CHECK(gap_of_size(p.dx, dxe, n, 1) <= 64 * allowed(1, 2));
+    CHECK(gap_of_size(p.dgamma, dge, C, size * sqrtl(WIDE(N * S))) <= 16 * allowed(1, 2));
+    CHECK(gap_of_size(p.dbeta, dbe, C, sum_size(N * S)) <= 8 * allowed(1, 2));
+    for (c = 0; c < C; c++) folded_gamma[c] = gamma[c];
+    if (k->r_max <= 1 && k->d_max <= 0) { /* plain batch norm */
+        passes q = passes_of(n, C, C);
+        CHECK(same_bits(p.y, plain, n));
+        CHECK_INT(nrm_batchnorm_backward(q.dx, q.dgamma, q.dbeta, dy, x, mean2, rstd2, folded_gamma,
+                                         NRM_TRAIN, N, C, S),
+                  NRM_OK);
+        CHECK(same_bits(p.dx, q.dx, n) && same_bits(p.dgamma, q.dgamma, C) &&
+              same_bits(p.dbeta, q.dbeta, C));
+    }
+    CHECK_INT(nrm_batchrenorm_backward(dy, NULL, NULL, dy, x, ratio, offset, p.mean, p.rstd, gamma,
+                                       NRM_TRAIN, N, C, S),
+              NRM_OK);
+    CHECK(same_bits(dy, p.dx, n)); /* in place */
+    release();
+}
+
+static void test_renorm_values(void)
+{
+    static const size_t shape[][3] = {{2, 3, 1},  {7, 65, 1},   {33, 130, 1}, {4, 3, 5},
+                                      {1, 2, 40}, {9, 1100, 1}, {5, 7, 17}};
+    static const double limits[][2] = {{1, 0}, {1, 1e9}, {1e9, 0}, {1.5, 0.5}, {3, 5}, {1e9, 1e9}};
+    nrm_rng rng;
+    renorm_case k;
+    size_t i, l;
+    nrm_rng_seed(&rng, 35, 1);
+    for (i = 0; i < COUNT(shape); i++)
+        for (l = 0; l < COUNT(limits); l++) {
+            k.N = shape[i][0];
+            k.C = shape[i][1];
+            k.S = shape[i][2];
+            k.r_max = limits[l][0];
+            k.d_max = limits[l][1];
+            k.cumulative = (int)(i + l) % 3 == 0;
+            k.biased = (int)(i + l) % 2;
+            check_renorm(&rng, &k);
+        }
+}
+
+/* In the modes infer and frozen it is batch norm, to the last bit; and without limits its output in
+   training is that of infer mode. */
+static void test_renorm_modes(void)
+{
+    enum { N = 9, C = 5, S = 3, COUNT_ = N * C * S };
+    nrm_acc ratio[C], offset[C];
+    nrm_real *x, *dy, *gamma, *beta, *m, *u;
+    nrm_running running;
+    passes a, b;
+    nrm_rng rng;
+    int mode;
+    size_t i;
+    nrm_rng_seed(&rng, 36, 1);
+    x = random_reals(&rng, COUNT_, 1, 2);
+    dy = random_reals(&rng, COUNT_, 0, 1);
+    gamma = random_reals(&rng, C, 1, 0.5);
+    beta = random_reals(&rng, C, 0, 1);
+    m = random_reals(&rng, C, 1, 1);
+    u = reals_of(C, 2);
+    a = passes_of(COUNT_, C, C);
+    b = passes_of(COUNT_, C, C);
+    memset(&running, 0, sizeof running);
+    running.mean = m;
+    running.var = u;
+    running.new_weight = 0;
+    for (mode = NRM_INFER; mode <= NRM_FROZEN; mode++) {
+        CHECK_INT(nrm_batchrenorm_forward(a.y, NULL, NULL, a.mean, a.rstd, &running, x, gamma, beta,
+                                          2, 1, mode, NRM_EPS, N, C, S),
+                  NRM_OK);
+        CHECK_INT(nrm_batchnorm_forward(b.y, b.mean, b.rstd, &running, x, gamma, beta, mode,
+                                        NRM_EPS, N, C, S),
+                  NRM_OK);
+        if (mode == NRM_FROZEN) {
+            CHECK_INT(nrm_batchrenorm_backward(a.dx, a.dgamma, a.dbeta, dy, x, NULL, NULL, a.mean,
+                                               a.rstd, gamma, mode, N, C, S),
+                      NRM_OK);
+            CHECK_INT(nrm_batchnorm_backward(b.dx, b.dgamma, b.dbeta, dy, x, b.mean, b.rstd, gamma,
+                                             mode, N, C, S),
+                      NRM_OK);
+        }
+        CHECK(same_passes(&a, &b, COUNT_, C, C));
+        CHECK_INT(running.batches, 0);
+    }
+    CHECK_INT(nrm_batchrenorm_forward(a.y, ratio, offset, a.mean, a.rstd, &running, x, gamma, beta,
+                                      (nrm_real)1e9, (nrm_real)1e9, NRM_TRAIN, NRM_EPS, N, C, S),
+              NRM_OK);
+    for (i = 0; i < COUNT_; i++) CHECK_NEAR(a.y[i], b.y[i], 40 * unit());
+    release();
+}
+
+/* ---- masks ----------------------------------------------------------------------------------- */
+
+enum mask_kind { RANDOM_MASK, FULL_MASK, PREFIX_MASK, STRIPED_MASK, MASK_KINDS };
+
+/* At least two positions count. */
+static size_t draw_mask(unsigned char *mask, enum mask_kind kind, size_t N, size_t S, nrm_rng *rng)
+{
+    size_t n, s, kept = 0;
+    for (n = 0; n < N; n++) {
+        const size_t length = nrm_rng_below(rng, (uint32_t)(S + 1)); /* of a sequence */
+        for (s = 0; s < S; s++) {
+            unsigned char keep = 1;
+            if (kind == RANDOM_MASK) keep = (unsigned char)nrm_rng_below(rng, 2);
+            if (kind == PREFIX_MASK) keep = s < length;
+            if (kind == STRIPED_MASK) keep = (n + s) % 3 == 0;
+            if (n * S + s == 0 || n * S + s == N * S - 1) keep = 255; /* any but 0 counts */
+            mask[n * S + s] = keep;
+            kept += keep != 0;
+        }
+    }
+    return kept;
+}
+
+/* The kept positions side by side, as a dense batch [kept][C]; or back to where they belong. */
+static void compact(nrm_real *batch, nrm_real *tensor, const unsigned char *mask, size_t N,
+                    size_t C, size_t S, int back)
+{
+    size_t n, s, c, row = 0;
+    for (n = 0; n < N; n++)
+        for (s = 0; s < S; s++) {
+            if (!mask[n * S + s]) continue;
+            for (c = 0; c < C; c++) {
+                nrm_real *in = tensor + (n * C + c) * S + s, *out = batch + row * C + c;
+                if (back)
+                    *in = *out;
+                else
+                    *out = *in;
+            }
+            row++;
+        }
+}
+
+typedef struct masked_case {
+    size_t N, C, S;
+    const nrm_real *x, *dy, *gamma, *beta;
+    const unsigned char *mask;
+    nrm_running *running;
+} masked_case;
+
+/* All of batch norm behind a mask. */
+static void masked_passes(passes *p, const masked_case *k)
+{
+    const size_t N = k->N, C = k->C, S = k->S;
+    nrm_stats *stats = (nrm_stats *)bytes_of(C * sizeof *stats);
+    nrm_sums *sums = (nrm_sums *)bytes_of(C * sizeof *sums);
+    memset(stats, 0, C * sizeof *stats);
+    CHECK_INT(nrm_stats_update(stats, k->x, k->mask, N, C, S), NRM_OK);
+    CHECK_INT(nrm_sync_batchnorm_forward(p->y, p->mean, p->rstd, k->running, k->x, k->mask, stats,
+                                         k->gamma, k->beta, NRM_EPS, N, C, S),
+              NRM_OK);
+    CHECK_INT(nrm_sync_batchnorm_sums(sums, p->dgamma, p->dbeta, k->dy, k->x, k->mask, p->mean,
+                                      p->rstd, N, C, S),
+              NRM_OK);
+    CHECK_INT(nrm_sync_batchnorm_backward(p->dx, k->dy, k->x, k->mask, p->mean, p->rstd, k->gamma,
+                                          stats, sums, N, C, S),
+              NRM_OK);
+}
+
+/* The largest difference; infinite if there is a NaN. */
+static double distance(const nrm_real *a, const nrm_real *b, size_t n)
+{
+    double most = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const double d = fabs((double)a[i] - (double)b[i]);
+        if (!(d <= most)) most = d < HUGE_VAL ? d : HUGE_VAL;
+    }
+    return most;
+}
+
+/* A batch behind a mask is the batch of what it lets through, and NaN behind it changes nothing. */
+static void check_mask(nrm_rng *rng, enum mask_kind kind, size_t N, size_t C, size_t S)
+{
+    const size_t n = N * C * S;
+    const double tol = 64 * unit();
+    unsigned char *mask = (unsigned char *)bytes_of(N * S);
+    const size_t kept = draw_mask(mask, kind, N, S, rng);
+    nrm_real *x = random_reals(rng, n, 1, 1), *dy = random_reals(rng, n, 0, 1);
+    nrm_real *gamma = random_reals(rng, C, 1, 0.5), *beta = random_reals(rng, C, 0, 1);
+    nrm_real *bx = reals_of(kept * C, 0), *bdy = reals_of(kept * C, 0);
+    nrm_real *y = reals_of(n, 0), *dx = reals_of(n, 0);
+    nrm_real *m = reals_of(C, 0), *u = reals_of(C, 1), *m2 = reals_of(C, 0), *u2 = reals_of(C, 1);
+    passes masked = passes_of(n, C, C), again = passes_of(n, C, C);
+    passes batch = passes_of(kept * C, C, C);
+    nrm_running running, other;
+    masked_case k;
+    double size, blur;
+    size_t i, c;
+    memset(&running, 0, sizeof running);
+    running.new_weight = (nrm_real)0.3;
+    other = running;
+    running.mean = m;
+    running.var = u;
+    other.mean = m2;
+    other.var = u2;
+    compact(bx, x, mask, N, C, S, 0);
+    compact(bdy, dy, mask, N, C, S, 0);
+    CHECK_INT(nrm_batchnorm_forward(batch.y, batch.mean, batch.rstd, &other, bx, gamma, beta,
+                                    NRM_TRAIN, NRM_EPS, kept, C, 1),
+              NRM_OK);
+    CHECK_INT(nrm_batchnorm_backward(batch.dx, batch.dgamma, batch.dbeta, bdy, bx, batch.mean,
+                                     batch.rstd, gamma, NRM_TRAIN, kept, C, 1),
+              NRM_OK);
+    compact(batch.y, y, mask, N, C, S, 1);
+    compact(batch.dx, dx, mask, N, C, S, 1);
+    k.N = N;
+    k.C = C;
+    k.S = S;
+    k.x = x;
+    k.dy = dy;
+    k.gamma = gamma;
+    k.beta = beta;
+    k.mask = mask;
+    k.running = &running;
+    masked_passes(&masked, &k);
+    size = 1;
+    for (c = 0; c < C; c++) size = fmax(size, (double)batch.rstd[c]);
+    blur = (acc_in_float ? size : 1) * size;
+    CHECK(distance(masked.y, y, n) <= tol * size);
+    CHECK(distance(masked.dx, dx, n) <= tol * blur * 4);
+    CHECK(distance(masked.dgamma, batch.dgamma, C) <= tol * size * sqrt((double)kept));
+    CHECK(distance(masked.dbeta, batch.dbeta, C) <= tol * sqrt((double)kept));
+    CHECK(distance(m, m2, C) <= tol && distance(u, u2, C) <= 4 * tol);
+    for (i = 0; i < n; i++) /* NaN and infinity where nothing is */
+        if (!mask[i / S / C * S + i % S])
+            x[i] = dy[i] = i % 2 ? not_a_number() : (nrm_real)INFINITY;
+    k.running = NULL;
+    masked_passes(&again, &k);
+    CHECK(same_passes(&masked, &again, n, C, C));
+    for (i = 0; i < n; i++)
+        CHECK(mask[i / S / C * S + i % S] || (masked.y[i] == 0 && masked.dx[i] == 0));
+    if (test_bad > 0)
+        printf("  mask %d, %ux%ux%u, %u kept\n", (int)kind, (unsigned)N, (unsigned)C, (unsigned)S,
+               (unsigned)kept);
+    release();
+}
+
+static void test_masks(void)
+{
+    static const size_t shape[][3] = {{2, 3, 1}, {9, 1, 1}, {40, 7, 1}, {100, 65, 1}, {9, 1100, 1},
+                                      {2, 3, 2}, {5, 4, 9}, {7, 3, 64}, {3, 2, 1500}, {1, 5, 33}};
+    nrm_rng rng;
+    size_t i;
+    int kind;
+    nrm_rng_seed(&rng, 37, 1);
+    for (i = 0; i < COUNT(shape); i++)
+        for (kind = 0; kind < MASK_KINDS; kind++)
+            check_mask(&rng, (enum mask_kind)kind, shape[i][0], shape[i][1], shape[i][2]);
+}
+
+/* A mask that lets nothing through: no statistics, zeros, and running statistics stay. A full one in
+   a dense batch is none. */
+static void test_mask_extremes(void)
+{
+    enum { N = 6, C = 3 };
+    unsigned char none[N * 4], all[N * 4];
+    nrm_real x[N * C * 4], dy[N * C * 4], dgamma[C] = {1, 2, 3}, mean[C] = {1, 2, 3},
+                                          var[C] = {1, 1, 1};
+    nrm_real y[N * C * 4], dx[N * C * 4];
+    nrm_acc mu[C], r[C];
+    nrm_stats stats[C], full[C];
+    nrm_sums sums[C];
+    nrm_running running;
+    nrm_rng rng;
+    size_t i, S;
+    nrm_rng_seed(&rng, 38, 1);
+    memset(none, 0, sizeof none);
+    memset(all, 1, sizeof all);
+    for (i = 0; i < COUNT(x); i++) {
+        x[i] = nrm_rng_normal(&rng);
+        dy[i] = nrm_rng_normal(&rng);
+    }
+    memset(&running, 0, sizeof running);
+    running.mean = mean;
+    running.var = var;
+    running.new_weight = (nrm_real)0.5;
+    for (S = 1; S <= 4; S += 3) {
+        const size_t n = N * C * S;
+        memset(stats, 0, sizeof stats);
+        CHECK_INT(nrm_stats_update(stats, x, none, N, C, S), NRM_OK);
+        for (i = 0; i < C; i++)
+            CHECK(stats[i].count == 0 && stats[i].mean == 0 && stats[i].m2 == 0);
+        for (i = 0; i < n; i++) y[i] = dx[i] = not_a_number();
+        CHECK_INT(nrm_sync_batchnorm_forward(y, mu, r, &running, x, none, stats, NULL, NULL,
+                                             NRM_EPS, N, C, S),
+                  NRM_OK);
+        CHECK_INT(nrm_sync_batchnorm_sums(sums, dgamma, NULL, dy, x, none, mu, r, N, C, S), NRM_OK);
+        CHECK_INT(nrm_sync_batchnorm_backward(dx, dy, x, none, mu, r, NULL, stats, sums, N, C, S),
+                  NRM_OK);
+        for (i = 0; i < n; i++) CHECK(y[i] == 0 && dx[i] == 0);
+        for (i = 0; i < C; i++) CHECK(sums[i].dy == 0 && sums[i].dy_xhat == 0);
+        CHECK(dgamma[2] == 3 && mean[2] == 3 && var[2] == 1);
+        CHECK_INT(running.batches, 0);
+    }
+    memset(stats, 0, sizeof stats);
+    memset(full, 0, sizeof full);
+    CHECK_INT(nrm_stats_update(stats, x, NULL, N, C, 1), NRM_OK);
+    CHECK_INT(nrm_stats_update(full, x, all, N, C, 1), NRM_OK);
+    CHECK(memcmp(stats, full, sizeof stats) == 0);
+}
+
+/* ---- constant and spoilt rows ---------------------------------------------------------------- */
+
+/* Equal values give exactly beta, whatever their size; and a group of one value is no error. */
+static void test_constant_groups(void)
+{
+    static const double values[] = {0.1, -3, 1e6 + 0.1, 1e-20, 3e37, -0.7};
+    enum { N = 3, C = 6, S = 13, ROOM_ = N * C * S };
+    nrm_real x[ROOM_], y[ROOM_], dy[ROOM_], dx[ROOM_], beta[C], gamma[C];
+    nrm_acc mean[ROOM_], rstd[ROOM_];
+    nrm_stats stats[C];
+    size_t k, i, G;
+    for (i = 0; i < C; i++) {
+        beta[i] = (nrm_real)(0.3 * (double)i);
+        gamma[i] = (nrm_real)(1.5 - (double)i);
+    }
+    for (i = 0; i < ROOM_; i++) dy[i] = (nrm_real)((double)(i % 7) - 2);
+    for (k = 0; k < COUNT(values); k++) {
+        for (i = 0; i < ROOM_; i++) x[i] = (nrm_real)values[k];
+        for (G = 1; G <= C; G += G == 3 ? 3 : 1) {
+            CHECK_INT(nrm_groupnorm_forward(y, mean, rstd, x, gamma, beta, NRM_EPS, N, C, S, G),
+                      NRM_OK);
+            for (i = 0; i < ROOM_; i++) CHECK(y[i] == beta[i / S % C]);
+            CHECK_INT(nrm_groupnorm_forward(y, mean, rstd, x, gamma, beta, NRM_EPS, N * S, C, 1, G),
+                      NRM_OK);
+            for (i = 0; i < ROOM_; i++) CHECK(y[i] == beta[i % C]);
+        }
+        CHECK_INT(nrm_layernorm_std_forward(y, mean, rstd, x, gamma, beta, NRM_EPS, N, C), NRM_OK);
+        for (i = 0; i < N * C; i++) CHECK(y[i] == beta[i % C]);
+        CHECK_INT(
+            nrm_layernorm_std_backward(dx, NULL, NULL, dy, x, mean, rstd, gamma, NRM_EPS, N, C),
+            NRM_OK);
+        for (i = 0; i < N * C; i++) CHECK(dx[i] - dx[i] == 0);
+        memset(stats, 0, sizeof stats);
+        for (i = 0; i < 4; i++) CHECK_INT(nrm_stats_update(stats, x, NULL, N, C, S), NRM_OK);
+        CHECK_INT(nrm_sync_batchnorm_forward(y, mean, rstd, NULL, x, NULL, stats, gamma, beta,
+                                             NRM_EPS, N, C, S),
+                  NRM_OK);
+        for (i = 0; i < ROOM_; i++) CHECK(y[i] == beta[i / S % C]);
+    }
+    CHECK_INT(nrm_instancenorm_forward(y, mean, rstd, x, gamma, beta, NRM_EPS, N, C, 1), NRM_OK);
+    CHECK_INT(nrm_instancenorm_backward(dx, NULL, NULL, dy, x, mean, rstd, gamma, N, C, 1), NRM_OK);
+    for (i = 0; i < N * C; i++) CHECK(y[i] == beta[i % C] && dx[i] == 0);
+    memset(x, 0, sizeof x); /* zeros are the constant rows of RMS norm */
+    CHECK_INT(nrm_rmsnorm_forward(y, rstd, x, gamma, NRM_EPS, N, C), NRM_OK);
+    CHECK_INT(nrm_rmsnorm_backward(dx, NULL, dy, x, rstd, gamma, N, C), NRM_OK);
+    for (i = 0; i < N * C; i++) {
+        CHECK(y[i] == 0);
+        CHECK_NEAR(dx[i], (double)dy[i] * (double)gamma[i % C] / sqrt((double)NRM_EPS),
+                   2e3 * unit());
+    }
+}
+
+/* A NaN or an infinity spoils its own group, row or channel. */
+static void check_spoilt(nrm_real poison, size_t S)
+{
+    enum { N = 3, C = 6, G = 3, MOST_ = N * C * 5 };
+    nrm_real x[MOST_], clean[MOST_], y[MOST_], mean_[C] = {0}, var_[C];
+    nrm_acc mean[N * C], rstd[N * C], ratio[C], offset[C];
+    nrm_stats stats[C];
+    nrm_running running;
+    nrm_rng rng;
+    const size_t n = N * C * S, at = (1 * C + 3) * S; /* example 1, channel 3, group 1 */
+    size_t i, c;
+    nrm_rng_seed(&rng, 39, S);
+    for (i = 0; i < n; i++) x[i] = nrm_rng_normal(&rng);
+    CHECK_INT(nrm_groupnorm_forward(clean, mean, rstd, x, NULL, NULL, NRM_EPS, N, C, S, G), NRM_OK);
+    x[at] = poison;
+    CHECK_INT(nrm_groupnorm_forward(y, mean, rstd, x, NULL, NULL, NRM_EPS, N, C, S, G),
+              NRM_NONFINITE);
+    for (i = 0; i < n; i++)
+        CHECK(i / S / (C / G) == at / S / (C / G) ? y[i] != y[i] : y[i] == clean[i]);
+    x[at] = 1;
+    CHECK_INT(nrm_rmsnorm_forward(clean, rstd, x, NULL, NRM_EPS, N, C), NRM_OK);
+    x[C] = poison;
+    CHECK_INT(nrm_rmsnorm_forward(y, rstd, x, NULL, NRM_EPS, N, C), NRM_NONFINITE);
+    for (i = 0; i < N * C; i++) /* infinity: the others are divided by it */
+        CHECK(i / C != 1                   ? y[i] == clean[i]
+              : i == C || poison != poison ? y[i] != y[i]
+                                           : y[i] == 0);
+    CHECK_INT(nrm_layernorm_std_forward(y, mean, rstd, x, NULL, NULL, NRM_EPS, N, C),
+              NRM_NONFINITE);
+    for (i = 0; i < N * C; i++) CHECK(i / C == 1 ? y[i] != y[i] : y[i] == y[i]);
+    x[C] = 1;
+    x[at] = poison;
+    memset(stats, 0, sizeof stats);
+    CHECK_INT(nrm_stats_update(stats, x, NULL, N, C, S), NRM_NONFINITE);
+    CHECK_INT(nrm_stats_check(&c, stats, C), NRM_ESTATS);
+    CHECK_INT(c, 3);
+    memset(&running, 0, sizeof running);
+    for (i = 0; i < C; i++) var_[i] = 1;
+    running.mean = mean_;
+    running.var = var_;
+    running.new_weight = (nrm_real)0.5;
+    CHECK_INT(nrm_sync_batchnorm_forward(y, mean, rstd, &running, x, NULL, stats, NULL, NULL,
+                                         NRM_EPS, N, C, S),
+              NRM_NONFINITE);
+    for (i = 0; i < n; i++) CHECK((i / S % C == 3) == (y[i] != y[i]));
+    for (i = 0; i < C; i++)
+        CHECK(i == 3 ? mean_[i] == 0 && var_[i] == 1 : mean_[i] != 0 && mean_[i] - mean_[i] == 0);
+    CHECK_INT(nrm_batchrenorm_forward(y, ratio, offset, mean, rstd, &running, x, NULL, NULL, 2, 1,
+                                      NRM_TRAIN, NRM_EPS, N, C, S),
+              NRM_NONFINITE);
+    for (i = 0; i < n; i++) CHECK((i / S % C == 3) == (y[i] != y[i]));
+    CHECK(mean_[3] == 0 && var_[3] == 1);
+}
+
+static void test_spoilt_groups(void)
+{
+    check_spoilt((nrm_real)NAN, 1);
+    check_spoilt((nrm_real)NAN, 5);
+    check_spoilt((nrm_real)INFINITY, 1);
+    check_spoilt(-(nrm_real)INFINITY, 5);
+}
+
+#endif

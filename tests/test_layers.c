@@ -1259,6 +1259,283 @@ static void test_status(void)
 }
 
 #include "layers_norms.h" /* the newer norms */
+/* ---- Lp batch normalization ------------------------------------------------------------------ */
+
+typedef struct lp_setting {
+    size_t N, C, S;
+    double centre, sd;
+    int p, centred, mode;
+} lp_setting;
+
+/* What is measured: x, or its deviation. */
+static wide lp_measured(const lp_setting *k, const ref_stats *s, nrm_real x)
+{
+    return k->centred ? ref_deviation(s, x) : WIDE(x);
+}
+
+static wide lp_reference_size(const lp_setting *k, const ref_group *g, const ref_stats *s,
+                              const nrm_real *x)
+{
+    ref_sum sum = {0, 0};
+    wide most = 0;
+    REF_EACH(g, {
+        const wide u = ref_abs(lp_measured(k, s, x[at]));
+        ref_add(&sum, k->p == NRM_L2 ? u * u : u);
+        if (u > most) most = u;
+    });
+    if (k->p == NRM_LINF) return most;
+    sum.sum = ref_total(&sum) / (WIDE(k->N) * WIDE(k->S));
+    return k->p == NRM_L2 ? ref_sqrt(sum.sum) : sum.sum;
+}
+
+/* The chain rule along the graph x -> mean -> u -> t -> y. */
+static void lp_reference_input(wide *dx, const lp_setting *k, const ref_group *g,
+                               const ref_stats *s, const nrm_real *x, const nrm_real *dy, wide t,
+                               wide eps, wide gamma)
+{
+    const wide r = 1 / (t + eps), M = WIDE(k->N) * WIDE(k->S);
+    ref_sum through_t = {0, 0}, through_mean = {0, 0};
+    wide dt, dmean;
+    int found = 0;
+    REF_EACH(g, {
+        dx[at] = gamma * WIDE(dy[at]) * r;
+        ref_add(&through_t, -dx[at] * r * ref_deviation(s, x[at]));
+        if (k->mode == NRM_TRAIN) ref_add(&through_mean, -dx[at]);
+    });
+    if (k->mode != NRM_TRAIN) return;
+    dt = ref_total(&through_t);
+    REF_EACH(g, {
+        const wide u = lp_measured(k, s, x[at]);
+        wide du = k->p == NRM_L2 ? u / (M * t) : (WIDE(u > 0) - WIDE(u < 0)) / M;
+        if (k->p == NRM_LINF) du = !found && ref_abs(u) == t ? du * M : 0;
+        if (du != 0) found = 1;
+        dx[at] += dt * du;
+        if (k->centred) ref_add(&through_mean, -dt * du);
+    });
+    dmean = ref_total(&through_mean) / M;
+    REF_EACH(g, dx[at] += dmean);
+}
+
+static void check_lp(nrm_rng *rng, const lp_setting *k)
+{
+    const size_t n = k->N * k->C * k->S, C = k->C;
+    const int p = k->p + (k->centred ? NRM_CENTRED : 0);
+    const double tol = allowed(k->centre, k->sd);
+    nrm_real *x = random_reals(rng, n, k->centre, k->sd), *dy = random_reals(rng, n, 0, 1);
+    nrm_real *gamma = random_reals(rng, C, 1, 0.5), *beta = random_reals(rng, C, 0, 1);
+    nrm_real *run_mean = random_reals(rng, C, k->centre, k->sd), *run_size = reals_of(C, 0);
+    nrm_real *dgamma = random_reals(rng, C, 0, 1), *dbeta = random_reals(rng, C, 0, 1);
+    nrm_real *y = reals_of(n, not_a_number()), *dx = reals_of(n, not_a_number());
+    nrm_acc *mean = accs_of(C), *scale = accs_of(C);
+    wide *ye = wides_of(n), *dxe = wides_of(n), *dge = wides_of(C), *dbe = wides_of(C);
+    const nrm_real eps = (nrm_real)1e-3;
+    nrm_running running;
+    wide steepest = 0;
+    double blurred;
+    size_t c;
+    for (c = 0; c < C; c++) {
+        run_size[c] = (nrm_real)(k->sd * (0.5 + (double)nrm_rng_uniform(rng)));
+        dge[c] = WIDE(dgamma[c]);
+        dbe[c] = WIDE(dbeta[c]);
+    }
+    memset(&running, 0, sizeof running);
+    running.mean = run_mean;
+    running.var = run_size;
+    CHECK_INT(nrm_lp_batchnorm_forward(y, mean, scale, k->mode == NRM_TRAIN ? NULL : &running, x,
+                                       gamma, beta, p, k->mode, eps, k->N, C, k->S),
+              NRM_OK);
+    for (c = 0; c < C; c++) {
+        const ref_group g = ref_channel(c, k->N, C, k->S);
+        const ref_stats s =
+            k->mode == NRM_TRAIN ? ref_moments(&g, x) : ref_given(WIDE(run_mean[c]), 0);
+        const wide t = k->mode == NRM_TRAIN ? lp_reference_size(k, &g, &s, x) : WIDE(run_size[c]);
+        const wide r = 1 / (t + WIDE(eps));
+        CHECK(acc_gap(mean[c], ref_mean(&s), mean_scale(ref_mean(&s), s.var)) <= mean_bound());
+        CHECK(acc_gap(scale[c], t, t) <= tol + acc_places(8));
+        if (r > steepest) steepest = r;
+        REF_EACH(&g, {
+            const wide xhat = ref_deviation(&s, x[at]) * r;
+            ye[at] = WIDE(gamma[c]) * xhat + WIDE(beta[c]);
+            dge[c] += WIDE(dy[at]) * xhat;
+            dbe[c] += WIDE(dy[at]);
+        });
+        lp_reference_input(dxe, k, &g, &s, x, dy, t, WIDE(eps), WIDE(gamma[c]));
+    }
+    CHECK(gap(y, ye, n) <= tol);
+    if (k->mode != NRM_INFER) {
+        CHECK_INT(nrm_lp_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, scale, gamma, p,
+                                            k->mode, eps, k->N, C, k->S),
+                  NRM_OK);
+        blurred = 8 * tol + mean_blur(k->centre, steepest);
+        /* of two values next to nothing is left of dx, as in batch norm */
+        CHECK(gap_of_size(dx, dxe, n, acc_in_float || k->N * k->S == 2 ? steepest : 0) <= blurred);
+        CHECK(gap_of_size(dgamma, dge, C, sum_size(k->N * k->S)) <= blurred);
+        CHECK(gap_of_size(dbeta, dbe, C, sum_size(k->N * k->S)) <= 8 * tol);
+        CHECK_INT(nrm_lp_batchnorm_backward(dy, NULL, NULL, dy, x, mean, scale, gamma, p, k->mode,
+                                            eps, k->N, C, k->S),
+                  NRM_OK);
+        CHECK(same_bits(dx, dy, n)); /* in place */
+    } else {
+        CHECK_INT(nrm_lp_batchnorm_forward(x, NULL, NULL, &running, x, gamma, beta, p, k->mode, eps,
+                                           k->N, C, k->S),
+                  NRM_OK);
+        CHECK(same_bits(x, y, n));
+    }
+    release();
+}
+
+static void test_lp_values(void)
+{
+    static const size_t shape[][3] = {{2, 3, 1}, {7, 1, 1}, {3, 65, 1}, {33, 130, 1}, {4, 1030, 1},
+                                      {1, 2, 3}, {3, 7, 5}, {2, 5, 17}, {4, 3, 33}, {2, 2, 1500}};
+    static const double centres[4] = {0, -5, 1000, 1e6}, sds[4] = {1, 0.1, 0.1, 1};
+    lp_setting k;
+    nrm_rng rng;
+    size_t i, d;
+    nrm_rng_seed(&rng, 60, 1);
+    for (k.p = NRM_L1; k.p <= NRM_LINF; k.p++)
+        for (k.centred = 0; k.centred < 2; k.centred++)
+            for (k.mode = NRM_TRAIN; k.mode <= NRM_FROZEN; k.mode++)
+                for (i = 0; i < COUNT(shape); i++)
+                    for (d = 0; d < COUNT(centres); d++) {
+                        /* a mean in float knows neither t nor, if it is far, who lies above it */
+                        if (acc_in_float && (d == 3 || (d == 2 && k.p == NRM_L1))) continue;
+                        k.N = shape[i][0];
+                        k.C = shape[i][1];
+                        k.S = shape[i][2];
+                        k.centre = centres[d];
+                        k.sd = sds[d];
+                        check_lp(&rng, &k);
+                    }
+}
+
+/* With an eps too small to count, L2 centred is batch norm: y to the bit, dx to rounding. */
+static void test_lp_is_batchnorm(void)
+{
+    const size_t N = 9, C = 5;
+    const nrm_real eps = (nrm_real)1e-30;
+    nrm_rng rng;
+    size_t S;
+    nrm_rng_seed(&rng, 61, 1);
+    for (S = 1; S < 20; S += 9) {
+        const size_t n = N * C * S;
+        nrm_real *x = random_reals(&rng, n, 3, 1), *dy = random_reals(&rng, n, 0, 1);
+        nrm_real *gamma = random_reals(&rng, C, 1, 0.5), *beta = random_reals(&rng, C, 0, 1);
+        nrm_real *y = reals_of(n, 0), *y2 = reals_of(n, 1), *dx = reals_of(n, 0);
+        nrm_real *dx2 = reals_of(n, 1), *dg = reals_of(C, 0), *dg2 = reals_of(C, 0);
+        nrm_acc *mean = accs_of(C), *rstd = accs_of(C), *scale = accs_of(C);
+        wide *expected = wides_of(n);
+        size_t i;
+        CHECK_INT(nrm_batchnorm_forward(y, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, eps, N, C,
+                                        S),
+                  NRM_OK);
+        CHECK_INT(nrm_batchnorm_backward(dx, dg, NULL, dy, x, mean, rstd, gamma, NRM_TRAIN, N, C,
+                                         S),
+                  NRM_OK);
+        CHECK_INT(nrm_lp_batchnorm_forward(y2, mean, scale, NULL, x, gamma, beta,
+                                           NRM_L2 + NRM_CENTRED, NRM_TRAIN, eps, N, C, S),
+                  NRM_OK);
+        CHECK_INT(nrm_lp_batchnorm_backward(dx2, dg2, NULL, dy, x, mean, scale, gamma,
+                                            NRM_L2 + NRM_CENTRED, NRM_TRAIN, eps, N, C, S),
+                  NRM_OK);
+        for (i = 0; i < n; i++) expected[i] = WIDE(dx[i]);
+        CHECK(same_bits(y, y2, n));
+        CHECK(same_bits(dg, dg2, C));
+        CHECK(gap(dx2, expected, n) <= 4 * unit());
+        release();
+    }
+}
+
+/* Of several largest values the first has the gradient; of L1, a value of 0 has none. */
+static void test_lp_kinks(void)
+{
+    const nrm_real x[6] = {1, 3, -3, 3, 0, -3}, dy[6] = {1, 2, 0, -1, 0.5, 3};
+    nrm_real y[6], dx[6], other[6], dg[1];
+    nrm_acc mean[1], t[1];
+    size_t i, S;
+    for (S = 1; S <= 6; S += 5) { /* a dense channel, and a run */
+        const nrm_real eps = NRM_EPS;
+        nrm_real a, common;
+        dg[0] = 0;
+        CHECK_INT(nrm_lp_batchnorm_forward(y, mean, t, NULL, x, NULL, NULL, NRM_LINF, NRM_TRAIN,
+                                           eps, 6 / S, 1, S),
+                  NRM_OK);
+        CHECK(t[0] == 3);
+        CHECK_INT(nrm_lp_batchnorm_backward(dx, dg, NULL, dy, x, mean, t, NULL, NRM_LINF, NRM_TRAIN,
+                                            eps, 6 / S, 1, S),
+                  NRM_OK);
+        a = (nrm_real)(1 / (3 + (double)eps));
+        common = (nrm_real)(5.5 / 6);
+        for (i = 0; i < 6; i++)
+            CHECK_NEAR(dx[i], a * (dy[i] - common - (i == 1 ? dg[0] : 0)), 4 * unit());
+        dg[0] = 0;
+        CHECK_INT(nrm_lp_batchnorm_forward(y, mean, t, NULL, x, NULL, NULL, NRM_L1, NRM_TRAIN, eps,
+                                           6 / S, 1, S),
+                  NRM_OK);
+        CHECK_NEAR(t[0], 13.0 / 6, acc_places(2));
+        CHECK_INT(nrm_lp_batchnorm_backward(other, dg, NULL, dy, x, mean, t, NULL, NRM_L1,
+                                            NRM_TRAIN, eps, 6 / S, 1, S),
+                  NRM_OK);
+        a = (nrm_real)(1 / (13.0 / 6 + (double)eps));
+        for (i = 0; i < 6; i++)
+            CHECK_NEAR(other[i],
+                       a * (dy[i] - common - (nrm_real)((x[i] > 0) - (x[i] < 0)) * dg[0] / 6),
+                       4 * unit());
+    }
+}
+
+/* ---- weight normalization -------------------------------------------------------------------- */
+
+static void check_weightnorm(nrm_rng *rng, size_t in, size_t out, double sd, int has_g)
+{
+    const size_t n = in * out;
+    nrm_real *v = random_reals(rng, n, 0.3 * sd, sd), *dW = random_reals(rng, n, 0, 1);
+    nrm_real *g = random_reals(rng, out, 1, 0.5), *W = reals_of(n, not_a_number());
+    nrm_real *dv = reals_of(n, 0), *dg = reals_of(out, 2), *dg2 = reals_of(out, 2);
+    nrm_acc *norm = accs_of(out);
+    wide *We = wides_of(n), *dve = wides_of(n), *dge = wides_of(out);
+    size_t i, j;
+    CHECK_INT(nrm_weightnorm_forward(W, norm, v, has_g ? g : NULL, in, out), NRM_OK);
+    CHECK_INT(nrm_weightnorm_backward(dv, dg, dW, v, norm, has_g ? g : NULL, in, out), NRM_OK);
+    CHECK_INT(nrm_weightnorm_backward(NULL, dg2, dW, v, norm, has_g ? g : NULL, in, out), NRM_OK);
+    CHECK(same_bits(dg, dg2, out));
+    for (j = 0; j < out; j++) {
+        const wide length = has_g ? WIDE(g[j]) : 1, unit_of = WIDE(sd);
+        ref_sum squares = {0, 0}, along = {0, 0};
+        wide size;
+        for (i = 0; i < in; i++) {
+            const wide a = WIDE(v[i * out + j]) / unit_of;
+            ref_add(&squares, a * a);
+        }
+        size = ref_sqrt(ref_total(&squares)) * unit_of;
+        CHECK(acc_gap(norm[j], size, size) <= 8 * unit() + acc_places(8));
+        for (i = 0; i < in; i++)
+            ref_add(&along, WIDE(dW[i * out + j]) * (WIDE(v[i * out + j]) / size));
+        dge[j] = 2 + ref_total(&along);
+        for (i = 0; i < in; i++) {
+            const wide share = WIDE(v[i * out + j]) / size;
+            We[i * out + j] = length * share;
+            dve[i * out + j] = length / size * (WIDE(dW[i * out + j]) - ref_total(&along) * share);
+        }
+    }
+    CHECK(gap(W, We, n) <= 8 * unit());
+    CHECK(in == 1 || gap(dv, dve, n) <= 8 * unit());
+    CHECK(gap_of_size(dg, dge, out, sum_size(in)) <= 8 * unit());
+    release();
+}
+
+static void test_weightnorm_values(void)
+{
+    static const size_t ins[6] = {1, 2, 7, 31, 33, 130}, outs[7] = {1, 3, 7, 64, 65, 130, 1030};
+    static const double sds[6] = {1, 0.05, 1e-25, 1e25, 1e-12, 1e12};
+    nrm_rng rng;
+    size_t i, o, d;
+    nrm_rng_seed(&rng, 62, 1);
+    for (i = 0; i < COUNT(ins); i++)
+        for (o = 0; o < COUNT(outs); o++)
+            for (d = 0; d < (outs[o] < 64 ? COUNT(sds) : 1); d++)
+                check_weightnorm(&rng, ins[i], outs[o], sds[d], (i + o) % 4 != 0);
+}
 
 int main(void)
 {
@@ -1298,6 +1575,10 @@ int main(void)
     RUN(test_mask_extremes);
     RUN(test_constant_groups);
     RUN(test_spoilt_groups);
+    RUN(test_lp_values);
+    RUN(test_lp_is_batchnorm);
+    RUN(test_lp_kinks);
+    RUN(test_weightnorm_values);
     return test_report(acc_in_float ? "layers (float sums)"
                        : in_float   ? "layers (float)"
                                     : "layers (double)");

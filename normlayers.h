@@ -7947,6 +7947,7 @@ typedef struct nrmi_entry { /* one array of the file that is being read */
 static int nrmi_fetch(nrmi_file *f, uint64_t at, size_t n)
 {
     if (n > NRM_CHUNK || at > f->length || n > f->length - at) return NRM_EFORMAT;
+    if (n == 0) return NRM_OK;
     if (at != f->at && fseek(f->stream, (long)at, SEEK_SET) != 0) return NRM_EFILE;
     f->at = at + n;
     if (fread(f->chunk, 1, n, f->stream) == n) return NRM_OK;

@@ -39,7 +39,7 @@ names() {
 
 # The names defined after including the header, less those that its own includes define.
 left() { # compiler, flags, include line
-    printf '#include <%s.h>\n' stddef stdint math string >"$work/plain"
+    printf '#include <%s.h>\n' stddef stdint math string stdio >"$work/plain"
     { cat "$work/plain" && printf '%s\n#include "normlayers.h"\n' "$3"; } >"$work/with"
     # shellcheck disable=SC2086
     "$1" $2 -E -dM -x "$language" "$work/plain" | names >"$work/before"

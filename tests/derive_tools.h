@@ -23,7 +23,7 @@
 
 typedef long double wide; /* the type of independent evaluations */
 
-enum { NUMBERS = 512, GROUP = 80, ROWS_OF_TABLE = 256 };
+enum { NUMBERS = 512, GROUP = 80, ROWS_OF_TABLE = 512 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -4899,8 +4899,8 @@ the other property, BN.21, only the centred forms have their full share:
 
     ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        [LP.15]
 
-A constant added to x leaves c alone but not ⟨|x|⟩. How large y is differs too, and γ has to
-make up for it: of the same deviations
+A constant added to x leaves c alone but not ⟨|x|⟩. How large y is differs too, which γ has
+to even out: of the same deviations
 
     ⟨|c|⟩ ≤ √⟨c²⟩ ≤ maxᵢ |cᵢ|                                         [LP.16]
 
@@ -7274,8 +7274,8 @@ the bit that leaves is the lowest, and P = 3988292384 (edb88320 in base 16).
 
     c′ = ⌊c/2⌋ ⊕ P·(c mod 2)                                          [CRC.1]
 
-Eight steps at once come from a table, since division is linear: T(k) is what eight steps
-make of c = k.
+Eight steps at once come from a table, since division is linear: T(k) is what c = k has
+become after eight steps.
 
     c′ = ⌊c/2⁸⌋ ⊕ T((c ⊕ byte) mod 2⁸)                                [CRC.2]
 
@@ -8524,7 +8524,7 @@ one that began: `lr`, `heavy_ball`, `beta1`, `beta2`, `adam_eps`, `new_weight`,
     network       [5]         inputs, layers, optimizer, its moments, ε (the bits of a double)
     training      [7]         steps, powers of β₁ and β₂ (bits of doubles), the generator
     moment1, moment2          [n_params], if the optimizer has them
-    layer0.shape  [6]         inputs, width, activation, norm, norm_after, bias
+    layer0.shape  [8]         inputs, width, activation, norm, norm_after, bias, groups, p
     layer0.W, layer0.b, layer0.gamma, layer0.beta     the parameters that the layer has
     layer0.mean, layer0.var, layer0.batches           the running statistics of batch norm
 
@@ -8544,6 +8544,8 @@ static size_t nrmi_layer_facts(uint64_t *fact, const nrm_mlp_state *s)
     fact[n++] = (uint64_t)s->shape.norm;
     fact[n++] = s->shape.norm_after != 0;
     fact[n++] = s->shape.bias != 0;
+    fact[n++] = s->shape.norm == NRM_GROUP_NORM ? s->shape.groups : 0;
+    fact[n++] = s->shape.norm == NRM_LP_BATCH_NORM ? (uint64_t)s->shape.p : 0;
     return n;
 }
 

@@ -66,9 +66,9 @@ int main(void)
 
 ## This header does not
 
-allocate memory, print, touch a file (except for the five functions of ## 19, which are there
-to do that), start threads (unless `NRM_OPENMP` asks for them), keep global state, call
-`rand()`, or look at the locale. It has no automatic differentiation and no convolution
+allocate memory, print, touch a file (except for the five functions of ## 19, which are
+there to do that), start threads (unless `NRM_OPENMP` asks for them), keep global state,
+call `rand()`, or look at the locale. It has no automatic differentiation and no convolution
 (though batch norm takes the layout of one), and it does not guess: a wrong argument is
 refused with a named code.
 
@@ -325,7 +325,7 @@ in C++ two types of one name would break the rules.
     X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle")        \
     X(NRM_EFILE, -17, "the file cannot be opened, read, written or renamed: see errno")           \
     X(NRM_EFORMAT, -18, "the file is damaged, or not in a format that is known")                   \
-    X(NRM_ESHAPE, -19, "an array in the file has another type or shape, or a network other layers") \
+    X(NRM_ESHAPE, -19, "an array of a file has another type or shape, or a network other layers")  \
     X(NRM_ESYNC, -21, "the merge or add function of nrm_sync has failed")                          \
     X(NRM_ENAME, -20, "an array is not in the file, or its name is taken, too long or not allowed")
 
@@ -518,7 +518,7 @@ NRM_DEF int nrm_layernorm_std_backward(nrm_real *dx, nrm_real *dgamma, nrm_real 
 
 /* ---- group, instance and RMS normalization --------------------------------------------------- */
 
-/* G groups of C/G channels each; every group of every example has its own statistics. G = 1 is layer
+/* G groups of C/G channels; every group of every example has its own statistics. G = 1 is layer
    norm over channels and positions, G = C is instance norm. */
 NRM_DEF int nrm_groupnorm_forward(
     nrm_real *y,            /* [N][C][S] out                                                      */
@@ -897,9 +897,9 @@ NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy,
 
 NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels /* [N] out */, const nrm_real *x, size_t N);
 
-/* All running statistics anew, from these N >= 2 examples, taken forward in train mode, max_batch at
-   a time. With sync each worker brings its own. Nothing else changes: see ST.7. An Lp batch norm has
-   nothing that could be merged: NRM_EKIND. */
+/* All running statistics anew, from these N >= 2 examples, taken forward in train mode, max_batch
+   at a time. With sync each worker brings its own. Nothing else changes: see ST.7. An Lp batch norm
+   has nothing that could be merged: NRM_EKIND. */
 NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x /* [N][inputs] */, size_t N);
 
 /* Are all running statistics usable? If not: NRM_ESTATS, and where the first bad one is. */
@@ -3560,7 +3560,7 @@ static int nrmi_ln_backward_columns(void *context, size_t from, size_t to)
     return NRM_OK;
 }
 
-/* The sums of columns beside dx where one thread has room for them; else first the sums, then dx. */
+/* The columns' sums beside dx where one thread has room for them; else first these, then dx. */
 static int nrmi_ln_backward_pass(nrmi_ln_job *job)
 {
     const size_t sums = job->G * job->D, numbers = job->N * job->D;
@@ -3630,8 +3630,8 @@ That text (see 7.2) reads, with s the sample's standard deviation and t = s + ε
 Code written after it cannot be had from LN.5 by choosing another γ: for small s the two
 differ by more than a factor. So it has functions of its own, with a name that says so. With
 r = 1/(s + ε) in the place of LN.3 the forward pass is the same. On the way back s changes
-by ∂s/∂xᵢ = (xᵢ − μ)/((D − 1)·s), and ∂r = −r²·∂s; put into the product rule as in 7.3,
-that leaves LN.14 with a factor in its last term:
+by ∂s/∂xᵢ = (xᵢ − μ)/((D − 1)·s), and ∂r = −r²·∂s; put into the product rule as in 7.3, that
+leaves LN.14 with a factor in its last term:
 
     dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)             [LN.18]
 
@@ -3830,10 +3830,11 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
 /*
 ## 9  Statistics that merge: streams, workers, masks
 
-*The question it answers: what if the values to be normalized together are not in one place?*
+*The question it answers: what if the values to be normalized together are not in one
+place?*
 
-A batch may be spread over several machines, come in small portions because memory is
-short, hold sequences of different lengths, or be a whole data set. What is needed from each
+A batch may be spread over several machines, come in small portions because memory is short,
+hold sequences of different lengths, or be a whole data set. What is needed from each
 portion is the same: how many values, their mean, and the sum of their squared deviations
 from it. Such triples can be merged, exactly but for rounding, whatever their sizes: the
 formula of Chan, Golub and LeVeque that section 5 uses between blocks.
@@ -3866,8 +3867,8 @@ Forward: every worker takes the statistics of its portion (`nrm_stats_update`), 
 merged, in memory, by a socket, by MPI, which is not for this header to know
 (`examples/mpi_batchnorm.c` shows it), and every worker normalizes its portion with the
 result (`nrm_sync_batchnorm_forward`). Backward: the means of BN.19 are over all values, and
-the values are elsewhere; but their sums can be added (`nrm_sync_batchnorm_sums`, an addition
-by the caller, `nrm_sync_batchnorm_backward`):
+the values are elsewhere; but their sums can be added (`nrm_sync_batchnorm_sums`, an
+addition by the caller, `nrm_sync_batchnorm_backward`):
 
     D = ∑ᵢ dyᵢ, E = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
     dxᵢ = γ·r·(dyᵢ − D/n − x̂ᵢ·E/n)                                    [ST.6]
@@ -4279,10 +4280,10 @@ this batch, a channel has
     d = (μ − m)/√(u + ε), kept within ±d_max                          [BR.2]
     yᵢ = γ·(ρ·x̂ᵢ + d) + β                                             [BR.3]
 
-If neither limit bites, ρ·x̂ + d is (x − m)/√(u + ε), and y that of infer mode: BN.11. If the
-limits are 1 and 0, y is that of plain batch norm. One begins with the second and lets the
-limits go up to some 3 and 5 in the course of the training, for at the beginning the running
-statistics are nothing to be trusted.
+If neither limit bites, ρ·x̂ + d is (x − m)/√(u + ε), and y that of infer mode: BN.11. If
+the limits are 1 and 0, y is that of plain batch norm. One begins with the second and lets
+the limits go up to some 3 and 5 in the course of the training, for at the beginning the
+running statistics are nothing to be trusted.
 
 ### 10.2  Backward
 
@@ -4687,9 +4688,9 @@ All as in batch norm: `[N][C][S]`, one channel is meant, i runs over its M = N·
 with μ of BN.1. Two choices hide here. The first: which values are measured? The paper
 measures x, *before* the mean is taken off. Then t is at least |μ|, whatever p is, and a
 channel whose mean is ten times its spread comes out ten times too small; centred, t depends
-on the deviations alone. The paper's form is `NRM_L1` and so on, the other one
-`NRM_L1 + NRM_CENTRED`. The second: ε is added to t and not under a root, as there is none
-in two of three cases. So it is to be compared with t and not with t².
+on the deviations alone. The paper's form is `NRM_L1` and so on, the other one `NRM_L1 +
+NRM_CENTRED`. The second: ε is added to t and not under a root, as there is none in two of
+three cases. So it is to be compared with t and not with t².
 
 L2 needs no sums of its own, since BN.2 has them; and L2 centred is batch norm, but for the
 place of ε:
@@ -4860,15 +4861,15 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
 /*
 ### 12.3  Backward
 
-dβ and dγ are the sums BN.12 and BN.13, with x̂ᵢ = cᵢ·r. For dx we need to know how t depends
-on x; first, how it depends on u:
+dβ and dγ are the sums BN.12 and BN.13, with x̂ᵢ = cᵢ·r. For dx we need to know how t
+depends on x; first, how it depends on u:
 
     ∂t/∂uᵢ = qᵢ: sign(uᵢ)/M (L1), uᵢ/(M·t) (L2), sign(u_a) if i = a, else 0 (L∞)  [LP.8]
 
 with a the place of the largest |u|, the first in memory if there are several, and sign(0) =
-0. At a tie, and in L1 where a value is 0, t has a kink, and this is one of its subgradients,
-as 0 is for ReLU at 0. If u is x we are done. If it is c, all uⱼ go down by 1/M of what xᵢ goes
-up; so q loses its mean:
+0. At a tie, and in L1 where a value is 0, t has a kink, and this is one of its
+subgradients, as 0 is for ReLU at 0. If u is x we are done. If it is c, all uⱼ go down by
+1/M of what xᵢ goes up; so q loses its mean:
 
     ∂t/∂xᵢ = kᵢ = qᵢ, or qᵢ − ⟨q⟩ if centred                          [LP.9]
 
@@ -4879,9 +4880,9 @@ roads to x̂ⱼ: directly, through μ, and through r, where ∂r/∂xᵢ = −r�
     dxᵢ = γ·r·(dyᵢ − ⟨dy⟩ − kᵢ·∑ⱼ dyⱼ·x̂ⱼ)                             [LP.11]
     dxᵢ = γ·r·dyᵢ (frozen)                                            [LP.12]
 
-Compare LP.11 with BN.19: there kᵢ is x̂ᵢ/M, and the Jacobian is symmetric. Here the gradient
-of all values, gathered along x̂, is handed out along k, which is another direction: to all
-values alike but for their signs (L1), or to a single one (L∞).
+Compare LP.11 with BN.19: there kᵢ is x̂ᵢ/M, and the Jacobian is symmetric. Here the
+gradient of all values, gathered along x̂, is handed out along k, which is another
+direction: to all values alike but for their signs (L1), or to a single one (L∞).
 
 ### 12.4  What it means
 
@@ -4891,11 +4892,12 @@ and the part of dx along x that it leaves:
     ∑ᵢ kᵢ·xᵢ = t                                                      [LP.13]
     ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                                       [LP.14]
 
-(Multiply LP.11 by xᵢ and sum: ∑ᵢ dyᵢ·xᵢ − M·⟨dy⟩·μ is ∑ᵢ dyᵢ·cᵢ, that is (t + ε)·∑ᵢ dyᵢ·x̂ᵢ, and
-t of t + ε goes.) So the property of BN.22, no gradient along x but for ε, belongs to any
-size that we might divide by, and with it whatever follows for the weights before the layer:
-they may grow, and their gradients shrink, without changing what the network computes. Of
-the other property, BN.21, only the centred forms have their full share:
+(Multiply LP.11 by xᵢ and sum: ∑ᵢ dyᵢ·xᵢ − M·⟨dy⟩·μ is ∑ᵢ dyᵢ·cᵢ, that is (t + ε)·∑ᵢ
+dyᵢ·x̂ᵢ, and t of t + ε goes.) So the property of BN.22, no gradient along x but for ε,
+belongs to any size that we might divide by, and with it whatever follows for the weights
+before the layer: they may grow, and their gradients shrink, without changing what the
+network computes. Of the other property, BN.21, only the centred forms have their full
+share:
 
     ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        [LP.15]
 
@@ -4904,8 +4906,8 @@ to even out: of the same deviations
 
     ⟨|c|⟩ ≤ √⟨c²⟩ ≤ maxᵢ |cᵢ|                                         [LP.16]
 
-so that centred L1 gives the largest outputs (for normal values 1.25 times those of
-batch norm) and L∞ the smallest: they never leave β ± γ.
+so that centred L1 gives the largest outputs (for normal values 1.25 times those of batch
+norm) and L∞ the smallest: they never leave β ± γ.
 
 In the code L2 and mode frozen are straight lines in x − h, drawn by batch norm's own
 functions. L1 and L∞ are lines in signs. The largest value is found by comparing with the
@@ -5336,8 +5338,8 @@ that comes next, or stay.
 
 ### 14.2  Folding
 
-The layer before gives z = ∑ₖ xₖ·Wₖ + b, and BN.11 makes y = a·(z − m) + β of it, with
-a = γ/√(u + ε). Multiply out, and collect what stands at xₖ and what does not:
+The layer before gives z = ∑ₖ xₖ·Wₖ + b, and BN.11 makes y = a·(z − m) + β of it, with a =
+γ/√(u + ε). Multiply out, and collect what stands at xₖ and what does not:
 
     W′ₖ = a·Wₖ, a = γ/√(u + ε)                                        [FOLD.1]
     b′ = a·(b − m) + β                                                [FOLD.2]
@@ -5523,23 +5525,23 @@ is to find s, and
     u = s² − ε                                                        [CONV.2]
 
 with an ε that may be chosen as long as u does not become negative. In the usual case, s =
-√(v + e), that is u = v and ε = e. If e stands outside the root, s = √v + e, we take
-ε = e², and then
+√(v + e), that is u = v and ε = e. If e stands outside the root, s = √v + e, we take ε = e²,
+and then
 
     s² − e² = (√v + e)² − e² = v + 2·e·√v                             [CONV.3]
 
 is never negative: the function is the same for every v, and not only where e is small. A
-running standard deviation t takes the place of √v in both: s = √(t² + e) or s = t + e. Of
-a running r = 1/s nothing need be known but s = 1/r:
+running standard deviation t takes the place of √v in both: s = √(t² + e) or s = t + e. Of a
+running r = 1/s nothing need be known but s = 1/r:
 
     u = 1/r² − ε                                                      [CONV.4]
 
 where a v near 0 may come out below it, since r was rounded: by up to 10⁻⁶·ε (2·10⁻¹⁵·ε in
 double) that is taken as 0. If it is more, then r was stored with another ε, and the import
 is refused. And some divide by a standard deviation alone. Our ε must be positive; so it
-becomes the smallest normal number, about 10⁻³⁸ in float, which changes no digit of s if s is
-above 10⁻¹⁵. A channel that never varied has x = m, and gives β here where 0/0 was computed
-there.
+becomes the smallest normal number, about 10⁻³⁸ in float, which changes no digit of s if s
+is above 10⁻¹⁵. A channel that never varied has x = m, and gives β here where 0/0 was
+computed there.
 
 One library keeps sums, of the means and of the variances, together with the weight c that
 they have gathered, and with f for the momentum:
@@ -5568,9 +5570,9 @@ averaged variance. With ε outside, u differs from v by 2·e·√v, and so does 
 that of v, next to nothing for e = 10⁻⁶. And a library that normalizes with M − 1, as some
 do, trains another function than BN.4: its x̂ is smaller by the factor √(1 − 1/M).
 
-An import is all or nothing: with a NaN, a negative variance, or a number beyond the range of
-`nrm_real` in any channel, nothing is written. Output and input may be the same arrays, mean
-for mean and variance for spread.
+An import is all or nothing: with a NaN, a negative variance, or a number beyond the range
+of `nrm_real` in any channel, nothing is written. Output and input may be the same arrays,
+mean for mean and variance for spread.
 */
 NRM_DEF int nrm_convention_of(nrm_convention *convention, int library)
 {
@@ -6177,8 +6179,8 @@ way forth, and there the norm has divided by it:
     norm(c·a) = norm(a) for c > 0, ε = 0                              [RNN.13]
 
 That is all that layer norm promises, and it is not yet a factor of 1. What is left, without
-input, is the root of γ²·⟨f′²⟩/⟨h²⟩, a matter of f and γ: 1 for ReLU, 1.085 for tanh with γ =
-1, 1.00006 for tanh with γ = 0.1. Input at every step makes it less, for then the state's
+input, is the root of γ²·⟨f′²⟩/⟨h²⟩, a matter of f and γ: 1 for ReLU, 1.085 for tanh with γ
+= 1, 1.00006 for tanh with γ = 0.1. Input at every step makes it less, for then the state's
 part of the variance is not all: the cell forgets. docs/recurrent_norm.md derives these
 figures, and measures where they hold and where they do not.
 
@@ -6683,9 +6685,9 @@ N_w of N examples. The mean loss of the whole batch is
 with L_w the mean over the worker's own examples, so that is the weight of its gradient, and
 the gradients of the workers are added up. If the layers treat their examples one by one the
 sum is the gradient of the undivided batch. Batch norm does not, and so exchanges what ST.2
-to ST.6 need (`merge`): then it is again. How the numbers travel is the business of the two functions
-in `spec.sync`; if they merge and add in the order of the workers, all copies stay the same,
-bit for bit. `examples/mpi_batchnorm.c` does it with MPI.
+to ST.6 need (`merge`): then it is again. How the numbers travel is the business of the two
+functions in `spec.sync`; if they merge and add in the order of the workers, all copies stay
+the same, bit for bit. `examples/mpi_batchnorm.c` does it with MPI.
 
 ### 18.6  Forward and backward
 
@@ -9109,10 +9111,10 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
   2015, algorithms 1 and 2 and section 3.
 - LN.1 to LN.5: J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer Normalization", 2016, equations
   3 and 4.
-- RNN.1 to RNN.3: the same, section 3.1. Statistics of each step: T. Cooijmans, N. Ballas, C.
-  Laurent, C. Gulcehre, A. Courville, "Recurrent Batch Normalization", 2016. RNN.6, RNN.11: Y.
-  Bengio, P. Simard, P. Frasconi, "Learning long-term dependencies with gradient descent is
-  difficult", 1994.
+- RNN.1 to RNN.3: the same, section 3.1. Statistics of each step: T. Cooijmans, N. Ballas,
+  C. Laurent, C. Gulcehre, A. Courville, "Recurrent Batch Normalization", 2016. RNN.6,
+  RNN.11: Y. Bengio, P. Simard, P. Frasconi, "Learning long-term dependencies with gradient
+  descent is difficult", 1994.
 - NB.1 to NB.5: S. Santurkar, D. Tsipras, A. Ilyas, A. Mądry, "How Does Batch Normalization
   Help Optimization?", 2018, appendix A.2.
 - MLP.5: K. He, X. Zhang, S. Ren, J. Sun, "Delving Deep into Rectifiers", 2015. MLP.6: X.

@@ -5973,7 +5973,7 @@ refuse a backward pass in infer mode, where μ and r need not be kept.
 
 All of x·Wx is one product of T·N rows; each a then goes on with its running sum (LIN.5)
 over the units. That second half has to wait for h[t]: it is T products of N rows each, and
-reads Wh T times. Some sequences side by side cost hardly more than one.
+each reads all of Wh. Sequences side by side share that reading.
 
 ### 17.3  Why batch norm is awkward here
 

@@ -73,8 +73,8 @@ enum { SEEDS_MAX = 20, STEPS_MAX = 2000, TEXT = 160 };
 
 /* ---- the settings ---------------------------------------------------------------------------- */
 
-enum { ALWAYS, AT_FIRST };    /* when there is input            */
-enum { BOTH, RECURRENT };     /* which weights are scaled by ρ  */
+enum { ALWAYS, AT_FIRST }; /* when there is input           */
+enum { BOTH, RECURRENT };  /* which weights are scaled by ρ */
 
 typedef struct arm {
     const char *id, *what; /* for columns, for people */
@@ -90,15 +90,15 @@ static const arm arms[] = {
     {"layer_05", "layer norm", NRM_LAYER_NORM, NRM_TANH, 1, 0.5, NEUTRAL_INPUT, ALWAYS, BOTH, 0},
     {"layer_1", "layer norm", NRM_LAYER_NORM, NRM_TANH, 1, 1, NEUTRAL_INPUT, ALWAYS, BOTH, 0},
     {"layer_2", "layer norm", NRM_LAYER_NORM, NRM_TANH, 1, 2, NEUTRAL_INPUT, ALWAYS, BOTH, 0},
-    {"only_wh_05", "layer norm, only W_h scaled", NRM_LAYER_NORM, NRM_TANH, 1, 0.5, NEUTRAL_INPUT,
+    {"only_wh_05", "layer norm, only Wh scaled", NRM_LAYER_NORM, NRM_TANH, 1, 0.5, NEUTRAL_INPUT,
      ALWAYS, RECURRENT, 0},
-    {"only_wh_2", "layer norm, only W_h scaled", NRM_LAYER_NORM, NRM_TANH, 1, 2, NEUTRAL_INPUT,
+    {"only_wh_2", "layer norm, only Wh scaled", NRM_LAYER_NORM, NRM_TANH, 1, 2, NEUTRAL_INPUT,
      ALWAYS, RECURRENT, 0},
     {"loud", "layer norm, loud input", NRM_LAYER_NORM, NRM_TANH, 1, 1, 1, ALWAYS, BOTH, 0},
-    {"loud_gain", "layer norm, loud input, γ = 3.377", NRM_LAYER_NORM, NRM_TANH, NEUTRAL_GAIN, 1, 1,
-     ALWAYS, BOTH, 0},
+    {"loud_gain", "layer norm, loud input, gain 3.377", NRM_LAYER_NORM, NRM_TANH, NEUTRAL_GAIN, 1,
+     1, ALWAYS, BOTH, 0},
     {"silent", "layer norm, no input", NRM_LAYER_NORM, NRM_TANH, 1, 1, 1, AT_FIRST, BOTH, 0},
-    {"silent_gain", "layer norm, no input, γ = 0.1", NRM_LAYER_NORM, NRM_TANH, 0.1, 1, 1, AT_FIRST,
+    {"silent_gain", "layer norm, no input, gain 0.1", NRM_LAYER_NORM, NRM_TANH, 0.1, 1, 1, AT_FIRST,
      BOTH, 1},
     {"silent_relu", "layer norm, no input, ReLU", NRM_LAYER_NORM, NRM_RELU, 1, 1, 1, AT_FIRST, BOTH,
      1},
@@ -109,22 +109,27 @@ static const arm arms[] = {
     {"plain_relu_1", "plain, no input, ReLU", NRM_NO_NORM, NRM_RELU, 1, 1, 1, AT_FIRST, BOTH, 0},
     {"plain_relu_2", "plain, no input, ReLU", NRM_NO_NORM, NRM_RELU, 1, 2, 1, AT_FIRST, BOTH, 0},
 };
+enum { ARMS = sizeof arms / sizeof arms[0], SCALES = 3 };
+/* Places in the table; the first two begin three scales. */
 enum {
-    ARMS = sizeof arms / sizeof arms[0],
-    PLAIN = 0,      /* the first of three scales   */
+    PLAIN = 0,
     LAYER = 3,
-    SCALES = 3,
-    FURTHER = 6,    /* the first that is not judged */
-    FURTHER_END = 13
+    ONLY_WH_05 = 6,
+    ONLY_WH_2,
+    LOUD,
+    LOUD_GAIN,
+    SILENT,
+    SILENT_GAIN,
+    SILENT_RELU
 };
 
-typedef struct size { /* of all runs */
+typedef struct extent { /* of all runs */
     size_t T, N, in, H;
-} size;
+} extent;
 
 typedef struct experiment {
     const cli_options *o;
-    size size;
+    extent size;
     double *runs;      /* [seeds][ARMS][T+1]: log10 of the gradient, relative to the last state's */
     double *predicted; /* [ARMS][T+1] the same by the formula */
 } experiment;
@@ -176,7 +181,8 @@ static void predict(double *out, const arm *k, size_t T)
         const double s = k->when == ALWAYS || t == 0 ? scale * k->input : 0;
         const double v = k->rho * k->rho * q + s * s + (k->norm == NRM_LAYER_NORM ? EPS : 0);
         const double stretch = k->norm == NRM_LAYER_NORM ? k->gain * k->gain / v : 1;
-        const means m = mean_field(k->activation, k->norm == NRM_LAYER_NORM ? k->gain * k->gain : v);
+        const means m =
+            mean_field(k->activation, k->norm == NRM_LAYER_NORM ? k->gain * k->gain : v);
         out[t] = 0.5 * log10(k->rho * k->rho * stretch * m.slope);
         q = m.square;
     }
@@ -192,7 +198,7 @@ typedef struct cell { /* the layer, and all that it needs */
     nrm_acc *mean, *rstd;
 } cell;
 
-static int cell_make(cell *c, const arm *k, size z)
+static int cell_make(cell *c, const arm *k, extent z)
 {
     const size_t rows = z.T * z.N, state = z.N * z.H;
     const size_t count = z.in * z.H + z.H * z.H + z.H + rows * z.in + 2 * (rows * z.H + state) +
@@ -232,7 +238,7 @@ static void draw(nrm_real *a, size_t n, double sd, uint64_t seed, uint64_t strea
 }
 
 /* All arms of a seed have the same draws, scaled. */
-static void cell_fill(cell *c, const arm *k, size z, uint64_t seed)
+static void cell_fill(cell *c, const arm *k, extent z, uint64_t seed)
 {
     const double scale = k->scaled == BOTH ? k->rho : 1;
     size_t i;
@@ -250,7 +256,7 @@ static double log_length(const nrm_real *v, size_t n)
     size_t i;
     for (i = 0; i < n; i++) {
         if (!(fabs(v[i]) <= most)) most = fabs(v[i]);
-        if (isnan(v[i])) return NAN;
+        if (isnan(v[i])) return (double)NAN;
     }
     if (most == 0) return -HUGE_VAL;
     if (isinf(most)) return HUGE_VAL;
@@ -365,7 +371,7 @@ static void put(char *text, size_t n, const char *format, ...)
 
 static int standard(const experiment *e)
 {
-    return e->size.T == 500 && e->size.N == 8 && e->size.H == 768;
+    return e->size.T == 500 && e->size.N == 8 && e->size.in == 16 && e->size.H == 768;
 }
 
 static void settle(const experiment *e, verdict *v, const char *result)
@@ -414,18 +420,13 @@ static void print_results(const experiment *e, const verdict v[CLAIMS])
     for (a = 0; a < ARMS; a++) {
         const stats_summary s = over_seeds(e, a, 1);
         const double should = prediction_of(e, a)[1];
-        printf("%-36s %5g %9.2f %9.2f %9.2f %9.2f  %.4f %.4f%s\n",
-               arms[a].norm == NRM_LAYER_NORM && arms[a].gain > 3 ? "layer norm, loud input, gain"
-               : arms[a].beyond && arms[a].gain < 1 ? "layer norm, no input, gain 0.1"
-                                                    : arms[a].what,
-               arms[a].rho, should, s.mean, s.min, s.max, per_step(e, should),
-               per_step(e, s.mean),
-               arms[a].beyond         ? "  (beyond the formula)"
+        printf("%-36s %5g %9.2f %9.2f %9.2f %9.2f  %.4f %.4f%s\n", arms[a].what, arms[a].rho,
+               should, s.mean, s.min, s.max, per_step(e, should), per_step(e, s.mean),
+               arms[a].beyond       ? "  (beyond the formula)"
                : as_predicted(e, a) ? ""
-                                      : "  (off)");
+                                    : "  (off)");
     }
-    for (i = 0; i < CLAIMS; i++)
-        printf("%s: %s (%s)\n", v[i].claim, v[i].result, v[i].found);
+    for (i = 0; i < CLAIMS; i++) printf("%s: %s (%s)\n", v[i].claim, v[i].result, v[i].found);
 }
 
 /* ---- figure ---------------------------------------------------------------------------------- */
@@ -433,104 +434,120 @@ static void print_results(const experiment *e, const verdict v[CLAIMS])
 static const plot_color scale_color[SCALES] = {PLOT_BLUE, PLOT_VERMILLION, PLOT_GREEN};
 static const int scale_dash[SCALES] = {PLOT_DASHED, PLOT_SOLID, PLOT_DASHDOT};
 
-typedef struct curve { /* one arm against t, as factors */
-    double t[STEPS_MAX + 1], mean[STEPS_MAX + 1], low[STEPS_MAX + 1], high[STEPS_MAX + 1];
-    double predicted[STEPS_MAX + 1];
+typedef struct curve { /* one arm, as factors, against the steps back from the last state */
+    double back[STEPS_MAX], mean[STEPS_MAX];
     size_t n;
 } curve;
 
 static void make_curve(curve *c, const experiment *e, size_t a)
 {
-    size_t t;
+    size_t i;
     c->n = e->size.T;
-    for (t = 1; t <= c->n; t++) {
-        const stats_summary s = over_seeds(e, a, t);
-        c->t[t - 1] = (double)t;
-        c->mean[t - 1] = pow(10, s.mean);
-        c->low[t - 1] = pow(10, s.min);
-        c->high[t - 1] = pow(10, s.max);
-        c->predicted[t - 1] = pow(10, prediction_of(e, a)[t]);
+    for (i = 0; i < c->n; i++) {
+        c->back[i] = (double)i;
+        c->mean[i] = pow(10, over_seeds(e, a, c->n - i).mean);
     }
 }
 
-static plot_panel *gradient_panel(plot_figure *f, const experiment *e, int row, int col,
+static void add_curve(plot_panel *p, const experiment *e, size_t a, const char *name,
+                      plot_color color, int dash)
+{
+    static curve c;
+    plot_style style = plot_solid(color);
+    style.dash = dash;
+    make_curve(&c, e, a);
+    plot_line(p, name, c.back, c.mean, c.n, style);
+}
+
+static void add_seeds(plot_panel *p, const experiment *e, size_t a, plot_color color)
+{
+    static curve c;
+    size_t s, i;
+    for (s = 0; s < e->o->seeds; s++) {
+        make_curve(&c, e, a);
+        for (i = 0; i < c.n; i++) c.mean[i] = pow(10, run_of(e, s, a)[c.n - i]);
+        plot_line(p, NULL, c.back, c.mean, c.n, plot_thin(color));
+    }
+}
+
+/* Both kinds of panel: with decades up to a hundred and more, or about a factor of 10. */
+static plot_panel *gradient_panel(plot_figure *f, const experiment *e, int row, int col, int wide,
                                   const char *heading)
 {
+    static const double at[6] = {1e-150, 1e-100, 1e-50, 1, 1e25, 1e50};
+    static const char *const label[6] = {"10^{-150}", "10^{-100}", "10^{-50}",
+                                         "1",         "10^{25}",   "10^{50}"};
     plot_panel *p = plot_add(f, row, col, 1, 1);
     plot_heading(p, heading);
-    plot_axis_x(p, "step t", PLOT_LINEAR);
-    plot_axis_y(p, "|∂L/∂h_{t}| relative to the last", PLOT_LOG10);
+    plot_axis_x(p, "steps back from the last state", PLOT_LINEAR);
+    plot_axis_y(p, "|∂L/∂h_{t}|, last state: 1", PLOT_LOG10);
     plot_range_x(p, 0, (double)e->size.T);
+    if (wide) {
+        if (standard(e)) plot_ticks_y(p, at, label, 6);
+    } else {
+        plot_style shade = plot_solid(PLOT_LIGHT);
+        shade.alpha = 0.35;
+        plot_span_y(p, 0.1, 10, shade);
+    }
     return p;
 }
 
 static void draw_both(plot_figure *f, const experiment *e)
 {
-    static curve c;
-    plot_panel *p = gradient_panel(f, e, 0, 0, "plain, and with layer norm");
+    plot_panel *p = gradient_panel(f, e, 0, 0, 1, "plain, and with layer norm");
     size_t i;
     for (i = 0; i < SCALES; i++) {
         char name[40];
-        plot_style style = plot_solid(scale_color[i]);
-        style.dash = scale_dash[i];
-        make_curve(&c, e, PLAIN + i);
         put(name, sizeof name, "plain, ρ = %g", arms[PLAIN + i].rho);
-        plot_line(p, name, c.t, c.mean, c.n, style);
+        add_curve(p, e, PLAIN + i, name, scale_color[i], scale_dash[i]);
     }
-    for (i = 0; i < SCALES; i++) {
-        make_curve(&c, e, LAYER + i);
-        plot_line(p, "layer norm, all ρ", c.t, c.mean, c.n, plot_solid(PLOT_INK));
-    }
-    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
+    for (i = 0; i < SCALES; i++)
+        add_curve(p, e, LAYER + i, "layer norm, all ρ", PLOT_INK, PLOT_SOLID);
+    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
 }
 
 static void draw_normalized(plot_figure *f, const experiment *e)
 {
-    static curve c;
-    plot_panel *p = gradient_panel(f, e, 0, 1, "layer norm alone: every seed, and the means");
-    size_t i, s, t;
-    plot_style shade = plot_solid(PLOT_LIGHT);
-    shade.alpha = 0.35;
-    plot_span_y(p, 0.1, 10, shade);
-    for (i = 0; i < SCALES; i++)
-        for (s = 0; s < e->o->seeds; s++) {
-            make_curve(&c, e, LAYER + i);
-            for (t = 1; t <= c.n; t++) c.mean[t - 1] = pow(10, run_of(e, s, LAYER + i)[t]);
-            plot_line(p, NULL, c.t, c.mean, c.n, plot_thin(scale_color[i]));
-        }
+    plot_panel *p = gradient_panel(f, e, 0, 1, 0, "layer norm alone: seeds (thin), means");
+    size_t i;
+    add_seeds(p, e, LAYER, PLOT_GREY);
     for (i = 0; i < SCALES; i++) {
         char name[40];
-        plot_style style = plot_solid(scale_color[i]);
-        style.dash = scale_dash[i];
-        make_curve(&c, e, LAYER + i);
-        put(name, sizeof name, "ρ = %g", arms[LAYER + i].rho);
-        plot_line(p, name, c.t, c.mean, c.n, style);
+        put(name, sizeof name, "mean, ρ = %g", arms[LAYER + i].rho);
+        add_curve(p, e, LAYER + i, name, scale_color[i], scale_dash[i]);
     }
     plot_range_y(p, 0.03, 30);
-    plot_text_in(p, 0.02, 0.9, "within a factor of 10", PLOT_LEFT, PLOT_GREY);
-    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
+    plot_text_in(p, 0.03, 0.76, "a factor of 10", PLOT_LEFT, PLOT_GREY);
+    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
 }
 
 static void draw_further(plot_figure *f, const experiment *e)
 {
-    static const char *const name[FURTHER_END - FURTHER] = {
-        "only W_{h} scaled, ρ = 0.5", "only W_{h} scaled, ρ = 2", "loud input", "loud input, γ = 3.377",
-        "no input", "no input, γ = 0.1", "no input, ReLU"};
-    static const plot_color color[FURTHER_END - FURTHER] = {
-        PLOT_BLUE, PLOT_GREEN, PLOT_ORANGE, PLOT_VERMILLION, PLOT_PURPLE, PLOT_SKY, PLOT_INK};
-    static const int dash[FURTHER_END - FURTHER] = {PLOT_DASHED,  PLOT_DASHDOT, PLOT_SOLID,
-                                                    PLOT_DASHDOT, PLOT_SOLID,   PLOT_DASHED,
-                                                    PLOT_SOLID};
-    static curve c;
-    plot_panel *p = gradient_panel(f, e, 1, 0, "layer norm where it is not neutral");
+    static const size_t which[4] = {SILENT, ONLY_WH_2, ONLY_WH_05, LOUD};
+    static const char *const name[4] = {"no input", "only W_{h} scaled, ρ = 2",
+                                        "only W_{h} scaled, ρ = 0.5", "loud input"};
+    static const plot_color color[4] = {PLOT_PURPLE, PLOT_GREEN, PLOT_BLUE, PLOT_ORANGE};
+    static const int dash[4] = {PLOT_SOLID, PLOT_DASHDOT, PLOT_DASHED, PLOT_SOLID};
+    plot_panel *p = gradient_panel(f, e, 1, 0, 1, "layer norm, where it is not neutral");
     size_t i;
-    for (i = FURTHER; i < FURTHER_END; i++) {
-        plot_style style = plot_solid(color[i - FURTHER]);
-        style.dash = dash[i - FURTHER];
-        make_curve(&c, e, i);
-        plot_line(p, name[i - FURTHER], c.t, c.mean, c.n, style);
+    for (i = 0; i < 4; i++) add_curve(p, e, which[i], name[i], color[i], dash[i]);
+    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
+}
+
+static void draw_nearly(plot_figure *f, const experiment *e)
+{
+    static const size_t which[3] = {LOUD_GAIN, SILENT_RELU, SILENT_GAIN};
+    static const char *const name[3] = {"loud input, γ = 3.377", "no input, ReLU",
+                                        "no input, γ = 0.1"};
+    static const plot_color color[3] = {PLOT_VERMILLION, PLOT_INK, PLOT_SKY};
+    static const int dash[3] = {PLOT_DASHED, PLOT_SOLID, PLOT_DASHDOT};
+    plot_panel *p = gradient_panel(f, e, 1, 1, 0, "neutral by the formula: seeds (thin), means");
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        add_seeds(p, e, which[i], color[i]);
+        add_curve(p, e, which[i], name[i], color[i], dash[i]);
     }
-    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
+    plot_legend(p, PLOT_LEGEND_TOP_LEFT);
 }
 
 /* Factors of a step: the formula's and the measured ones. */
@@ -540,7 +557,7 @@ static void draw_formula(plot_figure *f, const experiment *e)
     static const plot_color color[3] = {PLOT_VERMILLION, PLOT_BLUE, PLOT_INK};
     static const int marker[3] = {PLOT_TRIANGLE, PLOT_CIRCLE, PLOT_RING};
     const double line[2] = {0.3, 1.5};
-    plot_panel *p = plot_add(f, 1, 1, 1, 1);
+    plot_panel *p = plot_add(f, 2, 0, 1, 1);
     double x[ARMS], y[ARMS];
     size_t a, n;
     int group;
@@ -561,28 +578,56 @@ static void draw_formula(plot_figure *f, const experiment *e)
     plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
 }
 
+/* Rounded, and not to -0. */
+static double tenth(double v)
+{
+    return fabs(v) < 0.05 ? 0 : v;
+}
+
+static void draw_table(plot_figure *f, const experiment *e)
+{
+    enum { ROWS = 2 * SCALES + 1, COLUMNS = 4 };
+    static char text[ROWS][COLUMNS][48];
+    const char *cells[ROWS * COLUMNS] = {"cell", "formula", "mean", "min to max"};
+    plot_panel *p = plot_add(f, 2, 1, 1, 1);
+    size_t i, j;
+    for (i = 1; i < ROWS; i++) {
+        const size_t a = PLAIN + i - 1;
+        const stats_summary s = over_seeds(e, a, 1);
+        put(text[i][0], 48, "%s, ρ = %g", arms[a].what, arms[a].rho);
+        put(text[i][1], 48, "%.1f", tenth(prediction_of(e, a)[1]));
+        put(text[i][2], 48, "%.1f", tenth(s.mean));
+        put(text[i][3], 48, "%.1f to %.1f", s.min, s.max);
+        for (j = 0; j < COLUMNS; j++) cells[i * COLUMNS + j] = text[i][j];
+    }
+    plot_heading(p, "decades gained on the way back to t = 1");
+    plot_table(p, cells, ROWS, COLUMNS, "lrrr");
+}
+
 static int draw_figure(const experiment *e, const char *path)
 {
     const cli_options *o = e->o;
-    plot_figure *f = plot_new(1800, 1500);
-    char text[400];
+    plot_figure *f = plot_new(1800, 2000);
+    char text[500];
     int failed;
     plot_title(f, "What many steps of a recurrent layer do to the gradient");
     put(text, sizeof text,
         "%zu tanh units, %zu steps, %zu sequences, loss on the last state, random weights: W_{h} ~ "
-        "N(0, ρ²/H), W_{x} ~ N(0, ρ²s²/%zu), weak input at every step (s = %g). Layer norm: γ = 1. "
-        "Mean of %zu seed%s.",
+        "N(0, ρ²/H), W_{x} ~ N(0, ρ²s²/%zu). In a, b and the table: weak input at every step, s = "
+        "%g, and γ = 1. Geometric mean of %zu seed%s.",
         e->size.H, e->size.T, e->size.N, e->size.in, NEUTRAL_INPUT, o->seeds,
         o->seeds == 1 ? "" : "s");
     plot_subtitle(f, text);
-    put(text, sizeof text, NAME " --seed %llu --seeds %zu --steps %zu --units %zu",
-        (unsigned long long)o->seed, o->seeds, e->size.T, e->size.H);
+    put(text, sizeof text, NAME " --seed %llu --seeds %zu --steps %zu --units %zu --inputs %zu",
+        (unsigned long long)o->seed, o->seeds, e->size.T, e->size.H, e->size.in);
     plot_footer(f, text);
     plot_letters(f);
     draw_both(f, e);
     draw_normalized(f, e);
     draw_further(f, e);
+    draw_nearly(f, e);
     draw_formula(f, e);
+    draw_table(f, e);
     failed = plot_save(f, path);
     if (failed) fprintf(stderr, "%s\n", plot_error(f));
     plot_free(f);
@@ -652,9 +697,9 @@ static int write_curves(const experiment *e, const char *path)
 /* One line a setting: what the page shows. */
 static int write_settings(const experiment *e, const verdict v[CLAIMS], const char *path)
 {
-    static const char *const columns[] = {"setting", "norm",    "activation", "gain", "rho", "input",
-                                          "when",    "scaled",  "formula",    "mean", "min", "max",
-                                          "farthest", "claimed"};
+    static const char *const columns[] = {"setting", "norm", "activation", "gain",    "rho",
+                                          "input",   "when", "scaled",     "formula", "mean",
+                                          "min",     "max",  "farthest",   "claimed"};
     csv_table table;
     size_t a;
     int i;
@@ -690,35 +735,38 @@ static int write_settings(const experiment *e, const verdict v[CLAIMS], const ch
 
 /* ---- main ------------------------------------------------------------------------------------ */
 
-static int parse(cli_options *o, size *z, int argc, char **argv)
+static void set_count(cli_option *option, const char *name, const char *help, size_t *value,
+                      double most)
 {
-    cli_option own[2];
+    option->name = name;
+    option->placeholder = "N";
+    option->help = help;
+    option->kind = CLI_COUNT;
+    option->value = value;
+    option->min = 2;
+    option->max = most;
+}
+
+static int parse(cli_options *o, extent *z, int argc, char **argv)
+{
+    cli_option own[3];
     cli_program program;
     int status;
     memset(own, 0, sizeof own);
     memset(z, 0, sizeof *z);
-    own[0].name = "steps";
-    own[0].placeholder = own[1].placeholder = "N";
-    own[0].help = "steps of a sequence";
-    own[0].kind = own[1].kind = CLI_COUNT;
-    own[0].value = &z->T;
-    own[0].min = 2;
-    own[0].max = STEPS_MAX;
-    own[1].name = "units";
-    own[1].help = "units of the layer";
-    own[1].value = &z->H;
-    own[1].min = 2;
-    own[1].max = 4096;
+    set_count(&own[0], "steps", "steps of a sequence", &z->T, STEPS_MAX);
+    set_count(&own[1], "units", "units of the layer", &z->H, 4096);
+    set_count(&own[2], "inputs", "inputs of a step", &z->in, 4096);
     z->T = 500;
     z->N = 8;
     z->in = 16;
     z->H = 768;
     cli_program_init(&program, NAME, "How far back does the gradient of a recurrent layer reach?",
-                     CLI_USES_SEED | CLI_USES_SEEDS | CLI_USES_OUT | CLI_USES_CSV |
-                         CLI_USES_QUICK | CLI_USES_QUIET | CLI_USES_THREADS);
+                     CLI_USES_SEED | CLI_USES_SEEDS | CLI_USES_OUT | CLI_USES_CSV | CLI_USES_QUICK |
+                         CLI_USES_QUIET | CLI_USES_THREADS);
     program.version = NRM_VERSION;
     program.own = own;
-    program.own_count = 2;
+    program.own_count = 3;
     status = cli_parse(o, &program, argc, argv);
     if (status != CLI_RUN) return status;
     if (o->quick && !(o->given & CLI_USES_SEEDS)) o->seeds = 2;

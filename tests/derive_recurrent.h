@@ -91,8 +91,7 @@ static wide sums_gradient_residual(const rnn_case *k, plain_rnn *p)
         plain_step_backward(p, t);
     }
     for (i = 0; i < k->sums; i++) size = worse(size, fabsl(p->da[i]));
-    for (i = 0; i < k->sums; i++)
-        worst = worse(worst, apart((wide)k->da[i], p->da[i], size));
+    for (i = 0; i < k->sums; i++) worst = worse(worst, apart((wide)k->da[i], p->da[i], size));
     return worst;
 }
 
@@ -132,8 +131,7 @@ static void derive_steps(rnn_pair *p)
     if (follow.activation == NRM_IDENTITY) /* then h is z */
         DERIVE("RNN.2", states_residual(k, &follow), identity());
     DERIVE("RNN.3", states_residual(k, &follow), identity());
-    if (follow.norm == NRM_NO_NORM)
-        DERIVE("RNN.4", sums_gradient_residual(k, &follow), identity());
+    if (follow.norm == NRM_NO_NORM) DERIVE("RNN.4", sums_gradient_residual(k, &follow), identity());
     DERIVE("RNN.5", sums_gradient_residual(k, &follow), identity());
     DERIVE("RNN.6", worse(back_residual(k, 0), last_state_residual(k)), identity());
     DERIVE("RNN.9", back_residual(k, 1), identity());
@@ -256,8 +254,7 @@ static void derive_jacobians(int activation, nrm_rng *rng)
     plain_forward(&p.plain);
     if (rnn_forward(k) != NRM_OK || rnn_backward(k) != NRM_OK) k->dh[0] = (nrm_real)HUGE_VAL;
     DERIVE("RNN.11", product_residual(k, &p.plain), identity());
-    for (t = 0; t < 6; t++)
-        DERIVE("RNN.10", jacobian_residual(&p.plain, t), acc_difference());
+    for (t = 0; t < 6; t++) DERIVE("RNN.10", jacobian_residual(&p.plain, t), acc_difference());
 }
 
 /* ---- random weights -------------------------------------------------------------------------- */
@@ -309,8 +306,8 @@ static wide scale_residual(nrm_rng *rng)
         var[1] += (b[i] - mean[1]) * (b[i] - mean[1]) / 7;
     }
     for (i = 0; i < 7; i++)
-        worst = worse(worst, apart((b[i] - mean[1]) / sqrtl(var[1]),
-                                   (a[i] - mean[0]) / sqrtl(var[0]), 3));
+        worst = worse(worst,
+                      apart((b[i] - mean[1]) / sqrtl(var[1]), (a[i] - mean[0]) / sqrtl(var[0]), 3));
     return worst;
 }
 

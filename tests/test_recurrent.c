@@ -163,8 +163,8 @@ typedef struct tally {
     size_t cases, abstained, checked, vanishing, unsettled, kinks;
 } tally;
 
-static void check_gradients(tally *t, rnn_case *k, const kind *what,
-                            const nrm_gradcheck_options *o, double scale)
+static void check_gradients(tally *t, rnn_case *k, const kind *what, const nrm_gradcheck_options *o,
+                            double scale)
 {
     nrm_gradcheck_group group[6];
     nrm_gradcheck_report report[6];
@@ -223,8 +223,7 @@ static void check_kind(const kind *what, int activation)
                     const double scale = scales[c];
                     if (what->norm == NRM_BATCH_NORM && what->mode == NRM_TRAIN && N == 1) continue;
                     if (what->norm == NRM_NO_NORM && (scale > 1 || scale < 0.1)) continue;
-                    if (steps[s] > 7 && (in_float || scale > 10 || scale < 0.1))
-                        continue;
+                    if (steps[s] > 7 && (in_float || scale > 10 || scale < 0.1)) continue;
                     o.seed++;
                     rnn_prepare(&k, what->norm, what->mode, activation, steps[s], N, 1 + N % 3, H,
                                 scale, scale * scale / 10, &rng);
@@ -532,9 +531,9 @@ static void test_null_pointers(void)
         const int norm = what->norm != NRM_NO_NORM;
         call c;
         CHECK_INT(nrm_rnn_forward(NULL, NULL, NULL, NULL, NULL, NULL, NRM_TRAIN), NRM_ENULL);
-        CHECK_INT(nrm_rnn_backward(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                                   NRM_TRAIN),
-                  NRM_ENULL);
+        CHECK_INT(
+            nrm_rnn_backward(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NRM_TRAIN),
+            NRM_ENULL);
 #define WITHOUT(member, pass)                                                                      \
     c = usual_call(what);                                                                          \
     c.member = NULL;                                                                               \

@@ -30,7 +30,7 @@ for program in $programs; do
         ;;
     esac
     data='--data synthetic'
-    case $program in 02_* | 03_*) data= ;; esac
+    case $program in 02_* | 03_* | 20_*) data= ;; esac
     # shellcheck disable=SC2086
     check "$program draws" "$bin/$program" --quick $data --out "$dir/a"
     case $program in
@@ -61,4 +61,7 @@ check "a folder without MNIST is an error" exits 1 "$bin/10_mnist_norms" --data 
 table "$dir/a/10_mnist_norms_accuracy.csv" >"$dir/accuracy.csv"
 check "the comparison's numbers are the ones on file" \
     cmp "$dir/accuracy.csv" tests/expected/10_mnist_norms_quick.csv
+table "$dir/a/20_recurrent_norm_settings.csv" >"$dir/settings.csv"
+check "the gradients through time are the ones on file" \
+    cmp "$dir/settings.csv" tests/expected/20_recurrent_norm_quick.csv
 verdict examples

@@ -1,5 +1,5 @@
-/* gradcheck_norms.h - the gradient checks of test_gradcheck.c for group, instance and RMS norm, layer
-   norm with s + eps, batch renorm, and batch norm in portions or behind a mask.
+/* gradcheck_norms.h - the gradient checks of test_gradcheck.c for group, instance and RMS norm,
+   layer norm with s + eps, batch renorm, and batch norm in portions or behind a mask.
 
    The checker evaluates the loss at other x, gamma and beta. Where a backward pass takes something
    as a constant, so does the loss: the ratio and offset of batch renorm are those of the first

@@ -624,8 +624,8 @@ static void test_masks(void)
             check_mask(&rng, (enum mask_kind)kind, shape[i][0], shape[i][1], shape[i][2]);
 }
 
-/* A mask that lets nothing through: no statistics, zeros, and running statistics stay. A full one in
-   a dense batch is none. */
+/* A mask that lets nothing through: no statistics, zeros, and running statistics stay. A full one
+   in a dense batch is none. */
 static void test_mask_extremes(void)
 {
     enum { N = 6, C = 3 };

@@ -1030,6 +1030,79 @@ static void recurrents(void)
     recurrent("rnn_batchnorm_frozen_tanh", NRM_BATCH_NORM, NRM_FROZEN, NRM_TANH);
 }
 
+/* Both forms of one p: dense channels that straddle the 1024, or runs. */
+static void lp_norm(int p, int data, size_t N, size_t C, size_t S)
+{
+    norm_case k;
+    nrm_running running;
+    char name[64];
+    int form;
+    memset(&k, 0, sizeof k);
+    k.layer = BATCH_NORM;
+    k.N = N;
+    k.C = C;
+    k.S = S;
+    k.data = (enum data)data;
+    for (form = p; form < p + 2 * NRM_CENTRED; form += NRM_CENTRED) {
+        snprintf(name, sizeof name, "lp%d_%dx%dx%d%s", form, (int)N, (int)C, (int)S,
+                 data_name[data]);
+        start();
+        draw_parameters(C);
+        draw_x(&k);
+        draw(dy, N * C * S, 0, 10000);
+        start_running(&running, &k);
+        take(nrm_lp_batchnorm_forward(y, mean, rstd, &running, x, gamma_, beta_, form, NRM_TRAIN,
+                                      NRM_EPS, N, C, S));
+        look(name, "forward", N * C * S);
+        take(nrm_lp_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma_, form,
+                                       NRM_TRAIN, NRM_EPS, N, C, S));
+        look(name, "backward", N * C * S);
+        add_reals(y, N * C * S);
+        add_reals(dx, N * C * S);
+        add_accs(mean, C);
+        add_accs(rstd, C);
+        add_reals(run_mean, C);
+        add_reals(run_var, C);
+        add_reals(dgamma, C);
+        add_reals(dbeta, C);
+        print("exact", name);
+    }
+}
+
+static void lp_norms(void)
+{
+    int p;
+    for (p = NRM_L1; p <= NRM_LINF; p++) {
+        lp_norm(p, PLAIN, 33, 70, 1);
+        lp_norm(p, FAR_OFF, 100, 1030, 1);
+        lp_norm(p, PLAIN, 5, 6, 51);
+        lp_norm(p, FAR_OFF, 33, 6, 196);
+        lp_norm(p, SPOILT, 5, 6, 51);
+    }
+}
+
+static void weight_norm(size_t in, size_t out)
+{
+    char name[64];
+    snprintf(name, sizeof name, "weightnorm_%dx%d", (int)in, (int)out);
+    start();
+    draw(x, in * out, 0, 0);
+    draw(dy, in * out, 0, 10000);
+    draw_parameters(out);
+    x[0] *= power(-90); /* a column is long, and one may be short */
+    x[out - 1] *= power(90);
+    take(nrm_weightnorm_forward(y, mean, x, gamma_, in, out));
+    look(name, "forward", in * out);
+    memset(dx, 0, in * out * sizeof *dx);
+    take(nrm_weightnorm_backward(dx, dgamma, dy, x, mean, gamma_, in, out));
+    look(name, "backward", in * out);
+    add_reals(y, in * out);
+    add_reals(dx, in * out);
+    add_accs(mean, out);
+    add_reals(dgamma, out);
+    print("exact", name);
+}
+
 int main(void)
 {
     size_t i;
@@ -1052,5 +1125,9 @@ int main(void)
     conventions();
     newer_norms();
     recurrents();
+    lp_norms();
+    weight_norm(1, 3);
+    weight_norm(61, 43);
+    weight_norm(100, 1030);
     return 0;
 }

@@ -4700,7 +4700,8 @@ place of ε:
 The sums of L1 and the maxima are those of |(x − h) − t| with head and tail of the mean
 (SUM.10) if centred, and 0 in their places if not. So a mean of a million and a spread of 1
 are as good as any. They are taken in `nrm_acc`, straight down a dense channel, and in the
-lanes of SUM.8 along runs.
+lanes of SUM.8 along runs; that takes twice the time of batch norm, and two to seven times
+on the way back (512 x 1024 and 32 x 64 x 196, `-O3`).
 
 Running statistics move as in batch norm, with t itself in the place of the variance.
 Nothing makes up for the mean that t was measured from: M/(M − 1) belongs to squares. (And a
@@ -4723,6 +4724,12 @@ static inline nrm_acc nrmi_lp_value(nrm_real x, nrm_real head, nrm_real tail)
     return ((nrm_acc)x - (nrm_acc)head) - (nrm_acc)tail;
 }
 
+/* |u|, in a form that compilers make one instruction of, a maximum, and no branch. */
+static inline nrm_acc nrmi_lp_abs(nrm_acc u)
+{
+    return u > -u ? u : -u;
+}
+
 /* Two sizes of the same kind made one: not yet divided by M. */
 static inline nrm_acc nrmi_lp_join(nrm_acc a, nrm_acc b, int p)
 {
@@ -4736,7 +4743,7 @@ static inline void nrmi_lp_take(nrm_acc *size, const nrm_real *x, const nrm_real
     size_t i;
     for (i = 0; i < n; i++) {
         const nrm_acc u = nrmi_lp_value(x[i], head[i], tail[i]);
-        size[i] = nrmi_lp_join(size[i], u < 0 ? -u : u, p);
+        size[i] = nrmi_lp_join(size[i], nrmi_lp_abs(u), p);
     }
 }
 
@@ -4918,8 +4925,8 @@ digits.
 /* M·qᵢ in L1, qᵢ in L∞, where the largest value counts once: then *t changes its sign. */
 static inline nrm_acc nrmi_lp_sign(nrm_acc u, nrm_acc *t, int p)
 {
-    const nrm_acc sign = (nrm_acc)((u > 0) - (u < 0)), size = u < 0 ? -u : u;
-    const int counts = p == NRM_L1 || size == *t; /* LP.8 */
+    const nrm_acc sign = (nrm_acc)((u > 0) - (u < 0));
+    const int counts = p == NRM_L1 || nrmi_lp_abs(u) == *t; /* LP.8 */
     if (p == NRM_LINF) *t = counts ? -*t : *t;
     return counts ? sign : 0;
 }
@@ -4939,7 +4946,7 @@ static void nrmi_lp_sum_signs(nrmi_channels *ch, const nrmi_lp_job *job, size_t 
             ch->mean[0] += nrmi_lp_sign(nrmi_lp_value(x[s], ch->head[0], ch->tail[0]), &ch->var[0],
                                         job->p);
     }
-    for (k = 0; k < width; k++) ch->var[k] = ch->var[k] < 0 ? -ch->var[k] : ch->var[k];
+    for (k = 0; k < width; k++) ch->var[k] = nrmi_lp_abs(ch->var[k]);
 }
 
 /* BN.12 and BN.13 for the channels from c on, and the coefficients of LP.11: its line in x − h for
@@ -5136,7 +5143,7 @@ static nrm_acc nrmi_wn_norm(const nrm_real *v, size_t in, size_t out)
     nrm_acc most = 0;
     size_t i;
     for (i = 0; i < in; i++) {
-        const nrm_acc size = (nrm_acc)(v[i * out] < 0 ? -v[i * out] : v[i * out]);
+        const nrm_acc size = nrmi_lp_abs((nrm_acc)v[i * out]);
         most = size > most || size != size ? size : most;
     }
     return most == 0 ? 0 : NRM_SQRT(most) * NRM_SQRT(nrmi_wn_dot(v, v, most, in, out));
@@ -9117,6 +9124,20 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
   descent is difficult", 1994.
 - NB.1 to NB.5: S. Santurkar, D. Tsipras, A. Ilyas, A. Mądry, "How Does Batch Normalization
   Help Optimization?", 2018, appendix A.2.
+- ST.1 to ST.3: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae and a Pairwise
+  Algorithm for Computing Sample Variances", 1979.
+- BR.1 to BR.3: S. Ioffe, "Batch Renormalization: Towards Reducing Minibatch Dependence in
+  Batch-Normalized Models", 2017.
+- GN.1 to GN.3: Y. Wu, K. He, "Group Normalization", 2018; for G = C: D. Ulyanov, A. Vedaldi,
+  V. Lempitsky, "Instance Normalization: The Missing Ingredient for Fast Stylization", 2016.
+  RMS.1, RMS.2: B. Zhang, R. Sennrich, "Root Mean Square Layer Normalization", 2019.
+- LP.2: S. Santurkar, D. Tsipras, A. Ilyas, A. Mądry, "How Does Batch Normalization Help
+  Optimization?", 2018, section 3.3 (not centred).
+- WN.2, WN.4, WN.6, WN.8: T. Salimans, D. P. Kingma, "Weight Normalization: A Simple
+  Reparameterization to Accelerate Training of Deep Neural Networks", 2016, equations 2, 3
+  and 6. WN.12: J. Kohler, H. Daneshmand, A. Lucchi, M. Zhou, K. Neymeyr, T. Hofmann,
+  "Exponential convergence rates for Batch Normalization: The power of length-direction
+  decoupling in non-convex optimization", 2018.
 - MLP.5: K. He, X. Zhang, S. Ren, J. Sun, "Delving Deep into Rectifiers", 2015. MLP.6: X.
   Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural
   networks", 2010.

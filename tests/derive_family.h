@@ -214,7 +214,8 @@ static wide lp_params_residual(const lp_case *k, const lp_channel *g, size_t c)
 {
     const wide size = (wide)g->n * lp_size(g->dy, g->n, NRM_L1) * g->blur;
     return worse(apart((wide)k->dbeta[c], g->sum, size),
-                 apart((wide)k->dgamma[c], g->sum_x, size * (1 + lp_size(g->xhat, g->n, NRM_LINF))));
+                 apart((wide)k->dgamma[c], g->sum_x,
+                       size * (1 + lp_size(g->xhat, g->n, NRM_LINF))));
 }
 
 /* ∑ k·x = t: of the formulas. */
@@ -766,7 +767,8 @@ static void derive_unit_case(const unit_case *k)
         along += (wide)k->dw[i] * (wide)k->w[i];
         along_size += u.dw_size * fabsl((wide)k->w[i]);
     }
-    DERIVE("WN.14", apart(along, (wide)k->gamma * u.r * (wide)k->eps * u.r * u.r * u.aw, along_size),
+    DERIVE("WN.14",
+           apart(along, (wide)k->gamma * u.r * (wide)k->eps * u.r * u.r * u.aw, along_size),
            identity());
 }
 

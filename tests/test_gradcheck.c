@@ -859,9 +859,10 @@ static void check_lp(int p, int kind)
                     prepare_lp(&s, kind, p, shape, scales[k], scales[k] / 3, &rng);
                     check_subject(&t, &s, &o, 1, scales[k]);
                 }
-    printf("%-10s %-7s worst %.1e of %5u entries in %3u cases (%u zero, %u at kinks, %u unsettled)\n",
-           kind_name(kind), names[p], t.worst, (unsigned)t.checked, (unsigned)t.cases,
-           (unsigned)t.vanishing, (unsigned)t.kinks, (unsigned)t.unsettled);
+    printf("%-10s %-7s worst %.1e of %5u entries in %3u cases", kind_name(kind), names[p],
+           t.worst, (unsigned)t.checked, (unsigned)t.cases);
+    printf(" (%u zero, %u at kinks, %u unsettled)\n", (unsigned)t.vanishing, (unsigned)t.kinks,
+           (unsigned)t.unsettled);
     CHECK(t.worst <= (in_float ? 1e-2 : 1e-7));
     CHECK(t.checked > 0 &&
           t.unsettled < t.checked / (in_float ? 100 : kind == LP_FROZEN ? 1000 : 50));

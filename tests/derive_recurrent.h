@@ -80,7 +80,7 @@ static wide states_residual(const rnn_case *k, const plain_rnn *p)
     return worst;
 }
 
-/* da of the code against one step of the plain layer from the code's dh. Without a norm da is dz. */
+/* da of the code against one step of the plain layer from the code's dh; without a norm, dz. */
 static wide sums_gradient_residual(const rnn_case *k, plain_rnn *p)
 {
     const size_t step = p->N * p->H;

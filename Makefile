@@ -75,6 +75,10 @@ accuracy-docs: $(OBJECTS) ## the same, then figure and tables into docs/
 tables-docs: ## compute the tables of docs/worked_examples.md and docs/invariance.md anew
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/tables.sh
 
+.PHONY: parity
+parity: ## every layer beside PyTorch, where it is installed (SEED= of the data)
+	@CC="$(CC)" BUILD="$(BUILD)" SEED="$(or $(SEED),1)" sh tests/parity/parity.sh
+
 .PHONY: mpi
 mpi: $(OBJECTS) ## compile the example with several workers, if there is MPI
 	@command -v $(MPICC) >/dev/null || { echo "mpi: no $(MPICC) here; 'make deps-dev' installs" \

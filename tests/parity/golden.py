@@ -13,8 +13,9 @@ import sys
 
 import torch
 
-from layers import (ADAM, BATCH_NORM, FROZEN, GROUP_NORM, IDENTITY, INFER, LAYER_NORM, NO_NORM,
-                    RELU, SGD, SIGMOID, TANH, TRAIN, write_case)
+from layers import (ADAM, BATCH_NORM, BATCH_RENORM, CENTRED, FROZEN, GROUP_NORM, IDENTITY, INFER,
+                    L1, L2, LAYER_NORM, LINF, NO_NORM, RELU, RMS_NORM, SGD, SIGMOID, TANH, TRAIN,
+                    write_case)
 
 
 class Numbers:
@@ -49,7 +50,7 @@ def running(n, C):
     return {"running_mean": n.array(C), "running_var": n.array(C, centre=5)}
 
 
-def batchnorm(n, N=5, C=3, S=1, batches=1, mode=TRAIN, eps=1e-5, new_weight=0.1, cumulative=0,
+def batchnorm(n, N=5, C=2, S=1, batches=1, mode=TRAIN, eps=1e-5, new_weight=0.1, cumulative=0,
               plain=False, centre=0.0):
     size = (N, C) if S == 1 else (N, C, S)
     settings = {"N": N, "C": C, "S": S, "batches": batches, "mode": mode, "eps": eps,
@@ -60,21 +61,19 @@ def batchnorm(n, N=5, C=3, S=1, batches=1, mode=TRAIN, eps=1e-5, new_weight=0.1,
 
 
 def batchnorm_cases(n):
-    yield "train, dense", batchnorm(n)
+    yield "train, dense", batchnorm(n, N=7, C=3)
     yield "train, positions", batchnorm(n, N=3, C=2, S=4)
     yield "train, no gamma and beta", batchnorm(n, plain=True)
     yield "train, one example of four positions", batchnorm(n, N=1, C=2, S=4)
     yield "train, eps 1e-3", batchnorm(n, eps=1e-3)
     yield "train, eps 1e-12", batchnorm(n, eps=1e-12)
-    yield "train, eps 1", batchnorm(n, eps=1.0)
-    yield "train, mean of 100", batchnorm(n, centre=100)
-    yield "train, three batches, momentum 0.01", batchnorm(n, batches=3, new_weight=0.01)
+    yield "train, mean of 20", batchnorm(n, centre=20)
+    yield "train, three batches, momentum 0.01", batchnorm(n, N=2, S=3, batches=3, new_weight=0.01)
     yield "train, three batches, momentum None", batchnorm(n, batches=3, cumulative=1)
-    yield "train, three batches, positions", batchnorm(n, N=2, C=2, S=3, batches=3)
     yield "infer, dense", batchnorm(n, mode=INFER)
-    yield "infer, positions", batchnorm(n, N=2, C=3, S=4, mode=INFER, plain=True)
+    yield "infer, positions", batchnorm(n, N=2, C=2, S=4, mode=INFER, plain=True)
     yield "frozen, dense", batchnorm(n, mode=FROZEN)
-    yield "frozen, positions", batchnorm(n, N=2, C=3, S=4, mode=FROZEN, eps=1e-3)
+    yield "frozen, positions", batchnorm(n, N=2, C=2, S=4, mode=FROZEN, eps=1e-3)
 
 
 def noisy_cases(n):
@@ -86,7 +85,7 @@ def noisy_cases(n):
                        "offset": n.array(*size, spread=0.25)})
 
 
-def layernorm(n, N=3, D=6, eps=1e-5, plain=False, centre=0.0):
+def layernorm(n, N=3, D=5, eps=1e-5, plain=False, centre=0.0):
     return ({"N": N, "D": D, "eps": eps},
             {"x": n.array(N, D, centre=centre), **({} if plain else affine(n, D)),
              "dy": n.array(N, D)})
@@ -98,7 +97,7 @@ def layernorm_cases(n):
     yield "one row", layernorm(n, N=1, D=8)
     yield "eps 1e-3", layernorm(n, eps=1e-3)
     yield "eps 1e-12", layernorm(n, eps=1e-12)
-    yield "mean of 100", layernorm(n, centre=100)
+    yield "mean of 20", layernorm(n, centre=20)
 
 
 def layernorm_std_cases(n):
@@ -109,9 +108,9 @@ def layernorm_std_cases(n):
 
 
 def rmsnorm_cases(n):
-    for title, (settings, arrays) in (("plain", layernorm(n)), ("eps 1e-12", layernorm(n, eps=1e-12)),
-                                      ("no gamma", layernorm(n, plain=True)),
-                                      ("mean of 100", layernorm(n, centre=100))):
+    for title, more in (("plain", {}), ("eps 1e-12", {"eps": 1e-12}), ("no gamma", {"plain": True}),
+                        ("mean of 20", {"centre": 20})):
+        settings, arrays = layernorm(n, **more)
         arrays.pop("beta", None)
         yield title, (settings, arrays)
 
@@ -162,6 +161,66 @@ def renorm_cases(n):
     yield "frozen", case(3.0, 5.0, FROZEN, N=2, S=3)
 
 
+def lp_cases(n):
+    def case(p, mode=TRAIN, **more):
+        settings, arrays = batchnorm(n, mode=mode, **more)
+        arrays["running_var"] = arrays["running_var"].abs() / 4
+        return dict(settings, p=p), arrays
+    for name, p in ("L1", L1), ("L2", L2), ("Linf", LINF):
+        yield name + ", dense", case(p)
+        yield name + ", centred, positions", case(p + CENTRED, N=3, C=2, S=4)
+    yield "L1, three batches", case(L1, batches=3, new_weight=0.25)
+    yield "Linf, three batches, momentum None", case(LINF, batches=3, cumulative=1)
+    yield "L2, centred, eps 1e-3, no gamma and beta", case(L2 + CENTRED, eps=1e-3, plain=True)
+    yield "L1, centred, mean of 20", case(L1 + CENTRED, centre=20)
+    yield "L1, infer", case(L1, INFER)
+    yield "Linf, frozen", case(LINF, FROZEN, N=2, S=3)
+
+
+def weightnorm_cases(n):
+    for title, inputs, outputs in ("four to three", 4, 3), ("two to one", 2, 1):
+        arrays = {"v": n.array(inputs, outputs), "g": n.array(outputs),
+                  "dW": n.array(inputs, outputs)}
+        yield title, ({"in": inputs, "out": outputs}, arrays)
+    del arrays["g"]
+    arrays.update(v=n.array(5, 2), dW=n.array(5, 2))
+    yield "no lengths", ({"in": 5, "out": 2}, arrays)
+
+
+def fold_cases(n):
+    settings = {"eps": 1e-5, "outer": 4, "C": 3, "inner": 1}
+    arrays = {"W": n.array(4, 3), "b": n.array(3), **running(n, 3), **affine(n, 3),
+              "x": n.array(2, 4)}
+    yield "linear", (settings, arrays)
+    del arrays["gamma"], arrays["beta"], arrays["b"]
+    yield "linear, no bias, gamma and beta", (dict(settings, eps=1e-3), arrays)
+    yield "convolution", ({"eps": 1e-5, "outer": 1, "C": 2, "inner": 12},
+                          {"W": n.array(2, 3, 2, 2), "b": n.array(2), **running(n, 2),
+                           **affine(n, 2)})
+
+
+def rnn_cases(n):
+    def case(norm, activation, mode=TRAIN, plain=False, T=5, N=2, inputs=2, H=3):
+        settings = {"T": T, "N": N, "in": inputs, "H": H, "norm": norm, "activation": activation,
+                    "mode": mode, "eps": 1e-5, "new_weight": 0.1, "cumulative": 0}
+        arrays = {"x": n.array(T, N, inputs), "h0": n.array(N, H, spread=0.25),
+                  "Wx": n.array(inputs, H, spread=0.25), "Wh": n.array(H, H, spread=0.25),
+                  **({} if plain else affine(n, H)), "dh": n.array(T + 1, N, H)}
+        if norm == BATCH_NORM:
+            arrays.update(running_mean=n.array(T, H), running_var=n.array(T, H, centre=5))
+        if norm == NO_NORM:
+            arrays.pop("gamma", None)
+        return settings, arrays
+    yield "no norm, tanh", case(NO_NORM, TANH, T=3)
+    yield "no norm, ReLU, no bias", case(NO_NORM, RELU, plain=True, T=3)
+    yield "layer norm, tanh", case(LAYER_NORM, TANH)
+    yield "layer norm, ReLU", case(LAYER_NORM, RELU)
+    yield "layer norm, sigmoid, no gamma and beta", case(LAYER_NORM, SIGMOID, plain=True, T=3)
+    yield "batch norm, tanh", case(BATCH_NORM, TANH, T=3, N=4)
+    yield "batch norm, tanh, frozen", case(BATCH_NORM, TANH, FROZEN, T=3)
+    yield "one step", case(LAYER_NORM, TANH, T=1)
+
+
 def linear_cases(n):
     for title, N, inputs, outputs in ("wide", 3, 5, 2), ("one example", 1, 3, 4):
         arrays = {"x": n.array(N, inputs), "W": n.array(inputs, outputs), "b": n.array(outputs),
@@ -184,11 +243,17 @@ def cross_entropy_cases(n):
 
 def optimizer_cases(n):
     def case(rule, lr, heavy_ball):
-        return ({"optimizer": rule, "lr": lr, "heavy_ball": heavy_ball},
+        return ({"optimizer": rule, "lr": lr, "heavy_ball": heavy_ball,
+                 "adam_eps": 1e-8},
                 {"params": n.array(6), "grads": n.array(5, 6)})
     yield "SGD", case(SGD, 0.1, 0.0)
     yield "SGD, momentum 0.9", case(SGD, 0.01, 0.9)
     yield "Adam", case(ADAM, 1e-3, 0.0)
+
+
+def has(norm, name):
+    """Has a layer with this norm a gamma, a beta? Without a norm, the bias is what beta is."""
+    return norm != NO_NORM if name == "gamma" else norm != RMS_NORM
 
 
 def mlp_cases(n):
@@ -198,16 +263,20 @@ def mlp_cases(n):
             ("batch norm, Adam", BATCH_NORM, ADAM, 0.01, 0.0),
             ("layer norm, SGD", LAYER_NORM, SGD, 0.1, 0.0),
             ("layer norm, Adam", LAYER_NORM, ADAM, 0.01, 0.0),
-            ("group norm, SGD", GROUP_NORM, SGD, 0.1, 0.0)):
-        inputs, width1, width2, classes, N = 3, 4, 6, 3, 6
+            ("group norm, SGD", GROUP_NORM, SGD, 0.1, 0.0),
+            ("RMS norm, Adam", RMS_NORM, ADAM, 0.01, 0.0),
+            ("batch renorm, SGD", BATCH_RENORM, SGD, 0.1, 0.0)):
+        inputs, width1, width2, classes, N = 3, 4, 4, 2, 6
         settings = {"inputs": inputs, "width1": width1, "width2": width2, "classes": classes,
                     "N": N, "batches": 2, "steps": 5, "norm": norm, "G": 2,
-                    "activation": TANH, "eps": 1e-5, "new_weight": 0.1, "optimizer": rule, "lr": lr,
-                    "heavy_ball": heavy_ball}
+                    "activation": TANH, "eps": 1e-5, "new_weight": 0.1, "r_max": 1.5, "d_max": 0.5,
+                    "optimizer": rule, "lr": lr, "heavy_ball": heavy_ball,
+                    "adam_eps": 1e-8}
         params, before = [], inputs
         for width in (width1, width2):
             params.append(n.array(before * width, spread=0.25))
-            params += [n.array(width, spread=0.25)] if norm == NO_NORM else affine(n, width).values()
+            gamma_beta = affine(n, width)
+            params += [v for name, v in gamma_beta.items() if has(norm, name)]
             before = width
         params += [n.array(before * classes, spread=0.25), n.array(classes, spread=0.25)]
         yield title, (settings, {"params": torch.cat(params), "x": n.array(2, N, inputs),
@@ -222,6 +291,10 @@ FILES = {
     "layernorm": {"layernorm": layernorm_cases, "layernorm_std": layernorm_std_cases,
                   "rmsnorm": rmsnorm_cases},
     "groupnorm": {"groupnorm": groupnorm_cases, "instancenorm": instancenorm_cases},
+    "lp": {"lp_batchnorm": lp_cases},
+    "weightnorm": {"weightnorm": weightnorm_cases},
+    "fold": {"fold": fold_cases},
+    "rnn": {"rnn": rnn_cases},
     "linear": {"linear": linear_cases, "activation": activation_cases,
                "cross_entropy": cross_entropy_cases},
     "training": {"optimizer": optimizer_cases, "mlp": mlp_cases},

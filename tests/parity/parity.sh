@@ -1,0 +1,55 @@
+#!/bin/sh
+# parity.sh - every layer beside PyTorch's, on random data of larger shapes.
+#
+# PyTorch answers the cases of parity.py, in float64 and float32; test_golden.c, built for float and
+# for double, answers them too and compares: 2e-6 of the largest entry in float, 1e-12 in double;
+# for networks in training in float what drift() in layers.py measures. The tables have a line
+# for each case, with the largest errors and the arrays that have them: first from PyTorch's
+# float64, then from its float32, then the drift. Without PyTorch nothing is compared, nothing
+# counts as passed, and the exit code is 0.
+#
+# Environment: CC, BUILD (folder for what is built), SEED (of the data; default 1).
+set -eu
+cd "$(dirname "$0")/../.."
+: "${CC:=cc}" "${BUILD:=build}" "${SEED:=1}"
+LC_ALL=C
+export LC_ALL
+out=$BUILD/parity
+
+python=
+for p in /usr/bin/python3 python3; do
+    if "$p" -c 'import torch' 2>/dev/null; then
+        python=$p
+        break
+    fi
+done
+if [ -z "$python" ]; then
+    echo "parity: no PyTorch here (Debian: python3-torch), nothing compared: 0 passed, 0 failed"
+    exit 0
+fi
+
+rm -rf "$out"
+mkdir -p "$out"
+"$python" -B tests/parity/parity.py "$out" "$SEED"
+passed=0
+failed=0
+for real in float double; do
+    # shellcheck disable=SC2046
+    $CC -std=c99 -O2 -ffp-contract=off -Wall -Wextra -I. -Itests \
+        $([ $real = float ] || echo -DNRM_DOUBLE) tests/test_golden.c -o "$out/$real" -lm
+    echo "== $real, seed $SEED"
+    "$out/$real" -v "$out"/*.txt >"$out/$real.log" || true
+    cat "$out/$real.log"
+    line=$(tail -n 1 "$out/$real.log")
+    case $line in
+    "golden: "*" passed, "*" failed") ;;
+    *) line="golden: 0 passed, 1 failed" ;;
+    esac
+    p=${line#golden: }
+    passed=$((passed + ${p%% passed*}))
+    f=${line##*passed, }
+    failed=$((failed + ${f%% failed*}))
+done
+rm -f "$out"/*.txt # tens of megabytes
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

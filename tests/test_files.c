@@ -1084,7 +1084,8 @@ static void test_conversions(void)
             uint64_t bits;
             fraction = random & (((uint64_t)1 << 52) - 1);
             if (i % 4 == 1) fraction = fraction >> place << place;
-            if (i % 4 == 2) fraction = (fraction >> 29 << 29) + ((uint64_t)1 << 28) - 1 + i % 3;
+            if (i % 4 == 2) fraction = (fraction >> 29 << 29) + ((uint64_t)1 << 28) - 1 +
+                                       (uint64_t)(i % 3);
             if (i % 4 == 3) fraction = i % 8 == 3 ? 0 : ((uint64_t)1 << 52) - 1;
             fraction &= ((uint64_t)1 << 52) - 1;
             bits = (random & (uint64_t)1 << 63) | exponent << 52 | fraction;
@@ -1652,9 +1653,9 @@ static void test_impossible_networks(void)
         size_t index;
         uint64_t value;
         int expected;
-    } lie[] = {{"training", 1, (uint64_t)0x7ff0000000000000u, NRM_EFORMAT}, /* a power of infinity */
-               {"training", 2, (uint64_t)0xbff0000000000000u, NRM_EFORMAT}, /* and of -1           */
-               {"training", 4, 2, NRM_EFORMAT},  /* an even increment */
+    } lie[] = {{"training", 1, (uint64_t)0x7ff0000000000000u, NRM_EFORMAT}, /* infinite powers    */
+               {"training", 2, (uint64_t)0xbff0000000000000u, NRM_EFORMAT}, /* and negative       */
+               {"training", 4, 2, NRM_EFORMAT},                             /* an even increment  */
                {"training", 5, 2, NRM_EFORMAT},
                {"training", 6, (uint64_t)0xfff0000000000000u, NRM_EFORMAT},
                {"training", 0, 12, NRM_OK},

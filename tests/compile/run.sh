@@ -118,6 +118,12 @@ single_precision() { # compiler, flags
         esac
     done
 }
+# Without files nothing of stdio is asked for.
+no_files() { # compiler
+    object "$1" -std=c99 implementation.c x.o -DNRM_NO_STDIO || return 1
+    undefined x.o >"$work/wants"
+    ! grep -E 'f(open|close|read|write|seek)|rename' "$work/wants"
+}
 # The same search where it has to find something: the default, in which sums end in double.
 finds_double() { # compiler, flags
     object "$1" -std=c99 implementation.c mixed.o $2 || return 1
@@ -194,6 +200,7 @@ for cc in gcc clang; do
     else
         echo "compile: instructions are looked at on an x86-64 with objdump only"
     fi
+    expect "$cc NRM_NO_STDIO: no files" no_files $cc
     refuse "$cc: -ffast-math" "compile without -ffast-math" \
         object $cc -std=c99 implementation.c x.o -ffast-math
     refuse "$cc: -Ofast" "compile without -ffast-math" \

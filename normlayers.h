@@ -921,7 +921,7 @@ typedef struct nrm_array { /* one array of a file */
 
 typedef struct nrm_array_info { /* what a file says of an array */
     char name[NRM_NAME_BYTES];
-    int type;
+    int type;               /* as above; -1, and zeros below: none of these, cannot be loaded     */
     size_t bytes_each;      /* 4 or 8, as stored                                                  */
     size_t dims, shape[NRM_MOST_DIMS];
 } nrm_array_info;
@@ -931,7 +931,8 @@ typedef struct nrm_array_info { /* what a file says of an array */
 NRM_DEF int nrm_save(const char *path, const nrm_array *array, size_t count);
 
 /* Reads the arrays of these names: types and shapes must be the same; float and double are
-   converted. The whole file is checked first: if anything is wrong, nothing is changed. */
+   converted. The whole file is checked first: if anything is wrong, nothing is changed. The array
+   of a .npy file has no name, and goes by any. */
 NRM_DEF int nrm_load(const char *path, const nrm_array *array, size_t count);
 
 /* What is in a file: fills at most `most` entries and says how many there are. */
@@ -7298,14 +7299,14 @@ is no protection against an adversary, who can compute it too.
 */
 #ifndef NRM_NO_STDIO
 
-#define NRM_CHUNK 4096     /* bytes of a file that are on the stack at a time         */
-#define NRM_HEAD 32        /* bytes of our header, and of what follows the directory  */
-#define NRM_ENTRY 192      /* bytes of an entry of our directory                      */
-#define NRM_MOST_ARRAYS 65535
-#define NRM_MOST_PATH 4096
-#define NRM_MOST_FACTS 32  /* numbers that describe a layer                           */
-#define NRM_MOST_MEMBER 1024 /* bytes of the name of an archive's file                */
-#define NRM_NPY_TEXT 320   /* bytes that hold any .npy header that we write           */
+#define NRM_CHUNK 4096        /* bytes of a file that are on the stack at a time        */
+#define NRM_HEAD 32           /* bytes of our header, and of what follows the directory */
+#define NRM_ENTRY 192         /* bytes of an entry of our directory                     */
+#define NRM_MOST_ARRAYS 65535 /* in a file: what a zip archive can count                */
+#define NRM_MOST_PATH 4096    /* bytes of a path, with the zero at its end              */
+#define NRM_MOST_MEMBER 1024  /* bytes of the name of an archive's file                 */
+#define NRM_MOST_FACTS 32     /* numbers that describe a layer                          */
+#define NRM_NPY_TEXT 320      /* bytes that hold any .npy header that we write          */
 #define NRM_ONES 0xffffffffu
 
 enum nrmi_format { NRMI_OWN, NRMI_NPY, NRMI_NPZ };
@@ -7990,8 +7991,8 @@ static int nrmi_start_own(nrmi_file *f)
     int rc = nrmi_fetch(f, 0, NRM_HEAD);
     if (rc != NRM_OK) return rc;
     f->count = (size_t)nrmi_get(p + 12, 4);
-    if (memcmp(p, nrmi_magic(), 8) != 0 || nrmi_get(p + 8, 4) != 1 ||
-        f->count > NRM_MOST_ARRAYS || nrmi_get(p + 16, 8) != f->length || !nrmi_all_zero(p + 24, 8))
+    if (memcmp(p, nrmi_magic(), 8) != 0 || nrmi_get(p + 8, 4) != 1 || f->count > NRM_MOST_ARRAYS ||
+        nrmi_get(p + 16, 8) != f->length || !nrmi_all_zero(p + 24, 8))
         return NRM_EFORMAT;
     f->next = NRM_HEAD;
     f->end = nrmi_data_begin(f->count);
@@ -8176,9 +8177,8 @@ static int nrmi_read_npy(nrmi_file *f, nrmi_entry *e)
         if (!nrmi_read_dictionary(&t, e)) return NRM_EFORMAT;
     }
     if (e->status == NRM_OK)
-        return nrmi_good(
-            nrmi_measure(&bytes, e->info.dims, e->info.shape, e->info.bytes_each) &&
-            e->end - e->at == bytes);
+        return nrmi_good(nrmi_measure(&bytes, e->info.dims, e->info.shape, e->info.bytes_each) &&
+                         e->end - e->at == bytes);
     NRM_MEMSET(e->info.shape, 0, sizeof e->info.shape);
     e->info.dims = e->info.bytes_each = 0;
     e->info.type = -1;
@@ -8641,8 +8641,7 @@ static int nrmi_net_array(nrm_array *made, nrmi_set *set, size_t slot)
     if (slot >= NRMI_NET_SLOTS)
         return nrmi_layer_array(made, set, beyond / NRMI_LAYER_SLOTS, beyond % NRMI_LAYER_SLOTS);
     made->name = name[slot];
-    if (slot == NRMI_NET_FACTS)
-        return nrmi_facts_array(made, set, nrmi_net_facts(set->fact, net));
+    if (slot == NRMI_NET_FACTS) return nrmi_facts_array(made, set, nrmi_net_facts(set->fact, net));
     if (slot == NRMI_NET_TRAINING)
         return nrmi_facts_array(made, set, nrmi_training_facts(set->fact, net));
     return nrmi_reals_array(made, slot == NRMI_NET_MOMENT1 ? net->moment1 : net->moment2, 0,
@@ -9147,6 +9146,8 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 - RNG.1, RNG.2: M. E. O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically
   Good Algorithms for Random Number Generation", 2014. RNG.5, RNG.6: G. Marsaglia, T. A.
   Bray, "A convenient method for generating normal variables", 1964.
+- CRC.1 to CRC.3: W. W. Peterson, D. T. Brown, "Cyclic Codes for Error Detection", 1961; the
+  polynomial and its order of bits are those of ISO 3309 and of PKZIP.
 - GC.3: L. F. Richardson, "The Approximate Arithmetical Solution by Finite Differences of
   Physical Problems", 1911.
 

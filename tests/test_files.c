@@ -308,11 +308,9 @@ static nrm_array array_of(const char *name, int type, void *data, size_t dims, s
 
 static nrm_real with_bits(uint64_t as_double, uint32_t as_float)
 {
+    const void *bits = each == 4 ? (const void *)&as_float : (const void *)&as_double;
     nrm_real r;
-    if (each == 4)
-        memcpy(&r, &as_float, 4);
-    else
-        memcpy(&r, &as_double, 8);
+    memcpy(&r, bits, sizeof r);
     return r;
 }
 
@@ -1023,6 +1021,10 @@ static void test_npy_frames(void)
     }
     CHECK(got == 7);
     free(b.at);
+    b = make_npy(4, good, zero, each); /* a version that is not yet, as version 3 would be */
+    place(b.at, b.n);
+    CHECK_INT(nrm_load("case", &a, 1), NRM_EFORMAT);
+    free(b.at);
     for (i = 4000; i <= 6000; i += 2000) { /* up to the buffer's 4096, and beyond it */
         memset(padded, ' ', i);
         memcpy(padded, good, strlen(good) - 1);
@@ -1418,6 +1420,7 @@ static void test_places(void)
 {
     char path[5000];
     sample s;
+    bytes file;
     fill(&s);
     CHECK_INT(nrm_save("no such folder/a.nrm", s.array, SAMPLES), NRM_EFILE);
     CHECK_INT(nrm_load("no such folder/a.nrm", s.array, SAMPLES), NRM_EFILE);
@@ -1457,6 +1460,11 @@ static void test_places(void)
     } else {
         printf("files: no /dev/full here\n");
     }
+    CHECK_INT(nrm_save(".npz", s.array, SAMPLES), NRM_OK); /* an ending is enough of a name */
+    file = read_bytes(".npz");
+    CHECK(file.n > 4 && memcmp(file.at, "PK\3\4", 4) == 0);
+    free(file.at);
+    CHECK_INT(remove(".npz"), 0);
 }
 
 /* ---- networks -------------------------------------------------------------------------------- */
@@ -1656,6 +1664,7 @@ static void test_impossible_networks(void)
     } lie[] = {{"training", 1, (uint64_t)0x7ff0000000000000u, NRM_EFORMAT}, /* infinite powers    */
                {"training", 2, (uint64_t)0xbff0000000000000u, NRM_EFORMAT}, /* and negative       */
                {"training", 4, 2, NRM_EFORMAT},                             /* an even increment  */
+               {"training", 1, (uint64_t)0x3ff0000000000001u, NRM_EFORMAT}, /* and more than 1    */
                {"training", 5, 2, NRM_EFORMAT},
                {"training", 6, (uint64_t)0xfff0000000000000u, NRM_EFORMAT},
                {"training", 0, 12, NRM_OK},
@@ -1764,6 +1773,91 @@ static void test_network_of_other_precision(void)
     free(b.block);
 }
 
+/* What docs/files.md says of the integers in a network's file. */
+static void test_network_facts(void)
+{
+    network a;
+    bytes file;
+    static const struct {
+        const char *name;
+        uint64_t n, value[6];
+    } fact[] = {{"network", 5, {INPUTS, 3, NRM_ADAM, 2, 0}},
+                {"training", 7, {3, 0, 0, 0, 0, 0}},
+                {"layer0.shape", 6, {INPUTS, 5, NRM_RELU, NRM_NOISY_BATCH_NORM, 0, 0}},
+                {"layer1.shape", 6, {5, 4, NRM_TANH, NRM_NOISY_BATCH_NORM, 1, 1}},
+                {"layer2.shape", 6, {4, CLASSES, NRM_IDENTITY, NRM_NO_NORM, 0, 1}}};
+    static const char *const name[] = {
+        "network",      "training",       "moment1",        "moment2",     "layer0.shape",
+        "layer0.W",     "layer0.gamma",   "layer0.beta",    "layer0.mean", "layer0.var",
+        "layer0.batches", "layer1.shape", "layer1.W",       "layer1.b",    "layer1.gamma",
+        "layer1.beta",  "layer1.mean",    "layer1.var",     "layer1.batches", "layer2.shape",
+        "layer2.W",     "layer2.b"};
+    size_t i, k;
+    uint64_t bits;
+    double d;
+    design(&a, NRM_NOISY_BATCH_NORM, NRM_ADAM, 0, 1);
+    build(&a);
+    train(a.net, 0, 3);
+    CHECK_INT(nrm_mlp_save(a.net, "net.nrm"), NRM_OK);
+    file = read_bytes("net.nrm");
+    CHECK_INT(get(file.at + 12, 4), COUNT(name));
+    for (i = 0; i < COUNT(name); i++) CHECK_STR((char *)file.at + 32 + 192 * i, name[i]);
+    for (i = 0; i < COUNT(fact); i++) {
+        const unsigned char *entry = entry_of(file, fact[i].name);
+        const unsigned char *at = file.at + get(entry + 144, 8);
+        CHECK_INT(get(entry + 152, 8), 8 * fact[i].n);
+        for (k = 0; k < (i == 0 ? 4 : i == 1 ? 1 : 6); k++)
+            CHECK_INT(get(at + 8 * k, 8), fact[i].value[k]);
+        if (i == 0) {
+            d = (double)a.spec.eps;
+            memcpy(&bits, &d, 8);
+            CHECK(get(at + 32, 8) == bits);
+        }
+        if (i == 1) {
+            d = (double)a.net->beta2_power;
+            memcpy(&bits, &d, 8);
+            CHECK(get(at + 16, 8) == bits);
+            CHECK(get(at + 24, 8) == a.net->rng.state && get(at + 32, 8) == a.net->rng.increment);
+            d = (double)a.net->rng.spare;
+            memcpy(&bits, &d, 8);
+            CHECK_INT(get(at + 40, 8), a.net->rng.has_spare);
+            CHECK(get(at + 48, 8) == (a.net->rng.has_spare ? bits : 0));
+        }
+    }
+    free(file.at);
+    free(a.block);
+}
+
+/* As many layers as a file has room for, and one more. */
+static void test_deep_networks(void)
+{
+    enum { MOST = 8191 };
+    nrm_mlp_layer *layer = (nrm_mlp_layer *)calloc(MOST + 1, sizeof *layer);
+    network a, b;
+    size_t i;
+    if (layer == NULL) exit(2);
+    for (i = 0; i <= MOST; i++) layer[i].width = 1;
+    design(&a, NRM_NO_NORM, NRM_SGD, 0, 1);
+    a.spec.layer = layer;
+    a.spec.max_batch = 1;
+    a.spec.layers = MOST;
+    b = a;
+    b.spec.seed = 2;
+    build(&a);
+    build(&b);
+    CHECK_INT(nrm_mlp_save(a.net, "net.npz"), NRM_OK);
+    CHECK_INT(nrm_mlp_load(b.net, "net.npz"), NRM_OK);
+    CHECK(same_net(a.net, b.net));
+    free(a.block);
+    free(b.block);
+    a.spec.layers = MOST + 1;
+    build(&a);
+    CHECK_INT(nrm_mlp_save(a.net, "net.nrm"), NRM_ESIZE);
+    CHECK_INT(nrm_mlp_load(a.net, "net.npz"), NRM_ESIZE);
+    free(a.block);
+    free(layer);
+}
+
 /* A network's file, cut off or with a byte turned: refused, and the network is as before. */
 static void test_damaged_networks(void)
 {
@@ -1840,6 +1934,8 @@ int main(void)
     RUN(test_other_networks);
     RUN(test_impossible_networks);
     RUN(test_network_of_other_precision);
+    RUN(test_network_facts);
+    RUN(test_deep_networks);
     RUN(test_damaged_networks);
     rc = test_report("files");
     free(memory.at);

@@ -4007,7 +4007,9 @@ NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned
 
 NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
 {
+    const int rc = nrmi_check_volume(1, C, 1);
     size_t c;
+    if (rc != NRM_OK) return rc;
     if (into == NULL || from == NULL) return NRM_ENULL;
     if (nrmi_overlap(nrmi_bytes(into, C * sizeof *into), nrmi_bytes(from, C * sizeof *from)))
         return NRM_EALIAS;
@@ -4023,7 +4025,9 @@ static int nrmi_stats_usable(nrm_stats s)
 
 NRM_DEF int nrm_stats_check(size_t *channel, const nrm_stats *stats, size_t C)
 {
+    const int rc = nrmi_check_volume(1, C, 1);
     size_t c = 0;
+    if (rc != NRM_OK) return rc;
     if (stats == NULL) return NRM_ENULL;
     while (c < C && nrmi_stats_usable(stats[c])) c++;
     if (c == C) return NRM_OK;
@@ -4033,7 +4037,9 @@ NRM_DEF int nrm_stats_check(size_t *channel, const nrm_stats *stats, size_t C)
 
 NRM_DEF int nrm_running_check(size_t *channel, const nrm_running *running, size_t C)
 {
+    const int rc = nrmi_check_volume(1, C, 1);
     size_t c = 0;
+    if (rc != NRM_OK) return rc;
     if (running == NULL || running->mean == NULL || running->var == NULL) return NRM_ENULL;
     while (c < C && running->var[c] >= 0 && nrmi_finite((nrm_acc)running->var[c]) &&
            nrmi_finite((nrm_acc)running->mean[c]))
@@ -4063,10 +4069,16 @@ static int nrmi_check_stats_fit(const nrm_running *running, const nrm_stats *sta
 
 NRM_DEF int nrm_running_set(nrm_running *running, const nrm_stats *stats, size_t C)
 {
+    nrmi_span buffer[3];
     size_t c;
-    int rc;
+    int rc = nrmi_check_volume(1, C, 1);
+    if (rc != NRM_OK) return rc;
     if (running == NULL || stats == NULL || running->mean == NULL || running->var == NULL)
         return NRM_ENULL;
+    buffer[0] = nrmi_reals(running->mean, C);
+    buffer[1] = nrmi_reals(running->var, C);
+    buffer[2] = nrmi_bytes(stats, C * sizeof *stats);
+    if (nrmi_check_apart(buffer, 3, 2) != NRM_OK) return NRM_EALIAS;
     rc = nrmi_check_stats_fit(running, stats, C);
     if (rc != NRM_OK) return rc;
     for (c = 0; c < C; c++) { /* ST.7 */
@@ -4095,12 +4107,15 @@ static int nrmi_stats_track(nrm_running *running, const nrm_stats *stats, size_t
     return bad == 0 ? NRM_OK : NRM_NONFINITE;
 }
 
-/* Do the counts suit a batch of which `kept` positions are here? */
+/* Can these be the statistics of a batch, of which some is here or not? A mean or a sum that is not
+   a number can: there was one in x. */
 static int nrmi_check_counts(const nrm_stats *stats, size_t C, int any_here)
 {
     size_t c;
     for (c = 0; c < C; c++) {
-        if (!(stats[c].count >= 0) || (any_here && stats[c].count == 0)) return NRM_ESTATS;
+        if (!(stats[c].count >= 0) || !nrmi_finite(stats[c].count) || stats[c].m2 < 0 ||
+            (any_here && stats[c].count == 0))
+            return NRM_ESTATS;
         if (stats[c].count == 1) return NRM_EBATCH;
     }
     return NRM_OK;

@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { SLOTS = 10, ROOM = 1024, MARGIN = 256 };
+enum { SLOTS = 10, ROOM = 1024, MARGIN = 256, GROUPS = 2 };
 
 typedef union arena {
     double align;
@@ -33,10 +33,16 @@ typedef struct args { /* the arguments of one call, whichever function it is of 
 } args;
 
 enum { EPS = 1, RUNNING = 2, NOISE = 4, MODE = 8, ACTIVATION = 16, LOSS = 32 };
+enum {
+    USED = 64,    /* running statistics are used in train mode too          */
+    MERGED = 128, /* there are merged statistics, and their counts matter   */
+    ALWAYS = 256  /* an empty batch is no reason to do nothing              */
+};
 
 /* Buffers are described by three letters each, in the order of the parameters.
-   Role: o output, i input, capital if it may be NULL. Type: r nrm_real, a nrm_acc, l int.
-   Shape: x N*C*S, c C, n N, 1 one, y N*C, z N*S, w C*S, s S. */
+   Role: o output, i input, capital if it may be NULL. Type: r nrm_real, a nrm_acc, l int, t
+   nrm_stats, u nrm_sums, m a mask's byte. Shape: x N*C*S, c C, n N, 1 one, y N*C, z N*S, w C*S, s S,
+   g N groups of GROUPS. */
 typedef struct site {
     const char *name;
     int (*call)(args *);
@@ -57,6 +63,15 @@ static nrm_acc *acc_at(const args *a, int i)
 static int *label_at(const args *a, int i)
 {
     return (int *)a->p[i];
+}
+
+static nrm_stats *stats_at(const args *a, int i)
+{
+    return (nrm_stats *)a->p[i];
+}
+static const unsigned char *mask_at(const args *a, int i)
+{
+    return (const unsigned char *)a->p[i];
 }
 
 static nrm_running *running_of(args *a, int i)
@@ -185,6 +200,108 @@ static int call_weightnorm_backward(args *a)
 #define NB_BACK "orx Orc Orc irx irx irx iac iac Irc"
 #define NB_BACK_FROZEN "orx Orc Orc irx Irx irx iac iac Irc"
 
+#define ROWS_BACK "orx Orc Orc irx irx iag iag Irc"
+#define RENORM "orx oac oac oac oac orc orc irx Irc Irc"
+
+static int call_groupnorm_forward(args *a)
+{
+    return nrm_groupnorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), real_at(a, 3),
+                                 real_at(a, 4), real_at(a, 5), a->eps, a->N, a->C, a->S, GROUPS);
+}
+static int call_groupnorm_backward(args *a)
+{
+    return nrm_groupnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                  real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7), a->N,
+                                  a->C, a->S, GROUPS);
+}
+static int call_instancenorm_forward(args *a)
+{
+    return nrm_instancenorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), real_at(a, 3),
+                                    real_at(a, 4), real_at(a, 5), a->eps, a->N, a->C, a->S);
+}
+static int call_instancenorm_backward(args *a)
+{
+    return nrm_instancenorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                     real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7),
+                                     a->N, a->C, a->S);
+}
+static int call_rmsnorm_forward(args *a)
+{
+    return nrm_rmsnorm_forward(real_at(a, 0), acc_at(a, 1), real_at(a, 2), real_at(a, 3), a->eps,
+                               a->N, a->C);
+}
+static int call_rmsnorm_backward(args *a)
+{
+    return nrm_rmsnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                acc_at(a, 4), real_at(a, 5), a->N, a->C);
+}
+static int call_layernorm_std_forward(args *a)
+{
+    return nrm_layernorm_std_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), real_at(a, 3),
+                                     real_at(a, 4), real_at(a, 5), a->eps, a->N, a->C);
+}
+static int call_layernorm_std_backward(args *a)
+{
+    return nrm_layernorm_std_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                      real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7),
+                                      a->eps, a->N, a->C);
+}
+static int call_renorm_forward(args *a)
+{
+    return nrm_batchrenorm_forward(real_at(a, 0), acc_at(a, 3), acc_at(a, 4), acc_at(a, 1),
+                                   acc_at(a, 2), running_of(a, 5), real_at(a, 7), real_at(a, 8),
+                                   real_at(a, 9), 3, 5, a->kind, a->eps, a->N, a->C, a->S);
+}
+/* In the other modes ratio and offset are not looked at. */
+static int call_renorm_fixed(args *a)
+{
+    return nrm_batchrenorm_forward(real_at(a, 0), NULL, NULL, acc_at(a, 1), acc_at(a, 2),
+                                   running_of(a, 3), real_at(a, 5), real_at(a, 6), real_at(a, 7),
+                                   1, 0, a->kind, a->eps, a->N, a->C, a->S);
+}
+static int call_renorm_backward(args *a)
+{
+    return nrm_batchrenorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                    real_at(a, 4), acc_at(a, 5), acc_at(a, 6), acc_at(a, 7),
+                                    acc_at(a, 8), real_at(a, 9), a->kind, a->N, a->C, a->S);
+}
+static int call_renorm_backward_fixed(args *a)
+{
+    return nrm_batchrenorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                    real_at(a, 4), NULL, NULL, acc_at(a, 5), acc_at(a, 6),
+                                    real_at(a, 7), a->kind, a->N, a->C, a->S);
+}
+static int call_stats_update(args *a)
+{
+    return nrm_stats_update(stats_at(a, 0), real_at(a, 1), mask_at(a, 2), a->N, a->C, a->S);
+}
+static int call_stats_merge(args *a)
+{
+    return nrm_stats_merge(stats_at(a, 0), stats_at(a, 1), a->C);
+}
+static int call_running_set(args *a)
+{
+    return nrm_running_set(running_of(a, 0), stats_at(a, 2), a->C);
+}
+static int call_sync_forward(args *a)
+{
+    return nrm_sync_batchnorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), running_of(a, 3),
+                                      real_at(a, 5), mask_at(a, 6), stats_at(a, 7), real_at(a, 8),
+                                      real_at(a, 9), a->eps, a->N, a->C, a->S);
+}
+static int call_sync_sums(args *a)
+{
+    return nrm_sync_batchnorm_sums((nrm_sums *)a->p[0], real_at(a, 1), real_at(a, 2),
+                                   real_at(a, 3), real_at(a, 4), mask_at(a, 5), acc_at(a, 6),
+                                   acc_at(a, 7), a->N, a->C, a->S);
+}
+static int call_sync_backward(args *a)
+{
+    return nrm_sync_batchnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), mask_at(a, 3),
+                                       acc_at(a, 4), acc_at(a, 5), real_at(a, 6), stats_at(a, 7),
+                                       (const nrm_sums *)a->p[8], a->N, a->C, a->S);
+}
+
 static const site sites[] = {
     {"linear forward", call_linear_forward, "orz iry irw Irs", -1, -1, "NCS", 0, 0},
     {"linear backward", call_linear_backward, "Ory Orw Ors irz iry irw", -1, -1, "NCS", 0, 0},
@@ -232,6 +349,36 @@ static const site sites[] = {
     {"weight norm", call_weightnorm_forward, "orw Oas irw Irs", -1, -1, "CS", 0, 0},
     {"weight norm backward", call_weightnorm_backward, "Orw Ors irw irw ias Irs", -1, -1, "CS", 0,
      0},
+    {"group norm", call_groupnorm_forward, "orx oag oag irx Irc Irc", -1, -1, "NCS", EPS, 0},
+    {"group norm backward", call_groupnorm_backward, ROWS_BACK, 0, 3, "NCS", 0, 0},
+    {"instance norm", call_instancenorm_forward, "orx oay oay irx Irc Irc", -1, -1, "NCS", EPS, 0},
+    {"instance norm backward", call_instancenorm_backward, "orx Orc Orc irx irx iay iay Irc", 0, 3,
+     "NCS", 0, 0},
+    {"RMS norm", call_rmsnorm_forward, "ory Oan iry Irc", -1, -1, "NC", EPS, 0},
+    {"RMS norm backward", call_rmsnorm_backward, "ory Orc iry iry ian Irc", 0, 2, "NC", 0, 0},
+    {"layer norm with std", call_layernorm_std_forward, "ory oan oan iry Irc Irc", -1, -1, "NC",
+     EPS, 0},
+    {"layer norm with std backward", call_layernorm_std_backward,
+     "ory Orc Orc iry iry ian ian Irc", 0, 3, "NC", EPS, 0},
+    {"batch renorm train", call_renorm_forward, RENORM, -1, -1, "NCS", EPS | RUNNING | MODE | USED,
+     NRM_TRAIN},
+    {"batch renorm infer", call_renorm_fixed, BN_INFER, 0, 5, "NCS", EPS | RUNNING | MODE,
+     NRM_INFER},
+    {"batch renorm frozen", call_renorm_fixed, BN_FROZEN, -1, -1, "NCS", EPS | RUNNING | MODE,
+     NRM_FROZEN},
+    {"batch renorm backward", call_renorm_backward, "orx Orc Orc irx irx iac iac iac iac Irc", 0, 3,
+     "NCS", MODE, NRM_TRAIN},
+    {"batch renorm backward frozen", call_renorm_backward_fixed, BN_BACK, 0, 3, "NCS", MODE,
+     NRM_FROZEN},
+    {"statistics, update", call_stats_update, "otc irx Imz", -1, -1, "NCS", 0, 0},
+    {"statistics, merge", call_stats_merge, "otc itc", -1, -1, "C", MERGED, 0},
+    {"running statistics, set", call_running_set, "orc orc itc", -1, -1, "C", MERGED, 0},
+    {"sync batch norm", call_sync_forward, "orx oac oac orc orc irx Imz itc Irc Irc", -1, -1, "NCS",
+     EPS | RUNNING | MERGED | ALWAYS, NRM_TRAIN},
+    {"sync batch norm sums", call_sync_sums, "ouc Orc Orc irx irx Imz iac iac", -1, -1, "NCS",
+     ALWAYS, 0},
+    {"sync batch norm backward", call_sync_backward, "orx irx irx Imz iac iac Irc itc iuc", 0, 1,
+     "NCS", MERGED, 0},
 };
 enum { SITES = (int)(sizeof sites / sizeof sites[0]) };
 
@@ -270,6 +417,9 @@ static size_t bytes_of(const site *s, int i, const args *a)
 {
     const size_t size = type(s, i) == 'r'   ? sizeof(nrm_real)
                         : type(s, i) == 'a' ? sizeof(nrm_acc)
+                        : type(s, i) == 't' ? sizeof(nrm_stats)
+                        : type(s, i) == 'u' ? sizeof(nrm_sums)
+                        : type(s, i) == 'm' ? 1
                                             : sizeof(int);
     switch (s->buffers[4 * i + 2]) {
     case 'x': return size * a->N * a->C * a->S;
@@ -277,6 +427,7 @@ static size_t bytes_of(const site *s, int i, const args *a)
     case 'z': return size * a->N * a->S;
     case 'w': return size * a->C * a->S;
     case 'n': return size * a->N;
+    case 'g': return size * a->N * GROUPS;
     case 'c': return size * a->C;
     case 's': return size * a->S;
     default: return size;
@@ -293,6 +444,10 @@ static void fill(const site *s, const args *a, int i)
             (nrm_real)(1 + (double)((k * 5 + (size_t)i * 3) % 8) / 8);
     for (k = 0; k < bytes_of(s, i, a) / sizeof(nrm_acc) && type(s, i) == 'a'; k++)
         ((nrm_acc *)(void *)at)[k] = (nrm_acc)(1 + (double)((k * 3 + (size_t)i) % 8) / 8);
+    for (k = 0; k < bytes_of(s, i, a) / sizeof(nrm_acc) && strchr("tu", type(s, i)) != NULL; k++)
+        ((nrm_acc *)(void *)at)[k] = (nrm_acc)(2 + k % 5); /* a count, a mean, a sum of squares */
+    for (k = 0; k < bytes_of(s, i, a) && type(s, i) == 'm'; k++)
+        at[k] = (unsigned char)(k % 3 != 1);
     for (k = 0; k < bytes_of(s, i, a) / sizeof(int) && type(s, i) == 'l'; k++)
         ((int *)(void *)at)[k] = (int)(k % 2);
 }
@@ -386,7 +541,7 @@ static void test_null_pointers(void)
         if (s->flags & RUNNING) {
             a = prepare(s);
             a.null_running = 1;
-            if (s->kind == NRM_TRAIN)
+            if (s->kind == NRM_TRAIN && !(s->flags & USED))
                 CHECK_RC(s->call(&a), NRM_OK, s, "no running", 0, 0);
             else
                 refused(s, &a, NRM_ENULL, "no running", 0, 0);
@@ -459,7 +614,7 @@ static void test_empty_batches(void)
     for (k = 0; k < SITES; k++) {
         const site *s = &sites[k];
         args a = prepare(s), kept;
-        if (s->sizes[0] != 'N') continue; /* it has no batch */
+        if (s->sizes[0] != 'N' || s->flags & ALWAYS) continue; /* no batch, or see below */
         a.N = 0;
         for (i = s->flags & LOSS ? 1 : 0; i < SLOTS; i++) a.p[i] = NULL;
         kept = a;
@@ -533,7 +688,10 @@ static void test_running_arguments(void)
     int k, i;
     for (k = 0; k < SITES; k++) {
         const site *s = &sites[k];
-        const int at = s->call == call_noisy_forward ? 4 : 3;
+        const int at = s->call == call_noisy_forward    ? 4
+                       : s->call == call_renorm_forward ? 5
+                                                        : 3;
+        const int used = s->kind != NRM_TRAIN || s->flags & USED;
         args a;
         if (!(s->flags & RUNNING)) continue;
         for (i = 0; i < 4 && s->kind == NRM_TRAIN; i++) {
@@ -549,7 +707,7 @@ static void test_running_arguments(void)
             CHECK_RC(s->call(&a), NRM_OK, s, "weight", i, 2);
             CHECK_AT(a.running.batches == 1, s, "batches", i, 2);
         }
-        for (i = 0; i < 4 && s->kind != NRM_TRAIN; i++) {
+        for (i = 0; i < 4 && used; i++) {
             a = prepare(s);
             real_at(&a, at + 1)[a.C - 1] = bad_var[i];
             keep();
@@ -560,11 +718,11 @@ static void test_running_arguments(void)
             keep();
             refused(s, &a, NRM_ESTATS, "mean", i, 0);
         }
-        if (s->kind != NRM_TRAIN) { /* no variance at all is a variance */
+        if (used) { /* no variance at all is a variance */
             a = prepare(s);
             real_at(&a, at + 1)[0] = 0;
             CHECK_RC(s->call(&a), NRM_OK, s, "zero variance", 0, 0);
-            CHECK_AT(a.running.batches == 0, s, "batches", 0, 0);
+            CHECK_AT(a.running.batches == (s->kind == NRM_TRAIN), s, "batches", 0, 0);
         }
     }
 }
@@ -611,14 +769,23 @@ static void test_labels(void)
 }
 
 /* Zero is a number, a statistic and a label: so that overlapping buffers of two types are refused
-   for the overlap, and not for what one of them reads in the other. */
-static void zero_if_judged(const site *s, int i, int j)
+   for the overlap, and not for what one of them reads in the other. A count should not be zero; two
+   will do for everything but a label. */
+static void neutral(const site *s, int i)
+{
+    size_t k;
+    memset(arena.slot[i], 0, ROOM);
+    for (k = 0; k < ROOM / sizeof(nrm_acc) && s->flags & MERGED; k++)
+        ((nrm_acc *)(void *)arena.slot[i])[k] = 2;
+}
+
+static void neutral_if_judged(const site *s, int i, int j)
 {
     const int labels = type(s, i) == 'l' || type(s, j) == 'l';
-    const int statistics = s->flags & RUNNING && s->kind != NRM_TRAIN;
-    if (!labels && !statistics) return;
-    memset(arena.slot[i], 0, ROOM);
-    memset(arena.slot[j], 0, ROOM);
+    const int statistics = s->flags & RUNNING && (s->kind != NRM_TRAIN || s->flags & USED);
+    if (!labels && !statistics && !(s->flags & MERGED)) return;
+    neutral(s, i);
+    neutral(s, j);
 }
 
 static void test_aliases(void)
@@ -636,7 +803,7 @@ static void test_aliases(void)
                     if (i == j || !is_output(s, i) || allowed) continue;
                     if (shift > 0 && bytes_of(s, i, &a) <= 8) continue;
                     if (shift < 0 && bytes_of(s, j, &a) <= 8) continue;
-                    zero_if_judged(s, i, j);
+                    neutral_if_judged(s, i, j);
                     keep();
                     a.p[j] = (unsigned char *)a.p[i] + shift;
                     refused(s, &a, NRM_EALIAS, "alias", i * 100 + j, shift);
@@ -656,12 +823,12 @@ static void test_neighbours_and_shared_inputs(void)
                 if (i == j) continue;
                 if (is_output(s, i)) { /* of zeros, which have no direction */
                     const int directions = s->call == call_weightnorm_forward && j == 2;
-                    memset(arena.slot[i], 0, ROOM);
+                    neutral(s, i);
                     a.p[j] = (unsigned char *)a.p[i] + (bytes_of(s, i, &a) + 7) / 8 * 8;
                     CHECK_RC(s->call(&a), directions ? NRM_NONFINITE : NRM_OK, s, "neighbour",
                              i * 100 + j, 0);
                 } else if (!is_output(s, j)) {
-                    zero_if_judged(s, i, j);
+                    neutral_if_judged(s, i, j);
                     keep();
                     if (bytes_of(s, i, &a) >= bytes_of(s, j, &a)) a.p[j] = a.p[i];
                     CHECK_RC(s->call(&a), NRM_OK, s, "shared inputs", i * 100 + j, 0);
@@ -1476,6 +1643,293 @@ static void test_weight_norm_bad_columns(void)
     CHECK_INT(nrm_weightnorm_forward(W2, NULL, v, NULL, 3, 5), NRM_NONFINITE); /* zeros alone */
 }
 
+/* ---- the newer norms -------------------------------------------------------------------------- */
+
+static const site *site_named(const char *name)
+{
+    int k;
+    for (k = 0; k < SITES; k++)
+        if (strcmp(sites[k].name, name) == 0) return &sites[k];
+    CHECK_STR(name, "the name of a site");
+    return &sites[0];
+}
+
+/* Groups that do not divide the channels, and a sample of one that has no standard deviation. */
+static void test_group_sizes(void)
+{
+    const size_t bad[4] = {0, 3, 5, SIZE_MAX};
+    const site *forward = site_named("group norm"), *back = site_named("group norm backward");
+    const site *std = site_named("layer norm with std");
+    const site *std_back = site_named("layer norm with std backward");
+    args a;
+    int i;
+    for (i = 0; i < 4; i++) {
+        a = prepare(forward);
+        CHECK_INT(nrm_groupnorm_forward(real_at(&a, 0), acc_at(&a, 1), acc_at(&a, 2),
+                                        real_at(&a, 3), NULL, NULL, NRM_EPS, a.N, a.C, a.S, bad[i]),
+                  NRM_ESIZE);
+        CHECK(untouched(&a, &a));
+        a = prepare(back);
+        CHECK_INT(nrm_groupnorm_backward(real_at(&a, 0), real_at(&a, 1), real_at(&a, 2),
+                                         real_at(&a, 3), real_at(&a, 4), acc_at(&a, 5),
+                                         acc_at(&a, 6), NULL, a.N, a.C, a.S, bad[i]),
+                  NRM_ESIZE);
+        CHECK(untouched(&a, &a));
+    }
+    a = prepare(std);
+    a.C = 1;
+    refused(std, &a, NRM_ESIZE, "one feature", 0, 0);
+    a = prepare(std_back);
+    a.C = 1;
+    refused(std_back, &a, NRM_ESIZE, "one feature", 0, 0);
+    a = prepare(site_named("group norm")); /* nothing saved: both or neither */
+    a.p[1] = a.p[2] = NULL;
+    CHECK_INT(call_groupnorm_forward(&a), NRM_OK);
+}
+
+static void test_renorm_limits(void)
+{
+    const nrm_real r_bad[5] = {(nrm_real)0.875, 0, -2, (nrm_real)NAN, -(nrm_real)INFINITY};
+    const nrm_real d_bad[3] = {-1, (nrm_real)NAN, -(nrm_real)INFINITY};
+    const site *s = site_named("batch renorm train");
+    int i, mode;
+    for (i = 0; i < 8; i++)
+        for (mode = NRM_TRAIN; mode <= NRM_FROZEN; mode++) {
+            args a = prepare(s);
+            const int rc = nrm_batchrenorm_forward(
+                real_at(&a, 0), acc_at(&a, 3), acc_at(&a, 4), acc_at(&a, 1), acc_at(&a, 2),
+                running_of(&a, 5), real_at(&a, 7), NULL, NULL, i < 5 ? r_bad[i] : 2,
+                i < 5 ? 1 : d_bad[i - 5], mode, NRM_EPS, a.N, a.C, a.S);
+            CHECK_RC(rc, NRM_ERATE, s, "limit", i, mode);
+            CHECK_AT(untouched(&a, &a) && a.running.batches == 0, s, "limit", i, mode);
+        }
+    for (i = 0; i < 2; i++) { /* no limit at all is a limit */
+        args a = prepare(s);
+        size_t k;
+        CHECK_INT(nrm_batchrenorm_forward(real_at(&a, 0), acc_at(&a, 3), acc_at(&a, 4),
+                                          acc_at(&a, 1), acc_at(&a, 2), running_of(&a, 5),
+                                          real_at(&a, 7), NULL, NULL,
+                                          i ? (nrm_real)INFINITY : (nrm_real)1,
+                                          i ? (nrm_real)INFINITY : 0, NRM_TRAIN, NRM_EPS, a.N, a.C,
+                                          a.S),
+                  NRM_OK);
+        for (k = 0; k < a.N * a.C * a.S; k++) CHECK(isfinite((double)real_at(&a, 0)[k]));
+        for (k = 0; k < a.C && i == 0; k++)
+            CHECK(acc_at(&a, 3)[k] == 1 && acc_at(&a, 4)[k] == 0);
+    }
+}
+
+/* Statistics that cannot be those of a batch; a NaN can, for there may have been one in x. */
+static void test_merged_statistics(void)
+{
+    const nrm_acc bad[7][3] = {/* count, m2, status */
+                               {1, 2, NRM_EBATCH},
+                               {0, 2, NRM_ESTATS},
+                               {-2, 2, NRM_ESTATS},
+                               {(nrm_acc)NAN, 2, NRM_ESTATS},
+                               {(nrm_acc)INFINITY, 2, NRM_ESTATS},
+                               {4, -1, NRM_ESTATS},
+                               {4, -(nrm_acc)INFINITY, NRM_ESTATS}};
+    const char *const names[2] = {"sync batch norm", "sync batch norm backward"};
+    int k, i, rc;
+    size_t n;
+    for (k = 0; k < 2; k++) {
+        const site *s = site_named(names[k]);
+        args a;
+        for (i = 0; i < 7; i++) {
+            a = prepare(s);
+            stats_at(&a, 7)[a.C - 1].count = bad[i][0];
+            stats_at(&a, 7)[a.C - 1].m2 = bad[i][1];
+            keep();
+            refused(s, &a, (int)bad[i][2], "statistics", i, 0);
+        }
+        a = prepare(s);
+        memset(stats_at(&a, 7), 0, a.C * sizeof(nrm_stats)); /* nothing anywhere: and nothing here */
+        memset(a.p[k == 0 ? 6 : 3], 0, a.N * a.S);
+        CHECK_RC(s->call(&a), NRM_OK, s, "all masked", 0, 0);
+        for (n = 0; n < a.N * a.C * a.S; n++) CHECK(real_at(&a, 0)[n] == 0);
+        if (k == 0) CHECK_INT(a.running.batches, 0);
+        a = prepare(s);
+        stats_at(&a, 7)[0].mean = (nrm_acc)NAN;
+        rc = s->call(&a);
+        CHECK_INT(rc, k == 0 ? NRM_NONFINITE : NRM_OK);
+    }
+    { /* the plain average takes whole batches only */
+        args a = prepare(site_named("sync batch norm"));
+        a.running.cumulative = 1;
+        stats_at(&a, 7)[0].mean = (nrm_acc)NAN;
+        keep();
+        CHECK_INT(call_sync_forward(&a), NRM_NONFINITE);
+        CHECK_INT(a.running.batches, 0);
+        CHECK(memcmp(arena.slot[3], before.slot[3], ROOM) == 0);
+        CHECK(memcmp(arena.slot[4], before.slot[4], ROOM) == 0);
+    }
+}
+
+/* A worker without examples has no x, y and dy; but statistics as all others. */
+static void test_sync_without_examples(void)
+{
+    const site *s = site_named("sync batch norm"), *sums = site_named("sync batch norm sums");
+    args a = prepare(s), b, kept;
+    int i;
+    a.N = 0;
+    a.p[0] = a.p[5] = a.p[6] = NULL;
+    CHECK_INT(s->call(&a), NRM_OK);
+    CHECK_INT(a.running.batches, 1);
+    CHECK(memcmp(arena.slot[3], before.slot[3], ROOM) != 0);
+    CHECK(acc_at(&a, 1)[1] == stats_at(&a, 7)[1].mean);
+    for (i = 0; i < 10; i++) {
+        if (i == 0 || i == 5 || i == 6 || i >= 8) continue;
+        b = prepare(s);
+        b.N = 0;
+        b.p[i] = NULL;
+        refused(s, &b, NRM_ENULL, "null without examples", i, 0);
+    }
+    a = prepare(s);
+    a.N = 0;
+    memset(stats_at(&a, 7), 0, a.C * sizeof(nrm_stats)); /* nobody had any */
+    keep();
+    CHECK_INT(s->call(&a), NRM_OK);
+    CHECK_INT(a.running.batches, 0);
+    CHECK(memcmp(arena.slot[3], before.slot[3], ROOM) == 0);
+    a = prepare(s);
+    a.N = 0;
+    stats_at(&a, 7)[2].count = 1;
+    keep();
+    refused(s, &a, NRM_EBATCH, "one value anywhere", 0, 0);
+    a = prepare(sums);
+    a.N = 0;
+    a.p[3] = a.p[4] = a.p[5] = NULL;
+    kept = a;
+    CHECK_INT(sums->call(&a), NRM_OK);
+    for (i = 0; i < 8; i++) CHECK(acc_at(&kept, 0)[i] == 0);
+    CHECK(memcmp(arena.slot[1], before.slot[1], ROOM) == 0);
+    a = prepare(sums);
+    a.N = 0;
+    a.p[0] = NULL;
+    refused(sums, &a, NRM_ENULL, "no sums", 0, 0);
+}
+
+static void test_running_set_arguments(void)
+{
+    const site *s = site_named("running statistics, set");
+    const nrm_acc too_much = sizeof(nrm_acc) > sizeof(nrm_real) ? (nrm_acc)1e300 : (nrm_acc)INFINITY;
+    const nrm_acc bad[8][4] = {/* count, mean, m2, status */
+                               {1, 0, 0, NRM_EBATCH},
+                               {0, 0, 0, NRM_EBATCH},
+                               {-1, 0, 0, NRM_ESTATS},
+                               {4, (nrm_acc)NAN, 1, NRM_ESTATS},
+                               {4, 0, -1, NRM_ESTATS},
+                               {4, 0, (nrm_acc)INFINITY, NRM_ESTATS},
+                               {4, too_much, 1, NRM_ESTATS},
+                               {4, 0, too_much, NRM_ESTATS}};
+    args a;
+    int i;
+    for (i = 0; i < 8; i++) {
+        nrm_stats *last;
+        a = prepare(s);
+        last = &stats_at(&a, 2)[a.C - 1]; /* the others are good, and must not be taken either */
+        last->count = bad[i][0];
+        last->mean = bad[i][1];
+        last->m2 = bad[i][2];
+        keep();
+        a.running.batches = 5;
+        refused(s, &a, (int)bad[i][3], "statistics", i, 0);
+    }
+    a = prepare(s);
+    a.running.biased = 1; /* the mean square of one value is an estimate of nothing, but a number */
+    stats_at(&a, 2)[0].count = 1;
+    stats_at(&a, 2)[0].m2 = 0;
+    CHECK_INT(s->call(&a), NRM_OK);
+    CHECK(real_at(&a, 1)[0] == 0 && a.running.batches == 1);
+    a = prepare(s);
+    a.null_running = 1;
+    refused(s, &a, NRM_ENULL, "no running", 0, 0);
+}
+
+static void test_statistics_checks(void)
+{
+    enum { C = 4 };
+    nrm_real mean[C] = {0, -1, 2, 3}, var[C] = {1, 0, 2, 3};
+    nrm_stats stats[C];
+    nrm_running running;
+    size_t channel = 77, c;
+    memset(&running, 0, sizeof running);
+    memset(stats, 0, sizeof stats); /* of nothing yet: usable */
+    running.mean = mean;
+    running.var = var;
+    CHECK_INT(nrm_stats_check(&channel, stats, C), NRM_OK);
+    CHECK_INT(nrm_running_check(&channel, &running, C), NRM_OK);
+    CHECK_INT(channel, 77);
+    for (c = 0; c < C; c++) {
+        const nrm_stats kept = stats[c];
+        stats[C - 1].m2 = -1; /* the first is named */
+        stats[c].mean = (nrm_acc)NAN;
+        CHECK_INT(nrm_stats_check(&channel, stats, C), NRM_ESTATS);
+        CHECK_INT(channel, c);
+        stats[c] = kept;
+        stats[C - 1].m2 = 0;
+        stats[c].count = -1;
+        CHECK_INT(nrm_stats_check(NULL, stats, C), NRM_ESTATS);
+        CHECK_INT(nrm_stats_check(NULL, stats, c + 1), NRM_ESTATS);
+        if (c > 0) CHECK_INT(nrm_stats_check(NULL, stats, c), NRM_OK);
+        stats[c] = kept;
+    }
+    var[2] = -1;
+    mean[3] = (nrm_real)NAN;
+    CHECK_INT(nrm_running_check(&channel, &running, C), NRM_ESTATS);
+    CHECK_INT(channel, 2);
+    var[2] = 1;
+    CHECK_INT(nrm_running_check(&channel, &running, C), NRM_ESTATS);
+    CHECK_INT(channel, 3);
+    CHECK_INT(nrm_running_check(NULL, &running, C), NRM_ESTATS);
+    CHECK_INT(nrm_running_check(NULL, &running, 3), NRM_OK);
+    CHECK_INT(nrm_running_check(NULL, NULL, C), NRM_ENULL);
+    CHECK_INT(nrm_stats_check(NULL, NULL, C), NRM_ENULL);
+    CHECK_INT(nrm_stats_check(NULL, stats, 0), NRM_ESIZE);
+    CHECK_INT(nrm_running_check(NULL, &running, 0), NRM_ESIZE);
+    CHECK_INT(nrm_stats_check(NULL, stats, SIZE_MAX / 2), NRM_EOVERFLOW);
+    CHECK_INT(nrm_running_check(NULL, &running, SIZE_MAX / 2), NRM_EOVERFLOW);
+    running.var = NULL;
+    CHECK_INT(nrm_running_check(NULL, &running, C), NRM_ENULL);
+}
+
+/* A NaN in dy stays in its group, or its row; gradients of parameters are sums over the examples, so
+   there it stays in its channel. */
+static void test_nan_in_gradients(void)
+{
+    enum { N = 3, C = 6, G = 3 };
+    size_t S, i;
+    for (S = 1; S <= 5; S += 4) {
+        const size_t n = N * C * S, at = (C + 3) * S; /* example 1, channel 3, group 1 */
+        draw(xs, n, 1, 2, 14);
+        draw(dys, n, 0, 1, 15);
+        draw(gammas, C, 1, 0.5, 16);
+        for (i = 0; i < C; i++) dgammas[i] = dbetas[i] = 0;
+        CHECK_INT(nrm_groupnorm_forward(ys, means, rstds, xs, gammas, NULL, NRM_EPS, N, C, S, G),
+                  NRM_OK);
+        CHECK_INT(nrm_groupnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, gammas, N, C, S,
+                                         G),
+                  NRM_OK);
+        dys[at] = (nrm_real)NAN;
+        CHECK_INT(nrm_groupnorm_backward(dxs2, dgammas, dbetas, dys, xs, means, rstds, gammas, N, C,
+                                         S, G),
+                  NRM_OK);
+        for (i = 0; i < n; i++)
+            CHECK(i / S / (C / G) == at / S / (C / G) ? dxs2[i] != dxs2[i] : dxs2[i] == dxs[i]);
+        for (i = 0; i < C; i++)
+            CHECK((i == 3) == (dgammas[i] != dgammas[i]) && (i == 3) == (dbetas[i] != dbetas[i]));
+    }
+    draw(xs, N * C, 1, 2, 14);
+    draw(dys, N * C, 0, 1, 15);
+    CHECK_INT(nrm_rmsnorm_forward(ys, rstds, xs, gammas, NRM_EPS, N, C), NRM_OK);
+    CHECK_INT(nrm_rmsnorm_backward(dxs, NULL, dys, xs, rstds, gammas, N, C), NRM_OK);
+    dys[C] = (nrm_real)INFINITY;
+    CHECK_INT(nrm_rmsnorm_backward(dxs2, NULL, dys, xs, rstds, gammas, N, C), NRM_OK);
+    for (i = 0; i < N * C; i++) CHECK(i / C == 1 || dxs2[i] == dxs[i]);
+    CHECK(dxs2[C] != dxs2[C]);
+}
+
 int main(void)
 {
     RUN(test_valid_calls_write_outputs_only);
@@ -1514,5 +1968,12 @@ int main(void)
     RUN(test_lp_constant_inputs);
     RUN(test_lp_gradients_accumulate);
     RUN(test_weight_norm_bad_columns);
+    RUN(test_group_sizes);
+    RUN(test_renorm_limits);
+    RUN(test_merged_statistics);
+    RUN(test_sync_without_examples);
+    RUN(test_running_set_arguments);
+    RUN(test_statistics_checks);
+    RUN(test_nan_in_gradients);
     return test_report("contracts");
 }

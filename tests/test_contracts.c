@@ -41,8 +41,8 @@ enum {
 
 /* Buffers are described by three letters each, in the order of the parameters.
    Role: o output, i input, capital if it may be NULL. Type: r nrm_real, a nrm_acc, l int, t
-   nrm_stats, u nrm_sums, m a mask's byte. Shape: x N*C*S, c C, n N, 1 one, y N*C, z N*S, w C*S, s S,
-   g N groups of GROUPS. */
+   nrm_stats, u nrm_sums, m a mask's byte. Shape: x N*C*S, c C, n N, 1 one, y N*C, z N*S, w C*S,
+   s S, g N times GROUPS. */
 typedef struct site {
     const char *name;
     int (*call)(args *);
@@ -1643,7 +1643,7 @@ static void test_weight_norm_bad_columns(void)
     CHECK_INT(nrm_weightnorm_forward(W2, NULL, v, NULL, 3, 5), NRM_NONFINITE); /* zeros alone */
 }
 
-/* ---- the newer norms -------------------------------------------------------------------------- */
+/* ---- the newer norms ------------------------------------------------------------------------- */
 
 static const site *site_named(const char *name)
 {
@@ -1744,7 +1744,7 @@ static void test_merged_statistics(void)
             refused(s, &a, (int)bad[i][2], "statistics", i, 0);
         }
         a = prepare(s);
-        memset(stats_at(&a, 7), 0, a.C * sizeof(nrm_stats)); /* nothing anywhere: and nothing here */
+        memset(stats_at(&a, 7), 0, a.C * sizeof(nrm_stats)); /* nothing anywhere */
         memset(a.p[k == 0 ? 6 : 3], 0, a.N * a.S);
         CHECK_RC(s->call(&a), NRM_OK, s, "all masked", 0, 0);
         for (n = 0; n < a.N * a.C * a.S; n++) CHECK(real_at(&a, 0)[n] == 0);
@@ -1813,7 +1813,8 @@ static void test_sync_without_examples(void)
 static void test_running_set_arguments(void)
 {
     const site *s = site_named("running statistics, set");
-    const nrm_acc too_much = sizeof(nrm_acc) > sizeof(nrm_real) ? (nrm_acc)1e300 : (nrm_acc)INFINITY;
+    const int wider = sizeof(nrm_acc) > sizeof(nrm_real);
+    const nrm_acc too_much = wider ? (nrm_acc)1e300 : (nrm_acc)INFINITY;
     const nrm_acc bad[8][4] = {/* count, mean, m2, status */
                                {1, 0, 0, NRM_EBATCH},
                                {0, 0, 0, NRM_EBATCH},
@@ -1894,8 +1895,8 @@ static void test_statistics_checks(void)
     CHECK_INT(nrm_running_check(NULL, &running, C), NRM_ENULL);
 }
 
-/* A NaN in dy stays in its group, or its row; gradients of parameters are sums over the examples, so
-   there it stays in its channel. */
+/* A NaN in dy stays in its group, or its row; gradients of parameters are sums over the examples,
+   so there it stays in its channel. */
 static void test_nan_in_gradients(void)
 {
     enum { N = 3, C = 6, G = 3 };

@@ -1,7 +1,7 @@
 /* test_sync.c - statistics that merge: a batch in parts is the batch.
 
-   However a batch is cut into the parts of up to eight workers, uneven ones and empty ones: outputs,
-   gradients and running statistics are those of the undivided batch, in double to 1e-12. In one
+   However a batch is cut into the parts of up to eight workers, uneven ones and empty ones:
+   outputs, gradients and running statistics are those of the undivided batch, to 1e-12. In one
    order of merging they have the same bits whoever computes them when, shown with threads; in
    another order they differ by rounding alone. The same for micro-batches that follow each other,
    for a whole data set, and for the last k batches. And two ways of averaging that have been used
@@ -21,7 +21,7 @@ static const int in_float = sizeof(nrm_real) == sizeof(float);
 static const int acc_in_float = sizeof(nrm_acc) == sizeof(float);
 
 /* How far a batch in parts may be from the whole: the statistics are equal but for the rounding of
-   nrm_acc, and if that is double, a float made from them is mostly the same float or a neighbour. */
+   nrm_acc; a float made from them is mostly the same float, or its neighbour. */
 static double tolerance(void)
 {
     return in_float ? 1e-6 : 1e-12;
@@ -334,9 +334,9 @@ static void test_empty_workers(void)
     CHECK(memcmp(empty, kept, b.C * sizeof *stats) == 0);
 }
 
-/* Values a million spreads from 0. A triple knows its mean to the last place of nrm_acc, as one batch
-   does while it needs it for y (section 5.3), but not from merging to merging: y and dx may be off
-   by two places or so, dgamma by as much for each term. */
+/* Values a million spreads from 0. One batch knows its mean better than to the last place of nrm_acc
+   (section 5.3), a triple does not: y and dx may be off by two places or so, dgamma by as much for
+   each of its terms. */
 static void test_far_off(void)
 {
     static batch b;

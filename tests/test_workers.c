@@ -3,7 +3,7 @@
 
    The workers are threads with a network each, and meet at a table where everyone lays down what he
    has: whatever the order in which they come, it is taken up by number. Here no result may depend
-   on anything but the numbers: all copies of the network have the same bits after every step. *
+   on anything but the numbers: all copies of the network have the same bits after every step. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "test.h"

@@ -590,6 +590,76 @@ static void test_far_scales(void)
     }
 }
 
+/* ---- the newer norms ------------------------------------------------------------------------- */
+
+/* Nasty data as one example [C][S], in G groups or by the mean square; dy may have a mean. */
+typedef struct rows_shape {
+    size_t C, S, G;
+    int rms;
+} rows_shape;
+
+static void check_rows(const rows_shape *k, int kind, double dy_mean)
+{
+    static ref_wide ye[COUNT], dxe[COUNT], dge[COUNT], dbe[COUNT];
+    const size_t n = k->C * k->S;
+    /* of COUNT values so many that they divide, the outlier among them */
+    const nrm_real *in = kind == OUTLIER_LAST ? x + (COUNT - n) : x;
+    nrm_real dgamma[COUNT] = {0}, dbeta[COUNT] = {0};
+    nrm_acc mean[COUNT], rstd[COUNT];
+    double bound = 0, far = 0;
+    size_t j;
+    make_nasty(kind);
+    for (j = 0; j < n; j++) dy[j] = (nrm_real)((double)dy[j] + dy_mean);
+    memset(dge, 0, sizeof dge);
+    memset(dbe, 0, sizeof dbe);
+    for (j = 0; j < k->G; j++) {
+        const ref_group g = ref_channels(0, j, k->C, k->S, k->G);
+        const ref_stats s = k->rms ? ref_mean_square(&g, in) : ref_moments(&g, in);
+        const double off = k->rms ? 0 : mean_in_rstd(&s);
+        ref_forward(ye, &g, in, &s, REF(NRM_EPS), gamma_, k->rms ? NULL : beta_);
+        if (k->rms)
+            ref_backward_rms(dxe, &g, in, dy, &s, REF(NRM_EPS), gamma_);
+        else
+            ref_backward_input(dxe, &g, in, dy, &s, REF(NRM_EPS), gamma_, 0);
+        ref_backward_parameters(dge, dbe, &g, in, dy, &s, REF(NRM_EPS));
+        far = off > far ? off : far;
+    }
+    if (k->rms) {
+        CHECK_INT(nrm_rmsnorm_forward(y, rstd, in, gamma_, NRM_EPS, 1, n), NRM_OK);
+        CHECK_INT(nrm_rmsnorm_backward(dx, dgamma, dy, in, rstd, gamma_, 1, n), NRM_OK);
+    } else {
+        CHECK_INT(nrm_groupnorm_forward(y, mean, rstd, in, gamma_, beta_, NRM_EPS, 1, k->C, k->S,
+                                        k->G),
+                  NRM_OK);
+        CHECK_INT(nrm_groupnorm_backward(dx, dgamma, dbeta, dy, in, mean, rstd, gamma_, 1, k->C,
+                                         k->S, k->G),
+                  NRM_OK);
+    }
+    bound = sizeof(nrm_real) < sizeof(nrm_acc)
+                ? 1e-6
+                : (sizeof(nrm_acc) == 8 ? 1.2e-16 : 6e-8) * (32 + 16 * far) * (1 + dy_mean);
+    CHECK_NASTY(relative(y, ye, n), bound, kind);
+    CHECK_NASTY(relative(dx, dxe, n), bound, kind);
+    CHECK_NASTY(relative(dgamma, dge, k->C), (k->S > 1 ? 16 : 1) * bound, kind);
+    if (!k->rms) CHECK_NASTY(relative(dbeta, dbe, k->C), (k->S > 1 ? 16 : 1) * bound, kind);
+}
+
+static void test_rows_accuracy(void)
+{
+    static const rows_shape shape[] = {{257, 1, 1, 0}, {256, 1, 8, 0}, {1, 257, 1, 0},
+                                       {8, 32, 1, 0},  {8, 32, 2, 0},  {4, 64, 4, 0},
+                                       {64, 4, 8, 0},  {257, 1, 1, 1}};
+    size_t i;
+    int kind;
+    for (i = 0; i < sizeof shape / sizeof shape[0]; i++)
+        for (kind = 0; kind < NASTY; kind++) {
+            check_rows(&shape[i], kind, 0);
+            /* where gamma differs within a group, the mean of dy is no small part of what dx is */
+            if (shape[i].C / shape[i].G > 1 && (kind == PLAIN || kind == MEAN_1E3))
+                check_rows(&shape[i], kind, 100);
+        }
+}
+
 int main(void)
 {
     RUN(test_exp);
@@ -606,5 +676,6 @@ int main(void)
     RUN(test_long_columns);
     RUN(test_frozen_alone);
     RUN(test_far_scales);
+    RUN(test_rows_accuracy);
     return test_report("numerics");
 }

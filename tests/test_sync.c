@@ -334,9 +334,9 @@ static void test_empty_workers(void)
     CHECK(memcmp(empty, kept, b.C * sizeof *stats) == 0);
 }
 
-/* Values a million spreads from 0. One batch knows its mean better than to the last place of nrm_acc
-   (section 5.3), a triple does not: y and dx may be off by two places or so, dgamma by as much for
-   each of its terms. */
+/* Values a million spreads from 0. One batch knows its mean better than to the last place of
+   nrm_acc (section 5.3), a triple does not: y and dx may be off by two places or so, dgamma by as
+   much for each of its terms. */
 static void test_far_off(void)
 {
     static batch b;

@@ -4684,10 +4684,10 @@ NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real 
 of all things?*
 
 Santurkar, Tsipras, Ilyas and Mądry (2018) put other sizes in its place: the mean of |x|,
-the root of the mean of x², the largest |x|. None of them gives the values of a channel a
-fixed variance, nor anything like a normal distribution, and the networks trained about as
-fast. So the variance is not what makes the difference; that there is some size by which a
-channel is divided, and through which gradients flow, may be.
+the root of the mean of x², the largest |x|. None of these gives a channel a fixed variance,
+let alone a distribution, and the paper's networks trained about as fast with them. So the
+variance is not what makes the difference; that there is some size by which a channel is
+divided, and through which gradients flow, may be.
 
 ### 12.1  Shapes
 
@@ -4713,16 +4713,15 @@ place of ε:
 
     √⟨x²⟩ = √(v + μ²), √⟨c²⟩ = √v                                     [LP.5]
 
-The sums of L1 and the maxima are those of |(x − h) − t| with head and tail of the mean
-(SUM.10) if centred, and 0 in their places if not. So a mean of a million and a spread of 1
-are as good as any. They are taken in `nrm_acc`, straight down a dense channel, and in the
-lanes of SUM.8 along runs; that takes twice the time of batch norm, and two to seven times
-on the way back (512 x 1024 and 32 x 64 x 196, `-O3`).
+For L1 and L∞, u is x less the head of the mean and then its tail (SUM.10), or less 0 twice
+if not centred; so a mean of a million and a spread of 1 are as good as any. The sums are
+taken in `nrm_acc`, straight down a dense channel, and in the lanes of SUM.8 along runs.
+That takes twice the time of batch norm, and two to seven times on the way back (512 x 1024
+and 32 x 64 x 196, `-O3`).
 
-Running statistics move as in batch norm, with t itself in the place of the variance.
-Nothing makes up for the mean that t was measured from: M/(M − 1) belongs to squares. (And a
-maximum grows with M, so that L∞ with small batches has one size in training and another in
-any larger sample.)
+Running statistics move as in batch norm, with t itself in the place of the variance; there
+is no M/(M − 1), which belongs to squares, and `biased` does not matter. (A maximum grows
+with M, so that L∞ learns a size that goes with the size of its batches.)
 
     m ← (1 − w)·m + w·μ, a ← (1 − w)·a + w·t                          [LP.6]
     yᵢ = γ·(xᵢ − m)/(a + ε) + β (infer, frozen)                       [LP.7]
@@ -4935,7 +4934,8 @@ norm) and L∞ the smallest: they never leave β ± γ.
 In the code L2 and mode frozen are straight lines in x − h, drawn by batch norm's own
 functions. L1 and L∞ are lines in signs. The largest value is found by comparing with the
 maximum, which is computed once more: the saved one was measured with a mean that had more
-digits.
+digits. (With `NRM_ACC=float` the saved mean is a float, and where it is far from 0 beside
+the spread, a value next to it may have the wrong sign.)
 */
 
 /* M·qᵢ in L1, qᵢ in L∞, where the largest value counts once: then *t changes its sign. */

@@ -5123,8 +5123,8 @@ one batch go through the layer, and take its mean μ and standard deviation σ a
 
     g = 1/σ, b = −μ/σ                                                 [WN.4]
 
-makes these outputs standardized, as after batch norm, but once and for all. σ and μ are
-what batch norm saves:
+makes these outputs standardized, as batch norm would, but at this one moment only. σ and μ
+are what batch norm saves:
 
 ```c sketch
 nrm_weightnorm_forward(W, NULL, v, NULL, in, out);       // g = 1

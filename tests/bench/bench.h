@@ -23,6 +23,13 @@ enum bench_layer {
     BENCH_SIGMOID,
     BENCH_CROSS_ENTROPY,
     BENCH_LINEAR,
+    BENCH_GROUP_NORM, /* the rest of the family, none with an inference pass of its own */
+    BENCH_INSTANCE_NORM,
+    BENCH_RMS_NORM,
+    BENCH_L1_NORM, /* Lp batch norm of x, not of its deviations */
+    BENCH_LINF_NORM,
+    BENCH_SYNC_NORM, /* synchronised batch norm, of one worker */
+    BENCH_WEIGHT_NORM,
     BENCH_LAYERS
 };
 
@@ -31,17 +38,21 @@ enum bench_pass { BENCH_FORWARD, BENCH_BACKWARD, BENCH_INFERENCE, BENCH_PASSES }
 /* One case: its sizes, and the buffers that all contestants share. */
 typedef struct bench_work {
     int layer, pass;
-    size_t N, C, S;         /* norms [N][C][S]; layer norm [N][C]; linear: C inputs, S outputs */
+    size_t N, C, S;         /* norms [N][C][S]; layer norm [N][C]; linear: C inputs, S outputs;
+                               weight norm: N inputs, C outputs                                */
+    size_t G;               /* groups of an example with statistics of their own; 0: channels  */
     const float *x;         /* [x_count] input; backward passes of activations: saved output   */
     const float *dy;        /* [dy_count] backward passes only                                 */
-    float *out;             /* [out_count] y, prob or dx                                       */
+    float *out;             /* [out_count] y, prob or dx; weight norm adds to it, backward     */
     const float *gamma;     /* [gamma_count] C; the linear layer's W, C*S                      */
     const float *beta;      /* [beta_count] C; the linear layer's b, S                         */
     float *dgamma, *dbeta;  /* as many; contestants may add to them or overwrite them          */
     float *scale;           /* [x_count] noisy norm: factors drawn, out forward, in backward   */
     const int *labels;      /* [N] cross-entropy                                               */
     double loss;            /* cross-entropy, out                                              */
-    double *mean, *rstd;    /* [stats_count] saved statistics, out forward, in backward        */
+    double *mean, *rstd;    /* [stats_count] saved statistics, out forward, in backward; Lp
+                               batch norm has its t in rstd, weight norm its lengths in mean,
+                               and RMS norm no mean                                            */
     float *mean32, *rstd32; /* the same for who keeps them in float                            */
     float *running_mean, *running_var; /* [C] batch norm                                       */
     float eps, new_weight;

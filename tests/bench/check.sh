@@ -23,7 +23,12 @@ if [ -s "$csv" ]; then
         for case in batchnorm/64x64 batchnorm/64x128 batchnorm/128x1000 batchnorm/128x1024 \
             batchnorm/4x64x56x56 batchnorm/4x128x14x14 layernorm/64x128 layernorm/128x1000 \
             layernorm/128x768 layernorm/32x4096 frozen/64x128 noisy/64x128 relu/64x128 \
-            tanh/64x128 sigmoid/64x128 entropy/128x10 linear/64x784x64 linear/8x1000x1000; do
+            tanh/64x128 sigmoid/64x128 entropy/128x10 linear/64x784x64 linear/8x1000x1000 \
+            groupnorm/64x128g8 groupnorm/128x768g32 groupnorm/4x64x56x56g8 \
+            groupnorm/4x128x14x14g32 instancenorm/4x64x56x56 instancenorm/4x128x14x14 \
+            rmsnorm/64x128 rmsnorm/128x768 rmsnorm/32x4096 l1norm/64x128 l1norm/128x1024 \
+            l1norm/4x64x56x56 linfnorm/64x128 linfnorm/128x1024 linfnorm/4x64x56x56 sync/64x128 \
+            sync/128x1024 sync/4x64x56x56 weightnorm/784x64 weightnorm/125x1000; do
             check "$case/$pass" grep -qx "$case/$pass" "$dir/cases"
         done
     done
@@ -39,7 +44,8 @@ if [ -s "$csv" ]; then
         check "$contestant has every case" grep -qx " *$((cases)) $contestant" "$dir/contestants"
     done
     check "Markdown has a row for each case" \
-        test "$(grep -c '^| .*[μm]s' "$dir/bench/layers.md")" -eq "$cases"
+        test "$(cat "$dir/bench/layers.md" "$dir/bench/family.md" | grep -c '^| .*[μm]s')" \
+        -eq "$cases"
 fi
 check "nothing to do is an error" sh -c "! '$dir/bench/layers' --only nothing --out '$dir/none'"
 check "it can be asked for one layer" "$dir/bench/layers" --quick --only relu --out "$dir/one"

@@ -16,7 +16,7 @@ for contestant in ours pytorch onednn; do
 done
 cases=$(grep -c ',limit,' "$results/layers.csv")
 rounds=$(sed -n 's/^# rounds: //p' "$results/layers.csv")
-if [ "$cases" -lt 60 ] || [ "$rounds" -lt 15 ]; then
+if [ "$cases" -lt 100 ] || [ "$rounds" -lt 15 ]; then
     echo "docs: only $cases cases and $rounds rounds; make bench-docs without BENCH_FLAGS" >&2
     exit 1
 fi
@@ -38,6 +38,7 @@ insert() { # name of the markers, file: replaces what stands between them
 }
 
 insert "layers" "$results/layers.md"
+insert "family" "$results/family.md"
 cp "$results/layers.csv" docs/figures/bench_layers.csv
 cp "$results/layers.png" docs/figures/bench_layers.png
 cp "$results/layers_other.png" docs/figures/bench_layers_other.png

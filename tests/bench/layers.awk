@@ -1,13 +1,20 @@
 # layers.awk - the table of layers.c as Markdown: a table for each of the two norms, one for all
-# other layers. A cell is the time of a call and the percentage of the one-pass limit.
+# other layers, and one for the rest of the norms. A cell is the time of a call and the percentage
+# of the one-pass limit.
 #
-#   LC_ALL=C awk -f layers.awk build/bench/layers.csv
+#   LC_ALL=C awk [-v tables="batchnorm layernorm other"] -f layers.awk build/bench/layers.csv
 
 BEGIN {
     FS = ","
     titles["batchnorm"] = "Batch norm"; titles["layernorm"] = "Layer norm"
-    title_order = "batchnorm layernorm other"
-    titles["other"] = "Other layers"
+    titles["other"] = "Other layers"; titles["family"] = "The other norms"
+    if (tables == "") tables = "batchnorm layernorm other family"
+    split("groupnorm instancenorm rmsnorm l1norm linfnorm sync weightnorm", family, " ")
+    for (k in family) in_family[family[k]] = 1
+    label["groupnorm"] = "group norm"; label["instancenorm"] = "instance norm"
+    label["rmsnorm"] = "RMS norm"; label["weightnorm"] = "weight norm"
+    label["l1norm"] = "L1 batch norm"; label["linfnorm"] = "L∞ batch norm"
+    label["sync"] = "synchronised batch norm"
     heads["ours"] = "ours, -O3 -march=native"; heads["ours-O3"] = "ours, -O3"
     heads["ours-O2"] = "ours, -O2"; heads["one-pass"] = "plain C, one pass"
     heads["three-pass"] = "plain C, three passes"
@@ -32,6 +39,7 @@ BEGIN {
         layer[name] = $at["layer"]
         size[name] = $at["size"]
         gsub(/x/, "×", size[name])
+        if (sub(/g/, ", ", size[name])) size[name] = size[name] " groups"
         pass[name] = $at["pass"]
     }
     if (!(who in seen)) { seen[who] = 1; contestant[++contestants] = who }
@@ -50,7 +58,11 @@ function time(seconds,   v, unit) {
 
 function ratio(v) { return sprintf(v < 1 ? "%.2f" : v < 100 ? "%.1f" : "%.0f", v) }
 
-function group_of(name) { return layer[name] in titles ? layer[name] : "other" }
+function group_of(name) {
+    return layer[name] in titles ? layer[name] : layer[name] in in_family ? "family" : "other"
+}
+
+function label_of(which) { return which in label ? label[which] : which }
 
 function is_peer(who) { return who == "pytorch" || who == "onednn" }
 
@@ -66,7 +78,7 @@ function row(start, which, cells, ratios,   k, who, line) {
 
 function table(which,   i, k, name, other, who) {
     if (!((which, contestant[1]) in has)) return
-    other = which == "other"
+    other = which == "other" || which == "family"
     printf "\n**%s**\n\n", titles[which]
     for (k = 1; k <= contestants; k++) {
         first[k] = " " heads[contestant[k]] " |"
@@ -83,7 +95,7 @@ function table(which,   i, k, name, other, who) {
             first[k] = " " ((name, who) in cell ? cell[name, who] : "–") " |"
             second[k] = " " ((name, who) in times ? times[name, who] : "–") " |"
         }
-        row((other ? "| " layer[name] " " : "") "| " size[name] " | " pass[name] " |", which, first,
+        row((other ? "| " label_of(layer[name]) " " : "") "| " size[name] " | " pass[name] " |", which, first,
             second)
     }
 }
@@ -91,6 +103,6 @@ function table(which,   i, k, name, other, who) {
 END {
     printf "normlayers.h %s on %s,\n%s, one thread; medians of %s rounds.\n", about["version"],
         about["processor"], about["compiler"], about["rounds"]
-    n = split(title_order, which_of, " ")
+    n = split(tables, which_of, " ")
     for (t = 1; t <= n; t++) table(which_of[t])
 }

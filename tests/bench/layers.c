@@ -58,26 +58,61 @@ typedef struct bench_shape {
     int layer;
     size_t N, C, H, W; /* H, W: of an image, else 1; the linear layer's outputs are W */
     int inference;     /* does it have such a pass? */
+    size_t G;          /* groups of an example that have statistics of their own; 0: channels */
 } bench_shape;
 
 static const bench_shape shapes[] = {
-    {BENCH_BATCH_NORM, 64, 64, 1, 1, 1},     {BENCH_BATCH_NORM, 64, 128, 1, 1, 1},
-    {BENCH_BATCH_NORM, 128, 1000, 1, 1, 1},  {BENCH_BATCH_NORM, 4096, 1024, 1, 1, 1},
-    {BENCH_BATCH_NORM, 32, 64, 56, 56, 1},   {BENCH_BATCH_NORM, 32, 128, 14, 14, 1},
-    {BENCH_LAYER_NORM, 64, 128, 1, 1, 1},    {BENCH_LAYER_NORM, 128, 1000, 1, 1, 1},
-    {BENCH_LAYER_NORM, 8192, 768, 1, 1, 1},  {BENCH_LAYER_NORM, 4096, 4096, 1, 1, 1},
-    {BENCH_FROZEN_NORM, 64, 128, 1, 1, 0},   {BENCH_FROZEN_NORM, 4096, 1024, 1, 1, 0},
-    {BENCH_NOISY_NORM, 64, 128, 1, 1, 0},    {BENCH_NOISY_NORM, 4096, 1024, 1, 1, 0},
-    {BENCH_RELU, 64, 128, 1, 1, 0},          {BENCH_RELU, 4096, 1024, 1, 1, 0},
-    {BENCH_TANH, 64, 128, 1, 1, 0},          {BENCH_TANH, 4096, 1024, 1, 1, 0},
-    {BENCH_SIGMOID, 64, 128, 1, 1, 0},       {BENCH_SIGMOID, 4096, 1024, 1, 1, 0},
-    {BENCH_CROSS_ENTROPY, 128, 10, 1, 1, 0}, {BENCH_CROSS_ENTROPY, 4096, 1000, 1, 1, 0},
-    {BENCH_LINEAR, 64, 784, 1, 64, 0},       {BENCH_LINEAR, 64, 64, 1, 128, 0},
-    {BENCH_LINEAR, 128, 1000, 1, 1000, 0},
+    {BENCH_BATCH_NORM, 64, 64, 1, 1, 1, 0},
+    {BENCH_BATCH_NORM, 64, 128, 1, 1, 1, 0},
+    {BENCH_BATCH_NORM, 128, 1000, 1, 1, 1, 0},
+    {BENCH_BATCH_NORM, 4096, 1024, 1, 1, 1, 0},
+    {BENCH_BATCH_NORM, 32, 64, 56, 56, 1, 0},
+    {BENCH_BATCH_NORM, 32, 128, 14, 14, 1, 0},
+    {BENCH_LAYER_NORM, 64, 128, 1, 1, 1, 1},
+    {BENCH_LAYER_NORM, 128, 1000, 1, 1, 1, 1},
+    {BENCH_LAYER_NORM, 8192, 768, 1, 1, 1, 1},
+    {BENCH_LAYER_NORM, 4096, 4096, 1, 1, 1, 1},
+    {BENCH_FROZEN_NORM, 64, 128, 1, 1, 0, 0},
+    {BENCH_FROZEN_NORM, 4096, 1024, 1, 1, 0, 0},
+    {BENCH_NOISY_NORM, 64, 128, 1, 1, 0, 0},
+    {BENCH_NOISY_NORM, 4096, 1024, 1, 1, 0, 0},
+    {BENCH_RELU, 64, 128, 1, 1, 0, 0},
+    {BENCH_RELU, 4096, 1024, 1, 1, 0, 0},
+    {BENCH_TANH, 64, 128, 1, 1, 0, 0},
+    {BENCH_TANH, 4096, 1024, 1, 1, 0, 0},
+    {BENCH_SIGMOID, 64, 128, 1, 1, 0, 0},
+    {BENCH_SIGMOID, 4096, 1024, 1, 1, 0, 0},
+    {BENCH_CROSS_ENTROPY, 128, 10, 1, 1, 0, 0},
+    {BENCH_CROSS_ENTROPY, 4096, 1000, 1, 1, 0, 0},
+    {BENCH_LINEAR, 64, 784, 1, 64, 0, 0},
+    {BENCH_LINEAR, 64, 64, 1, 128, 0, 0},
+    {BENCH_LINEAR, 128, 1000, 1, 1000, 0, 0},
+    {BENCH_GROUP_NORM, 64, 128, 1, 1, 0, 8},
+    {BENCH_GROUP_NORM, 8192, 768, 1, 1, 0, 32},
+    {BENCH_GROUP_NORM, 32, 64, 56, 56, 0, 8},
+    {BENCH_GROUP_NORM, 32, 128, 14, 14, 0, 32},
+    {BENCH_INSTANCE_NORM, 32, 64, 56, 56, 0, 64},
+    {BENCH_INSTANCE_NORM, 32, 128, 14, 14, 0, 128},
+    {BENCH_RMS_NORM, 64, 128, 1, 1, 0, 1},
+    {BENCH_RMS_NORM, 8192, 768, 1, 1, 0, 1},
+    {BENCH_RMS_NORM, 4096, 4096, 1, 1, 0, 1},
+    {BENCH_L1_NORM, 64, 128, 1, 1, 0, 0},
+    {BENCH_L1_NORM, 4096, 1024, 1, 1, 0, 0},
+    {BENCH_L1_NORM, 32, 64, 56, 56, 0, 0},
+    {BENCH_LINF_NORM, 64, 128, 1, 1, 0, 0},
+    {BENCH_LINF_NORM, 4096, 1024, 1, 1, 0, 0},
+    {BENCH_LINF_NORM, 32, 64, 56, 56, 0, 0},
+    {BENCH_SYNC_NORM, 64, 128, 1, 1, 0, 0},
+    {BENCH_SYNC_NORM, 4096, 1024, 1, 1, 0, 0},
+    {BENCH_SYNC_NORM, 32, 64, 56, 56, 0, 0},
+    {BENCH_WEIGHT_NORM, 784, 64, 1, 1, 0, 0},
+    {BENCH_WEIGHT_NORM, 1000, 1000, 1, 1, 0, 0},
 };
 
 static const char *const layer_names[BENCH_LAYERS] = {
-    "batchnorm", "frozen", "noisy", "layernorm", "relu", "tanh", "sigmoid", "entropy", "linear"};
+    "batchnorm", "frozen",   "noisy",  "layernorm", "relu",         "tanh",
+    "sigmoid",   "entropy",  "linear", "groupnorm", "instancenorm", "rmsnorm",
+    "l1norm",    "linfnorm", "sync",   "weightnorm"};
 static const char *const pass_names[BENCH_PASSES] = {"fwd", "bwd", "inf"};
 
 enum { NAME_MAX_LENGTH = 64 };
@@ -87,7 +122,8 @@ enum { NAME_MAX_LENGTH = 64 };
 typedef struct bench_case {
     bench_shape shape;
     int pass;
-    char size[NAME_MAX_LENGTH], name[2 * NAME_MAX_LENGTH]; /* "64x128", "batchnorm/64x128/fwd" */
+    char size[NAME_MAX_LENGTH], name[2 * NAME_MAX_LENGTH]; /* "64x128", "batchnorm/64x128/fwd";
+                                                              "64x128g8": in 8 groups */
 } bench_case;
 
 /* What one contestant did in one case. */
@@ -115,6 +151,10 @@ static void shape_size(const bench_shape *s, char *text)
         snprintf(text, NAME_MAX_LENGTH, "%zux%zux%zux%zu", s->N, s->C, s->H, s->W);
     else
         snprintf(text, NAME_MAX_LENGTH, "%zux%zu", s->N, s->C);
+    if (s->layer == BENCH_GROUP_NORM) {
+        const size_t used = strlen(text);
+        snprintf(text + used, NAME_MAX_LENGTH - used, "g%zu", s->G);
+    }
 }
 
 /* For --quick: fewer examples, so that every loop still has its tail and its many columns. */
@@ -200,7 +240,7 @@ static void sizes(bench_work *w)
     w->out_count = w->pass == BENCH_BACKWARD ? w->x_count : w->dy_count;
     w->gamma_count = linear ? w->C * w->S : w->C;
     w->beta_count = linear ? w->S : w->C;
-    w->stats_count = w->layer == BENCH_LAYER_NORM ? w->N : w->C;
+    w->stats_count = w->G > 0 ? w->N * w->G : w->C;
 }
 
 /* The running statistics and gradients from which every contestant starts. */
@@ -285,6 +325,7 @@ static int work_new(bench_work *w, bench_buffers *b, const bench_case *c)
     w->N = c->shape.N;
     w->C = c->shape.C;
     w->S = c->shape.H * c->shape.W;
+    w->G = c->shape.G;
     w->eps = 1e-5f;
     w->new_weight = 0.1f;
     sizes(w);
@@ -506,6 +547,7 @@ static double bytes_of(const bench_case *c)
     const int layer = c->shape.layer, backward = c->pass == BENCH_BACKWARD;
     if (layer == BENCH_LINEAR) return NONE;
     if (layer == BENCH_NOISY_NORM) return (backward ? 16 : 12) * n;
+    if (layer == BENCH_WEIGHT_NORM && backward) return 16 * n;
     return (backward && layer != BENCH_CROSS_ENTROPY ? 12 : 8) * n;
 }
 

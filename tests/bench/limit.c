@@ -4,6 +4,7 @@
        forward, inference   y = a*x + b      one read, one write
        backward             dx = a*x + dy    two reads, one write
        noisy norm           the same, with the factors written or read as well
+       weight norm          backward, the same, added to what is there: it has parameters alone
        linear               as many multiply-adds as the product has, in registers
 
    "Percent of limit" is the time of this loop divided by the time of a contestant. */
@@ -41,6 +42,13 @@ static void scale_add_twice(float *restrict dx, const float *restrict x, const f
     for (i = 0; i < n; i++) dx[i] = a * x[i] + dy[i] * s[i];
 }
 
+static void scale_add_to(float *restrict dx, const float *restrict x, const float *restrict dy,
+                         float a, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++) dx[i] += a * x[i] + dy[i];
+}
+
 static int forward(bench_work *w, void *state)
 {
     (void)state;
@@ -66,6 +74,13 @@ static int noisy_backward(bench_work *w, void *state)
 {
     (void)state;
     scale_add_twice(w->out, w->x, w->dy, w->scale, 1.5f, w->x_count);
+    return 0;
+}
+
+static int added_backward(bench_work *w, void *state)
+{
+    (void)state;
+    scale_add_to(w->out, w->x, w->dy, 1.5f, w->x_count);
     return 0;
 }
 
@@ -132,5 +147,12 @@ const bench_contestant bench_limit = {
         {forward, backward, NULL},               /* sigmoid       */
         {forward, forward, NULL},                /* cross-entropy */
         {linear_forward, linear_backward, NULL}, /* linear        */
+        {forward, backward, NULL},               /* group norm    */
+        {forward, backward, NULL},               /* instance norm */
+        {forward, backward, NULL},               /* RMS norm      */
+        {forward, backward, NULL},               /* L1 batch norm */
+        {forward, backward, NULL},               /* L∞ batch norm */
+        {forward, backward, NULL},               /* synchronised  */
+        {forward, added_backward, NULL},         /* weight norm   */
     },
 };

@@ -6,6 +6,9 @@
 
 #include "bench.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #ifndef BENCH_OURS
 #define BENCH_OURS bench_ours
 #define BENCH_OURS_NAME "ours"
@@ -153,14 +156,136 @@ static int linear_backward(bench_work *w, void *state)
                                w->S);
 }
 
+static int group_forward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_groupnorm_forward(w->out, w->mean, w->rstd, w->x, w->gamma, w->beta, w->eps, w->N,
+                                 w->C, w->S, w->G);
+}
+
+static int group_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_groupnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
+                                  w->gamma, w->N, w->C, w->S, w->G);
+}
+
+static int instance_forward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_instancenorm_forward(w->out, w->mean, w->rstd, w->x, w->gamma, w->beta, w->eps, w->N,
+                                    w->C, w->S);
+}
+
+static int instance_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_instancenorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
+                                     w->gamma, w->N, w->C, w->S);
+}
+
+static int rms_forward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_rmsnorm_forward(w->out, w->rstd, w->x, w->gamma, w->eps, w->N, w->C);
+}
+
+static int rms_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_rmsnorm_backward(w->out, w->dgamma, w->dy, w->x, w->rstd, w->gamma, w->N, w->C);
+}
+
+static int lp_of(int layer)
+{
+    return layer == BENCH_L1_NORM ? NRM_L1 : NRM_LINF;
+}
+
+static int lp_forward(bench_work *w, void *state)
+{
+    nrm_running running = tracked(w);
+    (void)state;
+    return nrm_lp_batchnorm_forward(w->out, w->mean, w->rstd, &running, w->x, w->gamma, w->beta,
+                                    lp_of(w->layer), NRM_TRAIN, w->eps, w->N, w->C, w->S);
+}
+
+static int lp_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_lp_batchnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
+                                     w->gamma, lp_of(w->layer), NRM_TRAIN, w->eps, w->N, w->C,
+                                     w->S);
+}
+
+typedef struct worker { /* [C] each: what synchronised batch norm would exchange */
+    nrm_stats *stats;
+    nrm_sums *sums;
+} worker;
+
+static int open_worker(bench_work *w, void **state)
+{
+    worker *own;
+    size_t c;
+    if (w->layer != BENCH_SYNC_NORM) return 0;
+    *state = own = (worker *)calloc(1, sizeof *own);
+    if (!own) return -1;
+    own->stats = (nrm_stats *)calloc(w->C, sizeof *own->stats);
+    own->sums = (nrm_sums *)calloc(w->C, sizeof *own->sums);
+    if (!own->stats || !own->sums) return -1;
+    for (c = 0; c < w->C; c++) own->stats[c].count = (nrm_acc)(w->N * w->S);
+    return 0;
+}
+
+static void close_worker(void *state)
+{
+    worker *own = (worker *)state;
+    free(own->stats);
+    free(own->sums);
+    free(own);
+}
+
+static int sync_forward(bench_work *w, void *state)
+{
+    const worker *own = (const worker *)state;
+    nrm_running running = tracked(w);
+    int status;
+    memset(own->stats, 0, w->C * sizeof *own->stats);
+    status = nrm_stats_update(own->stats, w->x, NULL, w->N, w->C, w->S);
+    if (status != NRM_OK) return status;
+    return nrm_sync_batchnorm_forward(w->out, w->mean, w->rstd, &running, w->x, NULL, own->stats,
+                                      w->gamma, w->beta, w->eps, w->N, w->C, w->S);
+}
+
+static int sync_backward(bench_work *w, void *state)
+{
+    const worker *own = (const worker *)state;
+    const int status = nrm_sync_batchnorm_sums(own->sums, w->dgamma, w->dbeta, w->dy, w->x, NULL,
+                                               w->mean, w->rstd, w->N, w->C, w->S);
+    if (status != NRM_OK) return status;
+    return nrm_sync_batchnorm_backward(w->out, w->dy, w->x, NULL, w->mean, w->rstd, w->gamma,
+                                       own->stats, own->sums, w->N, w->C, w->S);
+}
+
+static int weight_forward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_weightnorm_forward(w->out, w->mean, w->x, w->gamma, w->N, w->C);
+}
+
+static int weight_backward(bench_work *w, void *state)
+{
+    (void)state;
+    return nrm_weightnorm_backward(w->out, w->dgamma, w->dy, w->x, w->mean, w->gamma, w->N, w->C);
+}
+
 const bench_contestant BENCH_OURS = {
     BENCH_OURS_NAME,
     "normlayers.h, " BENCH_OURS_FLAGS,
     BENCH_WIDE_STATS,
     5e-6,
+    open_worker,
     NULL,
-    NULL,
-    NULL,
+    close_worker,
     {
         {batch_forward, batch_backward, batch_inference},
         {frozen_forward, frozen_backward, NULL},
@@ -171,5 +296,12 @@ const bench_contestant BENCH_OURS = {
         {activation_forward, activation_backward, NULL},
         {entropy_forward, entropy_backward, NULL},
         {linear_forward, linear_backward, NULL},
+        {group_forward, group_backward, NULL},
+        {instance_forward, instance_backward, NULL},
+        {rms_forward, rms_backward, NULL},
+        {lp_forward, lp_backward, NULL},
+        {lp_forward, lp_backward, NULL},
+        {sync_forward, sync_backward, NULL},
+        {weight_forward, weight_backward, NULL},
     },
 };

@@ -169,6 +169,50 @@ int layer_backward(bench_work *w, void *state)
     });
 }
 
+int group_forward(bench_work *w, void *state)
+{
+    return guarded(state, [&](State &t) {
+        std::tie(t.out, t.first, t.second) = at::native_group_norm(
+            t.x, t.gamma, t.beta, static_cast<int64_t>(w->N), static_cast<int64_t>(w->C),
+            static_cast<int64_t>(w->S), static_cast<int64_t>(w->G), static_cast<double>(w->eps));
+    });
+}
+
+int group_backward(bench_work *w, void *state)
+{
+    return guarded(state, [&](State &t) {
+        std::tie(t.out, t.first, t.second) = at::native_group_norm_backward(
+            t.dy, t.x, t.mean, t.rstd, t.gamma, static_cast<int64_t>(w->N),
+            static_cast<int64_t>(w->C), static_cast<int64_t>(w->S), static_cast<int64_t>(w->G),
+            {true, true, true});
+    });
+}
+
+// What its instance_norm does: batch norm of one example with N*C channels.
+int instance_forward(bench_work *w, void *state)
+{
+    const auto N = static_cast<int64_t>(w->N), C = static_cast<int64_t>(w->C),
+               S = static_cast<int64_t>(w->S);
+    return guarded(state, [&](State &t) {
+        std::tie(t.out, t.first, t.second) =
+            at::native_batch_norm(t.x.view({1, N * C, S}), t.gamma.repeat(N), t.beta.repeat(N), {},
+                                  {}, true, 0, static_cast<double>(w->eps));
+    });
+}
+
+int instance_backward(bench_work *w, void *state)
+{
+    const auto N = static_cast<int64_t>(w->N), C = static_cast<int64_t>(w->C),
+               S = static_cast<int64_t>(w->S);
+    return guarded(state, [&](State &t) {
+        std::tie(t.out, t.first, t.second) = at::native_batch_norm_backward(
+            t.dy.view({1, N * C, S}), t.x.view({1, N * C, S}), t.gamma.repeat(N), {}, {}, t.mean,
+            t.rstd, true, static_cast<double>(w->eps), {true, true, true});
+        t.first = t.first.view({N, C}).sum(0);
+        t.second = t.second.view({N, C}).sum(0);
+    });
+}
+
 int activation_forward(bench_work *w, void *state)
 {
     return guarded(state, [&](State &t) {
@@ -239,5 +283,12 @@ const bench_contestant bench_torch = {
         {activation_forward, activation_backward, nullptr},
         {entropy_forward, entropy_backward, nullptr},
         {linear_forward, linear_backward, nullptr},
+        {group_forward, group_backward, nullptr},
+        {instance_forward, instance_backward, nullptr},
+        {nullptr, nullptr, nullptr}, // RMS norm came with 2.4
+        {nullptr, nullptr, nullptr},
+        {nullptr, nullptr, nullptr},
+        {nullptr, nullptr, nullptr}, // its SyncBatchNorm wants a GPU
+        {nullptr, nullptr, nullptr},
     },
 };

@@ -44,36 +44,61 @@ static double *doubles(size_t n)
     return (double *)calloc(n ? n : 1, sizeof(double));
 }
 
-/* The channel of element i of [N][C][S]; with rows = 1, its row instead: layer norm. */
+/* The channel of element i of [N][C][S]; or, of G groups of channels, that of its example. */
 typedef struct groups {
-    size_t rows, C, S, members;
+    size_t G, C, S, members;
 } groups;
 
 static groups groups_of(const bench_work *w)
 {
     groups g;
-    g.rows = w->layer == BENCH_LAYER_NORM;
+    g.G = w->G;
     g.C = w->C;
     g.S = w->S;
-    g.members = g.rows ? w->C : w->N * w->S;
+    g.members = g.G > 0 ? w->C / w->G * w->S : w->N * w->S;
     return g;
 }
 
 static size_t group_of(const groups *g, size_t i)
 {
-    return g->rows ? i / g->C : i / g->S % g->C;
+    return g->G > 0 ? i / (g->S * (g->C / g->G)) : i / g->S % g->C;
+}
+
+static int is_lp(int layer)
+{
+    return layer == BENCH_L1_NORM || layer == BENCH_LINF_NORM;
 }
 
 static int is_norm(int layer)
 {
     return layer == BENCH_BATCH_NORM || layer == BENCH_FROZEN_NORM || layer == BENCH_NOISY_NORM ||
-           layer == BENCH_LAYER_NORM;
+           layer == BENCH_LAYER_NORM || layer == BENCH_GROUP_NORM || layer == BENCH_INSTANCE_NORM ||
+           layer == BENCH_RMS_NORM || layer == BENCH_SYNC_NORM || is_lp(layer);
 }
 
 /* A running statistic after one more batch. */
 static double moved(const bench_work *w, float from, real to)
 {
     return (double)((real)from + (real)w->new_weight * (to - (real)from));
+}
+
+/* What is known of a spread, and one more value: squares of deviations, or in Lp norms |x|. */
+static real spread(int layer, real so_far, real x, real mean)
+{
+    const real size = x < 0 ? -x : x;
+    if (layer == BENCH_L1_NORM) return so_far + size;
+    if (layer == BENCH_LINF_NORM) return size > so_far ? size : so_far;
+    return so_far + (x - mean) * (x - mean);
+}
+
+/* t of an Lp batch norm, from what all values came to; it is saved as it is. */
+static void lp_statistics(bench_reference *r, const bench_work *w, real *spread_to_rstd, size_t i)
+{
+    const real members = w->layer == BENCH_L1_NORM ? (real)(w->N * w->S) : 1;
+    const real t = *spread_to_rstd / members;
+    r->rstd[i] = (double)t;
+    r->running_var[i] = moved(w, w->running_var[i], t);
+    *spread_to_rstd = 1 / (t + (real)w->eps);
 }
 
 /* The statistics of the batch (or of each row), or the running ones. */
@@ -86,11 +111,10 @@ static void statistics(bench_reference *r, const bench_work *w, real *mean, real
     size_t i;
     for (i = 0; i < n; i++) mean[i] = rstd[i] = 0;
     for (i = 0; i < w->x_count && !given; i++) mean[group_of(&g, i)] += (real)w->x[i];
-    for (i = 0; i < n; i++) mean[i] /= (real)g.members;
+    for (i = 0; i < n; i++) mean[i] = w->layer == BENCH_RMS_NORM ? 0 : mean[i] / (real)g.members;
     for (i = 0; i < w->x_count && !given; i++) {
         const size_t k = group_of(&g, i);
-        const real d = (real)w->x[i] - mean[k];
-        rstd[k] += d * d;
+        rstd[k] = spread(w->layer, rstd[k], (real)w->x[i], mean[k]);
     }
     for (i = 0; i < n; i++) {
         real var = rstd[i] / (real)g.members;
@@ -99,12 +123,17 @@ static void statistics(bench_reference *r, const bench_work *w, real *mean, real
             mean[i] = (real)w->running_mean[i];
             var = (real)w->running_var[i];
         }
-        rstd[i] = 1 / root(var + (real)w->eps);
         r->mean[i] = (double)mean[i];
+        if (g.G == 0) {
+            r->running_mean[i] = moved(w, w->running_mean[i], mean[i]);
+            r->running_var[i] = moved(w, w->running_var[i], sample);
+        }
+        if (is_lp(w->layer)) {
+            lp_statistics(r, w, &rstd[i], i);
+            continue;
+        }
+        rstd[i] = 1 / root(var + (real)w->eps);
         r->rstd[i] = (double)rstd[i];
-        if (g.rows) continue;
-        r->running_mean[i] = moved(w, w->running_mean[i], mean[i]);
-        r->running_var[i] = moved(w, w->running_var[i], sample);
     }
 }
 
@@ -115,8 +144,8 @@ static void norm_forward(bench_reference *r, const bench_work *w, const real *me
     size_t i;
     for (i = 0; i < w->x_count; i++) {
         const size_t k = group_of(&g, i), c = i / w->S % w->C;
-        r->out[i] =
-            (float)(((real)w->x[i] - mean[k]) * rstd[k] * (real)w->gamma[c] + (real)w->beta[c]);
+        const real beta = w->layer == BENCH_RMS_NORM ? 0 : (real)w->beta[c];
+        r->out[i] = (float)(((real)w->x[i] - mean[k]) * rstd[k] * (real)w->gamma[c] + beta);
     }
     if (w->layer == BENCH_NOISY_NORM) {
         const nrm_noise noise = nrm_noise_paper();
@@ -132,15 +161,42 @@ static real inner_dy(const bench_work *w, size_t i)
     return w->layer == BENCH_NOISY_NORM ? (real)w->dy[i] * (real)w->scale[i] : (real)w->dy[i];
 }
 
+/* Where the largest |x| of each channel is, counted from 1: of equals the first. */
+static void find_largest(size_t *place, const bench_work *w)
+{
+    const groups g = groups_of(w);
+    size_t i;
+    for (i = 0; i < w->x_count; i++) {
+        size_t *best = &place[group_of(&g, i)];
+        if (*best == 0 || fabs((double)w->x[i]) > fabs((double)w->x[*best - 1])) *best = i + 1;
+    }
+}
+
+/* How the size that x is divided by depends on x[i], times what makes it xhat/m in batch norm. */
+static real along(const bench_work *w, const size_t *place, size_t k, size_t i, real xhat, real m)
+{
+    const real sign = (real)((w->x[i] > 0) - (w->x[i] < 0));
+    if (w->layer == BENCH_L1_NORM) return sign / m;
+    if (w->layer == BENCH_LINF_NORM) return place[k] == i + 1 ? sign : 0;
+    return xhat / m;
+}
+
 static int norm_backward(bench_reference *r, const bench_work *w, const real *mean,
                          const real *rstd)
 {
     const groups g = groups_of(w);
+    const real m = (real)g.members;
     const size_t n = w->stats_count;
     real *sum = (real *)calloc(2 * (n + w->C), sizeof *sum);
     real *g_sum = sum, *gx_sum = sum + n, *dgamma = sum + 2 * n, *dbeta = sum + 2 * n + w->C;
+    size_t *place = (size_t *)calloc(n, sizeof *place);
     size_t i;
-    if (!sum) return -1;
+    if (!sum || !place) {
+        free(sum);
+        free(place);
+        return -1;
+    }
+    if (w->layer == BENCH_LINF_NORM) find_largest(place, w);
     for (i = 0; i < w->x_count; i++) {
         const size_t k = group_of(&g, i), c = i / w->S % w->C;
         const real dy = inner_dy(w, i), xhat = ((real)w->x[i] - mean[k]) * rstd[k];
@@ -151,16 +207,18 @@ static int norm_backward(bench_reference *r, const bench_work *w, const real *me
     }
     for (i = 0; i < w->x_count; i++) {
         const size_t k = group_of(&g, i), c = i / w->S % w->C;
-        const real xhat = ((real)w->x[i] - mean[k]) * rstd[k], m = (real)g.members;
+        const real xhat = ((real)w->x[i] - mean[k]) * rstd[k];
         real dx = inner_dy(w, i) * (real)w->gamma[c];
-        if (w->layer != BENCH_FROZEN_NORM) dx -= (g_sum[k] + xhat * gx_sum[k]) / m;
+        if (w->layer != BENCH_FROZEN_NORM) dx -= along(w, place, k, i, xhat, m) * gx_sum[k];
+        if (w->layer != BENCH_FROZEN_NORM && w->layer != BENCH_RMS_NORM) dx -= g_sum[k] / m;
         r->out[i] = (float)(rstd[k] * dx);
     }
     for (i = 0; i < w->C; i++) {
         r->dgamma[i] = (double)dgamma[i];
-        r->dbeta[i] = (double)dbeta[i];
+        r->dbeta[i] = w->layer == BENCH_RMS_NORM ? 0 : (double)dbeta[i];
     }
     free(sum);
+    free(place);
     return 0;
 }
 
@@ -177,6 +235,29 @@ static int norm(bench_reference *r, const bench_work *w)
         norm_forward(r, w, mean, rstd);
     free(mean);
     return failed;
+}
+
+/* W = g*v/|v| column by column; backward dg, and dv = (g/|v|)*(dW - dg*v/|v|). */
+static void weight_norm(bench_reference *r, const bench_work *w)
+{
+    const size_t in = w->N, out = w->C;
+    size_t i, j;
+    for (j = 0; j < out; j++) {
+        real squares = 0, dot = 0, length;
+        for (i = j; i < in * out; i += out) squares += (real)w->x[i] * (real)w->x[i];
+        length = root(squares);
+        r->mean[j] = (double)length;
+        if (w->pass == BENCH_FORWARD) {
+            for (i = j; i < in * out; i += out)
+                r->out[i] = (float)((real)w->gamma[j] * (real)w->x[i] / length);
+            continue;
+        }
+        for (i = j; i < in * out; i += out) dot += (real)w->dy[i] * (real)w->x[i] / length;
+        r->dgamma[j] = (double)dot;
+        for (i = j; i < in * out; i += out)
+            r->out[i] = (float)((real)w->gamma[j] / length *
+                                ((real)w->dy[i] - dot * (real)w->x[i] / length));
+    }
 }
 
 static void activation(bench_reference *r, const bench_work *w)
@@ -256,15 +337,18 @@ static void linear_backward(bench_reference *r, const bench_work *w)
 static int compute(bench_reference *r, const bench_work *w)
 {
     const int backward = w->pass == BENCH_BACKWARD, norms = is_norm(w->layer);
+    const int weights = w->layer == BENCH_WEIGHT_NORM;
     int failed = 0;
-    r->has_gradients = backward && (norms || w->layer == BENCH_LINEAR);
-    r->has_stats = w->pass == BENCH_FORWARD && norms;
-    r->has_running = w->pass == BENCH_FORWARD && norms && w->layer != BENCH_LAYER_NORM &&
-                     w->layer != BENCH_FROZEN_NORM;
+    r->has_gradients = backward && (norms || weights || w->layer == BENCH_LINEAR);
+    r->has_stats = w->pass == BENCH_FORWARD && (norms || weights);
+    r->has_running =
+        w->pass == BENCH_FORWARD && norms && w->G == 0 && w->layer != BENCH_FROZEN_NORM;
     r->has_scale = w->pass == BENCH_FORWARD && w->layer == BENCH_NOISY_NORM;
     r->has_loss = w->pass == BENCH_FORWARD && w->layer == BENCH_CROSS_ENTROPY;
     if (norms)
         failed = norm(r, w);
+    else if (weights)
+        weight_norm(r, w);
     else if (w->layer == BENCH_CROSS_ENTROPY)
         cross_entropy(r, w);
     else if (w->layer != BENCH_LINEAR)

@@ -2082,6 +2082,22 @@ static void nrmi_add_run(nrmi_lanes *lanes, const nrm_real *x, nrm_real p, const
     *lanes = sum;
 }
 
+/* The same for fewer values than there are lanes. Filled up to whole vectors, the runs of images of
+   2 x 2 or 3 x 3 made batch norm take twice as long. */
+static void nrmi_add_few(nrmi_lanes *lanes, const nrm_real *x, nrm_real p, const nrm_real *dy,
+                         const nrm_real *gamma, size_t n)
+{
+    nrm_real *u_sum = (nrm_real *)lanes->u, *ud_sum = (nrm_real *)lanes->ud;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const nrm_real d = x[i] - p;
+        nrm_real u = dy != NULL ? dy[i] : d;
+        if (gamma != NULL) u *= gamma[i];
+        u_sum[i] += u;
+        ud_sum[i] += u * d;
+    }
+}
+
 /* SUM.9: sixteen lanes to eight, and those to one. */
 static inline nrm_acc nrmi_fold(const nrmi_vec *lanes)
 {
@@ -2183,10 +2199,13 @@ static size_t nrmi_next_block(nrm_acc *su, nrm_acc *sud, nrmi_walk *at, const nr
     while (at->run < at->runs) {
         const size_t left = at->S - at->s, piece = nrmi_least(left, NRM_BLOCK);
         const size_t from = at->run * at->stride + at->s;
+        const nrm_real *u = dy != NULL ? dy + from : NULL;
         lines += (piece + NRM_LANES - 1) / NRM_LANES;
         if (lines > NRM_BLOCK / NRM_LANES) break;
-        nrmi_add_run(&lanes, x + from, p, dy != NULL ? dy + from : NULL,
-                     gamma != NULL ? gamma + at->s : NULL, piece);
+        if (piece < NRM_LANES)
+            nrmi_add_few(&lanes, x + from, p, u, gamma != NULL ? gamma + at->s : NULL, piece);
+        else
+            nrmi_add_run(&lanes, x + from, p, u, gamma != NULL ? gamma + at->s : NULL, piece);
         count += piece;
         at->s = piece < left ? at->s + piece : 0;
         if (piece == left) at->run++;

@@ -102,7 +102,8 @@ bench-docs: bench-peers ## the same, into docs/performance.md and docs/figures
 bench-mnist: $(OBJECTS) ## time an MNIST epoch, beside PyTorch where it is installed
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench/mnist.sh $(MNIST)
 
-check: test strict sanitize determinism accuracy ## everything above that can fail
+check: test strict sanitize determinism accuracy parity ## everything above that can fail
+	@sh tests/mpi.sh
 
 install: ## copy header and normlayers.pc below PREFIX
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/pkgconfig

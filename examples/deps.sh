@@ -2,7 +2,8 @@
 # deps.sh - installs what `make figures` and `make test` need and this machine lacks.
 #
 #   deps.sh figures   stb_image_write (draws the PNGs), curl (fetches MNIST)
-#   deps.sh dev       clang with its sanitizer runtime and g++, for the whole check matrix
+#   deps.sh dev       clang with its sanitizer runtime, g++ and Open MPI, for the whole check matrix;
+#                     without Open MPI the example that needs it is left out
 #
 # It uses whichever package manager is there (apt-get, dnf, pacman, brew), as root or through sudo,
 # says what it does, and does nothing when nothing is missing.
@@ -30,7 +31,11 @@ has_asan() { # can clang link a sanitized program?
     return $found
 }
 
-# The packages for `$1` (stb, curl, g++, clang, asan) with the manager $manager.
+has_mpi() { # Fedora's is not on the path
+    { have mpicc && have mpirun; } || [ -x /usr/lib64/openmpi/bin/mpicc ]
+}
+
+# The packages for `$1` (stb, curl, g++, clang, asan, mpi) with the manager $manager.
 package() {
     case $manager:$1 in
     apt-get:stb) echo libstb-dev ;;
@@ -43,6 +48,10 @@ package() {
     dnf:asan) echo compiler-rt ;;
     *:asan) echo compiler-rt ;;
     brew:clang) echo llvm ;;
+    apt-get:mpi) echo openmpi-bin libopenmpi-dev ;;
+    dnf:mpi) echo openmpi-devel ;;
+    pacman:mpi) echo openmpi ;;
+    brew:mpi) echo open-mpi ;;
     *) echo "$1" ;;
     esac
 }
@@ -70,6 +79,7 @@ install() {
 }
 
 missing=
+optional= # installed if that can be done
 case ${1:-figures} in
 figures)
     has_stb || missing="$missing stb"
@@ -79,13 +89,14 @@ dev)
     have g++ || missing="$missing g++"
     have clang || missing="$missing clang"
     has_asan || missing="$missing asan"
+    has_mpi || optional=mpi
     ;;
 *)
     say "unknown set '$1'; there are: figures, dev"
     exit 2
     ;;
 esac
-if [ -z "$missing" ]; then
+if [ -z "$missing$optional" ]; then
     say "nothing is missing"
     exit 0
 fi
@@ -99,6 +110,10 @@ for m in apt-get dnf pacman brew; do
 done
 root=
 [ "$(id -u)" = 0 ] || { have sudo && root=sudo; }
+if [ -z "$manager" ] && [ -z "$missing" ]; then
+    say "no Open MPI here, and no package manager to install it with; the rest is there"
+    exit 0
+fi
 if [ -z "$manager" ]; then
     say "missing:$missing; found no apt-get, dnf, pacman or brew to install them with"
     say "stb_image_write.h may also be put anywhere: then call make with STB=/its/folder"
@@ -108,8 +123,12 @@ packages=
 [ "$manager" = apt-get ] && ! have clang && $root apt-get update -qq
 for item in $missing; do packages="$packages $(package "$item")"; done
 # shellcheck disable=SC2086
-if ! install $packages; then
+if [ -n "$packages" ] && ! install $packages; then
     say "could not install:$packages"
     exit 1
+fi
+# shellcheck disable=SC2046
+if [ -n "$optional" ] && ! install $(package "$optional"); then
+    say "could not install $(package "$optional"); \`make mpi\` will not work, everything else does"
 fi
 say "done"

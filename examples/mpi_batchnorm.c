@@ -51,8 +51,8 @@
        spec.sync.context = &team;
 
    Everyone gathers what all have and goes through it in the order of the ranks. So all workers have
-   the same bits, and the next run has them too. (MPI_Allreduce moves less, but the standard leaves
-   the order of its additions to the library.) */
+   the same bits, and the next run has them too. (MPI_Allreduce moves less, but that it should add
+   in the same order every time is no more than advice in the standard.) */
 #define ACC_TYPE (sizeof(nrm_acc) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT)
 
 typedef struct team {
@@ -524,12 +524,29 @@ static void judge_copies(const experiment *e, verdict *v)
     v->holds = 1; /* check_copies would have ended the program */
 }
 
+/* "6, 768, 1632": where the first ReLU differs in each seed, "-" where none ever does. */
+static void list_first(const experiment *e, char *text, size_t size)
+{
+    size_t s, used = 0;
+    text[0] = '\0';
+    for (s = 0; s < e->o->seeds && used + 16 < size; s++) {
+        const size_t differs = first_that_differs(e, &e->runs[FLOAT][s]);
+        const char *comma = s > 0 ? ", " : "";
+        if (differs > e->o->epochs * e->steps)
+            put(text + used, size - used, "%s-", comma);
+        else
+            put(text + used, size - used, "%s%zu", comma, differs);
+        used += strlen(text + used);
+    }
+}
+
 static void judge_drift(const experiment *e, verdict *v)
 {
     const size_t last = e->o->epochs * e->steps - 1;
     const double in_double = most(e, pick_away, DOUBLE, SYNCHRONISED, last);
+    char first[64];
     double agreed = 0;
-    size_t s, k, others = 0, soonest = last + 2;
+    size_t s, k, others = 0;
     for (s = 0; s < e->o->seeds; s++) {
         const run *r = &e->runs[FLOAT][s], *in_double_run = &e->runs[DOUBLE][s];
         const size_t differs = first_that_differs(e, r);
@@ -537,13 +554,13 @@ static void judge_drift(const experiment *e, verdict *v)
         for (k = 0; k <= e->o->epochs; k++)
             others += pick_accuracy(in_double_run, SYNCHRONISED, k) !=
                       pick_accuracy(in_double_run, UNDIVIDED, k);
-        if (differs < soonest) soonest = differs;
     }
+    list_first(e, first, sizeof first);
     v->claim = "What parts them later is rounding";
     put(v->criterion, TEXT,
         "float: 1e-5 while all ReLUs agree; double: 1e-9 to the end, same accuracies");
-    put(v->found, TEXT, "%.1e, up to step %zu or later; %.1e, %zu differ", agreed, soonest - 1,
-        in_double, others);
+    put(v->found, TEXT, "%.1e, first ReLUs at %s; %.1e, %zu differ", agreed, first, in_double,
+        others);
     v->holds = agreed <= 1e-5 && in_double <= 1e-9 && others == 0;
 }
 
@@ -853,7 +870,7 @@ static void add_drift(const experiment *e, plot_figure *f)
         if (differs > e->o->epochs * e->steps) continue;
         at = (double)differs;
         height = r->away[SYNCHRONISED][differs - 1];
-        plot_scatter(p, "the first ReLU differs", &at, &height, 1,
+        plot_scatter(p, "first ReLU that differs", &at, &height, 1,
                      plot_marked(PLOT_INK, PLOT_RING));
     }
 }
@@ -865,7 +882,7 @@ static void power(char *text, size_t size, double x)
     if (x == 0)
         put(text, size, "0");
     else if (exponent >= -2)
-        put(text, size, "%.2g", x);
+        put(text, size, x < 10 ? "%.2f" : "%.0f", x);
     else
         put(text, size, "%.0f·10^{%.0f}", x / pow(10, exponent), exponent);
 }

@@ -17,6 +17,12 @@ common="-Werror -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow
 -Wdouble-promotion -Wvla -Wundef -Wcast-qual -Wmissing-declarations"
 c_only="-Wc++-compat -Wstrict-prototypes -Wmissing-prototypes"
 stb=$(pkg-config --cflags stb 2>/dev/null | sed 's/-I/-isystem /g')
+mpi= # where mpi.h is, as Open MPI and MPICH say it
+for words in "$(mpicc --showme:compile 2>/dev/null)" "$(mpicc -compile_info 2>/dev/null)"; do
+    for word in $words; do
+        case $word in -I*) mpi="$mpi -isystem ${word#-I}" ;; esac
+    done
+done
 
 check() { # what, compiler, flags, source
     # shellcheck disable=SC2086
@@ -88,7 +94,13 @@ for compiler in $compilers; do
             echo "strict: no oneDNN here, $source is not checked"
             continue
         fi
+        # shellcheck disable=SC2086
+        if [ "$source" = examples/mpi_batchnorm.c ] && ! has "$compiler" mpi.h $mpi; then
+            echo "strict: no MPI here, $source is not checked"
+            continue
+        fi
         case $source in
+        examples/mpi_batchnorm.c) options="- --DNRM_DOUBLE" ;;
         tests/compile/side_double.c) options=--DNRM_DOUBLE ;;
         *) options=- ;;
         esac
@@ -103,7 +115,7 @@ for compiler in $compilers; do
         esac
         for option in $options; do
             check "$compiler $source $option" "$compiler" \
-                "-std=c99 $c_only $stb -Iexamples -Itests -Itests/bench ${option#-}" "$source"
+                "-std=c99 $c_only $stb $mpi -Iexamples -Itests -Itests/bench ${option#-}" "$source"
         done
     done
     # a helper's implementation is compiled where somebody includes it; here each by itself

@@ -60,21 +60,48 @@ build_helpers() {
         $CC $flags -w $STB_CFLAGS -c examples/stb_image_write.c -o "$out/stb_image_write.o"
 }
 
+# What a variant is compiled with.
+defines() {
+    case $1 in
+    *.f64) echo -DNRM_DOUBLE ;;
+    *.acc32) echo -DNRM_ACC=float ;;
+    esac
+}
+
+# The header's functions, compiled once for each variant: most of the time of a test would be theirs.
+build_implementation() {
+    printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$out/normlayers$1.c"
+    # shellcheck disable=SC2046,SC2086
+    $CC $flags $(defines "$1") -c "$out/normlayers$1.c" -o "$out/normlayers$1.o"
+}
+
+# Does a test look inside, at private functions, or at a build of its own?
+looks_inside() {
+    grep -qE 'nrmi_|NRM_GEMM' "tests/$1.c"
+}
+
 run_one() {
+    name=${1%.*}
+    compiled="$(defines "$1")" linked=
     case $1 in
     *.sh)
         sh "$1"
         return
         ;;
-    *.helpers) extra="$out/helpers.o $out/stb_image_write.o $STB_CFLAGS" ;;
-    *.f64) extra=-DNRM_DOUBLE ;;
-    *.acc32) extra=-DNRM_ACC=float ;;
-    *) extra= ;;
+    *.helpers)
+        compiled=$STB_CFLAGS
+        linked="$out/helpers.o $out/stb_image_write.o"
+        ;;
+    *)
+        if ! looks_inside "$name"; then # the header's once-guard: it is there already
+            compiled="$compiled -DNRM_IMPLEMENTED"
+            linked=$out/normlayers.${1##*.}.o
+        fi
+        ;;
     esac
     # shellcheck disable=SC2086
-    $CC $flags -c "tests/${1%.*}.c" $(echo "$extra" | tr ' ' '\n' | grep -v '\.o$') \
-        -o "$out/$1.o" &&
-        $CC $flags "$out/$1.o" $(echo "$extra" | tr ' ' '\n' | grep '\.o$') -o "$out/$1" -lm &&
+    $CC $flags $compiled -c "tests/$name.c" -o "$out/$1.o" &&
+        $CC $flags "$out/$1.o" $linked -o "$out/$1" -lm &&
         "$out/$1"
 }
 
@@ -98,7 +125,15 @@ run_logged() {
 
 mkdir -p "$out" || exit 1
 if [ "${1:-}" = one ]; then
-    case $2 in *.helpers) [ -f "$out/helpers.o" ] || build_helpers || exit 1 ;; esac
+    case $2 in
+    *.helpers) [ -f "$out/helpers.o" ] || build_helpers || exit 1 ;;
+    *.sh) ;;
+    *)
+        built=$out/normlayers.${2##*.}.o
+        [ -f "$built" ] && [ -n "$(find "$built" -newer normlayers.h)" ] ||
+            build_implementation ".${2##*.}" || exit 1
+        ;;
+    esac
     run_logged "$2"
     exit 0
 fi
@@ -110,7 +145,17 @@ else
     parts="$(systems)
 $(lints)
 $(variants)"
-    build_helpers || { echo "the helpers do not compile"; echo "0 passed, 1 failed"; exit 1; }
+    rm -f "$out"/normlayers.*.o # of another day
+    built=$(
+        build_helpers & # side by side
+        build_implementation .f32 &
+        wait $! || echo no
+        build_implementation .f64 &
+        build_implementation .acc32 || echo no
+        wait $! || echo no
+    )
+    [ -f "$out/helpers.o" ] && [ -z "$built" ] ||
+        { echo "the helpers or the header do not compile"; echo "0 passed, 1 failed"; exit 1; }
 fi
 processors=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 echo "$parts" | xargs -n 1 -P "$processors" sh "$0" one

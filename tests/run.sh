@@ -68,7 +68,7 @@ defines() {
     esac
 }
 
-# The header's functions, compiled once for each variant: most of the time of a test would be theirs.
+# The header's functions, compiled once for each variant: else they take most of a test's time.
 build_implementation() {
     printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$out/normlayers$1.c"
     # shellcheck disable=SC2046,SC2086

@@ -15,6 +15,7 @@
 #include "normlayers.h"
 #include "accuracy.h"
 #include "reference.h"
+#include "groups.h"
 
 #include "cli.h"
 
@@ -64,18 +65,20 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 typedef struct tensor_shape {
     int layer;
-    size_t N, C, S;
+    size_t N, C, S, G;
 } tensor_shape;
 
 static const tensor_shape shapes[] = {
-    {BATCH_NORM, 64, 128, 1},     {BATCH_NORM, 4096, 64, 1}, {BATCH_NORM, 100352, 8, 1},
-    {BATCH_NORM, 32, 8, 56 * 56}, {LAYER_NORM, 64, 128, 1},  {LAYER_NORM, 64, 4096, 1},
-    {LAYER_NORM, 4, 1000000, 1},
+    {BATCH_NORM, 64, 128, 1, 1},     {BATCH_NORM, 4096, 64, 1, 1}, {BATCH_NORM, 100352, 8, 1, 1},
+    {BATCH_NORM, 32, 8, 56 * 56, 1}, {LAYER_NORM, 64, 128, 1, 1},  {LAYER_NORM, 64, 4096, 1, 1},
+    {LAYER_NORM, 4, 1000000, 1, 1},  {GROUP_NORM, 64, 256, 1, 8},  {GROUP_NORM, 16, 64, 28 * 28, 8},
+    {GROUP_NORM, 4, 8, 300 * 300, 1}, {RMS_NORM, 64, 128, 1, 1},   {RMS_NORM, 64, 4096, 1, 1},
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 /* The figure: error against mean/sd, and against the number of values, at mean/sd = 100. */
-static const tensor_shape mean_shapes[] = {{BATCH_NORM, 4096, 64, 1}, {LAYER_NORM, 64, 4096, 1}};
+static const tensor_shape mean_shapes[] = {{BATCH_NORM, 4096, 64, 1, 1},
+                                           {LAYER_NORM, 64, 4096, 1, 1}};
 static const size_t lengths[] = {32, 100, 316, 1000, 3162, 10000, 31623, 100000, 316228, 1000000};
 enum { MEAN_STEPS = 13, LENGTHS = sizeof lengths / sizeof lengths[0], LENGTH_ROWS = 4 };
 static const double length_mean = 100;
@@ -155,18 +158,22 @@ static void split_exact(bench *b, const problem *p, int quantity)
 
 static void solve_exactly(bench *b, const problem *p)
 {
-    const size_t groups = p->layer == BATCH_NORM ? p->C : p->N;
+    const size_t groups = group_count(p);
+    const int rms = p->layer == RMS_NORM;
     const ref_wide eps = REF(p->eps);
     size_t k;
     for (k = 0; k < p->C; k++) b->wide[DGAMMA][k] = b->wide[DBETA][k] = 0;
     for (k = 0; k < groups; k++) {
-        const ref_group g =
-            p->layer == BATCH_NORM ? ref_channel(k, p->N, p->C, p->S) : ref_row(k, p->C);
-        const ref_stats s = ref_moments(&g, p->x);
-        ref_forward(b->wide[Y], &g, p->x, &s, eps, p->gamma, p->beta);
-        ref_backward_input(b->wide[DX], &g, p->x, p->dy, &s, eps, p->gamma, 0);
+        const ref_group g = group_number(p, k);
+        const ref_stats s = rms ? ref_mean_square(&g, p->x) : ref_moments(&g, p->x);
+        ref_forward(b->wide[Y], &g, p->x, &s, eps, p->gamma, rms ? NULL : p->beta);
+        if (rms)
+            ref_backward_rms(b->wide[DX], &g, p->x, p->dy, &s, eps, p->gamma);
+        else
+            ref_backward_input(b->wide[DX], &g, p->x, p->dy, &s, eps, p->gamma, 0);
         ref_backward_parameters(b->wide[DGAMMA], b->wide[DBETA], &g, p->x, p->dy, &s, eps);
     }
+    for (k = 0; k < p->C && rms; k++) b->wide[DBETA][k] = 0; /* there is no beta */
     for (k = 0; k < QUANTITIES; k++) split_exact(b, p, (int)k);
 }
 
@@ -186,11 +193,11 @@ static void draw(bench *b, const tensor_shape *t)
 }
 
 /* Element i of a tensor: example n, channel (or feature) c, position s. The number of the value in
-   its group is n*S + s in batch norm and c in layer norm. */
+   its group is n*S + s in batch norm and c in layer norm; in group norm, that in its example. */
 static double value_of(const data_kind *d, const tensor_shape *t, size_t i, double z)
 {
     const size_t s = i % t->S, c = i / t->S % t->C, n = i / t->S / t->C;
-    const size_t in_group = t->layer == BATCH_NORM ? n * t->S + s : c;
+    const size_t in_group = t->layer == BATCH_NORM ? n * t->S + s : c * t->S + s;
     double scale = 1;
     if (d->shape == CONSTANT) return d->mean;
     if (d->shape == OUTLIERS && n == t->N / 2 && s == t->S / 2) scale *= 1e4; /* a row */
@@ -207,6 +214,7 @@ static void pose(problem *p, bench *b, const tensor_shape *t, const data_kind *d
     p->N = t->N;
     p->C = t->C;
     p->S = t->S;
+    p->G = t->G;
     p->eps = (float)d->eps;
     p->x = b->x;
     p->dy = b->dy;
@@ -265,6 +273,7 @@ static void describe(outcome *o, int set, const tensor_shape *t, const data_kind
     o->N = t->N;
     o->C = t->C;
     o->S = t->S;
+    o->G = t->G;
     o->data = d->name;
     o->kind = kind;
     o->mean = d->mean;
@@ -326,20 +335,24 @@ static void run_sweeps(run *r)
 static int within(const outcome *o, int precision)
 {
     static const char *const names[QUANTITIES] = {"y", "dx", "dgamma", "dbeta"};
+    static const char *const layer_names[LAYERS] = {"batch", "layer", "group", "RMS"};
     static const char *const precision_names[PRECISIONS] = {"default", "NRM_ACC=float",
                                                             "NRM_DOUBLE"};
     const data_kind *d = &kinds[o->kind];
     const score *s = &o->scores[precision];
     const int is_long = o->layer == LAYER_NORM && o->C > 100352;
-    const double bound = precision == OURS && is_long ? PROMISE_LONG : d->bound[precision];
+    /* to RMS norm, constants are data like others */
+    const int plain = o->layer == RMS_NORM && d->shape == CONSTANT;
+    const double bound = precision == OURS && is_long ? PROMISE_LONG
+                                                      : kinds[plain ? 0 : o->kind].bound[precision];
     int k, broken = !s->ran;
     for (k = 0; k < QUANTITIES && s->ran; k++) {
         /* y of constants is beta to the bit, and x̂ = 0 leaves dγ = 0 */
-        const int exact = d->shape == CONSTANT && (k == Y || k == DGAMMA);
+        const int exact = d->shape == CONSTANT && !plain && (k == Y || k == DGAMMA);
         if (s->relative[k] <= (exact ? 0 : bound)) continue;
         broken = 1;
         printf("broken: %s norm %zux%zux%zu, %s, %s, %s: %.2g, bound %.2g\n",
-               o->layer == BATCH_NORM ? "batch" : "layer", o->N, o->C, o->S, d->name,
+               layer_names[o->layer], o->N, o->C, o->S, d->name,
                precision_names[precision], names[k], s->relative[k], exact ? 0 : bound);
     }
     return !broken;

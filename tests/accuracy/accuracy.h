@@ -5,14 +5,15 @@
 
 #include <stddef.h>
 
-enum { BATCH_NORM = 0, LAYER_NORM = 1 };
+enum { BATCH_NORM = 0, LAYER_NORM = 1, GROUP_NORM = 2, RMS_NORM = 3, LAYERS };
 enum { Y = 0, DX, DGAMMA, DBETA, QUANTITIES };
 
-/* Data in float, the same bits for everybody. Batch norm takes a tensor [N][C][S] with parameters
-   [C]; layer norm takes N rows of C values, S = 1, with parameters [C] as well. */
+/* Data in float, the same bits for everybody. Batch norm and group norm, with G groups, take a tensor
+   [N][C][S] with parameters [C]; layer norm and RMS norm take N rows of C values, S = G = 1, with
+   parameters [C] as well, of which RMS norm knows no beta. */
 typedef struct problem {
     int layer;
-    size_t N, C, S;
+    size_t N, C, S, G;
     float eps;
     const float *x, *dy, *gamma, *beta;
 } problem;
@@ -70,7 +71,7 @@ enum { IN_TABLE = 0, BY_MEAN, BY_LENGTH };
 typedef struct outcome { /* one case: its data, and everybody's score */
     int set;             /* IN_TABLE, or the sweep of the figure that it belongs to */
     int layer;
-    size_t N, C, S;
+    size_t N, C, S, G;
     const char *data; /* in words        */
     int kind;         /* number of these */
     double mean;

@@ -40,7 +40,7 @@ static void buffers_free(buffers *b)
 
 static int buffers_make(buffers *b, const problem *p)
 {
-    const size_t statistics = p->layer == BATCH_NORM ? p->C : p->N;
+    const size_t statistics = p->layer == BATCH_NORM ? p->C : p->N * p->G;
     int k, ok;
     b->in[X_IN] = copied(p->x, quantity_size(p, Y));
     b->in[DY_IN] = copied(p->dy, quantity_size(p, Y));
@@ -68,6 +68,15 @@ static int run_layer(buffers *b, const problem *p)
                nrm_batchnorm_backward(out[DX], out[DGAMMA], out[DBETA], in[DY_IN], in[X_IN],
                                       b->mean, b->rstd, in[GAMMA_IN], NRM_TRAIN, p->N, p->C,
                                       p->S) < 0;
+    if (p->layer == GROUP_NORM)
+        return nrm_groupnorm_forward(out[Y], b->mean, b->rstd, in[X_IN], in[GAMMA_IN], in[BETA_IN],
+                                     eps, p->N, p->C, p->S, p->G) < 0 ||
+               nrm_groupnorm_backward(out[DX], out[DGAMMA], out[DBETA], in[DY_IN], in[X_IN],
+                                      b->mean, b->rstd, in[GAMMA_IN], p->N, p->C, p->S, p->G) < 0;
+    if (p->layer == RMS_NORM)
+        return nrm_rmsnorm_forward(out[Y], b->rstd, in[X_IN], in[GAMMA_IN], eps, p->N, p->C) < 0 ||
+               nrm_rmsnorm_backward(out[DX], out[DGAMMA], in[DY_IN], in[X_IN], b->rstd,
+                                    in[GAMMA_IN], p->N, p->C) < 0;
     return nrm_layernorm_forward(out[Y], b->mean, b->rstd, in[X_IN], in[GAMMA_IN], in[BETA_IN], eps,
                                  p->N, p->C) < 0 ||
            nrm_layernorm_backward(out[DX], out[DGAMMA], out[DBETA], in[DY_IN], in[X_IN], b->mean,

@@ -17,7 +17,11 @@
 
 enum { NUMBER = 24, SHAPE = 40 };
 enum { OTHERS = 3 }; /* the first contestant that is not ours */
-static const char *const layer_names[2] = {"batch norm", "layer norm"};
+static const char *const layer_names[LAYERS] = {"batch norm", "layer norm", "group norm",
+                                                "RMS norm"};
+static const char *const layer_titles[LAYERS] = {"Batch norm", "Layer norm", "Group norm",
+                                                 "RMS norm"};
+static const char *const layer_initials[LAYERS] = {"BN", "LN", "GN", "RMS"};
 
 /* `digits` digits: 0.5, 76, 310, 3.4e4, 1.2e-7; no zeros in the exponent. */
 static const char *number(char *text, double v, int digits)
@@ -36,13 +40,17 @@ static const char *number(char *text, double v, int digits)
     return text;
 }
 
-/* "32x8x3136", "64x128" */
+/* "32x8x3136", "64x128", "16x64x784/8" in 8 groups */
 static const char *shape_text(char *text, const outcome *o, const char *times)
 {
     if (o->S > 1)
         (void)snprintf(text, SHAPE, "%zu%s%zu%s%zu", o->N, times, o->C, times, o->S);
     else
         (void)snprintf(text, SHAPE, "%zu%s%zu", o->N, times, o->C);
+    if (o->layer == GROUP_NORM) {
+        const size_t n = strlen(text);
+        (void)snprintf(text + n, SHAPE - n, "/%zu", o->G);
+    }
     return text;
 }
 
@@ -252,7 +260,7 @@ static void put_all(text *t, const report *r)
     for (i = 0; i < r->done; i++) {
         const outcome *o = &r->cases[i];
         if (o->set != IN_TABLE) continue;
-        put(t, "| %s %s, %s |", o->layer == 0 ? "BN" : "LN", shape_text(shape, o, "×"), o->data);
+        put(t, "| %s %s, %s |", layer_initials[o->layer], shape_text(shape, o, "×"), o->data);
         for (c = 0; c < r->many; c++) put_cell(t, &o->scores[c], 0);
         put(t, "\n");
     }
@@ -265,9 +273,8 @@ int report_markdown(const report *r, const char *path)
     int layer, failed;
     put(&t, "Reference: %s. PyTorch: %s. Cells: y / dx / dγ.\n", r->reference,
         r->torch_version ? r->torch_version : "not measured");
-    for (layer = 0; layer < 2; layer++) {
-        put(&t, "\n**%s**, the worst over its shapes:\n\n",
-            layer == 0 ? "Batch norm" : "Layer norm");
+    for (layer = 0; layer < LAYERS; layer++) {
+        put(&t, "\n**%s**, the worst over its shapes:\n\n", layer_titles[layer]);
         put_worst(&t, r, layer, r->many, 0);
     }
     put(&t,

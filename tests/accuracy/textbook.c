@@ -7,6 +7,7 @@
 #include "normlayers.h"
 #include "accuracy.h"
 #include "reference.h" /* only for the groups */
+#include "groups.h"
 
 typedef struct moments { /* x̂ = ((x - shift) - mean)*rstd */
     float shift, mean, var;
@@ -125,12 +126,12 @@ static void backward(answer *a, const problem *p, const ref_group *g, const mome
 
 static int solve(const problem *p, answer *a, moments_of *statistics, int in_double)
 {
-    const size_t groups = p->layer == BATCH_NORM ? p->C : p->N;
+    const size_t groups = group_count(p);
     size_t k;
+    if (p->layer == RMS_NORM) return -1; /* without a mean these algorithms are one */
     for (k = 0; k < p->C; k++) a->out[DGAMMA][k] = a->out[DBETA][k] = 0;
     for (k = 0; k < groups; k++) {
-        const ref_group g =
-            p->layer == BATCH_NORM ? ref_channel(k, p->N, p->C, p->S) : ref_row(k, p->C);
+        const ref_group g = group_number(p, k);
         moments m = {0, 0, 0};
         float rstd;
         statistics(&m, &g, p->x);

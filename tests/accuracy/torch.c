@@ -110,8 +110,11 @@ static int send_problem(const torch_process *t, const problem *p)
     const size_t n = quantity_size(p, Y) * sizeof *p->x, c = p->C * sizeof *p->x;
     char line[128];
     const int length =
-        snprintf(line, sizeof line, "%s %zu %zu %zu %.9g\n",
-                 p->layer == BATCH_NORM ? "batch" : "layer", p->N, p->C, p->S, (double)p->eps);
+        snprintf(line, sizeof line, "%s %zu %zu %zu %zu %.9g\n",
+                 p->layer == BATCH_NORM   ? "batch"
+                 : p->layer == LAYER_NORM ? "layer"
+                                          : "group",
+                 p->N, p->C, p->S, p->G, (double)p->eps);
     return write_all(t->to, line, (size_t)length) || write_all(t->to, p->x, n) ||
            write_all(t->to, p->dy, n) || write_all(t->to, p->gamma, c) ||
            write_all(t->to, p->beta, c);
@@ -120,8 +123,11 @@ static int send_problem(const torch_process *t, const problem *p)
 int torch_run(void *context, const problem *p, answer *a)
 {
     torch_process *t = (torch_process *)context;
-    float *values = (float *)malloc(quantity_size(p, Y) * sizeof *values);
-    int k, failed = !t->running || values == NULL || send_problem(t, p);
+    float *values;
+    int k, failed;
+    if (p->layer == RMS_NORM) return -1; /* it is new there */
+    values = (float *)malloc(quantity_size(p, Y) * sizeof *values);
+    failed = !t->running || values == NULL || send_problem(t, p);
     for (k = 0; k < QUANTITIES && !failed; k++) {
         const size_t n = quantity_size(p, k);
         size_t i;

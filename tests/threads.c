@@ -17,11 +17,14 @@ enum { BYTES = 1 << 16 };
 
 static nrm_real x[COUNT], dy[COUNT], gamma_[WIDTH], beta_[WIDTH], W[WIDTH * WIDTH]; /* read only */
 static int labels[N];
+static unsigned char mask[N * S];
 
 typedef struct outputs { /* of one thread */
     nrm_real y[COUNT], dx[COUNT], scale[COUNT], dgamma[WIDTH], dbeta[WIDTH], dW[WIDTH * WIDTH];
     nrm_real run_mean[WIDTH], run_var[WIDTH];
-    nrm_acc mean[WIDTH], rstd[WIDTH];
+    nrm_acc mean[N * C], rstd[N * C], ratio[WIDTH], offset[WIDTH];
+    nrm_stats stats[WIDTH];
+    nrm_sums sums[WIDTH];
     unsigned char block[BYTES];
 } outputs;
 static outputs output[THREADS];
@@ -86,6 +89,42 @@ static void other_layers(work *w)
     add(w, &loss, sizeof loss);
 }
 
+static void other_norms(work *w)
+{
+    outputs *o = w->out;
+    nrm_running running;
+    memset(&running, 0, sizeof running);
+    running.mean = o->run_mean;
+    running.var = o->run_var;
+    running.new_weight = (nrm_real)0.1;
+    take(w, nrm_groupnorm_forward(o->y, o->mean, o->rstd, x, gamma_, beta_, NRM_EPS, N, C, S, 2));
+    take(w, nrm_groupnorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->mean, o->rstd, gamma_, N,
+                                   C, S, 2));
+    take(w, nrm_instancenorm_forward(o->y, o->mean, o->rstd, x, gamma_, beta_, NRM_EPS, N, C, S));
+    take(w, nrm_instancenorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->mean, o->rstd, gamma_,
+                                      N, C, S));
+    take(w, nrm_rmsnorm_forward(o->y, o->rstd, x, gamma_, NRM_EPS, N, WIDTH));
+    take(w, nrm_rmsnorm_backward(o->dx, o->dgamma, dy, x, o->rstd, gamma_, N, WIDTH));
+    take(w, nrm_layernorm_std_forward(o->y, o->mean, o->rstd, x, gamma_, beta_, NRM_EPS, N, WIDTH));
+    take(w, nrm_layernorm_std_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->mean, o->rstd, gamma_,
+                                       NRM_EPS, N, WIDTH));
+    take(w, nrm_batchrenorm_forward(o->y, o->ratio, o->offset, o->mean, o->rstd, &running, x,
+                                    gamma_, beta_, 2, 1, NRM_TRAIN, NRM_EPS, N, C, S));
+    take(w, nrm_batchrenorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->ratio, o->offset,
+                                     o->mean, o->rstd, gamma_, NRM_TRAIN, N, C, S));
+    memset(o->stats, 0, sizeof o->stats);
+    take(w, nrm_stats_update(o->stats, x, mask, N, C, S));
+    take(w, nrm_sync_batchnorm_forward(o->y, o->mean, o->rstd, &running, x, mask, o->stats, gamma_,
+                                       beta_, NRM_EPS, N, C, S));
+    take(w, nrm_sync_batchnorm_sums(o->sums, o->dgamma, o->dbeta, dy, x, mask, o->mean, o->rstd, N,
+                                    C, S));
+    take(w, nrm_sync_batchnorm_backward(o->dx, dy, x, mask, o->mean, o->rstd, gamma_, o->stats,
+                                        o->sums, N, C, S));
+    take(w, nrm_running_set(&running, o->stats, C));
+    add(w, o->dgamma, sizeof o->dgamma);
+    add(w, o->run_var, sizeof o->run_var);
+}
+
 static void network(work *w)
 {
     nrm_mlp_spec spec = nrm_mlp_defaults();
@@ -121,6 +160,7 @@ static void *all_calls(void *context)
     for (round = 0; round < ROUNDS; round++) {
         batch_norms(w, &rng);
         other_layers(w);
+        other_norms(w);
         network(w);
     }
     return NULL;
@@ -145,6 +185,7 @@ int main(void)
     draw(beta_, WIDTH, &rng);
     draw(W, (size_t)WIDTH * WIDTH, &rng);
     for (i = 0; i < N; i++) labels[i] = i % C;
+    for (i = 0; i < N * S; i++) mask[i] = i % 5 != 2;
     alone.out = &output[0];
     all_calls(&alone);
     for (i = 0; i < THREADS; i++) {

@@ -8,9 +8,9 @@
 enum { BATCH_NORM = 0, LAYER_NORM = 1, GROUP_NORM = 2, RMS_NORM = 3, LAYERS };
 enum { Y = 0, DX, DGAMMA, DBETA, QUANTITIES };
 
-/* Data in float, the same bits for everybody. Batch norm and group norm, with G groups, take a tensor
-   [N][C][S] with parameters [C]; layer norm and RMS norm take N rows of C values, S = G = 1, with
-   parameters [C] as well, of which RMS norm knows no beta. */
+/* Data in float, the same bits for everybody. Batch norm and group norm, with G groups, take a
+   tensor [N][C][S] with parameters [C]; layer norm and RMS norm take N rows of C values, S = G = 1,
+   with parameters [C] as well, of which RMS norm knows no beta. */
 typedef struct problem {
     int layer;
     size_t N, C, S, G;

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Answers the problems of accuracy.c with PyTorch: eager mode, one thread, data in binary.
 
-First writes a line with its version. Then, for each line "batch|layer|group N C S G eps" on stdin and the
-float32 arrays x, dy, gamma, beta behind it, writes y, dx, dgamma, dbeta. Ends with its input.
+First writes a line with its version. Then, for each line "batch|layer|group N C S G eps" on stdin
+and the float32 arrays x, dy, gamma, beta behind it, writes y, dx, dgamma, dbeta. Ends with its input.
 """
 import sys
 

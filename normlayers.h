@@ -3147,6 +3147,20 @@ typedef struct nrmi_ln_job { /* a call, as its parts see it: each part is a rang
     size_t ahead; /* how far on to fetch */
 } nrmi_ln_job;
 
+/* The sizes; large tensors are fetched `ahead`. The caller fills in the rest. */
+static nrmi_ln_job nrmi_ln_view(int kind, size_t rows, size_t D, size_t G, size_t S, size_t ahead)
+{
+    nrmi_ln_job job;
+    NRM_MEMSET(&job, 0, sizeof job);
+    job.kind = kind;
+    job.N = rows;
+    job.D = D;
+    job.G = G;
+    job.S = S;
+    job.ahead = rows * D < NRM_FETCH_FROM ? 0 : ahead;
+    return job;
+}
+
 /* Where the gamma and beta of row n begin. */
 static size_t nrmi_ln_params(const nrmi_ln_job *job, size_t n)
 {
@@ -3279,8 +3293,7 @@ static int nrmi_ln_forward(int kind, nrm_real *y, nrm_acc *mean, nrm_acc *rstd, 
     if (rc == NRM_OK && kind == NRMI_STD && D < 2) rc = NRM_ESIZE;
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc != NRM_OK || rows == 0) return rc;
-    NRM_MEMSET(&job, 0, sizeof job);
-    job.kind = kind;
+    job = nrmi_ln_view(kind, rows, D, G, S, 2 * NRM_AT_ONCE);
     job.out = y;
     job.mean = mean;
     job.rstd = rstd;
@@ -3288,11 +3301,6 @@ static int nrmi_ln_forward(int kind, nrm_real *y, nrm_acc *mean, nrm_acc *rstd, 
     job.gamma = gamma;
     job.beta = beta;
     job.eps = (nrm_acc)eps;
-    job.N = rows;
-    job.D = D;
-    job.G = G;
-    job.S = S;
-    job.ahead = rows * D < NRM_FETCH_FROM ? 0 : 2 * NRM_AT_ONCE;
     rc = nrmi_check_layernorm_forward(&job);
     return rc != NRM_OK ? rc : nrmi_share(nrmi_ln_forward_part, &job, rows, 1, rows * D);
 }
@@ -3613,8 +3621,7 @@ static int nrmi_ln_backward(int kind, nrm_real *dx, nrm_real *dgamma, nrm_real *
     rc = nrmi_check_norm_backward(dx, dgamma, dbeta, dy, x, means, rstd, gamma, rows * D, rows,
                                   G * (D / S));
     if (rc != NRM_OK) return rc;
-    NRM_MEMSET(&job, 0, sizeof job);
-    job.kind = kind;
+    job = nrmi_ln_view(kind, rows, D, G, S, NRM_BAND_NUMBERS);
     job.out = dx;
     job.dgamma = dgamma;
     job.dbeta = dbeta;
@@ -3624,11 +3631,6 @@ static int nrmi_ln_backward(int kind, nrm_real *dx, nrm_real *dgamma, nrm_real *
     job.x = x;
     job.gamma = gamma;
     job.eps = (nrm_acc)eps;
-    job.N = rows;
-    job.D = D;
-    job.G = G;
-    job.S = S;
-    job.ahead = rows * D < NRM_FETCH_FROM ? 0 : NRM_BAND_NUMBERS;
     return nrmi_ln_backward_pass(&job);
 }
 

@@ -7957,14 +7957,21 @@ static int nrmi_write_file(const char *path, nrmi_set *set)
     return rc;
 }
 
+static nrmi_set nrmi_array_set(const nrm_array *array, size_t count)
+{
+    nrmi_set set;
+    NRM_MEMSET(&set, 0, sizeof set);
+    set.array = array;
+    set.slots = count;
+    return set;
+}
+
 NRM_DEF int nrm_save(const char *path, const nrm_array *array, size_t count)
 {
     nrmi_set set;
     const int rc = path == NULL ? NRM_ENULL : nrmi_check_arrays(array, count, 0);
     if (rc != NRM_OK) return rc;
-    NRM_MEMSET(&set, 0, sizeof set);
-    set.array = array;
-    set.slots = count;
+    set = nrmi_array_set(array, count);
     return nrmi_write_file(path, &set);
 }
 
@@ -8506,9 +8513,7 @@ NRM_DEF int nrm_load(const char *path, const nrm_array *array, size_t count)
     nrmi_set set;
     const int rc = path == NULL ? NRM_ENULL : nrmi_check_arrays(array, count, 1);
     if (rc != NRM_OK) return rc;
-    NRM_MEMSET(&set, 0, sizeof set);
-    set.array = array;
-    set.slots = count;
+    set = nrmi_array_set(array, count);
     return nrmi_read_file(path, &set);
 }
 

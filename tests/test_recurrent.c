@@ -347,6 +347,14 @@ static void test_modes(void)
         CHECK_INT(nrm_rnn_forward(other.h, other.a, NULL, NULL, other.x, &other.rnn, NRM_INFER),
                   NRM_OK);
         CHECK(same_bits(k.h, other.h, k.states));
+        if (kinds[i].norm == NRM_NO_NORM) continue;
+        CHECK_INT(
+            nrm_rnn_forward(other.h, other.a, other.mean, NULL, other.x, &other.rnn, NRM_INFER),
+            NRM_ENULL); /* both or neither */
+        CHECK_INT(nrm_rnn_forward(other.h, other.a, other.mean, other.rstd, other.x, &other.rnn,
+                                  NRM_INFER),
+                  NRM_OK);
+        CHECK(memcmp(other.rstd, k.rstd, k.saved * sizeof *k.rstd) == 0);
     }
 }
 

@@ -8568,8 +8568,9 @@ each layer what `nrmi_layer_facts` lists. The line is drawn at what the arrays *
 two networks that agree in these, each can use the other's arrays, and in infer mode
 computes the same function. How training goes on is for your spec to say, as it was for the
 one that began: `lr`, `heavy_ball`, `beta1`, `beta2`, `adam_eps`, `new_weight`,
-`cumulative`, `biased` and `noise` are neither stored nor compared, nor are `seed`, `init`,
-`init_std`, `gamma_init` and `max_batch`, which have done their work.
+`cumulative`, `biased`, `noise`, `r_max`, `d_max` and `sync` are neither stored nor compared,
+nor are `seed`, `init`, `init_std`, `gamma_init` and `max_batch`, which have done their
+work.
 
     network       [5]         inputs, layers, optimizer, its moments, ε (the bits of a double)
     training      [7]         steps, powers of β₁ and β₂ (bits of doubles), the generator

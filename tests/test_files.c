@@ -1493,9 +1493,13 @@ static void design(network *w, int norm, int optimizer, double heavy_ball, uint6
     w->shape[0].width = 5;
     w->shape[0].activation = NRM_RELU;
     w->shape[0].norm = norm;
+    w->shape[0].groups = 5; /* of the norms that have such a thing */
+    w->shape[0].p = NRM_LINF;
     w->shape[1].width = 4;
     w->shape[1].activation = NRM_TANH;
     w->shape[1].norm = norm;
+    w->shape[1].groups = 2;
+    w->shape[1].p = NRM_L1 + NRM_CENTRED;
     w->shape[1].norm_after = norm != NRM_NO_NORM;
     w->shape[1].bias = 1;
     w->shape[2].width = CLASSES;
@@ -1508,6 +1512,8 @@ static void design(network *w, int norm, int optimizer, double heavy_ball, uint6
     w->spec.optimizer = optimizer;
     w->spec.heavy_ball = (nrm_real)heavy_ball;
     w->spec.lr = (nrm_real)0.05;
+    w->spec.r_max = 2;
+    w->spec.d_max = 1;
 }
 
 static void train(nrm_mlp *net, uint64_t from, uint64_t to)
@@ -1551,7 +1557,7 @@ static void test_training_goes_on(void)
 {
     static const char *const path[] = {"net.nrm", "net.npz"};
     int norm, optimizer, p, spares = 0;
-    for (norm = NRM_NO_NORM; norm <= NRM_NOISY_BATCH_NORM; norm++)
+    for (norm = NRM_NO_NORM; norm <= NRM_LP_BATCH_NORM; norm++)
         for (optimizer = 0; optimizer < 3; optimizer++)
             for (p = 0; p < 2; p++) {
                 const int kind = optimizer == 2 ? NRM_ADAM : NRM_SGD;
@@ -1593,7 +1599,7 @@ static void test_other_networks(void)
     build(&a);
     train(a.net, 0, 3);
     CHECK_INT(nrm_mlp_save(a.net, "net.nrm"), NRM_OK);
-    for (change = 0; change < 22; change++) {
+    for (change = 0; change < 23; change++) {
         network b, before;
         int expected = NRM_ESHAPE;
         design(&b, NRM_BATCH_NORM, NRM_ADAM, 0, 2);
@@ -1622,6 +1628,8 @@ static void test_other_networks(void)
         case 18: b.spec.init = NRM_INIT_XAVIER; break;
         case 19: b.spec.max_batch = 2; break;
         case 20: b.shape[1].bias = 2; break; /* as good as 1 */
+        case 21: b.shape[0].groups = 7; b.shape[0].p = 7; break; /* of other norms */
+        case 22: b.spec.r_max = 9; b.spec.d_max = 9; break;
         default: break;
         }
         before = b;
@@ -1633,6 +1641,29 @@ static void test_other_networks(void)
         free(b.block);
         free(before.block);
     }
+    free(a.block);
+    for (change = 0; change < 4; change++) { /* groups and p, where they count */
+        network b, before;
+        const int norm = change < 2 ? NRM_GROUP_NORM : NRM_LP_BATCH_NORM;
+        design(&a, norm, NRM_SGD, 0, 1);
+        design(&b, norm, NRM_SGD, 0, 2);
+        if (change == 0) b.shape[0].groups = 1;
+        if (change == 1) b.shape[1].groups = 4;
+        if (change == 2) b.shape[0].p = NRM_L1;
+        if (change == 3) b.shape[1].p = NRM_L1;
+        before = b;
+        build(&a);
+        build(&b);
+        build(&before);
+        CHECK_INT(nrm_mlp_save(a.net, "net.nrm"), NRM_OK);
+        CHECK_INT(nrm_mlp_load(b.net, "net.nrm"), NRM_ESHAPE);
+        CHECK(same_net(b.net, before.net));
+        free(a.block);
+        free(b.block);
+        free(before.block);
+    }
+    design(&a, NRM_BATCH_NORM, NRM_ADAM, 0, 1);
+    build(&a);
     CHECK_INT(nrm_mlp_save(NULL, "net.nrm"), NRM_ENULL);
     CHECK_INT(nrm_mlp_save(a.net, NULL), NRM_ENULL);
     CHECK_INT(nrm_mlp_load(NULL, "net.nrm"), NRM_ENULL);
@@ -1780,12 +1811,12 @@ static void test_network_facts(void)
     bytes file;
     static const struct {
         const char *name;
-        uint64_t n, value[6];
+        uint64_t n, value[8];
     } fact[] = {{"network", 5, {INPUTS, 3, NRM_ADAM, 2, 0}},
                 {"training", 7, {3, 0, 0, 0, 0, 0}},
-                {"layer0.shape", 6, {INPUTS, 5, NRM_RELU, NRM_NOISY_BATCH_NORM, 0, 0}},
-                {"layer1.shape", 6, {5, 4, NRM_TANH, NRM_NOISY_BATCH_NORM, 1, 1}},
-                {"layer2.shape", 6, {4, CLASSES, NRM_IDENTITY, NRM_NO_NORM, 0, 1}}};
+                {"layer0.shape", 8, {INPUTS, 5, NRM_RELU, NRM_NOISY_BATCH_NORM, 0, 0, 0, 0}},
+                {"layer1.shape", 8, {5, 4, NRM_TANH, NRM_NOISY_BATCH_NORM, 1, 1, 0, 0}},
+                {"layer2.shape", 8, {4, CLASSES, NRM_IDENTITY, NRM_NO_NORM, 0, 1, 0, 0}}};
     static const char *const name[] = {
         "network",      "training",       "moment1",        "moment2",     "layer0.shape",
         "layer0.W",     "layer0.gamma",   "layer0.beta",    "layer0.mean", "layer0.var",
@@ -1806,7 +1837,7 @@ static void test_network_facts(void)
         const unsigned char *entry = entry_of(file, fact[i].name);
         const unsigned char *at = file.at + get(entry + 144, 8);
         CHECK_INT(get(entry + 152, 8), 8 * fact[i].n);
-        for (k = 0; k < (i == 0 ? 4 : i == 1 ? 1 : 6); k++)
+        for (k = 0; k < (i == 0 ? 4 : i == 1 ? 1 : 8); k++)
             CHECK_INT(get(at + 8 * k, 8), fact[i].value[k]);
         if (i == 0) {
             d = (double)a.spec.eps;
@@ -1826,6 +1857,18 @@ static void test_network_facts(void)
     }
     free(file.at);
     free(a.block);
+    for (k = 0; k < 2; k++) { /* groups, then p */
+        const unsigned char *at;
+        design(&a, k == 0 ? NRM_GROUP_NORM : NRM_LP_BATCH_NORM, NRM_SGD, 0, 1);
+        build(&a);
+        CHECK_INT(nrm_mlp_save(a.net, "net.nrm"), NRM_OK);
+        file = read_bytes("net.nrm");
+        at = file.at + get(entry_of(file, "layer1.shape") + 144, 8);
+        CHECK_INT(get(at + 48, 8), k == 0 ? 2 : 0);
+        CHECK_INT(get(at + 56, 8), k == 0 ? 0 : NRM_L1 + NRM_CENTRED);
+        free(file.at);
+        free(a.block);
+    }
 }
 
 /* As many layers as a file has room for, and one more. */

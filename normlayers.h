@@ -49,18 +49,18 @@ int main(void)
     ## 3  ## 4       Exponential and logarithm, the same bits everywhere; random numbers
     ## 5             Sums and means
     ## 6             Batch normalization
-    ## 7             Layer normalization
+    ## 7             Layer normalization (7.6: with D − 1, and ε outside the root)
     ## 8             Noisy batch normalization
-    ## 9             Statistics that merge: streams, workers, masks
+    ## 9             Statistics that merge: synchronised, masked and virtual batches
     ## 10            Batch renormalization
     ## 11            Group, instance and RMS normalization
     ## 12            Lp batch normalization
     ## 13            Weight normalization
-    ## 14            Folding, and the statistics of other libraries
+    ## 14            Folding into weights; running statistics of PyTorch, Keras and others
     ## 15 ## 16      Activations; softmax, cross-entropy, accuracy
     ## 17            A recurrent layer
     ## 18            The tiny multilayer perceptron
-    ## 19            Files of named arrays
+    ## 19            Files of named arrays, .npy and .npz among them
     ## 20            Gradient checking
     ## 21            History, references by equation, licences
 
@@ -107,16 +107,20 @@ link names differ; and one program may hold both precisions, in different files.
 - Parameters come in one order: outputs, values saved for the backward pass, inputs,
   parameters of the layer, scalars, sizes.
 - Gradients of *inputs* are overwritten (`=`). Gradients of *parameters* are accumulated
-  (`+=`), so that several batches can share one step; set them to zero first.
+  (`+=`), so that several batches can share one step; set them to zero first. (A network
+  does that itself: `net->grads` are those of its last batch.)
 - Every function that can fail returns a status: `NRM_OK` (0), a negative code when it
   refused to work (then nothing was written), or the positive `NRM_NONFINITE` when it did
   work but a statistic, a loss or a gradient of the network was not finite, or a row to be
   ranked held a NaN. The others pass a NaN on without a word. `nrm_strerror` puts a code
-  into words.
+  into words. Two negative codes come after work: a gradient check that fails has written
+  its reports, and a network whose workers have lost each other (`NRM_ESYNC`) is half-way
+  through a step.
 - Outputs may not overlap inputs, except where a declaration says "may be" (in place, same
   pointer).
-- `N = 0` is a well-defined nothing: no output, no change, `NRM_OK`. (Only where several
-  workers share a batch, ## 9, has one without examples still a part in it.)
+- `N = 0` is a well-defined nothing: no output, no change, `NRM_OK`. (The one exception is
+  a batch shared by several workers, ## 9: one that has no examples still moves its running
+  statistics, as all the others do.)
 - In a forward pass a NaN or infinity spoils the channel (batch norm) or the row (layer
   norm) it is in, and nothing else; it never enters running statistics. Gradients of
   parameters are sums over rows, so there it reaches all.
@@ -127,9 +131,12 @@ link names differ; and one program may hold both precisions, in different files.
   `nrm_running` belongs to one thread at a time. The deepest stack is dense batch norm's, 42
   KB (66 KB with `NRM_DOUBLE`; a smaller `NRM_WIDTH` makes it smaller, and no result
   different), but for layer norm's backward pass of rows wider than that: 100 KB (130 KB).
-- ε stands inside the square root and is never stored. Normalization divides by the number
-  of values, not by one less. Nothing is called momentum: the weight of the *new* value is
-  `new_weight` (PyTorch's momentum; one minus the momentum of Keras, Flax and ONNX).
+- ε stands inside the square root, and a variance divides by the number of values, not by
+  one less. The exceptions say so: `nrm_layernorm_std_...` (## 7.6), the stored variance of
+  batch norm (`biased`), and Lp batch norm, which has no root to put ε into. No running
+  statistic contains ε: give a layer the same one in training and in use.
+- No parameter is called momentum: the weight of the *new* value is `new_weight` (PyTorch's
+  momentum; one minus the momentum of Keras, Flax and ONNX, see ## 14.4).
 
 ## Notation
 
@@ -142,11 +149,14 @@ link names differ; and one program may hold both precisions, in different files.
     U(a, b)         uniform between a and b; N(m, v): normal with mean m and VARIANCE v
     ~, E[a]         "is drawn from"; expectation
     L, dx           the scalar loss; dx is short for ∂L/∂x, and so for every other letter
+    g               ∂L/∂x̂, the gradient by the normalized value: γ·dy
+    m, u            running mean and running variance of batch norm
+    h               μ rounded to nrm_real: the point from which the code measures x
     δᵢⱼ             1 if i = j, else 0
     ∑ᵢ              sum over i
 
-Other letters (a, b, h, m, s, t, u, …) are defined where they occur and hold for that
-section.
+Other letters (a, b, q, s, t, …) are defined where they occur and hold for that section; so
+does a letter of the list that a section defines anew.
 */
 #ifndef NORMLAYERS_H
 #define NORMLAYERS_H

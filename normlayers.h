@@ -3880,16 +3880,18 @@ lie side by side, padded with anything, and the padding cannot be told from its 
 
 ### 9.2  Merging
 
-With counts n_a and n_b, means m_a and m_b, sums of squared deviations Q_a and Q_b:
+Two portions a and b have counts n_a and n_b, means μ_a and μ_b, and sums of squared
+deviations Q_a and Q_b. Both together have
 
     n = n_a + n_b                                                     [ST.1]
-    m = m_a + δ·n_b/n, δ = m_b − m_a                                  [ST.2]
+    μ = μ_a + δ·n_b/n, δ = μ_b − μ_a                                  [ST.2]
     Q = Q_a + Q_b + δ²·n_a·n_b/n                                      [ST.3]
     v = Q/n                                                           [ST.4]
 
-Averaging the variances of workers, as some libraries did for years, loses the last term of
-ST.3, the spread of the workers' means; and averaging without weights is wrong as soon as
-the portions are uneven. Merging in another order gives the same numbers but for rounding;
+For the deviations of a are measured from μ_a; measured from μ, their squares sum to Q_a +
+n_a·(μ_a − μ)², likewise those of b, and with ST.2 the two additions make the last term of
+ST.3. Averaging the variances of workers loses just that term, the spread of the workers'
+means; and averaging without weights is wrong as soon as the portions are uneven. Merging in another order gives the same numbers but for rounding;
 in the same order, the same bits. So whoever merges should do it by the number of the
 worker, not by who comes first.
 
@@ -3902,8 +3904,15 @@ result (`nrm_sync_batchnorm_forward`). Backward: the means of BN.19 are over all
 the values are elsewhere; but their sums can be added (`nrm_sync_batchnorm_sums`, an
 addition by the caller, `nrm_sync_batchnorm_backward`):
 
-    D = ∑ᵢ dyᵢ, E = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
-    dxᵢ = γ·r·(dyᵢ − D/n − x̂ᵢ·E/n)                                    [ST.6]
+    A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
+    dxᵢ = γ·r·(dyᵢ − A/n − x̂ᵢ·B/n)                                    [ST.6]
+
+Here n, the count of all, is the M of section 6, and r is BN.3 with v of ST.4. Why just two
+numbers a channel? Take BN.18 for an xᵢ of mine and an x̂ⱼ of yours. The direct road is
+closed, as i is not j; xᵢ reaches x̂ⱼ through μ, which is the −1/M and needs the sum of your
+dyⱼ, and through r, which is the −x̂ᵢ·x̂ⱼ/M and needs the sum of your dyⱼ·x̂ⱼ. All else in dxᵢ
+is mine. A worker that takes A and B over its own values alone, but μ and r over all, has
+left out what its x do to the outputs of others: the gradient of no loss at all.
 
 The gradients of γ and β are each worker's own part of the sums, as with all parameters of a
 network that is trained in parallel; whoever adds up the others adds up these too. Mind that
@@ -3911,7 +3920,8 @@ dy belongs to one common loss: a mean over a worker's portion must be weighted b
 
 The same functions do a *virtual batch*: micro-batches that follow each other take the
 places of workers. All of them go forward through the layers below, their statistics are
-merged, and then all go on. And they do masks, with one worker.
+merged, and then all go on; on the way back all of them reach this layer, their sums are
+added up, and then all go on. And they do masks, with one worker.
 
 ### 9.4  Statistics of a whole data set
 
@@ -3923,8 +3933,8 @@ but with the spread of the batch means in them): `nrm_stats_update` batch by bat
 
     m = μ, u = Q/(n − 1), or Q/n if `biased`                          [ST.7]
 
-and `nrm_mlp_reestimate` does it for a whole network. The last k batches instead of all, as
-one of our sources has it: keep k triples, merge them.
+with m and u of BN.11, and `nrm_mlp_reestimate` does it for a whole network. If it is to be
+the last k batches instead of all: keep k triples, and merge them.
 */
 static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
 {

@@ -4337,6 +4337,10 @@ this batch, a channel has
     d = (μ − m)/√(u + ε), kept within ±d_max                          [BR.2]
     yᵢ = γ·(ρ·x̂ᵢ + d) + β                                             [BR.3]
 
+with the limits ρ_max (`r_max`, at least 1) and d_max. These are r and d of the paper, whose
+r would be a second one here; and where it keeps a running standard deviation, we keep u, as
+batch norm does.
+
 If neither limit bites, ρ·x̂ + d is (x − m)/√(u + ε), and y that of infer mode: BN.11. If
 the limits are 1 and 0, y is that of plain batch norm. One begins with the second and lets
 the limits go up to some 3 and 5 in the course of the training, for at the beginning the
@@ -4351,8 +4355,10 @@ is batch norm with γ·ρ for γ and β + γ·d for β:
     dγ = ∑ᵢ dyᵢ·(ρ·x̂ᵢ + d) = ρ·∑ᵢ dyᵢ·x̂ᵢ + d·∑ᵢ dyᵢ                    [BR.4]
     dxᵢ = (γ·ρ)·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                            [BR.5]
 
-and dβ is BN.12. The projection of BN.19 is still there, its scale r·ρ is that of the
-running statistics. In the modes infer and frozen there is nothing to correct: they are
+and dβ is BN.12. So the answer to the question is: the output can be that of use, the
+gradient is not. The projection of BN.19 is still there, and with it what is odd about small
+batches (BN.23); only its scale r·ρ is that of the running statistics, 1/√(u + ε), where the
+limits do not bite. In the modes infer and frozen there is nothing to correct: they are
 those of batch norm.
 */
 static nrm_acc nrmi_clamp(nrm_acc v, nrm_acc low, nrm_acc high)
@@ -4453,7 +4459,7 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
 Layer norm averages all channels of an image alike. Group norm (Wu and He 2018) lets G
 groups of channels be averaged apart from each other, and instance norm (Ulyanov et al.
 2016) every channel by itself. RMS norm (Zhang and Sennrich 2019) leaves the mean alone, and
-finds that nobody misses it. None of them knows a batch or has anything to remember.
+finds that the mean is not missed. None of them knows a batch or has anything to remember.
 
 ### 11.1  Shapes
 
@@ -4486,7 +4492,8 @@ for the means of the group. It is made once.
     dx_cs = r·(γ_c·dy_cs − ⟨g⟩ − x̂_cs·⟨g·x̂⟩)                          [GN.7]
 
 With S = 1 layer norm's own code does all of it, several groups to a row. With S > 1 a
-channel is a run of S with one γ, and its part of GN.7 is a straight line in dy and x:
+channel is a run of S with one γ, and its part of GN.7 is a straight line in dy and x. With
+h, the head of μ (SUM.10), and with t for a slope, which was the tail there:
 
     dx_cs = (r·γ_c)·dy_cs + (t·(x_cs − h) + b), t = −r²·⟨g·x̂⟩, b = −r·⟨g⟩ − t·(μ − h) [GN.8]
 */
@@ -4685,9 +4692,12 @@ a constant does not.
 
     ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          [RMS.5]
 
-A sum of squares has nothing to cancel; so there is no pivot, and no second turn. But
-squares leave the range of a float where x is beyond 10¹⁹, and vanish from 10⁻¹⁹ on (an ε
-that large as 10⁻⁵ hides it, a smaller one does not). Then they are summed in `nrm_acc`.
+A sum of squares has nothing to cancel; so there is no pivot, and no second turn. But the
+square of a float overflows above 10¹⁹ and loses its digits below 10⁻¹⁹ (which an ε of 10⁻⁵
+hides, and a much smaller one does not). Then the squares are summed in `nrm_acc`.
+
+Here, and in group norm, ε is an argument like any other, and a model brings its own: 10⁻⁶
+and 10⁻⁵ are both in use for RMS norm.
 */
 static nrmi_moments nrmi_mean_square(const nrm_real *x, size_t D)
 {

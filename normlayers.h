@@ -5598,8 +5598,9 @@ is to find s, and
 
     u = s² − ε                                                        [CONV.2]
 
-with an ε that may be chosen as long as u does not become negative. In the usual case, s =
-√(v + e), that is u = v and ε = e. If e stands outside the root, s = √v + e, we take ε = e²,
+with an ε that may be chosen as long as u does not become negative. Let v be the variance
+that is stored, and e the other library's ε. In the usual case, s = √(v + e), that is u = v
+and ε = e. If e stands outside the root, s = √v + e, we take ε = e²,
 and then
 
     s² − e² = (√v + e)² − e² = v + 2·e·√v                             [CONV.3]
@@ -5610,14 +5611,14 @@ running r = 1/s nothing need be known but s = 1/r:
 
     u = 1/r² − ε                                                      [CONV.4]
 
-where a v near 0 may come out below it, since r was rounded: by up to 10⁻⁶·ε (2·10⁻¹⁵·ε in
-double) that is taken as 0. If it is more, then r was stored with another ε, and the import
-is refused. And some divide by a standard deviation alone. Our ε must be positive; so it
+with ε = e again, where a u near 0 may come out below it, since r was rounded: by up to
+10⁻⁶·ε (2·10⁻¹⁵·ε in double) that is taken as 0. If it is more, then r was stored with
+another ε, and the import is refused. And some divide by a standard deviation alone. Our ε must be positive; so it
 becomes the smallest normal number, about 10⁻³⁸ in float, which changes no digit of s if s
 is above 10⁻¹⁵. A channel that never varied has x = m, and gives β here where 0/0 was
 computed there.
 
-One library keeps sums, of the means and of the variances, together with the weight c that
+Caffe keeps sums, of the means and of the variances, together with the weight c that
 they have gathered, and with f for the momentum:
 
     c ← f·c + 1, and the sum ← f·sum + new                            [CONV.5]
@@ -5639,9 +5640,9 @@ which for that library is right in the limit; after only a few batches take CONV
 
 Inference is the same to rounding, whatever the convention. Training on is the same where
 the other library, too, normalizes with the variance divided by M, keeps a variance, and has
-its ε inside the root. Of a running standard deviation the average is not the root of the
-averaged variance. With ε outside, u differs from v by 2·e·√v, and so does its average from
-that of v, next to nothing for e = 10⁻⁶. And a library that normalizes with M − 1, as some
+its ε inside the root. The average of standard deviations is not the root of the averaged
+variances. With ε outside u contains 2·e·√v, and the average of √v is not the root of the
+average of v either; for e = 10⁻⁶ that is next to nothing. And a library that normalizes with M − 1, as some
 do, trains another function than BN.4: its x̂ is smaller by the factor √(1 − 1/M).
 
 An import is all or nothing: with a NaN, a negative variance, or a number beyond the range

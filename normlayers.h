@@ -3655,21 +3655,23 @@ NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 /*
 ### 7.6  The variant with s + ε
 
-That text (see 7.2) reads, with s the sample's standard deviation and t = s + ε,
+That text (see 7.2) reads, with s the standard deviation of the row as a sample,
 
     x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1))                [LN.17]
 
-Code written after it cannot be had from LN.5 by choosing another γ: for small s the two
-differ by more than a factor. So it has functions of its own, with a name that says so. With
-r = 1/(s + ε) in the place of LN.3 the forward pass is the same. On the way back s changes
-by ∂s/∂xᵢ = (xᵢ − μ)/((D − 1)·s), and ∂r = −r²·∂s; put into the product rule as in 7.3, that
-leaves LN.14 with a factor in its last term:
+What it computes cannot be had from LN.5 by choosing another γ: the ratio of the two depends
+on s, and so differs from row to row. So it has functions of its own, with a name that says
+so. With r = 1/(s + ε) in the place of LN.3 the forward pass is the same. On the way back s
+changes by ∂s/∂xᵢ = (xᵢ − μ)/((D − 1)·s), and r by ∂r/∂xᵢ = −r²·∂s/∂xᵢ. Where 7.3 had
+−(1/D)·r²·x̂ᵢ there is now −r·x̂ᵢ/((D − 1)·s); that leaves LN.14 with a factor in its last
+term:
 
     dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)             [LN.18]
 
-κ is 1 for large D and ε = 0, as it must be. A row of equal values has s = 0 and x̂ = 0; the
-limit of the last term is 0 there, and so is ours. (Automatic differentiation gives NaN: it
-multiplies 0 by the derivative of the root at 0, which is infinite.)
+κ is D/(D − 1) for ε = 0, and 1 if D is large too, as it must be. A row of equal values has
+s = 0 and x̂ = 0; the limit of the last term is 0 there, and so is ours. (Automatic
+differentiation of √v gives NaN: it multiplies 0 by the derivative of the root at 0, which
+is infinite. PyTorch's `std` has a rule of its own for this, with the same limit.)
 */
 NRM_DEF int nrm_layernorm_std_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
                                       const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
@@ -6059,8 +6061,10 @@ step (Cooijmans et al., 2016). What follows from that:
 - 2·T·H numbers to keep. T is how many entries you have; there is nothing that we could
   compare it with.
 - A sequence longer than those of the training has no statistics for its end. Have entries
-  ready for the longest one that will ever come, starting at 0 and 1 as always: one that no
-  batch has entered, when batches did enter the first, is refused (`NRM_ESIZE`).
+  ready for the longest one that will ever come, starting at 0 and 1 as always: then a step
+  that no batch has entered, when batches did enter the first, is seen, and refused
+  (`NRM_ESIZE`). What is usually done is to go on with the last statistics that there are:
+  let the later entries be copies of that one.
 - Sequences end at different steps. Towards the end of a batch few are still running, and
   few values make bad statistics; with one left there are none (`NRM_EBATCH`). All N
   sequences of a call have the same length here, so group them by length; padding would
@@ -6212,7 +6216,8 @@ the product.
     da[t] = r·(g − ⟨g⟩ − x̂·⟨g·x̂⟩), or g·r if frozen, or dz[t]         [RNN.5]
     dh[t] = e[t] + da[t]·Whᵀ, and dh[T] = e[T]                        [RNN.6]
 
-RNN.5 is LN.14, BN.19 or BN.20, and without a norm da is dz. As RNN.6 adds to what is there
+RNN.5 is LN.14 or BN.19; the second form is BN.20, of batch norm in mode frozen, and without
+a norm da is dz. As RNN.6 adds to what is there
 already, `dh` turns from e into the whole gradient of each state, and an experiment that
 wants to see how far back the loss can feel has nothing more to compute.
 
@@ -6233,7 +6238,8 @@ the step is
 
     ∂h[t+1]ᵢ/∂h[t]ₖ = J[t]ₖᵢ = ∑ⱼ Whₖⱼ·r·(δⱼᵢ − 1/H − x̂ⱼ·x̂ᵢ/H)·γᵢ·f′(zᵢ)  [RNN.10]
 
-and a loss that looks at the last state only has the gradient
+and a loss that looks at the last state only, so that e[t] = 0 before it, has the gradient,
+as a column,
 
     dh[t] = J[t]·J[t+1]·…·J[T−1]·dh[T]                                [RNN.11]
 
@@ -6264,12 +6270,12 @@ to stretch a row changes nothing. With LN.15 and LN.16, for one row of a,
 
     ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩         [RNN.14]
 
-In a step without input the gradient that comes from later steps has no part along the state
-itself; and summed over all rows, the left side is that for the weights:
+In a step without input the gradient that comes from later steps has, but for ε, no part
+along the state itself; and summed over all rows, the left side is that for the weights:
 
     ∑ₖⱼ Whₖⱼ·dWhₖⱼ + ∑ᵢⱼ Wxᵢⱼ·dWxᵢⱼ = the sum of H·ε·r²·⟨g·x̂⟩ over all rows  [RNN.15]
 
-So the gradient does not ask for longer or shorter weights, only for others.
+So, but for ε, the gradient does not ask for Wh and Wx to grow or shrink together.
 */
 static int nrmi_check_rnn_backward(const nrm_real *dh, const nrm_real *dx,
                                    const nrm_rnn_grads *grads, const nrm_real *da,
@@ -6759,8 +6765,10 @@ N_w of N examples. The mean loss of the whole batch is
 
 with L_w the mean over the worker's own examples, so that is the weight of its gradient, and
 the gradients of the workers are added up. If the layers treat their examples one by one the
-sum is the gradient of the undivided batch. Batch norm does not, and so exchanges what ST.2
-to ST.6 need (`merge`): then it is again. How the numbers travel is the business of the two
+sum is the gradient of the undivided batch. Batch norm does not. If `merge` is there, it
+exchanges the triples of ST.2 on the way up by `merge`, and the two sums of ST.5 on the way
+back by `add`; then the sum is that gradient again, to rounding. Without `merge` each
+worker's batch norm looks at its own part, and that is another function. How the numbers travel is the business of the two
 functions in `spec.sync`; if they merge and add in the order of the workers, all copies stay
 the same, bit for bit. `examples/mpi_batchnorm.c` does it with MPI.
 

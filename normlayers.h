@@ -3893,9 +3893,9 @@ deviations Q_a and Q_b. Both together have
 For the deviations of a are measured from μ_a; measured from μ, their squares sum to Q_a +
 n_a·(μ_a − μ)², likewise those of b, and with ST.2 the two additions make the last term of
 ST.3. Averaging the variances of workers loses just that term, the spread of the workers'
-means; and averaging without weights is wrong as soon as the portions are uneven. Merging in another order gives the same numbers but for rounding;
-in the same order, the same bits. So whoever merges should do it by the number of the
-worker, not by who comes first.
+means; and averaging without weights is wrong as soon as the portions are uneven. Merging in
+another order gives the same numbers but for rounding; in the same order, the same bits. So
+whoever merges should do it by the number of the worker, not by who comes first.
 
 ### 9.3  Synchronised batch norm
 
@@ -5615,10 +5615,10 @@ running r = 1/s nothing need be known but s = 1/r:
 
 with ε = e again, where a u near 0 may come out below it, since r was rounded: by up to
 10⁻⁶·ε (2·10⁻¹⁵·ε in double) that is taken as 0. If it is more, then r was stored with
-another ε, and the import is refused. And some divide by a standard deviation alone. Our ε must be positive; so it
-becomes the smallest normal number, about 10⁻³⁸ in float, which changes no digit of s if s
-is above 10⁻¹⁵. A channel that never varied has x = m, and gives β here where 0/0 was
-computed there.
+another ε, and the import is refused. And some divide by a standard deviation alone. Our ε
+must be positive; so it becomes the smallest normal number, about 10⁻³⁸ in float, which
+changes no digit of s if s is above 10⁻¹⁵. A channel that never varied has x = m, and gives
+β here where 0/0 was computed there.
 
 Caffe keeps sums, of the means and of the variances, together with the weight c that
 they have gathered, and with f for the momentum:
@@ -5644,8 +5644,9 @@ Inference is the same to rounding, whatever the convention. Training on is the s
 the other library, too, normalizes with the variance divided by M, keeps a variance, and has
 its ε inside the root. The average of standard deviations is not the root of the averaged
 variances. With ε outside u contains 2·e·√v, and the average of √v is not the root of the
-average of v either; for e = 10⁻⁶ that is next to nothing. And a library that normalizes with M − 1, as some
-do, trains another function than BN.4: its x̂ is smaller by the factor √(1 − 1/M).
+average of v either; for e = 10⁻⁶ that is next to nothing. And a library that normalizes
+with M − 1, as some do, trains another function than BN.4: its x̂ is smaller by the factor
+√(1 − 1/M).
 
 An import is all or nothing: with a NaN, a negative variance, or a number beyond the range
 of `nrm_real` in any channel, nothing is written. Output and input may be the same arrays,
@@ -6768,9 +6769,10 @@ the gradients of the workers are added up. If the layers treat their examples on
 sum is the gradient of the undivided batch. Batch norm does not. If `merge` is there, it
 exchanges the triples of ST.2 on the way up by `merge`, and the two sums of ST.5 on the way
 back by `add`; then the sum is that gradient again, to rounding. Without `merge` each
-worker's batch norm looks at its own part, and that is another function. How the numbers travel is the business of the two
-functions in `spec.sync`; if they merge and add in the order of the workers, all copies stay
-the same, bit for bit. `examples/mpi_batchnorm.c` does it with MPI.
+worker's batch norm looks at its own part, and that is another function. How the numbers
+travel is the business of the two functions in `spec.sync`; if they merge and add in the
+order of the workers, all copies stay the same, bit for bit. `examples/mpi_batchnorm.c` does
+it with MPI.
 
 ### 18.6  Forward and backward
 
@@ -9208,9 +9210,10 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
   Algorithm for Computing Sample Variances", 1979.
 - BR.1 to BR.3: S. Ioffe, "Batch Renormalization: Towards Reducing Minibatch Dependence in
   Batch-Normalized Models", 2017.
-- GN.1 to GN.3: Y. Wu, K. He, "Group Normalization", 2018; for G = C: D. Ulyanov, A. Vedaldi,
-  V. Lempitsky, "Instance Normalization: The Missing Ingredient for Fast Stylization", 2016.
-  RMS.1, RMS.2: B. Zhang, R. Sennrich, "Root Mean Square Layer Normalization", 2019.
+- GN.1 to GN.3: Y. Wu, K. He, "Group Normalization", 2018; for G = C: D. Ulyanov, A.
+  Vedaldi, V. Lempitsky, "Instance Normalization: The Missing Ingredient for Fast
+  Stylization", 2016. RMS.1, RMS.2: B. Zhang, R. Sennrich, "Root Mean Square Layer
+  Normalization", 2019.
 - LP.2: S. Santurkar, D. Tsipras, A. Ilyas, A. Mądry, "How Does Batch Normalization Help
   Optimization?", 2018, section 3.3 (not centred).
 - WN.2, WN.4, WN.6, WN.8: T. Salimans, D. P. Kingma, "Weight Normalization: A Simple

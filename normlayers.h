@@ -4766,11 +4766,11 @@ place of ε:
 
     √⟨x²⟩ = √(v + μ²), √⟨c²⟩ = √v                                     [LP.5]
 
-For L1 and L∞, u is x less the head of the mean and then its tail (SUM.10), or less 0 twice
-if not centred; so a mean of a million and a spread of 1 are as good as any. The sums are
-taken in `nrm_acc`, straight down a dense channel, and in the lanes of SUM.8 along runs.
-That takes twice the time of batch norm, and two to seven times on the way back (512 x 1024
-and 32 x 64 x 196, `-O3`).
+For L1 and L∞, u is x less the head of the mean and then its tail (SUM.10, where the tail is
+called t), or less 0 twice if not centred; so a mean of a million and a spread of 1 are as
+good as any. The sums are taken in `nrm_acc`, straight down a dense channel, and in the
+lanes of SUM.8 along runs. That takes twice the time of batch norm, and two to seven times
+on the way back (512 x 1024 and 32 x 64 x 196, `-O3`).
 
 Running statistics move as in batch norm, with t itself in the place of the variance; there
 is no M/(M − 1), which belongs to squares, and `biased` does not matter. (A maximum grows
@@ -4939,10 +4939,10 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
 dβ and dγ are the sums BN.12 and BN.13, with x̂ᵢ = cᵢ·r. For dx we need to know how t
 depends on x; first, how it depends on u:
 
-    ∂t/∂uᵢ = qᵢ: sign(uᵢ)/M (L1), uᵢ/(M·t) (L2), sign(u_a) if i = a, else 0 (L∞)  [LP.8]
+    ∂t/∂uᵢ = qᵢ: sign(uᵢ)/M (L1), uᵢ/(M·t) (L2), sign(uᵢ) if |uᵢ| = t, else 0 (L∞)  [LP.8]
 
-with a the place of the largest |u|, the first in memory if there are several, and sign(0) =
-0. At a tie, and in L1 where a value is 0, t has a kink, and this is one of its
+In L∞ only one value counts, the first in memory if there are several with |uᵢ| = t; sign(0)
+is 0. At a tie, and in L1 where a value is 0, t has a kink, and this is one of its
 subgradients, as 0 is for ReLU at 0. If u is x we are done. If it is c, all uⱼ go down by
 1/M of what xᵢ goes up; so q loses its mean:
 
@@ -4955,9 +4955,10 @@ roads to x̂ⱼ: directly, through μ, and through r, where ∂r/∂xᵢ = −r�
     dxᵢ = γ·r·(dyᵢ − ⟨dy⟩ − kᵢ·∑ⱼ dyⱼ·x̂ⱼ)                             [LP.11]
     dxᵢ = γ·r·dyᵢ (frozen)                                            [LP.12]
 
-Compare LP.11 with BN.19: there kᵢ is x̂ᵢ/M, and the Jacobian is symmetric. Here the
-gradient of all values, gathered along x̂, is handed out along k, which is another
-direction: to all values alike but for their signs (L1), or to a single one (L∞).
+(In LP.12 r is 1/(a + ε), of LP.7.) Compare LP.11 with BN.19: there kᵢ is x̂ᵢ/M, and the
+Jacobian is symmetric. Here the gradient of all values, gathered along x̂, is handed out
+along k, which is another direction: to all values alike but for their signs (L1), or to a
+single one (L∞).
 
 ### 12.4  What it means
 
@@ -4967,12 +4968,12 @@ and the part of dx along x that it leaves:
     ∑ᵢ kᵢ·xᵢ = t                                                      [LP.13]
     ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                                       [LP.14]
 
-(Multiply LP.11 by xᵢ and sum: ∑ᵢ dyᵢ·xᵢ − M·⟨dy⟩·μ is ∑ᵢ dyᵢ·cᵢ, that is (t + ε)·∑ᵢ
-dyᵢ·x̂ᵢ, and t of t + ε goes.) So the property of BN.22, no gradient along x but for ε,
-belongs to any size that we might divide by, and with it whatever follows for the weights
-before the layer: they may grow, and their gradients shrink, without changing what the
-network computes. Of the other property, BN.21, only the centred forms have their full
-share:
+(Multiply LP.11 by xᵢ and sum: ∑ᵢ dyᵢ·xᵢ − M·⟨dy⟩·μ is ∑ᵢ dyᵢ·cᵢ, that is (t + ε)·∑ᵢ dyᵢ·x̂ᵢ,
+and t of t + ε goes.) So the property of BN.22, no gradient along x but for ε, belongs to
+any size that we might divide by, and with it whatever follows for the weights before the
+layer: they may grow, and their gradients shrink, without changing what the network
+computes. (It is the part along x that vanishes, and not that along x̂, which differs from it
+by μ·∑ᵢ dxᵢ.) Of the other property, BN.21, only the centred forms have their full share:
 
     ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        [LP.15]
 

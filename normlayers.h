@@ -5145,16 +5145,18 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
 *The question it answers: can we have the scale invariance of batch norm without a batch?*
 
 Salimans and Kingma (2016) write each unit's weight vector as a length g times a direction
-v/|v|, and learn both. What it does to the gradient is what batch norm does, with the
-weights in the place of the data; no example takes notice of any other.
+v/|v|, and learn both. What it does to the gradient is what RMS norm does, with a column of
+weights in the place of a row of data (compare WN.8 with RMS.4); no example takes notice of
+any other.
 
 ### 13.1  Shapes
 
 `v`, `W`, `dv` and `dW` are `[in][out]`, as in the linear layer, so that the weights of a
 unit are a column; `g`, `dg` and the saved `norm` are `[out]`. In what follows a single
-column is meant, and i, j run over its `in` weights. The layer makes weights: run it before
-the linear layer in the forward pass, and after it in the backward pass, on the `dW` of that
-pass alone.
+column is meant, and i, j run over its `in` weights. The letters are those of the paper: v
+is a vector here and no variance, g a length and no gradient. The layer makes weights: run
+it before the linear layer in the forward pass, and after it in the backward pass, on the
+`dW` of that pass alone.
 
 ### 13.2  Forward
 
@@ -5166,7 +5168,7 @@ vectors and short ones. Squares of floats, however, leave the range of float whe
 values are still far inside it. If n does not turn out between 10⁻¹² and 10¹², it is
 computed once more from products that stay in range,
 
-    n = √m·√(∑ᵢ vᵢ·(vᵢ/m)), m = maxᵢ |vᵢ|                             [WN.3]
+    n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|                             [WN.3]
 
 A column of zeros has no direction. W is 0 there, the status is `NRM_NONFINITE`, and dv and
 dg get nothing; so it stays as it is until somebody moves it. One that holds a NaN or an
@@ -5177,8 +5179,8 @@ one batch go through the layer, and take its mean μ and standard deviation σ a
 
     g = 1/σ, b = −μ/σ                                                 [WN.4]
 
-makes these outputs standardized, as batch norm would, but at this one moment only. σ and μ
-are what batch norm saves:
+makes these outputs standardized, as batch norm would, but at this one moment only. μ and
+1/σ are what batch norm saves, with its ε in σ:
 
 ```c sketch
 nrm_weightnorm_forward(W, NULL, v, NULL, in, out);       // g = 1
@@ -5308,9 +5310,9 @@ though; and under momentum or Adam, whose steps are not along dv, WN.10 does not
 
 Let z = x·w be one unit before batch norm, with x the row of its inputs, and average over
 the N rows of the batch. z has mean m·w, where m is the row of the inputs' means, and its
-variance depends on w through their covariance:
+variance σ² depends on w through their covariance, a matrix S:
 
-    S = ⟨(x − m)ᵀ·(x − m)⟩, v = wᵀ·S·w                                [WN.11]
+    S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w                               [WN.11]
 
 So batch norm, ε and all, can be written as a linear layer whose weights have been
 normalized, and whose bias takes off the mean (Kohler and others, 2018, for m = 0):
@@ -5318,9 +5320,9 @@ normalized, and whose bias takes off the mean (Kohler and others, 2018, for m = 
     BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  [WN.12]
 
 This is WN.2 with γ for g, and the length √(wᵀ·S·w) for √(wᵀ·w): weight norm is what batch
-norm would be if inputs were known to have mean 0 and covariance 1. For a layer with a
-matrix W of weights each column has its own length, and that is the diagonal of WᵀSW, whose
-roots are taken one by one; the root of the matrix would mix the units.
+norm would be if inputs were known to have mean 0 and the unit matrix for S. For a layer
+with a matrix W of weights each column has its own length, and that is the diagonal of WᵀSW,
+whose roots are taken one by one; the root of the matrix would mix the units.
 
 S has to be the covariance. One also reads the formula with ⟨xᵀ·x⟩ in its place, which is
 the same only if all means are 0. Take one input with the values 1 and 3, and w = γ = 1, β =
@@ -5328,9 +5330,9 @@ the same only if all means are 0. Take one input with the values 1 and 3, and w 
 come out as −1/√5 and 1/√5.
 
 The gradient can be taken either way. By the chain rule through the layer it is xᵀ·dz with
-dz of BN.19; by the quotient WN.12, where v depends on w as n did in WN.5,
+dz of BN.19; by the quotient WN.12, with ∂σ²/∂w = 2·S·w, and with j for the rows,
 
-    dw = γ·r·(a − r²·(a·w)·S·w), a = ∑ₙ dyₙ·(xₙ − m)ᵀ, r = 1/√(v + ε)  [WN.13]
+    dw = γ·r·(a − r²·(a·w)·S·w), a = ∑ⱼ dyⱼ·(xⱼ − m)ᵀ, r = 1/√(σ² + ε)  [WN.13]
 
 and both are the same numbers. Multiply by w: as in BN.22, only ε leaves anything.
 

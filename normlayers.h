@@ -3914,7 +3914,7 @@ numbers a channel? Take BN.18 for an xᵢ of mine and an x̂ⱼ of yours. The di
 closed, as i is not j; xᵢ reaches x̂ⱼ through μ, which is the −1/M and needs the sum of your
 dyⱼ, and through r, which is the −x̂ᵢ·x̂ⱼ/M and needs the sum of your dyⱼ·x̂ⱼ. All else in dxᵢ
 is mine. A worker that takes A and B over its own values alone, but μ and r over all, has
-left out what its x do to the outputs of others: the gradient of no loss at all.
+left out what its x do to the outputs of others, and its dx is not the gradient of the loss.
 
 The gradients of γ and β are each worker's own part of the sums, as with all parameters of a
 network that is trained in parallel; whoever adds up the others adds up these too. Mind that
@@ -4972,8 +4972,9 @@ and the part of dx along x that it leaves:
 and t of t + ε goes.) So the property of BN.22, no gradient along x but for ε, belongs to
 any size that we might divide by, and with it whatever follows for the weights before the
 layer: they may grow, and their gradients shrink, without changing what the network
-computes. (It is the part along x that vanishes, and not that along x̂, which differs from it
-by μ·∑ᵢ dxᵢ.) Of the other property, BN.21, only the centred forms have their full share:
+computes. (It is ∑ᵢ dxᵢ·xᵢ that vanishes with ε; ∑ᵢ dxᵢ·cᵢ is that less μ·∑ᵢ dxᵢ, which does
+not, if not centred.) Of the other property, BN.21, only the centred forms have their full
+share:
 
     ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        [LP.15]
 

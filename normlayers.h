@@ -3694,7 +3694,7 @@ NRM_DEF int nrm_layernorm_std_backward(nrm_real *dx, nrm_real *dgamma, nrm_real 
 *The question it answers: does batch norm help because it keeps the distributions inside the
 network steady?*
 
-Santurkar, Tsipras, Ilyas and Madry (2018) put it to the test by making them unsteady on
+Santurkar, Tsipras, Ilyas and Mądry (2018) put it to the test by making them unsteady on
 purpose: after each batch norm they add noise whose mean and scale are themselves drawn anew
 at every step, so that the next layer never sees the same distribution twice. If steadiness
 were what helps, the help should be gone.
@@ -9194,8 +9194,10 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 
 ### History
 
-- 0.1.0: batch norm, layer norm, noisy batch norm, linear layer, activations, softmax
-  cross-entropy, random numbers, the tiny perceptron, gradient checking.
+- 0.1.0: batch norm and layer norm; noisy, Lp and synchronised batch norm, batch renorm,
+  group, instance, RMS and weight norm; folding, and the statistics of other libraries; the
+  linear layer, activations, softmax cross-entropy, a recurrent layer, the tiny perceptron;
+  random numbers, files, gradient checking.
 
 ### References, by equation
 

@@ -4480,7 +4480,12 @@ the next group. In what follows a single group is meant, c its channels, s their
 G = 1 makes it layer norm over channels and positions; with S = 1 that is section 7 to the
 last bit. G = C makes it instance norm. A group of one value is not an error, as in layer
 norm: y is β_c then, and no gradient passes, which is what instance norm of a dense layer
-amounts to.
+amounts to. What PyTorch writes as `GroupNorm(8, 64)` is, for 32 images of 28 x 28, with
+`mean` and `rstd` of 32 x 8 numbers each,
+
+```c sketch
+rc = nrm_groupnorm_forward(y, mean, rstd, x, gamma, beta, NRM_EPS, 32, 64, 28 * 28, 8);
+```
 
 ### 11.3  Backward
 
@@ -5617,8 +5622,8 @@ running r = 1/s nothing need be known but s = 1/r:
 
     u = 1/r² − ε                                                      [CONV.4]
 
-with ε = e again, where a u near 0 may come out below it, since r was rounded: by up to
-10⁻⁶·ε (2·10⁻¹⁵·ε in double) that is taken as 0. If it is more, then r was stored with
+with ε chosen as before, where a u near 0 may come out below it, since r was rounded: by up
+to 10⁻⁶·ε (2·10⁻¹⁵·ε in double) that is taken as 0. If it is more, then r was stored with
 another ε, and the import is refused. And some divide by a standard deviation alone. Our ε
 must be positive; so it becomes the smallest normal number, about 10⁻³⁸ in float, which
 changes no digit of s if s is above 10⁻¹⁵. A channel that never varied has x = m, and gives

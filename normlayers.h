@@ -3862,7 +3862,7 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
 }
 
 /*
-## 9  Statistics that merge: streams, workers, masks
+## 9  Statistics that merge: synchronised, masked and virtual batches
 
 *The question it answers: what if the values to be normalized together are not in one
 place?*

@@ -4502,7 +4502,9 @@ With S = 1 layer norm's own code does all of it, several groups to a row. With S
 channel is a run of S with one γ, and its part of GN.7 is a straight line in dy and x. With
 h, the head of μ (SUM.10), and with t for a slope, which was the tail there:
 
-    dx_cs = (r·γ_c)·dy_cs + (t·(x_cs − h) + b), t = −r²·⟨g·x̂⟩, b = −r·⟨g⟩ − t·(μ − h) [GN.8]
+    dx_cs = r·(γ_c·dy_cs + (t·(x_cs − h) + b)), t = −r·⟨g·x̂⟩, b = −⟨g⟩ − t·(μ − h)  [GN.8]
+
+One r stays outside, as in SUM.13: r² leaves the range of a float where x is beyond 10¹⁹.
 */
 
 /* γ of channel k of row n; 1 if there is none. */
@@ -4543,14 +4545,15 @@ static nrm_sums nrmi_gn_sums(const nrmi_ln_job *job, size_t n, size_t k)
 
 /* dx of one run: GN.8. */
 static void nrmi_gn_backward_run(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                                 nrmi_line line, size_t S)
+                                 nrmi_line line, nrm_real r, size_t S)
 {
     size_t s;
     for (s = 0; s + NRM_VEC <= S; s += NRM_VEC)
-        nrmi_store(dx + s, nrmi_load(dy + s) * line.dy_slope +
-                               ((nrmi_load(x + s) - line.head) * line.slope + line.shift));
+        nrmi_store(dx + s, (nrmi_load(dy + s) * line.dy_slope +
+                            ((nrmi_load(x + s) - line.head) * line.slope + line.shift)) *
+                               r);
     for (; s < S; s++)
-        dx[s] = dy[s] * line.dy_slope + ((x[s] - line.head) * line.slope + line.shift);
+        dx[s] = (dy[s] * line.dy_slope + ((x[s] - line.head) * line.slope + line.shift)) * r;
 }
 
 /* dx of row n; the sums of its channels are added to total, if that is wanted. */
@@ -4570,15 +4573,16 @@ static void nrmi_gn_backward_row(const nrmi_ln_job *job, size_t n, nrm_sums *tot
         total[k].dy += sums.dy;           /* GN.4 */
         total[k].dy_xhat += sums.dy_xhat; /* GN.5 */
     }
-    t = -r * r * (gx * share);
+    t = -r * (gx * share);
     line.head = (nrm_real)job->mu[n];
     line.slope = (nrm_real)t;
-    line.shift = (nrm_real)(-r * (g * share) - t * (nrm_acc)nrmi_ln_tail(job, n));
+    line.shift = (nrm_real)(-(g * share) - t * (nrm_acc)nrmi_ln_tail(job, n));
     line.dy_mean = 0;
     for (k = 0; k < K; k++) {
         const size_t at = n * job->D + k * S;
-        line.dy_slope = (nrm_real)(r * nrmi_gn_gamma(job, n, k));
-        nrmi_gn_backward_run(job->out + at, job->dy + at, job->x + at, line, S); /* GN.7 */
+        line.dy_slope = (nrm_real)nrmi_gn_gamma(job, n, k);
+        nrmi_gn_backward_run(job->out + at, job->dy + at, job->x + at, line, (nrm_real)r,
+                             S); /* GN.7 */
     }
 }
 

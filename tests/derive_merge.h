@@ -289,10 +289,10 @@ static wide group_line_residual(const norm_group *g)
     wide worst = 0;
     size_t h, i;
     for (h = 0; h < 3; h++) {
-        const wide t = -g->r * g->r * g->gx_mean, b = -g->r * g->g_mean - t * (g->mu - head[h]);
+        const wide t = -g->r * g->gx_mean, b = -g->g_mean - t * (g->mu - head[h]);
         for (i = 0; i < g->n; i++) {
-            const wide line = (g->r * g->gamma[i]) * g->w[i] + (t * (g->x[i] - head[h]) + b);
-            const wide size = g->size + fabsl(t * g->x[i]) + fabsl(b);
+            const wide line = g->r * (g->gamma[i] * g->w[i] + (t * (g->x[i] - head[h]) + b));
+            const wide size = g->size + g->r * (fabsl(t * g->x[i]) + fabsl(b));
             worst = worse(worst, apart(line, g->dx[i], size));
         }
     }

@@ -298,6 +298,47 @@ static void test_groupnorm_names(void)
     }
 }
 
+/* x 2^k times as large, with an eps that does not count: dx is 2^k times as small, along every way
+   through the code, also where r^2 is no float. */
+static void test_groupnorm_scales(void)
+{
+    static const size_t shape[][4] = {{4, 6, 1, 2}, {3, 6, 5, 1}, {3, 6, 5, 3},
+                                      {3, 6, 5, 6}, {2, 4, 1100, 2}, {2, 1100, 2, 11}};
+    const nrm_real eps = (nrm_real)(in_float || acc_in_float ? 1e-37 : 1e-300);
+    nrm_rng rng;
+    size_t i, j;
+    int power;
+    nrm_rng_seed(&rng, 36, 1);
+    for (i = 0; i < COUNT(shape); i++) {
+        const size_t N = shape[i][0], C = shape[i][1], S = shape[i][2], G = shape[i][3];
+        const size_t n = N * C * S;
+        nrm_real *x = random_reals(&rng, n, 0.5, 1), *dy = random_reals(&rng, n, 0, 1);
+        nrm_real *gamma = random_reals(&rng, C, 1, 0.5), *scaled = reals_of(n, 0);
+        passes a = passes_of(n, C, N * G), b = passes_of(n, C, N * G);
+        wide *expected = wides_of(n);
+        CHECK_INT(nrm_groupnorm_forward(a.y, a.mean, a.rstd, x, gamma, NULL, eps, N, C, S, G),
+                  NRM_OK);
+        CHECK_INT(nrm_groupnorm_backward(a.dx, NULL, NULL, dy, x, a.mean, a.rstd, gamma, N, C, S,
+                                         G),
+                  NRM_OK);
+        for (j = 0; j < n; j++) expected[j] = WIDE(a.dx[j]);
+        for (power = -50; power <= 110; power += 10) {
+            if (acc_in_float && power > 50) continue; /* the sum of squares is no float */
+            for (j = 0; j < n; j++) scaled[j] = (nrm_real)ldexp((double)x[j], power);
+            CHECK_INT(nrm_groupnorm_forward(b.y, b.mean, b.rstd, scaled, gamma, NULL, eps, N, C, S,
+                                            G),
+                      NRM_OK);
+            CHECK_INT(nrm_groupnorm_backward(b.dx, NULL, NULL, dy, scaled, b.mean, b.rstd, gamma,
+                                             N, C, S, G),
+                      NRM_OK);
+            for (j = 0; j < n; j++) b.dx[j] = (nrm_real)ldexp((double)b.dx[j], power);
+            CHECK(gap(b.dx, expected, n) <= 8 * allowed(0, 1));
+            if (test_bad > 0) printf("  case %u, scale 2^%d\n", (unsigned)i, power);
+        }
+        release();
+    }
+}
+
 /* ---- batch renorm ---------------------------------------------------------------------------- */
 
 typedef struct renorm_case {

@@ -1570,6 +1570,7 @@ int main(void)
     RUN(test_rmsnorm_and_std_values);
     RUN(test_rmsnorm_scales);
     RUN(test_groupnorm_names);
+    RUN(test_groupnorm_scales);
     RUN(test_renorm_values);
     RUN(test_renorm_modes);
     RUN(test_masks);

@@ -76,7 +76,7 @@ function row(start, which, cells, ratios,   k, who, line) {
     print line
 }
 
-function table(which,   i, k, name, other, who) {
+function table(which,   i, k, name, other, who, start) {
     if (!((which, contestant[1]) in has)) return
     other = which == "other" || which == "family"
     printf "\n**%s**\n\n", titles[which]
@@ -95,8 +95,8 @@ function table(which,   i, k, name, other, who) {
             first[k] = " " ((name, who) in cell ? cell[name, who] : "–") " |"
             second[k] = " " ((name, who) in times ? times[name, who] : "–") " |"
         }
-        row((other ? "| " label_of(layer[name]) " " : "") "| " size[name] " | " pass[name] " |", which, first,
-            second)
+        start = (other ? "| " label_of(layer[name]) " " : "") "| " size[name] " | " pass[name] " |"
+        row(start, which, first, second)
     }
 }
 

@@ -891,6 +891,27 @@ static void test_lies_npz(void)
     free(b.at);
 }
 
+/* Extra fields and comments of an archive's directory mean nothing to us, but are passed over. */
+static void test_npz_extras(void)
+{
+    bytes b = saved_as("a.npz", SAMPLES), c = some(b.n + 9);
+    const size_t entry = find(b, 0x02014b50, 1), next = find(b, 0x02014b50, 2);
+    const size_t end = find(b, 0x06054b50, 0);
+    sample s;
+    memcpy(c.at, b.at, next);
+    memcpy(c.at + next, "xxxxcomme", 9);
+    memcpy(c.at + next + 9, b.at + next, b.n - next);
+    put(c.at + entry + 30, 4, 2);
+    put(c.at + entry + 32, 5, 2);
+    put(c.at + end + 9 + 12, get(b.at + end + 12, 4) + 9, 4);
+    CHECK_INT(load_bytes(&s, c.at, c.n, SAMPLES), NRM_OK);
+    CHECK(loaded(&s));
+    put(c.at + entry + 32, 4, 2);
+    CHECK_INT(load_bytes(&s, c.at, c.n, SAMPLES), NRM_EFORMAT);
+    free(b.at);
+    free(c.at);
+}
+
 static const nrm_real three[3] = {1, 2, 3};
 
 /* Texts of .npy headers, D for the type of this build, and what becomes of them. */
@@ -1465,6 +1486,11 @@ static void test_places(void)
     CHECK(file.n > 4 && memcmp(file.at, "PK\3\4", 4) == 0);
     free(file.at);
     CHECK_INT(remove(".npz"), 0);
+    CHECK_INT(nrm_save(".npy", s.array, 1), NRM_OK);
+    file = read_bytes(".npy");
+    CHECK(file.n > 4 && memcmp(file.at, "\x93NUM", 4) == 0);
+    free(file.at);
+    CHECK_INT(remove(".npy"), 0);
 }
 
 /* ---- networks -------------------------------------------------------------------------------- */
@@ -1962,6 +1988,7 @@ int main(void)
     RUN(test_flips);
     RUN(test_lies_own);
     RUN(test_lies_npz);
+    RUN(test_npz_extras);
     RUN(test_npy_texts);
     RUN(test_npy_frames);
     RUN(test_conversions);

@@ -104,8 +104,8 @@ link names differ; and one program may hold both precisions, in different files.
 
 - All arrays are the caller's, dense and row-major. A shape such as `[N][C][S]` is written
   at each parameter. Sizes are `size_t`; a product that overflows is refused.
-- Parameters come in one order: outputs, values saved for the backward pass, inputs,
-  parameters of the layer, scalars, sizes.
+- Parameters come in one order: outputs (those saved for the backward pass last), inputs, in
+  a backward pass the saved values, parameters of the layer, scalars, sizes.
 - Gradients of *inputs* are overwritten (`=`). Gradients of *parameters* are accumulated
   (`+=`), so that several batches can share one step; set them to zero first. (A network
   does that itself: `net->grads` are those of its last batch.)
@@ -118,8 +118,8 @@ link names differ; and one program may hold both precisions, in different files.
   through a step.
 - Outputs may not overlap inputs, except where a declaration says "may be" (in place, same
   pointer).
-- `N = 0` is a well-defined nothing: no output, no change, `NRM_OK`. (The one exception is
-  a batch shared by several workers, ## 9: one that has no examples still moves its running
+- `N = 0` is a well-defined nothing: no output, no change, `NRM_OK`. (The one exception is a
+  batch shared by several workers, ## 9: one that has no examples still moves its running
   statistics, as all the others do.)
 - In a forward pass a NaN or infinity spoils the channel (batch norm) or the row (layer
   norm) it is in, and nothing else; it never enters running statistics. Gradients of
@@ -336,8 +336,8 @@ in C++ two types of one name would break the rules.
     X(NRM_EFILE, -17, "the file cannot be opened, read, written or renamed: see errno")           \
     X(NRM_EFORMAT, -18, "the file is damaged, or not in a format that is known")                   \
     X(NRM_ESHAPE, -19, "an array of a file has another type or shape, or a network other layers")  \
-    X(NRM_ESYNC, -21, "the merge or add function of nrm_sync has failed")                          \
-    X(NRM_ENAME, -20, "an array is not in the file, or its name is taken, too long or not allowed")
+    X(NRM_ENAME, -20, "an array is not in the file, or its name is taken, too long, not allowed")    \
+    X(NRM_ESYNC, -21, "the merge or add function of nrm_sync has failed")
 
 #define NRM_STATUS_ENUM(name, value, message) name = value,
 enum nrm_status { NRM_STATUS_LIST(NRM_STATUS_ENUM) };
@@ -2345,9 +2345,9 @@ weight w:
 
 The factor M/(M − 1) makes the stored variance an unbiased estimate of the population's, if
 the M values are independent. The paper has it, in an average over batches after training,
-and PyTorch in this moving form; Keras, Flax and ONNX do not; set `biased` for theirs. w is
-0.1 in PyTorch (called momentum) and 0.01 in Keras (whose momentum, 0.99, is the weight of
-the old value). With `cumulative` every batch counts alike: at the t-th batch
+and PyTorch in this moving form; Keras 3, Flax and ONNX do not; set `biased` for theirs. w
+is 0.1 in PyTorch (called momentum) and 0.01 in Keras (whose momentum, 0.99, is the weight
+of the old value). With `cumulative` every batch counts alike: at the t-th batch
 
     w = 1/t                                                           [BN.10]
 
@@ -3119,11 +3119,11 @@ index n returns with LN.8.
     x̂ᵢ = (xᵢ − μ)·r                                                   [LN.4]
     yᵢ = γᵢ·x̂ᵢ + βᵢ                                                   [LN.5]
 
-The same choices as in batch norm hide in LN.2 and LN.3, and one text that many learned from
-decided otherwise: it divides by D − 1 and adds ε to the standard deviation, outside the
-root. At D = 512 its copies disagree with every framework by one part in a thousand. What
-differs from batch norm in earnest is LN.5: γ changes along the very axis that is averaged.
-We shall meet it again in LN.14.
+The same choices as in batch norm hide in LN.2 and LN.3, and a text that many learned from,
+The Annotated Transformer, decided otherwise: it divides by D − 1 and adds ε to the standard
+deviation, outside the root. At D = 512 its copies disagree with every framework by one part
+in a thousand. What differs from batch norm in earnest is LN.5: γ changes along the very
+axis that is averaged. We shall meet it again in LN.14.
 
 A row of equal features is not an error here, since it says nothing wrong about other rows:
 v = 0, x̂ = 0, y = β. The same goes for D = 1. As in BN.6 and BN.7,
@@ -3912,9 +3912,10 @@ addition by the caller, `nrm_sync_batchnorm_backward`):
 Here n, the count of all, is the M of section 6, and r is BN.3 with v of ST.4. Why just two
 numbers a channel? Take BN.18 for an xᵢ of mine and an x̂ⱼ of yours. The direct road is
 closed, as i is not j; xᵢ reaches x̂ⱼ through μ, which is the −1/M and needs the sum of your
-dyⱼ, and through r, which is the −x̂ᵢ·x̂ⱼ/M and needs the sum of your dyⱼ·x̂ⱼ. All else in dxᵢ
-is mine. A worker that takes A and B over its own values alone, but μ and r over all, has
-left out what its x do to the outputs of others, and its dx is not the gradient of the loss.
+dyⱼ, and through r, which is the −x̂ᵢ·x̂ⱼ/M and needs the sum of your dyⱼ·x̂ⱼ. All else in
+dxᵢ is mine. A worker that takes A and B over its own values alone, but μ and r over all,
+has left out what its x do to the outputs of others, and its dx is not the gradient of the
+loss.
 
 The gradients of γ and β are each worker's own part of the sums, as with all parameters of a
 network that is trained in parallel; whoever adds up the others adds up these too. Mind that
@@ -4977,13 +4978,13 @@ and the part of dx along x that it leaves:
     ∑ᵢ kᵢ·xᵢ = t                                                      [LP.13]
     ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                                       [LP.14]
 
-(Multiply LP.11 by xᵢ and sum: ∑ᵢ dyᵢ·xᵢ − M·⟨dy⟩·μ is ∑ᵢ dyᵢ·cᵢ, that is (t + ε)·∑ᵢ dyᵢ·x̂ᵢ,
-and t of t + ε goes.) So the property of BN.22, no gradient along x but for ε, belongs to
-any size that we might divide by, and with it whatever follows for the weights before the
-layer: they may grow, and their gradients shrink, without changing what the network
-computes. (It is ∑ᵢ dxᵢ·xᵢ that vanishes with ε; ∑ᵢ dxᵢ·cᵢ is that less μ·∑ᵢ dxᵢ, which does
-not, if not centred.) Of the other property, BN.21, only the centred forms have their full
-share:
+(Multiply LP.11 by xᵢ and sum: ∑ᵢ dyᵢ·xᵢ − M·⟨dy⟩·μ is ∑ᵢ dyᵢ·cᵢ, that is (t + ε)·∑ᵢ
+dyᵢ·x̂ᵢ, and t of t + ε goes.) So the property of BN.22, no gradient along x but for ε,
+belongs to any size that we might divide by, and with it whatever follows for the weights
+before the layer: they may grow, and their gradients shrink, without changing what the
+network computes. (It is ∑ᵢ dxᵢ·xᵢ that vanishes with ε; ∑ᵢ dxᵢ·cᵢ is that less μ·∑ᵢ dxᵢ,
+which does not, if not centred.) Of the other property, BN.21, only the centred forms have
+their full share:
 
     ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        [LP.15]
 
@@ -5615,8 +5616,7 @@ is to find s, and
 
 with an ε that may be chosen as long as u does not become negative. Let v be the variance
 that is stored, and e the other library's ε. In the usual case, s = √(v + e), that is u = v
-and ε = e. If e stands outside the root, s = √v + e, we take ε = e²,
-and then
+and ε = e. If e stands outside the root, s = √v + e, we take ε = e², and then
 
     s² − e² = (√v + e)² − e² = v + 2·e·√v                             [CONV.3]
 
@@ -5633,8 +5633,8 @@ must be positive; so it becomes the smallest normal number, about 10⁻³⁸ in 
 changes no digit of s if s is above 10⁻¹⁵. A channel that never varied has x = m, and gives
 β here where 0/0 was computed there.
 
-Caffe keeps sums, of the means and of the variances, together with the weight c that
-they have gathered, and with f for the momentum:
+Caffe keeps sums, of the means and of the variances, together with the weight c that they
+have gathered, and with f for the momentum:
 
     c ← f·c + 1, and the sum ← f·sum + new                            [CONV.5]
 
@@ -6231,9 +6231,9 @@ the product.
     dh[t] = e[t] + da[t]·Whᵀ, and dh[T] = e[T]                        [RNN.6]
 
 RNN.5 is LN.14 or BN.19; the second form is BN.20, of batch norm in mode frozen, and without
-a norm da is dz. As RNN.6 adds to what is there
-already, `dh` turns from e into the whole gradient of each state, and an experiment that
-wants to see how far back the loss can feel has nothing more to compute.
+a norm da is dz. As RNN.6 adds to what is there already, `dh` turns from e into the whole
+gradient of each state, and an experiment that wants to see how far back the loss can feel
+has nothing more to compute.
 
 The parameters are the same at all steps, so their gradients are sums over steps and
 sequences. Once all of da is known, each is one product of T·N rows:
@@ -7305,8 +7305,8 @@ NRM_DEF int nrm_mlp_check_stats(const nrm_mlp *net, size_t *layer, size_t *chann
 /*
 ## 19  Files of named arrays
 
-*How do weights get onto a disk, and back, so that a damaged file is never taken for a good
-one?*
+*The question it answers: how do weights get onto a disk, and back, so that a damaged file
+is never taken for a good one?*
 
 A training run is worth hours, and its result is a few arrays. They are kept in files whose
 arrays have names, in one of three formats. Ours has a checksum for every part. NumPy's
@@ -8622,9 +8622,9 @@ each layer what `nrmi_layer_facts` lists. The line is drawn at what the arrays *
 two networks that agree in these, each can use the other's arrays, and in infer mode
 computes the same function. How training goes on is for your spec to say, as it was for the
 one that began: `lr`, `heavy_ball`, `beta1`, `beta2`, `adam_eps`, `new_weight`,
-`cumulative`, `biased`, `noise`, `r_max`, `d_max` and `sync` are neither stored nor compared,
-nor are `seed`, `init`, `init_std`, `gamma_init` and `max_batch`, which have done their
-work.
+`cumulative`, `biased`, `noise`, `r_max`, `d_max` and `sync` are neither stored nor
+compared, nor are `seed`, `init`, `init_std`, `gamma_init` and `max_batch`, which have done
+their work.
 
     network       [5]         inputs, layers, optimizer, its moments, ε (the bits of a double)
     training      [7]         steps, powers of β₁ and β₂ (bits of doubles), the generator

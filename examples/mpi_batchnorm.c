@@ -4,9 +4,9 @@
        mpirun -np 3 build/mpi_batchnorm --out docs/figures
 
    The 784-64-128-10 network of 10_mnist_norms is trained data-parallel: each worker has a copy of
-   it and a part of every batch. The parts are uneven, worker w of 0, 1, 2, ... has w + 1 shares, and
-   of the short batch at the end of an epoch the last worker gets none. Three networks start from the
-   same weights and see the same batches:
+   it and a part of every batch. The parts are uneven: worker w of 0, 1, 2, ... has w + 1 shares,
+   and of the short batch at the end of an epoch the last worker gets none. Three networks start
+   from the same weights and see the same batches:
 
        undivided      every worker by itself has the whole batch, so as to compare
        synchronised   gradients are added up, and the statistics of batch norm are merged
@@ -48,7 +48,7 @@
 
        spec.sync.add = add;          the gradients of all workers become their sum
        spec.sync.merge = merge;      batch norm over all workers; without it each by itself
-       spec.sync.context = &team;
+       spec.sync.context = &everyone;   a team; its room may be allocated after nrm_mlp_init
 
    Everyone gathers what all have and goes through it in the order of the ranks. So all workers have
    the same bits, and the next run has them too. (MPI_Allreduce moves less, but that it should add
@@ -115,11 +115,11 @@ typedef struct epoch_record {
 } epoch_record;
 
 typedef struct run {                /* one seed in one type; what is evaluated, on rank 0 only */
-    double first[ARMS][QUANTITIES]; /* after one step: how far from undivided                 */
+    double first[ARMS][QUANTITIES]; /* after one step: how far from undivided */
     epoch_record epoch[ARMS][EPOCHS_MAX + 1];
     double block[ARMS][EPOCHS_MAX * BLOCKS]; /* mean losses */
-    double *away[ARMS]; /* [epochs*steps] of the parameters, from undivided's            */
-    double *differ;     /* [epochs*steps] ReLUs open in synchronised, not undivided, or v.v. */
+    double *away[ARMS]; /* [epochs*steps] how far the parameters are from undivided's   */
+    double *differ;     /* [epochs*steps] ReLUs open in only one of the first two networks */
     double anew[ARMS];  /* accuracy with statistics of all training data                */
 } run;
 
@@ -151,8 +151,8 @@ static void *allocate(size_t count, size_t size)
     return p;
 }
 
-/* Where the part of worker w begins, in a batch of n: a full batch is dealt 1 : 2 : 3 : ..., a short
-   one is the beginning of a full one. Worker `size` begins at the end. */
+/* Where the part of worker w begins, in a batch of n: a full batch is dealt 1 : 2 : 3 : ..., a
+   short one is the beginning of a full one. Worker `size` begins at the end. */
 static size_t part_begins(const experiment *e, size_t n, int w)
 {
     const size_t shares = (size_t)(e->size * (e->size + 1)), mine = (size_t)(w * (w + 1));
@@ -246,27 +246,33 @@ static double step(trainer *t, int arm)
     return (double)loss;
 }
 
+/* The larger of two; NaN if one is, so that nothing passes that is no number. */
+static double worse(double a, double b)
+{
+    return a > b || a != a ? a : b;
+}
+
 /* The largest |a - b|, relative to the largest |b|; once for each type of number. */
 static double reals_apart(const nrm_real *a, const nrm_real *b, size_t n)
 {
-    double most = 0, size = 0;
+    double apart = 0, size = 0;
     size_t i;
     for (i = 0; i < n; i++) {
-        most = fmax(most, fabs((double)a[i] - (double)b[i]));
-        size = fmax(size, fabs((double)b[i]));
+        apart = worse(apart, fabs((double)a[i] - (double)b[i]));
+        size = worse(size, fabs((double)b[i]));
     }
-    return most / size;
+    return apart / size;
 }
 
 static double accs_apart(const nrm_acc *a, const nrm_acc *b, size_t n)
 {
-    double most = 0, size = 0;
+    double apart = 0, size = 0;
     size_t i;
     for (i = 0; i < n; i++) {
-        most = fmax(most, fabs((double)(a[i] - b[i])));
-        size = fmax(size, fabs((double)b[i]));
+        apart = worse(apart, fabs((double)(a[i] - b[i])));
+        size = worse(size, fabs((double)b[i]));
     }
-    return most / size;
+    return apart / size;
 }
 
 /* What the layers have saved in the step just taken, and the gradients of all workers. A layer's
@@ -407,9 +413,14 @@ enum { TRAIN_N = 10000, TEST_N = 10000, QUICK_N = 1000, SHOWN_MAX = 200 };
 
 static const char *const arm_name[ARMS] = {"undivided", "synchronised", "separate"};
 static const char *const type_name[TYPES] = {"float", "double"};
-static const char *const quantity_name[QUANTITIES] = {
-    "loss",          "means, layer 1",     "1/sd, layer 1",      "means, layer 2",
-    "1/sd, layer 2", "gradients, layer 1", "gradients, layer 2", "gradients, output layer"};
+static const char *const quantity_name[QUANTITIES] = {"loss",
+                                                      "means of layer 1",
+                                                      "1/sd of layer 1",
+                                                      "means of layer 2",
+                                                      "1/sd of layer 2",
+                                                      "gradients of layer 1",
+                                                      "gradients of layer 2",
+                                                      "gradients of output layer"};
 
 static void put(char *text, size_t size, const char *format, ...)
 {
@@ -477,7 +488,10 @@ static stats_summary over_seeds(const experiment *e, picker *pick, int type, int
 
 static double most(const experiment *e, picker *pick, int type, int arm, size_t at)
 {
-    return over_seeds(e, pick, type, arm, at).max;
+    double found = 0;
+    size_t s;
+    for (s = 0; s < e->o->seeds; s++) found = worse(found, pick(&e->runs[type][s], arm, at));
+    return found;
 }
 
 /* Over all quantities of the first step, and all seeds. */
@@ -485,7 +499,7 @@ static double most_first(const experiment *e, int type, int arm)
 {
     double found = 0;
     size_t q;
-    for (q = 0; q < QUANTITIES; q++) found = fmax(found, most(e, pick_first, type, arm, q));
+    for (q = 0; q < QUANTITIES; q++) found = worse(found, most(e, pick_first, type, arm, q));
     return found;
 }
 
@@ -550,7 +564,7 @@ static void judge_drift(const experiment *e, verdict *v)
     for (s = 0; s < e->o->seeds; s++) {
         const run *r = &e->runs[FLOAT][s], *in_double_run = &e->runs[DOUBLE][s];
         const size_t differs = first_that_differs(e, r);
-        for (k = 0; k + 1 < differs; k++) agreed = fmax(agreed, r->away[SYNCHRONISED][k]);
+        for (k = 0; k + 1 < differs; k++) agreed = worse(agreed, r->away[SYNCHRONISED][k]);
         for (k = 0; k <= e->o->epochs; k++)
             others += pick_accuracy(in_double_run, SYNCHRONISED, k) !=
                       pick_accuracy(in_double_run, UNDIVIDED, k);
@@ -1067,7 +1081,7 @@ static void free_runs(experiment *e)
     size_t s;
     int type, a;
     for (type = 0; type < TYPES; type++) {
-        for (s = 0; s < e->o->seeds && e->runs[type]; s++) {
+        for (s = 0; e->runs[type] && s < e->o->seeds; s++) {
             for (a = 0; a < ARMS; a++) free(e->runs[type][s].away[a]);
             free(e->runs[type][s].differ);
         }

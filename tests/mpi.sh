@@ -43,13 +43,13 @@ refuses() { # refuses TEXT N ARGUMENTS...: code 2, and one line that says why
     ranks "$@" >"$dir/refused" 2>&1
     [ $? -eq 2 ] && [ "$(grep -c "^mpi_batchnorm: .*$text" "$dir/refused")" -eq 1 ]
 }
-bounds() { # bounds FOLDER EXPRESSION: of every row of the first step, float $2, double $3, separate $4
+bounds() { # bounds FOLDER EXPRESSION: true of $2 float, $3 double, $4 separate, in every row
     [ "$(grep -vc '^#' "$1/mpi_batchnorm_first.csv")" -eq 9 ] &&
         grep -v '^#' "$1/mpi_batchnorm_first.csv" | sed 1d |
         awk -F, "{ print } !($2) { bad = 1 } END { exit bad }"
 }
 undivided() { # the rows of the network that knows nothing of other workers
-    grep 'undivided' "$1/mpi_batchnorm.csv"
+    grep '^[a-z]*,undivided,' "$1/mpi_batchnorm.csv"
 }
 shown() { # shown FILE FUNCTION: its text
     awk -v start="^static int $2\\\\(" '$0 ~ start { on = 1 } on { print } on && /^}/ { exit }' "$1"

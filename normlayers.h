@@ -336,7 +336,7 @@ in C++ two types of one name would break the rules.
     X(NRM_EFILE, -17, "the file cannot be opened, read, written or renamed: see errno")           \
     X(NRM_EFORMAT, -18, "the file is damaged, or not in a format that is known")                   \
     X(NRM_ESHAPE, -19, "an array of a file has another type or shape, or a network other layers")  \
-    X(NRM_ENAME, -20, "an array is not in the file, or its name is taken, too long, not allowed")    \
+    X(NRM_ENAME, -20, "an array is not in the file, or its name is taken, too long, not allowed")   \
     X(NRM_ESYNC, -21, "the merge or add function of nrm_sync has failed")
 
 #define NRM_STATUS_ENUM(name, value, message) name = value,
@@ -3941,10 +3941,11 @@ the last k batches instead of all: keep k triples, and merge them.
 */
 static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
 {
-    const nrmi_weight w = nrmi_weigh(a.count, b.count);
     const nrm_acc delta = b.mean - a.mean;
+    nrmi_weight w;
     if (b.count == 0) return a;
     if (a.count == 0) return b;
+    w = nrmi_weigh(a.count, b.count);
     a.count += b.count;                          /* ST.1 */
     a.mean += delta * w.share;                   /* ST.2 */
     a.m2 += b.m2 + delta * delta * w.between;    /* ST.3 */
@@ -4157,10 +4158,10 @@ static int nrmi_check_counts(const nrm_stats *stats, size_t C, int any_here)
 {
     size_t c;
     for (c = 0; c < C; c++) {
-        if (!(stats[c].count >= 0) || !nrmi_finite(stats[c].count) || stats[c].m2 < 0 ||
-            (any_here && stats[c].count == 0))
-            return NRM_ESTATS;
-        if (stats[c].count == 1) return NRM_EBATCH;
+        const nrm_acc count = stats[c].count;
+        if (!(count >= 0) || !nrmi_finite(count) || stats[c].m2 < 0) return NRM_ESTATS;
+        if (any_here && count == 0) return NRM_ESTATS;
+        if (count > 0 && count < 2) return NRM_EBATCH;
     }
     return NRM_OK;
 }

@@ -863,6 +863,65 @@ static void test_wrong_averages(void)
            least[1]);
 }
 
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+/* Triples that no data can have made, as a broken message brings them; nothing is written then. */
+static void test_impossible_statistics(void)
+{
+    static const double impossible[][2] = {{-1, 1}, {HUGE_VAL, 1}, {NAN, 1}, {4, -1e-4}};
+    nrm_real x[8], y[8], mean[2] = {0, 0}, var[2] = {1, 1};
+    nrm_acc mu[2], r[2];
+    nrm_stats stats[2];
+    nrm_running running;
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, 52, 1);
+    fill(x, 8, 1, 2, &rng);
+    memset(&running, 0, sizeof running);
+    running.mean = mean;
+    running.var = var;
+    running.new_weight = 1;
+    for (i = 0; i < COUNT(impossible) + 2; i++) {
+        memset(stats, 0, sizeof stats);
+        CHECK_INT(nrm_stats_update(stats, x, NULL, 4, 2, 1), NRM_OK);
+        y[0] = 77;
+        if (i < COUNT(impossible)) {
+            stats[1].count = (nrm_acc)impossible[i][0];
+            stats[1].m2 = (nrm_acc)impossible[i][1];
+        } else {
+            stats[1].count = i == COUNT(impossible) ? 1 : (nrm_acc)0.5;
+        }
+        CHECK_INT(nrm_sync_batchnorm_forward(y, mu, r, &running, x, NULL, stats, NULL, NULL,
+                                             NRM_EPS, 4, 2, 1),
+                  i < COUNT(impossible) ? NRM_ESTATS : NRM_EBATCH);
+        CHECK(y[0] == 77 && mean[0] == 0 && var[1] == 1 && running.batches == 0);
+    }
+    stats[1].count = 4;
+    stats[1].m2 = (nrm_acc)NAN; /* but this comes from a NaN among the data */
+    CHECK_INT(nrm_sync_batchnorm_forward(y, mu, r, &running, x, NULL, stats, NULL, NULL, NRM_EPS,
+                                         4, 2, 1),
+              NRM_NONFINITE);
+    CHECK(mean[0] != 0 && mean[1] == 0 && var[1] == 1);
+}
+
+static void test_running_set_apart(void)
+{
+    nrm_real x[8], var[2] = {1, 1};
+    nrm_stats stats[2];
+    nrm_running running;
+    nrm_rng rng;
+    nrm_rng_seed(&rng, 53, 1);
+    fill(x, 8, 1, 2, &rng);
+    memset(stats, 0, sizeof stats);
+    CHECK_INT(nrm_stats_update(stats, x, NULL, 4, 2, 1), NRM_OK);
+    memset(&running, 0, sizeof running);
+    running.mean = running.var = var;
+    CHECK_INT(nrm_running_set(&running, stats, 2), NRM_EALIAS);
+    running.mean = (nrm_real *)(void *)stats;
+    CHECK_INT(nrm_running_set(&running, stats, 2), NRM_EALIAS);
+    CHECK(var[0] == 1 && var[1] == 1 && running.batches == 0);
+}
+
 int main(void)
 {
     RUN(test_any_split);
@@ -876,6 +935,8 @@ int main(void)
     RUN(test_data_set);
     RUN(test_last_batches);
     RUN(test_wrong_averages);
+    RUN(test_impossible_statistics);
+    RUN(test_running_set_apart);
     return test_report(in_float ? acc_in_float ? "sync (float sums)" : "sync (float)"
                                 : "sync (double)");
 }

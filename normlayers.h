@@ -908,8 +908,9 @@ NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy,
 NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels /* [N] out */, const nrm_real *x, size_t N);
 
 /* All running statistics anew, from these N >= 2 examples, taken forward in train mode, max_batch
-   at a time. With sync each worker brings its own. Nothing else changes: see ST.7. An Lp batch norm
-   has nothing that could be merged: NRM_EKIND. */
+   at a time (3 or more of these if N is odd). With sync each worker
+   brings its own, or none; if those of one cannot be used, none is set by any. Nothing else changes:
+   see ST.7. An Lp batch norm has nothing that could be merged: NRM_EKIND. */
 NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x /* [N][inputs] */, size_t N);
 
 /* Are all running statistics usable? If not: NRM_ESTATS, and where the first bad one is. */
@@ -7241,40 +7242,45 @@ NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels, const nrm_real *x, size_t
 static int nrmi_reestimate_batch(nrm_mlp *net, const nrm_real *x, size_t n)
 {
     size_t l;
-    int rc = nrmi_mlp_forward(net, x, n, NRM_TRAIN, NRMI_ALONE);
+    int rc = nrmi_mlp_forward(net, x, n, NRM_TRAIN, NRMI_ALONE), worst = rc;
     for (l = 0; l < net->spec.layers && rc >= 0; l++) {
         nrm_mlp_state *s = &net->state[l];
         const nrm_real *in = s->shape.norm_after ? s->act_out : s->linear_out;
         if (s->stats != NULL) rc = nrm_stats_update(s->stats, in, NULL, n, s->shape.width, 1);
+        if (rc > worst) worst = rc;
     }
-    return rc;
+    return rc < 0 ? rc : worst;
 }
 
-/* The merged statistics of all layers, if they are good, become the running ones. */
-static int nrmi_reestimate_set(nrm_mlp *net)
+/* The merged statistics of all layers, if they are good, become the running ones. `mine` is what
+   came of this worker's part: if it was refused, the others still wait to merge, and NaNs (which
+   all bits set are) tell them. */
+static int nrmi_reestimate_set(nrm_mlp *net, int mine)
 {
     size_t l;
-    int rc = NRM_OK;
+    int rc = nrmi_merged(&net->spec) || mine >= 0 ? NRM_OK : mine;
     for (l = 0; l < net->spec.layers && rc == NRM_OK; l++) {
         const nrm_mlp_state *s = &net->state[l];
         if (s->stats == NULL) continue;
+        if (mine < 0) NRM_MEMSET(s->stats, 255, s->shape.width * sizeof *s->stats);
         if (nrmi_merged(&net->spec) &&
             net->spec.sync.merge(net->spec.sync.context, s->stats, s->shape.width) != 0)
             return NRM_ESYNC;
         rc = nrmi_check_stats_fit(&s->running, s->stats, s->shape.width);
     }
+    if (mine < 0) return mine;
     for (l = 0; l < net->spec.layers && rc == NRM_OK; l++)
         if (net->state[l].stats != NULL)
             rc = nrm_running_set(&net->state[l].running, net->state[l].stats,
                                  net->state[l].shape.width);
-    return rc;
+    return rc == NRM_OK ? mine : rc;
 }
 
 NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x, size_t N)
 {
     nrm_rng kept;
     size_t at, n, l;
-    int rc = NRM_OK;
+    int rc = NRM_OK, worst = NRM_OK;
     if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
     kept = net->rng;
     for (l = 0; l < net->spec.layers; l++)
@@ -7282,13 +7288,14 @@ NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x, size_t N)
     for (l = 0; l < net->spec.layers; l++)
         if (net->state[l].stats != NULL)
             NRM_MEMSET(net->state[l].stats, 0, net->state[l].shape.width * sizeof(nrm_stats));
-    for (at = 0; at < N && rc == NRM_OK; at += n) {
+    for (at = 0; at < N && rc >= 0; at += n) {
         n = nrmi_least(N - at, net->spec.max_batch);
         if (N - at - n == 1 && n > 2) n--; /* leave no batch of one behind */
         rc = n == 1 ? NRM_EBATCH : nrmi_reestimate_batch(net, x + at * net->spec.inputs, n);
+        if (rc > worst) worst = rc;
     }
     net->rng = kept;
-    return rc == NRM_OK ? nrmi_reestimate_set(net) : rc;
+    return nrmi_reestimate_set(net, rc < 0 ? rc : worst);
 }
 
 NRM_DEF int nrm_mlp_check_stats(const nrm_mlp *net, size_t *layer, size_t *channel)

@@ -7,6 +7,7 @@
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "test.h"
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -408,6 +409,78 @@ static void test_reestimate(void)
     free(block);
 }
 
+/* A worker whose part is refused still meets the others, and what it brings spoils theirs. */
+typedef struct visit {
+    int calls, spoilt;
+} visit;
+
+static int nothing_to_add(void *context, nrm_acc *sums, size_t n)
+{
+    (void)context;
+    (void)sums;
+    (void)n;
+    return 0;
+}
+
+static int visits(void *context, nrm_stats *stats, size_t n)
+{
+    visit *v = (visit *)context;
+    nrm_stats others[HIDDEN];
+    size_t c;
+    for (c = 0; c < n; c++) {
+        others[c].count = 4;
+        others[c].mean = others[c].m2 = 1;
+    }
+    v->calls++;
+    v->spoilt = nrm_stats_merge(others, stats, n) != NRM_OK ||
+                nrm_stats_check(NULL, others, n) == NRM_ESTATS;
+    memcpy(stats, others, n * sizeof *stats);
+    return 0;
+}
+
+static void test_reestimate_in_company(void)
+{
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp_layer layer[3];
+    visit v = {0, 0};
+    void *block;
+    nrm_mlp *net;
+    size_t bytes, l;
+    make_data(10);
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < 3; l++) layer[l].width = l == 2 ? CLASSES : HIDDEN;
+    layer[0].norm = layer[1].norm = NRM_BATCH_NORM;
+    layer[0].activation = NRM_RELU;
+    spec.inputs = INPUTS;
+    spec.layers = 3;
+    spec.layer = layer;
+    spec.max_batch = BATCH;
+    spec.sync.add = nothing_to_add;
+    spec.sync.merge = visits;
+    spec.sync.context = &v;
+    bytes = nrm_mlp_bytes(&spec);
+    block = malloc(bytes);
+    if (block == NULL || nrm_mlp_init(&net, block, bytes, &spec) != NRM_OK) exit(2);
+    CHECK_INT(nrm_mlp_reestimate(net, examples, 1), NRM_EBATCH);
+    CHECK(v.calls == 1 && v.spoilt); /* the others stop at the first layer too */
+    CHECK(net->state[0].running.batches == 0 && net->state[0].running.var[0] == 1);
+    examples[7] = (nrm_real)NAN;
+    CHECK_INT(nrm_mlp_reestimate(net, examples, 8), NRM_ESTATS);
+    CHECK(v.calls == 2 && v.spoilt);
+    CHECK(net->state[0].running.batches == 0 && net->state[0].running.var[0] == 1);
+    make_data(10);
+    CHECK_INT(nrm_mlp_reestimate(net, NULL, 0), NRM_OK);
+    CHECK(v.calls == 4 && !v.spoilt && net->state[1].running.batches == 1);
+    CHECK_INT(nrm_mlp_reestimate(net, examples, 8), NRM_OK);
+    CHECK(v.calls == 6 && !v.spoilt);
+    examples[7] = (nrm_real)NAN;
+    net->spec.sync.merge = NULL; /* alone: a refusal is a negative code */
+    CHECK_INT(nrm_mlp_reestimate(net, examples, 8), NRM_ESTATS);
+    CHECK_INT(nrm_mlp_reestimate(net, NULL, 0), NRM_EBATCH);
+    CHECK(v.calls == 6);
+    free(block);
+}
+
 int main(void)
 {
     RUN(test_many_do_what_one_does);
@@ -415,5 +488,6 @@ int main(void)
     RUN(test_without_merging_it_is_another);
     RUN(test_refusals);
     RUN(test_reestimate);
+    RUN(test_reestimate_in_company);
     return test_report("workers");
 }

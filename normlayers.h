@@ -908,9 +908,9 @@ NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy,
 NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels /* [N] out */, const nrm_real *x, size_t N);
 
 /* All running statistics anew, from these N >= 2 examples, taken forward in train mode, max_batch
-   at a time (which must be 3 or more if N is odd). With sync each worker brings its own, or none; if
-   one worker's cannot be used, no worker's statistics change. Nothing else changes: see ST.7. An Lp
-   batch norm has nothing that could be merged: NRM_EKIND. */
+   at a time (3 or more if N is odd). With sync each worker brings its own, or none; if one worker's
+   cannot be used, no worker's statistics change. Nothing else changes: see ST.7. An Lp batch norm
+   has nothing that could be merged: NRM_EKIND. */
 NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x /* [N][inputs] */, size_t N);
 
 /* Are all running statistics usable? If not: NRM_ESTATS, and where the first bad one is. */
@@ -8630,9 +8630,10 @@ each layer what `nrmi_layer_facts` lists. The line is drawn at what the arrays *
 two networks that agree in these, each can use the other's arrays, and in infer mode
 computes the same function. How training goes on is for your spec to say, as it was for the
 one that began: `lr`, `heavy_ball`, `beta1`, `beta2`, `adam_eps`, `new_weight`,
-`cumulative`, `biased`, `noise`, `r_max`, `d_max` and `sync` are neither stored nor compared,
-nor are `seed`, `init`, `init_std`, `gamma_init` and `max_batch`, which have done their
-work. (So limits of batch renorm that have been raised while training are to be set again.)
+`cumulative`, `biased`, `noise`, `r_max`, `d_max` and `sync` are neither stored nor
+compared, nor are `seed`, `init`, `init_std`, `gamma_init` and `max_batch`, which have done
+their work. (So limits of batch renorm that have been raised while training are to be set
+again.)
 
     network       [5]         inputs, layers, optimizer, its moments, ε (the bits of a double)
     training      [7]         steps, powers of β₁ and β₂ (bits of doubles), the generator

@@ -2,8 +2,8 @@
 # deps.sh - installs what `make figures` and `make test` need and this machine lacks.
 #
 #   deps.sh figures   stb_image_write (draws the PNGs), curl (fetches MNIST)
-#   deps.sh dev       clang with its sanitizer runtime, g++ and Open MPI, for the whole check matrix;
-#                     without Open MPI the example that needs it is left out
+#   deps.sh dev       clang with its sanitizer runtime, g++ and Open MPI, for the whole check
+#                     matrix; without Open MPI the example that needs it is left out
 #
 # It uses whichever package manager is there (apt-get, dnf, pacman, brew), as root or through sudo,
 # says what it does, and does nothing when nothing is missing.

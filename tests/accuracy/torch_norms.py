@@ -2,7 +2,8 @@
 """Answers the problems of accuracy.c with PyTorch: eager mode, one thread, data in binary.
 
 First writes a line with its version. Then, for each line "batch|layer|group N C S G eps" on stdin
-and the float32 arrays x, dy, gamma, beta behind it, writes y, dx, dgamma, dbeta. Ends with its input.
+and the float32 arrays x, dy, gamma, beta behind it, writes y, dx, dgamma, dbeta. Ends with its
+input.
 """
 import sys
 

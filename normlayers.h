@@ -447,7 +447,8 @@ NRM_DEF int nrm_stats_check(size_t *channel, const nrm_stats *stats /* [C] */, s
 NRM_DEF int nrm_running_check(size_t *channel, const nrm_running *running, size_t C);
 
 /* Batch norm in train mode by statistics that may be of more than this batch: those of all workers
-   or micro-batches, merged. If N = 0 only running moves on, as it does with all other workers. */
+   or micro-batches, merged. If N = 0 there is no y, but mean, rstd and running are as with all
+   other workers. */
 NRM_DEF int nrm_sync_batchnorm_forward(
     nrm_real *y,            /* [N][C][S] out                                                      */
     nrm_acc *mean,          /* [C] out, saved for backward                                        */
@@ -813,7 +814,8 @@ typedef void nrm_mlp_probe(void *context, const nrm_mlp_event *event);
 /* Training on several workers: each has its own copy of the network and calls the same functions in
    the same order, with its part of the batch. These two functions are yours; they return 0, or not
    if they have failed. add NULL: no other workers. merge NULL: batch norm stays each worker's own;
-   else it is that of section 9. */
+   else it is that of section 9. A worker may come without examples; if all do, a step is one with
+   gradient 0. */
 typedef struct nrm_sync {
     int (*add)(void *context, nrm_acc *sums, size_t n);      /* [n] in/out: mine become everyone's,
                                added in the order of the workers                                  */
@@ -5177,9 +5179,10 @@ it before the linear layer in the forward pass, and after it in the backward pas
     Wᵢ = g·vᵢ/n                                                       [WN.2]
 
 There is no ε, and none is needed: what comes from WN.2 has length |g| to rounding, for long
-vectors and short ones. Squares of floats, however, leave the range of float where the
-values are still far inside it. If n does not turn out between 10⁻¹² and 10¹², it is
-computed once more from products that stay in range,
+vectors and short ones, as long as g/n is within the normal range of `nrm_real`. Squares of
+floats, however, leave the range of float where the values are still far inside it. If n
+does not turn out between 10⁻¹² and 10¹², it is computed once more from products that stay
+in range,
 
     n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|                             [WN.3]
 

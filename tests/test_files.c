@@ -641,6 +641,10 @@ static void test_arguments(void)
     longest[NRM_NAME_BYTES - 1] = '\0';
     s.array[1].name = longest;
     check_both(s.array, SAMPLES, NRM_OK, NRM_ENAME); /* good, but not in the file */
+    CHECK_INT(nrm_save("b.npz", s.array, SAMPLES), NRM_OK);
+    CHECK_INT(nrm_load("b.npz", s.array, SAMPLES), NRM_OK);
+    CHECK_INT(nrm_load("b.nrm", s.array, SAMPLES), NRM_OK);
+    remove("b.npz");
 
     bind(&s);
     s.array[0].type = 2;
@@ -912,6 +916,49 @@ static void test_npz_extras(void)
     free(c.at);
 }
 
+/* Files of an archive that are no arrays: a folder, as zip tools write one, and what claims to be an
+   array by its name alone. */
+static void test_npz_strangers(void)
+{
+    static const char *const name[] = {"d/", ".npy", "a.txt", "a.npy"};
+    bytes b = saved_as("a.npz", SAMPLES);
+    const size_t local = find(b, 0x04034b50, 0), entry = find(b, 0x02014b50, 0);
+    const size_t start = local + 30 + 12, n = (size_t)get(b.at + local + 22, 4);
+    nrm_array_info info[1];
+    sample s;
+    size_t i;
+    for (i = 0; i < COUNT(name); i++) {
+        const size_t long_name = strlen(name[i]), directory = 30 + long_name;
+        const int good = i < 3; /* the last one should be an array, and has no bytes */
+        bytes c = some(30 + 46 + 2 * long_name + 22);
+        size_t count = 9;
+        put(c.at, 0x04034b50, 4);
+        put(c.at + 26, long_name, 2);
+        memcpy(c.at + 30, name[i], long_name);
+        put(c.at + directory, 0x02014b50, 4);
+        put(c.at + directory + 28, long_name, 2);
+        memcpy(c.at + directory + 46, name[i], long_name);
+        put(c.at + c.n - 22, 0x06054b50, 4);
+        put(c.at + c.n - 14, 0x00010001, 4);
+        put(c.at + c.n - 10, 46 + long_name, 4);
+        put(c.at + c.n - 6, directory, 4);
+        CHECK_INT(load_bytes(&s, c.at, c.n, 0), good ? NRM_OK : NRM_EFORMAT);
+        CHECK_INT(nrm_list("case", info, &count, 1), good ? NRM_OK : NRM_EFORMAT);
+        CHECK_INT(count, good ? 0 : 9);
+        free(c.at);
+    }
+    CHECK(memcmp(b.at + start, "\x93NUMPY", 6) == 0);
+    for (i = 0; i < 8; i++) { /* each byte before the text changed, with checksums that are right */
+        bytes c = copy_of(b);
+        c.at[start + i] ^= 8;
+        put(c.at + local + 14, crc_of(c.at + start, n), 4);
+        put(c.at + entry + 16, crc_of(c.at + start, n), 4);
+        CHECK_INT(load_bytes(&s, c.at, c.n, SAMPLES), NRM_EFORMAT);
+        free(c.at);
+    }
+    free(b.at);
+}
+
 static const nrm_real three[3] = {1, 2, 3};
 
 /* Texts of .npy headers, D for the type of this build, and what becomes of them. */
@@ -1041,6 +1088,10 @@ static void test_npy_frames(void)
         free(c.at);
     }
     CHECK(got == 7);
+    free(b.at);
+    b = make_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (,)}\n", zero, 0);
+    place(b.at, b.n);
+    CHECK_INT(nrm_load("case", NULL, 0), NRM_EFORMAT);
     free(b.at);
     b = make_npy(4, good, zero, each); /* a version that is not yet, as version 3 would be */
     place(b.at, b.n);
@@ -1989,6 +2040,7 @@ int main(void)
     RUN(test_lies_own);
     RUN(test_lies_npz);
     RUN(test_npz_extras);
+    RUN(test_npz_strangers);
     RUN(test_npy_texts);
     RUN(test_npy_frames);
     RUN(test_conversions);

@@ -125,8 +125,9 @@ link names differ; and one program may hold both precisions, in different files.
   norm) it is in, and nothing else; it never enters running statistics. Gradients of
   parameters are sums over rows, so there it reaches all.
 - In float, results are within 5·10⁻⁶ of the largest exact one for means of x up to 10⁶
-  times its spread and means of dy up to 100 times, and for values up to about 10³⁷
-  (docs/accuracy.md).
+  times its spread, and for values up to about 10³⁷, if the mean of dy is no larger than its
+  spread (docs/accuracy.md). Where it is, the error of γ's gradient in batch norm grows with
+  it: some 3·10⁻⁶ times as many spreads as it is.
 - Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
   `nrm_running` belongs to one thread at a time. The deepest stack is dense batch norm's, 42
   KB (66 KB with `NRM_DOUBLE`; a smaller `NRM_WIDTH` makes it smaller, and no result

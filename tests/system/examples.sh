@@ -21,7 +21,7 @@ table() { # a table without the lines that say how it was made
     grep -v '^#' "$1"
 }
 
-check "the examples compile" make -s BUILD="$bin" CC="$CC" CFLAGS="${EXAMPLE_CFLAGS:--O2}" examples
+check "the examples compile" make -s BUILD="$bin" CC="$CC" CFLAGS="${EXAMPLE_CFLAGS:--O1}" examples
 programs=$(cd examples && echo [0-9]*.c | sed 's/\.c//g')
 for program in $programs; do
     case $program in 01_*)

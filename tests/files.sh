@@ -3,7 +3,7 @@
 # the same file at once, zip tools, NumPy and PyTorch. The programs of docs/files.md are run in
 # their order. What is not installed is skipped, and said to be.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+cd "$(dirname "$0")/.." || exit 1
 : "${CC:=cc}"
 root=$PWD
 . tests/checks.sh
@@ -50,11 +50,18 @@ as_program() { # block, program
 run_c() { # block, program
     as_program "$1" "$2.c"
     # shellcheck disable=SC2086
-    "$CC" $flags $option "$2.c" -o "$2" -lm && (cd "$dir" && "$2")
+    "$CC" $flags $option -DNRM_IMPLEMENTED "$2.c" "$dir/header$option.o" -o "$2" -lm &&
+        (cd "$dir" && "$2")
 }
 run_python() {
     (cd "$dir" && "$python" "$1")
 }
+# The functions of the header, once for each precision.
+for option in "" -DNRM_DOUBLE; do
+    # shellcheck disable=SC2086
+    check "the header compiles $option" "$CC" $flags $option -DNORMLAYERS_IMPLEMENTATION -x c \
+        -c "$root/normlayers.h" -o "$dir/header$option.o"
+done
 split_page
 for option in "" -DNRM_DOUBLE; do
     blocks=0
@@ -114,9 +121,11 @@ int main(int argc, char **argv)
 }
 END
 # shellcheck disable=SC2086
-check "copy compiles" "$CC" $flags "$dir/copy.c" -o "$dir/copy_f32" -lm
+check "copy compiles" "$CC" $flags -DNRM_IMPLEMENTED "$dir/copy.c" "$dir/header.o" \
+    -o "$dir/copy_f32" -lm
 # shellcheck disable=SC2086
-check "copy compiles for doubles" "$CC" $flags -DNRM_DOUBLE "$dir/copy.c" -o "$dir/copy_f64" -lm
+check "copy compiles for doubles" "$CC" $flags -DNRM_IMPLEMENTED -DNRM_DOUBLE "$dir/copy.c" \
+    "$dir/header-DNRM_DOUBLE.o" -o "$dir/copy_f64" -lm
 
 cat >"$dir/write.py" <<'END'
 import sys
@@ -253,7 +262,8 @@ for bits in 32 64; do
     define=
     [ $bits = 32 ] || define=-DNRM_DOUBLE
     # shellcheck disable=SC2086
-    check "net compiles, f$bits" "$CC" $flags $define "$dir/net.c" -o "$dir/net_f$bits" -lm
+    check "net compiles, f$bits" "$CC" $flags -DNRM_IMPLEMENTED $define "$dir/net.c" \
+        "$dir/header$define.o" -o "$dir/net_f$bits" -lm
 done
 for ending in nrm npz; do
     for from in 32 64; do

@@ -21,9 +21,9 @@ if [ "$SANITIZE" = 1 ]; then
     flags="$flags -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 fi
 
-# Which sources are built how: those that include the header run in both precisions, and those that
-# ask how exact it is also with statistics in float (NRM_ACC=float, acc32); the sanitizers see nearly
-# all of them so. Tests of the examples' helpers run once, linked with the helpers.
+# Which sources are built how: those that include the header run in both precisions; those that ask
+# how exact it is also with statistics in float (NRM_ACC=float, acc32), and under the sanitizers
+# nearly all of them. Tests of the examples' helpers run once, linked with the helpers.
 variants() {
     for source in tests/test_*.c; do
         name=$(basename "$source" .c)

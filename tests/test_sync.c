@@ -868,7 +868,7 @@ static void test_wrong_averages(void)
 /* Triples that no data can have made, as a broken message brings them; nothing is written then. */
 static void test_impossible_statistics(void)
 {
-    static const double impossible[][2] = {{-1, 1}, {HUGE_VAL, 1}, {NAN, 1}, {4, -1e-4}};
+    static const double impossible[][2] = {{-1, 1}, {HUGE_VAL, 1}, {(double)NAN, 1}, {4, -1e-4}};
     nrm_real x[8], y[8], mean[2] = {0, 0}, var[2] = {1, 1};
     nrm_acc mu[2], r[2];
     nrm_stats stats[2];

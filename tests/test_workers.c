@@ -96,7 +96,7 @@ static int merge(void *context, nrm_stats *stats, size_t n)
 /* ---- networks and data ----------------------------------------------------------------------- */
 
 typedef struct task { /* what one worker has and does */
-    seat seat;
+    seat mine;
     int norm, synced, merged, mode;
     const nrm_real *x;
     const int *labels;
@@ -128,7 +128,7 @@ static nrm_mlp *make_net(task *t, void **block)
     spec.gamma_init = NRM_GAMMA_UNIFORM;
     if (t->synced) spec.sync.add = add;
     if (t->merged) spec.sync.merge = merge;
-    spec.sync.context = &t->seat;
+    spec.sync.context = &t->mine;
     bytes = nrm_mlp_bytes(&spec);
     *block = malloc(bytes > 0 ? bytes : 1);
     if (*block == NULL || nrm_mlp_init(&net, *block, bytes, &spec) != NRM_OK) exit(2);
@@ -224,8 +224,8 @@ static void run_workers(int norm, int merged, int count, int empty_ones, nrm_rng
     t.workers = count;
     for (w = 0; w < count; w++) {
         prepare(&workers[w], norm, 1, merged);
-        workers[w].seat.at = &t;
-        workers[w].seat.number = w;
+        workers[w].mine.at = &t;
+        workers[w].mine.number = w;
     }
     cut(count, empty_ones, rng);
     for (w = 0; w < count; w++)

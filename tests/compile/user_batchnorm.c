@@ -8,7 +8,7 @@ int user_batchnorm(void)
     const nrm_real x[4] = {3, 100, 5, 300};
     nrm_real y[4];
     nrm_acc mean[2], rstd[2];
-    nrm_mlp_layer layer[1] = {{2, NRM_IDENTITY, NRM_BATCH_NORM, 0, 0}};
+    nrm_mlp_layer layer[1] = {{2, NRM_IDENTITY, NRM_BATCH_NORM, 0, 0, 0, 0}};
     nrm_mlp_spec spec = nrm_mlp_defaults();
     int rc = nrm_batchnorm_forward(y, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 2, 2, 1);
     spec.inputs = 2;

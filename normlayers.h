@@ -1120,28 +1120,27 @@ typedef struct nrmi_span { /* a buffer: where and how long */
     size_t bytes;
 } nrmi_span;
 
-static nrmi_span nrmi_reals(const nrm_real *at, size_t count)
+static nrmi_span nrmi_bytes(const void *at, size_t bytes)
 {
     nrmi_span s;
     s.at = at;
-    s.bytes = count * sizeof(nrm_real);
+    s.bytes = bytes;
     return s;
+}
+
+static nrmi_span nrmi_reals(const nrm_real *at, size_t count)
+{
+    return nrmi_bytes(at, count * sizeof(nrm_real));
 }
 
 static nrmi_span nrmi_accs(const nrm_acc *at, size_t count)
 {
-    nrmi_span s;
-    s.at = at;
-    s.bytes = count * sizeof(nrm_acc);
-    return s;
+    return nrmi_bytes(at, count * sizeof(nrm_acc));
 }
 
 static nrmi_span nrmi_ints(const int *at, size_t count)
 {
-    nrmi_span s;
-    s.at = at;
-    s.bytes = count * sizeof(int);
-    return s;
+    return nrmi_bytes(at, count * sizeof(int));
 }
 
 static size_t nrmi_least(size_t a, size_t b)
@@ -4025,14 +4024,6 @@ static void nrmi_blank(nrm_real *a, const unsigned char *mask, size_t N, size_t 
     for (n = 0; n < N && mask != NULL; n++)
         for (s = 0; s < S; s++)
             for (c = 0; c < C && !mask[n * S + s]; c++) a[(n * C + c) * S + s] = 0;
-}
-
-static nrmi_span nrmi_bytes(const void *at, size_t bytes)
-{
-    nrmi_span s;
-    s.at = at;
-    s.bytes = bytes;
-    return s;
 }
 
 NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned char *mask,

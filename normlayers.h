@@ -5450,7 +5450,7 @@ with η = 2⁻²⁴. Where `nrm_acc` is no wider than the data, as with `NRM_DOU
 2⁻⁵³), 5η takes its place, and |a·(b − m)| + |β| that of |b′|. How many places of y that is
 depends on how much of the sum cancels. Where m is a thousand times √u, so are the terms
 beside y, and their roundings. It is no loss by folding: unfolded, z is rounded as coarsely
-before m is taken away. `docs/conventions.md` has what was measured.
+before m is taken away. `docs/10_conventions.md` has what was measured.
 
 ### 14.3  Unfolding
 

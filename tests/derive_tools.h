@@ -11,6 +11,7 @@
        R  replay        the code's bits against the same operations written out again
        I  identity      the code, or one side, against an independent evaluation of the other
        F  difference    a derivative against finite differences of the forward pass
+       C  complex step  a derivative against the forward pass at a complex point
        S  statistics    moments of random draws, in units of their standard error */
 #ifndef DERIVE_TOOLS_H
 #define DERIVE_TOOLS_H
@@ -20,6 +21,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "test.h"
 
 typedef long double wide; /* the type of independent evaluations */
 
@@ -34,7 +37,7 @@ typedef struct witness { /* its kind, and how large a residual it may leave */
     double most;
 } witness;
 
-static witness make_witness(char kind, double most)
+static inline witness make_witness(char kind, double most)
 {
     witness w;
     w.kind = kind;
@@ -42,66 +45,72 @@ static witness make_witness(char kind, double most)
     return w;
 }
 
-static int in_float(void)
+static inline int in_float(void)
 {
     return sizeof(nrm_real) == sizeof(float);
 }
 
-static int acc_in_float(void)
+static inline int acc_in_float(void)
 {
     return sizeof(nrm_acc) == sizeof(float);
 }
 
 /* Has nrm_acc no more digits than nrm_real? */
-static int acc_no_wider(void)
+static inline int acc_no_wider(void)
 {
     return sizeof(nrm_acc) == sizeof(nrm_real);
 }
 
 /* The same operations in the same order. */
-static witness replay(void)
+static inline witness replay(void)
 {
     return make_witness('R', 0);
 }
 
 /* A result of type nrm_real. */
-static witness identity(void)
+static inline witness identity(void)
 {
     return make_witness('I', in_float() ? 1e-6 : 1e-13);
 }
 
 /* Algebra in `wide`, that no number of the code takes part in. */
-static witness algebra(void)
+static inline witness algebra(void)
 {
     return make_witness('I', 1e-13);
 }
 
 /* A result of type nrm_acc. */
-static witness acc_identity(void)
+static inline witness acc_identity(void)
 {
     return make_witness('I', acc_in_float() ? 1e-6 : 1e-13);
 }
 
 /* A function of our own, of type nrm_acc, that claims to be right to the last place or so. */
-static witness last_place(void)
+static inline witness last_place(void)
 {
     if (acc_in_float()) return make_witness('I', 4.5 * (double)FLT_EPSILON);
     if (LDBL_MANT_DIG == DBL_MANT_DIG) return acc_identity(); /* then `wide` is no better */
     return make_witness('I', 1e-15);
 }
 
-static witness difference(void)
+static inline witness difference(void)
 {
     return make_witness('F', in_float() ? 1e-5 : 1e-9);
 }
 
 /* Differences of the formulas, or of the code where it is in double. */
-static witness acc_difference(void)
+static inline witness acc_difference(void)
 {
     return make_witness('F', 1e-9);
 }
 
-static witness statistics(void)
+/* Derivatives by complex steps have no error of their own. */
+static inline witness complex_step(void)
+{
+    return make_witness('C', 1e-14);
+}
+
+static inline witness statistics(void)
 {
     return make_witness('S', 4);
 }
@@ -119,7 +128,7 @@ static derivation derivation_table[ROWS_OF_TABLE];
 static size_t derivation_count;
 static const char *derivation_last; /* the tag that ALSO speaks of */
 
-static derivation *derivation_row(const char *tag, witness w)
+static inline derivation *derivation_row(const char *tag, witness w)
 {
     derivation *row = derivation_table;
     while (row < derivation_table + derivation_count &&
@@ -138,7 +147,7 @@ static derivation *derivation_row(const char *tag, witness w)
 }
 
 /* A residual that is NaN is as bad as can be. */
-static void derivation_record(const char *tag, wide residual, witness w)
+static inline void derivation_record(const char *tag, wide residual, witness w)
 {
     derivation *row = derivation_row(tag, w);
     const double size = residual >= 0 ? (double)residual : HUGE_VAL;
@@ -151,17 +160,45 @@ static void derivation_record(const char *tag, wide residual, witness w)
 #define ALSO(residual, witness) derivation_record(derivation_last, residual, witness)
 #define ALSO_OF(tag, residual, witness) derivation_record(tag, residual, witness)
 
+/* ---- reports -------------------------------------------------------------------------------- */
+
+static inline void derivation_print(const derivation *row, const char *verdict)
+{
+    printf("%-7s %c %8lu %11.2e %9.1e%s\n", row->tag, row->by.kind,
+           (unsigned long)row->evaluations, row->worst, row->by.most, verdict);
+}
+
+/* One test: an equation, with all its witnesses. */
+static inline void derivation_report(const char *tag, int verbose)
+{
+    size_t i, rows = 0;
+    int bad = 0;
+    for (i = 0; i < derivation_count; i++) {
+        const derivation *row = &derivation_table[i];
+        const int failed = !(row->worst <= row->by.most);
+        if (strcmp(row->tag, tag) != 0) continue;
+        if (failed || verbose) derivation_print(row, failed ? "  FAILED" : "");
+        bad |= failed;
+        rows++;
+    }
+    if (rows == 0) printf("%-7s was never evaluated  FAILED\n", tag);
+    if (rows == 0 || bad)
+        test_failed++;
+    else
+        test_passed++;
+}
+
 /* ---- residuals ------------------------------------------------------------------------------- */
 
 /* The larger of two residuals, NaN being the largest of all. */
-static wide worse(wide a, wide b)
+static inline wide worse(wide a, wide b)
 {
     if (!(a >= 0)) return a;
     return b <= a ? a : b;
 }
 
 /* |a - b| relative to a given scale; with no scale they have to be equal. */
-static wide apart(wide a, wide b, wide scale)
+static inline wide apart(wide a, wide b, wide scale)
 {
     const wide gap = fabsl(a - b);
     if (gap == 0) return 0;
@@ -169,20 +206,20 @@ static wide apart(wide a, wide b, wide scale)
 }
 
 /* |a - b| relative to b. */
-static wide relative(wide a, wide b)
+static inline wide relative(wide a, wide b)
 {
     return apart(a, b, fabsl(b));
 }
 
 /* A condition as a residual: 0, or as bad as can be. */
-static wide unless(int condition)
+static inline wide unless(int condition)
 {
     return condition ? 0 : (wide)HUGE_VAL;
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
-static nrm_rng stream(uint64_t number)
+static inline nrm_rng stream(uint64_t number)
 {
     nrm_rng rng;
     nrm_rng_seed(&rng, 2015, number);
@@ -190,26 +227,26 @@ static nrm_rng stream(uint64_t number)
 }
 
 /* Normal numbers around `centre` that an nrm_real holds exactly. */
-static void fill(double *a, size_t n, double centre, double spread, nrm_rng *rng)
+static inline void fill(double *a, size_t n, double centre, double spread, nrm_rng *rng)
 {
     size_t i;
     for (i = 0; i < n; i++)
         a[i] = (double)(nrm_real)(centre + spread * (double)nrm_rng_normal(rng));
 }
 
-static void fill_real(nrm_real *a, size_t n, double centre, double spread, nrm_rng *rng)
+static inline void fill_real(nrm_real *a, size_t n, double centre, double spread, nrm_rng *rng)
 {
     size_t i;
     for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + spread * (double)nrm_rng_normal(rng));
 }
 
-static void to_real(nrm_real *to, const double *from, size_t n)
+static inline void to_real(nrm_real *to, const double *from, size_t n)
 {
     size_t i;
     for (i = 0; i < n; i++) to[i] = (nrm_real)from[i];
 }
 
-static double uniform_between(nrm_rng *rng, double low, double high)
+static inline double uniform_between(nrm_rng *rng, double low, double high)
 {
     return low + (high - low) * ((double)nrm_rng_u32(rng) + 0.5) / 4294967296.0;
 }
@@ -219,7 +256,7 @@ static double uniform_between(nrm_rng *rng, double low, double high)
 typedef wide loss_function(void *context);
 
 /* The five-point derivative of f by *at, error h⁴/30 times the fifth derivative. */
-static wide slope(loss_function *f, void *context, double *at, double h)
+static inline wide slope(loss_function *f, void *context, double *at, double h)
 {
     const double kept = *at;
     wide near_by, far_off;
@@ -236,7 +273,7 @@ static wide slope(loss_function *f, void *context, double *at, double h)
 }
 
 /* A power of two near h, so that a nudge by it is nearly free of rounding. */
-static double binary(double h)
+static inline double binary(double h)
 {
     return ldexp(1, ilogb(h));
 }
@@ -248,7 +285,7 @@ typedef struct moments { /* of draws that should have a given mean, variance and
     wide sum, squares, low, high;
 } moments;
 
-static moments no_moments(void)
+static inline moments no_moments(void)
 {
     moments m;
     memset(&m, 0, sizeof m);
@@ -257,7 +294,7 @@ static moments no_moments(void)
     return m;
 }
 
-static void take(moments *m, wide v, wide centre)
+static inline void take(moments *m, wide v, wide centre)
 {
     m->n++;
     m->sum += v - centre;
@@ -268,7 +305,7 @@ static void take(moments *m, wide v, wide centre)
 
 /* How many standard errors the mean is from the centre and the variance from the one given. The
    kurtosis says how far the variance of a sample scatters: 9/5 if uniform, 3 if normal. */
-static wide surprise(const moments *m, wide variance, wide kurtosis)
+static inline wide surprise(const moments *m, wide variance, wide kurtosis)
 {
     const wide n = (wide)m->n;
     const wide mean = m->sum / n / sqrtl(variance / n);
@@ -277,7 +314,7 @@ static wide surprise(const moments *m, wide variance, wide kurtosis)
 }
 
 /* Of a uniform distribution, the range too: within it, and up to a hundredth of its ends. */
-static wide surprise_uniform(const moments *m, wide low, wide high)
+static inline wide surprise_uniform(const moments *m, wide low, wide high)
 {
     const wide margin = (high - low) / 100;
     const int inside = m->low >= low && m->high <= high;

@@ -21,7 +21,6 @@
 #include "derive_family.h"
 #include "derive_recurrent.h"
 #include "derive_files.h"
-#include "test.h"
 
 typedef struct family { /* its equations are numbered 1 to last */
     const char *name;
@@ -34,32 +33,6 @@ static const family families[] = {
     {"LN", 18}, {"NB", 7}, {"ST", 7}, {"BR", 5}, {"GN", 8}, {"RMS", 5},
     {"LP", 16}, {"WN", 14}, {"FOLD", 6}, {"CONV", 7}, {"ACT", 6}, {"CE", 7},
     {"RNN", 15}, {"MLP", 9}, {"OPT", 5}, {"FILE", 2}, {"CRC", 3}, {"GC", 7}};
-
-static void print_row(const derivation *row, const char *verdict)
-{
-    printf("%-7s %c %8lu %11.2e %9.1e%s\n", row->tag, row->by.kind,
-           (unsigned long)row->evaluations, row->worst, row->by.most, verdict);
-}
-
-/* One test: an equation, with all its witnesses. */
-static void report_tag(const char *tag, int verbose)
-{
-    size_t i, rows = 0;
-    int bad = 0;
-    for (i = 0; i < derivation_count; i++) {
-        const derivation *row = &derivation_table[i];
-        const int failed = !(row->worst <= row->by.most);
-        if (strcmp(row->tag, tag) != 0) continue;
-        if (failed || verbose) print_row(row, failed ? "  FAILED" : "");
-        bad |= failed;
-        rows++;
-    }
-    if (rows == 0) printf("%-7s was never evaluated  FAILED\n", tag);
-    if (rows == 0 || bad)
-        test_failed++;
-    else
-        test_passed++;
-}
 
 int main(int argc, char **argv)
 {
@@ -100,7 +73,7 @@ int main(int argc, char **argv)
         for (n = 1; n <= families[f].last; n++) {
             char tag[16];
             snprintf(tag, sizeof tag, "%s.%d", families[f].name, n);
-            report_tag(tag, verbose);
+            derivation_report(tag, verbose);
         }
     return test_report("derivations");
 }

@@ -1,0 +1,94 @@
+/* test_steps.c - every step of the chapters, executed.
+
+   The chapters of docs/ show how the formulas of the header come about, one move of algebra a line,
+   and number these steps: \tag{BN.19a} is a step on the way to BN.19; some families (MV, GR, ...)
+   are the chapters' own. Each of these tags has one DERIVE line in the steps_*.h file of its chapter
+   (see derive_tools.h). Which tags there must be is read from the chapters themselves, so that a
+   DERIVE that is never reached cannot go unseen. Equations of the header are the business of
+   test_derivations.c. Run with -v for the table of all residuals. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+
+#include "steps_batch_norm.h"
+#include "steps_conventions.h"
+#include "steps_family.h"
+#include "steps_gradient_checking.h"
+#include "steps_layer_norm.h"
+#include "steps_linear.h"
+#include "steps_means.h"
+#include "steps_mlp.h"
+#include "steps_noisy.h"
+#include "steps_questions.h"
+#include "steps_smoothness.h"
+#include "test.h"
+
+typedef struct chapter {
+    const char *page;
+    void (*steps)(void);
+} chapter;
+
+static const chapter chapters[] = {
+    {"docs/01_means_and_variances.md", steps_means},
+    {"docs/02_batch_norm.md", steps_batch_norm},
+    {"docs/03_layer_norm.md", steps_layer_norm},
+    {"docs/04_noisy_batch_norm.md", steps_noisy},
+    {"docs/05_family.md", steps_family},
+    {"docs/06_gradient_checking.md", steps_gradient_checking},
+    {"docs/07_linear_and_softmax.md", steps_linear},
+    {"docs/08_mlp.md", steps_mlp},
+    {"docs/09_smoothness.md", steps_smoothness},
+    {"docs/10_conventions.md", steps_conventions},
+    {"docs/11_questions.md", steps_questions},
+};
+
+/* The text of a file, to be freed; a test that cannot read its page has failed. */
+static char *read_text(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = NULL;
+    long size = -1;
+    if (f && fseek(f, 0, SEEK_END) == 0) size = ftell(f);
+    if (size >= 0) text = (char *)malloc((size_t)size + 1);
+    if (text) {
+        rewind(f);
+        text[fread(text, 1, (size_t)size, f)] = '\0';
+    }
+    if (f) fclose(f);
+    if (text) return text;
+    printf("cannot read %s\n", path);
+    exit(1);
+}
+
+/* Equations of the header end in their tag, in brackets. */
+static int in_header(const char *header, const char *tag)
+{
+    char bracketed[24];
+    snprintf(bracketed, sizeof bracketed, "[%s]\n", tag);
+    return strstr(header, bracketed) != NULL;
+}
+
+/* All tags that the chapter has and the header has not. */
+static void report_chapter(const chapter *c, const char *header, int verbose)
+{
+    char *text = read_text(c->page);
+    const char *at = text;
+    while ((at = strstr(at, "\\tag{")) != NULL) {
+        char tag[16];
+        at += strlen("\\tag{");
+        if (sscanf(at, "%15[^}]", tag) == 1 && !in_header(header, tag))
+            derivation_report(tag, verbose);
+    }
+    free(text);
+}
+
+int main(int argc, char **argv)
+{
+    const int verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
+    char *header = read_text("normlayers.h");
+    size_t i;
+    for (i = 0; i < LENGTH(chapters); i++) chapters[i].steps();
+    if (verbose) printf("tag     kind   times    residual     bound\n");
+    for (i = 0; i < LENGTH(chapters); i++) report_chapter(&chapters[i], header, verbose);
+    free(header);
+    return test_report("steps");
+}

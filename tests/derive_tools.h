@@ -164,8 +164,8 @@ static inline void derivation_record(const char *tag, wide residual, witness w)
 
 static inline void derivation_print(const derivation *row, const char *verdict)
 {
-    printf("%-7s %c %8lu %11.2e %9.1e%s\n", row->tag, row->by.kind,
-           (unsigned long)row->evaluations, row->worst, row->by.most, verdict);
+    printf("%-7s %c %8lu %11.2e %9.1e%s\n", row->tag, row->by.kind, (unsigned long)row->evaluations,
+           row->worst, row->by.most, verdict);
 }
 
 /* One test: an equation, with all its witnesses. */

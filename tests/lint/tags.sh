@@ -1,20 +1,25 @@
 #!/bin/sh
 # tags.sh - the three sets of equation tags agree: defined, computed, proved.
 #
-#   tests/lint/tags.sh [HEADER [TESTS]]     checks a header against its derivations
-#   tests/lint/tags.sh --faults [HEADER [TESTS]]
-#                                           doctors copies of them, one fault each, and checks
+#   tests/lint/tags.sh [ROOT]               checks the header, its chapters and their derivations
+#   tests/lint/tags.sh --faults [ROOT]      doctors copies of them, one fault each, and checks
 #                                           that every fault is found
 #
-# A tag such as [LN.14] ends a display equation: a line of a literate block of the header (opened by
+# In the header, a tag such as [LN.14] ends a display equation: a line of a literate block of the header (opened by
 # a line that is exactly "/*", closed by one that is exactly "*/") that is indented four spaces.
 #   1. Every tag is defined once.
 #   2. The tags of a family are numbered 1, 2, 3, ... in the order in which they appear.
 #   3. Every tag is cited beside the code that computes it, in the implementation part, or stands in
 #      the list below with the reason why nothing computes it; not both.
-#   4. Every tag that code, prose or a test cites is defined.
-#   5. Every tag has exactly one DERIVE in TESTS/test_derivations.c and TESTS/derive_*.h.
+#   4. Every tag that code, prose, a page or a test cites is defined.
+#   5. Every tag has exactly one DERIVE in tests/test_derivations.c and tests/derive_*.h.
 # Ranges such as "BN.8 to BN.10" cite all that is in between.
+#
+# In the chapters, docs/NN_*.md, a display equation is a ```math fence that ends in \\tag{LN.14}.
+#   6. Every such fence has one tag; no tag is shown twice.
+#   7. A tag is one of the header's, or a step on the way to one, LN.14a, LN.14b, ... in this order,
+#      or of a family that the header does not have, numbered as those of the header are.
+#   8. Every tag that the header does not have has exactly one DERIVE in tests/steps_*.h.
 LC_ALL=C
 export LC_ALL
 
@@ -71,8 +76,7 @@ LIST
 }
 
 check() {
-    header=$1
-    tests=$2
+    header=$1/normlayers.h
     not_computed | awk -v header="$header" '
 function fault(tag, what) {
     if (what != "") print tag ": " what
@@ -125,6 +129,29 @@ function define(tag,    family, n) {
         defined[tag] = place()
     }
 }
+# An equation of a chapter.
+function show(tag,    parent, letter, family) {
+    known[tag] = 1
+    if (tag in shown) fault(tag, "shown twice, at " shown[tag] " and " place())
+    shown[tag] = place()
+    if (tag in defined) return
+    if (tag ~ /[a-z]$/) {
+        parent = substr(tag, 1, length(tag) - 1)
+        letter = index("abcdefghijklmnopqrstuvwxyz", substr(tag, length(tag)))
+        if (!(parent in defined)) fault(tag, "a step towards " parent ", which is not defined")
+        if (letter != last_step[parent] + 1)
+            fault(tag, "out of order at " place() ": step " last_step[parent] + 1 " is due")
+        last_step[parent] = letter
+    } else {
+        family = family_of(tag)
+        if (family in last && !(family in of_chapters)) fault(tag, "the header has no " tag)
+        of_chapters[family] = 1
+        if (number_of(tag) != last[family] + 1)
+            fault(tag, "out of order at " place() ": " family "." (last[family] + 1) " is due")
+        last[family] = number_of(tag)
+    }
+    step[tag] = place()
+}
 # The line without its comments; `inside` remembers a comment that goes on.
 function code_of(line,    code, at) {
     code = ""
@@ -152,7 +179,18 @@ FILENAME == header && prose && /^    .*\[[A-Z]+\.[0-9]+[a-z]?\]$/ {
     sub(/\[[A-Z]+\.[0-9]+[a-z]?\]$/, "")
 }
 FILENAME == header { cite($0, implementation && !prose); next }
-FNR == 1 { inside = 0 }
+FNR == 1 { inside = fence = 0 }
+FILENAME ~ /\/docs\/[0-9][^\/]*\.md$/ && /^```math$/ { fence = 1; tags = 0; next }
+fence && /^```$/ {
+    if (tags != 1) fault(place(), "a display equation with " tags " tags")
+    fence = 0
+}
+fence && match($0, /\\tag\{[^}]*\}/) {
+    tags++
+    show(substr($0, RSTART + 5, RLENGTH - 6))
+    next
+}
+FILENAME ~ /\.md$/ { cite($0, 0); next }
 {
     line = code_of($0)
     while (match(line, /(DERIVE|ALSO_OF)\("[^"]*"/)) {
@@ -164,12 +202,16 @@ FNR == 1 { inside = 0 }
         if (!(tag in cited)) cited[tag] = place()
         if (call !~ /^DERIVE/) continue
         if (tag in derived) fault(tag, "two DERIVEs, at " derived[tag] " and " place())
+        if ((FILENAME ~ /\/steps_/) != (tag in step))
+            fault(tag, "its DERIVE at " place() " belongs into " \
+                (tag in step ? "steps_*.h" : "derive_*.h"))
         derived[tag] = place()
     }
 }
 END {
     for (tag in cited)
-        if (!(tag in defined)) fault(tag, "cited at " cited[tag] " but not defined")
+        if (!(tag in defined) && !(tag in step))
+            fault(tag, "cited at " cited[tag] " but not defined")
     for (tag in listed)
         if (!(tag in defined)) fault(tag, "listed as not computed, but not defined")
         else if (tag in computed) fault(tag, "listed as not computed, but code cites it")
@@ -177,6 +219,8 @@ END {
         if (!(tag in computed) && !(tag in listed)) fault(tag, "no code line cites it")
         if (!(tag in derived)) fault(tag, "no DERIVE proves it")
     }
+    for (tag in step)
+        if (!(tag in derived)) fault(tag, "no DERIVE proves it")
     passed = failed = 0
     for (tag in known)
         if (tag in bad) failed++
@@ -184,22 +228,23 @@ END {
     if (passed + failed == 0) failed = 1 # nothing was read
     printf "tags: %d passed, %d failed\n", passed, failed
     exit failed > 0
-}' - "$header" "$tests"/test_derivations.c "$tests"/derive_*.h
+}' - "$header" "$1"/README.md "$1"/docs/*.md "$1"/tests/test_derivations.c "$1"/tests/derive_*.h \
+        "$1"/tests/steps_*.h
 }
 
-# One doctored pair: what is wrong with it, an awk program that makes it from all files, and a text
+# One doctored copy: what is wrong with it, an awk program that makes it from all files, and a text
 # that the report has to contain.
 fault() {
     what=$1
     program=$2
     expected=$3
-    rm -rf "$work/tests"
-    mkdir "$work/tests"
-    awk "$program"' { print }' "$header" >"$work/normlayers.h"
-    for file in "$tests"/test_derivations.c "$tests"/derive_*.h; do
-        awk "$program"' { print }' "$file" >"$work/tests/${file##*/}"
+    rm -rf "$work/copy"
+    mkdir -p "$work/copy/docs" "$work/copy/tests"
+    for file in normlayers.h README.md docs/*.md tests/test_derivations.c tests/derive_*.h \
+        tests/steps_*.h; do
+        awk "$program"' { print }' "$file" >"$work/copy/$file"
     done
-    if report=$(check "$work/normlayers.h" "$work/tests"); then
+    if report=$(check "$work/copy"); then
         failed=$((failed + 1))
         echo "not found: $what"
     elif printf '%s\n' "$report" | grep -q -e "$expected"; then
@@ -241,16 +286,25 @@ faults() {
     fault 'a second witness of no equation' 'sub(/ALSO_OF\("CE.1"/, "ALSO_OF(\"CE.0\"") { }' \
         'CE.0: cited'
     fault 'an empty header' 'FILENAME ~ /normlayers/ { next }' 'not defined'
+    fault 'a fence without a tag' '/\\tag\{BN.4\}/ { next }' 'with 0 tags'
+    fault 'an equation shown twice' 'sub(/\\tag\{BN.4\}/, "\\tag{BN.3}") { }' 'BN.3: shown twice'
+    fault 'a step that is missing' '/^```math$/ { held = $0; next }
+        held != "" { keep = !/\\tag\{BN.19a\}/; if (keep) print held; held = ""; if (!keep) next }' \
+        'BN.19b: out of order'
+    fault 'a step towards nothing' 'sub(/\\tag\{BN.19a\}/, "\\tag{BN.91a}") { }' 'BN.91a: a step'
+    fault 'a step without a DERIVE' '/DERIVE\("BN.19a"/ { next }' 'BN.19a: no DERIVE'
+    fault 'a DERIVE of no step' 'sub(/DERIVE\("BN.19a"/, "DERIVE(\"BN.19z\"") { }' 'BN.19z: cited'
+    fault 'a page that cites an unknown tag' \
+        '/^# Batch/ { print; $0 = "See BN.99." }' 'BN.99: cited at .* but not defined'
     echo "tags, doctored: $passed passed, $failed failed"
     [ "$failed" -eq 0 ]
 }
 
-root=$(dirname "$0")/../..
+cd "$(dirname "$0")/../.." || exit 1
 command=check
-if [ "$1" = --faults ]; then
+if [ "${1:-}" = --faults ]; then
     command=faults
     shift
 fi
-header=${1:-$root/normlayers.h}
-tests=${2:-$root/tests}
-$command "$header" "$tests"
+if [ $# -gt 0 ]; then cd "$1" || exit 1; fi
+$command .

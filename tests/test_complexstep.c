@@ -3,7 +3,8 @@
    Evaluate a function at x + i·h with a tiny h: the imaginary part, divided by h, is its
    derivative, to all digits, for nothing is subtracted. So here are the forward passes of all
    layers once more, written straight from the papers in complex numbers, and what they say is
-   compared with the header's backward passes. In double only. -v prints the largest errors. */
+   compared with the header's backward passes. In double only. -v prints the largest errors, and
+   what they say about the equations: rows as those of test_derivations -v. */
 #ifndef NRM_DOUBLE
 #define NRM_DOUBLE
 #endif
@@ -65,6 +66,7 @@ static double complex_step(paper_loss *loss, const void *shape, const double *th
 typedef struct verdict { /* the worst of what a family of cases left over */
     const char *what;
     double error, bound;
+    unsigned long times;
 } verdict;
 
 static verdict verdicts[48];
@@ -77,8 +79,10 @@ static void record(const char *what, double error, double bound)
     if (v == verdict_count) {
         verdicts[verdict_count].what = what;
         verdicts[verdict_count].bound = bound;
+        verdicts[verdict_count].times = 0;
         verdicts[verdict_count++].error = 0;
     }
+    verdicts[v].times++;
     if (!(error <= verdicts[v].error)) verdicts[v].error = error;
     CHECK_NEAR(error, 0, bound);
 }
@@ -1209,6 +1213,52 @@ static void test_batch_norm_in_portions(void)
     batches_of_all_shapes("batch norm, masked", PORTIONS_MASKED, 19);
 }
 
+/* Which equations a family of cases bears witness to. */
+static const struct {
+    const char *what, *tags;
+} witnessed[] = {
+    {"batch norm, train", "BN.12 BN.13 BN.19"},
+    {"batch norm, frozen", "BN.20"},
+    {"noisy batch norm", "NB.7"},
+    {"layer norm", "LN.8 LN.9 LN.14"},
+    {"linear", "LIN.2 LIN.3 LIN.4"},
+    {"relu", "ACT.4"},
+    {"tanh", "ACT.5"},
+    {"sigmoid", "ACT.6"},
+    {"cross-entropy", "CE.6"},
+    {"L1", "LP.11"},
+    {"L2", "LP.11"},
+    {"largest", "LP.11"},
+    {"L1, centred", "LP.11"},
+    {"L2, centred", "LP.11"},
+    {"largest, centred", "LP.11"},
+    {"L1, frozen", "LP.12"},
+    {"weight norm", "WN.6 WN.8"},
+    {"recurrent, layer norm", "RNN.4 RNN.5 RNN.6 RNN.7 RNN.8 RNN.9"},
+    {"group norm", "GN.4 GN.5 GN.7"},
+    {"instance norm", "GN.4 GN.5 GN.7"},
+    {"RMS norm", "RMS.3 RMS.4"},
+    {"layer norm, s + eps", "LN.18"},
+    {"batch renorm", "BR.4 BR.5"},
+    {"batch norm, portions", "ST.6"},
+    {"batch norm, masked", "ST.6"},
+};
+
+static void print_equations(const verdict *seen)
+{
+    size_t i;
+    for (i = 0; i < LENGTH(witnessed); i++) {
+        const char *at = witnessed[i].tags;
+        char tag[8];
+        if (strcmp(witnessed[i].what, seen->what) != 0) continue;
+        for (; sscanf(at, "%7s", tag) == 1; at += strspn(at, " ")) {
+            printf("%-7s C %8lu %11.2e %9.1e%s\n", tag, seen->times, seen->error, seen->bound,
+                   seen->error <= seen->bound ? "" : "  FAILED");
+            at += strlen(tag);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     size_t v;
@@ -1232,7 +1282,9 @@ int main(int argc, char **argv)
     RUN(test_batch_renorm);
     RUN(test_batch_norm_in_portions);
     if (argc > 1 && strcmp(argv[1], "-v") == 0)
-        for (v = 0; v < verdict_count; v++)
+        for (v = 0; v < verdict_count; v++) {
             printf("%-22s %8.1e of %.0e\n", verdicts[v].what, verdicts[v].error, verdicts[v].bound);
+            print_equations(&verdicts[v]);
+        }
     return test_report("complexstep");
 }

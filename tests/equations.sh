@@ -1,0 +1,92 @@
+#!/bin/sh
+# equations.sh - every equation of the header and of the chapters: what it says, and how far apart
+# its two sides were, by each witness.
+#
+#   equations.sh          prints the table; fails if an equation has no check, if a witness leaves
+#                         more than its bound, or more than docs/equations.md says it leaves
+#   equations.sh docs     writes docs/equations.md anew
+#
+# A row is: tag, the witnesses (kind, largest deviation, bound), the equation. The kinds are told in
+# derive_tools.h. Environment: CC, BUILD. The last line is "equations: N passed, N failed".
+set -u
+cd "$(dirname "$0")/.." || exit 1
+: "${CC:=cc}" "${BUILD:=build}"
+LC_ALL=C
+export LC_ALL
+out=$BUILD/equations
+page=docs/equations.md
+mkdir -p "$out" || exit 1
+
+# The three programs that look at equations, in double, all at a time.
+pids=
+for program in derivations steps complexstep; do
+    (
+        $CC -std=c99 -O1 -ffp-contract=off -DNRM_DOUBLE -I. -Itests "tests/test_$program.c" \
+            -o "$out/$program" -lm && "$out/$program" -v >"$out/$program.txt"
+    ) &
+    pids="$pids $!"
+done
+failed=0
+for pid in $pids; do
+    wait "$pid" || failed=$((failed + 1))
+done
+[ "$failed" -eq 0 ] || grep -h FAILED "$out"/*.txt
+
+# The statements: "tag TAB place TAB equation", in the order in which one reads them.
+awk '
+function put(tag, text) {
+    gsub(/[ \t]+/, " ", text)
+    sub(/^ /, "", text)
+    sub(/ $/, "", text)
+    print tag "\t" FILENAME "\t" text
+    seen[tag] = 1
+}
+FILENAME ~ /\.h$/ && /^\/\*$/ { prose = 1 }
+FILENAME ~ /\.h$/ && /^\*\/$/ { prose = 0 }
+prose && /^    .*\[[A-Z]+\.[0-9]+\]$/ {
+    tag = text = $0
+    sub(/^.*\[/, "", tag)
+    sub(/\]$/, "", tag)
+    sub(/\[[A-Z]+\.[0-9]+\]$/, "", text)
+    put(tag, text)
+}
+FILENAME ~ /\.md$/ && /^```math$/ { fence = 1; text = ""; next }
+FILENAME ~ /\.md$/ && /^```/ { fence = 0 }
+fence {
+    text = text " " $0
+    if (match(text, /\\tag\{[^}]*\}/)) {
+        tag = substr(text, RSTART + 5, RLENGTH - 6)
+        if (!(tag in seen)) put(tag, substr(text, 1, RSTART - 1))
+        fence = 0
+    }
+}' normlayers.h docs/[0-9]*.md >"$out/statements"
+
+# Joined with what the programs have measured: "tag TAB place TAB equation TAB witnesses", where a
+# witness is "kind worst bound source".
+awk -F '\t' '
+FILENAME ~ /\.txt$/ {
+    split($0, f, / +/)
+    if (f[1] ~ /^[A-Z]+\.[0-9]+[a-z]?$/ && f[2] ~ /^[A-Z]$/) note(f[1], f[2], f[4], f[5])
+    next
+}
+function note(tag, kind, worst, most,    key) {
+    key = tag " " kind
+    if (!(key in deviation)) kinds[tag] = kinds[tag] kind
+    if (!(key in deviation) || worst + 0 > deviation[key] + 0) deviation[key] = worst
+    bound[key] = most
+}
+{
+    row = $0 "\t"
+    for (i = 1; i <= length(kinds[$1]); i++) {
+        key = $1 " " substr(kinds[$1], i, 1)
+        row = row (i > 1 ? ";" : "") substr(kinds[$1], i, 1) " " deviation[key] " " bound[key]
+    }
+    print row
+}' "$out"/derivations.txt "$out"/steps.txt "$out"/complexstep.txt "$out/statements" >"$out/table"
+
+if [ "${1:-}" = docs ]; then
+    awk -F '\t' -f tests/equations.awk -v command=page "$out/table" >"$out/page.md" &&
+        [ "$failed" -eq 0 ] && mv "$out/page.md" "$page" && echo "equations: $page is written"
+    exit
+fi
+awk -F '\t' -f tests/equations.awk -v command=check -v failed="$failed" "$page" "$out/table"

@@ -57,7 +57,7 @@ static void start_check(nrmi_check *check, curve *l)
 /* A remainder O(hⁿ) divided by its leading term: 1 but for the terms after it. */
 static witness remainder_order(void)
 {
-    return make_witness('F', 0.01);
+    return make_witness('O', 0.01);
 }
 
 /* The size that rounding of the loss can have in a difference over h. */

@@ -12,6 +12,7 @@
        I  identity      the code, or one side, against an independent evaluation of the other
        F  difference    a derivative against finite differences of the forward pass
        C  complex step  a derivative against the forward pass at a complex point
+       O  order         what a series leaves out, against its first omitted term
        S  statistics    moments of random draws, in units of their standard error */
 #ifndef DERIVE_TOOLS_H
 #define DERIVE_TOOLS_H

@@ -36,7 +36,7 @@ help: ## this list
 deps: ## install what figures and tests need (stb_image_write, curl)
 	@STB="$(STB)" sh examples/deps.sh figures
 
-deps-dev: ## install what the whole check matrix needs too (g++, clang, its sanitizers)
+deps-dev: ## install what the whole check matrix needs too (g++, clang, sanitizers, Node)
 	@STB="$(STB)" sh examples/deps.sh dev
 
 mnist: ## download MNIST to data/mnist (MNIST_URL= names another mirror)
@@ -71,6 +71,33 @@ accuracy: $(OBJECTS) ## errors of the norms against the exact result, and their 
 
 accuracy-docs: $(OBJECTS) ## the same, then figure and tables into docs/
 	@CC="$(CC)" BUILD="$(BUILD)" FLAGS="$(FLAGS)" sh tests/accuracy/accuracy.sh docs
+
+.PHONY: equations equations-docs
+equations: ## every equation with its checks, and how far its two sides are apart
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/equations.sh
+
+equations-docs: ## the same, into docs/equations.md
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/equations.sh docs
+
+.PHONY: mutants mutants-docs
+mutants: ## edit the formulas of the header, one at a time: which check finds it?
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/mutants/run.sh
+
+mutants-docs: ## the same, and record who found it
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/mutants/run.sh --write
+
+.PHONY: ascii
+ascii: ## the header without a character beyond ASCII, in build/ascii
+	@mkdir -p $(BUILD)/ascii
+	@LC_ALL=C awk -f docs/weave/ascii.awk normlayers.h >$(BUILD)/ascii/normlayers.h
+	@echo "$(BUILD)/ascii/normlayers.h compiles to the same program"
+
+.PHONY: book book-check
+book: ## weave header and chapters into docs/book.html and docs/book (needs Node)
+	@BUILD="$(BUILD)" sh docs/weave/book.sh
+
+book-check: ## is the book as it would be woven now?
+	@BUILD="$(BUILD)" sh docs/weave/book.sh check
 
 .PHONY: tables-docs
 tables-docs: ## compute the tables of docs/worked_examples.md and docs/invariance.md anew

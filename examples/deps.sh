@@ -3,7 +3,8 @@
 #
 #   deps.sh figures   stb_image_write (draws the PNGs), curl (fetches MNIST)
 #   deps.sh dev       clang with its sanitizer runtime, g++ and Open MPI, for the whole check
-#                     matrix; without Open MPI the example that needs it is left out
+#                     matrix; without Open MPI the example that needs it is left out. And Node
+#                     with npm, for the book
 #
 # It uses whichever package manager is there (apt-get, dnf, pacman, brew), as root or through sudo,
 # says what it does, and does nothing when nothing is missing.
@@ -35,7 +36,7 @@ has_mpi() { # Fedora's is not on the path
     { have mpicc && have mpirun; } || [ -x /usr/lib64/openmpi/bin/mpicc ]
 }
 
-# The packages for `$1` (stb, curl, g++, clang, asan, mpi) with the manager $manager.
+# The packages for `$1` (stb, curl, g++, clang, asan, node, mpi) with the manager $manager.
 package() {
     case $manager:$1 in
     apt-get:stb) echo libstb-dev ;;
@@ -48,6 +49,8 @@ package() {
     dnf:asan) echo compiler-rt ;;
     *:asan) echo compiler-rt ;;
     brew:clang) echo llvm ;;
+    brew:node) echo node ;;
+    *:node) echo nodejs npm ;;
     apt-get:mpi) echo openmpi-bin libopenmpi-dev ;;
     dnf:mpi) echo openmpi-devel ;;
     pacman:mpi) echo openmpi ;;
@@ -89,6 +92,7 @@ dev)
     have g++ || missing="$missing g++"
     have clang || missing="$missing clang"
     has_asan || missing="$missing asan"
+    { have node && have npm; } || missing="$missing node"
     has_mpi || optional=mpi
     ;;
 *)

@@ -2,9 +2,9 @@
 
    The chapters of docs/ show how the formulas of the header come about, one move of algebra a line,
    and number these steps: \tag{BN.19a} is a step on the way to BN.19; some families (MV, GR, ...)
-   are the chapters' own. Each of these tags has one DERIVE line in the steps_*.h file of its chapter
-   (see derive_tools.h). Which tags there must be is read from the chapters themselves, so that a
-   DERIVE that is never reached cannot go unseen. Equations of the header are the business of
+   are the chapters' own. Each of these tags has one DERIVE line in the steps_*.h file of its
+   chapter (see derive_tools.h). Which tags there must be is read from the chapters themselves, so
+   that a DERIVE that is never reached cannot go unseen. Equations of the header are the business of
    test_derivations.c. Run with -v for the table of all residuals. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"

@@ -1,0 +1,100 @@
+#!/bin/sh
+# No chapter uses a symbol that the notation chapter does not introduce: every letter in the
+# mathematics of docs/NN_*.md stands in a first column of docs/00_notation.md, in its general part or
+# in the section of that chapter. And nothing stands there that the chapter does not use.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+LC_ALL=C
+export LC_ALL
+notation=docs/00_notation.md
+
+# shellcheck disable=SC2046
+awk -v notation="$notation" '
+# The symbols of a piece of TeX into found[]: letters, Greek ones, names in \mathrm, with their hats.
+function symbols(tex,    symbol, name) {
+    split("", found)
+    gsub(/\\tag\{[^}]*\}/, " ", tex)
+    gsub(/\\(text|texttt|operatorname\*?|begin|end)\{[^}]*\}/, " ", tex)
+    gsub(/\\(left|right|big|Big|bigl|bigr|Bigl|Bigr)([^A-Za-z]|$)/, " ", tex)
+    while (tex != "") {
+        if (match(tex, /^\\(hat|bar|tilde|widehat|dot|vec) *(\{[A-Za-z]\}|\{\\[a-z]+\}|[A-Za-z]|\\[a-z]+)/)) {
+            symbol = substr(tex, 1, RLENGTH)
+            tex = substr(tex, RLENGTH + 1)
+            gsub(/[{} ]/, "", symbol)
+            sub(/^\\widehat/, "\\hat", symbol)
+            found[symbol] = 1
+        } else if (match(tex, /^\\(mathrm|mathit|mathcal|mathbb|mathbf|boldsymbol) *(\{[^}]*\}|[A-Za-z])/)) {
+            symbol = substr(tex, 1, RLENGTH)
+            tex = substr(tex, RLENGTH + 1)
+            gsub(/\\_/, "_", symbol)
+            gsub(/ /, "", symbol)
+            found[symbol] = 1
+        } else if (match(tex, /^\\[A-Za-z]+/)) {
+            name = substr(tex, 2, RLENGTH - 1)
+            tex = substr(tex, RLENGTH + 1)
+            if (name in greek) found["\\" name] = 1
+        } else if (tex ~ /^\\./) {
+            tex = substr(tex, 3)
+        } else if (match(tex, /^d *([A-Za-z]|\\(hat|tilde|bar|alpha|beta|gamma|mu|sigma|theta|rho)[^a-z])/)) {
+            tex = substr(tex, 2) # dx is the gradient by x
+        } else {
+            if (tex ~ /^[A-Za-z]/) found[substr(tex, 1, 1)] = 1
+            tex = substr(tex, 2)
+        }
+    }
+}
+function introduce(cell,    s) {
+    while (match(cell, /\$`[^`]*`\$/)) {
+        symbols(substr(cell, RSTART + 2, RLENGTH - 4))
+        for (s in found) {
+            introduced[part, s] = notation ":" FNR
+            if (part) unused[part, s] = notation ":" FNR
+        }
+        cell = substr(cell, RSTART + RLENGTH)
+    }
+}
+function use(tex, where,    s) {
+    symbols(tex)
+    for (s in found) {
+        delete unused[chapter, s]
+        if ((0, s) in introduced || (chapter, s) in introduced || (chapter, s) in reported) continue
+        reported[chapter, s] = 1
+        print where ": " s " is not in " notation
+        failed++
+    }
+    count++
+}
+BEGIN {
+    n = split("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda" \
+        " mu nu xi pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi" \
+        " Sigma Phi Psi Omega ell nabla", names, " ")
+    for (i = 1; i <= n; i++) greek[names[i]] = 1
+}
+FNR == 1 { fence = 0; chapter = FILENAME; sub(/^docs\//, "", chapter); chapter += 0 }
+FILENAME == notation && /^## In \[chapter/ { part = $0; sub(/^.*chapter /, "", part); part += 0 }
+FILENAME == notation && /^\|/ { split($0, cell, / \| /); introduce(cell[1]); next }
+FILENAME == notation { next }
+/^```math$/ { fence = 1; text = ""; start = FNR; next }
+/^```/ {
+    if (fence == 1) use(text, FILENAME ":" start)
+    fence = fence ? 0 : 2
+    next
+}
+fence == 1 { text = text " " $0; next }
+fence { next }
+{
+    line = $0
+    while (match(line, /\$`[^`]*`\$/)) {
+        use(substr(line, RSTART + 2, RLENGTH - 4), FILENAME ":" FNR)
+        line = substr(line, RSTART + RLENGTH)
+    }
+}
+END {
+    for (key in unused) {
+        split(key, s, SUBSEP)
+        print unused[key] ": chapter " s[1] " has no " s[2]
+        failed++
+    }
+    printf "notation: %d passed, %d failed\n", count - failed, failed
+    exit failed > 0
+}' "$notation" $(ls docs/[0-9]*.md | grep -v "$notation")

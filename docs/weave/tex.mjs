@@ -106,7 +106,7 @@ const KNOWN = { max: '\\max', min: '\\min', tanh: '\\tanh' }
 // ---- tokens --------------------------------------------------------------------------------
 
 function tokenize(source) {
-    const s = source.replace(/[ŵĝŝâ]/g, (c) => c.normalize('NFD'))
+    const s = source
     const tokens = []
     let i = 0
     let space = false

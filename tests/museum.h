@@ -2,7 +2,9 @@
 
    Every exhibit is a normalization with one mistake that a real library made, rewritten here from
    its description in a few lines. All of them train networks; none of them is the derivative of
-   its forward pass. A gradient check that deserves its name finds every one.
+   its forward pass. A gradient check that deserves its name finds every one, and leaves the two
+   controls alone (museum_is_right): one has no mistake, the other what was taken for one.
+   docs/12_bug_museum.md tells whose they are.
 
        museum_forward(MUSEUM_LOST_GAMMA, y, x, gamma, beta, eps, N, C);
        museum_backward(MUSEUM_LOST_GAMMA, dx, dgamma, dbeta, dy, x, gamma, eps, N, C);
@@ -16,12 +18,14 @@
 
 #define MUSEUM_LIST(X)                                                                             \
     X(MUSEUM_NONE, "none", "the control: nothing is wrong here")                                   \
+    X(MUSEUM_FALSE_ALARM, "mxnet", "the other control: a term that vanishes, reported as a bug")   \
     X(MUSEUM_SAMPLE_VARIANCE, "tiny-dnn", "variance by N-1 in the forward, by N in the backward")  \
     X(MUSEUM_TWO_EPSILONS, "darknet", "N-1, and eps outside the root in the forward only")         \
     X(MUSEUM_LOST_GAMMA, "Knet.jl", "gamma forgotten on the way to dx")                            \
     X(MUSEUM_MEAN_TWICE, "tt-metal", "layer norm: the mean of the gradient subtracted twice")      \
-    X(MUSEUM_EXTRA_TERM, "mxnet", "a term too many in the gradient of the mean")                   \
+    X(MUSEUM_LAST_BLOCK, "tt-metal", "layer norm: of a sum by blocks only the last one is kept")   \
     X(MUSEUM_NO_STATISTICS, "dl4j", "no gradient through mean and variance")                       \
+    X(MUSEUM_UNEVEN, "pytorch", "two workers: means over uneven shares averaged as if even")       \
     X(MUSEUM_GAMMA_OUTSIDE, "folklore", "layer norm: gamma pulled out of the row's means")         \
     X(MUSEUM_SIGN, "anyone", "the sign")
 
@@ -41,14 +45,29 @@ static inline museum_label museum_describe(int exhibit)
     return label[exhibit];
 }
 
+static inline int museum_is_right(int exhibit)
+{
+    return exhibit == MUSEUM_NONE || exhibit == MUSEUM_FALSE_ALARM;
+}
+
 static inline int museum_by_row(int exhibit)
 {
-    return exhibit == MUSEUM_MEAN_TWICE || exhibit == MUSEUM_GAMMA_OUTSIDE;
+    return exhibit == MUSEUM_MEAN_TWICE || exhibit == MUSEUM_LAST_BLOCK ||
+           exhibit == MUSEUM_GAMMA_OUTSIDE;
+}
+
+enum { MUSEUM_BLOCK = 32 }; /* values in a block of MUSEUM_LAST_BLOCK */
+
+/* More values than this must be normalized together for the mistake to show. */
+static inline size_t museum_hidden_up_to(int exhibit)
+{
+    return exhibit == MUSEUM_LAST_BLOCK ? MUSEUM_BLOCK : exhibit == MUSEUM_UNEVEN ? 2 : 0;
 }
 
 typedef struct museum_group { /* the values normalized together: x[first + k*stride], k < count */
     size_t first, stride, count;
     double mean, var; /* var is divided by count */
+    double left;      /* the sum of x - mean: what rounding leaves of 0 */
 } museum_group;
 
 /* Group number g of the exhibit, with its mean and variance. */
@@ -60,12 +79,13 @@ static inline museum_group museum_measure(int exhibit, size_t g, const nrm_real 
     m.first = museum_by_row(exhibit) ? g * C : g;
     m.stride = museum_by_row(exhibit) ? 1 : C;
     m.count = museum_by_row(exhibit) ? C : N;
-    m.mean = m.var = 0;
+    m.mean = m.var = m.left = 0;
     for (k = 0; k < m.count; k++) m.mean += (double)x[m.first + k * m.stride];
     m.mean /= (double)m.count;
     for (k = 0; k < m.count; k++) {
         const double d = (double)x[m.first + k * m.stride] - m.mean;
         m.var += d * d;
+        m.left += d;
     }
     m.var /= (double)m.count;
     return m;
@@ -105,18 +125,18 @@ static inline void museum_forward(int exhibit, nrm_real *y, const nrm_real *x,
     }
 }
 
-/* dx of one value. g is its gradient behind gamma, the means are over the group. */
+/* dx of one value. g_mean and gx_mean are means over the group, of g = dy*gamma and g*xhat. */
 static inline double museum_dx(int exhibit, double dy, double gamma, double xhat, double r,
                                double g_mean, double gx_mean, const museum_group *m)
 {
-    const double g = dy * gamma;
+    const double g = dy * gamma, n = (double)m->count;
     switch (exhibit) {
+    case MUSEUM_FALSE_ALARM: /* dL/dmean with its part by way of the variance: a sum that is 0 */
+        return r * (g - g_mean - xhat * gx_mean) + r * r * gx_mean * m->left / n;
     case MUSEUM_LOST_GAMMA:
         return r * (g - g_mean - xhat * gx_mean) / gamma;
     case MUSEUM_MEAN_TWICE:
         return r * (g - 2 * g_mean - xhat * gx_mean);
-    case MUSEUM_EXTRA_TERM: /* as if the sum of x - mean were not 0 */
-        return r * (g - g_mean - xhat * gx_mean) + r * r * gx_mean * m->mean;
     case MUSEUM_NO_STATISTICS:
         return r * g;
     case MUSEUM_SIGN:
@@ -126,27 +146,47 @@ static inline double museum_dx(int exhibit, double dy, double gamma, double xhat
     }
 }
 
-/* dx is overwritten, dgamma and dbeta are added to. */
+/* The mean of n values as the exhibit takes it; the first worker has three quarters of them. */
+static inline double museum_mean(int exhibit, const double *a, size_t n)
+{
+    const size_t second = (n + 2) / 4, first = n - second;
+    double sum = 0, head = 0;
+    size_t k;
+    for (k = 0; k < n; k++) {
+        if (exhibit == MUSEUM_LAST_BLOCK && k % MUSEUM_BLOCK == 0) sum = 0;
+        sum += a[k];
+        if (k < first) head = sum;
+    }
+    if (exhibit == MUSEUM_UNEVEN && second > 0)
+        return (head / (double)first + (sum - head) / (double)second) / 2;
+    return sum / (double)n;
+}
+
+enum { MUSEUM_GROUP_MAX = 128 };
+
+/* dx is overwritten, dgamma and dbeta are added to. At most 128 values in a group. */
 static inline void museum_backward(int exhibit, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
                                    const nrm_real *dy, const nrm_real *x, const nrm_real *gamma,
                                    double eps, size_t N, size_t C)
 {
     const size_t groups = museum_by_row(exhibit) ? N : C;
+    double g[MUSEUM_GROUP_MAX], gx[MUSEUM_GROUP_MAX];
     size_t group, k;
     for (group = 0; group < groups; group++) {
         const museum_group m = museum_measure(exhibit, group, x, N, C);
         const double saved = museum_forward_scale(exhibit, &m, eps);
         const double r = museum_backward_scale(exhibit, &m, eps);
-        double g_mean = 0, gx_mean = 0;
+        double g_mean, gx_mean;
         for (k = 0; k < m.count; k++) {
             const size_t at = m.first + k * m.stride;
-            const double xhat = ((double)x[at] - m.mean) * r, g = (double)dy[at];
-            const double scaled = exhibit == MUSEUM_GAMMA_OUTSIDE ? g : g * (double)gamma[at % C];
-            g_mean += scaled / (double)m.count;
-            gx_mean += scaled * xhat / (double)m.count;
-            dgamma[at % C] += (nrm_real)(g * ((double)x[at] - m.mean) * saved);
-            dbeta[at % C] += (nrm_real)g;
+            const double d = (double)x[at] - m.mean;
+            g[k] = (double)dy[at] * (exhibit == MUSEUM_GAMMA_OUTSIDE ? 1 : (double)gamma[at % C]);
+            gx[k] = g[k] * d * r;
+            dgamma[at % C] += (nrm_real)((double)dy[at] * d * saved);
+            dbeta[at % C] += dy[at];
         }
+        g_mean = museum_mean(exhibit, g, m.count); /* the second sum of tt-metal is right */
+        gx_mean = museum_mean(exhibit == MUSEUM_LAST_BLOCK ? MUSEUM_NONE : exhibit, gx, m.count);
         for (k = 0; k < m.count; k++) {
             const size_t at = m.first + k * m.stride;
             const double xhat = ((double)x[at] - m.mean) * r, c = (double)gamma[at % C];

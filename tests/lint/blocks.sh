@@ -130,16 +130,20 @@ if [ -f Makefile ]; then
 else
     echo "blocks: no Makefile yet, its targets are not checked"
 fi
-# What README.md quotes of the header, with a tag, must stand there.
-awk '/^```/ { open = !open; next } open' README.md | grep -E '(\[|/\* )[A-Z]+\.[0-9]+(\]| \*/)' |
-    sed 's/^ *//' >"$work/quoted"
-while IFS= read -r quoted; do
-    : >"$work/log"
-    if grep -q -F -- "$quoted" normlayers.h; then
-        pass
-    else
-        fail "README.md quotes a line that the header does not have: $quoted"
-    fi
-done <"$work/quoted"
+# What a page quotes of the header, with a tag, must stand there.
+for document in README.md docs/*.md; do
+    awk '/^```/ { open = !open; next } open' "$document" |
+        grep -E '(\[|/\* )[A-Z]+\.[0-9]+(\]$|.* \*/$)' | sed 's/^ *//' >"$work/quoted"
+    while IFS= read -r quoted; do
+        tag=$(echo "$quoted" | grep -o -E '(\[|/\* )[A-Z]+\.[0-9]+' | tail -n 1 | sed 's/^.*[[ ]//')
+        grep -q -F "[$tag]" normlayers.h || continue # an equation of the page, and its code
+        : >"$work/log"
+        if grep -q -F -- "$quoted" normlayers.h; then
+            pass
+        else
+            fail "$document quotes a line that the header does not have: $quoted"
+        fi
+    done <"$work/quoted"
+done
 echo "blocks: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

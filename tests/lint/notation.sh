@@ -43,14 +43,15 @@ function symbols(tex,    symbol, name) {
         }
     }
 }
-function introduce(cell,    s) {
+function introduce(cell,    s, tex) {
     while (match(cell, /\$`[^`]*`\$/)) {
-        symbols(substr(cell, RSTART + 2, RLENGTH - 4))
+        tex = substr(cell, RSTART + 2, RLENGTH - 4)
+        cell = substr(cell, RSTART + RLENGTH)
+        symbols(tex)
         for (s in found) {
             introduced[part, s] = notation ":" FNR
             if (part) unused[part, s] = notation ":" FNR
         }
-        cell = substr(cell, RSTART + RLENGTH)
     }
 }
 function use(tex, where,    s) {
@@ -65,6 +66,7 @@ function use(tex, where,    s) {
     count++
 }
 BEGIN {
+    part = 0
     n = split("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda" \
         " mu nu xi pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi" \
         " Sigma Phi Psi Omega ell nabla", names, " ")
@@ -85,8 +87,9 @@ fence { next }
 {
     line = $0
     while (match(line, /\$`[^`]*`\$/)) {
-        use(substr(line, RSTART + 2, RLENGTH - 4), FILENAME ":" FNR)
+        tex = substr(line, RSTART + 2, RLENGTH - 4)
         line = substr(line, RSTART + RLENGTH)
+        use(tex, FILENAME ":" FNR)
     }
 }
 END {

@@ -1,10 +1,792 @@
-/* steps_means.h - the steps of docs/01_means_and_variances.md, executed. */
+/* steps_means.h - the steps of docs/01_means_and_variances.md, executed.
+
+   An inequality leaves 0 where it holds. Where it can be attained it is also asked that some of the
+   data nearly do, so that a bound which is twice too large is noticed. */
 #ifndef STEPS_MEANS_H
 #define STEPS_MEANS_H
 
 #include "derive_tools.h"
 
+enum { MEANS_MOST = 128 };
+
+typedef struct means_set { /* values, and their statistics by definition */
+    size_t n;
+    wide x[MEANS_MOST], mu, v, spread;
+} means_set;
+
+static wide means_average(const wide *a, size_t n)
+{
+    wide sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += a[i];
+    return sum / (wide)n;
+}
+
+/* ⟨(a − p)²⟩ */
+static wide means_about(const wide *a, size_t n, wide p)
+{
+    wide sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += (a[i] - p) * (a[i] - p);
+    return sum / (wide)n;
+}
+
+static void means_take(means_set *s)
+{
+    s->mu = means_average(s->x, s->n);
+    s->v = means_about(s->x, s->n, s->mu);
+    s->spread = sqrtl(s->v);
+}
+
+/* Values that a float holds, so that a float and a double have the same data. */
+static void means_draw(means_set *s, size_t n, double centre, double spread, nrm_rng *rng)
+{
+    size_t i;
+    s->n = n;
+    for (i = 0; i < n; i++) s->x[i] = (float)(centre + spread * (double)nrm_rng_normal(rng));
+    means_take(s);
+}
+
+/* Where a bound has been met most closely, and whether it has ever been broken. */
+typedef struct means_bound {
+    int broken;
+    wide closest;
+} means_bound;
+
+static void means_compare(means_bound *b, wide is, wide at_most)
+{
+    if (!(is <= at_most)) b->broken = 1;
+    if (is / at_most > b->closest) b->closest = is / at_most;
+}
+
+/* 0 if the bound was never broken, and more than `part` of it was reached. */
+static wide means_verdict(const means_bound *b, wide part)
+{
+    return unless(!b->broken && b->closest > part);
+}
+
+/* ---- definitions, and the one identity that all else is ------------------------------------- */
+
+static void means_definitions(const means_set *s)
+{
+    nrm_real x[MEANS_MOST], y[MEANS_MOST];
+    nrm_acc mean, rstd;
+    wide sum = 0, size = 0, r;
+    size_t i;
+    for (i = 0; i < s->n; i++) x[i] = (nrm_real)s->x[i];
+    if (nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, s->n, 1,
+                              1) != NRM_OK)
+        mean = (nrm_acc)NAN;
+    for (i = 0; i < s->n; i++) {
+        sum += s->x[i] - s->mu;
+        size += fabsl(s->x[i] - s->mu) + fabsl(s->mu) / 64;
+    }
+    r = (wide)rstd;
+    DERIVE("MV.1", apart((wide)mean, s->mu, fabsl(s->mu) + s->spread), identity());
+    DERIVE("MV.2", apart(1 / (r * r) - (wide)NRM_EPS, s->v, s->v + (wide)NRM_EPS), identity());
+    DERIVE("MV.3", apart(sum, 0, size), algebra());
+}
+
+static void means_other_point(const means_set *s, wide p)
+{
+    wide worst = 0;
+    size_t i;
+    for (i = 0; i < s->n; i++) {
+        const wide d = s->x[i] - s->mu, e = s->mu - p;
+        worst = worse(worst, apart((s->x[i] - p) * (s->x[i] - p), d * d + 2 * d * e + e * e,
+                                   d * d + 2 * fabsl(d * e) + e * e));
+    }
+    DERIVE("MV.4", worst, algebra());
+    DERIVE("MV.5", relative(means_about(s->x, s->n, p), s->v + (s->mu - p) * (s->mu - p)),
+           algebra());
+    DERIVE("SUM.1a", relative(means_about(s->x, s->n, 0), s->v + s->mu * s->mu), algebra());
+}
+
+/* ---- floats ---------------------------------------------------------------------------------- */
+
+static const wide means_eta = (wide)1 / 16777216; /* η, half of FLT_EPSILON */
+
+static float means_any_float(nrm_rng *rng)
+{
+    const float a = (float)uniform_between(rng, 1, 2);
+    return ldexpf(a, (int)nrm_rng_below(rng, 20) - 10);
+}
+
+/* One operation, rounded once: + * / √ */
+static void means_one_rounding(nrm_rng *rng)
+{
+    means_bound bound = {0, 0};
+    int turn;
+    for (turn = 0; turn < 500; turn++) {
+        const float a = means_any_float(rng), b = means_any_float(rng);
+        const volatile float sum = a + b, product = a * b, quotient = a / b, root = sqrtf(a);
+        const wide A = (wide)a, B = (wide)b;
+        means_compare(&bound, fabsl((wide)sum / (A + B) - 1), means_eta);
+        means_compare(&bound, fabsl((wide)product / (A * B) - 1), means_eta);
+        means_compare(&bound, fabsl((wide)quotient * B / A - 1), means_eta * (1 + means_eta));
+        means_compare(&bound, fabsl((wide)root / sqrtl(A) - 1), means_eta);
+    }
+    DERIVE("MV.6", means_verdict(&bound, (wide)0.75), replay());
+}
+
+/* Sterbenz; and that it is not so for floats further apart. */
+static void means_exact_differences(nrm_rng *rng)
+{
+    int turn, exact = 1, exact_beyond = 1;
+    for (turn = 0; turn < 500; turn++) {
+        const float b = means_any_float(rng);
+        const float a = b * (float)uniform_between(rng, 0.5, 2);
+        const float beyond = b * (float)uniform_between(rng, 2.1, 4);
+        const volatile float near_by = a - b, far_off = beyond - b;
+        if (b <= 2 * a && a <= 2 * b) exact &= (wide)near_by == (wide)a - (wide)b;
+        exact_beyond &= (wide)far_off == (wide)beyond - (wide)b;
+    }
+    DERIVE("MV.7", unless(exact && !exact_beyond), replay());
+}
+
+/* Both terms exact but for one rounding each: what the difference has left. `p` is the pivot. */
+typedef struct means_cancelled {
+    wide squares, square, theta1, theta2, got;
+} means_cancelled;
+
+static means_cancelled means_cancel(const means_set *s, wide p)
+{
+    means_cancelled c;
+    const wide squares = means_about(s->x, s->n, p), square = (s->mu - p) * (s->mu - p);
+    const float a = (float)squares, b = (float)square;
+    const volatile float difference = a - b;
+    c.squares = squares;
+    c.square = square;
+    c.theta1 = (wide)a / squares - 1;
+    c.theta2 = (wide)b / square - 1;
+    c.got = (wide)difference;
+    return c;
+}
+
+static void means_cancellation(nrm_rng *rng)
+{
+    means_bound one = {0, 0}, pivot = {0, 0};
+    means_set s;
+    int turn;
+    for (turn = 0; turn < 1000; turn++) {
+        const double spread = uniform_between(rng, 1, 16), p = (double)(turn % 7) - 3;
+        means_cancelled c;
+        means_draw(&s, 4, spread * uniform_between(rng, 3, 90), spread, rng);
+        if (s.mu < 2 * s.spread) continue;   /* MV.7 would not hold */
+        if (s.mu > 100 * s.spread) continue; /* nor is a long double long enough */
+        c = means_cancel(&s, 0);
+        DERIVE("MV.8",
+               apart(c.got, c.squares * (1 + c.theta1) - c.square * (1 + c.theta2), c.squares),
+               algebra());
+        DERIVE("MV.9", apart(c.got - s.v, c.theta1 * c.squares - c.theta2 * c.square, s.v),
+               algebra());
+        means_compare(&one, fabsl(c.got - s.v) / s.v, means_eta * (1 + 2 * s.mu * s.mu / s.v));
+        c = means_cancel(&s, (wide)p);
+        means_compare(&pivot, fabsl(c.got - s.v) / s.v,
+                      means_eta * (1 + 2 * (s.mu - (wide)p) * (s.mu - (wide)p) / s.v));
+    }
+    DERIVE("MV.10", means_verdict(&one, (wide)0.5), replay());
+    DERIVE("MV.13", means_verdict(&pivot, (wide)0.5), replay());
+}
+
+/* ---- the usual algorithms, in float ---------------------------------------------------------- */
+
+static float means_float_mean(const float *x, size_t n)
+{
+    volatile float sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum = sum + x[i];
+    return sum / (float)n;
+}
+
+static float means_one_pass(const float *x, size_t n)
+{
+    volatile float squares = 0, square;
+    const float mean = means_float_mean(x, n);
+    size_t i;
+    for (i = 0; i < n; i++) {
+        square = x[i] * x[i];
+        squares = squares + square;
+    }
+    square = mean * mean;
+    squares = squares / (float)n;
+    return squares - square;
+}
+
+static float means_two_passes(const float *x, size_t n, int corrected)
+{
+    const float mean = means_float_mean(x, n);
+    volatile float squares = 0, rest = 0, d, square;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        d = x[i] - mean;
+        square = d * d;
+        squares = squares + square;
+        rest = rest + d;
+    }
+    square = rest * rest;
+    if (corrected) squares = squares - square / (float)n;
+    return squares / (float)n;
+}
+
+static float means_welford(const float *x, size_t n)
+{
+    volatile float m = 0, Q = 0, before, after, step;
+    size_t k;
+    for (k = 0; k < n; k++) {
+        before = x[k] - m;
+        step = before / (float)(k + 1);
+        m = m + step;
+        after = x[k] - m;
+        step = before * after;
+        Q = Q + step;
+    }
+    return Q / (float)n;
+}
+
+static float means_of_header(const float *x, size_t n)
+{
+    nrm_real copy[MEANS_MOST];
+    size_t i;
+    for (i = 0; i < n; i++) copy[i] = (nrm_real)x[i];
+    return (float)nrmi_run_moments(copy, nrmi_walk_from_start(1, 0, n)).var;
+}
+
+/* Sums that grow value by value: MV.11. */
+static void means_running_sums(const means_set *s)
+{
+    const wide k = (wide)(2 * s->n + 1) * means_eta;
+    float x[MEANS_MOST];
+    volatile float squares = 0, mean, square;
+    wide theta1, theta2, shift = 0;
+    size_t i;
+    for (i = 0; i < s->n; i++) shift = worse(shift, fabsl(s->x[i]));
+    for (i = 0; i < s->n; i++) { /* of one sign */
+        x[i] = (float)(s->x[i] + 2 * shift);
+        square = x[i] * x[i];
+        squares = squares + square;
+    }
+    squares = squares / (float)s->n;
+    mean = means_float_mean(x, s->n);
+    {
+        means_set moved = *s;
+        for (i = 0; i < s->n; i++) moved.x[i] = (wide)x[i];
+        means_take(&moved);
+        square = mean * mean;
+        theta1 = (wide)squares / means_about(moved.x, s->n, 0) - 1;
+        theta2 = (wide)square / (moved.mu * moved.mu) - 1;
+        DERIVE("MV.12",
+               apart(means_about(moved.x, s->n, (wide)mean) - moved.v,
+                     ((wide)mean - moved.mu) * ((wide)mean - moved.mu), moved.v),
+               algebra());
+    }
+    DERIVE("MV.11", unless(worse(fabsl(theta1), fabsl(theta2)) <= k / (1 - k)), replay());
+}
+
+/* Does `is` look like `shown` when it is printed with so many digits? */
+static int means_reads(double is, double shown, int digits)
+{
+    char a[40], b[40];
+    snprintf(a, sizeof a, "%.*g", digits, is);
+    snprintf(b, sizeof b, "%.*g", digits, shown);
+    return strcmp(a, b) == 0;
+}
+
+/* Values about an offset, each a sum of twelve uniforms less 6: mean 0, variance 1 before that. */
+static void means_about_offset(float *x, means_set *s, double offset, nrm_rng *rng)
+{
+    size_t i, j;
+    s->n = MEANS_MOST;
+    for (i = 0; i < s->n; i++) {
+        double z = -6;
+        for (j = 0; j < 12; j++) z += (double)nrm_rng_u32(rng) / 4294967296.0;
+        x[i] = (float)(offset + z);
+        s->x[i] = (wide)x[i];
+    }
+    means_take(s);
+}
+
+/* The table of the chapter, to the digits shown. */
+static wide means_table(void)
+{
+    static const struct {
+        double offset, one_pass, two_passes, welford, header, exact;
+    } rows[] = {
+        {0, 1.269, 1.269, 1.269, 1.269, 1.269},         {10, 1.2691, 1.269, 1.269, 1.269, 1.269},
+        {100, 1.2646, 1.269, 1.269, 1.269, 1.269},      {1000, 1.1875, 1.269, 1.269, 1.269, 1.269},
+        {4096, 0, 1.269, 1.2689, 1.269, 1.269},         {10000, 0, 1.2689, 1.2689, 1.2689, 1.2689},
+        {100000, 1024, 1.2697, 1.2701, 1.2692, 1.2692},
+    };
+    int same = 1;
+    size_t row;
+    for (row = 0; row < LENGTH(rows); row++) {
+        float x[MEANS_MOST];
+        nrm_rng rng = stream(2901);
+        means_set s;
+        means_about_offset(x, &s, rows[row].offset, &rng);
+        same &= means_reads(means_one_pass(x, s.n), rows[row].one_pass, 5);
+        same &= means_reads(means_two_passes(x, s.n, 0), rows[row].two_passes, 5);
+        same &= means_reads(means_welford(x, s.n), rows[row].welford, 5);
+        same &= means_reads(means_of_header(x, s.n), rows[row].header, 5);
+        same &= means_reads((double)s.v, rows[row].exact, 5);
+    }
+    return unless(same);
+}
+
+/* Mean 4096, a thousand times: how often one pass gives a negative variance, and how often 0. */
+static wide means_signs(void)
+{
+    nrm_rng rng = stream(2902);
+    int negative = 0, zero = 0, turn;
+    for (turn = 0; turn < 1000; turn++) {
+        float x[MEANS_MOST], v;
+        means_set s;
+        means_about_offset(x, &s, 4096, &rng);
+        v = means_one_pass(x, s.n);
+        negative += v < 0;
+        zero += v == 0;
+    }
+    return unless(negative == 406 && zero == 99);
+}
+
+/* Four values that one can do by hand: x² of the last needs 25 bits. */
+static wide means_by_hand(void)
+{
+    static const float x[] = {4095, 4096, 4096, 4097};
+    return unless(means_one_pass(x, 4) == 0 && means_two_passes(x, 4, 0) == (float)0.5 &&
+                  means_welford(x, 4) == (float)0.5 && means_of_header(x, 4) == (float)0.5);
+}
+
+/* ---- from another point ---------------------------------------------------------------------- */
+
+static void means_shifted(const means_set *s, wide p)
+{
+    wide d[MEANS_MOST], first[MEANS_MOST], mean;
+    size_t i;
+    for (i = 0; i < s->n; i++) {
+        d[i] = s->x[i] - p;
+        first[i] = s->x[i] - s->x[0];
+    }
+    mean = means_average(d, s->n);
+    DERIVE("SUM.2a", apart(mean, s->mu - p, fabsl(s->mu) + fabsl(p)), algebra());
+    DERIVE("SUM.2b", relative(means_about(d, s->n, 0), s->v + mean * mean), algebra());
+    DERIVE("SUM.7a", apart(s->mu, s->x[0] + means_average(first, s->n), fabsl(s->mu) + s->spread),
+           algebra());
+}
+
+/* ---- one value at a time --------------------------------------------------------------------- */
+
+/* m and Q of the first k values by definition, against those of the first k - 1. */
+static void means_welford_steps(const means_set *s)
+{
+    size_t count;
+    for (count = 2; count <= s->n; count++) {
+        const wide k = (wide)count, x = s->x[count - 1];
+        const wide old = means_average(s->x, count - 1), m = means_average(s->x, count);
+        const wide Q_old = (k - 1) * means_about(s->x, count - 1, old);
+        const wide Q = k * means_about(s->x, count, m), e = x - old;
+        const wide size = fabsl(m) + fabsl(old) + fabsl(x);
+        DERIVE("MV.14", apart(k * m, (k - 1) * old + x, k * size), algebra());
+        DERIVE("MV.15", apart(m, old + e / k, size), algebra());
+        DERIVE("MV.16", apart(x - m, (k - 1) / k * e, size), algebra());
+        DERIVE("MV.17", apart(Q, Q_old + (k - 1) * (old - m) * (old - m) + (x - m) * (x - m), Q),
+               algebra());
+        DERIVE("MV.18",
+               apart(Q, Q_old + (k - 1) * e * e / (k * k) + (k - 1) * (k - 1) * e * e / (k * k), Q),
+               algebra());
+        DERIVE("MV.19", apart(Q, Q_old + (k - 1) / k * e * e, Q), algebra());
+        DERIVE("MV.20", apart(Q, Q_old + (x - old) * (x - m), Q), algebra());
+    }
+}
+
+/* ---- two portions ---------------------------------------------------------------------------- */
+
+static void means_merge_steps(const means_set *s, size_t first)
+{
+    const size_t second = s->n - first;
+    const wide *b = s->x + first;
+    const wide na = (wide)first, nb = (wide)second, n = na + nb;
+    const wide mu_a = means_average(s->x, first), mu_b = means_average(b, second);
+    const wide Q_a = na * means_about(s->x, first, mu_a);
+    const wide Q_b = nb * means_about(b, second, mu_b), Q = n * s->v;
+    const wide delta = mu_b - mu_a, size = fabsl(mu_a) + fabsl(mu_b);
+    const wide da = mu_a - s->mu, db = mu_b - s->mu;
+    DERIVE("MV.21", apart(n * s->mu, na * mu_a + nb * mu_b, n * size), algebra());
+    DERIVE("MV.22", apart(s->mu - mu_a, delta * nb / n, size), algebra());
+    DERIVE("MV.23", apart(mu_b - s->mu, delta * na / n, size), algebra());
+    DERIVE("MV.24", apart(Q, Q_a + na * da * da + Q_b + nb * db * db, Q), algebra());
+    DERIVE("MV.25",
+           apart(na * da * da + nb * db * db, delta * delta * na * nb * (nb + na) / (n * n), Q),
+           algebra());
+}
+
+/* The values in k equal portions. */
+static void means_equal_portions(const means_set *s, size_t k)
+{
+    wide mean[MEANS_MOST], var[MEANS_MOST];
+    const size_t each = s->n / k;
+    size_t b;
+    for (b = 0; b < k; b++) {
+        mean[b] = means_average(s->x + b * each, each);
+        var[b] = means_about(s->x + b * each, each, mean[b]);
+    }
+    DERIVE("MV.26", relative(s->v, means_average(var, k) + means_about(mean, k, s->mu)), algebra());
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* A block of `count` values that come after `before` others; p is what the header takes. */
+static void means_block_steps(const means_set *s, size_t before)
+{
+    const size_t count = s->n - before;
+    const wide *block = s->x + before;
+    const wide m = means_average(s->x, before), mean = means_average(block, count);
+    const wide n = (wide)before, B = (wide)count, own = B * means_about(block, count, mean);
+    const wide delta = mean - m, about_m = B * means_about(block, count, m);
+    const nrm_real p = (nrm_real)m;
+    nrm_real x[MEANS_MOST];
+    nrm_acc s1, s2;
+    nrmi_walk at = nrmi_walk_from_start(1, 0, count);
+    size_t i;
+    wide S1, S2 = B * means_about(block, count, (wide)p), worst_d = 0, worst_e = 0;
+    for (i = 0; i < count; i++) {
+        const wide from_m = fabsl(block[i] - m), from_p = fabsl(block[i] - (wide)p);
+        const wide pivot_off = fabsl(m - (wide)p);
+        x[i] = (nrm_real)block[i];
+        worst_d = worse(worst_d, unless(pivot_off <= from_m * (1 + (wide)1e-15)));
+        worst_e = worse(worst_e, unless(from_p <= (from_m + pivot_off) * (1 + (wide)1e-15) &&
+                                        from_p <= 2 * from_m * (1 + (wide)1e-15)));
+    }
+    if (nrmi_next_block(&s1, &s2, &at, x, p, NULL, NULL) != count) s1 = (nrm_acc)NAN;
+    S1 = (wide)s1;
+    DERIVE("SUM.4a", apart(mean, (wide)p + S1 / B, fabsl(mean) + s->spread), identity());
+    DERIVE("SUM.5a", apart(own, (wide)s2 - S1 * S1 / B, S2), identity());
+    DERIVE("SUM.6a", relative(about_m, own + B * delta * delta), algebra());
+    DERIVE("SUM.6b", unless(count > before || n * B / (n + B) >= B / 2), replay());
+    DERIVE("SUM.6c",
+           unless(count > before || own + delta * delta * n * B / (n + B) >=
+                                        (own + B * delta * delta) / 2 * (1 - (wide)1e-15)),
+           replay());
+    DERIVE("SUM.6d", worst_d, replay());
+    DERIVE("SUM.6e", worst_e, replay());
+    DERIVE("SUM.6f", unless(S2 <= 4 * about_m * (1 + (wide)1e-15)), replay());
+}
+
+/* The bounds of SUM.6b to SUM.6f are met: blocks of equal length, and a mean halfway between two
+   numbers of the type, with values on the far side of it. */
+static void means_block_extremes(void)
+{
+    const nrm_real one = 1, after = (nrm_real)1 +
+                                    (in_float() ? (nrm_real)FLT_EPSILON : (nrm_real)DBL_EPSILON);
+    const wide m = ((wide)one + (wide)after) / 2;
+    const nrm_real p = (nrm_real)m, x = p == one ? after : one;
+    const wide from_m = fabsl((wide)x - m), from_p = fabsl((wide)x - (wide)p);
+    const int wider = LDBL_MANT_DIG > DBL_MANT_DIG || in_float();
+    ALSO_OF("SUM.6b", unless((wide)8 * 8 / (8 + 8) == (wide)8 / 2), replay());
+    ALSO_OF("SUM.6d", unless(!wider || fabsl(m - (wide)p) == from_m), replay());
+    ALSO_OF("SUM.6e", unless(!wider || from_p == 2 * from_m), replay());
+    ALSO_OF("SUM.6f", unless(!wider || from_p * from_p == 4 * (from_m * from_m)), replay());
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static void means_fold_steps(nrm_rng *rng)
+{
+    volatile float l[8], a, b;
+    float t[8];
+    int j, k;
+    for (j = 0; j < 8; j++) l[j] = t[j] = (float)nrm_rng_normal(rng) * 1000;
+    for (k = 4; k > 0; k /= 2)
+        for (j = 0; j < k; j++) l[j] = l[j] + l[j + k]; /* SUM.9 */
+    {
+        const volatile float t04 = t[0] + t[4], t26 = t[2] + t[6], t15 = t[1] + t[5],
+                             t37 = t[3] + t[7];
+        a = t04 + t26;
+        b = t15 + t37;
+        a = a + b;
+    }
+    DERIVE("SUM.9a", unless(l[0] == a), replay());
+}
+
+static void means_not_associative(void)
+{
+    volatile float left = 16777216, right = 1;
+    left = left + 1;
+    left = left + 1;
+    right = right + 1;
+    right = right + 16777216;
+    DERIVE("MV.27", unless(left == 16777216 && right == 16777218), replay());
+}
+
+/* A sum in the order of SUM.8 and SUM.9, and through how many additions its terms go at most. The
+   first addition to an empty lane is exact, and none. */
+static float means_lane_sum(const float *a, size_t n, size_t L, size_t *additions)
+{
+    volatile float lane[16];
+    size_t depth[16], i, j, k;
+    for (j = 0; j < L; j++) {
+        lane[j] = a[j];
+        depth[j] = 0;
+    }
+    for (i = L; i < n; i++) {
+        lane[i % L] = lane[i % L] + a[i];
+        depth[i % L]++;
+    }
+    for (k = L / 2; k > 0; k /= 2)
+        for (j = 0; j < k; j++) {
+            lane[j] = lane[j] + lane[j + k];
+            depth[j] = (depth[j] > depth[j + k] ? depth[j] : depth[j + k]) + 1;
+        }
+    *additions = depth[0];
+    return lane[0];
+}
+
+static void means_order_bound(nrm_rng *rng)
+{
+    static const struct {
+        size_t n, L, logarithm;
+    } shapes[] = {{2, 1, 0},   {4, 1, 0},    {128, 1, 0}, {2, 2, 1},
+                  {128, 8, 3}, {128, 16, 4}, {77, 16, 4}};
+    means_bound bound = {0, 0};
+    size_t shape, turn, i;
+    for (shape = 0; shape < LENGTH(shapes); shape++)
+        for (turn = 0; turn < 50; turn++) {
+            const size_t n = shapes[shape].n, L = shapes[shape].L;
+            float a[MEANS_MOST];
+            wide sum = 0, size = 0, k;
+            size_t additions;
+            float got;
+            for (i = 0; i < n; i++) {
+                a[i] = (float)nrm_rng_normal(rng) + 1;
+                sum += (wide)a[i];
+                size += fabsl((wide)a[i]);
+            }
+            got = means_lane_sum(a, n, L, &additions);
+            k = (wide)additions * means_eta;
+            DERIVE("MV.28", unless(additions == (n + L - 1) / L - 1 + shapes[shape].logarithm),
+                   replay());
+            means_compare(&bound, fabsl((wide)got - sum), k / (1 - k) * size);
+        }
+    DERIVE("MV.29", means_verdict(&bound, (wide)0.5), replay());
+}
+
+/* ---- biased and unbiased --------------------------------------------------------------------- */
+
+/* All samples of M values from a population of three, each as likely as any other. */
+static void means_expectations(const wide *population, size_t M)
+{
+    enum { KINDS = 3 };
+    const wide nu = means_average(population, KINDS);
+    const wide sigma2 = means_about(population, KINDS, nu), count = (wide)M;
+    wide mean = 0, mean_square = 0, var = 0, about_nu = 0, s_mean = 0, s_square = 0, worst = 0;
+    size_t samples = 1, which, i;
+    for (i = 0; i < M; i++) samples *= KINDS;
+    for (which = 0; which < samples; which++) {
+        size_t rest = which;
+        means_set s;
+        wide sd;
+        s.n = M;
+        for (i = 0; i < M; i++, rest /= KINDS) s.x[i] = population[rest % KINDS];
+        means_take(&s);
+        sd = sqrtl(s.v * count / (count - 1));
+        mean += s.mu / (wide)samples;
+        mean_square += (s.mu - nu) * (s.mu - nu) / (wide)samples;
+        var += s.v / (wide)samples;
+        about_nu = means_about(s.x, M, nu);
+        worst = worse(worst, apart(s.v, about_nu - (s.mu - nu) * (s.mu - nu), sigma2));
+        s_mean += sd / (wide)samples;
+    }
+    for (which = 0; which < samples; which++) { /* Var[s] */
+        size_t rest = which;
+        means_set s;
+        s.n = M;
+        for (i = 0; i < M; i++, rest /= KINDS) s.x[i] = population[rest % KINDS];
+        means_take(&s);
+        s_square += powl(sqrtl(s.v * count / (count - 1)) - s_mean, 2) / (wide)samples;
+    }
+    DERIVE("MV.30", apart(mean, nu, fabsl(nu) + sqrtl(sigma2)), algebra());
+    DERIVE("MV.31", relative(mean_square, sigma2 / count), algebra());
+    DERIVE("MV.32", worst, algebra());
+    DERIVE("MV.33", relative(var, (1 - 1 / count) * sigma2), algebra());
+    DERIVE("MV.34", relative(var * count / (count - 1), sigma2), algebra());
+    DERIVE("MV.35", relative(s_mean * s_mean, sigma2 - s_square), algebra());
+}
+
+static wide means_c4(size_t M)
+{
+    return sqrtl(2 / (wide)(M - 1)) * tgammal((wide)M / 2) / tgammal((wide)(M - 1) / 2);
+}
+
+/* E[√q] for q distributed as chi-square with k degrees of freedom: its density is integrated by the
+   trapezoidal rule in ln q, which has no error to speak of here. */
+static wide means_root_of_chi_square(wide k)
+{
+    const wide h = (wide)1 / 32;
+    wide top = 0, bottom = 0;
+    int i;
+    for (i = -6400; i <= 400; i++) {
+        const wide q = expl((wide)i * h / 2), weight = powl(q, k / 2) * expl(-q / 2);
+        top += sqrtl(q) * weight;
+        bottom += weight;
+    }
+    return top / bottom;
+}
+
+static void means_of_deviations(nrm_rng *rng)
+{
+    static const struct {
+        size_t M;
+        double shown;
+    } shown[] = {{2, 0.7979}, {4, 0.9213}, {8, 0.965}, {32, 0.992}};
+    size_t i, turn;
+    for (i = 0; i < LENGTH(shown); i++) {
+        const size_t M = shown[i].M;
+        const wide k = (wide)(M - 1), gammas = tgammal((k + 1) / 2) / tgammal(k / 2);
+        const wide root = means_root_of_chi_square(k);
+        DERIVE("MV.36", relative(root, sqrtl(2) * gammas), algebra());
+        DERIVE("MV.37",
+               worse(relative(root / sqrtl(k), means_c4(M)),
+                     unless(means_reads((double)means_c4(M), shown[i].shown, 4))),
+               algebra());
+        { /* and with the header's normal numbers */
+            wide sum = 0, squares = 0, mean, error;
+            for (turn = 0; turn < 1000; turn++) {
+                means_set s;
+                wide sd;
+                means_draw(&s, M, 5, 3, rng);
+                sd = sqrtl(s.v * (wide)M / k);
+                sum += sd;
+                squares += sd * sd;
+            }
+            mean = sum / 1000;
+            error = sqrtl((squares / 1000 - mean * mean) / 1000);
+            ALSO_OF("MV.37", fabsl(mean - 3 * means_c4(M)) / error, statistics());
+        }
+    }
+}
+
+/* ---- moving averages ------------------------------------------------------------------------- */
+
+enum { MEANS_STEPS = 12 };
+
+/* The header's running mean after `steps` batches, from m0; and the batches' means. */
+static wide means_run(nrm_real w, int cumulative, wide m0, wide *batch_mean, size_t steps,
+                      nrm_rng *rng)
+{
+    nrm_real x[8], y[8], mean, var = 1;
+    nrm_acc mu, rstd;
+    nrm_running running;
+    size_t t, i;
+    memset(&running, 0, sizeof running);
+    mean = (nrm_real)m0;
+    running.mean = &mean;
+    running.var = &var;
+    running.new_weight = w;
+    running.cumulative = cumulative;
+    for (t = 0; t < steps; t++) {
+        fill_real(x, 8, 2, 1, rng);
+        if (nrm_batchnorm_forward(y, &mu, &rstd, &running, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 8, 1,
+                                  1) != NRM_OK)
+            mean = (nrm_real)NAN;
+        batch_mean[t] = 0;
+        for (i = 0; i < 8; i++) batch_mean[t] += (wide)x[i] / 8;
+    }
+    return (wide)mean;
+}
+
+static void means_moving(nrm_real weight, nrm_rng *rng)
+{
+    const wide w = (wide)weight, m0 = (wide)0.75;
+    wide mu[MEANS_STEPS], m, sum = 0, weights = 0, squares = 0, plain = 0, impulse;
+    size_t t, k;
+    m = means_run(weight, 0, m0, mu, 2, rng);
+    DERIVE("MV.38", apart(m, (1 - w) * (1 - w) * m0 + (1 - w) * w * mu[0] + w * mu[1], 4),
+           identity());
+    t = MEANS_STEPS;
+    m = means_run(weight, 0, m0, mu, t, rng);
+    for (k = 1; k <= t; k++) sum += powl(1 - w, (wide)(t - k)) * mu[k - 1];
+    DERIVE("MV.39", apart(m, powl(1 - w, (wide)t) * m0 + w * sum, 4), identity());
+    for (k = 1; k <= t; k++) { /* what one batch alone contributes: run the recursion on it */
+        size_t step;
+        impulse = 0;
+        for (step = 1; step <= t; step++) impulse = (1 - w) * impulse + w * (step == k ? 1 : 0);
+        weights += impulse;
+        squares += impulse * impulse;
+    }
+    DERIVE("MV.40", apart(powl(1 - w, (wide)t) + weights, 1, 1), algebra());
+    DERIVE("MV.42", relative(squares, w / (2 - w) * (1 - powl(1 - w, 2 * (wide)t))), algebra());
+    m = means_run(weight, 1, m0, mu, t, rng);
+    for (k = 0; k < t; k++) plain += mu[k] / (wide)t;
+    DERIVE("MV.43", apart(m, plain, 4), identity());
+}
+
+/* How long the start is remembered: the recursion, until less than a part of it is left. */
+static void means_memory(void)
+{
+    static const struct {
+        double w, part;
+        int steps;
+    } rows[] = {{0.1, 0.01, 44}, {0.01, 0.01, 459}, {0.001, 0.01, 4603}};
+    wide left = 1;
+    size_t row;
+    int t;
+    for (row = 0; row < LENGTH(rows); row++) {
+        const wide w = (wide)rows[row].w, part = (wide)rows[row].part;
+        wide m = 1;
+        for (t = 0; m > part; t++) m -= w * m;
+        DERIVE("MV.41", unless(t == rows[row].steps && t == (int)ceill(logl(part) / logl(1 - w))),
+               replay());
+    }
+    for (t = 0; t < 1000; t++) left -= left * (wide)0.001;
+    ALSO_OF("MV.41", unless(means_reads((double)left, 0.3677, 4)), replay());
+}
+
+/* What the sources say differently. */
+static wide means_averaged_deviations(void)
+{
+    const wide mean_of_sd = ((wide)0.5 + (wide)1.5) / 2;
+    const wide sd_of_mean = sqrtl(((wide)0.5 * (wide)0.5 + (wide)1.5 * (wide)1.5) / 2);
+    return unless(mean_of_sd == 1 && means_reads((double)sd_of_mean, 1.118, 4));
+}
+
 static void steps_means(void)
 {
+    static const size_t sizes[] = {2, 3, 4, 7, 32};
+    static const double centres[] = {0.7, -5, 40}, spreads[] = {1, 0.25, 3};
+    static const double weights[] = {0.5, 0.1, 0.01};
+    static const wide population[] = {-1, (wide)0.5, 4};
+    nrm_rng rng = stream(2900);
+    size_t i, j;
+    for (i = 0; i < LENGTH(sizes); i++)
+        for (j = 0; j < LENGTH(centres); j++) {
+            const size_t n = sizes[i];
+            const wide p = (wide)uniform_between(&rng, -3, 3);
+            means_set s;
+            means_draw(&s, n, centres[j], spreads[j], &rng);
+            means_definitions(&s);
+            means_other_point(&s, p);
+            means_running_sums(&s);
+            means_shifted(&s, p);
+            means_welford_steps(&s);
+            means_merge_steps(&s, 1 + n / 3);
+            means_block_steps(&s, (n + 1) / 2);
+            means_draw(&s, 4 * n <= MEANS_MOST ? 4 * n : MEANS_MOST, centres[j], spreads[j], &rng);
+            means_equal_portions(&s, 4);
+        }
+    means_one_rounding(&rng);
+    means_exact_differences(&rng);
+    means_cancellation(&rng);
+    ALSO_OF("MV.10", means_table(), replay());
+    ALSO_OF("MV.10", means_signs(), replay());
+    ALSO_OF("MV.10", means_by_hand(), replay());
+    means_block_extremes();
+    for (i = 0; i < 20; i++) means_fold_steps(&rng);
+    means_not_associative();
+    means_order_bound(&rng);
+    for (i = 2; i <= 5; i++) means_expectations(population, i);
+    ALSO_OF("MV.35", means_averaged_deviations(), replay());
+    means_of_deviations(&rng);
+    for (i = 0; i < LENGTH(weights); i++) means_moving((nrm_real)weights[i], &rng);
+    means_memory();
 }
 #endif

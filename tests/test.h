@@ -9,11 +9,13 @@
 
    Every function counts as one test: it passes when none of its checks failed. test_report prints
    "sums: N passed, N failed" as the last line and returns the exit code. A failed check prints
-   file, line, the expression and (for the NEAR forms) both values, and the function goes on. */
+   file, line, the expression and (for the NEAR forms) both values, and the function goes on. With
+   TEST_FIRST_FAILURE the program ends after the first function that failed. */
 #ifndef TEST_H
 #define TEST_H
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int test_passed, test_failed; /* functions so far                        */
@@ -72,6 +74,9 @@ static inline void test_run(const char *name, void (*function)(void))
     }
     test_failed++;
     printf("FAILED %s (%d checks)\n", name, test_bad);
+#ifdef TEST_FIRST_FAILURE
+    exit(1);
+#endif
 }
 
 static inline int test_report(const char *program)

@@ -1,0 +1,320 @@
+#!/bin/sh
+# run.sh - makes every mutant of list.txt, runs the tests on it, and names what kills it.
+#
+#   run.sh               all mutants, as many at a time as there are processors
+#   run.sh --quick       a dozen of them, one from each large family
+#   run.sh --only ID     one of them, or all that a shell pattern names; shows what failed
+#   run.sh --write       all, and writes killers.txt anew
+#
+# A mutant is asked for its equations first (test_derivations), or for the programs that its entry
+# names, and if these are content then all fast tests. It passes if it is killed by the program and
+# the equation (or test function) that killers.txt has for it, or if it is on record as equivalent
+# and no test says otherwise. Environment: CC, BUILD, JOBS. The last line is "mutants: N passed, M
+# failed".
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+: "${CC:=cc}" "${BUILD:=build}"
+export CC BUILD LC_ALL=C
+list=tests/mutants/list.txt
+killers=tests/mutants/killers.txt
+work=$BUILD/mutants
+flags="-std=c99 -O0 -ffp-contract=off -pthread -w -DTEST_FIRST_FAILURE"
+: "${SUITE:=derivations golden contracts sync workers numerics gemm conventions mlp layers complexstep
+files invariance recurrent gradcheck derivations.f32 golden.f32 contracts.f32 sync.f32
+numerics.f32 layers.f32 conventions.f32 gradcheck.f32}"
+quick="lin-db-overwrites rng-normal-pairs bn-eps-outside bn-dx-lost-gamma ln-mean-twice
+st-variances-averaged gn-means-without-gamma lp-mean-of-q-lost wn-no-projection
+fold-bias-unscaled ce-gradient-of-sum gc-sign-blind check-one-value"
+
+# ---- one entry of the list -----------------------------------------------------------------------
+
+# field ID NAME: the text of one line of its entry, nothing if it has none.
+field() {
+    awk -v id="$1" -v name="$2" '
+        $1 == "mutant" { mine = $2 == id }
+        mine && $1 == name { sub(/^[^ ]* /, ""); print; exit }' "$list"
+}
+
+# mutate ID HEADER: the header with the line replaced; a message and status 1 if it is not there.
+mutate() {
+    awk -v id="$1" '
+        function bare(line) { sub(/^ +/, "", line); return line }
+        function starts(line,   at) { # is this where the function is declared or defined?
+            at = index(line, within "(")
+            return line ~ /^[A-Za-z]/ && at > 1 && substr(line, at - 1, 1) ~ /[ *]/
+        }
+        FNR == NR {
+            if ($1 == "mutant") mine = $2 == id
+            if (!mine) next
+            if ($1 == "in") { within = $2; place = $3 }
+            if ($1 == "-") from = substr($0, 3)
+            if ($1 == "+") to = substr($0, 3)
+            next
+        }
+        {
+            line[FNR] = $0
+            if (within != "" && !inside) {
+                if (starts($0)) pending = 1
+                if (pending && $0 ~ /;$/) pending = 0
+                if (pending && $0 == "{") { pending = 0; inside = 1 }
+            } else if (inside && $0 == "}") inside = 0
+            if ((within == "" || inside) && bare($0) == from) found[++count] = FNR
+        }
+        END {
+            if (from == "" || to == "") { print "no such entry, or no lines in it"; exit 1 }
+            if (count == 0) { print "not in the header: " from; exit 1 }
+            if (count > 1 && place == "") { print count " times in the header: " from; exit 1 }
+            at = found[place == "" ? 1 : place]
+            if (at == "") { print "not that often in the header: " from; exit 1 }
+            match(line[at], /^ */)
+            for (i = 1; i <= FNR; i++)
+                print i == at ? substr(line[i], 1, RLENGTH) to : line[i]
+        }' "$list" "$2"
+}
+
+# ---- one program on one header -------------------------------------------------------------------
+
+# limited SECONDS COMMAND...: ends it after so much processor time, or ten times as much of a clock
+limited() {
+    seconds=$1
+    shift
+    (ulimit -t "$seconds" && exec "$@") &
+    child=$!
+    (
+        trap 'kill $nap; exit' TERM
+        sleep $((seconds * 10)) &
+        nap=$!
+        wait $nap
+        kill -9 $child
+    ) >/dev/null 2>&1 &
+    watch=$!
+    wait $child
+    code=$?
+    kill $watch 2>/dev/null
+    wait $watch 2>/dev/null
+    return $code
+}
+
+looks_inside() {
+    grep -qE 'nrmi_|NRM_GEMM|define fopen' "tests/test_$1.c"
+}
+
+defines() {
+    case $1 in *.f32) ;; *) echo -DNRM_DOUBLE ;; esac
+}
+
+# The part of a program that no mutant changes; nothing for those that contain the header.
+prebuild() {
+    name=${1%.f32}
+    looks_inside "$name" && return
+    # shellcheck disable=SC2046,SC2086
+    $CC $flags -O1 $(defines "$1") -DNRM_IMPLEMENTED -I. -Iexamples -Itests \
+        -c "tests/test_$name.c" -o "$work/$1.o"
+}
+
+# build PROGRAM FOLDER: with the header that is in the folder, to FOLDER/PROGRAM.
+build() {
+    name=${1%.f32} kind=f64
+    case $1 in *.f32) kind=f32 ;; esac
+    # shellcheck disable=SC2046,SC2086
+    if looks_inside "$name"; then
+        $CC $flags $(defines "$1") -I"$2" -Iexamples -Itests "tests/test_$name.c" \
+            -o "$2/$1" -lm 2>>"$2/compiler"
+    else
+        [ -f "$2/$kind.o" ] || $CC $flags $(defines "$1") -DNORMLAYERS_IMPLEMENTATION -x c \
+            -c "$2/normlayers.h" -o "$2/$kind.o" 2>>"$2/compiler" || return 1
+        $CC -pthread "$work/$1.o" "$2/$kind.o" -o "$2/$1" -lm 2>>"$2/compiler"
+    fi
+}
+
+# run PROGRAM FOLDER SECONDS: status 0 if it is content; else $verdict says what failed.
+run() {
+    log=$2/$1.log
+    TMPDIR=$2 limited "$3" "$2/$1" >"$log" 2>&1
+    code=$?
+    rm -f "$2/$1"
+    [ $code -eq 0 ] && return 0
+    verdict=$(awk -v about=", $about," '
+        function add(what) { if (!(what in seen)) { seen[what] = 1; name[++count] = what } }
+        function print_some(   i, gap) {
+            for (i = 1; i <= count && i <= 5; i++) { printf "%s%s", gap, name[i]; gap = ", " }
+            if (count > 5) printf " and %d more", count - 5
+        }
+        /FAILED$/ && $1 ~ /^[A-Z]+\.[0-9]+$/ { # its own equations first
+            if (index(about, ", " $1 ",")) add($1)
+            else other[++others] = $1
+        }
+        /^FAILED / && NF > 1 { add($2) }
+        END { for (i = 1; i <= others; i++) add(other[i]); print_some() }' "$log")
+    if [ -z "$verdict" ]; then
+        case $code in
+        137 | 152 | 265) verdict="out of time" ;;
+        *) if [ $code -gt 128 ]; then verdict=crash; else verdict="exit $code"; fi ;;
+        esac
+    fi
+    verdict="$1: $verdict"
+    return 1
+}
+
+# ---- one mutant ----------------------------------------------------------------------------------
+
+# Leaves in FOLDER/result: "killed" or "survived" and the verdict, or "broken" and why.
+judge() { # judge ID FOLDER
+    rm -rf "$2"
+    mkdir -p "$2" || exit 1
+    if ! mutate "$1" normlayers.h >"$2/normlayers.h"; then
+        echo "broken $(sed -n 1p "$2/normlayers.h")" >"$2/result"
+        return
+    fi
+    by=$(field "$1" by)
+    about=$(field "$1" about)
+    : "${by:=derivations}"
+    for program in $by $SUITE; do
+        case " $asked " in *" $program "*) continue ;; esac
+        asked="$asked $program"
+        if ! build "$program" "$2"; then
+            echo "broken does not compile, see $2/compiler" >"$2/result"
+            return
+        fi
+        if ! run "$program" "$2" "$(limit "$program")"; then
+            echo "killed $verdict" >"$2/result"
+            return
+        fi
+    done
+    echo survived >"$2/result"
+}
+
+# How long a program may take: much longer than it took with the right header.
+limit() {
+    if [ -f "$work/$1.seconds" ]; then cat "$work/$1.seconds"; else echo 120; fi
+}
+
+# One line about a mutant, and status 0 if all is as it should be.
+report() { # report ID FOLDER
+    result=$(cat "$2/result" 2>/dev/null || echo "broken no result")
+    verdict=${result#* }
+    reason=$(field "$1" equivalent)
+    about=$(field "$1" about)
+    case $result in
+    killed*)
+        recorded=$(sed -n "s/^$1  //p" "$killers" 2>/dev/null)
+        line="killed  $1  by ${verdict#*: } (${verdict%%:*})"
+        if [ -n "$reason" ]; then
+            echo "FAILED  $1  is on record as equivalent, but was killed by $verdict"
+            return 1
+        elif [ "$write" = 0 ] && [ "$(first "$recorded")" != "$(first "$verdict")" ]; then
+            echo "FAILED  $1  killed by $verdict; on record: ${recorded:-nothing}"
+            return 1
+        fi
+        echo "$line"
+        ;;
+    survived)
+        if [ -z "$reason" ]; then
+            echo "FAILED  $1  survived all tests; it is about $about"
+            return 1
+        fi
+        echo "equal   $1  survived, as it must: $reason"
+        ;;
+    *)
+        echo "FAILED  $1  $verdict"
+        return 1
+        ;;
+    esac
+}
+
+# The program and the first name of a verdict.
+first() {
+    echo "${1%%[,]*}" | sed 's/ and [0-9]* more$//'
+}
+
+# ---- all of them ---------------------------------------------------------------------------------
+
+write=0 show=0 pattern='*'
+case ${1:-} in
+one) # from below: judge one of them
+    asked=
+    judge "$2" "$work/$2"
+    # what is not wanted any more is large
+    rm -f "$work/$2/normlayers.h" "$work/$2"/*.o
+    write=$3
+    report "$2" "$work/$2"
+    exit 0
+    ;;
+prebuild) # from below, too: one program, and how long it takes with the header as it is
+    prebuild "$2" || exit 1
+    mkdir -p "$work/none.$2"
+    cp normlayers.h "$work/none.$2/normlayers.h"
+    started=$(date +%s)
+    if build "$2" "$work/none.$2" && run "$2" "$work/none.$2" 600; then
+        echo $((10 * ($(date +%s) - started + 1))) >"$work/$2.seconds"
+        rm -rf "$work/none.$2"
+    else
+        echo "mutants: $2 fails, or does not compile, without any mutant:"
+        cat "$work/none.$2/compiler" "$work/none.$2/$2.log" 2>/dev/null | tail -n 5
+        touch "$work/unfit"
+    fi
+    exit 0
+    ;;
+--write) write=1 ;;
+--quick) pattern=quick ;;
+--only) pattern=${2:?which one?} show=1 ;;
+esac
+
+rm -rf "$work"
+mkdir -p "$work" || exit 1
+processors=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
+
+ids=
+all=$(awk '$1 == "mutant" { print $2 }' "$list")
+for id in $all; do
+    case $pattern in
+    quick) case " $(echo $quick) " in *" $id "*) ids="$ids $id" ;; esac ;;
+    *)
+        # shellcheck disable=SC2254
+        case $id in $pattern) ids="$ids $id" ;; esac
+        ;;
+    esac
+done
+if [ -z "$ids" ]; then
+    echo "mutants: no mutant is called $pattern"
+    echo "mutants: 0 passed, 1 failed"
+    exit 1
+fi
+twice=$(echo "$all" | sort | uniq -d)
+
+# The programs that will be asked, on the header as it is: they must be content with it.
+programs=$(for id in $ids; do
+    if [ -n "$(field "$id" equivalent)" ]; then echo "$SUITE"; fi
+    by=$(field "$id" by)
+    echo "${by:-derivations}"
+done | tr ' ' '\n' | sort -u)
+echo "$programs" | xargs -n 1 -P "$processors" sh "$0" prebuild
+if [ -f "$work/unfit" ]; then
+    echo "mutants: 0 passed, 1 failed"
+    exit 1
+fi
+
+# shellcheck disable=SC2086
+echo $ids | tr ' ' '\n' | xargs -P "$processors" -I ID sh "$0" one ID $write | tee "$work/report"
+failed=$(grep -c '^FAILED' "$work/report")
+passed=$(($(echo $ids | wc -w) - failed))
+if [ -n "$twice" ]; then
+    echo "FAILED  two entries of the name" $twice
+    failed=$((failed + 1))
+fi
+if [ $show = 1 ]; then
+    for id in $ids; do
+        echo "== $id: $(field "$id" story)"
+        grep -hE 'FAILED|failed:' "$work/$id"/*.log 2>/dev/null | sed -n 1,20p
+    done
+fi
+if [ $write = 1 ]; then
+    for id in $ids; do
+        case $(cat "$work/$id/result") in
+        killed*) echo "$id  $(sed 's/^killed //' "$work/$id/result")" ;;
+        survived) echo "$id  none: equivalent" ;;
+        esac
+    done >"$killers"
+fi
+echo "mutants: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -17,7 +17,7 @@ function symbols(tex,    symbol, name) {
     gsub(/\\(text|texttt|operatorname\*?|begin|end)\{[^}]*\}/, " ", tex)
     gsub(/\\(left|right|big|Big|bigl|bigr|Bigl|Bigr)([^A-Za-z]|$)/, " ", tex)
     while (tex != "") {
-        if (match(tex, /^\\(hat|bar|tilde|widehat|dot|vec) *(\{[A-Za-z]\}|\{\\[a-z]+\}|[A-Za-z]|\\[a-z]+)/)) {
+        if (match(tex, /^\\(hat|bar|tilde|widehat|vec)( *\{[A-Za-z]\}| *\{\\[a-z]+\}| +[A-Za-z]| *\\[a-z]+)/)) {
             symbol = substr(tex, 1, RLENGTH)
             tex = substr(tex, RLENGTH + 1)
             gsub(/[{} ]/, "", symbol)
@@ -35,7 +35,7 @@ function symbols(tex,    symbol, name) {
             if (name in greek) found["\\" name] = 1
         } else if (tex ~ /^\\./) {
             tex = substr(tex, 3)
-        } else if (match(tex, /^d *([A-Za-z]|\\(hat|tilde|bar|alpha|beta|gamma|mu|sigma|theta|rho)[^a-z])/)) {
+        } else if (match(tex, /^d *([A-Za-z]|\\(hat|tilde|bar|alpha|beta|gamma|mu|sigma|theta|rho|tau|ell)([^a-z]|$))/)) {
             tex = substr(tex, 2) # dx is the gradient by x
         } else {
             if (tex ~ /^[A-Za-z]/) found[substr(tex, 1, 1)] = 1

@@ -13,12 +13,14 @@
 
 enum { LN_ROWS = 3, LN_MOST = 32, LN_INPUTS = 3 };
 
+enum { LN_PLAIN, LN_SAMPLE }; /* x̂ of LN.3, of LN.17 */
+
 /* What the differences are taken of. */
 enum ln_what { LN_MEAN, LN_CENTRED, LN_VAR, LN_SD, LN_RSTD, LN_XHAT, LN_Y, LN_LOSS };
 
 typedef struct ln_net {
     size_t N, D;
-    int kind; /* NRMI_LAYER, or NRMI_STD for section 7.6 */
+    int kind; /* LN_PLAIN, or LN_SAMPLE for section 7.6 */
     double scale, eps;
     double input[LN_ROWS * LN_INPUTS], W[LN_INPUTS * LN_MOST], gamma[LN_MOST], beta[LN_MOST];
     double x[LN_ROWS * LN_MOST], push[LN_ROWS * LN_MOST]; /* push is added to x̂ */
@@ -44,7 +46,7 @@ static void ln_row_forward(ln_net *k, size_t n, const double *x)
     k->v[n] = v / (wide)D;
     k->s[n] = D > 1 ? sqrtl(v / (wide)(D - 1)) : 0;
     k->r[n] =
-        k->kind == NRMI_STD ? 1 / (k->s[n] + (wide)k->eps) : 1 / sqrtl(k->v[n] + (wide)k->eps);
+        k->kind == LN_SAMPLE ? 1 / (k->s[n] + (wide)k->eps) : 1 / sqrtl(k->v[n] + (wide)k->eps);
     for (i = 0; i < D; i++) {
         const size_t at = n * D + i;
         k->xhat[at] = ((wide)x[i] - mu) * k->r[n] + (wide)k->push[at];
@@ -116,7 +118,7 @@ static void ln_setup(ln_net *k, int kind, size_t N, size_t D, double scale, nrm_
     k->N = N;
     k->D = D;
     k->scale = scale;
-    k->eps = kind == NRMI_STD ? 0.2 * scale : 0.1 * scale * scale;
+    k->eps = kind == LN_SAMPLE ? 0.2 * scale : 0.1 * scale * scale;
     fill(k->input, N * LN_INPUTS, 0.3, 1, rng);
     fill(k->W, LN_INPUTS * D, 0.1 * scale, scale, rng);
     fill(k->x, N * D, 0.7 * scale, 1.5 * scale, rng);
@@ -437,7 +439,7 @@ static void steps_ln_small(nrm_rng *rng)
     ln_net k;
     size_t i, j, D;
     for (D = 2; D <= 7; D += 5) {
-        ln_setup(&k, NRMI_LAYER, 1, D, 1, rng);
+        ln_setup(&k, LN_PLAIN, 1, D, 1, rng);
         for (i = 0; i < D; i++)
             for (j = 0; D == 2 && j < D; j++)
                 DERIVE("LN.13h",
@@ -496,7 +498,7 @@ static void steps_ln_weights(size_t D, double scale, nrm_rng *rng)
     ln_net k;
     wide dx[LN_MOST], g[LN_MOST], all = 0, size = 0, right;
     size_t i, j;
-    ln_setup(&k, NRMI_LAYER, 1, D, scale, rng);
+    ln_setup(&k, LN_PLAIN, 1, D, scale, rng);
     k.linear = 1;
     (void)ln_forward(&k);
     ln_gradient_by_xhat(g, &k, 0);
@@ -528,7 +530,7 @@ static void steps_ln_std(size_t D, double scale, nrm_rng *rng)
     ln_net k;
     wide g[LN_MOST], squares = 0, gx, kappa, d = (wide)D, r, s, along = 0;
     size_t i, j;
-    ln_setup(&k, NRMI_STD, 1, D, scale, rng);
+    ln_setup(&k, LN_SAMPLE, 1, D, scale, rng);
     r = k.r[0];
     s = k.s[0];
     ln_gradient_by_xhat(g, &k, 0);
@@ -1018,11 +1020,11 @@ static void steps_layer_norm(void)
         for (j = 0; j < LENGTH(scale); j++) {
             const size_t D = width[i];
             if (D == 32 && j != 1) continue;
-            ln_setup(&k, NRMI_LAYER, 3, D, scale[j], &rng);
+            ln_setup(&k, LN_PLAIN, 3, D, scale[j], &rng);
             steps_ln_forward(&k, &rng);
             steps_ln_invariance(&k, &rng);
             if (D < 32 && j == 1) steps_ln_parameters(&k);
-            ln_setup(&k, NRMI_LAYER, 1, D, scale[j], &rng);
+            ln_setup(&k, LN_PLAIN, 1, D, scale[j], &rng);
             steps_ln_roads(&k);
             steps_ln_input(&k);
             if (D < 32) steps_ln_projection(&k);

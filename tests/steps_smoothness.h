@@ -431,7 +431,7 @@ static void smooth_first_order(const smooth_case *k, int no_eps)
     const size_t n = k->M;
     const wide M = (wide)n, gamma = (wide)k->gamma, eps = (wide)k->eps;
     wide p[SMOOTH_MOST], dx[SMOOTH_MOST], squares = 0, cos1, cos2, worst = 0, trace = 0, xx;
-    wide dyy, before, size;
+    wide dyy, before, after, size;
     smooth_point s;
     size_t i;
     smooth_evaluate(k, k->x, NULL, &s);
@@ -453,12 +453,8 @@ static void smooth_first_order(const smooth_case *k, int no_eps)
                          xx * s.dyx_mean * s.dyx_mean,
                      dyy / M),
                algebra());
-        DERIVE(
-            "SM.16",
-            apart(squares,
-                  dyy / M - s.dy_mean * s.dy_mean - (1 + eps * s.r * s.r) * s.dyx_mean * s.dyx_mean,
-                  dyy / M),
-            algebra());
+        after = dyy / M - s.dy_mean * s.dy_mean - (1 + eps * s.r * s.r) * s.dyx_mean * s.dyx_mean;
+        DERIVE("SM.16", apart(squares, after, dyy / M), algebra());
         DERIVE("SM.17",
                apart(smooth_dot(dx, dx, n),
                      gamma * gamma * s.r * s.r *
@@ -468,12 +464,8 @@ static void smooth_first_order(const smooth_case *k, int no_eps)
                identity());
         return;
     }
-    DERIVE(
-        "SM.18",
-        apart(smooth_dot(dx, dx, n),
-              gamma * gamma / s.v * (dyy - M * s.dy_mean * s.dy_mean - M * s.dyx_mean * s.dyx_mean),
-              before),
-        identity());
+    after = gamma * gamma / s.v * (dyy - M * s.dy_mean * s.dy_mean - M * s.dyx_mean * s.dyx_mean);
+    DERIVE("SM.18", apart(smooth_dot(dx, dx, n), after, before), identity());
     cos1 = cos2 = 0;
     for (i = 0; i < n; i++) {
         cos1 += s.dy[i] / sqrtl(dyy * M);

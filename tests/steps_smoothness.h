@@ -1,9 +1,9 @@
 /* steps_smoothness.h - the steps of docs/09_smoothness.md, executed.
 
-   First a function of three variables, with derivatives by hand. Then one channel of batch norm and a
-   loss of its outputs, L(y) = ∑ w·y + ½·∑ A·y·y + ∑ c·sin(y), whose Hessian H = A − diag(c·sin(y)) is
-   different at each point. The gradient by x is that of the header; so are the derivatives of the
-   gradient, by finite differences, where the header is in double. */
+   First a function of three variables, with derivatives by hand. Then one channel of batch norm and
+   a loss of its outputs, L(y) = ∑ w·y + ½·∑ A·y·y + ∑ c·sin(y), whose Hessian H = A − diag(c·sin(y))
+   is different at each point. The gradient by x is that of the header; so are the derivatives of
+   the gradient, by finite differences, where the header is in double. */
 #ifndef STEPS_SMOOTHNESS_H
 #define STEPS_SMOOTHNESS_H
 
@@ -43,8 +43,8 @@ static wide smooth_verdict(const smooth_bound *b, wide part)
 
 /* ---- functions with known constants ---------------------------------------------------------- */
 
-/* f(a) = ∑ w·sin(qᵀa), so K is at most ∑ |w|·‖q‖ and B at most ∑ |w|·‖q‖²: exactly that, if it has a
-   single term. */
+/* f(a) = ∑ w·sin(qᵀa), so K is at most ∑ |w|·‖q‖ and B at most ∑ |w|·‖q‖²: exactly that, if it has
+   a single term. */
 typedef struct smooth_waves {
     size_t terms;
     wide w[SMOOTH_TERMS], q[SMOOTH_TERMS][SMOOTH_VARS], K, B;
@@ -224,7 +224,7 @@ static void smooth_constants(nrm_rng *rng)
         smooth_waves f;
         wide a[SMOOTH_VARS], p[SMOOTH_VARS];
         size_t i;
-        /* one wave, from its steepest point or from its trough, along it: there the bounds are met */
+        /* one wave, along it, from its steepest point or its trough: there the bounds are met */
         smooth_draw_waves(&f, turn % 3 == 0 ? SMOOTH_TERMS : 1, rng);
         for (i = 0; i < SMOOTH_VARS; i++) {
             a[i] = (wide)uniform_between(rng, -2, 2);
@@ -818,8 +818,8 @@ static wide smooth_misprint(void)
     return worst;
 }
 
-/* As the spread goes, so does the bound: values within 10⁻⁶ of each other, and dy at right angles to
-   what is taken out. */
+/* As the spread goes, so does the bound: values within 10⁻⁶ of each other, and a dy with hardly a
+   part in what is taken out. */
 static void smooth_worst_gradient(nrm_rng *rng)
 {
     smooth_bound bound = {0, 0};

@@ -1,8 +1,8 @@
 /* steps_smoothness.h - the steps of docs/09_smoothness.md, executed.
 
    First a function of three variables, with derivatives by hand. Then one channel of batch norm and
-   a loss of its outputs, L(y) = ∑ w·y + ½·∑ A·y·y + ∑ c·sin(y), whose Hessian H = A − diag(c·sin(y))
-   is different at each point. The gradient by x is that of the header; so are the derivatives of
+   a loss of its outputs, L(y) = ∑ w·y + ½·∑ A·y·y + ∑ c·sin(y), with the Hessian A − diag(c·sin(y)),
+   different at each point. The gradient by x is that of the header; so are the derivatives of
    the gradient, by finite differences, where the header is in double. */
 #ifndef STEPS_SMOOTHNESS_H
 #define STEPS_SMOOTHNESS_H

@@ -576,7 +576,9 @@ static void steps_ln_std(size_t D, double scale, nrm_rng *rng)
         DERIVE("LN.18c", relative(rise, -r * r), acc_difference());
     }
     DERIVE("LN.18g", relative(kappa, d / (d - 1) * (1 + (wide)k.eps / s)), algebra());
-    DERIVE("LN.18h", apart(along, d * (wide)k.eps * r * r * gx, r * d), acc_difference());
+    DERIVE("LN.18h", relative(kappa * ln_mean_product(k.xhat, k.xhat, D), r * s), algebra());
+    DERIVE("LN.18i", apart(along, d * (wide)k.eps * r * r * gx, r * d), acc_difference());
+    ALSO(apart(along, r * d * gx * (1 - r * s), r * d), acc_difference());
 }
 
 /* ---- the recurrent cell, unrolled ------------------------------------------------------------ */

@@ -580,7 +580,8 @@ static void means_expectations(const wide *population, size_t M)
     const wide nu = means_average(population, KINDS);
     const wide sigma2 = means_about(population, KINDS, nu), count = (wide)M;
     wide mean = 0, mean_square = 0, var = 0, about_nu = 0, s_mean = 0, s_square = 0, worst = 0;
-    size_t samples = 1, which, i;
+    size_t samples = 1, which, i, j;
+    wide products, worst_sum = 0;
     for (i = 0; i < M; i++) samples *= KINDS;
     for (which = 0; which < samples; which++) {
         size_t rest = which;
@@ -594,6 +595,11 @@ static void means_expectations(const wide *population, size_t M)
         mean_square += (s.mu - nu) * (s.mu - nu) / (wide)samples;
         var += s.v / (wide)samples;
         about_nu = means_about(s.x, M, nu);
+        products = 0;
+        for (i = 0; i < M; i++)
+            for (j = 0; j < M; j++) products += (s.x[i] - nu) * (s.x[j] - nu);
+        worst_sum =
+            worse(worst_sum, apart((s.mu - nu) * (s.mu - nu), products / (count * count), sigma2));
         worst = worse(worst, apart(s.v, about_nu - (s.mu - nu) * (s.mu - nu), sigma2));
         s_mean += sd / (wide)samples;
     }
@@ -606,11 +612,12 @@ static void means_expectations(const wide *population, size_t M)
         s_square += powl(sqrtl(s.v * count / (count - 1)) - s_mean, 2) / (wide)samples;
     }
     DERIVE("MV.30", apart(mean, nu, fabsl(nu) + sqrtl(sigma2)), algebra());
-    DERIVE("MV.31", relative(mean_square, sigma2 / count), algebra());
-    DERIVE("MV.32", worst, algebra());
-    DERIVE("MV.33", relative(var, (1 - 1 / count) * sigma2), algebra());
-    DERIVE("MV.34", relative(var * count / (count - 1), sigma2), algebra());
-    DERIVE("MV.35", relative(s_mean * s_mean, sigma2 - s_square), algebra());
+    DERIVE("MV.31", worst_sum, algebra());
+    DERIVE("MV.32", relative(mean_square, sigma2 / count), algebra());
+    DERIVE("MV.33", worst, algebra());
+    DERIVE("MV.34", relative(var, (1 - 1 / count) * sigma2), algebra());
+    DERIVE("MV.35", relative(var * count / (count - 1), sigma2), algebra());
+    DERIVE("MV.36", relative(s_mean * s_mean, sigma2 - s_square), algebra());
 }
 
 static wide means_c4(size_t M)
@@ -633,6 +640,19 @@ static wide means_root_of_chi_square(wide k)
     return top / bottom;
 }
 
+/* The integral of the powers a - 1 of q times exp(-q/2), likewise, against 2^a·Γ(a). */
+static wide means_gamma_integral(wide a)
+{
+    const wide h = (wide)1 / 32;
+    wide sum = 0;
+    int i;
+    for (i = -6400; i <= 400; i++) {
+        const wide q = expl((wide)i * h / 2);
+        sum += powl(q, a) * expl(-q / 2) * h / 2; /* dq = q·d(ln q) */
+    }
+    return relative(sum, powl(2, a) * tgammal(a));
+}
+
 static void means_of_deviations(nrm_rng *rng)
 {
     static const struct {
@@ -644,8 +664,10 @@ static void means_of_deviations(nrm_rng *rng)
         const size_t M = shown[i].M;
         const wide k = (wide)(M - 1), gammas = tgammal((k + 1) / 2) / tgammal(k / 2);
         const wide root = means_root_of_chi_square(k);
-        DERIVE("MV.36", relative(root, sqrtl(2) * gammas), algebra());
-        DERIVE("MV.37",
+        DERIVE("MV.37", worse(means_gamma_integral(k / 2), means_gamma_integral((k + 1) / 2)),
+               algebra());
+        DERIVE("MV.38", relative(root, sqrtl(2) * gammas), algebra());
+        DERIVE("MV.39",
                worse(relative(root / sqrtl(k), means_c4(M)),
                      unless(means_reads((double)means_c4(M), shown[i].shown, 4))),
                algebra());
@@ -661,7 +683,7 @@ static void means_of_deviations(nrm_rng *rng)
             }
             mean = sum / 1000;
             error = sqrtl((squares / 1000 - mean * mean) / 1000);
-            ALSO_OF("MV.37", fabsl(mean - 3 * means_c4(M)) / error, statistics());
+            ALSO_OF("MV.39", fabsl(mean - 3 * means_c4(M)) / error, statistics());
         }
     }
 }
@@ -701,12 +723,12 @@ static void means_moving(nrm_real weight, nrm_rng *rng)
     wide mu[MEANS_STEPS], m, sum = 0, weights = 0, squares = 0, plain = 0, impulse;
     size_t t, k;
     m = means_run(weight, 0, m0, mu, 2, rng);
-    DERIVE("MV.38", apart(m, (1 - w) * (1 - w) * m0 + (1 - w) * w * mu[0] + w * mu[1], 4),
+    DERIVE("MV.40", apart(m, (1 - w) * (1 - w) * m0 + (1 - w) * w * mu[0] + w * mu[1], 4),
            identity());
     t = MEANS_STEPS;
     m = means_run(weight, 0, m0, mu, t, rng);
     for (k = 1; k <= t; k++) sum += powl(1 - w, (wide)(t - k)) * mu[k - 1];
-    DERIVE("MV.39", apart(m, powl(1 - w, (wide)t) * m0 + w * sum, 4), identity());
+    DERIVE("MV.41", apart(m, powl(1 - w, (wide)t) * m0 + w * sum, 4), identity());
     for (k = 1; k <= t; k++) { /* what one batch alone contributes: run the recursion on it */
         size_t step;
         impulse = 0;
@@ -714,11 +736,11 @@ static void means_moving(nrm_real weight, nrm_rng *rng)
         weights += impulse;
         squares += impulse * impulse;
     }
-    DERIVE("MV.40", apart(powl(1 - w, (wide)t) + weights, 1, 1), algebra());
-    DERIVE("MV.42", relative(squares, w / (2 - w) * (1 - powl(1 - w, 2 * (wide)t))), algebra());
+    DERIVE("MV.42", apart(powl(1 - w, (wide)t) + weights, 1, 1), algebra());
+    DERIVE("MV.44", relative(squares, w / (2 - w) * (1 - powl(1 - w, 2 * (wide)t))), algebra());
     m = means_run(weight, 1, m0, mu, t, rng);
     for (k = 0; k < t; k++) plain += mu[k] / (wide)t;
-    DERIVE("MV.43", apart(m, plain, 4), identity());
+    DERIVE("MV.45", apart(m, plain, 4), identity());
 }
 
 /* How long the start is remembered: the recursion, until less than a part of it is left. */
@@ -735,11 +757,11 @@ static void means_memory(void)
         const wide w = (wide)rows[row].w, part = (wide)rows[row].part;
         wide m = 1;
         for (t = 0; m > part; t++) m -= w * m;
-        DERIVE("MV.41", unless(t == rows[row].steps && t == (int)ceill(logl(part) / logl(1 - w))),
+        DERIVE("MV.43", unless(t == rows[row].steps && t == (int)ceill(logl(part) / logl(1 - w))),
                replay());
     }
     for (t = 0; t < 1000; t++) left -= left * (wide)0.001;
-    ALSO_OF("MV.41", unless(means_reads((double)left, 0.3677, 4)), replay());
+    ALSO_OF("MV.43", unless(means_reads((double)left, 0.3677, 4)), replay());
 }
 
 /* What the sources say differently. */
@@ -785,7 +807,7 @@ static void steps_means(void)
     means_not_associative();
     means_order_bound(&rng);
     for (i = 2; i <= 5; i++) means_expectations(population, i);
-    ALSO_OF("MV.35", means_averaged_deviations(), replay());
+    ALSO_OF("MV.36", means_averaged_deviations(), replay());
     means_of_deviations(&rng);
     for (i = 0; i < LENGTH(weights); i++) means_moving((nrm_real)weights[i], &rng);
     means_memory();

@@ -1,8 +1,8 @@
 /* steps_smoothness.h - the steps of docs/09_smoothness.md, executed.
 
    First a function of three variables, with derivatives by hand. Then one channel of batch norm and
-   a loss of its outputs, L(y) = ∑ w·y + ½·∑ A·y·y + ∑ c·sin(y), with the Hessian A − diag(c·sin(y)),
-   different at each point. The gradient by x is that of the header; so are the derivatives of
+   a loss of its outputs, L(y) = ∑ w·y + ½·∑ A·y·y + ∑ c·sin(y), whose Hessian, A − diag(c·sin(y)),
+   is different at each point. The gradient by x is that of the header; so are the derivatives of
    the gradient, by finite differences, where the header is in double. */
 #ifndef STEPS_SMOOTHNESS_H
 #define STEPS_SMOOTHNESS_H
@@ -245,7 +245,7 @@ static void smooth_constants(nrm_rng *rng)
     DERIVE("SM.9", smooth_verdict(&m.quadratic, (wide)0.9), replay());
     DERIVE("SM.10", smooth_verdict(&m.descent, (wide)0.9), replay());
     DERIVE("SM.11", smooth_verdict(&m.best, (wide)0.9), replay());
-    DERIVE("SM.37", smooth_verdict(&m.probe, (wide)0.9), replay());
+    DERIVE("SM.40", smooth_verdict(&m.probe, (wide)0.9), replay());
 }
 
 /* Gradient descent on parabolas. */
@@ -276,7 +276,7 @@ static void smooth_parabolas(nrm_rng *rng)
         DERIVE("SM.13", apart(after - before, -eta * norm * (1 - eta / 2 * form / norm), before),
                algebra());
         there = sqrtl(powl(c * ab[0] - g[0], 2) + powl(c2 * ab[1] - g[1], 2));
-        DERIVE("SM.38", relative(there / (eta * sqrtl(norm)), smooth_norm(Hg, 2) / sqrtl(norm)),
+        DERIVE("SM.41", relative(there / (eta * sqrtl(norm)), smooth_norm(Hg, 2) / sqrtl(norm)),
                algebra());
     }
 }
@@ -430,7 +430,8 @@ static void smooth_first_order(const smooth_case *k, int no_eps)
 {
     const size_t n = k->M;
     const wide M = (wide)n, gamma = (wide)k->gamma, eps = (wide)k->eps;
-    wide p[SMOOTH_MOST], dx[SMOOTH_MOST], squares = 0, cos1, cos2, worst = 0, trace = 0, xx;
+    wide p[SMOOTH_MOST], dx[SMOOTH_MOST], squares = 0, cos1, cos2, worst = 0, trace = 0, xx,
+                                          x_sum = 0;
     wide dyy, before, after, size;
     smooth_point s;
     size_t i;
@@ -443,19 +444,24 @@ static void smooth_first_order(const smooth_case *k, int no_eps)
         p[i] = s.dy[i] - s.dy_mean - s.xhat[i] * s.dyx_mean;
         squares += p[i] * p[i] / M;
         worst = worse(worst, apart(dx[i], gamma * s.r * p[i], size));
+        x_sum += s.xhat[i];
     }
     before = gamma * gamma * s.r * s.r * dyy;
     if (!no_eps) {
         DERIVE("SM.14", worst, identity());
-        DERIVE("SM.15",
+        after = dyy / M + s.dy_mean * s.dy_mean + xx * s.dyx_mean * s.dyx_mean;
+        after += -2 * s.dy_mean * s.dy_mean - 2 * s.dyx_mean * s.dyx_mean +
+                 2 * s.dy_mean * s.dyx_mean * (x_sum / M);
+        DERIVE("SM.15", apart(squares, after, dyy / M), algebra());
+        DERIVE("SM.16",
                apart(squares,
                      dyy / M - s.dy_mean * s.dy_mean - 2 * s.dyx_mean * s.dyx_mean +
                          xx * s.dyx_mean * s.dyx_mean,
                      dyy / M),
                algebra());
         after = dyy / M - s.dy_mean * s.dy_mean - (1 + eps * s.r * s.r) * s.dyx_mean * s.dyx_mean;
-        DERIVE("SM.16", apart(squares, after, dyy / M), algebra());
-        DERIVE("SM.17",
+        DERIVE("SM.17", apart(squares, after, dyy / M), algebra());
+        DERIVE("SM.18",
                apart(smooth_dot(dx, dx, n),
                      gamma * gamma * s.r * s.r *
                          (dyy - M * s.dy_mean * s.dy_mean -
@@ -465,13 +471,13 @@ static void smooth_first_order(const smooth_case *k, int no_eps)
         return;
     }
     after = gamma * gamma / s.v * (dyy - M * s.dy_mean * s.dy_mean - M * s.dyx_mean * s.dyx_mean);
-    DERIVE("SM.18", apart(smooth_dot(dx, dx, n), after, before), identity());
+    DERIVE("SM.19", apart(smooth_dot(dx, dx, n), after, before), identity());
     cos1 = cos2 = 0;
     for (i = 0; i < n; i++) {
         cos1 += s.dy[i] / sqrtl(dyy * M);
         cos2 += s.dy[i] * s.xhat[i] / sqrtl(dyy * smooth_dot(s.xhat, s.xhat, n));
     }
-    DERIVE("SM.19", apart(smooth_dot(dx, dx, n) / before, 1 - cos1 * cos1 - cos2 * cos2, 1),
+    DERIVE("SM.20", apart(smooth_dot(dx, dx, n) / before, 1 - cos1 * cos1 - cos2 * cos2, 1),
            identity());
     for (i = 0; i < n; i++) { /* dy = each unit vector in turn */
         wide unit[SMOOTH_MOST] = {0};
@@ -479,7 +485,7 @@ static void smooth_first_order(const smooth_case *k, int no_eps)
         smooth_header_backward(k, k->x, unit, dx);
         trace += smooth_dot(dx, dx, n) / (gamma * gamma * s.r * s.r);
     }
-    DERIVE("SM.20", apart(trace, M - 2, M), identity());
+    DERIVE("SM.21", apart(trace, M - 2, M), identity());
 }
 
 /* ---- theorem 4.2: the Hessian ---------------------------------------------------------------- */
@@ -538,26 +544,29 @@ static void smooth_second_order(const smooth_case *k, int no_eps)
                                            size));
         }
     }
-    DERIVE("SM.21", worst_j, acc_difference());
-    DERIVE("SM.22", worst_chain, acc_difference());
-    DERIVE("SM.23", worst_product, acc_difference());
-    DERIVE("SM.24", worst_mean, acc_difference());
-    DERIVE("SM.25", worst_t, acc_difference());
-    DERIVE("SM.26", worst_jdx, acc_difference());
+    DERIVE("SM.22", worst_j, acc_difference());
+    DERIVE("SM.23", worst_chain, acc_difference());
+    DERIVE("SM.24", worst_product, acc_difference());
+    DERIVE("SM.25", worst_mean, acc_difference());
+    DERIVE("SM.26", worst_t, acc_difference());
+    DERIVE("SM.27", worst_jdx, acc_difference());
+    upper = -2 * s.r * smooth_dot(s.dx, s.xhat, n) / M * norm -
+            s.r * s.dyx_mean * smooth_form(s.dx, J, s.dx, n);
+    DERIVE("SM.29", apart(smooth_form(s.dx, T, s.dx, n), upper, size * norm), acc_difference());
     if (!no_eps) return;
-    DERIVE("SM.27", worst_jdx0, acc_difference());
+    DERIVE("SM.28", worst_jdx0, acc_difference());
     /* of the size of its terms: these forms are of the fourth power of the gradient */
     upper = gamma * gamma * s.r * s.r * smooth_form(s.dx, H, s.dx, n);
-    DERIVE("SM.28",
+    DERIVE("SM.30",
            apart(smooth_form(s.dx, full, s.dx, n), upper - gamma * s.r * s.r * s.dyx_mean * norm,
                  size * norm),
            acc_difference());
-    DERIVE("SM.29",
+    DERIVE("SM.31",
            apart(smooth_form(s.dx, full, s.dx, n) / norm,
                  upper / norm - gamma * s.r * s.r * s.dyx_mean, size),
            acc_difference());
-    DERIVE("SM.40", apart(smooth_form(s.xhat, full, s.xhat, n), 0, size * M), acc_difference());
-    DERIVE("SM.41", apart(smooth_form(s.xhat, full, s.dx, n), -s.r * norm, size * sqrtl(M * norm)),
+    DERIVE("SM.43", apart(smooth_form(s.xhat, full, s.xhat, n), 0, size * M), acc_difference());
+    DERIVE("SM.44", apart(smooth_form(s.xhat, full, s.dx, n), -s.r * norm, size * sqrtl(M * norm)),
            acc_difference());
     { /* so there is a direction in which the loss is curved downwards */
         const wide along = smooth_form(s.dx, full, s.dx, n);
@@ -588,10 +597,10 @@ static void smooth_identity(const smooth_case *k)
         y[0] = (nrm_real)HUGE_VAL;
     for (i = 0; i < k->M; i++)
         worst = worse(worst, apart((wide)y[i], k->x[i], fabsl(k->x[i]) + 3 / s.r));
-    DERIVE("SM.30", worst, identity());
+    DERIVE("SM.32", worst, identity());
     smooth_header_backward(&same, k->x, s.dy, dx);
     dyy = smooth_dot(s.dy, s.dy, k->M);
-    DERIVE("SM.31",
+    DERIVE("SM.33",
            apart(smooth_dot(dx, dx, k->M),
                  dyy - M * s.dy_mean * s.dy_mean -
                      M * (1 + (wide)k->eps * s.r * s.r) * s.dyx_mean * s.dyx_mean,
@@ -648,7 +657,7 @@ static void smooth_weights(const smooth_case *k, nrm_rng *rng)
         for (j = 0; j < SMOOTH_VARS; j++) X[i][j] = (wide)uniform_between(rng, -1, 1);
     most = smooth_largest(X, n);
     squares = smooth_weight_gradient(X, dx, n, dW);
-    DERIVE("SM.32", unless(squares <= most * most * smooth_dot(dx, dx, n) * (1 + bound)), replay());
+    DERIVE("SM.34", unless(squares <= most * most * smooth_dot(dx, dx, n) * (1 + bound)), replay());
     /* X = λ·U, the columns of U orthonormal and spanning (1, ..., 1), x̂ and dy */
     for (j = 0; j < SMOOTH_VARS; j++) {
         wide length = 0;
@@ -677,8 +686,8 @@ static void smooth_weights(const smooth_case *k, nrm_rng *rng)
     worst = worse(worst, apart(G, lambda * lambda * dyy, lambda * lambda * dyy));
     worst = worse(worst, apart(G_norm, lambda * lambda * smooth_dot(dx, dx, n),
                                lambda * lambda * gamma * gamma * s.r * s.r * dyy));
-    DERIVE("SM.33", worst, identity());
-    DERIVE("SM.34",
+    DERIVE("SM.35", worst, identity());
+    DERIVE("SM.36",
            apart(G_norm,
                  gamma * gamma * s.r * s.r *
                      (G - lambda * lambda * M * s.dy_mean * s.dy_mean -
@@ -714,16 +723,19 @@ static void smooth_initialisation(nrm_rng *rng)
     w0 = smooth_dot(best, start, SMOOTH_VARS);
     any = (wide)uniform_between(rng, 0.2, 2);
     for (j = 0; j < SMOOTH_VARS; j++) gap[j] = start[j] - any * best[j];
-    DERIVE("SM.35",
+    DERIVE("SM.37",
            relative(smooth_dot(gap, gap, SMOOTH_VARS),
                     smooth_dot(start, start, SMOOTH_VARS) - 2 * any * w0 + any * any * ww),
            algebra());
     k = w0 / ww;
     for (j = 0; j < SMOOTH_VARS; j++) gap[j] = start[j] - k * best[j];
     closest = smooth_dot(gap, gap, SMOOTH_VARS);
+    DERIVE("SM.38",
+           apart(closest, smooth_dot(start, start, SMOOTH_VARS) - w0 * w0 / ww, closest + w0 * w0),
+           algebra());
     for (j = 0; j < SMOOTH_VARS; j++) gap[j] = start[j] - best[j];
     away = smooth_dot(gap, gap, SMOOTH_VARS);
-    DERIVE("SM.36", apart(closest, away - (ww - w0) * (ww - w0) / ww, away), algebra());
+    DERIVE("SM.39", apart(closest, away - (ww - w0) * (ww - w0) / ww, away), algebra());
     if (k <= 0) return;
     {
         wide worst = 0;
@@ -733,7 +745,7 @@ static void smooth_initialisation(nrm_rng *rng)
         smooth_scaled(X, best, k, scaled, SMOOTH_MOST);
         for (i = 0; i < SMOOTH_MOST; i++)
             worst = worse(worst, apart((wide)y[i], (wide)scaled[i], 1));
-        ALSO_OF("SM.36", unless(worst <= (in_float() ? (wide)1e-5 : (wide)1e-13)), replay());
+        ALSO_OF("SM.39", unless(worst <= (in_float() ? (wide)1e-5 : (wide)1e-13)), replay());
     }
 }
 
@@ -838,7 +850,7 @@ static void smooth_worst_gradient(nrm_rng *rng)
         at_most = (wide)k.gamma * smooth_norm(dy, 8) / sqrtl((wide)k.eps);
         smooth_compare(&bound, smooth_norm(dx, 8), at_most * (1 + (wide)1e-6));
     }
-    DERIVE("SM.39", smooth_verdict(&bound, (wide)0.9), replay());
+    DERIVE("SM.42", smooth_verdict(&bound, (wide)0.9), replay());
 }
 
 static void steps_smoothness(void)
@@ -862,9 +874,9 @@ static void steps_smoothness(void)
             smooth_weights(&k, &rng);
             smooth_initialisation(&rng);
         }
-    ALSO_OF("SM.29", smooth_curvature_rises(), acc_difference());
-    ALSO_OF("SM.29", smooth_curvature_appears(), acc_difference());
-    ALSO_OF("SM.34", smooth_misprint(), algebra());
+    ALSO_OF("SM.31", smooth_curvature_rises(), acc_difference());
+    ALSO_OF("SM.31", smooth_curvature_appears(), acc_difference());
+    ALSO_OF("SM.36", smooth_misprint(), algebra());
     smooth_worst_gradient(&rng);
 }
 #endif

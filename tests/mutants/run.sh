@@ -19,9 +19,9 @@ list=tests/mutants/list.txt
 killers=tests/mutants/killers.txt
 work=$BUILD/mutants
 flags="-std=c99 -O0 -ffp-contract=off -pthread -w -DTEST_FIRST_FAILURE"
-: "${SUITE:=derivations golden contracts sync workers numerics gemm conventions mlp layers complexstep
-files invariance recurrent gradcheck derivations.f32 golden.f32 contracts.f32 sync.f32
-numerics.f32 layers.f32 conventions.f32 gradcheck.f32}"
+: "${SUITE:=derivations golden contracts sync workers numerics gemm conventions mlp layers
+complexstep files invariance recurrent gradcheck derivations.f32 golden.f32 contracts.f32
+sync.f32 numerics.f32 layers.f32 conventions.f32 gradcheck.f32}"
 quick="lin-db-overwrites rng-normal-pairs bn-eps-outside bn-dx-lost-gamma ln-mean-twice
 st-variances-averaged gn-means-without-gamma lp-mean-of-q-lost wn-no-projection
 fold-bias-unscaled ce-gradient-of-sum gc-sign-blind check-one-value"
@@ -78,7 +78,11 @@ mutate() {
 limited() {
     seconds=$1
     shift
-    (ulimit -t "$seconds" && exec "$@") &
+    # shellcheck disable=SC3045
+    (
+        ulimit -t "$seconds" 2>/dev/null # where there is one
+        exec "$@"
+    ) &
     child=$!
     (
         trap 'kill $nap; exit' TERM
@@ -106,16 +110,17 @@ defines() {
 # The part of a program that no mutant changes; nothing for those that contain the header.
 prebuild() {
     name=${1%.f32}
-    looks_inside "$name" && return
+    if looks_inside "$name" || [ -f "$work/$1.o" ]; then return; fi
     # shellcheck disable=SC2046,SC2086
     $CC $flags -O1 $(defines "$1") -DNRM_IMPLEMENTED -I. -Iexamples -Itests \
-        -c "tests/test_$name.c" -o "$work/$1.o"
+        -c "tests/test_$name.c" -o "$work/$1.$$.o" && mv "$work/$1.$$.o" "$work/$1.o"
 }
 
 # build PROGRAM FOLDER: with the header that is in the folder, to FOLDER/PROGRAM.
 build() {
     name=${1%.f32} kind=f64
     case $1 in *.f32) kind=f32 ;; esac
+    prebuild "$1" || return 1
     # shellcheck disable=SC2046,SC2086
     if looks_inside "$name"; then
         $CC $flags $(defines "$1") -I"$2" -Iexamples -Itests "tests/test_$name.c" \
@@ -144,7 +149,7 @@ run() {
             if (index(about, ", " $1 ",")) add($1)
             else other[++others] = $1
         }
-        /^FAILED / && NF > 1 { add($2) }
+        /^FAILED / { sub(/[,(]$/, "", $2); add($2) }
         END { for (i = 1; i <= others; i++) add(other[i]); print_some() }' "$log")
     if [ -z "$verdict" ]; then
         case $code in
@@ -241,7 +246,6 @@ one) # from below: judge one of them
     exit 0
     ;;
 prebuild) # from below, too: one program, and how long it takes with the header as it is
-    prebuild "$2" || exit 1
     mkdir -p "$work/none.$2"
     cp normlayers.h "$work/none.$2/normlayers.h"
     started=$(date +%s)
@@ -268,7 +272,7 @@ ids=
 all=$(awk '$1 == "mutant" { print $2 }' "$list")
 for id in $all; do
     case $pattern in
-    quick) case " $(echo $quick) " in *" $id "*) ids="$ids $id" ;; esac ;;
+    quick) if echo "$quick" | tr ' ' '\n' | grep -qx "$id"; then ids="$ids $id"; fi ;;
     *)
         # shellcheck disable=SC2254
         case $id in $pattern) ids="$ids $id" ;; esac
@@ -297,9 +301,9 @@ fi
 # shellcheck disable=SC2086
 echo $ids | tr ' ' '\n' | xargs -P "$processors" -I ID sh "$0" one ID $write | tee "$work/report"
 failed=$(grep -c '^FAILED' "$work/report")
-passed=$(($(echo $ids | wc -w) - failed))
+passed=$(($(echo "$ids" | wc -w) - failed))
 if [ -n "$twice" ]; then
-    echo "FAILED  two entries of the name" $twice
+    echo "FAILED  two entries of the name $twice"
     failed=$((failed + 1))
 fi
 if [ $show = 1 ]; then

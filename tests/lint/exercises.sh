@@ -1,0 +1,107 @@
+#!/bin/sh
+# The exercises quote the mutants and what kills them as they are on file: every line
+#
+#   `ID` is killed by `PROGRAM: NAMES`        or        `ID` is killed by no test
+#
+# of docs/13_exercises.md agrees with tests/mutants/killers.txt, every mutant that is named is in the
+# list, every question has one answer, and they are numbered without gaps. And the list and the
+# killers speak of the same mutants, in the same order.
+#
+#   exercises.sh --write   writes those lines anew, also where only "KILL ID" stands
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/checks.sh
+LC_ALL=C
+export LC_ALL
+page=docs/13_exercises.md
+list=tests/mutants/list.txt
+killers=tests/mutants/killers.txt
+
+# The page, with the lines that quote killers as they should be. Unknown mutants are left as they are.
+renewed() { # page
+    awk '
+    FNR == NR {
+        id = $1
+        sub(/^[^ ]+  /, "")
+        by[id] = $0 ~ /^none:/ ? "no test" : "`" $0 "`"
+        next
+    }
+    {
+        id = ""
+        if ($1 == "KILL") id = $2
+        else if ($0 ~ /^`[^`]*` is killed by /) { id = $1; gsub(/`/, "", id) }
+        if (id in by) print "`" id "` is killed by " by[id]
+        else print
+    }' "$killers" "$1"
+}
+
+# Every name that begins like a mutant is one, but for names of files.
+known() { # page
+    awk '
+    FNR == NR {
+        if ($1 == "mutant") { id[$2] = 1; sub(/-.*/, "", $2); family[$2] = 1 }
+        next
+    }
+    /^KILL / { print FILENAME ":" FNR ": no killer for " $2; bad = 1 }
+    {
+        while (match($0, /[`A-Za-z0-9_.-][a-z0-9_.]*-[a-z0-9-]+/)) {
+            name = substr($0, RSTART, RLENGTH)
+            $0 = substr($0, RSTART + RLENGTH)
+            quoted = sub(/^`/, "", name)
+            head = name
+            sub(/-.*/, "", head)
+            if (quoted && head in family && !(name in id)) {
+                print FILENAME ":" FNR ": no mutant is called " name
+                bad = 1
+            }
+        }
+    }
+    END { exit bad }' "$list" "$1"
+}
+
+numbered() { # page: **1.** **2.** ... each followed by one answer
+    awk '
+    function complain(what) { print FILENAME ":" FNR ": " what; bad = 1 }
+    /^\*\*[0-9]+\.\*\* / {
+        if ($1 != "**" last + 1 ".**") complain("expected question " last + 1)
+        if (last > 0 && answers != 1) complain("question " last " has " answers + 0 " answers")
+        last++
+        answers = 0
+    }
+    /^<details><summary>Answer<\/summary>$/ { if (open) complain("answer in an answer"); open = 1 }
+    /^<\/details>$/ { if (!open) complain("no answer ends here"); open = 0; answers++ }
+    END {
+        if (answers != 1 || open) complain("question " last " has no answer")
+        if (last < 20) complain("only " last + 0 " questions")
+        exit bad
+    }' "$1"
+}
+
+up_to_date() { renewed "$1" | diff "$1" - ; }
+
+same_mutants() {
+    awk '$1 == "mutant" { print $2 }' "$list" >"$dir/list"
+    sed 's/  .*//' "$killers" >"$dir/killers"
+    diff "$dir/list" "$dir/killers"
+}
+
+if [ "${1:-}" = --write ]; then
+    renewed "$page" >"$dir/page" && cat "$dir/page" >"$page"
+    exit
+fi
+check "the mutants of the page are in the list" known "$page"
+check "the killers of the page are those on file" up_to_date "$page"
+check "questions and answers" numbered "$page"
+check "list and killers go together" same_mutants
+
+# It must be able to fail.
+fails() { ! "$@" >/dev/null; }
+sed 's/^\(`[^`]*` is killed by `[a-z]*: \)[A-Z]*/\1XY/' "$page" >"$dir/1"
+sed 's/`ln-drop-mean-g`/`ln-drop-mean-h`/' "$page" >"$dir/2"
+sed 's/^\*\*7\.\*\*/**8.**/' "$page" >"$dir/3"
+awk '/^<\/details>$/ && !done { done = 1; next } { print }' "$page" >"$dir/4"
+check "a wrong killer is seen" fails up_to_date "$dir/1"
+check "a wrong mutant is seen" fails known "$dir/2"
+check "a wrong number is seen" fails numbered "$dir/3"
+check "a missing answer is seen" fails numbered "$dir/4"
+verdict exercises

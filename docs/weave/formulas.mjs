@@ -9,6 +9,7 @@
 // of them only the form is checked.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { equations, root } from './tex.mjs'
 
 const COLUMNS = 100
@@ -120,4 +121,4 @@ function main() {
     console.log(`formulas: ok (${shown} of the header, ${own} of the pages)`)
 }
 
-main()
+if (process.argv[1] === fileURLToPath(import.meta.url)) main()

@@ -1,0 +1,44 @@
+#!/bin/sh
+# The book: book.sh weaves docs/book.html and docs/book/ from the header, the chapters and the
+# checks; book.sh check weaves into build/ and compares with what is there. Needs Node.js 18 or later
+# and, the first time, the net: npm fetches KaTeX, highlight.js and markdown-it as package-lock.json
+# pins them.
+set -eu
+cd "$(dirname "$0")/../.."
+here=docs/weave
+
+command -v node >/dev/null && command -v npm >/dev/null || {
+    echo "book: needs Node.js with npm (Debian: apt install nodejs npm)" >&2
+    exit 1
+}
+# Fetched anew when the lock file has changed.
+if ! cmp -s $here/package-lock.json $here/node_modules/.lock; then
+    (cd $here && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+    cp $here/package-lock.json $here/node_modules/.lock
+fi
+
+case ${1:-weave} in
+weave)
+    node $here/weave.mjs
+    ;;
+check)
+    node $here/formulas.mjs --check
+    rm -rf build/book
+    mkdir -p build/book
+    node $here/weave.mjs build/book
+    if diff -rq build/book/book.html docs/book.html && diff -rq build/book/book docs/book; then
+        echo "book: the committed pages are those of the sources"
+    else
+        echo "book: the committed pages are not those of the sources; run 'make book'" >&2
+        exit 1
+    fi
+    ;;
+draft)
+    mkdir -p build/book
+    node $here/weave.mjs --draft build/book
+    ;;
+*)
+    echo "usage: book.sh [weave|check|draft]" >&2
+    exit 2
+    ;;
+esac

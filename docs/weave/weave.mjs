@@ -1,0 +1,825 @@
+// Weaves the book: normlayers.h, the chapters, the findings and the checks, with every tag a link.
+//
+//     node docs/weave/weave.mjs [--draft] [FOLDER]
+//
+// puts book.html and book/ into FOLDER, or else into docs/.
+//
+// The pages are plain HTML without scripts and need nothing but themselves. The output depends on
+// the sources alone: the same bytes on any machine. A formula that does not typeset, a tag that is
+// not defined, a link or picture that leads nowhere is named, and then nothing is written (but with
+// --draft).
+import {
+    copyFileSync,
+    existsSync,
+    mkdirSync,
+    readFileSync,
+    readdirSync,
+    rmSync,
+    statSync,
+} from 'node:fs'
+import { writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, dirname, join, posix, resolve } from 'node:path'
+import { escape, highlight, listing } from './code.mjs'
+import { fences } from './formulas.mjs'
+import { slugger, typeset, weaver } from './prose.mjs'
+import { equations, root } from './tex.mjs'
+
+const require = createRequire(import.meta.url)
+const draft = process.argv.includes('--draft')
+const out = resolve(process.argv.slice(2).find((a) => !a.startsWith('--')) ?? join(root, 'docs'))
+const problems = new Set()
+const problem = (where, what) => {
+    problems.add(`${where}: ${what}`)
+    return null
+}
+const read = (path) => readFileSync(join(root, path), 'utf8')
+const list = (folder, pattern) =>
+    readdirSync(join(root, folder))
+        .filter((name) => pattern.test(name))
+        .sort()
+
+// ---- what there is -----------------------------------------------------------------------------
+
+const FINDINGS = [
+    'mnist_comparison',
+    'recurrent_norm',
+    'synchronised',
+    'performance',
+    'accuracy',
+    'determinism',
+    'files',
+    'worked_examples',
+    'invariance',
+]
+
+// The header, cut into prose and code, and into pages at the headings of its sections.
+const headerLines = read('normlayers.h').split('\n')
+function headerPages() {
+    const segments = []
+    let kind = 'code'
+    let from = 1
+    headerLines.forEach((line, k) => {
+        const opens = kind === 'code' && line === '/*'
+        const closes = kind === 'prose' && line === '*/'
+        if (!opens && !closes) return
+        if (k + 1 > from) segments.push({ kind, from, to: k })
+        kind = opens ? 'prose' : 'code'
+        from = k + 2
+    })
+    segments.push({ kind, from, to: headerLines.length - (headerLines.at(-1) === '' ? 1 : 0) })
+    const pages = [{ name: 'header_opening', title: 'The header: opening', segments: [] }]
+    for (const segment of segments) {
+        const first = headerLines.slice(segment.from - 1, segment.to).find((line) => line.trim())
+        const heading = segment.kind === 'prose' && /^## (\d+) +(.*)$/.exec(first)
+        const opening = pages.at(-1).name === 'header_opening'
+        if (heading) {
+            const name = `header_${heading[1].padStart(2, '0')}`
+            pages.push({ name, number: heading[1], title: heading[2], segments: [] })
+        } else if (opening && pages.at(-1).segments.some((s) => s.kind === 'prose')) {
+            pages.push({ name: 'header_declarations', title: 'Declarations', segments: [] })
+        }
+        if (
+            segment.kind === 'prose' ||
+            headerLines.slice(segment.from - 1, segment.to).some((l) => l.trim())
+        ) {
+            pages.at(-1).segments.push(segment)
+        }
+    }
+    return pages
+}
+
+const pages = new Map() // by name, in the order of the book
+const ofSource = new Map() // path in the repository -> page
+const partTitles = {
+    chapters: 'Chapters',
+    header: 'The header',
+    findings: 'Findings',
+    checks: 'Checks',
+    appendix: 'Appendix',
+}
+function page(name, part, title, source) {
+    const p = { name, part, title, source, path: `book/${name}.html`, sections: [], html: '' }
+    if (pages.has(name)) throw new Error(`two pages are called ${name}`)
+    pages.set(name, p)
+    if (source) ofSource.set(source, p)
+    return p
+}
+const h1 = (text) => /^# (.*)$/m.exec(text)?.[1] ?? ''
+const plain = (markdown) => markdown.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*$]/g, '')
+
+const front = page('book', 'front', 'normlayers.h')
+front.path = 'book.html'
+ofSource.set('README.md', front)
+ofSource.set('docs/README.md', front)
+
+for (const file of list('docs', /^\d\d_.*\.md$/)) {
+    const p = page(
+        basename(file, '.md'),
+        'chapters',
+        plain(h1(read(`docs/${file}`))),
+        `docs/${file}`,
+    )
+    p.number = String(Number(file.slice(0, 2)))
+}
+for (const h of headerPages()) {
+    const p = page(h.name, 'header', h.title)
+    p.number = h.number
+    p.segments = h.segments
+}
+ofSource.set('normlayers.h', pages.get('header_opening'))
+const others = list('docs', /^[a-z].*\.md$/)
+    .map((file) => basename(file, '.md'))
+    .filter((name) => name !== 'equations')
+for (const name of [...FINDINGS, ...others.filter((name) => !FINDINGS.includes(name))]) {
+    const text = read(`docs/${name}.md`)
+    page(name, 'findings', plain(h1(text)), `docs/${name}.md`)
+}
+page('checks', 'checks', 'What the tests claim', 'tests/README.md')
+for (const file of list(
+    'tests',
+    /^(test_derivations\.c|derive_.*\.h|test_steps\.c|steps_.*\.h|museum\.h)$/,
+)) {
+    page(file.replace(/\.[ch]$/, ''), 'checks', file, `tests/${file}`).language = 'c'
+}
+page('gallery', 'appendix', 'The examples', 'examples/README.md')
+for (const file of list('examples', /\.c$/).filter(
+    (name) => name !== 'helpers.c' && !name.startsWith('stb_'),
+)) {
+    page(`example_${basename(file, '.c')}`, 'appendix', file, `examples/${file}`).language = 'c'
+}
+page('equations', 'appendix', 'The equations of the header')
+// Those of the chapters on several pages, none too long.
+const indexes = new Map([
+    [1, page('equations_1', 'appendix', 'The equations of chapters 1 and 2')],
+    [3, page('equations_3', 'appendix', 'The equations of chapters 3 to 5')],
+    [6, page('equations_6', 'appendix', 'The equations of chapters 6 to 13')],
+])
+ofSource.set('docs/equations.md', pages.get('equations'))
+
+// ---- tags --------------------------------------------------------------------------------------
+
+// tag -> { tag, tex, header, home (the page that defines it), shown (the chapter that shows an
+// equation of the header), lines (that compute it), why (nothing does), check (page, line), met }
+const tags = new Map()
+const TAG = /(?<![A-Za-z0-9_.])([A-Z]{2,})\.(\d+)([a-z]?)(?![\w])/g
+
+function pageOfLine(line) {
+    for (const p of pages.values()) {
+        if (p.segments?.some((s) => line >= s.from && line <= s.to)) return p
+    }
+    return null
+}
+for (const e of equations(headerLines.join('\n')).values()) {
+    tags.set(e.tag, { ...e, header: true, home: pageOfLine(e.line), lines: [] })
+}
+for (const p of pages.values()) {
+    if (p.part !== 'chapters') continue
+    for (const f of fences(read(p.source))) {
+        for (const tag of f.tags) {
+            if (tags.get(tag)?.header) {
+                tags.get(tag).shown ??= p
+            } else if (tags.has(tag)) {
+                problem(`${p.source}:${f.line}`, `${tag} is defined twice`)
+            } else {
+                tags.set(tag, { tag, home: p, lines: [] })
+            }
+        }
+    }
+}
+function indexOf(t) {
+    if (t.header) return pages.get('equations')
+    const first = [...indexes.keys()].filter((number) => number <= Math.max(1, t.home.number))
+    return indexes.get(first.at(-1))
+}
+const families = new Set([...tags.keys()].map((tag) => tag.split('.')[0]))
+
+// The tags that a piece of text cites, "BN.8 to BN.10" with what lies between.
+function cited(text) {
+    const found = []
+    let last = null
+    for (const m of text.matchAll(TAG)) {
+        if (!families.has(m[1])) continue
+        const range =
+            last && last[1] === m[1] && text.slice(last.index + last[0].length, m.index) === ' to '
+        if (range)
+            for (let n = Number(last[2]) + 1; n < Number(m[2]); n++) found.push(`${m[1]}.${n}`)
+        found.push(m[0])
+        last = m
+    }
+    return found
+}
+
+// Where the implementation computes: the comments of its code.
+const implementation =
+    headerLines.findIndex((line) => line.startsWith('#define NRM_IMPLEMENTED')) + 1
+if (!implementation) throw new Error('normlayers.h: no implementation part')
+const citing = new Map() // line -> tags
+for (const p of pages.values()) {
+    for (const s of p.segments ?? []) {
+        if (s.kind !== 'code') continue
+        for (let n = Math.max(s.from, implementation); n <= s.to; n++) {
+            for (const tag of cited(headerLines[n - 1])) {
+                const t = tags.get(tag)
+                if (!t) problem(`normlayers.h:${n}`, `${tag} is not defined`)
+                if (!t || t.lines.includes(n)) continue
+                t.lines.push(n)
+                citing.set(n, [...(citing.get(n) ?? []), tag])
+            }
+        }
+    }
+}
+// The reasons why nothing computes the others, as the lint has them.
+const reasons =
+    /not_computed\(\) \{\n[^\n]*\n([^]*?)\nLIST/.exec(read('tests/lint/tags.sh'))?.[1] ?? ''
+for (const row of reasons.split('\n')) {
+    const m = /^(\S+)\s+(.*)$/.exec(row)
+    if (m && tags.has(m[1])) tags.get(m[1]).why = m[2]
+}
+
+// Who checks: the DERIVE lines; what was met: the table that `make equations` prints.
+const checking = new Map() // page -> Map of line -> tag
+for (const p of pages.values()) {
+    if (p.part !== 'checks' || !p.language) continue
+    const at = new Map()
+    checking.set(p, at)
+    read(p.source)
+        .split('\n')
+        .forEach((line, k) => {
+            const m = /\bDERIVE\("([A-Z]+\.\d+[a-z]?)"/.exec(line)
+            if (!m) return
+            const t = tags.get(m[1])
+            if (!t) problem(`${p.source}:${k + 1}`, `${m[1]} is not defined`)
+            if (!t || t.check) return
+            t.check = { page: p, line: k + 1 }
+            at.set(k + 1, m[1])
+        })
+}
+function readTable(path) {
+    if (!existsSync(join(root, path))) return
+    let columns = null
+    for (const line of read(path).split('\n')) {
+        if (!line.startsWith('|')) {
+            columns = null
+            continue
+        }
+        const cells = line
+            .replace(/\\\|/g, '\x01')
+            .split('|')
+            .slice(1, -1)
+            .map((c) => c.trim().replace(/\x01/g, '|'))
+        if (!columns) {
+            columns = cells.map((c) => c.toLowerCase())
+            continue
+        }
+        const cell = (name) => cells[columns.indexOf(name)] ?? ''
+        const tag = /[A-Z]+\.\d+[a-z]?/.exec(cell('tag'))?.[0]
+        if (!tag) continue
+        const t = tags.get(tag)
+        if (!t) problem(path, `${tag} is not defined`)
+        if (!t) continue
+        t.met ??= []
+        const parts = ['witness', 'bound', 'met'].map((name) =>
+            cell(name).split(/\s*(?:<br>|;)\s*/),
+        )
+        parts[0].forEach((witness, k) =>
+            t.met.push({ witness, bound: parts[1][k] ?? '', met: parts[2][k] ?? '' }),
+        )
+    }
+}
+readTable('docs/equations.md')
+
+// ---- links -------------------------------------------------------------------------------------
+
+const fail = (env, what) => problem(env.where, what)
+const href = (from, to, anchor = '') => {
+    if (from === to && anchor) return `#${anchor}`
+    return posix.relative(posix.dirname(from.path), to.path) + (anchor ? `#${anchor}` : '')
+}
+const wantedLines = new Set() // lines of the header that a link leads to
+
+const book = {
+    math: (tex, env) => tryTypeset(tex, false, env),
+    problem: (env, what) => problem(env.where, what) ?? '',
+    // Where a tag leads: to the equation on this page if it is shown here, else to its home.
+    tag(tag, env) {
+        if (!families.has(tag.split('.')[0])) return null
+        const t = tags.get(tag)
+        if (!t) return fail(env, `${tag} is not defined`)
+        return href(env.page, t.shown === env.page ? env.page : t.home, tag)
+    },
+    section(number, env) {
+        const to = pages.get(`header_${number.split('.')[0].padStart(2, '0')}`)
+        if (!to) return fail(env, `the header has no section ${number}`)
+        return href(env.page, to, `s${number}`)
+    },
+    link(target, env) {
+        if (/^(https?|mailto):/.test(target)) return target
+        const [path, anchor = ''] = target.split('#')
+        if (!path) return `#${anchor}`
+        const at = path.startsWith('/')
+            ? path.slice(1)
+            : posix.normalize(
+                  posix.join(
+                      posix.dirname(env.page.reading ?? env.page.source ?? 'normlayers.h'),
+                      path,
+                  ),
+              )
+        const clean = at.replace(/\/$/, '')
+        const line = /^L(\d+)/.exec(anchor)
+        if (clean === 'normlayers.h' && line) {
+            const to = pageOfLine(Number(line[1]))
+            if (!to) return fail(env, `normlayers.h has no line ${line[1]} of code`)
+            wantedLines.add(Number(line[1]))
+            return href(env.page, to, line[0])
+        }
+        const to = ofSource.get(clean) ?? ofSource.get(`${clean}/README.md`)
+        if (to) return href(env.page, to, anchor)
+        if (!existsSync(join(root, clean))) return fail(env, `${target} does not exist`)
+        return (
+            posix.relative(posix.dirname(`docs/${env.page.path}`), clean) +
+            (anchor ? `#${anchor}` : '')
+        )
+    },
+    picture(src, env) {
+        const from = posix.dirname(env.page.reading ?? env.page.source)
+        const path = posix.normalize(posix.join(from, src))
+        if (!existsSync(join(root, path))) {
+            fail(env, `the picture ${src} does not exist`)
+            return { src, width: 0, height: 0, caption: '' }
+        }
+        const png = readFileSync(join(root, path))
+        if (png.toString('latin1', 1, 4) !== 'PNG') fail(env, `${src} is no PNG`)
+        return {
+            src: posix.relative(posix.dirname(`docs/${env.page.path}`), path),
+            width: png.readUInt32BE(16),
+            height: png.readUInt32BE(20),
+            caption: provenance(path, env),
+        }
+    },
+    // A line of the header that a chapter quotes, known by the tag at its end.
+    quoted(line, env) {
+        if (env.page.part !== 'chapters' || !/\/\* [^*]*[A-Z]{2,}\.\d+[^*]*\*\/$/.test(line))
+            return null
+        const at = headerLines.flatMap((l, k) =>
+            k + 1 >= implementation && l.trim() === line.trim() ? [k + 1] : [],
+        )
+        if (at.length !== 1) return null
+        return { href: href(env.page, pageOfLine(at[0]), `L${at[0]}`), line: at[0] }
+    },
+    // A fence of a chapter.
+    formula(text, env) {
+        const m = /\\tag\{([^}]*)\}/.exec(text)
+        const tex = text.replace(/\s*\\tag\{[^}]*\}/, '')
+        if (!m) {
+            const formula = `<div class="formula">${tryTypeset(tex, true, env)}</div>`
+            return `<div class="eq">${formula}</div>\n`
+        }
+        const t = tags.get(m[1])
+        if (!t) return fail(env, `${m[1]} is not defined`) ?? ''
+        if (!t.header) t.tex = tex
+        if (!tex.trim())
+            return t.header ? equation(t, t.tex, env) : (fail(env, `${t.tag} is empty`) ?? '')
+        return equation(t, tex, env)
+    },
+    // An equation of the header.
+    equation(tag, env) {
+        const t = tags.get(tag)
+        if (!t) return fail(env, `${tag} is not defined`) ?? ''
+        return equation(t, t.tex, env)
+    },
+}
+
+function tryTypeset(tex, display, env, tag = '') {
+    try {
+        return typeset(tex, display)
+    } catch (error) {
+        problem(tag ? `${env.where}: ${tag}` : env.where, `${error.message}: ${tex}`)
+        return `<code>${escape(tex)}</code>`
+    }
+}
+
+// 1e-13 -> 10⁻¹³
+const power = (text) =>
+    text.replace(/\b(\d+(?:\.\d+)?)e([-+]?)0*(\d+)\b/g, (all, digits, sign, exponent) => {
+        const ten = `10<sup>${sign === '-' ? '−' : ''}${exponent}</sup>`
+        return digits === '1' ? ten : `${digits}·${ten}`
+    })
+const WITNESS = {
+    I: 'identity',
+    R: 'replay',
+    F: 'finite differences',
+    C: 'complex step',
+    S: 'statistics',
+}
+
+// What stands beside an equation: where it is computed, checked, and treated.
+function note(t, env) {
+    const rows = []
+    if (t.header && t.lines.length) {
+        const at = t.lines.map(
+            (n) => `<a href="${href(env.page, pageOfLine(n), `L${n}`)}">${n}</a>`,
+        )
+        rows.push(`code ${at.join(' · ')}`)
+    } else if (t.why) {
+        rows.push(
+            escape(t.why).replace(TAG, (tag) =>
+                tags.has(tag) ? `<a href="${book.tag(tag, env)}">${tag}</a>` : tag,
+            ),
+        )
+    }
+    for (const w of t.met ?? []) {
+        const kind = `<abbr title="${WITNESS[w.witness] ?? ''}">${escape(w.witness)}</abbr>`
+        rows.push(`${kind} ≤ ${power(w.bound)}, met ${power(w.met)}`)
+    }
+    const links = []
+    if (t.home !== env.page) {
+        links.push([t.home, t.header ? `## ${sectionOf(t.line)}` : `chapter ${t.home.number}`])
+    }
+    if (t.shown && t.shown !== env.page) links.push([t.shown, `chapter ${t.shown.number}`])
+    if (t.check) links.push([t.check.page, 'check'])
+    if (links.length) {
+        const html = links.map(([to, text]) => `<a href="${href(env.page, to, t.tag)}">${text}</a>`)
+        rows.push(`<span class="to">${html.join(' · ')}</span>`)
+    }
+    return rows
+}
+
+// Beside an equation, in the margin.
+function margin(t, env) {
+    const rows = note(t, env).map((row) => `<span>${row}</span>`)
+    return rows.length ? `<div class="note">${rows.join(' ')}</div>` : ''
+}
+
+function equation(t, tex, env) {
+    const name = `<a class="tag" href="${href(env.page, indexOf(t), t.tag)}">${t.tag}</a>`
+    const formula = `<div class="formula">${tryTypeset(tex, true, env, t.tag)}</div>`
+    return `<div class="eq" id="${t.tag}">${formula}${name}${margin(t, env)}</div>\n`
+}
+
+// The section of the header that a line belongs to.
+function sectionOf(line) {
+    for (let k = line - 1; k >= 0; k--) {
+        const m = /^##+ (\d+(?:\.\d+)?) /.exec(headerLines[k])
+        if (m) return m[1]
+    }
+    return null
+}
+
+// The program and seeds that drew a figure: the head of the table beside it.
+function provenance(path, env) {
+    let csv = path.replace(/\.png$/, '.csv')
+    const stem = basename(path, '.png').split('_')
+    while (!existsSync(join(root, csv)) && stem.length > 1) {
+        stem.pop()
+        csv = posix.join(posix.dirname(path), `${stem.join('_')}.csv`)
+    }
+    if (!existsSync(join(root, csv))) return ''
+    const head = {}
+    for (const line of read(csv).split('\n')) {
+        const m = /^# ([a-z ]+): (.*)$/.exec(line)
+        if (!m) break
+        head[m[1]] ??= m[2]
+    }
+    const parts = []
+    const program = head.program ?? ''
+    const source = ofSource.get(`examples/${program}.c`)
+    const make = program.startsWith('bench/')
+        ? 'make bench-docs'
+        : program === 'tests/accuracy'
+          ? 'make accuracy-docs'
+          : program.startsWith('mpi_')
+            ? `mpirun -np 3 build/${program}`
+            : `build/${program}`
+    parts.push(
+        source
+            ? `<a href="${href(env.page, source)}"><code>${make}</code></a>`
+            : `<code>${make}</code>`,
+    )
+    if (head.seeds) parts.push(`seeds ${escape(head.seeds)}`)
+    if (head.seed) parts.push(`seed ${escape(head.seed)}`)
+    if (head.data) parts.push(escape(head.data))
+    if (head.compiler) parts.push(escape(head.compiler))
+    const table = posix.relative(posix.dirname(`docs/${env.page.path}`), csv)
+    parts.push(`<a href="${table}">numbers</a>`)
+    return `<p class="from">Drawn by ${parts.join('; ')}.</p>`
+}
+
+// ---- pages -------------------------------------------------------------------------------------
+
+const weave = weaver(book)
+
+function wovenMarkdown(p, text) {
+    return weave(text, { where: p.source, page: p, sections: p.sections, italic: true })
+}
+
+// Prose of the header: its equations become fences for prose.mjs.
+function headerProse(p, segment, state) {
+    const lines = headerLines.slice(segment.from - 1, segment.to)
+    const text = lines
+        .map((line) => {
+            const m = /^ {4}\S.*?\s+\[([A-Z]+\.\d+)\]$/.exec(line)
+            return m ? `\n\`\`\`eq\n${m[1]}\n\`\`\`` : line
+        })
+        .join('\n')
+    const shift = p.name === 'header_opening' ? 0 : 1
+    const env = {
+        where: `normlayers.h:${segment.from}`,
+        page: p,
+        sections: p.sections,
+        shift,
+        numbered: true,
+        italic: p.number !== '21', // references: names and their initials
+        channels: Number(p.number) >= 5, // from there on C counts channels
+    }
+    return weave(text, Object.assign(state, env))
+}
+
+function codeLinks(env) {
+    return (html, what) =>
+        html.replace(
+            what === 'string' ? /(?<=^&quot;)([A-Z]{2,})\.(\d+)([a-z]?)(?=&quot;$)/g : TAG,
+            (tag) => {
+                const to = tags.has(tag) ? book.tag(tag, env) : null
+                return to ? `<a href="${to}">${tag}</a>` : tag
+            },
+        )
+}
+
+function headerCode(p, segment) {
+    let { from, to } = segment
+    while (from < to && !headerLines[from - 1].trim()) from++
+    while (to > from && !headerLines[to - 1].trim()) to--
+    const source = headerLines.slice(from - 1, to).join('\n')
+    const env = { where: `normlayers.h:${from}`, page: p }
+    const lines = highlight(source, 'c', codeLinks(env))
+    const ids = (n) => {
+        const rule = /^\/\* ---- (.*?) -+ \*\/$/.exec(headerLines[n - 1])
+        if (rule) p.sections.push({ level: 2, id: `L${n}`, title: rule[1] })
+        return rule || citing.has(n) || wantedLines.has(n) ? [`L${n}`] : []
+    }
+    return listing(lines, from, ids)
+}
+
+function wovenHeader(p) {
+    const state = { level: p.name === 'header_declarations' ? 1 : 0 }
+    const parts = p.segments.map((s) =>
+        s.kind === 'prose' ? headerProse(p, s, state) : headerCode(p, s),
+    )
+    if (p.name === 'header_declarations') parts.unshift('<h1 id="declarations">Declarations</h1>\n')
+    // The first line, which says what the file is, goes below the title.
+    const html = parts.join('')
+    if (p.name !== 'header_opening') return html
+    return html.replace(/^(<pre[^]*?<\/pre>\n)(<h1[^]*?<\/h1>\n)/, '$2$1')
+}
+
+function wovenSource(p) {
+    const source = read(p.source).replace(/\n$/, '')
+    const env = { where: p.source, page: p }
+    const lines = highlight(source, 'c', codeLinks(env))
+    const at = checking.get(p) ?? new Map()
+    const ids = (n) => {
+        const rule = /^\/\* ---- (.*?) -+ \*\/$/.exec(source.split('\n')[n - 1])
+        if (rule) p.sections.push({ level: 2, id: `L${n}`, title: rule[1] })
+        return [...(at.has(n) ? [at.get(n)] : []), ...(rule ? [`L${n}`] : [])]
+    }
+    return `<h1><code>${escape(p.source)}</code></h1>\n${listing(lines, 1, ids)}`
+}
+
+// All equations of the header, or of the chapters, in their order.
+function wovenIndex(p) {
+    const env = { where: p.name, page: p }
+    const row = (t) => {
+        const formula = tryTypeset(`\\displaystyle ${t.tex ?? ''}`, false, env, t.tag)
+        const where = note(t, env).map((line) => `<span>${line}</span>`)
+        const tag = `<a href="${href(p, t.home, t.tag)}">${t.tag}</a>`
+        return (
+            `<tr id="${t.tag}"><th scope="row">${tag}</th>` +
+            `<td class="formula">${formula}</td><td class="where">${where.join(' ')}</td></tr>\n`
+        )
+    }
+    const groups = new Map()
+    for (const t of tags.values()) {
+        if (indexOf(t) === p) groups.set(t.home, [...(groups.get(t.home) ?? []), t])
+    }
+    const witnesses = Object.entries(WITNESS).map(([letter, name]) => `${letter} ${name}`)
+    let html =
+        `<h1 id="${p.name}">${p.title}</h1>\n` +
+        '<p>Each with its tag, the place where it stands, the lines of <code>normlayers.h</code> ' +
+        'that compute it, and the check that computes both of its sides. The kinds of witness: ' +
+        `${witnesses.join(', ')}; “met” is the largest difference that was met.</p>\n`
+    for (const [home, rows] of groups) {
+        const title =
+            home.part === 'header'
+                ? `${home.number} ${home.title}`
+                : `Chapter ${home.number}: ${home.title}`
+        const id = `in-${home.name}`
+        p.sections.push({ level: 2, id, title })
+        html +=
+            `<h2 id="${id}">${escape(title)}</h2>\n<div class="table"><table class="equations">\n` +
+            '<thead><tr><th scope="col">tag</th><th scope="col">equation</th>' +
+            '<th scope="col">where</th></tr></thead>\n<tbody>\n' +
+            `${rows.map(row).join('')}</tbody></table></div>\n`
+    }
+    return html
+}
+
+// The title page: what it is, the picture, a program, the formula, the ways through it, contents.
+function wovenFront(p) {
+    const readme = read('README.md').split(/^(?=## )/m)
+    const keep = readme.filter((s) => !/^## Where to go next/.test(s))
+    const ways = read('docs/README.md').replace(/^# .*\n/, '## Ways through it\n')
+    const env = { where: 'README.md', page: p, sections: p.sections, italic: true }
+    p.reading = 'README.md'
+    let html = weave(keep.join(''), env)
+    p.reading = 'docs/README.md'
+    html += weave(ways, Object.assign(env, { where: 'docs/README.md' }))
+    delete p.reading
+    html += '<h2 id="contents">Contents</h2>\n'
+    p.sections.push({ level: 2, id: 'contents', title: 'Contents' })
+    for (const [part, title] of Object.entries(partTitles)) {
+        html += `<h3 id="${part}">${title}</h3>\n<ol class="contents">\n`
+        for (const q of pages.values()) {
+            if (q.part === part) html += `<li>${entry(p, q)}</li>\n`
+        }
+        html += '</ol>\n'
+    }
+    return html
+}
+
+const label = (q) => {
+    const title = /\.[ch]$/.test(q.title) ? `<code>${q.title}</code>` : escape(q.title)
+    return q.number ? `<span class="no">${q.number}</span> ${title}` : title
+}
+const entry = (from, to) => `<a href="${href(from, to)}">${label(to)}</a>`
+
+// ---- the frame of a page -----------------------------------------------------------------------
+
+// What stands over the title.
+function kicker(p) {
+    const text = {
+        chapters: `Chapter ${p.number}`,
+        header: p.number ? `The header, section ${p.number}` : 'The header',
+        findings: 'Findings',
+        checks: 'Checks',
+        appendix: 'Appendix',
+    }[p.part]
+    return text ? `<p class="kicker">${text}</p>\n` : ''
+}
+
+function frame(p) {
+    const order = [...pages.values()]
+    const at = order.indexOf(p)
+    const [before, after] = [order[at - 1], order[at + 1]]
+    const css = posix.relative(posix.dirname(p.path), 'book/book.css')
+    const sections = p.sections.filter((s) => s.level <= (p.sections.length > 40 ? 2 : 3))
+    const here = (className) =>
+        sections.length
+            ? `<ol class="${className}">${sections
+                  .map(
+                      (s) =>
+                          `<li class="h${s.level}"><a href="#${s.id}">${escape(s.title)}</a></li>`,
+                  )
+                  .join('')}</ol>`
+            : ''
+    const parts = Object.entries(partTitles).map(([part, title]) => {
+        if (part !== p.part) return `<li><a href="${href(p, front, part)}">${title}</a></li>`
+        const items = order
+            .filter((q) => q.part === part)
+            .map((q) =>
+                q === p
+                    ? `<li aria-current="page">${label(q)}${here('here')}</li>`
+                    : `<li>${entry(p, q)}</li>`,
+            )
+        return `<li><a href="${href(p, front, part)}">${title}</a><ol>${items.join('')}</ol></li>`
+    })
+    const side =
+        '<nav class="side" aria-label="Contents">' +
+        `<p><a href="${href(p, front)}">normlayers.h</a></p>` +
+        `${p === front ? here('here') : ''}<ol class="parts">${parts.join('')}</ol></nav>`
+    const step = (q, rel, text) =>
+        q ? `<a rel="${rel}" href="${href(p, q)}">${text}</a>` : '<span></span>'
+    const steps =
+        '<nav class="steps" aria-label="Next and previous page">' +
+        step(before, 'prev', before && `← ${label(before)}`) +
+        step(after, 'next', after && `${label(after)} →`) +
+        '</nav>'
+    const menu =
+        `<details class="menu"><summary>Contents</summary>${here('here')}` +
+        `<p><a href="${href(p, front, 'contents')}">All pages</a></p></details>`
+    const title = p === front ? 'normlayers.h' : `${p.title.replace(/<[^>]*>/g, '')} · normlayers.h`
+    return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escape(title)}</title>
+<link rel="stylesheet" href="${css}">
+</head>
+<body class="${p.part}${p.language ? ' source' : ''}">
+<a class="skip" href="#text">Skip to the text</a>
+${side}
+${menu}
+<main id="text">
+${kicker(p)}${p.html}${steps}
+</main>
+</body>
+</html>
+`
+}
+
+// ---- all of it ---------------------------------------------------------------------------------
+
+const isHeader = (p) => p.part === 'header'
+for (const p of pages.values()) {
+    if (p === front || isHeader(p) || p.title.startsWith('The equations')) continue
+    p.html = p.language ? wovenSource(p) : wovenMarkdown(p, read(p.source))
+}
+front.html = wovenFront(front)
+for (const p of pages.values()) if (isHeader(p)) p.html = wovenHeader(p)
+for (const p of [pages.get('equations'), ...indexes.values()]) p.html = wovenIndex(p)
+for (const p of pages.values()) p.whole = frame(p)
+
+// Every link leads somewhere, every anchor is there once.
+const anchors = new Map()
+for (const p of pages.values()) {
+    const ids = [...p.whole.matchAll(/\sid="([^"]*)"/g)].map((m) => m[1])
+    const seen = new Set(ids)
+    if (seen.size !== ids.length) {
+        for (const id of new Set(ids.filter((x, k) => ids.indexOf(x) !== k)))
+            problem(p.path, `two anchors #${id}`)
+    }
+    anchors.set(p.path, seen)
+}
+for (const p of pages.values()) {
+    for (const m of p.whole.matchAll(/\s(?:href|src)="([^"]*)"/g)) {
+        const target = decodeURIComponent(m[1].replace(/&amp;/g, '&'))
+        if (/^(https?|mailto):/.test(target)) continue
+        const [path, anchor] = target.split('#')
+        const to = path ? posix.normalize(posix.join(posix.dirname(p.path), path)) : p.path
+        if (to === 'book/book.css') continue
+        if (anchors.has(to)) {
+            if (anchor && !anchors.get(to).has(anchor)) problem(p.path, `${target}: no such anchor`)
+        } else if (!existsSync(join(root, 'docs', to))) {
+            problem(p.path, `${target}: no such file`)
+        }
+    }
+}
+for (const what of problems) console.error(what)
+if (problems.size) console.error(`book: ${problems.size} problems`)
+if (problems.size && !draft) process.exit(1)
+
+// The stylesheet: KaTeX's, with the fonts that the book uses and no others, and ours.
+const katexFolder = dirname(require.resolve('katex/package.json'))
+const all = [...pages.values()].map((p) => p.whole).join('')
+const usesClass = (name) => new RegExp(`class="[^"]*\\b${name}\\b`).test(all)
+const FONTS = {
+    'KaTeX_Main-Regular': true,
+    'KaTeX_Math-Italic': true,
+    'KaTeX_Main-Italic': usesClass('mathit') || usesClass('textit'),
+    'KaTeX_Main-Bold': usesClass('mathbf') || usesClass('textbf'),
+    'KaTeX_AMS-Regular': usesClass('amsrm') || usesClass('mathbb'),
+    'KaTeX_Caligraphic-Regular': usesClass('mathcal'),
+    'KaTeX_Typewriter-Regular': usesClass('texttt') || usesClass('mathtt'),
+    'KaTeX_SansSerif-Regular': usesClass('mathsf') || usesClass('textsf'),
+    'KaTeX_Size1-Regular': usesClass('size1') || usesClass('small-op'),
+    'KaTeX_Size2-Regular': usesClass('size2') || usesClass('large-op'),
+    'KaTeX_Size3-Regular': usesClass('size3'),
+    'KaTeX_Size4-Regular': usesClass('size4') || usesClass('delimsizing'),
+}
+const katexCss = readFileSync(join(katexFolder, 'dist/katex.min.css'), 'utf8').replace(
+    /@font-face\{([^}]*)\}/g,
+    (rule, body) => {
+        const file = /url\(fonts\/([\w-]+)\.woff2\)/.exec(body)?.[1]
+        if (!FONTS[file]) return ''
+        const from = `src:url(fonts/${file}.woff2) format("woff2")`
+        return `@font-face{${body.replace(/src:[^;}]*/, from)}}\n`
+    },
+)
+
+const folder = join(out, 'book')
+rmSync(folder, { recursive: true, force: true })
+mkdirSync(join(folder, 'fonts'), { recursive: true })
+writeFileSync(join(folder, 'book.css'), `${katexCss}\n${read('docs/weave/book.css')}`)
+for (const [font, used] of Object.entries(FONTS)) {
+    if (used)
+        copyFileSync(
+            join(katexFolder, `dist/fonts/${font}.woff2`),
+            join(folder, `fonts/${font}.woff2`),
+        )
+}
+copyFileSync(join(katexFolder, 'LICENSE'), join(folder, 'fonts/LICENSE'))
+let bytes = 0
+let largest = { size: 0 }
+for (const p of pages.values()) {
+    writeFileSync(join(out, p.path), p.whole)
+    const { size } = statSync(join(out, p.path))
+    bytes += size
+    if (size > largest.size) largest = { size, path: p.path }
+}
+const mega = (n) => `${(n / 1e6).toFixed(1)} MB`
+console.log(
+    `book: ${pages.size} pages, ${tags.size} equations, ${mega(bytes)}; ` +
+        `largest ${largest.path}, ${mega(largest.size)}`,
+)

@@ -450,10 +450,8 @@ static void ls_activation_at(double x)
     const wide X = (wide)x, up = expl(X), down = expl(-X), y = tanhl(X), z = ls_sigmoid(&x);
     const wide sum = up + down, gap = up - down, q = expm1l(-2 * fabsl(X));
     double at = x;
-    DERIVE(
-        "ACT.2a",
-        worse(apart(y, gap / sum, 1), apart(gap / sum, (1 - expl(-2 * X)) / (1 + expl(-2 * X)), 1)),
-        algebra());
+    DERIVE("ACT.2a", apart(gap / sum, (1 - expl(-2 * X)) / (1 + expl(-2 * X)), 1), algebra());
+    ALSO(apart(gap / sum, y, 1), algebra());
     DERIVE("ACT.2b", relative(-q / (2 + q), fabsl(y)), algebra());
     DERIVE("ACT.3a", relative(up / (1 + up), z), algebra());
     DERIVE("ACT.5a",

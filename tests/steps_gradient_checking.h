@@ -720,7 +720,13 @@ static void fd_square_loss(fd_norm *k)
                                should, size));
     }
     DERIVE("FD.24", by_header, identity());
-    ALSO(by_slope, acc_difference());
+    for (i = 0; i < k->M; i++) {
+        const wide G = k->gamma * k->gamma, b = 2 * k->gamma * k->beta;
+        const wide middle =
+            k->r * (2 * G * k->xhat[i] + b - b - k->xhat[i] * 2 * G * (1 - k->eps * k->r * k->r));
+        ALSO(apart(middle, 2 * G * k->eps * k->r * k->r * k->r * k->xhat[i], size), identity());
+    }
+    ALSO_OF("FD.24", by_slope, acc_difference());
 }
 
 /* x = (1, 2, 3, 4), γ = 2, β = 1, ε = 1e-5: the numbers of the page. */

@@ -398,6 +398,14 @@ static void steps_ln_input(ln_net *k)
         DERIVE("LN.16a", apart(along, right, r * size), algebra());
         right = r * d * gx * (1 - ln_mean_product(k->xhat, k->xhat, D));
         DERIVE("LN.16b", apart(true_along, right, r * size), acc_difference());
+        /* without ⟨g⟩ the sum along x̂ stays, and the sum of dx does not (the first question) */
+        for (i = 0, sum = 0, along = 0; i < D; i++) {
+            const wide without = r * (g[i] - k->xhat[i] * gx);
+            sum += without;
+            along += without * k->xhat[i];
+        }
+        ALSO(apart(along, right, r * size), acc_difference());
+        ALSO(apart(sum, r * d * ln_mean(g, D), r * size), algebra());
         right = (wide)k->eps / (k->v[0] + (wide)k->eps) * (r * d * gx);
         DERIVE("LN.16c", apart(true_along, right, r * size), acc_difference());
     }

@@ -43,7 +43,7 @@ static void means_draw(means_set *s, size_t n, double centre, double spread, nrm
 {
     size_t i;
     s->n = n;
-    for (i = 0; i < n; i++) s->x[i] = (float)(centre + spread * (double)nrm_rng_normal(rng));
+    for (i = 0; i < n; i++) s->x[i] = (wide)(float)(centre + spread * (double)nrm_rng_normal(rng));
     means_take(s);
 }
 
@@ -324,10 +324,10 @@ static wide means_table(void)
         nrm_rng rng = stream(2901);
         means_set s;
         means_about_offset(x, &s, rows[row].offset, &rng);
-        same &= means_reads(means_one_pass(x, s.n), rows[row].one_pass, 5);
-        same &= means_reads(means_two_passes(x, s.n, 0), rows[row].two_passes, 5);
-        same &= means_reads(means_welford(x, s.n), rows[row].welford, 5);
-        same &= means_reads(means_of_header(x, s.n), rows[row].header, 5);
+        same &= means_reads((double)means_one_pass(x, s.n), rows[row].one_pass, 5);
+        same &= means_reads((double)means_two_passes(x, s.n, 0), rows[row].two_passes, 5);
+        same &= means_reads((double)means_welford(x, s.n), rows[row].welford, 5);
+        same &= means_reads((double)means_of_header(x, s.n), rows[row].header, 5);
         same &= means_reads((double)s.v, rows[row].exact, 5);
     }
     return unless(same);
@@ -354,7 +354,7 @@ static wide means_by_hand(void)
 {
     static const float x[] = {4095, 4096, 4096, 4097};
     return unless(means_one_pass(x, 4) == 0 && means_two_passes(x, 4, 0) == (float)0.5 &&
-                  means_reads(means_welford(x, 4), 0.499969, 6) &&
+                  means_reads((double)means_welford(x, 4), 0.499969, 6) &&
                   means_of_header(x, 4) == (float)0.5);
 }
 

@@ -405,36 +405,36 @@ enum { CHANNELS = 8, BATCH = 64 };
 
 enum variance { ONE_PASS, CUT_OFF, TWO_PASSES, IN_DOUBLE, VARIANCES };
 
-/* Mean and variance of 64 floats, as four algorithms have them. `volatile` keeps wider registers
+/* Mean and variance of n floats, as four algorithms have them. `volatile` keeps wider registers
    out. */
-static void measure_floats(double *mean, double *var, const float *x)
+static void measure_floats(double *mean, double *var, const float *x, int n)
 {
     volatile float sum = 0, squares = 0, product, m;
     double from_first = 0, v = 0;
     int i;
-    for (i = 0; i < BATCH; i++) {
+    for (i = 0; i < n; i++) {
         sum = sum + x[i];
         product = x[i] * x[i];
         squares = squares + product;
         from_first += (double)x[i] - (double)x[0];
     }
-    m = sum / BATCH;
+    m = sum / (float)n;
     mean[ONE_PASS] = mean[CUT_OFF] = mean[TWO_PASSES] = (double)m;
-    mean[IN_DOUBLE] = (double)x[0] + from_first / BATCH;
+    mean[IN_DOUBLE] = (double)x[0] + from_first / n;
     product = m * m;
-    squares = squares / BATCH;
+    squares = squares / (float)n;
     squares = squares - product;
     var[ONE_PASS] = (double)squares;
     var[CUT_OFF] = fmax(var[ONE_PASS], 0);
-    for (sum = 0, i = 0; i < BATCH; i++) {
+    for (sum = 0, i = 0; i < n; i++) {
         product = x[i] - m;
         product = product * product;
         sum = sum + product;
         v += pow((double)x[i] - mean[IN_DOUBLE], 2);
     }
-    sum = sum / BATCH;
+    sum = sum / (float)n;
     var[TWO_PASSES] = (double)sum;
-    var[IN_DOUBLE] = v / BATCH;
+    var[IN_DOUBLE] = v / n;
 }
 
 /* The worst error of x̂ in 8 channels of floats; returns how many are NaN. */
@@ -446,7 +446,7 @@ static int worst_of_channels(double *worst, double centre, double spread, nrm_rn
         double mean[VARIANCES], var[VARIANCES];
         float x[BATCH];
         for (i = 0; i < BATCH; i++) x[i] = (float)(centre + spread * D(nrm_rng_normal(rng)));
-        measure_floats(mean, var, x);
+        measure_floats(mean, var, x, BATCH);
         lost += var[ONE_PASS] + 1e-5 < 0;
         for (i = 0; i < BATCH; i++)
             for (kind = CUT_OFF; kind < VARIANCES; kind++) {
@@ -481,6 +481,23 @@ static void test_one_pass(void)
         CHECK(k == 1 || k == 2 || k == 3 ? worst[CUT_OFF] > 1e-3 : lost == 0);
         CHECK(worst[IN_DOUBLE] < 1e-6);
     }
+}
+
+/* An example for the pencil. */
+static void test_four_values(void)
+{
+    static const float x[4] = {40000, 40001, 40002, 40003};
+    double mean[VARIANCES], var[VARIANCES];
+    measure_floats(mean, var, x, 4);
+    page_table("four");
+    page_print("| | in float | exact |\n|---|---|---|\n");
+    page_print("| mean of the squares | %s | 1600120003.5 |\n",
+               page_number(var[ONE_PASS] + (double)(float)(mean[ONE_PASS] * mean[ONE_PASS]), 0));
+    page_print("| square of the mean | %s | 1600120002.25 |\n",
+               page_number((double)(float)(mean[ONE_PASS] * mean[ONE_PASS]), 0));
+    page_print("| variance in one pass | %s | 1.25 |\n", page_number(var[ONE_PASS], 0));
+    page_print("| variance in two | %s | 1.25 |\n", page_number(var[TWO_PASSES], 2));
+    CHECK(var[ONE_PASS] <= 0 && var[TWO_PASSES] == 1.25);
 }
 
 /* ---- running statistics ---------------------------------------------------------------------- */
@@ -672,6 +689,40 @@ static void test_groups(void)
     }
 }
 
+/* ---- micro-batches --------------------------------------------------------------------------- */
+
+/* The gradient of γ from several calls, if each call overwrites what the last one left. */
+static void test_overwriting(void)
+{
+    enum { ROWS = 4, WIDE = 512 };
+    nrm_rng rng;
+    int calls, k;
+    nrm_rng_seed(&rng, 55, 1);
+    page_table("micro");
+    page_print("| calls | error of γ's gradient |\n|---|---|\n");
+    for (calls = 1; calls <= 4; calls *= 2) {
+        nrm_real sum[WIDE] = {0}, last[WIDE];
+        double gap = 0, size = 0;
+        size_t i;
+        for (k = 0; k < calls; k++) {
+            nrm_real x[ROWS * WIDE], y[ROWS * WIDE], dy[ROWS * WIDE], dx[ROWS * WIDE];
+            nrm_acc mean[ROWS], rstd[ROWS];
+            fill(x, ROWS * WIDE, 0, 1, &rng);
+            fill(dy, ROWS * WIDE, 0, 1, &rng);
+            memset(last, 0, sizeof last);
+            OK(nrm_layernorm_forward(y, mean, rstd, x, NULL, NULL, NRM_EPS, ROWS, WIDE));
+            OK(nrm_layernorm_backward(dx, sum, NULL, dy, x, mean, rstd, NULL, ROWS, WIDE));
+            OK(nrm_layernorm_backward(dx, last, NULL, dy, x, mean, rstd, NULL, ROWS, WIDE));
+        }
+        for (i = 0; i < WIDE; i++) {
+            gap += pow(D(last[i]) - D(sum[i]), 2);
+            size += pow(D(sum[i]), 2);
+        }
+        page_print("| %d | %s |\n", calls, error_text(sqrt(gap / size)));
+        CHECK((calls == 1) == (gap < 1e-20));
+    }
+}
+
 /* ---- what is carried over -------------------------------------------------------------------- */
 
 enum { SIDE = 6 };
@@ -759,9 +810,9 @@ static void test_std(void)
 
 static void skip_all(void)
 {
-    static const char *const tables[] = {"dx",       "checks", "losses",   "exits",
-                                         "one-pass", "stored", "momentum", "one-value",
-                                         "workers",  "groups", "folds",    "std"};
+    static const char *const tables[] = {"dx",     "checks",   "losses",    "exits",   "one-pass",
+                                         "stored", "momentum", "one-value", "workers", "groups",
+                                         "four",   "micro",    "folds",     "std"};
     size_t i;
     for (i = 0; i < sizeof tables / sizeof *tables; i++) page_skip(tables[i]);
 }
@@ -776,11 +827,13 @@ int main(int argc, char **argv)
         RUN(test_losses);
         RUN(test_exit_codes);
         RUN(test_one_pass);
+        RUN(test_four_values);
         RUN(test_stored);
         RUN(test_momentum);
         RUN(test_one_value);
         RUN(test_workers);
         RUN(test_groups);
+        RUN(test_overwriting);
         RUN(test_folds);
         RUN(test_std);
     } else {

@@ -484,7 +484,7 @@ static void bn_steps_parameters(const bn_set *s)
     }
 }
 
-/* ∂/∂xᵢ of everything. `centred`: the centre is the mean, and not just any point that moves along. */
+/* ∂/∂xᵢ of everything. `centred`: the centre is the mean, and not any point that moves along. */
 static void bn_steps_roads(const bn_set *s, int centred)
 {
     const wide M = (wide)s->M, r = s->r, all = bn_sum(s->c, s->M);
@@ -950,7 +950,7 @@ typedef struct bn_unit_point {
 
 enum bn_moved { BN_W, BN_Z };
 
-/* Through the layer: z, its statistics, y, L. ŵ is looked at on the way. */
+/* Through the layer: z, its statistics, y, L. The normalized weight is looked at on the way. */
 static void bn_unit_run(bn_unit_point *p, const bn_unit *k, enum bn_moved moved, size_t at)
 {
     const double N = (double)k->N;
@@ -972,7 +972,7 @@ static void bn_unit_run(bn_unit_point *p, const bn_unit *k, enum bn_moved moved,
     }
 }
 
-/* ∂L by ŵ number `at`, in y = (x − m)·ŵ + β. */
+/* ∂L by the normalized weight number `at`, in the linear layer of WN.12. */
 static wide bn_unit_by_what(const bn_unit *k, const wide *m, const wide *what, size_t at)
 {
     bn_number loss = 0;
@@ -1075,15 +1075,11 @@ static void bn_steps_weights(const bn_unit *k)
         dz[j] = bn_slope(p.loss);
     }
     for (i = 0; i < k->D; i++) {
+        const wide scale = bn_gross(t.S[i], k->D) * bn_gross(t.w, k->D);
         wide through = 0, layer = 0;
         bn_unit_run(&p, k, BN_W, i);
-        DERIVE("WN.13a",
-               apart(bn_slope(p.var), 2 * t.Sw[i], bn_gross(t.S[i], k->D) * bn_gross(t.w, k->D)),
-               complex_step());
-        DERIVE(
-            "WN.13b",
-            apart(bn_slope(p.r), -r3 * t.Sw[i], r3 * bn_gross(t.S[i], k->D) * bn_gross(t.w, k->D)),
-            complex_step());
+        DERIVE("WN.13a", apart(bn_slope(p.var), 2 * t.Sw[i], scale), complex_step());
+        DERIVE("WN.13b", apart(bn_slope(p.r), -r3 * t.Sw[i], r3 * scale), complex_step());
         for (l = 0; l < k->D; l++) {
             const wide by = bn_slope(p.what[l]);
             DERIVE("WN.13c",

@@ -156,6 +156,7 @@ const indexes = new Map([
     [6, page('equations_6', 'appendix', 'The equations of chapters 6 to 13')],
 ])
 ofSource.set('docs/equations.md', pages.get('equations'))
+for (const p of pages.values()) ofSource.set(`docs/${p.path}`, p) // links to the book itself
 
 // ---- tags --------------------------------------------------------------------------------------
 
@@ -255,36 +256,15 @@ for (const p of pages.values()) {
             at.set(k + 1, m[1])
         })
 }
+// | BN.19 | `...` | header | I ≤ 1e-13, met 1e-16; F ≤ 1e-9, met 1e-12 |
 function readTable(path) {
     if (!existsSync(join(root, path))) return
-    let columns = null
     for (const line of read(path).split('\n')) {
-        if (!line.startsWith('|')) {
-            columns = null
-            continue
-        }
-        const cells = line
-            .replace(/\\\|/g, '\x01')
-            .split('|')
-            .slice(1, -1)
-            .map((c) => c.trim().replace(/\x01/g, '|'))
-        if (!columns) {
-            columns = cells.map((c) => c.toLowerCase())
-            continue
-        }
-        const cell = (name) => cells[columns.indexOf(name)] ?? ''
-        const tag = /[A-Z]+\.\d+[a-z]?/.exec(cell('tag'))?.[0]
-        if (!tag) continue
-        const t = tags.get(tag)
-        if (!t) problem(path, `${tag} is not defined`)
-        if (!t) continue
-        t.met ??= []
-        const parts = ['witness', 'bound', 'met'].map((name) =>
-            cell(name).split(/\s*(?:<br>|;)\s*/),
-        )
-        parts[0].forEach((witness, k) =>
-            t.met.push({ witness, bound: parts[1][k] ?? '', met: parts[2][k] ?? '' }),
-        )
+        const m = /^\| ([A-Z]+\.\d+[a-z]?) \|.*\| ([^|]*) \|$/.exec(line)
+        if (!m) continue
+        const t = tags.get(m[1])
+        if (!t) problem(path, `${m[1]} is not defined`)
+        else t.met = m[2].split(/; */)
     }
 }
 readTable('docs/equations.md')
@@ -406,11 +386,12 @@ const power = (text) =>
         return digits === '1' ? ten : `${digits}·${ten}`
     })
 const WITNESS = {
-    I: 'identity',
-    R: 'replay',
-    F: 'finite differences',
-    C: 'complex step',
-    S: 'statistics',
+    R: 'the same operations, written out again, give the same bits',
+    I: 'an independent evaluation of the other side',
+    F: 'finite differences of the forward pass',
+    C: 'the forward pass at a complex point',
+    O: 'what a series leaves out, relative to its first omitted term',
+    S: 'moments of random draws, in units of their standard error',
 }
 
 // What stands beside an equation: where it is computed, checked, and treated.
@@ -428,9 +409,9 @@ function note(t, env) {
             ),
         )
     }
-    for (const w of t.met ?? []) {
-        const kind = `<abbr title="${WITNESS[w.witness] ?? ''}">${escape(w.witness)}</abbr>`
-        rows.push(`${kind} ≤ ${power(w.bound)}, met ${power(w.met)}`)
+    for (const witness of t.met ?? []) {
+        const [kind, bound] = [witness[0], witness.slice(1)]
+        rows.push(`<abbr title="${WITNESS[kind] ?? ''}">${kind}</abbr>${power(escape(bound))}`)
     }
     const links = []
     if (t.home !== env.page) {
@@ -602,12 +583,12 @@ function wovenIndex(p) {
     for (const t of tags.values()) {
         if (indexOf(t) === p) groups.set(t.home, [...(groups.get(t.home) ?? []), t])
     }
-    const witnesses = Object.entries(WITNESS).map(([letter, name]) => `${letter} ${name}`)
+    const witnesses = Object.entries(WITNESS).map(([letter, what]) => `<b>${letter}</b>, ${what}`)
     let html =
         `<h1 id="${p.name}">${p.title}</h1>\n` +
         '<p>Each with its tag, the place where it stands, the lines of <code>normlayers.h</code> ' +
-        'that compute it, and the check that computes both of its sides. The kinds of witness: ' +
-        `${witnesses.join(', ')}; “met” is the largest difference that was met.</p>\n`
+        'that compute it, and the check that computes both of its sides: the bound that the check ' +
+        `demands, and the one that was met. The witnesses: ${witnesses.join('; ')}.</p>\n`
     for (const [home, rows] of groups) {
         const title =
             home.part === 'header'

@@ -36,6 +36,7 @@ check)
 draft)
     mkdir -p build/book
     node $here/weave.mjs --draft build/book
+    ln -sfn ../../docs/figures build/book/figures
     ;;
 *)
     echo "usage: book.sh [weave|check|draft]" >&2

@@ -27,7 +27,7 @@
 
 typedef long double wide; /* the type of independent evaluations */
 
-enum { NUMBERS = 512, GROUP = 80, ROWS_OF_TABLE = 512 };
+enum { NUMBERS = 512, GROUP = 80, ROWS_OF_TABLE = 1024 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -111,6 +111,54 @@ static wide nb_two_steps(nb_function *f, const nb_draws *k)
     return 2 * sum / 4; /* the density of the pair is 1/4 */
 }
 
+/* ∫ f over low..high, by Gauss's three points. */
+static wide nb_integral(nb_function *f, const nb_draws *k, wide low, wide high)
+{
+    const wide middle = (low + high) / 2, half = (high - low) / 2, edge = sqrtl(0.6L) * half;
+    const wide left = middle - edge, right = middle + edge;
+    return half * (5 * f(&left, k) + 8 * f(&middle, k) + 5 * f(&right, k)) / 9;
+}
+
+/* What the chapter integrates over t: the integrands of NB.1a to NB.2c, each as it stands there. */
+static wide nb_in_1a(const wide *t, const void *context)
+{
+    return *t / (2 * ((const nb_draws *)context)->n_mu);
+}
+
+static wide nb_in_1b(const wide *t, const void *context)
+{
+    return *t * *t / (2 * ((const nb_draws *)context)->n_mu);
+}
+
+static wide nb_in_1c(const wide *t, const void *context)
+{
+    const wide length = 2 * ((const nb_draws *)context)->n_mu;
+    return *t * 2 * (length - *t) / (length * length);
+}
+
+static wide nb_in_2a(const wide *t, const void *context)
+{
+    return *t / (((const nb_draws *)context)->n_sigma - 1);
+}
+
+static wide nb_in_2c(const wide *q, const void *context) /* after the integration over t */
+{
+    (void)context;
+    return 2 * *q * *q * *q / 3 - *q * *q + 1.0L / 3;
+}
+
+static void steps_nb_integrals(const nb_draws *k)
+{
+    const wide n = k->n_sigma, width = n - 1, half = k->n_mu;
+    const wide twice = 6 * nb_integral(nb_in_2c, k, 1, n);
+    ALSO_OF("NB.1a", apart(nb_integral(nb_in_1a, k, -half, half), 0, half), algebra());
+    ALSO_OF("NB.1b", relative(nb_integral(nb_in_1b, k, -half, half), half * half / 3), algebra());
+    ALSO_OF("NB.1c", relative(nb_integral(nb_in_1c, k, 0, 2 * half), 2 * half / 3), algebra());
+    ALSO_OF("NB.2a", relative(nb_integral(nb_in_2a, k, 1, n), (1 + n) / 2), algebra());
+    ALSO_OF("NB.2c", relative(twice, width * width * width * (n + 1)), algebra());
+    ALSO_OF("NB.2c", relative(twice / 3 / (width * width), (n * n - 1) / 3), algebra());
+}
+
 /* ---- moments of the generator ---------------------------------------------------------------- */
 
 static void steps_nb_moments(const nb_draws *k)
@@ -446,6 +494,7 @@ static void steps_noisy(void)
         k.r_mu = (wide)uniform_between(&rng, 0.05, 1);
         k.r_sigma = (wide)uniform_between(&rng, 0.05, 1);
         steps_nb_moments(&k);
+        steps_nb_integrals(&k);
         steps_nb_total_variance(&rng);
         steps_nb_output(&k, &rng);
         steps_nb_backward(size[i], &rng);

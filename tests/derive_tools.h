@@ -133,7 +133,7 @@ static inline derivation *derivation_row(const char *tag, witness w)
 {
     derivation *row = derivation_table;
     while (row < derivation_table + derivation_count &&
-           (strcmp(row->tag, tag) != 0 || row->by.kind != w.kind))
+           (strcmp(row->tag, tag) != 0 || row->by.kind != w.kind || row->by.most != w.most))
         row++;
     if (row == derivation_table + ROWS_OF_TABLE) {
         fprintf(stderr, "the table of derivations is full\n");

@@ -73,7 +73,7 @@ function note(tag, kind, worst, most,    key) {
     key = tag " " kind
     if (!(key in deviation)) kinds[tag] = kinds[tag] kind
     if (!(key in deviation) || worst + 0 > deviation[key] + 0) deviation[key] = worst
-    bound[key] = most
+    if (!(key in bound) || most + 0 > bound[key] + 0) bound[key] = most
 }
 {
     row = $0 "\t"

@@ -232,7 +232,7 @@ static void fam_instance_steps(const fam_gn *k, const fam_group *g, size_t n, si
     wide sum = 0;
     size_t s;
     DERIVE("GN.3b", apart((wide)k->mean[n * k->C + c], g->mu, fabsl(g->mu) + 1 / g->r),
-           acc_identity());
+           identity());
     for (s = 0; s < g->M; s++) {
         const wide dx = (wide)k->dx[from + s];
         DERIVE("GN.7h", apart(dx, g->gamma[0] * g->r * (g->dy[s] - mean - g->xhat[s] * dyx), size),
@@ -676,7 +676,7 @@ static void fam_merge(const nrm_real *x, size_t n_a, size_t n_b)
     delta = fam_mean(all + n_a, n_b) - fam_mean(all, n_a);
     v = ((wide)n_a * fam_variance(all, n_a) + (wide)n_b * fam_variance(all + n_a, n_b)) / n +
         (wide)n_a * (wide)n_b / (n * n) * delta * delta;
-    DERIVE("ST.4a", relative((wide)a.m2 / (wide)a.count, v), acc_identity());
+    DERIVE("ST.4a", relative((wide)a.m2 / (wide)a.count, v), identity());
     ALSO(relative(fam_variance(all, n_a + n_b), v), algebra());
 }
 
@@ -714,7 +714,7 @@ static void fam_batches(size_t M, size_t batches, double scale, nrm_rng *rng)
            rc != NRM_OK ? 1
                         : relative((wide)all.m2 / (wide)all.count,
                                    fam_mean(v, batches) + fam_variance(mu, batches)),
-           acc_identity());
+           identity());
 }
 
 static void steps_workers(nrm_rng *rng)
@@ -878,7 +878,7 @@ static void fam_br_limited(const fam_br *given, double scale, nrm_rng *rng)
         DERIVE("BR.5b",
                apart(found, (wide)k.gamma * held.rho * r * ((i == j) - 1 / n - xi * xj / n),
                      4 * r * (1 + fabsl(xi) * fabsl(xj))),
-               acc_difference());
+               difference());
     }
     k.r_max = 1;
     k.d_max = 0;

@@ -256,7 +256,7 @@ static float means_of_header(const float *x, size_t n)
 static void means_running_sums(const means_set *s)
 {
     const wide k = (wide)(2 * s->n + 1) * means_eta;
-    float x[MEANS_MOST];
+    float x[MEANS_MOST] = {0};
     volatile float squares = 0, mean, square;
     wide theta1, theta2, shift = 0;
     size_t i;

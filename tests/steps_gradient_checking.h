@@ -571,8 +571,9 @@ static void fd_errors(nrm_rng *rng)
     DERIVE("GC.6b", apart(fd_error(c * R, R, 0), 1 - 1 / c, 1), acc_identity());
     ALSO(apart(fd_error(0, R, 0), 1, 1), acc_identity());
     DERIVE("GC.6c", unless(sum <= e * 1.000001L && sum >= e / 2 * 0.999999L), acc_identity());
-    ALSO(unless(R == 0 || fabsl(fabsl(-R - R) / (fabsl(-R) + fabsl(R)) - 1) < 1e-15L),
-         acc_identity());
+    /* both ends are reached: with the opposite sign, and with 0 */
+    ALSO(apart(2 * fabsl(R) / (fabsl(R) + fabsl(R)), fd_error(-R, R, 0) / 2, 1), acc_identity());
+    ALSO(apart(fabsl(R) / fabsl(R), fd_error(0, R, 0), 1), acc_identity());
     DERIVE("FD.18", apart(fabsl(fabsl(-R) - fabsl(R)), 0, 1), algebra());
     ALSO(unless(fabsl(fabsl(a) - fabsl(R)) > 0), algebra()); /* but not blind to all */
 }

@@ -170,7 +170,8 @@ static void ls_matrices(const ls_linear *k)
 }
 
 /* A sum of K products in float, and its bound. */
-static void ls_order(size_t K, nrm_rng *rng)
+/* Returns which part of its bound the error is. */
+static wide ls_order(size_t K, nrm_rng *rng)
 {
     const wide u = (wide)FLT_EPSILON;
     volatile float sum = 0;
@@ -191,6 +192,7 @@ static void ls_order(size_t K, nrm_rng *rng)
     }
     DERIVE("LIN.5b", unless(fabsl((wide)sum - exact) <= u / 2 * (wide)K * size * 1.0001L),
            algebra());
+    return fabsl((wide)sum - exact) / (u / 2 * (wide)K * size);
 }
 
 /* The page's sum of three numbers in float, in two orders. */
@@ -223,6 +225,7 @@ static void ls_layer(void)
 {
     static const size_t shape[][3] = {{1, 1, 1}, {2, 3, 5}, {3, 7, 4}, {4, 2, 7}, {7, 3, 2}};
     nrm_rng rng = stream(70);
+    wide nearest = 0;
     ls_linear k;
     size_t i;
     for (i = 0; i < LENGTH(shape); i++) {
@@ -231,7 +234,10 @@ static void ls_layer(void)
         ls_chain(&k);
         ls_matrices(&k);
     }
-    for (i = 1; i < 400; i += 1 + i / 2) ls_order(i, &rng);
+    for (i = 1; i < 400; i += 1 + i / 2) (void)ls_order(i, &rng);
+    for (i = 0; i < 300; i++) nearest = worse(nearest, ls_order(1, &rng));
+    ALSO_OF("LIN.5b", unless(nearest > 0.8L),
+            algebra()); /* the bound is no larger than it must be */
     ls_linear_numbers();
     ls_order_numbers();
 }
@@ -630,6 +636,10 @@ static void ls_softmax_numbers(void)
         memset(&l, 0, sizeof l);
         l.C = C;
         for (c = 0; c < C; c++) l.z[c] = -0.75;
+        ALSO_OF("CE.2a", apart(ls_Z(&l), (wide)C, 1), algebra()); /* both ends are reached */
+        l.z[0] += 1e5;
+        ALSO_OF("CE.2a", apart(ls_Z(&l), 1, 1), algebra());
+        l.z[0] -= 1e5;
         DERIVE("CE.7b", apart(ls_ell(&l), logl((wide)C), 1), algebra());
     }
     ALSO(apart((wide)loss, logl(3), 1), identity());

@@ -640,10 +640,10 @@ static void ls_softmax_numbers(void)
         l.z[0] += 1e5;
         ALSO_OF("CE.2a", apart(ls_Z(&l), 1, 1), algebra());
         l.z[0] -= 1e5;
-        DERIVE("CE.7b", apart(ls_ell(&l), logl((wide)C), 1), algebra());
+        DERIVE("CE.7b", apart(ls_ell(&l), logl((wide)C), 1), acc_identity());
     }
-    ALSO(apart((wide)loss, logl(3), 1), identity());
-    ALSO(ls_printed(logl(10), 2.303, 0.001), identity());
+    ALSO(apart((wide)loss, logl(3), 1), acc_identity());
+    ALSO(ls_printed(logl(10), 2.303, 0.001), acc_identity());
 }
 
 static void steps_linear(void)

@@ -127,7 +127,7 @@ static void steps_undo(size_t M, nrm_rng *rng)
     for (i = 0; i < M; i++) {
         same = worse(same, apart((wide)y[i], (wide)one.x[i], 3));
         moved = worse(moved, apart((wide)z[i], stretch * ((wide)other.x[i] - other.mean) + one.mean,
-                                   fabsl(one.mean) + 3 * gamma));
+                                   fabsl(one.mean) + 3 * (wide)gamma));
     }
     DERIVE("QA.1", same, identity());
     DERIVE("QA.2", moved, identity());
@@ -152,7 +152,7 @@ static void steps_shape(size_t M, nrm_real gamma, nrm_rng *rng)
     wide result;
     for (i = 0; i < M; i++) s.x[i] *= s.x[i]; /* far from Gaussian */
     result = normalize(y, &s, gamma, (nrm_real)0.3, (nrm_real)1e-3) == NRM_OK
-                 ? apart(skewness(y, M), gamma / fabsl((wide)gamma) * skewness(s.x, M), 1)
+                 ? apart(skewness(y, M), (wide)gamma / fabsl((wide)gamma) * skewness(s.x, M), 1)
                  : (wide)HUGE_VAL;
     DERIVE("QA.3", result, identity());
 }

@@ -645,7 +645,7 @@ static void test_workers(void)
 
 /* ---- group norm ------------------------------------------------------------------------------ */
 
-/* The gradient of γ if channel c takes the statistics of group c % G, not c/(C/G); of 8 channels in
+/* The gradient of γ if channel c takes the statistics of group c % G, not c/(C/G); of 8 channels
    two groups, the second about `centre`. */
 static double wrong_group_error(double centre, nrm_rng *rng)
 {
@@ -727,9 +727,9 @@ static void test_overwriting(void)
 
 enum { SIDE = 6 };
 
-/* How far y of a folded layer is off: the mistakes are 0 none, 1 the bias not scaled, 2 the scale put
-   on the inputs' axis of W, 3 a norm whose channels are not the layer's outputs. x is [SIDE][SIDE],
-   rows times inputs. */
+/* How far y of a folded layer is off. The mistakes: 0 none, 1 the bias not scaled, 2 the scale put
+   on the inputs' axis of W, 3 a norm whose channels are not the layer's outputs. x is
+   [SIDE][SIDE], rows times inputs. */
 static double fold_error(int mistake, double bias, nrm_rng *rng)
 {
     nrm_real W[SIDE * SIDE], b[SIDE], x[SIDE * SIDE], z[SIDE * SIDE], y[SIDE * SIDE];

@@ -242,7 +242,7 @@ static void bn_steps_undo(const bn_set *s, const bn_set *other)
 
 /* ---- section 3: properties ------------------------------------------------------------------- */
 
-/* Any centre: the deviations' common factor comes out of the sum wherever they are measured from. */
+/* The common factor comes out of the sum wherever the deviations are measured from. */
 static wide bn_factor_out(const bn_set *s)
 {
     wide left = 0, right = 0;

@@ -321,10 +321,11 @@ static void mlp_stale_numbers(void)
 
 static void mlp_bias_case(size_t n, double scale, nrm_rng *rng)
 {
-    nrm_real x[MLP_MOST], dy[MLP_MOST], dx[MLP_MOST], y[MLP_MOST], gamma[MLP_MOST];
-    nrm_real db[MLP_MOST];
+    nrm_real x[MLP_MOST] = {0}, dy[MLP_MOST] = {0}, dx[MLP_MOST] = {0}, y[MLP_MOST] = {0},
+             gamma[MLP_MOST] = {0};
+    nrm_real db[MLP_MOST] = {0};
     nrm_acc mean[2], rstd[2];
-    wide xs[MLP_MOST], b[MLP_MOST], both[MLP_MOST], size = 0, mu, sum = 0;
+    wide xs[MLP_MOST] = {0}, b[MLP_MOST] = {0}, both[MLP_MOST] = {0}, size = 0, mu, sum = 0;
     const nrm_real eps = (nrm_real)(scale * scale / 16);
     size_t i;
     int rc;
@@ -527,7 +528,8 @@ static void mlp_uniform_steps(void)
 static int mlp_scaled(nrm_real *dW, nrm_real *y, const nrm_real *x, const nrm_real *W,
                       const nrm_real *dy, double c, double eps, size_t N, size_t in)
 {
-    nrm_real w[8], z[MLP_MOST], dz[MLP_MOST], gamma = (nrm_real)1.5, beta = (nrm_real)-0.25;
+    nrm_real w[8], z[MLP_MOST] = {0}, dz[MLP_MOST] = {0}, gamma = (nrm_real)1.5,
+                   beta = (nrm_real)-0.25;
     nrm_acc mean[1], rstd[1];
     size_t k;
     int rc;
@@ -546,7 +548,8 @@ static int mlp_scaled(nrm_real *dW, nrm_real *y, const nrm_real *x, const nrm_re
 static void mlp_scale_case(size_t N, double c, nrm_rng *rng)
 {
     const double eps = 0.25;
-    nrm_real x[MLP_MOST], W[8], dy[MLP_MOST], y[MLP_MOST], dW[8], y_one[MLP_MOST], dW_one[8];
+    nrm_real x[MLP_MOST] = {0}, W[8], dy[MLP_MOST] = {0}, y[MLP_MOST] = {0}, dW[8],
+             y_one[MLP_MOST] = {0}, dW_one[8];
     const size_t in = 2;
     wide size = 0;
     size_t i;
@@ -568,7 +571,7 @@ static void mlp_scale_case(size_t N, double c, nrm_rng *rng)
 
 static void mlp_first_loss(size_t C, nrm_rng *rng)
 {
-    nrm_real o[MLP_MOST], zero[MLP_MOST];
+    nrm_real o[MLP_MOST] = {0}, zero[MLP_MOST] = {0};
     wide sum = 0, exps = 0, mean = 0;
     nrm_acc loss;
     size_t c;
@@ -633,7 +636,7 @@ static void mlp_first_numbers(void)
 
 static void mlp_linear_case(size_t in, size_t out, nrm_rng *rng)
 {
-    nrm_real h[MLP_MOST], W[MLP_MOST], b[MLP_MOST], z[MLP_MOST];
+    nrm_real h[MLP_MOST] = {0}, W[MLP_MOST] = {0}, b[MLP_MOST] = {0}, z[MLP_MOST] = {0};
     size_t n, k, j;
     fill_real(h, 2 * in, 0.7, 1, rng);
     fill_real(W, in * out, 0.1, 1, rng);
@@ -777,8 +780,8 @@ static void mlp_workers_case(size_t first, size_t second, nrm_rng *rng)
     const size_t N = first + second, part[2] = {first, second};
     nrm_mlp_layer layer[2];
     nrm_mlp_spec spec = nrm_mlp_defaults();
-    nrm_real x[MLP_MOST], whole[64];
-    wide each[MLP_MOST], sum = 0, parts = 0, inner, mixed[64];
+    nrm_real x[MLP_MOST] = {0}, whole[64];
+    wide each[MLP_MOST] = {0}, sum = 0, parts = 0, inner, mixed[64];
     int labels[MLP_MOST];
     nrm_acc loss = -1, own = 0;
     nrm_mlp *net = NULL;

@@ -102,6 +102,13 @@ function measure() {
         wide,
         culprits: all.slice(0, 3).map((e) => `${e.tagName} ${e.textContent.slice(0, 40)}`),
         errors: document.querySelectorAll('.katex-error').length,
+        scrolling: [...document.querySelectorAll('.eq')]
+            .filter(
+                (e) =>
+                    e.querySelector('.formula').scrollWidth >
+                    e.querySelector('.formula').clientWidth,
+            )
+            .map((e) => e.id),
         pictures: [...document.images].filter((i) => i.complete && !i.naturalWidth).length,
     }
 }
@@ -118,6 +125,9 @@ for (const page of pages) {
         }
         if (m.wide) say(`${m.width} wide: ${m.culprits.join(' | ')}`)
         if (m.errors) say(`${m.errors} formulas failed`)
+        if (m.scrolling.length && width > 600) {
+            console.log(`${page}: formulas wider than the column: ${m.scrolling.join(' ')}`)
+        }
         if (m.pictures) say(`${m.pictures} pictures did not load`)
     }
 }

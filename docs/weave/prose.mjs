@@ -93,10 +93,11 @@ export function weaver(book) {
     md.renderer.rules.code_inline = (tokens, k, options, env) => {
         const text = tokens[k].content
         const m = /^## (\d+(?:\.\d+)?)$/.exec(text)
-        const tag = /^[A-Z]{2,}\.\d+[a-z]?$/.test(text) && !env.inLink ? book.tag(text, env) : null
+        const isTag = /^[A-Z]{2,}\.\d+[a-z]?$/.test(text)
+        const to = env.inLink ? null : isTag ? book.tag(text, env) : book.mutant(text, env)
         if (m && !env.inLink) return `<a href="${book.section(m[1], env)}">${text}</a>`
         const html = `<code>${escape(text)}</code>`
-        return tag ? `<a href="${tag}">${html}</a>` : html
+        return to ? `<a href="${to}">${html}</a>` : html
     }
     md.renderer.rules.link_open = (tokens, k, options, env) => {
         env.inLink = true

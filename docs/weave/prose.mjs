@@ -34,16 +34,20 @@ export function slugger() {
 const INDEX = 'ᵢⱼₖₙₛₘₜ₊′″‴'
 const MARKS = `${INDEX}₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀᵗ`
 const LETTER = new RegExp(
-    `(?<![\\p{L}\\p{N}_./'’\\-\\u0302&#])(d?(?:[a-zA-Z]\\u0302[${MARKS}]*` +
-        `|[a-zA-Z](?=[${MARKS}])[${INDEX}]*|[α-ω][${INDEX}]*)|d[xyzhabvwgWL]|[b-zB-HJ-Z])` +
-        `(?![\\p{L}\\p{N}_'’\\u0302]|\\.\\p{L}|[+/-](?!th\\b)\\p{L}|\\+\\+)`,
+    `(?<![\\p{Lu}\\p{Ll}\\d_.'’\\-\\u0302&#]|[a-zA-Z.]{2}/|I/)` +
+        `(d?(?:[a-zA-Z]\\u0302[${MARKS}]*|[a-zA-Z](?=[${MARKS}])[${INDEX}]*|[α-ω][${INDEX}]*)` +
+        `|d[xyzhabvwgWL]|[b-zB-HJ-Z])` +
+        `(?![\\p{Lu}\\p{Ll}\\d_'’\\u0302]|\\.[a-zA-Z]|-(?!th\\b)[a-zA-Z]|[+/][a-zA-Z]{2}|\\+\\+)`,
     'gu',
 )
 function italics(text, env) {
     return text.replace(LETTER, (m, letter, at) => {
         const before = text.slice(0, at)
         const after = text.slice(at + m.length)
-        if (m === 'C' && !env.channels) return m
+        if (m === 'C' && !env.channels) {
+            const counts = /(\[|N, |·)$/.test(before) || /^(\]|, S\b|·| channels)/.test(after)
+            if (!counts) return m
+        }
         if (/^[smhgBx]$/.test(m) && /\d $/.test(before) && !/^ [=<>−+·]/.test(after)) return m
         if (/^[A-Z]$/.test(m) && /^\. ?\p{Lu}/u.test(after) && /(^|, |and |\. ?|\()$/.test(before))
             return m

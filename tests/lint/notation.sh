@@ -16,7 +16,8 @@ function symbols(tex,    symbol, name) {
     split("", found)
     gsub(/\\tag\{[^}]*\}/, " ", tex)
     gsub(/\\(text|texttt|operatorname\*?|begin|end)\{[^}]*\}/, " ", tex)
-    gsub(/\\(left|right|big|Big|bigl|bigr|Bigl|Bigr)([^A-Za-z]|$)/, " ", tex)
+    gsub(/\\(left|right|leftright)arrow/, " ", tex)
+    gsub(/\\(left|right|[bB]ig+[lr]?)/, " ", tex)
     while (tex != "") {
         if (match(tex, /^\\(hat|bar|tilde|widehat|vec)( *\{[A-Za-z]\}| *\{\\[a-z]+\}| +[A-Za-z]| *\\[a-z]+)/)) {
             symbol = substr(tex, 1, RLENGTH)

@@ -345,6 +345,56 @@ static void fam_pixels(void)
     ALSO_OF("GN.1a", unless(pixel[1] == 0 && pixel[5] == 0), algebra());
 }
 
+/* The picture of the page: which letter stands at channel c of example n. */
+static size_t fam_letter(int norm, size_t n, size_t c)
+{
+    switch (norm) {
+    case 0:
+        return c;
+    case 1:
+        return n;
+    case 2:
+        return 2 * n + c / 2;
+    default:
+        return 4 * n + c;
+    }
+}
+
+static int fam_picture_norm(nrm_real *y, const nrm_real *x, int norm)
+{
+    nrm_acc mean[8], rstd[8];
+    if (norm == 0)
+        return nrm_batchnorm_forward(y, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 2, 4,
+                                     3);
+    return nrm_groupnorm_forward(y, mean, rstd, x, NULL, NULL, NRM_EPS, 2, 4, 3,
+                                 norm == 1   ? 1
+                                 : norm == 2 ? 2
+                                             : 4);
+}
+
+/* A number moves: the outputs that change are those with its letter. */
+static void fam_picture(nrm_rng *rng)
+{
+    nrm_real x[24], y[24], moved[24];
+    size_t i, j;
+    int norm;
+    fill_real(x, 24, 0.7, 1, rng);
+    for (norm = 0; norm < 4; norm++)
+        for (i = 0; i < 24; i++) {
+            const nrm_real kept = x[i];
+            size_t wrong = fam_picture_norm(y, x, norm) != NRM_OK;
+            x[i] = kept + 1;
+            wrong += fam_picture_norm(moved, x, norm) != NRM_OK;
+            x[i] = kept;
+            for (j = 0; j < 24; j++) {
+                const int same =
+                    fam_letter(norm, i / 12, i / 3 % 4) == fam_letter(norm, j / 12, j / 3 % 4);
+                wrong += same ? y[j] == moved[j] : y[j] != moved[j];
+            }
+            ALSO_OF("GN.1a", unless(wrong == 0), algebra());
+        }
+}
+
 static void steps_group_norm(nrm_rng *rng)
 {
     static const size_t shape[][4] = {{2, 4, 3, 2}, {1, 2, 1, 1}, {2, 3, 1, 1}, {3, 6, 1, 2},
@@ -369,6 +419,7 @@ static void steps_group_norm(nrm_rng *rng)
             fam_gn_as_layer(&k);
             fam_gn_view(shape[i], fam_scales[j], rng);
         }
+    fam_picture(rng);
     fam_pixels();
 }
 

@@ -823,6 +823,12 @@ static void mlp_workers_case(size_t first, size_t second, nrm_rng *rng)
         DERIVE("MLP.9d", apart((wide)whole[i], mixed[i], 4), identity());
 }
 
+/* Parts of 2 and 6 examples, with mean losses 1 and 3. */
+static void mlp_parts_numbers(void)
+{
+    ALSO_OF("MLP.9a", unless((wide)2 / 8 * 1 + (wide)6 / 8 * 3 == 2.5L), identity());
+}
+
 static void steps_mlp(void)
 {
     static const size_t sizes[] = {2, 3, 4, 7, 32};
@@ -844,6 +850,7 @@ static void steps_mlp(void)
     for (i = 0; i < LENGTH(sizes); i++)
         for (j = 0; j < LENGTH(scales); j++) mlp_bias_case(sizes[i], scales[j], &rng);
     mlp_stale_numbers();
+    mlp_parts_numbers();
     mlp_uniform_steps();
     mlp_first_loss(10, &rng);
     mlp_first_numbers();

@@ -1,0 +1,21 @@
+#!/bin/sh
+# The numbers that README.md boasts of are those of the project: equations of the header, steps of
+# the chapters, mutants.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/checks.sh
+LC_ALL=C
+export LC_ALL
+
+# How many are there? The first number of README.md before the words $1, and the lines $2 counts.
+same() {
+    said=$(tr '\n' ' ' <README.md | grep -o -E "[0-9]+ $1" | head -n 1 | cut -d' ' -f1)
+    [ "$said" = "$2" ] || { echo "README.md says '$said $1', there are $2" && false; }
+}
+equations=$(awk '/^\/\*$/ { prose = 1 } /^\*\/$/ { prose = 0 }
+    prose && /^    .*\[[A-Z]+\.[0-9]+\]$/ { n++ } END { print n + 0 }' normlayers.h)
+all=$(grep -c '^| [A-Z]*\.[0-9]*[a-z]* | ' docs/equations.md)
+check "equations of the header" same "equations in the header" "$equations"
+check "steps of the chapters" same "steps in the" $((all - equations))
+check "mutants" same "edits of the formulas" "$(grep -c '^mutant ' tests/mutants/list.txt)"
+verdict counts

@@ -21,7 +21,7 @@ mkdir -p "$out" || exit 1
 pids=
 for program in derivations steps complexstep; do
     (
-        $CC -std=c99 -O1 -ffp-contract=off -DNRM_DOUBLE -I. -Itests "tests/test_$program.c" \
+        $CC -std=c99 -O0 -ffp-contract=off -DNRM_DOUBLE -I. -Itests "tests/test_$program.c" \
             -o "$out/$program" -lm && "$out/$program" -v >"$out/$program.txt"
     ) &
     pids="$pids $!"

@@ -440,7 +440,7 @@ static void test_folded_convolution(void)
 enum {
     FOLD_RIGHT,
     FOLD_BIAS_NOT_SCALED, /* Tencent/ncnn#1339, ultralytics/yolov3#807 */
-    FOLD_WRONG_AXIS,      /* pytorch/ao#4116 */
+    FOLD_WRONG_AXIS,      /* chr5tphr/zennit#71 */
     FOLD_NO_MEAN,
     FOLD_NO_BETA,
     FOLD_NO_GAMMA,

@@ -1181,7 +1181,7 @@ static void bn_numbers_divisor(nrm_rng *rng)
         for (i = 0; i < 128; i++) large_dy[i] = (wide)drawn[i];
         bn_one_less(is, large_x, large_dy, 128, 127);
         bn_one_less(would, large_x, large_dy, 128, 128);
-        unseen += bn_wrong_by(would, is, 128) < 1e-3;
+        unseen += bn_wrong_by(would, is, 128) < 1e-3L;
     }
     ALSO_OF("BN.19d", unless(unseen >= 18), replay());
     ALSO_OF("BN.17a", bn_says(1 / ((wide)1e-3 + (wide)1e-6), 999.0, 1), replay());
@@ -1221,7 +1221,7 @@ static void bn_numbers_vanishing(wide times, wide centre, const double *stated, 
     size_t i;
     for (i = 0; i < 3; i++) dxhat[i] = 2 * (wide)dy[i];
     for (i = 0; i < 3; i++) dv -= s.r * s.r * s.r / 2 * dxhat[i] * s.c[i];
-    for (i = 0, term = 0; i < 3; i++) term -= dv * 2 / 3 * (bn_126[i] - centre);
+    for (i = 0, term = 0; i < 3; i++) term -= dv * 2 / 3 * (bn_126[i] - (wide)centre);
     mean = bn_mean(dxhat, 3);
     for (i = 0; i < 3; i++) {
         dx = s.r * dxhat[i] + dv * 2 / 3 * s.c[i] + (-3 * s.r * mean + times * term) / 3;

@@ -417,7 +417,7 @@ static void fd_page_of_best_steps(void)
     /* the steps of the header */
     ALSO_OF("GC.4b",
             worse(fd_printed((wide)pow(DBL_EPSILON, 0.2), 7e-4L, 1e-4L),
-                  fd_printed((wide)pow(FLT_EPSILON, 0.2), 4e-2L, 1e-2L)),
+                  fd_printed((wide)pow((double)FLT_EPSILON, 0.2), 4e-2L, 1e-2L)),
             algebra());
 }
 
@@ -427,8 +427,8 @@ static void fd_roundings(void)
     int i;
     fd_rounding(&rng);
     for (i = 0; i < 30; i++) {
-        fd_worst_cases(&rng, uniform_between(&rng, 0.1, 0.5));
-        fd_best_steps(i % 2 ? DBL_EPSILON : FLT_EPSILON, uniform_between(&rng, 0.1, 10),
+        fd_worst_cases(&rng, (wide)uniform_between(&rng, 0.1, 0.5));
+        fd_best_steps(i % 2 ? DBL_EPSILON : (double)FLT_EPSILON, uniform_between(&rng, 0.1, 10),
                       uniform_between(&rng, 0.01, 100));
         fd_stretched(&rng, (wide)pow(10, i % 7 - 3));
     }

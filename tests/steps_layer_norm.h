@@ -342,7 +342,7 @@ static void steps_ln_input(ln_net *k)
 {
     const size_t D = k->D;
     const wide d = (wide)D, r = k->r[0];
-    wide g[LN_MOST], gamma[LN_MOST], dx[LN_MOST], largest = 0;
+    wide g[LN_MOST], gamma[LN_MOST] = {0}, dx[LN_MOST], largest = 0;
     wide cov = 0, gamma_mean, dy_mean, gx, dyx, xhat_sum = 0, size = 0;
     size_t i, j;
     ln_gradient_by_xhat(g, k, 0);
@@ -725,7 +725,7 @@ static void steps_cell_step(ln_cell *p, size_t t, size_t n)
     for (i = 0; i < CELL_UNITS; i++) {
         const wide g = cell_loss_slope(p, &p->xhat_push[t][n][i]);
         DERIVE("RNN.5a", apart(g, (wide)p->gamma[i] * dz[i], 1), acc_difference());
-        right += p->eps * p->r[t][n] * p->r[t][n] * g * p->xhat[t][n][i];
+        right += (wide)p->eps * p->r[t][n] * p->r[t][n] * g * p->xhat[t][n][i];
         along += p->a[t][n][i] * da[i];
         along_xhat += p->xhat[t][n][i] / p->r[t][n] * da[i];
         centred += p->xhat[t][n][i] / p->r[t][n] * da[i] + mean * da[i];

@@ -1221,7 +1221,7 @@ static void bn_numbers_vanishing(wide times, wide centre, const double *stated, 
     size_t i;
     for (i = 0; i < 3; i++) dxhat[i] = 2 * (wide)dy[i];
     for (i = 0; i < 3; i++) dv -= s.r * s.r * s.r / 2 * dxhat[i] * s.c[i];
-    for (i = 0, term = 0; i < 3; i++) term -= dv * 2 / 3 * (bn_126[i] - (wide)centre);
+    for (i = 0, term = 0; i < 3; i++) term -= dv * 2 / 3 * ((wide)bn_126[i] - (wide)centre);
     mean = bn_mean(dxhat, 3);
     for (i = 0; i < 3; i++) {
         dx = s.r * dxhat[i] + dv * 2 / 3 * s.c[i] + (-3 * s.r * mean + times * term) / 3;

@@ -12,33 +12,41 @@ hljs.registerLanguage('python', python)
 export const escape = (text) =>
     text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
 
+// The few kinds of words that are set apart, by one letter each.
+const KINDS = {
+    comment: 'c',
+    keyword: 'k',
+    type: 'k',
+    meta: 'k',
+    number: 'n',
+    literal: 'n',
+    string: 's',
+}
+
 // The lines of a program as HTML, each complete in itself. `link(text, what)` may turn a comment's
 // text or a string into one with links; both are HTML.
 export function highlight(source, language, link = (text) => text) {
     const known = hljs.getLanguage(language)
     const html = known ? hljs.highlight(source, { language }).value : escape(source)
     const lines = ['']
-    const open = []
+    const open = [] // the kinds of the words we are in; '' if it is not set apart
+    const start = (kind) => (kind ? `<span class="${kind}">` : '')
+    const end = (kind) => (kind ? '</span>' : '')
+    const add = (text) => (lines[lines.length - 1] += text)
     for (const piece of html.match(/<[^>]*>|[^<]+/g) ?? []) {
         if (piece.startsWith('</')) {
-            open.pop()
-            lines[lines.length - 1] += piece
+            add(end(open.pop()))
         } else if (piece.startsWith('<')) {
-            open.push(piece)
-            lines[lines.length - 1] += piece
+            open.push(KINDS[/hljs-(\w+)/.exec(piece)[1]] ?? '')
+            add(start(open.at(-1)))
         } else {
-            const comment = open.some((tag) => tag.includes('hljs-comment'))
-            const string = open.some((tag) => tag.includes('hljs-string'))
+            const what = open.includes('c') ? 'comment' : open.includes('s') ? 'string' : null
             piece.split('\n').forEach((text, k) => {
                 if (k > 0) {
-                    lines[lines.length - 1] += '</span>'.repeat(open.length)
-                    lines.push(open.join(''))
+                    add(open.map(end).join(''))
+                    lines.push(open.map(start).join(''))
                 }
-                lines[lines.length - 1] += comment
-                    ? link(text, 'comment')
-                    : string
-                      ? link(text, 'string')
-                      : text
+                add(what ? link(text, what) : text)
             })
         }
     }

@@ -36,7 +36,8 @@ const MARKS = `${INDEX}₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹
 const LETTER = new RegExp(
     `(?<![\\p{Lu}\\p{Ll}\\d_.'’\\-\\u0302&#]|[a-zA-Z.]{2}/|I/)` +
         `(d?(?:[a-zA-Z]\\u0302[${MARKS}]*|[a-zA-Z](?=[${MARKS}])[${INDEX}]*|[α-ω][${INDEX}]*)` +
-        `|d[xyzhabvwgWL]|[b-zB-HJ-Z])` +
+        `|[a-zA-Zα-ω]_(?:[a-z]{1,2}|max)|d?W[hx]|d[xyzhabvwgWL]|[b-zB-HJ-Z]` +
+        `|a(?=\\[|·)|(?<=\\(|·)a(?=\\)))` +
         `(?![\\p{Lu}\\p{Ll}\\d_'’\\u0302]|\\.[a-zA-Z]|-(?!th\\b)[a-zA-Z]|[+/][a-zA-Z]{2}|\\+\\+)`,
     'gu',
 )
@@ -45,13 +46,15 @@ function italics(text, env) {
         const before = text.slice(0, at)
         const after = text.slice(at + m.length)
         if (m === 'C' && !env.channels) {
-            const counts = /(\[|N, |·)$/.test(before) || /^(\]|, S\b|·| channels)/.test(after)
+            const counts =
+                /(\[|N, |·|[=<>≤≥] )$/.test(before) ||
+                /^(\]|, S\b|·| [=<>≤≥]| channels| entries| columns)/.test(after)
             if (!counts) return m
         }
         if (/^[smhgBx]$/.test(m) && /\d $/.test(before) && !/^ [=<>−+·]/.test(after)) return m
         if (/^[A-Z]$/.test(m) && /^\. ?\p{Lu}/u.test(after) && /(^|, |and |\. ?|\()$/.test(before))
             return m
-        if (m.includes('\u0302')) return `<span class="m">${typeset(tex(m), false)}</span>`
+        if (/[\u0302_]/.test(m)) return `<span class="m">${typeset(tex(m), false)}</span>`
         return `<i>${m}</i>`
     })
 }
@@ -113,7 +116,8 @@ export function weaver(book) {
     }
     md.renderer.rules.image = (tokens, k, options, env) => {
         const { src, width, height } = book.picture(tokens[k].attrGet('src'), env)
-        const alt = tokens[k].content.replace(/\s+/g, ' ')
+        const name = /([^/]*)\.png$/.exec(src)[1].replace(/_/g, ' ')
+        const alt = tokens[k].content.replace(/\s+/g, ' ') || `figure ${name}`
         const size = `width="${width}" height="${height}"`
         return `<img src="${src}" ${size} alt="${escape(alt)}">`
     }

@@ -1,8 +1,12 @@
 #!/bin/sh
-# The book: book.sh weaves docs/book.html and docs/book/ from the header, the chapters and the
-# checks; book.sh check weaves into build/ and compares with what is there. Needs Node.js 18 or later
-# and, the first time, the net: npm fetches KaTeX, highlight.js and markdown-it as package-lock.json
-# pins them.
+# The book, woven from the header, the chapters, the findings and the checks.
+#
+#   book.sh          writes docs/book.html and docs/book/
+#   book.sh check    weaves into build/book and compares with those
+#   book.sh draft    weaves into build/book whatever is wrong, and says what
+#
+# Needs Node.js 18 or later and, the first time, the net: npm fetches KaTeX, highlight.js and
+# markdown-it as package-lock.json pins them.
 set -eu
 cd "$(dirname "$0")/../.."
 here=docs/weave

@@ -375,7 +375,7 @@ function wovenIndex(p) {
     let html =
         `<h1 id="${p.name}">${p.title}</h1>\n` +
         '<p>Each with its tag, the place where it stands, the lines of <code>normlayers.h</code> ' +
-        'that compute it, and the check that computes both of its sides: the bound that the check ' +
+        'that compute it, and the check that computes both of its sides: the bound that it ' +
         `demands, and the one that was met. The witnesses: ${witnesses.join('; ')}.</p>\n`
     for (const [home, rows] of groups) {
         const title =
@@ -415,8 +415,8 @@ function wovenMutants(p) {
     }
     let html =
         '<h1 id="mutants">The mutants</h1>\n<p>One-line edits of the formulas of ' +
-        `<a href="${href(p, pages.get('header_opening'))}">the header</a>. Every one is wrong, and ` +
-        'the tests must say so: <code>make mutants</code> makes them all and names what killed ' +
+        `<a href="${href(p, pages.get('header_opening'))}">the header</a>. Every one is wrong, ` +
+        'and the tests say so: <code>make mutants</code> makes them all, names what kills ' +
         'each, <code>sh tests/mutants/run.sh --only NAME</code> makes one and prints all that ' +
         'fails.</p>\n'
     mutants.sections.forEach((section, k) => {
@@ -432,7 +432,8 @@ function wovenMutants(p) {
                   : ''
             html +=
                 `<section class="mutant" id="${m.id}"><h3><code>${m.id}</code></h3>\n` +
-                `<p>${about}: ${say(m.story)}.${history} ${end}</p>\n${pair(m.from, m.to)}</section>\n`
+                `<p>${about}: ${say(m.story)}.${history} ${end}</p>\n` +
+                `${pair(m.from, m.to)}</section>\n`
         }
     })
     return html

@@ -1,18 +1,27 @@
 // The header's formulas in the pages of docs/, typeset, and never written by hand.
 //
 //     node docs/weave/formulas.mjs --check [FILES]   fails if one differs from the header's
-//     node docs/weave/formulas.mjs --write [FILES]   fills them in
+//     node docs/weave/formulas.mjs --write [FILES]   fills them in, and replaces \operatorname
 //
 // A fence ```math that ends in \tag{BN.19} shows equation BN.19 of normlayers.h; while it is being
 // written it may hold that line alone. Without FILES: all pages of docs/. Fences whose tag has a
 // letter at its end (BN.19b) or a family that the header does not know (MV.3) belong to the page;
-// of them only the form is checked.
+// of them only the form is checked. And no formula, in a fence or in a line, may use what GitHub
+// does not typeset.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { equations, root } from './tex.mjs'
 
 const COLUMNS = 100
+
+// What GitHub's MathJax refuses ("The following macros are not allowed", github/markup#1688), or
+// what looks otherwise there than in the book.
+const REFUSED = new RegExp(
+    '\\\\(?:operatorname|mbox|[hv]?phantom|(?:re)?newcommand|def|let|href|url|html[a-z]*|class|' +
+        'cssId|style|require|unicode|bbox)(?![a-zA-Z])|' +
+        '\\\\begin\\{(?:align|eqnarray|equation|gather)\\*?\\}',
+)
 
 // The fence's lines: a row of aligned or cases to a line, and none longer than COLUMNS.
 export function fence(typeset, tag) {
@@ -80,10 +89,23 @@ function main() {
         failed++
     }
     for (const file of files) {
-        const text = readFileSync(file, 'utf8')
+        let text = readFileSync(file, 'utf8')
+        if (mode === '--write' && text.includes('\\operatorname{')) {
+            text = text.replace(/\\operatorname\{([^{}]*)\}/g, '\\mathop{\\mathrm{$1}}')
+            writeFileSync(file, text)
+            console.log(`${file}: \\operatorname, which GitHub refuses, replaced`)
+        }
         const lines = text.split('\n')
         const changes = []
+        lines.forEach((line, k) => {
+            for (const [, inside] of line.matchAll(/\$`([^`]*)`\$/g)) {
+                const m = REFUSED.exec(inside)
+                if (m) complain(file, k + 1, `GitHub does not typeset ${m[0]}`)
+            }
+        })
         for (const f of fences(text)) {
+            const refused = REFUSED.exec(f.rows.join('\n'))
+            if (refused) complain(file, f.line, `GitHub does not typeset ${refused[0]}`)
             if (f.tags.length === 0 && !/^\d\d_/.test(basename(file))) continue // not a chapter
             if (f.tags.length !== 1) {
                 complain(

@@ -5447,7 +5447,7 @@ computed without error, a folded layer would be off by no more than
     |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)                             [FOLD.4]
 
 with η = 2⁻²⁴. Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η =
-2⁻⁵³), 5η takes its place, and |a·(b − m)| + |β| that of |b′|. How many places of y that is
+2⁻⁵³), 6η takes its place, and |a·(b − m)| + |β| that of |b′|. How many places of y that is
 depends on how much of the sum cancels. Where m is a thousand times √u, so are the terms
 beside y, and their roundings. It is no loss by folding: unfolded, z is rounded as coarsely
 before m is taken away. `docs/10_conventions.md` has what was measured.

@@ -76,7 +76,7 @@ static void derive_fold_channel(const fold_case *k, size_t c)
     const wide unit = ldexpl(1, in_float() ? -24 : -53);
     wide bound = unit * (terms + fabsl((wide)k->b_folded[c])) * (1 + 1e-6L), worst = 0;
     size_t i;
-    if (acc_no_wider()) bound = 5 * unit * (terms + fabsl(shift) + fabsl(beta));
+    if (acc_no_wider()) bound = 6 * unit * (terms + fabsl(shift) + fabsl(beta));
     for (i = 0; i < k->outer * k->inner; i++) {
         const size_t at = weight_of(k, c, i);
         worst = worse(worst, relative((wide)k->W_folded[at], a * (wide)k->W[at]));

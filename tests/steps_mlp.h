@@ -299,10 +299,10 @@ static void mlp_network_case(size_t N, nrm_rng *rng)
         net->probe_context = &seen;
     }
     if (net == NULL || nrm_mlp_gradient(net, &loss, x, k.label, N, NRM_TRAIN) != NRM_OK) {
-        DERIVE("MLP.2a", (wide)HUGE_VAL, identity());
+        ALSO_OF("MLP.2a", (wide)HUGE_VAL, identity());
         return;
     }
-    DERIVE("MLP.2a", apart((wide)loss, total, 1 + total), identity());
+    ALSO_OF("MLP.2a", apart((wide)loss, total, 1 + total), identity());
     mlp_output_steps(&k, net, &v, d, &seen);
     mlp_hidden_steps(&k, net, &v, d, &seen);
 }

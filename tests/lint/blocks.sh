@@ -95,7 +95,7 @@ sh_block() { # block, where
 
 documents=normlayers.h
 [ -f README.md ] && documents="$documents README.md"
-documents="$documents $(find docs examples tests -name '*.md' 2>/dev/null | sort | tr '\n' ' ')"
+documents="$documents $(find docs examples tests -name '*.md' ! -path '*/node_modules/*' | sort | tr '\n' ' ')"
 for document in $documents; do
     split_blocks "$document"
     for block in "$work"/*.block; do

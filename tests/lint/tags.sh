@@ -193,6 +193,10 @@ fence && match($0, /\\tag\{[^}]*\}/) {
 FILENAME ~ /\.md$/ { cite($0, 0); next }
 {
     line = code_of($0)
+    if (opened) sub(/^ */, "", line) # a call that goes on behind its bracket
+    line = opened line
+    opened = line ~ /(DERIVE|ALSO_OF)\($/ ? line : ""
+    if (opened != "") next
     while (match(line, /(DERIVE|ALSO_OF)\("[^"]*"/)) {
         call = substr(line, RSTART, RLENGTH)
         line = substr(line, RSTART + RLENGTH)

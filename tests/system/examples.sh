@@ -30,7 +30,7 @@ for program in $programs; do
         ;;
     esac
     data='--data synthetic'
-    case $program in 02_* | 03_* | 20_*) data= ;; esac
+    case $program in 02_* | 03_* | 05_* | 20_*) data= ;; esac
     # shellcheck disable=SC2086
     check "$program draws" "$bin/$program" --quick $data --out "$dir/a"
     case $program in

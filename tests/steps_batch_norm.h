@@ -1315,6 +1315,25 @@ static void bn_numbers_in_use(void)
     ALSO_OF("WN.12a", bn_says((1 - 2) / sqrtl(5), -0.447214, 6), replay());
 }
 
+/* Two units with the covariance C: divided by the roots of its diagonal they stay correlated, by the
+   root R of the whole matrix they do not. R = (C + √det·I)/√(trace + 2·√det). */
+static void bn_numbers_whitening(wide a, wide b, wide d)
+{
+    const wide root = sqrtl(a * d - b * b), by = sqrtl(a + d + 2 * root);
+    const wide p = (a + root) / by, q = b / by, t = (d + root) / by, det = p * t - q * q;
+    const wide inverse[2][2] = {{t / det, -q / det}, {-q / det, p / det}},
+               C[2][2] = {{a, b}, {b, d}};
+    int i, j, k, l;
+    for (i = 0; i < 2; i++)
+        for (j = 0; j < 2; j++) {
+            wide sum = 0;
+            for (k = 0; k < 2; k++)
+                for (l = 0; l < 2; l++) sum += inverse[i][k] * C[k][l] * inverse[l][j];
+            ALSO_OF("WN.12a", apart(sum, i == j ? 1 : 0, 1), algebra());
+        }
+    ALSO_OF("WN.12a", unless(fabsl(b / sqrtl(a * d)) > (wide)0.1), replay());
+}
+
 static void bn_numbers(nrm_rng *rng)
 {
     static const double true_dx[3] = {-0.881736, 1.102164, -0.220428};
@@ -1328,6 +1347,7 @@ static void bn_numbers(nrm_rng *rng)
     bn_numbers_misprint();
     bn_numbers_images();
     bn_numbers_in_use();
+    bn_numbers_whitening(2, 3, 7);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */

@@ -1315,8 +1315,8 @@ static void bn_numbers_in_use(void)
     ALSO_OF("WN.12a", bn_says((1 - 2) / sqrtl(5), -0.447214, 6), replay());
 }
 
-/* Two units with the covariance C: divided by the roots of its diagonal they stay correlated, by the
-   root R of the whole matrix they do not. R = (C + √det·I)/√(trace + 2·√det). */
+/* Two units with the covariance C: divided by the roots of its diagonal they stay correlated, and
+   by the root R of the whole matrix they do not. R = (C + √det·I)/√(trace + 2·√det). */
 static void bn_numbers_whitening(wide a, wide b, wide d)
 {
     const wide root = sqrtl(a * d - b * b), by = sqrtl(a + d + 2 * root);

@@ -716,7 +716,8 @@ static void bn_steps_projection(const bn_set *s)
     const size_t M = s->M;
     const wide leak = (wide)s->eps * s->r * s->r, length = sqrtl(bn_dot(s->xhat, s->xhat, M));
     bn_matrix P, Q, E, PQ, QP, QQ, right;
-    wide one[BN_MOST], e[BN_MOST], out[BN_MOST], should[BN_MOST], dx[BN_MOST], across[BN_MOST];
+    wide one[BN_MOST] = {0}, e[BN_MOST] = {0}, out[BN_MOST] = {0}, should[BN_MOST] = {0};
+    wide dx[BN_MOST] = {0}, across[BN_MOST] = {0};
     bn_point p;
     size_t i, j;
     for (i = 0; i < M; i++) one[i] = 1;

@@ -59,8 +59,7 @@ function italics(text, env) {
     })
 }
 
-// `book` answers: tag(name, where) and section(number, where) -> href or null; link(href, where) ->
-// href; picture(href, where) -> { src, width, height, caption }; quoted(line) -> href or null.
+// `book` knows where things are, see weave.mjs.
 export function weaver(book) {
     const md = new MarkdownIt({ html: true, typographer: true, quotes: '“”‘’' })
     md.disable(['replacements', 'linkify'])
@@ -101,9 +100,12 @@ export function weaver(book) {
         const text = tokens[k].content
         const m = /^## (\d+(?:\.\d+)?)$/.exec(text)
         const isTag = /^[A-Z]{2,}\.\d+[a-z]?$/.test(text)
-        const to = env.inLink ? null : isTag ? book.tag(text, env) : book.mutant(text, env)
-        if (m && !env.inLink) return `<a href="${book.section(m[1], env)}">${text}</a>`
         const html = `<code>${escape(text)}</code>`
+        if (env.inLink) return html
+        if (m) return `<a href="${book.section(m[1], env)}">${text}</a>`
+        const to = isTag ? book.tag(text, env) : book.mutant(text, env)
+        const name = to ? null : book.name(text.replace(/\(.*\)$/, ''), env)
+        if (name) return `<a class="name" href="${name}">${html}</a>`
         return to ? `<a href="${to}">${html}</a>` : html
     }
     md.renderer.rules.link_open = (tokens, k, options, env) => {

@@ -209,6 +209,22 @@ for (const p of pages.values()) {
         }
     }
 }
+// Where the header defines a name: functions where they are implemented, and types, macros,
+// constants and status codes.
+export const names = new Map()
+headerLines.forEach((line, k) => {
+    const inside = k + 1 >= implementation
+    const m =
+        (inside && /^(?:static|NRM_DEF)\b[^;=(]*?\b(nrmi?_\w+)\(/.exec(line)) ||
+        /^typedef struct (nrm\w*)/.exec(line) ||
+        /^typedef [^(]*\b(nrm\w+);/.exec(line) ||
+        /^#define (NRM\w+)/.exec(line) ||
+        /^ {4}X\((NRM_\w+),/.exec(line) ||
+        /^ {4}(NRM_[A-Z0-9_]+)(?:,| = )/.exec(line)
+    const page = m && pageOfLine(k + 1)
+    if (page && !names.has(m[1])) names.set(m[1], k + 1)
+})
+
 // The reasons why nothing computes the others, as the lint has them.
 const reasons =
     /not_computed\(\) \{\n[^\n]*\n([^]*?)\nLIST/.exec(read('tests/lint/tags.sh'))?.[1] ?? ''

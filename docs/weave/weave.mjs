@@ -32,6 +32,7 @@ import {
     indexOf,
     indexes,
     mutants,
+    names,
     ofSource,
     pageOfLine,
     pages,
@@ -54,7 +55,7 @@ const href = (from, to, anchor = '') => {
     if (from === to && anchor) return `#${anchor}`
     return posix.relative(posix.dirname(from.path), to.path) + (anchor ? `#${anchor}` : '')
 }
-const wantedLines = new Set() // lines of the header that a link leads to
+const wantedLines = new Set(names.values()) // lines of the header that a link leads to
 
 const book = {
     math: (tex, env) => tryTypeset(tex, false, env),
@@ -114,6 +115,12 @@ const book = {
             height: png.readUInt32BE(20),
             caption: provenance(path, env),
         }
+    },
+    // A function, type or macro of the header.
+    name(text, env) {
+        const line = names.get(text)
+        if (!line) return null
+        return href(env.page, pageOfLine(line), `L${line}`)
     },
     // A mutant's name, in a chapter.
     mutant(name, env) {

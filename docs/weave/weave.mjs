@@ -199,7 +199,8 @@ function note(t, env) {
         )
     }
     for (const witness of t.met ?? []) {
-        const [kind, bound] = [witness[0], witness.slice(1)]
+        const kind = witness[0]
+        const bound = witness === 'R' ? ': the same bits' : witness.slice(1)
         rows.push(`<abbr title="${WITNESS[kind] ?? ''}">${kind}</abbr>${power(escape(bound))}`)
     }
     const links = []

@@ -2,7 +2,7 @@
 # The book, woven from the header, the chapters, the findings and the checks.
 #
 #   book.sh          writes docs/book.html and docs/book/
-#   book.sh check    weaves into build/book and compares with those
+#   book.sh check    weaves into build/book (BUILD= another folder than build) and compares with those
 #   book.sh draft    weaves into build/book whatever is wrong, and says what
 #
 # Needs Node.js 18 or later and, the first time, the net: npm fetches KaTeX, highlight.js and
@@ -21,16 +21,17 @@ if ! cmp -s $here/package-lock.json $here/node_modules/.lock; then
     cp $here/package-lock.json $here/node_modules/.lock
 fi
 
+to=${BUILD:-build}/book
 case ${1:-weave} in
 weave)
     node $here/weave.mjs
     ;;
 check)
     node $here/formulas.mjs --check
-    rm -rf build/book
-    mkdir -p build/book
-    node $here/weave.mjs build/book
-    if diff -rq build/book/book.html docs/book.html && diff -rq build/book/book docs/book; then
+    rm -rf "$to"
+    mkdir -p "$to"
+    node $here/weave.mjs "$to"
+    if diff -rq "$to/book.html" docs/book.html && diff -rq "$to/book" docs/book; then
         echo "book: the committed pages are those of the sources"
     else
         echo "book: the committed pages are not those of the sources; run 'make book'" >&2
@@ -38,9 +39,9 @@ check)
     fi
     ;;
 draft)
-    mkdir -p build/book
-    node $here/weave.mjs --draft build/book
-    ln -sfn ../../docs/figures build/book/figures
+    mkdir -p "$to"
+    node $here/weave.mjs --draft "$to"
+    ln -sfn "$PWD/docs/figures" "$to/figures"
     ;;
 *)
     echo "usage: book.sh [weave|check|draft]" >&2

@@ -9,10 +9,11 @@ for name in chromium chromium-browser google-chrome; do
     [ -n "${CHROMIUM:-}" ] || CHROMIUM=$(command -v $name) || continue
 done
 export CHROMIUM="${CHROMIUM:?look: no Chromium here}"
-node docs/weave/look.mjs "${1:-docs}" build/look
+out=${BUILD:-build}/look
+node docs/weave/look.mjs "${1:-docs}" "$out"
 # The printed pages as pictures too, where Ghostscript is.
 if command -v gs >/dev/null; then
-    for pdf in build/look/*.pdf; do
+    for pdf in "$out"/*.pdf; do
         gs -q -dNOPAUSE -dBATCH -sDEVICE=png16m -r80 -dLastPage=6 \
             -sOutputFile="${pdf%.pdf}_print_%d.png" "$pdf"
     done

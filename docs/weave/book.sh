@@ -2,8 +2,10 @@
 # The book, woven from the header, the chapters, the findings and the checks.
 #
 #   book.sh          writes docs/book.html and docs/book/
-#   book.sh check    weaves into build/book (BUILD= another folder than build) and compares with those
+#   book.sh check    weaves into build/book and compares with those
 #   book.sh draft    weaves into build/book whatever is wrong, and says what
+#
+# BUILD names another folder than build.
 #
 # Needs Node.js 18 or later and, the first time, the net: npm fetches KaTeX, highlight.js and
 # markdown-it as package-lock.json pins them.
@@ -11,10 +13,10 @@ set -eu
 cd "$(dirname "$0")/../.."
 here=docs/weave
 
-command -v node >/dev/null && command -v npm >/dev/null || {
+if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
     echo "book: needs Node.js with npm (Debian: apt install nodejs npm)" >&2
     exit 1
-}
+fi
 # Fetched anew when the lock file has changed.
 if ! cmp -s $here/package-lock.json $here/node_modules/.lock; then
     (cd $here && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)

@@ -165,14 +165,22 @@ static means_cancelled means_cancel(const means_set *s, wide p)
 
 static void means_cancellation(nrm_rng *rng)
 {
-    means_bound one = {0, 0}, pivot = {0, 0};
+    means_bound one = {0, 0}, pivot = {0, 0}, exact = {0, 0};
     means_set s;
     int turn;
     for (turn = 0; turn < 1000; turn++) {
-        const double spread = uniform_between(rng, 1, 16), p = (double)(turn % 7) - 3;
+        const double spread = uniform_between(rng, 1, 16);
+        wide p, distance;
         means_cancelled c;
-        means_draw(&s, 4, spread * uniform_between(rng, 3, 90), spread, rng);
-        if (s.mu < 2 * s.spread) continue;   /* MV.7 would not hold */
+        means_draw(&s, 4, spread * uniform_between(rng, 0, 90), spread, rng);
+        /* a pivot anywhere from the mean to three standard deviations away: MV.7 need not hold */
+        p = s.mu + s.spread * (wide)(turn % 31 - 15) / 5;
+        distance = (s.mu - p) * (s.mu - p) / s.v;
+        c = means_cancel(&s, p);
+        means_compare(&pivot, fabsl(c.got - s.v) / s.v,
+                      means_eta * (1 + means_eta) * (2 + 2 * distance));
+        means_compare(&exact, fabsl(c.got - s.v) / s.v, means_eta * (1 + 2 * distance));
+        if (s.mu < s.spread) continue;       /* MV.7 would not hold */
         if (s.mu > 100 * s.spread) continue; /* nor is a long double long enough */
         c = means_cancel(&s, 0);
         DERIVE("MV.8",
@@ -181,12 +189,10 @@ static void means_cancellation(nrm_rng *rng)
         DERIVE("MV.9", apart(c.got - s.v, c.theta1 * c.squares - c.theta2 * c.square, s.v),
                algebra());
         means_compare(&one, fabsl(c.got - s.v) / s.v, means_eta * (1 + 2 * s.mu * s.mu / s.v));
-        c = means_cancel(&s, (wide)p);
-        means_compare(&pivot, fabsl(c.got - s.v) / s.v,
-                      means_eta * (1 + 2 * (s.mu - (wide)p) * (s.mu - (wide)p) / s.v));
     }
     DERIVE("MV.10", means_verdict(&one, (wide)0.5), replay());
-    DERIVE("MV.13", means_verdict(&pivot, (wide)0.5), replay());
+    /* and the difference is not exact for all of these: the bound of MV.10 is broken */
+    DERIVE("MV.13", worse(means_verdict(&pivot, (wide)0.5), unless(exact.broken)), replay());
 }
 
 /* ---- the usual algorithms, in float ---------------------------------------------------------- */

@@ -426,12 +426,31 @@ static wide smooth_form(const wide *a, wide H[SMOOTH_MOST][SMOOTH_MOST], const w
 
 /* ---- theorem 4.1: the gradient --------------------------------------------------------------- */
 
+/* SM.15 is true of any numbers in the place of x̂. With x̂ itself, whose mean is 0, its last term
+   could have any factor; so x̂ + ½ is put there. */
+static wide smooth_six_terms(const smooth_point *s, size_t n)
+{
+    const wide M = (wide)n, dy_mean = s->dy_mean;
+    wide x[SMOOTH_MOST], mean = 0, square = 0, along = 0, squares = 0, dyy, right;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        x[i] = s->xhat[i] + (wide)0.5;
+        mean += x[i] / M;
+        square += x[i] * x[i] / M;
+        along += s->dy[i] * x[i] / M;
+    }
+    for (i = 0; i < n; i++) squares += powl(s->dy[i] - dy_mean - x[i] * along, 2) / M;
+    dyy = smooth_dot(s->dy, s->dy, n) / M;
+    right = dyy + dy_mean * dy_mean + square * along * along - 2 * dy_mean * dy_mean -
+            2 * along * along + 2 * dy_mean * mean * along;
+    return apart(squares, right, dyy);
+}
+
 static void smooth_first_order(const smooth_case *k, int no_eps)
 {
     const size_t n = k->M;
     const wide M = (wide)n, gamma = (wide)k->gamma, eps = (wide)k->eps;
-    wide p[SMOOTH_MOST], dx[SMOOTH_MOST], squares = 0, cos1, cos2, worst = 0, trace = 0, xx,
-                                          x_sum = 0;
+    wide p[SMOOTH_MOST], dx[SMOOTH_MOST], squares = 0, cos1, cos2, worst = 0, trace = 0, xx;
     wide dyy, before, after, size;
     smooth_point s;
     size_t i;
@@ -444,15 +463,11 @@ static void smooth_first_order(const smooth_case *k, int no_eps)
         p[i] = s.dy[i] - s.dy_mean - s.xhat[i] * s.dyx_mean;
         squares += p[i] * p[i] / M;
         worst = worse(worst, apart(dx[i], gamma * s.r * p[i], size));
-        x_sum += s.xhat[i];
     }
     before = gamma * gamma * s.r * s.r * dyy;
     if (!no_eps) {
         DERIVE("SM.14", worst, identity());
-        after = dyy / M + s.dy_mean * s.dy_mean + xx * s.dyx_mean * s.dyx_mean;
-        after += -2 * s.dy_mean * s.dy_mean - 2 * s.dyx_mean * s.dyx_mean +
-                 2 * s.dy_mean * s.dyx_mean * (x_sum / M);
-        DERIVE("SM.15", apart(squares, after, dyy / M), algebra());
+        DERIVE("SM.15", smooth_six_terms(&s, n), algebra());
         DERIVE("SM.16",
                apart(squares,
                      dyy / M - s.dy_mean * s.dy_mean - 2 * s.dyx_mean * s.dyx_mean +

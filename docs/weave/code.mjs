@@ -40,7 +40,8 @@ export function highlight(source, language, link = (text) => text) {
             open.push(KINDS[/hljs-(\w+)/.exec(piece)[1]] ?? '')
             add(start(open.at(-1)))
         } else {
-            const what = open.includes('c') ? 'comment' : open.includes('s') ? 'string' : null
+            const words = known ? null : 'plain'
+            const what = open.includes('c') ? 'comment' : open.includes('s') ? 'string' : words
             piece.split('\n').forEach((text, k) => {
                 if (k > 0) {
                     add(open.map(end).join(''))

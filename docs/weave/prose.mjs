@@ -167,7 +167,7 @@ export function weaver(book) {
                 .join('')
         const language = info.split(/\s+/)[0]
         const link = (html, what) =>
-            what === 'comment' ? said('', { ...env, italic: false }, html) : html
+            /comment|plain/.test(what) ? said('', { ...env, italic: false }, html) : html
         if (!language) return plainBlock(text, env)
         const lines = highlight(text, language, link)
         text.split('\n').forEach((line, at) => {
@@ -187,7 +187,7 @@ export function weaver(book) {
             )
             const language = rows.some((r) => r.includes('/*') && r.includes(';')) ? 'c' : ''
             const link = (html, what) =>
-                what === 'comment' ? said('', { ...env, italic: false }, html) : html
+                /comment|plain/.test(what) ? said('', { ...env, italic: false }, html) : html
             if (rows.length)
                 out.push(
                     listing(highlight(rows.map((r) => r.slice(less)).join('\n'), language, link)),

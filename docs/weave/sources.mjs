@@ -295,7 +295,7 @@ if (pages.has('mutants')) {
     const killers = 'tests/mutants/killers.txt'
     ofSource.set(killers, pages.get('mutants'))
     for (const line of existsSync(join(root, killers)) ? read(killers).split('\n') : []) {
-        const m = /^(\S+) {2}(\S+): (.*)$/.exec(line)
+        const m = /^(\S+) {2}(?!none)(\S+): (.*)$/.exec(line)
         if (m && mutants.byId.has(m[1]))
             mutants.byId.get(m[1]).killer = { program: m[2], what: m[3] }
     }

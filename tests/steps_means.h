@@ -442,6 +442,12 @@ static void means_equal_portions(const means_set *s, size_t k)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
+/* What δ² is multiplied by: SUM.5. */
+static wide means_between(wide n, wide B)
+{
+    return n * B / (n + B);
+}
+
 /* A block of `count` values that come after `before` others; p is what the header takes. */
 static void means_block_steps(const means_set *s, size_t before)
 {
@@ -469,9 +475,9 @@ static void means_block_steps(const means_set *s, size_t before)
     DERIVE("SUM.4a", apart(mean, (wide)p + S1 / B, fabsl(mean) + s->spread), identity());
     DERIVE("SUM.5a", apart(own, (wide)s2 - S1 * S1 / B, S2), identity());
     DERIVE("SUM.6a", relative(about_m, own + B * delta * delta), algebra());
-    DERIVE("SUM.6b", unless(count > before || n * B / (n + B) >= B / 2), replay());
+    DERIVE("SUM.6b", unless(count > before || means_between(n, B) >= B / 2), replay());
     DERIVE("SUM.6c",
-           unless(count > before || own + delta * delta * n * B / (n + B) >=
+           unless(count > before || own + delta * delta * means_between(n, B) >=
                                         (own + B * delta * delta) / 2 * (1 - (wide)1e-15)),
            replay());
     DERIVE("SUM.6d", worst_d, replay());
@@ -489,7 +495,7 @@ static void means_block_extremes(void)
     const nrm_real p = (nrm_real)m, x = p == one ? after : one;
     const wide from_m = fabsl((wide)x - m), from_p = fabsl((wide)x - (wide)p);
     const int wider = LDBL_MANT_DIG > DBL_MANT_DIG || in_float();
-    ALSO_OF("SUM.6b", unless((wide)8 * 8 / (8 + 8) == (wide)8 / 2), replay());
+    ALSO_OF("SUM.6b", unless(means_between(8, 8) == (wide)8 / 2), replay());
     ALSO_OF("SUM.6d", unless(!wider || fabsl(m - (wide)p) == from_m), replay());
     ALSO_OF("SUM.6e", unless(!wider || from_p == 2 * from_m), replay());
     ALSO_OF("SUM.6f", unless(!wider || from_p * from_p == 4 * (from_m * from_m)), replay());

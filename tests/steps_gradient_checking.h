@@ -569,6 +569,7 @@ static void fd_errors(nrm_rng *rng)
     const wide sum = fabsl(a - R) / (fabsl(a) + fabsl(R));
     DERIVE("GC.6a", apart(fd_error(-R, R, fabsl(R)), 2, 1), acc_identity());
     DERIVE("GC.6b", apart(fd_error(c * R, R, 0), 1 - 1 / c, 1), acc_identity());
+    ALSO(apart(fd_error(R / c, R, 0), 1 - 1 / c, 1), acc_identity()); /* too small by c */
     ALSO(apart(fd_error(0, R, 0), 1, 1), acc_identity());
     DERIVE("GC.6c", unless(sum <= e * 1.000001L && sum >= e / 2 * 0.999999L), acc_identity());
     /* both ends are reached: with the opposite sign, and with 0 */

@@ -819,6 +819,11 @@ static void derive_noise_moments(void)
             take(&s, ((wide)scale[n * UNITS + c] - typical) * widen, 0);
         }
     }
+    ALSO_OF("NB.2", unless(noise.mean_range == (nrm_real)0.5 && noise.scale_max == (nrm_real)1.25),
+            replay()); /* the paper's numbers */
+    ALSO_OF("NB.4",
+            unless(noise.mean_jitter == (nrm_real)0.1 && noise.scale_jitter == (nrm_real)0.1),
+            replay());
     ALSO_OF("NB.1", surprise_uniform(&mu, -n_mu, n_mu), statistics());
     ALSO_OF("NB.2", surprise_uniform(&sigma, 1, n_sigma), statistics());
     ALSO_OF("NB.3", surprise(&m, r_mu * r_mu / 3, (wide)9 / 5), statistics());

@@ -189,6 +189,22 @@ static void check_overfits(int norm, int activation, int norm_after)
     drop(h);
 }
 
+/* The defaults are what the header says, and what the papers and PyTorch have. */
+static void test_defaults(void)
+{
+    const nrm_mlp_spec spec = nrm_mlp_defaults();
+    CHECK_INT(spec.init, NRM_INIT_HE);
+    CHECK_INT(spec.gamma_init, NRM_GAMMA_ONE);
+    CHECK(spec.eps == NRM_EPS && spec.new_weight == (nrm_real)0.1);
+    CHECK_INT(spec.cumulative, 0);
+    CHECK_INT(spec.biased, 0);
+    CHECK_INT(spec.optimizer, NRM_SGD);
+    CHECK(spec.lr == (nrm_real)0.1 && spec.heavy_ball == 0);
+    CHECK(spec.beta1 == (nrm_real)0.9 && spec.beta2 == (nrm_real)0.999);
+    CHECK(spec.adam_eps == (nrm_real)1e-8 && spec.init_std == (nrm_real)0.01);
+    CHECK(spec.r_max == 1 && spec.d_max == 0); /* batch renorm begins as batch norm */
+}
+
 static void test_overfits(void)
 {
     int norm, activation, after;
@@ -1013,6 +1029,7 @@ static void test_nonfinite(void)
 
 int main(void)
 {
+    RUN(test_defaults);
     RUN(test_overfits);
     RUN(test_same_seed_same_bits);
     RUN(test_norms_share_weights);

@@ -3,7 +3,7 @@
 #
 #   run.sh               all mutants, as many at a time as there are processors
 #   run.sh --quick       a dozen of them, one from each large family
-#   run.sh --only ID     one of them, or all that a shell pattern names; shows what failed
+#   run.sh --only ID...  these, or all that shell patterns name; shows what failed
 #   run.sh --write       all, and writes killers.txt anew
 #
 # A mutant is asked for its equations first (test_derivations), or for the programs that its entry
@@ -233,7 +233,7 @@ first() {
 
 # ---- all of them ---------------------------------------------------------------------------------
 
-write=0 show=0 pattern='*'
+write=0 show=0 patterns='*'
 case ${1:-} in
 one) # from below: judge one of them
     asked=
@@ -259,27 +259,28 @@ control) # from below, too: one program, and how long it takes with the header a
     exit 0
     ;;
 --write) write=1 ;;
---quick) pattern=quick ;;
---only) pattern=${2:?which one?} show=1 ;;
+--quick) patterns=$quick ;;
+--only)
+    shift
+    patterns=${*:?which ones?} show=1
+    ;;
 esac
 
 rm -rf "$work"
 mkdir -p "$work" || exit 1
 processors=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
 
-ids=
 all=$(awk '$1 == "mutant" { print $2 }' "$list")
-for id in $all; do
-    case $pattern in
-    quick) if echo "$quick" | tr ' ' '\n' | grep -qx "$id"; then ids="$ids $id"; fi ;;
-    *)
+set -f # the patterns are for names of mutants, not of files
+ids=$(for id in $all; do
+    for pattern in $patterns; do
         # shellcheck disable=SC2254
-        case $id in $pattern) ids="$ids $id" ;; esac
-        ;;
-    esac
-done
+        case $id in $pattern) echo "$id" && break ;; esac
+    done
+done)
+set +f
 if [ -z "$ids" ]; then
-    echo "mutants: no mutant is called $pattern"
+    echo "mutants: no mutant is called $patterns"
     echo "mutants: 0 passed, 1 failed"
     exit 1
 fi
@@ -292,7 +293,7 @@ programs=$(for id in $ids; do
     by=$(field "$id" by)
     echo "${by:-derivations}"
 done | tr ' ' '\n' | sort -u)
-[ "$pattern" = quick ] || echo "$programs" | xargs -n 1 -P "$processors" sh "$0" control
+[ "$patterns" = "$quick" ] || echo "$programs" | xargs -n 1 -P "$processors" sh "$0" control
 if [ -f "$work/unfit" ]; then
     echo "mutants: 0 passed, 1 failed"
     exit 1

@@ -3,8 +3,8 @@
 #
 #   `ID` is killed by `PROGRAM: NAMES`        or        `ID` is killed by no test
 #
-# of docs/13_exercises.md agrees with tests/mutants/killers.txt, every mutant that is named is in the
-# list, every question has one answer, and they are numbered without gaps. And the list and the
+# of docs/13_exercises.md agrees with tests/mutants/killers.txt, every mutant that is named is in
+# the list, every question has one answer, and they are numbered without gaps. And the list and the
 # killers speak of the same mutants, in the same order.
 #
 #   exercises.sh --write   writes those lines anew, also where only "KILL ID" stands
@@ -17,7 +17,7 @@ page=docs/13_exercises.md
 list=tests/mutants/list.txt
 killers=tests/mutants/killers.txt
 
-# The page, with the lines that quote killers as they should be. Unknown mutants are left as they are.
+# The page, with the lines that quote killers as they should be. Unknown mutants are left alone.
 renewed() { # page
     awk '
     FNR == NR {

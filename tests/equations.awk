@@ -35,7 +35,10 @@ function escaped(text) {
 }
 function equation(place, text) {
     if (place ~ /\.h$/) return "`" escaped(text) "`"
-    return "$`" escaped(text) "`$"
+    # a bar would end the cell of the table
+    gsub(/\\\|/, "\\Vert ", text)
+    gsub(/\|/, "\\vert ", text)
+    return "$`" text "`$"
 }
 function fail(what) {
     print what

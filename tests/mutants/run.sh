@@ -293,14 +293,16 @@ programs=$(for id in $ids; do
     by=$(field "$id" by)
     echo "${by:-derivations}"
 done | tr ' ' '\n' | sort -u)
-[ "$patterns" = "$quick" ] || echo "$programs" | xargs -n 1 -P "$processors" sh tests/mutants/run.sh control
+[ "$patterns" = "$quick" ] ||
+    echo "$programs" | xargs -n 1 -P "$processors" sh tests/mutants/run.sh control
 if [ -f "$work/unfit" ]; then
     echo "mutants: 0 passed, 1 failed"
     exit 1
 fi
 
 # shellcheck disable=SC2086
-echo $ids | tr ' ' '\n' | xargs -P "$processors" -I ID sh tests/mutants/run.sh one ID $write | tee "$work/report"
+echo $ids | tr ' ' '\n' | xargs -P "$processors" -I ID sh tests/mutants/run.sh one ID $write |
+    tee "$work/report"
 failed=$(grep -c '^FAILED' "$work/report")
 passed=$(($(echo "$ids" | wc -w) - failed))
 if [ -n "$twice" ]; then

@@ -95,7 +95,8 @@ sh_block() { # block, where
 
 documents=normlayers.h
 [ -f README.md ] && documents="$documents README.md"
-documents="$documents $(find docs examples tests -name '*.md' ! -path '*/node_modules/*' | sort | tr '\n' ' ')"
+pages=$(find docs examples tests -name '*.md' ! -path '*/node_modules/*' | sort | tr '\n' ' ')
+documents="$documents $pages"
 for document in $documents; do
     split_blocks "$document"
     for block in "$work"/*.block; do

@@ -1,8 +1,8 @@
 #!/bin/sh
 # No chapter uses a symbol that the notation chapter does not introduce: every letter in the
-# mathematics of docs/NN_*.md stands in a first column of docs/00_notation.md, in its general part or
-# in the section of that chapter. And nothing stands there that the chapter does not use. (The museum
-# and the exercises, chapters 12 and 13, speak of all others and may use their symbols.)
+# mathematics of docs/NN_*.md stands in a first column of docs/00_notation.md, in its general part
+# or in the section of that chapter. And nothing stands there that the chapter does not use. (The
+# museum and the exercises, chapters 12 and 13, speak of all others and may use their symbols.)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 LC_ALL=C
@@ -11,7 +11,7 @@ notation=docs/00_notation.md
 
 # shellcheck disable=SC2046
 awk -v notation="$notation" '
-# The symbols of a piece of TeX into found[]: letters, Greek ones, names in \mathrm, with their hats.
+# The symbols of a piece of TeX into found[]: letters, Greek ones, names in \mathrm, their hats.
 function symbols(tex,    symbol, name) {
     split("", found)
     gsub(/\\tag\{[^}]*\}/, " ", tex)
@@ -19,13 +19,13 @@ function symbols(tex,    symbol, name) {
     gsub(/\\(left|right|leftright)arrow/, " ", tex)
     gsub(/\\(left|right|[bB]ig+[lr]?)/, " ", tex)
     while (tex != "") {
-        if (match(tex, /^\\(hat|bar|tilde|widehat|vec)( *\{[A-Za-z]\}| *\{\\[a-z]+\}| +[A-Za-z]| *\\[a-z]+)/)) {
+        if (match(tex, hatted)) {
             symbol = substr(tex, 1, RLENGTH)
             tex = substr(tex, RLENGTH + 1)
             gsub(/[{} ]/, "", symbol)
             sub(/^\\widehat/, "\\hat", symbol)
             found[symbol] = 1
-        } else if (match(tex, /^\\(mathrm|mathit|mathcal|mathbb|mathbf|boldsymbol) *(\{[^}]*\}|[A-Za-z])/)) {
+        } else if (match(tex, named)) {
             symbol = substr(tex, 1, RLENGTH)
             tex = substr(tex, RLENGTH + 1)
             gsub(/\\_/, "_", symbol)
@@ -37,7 +37,7 @@ function symbols(tex,    symbol, name) {
             if (name in greek) found["\\" name] = 1
         } else if (tex ~ /^\\./) {
             tex = substr(tex, 3)
-        } else if (match(tex, /^d *([A-Za-z]|\\(hat|tilde|bar|alpha|beta|gamma|mu|sigma|theta|rho|tau|ell)([^a-z]|$))/)) {
+        } else if (match(tex, gradient)) {
             tex = substr(tex, 2) # dx is the gradient by x
         } else {
             if (tex ~ /^[A-Za-z]/) found[substr(tex, 1, 1)] = 1
@@ -71,6 +71,11 @@ function use(tex, where,    s) {
 }
 BEGIN {
     part = 0
+    letter = "(\\\\[a-z]+|[A-Za-z])"
+    hatted = "^\\\\(hat|bar|tilde|widehat|vec)( *[{]" letter "[}]| +[A-Za-z]| *\\\\[a-z]+)"
+    named = "^\\\\(mathrm|mathit|mathcal|mathbb|mathbf|boldsymbol) *([{][^}]*[}]|[A-Za-z])"
+    gradient = "^d *([A-Za-z]|\\\\(hat|tilde|bar|alpha|beta|gamma|mu|sigma|theta|rho|tau|ell)" \
+        "([^a-z]|$))"
     n = split("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda" \
         " mu nu xi pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi" \
         " Sigma Phi Psi Omega ell nabla", names, " ")

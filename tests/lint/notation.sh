@@ -76,9 +76,9 @@ BEGIN {
     named = "^\\\\(mathrm|mathit|mathcal|mathbb|mathbf|boldsymbol) *([{][^}]*[}]|[A-Za-z])"
     gradient = "^d *([A-Za-z]|\\\\(hat|tilde|bar|alpha|beta|gamma|mu|sigma|theta|rho|tau|ell)" \
         "([^a-z]|$))"
-    n = split("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda" \
-        " mu nu xi pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi" \
-        " Sigma Phi Psi Omega ell nabla", names, " ")
+    n = split("alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa" \
+        " lambda mu nu xi pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta" \
+        " Lambda Xi Pi Sigma Phi Psi Omega ell nabla", names, " ")
     for (i = 1; i <= n; i++) greek[names[i]] = 1
 }
 FNR == 1 { fence = 0; chapter = FILENAME; sub(/^docs\//, "", chapter); chapter += 0 }

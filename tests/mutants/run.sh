@@ -17,7 +17,9 @@ cd "$(dirname "$0")/../.." || exit 1
 export CC BUILD LC_ALL=C
 list=tests/mutants/list.txt
 killers=tests/mutants/killers.txt
-work=$BUILD/mutants
+mkdir -p "$BUILD" || exit 1
+BUILD=$(cd "$BUILD" && pwd) # the tests leave this folder
+work=$BUILD/mutants about=
 flags="-std=c99 -O0 -ffp-contract=off -pthread -w -DTEST_FIRST_FAILURE"
 : "${SUITE:=derivations golden contracts sync workers numerics gemm layers conventions mlp
 complexstep files invariance golden.f32 contracts.f32 numerics.f32}"

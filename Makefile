@@ -92,15 +92,18 @@ ascii: ## the header without a character beyond ASCII, in build/ascii
 	@LC_ALL=C awk -f docs/weave/ascii.awk normlayers.h >$(BUILD)/ascii/normlayers.h
 	@echo "$(BUILD)/ascii/normlayers.h compiles to the same program"
 
-.PHONY: book book-check
+.PHONY: book book-check book-look
 book: ## weave header and chapters into docs/book.html and docs/book (needs Node)
 	@BUILD="$(BUILD)" sh docs/weave/book.sh
 
 book-check: ## is the book as it would be woven now?
 	@BUILD="$(BUILD)" sh docs/weave/book.sh check
 
+book-look: ## measure and photograph the pages in Chromium: phone, laptop, paper
+	@BUILD="$(BUILD)" sh docs/weave/look.sh
+
 .PHONY: tables-docs
-tables-docs: ## compute the tables of docs/worked_examples.md and docs/invariance.md anew
+tables-docs: ## compute the tables of worked examples, invariances and museum in docs/ anew
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/tables.sh
 
 .PHONY: parity
@@ -130,7 +133,7 @@ bench-docs: bench-peers ## the same, into docs/performance.md and docs/figures
 bench-mnist: $(OBJECTS) ## time an MNIST epoch, beside PyTorch where it is installed
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench/mnist.sh $(MNIST)
 
-check: test strict sanitize determinism accuracy parity ## everything above that can fail
+check: test strict sanitize equations mutants book-check determinism accuracy parity ## all of it
 	@sh tests/files.sh && sh tests/mpi.sh
 
 install: ## copy header and normlayers.pc below PREFIX

@@ -7,8 +7,11 @@
 # or another mathematical library keeps the promise too.
 function met(worst, most,    power) {
     if (worst + 0 == 0) return "0"
-    for (power = -20; 10 ^ power < 2 * worst; power++) {}
-    return 10 ^ power < most + 0 ? "1e" power : short(most)
+    for (power = -20; ten_to(power) < 2 * worst; power++) {}
+    return ten_to(power) < most + 0 ? "1e" power : short(most)
+}
+function ten_to(power) { # a busybox may have been built without the operator ^
+    return ("1e" power) + 0
 }
 function short(number) { # 1.0e-09 -> 1e-9
     if (number + 0 == 0) return "0"

@@ -56,7 +56,8 @@ function ascii(line) {
         gsub(/̂/, "", line) # a hat takes no column, any other character one
         gsub(/[\300-\377][\200-\277]*/, "x", line)
         room = length(line) - length(text)
-        $0 = text sprintf("%*s", room > 2 ? room : 2, "") tag
+        # not "%*s", which busybox does not know
+        $0 = text sprintf("%" (room > 2 ? room : 2) "s", "") tag
     } else {
         $0 = ascii($0)
     }

@@ -89,7 +89,8 @@ mutants-docs: ## the same, and record who found it
 .PHONY: ascii
 ascii: ## the header without a character beyond ASCII, in build/ascii
 	@mkdir -p $(BUILD)/ascii
-	@LC_ALL=C awk -f docs/weave/ascii.awk normlayers.h >$(BUILD)/ascii/normlayers.h
+	@LC_ALL=C awk -f docs/weave/ascii.awk normlayers.h >$(BUILD)/ascii/normlayers.tmp
+	@mv $(BUILD)/ascii/normlayers.tmp $(BUILD)/ascii/normlayers.h
 	@echo "$(BUILD)/ascii/normlayers.h compiles to the same program"
 
 .PHONY: book book-check book-look
@@ -134,7 +135,7 @@ bench-mnist: $(OBJECTS) ## time an MNIST epoch, beside PyTorch where it is insta
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench/mnist.sh $(MNIST)
 
 check: test strict sanitize equations mutants book-check determinism accuracy parity ## all of it
-	@sh tests/files.sh && sh tests/mpi.sh
+	@sh tests/lint/tags.sh --faults && sh tests/files.sh && sh tests/mpi.sh
 
 install: ## copy header and normlayers.pc below PREFIX
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/pkgconfig

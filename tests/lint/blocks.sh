@@ -8,7 +8,6 @@
 # ```c sketch
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-root=$PWD
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -22,7 +21,7 @@ fail() {
     echo "blocks: $1"
     [ ! -s "$work/log" ] || sed -n '1,8s/^/    /p' "$work/log"
 }
-flags="-Werror=implicit -I$root -I$root/examples $(pkg-config --cflags stb 2>/dev/null)"
+flags="-Werror=implicit -I. -Iexamples $(pkg-config --cflags stb 2>/dev/null)"
 
 # Splits a file into its fenced blocks: N.c, N.sh, N.console, with the line where each begins.
 split_blocks() { # file

@@ -86,7 +86,7 @@ same_mutants() {
 }
 
 if [ "${1:-}" = --write ]; then
-    renewed "$page" >"$dir/page" && cat "$dir/page" >"$page"
+    renewed "$page" >"$page.tmp" && mv "$page.tmp" "$page"
     exit
 fi
 check "the mutants of the page are in the list" known "$page"

@@ -28,10 +28,11 @@ fence { next }
 }' $pages >"$dir/links"
 
 # The anchors of a page: its headings in small letters, without punctuation, blanks as hyphens.
+dash=$(printf '\342\200\224')
 anchors() {
     awk '/^```/ { fence = !fence } !fence && sub(/^##* /, "")' "$1" |
         sed 's/\[\([^]]*\)\]([^)]*)/\1/g' | tr 'A-Z ' 'a-z-' |
-        sed "s/[][!\"#\$%&'()*+,.\/:;<=>?@\\\\^\`{|}~]//g; s/\xe2\x80\x94//g"
+        sed "s/[][!\"#\$%&'()*+,.\/:;<=>?@\\\\^\`{|}~]//g; s/$dash//g"
 }
 
 leads_somewhere() { # page target

@@ -18,6 +18,7 @@ page=docs/equations.md
 mkdir -p "$out" || exit 1
 
 # The three programs that look at equations, in double, all at a time.
+rm -f "$out"/*.txt # of another time
 pids=
 for program in derivations steps complexstep; do
     (
@@ -86,7 +87,8 @@ function note(tag, kind, worst, most,    key) {
 
 if [ "${1:-}" = docs ]; then
     awk -F '\t' -f tests/equations.awk -v command=page "$out/table" >"$out/page.md" &&
-        [ "$failed" -eq 0 ] && mv "$out/page.md" "$page" && echo "equations: $page is written"
+        [ "$failed" -eq 0 ] && cp "$out/page.md" "$page.tmp" && mv "$page.tmp" "$page" &&
+        echo "equations: $page is written"
     exit
 fi
 awk -F '\t' -f tests/equations.awk -v command=check -v failed="$failed" "$page" "$out/table"

@@ -17,9 +17,16 @@ if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
     echo "book: needs Node.js with npm (Debian: apt install nodejs npm)" >&2
     exit 1
 fi
+if ! node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)'; then
+    echo "book: needs Node.js 18 or later, here is $(node --version)" >&2
+    exit 1
+fi
 # Fetched anew when the lock file has changed.
 if ! cmp -s $here/package-lock.json $here/node_modules/.lock; then
-    (cd $here && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+    if ! (cd $here && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then
+        echo "book: npm could not fetch what package-lock.json pins; nothing is written" >&2
+        exit 1
+    fi
     cp $here/package-lock.json $here/node_modules/.lock
 fi
 

@@ -13,6 +13,7 @@ import {
     existsSync,
     mkdirSync,
     readFileSync,
+    renameSync,
     rmSync,
     statSync,
     writeFileSync,
@@ -436,10 +437,10 @@ function wovenMutants(p) {
             const end = m.equivalent
                 ? `Equivalent: ${say(m.equivalent)}.`
                 : m.killer
-                  ? `Killed by ${say(m.killer.what)} (<code>${m.killer.program}</code>).`
+                  ? `Killed by ${say(m.killer.what)} (<code>${escape(m.killer.program)}</code>).`
                   : ''
             html +=
-                `<section class="mutant" id="${m.id}"><h3><code>${m.id}</code></h3>\n` +
+                `<section class="mutant" id="${escape(m.id)}"><h3><code>${escape(m.id)}</code></h3>\n` +
                 `<p>${about}: ${say(m.story)}.${history} ${end}</p>\n` +
                 `${pair(m.from, m.to)}</section>\n`
         }
@@ -622,7 +623,8 @@ const katexCss = readFileSync(join(katexFolder, 'dist/katex.min.css'), 'utf8').r
     },
 )
 
-const folder = join(out, 'book')
+// All of it is written beside the old book first: whoever stops this has the old one or the new.
+const folder = join(out, 'book.new')
 rmSync(folder, { recursive: true, force: true })
 mkdirSync(join(folder, 'fonts'), { recursive: true })
 writeFileSync(join(folder, 'book.css'), `${katexCss}\n${read('docs/weave/book.css')}`)
@@ -637,11 +639,15 @@ copyFileSync(join(katexFolder, 'LICENSE'), join(folder, 'fonts/LICENSE'))
 let bytes = 0
 let largest = { size: 0 }
 for (const p of pages.values()) {
-    writeFileSync(join(out, p.path), p.whole)
-    const { size } = statSync(join(out, p.path))
+    const path = p === front ? join(out, 'book.html.new') : join(folder, basename(p.path))
+    writeFileSync(path, p.whole)
+    const { size } = statSync(path)
     bytes += size
     if (size > largest.size) largest = { size, path: p.path }
 }
+rmSync(join(out, 'book'), { recursive: true, force: true })
+renameSync(folder, join(out, 'book'))
+renameSync(join(out, 'book.html.new'), join(out, 'book.html'))
 const mega = (n) => `${(n / 1e6).toFixed(1)} MB`
 console.log(
     `book: ${pages.size} pages, ${tags.size} equations, ${mega(bytes)}; ` +

@@ -4,7 +4,7 @@
 #   run.sh               all mutants, as many at a time as there are processors
 #   run.sh --quick       a dozen of them, one from each large family
 #   run.sh --only ID...  these, or all that shell patterns name; shows what failed
-#   run.sh --write       all, and writes killers.txt anew
+#   run.sh --write       all, and writes killers.txt anew if none fails
 #
 # A mutant is asked for its equations first (test_derivations), or for the programs that its entry
 # names, and if these are content then all fast tests. It passes if it is killed by the program and
@@ -19,7 +19,7 @@ list=tests/mutants/list.txt
 killers=tests/mutants/killers.txt
 mkdir -p "$BUILD" || exit 1
 BUILD=$(cd "$BUILD" && pwd) # the tests leave this folder
-work=$BUILD/mutants about=
+work=${MUTANTS_WORK:-$BUILD/mutants} about=
 flags="-std=c99 -O0 -ffp-contract=off -pthread -w -DTEST_FIRST_FAILURE"
 : "${SUITE:=derivations golden contracts sync workers numerics gemm layers conventions mlp
 complexstep files invariance golden.f32 contracts.f32 numerics.f32}"
@@ -260,13 +260,23 @@ control) # from below, too: one program, and how long it takes with the header a
     fi
     exit 0
     ;;
+'') ;;
 --write) write=1 ;;
---quick) patterns=$quick ;;
+--quick) # make test does this, perhaps while all are being judged
+    patterns=$quick
+    work=$work.quick
+    ;;
 --only)
     shift
     patterns=${*:?which ones?} show=1
+    work=$work.only
+    ;;
+*)
+    echo "mutants: no option '$1'; there are --quick, --only ID..., --write" >&2
+    exit 2
     ;;
 esac
+export MUTANTS_WORK="$work"
 
 rm -rf "$work"
 mkdir -p "$work" || exit 1
@@ -305,8 +315,9 @@ fi
 # shellcheck disable=SC2086
 echo $ids | tr ' ' '\n' | xargs -P "$processors" -I ID sh tests/mutants/run.sh one ID $write |
     tee "$work/report"
-failed=$(grep -c '^FAILED' "$work/report")
-passed=$(($(echo "$ids" | wc -w) - failed))
+# Those whose judge was itself ended, for want of memory say, have not passed.
+passed=$(grep -c -E '^(killed|equal) ' "$work/report")
+failed=$(($(echo "$ids" | wc -w) - passed))
 if [ -n "$twice" ]; then
     echo "FAILED  two entries of the name $twice"
     failed=$((failed + 1))
@@ -317,13 +328,15 @@ if [ $show = 1 ]; then
         grep -hE 'FAILED|failed:' "$work/$id"/*.log 2>/dev/null | sed -n 1,20p
     done
 fi
-if [ $write = 1 ]; then
+if [ $write = 1 ] && [ "$failed" -gt 0 ]; then
+    echo "mutants: $killers is left as it was"
+elif [ $write = 1 ]; then
     for id in $ids; do
         case $(cat "$work/$id/result") in
         killed*) echo "$id  $(sed 's/^killed //' "$work/$id/result")" ;;
         survived) echo "$id  none: equivalent" ;;
         esac
-    done >"$killers"
+    done >"$killers.tmp" && mv "$killers.tmp" "$killers"
 fi
 echo "mutants: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -3,7 +3,8 @@
 # its two sides were, by each witness.
 #
 #   equations.sh          prints the table; fails if an equation has no check, if a witness leaves
-#                         more than its bound, or more than docs/equations.md says it leaves
+#                         more than its bound, or more than docs/equations.md says it leaves, or
+#                         if that page asks for other witnesses or bounds than the tests do
 #   equations.sh docs     writes docs/equations.md anew
 #
 # A row is: tag, the witnesses (kind, largest deviation, bound), the equation. The kinds are told in

@@ -111,6 +111,15 @@ done
 if [ -f Makefile ]; then
     make -pnq : 2>/dev/null | sed -n 's/^\([A-Za-z0-9][A-Za-z0-9_./-]*\) *::*\([^=].*\)*$/\1/p' |
         sort -u >"$work/targets"
+    # A phony target without a rule would do nothing, and say that all is well.
+    for target in $(sed -n '/^\.PHONY:/,/[^\]$/p' Makefile | sed 's/^\.PHONY://; s/\\$//'); do
+        : >"$work/log"
+        if grep -q "^$target:" Makefile; then
+            pass
+        else
+            fail "Makefile: $target is phony, but nothing makes it"
+        fi
+    done
     # shellcheck disable=SC2086
     grep -n -o -E '(`|^ *\$? *|&& *)make( +[A-Za-z0-9_./=:~-]+)*' $documents /dev/null |
         sed 's/^\([^:]*:[0-9]*\):.*make/\1/' >"$work/named"

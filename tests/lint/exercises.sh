@@ -5,7 +5,7 @@
 #
 # of docs/13_exercises.md agrees with tests/mutants/killers.txt, every mutant that is named is in
 # the list, every question has one answer, and they are numbered without gaps. And the list and the
-# killers speak of the same mutants, in the same order.
+# killers speak of the same mutants, in the same order, and they are about equations that there are.
 #
 #   exercises.sh --write   writes those lines anew, also where only "KILL ID" stands
 set -u
@@ -85,6 +85,24 @@ same_mutants() {
     diff "$dir/list" "$dir/killers"
 }
 
+# What a mutant is about are equations that there are.
+about_equations() { # list
+    awk '
+    /^\| [A-Z]+\.[0-9]+[a-z]? \| / { known[$2] = 1 }
+    FILENAME ~ /\.md$/ { next }
+    $1 == "mutant" { id = $2 }
+    $1 == "about" {
+        while (match($0, /[A-Z][A-Z]+\.[0-9]+[a-z]?/)) {
+            tag = substr($0, RSTART, RLENGTH)
+            $0 = substr($0, RSTART + RLENGTH)
+            if (tag in known) continue
+            print FILENAME ":" FNR ": " id " is about " tag ", which is no equation"
+            bad = 1
+        }
+    }
+    END { exit bad }' docs/equations.md "$1"
+}
+
 if [ "${1:-}" = --write ]; then
     renewed "$page" >"$page.tmp" && mv "$page.tmp" "$page"
     exit
@@ -93,6 +111,7 @@ check "the mutants of the page are in the list" known "$page"
 check "the killers of the page are those on file" up_to_date "$page"
 check "questions and answers" numbered "$page"
 check "list and killers go together" same_mutants
+check "mutants are about equations" about_equations "$list"
 
 # It must be able to fail.
 fails() { ! "$@" >/dev/null; }
@@ -100,8 +119,10 @@ sed 's/^\(`[^`]*` is killed by `[a-z]*: \)[A-Z]*/\1XY/' "$page" >"$dir/1"
 sed 's/`ln-drop-mean-g`/`ln-drop-mean-h`/' "$page" >"$dir/2"
 sed 's/^\*\*7\.\*\*/**8.**/' "$page" >"$dir/3"
 awk '/^<\/details>$/ && !done { done = 1; next } { print }' "$page" >"$dir/4"
+sed 's/^about BN.19/about BN.91/' "$list" >"$dir/5"
 check "a wrong killer is seen" fails up_to_date "$dir/1"
 check "a wrong mutant is seen" fails known "$dir/2"
 check "a wrong number is seen" fails numbered "$dir/3"
 check "a missing answer is seen" fails numbered "$dir/4"
+check "a mutant about nothing is seen" fails about_equations "$dir/5"
 verdict exercises

@@ -32,6 +32,7 @@ end='([^A-Za-z0-9_]|$)'
 forbid "${begin}${slash}work(${slash}|$)"
 forbid "${begin}${slash}farm(${slash}|$)"
 forbid "${slash}tmp${slash}brief"
+forbid '"resolved"'": " # where a lock file says that its packages came from
 forbid "[Tt]his ses""sion"
 forbid "[Ss]ub-?age""nt"
 forbid "[Cc]losing no""te"

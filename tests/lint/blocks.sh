@@ -112,7 +112,8 @@ if [ -f Makefile ]; then
     make -pnq : 2>/dev/null | sed -n 's/^\([A-Za-z0-9][A-Za-z0-9_./-]*\) *::*\([^=].*\)*$/\1/p' |
         sort -u >"$work/targets"
     # A phony target without a rule would do nothing, and say that all is well.
-    for target in $(sed -n '/^\.PHONY:/,/[^\]$/p' Makefile | sed 's/^\.PHONY://; s/\\$//'); do
+    phony=$(awk '/^\.PHONY:/ { on = 1; $1 = "" } on { on = sub(/\\$/, ""); print }' Makefile)
+    for target in $phony; do
         : >"$work/log"
         if grep -q "^$target:" Makefile; then
             pass

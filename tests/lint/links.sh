@@ -1,7 +1,8 @@
 #!/bin/sh
 # Every link of every page leads somewhere: to a file or folder of the project, and to a heading of
 # it where the link names one, as GitHub spells their anchors. Pictures too. Links to the web are
-# left alone. Pages that no reading path reaches from README.md are faults as well.
+# left alone. Pages that no reading path reaches from README.md are faults as well,
+# and so are test programs of which tests/README.md does not say what they protect.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/checks.sh
@@ -85,5 +86,10 @@ reached() {
 reached
 for page in $pages; do
     check "$page can be reached from README.md" grep -q -x -F "$page" "$dir/reached"
+done
+sed -n 's/^tests\/README.md.*\(test_[a-z_]*\.c\)$/\1/p' "$dir/links" >"$dir/programs"
+for program in tests/test_*.c; do
+    check "tests/README.md says what $program protects" \
+        grep -q -x "$(basename "$program")" "$dir/programs"
 done
 verdict links

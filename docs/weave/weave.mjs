@@ -433,6 +433,7 @@ function wovenMutants(p) {
         html += `<h2 id="part-${k + 1}">${say(section.title)}</h2>\n`
         for (const m of section.mutants) {
             const about = say(m.about)
+            const id = escape(m.id)
             const history = m.history ? ` <i>${say(m.history)}</i>.` : ''
             const end = m.equivalent
                 ? `Equivalent: ${say(m.equivalent)}.`
@@ -440,7 +441,7 @@ function wovenMutants(p) {
                   ? `Killed by ${say(m.killer.what)} (<code>${escape(m.killer.program)}</code>).`
                   : ''
             html +=
-                `<section class="mutant" id="${escape(m.id)}"><h3><code>${escape(m.id)}</code></h3>\n` +
+                `<section class="mutant" id="${id}"><h3><code>${id}</code></h3>\n` +
                 `<p>${about}: ${say(m.story)}.${history} ${end}</p>\n` +
                 `${pair(m.from, m.to)}</section>\n`
         }

@@ -92,4 +92,15 @@ if [ "${1:-}" = docs ]; then
         echo "equations: $page is written"
     exit
 fi
-awk -F '\t' -f tests/equations.awk -v command=check -v failed="$failed" "$page" "$out/table"
+# What the page promises below 1e-15 is the rounding of long doubles of 64 bits and more. Where they
+# are no longer than doubles, the bounds of the tests are all that can be asked.
+rounding=1e-15
+digits=$(echo __LDBL_MANT_DIG__ | $CC -E -P - 2>/dev/null | tail -n 1)
+case $digits in
+5[0-9])
+    echo "equations: long double is double here, so only the bounds of the tests are asked for"
+    rounding=1
+    ;;
+esac
+awk -F '\t' -f tests/equations.awk -v command=check -v failed="$failed" -v rounding="$rounding" \
+    "$page" "$out/table"

@@ -59,6 +59,16 @@ function italics(text, env) {
     })
 }
 
+// Unicode's raised and lowered signs are few, small, and missing in many fonts: HTML's instead.
+const SIGNS = '⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀᵗ₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₙₛₘₜ₊'
+const PLAIN = '0123456789−Tt0123456789ijknsmt+'
+const plain = (signs) => [...signs].map((sign) => PLAIN[SIGNS.indexOf(sign)]).join('')
+const level = (html) =>
+    html
+        .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀᵗ]+/g, (m) => `<sup>${plain(m)}</sup>`)
+        .replace(/[₀₁₂₃₄₅₆₇₈₉]+/g, (m) => `<sub>${plain(m)}</sub>`)
+        .replace(/[ᵢⱼₖₙₛₘₜ₊]+/g, (m) => `<sub><i>${plain(m)}</i></sub>`)
+
 // `book` knows where things are, see weave.mjs.
 export function weaver(book) {
     const md = new MarkdownIt({ html: true, typographer: true, quotes: '“”‘’' })
@@ -77,7 +87,8 @@ export function weaver(book) {
 
     // Text: tags, sections of the header, pages, letters.
     function said(text, env, html = escape(text)) {
-        if (env.inLink) return env.italic ? italics(html, env) : html
+        const set = (s) => (env.italic ? level(italics(s, env)) : s)
+        if (env.inLink) return set(html)
         const parts = []
         const PLACE =
             /(?<![A-Za-z0-9_.])([A-Z]{2,}\.\d+[a-z]?)(?![\w])|## (\d+(?:\.\d+)?)|\bdocs\/(\w+\.md)/g
@@ -92,12 +103,13 @@ export function weaver(book) {
             parts.push([html.slice(last, m.index), `<a href="${href}">${m[0]}</a>`])
             last = m.index + m[0].length
         }
-        const set = (s) => (env.italic ? italics(s, env) : s)
         return parts.map(([plain, link]) => set(plain) + link).join('') + set(html.slice(last))
     }
     md.renderer.rules.text = (tokens, k, options, env) => said(tokens[k].content, env)
     md.renderer.rules.code_inline = (tokens, k, options, env) => {
         const text = tokens[k].content
+        if (/\$$/.test(tokens[k - 1]?.content ?? ''))
+            book.problem(env, `a dollar sign on the wrong side of a backtick: $\`${text}\``)
         const m = /^## (\d+(?:\.\d+)?)$/.exec(text)
         const isTag = /^[A-Z]{2,}\.\d+[a-z]?$/.test(text)
         const html = `<code>${escape(text)}</code>`

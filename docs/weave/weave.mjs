@@ -201,7 +201,9 @@ function note(t, env) {
     }
     for (const witness of t.met ?? []) {
         const kind = witness[0]
-        const bound = witness === 'R' ? ': the same bits' : witness.slice(1)
+        const holds = /\\[lg]e\b/.test((t.tex ?? '').split('\\quad')[0]) // of an inequality
+        const exact = holds ? ': the bound holds' : ': the same bits'
+        const bound = witness === 'R' ? exact : witness.slice(1)
         rows.push(`<abbr title="${WITNESS[kind] ?? ''}">${kind}</abbr>${power(escape(bound))}`)
     }
     const links = []

@@ -94,7 +94,8 @@ const book = {
             return href(env.page, to, line[0])
         }
         const to = ofSource.get(clean) ?? ofSource.get(`${clean}/README.md`)
-        if (to) return href(env.page, to, anchor)
+        const ways = clean === 'docs' || clean === 'docs/README.md' // a part of the title page
+        if (to) return href(env.page, to, anchor || (ways ? 'ways-through-it' : ''))
         if (!existsSync(join(root, clean))) return fail(env, `${target} does not exist`)
         return (
             posix.relative(posix.dirname(`docs/${env.page.path}`), clean) +

@@ -142,7 +142,7 @@ else
 fi
 # What a page quotes of the header, with a tag, must stand there.
 for document in README.md docs/*.md; do
-    awk '/^```/ { open = !open; next } open' "$document" |
+    awk '/^```/ { open = !open; next } open { sub(/ +$/, ""); print }' "$document" |
         grep -E '(\[|/\* )[A-Z]+\.[0-9]+(\]$|.* \*/$)' | sed 's/^ *//' >"$work/quoted"
     while IFS= read -r quoted; do
         tag=$(echo "$quoted" | grep -o -E '(\[|/\* )[A-Z]+\.[0-9]+' | tail -n 1 | sed 's/^.*[[ ]//')

@@ -93,8 +93,11 @@ limited() {
         kill -9 $child
     ) >/dev/null 2>&1 &
     watch=$!
+    # whoever stops the run stops both; left alone, they would go on for hours
+    trap 'kill -9 $child; kill $watch; exit 1' HUP INT TERM
     wait $child
     code=$?
+    trap - HUP INT TERM
     kill $watch 2>/dev/null
     wait $watch 2>/dev/null
     return $code
@@ -271,11 +274,6 @@ control) # from below, too: one program, and how long it takes with the header a
     patterns=${*:?which ones?} show=1
     work=$work.only
     ;;
-*)
-    echo "mutants: no option '$1'; there are --quick, --only ID..., --write" >&2
-    exit 2
-    ;;
-'') ;;
 *) # the comment at the top
     sed -n '2,/^set -u/{/^set -u/d;s/^# \{0,1\}//p;}' tests/mutants/run.sh
     case $1 in -h | --help) exit 0 ;; esac

@@ -279,6 +279,12 @@ control) # from below, too: one program, and how long it takes with the header a
     case $1 in -h | --help) exit 0 ;; esac
     exit 2
     ;;
+'') ;;
+*) # the comment at the top
+    sed -n '2,/^set -u/{/^set -u/d;s/^# \{0,1\}//p;}' tests/mutants/run.sh
+    case $1 in -h | --help) exit 0 ;; esac
+    exit 2
+    ;;
 esac
 export MUTANTS_WORK="$work"
 

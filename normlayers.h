@@ -2583,7 +2583,7 @@ static void nrmi_bn_forward_row(nrm_real *y, const nrm_real *x, const nrmi_chann
         const nrmi_vec d = nrmi_load(x + c) - nrmi_load(ch->head + c);
         nrmi_store(y + c, d * nrmi_load(ch->slope + c) + nrmi_load(ch->shift + c));
     }
-    for (; c < width; c++) y[c] = (x[c] - ch->head[c]) * ch->slope[c] + ch->shift[c];
+    for (; c < width; c++) y[c] = (x[c] - ch->head[c]) * ch->slope[c] + ch->shift[c]; /* BN.5 */
 }
 
 /* The straight lines of one channel: s·(x − h) + b, and what is taken off dy and multiplies all. */
@@ -2612,7 +2612,7 @@ static void nrmi_bn_forward_run(nrm_real *y, const nrm_real *x, nrmi_line line, 
         if (ahead > 0) NRM_PREFETCH(x + s, ahead);
         nrmi_store(y + s, (nrmi_load(x + s) - head) * slope + shift);
     }
-    for (; s < S; s++) y[s] = (x[s] - head) * slope + shift;
+    for (; s < S; s++) y[s] = (x[s] - head) * slope + shift; /* BN.5 as SUM.11 */
 }
 
 /* Finite, and still so as an nrm_real? */
@@ -2971,7 +2971,7 @@ static void nrmi_bn_backward_row(nrm_real *dx, const nrm_real *dy, const nrm_rea
     for (; c < width; c++)
         dx[c] = ((dy[c] - ch->dy_mean[c]) +
                  ((x[c] - ch->head[c]) * ch->slope[c] + ch->shift[c])) *
-                ch->dy_slope[c];
+                ch->dy_slope[c]; /* BN.19 as SUM.13 */
 }
 
 /* dx of one run. */
@@ -2991,7 +2991,7 @@ static void nrmi_bn_backward_run(nrm_real *dx, const nrm_real *dy, const nrm_rea
                                dy_slope);
     }
     for (; s < S; s++)
-        dx[s] = ((dy[s] - dy_mean) + ((x[s] - head) * slope + shift)) * dy_slope;
+        dx[s] = ((dy[s] - dy_mean) + ((x[s] - head) * slope + shift)) * dy_slope; /* BN.19 */
 }
 
 /* dx of the channels whose lines are known: BN.19 or BN.20. */

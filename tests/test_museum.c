@@ -185,7 +185,7 @@ static void test_errors(void)
     size_t s, n;
     nrm_rng_seed(&rng, 41, 1);
     page_table("dx");
-    page_print("| | x ~ 1: 2 | 4 | 8 | 32 | 128 | x ~ 10⁻³: 2 | 4 | 8 | 32 | 128 |\n");
+    page_print("| | 2, x of size 1 | 4 | 8 | 32 | 128 | 2, x of size 10⁻³ | 4 | 8 | 32 | 128 |\n");
     page_print("|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (exhibit = 0; exhibit < MUSEUM_EXHIBITS; exhibit++) {
         double largest = 0;

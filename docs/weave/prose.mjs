@@ -133,7 +133,7 @@ export function weaver(book) {
         const name = /([^/]*)\.png$/.exec(src)[1].replace(/_/g, ' ')
         const alt = tokens[k].content.replace(/\s+/g, ' ') || `figure ${name}`
         const size = `width="${width}" height="${height}"`
-        return `<img src="${src}" ${size} alt="${escape(alt)}">`
+        return `<a href="${src}"><img src="${src}" ${size} alt="${escape(alt)}"></a>`
     }
     const refuse = (tokens, k, options, env) => {
         const text = tokens[k].content.trim()

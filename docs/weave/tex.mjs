@@ -529,6 +529,9 @@ function emit(node, slash = false) {
                           node.name,
                       )
                     : letter(node.name)
+            // the distributions of "~ U(a, b)", beside N, the number of examples
+            if (/^[UN]$/.test(name) && node.body.parts.some((p) => p.is === 'comma'))
+                return `\\mathrm{${name}}` + bracket('(', emit(node.body, true))
             return name + bracket('(', emit(node.body, true), tall(node.body, true))
         }
         case 'indexed': {

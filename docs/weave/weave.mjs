@@ -192,7 +192,7 @@ function note(t, env) {
         const at = t.lines.map(
             (n) => `<a href="${href(env.page, pageOfLine(n), `L${n}`)}">${n}</a>`,
         )
-        rows.push(`code ${at.join(' · ')}`)
+        rows.push(`${at.length > 1 ? 'lines' : 'line'} ${at.join(' · ')}`)
     } else if (t.why) {
         rows.push(
             escape(t.why).replace(TAG, (tag) =>

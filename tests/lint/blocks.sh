@@ -56,9 +56,17 @@ c_block() { # block, where
     if grep -q 'main *(' "$1"; then
         cp "$1" "$work/block.c"
         objects=$work/implementation.o
-        grep -q 'define NORMLAYERS_IMPLEMENTATION' "$1" && objects=
+        # with its own copy of the functions where it is shown first, and where it sets options
+        if grep -q 'define NORMLAYERS_IMPLEMENTATION' "$1"; then
+            case $2 in
+            README.md:* | normlayers.h:*) objects= ;;
+            *)
+                if grep -q 'define NRM_' "$1"; then objects=; else set -- "$1" "$2" -DNRM_IMPLEMENTED; fi
+                ;;
+            esac
+        fi
         # shellcheck disable=SC2086
-        if $CC $flags "$work/block.c" $objects -o "$work/block" -lm >"$work/log" 2>&1 &&
+        if $CC $flags ${3:-} "$work/block.c" $objects -o "$work/block" -lm >"$work/log" 2>&1 &&
             (cd "$work" && ./block >"$work/log" 2>&1); then
             pass
         else

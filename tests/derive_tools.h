@@ -129,12 +129,20 @@ static derivation derivation_table[ROWS_OF_TABLE];
 static size_t derivation_count;
 static const char *derivation_last; /* the tag that ALSO speaks of */
 
+static inline int derivation_is(const derivation *row, const char *tag, witness w)
+{
+    return (row->tag == tag || strcmp(row->tag, tag) == 0) && row->by.kind == w.kind &&
+           row->by.most == w.most;
+}
+
 static inline derivation *derivation_row(const char *tag, witness w)
 {
+    /* most calls are repeated: where the row of this string was found last */
+    static derivation *found[256];
+    const size_t at = ((uintptr_t)tag / 4 + (size_t)w.kind) % LENGTH(found);
     derivation *row = derivation_table;
-    while (row < derivation_table + derivation_count &&
-           (strcmp(row->tag, tag) != 0 || row->by.kind != w.kind || row->by.most != w.most))
-        row++;
+    if (found[at] != NULL && derivation_is(found[at], tag, w)) return found[at];
+    while (row < derivation_table + derivation_count && !derivation_is(row, tag, w)) row++;
     if (row == derivation_table + ROWS_OF_TABLE) {
         fprintf(stderr, "the table of derivations is full\n");
         exit(1);
@@ -144,7 +152,7 @@ static inline derivation *derivation_row(const char *tag, witness w)
         row->tag = tag;
         row->by = w;
     }
-    return row;
+    return found[at] = row;
 }
 
 /* A residual that is NaN is as bad as can be. */

@@ -61,7 +61,11 @@ c_block() { # block, where
             case $2 in
             README.md:* | normlayers.h:*) objects= ;;
             *)
-                if grep -q 'define NRM_' "$1"; then objects=; else set -- "$1" "$2" -DNRM_IMPLEMENTED; fi
+                if grep -q 'define NRM_' "$1"; then
+                    objects=
+                else
+                    set -- "$1" "$2" -DNRM_IMPLEMENTED
+                fi
                 ;;
             esac
         fi

@@ -21,9 +21,9 @@ if [ "$SANITIZE" = 1 ]; then
     flags="$flags -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 fi
 
-# Which sources are built how: those that include the header run in both precisions, and under the
-# sanitizers also with statistics in float (NRM_ACC=float, acc32). Tests of the examples' helpers
-# run once, linked with the helpers.
+# Which sources are built how: those that include the header run in both precisions (a few of the
+# longest only in double), and under the sanitizers all in both and also with statistics in float
+# (NRM_ACC=float, acc32). Tests of the examples' helpers run once, linked with the helpers.
 variants() {
     for source in tests/test_*.c; do
         name=$(basename "$source" .c)
@@ -35,11 +35,10 @@ variants() {
                 continue
             fi
             echo "$name.f64"
-            case $SANITIZE:$name in 0:test_steps) continue ;; esac # algebra, nearly all of it
-            echo "$name.f32"
             case $SANITIZE:$name in
-            0:* | *:test_gemm | *:test_golden | *:test_files) ;;
-            *) echo "$name.acc32" ;;
+            0:test_steps | 0:test_gradcheck | 0:test_recurrent) ;; # most of it is about doubles
+            0:* | *:test_gemm | *:test_golden | *:test_files) echo "$name.f32" ;;
+            *) printf '%s.f32\n%s.acc32\n' "$name" "$name" ;;
             esac
             ;;
         esac
@@ -91,10 +90,12 @@ up_to_date() {
     esac
 }
 
-# The tests of equations are long programs that run for a moment: -O0 saves more time than it costs.
+# Long programs that run for a moment: -O0 saves more time than it costs.
 level() {
-    case $SANITIZE:$1 in
-    0:test_derivations | 0:test_steps) echo -O0 ;;
+    case $SANITIZE:${1#test_} in
+    0:derivations | 0:steps | 0:files | 0:gemm | 0:contracts | 0:numerics | 0:layers | 0:sync)
+        echo -O0
+        ;;
     *) echo -O1 ;;
     esac
 }

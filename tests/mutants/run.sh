@@ -14,6 +14,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}" "${BUILD:=build}"
+# Any compiler will do; without optimisation clang is the faster one by a quarter.
+if [ "$CC" = cc ] && command -v clang >/dev/null 2>&1; then CC=clang; fi
 export CC BUILD LC_ALL=C
 list=tests/mutants/list.txt
 killers=tests/mutants/killers.txt

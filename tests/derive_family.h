@@ -33,14 +33,6 @@ static size_t lp_place(const lp_case *k, size_t c, size_t i)
     return (i / k->S * k->C + c) * k->S + i % k->S;
 }
 
-static wide lp_mean(const wide *a, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i];
-    return sum / (wide)n;
-}
-
 /* LP.2, of the values in u. */
 static wide lp_size(const wide *u, size_t n, int p)
 {
@@ -60,7 +52,7 @@ static void lp_evaluate(lp_channel *g)
     wide x[GROUP];
     size_t i;
     for (i = 0; i < g->n; i++) x[i] = (wide)g->x[i];
-    if (!g->constant) g->mu = lp_mean(x, g->n);
+    if (!g->constant) g->mu = mean_of(x, g->n);
     for (i = 0; i < g->n; i++) {
         g->c[i] = x[i] - g->mu;
         g->u[i] = g->centred ? g->c[i] : x[i];
@@ -92,7 +84,7 @@ static void lp_differentiate(lp_channel *g)
         g->sum_x += g->dy[i] * g->xhat[i];
         most = worse(most, fabsl(g->dy[i]));
     }
-    q_mean = lp_mean(g->q, g->n);
+    q_mean = mean_of(g->q, g->n);
     for (i = 0; i < g->n; i++) {
         g->k[i] = g->q[i] - (g->centred ? q_mean : 0);                         /* LP.9 */
         g->dx[i] = g->gamma * g->r *

@@ -44,14 +44,6 @@ static size_t param_of(const norm_case *k, size_t group, size_t i)
 
 /* ---- the papers' formulas -------------------------------------------------------------------- */
 
-static wide mean_of(const wide *a, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i];
-    return sum / (wide)n;
-}
-
 static void group_statistics(norm_group *g)
 {
     size_t i;

@@ -220,6 +220,33 @@ static inline wide relative(wide a, wide b)
     return apart(a, b, fabsl(b));
 }
 
+/* Sums and means, from left to right. */
+static inline wide sum_of(const wide *a, size_t n)
+{
+    wide sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += a[i];
+    return sum;
+}
+
+static inline wide mean_of(const wide *a, size_t n)
+{
+    return sum_of(a, n) / (wide)n;
+}
+
+static inline wide dot_of(const wide *a, const wide *b, size_t n)
+{
+    wide sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+static inline wide mean_of_product(const wide *a, const wide *b, size_t n)
+{
+    return dot_of(a, b, n) / (wide)n;
+}
+
 /* A condition as a residual: 0, or as bad as can be. */
 static inline wide unless(int condition)
 {

@@ -25,19 +25,6 @@ typedef struct bn_set {
     wide mu, c[BN_MOST], v, r, xhat[BN_MOST], y[BN_MOST], dy[BN_MOST], g[BN_MOST];
 } bn_set;
 
-static wide bn_sum(const wide *a, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i];
-    return sum;
-}
-
-static wide bn_mean(const wide *a, size_t n)
-{
-    return bn_sum(a, n) / (wide)n;
-}
-
 /* ∑ |a|, the scale of a sum. */
 static wide bn_gross(const wide *a, size_t n)
 {
@@ -45,20 +32,6 @@ static wide bn_gross(const wide *a, size_t n)
     size_t i;
     for (i = 0; i < n; i++) sum += fabsl(a[i]);
     return sum;
-}
-
-static wide bn_dot(const wide *a, const wide *b, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
-/* ⟨a·b⟩ */
-static wide bn_mean_of(const wide *a, const wide *b, size_t n)
-{
-    return bn_dot(a, b, n) / (wide)n;
 }
 
 static wide bn_root(wide eps, wide v)
@@ -78,7 +51,7 @@ static void bn_fill_in(bn_set *s)
         s->c[i] = (wide)s->x[i] - s->mu;
         s->size = worse(s->size, fabsl((wide)s->x[i]));
     }
-    s->v = bn_mean_of(s->c, s->c, s->M);
+    s->v = mean_of_product(s->c, s->c, s->M);
     s->r = powl(s->v + (wide)s->eps, -(wide)0.5);
     for (i = 0; i < s->M; i++) {
         s->xhat[i] = s->c[i] / bn_root((wide)s->eps, s->v);
@@ -258,7 +231,7 @@ static wide bn_split_sum(const bn_set *s)
     wide x[BN_MOST] = {0};
     size_t i;
     for (i = 0; i < s->M; i++) x[i] = (wide)s->x[i];
-    return apart(bn_sum(s->c, s->M), bn_sum(x, s->M) - (wide)s->M * s->mu, bn_gross(x, s->M));
+    return apart(sum_of(s->c, s->M), sum_of(x, s->M) - (wide)s->M * s->mu, bn_gross(x, s->M));
 }
 
 static void bn_steps_sums(const bn_set *s)
@@ -270,14 +243,15 @@ static void bn_steps_sums(const bn_set *s)
     for (i = 0; i < s->M; i++) x[i] = (wide)s->x[i];
     gross = bn_gross(x, s->M);
     DERIVE("BN.6b",
-           worse(apart(bn_sum(s->c, s->M), 0, gross), apart(bn_sum(x, s->M), M * s->mu, gross)),
+           worse(apart(sum_of(s->c, s->M), 0, gross), apart(sum_of(x, s->M), M * s->mu, gross)),
            algebra());
     shifted.off = 0.3 * (double)s->size;
     bn_fill_in(&shifted);
     DERIVE("BN.6a", worse(bn_split_sum(s), bn_split_sum(&shifted)), algebra());
     DERIVE("BN.6c", worse(bn_factor_out(s), bn_factor_out(&shifted)), algebra());
     DERIVE("BN.7a",
-           relative(bn_mean_of(s->xhat, s->xhat, s->M), s->r * s->r * bn_mean_of(s->c, s->c, s->M)),
+           relative(mean_of_product(s->xhat, s->xhat, s->M),
+                    s->r * s->r * mean_of_product(s->c, s->c, s->M)),
            algebra());
     DERIVE("BN.7b", apart(s->v, 1 / (s->r * s->r) - (wide)s->eps, s->v + (wide)s->eps), algebra());
 }
@@ -306,9 +280,10 @@ static void bn_steps_stretched(const bn_set *s, double a, double b)
 static void bn_steps_correlation(const bn_set *s, const bn_set *z)
 {
     const size_t M = s->M;
-    const wide left = bn_mean_of(s->xhat, z->xhat, M) /
-                      sqrtl(bn_mean_of(s->xhat, s->xhat, M) * bn_mean_of(z->xhat, z->xhat, M));
-    DERIVE("BN.7f", apart(left, bn_mean_of(s->c, z->c, M) / sqrtl(s->v * z->v), 1), algebra());
+    const wide left =
+        mean_of_product(s->xhat, z->xhat, M) /
+        sqrtl(mean_of_product(s->xhat, s->xhat, M) * mean_of_product(z->xhat, z->xhat, M));
+    DERIVE("BN.7f", apart(left, mean_of_product(s->c, z->c, M) / sqrtl(s->v * z->v), 1), algebra());
 }
 
 /* ---- section 4, and "In the code": the line -------------------------------------------------- */
@@ -317,7 +292,7 @@ static void bn_steps_correlation(const bn_set *s, const bn_set *z)
 static void bn_steps_line(const bn_set *s, double part)
 {
     const wide h = s->mu * (wide)part, t = s->mu - h, gamma = (wide)s->gamma;
-    const wide size = 1 + s->r * s->size, mean = bn_mean_of(s->dy, s->xhat, s->M);
+    const wide size = 1 + s->r * s->size, mean = mean_of_product(s->dy, s->xhat, s->M);
     wide left = 0, right = 0, gross = 0;
     size_t i;
     for (i = 0; i < s->M; i++) {
@@ -397,7 +372,7 @@ static void bn_steps_rule(double a)
     wide terms[3];
     int k;
     for (k = 0; k < 3; k++) terms[k] = bn_slope(bn_fan(a, k + 1, other)) * bn_slope(uses[k]);
-    DERIVE("GR.11", apart(da, bn_sum(terms, 3), bn_gross(terms, 3)), complex_step());
+    DERIVE("GR.11", apart(da, sum_of(terms, 3), bn_gross(terms, 3)), complex_step());
 }
 
 /* Each ∂L/∂node against what the page makes of those after it. */
@@ -417,9 +392,9 @@ static void bn_steps_graph_backward(const bn_set *s)
     bn_d_all(dx, s, BN_X);
     DERIVE("GR.12", apart(dbeta, dy[0] + dy[1] + dy[2], bn_gross(dy, 3)), complex_step());
     for (i = 0; i < 3; i++) terms[i] = dp[i] * s->xhat[i];
-    DERIVE("GR.14", apart(dgamma, bn_sum(terms, 3), bn_gross(terms, 3)), complex_step());
+    DERIVE("GR.14", apart(dgamma, sum_of(terms, 3), bn_gross(terms, 3)), complex_step());
     for (i = 0; i < 3; i++) terms[i] = s->c[i] * dxhat[i];
-    DERIVE("GR.16", apart(dr, bn_sum(terms, 3), bn_gross(terms, 3)), complex_step());
+    DERIVE("GR.16", apart(dr, sum_of(terms, 3), bn_gross(terms, 3)), complex_step());
     DERIVE("GR.17", relative(drho, -dr / (rho * rho)), complex_step());
     DERIVE("GR.18", relative(dtau, drho / (2 * rho)), complex_step());
     DERIVE("GR.19", relative(dv, dtau), complex_step());
@@ -446,8 +421,8 @@ static void bn_steps_graph_collapse(const bn_set *s, int centred)
     bn_d_all(dq, s, BN_Q);
     bn_d_all(dx, s, BN_X);
     for (i = 0; i < 3; i++) terms[i] = dxhat[i] * s->xhat[i];
-    mean = bn_mean(dxhat, 3);
-    along = bn_mean(terms, 3);
+    mean = mean_of(dxhat, 3);
+    along = mean_of(terms, 3);
     most = r * (bn_gross(dxhat, 3) + bn_gross(terms, 3) * (1 + bn_gross(s->xhat, 3)));
     DERIVE("GR.24", relative(dv, -r * r * r * dr / 2), complex_step());
     DERIVE("GR.25", apart(dv, -(wide)3 / 2 * r * r * along, r * r * bn_gross(terms, 3)),
@@ -456,7 +431,7 @@ static void bn_steps_graph_collapse(const bn_set *s, int centred)
         DERIVE("GR.26", apart(2 * s->c[i] * dq[i], -r * s->xhat[i] * along, most), complex_step());
         DERIVE("GR.27", apart(dc[i], r * (dxhat[i] - s->xhat[i] * along), most), complex_step());
     }
-    DERIVE("GR.28", apart(dmu, -3 * r * mean + r * along * bn_sum(s->xhat, 3), most),
+    DERIVE("GR.28", apart(dmu, -3 * r * mean + r * along * sum_of(s->xhat, 3), most),
            complex_step());
     if (!centred) return;
     DERIVE("GR.29", apart(dmu, -3 * r * mean, most), complex_step());
@@ -487,7 +462,7 @@ static void bn_steps_parameters(const bn_set *s)
 /* ∂/∂xᵢ of everything. `centred`: the centre is the mean, and not any point that moves along. */
 static void bn_steps_roads(const bn_set *s, int centred)
 {
-    const wide M = (wide)s->M, r = s->r, all = bn_sum(s->c, s->M);
+    const wide M = (wide)s->M, r = s->r, all = sum_of(s->c, s->M);
     bn_point p, by_mu, by_v;
     wide terms[BN_MOST];
     size_t i, j;
@@ -506,12 +481,12 @@ static void bn_steps_roads(const bn_set *s, int centred)
             terms[j] = 2 * s->c[j] * bn_slope(p.c[j]);
         }
         DERIVE("BN.15b", apart(bn_slope(p.mu), ones / M, 1), complex_step());
-        DERIVE("BN.16a", apart(bn_slope(p.v), bn_sum(terms, s->M) / M, s->size), complex_step());
+        DERIVE("BN.16a", apart(bn_slope(p.v), sum_of(terms, s->M) / M, s->size), complex_step());
         for (j = 0; j < s->M; j++) terms[j] = i == j ? s->c[j] : 0;
         DERIVE("BN.16c",
-               apart(bn_slope(p.v), 2 / M * bn_sum(terms, s->M) - 2 / M * (1 / M) * all, s->size),
+               apart(bn_slope(p.v), 2 / M * sum_of(terms, s->M) - 2 / M * (1 / M) * all, s->size),
                complex_step());
-        DERIVE("BN.16d", apart(bn_sum(terms, s->M), (wide)s->x[i] - s->mu, s->size), algebra());
+        DERIVE("BN.16d", apart(sum_of(terms, s->M), (wide)s->x[i] - s->mu, s->size), algebra());
         if (centred) {
             DERIVE("BN.17b", apart(bn_slope(p.r), -r * r * r / 2 * (2 / M) * s->c[i], r * r),
                    complex_step());
@@ -532,8 +507,8 @@ static void bn_steps_roads(const bn_set *s, int centred)
 
 static void bn_steps_product(const bn_set *s)
 {
-    const wide M = (wide)s->M, r = s->r, mean = bn_mean(s->g, s->M);
-    const wide along = bn_mean_of(s->g, s->xhat, s->M), gamma = (wide)s->gamma;
+    const wide M = (wide)s->M, r = s->r, mean = mean_of(s->g, s->M);
+    const wide along = mean_of_product(s->g, s->xhat, s->M), gamma = (wide)s->gamma;
     const wide size = r * (bn_gross(s->g, s->M) + 1);
     wide g[BN_MOST], dx[BN_MOST], terms[BN_MOST], picked[BN_MOST], moved[BN_MOST];
     bn_point p;
@@ -543,30 +518,32 @@ static void bn_steps_product(const bn_set *s)
     for (i = 0; i < s->M; i++) {
         bn_run(&p, s, BN_X, i);
         for (j = 0; j < s->M; j++) moved[j] = g[j] * bn_slope(p.xhat[j]);
-        DERIVE("BN.19a", apart(dx[i], bn_sum(moved, s->M), size), complex_step());
+        DERIVE("BN.19a", apart(dx[i], sum_of(moved, s->M), size), complex_step());
         for (j = 0; j < s->M; j++) {
             const wide same = i == j ? 1 : 0;
             terms[j] = s->g[j] * (same - 1 / M - s->xhat[i] * s->xhat[j] / M);
             picked[j] = s->g[j] * same;
         }
-        DERIVE("BN.19b", apart(dx[i], r * bn_sum(terms, s->M), size), complex_step());
+        DERIVE("BN.19b", apart(dx[i], r * sum_of(terms, s->M), size), complex_step());
         DERIVE("BN.19c",
                apart(dx[i],
-                     r * (bn_sum(picked, s->M) - bn_sum(s->g, s->M) / M -
-                          s->xhat[i] / M * bn_dot(s->g, s->xhat, s->M)),
+                     r * (sum_of(picked, s->M) - sum_of(s->g, s->M) / M -
+                          s->xhat[i] / M * dot_of(s->g, s->xhat, s->M)),
                      size),
                complex_step());
         DERIVE("BN.19d", apart(dx[i], r * (s->g[i] - mean - s->xhat[i] * along), size),
                complex_step());
     }
-    DERIVE("BN.19e", apart(bn_mean(g, s->M), gamma * bn_mean(s->dy, s->M), size / r),
+    DERIVE("BN.19e", apart(mean_of(g, s->M), gamma * mean_of(s->dy, s->M), size / r),
            complex_step());
     DERIVE("BN.19f",
-           apart(bn_mean_of(g, s->xhat, s->M), gamma * bn_mean_of(s->dy, s->xhat, s->M), size / r),
+           apart(mean_of_product(g, s->xhat, s->M), gamma * mean_of_product(s->dy, s->xhat, s->M),
+                 size / r),
            complex_step());
-    DERIVE("BN.19g", apart(bn_mean(s->dy, s->M), bn_d(s, BN_BETA, 0) / M, size / r),
+    DERIVE("BN.19g", apart(mean_of(s->dy, s->M), bn_d(s, BN_BETA, 0) / M, size / r),
            complex_step());
-    DERIVE("BN.19h", apart(bn_mean_of(s->dy, s->xhat, s->M), bn_d(s, BN_GAMMA, 0) / M, size / r),
+    DERIVE("BN.19h",
+           apart(mean_of_product(s->dy, s->xhat, s->M), bn_d(s, BN_GAMMA, 0) / M, size / r),
            complex_step());
 }
 
@@ -578,9 +555,9 @@ static void bn_steps_paper(const bn_set *s)
     wide terms[BN_MOST];
     size_t i;
     for (i = 0; i < s->M; i++) terms[i] = s->g[i] * s->c[i] * -(wide)0.5 * powl(tau, -(wide)1.5);
-    DERIVE("BN.19i", apart(dv, bn_sum(terms, s->M), bn_gross(terms, s->M)), complex_step());
+    DERIVE("BN.19i", apart(dv, sum_of(terms, s->M), bn_gross(terms, s->M)), complex_step());
     DERIVE("BN.19j",
-           apart(dmu, -bn_sum(s->g, s->M) / sqrtl(tau) - dv * 2 / M * bn_sum(s->c, s->M),
+           apart(dmu, -sum_of(s->g, s->M) / sqrtl(tau) - dv * 2 / M * sum_of(s->c, s->M),
                  size + fabsl(dv) * s->size),
            complex_step());
     for (i = 0; i < s->M; i++)
@@ -641,7 +618,7 @@ static void bn_times(bn_matrix *out, const bn_matrix *A, const bn_matrix *B)
 static void bn_apply(wide *out, const bn_matrix *A, const wide *a)
 {
     size_t i;
-    for (i = 0; i < A->M; i++) out[i] = bn_dot(A->at[i], a, A->M);
+    for (i = 0; i < A->M; i++) out[i] = dot_of(A->at[i], a, A->M);
 }
 
 static wide bn_trace(const bn_matrix *A)
@@ -689,32 +666,32 @@ static void bn_steps_centring(const bn_set *s, const bn_matrix *P, const wide *o
     DERIVE("HP.3", bn_vectors_apart(P1, none, s->M, 1), algebra());
     bn_times(&square, P, P);
     bn_make(&middle, s->M, 1, -2 / M, one, one);
-    bn_add(&middle, bn_dot(one, one, s->M) / (M * M), one, one);
+    bn_add(&middle, dot_of(one, one, s->M) / (M * M), one, one);
     DERIVE("HP.5", worse(bn_matrices_apart(&square, &middle), bn_matrices_apart(&middle, P)),
            algebra());
     DERIVE("HP.6", apart(bn_trace(P), M - 1, M), algebra());
-    DERIVE("HP.7", relative(s->v, bn_dot(Px, Px, s->M) / M), algebra());
+    DERIVE("HP.7", relative(s->v, dot_of(Px, Px, s->M) / M), algebra());
     for (i = 0; i < s->M; i++)
-        right[i] = sqrtl(M) * Px[i] / sqrtl(bn_dot(Px, Px, s->M) + M * (wide)s->eps);
+        right[i] = sqrtl(M) * Px[i] / sqrtl(dot_of(Px, Px, s->M) + M * (wide)s->eps);
     DERIVE("HP.8", bn_vectors_apart(right, s->xhat, s->M, 1), algebra());
-    DERIVE("HP.9", relative(bn_dot(s->xhat, s->xhat, s->M), M * (1 - (wide)s->eps * s->r * s->r)),
+    DERIVE("HP.9", relative(dot_of(s->xhat, s->xhat, s->M), M * (1 - (wide)s->eps * s->r * s->r)),
            algebra());
 }
 
 /* What a projection leaves of a vector, made by hand: less its mean, less its part along c. */
 static void bn_gram_schmidt(wide *left, const wide *a, const wide *c, size_t M)
 {
-    wide mean = bn_mean(a, M), part;
+    wide mean = mean_of(a, M), part;
     size_t i;
     for (i = 0; i < M; i++) left[i] = a[i] - mean;
-    part = bn_dot(left, c, M) / bn_dot(c, c, M);
+    part = dot_of(left, c, M) / dot_of(c, c, M);
     for (i = 0; i < M; i++) left[i] -= part * c[i];
 }
 
 static void bn_steps_projection(const bn_set *s)
 {
     const size_t M = s->M;
-    const wide leak = (wide)s->eps * s->r * s->r, length = sqrtl(bn_dot(s->xhat, s->xhat, M));
+    const wide leak = (wide)s->eps * s->r * s->r, length = sqrtl(dot_of(s->xhat, s->xhat, M));
     bn_matrix P, Q, E, PQ, QP, QQ, right;
     wide one[BN_MOST] = {0}, e[BN_MOST] = {0}, out[BN_MOST] = {0}, should[BN_MOST] = {0};
     wide dx[BN_MOST] = {0}, across[BN_MOST] = {0};
@@ -726,7 +703,7 @@ static void bn_steps_projection(const bn_set *s)
     bn_steps_centring(s, &P, one);
     bn_make(&Q, M, 1, -1 / (wide)M, s->xhat, s->xhat);
     bn_apply(out, &Q, s->dy);
-    for (i = 0; i < M; i++) should[i] = s->dy[i] - s->xhat[i] * bn_mean_of(s->dy, s->xhat, M);
+    for (i = 0; i < M; i++) should[i] = s->dy[i] - s->xhat[i] * mean_of_product(s->dy, s->xhat, M);
     DERIVE("HP.10", bn_vectors_apart(out, should, M, 1 + bn_gross(s->dy, M)), algebra());
     bn_times(&PQ, &P, &Q);
     bn_times(&QP, &Q, &P);
@@ -781,8 +758,9 @@ static void bn_steps_projection(const bn_set *s)
 static void bn_steps_split(const bn_set *s, const wide *a)
 {
     const size_t M = s->M;
-    const wide f = (wide)s->gamma * s->r, along = bn_mean_of(s->dy, a, M), mean = bn_mean(s->dy, M);
-    const wide size = fabsl(f) * (1 + bn_gross(s->dy, M)) * (1 + bn_dot(a, a, M));
+    const wide f = (wide)s->gamma * s->r, along = mean_of_product(s->dy, a, M),
+               mean = mean_of(s->dy, M);
+    const wide size = fabsl(f) * (1 + bn_gross(s->dy, M)) * (1 + dot_of(a, a, M));
     wide sum = 0, with = 0;
     size_t i;
     for (i = 0; i < M; i++) {
@@ -791,10 +769,10 @@ static void bn_steps_split(const bn_set *s, const wide *a)
         with += dx * a[i];
     }
     DERIVE("BN.21a",
-           apart(sum, f * (bn_sum(s->dy, M) - (wide)M * mean - along * bn_sum(a, M)), size),
+           apart(sum, f * (sum_of(s->dy, M) - (wide)M * mean - along * sum_of(a, M)), size),
            algebra());
     DERIVE("BN.22a",
-           apart(with, f * (bn_dot(s->dy, a, M) - mean * bn_sum(a, M) - along * bn_dot(a, a, M)),
+           apart(with, f * (dot_of(s->dy, a, M) - mean * sum_of(a, M) - along * dot_of(a, a, M)),
                  size),
            algebra());
 }
@@ -803,8 +781,8 @@ static void bn_steps_split(const bn_set *s, const wide *a)
 static void bn_steps_checks(const bn_set *s)
 {
     const size_t M = s->M;
-    const wide f = (wide)s->gamma * s->r, mean = bn_mean(s->dy, M);
-    const wide along = bn_mean_of(s->dy, s->xhat, M);
+    const wide f = (wide)s->gamma * s->r, mean = mean_of(s->dy, M);
+    const wide along = mean_of_product(s->dy, s->xhat, M);
     const wide size = fabsl(f) * (1 + bn_gross(s->dy, M)) * (wide)M;
     wide dx[BN_MOST], a[BN_MOST] = {0};
     size_t i;
@@ -812,13 +790,13 @@ static void bn_steps_checks(const bn_set *s)
     bn_steps_split(s, a);
     bn_d_all(dx, s, BN_X);
     ALSO_OF("BN.21a",
-            apart(bn_sum(dx, M),
-                  f * (bn_sum(s->dy, M) - (wide)M * mean - along * bn_sum(s->xhat, M)), size),
+            apart(sum_of(dx, M),
+                  f * (sum_of(s->dy, M) - (wide)M * mean - along * sum_of(s->xhat, M)), size),
             complex_step());
     ALSO_OF("BN.22a",
-            apart(bn_dot(dx, s->xhat, M),
-                  f * (bn_dot(s->dy, s->xhat, M) - mean * bn_sum(s->xhat, M) -
-                       along * bn_dot(s->xhat, s->xhat, M)),
+            apart(dot_of(dx, s->xhat, M),
+                  f * (dot_of(s->dy, s->xhat, M) - mean * sum_of(s->xhat, M) -
+                       along * dot_of(s->xhat, s->xhat, M)),
                   size),
             complex_step());
 }
@@ -828,8 +806,8 @@ static void bn_steps_pair(const bn_set *s)
     const wide half = (s->dy[0] - s->dy[1]) / 2, size = 1 + bn_gross(s->dy, 2);
     DERIVE("BN.23a", apart(s->xhat[1], -s->xhat[0], 1), algebra());
     DERIVE("BN.23b", apart(s->xhat[0] * s->xhat[0], 1 - (wide)s->eps * s->r * s->r, 1), algebra());
-    DERIVE("BN.23c", apart(s->dy[0] - bn_mean(s->dy, 2), half, size), algebra());
-    DERIVE("BN.23d", apart(bn_mean_of(s->dy, s->xhat, 2), s->xhat[0] * half, size), algebra());
+    DERIVE("BN.23c", apart(s->dy[0] - mean_of(s->dy, 2), half, size), algebra());
+    DERIVE("BN.23d", apart(mean_of_product(s->dy, s->xhat, 2), s->xhat[0] * half, size), algebra());
     DERIVE("BN.23e",
            apart(bn_d(s, BN_X, 0), (wide)s->gamma * s->r * half * (1 - s->xhat[0] * s->xhat[0]),
                  (wide)s->gamma * s->r * size),
@@ -860,7 +838,7 @@ static void bn_steps_positions(size_t N, size_t S, nrm_rng *rng)
     size_t n, s;
     fill(drawn, N * S, 0.7, 1, rng);
     for (n = 0; n < N * S; n++) x[n] = (wide)drawn[n] + (wide)(n % S);
-    mu = bn_mean(x, N * S);
+    mu = mean_of(x, N * S);
     for (n = 0; n < N * S; n++) v += (x[n] - mu) * (x[n] - mu) / (wide)(N * S);
     for (s = 0; s < S; s++) {
         wide mean = 0, var = 0, around = 0;
@@ -911,13 +889,13 @@ static void bn_steps_running(double w, size_t batches, nrm_rng *rng)
 static void bn_steps_unbiased(size_t M)
 {
     static const wide values[5] = {-1, 0, 2, 5, (wide)5.5};
-    wide expected = 0, variance = 0, mean = bn_mean(values, 5), x[4], count = powl(5, (wide)M);
+    wide expected = 0, variance = 0, mean = mean_of(values, 5), x[4], count = powl(5, (wide)M);
     size_t batch, rest, i;
     for (i = 0; i < 5; i++) variance += (values[i] - mean) * (values[i] - mean) / 5;
     for (batch = 0; (wide)batch < count; batch++) {
         wide mu, v = 0;
         for (i = 0, rest = batch; i < M; i++, rest /= 5) x[i] = values[rest % 5];
-        mu = bn_mean(x, M);
+        mu = mean_of(x, M);
         for (i = 0; i < M; i++) v += (x[i] - mu) * (x[i] - mu) / (wide)M;
         expected += v / count;
     }
@@ -929,8 +907,8 @@ static void bn_steps_spreads(const double *sigma, size_t n)
     wide a[BN_MOST] = {0}, mean, of_squares, spread = 0;
     size_t i;
     for (i = 0; i < n; i++) a[i] = fabsl((wide)sigma[i]);
-    mean = bn_mean(a, n);
-    of_squares = bn_mean_of(a, a, n);
+    mean = mean_of(a, n);
+    of_squares = mean_of_product(a, a, n);
     for (i = 0; i < n; i++) spread += (a[i] - mean) * (a[i] - mean) / (wide)n;
     DERIVE("BN.9b", apart(mean * mean, of_squares - spread, of_squares), algebra());
 }
@@ -1032,11 +1010,11 @@ static void bn_unit_metric(bn_metric *t, const bn_unit *k)
             for (j = 0; j < k->N; j++) t->S[i][l] += t->d[j][i] * t->d[j][l] / (wide)k->N;
             t->Sw[i] += t->S[i][l] * t->w[l];
         }
-    t->var = bn_dot(t->w, t->Sw, k->D);
+    t->var = dot_of(t->w, t->Sw, k->D);
     t->r = 1 / sqrtl(t->var + t->eps);
     for (i = 0; i < k->D; i++) t->what[i] = t->gamma * t->r * t->w[i];
     for (j = 0; j < k->N; j++) {
-        t->y[j] = bn_dot(t->d[j], t->what, k->D) + (wide)k->beta;
+        t->y[j] = dot_of(t->d[j], t->what, k->D) + (wide)k->beta;
         t->dy[j] = (wide)k->weight[j] + (wide)k->bend[j] * t->y[j];
         for (i = 0; i < k->D; i++) t->a[i] += t->dy[j] * t->d[j][i];
         t->size = worse(t->size, bn_gross(t->d[j], k->D) * (1 + bn_gross(t->dy, k->N)));
@@ -1045,13 +1023,13 @@ static void bn_unit_metric(bn_metric *t, const bn_unit *k)
 
 static void bn_steps_metric(const bn_unit *k, const bn_metric *t)
 {
-    const wide mean = bn_mean(t->z, k->N), scale = 1 + bn_gross(t->z, k->N);
+    const wide mean = mean_of(t->z, k->N), scale = 1 + bn_gross(t->z, k->N);
     wide left = 0, right = 0, var = 0;
     size_t i, j, l;
-    DERIVE("WN.11a", apart(mean, bn_dot(t->m, t->w, k->D), scale), algebra());
+    DERIVE("WN.11a", apart(mean, dot_of(t->m, t->w, k->D), scale), algebra());
     for (j = 0; j < k->N; j++) {
-        DERIVE("WN.11b", apart(t->z[j] - mean, bn_dot(t->d[j], t->w, k->D), scale), algebra());
-        left += bn_dot(t->d[j], t->w, k->D) * bn_dot(t->d[j], t->w, k->D) / (wide)k->N;
+        DERIVE("WN.11b", apart(t->z[j] - mean, dot_of(t->d[j], t->w, k->D), scale), algebra());
+        left += dot_of(t->d[j], t->w, k->D) * dot_of(t->d[j], t->w, k->D) / (wide)k->N;
         var += (t->z[j] - mean) * (t->z[j] - mean) / (wide)k->N;
         for (i = 0; i < k->D; i++)
             for (l = 0; l < k->D; l++)
@@ -1061,8 +1039,8 @@ static void bn_steps_metric(const bn_unit *k, const bn_metric *t)
     for (j = 0; j < k->N; j++)
         DERIVE("WN.12a",
                apart(t->gamma * (t->z[j] - mean) / sqrtl(var + t->eps) + (wide)k->beta,
-                     t->gamma * bn_dot(t->d[j], t->w, k->D) /
-                             sqrtl(bn_dot(t->w, t->Sw, k->D) + t->eps) +
+                     t->gamma * dot_of(t->d[j], t->w, k->D) /
+                             sqrtl(dot_of(t->w, t->Sw, k->D) + t->eps) +
                          (wide)k->beta,
                      1 + fabsl(t->y[j])),
                algebra());
@@ -1090,7 +1068,7 @@ static void bn_steps_weights(const bn_unit *k)
     bn_steps_metric(k, &t);
     bn_unit_gradient(dw, k);
     r3 = t.r * t.r * t.r;
-    aw = bn_dot(t.a, t.w, k->D);
+    aw = dot_of(t.a, t.w, k->D);
     size = t.gamma * t.r * (1 + t.size) * (wide)k->N;
     for (j = 0; j < k->N; j++) {
         bn_unit_run(&p, k, BN_Z, j);
@@ -1163,13 +1141,13 @@ static void bn_draw_unit(bn_unit *k, size_t N, size_t D, double eps, nrm_rng *rn
 /* dx of a layer that divides by M − 1, with `over` values in the mean of dy·x̂. */
 static void bn_one_less(wide *dx, const wide *x, const wide *dy, size_t M, wide over)
 {
-    wide mu = bn_mean(x, M), v = 0, xhat[128], along;
+    wide mu = mean_of(x, M), v = 0, xhat[128], along;
     size_t i;
     for (i = 0; i < M; i++) v += (x[i] - mu) * (x[i] - mu) / ((wide)M - 1);
     for (i = 0; i < M; i++) xhat[i] = (x[i] - mu) / sqrtl(v + (wide)1e-5);
-    along = bn_dot(dy, xhat, M) / over;
+    along = dot_of(dy, xhat, M) / over;
     for (i = 0; i < M; i++)
-        dx[i] = (dy[i] - bn_mean(dy, M) - xhat[i] * along) / sqrtl(v + (wide)1e-5);
+        dx[i] = (dy[i] - mean_of(dy, M) - xhat[i] * along) / sqrtl(v + (wide)1e-5);
 }
 
 /* How wrong the gradient is that takes M for M − 1, beside its largest entry. */
@@ -1224,10 +1202,11 @@ static void bn_numbers_forward(void)
         ALSO_OF("HP.20", bn_says(s.xhat[i], five[i], 5), replay());
         ALSO_OF("HP.20", bn_says(f.xhat[i], five[i], 5), replay());
     }
-    ALSO_OF("BN.7f", bn_says(bn_mean_of(s.c, o.c, 3) / sqrtl(s.v * o.v), 0.944911, 6), replay());
+    ALSO_OF("BN.7f", bn_says(mean_of_product(s.c, o.c, 3) / sqrtl(s.v * o.v), 0.944911, 6),
+            replay());
     ALSO_OF("BN.7f",
-            bn_says(bn_mean_of(s.xhat, o.xhat, 3) /
-                        sqrtl(bn_mean_of(s.xhat, s.xhat, 3) * bn_mean_of(o.xhat, o.xhat, 3)),
+            bn_says(mean_of_product(s.xhat, o.xhat, 3) / sqrtl(mean_of_product(s.xhat, s.xhat, 3) *
+                                                               mean_of_product(o.xhat, o.xhat, 3)),
                     0.944911, 6),
             replay());
     ALSO_OF("BN.7b", bn_says(1 / (1 + (wide)1e-5), 0.99999, 5), replay());
@@ -1244,7 +1223,7 @@ static void bn_numbers_vanishing(wide times, wide centre, const double *stated, 
     for (i = 0; i < 3; i++) dxhat[i] = 2 * (wide)dy[i];
     for (i = 0; i < 3; i++) dv -= s.r * s.r * s.r / 2 * dxhat[i] * s.c[i];
     for (i = 0, term = 0; i < 3; i++) term -= dv * 2 / 3 * ((wide)bn_126[i] - (wide)centre);
-    mean = bn_mean(dxhat, 3);
+    mean = mean_of(dxhat, 3);
     for (i = 0; i < 3; i++) {
         dx = s.r * dxhat[i] + dv * 2 / 3 * s.c[i] + (-3 * s.r * mean + times * term) / 3;
         ALSO_OF("BN.16e", bn_says(dx, stated[i], 6), replay());
@@ -1261,8 +1240,8 @@ static void bn_numbers_misprint(void)
     wide g[3], dx[3], frozen[3], along, mean;
     size_t i;
     for (i = 0; i < 3; i++) g[i] = 2 * (2 * s.xhat[i] - 1 - t[i]);
-    mean = bn_mean(g, 3);
-    along = bn_mean_of(g, s.xhat, 3);
+    mean = mean_of(g, 3);
+    along = mean_of_product(g, s.xhat, 3);
     for (i = 0; i < 3; i++) dx[i] = s.r * (g[i] - mean - s.xhat[i] * along);
     for (i = 0; i < 3; i++) {
         wide by_mu = 0, by_v = 0; /* the sums as printed: of dx, where g belongs */

@@ -15,27 +15,6 @@ static const double fam_scales[] = {1e-2, 1, 30};
 
 /* ---- small things ---------------------------------------------------------------------------- */
 
-static wide fam_sum(const wide *a, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i];
-    return sum;
-}
-
-static wide fam_mean(const wide *a, size_t n)
-{
-    return fam_sum(a, n) / (wide)n;
-}
-
-static wide fam_dot(const wide *a, const wide *b, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
 static wide fam_most(const wide *a, size_t n)
 {
     wide most = 0;
@@ -46,7 +25,7 @@ static wide fam_most(const wide *a, size_t n)
 
 static wide fam_variance(const wide *a, size_t n)
 {
-    const wide mean = fam_mean(a, n);
+    const wide mean = mean_of(a, n);
     wide sum = 0;
     size_t i;
     for (i = 0; i < n; i++) sum += (a[i] - mean) * (a[i] - mean);
@@ -118,7 +97,7 @@ static void fam_group_evaluate(fam_group *g)
     wide x[FAM_MOST] = {0};
     size_t i;
     for (i = 0; i < g->M; i++) x[i] = (wide)g->x[i];
-    g->mu = fam_mean(x, g->M);
+    g->mu = mean_of(x, g->M);
     g->v = fam_variance(x, g->M);
     g->r = 1 / sqrtl(g->v + g->eps);
     for (i = 0; i < g->M; i++) g->xhat[i] = (x[i] - g->mu) * g->r;
@@ -183,7 +162,7 @@ static void fam_group_differences(const fam_gn *k, const fam_group *given, size_
     wide dx[FAM_MOST] = {0}, size = g.r * fam_most(g.g, g.M) * reach * reach;
     size_t i;
     DERIVE("GN.6b",
-           apart(fam_mean(given->g, g.M), slope(fam_loss_of_xhat, &g, &g.common, 0.25) / M, 1),
+           apart(mean_of(given->g, g.M), slope(fam_loss_of_xhat, &g, &g.common, 0.25) / M, 1),
            acc_difference());
     for (i = 0; i < g.M; i++) {
         DERIVE("GN.6a", apart(given->g[i], slope(fam_loss_of_xhat, &g, &g.xhat_at[i], 0.25), 1),
@@ -206,7 +185,7 @@ static void fam_group_differences(const fam_gn *k, const fam_group *given, size_
 
 static void fam_group_steps(const fam_gn *k, const fam_group *g, size_t from)
 {
-    const wide gx = fam_dot(g->g, g->xhat, g->M) / (wide)g->M, mean = fam_mean(g->g, g->M);
+    const wide gx = dot_of(g->g, g->xhat, g->M) / (wide)g->M, mean = mean_of(g->g, g->M);
     const wide reach = 1 + fam_most(g->xhat, g->M);
     const wide size = g->r * fam_most(g->g, g->M) * reach * reach;
     const wide t = -g->r * gx, h = (wide)(nrm_real)g->mu;
@@ -226,8 +205,8 @@ static void fam_group_steps(const fam_gn *k, const fam_group *g, size_t from)
 static void fam_instance_steps(const fam_gn *k, const fam_group *g, size_t n, size_t c)
 {
     const size_t from = (n * k->C + c) * k->S;
-    const wide reach = 1 + fam_most(g->xhat, g->M), mean = fam_mean(g->dy, g->M);
-    const wide dyx = fam_dot(g->dy, g->xhat, g->M) / (wide)g->M;
+    const wide reach = 1 + fam_most(g->xhat, g->M), mean = mean_of(g->dy, g->M);
+    const wide dyx = dot_of(g->dy, g->xhat, g->M) / (wide)g->M;
     const wide size = g->r * fabsl(g->gamma[0]) * fam_most(g->dy, g->M) * reach * reach;
     wide sum = 0;
     size_t s;
@@ -514,7 +493,7 @@ static void fam_rms_row(size_t D, double scale, double eps, nrm_rng *rng)
     }
     fam_rms_evaluate(&k);
     fam_widen(xs, x, D);
-    mu = fam_mean(xs, D);
+    mu = mean_of(xs, D);
     v = fam_variance(xs, D);
     if (nrm_rmsnorm_forward(y, &rstd, x, gamma, (nrm_real)eps, 1, D) != NRM_OK ||
         nrm_rmsnorm_backward(dx, NULL, dy, x, &rstd, gamma, 1, D) != NRM_OK)
@@ -535,19 +514,18 @@ static void fam_rms_row(size_t D, double scale, double eps, nrm_rng *rng)
         DERIVE("RMS.2a", apart((wide)rms[i], (wide)ln[i], 2 + 2 * fabsl((wide)ln[i])), identity());
     reach = 1 + fam_most(k.xhat, D);
     size = k.r * fam_most(k.g, D) * reach * reach;
-    gx = fam_dot(k.g, k.xhat, D);
+    gx = dot_of(k.g, k.xhat, D);
     fam_widen(dxs, dx, D);
     for (i = 0; i < D; i++)
         DERIVE("RMS.4e", apart(dxs[i], k.r * k.g[i] - k.r / (wide)D * k.xhat[i] * gx, size),
                identity());
     DERIVE("RMS.5a",
-           apart(fam_dot(dxs, k.xhat, D),
-                 k.r * gx / (wide)D * ((wide)D - fam_dot(k.xhat, k.xhat, D)),
+           apart(dot_of(dxs, k.xhat, D), k.r * gx / (wide)D * ((wide)D - dot_of(k.xhat, k.xhat, D)),
                  size * (wide)D * reach),
            identity());
     DERIVE("RMS.5b",
-           apart(fam_sum(dxs, D),
-                 (wide)D * k.r * (fam_mean(k.g, D) - fam_mean(k.xhat, D) * gx / (wide)D),
+           apart(sum_of(dxs, D),
+                 (wide)D * k.r * (mean_of(k.g, D) - mean_of(k.xhat, D) * gx / (wide)D),
                  size * (wide)D),
            identity());
     if (D < 16) fam_rms_differences(&k);
@@ -604,7 +582,7 @@ static void fam_team_evaluate(fam_team *t)
     wide x[FAM_MOST] = {0};
     size_t i;
     for (i = 0; i < t->n; i++) x[i] = (wide)t->x[i];
-    t->mu = fam_mean(x, t->n);
+    t->mu = mean_of(x, t->n);
     t->v = fam_variance(x, t->n);
     t->r = 1 / sqrtl(t->v + (wide)t->eps);
     for (i = 0; i < t->n; i++) t->xhat[i] = (x[i] - t->mu) * t->r;
@@ -660,8 +638,8 @@ static void fam_team_steps(fam_team *t, double scale)
     fam_team_evaluate(t);
     nudged = *t;
     fam_widen(dy, t->dy, t->n);
-    A = fam_sum(dy, t->n);
-    B = fam_dot(dy, t->xhat, t->n);
+    A = sum_of(dy, t->n);
+    B = dot_of(dy, t->xhat, t->n);
     reach = 1 + fam_most(t->xhat, t->n);
     size = fabsl(gamma) * t->r * fam_most(dy, t->n) * reach * reach;
     for (i = 0; i < t->n; i++) {
@@ -682,8 +660,8 @@ static void fam_team_steps(fam_team *t, double scale)
                identity());
     }
     for (w = at = 0; w < FAM_WORKERS; at += t->part[w++]) {
-        const wide n_w = (wide)t->part[w], A_w = fam_sum(dy + at, t->part[w]);
-        const wide B_w = fam_dot(dy + at, t->xhat + at, t->part[w]);
+        const wide n_w = (wide)t->part[w], A_w = sum_of(dy + at, t->part[w]);
+        const wide B_w = dot_of(dy + at, t->xhat + at, t->part[w]);
         wide sum = 0;
         for (i = at; i < at + t->part[w]; i++) {
             const wide missing = (A_w / n_w - A / n) + t->xhat[i] * (B_w / n_w - B / n);
@@ -694,7 +672,7 @@ static void fam_team_steps(fam_team *t, double scale)
         }
         DERIVE("ST.6b",
                apart(sum,
-                     gamma * t->r * (A_w - n_w / n * A - B / n * fam_sum(t->xhat + at, t->part[w])),
+                     gamma * t->r * (A_w - n_w / n * A - B / n * sum_of(t->xhat + at, t->part[w])),
                      n * size),
                identity());
     }
@@ -723,7 +701,7 @@ static void fam_merge(const nrm_real *x, size_t n_a, size_t n_b)
         nrm_stats_update(&b, x + n_a, NULL, n_b, 1, 1) != NRM_OK ||
         nrm_stats_merge(&a, &b, 1) != NRM_OK)
         a.m2 = -1;
-    delta = fam_mean(all + n_a, n_b) - fam_mean(all, n_a);
+    delta = mean_of(all + n_a, n_b) - mean_of(all, n_a);
     v = ((wide)n_a * fam_variance(all, n_a) + (wide)n_b * fam_variance(all + n_a, n_b)) / n +
         (wide)n_a * (wide)n_b / (n * n) * delta * delta;
     DERIVE("ST.4a", relative((wide)a.m2 / (wide)a.count, v), identity());
@@ -740,7 +718,7 @@ static void fam_merge_numbers(void)
     ALSO_OF("ST.4a", unless(fam_variance(a, 2) == 1 && fam_variance(a + 2, 2) == 1), algebra());
     ALSO_OF("ST.4a", unless(fam_variance(a, 4) == 5), algebra());
     fam_widen(a, uneven, 6);
-    ALSO_OF("ST.4a", unless((fam_mean(a, 2) + fam_mean(a + 2, 4)) / 2 == 5 && fam_mean(a, 6) == 6),
+    ALSO_OF("ST.4a", unless((mean_of(a, 2) + mean_of(a + 2, 4)) / 2 == 5 && mean_of(a, 6) == 6),
             algebra());
 }
 
@@ -757,13 +735,13 @@ static void fam_batches(size_t M, size_t batches, double scale, nrm_rng *rng)
     fam_widen(xs, x, M * batches);
     for (b = 0; b < batches; b++) {
         rc |= nrm_stats_update(&all, x + b * M, NULL, M, 1, 1);
-        mu[b] = fam_mean(xs + b * M, M);
+        mu[b] = mean_of(xs + b * M, M);
         v[b] = fam_variance(xs + b * M, M);
     }
     DERIVE("ST.7a",
            rc != NRM_OK ? 1
                         : relative((wide)all.m2 / (wide)all.count,
-                                   fam_mean(v, batches) + fam_variance(mu, batches)),
+                                   mean_of(v, batches) + fam_variance(mu, batches)),
            identity());
 }
 
@@ -830,7 +808,7 @@ static wide fam_br_y(void *context)
     const wide root = sqrtl((wide)k->u + (wide)k->eps);
     size_t i;
     for (i = 0; i < k->n; i++) x[i] = (wide)k->x[i];
-    mu = fam_mean(x, k->n);
+    mu = mean_of(x, k->n);
     v = fam_variance(x, k->n);
     if (!k->held) {
         k->rho = sqrtl(v + (wide)k->eps) / root;
@@ -1019,7 +997,7 @@ static void fam_lp_evaluate(fam_lp *k)
     wide x[FAM_MOST] = {0};
     size_t i;
     for (i = 0; i < k->n; i++) x[i] = (wide)k->x[i];
-    k->mu = fam_mean(x, k->n);
+    k->mu = mean_of(x, k->n);
     for (i = 0; i < k->n; i++) {
         k->c[i] = x[i] - k->mu;
         k->u[i] = k->centred ? k->c[i] : x[i];
@@ -1144,14 +1122,14 @@ static void fam_lp_roads(const fam_lp *given, double h)
     }
     if (k.centred && k.p == NRM_L2)
         DERIVE("LP.9c",
-               worse(apart(q_sum / M, 0, 1), apart(fam_mean(given->c, k.n) / (M * k.t), 0, 1)),
+               worse(apart(q_sum / M, 0, 1), apart(mean_of(given->c, k.n) / (M * k.t), 0, 1)),
                algebra());
 }
 
 /* Of the header's dx. */
 static void fam_lp_sums(const fam_lp *k, const wide *xhat_code)
 {
-    const wide M = (wide)k->n, dyx = fam_dot(k->dy, k->xhat, k->n), dy = fam_sum(k->dy, k->n);
+    const wide M = (wide)k->n, dyx = dot_of(k->dy, k->xhat, k->n), dy = sum_of(k->dy, k->n);
     const wide reach = 1 + fam_most(k->xhat, k->n);
     wide size = fabsl(k->gamma) * k->r * fam_most(k->dy, k->n) * M * reach, x[FAM_MOST],
          s[FAM_MOST];
@@ -1171,28 +1149,28 @@ static void fam_lp_sums(const fam_lp *k, const wide *xhat_code)
     DERIVE("LP.13a", relative(fam_size(s, k->n, k->p), scale * k->t), algebra());
     size *= M * (fam_most(x, k->n) + 1);
     DERIVE("LP.14a",
-           apart(fam_dot(k->dx, x, k->n),
-                 k->gamma * k->r * (fam_dot(k->dy, x, k->n) - M * (dy / M) * k->mu - k->t * dyx),
+           apart(dot_of(k->dx, x, k->n),
+                 k->gamma * k->r * (dot_of(k->dy, x, k->n) - M * (dy / M) * k->mu - k->t * dyx),
                  size),
            identity());
     size = M * fam_most(k->dy, k->n) * (fam_most(x, k->n) + fabsl(k->mu));
     DERIVE("LP.14b",
-           apart(fam_dot(k->dy, x, k->n) - M * fam_mean(k->dy, k->n) * k->mu,
-                 fam_dot(k->dy, k->c, k->n), size),
+           apart(dot_of(k->dy, x, k->n) - M * mean_of(k->dy, k->n) * k->mu,
+                 dot_of(k->dy, k->c, k->n), size),
            algebra());
     DERIVE("LP.14c",
-           apart(fam_dot(k->dy, k->c, k->n), (k->t + k->eps) * fam_dot(k->dy, xhat_code, k->n),
+           apart(dot_of(k->dy, k->c, k->n), (k->t + k->eps) * dot_of(k->dy, xhat_code, k->n),
                  4 * size),
            identity());
     DERIVE("LP.15a",
-           apart(fam_sum(k->dx, k->n),
-                 k->gamma * k->r * (dy - M * fam_mean(k->dy, k->n)) -
-                     k->gamma * k->r * fam_sum(k->k, k->n) * dyx,
+           apart(sum_of(k->dx, k->n),
+                 k->gamma * k->r * (dy - M * mean_of(k->dy, k->n)) -
+                     k->gamma * k->r * sum_of(k->k, k->n) * dyx,
                  M * M * fabsl(k->gamma) * k->r * fam_most(k->dy, k->n) * reach),
            identity());
     if (k->centred) {
-        DERIVE("LP.15b", apart(fam_sum(k->k, k->n), 0, 1), algebra());
-        ALSO(apart(fam_sum(k->q, k->n) - M * fam_mean(k->q, k->n), 0, 1), algebra());
+        DERIVE("LP.15b", apart(sum_of(k->k, k->n), 0, 1), algebra());
+        ALSO(apart(sum_of(k->q, k->n) - M * mean_of(k->q, k->n), 0, 1), algebra());
     }
 }
 
@@ -1236,23 +1214,23 @@ static void fam_lp_case(int p, int centred, size_t n, double scale, nrm_rng *rng
         xhat[i] = ((wide)y[i] - (wide)beta) / k.gamma;
         l1[i] = fabsl(k.c[i]) - fam_size(k.c, n, NRM_L1);
     }
-    q_mean = fam_mean(k.q, n);
+    q_mean = mean_of(k.q, n);
     for (i = 0; i < n; i++) k.k[i] = k.q[i] - (centred ? q_mean : 0);
     fam_lp_sums(&k, xhat);
     size = fam_size(k.c, n, NRM_L2);
     DERIVE("LP.5a",
-           apart(fam_dot(k.c, k.c, n) / (wide)n + 2 * k.mu * fam_mean(k.c, n) + k.mu * k.mu,
+           apart(dot_of(k.c, k.c, n) / (wide)n + 2 * k.mu * mean_of(k.c, n) + k.mu * k.mu,
                  powl(fam_power_size(k.c, n, 2), 2) + k.mu * k.mu, size * size + k.mu * k.mu),
            algebra());
     for (i = 0; i < n; i++) xhat[i] = (wide)k.x[i] * (wide)k.x[i];
-    ALSO(apart(fam_mean(xhat, n),
-               fam_dot(k.c, k.c, n) / (wide)n + 2 * k.mu * fam_mean(k.c, n) + k.mu * k.mu,
-               fam_mean(xhat, n)),
+    ALSO(apart(mean_of(xhat, n),
+               dot_of(k.c, k.c, n) / (wide)n + 2 * k.mu * mean_of(k.c, n) + k.mu * k.mu,
+               mean_of(xhat, n)),
          algebra());
     DERIVE("LP.5b", unless(centred || fabsl(k.mu) <= fam_size(k.u, n, NRM_L1) * (1 + 1e-18L)),
            algebra());
     DERIVE("LP.16a",
-           apart(size * size - powl(fam_size(k.c, n, NRM_L1), 2), fam_dot(l1, l1, n) / (wide)n,
+           apart(size * size - powl(fam_size(k.c, n, NRM_L1), 2), dot_of(l1, l1, n) / (wide)n,
                  size * size),
            algebra());
     if (n > 8 || !fam_lp_smooth(&k, margin)) return;
@@ -1398,7 +1376,7 @@ static void fam_wn_differences(const fam_wn *given)
 /* |v − η·d|² and its steps, for a d that need not be a gradient. */
 static void fam_wn_lengths(const wide *v, const wide *d, size_t n, wide eta)
 {
-    const wide vv = fam_dot(v, v, n), dd = fam_dot(d, d, n), vd = fam_dot(v, d, n);
+    const wide vv = dot_of(v, v, n), dd = dot_of(d, d, n), vd = dot_of(v, d, n);
     wide after = 0, across[FAM_MOST] = {0}, a, fourth;
     size_t i;
     for (i = 0; i < n; i++) after += (v[i] - eta * d[i]) * (v[i] - eta * d[i]);
@@ -1407,7 +1385,7 @@ static void fam_wn_lengths(const wide *v, const wide *d, size_t n, wide eta)
     for (i = 0; i < n; i++) across[i] = d[i] - v[i] * vd / vv; /* a d at a right angle to v */
     after = 0;
     for (i = 0; i < n; i++) after += (v[i] - eta * across[i]) * (v[i] - eta * across[i]);
-    a = sqrtl(vv) * sqrtl(fam_dot(across, across, n));
+    a = sqrtl(vv) * sqrtl(dot_of(across, across, n));
     fourth = vv * vv + 2 * eta * eta * a * a + powl(eta * a, 4) / (vv * vv);
     DERIVE("WN.10c", apart(after * after, fourth, fourth), algebra());
 }
@@ -1431,21 +1409,21 @@ static void fam_wn_case(size_t in, double scale, nrm_rng *rng)
     fam_widen(v, k.vs, in);
     fam_widen(dW, k.dW, in);
     fam_widen(dv, k.dv, in);
-    n = sqrtl(fam_dot(v, v, in));
+    n = sqrtl(dot_of(v, v, in));
     g = (wide)k.g;
-    along = fam_dot(dW, v, in);
+    along = dot_of(dW, v, in);
     dg = along / n;
     size = fabsl(g) / n * fam_most(dW, in) * (wide)in;
     t = fam_most(v, in);
     for (i = 0; i < in; i++) sum += v[i] * (v[i] / t);
-    DERIVE("WN.3a", relative(t * sum, fam_dot(v, v, in)), algebra());
+    DERIVE("WN.3a", relative(t * sum, dot_of(v, v, in)), algebra());
     DERIVE("WN.8b", apart(along, n * (wide)k.dg, n * fam_most(dW, in) * (wide)in), identity());
     for (i = 0; i < in; i++)
         DERIVE("WN.8a", apart(dv[i], g / n * (dW[i] - v[i] / (n * n) * along), size), identity());
-    DERIVE("WN.9a",
-           apart(fam_dot(dv, v, in), g / n * (along - dg / n * fam_dot(v, v, in)),
-                 size * n * (wide)in),
-           identity());
+    DERIVE(
+        "WN.9a",
+        apart(dot_of(dv, v, in), g / n * (along - dg / n * dot_of(v, v, in)), size * n * (wide)in),
+        identity());
     fam_wn_lengths(v, dv, in, n * n / 8);
     fam_wn_lengths(v, dW, in, n / 8);
     scaled = k;
@@ -1467,7 +1445,7 @@ static void fam_wn_standardize(size_t n, double scale, nrm_rng *rng)
     size_t i;
     fill(z, n, 0.7 * scale, scale, rng);
     for (i = 0; i < n; i++) zs[i] = (wide)z[i];
-    mu = fam_mean(zs, n);
+    mu = mean_of(zs, n);
     sigma = sqrtl(fam_variance(zs, n));
     for (i = 0; i < n; i++)
         DERIVE("WN.4a",
@@ -1498,10 +1476,10 @@ static void fam_wn_numbers(void)
     fam_wn_run(&k);
     step[0] = -(0.9L * first[0] + (wide)k.dv[0]);
     step[1] = -(0.9L * first[1] + (wide)k.dv[1]);
-    ALSO_OF("WN.10a",
-            fam_prints(fam_dot(step, w, 2) / sqrtl(fam_dot(step, step, 2) * fam_dot(w, w, 2)),
-                       0.0296, 4),
-            algebra());
+    ALSO_OF(
+        "WN.10a",
+        fam_prints(dot_of(step, w, 2) / sqrtl(dot_of(step, step, 2) * dot_of(w, w, 2)), 0.0296, 4),
+        algebra());
     k.vs[0] = 4;
     k.vs[1] = 5;
     fam_wn_run(&k);

@@ -10,10 +10,7 @@
 #include "derive_tools.h"
 #include "museum.h"
 
-#undef I                                     /* the letter is needed elsewhere */
-#if defined(NRM_TAG) && !defined(nrmi_slope) /* the header takes this name back at its end */
-#define nrmi_slope NRM_LINK(nrmi_slope)
-#endif
+#undef I /* the letter is needed elsewhere */
 
 /* ---- losses of one number, all of whose derivatives are known -------------------------------- */
 

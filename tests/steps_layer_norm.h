@@ -131,22 +131,6 @@ static void ln_setup(ln_net *k, int kind, size_t N, size_t D, double scale, nrm_
 
 /* ---- small tools ----------------------------------------------------------------------------- */
 
-static wide ln_mean(const wide *a, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i];
-    return sum / (wide)n;
-}
-
-static wide ln_mean_product(const wide *a, const wide *b, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum / (wide)n;
-}
-
 static wide ln_delta(size_t i, size_t j)
 {
     return i == j ? 1 : 0;
@@ -347,10 +331,10 @@ static void steps_ln_input(ln_net *k)
     size_t i, j;
     ln_gradient_by_xhat(g, k, 0);
     for (i = 0; i < D; i++) gamma[i] = (wide)k->gamma[i];
-    gamma_mean = ln_mean(gamma, D);
-    dy_mean = ln_mean(k->dy, D);
-    gx = ln_mean_product(g, k->xhat, D);
-    dyx = ln_mean_product(k->dy, k->xhat, D);
+    gamma_mean = mean_of(gamma, D);
+    dy_mean = mean_of(k->dy, D);
+    gx = mean_of_product(g, k->xhat, D);
+    dyx = mean_of_product(k->dy, k->xhat, D);
     for (i = 0; i < D; i++) {
         wide chain = 0, first = 0, second = 0, third = 0;
         dx[i] = ln_slope(k, LN_LOSS, 0, 0, k->x + i, k->scale);
@@ -367,11 +351,11 @@ static void steps_ln_input(ln_net *k)
         DERIVE("LN.14b", apart(chain, r * (first - second - k->xhat[i] * third), r * d), algebra());
         cov += (gamma[i] - gamma_mean) * (k->dy[i] - dy_mean) / d;
     }
-    DERIVE("LN.14c", apart(ln_mean(g, D), gamma_mean * dy_mean + cov, d), algebra());
+    DERIVE("LN.14c", apart(mean_of(g, D), gamma_mean * dy_mean + cov, d), algebra());
     for (i = 0; i < D; i++) {
         const wide pulled = r * gamma[i] * (k->dy[i] - dy_mean - k->xhat[i] * dyx);
         const wide error =
-            r * (ln_mean(g, D) - gamma[i] * dy_mean + k->xhat[i] * (gx - gamma[i] * dyx));
+            r * (mean_of(g, D) - gamma[i] * dy_mean + k->xhat[i] * (gx - gamma[i] * dyx));
         DERIVE("LN.14d", apart(pulled - dx[i], error, largest), acc_difference());
         xhat_sum += ((wide)k->x[i] - k->mu[0] - 0.2L * (wide)k->scale) * r;
         size += fabsl(g[i]);
@@ -385,7 +369,7 @@ static void steps_ln_input(ln_net *k)
         }
         for (i = 0; i < D; i++) {
             const wide xh = ((wide)k->x[i] - k->mu[0] - 0.2L * (wide)k->scale) * r;
-            const wide term = r * (g[i] - ln_mean(g, D) - xh * other_gx);
+            const wide term = r * (g[i] - mean_of(g, D) - xh * other_gx);
             sum += term;
             along += term * xh;
             g_sum += g[i];
@@ -393,11 +377,11 @@ static void steps_ln_input(ln_net *k)
             squares += xh * xh;
             true_along += dx[i] * k->xhat[i];
         }
-        right = r * (g_sum - d * ln_mean(g, D) - other_gx * xhat_sum);
+        right = r * (g_sum - d * mean_of(g, D) - other_gx * xhat_sum);
         DERIVE("LN.15a", apart(sum, right, r * size), algebra());
-        right = r * (g_along - ln_mean(g, D) * xhat_sum - other_gx * squares);
+        right = r * (g_along - mean_of(g, D) * xhat_sum - other_gx * squares);
         DERIVE("LN.16a", apart(along, right, r * size), algebra());
-        right = r * d * gx * (1 - ln_mean_product(k->xhat, k->xhat, D));
+        right = r * d * gx * (1 - mean_of_product(k->xhat, k->xhat, D));
         DERIVE("LN.16b", apart(true_along, right, r * size), acc_difference());
         /* without ⟨g⟩ the sum along x̂ stays, and the sum of dx does not (the first question) */
         for (i = 0, sum = 0, along = 0; i < D; i++) {
@@ -406,7 +390,7 @@ static void steps_ln_input(ln_net *k)
             along += without * k->xhat[i];
         }
         ALSO(apart(along, right, r * size), acc_difference());
-        ALSO(apart(sum, r * d * ln_mean(g, D), r * size), algebra());
+        ALSO(apart(sum, r * d * mean_of(g, D), r * size), algebra());
         right = (wide)k->eps / (k->v[0] + (wide)k->eps) * (r * d * gx);
         DERIVE("LN.16c", apart(true_along, right, r * size), acc_difference());
     }
@@ -511,7 +495,7 @@ static void steps_ln_weights(size_t D, double scale, nrm_rng *rng)
     k.linear = 1;
     (void)ln_forward(&k);
     ln_gradient_by_xhat(g, &k, 0);
-    right = (wide)D * (wide)k.eps * k.r[0] * k.r[0] * ln_mean_product(g, k.xhat, D);
+    right = (wide)D * (wide)k.eps * k.r[0] * k.r[0] * mean_of_product(g, k.xhat, D);
     k.linear = 0;
     for (i = 0; i < D; i++) dx[i] = ln_slope(&k, LN_LOSS, 0, 0, k.x + i, scale);
     k.linear = 1;
@@ -543,7 +527,7 @@ static void steps_ln_std(size_t D, double scale, nrm_rng *rng)
     r = k.r[0];
     s = k.s[0];
     ln_gradient_by_xhat(g, &k, 0);
-    gx = ln_mean_product(g, k.xhat, D);
+    gx = mean_of_product(g, k.xhat, D);
     kappa = d / ((d - 1) * r * s);
     for (i = 0; i < D; i++) squares += ((wide)k.x[i] - k.mu[0]) * ((wide)k.x[i] - k.mu[0]);
     DERIVE("LN.17a", relative(squares / (d - 1), d / (d - 1) * k.v[0]), algebra());
@@ -585,7 +569,7 @@ static void steps_ln_std(size_t D, double scale, nrm_rng *rng)
         DERIVE("LN.18c", relative(rise, -r * r), acc_difference());
     }
     DERIVE("LN.18g", relative(kappa, d / (d - 1) * (1 + (wide)k.eps / s)), algebra());
-    DERIVE("LN.18h", relative(kappa * ln_mean_product(k.xhat, k.xhat, D), r * s), algebra());
+    DERIVE("LN.18h", relative(kappa * mean_of_product(k.xhat, k.xhat, D), r * s), algebra());
     DERIVE("LN.18i", apart(along, d * (wide)k.eps * r * r * gx, r * d), acc_difference());
     ALSO(apart(along, r * d * gx * (1 - r * s), r * d), acc_difference());
 }
@@ -897,12 +881,12 @@ static void steps_random_weights(wide s, nrm_rng *rng)
     DERIVE("RNN.12a", apart(all, terms, size), algebra());
     DERIVE("RNN.12b", relative(all, s * s / CELL_UNITS * squares), algebra());
     row_variance = signs_expectation(h, h, CELL_UNITS, CELL_UNITS, s);
-    DERIVE("RNN.13b", relative(row_variance, s * s * ln_mean_product(h, h, CELL_UNITS)), algebra());
+    DERIVE("RNN.13b", relative(row_variance, s * s * mean_of_product(h, h, CELL_UNITS)), algebra());
     r = 1 / sqrtl(row_variance);
     DERIVE("RNN.13c",
-           relative(s * (g * r) * sqrtl(ln_mean_product(slopes, slopes, CELL_UNITS)),
-                    g * sqrtl(ln_mean_product(slopes, slopes, CELL_UNITS) /
-                              ln_mean_product(h, h, CELL_UNITS))),
+           relative(s * (g * r) * sqrtl(mean_of_product(slopes, slopes, CELL_UNITS)),
+                    g * sqrtl(mean_of_product(slopes, slopes, CELL_UNITS) /
+                              mean_of_product(h, h, CELL_UNITS))),
            algebra());
 }
 

@@ -14,14 +14,6 @@ typedef struct means_set { /* values, and their statistics by definition */
     wide x[MEANS_MOST], mu, v, spread;
 } means_set;
 
-static wide means_average(const wide *a, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i];
-    return sum / (wide)n;
-}
-
 /* ⟨(a − p)²⟩ */
 static wide means_about(const wide *a, size_t n, wide p)
 {
@@ -33,7 +25,7 @@ static wide means_about(const wide *a, size_t n, wide p)
 
 static void means_take(means_set *s)
 {
-    s->mu = means_average(s->x, s->n);
+    s->mu = mean_of(s->x, s->n);
     s->v = means_about(s->x, s->n, s->mu);
     s->spread = sqrtl(s->v);
 }
@@ -374,10 +366,10 @@ static void means_shifted(const means_set *s, wide p)
         d[i] = s->x[i] - p;
         first[i] = s->x[i] - s->x[0];
     }
-    mean = means_average(d, s->n);
+    mean = mean_of(d, s->n);
     DERIVE("SUM.2a", apart(mean, s->mu - p, fabsl(s->mu) + fabsl(p)), algebra());
     DERIVE("SUM.2b", relative(means_about(d, s->n, 0), s->v + mean * mean), algebra());
-    DERIVE("SUM.7a", apart(s->mu, s->x[0] + means_average(first, s->n), fabsl(s->mu) + s->spread),
+    DERIVE("SUM.7a", apart(s->mu, s->x[0] + mean_of(first, s->n), fabsl(s->mu) + s->spread),
            algebra());
 }
 
@@ -389,7 +381,7 @@ static void means_welford_steps(const means_set *s)
     size_t count;
     for (count = 2; count <= s->n; count++) {
         const wide k = (wide)count, x = s->x[count - 1];
-        const wide old = means_average(s->x, count - 1), m = means_average(s->x, count);
+        const wide old = mean_of(s->x, count - 1), m = mean_of(s->x, count);
         const wide Q_old = (k - 1) * means_about(s->x, count - 1, old);
         const wide Q = k * means_about(s->x, count, m), e = x - old;
         const wide size = fabsl(m) + fabsl(old) + fabsl(x);
@@ -413,7 +405,7 @@ static void means_merge_steps(const means_set *s, size_t first)
     const size_t second = s->n - first;
     const wide *b = s->x + first;
     const wide na = (wide)first, nb = (wide)second, n = na + nb;
-    const wide mu_a = means_average(s->x, first), mu_b = means_average(b, second);
+    const wide mu_a = mean_of(s->x, first), mu_b = mean_of(b, second);
     const wide Q_a = na * means_about(s->x, first, mu_a);
     const wide Q_b = nb * means_about(b, second, mu_b), Q = n * s->v;
     const wide delta = mu_b - mu_a, size = fabsl(mu_a) + fabsl(mu_b);
@@ -434,10 +426,10 @@ static void means_equal_portions(const means_set *s, size_t k)
     const size_t each = s->n / k;
     size_t b;
     for (b = 0; b < k; b++) {
-        mean[b] = means_average(s->x + b * each, each);
+        mean[b] = mean_of(s->x + b * each, each);
         var[b] = means_about(s->x + b * each, each, mean[b]);
     }
-    DERIVE("MV.26", relative(s->v, means_average(var, k) + means_about(mean, k, s->mu)), algebra());
+    DERIVE("MV.26", relative(s->v, mean_of(var, k) + means_about(mean, k, s->mu)), algebra());
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -453,7 +445,7 @@ static void means_block_steps(const means_set *s, size_t before)
 {
     const size_t count = s->n - before;
     const wide *block = s->x + before;
-    const wide m = means_average(s->x, before), mean = means_average(block, count);
+    const wide m = mean_of(s->x, before), mean = mean_of(block, count);
     const wide n = (wide)before, B = (wide)count, own = B * means_about(block, count, mean);
     const wide delta = mean - m, about_m = B * means_about(block, count, m);
     const nrm_real p = (nrm_real)m;
@@ -589,7 +581,7 @@ static void means_order_bound(nrm_rng *rng)
 static void means_expectations(const wide *population, size_t M)
 {
     enum { KINDS = 3 };
-    const wide nu = means_average(population, KINDS);
+    const wide nu = mean_of(population, KINDS);
     const wide sigma2 = means_about(population, KINDS, nu), count = (wide)M;
     wide mean = 0, mean_square = 0, var = 0, about_nu = 0, s_mean = 0, s_square = 0, worst = 0;
     size_t samples = 1, which, i, j;

@@ -12,14 +12,6 @@ enum { MLP_ROWS = 8, MLP_IN = 3, MLP_HIDDEN = 4, MLP_CLASSES = 3, MLP_MOST = 64 
 
 /* ---- small things ---------------------------------------------------------------------------- */
 
-static wide mlp_mean(const wide *a, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i];
-    return sum / (wide)n;
-}
-
 static wide mlp_relu(wide a)
 {
     return a > 0 ? a : 0;
@@ -55,7 +47,7 @@ static void mlp_norm_column(two_layers *k, mlp_values *v, size_t j)
     wide column[MLP_ROWS], mean, sum = 0;
     size_t n;
     for (n = 0; n < k->N; n++) column[n] = v->z[n][j];
-    mean = mlp_mean(column, k->N);
+    mean = mean_of(column, k->N);
     for (n = 0; n < k->N; n++) sum += (column[n] - mean) * (column[n] - mean);
     k->r[j] = 1 / sqrtl(sum / (wide)k->N + k->eps);
     for (n = 0; n < k->N; n++) {
@@ -226,7 +218,7 @@ static void mlp_hidden_steps(two_layers *k, const nrm_mlp *net, const mlp_values
         ALSO(mlp_off(dgamma, (wide)net->state[0].dgamma[j]), identity());
         for (n = 0; n < k->N; n++)
             dz[n][j] = (wide)k->gamma[j] * k->r[j] *
-                       (dy[n] - mlp_mean(dy, k->N) - k->zhat[n][j] * mlp_mean(product, k->N));
+                       (dy[n] - mean_of(dy, k->N) - k->zhat[n][j] * mean_of(product, k->N));
     }
     for (n = 0; n < k->N; n++)
         for (j = 0; j < MLP_HIDDEN; j++) {
@@ -333,20 +325,20 @@ static void mlp_bias_case(size_t n, double scale, nrm_rng *rng)
     fill_real(dy, n, 0.3, 1, rng);
     fill_real(gamma, n, 1.5, 0.5, rng);
     for (i = 0; i < n; i++) xs[i] = (wide)x[i];
-    mu = mlp_mean(xs, n);
+    mu = mean_of(xs, n);
     for (i = 0; i < n; i++) both[i] = xs[i] + (wide)scale / 3;
     size = (wide)scale * 6;
-    DERIVE("MLP.3a", apart(mlp_mean(both, n), mu + (wide)scale / 3, size), algebra());
+    DERIVE("MLP.3a", apart(mean_of(both, n), mu + (wide)scale / 3, size), algebra());
     for (i = 0; i < n; i++)
         DERIVE("MLP.3b", apart(both[i] - (mu + (wide)scale / 3), xs[i] - mu, size), algebra());
     for (i = 0; i < n; i++) {
         b[i] = (wide)uniform_between(rng, -scale, 2 * scale);
         both[i] = xs[i] + b[i];
     }
-    DERIVE("MLP.4a", apart(mlp_mean(both, n), mu + mlp_mean(b, n), size), algebra());
+    DERIVE("MLP.4a", apart(mean_of(both, n), mu + mean_of(b, n), size), algebra());
     for (i = 0; i < n; i++)
         DERIVE("MLP.4b",
-               apart(both[i] - mlp_mean(both, n), (xs[i] - mu) + (b[i] - mlp_mean(b, n)), size),
+               apart(both[i] - mean_of(both, n), (xs[i] - mu) + (b[i] - mean_of(b, n)), size),
                algebra());
     rc = nrm_batchnorm_forward(y, mean, rstd, NULL, x, gamma, NULL, NRM_TRAIN, eps, n, 1, 1);
     rc |= nrm_batchnorm_backward(dx, NULL, NULL, dy, x, mean, rstd, gamma, NRM_TRAIN, n, 1, 1);
@@ -415,7 +407,7 @@ static void mlp_weights_case(size_t in, double scale, nrm_rng *rng)
         all += second;
         zs[n] = second;
     }
-    DERIVE("MLP.5e", relative(mlp_mean(zs, ROWS), (wide)in * s * s * (squares / (wide)(in * ROWS))),
+    DERIVE("MLP.5e", relative(mean_of(zs, ROWS), (wide)in * s * s * (squares / (wide)(in * ROWS))),
            algebra());
     DERIVE("MLP.5g", relative(left, right), algebra());
     DERIVE("MLP.5h", relative(right, all / 2), algebra());

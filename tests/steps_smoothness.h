@@ -11,17 +11,9 @@
 
 enum { SMOOTH_VARS = 3, SMOOTH_MOST = 16, SMOOTH_TERMS = 4 };
 
-static wide smooth_dot(const wide *a, const wide *b, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
 static wide smooth_norm(const wide *a, size_t n)
 {
-    return sqrtl(smooth_dot(a, a, n));
+    return sqrtl(dot_of(a, a, n));
 }
 
 /* A bound: broken, or how closely it was met. */
@@ -69,7 +61,7 @@ static wide smooth_value(const smooth_waves *f, const wide *a)
 {
     wide sum = 0;
     size_t k;
-    for (k = 0; k < f->terms; k++) sum += f->w[k] * sinl(smooth_dot(f->q[k], a, SMOOTH_VARS));
+    for (k = 0; k < f->terms; k++) sum += f->w[k] * sinl(dot_of(f->q[k], a, SMOOTH_VARS));
     return sum;
 }
 
@@ -79,7 +71,7 @@ static void smooth_gradient(const smooth_waves *f, const wide *a, wide *g)
     for (i = 0; i < SMOOTH_VARS; i++) g[i] = 0;
     for (k = 0; k < f->terms; k++)
         for (i = 0; i < SMOOTH_VARS; i++)
-            g[i] += f->w[k] * f->q[k][i] * cosl(smooth_dot(f->q[k], a, SMOOTH_VARS));
+            g[i] += f->w[k] * f->q[k][i] * cosl(dot_of(f->q[k], a, SMOOTH_VARS));
 }
 
 /* H·p */
@@ -89,8 +81,8 @@ static void smooth_hessian(const smooth_waves *f, const wide *a, const wide *p, 
     for (i = 0; i < SMOOTH_VARS; i++) Hp[i] = 0;
     for (k = 0; k < f->terms; k++)
         for (i = 0; i < SMOOTH_VARS; i++)
-            Hp[i] -= f->w[k] * f->q[k][i] * smooth_dot(f->q[k], p, SMOOTH_VARS) *
-                     sinl(smooth_dot(f->q[k], a, SMOOTH_VARS));
+            Hp[i] -= f->w[k] * f->q[k][i] * dot_of(f->q[k], p, SMOOTH_VARS) *
+                     sinl(dot_of(f->q[k], a, SMOOTH_VARS));
 }
 
 static void smooth_along(const wide *a, wide step, const wide *p, wide *to)
@@ -112,7 +104,7 @@ static wide smooth_integrand(const smooth_waves *f, const wide *a, const wide *p
     }
     smooth_gradient(f, here, g);
     smooth_gradient(f, a, start);
-    return smooth_dot(g, p, SMOOTH_VARS) - (what == 1 ? smooth_dot(start, p, SMOOTH_VARS) : 0);
+    return dot_of(g, p, SMOOTH_VARS) - (what == 1 ? dot_of(start, p, SMOOTH_VARS) : 0);
 }
 
 static wide smooth_integral(const smooth_waves *f, const wide *a, const wide *p, size_t what)
@@ -168,12 +160,12 @@ static void smooth_two_points(const smooth_waves *f, const wide *a, const wide *
     smooth_gradient(f, b, gb);
     smooth_hessian(f, a, p, Hp);
     for (i = 0; i < SMOOTH_VARS; i++) change[i] = gb[i] - g[i];
-    pg = smooth_dot(p, g, SMOOTH_VARS);
+    pg = dot_of(p, g, SMOOTH_VARS);
     smooth_compare(&m->lipschitz, fabsl(fb - fa), f->K * length);
     smooth_compare(&m->steepest, fabsl(fb - fa),
                    smooth_steepest(f, a, p) * length * (1 + (wide)1e-3));
     smooth_compare(&m->gradient, smooth_norm(change, SMOOTH_VARS), f->B * length);
-    smooth_compare(&m->curvature, fabsl(smooth_dot(p, Hp, SMOOTH_VARS)), f->B * length * length);
+    smooth_compare(&m->curvature, fabsl(dot_of(p, Hp, SMOOTH_VARS)), f->B * length * length);
     smooth_compare(&m->quadratic, fb - fa - pg, f->B / 2 * length * length);
     DERIVE("SM.2", apart(fb - fa, smooth_integral(f, a, p, 0), f->K * length), algebra());
     DERIVE("SM.8", apart(fb - fa - pg, smooth_integral(f, a, p, 1), f->K * length), algebra());
@@ -197,7 +189,7 @@ static void smooth_two_points(const smooth_waves *f, const wide *a, const wide *
                      unless(size <= f->K * (1 + (wide)1e-13))),
                acc_difference());
     }
-    norm = smooth_dot(g, g, SMOOTH_VARS);
+    norm = dot_of(g, g, SMOOTH_VARS);
     for (eta = (wide)0.25 / f->B; eta < 3 / f->B; eta += (wide)0.25 / f->B) {
         wide to[SMOOTH_VARS], there[SMOOTH_VARS];
         smooth_along(a, -eta, g, to);
@@ -231,7 +223,7 @@ static void smooth_constants(nrm_rng *rng)
             p[i] = (wide)uniform_between(rng, -1, 1);
             if (turn % 3 != 0) {
                 const wide phase = turn % 3 == 1 ? 0 : -acosl(-1) / 2 * (f.w[0] > 0 ? 1 : -1);
-                const wide square = smooth_dot(f.q[0], f.q[0], SMOOTH_VARS);
+                const wide square = dot_of(f.q[0], f.q[0], SMOOTH_VARS);
                 a[i] = f.q[0][i] * (phase + (turn % 3 == 2 ? (wide)0.1 : 0)) / square;
                 p[i] = f.q[0][i] / 8;
             }
@@ -269,8 +261,8 @@ static void smooth_parabolas(nrm_rng *rng)
         g[1] = c2 * ab[1];
         Hg[0] = c * g[0];
         Hg[1] = c2 * g[1];
-        norm = smooth_dot(g, g, 2);
-        form = smooth_dot(g, Hg, 2);
+        norm = dot_of(g, g, 2);
+        form = dot_of(g, Hg, 2);
         for (i = 0; i < 2; i++) ab[i] -= eta * g[i];
         after = (c * ab[0] * ab[0] + c2 * ab[1] * ab[1]) / 2;
         DERIVE("SM.13", apart(after - before, -eta * norm * (1 - eta / 2 * form / norm), before),
@@ -314,8 +306,7 @@ static void smooth_draw_case(smooth_case *k, size_t M, double spread, nrm_real e
 static void smooth_loss_gradient(const smooth_case *k, const wide *y, wide *dy)
 {
     size_t i;
-    for (i = 0; i < k->M; i++)
-        dy[i] = k->w[i] + smooth_dot(k->A[i], y, k->M) + k->c[i] * cosl(y[i]);
+    for (i = 0; i < k->M; i++) dy[i] = k->w[i] + dot_of(k->A[i], y, k->M) + k->c[i] * cosl(y[i]);
 }
 
 static wide smooth_loss_hessian(const smooth_case *k, const wide *y, size_t i, size_t j)
@@ -420,7 +411,7 @@ static wide smooth_form(const wide *a, wide H[SMOOTH_MOST][SMOOTH_MOST], const w
 {
     wide sum = 0;
     size_t i;
-    for (i = 0; i < n; i++) sum += a[i] * smooth_dot(H[i], b, n);
+    for (i = 0; i < n; i++) sum += a[i] * dot_of(H[i], b, n);
     return sum;
 }
 
@@ -440,7 +431,7 @@ static wide smooth_six_terms(const smooth_point *s, size_t n)
         along += s->dy[i] * x[i] / M;
     }
     for (i = 0; i < n; i++) squares += powl(s->dy[i] - dy_mean - x[i] * along, 2) / M;
-    dyy = smooth_dot(s->dy, s->dy, n) / M;
+    dyy = dot_of(s->dy, s->dy, n) / M;
     right = dyy + dy_mean * dy_mean + square * along * along - 2 * dy_mean * dy_mean -
             2 * along * along + 2 * dy_mean * mean * along;
     return apart(squares, right, dyy);
@@ -456,8 +447,8 @@ static void smooth_first_order(const smooth_case *k, int no_eps)
     size_t i;
     smooth_evaluate(k, k->x, NULL, &s);
     smooth_header_backward(k, k->x, s.dy, dx);
-    dyy = smooth_dot(s.dy, s.dy, n);
-    xx = smooth_dot(s.xhat, s.xhat, n) / M;
+    dyy = dot_of(s.dy, s.dy, n);
+    xx = dot_of(s.xhat, s.xhat, n) / M;
     size = fabsl(gamma) * s.r * sqrtl(dyy);
     for (i = 0; i < n; i++) {
         p[i] = s.dy[i] - s.dy_mean - s.xhat[i] * s.dyx_mean;
@@ -477,7 +468,7 @@ static void smooth_first_order(const smooth_case *k, int no_eps)
         after = dyy / M - s.dy_mean * s.dy_mean - (1 + eps * s.r * s.r) * s.dyx_mean * s.dyx_mean;
         DERIVE("SM.17", apart(squares, after, dyy / M), algebra());
         DERIVE("SM.18",
-               apart(smooth_dot(dx, dx, n),
+               apart(dot_of(dx, dx, n),
                      gamma * gamma * s.r * s.r *
                          (dyy - M * s.dy_mean * s.dy_mean -
                           M * (1 + eps * s.r * s.r) * s.dyx_mean * s.dyx_mean),
@@ -486,19 +477,19 @@ static void smooth_first_order(const smooth_case *k, int no_eps)
         return;
     }
     after = gamma * gamma / s.v * (dyy - M * s.dy_mean * s.dy_mean - M * s.dyx_mean * s.dyx_mean);
-    DERIVE("SM.19", apart(smooth_dot(dx, dx, n), after, before), identity());
+    DERIVE("SM.19", apart(dot_of(dx, dx, n), after, before), identity());
     cos1 = cos2 = 0;
     for (i = 0; i < n; i++) {
         cos1 += s.dy[i] / sqrtl(dyy * M);
-        cos2 += s.dy[i] * s.xhat[i] / sqrtl(dyy * smooth_dot(s.xhat, s.xhat, n));
+        cos2 += s.dy[i] * s.xhat[i] / sqrtl(dyy * dot_of(s.xhat, s.xhat, n));
     }
-    DERIVE("SM.20", apart(smooth_dot(dx, dx, n) / before, 1 - cos1 * cos1 - cos2 * cos2, 1),
+    DERIVE("SM.20", apart(dot_of(dx, dx, n) / before, 1 - cos1 * cos1 - cos2 * cos2, 1),
            identity());
     for (i = 0; i < n; i++) { /* dy = each unit vector in turn */
         wide unit[SMOOTH_MOST] = {0};
         unit[i] = 1;
         smooth_header_backward(k, k->x, unit, dx);
-        trace += smooth_dot(dx, dx, n) / (gamma * gamma * s.r * s.r);
+        trace += dot_of(dx, dx, n) / (gamma * gamma * s.r * s.r);
     }
     DERIVE("SM.21", apart(trace, M - 2, M), identity());
 }
@@ -529,20 +520,19 @@ static void smooth_second_order(const smooth_case *k, int no_eps)
             size = worse(size, fabsl(full[i][j]));
             size = worse(size, fabsl(T[i][j]));
         }
-    norm = smooth_dot(s.dx, s.dx, n);
+    norm = dot_of(s.dx, s.dx, n);
     for (i = 0; i < n; i++) {
-        Jdx = smooth_dot(J[i], s.dx, n);
-        worst_jdx =
-            worse(worst_jdx,
-                  apart(Jdx, gamma * s.r * (s.dx[i] - s.xhat[i] * smooth_dot(s.dx, s.xhat, n) / M),
-                        gamma * s.r * sqrtl(norm)));
+        Jdx = dot_of(J[i], s.dx, n);
+        worst_jdx = worse(
+            worst_jdx, apart(Jdx, gamma * s.r * (s.dx[i] - s.xhat[i] * dot_of(s.dx, s.xhat, n) / M),
+                             gamma * s.r * sqrtl(norm)));
         worst_jdx0 =
             worse(worst_jdx0, apart(Jdx, gamma * s.r * s.dx[i], gamma * s.r * sqrtl(norm)));
         for (j = 0; j < n; j++) {
             const wide exact = gamma * s.r * ((i == j) - 1 / M - s.xhat[i] * s.xhat[j] / M);
             wide JHJ = 0, mean = 0;
             for (l = 0; l < n; l++) {
-                JHJ += smooth_dot(H[l], J[j], n) * J[i][l];
+                JHJ += dot_of(H[l], J[j], n) * J[i][l];
                 mean += s.dy[l] * X[l][j] / M;
             }
             worst_j = worse(worst_j, apart(J[j][i], exact, gamma * s.r));
@@ -565,7 +555,7 @@ static void smooth_second_order(const smooth_case *k, int no_eps)
     DERIVE("SM.25", worst_mean, acc_difference());
     DERIVE("SM.26", worst_t, acc_difference());
     DERIVE("SM.27", worst_jdx, acc_difference());
-    upper = -2 * s.r * smooth_dot(s.dx, s.xhat, n) / M * norm -
+    upper = -2 * s.r * dot_of(s.dx, s.xhat, n) / M * norm -
             s.r * s.dyx_mean * smooth_form(s.dx, J, s.dx, n);
     DERIVE("SM.29", apart(smooth_form(s.dx, T, s.dx, n), upper, size * norm), acc_difference());
     if (!no_eps) return;
@@ -614,9 +604,9 @@ static void smooth_identity(const smooth_case *k)
         worst = worse(worst, apart((wide)y[i], k->x[i], fabsl(k->x[i]) + 3 / s.r));
     DERIVE("SM.32", worst, identity());
     smooth_header_backward(&same, k->x, s.dy, dx);
-    dyy = smooth_dot(s.dy, s.dy, k->M);
+    dyy = dot_of(s.dy, s.dy, k->M);
     DERIVE("SM.33",
-           apart(smooth_dot(dx, dx, k->M),
+           apart(dot_of(dx, dx, k->M),
                  dyy - M * s.dy_mean * s.dy_mean -
                      M * (1 + (wide)k->eps * s.r * s.r) * s.dyx_mean * s.dyx_mean,
                  dyy),
@@ -636,7 +626,7 @@ static wide smooth_weight_gradient(wide X[SMOOTH_MOST][SMOOTH_VARS], const wide 
     if (nrm_linear_backward(NULL, grad, NULL, up, in, NULL, n, SMOOTH_VARS, 1) != NRM_OK)
         grad[0] = (nrm_real)NAN;
     for (j = 0; j < SMOOTH_VARS; j++) dW[j] = (wide)grad[j];
-    return smooth_dot(dW, dW, SMOOTH_VARS);
+    return dot_of(dW, dW, SMOOTH_VARS);
 }
 
 /* The largest singular value, by the power method. */
@@ -648,7 +638,7 @@ static wide smooth_largest(wide X[SMOOTH_MOST][SMOOTH_VARS], size_t n)
     for (turn = 0; turn < 300; turn++) {
         wide next[SMOOTH_VARS] = {0};
         for (i = 0; i < n; i++) {
-            const wide Xq = smooth_dot(X[i], q, SMOOTH_VARS);
+            const wide Xq = dot_of(X[i], q, SMOOTH_VARS);
             for (j = 0; j < SMOOTH_VARS; j++) next[j] += Xq * X[i][j];
         }
         length = smooth_norm(next, SMOOTH_VARS);
@@ -672,7 +662,7 @@ static void smooth_weights(const smooth_case *k, nrm_rng *rng)
         for (j = 0; j < SMOOTH_VARS; j++) X[i][j] = (wide)uniform_between(rng, -1, 1);
     most = smooth_largest(X, n);
     squares = smooth_weight_gradient(X, dx, n, dW);
-    DERIVE("SM.34", unless(squares <= most * most * smooth_dot(dx, dx, n) * (1 + bound)), replay());
+    DERIVE("SM.34", unless(squares <= most * most * dot_of(dx, dx, n) * (1 + bound)), replay());
     /* X = λ·U, the columns of U orthonormal and spanning (1, ..., 1), x̂ and dy */
     for (j = 0; j < SMOOTH_VARS; j++) {
         wide length = 0;
@@ -694,12 +684,12 @@ static void smooth_weights(const smooth_case *k, nrm_rng *rng)
         for (i = 0; i < n; i++) W[j] += X[i][j] * k->x[i] / (lambda * lambda);
     }
     for (i = 0; i < n; i++)
-        worst = worse(worst, apart(smooth_dot(X[i], W, SMOOTH_VARS), k->x[i], 1 / s.r));
-    dyy = smooth_dot(s.dy, s.dy, n);
+        worst = worse(worst, apart(dot_of(X[i], W, SMOOTH_VARS), k->x[i], 1 / s.r));
+    dyy = dot_of(s.dy, s.dy, n);
     G = smooth_weight_gradient(X, s.dy, n, dW);
     G_norm = smooth_weight_gradient(X, dx, n, dW);
     worst = worse(worst, apart(G, lambda * lambda * dyy, lambda * lambda * dyy));
-    worst = worse(worst, apart(G_norm, lambda * lambda * smooth_dot(dx, dx, n),
+    worst = worse(worst, apart(G_norm, lambda * lambda * dot_of(dx, dx, n),
                                lambda * lambda * gamma * gamma * s.r * s.r * dyy));
     DERIVE("SM.35", worst, identity());
     DERIVE("SM.36",
@@ -718,7 +708,7 @@ static void smooth_scaled(wide X[SMOOTH_MOST][SMOOTH_VARS], const wide *W, wide 
     nrm_real x[SMOOTH_MOST];
     nrm_acc mean, rstd;
     size_t i;
-    for (i = 0; i < n; i++) x[i] = (nrm_real)(k * smooth_dot(X[i], W, SMOOTH_VARS));
+    for (i = 0; i < n; i++) x[i] = (nrm_real)(k * dot_of(X[i], W, SMOOTH_VARS));
     if (nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, NULL, NULL, NRM_TRAIN, (nrm_real)1e-30, n,
                               1, 1) != NRM_OK)
         y[0] = (nrm_real)HUGE_VAL;
@@ -734,22 +724,22 @@ static void smooth_initialisation(nrm_rng *rng)
         start[j] = (wide)uniform_between(rng, -1, 2);
         best[j] = (wide)uniform_between(rng, 0, 2);
     }
-    ww = smooth_dot(best, best, SMOOTH_VARS);
-    w0 = smooth_dot(best, start, SMOOTH_VARS);
+    ww = dot_of(best, best, SMOOTH_VARS);
+    w0 = dot_of(best, start, SMOOTH_VARS);
     any = (wide)uniform_between(rng, 0.2, 2);
     for (j = 0; j < SMOOTH_VARS; j++) gap[j] = start[j] - any * best[j];
     DERIVE("SM.37",
-           relative(smooth_dot(gap, gap, SMOOTH_VARS),
-                    smooth_dot(start, start, SMOOTH_VARS) - 2 * any * w0 + any * any * ww),
+           relative(dot_of(gap, gap, SMOOTH_VARS),
+                    dot_of(start, start, SMOOTH_VARS) - 2 * any * w0 + any * any * ww),
            algebra());
     k = w0 / ww;
     for (j = 0; j < SMOOTH_VARS; j++) gap[j] = start[j] - k * best[j];
-    closest = smooth_dot(gap, gap, SMOOTH_VARS);
+    closest = dot_of(gap, gap, SMOOTH_VARS);
     DERIVE("SM.38",
-           apart(closest, smooth_dot(start, start, SMOOTH_VARS) - w0 * w0 / ww, closest + w0 * w0),
+           apart(closest, dot_of(start, start, SMOOTH_VARS) - w0 * w0 / ww, closest + w0 * w0),
            algebra());
     for (j = 0; j < SMOOTH_VARS; j++) gap[j] = start[j] - best[j];
-    away = smooth_dot(gap, gap, SMOOTH_VARS);
+    away = dot_of(gap, gap, SMOOTH_VARS);
     DERIVE("SM.39", apart(closest, away - (ww - w0) * (ww - w0) / ww, away), algebra());
     if (k <= 0) return;
     {
@@ -792,15 +782,14 @@ static wide smooth_curvature_rises(void)
     k.A[0][1] = k.A[1][0] = H[1];
     for (i = 0; i < 4; i++) {
         up[i] = (wide)dy[i];
-        k.w[i] = up[i] - smooth_dot(k.A[i], k.x, 4); /* so that dy is that where y = x */
+        k.w[i] = up[i] - dot_of(k.A[i], k.x, 4); /* so that dy is that where y = x */
     }
     smooth_evaluate(&k, k.x, NULL, &s);
-    plain = smooth_form(up, k.A, up, 4) / smooth_dot(up, up, 4);
+    plain = smooth_form(up, k.A, up, 4) / dot_of(up, up, 4);
     smooth_jacobian(&k, NULL, SMOOTH_DX, full, s.r);
-    normed = smooth_form(s.dx, full, s.dx, 4) / smooth_dot(s.dx, s.dx, 4);
-    return worse(
-        worse(apart(plain, (wide)2 / 38, 1), apart(normed, 1, 1)),
-        worse(apart(smooth_dot(up, up, 4), 38, 1), apart(smooth_dot(s.dx, s.dx, 4), 2, 1)));
+    normed = smooth_form(s.dx, full, s.dx, 4) / dot_of(s.dx, s.dx, 4);
+    return worse(worse(apart(plain, (wide)2 / 38, 1), apart(normed, 1, 1)),
+                 worse(apart(dot_of(up, up, 4), 38, 1), apart(dot_of(s.dx, s.dx, 4), 2, 1)));
 }
 
 /* A linear loss, H = 0, with dy against x̂: the curvature comes from batch norm alone. */
@@ -816,7 +805,7 @@ static wide smooth_curvature_appears(void)
     smooth_evaluate(&k, k.x, NULL, &s);
     smooth_jacobian(&k, NULL, SMOOTH_DX, full, s.r);
     return worse(apart(s.dyx_mean, -3, 1),
-                 apart(smooth_form(s.dx, full, s.dx, 4) / smooth_dot(s.dx, s.dx, 4), 3, 1));
+                 apart(smooth_form(s.dx, full, s.dx, 4) / dot_of(s.dx, s.dx, 4), 3, 1));
 }
 
 /* The printed form of theorem 4.4, with dy = (2, 0, -1, -1)·scale and λ = 2. */
@@ -835,9 +824,9 @@ static wide smooth_misprint(void)
         smooth_four(&k);
         for (i = 0; i < 4; i++) up[i] = (wide)dy[i] * scale;
         smooth_evaluate(&k, k.x, up, &s);
-        left = lambda2 * smooth_dot(s.dx, s.dx, 4);
-        G = lambda2 * smooth_dot(up, up, 4);
-        inner = smooth_dot(up, s.xhat, 4);
+        left = lambda2 * dot_of(s.dx, s.dx, 4);
+        G = lambda2 * dot_of(up, up, 4);
+        inner = dot_of(up, s.xhat, 4);
         once = G - 4 * s.dy_mean * s.dy_mean - lambda2 * inner * inner;
         literal = G * G - 4 * s.dy_mean * s.dy_mean - lambda2 * inner * inner;
         worst = worse(worst, apart(left, 8 * scale * scale, 1));

@@ -8,6 +8,9 @@
    test_derivations.c. Run with -v for the table of all residuals. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#ifdef NRM_TAG /* the header takes this name back at its end */
+#define nrmi_slope NRM_LINK(nrmi_slope)
+#endif
 
 #include "steps_batch_norm.h"
 #include "steps_conventions.h"

@@ -62,7 +62,7 @@ sanitize: ## run the tests under the address and undefined-behaviour sanitizers
 determinism: ## compare the bits of all compilers and optimisation levels
 	@sh tests/determinism.sh
 
-lint: ## check characters, equation tags, code blocks, words
+lint: ## check the texts: characters, tags, formulas, symbols, links, code blocks
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh lint
 
 .PHONY: accuracy accuracy-docs

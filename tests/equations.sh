@@ -64,7 +64,7 @@ fence {
 }' normlayers.h docs/[0-9]*.md >"$out/statements"
 
 # Joined with what the programs have measured: "tag TAB place TAB equation TAB witnesses", where a
-# witness is "kind worst bound source".
+# witness is "kind worst bound".
 awk -F '\t' '
 FILENAME ~ /\.txt$/ {
     split($0, f, / +/)

@@ -208,11 +208,11 @@ for (const p of pages.values()) {
             }
         }
     }
-    // Lines that compute, and only where there are none the comments above functions.
-    for (const t of tags.values()) {
-        const computing = t.lines.filter((n) => /[^ ].*\/\*/.test(headerLines[n - 1]))
-        if (computing.length > 0) t.lines = computing
-    }
+}
+// Lines that compute, and only where there are none the comments above functions.
+for (const t of tags.values()) {
+    const computing = t.lines.filter((n) => /[^ ].*\/\*/.test(headerLines[n - 1]))
+    if (computing.length > 0) t.lines = computing
 }
 // Where the header defines a name: functions where they are implemented, and types, macros,
 // constants and status codes.

@@ -552,7 +552,7 @@ static void bn_steps_paper(const bn_set *s)
 {
     const wide M = (wide)s->M, tau = s->v + (wide)s->eps, size = s->r * (bn_gross(s->g, s->M) + 1);
     const wide dv = bn_d(s, BN_V, 0), dmu = bn_d(s, BN_MU, 0);
-    wide terms[BN_MOST];
+    wide terms[BN_MOST] = {0};
     size_t i;
     for (i = 0; i < s->M; i++) terms[i] = s->g[i] * s->c[i] * -(wide)0.5 * powl(tau, -(wide)1.5);
     DERIVE("BN.19i", apart(dv, sum_of(terms, s->M), bn_gross(terms, s->M)), complex_step());

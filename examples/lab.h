@@ -1,0 +1,217 @@
+/* lab.h - what the experiments share: runs that are done once, records, claims, verdicts.
+
+   An experiment is a set of arms (what is compared) times a number of seeds. Each pair of them is
+   one run. A run leaves nothing but records: named series of pairs (x, y), such as the loss against
+   the step. They go to a file of the run's own, whose head says what they come from:
+
+       build/runs/16_landscape/batch_seed12.csv
+
+   A run whose file is there, with the head that it would get now, is not done again; since files
+   appear whole or not at all, an experiment that was killed goes on where it was. When all runs are
+   there, they are put together into one table, and figures and verdicts come from that table alone:
+
+       16_landscape.csv             arm, seed, series, x, y
+       16_landscape_verdicts.csv    claim, source, what the paper has, ours, verdict, ...
+       16_landscape.png             and other pages, 16_landscape_WHAT.png
+
+   so that `16_landscape --from 16_landscape.csv` draws and judges anew without a single run.
+
+   In one file of the program, before any other include, with files.h, csv.h, cli.h, jobs.h,
+   stats.h, dataset.h and plot.h implemented there too:
+
+       #define LAB_IMPLEMENTATION
+       #include "lab.h"
+
+   An example of a whole experiment:
+
+       static const lab_arm arms[2] = {{"none", "no norm", 4, 0}, {"batch", "batch norm", 6, 0}};
+
+       static int run(lab_run *r)
+       {
+           size_t step;
+           for (step = 0; step < 100; step++) lab_record(r, "loss", step, train(r->arm, r->seed));
+           return 0;
+       }
+
+       static int report(lab_report *r)
+       {
+           static const lab_claim faster = {"9a", "Batch norm trains faster", "Somebody 2015",
+                                            "0.1 against 0.3", "lower loss at step 99", "none"};
+           plot_figure *f = lab_figure(r, "Loss with and without batch norm", 1600, 1000);
+           plot_panel *p = plot_add(f, 0, 0, 1, 1);
+           lab_plot(r, p, 0, "loss", NULL, plot_dashed(PLOT_VERMILLION));
+           lab_plot(r, p, 1, "loss", NULL, plot_solid(PLOT_BLUE));
+           lab_verdict(r, &faster, lab_compare(r, 1, 0, "loss", 99, -1, 1), "",
+                       "%.2f against %.2f", lab_mean(r, 1, "loss", 99),
+                       lab_mean(r, 0, "loss", 99));
+           return lab_save(r, f, NULL);
+       }
+
+       int main(int argc, char **argv)
+       {
+           static const lab_program program = {
+               "09_example", NRM_VERSION, "Does batch norm train faster?",
+               "784-100-10, ReLU, SGD with learning rate 0.1", 1, LAB_USES_DATA,
+               arms, 2, NULL, run, report};
+           return lab_main(&program, argc, argv);
+       }
+*/
+#ifndef LAB_H
+#define LAB_H
+
+#if defined(LAB_IMPLEMENTATION) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#include "csv.h"
+#include "dataset.h"
+#include "plot.h"
+#include "stats.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define LAB_SEEDS_MAX 32 /* runs of an arm, at most          */
+#define LAB_TEXT_MAX 700 /* of a name of a file, of a remark */
+
+/* ---- the experiment -------------------------------------------------------------------------- */
+
+typedef struct lab_arm {
+    const char *id;   /* for tables and files: letters, digits, '_', '-', '.' */
+    const char *name; /* for people                                           */
+    double seconds;   /* that one run takes on one core, about: for the time to go */
+    size_t seeds;     /* how many seeds it gets; 0: as many as the others          */
+} lab_arm;
+
+/* One run in the making. */
+typedef struct lab_run {
+    size_t arm;          /* index of the arm                                            */
+    uint64_t seed;       /* 11, 12, ...                                                 */
+    int quick;           /* 1: a small run that shows the program works                 */
+    const dataset *data; /* NULL for an experiment without                              */
+    struct labi_records *records;
+    volatile size_t *done;
+    size_t units;
+} lab_run;
+
+/* Notes y at x in the series of this name, which has letters, digits and "_-./" only. Values are
+   kept to seven digits. A run out of memory fails at its end. */
+void lab_record(lab_run *run, const char *series, double x, double y);
+
+/* How much of the run is done, 0..1: for the time to go. */
+void lab_progress(lab_run *run, double fraction);
+
+typedef struct lab_report lab_report;
+
+enum { LAB_USES_DATA = 1 }; /* lab_program.uses: MNIST, or what stands in for it */
+
+typedef struct lab_program {
+    const char *name;     /* "16_landscape"                                                    */
+    const char *version;  /* NRM_VERSION                                                       */
+    const char *question; /* one line                                                          */
+    const char *settings; /* what was frozen before the run; one line, printed under figures   */
+    int revision;         /* raise it when the computing part changes: old runs are done again */
+    unsigned uses;
+    const lab_arm *arm;
+    size_t arms;
+    int (*prepare)(const dataset *data, int quick); /* or null: called once before the first run;
+                             0, or the experiment fails. It is not called if no run is missing */
+    int (*run)(lab_run *run);          /* in a process of its own. 0, or the run failed; says why */
+    int (*report)(lab_report *report); /* draws and judges. 0, or it failed                      */
+} lab_program;
+
+/* The whole program: options, missing runs, tables, figures, verdicts. Returns the exit code: 0; 1
+   if a run, a check or a file failed; 2 for a wrong command line. A verdict of "not reproduced" is
+   no failure. */
+int lab_main(const lab_program *program, int argc, char **argv);
+
+/* ---- records, in the report ------------------------------------------------------------------ */
+
+#define LAB_LAST ((double)INFINITY) /* as x: the last value of the series */
+
+typedef struct lab_series {
+    const double *x, *y;
+    size_t n; /* 0: there is no such series */
+} lab_series;
+
+size_t lab_seeds(const lab_report *r, size_t arm); /* runs of this arm              */
+int lab_counts(const lab_report *r); /* 1: MNIST, not --quick, all seeds: verdicts count */
+int lab_quick(const lab_report *r);
+
+/* Of the seed number s = 0, 1, ... */
+lab_series lab_get(const lab_report *r, size_t arm, size_t s, const char *series);
+
+/* Its value at x (nan if there is none). */
+double lab_at(const lab_report *r, size_t arm, size_t s, const char *series, double x);
+
+/* The same of all seeds into value[LAB_SEEDS_MAX]; returns their number. */
+size_t lab_values(const lab_report *r, size_t arm, const char *series, double x, double *value);
+
+/* Mean, standard deviation and so on over seeds. */
+stats_summary lab_summary(const lab_report *r, size_t arm, const char *series, double x);
+double lab_mean(const lab_report *r, size_t arm, const char *series, double x);
+
+/* Mean and standard deviation over seeds at each x of the first seed. Where a seed has no value (its
+   run diverged), so has the curve: nan. Arrays live as long as the report. */
+typedef struct lab_curve {
+    double *x, *mean, *sd;
+    size_t n;
+} lab_curve;
+lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series);
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+/* stats_judge on the differences a - b, seed by seed, of a series at x. `sign` +1: the claim says
+   a > b. */
+stats_verdict lab_compare(const lab_report *r, size_t a, size_t b, const char *series, double x,
+                          int sign, int magnitude_met);
+
+/* Why a claim is made and what counts as reproduced: written before the run. */
+typedef struct lab_claim {
+    const char *id;        /* "16a"                                                          */
+    const char *text;      /* the claim, one sentence                                        */
+    const char *source;    /* "Santurkar et al. 2018, Fig. 4"                                */
+    const char *paper;     /* what they have, in numbers                                     */
+    const char *criterion; /* what we count as reproduced                                    */
+    const char *pilot;     /* what trial runs had shown when the criterion was written; "none" */
+} lab_claim;
+
+/* The verdict on a claim; `ours` is a format: what we have, mean ± sd, in the paper's terms. `remark`
+   may be empty. With quick runs or synthetic digits the verdict is written as not counting. */
+void lab_verdict(lab_report *r, const lab_claim *claim, stats_verdict verdict, const char *remark,
+                 const char *ours, ...);
+
+/* "0.912 ± 0.004", of one series over seeds, in a buffer of the report's. */
+const char *lab_text(lab_report *r, size_t arm, const char *series, double x, int decimals);
+
+/* A text in a buffer of the report's. */
+const char *lab_format(lab_report *r, const char *format, ...);
+
+/* A check that must hold whatever the data say, such as an exact value. If it fails, so does the
+   program. `found` is a format: what was found and what was expected. */
+void lab_check(lab_report *r, int ok, const char *what, const char *found, ...);
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+/* A page with title, subtitle (data, settings, seeds, notices) and footer (the command). */
+plot_figure *lab_figure(lab_report *r, const char *title, int width, int height);
+
+/* Saves it as NAME.png, or NAME_what.png, and frees it. Returns 0, or -1 after a line on stderr. */
+int lab_save(lab_report *r, plot_figure *f, const char *what);
+
+/* Mean line and band of ±1 sd over seeds. label NULL: the arm's name; "": none. */
+void lab_plot(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *label,
+              plot_style style);
+
+/* A thin line for each seed. */
+void lab_plot_seeds(lab_report *r, plot_panel *p, size_t arm, const char *series,
+                    const char *label, plot_style style);
+
+/* The table of the verdicts so far: claim, ours, verdict. */
+void lab_verdict_table(lab_report *r, plot_panel *p);
+
+/* The look of an arm by its norm, the same on every page. Paper colours, safe for the colour-blind:
+   none vermillion dashed, batch blue solid, layer green dash-dot, noisy purple dotted. */
+plot_style lab_style(const char *norm);
+
+#endif /* LAB_H */

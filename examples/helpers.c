@@ -8,6 +8,7 @@
 #define DATASET_IMPLEMENTATION
 #define STROKE_FONT_IMPLEMENTATION
 #define PLOT_IMPLEMENTATION
+#define LAB_IMPLEMENTATION
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -20,3 +21,4 @@
 #include "dataset.h"
 #include "stroke_font.h"
 #include "plot.h"
+#include "lab.h"

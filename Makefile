@@ -22,6 +22,10 @@ STB_CFLAGS := $(if $(STB),-isystem $(STB),$(shell pkg-config --cflags stb 2>/dev
 
 HELPERS := $(wildcard examples/*.h)
 PROGRAMS := $(patsubst examples/%.c,%,$(wildcard examples/[0-9]*.c))
+# The newcomer's pictures and the MNIST comparison; the others are `make reproduce`.
+SHORT := $(filter 0% 10_%,$(PROGRAMS))
+EXPERIMENTS := $(filter-out 0%,$(PROGRAMS))
+WANTED := $(if $(ONLY),$(foreach n,$(ONLY),$(filter $(n)_%,$(EXPERIMENTS))),$(EXPERIMENTS))
 EXAMPLES := $(addprefix $(BUILD)/,$(PROGRAMS))
 OBJECTS := $(BUILD)/helpers.o $(BUILD)/stb_image_write.o
 
@@ -42,12 +46,28 @@ deps-dev: ## install what the whole check matrix needs too (g++, clang, sanitize
 mnist: ## download MNIST to data/mnist (MNIST_URL= names another mirror)
 	@sh examples/fetch_mnist.sh $(MNIST)
 
-examples: $(EXAMPLES) ## compile all examples to build/
+examples: $(addprefix $(BUILD)/,$(SHORT)) ## compile the short examples to build/
 
-figures: examples ## draw all figures into build/figures (FIGURES= another folder)
-	@for program in $(filter-out 01_hello_layernorm,$(PROGRAMS)); do \
-		echo "== $$program"; $(BUILD)/$$program --out $(FIGURES) $(EXAMPLE_FLAGS) || exit 1; done
+figures: examples ## draw their figures into build/figures (FIGURES= another folder)
+	@for program in $(filter-out 01_hello_layernorm,$(SHORT)); do \
+		case $$program in 0*) runs= ;; *) runs="--runs $(BUILD)/runs" ;; esac; \
+		echo "== $$program"; \
+		$(BUILD)/$$program --out $(FIGURES) $$runs $(EXAMPLE_FLAGS) || exit 1; done
 	@echo "The figures are in $(FIGURES)"
+
+.PHONY: experiments reproduce reproduce-docs redraw
+experiments: $(addprefix $(BUILD)/,$(WANTED) verdicts) ## compile all experiments to build/
+
+# ONLY="16 17": these alone; QUICK=1: a smoke pass; JOBS=2: runs at a time
+reproduce: experiments ## run all experiments, draw and judge them into build/reproduce
+	@BUILD="$(BUILD)" ONLY="$(ONLY)" QUICK="$(QUICK)" JOBS="$(or $(JOBS),2)" \
+		sh examples/reproduce.sh $(EXPERIMENTS)
+
+reproduce-docs: reproduce ## the same, then tables, figures and verdicts into docs/experiments
+	@BUILD="$(BUILD)" ONLY="$(ONLY)" sh examples/reproduce.sh --publish $(EXPERIMENTS)
+
+redraw: experiments ## figures and verdicts of docs/experiments from the tables there, without a run
+	@BUILD="$(BUILD)" ONLY="$(ONLY)" sh examples/reproduce.sh --redraw $(EXPERIMENTS)
 
 test: ## run the fast tests
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh
@@ -173,6 +193,9 @@ $(IN_FLOAT): $(BUILD)/normlayers.o
 
 $(EXAMPLES): $(BUILD)/%: examples/%.c normlayers.h $(HELPERS) $(OBJECTS)
 	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(EXTRA) $(OBJECTS) -o $@ -lm
+
+$(BUILD)/verdicts: examples/verdicts.c $(HELPERS) $(OBJECTS)
+	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(OBJECTS) -o $@ -lm
 
 # The same file twice: in float, and in double without the part that draws.
 $(BUILD)/mpi_batchnorm: export OMPI_CC = $(CC)

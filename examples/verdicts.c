@@ -1,0 +1,196 @@
+/* verdicts: one page from the verdicts of all experiments.
+
+       verdicts --out docs/verdicts.md --pages experiments docs/experiments/data/NN_verdicts.csv...
+
+   Nothing is judged here: the page lists, in the order of the command line, every row of the tables
+   that the experiments wrote (lab.h), and counts them. A claim that failed is a row as any other. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "csv.h"
+#include "files.h"
+#include "stats.h"
+
+enum { TABLES_MAX = 100, KINDS = 5 };
+
+/* The verdicts as they are written, and as they are counted. */
+static const char *const kind_name[KINDS] = {"reproduced", "partly reproduced", "inconclusive",
+                                             "not reproduced", "not counted"};
+static const char *const kind_short[KINDS] = {"reproduced", "partly", "inconclusive",
+                                              "not reproduced", "not counted"};
+
+typedef struct table { /* the verdicts of one experiment */
+    csv_data data;
+    char *const *kind,
+        *const *id, *const *claim, *const *source, *const *paper, *const *ours, *const *verdict,
+                                                                                    *const *remark;
+} table;
+
+typedef struct page { /* the text in the making */
+    char *text;
+    size_t length, room;
+    int failed;
+} page;
+
+static void put(page *p, const char *format, ...)
+{
+    va_list list, again;
+    int n;
+    va_start(list, format);
+    va_copy(again, list);
+    n = vsnprintf(NULL, 0, format, list);
+    if (n >= 0 && p->length + (size_t)n + 1 > p->room) {
+        char *grown = (char *)realloc(p->text, 2 * (p->length + (size_t)n + 1));
+        if (grown) p->room = 2 * (p->length + (size_t)n + 1);
+        if (grown) p->text = grown;
+        p->failed = p->failed || !grown;
+    }
+    if (n >= 0 && !p->failed)
+        p->length += (size_t)vsnprintf(p->text + p->length, (size_t)n + 1, format, again);
+    va_end(again);
+    va_end(list);
+}
+
+/* A cell of a Markdown table: a bar would end it. */
+static void put_cell(page *p, const char *text)
+{
+    put(p, "| ");
+    for (; *text; text++) put(p, *text == '|' ? "\\%c" : "%c", *text);
+    put(p, " ");
+}
+
+static int load(table *t, const char *path)
+{
+    char err[CSV_ERR_MAX];
+    if (csv_load(path, &t->data, err) == 0) {
+        t->kind = csv_texts(&t->data, "kind", err);
+        t->id = csv_texts(&t->data, "id", err);
+        t->claim = csv_texts(&t->data, "claim", err);
+        t->source = csv_texts(&t->data, "source", err);
+        t->paper = csv_texts(&t->data, "paper", err);
+        t->ours = csv_texts(&t->data, "ours", err);
+        t->verdict = csv_texts(&t->data, "verdict", err);
+        t->remark = csv_texts(&t->data, "remark", err);
+        if (t->kind && t->id && t->claim && t->source && t->paper && t->ours && t->verdict &&
+            t->remark && csv_comment(&t->data, "program"))
+            return 0;
+    }
+    fprintf(stderr, "verdicts: '%s': %s\n", path, err);
+    return -1;
+}
+
+/* Which of the kinds the verdict is; KINDS if it is none. */
+static int kind_of(const char *verdict)
+{
+    int k;
+    for (k = 0; k < KINDS; k++)
+        if (strncmp(verdict, kind_name[k], strlen(kind_name[k])) == 0) return k;
+    return KINDS;
+}
+
+static int is_claim(const table *t, size_t row)
+{
+    return strcmp(t->kind[row], "claim") == 0;
+}
+
+/* "31 claims: 19 reproduced, 5 partly, 4 inconclusive, 3 not reproduced" */
+static void put_count(page *p, const table *t, int tables)
+{
+    size_t count[KINDS + 1] = {0}, claims = 0, checks = 0, passed = 0, row;
+    int i, k;
+    for (i = 0; i < tables; i++)
+        for (row = 0; row < t[i].data.rows; row++) {
+            if (is_claim(&t[i], row)) {
+                claims++;
+                count[kind_of(t[i].verdict[row])]++;
+            } else {
+                checks++;
+                passed += strcmp(t[i].verdict[row], "passed") == 0;
+            }
+        }
+    put(p, "**%lu claims:", (unsigned long)claims);
+    for (k = 0; k < KINDS; k++)
+        if (k < KINDS - 1 || count[k] > 0)
+            put(p, "%s %lu %s", k ? "," : "", (unsigned long)count[k], kind_short[k]);
+    put(p, ".**\n%lu of %lu checks of exact values passed.\n", (unsigned long)passed,
+        (unsigned long)checks);
+}
+
+static void put_head(page *p, const table *t, int tables)
+{
+    put(p, "# Verdicts\n\n"
+           "Written by `make reproduce` from the tables of the experiments; not by hand.\n\n");
+    put_count(p, t, tables);
+    put(p, "\nA claim is *reproduced* if the stated sign holds in at least four of five seeds, the "
+           "mean\ndifference exceeds two standard errors and any stated magnitude is met; *partly* "
+           "if only the\nmagnitude is missed; *inconclusive* if the difference is within two "
+           "standard errors; *not\nreproduced* if the opposite holds. Criteria were written before "
+           "the runs; they stand on the page\nof each experiment. Numbers are mean ± standard "
+           "deviation over seeds.\n");
+}
+
+static void put_table(page *p, const table *t, const char *pages)
+{
+    const char *program = csv_comment(&t->data, "program");
+    const char *data = csv_comment(&t->data, "data"), *seeds = csv_comment(&t->data, "seeds");
+    size_t row;
+    if (pages)
+        put(p, "\n## [%s](%s/%s.md)\n\n", program, pages, program);
+    else
+        put(p, "\n## %s\n\n", program);
+    put(p, "%s; seeds %s.\n\n", data ? data : "No data set", seeds ? seeds : "none");
+    put(p,
+        "| | claim | source | paper | ours | verdict | remark |\n|---|---|---|---|---|---|---|\n");
+    for (row = 0; row < t->data.rows; row++) {
+        if (!is_claim(t, row)) continue;
+        put_cell(p, t->id[row]);
+        put_cell(p, t->claim[row]);
+        put_cell(p, t->source[row]);
+        put_cell(p, t->paper[row]);
+        put_cell(p, t->ours[row]);
+        put(p, kind_of(t->verdict[row]) == 0 ? "| %s " : "| **%s** ", t->verdict[row]);
+        put_cell(p, t->remark[row]);
+        put(p, "|\n");
+    }
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: verdicts --out FILE.md [--pages FOLDER] VERDICTS.csv...\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    const char *out = NULL, *pages = NULL;
+    static table tables[TABLES_MAX];
+    char err[FILES_ERR_MAX];
+    page p;
+    int i, n = 0, failed = 0;
+    memset(&p, 0, sizeof p);
+    for (i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--out") == 0 && i + 1 < argc)
+            out = argv[++i];
+        else if (strcmp(argv[i], "--pages") == 0 && i + 1 < argc)
+            pages = argv[++i];
+        else if (argv[i][0] == '-' || n == TABLES_MAX)
+            return usage();
+        else if (load(&tables[n++], argv[i]))
+            failed = 1;
+    }
+    if (!out || n == 0) return usage();
+    if (!failed) {
+        put_head(&p, tables, n);
+        for (i = 0; i < n; i++) put_table(&p, &tables[i], pages);
+        failed = p.failed || files_write(out, p.text, p.length, err);
+        if (failed) fprintf(stderr, "verdicts: %s\n", p.failed ? "out of memory" : err);
+    }
+    for (i = 0; i < n; i++) csv_release(&tables[i].data);
+    free(p.text);
+    return failed;
+}

@@ -19,8 +19,6 @@ const list = (folder, pattern) =>
 // ---- what there is -----------------------------------------------------------------------------
 
 const FINDINGS = [
-    'mnist_comparison',
-    'recurrent_norm',
     'synchronised',
     'performance',
     'accuracy',
@@ -71,6 +69,7 @@ export const ofSource = new Map() // path in the repository -> page
 export const partTitles = {
     chapters: 'Chapters',
     header: 'The header',
+    experiments: 'Experiments',
     findings: 'Findings',
     checks: 'Checks',
     appendix: 'Appendix',
@@ -105,9 +104,19 @@ for (const h of headerPages()) {
     p.segments = h.segments
 }
 ofSource.set('normlayers.h', pages.get('header_opening'))
+const experiments = 'docs/experiments'
+if (existsSync(join(root, experiments))) {
+    for (const file of ['README.md', ...list(experiments, /^\d\d_.*\.md$/)]) {
+        const path = `${experiments}/${file}`
+        const name = file === 'README.md' ? 'experiments' : `experiment_${basename(file, '.md')}`
+        page(name, 'experiments', plain(h1(read(path))), path)
+    }
+    ofSource.set(experiments, pages.get('experiments'))
+    page('verdicts', 'experiments', 'Verdicts', 'docs/verdicts.md')
+}
 const others = list('docs', /^[a-z].*\.md$/)
     .map((file) => basename(file, '.md'))
-    .filter((name) => name !== 'equations')
+    .filter((name) => name !== 'equations' && !pages.has(name))
 for (const name of [...FINDINGS, ...others.filter((name) => !FINDINGS.includes(name))]) {
     const text = read(`docs/${name}.md`)
     page(name, 'findings', plain(h1(text)), `docs/${name}.md`)
@@ -122,9 +131,8 @@ for (const file of list(
     page(file.replace(/\.[ch]$/, ''), 'checks', file, `tests/${file}`).language = 'c'
 }
 page('gallery', 'appendix', 'The examples', 'examples/README.md')
-for (const file of list('examples', /\.c$/).filter(
-    (name) => name !== 'helpers.c' && !name.startsWith('stb_'),
-)) {
+// Those that a newcomer reads; the experiments' programs are linked as files.
+for (const file of list('examples', /^(0\d_|10_|mpi_).*\.c$/)) {
     page(`example_${basename(file, '.c')}`, 'appendix', file, `examples/${file}`).language = 'c'
 }
 page('equations', 'appendix', 'The equations of the header')

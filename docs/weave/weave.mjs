@@ -249,11 +249,12 @@ function sectionOf(line) {
 
 // The program and seeds that drew a figure: the head of the table beside it.
 function provenance(path, env) {
-    let csv = path.replace(/\.png$/, '.csv')
+    const folder = posix.dirname(path).replace(/^(docs\/experiments)\/figures$/, '$1/data')
     const stem = basename(path, '.png').split('_')
+    let csv = posix.join(folder, `${stem.join('_')}.csv`)
     while (!existsSync(join(root, csv)) && stem.length > 1) {
         stem.pop()
-        csv = posix.join(posix.dirname(path), `${stem.join('_')}.csv`)
+        csv = posix.join(folder, `${stem.join('_')}.csv`)
     }
     if (!existsSync(join(root, csv))) return ''
     const head = {}
@@ -271,7 +272,9 @@ function provenance(path, env) {
           ? 'make accuracy-docs'
           : program.startsWith('mpi_')
             ? `mpirun -np 3 build/${program}`
-            : `build/${program}`
+            : folder.startsWith('docs/experiments')
+              ? `make reproduce ONLY=${program.slice(0, 2)}`
+              : `build/${program}`
     parts.push(
         source
             ? `<a href="${href(env.page, source)}"><code>${make}</code></a>`
@@ -488,6 +491,7 @@ function kicker(p) {
     const text = {
         chapters: `Chapter ${p.number}`,
         header: p.number ? `The header, section ${p.number}` : 'The header',
+        experiments: 'Experiments',
         findings: 'Findings',
         checks: 'Checks',
         appendix: 'Appendix',

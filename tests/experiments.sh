@@ -1,0 +1,64 @@
+#!/bin/sh
+# experiments.sh - the experiments can be trusted as machines: a smoke pass of all of them ends in
+# time and leaves every table, figure and verdict; one that was killed three times, at random
+# moments, ends with the same tables; and the tables in docs/experiments give the verdicts there.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+: "${CC:=cc}" "${BUILD:=build}" "${LIMIT:=180}"
+. tests/checks.sh
+first=$BUILD/smoke
+again=$BUILD/killed
+programs=$(cd examples && echo [1-9]*.c | sed 's/\.c//g')
+
+smoke() { # FOLDER: all experiments, small
+    make -s reproduce QUICK=1 CC="$CC" BUILD="$1"
+}
+in_time() {
+    echo "the smoke pass took $1 s; the limit is $LIMIT s" && [ "$1" -le "$LIMIT" ]
+}
+
+# The programs are the same for both passes; compiling is not what is timed.
+rm -rf "$first" "$again"
+check "the experiments compile" make -s experiments CC="$CC" BUILD="$first"
+mkdir -p "$again" && cp "$first"/*.o "$again" && for program in $programs verdicts; do
+    [ -x "$first/$program" ] && cp "$first/$program" "$again"
+done
+began=$(date +%s)
+check "a smoke pass of all experiments" smoke "$first"
+check "in time" in_time $(($(date +%s) - began))
+for program in $programs; do
+    for what in .csv .png _verdicts.csv; do
+        check "$program$what" sh -c "ls '$first/reproduce_quick/$program'*$what"
+    done
+done
+check "a page of verdicts" grep -q 'not counted' "$first/reproduce_quick/verdicts.md"
+
+# Three times everything is killed at once, as a power cut would.
+if command -v setsid >/dev/null; then
+    for kill in 1 2 3; do
+        moment=$(awk -v s="$(date +%N)$kill" 'BEGIN { srand(s); printf "%.1f", 2 + 10 * rand() }')
+        setsid make -s reproduce QUICK=1 CC="$CC" BUILD="$again" >/dev/null 2>&1 &
+        sleep "$moment"
+        kill -9 -- "-$!" 2>/dev/null
+        wait "$!" 2>/dev/null
+        echo "killed after $moment s, with $(find "$again/runs" -name '*.csv' | wc -l) runs done"
+    done
+    check "a pass that was killed three times ends" smoke "$again"
+    for program in $programs; do
+        check "$program.csv is the same" \
+            cmp "$first/reproduce_quick/$program.csv" "$again/reproduce_quick/$program.csv"
+    done
+fi
+
+# The tables that are on file give the verdicts that are on file.
+for table in docs/experiments/data/*_verdicts.csv; do
+    [ -f "$table" ] || continue
+    program=$(basename "$table" _verdicts.csv)
+    check "$program judges its table" "$first/$program" \
+        --from "docs/experiments/data/$program.csv" --out "$dir"
+    check "$program has the verdicts on file" cmp "$dir/${program}_verdicts.csv" "$table"
+done
+check "the page of verdicts is written" "$first/verdicts" --pages experiments \
+    --out "$dir/verdicts.md" docs/experiments/data/*_verdicts.csv
+check "docs/verdicts.md is that page" cmp "$dir/verdicts.md" docs/verdicts.md
+verdict experiments

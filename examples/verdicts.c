@@ -2,8 +2,9 @@
 
        verdicts --out docs/verdicts.md --pages experiments docs/experiments/data/NN_verdicts.csv...
 
-   Nothing is judged here: the page lists, in the order of the command line, every row of the tables
-   that the experiments wrote (lab.h), and counts them. A claim that failed is a row as any other. */
+   Nothing is judged here: the page lists, in the order of the command line, every row of the
+   tables that the experiments wrote (lab.h), and counts them. A claim that failed is a row as any
+   other. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif

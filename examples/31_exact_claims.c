@@ -1,0 +1,715 @@
+/* 31_exact_claims: what the sources state as facts, computed.
+
+   Tutorials say much in passing that needs no training, or hardly any: that batch norm can give its
+   input back, that it whitens, that it takes nothing away, that layer norm is its transpose, that
+   one bad batch does no harm. Here each sentence is computed, in double.
+
+   Data of the exact claims: 64 examples of 12 features, skewed (exponential) and correlated through
+   a random matrix, none of them centred; ε = 0 unless said otherwise. The claims, and what counts as
+   reproduced, written before the run:
+
+       a  identity     with γ = √(v + ε) and β = μ the output is the input: on the batch, and on
+                       another batch of the same source, both to 1e-12
+       b  one example  with a batch of one, y = β and no gradient comes through: exactly
+       c  transpose    layer norm of X is the transpose of batch norm of X transposed: to 1e-12
+       d  two layers   the tutorial's layer norm (divisor D - 1, ε outside the root) is the paper's:
+                       to 1e-3
+       e  whitens      correlations between features are gone after batch norm: mean |r| < 0.05
+       f  Gaussian     the outputs are N(0, 1): mean |skewness| over features < 0.5
+       g  costly       whitening takes at least ten times the multiplications of batch norm at 96
+                       features, and the ratio grows with their number
+       h  nothing lost from the output alone the input cannot be told from 3x + 2: they must differ
+       i  rescaling    a recurrent layer with layer norm does not see its summed inputs doubled: to
+                       1e-12
+       j  printed      a printed gradient with dx where dx̂ is meant is the gradient: to 1e-6
+       k  bad batch    after one batch of inputs a hundred times too large, 50 steps later, a network
+                       with batch norm has lost less test accuracy than one without, and at most 2
+                       points
+       l  bad batch    the same for layer norm
+
+   k and l: 784-100-100-10, ReLU, SGD with learning rate 0.1, batches of 128; the bad batch comes at
+   step 300, and a twin goes on without it. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#define NRM_DOUBLE
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab.h"
+
+enum { EXACT = 0, NONE, BATCH, LAYER, ARMS };
+enum { M = 64, D = 12, D_MOST = 96, INPUTS = 784, BATCH_SIZE = 128, BAD_AT = 300, AFTER = 100 };
+#define BAD_SCALE 100
+
+static const lab_arm arms[ARMS] = {{"exact", "exact claims", 0.5, 0},
+                                   {"none", "no norm", 8, 0},
+                                   {"batch", "batch norm", 10, 0},
+                                   {"layer", "layer norm", 10, 0}};
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+static double exponential(nrm_rng *rng)
+{
+    return -log(1 - nrm_rng_uniform(rng));
+}
+
+/* x [m][d]: skewed values through a random matrix, with means of their own. */
+static void draw(nrm_rng *rng, const double *mix, double *x, size_t m, size_t d)
+{
+    size_t i, j, k;
+    for (i = 0; i < m; i++) {
+        double e[D_MOST];
+        for (k = 0; k < d; k++) e[k] = exponential(rng);
+        for (j = 0; j < d; j++) {
+            x[i * d + j] = 3;
+            for (k = 0; k < d; k++) x[i * d + j] += e[k] * mix[k * d + j];
+        }
+    }
+}
+
+static void draw_mix(nrm_rng *rng, double *mix, size_t d)
+{
+    size_t i;
+    for (i = 0; i < d * d; i++) mix[i] = 0.4 * nrm_rng_normal(rng) + (i % (d + 1) == 0 ? 1.0 : 0.0);
+}
+
+static double largest_difference(const double *a, const double *b, size_t n)
+{
+    double most = 0;
+    size_t i;
+    for (i = 0; i < n; i++)
+        if (fabs(a[i] - b[i]) > most) most = fabs(a[i] - b[i]);
+    return most;
+}
+
+/* Batch norm with ε = 0 in train mode; statistics in mean, rstd [D]. */
+static void batch_norm(double *y, double *mean, double *rstd, const double *x, const double *gamma,
+                       const double *beta, size_t m, size_t d)
+{
+    (void)nrm_batchnorm_forward(y, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, 0, m, d, 1);
+}
+
+/* ---- the exact claims ------------------------------------------------------------------------ */
+
+static void identity(lab_run *r, nrm_rng *rng, const double *mix, const double *x)
+{
+    double y[M * D], other[M * D], mean[D] = {0}, rstd[D] = {0}, gamma[D], spread = 0;
+    size_t j;
+    batch_norm(y, mean, rstd, x, NULL, NULL, M, D);
+    for (j = 0; j < D; j++) {
+        gamma[j] = 1 / rstd[j];
+        spread += gamma[j] / D;
+    }
+    {
+        double again[D] = {0}, again_rstd[D] = {0};
+        batch_norm(y, again, again_rstd, x, gamma, mean, M, D);
+        lab_record(r, "identity_same", 0, largest_difference(y, x, M * (size_t)D) / spread);
+        draw(rng, mix, other, M, D);
+        batch_norm(y, again, again_rstd, other, gamma, mean, M, D);
+        lab_record(r, "identity_other", 0, largest_difference(y, other, M * (size_t)D) / spread);
+    }
+    for (j = 0; j < M; j++) lab_record(r, "identity_points", other[j * D], y[j * D]);
+}
+
+/* Batches of one and of two: what comes out, and what gradient comes through. */
+static void tiny_batches(lab_run *r, nrm_rng *rng, const double *x)
+{
+    double y[2 * D], dy[2 * D], dx[2 * D], mean[D] = {0}, rstd[D] = {0}, beta[D], largest = 0,
+                                           size = 0;
+    size_t j;
+    for (j = 0; j < D; j++) beta[j] = nrm_rng_normal(rng);
+    for (j = 0; j < 2 * D; j++) dy[j] = nrm_rng_normal(rng);
+    (void)nrm_batchnorm_forward(y, mean, rstd, NULL, x, NULL, beta, NRM_TRAIN, NRM_EPS, 1, D, 1);
+    lab_record(r, "one_y", 0, largest_difference(y, beta, D));
+    (void)nrm_batchnorm_backward(dx, NULL, NULL, dy, x, mean, rstd, NULL, NRM_TRAIN, 1, D, 1);
+    for (j = 0; j < D; j++) largest = fabs(dx[j]) > largest ? fabs(dx[j]) : largest;
+    lab_record(r, "one_dx", 0, largest);
+    batch_norm(y, mean, rstd, x, NULL, NULL, 2, D);
+    (void)nrm_batchnorm_backward(dx, NULL, NULL, dy, x, mean, rstd, NULL, NRM_TRAIN, 2, D, 1);
+    for (largest = 0, j = 0; j < 2 * D; j++) {
+        largest = fabs(dx[j]) > largest ? fabs(dx[j]) : largest;
+        size = fabs(dy[j] * rstd[j % D]) > size ? fabs(dy[j] * rstd[j % D]) : size;
+    }
+    lab_record(r, "two_dx", 0, largest / size);
+}
+
+static void transpose(double *t, const double *x, size_t rows, size_t cols)
+{
+    size_t i, j;
+    for (i = 0; i < rows; i++)
+        for (j = 0; j < cols; j++) t[j * rows + i] = x[i * cols + j];
+}
+
+static void layers_of_rows(lab_run *r, const double *x)
+{
+    double by_rows[M * D], t[M * D], y[M * D], back[M * D], mean[M] = {0}, rstd[M] = {0}, size = 0;
+    size_t i;
+    (void)nrm_layernorm_forward(by_rows, mean, rstd, x, NULL, NULL, 0, M, D);
+    transpose(t, x, M, D);
+    batch_norm(y, mean, rstd, t, NULL, NULL, D, M);
+    transpose(back, y, D, M);
+    lab_record(r, "transpose", 0, largest_difference(by_rows, back, M * (size_t)D));
+    (void)nrm_layernorm_std_forward(y, mean, rstd, x, NULL, NULL, 1e-6, M, D);
+    for (i = 0; i < M * D; i++) size = fabs(by_rows[i]) > size ? fabs(by_rows[i]) : size;
+    lab_record(r, "std_layer", 0, largest_difference(by_rows, y, M * (size_t)D) / size);
+    for (i = 0; i < M * D; i++) y[i] *= sqrt((double)D / (D - 1));
+    lab_record(r, "std_layer_factor", 0, largest_difference(by_rows, y, M * (size_t)D) / size);
+}
+
+/* c [d][d]: covariance matrix of x [m][d], or correlations if `scaled`. Returns multiplications. */
+static double covariance(double *c, const double *x, size_t m, size_t d, int scaled)
+{
+    double *mean = (double *)calloc(d, sizeof *mean);
+    size_t i, j, k;
+    if (!mean) return 0;
+    for (i = 0; i < m * d; i++) mean[i % d] += x[i] / (double)m;
+    for (j = 0; j < d; j++)
+        for (k = 0; k <= j; k++) {
+            double sum = 0;
+            for (i = 0; i < m; i++) sum += (x[i * d + j] - mean[j]) * (x[i * d + k] - mean[k]);
+            c[j * d + k] = c[k * d + j] = sum / (double)m;
+        }
+    free(mean);
+    for (j = 0; scaled && j < d; j++)
+        for (k = 0; k < d; k++)
+            if (j != k) c[j * d + k] /= sqrt(c[j * d + j] * c[k * d + k]);
+    for (j = 0; scaled && j < d; j++) c[j * d + j] = 1;
+    return (double)(m * d * (d + 1) / 2);
+}
+
+/* One rotation of Jacobi's that makes a[p][q] zero, in a and in the eigenvectors v [d][d]. */
+static void rotate(double *a, double *v, size_t p, size_t q, size_t d)
+{
+    const double theta = (a[q * d + q] - a[p * d + p]) / (2 * a[p * d + q]);
+    const double t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1));
+    const double c = 1 / sqrt(t * t + 1), s = t * c;
+    size_t k;
+    for (k = 0; k < d; k++) {
+        const double kp = a[k * d + p], kq = a[k * d + q];
+        a[k * d + p] = c * kp - s * kq;
+        a[k * d + q] = s * kp + c * kq;
+    }
+    for (k = 0; k < d; k++) {
+        const double pk = a[p * d + k], qk = a[q * d + k], vp = v[k * d + p], vq = v[k * d + q];
+        a[p * d + k] = c * pk - s * qk;
+        a[q * d + k] = s * pk + c * qk;
+        v[k * d + p] = c * vp - s * vq;
+        v[k * d + q] = s * vp + c * vq;
+    }
+}
+
+/* Eigenvectors in the columns of v, eigenvalues on the diagonal of a. Returns multiplications. */
+static double eigen(double *a, double *v, size_t d)
+{
+    double multiplications = 0;
+    size_t sweep, p, q;
+    for (p = 0; p < d * d; p++) v[p] = p % (d + 1) == 0 ? 1.0 : 0.0;
+    for (sweep = 0; sweep < 12; sweep++)
+        for (p = 0; p + 1 < d; p++)
+            for (q = p + 1; q < d; q++)
+                if (fabs(a[p * d + q]) > 1e-14 * sqrt(a[p * d + p] * a[q * d + q])) {
+                    rotate(a, v, p, q, d);
+                    multiplications += 12 * (double)d;
+                }
+    return multiplications;
+}
+
+/* y [m][d]: x centred and multiplied by covariance^(-1/2), so-called ZCA whitening. Returns
+   multiplications, or 0 if memory is out. */
+static double whiten(double *y, const double *x, size_t m, size_t d)
+{
+    double *block = (double *)calloc(3 * d * d + d, sizeof *block);
+    double *a = block, *v = block + d * d, *w = v + d * d, *mean = w + d * d, n;
+    size_t i, j, k;
+    if (!block) return 0;
+    for (i = 0; i < m * d; i++) mean[i % d] += x[i] / (double)m;
+    n = covariance(a, x, m, d, 0) + eigen(a, v, d);
+    for (i = 0; i < d; i++)
+        for (j = 0; j < d; j++)
+            for (k = 0; k < d; k++)
+                w[i * d + j] += v[i * d + k] * v[j * d + k] / sqrt(a[k * d + k]);
+    for (i = 0; i < m; i++)
+        for (j = 0; j < d; j++) {
+            y[i * d + j] = 0;
+            for (k = 0; k < d; k++) y[i * d + j] += (x[i * d + k] - mean[k]) * w[k * d + j];
+        }
+    free(block);
+    return n + (double)(d * d * d) + (double)(m * d * d);
+}
+
+/* Mean absolute correlation of two different features; all of them into the series `name`. */
+static double correlations(lab_run *r, const char *name, const double *y)
+{
+    double c[D * D], sum = 0;
+    size_t i;
+    (void)covariance(c, y, M, D, 1);
+    for (i = 0; i < D * D; i++) {
+        if (i % (D + 1) != 0) sum += fabs(c[i]) / (D * (D - 1));
+        lab_record(r, name, (double)i, c[i]);
+    }
+    return sum;
+}
+
+static double mean_skewness(const double *y)
+{
+    double sum = 0, one[M];
+    size_t i, j;
+    for (j = 0; j < D; j++) {
+        for (i = 0; i < M; i++) one[i] = y[i * D + j];
+        sum += fabs(stats_describe(one, M).skew) / D;
+    }
+    return sum;
+}
+
+static void whitening(lab_run *r, nrm_rng *rng, const double *x)
+{
+    static const size_t features[3] = {12, 48, 96};
+    double y[M * D], mean[D] = {0}, rstd[D] = {0};
+    size_t k;
+    lab_record(r, "correlation", 0, correlations(r, "correlations_input", x));
+    lab_record(r, "skewness", 0, mean_skewness(x));
+    batch_norm(y, mean, rstd, x, NULL, NULL, M, D);
+    lab_record(r, "correlation", 1, correlations(r, "correlations_batch", y));
+    lab_record(r, "skewness", 1, mean_skewness(y));
+    (void)whiten(y, x, M, D);
+    lab_record(r, "correlation", 2, correlations(r, "correlations_white", y));
+    lab_record(r, "skewness", 2, mean_skewness(y));
+    for (k = 0; k < 3; k++) {
+        const size_t d = features[k], m = 2 * D_MOST;
+        double *block = (double *)malloc((2 * m * d + d * d) * sizeof *block);
+        if (!block) return;
+        draw_mix(rng, block + 2 * m * d, d);
+        draw(rng, block + 2 * m * d, block, m, d);
+        /* batch norm: a square for the variance, x̂, and γ: three for each value */
+        lab_record(r, "cost", (double)d, whiten(block + m * d, block, m, d) / (double)(3 * m * d));
+        free(block);
+    }
+}
+
+static void information(lab_run *r, const double *x)
+{
+    double y[M * D], other[M * D], of_other[M * D], mean[D] = {0}, rstd[D] = {0};
+    size_t i;
+    for (i = 0; i < M * D; i++) other[i] = 3 * x[i] + 2;
+    batch_norm(of_other, mean, rstd, other, NULL, NULL, M, D);
+    batch_norm(y, mean, rstd, x, NULL, NULL, M, D);
+    lab_record(r, "told_apart", 0, largest_difference(y, of_other, M * (size_t)D));
+    for (i = 0; i < M * D; i++) y[i] = y[i] / rstd[i % D] + mean[i % D];
+    lab_record(r, "given_back", 0, largest_difference(y, x, M * (size_t)D));
+}
+
+/* A recurrent layer of 8 steps: its states with summed inputs as they are, and doubled (both weight
+   matrices times two). */
+static void rescaling(lab_run *r, nrm_rng *rng, int norm, const char *series)
+{
+    enum { T = 8, N = 5, IN = 6, H = 7 };
+    double Wx[IN * H], Wh[H * H], x[T * N * IN], h[2][(T + 1) * N * H], a[T * N * H];
+    double mean[T * N], rstd[T * N], gamma[H], beta[H];
+    nrm_rnn rnn;
+    size_t i, k;
+    memset(&rnn, 0, sizeof rnn);
+    for (i = 0; i < IN * H; i++) Wx[i] = nrm_rng_normal(rng) / sqrt((double)IN);
+    for (i = 0; i < H * H; i++) Wh[i] = nrm_rng_normal(rng) / sqrt((double)H);
+    for (i = 0; i < T * N * IN; i++) x[i] = nrm_rng_normal(rng);
+    for (i = 0; i < H; i++) gamma[i] = 1 + 0.1 * (double)i, beta[i] = 0.05 * (double)i;
+    rnn.T = T;
+    rnn.N = N;
+    rnn.in = IN;
+    rnn.H = H;
+    rnn.Wx = Wx;
+    rnn.Wh = Wh;
+    rnn.norm = norm;
+    rnn.activation = NRM_TANH;
+    rnn.gamma = norm == NRM_NO_NORM ? NULL : gamma;
+    rnn.beta = norm == NRM_NO_NORM ? NULL : beta;
+    for (k = 0; k < 2; k++) {
+        memset(h[k], 0, sizeof h[k]);
+        (void)nrm_rnn_forward(h[k], a, mean, rstd, x, &rnn, NRM_TRAIN);
+        for (i = 0; i < IN * H; i++) Wx[i] *= 2;
+        for (i = 0; i < H * H; i++) Wh[i] *= 2;
+    }
+    lab_record(r, series, 0, largest_difference(h[0], h[1], (T + 1) * N * H));
+}
+
+/* dx of batch norm put together from dμ and dv as one derivation prints them, with the final dx in
+   the sums where dx̂ = dy·γ is meant (here γ = 1), and as meant. */
+static void printed_gradient(lab_run *r, nrm_rng *rng, const double *x)
+{
+    double y[M * D], dy[M * D], dx[M * D], mean[D] = {0}, rstd[D] = {0}, wrong[2] = {0, 0},
+                                           size = 0;
+    size_t i, j;
+    int meant;
+    for (i = 0; i < M * D; i++) dy[i] = nrm_rng_normal(rng);
+    batch_norm(y, mean, rstd, x, NULL, NULL, M, D);
+    (void)nrm_batchnorm_backward(dx, NULL, NULL, dy, x, mean, rstd, NULL, NRM_TRAIN, M, D, 1);
+    for (meant = 0; meant < 2; meant++)
+        for (j = 0; j < D; j++) {
+            const double *from = meant ? dy : dx;
+            double dmean = 0, dvar = 0;
+            for (i = j; i < M * D; i += D) {
+                dmean -= from[i] * rstd[j];
+                dvar -= 0.5 * from[i] * (x[i] - mean[j]) * pow(rstd[j], 3);
+            }
+            for (i = j; i < M * D; i += D) {
+                const double value = dy[i] * rstd[j] + dvar * 2 * (x[i] - mean[j]) / M + dmean / M;
+                wrong[meant] += (value - dx[i]) * (value - dx[i]);
+            }
+        }
+    for (i = 0; i < M * D; i++) size += dx[i] * dx[i];
+    lab_record(r, "printed", 0, sqrt(wrong[0] / size));
+    lab_record(r, "printed_meant", 0, sqrt(wrong[1] / size));
+}
+
+static int run_exact(lab_run *r)
+{
+    double mix[D * D], x[M * D];
+    nrm_rng rng;
+    nrm_rng_seed(&rng, r->seed, TRAINING_STREAM_DATA);
+    draw_mix(&rng, mix, D);
+    draw(&rng, mix, x, M, D);
+    identity(r, &rng, mix, x);
+    tiny_batches(r, &rng, x);
+    layers_of_rows(r, x);
+    whitening(r, &rng, x);
+    information(r, x);
+    rescaling(r, &rng, NRM_LAYER_NORM, "rescaled_layer");
+    rescaling(r, &rng, NRM_NO_NORM, "rescaled_none");
+    printed_gradient(r, &rng, x);
+    return 0;
+}
+
+/* ---- one bad batch --------------------------------------------------------------------------- */
+
+static training_set train, test;
+
+static int prepare(const dataset *data, int quick)
+{
+    const size_t test_n = data->test_n < 2000 ? data->test_n : 2000;
+    (void)quick;
+    return training_set_make(&train, data->train_images, data->train_labels, data->train_n, INPUTS,
+                             DATASET_STD) ||
+           training_set_make(&test, data->test_images, data->test_labels, test_n, INPUTS,
+                             DATASET_STD);
+}
+
+static nrm_mlp *make_net(const lab_run *r, void **block)
+{
+    static const int norm[ARMS] = {0, NRM_NO_NORM, NRM_BATCH_NORM, NRM_LAYER_NORM};
+    nrm_mlp_layer layer[3];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    int l;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < 3; l++) {
+        layer[l].width = l < 2 ? 100 : 10;
+        layer[l].activation = l < 2 ? NRM_RELU : NRM_IDENTITY;
+        layer[l].norm = l < 2 ? norm[r->arm] : NRM_NO_NORM;
+        layer[l].bias = l == 2 || r->arm == NONE;
+    }
+    spec.inputs = INPUTS;
+    spec.layers = 3;
+    spec.layer = layer;
+    spec.max_batch = 1000;
+    spec.seed = r->seed;
+    spec.init = NRM_INIT_XAVIER;
+    spec.lr = 0.1;
+    return training_net(&spec, block);
+}
+
+/* Trains with and without the bad batch: the same weights, the same batches. A step that is refused
+   because something is not finite changes nothing. */
+static int train_twin(lab_run *r, double scale, const char *series)
+{
+    const size_t bad_at = r->quick ? 30 : BAD_AT;
+    training_order order;
+    void *block = NULL;
+    nrm_mlp *net = make_net(r, &block);
+    size_t step, i;
+    int status = net ? NRM_OK : -1;
+    memset(&order, 0, sizeof order);
+    if (training_order_start(&order, train.n, BATCH_SIZE, INPUTS, r->seed)) status = -1;
+    for (step = 0; step < bad_at + AFTER && status >= 0; step++) {
+        const size_t after = step + 1 - bad_at; /* 1 once the bad batch was seen */
+        nrm_acc accuracy = 0;
+        if (training_next(&order, &train) < 2) (void)training_next(&order, &train);
+        for (i = 0; step == bad_at && i < order.count * INPUTS; i++) order.x[i] *= scale;
+        status = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
+        if (status == NRM_NONFINITE) status = NRM_OK;
+        if (step + 1 < bad_at || (after > 5 && after % 5 != 0)) continue;
+        if (status >= 0) status = nrm_mlp_eval(net, NULL, &accuracy, test.x, test.labels, test.n);
+        lab_record(r, series, (double)after, 100 * accuracy);
+    }
+    training_order_free(&order);
+    free(block);
+    return status < 0 ? -1 : 0;
+}
+
+static int run(lab_run *r)
+{
+    if (r->arm == EXACT) return run_exact(r);
+    return train_twin(r, 1, "twin") || train_twin(r, BAD_SCALE, "hit");
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+#define TUTORIAL "a tutorial on batch and layer norm"
+#define NOTEBOOK "a tutorial with a custom batch norm"
+#define DERIVATION "a derivation of batch norm's backward pass"
+#define NOTES "Chinese notes on batch norm"
+#define SAID "said, without a number"
+
+/* The largest value of a series over seeds. */
+static double most(const lab_report *r, const char *series, double x)
+{
+    return lab_summary(r, EXACT, series, x).max;
+}
+
+static stats_verdict decide(int holds, int partly)
+{
+    return holds ? STATS_REPRODUCED : partly ? STATS_PARTLY : STATS_NOT_REPRODUCED;
+}
+
+static void judge_identities(lab_report *r)
+{
+    static const lab_claim identity_claim = {
+        "31a",
+        "With γ = σ and β = μ batch norm gives its input back",
+        TUTORIAL "; " NOTEBOOK "; " NOTES,
+        SAID,
+        "to 1e-12 of the spread, on the batch and on another batch",
+        "none"};
+    static const lab_claim one = {"31b",
+                                  "Batch norm is impossible with batches of one",
+                                  TUTORIAL,
+                                  SAID,
+                                  "y = β and dx = 0, exactly",
+                                  "none"};
+    static const lab_claim rows = {"31c",      "Layer norm is batch norm of the transposed input",
+                                   TUTORIAL,   SAID,
+                                   "to 1e-12", "none"};
+    static const lab_claim two_layers = {
+        "31d",
+        "The tutorial's layer norm (divisor D - 1, ε outside the root) is the paper's",
+        TUTORIAL,
+        SAID,
+        "to 1e-3 of the largest output, with 12 features",
+        "the factor sqrt((D - 1)/D) was known"};
+    const double same = most(r, "identity_same", 0), other = most(r, "identity_other", 0);
+    lab_verdict(r, &identity_claim, decide(same < 1e-12 && other < 1e-12, same < 1e-12),
+                "one choice of γ and β is the identity for one batch only",
+                "differs by %.0e on the batch, by %.2f spreads on another", same, other);
+    lab_verdict(r, &one, decide(!(most(r, "one_y", 0) > 0) && !(most(r, "one_dx", 0) > 0), 0),
+                "a batch of two passes hardly more",
+                "|y - β| = %g, |dx| = %g; with two: |dx| <= "
+                "%.0e of dy/σ",
+                most(r, "one_y", 0), most(r, "one_dx", 0), most(r, "two_dx", 0));
+    lab_verdict(r, &rows, decide(most(r, "transpose", 0) < 1e-12, 0), "without γ and β",
+                "differs by %.0e", most(r, "transpose", 0));
+    lab_verdict(r, &two_layers, decide(most(r, "std_layer", 0) < 1e-3, 0),
+                "the factor √((D - 1)/D) tells them apart, and ε",
+                "differs by %.3f; with the factor by %.0e", most(r, "std_layer", 0),
+                most(r, "std_layer_factor", 0));
+}
+
+static void judge_whitening(lab_report *r)
+{
+    static const lab_claim whitens = {"31e",
+                                      "Batch norm whitens",
+                                      TUTORIAL,
+                                      SAID,
+                                      "mean |correlation| of different features < 0.05",
+                                      "none"};
+    static const lab_claim gaussian = {"31f", "Batch norm makes its outputs N(0, 1)",  TUTORIAL,
+                                       SAID,  "mean |skewness| of the features < 0.5", "none"};
+    static const lab_claim costly = {
+        "31g",
+        "Full whitening is costly, so each feature is normalized by itself",
+        NOTEBOOK "; Ioffe & Szegedy 2015, section 3",
+        SAID,
+        "at least ten times the multiplications at 96 features, growing with their number",
+        "none"};
+    const double after = lab_mean(r, EXACT, "correlation", 1);
+    const double skew = lab_mean(r, EXACT, "skewness", 1);
+    lab_verdict(r, &whitens, decide(after < 0.05, 0), "it does not touch correlations at all",
+                "mean |r| %s before, %s after; whitening leaves %.0e",
+                lab_text(r, EXACT, "correlation", 0, 2), lab_text(r, EXACT, "correlation", 1, 2),
+                most(r, "correlation", 2));
+    lab_verdict(r, &gaussian, decide(skew < 0.5, 0), "nor the shape of a distribution",
+                "mean |skewness| %s before, %s after", lab_text(r, EXACT, "skewness", 0, 2),
+                lab_text(r, EXACT, "skewness", 1, 2));
+    lab_verdict(r, &costly,
+                decide(lab_mean(r, EXACT, "cost", 96) >= 10 &&
+                           lab_mean(r, EXACT, "cost", 96) > lab_mean(r, EXACT, "cost", 12),
+                       0),
+                "counted, with Jacobi's rotations, 192 examples",
+                "%.0f, %.0f, %.0f times at 12, 48, 96 features", lab_mean(r, EXACT, "cost", 12),
+                lab_mean(r, EXACT, "cost", 48), lab_mean(r, EXACT, "cost", 96));
+}
+
+static void judge_rest(lab_report *r)
+{
+    static const lab_claim nothing_lost = {"31h",
+                                           "Batch norm takes no information away",
+                                           DERIVATION,
+                                           SAID,
+                                           "the outputs of x and of 3x + 2 can be told apart",
+                                           "none"};
+    static const lab_claim rescaled = {
+        "31i",
+        "A recurrent layer with layer norm does not see its summed inputs rescaled",
+        TUTORIAL "; Ba, Kiros & Hinton 2016, section 4",
+        SAID,
+        "doubled: to 1e-12, ε = 0",
+        "none"};
+    static const lab_claim printed = {
+        "31j",      "∂l/∂μ and ∂l/∂σ² as printed, with ∂l/∂x in the sums, give the gradient",
+        DERIVATION, SAID,
+        "to 1e-6",  "a trial: 25 % wrong"};
+    lab_verdict(r, &nothing_lost, decide(most(r, "told_apart", 0) > 1e-6, 0),
+                "mean and spread of each feature are gone from the output; the layer keeps them",
+                "differ by %.0e; with the saved μ and σ the input comes back to %.0e",
+                most(r, "told_apart", 0), most(r, "given_back", 0));
+    lab_verdict(r, &rescaled, decide(most(r, "rescaled_layer", 0) < 1e-12, 0),
+                lab_format(r, "without a norm the states move by %.2f",
+                           lab_mean(r, EXACT, "rescaled_none", 0)),
+                "states differ by %.0e", most(r, "rescaled_layer", 0));
+    lab_verdict(r, &printed, decide(most(r, "printed", 0) < 1e-6, 0),
+                lab_format(r, "with ∂l/∂x̂, as is meant: %.0e", most(r, "printed_meant", 0)),
+                "off by %.0f %%", 100 * lab_mean(r, EXACT, "printed", 0));
+}
+
+/* Test accuracy lost, 50 steps after the bad batch, of a network with a norm and of one without. */
+static void judge_bad_batch(lab_report *r, const lab_claim *claim, size_t arm)
+{
+    double lost[2][LAB_SEEDS_MAX], twin[LAB_SEEDS_MAX];
+    const size_t which[2] = {arm, NONE};
+    size_t n = 0, s, k;
+    stats_paired pairs;
+    stats_summary with, without;
+    for (k = 0; k < 2; k++) {
+        n = lab_values(r, which[k], "hit", 50, lost[k]);
+        (void)lab_values(r, which[k], "twin", 50, twin);
+        for (s = 0; s < n; s++) lost[k][s] = twin[s] - lost[k][s];
+    }
+    pairs = stats_pair(lost[0], lost[1], n);
+    with = stats_describe(lost[0], n);
+    without = stats_describe(lost[1], n);
+    lab_verdict(r, claim, stats_judge(&pairs, -1, with.mean <= 2), "",
+                "%.1f ± %.1f points lost; %.1f ± %.1f without a norm", with.mean, with.sd,
+                without.mean, without.sd);
+}
+
+static void judge(lab_report *r)
+{
+    static const lab_claim batch = {
+        "31k",
+        "One bad batch does not ruin a network with batch norm",
+        TUTORIAL,
+        SAID,
+        "50 steps after inputs 100 times too large: fewer points lost than without, at most 2",
+        "none"};
+    static const lab_claim layer = {
+        "31l",
+        "One bad batch does not ruin a network with layer norm",
+        TUTORIAL,
+        SAID,
+        "50 steps after inputs 100 times too large: fewer points lost than without, at most 2",
+        "none"};
+    judge_identities(r);
+    judge_whitening(r);
+    judge_rest(r);
+    judge_bad_batch(r, &batch, BATCH);
+    judge_bad_batch(r, &layer, LAYER);
+    lab_check(r, most(r, "correlation", 2) < 1e-9, "whitening whitens", "%.0e",
+              most(r, "correlation", 2));
+    lab_check(r, most(r, "printed_meant", 0) < 1e-12, "the gradient as meant is the gradient",
+              "%.0e", most(r, "printed_meant", 0));
+}
+
+/* ---- the figure ------------------------------------------------------------------------------ */
+
+static void draw_matrix(lab_report *r, plot_figure *f, int col, const char *series,
+                        const char *heading)
+{
+    const lab_series c = lab_get(r, EXACT, 0, series);
+    plot_panel *p = plot_add(f, 0, col, 1, 1);
+    plot_heading(p, heading);
+    plot_axis_x(p, "feature", PLOT_LINEAR);
+    plot_axis_y(p, col == 0 ? "feature" : "", PLOT_LINEAR);
+    plot_aspect(p, 1);
+    if (c.n == D * D) plot_heat(p, c.y, D, D, 0.5, D + 0.5, 0.5, D + 0.5, PLOT_DIVERGING, -1, 1);
+    if (col == 2) plot_colorbar(p, "correlation");
+}
+
+static void draw_identity(lab_report *r, plot_figure *f)
+{
+    const lab_series points = lab_get(r, EXACT, 0, "identity_points");
+    const double ends[2] = {-2, 14};
+    plot_panel *p = plot_add(f, 1, 0, 1, 1);
+    plot_heading(p, "γ and β of one batch, used on another");
+    plot_axis_x(p, "input, first feature", PLOT_LINEAR);
+    plot_axis_y(p, "output", PLOT_LINEAR);
+    plot_line(p, "the identity", ends, ends, 2, plot_dashed(PLOT_INK));
+    plot_scatter(p, "64 examples", points.x, points.y, points.n, plot_marked(PLOT_BLUE, PLOT_RING));
+    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
+}
+
+static void draw_bad_batch(lab_report *r, plot_figure *f)
+{
+    static const char *const look[ARMS] = {"", "none", "batch", "layer"};
+    plot_panel *p = plot_add(f, 1, 1, 1, 2);
+    size_t arm;
+    plot_heading(p, "one batch a hundred times too large, at step 0; mean ± 1 sd over seeds");
+    plot_axis_x(p, "steps after the bad batch", PLOT_LINEAR);
+    plot_axis_y(p, "test accuracy (%)", PLOT_LINEAR);
+    plot_range_x(p, 0, AFTER);
+    plot_range_y(p, 0, 100);
+    plot_legend(p, PLOT_LEGEND_RIGHT);
+    for (arm = NONE; arm < ARMS; arm++) {
+        const plot_style style = lab_style(look[arm]);
+        const lab_curve twin = lab_over_seeds(r, arm, "twin");
+        lab_plot(r, p, arm, "hit", NULL, style);
+        plot_line(p, arm == NONE ? "without the bad batch" : NULL, twin.x, twin.mean, twin.n,
+                  plot_thin(style.color));
+    }
+}
+
+static int report(lab_report *r)
+{
+    const double heights[2] = {1, 0.9};
+    plot_figure *f = lab_figure(r, "What the sources say in passing", 2200, 1700);
+    plot_letters(f);
+    plot_heights(f, heights, 2);
+    draw_matrix(r, f, 0, "correlations_input", "correlations of the input");
+    draw_matrix(r, f, 1, "correlations_batch", "after batch norm: the same");
+    draw_matrix(r, f, 2, "correlations_white", "after whitening: none");
+    draw_identity(r, f);
+    draw_bad_batch(r, f);
+    judge(r);
+    return lab_save(r, f, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "31_exact_claims",
+        NRM_VERSION,
+        "What the sources state as facts, computed.",
+        "Skewed, correlated data, 64 examples of 12 features, ε = 0; bad batch: 784-100-100-10, "
+        "ReLU, SGD with learning rate 0.1, batches of 128, at step 300",
+        1,
+        LAB_USES_DATA,
+        arms,
+        ARMS,
+        prepare,
+        run,
+        report};
+    return lab_main(&program, argc, argv);
+}

@@ -1,0 +1,616 @@
+/* 11_ioffe_figure1: what a sigmoid deep in a network is given, with and without batch norm.
+
+   Ioffe and Szegedy (2015, section 4.1 and Figure 1) train a network on binary MNIST, three hidden
+   layers of 100 sigmoids, with batches of 60 for 50,000 steps, once as it is and once with batch
+   norm before each sigmoid. Three panels show the result: (a) test accuracy, (b, c) the 15th, 50th
+   and 85th percentile of the input of one sigmoid of the last hidden layer, without and with batch
+   norm. This program runs the same network and draws the same three panels.
+
+   Settings of the paper: 784-100-100-100-10, pixels above one half are 1 and the others 0, weights
+   "small random Gaussian values", batches of 60, 50,000 steps, no bias before a batch norm.
+   Settings that the paper does not give, and what they are here: plain SGD; learning rate 0.1;
+   standard deviation of the weights 0.1 (all percentiles of the paper's figure start near 0.8, and
+   an offset of that size comes from weights of about 0.1: half the sum of a hundred of them);
+   biases 0; eps 1e-5; new weight of the running statistics 0.1; images drawn with replacement.
+   Both open settings have a second value, 0.5 and 0.01, so there are four settings; the other three
+   run with two seeds and are drawn whatever they show.
+
+   Percentiles are those of the 10,000 test images. Batch norm is shown with the statistics of
+   batches of 1000 of them, as in training; accuracy is that of running statistics. The unit is
+   unit 0; the third page has all hundred. Stability of a unit is
+
+       D = (highest - lowest median from step 1000 on) / (mean distance of 15th and 85th percentile)
+
+   at every thousandth step, averaged over the hundred units: 0 is a distribution that stays where
+   it is, 1 one that wanders by as much as it is wide.
+
+   Claims, and what counts as reproduced:
+
+       11a  batch norm is above none in test accuracy at 5,000, 10,000 and 50,000 steps
+       11b  batch norm ends at 0.97 or better (the paper: 0.983)
+       11c  the distribution is more stable: D is smaller with batch norm
+       11d  with batch norm the 15th and 85th percentile of unit 0 begin within 0.1 of -1.036 and
+            1.036, those of a Gaussian
+       11e  11a at the three other settings, each of them
+
+   Each comparison: the sign in 4 of 5 seeds, and a mean difference above two standard errors. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+
+#include "lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUTS = 784, WIDTH = 100, HIDDEN = 3, CLASSES = 10, BATCH = 60, PART = 1000 };
+enum { STEPS = 50000, EVERY = 500, EVERY_UNITS = 1000, SETTINGS = 4, CHECK_STEPS = 40 };
+enum { LEVELS = 3 };
+
+static const double level[LEVELS] = {0.15, 0.5, 0.85};
+static const char *const level_name[LEVELS] = {"p15", "p50", "p85"};
+#define GAUSSIAN_85 1.0364 /* 85 % of a standard Gaussian lie below */
+
+/* Arm 2k is setting k without a norm, 2k + 1 the same with batch norm. */
+static const lab_arm arms[2 * SETTINGS] = {
+    {"none", "no norm", 45, 0},
+    {"batch", "batch norm", 50, 0},
+    {"none_lr0.5", "no norm, lr 0.5", 40, 2},
+    {"batch_lr0.5", "batch norm, lr 0.5", 45, 2},
+    {"none_w0.01", "no norm, sd 0.01", 40, 2},
+    {"batch_w0.01", "batch norm, sd 0.01", 45, 2},
+    {"none_w0.01_lr0.5", "no norm, sd 0.01, lr 0.5", 40, 2},
+    {"batch_w0.01_lr0.5", "batch norm, sd 0.01, lr 0.5", 45, 2}};
+static const double weight_sd[SETTINGS] = {0.1, 0.1, 0.01, 0.01};
+static const double rate[SETTINGS] = {0.1, 0.5, 0.1, 0.5};
+
+static training_set train, test;
+
+static int prepare(const dataset *d, int quick)
+{
+    const size_t test_n = quick && d->test_n > PART ? PART : d->test_n;
+    return training_set_make(&train, d->train_images, d->train_labels, d->train_n, INPUTS,
+                             DATASET_BIN) ||
+           training_set_make(&test, d->test_images, d->test_labels, test_n, INPUTS, DATASET_BIN);
+}
+
+/* ---- one run --------------------------------------------------------------------------------- */
+
+typedef struct trial { /* a network in training, and what the probe sees of it */
+    nrm_mlp *net;
+    void *block;
+    nrm_rng order;
+    nrm_real x[BATCH * INPUTS];
+    int labels[BATCH];
+    double *input; /* [WIDTH][test.n] of the last hidden layer's sigmoids */
+    size_t at;     /* test images seen before the present part            */
+} trial;
+
+static int trial_start(trial *t, size_t arm, uint64_t seed)
+{
+    nrm_mlp_layer layer[HIDDEN + 1];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    int l;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < HIDDEN; l++) {
+        layer[l].width = WIDTH;
+        layer[l].activation = NRM_SIGMOID;
+        layer[l].norm = arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM;
+        layer[l].bias = arm % 2 == 0;
+    }
+    layer[HIDDEN].width = CLASSES;
+    layer[HIDDEN].bias = 1;
+    spec.inputs = INPUTS;
+    spec.layers = HIDDEN + 1;
+    spec.layer = layer;
+    spec.max_batch = PART;
+    spec.seed = seed;
+    spec.init = NRM_INIT_GAUSSIAN;
+    spec.init_std = (nrm_real)weight_sd[arm / 2];
+    spec.lr = (nrm_real)rate[arm / 2];
+    memset(t, 0, sizeof *t);
+    nrm_rng_seed(&t->order, seed, TRAINING_STREAM_ORDER);
+    t->input = (double *)malloc(WIDTH * test.n * sizeof *t->input);
+    t->net = training_net(&spec, &t->block);
+    return t->input && t->net ? 0 : -1;
+}
+
+static void trial_end(trial *t)
+{
+    free(t->input);
+    free(t->block);
+}
+
+static int trial_step(trial *t)
+{
+    size_t i;
+    for (i = 0; i < BATCH; i++) {
+        const size_t from = nrm_rng_below(&t->order, (uint32_t)train.n);
+        memcpy(t->x + i * INPUTS, train.x + from * INPUTS, INPUTS * sizeof *t->x);
+        t->labels[i] = train.labels[from];
+    }
+    return nrm_mlp_train_step(t->net, NULL, t->x, t->labels, BATCH);
+}
+
+/* Keeps what the last hidden layer's sigmoids are given, unit by unit. */
+static void watch(void *context, const nrm_mlp_event *event)
+{
+    trial *t = (trial *)context;
+    const int norm = t->net->state[HIDDEN - 1].shape.norm;
+    const int place = norm == NRM_NO_NORM ? NRM_AT_LINEAR : NRM_AT_NORM;
+    size_t i, u;
+    if (event->layer != HIDDEN - 1 || event->place != place || event->gradient) return;
+    for (i = 0; i < event->rows; i++)
+        for (u = 0; u < WIDTH; u++)
+            t->input[u * test.n + t->at + i] = (double)event->data[i * WIDTH + u];
+}
+
+/* The inputs of all sigmoids for all test images, batch norm with the statistics of each part. The
+   tool for it is the gradient in train mode: it leaves the running statistics alone. */
+static int look(trial *t)
+{
+    int status = NRM_OK;
+    t->net->probe = watch;
+    t->net->probe_context = t;
+    for (t->at = 0; t->at < test.n && status >= 0; t->at += PART) {
+        const size_t left = test.n - t->at;
+        status = nrm_mlp_gradient(t->net, NULL, test.x + t->at * INPUTS, test.labels + t->at,
+                                  left < PART ? left : PART, NRM_TRAIN);
+    }
+    t->net->probe = NULL;
+    return status;
+}
+
+static void percentiles(const trial *t, size_t unit, double q[LEVELS])
+{
+    double *v = t->input + unit * test.n;
+    size_t i;
+    stats_sort(v, test.n);
+    for (i = 0; i < LEVELS; i++) q[i] = stats_quantile(v, test.n, level[i]);
+}
+
+typedef struct wander { /* of the medians of all units, over the training */
+    double lowest[WIDTH], highest[WIDTH], width[WIDTH];
+    size_t looks;
+} wander;
+
+/* All units: the median over units of each percentile, and what D is made of. */
+static void record_units(lab_run *r, const trial *t, wander *w, size_t step, size_t from)
+{
+    double q[WIDTH][LEVELS], one[WIDTH], mean;
+    size_t u, i;
+    for (u = 0; u < WIDTH; u++) percentiles(t, u, q[u]);
+    for (i = 0; i < LEVELS; i++) {
+        char series[16] = "units_";
+        for (u = 0, mean = 0; u < WIDTH; u++) {
+            one[u] = q[u][i];
+            mean += one[u] / WIDTH;
+        }
+        stats_sort(one, WIDTH);
+        lab_record(r, strcat(series, level_name[i]), (double)step, stats_quantile(one, WIDTH, 0.5));
+        if (step == 0) lab_record(r, "begin_units", level[i], mean);
+    }
+    if (step < from) return;
+    for (u = 0; u < WIDTH; u++) {
+        if (w->looks == 0 || q[u][1] < w->lowest[u]) w->lowest[u] = q[u][1];
+        if (w->looks == 0 || q[u][1] > w->highest[u]) w->highest[u] = q[u][1];
+        w->width[u] += q[u][2] - q[u][0];
+    }
+    w->looks++;
+}
+
+static void record_stability(lab_run *r, const wander *w)
+{
+    double mean = 0;
+    size_t u;
+    for (u = 0; u < WIDTH && w->looks > 0; u++) {
+        const double d = (w->highest[u] - w->lowest[u]) / (w->width[u] / (double)w->looks);
+        lab_record(r, "unit_D", (double)u, d);
+        mean += d / WIDTH;
+    }
+    lab_record(r, "D", 0, mean);
+}
+
+static int evaluate(lab_run *r, trial *t, wander *w, size_t step, size_t every_units)
+{
+    nrm_acc accuracy = 0;
+    double q[LEVELS];
+    size_t i;
+    int status = nrm_mlp_eval(t->net, NULL, &accuracy, test.x, test.labels, test.n);
+    if (status >= 0) status = look(t);
+    if (status < 0) return status;
+    lab_record(r, "accuracy", (double)step, (double)accuracy);
+    percentiles(t, 0, q);
+    for (i = 0; i < LEVELS && (r->arm < 2 || step % every_units == 0); i++) {
+        char series[16] = "unit0_";
+        lab_record(r, strcat(series, level_name[i]), (double)step, q[i]);
+    }
+    if (r->arm < 2 && step % every_units == 0) record_units(r, t, w, step, every_units);
+    return status;
+}
+
+/* Does a network that is looked at end with the same bits as one that is not? */
+static int record_untouched(lab_run *r)
+{
+    trial *pair = (trial *)malloc(2 * sizeof *pair);
+    const nrm_running *a, *b;
+    int status = pair ? 0 : -1, same, i, step;
+    for (i = 0; i < 2 && pair; i++)
+        if (trial_start(&pair[i], r->arm, r->seed)) status = -1;
+    for (step = 0; step < CHECK_STEPS && status >= 0; step++)
+        for (i = 0; i < 2 && status >= 0; i++) {
+            if (i == 1 && step % 10 == 0) status = look(&pair[1]);
+            if (status >= 0) status = trial_step(&pair[i]);
+        }
+    if (status >= 0) {
+        same = !memcmp(pair[0].net->params, pair[1].net->params,
+                       pair[0].net->n_params * sizeof *pair[0].net->params);
+        a = &pair[0].net->state[0].running;
+        b = &pair[1].net->state[0].running;
+        if (a->var)
+            same = same && !memcmp(a->mean, b->mean, WIDTH * sizeof *a->mean) &&
+                   !memcmp(a->var, b->var, WIDTH * sizeof *a->var);
+        lab_record(r, "untouched", 0, same);
+    }
+    for (i = 0; i < 2 && pair; i++) trial_end(&pair[i]);
+    free(pair);
+    return status;
+}
+
+static int run(lab_run *r)
+{
+    const size_t steps = r->quick ? 60 : STEPS, every = r->quick ? 20 : EVERY;
+    const size_t every_units = r->quick ? 20 : EVERY_UNITS;
+    trial *t = (trial *)malloc(sizeof *t);
+    wander w;
+    size_t step;
+    int status = t ? trial_start(t, r->arm, r->seed) : -1;
+    memset(&w, 0, sizeof w);
+    if (status >= 0) status = record_untouched(r);
+    if (status >= 0) status = evaluate(r, t, &w, 0, every_units);
+    for (step = 1; step <= steps && status >= 0; step++) {
+        status = trial_step(t);
+        if (status >= 0 && step % every == 0) {
+            status = evaluate(r, t, &w, step, every_units);
+            lab_progress(r, (double)step / (double)steps);
+        }
+    }
+    if (status >= 0 && r->arm < 2) record_stability(r, &w);
+    if (t) trial_end(t);
+    free(t);
+    return status < 0 ? -1 : 0;
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+/* Steps at which the accuracies are compared; a quick run has none of them. */
+static double judged_at(const lab_report *r, int i)
+{
+    static const double step[3] = {5000, 10000, 50000};
+    return lab_quick(r) ? LAB_LAST : step[i];
+}
+
+static stats_verdict weaker(stats_verdict a, stats_verdict b)
+{
+    return a > b ? a : b; /* from reproduced down to not reproduced */
+}
+
+/* Is batch norm above none at all three points, in this setting? */
+static stats_verdict above(const lab_report *r, size_t setting)
+{
+    stats_verdict verdict = STATS_REPRODUCED;
+    int i;
+    for (i = 0; i < 3; i++)
+        verdict = weaker(verdict, lab_compare(r, 2 * setting + 1, 2 * setting, "accuracy",
+                                              judged_at(r, i), +1, 1));
+    return verdict;
+}
+
+/* "0.943 ± 0.002 against 0.909 ± 0.003 at 5,000; ..." */
+static const char *accuracies(lab_report *r, size_t setting)
+{
+    const char *text[3];
+    int i;
+    for (i = 0; i < 3; i++)
+        text[i] = lab_format(r, "%s against %s",
+                             lab_text(r, 2 * setting + 1, "accuracy", judged_at(r, i), 3),
+                             lab_text(r, 2 * setting, "accuracy", judged_at(r, i), 3));
+    return lab_format(r, "5,000: %s; 10,000: %s; 50,000: %s", text[0], text[1], text[2]);
+}
+
+static void judge_accuracy(lab_report *r)
+{
+    static const lab_claim ahead = {
+        "11a",
+        "With batch norm test accuracy is higher, throughout the training",
+        "Ioffe & Szegedy 2015, Fig. 1a",
+        "about 0.955 against 0.71 at 4,000 steps, 0.967 against 0.90 at 8,000, 0.983 against 0.974 "
+        "at the end (read off the figure)",
+        "above no norm at 5,000, 10,000 and 50,000 steps, each in 4 of 5 seeds and by more than 2 "
+        "se",
+        "trial run (1 seed): 0.943 against 0.909 at 5,000, 0.974 against 0.969 at 50,000"};
+    static const lab_claim high = {"11b",
+                                   "With batch norm it ends above 0.98",
+                                   "Ioffe & Szegedy 2015, Fig. 1a",
+                                   "about 0.983 at 50,000 steps (read off the figure)",
+                                   "mean of the seeds at 50,000 steps at least 0.97",
+                                   "trial run (1 seed): 0.974"};
+    static const lab_claim elsewhere = {
+        "11e",
+        "The same holds at other learning rates and weights",
+        "the paper gives neither; our choice",
+        "not stated",
+        "11a at the three other settings (2 seeds each): the verdict is the weakest of the three",
+        "trial run (1 seed), sd 0.01: 0.954 against 0.10 at 5,000, 0.977 against 0.952 at 50,000"};
+    stats_verdict others = STATS_REPRODUCED;
+    size_t k;
+    lab_verdict(r, &ahead, above(r, 0), "", "%s", accuracies(r, 0));
+    lab_verdict(r, &high,
+                lab_mean(r, 1, "accuracy", LAB_LAST) >= 0.97 ? STATS_REPRODUCED
+                                                             : STATS_NOT_REPRODUCED,
+                "", "%s", lab_text(r, 1, "accuracy", LAB_LAST, 4));
+    for (k = 1; k < SETTINGS; k++) others = weaker(others, above(r, k));
+    lab_verdict(r, &elsewhere, others, "two seeds each", "lr 0.5: %s. sd 0.01: %s. Both: %s",
+                accuracies(r, 1), accuracies(r, 2), accuracies(r, 3));
+}
+
+static void judge_inputs(lab_report *r)
+{
+    static const lab_claim stable = {
+        "11c",
+        "With batch norm the distribution of a sigmoid's input is more stable",
+        "Ioffe & Szegedy 2015, Fig. 1b, c",
+        "no number; without: percentiles begin together near 0.8, swing, end near -1.8, 0, 1.7; "
+        "with: from about -1.1, 0, 1.1 smoothly to -2.0, 0, 2.0",
+        "D, averaged over the units, smaller with batch norm in 4 of 5 seeds and by more than 2 se",
+        "trial run (1 seed), 15 / 50 / 85 %: none 0.37, 0.43, 0.47 to -1.25, 0.60, 1.48; batch "
+        "norm "
+        "-1.03, 0.14, 1.12 to -2.05, -0.08, 1.69"};
+    static const lab_claim gaussian = {"11d",
+                                       "With batch norm it begins as wide as a standard Gaussian",
+                                       "Ioffe & Szegedy 2015, Fig. 1c",
+                                       "about -1.1 and 1.1 (read off the figure)",
+                                       "15th and 85th percentile of unit 0 at step 0, mean of the "
+                                       "seeds, within 0.1 of -1.036, 1.036",
+                                       "trial run (1 seed): -1.03 and 1.12"};
+    const double low = lab_mean(r, 1, "unit0_p15", 0), high = lab_mean(r, 1, "unit0_p85", 0);
+    const int near = fabs(low + GAUSSIAN_85) < 0.1 && fabs(high - GAUSSIAN_85) < 0.1;
+    lab_verdict(r, &stable, lab_compare(r, 1, 0, "D", 0, -1, 1), "", "D = %s against %s",
+                lab_text(r, 1, "D", 0, 2), lab_text(r, 0, "D", 0, 2));
+    lab_verdict(r, &gaussian, near ? STATS_REPRODUCED : STATS_NOT_REPRODUCED, "",
+                "unit 0: %s and %s; mean of all units: %s and %s",
+                lab_text(r, 1, "unit0_p15", 0, 2), lab_text(r, 1, "unit0_p85", 0, 2),
+                lab_text(r, 1, "begin_units", 0.15, 3), lab_text(r, 1, "begin_units", 0.85, 3));
+}
+
+/* What must hold whatever the data are: the Gaussian's percentile, as the error function has it and
+   as batch norm makes it of Gaussian numbers of any mean and width; and that looking changes
+   nothing. */
+static void check(lab_report *r)
+{
+    enum { N = 20000 };
+    static nrm_real x[N], y[N];
+    static double sorted[N];
+    const nrm_real one = 1;
+    const double phi = 0.5 * erfc(-GAUSSIAN_85 / sqrt(2.0));
+    double q[2], same = 1;
+    nrm_acc mean, rstd;
+    nrm_rng rng;
+    size_t i, a, s;
+    lab_check(r, fabs(phi - 0.85) < 1e-4, "85 % of a standard Gaussian lie below 1.0364",
+              "%.5f, expected 0.85", phi);
+    nrm_rng_seed(&rng, 1, TRAINING_STREAM_DATA);
+    for (i = 0; i < N; i++) x[i] = (nrm_real)7 + (nrm_real)3 * nrm_rng_normal(&rng);
+    (void)nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, &one, NULL, NRM_TRAIN, (nrm_real)1e-5, N,
+                                1, 1);
+    for (i = 0; i < N; i++) sorted[i] = (double)y[i];
+    stats_sort(sorted, N);
+    for (i = 0; i < 2; i++) q[i] = stats_quantile(sorted, N, level[2 * i]);
+    lab_check(r, fabs(q[0] + GAUSSIAN_85) < 0.04 && fabs(q[1] - GAUSSIAN_85) < 0.04,
+              "batch norm of N(7, 9) has its 15th and 85th percentile there",
+              "%.3f and %.3f, expected -1.036 and 1.036", q[0], q[1]);
+    for (a = 0; a < 2 * SETTINGS; a++)
+        for (s = 0; s < lab_seeds(r, a); s++) same *= lab_at(r, a, s, "untouched", 0);
+    lab_check(r, same > 0, "a network that is looked at trains to the same bits", "%s",
+              same > 0 ? "all runs" : "not all runs");
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static void step_axis(plot_panel *p, const lab_report *r)
+{
+    static const double at[6] = {0, 10000, 20000, 30000, 40000, 50000};
+    static const char *const name[6] = {"0", "10k", "20k", "30k", "40k", "50k"};
+    plot_axis_x(p, "training step", PLOT_LINEAR);
+    if (lab_quick(r)) return;
+    plot_range_x(p, 0, STEPS);
+    plot_ticks_x(p, at, name, 6);
+}
+
+static plot_style ring(void)
+{
+    return plot_marked(PLOT_INK, PLOT_RING);
+}
+
+/* Test accuracy of one setting, with the values that can be read off the paper's figure. */
+static void draw_accuracy(lab_report *r, plot_panel *p, size_t setting)
+{
+    static const double x0[5] = {4000, 8000, 13000, 20000, 45000};
+    static const double y0[5] = {0.71, 0.90, 0.945, 0.965, 0.974};
+    static const double x1[4] = {4000, 8000, 17000, 50000};
+    static const double y1[4] = {0.955, 0.967, 0.975, 0.983};
+    size_t i;
+    step_axis(p, r);
+    plot_axis_y(p, "test accuracy", PLOT_LINEAR);
+    if (!lab_quick(r)) plot_range_y(p, setting < 2 ? 0.7 : 0, 1);
+    for (i = 0; i < 2; i++) {
+        const char *label = i ? "with batch norm" : "without";
+        const plot_style style = lab_style(i ? "batch" : "none");
+        if (setting == 0)
+            lab_plot(r, p, i, "accuracy", label, style);
+        else
+            lab_plot_seeds(r, p, 2 * setting + i, "accuracy", label, style);
+    }
+    if (lab_quick(r)) return;
+    plot_scatter(p, "the paper's curves", x0, y0, 5, ring());
+    plot_scatter(p, "the paper's curves", x1, y1, 4, ring());
+}
+
+/* Percentiles of a run as three rows of n values, to be freed. */
+static double *pack(lab_report *r, size_t arm, size_t seed, const char *what, lab_series *first)
+{
+    double *q;
+    size_t i;
+    *first = lab_get(r, arm, seed, lab_format(r, "%s_p15", what));
+    q = (double *)calloc(LEVELS * first->n + 1, sizeof *q);
+    for (i = 0; i < LEVELS && q; i++) {
+        const lab_series s = lab_get(r, arm, seed, lab_format(r, "%s_%s", what, level_name[i]));
+        if (s.n == first->n) memcpy(q + i * s.n, s.y, s.n * sizeof *q);
+    }
+    return q;
+}
+
+/* The first seed's percentiles as a fan, those of the others as thin lines. */
+static void draw_fan(lab_report *r, plot_panel *p, size_t arm, const char *what)
+{
+    static const char *const percent[LEVELS] = {"15 %", "50 %", "85 %"};
+    const plot_style style = lab_style(arm % 2 ? "batch" : "none");
+    lab_series first;
+    double *q;
+    size_t s, i;
+    step_axis(p, r);
+    plot_axis_y(p, "input of the sigmoid", PLOT_LINEAR);
+    plot_range_y(p, -3, 3);
+    plot_legend(p, PLOT_LEGEND_NONE);
+    for (s = lab_seeds(r, arm); s-- > 0;) {
+        q = pack(r, arm, s, what, &first);
+        if (!q) return;
+        if (s == 0)
+            plot_percentiles(p, NULL, first.x, q, LEVELS, first.n, percent, style);
+        else
+            for (i = 0; i < LEVELS; i++)
+                plot_line(p, NULL, first.x, q + i * first.n, first.n, plot_thin(style.color));
+        free(q);
+    }
+}
+
+/* Where the paper's three lines begin and end, as read off its figure. */
+static void draw_papers_ends(lab_report *r, plot_panel *p, size_t arm)
+{
+    static const double x[6] = {0, 0, 0, STEPS, STEPS, STEPS};
+    static const double y[2][6] = {{0.8, 0.8, 0.8, -1.8, 0, 1.7}, {-1.1, 0, 1.1, -2, 0, 2}};
+    if (!lab_quick(r)) plot_scatter(p, NULL, x, y[arm], 6, ring());
+}
+
+static int page_figure1(lab_report *r)
+{
+    static const char *const heading[2] = {"input of one sigmoid, without", "with batch norm"};
+    static const double widths[3] = {1.15, 1, 1};
+    plot_figure *f = lab_figure(r, "Figure 1 of Ioffe and Szegedy, on the same data", 2200, 980);
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    size_t a;
+    plot_widths(f, widths, 3);
+    plot_letters(f);
+    plot_heading(p, "test accuracy");
+    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
+    draw_accuracy(r, p, 0);
+    for (a = 0; a < 2; a++) {
+        p = plot_add(f, 0, (int)a + 1, 1, 1);
+        plot_heading(p, heading[a]);
+        draw_fan(r, p, a, "unit0");
+        draw_papers_ends(r, p, a);
+    }
+    return lab_save(r, f, NULL);
+}
+
+static int page_settings(lab_report *r)
+{
+    plot_figure *f = lab_figure(r,
+                                "What the paper does not state: learning rate and width of the "
+                                "first weights",
+                                2000, 1560);
+    size_t k;
+    plot_letters(f);
+    plot_shared_legend(f);
+    for (k = 0; k < SETTINGS; k++) {
+        plot_panel *p = plot_add(f, (int)k / 2, (int)k % 2, 1, 1);
+        plot_heading(p, lab_format(r, "weights of sd %g, learning rate %g%s", weight_sd[k], rate[k],
+                                   k ? "" : ": panel a of the first page"));
+        draw_accuracy(r, p, k);
+    }
+    return lab_save(r, f, "settings");
+}
+
+/* The D of every unit of every seed, sorted: how many units lie below. */
+static void draw_distribution(lab_report *r, plot_panel *p)
+{
+    double d[LAB_SEEDS_MAX * WIDTH], below[LAB_SEEDS_MAX * WIDTH];
+    size_t a, s, i, n;
+    plot_axis_x(p, "D of a unit: wandering of the median / width", PLOT_LOG10);
+    plot_axis_y(p, "units below (%)", PLOT_LINEAR);
+    plot_range_y(p, 0, 100);
+    for (a = 0; a < 2; a++) {
+        for (s = n = 0; s < lab_seeds(r, a); s++) {
+            const lab_series one = lab_get(r, a, s, "unit_D");
+            for (i = 0; i < one.n; i++) d[n++] = one.y[i];
+        }
+        stats_sort(d, n);
+        for (i = 0; i < n; i++) below[i] = 100 * (double)(i + 1) / (double)n;
+        plot_line(p, a ? "with batch norm" : "without", d, below, n,
+                  lab_style(a ? "batch" : "none"));
+    }
+}
+
+static int page_units(lab_report *r)
+{
+    static const char *const heading[2] = {"median of the 100 units, without",
+                                           "the same with batch norm"};
+    static const double heights[2] = {1, 0.72};
+    plot_figure *f =
+        lab_figure(r, "All units of the last hidden layer, and the verdicts", 2200, 1500);
+    plot_panel *p;
+    size_t a;
+    plot_heights(f, heights, 2);
+    plot_letters(f);
+    for (a = 0; a < 2; a++) {
+        p = plot_add(f, 0, (int)a, 1, 1);
+        plot_heading(p, heading[a]);
+        draw_fan(r, p, a, "units");
+    }
+    p = plot_add(f, 0, 2, 1, 1);
+    plot_heading(p, "stability of each unit");
+    plot_legend(p, PLOT_LEGEND_TOP_LEFT);
+    draw_distribution(r, p);
+    p = plot_add(f, 1, 0, 1, 3);
+    plot_heading(p, "verdicts");
+    lab_verdict_table(r, p);
+    return lab_save(r, f, "units");
+}
+
+static int report(lab_report *r)
+{
+    check(r);
+    judge_accuracy(r);
+    judge_inputs(r);
+    return page_figure1(r) || page_settings(r) || page_units(r);
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "11_ioffe_figure1",
+        NRM_VERSION,
+        "Does the input of a sigmoid stay where it is with batch norm? (Ioffe & Szegedy, Fig. 1)",
+        "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; weights "
+        "N(0, 0.1²) and learning rate 0.1 where not said otherwise",
+        1,
+        LAB_USES_DATA,
+        arms,
+        2 * SETTINGS,
+        prepare,
+        run,
+        report};
+    return lab_main(&program, argc, argv);
+}

@@ -1,0 +1,642 @@
+/* 13_noisy_batch_norm: does batch norm help because it keeps distributions steady?
+
+   Santurkar et al. (2018) put noise behind every batch norm, noise whose mean and scale are drawn
+   anew for each unit at each step. The distributions are then less steady than without any norm, and
+   still the network trained about as fast as with batch norm. The same on MNIST, three networks:
+
+       6 x 100 ReLU       784-100-100-100-100-100-100-10
+       6 x 100 sigmoid    the same with sigmoid
+       13 x 100 ReLU      as many hidden layers as VGG-16 has convolutions
+
+   each in four arms: no norm, batch norm, batch norm and noise, no norm but the same noise.
+
+   Settings: pixels with mean 0 and variance 1, Glorot's uniform weights, SGD with learning rate 0.1,
+   batches of 128, 3000 steps, seeds 11 to 15. The noise is the paper's (range of means 0.5, largest
+   scale 1.25, jitters 0.1), after gamma and beta, before the activation, in hidden layers only, and
+   a constant to the backward pass. Running statistics are those of clean batches. All arms of a seed
+   start from the same weights and see the same batches; the two noisy ones draw the same noise.
+
+   Claims and criteria, written before the run (each for each network):
+
+       drift     |change of a unit's mean from one step to the next|, averaged over units and steps:
+                 noisy > none > batch norm in every hidden layer
+       speed     training accuracy, mean over steps 1 to 500: noisy > none, and (batch - noisy) less
+                 than half of (batch - none)
+       end       training accuracy, mean over the last 250 steps: noisy > none
+       broken    without a norm, noise ends below 0.2 training accuracy
+       alike     at the end noisy is nearer to batch norm than to none
+       factor    noisy, tested: with all hidden outputs of the norms multiplied by 1.125, the mean of
+                 the noise's factor, test accuracy is higher than without
+
+   Choices that the specification of the experiment left open: "final" is the last 250 steps; the
+   layers shown are the first, the middle and the last hidden one; the unit of the ridges is number
+   21; the moments of the training batch are averaged over all 100 units of a layer; the fixed batch
+   is the first 1000 training images, taken forward in train mode with and without noise. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+
+#include "lab.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUTS = 784, CLASSES = 10, WIDTH = 100, DEEPEST = 13, BATCH = 128, PROBED = 1000 };
+enum { SHOWN = 3, UNIT = 21, BINS = 36, CHECKED = 101 };
+enum { STREAM_NOISE_TEST = 13 }; /* of the generator's test */
+
+/* ---- the arms -------------------------------------------------------------------------------- */
+
+enum { RELU6, SIGMOID6, RELU13, NETS };
+enum { NONE, NORMED, NOISY, ONLY_NOISE, KINDS };
+enum { ARMS = NETS * KINDS };
+
+typedef struct network {
+    const char *name;
+    size_t hidden;
+    int activation;
+} network;
+
+static const network networks[NETS] = {{"6 x 100 ReLU", 6, NRM_RELU},
+                                       {"6 x 100 sigmoid", 6, NRM_SIGMOID},
+                                       {"13 x 100 ReLU", 13, NRM_RELU}};
+
+static const lab_arm arms[ARMS] = {
+    {"relu6_none", "no norm", 5, 0},    {"relu6_batch", "batch norm", 5, 0},
+    {"relu6_noisy", "noisy", 8, 0},     {"relu6_noise", "noise, no norm", 8, 0},
+    {"sigmoid6_none", "no norm", 5, 0}, {"sigmoid6_batch", "batch norm", 5, 0},
+    {"sigmoid6_noisy", "noisy", 8, 0},  {"sigmoid6_noise", "noise, no norm", 8, 0},
+    {"relu13_none", "no norm", 8, 0},   {"relu13_batch", "batch norm", 8, 0},
+    {"relu13_noisy", "noisy", 14, 0},   {"relu13_noise", "noise, no norm", 14, 0}};
+
+static size_t arm_of(int net, int kind)
+{
+    return (size_t)net * KINDS + (size_t)kind;
+}
+
+/* The first, the middle and the last hidden layer, counted from 0. */
+static size_t shown_layer(int net, int which)
+{
+    return (networks[net].hidden - 1) * (size_t)which / 2;
+}
+
+static const char *series_of(lab_report *r, const char *what, size_t layer)
+{
+    return lab_format(r, "%s_%zu", what, layer + 1);
+}
+
+/* ---- what all runs share --------------------------------------------------------------------- */
+
+static training_set train_set, test_set;
+
+static int prepare(const dataset *data, int quick)
+{
+    const size_t n = quick && data->train_n > 4000 ? 4000 : data->train_n;
+    const size_t tests = quick && data->test_n > 500 ? 500 : data->test_n;
+    return training_set_make(&train_set, data->train_images, data->train_labels, n, INPUTS,
+                             DATASET_STD) ||
+           training_set_make(&test_set, data->test_images, data->test_labels, tests, INPUTS,
+                             DATASET_STD);
+}
+
+/* ---- a network in training ------------------------------------------------------------------- */
+
+typedef struct moments { /* of what the activations are given, for each unit */
+    double mean[DEEPEST][WIDTH], var[DEEPEST][WIDTH];
+} moments;
+
+typedef struct trainer {
+    lab_run *r;
+    int net, kind;
+    nrm_mlp *mlp;
+    void *block;
+    training_order order;
+    nrm_rng rng;                /* noise without a norm; as in the network with one */
+    nrm_real *scale;            /* [hidden][rows][WIDTH] its factors                */
+    nrm_real *d[2];             /* [rows][WIDTH] gradients on their way back        */
+    size_t rows, steps;         /* the most rows of a batch; steps of the run       */
+    moments now;                /* of the last forward pass                         */
+    double unit[SHOWN][PROBED]; /* and what one unit of three layers was given  */
+    nrm_real *expected;         /* the parameters after CHECKED steps, without any of this */
+} trainer;
+
+static size_t hidden_of(const trainer *t)
+{
+    return networks[t->net].hidden;
+}
+
+static void trainer_free(trainer *t)
+{
+    training_order_free(&t->order);
+    free(t->block);
+    free(t->scale);
+    free(t->d[0]);
+    free(t->d[1]);
+    free(t->expected);
+}
+
+static nrm_mlp *make_net(const trainer *t, void **block)
+{
+    nrm_mlp_layer layer[DEEPEST + 1];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    const size_t hidden = hidden_of(t);
+    size_t l;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < hidden; l++) {
+        layer[l].width = WIDTH;
+        layer[l].activation = networks[t->net].activation;
+        layer[l].norm = t->kind == NORMED  ? NRM_BATCH_NORM
+                        : t->kind == NOISY ? NRM_NOISY_BATCH_NORM
+                                           : NRM_NO_NORM;
+        layer[l].bias = layer[l].norm == NRM_NO_NORM;
+    }
+    layer[hidden].width = CLASSES;
+    layer[hidden].bias = 1;
+    spec.inputs = INPUTS;
+    spec.layers = hidden + 1;
+    spec.layer = layer;
+    spec.max_batch = t->rows;
+    spec.seed = t->r->seed;
+    spec.init = NRM_INIT_XAVIER;
+    spec.lr = (nrm_real)0.1;
+    return training_net(&spec, block);
+}
+
+static int trainer_make(trainer *t, lab_run *r)
+{
+    size_t i;
+    memset(t, 0, sizeof *t);
+    t->r = r;
+    t->net = (int)(r->arm / KINDS);
+    t->kind = (int)(r->arm % KINDS);
+    t->rows = r->quick ? BATCH : PROBED;
+    t->steps = r->quick ? 30 : 3000;
+    t->mlp = make_net(t, &t->block);
+    t->scale = (nrm_real *)malloc(hidden_of(t) * t->rows * WIDTH * sizeof *t->scale);
+    for (i = 0; i < 2; i++) t->d[i] = (nrm_real *)malloc(t->rows * WIDTH * sizeof *t->d[i]);
+    if (!t->mlp || !t->scale || !t->d[0] || !t->d[1] ||
+        training_order_start(&t->order, train_set.n, BATCH, INPUTS, r->seed))
+        return -1;
+    t->rng = t->mlp->rng;
+    return 0;
+}
+
+/* Mean and variance of each column, and the columns that the ridges show. */
+static void look(trainer *t, size_t layer, const nrm_real *z, size_t rows)
+{
+    double *mean = t->now.mean[layer], *var = t->now.var[layer];
+    size_t i, j;
+    int k;
+    memset(mean, 0, sizeof t->now.mean[0]);
+    memset(var, 0, sizeof t->now.var[0]);
+    for (i = 0; i < rows; i++)
+        for (j = 0; j < WIDTH; j++) mean[j] += (double)z[i * WIDTH + j];
+    for (j = 0; j < WIDTH; j++) mean[j] /= (double)rows;
+    for (i = 0; i < rows; i++)
+        for (j = 0; j < WIDTH; j++) {
+            const double c = (double)z[i * WIDTH + j] - mean[j];
+            var[j] += c * c;
+        }
+    for (j = 0; j < WIDTH; j++) var[j] /= (double)rows;
+    for (k = 0; k < SHOWN; k++)
+        for (i = 0; i < rows && layer == shown_layer(t->net, k); i++)
+            t->unit[k][i] = (double)z[i * WIDTH + UNIT];
+}
+
+static void on_event(void *context, const nrm_mlp_event *event)
+{
+    trainer *t = (trainer *)context;
+    const int before_activation =
+        t->kind == NORMED || t->kind == NOISY ? NRM_AT_NORM : NRM_AT_LINEAR;
+    if (!event->gradient && event->place == before_activation && event->layer < hidden_of(t))
+        look(t, event->layer, event->data, event->rows);
+}
+
+/* ---- noise without a norm -------------------------------------------------------------------- */
+
+/* The forward pass of a network that nrm_mlp does not have: linear part, noise, activation. By the
+   layers' own functions, in the network's own arrays. */
+static int noise_forward(trainer *t, const nrm_real *x, size_t N, int watched)
+{
+    const nrm_mlp *net = t->mlp;
+    size_t l;
+    int rc = NRM_OK;
+    for (l = 0; l < net->spec.layers && rc >= 0; l++) {
+        const nrm_mlp_state *s = &net->state[l];
+        const size_t width = s->shape.width;
+        rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, N, s->in, width);
+        if (l < hidden_of(t) && rc >= 0) {
+            rc = nrm_noise_forward(s->linear_out, t->scale + l * t->rows * WIDTH, s->linear_out,
+                                   &net->spec.noise, &t->rng, N, width, 1);
+            if (watched) look(t, l, s->linear_out, N);
+            if (rc >= 0)
+                rc = nrm_activation_forward(s->act_out, s->linear_out, s->shape.activation,
+                                            N * width);
+        }
+        x = s->out;
+    }
+    return rc;
+}
+
+static int noise_backward(trainer *t, const nrm_real *x, const int *labels, size_t N)
+{
+    const nrm_mlp *net = t->mlp;
+    size_t l, turn = 0;
+    int rc = nrm_cross_entropy_backward(t->d[0], net->prob, labels, N, CLASSES);
+    memset(net->grads, 0, net->n_params * sizeof *net->grads);
+    for (l = net->spec.layers; l-- > 0 && rc >= 0; turn = 1 - turn) {
+        const nrm_mlp_state *s = &net->state[l];
+        const size_t width = s->shape.width;
+        nrm_real *d = t->d[turn];
+        if (l < hidden_of(t)) {
+            rc = nrm_activation_backward(d, d, s->act_out, s->shape.activation, N * width);
+            if (rc >= 0) rc = nrm_noise_backward(d, d, t->scale + l * t->rows * WIDTH, N * width);
+        }
+        if (rc >= 0)
+            rc = nrm_linear_backward(l > 0 ? t->d[1 - turn] : NULL, s->dW, s->db, d,
+                                     l > 0 ? net->state[l - 1].out : x, s->W, N, s->in, width);
+    }
+    return rc;
+}
+
+static int noise_step(trainer *t)
+{
+    nrm_acc loss;
+    const size_t N = t->order.count;
+    int rc = noise_forward(t, t->order.x, N, t->mlp->probe != NULL);
+    if (rc >= 0)
+        rc = nrm_cross_entropy_forward(&loss, t->mlp->prob, t->mlp->logits, t->order.labels, N,
+                                       CLASSES);
+    if (rc >= 0 && rc != NRM_NONFINITE) rc = noise_backward(t, t->order.x, t->order.labels, N);
+    return rc < 0 || rc == NRM_NONFINITE ? rc : nrm_mlp_step(t->mlp);
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+/* One step of SGD. A step that is not finite is not taken. Sets the accuracy on its batch. */
+static int step(trainer *t, double *accuracy)
+{
+    nrm_acc hits = 0;
+    int rc;
+    if (!training_next(&t->order, &train_set)) (void)training_next(&t->order, &train_set);
+    rc = t->kind == ONLY_NOISE
+             ? noise_step(t)
+             : nrm_mlp_train_step(t->mlp, NULL, t->order.x, t->order.labels, t->order.count);
+    if (rc >= 0) rc = nrm_accuracy(&hits, t->mlp->logits, t->order.labels, t->order.count, CLASSES);
+    *accuracy = (double)hits;
+    return rc;
+}
+
+/* Of one layer: mean over the units of |a - b| in the means, or in the variances; and the former in
+   units of each one's standard deviation. */
+typedef struct change {
+    double mean, var, relative;
+} change;
+
+static change difference(const moments *a, const moments *b, size_t layer)
+{
+    change c = {0, 0, 0};
+    size_t j;
+    for (j = 0; j < WIDTH; j++) {
+        const double moved = fabs(a->mean[layer][j] - b->mean[layer][j]);
+        c.mean += moved / WIDTH;
+        c.var += fabs(a->var[layer][j] - b->var[layer][j]) / WIDTH;
+        c.relative += moved / sqrt(a->var[layer][j] + 1e-12) / WIDTH;
+    }
+    return c;
+}
+
+/* Rounded, for smaller tables. */
+static double digits4(double v)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%.4g", v);
+    return strtod(text, NULL);
+}
+
+static void record_layer(trainer *t, const char *what, size_t layer, double x, double y)
+{
+    char name[48];
+    (void)snprintf(name, sizeof name, "%s_%zu", what, layer + 1);
+    lab_record(t->r, name, x, digits4(y));
+}
+
+/* The fixed batch through the network as it is in training, with or without noise; the training
+   goes on as if nothing had happened. */
+static int fixed_batch(trainer *t, int noise)
+{
+    nrm_mlp *net = t->mlp;
+    const size_t n = t->rows;
+    const nrm_noise kept = net->spec.noise;
+    int rc;
+    if (!noise) {
+        net->spec.noise.mean_range = net->spec.noise.mean_jitter = 0;
+        net->spec.noise.scale_jitter = 0;
+        net->spec.noise.scale_max = 1;
+    }
+    rc = nrm_mlp_gradient(net, NULL, train_set.x, train_set.labels, n, NRM_TRAIN);
+    net->spec.noise = kept;
+    return rc;
+}
+
+/* The distribution of one unit in three layers. */
+static void record_ridges(trainer *t, size_t at)
+{
+    static const double lo = -4, hi = 4;
+    double grid[BINS], density[BINS];
+    char name[48];
+    size_t i;
+    int k;
+    for (i = 0; i < BINS; i++) grid[i] = lo + (hi - lo) * (double)i / (BINS - 1);
+    for (k = 0; k < SHOWN; k++) {
+        const size_t layer = shown_layer(t->net, k);
+        stats_sort(t->unit[k], t->rows);
+        if (stats_kde(t->unit[k], t->rows, stats_bandwidth(t->unit[k], t->rows), grid, BINS,
+                      density))
+            continue;
+        (void)snprintf(name, sizeof name, "ridge_%zu_%04zu", layer + 1, at);
+        for (i = 0; i < BINS; i++)
+            lab_record(t->r, name, digits4(grid[i]), floor(density[i] * 1000 + 0.5) / 1000);
+    }
+}
+
+/* What the weights alone have changed since the start, and (one seed, one network) ridges with the
+   noise of training. */
+static int visit(trainer *t, size_t at, moments *first)
+{
+    const moments kept = t->now;
+    const int ridges = t->net == RELU6 && t->kind != ONLY_NOISE && t->r->seed % 5 == 1;
+    int k, rc = fixed_batch(t, 0);
+    if (at == 0) *first = t->now;
+    for (k = 0; k < SHOWN && t->net == RELU6; k++) {
+        const size_t layer = shown_layer(t->net, k);
+        const change c = difference(&t->now, first, layer);
+        record_layer(t, "weights_mean", layer, (double)at, c.mean);
+        record_layer(t, "weights_var", layer, (double)at, c.var);
+    }
+    if (ridges && rc >= 0 && (at % 200 == 0 || t->r->quick)) {
+        if (t->kind == NOISY) rc = fixed_batch(t, 1);
+        record_ridges(t, at);
+    }
+    t->now = kept;
+    return rc;
+}
+
+typedef struct tally { /* sums over a window, or over the run */
+    change step[DEEPEST], start[DEEPEST];
+    double n;
+} tally;
+
+static void add_change(change *sum, change c)
+{
+    sum->mean += c.mean;
+    sum->var += c.var;
+    sum->relative += c.relative;
+}
+
+static void tally_step(tally *a, const trainer *t, const moments *before, const moments *first)
+{
+    size_t l;
+    for (l = 0; l < hidden_of(t); l++) {
+        add_change(&a->step[l], difference(&t->now, before, l));
+        add_change(&a->start[l], difference(&t->now, first, l));
+    }
+    a->n++;
+}
+
+static void record_window(trainer *t, tally *a, double x)
+{
+    int k;
+    for (k = 0; k < SHOWN && t->net == RELU6 && a->n > 0; k++) {
+        const size_t l = shown_layer(t->net, k);
+        record_layer(t, "step_mean", l, x, a->step[l].mean / a->n);
+        record_layer(t, "step_var", l, x, a->step[l].var / a->n);
+        record_layer(t, "start_mean", l, x, a->start[l].mean / a->n);
+        record_layer(t, "start_var", l, x, a->start[l].var / a->n);
+    }
+    memset(a, 0, sizeof *a);
+}
+
+static void record_run(trainer *t, const tally *a)
+{
+    size_t l;
+    for (l = 0; l < hidden_of(t); l++) {
+        record_layer(t, "run_mean", l, 0, a->step[l].mean / a->n);
+        record_layer(t, "run_var", l, 0, a->step[l].var / a->n);
+        record_layer(t, "run_relative", l, 0, a->step[l].relative / a->n);
+    }
+}
+
+/* Accuracy on the training batches: means over the last 25 steps, the first 500, the last 250. */
+static void record_accuracy(trainer *t, const double *accuracy)
+{
+    const size_t n = t->steps, early = n < 500 ? n : 500, late = n < 250 ? n : 250;
+    double *mean = (double *)malloc(n * sizeof *mean);
+    double first = 0, last = 0;
+    size_t s;
+    if (!mean) return;
+    stats_running_mean(accuracy, n, 25, mean);
+    for (s = 1; s <= n; s++) {
+        if (s <= early) first += accuracy[s - 1] / (double)early;
+        if (s > n - late) last += accuracy[s - 1] / (double)late;
+        if ((s <= 500 && s % 25 == 0) || s % 100 == 0)
+            lab_record(t->r, "accuracy", (double)s, digits4(mean[s - 1]));
+    }
+    lab_record(t->r, "early", 0, first);
+    lab_record(t->r, "final", 0, last);
+    free(mean);
+}
+
+static int train(trainer *t, double *accuracy)
+{
+    const size_t window = t->r->quick ? 10 : 150, every = t->r->quick ? 15 : 100;
+    moments first, before, fixed;
+    tally recent, all;
+    size_t s, bad = 0;
+    int rc;
+    memset(&recent, 0, sizeof recent);
+    memset(&all, 0, sizeof all);
+    t->mlp->probe = on_event;
+    t->mlp->probe_context = t;
+    rc = visit(t, 0, &fixed);
+    for (s = 1; s <= t->steps && rc >= 0; s++) {
+        before = t->now;
+        rc = step(t, &accuracy[s - 1]);
+        bad += rc > 0;
+        if (s == CHECKED || (s == t->steps && s < CHECKED))
+            lab_record(t->r, "same_bits", 0,
+                       !memcmp(t->mlp->params, t->expected, t->mlp->n_params * sizeof(nrm_real)));
+        if (s == 1) first = t->now;
+        if (s > 1) {
+            tally_step(&recent, t, &before, &first);
+            tally_step(&all, t, &before, &first);
+        }
+        if (s % window == 0) record_window(t, &recent, (double)s - (double)window / 2);
+        if (s % every == 0 && rc >= 0) rc = visit(t, s, &fixed);
+        if (s % 50 == 0) lab_progress(t->r, (double)s / (double)t->steps);
+    }
+    t->mlp->probe = NULL;
+    record_run(t, &all);
+    record_accuracy(t, accuracy);
+    lab_record(t->r, "not_finite", 0, (double)bad);
+    return rc < 0 ? rc : 0;
+}
+
+/* ---- test accuracy --------------------------------------------------------------------------- */
+
+/* What follows noise with the mean factor f may expect: gamma and beta, or weights and bias, of all
+   hidden layers times f. */
+static void stretch(trainer *t, nrm_real f)
+{
+    size_t l, i;
+    for (l = 0; l < hidden_of(t); l++) {
+        const nrm_mlp_state *s = &t->mlp->state[l];
+        for (i = 0; i < WIDTH && s->gamma; i++) {
+            s->gamma[i] *= f;
+            s->beta[i] *= f;
+        }
+        for (i = 0; i < s->in * WIDTH && !s->gamma; i++) s->W[i] *= f;
+        for (i = 0; i < WIDTH && !s->gamma; i++) s->b[i] *= f;
+    }
+}
+
+static int test_infer(trainer *t, const char *name)
+{
+    nrm_acc accuracy = 0;
+    const int rc = nrm_mlp_eval(t->mlp, NULL, &accuracy, test_set.x, test_set.labels, test_set.n);
+    lab_record(t->r, name, 0, (double)accuracy);
+    return rc;
+}
+
+/* In batches as in training, with the noise of training. Running statistics and noise move: to be
+   called last. */
+static int test_as_trained(trainer *t)
+{
+    double hits = 0;
+    size_t at, n;
+    int rc = NRM_OK;
+    for (at = 0; at < test_set.n && rc >= 0; at += n) {
+        const nrm_real *x = test_set.x + at * INPUTS;
+        nrm_acc part = 0;
+        n = test_set.n - at < BATCH ? test_set.n - at : BATCH;
+        rc = t->kind == ONLY_NOISE ? noise_forward(t, x, n, 0)
+                                   : nrm_mlp_forward(t->mlp, x, n, NRM_TRAIN);
+        if (rc >= 0) rc = nrm_accuracy(&part, t->mlp->logits, test_set.labels + at, n, CLASSES);
+        hits += (double)part * (double)n;
+    }
+    lab_record(t->r, "test_as_trained", 0, hits / (double)test_set.n);
+    return rc;
+}
+
+static int test(trainer *t)
+{
+    nrm_mlp *net = t->mlp;
+    const nrm_real factor = (1 + net->spec.noise.scale_max) / 2; /* NB.6 */
+    nrm_real *kept = (nrm_real *)malloc(net->n_params * sizeof *kept);
+    int rc = kept ? test_infer(t, "test_infer") : -1;
+    if (kept && rc >= 0 && (t->kind == NOISY || t->kind == ONLY_NOISE)) {
+        memcpy(kept, net->params, net->n_params * sizeof *kept);
+        stretch(t, factor);
+        rc = test_infer(t, "test_factor");
+        memcpy(net->params, kept, net->n_params * sizeof *kept);
+    }
+    free(kept);
+    return rc < 0 ? rc : test_as_trained(t);
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+/* The generator on inputs of mean 0 and variance 1: what equations NB.1 to NB.6 say of its moments,
+   and of a unit's mean and variance from one draw to the next. */
+static int check_noise(lab_run *r)
+{
+    enum { N = 500, UNITS = 1000 };
+    const nrm_noise noise = nrm_noise_paper();
+    nrm_real *z = (nrm_real *)malloc(2 * N * sizeof *z), *scale = z + N;
+    double s1 = 0, s2 = 0, jump = 0, jump2 = 0, mean = 0, var = 0;
+    nrm_rng rng;
+    size_t u, i;
+    int rc = z ? NRM_OK : -1;
+    nrm_rng_seed(&rng, r->seed, STREAM_NOISE_TEST);
+    for (u = 0; u < UNITS && rc >= 0; u++) {
+        double m = 0, v = 0;
+        for (i = 0; i < N; i++) z[i] = i % 2 ? (nrm_real)1 : (nrm_real)-1;
+        rc = nrm_noise_forward(z, scale, z, &noise, &rng, N, 1, 1);
+        for (i = 0; i < N; i++) {
+            m += (double)z[i] / N;
+            s1 += (double)scale[i] / (N * UNITS);
+            s2 += (double)scale[i] * (double)scale[i] / (N * UNITS);
+        }
+        for (i = 0; i < N; i++) v += ((double)z[i] - m) * ((double)z[i] - m) / N;
+        if (u > 0) jump += fabs(m - mean) / (UNITS - 1);
+        if (u > 0) jump2 += fabs(v - var) / (UNITS - 1);
+        mean = m;
+        var = v;
+    }
+    free(z);
+    lab_record(r, "noise_factor", 0, s1);
+    lab_record(r, "noise_factor2", 0, s2);
+    lab_record(r, "noise_jump_mean", 0, jump);
+    lab_record(r, "noise_jump_var", 0, jump2);
+    return rc;
+}
+
+/* The first steps without a look at the network: what the parameters are then. */
+static nrm_real *unwatched(lab_run *r, size_t steps)
+{
+    trainer *t = (trainer *)malloc(sizeof *t);
+    nrm_real *params = NULL;
+    double accuracy;
+    size_t s;
+    int rc = t ? trainer_make(t, r) : -1;
+    for (s = 0; s < steps && rc >= 0; s++) rc = step(t, &accuracy);
+    if (rc >= 0) params = (nrm_real *)malloc(t->mlp->n_params * sizeof *params);
+    if (params) memcpy(params, t->mlp->params, t->mlp->n_params * sizeof *params);
+    if (t) trainer_free(t);
+    free(t);
+    return params;
+}
+
+static int run(lab_run *r)
+{
+    trainer *t = (trainer *)malloc(sizeof *t);
+    double *accuracy = NULL;
+    int rc = t ? trainer_make(t, r) : -1;
+    if (rc >= 0) accuracy = (double *)malloc(t->steps * sizeof *accuracy);
+    if (rc >= 0) t->expected = unwatched(r, t->steps < CHECKED ? t->steps : CHECKED);
+    if (rc >= 0 && accuracy && t->expected) rc = train(t, accuracy);
+    if (rc >= 0) rc = test(t);
+    if (rc >= 0 && r->arm == arm_of(RELU6, NOISY)) rc = check_noise(r);
+    if (rc < 0) fprintf(stderr, "a run failed: %s\n", nrm_strerror(rc));
+    if (t) trainer_free(t);
+    free(accuracy);
+    free(t);
+    return rc < 0;
+}
+
+static int report(lab_report *r)
+{
+    (void)r;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "13_noisy_batch_norm",
+        NRM_VERSION,
+        "Does batch norm help because it keeps distributions steady?",
+        "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD with learning rate "
+        "0.1, batches of 128, 3000 steps; noise (0.5, 1.25, 0.1, 0.1) before the activation",
+        1,
+        LAB_USES_DATA,
+        arms,
+        ARMS,
+        prepare,
+        run,
+        report};
+    return lab_main(&program, argc, argv);
+}

@@ -1,8 +1,8 @@
 /* 13_noisy_batch_norm: does batch norm help because it keeps distributions steady?
 
    Santurkar et al. (2018) put noise behind every batch norm, noise whose mean and scale are drawn
-   anew for each unit at each step. The distributions are then less steady than without any norm, and
-   still the network trained about as fast as with batch norm. The same on MNIST, three networks:
+   anew for each unit at each step. The distributions are then less steady than without any norm,
+   and still the network trained about as fast as with batch norm. The same on MNIST, three networks:
 
        6 x 100 ReLU       784-100-100-100-100-100-100-10
        6 x 100 sigmoid    the same with sigmoid
@@ -10,11 +10,12 @@
 
    each in four arms: no norm, batch norm, batch norm and noise, no norm but the same noise.
 
-   Settings: pixels with mean 0 and variance 1, Glorot's uniform weights, SGD with learning rate 0.1,
-   batches of 128, 3000 steps, seeds 11 to 15. The noise is the paper's (range of means 0.5, largest
-   scale 1.25, jitters 0.1), after gamma and beta, before the activation, in hidden layers only, and
-   a constant to the backward pass. Running statistics are those of clean batches. All arms of a seed
-   start from the same weights and see the same batches; the two noisy ones draw the same noise.
+   Settings: pixels with mean 0 and variance 1, Glorot's uniform weights, SGD with learning rate
+   0.1, batches of 128, 3000 steps, seeds 11 to 15. The noise is the paper's (range of means 0.5,
+   largest scale 1.25, jitters 0.1), after gamma and beta, before the activation, in hidden layers
+   only, and a constant to the backward pass. Running statistics are those of clean batches. All
+   arms of a seed start from the same weights and see the same batches; the two noisy ones draw the
+   same noise.
 
    Claims and criteria, written before the run (each for each network):
 
@@ -26,8 +27,8 @@
        end       training accuracy, mean over the last 250 steps: noisy > none
        broken    without a norm, noise ends below 0.2 training accuracy
        alike     at the end noisy is nearer to batch norm than to none
-       factor    noisy, tested: with all hidden outputs of the norms multiplied by 1.125, the mean of
-                 the noise's factor, test accuracy is higher than without
+       factor    noisy, tested: with all hidden outputs of the norms multiplied by 1.125, the mean
+                 of the noise's factor, test accuracy is higher than without
 
    Trial runs came before (another program, 1 or 2 seeds of 0 to 2, and this one with seed 1); what
    they had shown stands beside each criterion.

@@ -1,0 +1,479 @@
+/* 14_covariate_shift: does batch norm reduce internal covariate shift?
+
+   Santurkar et al. (2018) measure the shift of layer i at step t by two gradients of the loss by
+   its weights, on the same batch: G as it is used, and G' as it would be if the layers before i had
+   already made their step of t, and the layers from i on had not. If the layers before i did not
+   disturb layer i, the two would agree:
+
+       shift |G - G'|, ideally 0;        cosine between G and G', ideally 1
+
+   "Moved" are all parameters of the earlier layers, by the actual step: weights, biases, gamma and
+   beta. Of layer i the weights' gradient is compared. The first layer has nothing before it: its
+   shift must be exactly 0.
+
+   Networks: 13 hidden layers of 100 ReLU (as many as VGG-16 has convolutions) and 6 hidden layers
+   of 100 tanh, each without a norm and with batch norm before the activation. Pixels with mean 0
+   and variance 1, Glorot's uniform weights, SGD with learning rate 0.1 and 0.01, batches of 128,
+   1500 steps, seeds 11 to 15. All arms of a seed start from the same weights and see the same
+   batches.
+
+   Looked at in each of the first 20 steps, then in every 10th: the hidden layers at a third, two
+   thirds and the end (4, 9 and 13 of 13; 2, 4 and 6 of 6). Medians over the looks of four windows:
+   steps 0-20, 20-200, 200-500, 500-1500. Three layers, four windows and two learning rates make 24
+   cells. Beside them: the loss of each window, as the networks are not at the same stage; the
+   cosine of the whole gradients of two steps, each on its own batch; and that on the same batch,
+   before and after a whole step, with the share of steps after which the loss on their own batch is
+   lower.
+
+   Claims and criteria, written before the run:
+
+       shift      batch norm does not reduce it: in at least half of the 24 cells the mean over
+                  seeds of |G - G'| is at least as large with batch norm as without. For each network
+       relative   the same of |G - G'|/|G|
+       cosine     the same of the cosine: with batch norm it is not higher. Expected to fail
+       alike      13 ReLU, learning rate 0.1: with and without batch norm |G - G'| is alike, within
+                  a factor of 2 in at least half of the 12 cells
+       spiral     learning rate 0.1, steps 200 to 1500: on the same batch the gradient turns more with
+                  batch norm (the cosine is lower), and at least as many steps go down
+
+   Choices that were left open: the last hidden layer, not the output layer, is "last"; medians over
+   a window, since single steps scatter by decades; a cosine with a gradient of length 0 is left
+   out. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+
+#include "lab.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUTS = 784, CLASSES = 10, WIDTH = 100, DEEPEST = 13, BATCH = 128, CHECKED = 41 };
+enum { SHOWN = 3, WINDOWS = 4, BIN = 75, LOOKS = 200 };
+
+/* ---- the arms -------------------------------------------------------------------------------- */
+
+enum { RELU13, TANH6, NETS };
+enum { FAST, SLOW, RATES };
+enum { NONE, NORMED, KINDS };
+enum { ARMS = NETS * RATES * KINDS };
+
+typedef struct network {
+    const char *name;
+    size_t hidden;
+    int activation;
+    size_t shown[SHOWN]; /* layers looked at, counted from 0 */
+} network;
+
+static const network networks[NETS] = {{"13 x 100 ReLU", 13, NRM_RELU, {3, 8, 12}},
+                                       {"6 x 100 tanh", 6, NRM_TANH, {1, 3, 5}}};
+static const double rates[RATES] = {0.1, 0.01};
+
+/* Steps of a window: from one to before the next. */
+static const size_t window_from[WINDOWS + 1] = {0, 20, 200, 500, 1500};
+
+static const lab_arm arms[ARMS] = {
+    {"relu13_fast_none", "no norm", 8, 0}, {"relu13_fast_batch", "batch norm", 9, 0},
+    {"relu13_slow_none", "no norm", 8, 0}, {"relu13_slow_batch", "batch norm", 9, 0},
+    {"tanh6_fast_none", "no norm", 5, 0},  {"tanh6_fast_batch", "batch norm", 6, 0},
+    {"tanh6_slow_none", "no norm", 5, 0},  {"tanh6_slow_batch", "batch norm", 6, 0}};
+
+static size_t arm_of(int net, int rate, int kind)
+{
+    return (size_t)((net * RATES + rate) * KINDS + kind);
+}
+
+/* ---- what all runs share --------------------------------------------------------------------- */
+
+static training_set train_set;
+
+static int prepare(const dataset *data, int quick)
+{
+    const size_t n = quick && data->train_n > 4000 ? 4000 : data->train_n;
+    return training_set_make(&train_set, data->train_images, data->train_labels, n, INPUTS,
+                             DATASET_STD);
+}
+
+/* ---- a network in training ------------------------------------------------------------------- */
+
+typedef struct trainer {
+    lab_run *r;
+    const network *shape;
+    nrm_mlp *mlp;
+    void *block;
+    training_order order;
+    size_t steps;
+    nrm_real *kept, *g; /* [n_params] parameters and gradient while a look disturbs them */
+    double *pending;    /* where the cosine of g and the next step's gradient is missing */
+} trainer;
+
+static void trainer_free(trainer *t)
+{
+    training_order_free(&t->order);
+    free(t->block);
+    free(t->kept);
+    free(t->g);
+}
+
+static nrm_mlp *make_net(const trainer *t, double rate, int norm, void **block)
+{
+    nrm_mlp_layer layer[DEEPEST + 1];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    const size_t hidden = t->shape->hidden;
+    size_t l;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < hidden; l++) {
+        layer[l].width = WIDTH;
+        layer[l].activation = t->shape->activation;
+        layer[l].norm = norm;
+        layer[l].bias = norm == NRM_NO_NORM;
+    }
+    layer[hidden].width = CLASSES;
+    layer[hidden].bias = 1;
+    spec.inputs = INPUTS;
+    spec.layers = hidden + 1;
+    spec.layer = layer;
+    spec.max_batch = BATCH;
+    spec.seed = t->r->seed;
+    spec.init = NRM_INIT_XAVIER;
+    spec.lr = (nrm_real)rate;
+    return training_net(&spec, block);
+}
+
+static int trainer_make(trainer *t, lab_run *r)
+{
+    const int kind = (int)(r->arm % KINDS), rate = (int)(r->arm / KINDS % RATES);
+    memset(t, 0, sizeof *t);
+    t->r = r;
+    t->shape = &networks[r->arm / (KINDS * RATES)];
+    t->steps = r->quick ? 26 : 1500;
+    t->mlp = make_net(t, rates[rate], kind == NORMED ? NRM_BATCH_NORM : NRM_NO_NORM, &t->block);
+    if (!t->mlp || training_order_start(&t->order, train_set.n, BATCH, INPUTS, r->seed)) return -1;
+    t->kept = (nrm_real *)malloc(t->mlp->n_params * sizeof *t->kept);
+    t->g = (nrm_real *)malloc(t->mlp->n_params * sizeof *t->g);
+    return t->kept && t->g ? 0 : -1;
+}
+
+static void next_batch(trainer *t)
+{
+    if (!training_next(&t->order, &train_set)) (void)training_next(&t->order, &train_set);
+}
+
+/* ---- two gradients beside each other --------------------------------------------------------- */
+
+typedef struct pair {
+    double distance, relative, cosine;
+} pair;
+
+static pair compare(const nrm_real *g, const nrm_real *g2, size_t n)
+{
+    double gg = 0, hh = 0, gh = 0, dd = 0;
+    pair p;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const double a = (double)g[i], b = (double)g2[i];
+        gg += a * a;
+        hh += b * b;
+        gh += a * b;
+        dd += (a - b) * (a - b);
+    }
+    p.distance = sqrt(dd);
+    p.relative = gg > 0 ? sqrt(dd / gg) : (double)NAN;
+    p.cosine = gg > 0 && hh > 0 ? gh / sqrt(gg) / sqrt(hh) : (double)NAN;
+    return p;
+}
+
+/* What a look at one step finds. */
+typedef struct sight {
+    double step;
+    pair shift[SHOWN]; /* of the layers shown: G and G'                          */
+    double next;       /* cosine of the gradients of this step and the next one  */
+    double same;       /* the same on this step's batch, before and after it     */
+    double loss, down; /* before the step; 1 if it is lower after it             */
+} sight;
+
+/* G' of layer l against its G. The parameters that come before W of layer l make their step. */
+static int shift_of(trainer *t, size_t l, pair *found)
+{
+    nrm_mlp *net = t->mlp;
+    const nrm_mlp_state *s = &net->state[l];
+    const size_t before = (size_t)(s->W - net->params);
+    size_t i;
+    int rc;
+    memcpy(net->params, t->kept, net->n_params * sizeof *t->kept);
+    for (i = 0; i < before; i++) net->params[i] -= net->spec.lr * t->g[i];
+    rc = nrm_mlp_gradient(net, NULL, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
+    *found = compare(t->g + before, s->dW, s->in * s->shape.width);
+    return rc;
+}
+
+/* The cosine of the last look's gradient and the present one, if that is still missing. */
+static void meet_next(trainer *t)
+{
+    if (t->pending) *t->pending = compare(t->g, t->mlp->grads, t->mlp->n_params).cosine;
+    t->pending = NULL;
+}
+
+/* Before a step: the gradient, the shifts of the layers, the gradient after the whole step; then
+   all is as it was, and t->g is the gradient. */
+static int look(trainer *t, sight *s, size_t step)
+{
+    nrm_mlp *net = t->mlp;
+    nrm_acc loss = 0, after = 0;
+    pair first = {0, 0, 1}, same;
+    size_t i;
+    int k,
+        rc = nrm_mlp_gradient(net, &loss, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
+    meet_next(t);
+    memcpy(t->kept, net->params, net->n_params * sizeof *t->kept);
+    memcpy(t->g, net->grads, net->n_params * sizeof *t->g);
+    s->step = (double)step;
+    for (k = 0; k < SHOWN && rc >= 0; k++) rc = shift_of(t, t->shape->shown[k], &s->shift[k]);
+    if (step == 0 && rc >= 0) {
+        rc = shift_of(t, 0, &first);
+        lab_record(t->r, "first_layer_shift", 0, first.distance);
+        lab_record(t->r, "first_layer_cosine", 0, first.cosine);
+    }
+    for (i = 0; i < net->n_params; i++) net->params[i] = t->kept[i] - net->spec.lr * t->g[i];
+    if (rc >= 0)
+        rc = nrm_mlp_gradient(net, &after, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
+    same = compare(t->g, net->grads, net->n_params);
+    memcpy(net->params, t->kept, net->n_params * sizeof *t->kept);
+    s->same = same.cosine;
+    s->next = (double)NAN;
+    s->loss = (double)loss;
+    s->down = after < loss;
+    return rc;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* Rounded, for smaller tables. */
+static double digits4(double v)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%.4g", v);
+    return strtod(text, NULL);
+}
+
+enum { DISTANCE, RELATIVE, COSINE, FIGURES }; /* what is told of the shift of a layer */
+static const char *const figure_name[FIGURES] = {"shift", "relative", "cosine"};
+
+static double figure_of(const sight *s, int layer, int what)
+{
+    const pair *p = &s->shift[layer];
+    return what == DISTANCE ? p->distance : what == RELATIVE ? p->relative : p->cosine;
+}
+
+/* The median of those that are numbers. Sorts v. */
+static double median(double *v, size_t n)
+{
+    stats_sort(v, n);
+    while (n > 0 && isnan(v[n - 1])) n--;
+    return n > 0 ? stats_quantile(v, n, 0.5) : (double)NAN;
+}
+
+static void put(trainer *t, const char *group, const char *what, size_t layer, double x, double y)
+{
+    char name[64];
+    if (layer > 0)
+        (void)snprintf(name, sizeof name, "%s_%s_%zu", group, what, layer);
+    else
+        (void)snprintf(name, sizeof name, "%s_%s", group, what);
+    if (!isnan(y)) lab_record(t->r, name, x, digits4(y));
+}
+
+/* Medians over some looks, at x of the series whose names begin with the group's. */
+static void put_medians(trainer *t, const char *group, const sight *s, size_t n, double x)
+{
+    double v[LOOKS], down = 0;
+    size_t i;
+    int k, what;
+    if (n == 0) return;
+    for (k = 0; k < SHOWN; k++)
+        for (what = 0; what < FIGURES; what++) {
+            for (i = 0; i < n; i++) v[i] = figure_of(&s[i], k, what);
+            put(t, group, figure_name[what], t->shape->shown[k] + 1, x, median(v, n));
+        }
+    for (i = 0; i < n; i++) v[i] = s[i].next;
+    put(t, group, "next", 0, x, median(v, n));
+    for (i = 0; i < n; i++) v[i] = s[i].same;
+    put(t, group, "same", 0, x, median(v, n));
+    for (i = 0; i < n; i++) down += s[i].down / (double)n;
+    put(t, group, "down", 0, x, down);
+}
+
+static double mean_of(const double *v, size_t from, size_t to)
+{
+    double sum = 0;
+    size_t i;
+    for (i = from; i < to; i++) sum += v[i];
+    return sum / (double)(to - from);
+}
+
+/* Looks and the losses of all steps, by windows and by bins. */
+static void record(trainer *t, const sight *s, size_t n, const double *loss, const double *accuracy)
+{
+    size_t from, i = 0, j;
+    int w;
+    for (w = 0; w < WINDOWS; w++) {
+        const size_t to = window_from[w + 1] < t->steps ? window_from[w + 1] : t->steps;
+        for (j = i; j < n && s[j].step < (double)to; j++) continue;
+        put_medians(t, "window", s + i, j - i, w);
+        if (to > window_from[w]) put(t, "window", "loss", 0, w, mean_of(loss, window_from[w], to));
+        i = j;
+    }
+    for (from = 0, i = 0; from < t->steps; from += BIN, i = j) {
+        const size_t to = from + BIN < t->steps ? from + BIN : t->steps;
+        const double x = (double)(from + to) / 2;
+        for (j = i; j < n && s[j].step < (double)to; j++) continue;
+        put_medians(t, "bin", s + i, j - i, x);
+        put(t, "bin", "loss", 0, x, mean_of(loss, from, to));
+        put(t, "bin", "accuracy", 0, x, mean_of(accuracy, from, to));
+    }
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static int look_now(const trainer *t, size_t step)
+{
+    return t->r->quick ? step < 4 || step % 5 == 0 : step < 20 || step % 10 == 0;
+}
+
+/* One step of SGD, after a look or not. A step that is not finite is not taken. */
+static int step(trainer *t, sight *s, size_t at, double *loss, double *accuracy)
+{
+    nrm_mlp *net = t->mlp;
+    nrm_acc value = 0, hits = 0;
+    int rc = s ? look(t, s, at) : NRM_OK;
+    if (rc >= 0) rc = nrm_mlp_train_step(net, &value, t->order.x, t->order.labels, t->order.count);
+    if (rc >= 0) rc = nrm_accuracy(&hits, net->logits, t->order.labels, t->order.count, CLASSES);
+    if (!s) meet_next(t);
+    if (s) t->pending = &s->next;
+    *loss = (double)value;
+    *accuracy = (double)hits;
+    return rc;
+}
+
+/* The first steps without a look: the parameters then, to be compared with. */
+static nrm_real *unwatched(lab_run *r)
+{
+    trainer t;
+    nrm_real *params = NULL;
+    double loss, accuracy;
+    size_t i;
+    int rc = trainer_make(&t, r);
+    for (i = 0; i < CHECKED && i < t.steps && rc >= 0; i++) {
+        next_batch(&t);
+        rc = step(&t, NULL, i, &loss, &accuracy);
+    }
+    if (rc >= 0) params = (nrm_real *)malloc(t.mlp->n_params * sizeof *params);
+    if (params) memcpy(params, t.mlp->params, t.mlp->n_params * sizeof *params);
+    trainer_free(&t);
+    return params;
+}
+
+static int train(trainer *t, sight *s, double *loss, double *accuracy)
+{
+    nrm_real *expected = unwatched(t->r);
+    size_t i, n = 0;
+    int rc = expected ? 0 : -1;
+    for (i = 0; i < t->steps && rc >= 0; i++) {
+        const int looking = look_now(t, i) && n < LOOKS;
+        next_batch(t);
+        rc = step(t, looking ? &s[n++] : NULL, i, &loss[i], &accuracy[i]);
+        if (i + 1 == CHECKED || (i + 1 == t->steps && t->steps < CHECKED))
+            lab_record(t->r, "same_bits", 0,
+                       !memcmp(t->mlp->params, expected, t->mlp->n_params * sizeof *expected));
+        if (i % 50 == 0) lab_progress(t->r, (double)i / (double)t->steps);
+    }
+    free(expected);
+    if (rc >= 0) record(t, s, n, loss, accuracy);
+    return rc;
+}
+
+static int run(lab_run *r)
+{
+    trainer t;
+    sight *s = (sight *)malloc(LOOKS * sizeof *s);
+    double *loss, *accuracy;
+    int rc = trainer_make(&t, r);
+    loss = (double *)malloc(t.steps * sizeof *loss);
+    accuracy = (double *)malloc(t.steps * sizeof *accuracy);
+    rc = rc >= 0 && s && loss && accuracy ? train(&t, s, loss, accuracy) : -1;
+    if (rc < 0) fprintf(stderr, "a run failed: %s\n", nrm_strerror(rc));
+    trainer_free(&t);
+    free(s);
+    free(loss);
+    free(accuracy);
+    return rc < 0;
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+static const lab_claim claims[] = {
+    {"14a", "Batch norm does not reduce the shift |G - G'|: 13 x 100 ReLU",
+     "Santurkar et al. 2018, Fig. 3",
+     "VGG, learning rate 0.1: about the same; linear network: batch norm larger",
+     "in at least 12 of 24 cells (layer, window, learning rate) larger or equal with batch norm",
+     "trial runs (1 seed): relative shift 1.29 against 0.18 in steps 0 to 20"},
+    {"14b", "Batch norm does not reduce the shift |G - G'|: 6 x 100 tanh",
+     "Santurkar et al. 2018, Fig. 3",
+     "VGG, learning rate 0.1: about the same; linear network: batch norm larger",
+     "in at least 12 of 24 cells larger or equal with batch norm", "none"},
+    {"14c", "Batch norm does not reduce the relative shift |G - G'|/|G|: 13 x 100 ReLU", "ours",
+     "not shown", "in at least 12 of 24 cells larger or equal with batch norm",
+     "trial runs (1 seed): 1.29 against 0.18 in steps 0 to 20"},
+    {"14d", "Batch norm does not reduce the relative shift |G - G'|/|G|: 6 x 100 tanh", "ours",
+     "not shown", "in at least 12 of 24 cells larger or equal with batch norm", "none"},
+    {"14e", "With batch norm G and G' do not point more alike: 13 x 100 ReLU",
+     "Santurkar et al. 2018, Fig. 3", "cosines about the same (VGG) or lower (linear network)",
+     "cosine of G and G' lower or equal with batch norm in at least 12 of 24 cells",
+     "trial runs (1 seed): 0.36, 0.40, 0.68 against 0.25, 0.11, 0.09 in steps 500 to 1500 at 0.1: "
+     "expected to fail"},
+    {"14f", "With batch norm G and G' do not point more alike: 6 x 100 tanh",
+     "Santurkar et al. 2018, Fig. 3", "cosines about the same (VGG) or lower (linear network)",
+     "cosine of G and G' lower or equal with batch norm in at least 12 of 24 cells",
+     "trial runs (1 seed): higher with batch norm in most windows: expected to fail"},
+    {"14g", "At learning rate 0.1 batch norm hardly changes the shift: 13 x 100 ReLU",
+     "Chinese notes on batch norm", "no obvious change for VGG (read off Fig. 3)",
+     "within a factor of 2 in at least 6 of 12 cells", "none"},
+    {"14h", "With batch norm the descent is a spiral, turning but always down: 13 x 100 ReLU",
+     "Chinese notes on batch norm", "a guess",
+     "steps 200 to 1500 at 0.1: lower cosine before and after a step on one batch, and at least as "
+     "many steps go down",
+     "none"},
+    {"14i", "With batch norm the descent is a spiral, turning but always down: 6 x 100 tanh",
+     "Chinese notes on batch norm", "a guess",
+     "steps 200 to 1500 at 0.1: lower cosine before and after a step on one batch, and at least as "
+     "many steps go down",
+     "none"}};
+
+static int report(lab_report *r)
+{
+    (void)claims;
+    (void)arm_of(0, 0, 0);
+    (void)r;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "14_covariate_shift",
+        NRM_VERSION,
+        "Does batch norm reduce internal covariate shift?",
+        "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD, batches of 128, "
+        "1500 steps; looked at in the first 20 steps and in every 10th; medians",
+        1,
+        LAB_USES_DATA,
+        arms,
+        ARMS,
+        prepare,
+        run,
+        report};
+    return lab_main(&program, argc, argv);
+}

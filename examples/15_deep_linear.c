@@ -1,0 +1,1123 @@
+/* 15_deep_linear: batch norm where there is nothing to squash. Does it help a network of 25 linear
+   layers, and is it internal covariate shift that it takes away?
+
+   Santurkar, Tsipras, Ilyas and Mądry (2018) train a product of 25 matrices of 10 x 10 to be one
+   random matrix A: without activations, and with all 1000 examples in every step, neither
+   nonlinearity nor noise of batches can be to blame. As in the paper: A and x Gaussian, Glorot's
+   uniform initialization, plain gradient descent on the sum of ||z - A x||² over all examples,
+   10,000 steps. Ours, since the paper does not say: no bias; norm after layers 1 to 24, none after
+   the last (an arm has one there too); γ and β learned, from 1 and 0; ε = 1e-5; double precision.
+
+       none, batch norm           learning rate 1e-6 and 1e-7
+       L1, L2, L∞ norm            1e-6 and 1e-7; batch norm divided by another size, which is
+                                  taken before the mean is subtracted
+       batch norm after all 25    1e-6
+
+   Every 100 steps, and at each of the first 20, a probe: internal covariate shift at layers 9 and
+   17, that is, the gradient G of a layer's weights and the gradient G' after all layers before it
+   have made their step; and the landscape along the gradient g of all parameters, at s·g for s =
+   0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30 learning rates: the range of the loss, the range of the
+   change of the gradient, and "effective beta", the largest change over distance.
+
+   The claims, and what counts as reproduced, stand in claims[] below; they were written before
+   the run. The rule is stats_judge's (paired over seeds) where no other is given. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#define NRM_DOUBLE
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab.h"
+
+/* ---- the arms -------------------------------------------------------------------------------- */
+
+enum { NONE = 0, BATCH, L1, L2, LINF, NORMS };
+enum { FAST = 0, SLOW = NORMS, ALL25 = 2 * NORMS, ARMS };
+
+static const lab_arm arms[ARMS] = {{"none", "no norm", 12, 0},
+                                   {"batch", "batch norm", 20, 0},
+                                   {"l1", "L1 norm", 20, 0},
+                                   {"l2", "L2 norm", 20, 0},
+                                   {"linf", "L∞ norm", 20, 0},
+                                   {"none_slow", "no norm", 12, 0},
+                                   {"batch_slow", "batch norm", 20, 0},
+                                   {"l1_slow", "L1 norm", 20, 0},
+                                   {"l2_slow", "L2 norm", 20, 0},
+                                   {"linf_slow", "L∞ norm", 20, 0},
+                                   {"batch_all", "batch norm after all 25", 20, 0}};
+
+static double learning_rate(size_t arm)
+{
+    return arm >= SLOW && arm < ALL25 ? 1e-7 : 1e-6;
+}
+
+static int norm_of(size_t arm)
+{
+    return arm == ALL25 ? BATCH : (int)(arm % NORMS);
+}
+
+/* ---- the network ----------------------------------------------------------------------------- */
+
+enum { DIM = 10, LAYERS = 25, SAMPLES = 1000, LANES = 8 };
+enum { WEIGHTS = DIM * DIM, OF_LAYER = WEIGHTS + 2 * DIM, PARAMS = LAYERS * OF_LAYER };
+#define EPSILON 1e-5
+
+typedef struct params { /* layer by layer: W[10][10], γ[10], β[10]; unused ones never move */
+    double a[PARAMS];
+} params;
+
+/* Values are [10][n], one unit after the other, so that all loops run along the examples. */
+typedef struct net {
+    int norm;
+    size_t n, normed; /* examples; layers 0..normed-1 have a norm */
+    double A[DIM][DIM];
+    double *x, *target, *linear[LAYERS], *out[LAYERS], *back[2];
+    double mean[LAYERS][DIM], scale[LAYERS][DIM];
+    double *block;
+} net;
+
+static double *net_W(params *p, size_t layer)
+{
+    return p->a + layer * OF_LAYER;
+}
+
+/* y[k] = sum of W[i][k]·x[i] over i, or of W[k][i]·x[i] if transposed. n is a multiple of LANES,
+   which the compiler keeps in registers. */
+static void product(double *restrict y, const double *restrict x, const double *W, int transposed,
+                    size_t n)
+{
+    double w[DIM][DIM];
+    size_t i, j, k, at;
+    for (k = 0; k < DIM; k++)
+        for (i = 0; i < DIM; i++) w[k][i] = transposed ? W[k * DIM + i] : W[i * DIM + k];
+    for (at = 0; at < n; at += LANES)
+        for (k = 0; k < DIM; k++) {
+            double sum[LANES];
+            for (j = 0; j < LANES; j++) sum[j] = w[k][0] * x[at + j];
+            for (i = 1; i < DIM; i++)
+                for (j = 0; j < LANES; j++) sum[j] += w[k][i] * x[i * n + at + j];
+            for (j = 0; j < LANES; j++) y[k * n + at + j] = sum[j];
+        }
+}
+
+/* dW[i][k..k+4] = sums of x[i]·dy[k] over the examples, LANES partial sums each. */
+static void weight_gradient_part(double *dW, const double *restrict xi, const double *restrict dy,
+                                 size_t n)
+{
+    enum { PART = 5 };
+    double sum[PART][LANES] = {{0}};
+    size_t at, j, k;
+    for (at = 0; at < n; at += LANES)
+        for (k = 0; k < PART; k++)
+            for (j = 0; j < LANES; j++) sum[k][j] += xi[at + j] * dy[k * n + at + j];
+    for (k = 0; k < PART; k++) {
+        dW[k] = 0;
+        for (j = 0; j < LANES; j++) dW[k] += sum[k][j];
+    }
+}
+
+static void weight_gradient(double *dW, const double *x, const double *dy, size_t n)
+{
+    size_t i;
+    for (i = 0; i < DIM; i++) {
+        weight_gradient_part(dW + i * DIM, x + i * n, dy, n);
+        weight_gradient_part(dW + i * DIM + 5, x + i * n, dy + 5 * n, n);
+    }
+}
+
+static int lp_of(int norm)
+{
+    return norm == L1 ? NRM_L1 : norm == L2 ? NRM_L2 : NRM_LINF;
+}
+
+/* One channel is one unit, and its examples are the positions of one image: [1][10][n]. */
+static int norm_forward(net *t, const double *W, size_t l)
+{
+    const double *gamma = W + WEIGHTS, *beta = gamma + DIM;
+    if (t->norm == BATCH)
+        return nrm_batchnorm_forward(t->out[l], t->mean[l], t->scale[l], NULL, t->linear[l], gamma,
+                                     beta, NRM_TRAIN, EPSILON, 1, DIM, t->n);
+    return nrm_lp_batchnorm_forward(t->out[l], t->mean[l], t->scale[l], NULL, t->linear[l], gamma,
+                                    beta, lp_of(t->norm), NRM_TRAIN, EPSILON, 1, DIM, t->n);
+}
+
+static int norm_backward(net *t, double *dx, double *dW, const double *dy, const double *W,
+                         size_t l)
+{
+    const double *gamma = W + WEIGHTS;
+    double *dgamma = dW + WEIGHTS, *dbeta = dgamma + DIM;
+    if (t->norm == BATCH)
+        return nrm_batchnorm_backward(dx, dgamma, dbeta, dy, t->linear[l], t->mean[l], t->scale[l],
+                                      gamma, NRM_TRAIN, 1, DIM, t->n);
+    return nrm_lp_batchnorm_backward(dx, dgamma, dbeta, dy, t->linear[l], t->mean[l], t->scale[l],
+                                     gamma, lp_of(t->norm), NRM_TRAIN, EPSILON, 1, DIM, t->n);
+}
+
+/* The sum of ||z - A x||² and its gradient at p. Not finite: a run that has left the numbers. */
+static double net_gradient(net *t, const params *p, params *g)
+{
+    const double *in = t->x;
+    double loss = 0, *dy = t->back[0], *dx = t->back[1];
+    size_t i, l;
+    memset(g, 0, sizeof *g);
+    for (l = 0; l < LAYERS; l++) {
+        const double *W = p->a + l * OF_LAYER;
+        product(t->linear[l], in, W, 0, t->n);
+        if (l < t->normed) (void)norm_forward(t, W, l);
+        in = l < t->normed ? t->out[l] : t->linear[l];
+    }
+    for (i = 0; i < DIM * t->n; i++) {
+        const double d = in[i] - t->target[i];
+        loss += d * d;
+        dy[i] = 2 * d;
+    }
+    for (l = LAYERS; l-- > 0;) {
+        const double *W = p->a + l * OF_LAYER;
+        double *dW = g->a + l * OF_LAYER;
+        const double *from = l == 0 ? t->x : l <= t->normed ? t->out[l - 1] : t->linear[l - 1];
+        if (l < t->normed) (void)norm_backward(t, dy, dW, dy, W, l);
+        weight_gradient(dW, from, dy, t->n);
+        if (l == 0) break;
+        product(dx, dy, W, 1, t->n);
+        {
+            double *swap = dx;
+            dx = dy;
+            dy = swap;
+        }
+    }
+    return loss;
+}
+
+/* ---- data and start -------------------------------------------------------------------------- */
+
+enum { STREAM_A = 1, STREAM_X = 2, STREAM_W = 100 };
+
+/* x and target are gathered unit by unit; the numbers are drawn example by example. */
+static void net_data(net *t, uint64_t seed)
+{
+    nrm_rng rng;
+    size_t i, k, n;
+    nrm_rng_seed(&rng, seed, STREAM_A);
+    for (k = 0; k < DIM; k++)
+        for (i = 0; i < DIM; i++) t->A[k][i] = nrm_rng_normal(&rng);
+    nrm_rng_seed(&rng, seed, STREAM_X);
+    for (n = 0; n < t->n; n++)
+        for (i = 0; i < DIM; i++) t->x[i * t->n + n] = nrm_rng_normal(&rng);
+    product(t->target, t->x, t->A[0], 1, t->n);
+}
+
+static int net_make(net *t, const lab_run *r)
+{
+    double *at;
+    size_t l;
+    memset(t, 0, sizeof *t);
+    t->norm = norm_of(r->arm);
+    t->n = r->quick ? 200 : SAMPLES;
+    t->normed = t->norm == NONE ? 0 : r->arm == ALL25 ? LAYERS : LAYERS - 1;
+    t->block = at = (double *)malloc((4 + 2 * LAYERS) * DIM * t->n * sizeof *at);
+    if (!at) return -1;
+    t->x = at;
+    t->target = at += DIM * t->n;
+    for (l = 0; l < 2; l++) t->back[l] = at += DIM * t->n;
+    for (l = 0; l < LAYERS; l++) t->linear[l] = at += DIM * t->n;
+    for (l = 0; l < LAYERS; l++) t->out[l] = at += DIM * t->n;
+    net_data(t, r->seed);
+    return 0;
+}
+
+/* The same weights for all arms of a seed. */
+static void params_start(params *p, uint64_t seed)
+{
+    const double most = sqrt(6.0 / (DIM + DIM));
+    nrm_rng rng;
+    size_t i, l;
+    memset(p, 0, sizeof *p);
+    for (l = 0; l < LAYERS; l++) {
+        double *W = net_W(p, l);
+        nrm_rng_seed(&rng, seed, STREAM_W + l);
+        for (i = 0; i < WEIGHTS; i++) W[i] = most * (2 * nrm_rng_uniform(&rng) - 1);
+        for (i = 0; i < DIM; i++) W[WEIGHTS + i] = 1;
+    }
+}
+
+/* p - s·g, for the first `layers` layers. */
+static void params_step(params *to, const params *p, const params *g, double s, size_t layers)
+{
+    size_t i;
+    for (i = 0; i < PARAMS; i++) to->a[i] = p->a[i] - (i < layers * OF_LAYER ? s * g->a[i] : 0);
+}
+
+static double dot(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+static double distance(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return sqrt(sum);
+}
+
+static double cosine(const double *a, const double *b, size_t n)
+{
+    return dot(a, b, n) / sqrt(dot(a, a, n) * dot(b, b, n));
+}
+
+/* ---- probes ---------------------------------------------------------------------------------- */
+
+enum { STEPS = 10000, GRID = 100, PROBES = STEPS / GRID + 1, EARLY = 20, PLACES = 2, SCALES = 8 };
+
+static const size_t place[PLACES] = {9, 17}; /* counted from 1, as in the paper */
+static const double scales[SCALES] = {0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30};
+
+typedef struct shift { /* internal covariate shift of one layer */
+    double length, relative, cosine;
+} shift;
+
+typedef struct landscape {
+    double lowest, highest;           /* loss along the gradient    */
+    double least_change, most_change; /* of the gradient            */
+    double beta;                      /* change over distance, most */
+} landscape;
+
+typedef struct probe {
+    double loss, length, turn; /* length of g; cosine with the gradient of the next step */
+    shift at[PLACES];
+    landscape along;
+} probe;
+
+typedef struct trainer {
+    net t;
+    double lr;
+    params now, grad, trial, trial_grad, before; /* before: the gradient of the last step */
+} trainer;
+
+/* Layer counts from 1. The layers before it make their step with all they have, W, γ and β. */
+static shift probe_shift(trainer *c, size_t layer)
+{
+    const double *G = net_W(&c->grad, layer - 1), *H = net_W(&c->trial_grad, layer - 1);
+    shift s;
+    params_step(&c->trial, &c->now, &c->grad, c->lr, layer - 1);
+    (void)net_gradient(&c->t, &c->trial, &c->trial_grad);
+    s.length = distance(G, H, WEIGHTS);
+    s.relative = s.length / sqrt(dot(G, G, WEIGHTS));
+    s.cosine = cosine(G, H, WEIGHTS);
+    return s;
+}
+
+static landscape probe_landscape(trainer *c)
+{
+    const double length = sqrt(dot(c->grad.a, c->grad.a, PARAMS));
+    landscape m = {DBL_MAX, 0, DBL_MAX, 0, 0};
+    size_t i;
+    for (i = 0; i < SCALES; i++) {
+        const double s = scales[i] * c->lr;
+        double loss, change;
+        params_step(&c->trial, &c->now, &c->grad, s, LAYERS);
+        loss = net_gradient(&c->t, &c->trial, &c->trial_grad);
+        change = distance(c->trial_grad.a, c->grad.a, PARAMS);
+        if (!(loss < DBL_MAX)) loss = DBL_MAX; /* too far to have a value: the largest there is */
+        if (!(change < DBL_MAX)) change = DBL_MAX;
+        m.lowest = fmin(m.lowest, loss);
+        m.highest = fmax(m.highest, loss);
+        m.least_change = fmin(m.least_change, change);
+        m.most_change = fmax(m.most_change, change);
+        m.beta = fmax(m.beta, change / (s * length));
+    }
+    return m;
+}
+
+/* Everything at the present parameters, whose gradient is there. Changes nothing but scratch. */
+static probe probe_all(trainer *c, double loss)
+{
+    probe p;
+    size_t i;
+    p.loss = loss;
+    p.length = sqrt(dot(c->grad.a, c->grad.a, PARAMS));
+    p.turn = (double)NAN;
+    for (i = 0; i < PLACES; i++) p.at[i] = probe_shift(c, place[i]);
+    p.along = probe_landscape(c);
+    return p;
+}
+
+/* ---- the loss of the best linear maps -------------------------------------------------------- */
+
+/* One rotation of Jacobi's method: makes S[p][q] zero. */
+static void jacobi_rotate(double S[DIM][DIM], size_t p, size_t q)
+{
+    const double theta = (S[q][q] - S[p][p]) / (2 * S[p][q]);
+    const double t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1));
+    const double c = 1 / sqrt(t * t + 1), s = t * c;
+    size_t i;
+    for (i = 0; i < DIM; i++) {
+        const double a = S[i][p], b = S[i][q];
+        S[i][p] = c * a - s * b;
+        S[i][q] = s * a + c * b;
+    }
+    for (i = 0; i < DIM; i++) {
+        const double a = S[p][i], b = S[q][i];
+        S[p][i] = c * a - s * b;
+        S[q][i] = s * a + c * b;
+    }
+}
+
+/* Eigenvalues of the symmetric S, which is lost, upwards. */
+static void jacobi(double S[DIM][DIM], double value[DIM])
+{
+    size_t i, j, sweep;
+    for (sweep = 0; sweep < 30; sweep++)
+        for (i = 0; i < DIM; i++)
+            for (j = i + 1; j < DIM; j++)
+                if (fabs(S[i][j]) > 1e-15 * sqrt(fabs(S[i][i] * S[j][j]))) jacobi_rotate(S, i, j);
+    for (i = 0; i < DIM; i++) value[i] = S[i][i];
+    stats_sort(value, DIM);
+}
+
+/* level[r]: the loss of the best linear map of rank r, by Eckart and Young. With targets T = A x
+   it is the sum of the DIM - r smallest eigenvalues of the sum of T T', for the best map of any
+   rank, A itself, has loss 0. */
+static void levels(const net *t, double level[DIM + 1])
+{
+    double S[DIM][DIM], value[DIM];
+    size_t i, j;
+    for (i = 0; i < DIM; i++)
+        for (j = 0; j < DIM; j++) S[i][j] = dot(t->target + i * t->n, t->target + j * t->n, t->n);
+    jacobi(S, value);
+    for (level[DIM] = 0, i = 0; i < DIM; i++) level[DIM - 1 - i] = level[DIM - i] + value[i];
+}
+
+/* ---- checks inside a run --------------------------------------------------------------------- */
+
+/* The slope of the loss in a random direction, against the difference of two losses. */
+static double check_gradient(trainer *c, uint64_t seed)
+{
+    const double h = 1e-5;
+    double plus, minus, slope;
+    nrm_rng rng;
+    params p = c->now, direction;
+    size_t i;
+    nrm_rng_seed(&rng, seed, 3);
+    for (i = 0; i < PARAMS; i++) direction.a[i] = nrm_rng_normal(&rng);
+    (void)net_gradient(&c->t, &p, &c->grad);
+    slope = dot(c->grad.a, direction.a, PARAMS);
+    params_step(&p, &c->now, &direction, -h, LAYERS);
+    plus = net_gradient(&c->t, &p, &c->trial_grad);
+    params_step(&p, &c->now, &direction, h, LAYERS);
+    minus = net_gradient(&c->t, &p, &c->trial_grad);
+    return fabs((plus - minus) / (2 * h) - slope) / fabs(slope);
+}
+
+/* A linear network without norm is one matrix P, and its loss is that of P: for comparison. */
+static double loss_of_product(const net *t, params *p)
+{
+    double P[WEIGHTS], Q[WEIGHTS], loss = 0;
+    size_t i, j, k, l, n;
+    memcpy(P, net_W(p, 0), sizeof P);
+    for (l = 1; l < LAYERS; l++) {
+        const double *W = net_W(p, l);
+        for (i = 0; i < DIM; i++)
+            for (k = 0; k < DIM; k++)
+                for (Q[i * DIM + k] = 0, j = 0; j < DIM; j++)
+                    Q[i * DIM + k] += P[i * DIM + j] * W[j * DIM + k];
+        memcpy(P, Q, sizeof P);
+    }
+    for (n = 0; n < t->n; n++)
+        for (k = 0; k < DIM; k++) {
+            double d = -t->target[k * t->n + n];
+            for (i = 0; i < DIM; i++) d += t->x[i * t->n + n] * P[i * DIM + k];
+            loss += d * d;
+        }
+    return loss;
+}
+
+/* Do 12 steps with probes end with the same bits as 12 without? */
+static int check_bits(trainer *c, uint64_t seed)
+{
+    params end[2];
+    int probed, step;
+    for (probed = 0; probed < 2; probed++) {
+        params_start(&c->now, seed);
+        for (step = 0; step < 12; step++) {
+            const double loss = net_gradient(&c->t, &c->now, &c->grad);
+            if (probed && step % 4 == 0) (void)probe_all(c, loss);
+            params_step(&c->now, &c->now, &c->grad, c->lr, LAYERS);
+        }
+        end[probed] = c->now;
+    }
+    return memcmp(&end[0], &end[1], sizeof end[0]) == 0;
+}
+
+static void run_checks(lab_run *r, trainer *c)
+{
+    shift first;
+    lab_record(r, "check_bits", 0, check_bits(c, r->seed));
+    params_start(&c->now, r->seed);
+    lab_record(r, "check_gradient", 0, check_gradient(c, r->seed));
+    first = probe_shift(c, 1);
+    lab_record(r, "check_first", 0, first.length + (first.cosine > 1 - 1e-12 ? 0 : 1));
+    if (c->t.norm == NONE)
+        lab_record(r, "check_product", 0,
+                   net_gradient(&c->t, &c->now, &c->grad) / loss_of_product(&c->t, &c->now) - 1);
+}
+
+/* ---- one run --------------------------------------------------------------------------------- */
+
+/* Curves of shift and landscape are kept at fewer steps than probed; the medians know all. */
+static int drawn(size_t step)
+{
+    if (step <= 1 || step == 5 || step == EARLY || step == 100 || step == 300 || step == 700)
+        return 1;
+    return step % 400 == 200 || step == STEPS;
+}
+
+static void record_curves(lab_run *r, const probe *p, size_t step)
+{
+    static const char *const names[PLACES][2] = {{"ics9", "cos9"}, {"ics17", "cos17"}};
+    const double x = (double)step;
+    size_t i;
+    if (!drawn(step) || r->arm == ALL25 || (r->arm >= SLOW && norm_of(r->arm) > BATCH)) return;
+    lab_record(r, "low", x, p->along.lowest);
+    lab_record(r, "high", x, p->along.highest);
+    lab_record(r, "dlow", x, p->along.least_change);
+    lab_record(r, "dhigh", x, p->along.most_change);
+    lab_record(r, "beta", x, p->along.beta);
+    for (i = 0; i < PLACES && norm_of(r->arm) <= BATCH; i++) {
+        lab_record(r, names[i][0], x, p->at[i].length);
+        lab_record(r, names[i][1], x, p->at[i].cosine);
+    }
+}
+
+/* The distribution of one unit before and after its norm: see distribution page. */
+static void record_unit(lab_run *r, const net *t, size_t step)
+{
+    static const char *const names[PLACES][4] = {{"mean9", "sd9", "out_mean9", "out_sd9"},
+                                                 {"mean17", "sd17", "out_mean17", "out_sd17"}};
+    size_t i;
+    if (step % 1000 || norm_of(r->arm) > L1 || r->arm >= SLOW) return;
+    for (i = 0; i < PLACES; i++) {
+        const size_t l = place[i] - 1;
+        const stats_summary s = stats_describe(t->linear[l], t->n);
+        lab_record(r, names[i][0], (double)step, s.mean);
+        lab_record(r, names[i][1], (double)step, s.sd);
+        if (step == 0) lab_record(r, "skew", (double)i, s.skew);
+        if (step == 0) lab_record(r, "kurtosis", (double)i, s.kurtosis);
+        if (t->norm != NONE) {
+            const stats_summary o = stats_describe(t->out[l], t->n);
+            lab_record(r, names[i][2], (double)step, o.mean);
+            lab_record(r, names[i][3], (double)step, o.sd);
+        }
+    }
+}
+
+static double median_of(double *value, size_t n)
+{
+    stats_sort(value, n);
+    while (n > 0 && isnan(value[n - 1])) n--;
+    return n > 0 ? stats_quantile(value, n, 0.5) : (double)NAN;
+}
+
+/* Medians over all probes of the even grid. `spread` is how wide the range of the loss is. */
+static void record_medians(lab_run *r, const probe *p, size_t n)
+{
+    static const char *const names[PLACES][3] = {{"ics9_m", "rel9_m", "cos9_m"},
+                                                 {"ics17_m", "rel17_m", "cos17_m"}};
+    const size_t early = n < 11 ? n : 11; /* steps 0..1000 */
+    double v[PROBES];
+    size_t i, k;
+    for (k = 0; k < PLACES; k++) {
+        for (i = 0; i < n; i++) v[i] = p[i].at[k].length;
+        lab_record(r, names[k][0], 0, median_of(v, n));
+        for (i = 0; i < n; i++) v[i] = p[i].at[k].relative;
+        lab_record(r, names[k][1], 0, median_of(v, n));
+        for (i = 0; i < n; i++) v[i] = p[i].at[k].cosine;
+        lab_record(r, names[k][2], 0, median_of(v, n));
+    }
+    for (i = 0; i < n; i++) v[i] = p[i].turn;
+    lab_record(r, "turn_m", 0, median_of(v, n));
+    for (i = 0; i < early; i++) v[i] = log10(p[i].along.highest);
+    lab_record(r, "high_m", 0, median_of(v, early));
+    for (i = 0; i < early; i++) v[i] = log10(p[i].along.most_change);
+    lab_record(r, "dhigh_m", 0, median_of(v, early));
+    for (i = 0; i < early; i++) v[i] = log10(p[i].along.beta);
+    lab_record(r, "beta_early", 0, median_of(v, early));
+    for (k = 0, i = 5; i < n && i <= 20; i++) /* steps 500..2000, while the loss still moves */
+        if (fabs(p[i - 5].loss - p[i].loss) >= 1e-3 * p[i - 5].loss)
+            v[k++] = p[i].along.beta * learning_rate(r->arm);
+    lab_record(r, "beta_m", 0, median_of(v, k)); /* in units of 1 / learning rate: 2 expected */
+}
+
+/* Where the run has come to, beside the losses of the best linear maps. */
+static void record_end(lab_run *r, const net *t, const probe *p, size_t n)
+{
+    const double end = p[n - 1].loss, then = p[n > 10 ? n - 11 : 0].loss;
+    double level[DIM + 1], gap = DBL_MAX;
+    size_t i, rank = 0;
+    levels(t, level);
+    for (i = 0; i <= DIM; i++) {
+        if (norm_of(r->arm) == NONE) lab_record(r, "level", (double)i, level[i]);
+        if (level[i] > 0 && fabs(log(end / level[i])) < gap) {
+            gap = fabs(log(end / level[i]));
+            rank = i;
+        }
+    }
+    if (norm_of(r->arm) == NONE)
+        lab_record(r, "check_level", 0, level[0] / dot(t->target, t->target, DIM * t->n) - 1);
+    lab_record(r, "end", 0, end);
+    lab_record(r, "rank", 0, (double)rank);
+    lab_record(r, "off", 0, end / level[rank] - 1);
+    lab_record(r, "rest", 0, then - end < 1e-3 * then);
+}
+
+static int run(lab_run *r)
+{
+    const size_t grid = r->quick ? 20 : GRID, steps = r->quick ? 120 : STEPS;
+    trainer *c = (trainer *)malloc(sizeof *c);
+    probe *kept = (probe *)malloc(PROBES * sizeof *kept);
+    size_t step, n = 0;
+    if (!c || !kept || net_make(&c->t, r)) {
+        fprintf(stderr, "out of memory\n");
+        return -1;
+    }
+    c->lr = learning_rate(r->arm);
+    run_checks(r, c);
+    params_start(&c->now, r->seed);
+    for (step = 0; step <= steps; step++) {
+        const double loss = net_gradient(&c->t, &c->now, &c->grad);
+        const int on_grid = step % grid == 0;
+        if (n > 0 && step % grid == 1) kept[n - 1].turn = cosine(c->before.a, c->grad.a, PARAMS);
+        if (on_grid) record_unit(r, &c->t, step);
+        if (on_grid) lab_record(r, "loss", (double)step, loss);
+        if (on_grid || step < EARLY) {
+            const probe p = probe_all(c, loss);
+            record_curves(r, &p, step);
+            if (on_grid) kept[n++] = p;
+        }
+        c->before = c->grad;
+        params_step(&c->now, &c->now, &c->grad, c->lr, LAYERS);
+        if (on_grid) lab_progress(r, (double)step / (double)steps);
+    }
+    record_medians(r, kept, n);
+    record_end(r, &c->t, kept, n);
+    free(c->t.block);
+    free(c);
+    free(kept);
+    return 0;
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+enum {
+    LOWER, /* indices into claims[] */
+    SLOW_COSINE,
+    FAST_COSINE,
+    NOT_LESS_SHIFT,
+    NO_SHIFT,
+    LOSS_RANGE,
+    GRADIENT_RANGE,
+    BETA,
+    LP_FIRST,
+    L1_BEST = LP_FIRST + 3,
+    EDGE,
+    RANKS,
+    CLAIMS
+};
+
+static const lab_claim claims[CLAIMS] = {
+    {"15a", "A 25-layer linear network ends with a lower loss with batch norm than without",
+     "Santurkar et al. 2018, Fig. 3 and 13", "about 500 against 1.7e3 after 10,000 steps",
+     "final loss of batch norm below none, learning rate 1e-6",
+     "trial runs (5 seeds): lower in 5 of 5, 2120 to 8300 against 10100 to 22200"},
+    {"15b",
+     "At learning rate 1e-7 gradients survive the step of the earlier layers without a norm, and "
+     "do not with batch norm",
+     "Santurkar et al. 2018, Fig. 3", "cosine 1.00 without; anywhere in -1..1 with batch norm",
+     "median cosine of G and G' lower with batch norm at layers 9 and 17, none > 0.99, batch norm "
+     "< 0.9",
+     "trial run (1 seed): none 1.00 everywhere, batch norm in -0.9..1"},
+    {"15c", "At learning rate 1e-6 the gradient is kept at layer 9 and reversed at layer 17",
+     "Santurkar et al. 2018, Fig. 3", "cosine about 1 at layer 9, about -1 at 17, both networks",
+     "mean over seeds of the median cosine > 0.9 at layer 9 and < -0.5 at 17, with and without; "
+     "all four: reproduced, two or three: partly",
+     "trial run (1 seed): layer 17 about -0.9 for both"},
+    {"15d", "Batch norm does not reduce internal covariate shift",
+     "Santurkar et al. 2018, Fig. 3; a tutorial on batch and layer norm",
+     "more shift with batch norm in the linear network",
+     "median of |G - G'| / |G| larger with batch norm at layers 9 and 17, learning rate 1e-7; the "
+     "worse of the two verdicts",
+     "none: only cosines had been looked at"},
+    {"15e", "Without a nonlinearity there is no internal covariate shift",
+     "Chinese notes on batch norm", "said, not measured",
+     "median of |G - G'| / |G| below 0.01 at both layers, both networks, both learning rates; "
+     "above 0.1 for one of them: not reproduced",
+     "none: only cosines had been looked at"},
+    {"15f", "The loss along the gradient varies ten times less with batch norm",
+     "Santurkar et al. 2018, Fig. 10a", "orders of magnitude",
+     "highest loss along the gradient, median over steps 0 to 1000, at least 10 times lower with "
+     "batch norm, learning rate 1e-6",
+     "trial run (1 seed): 8.5e8 against 1.6e5 at step 100"},
+    {"15g", "The gradient along the gradient varies ten times less with batch norm",
+     "Santurkar et al. 2018, Fig. 10b", "orders of magnitude",
+     "largest change of the gradient, median over steps 0 to 1000, at least 10 times smaller with "
+     "batch norm, learning rate 1e-6",
+     "none"},
+    {"15h", "Effective beta is smaller with batch norm", "Santurkar et al. 2018, Fig. 10c",
+     "batch norm near 2e6, standard far above at first",
+     "effective beta, median over steps 0 to 1000, smaller with batch norm, learning rate 1e-6",
+     "trial run (1 seed): standard up to 4e9 early, later 2e6 or below; batch norm 2.0e6"},
+    {"15i", "L1 norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
+     "about 100 against 1.7e3", "final loss below none, learning rate 1e-6",
+     "trial runs (5 seeds): 5 of 5"},
+    {"15j", "L2 norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
+     "lower than 1.7e3", "final loss below none, learning rate 1e-6",
+     "trial runs (5 seeds): 5 of 5"},
+    {"15k", "L∞ norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
+     "about 1e3 against 1.7e3", "final loss below none, learning rate 1e-6",
+     "trial runs (5 seeds): 4 of 5 below, 1 equal"},
+    {"15l", "L1 norm does better than batch norm", "Santurkar et al. 2018, Fig. 13",
+     "about 100 against 500", "final loss of L1 below batch norm, learning rate 1e-6",
+     "trial runs (5 seeds): 4 ties and 1 lower; inconclusive expected"},
+    {"15m", "The level of effective beta is 2 / learning rate, where descent stops being stable",
+     "ours; the papers' plots show 2e6 at 1e-6", "2e6 at learning rate 1e-6, not commented on",
+     "batch norm: median effective beta of steps 500 to 2000, while the loss moves (0.1 % in 500 "
+     "steps), within 25 % of 2 / learning rate in 4 of 5 seeds at both learning rates; at one: "
+     "partly",
+     "trial run (1 seed): 2.0e6 and 2.0e7"},
+    {"15n", "Runs come to rest at the loss of the best linear map of some rank", "ours",
+     "sudden drops of the loss, not commented on",
+     "of all runs with up to 24 norms whose loss fell by less than 0.1 % in the last 1000 steps, "
+     "all are within 0.5 % of the loss of the best map of some rank; 80 %: partly",
+     "trial runs (5 seeds): most of the plateaus within 0.5 %"}};
+
+static double mean_of(lab_report *r, size_t arm, const char *series)
+{
+    return lab_mean(r, arm, series, 0);
+}
+
+static stats_verdict worse(stats_verdict a, stats_verdict b)
+{
+    return a > b ? a : b;
+}
+
+static void judge_cosines(lab_report *r)
+{
+    static const char *const series[PLACES] = {"cos9_m", "cos17_m"};
+    stats_verdict v = STATS_REPRODUCED;
+    size_t i, met = 0;
+    for (i = 0; i < PLACES; i++) {
+        const int far =
+            mean_of(r, SLOW, series[i]) > 0.99 && mean_of(r, SLOW + BATCH, series[i]) < 0.9;
+        v = worse(v, lab_compare(r, SLOW + BATCH, SLOW, series[i], 0, -1, far));
+        met += (i == 0) == (mean_of(r, NONE, series[i]) > (i == 0 ? 0.9 : -0.5));
+        met += (i == 0) == (mean_of(r, BATCH, series[i]) > (i == 0 ? 0.9 : -0.5));
+    }
+    lab_verdict(r, &claims[SLOW_COSINE], v, "medians over all probes",
+                "layer 9: %s without, %s with; layer 17: %s, %s", lab_text(r, SLOW, "cos9_m", 0, 3),
+                lab_text(r, SLOW + BATCH, "cos9_m", 0, 2), lab_text(r, SLOW, "cos17_m", 0, 3),
+                lab_text(r, SLOW + BATCH, "cos17_m", 0, 2));
+    v = met == 4 ? STATS_REPRODUCED : met >= 2 ? STATS_PARTLY : STATS_NOT_REPRODUCED;
+    lab_verdict(r, &claims[FAST_COSINE], v, lab_format(r, "%u of 4 conditions", (unsigned)met),
+                "layer 9: %s without, %s with; layer 17: %s, %s", lab_text(r, NONE, "cos9_m", 0, 2),
+                lab_text(r, BATCH, "cos9_m", 0, 2), lab_text(r, NONE, "cos17_m", 0, 2),
+                lab_text(r, BATCH, "cos17_m", 0, 2));
+}
+
+static void judge_shift(lab_report *r)
+{
+    static const size_t of[4] = {NONE, BATCH, SLOW, SLOW + BATCH};
+    double least = DBL_MAX, most = 0;
+    stats_verdict v = lab_compare(r, SLOW + BATCH, SLOW, "rel9_m", 0, 1, 1);
+    size_t i;
+    v = worse(v, lab_compare(r, SLOW + BATCH, SLOW, "rel17_m", 0, 1, 1));
+    lab_verdict(r, &claims[NOT_LESS_SHIFT], v, "relative to the gradient's length",
+                "layer 9: %s with, %s without; layer 17: %s, %s",
+                lab_text(r, SLOW + BATCH, "rel9_m", 0, 3), lab_text(r, SLOW, "rel9_m", 0, 3),
+                lab_text(r, SLOW + BATCH, "rel17_m", 0, 3), lab_text(r, SLOW, "rel17_m", 0, 3));
+    for (i = 0; i < 4; i++) {
+        const double a = mean_of(r, of[i], "rel9_m"), b = mean_of(r, of[i], "rel17_m");
+        least = fmin(least, fmin(a, b));
+        most = fmax(most, fmax(a, b));
+    }
+    v = most < 0.01 ? STATS_REPRODUCED : most > 0.1 ? STATS_NOT_REPRODUCED : STATS_PARTLY;
+    lab_verdict(r, &claims[NO_SHIFT], v, "layers depend on each other all the same",
+                "|G - G'| / |G| between %.3g and %.3g", least, most);
+}
+
+static void judge_landscape(lab_report *r)
+{
+    static const char *const series[3] = {"high_m", "dhigh_m", "beta_early"};
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        const double ratio = mean_of(r, NONE, series[i]) - mean_of(r, BATCH, series[i]);
+        const stats_verdict v = lab_compare(r, BATCH, NONE, series[i], 0, -1, i == 2 || ratio >= 1);
+        lab_verdict(r, &claims[LOSS_RANGE + i], v, "geometric means over seeds",
+                    "%.2g with, %.2g without: a factor of %.3g",
+                    pow(10, mean_of(r, BATCH, series[i])), pow(10, mean_of(r, NONE, series[i])),
+                    pow(10, ratio));
+    }
+}
+
+static void judge_losses(lab_report *r)
+{
+    size_t i;
+    lab_verdict(r, &claims[LOWER], lab_compare(r, BATCH, NONE, "end", 0, -1, 1), "",
+                "%s against %s", lab_text(r, BATCH, "end", 0, 0), lab_text(r, NONE, "end", 0, 0));
+    judge_cosines(r);
+    judge_shift(r);
+    judge_landscape(r);
+    for (i = 0; i < 3; i++)
+        lab_verdict(r, &claims[LP_FIRST + i], lab_compare(r, L1 + i, NONE, "end", 0, -1, 1), "",
+                    "%s against %s", lab_text(r, L1 + i, "end", 0, 0),
+                    lab_text(r, NONE, "end", 0, 0));
+    lab_verdict(r, &claims[L1_BEST], lab_compare(r, L1, BATCH, "end", 0, -1, 1), "",
+                "%s against %s", lab_text(r, L1, "end", 0, 0), lab_text(r, BATCH, "end", 0, 0));
+}
+
+static void judge_edge(lab_report *r)
+{
+    int met = 0;
+    size_t i, s;
+    for (i = 0; i < 2; i++) {
+        const size_t arm = i * SLOW + BATCH;
+        double v[LAB_SEEDS_MAX];
+        const size_t n = lab_values(r, arm, "beta_m", 0, v);
+        size_t near = 0;
+        for (s = 0; s < n; s++) near += fabs(v[s] - 2) <= 0.5;
+        met += 5 * near >= 4 * n;
+    }
+    lab_verdict(r, &claims[EDGE],
+                met == 2   ? STATS_REPRODUCED
+                : met == 1 ? STATS_PARTLY
+                           : STATS_NOT_REPRODUCED,
+                "without norm for comparison in the page", "%s / lr at 1e-6, %s / lr at 1e-7",
+                lab_text(r, BATCH, "beta_m", 0, 2), lab_text(r, SLOW + BATCH, "beta_m", 0, 2));
+}
+
+static void judge_ranks(lab_report *r)
+{
+    size_t arm, s, rest = 0, near = 0;
+    double off = 0;
+    for (arm = 0; arm < ALL25; arm++)
+        for (s = 0; s < lab_seeds(r, arm); s++) {
+            if (lab_at(r, arm, s, "rest", 0) < 0.5) continue;
+            rest++;
+            near += fabs(lab_at(r, arm, s, "off", 0)) <= 0.005;
+            off = fmax(off, fabs(lab_at(r, arm, s, "off", 0)));
+        }
+    lab_verdict(r, &claims[RANKS],
+                rest == 0              ? STATS_INCONCLUSIVE
+                : near == rest         ? STATS_REPRODUCED
+                : 5 * near >= 4 * rest ? STATS_PARTLY
+                                       : STATS_NOT_REPRODUCED,
+                lab_format(r, "largest distance %.2g %%", 100 * off), "%u of %u runs at rest",
+                (unsigned)near, (unsigned)rest);
+}
+
+/* The largest |value| of a series at 0 over all runs that have it. */
+static double worst(lab_report *r, const char *series)
+{
+    double most = 0;
+    size_t arm, s;
+    for (arm = 0; arm < ARMS; arm++)
+        for (s = 0; s < lab_seeds(r, arm); s++) {
+            const lab_series v = lab_get(r, arm, s, series);
+            size_t i;
+            for (i = 0; i < v.n; i++) most = fmax(most, isnan(v.y[i]) ? DBL_MAX : fabs(v.y[i]));
+        }
+    return most;
+}
+
+static void check_all(lab_report *r)
+{
+    double bits = 1;
+    size_t arm, s;
+    for (arm = 0; arm < ARMS; arm++)
+        for (s = 0; s < lab_seeds(r, arm); s++)
+            bits = fmin(bits, lab_at(r, arm, s, "check_bits", 0));
+    lab_check(r, bits > 0.5, "A probed run ends with the bits of an unprobed one", "%s",
+              bits > 0.5 ? "in all runs" : "not in all runs");
+    lab_check(r, worst(r, "check_gradient") < 1e-5,
+              "The slope of the loss in a random direction is that of central differences",
+              "relative error at most %.1e", worst(r, "check_gradient"));
+    lab_check(r, worst(r, "check_first") <= 0, "The first layer has no covariate shift",
+              "|G - G'| + (1 if their cosine is not 1) = %g", worst(r, "check_first"));
+    lab_check(r, worst(r, "check_product") < 1e-9,
+              "The loss without norm is that of the product of the 25 matrices",
+              "relative difference at most %.1e", worst(r, "check_product"));
+    lab_check(r, worst(r, "check_level") < 1e-9,
+              "The loss of the best map of rank 0 is the sum of the squared targets",
+              "relative difference at most %.1e", worst(r, "check_level"));
+    lab_check(r, lab_quick(r) || (worst(r, "skew") < 0.4 && worst(r, "kurtosis") < 0.8),
+              "A unit of a linear network with Gaussian inputs is Gaussian",
+              "|skewness| at most %.2f, |excess kurtosis| at most %.2f (1000 examples)",
+              worst(r, "skew"), worst(r, "kurtosis"));
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static plot_style look(int norm)
+{
+    static const plot_color color[NORMS] = {0, 0, PLOT_GREEN, PLOT_PURPLE, PLOT_ORANGE};
+    static const int dash[NORMS] = {0, 0, PLOT_DASHDOT, PLOT_DOTTED, PLOT_DASHED};
+    plot_style s;
+    if (norm == NONE) return lab_style("none");
+    if (norm == BATCH) return lab_style("batch");
+    s = plot_solid(color[norm]);
+    s.dash = dash[norm];
+    return s;
+}
+
+/* Geometric mean over seeds, and one sd of the logarithm up and down; freed by the caller. */
+typedef struct geometric {
+    double *x, *mean, *low, *high;
+    size_t n;
+} geometric;
+
+static geometric geometric_of(lab_report *r, size_t arm, const char *series)
+{
+    const lab_series first = lab_get(r, arm, 0, series);
+    geometric g;
+    size_t i, s;
+    g.x = (double *)malloc(4 * (first.n + 1) * sizeof *g.x);
+    g.n = g.x ? first.n : 0;
+    g.mean = g.x + first.n;
+    g.low = g.mean + first.n;
+    g.high = g.low + first.n;
+    for (i = 0; i < g.n; i++) {
+        double v[LAB_SEEDS_MAX];
+        const size_t n = lab_values(r, arm, series, first.x[i], v);
+        stats_summary m;
+        for (s = 0; s < n; s++) v[s] = log10(v[s]);
+        m = stats_describe(v, n);
+        g.x[i] = first.x[i];
+        g.mean[i] = pow(10, m.mean);
+        g.low[i] = pow(10, m.mean - (n > 1 ? m.sd : 0));
+        g.high[i] = pow(10, m.mean + (n > 1 ? m.sd : 0));
+    }
+    return g;
+}
+
+static void draw_geometric(lab_report *r, plot_panel *p, size_t arm, const char *series,
+                           const char *label)
+{
+    const geometric g = geometric_of(r, arm, series);
+    const plot_style s = look(norm_of(arm));
+    plot_band(p, NULL, g.x, g.low, g.high, g.n, s);
+    plot_line(p, label, g.x, g.mean, g.n, s);
+    free(g.x);
+}
+
+/* From the lowest to the highest along the gradient, geometric means over seeds. */
+static void draw_range(lab_report *r, plot_panel *p, size_t arm, const char *low, const char *high)
+{
+    const geometric a = geometric_of(r, arm, low), b = geometric_of(r, arm, high);
+    plot_style fill = look(norm_of(arm)), line = fill;
+    fill.alpha = 0.25;
+    plot_band(p, NULL, a.x, a.mean, b.mean, a.n < b.n ? a.n : b.n, fill);
+    plot_line(p, arms[arm].name, b.x, b.mean, b.n, line);
+    line.width = 0.6;
+    plot_line(p, NULL, a.x, a.mean, a.n, line);
+    free(a.x);
+    free(b.x);
+}
+
+static int draw_shift(lab_report *r)
+{
+    static const char *const series[PLACES][2] = {{"ics9", "cos9"}, {"ics17", "cos17"}};
+    plot_figure *f = lab_figure(r,
+                                "Internal covariate shift in a linear network, with and "
+                                "without batch norm",
+                                2400, 1700);
+    size_t slow, i, b;
+    for (slow = 0; slow < 2; slow++) {
+        const int row = (int)(2 * slow);
+        plot_panel *p = plot_add(f, row, 0, 2, 1);
+        plot_heading(p, slow ? "Learning rate 10^{-7}: training loss"
+                             : "Learning rate 10^{-6}: training loss");
+        plot_axis_x(p, "step", PLOT_LINEAR);
+        plot_axis_y(p, "sum of squared errors", PLOT_LOG10);
+        for (b = 0; b < 2; b++) draw_geometric(r, p, slow * SLOW + b, "loss", arms[b].name);
+        for (i = 0; i < PLACES; i++) {
+            plot_panel *up = plot_add(f, row, 1 + (int)i, 1, 1);
+            plot_panel *down = plot_add(f, row + 1, 1 + (int)i, 1, 1);
+            plot_heading(up, lab_format(r, "Layer %u", (unsigned)place[i]));
+            plot_axis_x(up, "step", PLOT_LINEAR);
+            plot_hide_x(up);
+            plot_axis_y(up, "|G − G'|", PLOT_LOG10);
+            plot_axis_x(down, "step", PLOT_LINEAR);
+            plot_axis_y(down, "cosine of G, G'", PLOT_LINEAR);
+            plot_range_y(down, -1.1, 1.1);
+            plot_hline(down, 1, NULL, plot_thin(PLOT_INK));
+            for (b = 0; b < 2; b++) {
+                draw_geometric(r, up, slow * SLOW + b, series[i][0], arms[b].name);
+                lab_plot(r, down, slow * SLOW + b, series[i][1], NULL, look((int)b));
+            }
+        }
+    }
+    plot_shared_legend(f);
+    return lab_save(r, f, NULL);
+}
+
+static void draw_landscape_row(lab_report *r, plot_figure *f, int row, size_t arm, size_t count,
+                               double lr)
+{
+    static const char *const name[3] = {"loss along the gradient", "change of the gradient",
+                                        "effective β"};
+    static const char *const low[3] = {"low", "dlow", ""}, *const high[3] = {"high", "dhigh",
+                                                                             "beta"};
+    size_t i, k;
+    for (i = 0; i < 3; i++) {
+        plot_panel *p = plot_add(f, row, (int)i, 1, 1);
+        plot_heading(p, lab_format(r, "Learning rate 10^{%d}: %s", lr > 5e-7 ? -6 : -7, name[i]));
+        plot_axis_x(p, "step", PLOT_LINEAR);
+        plot_axis_y(p,
+                    i == 0   ? "sum of squared errors"
+                    : i == 1 ? "|∇f(a − s·g) − g|"
+                             : "largest change / distance",
+                    PLOT_LOG10);
+        for (k = 0; k < count; k++) {
+            if (i < 2) draw_range(r, p, arm + k, low[i], high[i]);
+            if (i == 2) draw_geometric(r, p, arm + k, high[i], arms[arm + k].name);
+        }
+        if (i == 2) plot_hline(p, 2 / lr, "2 / learning rate", plot_thin(PLOT_INK));
+    }
+}
+
+static int draw_landscape(lab_report *r)
+{
+    plot_figure *f = lab_figure(
+        r, "The landscape along the gradient, 0.01 to 30 learning rates away", 2400, 1600);
+    draw_landscape_row(r, f, 0, FAST, 2, 1e-6);
+    draw_landscape_row(r, f, 1, SLOW, 2, 1e-7);
+    plot_shared_legend(f);
+    return lab_save(r, f, "landscape");
+}
+
+/* The losses of one seed between those of the best maps of each rank. */
+static void draw_ranks(lab_report *r, plot_figure *f, size_t s, int row, int col)
+{
+    plot_panel *p = plot_add(f, row, col, 1, 12 / 3);
+    const lab_series level = lab_get(r, NONE, s, "level");
+    plot_style thin = plot_thin(PLOT_GREY);
+    size_t i;
+    plot_heading(p, lab_format(r, "Run %u", (unsigned)s + 1));
+    plot_axis_x(p, "step", PLOT_LINEAR);
+    plot_axis_y(p, "sum of squared errors", PLOT_LOG10);
+    if (col > 0) plot_hide_y(p);
+    plot_range_y(p, 1000, 2e5);
+    for (i = 1; i < level.n; i++)
+        if (level.y[i] > 1000) plot_hline(p, level.y[i], lab_format(r, "%u", (unsigned)i), thin);
+    for (i = NONE; i < NORMS; i++) {
+        const lab_series v = lab_get(r, i, s, "loss");
+        plot_line(p, arms[i].name, v.x, v.y, v.n, look((int)i));
+    }
+}
+
+static int draw_lp(lab_report *r)
+{
+    static const char *const name[4] = {"Training loss", "Loss along the gradient",
+                                        "Change of the gradient", "Effective β"};
+    static const char *const axis[4] = {"sum of squared errors", "highest", "largest",
+                                        "largest change / distance"};
+    static const char *const series[4] = {"loss", "high", "dhigh", "beta"};
+    plot_figure *f = lab_figure(r, "Norms with other sizes: L1, L2 and L∞", 2400, 1600);
+    size_t i, k, s;
+    for (i = 0; i < 4; i++) {
+        plot_panel *p = plot_add(f, 0, 5 * (int)i, 1, 5);
+        plot_heading(p, name[i]);
+        plot_axis_x(p, "step", PLOT_LINEAR);
+        plot_axis_y(p, axis[i], PLOT_LOG10);
+        for (k = 0; k < NORMS; k++) draw_geometric(r, p, k, series[i], arms[k].name);
+    }
+    for (s = 0; s < lab_seeds(r, NONE) && s < 5; s++) draw_ranks(r, f, s, 1, 4 * (int)s);
+    plot_shared_legend(f);
+    return lab_save(r, f, "lp");
+}
+
+/* ---- the distribution page ------------------------------------------------------------------- */
+
+/* What a unit of a linear network gives for Gaussian inputs is Gaussian, so that its histogram is
+   known from mean and standard deviation: one curve for each 1000 steps, the first on top. */
+static void draw_ridges(lab_report *r, plot_panel *p, size_t arm, const char *mean, const char *sd)
+{
+    enum { POINTS = 161 };
+    const lab_series m = lab_get(r, arm, 0, mean), s = lab_get(r, arm, 0, sd);
+    double x[POINTS], y[POINTS], reach = 0;
+    size_t i, k;
+    for (i = 0; i < m.n; i++) reach = fmax(reach, fabs(m.y[i]) + 3.5 * s.y[i]);
+    for (i = 0; i < m.n && i < s.n; i++) {
+        for (k = 0; k < POINTS; k++) {
+            x[k] = reach * (2 * (double)k / (POINTS - 1) - 1);
+            y[k] = exp(-0.5 * pow((x[k] - m.y[i]) / s.y[i], 2)) / s.y[i];
+        }
+        plot_ridge(p, lab_format(r, "%.0f", m.x[i]), x, y, POINTS, look(norm_of(arm)));
+    }
+}
+
+static int draw_units(lab_report *r)
+{
+    static const char *const mean[PLACES][2] = {{"mean9", "out_mean9"}, {"mean17", "out_mean17"}};
+    static const char *const sd[PLACES][2] = {{"sd9", "out_sd9"}, {"sd17", "out_sd17"}};
+    static const size_t arm[5] = {NONE, BATCH, BATCH, L1, L1};
+    static const int out[5] = {0, 0, 1, 0, 1};
+    plot_figure *f = lab_figure(
+        r, "One unit of layers 9 and 17 at learning rate 10^{-6}, every 1000 steps, first seed",
+        2400, 1700);
+    size_t i, k;
+    for (i = 0; i < PLACES; i++)
+        for (k = 0; k < 5; k++) {
+            plot_panel *p = plot_add(f, (int)i, (int)k, 1, 1);
+            plot_heading(p, lab_format(r, "Layer %u, %s%s", (unsigned)place[i], arms[arm[k]].name,
+                                       arm[k] == NONE ? ""
+                                       : out[k]       ? ": after"
+                                                      : ": before"));
+            plot_axis_x(p, "value", PLOT_LINEAR);
+            plot_axis_y(p, k ? "" : "step", PLOT_LINEAR);
+            draw_ridges(r, p, arm[k], mean[i][out[k]], sd[i][out[k]]);
+        }
+    return lab_save(r, f, "units");
+}
+
+static int report(lab_report *r)
+{
+    int failed;
+    check_all(r);
+    judge_losses(r);
+    judge_edge(r);
+    judge_ranks(r);
+    failed = draw_shift(r);
+    if (!failed) failed = draw_landscape(r);
+    if (!failed) failed = draw_lp(r);
+    if (!failed) failed = draw_units(r);
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "15_deep_linear",
+        NRM_VERSION,
+        "Does batch norm help 25 linear layers, and is it covariate shift that it takes away?",
+        "25 linear layers of 10 x 10, Glorot uniform, norm after layers 1 to 24; targets A x, A "
+        "and "
+        "1000 x Gaussian; gradient descent on the sum of squared errors, 10,000 steps",
+        1,
+        0,
+        arms,
+        ARMS,
+        NULL,
+        run,
+        report};
+    return lab_main(&program, argc, argv);
+}

@@ -1,0 +1,1563 @@
+/* 16_landscape: is the loss smoother along the gradient where there is a norm?
+
+   At each tenth step of a training the gradient g of the mini-batch is taken, and loss and gradient
+   are evaluated at θ - s·g for a few step sizes s, on the same batch, norms in train mode. Nothing
+   of that enters the training. What is measured, over the steps s of the grid:
+
+       loss range         max L(θ - s·g) - min L(θ - s·g)
+       gradient change    max |∇L(θ - s·g) - g|, "gradient predictiveness"
+       effective β        max |∇L(θ - s·g) - g| / (s·|g|)
+       slope              max |L(θ - s·g) - L(θ)| / (s·|g|)
+
+   as in Figure 4 of Santurkar, Tsipras, Ilyas and Madry (2018), who did it with VGG on CIFAR-10.
+   Here: 784-100x13-10 ("13 layers", their VGG's stand-in) and 784-100x6-10 ("6 layers"), ReLU,
+   MNIST with mean 0 and variance 1, Glorot, SGD with rate 0.1, batches of 128, 3000 steps, s from
+   {1/2, 1, 2, 4} times the rate. All parameters move, γ, β and biases included.
+
+   Arms: none; batch norm; L1, L2 and L∞ in the place of the standard deviation (of x, not of x - μ,
+   as the paper has it); layer norm; RMS norm; weight norm with the first batch's initialisation.
+   Weight norm takes its gradient by v, g and b, and its steps along that. None has biases, RMS norm
+   too, having no β; the output layer is linear in all of them. And none and batch norm once more
+   with rate 0.05.
+
+   Sensitivity: the same with s from 0.1 of the rate on; in random directions of the length s·|g|;
+   and with the rate 0.05. In 500-3000 β is also taken for single s from 0.01 to 4 times the rate.
+
+   Windows are the steps 0-20, 20-200, 200-500, 500-1000 and 1000-3000; a number of a window is the
+   median over its probes (or the 90th percentile), of one seed. Claims on ratios: in each seed the
+   ratio batch norm / none of the worst of the last three windows; judged is its logarithm, over
+   seeds 11 to 15, by the rule of stats.h, and the geometric mean is the magnitude. Written down
+   before the run:
+
+       a, e    loss range: ratio < 1/3 (13 layers, 6 layers)
+       b, f    gradient change: ratio < 1/2
+       c, g    90th percentile of β: ratio < 1
+       d       "almost two orders of magnitude" between the gradient changes: 50 in some window
+       h, i    90th percentile of β: ratio < 1 also with s from 0.1 of the rate; with rate 0.05
+       j, k    random directions: ratio of loss range < 1/3, of gradient change < 1/2
+       l       the loss range is smaller from the beginning: in the first 20 steps
+       m, n    gradients are shorter, |g|; the slope is smaller: ratio < 1
+       o, p, q accuracy on the batches of steps 1 to 500 with L1, L2, L∞: at least that of batch
+               norm less 0.02, with both depths
+       r, s, t mean |μ(t) - μ(0)| of the inputs of ReLU with L1, L2, L∞: more than with none
+       u       L1, L2 and L∞ fulfil a and b as well
+
+   Trial runs (1 seed) preceded: their numbers are with the claims. They let expect that h and l
+   fail, and that d does.
+
+   Four pages come out: Figure 4; sensitivity and Figure 11; the family; histograms. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+#include "lab.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the arms -------------------------------------------------------------------------------- */
+
+enum { WEIGHT_NORM = 100 }; /* beside enum nrm_norm: it is no layer but another set of parameters */
+
+enum { FULL, ONLY_LANDSCAPE, TRACED, BARE }; /* what an arm records */
+
+typedef struct setting {
+    const char *id, *name;
+    double seconds, lr;
+    int layers, norm, p, role; /* layers: hidden ones */
+} setting;
+
+static const setting settings[] = {
+    {"m13_none", "none", 14, 0.1, 13, NRM_NO_NORM, 0, FULL},
+    {"m13_batch", "batch norm", 15, 0.1, 13, NRM_BATCH_NORM, 0, FULL},
+    {"m13_l1", "L1", 15, 0.1, 13, NRM_LP_BATCH_NORM, NRM_L1, FULL},
+    {"m13_l2", "L2", 15, 0.1, 13, NRM_LP_BATCH_NORM, NRM_L2, FULL},
+    {"m13_linf", "L∞", 15, 0.1, 13, NRM_LP_BATCH_NORM, NRM_LINF, FULL},
+    {"m13_layer", "layer norm", 17, 0.1, 13, NRM_LAYER_NORM, 0, FULL},
+    {"m13_rms", "RMS norm", 16, 0.1, 13, NRM_RMS_NORM, 0, FULL},
+    {"m13_weight", "weight norm", 16, 0.1, 13, WEIGHT_NORM, 0, FULL},
+    {"m6_none", "none", 7, 0.1, 6, NRM_NO_NORM, 0, FULL},
+    {"m6_batch", "batch norm", 8, 0.1, 6, NRM_BATCH_NORM, 0, FULL},
+    {"m6_l1", "L1", 8, 0.1, 6, NRM_LP_BATCH_NORM, NRM_L1, FULL},
+    {"m6_l2", "L2", 8, 0.1, 6, NRM_LP_BATCH_NORM, NRM_L2, FULL},
+    {"m6_linf", "L∞", 8, 0.1, 6, NRM_LP_BATCH_NORM, NRM_LINF, FULL},
+    {"m6_layer", "layer norm", 9, 0.1, 6, NRM_LAYER_NORM, 0, FULL},
+    {"m6_rms", "RMS norm", 9, 0.1, 6, NRM_RMS_NORM, 0, FULL},
+    {"m6_weight", "weight norm", 9, 0.1, 6, WEIGHT_NORM, 0, FULL},
+    {"m13_none_005", "none, rate 0.05", 12, 0.05, 13, NRM_NO_NORM, 0, ONLY_LANDSCAPE},
+    {"m13_batch_005", "batch norm, rate 0.05", 13, 0.05, 13, NRM_BATCH_NORM, 0, ONLY_LANDSCAPE},
+    {"m6_none_005", "none, rate 0.05", 7, 0.05, 6, NRM_NO_NORM, 0, ONLY_LANDSCAPE},
+    {"m6_batch_005", "batch norm, rate 0.05", 7, 0.05, 6, NRM_BATCH_NORM, 0, ONLY_LANDSCAPE},
+    {"m13_none_trace", "none", 14, 0.1, 13, NRM_NO_NORM, 0, TRACED},
+    {"m13_batch_trace", "batch norm", 15, 0.1, 13, NRM_BATCH_NORM, 0, TRACED},
+    {"m13_l1_trace", "L1", 15, 0.1, 13, NRM_LP_BATCH_NORM, NRM_L1, TRACED},
+    {"m13_l2_trace", "L2", 15, 0.1, 13, NRM_LP_BATCH_NORM, NRM_L2, TRACED},
+    {"m13_linf_trace", "L∞", 15, 0.1, 13, NRM_LP_BATCH_NORM, NRM_LINF, TRACED},
+    {"m13_batch_bare", "batch norm, no probes", 9, 0.1, 13, NRM_BATCH_NORM, 0, BARE},
+};
+enum { ARMS = sizeof settings / sizeof settings[0] };
+/* Places in the table. */
+enum { NONE = 0, BATCH, L1, L2, LINF, LAYER, RMS, WEIGHT, KINDS };
+enum { M13 = 0, M6 = KINDS, SLOW13 = 2 * KINDS, SLOW6 = SLOW13 + 2, TRACE = SLOW6 + 2, TRACES = 5 };
+enum { BARE_BATCH = TRACE + TRACES };
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+enum { STEPS = 3000, PROBES = STEPS / 10, GRID = 4, DENSE = 8, WINDOWS = 5, FINE_WINDOWS = 13 };
+enum { ACCURACIES = 27, PLACES = 3, BINS = 32, UNIT = 0 };
+
+/* Of the learning rate: the paper's grid, and single steps from far below it. */
+static const double grid[GRID] = {0.5, 1, 2, 4};
+static const double dense[DENSE] = {0.01, 0.03, 0.1, 0.25, 0.5, 1, 2, 4};
+static const double below = 0.1; /* what the finer grid has beside the paper's */
+
+/* Where windows end; they begin where the one before ends. */
+static const double window_end[WINDOWS] = {20, 200, 500, 1000, 3000};
+static const double fine_end[FINE_WINDOWS] = {20,  50,   100,  200,  300,  400, 500,
+                                              750, 1000, 1500, 2000, 2500, 3000};
+static const double accuracy_end[ACCURACIES] = {
+    25,  50,  75,  100, 125,  150,  175,  200,  225,  250,  275,  300,  400, 500,
+    600, 700, 800, 900, 1000, 1250, 1500, 1750, 2000, 2250, 2500, 2750, 3000};
+
+typedef struct extent { /* a run has `steps` steps, each standing for `scale` of the 3000 */
+    size_t steps, scale, width, batch, fixed;
+} extent;
+
+static extent extent_of(int quick)
+{
+    const extent all = {STEPS, 1, 100, 128, 1000}, small = {60, 50, 16, 32, 64};
+    return quick ? small : all;
+}
+
+/* Every run has the same numbers in the same order: to five digits, which a figure does not see. */
+static void note(lab_run *run, const char *series, double x, double y)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%.5g", y);
+    lab_record(run, series, x, strtod(text, NULL));
+}
+
+/* ---- a point in the space of parameters, and what the loss is there -------------------------- */
+
+typedef struct model {
+    nrm_mlp *net;
+    void *block;
+    int weight_norm;
+    size_t n;
+    nrm_real *params, *grads; /* [n] what is trained: the network's own, or v, g and b */
+    nrm_acc *length;          /* [widths] of the columns of v */
+    const nrm_real *x;        /* the present batch */
+    const int *labels;
+    size_t rows;
+    int (*evaluate)(struct model *, nrm_acc *loss); /* loss and grads at params */
+} model;
+
+static int evaluate_network(model *m, nrm_acc *loss)
+{
+    return nrm_mlp_gradient(m->net, loss, m->x, m->labels, m->rows, NRM_TRAIN);
+}
+
+/* Weight norm leaves the network as it is: W = g·v/|v| is written into it before, and the gradient
+   by W taken back to v and g after. The output layer has no norm. The arrays lie layer by layer. */
+typedef struct weight_part {
+    nrm_mlp_state *state;
+    nrm_real *v, *g, *b, *dv, *dg, *db;
+    nrm_acc *length;
+} weight_part;
+
+static size_t weight_of(const model *m, size_t l, size_t at, weight_part *part)
+{
+    nrm_mlp_state *s = &m->net->state[l];
+    const size_t weights = s->in * s->shape.width, gains = l + 1 < m->net->spec.layers;
+    part->state = s;
+    part->v = m->params + at;
+    part->dv = m->grads + at;
+    part->g = gains ? part->v + weights : NULL;
+    part->dg = gains ? part->dv + weights : NULL;
+    part->b = part->v + weights + gains * s->shape.width;
+    part->db = part->dv + weights + gains * s->shape.width;
+    part->length = m->length + l * s->shape.width; /* hidden layers are equally wide */
+    return at + weights + (gains + 1) * s->shape.width;
+}
+
+static int weight_spread(model *m)
+{
+    size_t l, at = 0;
+    int rc = NRM_OK;
+    for (l = 0; l < m->net->spec.layers && rc >= 0; l++) {
+        weight_part part;
+        nrm_mlp_state *s;
+        at = weight_of(m, l, at, &part);
+        s = part.state;
+        memcpy(s->b, part.b, s->shape.width * sizeof *s->b);
+        if (part.g)
+            rc = nrm_weightnorm_forward(s->W, part.length, part.v, part.g, s->in, s->shape.width);
+        else
+            memcpy(s->W, part.v, s->in * s->shape.width * sizeof *s->W);
+    }
+    return rc;
+}
+
+static int evaluate_weight_norm(model *m, nrm_acc *loss)
+{
+    size_t l, at = 0;
+    int rc = weight_spread(m);
+    if (rc >= 0) rc = evaluate_network(m, loss);
+    memset(m->grads, 0, m->n * sizeof *m->grads);
+    for (l = 0; l < m->net->spec.layers && rc >= 0; l++) {
+        weight_part part;
+        nrm_mlp_state *s;
+        at = weight_of(m, l, at, &part);
+        s = part.state;
+        memcpy(part.db, s->db, s->shape.width * sizeof *s->db);
+        if (part.g)
+            rc = nrm_weightnorm_backward(part.dv, part.dg, s->dW, part.v, part.length, part.g,
+                                         s->in, s->shape.width);
+        else
+            memcpy(part.dv, s->dW, s->in * s->shape.width * sizeof *s->dW);
+    }
+    return rc;
+}
+
+static nrm_mlp *make_net(const setting *k, const extent *e, uint64_t seed, void **block)
+{
+    nrm_mlp_layer layer[16];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    const int none = k->norm == NRM_NO_NORM || k->norm == WEIGHT_NORM;
+    int l;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < k->layers; l++) {
+        layer[l].width = e->width;
+        layer[l].activation = NRM_RELU;
+        layer[l].norm = none ? NRM_NO_NORM : k->norm;
+        layer[l].p = k->p;
+        layer[l].bias = none || k->norm == NRM_RMS_NORM;
+    }
+    layer[l].width = 10;
+    layer[l].bias = 1;
+    spec.inputs = DATASET_PIXELS;
+    spec.layers = (size_t)k->layers + 1;
+    spec.layer = layer;
+    spec.max_batch = e->fixed > e->batch ? e->fixed : e->batch;
+    spec.seed = seed;
+    spec.init = NRM_INIT_XAVIER;
+    spec.lr = (nrm_real)k->lr;
+    return training_net(&spec, block);
+}
+
+static void model_free(model *m)
+{
+    if (m->weight_norm) free(m->params);
+    if (m->weight_norm) free(m->length);
+    free(m->block);
+}
+
+/* v starts as the W of the other arms. */
+static int weight_make(model *m)
+{
+    const size_t layers = m->net->spec.layers;
+    size_t l, at = 0, i;
+    m->weight_norm = 1;
+    m->evaluate = evaluate_weight_norm;
+    m->n = m->net->n_params + (layers - 1) * m->net->state[0].shape.width;
+    m->params = (nrm_real *)calloc(2 * m->n, sizeof *m->params);
+    m->length = (nrm_acc *)calloc(layers * m->net->state[0].shape.width, sizeof *m->length);
+    if (!m->params || !m->length) return -1;
+    m->grads = m->params + m->n;
+    for (l = 0; l < layers; l++) {
+        weight_part part;
+        at = weight_of(m, l, at, &part);
+        memcpy(part.v, part.state->W, part.state->in * part.state->shape.width * sizeof *part.v);
+        for (i = 0; part.g && i < part.state->shape.width; i++) part.g[i] = 1;
+    }
+    return weight_spread(m) >= 0 ? 0 : -1;
+}
+
+static int model_make(model *m, const setting *k, const extent *e, uint64_t seed)
+{
+    memset(m, 0, sizeof *m);
+    m->net = make_net(k, e, seed, &m->block);
+    if (!m->net) return -1;
+    m->n = m->net->n_params;
+    m->params = m->net->params;
+    m->grads = m->net->grads;
+    m->evaluate = evaluate_network;
+    return k->norm == WEIGHT_NORM ? weight_make(m) : 0;
+}
+
+/* One step of training. A loss that is not finite stops the training, but not the run. */
+static int advance(model *m, nrm_acc *loss)
+{
+    size_t i;
+    int rc;
+    if (!m->weight_norm) {
+        rc = nrm_mlp_train_step(m->net, loss, m->x, m->labels, m->rows);
+        return rc == NRM_NONFINITE ? NRM_OK : rc;
+    }
+    rc = m->evaluate(m, loss);
+    for (i = 0; i < m->n; i++) m->params[i] -= m->net->spec.lr * m->grads[i];
+    return rc < 0 ? rc : weight_spread(m);
+}
+
+/* ---- statistics of units --------------------------------------------------------------------- */
+
+enum { WIDEST = 100 };
+
+typedef struct moments { /* of the inputs of ReLU, in the first, the middle and the last layer */
+    size_t layers, rows;
+    int place; /* NRM_AT_NORM, or NRM_AT_LINEAR where there is no norm */
+    double mean[PLACES][WIDEST], var[PLACES][WIDEST];
+    double *unit; /* [PLACES][rows] all values of one unit, or null */
+} moments;
+
+static size_t place_of(size_t layers, size_t which)
+{
+    return which == 0 ? 0 : which == 1 ? layers / 2 : layers - 1;
+}
+
+static void take_moments(void *context, const nrm_mlp_event *event)
+{
+    moments *m = (moments *)context;
+    size_t k, i, j;
+    if (event->gradient || event->place != m->place) return;
+    for (k = 0; k < PLACES; k++) {
+        if (event->layer != place_of(m->layers, k)) continue;
+        for (j = 0; j < event->cols && j < WIDEST; j++) {
+            double sum = 0, sum2 = 0;
+            for (i = 0; i < event->rows; i++) sum += (double)event->data[i * event->cols + j];
+            m->mean[k][j] = sum / (double)event->rows;
+            for (i = 0; i < event->rows; i++) {
+                const double d = (double)event->data[i * event->cols + j] - m->mean[k][j];
+                sum2 += d * d;
+            }
+            m->var[k][j] = sum2 / (double)event->rows;
+        }
+        for (i = 0; m->unit && i < event->rows; i++)
+            m->unit[k * m->rows + i] = (double)event->data[i * event->cols + UNIT];
+    }
+}
+
+/* The first batch sets each unit's input of ReLU to mean 0 and variance 1 (Salimans and Kingma
+   2016): g = 1/σ[t], b = -μ[t]/σ[t], layer by layer. */
+static int weight_first_batch(model *m)
+{
+    const size_t hidden = m->net->spec.layers - 1;
+    size_t l, at = 0, j;
+    nrm_acc loss;
+    int rc = NRM_OK;
+    moments found;
+    for (l = 0; l < hidden && rc >= 0; l++) {
+        weight_part part;
+        memset(&found, 0, sizeof found);
+        found.layers = l + 1; /* its last layer: this one */
+        found.place = NRM_AT_LINEAR;
+        m->net->probe = take_moments;
+        m->net->probe_context = &found;
+        rc = m->evaluate(m, &loss);
+        at = weight_of(m, l, at, &part);
+        for (j = 0; j < part.state->shape.width; j++) {
+            const double sd = sqrt(found.var[PLACES - 1][j]);
+            if (!(sd > 0)) continue; /* a unit without input stays as it is */
+            part.g[j] = (nrm_real)(1 / sd);
+            part.b[j] = (nrm_real)(-found.mean[PLACES - 1][j] / sd);
+        }
+    }
+    m->net->probe = NULL;
+    return rc < 0 ? rc : weight_spread(m);
+}
+
+/* ---- the landscape --------------------------------------------------------------------------- */
+
+static double norm_of(const nrm_real *a, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += (double)a[i] * (double)a[i];
+    return sqrt(sum);
+}
+
+static double distance(const nrm_real *a, const nrm_real *b, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const double d = (double)a[i] - (double)b[i];
+        sum += d * d;
+    }
+    return sqrt(sum);
+}
+
+typedef struct place { /* where the training stands, to measure from and to come back to */
+    model *m;
+    nrm_real *params, *grads, *direction; /* [n]: θ, g, and where to: g, or random of its length */
+    nrm_acc loss;
+    double length; /* |g| */
+    nrm_rng rng;   /* of the directions: the network's own stream stays as it is */
+} place;
+
+static int place_make(place *p, model *m, uint64_t seed)
+{
+    memset(p, 0, sizeof *p);
+    p->m = m;
+    p->params = (nrm_real *)malloc(3 * m->n * sizeof *p->params);
+    if (!p->params) return -1;
+    p->grads = p->params + m->n;
+    p->direction = p->grads + m->n;
+    nrm_rng_seed(&p->rng, seed, TRAINING_STREAM_DATA + 16);
+    return 0;
+}
+
+static int arrive(place *p)
+{
+    const int rc = p->m->evaluate(p->m, &p->loss);
+    memcpy(p->params, p->m->params, p->m->n * sizeof *p->params);
+    memcpy(p->grads, p->m->grads, p->m->n * sizeof *p->grads);
+    memcpy(p->direction, p->m->grads, p->m->n * sizeof *p->grads);
+    p->length = norm_of(p->grads, p->m->n);
+    return rc;
+}
+
+static void turn(place *p) /* a random direction as long as g */
+{
+    const size_t n = p->m->n;
+    nrm_real stretch;
+    size_t i;
+    for (i = 0; i < n; i++) p->direction[i] = nrm_rng_normal(&p->rng);
+    stretch = (nrm_real)(p->length / norm_of(p->direction, n));
+    for (i = 0; i < n; i++) p->direction[i] *= stretch;
+}
+
+/* What is not finite counts as infinite: it is no gap, but the end of the road. */
+static double or_infinite(double v)
+{
+    return isfinite(v) ? v : (double)INFINITY;
+}
+
+/* Loss and |∇L - g| at θ - s·direction, and back. */
+static int look(place *p, double s, double *loss, double *change)
+{
+    model *m = p->m;
+    nrm_acc there = 0;
+    size_t i;
+    int rc;
+    for (i = 0; i < m->n; i++) m->params[i] = p->params[i] - (nrm_real)s * p->direction[i];
+    rc = m->evaluate(m, &there);
+    *loss = or_infinite((double)there);
+    *change = or_infinite(distance(m->grads, p->grads, m->n));
+    memcpy(m->params, p->params, m->n * sizeof *m->params);
+    return rc == NRM_NONFINITE ? NRM_OK : rc;
+}
+
+typedef struct view {                                 /* over the steps of a grid */
+    double lowest, highest, least, most, beta, slope; /* loss, |∇L - g| */
+} view;
+
+static void view_start(view *v)
+{
+    v->lowest = v->least = (double)INFINITY;
+    v->highest = v->most = v->beta = v->slope = -(double)INFINITY;
+}
+
+static int view_add(view *v, place *p, double s)
+{
+    double loss, change;
+    const int rc = look(p, s, &loss, &change);
+    const double path = s * p->length;
+    v->lowest = fmin(v->lowest, loss);
+    v->highest = fmax(v->highest, loss);
+    v->least = fmin(v->least, change);
+    v->most = fmax(v->most, change);
+    v->beta = fmax(v->beta, or_infinite(change / path));
+    v->slope = fmax(v->slope, or_infinite(fabs(loss - (double)p->loss) / path));
+    return rc;
+}
+
+static int view_grid(view *v, place *p)
+{
+    const double lr = (double)p->m->net->spec.lr;
+    size_t i;
+    int rc = NRM_OK;
+    view_start(v);
+    for (i = 0; i < GRID && rc >= 0; i++) rc = view_add(v, p, grid[i] * lr);
+    return rc;
+}
+
+static double range_of(const view *v)
+{
+    return or_infinite(v->highest - v->lowest);
+}
+
+/* ---- what a run remembers -------------------------------------------------------------------- */
+
+enum {
+    RANGE,
+    CHANGE,
+    BETA,
+    LENGTH,
+    SLOPE,
+    LOSS,
+    BETA_FINE,
+    RANDOM_RANGE,
+    RANDOM_CHANGE,
+    RANDOM_BETA,
+    QUANTITIES
+};
+static const char *const quantity_name[QUANTITIES] = {
+    "range", "change",    "beta",         "length",        "slope",
+    "loss",  "beta_fine", "random_range", "random_change", "random_beta"};
+
+typedef struct memory {
+    double when[PROBES], value[QUANTITIES][PROBES], beta_at[DENSE][PROBES / 10];
+    size_t probes, looks; /* of all; of single steps in 500-3000 */
+    double correct[ACCURACIES], early;
+    size_t batches[ACCURACIES], early_batches;
+    moments first, now, traced;
+    double drift[2][PLACES]; /* sums of the distances of mean and variance from the start */
+    size_t drifts;
+} memory;
+
+typedef struct training {
+    lab_run *run;
+    const setting *kind;
+    extent size;
+    model m;
+    place p;
+    training_order order;
+    memory *mem;
+} training;
+
+static training_set train_set, test_set; /* made once; the runs are forked with them */
+
+static int prepare(const dataset *data, int quick)
+{
+    (void)quick;
+    return training_set_make(&train_set, data->train_images, data->train_labels, data->train_n,
+                             DATASET_PIXELS, DATASET_STD) ||
+           training_set_make(&test_set, data->test_images, data->test_labels, data->test_n,
+                             DATASET_PIXELS, DATASET_STD);
+}
+
+static double quantile_of(double *value, size_t n, double p)
+{
+    stats_sort(value, n);
+    return stats_quantile(value, n, p);
+}
+
+/* A quantile of the probes from `from` to `to`. Not all quantities are taken at each probe. */
+static double in_window(const memory *mem, int quantity, double from, double to, double p)
+{
+    double value[PROBES];
+    size_t i, n = 0;
+    for (i = 0; i < mem->probes; i++)
+        if (mem->when[i] >= from && mem->when[i] < to && !isnan(mem->value[quantity][i]))
+            value[n++] = mem->value[quantity][i];
+    return quantile_of(value, n, p);
+}
+
+/* ---- probes ---------------------------------------------------------------------------------- */
+
+static int at_multiple(double when, double of)
+{
+    return fmod(when, of) < 0.5;
+}
+
+/* Figure 11, and β for each step alone. */
+static int probe_dense(training *t, double when)
+{
+    const double lr = t->kind->lr;
+    const size_t trace = t->kind->role == TRACED;
+    size_t i;
+    int rc = NRM_OK;
+    for (i = 0; i < DENSE && rc >= 0; i++) {
+        double loss, change;
+        rc = look(&t->p, dense[i] * lr, &loss, &change);
+        if (when >= 500)
+            t->mem->beta_at[i][t->mem->looks] = or_infinite(change / (dense[i] * lr * t->p.length));
+        if (trace && t->kind->norm <= NRM_BATCH_NORM) {
+            char name[40];
+            (void)snprintf(name, sizeof name, "change_at/%.0f", when);
+            note(t->run, name, dense[i] * lr, change);
+        }
+    }
+    if (when >= 500) t->mem->looks++;
+    return rc;
+}
+
+static int probe_random(training *t, size_t at)
+{
+    view v;
+    int rc;
+    turn(&t->p);
+    rc = view_grid(&v, &t->p);
+    t->mem->value[RANDOM_RANGE][at] = range_of(&v);
+    t->mem->value[RANDOM_CHANGE][at] = v.most;
+    t->mem->value[RANDOM_BETA][at] = v.beta;
+    return rc;
+}
+
+static void trace(training *t, double when, const view *v)
+{
+    note(t->run, "lowest", when, v->lowest);
+    note(t->run, "highest", when, v->highest);
+    note(t->run, "least", when, v->least);
+    note(t->run, "most", when, v->most);
+    note(t->run, "beta_trace", when, v->beta);
+}
+
+static int probe(training *t, double when)
+{
+    memory *mem = t->mem;
+    const size_t at = mem->probes++;
+    const int pair = t->kind->norm == NRM_NO_NORM || t->kind->norm == NRM_BATCH_NORM;
+    view v;
+    int q, rc = arrive(&t->p);
+    mem->when[at] = when;
+    for (q = 0; q < QUANTITIES; q++) mem->value[q][at] = (double)NAN;
+    if (rc >= 0) rc = view_grid(&v, &t->p);
+    if (rc < 0) return rc;
+    mem->value[RANGE][at] = range_of(&v);
+    mem->value[CHANGE][at] = v.most;
+    mem->value[BETA][at] = v.beta;
+    mem->value[SLOPE][at] = v.slope;
+    mem->value[LENGTH][at] = t->p.length;
+    mem->value[LOSS][at] = (double)t->p.loss;
+    if (t->kind->role == TRACED && pair) trace(t, when, &v);
+    rc = view_add(&v, &t->p, below * t->kind->lr);
+    mem->value[BETA_FINE][at] = v.beta;
+    if (rc >= 0 && at_multiple(when, 100) && (when >= 500 || t->kind->role == TRACED))
+        rc = probe_dense(t, when);
+    if (rc >= 0 && at_multiple(when, 50) && pair && t->kind->role == FULL) rc = probe_random(t, at);
+    return rc;
+}
+
+/* Of one unit, in three layers. */
+static void note_histograms(training *t, double when)
+{
+    double edges[BINS + 1], density[BINS];
+    size_t k, i;
+    for (k = 0; k < PLACES; k++) {
+        const double *unit = t->mem->now.unit + k * t->size.fixed;
+        const stats_summary s = stats_describe(unit, t->size.fixed);
+        char name[40];
+        (void)snprintf(name, sizeof name, "unit%lu/%.0f", (unsigned long)k + 1, when);
+        for (i = 0; i <= BINS; i++)
+            edges[i] = s.mean + (8.0 * (double)i / BINS - 4) * fmax(s.sd, 1e-3);
+        (void)stats_histogram(unit, t->size.fixed, edges, BINS, density);
+        for (i = 0; i < BINS; i++) note(t->run, name, (edges[i] + edges[i + 1]) / 2, density[i]);
+    }
+}
+
+/* Mean and variance of the inputs of ReLU on images that are not trained on. */
+static int probe_drift(training *t, double when)
+{
+    memory *mem = t->mem;
+    const moments *a = &mem->first, *b = &mem->now;
+    size_t k, j;
+    int rc;
+    t->m.net->probe = take_moments;
+    t->m.net->probe_context = &mem->now;
+    rc = nrm_mlp_gradient(t->m.net, NULL, test_set.x, test_set.labels, t->size.fixed, NRM_TRAIN);
+    t->m.net->probe = NULL;
+    if (when < 1) mem->first = mem->now;
+    for (k = 0; k < PLACES && when > 1; k++)
+        for (j = 0; j < t->size.width; j++) {
+            mem->drift[0][k] += fabs(b->mean[k][j] - a->mean[k][j]) / (double)t->size.width;
+            mem->drift[1][k] += fabs(b->var[k][j] - a->var[k][j]) / (double)t->size.width;
+        }
+    if (when > 1) mem->drifts++;
+    if (mem->now.unit && (when < 1 || at_multiple(when - 300, STEPS) || when > STEPS - 1))
+        note_histograms(t, when);
+    return rc;
+}
+
+static void count_accuracy(training *t, double when)
+{
+    nrm_acc accuracy = 0;
+    size_t i;
+    (void)nrm_accuracy(&accuracy, t->m.net->logits, t->m.labels, t->m.rows, 10);
+    for (i = 0; i + 1 < ACCURACIES && when >= accuracy_end[i]; i++) {
+    }
+    t->mem->correct[i] += (double)accuracy;
+    t->mem->batches[i]++;
+    if (when >= 500) return;
+    t->mem->early += (double)accuracy;
+    t->mem->early_batches++;
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static void next_batch(training *t)
+{
+    while (!training_next(&t->order, &train_set)) {
+    }
+    t->m.x = t->order.x;
+    t->m.labels = t->order.labels;
+    t->m.rows = t->order.count;
+}
+
+static int train(training *t)
+{
+    const int probed = t->kind->role != BARE, drifts = probed && t->kind->role != ONLY_LANDSCAPE;
+    nrm_acc loss = 0;
+    size_t step;
+    int rc = NRM_OK;
+    for (step = 0; step < t->size.steps && rc >= 0; step++) {
+        const double when = (double)(step * t->size.scale);
+        next_batch(t);
+        if (step == 0 && t->m.weight_norm) rc = weight_first_batch(&t->m);
+        if (rc >= 0 && drifts && at_multiple(when, 100)) rc = probe_drift(t, when);
+        if (rc >= 0 && probed && at_multiple(when, 10)) rc = probe(t, when);
+        if (rc >= 0) rc = advance(&t->m, &loss);
+        count_accuracy(t, when);
+        lab_progress(t->run, (double)step / (double)t->size.steps);
+    }
+    if (rc >= 0 && drifts) rc = probe_drift(t, STEPS);
+    return rc;
+}
+
+static void note_windows(lab_run *run, const memory *mem)
+{
+    double from = 0;
+    int q;
+    size_t w;
+    for (q = 0; q < QUANTITIES; q++)
+        for (w = 0, from = 0; w < WINDOWS; from = window_end[w++]) {
+            const double v = in_window(mem, q, from, window_end[w], 0.5);
+            if (!isnan(v)) note(run, quantity_name[q], window_end[w], v);
+        }
+    for (w = 0, from = 0; w < WINDOWS; from = window_end[w++]) {
+        note(run, "beta_p90", window_end[w], in_window(mem, BETA, from, window_end[w], 0.9));
+        note(run, "beta_fine_p90", window_end[w],
+             in_window(mem, BETA_FINE, from, window_end[w], 0.9));
+    }
+}
+
+static void note_curves(lab_run *run, const memory *mem)
+{
+    static const char *const name[3] = {"range_curve", "change_curve", "beta_curve"};
+    double from;
+    int q;
+    size_t w;
+    for (q = 0; q < 3; q++)
+        for (w = 0, from = 0; w < FINE_WINDOWS; from = fine_end[w++])
+            note(run, name[q], fine_end[w], in_window(mem, q, from, fine_end[w], 0.5));
+}
+
+static void note_rest(lab_run *run, memory *mem)
+{
+    size_t i;
+    for (i = 0; i < ACCURACIES; i++)
+        if (mem->batches[i] > 0)
+            note(run, "accuracy", accuracy_end[i], mem->correct[i] / (double)mem->batches[i]);
+    note(run, "accuracy_500", 500, mem->early / (double)mem->early_batches);
+    for (i = 0; i < PLACES && mem->drifts > 0; i++) {
+        note(run, "drift_mean", (double)i + 1, mem->drift[0][i] / (double)mem->drifts);
+        note(run, "drift_var", (double)i + 1, mem->drift[1][i] / (double)mem->drifts);
+    }
+    for (i = 0; i < DENSE && mem->looks > 0; i++)
+        note(run, "beta_of", dense[i], quantile_of(mem->beta_at[i], mem->looks, 0.5));
+}
+
+/* Of parameters and running statistics, in pieces that a record keeps all digits of. */
+static void note_bits(lab_run *run, const nrm_mlp *net)
+{
+    uint64_t hash = files_hash(FILES_HASH_INIT, net->params, net->n_params * sizeof *net->params);
+    size_t l;
+    int i;
+    for (l = 0; l + 1 < net->spec.layers; l++) {
+        const nrm_running *s = &net->state[l].running;
+        const size_t bytes = net->state[l].shape.width * sizeof *s->mean;
+        if (s->mean) hash = files_hash(files_hash(hash, s->mean, bytes), s->var, bytes);
+    }
+    for (i = 0; i < 4; i++) lab_record(run, "bits", i, (double)(hash >> (16 * i) & 0xffff));
+}
+
+/* ---- checks that need no data ---------------------------------------------------------------- */
+
+#define CURVATURE 3.0
+
+/* L = CURVATURE·|θ|²/2: g = CURVATURE·θ, and β must be CURVATURE. */
+static int evaluate_bowl(model *m, nrm_acc *loss)
+{
+    size_t i;
+    *loss = 0;
+    for (i = 0; i < m->n; i++) {
+        m->grads[i] = (nrm_real)CURVATURE * m->params[i];
+        *loss += (nrm_acc)CURVATURE / 2 * (nrm_acc)m->params[i] * (nrm_acc)m->params[i];
+    }
+    return NRM_OK;
+}
+
+static int note_bowl(lab_run *run, const model *like)
+{
+    model m = *like;
+    nrm_real params[4] = {3, -1, 0.5f, 2}, grads[4];
+    place p;
+    view v;
+    int rc;
+    m.n = 4;
+    m.params = params;
+    m.grads = grads;
+    m.evaluate = evaluate_bowl;
+    if (place_make(&p, &m, run->seed)) return -1;
+    rc = arrive(&p);
+    if (rc >= 0) rc = view_grid(&v, &p);
+    note(run, "bowl_beta", 0, v.beta);
+    note(run, "bowl_range", 0, range_of(&v) / (p.length * p.length));
+    note(run, "bowl_change", 0, v.most / p.length);
+    turn(&p);
+    note(run, "bowl_random", 0, norm_of(p.direction, m.n) / p.length);
+    free(p.params);
+    return rc;
+}
+
+/* Root mean square of what L∞ makes of Gaussian numbers: 0.37, as the largest of 128 is 2.7. */
+static int note_linf(lab_run *run)
+{
+    enum { ROWS = 128, UNITS = 400 };
+    nrm_real *x = (nrm_real *)malloc(2 * ROWS * UNITS * sizeof *x);
+    nrm_acc mean[UNITS], scale[UNITS];
+    nrm_rng rng;
+    size_t i;
+    int rc;
+    if (!x) return -1;
+    nrm_rng_seed(&rng, run->seed, TRAINING_STREAM_DATA + 17);
+    for (i = 0; i < ROWS * UNITS; i++) x[i] = nrm_rng_normal(&rng);
+    rc = nrm_lp_batchnorm_forward(x + ROWS * UNITS, mean, scale, NULL, x, NULL, NULL, NRM_LINF,
+                                  NRM_TRAIN, (nrm_real)1e-5, ROWS, UNITS, 1);
+    note(run, "linf_rms", 0, norm_of(x + ROWS * UNITS, ROWS * UNITS) / sqrt(ROWS * UNITS));
+    free(x);
+    return rc;
+}
+
+/* |v·dv|/(|v||dv|), the worst of the columns: the gradient must be orthogonal to v. */
+static void note_radial(lab_run *run, model *m)
+{
+    double worst = 0;
+    size_t l, at = 0, i, j;
+    nrm_acc loss;
+    (void)m->evaluate(m, &loss); /* v has moved since the last gradient */
+    for (l = 0; l + 1 < m->net->spec.layers; l++) {
+        weight_part part;
+        size_t width;
+        at = weight_of(m, l, at, &part);
+        width = part.state->shape.width;
+        for (j = 0; j < width; j++) {
+            double dot = 0, vv = 0, dd = 0;
+            for (i = 0; i < part.state->in; i++) {
+                const double v = (double)part.v[i * width + j], d = (double)part.dv[i * width + j];
+                dot += v * d;
+                vv += v * v;
+                dd += d * d;
+            }
+            if (dd > 0) worst = fmax(worst, fabs(dot) / sqrt(vv * dd));
+        }
+    }
+    note(run, "weight_radial", 0, worst);
+}
+
+/* ---- one run --------------------------------------------------------------------------------- */
+
+static void note_all(training *t)
+{
+    const int role = t->kind->role;
+    nrm_acc accuracy = 0;
+    note_bits(t->run, t->m.net);
+    if (role == FULL || role == ONLY_LANDSCAPE) note_windows(t->run, t->mem);
+    if (role == FULL && (t->kind->norm <= NRM_LAYER_NORM)) note_curves(t->run, t->mem);
+    if (role != FULL) return;
+    note_rest(t->run, t->mem);
+    if (nrm_mlp_eval(t->m.net, NULL, &accuracy, test_set.x, test_set.labels, test_set.n) >= 0)
+        note(t->run, "test", STEPS, (double)accuracy);
+    if (t->m.weight_norm) note_radial(t->run, &t->m);
+}
+
+static int start(training *t, lab_run *run)
+{
+    memset(t, 0, sizeof *t);
+    t->run = run;
+    t->kind = &settings[run->arm];
+    t->size = extent_of(run->quick);
+    t->mem = (memory *)calloc(1, sizeof *t->mem);
+    if (!t->mem || model_make(&t->m, t->kind, &t->size, run->seed) ||
+        place_make(&t->p, &t->m, run->seed) ||
+        training_order_start(&t->order, train_set.n, t->size.batch, DATASET_PIXELS, run->seed))
+        return -1;
+    t->mem->now.layers = (size_t)t->kind->layers;
+    t->mem->now.rows = t->size.fixed;
+    t->mem->now.place = t->m.net->state[0].shape.norm == NRM_NO_NORM ? NRM_AT_LINEAR : NRM_AT_NORM;
+    if (t->kind->role == TRACED)
+        t->mem->now.unit = (double *)calloc(PLACES * t->size.fixed, sizeof(double));
+    return t->kind->role == TRACED && !t->mem->now.unit ? -1 : 0;
+}
+
+static int run(lab_run *r)
+{
+    training t;
+    int rc = start(&t, r) ? NRM_ENULL : NRM_OK;
+    if (rc >= 0) rc = train(&t);
+    if (rc >= 0) note_all(&t);
+    if (rc >= 0 && t.kind->role == BARE) rc = note_bowl(r, &t.m);
+    if (rc >= 0 && t.kind->role == BARE) rc = note_linf(r);
+    if (rc < 0) fprintf(stderr, "16_landscape: %s\n", nrm_strerror(rc));
+    if (t.mem) free(t.mem->now.unit);
+    free(t.mem);
+    free(t.p.params);
+    if (t.m.net) model_free(&t.m);
+    training_order_free(&t.order);
+    return rc < 0;
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+enum { LATE = 3 }; /* the windows from step 200 on: the last three */
+
+typedef struct ratio { /* of two arms: the worst of some windows, seed by seed */
+    stats_verdict verdict;
+    double mean;               /* geometric mean over seeds */
+    double window[WINDOWS];    /* geometric mean of each window */
+    double low[LAB_SEEDS_MAX]; /* logarithms */
+} ratio;
+
+/* a/b of a series in the windows `from` to `to` - 1. `most`: what the claim wants the ratio below. */
+static ratio worst_ratio(const lab_report *r, size_t a, size_t b, const char *series, size_t from,
+                         size_t to, double most)
+{
+    double worst[LAB_SEEDS_MAX], none[LAB_SEEDS_MAX], x[LAB_SEEDS_MAX], y[LAB_SEEDS_MAX];
+    stats_paired pairs;
+    size_t w, s, n = 0;
+    ratio found;
+    memset(&found, 0, sizeof found);
+    for (w = from; w < to; w++) {
+        n = lab_values(r, a, series, window_end[w], x);
+        (void)lab_values(r, b, series, window_end[w], y);
+        for (s = 0; s < n; s++) {
+            const double q = log(x[s] / y[s]);
+            if (w == from || !(q <= worst[s])) worst[s] = q;
+            found.window[w] += q / (double)n;
+            none[s] = 0;
+        }
+        found.window[w] = exp(found.window[w]);
+    }
+    pairs = stats_pair(worst, none, n);
+    found.mean = exp(pairs.mean);
+    found.verdict = stats_judge(&pairs, -1, found.mean < most);
+    return found;
+}
+
+static const char *windows_text(lab_report *r, size_t a, size_t b, const char *series)
+{
+    return lab_format(r, "%.3g, %.3g, %.3g against %.3g, %.3g, %.3g", lab_mean(r, a, series, 500),
+                      lab_mean(r, a, series, 1000), lab_mean(r, a, series, 3000),
+                      lab_mean(r, b, series, 500), lab_mean(r, b, series, 1000),
+                      lab_mean(r, b, series, 3000));
+}
+
+static void judge_ratio(lab_report *r, const lab_claim *claim, size_t a, size_t b,
+                        const char *series, double most, const char *remark)
+{
+    const ratio q = worst_ratio(r, a, b, series, WINDOWS - LATE, WINDOWS, most);
+    lab_verdict(r, claim, q.verdict, remark,
+                "%s in steps 200-500, 500-1000, 1000-3000; worst ratio %.2g",
+                windows_text(r, a, b, series), q.mean);
+}
+
+#define SANTURKAR "Santurkar et al. 2018, "
+#define LATE_TEXT "in each of 200-500, 500-1000, 1000-3000; worst window, geometric mean of seeds"
+
+static void judge_main(lab_report *r)
+{
+    static const lab_claim a = {
+        "16a",
+        "Along the gradient the loss varies less with batch norm (13 layers)",
+        SANTURKAR "Fig. 4a; three of the tutorials",
+        "VGG: the loss reaches 10 without, and stays within the curve's width with batch norm",
+        "median loss range below 1/3 of that without, " LATE_TEXT,
+        "trial runs (1 seed), 200-500: 0.054 against 3.24"};
+    static const lab_claim b = {
+        "16b",
+        "The gradient changes less along itself with batch norm (13 layers)",
+        SANTURKAR "Fig. 4b; three of the tutorials",
+        "VGG: up to 250 without, at most 40 with",
+        "median of the largest change below 1/2 of that without, " LATE_TEXT,
+        "trial runs (1 seed), 200-500: 2.5 against 15.5"};
+    static const lab_claim c = {
+        "16c",
+        "The effective β is better with batch norm (13 layers)",
+        SANTURKAR "Fig. 4c; three of the tutorials",
+        "VGG: 5 to 45 without, 17 to 20 with",
+        "90th percentile of β below that without, " LATE_TEXT,
+        "trial runs (1 seed), 200-500: 20 against 39; medians 17.4 against 24.4"};
+    static const lab_claim e = {
+        "16e",
+        "Along the gradient the loss varies less with batch norm (6 layers)",
+        SANTURKAR "Fig. 4a",
+        "as 16a",
+        "as 16a",
+        "trial runs (1 seed): none with batch norm"};
+    static const lab_claim f = {"16f",
+                                "The gradient changes less along itself with batch norm (6 layers)",
+                                SANTURKAR "Fig. 4b",
+                                "as 16b",
+                                "as 16b",
+                                "none"};
+    static const lab_claim g = {"16g",
+                                "The effective β is better with batch norm (6 layers)",
+                                SANTURKAR "Fig. 4c",
+                                "as 16c",
+                                "as 16c",
+                                "none"};
+    judge_ratio(r, &a, M13 + BATCH, M13 + NONE, "range", 1.0 / 3, "");
+    judge_ratio(r, &b, M13 + BATCH, M13 + NONE, "change", 0.5, "");
+    judge_ratio(r, &c, M13 + BATCH, M13 + NONE, "beta_p90", 1,
+                "on this grid 1/s of the smallest step is 20, and so is 2/rate: see 16h");
+    judge_ratio(r, &e, M6 + BATCH, M6 + NONE, "range", 1.0 / 3, "");
+    judge_ratio(r, &f, M6 + BATCH, M6 + NONE, "change", 0.5, "");
+    judge_ratio(r, &g, M6 + BATCH, M6 + NONE, "beta_p90", 1, "");
+}
+
+static void judge_magnitude(lab_report *r)
+{
+    static const lab_claim d = {
+        "16d",
+        "The gradient changes are almost two orders of magnitude apart (13 layers)",
+        SANTURKAR "Section 3.2",
+        "\"the difference ... is almost two orders of magnitude\", early in training",
+        "none / batch norm above 50 in one of the five windows (geometric mean of seeds)",
+        "trial runs (1 seed), 200-500: a factor of 6"};
+    const ratio all = worst_ratio(r, M13 + BATCH, M13 + NONE, "change", 0, WINDOWS, 1);
+    double value[LAB_SEEDS_MAX], none[LAB_SEEDS_MAX], best = 1;
+    size_t w, at = 0, n;
+    stats_paired pairs;
+    for (w = 0; w < WINDOWS; w++) {
+        if (!(all.window[w] < best)) continue;
+        best = all.window[w];
+        at = w;
+    }
+    n = lab_values(r, M13 + BATCH, "change", window_end[at], value);
+    (void)lab_values(r, M13 + NONE, "change", window_end[at], none);
+    pairs = stats_pair(value, none, n);
+    lab_verdict(r, &d, stats_judge(&pairs, -1, 1 / best > 50), "",
+                "at most %.1f times, in the window that ends at step %g", 1 / best, window_end[at]);
+}
+
+static void judge_sensitivity(lab_report *r)
+{
+    static const lab_claim h = {
+        "16h",
+        "The order of the effective β does not hang on the smallest step that is looked at",
+        "ours, on " SANTURKAR "Fig. 4c",
+        "not looked at: s from half the rate on",
+        "as 16c, with s from 0.1 of the rate on",
+        "trial runs (1 seed): 50 against 28 to 37, so no"};
+    static const lab_claim i = {"16i",
+                                "The effective β is better with batch norm also at rate 0.05",
+                                "ours, on " SANTURKAR "Fig. 4c",
+                                "rate 0.1 only",
+                                "as 16c, with rate 0.05",
+                                "trial runs (1 seed): batch norm about 35, where 1/s is 40"};
+    static const lab_claim j = {"16j",
+                                "In random directions too the loss varies less with batch norm",
+                                SANTURKAR "Section 3",
+                                "similar in other directions, random ones included",
+                                "as 16a, in random directions",
+                                "none"};
+    static const lab_claim k = {
+        "16k",
+        "In random directions too the gradient changes less with batch norm",
+        SANTURKAR "Section 3",
+        "similar in other directions, random ones included",
+        "as 16b, in random directions",
+        "none"};
+    static const lab_claim l = {
+        "16l",
+        "The difference in loss range is there from the beginning of the training",
+        SANTURKAR "Section 3.2",
+        "\"especially in the initial phases of training\"",
+        "median loss range in steps 0-20 smaller with batch norm",
+        "trial runs (1 seed): 0.33 against 0.007, so no"};
+    judge_ratio(r, &h, M13 + BATCH, M13 + NONE, "beta_fine_p90", 1,
+                lab_format(r, "medians of 500-1000: %.3g against %.3g",
+                           lab_mean(r, M13 + BATCH, "beta_fine", 1000),
+                           lab_mean(r, M13 + NONE, "beta_fine", 1000)));
+    judge_ratio(r, &i, SLOW13 + 1, SLOW13, "beta_p90", 1,
+                lab_format(r, "loss range %s, gradient change %s",
+                           windows_text(r, SLOW13 + 1, SLOW13, "range"),
+                           windows_text(r, SLOW13 + 1, SLOW13, "change")));
+    judge_ratio(r, &j, M13 + BATCH, M13 + NONE, "random_range", 1.0 / 3, "");
+    judge_ratio(r, &k, M13 + BATCH, M13 + NONE, "random_change", 0.5, "");
+    lab_verdict(r, &l, lab_compare(r, M13 + BATCH, M13 + NONE, "range", 20, -1, 1), "",
+                "%s against %s", lab_text(r, M13 + BATCH, "range", 20, 3),
+                lab_text(r, M13 + NONE, "range", 20, 3));
+}
+
+static void judge_lengths(lab_report *r)
+{
+    static const lab_claim m = {"16m",
+                                "Gradients are shorter with batch norm",
+                                SANTURKAR "Section 3; two of the tutorials",
+                                "\"the magnitudes of the gradients are smaller too\"",
+                                "median |g| below that without, " LATE_TEXT,
+                                "none"};
+    static const lab_claim n = {
+        "16n",
+        "The loss changes at a smaller rate with batch norm",
+        SANTURKAR "Section 3; two of the tutorials",
+        "\"the loss changes at a smaller rate\"",
+        "median of max |change of loss|/distance below that without, " LATE_TEXT,
+        "none"};
+    judge_ratio(r, &m, M13 + BATCH, M13 + NONE, "length", 1, "");
+    judge_ratio(r, &n, M13 + BATCH, M13 + NONE, "slope", 1, "");
+}
+
+/* The lesser of two verdicts. */
+static stats_verdict lesser(stats_verdict a, stats_verdict b)
+{
+    return a > b ? a : b;
+}
+
+static void judge_accuracy(lab_report *r, const lab_claim *claim, size_t kind)
+{
+    stats_verdict worst = STATS_REPRODUCED;
+    size_t net, s, n;
+    for (net = M13; net <= M6; net += M6) {
+        double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
+        stats_paired pairs;
+        n = lab_values(r, net + kind, "accuracy_500", 500, a);
+        (void)lab_values(r, net + BATCH, "accuracy_500", 500, b);
+        for (s = 0; s < n; s++) b[s] -= 0.02;
+        pairs = stats_pair(a, b, n);
+        worst = lesser(worst, stats_judge(&pairs, 1, 1));
+    }
+    lab_verdict(r, claim, worst, "", "13 layers: %s against %s; 6 layers: %s against %s",
+                lab_text(r, M13 + kind, "accuracy_500", 500, 3),
+                lab_text(r, M13 + BATCH, "accuracy_500", 500, 3),
+                lab_text(r, M6 + kind, "accuracy_500", 500, 3),
+                lab_text(r, M6 + BATCH, "accuracy_500", 500, 3));
+}
+
+/* The mean of the three layers, of each seed. */
+static size_t drift_of(const lab_report *r, size_t arm, double *value)
+{
+    size_t s, k, n = lab_seeds(r, arm);
+    for (s = 0; s < n; s++)
+        for (k = 0, value[s] = 0; k < PLACES; k++)
+            value[s] += lab_at(r, arm, s, "drift_mean", (double)k + 1) / PLACES;
+    return n;
+}
+
+static void judge_drift(lab_report *r, const lab_claim *claim, size_t kind)
+{
+    double mean[2][2];
+    stats_verdict worst = STATS_REPRODUCED;
+    size_t net;
+    for (net = 0; net < 2; net++) {
+        double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
+        const size_t n = drift_of(r, net * M6 + kind, a);
+        stats_paired pairs;
+        (void)drift_of(r, net * M6 + NONE, b);
+        pairs = stats_pair(a, b, n);
+        mean[net][0] = stats_describe(a, n).mean;
+        mean[net][1] = stats_describe(b, n).mean;
+        worst = lesser(worst, stats_judge(&pairs, 1, 1));
+    }
+    lab_verdict(r, claim, worst, "", "13 layers: %.2f against %.2f; 6 layers: %.2f against %.2f",
+                mean[0][0], mean[0][1], mean[1][0], mean[1][1]);
+}
+
+static void judge_smooth_family(lab_report *r)
+{
+    static const lab_claim u = {
+        "16u",
+        "L1, L2 and L∞ smooth the landscape as batch norm does (13 layers)",
+        SANTURKAR "Section 3.3; Chinese notes on batch norm",
+        "\"the same benefits\"; no figure of it but for the linear network",
+        "each of them fulfils the criteria of 16a and 16b",
+        "trial runs (1 seed), 200-500: range 0.055, 0.044, 0.041, change 3.0, 2.5, 2.5"};
+    stats_verdict worst = STATS_REPRODUCED;
+    double range = 0, change = 0;
+    size_t kind;
+    for (kind = L1; kind <= LINF; kind++) {
+        const ratio a =
+            worst_ratio(r, M13 + kind, M13 + NONE, "range", WINDOWS - LATE, WINDOWS, 1.0 / 3);
+        const ratio b =
+            worst_ratio(r, M13 + kind, M13 + NONE, "change", WINDOWS - LATE, WINDOWS, 0.5);
+        worst = lesser(worst, lesser(a.verdict, b.verdict));
+        range = fmax(range, a.mean);
+        change = fmax(change, b.mean);
+    }
+    lab_verdict(r, &u, worst, "", "ratios of the worst of the three: loss range %.2g, change %.2g",
+                range, change);
+}
+
+static void judge_family(lab_report *r)
+{
+#define LP_ACCURACY(id, name)                                                                      \
+    {                                                                                              \
+        id, name " in the place of the standard deviation trains as fast",                         \
+            SANTURKAR "Fig. 5 and 12; Chinese notes on batch norm",                                \
+            "VGG: training accuracy of all three like batch norm's, or above",                     \
+            "accuracy on the batches of steps 1 to 500: at least that of batch norm less 0.02, "   \
+            "with both depths",                                                                    \
+            "none"                                                                                 \
+    }
+#define LP_DRIFT(id, name)                                                                         \
+    {                                                                                              \
+        id, "With " name " the inputs of ReLU drift further than without a norm",                  \
+            SANTURKAR "Fig. 6 and 14", "\"larger distributional ... shift\" than without",         \
+            "mean |μ(t) - μ(0)| over time, units and three layers: more, with both depths", "none" \
+    }
+    static const lab_claim fast[3] = {LP_ACCURACY("16o", "L1"), LP_ACCURACY("16p", "L2"),
+                                      LP_ACCURACY("16q", "L∞")};
+    static const lab_claim drift[3] = {LP_DRIFT("16r", "L1"), LP_DRIFT("16s", "L2"),
+                                       LP_DRIFT("16t", "L∞")};
+    size_t i;
+    for (i = 0; i < 3; i++) judge_accuracy(r, &fast[i], L1 + i);
+    for (i = 0; i < 3; i++) judge_drift(r, &drift[i], L1 + i);
+    judge_smooth_family(r);
+}
+
+static int near_to(double a, double b, double tolerance)
+{
+    return fabs(a - b) <= tolerance * fabs(b);
+}
+
+static void check_all(lab_report *r)
+{
+    const double beta = lab_at(r, BARE_BATCH, 0, "bowl_beta", 0);
+    const double rms = lab_at(r, BARE_BATCH, 0, "linf_rms", 0);
+    const double turned = lab_at(r, BARE_BATCH, 0, "bowl_random", 0);
+    /* L(θ - s·g) = C/2·|θ|²·(1 - C·s)², and |θ| = |g|/C */
+    const double range =
+        (pow(1 - CURVATURE / 20, 2) - pow(1 - CURVATURE * 0.4, 2)) / (2 * CURVATURE);
+    const double found = lab_at(r, BARE_BATCH, 0, "bowl_range", 0);
+    double radial = 0;
+    size_t s, i, same = 0, kind;
+    for (i = 0; i < 4; i++) {
+        const double bare = lab_at(r, BARE_BATCH, 0, "bits", (double)i);
+        same += near_to(bare, lab_at(r, M13 + BATCH, 0, "bits", (double)i), 0) &&
+                near_to(bare, lab_at(r, TRACE + 1, 0, "bits", (double)i), 0);
+    }
+    for (kind = M13; kind <= M6; kind += M6)
+        for (s = 0; s < lab_seeds(r, kind + WEIGHT); s++)
+            radial = fmax(radial, lab_at(r, kind + WEIGHT, s, "weight_radial", 0));
+    lab_check(r, same == 4, "probes leave no trace in parameters and running statistics",
+              "%lu of 4 parts of the hash equal, with few, many and no probes",
+              (unsigned long)same);
+    lab_check(r, near_to(beta, CURVATURE, 1e-4), "β of a quadratic bowl is its curvature",
+              "%.5f, expected %.5f", beta, CURVATURE);
+    lab_check(r, near_to(found, range, 1e-3), "loss range of the bowl", "%.5f, expected %.5f",
+              found, range);
+    lab_check(r, near_to(turned, 1, 1e-4), "random directions are as long as g", "%.6f", turned);
+    lab_check(r, fabs(rms - 0.37) < 0.01, "L∞ of 128 Gaussian numbers has the rms 0.37", "%.4f",
+              rms);
+    lab_check(r, radial < 1e-3, "weight norm: the gradient is orthogonal to v", "cosine %.1e",
+              radial);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static plot_style style_of(size_t kind)
+{
+    static const char *const shared[2] = {"none", "batch"};
+    plot_style s;
+    if (kind <= BATCH) return lab_style(shared[kind]);
+    if (kind == LAYER) return lab_style("layer");
+    s = kind == L1 ? plot_dashdot(PLOT_GREEN) : plot_solid(PLOT_PURPLE);
+    if (kind == LINF) s = plot_dotted(PLOT_RGB(136, 34, 85));
+    if (kind == RMS) s = plot_dotted(PLOT_ORANGE);
+    if (kind == WEIGHT) s = plot_dashdot(PLOT_BLACK);
+    return s;
+}
+
+/* What lies between the smallest and the largest value over the steps s: of one run. */
+static void draw_trace(lab_report *r, plot_panel *p, const char *low, const char *high, size_t kind)
+{
+    const lab_series a = lab_get(r, TRACE + kind, 0, low), b = lab_get(r, TRACE + kind, 0, high);
+    plot_style s = style_of(kind);
+    s.alpha = kind == NONE ? 0.45 : 0.75;
+    plot_band(p, settings[kind].name, a.x, a.y, b.y, a.n < b.n ? a.n : b.n, s);
+}
+
+static plot_panel *step_panel(plot_figure *f, int row, int col, const char *heading,
+                              const char *axis, int scale)
+{
+    plot_panel *p = plot_add(f, row, col, 1, 1);
+    plot_heading(p, heading);
+    plot_axis_x(p, "step", PLOT_LINEAR);
+    plot_axis_y(p, axis, scale);
+    return p;
+}
+
+static void draw_paper_row(lab_report *r, plot_figure *f)
+{
+    plot_panel *a = step_panel(f, 0, 0, "loss range, one run", "loss at θ - s·g", PLOT_LOG10);
+    plot_panel *b =
+        step_panel(f, 0, 1, "gradient change, one run", "|∇L(θ - s·g) - g|", PLOT_LOG10);
+    plot_panel *c =
+        step_panel(f, 0, 2, "effective β, one run", "max |∇L(θ - s·g) - g| / (s·|g|)", PLOT_LINEAR);
+    size_t kind;
+    for (kind = NONE; kind <= BATCH; kind++) {
+        const lab_series beta = lab_get(r, TRACE + kind, 0, "beta_trace");
+        plot_style s = style_of(kind);
+        draw_trace(r, a, "lowest", "highest", kind);
+        draw_trace(r, b, "least", "most", kind);
+        s.dash = PLOT_SOLID;
+        s.width = 0.5;
+        plot_line(c, settings[kind].name, beta.x, beta.y, beta.n, s);
+    }
+    plot_range_y(c, 0, 60);
+    plot_range_x(a, 0, STEPS);
+    plot_range_x(b, 0, STEPS);
+    plot_range_x(c, 0, STEPS);
+}
+
+/* Medians of windows, drawn at their middles. */
+static void draw_windows(lab_report *r, plot_panel *p, size_t net, const char *series)
+{
+    static const size_t kinds[3] = {NONE, LAYER, BATCH};
+    size_t i, k;
+    for (k = 0; k < 3; k++) {
+        lab_curve c = lab_over_seeds(r, net + kinds[k], series);
+        double from = 0;
+        for (i = 0; i < c.n; i++) {
+            const double to = c.x[i];
+            c.x[i] = (from + to) / 2;
+            from = to;
+        }
+        plot_mean_band(p, settings[kinds[k]].name, c.x, c.mean, c.sd, c.n, style_of(kinds[k]));
+    }
+}
+
+static plot_panel *window_panel(lab_report *r, plot_figure *f, int row, int col,
+                                const char *heading, const char *axis, const char *series)
+{
+    plot_panel *p = step_panel(f, row, col, heading, axis, PLOT_LOG10);
+    plot_axis_x(p, "step", PLOT_LOG10);
+    draw_windows(r, p, row == 1 ? M13 : M6, series);
+    plot_range_x(p, 10, STEPS);
+    return p;
+}
+
+static int draw_figure_4(lab_report *r)
+{
+    plot_figure *f = lab_figure(r, "The loss landscape along the gradient", 2000, 1900);
+    static const char *const depth[2] = {"13 layers", "6 layers"};
+    const double heights[3] = {1.15, 1, 1};
+    int row;
+    draw_paper_row(r, f);
+    for (row = 1; row < 3; row++) {
+        plot_panel *p;
+        (void)window_panel(r, f, row, 0, lab_format(r, "loss range, %s", depth[row - 1]),
+                           "max - min over s", "range_curve");
+        (void)window_panel(r, f, row, 1, lab_format(r, "gradient change, %s", depth[row - 1]),
+                           "max over s", "change_curve");
+        p = window_panel(r, f, row, 2, lab_format(r, "effective β, %s", depth[row - 1]),
+                         "max over s", "beta_curve");
+        plot_hline(p, 20, "2/rate = 1/smallest s", plot_thin(PLOT_INK));
+    }
+    plot_heights(f, heights, 3);
+    plot_letters(f);
+    plot_shared_legend(f);
+    return lab_save(r, f, NULL);
+}
+
+/* Figure 11: a line for each hundredth step, its colour the step. */
+static plot_panel *draw_figure_11(lab_report *r, plot_figure *f, size_t kind, int col)
+{
+    plot_panel *p = plot_add(f, 0, col, 1, 1);
+    int when;
+    plot_heading(p, kind == NONE ? "no norm, one run" : "batch norm, one run");
+    plot_axis_x(p, "step size s", PLOT_LINEAR);
+    plot_axis_y(p, "|∇L(θ - s·g) - g|", PLOT_LOG10);
+    for (when = 100; when < STEPS; when += 100) {
+        const char *name = lab_format(r, "change_at/%d", when);
+        const lab_series c = lab_get(r, TRACE + kind, 0, name);
+        plot_style s = plot_solid(plot_map(PLOT_SEQUENTIAL, when / (double)STEPS));
+        const int named = when == 100 || when % 700 == 0;
+        s.width = 0.8;
+        plot_line(p, named ? lab_format(r, "step %d", when) : NULL, c.x, c.y, c.n, s);
+    }
+    plot_legend(p, kind == NONE ? PLOT_LEGEND_NONE : PLOT_LEGEND_RIGHT);
+    return p;
+}
+
+static void draw_beta_of(lab_report *r, plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 1, 0, 1, 1);
+    const double s[2] = {0.001, 0.4}, inverse[2] = {1000, 2.5};
+    size_t net, kind, i;
+    plot_heading(p, "β of one step size alone, steps 500-3000");
+    plot_axis_x(p, "step size s", PLOT_LOG10);
+    plot_axis_y(p, "|∇L(θ - s·g) - g| / (s·|g|)", PLOT_LOG10);
+    for (net = M13; net <= M6; net += M6)
+        for (kind = NONE; kind <= BATCH; kind++) {
+            lab_curve c = lab_over_seeds(r, net + kind, "beta_of");
+            plot_style style = style_of(kind);
+            for (i = 0; i < c.n; i++) c.x[i] *= 0.1;
+            style.marker = net == M13 ? PLOT_CIRCLE : PLOT_RING;
+            style.marker_every = 1;
+            plot_mean_band(
+                p, lab_format(r, "%s, %s layers", settings[kind].name, net == M13 ? "13" : "6"),
+                c.x, c.mean, c.sd, c.n, style);
+        }
+    plot_line(p, "1/s", s, inverse, 2, plot_thin(PLOT_INK));
+    plot_range_y(p, 2, 200);
+    plot_vline(p, 0.05, "smallest s of the paper", plot_thin(PLOT_INK));
+}
+
+/* Ratios batch norm / none of all variants, with the band of the seeds. */
+typedef struct variant {
+    const char *name, *range, *change, *beta;
+    size_t batch, none;
+} variant;
+
+static void draw_ratios(lab_report *r, plot_figure *f)
+{
+    static const variant variants[4] = {
+        {"paper's grid", "range", "change", "beta", M13 + BATCH, M13 + NONE},
+        {"s from 0.1 rate", NULL, NULL, "beta_fine", M13 + BATCH, M13 + NONE},
+        {"rate 0.05", "range", "change", "beta", SLOW13 + 1, SLOW13},
+        {"random direction", "random_range", "random_change", "random_beta", M13 + BATCH,
+         M13 + NONE}};
+    static const double at[4] = {1, 2, 3, 4};
+    static const char *const name[4] = {"random direction", "rate 0.05", "s from 0.1 rate",
+                                        "paper's grid"};
+    static const char *const quantity[3] = {"loss range", "gradient change", "effective β"};
+    plot_panel *p = plot_add(f, 1, 1, 1, 1);
+    size_t v, q;
+    plot_heading(p, "batch norm / none, steps 500-1000, 13 layers");
+    plot_axis_x(p, "ratio of the medians", PLOT_LOG10);
+    plot_axis_y(p, "", PLOT_LINEAR);
+    plot_ticks_y(p, at, name, 4);
+    plot_range_y(p, 0.4, 4.6);
+    plot_vline(p, 1, "", plot_thin(PLOT_INK));
+    for (q = 0; q < 3; q++) {
+        double x[4], y[4], lo[4], hi[4];
+        plot_style s = plot_look((int)q);
+        size_t n = 0;
+        for (v = 0; v < 4; v++) {
+            const variant *k = &variants[v];
+            const char *series = q == 0 ? k->range : q == 1 ? k->change : k->beta;
+            double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
+            stats_summary d;
+            size_t i, seeds;
+            if (!series) continue;
+            seeds = lab_values(r, k->batch, series, 1000, a);
+            (void)lab_values(r, k->none, series, 1000, b);
+            for (i = 0; i < seeds; i++) a[i] = log(a[i] / b[i]);
+            d = stats_describe(a, seeds);
+            x[n] = exp(d.mean);
+            lo[n] = exp(d.min);
+            hi[n] = exp(d.max);
+            y[n++] = 4 - (double)v + 0.2 * (1 - (double)q);
+        }
+        for (v = 0; v < n; v++) {
+            const double line[2] = {lo[v], hi[v]}, level[2] = {y[v], y[v]};
+            plot_line(p, NULL, line, level, 2, plot_solid(s.color));
+        }
+        plot_scatter(p, quantity[q], x, y, n, plot_marked(s.color, (int)q + PLOT_CIRCLE));
+    }
+}
+
+static int draw_sensitivity(lab_report *r)
+{
+    plot_figure *f = lab_figure(r, "How the landscape is measured matters", 2000, 1500);
+    plot_panel *a = draw_figure_11(r, f, NONE, 0), *b = draw_figure_11(r, f, BATCH, 1);
+    plot_share_y(a, b);
+    draw_beta_of(r, f);
+    draw_ratios(r, f);
+    plot_letters(f);
+    return lab_save(r, f, "sensitivity");
+}
+
+static void draw_accuracy(lab_report *r, plot_figure *f, size_t net, int col)
+{
+    plot_panel *p = step_panel(f, 0, col, net == M13 ? "13 layers" : "6 layers",
+                               "accuracy on mini-batches", PLOT_LINEAR);
+    size_t kind;
+    for (kind = NONE; kind <= LINF; kind++)
+        lab_plot(r, p, net + kind, "accuracy", settings[kind].name, style_of(kind));
+    plot_range_y(p, 0, 1);
+    plot_range_x(p, 25, STEPS);
+    plot_axis_x(p, "step", PLOT_LOG10);
+    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
+}
+
+/* An arm is a row, with a dot for each depth. */
+static void draw_dots(lab_report *r, plot_figure *f, int col, const char *heading,
+                      const char *series, double x, int scale)
+{
+    static const double at[KINDS] = {8, 7, 6, 5, 4, 3, 2, 1};
+    const char *names[KINDS];
+    plot_panel *p = plot_add(f, 1, col, 1, 1);
+    size_t kind, net;
+    for (kind = 0; kind < KINDS; kind++) names[kind] = settings[kind].name;
+    plot_heading(p, heading);
+    plot_axis_x(p, "", scale);
+    plot_axis_y(p, "", PLOT_LINEAR);
+    plot_ticks_y(p, at, names, KINDS);
+    plot_range_y(p, 0.4, 8.6);
+    for (kind = 0; kind < KINDS; kind++)
+        for (net = M13; net <= M6; net += M6) {
+            const stats_summary s = lab_summary(r, net + kind, series, x);
+            const double y = at[kind] + (net == M13 ? 0.12 : -0.12);
+            const double line[2] = {s.min, s.max}, level[2] = {y, y};
+            const plot_color color = net == M13 ? PLOT_BLUE : PLOT_VERMILLION;
+            plot_line(p, NULL, line, level, 2, plot_solid(color));
+            plot_scatter(p, net == M13 ? "13 layers" : "6 layers", &s.mean, &y, 1,
+                         plot_marked(color, net == M13 ? PLOT_CIRCLE : PLOT_RING));
+        }
+    plot_grid(p, PLOT_GRID_BOTH);
+    plot_legend(p, PLOT_LEGEND_NONE);
+    if (col == 0) plot_legend(p, PLOT_LEGEND_ABOVE);
+}
+
+static int draw_family(lab_report *r)
+{
+    plot_figure *f = lab_figure(r, "Other norms", 2000, 1700);
+    draw_accuracy(r, f, M13, 0);
+    draw_accuracy(r, f, M6, 3);
+    draw_dots(r, f, 0, "loss range, steps 500-1000", "range", 1000, PLOT_LOG10);
+    plot_letters(f);
+    return lab_save(r, f, "family");
+}
+
+static int report(lab_report *r)
+{
+    check_all(r);
+    judge_main(r);
+    judge_magnitude(r);
+    judge_sensitivity(r);
+    judge_lengths(r);
+    judge_family(r);
+    return draw_figure_4(r) || draw_sensitivity(r) || draw_family(r);
+}
+
+int main(int argc, char **argv)
+{
+    static lab_arm arms[ARMS];
+    static const lab_program program = {
+        "16_landscape",
+        NRM_VERSION,
+        "Is the loss smoother along the gradient with a norm?",
+        "784-100x13-10 and 784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 steps; "
+        "s = 1/2, 1, 2, 4 times the rate",
+        1,
+        LAB_USES_DATA,
+        arms,
+        ARMS,
+        prepare,
+        run,
+        report};
+    size_t i;
+    for (i = 0; i < ARMS; i++) {
+        arms[i].id = settings[i].id;
+        arms[i].name = settings[i].name;
+        arms[i].seconds = settings[i].seconds;
+        arms[i].seeds = settings[i].role == TRACED || settings[i].role == BARE ? 1 : 0;
+    }
+    return lab_main(&program, argc, argv);
+}

@@ -1,0 +1,422 @@
+/* residual.h - a residual network of dense layers, for the experiments on depth.
+
+   What a residual network of images is made of, with matrices in the place of convolutions:
+
+       h_0 = ReLU(norm(x·W))                                    inputs -> width
+       h_k = ReLU(h_(k-1) + norm(ReLU(norm(h_(k-1)·W₁))·W₂))    k = 1 .. blocks, width -> width
+       logits = h_blocks·W                                      width -> classes
+
+   so 27 blocks have 56 layers of weights. There are no biases. The norm is batch norm, layer norm,
+   both with learned gain and shift that start at 1 and 0, or none. Without one there are the
+   weights alone. All of it is made of the functions of normlayers.h; weights are drawn layer by
+   layer from streams of the seed, so that networks that differ in their norm start from the same.
+
+   In one file of the program, after NORMLAYERS_IMPLEMENTATION and normlayers.h:
+
+       #define RESIDUAL_IMPLEMENTATION
+       #include "residual.h"
+
+   An example:
+
+       residual_spec spec = {784, 64, 27, 10, 128, NRM_BATCH_NORM, RESIDUAL_GLOROT, 11};
+       residual_net net;
+       if (residual_make(&net, &spec)) return 1;
+       while (training_next(&order, &set)) {
+           if (residual_gradient(&net, &loss, order.x, order.labels, order.count, 1) != NRM_OK)
+               break;
+           residual_step(&net, 0.1, 0.9, 5e-4);
+       }
+       residual_free(&net);
+
+   Functions that can meet what is not finite return statuses of normlayers.h: NRM_OK,
+   NRM_NONFINITE, or an error below 0. */
+#ifndef RESIDUAL_H
+#define RESIDUAL_H
+
+#include "normlayers.h"
+
+enum residual_init {
+    RESIDUAL_GLOROT = 0, /* W ~ N(0, 2/(in + out)) */
+    RESIDUAL_HE = 1      /* W ~ N(0, 2/in)         */
+};
+
+typedef struct residual_spec {
+    size_t inputs, width, blocks, classes;
+    size_t max_batch; /* the largest batch of one call                    */
+    int norm;         /* NRM_NO_NORM, NRM_BATCH_NORM or NRM_LAYER_NORM    */
+    int init;         /* RESIDUAL_GLOROT or RESIDUAL_HE                   */
+    uint64_t seed;
+} residual_spec;
+
+typedef struct residual_layer { /* weights, then the norm; layer 2k-1 and 2k make block k */
+    size_t in, out;
+    nrm_real *W, *gamma, *beta;    /* [in][out], [out]; NULL without a norm   */
+    nrm_real *dW, *dgamma, *dbeta; /* their gradients                         */
+    nrm_real *z, *y; /* [max_batch][out] after the weights; after norm and, in the first layer of
+                        a block, ReLU */
+    nrm_acc *mean, *rstd;
+    nrm_running running;
+} residual_layer;
+
+typedef struct residual_net {
+    residual_spec spec;
+    size_t layers;         /* 2·blocks + 2 */
+    residual_layer *layer; /* [layers] */
+    nrm_real **h;          /* [blocks + 1] the h_k, [max_batch][width] each; h[0] is layer[0].y */
+    size_t n_params;
+    nrm_real *params, *grads, *velocity; /* [n_params] layer by layer: W, gamma, beta */
+    nrm_real *prob;                      /* [max_batch][classes] */
+    nrm_real *work[2];                   /* [max_batch][width] gradients on their way back */
+    void *block;                         /* all memory */
+} residual_net;
+
+/* Allocates and draws the weights. Returns 0, or -1 after a line on stderr. */
+int residual_make(residual_net *net, const residual_spec *spec);
+void residual_free(residual_net *net);
+
+/* Loss and net->grads in train mode. With `track` running statistics move on; without, nothing but
+   activations and gradients changes: the tool for probes. loss may be NULL. */
+int residual_gradient(residual_net *net, nrm_acc *loss, const nrm_real *x, const int *labels,
+                      size_t N, int track);
+
+/* Forward pass and loss alone, in train mode and without a trace in running statistics. */
+int residual_loss(residual_net *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N);
+
+/* v <- keep·v + (g + decay·w), w <- w - rate·v, for all parameters alike. */
+void residual_step(residual_net *net, nrm_real rate, nrm_real keep, nrm_real decay);
+
+/* Mean loss and accuracy of any number of examples with running statistics; either may be NULL. */
+int residual_eval(residual_net *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
+                  const int *labels, size_t N);
+
+#endif /* RESIDUAL_H */
+
+#if defined(RESIDUAL_IMPLEMENTATION) && !defined(RESIDUAL_IMPLEMENTED)
+#define RESIDUAL_IMPLEMENTED
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RESIDUAL_EPS ((nrm_real)1e-5)
+#define RESIDUAL_NEW_WEIGHT ((nrm_real)0.1)
+
+/* ---- memory: laid out twice, first without a block to find its size -------------------------- */
+
+enum { RESIDUALI_ALIGN = 64 };
+
+typedef struct residuali_arena {
+    char *base;
+    size_t used;
+} residuali_arena;
+
+static void *residuali_take(residuali_arena *arena, size_t bytes)
+{
+    void *place = arena->base ? arena->base + arena->used : NULL;
+    arena->used += (bytes + RESIDUALI_ALIGN - 1) / RESIDUALI_ALIGN * RESIDUALI_ALIGN;
+    return place;
+}
+
+static nrm_real *residuali_reals(residuali_arena *arena, size_t n)
+{
+    return (nrm_real *)residuali_take(arena, n * sizeof(nrm_real));
+}
+
+static size_t residuali_in(const residual_spec *spec, size_t l)
+{
+    return l == 0 ? spec->inputs : spec->width;
+}
+
+static size_t residuali_out(const residual_spec *spec, size_t l)
+{
+    return l == 2 * spec->blocks + 1 ? spec->classes : spec->width;
+}
+
+static int residuali_has_norm(const residual_spec *spec, size_t l)
+{
+    return spec->norm != NRM_NO_NORM && l < 2 * spec->blocks + 1;
+}
+
+/* Activations and statistics of a layer. */
+static void residuali_layout_layer(residuali_arena *arena, residual_layer *layer,
+                                   const residual_spec *spec, size_t l)
+{
+    const size_t in = residuali_in(spec, l), out = residuali_out(spec, l);
+    const size_t most = out > spec->max_batch ? out : spec->max_batch;
+    residual_layer made;
+    memset(&made, 0, sizeof made);
+    made.in = in;
+    made.out = out;
+    made.z = residuali_reals(arena, spec->max_batch * out);
+    made.y = l < 2 * spec->blocks + 1 ? residuali_reals(arena, spec->max_batch * out) : made.z;
+    if (residuali_has_norm(spec, l)) {
+        made.mean = (nrm_acc *)residuali_take(arena, most * sizeof(nrm_acc));
+        made.rstd = (nrm_acc *)residuali_take(arena, most * sizeof(nrm_acc));
+        made.running.mean = residuali_reals(arena, out);
+        made.running.var = residuali_reals(arena, out);
+        made.running.new_weight = RESIDUAL_NEW_WEIGHT;
+    }
+    if (layer) *layer = made;
+}
+
+static size_t residuali_count(const residual_spec *spec)
+{
+    size_t l, n = 0;
+    for (l = 0; l < 2 * spec->blocks + 2; l++)
+        n += residuali_out(spec, l) *
+             (residuali_in(spec, l) + (residuali_has_norm(spec, l) ? 2 : 0));
+    return n;
+}
+
+static void residuali_layout(residuali_arena *arena, residual_net *net)
+{
+    const residual_spec *spec = &net->spec;
+    const size_t n = net->n_params, rows = spec->max_batch;
+    const size_t widest = spec->width > spec->classes ? spec->width : spec->classes;
+    size_t l;
+    net->layer = (residual_layer *)residuali_take(arena, net->layers * sizeof *net->layer);
+    net->h = (nrm_real **)residuali_take(arena, (spec->blocks + 1) * sizeof *net->h);
+    net->params = residuali_reals(arena, n);
+    net->grads = residuali_reals(arena, n);
+    net->velocity = residuali_reals(arena, n);
+    net->prob = residuali_reals(arena, rows * spec->classes);
+    net->work[0] = residuali_reals(arena, rows * widest);
+    net->work[1] = residuali_reals(arena, rows * widest);
+    for (l = 0; l < net->layers; l++)
+        residuali_layout_layer(arena, arena->base ? &net->layer[l] : NULL, spec, l);
+    for (l = 1; l <= spec->blocks; l++) {
+        nrm_real *h = residuali_reals(arena, rows * spec->width);
+        if (arena->base) net->h[l] = h;
+    }
+    if (arena->base) net->h[0] = net->layer[0].y;
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+/* Draws the weights of a layer and points it at its parameters; returns how many it has. */
+static size_t residuali_start_layer(residual_net *net, size_t l, size_t at)
+{
+    residual_layer *s = &net->layer[l];
+    const size_t weights = s->in * s->out;
+    const size_t fan = net->spec.init == RESIDUAL_HE ? s->in : s->in + s->out;
+    const double sd = sqrt(2.0 / (double)fan);
+    nrm_rng rng;
+    size_t i;
+    s->W = net->params + at;
+    s->dW = net->grads + at;
+    nrm_rng_seed(&rng, net->spec.seed, 4 * (uint64_t)l);
+    for (i = 0; i < weights; i++) s->W[i] = (nrm_real)(sd * (double)nrm_rng_normal(&rng));
+    if (!residuali_has_norm(&net->spec, l)) return weights;
+    s->gamma = s->W + weights;
+    s->beta = s->gamma + s->out;
+    s->dgamma = s->dW + weights;
+    s->dbeta = s->dgamma + s->out;
+    for (i = 0; i < s->out; i++) s->gamma[i] = s->running.var[i] = 1;
+    return weights + 2 * s->out;
+}
+
+int residual_make(residual_net *net, const residual_spec *spec)
+{
+    residuali_arena arena = {NULL, 0};
+    size_t l, at = 0;
+    memset(net, 0, sizeof *net);
+    net->spec = *spec;
+    net->layers = 2 * spec->blocks + 2;
+    net->n_params = residuali_count(spec);
+    residuali_layout(&arena, net);
+    net->block = calloc(1, arena.used + RESIDUALI_ALIGN);
+    if (!net->block) {
+        fprintf(stderr, "no residual network: out of memory\n");
+        return -1;
+    }
+    arena.base =
+        (char *)net->block + (RESIDUALI_ALIGN - (size_t)(uintptr_t)net->block % RESIDUALI_ALIGN);
+    arena.used = 0;
+    residuali_layout(&arena, net);
+    for (l = 0; l < net->layers; l++) at += residuali_start_layer(net, l, at);
+    return 0;
+}
+
+void residual_free(residual_net *net)
+{
+    free(net->block);
+    memset(net, 0, sizeof *net);
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+/* Keeps the first error, else the first thing that was not finite. */
+static void residuali_note(int *worst, int rc)
+{
+    if (rc < 0 ? *worst >= 0 : rc > *worst && *worst == NRM_OK) *worst = rc;
+}
+
+static int residuali_norm_forward(residual_net *net, residual_layer *s, size_t N, int mode,
+                                  int track)
+{
+    nrm_running *running = mode == NRM_TRAIN && !track ? NULL : &s->running;
+    if (!s->gamma) {
+        memcpy(s->y, s->z, N * s->out * sizeof *s->y);
+        return NRM_OK;
+    }
+    if (net->spec.norm == NRM_LAYER_NORM)
+        return nrm_layernorm_forward(s->y, s->mean, s->rstd, s->z, s->gamma, s->beta, RESIDUAL_EPS,
+                                     N, s->out);
+    return nrm_batchnorm_forward(s->y, s->mean, s->rstd, running, s->z, s->gamma, s->beta, mode,
+                                 RESIDUAL_EPS, N, s->out, 1);
+}
+
+/* Weights, norm and, if asked for, ReLU. */
+static int residuali_layer_forward(residual_net *net, size_t l, const nrm_real *x, size_t N,
+                                   int mode, int track, int relu)
+{
+    residual_layer *s = &net->layer[l];
+    int worst = nrm_linear_forward(s->z, x, s->W, NULL, N, s->in, s->out);
+    residuali_note(&worst, residuali_norm_forward(net, s, N, mode, track));
+    if (relu) residuali_note(&worst, nrm_activation_forward(s->y, s->y, NRM_RELU, N * s->out));
+    return worst;
+}
+
+static int residuali_forward(residual_net *net, const nrm_real *x, size_t N, int mode, int track)
+{
+    residual_layer *last = &net->layer[net->layers - 1];
+    const size_t cells = N * net->spec.width;
+    size_t k, i;
+    int worst = residuali_layer_forward(net, 0, x, N, mode, track, 1);
+    for (k = 1; k <= net->spec.blocks; k++) {
+        const nrm_real *before = net->h[k - 1], *branch = net->layer[2 * k].y;
+        nrm_real *h = net->h[k];
+        residuali_note(&worst, residuali_layer_forward(net, 2 * k - 1, before, N, mode, track, 1));
+        residuali_note(&worst, residuali_layer_forward(net, 2 * k, net->layer[2 * k - 1].y, N, mode,
+                                                       track, 0));
+        for (i = 0; i < cells; i++) h[i] = before[i] + branch[i];
+        residuali_note(&worst, nrm_activation_forward(h, h, NRM_RELU, cells));
+    }
+    residuali_note(&worst, nrm_linear_forward(last->z, net->h[net->spec.blocks], last->W, NULL, N,
+                                              last->in, last->out));
+    return worst;
+}
+
+static int residuali_loss(residual_net *net, nrm_acc *loss, const nrm_real *x, const int *labels,
+                          size_t N, int mode, int track)
+{
+    nrm_acc value = 0;
+    int worst;
+    if (N > net->spec.max_batch) return NRM_ESIZE;
+    worst = residuali_forward(net, x, N, mode, track);
+    residuali_note(&worst,
+                   nrm_cross_entropy_forward(&value, net->prob, net->layer[net->layers - 1].z,
+                                             labels, N, net->spec.classes));
+    if (loss) *loss = value;
+    if (!isfinite((double)value)) residuali_note(&worst, NRM_NONFINITE);
+    return worst;
+}
+
+int residual_loss(residual_net *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N)
+{
+    return residuali_loss(net, loss, x, labels, N, NRM_TRAIN, 0);
+}
+
+/* ---- backward -------------------------------------------------------------------------------- */
+
+/* d [N][out] is the gradient of y before ReLU; it becomes that of z, and `below` that of x. */
+static int residuali_layer_backward(residual_net *net, size_t l, nrm_real *below, nrm_real *d,
+                                    const nrm_real *x, size_t N)
+{
+    residual_layer *s = &net->layer[l];
+    int worst = NRM_OK;
+    if (s->gamma && net->spec.norm == NRM_LAYER_NORM)
+        worst = nrm_layernorm_backward(d, s->dgamma, s->dbeta, d, s->z, s->mean, s->rstd, s->gamma,
+                                       N, s->out);
+    else if (s->gamma)
+        worst = nrm_batchnorm_backward(d, s->dgamma, s->dbeta, d, s->z, s->mean, s->rstd, s->gamma,
+                                       NRM_TRAIN, N, s->out, 1);
+    residuali_note(&worst, nrm_linear_backward(below, s->dW, NULL, d, x, s->W, N, s->in, s->out));
+    return worst;
+}
+
+/* d is the gradient of h_k and becomes that of h_(k-1). */
+static int residuali_block_backward(residual_net *net, size_t k, nrm_real *d, nrm_real *branch,
+                                    size_t N)
+{
+    const size_t cells = N * net->spec.width;
+    nrm_real *dv = net->layer[2 * k].y; /* nobody needs y any more: room for its gradient */
+    const nrm_real *u = net->layer[2 * k - 1].y;
+    size_t i;
+    int worst = nrm_activation_backward(d, d, net->h[k], NRM_RELU, cells);
+    memcpy(dv, d, cells * sizeof *dv);
+    residuali_note(&worst, residuali_layer_backward(net, 2 * k, branch, dv, u, N));
+    residuali_note(&worst, nrm_activation_backward(branch, branch, u, NRM_RELU, cells));
+    residuali_note(&worst, residuali_layer_backward(net, 2 * k - 1, dv, branch, net->h[k - 1], N));
+    for (i = 0; i < cells; i++) d[i] += dv[i];
+    return worst;
+}
+
+static int residuali_all_finite(const nrm_real *a, size_t n)
+{
+    unsigned bad = 0;
+    size_t i;
+    for (i = 0; i < n; i++) bad |= a[i] - a[i] != 0;
+    return bad == 0;
+}
+
+int residual_gradient(residual_net *net, nrm_acc *loss, const nrm_real *x, const int *labels,
+                      size_t N, int track)
+{
+    const size_t blocks = net->spec.blocks, last = net->layers - 1;
+    nrm_real *d = net->work[0], *other = net->work[1];
+    size_t k;
+    int worst = residuali_loss(net, loss, x, labels, N, NRM_TRAIN, track);
+    if (worst < 0) return worst;
+    memset(net->grads, 0, net->n_params * sizeof *net->grads);
+    residuali_note(&worst,
+                   nrm_cross_entropy_backward(other, net->prob, labels, N, net->spec.classes));
+    residuali_note(&worst,
+                   nrm_linear_backward(d, net->layer[last].dW, NULL, other, net->h[blocks],
+                                       net->layer[last].W, N, net->spec.width, net->spec.classes));
+    for (k = blocks; k > 0; k--)
+        residuali_note(&worst, residuali_block_backward(net, k, d, other, N));
+    residuali_note(&worst, nrm_activation_backward(d, d, net->h[0], NRM_RELU, N * net->spec.width));
+    residuali_note(&worst, residuali_layer_backward(net, 0, NULL, d, x, N));
+    if (!residuali_all_finite(net->grads, net->n_params)) residuali_note(&worst, NRM_NONFINITE);
+    return worst;
+}
+
+/* ---- the optimizer; evaluation --------------------------------------------------------------- */
+
+void residual_step(residual_net *net, nrm_real rate, nrm_real keep, nrm_real decay)
+{
+    nrm_real *w = net->params, *v = net->velocity;
+    const nrm_real *g = net->grads;
+    size_t i;
+    for (i = 0; i < net->n_params; i++) {
+        v[i] = keep * v[i] + (g[i] + decay * w[i]);
+        w[i] -= rate * v[i];
+    }
+}
+
+int residual_eval(residual_net *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
+                  const int *labels, size_t N)
+{
+    const size_t most = net->spec.max_batch;
+    double sum = 0, right = 0;
+    size_t at, n;
+    int worst = NRM_OK;
+    for (at = 0; at < N; at += n) {
+        nrm_acc value = 0, part = 0;
+        n = N - at < most ? N - at : most;
+        residuali_note(&worst, residuali_loss(net, &value, x + at * net->spec.inputs, labels + at,
+                                              n, NRM_INFER, 0));
+        residuali_note(&worst, nrm_accuracy(&part, net->layer[net->layers - 1].z, labels + at, n,
+                                            net->spec.classes));
+        sum += (double)value * (double)n;
+        right += (double)part * (double)n;
+        if (worst < 0) return worst;
+    }
+    if (loss) *loss = (nrm_acc)(sum / (double)(N > 0 ? N : 1));
+    if (accuracy) *accuracy = (nrm_acc)(right / (double)(N > 0 ? N : 1));
+    return worst;
+}
+
+#endif /* RESIDUAL_IMPLEMENTATION */

@@ -1,0 +1,1090 @@
+/* 29_depth: what does depth do to gradients and activations, with and without batch norm?
+
+   Bjorck, Gomes, Selman and Weinberger ("Understanding Batch Normalization", 2018) look at a
+   residual network of 110 layers at initialization and during one step that diverges. Without batch
+   norm channels grow with depth, gradients are a hundred times larger and heavy-tailed, all examples
+   push the same wrong class, and one step makes the last layers explode. Mean field theory (Yang et
+   al., "A Mean Field Theory of Batch Normalization", 2019) says of plain networks the opposite: there
+   it is batch norm that makes gradients explode, by a factor of √(π/(π-1)) = 1.211 a layer.
+
+   Nothing is trained. One batch of 128 digits, standardized pixels, loss: cross-entropy; in double.
+
+       R27    784-64, 27 residual blocks of two layers of 64, 10; W ~ N(0, 2/(in+out)), no biases
+              (residual.h): 56 layers of weights. R9he has 9 blocks and W ~ N(0, 2/in)
+       P20    784-100×20-10, plain, ReLU, W ~ N(0, 2/in); P20g uniform in ±√(6/(in+out))
+       M13    784-100×13-10, plain, ReLU, uniform in ±√(6/(in+out))
+       P5..50 as P20 with 5, 10 and 50 hidden layers
+
+   Each without norm and with batch norm before ReLU (γ = 1, β = 0; both would be learned, so the one
+   step moves them too); P5 to P50 with layer norm as well. Plain layers without norm have biases, 0.
+
+   Measured, for 5 seeds: the gradient of the middle layer's weights, the output gradients, means
+   and standard deviations of the channels of each block, and how they move while one step of SGD
+   with learning rate 0.1 is taken, from 0 to 100 % of that one step in steps of 2 %.
+
+   What counts as reproduced was written down before the run (claims below). */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#define NRM_DOUBLE
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+#define RESIDUAL_IMPLEMENTATION
+#include "lab.h"
+#include "residual.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 128, CLASSES = 10, IMAGES = 10000, LAYERS_MAX = 64, WIDTH_MAX = 100 };
+enum { BINS = 200, SHOWN = 24, FRACTIONS = 50, WATCHED = 3 };
+#define RATE 0.1 /* of the one step */
+
+/* ---- the arms -------------------------------------------------------------------------------- */
+
+enum { RESIDUAL, PLAIN };
+
+typedef struct net_shape {
+    int kind, norm, init;
+    size_t depth; /* blocks, or hidden layers */
+    int steps;    /* 1: the one step is taken */
+} net_shape;
+
+enum {
+    RN,
+    RB,
+    HN,
+    HB,
+    PN,
+    PB,
+    PL,
+    GN,
+    GB,
+    MN,
+    MB,
+    D5N,
+    D5B,
+    D5L,
+    D10N,
+    D10B,
+    D10L,
+    D50N,
+    D50B,
+    D50L,
+    ARMS
+};
+
+static const net_shape shapes[ARMS] = {{RESIDUAL, NRM_NO_NORM, RESIDUAL_GLOROT, 27, 1},
+                                   {RESIDUAL, NRM_BATCH_NORM, RESIDUAL_GLOROT, 27, 1},
+                                   {RESIDUAL, NRM_NO_NORM, RESIDUAL_HE, 9, 1},
+                                   {RESIDUAL, NRM_BATCH_NORM, RESIDUAL_HE, 9, 1},
+                                   {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 20, 1},
+                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 20, 1},
+                                   {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 20, 0},
+                                   {PLAIN, NRM_NO_NORM, NRM_INIT_XAVIER, 20, 0},
+                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_XAVIER, 20, 0},
+                                   {PLAIN, NRM_NO_NORM, NRM_INIT_XAVIER, 13, 0},
+                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_XAVIER, 13, 0},
+                                   {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 5, 0},
+                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 5, 0},
+                                   {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 5, 0},
+                                   {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 10, 0},
+                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 10, 0},
+                                   {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 10, 0},
+                                   {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 50, 0},
+                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 50, 0},
+                                   {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 50, 0}};
+
+static const lab_arm arms[ARMS] = {{"Rn", "R27, no norm", 1.5, 0},
+                                   {"Rb", "R27, batch norm", 1.5, 0},
+                                   {"Hn", "R9he, no norm", 0.6, 0},
+                                   {"Hb", "R9he, batch norm", 0.6, 0},
+                                   {"Pn", "P20, no norm", 1, 0},
+                                   {"Pb", "P20, batch norm", 1, 0},
+                                   {"Pl", "P20, layer norm", 0.1, 0},
+                                   {"Gn", "P20g, no norm", 0.1, 0},
+                                   {"Gb", "P20g, batch norm", 0.1, 0},
+                                   {"Mn", "M13, no norm", 0.1, 0},
+                                   {"Mb", "M13, batch norm", 0.1, 0},
+                                   {"5n", "5 layers, no norm", 0.1, 0},
+                                   {"5b", "5 layers, batch norm", 0.1, 0},
+                                   {"5l", "5 layers, layer norm", 0.1, 0},
+                                   {"10n", "10 layers, no norm", 0.1, 0},
+                                   {"10b", "10 layers, batch norm", 0.1, 0},
+                                   {"10l", "10 layers, layer norm", 0.1, 0},
+                                   {"50n", "50 layers, no norm", 0.2, 0},
+                                   {"50b", "50 layers, batch norm", 0.2, 0},
+                                   {"50l", "50 layers, layer norm", 0.2, 0}};
+
+/* ---- a network of either kind ---------------------------------------------------------------- */
+
+typedef struct subject {
+    const net_shape *shape;
+    residual_net residual;
+    nrm_mlp *mlp;
+    void *block; /* of mlp */
+    nrm_real *params, *grads;
+    size_t n_params, layers; /* of weights */
+} subject;
+
+static int make_plain(subject *s, uint64_t seed)
+{
+    nrm_mlp_layer layer[LAYERS_MAX];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    const size_t hidden = s->shape->depth;
+    size_t l;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l <= hidden; l++) {
+        layer[l].width = l < hidden ? WIDTH_MAX : CLASSES;
+        layer[l].activation = l < hidden ? NRM_RELU : NRM_IDENTITY;
+        layer[l].norm = l < hidden ? s->shape->norm : NRM_NO_NORM;
+        layer[l].bias = layer[l].norm == NRM_NO_NORM;
+    }
+    spec.inputs = DATASET_PIXELS;
+    spec.layers = hidden + 1;
+    spec.layer = layer;
+    spec.max_batch = BATCH;
+    spec.seed = seed;
+    spec.init = s->shape->init;
+    s->mlp = training_net(&spec, &s->block);
+    if (!s->mlp) return -1;
+    s->params = s->mlp->params;
+    s->grads = s->mlp->grads;
+    s->n_params = s->mlp->n_params;
+    s->layers = hidden + 1;
+    return 0;
+}
+
+static int make_subject(subject *s, const net_shape *shape, uint64_t seed)
+{
+    residual_spec spec = {DATASET_PIXELS, 64, 0, CLASSES, BATCH, 0, 0, 0};
+    memset(s, 0, sizeof *s);
+    s->shape = shape;
+    if (shape->kind == PLAIN) return make_plain(s, seed);
+    spec.blocks = shape->depth;
+    spec.norm = shape->norm;
+    spec.init = shape->init;
+    spec.seed = seed;
+    if (residual_make(&s->residual, &spec)) return -1;
+    s->params = s->residual.params;
+    s->grads = s->residual.grads;
+    s->n_params = s->residual.n_params;
+    s->layers = s->residual.layers;
+    return 0;
+}
+
+static void free_subject(subject *s)
+{
+    if (s->shape->kind == PLAIN)
+        free(s->block);
+    else
+        residual_free(&s->residual);
+}
+
+/* Loss, activations and gradients in train mode. Not finite is an answer too, so only an error
+   counts. */
+static int look(subject *s, const training_order *batch, double *loss)
+{
+    nrm_acc value = 0;
+    const int rc =
+        s->shape->kind == PLAIN
+            ? nrm_mlp_gradient(s->mlp, &value, batch->x, batch->labels, batch->count, NRM_TRAIN)
+            : residual_gradient(&s->residual, &value, batch->x, batch->labels, batch->count, 0);
+    if (rc < 0) fprintf(stderr, "29_depth: %s\n", nrm_strerror(rc));
+    if (loss) *loss = (double)value;
+    return rc < 0;
+}
+
+/* Outputs of the first layer and of each block: 0 .. depth. Of a plain network: of hidden layers 1 ..
+   depth; 0 is the same as 1. */
+static const nrm_real *output(const subject *s, size_t k, size_t *width)
+{
+    *width = s->shape->kind == PLAIN ? WIDTH_MAX : s->residual.spec.width;
+    if (s->shape->kind == RESIDUAL) return s->residual.h[k];
+    return s->mlp->state[k > 0 ? k - 1 : 0].out;
+}
+
+static const nrm_real *weight_gradient(const subject *s, size_t l, size_t *n)
+{
+    if (s->shape->kind == PLAIN) {
+        *n = s->mlp->state[l].in * s->mlp->state[l].shape.width;
+        return s->mlp->state[l].dW;
+    }
+    *n = s->residual.layer[l].in * s->residual.layer[l].out;
+    return s->residual.layer[l].dW;
+}
+
+static const nrm_real *probabilities(const subject *s)
+{
+    return s->shape->kind == PLAIN ? s->mlp->prob : s->residual.prob;
+}
+
+/* ---- what is measured ------------------------------------------------------------------------ */
+
+/* Mean and biased variance of each column of a [BATCH][width]. */
+static void moments(const nrm_real *a, size_t rows, size_t width, double *mean, double *variance)
+{
+    size_t c, i;
+    for (c = 0; c < width; c++) {
+        double sum = 0, squares = 0;
+        for (i = 0; i < rows; i++) sum += a[i * width + c];
+        mean[c] = sum / (double)rows;
+        for (i = 0; i < rows; i++)
+            squares += (a[i * width + c] - mean[c]) * (a[i * width + c] - mean[c]);
+        variance[c] = squares / (double)rows;
+    }
+}
+
+static double log10_or_nan(double value)
+{
+    return value > 0 ? log10(value) : (double)NAN;
+}
+
+/* Few digits: figures need no more, and the table stays small. */
+static double three_digits(double value)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%.3g", value);
+    return strtod(text, NULL);
+}
+
+/* log10 of mean |channel mean| and of the mean channel deviation of each block; and how far the
+   channels scatter: standard deviations of log10 over channels. */
+static void record_depth(lab_run *run, const subject *s, size_t rows)
+{
+    double mean[WIDTH_MAX], variance[WIDTH_MAX], log_mean[WIDTH_MAX], log_sd[WIDTH_MAX];
+    size_t k, c, width;
+    for (k = s->shape->kind == PLAIN ? 1 : 0; k <= s->shape->depth; k++) {
+        const nrm_real *h = output(s, k, &width);
+        double means = 0, sds = 0;
+        size_t n = 0;
+        moments(h, rows, width, mean, variance);
+        for (c = 0; c < width; c++) {
+            means += fabs(mean[c]) / (double)width;
+            sds += sqrt(variance[c]) / (double)width;
+            if (!(variance[c] > 0)) continue;
+            log_mean[n] = log10(fabs(mean[c]));
+            log_sd[n++] = 0.5 * log10(variance[c]);
+        }
+        lab_record(run, "m", (double)k, log10_or_nan(means));
+        lab_record(run, "s", (double)k, log10_or_nan(sds));
+        lab_record(run, "mc", (double)k, three_digits(stats_describe(log_mean, n).sd));
+        lab_record(run, "sc", (double)k, three_digits(stats_describe(log_sd, n).sd));
+    }
+}
+
+/* Slope of a series over x = from .. to, by least squares. */
+static double slope(const double *x, const double *y, size_t n, double from, double to)
+{
+    double sx = 0, sy = 0, sxx = 0, sxy = 0, count = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        if (x[i] < from || x[i] > to) continue;
+        count += 1;
+        sx += x[i];
+        sy += y[i];
+        sxx += x[i] * x[i];
+        sxy += x[i] * y[i];
+    }
+    return (count * sxy - sx * sy) / (count * sxx - sx * sx);
+}
+
+/* log10 of the Frobenius norm of each layer's weight gradient. */
+static void record_gradients(lab_run *run, const subject *s)
+{
+    size_t l, i, n;
+    for (l = 0; l < s->layers; l++) {
+        const nrm_real *g = weight_gradient(s, l, &n);
+        double sum = 0;
+        for (i = 0; i < n; i++) sum += g[i] * g[i];
+        lab_record(run, "g", (double)(l + 1), 0.5 * log10_or_nan(sum));
+    }
+}
+
+/* The layer in the middle: of 56 the 28th, of 21 the 11th. */
+static size_t middle_layer(const subject *s)
+{
+    return (s->layers + 1) / 2 - 1;
+}
+
+/* What fills a picture comes from the first seed, and of four arms. */
+static int is_shown(const lab_run *run)
+{
+    const size_t a = run->arm;
+    return run->seed % 10 == 1 && (a == RN || a == RB || a == PN || a == PB);
+}
+
+static int is_shown_residual(const lab_run *run)
+{
+    return is_shown(run) && (run->arm == RN || run->arm == RB);
+}
+
+static int record_middle(lab_run *run, const subject *s)
+{
+    const size_t l = middle_layer(s);
+    double edges[BINS + 1], density[BINS], largest = 0;
+    size_t n, i;
+    const nrm_real *g = weight_gradient(s, l, &n);
+    const stats_summary d = stats_describe(g, n);
+    for (i = 0; i < n; i++) largest = fabs(g[i]) > largest ? fabs(g[i]) : largest;
+    lab_record(run, "sd", (double)(l + 1), d.sd);
+    lab_record(run, "log_sd", (double)(l + 1), log10_or_nan(d.sd));
+    lab_record(run, "max", (double)(l + 1), largest / d.sd);
+    lab_record(run, "kurt", (double)(l + 1), d.kurtosis + 3);
+    if (!is_shown(run) || !(largest > 0)) return 0;
+    for (i = 0; i <= BINS; i++) edges[i] = largest * (2.0 * (double)i / BINS - 1);
+    (void)stats_histogram(g, n, edges, BINS, density);
+    lab_record(run, "largest", 0, largest);
+    lab_record(run, "numbers", 0, (double)n);
+    for (i = 0; i < BINS; i++) /* counts: whole numbers are short */
+        lab_record(run, "hist", (double)i,
+                   floor(density[i] * 2 * largest / BINS * (double)n + 0.5));
+    return 0;
+}
+
+/* How many classes it takes to cover 80 % of the batch, by what the network predicts. */
+static double classes_for_80(const nrm_real *prob, size_t rows, double *first_share)
+{
+    double count[CLASSES] = {0}, covered = 0;
+    size_t i, c, used;
+    for (i = 0; i < rows; i++) {
+        size_t best = 0;
+        for (c = 1; c < CLASSES; c++)
+            if (prob[i * CLASSES + c] > prob[i * CLASSES + best]) best = c;
+        count[best] += 1;
+    }
+    stats_sort(count, CLASSES);
+    *first_share = count[CLASSES - 1] / (double)rows;
+    for (used = 0; used < CLASSES && covered < 0.8 * (double)rows; used++)
+        covered += count[CLASSES - 1 - used];
+    return (double)used;
+}
+
+/* dL/dlogits times the batch size: probability minus 1 for the right class. */
+static void record_outputs(lab_run *run, const subject *s, const training_order *batch)
+{
+    const nrm_real *prob = probabilities(s);
+    double mean[CLASSES] = {0}, largest = 0, first_share;
+    const double used = classes_for_80(prob, batch->count, &first_share);
+    char name[8];
+    size_t i, c;
+    for (c = 0; c < CLASSES; c++) {
+        (void)snprintf(name, sizeof name, "o%u", (unsigned)c);
+        for (i = 0; i < batch->count; i++) {
+            const double d = prob[i * CLASSES + c] - (batch->labels[i] == (int)c ? 1 : 0);
+            mean[c] += d / (double)batch->count;
+            if (is_shown_residual(run))
+                lab_record(run, name, (double)i, floor(d * 1000 + 0.5) / 1000);
+        }
+        largest = mean[c] > largest ? mean[c] : largest;
+    }
+    for (c = 0; c < CLASSES; c++) lab_record(run, "push", (double)c, three_digits(mean[c]));
+    lab_record(run, "push_max", 0, largest);
+    lab_record(run, "classes", 0, used);
+    lab_record(run, "share", 0, first_share);
+}
+
+/* ---- one step, from 0 to 100 % --------------------------------------------------------------- */
+
+/* Blocks 1, 13 and 27 of R27; the first, the middle and the last of the others. */
+static size_t watched(const net_shape *shape, int which)
+{
+    if (which == 0) return 1;
+    return which == 2 ? shape->depth : shape->depth / 2 + (shape->depth == 9 ? 1 : 0);
+}
+
+static void record_fraction(lab_run *run, const subject *s, size_t rows, size_t percent)
+{
+    double mean[WIDTH_MAX], variance[WIDTH_MAX];
+    char name[24];
+    int w;
+    for (w = 0; w < WATCHED; w++) {
+        const size_t k = watched(s->shape, w);
+        size_t width, c;
+        const nrm_real *h = output(s, k, &width);
+        double most = 0;
+        moments(h, rows, width, mean, variance);
+        for (c = 0; c < width; c++)
+            if (!(variance[c] <= most)) most = variance[c];
+        (void)snprintf(name, sizeof name, "most%d", w);
+        if (percent % 4 == 0) lab_record(run, name, (double)percent, log10_or_nan(most));
+        if (!is_shown_residual(run) || (run->arm == RB && w < 2)) continue;
+        for (c = 0; c < SHOWN; c++) {
+            (void)snprintf(name, sizeof name, "v%d/%lu", w, (unsigned long)percent);
+            lab_record(run, name, (double)c, three_digits(variance[c]));
+        }
+        for (c = 0; c < SHOWN; c++) {
+            (void)snprintf(name, sizeof name, "m%d/%lu", w, (unsigned long)percent);
+            lab_record(run, name, (double)c, three_digits(mean[c]));
+        }
+    }
+}
+
+static int record_step(lab_run *run, subject *s, const training_order *batch)
+{
+    const size_t bytes = s->n_params * sizeof *s->params;
+    nrm_real *start = (nrm_real *)malloc(2 * bytes), *g = start ? start + s->n_params : NULL;
+    size_t i, f;
+    int failed = start == NULL;
+    if (failed) return -1;
+    memcpy(start, s->params, bytes);
+    memcpy(g, s->grads, bytes);
+    for (f = 0; f <= FRACTIONS && !failed; f++) {
+        const double part = RATE * (double)f / FRACTIONS;
+        double loss;
+        for (i = 0; i < s->n_params; i++) s->params[i] = start[i] - part * g[i];
+        failed = look(s, batch, &loss);
+        if (f % 2 == 0) lab_record(run, "loss", 100.0 * (double)f / FRACTIONS, loss);
+        record_fraction(run, s, batch->count, 100 * f / FRACTIONS);
+        lab_progress(run, (double)f / FRACTIONS);
+    }
+    memcpy(s->params, start, bytes);
+    free(start);
+    return failed;
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static training_set images;
+
+static int prepare(const dataset *data, int quick)
+{
+    const size_t n = data->train_n < IMAGES ? data->train_n : IMAGES;
+    (void)quick;
+    return training_set_make(&images, data->train_images, data->train_labels, n, DATASET_PIXELS,
+                             DATASET_STD);
+}
+
+static int run_arm(lab_run *run)
+{
+    const net_shape *shape = &shapes[run->arm];
+    training_order batch;
+    subject s;
+    int failed = training_order_start(&batch, images.n, BATCH, DATASET_PIXELS, run->seed);
+    if (failed) return -1;
+    failed = training_next(&batch, &images) != BATCH || make_subject(&s, shape, run->seed);
+    if (!failed) {
+        double loss;
+        failed = look(&s, &batch, &loss);
+        lab_record(run, "first_loss", 0, loss);
+        record_depth(run, &s, batch.count);
+        record_gradients(run, &s);
+        record_outputs(run, &s, &batch);
+        failed = failed || record_middle(run, &s);
+        if (shape->steps) failed = failed || record_step(run, &s, &batch);
+        free_subject(&s);
+    }
+    training_order_free(&batch);
+    return failed;
+}
+
+/* ---- figures: gradients and outputs at the beginning ----------------------------------------- */
+
+static const int watched_block[WATCHED] = {1, 13, 27};
+
+/* The histogram of the middle layer's gradient and the normal curve of the same deviation. */
+static plot_panel *draw_histogram(lab_report *r, plot_figure *f, int col, size_t arm,
+                                  const char *heading)
+{
+    plot_panel *p = plot_add(f, 0, 2 * col, 1, 2);
+    const lab_series h = lab_get(r, arm, 0, "hist");
+    const double largest = lab_at(r, arm, 0, "largest", 0), n = lab_at(r, arm, 0, "numbers", 0);
+    const double sd = lab_at(r, arm, 0, "sd", LAB_LAST);
+    double edges[BINS + 1], count[BINS], x[BINS], normal[BINS];
+    const plot_style look = lab_style(shapes[arm].norm == NRM_NO_NORM ? "none" : "batch");
+    size_t i;
+    if (h.n != BINS) return p;
+    for (i = 0; i <= BINS; i++) edges[i] = largest * (2.0 * (double)i / BINS - 1);
+    for (i = 0; i < BINS; i++) {
+        const double z = (x[i] = (edges[i] + edges[i + 1]) / 2) / sd;
+        count[i] = h.y[i];
+        normal[i] = n * (edges[1] - edges[0]) / (sd * 2.50662827463) * exp(-z * z / 2);
+    }
+    plot_heading(p, heading);
+    plot_axis_x(p, "gradient of a weight", PLOT_LINEAR);
+    plot_axis_y(p, "weights in a bin", PLOT_LOG10);
+    plot_range_y(p, 0.7, 3000);
+    plot_hist(p, NULL, edges, count, BINS, look);
+    plot_line(p, "normal, same deviation", x, normal, BINS, plot_dotted(PLOT_INK));
+    plot_legend(p, PLOT_LEGEND_TOP_RIGHT);
+    plot_text_in(
+        p, 0.03, 0.97,
+        lab_format(r, "deviation %.3g\nkurtosis %.1f", sd, lab_at(r, arm, 0, "kurt", LAB_LAST)),
+        PLOT_LEFT + PLOT_BELOW, PLOT_INK);
+    return p;
+}
+
+/* Rows are examples, sorted by their digit; columns are classes. */
+static void draw_outputs(lab_report *r, plot_figure *f, int col, size_t arm, const char *heading)
+{
+    plot_panel *p = plot_add(f, 1, 2 * col, 1, 2);
+    double v[BATCH * CLASSES];
+    size_t row = 0, label, i, c;
+    char name[8];
+    for (label = 0; label < CLASSES; label++)
+        for (i = 0; i < BATCH; i++) {
+            (void)snprintf(name, sizeof name, "o%u", (unsigned)label);
+            /* of all outputs only the right class has a negative gradient */
+            if (!(lab_at(r, arm, 0, name, (double)i) < 0)) continue;
+            for (c = 0; c < CLASSES && row < BATCH; c++) {
+                (void)snprintf(name, sizeof name, "o%u", (unsigned)c);
+                v[row * CLASSES + c] = lab_at(r, arm, 0, name, (double)i);
+            }
+            row++;
+        }
+    plot_heading(p, heading);
+    plot_axis_x(p, "class", PLOT_LINEAR);
+    plot_axis_y(p, "example, sorted by its digit", PLOT_LINEAR);
+    plot_frame(p, PLOT_BOX);
+    plot_heat(p, v, row < BATCH ? row : BATCH, CLASSES, -0.5, 9.5, 0, 128, PLOT_DIVERGING, -1, 1);
+    plot_range_y(p, 128, 0);
+    plot_colorbar(p, "dL/dlogit × 128");
+}
+
+static void draw_numbers(lab_report *r, plot_figure *f)
+{
+    static const size_t shown[6] = {RN, RB, PN, PB, MN, MB};
+    static const char *const head[5] = {"", "deviation", "max/dev.", "kurtosis", "classes"};
+    const char *cell[7 * 5];
+    plot_panel *p = plot_add(f, 1, 4, 1, 2);
+    size_t i;
+    for (i = 0; i < 5; i++) cell[i] = head[i];
+    for (i = 0; i < 6; i++) {
+        const size_t arm = shown[i];
+        cell[5 * (i + 1)] = arms[arm].name;
+        cell[5 * (i + 1) + 1] = lab_format(r, "%.3g", lab_mean(r, arm, "sd", LAB_LAST));
+        cell[5 * (i + 1) + 2] = lab_format(r, "%.0f", lab_mean(r, arm, "max", LAB_LAST));
+        cell[5 * (i + 1) + 3] = lab_format(r, "%.1f", lab_mean(r, arm, "kurt", LAB_LAST));
+        cell[5 * (i + 1) + 4] = lab_format(r, "%.1f", lab_mean(r, arm, "classes", 0));
+    }
+    plot_heading(p, "Means over seeds");
+    plot_table(p, cell, 7, 5, "lrrrr");
+}
+
+/* A series against the block; error bars: how far the channels scatter. */
+static void draw_against_depth(lab_report *r, plot_panel *p, size_t arm, const char *series,
+                               const char *scatter, const char *label, plot_style look)
+{
+    const lab_curve c = lab_over_seeds(r, arm, series), s = lab_over_seeds(r, arm, scatter);
+    double lo[LAYERS_MAX], hi[LAYERS_MAX];
+    size_t i;
+    for (i = 0; i < c.n; i++) {
+        lo[i] = c.mean[i] - s.mean[i];
+        hi[i] = c.mean[i] + s.mean[i];
+    }
+    look.marker = shapes[arm].norm == NRM_NO_NORM ? PLOT_SQUARE : PLOT_CIRCLE;
+    look.marker_every = 1;
+    look.size = 0.6;
+    plot_errorbars(p, NULL, c.x, c.mean, lo, hi, c.n, look);
+    plot_line(p, label, c.x, c.mean, c.n, look);
+}
+
+static plot_panel *depth_panel(plot_figure *f, int col, const char *heading, const char *x,
+                               const char *y)
+{
+    plot_panel *p = plot_add(f, 2, 2 * col, 1, 2);
+    plot_heading(p, heading);
+    plot_axis_x(p, x, PLOT_LINEAR);
+    plot_axis_y(p, y, PLOT_LINEAR);
+    plot_legend(p, PLOT_LEGEND_TOP_LEFT);
+    return p;
+}
+
+static int draw_beginning(lab_report *r)
+{
+    plot_figure *f =
+        lab_figure(r, "Depth at initialization: gradients, outputs, channels", 2400, 2300);
+    const plot_style none = lab_style("none"), batch = lab_style("batch");
+    const char *mean = "log_{10} of mean |channel mean|",
+               *sd = "log_{10} of mean channel deviation";
+    plot_panel *p;
+    plot_letters(f);
+    (void)draw_histogram(r, f, 0, RB, "R27, batch norm: layer 28 of 56");
+    (void)draw_histogram(r, f, 1, RN, "R27, no norm: layer 28 of 56");
+    (void)draw_histogram(r, f, 2, PN, "P20, no norm: layer 11 of 21");
+    draw_outputs(r, f, 0, RN, "R27, no norm: output gradients");
+    draw_outputs(r, f, 1, RB, "R27, batch norm: output gradients");
+    draw_numbers(r, f);
+    p = depth_panel(f, 0, "R27: channel means", "residual block", mean);
+    draw_against_depth(r, p, RN, "m", "mc", "no norm", none);
+    draw_against_depth(r, p, RB, "m", "mc", "batch norm", batch);
+    p = depth_panel(f, 1, "R27: channel deviations", "residual block", sd);
+    draw_against_depth(r, p, RN, "s", "sc", "no norm", none);
+    draw_against_depth(r, p, RB, "s", "sc", "batch norm", batch);
+    p = depth_panel(f, 2, "Plain, 20 layers: channel deviations", "hidden layer", sd);
+    draw_against_depth(r, p, PN, "s", "sc", "no norm, He", none);
+    draw_against_depth(r, p, GN, "s", "sc", "no norm, Glorot", plot_dashdot(PLOT_ORANGE));
+    draw_against_depth(r, p, PB, "s", "sc", "batch norm, He", batch);
+    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
+    return lab_save(r, f, NULL);
+}
+
+/* ---- figures: one step ----------------------------------------------------------------------- */
+
+static double as_it_is(double v)
+{
+    return v;
+}
+
+/* Channels across, percent of the step down. */
+static void draw_moments(lab_report *r, plot_figure *f, int row, int col, size_t arm, int w,
+                         char what, double (*scale)(double), const char *heading, const char *bar)
+{
+    plot_panel *p = plot_add(f, row, col, 1, 1);
+    double v[(FRACTIONS + 1) * SHOWN];
+    char name[24];
+    int i, c;
+    for (i = 0; i <= FRACTIONS; i++)
+        for (c = 0; c < SHOWN; c++) {
+            (void)snprintf(name, sizeof name, "%c%d/%d", what, w, 100 * i / FRACTIONS);
+            v[i * SHOWN + c] = scale(lab_at(r, arm, 0, name, (double)c));
+        }
+    plot_heading(p, heading);
+    plot_axis_x(p, "channel", PLOT_LINEAR);
+    plot_axis_y(p, "% of the step", PLOT_LINEAR);
+    plot_frame(p, PLOT_BOX);
+    plot_heat(p, v, FRACTIONS + 1, SHOWN, 0.5, SHOWN + 0.5, -1, 101, PLOT_SEQUENTIAL, 0, 0);
+    plot_range_y(p, 101, -1);
+    plot_colorbar(p, bar);
+    if (row < 2) plot_hide_x(p);
+    if (col > 0) plot_hide_y(p);
+}
+
+/* The largest channel variance of the watched blocks against the part of the step taken. */
+static void draw_growth(lab_report *r, plot_figure *f, int col, size_t none, size_t batch,
+                        const char *heading)
+{
+    static const int marker[WATCHED] = {PLOT_CIRCLE, PLOT_TRIANGLE, PLOT_SQUARE};
+    plot_panel *p = plot_add(f, 3, col, 1, 1);
+    char name[8];
+    int norm, w;
+    plot_heading(p, heading);
+    plot_axis_x(p, "% of the step", PLOT_LINEAR);
+    plot_axis_y(p, "log_{10} largest variance", PLOT_LINEAR);
+    plot_legend(p, PLOT_LEGEND_TOP_LEFT);
+    for (norm = 0; norm < 2; norm++)
+        for (w = 0; w < WATCHED; w++) {
+            const size_t arm = norm ? batch : none;
+            const unsigned long k = (unsigned long)watched(&shapes[arm], w);
+            plot_style look = lab_style(norm ? "batch" : "none");
+            look.marker = marker[w];
+            look.marker_every = 5;
+            (void)snprintf(name, sizeof name, "most%d", w);
+            lab_plot(r, p, arm, name, lab_format(r, "%s, %lu", norm ? "batch norm" : "no norm", k),
+                     look);
+        }
+}
+
+static void draw_loss(lab_report *r, plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 3, 3, 1, 1);
+    plot_style look = lab_style("none");
+    plot_heading(p, "loss of the batch");
+    plot_axis_x(p, "% of the step", PLOT_LINEAR);
+    plot_axis_y(p, "loss", PLOT_LOG10);
+    lab_plot_seeds(r, p, RN, "loss", "R27, no norm", look);
+    lab_plot_seeds(r, p, RB, "loss", "R27, batch norm", lab_style("batch"));
+    look = plot_dotted(PLOT_INK);
+    lab_plot_seeds(r, p, PN, "loss", "P20, no norm", look);
+    plot_legend(p, PLOT_LEGEND_TOP_LEFT);
+}
+
+static int draw_step(lab_report *r)
+{
+    plot_figure *f = lab_figure(
+        r, "One step of SGD with learning rate 0.1, taken bit by bit: channels of R27", 2400, 2500);
+    static const char *const bar[3] = {"mean", "variance", "log_{10} variance"};
+    int row, w;
+    plot_letters(f);
+    for (row = 0; row < 3; row++)
+        for (w = 0; w <= WATCHED; w++) {
+            const size_t arm = w < WATCHED ? RN : RB;
+            const int block = w < WATCHED ? w : WATCHED - 1;
+            const char *heading =
+                row > 0 ? NULL
+                        : lab_format(r, "%s, block %d", arm == RN ? "no norm" : "batch norm",
+                                     watched_block[block]);
+            draw_moments(r, f, row, w, arm, block, row == 0 ? 'm' : 'v',
+                         row == 2 ? log10_or_nan : as_it_is, heading, bar[row]);
+        }
+    draw_growth(r, f, 0, RN, RB, "R27");
+    draw_growth(r, f, 1, HN, HB, "R9he");
+    draw_growth(r, f, 2, PN, PB, "P20, plain");
+    draw_loss(r, f);
+    return lab_save(r, f, "step");
+}
+
+/* ---- figures: plain networks, where batch norm makes gradients explode ------------------------ */
+
+/* Factor by which the gradient's norm grows from a layer to the one before it, by least squares
+   over layers 2 .. depth (layer 1 has more inputs than the others). */
+static double factor_of(const lab_report *r, size_t arm, size_t seed)
+{
+    const lab_series g = lab_get(r, arm, seed, "g");
+    return pow(10, -slope(g.x, g.y, g.n, 2, (double)shapes[arm].depth));
+}
+
+static double theory_factor(void)
+{
+    return sqrt(acos(-1.0) / (acos(-1.0) - 1));
+}
+
+/* The theory's slope, through the mean of the last hidden layer. */
+static void draw_theory(lab_report *r, plot_panel *p, size_t arm, const char *label)
+{
+    const double depth = (double)shapes[arm].depth, end = lab_mean(r, arm, "g", depth);
+    const double x[2] = {2, depth}, rise = (depth - 2) * log10(theory_factor());
+    const double y[2] = {end + rise, end};
+    plot_style look = plot_dotted(PLOT_INK);
+    plot_line(p, label, x, y, 2, look);
+}
+
+static plot_panel *gradient_panel(plot_figure *f, int row, int col, const char *heading)
+{
+    plot_panel *p = plot_add(f, row, col, 1, 1);
+    plot_heading(p, heading);
+    plot_axis_x(p, "layer of weights", PLOT_LINEAR);
+    plot_axis_y(p, "log_{10} |dL/dW|", PLOT_LINEAR);
+    return p;
+}
+
+static void draw_factors(lab_report *r, plot_figure *f)
+{
+    static const size_t arm_of[3][4] = {
+        {D5N, D10N, PN, D50N}, {D5B, D10B, PB, D50B}, {D5L, D10L, PL, D50L}};
+    static const char *const name[3] = {"no norm", "batch norm", "layer norm"};
+    static const char *const id[3] = {"none", "batch", "layer"};
+    static const int marker[3] = {PLOT_SQUARE, PLOT_CIRCLE, PLOT_TRIANGLE};
+    static const double at[4] = {5, 10, 20, 50};
+    static const char *const tick[4] = {"5", "10", "20", "50"};
+    plot_panel *p = plot_add(f, 1, 0, 1, 1);
+    size_t n, d, s;
+    for (n = 0; n < 3; n++) {
+        double mean[4], lo[4], hi[4], value[LAB_SEEDS_MAX];
+        plot_style look = lab_style(id[n]);
+        for (d = 0; d < 4; d++) {
+            const size_t arm = arm_of[n][d], seeds = lab_seeds(r, arm);
+            stats_summary summary;
+            for (s = 0; s < seeds; s++) value[s] = factor_of(r, arm, s);
+            summary = stats_describe(value, seeds);
+            mean[d] = summary.mean;
+            lo[d] = summary.mean - summary.sd;
+            hi[d] = summary.mean + summary.sd;
+        }
+        look.marker = marker[n];
+        look.marker_every = 1;
+        plot_errorbars(p, NULL, at, mean, lo, hi, 4, look);
+        plot_line(p, name[n], at, mean, 4, look);
+    }
+    plot_heading(p, "Growth of the gradient from a layer to the one before");
+    plot_axis_x(p, "hidden layers", PLOT_LOG2);
+    plot_axis_y(p, "factor of a layer", PLOT_LINEAR);
+    plot_ticks_x(p, at, tick, 4);
+    plot_range_y(p, 0.85, 1.45);
+    plot_hline(p, theory_factor(), "theory: 1.211", plot_dotted(PLOT_INK));
+    plot_legend(p, PLOT_LEGEND_TOP_RIGHT);
+}
+
+static int draw_plain(lab_report *r)
+{
+    plot_figure *f = lab_figure(
+        r, "Gradients at initialization, layer by layer: plain and residual", 2000, 1700);
+    plot_panel *p;
+    plot_letters(f);
+    p = gradient_panel(f, 0, 0, "Plain, 20 hidden layers");
+    lab_plot(r, p, PN, "g", "no norm", lab_style("none"));
+    lab_plot(r, p, PB, "g", "batch norm", lab_style("batch"));
+    lab_plot(r, p, PL, "g", "layer norm", lab_style("layer"));
+    draw_theory(r, p, PB, "theory, batch norm");
+    p = gradient_panel(f, 0, 1, "Plain, batch norm, 5 to 50 hidden layers");
+    lab_plot(r, p, D5B, "g", "5", plot_dotted(PLOT_PURPLE));
+    lab_plot(r, p, D10B, "g", "10", plot_dashdot(PLOT_GREEN));
+    lab_plot(r, p, PB, "g", "20", lab_style("batch"));
+    lab_plot(r, p, D50B, "g", "50", plot_dashed(PLOT_INK));
+    draw_theory(r, p, D50B, "theory");
+    draw_factors(r, f);
+    p = gradient_panel(f, 1, 1, "R27: the residual network");
+    lab_plot(r, p, RN, "g", "no norm", lab_style("none"));
+    lab_plot(r, p, RB, "g", "batch norm", lab_style("batch"));
+    return lab_save(r, f, "plain");
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+#define BJORCK "Bjorck et al. 2018, "
+#define NOTES "Chinese notes on batch norm; a lecture-style post on how batch norm helps"
+
+static const lab_claim claim_a = {
+    "29a",
+    "R27: without batch norm the middle layer's gradients are far larger",
+    BJORCK "Fig. 2",
+    "±4 without and ±0.04 with batch norm: almost two orders of magnitude",
+    "standard deviation larger without norm, the ratio (geometric mean over seeds) at least 30",
+    "trial runs (1 seed): 6.19 without and 0.040 with batch norm, 154 times"};
+static const lab_claim claim_b = {
+    "29b",
+    "R27: without batch norm these gradients are heavy-tailed",
+    BJORCK "Fig. 2",
+    "heavy tails without; concentrated around the mean with batch norm",
+    "kurtosis (3 for a normal distribution) without norm above 3 times that with batch norm",
+    "trial runs (1 seed): 27.6 without and 3.9 with batch norm"};
+static const lab_claim claim_c = {
+    "29c",
+    "R27: without batch norm all examples push the same class; with it they differ",
+    BJORCK "heat map of output gradients",
+    "one class for the whole batch; several with batch norm",
+    "classes that cover 80 % of predictions: at most 2 without norm (mean), more with batch norm",
+    "none"};
+static const lab_claim claim_d = {
+    "29d",
+    "R27: without batch norm channels grow exponentially with depth",
+    BJORCK "Fig. 5",
+    "log deviation from -1.5 to 3.5 over the network without; flat with batch norm",
+    "slope of log10 channel deviation over blocks 14 to 27: without norm at least 3 times that "
+    "with",
+    "trial runs (1 seed): log10 deviation -0.2 to 1.37 without, -0.23 to 0.52 with batch norm; "
+    "ratio of slopes 6"};
+static const lab_claim claim_e = {
+    "29e",
+    "R27: one large step makes the variance explode with depth, not so with batch norm",
+    BJORCK "Fig. 4",
+    "variances of about 1, 5e6 and 5e16 in layers 8, 44 and 80",
+    "largest variance of block 27 over that of block 1 after the step: at least 1e6 without norm, "
+    "at "
+    "most 1e2 with batch norm (geometric means)",
+    "trial runs (1 seed): 2.5e3, 9.6e31, 1.5e91 without; 1.4, 34, 50 with batch norm (blocks 1, "
+    "13, "
+    "27)"};
+static const lab_claim claim_f = {"29f",
+                                  "The same as 29a for a plain network, P20",
+                                  BJORCK "Fig. 2, carried over to plain networks",
+                                  "not in the paper",
+                                  "as 29a",
+                                  "trial runs (1 seed): 0.019 without and 0.034 with batch norm: "
+                                  "smaller, kurtosis 62 against 3.8; "
+                                  "expected to fail"};
+static const lab_claim claim_g = {
+    "29g",
+    "The same as 29d for a plain network, P20",
+    BJORCK "Fig. 5, carried over to plain networks",
+    "not in the paper",
+    "as 29d, over hidden layers 11 to 20",
+    "trial runs (1 seed): deviation 1.2 to 0.25 without norm; expected to fail"};
+static const lab_claim claim_h = {"29h",
+                                  "The same as 29e for a plain network, P20",
+                                  BJORCK "Fig. 4, carried over to plain networks",
+                                  "not in the paper",
+                                  "as 29e, with hidden layers 20 and 1",
+                                  "none; expected to fail"};
+static const lab_claim claim_i = {
+    "29i",
+    "Batch norm makes gradients of plain ReLU networks grow by 1.211 a layer, backwards",
+    "Yang et al. 2019, mean field theory",
+    "√(π/(π-1)) = 1.211 a layer, at infinite width",
+    "20 hidden layers: mean factor in 1.15 to 1.25, and above the one without norm",
+    "trial runs (1 seed): 1.194 with batch norm; about 1 without"};
+static const lab_claim claim_j = {
+    "29j",
+    "Batch norm prevents exploding and vanishing gradients (here: plain, 50 layers)",
+    NOTES,
+    "listed as a result, without numbers",
+    "|log10| of the ratio of gradient norms, layer 2 to layer 50: smaller with batch norm",
+    "trial runs (1 seed, 20 layers): 21 to 0.72 with batch norm, flat without; expected to fail"};
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+static stats_verdict judge(const double *a, const double *b, size_t n, int sign, int met)
+{
+    const stats_paired d = stats_pair(a, b, n);
+    return stats_judge(&d, sign, met);
+}
+
+static double mean_of(const double *a, size_t n)
+{
+    return stats_describe(a, n).mean;
+}
+
+static void judge_size(lab_report *r, const lab_claim *claim, size_t none, size_t batch)
+{
+    double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, none, "log_sd", LAB_LAST, a);
+    const double ratio =
+        pow(10, mean_of(a, n) - mean_of(b, lab_values(r, batch, "log_sd", LAB_LAST, b)));
+    lab_verdict(r, claim, judge(a, b, n, 1, ratio >= 30), "",
+                "%.3g without and %.3g with batch norm: %.3g times", pow(10, mean_of(a, n)),
+                pow(10, mean_of(b, n)), ratio);
+}
+
+static void judge_tails(lab_report *r)
+{
+    double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, RN, "kurt", LAB_LAST, a);
+    size_t s;
+    (void)lab_values(r, RB, "kurt", LAB_LAST, b);
+    for (s = 0; s < n; s++) b[s] *= 3;
+    lab_verdict(r, &claim_b, judge(a, b, n, 1, 1), "", "kurtosis %s without, %s with batch norm",
+                lab_text(r, RN, "kurt", LAB_LAST, 1), lab_text(r, RB, "kurt", LAB_LAST, 1));
+}
+
+static void judge_classes(lab_report *r)
+{
+    lab_verdict(r, &claim_c,
+                lab_compare(r, RB, RN, "classes", 0, 1, lab_mean(r, RN, "classes", 0) <= 2), "",
+                "%s classes without, %s with batch norm; the first covers %.0f %% and %.0f %%",
+                lab_text(r, RN, "classes", 0, 1), lab_text(r, RB, "classes", 0, 1),
+                100 * lab_mean(r, RN, "share", 0), 100 * lab_mean(r, RB, "share", 0));
+}
+
+static void judge_growth(lab_report *r, const lab_claim *claim, size_t none, size_t batch)
+{
+    double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX], depth = (double)shapes[none].depth;
+    size_t s, n = lab_seeds(r, none);
+    for (s = 0; s < n; s++) {
+        const lab_series x = lab_get(r, none, s, "s"), y = lab_get(r, batch, s, "s");
+        a[s] = slope(x.x, x.y, x.n, floor(depth / 2) + 1, depth);
+        b[s] = slope(y.x, y.y, y.n, floor(depth / 2) + 1, depth);
+    }
+    lab_verdict(r, claim, judge(a, b, n, 1, mean_of(a, n) >= 3 * mean_of(b, n)), "",
+                "%.4f ± %.4f a layer or block without, %.4f ± %.4f with batch norm; deviation at "
+                "the end %.2g and %.2g",
+                mean_of(a, n), stats_describe(a, n).sd, mean_of(b, n), stats_describe(b, n).sd,
+                pow(10, lab_mean(r, none, "s", LAB_LAST)),
+                pow(10, lab_mean(r, batch, "s", LAB_LAST)));
+}
+
+static void judge_explosion(lab_report *r, const lab_claim *claim, size_t none, size_t batch)
+{
+    double ratio[2][LAB_SEEDS_MAX];
+    const size_t arm[2] = {none, batch}, n = lab_seeds(r, none);
+    size_t i, s;
+    for (i = 0; i < 2; i++)
+        for (s = 0; s < n; s++)
+            ratio[i][s] = lab_at(r, arm[i], s, "most2", 100) - lab_at(r, arm[i], s, "most0", 100);
+    lab_verdict(
+        r, claim,
+        judge(ratio[0], ratio[1], n, 1, mean_of(ratio[0], n) >= 6 && mean_of(ratio[1], n) <= 2), "",
+        "10^(%.1f ± %.1f) without, 10^(%.2f ± %.2f) with batch norm", mean_of(ratio[0], n),
+        stats_describe(ratio[0], n).sd, mean_of(ratio[1], n), stats_describe(ratio[1], n).sd);
+}
+
+static void judge_plain(lab_report *r)
+{
+    double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX], mean;
+    size_t s, n = lab_seeds(r, PN);
+    for (s = 0; s < n; s++) {
+        a[s] = factor_of(r, PB, s);
+        b[s] = factor_of(r, PN, s);
+    }
+    mean = mean_of(a, n);
+    lab_verdict(r, &claim_i, judge(a, b, n, 1, mean >= 1.15 && mean <= 1.25), "",
+                "%.3f ± %.3f with batch norm, %.3f ± %.3f without", mean, stats_describe(a, n).sd,
+                mean_of(b, n), stats_describe(b, n).sd);
+    for (s = 0; s < n; s++) {
+        a[s] = lab_at(r, D50B, s, "g", 2) - lab_at(r, D50B, s, "g", 50);
+        b[s] = lab_at(r, D50N, s, "g", 2) - lab_at(r, D50N, s, "g", 50);
+    }
+    mean = pow(10, mean_of(a, n));
+    for (s = 0; s < n; s++) a[s] = fabs(a[s]);
+    for (s = 0; s < n; s++) b[s] = fabs(b[s]);
+    lab_verdict(r, &claim_j, judge(a, b, n, -1, 1), "",
+                "layer 2 has %.2g times the gradient of layer 50 with batch norm; |log10| %.2f ± "
+                "%.2f with, %.2f ± %.2f without",
+                mean, mean_of(a, n), stats_describe(a, n).sd, mean_of(b, n),
+                stats_describe(b, n).sd);
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+/* Batch norm's factor from integrals over z ~ N(0,1): back through ReLU E[1(z>0)], forward the
+   variance of ReLU(z), by which the next batch norm divides. */
+static void check_theory(lab_report *r)
+{
+    double first = 0, second = 0, open = 0, z;
+    for (z = -10; z < 10; z += 1e-4) {
+        const double at = z + 5e-5, weight = exp(-at * at / 2) * 0.3989422804014327 * 1e-4;
+        if (at <= 0) continue;
+        open += weight;
+        first += weight * at;
+        second += weight * at * at;
+    }
+    first = sqrt(open / (second - first * first));
+    lab_check(r, fabs(first - theory_factor()) < 1e-6,
+              "the factor 1.211 of a layer, from E[ReLU'²]/Var[ReLU]", "%.6f, expected %.6f", first,
+              theory_factor());
+}
+
+/* The residual network's gradient against central differences, on a small one. */
+static void check_gradient(lab_report *r, int norm, const char *what)
+{
+    const residual_spec spec = {12, 7, 3, 4, 9, norm, RESIDUAL_GLOROT, 11};
+    double x[9 * 12], *g, worst = 0, most = 0;
+    int labels[9];
+    residual_net net;
+    nrm_rng rng;
+    size_t i;
+    if (residual_make(&net, &spec)) return;
+    nrm_rng_seed(&rng, 1, TRAINING_STREAM_DATA);
+    for (i = 0; i < 9 * 12; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < 9; i++) labels[i] = (int)(i % 4);
+    g = (double *)malloc(net.n_params * sizeof *g);
+    if (g) {
+        (void)residual_gradient(&net, NULL, x, labels, 9, 0);
+        memcpy(g, net.grads, net.n_params * sizeof *g);
+    }
+    for (i = 0; g && i < net.n_params; i++) {
+        const double kept = net.params[i], h = 1e-6;
+        nrm_acc up, down;
+        net.params[i] = kept + h;
+        (void)residual_loss(&net, &up, x, labels, 9);
+        net.params[i] = kept - h;
+        (void)residual_loss(&net, &down, x, labels, 9);
+        net.params[i] = kept;
+        worst = fmax(worst, fabs((double)(up - down) / (2 * h) - g[i]));
+        most = fmax(most, fabs(g[i]));
+    }
+    lab_check(r, g && worst < 1e-7 * most, what, "largest difference %.1e of %.1e", worst, most);
+    free(g);
+    residual_free(&net);
+}
+
+static int report(lab_report *r)
+{
+    judge_size(r, &claim_a, RN, RB);
+    judge_tails(r);
+    judge_classes(r);
+    judge_growth(r, &claim_d, RN, RB);
+    judge_explosion(r, &claim_e, RN, RB);
+    judge_size(r, &claim_f, PN, PB);
+    judge_growth(r, &claim_g, PN, PB);
+    judge_explosion(r, &claim_h, PN, PB);
+    judge_plain(r);
+    check_theory(r);
+    check_gradient(r, NRM_NO_NORM, "gradient of the residual network without norm");
+    check_gradient(r, NRM_BATCH_NORM, "gradient of the residual network with batch norm");
+    check_gradient(r, NRM_LAYER_NORM, "gradient of the residual network with layer norm");
+    return draw_beginning(r) || draw_step(r) || draw_plain(r);
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "29_depth",
+        NRM_VERSION,
+        "What does depth do to gradients and activations, with and without batch norm?",
+        "Networks at initialization, one batch of 128 of the first 10000 training images, "
+        "standardized pixels, double. R27: 784-64, 27 residual blocks of 2 layers, 10, Glorot; "
+        "P20: "
+        "784-100×20-10, He",
+        1,
+        LAB_USES_DATA,
+        arms,
+        ARMS,
+        prepare,
+        run_arm,
+        report};
+    return lab_main(&program, argc, argv);
+}

@@ -1,0 +1,815 @@
+/* 19_saturation: does batch norm keep tanh out of saturation, units from dying, and sigmoid in its
+   linear part?
+
+   Three kinds of network, all on batches that the arms of a seed share:
+
+       tanh      784-200-10 and 784-200x6-10, W ~ N(0, 1/in) times a gain of 1, 5/3, 5 or 20, the
+                 output layer N(0, 1/in) times 0.1; SGD, learning rate 0.1, batch 128, 600 steps
+       ReLU      784-200x6-10, W ~ N(0, 2/in), learning rate 1, 200 steps
+       sigmoid   784-100x3-10, W ~ U(±sqrt(6/(in+out))), learning rate 0.5, 1200 steps; beside it
+                 one whose γ and β are held at 1 and 0, and a softmax regression
+       toy       5-100-5 tanh as one tutorial prints it, with its own layer (standard deviation with
+                 divisor n-1, no ε, running average of the standard deviation with 0.999), with the
+                 usual batch norm, and without; 2000 points of five classes, batch 32, learning
+                 rate 0.1, 5000 steps
+
+   MNIST pixels have mean 0 and variance 1. Probes look at the first 1000 training images, with
+   batch statistics of these, and leave the training as it was. A tanh is saturated for an image
+   if |h| > 0.97; a unit is dead if it is so for all 1000 (ReLU: if it gives 0 for all 1000).
+
+   The claims; what counts as reproduced was written down before the run:
+
+       19a  the inputs of tanh are standardized: the saturated fraction with batch norm at the
+            start is 0.0364 ± 0.015 for all gains and both depths, in every seed
+       19b  without batch norm large weights saturate: the fraction at the start, over six layers,
+            is larger without than with, at gains 5/3, 5 and 20
+       19c  batch norm prevents dead units: at gain 20, six layers, after training, more are dead
+            without than with, and with batch norm none
+       19d  ... and so trains better: at gains 5 and 20, six layers, higher test accuracy with
+       19e  batch norm does not help a well-initialized net of one hidden layer: at gain 1 and 5/3
+            the test accuracy is higher without
+       19f  the start matters less: the test accuracy of the six-layer net varies less over the
+            four gains with batch norm than without
+       19g  ReLU units die after large steps, and batch norm prevents it: at learning rate 1 the
+            fraction of dead units is larger without, and below 0.01 with
+       19h  the inputs of sigmoid fall into its linear part: at the start 0.683 ± 0.05 of them are
+            in ±1, and a straight line explains at least 97.5 % of the output's variance
+       19i  ... which makes the network equivalent to one of a single layer: with γ = 1 and β = 0
+            held, the test accuracy is not above that of softmax regression
+       19j  γ and β let it out again: what the line leaves unexplained is larger after training
+            than at the start
+
+   Paired over seeds: the sign in 4 of 5, the mean beyond 2 standard errors. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+
+#include "lab.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SATURATED 0.97
+#define BATCH 128
+#define PROBES 1000   /* images that the probes look at              */
+#define DEPTH_MAX 6   /* hidden layers                               */
+#define MAP_UNITS 100 /* of a map: the first units, the first images */
+#define MAP_IMAGES 100
+#define MAP_BITS 23 /* in a recorded number, which has seven digits */
+
+/* ---- the arms -------------------------------------------------------------------------------- */
+
+enum { GAINS = 4, RULES = 2 }; /* tanh nets: 2 depths x 4 gains x (none, batch) */
+enum {
+    TANH = 0,
+    RELU_NONE = 2 * GAINS * RULES,
+    RELU_BATCH,
+    SIGMOID_NONE,
+    SIGMOID_BATCH,
+    SIGMOID_HELD,
+    SOFTMAX,
+    TOY_NONE,
+    TOY_BATCH,
+    TOY_PRINTED,
+    MAP_NONE,
+    MAP_BATCH,
+    MAP_TOY_NONE,
+    MAP_TOY_PRINTED,
+    ARMS
+};
+
+static const double gains[GAINS] = {1, 5.0 / 3, 5, 20};
+
+static size_t tanh_arm(size_t depth, size_t gain, size_t norm)
+{
+    return TANH + ((depth > 1 ? (size_t)GAINS : 0) + gain) * RULES + norm;
+}
+
+static const lab_arm arms[ARMS] = {{"tanh1_g1_none", "1 layer, gain 1, no norm", 1.5, 0},
+                                   {"tanh1_g1_batch", "1 layer, gain 1, batch norm", 1.5, 0},
+                                   {"tanh1_g1.67_none", "1 layer, gain 5/3, no norm", 1.5, 0},
+                                   {"tanh1_g1.67_batch", "1 layer, gain 5/3, batch norm", 1.5, 0},
+                                   {"tanh1_g5_none", "1 layer, gain 5, no norm", 1.5, 0},
+                                   {"tanh1_g5_batch", "1 layer, gain 5, batch norm", 1.5, 0},
+                                   {"tanh1_g20_none", "1 layer, gain 20, no norm", 1.5, 0},
+                                   {"tanh1_g20_batch", "1 layer, gain 20, batch norm", 1.5, 0},
+                                   {"tanh6_g1_none", "6 layers, gain 1, no norm", 4, 0},
+                                   {"tanh6_g1_batch", "6 layers, gain 1, batch norm", 4, 0},
+                                   {"tanh6_g1.67_none", "6 layers, gain 5/3, no norm", 4, 0},
+                                   {"tanh6_g1.67_batch", "6 layers, gain 5/3, batch norm", 4, 0},
+                                   {"tanh6_g5_none", "6 layers, gain 5, no norm", 4, 0},
+                                   {"tanh6_g5_batch", "6 layers, gain 5, batch norm", 4, 0},
+                                   {"tanh6_g20_none", "6 layers, gain 20, no norm", 4, 0},
+                                   {"tanh6_g20_batch", "6 layers, gain 20, batch norm", 4, 0},
+                                   {"relu_none", "ReLU, no norm", 2, 0},
+                                   {"relu_batch", "ReLU, batch norm", 2, 0},
+                                   {"sigmoid_none", "sigmoid, no norm", 2, 0},
+                                   {"sigmoid_batch", "sigmoid, batch norm", 2, 0},
+                                   {"sigmoid_held", "sigmoid, batch norm, γ = 1, β = 0", 2, 0},
+                                   {"softmax", "softmax regression", 1, 0},
+                                   {"toy_none", "no norm", 1, 0},
+                                   {"toy_batch", "batch norm as usual", 1, 0},
+                                   {"toy_printed", "batch norm as printed", 1, 0},
+                                   {"map_none", "map, no norm", 4, 1},
+                                   {"map_batch", "map, batch norm", 4, 1},
+                                   {"map_toy_none", "map of the toy, no norm", 1, 1},
+                                   {"map_toy_printed", "map of the toy, batch norm", 1, 1}};
+
+typedef struct setting { /* of a network on MNIST */
+    size_t depth, width; /* hidden layers */
+    int activation, norm, init;
+    int held; /* 1: γ and β stay at 1 and 0 */
+    int map;  /* 1: records its maps        */
+    double gain, lr;
+    size_t steps, every; /* a look at every so many steps */
+    size_t probes;       /* images that the looks see     */
+} setting;
+
+static setting setting_of(size_t arm, int quick)
+{
+    setting k;
+    memset(&k, 0, sizeof k);
+    k.map = arm == MAP_NONE || arm == MAP_BATCH;
+    if (k.map) arm = tanh_arm(6, GAINS - 1, arm - MAP_NONE);
+    k.depth = arm < tanh_arm(6, 0, 0) ? 1 : 6;
+    k.width = 200;
+    k.probes = quick ? 200 : PROBES;
+    k.lr = 0.1;
+    k.steps = 600;
+    k.every = 100;
+    k.activation = NRM_TANH;
+    k.init = NRM_INIT_GAUSSIAN;
+    k.norm = arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM;
+    if (arm < RELU_NONE) {
+        k.gain = gains[arm / RULES % GAINS];
+    } else if (arm < SIGMOID_NONE) {
+        k.activation = NRM_RELU;
+        k.init = NRM_INIT_HE;
+        k.lr = 1;
+        k.steps = 200;
+        k.every = 10;
+    } else {
+        k.depth = arm == SOFTMAX ? 0 : 3;
+        k.width = 100;
+        k.activation = NRM_SIGMOID;
+        k.init = NRM_INIT_XAVIER;
+        k.norm = arm == SIGMOID_NONE ? NRM_NO_NORM : NRM_BATCH_NORM;
+        k.held = arm == SIGMOID_HELD;
+        k.lr = arm == SOFTMAX ? 0.1 : 0.5;
+        k.steps = k.every = 1200;
+    }
+    if (quick) k.steps = k.every = 5;
+    return k;
+}
+
+static training_set train, test; /* made before the first run, shared by all */
+
+static int prepare(const dataset *data, int quick)
+{
+    (void)quick;
+    if (training_set_make(&train, data->train_images, data->train_labels, data->train_n,
+                          DATASET_PIXELS, DATASET_STD) ||
+        training_set_make(&test, data->test_images, data->test_labels, data->test_n, DATASET_PIXELS,
+                          DATASET_STD)) {
+        fprintf(stderr, "out of memory\n");
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- networks on MNIST ----------------------------------------------------------------------- */
+
+static void scale_weights(nrm_mlp *net, const setting *k)
+{
+    size_t l, i;
+    for (l = 0; l <= k->depth; l++) {
+        nrm_mlp_state *s = &net->state[l];
+        const double gain = l == k->depth ? 0.1 : k->gain;
+        const nrm_real sd = (nrm_real)(gain / sqrt((double)s->in));
+        for (i = 0; i < s->in * s->shape.width; i++) s->W[i] *= sd;
+    }
+}
+
+static nrm_mlp *make_net(const setting *k, uint64_t seed, void **block)
+{
+    nrm_mlp_layer layer[DEPTH_MAX + 1];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp *net;
+    size_t l;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < k->depth; l++) {
+        layer[l].width = k->width;
+        layer[l].activation = k->activation;
+        layer[l].norm = k->norm;
+        layer[l].bias = k->norm == NRM_NO_NORM;
+    }
+    layer[l].width = DATASET_CLASSES;
+    layer[l].bias = 1;
+    spec.inputs = DATASET_PIXELS;
+    spec.layers = k->depth + 1;
+    spec.layer = layer;
+    spec.max_batch = PROBES;
+    spec.seed = seed;
+    spec.init = k->init;
+    spec.init_std = 1; /* scaled below */
+    spec.lr = (nrm_real)k->lr;
+    net = training_net(&spec, block);
+    if (net && k->init == NRM_INIT_GAUSSIAN) scale_weights(net, k);
+    return net;
+}
+
+/* What a probe sees of one hidden layer. */
+typedef struct layer_look {
+    double saturated, dead; /* fractions: of all unit-image pairs, of the units                   */
+    double gradient;   /* rms, over units and images, of an image's loss by the layer's output */
+    double update;     /* learning rate times rms gradient by W, over rms W                   */
+    double near, bent; /* inputs in ±1; output variance that a straight line does not explain */
+} layer_look;
+
+typedef struct look {
+    layer_look layer[DEPTH_MAX];
+} look;
+
+static double root_mean_square(const nrm_real *a, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += (double)a[i] * (double)a[i];
+    return sqrt(sum / (double)n);
+}
+
+static int is_off(double h, int activation)
+{
+    if (activation == NRM_RELU) return !(h > 0); /* also nan */
+    return !(fabs(h) <= SATURATED);
+}
+
+static void count_off(layer_look *out, const nrm_mlp_state *s, size_t n)
+{
+    const size_t width = s->shape.width;
+    size_t off = 0, dead = 0, i, j;
+    for (j = 0; j < width; j++) {
+        size_t here = 0;
+        for (i = 0; i < n; i++)
+            here += is_off((double)s->act_out[i * width + j], s->shape.activation) ? 1u : 0u;
+        off += here;
+        dead += here == n ? 1u : 0u;
+    }
+    out->saturated = (double)off / (double)(n * width);
+    out->dead = (double)dead / (double)width;
+}
+
+/* How straight the activation is where its inputs are: the mean over units of the part of the
+   output's variance that the best straight line leaves. */
+static void measure_bend(layer_look *out, const nrm_mlp_state *s, size_t n)
+{
+    const size_t width = s->shape.width;
+    size_t near = 0, i, j;
+    double left = 0;
+    for (j = 0; j < width; j++) {
+        double z = 0, h = 0, zz = 0, zh = 0, hh = 0;
+        for (i = 0; i < n; i++) z += (double)s->norm_out[i * width + j] / (double)n;
+        for (i = 0; i < n; i++) h += (double)s->act_out[i * width + j] / (double)n;
+        for (i = 0; i < n; i++) {
+            const double input = (double)s->norm_out[i * width + j];
+            const double a = input - z, b = (double)s->act_out[i * width + j] - h;
+            near += fabs(input) < 1 ? 1u : 0u;
+            zz += a * a;
+            zh += a * b;
+            hh += b * b;
+        }
+        left += zz > 0 && hh > 0 ? 1 - zh * zh / (zz * hh) : 0;
+    }
+    out->near = (double)near / (double)(n * width);
+    out->bent = left / (double)width;
+}
+
+static void see_gradient(void *context, const nrm_mlp_event *e)
+{
+    look *out = (look *)context;
+    if (!e->gradient || e->place != NRM_AT_ACTIVATION || e->layer >= DEPTH_MAX) return;
+    out->layer[e->layer].gradient =
+        root_mean_square(e->data, e->rows * e->cols) * (double)e->rows; /* of one image's loss */
+}
+
+/* Looks at the network on the probe images, without changing it. */
+static int take_look(nrm_mlp *net, const setting *k, look *out)
+{
+    size_t l;
+    int rc;
+    memset(out, 0, sizeof *out);
+    net->probe = see_gradient;
+    net->probe_context = out;
+    rc = nrm_mlp_gradient(net, NULL, train.x, train.labels, k->probes, NRM_TRAIN);
+    net->probe = NULL;
+    for (l = 0; l < k->depth && rc >= 0; l++) {
+        const nrm_mlp_state *s = &net->state[l];
+        const size_t weights = s->in * s->shape.width;
+        count_off(&out->layer[l], s, k->probes);
+        if (k->activation == NRM_SIGMOID) measure_bend(&out->layer[l], s, k->probes);
+        out->layer[l].update =
+            k->lr * root_mean_square(s->dW, weights) / root_mean_square(s->W, weights);
+    }
+    if (rc < 0) fprintf(stderr, "probe: %s\n", nrm_strerror(rc));
+    return rc < 0 ? -1 : 0;
+}
+
+/* Records it by layer as "start/..." or "end/...". */
+static void record_look(lab_run *run, const setting *k, const look *seen, const char *when)
+{
+    static const char *const names[6] = {"saturated", "dead", "gradient", "update", "near", "bent"};
+    char series[32];
+    size_t l, i;
+    for (i = 0; i < 6; i++) {
+        if (k->activation == NRM_SIGMOID ? i < 4 : i >= 4) continue;
+        (void)snprintf(series, sizeof series, "%s/%s", when, names[i]);
+        for (l = 0; l < k->depth; l++) {
+            const layer_look *y = &seen->layer[l];
+            const double value[6] = {y->saturated, y->dead, y->gradient,
+                                     y->update,    y->near, y->bent};
+            lab_record(run, series, (double)(l + 1), value[i]);
+        }
+    }
+}
+
+/* Means over the hidden layers, against the step. */
+static void record_step(lab_run *run, const setting *k, const look *seen, size_t step)
+{
+    double saturated = 0, dead = 0;
+    size_t l;
+    if (k->activation == NRM_SIGMOID) return;
+    for (l = 0; l < k->depth; l++) {
+        saturated += seen->layer[l].saturated / (double)k->depth;
+        dead += seen->layer[l].dead / (double)k->depth;
+    }
+    lab_record(run, "saturated", (double)step, saturated);
+    lab_record(run, "dead", (double)step, dead);
+}
+
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+/* 23 cells go into one number, image by image, unit by unit; 1: saturated. */
+static void record_map(lab_run *run, const char *series, const nrm_real *h, size_t width,
+                       size_t images)
+{
+    const size_t cells = images * MAP_UNITS;
+    size_t at, i;
+    for (at = 0; at < cells; at += MAP_BITS) {
+        unsigned long bits = 0;
+        for (i = 0; i < MAP_BITS && at + i < cells; i++) {
+            const size_t image = (at + i) / MAP_UNITS, unit = (at + i) % MAP_UNITS;
+            if (is_off((double)h[image * width + unit], NRM_TANH)) bits |= 1ul << i;
+        }
+        lab_record(run, series, (double)(at / MAP_BITS), (double)bits);
+    }
+}
+
+static void record_maps(lab_run *run, const nrm_mlp *net, const setting *k, const char *when)
+{
+    char series[32];
+    size_t l;
+    for (l = 0; l < k->depth && k->map; l++) {
+        (void)snprintf(series, sizeof series, "%s%lu", when, (unsigned long)l + 1);
+        record_map(run, series, net->state[l].act_out, k->width, MAP_IMAGES);
+    }
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+static void hold(nrm_mlp *net, const setting *k)
+{
+    size_t l, j;
+    for (l = 0; l < k->depth && k->held; l++)
+        for (j = 0; j < k->width; j++) {
+            net->state[l].gamma[j] = 1;
+            net->state[l].beta[j] = 0;
+        }
+}
+
+/* Trains; if `run` is there, looks and records. Stops where something is not finite. */
+static int train_net(nrm_mlp *net, const setting *k, uint64_t seed, lab_run *run)
+{
+    training_order order;
+    nrm_acc loss;
+    look seen;
+    size_t step = 0;
+    int rc = NRM_OK, failed = 0;
+    if (training_order_start(&order, train.n, BATCH, DATASET_PIXELS, seed)) return -1;
+    while (step < k->steps && rc == NRM_OK && !failed) {
+        if (run && step % k->every == 0) {
+            failed = take_look(net, k, &seen);
+            record_step(run, k, &seen, step);
+            if (step == 0) record_look(run, k, &seen, "start");
+            if (step == 0) record_maps(run, net, k, "start");
+        }
+        if (training_next(&order, &train) == 0) continue;
+        rc = nrm_mlp_train_step(net, &loss, order.x, order.labels, order.count);
+        hold(net, k);
+        if (rc == NRM_OK) step++;
+        if (run) lab_progress(run, (double)step / (double)k->steps);
+    }
+    training_order_free(&order);
+    if (!run || failed) return failed;
+    failed = take_look(net, k, &seen);
+    record_step(run, k, &seen, step);
+    record_look(run, k, &seen, "end");
+    record_maps(run, net, k, "end");
+    lab_record(run, "steps", 0, (double)step); /* fewer than asked for: it was not finite then */
+    return failed;
+}
+
+/* The test accuracy with each sigmoid replaced by the straight line that fits it best on the probe
+   images. Uses the network's buffers after a look. */
+static int lines_instead(nrm_mlp *net, const setting *k, nrm_acc *accuracy)
+{
+    size_t l, i, j, at;
+    nrm_acc part;
+    double slope[DEPTH_MAX][200], base[DEPTH_MAX][200];
+    for (l = 0; l < k->depth; l++)
+        for (j = 0; j < k->width; j++) {
+            const nrm_mlp_state *s = &net->state[l];
+            double z = 0, h = 0, zz = 0, zh = 0;
+            for (i = 0; i < PROBES; i++) {
+                z += (double)s->norm_out[i * k->width + j] / PROBES;
+                h += (double)s->act_out[i * k->width + j] / PROBES;
+            }
+            for (i = 0; i < PROBES; i++) {
+                const double a = (double)s->norm_out[i * k->width + j] - z;
+                zz += a * a;
+                zh += a * ((double)s->act_out[i * k->width + j] - h);
+            }
+            slope[l][j] = zz > 0 ? zh / zz : 0;
+            base[l][j] = h - slope[l][j] * z;
+        }
+    *accuracy = 0;
+    for (at = 0; at < test.n; at += PROBES) {
+        const nrm_real *x = test.x + at * DATASET_PIXELS;
+        for (l = 0; l <= k->depth; l++) {
+            nrm_mlp_state *s = &net->state[l];
+            int rc =
+                nrm_linear_forward(s->linear_out, x, s->W, s->b, PROBES, s->in, s->shape.width);
+            if (rc >= 0 && s->shape.norm)
+                rc = nrm_batchnorm_forward(s->norm_out, NULL, NULL, &s->running, s->linear_out,
+                                           s->gamma, s->beta, NRM_INFER, net->spec.eps, PROBES,
+                                           s->shape.width, 1);
+            if (rc < 0) return -1;
+            for (i = 0; i < PROBES * s->shape.width && l < k->depth; i++)
+                s->act_out[i] = (nrm_real)(base[l][i % k->width] +
+                                           slope[l][i % k->width] * (double)s->norm_out[i]);
+            x = s->out;
+        }
+        if (nrm_accuracy(&part, x, test.labels + at, PROBES, DATASET_CLASSES) < 0) return -1;
+        *accuracy += part * PROBES / (nrm_acc)test.n;
+    }
+    return 0;
+}
+
+/* 1 if a training without probes ends with the same parameters and statistics. */
+static int same_without_probes(const nrm_mlp *net, const setting *k, uint64_t seed)
+{
+    void *block;
+    nrm_mlp *other = make_net(k, seed, &block);
+    int same = other && !train_net(other, k, seed, NULL);
+    size_t l;
+    same = same && memcmp(other->params, net->params, net->n_params * sizeof *net->params) == 0;
+    for (l = 0; l < k->depth && same && k->norm; l++)
+        same = memcmp(other->state[l].running.mean, net->state[l].running.mean,
+                      k->width * sizeof(nrm_real)) == 0 &&
+               memcmp(other->state[l].running.var, net->state[l].running.var,
+                      k->width * sizeof(nrm_real)) == 0;
+    free(block);
+    return same;
+}
+
+static int run_mnist(lab_run *run)
+{
+    const setting k = setting_of(run->arm, run->quick);
+    void *block;
+    nrm_mlp *net = make_net(&k, run->seed, &block);
+    nrm_acc accuracy = 0, lines = 0;
+    int failed = !net || train_net(net, &k, run->seed, run);
+    if (!failed && k.activation == NRM_SIGMOID && k.depth > 0) {
+        failed = lines_instead(net, &k, &lines);
+        lab_record(run, "lines", 0, (double)lines);
+    }
+    if (!failed) failed = nrm_mlp_eval(net, NULL, &accuracy, test.x, test.labels, test.n) < 0;
+    if (!failed) lab_record(run, "accuracy", 0, (double)accuracy);
+    if (!failed && (run->quick || k.map))
+        lab_record(run, "same_bits", 0, same_without_probes(net, &k, run->seed));
+    free(block);
+    return failed;
+}
+
+/* ---- the printed layer ----------------------------------------------------------------------- */
+
+/* Batch norm as the tutorial has it: s = sqrt(sum (x-mean)^2 / (n-1)), y = gamma (x-mean)/s + beta,
+   no epsilon. A constant column has no s: it is not guarded there, nor here. */
+static void printed_forward(nrm_real *y, double *mean, double *spread, const nrm_real *x,
+                            const nrm_real *gamma, const nrm_real *beta, size_t n, size_t width)
+{
+    size_t i, j;
+    for (j = 0; j < width; j++) {
+        double sum = 0, squares = 0;
+        for (i = 0; i < n; i++) sum += (double)x[i * width + j];
+        mean[j] = sum / (double)n;
+        for (i = 0; i < n; i++) {
+            const double c = (double)x[i * width + j] - mean[j];
+            squares += c * c;
+        }
+        spread[j] = sqrt(squares / (double)(n - 1));
+        for (i = 0; i < n; i++) {
+            const double c = (double)x[i * width + j] - mean[j];
+            y[i * width + j] = (nrm_real)((double)gamma[j] * c / spread[j] + (double)beta[j]);
+        }
+    }
+}
+
+/* With g = gamma dy: dx = (g - mean of g)/s - (x-mean) sum(g (x-mean)) / ((n-1) s^3). */
+static void printed_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy,
+                             const nrm_real *x, const double *mean, const double *spread,
+                             const nrm_real *gamma, size_t n, size_t width)
+{
+    size_t i, j;
+    for (j = 0; j < width; j++) {
+        const double s = spread[j], g = (double)gamma[j];
+        double sum = 0, with_c = 0;
+        for (i = 0; i < n; i++) {
+            sum += (double)dy[i * width + j];
+            with_c += (double)dy[i * width + j] * ((double)x[i * width + j] - mean[j]);
+        }
+        dbeta[j] = (nrm_real)sum;
+        dgamma[j] = (nrm_real)(with_c / s);
+        for (i = 0; i < n; i++) {
+            const double c = (double)x[i * width + j] - mean[j];
+            const double centred = (double)dy[i * width + j] - sum / (double)n;
+            dx[i * width + j] =
+                (nrm_real)(g * (centred / s - c * with_c / ((double)(n - 1) * s * s * s)));
+        }
+    }
+}
+
+/* The largest difference from the library's layer, relative to the largest value: it divides by n
+   where the printed one divides by n-1, which is a gamma of sqrt((n-1)/n). Forward and backward. */
+static double printed_against_library(void)
+{
+    enum { N = 32, C = 5 };
+    nrm_real x[N * C], dy[N * C], y[2][N * C], dx[2][N * C], dgamma[2][C], dbeta[2][C], gamma[2][C],
+        beta[C];
+    double mean[C], spread[C], worst = 0;
+    nrm_acc m[C], rstd[C];
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, 1, TRAINING_STREAM_DATA);
+    for (i = 0; i < N * C; i++) x[i] = 3 + 2 * nrm_rng_normal(&rng);
+    for (i = 0; i < N * C; i++) dy[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < C; i++) gamma[0][i] = (nrm_real)(1 + 0.25 * (double)i);
+    for (i = 0; i < C; i++) gamma[1][i] = gamma[0][i] * (nrm_real)sqrt((N - 1.0) / N);
+    for (i = 0; i < C; i++) beta[i] = nrm_rng_normal(&rng);
+    memset(dgamma, 0, sizeof dgamma);
+    memset(dbeta, 0, sizeof dbeta);
+    printed_forward(y[0], mean, spread, x, gamma[0], beta, N, C);
+    printed_backward(dx[0], dgamma[0], dbeta[0], dy, x, mean, spread, gamma[0], N, C);
+    if (nrm_batchnorm_forward(y[1], m, rstd, NULL, x, gamma[1], beta, NRM_TRAIN, (nrm_real)1e-12, N,
+                              C, 1) < 0 ||
+        nrm_batchnorm_backward(dx[1], dgamma[1], dbeta[1], dy, x, m, rstd, gamma[1], NRM_TRAIN, N,
+                               C, 1) < 0)
+        return (double)INFINITY;
+    for (i = 0; i < N * C; i++) {
+        const double a = fabs((double)y[0][i] - (double)y[1][i]) / 3;
+        const double b = fabs((double)dx[0][i] - (double)dx[1][i]);
+        if (!(a <= worst)) worst = a;
+        if (!(b <= worst)) worst = b;
+    }
+    for (i = 0; i < C; i++) {
+        const double a = (double)dgamma[0][i] - (double)dgamma[1][i] * sqrt((N - 1.0) / N);
+        if (!(fabs(a) / 10 <= worst)) worst = fabs(a) / 10;
+    }
+    return worst;
+}
+
+/* ---- the toy network ------------------------------------------------------------------------- */
+
+enum { IN = 5, HIDDEN = 100, TOY_TRAIN = 2000, TOY_TEST = 1000, TOY_BATCH_SIZE = 32 };
+
+typedef struct toy_params {
+    nrm_real W1[IN * HIDDEN], gamma[HIDDEN], beta[HIDDEN], W2[HIDDEN * IN], b2[IN];
+} toy_params;
+
+typedef struct toy {
+    toy_params p, d;
+    size_t variant;                                     /* TOY_NONE, TOY_BATCH, TOY_PRINTED */
+    nrm_real running_mean[HIDDEN], running_var[HIDDEN]; /* of the usual layer  */
+    double slow_mean[HIDDEN], slow_spread[HIDDEN];      /* of the printed one  */
+    nrm_running running;
+    double mean[HIDDEN], spread[HIDDEN];
+    nrm_acc m[HIDDEN], rstd[HIDDEN];
+    nrm_real z[TOY_TRAIN * HIDDEN], y[TOY_TRAIN * HIDDEN], h[TOY_TRAIN * HIDDEN];
+    nrm_real logits[TOY_TRAIN * IN], prob[TOY_TRAIN * IN], d_hidden[TOY_BATCH_SIZE * HIDDEN];
+    nrm_real x[(TOY_TRAIN + TOY_TEST) * IN];
+    int labels[TOY_TRAIN + TOY_TEST];
+} toy;
+
+/* Points of five classes, y = argmax Mx; M is the same for all seeds. */
+static void toy_data(toy *t, uint64_t seed)
+{
+    nrm_real M[IN * IN], score[IN];
+    nrm_rng rng;
+    size_t i, k;
+    nrm_rng_seed(&rng, 1, TRAINING_STREAM_DATA + 1);
+    for (i = 0; i < IN * IN; i++) M[i] = nrm_rng_normal(&rng);
+    nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA);
+    for (i = 0; i < TOY_TRAIN + TOY_TEST; i++) {
+        nrm_real *x = t->x + i * IN;
+        for (k = 0; k < IN; k++) x[k] = nrm_rng_normal(&rng);
+        (void)nrm_linear_forward(score, x, M, NULL, 1, IN, IN);
+        (void)nrm_argmax(&t->labels[i], score, 1, IN);
+    }
+}
+
+static toy *toy_make(size_t variant, uint64_t seed)
+{
+    toy *t = (toy *)calloc(1, sizeof *t);
+    nrm_rng rng;
+    size_t i;
+    if (!t) return NULL;
+    toy_data(t, seed);
+    t->variant = variant;
+    t->running.mean = t->running_mean;
+    t->running.var = t->running_var;
+    t->running.new_weight = (nrm_real)0.1;
+    nrm_rng_seed(&rng, seed, 1);
+    for (i = 0; i < IN * HIDDEN; i++) t->p.W1[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < HIDDEN * IN; i++) t->p.W2[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < IN; i++) t->p.b2[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < HIDDEN; i++) t->p.gamma[i] = t->running_var[i] = 1;
+    for (i = 0; i < HIDDEN; i++) t->slow_spread[i] = 1;
+    return t;
+}
+
+/* The norm of the variant; in train mode with the statistics of the batch, which enter the running
+   ones if `track`. */
+static int toy_norm(toy *t, size_t n, int mode, int track)
+{
+    size_t i, j;
+    if (t->variant == TOY_BATCH)
+        return nrm_batchnorm_forward(t->y, t->m, t->rstd,
+                                     track || mode == NRM_INFER ? &t->running : NULL, t->z,
+                                     t->p.gamma, t->p.beta, mode, (nrm_real)1e-5, n, HIDDEN, 1);
+    if (t->variant == TOY_NONE) {
+        memcpy(t->y, t->z, n * HIDDEN * sizeof *t->y);
+        return NRM_OK;
+    }
+    if (mode == NRM_TRAIN)
+        printed_forward(t->y, t->mean, t->spread, t->z, t->p.gamma, t->p.beta, n, HIDDEN);
+    for (j = 0; j < HIDDEN && track; j++) {
+        t->slow_mean[j] = 0.999 * t->slow_mean[j] + 0.001 * t->mean[j];
+        t->slow_spread[j] = 0.999 * t->slow_spread[j] + 0.001 * t->spread[j];
+    }
+    for (i = 0; i < n * HIDDEN && mode == NRM_INFER; i++) {
+        j = i % HIDDEN;
+        t->y[i] = (nrm_real)((double)t->p.gamma[j] * ((double)t->z[i] - t->slow_mean[j]) /
+                                 t->slow_spread[j] +
+                             (double)t->p.beta[j]);
+    }
+    return NRM_OK;
+}
+
+static int toy_forward(toy *t, const nrm_real *x, size_t n, int mode, int track)
+{
+    int rc = nrm_linear_forward(t->z, x, t->p.W1, NULL, n, IN, HIDDEN);
+    if (rc >= 0) rc = toy_norm(t, n, mode, track);
+    if (rc >= 0) rc = nrm_activation_forward(t->h, t->y, NRM_TANH, n * HIDDEN);
+    if (rc >= 0) rc = nrm_linear_forward(t->logits, t->h, t->p.W2, t->p.b2, n, HIDDEN, IN);
+    return rc;
+}
+
+/* One step of gradient descent on a batch of TOY_BATCH_SIZE. */
+static int toy_step(toy *t, const nrm_real *x, const int *labels, nrm_acc *loss)
+{
+    const size_t n = TOY_BATCH_SIZE, count = sizeof t->p / sizeof(nrm_real);
+    nrm_real *p = t->p.W1, *d = t->d.W1, *dh = t->d_hidden; /* the parameters are one array */
+    size_t i;
+    int rc = toy_forward(t, x, n, NRM_TRAIN, 1);
+    memset(&t->d, 0, sizeof t->d);
+    if (rc >= 0) rc = nrm_cross_entropy_forward(loss, t->prob, t->logits, labels, n, IN);
+    if (rc >= 0) rc = nrm_cross_entropy_backward(t->prob, t->prob, labels, n, IN);
+    if (rc >= 0)
+        rc = nrm_linear_backward(dh, t->d.W2, t->d.b2, t->prob, t->h, t->p.W2, n, HIDDEN, IN);
+    if (rc >= 0) rc = nrm_activation_backward(dh, dh, t->h, NRM_TANH, n * HIDDEN);
+    if (rc >= 0 && t->variant == TOY_BATCH)
+        rc = nrm_batchnorm_backward(dh, t->d.gamma, t->d.beta, dh, t->z, t->m, t->rstd, t->p.gamma,
+                                    NRM_TRAIN, n, HIDDEN, 1);
+    if (rc >= 0 && t->variant == TOY_PRINTED)
+        printed_backward(dh, t->d.gamma, t->d.beta, dh, t->z, t->mean, t->spread, t->p.gamma, n,
+                         HIDDEN);
+    if (rc >= 0) rc = nrm_linear_backward(NULL, t->d.W1, NULL, dh, x, t->p.W1, n, IN, HIDDEN);
+    for (i = 0; i < count && rc >= 0; i++) p[i] -= (nrm_real)0.1 * d[i];
+    return rc;
+}
+
+/* Saturated and dead units and the logits' rms on all training points, batch statistics. */
+static int toy_look(toy *t, lab_run *run, const char *when)
+{
+    const char *label;
+    char series[48];
+    size_t off = 0, dead = 0, i, j;
+    int rc = toy_forward(t, t->x, TOY_TRAIN, NRM_TRAIN, 0);
+    for (j = 0; j < HIDDEN; j++) {
+        size_t here = 0;
+        for (i = 0; i < TOY_TRAIN; i++)
+            here += is_off((double)t->h[i * HIDDEN + j], NRM_TANH) ? 1u : 0u;
+        off += here;
+        dead += here == TOY_TRAIN ? 1u : 0u;
+    }
+    for (i = 0; i < 3; i++) {
+        const double value[3] = {(double)off / (TOY_TRAIN * HIDDEN), (double)dead / HIDDEN,
+                                 root_mean_square(t->logits, (size_t)TOY_TRAIN * IN)};
+        label = i == 0 ? "saturated" : i == 1 ? "dead" : "logits";
+        (void)snprintf(series, sizeof series, "%s/%s", when, label);
+        lab_record(run, series, 0, value[i]);
+    }
+    return rc < 0 ? -1 : 0;
+}
+
+static int toy_test(toy *t, lab_run *run)
+{
+    const int *labels = t->labels + TOY_TRAIN;
+    nrm_acc accuracy = 0;
+    int rc = toy_forward(t, t->x + TOY_TRAIN * IN, TOY_TEST, NRM_INFER, 0);
+    if (rc >= 0) rc = nrm_accuracy(&accuracy, t->logits, labels, TOY_TEST, IN);
+    lab_record(run, "accuracy", 0, (double)accuracy);
+    return rc < 0 ? -1 : 0;
+}
+
+static int run_toy(lab_run *run)
+{
+    const size_t steps = run->quick ? 100 : 5000, window = steps / 50;
+    const size_t variant = run->arm == MAP_TOY_NONE      ? (size_t)TOY_NONE
+                           : run->arm == MAP_TOY_PRINTED ? (size_t)TOY_PRINTED
+                                                         : run->arm;
+    const int map = run->arm >= MAP_TOY_NONE;
+    toy *t = toy_make(variant, run->seed);
+    nrm_real x[TOY_BATCH_SIZE * IN];
+    int labels[TOY_BATCH_SIZE], rc = t ? toy_look(t, run, "start") : -1;
+    nrm_acc loss = 0;
+    double sum = 0;
+    nrm_rng rng;
+    size_t step, i;
+    if (map && rc >= 0) record_map(run, "start1", t->h, HIDDEN, 32);
+    nrm_rng_seed(&rng, run->seed, TRAINING_STREAM_ORDER);
+    for (step = 1; step <= steps && rc >= 0; step++) {
+        for (i = 0; i < TOY_BATCH_SIZE; i++) {
+            const size_t from = nrm_rng_below(&rng, TOY_TRAIN);
+            memcpy(x + i * IN, t->x + from * IN, IN * sizeof *x);
+            labels[i] = t->labels[from];
+        }
+        rc = toy_step(t, x, labels, &loss);
+        if (step == 1) lab_record(run, "first_loss", 0, (double)loss);
+        sum += (double)loss / (double)window;
+        if (step % window == 0) {
+            lab_record(run, "loss", (double)step - 0.5 * (double)window, sum);
+            sum = 0;
+        }
+    }
+    if (rc >= 0) rc = toy_look(t, run, "end");
+    if (map && rc >= 0) record_map(run, "end1", t->h, HIDDEN, 32);
+    if (rc >= 0) rc = toy_test(t, run);
+    free(t);
+    return rc < 0;
+}
+
+static int run(lab_run *r)
+{
+    return r->arm >= TOY_NONE && r->arm != MAP_NONE && r->arm != MAP_BATCH ? run_toy(r)
+                                                                           : run_mnist(r);
+}
+
+/* ---- what came out --------------------------------------------------------------------------- */
+
+static int report(lab_report *r)
+{
+    lab_check(r, printed_against_library() < 1e-6, "the printed layer is the library's, rescaled",
+              "largest difference %.1e, at most 1e-6", printed_against_library());
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "19_saturation",
+        NRM_VERSION,
+        "Does batch norm keep tanh out of saturation, and units from dying?",
+        "784-200x6-10 and 784-200-10 tanh, W ~ N(0, gain²/in), SGD with learning rate 0.1, batch "
+        "128, 600 steps",
+        1,
+        LAB_USES_DATA,
+        arms,
+        ARMS,
+        prepare,
+        run,
+        report};
+    return lab_main(&program, argc, argv);
+}

@@ -1,0 +1,662 @@
+/* 22_placement: batch norm before or after the activation?
+
+   Ioffe and Szegedy (2015) put it before, "since that is where matching the first and second
+   moments is more likely to result in a stable distribution". A benchmark on ImageNet that Chinese
+   notes on batch norm quote found "after" a little better. A lecture-style post objects that a norm
+   before the activation does not give the next layer inputs of mean 0 and variance 1 anyway.
+
+   784-100x6-10 on MNIST (standardized pixels), ReLU, sigmoid or tanh; Glorot's uniform
+   initialisation, batches of 128, plain SGD with learning rate 0.1 or 0.5, 5 epochs, seeds 11-15.
+   What counts is the test accuracy after 1 and after 5 epochs, with running statistics.
+
+       none     linear with bias, activation
+       before   linear without bias, batch norm, activation
+       after    linear with bias, activation, batch norm
+
+   Choices of ours: batch size and initialisation, which the benchmark does not share (CaffeNet on
+   ImageNet); the bias, which is of use under "after" and of none under "before".
+
+   The claims, and what counts as reproduced, were written down before the run. Trial runs had been
+   made before (3 seeds, learning rate 0.1, 1 epoch): ReLU 0.959 before and 0.958 after; sigmoid
+   0.926 and 0.953; tanh 0.946 and 0.955.
+
+       a, b, c  with ReLU, sigmoid, tanh: "after" is the better one, at rate 0.1 after one epoch, by
+                the rule for pairs; only partly if not in the mean of the three other cells as well
+                (rate 0.1 after five epochs, rate 0.5 after one and five)
+       d        the difference is small: less than the benchmark's own 2.5 points in every cell;
+                partly: in every cell of ReLU
+       e        before: what the next layer gets has not mean 0 and variance 1. At the start it has
+                those of f(z), z ~ N(0, 1), to 0.05 in the mean over layers and units; at the end
+                the variance is still off 1 by more than 0.1 (all three activations, all seeds)
+       f        what a linear layer gives is closer to normal than what the activation before it
+                gave: |skewness| and |excess kurtosis|, mean over units of layers 2 to 6 at the end,
+                arm "before", rate 0.1, by the rule for pairs, for all three activations; partly:
+                for some */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab.h"
+#include "plot.h"
+#include "stats.h"
+
+enum { HIDDEN = 6, WIDTH = 100, CLASSES = 10, BATCH = 128, EPOCHS = 5, PROBED = 1000 };
+enum { ACTS = 3, PLACES = 3, RATES = 2, ARMS = ACTS * PLACES * RATES, CELLS = 2 * RATES };
+enum { RELU, SIGMOID, TANH };
+enum { NONE, BEFORE, AFTER };
+enum { BINS = 50 };
+#define BIN_LO (-3.0)
+#define BIN_HI 4.5
+#define HISTOGRAM_LAYER 2 /* the inputs of the fourth linear layer are drawn */
+
+static const int activation[ACTS] = {NRM_RELU, NRM_SIGMOID, NRM_TANH};
+static const char *const act_name[ACTS] = {"ReLU", "sigmoid", "tanh"};
+static const char *const place_name[PLACES] = {"no norm", "norm before", "norm after"};
+static const double rate[RATES] = {0.1, 0.5};
+
+#define ARM(act, name, place, what, lr)                                                            \
+    {                                                                                              \
+        act "_" place "_" lr, name ", " what ", rate " lr, 5, 0                                    \
+    }
+#define ARM_PLACES(act, name, lr)                                                                  \
+    ARM(act, name, "none", "no norm", lr), ARM(act, name, "before", "norm before", lr),            \
+        ARM(act, name, "after", "norm after", lr)
+
+static const lab_arm arms[ARMS] = {
+    ARM_PLACES("relu", "ReLU", "0.1"),       ARM_PLACES("relu", "ReLU", "0.5"),
+    ARM_PLACES("sigmoid", "sigmoid", "0.1"), ARM_PLACES("sigmoid", "sigmoid", "0.5"),
+    ARM_PLACES("tanh", "tanh", "0.1"),       ARM_PLACES("tanh", "tanh", "0.5")};
+
+static size_t arm_of(int act, int place, int r)
+{
+    return (size_t)((act * RATES + r) * PLACES + place);
+}
+
+static int act_of(size_t arm)
+{
+    return (int)(arm / (PLACES * RATES));
+}
+
+static int place_of(size_t arm)
+{
+    return (int)(arm % PLACES);
+}
+
+static double rate_of(size_t arm)
+{
+    return rate[arm / PLACES % RATES];
+}
+
+/* ---- the moments of f(z), z ~ N(0, 1) -------------------------------------------------------- */
+
+static double value_of(int act, double z)
+{
+    if (act == RELU) return z > 0 ? z : 0;
+    return act == TANH ? tanh(z) : 1 / (1 + exp(-z));
+}
+
+/* By the trapezoidal rule, with a kink of ReLU at a node. */
+static void moments_of(int act, double *mean, double *variance)
+{
+    const double step = 1.0 / 256;
+    double weight = 0, sum = 0, sum2 = 0;
+    int i;
+    for (i = -2560; i <= 2560; i++) {
+        const double z = i * step, density = exp(-z * z / 2), f = value_of(act, z);
+        weight += density;
+        sum += density * f;
+        sum2 += density * f * f;
+    }
+    *mean = sum / weight;
+    *variance = sum2 / weight - *mean * *mean;
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static training_set train_set, test_set; /* made once, seen by all runs */
+
+static int prepare(const dataset *data, int quick)
+{
+    const size_t n = quick && data->train_n > 512 ? 512 : data->train_n;
+    const size_t tests = quick && data->test_n > 250 ? 250 : data->test_n;
+    return training_set_make(&train_set, data->train_images, data->train_labels, n, DATASET_PIXELS,
+                             DATASET_STD) ||
+           training_set_make(&test_set, data->test_images, data->test_labels, tests, DATASET_PIXELS,
+                             DATASET_STD);
+}
+
+static nrm_mlp *make_net(const lab_run *r, void **block)
+{
+    const int place = place_of(r->arm);
+    nrm_mlp_layer layer[HIDDEN + 1];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    size_t l;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < HIDDEN; l++) {
+        layer[l].width = WIDTH;
+        layer[l].activation = activation[act_of(r->arm)];
+        layer[l].norm = place == NONE ? NRM_NO_NORM : NRM_BATCH_NORM;
+        layer[l].norm_after = place == AFTER;
+        layer[l].bias = place != BEFORE;
+    }
+    layer[HIDDEN].width = CLASSES;
+    layer[HIDDEN].bias = 1;
+    spec.inputs = DATASET_PIXELS;
+    spec.layers = HIDDEN + 1;
+    spec.layer = layer;
+    spec.max_batch = PROBED;
+    spec.seed = r->seed;
+    spec.init = NRM_INIT_XAVIER;
+    spec.lr = (nrm_real)rate_of(r->arm);
+    return training_net(&spec, block);
+}
+
+/* What a hidden layer shows of one matrix [rows][cols]: means over its units. */
+typedef struct shape {
+    double mean, off, variance, skew, kurtosis; /* off: of |mean| of a unit */
+} shape;
+
+typedef struct look { /* what the probe gathers */
+    int place;
+    shape linear[HIDDEN], fed[HIDDEN]; /* fed: to the next layer */
+    double density[BINS];
+} look;
+
+static shape shape_of(const nrm_mlp_event *e)
+{
+    static double column[PROBED];
+    shape s = {0, 0, 0, 0, 0};
+    size_t i, j, alive = 0;
+    for (j = 0; j < e->cols; j++) {
+        stats_summary unit;
+        for (i = 0; i < e->rows; i++) column[i] = (double)e->data[i * e->cols + j];
+        unit = stats_describe(column, e->rows);
+        s.mean += unit.mean / (double)e->cols;
+        s.off += fabs(unit.mean) / (double)e->cols;
+        s.variance += unit.sd * unit.sd / (double)e->cols;
+        if (!(unit.sd > 1e-6)) continue; /* a dead unit has no shape */
+        alive++;
+        s.skew += fabs(unit.skew);
+        s.kurtosis += fabs(unit.kurtosis);
+    }
+    s.skew /= (double)alive;
+    s.kurtosis /= (double)alive;
+    return s;
+}
+
+static int density_of(look *k, const nrm_mlp_event *e)
+{
+    const size_t n = e->rows * e->cols;
+    double edges[BINS + 1], *value = (double *)malloc(n * sizeof *value);
+    size_t i, outside;
+    if (!value) return -1;
+    for (i = 0; i <= BINS; i++) edges[i] = BIN_LO + (BIN_HI - BIN_LO) * (double)i / BINS;
+    for (i = 0; i < n; i++) value[i] = (double)e->data[i];
+    outside = stats_histogram(value, n, edges, BINS, k->density);
+    for (i = 0; i < BINS; i++) k->density[i] *= 1 - (double)outside / (double)n;
+    free(value);
+    return 0;
+}
+
+static void probe(void *context, const nrm_mlp_event *e)
+{
+    look *k = (look *)context;
+    const int last = k->place == AFTER ? NRM_AT_NORM : NRM_AT_ACTIVATION;
+    if (e->gradient || e->layer >= HIDDEN) return;
+    if (e->place == NRM_AT_LINEAR) k->linear[e->layer] = shape_of(e);
+    if (e->place != last) return;
+    k->fed[e->layer] = shape_of(e);
+    if (e->layer == HISTOGRAM_LAYER && density_of(k, e)) k->density[0] = (double)NAN;
+}
+
+/* The first training images as one batch, in train mode; nothing of the network changes. */
+static int take_look(lab_run *r, nrm_mlp *net, const char *when)
+{
+    const size_t n = train_set.n < PROBED ? train_set.n : PROBED;
+    char name[40];
+    look k;
+    size_t l;
+    int rc;
+    memset(&k, 0, sizeof k);
+    k.place = place_of(r->arm);
+    net->probe = probe;
+    net->probe_context = &k;
+    rc = nrm_mlp_gradient(net, NULL, train_set.x, train_set.labels, n, NRM_TRAIN);
+    net->probe = NULL;
+    if (rc < 0 && rc != NRM_NONFINITE) return -1;
+    for (l = 0; l < HIDDEN; l++) {
+        const double value[7] = {k.fed[l].mean,       k.fed[l].off,      k.fed[l].variance,
+                                 k.fed[l].skew,       k.fed[l].kurtosis, k.linear[l].skew,
+                                 k.linear[l].kurtosis};
+        static const char *const what[7] = {"mean",     "off",         "variance",       "skew",
+                                            "kurtosis", "skew_linear", "kurtosis_linear"};
+        size_t i;
+        for (i = 0; i < 7; i++) {
+            (void)snprintf(name, sizeof name, "%s_%s", when, what[i]);
+            lab_record(r, name, (double)(l + 2), value[i]);
+        }
+    }
+    for (l = 0; l < BINS && rate_of(r->arm) < 0.2; l++) {
+        (void)snprintf(name, sizeof name, "%s_density", when);
+        lab_record(r, name, BIN_LO + (BIN_HI - BIN_LO) * ((double)l + 0.5) / BINS, k.density[l]);
+    }
+    return 0;
+}
+
+/* One epoch. Returns 0; 1 if the run diverged, -1 if it failed. */
+static int epoch_of(nrm_mlp *net, training_order *order, double *first, double *mean)
+{
+    size_t steps = 0;
+    *mean = 0;
+    while (training_next(order, &train_set)) {
+        nrm_acc loss;
+        const int rc = nrm_mlp_train_step(net, &loss, order->x, order->labels, order->count);
+        if (rc == NRM_NONFINITE) return 1;
+        if (rc < 0) return -1;
+        if (*first <= 0) *first = (double)loss;
+        if ((double)loss > 1e3 * *first) return 1;
+        *mean += (double)loss;
+        steps++;
+    }
+    *mean /= (double)steps;
+    return 0;
+}
+
+/* With looks or without: the weights at the end are the same. A network that diverges stays where it
+   was, and is tested there. */
+static int train(lab_run *r, nrm_mlp *net, int looks)
+{
+    training_order order;
+    double first = 0, loss = 0;
+    int epoch, diverged = 0, rc = 0;
+    if (training_order_start(&order, train_set.n, BATCH, DATASET_PIXELS, r->seed)) return -1;
+    if (looks) rc = take_look(r, net, "start");
+    for (epoch = 1; epoch <= EPOCHS && !rc; epoch++) {
+        nrm_acc accuracy = 0;
+        if (!diverged) {
+            rc = epoch_of(net, &order, &first, &loss);
+            diverged = rc > 0;
+            if (diverged && looks) lab_record(r, "diverged", 0, epoch);
+            rc = rc < 0 ? -1 : 0;
+        }
+        if (!looks) continue;
+        if (nrm_mlp_eval(net, NULL, &accuracy, test_set.x, test_set.labels, test_set.n) < 0)
+            rc = -1;
+        lab_record(r, "train_loss", epoch, loss);
+        lab_record(r, "test_accuracy", epoch, (double)accuracy);
+        lab_progress(r, (double)epoch / EPOCHS);
+    }
+    if (looks && !rc) rc = take_look(r, net, "end");
+    training_order_free(&order);
+    return rc;
+}
+
+static int run(lab_run *r)
+{
+    void *block = NULL, *block2 = NULL;
+    nrm_mlp *net = make_net(r, &block), *again;
+    int failed = !net || train(r, net, 1);
+    if (!failed && r->quick && rate_of(r->arm) < 0.2) { /* once more without looking */
+        again = make_net(r, &block2);
+        failed = !again || train(r, again, 0);
+        if (!failed)
+            lab_record(r, "same_bits", 0,
+                       memcmp(net->params, again->params, net->n_params * sizeof *net->params) ==
+                           0);
+    }
+    free(block);
+    free(block2);
+    return failed ? -1 : 0;
+}
+
+/* ---- what the records say -------------------------------------------------------------------- */
+
+typedef struct cell { /* one of four: a learning rate and a number of epochs */
+    int r;
+    double epoch;
+} cell;
+
+static const cell cells[CELLS] = {{0, 1}, {0, EPOCHS}, {1, 1}, {1, EPOCHS}};
+static const char *const cell_name[CELLS] = {"0.1, 1", "0.1, 5", "0.5, 1", "0.5, 5"};
+
+/* Seed by seed, the accuracy after minus that before, in points. */
+static size_t gain_of(const lab_report *r, int act, cell c, double *gain)
+{
+    double before[LAB_SEEDS_MAX];
+    size_t n = lab_values(r, arm_of(act, BEFORE, c.r), "test_accuracy", c.epoch, before), s;
+    (void)lab_values(r, arm_of(act, AFTER, c.r), "test_accuracy", c.epoch, gain);
+    for (s = 0; s < n; s++) gain[s] = 100 * (gain[s] - before[s]);
+    return n;
+}
+
+static stats_summary mean_gain(const lab_report *r, int act, cell c)
+{
+    double gain[LAB_SEEDS_MAX];
+    const size_t n = gain_of(r, act, c, gain);
+    return stats_describe(gain, n);
+}
+
+/* Mean over the layers 2 to 7 that are fed, or 2 to 6, of one seed. */
+static double over_layers(const lab_report *r, size_t arm, size_t s, const char *series, int last)
+{
+    double sum = 0;
+    int l;
+    for (l = 2; l <= last; l++) sum += lab_at(r, arm, s, series, l);
+    return sum / (last - 1);
+}
+
+static double fed(const lab_report *r, size_t arm, size_t s, const char *series)
+{
+    return over_layers(r, arm, s, series, HIDDEN + 1);
+}
+
+/* Over the seeds. */
+static double fed_mean(const lab_report *r, size_t arm, const char *series)
+{
+    double sum = 0;
+    size_t s;
+    for (s = 0; s < lab_seeds(r, arm); s++) sum += fed(r, arm, s, series);
+    return sum / (double)lab_seeds(r, arm);
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+static const char caffenet[] =
+    "ImageNet, CaffeNet, ReLU, single runs: accuracy 0.474 before, 0.499 "
+    "after; with scale and shift 0.478 and 0.493";
+static const char after_rule[] =
+    "test accuracy after > before at rate 0.1 after 1 epoch, paired over seeds; partly if not in "
+    "the mean of the three other cells too";
+static const char notes[] = "caffenet-benchmark, quoted in Chinese notes on batch norm";
+
+static void judge_after(lab_report *r, int act, const lab_claim *claim)
+{
+    int i, elsewhere = 1;
+    double gain[LAB_SEEDS_MAX], zero[LAB_SEEDS_MAX] = {0};
+    const size_t n = gain_of(r, act, cells[0], gain);
+    stats_paired d = stats_pair(gain, zero, n);
+    for (i = 1; i < CELLS; i++)
+        if (!(mean_gain(r, act, cells[i]).mean > 0)) elsewhere = 0;
+    lab_verdict(r, claim, stats_judge(&d, +1, elsewhere),
+                lab_format(r,
+                           "after - before in points at (rate, epochs) 0.1, 1: %+.2f; 0.1, 5: "
+                           "%+.2f; 0.5, 1: %+.2f; 0.5, 5: %+.2f",
+                           mean_gain(r, act, cells[0]).mean, mean_gain(r, act, cells[1]).mean,
+                           mean_gain(r, act, cells[2]).mean, mean_gain(r, act, cells[3]).mean),
+                "%s after, %s before", lab_text(r, arm_of(act, AFTER, 0), "test_accuracy", 1, 4),
+                lab_text(r, arm_of(act, BEFORE, 0), "test_accuracy", 1, 4));
+}
+
+static void judge_small(lab_report *r)
+{
+    static const lab_claim claim = {
+        "22d",
+        "Before or after makes little difference",
+        notes,
+        caffenet,
+        "|mean difference| < 2.5 points in all twelve cells; partly: in the four of ReLU",
+        "trial runs (3 seeds): 0.1 (ReLU), 2.7 (sigmoid), 0.9 points (tanh) at rate 0.1, 1 epoch"};
+    double most[ACTS] = {0, 0, 0};
+    int act, i;
+    for (act = 0; act < ACTS; act++)
+        for (i = 0; i < CELLS; i++) {
+            const double gain = fabs(mean_gain(r, act, cells[i]).mean);
+            if (!(gain <= most[act])) most[act] = gain;
+        }
+    lab_verdict(r, &claim,
+                !(most[RELU] < 2.5)                             ? STATS_NOT_REPRODUCED
+                : !(most[SIGMOID] < 2.5) || !(most[TANH] < 2.5) ? STATS_PARTLY
+                                                                : STATS_REPRODUCED,
+                "", "at most %.2f points with ReLU, %.2f with sigmoid, %.2f with tanh", most[RELU],
+                most[SIGMOID], most[TANH]);
+}
+
+static void judge_moments(lab_report *r)
+{
+    static const lab_claim claim = {
+        "22e",
+        "A norm before the activation does not give inputs of mean 0 and variance 1",
+        "a lecture-style post on how batch norm helps",
+        "no numbers; for z ~ N(0, 1): ReLU mean 0.399, variance 0.341; sigmoid 0.5, 0.0434; tanh "
+        "0, "
+        "0.394",
+        "start: mean and variance within 0.05 of these; end: |variance - 1| > 0.1; every seed",
+        "none"};
+    double miss = 0, least = HUGE_VAL;
+    int act;
+    size_t s;
+    for (act = 0; act < ACTS; act++) {
+        const size_t a = arm_of(act, BEFORE, 0);
+        double mean, variance;
+        moments_of(act, &mean, &variance);
+        for (s = 0; s < lab_seeds(r, a); s++) {
+            miss = fmax(miss, fabs(fed(r, a, s, "start_mean") - mean));
+            miss = fmax(miss, fabs(fed(r, a, s, "start_variance") - variance));
+            least = fmin(least, fabs(fed(r, a, s, "end_variance") - 1));
+        }
+    }
+    lab_verdict(
+        r, &claim,
+        least > 0.1 ? miss < 0.05 ? STATS_REPRODUCED : STATS_PARTLY : STATS_NOT_REPRODUCED,
+        lab_format(r,
+                   "mean, variance at the end: ReLU %.2f, %.2f; sigmoid %.2f, %.3f; tanh "
+                   "%.2f, %.2f",
+                   fed_mean(r, arm_of(RELU, BEFORE, 0), "end_mean"),
+                   fed_mean(r, arm_of(RELU, BEFORE, 0), "end_variance"),
+                   fed_mean(r, arm_of(SIGMOID, BEFORE, 0), "end_mean"),
+                   fed_mean(r, arm_of(SIGMOID, BEFORE, 0), "end_variance"),
+                   fed_mean(r, arm_of(TANH, BEFORE, 0), "end_mean"),
+                   fed_mean(r, arm_of(TANH, BEFORE, 0), "end_variance")),
+        "start: %.3f off the values of a normal z at most; end: variance at least %.2f off 1", miss,
+        least);
+}
+
+/* Linear minus activation: negative if the linear output is closer to normal. */
+static stats_verdict closer(const lab_report *r, size_t arm, const char *linear, const char *act)
+{
+    double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
+    stats_paired d;
+    size_t s;
+    for (s = 0; s < lab_seeds(r, arm); s++) {
+        a[s] = over_layers(r, arm, s, linear, HIDDEN);
+        b[s] = over_layers(r, arm, s, act, HIDDEN);
+    }
+    d = stats_pair(a, b, lab_seeds(r, arm));
+    return stats_judge(&d, -1, 1);
+}
+
+static double pair_mean(const lab_report *r, int act, const char *series)
+{
+    const size_t a = arm_of(act, BEFORE, 0);
+    double sum = 0;
+    size_t s;
+    for (s = 0; s < lab_seeds(r, a); s++) sum += over_layers(r, a, s, series, HIDDEN);
+    return sum / (double)lab_seeds(r, a);
+}
+
+static void judge_normal(lab_report *r)
+{
+    static const lab_claim claim = {
+        "22f",
+        "What a linear layer gives is more Gaussian than what it is given",
+        "Ioffe & Szegedy 2015, section 3.2",
+        "no numbers: Wu + b is \"more likely to have a "
+        "symmetric, non-sparse distribution, that is 'more Gaussian'\"",
+        "|skewness| and |excess kurtosis|, mean over units of layers 2 to 6, arm before, rate 0.1, "
+        "end: smaller for Wu + b than for activations, paired, all three; partly: some",
+        "none"};
+    int act, good = 0;
+    for (act = 0; act < ACTS; act++) {
+        const size_t a = arm_of(act, BEFORE, 0);
+        good += closer(r, a, "end_skew_linear", "end_skew") == STATS_REPRODUCED &&
+                closer(r, a, "end_kurtosis_linear", "end_kurtosis") == STATS_REPRODUCED;
+    }
+    lab_verdict(r, &claim,
+                good == ACTS ? STATS_REPRODUCED
+                : good > 0   ? STATS_PARTLY
+                             : STATS_NOT_REPRODUCED,
+                "",
+                "|skewness|, |kurtosis|: ReLU %.2f, %.2f against %.2f, %.2f; sigmoid %.2f, %.2f "
+                "against %.2f, %.2f; tanh %.2f, %.2f against %.2f, %.2f",
+                pair_mean(r, RELU, "end_skew_linear"), pair_mean(r, RELU, "end_kurtosis_linear"),
+                pair_mean(r, RELU, "end_skew"), pair_mean(r, RELU, "end_kurtosis"),
+                pair_mean(r, SIGMOID, "end_skew_linear"),
+                pair_mean(r, SIGMOID, "end_kurtosis_linear"), pair_mean(r, SIGMOID, "end_skew"),
+                pair_mean(r, SIGMOID, "end_kurtosis"), pair_mean(r, TANH, "end_skew_linear"),
+                pair_mean(r, TANH, "end_kurtosis_linear"), pair_mean(r, TANH, "end_skew"),
+                pair_mean(r, TANH, "end_kurtosis"));
+}
+
+static void judge(lab_report *r)
+{
+    static const lab_claim claim[ACTS] = {
+        {"22a", "With ReLU, the norm is better after the activation", notes, caffenet, after_rule,
+         "trial runs (3 seeds): 0.958 after, 0.959 before: no difference expected"},
+        {"22b", "With sigmoid, the norm is better after the activation", notes, "not tried there",
+         after_rule, "trial runs (3 seeds): 0.953 after, 0.926 before"},
+        {"22c", "With tanh, the norm is better after the activation", notes, "not tried there",
+         after_rule, "trial runs (3 seeds): 0.955 after, 0.946 before"}};
+    int act;
+    for (act = 0; act < ACTS; act++) judge_after(r, act, &claim[act]);
+    judge_small(r);
+    judge_moments(r);
+    judge_normal(r);
+}
+
+/* The moments by quadrature against closed forms, and those of a normalized normal sample. */
+static void check(lab_report *r)
+{
+    const double pi = 3.14159265358979323846;
+    double mean[ACTS], variance[ACTS], worst = 0;
+    size_t a, s, same = 1, looked = 0;
+    int act;
+    for (act = 0; act < ACTS; act++) moments_of(act, &mean[act], &variance[act]);
+    worst = fmax(fabs(mean[RELU] - 1 / sqrt(2 * pi)), fabs(variance[RELU] - 0.5 + 0.5 / pi));
+    lab_check(r, worst < 1e-4, "ReLU of N(0, 1): mean 1/sqrt(2 pi), variance 1/2 - 1/(2 pi)",
+              "%.5f, %.5f", mean[RELU], variance[RELU]);
+    lab_check(r, fabs(mean[TANH]) < 1e-9 && fabs(variance[TANH] - 0.3943) < 1e-4,
+              "tanh of N(0, 1): mean 0, variance 0.3943", "%.5f, %.5f", mean[TANH], variance[TANH]);
+    lab_check(r, fabs(mean[SIGMOID] - 0.5) < 1e-9 && fabs(variance[SIGMOID] - 0.0434) < 1e-4,
+              "sigmoid of N(0, 1): mean 0.5, variance 0.0434", "%.5f, %.5f", mean[SIGMOID],
+              variance[SIGMOID]);
+    for (worst = 0, a = 0; a < ARMS; a++)
+        for (s = 0; s < lab_seeds(r, a) && place_of(a) == AFTER; s++)
+            worst = fmax(worst, fabs(fed(r, a, s, "start_off")));
+    lab_check(r, worst < 1e-5, "norm after: the next layer gets mean 0 at the start",
+              "at most %.1e off, mean over units and layers", worst);
+    for (a = 0; a < ARMS; a++)
+        for (s = 0; s < lab_seeds(r, a) && lab_quick(r) && rate_of(a) < 0.2; s++, looked++)
+            if (lab_at(r, a, s, "same_bits", 0) != 1) same = 0;
+    if (lab_quick(r))
+        lab_check(r, same, "a run that is looked at ends with the bits of one that is not",
+                  "%zu runs", looked);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static plot_style place_style(int place)
+{
+    if (place == NONE) return lab_style("none");
+    return place == BEFORE ? lab_style("batch") : plot_dashdot(PLOT_ORANGE);
+}
+
+static void draw_bars(lab_report *r, plot_figure *f, int act)
+{
+    plot_panel *p = plot_add(f, 0, 2 * act, 1, 2);
+    int place, i;
+    plot_heading(p, lab_format(r, "%s: test error", act_name[act]));
+    plot_axis_x(p, "learning rate, epochs", PLOT_LINEAR);
+    plot_axis_y(p, "test error (%)", PLOT_LINEAR);
+    plot_categories(p, cell_name, CELLS);
+    for (place = 0; place < PLACES; place++) {
+        double value[CELLS], sd[CELLS];
+        for (i = 0; i < CELLS; i++) {
+            const stats_summary s =
+                lab_summary(r, arm_of(act, place, cells[i].r), "test_accuracy", cells[i].epoch);
+            value[i] = 100 * (1 - s.mean);
+            sd[i] = 100 * s.sd;
+        }
+        plot_bars(p, place_name[place], value, sd, CELLS, place_style(place));
+    }
+    plot_range_y(p, 0, 12);
+}
+
+/* Every seed's difference as a point, and their mean and deviation; the benchmark's as rings. */
+static void draw_gains(lab_report *r, plot_figure *f)
+{
+    static const double paper_x[2] = {14.5, 15.5}, paper[2] = {2.5, 1.5};
+    static const char *const label[5] = {"ReLU", "sigmoid", "tanh", "ImageNet", ""};
+    static const double at[4] = {1.5, 5.5, 9.5, 13};
+    static const int marker[ACTS] = {PLOT_CIRCLE, PLOT_SQUARE, PLOT_TRIANGLE};
+    static const plot_color color[ACTS] = {PLOT_BLUE, PLOT_VERMILLION, PLOT_GREEN};
+    plot_panel *p = plot_add(f, 1, 0, 1, 3);
+    int act, i;
+    (void)label, (void)at, (void)paper_x;
+    plot_heading(p, "after minus before: seeds, mean ± 1 sd");
+    plot_axis_y(p, "accuracy, points", PLOT_LINEAR);
+    plot_hline(p, 0, NULL, plot_dotted(PLOT_GREY));
+    for (act = 0; act < ACTS; act++)
+        for (i = 0; i < CELLS; i++) {
+            double gain[LAB_SEEDS_MAX], x[LAB_SEEDS_MAX], lo, hi, middle;
+            const size_t n = gain_of(r, act, cells[i], gain);
+            const stats_summary s = stats_describe(gain, n);
+            size_t k;
+            for (k = 0; k < n; k++) x[k] = 4.0 * act + i + 0.12 * ((double)k - 2);
+            plot_scatter(p, i == 0 ? act_name[act] : NULL, x, gain, n,
+                         plot_marked(color[act], marker[act]));
+            middle = 4.0 * act + i;
+            lo = s.mean - s.sd;
+            hi = s.mean + s.sd;
+            plot_errorbars(p, NULL, &middle, &s.mean, &lo, &hi, 1, plot_solid(PLOT_INK));
+        }
+    for (i = 0; i < 2; i++) {
+        const double x = 12.5 + i;
+        plot_scatter(p, i == 0 ? "ImageNet, CaffeNet (reported)" : NULL, &x, &paper[i], 1,
+                     plot_marked(PLOT_INK, PLOT_RING));
+    }
+}
+
+static int draw_accuracy(lab_report *r)
+{
+    plot_figure *f = lab_figure(r, "Batch norm before or after the activation", 2000, 1700);
+    int act;
+    plot_letters(f);
+    for (act = 0; act < ACTS; act++) draw_bars(r, f, act);
+    draw_gains(r, f);
+    lab_verdict_table(r, plot_add(f, 1, 3, 1, 3));
+    return lab_save(r, f, NULL);
+}
+
+static int report(lab_report *r)
+{
+    judge(r);
+    check(r);
+    return draw_accuracy(r);
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "22_placement",
+        NRM_VERSION,
+        "Batch norm before or after the activation?",
+        "784-100x6-10, standardized pixels, Glorot initialisation, batch 128, SGD with learning "
+        "rate 0.1 or 0.5, up to 5 epochs, test accuracy with running statistics",
+        1,
+        LAB_USES_DATA,
+        arms,
+        ARMS,
+        prepare,
+        run,
+        report};
+    return lab_main(&program, argc, argv);
+}

@@ -219,7 +219,7 @@ static void probe(void *context, const nrm_mlp_event *e)
 }
 
 /* The first training images as one batch, in train mode; nothing of the network changes. */
-static int take_look(lab_run *r, nrm_mlp *net, const char *when)
+static int take_look(lab_run *r, nrm_mlp *net, int end)
 {
     const size_t n = train_set.n < PROBED ? train_set.n : PROBED;
     char name[40];
@@ -239,16 +239,16 @@ static int take_look(lab_run *r, nrm_mlp *net, const char *when)
                                  k.linear[l].kurtosis};
         static const char *const what[7] = {"mean",     "off",         "variance",       "skew",
                                             "kurtosis", "skew_linear", "kurtosis_linear"};
+        const size_t kinds = end && k.place == BEFORE ? 7 : 3;
         size_t i;
-        for (i = 0; i < 7; i++) {
-            (void)snprintf(name, sizeof name, "%s_%s", when, what[i]);
+        for (i = 0; i < kinds; i++) {
+            (void)snprintf(name, sizeof name, "%s_%s", end ? "end" : "start", what[i]);
             lab_record(r, name, (double)(l + 2), value[i]);
         }
     }
-    for (l = 0; l < BINS && rate_of(r->arm) < 0.2; l++) {
-        (void)snprintf(name, sizeof name, "%s_density", when);
-        lab_record(r, name, BIN_LO + (BIN_HI - BIN_LO) * ((double)l + 0.5) / BINS, k.density[l]);
-    }
+    for (l = 0; l < BINS && end && rate_of(r->arm) < 0.2; l++)
+        lab_record(r, "end_density", BIN_LO + (BIN_HI - BIN_LO) * ((double)l + 0.5) / BINS,
+                   k.density[l]);
     return 0;
 }
 
@@ -279,7 +279,7 @@ static int train(lab_run *r, nrm_mlp *net, int looks)
     double first = 0, loss = 0;
     int epoch, diverged = 0, rc = 0;
     if (training_order_start(&order, train_set.n, BATCH, DATASET_PIXELS, r->seed)) return -1;
-    if (looks) rc = take_look(r, net, "start");
+    if (looks) rc = take_look(r, net, 0);
     for (epoch = 1; epoch <= EPOCHS && !rc; epoch++) {
         nrm_acc accuracy = 0;
         if (!diverged) {
@@ -295,7 +295,7 @@ static int train(lab_run *r, nrm_mlp *net, int looks)
         lab_record(r, "test_accuracy", epoch, (double)accuracy);
         lab_progress(r, (double)epoch / EPOCHS);
     }
-    if (looks && !rc) rc = take_look(r, net, "end");
+    if (looks && !rc) rc = take_look(r, net, 1);
     training_order_free(&order);
     return rc;
 }
@@ -537,8 +537,8 @@ static void check(lab_report *r)
 {
     const double pi = 3.14159265358979323846;
     double mean[ACTS], variance[ACTS], worst = 0;
-    size_t a, s, same = 1, looked = 0;
-    int act;
+    size_t a, s, looked = 0;
+    int act, same = 1;
     for (act = 0; act < ACTS; act++) moments_of(act, &mean[act], &variance[act]);
     worst = fmax(fabs(mean[RELU] - 1 / sqrt(2 * pi)), fabs(variance[RELU] - 0.5 + 0.5 / pi));
     lab_check(r, worst < 1e-4, "ReLU of N(0, 1): mean 1/sqrt(2 pi), variance 1/2 - 1/(2 pi)",

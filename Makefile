@@ -182,16 +182,20 @@ $(BUILD)/stb_image_write.o: examples/stb_image_write.c | $(BUILD)
 $(BUILD)/helpers.o: examples/helpers.c $(HELPERS) | $(BUILD)
 	$(CC) $(FLAGS) $(WARNINGS) $(STB_CFLAGS) '-DBUILD_FLAGS="$(FLAGS)"' -c $< -o $@
 
-# Each example would compile the header for itself; those in float share one copy of its functions.
-# Without errno square roots need no branch, so Adam's loop is done in vectors: the same bits, sooner.
-$(BUILD)/normlayers.o: FLAGS += -fno-math-errno
-$(BUILD)/normlayers.o: normlayers.h | $(BUILD)
+# Each example would compile the header for itself; they share one copy of its functions in float, and
+# one in double. Without errno square roots need no branch, so Adam's loop is done in vectors: the
+# same bits, sooner.
+$(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: FLAGS += -fno-math-errno
+$(BUILD)/normlayers_f64.o: FLAGS += -DNRM_DOUBLE
+$(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: normlayers.h | $(BUILD)
 	$(CC) $(FLAGS) $(WARNINGS) -DNORMLAYERS_IMPLEMENTATION -x c -c $< -o $@
 
 IN_DOUBLE := $(patsubst examples/%.c,$(BUILD)/%,$(shell grep -l NRM_DOUBLE examples/[0-9]*.c))
 IN_FLOAT := $(filter-out $(IN_DOUBLE),$(EXAMPLES))
 $(IN_FLOAT): EXTRA = -DNRM_IMPLEMENTED $(BUILD)/normlayers.o
 $(IN_FLOAT): $(BUILD)/normlayers.o
+$(IN_DOUBLE): EXTRA = -DNRM_IMPLEMENTED $(BUILD)/normlayers_f64.o
+$(IN_DOUBLE): $(BUILD)/normlayers_f64.o
 
 $(EXAMPLES): $(BUILD)/%: examples/%.c normlayers.h $(HELPERS) $(OBJECTS)
 	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(EXTRA) $(OBJECTS) -o $@ -lm

@@ -182,9 +182,9 @@ $(BUILD)/stb_image_write.o: examples/stb_image_write.c | $(BUILD)
 $(BUILD)/helpers.o: examples/helpers.c $(HELPERS) | $(BUILD)
 	$(CC) $(FLAGS) $(WARNINGS) $(STB_CFLAGS) '-DBUILD_FLAGS="$(FLAGS)"' -c $< -o $@
 
-# Each example would compile the header for itself; they share one copy of its functions in float, and
-# one in double. Without errno square roots need no branch, so Adam's loop is done in vectors: the
-# same bits, sooner.
+# Each example would compile the header for itself; they share one copy of its functions in float,
+# and one in double. Without errno square roots need no branch, so Adam's loop is done in vectors:
+# the same bits, sooner.
 $(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: FLAGS += -fno-math-errno
 $(BUILD)/normlayers_f64.o: FLAGS += -DNRM_DOUBLE
 $(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: normlayers.h | $(BUILD)

@@ -370,12 +370,6 @@ static void labi_head(const labi_lab *lab, csv_table *t, size_t arm, size_t seed
     if (!whole) csv_note(t, "arm", program->arm[arm].id);
 }
 
-static void labi_run_columns(csv_table *t)
-{
-    static const char *const columns[3] = {"series", "x", "y"};
-    csv_columns(t, columns, 3);
-}
-
 static int labi_run_path(const labi_lab *lab, size_t arm, size_t seed, char *path)
 {
     const int n =
@@ -385,23 +379,28 @@ static int labi_run_path(const labi_lab *lab, size_t arm, size_t seed, char *pat
     return n < 0 || n >= LABI_PATH;
 }
 
-/* Is the run's file there, with the head that the run would write now? */
+/* Is the run's file there, with the head that the run would write now, and whole? */
 static int labi_is_done(const labi_lab *lab, size_t arm, size_t seed)
 {
     char path[LABI_PATH];
+    const char *records;
+    csv_table head;
+    csv_data run;
     unsigned char *text = NULL;
     size_t n = 0;
-    csv_table t;
-    int same;
+    int done;
     if (labi_run_path(lab, arm, seed, path)) return 0;
     if (files_read(path, CSV_FILE_MAX, &text, &n, NULL)) return 0;
-    csv_begin(&t);
-    labi_head(lab, &t, arm, seed);
-    labi_run_columns(&t);
-    same = !*t.error && n >= t.length && memcmp(text, t.text, t.length) == 0;
-    csv_end(&t);
+    csv_begin(&head);
+    labi_head(lab, &head, arm, seed);
+    done = !*head.error && n >= head.length && memcmp(text, head.text, head.length) == 0;
+    csv_end(&head);
     free(text);
-    return same;
+    if (!done || csv_load(path, &run, NULL)) return 0;
+    records = csv_comment(&run, "records");
+    done = !records || strtoul(records, NULL, 10) == run.rows;
+    csv_release(&run);
+    return done;
 }
 
 static double labi_seven_digits(double value)
@@ -415,13 +414,16 @@ static double labi_seven_digits(double value)
 /* Writes the records, series by series. */
 static int labi_write_run(const labi_lab *lab, size_t arm, size_t seed, const labi_records *rec)
 {
-    char path[LABI_PATH], err[CSV_ERR_MAX];
+    static const char *const columns[3] = {"series", "x", "y"};
+    char path[LABI_PATH], err[CSV_ERR_MAX] = "the path is too long";
     csv_table t;
     size_t s, i;
     int failed;
     csv_begin(&t);
     labi_head(lab, &t, arm, seed);
-    labi_run_columns(&t);
+    csv_note_int(&t, "records",
+                 (long long)rec->rows); /* so that a cut file is not taken for whole */
+    csv_columns(&t, columns, 3);
     for (s = 0; s < rec->names; s++)
         for (i = 0; i < rec->rows; i++) {
             if (rec->row[i].series != s) continue;

@@ -3795,7 +3795,7 @@ The paper found that a network with this noise trains about as well as with batc
 alone, though its distributions move more than those of a network without any norm; and that
 the same noise without batch norm can keep a network from training. Look at NB.7 for what
 the noise leaves intact: the gradient still goes through BN.19, and so is still projected
-and scaled by r. Our own run of it is in `docs/mnist_comparison.md`.
+and scaled by r. Our own run of it is in `docs/experiments/10_mnist_norms.md`.
 */
 NRM_DEF int nrm_noise_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *scale,
                                size_t count)

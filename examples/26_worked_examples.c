@@ -1,0 +1,797 @@
+/* 26_worked_examples: the examples by which batch norm is usually explained, as pictures.
+
+   Five small examples of the tutorials, with their numbers, and what they do not say:
+
+       people     ten people's height, weight and age: standardized, min-max, ranks; and an MNIST
+                  digit by the same three ways, the last being histogram equalization
+       chain      three linear neurons, one weight each, w = (0.5, 2, 1.5), x = 1, y = 2, rate 0.1:
+                  step 1c, 1b, 1a, then 2c with an input that has moved from 1 to 1.66; the same
+                  with a batch of four examples, with and without batch norm
+       product    y = w1 w2 w3 w4 w5 x, w = (1.5, -2, 1.2, 2, 0.8): a step of 0.05 down the gradient
+                  of y, sorted by orders
+       covariate  a straight line fitted to y = x^2 + noise where x ~ N(-1, 0.5^2), and where x ~
+                  N(1, 0.5^2): 400 examples each, noise 0.2, 5 seeds
+       chase      a unit with two inputs, behind a 2 x 2 layer that learns too: the line where the
+                  unit says one half before its step (H1), after it (H2), and where H2 lies when the
+                  inputs have made their step as well (H3). Two classes of 100 points around
+                  (1, 0.5) and (-1, -0.5), deviation 0.7; weights N(0, 1); rates 0.01 to 32; in the
+                  pictures 5; 5 seeds
+
+   Claims and criteria, written before the run:
+
+       people     all numbers of the tutorial's table to the digits it prints
+       digit      after equalization the distribution function of grey values is the identity at
+                  each value that occurs, and elsewhere off by no more than the share of the largest
+                  bin
+       chain      in step 2c the input of c is 1.66 instead of 1, and the loss rises to 0.43034
+       product    -12.99183 exactly; first order -11.07072; up to the second -12.74352
+       slopes     -2 on the source and +2 on the target, each within 0.1 in the mean over seeds
+       chase      at rate 10 the loss after the step of both is higher than with the unit's own step
+                  on the old inputs: logarithms, paired over seeds
+       help       at rate 0.1 it is lower: moving inputs are no disturbance as such
+
+   Each number that a tutorial or docs/worked_examples.md gives is a check: the program fails if it
+   computes another one. Everything is in double. */
+#define NRM_DOUBLE
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+
+#include "lab.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the arms -------------------------------------------------------------------------------- */
+
+enum { PEOPLE, DIGIT, CHAIN, PRODUCT, SHIFT, CHASE, ARMS };
+
+static const lab_arm arms[ARMS] = {{"people", "ten people", 0.01, 1},
+                                   {"digit", "a digit", 0.01, 1},
+                                   {"chain", "a chain of three neurons", 0.01, 1},
+                                   {"product", "a product of five weights", 0.01, 1},
+                                   {"shift", "covariate shift", 0.01, 0},
+                                   {"chase", "the chasing game", 0.01, 0}};
+
+enum { STREAM_SHIFT = 26, STREAM_CHASE = 27 };
+
+static void note(lab_run *r, const char *what, const char *which, double x, double y)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "%s_%s", what, which);
+    lab_record(r, name, x, y);
+}
+
+/* ---- ten people, and a digit ----------------------------------------------------------------- */
+
+enum { MEN = 10, COLUMNS = 3, GREYS = 256 };
+static const char *const column_name[COLUMNS] = {"height", "weight", "age"};
+static const double people[MEN * COLUMNS] = {150, 54,  26,  60, 18,  4,   160, 60,  48,  177,
+                                             53,  16,  180, 60, 24,  192, 90,  22,  172, 76,
+                                             38,  168, 83,  47, 172, 64,  17,  180, 90,  25};
+
+/* The share of values that are not larger. */
+static double rank_of(const double *v, size_t n, size_t stride, double x)
+{
+    size_t i, below = 0;
+    for (i = 0; i < n; i++) below += v[i * stride] <= x;
+    return (double)below / (double)n;
+}
+
+static int run_people(lab_run *r)
+{
+    nrm_real y[MEN * COLUMNS];
+    nrm_acc mean[COLUMNS], rstd[COLUMNS];
+    size_t i, c;
+    const int rc = nrm_batchnorm_forward(y, mean, rstd, NULL, people, NULL, NULL, NRM_TRAIN,
+                                         NRM_EPS, MEN, COLUMNS, 1);
+    for (c = 0; c < COLUMNS && rc >= 0; c++) {
+        const double var = 1 / (rstd[c] * rstd[c]) - NRM_EPS;
+        double lo = people[c], hi = people[c];
+        for (i = 0; i < MEN; i++) {
+            lo = fmin(lo, people[i * COLUMNS + c]);
+            hi = fmax(hi, people[i * COLUMNS + c]);
+        }
+        note(r, "mean", column_name[c], 0, mean[c]);
+        note(r, "var", column_name[c], 0, var);
+        note(r, "sample_var", column_name[c], 0, var * MEN / (MEN - 1));
+        for (i = 0; i < MEN; i++) {
+            const double x = people[i * COLUMNS + c];
+            note(r, "z", column_name[c], (double)i, y[i * COLUMNS + c]);
+            note(r, "minmax", column_name[c], (double)i, (x - lo) / (hi - lo));
+            note(r, "rank", column_name[c], (double)i, rank_of(people + c, MEN, COLUMNS, x));
+        }
+    }
+    return rc < 0;
+}
+
+/* The pixels of the first test image; what each grey value becomes by its rank. */
+static int run_digit(lab_run *r)
+{
+    const unsigned char *pixels = r->data->test_images;
+    const double n = DATASET_PIXELS;
+    double count[GREYS] = {0}, below = 0, largest = 0, mean = 0, square = 0;
+    size_t i;
+    for (i = 0; i < DATASET_PIXELS; i++) {
+        count[pixels[i]]++;
+        mean += pixels[i] / n;
+        square += pixels[i] * (pixels[i] / n);
+        lab_record(r, "pixel", (double)i, pixels[i]);
+    }
+    for (i = 0; i < GREYS; i++) {
+        below += count[i] / n;
+        largest = fmax(largest, count[i] / n);
+        if (count[i] > 0) lab_record(r, "cdf", (double)i, below);
+    }
+    lab_record(r, "largest", 0, largest);
+    lab_record(r, "mean", 0, mean);
+    lab_record(r, "sd", 0, sqrt(square - mean * mean));
+    return 0;
+}
+
+/* ---- a chain of three neurons ---------------------------------------------------------------- */
+
+enum { W_A, GAMMA_A, BETA_A, W_B, GAMMA_B, BETA_B, W_C, PARAMS, FOUR = 4, RATES_MAX = 64 };
+
+typedef struct chain { /* a, norm or not, b, norm or not, c, and a squared error */
+    double p[PARAMS], g[PARAMS];
+    double x[FOUR], y[FOUR];
+    size_t n;
+    int norm;
+    double loss, input_mean, input_sd; /* of the last pass; of what goes into c */
+} chain;
+
+/* A batch norm of one channel forwards; without a norm out is in. */
+static int norm_forward(const chain *k, double *out, nrm_acc *mean, nrm_acc *rstd, const double *in,
+                        const double *gamma)
+{
+    memcpy(out, in, k->n * sizeof *out);
+    if (!k->norm) return NRM_OK;
+    return nrm_batchnorm_forward(out, mean, rstd, NULL, in, gamma, gamma + 1, NRM_TRAIN, NRM_EPS,
+                                 k->n, 1, 1);
+}
+
+static int norm_backward(chain *k, double *d, const double *in, const nrm_acc *mean,
+                         const nrm_acc *rstd, int gamma)
+{
+    if (!k->norm) return NRM_OK;
+    return nrm_batchnorm_backward(d, k->g + gamma, k->g + gamma + 1, d, in, mean, rstd,
+                                  k->p + gamma, NRM_TRAIN, k->n, 1, 1);
+}
+
+/* Loss and gradient at the present parameters. */
+static int chain_gradient(chain *k)
+{
+    double a[FOUR], ya[FOUR], b[FOUR], yb[FOUR], d[FOUR];
+    nrm_acc mean[2] = {0, 0}, rstd[2] = {1, 1};
+    size_t i;
+    int rc;
+    memset(k->g, 0, sizeof k->g);
+    for (i = 0; i < k->n; i++) a[i] = k->p[W_A] * k->x[i];
+    rc = norm_forward(k, ya, &mean[0], &rstd[0], a, k->p + GAMMA_A);
+    for (i = 0; i < k->n; i++) b[i] = k->p[W_B] * ya[i];
+    if (rc >= 0) rc = norm_forward(k, yb, &mean[1], &rstd[1], b, k->p + GAMMA_B);
+    k->loss = k->input_mean = k->input_sd = 0;
+    for (i = 0; i < k->n; i++) {
+        const double e = k->p[W_C] * yb[i] - k->y[i];
+        k->loss += e * e / (double)k->n;
+        d[i] = 2 * e / (double)k->n;
+        k->g[W_C] += d[i] * yb[i];
+        d[i] *= k->p[W_C];
+        k->input_mean += yb[i] / (double)k->n;
+    }
+    for (i = 0; i < k->n; i++)
+        k->input_sd += (yb[i] - k->input_mean) * (yb[i] - k->input_mean) / (double)k->n;
+    k->input_sd = sqrt(k->input_sd);
+    if (rc >= 0) rc = norm_backward(k, d, b, &mean[1], &rstd[1], GAMMA_B);
+    for (i = 0; i < k->n; i++) k->g[W_B] += d[i] * ya[i];
+    for (i = 0; i < k->n; i++) d[i] *= k->p[W_B];
+    if (rc >= 0) rc = norm_backward(k, d, a, &mean[0], &rstd[0], GAMMA_A);
+    for (i = 0; i < k->n; i++) k->g[W_A] += d[i] * k->x[i];
+    return rc;
+}
+
+/* One example; or four, and then gamma and beta start at the deviation and the mean of what they
+   normalize, so that both chains are the same function. */
+static chain chain_make(size_t n, int norm)
+{
+    static const double x[FOUR] = {1, 0.5, 1.5, 2};
+    chain k;
+    size_t i;
+    memset(&k, 0, sizeof k);
+    k.p[W_A] = 0.5;
+    k.p[W_B] = 2;
+    k.p[W_C] = 1.5;
+    k.n = n;
+    for (i = 0; i < n; i++) {
+        k.x[i] = x[i];
+        k.y[i] = 2 * x[i];
+    }
+    (void)chain_gradient(&k); /* b = x: the input of c is x at the start, that of b is x/2 */
+    k.p[GAMMA_A] = sqrt(k.input_sd * k.input_sd / 4 + NRM_EPS);
+    k.p[BETA_A] = k.input_mean / 2;
+    k.p[GAMMA_B] = sqrt(k.input_sd * k.input_sd + NRM_EPS);
+    k.p[BETA_B] = k.input_mean;
+    k.norm = norm;
+    return k;
+}
+
+/* The parameters from `first` to before `last` make their step. */
+static void chain_move(chain *k, double rate, size_t first, size_t last)
+{
+    size_t i;
+    for (i = first; i < last; i++) k->p[i] -= rate * k->g[i];
+}
+
+/* The gradient by parameter i if those before it had made their step already. */
+static double chain_shifted(const chain *k, double rate, size_t i)
+{
+    chain moved = *k;
+    chain_move(&moved, rate, 0, i);
+    (void)chain_gradient(&moved);
+    return moved.g[i];
+}
+
+/* Two steps as one walks through them: inputs and gradients of c, b, a. */
+static void run_walk(lab_run *r)
+{
+    static const size_t at[3] = {W_C, W_B, W_A};
+    chain k = chain_make(1, 0);
+    size_t s, i;
+    for (s = 0; s < 2; s++) {
+        (void)chain_gradient(&k);
+        lab_record(r, "loss", (double)s, k.loss);
+        lab_record(r, "input", (double)s * 3, k.p[W_A] * k.p[W_B]);
+        lab_record(r, "input", (double)s * 3 + 1, k.p[W_A]);
+        lab_record(r, "input", (double)s * 3 + 2, 1);
+        for (i = 0; i < 3; i++) {
+            lab_record(r, "weight", (double)(s * 3 + i), k.p[at[i]]);
+            lab_record(r, "gradient", (double)(s * 3 + i), k.g[at[i]]);
+            if (s == 0) lab_record(r, "shifted", (double)i, chain_shifted(&k, 0.1, at[i]));
+        }
+        chain_move(&k, 0.1, 0, PARAMS);
+    }
+    (void)chain_gradient(&k);
+    lab_record(r, "loss", 2, k.loss);
+}
+
+/* The mistake: each weight makes its step before the derivative is handed on through it. */
+static void run_mistake(lab_run *r)
+{
+    const double dz = -1, w_c = 1.5 - 0.1 * dz * 1; /* ∂L/∂z and the new weight of c */
+    lab_record(r, "mistake", 1, dz * w_c * 0.5);
+}
+
+/* The loss after one step against the rate; and what the gradient promises. */
+static void run_rates(lab_run *r, const char *which, size_t n, int norm)
+{
+    const chain start = chain_make(n, norm);
+    size_t i, j;
+    for (i = 0; i <= 40; i++) {
+        const double rate = pow(10, -3 + (double)i / 40 * 2.5);
+        chain k = start;
+        double square = 0;
+        (void)chain_gradient(&k);
+        for (j = 0; j < PARAMS; j++) square += k.g[j] * k.g[j];
+        note(r, "promised", which, rate, k.loss - rate * square);
+        chain_move(&k, rate, 0, PARAMS);
+        (void)chain_gradient(&k);
+        note(r, "after", which, rate, k.loss);
+    }
+}
+
+/* Three losses, the input of c before and after a step, G and G' of w_c. */
+static void run_batch(lab_run *r, const char *which, int norm)
+{
+    chain k = chain_make(FOUR, norm);
+    size_t s;
+    for (s = 0; s < 3; s++) {
+        (void)chain_gradient(&k);
+        note(r, "loss", which, (double)s, k.loss);
+        note(r, "input_mean", which, (double)s, k.input_mean);
+        note(r, "input_sd", which, (double)s, k.input_sd);
+        note(r, "gradient", which, (double)s, k.g[W_C]);
+        note(r, "shifted", which, (double)s, chain_shifted(&k, 0.1, W_C));
+        chain_move(&k, 0.1, 0, PARAMS);
+    }
+}
+
+static int run_chain(lab_run *r)
+{
+    run_walk(r);
+    run_mistake(r);
+    run_rates(r, "one", 1, 0);
+    run_rates(r, "none", FOUR, 0);
+    run_rates(r, "batch", FOUR, 1);
+    run_batch(r, "none", 0);
+    run_batch(r, "batch", 1);
+    return 0;
+}
+
+/* ---- a product of five weights --------------------------------------------------------------- */
+
+enum { FACTORS = 5 };
+static const double factor[FACTORS] = {1.5, -2, 1.2, 2, 0.8};
+
+/* The product of w - rate*g as a polynomial in the rate: the sum of all terms of each order, after
+   multiplication by rate^order. */
+static void orders_of(double order[FACTORS + 1], double rate)
+{
+    double product = 1;
+    size_t i, k;
+    for (i = 0; i < FACTORS; i++) product *= factor[i];
+    memset(order, 0, (FACTORS + 1) * sizeof *order);
+    order[0] = 1;
+    for (i = 0; i < FACTORS; i++)
+        for (k = i + 2; k-- > 0;)
+            order[k] =
+                order[k] * factor[i] + (k > 0 ? order[k - 1] * -rate * product / factor[i] : 0);
+}
+
+static int run_product(lab_run *r)
+{
+    static const double rates[] = {0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001};
+    double order[FACTORS + 1], sum = 0;
+    size_t i, k;
+    orders_of(order, 0.05);
+    for (k = 0; k <= FACTORS; k++) {
+        lab_record(r, "order", (double)k, order[k]);
+        lab_record(r, "up_to", (double)k, sum += order[k]);
+    }
+    for (i = 0; i <= 50; i++) {
+        const double rate = 0.1 * (double)i / 50;
+        orders_of(order, rate);
+        lab_record(r, "first", rate, order[0] + order[1]);
+        lab_record(r, "second", rate, order[0] + order[1] + order[2]);
+        for (k = 0, sum = 0; k <= FACTORS; k++) sum += order[k];
+        lab_record(r, "exact", rate, sum);
+    }
+    for (i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        char name[32];
+        orders_of(order, rates[i]);
+        for (k = 1; k <= FACTORS; k++) {
+            (void)snprintf(name, sizeof name, "size_%zu", k);
+            lab_record(r, name, rates[i], fabs(order[k]));
+        }
+    }
+    return 0;
+}
+
+/* ---- covariate shift ------------------------------------------------------------------------- */
+
+enum { POINTS = 400, KEPT = 60 };
+
+/* Least squares of y by 1, x, ..., x^(terms-1); terms <= 3. */
+static void fit(double *c, size_t terms, const double *x, const double *y, size_t n)
+{
+    double a[3][4] = {{0}};
+    size_t i, j, k;
+    for (i = 0; i < n; i++) {
+        const double power[3] = {1, x[i], x[i] * x[i]};
+        for (j = 0; j < terms; j++) {
+            for (k = 0; k < terms; k++) a[j][k] += power[j] * power[k];
+            a[j][3] += power[j] * y[i];
+        }
+    }
+    for (k = 0; k < terms; k++) /* Gauss and Jordan; the matrix is positive definite */
+        for (j = 0; j < terms; j++) {
+            const double f = j == k ? 0 : a[j][k] / a[k][k];
+            for (i = 0; i < 4; i++) a[j][i] -= f * a[k][i];
+        }
+    for (k = 0; k < terms; k++) c[k] = a[k][3] / a[k][k];
+}
+
+static double error_of(const double *c, const double *x, const double *y, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const double e = c[0] + c[1] * x[i] + c[2] * x[i] * x[i] - y[i];
+        sum += e * e / (double)n;
+    }
+    return sqrt(sum);
+}
+
+static int run_shift(lab_run *r)
+{
+    static const char *const name[2] = {"source", "target"};
+    double x[2][POINTS], y[2][POINTS], line[2][3] = {{0}}, square[3] = {0};
+    nrm_rng rng;
+    size_t d, i;
+    nrm_rng_seed(&rng, r->seed, STREAM_SHIFT);
+    for (d = 0; d < 2; d++) {
+        for (i = 0; i < POINTS; i++) {
+            x[d][i] = (d == 0 ? -1 : 1) + 0.5 * nrm_rng_normal(&rng);
+            y[d][i] = x[d][i] * x[d][i] + 0.2 * nrm_rng_normal(&rng);
+            if (i < KEPT && r->seed % 5 == 1) note(r, "points", name[d], x[d][i], y[d][i]);
+        }
+        fit(line[d], 2, x[d], y[d], POINTS);
+        note(r, "intercept", name[d], 0, line[d][0]);
+        note(r, "slope", name[d], 0, line[d][1]);
+    }
+    fit(square, 3, x[0], y[0], POINTS);
+    lab_record(r, "square", 0, square[0]);
+    lab_record(r, "square", 1, square[1]);
+    lab_record(r, "square", 2, square[2]);
+    for (d = 0; d < 2; d++) {
+        note(r, "error_source_line", name[d], 0, error_of(line[0], x[d], y[d], POINTS));
+        note(r, "error_target_line", name[d], 0, error_of(line[1], x[d], y[d], POINTS));
+        note(r, "error_square", name[d], 0, error_of(square, x[d], y[d], POINTS));
+    }
+    return 0;
+}
+
+/* ---- the chasing game ------------------------------------------------------------------------ */
+
+enum { CLASS = 100, SPOTS = 2 * CLASS, SWEEP = 29 }; /* eight rates a decade */
+static const double shown_rate = 5;                  /* in the pictures */
+
+typedef struct game { /* two inputs, a 2 x 2 layer, a unit: p = sigmoid(w·h + b), h = A·x + a */
+    double x[SPOTS][2], h[SPOTS][2];
+    double A[2][2], a[2], w[2], b;
+    double dA[2][2], da[2], dw[2], db, loss, hits;
+} game;
+
+static void game_inputs(game *g)
+{
+    size_t i, j;
+    for (i = 0; i < SPOTS; i++)
+        for (j = 0; j < 2; j++)
+            g->h[i][j] = g->A[j][0] * g->x[i][0] + g->A[j][1] * g->x[i][1] + g->a[j];
+}
+
+/* Cross-entropy of the unit on the inputs as they stand in h, and all gradients. */
+static void game_gradient(game *g)
+{
+    size_t i, j;
+    memset(g->dA, 0, sizeof g->dA);
+    memset(g->da, 0, sizeof g->da);
+    memset(g->dw, 0, sizeof g->dw);
+    g->db = g->loss = g->hits = 0;
+    for (i = 0; i < SPOTS; i++) {
+        const double t = i < CLASS ? 1 : 0;
+        const double z = g->w[0] * g->h[i][0] + g->w[1] * g->h[i][1] + g->b;
+        const double margin = t > 0 ? z : -z;
+        const double p = 1 / (1 + exp(-z)), d = (p - t) / SPOTS;
+        g->loss += (margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin) / SPOTS;
+        g->hits += (margin > 0 ? 1.0 : 0.0) / SPOTS;
+        for (j = 0; j < 2; j++) {
+            g->dw[j] += d * g->h[i][j];
+            g->da[j] += d * g->w[j];
+            g->dA[j][0] += d * g->w[j] * g->x[i][0];
+            g->dA[j][1] += d * g->w[j] * g->x[i][1];
+        }
+        g->db += d;
+    }
+}
+
+static void game_start(game *g, uint64_t seed)
+{
+    nrm_rng rng;
+    size_t i, j;
+    memset(g, 0, sizeof *g);
+    nrm_rng_seed(&rng, seed, STREAM_CHASE);
+    for (i = 0; i < SPOTS; i++)
+        for (j = 0; j < 2; j++)
+            g->x[i][j] = (i < CLASS ? 1 : -1) * (j == 0 ? 1 : 0.5) + 0.7 * nrm_rng_normal(&rng);
+    for (i = 0; i < 2; i++) {
+        g->A[i][0] = nrm_rng_normal(&rng);
+        g->A[i][1] = nrm_rng_normal(&rng);
+        g->w[i] = nrm_rng_normal(&rng);
+    }
+    game_inputs(g);
+    game_gradient(g);
+}
+
+/* The unit's step; then that of the layer before it. */
+static void unit_step(game *g, double rate)
+{
+    size_t j;
+    for (j = 0; j < 2; j++) g->w[j] -= rate * g->dw[j];
+    g->b -= rate * g->db;
+}
+
+static void layer_step(game *g, double rate)
+{
+    size_t j;
+    for (j = 0; j < 2; j++) {
+        g->A[j][0] -= rate * g->dA[j][0];
+        g->A[j][1] -= rate * g->dA[j][1];
+        g->a[j] -= rate * g->da[j];
+    }
+    game_inputs(g);
+}
+
+static void note_line(lab_run *r, const char *which, const game *g)
+{
+    note(r, "line", which, 0, g->w[0]);
+    note(r, "line", which, 1, g->w[1]);
+    note(r, "line", which, 2, g->b);
+    note(r, "loss", which, shown_rate, g->loss);
+    note(r, "hits", which, shown_rate, g->hits);
+}
+
+static void note_inputs(lab_run *r, const char *which, const game *g)
+{
+    size_t i;
+    for (i = 0; i < SPOTS && r->seed % 5 == 1; i += 2)
+        note(r, i < CLASS ? "one" : "other", which, g->h[i][0], g->h[i][1]);
+}
+
+/* Loss after the unit's step alone and after both, against the rate: decades from the start. */
+static void run_sweep(lab_run *r, const game *start)
+{
+    size_t i;
+    for (i = 0; i < SWEEP; i++) {
+        const double rate = pow(10, -2 + (double)i / 8);
+        game g = *start, gradient;
+        unit_step(&g, rate);
+        gradient = g;
+        game_gradient(&gradient);
+        lab_record(r, "own", rate, log10(gradient.loss / start->loss));
+        layer_step(&g, rate);
+        game_gradient(&g);
+        lab_record(r, "both", rate, log10(g.loss / start->loss));
+    }
+}
+
+/* One step in three pictures: before, after the unit's own, after both. */
+static void show_step(lab_run *r, const game *start)
+{
+    game g = *start;
+    note_line(r, "1", &g);
+    note_inputs(r, "1", &g);
+    unit_step(&g, shown_rate);
+    {
+        game alone = g;
+        game_gradient(&alone);
+        note_line(r, "2", &alone);
+    }
+    layer_step(&g, shown_rate);
+    game_gradient(&g);
+    note_line(r, "3", &g);
+    note_inputs(r, "3", &g);
+}
+
+static int run_chase(lab_run *r)
+{
+    game g;
+    game_start(&g, r->seed);
+    run_sweep(r, &g);
+    show_step(r, &g);
+    return 0;
+}
+
+static int run(lab_run *r)
+{
+    switch (r->arm) {
+    case PEOPLE:
+        return run_people(r);
+    case DIGIT:
+        return run_digit(r);
+    case CHAIN:
+        return run_chain(r);
+    case PRODUCT:
+        return run_product(r);
+    case SHIFT:
+        return run_shift(r);
+    default:
+        return run_chase(r);
+    }
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+/* Is the value the expected one, to so many decimals? */
+static int same(double value, double expected, int decimals)
+{
+    return fabs(value - expected) <= 0.5 * pow(10, -decimals) * (1 + 1e-9);
+}
+
+static int check_value(lab_report *r, size_t arm, const char *series, double x, double expected,
+                       int decimals)
+{
+    const double value = lab_at(r, arm, 0, series, x);
+    const int ok = same(value, expected, decimals);
+    lab_check(r, ok, lab_format(r, "%s at %g", series, x), "%.*f, expected %.*f", decimals + 1,
+              value, decimals, expected);
+    return ok;
+}
+
+static int check_people(lab_report *r)
+{
+    static const double mean[COLUMNS] = {161.1, 64.8, 26.7};
+    static const double var[COLUMNS] = {1255.29, 421.96, 175.01};
+    static const double sample[COLUMNS] = {1394.767, 468.844, 194.456};
+    static const double z[MEN] = {-.3133, -2.8535, -.0310, .4488, .5334,
+                                  .8721,  .3076,   .1947,  .3076, .5334};
+    static const double minmax[MEN] = {.6818, 0,     .7576, .8864, .9091,
+                                       1,     .8485, .8182, .8485, .9091};
+    int ok = 1;
+    size_t i;
+    for (i = 0; i < COLUMNS; i++) {
+        const char *name = column_name[i];
+        ok &= check_value(r, PEOPLE, lab_format(r, "mean_%s", name), 0, mean[i], 1);
+        ok &= check_value(r, PEOPLE, lab_format(r, "var_%s", name), 0, var[i], 2);
+        ok &= check_value(r, PEOPLE, lab_format(r, "sample_var_%s", name), 0, sample[i], 3);
+    }
+    for (i = 0; i < MEN; i++) {
+        ok &= check_value(r, PEOPLE, "z_height", (double)i, z[i], 4);
+        ok &= check_value(r, PEOPLE, "minmax_height", (double)i, minmax[i], 4);
+    }
+    return ok;
+}
+
+static int check_chain(lab_report *r)
+{
+    static const double gradient[3] = {-1, -0.75, -3}, after[3] = {1.6, 2.075, 0.8};
+    int ok = 1;
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        ok &= check_value(r, CHAIN, "gradient", (double)i, gradient[i], 5);
+        ok &= check_value(r, CHAIN, "weight", (double)(i + 3), after[i], 5);
+    }
+    ok &= check_value(r, CHAIN, "loss", 0, 0.25, 5);
+    ok &= check_value(r, CHAIN, "loss", 1, 0.43034, 5);
+    ok &= check_value(r, CHAIN, "input", 0, 1, 5);
+    ok &= check_value(r, CHAIN, "input", 3, 1.66, 5);
+    ok &= check_value(r, CHAIN, "shifted", 0, 1.6268, 4);
+    ok &= check_value(r, CHAIN, "mistake", 1, -0.8, 5);
+    (void)check_value(r, CHAIN, "loss_none", 1, 6.3347, 4);
+    (void)check_value(r, CHAIN, "loss_batch", 1, 0.0066, 4);
+    (void)check_value(r, CHAIN, "shifted_none", 0, 12.0398, 4);
+    (void)check_value(r, CHAIN, "shifted_batch", 0, -1.1859, 4);
+    return ok;
+}
+
+static int check_product(lab_report *r)
+{
+    int ok = check_value(r, PRODUCT, "up_to", 0, -5.76, 5);
+    ok &= check_value(r, PRODUCT, "up_to", 1, -11.07072, 5);
+    ok &= check_value(r, PRODUCT, "up_to", 2, -12.74352, 5);
+    return ok & check_value(r, PRODUCT, "up_to", FACTORS, -12.99183, 5);
+}
+
+/* After equalization the grey u stands for the share u of pixels that are not lighter: the distance
+   of its distribution function from u, at the values that occur and anywhere else. */
+static int check_digit(lab_report *r, double *worst)
+{
+    const lab_series cdf = lab_get(r, DIGIT, 0, "cdf"), pixel = lab_get(r, DIGIT, 0, "pixel");
+    const double largest = lab_at(r, DIGIT, 0, "largest", 0);
+    double at = 0, between = 0, below = 0;
+    size_t i, j;
+    for (i = 0; i < cdf.n; i++) {
+        double n = 0;
+        for (j = 0; j < pixel.n; j++) n += pixel.y[j] <= cdf.x[i];
+        at = fmax(at, fabs(n / (double)pixel.n - cdf.y[i]));
+        between = fmax(between, cdf.y[i] - below);
+        below = cdf.y[i];
+    }
+    *worst = between;
+    lab_check(r, at < 1e-6 && between <= largest + 1e-6, "equalized digit",
+              "off by %.1e at values that occur, by %.4f between; largest bin %.4f", at, between,
+              largest);
+    return at < 1e-6 && between <= largest + 1e-6;
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+static stats_verdict exact(int ok)
+{
+    return ok ? STATS_REPRODUCED : STATS_NOT_REPRODUCED;
+}
+
+static void judge_exact(lab_report *r)
+{
+    static const lab_claim table = {
+        "26a",
+        "Ten people, standardized",
+        "Chinese notes on batch norm",
+        "mean height 161.1; and the rest of the table",
+        "means, variances, standardized and min-max heights to the digits shown",
+        "none"};
+    static const lab_claim digit = {
+        "26b",
+        "Histogram equalization makes grey values uniform",
+        "Chinese notes on batch norm",
+        "named beside min-max and standardization",
+        "exact at values that occur, else off by at most the largest bin",
+        "none"};
+    static const lab_claim walk = {"26c",
+                                   "The input of the last neuron moves though x does not",
+                                   "a lecture-style post on how batch norm helps",
+                                   "order 1c, 1b, 1a, 2c, without numbers",
+                                   "input 1 to 1.66, loss 0.25 to 0.43034, G = -1 and G' = 1.6268",
+                                   "none"};
+    static const lab_claim product = {
+        "26d",
+        "The step of a product has terms of higher order that its gradient does not know",
+        "a derivation of batch norm's backward pass",
+        "one term of the second order, no numbers",
+        "-12.99183; first order -11.07072; up to the second -12.74352",
+        "none"};
+    double worst = 0;
+    const int people_ok = check_people(r), digit_ok = check_digit(r, &worst);
+    const int chain_ok = check_chain(r), product_ok = check_product(r);
+    lab_verdict(r, &table, exact(people_ok), "", "all %d numbers", 3 * COLUMNS + 2 * MEN);
+    lab_verdict(r, &digit, exact(digit_ok), "a digit is mostly paper: nothing to equalize",
+                "0 at values that occur; %.2f between, the share of paper", worst);
+    lab_verdict(r, &walk, exact(chain_ok), "goes away with the rate", "1.66; %.5f; %.4f",
+                lab_at(r, CHAIN, 0, "loss", 1), lab_at(r, CHAIN, 0, "shifted", 0));
+    lab_verdict(r, &product, exact(product_ok), "", "%.5f; %.5f; %.5f",
+                lab_at(r, PRODUCT, 0, "up_to", FACTORS), lab_at(r, PRODUCT, 0, "up_to", 1),
+                lab_at(r, PRODUCT, 0, "up_to", 2));
+}
+
+static stats_verdict judge_pair(const lab_report *r, size_t arm, const char *a, const char *b,
+                                double x, int sign)
+{
+    double va[LAB_SEEDS_MAX], vb[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, arm, a, x, va);
+    stats_paired d;
+    (void)lab_values(r, arm, b, x, vb);
+    d = stats_pair(va, vb, n);
+    return stats_judge(&d, sign, 1);
+}
+
+static void judge_drawn(lab_report *r)
+{
+    static const lab_claim slopes = {
+        "26e",
+        "With the inputs the best line changes, though y of x does not",
+        "a tutorial on batch and layer norm; a lecture-style post",
+        "a definition and a drawing",
+        "slopes -2 on the source and +2 on the target, each within 0.1 in the mean",
+        "none"};
+    static const lab_claim chase = {
+        "26f",
+        "The unit's step is right for inputs that have moved when it is done",
+        "Chinese notes on batch norm",
+        "a drawing: H1, H2, H3",
+        "rate 10: log loss after both steps above that after the unit's own, paired",
+        "trial runs (2 seeds): near 10 times 1.2 and 200 as large"};
+    static const lab_claim help = {
+        "26g",
+        "At a small rate moving inputs help",
+        "ours",
+        "not discussed",
+        "rate 0.1: log loss after both steps below that after the unit's own, paired",
+        "trial runs (2 seeds): 0.90 against 0.92 of the loss, and 0.84 against 0.88"};
+    const double source = lab_mean(r, SHIFT, "slope_source", 0);
+    const double target = lab_mean(r, SHIFT, "slope_target", 0);
+    lab_verdict(r, &slopes, exact(fabs(source + 2) < 0.1 && fabs(target - 2) < 0.1), "",
+                "%s and %s", lab_text(r, SHIFT, "slope_source", 0, 2),
+                lab_text(r, SHIFT, "slope_target", 0, 2));
+    lab_verdict(r, &chase, judge_pair(r, CHASE, "both", "own", 10, +1), "",
+                "decades: %s against %s", lab_text(r, CHASE, "both", 10, 2),
+                lab_text(r, CHASE, "own", 10, 2));
+    lab_verdict(r, &help, judge_pair(r, CHASE, "both", "own", 0.1, -1), "",
+                "decades: %s against %s", lab_text(r, CHASE, "both", 0.1, 3),
+                lab_text(r, CHASE, "own", 0.1, 3));
+}
+
+static int report(lab_report *r)
+{
+    judge_exact(r);
+    judge_drawn(r);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "26_worked_examples",
+        NRM_VERSION,
+        "What do the small examples say by which batch norm is explained?",
+        "Ten people; one digit; a chain of three neurons; a product of five weights; a line fitted "
+        "to a parabola; a unit that chases its inputs",
+        1,
+        LAB_USES_DATA,
+        arms,
+        ARMS,
+        NULL,
+        run,
+        report};
+    return lab_main(&program, argc, argv);
+}

@@ -1,0 +1,1302 @@
+/* 23_theorems: what is proved about batch norm, put to a trained network and to a toy.
+
+   Theorems 4.1 to 4.5 of Santurkar, Tsipras, Ilyas and Mądry (2018) compare a layer with and
+   without batch norm. docs/09_smoothness.md derives them, and finds equalities (and a misprint).
+   Equalities can be tested to the last digits, and the terms that are subtracted can be measured:
+   the argument needs them to be large. As Observation 4.3 has it, batch norm is put behind a layer
+   of a trained network with γ and β that undo it on this batch (γ the standard deviation, β the
+   mean), so that the network computes the same as before, and the gradients are compared.
+
+   Kohler et al. (2018) see batch norm as a reparametrization of the weights into a length and a
+   direction, which makes least squares converge linearly at a rate of their own (GDNP). And since
+   only the direction of weights before a norm matters, plain gradient descent can only make them
+   longer, which lowers the effective learning rate (Ba et al. 2016, section 5.2.2).
+
+       none    784-100x6-10, ReLU, MNIST, batch 128, SGD 0.1, two epochs; theorems at layer 3, at the
+               start and at the end
+       batch   the same with batch norm: gradients at right angles to weights, lengths of weights
+       toy     least squares in 20 dimensions, condition 10, 100, 1000, 2000 steps
+
+   Everything in double precision and with ε = 1e-300, which vanishes beside any variance. The
+   claims and what counts as reproduced are in claims[] below; they were written before the run. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#define NRM_DOUBLE
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab.h"
+
+enum { NONE = 0, BATCH, TOY, ARMS };
+
+static const lab_arm arms[ARMS] = {
+    {"none", "no norm", 20, 0}, {"batch", "batch norm", 16, 0}, {"toy", "least squares", 1, 0}};
+
+enum { INPUTS = 784, WIDTH = 100, HIDDEN = 6, CLASSES = 10, M = 128, LAYER = 2, EPOCHS = 2 };
+#define NO_EPSILON 1e-300
+#define RATE 0.1
+
+static training_set train_set;
+
+/* Once, before the runs: 60,000 images in double are many megabytes, which the runs share. */
+static int prepare(const dataset *data, int quick)
+{
+    const size_t n = quick && data->train_n > 2000 ? 2000 : data->train_n;
+    return training_set_make(&train_set, data->train_images, data->train_labels, n, INPUTS,
+                             DATASET_STD);
+}
+
+static double dot(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+static double relative(double a, double b, double size)
+{
+    return size > 0 ? fabs(a - b) / size : 0;
+}
+
+/* ---- the network and its tail ---------------------------------------------------------------- */
+
+static nrm_mlp *make_network(int norm, uint64_t seed, void **block)
+{
+    nrm_mlp_layer layer[HIDDEN + 1];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    size_t l;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < HIDDEN; l++) {
+        layer[l].width = WIDTH;
+        layer[l].activation = NRM_RELU;
+        layer[l].norm = norm;
+        layer[l].bias = norm == NRM_NO_NORM;
+    }
+    layer[HIDDEN].width = CLASSES;
+    layer[HIDDEN].bias = 1;
+    spec.inputs = INPUTS;
+    spec.layers = HIDDEN + 1;
+    spec.layer = layer;
+    spec.max_batch = M;
+    spec.seed = seed;
+    spec.init = NRM_INIT_XAVIER;
+    spec.eps = NO_EPSILON;
+    spec.lr = RATE;
+    return training_net(&spec, block);
+}
+
+/* The network from the pre-activations x of layer LAYER on, as a network of its own: its first
+   layer multiplies by 1, and may then normalize. Probes see the gradients at x and behind the norm. */
+typedef struct tail {
+    nrm_mlp *net;
+    void *block;
+    double dx[M * WIDTH], dy[M * WIDTH];
+} tail;
+
+static void tail_probe(void *context, const nrm_mlp_event *event)
+{
+    tail *t = (tail *)context;
+    const size_t bytes = event->rows * event->cols * sizeof(double);
+    if (event->layer != 0 || !event->gradient) return;
+    if (event->place == NRM_AT_LINEAR) memcpy(t->dx, event->data, bytes);
+    if (event->place == NRM_AT_NORM) memcpy(t->dy, event->data, bytes);
+}
+
+static int tail_make(tail *t, const nrm_mlp *net, int norm)
+{
+    nrm_mlp_layer layer[HIDDEN + 1];
+    nrm_mlp_spec spec = net->spec;
+    size_t i, l;
+    const size_t layers = net->spec.layers - LAYER;
+    for (l = 0; l < layers; l++) layer[l] = net->state[LAYER + l].shape;
+    layer[0].norm = norm;
+    layer[0].bias = 0;
+    spec.inputs = WIDTH;
+    spec.layers = layers;
+    spec.layer = layer;
+    t->net = training_net(&spec, &t->block);
+    if (!t->net) return -1;
+    memset(t->net->state[0].W, 0, WIDTH * WIDTH * sizeof(double));
+    for (i = 0; i < WIDTH; i++) t->net->state[0].W[i * WIDTH + i] = 1;
+    for (l = 1; l < layers; l++) {
+        const nrm_mlp_state *from = &net->state[LAYER + l], *to = &t->net->state[l];
+        memcpy(to->W, from->W, to->in * to->shape.width * sizeof(double));
+        memcpy(to->b, from->b, to->shape.width * sizeof(double));
+    }
+    t->net->probe = tail_probe;
+    t->net->probe_context = t;
+    return 0;
+}
+
+/* ---- theorems -------------------------------------------------------------------------------- */
+
+typedef struct layer_view { /* all about layer LAYER on one batch */
+    double x[M * WIDTH];    /* its pre-activations                */
+    double in[M * WIDTH];   /* its inputs                         */
+    int labels[M];
+    double dx[M * WIDTH], dy[M * WIDTH]; /* gradients before and behind the norm */
+    double mean[WIDTH], sd[WIDTH];
+    tail plain, normed;
+} layer_view;
+
+/* Column j of an [M][WIDTH] matrix. */
+static void column(double *out, const double *a, size_t j)
+{
+    size_t i;
+    for (i = 0; i < M; i++) out[i] = a[i * WIDTH + j];
+}
+
+static int tail_gradient(tail *t, const layer_view *v, double *loss)
+{
+    return nrm_mlp_gradient(t->net, loss, v->x, v->labels, M, NRM_TRAIN);
+}
+
+/* γ and β that undo the norm on this batch (SM.32), from the statistics that it has saved. */
+static int undo_norm(layer_view *v)
+{
+    nrm_mlp_state *s = &v->normed.net->state[0];
+    size_t j;
+    if (tail_gradient(&v->normed, v, NULL) != NRM_OK) return -1;
+    for (j = 0; j < WIDTH; j++) {
+        v->mean[j] = s->mean[j];
+        v->sd[j] = 1 / s->rstd[j];
+        s->gamma[j] = v->sd[j];
+        s->beta[j] = v->mean[j];
+    }
+    return 0;
+}
+
+typedef struct unit { /* one unit: vectors over the batch, gradient's parts */
+    double x_hat[M], dx[M], dy[M];
+    double sd, dx2, dy2, dy_sum, dy_xhat;
+} unit;
+
+static unit unit_of(const layer_view *v, size_t j)
+{
+    unit u;
+    size_t i;
+    column(u.dx, v->dx, j);
+    column(u.dy, v->dy, j);
+    column(u.x_hat, v->x, j);
+    for (i = 0; i < M; i++) u.x_hat[i] = (u.x_hat[i] - v->mean[j]) / v->sd[j];
+    u.sd = v->sd[j];
+    u.dx2 = dot(u.dx, u.dx, M);
+    u.dy2 = dot(u.dy, u.dy, M);
+    u.dy_xhat = dot(u.dy, u.x_hat, M);
+    for (u.dy_sum = 0, i = 0; i < M; i++) u.dy_sum += u.dy[i];
+    return u;
+}
+
+/* Σ d·(∂²L/∂x∂x)·d for a direction d of unit j, by the difference of two gradients. The step is so
+   short that practically no ReLU changes sides. Leaves x as it was. */
+static double curvature(tail *t, layer_view *v, size_t j, const double *d, double sd)
+{
+    double most = 0, kept[M], along[2], h;
+    size_t i, side;
+    for (i = 0; i < M; i++) most = fmax(most, fabs(d[i]));
+    h = 1e-7 * sd / most;
+    column(kept, v->x, j);
+    for (side = 0; side < 2; side++) {
+        double g[M];
+        for (i = 0; i < M; i++) v->x[i * WIDTH + j] = kept[i] + (side ? -h : h) * d[i];
+        (void)tail_gradient(t, v, NULL);
+        column(g, t->dx, j);
+        along[side] = dot(g, d, M);
+    }
+    for (i = 0; i < M; i++) v->x[i * WIDTH + j] = kept[i];
+    return (along[0] - along[1]) / (2 * h);
+}
+
+/* The largest singular value of a, [M][WIDTH], by 300 rounds of the power method. */
+static double largest_singular(const double *a)
+{
+    double p[WIDTH], q[M], size = 0;
+    size_t i, j, round;
+    for (j = 0; j < WIDTH; j++) p[j] = 1;
+    for (round = 0; round < 300; round++) {
+        for (i = 0; i < M; i++) q[i] = dot(a + i * WIDTH, p, WIDTH);
+        memset(p, 0, sizeof p);
+        for (i = 0; i < M; i++)
+            for (j = 0; j < WIDTH; j++) p[j] += a[i * WIDTH + j] * q[i];
+        size = sqrt(dot(p, p, WIDTH));
+        for (j = 0; j < WIDTH; j++) p[j] /= size;
+    }
+    return sqrt(size);
+}
+
+/* Orthonormal columns whose span holds 1, x̂ and dy: the worst X of theorem 4.4 is λ times these. */
+static void orthonormal(double U[3][M], const unit *u)
+{
+    size_t i, k, l, twice;
+    for (i = 0; i < M; i++) {
+        U[0][i] = 1;
+        U[1][i] = u->x_hat[i];
+        U[2][i] = u->dy[i];
+    }
+    for (k = 0; k < 3; k++)
+        for (twice = 0; twice < 2; twice++) {
+            double size;
+            for (l = 0; l < k; l++) {
+                const double part = dot(U[k], U[l], M);
+                for (i = 0; i < M; i++) U[k][i] -= part * U[l][i];
+            }
+            size = sqrt(dot(U[k], U[k], M));
+            for (i = 0; i < M; i++) U[k][i] /= size;
+        }
+}
+
+typedef struct theorem44 {
+    double error;      /* of the corrected equality                        */
+    int holds, square; /* as printed: with g for the last g², and with g²   */
+} theorem44;
+
+static theorem44 check_44(const unit *u, double lambda)
+{
+    const double l2 = lambda * lambda, mean = u->dy_sum / M;
+    double U[3][M], with = 0, without = 0, rest;
+    theorem44 t;
+    size_t k;
+    orthonormal(U, u);
+    for (k = 0; k < 3; k++) {
+        with += l2 * pow(dot(U[k], u->dx, M), 2); /* |X'dx|² for X = λU */
+        without += l2 * pow(dot(U[k], u->dy, M), 2);
+    }
+    rest = without - l2 * M * mean * mean - l2 * u->dy_xhat * u->dy_xhat / M; /* γ = σ */
+    t.error = relative(with, rest, without);
+    rest = M * mean * mean + l2 * u->dy_xhat * u->dy_xhat;
+    t.holds = with <= without - rest;
+    t.square = with <= without * without - rest;
+    return t;
+}
+
+/* |X'dx|² / |X'dy|² with the layer's own inputs: what the weights feel. */
+static double weights_keep(const layer_view *v, const unit *u)
+{
+    double with[WIDTH] = {0}, without[WIDTH] = {0};
+    size_t i, k;
+    for (i = 0; i < M; i++)
+        for (k = 0; k < WIDTH; k++) {
+            with[k] += v->in[i * WIDTH + k] * u->dx[i];
+            without[k] += v->in[i * WIDTH + k] * u->dy[i];
+        }
+    return dot(with, with, WIDTH) / dot(without, without, WIDTH);
+}
+
+/* Everything that is recorded of one unit; `when` goes into the names of the series. */
+static void record_unit(lab_run *r, layer_view *v, size_t j, const unit *u, double lambda,
+                        char when)
+{
+    const double mean_part = u->dy_sum * u->dy_sum / M / u->dy2;
+    const double x_part = u->dy_xhat * u->dy_xhat / M / u->dy2;
+    const double with = curvature(&v->normed, v, j, u->dx, u->sd);
+    const double form = curvature(&v->plain, v, j, u->dx, u->sd);
+    const double without = curvature(&v->plain, v, j, u->dy, u->sd);
+    const double second = u->dy_xhat / M / u->sd * u->dx2;
+    const theorem44 t = check_44(u, lambda);
+    const struct {
+        const char *name;
+        double value;
+    } row[10] = {{"keep", u->dx2 / u->dy2},
+                 {"mean_part", mean_part},
+                 {"x_part", x_part},
+                 {"error41", relative(u->dx2, u->dy2 * (1 - mean_part - x_part), u->dy2)},
+                 {"error42", relative(with, form - second, fabs(form) + fabs(second))},
+                 {"curve", with / u->dx2},
+                 {"curve_plain", without / u->dy2},
+                 {"error44", t.error},
+                 {"printed", t.holds + 2 * t.square},
+                 {"weights", weights_keep(v, u)}};
+    size_t i;
+    for (i = 0; i < 10; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "%s_%c", row[i].name, when);
+        lab_record(r, name, (double)j, row[i].value);
+    }
+}
+
+/* Lemma 4.5 for two vectors; the relative distance of its two sides. */
+static double lemma_45(const double *start, const double *minimum, size_t n, double *gain)
+{
+    const double k = dot(minimum, start, n) / dot(minimum, minimum, n);
+    const double m2 = dot(minimum, minimum, n), cross = dot(minimum, start, n);
+    double near = 0, far = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        near += pow(start[i] - k * minimum[i], 2);
+        far += pow(start[i] - minimum[i], 2);
+    }
+    if (gain) *gain = sqrt(near / far);
+    return relative(near, far - pow(m2 - cross, 2) / m2, far);
+}
+
+static void record_lemma(lab_run *r)
+{
+    double a[WIDTH], b[WIDTH], worst = 0;
+    nrm_rng rng;
+    size_t i, k;
+    nrm_rng_seed(&rng, r->seed, TRAINING_STREAM_DATA);
+    for (k = 0; k < 100; k++) {
+        for (i = 0; i < WIDTH; i++) a[i] = nrm_rng_normal(&rng);
+        for (i = 0; i < WIDTH; i++) b[i] = nrm_rng_normal(&rng) + a[i];
+        worst = fmax(worst, lemma_45(a, b, WIDTH, NULL));
+    }
+    lab_record(r, "error45", 0, worst);
+}
+
+/* Lemma 4.5 for the layer's own weights: from the start to where training has led. */
+static void record_distance(lab_run *r, const nrm_mlp *net, const double *start)
+{
+    size_t i, j;
+    for (j = 0; j < WIDTH; j++) {
+        double a[WIDTH], b[WIDTH], gain;
+        for (i = 0; i < WIDTH; i++) {
+            a[i] = start[i * WIDTH + j];
+            b[i] = net->state[LAYER].W[i * WIDTH + j];
+        }
+        if (dot(a, b, WIDTH) <= 0) continue;
+        (void)lemma_45(a, b, WIDTH, &gain);
+        lab_record(r, "nearer", (double)j, gain);
+    }
+}
+
+static int record_theorems(lab_run *r, nrm_mlp *net, const double *x, const int *labels, char when)
+{
+    layer_view *v = (layer_view *)calloc(1, sizeof *v);
+    double loss = 0, plain = 0, off = 0, size = 0, lambda;
+    size_t i, j;
+    char name[32];
+    int failed = !v || nrm_mlp_gradient(net, NULL, x, labels, M, NRM_TRAIN) != NRM_OK;
+    if (!failed) {
+        memcpy(v->x, net->state[LAYER].linear_out, sizeof v->x);
+        memcpy(v->in, net->state[LAYER - 1].out, sizeof v->in);
+        memcpy(v->labels, labels, sizeof v->labels);
+        failed = tail_make(&v->plain, net, NRM_NO_NORM) ||
+                 tail_make(&v->normed, net, NRM_BATCH_NORM) || undo_norm(v) ||
+                 tail_gradient(&v->plain, v, &plain) != NRM_OK ||
+                 tail_gradient(&v->normed, v, &loss) != NRM_OK;
+    }
+    if (failed) return -1;
+    memcpy(v->dx, v->normed.dx, sizeof v->dx);
+    memcpy(v->dy, v->normed.dy, sizeof v->dy);
+    for (i = 0; i < M * WIDTH; i++) {
+        off = fmax(off, fabs(v->normed.net->state[0].norm_out[i] - v->x[i]));
+        size = fmax(size, fabs(v->x[i]));
+    }
+    (void)snprintf(name, sizeof name, "error43_%c", when);
+    lab_record(r, name, 0, fmax(off / size, fabs(loss - plain) / plain));
+    lambda = largest_singular(v->in);
+    for (j = 0; j < WIDTH; j++) {
+        unit u = unit_of(v, j);
+        if (u.dy2 > 0) record_unit(r, v, j, &u, lambda, when);
+        if (u.dy2 > 0) continue;
+        (void)snprintf(name, sizeof name, "dead_%c", when);
+        lab_record(r, name, (double)j, 1);
+    }
+    free(v->plain.block);
+    free(v->normed.block);
+    free(v);
+    return 0;
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+typedef struct trainer {
+    nrm_mlp *net;
+    void *block;
+    training_order order;
+    double x[M * INPUTS]; /* a batch of its own for the theorems: the last 128 images */
+    int labels[M];
+} trainer;
+
+static int trainer_make(trainer *t, const lab_run *r, int norm)
+{
+    const size_t from = train_set.n - M;
+    t->net = make_network(norm, r->seed, &t->block);
+    if (!t->net || training_order_start(&t->order, train_set.n, M, INPUTS, r->seed)) return -1;
+    memcpy(t->x, train_set.x + from * INPUTS, sizeof t->x);
+    memcpy(t->labels, train_set.labels + from, sizeof t->labels);
+    return 0;
+}
+
+/* The next whole batch: an epoch's rest would change the theorems' M, and the last step's norm. */
+static void next_batch(trainer *t)
+{
+    while (training_next(&t->order, &train_set) != M) {
+    }
+}
+
+static size_t steps_of(const lab_run *r)
+{
+    return r->quick ? 15 : EPOCHS * (train_set.n / M);
+}
+
+static void record_accuracy(lab_run *r, trainer *t)
+{
+    const size_t n = r->quick ? 500 : r->data->test_n;
+    training_set test;
+    double accuracy;
+    if (training_set_make(&test, r->data->test_images, r->data->test_labels, n, INPUTS,
+                          DATASET_STD))
+        return;
+    if (nrm_mlp_eval(t->net, NULL, &accuracy, test.x, test.labels, n) == NRM_OK)
+        lab_record(r, "accuracy", 0, accuracy);
+    training_set_free(&test);
+}
+
+static int run_none(lab_run *r, trainer *t)
+{
+    static double start[WIDTH * WIDTH];
+    const size_t steps = steps_of(r);
+    size_t step;
+    memcpy(start, t->net->state[LAYER].W, sizeof start);
+    record_lemma(r);
+    if (record_theorems(r, t->net, t->x, t->labels, 'a')) return -1;
+    for (step = 0; step < steps; step++) {
+        next_batch(t);
+        if (nrm_mlp_train_step(t->net, NULL, t->order.x, t->order.labels, M) != NRM_OK) return -1;
+        lab_progress(r, 0.3 + 0.4 * (double)step / (double)steps);
+    }
+    record_distance(r, t->net, start);
+    record_accuracy(r, t);
+    return record_theorems(r, t->net, t->x, t->labels, 'b');
+}
+
+static void series_of_layer(char *name, size_t room, const char *what, size_t l)
+{
+    (void)snprintf(name, room, "%s%u", what, (unsigned)l + 1);
+}
+
+/* Of each hidden layer: mean over its units of |w|², of what it should be by now, and of η/|w|². */
+static void record_lengths(lab_run *r, const nrm_mlp *net, const double *grown, size_t step)
+{
+    size_t i, j, l;
+    for (l = 0; l < HIDDEN; l++) {
+        const nrm_mlp_state *s = &net->state[l];
+        double length = 0, rate = 0;
+        char name[32];
+        for (j = 0; j < WIDTH; j++) {
+            double w2 = 0;
+            for (i = 0; i < s->in; i++) w2 += s->W[i * WIDTH + j] * s->W[i * WIDTH + j];
+            length += w2 / WIDTH;
+            rate += RATE / w2 / WIDTH;
+        }
+        series_of_layer(name, sizeof name, "length", l);
+        lab_record(r, name, (double)step, length);
+        series_of_layer(name, sizeof name, "grown", l);
+        lab_record(r, name, (double)step, grown[l]);
+        series_of_layer(name, sizeof name, "rate", l);
+        lab_record(r, name, (double)step, rate);
+    }
+}
+
+/* The largest |cosine| of a unit's weights and their gradient, all hidden layers. */
+static double largest_cosine(const nrm_mlp *net)
+{
+    double most = 0;
+    size_t i, j, l;
+    for (l = 0; l < HIDDEN; l++) {
+        const nrm_mlp_state *s = &net->state[l];
+        for (j = 0; j < WIDTH; j++) {
+            double ww = 0, wg = 0, gg = 0;
+            for (i = 0; i < s->in; i++) {
+                const double w = s->W[i * WIDTH + j], g = s->dW[i * WIDTH + j];
+                ww += w * w;
+                wg += w * g;
+                gg += g * g;
+            }
+            if (gg > 0) most = fmax(most, fabs(wg) / sqrt(ww * gg));
+        }
+    }
+    return most;
+}
+
+/* Twice the weights of layer LAYER: the same loss, and half their gradient. */
+static double check_doubling(trainer *t)
+{
+    const nrm_mlp_state *s = &t->net->state[LAYER];
+    static double g[WIDTH * WIDTH];
+    double before = 0, after = 0, off = 0;
+    size_t i;
+    (void)nrm_mlp_gradient(t->net, &before, t->x, t->labels, M, NRM_TRAIN);
+    memcpy(g, s->dW, sizeof g);
+    for (i = 0; i < WIDTH * WIDTH; i++) s->W[i] *= 2;
+    (void)nrm_mlp_gradient(t->net, &after, t->x, t->labels, M, NRM_TRAIN);
+    for (i = 0; i < WIDTH * WIDTH; i++) off = fmax(off, fabs(2 * s->dW[i] - g[i]));
+    for (i = 0; i < WIDTH * WIDTH; i++) s->W[i] /= 2;
+    return fmax(off / sqrt(dot(g, g, WIDTH * WIDTH)), fabs(after - before) / before);
+}
+
+static int run_batch(lab_run *r, trainer *t)
+{
+    const size_t steps = steps_of(r);
+    double grown[HIDDEN], off = 0;
+    size_t l, step;
+    for (l = 0; l < HIDDEN; l++) {
+        const nrm_mlp_state *s = &t->net->state[l];
+        grown[l] = dot(s->W, s->W, s->in * WIDTH) / WIDTH;
+    }
+    record_lengths(r, t->net, grown, 0);
+    for (step = 1; step <= steps; step++) {
+        next_batch(t);
+        if (nrm_mlp_train_step(t->net, NULL, t->order.x, t->order.labels, M) != NRM_OK) return -1;
+        for (l = 0; l < HIDDEN; l++) {
+            const nrm_mlp_state *s = &t->net->state[l];
+            grown[l] += RATE * RATE * dot(s->dW, s->dW, s->in * WIDTH) / WIDTH;
+        }
+        if (step % 26 == 0 || step == steps) record_lengths(r, t->net, grown, step);
+        lab_progress(r, (double)step / (double)steps);
+    }
+    for (l = 0; l < HIDDEN; l++) { /* here, since tables keep seven digits */
+        const nrm_mlp_state *s = &t->net->state[l];
+        off = fmax(off, fabs(dot(s->W, s->W, s->in * WIDTH) / WIDTH / grown[l] - 1));
+    }
+    lab_record(r, "sum_off", 0, off);
+    (void)nrm_mlp_gradient(t->net, NULL, t->x, t->labels, M, NRM_TRAIN);
+    lab_record(r, "cosine", 0, largest_cosine(t->net));
+    lab_record(r, "doubling", 0, check_doubling(t));
+    record_accuracy(r, t);
+    return 0;
+}
+
+/* ---- batch norm as other weights ------------------------------------------------------------- */
+
+enum { ROWS = 200, COLS = 8 };
+
+/* The largest distance of BN(Xw) or WN(Xw) and γ·X·w/√(w'Sw), with S the covariance of X, the mean
+   of its squares, or 1. */
+typedef struct reparametrized {
+    double centred, uncentred, weight, gradient;
+} reparametrized;
+
+static void center(double *X)
+{
+    size_t i, j;
+    for (j = 0; j < COLS; j++) {
+        double mean = 0;
+        for (i = 0; i < ROWS; i++) mean += X[i * COLS + j] / ROWS;
+        for (i = 0; i < ROWS; i++) X[i * COLS + j] -= mean;
+    }
+}
+
+/* S w, with S the mean of xx'. */
+static void times_S(double *out, const double *X, const double *w)
+{
+    size_t i, j;
+    for (j = 0; j < COLS; j++) out[j] = 0;
+    for (i = 0; i < ROWS; i++) {
+        const double z = dot(X + i * COLS, w, COLS);
+        for (j = 0; j < COLS; j++) out[j] += X[i * COLS + j] * z / ROWS;
+    }
+}
+
+/* Batch norm of Xw against X times the other weights; if wanted, also the gradients by w. */
+static double compare_weights(const double *X, const double *w, double gamma, const double *dy,
+                              double *gradient)
+{
+    double z[ROWS], y[ROWS], dz[ROWS], Sw[COLS], mean, rstd, size, off = 0, g_w = 0, big = 0;
+    double g[COLS] = {0}, chained[COLS] = {0};
+    size_t i, j;
+    for (i = 0; i < ROWS; i++) z[i] = dot(X + i * COLS, w, COLS);
+    (void)nrm_batchnorm_forward(y, &mean, &rstd, NULL, z, &gamma, NULL, NRM_TRAIN, NO_EPSILON, ROWS,
+                                1, 1);
+    times_S(Sw, X, w);
+    size = sqrt(dot(w, Sw, COLS));
+    for (i = 0; i < ROWS; i++) off = fmax(off, fabs(y[i] - gamma * z[i] / size));
+    if (!gradient) return off;
+    (void)nrm_batchnorm_backward(dz, NULL, NULL, dy, z, &mean, &rstd, &gamma, NRM_TRAIN, ROWS, 1,
+                                 1);
+    for (i = 0; i < ROWS; i++)
+        for (j = 0; j < COLS; j++) {
+            chained[j] += X[i * COLS + j] * dz[i];
+            g[j] += X[i * COLS + j] * dy[i]; /* by the other weights */
+        }
+    g_w = dot(g, w, COLS);
+    for (*gradient = 0, j = 0; j < COLS; j++) {
+        const double d = gamma / size * (g[j] - g_w * Sw[j] / (size * size));
+        *gradient = fmax(*gradient, fabs(d - chained[j]));
+        big = fmax(big, fabs(chained[j]));
+    }
+    *gradient /= big;
+    return off;
+}
+
+static reparametrized compare_all(uint64_t seed)
+{
+    static double X[ROWS * COLS];
+    double w[COLS], W[COLS], dy[ROWS], gamma = 1.7, norm, length;
+    reparametrized c = {0, 0, 0, 0};
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA);
+    for (i = 0; i < ROWS * COLS; i++) X[i] = 1 + nrm_rng_normal(&rng);
+    for (i = 0; i < COLS; i++) w[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < ROWS; i++) dy[i] = nrm_rng_normal(&rng);
+    c.uncentred = compare_weights(X, w, gamma, dy, NULL);
+    center(X);
+    c.centred = compare_weights(X, w, gamma, dy, &c.gradient);
+    (void)nrm_weightnorm_forward(W, &norm, w, &gamma, COLS, 1);
+    length = sqrt(dot(w, w, COLS)); /* S = 1 */
+    for (i = 0; i < COLS; i++) c.weight = fmax(c.weight, fabs(W[i] - gamma * w[i] / length));
+    return c;
+}
+
+/* ---- least squares: f(w) = ½·w'Sw - u'w ------------------------------------------------------ */
+
+enum { DIM = 20, TOY_STEPS = 2000, CONDITIONS = 3, METHODS = 4 };
+enum { GD, GDNP, BN_SMALL, BN_LARGE };
+static const double condition[CONDITIONS] = {10, 100, 1000};
+static const char *const method[METHODS] = {"gd", "gdnp", "bn01", "bn1"};
+
+typedef struct toy {
+    double S[DIM][DIM], u[DIM], best[DIM]; /* eigenvalues of S from 1/condition to 1 */
+    double smallest;
+} toy;
+
+static void toy_times(double *out, const toy *t, const double *w)
+{
+    size_t i;
+    for (i = 0; i < DIM; i++) out[i] = dot(t->S[i], w, DIM);
+}
+
+/* A random orthonormal basis, eigenvalues in even ratios, and the minimum best = S⁻¹u. */
+static void toy_make(toy *t, double kappa, uint64_t seed)
+{
+    double Q[DIM][DIM];
+    nrm_rng rng;
+    size_t i, j, k;
+    nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA + 1);
+    for (i = 0; i < DIM; i++)
+        for (j = 0; j < DIM; j++) Q[i][j] = nrm_rng_normal(&rng);
+    for (i = 0; i < DIM; i++) {
+        double size;
+        for (k = 0; k < 2 * i; k++) { /* twice, for the rounding of the first time */
+            const double part = dot(Q[i], Q[k % i], DIM);
+            for (j = 0; j < DIM; j++) Q[i][j] -= part * Q[k % i][j];
+        }
+        size = sqrt(dot(Q[i], Q[i], DIM));
+        for (j = 0; j < DIM; j++) Q[i][j] /= size;
+    }
+    memset(t, 0, sizeof *t);
+    t->smallest = 1 / kappa;
+    for (i = 0; i < DIM; i++) t->u[i] = nrm_rng_normal(&rng);
+    for (k = 0; k < DIM; k++) {
+        const double value = pow(kappa, -(double)k / (DIM - 1)), part = dot(Q[k], t->u, DIM);
+        for (i = 0; i < DIM; i++) t->best[i] += part / value * Q[k][i];
+        for (i = 0; i < DIM; i++)
+            for (j = 0; j < DIM; j++) t->S[i][j] += value * Q[k][i] * Q[k][j];
+    }
+}
+
+/* f(w) - f(best), without cancellation. */
+static double toy_gap(const toy *t, const double *w)
+{
+    double d[DIM], Sd[DIM];
+    size_t i;
+    for (i = 0; i < DIM; i++) d[i] = w[i] - t->best[i];
+    toy_times(Sd, t, d);
+    return 0.5 * dot(d, Sd, DIM);
+}
+
+/* The weights γ·w/|w|_S, with the best γ for this direction if `gamma` is null. */
+static double toy_weights(double *out, const toy *t, const double *w, const double *gamma)
+{
+    double Sw[DIM], size, factor;
+    size_t i;
+    toy_times(Sw, t, w);
+    size = sqrt(dot(w, Sw, DIM));
+    factor = (gamma ? *gamma : dot(t->u, w, DIM) / size) / size;
+    for (i = 0; i < DIM; i++) out[i] = factor * w[i];
+    return factor * size;
+}
+
+/* A step down f by gradient descent, or down ρ(w) = -(u'w)²/(w'Sw) with the step of GDNP, or down
+   f(γ·w/|w|_S) in γ and w. The largest eigenvalue of S is 1. */
+static void toy_step(const toy *t, int how, double *w, double *gamma)
+{
+    double Sw[DIM], g[DIM], size2, uw, rate;
+    size_t i;
+    toy_times(Sw, t, w);
+    if (how == GD) {
+        for (i = 0; i < DIM; i++) w[i] -= Sw[i] - t->u[i];
+        return;
+    }
+    size2 = dot(w, Sw, DIM);
+    uw = dot(t->u, w, DIM);
+    if (how == GDNP) {
+        const double rho = -uw * uw / size2;
+        for (i = 0; i < DIM; i++) g[i] = -2 * (uw * t->u[i] + rho * Sw[i]) / size2;
+        rate = size2 / (2 * fabs(rho));
+        for (i = 0; i < DIM; i++) w[i] -= rate * g[i];
+        return;
+    }
+    rate = how == BN_SMALL ? 0.1 : 1;
+    {
+        double hat[DIM], d[DIM], along, kept = *gamma;
+        for (i = 0; i < DIM; i++) hat[i] = kept * w[i] / sqrt(size2);
+        toy_times(d, t, hat);
+        for (i = 0; i < DIM; i++) d[i] -= t->u[i]; /* gradient by the weights that are used */
+        along = dot(d, w, DIM);
+        *gamma -= rate * along / sqrt(size2);
+        for (i = 0; i < DIM; i++)
+            w[i] -= rate * kept / sqrt(size2) * (d[i] - along * Sw[i] / size2);
+    }
+}
+
+static int toy_recorded(size_t step)
+{
+    return step <= 5 || step == 10 || step == 20 || (step <= 200 && step % 25 == 0) ||
+           step % 100 == 0;
+}
+
+static void run_condition(lab_run *r, double kappa, size_t steps)
+{
+    toy t;
+    double start[DIM], used[DIM], w[METHODS][DIM], gamma[METHODS], gap[METHODS];
+    double first = 1, bound = 1;
+    size_t step, i, m, broken = 0, behind = 0;
+    char name[32];
+    nrm_rng rng;
+    toy_make(&t, kappa, r->seed);
+    nrm_rng_seed(&rng, r->seed, TRAINING_STREAM_DATA + 2);
+    for (i = 0; i < DIM; i++) start[i] = nrm_rng_normal(&rng);
+    for (m = 0; m < METHODS; m++) { /* all from the same weights: the best of this direction */
+        gamma[m] = toy_weights(used, &t, start, NULL);
+        memcpy(w[m], m == GD ? used : start, sizeof start);
+    }
+    for (step = 0; step <= steps; step++) {
+        for (m = 0; m < METHODS; m++) {
+            if (m != GD) (void)toy_weights(used, &t, w[m], m == GDNP ? NULL : &gamma[m]);
+            gap[m] = toy_gap(&t, m == GD ? w[m] : used);
+            if (step == 0) first = gap[m];
+            gap[m] /= first;
+            (void)snprintf(name, sizeof name, "%s_%.0f", method[m], kappa);
+            if (toy_recorded(step)) lab_record(r, name, (double)step, gap[m]);
+            toy_step(&t, (int)m, w[m], &gamma[m]);
+        }
+        (void)snprintf(name, sizeof name, "bound_%.0f", kappa);
+        if (toy_recorded(step)) lab_record(r, name, (double)step, bound);
+        broken += gap[GDNP] > bound + 1e-12;
+        behind += step > 0 && gap[GD] > 1e-12 && gap[GDNP] >= gap[GD];
+        bound *= (1 - t.smallest) * (1 - t.smallest);
+    }
+    lab_record(r, "broken", kappa, (double)broken);
+    lab_record(r, "behind", kappa, (double)behind);
+    for (m = 0; m < METHODS; m++) {
+        (void)snprintf(name, sizeof name, "end_%s", method[m]);
+        lab_record(r, name, kappa, log10(fmax(gap[m], 1e-30)));
+    }
+}
+
+static int run_toy(lab_run *r)
+{
+    const reparametrized c = compare_all(r->seed);
+    size_t k;
+    lab_record(r, "centred", 0, c.centred);
+    lab_record(r, "uncentred", 0, c.uncentred);
+    lab_record(r, "weight", 0, c.weight);
+    lab_record(r, "gradient", 0, c.gradient);
+    for (k = 0; k < CONDITIONS; k++) run_condition(r, condition[k], r->quick ? 200 : TOY_STEPS);
+    return 0;
+}
+
+static int run(lab_run *r)
+{
+    trainer *t;
+    int failed;
+    if (r->arm == TOY) return run_toy(r);
+    t = (trainer *)calloc(1, sizeof *t);
+    if (!t || trainer_make(t, r, r->arm == BATCH ? NRM_BATCH_NORM : NRM_NO_NORM)) {
+        fprintf(stderr, "out of memory\n");
+        return -1;
+    }
+    failed = r->arm == BATCH ? run_batch(r, t) : run_none(r, t);
+    training_order_free(&t->order);
+    free(t->block);
+    free(t);
+    return failed;
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+enum {
+    LENGTH,
+    LARGE_TERMS,
+    CURVATURE,
+    LESS_CURVED,
+    UNDONE,
+    WORST_CASE,
+    PRINTED,
+    NEARER,
+    OTHER_WEIGHTS,
+    NOT_CENTRED,
+    RIGHT_ANGLE,
+    BOUND,
+    AHEAD,
+    CONSTANT_RATE,
+    GROWTH,
+    DECAY,
+    CLAIMS
+};
+
+static const lab_claim claims[CLAIMS] = {
+    {"23a", "Batch norm takes from the gradient its mean and its part along the output, no more",
+     "Santurkar et al. 2018, theorem 4.1; a derivation of batch norm's backward pass",
+     "stated with ≤, proved",
+     "the two sides agree to 1e-9 of the gradient's squared length, all units",
+     "trial run (random layer): 6.5e-10"},
+    {"23b", "What is taken is a large part of the gradient", "Santurkar et al. 2018, section 4.1",
+     "argued, no number",
+     "trained network: more than 10 % of the squared length in the median unit (a random direction "
+     "would lose 2/128 = 1.6 %), in 4 of 5 seeds",
+     "none"},
+    {"23c", "The curvature along the gradient is that of the plain layer less a known term",
+     "Santurkar et al. 2018, theorem 4.2", "stated with ≤, proved",
+     "the two sides agree to 1e-4 of their terms in all units", "trial run (random layer): 1.1e-7"},
+    {"23d", "Batch norm lowers the curvature along the gradient",
+     "Santurkar et al. 2018, theorem 4.2; Chinese notes on batch norm",
+     "if two signs are right; said of networks in general",
+     "trained network: curvature per squared length along the gradient lower with batch norm in "
+     "more than half of the units, in 4 of 5 seeds",
+     "none"},
+    {"23e", "With γ = σ and β = μ batch norm changes no output, yet it changes the gradient",
+     "Santurkar et al. 2018, observation 4.3", "exact",
+     "outputs and loss equal to 1e-12, and less than 99 % of the squared gradient left in the "
+     "median "
+     "unit",
+     "none"},
+    {"23f", "Theorem 4.4 holds with the lost λ² and 1/m put back",
+     "Santurkar et al. 2018, eq. 17 of the appendix", "proved",
+     "equality to 1e-9 in all units, for the worst X, λ that of the layer's inputs", "none"},
+    {"23g", "Theorem 4.4 holds as printed", "Santurkar et al. 2018, theorem 4.4", "stated with ≤",
+     "the inequality holds in all units; in none: not reproduced; both readings of the last term",
+     "trial run (random layer): violated, 136 against -317"},
+    {"23h", "The nearest minimum is nearer with batch norm", "Santurkar et al. 2018, lemma 4.5",
+     "proved", "the two sides agree to 1e-12 for 100 random pairs of vectors", "none"},
+    {"23i",
+     "Batch norm is a layer with other weights, γ·w/√(w'Sw), and weight norm the same with S = "
+     "1",
+     "a derivation of batch norm's backward pass; Kohler et al. 2018", "derived",
+     "outputs and gradients equal to 1e-12, inputs centred", "trial run: 1e-14"},
+    {"23j", "This also holds with inputs that are not centred, S being the mean of xx'",
+     "a derivation of batch norm's backward pass", "\"assuming x is zero-mean\", then dropped",
+     "outputs equal to 1e-12", "trial run: wrong by 0.99"},
+    {"23k", "The gradient of weights before batch norm is at right angles to them",
+     "Kohler et al. 2018; Ba et al. 2016, section 5", "follows from invariance",
+     "|cosine| below 1e-10 for every unit of the trained network", "none"},
+    {"23l", "Least squares: GDNP converges at least as fast as its bound", "Kohler et al. 2018",
+     "(1 - μ/L)^{2t}", "the bound holds at every step, at condition 10, 100 and 1000, all seeds",
+     "trial runs: never violated"},
+    {"23m", "Least squares: GDNP is ahead of gradient descent with step 1/L at every step",
+     "Kohler et al. 2018", "faster in theory",
+     "smaller gap at every step as long as gradient descent has a relative gap above 1e-12, all "
+     "conditions; decided seed by seed",
+     "trial runs: condition 100, step 500: 3.7e-7 against 1.9e-5; 1000, step 1999: 5.6e-6 against "
+     "1.1e-2"},
+    {"23n", "Least squares: batch norm with a constant rate of 1 ends ahead of gradient descent",
+     "ours, after Kohler et al. 2018", "no statement about constant rates",
+     "smaller gap after 2000 steps at condition 1000",
+     "trial runs: batch norm converged with the larger of the rates 0.1 and 1 only"},
+    {"23o", "Weights before batch norm can only grow, by η²|gradient|² a step",
+     "Ba et al. 2016, section 5.2.2; Salimans and Kingma 2016", "derived",
+     "sum over all steps of training equal to the change of |w|² to 1e-9, six layers", "none"},
+    {"23p", "This growth lowers the effective learning rate η/|w|²",
+     "Ba et al. 2016, section 5.2.2", "an implicit early stopping; no number",
+     "lower by at least 10 % at the end of training in each of the six hidden layers, 4 of 5 seeds",
+     "none"}};
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+/* All values of a series of units, of all seeds; returns how many. */
+static size_t gather(lab_report *r, const char *series, double *out, size_t most)
+{
+    size_t s, i, n = 0;
+    for (s = 0; s < lab_seeds(r, NONE); s++) {
+        const lab_series v = lab_get(r, NONE, s, series);
+        for (i = 0; i < v.n && n < most; i++) out[n++] = v.y[i];
+    }
+    return n;
+}
+
+enum { MOST_UNITS = WIDTH * LAB_SEEDS_MAX };
+
+static double largest(lab_report *r, const char *a, const char *b)
+{
+    static double v[MOST_UNITS];
+    double most = 0;
+    size_t k, i, n;
+    for (k = 0; k < 2; k++) {
+        n = gather(r, k ? b : a, v, MOST_UNITS);
+        for (i = 0; i < n; i++) most = fmax(most, isnan(v[i]) ? DBL_MAX : v[i]);
+    }
+    return most;
+}
+
+static double median_in(lab_report *r, size_t s, const char *series)
+{
+    const lab_series v = lab_get(r, NONE, s, series);
+    double copy[WIDTH];
+    if (v.n == 0 || v.n > WIDTH) return (double)NAN;
+    memcpy(copy, v.y, v.n * sizeof *copy);
+    stats_sort(copy, v.n);
+    return stats_quantile(copy, v.n, 0.5);
+}
+
+static stats_summary medians(lab_report *r, const char *series)
+{
+    double v[LAB_SEEDS_MAX];
+    size_t s;
+    for (s = 0; s < lab_seeds(r, NONE); s++) v[s] = median_in(r, s, series);
+    return stats_describe(v, lab_seeds(r, NONE));
+}
+
+static stats_verdict exact(int holds)
+{
+    return holds ? STATS_REPRODUCED : STATS_NOT_REPRODUCED;
+}
+
+/* At least four of five seeds. */
+static stats_verdict most_seeds(size_t met, size_t n)
+{
+    if (n == 0) return STATS_INCONCLUSIVE;
+    if (5 * met >= 4 * n) return STATS_REPRODUCED;
+    return 5 * met <= n ? STATS_NOT_REPRODUCED : STATS_INCONCLUSIVE;
+}
+
+static void judge_length(lab_report *r)
+{
+    const double off = largest(r, "error41_a", "error41_b");
+    const stats_summary end = medians(r, "keep_b"), start = medians(r, "keep_a");
+    size_t s, met = 0;
+    for (s = 0; s < lab_seeds(r, NONE); s++) met += median_in(r, s, "keep_b") < 0.9;
+    lab_verdict(r, &claims[LENGTH], exact(off < 1e-9), "an equality where z = y",
+                "largest difference %.1e", off);
+    lab_verdict(r, &claims[LARGE_TERMS], most_seeds(met, lab_seeds(r, NONE)),
+                "median unit, mean ± sd of seeds",
+                "%.0f ± %.0f %% taken after training, %.0f ± %.0f %% before", 100 - 100 * end.mean,
+                100 * end.sd, 100 - 100 * start.mean, 100 * start.sd);
+}
+
+/* How many units of a seed are less curved with batch norm; and for how many ⟨dy·x̂⟩ > 0 speaks. */
+static double less_curved(lab_report *r, size_t s, const char *with, const char *without)
+{
+    const lab_series a = lab_get(r, NONE, s, with), b = lab_get(r, NONE, s, without);
+    size_t i, less = 0;
+    for (i = 0; i < a.n && i < b.n; i++) less += a.y[i] < b.y[i];
+    return a.n ? (double)less / (double)a.n : (double)NAN;
+}
+
+static void judge_curvature(lab_report *r)
+{
+    const double off = largest(r, "error42_a", "error42_b");
+    double end[LAB_SEEDS_MAX], start[LAB_SEEDS_MAX];
+    const size_t n = lab_seeds(r, NONE);
+    stats_summary e, b;
+    size_t s, met = 0;
+    for (s = 0; s < n; s++) {
+        end[s] = less_curved(r, s, "curve_b", "curve_plain_b");
+        start[s] = less_curved(r, s, "curve_a", "curve_plain_a");
+        met += end[s] > 0.5;
+    }
+    e = stats_describe(end, n);
+    b = stats_describe(start, n);
+    lab_verdict(r, &claims[CURVATURE], exact(off < 1e-4), "by differences of gradients",
+                "largest difference %.1e", off);
+    lab_verdict(r, &claims[LESS_CURVED], most_seeds(met, n), "share of units, mean ± sd of seeds",
+                "lower in %.0f ± %.0f %% of the units after training, %.0f ± %.0f %% before",
+                100 * e.mean, 100 * e.sd, 100 * b.mean, 100 * b.sd);
+}
+
+static void judge_worst_case(lab_report *r)
+{
+    static double v[MOST_UNITS];
+    const double off43 = largest(r, "error43_a", "error43_b"), kept = medians(r, "keep_b").mean;
+    const double off44 = largest(r, "error44_a", "error44_b");
+    const size_t n = gather(r, "printed_b", v, MOST_UNITS);
+    size_t i, first = 0, second = 0;
+    for (i = 0; i < n; i++) first += ((int)v[i] & 1) != 0;
+    for (i = 0; i < n; i++) second += ((int)v[i] & 2) != 0;
+    lab_verdict(r, &claims[UNDONE], exact(off43 < 1e-12 && kept < 0.99), "",
+                "outputs and loss to %.1e; %.0f %% of the squared gradient left", off43,
+                100 * kept);
+    lab_verdict(r, &claims[WORST_CASE], exact(off44 < 1e-9), "", "largest difference %.1e", off44);
+    lab_verdict(r, &claims[PRINTED],
+                first == n || second == n   ? STATS_REPRODUCED
+                : first == 0 && second == 0 ? STATS_NOT_REPRODUCED
+                                            : STATS_PARTLY,
+                "a λ² and a 1/m are missing", "holds in %u of %u units (g), in %u (g²)",
+                (unsigned)first, (unsigned)n, (unsigned)second);
+    lab_verdict(r, &claims[NEARER], exact(largest(r, "error45", "error45") < 1e-12),
+                "says nothing about how fast one gets there",
+                "largest difference %.1e; weights of layer 3: nearest point of the ray at %.2f of "
+                "the distance",
+                largest(r, "error45", "error45"), medians(r, "nearer").mean);
+}
+
+static double worst_of(lab_report *r, size_t arm, const char *series, double x)
+{
+    double v[LAB_SEEDS_MAX], most = 0;
+    const size_t n = lab_values(r, arm, series, x, v);
+    size_t s;
+    for (s = 0; s < n; s++) most = fmax(most, isnan(v[s]) ? DBL_MAX : fabs(v[s]));
+    return most;
+}
+
+static void judge_weights(lab_report *r)
+{
+    const double out = worst_of(r, TOY, "centred", 0), g = worst_of(r, TOY, "gradient", 0);
+    const double weight = worst_of(r, TOY, "weight", 0), off = worst_of(r, TOY, "uncentred", 0);
+    const double cosine = worst_of(r, BATCH, "cosine", 0);
+    lab_verdict(r, &claims[OTHER_WEIGHTS], exact(fmax(out, fmax(g, weight)) < 1e-12), "",
+                "outputs %.1e, gradients %.1e, weight norm %.1e", out, g, weight);
+    lab_verdict(r, &claims[NOT_CENTRED], exact(off < 1e-12),
+                "S has to be the covariance, and β the mean's part", "wrong by up to %.2f", off);
+    lab_verdict(r, &claims[RIGHT_ANGLE], exact(cosine < 1e-10), "600 units in each seed",
+                "|cosine| at most %.1e", cosine);
+}
+
+static void judge_toy(lab_report *r)
+{
+    const size_t n = lab_seeds(r, TOY);
+    double broken = 0;
+    size_t k, s, met = 0, steps = 0;
+    for (s = 0; s < n; s++) {
+        double behind = 0;
+        for (k = 0; k < CONDITIONS; k++) {
+            broken += lab_at(r, TOY, s, "broken", condition[k]);
+            behind += lab_at(r, TOY, s, "behind", condition[k]);
+        }
+        met += behind < 0.5;
+        steps += (size_t)behind;
+    }
+    lab_verdict(r, &claims[BOUND], exact(broken < 0.5), "", "%.0f steps above the bound", broken);
+    lab_verdict(r, &claims[AHEAD], most_seeds(met, n),
+                lab_format(r, "behind at %u steps in all", (unsigned)steps),
+                "ahead at every step in %u of %u seeds; condition 1000 ends at 10^%.1f against "
+                "10^%.1f",
+                (unsigned)met, (unsigned)n, lab_mean(r, TOY, "end_gdnp", 1000),
+                lab_mean(r, TOY, "end_gd", 1000));
+    {
+        double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
+        const size_t count = lab_values(r, TOY, "end_bn1", 1000, a);
+        stats_paired d;
+        (void)lab_values(r, TOY, "end_gd", 1000, b);
+        d = stats_pair(a, b, count);
+        lab_verdict(r, &claims[CONSTANT_RATE], stats_judge(&d, -1, 1), "logarithms of the gap",
+                    "10^%.1f against 10^%.1f; rate 0.1: 10^%.1f", lab_mean(r, TOY, "end_bn1", 1000),
+                    lab_mean(r, TOY, "end_gd", 1000), lab_mean(r, TOY, "end_bn01", 1000));
+    }
+}
+
+static void judge_growth(lab_report *r)
+{
+    const size_t n = lab_seeds(r, BATCH);
+    const double off = worst_of(r, BATCH, "sum_off", 0);
+    double least = DBL_MAX, most = 0;
+    size_t l, s, met = 0;
+    for (s = 0; s < n; s++) {
+        int all = 1;
+        for (l = 0; l < HIDDEN; l++) {
+            char name[32];
+            double ratio;
+            series_of_layer(name, sizeof name, "rate", l);
+            ratio = lab_at(r, BATCH, s, name, LAB_LAST) / lab_at(r, BATCH, s, name, 0);
+            least = fmin(least, ratio);
+            most = fmax(most, ratio);
+            all = all && ratio <= 0.9;
+        }
+        met += all ? 1 : 0;
+    }
+    lab_verdict(r, &claims[GROWTH], exact(off < 1e-9), "plain SGD, no weight decay",
+                "largest difference %.1e", off);
+    lab_verdict(r, &claims[DECAY], most_seeds(met, n), "all layers, all seeds",
+                "between %.2f and %.2f of what it was", least, most);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+enum { BINS = 40 };
+
+/* Density over all units of all seeds between lo and hi; says in the legend how many are outside. */
+static void draw_hist(lab_report *r, plot_panel *p, const char *series, double lo, double hi,
+                      const char *label, plot_style style)
+{
+    static double v[MOST_UNITS];
+    double edges[BINS + 1], density[BINS];
+    const size_t n = gather(r, series, v, MOST_UNITS);
+    size_t i, outside;
+    for (i = 0; i <= BINS; i++) edges[i] = lo + (hi - lo) * (double)i / BINS;
+    outside = stats_histogram(v, n, edges, BINS, density);
+    if (outside)
+        label = lab_format(r, "%s (%.0f %% outside)", label, 100 * (double)outside / (double)n);
+    plot_hist(p, label, edges, density, BINS, style);
+}
+
+static void draw_scatter(lab_report *r, plot_panel *p, const char *xs, const char *ys,
+                         const char *label, plot_style style)
+{
+    static double x[MOST_UNITS], y[MOST_UNITS];
+    const size_t n = gather(r, xs, x, MOST_UNITS), m = gather(r, ys, y, MOST_UNITS);
+    style.size = 0.45;
+    style.alpha = 0.6;
+    plot_scatter(p, label, x, y, n < m ? n : m, style);
+}
+
+static plot_panel *panel(plot_figure *f, int row, int col, const char *heading, const char *x,
+                         const char *y)
+{
+    plot_panel *p = plot_add(f, row, col, 1, 1);
+    plot_heading(p, heading);
+    plot_axis_x(p, x, PLOT_LINEAR);
+    plot_axis_y(p, y, PLOT_LINEAR);
+    return p;
+}
+
+static void draw_table(lab_report *r, plot_panel *p)
+{
+    const char *cells[18];
+    cells[0] = "the two sides of";
+    cells[1] = "apart by";
+    cells[2] = "theorem 4.1";
+    cells[3] = lab_format(r, "%.0e", largest(r, "error41_a", "error41_b"));
+    cells[4] = "theorem 4.2";
+    cells[5] = lab_format(r, "%.0e", largest(r, "error42_a", "error42_b"));
+    cells[6] = "observation 4.3";
+    cells[7] = lab_format(r, "%.0e", largest(r, "error43_a", "error43_b"));
+    cells[8] = "theorem 4.4, corrected";
+    cells[9] = lab_format(r, "%.0e", largest(r, "error44_a", "error44_b"));
+    cells[10] = "lemma 4.5";
+    cells[11] = lab_format(r, "%.0e", largest(r, "error45", "error45"));
+    cells[12] = "BN(Xw) and γ·Xw/√(w'Sw)";
+    cells[13] = lab_format(r, "%.0e", worst_of(r, TOY, "centred", 0));
+    cells[14] = "w at right angles to ∇_{w}L";
+    cells[15] = lab_format(r, "%.0e", worst_of(r, BATCH, "cosine", 0));
+    cells[16] = "|w|² and its growth";
+    cells[17] = lab_format(r, "%.0e", worst_of(r, BATCH, "sum_off", 0));
+    plot_heading(p, "Largest relative difference, all units and seeds");
+    plot_table(p, cells, 9, 2, "lr");
+}
+
+static int draw_theorems(lab_report *r)
+{
+    const plot_style first = plot_dashed(PLOT_ORANGE), last = plot_solid(PLOT_BLUE);
+    plot_figure *f =
+        lab_figure(r, "The theorems at layer 3: what batch norm does to a gradient", 2400, 1500);
+    plot_panel *p = panel(f, 0, 0, "Theorem 4.1: what is left of the gradient",
+                          "|dx|² / |dy|², one value per unit", "density");
+    draw_hist(r, p, "keep_a", 0, 1, "at the start", first);
+    draw_hist(r, p, "keep_b", 0, 1, "trained", last);
+    plot_vline(p, 1 - 2.0 / M, "random", plot_thin(PLOT_INK));
+    p = panel(f, 0, 1, "What is taken: the mean, and the part along the output",
+              "share of the mean", "share along the output");
+    draw_scatter(r, p, "mean_part_a", "x_part_a", "at the start",
+                 plot_marked(PLOT_ORANGE, PLOT_RING));
+    draw_scatter(r, p, "mean_part_b", "x_part_b", "trained", plot_marked(PLOT_BLUE, PLOT_CIRCLE));
+    plot_range_x(p, 0, 1);
+    plot_range_y(p, 0, 1);
+    p = panel(f, 0, 2, "What the weights before it feel", "|X'dx|² / |X'dy|²", "density");
+    draw_hist(r, p, "weights_a", 0, 1.5, "at the start", first);
+    draw_hist(r, p, "weights_b", 0, 1.5, "trained", last);
+    p = panel(f, 1, 0, "Theorem 4.2: curvature along the gradient", "without batch norm",
+              "with batch norm");
+    plot_axis_x(p, "without batch norm", PLOT_LOG10);
+    plot_axis_y(p, "with batch norm", PLOT_LOG10);
+    draw_scatter(r, p, "curve_plain_a", "curve_a", "at the start",
+                 plot_marked(PLOT_ORANGE, PLOT_RING));
+    draw_scatter(r, p, "curve_plain_b", "curve_b", "trained", plot_marked(PLOT_BLUE, PLOT_CIRCLE));
+    p = panel(f, 1, 1, "Lemma 4.5: distance of the ray, over that of the weights",
+              "start to trained weights, one value per unit", "density");
+    draw_hist(r, p, "nearer", 0, 1, "", last);
+    draw_table(r, plot_add(f, 1, 2, 1, 1));
+    return lab_save(r, f, NULL);
+}
+
+static void draw_toy(lab_report *r, plot_figure *f, size_t k)
+{
+    static const char *const label[METHODS] = {"gradient descent, 1/L", "GDNP",
+                                               "batch norm, rate 0.1", "batch norm, rate 1"};
+    const plot_style style[METHODS] = {plot_dashed(PLOT_VERMILLION), plot_solid(PLOT_BLUE),
+                                       plot_dotted(PLOT_SKY), plot_dashdot(PLOT_GREEN)};
+    plot_panel *p = plot_add(f, 0, 2 * (int)k, 1, 2);
+    char name[32];
+    size_t m;
+    plot_heading(p, lab_format(r, "Least squares, condition %.0f", condition[k]));
+    plot_axis_x(p, "step", PLOT_LINEAR);
+    plot_axis_y(p, "gap, relative to the start", PLOT_LOG10);
+    plot_range_y(p, 1e-16, 10);
+    (void)snprintf(name, sizeof name, "bound_%.0f", condition[k]);
+    lab_plot_seeds(r, p, TOY, name, "bound of GDNP", plot_thin(PLOT_INK));
+    for (m = 0; m < METHODS; m++) {
+        (void)snprintf(name, sizeof name, "%s_%.0f", method[m], condition[k]);
+        lab_plot_seeds(r, p, TOY, name, label[m], style[m]);
+    }
+}
+
+static void draw_growth(lab_report *r, plot_figure *f, int col, const char *what,
+                        const char *heading, const char *axis)
+{
+    plot_panel *p = plot_add(f, 1, col, 1, 3);
+    size_t l;
+    plot_heading(p, heading);
+    plot_axis_x(p, "step", PLOT_LINEAR);
+    plot_axis_y(p, axis, PLOT_LINEAR);
+    plot_legend(p, PLOT_LEGEND_DIRECT);
+    for (l = 0; l < HIDDEN; l++) {
+        char name[32];
+        series_of_layer(name, sizeof name, what, l);
+        lab_plot(r, p, BATCH, name, lab_format(r, "layer %u", (unsigned)l + 1), plot_look((int)l));
+    }
+}
+
+static int draw_length(lab_report *r)
+{
+    plot_figure *f = lab_figure(r, "Length and direction", 2400, 1500);
+    size_t k;
+    for (k = 0; k < CONDITIONS; k++) draw_toy(r, f, k);
+    draw_growth(r, f, 0, "length", "Weights before batch norm grow", "|w|², mean of the units");
+    draw_growth(r, f, 3, "rate", "and the effective learning rate falls", "η / |w|²");
+    return lab_save(r, f, "length");
+}
+
+static int report(lab_report *r)
+{
+    const double twice = worst_of(r, BATCH, "doubling", 0);
+    int failed;
+    lab_check(r, twice < 1e-12, "Twice the weights before batch norm: same loss, half the gradient",
+              "relative error at most %.1e", twice);
+    judge_length(r);
+    judge_curvature(r);
+    judge_worst_case(r);
+    judge_weights(r);
+    judge_toy(r);
+    judge_growth(r);
+    failed = draw_theorems(r);
+    return failed ? failed : draw_length(r);
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "23_theorems",
+        NRM_VERSION,
+        "Do the theorems about batch norm hold in a trained network, and are their terms large?",
+        "784-100x6-10, ReLU, pixels standardized, Glorot uniform, SGD 0.1, batch 128, two epochs, "
+        "layer 3; least squares in 20 dimensions; double precision",
+        1,
+        LAB_USES_DATA,
+        arms,
+        ARMS,
+        prepare,
+        run,
+        report};
+    return lab_main(&program, argc, argv);
+}

@@ -79,25 +79,25 @@ enum {
 };
 
 static const net_shape shapes[ARMS] = {{RESIDUAL, NRM_NO_NORM, RESIDUAL_GLOROT, 27, 1},
-                                   {RESIDUAL, NRM_BATCH_NORM, RESIDUAL_GLOROT, 27, 1},
-                                   {RESIDUAL, NRM_NO_NORM, RESIDUAL_HE, 9, 1},
-                                   {RESIDUAL, NRM_BATCH_NORM, RESIDUAL_HE, 9, 1},
-                                   {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 20, 1},
-                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 20, 1},
-                                   {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 20, 0},
-                                   {PLAIN, NRM_NO_NORM, NRM_INIT_XAVIER, 20, 0},
-                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_XAVIER, 20, 0},
-                                   {PLAIN, NRM_NO_NORM, NRM_INIT_XAVIER, 13, 0},
-                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_XAVIER, 13, 0},
-                                   {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 5, 0},
-                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 5, 0},
-                                   {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 5, 0},
-                                   {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 10, 0},
-                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 10, 0},
-                                   {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 10, 0},
-                                   {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 50, 0},
-                                   {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 50, 0},
-                                   {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 50, 0}};
+                                       {RESIDUAL, NRM_BATCH_NORM, RESIDUAL_GLOROT, 27, 1},
+                                       {RESIDUAL, NRM_NO_NORM, RESIDUAL_HE, 9, 1},
+                                       {RESIDUAL, NRM_BATCH_NORM, RESIDUAL_HE, 9, 1},
+                                       {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 20, 1},
+                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 20, 1},
+                                       {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 20, 0},
+                                       {PLAIN, NRM_NO_NORM, NRM_INIT_XAVIER, 20, 0},
+                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_XAVIER, 20, 0},
+                                       {PLAIN, NRM_NO_NORM, NRM_INIT_XAVIER, 13, 0},
+                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_XAVIER, 13, 0},
+                                       {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 5, 0},
+                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 5, 0},
+                                       {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 5, 0},
+                                       {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 10, 0},
+                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 10, 0},
+                                       {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 10, 0},
+                                       {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 50, 0},
+                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 50, 0},
+                                       {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 50, 0}};
 
 static const lab_arm arms[ARMS] = {{"Rn", "R27, no norm", 1.5, 0},
                                    {"Rb", "R27, batch norm", 1.5, 0},
@@ -244,11 +244,11 @@ static double log10_or_nan(double value)
     return value > 0 ? log10(value) : (double)NAN;
 }
 
-/* Few digits: figures need no more, and the table stays small. */
-static double three_digits(double value)
+/* Few digits: figures and verdicts need no more, and the table stays small. */
+static double rounded(double value, int digits)
 {
     char text[32];
-    (void)snprintf(text, sizeof text, "%.3g", value);
+    (void)snprintf(text, sizeof text, "%.*g", digits, value);
     return strtod(text, NULL);
 }
 
@@ -270,10 +270,10 @@ static void record_depth(lab_run *run, const subject *s, size_t rows)
             log_mean[n] = log10(fabs(mean[c]));
             log_sd[n++] = 0.5 * log10(variance[c]);
         }
-        lab_record(run, "m", (double)k, log10_or_nan(means));
-        lab_record(run, "s", (double)k, log10_or_nan(sds));
-        lab_record(run, "mc", (double)k, three_digits(stats_describe(log_mean, n).sd));
-        lab_record(run, "sc", (double)k, three_digits(stats_describe(log_sd, n).sd));
+        lab_record(run, "m", (double)k, rounded(log10_or_nan(means), 5));
+        lab_record(run, "s", (double)k, rounded(log10_or_nan(sds), 5));
+        lab_record(run, "mc", (double)k, rounded(stats_describe(log_mean, n).sd, 3));
+        lab_record(run, "sc", (double)k, rounded(stats_describe(log_sd, n).sd, 3));
     }
 }
 
@@ -301,7 +301,7 @@ static void record_gradients(lab_run *run, const subject *s)
         const nrm_real *g = weight_gradient(s, l, &n);
         double sum = 0;
         for (i = 0; i < n; i++) sum += g[i] * g[i];
-        lab_record(run, "g", (double)(l + 1), 0.5 * log10_or_nan(sum));
+        lab_record(run, "g", (double)(l + 1), rounded(0.5 * log10_or_nan(sum), 5));
     }
 }
 
@@ -382,7 +382,8 @@ static void record_outputs(lab_run *run, const subject *s, const training_order 
         }
         largest = mean[c] > largest ? mean[c] : largest;
     }
-    for (c = 0; c < CLASSES; c++) lab_record(run, "push", (double)c, three_digits(mean[c]));
+    for (c = 0; c < CLASSES && run->arm <= RB; c++)
+        lab_record(run, "push", (double)c, rounded(mean[c], 3));
     lab_record(run, "push_max", 0, largest);
     lab_record(run, "classes", 0, used);
     lab_record(run, "share", 0, first_share);
@@ -411,15 +412,16 @@ static void record_fraction(lab_run *run, const subject *s, size_t rows, size_t 
         for (c = 0; c < width; c++)
             if (!(variance[c] <= most)) most = variance[c];
         (void)snprintf(name, sizeof name, "most%d", w);
-        if (percent % 4 == 0) lab_record(run, name, (double)percent, log10_or_nan(most));
+        if (percent % 4 == 0)
+            lab_record(run, name, (double)percent, rounded(log10_or_nan(most), 5));
         if (!is_shown_residual(run) || (run->arm == RB && w < 2)) continue;
         for (c = 0; c < SHOWN; c++) {
             (void)snprintf(name, sizeof name, "v%d/%lu", w, (unsigned long)percent);
-            lab_record(run, name, (double)c, three_digits(variance[c]));
+            lab_record(run, name, (double)c, rounded(variance[c], 3));
         }
         for (c = 0; c < SHOWN; c++) {
             (void)snprintf(name, sizeof name, "m%d/%lu", w, (unsigned long)percent);
-            lab_record(run, name, (double)c, three_digits(mean[c]));
+            lab_record(run, name, (double)c, rounded(mean[c], 3));
         }
     }
 }
@@ -433,12 +435,12 @@ static int record_step(lab_run *run, subject *s, const training_order *batch)
     if (failed) return -1;
     memcpy(start, s->params, bytes);
     memcpy(g, s->grads, bytes);
-    for (f = 0; f <= FRACTIONS && !failed; f++) {
+    for (f = 0; f <= FRACTIONS && !failed; f += run->quick ? 10 : 1) {
         const double part = RATE * (double)f / FRACTIONS;
         double loss;
         for (i = 0; i < s->n_params; i++) s->params[i] = start[i] - part * g[i];
         failed = look(s, batch, &loss);
-        if (f % 2 == 0) lab_record(run, "loss", 100.0 * (double)f / FRACTIONS, loss);
+        if (f % 2 == 0) lab_record(run, "loss", 100.0 * (double)f / FRACTIONS, rounded(loss, 4));
         record_fraction(run, s, batch->count, 100 * f / FRACTIONS);
         lab_progress(run, (double)f / FRACTIONS);
     }
@@ -471,7 +473,7 @@ static int run_arm(lab_run *run)
         double loss;
         failed = look(&s, &batch, &loss);
         lab_record(run, "first_loss", 0, loss);
-        record_depth(run, &s, batch.count);
+        if (run->arm <= GB) record_depth(run, &s, batch.count);
         record_gradients(run, &s);
         record_outputs(run, &s, &batch);
         failed = failed || record_middle(run, &s);
@@ -507,14 +509,14 @@ static plot_panel *draw_histogram(lab_report *r, plot_figure *f, int col, size_t
     plot_heading(p, heading);
     plot_axis_x(p, "gradient of a weight", PLOT_LINEAR);
     plot_axis_y(p, "weights in a bin", PLOT_LOG10);
-    plot_range_y(p, 0.7, 3000);
+    plot_range_y(p, 0.7, 5000);
     plot_hist(p, NULL, edges, count, BINS, look);
-    plot_line(p, "normal, same deviation", x, normal, BINS, plot_dotted(PLOT_INK));
-    plot_legend(p, PLOT_LEGEND_TOP_RIGHT);
-    plot_text_in(
-        p, 0.03, 0.97,
-        lab_format(r, "deviation %.3g\nkurtosis %.1f", sd, lab_at(r, arm, 0, "kurt", LAB_LAST)),
-        PLOT_LEFT + PLOT_BELOW, PLOT_INK);
+    plot_line(p, NULL, x, normal, BINS, plot_dotted(PLOT_INK));
+    plot_text_in(p, 0.03, 0.99, lab_format(r, "deviation %.3g", sd), PLOT_LEFT + PLOT_BELOW,
+                 PLOT_INK);
+    plot_text_in(p, 0.03, 0.91, lab_format(r, "kurtosis %.1f", lab_at(r, arm, 0, "kurt", LAB_LAST)),
+                 PLOT_LEFT + PLOT_BELOW, PLOT_INK);
+    plot_text_in(p, 0.98, 0.99, "dotted: normal", PLOT_RIGHT + PLOT_BELOW, PLOT_INK);
     return p;
 }
 
@@ -597,12 +599,13 @@ static plot_panel *depth_panel(plot_figure *f, int col, const char *heading, con
 static int draw_beginning(lab_report *r)
 {
     plot_figure *f =
-        lab_figure(r, "Depth at initialization: gradients, outputs, channels", 2400, 2300);
+        lab_figure(r, "Depth at initialization: gradients, outputs, channels", 1800, 1750);
     const plot_style none = lab_style("none"), batch = lab_style("batch");
     const char *mean = "log_{10} of mean |channel mean|",
                *sd = "log_{10} of mean channel deviation";
     plot_panel *p;
     plot_letters(f);
+    plot_scale(f, 0.85);
     (void)draw_histogram(r, f, 0, RB, "R27, batch norm: layer 28 of 56");
     (void)draw_histogram(r, f, 1, RN, "R27, no norm: layer 28 of 56");
     (void)draw_histogram(r, f, 2, PN, "P20, no norm: layer 11 of 21");
@@ -654,7 +657,8 @@ static void draw_moments(lab_report *r, plot_figure *f, int row, int col, size_t
     if (col > 0) plot_hide_y(p);
 }
 
-/* The largest channel variance of the watched blocks against the part of the step taken. */
+/* The largest channel variance of the watched blocks against the part of the step taken; without
+   norm the block stands at the end of its line. */
 static void draw_growth(lab_report *r, plot_figure *f, int col, size_t none, size_t batch,
                         const char *heading)
 {
@@ -665,7 +669,9 @@ static void draw_growth(lab_report *r, plot_figure *f, int col, size_t none, siz
     plot_heading(p, heading);
     plot_axis_x(p, "% of the step", PLOT_LINEAR);
     plot_axis_y(p, "log_{10} largest variance", PLOT_LINEAR);
-    plot_legend(p, PLOT_LEGEND_TOP_LEFT);
+    plot_range_x(p, 0, 118);
+    if (col == 0) plot_range_y(p, -2, 1.5 * lab_mean(r, none, "most2", 100));
+    plot_legend(p, col == 0 ? PLOT_LEGEND_TOP_LEFT : PLOT_LEGEND_NONE);
     for (norm = 0; norm < 2; norm++)
         for (w = 0; w < WATCHED; w++) {
             const size_t arm = norm ? batch : none;
@@ -673,10 +679,21 @@ static void draw_growth(lab_report *r, plot_figure *f, int col, size_t none, siz
             plot_style look = lab_style(norm ? "batch" : "none");
             look.marker = marker[w];
             look.marker_every = 5;
+            look.size = 0.8;
             (void)snprintf(name, sizeof name, "most%d", w);
-            lab_plot(r, p, arm, name, lab_format(r, "%s, %lu", norm ? "batch norm" : "no norm", k),
-                     look);
+            lab_plot(r, p, arm, name, w < WATCHED - 1 ? "" : norm ? "batch norm" : "no norm", look);
+            if (!norm)
+                plot_text(p, 102, lab_mean(r, arm, name, 100), lab_format(r, "%lu", k), PLOT_LEFT,
+                          look.color);
         }
+}
+
+static double largest_loss(const lab_report *r)
+{
+    double most = 10;
+    size_t s;
+    for (s = 0; s < lab_seeds(r, RN); s++) most = fmax(most, lab_at(r, RN, s, "loss", 100));
+    return most;
 }
 
 static void draw_loss(lab_report *r, plot_figure *f)
@@ -686,6 +703,7 @@ static void draw_loss(lab_report *r, plot_figure *f)
     plot_heading(p, "loss of the batch");
     plot_axis_x(p, "% of the step", PLOT_LINEAR);
     plot_axis_y(p, "loss", PLOT_LOG10);
+    plot_range_y(p, 0.1, pow(largest_loss(r), 1.5)); /* room for the legend */
     lab_plot_seeds(r, p, RN, "loss", "R27, no norm", look);
     lab_plot_seeds(r, p, RB, "loss", "R27, batch norm", lab_style("batch"));
     look = plot_dotted(PLOT_INK);
@@ -696,10 +714,11 @@ static void draw_loss(lab_report *r, plot_figure *f)
 static int draw_step(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "One step of SGD with learning rate 0.1, taken bit by bit: channels of R27", 2400, 2500);
+        r, "One step of SGD with learning rate 0.1, taken bit by bit: channels of R27", 1800, 1950);
     static const char *const bar[3] = {"mean", "variance", "log_{10} variance"};
     int row, w;
     plot_letters(f);
+    plot_scale(f, 0.8);
     for (row = 0; row < 3; row++)
         for (w = 0; w <= WATCHED; w++) {
             const size_t arm = w < WATCHED ? RN : RB;
@@ -711,9 +730,9 @@ static int draw_step(lab_report *r)
             draw_moments(r, f, row, w, arm, block, row == 0 ? 'm' : 'v',
                          row == 2 ? log10_or_nan : as_it_is, heading, bar[row]);
         }
-    draw_growth(r, f, 0, RN, RB, "R27");
-    draw_growth(r, f, 1, HN, HB, "R9he");
-    draw_growth(r, f, 2, PN, PB, "P20, plain");
+    draw_growth(r, f, 0, RN, RB, "R27, blocks 1, 13, 27");
+    draw_growth(r, f, 1, HN, HB, "R9he, blocks 1, 5, 9");
+    draw_growth(r, f, 2, PN, PB, "P20, layers 1, 10, 20");
     draw_loss(r, f);
     return lab_save(r, f, "step");
 }
@@ -792,9 +811,10 @@ static void draw_factors(lab_report *r, plot_figure *f)
 static int draw_plain(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Gradients at initialization, layer by layer: plain and residual", 2000, 1700);
+        r, "Gradients at initialization, layer by layer: plain and residual", 1800, 1450);
     plot_panel *p;
     plot_letters(f);
+    plot_scale(f, 0.9);
     p = gradient_panel(f, 0, 0, "Plain, 20 hidden layers");
     lab_plot(r, p, PN, "g", "no norm", lab_style("none"));
     lab_plot(r, p, PB, "g", "batch norm", lab_style("batch"));

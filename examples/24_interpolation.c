@@ -149,25 +149,26 @@ static void rmsprop_step(nrm_mlp *net, nrm_real *v)
     }
 }
 
-static int train_epochs(nrm_mlp *net, size_t solution, uint64_t order_seed, size_t epochs)
+static int train_steps(nrm_mlp *net, size_t solution, uint64_t order_seed, size_t steps)
 {
     nrm_real *v = (nrm_real *)calloc(net->n_params, sizeof *v);
     training_order order;
-    size_t epoch;
+    size_t step = 0;
     int rc = NRM_OK;
     if (!v || training_order_start(&order, train.n, BATCH, DATASET_PIXELS, order_seed)) {
         free(v);
         return -1;
     }
-    for (epoch = 0; epoch < epochs && rc == NRM_OK; epoch++)
-        while (rc == NRM_OK && training_next(&order, &train)) {
-            if (solution != RMSPROP) {
-                rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
-                continue;
-            }
-            rc = nrm_mlp_gradient(net, NULL, order.x, order.labels, order.count, NRM_TRAIN);
-            if (rc == NRM_OK) rmsprop_step(net, v);
+    while (step < steps && rc == NRM_OK) {
+        if (training_next(&order, &train) == 0) continue; /* the end of an epoch */
+        step++;
+        if (solution != RMSPROP) {
+            rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
+            continue;
         }
+        rc = nrm_mlp_gradient(net, NULL, order.x, order.labels, order.count, NRM_TRAIN);
+        if (rc == NRM_OK) rmsprop_step(net, v);
+    }
     if (rc != NRM_OK) fprintf(stderr, "training: %s\n", nrm_strerror(rc));
     training_order_free(&order);
     free(v);
@@ -208,10 +209,11 @@ static int evaluate(solutions *s, double *loss, double *error)
 
 static int make_solutions(solutions *s, lab_run *run, int norm)
 {
+    const size_t steps = run->quick ? 8 : EPOCHS * training_steps(train.n, BATCH);
     size_t k;
     void *block;
     memset(s, 0, sizeof *s);
-    s->images = run->quick ? 500 : IMAGES;
+    s->images = run->quick ? 200 : IMAGES;
     s->net = make_net(norm, SGD, run->seed, s->images, &s->block);
     if (!s->net) return -1;
     s->n = s->net->n_params;
@@ -222,8 +224,8 @@ static int make_solutions(solutions *s, lab_run *run, int norm)
         const uint64_t start = run->seed + (k == OTHER_START ? OTHER_SEED : 0);
         nrm_mlp *net = make_net(norm, k, start, run->quick ? 500 : 1000, &block);
         nrm_acc accuracy = 0;
-        int failed = !net || train_epochs(net, k, run->seed + (k == OTHER_BATCHES ? OTHER_SEED : 0),
-                                          run->quick ? 1 : EPOCHS);
+        int failed =
+            !net || train_steps(net, k, run->seed + (k == OTHER_BATCHES ? OTHER_SEED : 0), steps);
         s->at[k] = s->start + (k + 1) * s->n;
         if (!failed) memcpy(s->at[k], net->params, s->n * sizeof *s->start);
         if (!failed && norm) failed = nrm_mlp_reestimate(net, train.x, s->images) < 0;

@@ -731,7 +731,6 @@ static void draw_bad_batch(lab_report *r, plot_figure *f)
             lab_plot(r, p, arm, "hit_own_statistics", "batch norm, own statistics",
                      plot_dotted(PLOT_SKY));
     }
-    lab_plot(r, p, BATCH, "hit_own_statistics", "the same, own statistics", plot_dotted(PLOT_SKY));
 }
 
 static int report(lab_report *r)

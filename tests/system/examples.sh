@@ -28,8 +28,8 @@ picture_table() { # the table that a picture shows: its own, or that of its expe
     esac
 }
 
-check "the examples compile" make -s BUILD="$bin" CC="$CC" CFLAGS="${EXAMPLE_CFLAGS:--O1}" examples \
-    "$bin/20_recurrent_norm"
+check "the examples compile" make -s BUILD="$bin" CC="$CC" CFLAGS="${EXAMPLE_CFLAGS:--O1}" \
+    examples "$bin/20_recurrent_norm"
 programs=$(cd examples && echo 0*.c 10_*.c 20_*.c | sed 's/\.c//g')
 for program in $programs; do
     case $program in 01_*)

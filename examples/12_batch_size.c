@@ -6,25 +6,25 @@
    The paper trains 784-1000-1000-10 with Adam for 65 epochs on 55,000 images. Its nonlinearity,
    learning rate, initial weights and eps are not stated. Here, frozen before the run:
 
-       784-256-256-10, ReLU, Glorot's uniform weights, pixels standardized, first 55,000 images, Adam
-       (0.9, 0.999, 1e-8) with learning rate 1e-3; batch 128 for 20 epochs, batch 4 for 6; 3 seeds
+       784-256-256-10, ReLU, Glorot's uniform weights, standardized pixels, first 55,000 images,
+       Adam (0.9, 0.999, 1e-8) with learning rate 1e-3; batch 128 for 20 epochs, 4 for 6; 3 seeds
        none; layer norm; batch norm of the hidden layers; batch norm of the logits too, since the
        paper says that it was "applied to all layers"
        at batch 4 batch norm divides by the UNBIASED variance, as in the paper, and in arms of their
        own (3 epochs) by the biased one, as usual
 
    THE CURVE: 784-128-128-10, ReLU, one pass over the 60,000 images at batch sizes 2 to 256, with no
-   norm, batch norm, layer norm, group norm (8 groups); SGD with learning rate 0.1*m/128, and in
-   arms of their own 0.05 at every m (3 seeds); 5 seeds. And eight workers with m examples each, so that a step
-   sees 8m: once each normalizes with the statistics of its own m, once with those of all, merged
-   (nrm_stats_merge): then their batch norm is that of one batch of 8m.
+   norm, batch norm, layer norm, group norm (8 groups); SGD with learning rate 0.1*m/128 (5 seeds),
+   and in arms of their own 0.05 at every m (3 seeds). And eight workers with m examples each, so
+   that a step sees 8m: once each normalizes with the statistics of its own m, once with those of
+   all, merged (nrm_stats_merge): then their batch norm is that of one batch of 8m.
 
    Our choices where the sources leave it open: eps 1e-5; running statistics take in 0.1 of each new
    batch, with the unbiased variance, so at small batches they rest on few examples (the diagnostic
    for this: the same network with statistics taken anew from the training images); normalized
    layers have no bias of their own; with several workers the first one's running statistics are
-   used, as data-parallel training usually does. "Training loss" is the mean loss of the mini-batches
-   of the epoch or half epoch before.
+   used, as data-parallel training usually does. The training loss is the mean loss of the
+   mini-batches of the epoch, or half epoch, before.
 
    UNBIASED VARIANCE. The library divides by sqrt(v + eps) with the biased v. With u = v*m/(m-1) and
    k = sqrt((m-1)/m),
@@ -1020,15 +1020,16 @@ static int page_figure6(lab_report *r)
     return lab_save(r, f, NULL);
 }
 
-/* A panel of curves against the batch size. */
+/* A panel of curves against the batch size. legend 0: the colours of another panel. */
 static plot_panel *against_m(plot_figure *f, int row, int col, const char *heading,
-                             const char *x_label, const char *y_label)
+                             const char *y_label, int legend)
 {
     plot_panel *p = plot_add(f, row, col, 1, 1);
     plot_heading(p, heading);
-    plot_axis_x(p, x_label, PLOT_LOG2);
+    plot_axis_x(p, "batch size m", PLOT_LOG2);
     plot_axis_y(p, y_label, PLOT_LOG10);
     plot_grid(p, PLOT_GRID_Y);
+    plot_legend(p, legend ? PLOT_LEGEND_TOP_RIGHT : PLOT_LEGEND_NONE);
     return p;
 }
 
@@ -1062,18 +1063,16 @@ static void draw_one_machine(lab_report *r, plot_panel *p)
 
 static int page_curve(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "Test error against batch size", 2200, 1500);
-    plot_panel *scaled =
-        against_m(f, 0, 0, "learning rate 0.1·m/128", "batch size m", "test error");
-    plot_panel *flat = against_m(f, 0, 1, "learning rate 0.05", "batch size m", "test error");
-    plot_panel *eight =
-        against_m(f, 0, 2, "eight workers, m examples each", "examples m per worker", "test error");
-    plot_panel *modes = against_m(f, 1, 0, "batch norm: which statistics at test time?",
-                                  "batch size m", "test error");
-    plot_panel *start = against_m(f, 1, 1, "gradient by the first weights, before training",
-                                  "batch size m", "mean length");
-    plot_panel *end = against_m(f, 1, 2, "the same after training", "batch size m", "mean length");
+    plot_figure *f = lab_figure(r, "Test error and gradients against the batch size", 2200, 1600);
+    plot_panel *scaled = against_m(f, 0, 0, "learning rate 0.1·m/128", "test error", 1);
+    plot_panel *flat = against_m(f, 0, 1, "learning rate 0.05 (colours of a)", "test error", 0);
+    plot_panel *eight = against_m(f, 0, 2, "eight workers, m each", "test error", 1);
+    plot_panel *modes = against_m(f, 1, 0, "batch norm's test statistics", "test error", 1);
+    plot_panel *layer = against_m(f, 1, 1, "first layer (colours of a)", "gradient, untrained", 0);
+    plot_panel *unit =
+        against_m(f, 1, 2, "its median unit (colours of a)", "gradient, untrained", 0);
     plot_letters(f);
+    plot_axis_x(eight, "examples m of a worker", PLOT_LOG2);
     draw_norms(r, scaled, NONE, "test_error");
     draw_norms(r, flat, NONE_FLAT, "test_error");
     lab_plot(r, eight, TEAM_OWN, "test_error", "own statistics",
@@ -1081,14 +1080,13 @@ static int page_curve(lab_report *r)
     lab_plot(r, eight, TEAM_MERGED, "test_error", "merged statistics",
              marked(plot_solid(PLOT_BLUE), PLOT_CIRCLE));
     draw_one_machine(r, eight);
-    lab_plot(r, modes, BATCH, "test_error", "running (as always)",
-             marked(plot_solid(PLOT_BLUE), PLOT_CIRCLE));
+    lab_plot(r, modes, BATCH, "test_error", "running", marked(plot_solid(PLOT_BLUE), PLOT_CIRCLE));
     lab_plot(r, modes, BATCH, "error_by_batches", "of m test images",
              marked(plot_dashed(PLOT_ORANGE), PLOT_WEDGE));
-    lab_plot(r, modes, BATCH, "error_anew", "anew, of the training images",
+    lab_plot(r, modes, BATCH, "error_anew", "anew, training images",
              marked(plot_dashdot(PLOT_INK), PLOT_SQUARE));
-    draw_norms(r, start, NONE, "gradient_start_median");
-    draw_norms(r, end, NONE, "gradient_end_median");
+    draw_norms(r, layer, NONE, "gradient_start_median");
+    draw_norms(r, unit, NONE, "gradient_start_unit");
     plot_share_y(scaled, flat);
     return lab_save(r, f, "curve");
 }

@@ -15,8 +15,8 @@
    CONVOLUTIONS. Checks of the norms in the layout of images [N][C][H*W], exact but for rounding,
    and a small network: convolution 3x3 to 8 channels, 2x2 maximum, convolution 3x3 to 16, 2x2
    maximum, linear to 10; ReLU; zero padding; one epoch on the first 12,000 images; SGD 0.1 and 0.5,
-   batch 32 (our choices). No norm; batch norm before ReLU and after it; group norm (4 groups), layer
-   norm over channels and positions, instance norm, all before ReLU.
+   batch 32 (our choices). No norm; batch norm before ReLU and after it; group norm (4 groups),
+   layer norm over channels and positions, instance norm, all before ReLU.
 
    The convolution is made of the linear layer: for one image its output [out][S] is the kernel
    [out][9*in] times the patches [9*in][S], so the kernel plays the input and the patches play the
@@ -455,7 +455,8 @@ static window window_of(size_t k, size_t side)
     return w;
 }
 
-/* x [in][side*side] to patches [9*in][side*side]: row 9*channel + k is the image moved, 0 outside. */
+/* x [in][side*side] to patches [9*in][side*side]: row 9*channel + k is the image moved, with 0
+   outside. */
 static void make_patches(nrm_real *patches, const nrm_real *x, size_t in, size_t side)
 {
     size_t row, i, j;

@@ -2,7 +2,8 @@
 
    Santurkar et al. (2018) put noise behind every batch norm, noise whose mean and scale are drawn
    anew for each unit at each step. The distributions are then less steady than without any norm,
-   and still the network trained about as fast as with batch norm. The same on MNIST, three networks:
+   and still the network trained about as fast as with batch norm. The same on MNIST, with three
+   networks:
 
        6 x 100 ReLU       784-100-100-100-100-100-100-10
        6 x 100 sigmoid    the same with sigmoid
@@ -673,10 +674,357 @@ static const claim claims[CLAIMS] = {
      "test accuracy is higher with the norms' outputs times 1.125",
      {"0.978 against 0.962 (1 seed)", "none", "none"}}};
 
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+/* The claim on one of the three networks: "13a", "13b", "13c" the first on each, and so on. */
+static lab_claim claim_on(lab_report *r, int which, int net)
+{
+    const claim *c = &claims[which];
+    lab_claim out;
+    out.id = lab_format(r, "13%c", 'a' + which * NETS + net);
+    out.text = lab_format(r, "%s: %s", c->text, networks[net].name);
+    out.source = c->source;
+    out.paper = c->paper;
+    out.criterion = c->criterion;
+    out.pilot = lab_format(r, "trial runs: %s", c->pilot[net]);
+    return out;
+}
+
+static double value(const lab_report *r, int net, int kind, size_t seed, const char *series)
+{
+    return lab_at(r, arm_of(net, kind), seed, series, 0);
+}
+
+/* The smallest of noisy - none and none - batch over all layers, for one seed. */
+static double least_gap(lab_report *r, int net, size_t seed, const char *what)
+{
+    double least = (double)INFINITY;
+    size_t l;
+    for (l = 0; l < networks[net].hidden; l++) {
+        const char *series = series_of(r, what, l);
+        const double none = value(r, net, NONE, seed, series);
+        const double gap = fmin(value(r, net, NOISY, seed, series) - none,
+                                none - value(r, net, NORMED, seed, series));
+        if (!(gap >= least)) least = gap;
+    }
+    return least;
+}
+
+/* Mean over the layers and over the seeds. */
+static double over_layers(lab_report *r, int net, int kind, const char *what)
+{
+    double sum = 0;
+    size_t l;
+    for (l = 0; l < networks[net].hidden; l++)
+        sum += lab_mean(r, arm_of(net, kind), series_of(r, what, l), 0);
+    return sum / (double)networks[net].hidden;
+}
+
+static void judge_moves(lab_report *r, int which, int net, const char *what)
+{
+    const lab_claim c = claim_on(r, which, net);
+    const size_t n = lab_seeds(r, arm_of(net, NOISY));
+    double gap[LAB_SEEDS_MAX], zero[LAB_SEEDS_MAX];
+    stats_paired d;
+    size_t s;
+    for (s = 0; s < n; s++) {
+        gap[s] = least_gap(r, net, s, what);
+        zero[s] = 0;
+    }
+    d = stats_pair(gap, zero, n);
+    lab_verdict(r, &c, stats_judge(&d, +1, 1), "means over the layers; judged in each",
+                "%.3g, %.3g, %.3g", over_layers(r, net, NOISY, what),
+                over_layers(r, net, NONE, what), over_layers(r, net, NORMED, what));
+}
+
+static const char *percent(lab_report *r, int net, int kind, const char *series)
+{
+    const stats_summary s = lab_summary(r, arm_of(net, kind), series, 0);
+    return lab_format(r, "%.1f ± %.1f %%", 100 * s.mean, 100 * s.sd);
+}
+
+static void judge_speed(lab_report *r, int net)
+{
+    const lab_claim c = claim_on(r, SPEED, net);
+    const double none = lab_mean(r, arm_of(net, NONE), "early", 0);
+    const double batch = lab_mean(r, arm_of(net, NORMED), "early", 0);
+    const double noisy = lab_mean(r, arm_of(net, NOISY), "early", 0);
+    lab_verdict(r, &c,
+                lab_compare(r, arm_of(net, NOISY), arm_of(net, NONE), "early", 0, +1,
+                            batch - noisy < (batch - none) / 2),
+                "", "%s, none %s, batch norm %s", percent(r, net, NOISY, "early"),
+                percent(r, net, NONE, "early"), percent(r, net, NORMED, "early"));
+}
+
+static void judge_end(lab_report *r, int net)
+{
+    const lab_claim c = claim_on(r, END, net);
+    lab_verdict(r, &c, lab_compare(r, arm_of(net, NOISY), arm_of(net, NONE), "final", 0, +1, 1), "",
+                "%s against %s", percent(r, net, NOISY, "final"), percent(r, net, NONE, "final"));
+}
+
+static void judge_broken(lab_report *r, int net)
+{
+    const lab_claim c = claim_on(r, BROKEN, net);
+    double v[LAB_SEEDS_MAX], limit[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, arm_of(net, ONLY_NOISE), "final", 0, v);
+    stats_paired d;
+    size_t s;
+    for (s = 0; s < n; s++) limit[s] = 0.2;
+    d = stats_pair(v, limit, n);
+    lab_verdict(r, &c, stats_judge(&d, -1, 1),
+                net == SIGMOID6 ? "but without noise it does not train either" : "", "%s",
+                percent(r, net, ONLY_NOISE, "final"));
+}
+
+static void judge_alike(lab_report *r, int net)
+{
+    const lab_claim c = claim_on(r, ALIKE, net);
+    const size_t n = lab_seeds(r, arm_of(net, NOISY));
+    double batch[LAB_SEEDS_MAX], none[LAB_SEEDS_MAX];
+    stats_paired d;
+    size_t s;
+    for (s = 0; s < n; s++) {
+        const double noisy = value(r, net, NOISY, s, "final");
+        batch[s] = fabs(noisy - value(r, net, NORMED, s, "final"));
+        none[s] = fabs(noisy - value(r, net, NONE, s, "final"));
+    }
+    d = stats_pair(batch, none, n);
+    lab_verdict(r, &c, stats_judge(&d, -1, 1), "", "%s; batch norm %s, none %s",
+                percent(r, net, NOISY, "final"), percent(r, net, NORMED, "final"),
+                percent(r, net, NONE, "final"));
+}
+
+static void judge_factor(lab_report *r, int net)
+{
+    const lab_claim c = claim_on(r, FACTOR, net);
+    const size_t arm = arm_of(net, NOISY);
+    double with[LAB_SEEDS_MAX], without[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, arm, "test_factor", 0, with);
+    stats_paired d;
+    (void)lab_values(r, arm, "test_infer", 0, without);
+    d = stats_pair(with, without, n);
+    lab_verdict(r, &c, stats_judge(&d, +1, 1), "", "%s against %s; batch norm %s",
+                percent(r, net, NOISY, "test_factor"), percent(r, net, NOISY, "test_infer"),
+                percent(r, net, NORMED, "test_infer"));
+}
+
+static void judge(lab_report *r)
+{
+    int net;
+    for (net = 0; net < NETS; net++) judge_moves(r, DRIFT, net, "run_mean");
+    for (net = 0; net < NETS; net++) judge_moves(r, SPREAD, net, "run_var");
+    for (net = 0; net < NETS; net++) judge_speed(r, net);
+    for (net = 0; net < NETS; net++) judge_end(r, net);
+    for (net = 0; net < NETS; net++) judge_broken(r, net);
+    for (net = 0; net < NETS; net++) judge_alike(r, net);
+    for (net = 0; net < NETS; net++) judge_factor(r, net);
+}
+
+static void check_close(lab_report *r, const char *series, double expected, double within)
+{
+    const double found = lab_mean(r, arm_of(RELU6, NOISY), series, 0);
+    lab_check(r, fabs(found - expected) < within, series, "%.4f, expected %.4f", found, expected);
+}
+
+static void check_runs(lab_report *r)
+{
+    size_t a, s;
+    int same = 1;
+    check_close(r, "noise_factor", 1.125, 0.008);
+    check_close(r, "noise_factor2", 1.2808, 0.018);
+    check_close(r, "noise_jump_mean", 1.0 / 3, 0.03);
+    check_close(r, "noise_jump_var", 0.1875, 0.02);
+    for (a = 0; a < ARMS; a++)
+        for (s = 0; s < lab_seeds(r, a); s++)
+            if (!(lab_at(r, a, s, "same_bits", 0) > 0)) same = 0;
+    lab_check(r, same, "a look changes nothing", same ? "the same bits" : "other parameters");
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static plot_style style_of(int kind)
+{
+    static const char *const norm[KINDS] = {"none", "batch", "noisy", ""};
+    plot_style style = kind == ONLY_NOISE ? plot_dashdot(PLOT_INK) : lab_style(norm[kind]);
+    if (kind == NOISY) style.width = 1.7;
+    return style;
+}
+
+static void draw_arms(lab_report *r, plot_panel *p, int net, const char *series)
+{
+    int kind;
+    for (kind = 0; kind < KINDS; kind++)
+        lab_plot(r, p, arm_of(net, kind), series, NULL, style_of(kind));
+}
+
+static void draw_accuracy(lab_report *r, plot_panel *p, int net, double lo, double steps)
+{
+    plot_axis_x(p, "steps", PLOT_LINEAR);
+    plot_axis_y(p, "training accuracy", PLOT_LINEAR);
+    draw_arms(r, p, net, "accuracy");
+    plot_range_y(p, lo, 1);
+    plot_range_x(p, 0, steps);
+}
+
+/* One unit's inputs, a ridge for each time, from the seed that has them. */
+static void draw_ridges(lab_report *r, plot_panel *p, int kind, size_t layer)
+{
+    const size_t arm = arm_of(RELU6, kind);
+    size_t at, s;
+    for (s = 0; s < lab_seeds(r, arm); s++)
+        for (at = 0; at <= 3000; at++) {
+            const lab_series d =
+                lab_get(r, arm, s, lab_format(r, "ridge_%zu_%04zu", layer + 1, at));
+            plot_style style = style_of(kind);
+            style.dash = PLOT_SOLID;
+            if (d.n > 0)
+                plot_ridge(p, at % 1000 == 0 ? lab_format(r, "%zu", at) : "", d.x, d.y, d.n, style);
+        }
+    plot_ridge_overlap(p, 3);
+}
+
+static int page_figure2(lab_report *r)
+{
+    static const double widths[4] = {1.7, 1, 1, 1};
+    plot_figure *f = lab_figure(r, "Noise behind batch norm: 6 x 100 ReLU", 1800, 1400);
+    plot_panel *all = plot_add(f, 0, 0, 2, 1), *zoom = plot_add(f, 2, 0, 1, 1);
+    int kind, k;
+    plot_scale(f, 0.8);
+    plot_widths(f, widths, 4);
+    plot_heading(all, "Training accuracy, first 500 steps");
+    draw_accuracy(r, all, RELU6, 0, 500);
+    plot_legend(all, PLOT_LEGEND_BOTTOM_RIGHT);
+    plot_heading(zoom, "All steps, enlarged");
+    draw_accuracy(r, zoom, RELU6, 0.92, 3000);
+    plot_legend(zoom, PLOT_LEGEND_NONE);
+    for (kind = NONE; kind <= NOISY; kind++)
+        for (k = 0; k < SHOWN; k++) {
+            const size_t layer = shown_layer(RELU6, k);
+            plot_panel *p = plot_add(f, k, kind + 1, 1, 1);
+            plot_heading(p, lab_format(r, "%s, layer %zu", arms[kind].name, layer + 1));
+            plot_axis_x(p, k == 2 ? "input of ReLU, unit 21" : "", PLOT_LINEAR);
+            if (kind == NONE) plot_axis_y(p, "steps", PLOT_LINEAR);
+            draw_ridges(r, p, kind, layer);
+        }
+    return lab_save(r, f, NULL);
+}
+
+enum { MOVES = 6 };
+
+/* In the layout of Fig. 8; and what the weights alone have moved. */
+static int page_drift(lab_report *r)
+{
+    static const char *const series[MOVES] = {"step_mean", "step_var",     "start_mean",
+                                              "start_var", "weights_mean", "weights_var"};
+    static const char *const axis[MOVES] = {"|Δμ|, step to step",  "|Δσ²|, step to step",
+                                            "|Δμ| from the start", "|Δσ²| from the start",
+                                            "|Δμ|, weights only",  "|Δσ²|, weights only"};
+    plot_figure *f = lab_figure(r, "How far the inputs of ReLU move: 6 x 100 ReLU", 1800, 2000);
+    int i, k;
+    plot_scale(f, 0.8);
+    plot_shared_legend(f);
+    for (k = 0; k < SHOWN; k++)
+        for (i = 0; i < MOVES; i++) {
+            const size_t layer = shown_layer(RELU6, k);
+            plot_panel *p = plot_add(f, i, k, 1, 1);
+            if (i == 0) plot_heading(p, lab_format(r, "layer %zu of 6", layer + 1));
+            plot_axis_x(p, "steps", PLOT_LINEAR);
+            plot_axis_y(p, axis[i], i == 0 ? PLOT_LINEAR : PLOT_LOG10);
+            draw_arms(r, p, RELU6, series_of(r, series[i], layer));
+            if (i == 0) plot_range_y(p, 0, 1);
+            if (i % 2 == 1) plot_range_y(p, i == 1 ? 1e-4 : 1e-2, i == 1 ? 10 : 100);
+            if (i == 2 || i == 4) plot_range_y(p, 1e-2, 10);
+            plot_range_x(p, 0, 3000);
+            if (i + 1 < MOVES) plot_hide_x(p);
+            plot_legend(p, PLOT_LEGEND_NONE);
+        }
+    return lab_save(r, f, "drift");
+}
+
+/* The error of each arm, tested in three ways. */
+static void draw_tests(lab_report *r, plot_panel *p, int net)
+{
+    static const char *const series[3] = {"test_as_trained", "test_infer", "test_factor"};
+    static const char *const name[3] = {"as in training", "running statistics", "and times 1.125"};
+    static const char *const names[KINDS] = {"none", "batch", "noisy", "noise"};
+    static const double at[KINDS] = {0, 1, 2, 3};
+    static const plot_color colors[3] = {PLOT_GREY, PLOT_BLUE, PLOT_ORANGE};
+    int i, kind;
+    plot_axis_y(p, "test error", PLOT_LOG10);
+    for (i = 0; i < 3; i++) {
+        double x[KINDS], y[KINDS], lo[KINDS], hi[KINDS];
+        for (kind = 0; kind < KINDS; kind++) {
+            const stats_summary s = lab_summary(r, arm_of(net, kind), series[i], 0);
+            x[kind] = at[kind] + 0.2 * (i - 1);
+            y[kind] = 1 - s.mean;
+            lo[kind] = y[kind] - s.sd;
+            hi[kind] = y[kind] + s.sd;
+        }
+        plot_errorbars(p, name[i], x, y, lo, hi, KINDS, plot_marked(colors[i], PLOT_CIRCLE + i));
+    }
+    plot_ticks_x(p, at, names, KINDS);
+    plot_range_x(p, -0.5, 3.5);
+    plot_range_y(p, 0.015, 1);
+    plot_legend(p, PLOT_LEGEND_NONE);
+}
+
+/* Over the layers: mean over the run, all units and seeds. */
+static void draw_layers(lab_report *r, plot_panel *p, int net, const char *what)
+{
+    int kind;
+    for (kind = 0; kind < KINDS; kind++) {
+        double x[DEEPEST], y[DEEPEST];
+        const size_t n = networks[net].hidden;
+        plot_style style = style_of(kind);
+        size_t l;
+        for (l = 0; l < n; l++) {
+            x[l] = (double)l + 1;
+            y[l] = lab_mean(r, arm_of(net, kind), series_of(r, what, l), 0);
+        }
+        style.marker = kind == NONE     ? PLOT_SQUARE
+                       : kind == NORMED ? PLOT_CIRCLE
+                       : kind == NOISY  ? PLOT_TRIANGLE
+                                        : PLOT_DIAMOND;
+        style.marker_every = 1;
+        plot_line(p, arms[kind].name, x, y, n, style);
+    }
+    plot_axis_x(p, "hidden layer", PLOT_LINEAR);
+    plot_range_x(p, 0.6, (double)networks[net].hidden + 0.4);
+    plot_legend(p, PLOT_LEGEND_NONE);
+}
+
+static int page_networks(lab_report *r)
+{
+    static const char *const what[3] = {"run_mean", "run_var", "run_relative"};
+    static const char *const axis[3] = {"|Δμ|, mean of the run", "|Δσ²|, mean of the run",
+                                        "|Δμ|/σ, mean of the run"};
+    plot_figure *f =
+        lab_figure(r, "Three networks: training, moves of all layers, test", 1800, 2050);
+    int net, i;
+    plot_scale(f, 0.8);
+    for (net = 0; net < NETS; net++) {
+        plot_panel *p = plot_add(f, 0, net, 1, 1);
+        plot_heading(p, networks[net].name);
+        draw_accuracy(r, p, net, 0, 3000);
+        plot_legend(p, net == 0 ? PLOT_LEGEND_BOTTOM_RIGHT : PLOT_LEGEND_NONE);
+        for (i = 0; i < 3; i++) {
+            p = plot_add(f, i + 1, net, 1, 1);
+            plot_axis_y(p, axis[i], PLOT_LOG10);
+            draw_layers(r, p, net, what[i]);
+        }
+        p = plot_add(f, 4, net, 1, 1);
+        draw_tests(r, p, net);
+        if (net == SIGMOID6) plot_legend(p, PLOT_LEGEND_ABOVE);
+    }
+    return lab_save(r, f, "networks");
+}
+
 static int report(lab_report *r)
 {
-    (void)r;
-    return 0;
+    judge(r);
+    check_runs(r);
+    return page_figure2(r) || page_drift(r) || page_networks(r);
 }
 
 int main(int argc, char **argv)

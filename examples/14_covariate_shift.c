@@ -28,13 +28,14 @@
    Claims and criteria, written before the run:
 
        shift      batch norm does not reduce it: in at least half of the 24 cells the mean over
-                  seeds of |G - G'| is at least as large with batch norm as without. For each network
+                  seeds of |G - G'| is at least as large with batch norm as without. For each of the
+                  two networks
        relative   the same of |G - G'|/|G|
        cosine     the same of the cosine: with batch norm it is not higher. Expected to fail
        alike      13 ReLU, learning rate 0.1: with and without batch norm |G - G'| is alike, within
                   a factor of 2 in at least half of the 12 cells
-       spiral     learning rate 0.1, steps 200 to 1500: on the same batch the gradient turns more with
-                  batch norm (the cosine is lower), and at least as many steps go down
+       spiral     learning rate 0.1, steps 200 to 1500: on the same batch the gradient turns more
+                  with batch norm (the cosine is lower), and at least as many steps go down
 
    Choices that were left open: the last hidden layer, not the output layer, is "last"; medians over
    a window, since single steps scatter by decades; a cosine with a gradient of length 0 is left
@@ -452,12 +453,255 @@ static const lab_claim claims[] = {
      "many steps go down",
      "none"}};
 
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+typedef struct cells { /* of one network: how often batch norm is above, below, alike */
+    int higher, lower, alike, n;
+} cells;
+
+/* Over layers, windows and the learning rates from `first` to before `last`. */
+static cells count_cells(const lab_report *r, int net, int what, int first, int last)
+{
+    cells c = {0, 0, 0, 0};
+    char name[64];
+    int rate, k, w;
+    for (rate = first; rate < last; rate++)
+        for (k = 0; k < SHOWN; k++)
+            for (w = 0; w < WINDOWS; w++) {
+                double none, batch;
+                (void)snprintf(name, sizeof name, "window_%s_%zu", figure_name[what],
+                               networks[net].shown[k] + 1);
+                none = lab_mean(r, arm_of(net, rate, NONE), name, w);
+                batch = lab_mean(r, arm_of(net, rate, NORMED), name, w);
+                if (isnan(none) || isnan(batch)) continue;
+                c.higher += batch >= none;
+                c.lower += batch <= none;
+                c.alike += batch <= 2 * none && none <= 2 * batch;
+                c.n++;
+            }
+    return c;
+}
+
+static stats_verdict by_half(int met, int of)
+{
+    return 2 * met >= of ? STATS_REPRODUCED : STATS_NOT_REPRODUCED;
+}
+
+static void judge_cells(lab_report *r)
+{
+    int what, net;
+    cells c;
+    for (what = 0; what < FIGURES; what++)
+        for (net = 0; net < NETS; net++) {
+            const lab_claim *claim = &claims[what * NETS + net];
+            c = count_cells(r, net, what, FAST, RATES);
+            if (what == COSINE)
+                lab_verdict(r, claim, by_half(c.lower, c.n), "beside it: the losses differ",
+                            "lower or equal in %d of %d cells", c.lower, c.n);
+            else
+                lab_verdict(r, claim, by_half(c.higher, c.n), "beside it: the losses differ",
+                            "larger or equal in %d of %d cells", c.higher, c.n);
+        }
+    c = count_cells(r, RELU13, DISTANCE, FAST, SLOW);
+    lab_verdict(r, &claims[6], by_half(c.alike, c.n), "", "within a factor of 2 in %d of %d cells",
+                c.alike, c.n);
+}
+
+/* Means over the two late windows, weighted by their steps. */
+static double late(const lab_report *r, size_t arm, size_t seed, const char *series)
+{
+    const double a = lab_at(r, arm, seed, series, 2), b = lab_at(r, arm, seed, series, 3);
+    return (3 * a + 10 * b) / 13;
+}
+
+static void judge_spiral(lab_report *r)
+{
+    int net;
+    for (net = 0; net < NETS; net++) {
+        const size_t none = arm_of(net, FAST, NONE), batch = arm_of(net, FAST, NORMED);
+        const size_t n = lab_seeds(r, batch);
+        double cosine[2][LAB_SEEDS_MAX], down[2][LAB_SEEDS_MAX];
+        stats_paired turn, go;
+        size_t s;
+        for (s = 0; s < n; s++) {
+            cosine[0][s] = late(r, none, s, "window_same");
+            cosine[1][s] = late(r, batch, s, "window_same");
+            down[0][s] = late(r, none, s, "window_down");
+            down[1][s] = late(r, batch, s, "window_down");
+        }
+        turn = stats_pair(cosine[1], cosine[0], n);
+        go = stats_pair(down[1], down[0], n);
+        lab_verdict(r, &claims[7 + net], stats_judge(&turn, -1, go.mean >= 0), "",
+                    "cosine %.2f ± %.2f against %.2f ± %.2f; down %.0f %% against %.0f %%",
+                    stats_describe(cosine[1], n).mean, stats_describe(cosine[1], n).sd,
+                    stats_describe(cosine[0], n).mean, stats_describe(cosine[0], n).sd,
+                    100 * stats_describe(down[1], n).mean, 100 * stats_describe(down[0], n).mean);
+    }
+}
+
+/* Nothing comes before the first layer; and a look changes nothing. */
+static void check_runs(lab_report *r)
+{
+    size_t a, s;
+    double shift = 0, cosine = 0;
+    int same = 1;
+    for (a = 0; a < ARMS; a++)
+        for (s = 0; s < lab_seeds(r, a); s++) {
+            const double c = lab_at(r, a, s, "first_layer_cosine", 0);
+            shift = fmax(shift, lab_at(r, a, s, "first_layer_shift", 0));
+            cosine = fmax(cosine, fabs(c - 1));
+            if (!(lab_at(r, a, s, "same_bits", 0) > 0)) same = 0;
+        }
+    lab_check(r, !(shift > 0) && cosine < 1e-6, "first layer",
+              "shift %g, expected 0; cosine off 1 by %.1e", shift, cosine);
+    lab_check(r, same, "a look changes nothing", same ? "the same bits" : "other parameters");
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static const char *const kind_style[KINDS] = {"none", "batch"};
+
+static void draw_both(lab_report *r, plot_panel *p, int net, int rate, const char *series)
+{
+    int kind;
+    for (kind = 0; kind < KINDS; kind++)
+        lab_plot(r, p, arm_of(net, rate, kind), series, NULL, lab_style(kind_style[kind]));
+}
+
+/* The same on a logarithmic axis: seeds and their mean, for a band may reach below 0. */
+static void draw_log(lab_report *r, plot_panel *p, int net, int rate, const char *series)
+{
+    int kind;
+    for (kind = 0; kind < KINDS; kind++) {
+        const size_t arm = arm_of(net, rate, kind);
+        const lab_curve c = lab_over_seeds(r, arm, series);
+        const plot_style style = lab_style(kind_style[kind]);
+        lab_plot_seeds(r, p, arm, series, "", plot_thin(style.color));
+        plot_line(p, arms[arm].name, c.x, c.mean, c.n, style);
+    }
+}
+
+static const char *rate_name(lab_report *r, int rate)
+{
+    return lab_format(r, "learning rate %g", rates[rate]);
+}
+
+/* Shift above, cosine below. */
+static void draw_layer(lab_report *r, plot_figure *f, int net, int rate, int k)
+{
+    const size_t layer = networks[net].shown[k] + 1;
+    plot_panel *top = plot_add(f, 2 * rate, k + 1, 1, 1);
+    plot_panel *bottom = plot_add(f, 2 * rate + 1, k + 1, 1, 1);
+    plot_heading(
+        top, lab_format(r, "layer %zu of %zu, rate %g", layer, networks[net].hidden, rates[rate]));
+    plot_axis_y(top, "|G - G′|", PLOT_LOG10);
+    draw_log(r, top, net, rate, lab_format(r, "bin_shift_%zu", layer));
+    plot_range_y(top, 5e-4, 5);
+    plot_range_x(top, 0, 1500);
+    plot_hide_x(top);
+    plot_legend(top, PLOT_LEGEND_NONE);
+    plot_axis_x(bottom, "steps", PLOT_LINEAR);
+    plot_axis_y(bottom, "cosine", PLOT_LINEAR);
+    plot_hline(bottom, 1, NULL, plot_dashed(PLOT_GREY));
+    draw_both(r, bottom, net, rate, lab_format(r, "bin_cosine_%zu", layer));
+    plot_range_y(bottom, -0.5, 1.08);
+    plot_range_x(bottom, 0, 1500);
+    plot_legend(bottom, PLOT_LEGEND_NONE);
+}
+
+static int page_layers(lab_report *r, int net, const char *what)
+{
+    plot_figure *f = lab_figure(
+        r, lab_format(r, "Internal covariate shift, %s", networks[net].name), 1800, 1350);
+    int rate, k;
+    plot_scale(f, 0.8);
+    plot_shared_legend(f);
+    for (rate = 0; rate < RATES; rate++) {
+        plot_panel *p = plot_add(f, 2 * rate, 0, 2, 1);
+        plot_heading(p, rate_name(r, rate));
+        plot_axis_x(p, "steps", PLOT_LINEAR);
+        plot_axis_y(p, "training accuracy", PLOT_LINEAR);
+        draw_both(r, p, net, rate, "bin_accuracy");
+        plot_range_y(p, 0, 1);
+        plot_range_x(p, 0, 1500);
+        for (k = 0; k < SHOWN; k++) draw_layer(r, f, net, rate, k);
+    }
+    return lab_save(r, f, what);
+}
+
+/* How alike G and G' are against the loss at that time, all seeds: nets at the same stage. */
+static void draw_stage(lab_report *r, plot_panel *p, int net, int rate)
+{
+    const char *series = lab_format(r, "bin_cosine_%zu", networks[net].shown[1] + 1);
+    int kind;
+    for (kind = 0; kind < KINDS; kind++) {
+        const size_t arm = arm_of(net, rate, kind);
+        plot_style style =
+            plot_marked(lab_style(kind_style[kind]).color, kind == NONE ? PLOT_RING : PLOT_CIRCLE);
+        size_t s;
+        style.alpha = 0.6;
+        style.size = 0.7;
+        for (s = 0; s < lab_seeds(r, arm); s++) {
+            const lab_series loss = lab_get(r, arm, s, "bin_loss"), y = lab_get(r, arm, s, series);
+            if (loss.n == y.n) plot_scatter(p, arms[arm].name, loss.y, y.y, y.n, style);
+        }
+    }
+    plot_range_y(p, -0.5, 1.08);
+    plot_range_x(p, 0.03, 3);
+    plot_hline(p, 1, NULL, plot_dashed(PLOT_GREY));
+}
+
+static void draw_column(lab_report *r, plot_figure *f, int net, int rate)
+{
+    const int column = net * RATES + rate;
+    plot_panel *loss = plot_add(f, 0, column, 1, 1), *next = plot_add(f, 1, column, 1, 1);
+    plot_panel *same = plot_add(f, 2, column, 1, 1), *stage = plot_add(f, 3, column, 1, 1);
+    plot_heading(loss, lab_format(r, "%s, rate %g", networks[net].name, rates[rate]));
+    plot_axis_y(loss, "training loss", PLOT_LOG10);
+    draw_log(r, loss, net, rate, "bin_loss");
+    plot_range_y(loss, 0.03, 3);
+    plot_range_x(loss, 0, 1500);
+    plot_hide_x(loss);
+    plot_axis_y(next, "cosine, next step", PLOT_LINEAR);
+    draw_both(r, next, net, rate, "bin_next");
+    plot_range_y(next, -0.6, 1.08);
+    plot_range_x(next, 0, 1500);
+    plot_hide_x(next);
+    plot_axis_x(same, "steps", PLOT_LINEAR);
+    plot_axis_y(same, "cosine, same batch", PLOT_LINEAR);
+    draw_both(r, same, net, rate, "bin_same");
+    plot_range_y(same, -0.9, 1.08);
+    plot_range_x(same, 0, 1500);
+    plot_axis_x(stage, "training loss", PLOT_LOG10);
+    plot_axis_y(stage, lab_format(r, "cosine of G and G′, layer %zu", networks[net].shown[1] + 1),
+                PLOT_LINEAR);
+    draw_stage(r, stage, net, rate);
+    plot_legend(loss, PLOT_LEGEND_NONE);
+    plot_legend(next, PLOT_LEGEND_NONE);
+    plot_legend(same, PLOT_LEGEND_NONE);
+    plot_legend(stage, PLOT_LEGEND_NONE);
+}
+
+static int page_stage(lab_report *r)
+{
+    plot_figure *f = lab_figure(
+        r, "Beside the shift: loss, successive gradients, stage of training", 1800, 1800);
+    static const double heights[4] = {1, 1, 1.1, 1.3};
+    int net, rate;
+    plot_scale(f, 0.8);
+    plot_heights(f, heights, 4);
+    plot_shared_legend(f);
+    for (net = 0; net < NETS; net++)
+        for (rate = 0; rate < RATES; rate++) draw_column(r, f, net, rate);
+    return lab_save(r, f, "stage");
+}
+
 static int report(lab_report *r)
 {
-    (void)claims;
-    (void)arm_of(0, 0, 0);
-    (void)r;
-    return 0;
+    judge_cells(r);
+    judge_spiral(r);
+    check_runs(r);
+    return page_layers(r, RELU13, NULL) || page_layers(r, TANH6, "tanh") || page_stage(r);
 }
 
 int main(int argc, char **argv)

@@ -771,11 +771,407 @@ static void judge_drawn(lab_report *r)
                 lab_text(r, CHASE, "own", 0.1, 3));
 }
 
+/* ---- the chain and the product, a page ------------------------------------------------------- */
+
+static void draw_series(lab_report *r, plot_panel *p, size_t arm, const char *series,
+                        const char *label, plot_style style)
+{
+    const lab_series s = lab_get(r, arm, 0, series);
+    plot_line(p, label, s.x, s.y, s.n, style);
+}
+
+static void draw_walk(lab_report *r, plot_figure *f)
+{
+    static const char *const step[6] = {"1c", "1b", "1a", "2c", "2b", "2a"};
+    const char *cell[7 * 5] = {"step", "input", "weight before", "gradient", "weight after"};
+    plot_panel *p = plot_add(f, 0, 0, 1, 2);
+    size_t i;
+    for (i = 0; i < 6; i++) {
+        const double w = lab_at(r, CHAIN, 0, "weight", (double)i);
+        const double g = lab_at(r, CHAIN, 0, "gradient", (double)i);
+        const char **row = cell + 5 * (i + 1);
+        row[0] = step[i];
+        row[1] = lab_format(r, "%.2f", lab_at(r, CHAIN, 0, "input", (double)i));
+        row[2] = lab_format(r, "%.3f", w);
+        row[3] = lab_format(r, "%.4f", g);
+        row[4] = lab_format(r, "%.4f", w - 0.1 * g);
+    }
+    plot_heading(p, "Three neurons, one example: neuron c learns for input 1.00 and gets 1.66");
+    plot_table(p, cell, 7, 5, "lrrrr");
+}
+
+static void draw_gradients(lab_report *r, plot_figure *f)
+{
+    static const char *const names[3] = {"c", "b", "a"};
+    plot_panel *p = plot_add(f, 0, 2, 1, 1);
+    double used[3], shifted[3];
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        used[i] = lab_at(r, CHAIN, 0, "gradient", (double)i);
+        shifted[i] = lab_at(r, CHAIN, 0, "shifted", (double)i);
+    }
+    plot_heading(p, "The shift of each weight's gradient");
+    plot_axis_y(p, "gradient of the loss", PLOT_LINEAR);
+    plot_bars(p, "G: as used", used, NULL, 3, plot_solid(PLOT_SKY));
+    plot_bars(p, "G′: earlier weights moved", shifted, NULL, 3, plot_solid(PLOT_ORANGE));
+    plot_categories(p, names, 3);
+    plot_bar_values(p, 2);
+    plot_range_y(p, -3.6, 2.4);
+    plot_legend(p, PLOT_LEGEND_ABOVE);
+}
+
+static void draw_rates(lab_report *r, plot_figure *f)
+{
+    plot_panel *one = plot_add(f, 1, 0, 1, 1), *four = plot_add(f, 1, 1, 1, 1);
+    plot_heading(one, "One example: promise and result");
+    plot_axis_x(one, "learning rate", PLOT_LOG10);
+    plot_axis_y(one, "loss after one step", PLOT_LINEAR);
+    draw_series(r, one, CHAIN, "promised_one", "promised by the gradient", plot_dotted(PLOT_GREY));
+    draw_series(r, one, CHAIN, "after_one", "after the step", lab_style("none"));
+    plot_vline(one, 0.1, NULL, plot_thin(PLOT_INK));
+    plot_range_y(one, -1, 1);
+    plot_legend(one, PLOT_LEGEND_ABOVE);
+    plot_heading(four, "Four examples");
+    plot_axis_x(four, "learning rate", PLOT_LOG10);
+    plot_axis_y(four, "loss after one step", PLOT_LOG10);
+    draw_series(r, four, CHAIN, "after_none", "no norm", lab_style("none"));
+    draw_series(r, four, CHAIN, "after_batch", "batch norm after a and b", lab_style("batch"));
+    plot_vline(four, 0.1, NULL, plot_thin(PLOT_INK));
+    plot_range_y(four, 1e-3, 1e4);
+    plot_legend(four, PLOT_LEGEND_ABOVE);
+}
+
+static void draw_input(lab_report *r, plot_figure *f)
+{
+    static const char *const which[2] = {"none", "batch"};
+    static const char *const name[2] = {"no norm", "batch norm"};
+    plot_panel *p = plot_add(f, 1, 2, 1, 1);
+    int i;
+    plot_heading(p, "What neuron c is given");
+    plot_axis_x(p, "steps taken, rate 0.1", PLOT_LINEAR);
+    plot_axis_y(p, "input: mean ± 1 sd of the four", PLOT_LINEAR);
+    for (i = 0; i < 2; i++) {
+        const lab_series m = lab_get(r, CHAIN, 0, lab_format(r, "input_mean_%s", which[i]));
+        const lab_series d = lab_get(r, CHAIN, 0, lab_format(r, "input_sd_%s", which[i]));
+        plot_style style = lab_style(which[i]);
+        style.marker = i ? PLOT_CIRCLE : PLOT_SQUARE;
+        style.marker_every = 1;
+        plot_mean_band(p, name[i], m.x, m.y, d.y, m.n, style);
+    }
+    plot_range_x(p, -0.1, 2.1);
+    plot_legend(p, PLOT_LEGEND_ABOVE);
+}
+
+static void draw_product(lab_report *r, plot_figure *f)
+{
+    static const char *const names[FACTORS] = {"1st", "2nd", "3rd", "4th", "5th"};
+    static const plot_color colors[3] = {PLOT_BLUE, PLOT_ORANGE, PLOT_GREEN};
+    plot_panel *p = plot_add(f, 2, 0, 1, 1), *bars = plot_add(f, 2, 1, 1, 1);
+    plot_panel *sizes = plot_add(f, 2, 2, 1, 1);
+    double value[FACTORS];
+    size_t k;
+    plot_heading(p, "Five weights: y after a step");
+    plot_axis_x(p, "rate of the step", PLOT_LINEAR);
+    plot_axis_y(p, "y", PLOT_LINEAR);
+    draw_series(r, p, PRODUCT, "first", "first order: the gradient", plot_dashed(PLOT_VERMILLION));
+    draw_series(r, p, PRODUCT, "second", "up to the second", plot_dashdot(PLOT_GREEN));
+    draw_series(r, p, PRODUCT, "exact", "exact", plot_solid(PLOT_INK));
+    plot_vline(p, 0.05, NULL, plot_thin(PLOT_INK));
+    plot_legend(p, PLOT_LEGEND_ABOVE);
+    for (k = 0; k < FACTORS; k++) value[k] = lab_at(r, PRODUCT, 0, "order", (double)k + 1);
+    plot_heading(bars, "The change of y by orders, rate 0.05");
+    plot_axis_y(bars, "sum of the terms", PLOT_LINEAR);
+    plot_bars(bars, NULL, value, NULL, FACTORS, plot_solid(PLOT_SKY));
+    plot_categories(bars, names, FACTORS);
+    plot_bar_values(bars, 4);
+    plot_range_y(bars, -6.4, 0.6);
+    plot_heading(sizes, "Each order against the rate");
+    plot_axis_x(sizes, "rate of the step", PLOT_LOG10);
+    plot_axis_y(sizes, "size of its sum", PLOT_LOG10);
+    for (k = 0; k < 3; k++) {
+        const lab_series s = lab_get(r, PRODUCT, 0, lab_format(r, "size_%zu", k + 1));
+        plot_style style = plot_marked(colors[k], PLOT_CIRCLE + (int)k);
+        style.dash = (int)k;
+        style.marker_every = 1;
+        plot_line(sizes, names[k], s.x, s.y, s.n, style);
+    }
+    plot_legend(sizes, PLOT_LEGEND_ABOVE);
+}
+
+static int page_chain(lab_report *r)
+{
+    plot_figure *f =
+        lab_figure(r, "A chain of three neurons and a product of five weights", 1800, 1640);
+    plot_scale(f, 0.84);
+    plot_letters(f);
+    draw_walk(r, f);
+    draw_gradients(r, f);
+    draw_rates(r, f);
+    draw_input(r, f);
+    draw_product(r, f);
+    return lab_save(r, f, NULL);
+}
+
+/* ---- scalings, a page ------------------------------------------------------------------------ */
+
+/* The ten people on one axis, a row for each column of the table; the child is a ring. */
+static void draw_people(lab_report *r, plot_figure *f, int column, const char *what,
+                        const char *heading, const char *axis)
+{
+    static const double at[COLUMNS] = {3, 2, 1};
+    static const int marker[COLUMNS] = {PLOT_CIRCLE, PLOT_TRIANGLE, PLOT_SQUARE};
+    static const plot_color color[COLUMNS] = {PLOT_BLUE, PLOT_VERMILLION, PLOT_GREEN};
+    plot_panel *p = plot_add(f, 0, column, 1, 1);
+    size_t c, i;
+    plot_heading(p, heading);
+    plot_axis_x(p, axis, PLOT_LINEAR);
+    for (c = 0; c < COLUMNS; c++) {
+        double x[MEN], y[MEN];
+        plot_style ring = plot_marked(color[c], PLOT_RING),
+                   style = plot_marked(color[c], marker[c]);
+        ring.size = 2.2;
+        style.alpha = 0.75;
+        for (i = 0; i < MEN; i++) {
+            x[i] =
+                what ? lab_at(r, PEOPLE, 0, lab_format(r, "%s_%s", what, column_name[c]), (double)i)
+                     : people[i * COLUMNS + c];
+            y[i] = at[c];
+        }
+        plot_scatter(p, NULL, x, y, MEN, style);
+        plot_scatter(p, NULL, x + 1, y + 1, 1, ring);
+    }
+    plot_ticks_y(p, at, column_name, COLUMNS);
+    plot_range_y(p, 0.4, 3.6);
+    plot_grid(p, PLOT_GRID_X);
+    if (column > 0) plot_hide_y(p);
+    if (column >= 2) plot_range_x(p, -0.08, 1.08);
+    if (column == 0) plot_range_x(p, -12, 205);
+    if (column == 1) plot_range_x(p, -3.3, 2);
+}
+
+/* The digit: as it is, and with each grey replaced by the share of pixels not lighter than it. */
+static void draw_digit(lab_report *r, plot_figure *f)
+{
+    static const char *const captions[2] = {"as it is (min-max: 0 to 1)",
+                                            "equalized: paper becomes 85 % grey"};
+    const lab_series pixel = lab_get(r, DIGIT, 0, "pixel"), cdf = lab_get(r, DIGIT, 0, "cdf");
+    static unsigned char images[2 * DATASET_PIXELS];
+    plot_panel *p = plot_add(f, 1, 0, 1, 2);
+    size_t i, j;
+    for (i = 0; i < pixel.n && i < DATASET_PIXELS; i++) {
+        images[i] = (unsigned char)pixel.y[i];
+        for (j = 0; j < cdf.n; j++)
+            if (cdf.x[j] <= pixel.y[i])
+                images[DATASET_PIXELS + i] = (unsigned char)(255 * cdf.y[j]);
+    }
+    plot_heading(p, "The first test image");
+    plot_images(p, images, 2, DATASET_SIDE, DATASET_SIDE, 2, captions, 1);
+}
+
+static void draw_greys(lab_report *r, plot_figure *f)
+{
+    const lab_series cdf = lab_get(r, DIGIT, 0, "cdf");
+    const double mean = lab_at(r, DIGIT, 0, "mean", 0), sd = lab_at(r, DIGIT, 0, "sd", 0);
+    static const double line[2] = {0, 1};
+    double grey[2] = {0, 255}, standard[2];
+    double x[2 * GREYS], y[2 * GREYS];
+    plot_panel *p = plot_add(f, 1, 2, 1, 1), *after = plot_add(f, 1, 3, 1, 1);
+    plot_style stairs = plot_solid(PLOT_PURPLE);
+    size_t i, n = 0;
+    standard[0] = (0 - mean) / sd;
+    standard[1] = (255 - mean) / sd;
+    stairs.step = 1;
+    plot_heading(p, "What a grey value becomes");
+    plot_axis_x(p, "grey value (0 paper, 255 ink)", PLOT_LINEAR);
+    plot_axis_y(p, "scaled value", PLOT_LINEAR);
+    plot_line(p, "standardized", grey, standard, 2, lab_style("batch"));
+    plot_line(p, "min-max", grey, line, 2, plot_dashed(PLOT_VERMILLION));
+    plot_line(p, "equalized (rank)", cdf.x, cdf.y, cdf.n, stairs);
+    plot_legend(p, PLOT_LEGEND_ABOVE);
+    x[n] = 0;
+    y[n++] = 0;
+    for (i = 0; i < cdf.n; i++) { /* the share jumps where the value occurs */
+        x[n] = cdf.y[i];
+        y[n++] = cdf.y[i];
+    }
+    plot_heading(after, "Its distribution, equalized");
+    plot_axis_x(after, "equalized value", PLOT_LINEAR);
+    plot_axis_y(after, "share of pixels not above", PLOT_LINEAR);
+    plot_line(after, "uniform", line, line, 2, plot_dotted(PLOT_GREY));
+    plot_line(after, "the digit", x, y, n, stairs);
+    plot_legend(after, PLOT_LEGEND_ABOVE);
+}
+
+static int page_scaling(lab_report *r)
+{
+    static const double heights[2] = {1, 1.35};
+    plot_figure *f = lab_figure(r, "Three ways of scaling: ten people, and a digit", 1800, 1040);
+    plot_scale(f, 0.84);
+    plot_heights(f, heights, 2);
+    plot_letters(f);
+    draw_people(r, f, 0, NULL, "As measured", "cm, kg, years");
+    draw_people(r, f, 1, "z", "Standardized", "standard deviations");
+    draw_people(r, f, 2, "minmax", "Min-max", "0: smallest, 1: largest");
+    draw_people(r, f, 3, "rank", "Ranks", "share of people not above");
+    draw_digit(r, f);
+    draw_greys(r, f);
+    return lab_save(r, f, "scaling");
+}
+
+/* ---- covariate shift and the chasing game, a page -------------------------------------------- */
+
+static double value_of(const double *c, double x)
+{
+    return c[0] + c[1] * x + c[2] * x * x;
+}
+
+static void draw_curve(plot_panel *p, const char *label, const double *c, double lo, double hi,
+                       plot_style style)
+{
+    enum { N = 81 };
+    double x[N], y[N];
+    size_t i;
+    for (i = 0; i < N; i++) {
+        x[i] = lo + (hi - lo) * (double)i / (N - 1);
+        y[i] = value_of(c, x[i]);
+    }
+    plot_line(p, label, x, y, N, style);
+}
+
+static void draw_shift(lab_report *r, plot_figure *f)
+{
+    static const char *const name[2] = {"source", "target"};
+    static const plot_color color[2] = {PLOT_BLUE, PLOT_VERMILLION};
+    double line[3] = {0, 0, 0};
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    int d;
+    size_t k;
+    plot_heading(p, "Same y of x, other x: another line");
+    plot_axis_x(p, "x", PLOT_LINEAR);
+    plot_axis_y(p, "y", PLOT_LINEAR);
+    for (d = 0; d < 2; d++) {
+        const lab_series s = lab_get(r, SHIFT, 0, lab_format(r, "points_%s", name[d]));
+        plot_style dots = plot_marked(color[d], d ? PLOT_TRIANGLE : PLOT_CIRCLE);
+        dots.alpha = 0.5;
+        plot_scatter(p, name[d], s.x, s.y, s.n, dots);
+        line[0] = lab_at(r, SHIFT, 0, lab_format(r, "intercept_%s", name[d]), 0);
+        line[1] = lab_at(r, SHIFT, 0, lab_format(r, "slope_%s", name[d]), 0);
+        draw_curve(p, name[d], line, -2.4, 2.4, d ? plot_dashed(color[d]) : plot_solid(color[d]));
+    }
+    for (k = 0; k < 3; k++) line[k] = lab_at(r, SHIFT, 0, "square", (double)k);
+    draw_curve(p, "parabola of the source", line, -2.4, 2.4, plot_dotted(PLOT_INK));
+    plot_range_y(p, -4, 7.5);
+    plot_legend(p, PLOT_LEGEND_ABOVE);
+}
+
+static void draw_errors(lab_report *r, plot_figure *f)
+{
+    static const char *const model[3] = {"source_line", "target_line", "square"};
+    static const char *const names[3] = {"line of\nsource", "line of\ntarget", "parabola"};
+    static const char *const on[2] = {"source", "target"};
+    plot_panel *p = plot_add(f, 0, 1, 1, 1);
+    int d;
+    size_t k;
+    plot_heading(p, "Who fits whom");
+    plot_axis_y(p, "root mean square error", PLOT_LINEAR);
+    for (d = 0; d < 2; d++) {
+        double mean[3], sd[3];
+        for (k = 0; k < 3; k++) {
+            const stats_summary s =
+                lab_summary(r, SHIFT, lab_format(r, "error_%s_%s", model[k], on[d]), 0);
+            mean[k] = s.mean;
+            sd[k] = s.sd;
+        }
+        plot_bars(p, d ? "on the target" : "on the source", mean, sd, 3,
+                  plot_solid(d ? PLOT_VERMILLION : PLOT_SKY));
+    }
+    plot_categories(p, names, 3);
+    plot_bar_values(p, 2);
+    plot_legend(p, PLOT_LEGEND_ABOVE);
+}
+
+static void draw_sweep(lab_report *r, plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 0, 2, 1, 1);
+    plot_heading(p, "Whose step helps, against the rate");
+    plot_axis_x(p, "learning rate", PLOT_LOG10);
+    plot_axis_y(p, "change of the loss, decades", PLOT_LINEAR);
+    lab_plot(r, p, CHASE, "own", "the unit alone (H2)", plot_solid(PLOT_BLUE));
+    lab_plot(r, p, CHASE, "both", "unit and inputs (H3)", plot_dashed(PLOT_VERMILLION));
+    plot_hline(p, 0, NULL, plot_dotted(PLOT_GREY));
+    plot_legend(p, PLOT_LEGEND_TOP_LEFT);
+}
+
+/* Where w·h + b = 0, through the window. */
+static void draw_boundary(lab_report *r, plot_panel *p, const char *which, const char *label,
+                          plot_style style)
+{
+    const char *name = lab_format(r, "line_%s", which);
+    const double a = lab_at(r, CHASE, 0, name, 0), b = lab_at(r, CHASE, 0, name, 1);
+    const double c = lab_at(r, CHASE, 0, name, 2), n = a * a + b * b;
+    const double x[2] = {-a * c / n - 40 * b, -a * c / n + 40 * b};
+    const double y[2] = {-b * c / n + 40 * a, -b * c / n - 40 * a};
+    plot_line(p, label, x, y, 2, style);
+}
+
+static void draw_spots(lab_report *r, plot_panel *p, const char *which)
+{
+    static const char *const group[2] = {"one", "other"};
+    static const plot_color color[2] = {PLOT_BLUE, PLOT_VERMILLION};
+    int i;
+    for (i = 0; i < 2; i++) {
+        const lab_series s = lab_get(r, CHASE, 0, lab_format(r, "%s_%s", group[i], which));
+        plot_style style = plot_marked(color[i], i ? PLOT_TRIANGLE : PLOT_CIRCLE);
+        style.alpha = 0.55;
+        style.size = 0.8;
+        plot_scatter(p, i ? "class 0" : "class 1", s.x, s.y, s.n, style);
+    }
+}
+
+static void draw_chase(lab_report *r, plot_figure *f)
+{
+    static const char *const which[3] = {"1", "2", "3"};
+    static const char *const name[3] = {"before", "the unit has moved", "its inputs too"};
+    int i;
+    for (i = 0; i < 3; i++) {
+        const double reach = i == 2 ? 11 : 4;
+        const char *loss = lab_format(r, "loss_%s", which[i]);
+        const char *hits = lab_format(r, "hits_%s", which[i]);
+        plot_panel *p = plot_add(f, 1, i, 1, 1);
+        plot_heading(p, lab_format(r, "H_{%s}, %s: loss %.2f, %.0f %% right", which[i], name[i],
+                                   lab_at(r, CHASE, 0, loss, shown_rate),
+                                   100 * lab_at(r, CHASE, 0, hits, shown_rate)));
+        plot_axis_x(p, "input h_{1} of the unit", PLOT_LINEAR);
+        plot_axis_y(p, "input h_{2}", PLOT_LINEAR);
+        draw_spots(r, p, i == 2 ? "3" : "1");
+        if (i == 1) draw_boundary(r, p, "1", NULL, plot_thin(PLOT_INK));
+        draw_boundary(r, p, which[i], NULL, plot_solid(PLOT_INK));
+        plot_range_x(p, -reach, reach);
+        plot_range_y(p, -reach, reach);
+        plot_aspect(p, 1);
+        plot_legend(p, PLOT_LEGEND_AUTO);
+    }
+}
+
+static int page_shift(lab_report *r)
+{
+    static const double heights[2] = {1, 1.15};
+    plot_figure *f = lab_figure(r, "Covariate shift, and the chasing game", 1800, 1360);
+    plot_scale(f, 0.84);
+    plot_heights(f, heights, 2);
+    plot_letters(f);
+    draw_shift(r, f);
+    draw_errors(r, f);
+    draw_sweep(r, f);
+    draw_chase(r, f);
+    return lab_save(r, f, "shift");
+}
+
 static int report(lab_report *r)
 {
     judge_exact(r);
     judge_drawn(r);
-    return 0;
+    return page_chain(r) || page_scaling(r) || page_shift(r);
 }
 
 int main(int argc, char **argv)

@@ -9,9 +9,9 @@
    the last (an arm has one there too); γ and β learned, from 1 and 0; ε = 1e-5; double precision.
 
        none, batch norm           learning rate 1e-6 and 1e-7
-       L1, L2, L∞ norm            1e-6 and 1e-7; batch norm divided by another size, which is
-                                  taken before the mean is subtracted
-       batch norm after all 25    1e-6
+       L1, L2, L∞ norm            1e-6, and 1e-7 for 3,000 steps and three seeds; batch norm
+                                  divided by another size, taken before the mean is subtracted
+       batch norm after all 25    1e-6, three seeds
 
    Every 100 steps, and at each of the first 20, a probe: internal covariate shift at layers 9 and
    17, that is, the gradient G of a layer's weights and the gradient G' after all layers before it
@@ -41,17 +41,17 @@
 enum { NONE = 0, BATCH, L1, L2, LINF, NORMS };
 enum { FAST = 0, SLOW = NORMS, ALL25 = 2 * NORMS, ARMS };
 
-static const lab_arm arms[ARMS] = {{"none", "no norm", 12, 0},
-                                   {"batch", "batch norm", 20, 0},
+static const lab_arm arms[ARMS] = {{"none", "no norm", 11, 0},
+                                   {"batch", "batch norm", 16, 0},
                                    {"l1", "L1 norm", 20, 0},
-                                   {"l2", "L2 norm", 20, 0},
-                                   {"linf", "L∞ norm", 20, 0},
-                                   {"none_slow", "no norm", 12, 0},
-                                   {"batch_slow", "batch norm", 20, 0},
-                                   {"l1_slow", "L1 norm", 20, 0},
-                                   {"l2_slow", "L2 norm", 20, 0},
-                                   {"linf_slow", "L∞ norm", 20, 0},
-                                   {"batch_all", "batch norm after all 25", 20, 0}};
+                                   {"l2", "L2 norm", 16, 0},
+                                   {"linf", "L∞ norm", 25, 0},
+                                   {"none_slow", "no norm", 11, 0},
+                                   {"batch_slow", "batch norm", 16, 0},
+                                   {"l1_slow", "L1 norm", 5, 3},
+                                   {"l2_slow", "L2 norm", 5, 3},
+                                   {"linf_slow", "L∞ norm", 5, 3},
+                                   {"batch_all", "batch norm after all 25", 16, 3}};
 
 static double learning_rate(size_t arm)
 {
@@ -486,7 +486,7 @@ static void record_curves(lab_run *r, const probe *p, size_t step)
     static const char *const names[PLACES][2] = {{"ics9", "cos9"}, {"ics17", "cos17"}};
     const double x = (double)step;
     size_t i;
-    if (!drawn(step) || r->arm == ALL25 || (r->arm >= SLOW && norm_of(r->arm) > BATCH)) return;
+    if (!drawn(step) || r->arm == ALL25) return;
     lab_record(r, "low", x, p->along.lowest);
     lab_record(r, "high", x, p->along.highest);
     lab_record(r, "dlow", x, p->along.least_change);
@@ -579,9 +579,16 @@ static void record_end(lab_run *r, const net *t, const probe *p, size_t n)
     lab_record(r, "rest", 0, then - end < 1e-3 * then);
 }
 
+/* No claim is about Lp norms at the lower rate: fewer steps, and no probe but the loss. */
+static int is_short(size_t arm)
+{
+    return arm >= SLOW && norm_of(arm) > BATCH;
+}
+
 static int run(lab_run *r)
 {
-    const size_t grid = r->quick ? 20 : GRID, steps = r->quick ? 120 : STEPS;
+    const size_t grid = r->quick ? 20 : GRID;
+    const size_t steps = r->quick ? 120 : is_short(r->arm) ? 3000 : STEPS;
     trainer *c = (trainer *)malloc(sizeof *c);
     probe *kept = (probe *)malloc(PROBES * sizeof *kept);
     size_t step, n = 0;
@@ -598,7 +605,7 @@ static int run(lab_run *r)
         if (n > 0 && step % grid == 1) kept[n - 1].turn = cosine(c->before.a, c->grad.a, PARAMS);
         if (on_grid) record_unit(r, &c->t, step);
         if (on_grid) lab_record(r, "loss", (double)step, loss);
-        if (on_grid || step < EARLY) {
+        if ((on_grid || step < EARLY) && !is_short(r->arm)) {
             const probe p = probe_all(c, loss);
             record_curves(r, &p, step);
             if (on_grid) kept[n++] = p;
@@ -607,8 +614,8 @@ static int run(lab_run *r)
         params_step(&c->now, &c->now, &c->grad, c->lr, LAYERS);
         if (on_grid) lab_progress(r, (double)step / (double)steps);
     }
-    record_medians(r, kept, n);
-    record_end(r, &c->t, kept, n);
+    if (n > 0) record_medians(r, kept, n);
+    if (n > 0) record_end(r, &c->t, kept, n);
     free(c->t.block);
     free(c);
     free(kept);
@@ -695,7 +702,8 @@ static const lab_claim claims[CLAIMS] = {
      "trial run (1 seed): 2.0e6 and 2.0e7"},
     {"15n", "Runs come to rest at the loss of the best linear map of some rank", "ours",
      "sudden drops of the loss, not commented on",
-     "of all runs with up to 24 norms whose loss fell by less than 0.1 % in the last 1000 steps, "
+     "of all runs of 10,000 steps with up to 24 norms whose loss fell by less than 0.1 % in the "
+     "last 1000 steps, "
      "all are within 0.5 % of the loss of the best map of some rank; 80 %: partly",
      "trial runs (5 seeds): most of the plateaus within 0.5 %"}};
 
@@ -809,7 +817,7 @@ static void judge_ranks(lab_report *r)
     double off = 0;
     for (arm = 0; arm < ALL25; arm++)
         for (s = 0; s < lab_seeds(r, arm); s++) {
-            if (lab_at(r, arm, s, "rest", 0) < 0.5) continue;
+            if (!(lab_at(r, arm, s, "rest", 0) > 0.5)) continue;
             rest++;
             near += fabs(lab_at(r, arm, s, "off", 0)) <= 0.005;
             off = fmax(off, fabs(lab_at(r, arm, s, "off", 0)));

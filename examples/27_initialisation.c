@@ -6,7 +6,7 @@
        scale      all weight matrices are multiplied by 0.01, 0.1, 0.3, 1, 3, 10 at the start; 600
                   steps; accuracy on the test set. "Width": how many decades of the scale, from 0.01
                   to 10, have an accuracy above 0.9 (straight lines between the points, in the
-                  logarithm). Beyond that, and not judged: 0.001, 30 and 100
+                  logarithm). Beyond that, and not judged: 0.001 and 100
        bad batch  the pixels of batch 300 are multiplied by 100; also by 10 and by 0.01. Accuracy on
                   2000 test images, before and after, up to step 600
        starts     three initialisations of each seed, 100 steps with each of six rates: mean loss of
@@ -36,7 +36,8 @@
                smaller with batch norm
 
    c is ours: batch norm's output does not know the scale of W, but the gradient is 1/scale as long,
-   and so a step turns W less by scale². Only b is without trial runs altogether. */
+   and so a step turns W less by scale². Trial runs (1 seed) preceded, and chose the two rates whose
+   paths are drawn; their numbers are with the claims. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #define TRAINING_IMPLEMENTATION
@@ -57,10 +58,10 @@ static const int norm_of[NORMS] = {NRM_NO_NORM, NRM_BATCH_NORM, NRM_LAYER_NORM};
 static const char *const norm_name[NORMS] = {"none", "batch norm", "layer norm"};
 static const char *const norm_style[NORMS] = {"none", "batch", "layer"};
 
-enum { HIDDEN = 6, SCALES = 9, FACTORS = 4, MOMENTS = 9, RATES = 6, POINTS = 3, WALK = 10 };
+enum { HIDDEN = 6, SCALES = 8, FACTORS = 4, MOMENTS = 9, RATES = 6, POINTS = 3, WALK = 10 };
 enum { PLANE_RATES = 9, SIDE = 41, DRAWN = 2 };
 
-static const double scales[SCALES] = {0.001, 0.01, 0.1, 0.3, 1, 3, 10, 30, 100};
+static const double scales[SCALES] = {0.001, 0.01, 0.1, 0.3, 1, 3, 10, 100};
 static const double factors[FACTORS] = {1, 0.01, 10, 100}; /* the first: no bad batch at all */
 /* In steps of the whole training, after that many. */
 static const double moment[MOMENTS] = {200, 300, 301, 310, 330, 360, 400, 500, 600};
@@ -564,21 +565,21 @@ static void judge_scale(lab_report *r)
         "a lecture-style post on how batch norm helps; a tutorial on batch and layer norm",
         "no numbers",
         "accuracy above 0.9 over at least 2 decades of the weights' scale more",
-        "none"};
+        "trial runs (1 seed): 2.64 against 0.05 decades"};
     static const lab_claim b = {
         "27b",
         "With layer norm the initialisation matters less",
         "a tutorial on batch and layer norm, after Ba, Kiros & Hinton 2016, Table 1",
         "no numbers",
         "as 27a",
-        "none"};
+        "trial runs (1 seed): 1.30 against 0.05 decades"};
     static const lab_claim c = {
         "27c",
         "Larger weights before batch norm make its training slower, though not its output",
         "Ioffe & Szegedy 2015, Section 3.3",
         "the gradient is 1/a as long where W is a times as large",
         "test accuracy after 600 steps with scale 10 below that with scale 1",
-        "none"};
+        "trial runs (1 seed): 0.827 against 0.965"};
     double first[LAB_SEEDS_MAX], second[LAB_SEEDS_MAX];
     const size_t arm = arm_of(SCALE, BATCH), n = lab_values(r, arm, "accuracy", 10, first);
     stats_paired pairs;
@@ -606,9 +607,10 @@ static void judge_bad(lab_report *r)
          "a tutorial on batch and layer norm", "no numbers",
          "after a batch with pixels times 100, test accuracy at step 600 is lower by less than "
          "without a norm, and by less than 0.02",
-         "none"},
+         "trial runs (1 seed): by 0.000 against 0.926"},
         {"27e", "One bad batch does not ruin the training with layer norm",
-         "a tutorial on batch and layer norm", "no numbers", "as 27d", "none"}};
+         "a tutorial on batch and layer norm", "no numbers", "as 27d",
+         "trial runs (1 seed): by 0.003 against 0.926"}};
     double none[LAB_SEEDS_MAX], lost[LAB_SEEDS_MAX];
     const size_t n = loss_of(r, NONE, none);
     size_t k;
@@ -661,7 +663,7 @@ static void judge_plane(lab_report *r)
         "drawings only",
         "in the plane: the largest rate at which the loss rises in none of 10 steps from each of "
         "three points",
-        "none"};
+        "trial runs (1 seed): 0.1 against 0.03"};
     static const lab_claim g = {
         "27g",
         "With batch norm descent depends less on where it starts",
@@ -669,7 +671,7 @@ static void judge_plane(lab_report *r)
         "drawings only",
         "in the plane: standard deviation over three points of the loss after 10 steps, at each "
         "one's best rate",
-        "none"};
+        "trial runs (1 seed): 0.000 against 0.027"};
     double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
     const size_t n = lab_seeds(r, arm_of(PATHS, NONE));
     stats_paired pairs;
@@ -719,7 +721,7 @@ static void judge_starts(lab_report *r)
         "drawings only",
         "number of six rates at which the loss after 100 steps is below ln(10)/2 from all of three "
         "initialisations",
-        "none"};
+        "trial runs (1 seed): 6 against 3"};
     static const lab_claim i = {
         "27i",
         "With batch norm the loss reached depends less on the starting point",
@@ -727,7 +729,7 @@ static void judge_starts(lab_report *r)
         "drawings only",
         "standard deviation over three initialisations of the loss after 100 steps, at each one's "
         "best rate",
-        "none"};
+        "trial runs (1 seed): 0.003 against 0.049"};
     double count[2][LAB_SEEDS_MAX], spread[2][LAB_SEEDS_MAX];
     const size_t n = lab_seeds(r, arm_of(STARTS, NONE));
     stats_paired pairs;

@@ -40,19 +40,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 128, CLASSES = 10, IMAGES = 10000, LAYERS_MAX = 64, WIDTH_MAX = 100 };
+enum {
+    BATCH = DEEP_BATCH,
+    CLASSES = DEEP_CLASSES,
+    IMAGES = 10000,
+    LAYERS_MAX = 64,
+    WIDTH_MAX = DEEP_PLAIN_WIDTH
+};
 enum { BINS = 200, SHOWN = 24, FRACTIONS = 50, WATCHED = 3 };
 #define RATE 0.1 /* of the one step */
 
 /* ---- the arms -------------------------------------------------------------------------------- */
-
-enum { RESIDUAL, PLAIN };
-
-typedef struct net_shape {
-    int kind, norm, init;
-    size_t depth; /* blocks, or hidden layers */
-    int steps;    /* 1: the one step is taken */
-} net_shape;
 
 enum {
     RN,
@@ -78,26 +76,17 @@ enum {
     ARMS
 };
 
-static const net_shape shapes[ARMS] = {{RESIDUAL, NRM_NO_NORM, RESIDUAL_GLOROT, 27, 1},
-                                       {RESIDUAL, NRM_BATCH_NORM, RESIDUAL_GLOROT, 27, 1},
-                                       {RESIDUAL, NRM_NO_NORM, RESIDUAL_HE, 9, 1},
-                                       {RESIDUAL, NRM_BATCH_NORM, RESIDUAL_HE, 9, 1},
-                                       {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 20, 1},
-                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 20, 1},
-                                       {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 20, 0},
-                                       {PLAIN, NRM_NO_NORM, NRM_INIT_XAVIER, 20, 0},
-                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_XAVIER, 20, 0},
-                                       {PLAIN, NRM_NO_NORM, NRM_INIT_XAVIER, 13, 0},
-                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_XAVIER, 13, 0},
-                                       {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 5, 0},
-                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 5, 0},
-                                       {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 5, 0},
-                                       {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 10, 0},
-                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 10, 0},
-                                       {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 10, 0},
-                                       {PLAIN, NRM_NO_NORM, NRM_INIT_HE, 50, 0},
-                                       {PLAIN, NRM_BATCH_NORM, NRM_INIT_HE, 50, 0},
-                                       {PLAIN, NRM_LAYER_NORM, NRM_INIT_HE, 50, 0}};
+static const deep_spec shapes[ARMS] = {
+    {DEEP_RESIDUAL, NRM_NO_NORM, 0, 27, 0, 0}, {DEEP_RESIDUAL, NRM_BATCH_NORM, 0, 27, 0, 0},
+    {DEEP_RESIDUAL, NRM_NO_NORM, 1, 9, 0, 0},  {DEEP_RESIDUAL, NRM_BATCH_NORM, 1, 9, 0, 0},
+    {DEEP_PLAIN, NRM_NO_NORM, 1, 20, 0, 0},    {DEEP_PLAIN, NRM_BATCH_NORM, 1, 20, 0, 0},
+    {DEEP_PLAIN, NRM_LAYER_NORM, 1, 20, 0, 0}, {DEEP_PLAIN, NRM_NO_NORM, 0, 20, 0, 0},
+    {DEEP_PLAIN, NRM_BATCH_NORM, 0, 20, 0, 0}, {DEEP_PLAIN, NRM_NO_NORM, 0, 13, 0, 0},
+    {DEEP_PLAIN, NRM_BATCH_NORM, 0, 13, 0, 0}, {DEEP_PLAIN, NRM_NO_NORM, 1, 5, 0, 0},
+    {DEEP_PLAIN, NRM_BATCH_NORM, 1, 5, 0, 0},  {DEEP_PLAIN, NRM_LAYER_NORM, 1, 5, 0, 0},
+    {DEEP_PLAIN, NRM_NO_NORM, 1, 10, 0, 0},    {DEEP_PLAIN, NRM_BATCH_NORM, 1, 10, 0, 0},
+    {DEEP_PLAIN, NRM_LAYER_NORM, 1, 10, 0, 0}, {DEEP_PLAIN, NRM_NO_NORM, 1, 50, 0, 0},
+    {DEEP_PLAIN, NRM_BATCH_NORM, 1, 50, 0, 0}, {DEEP_PLAIN, NRM_LAYER_NORM, 1, 50, 0, 0}};
 
 static const lab_arm arms[ARMS] = {{"Rn", "R27, no norm", 1.5, 0},
                                    {"Rb", "R27, batch norm", 1.5, 0},
@@ -120,107 +109,14 @@ static const lab_arm arms[ARMS] = {{"Rn", "R27, no norm", 1.5, 0},
                                    {"50b", "50 layers, batch norm", 0.2, 0},
                                    {"50l", "50 layers, layer norm", 0.2, 0}};
 
-/* ---- a network of either kind ---------------------------------------------------------------- */
-
-typedef struct subject {
-    const net_shape *shape;
-    residual_net residual;
-    nrm_mlp *mlp;
-    void *block; /* of mlp */
-    nrm_real *params, *grads;
-    size_t n_params, layers; /* of weights */
-} subject;
-
-static int make_plain(subject *s, uint64_t seed)
-{
-    nrm_mlp_layer layer[LAYERS_MAX];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    const size_t hidden = s->shape->depth;
-    size_t l;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l <= hidden; l++) {
-        layer[l].width = l < hidden ? WIDTH_MAX : CLASSES;
-        layer[l].activation = l < hidden ? NRM_RELU : NRM_IDENTITY;
-        layer[l].norm = l < hidden ? s->shape->norm : NRM_NO_NORM;
-        layer[l].bias = layer[l].norm == NRM_NO_NORM;
-    }
-    spec.inputs = DATASET_PIXELS;
-    spec.layers = hidden + 1;
-    spec.layer = layer;
-    spec.max_batch = BATCH;
-    spec.seed = seed;
-    spec.init = s->shape->init;
-    s->mlp = training_net(&spec, &s->block);
-    if (!s->mlp) return -1;
-    s->params = s->mlp->params;
-    s->grads = s->mlp->grads;
-    s->n_params = s->mlp->n_params;
-    s->layers = hidden + 1;
-    return 0;
-}
-
-static int make_subject(subject *s, const net_shape *shape, uint64_t seed)
-{
-    residual_spec spec = {DATASET_PIXELS, 64, 0, CLASSES, BATCH, 0, 0, 0};
-    memset(s, 0, sizeof *s);
-    s->shape = shape;
-    if (shape->kind == PLAIN) return make_plain(s, seed);
-    spec.blocks = shape->depth;
-    spec.norm = shape->norm;
-    spec.init = shape->init;
-    spec.seed = seed;
-    if (residual_make(&s->residual, &spec)) return -1;
-    s->params = s->residual.params;
-    s->grads = s->residual.grads;
-    s->n_params = s->residual.n_params;
-    s->layers = s->residual.layers;
-    return 0;
-}
-
-static void free_subject(subject *s)
-{
-    if (s->shape->kind == PLAIN)
-        free(s->block);
-    else
-        residual_free(&s->residual);
-}
-
-/* Loss, activations and gradients in train mode. Not finite is an answer too, so only an error
-   counts. */
-static int look(subject *s, const training_order *batch, double *loss)
+/* Not finite is an answer too, so only an error counts. */
+static int look(deep_net *net, const training_order *batch, double *loss)
 {
     nrm_acc value = 0;
-    const int rc =
-        s->shape->kind == PLAIN
-            ? nrm_mlp_gradient(s->mlp, &value, batch->x, batch->labels, batch->count, NRM_TRAIN)
-            : residual_gradient(&s->residual, &value, batch->x, batch->labels, batch->count, 0);
+    const int rc = deep_gradient(net, &value, batch->x, batch->labels, batch->count);
     if (rc < 0) fprintf(stderr, "29_depth: %s\n", nrm_strerror(rc));
-    if (loss) *loss = (double)value;
+    *loss = (double)value;
     return rc < 0;
-}
-
-/* Outputs of the first layer and of each block: 0 .. depth. Of a plain network: of hidden layers 1 ..
-   depth; 0 is the same as 1. */
-static const nrm_real *output(const subject *s, size_t k, size_t *width)
-{
-    *width = s->shape->kind == PLAIN ? WIDTH_MAX : s->residual.spec.width;
-    if (s->shape->kind == RESIDUAL) return s->residual.h[k];
-    return s->mlp->state[k > 0 ? k - 1 : 0].out;
-}
-
-static const nrm_real *weight_gradient(const subject *s, size_t l, size_t *n)
-{
-    if (s->shape->kind == PLAIN) {
-        *n = s->mlp->state[l].in * s->mlp->state[l].shape.width;
-        return s->mlp->state[l].dW;
-    }
-    *n = s->residual.layer[l].in * s->residual.layer[l].out;
-    return s->residual.layer[l].dW;
-}
-
-static const nrm_real *probabilities(const subject *s)
-{
-    return s->shape->kind == PLAIN ? s->mlp->prob : s->residual.prob;
 }
 
 /* ---- what is measured ------------------------------------------------------------------------ */
@@ -254,12 +150,12 @@ static double rounded(double value, int digits)
 
 /* log10 of mean |channel mean| and of the mean channel deviation of each block; and how far the
    channels scatter: standard deviations of log10 over channels. */
-static void record_depth(lab_run *run, const subject *s, size_t rows)
+static void record_depth(lab_run *run, const deep_net *s, size_t rows)
 {
     double mean[WIDTH_MAX], variance[WIDTH_MAX], log_mean[WIDTH_MAX], log_sd[WIDTH_MAX];
     size_t k, c, width;
-    for (k = s->shape->kind == PLAIN ? 1 : 0; k <= s->shape->depth; k++) {
-        const nrm_real *h = output(s, k, &width);
+    for (k = s->spec.kind == DEEP_PLAIN ? 1 : 0; k <= s->spec.depth; k++) {
+        const nrm_real *h = deep_output(s, k, &width);
         double means = 0, sds = 0;
         size_t n = 0;
         moments(h, rows, width, mean, variance);
@@ -294,11 +190,11 @@ static double slope(const double *x, const double *y, size_t n, double from, dou
 }
 
 /* log10 of the Frobenius norm of each layer's weight gradient. */
-static void record_gradients(lab_run *run, const subject *s)
+static void record_gradients(lab_run *run, const deep_net *s)
 {
     size_t l, i, n;
     for (l = 0; l < s->layers; l++) {
-        const nrm_real *g = weight_gradient(s, l, &n);
+        const nrm_real *g = deep_weight_gradient(s, l, &n);
         double sum = 0;
         for (i = 0; i < n; i++) sum += g[i] * g[i];
         lab_record(run, "g", (double)(l + 1), rounded(0.5 * log10_or_nan(sum), 5));
@@ -306,7 +202,7 @@ static void record_gradients(lab_run *run, const subject *s)
 }
 
 /* The layer in the middle: of 56 the 28th, of 21 the 11th. */
-static size_t middle_layer(const subject *s)
+static size_t middle_layer(const deep_net *s)
 {
     return (s->layers + 1) / 2 - 1;
 }
@@ -323,12 +219,12 @@ static int is_shown_residual(const lab_run *run)
     return is_shown(run) && (run->arm == RN || run->arm == RB);
 }
 
-static int record_middle(lab_run *run, const subject *s)
+static int record_middle(lab_run *run, const deep_net *s)
 {
     const size_t l = middle_layer(s);
     double edges[BINS + 1], density[BINS], largest = 0;
     size_t n, i;
-    const nrm_real *g = weight_gradient(s, l, &n);
+    const nrm_real *g = deep_weight_gradient(s, l, &n);
     const stats_summary d = stats_describe(g, n);
     for (i = 0; i < n; i++) largest = fabs(g[i]) > largest ? fabs(g[i]) : largest;
     lab_record(run, "sd", (double)(l + 1), d.sd);
@@ -365,9 +261,9 @@ static double classes_for_80(const nrm_real *prob, size_t rows, double *first_sh
 }
 
 /* dL/dlogits times the batch size: probability minus 1 for the right class. */
-static void record_outputs(lab_run *run, const subject *s, const training_order *batch)
+static void record_outputs(lab_run *run, const deep_net *s, const training_order *batch)
 {
-    const nrm_real *prob = probabilities(s);
+    const nrm_real *prob = deep_prob(s);
     double mean[CLASSES] = {0}, largest = 0, first_share;
     const double used = classes_for_80(prob, batch->count, &first_share);
     char name[8];
@@ -382,6 +278,8 @@ static void record_outputs(lab_run *run, const subject *s, const training_order 
         }
         largest = mean[c] > largest ? mean[c] : largest;
     }
+    for (i = 0; i < batch->count && is_shown_residual(run); i++)
+        lab_record(run, "label", (double)i, batch->labels[i]);
     for (c = 0; c < CLASSES && run->arm <= RB; c++)
         lab_record(run, "push", (double)c, rounded(mean[c], 3));
     lab_record(run, "push_max", 0, largest);
@@ -392,21 +290,21 @@ static void record_outputs(lab_run *run, const subject *s, const training_order 
 /* ---- one step, from 0 to 100 % --------------------------------------------------------------- */
 
 /* Blocks 1, 13 and 27 of R27; the first, the middle and the last of the others. */
-static size_t watched(const net_shape *shape, int which)
+static size_t watched(const deep_spec *shape, int which)
 {
     if (which == 0) return 1;
     return which == 2 ? shape->depth : shape->depth / 2 + (shape->depth == 9 ? 1 : 0);
 }
 
-static void record_fraction(lab_run *run, const subject *s, size_t rows, size_t percent)
+static void record_fraction(lab_run *run, const deep_net *s, size_t rows, size_t percent)
 {
     double mean[WIDTH_MAX], variance[WIDTH_MAX];
     char name[24];
     int w;
     for (w = 0; w < WATCHED; w++) {
-        const size_t k = watched(s->shape, w);
+        const size_t k = watched(&s->spec, w);
         size_t width, c;
-        const nrm_real *h = output(s, k, &width);
+        const nrm_real *h = deep_output(s, k, &width);
         double most = 0;
         moments(h, rows, width, mean, variance);
         for (c = 0; c < width; c++)
@@ -426,7 +324,7 @@ static void record_fraction(lab_run *run, const subject *s, size_t rows, size_t 
     }
 }
 
-static int record_step(lab_run *run, subject *s, const training_order *batch)
+static int record_step(lab_run *run, deep_net *s, const training_order *batch)
 {
     const size_t bytes = s->n_params * sizeof *s->params;
     nrm_real *start = (nrm_real *)malloc(2 * bytes), *g = start ? start + s->n_params : NULL;
@@ -463,12 +361,12 @@ static int prepare(const dataset *data, int quick)
 
 static int run_arm(lab_run *run)
 {
-    const net_shape *shape = &shapes[run->arm];
+    const deep_spec *shape = &shapes[run->arm];
     training_order batch;
-    subject s;
+    deep_net s;
     int failed = training_order_start(&batch, images.n, BATCH, DATASET_PIXELS, run->seed);
     if (failed) return -1;
-    failed = training_next(&batch, &images) != BATCH || make_subject(&s, shape, run->seed);
+    failed = training_next(&batch, &images) != BATCH || deep_make(&s, shape, run->seed);
     if (!failed) {
         double loss;
         failed = look(&s, &batch, &loss);
@@ -477,8 +375,8 @@ static int run_arm(lab_run *run)
         record_gradients(run, &s);
         record_outputs(run, &s, &batch);
         failed = failed || record_middle(run, &s);
-        if (shape->steps) failed = failed || record_step(run, &s, &batch);
-        free_subject(&s);
+        if (run->arm <= PB) failed = failed || record_step(run, &s, &batch);
+        deep_free(&s);
     }
     training_order_free(&batch);
     return failed;
@@ -529,9 +427,7 @@ static void draw_outputs(lab_report *r, plot_figure *f, int col, size_t arm, con
     char name[8];
     for (label = 0; label < CLASSES; label++)
         for (i = 0; i < BATCH; i++) {
-            (void)snprintf(name, sizeof name, "o%u", (unsigned)label);
-            /* of all outputs only the right class has a negative gradient */
-            if (!(lab_at(r, arm, 0, name, (double)i) < 0)) continue;
+            if (lab_at(r, arm, 0, "label", (double)i) != (double)label) continue;
             for (c = 0; c < CLASSES && row < BATCH; c++) {
                 (void)snprintf(name, sizeof name, "o%u", (unsigned)c);
                 v[row * CLASSES + c] = lab_at(r, arm, 0, name, (double)i);
@@ -1099,7 +995,7 @@ int main(int argc, char **argv)
         "standardized pixels, double. R27: 784-64, 27 residual blocks of 2 layers, 10, Glorot; "
         "P20: "
         "784-100×20-10, He",
-        1,
+        2,
         LAB_USES_DATA,
         arms,
         ARMS,

@@ -1,4 +1,5 @@
-/* residual.h - a residual network of dense layers, for the experiments on depth.
+/* residual.h - a residual network of dense layers, for the experiments on depth; and deep_net, that
+   or a plain network behind one interface.
 
    What a residual network of images is made of, with matrices in the place of convolutions:
 
@@ -11,7 +12,7 @@
    weights alone. All of it is made of the functions of normlayers.h; weights are drawn layer by
    layer from streams of the seed, so that networks that differ in their norm start from the same.
 
-   In one file of the program, after NORMLAYERS_IMPLEMENTATION and normlayers.h:
+   In one file of the program, after normlayers.h and training.h with their implementations:
 
        #define RESIDUAL_IMPLEMENTATION
        #include "residual.h"
@@ -34,6 +35,7 @@
 #define RESIDUAL_H
 
 #include "normlayers.h"
+#include "training.h"
 
 enum residual_init {
     RESIDUAL_GLOROT = 0, /* W ~ N(0, 2/(in + out)) */
@@ -89,10 +91,53 @@ void residual_step(residual_net *net, nrm_real rate, nrm_real keep, nrm_real dec
 int residual_eval(residual_net *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
                   const int *labels, size_t N);
 
+/* ---- a network of either kind ---------------------------------------------------------------- */
+
+enum deep_kind { DEEP_RESIDUAL, DEEP_PLAIN };
+
+typedef struct deep_spec {
+    int kind;
+    int norm;             /* plain networks without norm have biases instead, which start at 0 */
+    int he;               /* 1: W ~ N(0, 2/in); 0: Glorot, normal if residual, uniform if plain */
+    size_t depth;         /* residual blocks of width 64, or hidden layers of 100 units with ReLU */
+    nrm_real keep, decay; /* of SGD: what is kept of the last step; weight decay (residual only) */
+} deep_spec;
+
+enum { DEEP_BATCH = 128, DEEP_CLASSES = 10, DEEP_RESIDUAL_WIDTH = 64, DEEP_PLAIN_WIDTH = 100 };
+
+typedef struct deep_net { /* for 28·28 inputs, 10 classes and batches of up to 128 */
+    deep_spec spec;
+    residual_net residual; /* one of these two */
+    nrm_mlp *plain;
+    void *block;              /* of plain */
+    nrm_real *params, *grads; /* [n_params] */
+    size_t n_params, layers;  /* layers of weights */
+} deep_net;
+
+int deep_make(deep_net *net, const deep_spec *spec, uint64_t seed); /* 0 or -1 */
+void deep_free(deep_net *net);
+
+/* Loss, activations and gradients in train mode; nothing else changes. */
+int deep_gradient(deep_net *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N);
+
+/* One step of SGD; none if something is not finite. */
+int deep_train_step(deep_net *net, nrm_real rate, nrm_acc *loss, const nrm_real *x,
+                    const int *labels, size_t N);
+int deep_eval(deep_net *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x, const int *labels,
+              size_t N);
+
+/* Outputs [N][*width] of the last pass: 0 is the first layer's, k that of residual block k or of
+   hidden layer k (whose 0 is its 1). */
+const nrm_real *deep_output(const deep_net *net, size_t k, size_t *width);
+const nrm_real *deep_prob(const deep_net *net);                                 /* [N][10] */
+const nrm_real *deep_weight_gradient(const deep_net *net, size_t l, size_t *n); /* of layer l */
+
 #endif /* RESIDUAL_H */
 
 #if defined(RESIDUAL_IMPLEMENTATION) && !defined(RESIDUAL_IMPLEMENTED)
 #define RESIDUAL_IMPLEMENTED
+
+#include "dataset.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -417,6 +462,116 @@ int residual_eval(residual_net *net, nrm_acc *loss, nrm_acc *accuracy, const nrm
     if (loss) *loss = (nrm_acc)(sum / (double)(N > 0 ? N : 1));
     if (accuracy) *accuracy = (nrm_acc)(right / (double)(N > 0 ? N : 1));
     return worst;
+}
+
+/* ---- a network of either kind ---------------------------------------------------------------- */
+
+enum { DEEPI_HIDDEN_MAX = 64 };
+
+static int deepi_make_plain(deep_net *net, uint64_t seed)
+{
+    nrm_mlp_layer layer[DEEPI_HIDDEN_MAX + 1];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    const size_t hidden = net->spec.depth;
+    size_t l;
+    if (hidden > DEEPI_HIDDEN_MAX) return -1;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l <= hidden; l++) {
+        layer[l].width = l < hidden ? DEEP_PLAIN_WIDTH : DEEP_CLASSES;
+        layer[l].activation = l < hidden ? NRM_RELU : NRM_IDENTITY;
+        layer[l].norm = l < hidden ? net->spec.norm : NRM_NO_NORM;
+        layer[l].bias = layer[l].norm == NRM_NO_NORM;
+    }
+    spec.inputs = DATASET_PIXELS;
+    spec.layers = hidden + 1;
+    spec.layer = layer;
+    spec.max_batch = DEEP_BATCH;
+    spec.seed = seed;
+    spec.init = net->spec.he ? NRM_INIT_HE : NRM_INIT_XAVIER;
+    spec.heavy_ball = net->spec.keep;
+    net->plain = training_net(&spec, &net->block);
+    if (!net->plain) return -1;
+    net->params = net->plain->params;
+    net->grads = net->plain->grads;
+    net->n_params = net->plain->n_params;
+    net->layers = hidden + 1;
+    return 0;
+}
+
+int deep_make(deep_net *net, const deep_spec *spec, uint64_t seed)
+{
+    residual_spec residual = {
+        DATASET_PIXELS, DEEP_RESIDUAL_WIDTH, 0, DEEP_CLASSES, DEEP_BATCH, 0, 0, 0};
+    memset(net, 0, sizeof *net);
+    net->spec = *spec;
+    if (spec->kind == DEEP_PLAIN) return deepi_make_plain(net, seed);
+    residual.blocks = spec->depth;
+    residual.norm = spec->norm;
+    residual.init = spec->he ? RESIDUAL_HE : RESIDUAL_GLOROT;
+    residual.seed = seed;
+    if (residual_make(&net->residual, &residual)) return -1;
+    net->params = net->residual.params;
+    net->grads = net->residual.grads;
+    net->n_params = net->residual.n_params;
+    net->layers = net->residual.layers;
+    return 0;
+}
+
+void deep_free(deep_net *net)
+{
+    if (net->spec.kind == DEEP_PLAIN)
+        free(net->block);
+    else
+        residual_free(&net->residual);
+}
+
+int deep_gradient(deep_net *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N)
+{
+    if (net->spec.kind == DEEP_PLAIN)
+        return nrm_mlp_gradient(net->plain, loss, x, labels, N, NRM_TRAIN);
+    return residual_gradient(&net->residual, loss, x, labels, N, 0);
+}
+
+int deep_train_step(deep_net *net, nrm_real rate, nrm_acc *loss, const nrm_real *x,
+                    const int *labels, size_t N)
+{
+    int rc;
+    if (net->spec.kind == DEEP_PLAIN) {
+        net->plain->spec.lr = rate;
+        return nrm_mlp_train_step(net->plain, loss, x, labels, N);
+    }
+    rc = residual_gradient(&net->residual, loss, x, labels, N, 1);
+    if (rc == NRM_OK) residual_step(&net->residual, rate, net->spec.keep, net->spec.decay);
+    return rc;
+}
+
+int deep_eval(deep_net *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x, const int *labels,
+              size_t N)
+{
+    if (net->spec.kind == DEEP_PLAIN) return nrm_mlp_eval(net->plain, loss, accuracy, x, labels, N);
+    return residual_eval(&net->residual, loss, accuracy, x, labels, N);
+}
+
+const nrm_real *deep_output(const deep_net *net, size_t k, size_t *width)
+{
+    *width = net->spec.kind == DEEP_PLAIN ? DEEP_PLAIN_WIDTH : DEEP_RESIDUAL_WIDTH;
+    if (net->spec.kind == DEEP_RESIDUAL) return net->residual.h[k];
+    return net->plain->state[k > 0 ? k - 1 : 0].out;
+}
+
+const nrm_real *deep_prob(const deep_net *net)
+{
+    return net->spec.kind == DEEP_PLAIN ? net->plain->prob : net->residual.prob;
+}
+
+const nrm_real *deep_weight_gradient(const deep_net *net, size_t l, size_t *n)
+{
+    if (net->spec.kind == DEEP_PLAIN) {
+        *n = net->plain->state[l].in * net->plain->state[l].shape.width;
+        return net->plain->state[l].dW;
+    }
+    *n = net->residual.layer[l].in * net->residual.layer[l].out;
+    return net->residual.layer[l].dW;
 }
 
 #endif /* RESIDUAL_IMPLEMENTATION */

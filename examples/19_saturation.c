@@ -1123,8 +1123,11 @@ static void map_row(lab_report *r, plot_figure *f, int row, size_t norm, const c
     unsigned char *grey = (unsigned char *)malloc(DEPTH_MAX * cells);
     size_t l;
     if (!grey) return;
-    plot_heading(p, lab_format(r, "%s, %s", norm ? "batch norm" : "no norm",
-                               *when == 's' ? "at the start" : "after 600 steps"));
+    plot_heading(p, lab_format(r, "%s, %s%s", norm ? "batch norm" : "no norm",
+                               *when == 's' ? "at the start" : "after 600 steps",
+                               row ? ""
+                                   : " (units across, images down; white: |h| > 0.97; below: "
+                                     "how much of the layer is white, dead units)"));
     for (l = 0; l < DEPTH_MAX; l++) {
         double saturated, dead;
         (void)snprintf(series, sizeof series, "%s/saturated", when);
@@ -1143,7 +1146,8 @@ static void map_row(lab_report *r, plot_figure *f, int row, size_t norm, const c
 static int page_maps(lab_report *r)
 {
     plot_figure *f =
-        lab_figure(r, "Where tanh saturates: weights 20 times too large, six layers", 2000, 1900);
+        lab_figure(r, "Where tanh saturates: six layers, weights 20 times too large", 2000, 1860);
+    plot_scale(f, 0.72);
     map_row(r, f, 0, 0, "start");
     map_row(r, f, 1, 0, "end");
     map_row(r, f, 2, 1, "start");
@@ -1184,35 +1188,39 @@ static void gain_panel(lab_report *r, plot_figure *f, int col, const char *serie
     plot_ticks_x(p, gains, gain_names, GAINS);
     plot_grid(p, PLOT_GRID_Y);
     plot_range_x(p, 0.85, 24);
+    plot_range_y(p, strcmp(series, "accuracy") == 0 ? 0.2 : -0.02, 1.02);
     against_gain(r, p, 6, 0, series, "no norm, 6 layers", marked(lab_style("none"), PLOT_CIRCLE));
     against_gain(r, p, 1, 0, series, "no norm, 1 layer", marked(lab_style("none"), PLOT_RING));
     against_gain(r, p, 6, 1, series, "batch norm, 6 layers",
                  marked(lab_style("batch"), PLOT_CIRCLE));
     against_gain(r, p, 1, 1, series, "batch norm, 1 layer", marked(lab_style("batch"), PLOT_RING));
     if (strcmp(series, "accuracy") != 0)
-        plot_hline(p, normal_saturated(), "0.0364", plot_thin(PLOT_INK));
+        plot_hline(p, normal_saturated(), "N(0, 1): 0.0364", plot_thin(PLOT_INK));
 }
 
 static void steps_panel(lab_report *r, plot_figure *f)
 {
+    static const double ticks[4] = {0, 200, 400, 600};
+    static const char *const names[4] = {"0", "200", "400", "600"};
     plot_panel *p = plot_add(f, 0, 1, 1, 1);
     size_t i;
     plot_heading(p, "Saturated during training, 6 layers");
     plot_axis_x(p, "step", PLOT_LINEAR);
     plot_axis_y(p, "fraction saturated", PLOT_LINEAR);
     plot_grid(p, PLOT_GRID_Y);
-    plot_range_x(p, 0, lab_quick(r) ? 6 : 760);
-    plot_range_y(p, 0, 1.02);
+    plot_range_x(p, 0, lab_quick(r) ? 6 : 810);
+    plot_range_y(p, -0.06, 1.02);
+    if (!lab_quick(r)) plot_ticks_x(p, ticks, names, 4);
     plot_legend(p, PLOT_LEGEND_NONE);
     for (i = 0; i < GAINS; i++) {
         const size_t arm = tanh_arm(6, i, 0);
         lab_plot(r, p, arm, "saturated", "", lab_style("none"));
-        plot_text(p, lab_quick(r) ? 5 : 612, lab_mean(r, arm, "saturated", LAB_LAST),
-                  lab_format(r, "gain %s", gain_names[i]), PLOT_LEFT,
-                  i ? PLOT_VERMILLION : PLOT_VERMILLION);
+        plot_text(p, lab_quick(r) ? 5 : 612,
+                  lab_mean(r, arm, "saturated", LAB_LAST) - (i ? 0 : 0.045),
+                  lab_format(r, "gain %s", gain_names[i]), PLOT_LEFT, PLOT_VERMILLION);
     }
     lab_plot(r, p, tanh_arm(6, GAIN_20, 1), "saturated", "", lab_style("batch"));
-    plot_text(p, lab_quick(r) ? 2.5 : 300, 0.135, "batch norm, gain 20", PLOT_CENTER, PLOT_BLUE);
+    plot_text(p, lab_quick(r) ? 5 : 612, 0.06, "batch norm, 20", PLOT_LEFT, PLOT_BLUE);
 }
 
 static void layers_panel(lab_report *r, plot_figure *f, int col, const char *series,
@@ -1227,6 +1235,9 @@ static void layers_panel(lab_report *r, plot_figure *f, int col, const char *ser
     plot_axis_y(p, axis, scale);
     plot_grid(p, PLOT_GRID_Y);
     plot_range_x(p, 0.7, 6.3);
+    if (strcmp(series, "start/update") == 0) plot_range_y(p, 1e-6, 0.1);
+    if (strcmp(series, "start/gradient") == 0) plot_range_y(p, 1e-3, 100);
+    if (scale == PLOT_LINEAR && !lab_quick(r)) plot_range_y(p, -0.005, 0.3);
     for (norm = 0; norm < 2; norm++)
         for (i = 0; i < GAINS; i++) {
             plot_style style = marked(plot_solid(norm ? PLOT_BLUE : PLOT_VERMILLION), marks[i]);
@@ -1244,7 +1255,8 @@ static void layers_panel(lab_report *r, plot_figure *f, int col, const char *ser
 static int page_numbers(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Saturation, dead units, gradients and accuracy of tanh networks", 2400, 1650);
+        r, "Saturation, dead units, gradients and accuracy of tanh networks", 1900, 1560);
+    plot_scale(f, 0.7);
     plot_letters(f);
     gain_panel(r, f, 0, "start/saturated", "Saturated at the start", "fraction saturated");
     steps_panel(r, f);
@@ -1263,7 +1275,7 @@ static void relu_panel(lab_report *r, plot_figure *f)
     static const char *const names[RATES] = {"1", "0.3", "0.1"};
     plot_panel *p = plot_add(f, 0, 0, 1, 1);
     size_t i, norm;
-    plot_heading(p, "Dead ReLU units, 6 layers");
+    plot_heading(p, "784-200x6-10 ReLU: dead units");
     plot_axis_x(p, "step", PLOT_LINEAR);
     plot_axis_y(p, "fraction of units, mean of layers", PLOT_LINEAR);
     plot_grid(p, PLOT_GRID_Y);
@@ -1276,13 +1288,13 @@ static void relu_panel(lab_report *r, plot_figure *f)
                          lab_format(r, "%s, lr %s", norm ? "batch norm" : "no norm", names[i]),
                          style);
             else
-                lab_plot_seeds(r, p, RELU_NONE, "dead", "no norm, lr 1, each seed to its end",
+                lab_plot_seeds(r, p, RELU_NONE, "dead", "no norm, lr 1 (each seed)",
                                marked(style, PLOT_CROSS));
         }
 }
 
 /* The function, the inputs, the line: the drawing of the claim, to scale. */
-static void regime_panel(lab_report *r, plot_figure *f)
+static void regime_panel(plot_figure *f)
 {
     enum { POINTS = 121 };
     double z[POINTS], sigmoid[POINTS], line[POINTS], density[POINTS], zero[POINTS];
@@ -1300,15 +1312,14 @@ static void regime_panel(lab_report *r, plot_figure *f)
     plot_heading(p, "A normal input, and sigmoid");
     plot_axis_x(p, "input z", PLOT_LINEAR);
     plot_axis_y(p, "", PLOT_LINEAR);
-    plot_range_y(p, -0.05, 1.3);
+    plot_range_y(p, -0.2, 1.55);
     plot_band(p, "density of z ~ N(0, 1)", z, zero, density, POINTS, shade);
     plot_line(p, "sigmoid", z, sigmoid, POINTS, plot_solid(PLOT_INK));
     plot_line(p, "best line for these z", z, line, POINTS, plot_dashed(PLOT_VERMILLION));
     plot_vline(p, -1, NULL, plot_thin(PLOT_INK));
     plot_vline(p, 1, NULL, plot_thin(PLOT_INK));
     plot_legend(p, PLOT_LEGEND_TOP_LEFT);
-    plot_text_in(p, 0.98, 0.08, lab_format(r, "68.3 %% in ±1;\nline explains 98.4 %%"), PLOT_RIGHT,
-                 PLOT_INK);
+    plot_text_in(p, 0.98, 0.05, "68.3 % in ±1; the line explains 98.4 %", PLOT_RIGHT, PLOT_INK);
 }
 
 static void bend_panel(lab_report *r, plot_figure *f)
@@ -1320,9 +1331,10 @@ static void bend_panel(lab_report *r, plot_figure *f)
     double at[3] = {1, 2, 3};
     plot_panel *p = plot_add(f, 0, 2, 1, 1);
     size_t i, when;
-    plot_heading(p, "Sigmoid's output that no line explains");
+    plot_heading(p, "784-100x3-10 sigmoid: output no line explains");
     plot_axis_x(p, "hidden layer", PLOT_LINEAR);
     plot_axis_y(p, "part of its variance", PLOT_LOG10);
+    plot_range_y(p, 1e-5, 10);
     plot_ticks_x(p, at, names, 3);
     plot_axis_x(p, "", PLOT_LINEAR);
     plot_range_x(p, 0.8, 3.2);
@@ -1352,58 +1364,63 @@ static void lines_panel(lab_report *r, plot_figure *f)
         y[1][i] = 100 * (1 - s.mean);
         sd[1][i] = s.n > 1 ? 100 * s.sd : 0;
     }
-    plot_heading(p, "Sigmoid network: is it a linear one?");
+    plot_heading(p, "784-100x3-10 sigmoid: is it a linear network?");
     plot_axis_y(p, "test error, %", PLOT_LINEAR);
     plot_grid(p, PLOT_GRID_Y);
     plot_categories(p, names, 4);
     plot_bar_values(p, 1);
     plot_bars(p, "as trained", y[0], sd[0], 4, plot_solid(PLOT_BLUE));
-    plot_bars(p, "each sigmoid replaced by its best line", y[1], sd[1], 4, plot_solid(PLOT_ORANGE));
+    plot_bars(p, "with best lines for sigmoids", y[1], sd[1], 4, plot_solid(PLOT_ORANGE));
     plot_legend(p, PLOT_LEGEND_ABOVE);
 }
 
-static void toy_panels(lab_report *r, plot_figure *f)
+static void toy_loss_panel(lab_report *r, plot_figure *f)
 {
-    static const char *const whens[2] = {"start", "end"};
-    const size_t cells = MAP_UNITS * 32;
-    unsigned char *grey = (unsigned char *)malloc(4 * cells);
-    const char *captions[4];
-    char series[32];
-    plot_panel *p = plot_add(f, 1, 1, 1, 1), *maps = plot_add(f, 1, 2, 1, 1);
-    size_t i;
-    if (!grey) return;
-    plot_heading(p, "The printed 5-100-5 network");
+    plot_style printed = plot_dotted(PLOT_INK);
+    plot_panel *p = plot_add(f, 1, 1, 1, 1);
+    plot_heading(p, "5-100-5 tanh network as printed");
     plot_axis_x(p, "step", PLOT_LINEAR);
     plot_axis_y(p, "training loss, mean of 100 steps", PLOT_LOG10);
+    plot_range_y(p, 0.01, 10);
     plot_grid(p, PLOT_GRID_Y);
     lab_plot(r, p, TOY_NONE, "loss", NULL, lab_style("none"));
     lab_plot(r, p, TOY_BATCH, "loss", NULL, lab_style("batch"));
-    lab_plot(r, p, TOY_PRINTED, "loss", NULL, lab_style("noisy"));
-    plot_hline(p, 1.6094, "log 5", plot_thin(PLOT_INK));
-    plot_heading(maps, "Its saturation: 100 units, 32 points");
-    for (i = 0; i < 4; i++) {
-        const size_t printed = i / 2;
-        (void)snprintf(series, sizeof series, "%s1", whens[i % 2]);
-        unpack_map(r, MAP_TOY_NONE + printed, series, grey + i * cells, cells);
-        (void)snprintf(series, sizeof series, "%s/saturated", whens[i % 2]);
-        captions[i] = lab_format(
-            r, "%s, %s: %.1f %%", printed ? "batch norm as printed" : "no norm",
-            i % 2 ? "trained" : "start", 100 * lab_at(r, MAP_TOY_NONE + printed, 0, series, 0));
+    lab_plot(r, p, TOY_PRINTED, "loss", NULL, printed);
+    plot_hline(p, log(5), "log 5", plot_thin(PLOT_INK));
+}
+
+static void toy_map_panel(lab_report *r, plot_figure *f)
+{
+    const size_t cells = MAP_UNITS * 32;
+    unsigned char *grey = (unsigned char *)malloc(2 * cells);
+    const char *captions[2];
+    plot_panel *p = plot_add(f, 1, 2, 1, 1);
+    size_t i;
+    if (!grey) return;
+    plot_heading(p, "5-100-5 at the start: units across, points down");
+    for (i = 0; i < 2; i++) {
+        const size_t arm = MAP_TOY_NONE + i;
+        unpack_map(r, arm, "start1", grey + i * cells, cells);
+        captions[i] =
+            lab_format(r, "%s: %.1f %% saturated", i ? "batch norm as printed" : "no norm",
+                       100 * lab_at(r, arm, 0, "start/saturated", 0));
     }
-    plot_images(maps, grey, 4, MAP_UNITS, 32, 1, captions, 0);
+    plot_images(p, grey, 2, MAP_UNITS, 32, 1, captions, 0);
     free(grey);
 }
 
 static int page_others(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Dead ReLU units, sigmoid's linear part, and a network as printed", 2400, 1650);
+        r, "Dead ReLU units, sigmoid's linear part, and a network as printed", 1900, 1560);
+    plot_scale(f, 0.7);
     plot_letters(f);
     relu_panel(r, f);
-    regime_panel(r, f);
+    regime_panel(f);
     bend_panel(r, f);
     lines_panel(r, f);
-    toy_panels(r, f);
+    toy_loss_panel(r, f);
+    toy_map_panel(r, f);
     return lab_save(r, f, "others");
 }
 

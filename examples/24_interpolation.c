@@ -33,7 +33,8 @@
 
    Named before the run, to explain 24b: the curve between A and B after every hidden unit's weights
    in B were scaled to the length that they have in A, which does not change what B computes.
-   Four pages of curves and triangles; the distance of points says nothing about what was between. */
+   (24b cannot come out below 0: where at most a fifth of the seeds and pairs has any barrier, it is
+   called not reproduced.) */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #define TRAINING_IMPLEMENTATION
@@ -344,10 +345,424 @@ static int run(lab_run *r)
 
 /* ---- what came out --------------------------------------------------------------------------- */
 
+/* The largest loss at 0 <= a <= 1 less that of the worse end. */
+static double barrier_of(lab_series loss)
+{
+    double most = 0, ends = 0;
+    size_t i;
+    for (i = 0; i < loss.n; i++) {
+        const int end = fabs(loss.x[i]) < 1e-6 || fabs(loss.x[i] - 1) < 1e-6;
+        if (loss.x[i] < -1e-6 || loss.x[i] > 1 + 1e-6) continue;
+        if (!(loss.y[i] <= most)) most = loss.y[i];
+        if (end && !(loss.y[i] <= ends)) ends = loss.y[i];
+    }
+    return loss.n ? most - ends : (double)NAN;
+}
+
+static size_t barriers(lab_report *r, size_t arm, const char *what, size_t pair_index,
+                       double *value)
+{
+    const char *series = lab_format(r, "%sloss/%s", what, pairs[pair_index].id);
+    size_t s;
+    for (s = 0; s < lab_seeds(r, arm); s++) value[s] = barrier_of(lab_get(r, arm, s, series));
+    return lab_seeds(r, arm);
+}
+
+static stats_summary barrier_summary(lab_report *r, size_t arm, const char *what, size_t k)
+{
+    double value[LAB_SEEDS_MAX];
+    const size_t n = barriers(r, arm, what, k, value);
+    return stats_describe(value, n);
+}
+
+/* Mean over 0 <= a <= 1 of the loss's standard deviation over seeds divided by its mean. */
+static double unlikeness(lab_report *r, size_t arm, size_t k)
+{
+    const lab_curve c = lab_over_seeds(r, arm, lab_format(r, "loss/%s", pairs[k].id));
+    double sum = 0;
+    size_t i, n = 0;
+    for (i = 0; i < c.n; i++) {
+        if (c.x[i] < -1e-6 || c.x[i] > 1 + 1e-6) continue;
+        sum += c.sd[i] / c.mean[i];
+        n++;
+    }
+    return n ? sum / (double)n : (double)NAN;
+}
+
+/* |A-B| over the mean distance of A and B from the start. */
+static size_t apart(const lab_report *r, size_t arm, size_t k, double *value)
+{
+    size_t s;
+    for (s = 0; s < lab_seeds(r, arm); s++) {
+        const double a = lab_at(r, arm, s, "from_start", (double)pairs[k].a);
+        const double b = lab_at(r, arm, s, "from_start", (double)pairs[k].b);
+        value[s] = lab_at(r, arm, s, "apart", (double)k) / (0.5 * (a + b));
+    }
+    return lab_seeds(r, arm);
+}
+
+/* How many of the six pairs have the sign, seed by seed; the common verdict of the six. */
+static stats_verdict six_pairs(double (*value)[LAB_SEEDS_MAX], size_t n, size_t *held)
+{
+    double zero[LAB_SEEDS_MAX] = {0};
+    stats_verdict verdict[OF_OPTIMIZERS];
+    size_t k, same = 0;
+    *held = 0;
+    for (k = 0; k < OF_OPTIMIZERS; k++) {
+        const stats_paired d = stats_pair(value[k], zero, n);
+        verdict[k] = stats_judge(&d, 1, 1);
+        *held += verdict[k] == STATS_REPRODUCED ? 1u : 0u;
+        same += verdict[k] == verdict[0] ? 1u : 0u;
+    }
+    if (same == OF_OPTIMIZERS) return verdict[0];
+    return *held ? STATS_PARTLY : STATS_INCONCLUSIVE;
+}
+
+/* A barrier is never below 0: where there is none in a pair, that is "not reproduced" for it. */
+static void judge_barrier(lab_report *r, size_t arm)
+{
+    static const lab_claim claims[2] = {
+        {"24a", "A barrier separates the solutions of different optimizers, without norm",
+         "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
+         "loss between above both ends, in 4 of 5 seeds, mean beyond 2 standard errors, for each "
+         "of "
+         "six pairs",
+         "none before the criterion; then one seed: barriers of 0.003 to 0.012"},
+        {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
+         "no numbers at hand", "the same with batch norm",
+         "none before the criterion; then one seed: no barrier in any pair"}};
+    double value[OF_OPTIMIZERS][LAB_SEEDS_MAX];
+    double low = 1e9, high = 0;
+    stats_verdict verdict;
+    size_t k, s, held, n = 0, above = 0;
+    for (k = 0; k < OF_OPTIMIZERS; k++) {
+        stats_summary b;
+        n = barriers(r, arm, "", k, value[k]);
+        b = stats_describe(value[k], n);
+        low = b.mean < low ? b.mean : low;
+        high = b.mean > high ? b.mean : high;
+        for (s = 0; s < n; s++) above += value[k][s] > 0 ? 1u : 0u;
+    }
+    verdict = six_pairs(value, n, &held);
+    if (held == 0 && 5 * above <= OF_OPTIMIZERS * n) verdict = STATS_NOT_REPRODUCED;
+    lab_verdict(r, &claims[arm], verdict,
+                "SGD twice from two starts: the barrier that there can be",
+                "%lu of 6 pairs; mean barriers %.4f to %.4f; from another start %.2f",
+                (unsigned long)held, low, high, barrier_summary(r, arm, "", 7).mean);
+}
+
+static void judge_consistency(lab_report *r)
+{
+    static const lab_claim alike = {
+        "24c",
+        "With batch norm the curves are more alike from start to start",
+        "Im, Tao & Branson 2016 (abstract and notes by others)",
+        "\"key\" to the consistency across re-initializations; no numbers at hand",
+        "standard deviation over seeds by mean, averaged over 0 <= a <= 1: smaller with batch norm "
+        "in "
+        "5 of 6 pairs, mean difference beyond 2 standard errors",
+        "none"};
+    static const lab_claim places[2] = {
+        {"24d", "From one start the optimizers end in different places",
+         "Im, Tao & Branson 2016 (abstract)", "\"different\" minima; no numbers at hand",
+         "|A-B| above half of the mean distance from the start: 4 of 5 seeds, each of six pairs, "
+         "both "
+         "networks",
+         "none"}};
+    double with[OF_OPTIMIZERS], without[OF_OPTIMIZERS], value[OF_OPTIMIZERS][LAB_SEEDS_MAX];
+    double mean[2][2] = {{1e9, 0}, {1e9, 0}};
+    stats_verdict verdict[2];
+    stats_paired d;
+    size_t k, s, n = 0, arm, held[2];
+    for (k = 0; k < OF_OPTIMIZERS; k++) {
+        with[k] = unlikeness(r, BATCH_NORM, k);
+        without[k] = unlikeness(r, NONE, k);
+    }
+    d = stats_pair(with, without, OF_OPTIMIZERS);
+    lab_verdict(r, &alike, stats_judge(&d, -1, 1), "six pairs share their ends: not independent",
+                "%.3f without, %.3f with (means of six pairs); smaller in %lu of 6",
+                stats_describe(without, OF_OPTIMIZERS).mean,
+                stats_describe(with, OF_OPTIMIZERS).mean, (unsigned long)d.negative);
+    for (arm = 0; arm < 2; arm++) {
+        for (k = 0; k < OF_OPTIMIZERS; k++) {
+            double m;
+            n = apart(r, arm, k, value[k]);
+            m = stats_describe(value[k], n).mean;
+            mean[arm][0] = m < mean[arm][0] ? m : mean[arm][0];
+            mean[arm][1] = m > mean[arm][1] ? m : mean[arm][1];
+            for (s = 0; s < n; s++) value[k][s] -= 0.5;
+        }
+        verdict[arm] = six_pairs(value, n, &held[arm]);
+    }
+    lab_verdict(r, &places[0], verdict[0] == verdict[1] ? verdict[0] : STATS_PARTLY, "",
+                "%lu and %lu of 6 pairs; |A-B| is %.2f to %.2f of the distance without, %.2f to "
+                "%.2f with",
+                (unsigned long)held[0], (unsigned long)held[1], mean[0][0], mean[0][1], mean[1][0],
+                mean[1][1]);
+}
+
+static void judge_control(lab_report *r, size_t arm)
+{
+    static const lab_claim claims[2] = {
+        {"24e", "The barrier is that of the optimizers, not of chance, without norm",
+         "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"",
+         "no numbers at hand",
+         "mean barrier of the six pairs above that of SGD twice with other batches", "none"},
+        {"24f", "... and with batch norm",
+         "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"",
+         "no numbers at hand", "the same with batch norm", "none"}};
+    double value[LAB_SEEDS_MAX], mean[LAB_SEEDS_MAX] = {0}, other[LAB_SEEDS_MAX];
+    stats_paired d;
+    size_t k, s, n = 0;
+    for (k = 0; k < OF_OPTIMIZERS; k++) {
+        n = barriers(r, arm, "", k, value);
+        for (s = 0; s < n; s++) mean[s] += value[s] / OF_OPTIMIZERS;
+    }
+    (void)barriers(r, arm, "", OF_OPTIMIZERS, other);
+    d = stats_pair(mean, other, n);
+    lab_verdict(r, &claims[arm], stats_judge(&d, 1, 1), "",
+                "%.4f ± %.4f between optimizers, %.4f ± %.4f with other batches",
+                stats_describe(mean, n).mean, stats_describe(mean, n).sd,
+                stats_describe(other, n).mean, stats_describe(other, n).sd);
+}
+
+/* The ends of a line are the same for all pairs that share a solution, and scaling must not move
+   them. */
+static void check_ends(lab_report *r)
+{
+    double worst = 0, moved = 0;
+    size_t arm, s, k;
+    for (arm = 0; arm < 2; arm++)
+        for (s = 0; s < lab_seeds(r, arm); s++)
+            for (k = 0; k < OF_OPTIMIZERS; k++) {
+                const pair *p = &pairs[k];
+                const char *first = p->a == SGD ? "loss/sgd-momentum" : "loss/sgd-rmsprop";
+                const char *own = lab_format(r, "loss/%s", p->id);
+                const char *scaled = lab_format(r, "scaled_loss/%s", p->id);
+                const double at = p->a == SGD ? 0 : 1;
+                if (p->a == MOMENTUM) first = "loss/sgd-momentum";
+                worst = fmax(worst, fabs(lab_at(r, arm, s, own, 0) - lab_at(r, arm, s, first, at)));
+                if (arm == BATCH_NORM)
+                    moved = fmax(
+                        moved, fabs(lab_at(r, arm, s, own, 1) / lab_at(r, arm, s, scaled, 1) - 1));
+            }
+    lab_check(r, !(worst > 0), "lines that share an end agree there", "largest difference %.1e",
+              worst);
+    lab_check(r, moved < 1e-3, "with batch norm, scaled weights compute the same",
+              "loss at the scaled end, largest relative difference %.1e (ε, rounding)", moved);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static void curve_panel(lab_report *r, plot_figure *f, size_t k)
+{
+    const int log_axis = k == PAIRS - 1;
+    plot_panel *p = plot_add(f, (int)k / 3, (int)k % 3, 1, 1);
+    const char *series = lab_format(r, "loss/%s", pairs[k].id);
+    size_t arm, s;
+    plot_heading(p,
+                 lab_format(r, "%s to %s", solution_name[pairs[k].a], solution_name[pairs[k].b]));
+    plot_axis_x(p,
+                lab_format(r, "a (0: %s, 1: %s)", solution_name[pairs[k].a],
+                           k < OF_OPTIMIZERS ? solution_name[pairs[k].b]
+                                             : strchr(solution_name[pairs[k].b], 'o')),
+                PLOT_LINEAR);
+    plot_axis_y(p, "loss", log_axis ? PLOT_LOG10 : PLOT_LINEAR);
+    plot_grid(p, PLOT_GRID_Y);
+    plot_range_x(p, -0.2, 1.2);
+    if (!log_axis && !lab_quick(r)) plot_range_y(p, 0.03, 0.15);
+    plot_legend(p, k == 0 ? PLOT_LEGEND_AUTO : PLOT_LEGEND_NONE);
+    plot_vline(p, 0, NULL, plot_thin(PLOT_INK));
+    plot_vline(p, 1, NULL, plot_thin(PLOT_INK));
+    for (arm = 0; arm < 2; arm++) {
+        plot_style thin = lab_style(arms[arm].id);
+        const lab_curve c = lab_over_seeds(r, arm, series);
+        thin.width = 0.4;
+        thin.alpha = 0.6;
+        lab_plot_seeds(r, p, arm, series, "", thin);
+        plot_line(p, lab_format(r, "%s, mean (thin: each seed)", arms[arm].name), c.x, c.mean, c.n,
+                  lab_style(arms[arm].id));
+        (void)s;
+    }
+}
+
+static const char *const short_names[PAIRS] = {"S-M", "S-R", "S-A",       "M-R",
+                                               "M-A", "R-A", "S-S batch", "S-S start"};
+
+static void bars_panel(lab_report *r, plot_figure *f, int row, int col, int span, int what)
+{
+    double value[2][PAIRS], sd[2][PAIRS], seed[LAB_SEEDS_MAX];
+    const size_t n = what == 0 ? (size_t)OF_OPTIMIZERS + 1 : (size_t)PAIRS;
+    plot_panel *p = plot_add(f, row, col, 1, span);
+    size_t arm, k;
+    for (arm = 0; arm < 2; arm++)
+        for (k = 0; k < n; k++) {
+            stats_summary b;
+            if (what == 0) b = barrier_summary(r, arm, "", k);
+            if (what == 1) b = stats_describe(seed, apart(r, arm, k, seed));
+            value[arm][k] = what == 2 ? unlikeness(r, arm, k) : b.mean;
+            sd[arm][k] = what == 2 || b.n < 2 ? 0 : b.sd;
+        }
+    plot_heading(p, what == 0   ? "Barrier (other start: off the scale)"
+                    : what == 1 ? "Distance of the two, by that from the start"
+                                : "Spread over starts, by the mean");
+    plot_axis_y(p,
+                what == 0   ? "loss above the worse end"
+                : what == 1 ? "ratio"
+                            : "sd / mean of loss",
+                PLOT_LINEAR);
+    plot_axis_x(p, "S SGD, M momentum, R RMSprop, A Adam", PLOT_LINEAR);
+    plot_grid(p, PLOT_GRID_Y);
+    plot_categories(p, short_names, (int)n);
+    for (arm = 0; arm < 2; arm++)
+        plot_bars(p, arms[arm].name, value[arm], what == 2 ? NULL : sd[arm], n,
+                  plot_solid(arm ? PLOT_BLUE : PLOT_VERMILLION));
+}
+
+static int page_curves(lab_report *r)
+{
+    plot_figure *f = lab_figure(r, "Loss on the line between two solutions", 2000, 1700);
+    size_t k;
+    plot_scale(f, 0.72);
+    for (k = 0; k < PAIRS; k++) curve_panel(r, f, k);
+    bars_panel(r, f, 2, 2, 1, 0);
+    return lab_save(r, f, NULL);
+}
+
+/* The value at u, v of the triangle's points, linear between them; nan outside. */
+static double in_triangle(lab_series loss, double u, double v)
+{
+    const double left = 1 - u - v, n = SIDE - 1, slack = 1e-9;
+    double at[3];
+    size_t i, j, up, right;
+    double fu, fv;
+    if (u < -slack || v < -slack || left < -slack) return (double)NAN;
+    u = fmin(fmax(u, 0), 1 - 1e-9) * n;
+    v = fmin(fmax(v, 0), 1 - 1e-9) * n;
+    i = (size_t)u;
+    j = (size_t)v;
+    if (i + j >= SIDE - 1) { /* the slanted edge */
+        if (i > 0) i = SIDE - 2 - j;
+        if (i + j >= SIDE - 1) j = SIDE - 2 - i;
+    }
+    fu = u - (double)i;
+    fv = v - (double)j;
+    right = (i + 1) * SIDE - (i + 1) * i / 2 + j; /* rows of SIDE, SIDE - 1, ... points */
+    up = i * SIDE - (i > 0 ? i * (i - 1) / 2 : 0) + j + 1;
+    if (fu + fv <= 1 || i + j + 2 >= SIDE) {
+        at[0] = loss.y[up - 1];
+        at[1] = loss.y[right];
+        at[2] = loss.y[up];
+        return at[0] + fu * (at[1] - at[0]) + fv * (at[2] - at[0]);
+    }
+    at[0] = loss.y[right + 1];
+    at[1] = loss.y[up];
+    at[2] = loss.y[right];
+    return at[0] + (1 - fu) * (at[1] - at[0]) + (1 - fv) * (at[2] - at[0]);
+}
+
+/* White over the corners of the field that are not in the triangle, and its edge. */
+static void triangle_edge(plot_panel *p, double height)
+{
+    const double x[2][3] = {{-0.02, 0, 0.5}, {0.5, 1, 1.02}};
+    const double lo[2][3] = {{0, 0, height}, {height, 0, 0}};
+    const double hi[3] = {height + 0.02, height + 0.02, height + 0.02};
+    const double ex[4] = {0, 1, 0.5, 0}, ey[4] = {0, 0, height, 0};
+    plot_style white = plot_solid(PLOT_WHITE), edge = plot_solid(PLOT_INK);
+    white.alpha = 1;
+    edge.width = 0.6;
+    plot_band(p, NULL, x[0], lo[0], hi, 3, white);
+    plot_band(p, NULL, x[1], lo[1], hi, 3, white);
+    plot_line(p, NULL, ex, ey, 4, edge);
+}
+
+static void triangle_panel(lab_report *r, plot_figure *f, size_t arm, size_t k, double lo,
+                           double hi)
+{
+    enum { ROWS = 156, COLS = 180 };
+    const double height = 0.8660254;
+    const lab_series loss = lab_get(r, arm, 0, lab_format(r, "loss/%s", triples[k].id));
+    double *field = (double *)malloc(sizeof(double) * ROWS * COLS);
+    plot_panel *p = plot_add(f, (int)(arm - TRIANGLE_NONE), 3 * (int)k, 1, 3);
+    size_t i, j;
+    if (!field) return;
+    for (i = 0; i < ROWS; i++)
+        for (j = 0; j < COLS; j++) {
+            const double v = ((double)i + 0.5) / ROWS, x = ((double)j + 0.5) / COLS;
+            field[i * COLS + j] = loss.n ? in_triangle(loss, x - 0.5 * v, v) : (double)NAN;
+        }
+    plot_heading(p, lab_format(r, "%s%s",
+                               k                      ? ""
+                               : arm == TRIANGLE_NONE ? "no norm"
+                                                      : "batch norm",
+                               k ? " " : ""));
+    plot_frame(p, PLOT_BARE);
+    plot_axis_x(p, "", PLOT_LINEAR);
+    plot_axis_y(p, "", PLOT_LINEAR);
+    plot_hide_x(p);
+    plot_hide_y(p);
+    plot_range_x(p, -0.2, 1.2);
+    plot_range_y(p, -0.12, 1.0);
+    plot_aspect(p, 1);
+    plot_heat(p, field, ROWS, COLS, 0, 1, 0, height, PLOT_SEQUENTIAL, lo, hi);
+    if (k == TRIPLES - 1) plot_colorbar(p, "loss");
+    triangle_edge(p, height);
+    plot_text(p, 0, -0.02, solution_name[triples[k].corner[0]], PLOT_CENTER | PLOT_BELOW, PLOT_INK);
+    plot_text(p, 1, -0.02, solution_name[triples[k].corner[1]], PLOT_CENTER | PLOT_BELOW, PLOT_INK);
+    plot_text(p, 0.5, height + 0.02, solution_name[triples[k].corner[2]], PLOT_CENTER | PLOT_ABOVE,
+              PLOT_INK);
+    free(field);
+}
+
+static int page_triangles(lab_report *r)
+{
+    plot_figure *f = lab_figure(r,
+                                "Loss between three solutions (one seed), and how far apart and "
+                                "how alike they are",
+                                2000, 1540);
+    size_t arm, k, i;
+    plot_scale(f, 0.72);
+    for (arm = TRIANGLE_NONE; arm <= TRIANGLE_BATCH; arm++) {
+        double lo = 1e9, hi = 0;
+        for (k = 0; k < TRIPLES; k++) {
+            const lab_series loss = lab_get(r, arm, 0, lab_format(r, "loss/%s", triples[k].id));
+            for (i = 0; i < loss.n; i++) {
+                lo = fmin(lo, loss.y[i]);
+                hi = fmax(hi, loss.y[i]);
+            }
+        }
+        for (k = 0; k < TRIPLES; k++) triangle_panel(r, f, arm, k, lo, hi);
+    }
+    bars_panel(r, f, 2, 0, 6, 1);
+    bars_panel(r, f, 2, 6, 6, 2);
+    return lab_save(r, f, "triangles");
+}
+
+static void print_ends(lab_report *r)
+{
+    size_t arm, k;
+    for (arm = 0; arm < 2; arm++)
+        for (k = 0; k < SOLUTIONS; k++)
+            printf("%s, %s: test error %s, distance from the start %s\n", arms[arm].name,
+                   solution_name[k], lab_text(r, arm, "test_error", (double)k, 4),
+                   lab_text(r, arm, "from_start", (double)k, 2));
+    for (k = 0; k < OF_OPTIMIZERS; k++)
+        printf("%s: barrier %.4f without, %.4f with, %.4f with weights of the same lengths\n",
+               pairs[k].id, barrier_summary(r, NONE, "", k).mean,
+               barrier_summary(r, BATCH_NORM, "", k).mean,
+               barrier_summary(r, BATCH_NORM, "scaled_", k).mean);
+}
+
 static int report(lab_report *r)
 {
-    (void)r;
-    return 0;
+    check_ends(r);
+    judge_barrier(r, NONE);
+    judge_barrier(r, BATCH_NORM);
+    judge_consistency(r);
+    judge_control(r, NONE);
+    judge_control(r, BATCH_NORM);
+    print_ends(r);
+    return page_curves(r) || page_triangles(r) ? -1 : 0;
 }
 
 int main(int argc, char **argv)

@@ -465,9 +465,10 @@ static int run_worth(lab_run *run, size_t batch, int norm)
     return 0;
 }
 
+static const size_t batches[BATCHES] = {8, 16, 32, 64, 128, 256, 512};
+
 static int run(lab_run *r)
 {
-    static const size_t batches[BATCHES] = {8, 16, 32, 64, 128, 256, 512};
     const int norm = r->arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM;
     if (r->arm < WORTH) return run_noise(r, norm);
     return run_worth(r, batches[(r->arm - WORTH) / 2], norm);
@@ -475,11 +476,503 @@ static int run(lab_run *r)
 
 /* ---- what came out --------------------------------------------------------------------------- */
 
+static const char *const ways[2] = {"with", "without"};
+
+/* What E|g_B - g|² should be, over C. */
+static double formula(double size, int without, double n)
+{
+    return (without ? (n - size) / (n - 1) : 1) / size;
+}
+
+static double set_size(const lab_report *r)
+{
+    return lab_quick(r) ? 400 : SET;
+}
+
+static void judge_unbiased(lab_report *r)
+{
+    static const lab_claim claim = {
+        "18a",
+        "The gradient of a mini-batch is unbiased",
+        "Bjorck et al. 2018, appendix D; Chinese notes on batch norm",
+        "an equality",
+        "mean error along g is 0 within 3 standard errors, all but at most one of 100 cases",
+        "none"};
+    size_t arm, s, k, way, beyond = 0, cases = 0;
+    double most = 0;
+    for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++)
+        for (s = 0; s < lab_seeds(r, arm); s++)
+            for (k = 0; k < SIZES; k++)
+                for (way = 0; way < 2; way++) {
+                    const double z =
+                        fabs(lab_at(r, arm, s, lab_format(r, "z_%s", ways[way]), (double)sizes[k]));
+                    cases++;
+                    beyond += z <= 3 ? 0u : 1u;
+                    most = fmax(most, z);
+                }
+    lab_verdict(r, &claim, beyond <= 1 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED,
+                "batch norm with running statistics taken as constants",
+                "%lu of %lu cases beyond 3 standard errors, the largest %.2f",
+                (unsigned long)beyond, (unsigned long)cases, most);
+}
+
+static void judge_formula(lab_report *r, size_t way)
+{
+    static const lab_claim claims[2] = {
+        {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
+         "Bjorck et al. 2018, appendix D; Chinese notes on batch norm", "a bound: α²C/|B|",
+         "equal within 3 %, every size, network and seed (partly: the means over seeds)",
+         "trial runs (a toy): 3.696e-3 for 3.706e-3"},
+        {"18c", "Without replacement it is smaller by (N−|B|)/(N−1)", "sampling theory",
+         "an equality",
+         "equal within 3 %, every size, network and seed (partly: the means over seeds)",
+         "trial runs (a toy): 3.4256e-3 for 3.4267e-3"}};
+    const char *series = lab_format(r, "ratio_%s", ways[way]);
+    double worst = 0, worst_mean = 0;
+    size_t arm, s, k;
+    for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++)
+        for (k = 0; k < SIZES; k++) {
+            const double b = (double)sizes[k];
+            for (s = 0; s < lab_seeds(r, arm); s++)
+                worst = fmax(worst, fabs(lab_at(r, arm, s, series, b) - 1));
+            worst_mean = fmax(worst_mean, fabs(lab_mean(r, arm, series, b) - 1));
+        }
+    lab_verdict(r, &claims[way],
+                worst <= 0.03        ? STATS_REPRODUCED
+                : worst_mean <= 0.03 ? STATS_PARTLY
+                                     : STATS_NOT_REPRODUCED,
+                "at 2000 · 256/|B| draws chance itself makes up to 2 %",
+                "off by at most %.1f %% in any run, %.1f %% in a mean over seeds", 100 * worst,
+                100 * worst_mean);
+}
+
+static void judge_training_mode(lab_report *r)
+{
+    static const lab_claim unbiased = {
+        "18d",
+        "The gradient of a mini-batch is unbiased also with the batch statistics of training",
+        "Bjorck et al. 2018, appendix D, read as of a network with batch norm",
+        "an equality",
+        "|bias|² is 0 within 2 standard errors over seeds at 4, 16, 64, 256 (not reproduced: above "
+        "0 "
+        "at each)",
+        "none"};
+    static const lab_claim better = {
+        "18e",
+        "The estimate of the gradient improves with the size of the batch",
+        "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm",
+        "no numbers",
+        "E|g−g_B|² falls from 16 to 64 to 256, in all by 16 ± 4, both networks, as in training",
+        "none"};
+    size_t arm, k, s, biased = 0;
+    double factor[2], mean[TRAIN_SIZES];
+    int falls = 1;
+    for (k = 0; k < TRAIN_SIZES; k++) {
+        const stats_summary b = lab_summary(r, NOISE_BATCH, "train_bias", (double)sizes[k + 1]);
+        size_t above = 0;
+        for (s = 0; s < b.n; s++)
+            above += lab_at(r, NOISE_BATCH, s, "train_bias", (double)sizes[k + 1]) > 0 ? 1u : 0u;
+        biased += 5 * above >= 4 * b.n && b.mean > 2 * b.se ? 1u : 0u;
+        mean[k] = b.mean;
+    }
+    lab_verdict(r, &unbiased,
+                biased == 0             ? STATS_REPRODUCED
+                : biased == TRAIN_SIZES ? STATS_NOT_REPRODUCED
+                                        : STATS_PARTLY,
+                "compared with the gradient of all 2000 images as one batch",
+                "biased at %lu of 4 sizes; |bias|²/|g|² %.3g, %.3g, %.3g, %.3g at 4, 16, 64, 256",
+                (unsigned long)biased, mean[0], mean[1], mean[2], mean[3]);
+    for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++) {
+        const double e16 = lab_mean(r, arm, "train_error", 16);
+        const double e64 = lab_mean(r, arm, "train_error", 64);
+        const double e256 = lab_mean(r, arm, "train_error", 256);
+        falls = falls && e16 > e64 && e64 > e256;
+        factor[arm] = e16 / e256;
+    }
+    lab_verdict(r, &better,
+                !falls                                                  ? STATS_NOT_REPRODUCED
+                : fmax(fabs(factor[0] - 16), fabs(factor[1] - 16)) <= 4 ? STATS_REPRODUCED
+                                                                        : STATS_PARTLY,
+                "drawn without replacement: 18.2 expected without norm",
+                "from 16 to 256 by a factor of %.1f without, %.1f with batch norm", factor[0],
+                factor[1]);
+}
+
+/* steps = 1: the steps, else the images, that the best rate takes. */
+static size_t worth(const lab_report *r, size_t norm, size_t k, int steps, double *value)
+{
+    const size_t arm = worth_arm(k, norm), n = lab_values(r, arm, "best_images", 0, value);
+    size_t s;
+    for (s = 0; s < n && steps; s++) value[s] /= (double)batches[k];
+    return n;
+}
+
+static stats_summary worth_summary(const lab_report *r, size_t norm, size_t k, int steps)
+{
+    double value[LAB_SEEDS_MAX];
+    const size_t n = worth(r, norm, k, steps, value);
+    return stats_describe(value, n);
+}
+
+/* The fit images = least images + least steps · batch, least squares of relative errors. */
+static void fit(const lab_report *r, size_t norm, size_t s, double *images, double *steps)
+{
+    double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0, value[LAB_SEEDS_MAX];
+    size_t k;
+    for (k = 0; k < BATCHES; k++) {
+        const double x = (double)batches[k];
+        (void)worth(r, norm, k, 0, value);
+        if (!(value[s] > 0)) continue;
+        w += 1 / (value[s] * value[s]);
+        wx += x / (value[s] * value[s]);
+        wy += 1 / value[s];
+        wxx += x * x / (value[s] * value[s]);
+        wxy += x / value[s];
+    }
+    *steps = (w * wxy - wx * wy) / (w * wxx - wx * wx);
+    *images = (wy - *steps * wx) / w;
+}
+
+static stats_verdict both(const stats_verdict *v)
+{
+    if (v[0] == v[1]) return v[0];
+    return v[0] == STATS_REPRODUCED || v[1] == STATS_REPRODUCED || v[0] == STATS_PARTLY ||
+                   v[1] == STATS_PARTLY
+               ? STATS_PARTLY
+               : STATS_INCONCLUSIVE;
+}
+
+static void judge_worth(lab_report *r)
+{
+    static const lab_claim fewer = {
+        "18f",
+        "A larger batch needs fewer steps to the same loss",
+        "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm",
+        "no numbers",
+        "steps at batch 512 below those at 8, and at most an eighth, both networks",
+        "none"};
+    static const lab_claim more = {"18g",
+                                   "... but beyond some size more images",
+                                   "McCandlish et al. 2018; Shallue et al. 2019",
+                                   "no numbers for this network",
+                                   "images at batch 512 above those at 32, both networks",
+                                   "none"};
+    double small[LAB_SEEDS_MAX], middle[LAB_SEEDS_MAX], large[LAB_SEEDS_MAX], ratio[2], growth[2];
+    stats_verdict v[2], u[2];
+    size_t norm, n;
+    for (norm = 0; norm < 2; norm++) {
+        stats_paired d;
+        n = worth(r, norm, BATCHES - 1, 1, large);
+        (void)worth(r, norm, 0, 1, small);
+        d = stats_pair(large, small, n);
+        ratio[norm] = stats_describe(small, n).mean / stats_describe(large, n).mean;
+        v[norm] = stats_judge(&d, -1, ratio[norm] >= 8);
+        (void)worth(r, norm, BATCHES - 1, 0, large);
+        (void)worth(r, norm, 2, 0, middle);
+        d = stats_pair(large, middle, n);
+        growth[norm] = stats_describe(large, n).mean / stats_describe(middle, n).mean;
+        u[norm] = stats_judge(&d, 1, 1);
+    }
+    lab_verdict(r, &fewer, both(v), "64 times as large",
+                "from 8 to 512: %.1f times fewer steps without, %.1f with batch norm", ratio[0],
+                ratio[1]);
+    lab_verdict(r, &more, both(u), "", "from 32 to 512: %.2f times the images without, %.2f with",
+                growth[0], growth[1]);
+}
+
+static double noise_scale(const lab_report *r, size_t norm, size_t s)
+{
+    return lab_at(r, NOISE_NONE + norm, s, "C", 0) / lab_at(r, NOISE_NONE + norm, s, "square", 0);
+}
+
+static void judge_scale(lab_report *r)
+{
+    static const lab_claim claim = {"18h",
+                                    "The noise C/|g|² tells beyond what size",
+                                    "McCandlish et al. 2018 (their simple noise scale)",
+                                    "to an order of magnitude",
+                                    "the batch at which steps and images are both twice their "
+                                    "least: within a factor of 10, mean "
+                                    "over seeds, both networks",
+                                    "none"};
+    double knee[2] = {0, 0}, scale[2] = {0, 0};
+    size_t norm, s;
+    int close = 0;
+    for (norm = 0; norm < 2; norm++) {
+        const double n = (double)lab_seeds(r, NOISE_NONE + norm);
+        for (s = 0; s < lab_seeds(r, NOISE_NONE + norm); s++) {
+            double images, steps;
+            fit(r, norm, s, &images, &steps);
+            knee[norm] += images / steps / n;
+            scale[norm] += noise_scale(r, norm, s) / n;
+        }
+        close += fabs(log10(knee[norm] / scale[norm])) <= 1 ? 1 : 0;
+    }
+    lab_verdict(r, &claim,
+                close == 2   ? STATS_REPRODUCED
+                : close == 1 ? STATS_PARTLY
+                             : STATS_NOT_REPRODUCED,
+                "the noise is that of step 200 and grows in training",
+                "knee at %.0f, noise %.0f without; %.0f and %.0f with batch norm", knee[0],
+                scale[0], knee[1], scale[1]);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static const char *const net_names[2] = {"no norm", "batch norm"};
+
+static void error_panel(lab_report *r, plot_figure *f, size_t norm)
+{
+    enum { FINE = 60 };
+    static const double alphas[2] = {0.1, 0.01};
+    const double C = lab_mean(r, NOISE_NONE + norm, "C", 0), n = set_size(r);
+    double x[FINE], line[FINE], curve[FINE], at[SIZES], mean[2][SIZES];
+    plot_panel *p = plot_add(f, 0, (int)norm, 1, 1);
+    size_t a, i, k, way;
+    plot_heading(p, norm ? "Batch norm, running statistics" : "No norm");
+    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
+    plot_axis_y(p, "E|αg − αg_B|^2", PLOT_LOG10);
+    plot_grid(p, PLOT_GRID_Y);
+    plot_range_x(p, 0.8, 400);
+    for (a = 0; a < 2; a++) {
+        const double scale = alphas[a] * alphas[a];
+        const plot_color color = norm ? PLOT_BLUE : PLOT_VERMILLION;
+        for (i = 0; i < FINE; i++) {
+            x[i] = exp2(8.5 * (double)i / (FINE - 1));
+            line[i] = scale * C / x[i];
+            curve[i] = scale * C * formula(x[i], 1, n);
+        }
+        for (way = 0; way < 2; way++)
+            for (k = 0; k < SIZES; k++) {
+                at[k] = (double)sizes[k];
+                mean[way][k] = scale * lab_mean(r, NOISE_NONE + norm,
+                                                lab_format(r, "error_%s", ways[way]), at[k]);
+            }
+        plot_line(p, "the bound α^2C/|B|", x, line, FINE, plot_thin(PLOT_INK));
+        plot_line(p, "· (N−|B|)/(N−1)", x, curve, FINE, plot_dashed(PLOT_INK));
+        plot_scatter(p, "drawn with replacement", at, mean[0], SIZES,
+                     plot_marked(color, PLOT_RING));
+        plot_scatter(p, "without", at, mean[1], SIZES, plot_marked(color, PLOT_CROSS));
+        plot_text(p, 1.2, scale * C * 0.25, a ? "α = 0.01" : "α = 0.1", PLOT_LEFT, PLOT_INK);
+    }
+}
+
+static void ratio_panel(lab_report *r, plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 0, 2, 1, 1);
+    size_t arm, way, s, k;
+    plot_heading(p, "Measured over formula, each seed");
+    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
+    plot_axis_y(p, "ratio", PLOT_LINEAR);
+    plot_grid(p, PLOT_GRID_Y);
+    plot_range_x(p, 0.7, 420);
+    if (!lab_quick(r)) plot_range_y(p, 0.94, 1.06);
+    plot_hline(p, 1, NULL, plot_thin(PLOT_INK));
+    plot_span_y(p, 0.97, 1.03, plot_solid(PLOT_LIGHT));
+    for (arm = 0; arm < 2; arm++)
+        for (way = 0; way < 2; way++)
+            for (s = 0; s < lab_seeds(r, arm); s++) {
+                double x[SIZES], y[SIZES];
+                for (k = 0; k < SIZES; k++) { /* side by side, for the eye */
+                    const double aside = 0.06 * (2 * (double)(2 * arm + way) - 3);
+                    x[k] = (double)sizes[k] * exp2(aside);
+                    y[k] =
+                        lab_at(r, arm, s, lab_format(r, "ratio_%s", ways[way]), (double)sizes[k]);
+                }
+                plot_scatter(
+                    p, lab_format(r, "%s, %s", net_names[arm], way ? "without" : "with"), x, y,
+                    SIZES,
+                    plot_marked(arm ? PLOT_BLUE : PLOT_VERMILLION, way ? PLOT_CROSS : PLOT_RING));
+            }
+}
+
+static plot_style with_marker(plot_style style, int marker)
+{
+    style.marker = marker;
+    style.marker_every = 1;
+    return style;
+}
+
+static void training_mode_panel(lab_report *r, plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 1, 0, 1, 1);
+    size_t arm;
+    plot_heading(p, "As in training: batch statistics");
+    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
+    plot_axis_y(p, "over |g|^2 of all images", PLOT_LOG10);
+    plot_grid(p, PLOT_GRID_Y);
+    for (arm = 0; arm < 2; arm++) {
+        plot_style bias = with_marker(plot_dotted(arm ? PLOT_BLUE : PLOT_VERMILLION), PLOT_DIAMOND);
+        lab_plot(r, p, arm, "train_error", lab_format(r, "%s: E|g − g_B|^2", net_names[arm]),
+                 with_marker(lab_style(arm ? "batch" : "none"), PLOT_CIRCLE));
+        lab_plot(r, p, arm, "train_bias", lab_format(r, "%s: |bias|^2", net_names[arm]), bias);
+    }
+}
+
+/* Steps or images against the batch, with the fit's curve. */
+static void worth_panel(lab_report *r, plot_figure *f, int col, int steps)
+{
+    double at[BATCHES], mean[BATCHES], sd[BATCHES], curve[BATCHES];
+    plot_panel *p = plot_add(f, 1, col, 1, 1);
+    size_t norm, k, s;
+    plot_heading(p, steps ? "Steps to a loss of 0.3" : "Images to a loss of 0.3");
+    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
+    plot_axis_y(p, steps ? "steps" : "images", PLOT_LOG10);
+    plot_grid(p, PLOT_GRID_BOTH);
+    for (norm = 0; norm < 2; norm++) {
+        const size_t n = lab_seeds(r, worth_arm(0, norm));
+        for (k = 0; k < BATCHES; k++) {
+            const stats_summary y = worth_summary(r, norm, k, steps);
+            at[k] = (double)batches[k];
+            mean[k] = y.mean;
+            sd[k] = y.n > 1 ? y.sd : 0;
+            curve[k] = 0;
+            for (s = 0; s < n; s++) {
+                double images, least;
+                fit(r, norm, s, &images, &least);
+                curve[k] += (images + least * at[k]) / (steps ? at[k] : 1) / (double)n;
+            }
+        }
+        plot_mean_band(p, net_names[norm], at, mean, sd, BATCHES,
+                       with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
+        plot_line(p, "fit", at, curve, BATCHES, plot_thin(PLOT_INK));
+    }
+    for (norm = 0; norm < 2; norm++) {
+        double scale = 0;
+        for (s = 0; s < lab_seeds(r, norm); s++)
+            scale += noise_scale(r, norm, s) / (double)lab_seeds(r, norm);
+        plot_vline(p, scale, norm ? "C/|g|^2" : NULL,
+                   norm ? plot_dotted(PLOT_BLUE) : plot_dotted(PLOT_VERMILLION));
+    }
+}
+
+static int page_noise(lab_report *r)
+{
+    plot_figure *f =
+        lab_figure(r, "The noise of mini-batch gradients, and what a batch is worth", 1900, 1500);
+    plot_scale(f, 0.7);
+    plot_letters(f);
+    error_panel(r, f, 0);
+    error_panel(r, f, 1);
+    ratio_panel(r, f);
+    training_mode_panel(r, f);
+    worth_panel(r, f, 1, 1);
+    worth_panel(r, f, 2, 0);
+    return lab_save(r, f, NULL);
+}
+
+static void pareto_panel(lab_report *r, plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    size_t norm, k;
+    plot_heading(p, "Steps against images");
+    plot_axis_x(p, "steps", PLOT_LOG10);
+    plot_axis_y(p, "images", PLOT_LOG10);
+    plot_grid(p, PLOT_GRID_BOTH);
+    for (norm = 0; norm < 2; norm++) {
+        double x[BATCHES], y[BATCHES];
+        for (k = 0; k < BATCHES; k++) {
+            x[k] = worth_summary(r, norm, k, 1).mean;
+            y[k] = worth_summary(r, norm, k, 0).mean;
+            if (k % 2 == 0)
+                plot_text(p, x[k], y[k] * (norm ? 0.93 : 1.07),
+                          lab_format(r, "%lu", (unsigned long)batches[k]),
+                          PLOT_CENTER | (norm ? PLOT_BELOW : PLOT_ABOVE), PLOT_INK);
+        }
+        plot_line(p, lab_format(r, "%s (numbers: batch)", net_names[norm]), x, y, BATCHES,
+                  with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
+    }
+}
+
+static void rate_panel(lab_report *r, plot_figure *f)
+{
+    double at[BATCHES], mean[BATCHES], sd[BATCHES], least[BATCHES], most[BATCHES];
+    plot_panel *p = plot_add(f, 0, 1, 1, 1);
+    size_t norm, k;
+    plot_heading(p, "The best of the five learning rates");
+    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
+    plot_axis_y(p, "learning rate", PLOT_LOG2);
+    plot_grid(p, PLOT_GRID_BOTH);
+    for (norm = 0; norm < 2; norm++) {
+        for (k = 0; k < BATCHES; k++) {
+            const stats_summary y = lab_summary(r, worth_arm(k, norm), "best_rate", 0);
+            at[k] = (double)batches[k];
+            mean[k] = y.mean;
+            sd[k] = y.n > 1 ? y.sd : 0;
+            least[k] = 0.025 * sqrt(at[k] / 64);
+            most[k] = 0.4 * sqrt(at[k] / 64);
+        }
+        plot_mean_band(p, net_names[norm], at, mean, sd, BATCHES,
+                       with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
+    }
+    plot_line(p, "least and greatest rate tried", at, least, BATCHES, plot_thin(PLOT_INK));
+    plot_line(p, "least and greatest rate tried", at, most, BATCHES, plot_thin(PLOT_INK));
+}
+
+/* Operations and words of memory that one image costs, counted. A step takes the gradient, three
+   products of matrices a layer (two in the first), and then two operations for each parameter. It
+   moves each parameter's words six times: read forward and backward, gradient written and read,
+   parameter read and written; and each activation's four times. */
+static void cost_panel(lab_report *r, plot_figure *f)
+{
+    const double weights = 784.0 * WIDTH + (DEPTH - 1.0) * WIDTH * WIDTH + 10.0 * WIDTH;
+    const double params = weights + DEPTH * WIDTH + 10;
+    const double gradient = 6 * weights - 2 * 784.0 * WIDTH;
+    const double activations = 2 * 784.0 + 4 * (DEPTH * WIDTH + 10.0);
+    double at[10], flop[10], words[10];
+    plot_panel *p = plot_add(f, 0, 2, 1, 1);
+    size_t k;
+    for (k = 0; k < 10; k++) {
+        at[k] = exp2((double)k);
+        flop[k] = gradient + 2 * params / at[k];
+        words[k] = activations + 6 * params / at[k];
+    }
+    plot_heading(p, "What an image costs, counted (no norm)");
+    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
+    plot_axis_y(p, "per image", PLOT_LOG10);
+    plot_grid(p, PLOT_GRID_BOTH);
+    plot_line(p, "operations", at, flop, 10, with_marker(plot_solid(PLOT_INK), PLOT_SQUARE));
+    plot_line(p, "words moved, without a cache", at, words, 10,
+              with_marker(plot_dashed(PLOT_ORANGE), PLOT_TRIANGLE));
+    lab_check(r, fabs(gradient - 622400) < 0.5, "operations of a gradient, per image",
+              "%.0f, expected 622400", gradient);
+}
+
+static int page_worth(lab_report *r)
+{
+    plot_figure *f = lab_figure(r, "What a batch is worth: steps, learning rates, cost", 1900, 800);
+    plot_scale(f, 0.7);
+    plot_letters(f);
+    pareto_panel(r, f);
+    rate_panel(r, f);
+    cost_panel(r, f);
+    return lab_save(r, f, "worth");
+}
+
+static void check_all(lab_report *r)
+{
+    size_t arm, s;
+    for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++) {
+        double worst = 0;
+        for (s = 0; s < lab_seeds(r, arm); s++)
+            worst = fmax(worst, lab_at(r, arm, s, "gram_error", 0));
+        lab_check(r, worst < 1e-4, "inner products are those of batches of one image",
+                  "%s: largest difference %.1e of C, at most 1e-4", net_names[arm], worst);
+        printf("%s: C %s, |g|² %s\n", net_names[arm], lab_text(r, arm, "C", 0, 2),
+               lab_text(r, arm, "square", 0, 3));
+    }
+}
+
 static int report(lab_report *r)
 {
-    (void)worth_arm;
-    (void)r;
-    return 0;
+    check_all(r);
+    judge_unbiased(r);
+    judge_formula(r, 0);
+    judge_formula(r, 1);
+    judge_training_mode(r);
+    judge_worth(r);
+    judge_scale(r);
+    return page_noise(r) || page_worth(r) ? -1 : 0;
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,470 @@
+/* 30_recurrent_mnist: a recurrent network that reads MNIST row by row, with and without layer norm
+
+   Ba, Kiros and Hinton (2016) say of a recurrent network with layer norm that it is "invariant to
+   re-scaling all of the summed inputs to a layer, which results in much more stable
+   hidden-to-hidden dynamics"; a tutorial on batch and layer norm adds that this "helps preventing
+   exploding or vanishing gradients". Neither has a figure of it. Here is one.
+
+   The 28 rows of an image (standardized pixels) come in one after the other:
+
+       a[t] = x[t]·Wx + h[t-1]·Wh,   h[t] = f(a[t] + b)  or  h[t] = f(γ·(a[t] - μ)/σ + b)
+
+   h[0] = 0, 100 units, softmax on h[28]. Wx ~ N(0, 1/28), Wh ~ ρ·N(0, 1/100), readout ~ N(0,
+   1/100), γ = 1, b = 0, ε = 1e-5. Batches of 128, 938 steps (two epochs) of plain SGD with rate 0.1
+   or 0.5, no clipping, seeds 11-13 where not told otherwise. ρ = 0.5, 1, 1.5, 2.5, 4. Once more
+   with ReLU in place of tanh at rate 0.1. Only Wh is scaled by ρ, so that the balance between
+   state and input changes with it, also for layer norm.
+
+   A run whose loss or gradient is not finite, or whose loss is above 1000 times the first, has
+   diverged: it stops there, and is tested with the weights that it had.
+
+   The claims, and what counts as reproduced, were written down before the run. Trial runs had been
+   made before by another program (1 seed; rates 0.1/0.5): test accuracy plain 0.866/0.563,
+   0.886/0.126, 0.890/0.231, 0.794/0.096, 0.248/0.144 for the five ρ, layer norm 0.869/0.876,
+   0.907/0.904, 0.923/0.923, 0.921/0.928, 0.918/0.940; |dL/dh[1]|/|dL/dh[28]| at the start from 9e-13
+   to 9e4 plain, 6e-10 to 1.9 with layer norm; plain ReLU not finite for ρ >= 1.5.
+
+       a  over the five ρ, log10(|dL/dh[1]|/|dL/dh[28]|) at the start spreads less with layer norm:
+          by the rule for pairs, and to less than 1/1.5 of the plain network's spread
+       b  layer norm has the better test accuracy for ρ >= 1.5 at both rates (tanh): by the rule for
+          pairs in each of the six cells; partly: in the mean in each
+       c  no run with layer norm diverges, tanh or ReLU
+       d  vanishing is prevented: at ρ = 0.5 the ratio is larger than the plain one by the rule for
+          pairs, and (else partly) above 1e-3. Expected to fail: only the scale of Wh is taken out,
+          not the weight that the input has beside it
+       e  exploding is prevented: at ρ = 4 the ratio is smaller than the plain one by the rule for
+          pairs, and (else partly) below 10
+       f  the initialisation matters less: the range of the accuracy over ρ is smaller with layer
+          norm at rate 0.1, by the rule for pairs, and (else partly) at rate 0.5 as well
+       g  stable dynamics: over the five ρ, log10 of the root mean square of h after 500 steps
+          without input spreads less with layer norm, at the start, tanh, by the rule for pairs */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab.h"
+#include "plot.h"
+#include "stats.h"
+
+enum { ROWS = 28, INPUTS = 28, UNITS = 100, CLASSES = 10, BATCH = 128, EPOCHS = 2 };
+enum { LONG_STEPS = 500, LONG_BATCH = 16, WINDOWS = 20 };
+enum { PLAIN, LAYER, NETS };
+enum { TANH_SLOW, TANH_FAST, RELU, GROUPS }; /* activation and learning rate */
+enum { SCALES = 5, ARMS = GROUPS * NETS * SCALES };
+#define EPS 1e-5
+
+static const double scale[SCALES] = {0.5, 1, 1.5, 2.5, 4};
+
+#define ARM(id, name, s, rate)                                                                     \
+    {                                                                                              \
+        id s rate, name ", ρ = " s, 7, 0                                                           \
+    }
+#define ARM_SCALES(id, name, rate)                                                                 \
+    ARM(id, name, "0.5", rate), ARM(id, name, "1", rate), ARM(id, name, "1.5", rate),              \
+        ARM(id, name, "2.5", rate), ARM(id, name, "4", rate)
+
+static const lab_arm arms[ARMS] = {ARM_SCALES("tanh_plain_", "plain", "_rate0.1"),
+                                   ARM_SCALES("tanh_layer_", "layer norm", "_rate0.1"),
+                                   ARM_SCALES("tanh_plain_", "plain", "_rate0.5"),
+                                   ARM_SCALES("tanh_layer_", "layer norm", "_rate0.5"),
+                                   ARM_SCALES("relu_plain_", "plain, ReLU", "_rate0.1"),
+                                   ARM_SCALES("relu_layer_", "layer norm, ReLU", "_rate0.1")};
+
+static size_t arm_of(int group, int net, int s)
+{
+    return (size_t)((group * NETS + net) * SCALES + s);
+}
+
+static int group_of(size_t arm)
+{
+    return (int)(arm / (NETS * SCALES));
+}
+
+static int net_of(size_t arm)
+{
+    return (int)(arm / SCALES % NETS);
+}
+
+static double scale_of(size_t arm)
+{
+    return scale[arm % SCALES];
+}
+
+/* ---- the network ----------------------------------------------------------------------------- */
+
+enum { WX, WH, GAMMA, BETA, READOUT, OFFSET, PARTS };
+static const size_t part_size[PARTS] = {INPUTS * UNITS, UNITS *UNITS,   UNITS,
+                                        UNITS,          UNITS *CLASSES, CLASSES};
+enum {
+    PARAMS = INPUTS * UNITS + UNITS * UNITS + 2 * UNITS + UNITS * CLASSES + CLASSES,
+    STATE = BATCH * UNITS
+};
+
+typedef struct network { /* weights, gradients, and all that a batch needs */
+    nrm_rnn rnn;
+    nrm_real params[PARAMS], grads[PARAMS];
+    nrm_real x[ROWS * BATCH * INPUTS];
+    nrm_real h[(ROWS + 1) * STATE], dh[(ROWS + 1) * STATE];
+    nrm_real a[ROWS * STATE], da[ROWS * STATE];
+    nrm_acc mean[ROWS * BATCH], rstd[ROWS * BATCH];
+    nrm_real logits[BATCH * CLASSES];
+    nrm_acc loss;
+    double slope[ROWS + 1]; /* log10 |dL/dh[t]| of the last batch, if asked for */
+} network;
+
+static nrm_real *part(nrm_real *all, int which)
+{
+    int i;
+    for (i = 0; i < which; i++) all += part_size[i];
+    return all;
+}
+
+static void draw(nrm_real *w, size_t n, double sd, uint64_t seed, uint64_t stream)
+{
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, seed, stream);
+    for (i = 0; i < n; i++) w[i] = (nrm_real)(sd * (double)nrm_rng_normal(&rng));
+}
+
+/* All arms of a seed have the same draws, scaled. */
+static network *network_new(size_t arm, uint64_t seed)
+{
+    network *k = (network *)calloc(1, sizeof *k);
+    size_t i;
+    if (!k) return NULL;
+    k->rnn.T = ROWS;
+    k->rnn.N = BATCH;
+    k->rnn.in = INPUTS;
+    k->rnn.H = UNITS;
+    k->rnn.norm = net_of(arm) == LAYER ? NRM_LAYER_NORM : NRM_NO_NORM;
+    k->rnn.activation = group_of(arm) == RELU ? NRM_RELU : NRM_TANH;
+    k->rnn.eps = (nrm_real)EPS;
+    k->rnn.Wx = part(k->params, WX);
+    k->rnn.Wh = part(k->params, WH);
+    k->rnn.gamma = part(k->params, GAMMA);
+    k->rnn.beta = part(k->params, BETA);
+    draw(part(k->params, WX), part_size[WX], 1 / sqrt((double)INPUTS), seed, 20);
+    draw(part(k->params, WH), part_size[WH], scale_of(arm) / sqrt((double)UNITS), seed, 21);
+    draw(part(k->params, READOUT), part_size[READOUT], 1 / sqrt((double)UNITS), seed, 22);
+    for (i = 0; i < UNITS; i++) part(k->params, GAMMA)[i] = 1;
+    return k;
+}
+
+/* Images [n][28*28] as a sequence of rows [28][n][28]. */
+static void to_rows(nrm_real *out, const nrm_real *image, size_t n)
+{
+    size_t t, i;
+    for (t = 0; t < ROWS; t++)
+        for (i = 0; i < n; i++)
+            memcpy(out + (t * n + i) * INPUTS, image + i * DATASET_PIXELS + t * INPUTS,
+                   INPUTS * sizeof *out);
+}
+
+static int forward(network *k, const nrm_real *image, size_t n)
+{
+    int rc;
+    k->rnn.N = n;
+    to_rows(k->x, image, n);
+    memset(k->h, 0, n * UNITS * sizeof *k->h);
+    rc = nrm_rnn_forward(k->h, k->a, k->mean, k->rstd, k->x, &k->rnn, NRM_TRAIN);
+    if (rc < 0 && rc != NRM_NONFINITE) return rc;
+    return nrm_linear_forward(k->logits, k->h + ROWS * n * UNITS, part(k->params, READOUT),
+                              part(k->params, OFFSET), n, UNITS, CLASSES);
+}
+
+/* Loss and gradients of a batch. Returns a status; what is not finite is seen in the numbers. */
+static int gradient(network *k, const nrm_real *image, const int *labels, size_t n)
+{
+    nrm_rnn_grads to;
+    int rc = forward(k, image, n);
+    if (rc < 0 && rc != NRM_NONFINITE) return rc;
+    rc = nrm_cross_entropy_forward(&k->loss, k->logits, k->logits, labels, n, CLASSES);
+    if (rc < 0 && rc != NRM_NONFINITE) return rc;
+    memset(k->grads, 0, sizeof k->grads);
+    memset(k->dh, 0, (ROWS + 1) * n * UNITS * sizeof *k->dh);
+    (void)nrm_cross_entropy_backward(k->logits, k->logits, labels, n, CLASSES);
+    (void)nrm_linear_backward(k->dh + ROWS * n * UNITS, part(k->grads, READOUT),
+                              part(k->grads, OFFSET), k->logits, k->h + ROWS * n * UNITS,
+                              part(k->params, READOUT), n, UNITS, CLASSES);
+    to.dWx = part(k->grads, WX);
+    to.dWh = part(k->grads, WH);
+    to.dgamma = part(k->grads, GAMMA);
+    to.dbeta = part(k->grads, BETA);
+    rc = nrm_rnn_backward(k->dh, NULL, &to, k->da, k->h, k->a, k->mean, k->rstd, k->x, &k->rnn,
+                          NRM_TRAIN);
+    return rc == NRM_NONFINITE ? NRM_OK : rc;
+}
+
+static int finite_all(const nrm_real *v, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++)
+        if (!isfinite(v[i])) return 0;
+    return 1;
+}
+
+static int predict_right(network *k, const nrm_real *image, const int *labels, size_t n,
+                         double *right)
+{
+    nrm_acc accuracy = 0;
+    if (forward(k, image, n) < 0) return -1;
+    if (nrm_accuracy(&accuracy, k->logits, labels, n, CLASSES) < 0) return -1;
+    *right += (double)accuracy * (double)n;
+    return 0;
+}
+
+/* ---- data, made once and seen by all runs ---------------------------------------------------- */
+
+static training_set train_set, test_set;
+
+static int prepare(const dataset *data, int quick)
+{
+    const size_t n = quick && data->train_n > 384 ? 384 : data->train_n;
+    const size_t tests = quick && data->test_n > 128 ? 128 : data->test_n;
+    return training_set_make(&train_set, data->train_images, data->train_labels, n, DATASET_PIXELS,
+                             DATASET_STD) ||
+           training_set_make(&test_set, data->test_images, data->test_labels, tests, DATASET_PIXELS,
+                             DATASET_STD);
+}
+
+static int test_accuracy(network *k, double *accuracy)
+{
+    double right = 0;
+    size_t at;
+    for (at = 0; at < test_set.n; at += BATCH) {
+        const size_t n = test_set.n - at < BATCH ? test_set.n - at : BATCH;
+        if (predict_right(k, test_set.x + at * DATASET_PIXELS, test_set.labels + at, n, &right))
+            return -1;
+    }
+    *accuracy = right / (double)test_set.n;
+    return 0;
+}
+
+/* ---- looking at it --------------------------------------------------------------------------- */
+
+/* log10 of the length of a vector, also where its square is too small or too large. */
+static double log_length(const nrm_real *v, size_t n)
+{
+    double most = 0, sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        if (isnan(v[i])) return (double)NAN;
+        most = fmax(most, fabs((double)v[i]));
+    }
+    if (most <= 0) return -HUGE_VAL;
+    if (isinf(most)) return HUGE_VAL;
+    for (i = 0; i < n; i++) sum += ((double)v[i] / most) * ((double)v[i] / most);
+    return log10(most) + 0.5 * log10(sum);
+}
+
+static double rms(const nrm_real *v, size_t n)
+{
+    return pow(10, log_length(v, n)) / sqrt((double)n);
+}
+
+/* Root of the mean variance of a row [n][UNITS]. */
+static double spread(const nrm_real *a, size_t n)
+{
+    double sum = 0;
+    size_t i, j;
+    for (i = 0; i < n; i++) {
+        double mean = 0;
+        for (j = 0; j < UNITS; j++) mean += (double)a[i * UNITS + j] / UNITS;
+        for (j = 0; j < UNITS; j++) {
+            const double d = (double)a[i * UNITS + j] - mean;
+            sum += d * d;
+        }
+    }
+    return sqrt(sum / (double)(n * UNITS));
+}
+
+/* tanh: how many states are beyond 0.97; ReLU: how many are 0. */
+static double saturated(const network *k, size_t n)
+{
+    size_t i, count = 0;
+    for (i = n * UNITS; i < (ROWS + 1) * n * UNITS; i++)
+        count += k->rnn.activation == NRM_TANH
+                     ? (k->h[i] > (nrm_real)0.97 || k->h[i] < (nrm_real)-0.97)
+                     : !(k->h[i] > 0);
+    return (double)count / (double)(ROWS * n * UNITS);
+}
+
+static void record(lab_run *r, const char *when, const char *what, double x, double y)
+{
+    char name[48];
+    (void)snprintf(name, sizeof name, "%s_%s", when, what);
+    if (isfinite(y)) lab_record(r, name, x, y);
+}
+
+/* The first training images as a batch; of the network only the gradients change, which every
+   batch writes anew. `all`: state by state, else only sums. */
+static int take_look(lab_run *r, network *k, size_t step, const char *all)
+{
+    const size_t n = train_set.n < BATCH ? train_set.n : BATCH, state = n * UNITS;
+    double first, last;
+    size_t t;
+    if (gradient(k, train_set.x, train_set.labels, n)) return -1;
+    first = log_length(k->dh + state, state);
+    last = log_length(k->dh + ROWS * state, state);
+    record(r, "probe", "ratio", (double)step, first - last);
+    record(r, "probe", "norm", (double)step, log_length(k->grads, PARAMS));
+    record(r, "probe", "saturated", (double)step, saturated(k, n));
+    for (t = 1; t <= ROWS && all; t++) {
+        record(r, all, "slope", (double)t, log_length(k->dh + t * state, state));
+        if (t % 3 != 1) continue;
+        record(r, all, "rms", (double)t, rms(k->h + t * state, state));
+        record(r, all, "spread", (double)t, spread(k->a + (t - 1) * state, n));
+    }
+    return 0;
+}
+
+static int worth_noting(size_t t)
+{
+    static const size_t at[11] = {0, 1, 2, 5, 10, 20, 50, 100, 200, 300, 500};
+    size_t i;
+    for (i = 0; i < 11; i++)
+        if (t == at[i]) return 1;
+    return 0;
+}
+
+/* 500 steps of the cell from the states that the first images end in: what does |h| do? It may
+   leave the range of numbers, and then that is the end of it. */
+static int iterate(lab_run *r, const network *k, const char *when, const char *what, int constant)
+{
+    const size_t n = LONG_BATCH, state = n * UNITS, steps = r->quick ? 100 : LONG_STEPS;
+    nrm_real h[2 * LONG_BATCH * UNITS], a[LONG_BATCH * UNITS], x[LONG_BATCH * INPUTS];
+    nrm_acc mean[LONG_BATCH], rstd[LONG_BATCH];
+    nrm_rnn rnn = k->rnn;
+    size_t t, i;
+    rnn.T = 1;
+    rnn.N = n;
+    memset(x, 0, sizeof x);
+    for (i = 0; i < n && constant; i++) /* a row through the middle of the image */
+        memcpy(x + i * INPUTS, train_set.x + i * DATASET_PIXELS + 14 * INPUTS, INPUTS * sizeof *x);
+    memcpy(h, k->h + ROWS * k->rnn.N * UNITS, state * sizeof *h);
+    for (t = 0; t <= steps; t++) {
+        const double size = log_length(h, state) - 0.5 * log10((double)state);
+        if (worth_noting(t)) record(r, when, what, (double)t, size);
+        if (!(size < 36) || t == steps) break;
+        if (nrm_rnn_forward(h, a, mean, rstd, x, &rnn, NRM_TRAIN) < 0) return -1;
+        memcpy(h, h + state, state * sizeof *h);
+    }
+    return 0;
+}
+
+static int long_run(lab_run *r, network *k, const char *when)
+{
+    const size_t n = train_set.n < BATCH ? train_set.n : BATCH;
+    if (group_of(r->arm) == TANH_FAST) return 0;
+    if (forward(k, train_set.x, n) < 0) return -1;
+    return iterate(r, k, when, "silent", 0) || iterate(r, k, when, "constant", 1);
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+typedef struct progress {
+    double first, sum;
+    size_t step, steps, window, in_window;
+    int diverged;
+} progress;
+
+/* One step, unless it would not be finite. */
+static int step_once(lab_run *r, network *k, const training_order *order, progress *p)
+{
+    const double rate = group_of(r->arm) == TANH_FAST ? 0.5 : 0.1;
+    size_t i;
+    if (gradient(k, order->x, order->labels, order->count)) return -1;
+    if (p->step == 0) p->first = (double)k->loss;
+    if (!isfinite(k->loss) || (double)k->loss > 1e3 * p->first || !finite_all(k->grads, PARAMS)) {
+        p->diverged = 1;
+        lab_record(r, "diverged", 0, (double)p->step);
+        return 0;
+    }
+    for (i = 0; i < PARAMS; i++) k->params[i] -= (nrm_real)rate * k->grads[i];
+    p->step++;
+    p->sum += (double)k->loss;
+    if (++p->in_window == p->window) {
+        lab_record(r, "loss", (double)p->step, p->sum / (double)p->window);
+        p->sum = 0;
+        p->in_window = 0;
+        lab_progress(r, (double)p->step / (double)p->steps);
+    }
+    return 0;
+}
+
+/* With looks or without: the weights at the end are the same. */
+static int train(lab_run *r, network *k, int looks)
+{
+    training_order order;
+    progress p;
+    size_t every;
+    int epoch, rc = 0;
+    memset(&p, 0, sizeof p);
+    p.steps = EPOCHS * training_steps(train_set.n, BATCH);
+    p.window = p.steps > WINDOWS ? p.steps / WINDOWS : 1;
+    every = r->quick ? 2 : 100;
+    if (training_order_start(&order, train_set.n, BATCH, DATASET_PIXELS, r->seed)) return -1;
+    for (epoch = 1; epoch <= EPOCHS && !rc; epoch++) {
+        double accuracy = 0;
+        while (!p.diverged && !rc && training_next(&order, &train_set)) {
+            if (looks && p.step % every == 0)
+                rc = take_look(r, k, p.step,
+                               p.step == 0 && group_of(r->arm) != TANH_FAST ? "start" : NULL);
+            if (!rc) rc = step_once(r, k, &order, &p);
+        }
+        if (!rc && looks) rc = test_accuracy(k, &accuracy);
+        if (looks) lab_record(r, "test_accuracy", epoch, accuracy);
+    }
+    if (looks && !rc) rc = take_look(r, k, p.step, "end");
+    training_order_free(&order);
+    return rc;
+}
+
+static int run(lab_run *r)
+{
+    network *k = network_new(r->arm, r->seed), *again = NULL;
+    int failed = !k || long_run(r, k, "start") || train(r, k, 1) || long_run(r, k, "end");
+    if (!failed && r->quick && group_of(r->arm) == TANH_SLOW) { /* once more without looking */
+        again = network_new(r->arm, r->seed);
+        failed = !again || train(r, again, 0);
+        if (!failed)
+            lab_record(r, "same_bits", 0, memcmp(k->params, again->params, sizeof k->params) == 0);
+    }
+    free(k);
+    free(again);
+    return failed ? -1 : 0;
+}
+
+static int report(lab_report *r)
+{
+    (void)r;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "30_recurrent_mnist",
+        NRM_VERSION,
+        "Does layer norm steady a recurrent network that reads MNIST row by row?",
+        "28 steps of 28 standardized pixels, 100 units, W_{h} ~ ρ·N(0, 1/100), softmax on the last "
+        "state, batch 128, 938 steps of SGD with rate 0.1 unless told otherwise",
+        1,
+        LAB_USES_DATA,
+        arms,
+        ARMS,
+        prepare,
+        run,
+        report};
+    return lab_main(&program, argc, argv);
+}

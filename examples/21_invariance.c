@@ -1,0 +1,708 @@
+/* 21_invariance: which changes of weights and data does a trained network not see?
+
+   Ba, Kiros and Hinton (2016) have a table for batch, weight and layer norm; Zhang and Sennrich
+   (2019) add RMSNorm. docs/invariance.md measures both exactly, on one layer with random numbers.
+   Here the layer is the first one of a network trained on MNIST, and what is watched are the
+   logits; then the gradients, which have their own equation for each invariance.
+
+   784-100-100-10, ReLU, standardized pixels, no biases before the norm (the output layer has one),
+   Glorot's uniform initialisation, 200 steps of SGD with rate 0.1 and batches of 128, ε = 1e-5, all
+   in double. Then, for a batch of 64 training images and in train mode:
+
+       W scaled        the first layer's W times 3.7
+       W re-centred    the same random vector added to the weights of all its units
+       one unit        the weights of one unit times 3.7
+       data scaled     all images times 3.7
+       data re-centred the same random vector added to all images
+       one example     one image times 3.7
+
+   once with ε = 1e-30, which is as good as none, and once with the ε of the training. A cell is the
+   largest change of a logit over the largest logit. Choices of ours: the random vectors are normal
+   with the root mean square of what they are added to; the one unit is the most active one, since a
+   silent one would not be seen without a norm either; group norm has 10 groups; weight norm is the
+   network without norm whose W is made from v = W and the lengths of its columns.
+
+   The claims, and what counts as reproduced, were written down before the run. Trial runs had been
+   made before on a single layer with random numbers (1 seed): all cells as in the papers' tables.
+
+       a  the 18 cells of Ba et al.'s table: a change below 1e-12 where they have an invariance, above
+          1e-2 where they have none, in every seed; partly: 16 or more
+       b  "all the normalization methods are invariant to re-scaling the dataset": below 1e-12 for
+          batch, weight and layer norm. Expected to fail for weight norm, as in the paper's table
+       c  the tutorial's "scaling and shifting of weights": W scaled and W re-centred below 1e-12 for
+          batch, weight and layer norm. Expected to fail: shifts are layer norm's alone
+       d  RMSNorm: not seen are W scaled, data scaled, one example scaled, and the rest is
+       e  scaled weights get a gradient smaller by that factor: |a·dL(aW) - dL(W)| below 1e-10 of the
+          largest, batch and weight norm (ε = 1e-30)
+       f  the gradient of a unit's weights is orthogonal to them: |cosine| below 1e-10 for every
+          unit, batch and weight norm (ε = 1e-30)
+       g  a bias before batch norm has no gradient: below 1e-12 in double
+       h  with ε = 1e-5 a unit's outputs grow by ε(1 - 1/3.7²)/(2σ²) if its weights are scaled: to
+          1 % in every unit with σ² > 0.01, batch norm */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#define NRM_DOUBLE
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#define TRAINING_IMPLEMENTATION
+#include "training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab.h"
+#include "plot.h"
+#include "stats.h"
+
+enum { WIDTH = 100, CLASSES = 10, BATCH = 128, STEPS = 200, LOOKED_AT = 64, GROUPS = 10 };
+enum { BATCH_NORM, WEIGHT, LAYER, GROUP, RMS, NONE, ARMS, INFERENCE = ARMS, LINES };
+enum { W_SCALED, W_SHIFTED, UNIT_SCALED, DATA_SCALED, DATA_SHIFTED, ONE_SCALED, CHANGES };
+enum { SCALE_LAW, ALL_ORTHOGONAL, SHIFT_LAW, UNIT_ORTHOGONAL, LAWS };
+#define DELTA 3.7
+#define EXACT 1e-30 /* as good as no ε */
+#define REAL_EPS 1e-5
+
+static const lab_arm arms[ARMS] = {{"batch", "batch norm", 2, 0}, {"weight", "weight norm", 1, 0},
+                                   {"layer", "layer norm", 2, 0}, {"group", "group norm", 2, 0},
+                                   {"rms", "RMSNorm", 2, 0},      {"none", "none", 1, 0}};
+static const int norm_of[ARMS] = {NRM_BATCH_NORM, NRM_NO_NORM,  NRM_LAYER_NORM,
+                                  NRM_GROUP_NORM, NRM_RMS_NORM, NRM_NO_NORM};
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+static training_set train_set;
+
+static int prepare(const dataset *data, int quick)
+{
+    const size_t n = quick && data->train_n > 512 ? 512 : STEPS * BATCH;
+    return training_set_make(&train_set, data->train_images, data->train_labels,
+                             n < data->train_n ? n : data->train_n, DATASET_PIXELS, DATASET_STD);
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+typedef struct subject { /* a trained network, and what is done to it */
+    const lab_run *run;
+    nrm_mlp *net;
+    nrm_mlp_state *first; /* its first layer */
+    size_t n_W, n_x, unit;
+    nrm_real *W, *x, *dW;    /* as they were; the gradient then */
+    nrm_real *v, *x_now, *c; /* as they are now; a random vector */
+    nrm_real length[WIDTH];  /* of the columns, for weight norm */
+    nrm_acc norm[WIDTH];
+    nrm_real logits[LOOKED_AT * CLASSES];
+} subject;
+
+static nrm_mlp *make_net(const lab_run *r, int bias, void **block)
+{
+    nrm_mlp_layer layer[3];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    size_t l;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < 2; l++) {
+        layer[l].width = WIDTH;
+        layer[l].activation = NRM_RELU;
+        layer[l].norm = norm_of[r->arm];
+        layer[l].groups = GROUPS;
+        layer[l].bias = bias;
+    }
+    layer[2].width = CLASSES;
+    layer[2].bias = 1;
+    spec.inputs = DATASET_PIXELS;
+    spec.layers = 3;
+    spec.layer = layer;
+    spec.max_batch = BATCH;
+    spec.seed = r->seed;
+    spec.init = NRM_INIT_XAVIER;
+    spec.eps = REAL_EPS;
+    spec.lr = 0.1;
+    return training_net(&spec, block);
+}
+
+/* Also the largest |dL/db| before a norm, if there is such a bias. */
+static int train(const lab_run *r, nrm_mlp *net, double *bias_gradient)
+{
+    const size_t steps = r->quick ? 4 : STEPS;
+    training_order order;
+    size_t step, j;
+    int l, rc = 0;
+    if (training_order_start(&order, train_set.n, BATCH, DATASET_PIXELS, r->seed)) return -1;
+    for (step = 0; step < steps && rc == 0; step++) {
+        while (!training_next(&order, &train_set)) {
+        }
+        rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
+        for (l = 0; l < 2 && net->state[l].db; l++)
+            for (j = 0; j < WIDTH; j++)
+                *bias_gradient = fmax(*bias_gradient, fabs((double)net->state[l].db[j]));
+    }
+    training_order_free(&order);
+    return rc;
+}
+
+/* What the units of the first layer have for weights, made from v. */
+static int apply(subject *s)
+{
+    if (s->run->arm != WEIGHT) {
+        memcpy(s->first->W, s->v, s->n_W * sizeof *s->v);
+        return 0;
+    }
+    return nrm_weightnorm_forward(s->first->W, s->norm, s->v, s->length, DATASET_PIXELS, WIDTH);
+}
+
+static int logits_now(subject *s, int mode, nrm_real *out)
+{
+    int rc = apply(s);
+    if (rc < 0) return rc;
+    rc = mode == NRM_INFER
+             ? nrm_mlp_forward(s->net, s->x_now, LOOKED_AT, mode)
+             : nrm_mlp_gradient(s->net, NULL, s->x_now, train_set.labels, LOOKED_AT, mode);
+    memcpy(out, s->net->logits, LOOKED_AT * CLASSES * sizeof *out);
+    return rc;
+}
+
+/* The gradient by what is learned: by v for weight norm. */
+static int gradient_now(subject *s, nrm_real *out)
+{
+    int rc = apply(s);
+    if (rc < 0) return rc;
+    rc = nrm_mlp_gradient(s->net, NULL, s->x_now, train_set.labels, LOOKED_AT, NRM_TRAIN);
+    memcpy(out, s->first->dW, s->n_W * sizeof *out);
+    if (s->run->arm != WEIGHT || rc < 0) return rc;
+    memset(out, 0, s->n_W * sizeof *out);
+    return nrm_weightnorm_backward(out, NULL, s->first->dW, s->v, s->norm, s->length,
+                                   DATASET_PIXELS, WIDTH);
+}
+
+static double largest(const nrm_real *v, size_t n)
+{
+    double most = 0;
+    size_t i;
+    for (i = 0; i < n; i++) most = fmax(most, fabs((double)v[i]));
+    return most;
+}
+
+static double rms(const nrm_real *v, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += (double)v[i] * (double)v[i];
+    return sqrt(sum / (double)n);
+}
+
+static void restore(subject *s)
+{
+    memcpy(s->v, s->W, s->n_W * sizeof *s->v);
+    memcpy(s->x_now, s->x, s->n_x * sizeof *s->x);
+}
+
+static void change(subject *s, int which)
+{
+    const double by = which == W_SHIFTED ? rms(s->W, s->n_W) : rms(s->x, s->n_x);
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, s->run->seed, 30);
+    for (i = 0; i < DATASET_PIXELS; i++) s->c[i] = by * nrm_rng_normal(&rng);
+    for (i = 0; i < s->n_W; i++) {
+        if (which == W_SCALED || (which == UNIT_SCALED && i % WIDTH == s->unit)) s->v[i] *= DELTA;
+        if (which == W_SHIFTED) s->v[i] += s->c[i / WIDTH];
+    }
+    for (i = 0; i < s->n_x; i++) {
+        if (which == DATA_SCALED || (which == ONE_SCALED && i < DATASET_PIXELS))
+            s->x_now[i] *= DELTA;
+        if (which == DATA_SHIFTED) s->x_now[i] += s->c[i % DATASET_PIXELS];
+    }
+}
+
+static int measure_outputs(lab_run *r, subject *s, int mode, const char *series)
+{
+    nrm_real before[LOOKED_AT * CLASSES];
+    size_t i;
+    int which, rc;
+    restore(s);
+    rc = logits_now(s, mode, before);
+    for (which = 0; which < CHANGES && rc >= 0; which++) {
+        restore(s);
+        change(s, which);
+        rc = logits_now(s, mode, s->logits);
+        for (i = 0; i < LOOKED_AT * CLASSES; i++) s->logits[i] -= before[i];
+        lab_record(r, series, which,
+                   largest(s->logits, LOOKED_AT * CLASSES) / largest(before, LOOKED_AT * CLASSES));
+    }
+    restore(s);
+    return rc < 0 ? rc : apply(s);
+}
+
+/* |cosine| of column j (of all columns: j = WIDTH) of a and b. */
+static double cosine(const nrm_real *a, const nrm_real *b, size_t n, size_t j)
+{
+    double ab = 0, aa = 0, bb = 0;
+    size_t i;
+    for (i = j < WIDTH ? j : 0; i < n; i += j < WIDTH ? WIDTH : 1) {
+        ab += (double)a[i] * (double)b[i];
+        aa += (double)a[i] * (double)a[i];
+        bb += (double)b[i] * (double)b[i];
+    }
+    return aa > 0 && bb > 0 ? fabs(ab) / sqrt(aa * bb) : 0;
+}
+
+static int measure_gradients(lab_run *r, subject *s)
+{
+    double worst = 0, sums = 0, terms = 0;
+    size_t i, j;
+    nrm_real *scaled = (nrm_real *)malloc(s->n_W * sizeof *scaled);
+    int rc;
+    restore(s);
+    rc = scaled ? gradient_now(s, s->dW) : -1;
+    change(s, W_SCALED);
+    if (rc >= 0) rc = gradient_now(s, scaled);
+    for (i = 0; i < s->n_W && rc >= 0; i++)
+        worst = fmax(worst, fabs((double)(DELTA * scaled[i] - s->dW[i])));
+    free(scaled);
+    if (rc < 0) return rc;
+    lab_record(r, "law", SCALE_LAW, worst / largest(s->dW, s->n_W));
+    lab_record(r, "law", ALL_ORTHOGONAL, cosine(s->W, s->dW, s->n_W, WIDTH));
+    for (i = 0; i < DATASET_PIXELS; i++) {
+        double sum = 0;
+        for (j = 0; j < WIDTH; j++) {
+            sum += (double)s->dW[i * WIDTH + j];
+            terms += fabs((double)s->dW[i * WIDTH + j]);
+        }
+        sums += fabs(sum);
+    }
+    lab_record(r, "law", SHIFT_LAW, sums / terms);
+    for (j = 0, worst = 0; j < WIDTH; j++) worst = fmax(worst, cosine(s->W, s->dW, s->n_W, j));
+    lab_record(r, "law", UNIT_ORTHOGONAL, worst);
+    restore(s);
+    return apply(s);
+}
+
+/* With the ε of the training: by how much do a unit's outputs grow if all weights are scaled?
+   Against the variance of its summed inputs. */
+static int measure_growth(lab_run *r, subject *s)
+{
+    nrm_acc rstd[WIDTH];
+    size_t j;
+    int rc;
+    restore(s);
+    rc = logits_now(s, NRM_TRAIN, s->logits);
+    memcpy(rstd, s->first->rstd, sizeof rstd);
+    change(s, W_SCALED);
+    if (rc >= 0) rc = logits_now(s, NRM_TRAIN, s->logits);
+    for (j = 0; j < WIDTH && rc >= 0; j++)
+        lab_record(r, "growth", 1 / (double)(rstd[j] * rstd[j]) - REAL_EPS,
+                   (double)(DELTA * s->first->rstd[j] / rstd[j]) - 1);
+    restore(s);
+    return rc < 0 ? rc : apply(s);
+}
+
+static int subject_make(subject *s, const lab_run *r, nrm_mlp *net)
+{
+    size_t i, j, room;
+    double most = -1;
+    memset(s, 0, sizeof *s);
+    s->run = r;
+    s->net = net;
+    s->first = &net->state[0];
+    s->n_W = DATASET_PIXELS * WIDTH;
+    s->n_x = DATASET_PIXELS * LOOKED_AT;
+    room = 3 * s->n_W + 2 * s->n_x + DATASET_PIXELS;
+    s->W = (nrm_real *)malloc(room * sizeof *s->W);
+    if (!s->W) return -1;
+    s->dW = s->W + s->n_W;
+    s->v = s->dW + s->n_W;
+    s->x = s->v + s->n_W;
+    s->x_now = s->x + s->n_x;
+    s->c = s->x_now + s->n_x;
+    memcpy(s->W, s->first->W, s->n_W * sizeof *s->W);
+    memcpy(s->x, train_set.x, s->n_x * sizeof *s->x);
+    for (j = 0; j < WIDTH; j++) {
+        double sum = 0, active = 0;
+        for (i = 0; i < DATASET_PIXELS; i++) sum += s->W[i * WIDTH + j] * s->W[i * WIDTH + j];
+        s->length[j] = sqrt(sum);
+        for (i = 0; i < LOOKED_AT; i++) active += (double)s->first->act_out[i * WIDTH + j];
+        if (active > most) s->unit = j;
+        most = fmax(most, active);
+    }
+    return 0;
+}
+
+static int measure(lab_run *r, nrm_mlp *net)
+{
+    subject s;
+    int rc = nrm_mlp_gradient(net, NULL, train_set.x, train_set.labels, LOOKED_AT, NRM_TRAIN);
+    if (rc < 0 || subject_make(&s, r, net)) return -1;
+    rc = measure_outputs(r, &s, NRM_TRAIN, "change_real_eps");
+    if (rc >= 0 && r->arm == BATCH_NORM) rc = measure_growth(r, &s);
+    if (rc >= 0 && r->arm == BATCH_NORM)
+        rc = measure_outputs(r, &s, NRM_INFER, "change_inference_real_eps");
+    net->spec.eps = EXACT;
+    if (rc >= 0) rc = measure_outputs(r, &s, NRM_TRAIN, "change");
+    if (rc >= 0 && r->arm == BATCH_NORM) rc = measure_outputs(r, &s, NRM_INFER, "change_inference");
+    if (rc >= 0) rc = measure_gradients(r, &s);
+    free(s.W);
+    return rc < 0 ? -1 : 0;
+}
+
+static int run(lab_run *r)
+{
+    void *block = NULL, *with_bias = NULL;
+    double bias_gradient = 0;
+    nrm_mlp *net = make_net(r, 0, &block), *other;
+    int failed = !net || train(r, net, &bias_gradient) || measure(r, net);
+    if (!failed && r->arm == BATCH_NORM) {
+        other = make_net(r, 1, &with_bias);
+        failed = !other || train(r, other, &bias_gradient);
+        lab_record(r, "bias_gradient", 0, bias_gradient);
+    }
+    free(block);
+    free(with_bias);
+    return failed ? -1 : 0;
+}
+
+/* ---- what the records say -------------------------------------------------------------------- */
+
+static const char *const line_name[LINES] = {"batch norm",           "weight norm", "layer norm",
+                                             "group norm",           "RMSNorm",     "none",
+                                             "batch norm, inference"};
+
+/* Lines of the table: the arms, and the batch arm in inference. */
+static size_t arm_of(int line)
+{
+    return line == INFERENCE ? BATCH_NORM : (size_t)line;
+}
+
+static const char *series_of(int line, int real_eps)
+{
+    if (line == INFERENCE) return real_eps ? "change_inference_real_eps" : "change_inference";
+    return real_eps ? "change_real_eps" : "change";
+}
+
+/* Over the seeds: the largest, or the smallest. */
+static double extreme(const lab_report *r, size_t arm, const char *series, int x, int largest_one)
+{
+    const stats_summary s = lab_summary(r, arm, series, x);
+    return largest_one ? s.max : s.min;
+}
+
+static int unseen(const lab_report *r, int line, int which)
+{
+    return extreme(r, arm_of(line), series_of(line, 0), which, 1) < 1e-12;
+}
+
+static int seen(const lab_report *r, int line, int which)
+{
+    return extreme(r, arm_of(line), series_of(line, 0), which, 0) > 1e-2;
+}
+
+/* The papers' tables: 1 where nothing changes. Group norm is not in them. */
+static const int table[LINES][CHANGES] = {
+    {1, 0, 1, 1, 1, 0}, {1, 0, 1, 0, 0, 0}, {1, 1, 0, 1, 0, 1}, {1, 1, 0, 1, 0, 1},
+    {1, 0, 0, 1, 0, 1}, {0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}};
+
+static int as_in_table(const lab_report *r, int line)
+{
+    int which, right = 0;
+    for (which = 0; which < CHANGES; which++)
+        right += table[line][which] ? unseen(r, line, which) : seen(r, line, which);
+    return right;
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+static const char one_layer[] = "trial run (1 seed, one layer, random numbers): as in the table";
+static const char ba[] = "Ba, Kiros & Hinton 2016, Table 1";
+
+static void judge_tables(lab_report *r)
+{
+    static const lab_claim all = {
+        "21a",
+        "Ba et al.'s table of invariances, for the logits of a trained network",
+        ba,
+        "18 cells: batch norm not invariant to re-centred W and one re-scaled case; weight norm "
+        "only to re-scaled W and weight vectors; layer norm to all but re-scaled weight vectors "
+        "and re-centred data",
+        "change below 1e-12 where invariant, else above 1e-2, every seed: 18 of 18; partly: 16",
+        one_layer};
+    static const lab_claim rms_norm = {
+        "21d",
+        "RMSNorm does not see scaled W, scaled data, one scaled example; it sees the rest",
+        "Zhang & Sennrich 2019, Table 1",
+        "re-scaling of W, data and single case: yes; "
+        "re-centring and single weight vectors: no",
+        "as above: 6 of 6 cells; partly: 5",
+        one_layer};
+    const int right = as_in_table(r, BATCH_NORM) + as_in_table(r, WEIGHT) + as_in_table(r, LAYER);
+    const int right_rms = as_in_table(r, RMS);
+    lab_verdict(r, &all,
+                right == 18  ? STATS_REPRODUCED
+                : right > 15 ? STATS_PARTLY
+                             : STATS_NOT_REPRODUCED,
+                "", "%d of 18 cells", right);
+    lab_verdict(r, &rms_norm,
+                right_rms == 6   ? STATS_REPRODUCED
+                : right_rms == 5 ? STATS_PARTLY
+                                 : STATS_NOT_REPRODUCED,
+                "", "%d of 6 cells", right_rms);
+}
+
+static void judge_texts(lab_report *r)
+{
+    static const lab_claim data = {
+        "21b",
+        "All the normalization methods are invariant to re-scaling the data set",
+        "Ba, Kiros & Hinton 2016, section 5.1",
+        "the text says so; Table 1 says no for weight norm",
+        "change below 1e-12 for batch, weight and layer norm, every seed; partly: two of them",
+        "trial run (1 seed, one layer): not weight norm. Expected to fail"};
+    static const lab_claim weights = {
+        "21c",
+        "The norms are invariant to scaling and shifting of the weights",
+        "a tutorial on batch and layer norm",
+        "no numbers",
+        "W scaled, W re-centred: below 1e-12 for batch, weight and layer norm; partly: one of both",
+        "trial run (1 seed, one layer): shifts only layer norm. Expected to fail"};
+    int line, scaled_data = 0, scaled = 0, shifted = 0;
+    for (line = BATCH_NORM; line <= LAYER; line++) {
+        scaled_data += unseen(r, line, DATA_SCALED);
+        scaled += unseen(r, line, W_SCALED);
+        shifted += unseen(r, line, W_SHIFTED);
+    }
+    lab_verdict(r, &data,
+                scaled_data == 3   ? STATS_REPRODUCED
+                : scaled_data == 2 ? STATS_PARTLY
+                                   : STATS_NOT_REPRODUCED,
+                "the table is right, not the sentence",
+                "largest change: weight norm %.2f, batch "
+                "norm %.0e, layer norm %.0e",
+                lab_mean(r, WEIGHT, "change", DATA_SCALED),
+                extreme(r, BATCH_NORM, "change", DATA_SCALED, 1),
+                extreme(r, LAYER, "change", DATA_SCALED, 1));
+    lab_verdict(r, &weights,
+                scaled == 3 && shifted == 3   ? STATS_REPRODUCED
+                : scaled == 3 || shifted == 3 ? STATS_PARTLY
+                                              : STATS_NOT_REPRODUCED,
+                lab_format(r, "W re-centred: batch norm %.2f, weight norm %.2f, layer norm %.0e",
+                           lab_mean(r, BATCH_NORM, "change", W_SHIFTED),
+                           lab_mean(r, WEIGHT, "change", W_SHIFTED),
+                           lab_mean(r, LAYER, "change", W_SHIFTED)),
+                "scaling: %d of 3 norms; shifting: %d of 3", scaled, shifted);
+}
+
+static void judge_gradients(lab_report *r)
+{
+    static const lab_claim smaller = {
+        "21e",
+        "Weights larger by a have a gradient smaller by a",
+        "Ioffe & Szegedy 2015, section 3.3",
+        "∂BN((aW)u)/∂(aW) = (1/a)·∂BN(Wu)/∂W",
+        "relative error below 1e-10, batch and weight norm, every seed",
+        "trial run (1 seed, one layer): 1e-10 met"};
+    static const lab_claim orthogonal = {
+        "21f",
+        "The gradient of a unit's weights is orthogonal to them",
+        "Salimans & Kingma 2016, section 2.1; Ba et al. 2016, section 5.2",
+        "exact",
+        "|cosine| below 1e-10 for every unit, batch and weight norm, every seed",
+        "trial run (1 seed, one layer): 1e-10 met"};
+    const double scale =
+        fmax(extreme(r, BATCH_NORM, "law", SCALE_LAW, 1), extreme(r, WEIGHT, "law", SCALE_LAW, 1));
+    const double angle = fmax(extreme(r, BATCH_NORM, "law", UNIT_ORTHOGONAL, 1),
+                              extreme(r, WEIGHT, "law", UNIT_ORTHOGONAL, 1));
+    lab_verdict(r, &smaller, scale < 1e-10 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED, "",
+                "relative error %.0e at most", scale);
+    lab_verdict(r, &orthogonal, angle < 1e-10 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED, "",
+                "|cosine| %.0e at most; layer norm %.2f, none %.2f", angle,
+                lab_mean(r, LAYER, "law", UNIT_ORTHOGONAL),
+                lab_mean(r, NONE, "law", UNIT_ORTHOGONAL));
+}
+
+/* The growth by the approximation, and how far the exact growth is from it at most. */
+static double growth_by(double variance)
+{
+    return REAL_EPS * (1 - 1 / (DELTA * DELTA)) / (2 * variance);
+}
+
+static void judge_rest(lab_report *r)
+{
+    static const lab_claim bias = {"21g",
+                                   "A bias before batch norm has no gradient",
+                                   "Ioffe & Szegedy 2015, section 3.2",
+                                   "\"its effect will be canceled by the subsequent mean "
+                                   "subtraction\"",
+                                   "largest |dL/db| of all steps below 1e-12",
+                                   "trial run in double: met"};
+    static const lab_claim growth = {"21h",
+                                     "ε is what is left to be seen: a growth of ε(1 - 1/δ²)/(2σ²)",
+                                     "this project, docs/invariance.md",
+                                     "no paper",
+                                     "to 1 % in every unit with σ² > 0.01",
+                                     "trial run (1 seed, one layer): met"};
+    const double most = extreme(r, BATCH_NORM, "bias_gradient", 0, 1);
+    double worst = 0, smallest = HUGE_VAL;
+    size_t s, i;
+    for (s = 0; s < lab_seeds(r, BATCH_NORM); s++) {
+        const lab_series g = lab_get(r, BATCH_NORM, s, "growth");
+        for (i = 0; i < g.n; i++) {
+            smallest = fmin(smallest, g.x[i]);
+            if (g.x[i] > 0.01) worst = fmax(worst, fabs(g.y[i] / growth_by(g.x[i]) - 1));
+        }
+    }
+    lab_verdict(r, &bias, most < 1e-12 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED, "", "%.0e", most);
+    lab_verdict(r, &growth, worst < 0.01 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED,
+                lab_format(r, "smallest variance of a unit: %.3g", smallest), "at most %.2g %% off",
+                100 * worst);
+}
+
+static void judge(lab_report *r)
+{
+    judge_tables(r);
+    judge_texts(r);
+    judge_gradients(r);
+    judge_rest(r);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+/* A cell for each line and column: log10 of the mean, its colour; ✓ if it is below `ok`. */
+static void draw_cells(plot_panel *p, const double *value, const double *most, int rows, int cols,
+                       double ok)
+{
+    double heat[LINES * CHANGES];
+    char text[24];
+    int i, j;
+    for (i = 0; i < rows * cols; i++) heat[i] = fmax(-16, log10(fmax(most[i], 1e-17)));
+    plot_heat(p, heat, (size_t)rows, (size_t)cols, 0, cols, 0, rows, PLOT_SEQUENTIAL, -16, 3);
+    for (i = 0; i < rows; i++)
+        for (j = 0; j < cols; j++) {
+            const double v = value[i * cols + j];
+            if (most[i * cols + j] < ok)
+                (void)snprintf(text, sizeof text, "✓");
+            else if (v < 1e-2)
+                (void)snprintf(text, sizeof text, "%.0e", v);
+            else
+                (void)snprintf(text, sizeof text, "%.2f", v);
+            plot_text(p, j + 0.5, i + 0.5, text, PLOT_CENTER, PLOT_INK);
+        }
+}
+
+static void draw_changes(lab_report *r, plot_figure *f, int row, int real_eps)
+{
+    static const char *const name[CHANGES] = {"W × 3.7",    "W re-centred",    "one unit's W × 3.7",
+                                              "data × 3.7", "data re-centred", "one image × 3.7"};
+    static const int order[LINES] = {NONE, RMS, GROUP, LAYER, WEIGHT, INFERENCE, BATCH_NORM};
+    static const double at[LINES] = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5};
+    const char *label[LINES];
+    double value[LINES * CHANGES], most[LINES * CHANGES];
+    plot_panel *p = plot_add(f, row, 0, 1, 1);
+    int i, j;
+    for (i = 0; i < LINES; i++) {
+        label[i] = line_name[order[i]];
+        for (j = 0; j < CHANGES; j++) {
+            const stats_summary s =
+                lab_summary(r, arm_of(order[i]), series_of(order[i], real_eps), j);
+            value[i * CHANGES + j] = s.mean;
+            most[i * CHANGES + j] = s.max;
+        }
+    }
+    plot_heading(p, real_eps ? "the same with ε = 10^{-5}"
+                             : "largest change of a logit / largest logit, ε → 0 (✓: < 10^{-12})");
+    draw_cells(p, value, most, LINES, CHANGES, 1e-12);
+    plot_ticks_x(p, at, name, CHANGES);
+    plot_ticks_y(p, at, label, LINES);
+    plot_frame(p, PLOT_BARE);
+}
+
+static int draw_outputs(lab_report *r)
+{
+    plot_figure *f = lab_figure(r, "What a trained network does not see", 2000, 2000);
+    plot_letters(f);
+    draw_changes(r, f, 0, 0);
+    draw_changes(r, f, 1, 1);
+    lab_verdict_table(r, plot_add(f, 2, 0, 1, 1));
+    return lab_save(r, f, NULL);
+}
+
+static void draw_laws(lab_report *r, plot_figure *f)
+{
+    static const char *const name[LAWS] = {"a·∇L(aW) = ∇L(W)", "⟨W, ∇W⟩ = 0", "∑_{j} ∇w_{j} = 0",
+                                           "⟨w_{j}, ∇w_{j}⟩ = 0"};
+    static const int order[ARMS] = {NONE, RMS, GROUP, LAYER, WEIGHT, BATCH_NORM};
+    static const double at[ARMS] = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5};
+    const char *label[ARMS];
+    double value[ARMS * LAWS], most[ARMS * LAWS];
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    int i, j;
+    for (i = 0; i < ARMS; i++) {
+        label[i] = line_name[order[i]];
+        for (j = 0; j < LAWS; j++) {
+            const stats_summary s = lab_summary(r, (size_t)order[i], "law", j);
+            value[i * LAWS + j] = s.mean;
+            most[i * LAWS + j] = s.max;
+        }
+    }
+    plot_heading(p, "error of the gradient's equations (✓: < 10^{-10})");
+    draw_cells(p, value, most, ARMS, LAWS, 1e-10);
+    plot_ticks_x(p, at, name, LAWS);
+    plot_ticks_y(p, at, label, ARMS);
+    plot_frame(p, PLOT_BARE);
+}
+
+static void draw_growth(lab_report *r, plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 0, 1, 1, 1);
+    const lab_series g = lab_get(r, BATCH_NORM, 0, "growth");
+    double x[2] = {HUGE_VAL, 0}, y[2];
+    size_t i;
+    for (i = 0; i < g.n; i++) {
+        x[0] = fmin(x[0], g.x[i]);
+        x[1] = fmax(x[1], g.x[i]);
+    }
+    for (i = 0; i < 2; i++) y[i] = growth_by(x[i]);
+    plot_heading(p, "W × 3.7 with ε = 10^{-5}: batch norm's units");
+    plot_axis_x(p, "variance σ^{2} of a unit's summed input", PLOT_LOG10);
+    plot_axis_y(p, "growth of the unit's output, − 1", PLOT_LOG10);
+    plot_line(p, "ε(1 − 1/3.7^{2})/(2σ^{2})", x, y, 2, plot_solid(PLOT_INK));
+    plot_scatter(p, "units, first seed", g.x, g.y, g.n, plot_marked(PLOT_BLUE, PLOT_RING));
+    plot_legend(p, PLOT_LEGEND_TOP_RIGHT);
+}
+
+static int draw_gradients(lab_report *r)
+{
+    static const double width[2] = {1.35, 1};
+    plot_figure *f =
+        lab_figure(r, "What invariance does to gradients, and what ε leaves of it", 2000, 1050);
+    plot_letters(f);
+    plot_widths(f, width, 2);
+    draw_laws(r, f);
+    draw_growth(r, f);
+    return lab_save(r, f, "gradients");
+}
+
+static int report(lab_report *r)
+{
+    judge(r);
+    lab_check(r, fabs(growth_by(1) - 4.635e-6) < 1e-8, "a growth of 4.6e-6 at variance 1, ε = 1e-5",
+              "%.3e", growth_by(1));
+    return draw_outputs(r) || draw_gradients(r) ? -1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const lab_program program = {
+        "21_invariance",
+        NRM_VERSION,
+        "Which changes of weights and data does a trained network not see?",
+        "784-100-100-10, ReLU, standardized pixels, 200 steps of SGD with rate 0.1 and batches of "
+        "128, in double; then 64 images in train mode, scaled by 3.7 or re-centred",
+        1,
+        LAB_USES_DATA,
+        arms,
+        ARMS,
+        prepare,
+        run,
+        report};
+    return lab_main(&program, argc, argv);
+}

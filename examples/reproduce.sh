@@ -81,10 +81,14 @@ ordered_all() { # all programs by number: how the verdicts are listed
     for program in "$@"; do echo "$program"; done | sort
 }
 
-verdicts_of_docs() {
+verdicts_of_docs() { # the page of all verdicts, and the tables in the experiments' own pages
     tables=$(ls "$docs"/data/*_verdicts.csv 2>/dev/null)
     # shellcheck disable=SC2086
     [ -z "$tables" ] || "$BUILD/verdicts" --pages experiments --out docs/verdicts.md $tables
+    for table in $tables; do
+        page=$docs/$(basename "$table" _verdicts.csv).md
+        [ ! -f "$page" ] || "$BUILD/verdicts" --into "$page" "$table" || exit 1
+    done
 }
 
 publish() {

@@ -1,10 +1,12 @@
-/* verdicts: one page from the verdicts of all experiments.
+/* verdicts: the verdicts of all experiments as one page, and those of one experiment in its page.
 
        verdicts --out docs/verdicts.md --pages experiments docs/experiments/data/NN_verdicts.csv...
+       verdicts --into docs/experiments/NN_name.md docs/experiments/data/NN_name_verdicts.csv
 
-   Nothing is judged here: the page lists, in the order of the command line, every row of the
+   Nothing is judged here: the first lists, in the order of the command line, every row of the
    tables that the experiments wrote (lab.h), and counts them. A claim that failed is a row as any
-   other. */
+   other. The second writes the rows of one table between the lines <!-- verdicts --> and
+   <!-- end of verdicts --> of a page, and leaves the rest of the page alone. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -17,7 +19,7 @@
 #include "files.h"
 #include "stats.h"
 
-enum { TABLES_MAX = 100, KINDS = 5 };
+enum { TABLES_MAX = 100, KINDS = 5, PAGE_MAX = 1 << 22 };
 
 /* The verdicts as they are written, and as they are counted. */
 static const char *const kind_name[KINDS] = {"reproduced", "partly reproduced", "inconclusive",
@@ -27,9 +29,11 @@ static const char *const kind_short[KINDS] = {"reproduced", "partly", "inconclus
 
 typedef struct table { /* the verdicts of one experiment */
     csv_data data;
-    char *const *kind,
-        *const *id, *const *claim, *const *source, *const *paper, *const *ours, *const *verdict,
-                                                                                    *const *remark;
+    char *const *kind, *const *id, *const *claim, *const *source, *const *paper,
+                                                                      *const *ours,
+                                                                          *const *verdict,
+                                                                              *const *remark,
+                                                                                  *const *criterion;
 } table;
 
 typedef struct page { /* the text in the making */
@@ -77,8 +81,9 @@ static int load(table *t, const char *path)
         t->ours = csv_texts(&t->data, "ours", err);
         t->verdict = csv_texts(&t->data, "verdict", err);
         t->remark = csv_texts(&t->data, "remark", err);
+        t->criterion = csv_texts(&t->data, "criterion", err);
         if (t->kind && t->id && t->claim && t->source && t->paper && t->ours && t->verdict &&
-            t->remark && csv_comment(&t->data, "program"))
+            t->remark && t->criterion && csv_comment(&t->data, "program"))
             return 0;
     }
     fprintf(stderr, "verdicts: '%s': %s\n", path, err);
@@ -135,6 +140,11 @@ static void put_head(page *p, const table *t, int tables)
            "deviation over seeds.\n");
 }
 
+static void put_verdict(page *p, const char *verdict)
+{
+    put(p, kind_of(verdict) == 0 ? "| %s " : "| **%s** ", verdict);
+}
+
 static void put_table(page *p, const table *t, const char *pages)
 {
     const char *program = csv_comment(&t->data, "program");
@@ -154,44 +164,103 @@ static void put_table(page *p, const table *t, const char *pages)
         put_cell(p, t->source[row]);
         put_cell(p, t->paper[row]);
         put_cell(p, t->ours[row]);
-        put(p, kind_of(t->verdict[row]) == 0 ? "| %s " : "| **%s** ", t->verdict[row]);
+        put_verdict(p, t->verdict[row]);
         put_cell(p, t->remark[row]);
         put(p, "|\n");
     }
 }
 
+/* ---- the page of one experiment -------------------------------------------------------------- */
+
+static void put_own_table(page *p, const table *t)
+{
+    size_t row;
+    put(p, "| | claim | criterion | paper | ours | verdict |\n|---|---|---|---|---|---|\n");
+    for (row = 0; row < t->data.rows; row++) {
+        if (!is_claim(t, row)) continue;
+        put_cell(p, t->id[row]);
+        put_cell(p, t->claim[row]);
+        put_cell(p, t->criterion[row]);
+        put_cell(p, t->paper[row]);
+        put_cell(p, t->ours[row]);
+        put_verdict(p, t->verdict[row]);
+        put(p, "|\n");
+    }
+}
+
+/* Replaces what stands between the two marks in the page at `path`. */
+static int write_into(const char *path, const table *t)
+{
+    static const char begin[] = "<!-- verdicts -->\n", end[] = "<!-- end of verdicts -->";
+    char err[FILES_ERR_MAX];
+    unsigned char *old = NULL;
+    const char *from, *to;
+    page p;
+    size_t n;
+    int failed = -1;
+    memset(&p, 0, sizeof p);
+    if (files_read(path, PAGE_MAX, &old, &n, err)) {
+        fprintf(stderr, "verdicts: %s\n", err);
+        return -1;
+    }
+    from = strstr((const char *)old, begin);
+    to = from ? strstr(from, end) : NULL;
+    if (to) {
+        put(&p, "%.*s\n", (int)(from - (const char *)old) + (int)strlen(begin), (const char *)old);
+        put_own_table(&p, t);
+        put(&p, "\n%s", to);
+        failed = p.failed || files_write(path, p.text, p.length, err);
+        if (failed) fprintf(stderr, "verdicts: %s\n", p.failed ? "out of memory" : err);
+    } else {
+        fprintf(stderr, "verdicts: '%s' has no place for them\n", path);
+    }
+    free(p.text);
+    free(old);
+    return failed;
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
 static int usage(void)
 {
-    fprintf(stderr, "usage: verdicts --out FILE.md [--pages FOLDER] VERDICTS.csv...\n");
+    fprintf(stderr, "usage: verdicts --out FILE.md [--pages FOLDER] VERDICTS.csv...\n"
+                    "       verdicts --into PAGE.md VERDICTS.csv\n");
     return 2;
+}
+
+static int write_page(const char *out, const char *pages, const table *tables, int n)
+{
+    char err[FILES_ERR_MAX];
+    page p;
+    int i, failed;
+    memset(&p, 0, sizeof p);
+    put_head(&p, tables, n);
+    for (i = 0; i < n; i++) put_table(&p, &tables[i], pages);
+    failed = p.failed || files_write(out, p.text, p.length, err);
+    if (failed) fprintf(stderr, "verdicts: %s\n", p.failed ? "out of memory" : err);
+    free(p.text);
+    return failed;
 }
 
 int main(int argc, char **argv)
 {
-    const char *out = NULL, *pages = NULL;
+    const char *out = NULL, *pages = NULL, *into = NULL;
     static table tables[TABLES_MAX];
-    char err[FILES_ERR_MAX];
-    page p;
     int i, n = 0, failed = 0;
-    memset(&p, 0, sizeof p);
     for (i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--out") == 0 && i + 1 < argc)
             out = argv[++i];
         else if (strcmp(argv[i], "--pages") == 0 && i + 1 < argc)
             pages = argv[++i];
+        else if (strcmp(argv[i], "--into") == 0 && i + 1 < argc)
+            into = argv[++i];
         else if (argv[i][0] == '-' || n == TABLES_MAX)
             return usage();
         else if (load(&tables[n++], argv[i]))
             failed = 1;
     }
-    if (!out || n == 0) return usage();
-    if (!failed) {
-        put_head(&p, tables, n);
-        for (i = 0; i < n; i++) put_table(&p, &tables[i], pages);
-        failed = p.failed || files_write(out, p.text, p.length, err);
-        if (failed) fprintf(stderr, "verdicts: %s\n", p.failed ? "out of memory" : err);
-    }
+    if (n == 0 || !out == !into || (into && n > 1)) return usage();
+    if (!failed) failed = out ? write_page(out, pages, tables, n) : write_into(into, &tables[0]);
     for (i = 0; i < n; i++) csv_release(&tables[i].data);
-    free(p.text);
-    return failed;
+    return failed ? 1 : 0;
 }

@@ -57,6 +57,9 @@ for table in docs/experiments/data/*_verdicts.csv; do
     check "$program judges its table" "$first/$program" \
         --from "docs/experiments/data/$program.csv" --out "$dir"
     check "$program has the verdicts on file" cmp "$dir/${program}_verdicts.csv" "$table"
+    cp "docs/experiments/$program.md" "$dir/page.md"
+    check "the page of $program takes its table" "$first/verdicts" --into "$dir/page.md" "$table"
+    check "the page of $program has it" cmp "$dir/page.md" "docs/experiments/$program.md"
 done
 check "the page of verdicts is written" "$first/verdicts" --pages experiments \
     --out "$dir/verdicts.md" docs/experiments/data/*_verdicts.csv

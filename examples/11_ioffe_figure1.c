@@ -16,9 +16,9 @@
    run with two seeds and are drawn whatever they show.
 
    Test accuracy is taken every 500 steps (in the other settings every 1000), and so, in the main
-   setting, are percentiles: those of the 10,000 test images. Batch norm is shown with the statistics
-   of batches of 1000 of them, as in training; accuracy is that of running statistics. The unit is
-   unit 0; the third page has all hundred. Stability of a unit is
+   setting, are percentiles: those of the 10,000 test images. Batch norm is shown with statistics of
+   batches of 1000 of them, as in training; accuracy is that of running statistics. The unit is unit
+   0; the third page has all hundred. Stability of a unit is
 
        D = (highest - lowest median from step 1000 on) / (mean distance of 15th and 85th percentile)
 

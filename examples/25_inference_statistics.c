@@ -332,12 +332,23 @@ static double largest_difference(const double *a, const double *b, size_t n)
     return most;
 }
 
-static double distance(const moments *a, const moments *b)
+/* Over the units from the first to the last, without the last. */
+static double distance(const moments *a, const moments *b, size_t first, size_t last)
 {
     double sum = 0;
     size_t u;
-    for (u = 0; u < UNITS; u++) sum += fabs(log(a->var[u] / b->var[u])) / UNITS;
-    return sum;
+    for (u = first; u < last; u++) sum += fabs(log(a->var[u] / b->var[u]));
+    return sum / (double)(last - first);
+}
+
+/* Of both layers; for the small batches, and the kinds that the page compares, also of each. */
+static void record_distance(trial *t, int variant, size_t step)
+{
+    const char *id = variant_id[variant];
+    record(t->run, "distance", id, (double)step, distance(&t->now, &t->population, 0, UNITS));
+    if (t->run->arm == LARGE || (variant > FAST_SD && variant != ALGORITHM2)) return;
+    record(t->run, "distance1", id, (double)step, distance(&t->now, &t->population, 0, WIDTH1));
+    record(t->run, "distance2", id, (double)step, distance(&t->now, &t->population, WIDTH1, UNITS));
 }
 
 static int look_through(trial *t, int variant, size_t step)
@@ -351,7 +362,7 @@ static int look_through(trial *t, int variant, size_t step)
     record(t->run, "accuracy", id, (double)step, accuracy);
     if (variant == POPULATION) return accuracy < 0 ? -1 : 0;
     record(t->run, "logits", id, (double)step, apart);
-    record(t->run, "distance", id, (double)step, distance(&t->now, &t->population));
+    record_distance(t, variant, step);
     return accuracy < 0 ? -1 : 0;
 }
 
@@ -778,6 +789,16 @@ static void judge_tracking(lab_report *r)
                 text_of(r, LARGE, "accuracy", POPULATION, LAB_LAST, 2));
 }
 
+/* The same in each layer, for batches of 4. */
+static const char *by_layer(lab_report *r, int high)
+{
+    return lab_format(r, "batches of 4, first layer alone: %s against %s; second: %s against %s",
+                      text_of(r, FOUR, "distance1", FAST, LAB_LAST, 3),
+                      text_of(r, FOUR, "distance1", high, LAB_LAST, 3),
+                      text_of(r, FOUR, "distance2", FAST, LAB_LAST, 3),
+                      text_of(r, FOUR, "distance2", high, LAB_LAST, 3));
+}
+
 static void judge_bias(lab_report *r)
 {
     static const lab_claim unbiased = {
@@ -813,7 +834,8 @@ static void judge_bias(lab_report *r)
         lab_verdict(r, claim[i],
                     weaker(compare(r, FOUR, what[i], FAST, high[i], LAB_LAST),
                            compare(r, EIGHT, what[i], FAST, high[i], LAB_LAST)),
-                    "", "batches of 4: %s against %s; of 8: %s against %s",
+                    i == 1 ? "" : by_layer(r, high[i]),
+                    "batches of 4: %s against %s; of 8: %s against %s",
                     text_of(r, FOUR, what[i], FAST, LAB_LAST, 3),
                     text_of(r, FOUR, what[i], high[i], LAB_LAST, 3),
                     text_of(r, EIGHT, what[i], FAST, LAB_LAST, 3),
@@ -880,10 +902,10 @@ static plot_style drawn_style(int i)
     }
 }
 
-static plot_panel *add_panel(plot_figure *f, int row, int col, const char *heading, const char *x,
-                             int x_scale, const char *y, int y_scale)
+static plot_panel *add_panel(plot_figure *f, int row, int col, int colspan, const char *heading,
+                             const char *x, int x_scale, const char *y, int y_scale)
 {
-    plot_panel *p = plot_add(f, row, col, 1, 1);
+    plot_panel *p = plot_add(f, row, col, 1, colspan);
     plot_heading(p, heading);
     plot_axis_x(p, x, x_scale);
     plot_axis_y(p, y, y_scale);
@@ -892,10 +914,10 @@ static plot_panel *add_panel(plot_figure *f, int row, int col, const char *headi
 
 static void draw_training(lab_report *r, plot_figure *f)
 {
-    plot_panel *a = add_panel(f, 0, 0, "test accuracy, batches of 128", "training step", PLOT_LOG10,
-                              "test accuracy (%)", PLOT_LINEAR);
-    plot_panel *b = add_panel(f, 0, 1, "distance from the population's logits", "training step",
-                              PLOT_LOG10, "largest difference of a logit", PLOT_LOG10);
+    plot_panel *a = add_panel(f, 0, 0, 3, "test accuracy, batches of 128", "training step",
+                              PLOT_LOG10, "test accuracy (%)", PLOT_LINEAR);
+    plot_panel *b = add_panel(f, 0, 3, 3, "how far the logits are from the population's",
+                              "training step", PLOT_LOG10, "largest difference", PLOT_LOG10);
     int i;
     plot_range_y(a, 0, 100);
     plot_legend(a, PLOT_LEGEND_BOTTOM_RIGHT);
@@ -908,85 +930,75 @@ static void draw_training(lab_report *r, plot_figure *f)
     }
 }
 
-/* How large variances of small batches come out: measured, and what theory says. */
-static void draw_sizes(lab_report *r, plot_figure *f)
+/* How large variances of small batches come out: measured, and what theory says of a layer whose
+   inputs are independent examples, or come from another batch norm. */
+static void draw_sizes(lab_report *r, plot_panel *p, int layer)
 {
     static const char *const id[3] = {"biased", "unbiased", "sd"};
     static const char *const name[3] = {"biased variance", "unbiased variance",
-                                        "standard deviation, squared"};
+                                        "standard deviation²"};
     static const plot_color color[3] = {PLOT_VERMILLION, PLOT_BLUE, PLOT_GREEN};
     static const int marker[3] = {PLOT_CIRCLE, PLOT_SQUARE, PLOT_TRIANGLE};
     static const double m[7] = {2, 4, 8, 16, 32, 64, 128};
-    plot_panel *p = add_panel(f, 1, 0, "mean of 400 batches, first layer", "batch size m",
-                              PLOT_LOG2, "average / population variance", PLOT_LINEAR);
     double theory[7];
     size_t i, k;
-    plot_range_y(p, 0.4, 1.1);
-    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
+    plot_range_y(p, 0.4, 1.5);
+    plot_legend(p, layer == 1 ? PLOT_LEGEND_TOP_RIGHT : PLOT_LEGEND_NONE);
     for (k = 0; k < 3; k++) {
-        const lab_curve c = lab_over_seeds(r, LARGE, lab_format(r, "size1/%s", id[k]));
-        for (i = 0; i < 7; i++)
-            theory[i] = k == 0 ? (m[i] - 1) / m[i] : k == 1 ? 1 : c4(m[i]) * c4(m[i]);
-        plot_line(p, "(m − 1)/m; 1; c_{4}(m)² if Gaussian", m, theory, 7, plot_thin(PLOT_INK));
+        const lab_curve c = lab_over_seeds(r, LARGE, lab_format(r, "size%d/%s", layer, id[k]));
+        for (i = 0; i < 7; i++) {
+            const double shrunk = (m[i] - 1) / m[i];
+            theory[i] = k == 0 ? shrunk : k == 1 ? 1 : c4(m[i]) * c4(m[i]);
+            if (layer == 2) theory[i] /= shrunk;
+        }
+        plot_line(p, NULL, m, theory, 7, plot_solid(color[k]));
         plot_scatter(p, name[k], c.x, c.mean, c.n, plot_marked(color[k], marker[k]));
     }
 }
 
-static void draw_distances(lab_report *r, plot_figure *f)
+static void draw_distances(lab_report *r, plot_panel *p)
 {
-    static const int variant[5] = {FAST, FAST_BIASED, FAST_SD, ALL_SO_FAR, ALGORITHM2};
-    static const char *const names[5] = {"unbiased", "biased", "sd", "all so far", "Alg. 2"};
-    static const plot_color color[3] = {PLOT_BLUE, PLOT_SKY, PLOT_ORANGE};
-    plot_panel *p = add_panel(f, 1, 1, "after training: running variances, new weight 0.1", "",
-                              PLOT_LINEAR, "distance from population", PLOT_LINEAR);
-    size_t a, i;
-    plot_categories(p, names, 5);
-    plot_bar_values(p, 2);
-    plot_legend(p, PLOT_LEGEND_ABOVE);
-    for (a = ONE_PASS; a-- > LARGE;) {
-        double mean[5], sd[5];
-        for (i = 0; i < 5; i++) {
-            const stats_summary s =
-                lab_summary(r, a, series_of(r, "distance", variant[i]), LAB_LAST);
-            mean[i] = s.mean;
-            sd[i] = s.n > 1 ? s.sd : 0;
+    static const int variant[4] = {FAST, FAST_BIASED, FAST_SD, ALGORITHM2};
+    static const char *const names[4] = {"unbiased", "biased", "sd", "Alg. 2"};
+    static const char *const series[2] = {"distance1", "distance2"};
+    static const char *const label[2][2] = {{"first layer, m = 8", "second layer, m = 8"},
+                                            {"first layer, m = 4", "second layer, m = 4"}};
+    static const plot_color color[2][2] = {{PLOT_SKY, PLOT_YELLOW}, {PLOT_BLUE, PLOT_ORANGE}};
+    size_t l, a, i;
+    plot_categories(p, names, 4);
+    plot_legend(p, PLOT_LEGEND_TOP_RIGHT);
+    plot_range_y(p, 0, 0.6);
+    for (l = 0; l < 2; l++)
+        for (a = 2; a-- > 0;) {
+            double mean[4], sd[4];
+            for (i = 0; i < 4; i++) {
+                const stats_summary s =
+                    lab_summary(r, EIGHT + a, series_of(r, series[l], variant[i]), LAB_LAST);
+                mean[i] = s.mean;
+                sd[i] = s.n > 1 ? s.sd : 0;
+            }
+            plot_bars(p, label[a][l], mean, sd, 4, plot_solid(color[a][l]));
         }
-        plot_bars(p, arms[a].name, mean, sd, 5, plot_solid(color[a]));
-    }
 }
 
 static int page_statistics(lab_report *r)
 {
     plot_figure *f =
-        lab_figure(r, "With which statistics does a batch norm leave training?", 2000, 1640);
+        lab_figure(r, "With which statistics does a batch norm leave training?", 2000, 1500);
     plot_letters(f);
+    plot_scale(f, 0.88);
     draw_training(r, f);
-    draw_sizes(r, f);
-    draw_distances(r, f);
+    draw_sizes(r,
+               add_panel(f, 1, 0, 2, "first layer, 400 batches", "batch size m", PLOT_LOG2,
+                         "average / population variance", PLOT_LINEAR),
+               1);
+    draw_sizes(r,
+               add_panel(f, 1, 2, 2, "second layer, behind the first", "batch size m", PLOT_LOG2,
+                         "", PLOT_LINEAR),
+               2);
+    draw_distances(r, add_panel(f, 1, 4, 2, "variances after training in batches of m", "",
+                                PLOT_LINEAR, "distance from population", PLOT_LINEAR));
     return lab_save(r, f, NULL);
-}
-
-static int page_table(lab_report *r)
-{
-    enum { COLUMNS = 6 };
-    const char *cells[(VARIANTS + 1) * COLUMNS] = {"statistics",          "accuracy, m = 128 (%)",
-                                                   "largest logit error", "accuracy, m = 8 (%)",
-                                                   "accuracy, m = 4 (%)", "distance, m = 4"};
-    plot_figure *f = lab_figure(r, "After training: every kind of statistics", 2000, 1000);
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
-    int v;
-    for (v = 0; v < VARIANTS; v++) {
-        const char **row = cells + (v + 1) * COLUMNS;
-        const int is_reference = v == POPULATION;
-        row[0] = variant_name[v];
-        row[1] = text_of(r, LARGE, "accuracy", v, LAB_LAST, 2);
-        row[2] = is_reference ? "0" : text_of(r, LARGE, "logits", v, LAB_LAST, 3);
-        row[3] = text_of(r, EIGHT, "accuracy", v, LAB_LAST, 2);
-        row[4] = text_of(r, FOUR, "accuracy", v, LAB_LAST, 2);
-        row[5] = is_reference ? "0" : text_of(r, FOUR, "distance", v, LAB_LAST, 3);
-    }
-    plot_table(p, cells, VARIANTS + 1, COLUMNS, "lrrrrr");
-    return lab_save(r, f, "table");
 }
 
 /* Smallest and largest of all trials of all seeds. */
@@ -1015,9 +1027,9 @@ static int page_one_pass(lab_report *r)
     plot_style style[METHODS];
     plot_figure *f =
         lab_figure(r, "The variance of 128 numbers from N(offset, 1), in 32 bits", 2000, 1000);
-    plot_panel *a = add_panel(f, 0, 0, "from the smallest to the largest of all trials", "offset",
-                              PLOT_LOG10, "computed / true variance", PLOT_LINEAR);
-    plot_panel *b = add_panel(f, 0, 1, "the largest error of all trials", "offset", PLOT_LOG10,
+    plot_panel *a = add_panel(f, 0, 0, 1, "from the smallest to the largest of all trials",
+                              "offset", PLOT_LOG10, "computed / true variance", PLOT_LINEAR);
+    plot_panel *b = add_panel(f, 0, 1, 1, "the largest error of all trials", "offset", PLOT_LOG10,
                               "relative error", PLOT_LOG10);
     size_t m;
     plot_subtitle(f,
@@ -1048,7 +1060,7 @@ static int report(lab_report *r)
     judge_tracking(r);
     judge_bias(r);
     judge_variances(r);
-    return page_statistics(r) || page_table(r) || page_one_pass(r);
+    return page_statistics(r) || page_one_pass(r);
 }
 
 int main(int argc, char **argv)

@@ -746,7 +746,7 @@ static void judge_drawn(lab_report *r)
         "none"};
     static const lab_claim chase = {
         "26f",
-        "The unit's step is right for inputs that have moved when it is done",
+        "At a large rate the unit's step is lost on inputs that have moved meanwhile",
         "Chinese notes on batch norm",
         "a drawing: H1, H2, H3",
         "rate 10: log loss after both steps above that after the unit's own, paired",

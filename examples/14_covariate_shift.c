@@ -594,7 +594,7 @@ static void draw_layer(lab_report *r, plot_figure *f, int net, int rate, int k)
     plot_panel *bottom = plot_add(f, 2 * rate + 1, k + 1, 1, 1);
     plot_heading(
         top, lab_format(r, "layer %zu of %zu, rate %g", layer, networks[net].hidden, rates[rate]));
-    plot_axis_y(top, "|G - G′|", PLOT_LOG10);
+    plot_axis_y(top, "|G − G′|", PLOT_LOG10);
     draw_log(r, top, net, rate, lab_format(r, "bin_shift_%zu", layer));
     plot_range_y(top, 5e-4, 5);
     plot_range_x(top, 0, 1500);
@@ -629,6 +629,25 @@ static int page_layers(lab_report *r, int net, const char *what)
     return lab_save(r, f, what);
 }
 
+#define STAGE_LO 0.15 /* losses that all networks pass */
+#define STAGE_HI 0.5
+
+/* Mean of a series over all seeds and the bins where the loss lies between those. */
+static double at_stage(const lab_report *r, size_t arm, const char *series)
+{
+    double sum = 0, n = 0;
+    size_t s, i;
+    for (s = 0; s < lab_seeds(r, arm); s++) {
+        const lab_series loss = lab_get(r, arm, s, "bin_loss"), y = lab_get(r, arm, s, series);
+        for (i = 0; i < y.n && loss.n == y.n; i++)
+            if (loss.y[i] >= STAGE_LO && loss.y[i] <= STAGE_HI) {
+                sum += y.y[i];
+                n++;
+            }
+    }
+    return n > 0 ? sum / n : (double)NAN;
+}
+
 /* How alike G and G' are against the loss at that time, all seeds: nets at the same stage. */
 static void draw_stage(lab_report *r, plot_panel *p, int net, int rate)
 {
@@ -654,6 +673,7 @@ static void draw_stage(lab_report *r, plot_panel *p, int net, int rate)
 static void draw_column(lab_report *r, plot_figure *f, int net, int rate)
 {
     const int column = net * RATES + rate;
+    const char *layer = lab_format(r, "bin_cosine_%zu", networks[net].shown[1] + 1);
     plot_panel *loss = plot_add(f, 0, column, 1, 1), *next = plot_add(f, 1, column, 1, 1);
     plot_panel *same = plot_add(f, 2, column, 1, 1), *stage = plot_add(f, 3, column, 1, 1);
     plot_heading(loss, lab_format(r, "%s, rate %g", networks[net].name, rates[rate]));
@@ -664,7 +684,7 @@ static void draw_column(lab_report *r, plot_figure *f, int net, int rate)
     plot_hide_x(loss);
     plot_axis_y(next, "cosine, next step", PLOT_LINEAR);
     draw_both(r, next, net, rate, "bin_next");
-    plot_range_y(next, -0.6, 1.08);
+    plot_range_y(next, -0.9, 1.08);
     plot_range_x(next, 0, 1500);
     plot_hide_x(next);
     plot_axis_x(same, "steps", PLOT_LINEAR);
@@ -672,6 +692,9 @@ static void draw_column(lab_report *r, plot_figure *f, int net, int rate)
     draw_both(r, same, net, rate, "bin_same");
     plot_range_y(same, -0.9, 1.08);
     plot_range_x(same, 0, 1500);
+    plot_heading(stage, lab_format(r, "loss %g to %g: %.2f; %.2f", STAGE_LO, STAGE_HI,
+                                   at_stage(r, arm_of(net, rate, NONE), layer),
+                                   at_stage(r, arm_of(net, rate, NORMED), layer)));
     plot_axis_x(stage, "training loss", PLOT_LOG10);
     plot_axis_y(stage, lab_format(r, "cosine of G and G′, layer %zu", networks[net].shown[1] + 1),
                 PLOT_LINEAR);

@@ -597,8 +597,8 @@ static int check_noise(lab_run *r)
     return rc;
 }
 
-/* With noise of size 0 the arm that is written here by hand is the library's network without a norm:
-   are its gradients the same to the last bit? 1: yes, 0: no, -1: it could not be done. */
+/* With noise of size 0 the arm that is written by hand is the library's network without a norm: are
+   its gradients the same to the last bit? 1: yes, 0: no, -1: it could not be done. */
 static int check_by_hand(void)
 {
     lab_run r;

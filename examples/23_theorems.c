@@ -96,7 +96,7 @@ static nrm_mlp *make_network(int norm, uint64_t seed, void **block)
 }
 
 /* The network from the pre-activations x of layer LAYER on, as a network of its own: its first
-   layer multiplies by 1, and may then normalize. Probes see the gradients at x and behind the norm. */
+   layer multiplies by 1, and may then normalize. Probes see the gradients at x and at its output. */
 typedef struct tail {
     nrm_mlp *net;
     void *block;
@@ -234,7 +234,7 @@ static double largest_singular(const double *a)
     return sqrt(size);
 }
 
-/* Orthonormal columns whose span holds 1, x̂ and dy: the worst X of theorem 4.4 is λ times these. */
+/* Orthonormal columns whose span holds 1, x̂, dy: the worst X of theorem 4.4 is λ times these. */
 static void orthonormal(double U[3][M], const unit *u)
 {
     size_t i, k, l, twice;
@@ -292,7 +292,7 @@ static double weights_keep(const layer_view *v, const unit *u)
     return dot(with, with, WIDTH) / dot(without, without, WIDTH);
 }
 
-/* The share of |X'dy|² that the mean of dy makes: X'1 may be long, since what ReLU gives has a mean. */
+/* The share of |X'dy|² that the mean of dy makes: X'1 is long, since ReLU's outputs have a mean. */
 static double weights_mean(const layer_view *v, const unit *u)
 {
     double of_mean[WIDTH] = {0}, all[WIDTH] = {0};
@@ -1168,7 +1168,7 @@ static void judge_growth(lab_report *r)
 
 enum { BINS = 40 };
 
-/* Density over all units of all seeds between lo and hi; says in the legend how many are outside. */
+/* Density over all units of all seeds between lo and hi; the legend says how many are outside. */
 static void draw_hist(lab_report *r, plot_panel *p, const char *series, double lo, double hi,
                       const char *label, plot_style style)
 {

@@ -96,7 +96,7 @@ static nrm_mlp *make_network(int norm, uint64_t seed, void **block)
 }
 
 /* The network from the pre-activations x of layer LAYER on, as a network of its own: its first
-   layer multiplies by 1, and may then normalize. Probes see the gradients at x and at its output. */
+   layer multiplies by 1, and may then normalize. Probes see the gradients at x and its output. */
 typedef struct tail {
     nrm_mlp *net;
     void *block;

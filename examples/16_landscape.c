@@ -17,7 +17,8 @@
    Arms: none; batch norm; L1, L2 and L∞ in the place of the standard deviation (of x, not of x - μ,
    as the paper has it); layer norm; RMS norm; weight norm with the first batch's initialisation.
    Weight norm takes its gradient by v, g and b, and its steps along that. None has biases, RMS norm
-   too, having no β; the output layer is linear in all of them. And none and batch norm once more
+   too, having no β; the output layer is linear in all of them. Of RMS and weight norm, on which no
+   claim is judged, there are three seeds only. And none and batch norm once more
    with rate 0.05, with 13 layers.
 
    Sensitivity: the same with s from 0.1 of the rate on; in random directions of the length s·|g|;
@@ -1328,20 +1329,29 @@ static void draw_paper_row(lab_report *r, plot_figure *f)
     plot_range_x(c, 0, STEPS);
 }
 
-/* Medians of windows, drawn at their middles. */
+/* Medians of windows, drawn at their middles: geometric mean of the seeds, and a band of the
+   standard deviation of the logarithm, as befits logarithmic axes. */
 static void draw_windows(lab_report *r, plot_panel *p, size_t net, const char *series)
 {
     static const size_t kinds[3] = {NONE, LAYER, BATCH};
-    size_t i, k;
+    size_t w, k, s;
     for (k = 0; k < 3; k++) {
-        lab_curve c = lab_over_seeds(r, net + kinds[k], series);
+        double x[FINE_WINDOWS], mean[FINE_WINDOWS], low[FINE_WINDOWS], high[FINE_WINDOWS];
+        const plot_style style = style_of(kinds[k]);
         double from = 0;
-        for (i = 0; i < c.n; i++) {
-            const double to = c.x[i];
-            c.x[i] = (from + to) / 2;
-            from = to;
+        for (w = 0; w < FINE_WINDOWS; from = fine_end[w++]) {
+            double v[LAB_SEEDS_MAX];
+            const size_t n = lab_values(r, net + kinds[k], series, fine_end[w], v);
+            stats_summary d;
+            for (s = 0; s < n; s++) v[s] = log(v[s]);
+            d = stats_describe(v, n);
+            x[w] = (from + fine_end[w]) / 2;
+            mean[w] = exp(d.mean);
+            low[w] = exp(d.mean - (n > 1 ? d.sd : 0));
+            high[w] = exp(d.mean + (n > 1 ? d.sd : 0));
         }
-        plot_mean_band(p, settings[kinds[k]].name, c.x, c.mean, c.sd, c.n, style_of(kinds[k]));
+        plot_band(p, settings[kinds[k]].name, x, low, high, FINE_WINDOWS, style);
+        plot_line(p, settings[kinds[k]].name, x, mean, FINE_WINDOWS, style);
     }
 }
 
@@ -1385,14 +1395,17 @@ static plot_panel *draw_figure_11(lab_report *r, plot_figure *f, size_t kind, in
     int when;
     plot_heading(p, kind == NONE ? "no norm, one run" : "batch norm, one run");
     plot_axis_x(p, "step size s", PLOT_LINEAR);
+    plot_range_x(p, 0, 0.42);
     plot_axis_y(p, "|∇L(θ - s·g) - g|", PLOT_LOG10);
     for (when = 100; when < STEPS; when += 100) {
         const char *name = lab_format(r, "change_at/%d", when);
         const lab_series c = lab_get(r, TRACE + kind, 0, name);
+        const size_t from = c.n > GRID ? c.n - GRID : 0; /* the paper's steps */
         plot_style s = plot_solid(plot_map(PLOT_SEQUENTIAL, when / (double)STEPS));
         const int named = when == 100 || when % 700 == 0;
         s.width = 0.8;
-        plot_line(p, named ? lab_format(r, "step %d", when) : NULL, c.x, c.y, c.n, s);
+        plot_line(p, named ? lab_format(r, "step %d", when) : NULL, c.x + from, c.y + from,
+                  c.n - from, s);
     }
     plot_legend(p, kind == NONE ? PLOT_LEGEND_NONE : PLOT_LEGEND_RIGHT);
     return p;
@@ -1478,7 +1491,7 @@ static void draw_ratios(lab_report *r, plot_figure *f)
 
 static int draw_sensitivity(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "How the landscape is measured matters", 2000, 1500);
+    plot_figure *f = lab_figure(r, "How the landscape is measured matters", 2000, 1650);
     plot_panel *a = draw_figure_11(r, f, NONE, 0), *b = draw_figure_11(r, f, BATCH, 1);
     plot_share_y(a, b);
     draw_beta_of(r, f);
@@ -1489,54 +1502,94 @@ static int draw_sensitivity(lab_report *r)
 
 static void draw_accuracy(lab_report *r, plot_figure *f, size_t net, int col)
 {
-    plot_panel *p = step_panel(f, 0, col, net == M13 ? "13 layers" : "6 layers",
-                               "accuracy on mini-batches", PLOT_LINEAR);
+    plot_panel *p = plot_add(f, 0, col, 1, 6);
     size_t kind;
+    plot_heading(p, net == M13 ? "training accuracy, 13 layers" : "training accuracy, 6 layers");
+    plot_axis_x(p, "step", PLOT_LOG10);
+    plot_axis_y(p, "accuracy on mini-batches", PLOT_LINEAR);
     for (kind = NONE; kind <= LINF; kind++)
         lab_plot(r, p, net + kind, "accuracy", settings[kind].name, style_of(kind));
     plot_range_y(p, 0, 1);
     plot_range_x(p, 25, STEPS);
-    plot_axis_x(p, "step", PLOT_LOG10);
     plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
 }
 
-/* An arm is a row, with a dot for each depth. */
-static void draw_dots(lab_report *r, plot_figure *f, int col, const char *heading,
-                      const char *series, double x, int scale)
+enum { DOT_RANGE, DOT_CHANGE, DOT_BETA, DOT_DRIFT, DOTS };
+
+static size_t dot_values(const lab_report *r, size_t arm, int what, double *value)
 {
+    static const char *const series[DOT_DRIFT] = {"range", "change", "beta_p90"};
+    if (what == DOT_DRIFT) return drift_of(r, arm, value);
+    return lab_values(r, arm, series[what], 1000, value);
+}
+
+/* An arm is a row, with a dot for each depth. */
+static void draw_dots(lab_report *r, plot_figure *f, int what)
+{
+    static const char *const heading[DOTS] = {"loss range", "gradient change", "90 % of β",
+                                              "drift of means"};
     static const double at[KINDS] = {8, 7, 6, 5, 4, 3, 2, 1};
     const char *names[KINDS];
-    plot_panel *p = plot_add(f, 1, col, 1, 1);
+    plot_panel *p = plot_add(f, 1, 3 * what, 1, 3);
     size_t kind, net;
-    for (kind = 0; kind < KINDS; kind++) names[kind] = settings[kind].name;
-    plot_heading(p, heading);
-    plot_axis_x(p, "", scale);
+    for (kind = 0; kind < KINDS; kind++) names[kind] = what == 0 ? settings[kind].name : "";
+    plot_heading(p, heading[what]);
+    plot_axis_x(p, what == DOT_DRIFT ? "|μ(t) - μ(0)|" : "steps 500-1000",
+                what == DOT_BETA ? PLOT_LINEAR : PLOT_LOG10);
     plot_axis_y(p, "", PLOT_LINEAR);
     plot_ticks_y(p, at, names, KINDS);
     plot_range_y(p, 0.4, 8.6);
     for (kind = 0; kind < KINDS; kind++)
         for (net = M13; net <= M6; net += M6) {
-            const stats_summary s = lab_summary(r, net + kind, series, x);
-            const double y = at[kind] + (net == M13 ? 0.12 : -0.12);
+            double value[LAB_SEEDS_MAX];
+            const size_t n = dot_values(r, net + kind, what, value);
+            const stats_summary s = stats_describe(value, n);
+            const double y = at[kind] + (net == M13 ? 0.14 : -0.14);
             const double line[2] = {s.min, s.max}, level[2] = {y, y};
             const plot_color color = net == M13 ? PLOT_BLUE : PLOT_VERMILLION;
+            stats_sort(value, n);
             plot_line(p, NULL, line, level, 2, plot_solid(color));
-            plot_scatter(p, net == M13 ? "13 layers" : "6 layers", &s.mean, &y, 1,
+            plot_scatter(p, net == M13 ? "13 layers" : "6 layers", &value[n / 2], &y, 1,
                          plot_marked(color, net == M13 ? PLOT_CIRCLE : PLOT_RING));
         }
     plot_grid(p, PLOT_GRID_BOTH);
-    plot_legend(p, PLOT_LEGEND_NONE);
-    if (col == 0) plot_legend(p, PLOT_LEGEND_ABOVE);
+    plot_legend(p, what == 0 ? PLOT_LEGEND_ABOVE : PLOT_LEGEND_NONE);
 }
 
 static int draw_family(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "Other norms", 2000, 1700);
+    plot_figure *f = lab_figure(r, "Other norms: training, landscape and drift", 2000, 1650);
+    int what;
     draw_accuracy(r, f, M13, 0);
-    draw_accuracy(r, f, M6, 3);
-    draw_dots(r, f, 0, "loss range, steps 500-1000", "range", 1000, PLOT_LOG10);
+    draw_accuracy(r, f, M6, 6);
+    for (what = 0; what < DOTS; what++) draw_dots(r, f, what);
     plot_letters(f);
     return lab_save(r, f, "family");
+}
+
+/* Inputs of ReLU, of one unit, in three layers; three moments of the training over each other. */
+static int draw_histograms(lab_report *r)
+{
+    static const char *const depth[PLACES] = {"first layer", "layer 7", "last layer"};
+    static const int when[3] = {0, 300, STEPS};
+    const plot_style style[3] = {plot_dotted(PLOT_INK), plot_dashed(PLOT_ORANGE),
+                                 plot_solid(PLOT_BLUE)};
+    plot_figure *f = lab_figure(r, "The input of one unit's ReLU, 13 layers, one run", 2200, 1350);
+    size_t kind, k, i;
+    for (k = 0; k < PLACES; k++)
+        for (kind = NONE; kind <= LINF; kind++) {
+            plot_panel *p = plot_add(f, (int)k, (int)kind, 1, 1);
+            plot_heading(p, k == 0 ? settings[kind].name : "");
+            plot_axis_x(p, k + 1 == PLACES ? "input" : "", PLOT_LINEAR);
+            plot_axis_y(p, kind == NONE ? lab_format(r, "density, %s", depth[k]) : "", PLOT_LINEAR);
+            for (i = 0; i < 3; i++) {
+                const char *name = lab_format(r, "unit%zu/%d", k + 1, when[i]);
+                const lab_series c = lab_get(r, TRACE + kind, 0, name);
+                plot_line(p, lab_format(r, "step %d", when[i]), c.x, c.y, c.n, style[i]);
+            }
+        }
+    plot_shared_legend(f);
+    return lab_save(r, f, "histograms");
 }
 
 static int report(lab_report *r)
@@ -1547,7 +1600,7 @@ static int report(lab_report *r)
     judge_sensitivity(r);
     judge_lengths(r);
     judge_family(r);
-    return draw_figure_4(r) || draw_sensitivity(r) || draw_family(r);
+    return draw_figure_4(r) || draw_sensitivity(r) || draw_family(r) || draw_histograms(r);
 }
 
 int main(int argc, char **argv)
@@ -1571,7 +1624,8 @@ int main(int argc, char **argv)
         arms[i].id = settings[i].id;
         arms[i].name = settings[i].name;
         arms[i].seconds = settings[i].seconds;
-        arms[i].seeds = settings[i].role == TRACED || settings[i].role == BARE ? 1 : 0;
+        if (settings[i].norm == NRM_RMS_NORM || settings[i].norm == WEIGHT_NORM) arms[i].seeds = 3;
+        if (settings[i].role == TRACED || settings[i].role == BARE) arms[i].seeds = 1;
     }
     return lab_main(&program, argc, argv);
 }

@@ -834,37 +834,78 @@ static int draw_sensitivity(lab_report *r)
 }
 
 static const plot_color point_color[POINTS] = {PLOT_WHITE, PLOT_ORANGE, PLOT_SKY};
+static const char *const point_name[POINTS] = {"A", "B", "C"};
+
+/* "a": direction 1, "b": direction 2, "l": loss. */
+static lab_series path_of(lab_report *r, size_t norm, char what, size_t point, size_t rate)
+{
+    return lab_get(r, arm_of(SLICE, norm), 0,
+                   lab_format(r, "%c%d/%g", what, (int)point + 1, drawn_rates[rate]));
+}
 
 static void draw_slice(lab_report *r, plot_figure *f, size_t norm)
 {
-    const size_t arm = arm_of(SLICE, norm);
-    const lab_series z = lab_get(r, arm, 0, "z");
+    const lab_series z = lab_get(r, arm_of(SLICE, norm), 0, "z");
     const size_t side = (size_t)(sqrt((double)z.n) + 0.5);
+    double *level = (double *)malloc((z.n + 1) * sizeof *level);
     plot_panel *p = plot_add(f, 0, (int)norm, 1, 1);
     size_t i, k;
+    /* A step of colour every tenth of a decade: its edges are the contour lines. */
+    for (i = 0; level && i < z.n; i++) level[i] = floor(z.y[i] * 10) / 10;
     plot_heading(p, norm_name[norm]);
     plot_axis_x(p, "direction 1", PLOT_LINEAR);
     plot_axis_y(p, "direction 2", PLOT_LINEAR);
-    plot_heat(p, z.y, side, side, -REACH, REACH, -REACH, REACH, PLOT_SEQUENTIAL, -1, 1);
+    plot_range_x(p, -REACH, REACH);
+    plot_range_y(p, -REACH, REACH);
+    if (level)
+        plot_heat(p, level, side, side, -REACH, REACH, -REACH, REACH, PLOT_SEQUENTIAL, -1, 1.5);
+    free(level);
     plot_aspect(p, 1);
     for (i = 0; i < DRAWN; i++)
         for (k = 0; k < POINTS; k++) {
-            const lab_series a =
-                lab_get(r, arm, 0, lab_format(r, "a%zu/%g", k + 1, drawn_rates[i]));
-            const lab_series b =
-                lab_get(r, arm, 0, lab_format(r, "b%zu/%g", k + 1, drawn_rates[i]));
+            const lab_series a = path_of(r, norm, 'a', k, i), b = path_of(r, norm, 'b', k, i);
             plot_style s = plot_marked(point_color[k], i == 0 ? PLOT_CIRCLE : PLOT_RING);
+            s.dash = i == 0 ? PLOT_SOLID : PLOT_DASHED;
             s.marker_every = 1;
-            plot_line(p, NULL, a.x ? a.y : NULL, b.y, a.n, s);
+            plot_line(p, NULL, a.y, b.y, a.n, s);
+            if (i == 0)
+                plot_text(p, points[k][0] + 0.08, points[k][1], point_name[k], PLOT_LEFT,
+                          PLOT_WHITE);
+        }
+    if (norm + 1 == NORMS) plot_colorbar(p, "log_{10} of the loss");
+}
+
+static void draw_descents(lab_report *r, plot_figure *f, size_t norm)
+{
+    static const plot_color color[POINTS] = {PLOT_INK, PLOT_ORANGE, PLOT_SKY};
+    plot_panel *p = plot_add(f, 1, (int)norm, 1, 1);
+    size_t i, k;
+    plot_axis_x(p, "step of descent in the plane", PLOT_LINEAR);
+    plot_axis_y(p, norm == NONE ? "loss" : "", PLOT_LOG10);
+    plot_range_x(p, 0, WALK);
+    plot_range_y(p, 0.1, 100);
+    for (i = 0; i < DRAWN; i++)
+        for (k = 0; k < POINTS; k++) {
+            const lab_series c = path_of(r, norm, 'l', k, i);
+            plot_style s = plot_marked(color[k], i == 0 ? PLOT_CIRCLE : PLOT_RING);
+            s.dash = i == 0 ? PLOT_SOLID : PLOT_DASHED;
+            s.marker_every = 1;
+            plot_line(p, lab_format(r, "from %s, rate %g", point_name[k], drawn_rates[i]), c.x, c.y,
+                      c.n, s);
         }
 }
 
 static int draw_slices(lab_report *r)
 {
     plot_figure *f =
-        lab_figure(r, "A plane through the weights, and three descents in it", 2000, 1500);
+        lab_figure(r, "A plane through the weights, and three descents in it", 2200, 1500);
+    const double heights[2] = {1.25, 1};
     size_t k;
     for (k = 0; k < NORMS; k++) draw_slice(r, f, k);
+    for (k = 0; k < NORMS; k++) draw_descents(r, f, k);
+    plot_heights(f, heights, 2);
+    plot_letters(f);
+    plot_shared_legend(f);
     return lab_save(r, f, "slices");
 }
 

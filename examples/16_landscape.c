@@ -1367,7 +1367,7 @@ static plot_panel *window_panel(lab_report *r, plot_figure *f, int row, int col,
 
 static int draw_figure_4(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "The loss landscape along the gradient", 2000, 1900);
+    plot_figure *f = lab_figure(r, "The loss landscape along the gradient", 1600, 1520);
     static const char *const depth[2] = {"13 layers", "6 layers"};
     const double heights[3] = {1.15, 1, 1};
     int row;
@@ -1491,7 +1491,7 @@ static void draw_ratios(lab_report *r, plot_figure *f)
 
 static int draw_sensitivity(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "How the landscape is measured matters", 2000, 1650);
+    plot_figure *f = lab_figure(r, "How the landscape is measured matters", 1600, 1320);
     plot_panel *a = draw_figure_11(r, f, NONE, 0), *b = draw_figure_11(r, f, BATCH, 1);
     plot_share_y(a, b);
     draw_beta_of(r, f);
@@ -1558,7 +1558,7 @@ static void draw_dots(lab_report *r, plot_figure *f, int what)
 
 static int draw_family(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "Other norms: training, landscape and drift", 2000, 1650);
+    plot_figure *f = lab_figure(r, "Other norms: training, landscape and drift", 1600, 1320);
     int what;
     draw_accuracy(r, f, M13, 0);
     draw_accuracy(r, f, M6, 6);
@@ -1574,7 +1574,7 @@ static int draw_histograms(lab_report *r)
     static const int when[3] = {0, 300, STEPS};
     const plot_style style[3] = {plot_dotted(PLOT_INK), plot_dashed(PLOT_ORANGE),
                                  plot_solid(PLOT_BLUE)};
-    plot_figure *f = lab_figure(r, "The input of one unit's ReLU, 13 layers, one run", 2200, 1350);
+    plot_figure *f = lab_figure(r, "The input of one unit's ReLU, 13 layers, one run", 1760, 1080);
     size_t kind, k, i;
     for (k = 0; k < PLACES; k++)
         for (kind = NONE; kind <= LINF; kind++) {

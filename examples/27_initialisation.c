@@ -766,6 +766,20 @@ static void check_all(lab_report *r)
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
+/* Crosses where the loss became infinite, or no number, in most seeds. */
+static void mark_diverged(lab_report *r, plot_panel *p, size_t norm)
+{
+    const size_t arm = arm_of(SCALE, norm);
+    size_t k;
+    for (k = 0; k < SCALES; k++) {
+        const double y = lab_mean(r, arm, "accuracy", scales[k]);
+        plot_style s = plot_marked(PLOT_INK, PLOT_CROSS);
+        s.size = 1.6;
+        if (lab_mean(r, arm, "diverged", scales[k]) > 0.5)
+            plot_scatter(p, "diverged", &scales[k], &y, 1, s);
+    }
+}
+
 static void draw_scale(lab_report *r, plot_figure *f)
 {
     plot_panel *p = plot_add(f, 0, 0, 1, 2);
@@ -775,7 +789,7 @@ static void draw_scale(lab_report *r, plot_figure *f)
     plot_heading(p, "accuracy after 600 steps");
     plot_axis_x(p, "scale of all weights at the start, 1: Glorot", PLOT_LOG10);
     plot_axis_y(p, "test accuracy", PLOT_LINEAR);
-    plot_range_y(p, 0, 1);
+    plot_range_y(p, -0.04, 1.04);
     plot_span_x(p, 0.01, 10, shade);
     plot_hline(p, 0.9, "", plot_thin(PLOT_INK));
     for (k = 0; k < NORMS; k++) {
@@ -783,6 +797,7 @@ static void draw_scale(lab_report *r, plot_figure *f)
         s.marker = PLOT_CIRCLE;
         s.marker_every = 1;
         lab_plot(r, p, arm_of(SCALE, k), "accuracy", norm_name[k], s);
+        mark_diverged(r, p, k);
     }
 }
 
@@ -801,8 +816,7 @@ static void draw_starts(lab_report *r, plot_figure *f)
                 plot_style style = lab_style(norm_style[k]);
                 size_t j;
                 for (j = 0; j < RATES; j++) loss[j] = start_loss(r, k, s, j, i);
-                style.width = 0.5;
-                style.alpha = 0.6;
+                style.width = 0.6;
                 plot_line(p, norm_name[k], rates, loss, RATES, style);
             }
 }
@@ -822,7 +836,7 @@ static void draw_bad(lab_report *r, plot_figure *f, int col, const char *heading
 
 static int draw_sensitivity(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "What a norm forgives", 2000, 1400);
+    plot_figure *f = lab_figure(r, "What a norm forgives", 1600, 1120);
     draw_scale(r, f);
     draw_starts(r, f);
     draw_bad(r, f, 0, "batch 300: pixels times 100", "after/100");
@@ -833,7 +847,7 @@ static int draw_sensitivity(lab_report *r)
     return lab_save(r, f, NULL);
 }
 
-static const plot_color point_color[POINTS] = {PLOT_WHITE, PLOT_ORANGE, PLOT_SKY};
+static const plot_color point_color[POINTS] = {PLOT_VERMILLION, PLOT_PURPLE, PLOT_SKY};
 static const char *const point_name[POINTS] = {"A", "B", "C"};
 
 /* "a": direction 1, "b": direction 2, "l": loss. */
@@ -845,6 +859,7 @@ static lab_series path_of(lab_report *r, size_t norm, char what, size_t point, s
 
 static void draw_slice(lab_report *r, plot_figure *f, size_t norm)
 {
+    static const double label[POINTS][2] = {{-0.86, -0.84}, {0.78, -0.9}, {0.25, 0.84}};
     const lab_series z = lab_get(r, arm_of(SLICE, norm), 0, "z");
     const size_t side = (size_t)(sqrt((double)z.n) + 0.5);
     double *level = (double *)malloc((z.n + 1) * sizeof *level);
@@ -869,15 +884,13 @@ static void draw_slice(lab_report *r, plot_figure *f, size_t norm)
             s.marker_every = 1;
             plot_line(p, NULL, a.y, b.y, a.n, s);
             if (i == 0)
-                plot_text(p, points[k][0] + 0.08, points[k][1], point_name[k], PLOT_LEFT,
-                          PLOT_WHITE);
+                plot_text(p, label[k][0], label[k][1], point_name[k], PLOT_CENTER, PLOT_WHITE);
         }
     if (norm + 1 == NORMS) plot_colorbar(p, "log_{10} of the loss");
 }
 
 static void draw_descents(lab_report *r, plot_figure *f, size_t norm)
 {
-    static const plot_color color[POINTS] = {PLOT_INK, PLOT_ORANGE, PLOT_SKY};
     plot_panel *p = plot_add(f, 1, (int)norm, 1, 1);
     size_t i, k;
     plot_axis_x(p, "step of descent in the plane", PLOT_LINEAR);
@@ -887,7 +900,7 @@ static void draw_descents(lab_report *r, plot_figure *f, size_t norm)
     for (i = 0; i < DRAWN; i++)
         for (k = 0; k < POINTS; k++) {
             const lab_series c = path_of(r, norm, 'l', k, i);
-            plot_style s = plot_marked(color[k], i == 0 ? PLOT_CIRCLE : PLOT_RING);
+            plot_style s = plot_marked(point_color[k], i == 0 ? PLOT_CIRCLE : PLOT_RING);
             s.dash = i == 0 ? PLOT_SOLID : PLOT_DASHED;
             s.marker_every = 1;
             plot_line(p, lab_format(r, "from %s, rate %g", point_name[k], drawn_rates[i]), c.x, c.y,
@@ -898,7 +911,7 @@ static void draw_descents(lab_report *r, plot_figure *f, size_t norm)
 static int draw_slices(lab_report *r)
 {
     plot_figure *f =
-        lab_figure(r, "A plane through the weights, and three descents in it", 2200, 1500);
+        lab_figure(r, "A plane through the weights, and three descents in it", 1760, 1200);
     const double heights[2] = {1.25, 1};
     size_t k;
     for (k = 0; k < NORMS; k++) draw_slice(r, f, k);

@@ -1,7 +1,7 @@
 /* 27_initialisation: does a norm forgive a bad start?
 
-   784-100x6-10, ReLU, MNIST with mean 0 and variance 1, Glorot (uniform), SGD with rate 0.1, batches
-   of 128. Arms: none (with biases), batch norm, layer norm on the hidden layers.
+   784-100x6-10, ReLU, MNIST with mean 0 and variance 1, Glorot (uniform), SGD with rate 0.1,
+   batches of 128. Arms: none (with biases), batch norm, layer norm on the hidden layers.
 
        scale      all weight matrices are multiplied by 0.01, 0.1, 0.3, 1, 3, 10 at the start; 600
                   steps; accuracy on the test set. "Width": how many decades of the scale, from 0.01
@@ -12,10 +12,11 @@
        starts     three initialisations of each seed, 100 steps with each of six rates: mean loss of
                   the last ten batches
        slice      after 100 steps a plane is laid through the weights, along two random directions
-                  that have the length of each unit's own weights (filter-normalised: Li, Xu, Taylor,
-                  Studer and Goldstein 2018), biases, γ and β aside. The loss of 512 training images,
-                  norms in train mode, on 41 x 41 points of it; and from three starting points in it
-                  10 steps of gradient descent within the plane, at rates of 0.001 to 10
+                  that have the length of each unit's own weights (filter-normalised: Li, Xu,
+                  Taylor, Studer and Goldstein 2018), biases, γ and β aside. The loss of 512
+                  training images, norms in train mode, on 41 x 41 points of it; and from three
+                  starting points in it 10 steps of gradient descent within the plane, at rates
+                  of 0.001 to 10
 
    The slice is after the drawings of a lecture-style post: descent from three points, with and
    without batch norm. Descent with all weights leaves any plane at once, so here it is kept in it.

@@ -15,8 +15,9 @@
        M13    784-100×13-10, plain, ReLU, uniform in ±√(6/(in+out))
        P5..50 as P20 with 5, 10 and 50 hidden layers
 
-   Each without norm and with batch norm before ReLU (γ = 1, β = 0; both would be learned, so the one
-   step moves them too); P5 to P50 with layer norm as well. Plain layers without norm have biases, 0.
+   Each without norm and with batch norm before ReLU (γ = 1, β = 0; both would be learned, so the
+   one step moves them too); P5 to P50 with layer norm as well. Plain layers without norm have
+   biases, which start at 0.
 
    Measured, for 5 seeds: the gradient of the middle layer's weights, the output gradients, means
    and standard deviations of the channels of each block, and how they move while one step of SGD
@@ -641,7 +642,7 @@ static int draw_step(lab_report *r)
     return lab_save(r, f, "step");
 }
 
-/* ---- figures: plain networks, where batch norm makes gradients explode ------------------------ */
+/* ---- figures: plain networks, where batch norm makes gradients explode ----------------------- */
 
 /* Factor by which the gradient's norm grows from a layer to the one before it, by least squares
    over layers 2 .. depth (layer 1 has more inputs than the others). */

@@ -2,25 +2,25 @@
 
    Bjorck, Gomes, Selman and Weinberger ("Understanding Batch Normalization", 2018) say: at the same
    small learning rate a residual network of 110 layers does as well without batch norm as with it;
-   but with batch norm it can be trained with learning rates 1000 times larger, and those end up more
-   accurate (Fig. 1). Without batch norm a step along the gradient makes the loss explode at step
+   but with batch norm it can be trained with learning rates 1000 times larger, and those end up
+   more accurate (Fig. 1). Without batch norm a step along the gradient makes the loss explode at step
    sizes where with batch norm nothing happens (Fig. 3). Three experiments, in float:
 
-   Sweep. Networks M13 (784-100×13-10, ReLU, uniform Glorot), P20 (784-100×20-10, ReLU, He) and R27 (784-64,
-   27 residual blocks of two layers of 64, 10; normal Glorot; residual.h), each without norm, with
-   batch norm and with layer norm; learning rates 1e-4 ... 10; 600 steps of plain SGD, batch 128,
-   standardized pixels, 3 seeds. A run diverges if its loss is not finite or above 1000 times its
-   first one; it then counts as accuracy 0.1. Width: the decades of learning rates with a test
-   accuracy above 0.9, with accuracy interpolated linearly in the logarithm of the rate.
+   Sweep. Networks M13 (784-100×13-10, ReLU, uniform Glorot), P20 (784-100×20-10, ReLU, He) and R27
+   (784-64, 27 residual blocks of two layers of 64, 10; normal Glorot; residual.h), each without
+   norm, with batch norm and with layer norm; learning rates 1e-4 ... 10; 600 steps of plain SGD,
+   batch 128, standardized pixels, 3 seeds. A run diverges if its loss is not finite or above 1000
+   times its first one; it then counts as accuracy 0.1. Width: the decades of learning rates with a
+   test accuracy above 0.9, with accuracy interpolated linearly in the logarithm of the rate.
 
-   Schedule. R27 with batch norm at 0.1, 0.003 and 0.0001, and without norm at 0.0001; 10 epochs, SGD
-   with momentum 0.9 and weight decay 5e-4 (on all parameters, γ and β too), batch 128, rate divided
+   Schedule. R27 with batch norm at 0.1, 0.003 and 0.0001, and without norm at 0.0001; 10 epochs,
+   SGD with momentum 0.9 and weight decay 5e-4 (on all parameters, γ and β too), batch 128, rate divided
    by 10 at 50 % and again at 75 %; 5 seeds. And R27 without norm at 0.1 and 0.003.
 
-   Step. R27, P20 and M13, trained as above at 0.1 with batch norm and 0.0001 without (momentum 0.9;
-   weight decay for R27). At mini-batches 1, 4 and 7: the loss of the same batch after a step of size
-   α along its gradient, over the loss before; 41 sizes from 1e-6 to 10; batch norm in train mode; 5 seeds.
-   What is not finite is taken for infinite; figures end at 1e6.
+   Step. R27, P20 and M13, trained as above at 0.1 with batch norm and 0.0001 without (momentum
+   0.9; weight decay for R27). At mini-batches 1, 4 and 7: the loss of the same batch after a step of size
+   α along its gradient, over the loss before; 41 sizes from 1e-6 to 10; batch norm in train mode;
+   5 seeds. What is not finite is taken for infinite; figures end at 1e6.
 
    What counts as reproduced was written down before the run (claims below). */
 #ifndef _POSIX_C_SOURCE
@@ -408,30 +408,35 @@ static plot_panel *rate_panel(plot_figure *f, int row, int col, const char *y, i
     return p;
 }
 
+static void draw_rates(lab_report *r, plot_figure *f, int row, int net)
+{
+    plot_panel *p = row == 0 ? rate_panel(f, 0, net, "test accuracy", PLOT_LINEAR)
+                             : rate_panel(f, 1, net, "training loss, last 50 steps", PLOT_LOG10);
+    size_t norm;
+    if (row == 0) {
+        plot_heading(p, net_name[net]);
+        plot_range_y(p, -0.07, 1.02);
+        plot_hline(p, ENOUGH, net == 0 ? "0.9" : NULL, plot_dotted(PLOT_INK));
+    }
+    if (row == 1) plot_range_y(p, 0.05, 5);
+    if (row == 1 && net == 0) plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
+    for (norm = 0; norm < 3; norm++) {
+        const size_t arm = sweep_arm(net, norm);
+        const plot_style look = marked(norm);
+        lab_plot(r, p, arm, row == 0 ? "accuracy" : "loss", norm_name[norm], look);
+        if (row == 0) draw_diverged(r, p, arm, 0.04 - 0.04 * (double)norm, look);
+    }
+}
+
 static int draw_sweep(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Sweep: 600 steps at learning rates from 0.0001 to 10. Crosses: diverged", 2000, 1500);
-    int net;
-    size_t norm;
+        r, "Sweep: 600 steps at learning rates from 0.0001 to 10. Crosses: diverged", 1800, 1350);
+    int row, net;
     plot_letters(f);
     plot_scale(f, 0.85);
-    for (net = 0; net < 3; net++) {
-        plot_panel *top = rate_panel(f, 0, net, "test accuracy", PLOT_LINEAR);
-        plot_panel *bottom = rate_panel(f, 1, net, "training loss, last 50 steps", PLOT_LOG10);
-        plot_heading(top, net_name[net]);
-        plot_range_y(top, -0.07, 1.02);
-        plot_range_y(bottom, 0.05, 5);
-        plot_hline(top, ENOUGH, net == 0 ? "0.9" : NULL, plot_dotted(PLOT_INK));
-        for (norm = 0; norm < 3; norm++) {
-            const size_t arm = sweep_arm(net, norm);
-            const plot_style look = marked(norm);
-            lab_plot(r, top, arm, "accuracy", norm_name[norm], look);
-            draw_diverged(r, top, arm, 0.04 - 0.04 * (double)norm, look);
-            lab_plot(r, bottom, arm, "loss", norm_name[norm], look);
-        }
-        if (net == 0) plot_legend(bottom, PLOT_LEGEND_BOTTOM_LEFT);
-    }
+    for (row = 0; row < 2; row++)
+        for (net = 0; net < 3; net++) draw_rates(r, f, row, net);
     return lab_save(r, f, NULL);
 }
 
@@ -521,33 +526,35 @@ static void draw_relative(lab_report *r, plot_panel *p, size_t arm, int m, const
 
 /* The top two rows are the paper's figure; below are the two plain networks. Shaded: what can be
    read off the paper: where the minimum is with batch norm, where 1e6 is reached without. */
-static int draw_steps(lab_report *r)
+static void draw_step_row(lab_report *r, plot_figure *f, int row)
 {
+    static const char *const name[4] = {"R27, batch norm", "R27, no norm", "P20, plain",
+                                        "M13, plain"};
+    static const size_t first[4] = {RS_BATCH, RS_NONE, PS_NONE, MS_NONE};
     static const int mark[3] = {1, 4, 7};
-    plot_figure *f =
-        lab_figure(r, "Loss after a step along the gradient, over the loss before it", 1800, 2100);
     plot_style shade = plot_solid(PLOT_GREY);
     int m;
     shade.alpha = 0.18;
+    for (m = 0; m < 3; m++) {
+        plot_panel *p = step_panel(f, row, m);
+        plot_heading(p, lab_format(r, "%s, mini-batch %d", name[row], mark[m]));
+        if (row == 0) plot_span_x(p, 0.02, 0.1, shade);
+        if (row == 1) plot_span_x(p, 3e-3, 8e-3, shade);
+        draw_relative(r, p, first[row], m, row == 0 ? "batch norm" : "no norm");
+        if (row > 1) draw_relative(r, p, row == 2 ? PS_BATCH : MS_BATCH, m, "batch norm");
+        if (row == 2 && m == 0) plot_legend(p, PLOT_LEGEND_TOP_LEFT);
+    }
+}
+
+static int draw_steps(lab_report *r)
+{
+    plot_figure *f = lab_figure(
+        r, "Loss after a step along the gradient, over the loss before it: a line for each seed",
+        1800, 2000);
+    int row;
     plot_letters(f);
     plot_scale(f, 0.85);
-    for (m = 0; m < 3; m++) {
-        plot_panel *bn = step_panel(f, 0, m), *none = step_panel(f, 1, m);
-        plot_panel *p20 = step_panel(f, 2, m), *m13 = step_panel(f, 3, m);
-        plot_heading(bn, lab_format(r, "R27, batch norm, mini-batch %d", mark[m]));
-        plot_heading(none, lab_format(r, "R27, no norm, mini-batch %d", mark[m]));
-        plot_heading(p20, lab_format(r, "P20, plain, mini-batch %d", mark[m]));
-        plot_heading(m13, lab_format(r, "M13, plain, mini-batch %d", mark[m]));
-        plot_span_x(bn, 0.02, 0.1, shade);
-        plot_span_x(none, 3e-3, 8e-3, shade);
-        draw_relative(r, bn, RS_BATCH, m, "batch norm");
-        draw_relative(r, none, RS_NONE, m, "no norm");
-        draw_relative(r, p20, PS_NONE, m, "no norm");
-        draw_relative(r, p20, PS_BATCH, m, "batch norm");
-        draw_relative(r, m13, MS_NONE, m, "no norm");
-        draw_relative(r, m13, MS_BATCH, m, "batch norm");
-        if (m == 0) plot_legend(p20, PLOT_LEGEND_TOP_LEFT);
-    }
+    for (row = 0; row < 4; row++) draw_step_row(r, f, row);
     return lab_save(r, f, "step");
 }
 

@@ -2,10 +2,10 @@
 
    Bjorck, Gomes, Selman and Weinberger ("Understanding Batch Normalization", 2018) look at a
    residual network of 110 layers at initialization and during one step that diverges. Without batch
-   norm channels grow with depth, gradients are a hundred times larger and heavy-tailed, all examples
-   push the same wrong class, and one step makes the last layers explode. Mean field theory (Yang et
-   al., "A Mean Field Theory of Batch Normalization", 2019) says of plain networks the opposite: there
-   it is batch norm that makes gradients explode, by a factor of √(π/(π-1)) = 1.211 a layer.
+   norm channels grow with depth, gradients are a hundred times larger and heavy-tailed, all
+   examples push the same wrong class, and one step makes the last layers explode. Mean field theory
+   (Yang et al., "A Mean Field Theory of Batch Normalization", 2019) says the opposite of plain
+   networks: there it is batch norm that makes gradients explode, by √(π/(π-1)) = 1.211 a layer.
 
    Nothing is trained. One batch of 128 digits, standardized pixels, loss: cross-entropy; in double.
 

@@ -1,26 +1,28 @@
 /* 17_learning_rates: does batch norm allow larger learning rates, and is that what it is good for?
 
-   Bjorck, Gomes, Selman and Weinberger ("Understanding Batch Normalization", 2018) say: at the same
-   small learning rate a residual network of 110 layers does as well without batch norm as with it;
-   but with batch norm it can be trained with learning rates 1000 times larger, and those end up
-   more accurate (Fig. 1). Without batch norm a step along the gradient makes the loss explode at step
-   sizes where with batch norm nothing happens (Fig. 3). Three experiments, in float:
+   Bjorck, Gomes, Selman and Weinberger ("Understanding Batch Normalization", 2018) say: at the
+   same small learning rate a residual network of 110 layers does as well without batch norm as
+   with it; but with batch norm it can be trained with learning rates 1000 times larger, and
+   those end up more accurate (Fig. 1). Without batch norm a step along the gradient makes the
+   loss explode at step sizes where with batch norm nothing happens (Fig. 3). Three experiments,
+   in float:
 
-   Sweep. Networks M13 (784-100×13-10, ReLU, uniform Glorot), P20 (784-100×20-10, ReLU, He) and R27
-   (784-64, 27 residual blocks of two layers of 64, 10; normal Glorot; residual.h), each without
-   norm, with batch norm and with layer norm; learning rates 1e-4 ... 10; 600 steps of plain SGD,
-   batch 128, standardized pixels, 3 seeds. A run diverges if its loss is not finite or above 1000
-   times its first one; it then counts as accuracy 0.1. Width: the decades of learning rates with a
-   test accuracy above 0.9, with accuracy interpolated linearly in the logarithm of the rate.
+   Sweep. Networks M13 (784-100×13-10, ReLU, uniform Glorot), P20 (784-100×20-10, ReLU, He) and
+   R27 (784-64, 27 residual blocks of two layers of 64, 10; normal Glorot; residual.h), each
+   without norm, with batch norm and with layer norm; learning rates 1e-4 ... 10; 600 steps of
+   plain SGD, batch 128, standardized pixels, 3 seeds. A run diverges if its loss is not finite
+   or above 1000 times its first one; it then counts as accuracy 0.1. Width: the decades of
+   learning rates with a test accuracy above 0.9, with accuracy interpolated linearly in the
+   logarithm of the rate.
 
    Schedule. R27 with batch norm at 0.1, 0.003 and 0.0001, and without norm at 0.0001; 10 epochs,
-   SGD with momentum 0.9 and weight decay 5e-4 (on all parameters, γ and β too), batch 128, rate divided
-   by 10 at 50 % and again at 75 %; 5 seeds. And R27 without norm at 0.1 and 0.003.
+   SGD with momentum 0.9 and weight decay 5e-4 (on all parameters, γ and β too), batch 128, rate
+   divided by 10 at 50 % and again at 75 %; 5 seeds. And R27 without norm at 0.1 and 0.003.
 
    Step. R27, P20 and M13, trained as above at 0.1 with batch norm and 0.0001 without (momentum
-   0.9; weight decay for R27). At mini-batches 1, 4 and 7: the loss of the same batch after a step of size
-   α along its gradient, over the loss before; 41 sizes from 1e-6 to 10; batch norm in train mode;
-   5 seeds. What is not finite is taken for infinite; figures end at 1e6.
+   0.9; weight decay for R27). At mini-batches 1, 4 and 7: the loss of the same batch after a
+   step of size α along its gradient, over the loss before; 41 sizes from 1e-6 to 10; batch norm
+   in train mode; 5 seeds. What is not finite is taken for infinite; figures end at 1e6.
 
    What counts as reproduced was written down before the run (claims below). */
 #ifndef _POSIX_C_SOURCE

@@ -14,8 +14,8 @@
    256 are put through the network, and compared with the whole set as one batch.
 
    What a batch is worth: steps until the loss on the first 1000 training images (running statistics)
-   is 0.3, for batches of 8, 16, ..., 512, at the best of the five learning rates 0.1 sqrt(batch/64)
-   times 1/4, 1/2, 1, 2, 4; at most 90,000 images, and an attempt ends at twice the images of the
+   is 0.3, for batches of 8, 16, ..., 512, at the best of the six learning rates 0.1 sqrt(batch/64)
+   times 1/4, 1/2, 1, 2, 4, 8; at most 90,000 images, and an attempt ends at twice the images of the
    best so far. What one image costs is counted, in operations and in words of memory, not timed.
 
    The claims; what counts as reproduced was written down before the run:
@@ -54,7 +54,7 @@
 #include <string.h>
 
 enum { DEPTH = 6, WIDTH = 100, SET = 2000, STEPS = 200, BATCH = 128 };
-enum { SIZES = 5, TRAIN_SIZES = 4, BATCHES = 7, RATES = 5 };
+enum { SIZES = 5, TRAIN_SIZES = 4, BATCHES = 7, RATES = 6 };
 enum { STREAM_DRAWS = TRAINING_STREAM_DATA + 10 };
 
 static const size_t sizes[SIZES] = {1, 4, 16, 64, 256};
@@ -407,7 +407,7 @@ static int run_noise(lab_run *run, int norm)
 
 enum { SEEN_IMAGES = 1000, SEEN_EVERY = 1024, IMAGES_MAX = 90000 };
 
-static const double rate_factor[RATES] = {1, 2, 0.5, 4, 0.25}; /* in the order of the attempts */
+static const double rate_factor[RATES] = {1, 2, 0.5, 4, 0.25, 8}; /* in the order of the attempts */
 
 /* Images until the loss is 0.3: between two looks, by a straight line in log loss. nan: not within
    `most`. */
@@ -869,6 +869,8 @@ static void pareto_panel(lab_report *r, plot_figure *f)
     plot_axis_x(p, "steps", PLOT_LOG10);
     plot_axis_y(p, "images", PLOT_LOG10);
     plot_grid(p, PLOT_GRID_BOTH);
+    if (!lab_quick(r)) plot_range_y(p, 2000, 1e5);
+    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
     for (norm = 0; norm < 2; norm++) {
         double x[BATCHES], y[BATCHES];
         for (k = 0; k < BATCHES; k++) {
@@ -889,7 +891,7 @@ static void rate_panel(lab_report *r, plot_figure *f)
     double at[BATCHES], mean[BATCHES], sd[BATCHES], least[BATCHES], most[BATCHES];
     plot_panel *p = plot_add(f, 0, 1, 1, 1);
     size_t norm, k;
-    plot_heading(p, "The best of the five learning rates");
+    plot_heading(p, "The best of the six learning rates");
     plot_axis_x(p, "batch size |B|", PLOT_LOG2);
     plot_axis_y(p, "learning rate", PLOT_LOG2);
     plot_grid(p, PLOT_GRID_BOTH);
@@ -900,7 +902,7 @@ static void rate_panel(lab_report *r, plot_figure *f)
             mean[k] = y.mean;
             sd[k] = y.n > 1 ? y.sd : 0;
             least[k] = 0.025 * sqrt(at[k] / 64);
-            most[k] = 0.4 * sqrt(at[k] / 64);
+            most[k] = 0.8 * sqrt(at[k] / 64);
         }
         plot_mean_band(p, net_names[norm], at, mean, sd, BATCHES,
                        with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
@@ -934,8 +936,8 @@ static void cost_panel(lab_report *r, plot_figure *f)
     plot_line(p, "operations", at, flop, 10, with_marker(plot_solid(PLOT_INK), PLOT_SQUARE));
     plot_line(p, "words moved, without a cache", at, words, 10,
               with_marker(plot_dashed(PLOT_ORANGE), PLOT_TRIANGLE));
-    lab_check(r, fabs(gradient - 622400) < 0.5, "operations of a gradient, per image",
-              "%.0f, expected 622400", gradient);
+    lab_check(r, fabs(gradient - (313600 + 5 * 60000 + 6000)) < 0.5,
+              "operations of a gradient, per image", "%.0f, expected 619600", gradient);
 }
 
 static int page_worth(lab_report *r)
@@ -983,7 +985,7 @@ int main(int argc, char **argv)
         "How far is the gradient of a mini-batch from that of the whole set?",
         "784-100x6-10 ReLU after 200 steps of SGD, learning rate 0.1, batch 128; the whole set is "
         "2000 images",
-        1,
+        2,
         LAB_USES_DATA,
         arms,
         ARMS,

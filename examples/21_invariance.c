@@ -584,7 +584,8 @@ static void draw_cells(plot_panel *p, const double *value, const double *most, i
                 (void)snprintf(text, sizeof text, "%.0e", v);
             else
                 (void)snprintf(text, sizeof text, "%.2f", v);
-            plot_text(p, j + 0.5, i + 0.5, text, PLOT_CENTER, PLOT_INK);
+            plot_text(p, j + 0.5, i + 0.5, text, PLOT_CENTER,
+                      most[i * cols + j] < 1e-8 ? PLOT_WHITE : PLOT_INK); /* on dark, on light */
         }
 }
 
@@ -618,10 +619,13 @@ static void draw_changes(lab_report *r, plot_figure *f, int row, int real_eps)
 static int draw_outputs(lab_report *r)
 {
     plot_figure *f = lab_figure(r, "What a trained network does not see", 2000, 2000);
+    plot_panel *p;
     plot_letters(f);
     draw_changes(r, f, 0, 0);
     draw_changes(r, f, 1, 1);
-    lab_verdict_table(r, plot_add(f, 2, 0, 1, 1));
+    p = plot_add(f, 2, 0, 1, 1);
+    plot_heading(p, "what was claimed");
+    lab_verdict_table(r, p);
     return lab_save(r, f, NULL);
 }
 
@@ -643,7 +647,7 @@ static void draw_laws(lab_report *r, plot_figure *f)
             most[i * LAWS + j] = s.max;
         }
     }
-    plot_heading(p, "error of the gradient's equations (✓: < 10^{-10})");
+    plot_heading(p, "error of the gradient's equations, mean of seeds (✓: < 10^{-10})");
     draw_cells(p, value, most, ARMS, LAWS, 1e-10);
     plot_ticks_x(p, at, name, LAWS);
     plot_ticks_y(p, at, label, ARMS);
@@ -663,7 +667,7 @@ static void draw_growth(lab_report *r, plot_figure *f)
     for (i = 0; i < 2; i++) y[i] = growth_by(x[i]);
     plot_heading(p, "W × 3.7 with ε = 10^{-5}: batch norm's units");
     plot_axis_x(p, "variance σ^{2} of a unit's summed input", PLOT_LOG10);
-    plot_axis_y(p, "growth of the unit's output, − 1", PLOT_LOG10);
+    plot_axis_y(p, "growth of its output (factor − 1)", PLOT_LOG10);
     plot_line(p, "ε(1 − 1/3.7^{2})/(2σ^{2})", x, y, 2, plot_solid(PLOT_INK));
     plot_scatter(p, "units, first seed", g.x, g.y, g.n, plot_marked(PLOT_BLUE, PLOT_RING));
     plot_legend(p, PLOT_LEGEND_TOP_RIGHT);

@@ -320,56 +320,72 @@ static void draw_range(lab_report *r, plot_panel *p, size_t arm, const char *ser
     plot_line(p, name, x, mean, first.n, style);
 }
 
+static plot_panel *steps_panel(plot_figure *f, int col, const char *heading, const char *y)
+{
+    plot_panel *p = plot_add(f, 0, col, 1, 1);
+    plot_heading(p, heading);
+    plot_axis_x(p, "step", PLOT_LINEAR);
+    plot_axis_y(p, y, PLOT_LOG10);
+    plot_range_x(p, 0, STEPS);
+    plot_legend(p, PLOT_LEGEND_NONE); /* names stand beside the lines */
+    return p;
+}
+
 static void draw_gradient(lab_report *r, plot_figure *f)
 {
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
-    plot_heading(p, "largest gradient of both layers");
-    plot_axis_x(p, "step", PLOT_LINEAR);
-    plot_axis_y(p, "largest |∂L/∂b|", PLOT_LOG10);
-    draw_range(r, p, NO_NORM, "gradient", "b, no norm (Adam)", style_of(NO_NORM));
-    draw_range(r, p, SGD, "gradient_beta", "β, batch norm (SGD)", plot_dashdot(PLOT_GREEN));
-    draw_range(r, p, SGD, "gradient", "b, batch norm (SGD)", style_of(SGD));
-    draw_range(r, p, ADAM, "gradient", "b, batch norm (Adam)", style_of(ADAM));
-    plot_range_y(p, 1e-10, 10);
+    plot_panel *p = steps_panel(f, 0, "gradient", "largest |∂L/∂b|, |∂L/∂β|");
+    draw_range(r, p, NO_NORM, "gradient", NULL, style_of(NO_NORM));
+    draw_range(r, p, SGD, "gradient_beta", NULL, plot_dashdot(PLOT_GREEN));
+    draw_range(r, p, SGD, "gradient", NULL, style_of(SGD));
+    draw_range(r, p, ADAM, "gradient", NULL, style_of(ADAM));
+    plot_range_y(p, 1e-11, 10);
+    plot_text(p, 490, 0.5, "β (dash-dot);", PLOT_RIGHT + PLOT_ABOVE, PLOT_INK);
+    plot_text(p, 490, 0.05, "b, no norm (dashed)", PLOT_RIGHT + PLOT_ABOVE, PLOT_INK);
+    plot_text(p, 490, 2e-8, "b before batch norm", PLOT_RIGHT + PLOT_ABOVE, PLOT_INK);
 }
 
 static void draw_bias(lab_report *r, plot_figure *f)
 {
-    plot_panel *p = plot_add(f, 0, 1, 1, 1);
+    static const double at[ARMS] = {1.2e-8, 3e-3, 4e-5, 9e-2, 0.9};
+    static const char *const name[ARMS] = {"SGD", "Adam, ε = 10^{-8}", "Adam, ε = 10^{-6}",
+                                           "Adam, ε = 10^{-10} (dotted)", "no norm (dashed);"};
+    plot_panel *p = steps_panel(f, 1, "bias", "largest |b|");
     size_t a;
-    plot_heading(p, "how far the bias has moved");
-    plot_axis_x(p, "step", PLOT_LINEAR);
-    plot_axis_y(p, "largest |b|", PLOT_LOG10);
-    for (a = 0; a < ARMS; a++) draw_range(r, p, a, "bias", arms[a].name, style_of(a));
-    plot_legend(p, PLOT_LEGEND_RIGHT);
+    for (a = 0; a < ARMS; a++) {
+        const int where = a == ADAM || a == ADAM_LARGE ? PLOT_BELOW : PLOT_ABOVE;
+        draw_range(r, p, a, "bias", NULL, style_of(a));
+        plot_text(p, 490, at[a], name[a], PLOT_RIGHT + where, PLOT_INK);
+    }
+    plot_range_y(p, 1e-11, 10);
 }
 
 static void draw_change(lab_report *r, plot_figure *f)
 {
-    plot_panel *p = plot_add(f, 1, 0, 1, 1);
-    plot_heading(p, "without b: change of the logits");
-    plot_axis_x(p, "step", PLOT_LINEAR);
-    plot_axis_y(p, "largest change / largest logit", PLOT_LOG10);
-    draw_range(r, p, ADAM, "change_inference", "Adam, inference", style_of(ADAM));
-    draw_range(r, p, ADAM, "change_train", "Adam, train mode", plot_dashed(PLOT_SKY));
-    draw_range(r, p, SGD, "change_train", "SGD, train mode", plot_dotted(PLOT_INK));
+    plot_panel *p = steps_panel(f, 2, "b set to 0", "largest change / largest logit");
+    draw_range(r, p, ADAM, "change_inference", NULL, style_of(ADAM));
+    draw_range(r, p, ADAM, "change_train", NULL, plot_dashed(PLOT_SKY));
+    draw_range(r, p, SGD, "change_train", NULL, plot_dotted(PLOT_INK));
+    plot_range_y(p, 1e-11, 10);
+    plot_text(p, 490, 3e-3, "inference, Adam", PLOT_RIGHT + PLOT_ABOVE, PLOT_INK);
+    plot_text(p, 490, 4e-7, "train mode, Adam", PLOT_RIGHT + PLOT_ABOVE, PLOT_INK);
+    plot_text(p, 490, 1e-8, "train mode, SGD (dotted)", PLOT_RIGHT + PLOT_BELOW, PLOT_INK);
 }
 
 static int report(lab_report *r)
 {
-    static const double width[2] = {1, 1.3};
+    static const double height[2] = {1.7, 1};
     plot_figure *f =
-        lab_figure(r, "A bias before batch norm: no gradient, and what becomes of it", 2000, 1500);
+        lab_figure(r, "A bias before batch norm: no gradient, and what becomes of it", 2000, 1300);
     plot_panel *p;
     judge_zero(r);
     judge_drift(r);
     check(r);
     plot_letters(f);
-    plot_widths(f, width, 2);
+    plot_heights(f, height, 2);
     draw_gradient(r, f);
     draw_bias(r, f);
     draw_change(r, f);
-    p = plot_add(f, 1, 1, 1, 1);
+    p = plot_add(f, 1, 0, 1, 3);
     plot_heading(p, "what was claimed");
     lab_verdict_table(r, p);
     return lab_save(r, f, NULL);

@@ -66,7 +66,7 @@ static const double scale[SCALES] = {0.5, 1, 1.5, 2.5, 4};
 
 #define ARM(id, name, s, rate)                                                                     \
     {                                                                                              \
-        id s rate, name ", ρ = " s, 7, 0                                                           \
+        id s rate, name ", ρ = " s, 7, 3                                                           \
     }
 #define ARM_SCALES(id, name, rate)                                                                 \
     ARM(id, name, "0.5", rate), ARM(id, name, "1", rate), ARM(id, name, "1.5", rate),              \

@@ -1,4 +1,4 @@
-/* 31_exact_claims: what the sources state as facts, computed.
+/* 32_exact_claims: what the sources state as facts, computed.
 
    Tutorials say much in passing that needs no training, or hardly any: that batch norm can give its
    input back, that it whitens, that it takes nothing away, that layer norm is its transpose, that
@@ -410,7 +410,7 @@ static int run_exact(lab_run *r)
     rescaling(r, &rng, NRM_LAYER_NORM, "rescaled_layer");
     rescaling(r, &rng, NRM_NO_NORM, "rescaled_none");
     printed_gradient(r, &rng, x);
-    if (refused < 0) fprintf(stderr, "31_exact_claims: %s\n", nrm_strerror(refused));
+    if (refused < 0) fprintf(stderr, "32_exact_claims: %s\n", nrm_strerror(refused));
     return refused < 0 ? -1 : 0;
 }
 
@@ -525,23 +525,23 @@ static stats_verdict decide(int holds, int partly)
 static void judge_identities(lab_report *r)
 {
     static const lab_claim identity_claim = {
-        "31a",
+        "32a",
         "With γ = σ and β = μ batch norm gives its input back",
         TUTORIAL "; " NOTEBOOK "; " NOTES,
         SAID,
         "to 1e-12 of the spread, on the batch and on another batch",
         "none"};
-    static const lab_claim one = {"31b",
+    static const lab_claim one = {"32b",
                                   "Batch norm is impossible with batches of one",
                                   TUTORIAL,
                                   SAID,
                                   "y = β and dx = 0, exactly",
                                   "none"};
-    static const lab_claim rows = {"31c",      "Layer norm is batch norm of the transposed input",
+    static const lab_claim rows = {"32c",      "Layer norm is batch norm of the transposed input",
                                    TUTORIAL,   SAID,
                                    "to 1e-12", "none"};
     static const lab_claim two_layers = {
-        "31d",
+        "32d",
         "The tutorial's layer norm (divisor D - 1, ε outside the root) is the paper's",
         TUTORIAL,
         SAID,
@@ -566,16 +566,16 @@ static void judge_identities(lab_report *r)
 
 static void judge_whitening(lab_report *r)
 {
-    static const lab_claim whitens = {"31e",
+    static const lab_claim whitens = {"32e",
                                       "Batch norm whitens",
                                       TUTORIAL,
                                       SAID,
                                       "mean |correlation| of different features < 0.05",
                                       "none"};
-    static const lab_claim gaussian = {"31f", "Batch norm makes its outputs N(0, 1)",  TUTORIAL,
+    static const lab_claim gaussian = {"32f", "Batch norm makes its outputs N(0, 1)",  TUTORIAL,
                                        SAID,  "mean |skewness| of the features < 0.5", "none"};
     static const lab_claim costly = {
-        "31g",
+        "32g",
         "Full whitening is costly, so each feature is normalized by itself",
         NOTEBOOK "; Ioffe & Szegedy 2015, section 3",
         SAID,
@@ -601,21 +601,21 @@ static void judge_whitening(lab_report *r)
 
 static void judge_rest(lab_report *r)
 {
-    static const lab_claim nothing_lost = {"31h",
+    static const lab_claim nothing_lost = {"32h",
                                            "Batch norm takes no information away",
                                            DERIVATION,
                                            SAID,
                                            "the outputs of x and of 3x + 2 can be told apart",
                                            "none"};
     static const lab_claim rescaled = {
-        "31i",
+        "32i",
         "A recurrent layer with layer norm does not see its summed inputs rescaled",
         TUTORIAL "; Ba, Kiros & Hinton 2016, section 4",
         SAID,
         "doubled: to 1e-12",
         "none"};
     static const lab_claim printed = {
-        "31j",      "∂l/∂μ and ∂l/∂σ² as printed, with ∂l/∂x in the sums, give the gradient",
+        "32j",      "∂l/∂μ and ∂l/∂σ² as printed, with ∂l/∂x in the sums, give the gradient",
         DERIVATION, SAID,
         "to 1e-6",  "a trial: 25 % wrong"};
     lab_verdict(r, &nothing_lost, decide(most(r, "told_apart", 0) > 1e-6, 0),
@@ -655,14 +655,14 @@ static void judge_bad_batch(lab_report *r, const lab_claim *claim, size_t arm)
 static void judge(lab_report *r)
 {
     static const lab_claim batch = {
-        "31k",
+        "32k",
         "One bad batch does not ruin a network with batch norm",
         TUTORIAL,
         SAID,
         "50 steps after inputs 100 times too large: fewer points lost than without, at most 2",
         "none"};
     static const lab_claim layer = {
-        "31l",
+        "32l",
         "One bad batch does not ruin a network with layer norm",
         TUTORIAL,
         SAID,
@@ -751,7 +751,7 @@ static int report(lab_report *r)
 int main(int argc, char **argv)
 {
     static const lab_program program = {
-        "31_exact_claims",
+        "32_exact_claims",
         NRM_VERSION,
         "What the sources state as facts, computed.",
         "Skewed, correlated data, 64 examples of 12 features, no ε; bad batch: 784-100-100-10, "

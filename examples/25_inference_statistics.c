@@ -810,7 +810,7 @@ static void judge_bias(lab_report *r)
         "none"};
     static const lab_claim logits = {
         "25e",
-        "and the logits are closer for it",
+        "With the unbiased variance the logits are closer, too",
         "Ioffe & Szegedy 2015, Algorithm 2; a tutorial with a custom batch norm",
         "no number",
         "largest difference of a logit from the population's smaller with it, batches of 4 and of "

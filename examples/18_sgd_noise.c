@@ -1,22 +1,23 @@
 /* 18_sgd_noise: how far is the gradient of a mini-batch from that of the whole set, and what is a
    larger batch worth?
 
-   A 784-100x6-10 network with ReLU (pixels with mean 0 and variance 1, W ~ U(±sqrt(6/(in+out)))) is
-   trained for 200 steps of SGD, learning rate 0.1, batch 128, without norm and with batch norm.
-   Then N = 2000 training images are the whole set. C is the mean of |g_i - g|² over its images, g_i
-   the gradient of the loss of one image, g their mean; for batch norm this is with running
-   statistics taken as constants, since with those of a batch no image has a loss of its own. Batches
-   of 1, 4, 16, 64, 256 are drawn from the set, with and without replacement, 2000 of 256 and more of
-   smaller ones, 2000 · 256 / size. All inner products g_i · g_j are computed at first; a batch is
-   then a sum over its pairs, exact to rounding.
+   A 784-100x6-10 network with ReLU (pixels with mean 0 and variance 1, W ~ U(±sqrt(6/(in+out))))
+   is trained for 200 steps of SGD, learning rate 0.1, batch 128, without norm and with batch
+   norm. Then N = 2000 training images are the whole set. C is the mean of |g_i - g|² over its
+   images, g_i the gradient of the loss of one image, g their mean; for batch norm this is with
+   running statistics taken as constants, since with those of a batch no image has a loss of its
+   own. Batches of 1, 4, 16, 64, 256 are drawn from the set, with and without replacement, 2000 of
+   256 and more of smaller ones, 2000 · 256 / size. All inner products g_i · g_j are computed at
+   first; a batch is then a sum over its pairs, exact to rounding.
 
-   With batch norm as it is in training, with the statistics of each batch, 200 batches of 4, 16, 64,
-   256 are put through the network, and compared with the whole set as one batch.
+   With batch norm as it is in training, with the statistics of each batch, 200 batches of 4, 16,
+   64, 256 are put through the network, and compared with the whole set as one batch.
 
-   What a batch is worth: steps until the loss on the first 1000 training images (running statistics)
-   is 0.3, for batches of 8, 16, ..., 512, at the best of the six learning rates 0.1 sqrt(batch/64)
-   times 1/4, 1/2, 1, 2, 4, 8; at most 90,000 images, and an attempt ends at twice the images of the
-   best so far. What one image costs is counted, in operations and in words of memory, not timed.
+   What a batch is worth: steps until the loss on the first 1000 training images (running
+   statistics) is 0.3, for batches of 8, 16, ..., 512, at the best of the six learning rates 0.1
+   sqrt(batch/64) times 1/4, 1/2, 1, 2, 4, 8; at most 90,000 images, and an attempt ends at twice
+   the images of the best so far. What one image costs is counted, in operations and in words of
+   memory, not timed.
 
    The claims; what counts as reproduced was written down before the run:
 

@@ -425,47 +425,64 @@ static int train_net(nrm_mlp *net, const setting *k, uint64_t seed, lab_run *run
     return failed;
 }
 
-/* The test accuracy with each sigmoid replaced by the straight line that fits it best on the probe
-   images. Uses the network's buffers after a look. */
+typedef struct straight { /* the line that a hidden layer's activations are replaced by */
+    double slope[200], base[200];
+} straight;
+
+/* By least squares on the probe images, which the network has just seen. */
+static void fit_lines(straight *line, const nrm_mlp_state *s, size_t n)
+{
+    const size_t width = s->shape.width;
+    size_t i, j;
+    for (j = 0; j < width; j++) {
+        double z = 0, h = 0, zz = 0, zh = 0;
+        for (i = 0; i < n; i++) {
+            z += (double)s->norm_out[i * width + j] / (double)n;
+            h += (double)s->act_out[i * width + j] / (double)n;
+        }
+        for (i = 0; i < n; i++) {
+            const double a = (double)s->norm_out[i * width + j] - z;
+            zz += a * a;
+            zh += a * ((double)s->act_out[i * width + j] - h);
+        }
+        line->slope[j] = zz > 0 ? zh / zz : 0;
+        line->base[j] = h - line->slope[j] * z;
+    }
+}
+
+/* Forward in infer mode, with lines for activations. */
+static int forward_lines(nrm_mlp *net, const straight *line, const nrm_real *x, size_t n)
+{
+    const size_t hidden = net->spec.layers - 1;
+    size_t l, i;
+    for (l = 0; l <= hidden; l++) {
+        nrm_mlp_state *s = &net->state[l];
+        const size_t width = s->shape.width;
+        int rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, n, s->in, width);
+        if (rc >= 0 && s->shape.norm)
+            rc = nrm_batchnorm_forward(s->norm_out, NULL, NULL, &s->running, s->linear_out,
+                                       s->gamma, s->beta, NRM_INFER, net->spec.eps, n, width, 1);
+        if (rc < 0) return rc;
+        for (i = 0; i < n * width && l < hidden; i++)
+            s->act_out[i] = (nrm_real)(line[l].base[i % width] +
+                                       line[l].slope[i % width] * (double)s->norm_out[i]);
+        x = s->out;
+    }
+    return NRM_OK;
+}
+
+/* The test accuracy with each sigmoid replaced by its best line. After a look. */
 static int lines_instead(nrm_mlp *net, const setting *k, nrm_acc *accuracy)
 {
-    size_t l, i, j, at;
+    straight line[DEPTH_MAX];
     nrm_acc part;
-    double slope[DEPTH_MAX][200], base[DEPTH_MAX][200];
-    for (l = 0; l < k->depth; l++)
-        for (j = 0; j < k->width; j++) {
-            const nrm_mlp_state *s = &net->state[l];
-            double z = 0, h = 0, zz = 0, zh = 0;
-            for (i = 0; i < PROBES; i++) {
-                z += (double)s->norm_out[i * k->width + j] / PROBES;
-                h += (double)s->act_out[i * k->width + j] / PROBES;
-            }
-            for (i = 0; i < PROBES; i++) {
-                const double a = (double)s->norm_out[i * k->width + j] - z;
-                zz += a * a;
-                zh += a * ((double)s->act_out[i * k->width + j] - h);
-            }
-            slope[l][j] = zz > 0 ? zh / zz : 0;
-            base[l][j] = h - slope[l][j] * z;
-        }
+    size_t l, at;
+    for (l = 0; l < k->depth; l++) fit_lines(&line[l], &net->state[l], k->probes);
     *accuracy = 0;
     for (at = 0; at < test.n; at += PROBES) {
-        const nrm_real *x = test.x + at * DATASET_PIXELS;
-        for (l = 0; l <= k->depth; l++) {
-            nrm_mlp_state *s = &net->state[l];
-            int rc =
-                nrm_linear_forward(s->linear_out, x, s->W, s->b, PROBES, s->in, s->shape.width);
-            if (rc >= 0 && s->shape.norm)
-                rc = nrm_batchnorm_forward(s->norm_out, NULL, NULL, &s->running, s->linear_out,
-                                           s->gamma, s->beta, NRM_INFER, net->spec.eps, PROBES,
-                                           s->shape.width, 1);
-            if (rc < 0) return -1;
-            for (i = 0; i < PROBES * s->shape.width && l < k->depth; i++)
-                s->act_out[i] = (nrm_real)(base[l][i % k->width] +
-                                           slope[l][i % k->width] * (double)s->norm_out[i]);
-            x = s->out;
-        }
-        if (nrm_accuracy(&part, x, test.labels + at, PROBES, DATASET_CLASSES) < 0) return -1;
+        if (forward_lines(net, line, test.x + at * DATASET_PIXELS, PROBES) < 0 ||
+            nrm_accuracy(&part, net->logits, test.labels + at, PROBES, DATASET_CLASSES) < 0)
+            return -1;
         *accuracy += part * PROBES / (nrm_acc)test.n;
     }
     return 0;

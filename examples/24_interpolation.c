@@ -27,13 +27,13 @@
             at least 5 of the 6 pairs, mean difference beyond 2 standard errors
        24d  from one start the optimizers end in different places: |A-B| is more than half of the
             mean distance from the start, for each of the six pairs (as in 24a), both networks
-       24e  the barrier is that of the optimizers: the mean barrier of the six pairs is above that of
-            SGD twice with other batches, without norm
+       24e  the barrier is that of the optimizers: the mean barrier of the six pairs is above that
+            of SGD twice with other batches, without norm
        24f  the same with batch norm
 
    Named before the run, to explain 24b: the curve between A and B after every hidden unit's weights
    in B were scaled to the length that they have in A, which does not change what B computes.
-   (24b cannot come out below 0: where at most a fifth of the seeds and pairs has any barrier, it is
+   (A barrier is never below 0: where at most a fifth of the seeds and pairs has any, the claim is
    called not reproduced.) */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"

@@ -446,10 +446,493 @@ static int run(lab_run *r)
     return failed ? -1 : 0;
 }
 
+/* ---- what the records say -------------------------------------------------------------------- */
+
+static const char *const group_name[GROUPS] = {"tanh, rate 0.1", "tanh, rate 0.5",
+                                               "ReLU, one epoch"};
+static const char *const net_name[NETS] = {"plain", "layer norm"};
+
+/* Seed by seed: how far a series at x is spread over the five scales. */
+static size_t spread_over_scales(const lab_report *r, int group, int net, const char *series,
+                                 double x, double *spread_of)
+{
+    const size_t n = lab_seeds(r, arm_of(group, net, 0));
+    size_t s;
+    int i;
+    for (s = 0; s < n; s++) {
+        double low = HUGE_VAL, high = -HUGE_VAL;
+        for (i = 0; i < SCALES; i++) {
+            const double v = lab_at(r, arm_of(group, net, i), s, series, x);
+            low = fmin(low, v);
+            high = fmax(high, v);
+        }
+        spread_of[s] = high - low;
+    }
+    return n;
+}
+
+typedef struct pair {        /* plain and layer norm */
+    stats_paired difference; /* layer norm minus plain */
+    double plain, layer;     /* means */
+} pair;
+
+static pair pair_of(const double *layer, const double *plain, size_t n)
+{
+    pair p;
+    p.difference = stats_pair(layer, plain, n);
+    p.plain = stats_describe(plain, n).mean;
+    p.layer = stats_describe(layer, n).mean;
+    return p;
+}
+
+static pair spreads(const lab_report *r, int group, const char *series, double x)
+{
+    double plain[LAB_SEEDS_MAX], layer[LAB_SEEDS_MAX];
+    const size_t n = spread_over_scales(r, group, PLAIN, series, x, plain);
+    (void)spread_over_scales(r, group, LAYER, series, x, layer);
+    return pair_of(layer, plain, n);
+}
+
+static pair values(const lab_report *r, int group, int s, const char *series, double x)
+{
+    double plain[LAB_SEEDS_MAX], layer[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, arm_of(group, PLAIN, s), series, x, plain);
+    (void)lab_values(r, arm_of(group, LAYER, s), series, x, layer);
+    return pair_of(layer, plain, n);
+}
+
+static size_t diverged(const lab_report *r, size_t arm)
+{
+    size_t s, count = 0;
+    for (s = 0; s < lab_seeds(r, arm); s++) count += lab_get(r, arm, s, "diverged").n > 0;
+    return count;
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+static const char ba[] = "Ba, Kiros & Hinton 2016, section 3.1";
+static const char stable[] = "no numbers: \"much more stable hidden-to-hidden dynamics\"";
+static const char tutorial[] = "a tutorial on batch and layer norm";
+static const char helps[] = "no numbers: \"helps preventing exploding or vanishing gradients\"";
+static const char ratio_pilot[] =
+    "trial runs (1 seed): ratio from 9e-13 to 9e4 plain, 6e-10 to 1.9 with layer norm";
+static const char accuracy_pilot[] =
+    "trial runs (1 seed), rate 0.1/0.5, ρ = 1.5, 2.5, 4: plain 0.890/0.231, 0.794/0.096, "
+    "0.248/0.144; layer norm 0.923/0.923, 0.921/0.928, 0.918/0.940";
+
+static void judge_spread(lab_report *r)
+{
+    static const lab_claim claim = {
+        "30a",
+        "With layer norm the scale of W_{h} matters less for gradients through time",
+        ba,
+        stable,
+        "log10(|dL/dh[1]|/|dL/dh[28]|) at the start: range over ρ smaller, paired, and "
+        "below the plain one / 1.5, else partly",
+        ratio_pilot};
+    const pair p = spreads(r, TANH_SLOW, "probe_ratio", 0);
+    lab_verdict(r, &claim, stats_judge(&p.difference, -1, p.layer < p.plain / 1.5), "",
+                "range over ρ: %.1f decades, plain %.1f", p.layer, p.plain);
+}
+
+static void judge_accuracy(lab_report *r)
+{
+    static const lab_claim claim = {
+        "30b",
+        "For large ρ the network with layer norm is the better one",
+        tutorial,
+        "no numbers: \"proper weight initialization is not as important\"",
+        "test accuracy, tanh, ρ >= 1.5, both rates: higher in each of six cells, paired; partly: "
+        "in the mean in each",
+        accuracy_pilot};
+    int group, s, clear = 0, higher = 0;
+    const char *cells = "";
+    for (group = TANH_SLOW; group <= TANH_FAST; group++)
+        for (s = 2; s < SCALES; s++) {
+            const pair p = values(r, group, s, "test_accuracy", LAB_LAST);
+            clear += stats_judge(&p.difference, +1, 1) == STATS_REPRODUCED;
+            higher += p.layer > p.plain;
+            cells = lab_format(r, "%s%s%.3f, %.3f", cells, *cells ? "; " : "", p.layer, p.plain);
+        }
+    lab_verdict(r, &claim,
+                clear == 6    ? STATS_REPRODUCED
+                : higher == 6 ? STATS_PARTLY
+                              : STATS_NOT_REPRODUCED,
+                lab_format(r, "layer norm, plain at rate 0.1, then 0.5: %s", cells),
+                "higher in %d of 6 cells, clearly in %d", higher, clear);
+}
+
+static void judge_divergence(lab_report *r)
+{
+    static const lab_claim claim = {"30c",
+                                    "With layer norm no run diverges",
+                                    ba,
+                                    stable,
+                                    "none of the runs, tanh and ReLU",
+                                    "trial runs (1 seed): none; plain ReLU does for ρ >= 1.5"};
+    size_t of[NETS] = {0, 0}, runs = 0;
+    int group, s, net;
+    for (net = 0; net < NETS; net++)
+        for (group = 0; group < GROUPS; group++)
+            for (s = 0; s < SCALES; s++) {
+                of[net] += diverged(r, arm_of(group, net, s));
+                runs += net == LAYER ? lab_seeds(r, arm_of(group, net, s)) : 0;
+            }
+    lab_verdict(r, &claim, of[LAYER] == 0 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED, "",
+                "%zu of %zu runs with layer norm, %zu plain ones", of[LAYER], runs, of[PLAIN]);
+}
+
+static void judge_ends(lab_report *r)
+{
+    static const lab_claim vanish = {
+        "30d",
+        "Layer norm prevents vanishing gradients",
+        tutorial,
+        helps,
+        "ρ = 0.5, start: |dL/dh[1]|/|dL/dh[28]| larger than plain, paired, and above 1e-3, else "
+        "partly",
+        "trial runs (1 seed): 6e-10 against 9e-13. Expected to fail"};
+    static const lab_claim explode = {"30e",
+                                      "Layer norm prevents exploding gradients",
+                                      tutorial,
+                                      helps,
+                                      "ρ = 4, start: |dL/dh[1]|/|dL/dh[28]| smaller than plain, "
+                                      "paired, and below 10, else partly",
+                                      "trial runs (1 seed): 1.9 against 9e4"};
+    const pair low = values(r, TANH_SLOW, 0, "probe_ratio", 0);
+    const pair high = values(r, TANH_SLOW, SCALES - 1, "probe_ratio", 0);
+    lab_verdict(r, &vanish, stats_judge(&low.difference, +1, low.layer > -3), "",
+                "%.0e, plain %.0e", pow(10, low.layer), pow(10, low.plain));
+    lab_verdict(r, &explode, stats_judge(&high.difference, -1, high.layer < 1), "",
+                "%.1f, plain %.0e", pow(10, high.layer), pow(10, high.plain));
+}
+
+static void judge_ranges(lab_report *r)
+{
+    static const lab_claim range = {
+        "30f",
+        "With layer norm the initialisation of W_{h} matters less",
+        tutorial,
+        "no numbers: \"proper weight initialization is not as important\"",
+        "range of the test accuracy over ρ, tanh: smaller at rate 0.1, paired; and at 0.5, else "
+        "partly",
+        accuracy_pilot};
+    static const lab_claim dynamics = {
+        "30g",
+        "Layer norm makes the dynamics stable",
+        ba,
+        stable,
+        "log10 of the rms of h after 500 steps without input, start, tanh: range over ρ smaller, "
+        "paired",
+        "none"};
+    const pair slow = spreads(r, TANH_SLOW, "test_accuracy", LAB_LAST);
+    const pair fast = spreads(r, TANH_FAST, "test_accuracy", LAB_LAST);
+    const pair silent = spreads(r, TANH_SLOW, "start_silent", LAB_LAST);
+    lab_verdict(
+        r, &range,
+        stats_judge(&slow.difference, -1, stats_judge(&fast.difference, -1, 1) == STATS_REPRODUCED),
+        "", "range %.3f, plain %.3f; at rate 0.5: %.3f, plain %.3f", slow.layer, slow.plain,
+        fast.layer, fast.plain);
+    lab_verdict(r, &dynamics, stats_judge(&silent.difference, -1, 1),
+                "plain at ρ = 0.5 dies out below the range of float: its range is a lower bound",
+                "range over ρ: %.1f decades, plain %.1f", silent.layer, silent.plain);
+}
+
+/* ε = 0, weights times 4: a cell with layer norm gives the same bits. */
+static int same_when_scaled(void)
+{
+    network *k = network_new(arm_of(TANH_SLOW, LAYER, 1), 1),
+            *b = network_new(arm_of(TANH_SLOW, LAYER, 1), 1);
+    nrm_real image[4 * DATASET_PIXELS];
+    size_t i;
+    int same = 0;
+    if (k && b) {
+        draw(image, 4 * DATASET_PIXELS, 1, 1, 23);
+        k->rnn.eps = b->rnn.eps = (nrm_real)1e-30;
+        for (i = 0; i < part_size[WX] + part_size[WH]; i++) b->params[i] *= 4;
+        same = forward(k, image, 4) == NRM_OK && forward(b, image, 4) == NRM_OK &&
+               memcmp(k->h, b->h, (ROWS + 1) * 4 * UNITS * sizeof *k->h) == 0;
+    }
+    free(k);
+    free(b);
+    return same;
+}
+
+static void check(lab_report *r)
+{
+    size_t a, s, looked = 0;
+    double most = 0;
+    int same = 1, i;
+    lab_check(r, same_when_scaled(), "layer norm, ε = 0: all weights times 4 change no bit of h",
+              "28 steps");
+    for (s = 0; s < lab_seeds(r, arm_of(TANH_SLOW, LAYER, 0)); s++)
+        for (i = 1; i < SCALES; i++)
+            most = fmax(most, fabs(lab_at(r, arm_of(TANH_SLOW, LAYER, i), s, "start_silent", 10) -
+                                   lab_at(r, arm_of(TANH_SLOW, LAYER, 1), s, "start_silent", 10)));
+    lab_check(r, most < 1, "layer norm without input: ρ hardly matters for the size of h",
+              "after 10 steps all ρ within %.2f decades", most);
+    for (a = 0; a < ARMS && lab_quick(r); a++)
+        for (s = 0; s < lab_seeds(r, a) && group_of(a) == TANH_SLOW; s++, looked++)
+            if (lab_at(r, a, s, "same_bits", 0) != 1) same = 0;
+    if (lab_quick(r))
+        lab_check(r, same, "a run that is looked at ends with the bits of one that is not",
+                  "%zu runs", looked);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static plot_style scale_style(int s)
+{
+    static const plot_color color[SCALES] = {PLOT_PURPLE, PLOT_BLUE, PLOT_GREEN, PLOT_ORANGE,
+                                             PLOT_VERMILLION};
+    static const int dash[SCALES] = {PLOT_DOTTED, PLOT_DASHED, PLOT_DASHDOT, PLOT_SOLID,
+                                     PLOT_SOLID};
+    plot_style style = plot_solid(color[s]);
+    style.dash = dash[s];
+    if (s == SCALES - 1) style.width = 1.7;
+    return style;
+}
+
+/* A series of logarithms on a logarithmic axis: mean and deviation of the logarithm. */
+static void draw_log(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *name,
+                     plot_style style)
+{
+    const lab_curve c = lab_over_seeds(r, arm, series);
+    double mean[64], lo[64], hi[64];
+    size_t i;
+    for (i = 0; i < c.n && i < 64; i++) {
+        mean[i] = pow(10, c.mean[i]);
+        lo[i] = pow(10, c.mean[i] - c.sd[i]);
+        hi[i] = pow(10, c.mean[i] + c.sd[i]);
+    }
+    plot_band(p, NULL, c.x, lo, hi, c.n, style);
+    plot_line(p, name, c.x, mean, c.n, style);
+}
+
+/* One line for each scale. */
+static plot_panel *scales_panel(lab_report *r, plot_figure *f, int row, int col, int group, int net,
+                                const char *series, int logarithms)
+{
+    plot_panel *p = plot_add(f, row, col, 1, 1);
+    int s;
+    for (s = 0; s < SCALES; s++) {
+        const char *name = lab_format(r, "ρ = %g", scale[s]);
+        if (logarithms)
+            draw_log(r, p, arm_of(group, net, s), series, name, scale_style(s));
+        else
+            lab_plot(r, p, arm_of(group, net, s), series, name, scale_style(s));
+    }
+    plot_axis_x(p, "step t", PLOT_LINEAR);
+    plot_legend(p, PLOT_LEGEND_NONE);
+    return p;
+}
+
+static void draw_fans(lab_report *r, plot_figure *f)
+{
+    plot_panel *p[NETS];
+    int net, s;
+    for (net = 0; net < NETS; net++) {
+        p[net] = scales_panel(r, f, 0, net, TANH_SLOW, net, "start_slope", 1);
+        plot_heading(p[net], lab_format(r, "%s, at the start", net_name[net]));
+        plot_axis_y(p[net], "|∂L/∂h_{t}|", PLOT_LOG10);
+        plot_range_x(p[net], 1, ROWS);
+    }
+    plot_share_y(p[1], p[0]);
+    for (s = 0; s < SCALES; s++)
+        plot_text(p[0], 2,
+                  pow(10, lab_mean(r, arm_of(TANH_SLOW, PLAIN, s), "start_slope", 2) + 0.2),
+                  lab_format(r, "ρ = %g", scale[s]), PLOT_LEFT + PLOT_ABOVE, PLOT_INK);
+}
+
+/* Against ρ, at equal distances. */
+static plot_panel *against_scale(plot_figure *f, int row, int col, const char *heading,
+                                 const char *y, int axis)
+{
+    static const double at[SCALES] = {0, 1, 2, 3, 4};
+    static const char *const label[SCALES] = {"0.5", "1", "1.5", "2.5", "4"};
+    plot_panel *p = plot_add(f, row, col, 1, 1);
+    plot_heading(p, heading);
+    plot_axis_x(p, "scale ρ of W_{h}", PLOT_LINEAR);
+    plot_axis_y(p, y, axis);
+    plot_range_x(p, -0.3, 4.3);
+    plot_ticks_x(p, at, label, SCALES);
+    return p;
+}
+
+/* Mean and deviation over the seeds at each scale; `power`: of logarithms. */
+static void draw_against(lab_report *r, plot_panel *p, int group, int net, const char *series,
+                         double x, int power, const char *name, plot_style style)
+{
+    double at[SCALES], mean[SCALES], lo[SCALES], hi[SCALES];
+    int s;
+    for (s = 0; s < SCALES; s++) {
+        const stats_summary v = lab_summary(r, arm_of(group, net, s), series, x);
+        at[s] = s + (net == LAYER ? 0.05 : -0.05);
+        mean[s] = power ? pow(10, v.mean) : v.mean;
+        lo[s] = power ? pow(10, v.mean - v.sd) : v.mean - v.sd;
+        hi[s] = power ? pow(10, v.mean + v.sd) : v.mean + v.sd;
+    }
+    plot_errorbars(p, NULL, at, mean, lo, hi, SCALES, style);
+    plot_line(p, name, at, mean, SCALES, style);
+}
+
+static plot_style net_style(int net)
+{
+    plot_style style = lab_style(net == LAYER ? "layer" : "none");
+    style.marker = net == LAYER ? PLOT_CIRCLE : PLOT_TRIANGLE;
+    style.marker_every = 1;
+    return style;
+}
+
+static void draw_ratio(lab_report *r, plot_figure *f)
+{
+    plot_panel *p = against_scale(f, 0, 2, "gradient at t = 1 over t = 28",
+                                  "|∂L/∂h_{1}| / |∂L/∂h_{28}|", PLOT_LOG10);
+    int net;
+    for (net = 0; net < NETS; net++) {
+        plot_style trained = net_style(net);
+        trained.alpha = 0.5;
+        trained.width = 0.6;
+        trained.marker = PLOT_NO_MARKER;
+        draw_against(r, p, TANH_SLOW, net, "probe_ratio", 0, 1, net_name[net], net_style(net));
+        draw_against(r, p, TANH_SLOW, net, "probe_ratio", LAB_LAST, 1,
+                     lab_format(r, "%s, trained", net_name[net]), trained);
+    }
+    plot_hline(p, 1, NULL, plot_dotted(PLOT_GREY));
+    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
+}
+
+static void draw_accuracy(lab_report *r, plot_figure *f, int group)
+{
+    plot_panel *p = against_scale(f, 1, group, lab_format(r, "accuracy, %s", group_name[group]),
+                                  "test accuracy", PLOT_LINEAR);
+    int net, s, any = 0;
+    for (net = 0; net < NETS; net++) {
+        draw_against(r, p, group, net, "test_accuracy", LAB_LAST, 0, net_name[net], net_style(net));
+        for (s = 0; s < SCALES; s++) {
+            const size_t arm = arm_of(group, net, s);
+            const double x = s, y = lab_mean(r, arm, "test_accuracy", LAB_LAST) + 0.06;
+            plot_style cross = plot_marked(PLOT_INK, PLOT_CROSS);
+            if (diverged(r, arm) == 0) continue;
+            plot_scatter(p, NULL, &x, &y, 1, cross);
+            any = 1;
+        }
+    }
+    plot_range_y(p, 0, 1);
+    if (any) plot_text_in(p, 0.04, 0.1, "×: diverged", PLOT_LEFT, PLOT_INK);
+    plot_legend(p, group == TANH_SLOW ? PLOT_LEGEND_BOTTOM_LEFT : PLOT_LEGEND_NONE);
+}
+
+static void draw_loss(lab_report *r, plot_figure *f, int col, int s)
+{
+    plot_panel *p = plot_add(f, 2, col, 1, 1);
+    int net;
+    plot_heading(p, lab_format(r, "loss, ρ = %g, tanh, rate 0.1", scale[s]));
+    plot_axis_x(p, "step", PLOT_LINEAR);
+    plot_axis_y(p, "training loss", PLOT_LINEAR);
+    plot_range_y(p, 0, 2.6);
+    for (net = 0; net < NETS; net++)
+        lab_plot(r, p, arm_of(TANH_SLOW, net, s), "loss", net_name[net],
+                 lab_style(net == LAYER ? "layer" : "none"));
+}
+
+static int draw_training(lab_report *r)
+{
+    plot_figure *f = lab_figure(
+        r, "Reading MNIST row by row: a recurrent network with and without layer norm", 2200, 1950);
+    plot_letters(f);
+    draw_fans(r, f);
+    draw_ratio(r, f);
+    draw_accuracy(r, f, TANH_SLOW);
+    draw_accuracy(r, f, TANH_FAST);
+    draw_accuracy(r, f, RELU);
+    draw_loss(r, f, 0, 0);
+    draw_loss(r, f, 1, 2);
+    draw_loss(r, f, 2, 4);
+    return lab_save(r, f, NULL);
+}
+
+/* States: their size while reading. */
+static void draw_reading(lab_report *r, plot_figure *f)
+{
+    int net;
+    for (net = 0; net < NETS; net++) {
+        plot_panel *p = scales_panel(r, f, 0, net, TANH_SLOW, net, "start_rms", 0);
+        plot_heading(p, lab_format(r, "%s: |h| while reading", net_name[net]));
+        plot_axis_y(p, "rms of h_{t}", PLOT_LINEAR);
+        plot_range_x(p, 1, ROWS);
+        plot_range_y(p, 0, 1);
+        plot_legend(p, net == LAYER ? PLOT_LEGEND_BOTTOM_RIGHT : PLOT_LEGEND_NONE);
+    }
+}
+
+/* And in the steps after that, without input. */
+static void draw_silent(lab_report *r, plot_figure *f)
+{
+    int net;
+    for (net = 0; net < NETS; net++) {
+        plot_panel *p = scales_panel(r, f, 1, net, TANH_SLOW, net, "start_silent", 1);
+        plot_heading(p, lab_format(r, "%s: then without input", net_name[net]));
+        plot_axis_y(p, "rms of h", PLOT_LOG10);
+        plot_axis_x(p, "steps without input", PLOT_LINEAR);
+        plot_range_y(p, 1e-8, 10);
+    }
+}
+
+static void draw_saturation(lab_report *r, plot_figure *f)
+{
+    plot_panel *p = against_scale(f, 0, 2, "states beyond ±0.97", "share of states", PLOT_LINEAR);
+    int net;
+    for (net = 0; net < NETS; net++)
+        draw_against(r, p, TANH_SLOW, net, "probe_saturated", 0, 0, net_name[net], net_style(net));
+    plot_range_y(p, 0, 1);
+}
+
+static void draw_relu(lab_report *r, plot_figure *f)
+{
+    static const int which[2] = {0, SCALES - 1};
+    static const plot_color color[2] = {PLOT_PURPLE, PLOT_VERMILLION};
+    plot_panel *p = plot_add(f, 1, 2, 1, 1);
+    int net, i;
+    plot_heading(p, "ReLU: then a constant row");
+    plot_axis_x(p, "steps with the same input", PLOT_LINEAR);
+    plot_axis_y(p, "rms of h", PLOT_LOG10);
+    plot_range_x(p, 0, LONG_STEPS);
+    for (net = 0; net < NETS; net++)
+        for (i = 0; i < 2; i++) {
+            plot_style style = net == LAYER ? plot_solid(color[i]) : plot_dashed(color[i]);
+            draw_log(r, p, arm_of(RELU, net, which[i]), "start_constant",
+                     lab_format(r, "%s, ρ = %g", net_name[net], scale[which[i]]), style);
+        }
+}
+
+static int draw_dynamics(lab_report *r)
+{
+    static const double height[3] = {1, 1, 0.72};
+    plot_figure *f =
+        lab_figure(r, "States of the untrained networks, and the verdicts", 2200, 1900);
+    plot_panel *p;
+    plot_letters(f);
+    plot_heights(f, height, 3);
+    draw_reading(r, f);
+    draw_saturation(r, f);
+    draw_silent(r, f);
+    draw_relu(r, f);
+    p = plot_add(f, 2, 0, 1, 3);
+    plot_heading(p, "what was claimed");
+    lab_verdict_table(r, p);
+    return lab_save(r, f, "dynamics");
+}
+
 static int report(lab_report *r)
 {
-    (void)r;
-    return 0;
+    judge_spread(r);
+    judge_accuracy(r);
+    judge_divergence(r);
+    judge_ends(r);
+    judge_ranges(r);
+    check(r);
+    return draw_training(r) || draw_dynamics(r) ? -1 : 0;
 }
 
 int main(int argc, char **argv)

@@ -588,59 +588,134 @@ static void draw_bars(lab_report *r, plot_figure *f, int act)
         plot_bars(p, place_name[place], value, sd, CELLS, place_style(place));
     }
     plot_range_y(p, 0, 12);
+    for (place = 0; place < PLACES; place++) /* bars that the panel cuts off */
+        for (i = 0; i < CELLS; i++) {
+            const double error = 100 * (1 - lab_mean(r, arm_of(act, place, cells[i].r),
+                                                     "test_accuracy", cells[i].epoch));
+            if (error > 12)
+                plot_text(p, i + 0.27 * (place - 1), 11.6, lab_format(r, "%.0f", error),
+                          PLOT_CENTER + PLOT_BELOW, PLOT_INK);
+        }
+    plot_legend(p, act == RELU ? PLOT_LEGEND_TOP_RIGHT : PLOT_LEGEND_NONE);
 }
 
 /* Every seed's difference as a point, and their mean and deviation; the benchmark's as rings. */
 static void draw_gains(lab_report *r, plot_figure *f)
 {
-    static const double paper_x[2] = {14.5, 15.5}, paper[2] = {2.5, 1.5};
-    static const char *const label[5] = {"ReLU", "sigmoid", "tanh", "ImageNet", ""};
-    static const double at[4] = {1.5, 5.5, 9.5, 13};
-    static const int marker[ACTS] = {PLOT_CIRCLE, PLOT_SQUARE, PLOT_TRIANGLE};
-    static const plot_color color[ACTS] = {PLOT_BLUE, PLOT_VERMILLION, PLOT_GREEN};
-    plot_panel *p = plot_add(f, 1, 0, 1, 3);
+    static const double at[ACTS + 1] = {1.5, 6.5, 11.5, 15.5}, paper_x[2] = {15, 16},
+                                  paper[2] = {2.5, 1.5};
+    static const char *const label[ACTS + 1] = {"ReLU", "sigmoid", "tanh", "ReLU, ImageNet"};
+    static const int marker[CELLS] = {PLOT_CIRCLE, PLOT_SQUARE, PLOT_TRIANGLE, PLOT_DIAMOND};
+    static const plot_color color[CELLS] = {PLOT_BLUE, PLOT_GREEN, PLOT_VERMILLION, PLOT_PURPLE};
+    plot_panel *p = plot_add(f, 1, 0, 1, 6);
     int act, i;
-    (void)label, (void)at, (void)paper_x;
-    plot_heading(p, "after minus before: seeds, mean ± 1 sd");
-    plot_axis_y(p, "accuracy, points", PLOT_LINEAR);
+    plot_heading(p, "accuracy after minus before, paired: seeds, mean ± 1 sd");
+    plot_axis_y(p, "points", PLOT_LINEAR);
+    plot_range_x(p, -1, 17);
+    plot_ticks_x(p, at, label, ACTS + 1);
     plot_hline(p, 0, NULL, plot_dotted(PLOT_GREY));
     for (act = 0; act < ACTS; act++)
         for (i = 0; i < CELLS; i++) {
-            double gain[LAB_SEEDS_MAX], x[LAB_SEEDS_MAX], lo, hi, middle;
+            double gain[LAB_SEEDS_MAX], x[LAB_SEEDS_MAX], lo, hi;
+            const double middle = 5.0 * act + i;
             const size_t n = gain_of(r, act, cells[i], gain);
             const stats_summary s = stats_describe(gain, n);
             size_t k;
-            for (k = 0; k < n; k++) x[k] = 4.0 * act + i + 0.12 * ((double)k - 2);
-            plot_scatter(p, i == 0 ? act_name[act] : NULL, x, gain, n,
-                         plot_marked(color[act], marker[act]));
-            middle = 4.0 * act + i;
+            for (k = 0; k < n; k++) x[k] = middle + 0.13 * ((double)k - 2);
+            plot_scatter(p, act == 0 ? lab_format(r, "rate, epochs: %s", cell_name[i]) : NULL, x,
+                         gain, n, plot_marked(color[i], marker[i]));
             lo = s.mean - s.sd;
             hi = s.mean + s.sd;
             plot_errorbars(p, NULL, &middle, &s.mean, &lo, &hi, 1, plot_solid(PLOT_INK));
         }
-    for (i = 0; i < 2; i++) {
-        const double x = 12.5 + i;
-        plot_scatter(p, i == 0 ? "ImageNet, CaffeNet (reported)" : NULL, &x, &paper[i], 1,
-                     plot_marked(PLOT_INK, PLOT_RING));
-    }
+    plot_scatter(p, "reported, single runs", paper_x, paper, 2, plot_marked(PLOT_INK, PLOT_RING));
+    plot_legend(p, PLOT_LEGEND_ABOVE);
 }
 
 static int draw_accuracy(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "Batch norm before or after the activation", 2000, 1700);
+    static const double height[3] = {1, 1, 0.75};
+    plot_figure *f = lab_figure(r, "Batch norm before or after the activation", 2200, 2000);
+    plot_panel *p;
     int act;
     plot_letters(f);
+    plot_heights(f, height, 3);
     for (act = 0; act < ACTS; act++) draw_bars(r, f, act);
     draw_gains(r, f);
-    lab_verdict_table(r, plot_add(f, 1, 3, 1, 3));
+    p = plot_add(f, 2, 0, 1, 6);
+    plot_heading(p, "what was claimed");
+    lab_verdict_table(r, p);
     return lab_save(r, f, NULL);
+}
+
+/* What the layers 2 to 7 get, at the start (dashed) and at the end. */
+static void draw_fed(lab_report *r, plot_figure *f, int act, int variance)
+{
+    static const char *const series[2][2] = {{"start_mean", "end_mean"},
+                                             {"start_variance", "end_variance"}};
+    plot_panel *p = plot_add(f, variance, act, 1, 1);
+    double moment[2];
+    int place, end;
+    moments_of(act, &moment[0], &moment[1]);
+    plot_heading(p, lab_format(r, "%s: %s", act_name[act], variance ? "variance" : "mean"));
+    plot_axis_x(p, "layer that is fed", PLOT_LINEAR);
+    plot_axis_y(p, variance ? "variance of a unit" : "mean of a unit",
+                variance ? PLOT_LOG10 : PLOT_LINEAR);
+    if (variance) plot_range_y(p, 0.01, 10);
+    if (!variance) plot_range_y(p, -0.3, 1.2);
+    plot_hline(p, moment[variance], NULL, plot_dotted(PLOT_INK));
+    for (place = BEFORE; place <= AFTER; place++)
+        for (end = 0; end < 2; end++) {
+            plot_style style = plot_solid(place == BEFORE ? PLOT_BLUE : PLOT_ORANGE);
+            style.dash = end ? PLOT_SOLID : PLOT_DASHED;
+            style.marker = place == BEFORE ? PLOT_CIRCLE : PLOT_SQUARE;
+            style.marker_every = 1;
+            lab_plot(r, p, arm_of(act, place, 0), series[variance][end],
+                     lab_format(r, "%s, %s", place_name[place], end ? "end" : "start"), style);
+        }
+    plot_legend(p, act == TANH && !variance ? PLOT_LEGEND_TOP_RIGHT : PLOT_LEGEND_NONE);
+}
+
+/* What the fourth layer gets at the end: all units pooled. */
+static void draw_density(lab_report *r, plot_figure *f, int act)
+{
+    plot_panel *p = plot_add(f, 2, act, 1, 1);
+    double x[BINS], y[BINS];
+    int i, place;
+    for (i = 0; i < BINS; i++) {
+        x[i] = BIN_LO + (BIN_HI - BIN_LO) * (i + 0.5) / BINS;
+        y[i] = exp(-x[i] * x[i] / 2) / sqrt(2 * 3.14159265358979323846);
+    }
+    plot_heading(p,
+                 lab_format(r, "%s: what layer %d gets, end", act_name[act], HISTOGRAM_LAYER + 2));
+    plot_axis_x(p, "value", PLOT_LINEAR);
+    plot_axis_y(p, "density", PLOT_LOG10);
+    plot_range_y(p, 0.003, 20);
+    plot_range_x(p, BIN_LO, BIN_HI);
+    plot_line(p, "N(0, 1)", x, y, BINS, plot_dotted(PLOT_INK));
+    for (place = BEFORE; place <= AFTER; place++)
+        lab_plot(r, p, arm_of(act, place, 0), "end_density", place_name[place],
+                 plot_solid(place == BEFORE ? PLOT_BLUE : PLOT_ORANGE));
+    plot_legend(p, act == TANH ? PLOT_LEGEND_TOP_RIGHT : PLOT_LEGEND_NONE);
+}
+
+static int draw_moments(lab_report *r)
+{
+    plot_figure *f =
+        lab_figure(r, "What the next layer gets, with the norm before and after", 2200, 2000);
+    int act;
+    plot_letters(f);
+    for (act = 0; act < ACTS; act++) draw_fed(r, f, act, 0);
+    for (act = 0; act < ACTS; act++) draw_fed(r, f, act, 1);
+    for (act = 0; act < ACTS; act++) draw_density(r, f, act);
+    return lab_save(r, f, "moments");
 }
 
 static int report(lab_report *r)
 {
     judge(r);
     check(r);
-    return draw_accuracy(r);
+    return draw_accuracy(r) || draw_moments(r) ? -1 : 0;
 }
 
 int main(int argc, char **argv)

@@ -6273,8 +6273,8 @@ way forth, and there the norm has divided by it:
 That is all that layer norm promises, and it is not yet a factor of 1. What is left, without
 input, is the root of γ²·⟨f′²⟩/⟨h²⟩, a matter of f and γ: 1 for ReLU, 1.085 for tanh with γ
 = 1, 1.00006 for tanh with γ = 0.1. Input at every step makes it less, for then the state's
-part of the variance is not all: the cell forgets. docs/recurrent_norm.md derives these
-figures, and measures where they hold and where they do not.
+part of the variance is not all: the cell forgets. docs/experiments/20_recurrent_norm.md
+derives these figures, and measures where they hold and where they do not.
 
 The same fact from the side of the gradient: a[t] is linear in x[t] and h[t] together, and
 to stretch a row changes nothing. With LN.15 and LN.16, for one row of a,

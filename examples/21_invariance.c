@@ -25,15 +25,15 @@
    The claims, and what counts as reproduced, were written down before the run. Trial runs had been
    made before on a single layer with random numbers (1 seed): all cells as in the papers' tables.
 
-       a  the 18 cells of Ba et al.'s table: a change below 1e-12 where they have an invariance, above
-          1e-2 where they have none, in every seed; partly: 16 or more
+       a  the 18 cells of Ba et al.'s table: a change below 1e-12 where they have an invariance,
+          above 1e-2 where they have none, in every seed; partly: 16 or more
        b  "all the normalization methods are invariant to re-scaling the dataset": below 1e-12 for
           batch, weight and layer norm. Expected to fail for weight norm, as in the paper's table
-       c  the tutorial's "scaling and shifting of weights": W scaled and W re-centred below 1e-12 for
-          batch, weight and layer norm. Expected to fail: shifts are layer norm's alone
+       c  the tutorial's "scaling and shifting of weights": W scaled and W re-centred below 1e-12
+          for batch, weight and layer norm. Expected to fail: shifts are layer norm's alone
        d  RMSNorm: not seen are W scaled, data scaled, one example scaled, and the rest is
-       e  scaled weights get a gradient smaller by that factor: |a·dL(aW) - dL(W)| below 1e-10 of the
-          largest, batch and weight norm (ε = 1e-30)
+       e  scaled weights get a gradient smaller by that factor: |a·dL(aW) - dL(W)| below 1e-10 of
+          the largest, batch and weight norm (ε = 1e-30)
        f  the gradient of a unit's weights is orthogonal to them: |cosine| below 1e-10 for every
           unit, batch and weight norm (ε = 1e-30)
        g  a bias before batch norm has no gradient: below 1e-12 in double

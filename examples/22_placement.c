@@ -271,8 +271,8 @@ static int epoch_of(nrm_mlp *net, training_order *order, double *first, double *
     return 0;
 }
 
-/* With looks or without: the weights at the end are the same. A network that diverges stays where it
-   was, and is tested there. */
+/* With looks or without: the weights at the end are the same. A network that diverges stays where
+   it was, and is tested there. */
 static int train(lab_run *r, nrm_mlp *net, int looks)
 {
     training_order order;

@@ -21,8 +21,8 @@
    The claims, and what counts as reproduced, were written down before the run. Trial runs had been
    made before by another program (1 seed; rates 0.1/0.5): test accuracy plain 0.866/0.563,
    0.886/0.126, 0.890/0.231, 0.794/0.096, 0.248/0.144 for the five ρ, layer norm 0.869/0.876,
-   0.907/0.904, 0.923/0.923, 0.921/0.928, 0.918/0.940; |dL/dh[1]|/|dL/dh[28]| at the start from 9e-13
-   to 9e4 plain, 6e-10 to 1.9 with layer norm; plain ReLU not finite for ρ >= 1.5.
+   0.907/0.904, 0.923/0.923, 0.921/0.928, 0.918/0.940; |dL/dh[1]|/|dL/dh[28]| at the start from
+   9e-13 to 9e4 plain, 6e-10 to 1.9 with layer norm; plain ReLU not finite for ρ >= 1.5.
 
        a  over the five ρ, log10(|dL/dh[1]|/|dL/dh[28]|) at the start spreads less with layer norm:
           by the rule for pairs, and to less than 1/1.5 of the plain network's spread

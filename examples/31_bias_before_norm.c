@@ -1,8 +1,8 @@
 /* 31_bias_before_norm: what becomes of a bias that batch norm takes away again?
 
    Ioffe and Szegedy (2015) leave the bias of a linear layer out where batch norm follows, since
-   "its effect will be canceled by the subsequent mean subtraction"; β does its work. A lecture-style
-   post has its network without one as well. Many programs have one all the same. Its gradient is 0
+   "its effect will be canceled by the subsequent mean subtraction"; β does its work. A
+   lecture-style post has its network without one as well. Many programs have one all the same. Its gradient is 0
    but for rounding, and the question is what optimizers make of rounding.
 
    784-100-100-10, ReLU, batch norm (ε = 1e-5) before both, a bias before each batch norm; pixels
@@ -11,8 +11,8 @@
 
        sgd         plain SGD, rate 0.1
        adam        Adam, rate 1e-3, β 0.9 and 0.999, ε = 1e-8, the usual values
-       adam_1e-6   the same with ε = 1e-6; adam_1e-10: with 1e-10. Adam moves by m/(√v + ε), so it is
-                   its ε that decides whether a gradient counts as rounding or as a direction
+       adam_1e-6   the same with ε = 1e-6; adam_1e-10: with 1e-10. Adam moves by m/(√v + ε), so it
+                   is its ε that decides whether a gradient counts as rounding or as a direction
        none_adam   no batch norm, Adam: what a bias with a gradient does
 
    Every 10 steps: the largest |dL/db| and |b| of both layers, and |dL/dβ| to compare. Every 50: how
@@ -22,13 +22,13 @@
    The claims, and what counts as reproduced, were written down before the run. Trial runs of another
    program (1 seed): |dL/db| up to 1.5e-8, |b| 2.5e-3 to 5e-3 after 500 steps of Adam.
 
-       a  |dL/db| stays below 1e-6 at all steps looked at, arms sgd and adam, every seed (in double:
-          1e-12, see 21_invariance)
-       b  the logits in train mode do not depend on b: largest change over largest logit below 1e-6
-          after 500 steps, arms sgd and adam, every seed
+       a  |dL/db| stays below 1e-6 at all steps looked at, arms sgd and adam, every seed (in
+          double: 1e-12, see 21_invariance)
+       b  the logits in train mode do not depend on b: largest change over largest logit below
+          1e-6 after 500 steps, arms sgd and adam, every seed
        c  under SGD b stays at 0: largest |b| after 500 steps below 1e-6, every seed
-       d  under Adam it does not: larger than under SGD by the rule for pairs, and (else partly) above
-          1e-3 in the mean
+       d  under Adam it does not: larger than under SGD by the rule for pairs, and (else partly)
+          above 1e-3 in the mean
        e  it is Adam's ε that makes it: |b| with 1e-6 < with 1e-8 < with 1e-10 by the rule for pairs,
           and (else partly) with 1e-6 less than a tenth of that with 1e-8 */
 #ifndef _POSIX_C_SOURCE

@@ -346,7 +346,7 @@ static void judge_accuracy(lab_report *r)
         "se",
         "trial run (1 seed): 0.943 against 0.909 at 5,000, 0.974 against 0.969 at 50,000"};
     static const lab_claim high = {"11b",
-                                   "With batch norm it ends above 0.98",
+                                   "With batch norm it ends at 0.97 or better",
                                    "Ioffe & Szegedy 2015, Fig. 1a",
                                    "about 0.983 at 50,000 steps (read off the figure)",
                                    "mean of the seeds at 50,000 steps at least 0.97",
@@ -596,7 +596,7 @@ static int page_units(lab_report *r)
     }
     p = plot_add(f, 0, 2, 1, 1);
     plot_heading(p, "how far each unit wanders");
-    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
+    plot_legend(p, PLOT_LEGEND_ABOVE);
     draw_distribution(r, p);
     return lab_save(r, f, "units");
 }

@@ -1116,11 +1116,23 @@ static plot_style gap_look(size_t arm)
     return s;
 }
 
+/* Seeds in which an arm's loss is not finite at the end. */
+static size_t diverged(const lab_report *r, size_t arm)
+{
+    double loss[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, arm, "loss", LAB_LAST, loss);
+    size_t s, count = 0;
+    for (s = 0; s < n; s++) count += !isfinite(loss[s]);
+    return count;
+}
+
+/* Diverged networks are left out of the gap: they decide nothing, so both of its terms are 0. */
 static int page_gap(lab_report *r)
 {
     static const char *const series[3] = {"train_accuracy", "test_accuracy", "gap"};
     static const char *const heading[3] = {"2000 training images", "test images",
                                            "gap: the one minus the other"};
+    static const double least[3] = {0.7, 0.7, 0}, most[3] = {1.01, 1.01, 0.15};
     plot_figure *f = lab_figure(r, "Trained on 2000 images: does it generalize?", 2100, 900);
     size_t i, arm;
     plot_shared_legend(f);
@@ -1131,8 +1143,15 @@ static int page_gap(lab_report *r)
         plot_axis_x(p, "epoch", PLOT_LINEAR);
         plot_axis_y(p, i < 2 ? "accuracy" : "difference of accuracies", PLOT_LINEAR);
         plot_grid(p, PLOT_GRID_Y);
+        if (!lab_quick(r)) plot_range_y(p, least[i], most[i]);
         for (arm = GAP_NONE; arm <= GAP_BATCH_FAST; arm++)
-            lab_plot(r, p, arm, series[i], NULL, gap_look(arm));
+            if (i < 2 || diverged(r, arm) == 0) lab_plot(r, p, arm, series[i], NULL, gap_look(arm));
+        if (i == 0 && diverged(r, GAP_NONE_FAST) > 0)
+            plot_text_in(p, 0.97, 0.05,
+                         lab_format(r, "no norm, 0.5: diverged in %lu of %lu seeds",
+                                    (unsigned long)diverged(r, GAP_NONE_FAST),
+                                    (unsigned long)lab_seeds(r, GAP_NONE_FAST)),
+                         PLOT_RIGHT + PLOT_ABOVE, PLOT_INK);
     }
     return lab_save(r, f, "gap");
 }

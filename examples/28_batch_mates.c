@@ -1122,11 +1122,13 @@ static size_t diverged(const lab_report *r, size_t arm)
     double loss[LAB_SEEDS_MAX];
     const size_t n = lab_values(r, arm, "loss", LAB_LAST, loss);
     size_t s, count = 0;
-    for (s = 0; s < n; s++) count += !isfinite(loss[s]);
+    for (s = 0; s < n; s++)
+        if (!isfinite(loss[s])) count++;
     return count;
 }
 
-/* Diverged networks are left out of the gap: they decide nothing, so both of its terms are 0. */
+/* An arm with diverged networks is left out of the gap: they decide nothing, so both of its terms
+   are 0. */
 static int page_gap(lab_report *r)
 {
     static const char *const series[3] = {"train_accuracy", "test_accuracy", "gap"};

@@ -1160,27 +1160,44 @@ static void judge_growth(lab_report *r)
     }
     lab_verdict(r, &claims[GROWTH], exact(off < 1e-9), "plain SGD, no weight decay",
                 "largest difference %.1e", off);
-    lab_verdict(r, &claims[DECAY], most_seeds(met, n), "all layers, all seeds",
-                "between %.2f and %.2f of what it was", least, most);
+    lab_verdict(r, &claims[DECAY], most < 1 && 5 * met < 4 * n ? STATS_PARTLY : most_seeds(met, n),
+                "all layers, all seeds", "between %.2f and %.2f of what it was", least, most);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
 enum { BINS = 40 };
 
-/* Density over all units of all seeds between lo and hi; the legend says how many are outside. */
-static void draw_hist(lab_report *r, plot_panel *p, const char *series, double lo, double hi,
-                      const char *label, plot_style style)
+/* Density of these values between lo and hi; the legend says how many are outside. */
+static void draw_density(lab_report *r, plot_panel *p, const double *v, size_t n, double lo,
+                         double hi, const char *label, plot_style style)
 {
-    static double v[MOST_UNITS];
     double edges[BINS + 1], density[BINS];
-    const size_t n = gather(r, series, v, MOST_UNITS);
     size_t i, outside;
     for (i = 0; i <= BINS; i++) edges[i] = lo + (hi - lo) * (double)i / BINS;
     outside = stats_histogram(v, n, edges, BINS, density);
     if (outside)
         label = lab_format(r, "%s (%.0f %% outside)", label, 100 * (double)outside / (double)n);
     plot_hist(p, label, edges, density, BINS, style);
+}
+
+/* The same for a series over all units of all seeds. */
+static void draw_hist(lab_report *r, plot_panel *p, const char *series, double lo, double hi,
+                      const char *label, plot_style style)
+{
+    static double v[MOST_UNITS];
+    draw_density(r, p, v, gather(r, series, v, MOST_UNITS), lo, hi, label, style);
+}
+
+/* The curvature with batch norm over that without. */
+static void draw_ratio(lab_report *r, plot_panel *p, const char *with, const char *without,
+                       const char *label, plot_style style)
+{
+    static double a[MOST_UNITS], b[MOST_UNITS];
+    const size_t n = gather(r, with, a, MOST_UNITS), m = gather(r, without, b, MOST_UNITS);
+    size_t i;
+    for (i = 0; i < n && i < m; i++) a[i] /= b[i];
+    draw_density(r, p, a, i, -1, 3, label, style);
 }
 
 static void draw_scatter(lab_report *r, plot_panel *p, const char *xs, const char *ys,
@@ -1232,26 +1249,24 @@ static int draw_theorems(lab_report *r)
 {
     const plot_style first = plot_dashed(PLOT_ORANGE), last = plot_solid(PLOT_BLUE);
     plot_figure *f =
-        lab_figure(r, "The theorems at layer 3: what batch norm does to a gradient", 2400, 1500);
+        lab_figure(r, "The theorems at layer 3: what batch norm does to a gradient", 1600, 1040);
     plot_panel *p = panel(f, 0, 0, "a. Left of the gradient, theorem 4.1", "|dx|² / |dy|²",
                           "density of the units");
-    draw_hist(r, p, "keep_a", 0.8, 1, "at the start", first);
+    draw_hist(r, p, "keep_a", 0.8, 1, "start", first);
     draw_hist(r, p, "keep_b", 0.8, 1, "trained", last);
     plot_vline(p, 1 - 2.0 / M, "random direction", plot_thin(PLOT_INK));
     p = panel(f, 0, 1, "b. Taken from the gradient", "share of the mean", "share along the output");
-    draw_scatter(r, p, "mean_part_a", "x_part_a", "at the start",
-                 plot_marked(PLOT_ORANGE, PLOT_RING));
+    draw_scatter(r, p, "mean_part_a", "x_part_a", "start", plot_marked(PLOT_ORANGE, PLOT_RING));
     draw_scatter(r, p, "mean_part_b", "x_part_b", "trained", plot_marked(PLOT_BLUE, PLOT_CIRCLE));
     p = panel(f, 0, 2, "c. Left of the weights' gradient", "|X'dx|² / |X'dy|²",
               "density of the units");
-    draw_hist(r, p, "weights_a", 0, 1.5, "at the start", first);
+    draw_hist(r, p, "weights_a", 0, 1.5, "start", first);
     draw_hist(r, p, "weights_b", 0, 1.5, "trained", last);
-    p = panel(f, 1, 0, "d. Curvature along the gradient", "without batch norm", "with batch norm");
-    plot_axis_x(p, "without batch norm", PLOT_LOG10);
-    plot_axis_y(p, "with batch norm", PLOT_LOG10);
-    draw_scatter(r, p, "curve_plain_a", "curve_a", "at the start",
-                 plot_marked(PLOT_ORANGE, PLOT_RING));
-    draw_scatter(r, p, "curve_plain_b", "curve_b", "trained", plot_marked(PLOT_BLUE, PLOT_CIRCLE));
+    p = panel(f, 1, 0, "d. Curvature along the gradient", "with / without batch norm",
+              "density of the units");
+    draw_ratio(r, p, "curve_a", "curve_plain_a", "start", first);
+    draw_ratio(r, p, "curve_b", "curve_plain_b", "trained", last);
+    plot_vline(p, 1, NULL, plot_thin(PLOT_INK));
     p = panel(f, 1, 1, "e. Distance of the ray, lemma 4.5", "relative to that of the weights",
               "density of the units");
     draw_hist(r, p, "nearer", 0.6, 1, "start to trained", last);
@@ -1262,10 +1277,10 @@ static int draw_theorems(lab_report *r)
 static void draw_toy(lab_report *r, plot_figure *f, size_t k)
 {
     static const char *const label[METHODS] = {"gradient descent, 1/L", "GDNP",
-                                               "batch norm, rate 0.1", "BN, rate 1"};
+                                               "batch norm, rate 0.1", "batch norm, rate 1"};
     const plot_style style[METHODS] = {plot_dashed(PLOT_VERMILLION), plot_solid(PLOT_BLUE),
                                        plot_dotted(PLOT_SKY), plot_dashdot(PLOT_GREEN)};
-    plot_panel *p = plot_add(f, 0, 7 * (int)k, 1, k == 2 ? 10 : 7);
+    plot_panel *p = plot_add(f, 0, 2 * (int)k, 1, k == 2 ? 4 : 2);
     char name[32];
     size_t m;
     plot_heading(p, lab_format(r, "%c. Condition %.0f", (int)('a' + k), condition[k]));
@@ -1287,7 +1302,7 @@ static void draw_growth(lab_report *r, plot_figure *f, int col, const char *what
                         const char *heading, const char *axis)
 {
     enum { MOST = 400 };
-    plot_panel *p = plot_add(f, 1, col, 1, 12);
+    plot_panel *p = plot_add(f, 1, col, 1, 4);
     size_t i, l, s;
     plot_heading(p, heading);
     plot_axis_x(p, "step", PLOT_LINEAR);
@@ -1317,11 +1332,11 @@ static void draw_growth(lab_report *r, plot_figure *f, int col, const char *what
 static int draw_length(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Length and direction: least squares, and the weights of a trained network", 2400, 1700);
+        r, "Length and direction: least squares, and the weights of a trained network", 1600, 1160);
     size_t k;
     for (k = 0; k < CONDITIONS; k++) draw_toy(r, f, k);
     draw_growth(r, f, 0, "length", "d. Weights before batch norm grow", "|w|², start = 1");
-    draw_growth(r, f, 12, "rate", "e. Effective learning rate η / |w|²", "start = 1");
+    draw_growth(r, f, 4, "rate", "e. Effective learning rate η / |w|²", "start = 1");
     return lab_save(r, f, "length");
 }
 

@@ -685,8 +685,8 @@ static void judge_plane(lab_report *r)
     for (s = 0; s < n; s++) a[s] = best_spread(r, BATCH, s);
     for (s = 0; s < n; s++) b[s] = best_spread(r, NONE, s);
     pairs = stats_pair(a, b, n);
-    lab_verdict(r, &g, stats_judge(&pairs, -1, 1), "", "%s against %s", summary_text(r, a, n, 3),
-                summary_text(r, b, n, 3));
+    lab_verdict(r, &g, stats_judge(&pairs, -1, 1), "", "%s against %s", summary_text(r, a, n, 4),
+                summary_text(r, b, n, 4));
 }
 
 static double start_loss(const lab_report *r, size_t norm, size_t s, size_t rate, size_t i)
@@ -911,8 +911,8 @@ static void draw_descents(lab_report *r, plot_figure *f, size_t norm)
 
 static int draw_slices(lab_report *r)
 {
-    plot_figure *f =
-        lab_figure(r, "A plane through the weights, and three descents in it", 1760, 1200);
+    plot_figure *f = lab_figure(
+        r, "A plane through the weights, and three descents in it: the first seed", 1760, 1200);
     const double heights[2] = {1.25, 1};
     size_t k;
     for (k = 0; k < NORMS; k++) draw_slice(r, f, k);

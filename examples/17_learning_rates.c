@@ -490,7 +490,7 @@ static int draw_schedule(lab_report *r)
         plot_axis_x(p, "% of training", PLOT_LINEAR);
         plot_axis_y(p, "accuracy", PLOT_LINEAR);
         plot_range_x(p, 0, 100);
-        plot_range_y(p, 0.85, 1.005);
+        plot_range_y(p, 0.5, 1.005);
         plot_legend(p, side ? PLOT_LEGEND_BOTTOM_RIGHT : PLOT_LEGEND_NONE);
         plot_vline(p, 50, NULL, plot_thin(PLOT_GREY));
         plot_vline(p, 75, NULL, plot_thin(PLOT_GREY));
@@ -804,6 +804,15 @@ static void judge_rise(lab_report *r, const lab_claim *claim, size_t batch, size
                 "%.2g with, %.2g without batch norm: %.3g times", with, without, with / without);
 }
 
+static double median_at_first(const lab_report *r)
+{
+    double value[LAB_SEEDS_MAX];
+    size_t s, n = lab_seeds(r, RS_NONE);
+    for (s = 0; s < n; s++) value[s] = first_above(r, RS_NONE, s, 0, TOO_LARGE);
+    stats_sort(value, n);
+    return stats_quantile(value, n, 0.5);
+}
+
 static void judge_explosions(lab_report *r)
 {
     double largest = 0, of_seed[LAB_SEEDS_MAX], at;
@@ -830,7 +839,8 @@ static void judge_explosions(lab_report *r)
                 at <= 0.01 && 5 * (n - bad) >= 4 * n ? STATS_REPRODUCED
                 : 5 * bad >= 4 * n                   ? STATS_NOT_REPRODUCED
                                                      : STATS_INCONCLUSIVE,
-                "", "above 1000 from a step size of %.2g on", at);
+                "", "above 1000 from a step size of %.2g on (mini-batch 1: %.2g)", at,
+                median_at_first(r));
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */

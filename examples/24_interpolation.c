@@ -520,7 +520,8 @@ static void judge_control(lab_report *r, size_t arm)
     }
     (void)barriers(r, arm, "", OF_OPTIMIZERS, other);
     d = stats_pair(mean, other, n);
-    lab_verdict(r, &claims[arm], stats_judge(&d, 1, 1), "",
+    lab_verdict(r, &claims[arm], stats_judge(&d, 1, 1),
+                arm ? "no pair has a barrier, so there is nothing to compare" : "",
                 "%.4f ± %.4f between optimizers, %.4f ± %.4f with other batches",
                 stats_describe(mean, n).mean, stats_describe(mean, n).sd,
                 stats_describe(other, n).mean, stats_describe(other, n).sd);
@@ -559,7 +560,7 @@ static void curve_panel(lab_report *r, plot_figure *f, size_t k)
     const int log_axis = k == PAIRS - 1;
     plot_panel *p = plot_add(f, (int)k / 3, (int)k % 3, 1, 1);
     const char *series = lab_format(r, "loss/%s", pairs[k].id);
-    size_t arm, s;
+    size_t arm;
     plot_heading(p,
                  lab_format(r, "%s to %s", solution_name[pairs[k].a], solution_name[pairs[k].b]));
     plot_axis_x(p,
@@ -571,7 +572,6 @@ static void curve_panel(lab_report *r, plot_figure *f, size_t k)
     plot_grid(p, PLOT_GRID_Y);
     plot_range_x(p, -0.2, 1.2);
     if (!log_axis && !lab_quick(r)) plot_range_y(p, 0.03, 0.15);
-    plot_legend(p, k == 0 ? PLOT_LEGEND_AUTO : PLOT_LEGEND_NONE);
     plot_vline(p, 0, NULL, plot_thin(PLOT_INK));
     plot_vline(p, 1, NULL, plot_thin(PLOT_INK));
     for (arm = 0; arm < 2; arm++) {
@@ -582,7 +582,6 @@ static void curve_panel(lab_report *r, plot_figure *f, size_t k)
         lab_plot_seeds(r, p, arm, series, "", thin);
         plot_line(p, lab_format(r, "%s, mean (thin: each seed)", arms[arm].name), c.x, c.mean, c.n,
                   lab_style(arms[arm].id));
-        (void)s;
     }
 }
 
@@ -615,15 +614,16 @@ static void bars_panel(lab_report *r, plot_figure *f, int row, int col, int span
     plot_grid(p, PLOT_GRID_Y);
     plot_categories(p, short_names, (int)n);
     for (arm = 0; arm < 2; arm++)
-        plot_bars(p, arms[arm].name, value[arm], what == 2 ? NULL : sd[arm], n,
+        plot_bars(p, what ? arms[arm].name : NULL, value[arm], what == 2 ? NULL : sd[arm], n,
                   plot_solid(arm ? PLOT_BLUE : PLOT_VERMILLION));
 }
 
 static int page_curves(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "Loss on the line between two solutions", 2000, 1700);
+    plot_figure *f = lab_figure(r, "Loss on the line between two solutions", 1800, 1560);
     size_t k;
-    plot_scale(f, 0.72);
+    plot_scale(f, 0.78);
+    plot_shared_legend(f);
     for (k = 0; k < PAIRS; k++) curve_panel(r, f, k);
     bars_panel(r, f, 2, 2, 1, 0);
     return lab_save(r, f, NULL);
@@ -719,7 +719,7 @@ static int page_triangles(lab_report *r)
     plot_figure *f = lab_figure(r,
                                 "Loss between three solutions (one seed), and how far apart and "
                                 "how alike they are",
-                                2000, 1540);
+                                1800, 1400);
     size_t arm, k, i;
     plot_scale(f, 0.72);
     for (arm = TRIANGLE_NONE; arm <= TRIANGLE_BATCH; arm++) {

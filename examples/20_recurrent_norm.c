@@ -10,8 +10,8 @@
    with weight scales ρ = 0.5, 1 and 2, once plain and once with layer norm (γ = 1, ε = 1e-8).
    Everything is in double. States are counted from h[0] = 0, which is given, so t runs from 1.
 
-   Which s? Mean field theory (docs/experiments/20_recurrent_norm.md) says that at each step back the
-   norm of the gradient is multiplied by
+   Which s? Mean field theory (docs/experiments/20_recurrent_norm.md) says that at each step back
+   the norm of the gradient is multiplied by
 
        plain        ρ·√E[f′(z)²],                   z ~ N(0, ρ²·(q + s²)),  q = E[f(z)²] a step ago
        layer norm   γ·√(E[f′(z)²]/(E[f(z)²] + s²)), z ~ N(0, γ²)

@@ -634,17 +634,11 @@ static void draw_gains(lab_report *r, plot_figure *f)
 
 static int draw_accuracy(lab_report *r)
 {
-    static const double height[3] = {1, 1, 0.75};
-    plot_figure *f = lab_figure(r, "Batch norm before or after the activation", 2200, 2000);
-    plot_panel *p;
+    plot_figure *f = lab_figure(r, "Batch norm before or after the activation", 2000, 1400);
     int act;
     plot_letters(f);
-    plot_heights(f, height, 3);
     for (act = 0; act < ACTS; act++) draw_bars(r, f, act);
     draw_gains(r, f);
-    p = plot_add(f, 2, 0, 1, 6);
-    plot_heading(p, "what was claimed");
-    lab_verdict_table(r, p);
     return lab_save(r, f, NULL);
 }
 
@@ -702,7 +696,7 @@ static void draw_density(lab_report *r, plot_figure *f, int act)
 static int draw_moments(lab_report *r)
 {
     plot_figure *f =
-        lab_figure(r, "What the next layer gets, with the norm before and after", 2200, 2000);
+        lab_figure(r, "What the next layer gets, with the norm before and after", 2000, 1700);
     int act;
     plot_letters(f);
     for (act = 0; act < ACTS; act++) draw_fed(r, f, act, 0);

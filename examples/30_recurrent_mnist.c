@@ -839,7 +839,7 @@ static void draw_loss(lab_report *r, plot_figure *f, int col, int s)
 static int draw_training(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Reading MNIST row by row: a recurrent network with and without layer norm", 2200, 1950);
+        r, "Reading MNIST row by row: a recurrent network with and without layer norm", 2000, 1750);
     plot_letters(f);
     draw_fans(r, f);
     draw_ratio(r, f);
@@ -908,19 +908,13 @@ static void draw_relu(lab_report *r, plot_figure *f)
 
 static int draw_dynamics(lab_report *r)
 {
-    static const double height[3] = {1, 1, 0.72};
     plot_figure *f =
-        lab_figure(r, "States of the untrained networks, and the verdicts", 2200, 1900);
-    plot_panel *p;
+        lab_figure(r, "States of the untrained networks, while they read and after", 2000, 1250);
     plot_letters(f);
-    plot_heights(f, height, 3);
     draw_reading(r, f);
     draw_saturation(r, f);
     draw_silent(r, f);
     draw_relu(r, f);
-    p = plot_add(f, 2, 0, 1, 3);
-    plot_heading(p, "what was claimed");
-    lab_verdict_table(r, p);
     return lab_save(r, f, "dynamics");
 }
 

@@ -229,7 +229,7 @@ static training_set train_set, test_set;
 
 static int prepare(const dataset *data, int quick)
 {
-    const size_t n = quick && data->train_n > 384 ? 384 : data->train_n;
+    const size_t n = quick && data->train_n > 256 ? 256 : data->train_n;
     const size_t tests = quick && data->test_n > 128 ? 128 : data->test_n;
     return training_set_make(&train_set, data->train_images, data->train_labels, n, DATASET_PIXELS,
                              DATASET_STD) ||

@@ -612,9 +612,9 @@ static void draw_layer(lab_report *r, plot_figure *f, int net, int rate, int k)
 static int page_layers(lab_report *r, int net, const char *what)
 {
     plot_figure *f = lab_figure(
-        r, lab_format(r, "Internal covariate shift, %s", networks[net].name), 1800, 1350);
+        r, lab_format(r, "Internal covariate shift, %s", networks[net].name), 1600, 1200);
     int rate, k;
-    plot_scale(f, 0.8);
+    plot_scale(f, 0.86);
     plot_shared_legend(f);
     for (rate = 0; rate < RATES; rate++) {
         plot_panel *p = plot_add(f, 2 * rate, 0, 2, 1);
@@ -708,10 +708,10 @@ static void draw_column(lab_report *r, plot_figure *f, int net, int rate)
 static int page_stage(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Beside the shift: loss, successive gradients, stage of training", 1800, 1800);
+        r, "Beside the shift: loss, successive gradients, stage of training", 1600, 1600);
     static const double heights[4] = {1, 1, 1.1, 1.3};
     int net, rate;
-    plot_scale(f, 0.8);
+    plot_scale(f, 0.86);
     plot_heights(f, heights, 4);
     plot_shared_legend(f);
     for (net = 0; net < NETS; net++)

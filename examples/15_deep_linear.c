@@ -901,13 +901,14 @@ static void check_all(lab_report *r)
 static plot_style look(int norm)
 {
     static const plot_color color[NORMS] = {0, 0, PLOT_GREEN, PLOT_PURPLE, PLOT_ORANGE};
-    static const int dash[NORMS] = {0, 0, PLOT_DASHDOT, PLOT_DOTTED, PLOT_DASHED};
+    static const int dash[NORMS] = {0, 0, PLOT_DASHDOT, PLOT_DOTTED, PLOT_SOLID};
     plot_style s;
     if (norm == NONE) return lab_style("none");
     if (norm == BATCH) return lab_style("batch");
     s = plot_solid(color[norm]);
     s.dash = dash[norm];
     s.width = norm == L2 ? 1.4 : 1;
+    if (norm == LINF) s.marker = PLOT_TRIANGLE;
     return s;
 }
 
@@ -1065,7 +1066,7 @@ static void draw_paper(plot_panel *p)
     const double x = STEPS;
     size_t i;
     for (i = 0; i < 4; i++)
-        plot_scatter(p, i ? NULL : "paper, at the end", &x, &loss[i], 1,
+        plot_scatter(p, i ? NULL : "the paper's, in these colours", &x, &loss[i], 1,
                      plot_marked(look(norm[i]).color, PLOT_RING));
 }
 
@@ -1116,7 +1117,10 @@ static void draw_ranks(lab_report *r, plot_figure *f, size_t s)
         }
     for (i = NONE; i < NORMS; i++) {
         const lab_series v = lab_get(r, i, s, "loss");
-        plot_line(p, arms[i].name, v.x, v.y, v.n, look((int)i));
+        plot_style line = look((int)i);
+        line.marker_every = 25;
+        line.size = 0.7;
+        plot_line(p, arms[i].name, v.x, v.y, v.n, line);
     }
 }
 
@@ -1126,7 +1130,8 @@ static void draw_ridges(lab_report *r, plot_panel *p, size_t arm, const char *me
 {
     enum { POINTS = 81 };
     const lab_series m = lab_get(r, arm, 0, mean), s = lab_get(r, arm, 0, sd);
-    double x[POINTS], y[POINTS], reach = 0;
+    double x[POINTS], y[POINTS], at[2], reach = 0;
+    const char *text[2];
     size_t i, k;
     for (i = 0; i < m.n; i++) reach = fmax(reach, fabs(m.y[i]) + 3 * s.y[i]);
     for (i = 0; i < m.n && i < s.n; i++) {
@@ -1136,6 +1141,11 @@ static void draw_ridges(lab_report *r, plot_panel *p, size_t arm, const char *me
         }
         plot_ridge(p, lab_format(r, "%.0f", m.x[i]), x, y, POINTS, look(norm_of(arm)));
     }
+    at[1] = reach > 4 ? 4 : reach > 2 ? 2 : 1;
+    at[0] = -at[1];
+    text[0] = lab_format(r, "%.0f", at[0]);
+    text[1] = lab_format(r, "%.0f", at[1]);
+    plot_ticks_x(p, at, text, 2);
 }
 
 static int draw_runs(lab_report *r)
@@ -1146,7 +1156,7 @@ static int draw_runs(lab_report *r)
                                         "Layer 17, batch", "Layer 17, L1"};
     static const size_t arm[5] = {NONE, BATCH, NONE, BATCH, L1};
     plot_figure *f =
-        lab_figure(r, "Where the runs stop, and what a unit does meanwhile", 1800, 1400);
+        lab_figure(r, "Where the runs stop, and what a unit does meanwhile", 1600, 1240);
     size_t i;
     for (i = 0; i < lab_seeds(r, NONE) && i < 5; i++) draw_ranks(r, f, i);
     for (i = 0; i < 5; i++) {

@@ -1430,9 +1430,12 @@ static void draw_beta_of(lab_report *r, plot_figure *f)
                 p, lab_format(r, "%s, %s layers", settings[kind].name, net == M13 ? "13" : "6"),
                 c.x, c.mean, c.sd, c.n, style);
         }
-    plot_line(p, "1/s", s, inverse, 2, plot_thin(PLOT_INK));
-    plot_range_y(p, 2, 200);
-    plot_vline(p, 0.05, "smallest s of the paper", plot_thin(PLOT_INK));
+    plot_line(p, NULL, s, inverse, 2, plot_thin(PLOT_INK));
+    plot_text(p, 0.0075, 150, "1/s", PLOT_LEFT, PLOT_INK);
+    plot_range_y(p, 0.4, 200);
+    plot_vline(p, 0.05, "", plot_thin(PLOT_INK));
+    plot_text(p, 0.054, 150, "paper's s", PLOT_LEFT, PLOT_INK);
+    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
 }
 
 /* Ratios batch norm / none of all variants, with the band of the seeds. */
@@ -1535,7 +1538,7 @@ static void draw_dots(lab_report *r, plot_figure *f, int what)
     for (kind = 0; kind < KINDS; kind++) names[kind] = what == 0 ? settings[kind].name : "";
     plot_heading(p, heading[what]);
     plot_axis_x(p, what == DOT_DRIFT ? "|μ(t) - μ(0)|" : "steps 500-1000",
-                what == DOT_BETA ? PLOT_LINEAR : PLOT_LOG10);
+                what == DOT_BETA || what == DOT_DRIFT ? PLOT_LINEAR : PLOT_LOG10);
     plot_axis_y(p, "", PLOT_LINEAR);
     plot_ticks_y(p, at, names, KINDS);
     plot_range_y(p, 0.4, 8.6);

@@ -1299,14 +1299,16 @@ static void relu_panel(lab_report *r, plot_figure *f)
     for (norm = 0; norm < 2; norm++)
         for (i = 0; i < RATES; i++) {
             plot_style style = plot_solid(norm ? PLOT_BLUE : PLOT_VERMILLION);
+            const size_t arm = RELU_NONE + RULES * i + norm;
             style.dash = dashes[i];
-            if (i || norm)
-                lab_plot(r, p, RELU_NONE + 2 * i + norm, "dead",
+            if (norm || i == 2)
+                lab_plot(r, p, arm, "dead",
                          lab_format(r, "%s, lr %s", norm ? "batch norm" : "no norm", names[i]),
                          style);
-            else
-                lab_plot_seeds(r, p, RELU_NONE, "dead", "no norm, lr 1 (each seed)",
-                               marked(style, PLOT_CROSS));
+            else /* some end early */
+                lab_plot_seeds(r, p, arm, "dead",
+                               lab_format(r, "no norm, lr %s, each seed", names[i]),
+                               marked(style, i ? PLOT_RING : PLOT_CROSS));
         }
 }
 
@@ -1364,7 +1366,7 @@ static void bend_panel(lab_report *r, plot_figure *f)
             lab_plot(r, p, which[i], when ? "end/bent" : "start/bent",
                      lab_format(r, "%s, %s", labels[i], when ? "trained" : "start"), style);
         }
-    plot_hline(p, 0.0158, "N(0, 1)", plot_thin(PLOT_INK));
+    plot_hline(p, 0.0158, NULL, plot_thin(PLOT_INK)); /* of a normal input */
 }
 
 static void lines_panel(lab_report *r, plot_figure *f)

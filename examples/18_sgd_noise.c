@@ -871,6 +871,7 @@ static void pareto_panel(lab_report *r, plot_figure *f)
     plot_axis_y(p, "images", PLOT_LOG10);
     plot_grid(p, PLOT_GRID_BOTH);
     if (!lab_quick(r)) plot_range_y(p, 2000, 1e5);
+    if (!lab_quick(r)) plot_range_x(p, 10, 5000);
     plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
     for (norm = 0; norm < 2; norm++) {
         double x[BATCHES], y[BATCHES];
@@ -887,29 +888,38 @@ static void pareto_panel(lab_report *r, plot_figure *f)
     }
 }
 
+/* Means and deviations of logarithms: rates are a geometric grid. */
 static void rate_panel(lab_report *r, plot_figure *f)
 {
-    double at[BATCHES], mean[BATCHES], sd[BATCHES], least[BATCHES], most[BATCHES];
+    double at[BATCHES], mean[BATCHES], lo[BATCHES], hi[BATCHES], least[BATCHES], most[BATCHES];
+    double value[LAB_SEEDS_MAX];
     plot_panel *p = plot_add(f, 0, 1, 1, 1);
-    size_t norm, k;
+    size_t norm, k, s, n;
     plot_heading(p, "The best of the six learning rates");
     plot_axis_x(p, "batch size |B|", PLOT_LOG2);
     plot_axis_y(p, "learning rate", PLOT_LOG2);
+    plot_range_y(p, 0.002, 4);
     plot_grid(p, PLOT_GRID_BOTH);
+    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
     for (norm = 0; norm < 2; norm++) {
+        const plot_style style = with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE);
         for (k = 0; k < BATCHES; k++) {
-            const stats_summary y = lab_summary(r, worth_arm(k, norm), "best_rate", 0);
+            stats_summary y;
+            n = lab_values(r, worth_arm(k, norm), "best_rate", 0, value);
+            for (s = 0; s < n; s++) value[s] = log2(value[s]);
+            y = stats_describe(value, n);
             at[k] = (double)batches[k];
-            mean[k] = y.mean;
-            sd[k] = y.n > 1 ? y.sd : 0;
+            mean[k] = exp2(y.mean);
+            lo[k] = exp2(y.mean - (y.n > 1 ? y.sd : 0));
+            hi[k] = exp2(y.mean + (y.n > 1 ? y.sd : 0));
             least[k] = 0.025 * sqrt(at[k] / 64);
             most[k] = 0.8 * sqrt(at[k] / 64);
         }
-        plot_mean_band(p, net_names[norm], at, mean, sd, BATCHES,
-                       with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
+        plot_band(p, NULL, at, lo, hi, BATCHES, style);
+        plot_line(p, net_names[norm], at, mean, BATCHES, style);
     }
-    plot_line(p, "least and greatest rate tried", at, least, BATCHES, plot_thin(PLOT_INK));
-    plot_line(p, "least and greatest rate tried", at, most, BATCHES, plot_thin(PLOT_INK));
+    plot_line(p, "least and greatest tried", at, least, BATCHES, plot_thin(PLOT_INK));
+    plot_line(p, "least and greatest tried", at, most, BATCHES, plot_thin(PLOT_INK));
 }
 
 /* Operations and words of memory that one image costs, counted. A step takes the gradient, three

@@ -448,7 +448,7 @@ static int images_to_target(lab_run *run, int norm, size_t batch, double lr, dou
 
 static int run_worth(lab_run *run, size_t batch, int norm)
 {
-    double best = run->quick ? 2048 : IMAGES_MAX / 2.0, best_rate = (double)NAN;
+    double best = run->quick ? 1024 : IMAGES_MAX / 2.0, best_rate = (double)NAN;
     size_t k;
     for (k = 0; k < RATES; k++) {
         const double lr = 0.1 * sqrt((double)batch / 64) * rate_factor[k];

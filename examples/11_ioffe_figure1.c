@@ -58,12 +58,12 @@ static const char *const level_name[LEVELS] = {"p15", "p50", "p85"};
 static const lab_arm arms[2 * SETTINGS] = {
     {"none", "no norm", 45, 0},
     {"batch", "batch norm", 50, 0},
-    {"none_lr0.5", "no norm, lr 0.5", 40, 2},
-    {"batch_lr0.5", "batch norm, lr 0.5", 45, 2},
-    {"none_w0.01", "no norm, sd 0.01", 40, 2},
-    {"batch_w0.01", "batch norm, sd 0.01", 45, 2},
-    {"none_w0.01_lr0.5", "no norm, sd 0.01, lr 0.5", 40, 2},
-    {"batch_w0.01_lr0.5", "batch norm, sd 0.01, lr 0.5", 45, 2}};
+    {"none_lr0.5", "no norm, lr 0.5", 36, 2},
+    {"batch_lr0.5", "batch norm, lr 0.5", 40, 2},
+    {"none_w0.01", "no norm, sd 0.01", 36, 2},
+    {"batch_w0.01", "batch norm, sd 0.01", 40, 2},
+    {"none_w0.01_lr0.5", "no norm, sd 0.01, lr 0.5", 36, 2},
+    {"batch_w0.01_lr0.5", "batch norm, sd 0.01, lr 0.5", 40, 2}};
 static const double weight_sd[SETTINGS] = {0.1, 0.1, 0.01, 0.01};
 static const double rate[SETTINGS] = {0.1, 0.5, 0.1, 0.5};
 

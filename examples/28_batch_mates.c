@@ -1086,21 +1086,23 @@ static void draw_slope(lab_report *r, plot_panel *p)
 
 static int page_mates(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "One image among different batch mates", 2100, 850);
+    plot_figure *f = lab_figure(r, "One image among different batch mates", 1800, 860);
     plot_panel *density = plot_add(f, 0, 0, 1, 1), *sd = plot_add(f, 0, 1, 1, 1);
     plot_panel *flips = plot_add(f, 0, 2, 1, 1);
     plot_letters(f);
-    plot_heading(density, "logit of the class, one network");
-    plot_axis_x(density, "logit in train mode - in inference", PLOT_LINEAR);
+    plot_heading(density, "one logit, one network");
+    if (!lab_quick(r)) plot_range_x(density, -6, 4);
+    plot_axis_x(density, "logit: train mode - inference", PLOT_LINEAR);
     plot_axis_y(density, "density", PLOT_LINEAR);
     draw_densities(r, density);
     plot_heading(sd, "spread of the logits");
     plot_axis_x(sd, "batch size m", PLOT_LOG2);
     plot_axis_y(sd, "standard deviation", PLOT_LOG10);
     draw_slope(r, sd);
-    plot_heading(flips, "decisions other than in inference");
+    plot_legend(flips, PLOT_LEGEND_NONE);
+    plot_heading(flips, "other decision than inference");
     plot_axis_x(flips, "batch size m", PLOT_LOG2);
-    plot_axis_y(flips, "share of the draws", PLOT_LINEAR);
+    plot_axis_y(flips, "share of draws, five images", PLOT_LINEAR);
     lab_plot(r, flips, MATES, "flips", "mean of five images",
              sized(PLOT_ORANGE, PLOT_DASHDOT, PLOT_SQUARE));
     return lab_save(r, f, NULL);
@@ -1127,15 +1129,23 @@ static size_t diverged(const lab_report *r, size_t arm)
     return count;
 }
 
-/* An arm with diverged networks is left out of the gap: they decide nothing, so both of its terms
-   are 0. */
+/* An arm with diverged networks has a line for each seed, and none for the gap: where a network
+   decides nothing, both of its terms are 0. */
+static void draw_gap(lab_report *r, plot_panel *p, size_t arm, const char *series, int gap)
+{
+    plot_style s = gap_look(arm);
+    s.width = 0.6;
+    if (diverged(r, arm) == 0) lab_plot(r, p, arm, series, NULL, gap_look(arm));
+    if (diverged(r, arm) > 0 && !gap) lab_plot_seeds(r, p, arm, series, NULL, s);
+}
+
 static int page_gap(lab_report *r)
 {
     static const char *const series[3] = {"train_accuracy", "test_accuracy", "gap"};
     static const char *const heading[3] = {"2000 training images", "test images",
                                            "gap: the one minus the other"};
     static const double least[3] = {0.7, 0.7, 0}, most[3] = {1.01, 1.01, 0.15};
-    plot_figure *f = lab_figure(r, "Trained on 2000 images: does it generalize?", 2100, 900);
+    plot_figure *f = lab_figure(r, "Trained on 2000 images: does it generalize?", 1600, 800);
     size_t i, arm;
     plot_shared_legend(f);
     plot_letters(f);
@@ -1146,11 +1156,10 @@ static int page_gap(lab_report *r)
         plot_axis_y(p, i < 2 ? "accuracy" : "difference of accuracies", PLOT_LINEAR);
         plot_grid(p, PLOT_GRID_Y);
         if (!lab_quick(r)) plot_range_y(p, least[i], most[i]);
-        for (arm = GAP_NONE; arm <= GAP_BATCH_FAST; arm++)
-            if (i < 2 || diverged(r, arm) == 0) lab_plot(r, p, arm, series[i], NULL, gap_look(arm));
+        for (arm = GAP_NONE; arm <= GAP_BATCH_FAST; arm++) draw_gap(r, p, arm, series[i], i == 2);
         if (i == 0 && diverged(r, GAP_NONE_FAST) > 0)
-            plot_text_in(p, 0.97, 0.05,
-                         lab_format(r, "no norm, 0.5: diverged in %lu of %lu seeds",
+            plot_text_in(p, 0.98, 0.03,
+                         lab_format(r, "dotted: %lu of %lu diverged",
                                     (unsigned long)diverged(r, GAP_NONE_FAST),
                                     (unsigned long)lab_seeds(r, GAP_NONE_FAST)),
                          PLOT_RIGHT + PLOT_ABOVE, PLOT_INK);
@@ -1158,40 +1167,51 @@ static int page_gap(lab_report *r)
     return lab_save(r, f, "gap");
 }
 
+/* Test errors of `count` arms from the first, in per cent. */
+static void draw_errors(lab_report *r, plot_panel *p, size_t first, const char *const *name,
+                        int count)
+{
+    double error[6], sd[6];
+    int i;
+    for (i = 0; i < count; i++) {
+        const stats_summary s = lab_summary(r, first + (size_t)i, "test_accuracy", LAB_LAST);
+        error[i] = 100 * (1 - s.mean);
+        sd[i] = 100 * s.sd;
+    }
+    plot_axis_y(p, "test error (%)", PLOT_LINEAR);
+    plot_categories(p, name, count);
+    plot_bars(p, NULL, error, sd, (size_t)count, plot_solid(PLOT_BLUE));
+    plot_bar_values(p, 1);
+}
+
 static int page_conv(lab_report *r)
 {
-    static const char *const name[9] = {"none",     "before",  "after",     "group",   "layer",
-                                        "instance", "none .5", "before .5", "after .5"};
+    static const char *const name[6] = {"none", "before", "after", "group", "layer", "instance"};
     static const int dash[6] = {PLOT_DASHED,  PLOT_SOLID,  PLOT_DOTTED,
                                 PLOT_DASHDOT, PLOT_DASHED, PLOT_DOTTED};
     static const plot_color color[6] = {PLOT_VERMILLION, PLOT_BLUE,  PLOT_SKY,
                                         PLOT_PURPLE,     PLOT_GREEN, PLOT_INK};
-    plot_figure *f = lab_figure(r, "Norms in a small convolutional network", 2100, 950);
+    static const double share[3] = {1, 1.1, 0.7};
+    plot_figure *f = lab_figure(r, "Norms in a small convolutional network", 1800, 860);
     plot_panel *loss = plot_add(f, 0, 0, 1, 1), *bars = plot_add(f, 0, 1, 1, 1);
-    const double share[2] = {1, 1.35};
-    double error[9], sd[9];
+    plot_panel *fast = plot_add(f, 0, 2, 1, 1);
     size_t i;
-    plot_widths(f, share, 2);
+    plot_widths(f, share, 3);
     plot_letters(f);
-    plot_heading(loss, "training loss, learning rate 0.1");
+    plot_heading(loss, "learning rate 0.1");
     plot_axis_x(loss, "step", PLOT_LINEAR);
-    plot_axis_y(loss, "loss (nats), mean of 25 steps", PLOT_LOG10);
+    plot_axis_y(loss, "training loss, mean of 25 steps", PLOT_LOG10);
     plot_grid(loss, PLOT_GRID_Y);
     for (i = 0; i < 6; i++) {
+        const lab_curve c = lab_over_seeds(r, CNN_NONE + i, "loss");
         plot_style s = plot_solid(color[i]);
         s.dash = dash[i];
-        lab_plot(r, loss, CNN_NONE + i, "loss", NULL, s);
+        plot_line(loss, arms[CNN_NONE + i].name, c.x, c.mean, c.n, s);
     }
-    for (i = 0; i < 9; i++) {
-        const stats_summary s = lab_summary(r, CNN_NONE + i, "test_accuracy", LAB_LAST);
-        error[i] = 100 * (1 - s.mean);
-        sd[i] = 100 * s.sd;
-    }
-    plot_heading(bars, "test error after one epoch; the last three: learning rate 0.5");
-    plot_axis_y(bars, "test error (%)", PLOT_LINEAR);
-    plot_categories(bars, name, 9);
-    plot_bars(bars, NULL, error, sd, 9, plot_solid(PLOT_BLUE));
-    plot_bar_values(bars, 2);
+    plot_heading(bars, "learning rate 0.1");
+    draw_errors(r, bars, CNN_NONE, name, 6);
+    plot_heading(fast, "learning rate 0.5");
+    draw_errors(r, fast, CNN_NONE_FAST, name, 3);
     return lab_save(r, f, "conv");
 }
 

@@ -993,7 +993,7 @@ static void panel_figure6(lab_report *r, plot_panel *p, int row, int col)
     static const size_t arm[2][6] = {
         {NONE_128, LAYER_128, HIDDEN_128, ALL_128, ARMS, ARMS},
         {NONE_4, LAYER_4, HIDDEN_4, ALL_4, HIDDEN_4_BIASED, ALL_4_BIASED}};
-    /* of the figure: none, layer norm, batch norm; the losses at batch 128 are far below our axis */
+    /* of the figure: none, layer norm, batch norm; losses at batch 128 are far below our axis */
     static const double nll[2][3] = {{0, 0, 0}, {5e-3, 1e-3, 4e-2}};
     static const double error[2][3] = {{0.015, 0.013, 0.0135}, {0.016, 0.015, 0.025}};
     size_t i;

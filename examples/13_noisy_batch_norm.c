@@ -926,10 +926,10 @@ static void draw_ridges(lab_report *r, plot_panel *p, int kind, size_t layer)
 static int page_figure2(lab_report *r)
 {
     static const double widths[4] = {1.7, 1, 1, 1};
-    plot_figure *f = lab_figure(r, "Noise behind batch norm: 6 x 100 ReLU", 1800, 1400);
+    plot_figure *f = lab_figure(r, "Noise behind batch norm: 6 x 100 ReLU", 1600, 1250);
     plot_panel *all = plot_add(f, 0, 0, 2, 1), *zoom = plot_add(f, 2, 0, 1, 1);
     int kind, k;
-    plot_scale(f, 0.8);
+    plot_scale(f, 0.86);
     plot_widths(f, widths, 4);
     plot_heading(all, "Training accuracy, first 500 steps");
     draw_accuracy(r, all, RELU6, 0, 500);
@@ -959,9 +959,9 @@ static int page_drift(lab_report *r)
     static const char *const axis[MOVES] = {"|Δμ|, step to step",  "|Δσ²|, step to step",
                                             "|Δμ| from the start", "|Δσ²| from the start",
                                             "|Δμ|, weights only",  "|Δσ²|, weights only"};
-    plot_figure *f = lab_figure(r, "How far the inputs of ReLU move: 6 x 100 ReLU", 1800, 2000);
+    plot_figure *f = lab_figure(r, "How far the inputs of ReLU move: 6 x 100 ReLU", 1600, 1800);
     int i, k;
-    plot_scale(f, 0.8);
+    plot_scale(f, 0.86);
     plot_shared_legend(f);
     for (k = 0; k < SHOWN; k++)
         for (i = 0; i < MOVES; i++) {
@@ -1039,9 +1039,9 @@ static int page_networks(lab_report *r)
     static const char *const axis[3] = {"|Δμ|, mean of the run", "|Δσ²|, mean of the run",
                                         "|Δμ|/σ, mean of the run"};
     plot_figure *f =
-        lab_figure(r, "Three networks: training, moves of all layers, test", 1800, 2050);
+        lab_figure(r, "Three networks: training, moves of all layers, test", 1600, 1850);
     int net, i;
-    plot_scale(f, 0.8);
+    plot_scale(f, 0.86);
     for (net = 0; net < NETS; net++) {
         plot_panel *p = plot_add(f, 0, net, 1, 1);
         plot_heading(p, networks[net].name);

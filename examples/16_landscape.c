@@ -17,12 +17,12 @@
    Arms: none; batch norm; L1, L2 and L∞ in the place of the standard deviation (of x, not of x - μ,
    as the paper has it); layer norm; RMS norm; weight norm with the first batch's initialisation.
    Weight norm takes its gradient by v, g and b, and its steps along that. None has biases, RMS norm
-   too, having no β; the output layer is linear in all of them. Of RMS and weight norm, on which no
-   claim is judged, there are three seeds only. And none and batch norm once more
-   with rate 0.05, with 13 layers.
+   too, having no β; the output layer is linear in all of them. RMS and weight norm decide no claim
+   and have three seeds only. None and batch norm with 13 layers once more with rate 0.05.
 
    Sensitivity: the same with s from 0.1 of the rate on; in random directions of the length s·|g|;
-   and with the rate 0.05. In 500-3000 β is also taken for single s from 0.01 to 4 times the rate.
+   and with the rate 0.05. In steps 500-3000 β is also taken for single s, from 0.01 to 4 times the
+   rate.
 
    Windows are the steps 0-20, 20-200, 200-500, 500-1000 and 1000-3000; a number of a window is the
    median over its probes (or the 90th percentile), of one seed. Claims on ratios: in each seed the
@@ -33,7 +33,7 @@
        a, e    loss range: ratio < 1/3 (13 layers, 6 layers)
        b, f    gradient change: ratio < 1/2
        c, g    90th percentile of β: ratio < 1
-       d       "almost two orders of magnitude" between the gradient changes: 50 in some window
+       d       almost two orders of magnitude between the gradient changes: 50 in some window
        h, i    90th percentile of β: ratio < 1 also with s from 0.1 of the rate; with rate 0.05
        j, k    random directions: ratio of loss range < 1/3, of gradient change < 1/2
        l       the loss range is smaller from the beginning: in the first 20 steps

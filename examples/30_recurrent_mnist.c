@@ -784,22 +784,42 @@ static plot_style net_style(int net)
     return style;
 }
 
+/* At the last step that was looked at. A gradient that has left the range of float at the first
+   state has no logarithm: it is drawn at the end of that range. */
+static void draw_trained(lab_report *r, plot_panel *p, int net)
+{
+    double at[SCALES], mean[SCALES];
+    plot_style style = net_style(net);
+    size_t k;
+    int s;
+    for (s = 0; s < SCALES; s++) {
+        const size_t arm = arm_of(TANH_SLOW, net, s), n = lab_seeds(r, arm);
+        double sum = 0;
+        for (k = 0; k < n; k++) {
+            const lab_series steps = lab_get(r, arm, k, "probe_saturated");
+            const double v = steps.n ? lab_at(r, arm, k, "probe_ratio", steps.x[steps.n - 1]) : 0;
+            sum += isfinite(v) ? v : -45;
+        }
+        at[s] = s;
+        mean[s] = pow(10, sum / (double)n);
+    }
+    style.width = 0.6;
+    style.size = 0.7;
+    style.marker = net == LAYER ? PLOT_RING : PLOT_WEDGE;
+    plot_line(p, lab_format(r, "%s, trained", net_name[net]), at, mean, SCALES, style);
+}
+
 static void draw_ratio(lab_report *r, plot_figure *f)
 {
     plot_panel *p = against_scale(f, 0, 2, "gradient at t = 1 over t = 28",
                                   "|∂L/∂h_{1}| / |∂L/∂h_{28}|", PLOT_LOG10);
     int net;
-    for (net = 0; net < NETS; net++) {
-        plot_style trained = net_style(net);
-        trained.alpha = 0.5;
-        trained.width = 0.6;
-        trained.marker = PLOT_NO_MARKER;
-        draw_against(r, p, TANH_SLOW, net, "probe_ratio", 0, 1, net_name[net], net_style(net));
-        draw_against(r, p, TANH_SLOW, net, "probe_ratio", LAB_LAST, 1,
-                     lab_format(r, "%s, trained", net_name[net]), trained);
-    }
     plot_hline(p, 1, NULL, plot_dotted(PLOT_GREY));
-    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
+    for (net = 0; net < NETS; net++) {
+        draw_against(r, p, TANH_SLOW, net, "probe_ratio", 0, 1, net_name[net], net_style(net));
+        draw_trained(r, p, net);
+    }
+    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
 }
 
 static void draw_accuracy(lab_report *r, plot_figure *f, int group)

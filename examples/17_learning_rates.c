@@ -433,7 +433,7 @@ static void draw_rates(lab_report *r, plot_figure *f, int row, int net)
 static int draw_sweep(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Sweep: 600 steps at learning rates from 0.0001 to 10. Crosses: diverged", 1800, 1350);
+        r, "Sweep: 600 steps of SGD; crosses: diverged (bands: ± 1 sd over seeds)", 1800, 1350);
     int row, net;
     plot_letters(f);
     plot_scale(f, 0.85);

@@ -112,6 +112,7 @@ plot_style plot_dotted(plot_color color);
 plot_style plot_dashdot(plot_color color);
 plot_style plot_thin(plot_color color); /* thin and translucent: raw curves, single seeds */
 plot_style plot_marked(plot_color color, int marker); /* solid line with markers; scatter points */
+plot_style plot_with_marker(plot_style s, int marker); /* the same, a marker at every point */
 plot_style plot_look(int i); /* i-th colour, dash and marker: safe for grey print */
 
 /* ---- the figure ----------------------------------------------------------------------------- */
@@ -908,6 +909,13 @@ plot_style plot_marked(plot_color color, int marker)
 {
     plot_style s = ploti_style(color, PLOT_SOLID);
     s.marker = marker;
+    return s;
+}
+
+plot_style plot_with_marker(plot_style s, int marker)
+{
+    s.marker = marker;
+    s.marker_every = 1;
     return s;
 }
 

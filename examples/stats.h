@@ -92,6 +92,17 @@ stats_paired stats_pair(const double *a, const double *b, size_t n);
    pairs do not agree either. */
 stats_verdict stats_judge(const stats_paired *d, int sign, int magnitude_met);
 
+/* stats_judge on the differences of `n` pairs a[i] - b[i]. */
+stats_verdict stats_judge_pairs(const double *a, const double *b, size_t n, int sign,
+                                int magnitude_met);
+
+/* The verdict on a claim that either holds or does not. */
+stats_verdict stats_holds(int holds);
+
+/* The verdict on a claim of `n` parts: that of the parts if they agree; else partly reproduced if
+   at least one part is, wholly or partly; else inconclusive. */
+stats_verdict stats_together(const stats_verdict *part, size_t n);
+
 /* "reproduced", "partly reproduced", "inconclusive" or "not reproduced". */
 const char *stats_verdict_name(stats_verdict verdict);
 
@@ -276,6 +287,29 @@ stats_verdict stats_judge(const stats_paired *d, int sign, int magnitude_met)
     if (mean > 0 && 5 * stated >= 4 * d->n) return magnitude_met ? STATS_REPRODUCED : STATS_PARTLY;
     if (mean < 0 && 5 * opposite >= 4 * d->n) return STATS_NOT_REPRODUCED;
     return STATS_INCONCLUSIVE;
+}
+
+stats_verdict stats_judge_pairs(const double *a, const double *b, size_t n, int sign,
+                                int magnitude_met)
+{
+    const stats_paired pairs = stats_pair(a, b, n);
+    return stats_judge(&pairs, sign, magnitude_met);
+}
+
+stats_verdict stats_holds(int holds)
+{
+    return holds ? STATS_REPRODUCED : STATS_NOT_REPRODUCED;
+}
+
+stats_verdict stats_together(const stats_verdict *part, size_t n)
+{
+    size_t i, same = 0, some = 0;
+    for (i = 0; i < n; i++) {
+        same += part[i] == part[0] ? 1u : 0u;
+        some += part[i] == STATS_REPRODUCED || part[i] == STATS_PARTLY ? 1u : 0u;
+    }
+    if (n > 0 && same == n) return part[0];
+    return some > 0 ? STATS_PARTLY : STATS_INCONCLUSIVE;
 }
 
 const char *stats_verdict_name(stats_verdict verdict)

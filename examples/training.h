@@ -36,6 +36,9 @@
 #define training_next training_next_f64
 #define training_steps training_steps_f64
 #define training_net training_net_f64
+#define training_load training_load_f64
+#define training_go_on training_go_on_f64
+#define training_plain training_plain_f64
 #endif
 
 typedef struct training_set { /* a data set as the network takes it */
@@ -62,6 +65,11 @@ int training_set_make(training_set *set, const unsigned char *pixels, const unsi
                       size_t n, size_t features, dataset_encoding encoding);
 void training_set_free(training_set *set);
 
+/* Both parts of a data set of 28x28 pixels, the first train_n and test_n examples (0: all). Returns
+   0, or -1 after a line on stderr. */
+int training_load(training_set *train, training_set *test, const dataset *data, size_t train_n,
+                  size_t test_n, dataset_encoding encoding);
+
 /* Begins the order for batches of `batch` out of n examples. Returns 0, or -1 if memory is out. */
 int training_order_start(training_order *order, size_t n, size_t batch, size_t features,
                          uint64_t seed);
@@ -71,8 +79,18 @@ void training_order_free(training_order *order);
    another one. */
 size_t training_next(training_order *order, const training_set *set);
 
+/* The same without end: after the last batch of an epoch comes the first of another. Batches shorter
+   than `least` are passed over (1: none is). */
+void training_go_on(training_order *order, const training_set *set, size_t least);
+
 /* Mini-batches of an epoch, the shorter last one included. */
 size_t training_steps(size_t n, size_t batch);
+
+/* A plain network for the examples' data: `hidden` layers of the same width, activation and norm,
+   without bias where there is a norm, and a layer of ten logits. Fills layer[hidden + 1]; returns
+   the defaults with inputs, layers and Xavier's weights. max_batch, seed and lr are the caller's. */
+nrm_mlp_spec training_plain(nrm_mlp_layer *layer, size_t hidden, size_t width, int activation,
+                            int norm);
 
 /* Allocates a block and makes a network in it. NULL, after a line on stderr, if that fails. */
 nrm_mlp *training_net(const nrm_mlp_spec *spec, void **block);
@@ -108,6 +126,20 @@ void training_set_free(training_set *set)
     free(set->x);
     free(set->labels);
     memset(set, 0, sizeof *set);
+}
+
+int training_load(training_set *train, training_set *test, const dataset *data, size_t train_n,
+                  size_t test_n, dataset_encoding encoding)
+{
+    if (train_n == 0 || train_n > data->train_n) train_n = data->train_n;
+    if (test_n == 0 || test_n > data->test_n) test_n = data->test_n;
+    if (training_set_make(train, data->train_images, data->train_labels, train_n, DATASET_PIXELS,
+                          encoding) == 0 &&
+        training_set_make(test, data->test_images, data->test_labels, test_n, DATASET_PIXELS,
+                          encoding) == 0)
+        return 0;
+    fprintf(stderr, "no data: out of memory\n");
+    return -1;
 }
 
 int training_order_start(training_order *order, size_t n, size_t batch, size_t features,
@@ -153,9 +185,36 @@ size_t training_next(training_order *order, const training_set *set)
     return order->count;
 }
 
+void training_go_on(training_order *order, const training_set *set, size_t least)
+{
+    while (training_next(order, set) < least) {
+    }
+}
+
 size_t training_steps(size_t n, size_t batch)
 {
     return (n + batch - 1) / batch;
+}
+
+nrm_mlp_spec training_plain(nrm_mlp_layer *layer, size_t hidden, size_t width, int activation,
+                            int norm)
+{
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    size_t l;
+    memset(layer, 0, (hidden + 1) * sizeof *layer);
+    for (l = 0; l < hidden; l++) {
+        layer[l].width = width;
+        layer[l].activation = activation;
+        layer[l].norm = norm;
+        layer[l].bias = norm == NRM_NO_NORM;
+    }
+    layer[hidden].width = DATASET_CLASSES;
+    layer[hidden].bias = 1;
+    spec.inputs = DATASET_PIXELS;
+    spec.layers = hidden + 1;
+    spec.layer = layer;
+    spec.init = NRM_INIT_XAVIER;
+    return spec;
 }
 
 nrm_mlp *training_net(const nrm_mlp_spec *spec, void **block)

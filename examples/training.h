@@ -79,8 +79,8 @@ void training_order_free(training_order *order);
    another one. */
 size_t training_next(training_order *order, const training_set *set);
 
-/* The same without end: after the last batch of an epoch comes the first of another. Batches shorter
-   than `least` are passed over (1: none is). */
+/* The same without end: after the last batch of an epoch comes the first of another. Batches
+   shorter than `least` are passed over (1: none is). */
 void training_go_on(training_order *order, const training_set *set, size_t least);
 
 /* Mini-batches of an epoch, the shorter last one included. */

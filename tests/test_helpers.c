@@ -1192,6 +1192,24 @@ static void test_stats_pairs(void)
     CHECK_NEAR(d.se, sqrt(10.0 / 12), 1e-15);
 }
 
+static void test_stats_parts(void)
+{
+    static const stats_verdict part[6] = {STATS_REPRODUCED,     STATS_REPRODUCED,
+                                          STATS_INCONCLUSIVE,   STATS_NOT_REPRODUCED,
+                                          STATS_NOT_REPRODUCED, STATS_PARTLY};
+    const double a[3] = {2, 3, 4}, b[3] = {1, 1, 1};
+    CHECK_INT(stats_together(part, 2), STATS_REPRODUCED);
+    CHECK_INT(stats_together(part, 3), STATS_PARTLY);
+    CHECK_INT(stats_together(part + 2, 2), STATS_INCONCLUSIVE);
+    CHECK_INT(stats_together(part + 3, 2), STATS_NOT_REPRODUCED);
+    CHECK_INT(stats_together(part + 3, 3), STATS_PARTLY);
+    CHECK_INT(stats_together(part, 0), STATS_INCONCLUSIVE);
+    CHECK_INT(stats_holds(1), STATS_REPRODUCED);
+    CHECK_INT(stats_holds(0), STATS_NOT_REPRODUCED);
+    CHECK_INT(stats_judge_pairs(a, b, 3, +1, 0), STATS_PARTLY);
+    CHECK_INT(stats_judge_pairs(a, b, 3, -1, 1), STATS_NOT_REPRODUCED);
+}
+
 static void test_stats_verdicts(void)
 {
     static const double nothing[5] = {0, 0, 0, 0, 0};
@@ -1467,6 +1485,7 @@ static void run_tests(void)
     RUN(test_stats_density);
     RUN(test_stats_running_mean);
     RUN(test_stats_pairs);
+    RUN(test_stats_parts);
     RUN(test_stats_verdicts);
     RUN(test_jobs_same_results);
     RUN(test_jobs_failures);

@@ -1551,6 +1551,9 @@ static void draw_dots(lab_report *r, plot_figure *f, int what)
             const double line[2] = {s.min, s.max}, level[2] = {y, y};
             const plot_color color = net == M13 ? PLOT_BLUE : PLOT_VERMILLION;
             stats_sort(value, n);
+            if (!isfinite(value[n / 2]))
+                plot_text_in(p, net == M13 ? 0.04 : 0.52, (at[kind] - 0.4) / 8.2, "diverged",
+                             PLOT_LEFT, color);
             plot_line(p, NULL, line, level, 2, plot_solid(color));
             plot_scatter(p, net == M13 ? "13 layers" : "6 layers", &value[n / 2], &y, 1,
                          plot_marked(color, net == M13 ? PLOT_CIRCLE : PLOT_RING));

@@ -418,7 +418,8 @@ static void draw_rates(lab_report *r, plot_figure *f, int row, int net)
     if (row == 0) {
         plot_heading(p, net_name[net]);
         plot_range_y(p, -0.07, 1.02);
-        plot_hline(p, ENOUGH, net == 0 ? "0.9" : NULL, plot_dotted(PLOT_INK));
+        plot_hline(p, ENOUGH, NULL, plot_dotted(PLOT_INK));
+        if (net == 0) plot_text(p, 8e-5, ENOUGH, "0.9", PLOT_LEFT + PLOT_ABOVE, PLOT_INK);
     }
     if (row == 1) plot_range_y(p, 0.05, 5);
     if (row == 1 && net == 0) plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);

@@ -170,9 +170,10 @@ stats_verdict lab_compare(const lab_report *r, size_t a, size_t b, const char *s
 typedef struct lab_claim {
     const char *id;        /* "16a"                                                          */
     const char *text;      /* the claim, one sentence                                        */
-    const char *source;    /* "Santurkar et al. 2018, Fig. 4"                                */
+    const char *source;    /* "Santurkar et al. 2018, Fig. 4"; of our own: begins with "ours" */
     const char *paper;     /* what they have, in numbers                                     */
-    const char *criterion; /* what we count as reproduced                                    */
+    const char *criterion; /* what we count as reproduced; of an identity, which no data can
+                              break: begins with "exact"                                     */
     const char *pilot;     /* what trial runs had shown when the criterion was written; "none" */
 } lab_claim;
 

@@ -71,12 +71,12 @@ static const network networks[NETS] = {{"6 x 100 ReLU", 6, NRM_RELU},
                                        {"13 x 100 ReLU", 13, NRM_RELU}};
 
 static const lab_arm arms[ARMS] = {
-    {"relu6_none", "no norm", 5, 0},    {"relu6_batch", "batch norm", 5, 0},
-    {"relu6_noisy", "noisy", 8, 0},     {"relu6_noise", "noise, no norm", 8, 0},
-    {"sigmoid6_none", "no norm", 5, 0}, {"sigmoid6_batch", "batch norm", 5, 0},
-    {"sigmoid6_noisy", "noisy", 8, 0},  {"sigmoid6_noise", "noise, no norm", 8, 0},
-    {"relu13_none", "no norm", 8, 0},   {"relu13_batch", "batch norm", 8, 0},
-    {"relu13_noisy", "noisy", 14, 0},   {"relu13_noise", "noise, no norm", 14, 0}};
+    {"relu6_none", "no norm", 8, 0},    {"relu6_batch", "batch norm", 9, 0},
+    {"relu6_noisy", "noisy", 13, 0},    {"relu6_noise", "noise, no norm", 13, 0},
+    {"sigmoid6_none", "no norm", 8, 0}, {"sigmoid6_batch", "batch norm", 9, 0},
+    {"sigmoid6_noisy", "noisy", 13, 0}, {"sigmoid6_noise", "noise, no norm", 13, 0},
+    {"relu13_none", "no norm", 12, 0},  {"relu13_batch", "batch norm", 13, 0},
+    {"relu13_noisy", "noisy", 22, 0},   {"relu13_noise", "noise, no norm", 22, 0}};
 
 static size_t arm_of(int net, int kind)
 {
@@ -100,12 +100,8 @@ static training_set train_set, test_set;
 
 static int prepare(const dataset *data, int quick)
 {
-    const size_t n = quick && data->train_n > 4000 ? 4000 : data->train_n;
-    const size_t tests = quick && data->test_n > 500 ? 500 : data->test_n;
-    return training_set_make(&train_set, data->train_images, data->train_labels, n, INPUTS,
-                             DATASET_STD) ||
-           training_set_make(&test_set, data->test_images, data->test_labels, tests, INPUTS,
-                             DATASET_STD);
+    return training_load(&train_set, &test_set, data, quick ? 4000 : 0, quick ? 500 : 0,
+                         DATASET_STD);
 }
 
 /* ---- a network in training ------------------------------------------------------------------- */
@@ -146,27 +142,12 @@ static void trainer_free(trainer *t)
 
 static nrm_mlp *make_net(const trainer *t, void **block)
 {
+    static const int norm[KINDS] = {NRM_NO_NORM, NRM_BATCH_NORM, NRM_NOISY_BATCH_NORM, NRM_NO_NORM};
     nrm_mlp_layer layer[DEEPEST + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    const size_t hidden = hidden_of(t);
-    size_t l;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l < hidden; l++) {
-        layer[l].width = WIDTH;
-        layer[l].activation = networks[t->net].activation;
-        layer[l].norm = t->kind == NORMED  ? NRM_BATCH_NORM
-                        : t->kind == NOISY ? NRM_NOISY_BATCH_NORM
-                                           : NRM_NO_NORM;
-        layer[l].bias = layer[l].norm == NRM_NO_NORM;
-    }
-    layer[hidden].width = CLASSES;
-    layer[hidden].bias = 1;
-    spec.inputs = INPUTS;
-    spec.layers = hidden + 1;
-    spec.layer = layer;
+    nrm_mlp_spec spec =
+        training_plain(layer, hidden_of(t), WIDTH, networks[t->net].activation, norm[t->kind]);
     spec.max_batch = t->rows;
     spec.seed = t->r->seed;
-    spec.init = NRM_INIT_XAVIER;
     spec.lr = (nrm_real)0.1;
     return training_net(&spec, block);
 }
@@ -298,7 +279,7 @@ static int step(trainer *t, double *accuracy)
 {
     nrm_acc hits = 0;
     int rc;
-    if (!training_next(&t->order, &train_set)) (void)training_next(&t->order, &train_set);
+    training_go_on(&t->order, &train_set, 1);
     rc = t->kind == ONLY_NOISE
              ? noise_step(t)
              : nrm_mlp_train_step(t->mlp, NULL, t->order.x, t->order.labels, t->order.count);

@@ -77,10 +77,10 @@ static const double rates[RATES] = {0.1, 0.01};
 static const size_t window_from[WINDOWS + 1] = {0, 20, 200, 500, 1500};
 
 static const lab_arm arms[ARMS] = {
-    {"relu13_fast_none", "no norm", 8, 0}, {"relu13_fast_batch", "batch norm", 9, 0},
-    {"relu13_slow_none", "no norm", 8, 0}, {"relu13_slow_batch", "batch norm", 9, 0},
-    {"tanh6_fast_none", "no norm", 5, 0},  {"tanh6_fast_batch", "batch norm", 6, 0},
-    {"tanh6_slow_none", "no norm", 5, 0},  {"tanh6_slow_batch", "batch norm", 6, 0}};
+    {"relu13_fast_none", "no norm", 9, 0}, {"relu13_fast_batch", "batch norm", 10, 0},
+    {"relu13_slow_none", "no norm", 9, 0}, {"relu13_slow_batch", "batch norm", 10, 0},
+    {"tanh6_fast_none", "no norm", 6, 0},  {"tanh6_fast_batch", "batch norm", 7, 0},
+    {"tanh6_slow_none", "no norm", 6, 0},  {"tanh6_slow_batch", "batch norm", 7, 0}};
 
 static size_t arm_of(int net, int rate, int kind)
 {
@@ -89,13 +89,11 @@ static size_t arm_of(int net, int rate, int kind)
 
 /* ---- what all runs share --------------------------------------------------------------------- */
 
-static training_set train_set;
+static training_set train_set, unused;
 
 static int prepare(const dataset *data, int quick)
 {
-    const size_t n = quick && data->train_n > 4000 ? 4000 : data->train_n;
-    return training_set_make(&train_set, data->train_images, data->train_labels, n, INPUTS,
-                             DATASET_STD);
+    return training_load(&train_set, &unused, data, quick ? 4000 : 0, 1, DATASET_STD);
 }
 
 /* ---- a network in training ------------------------------------------------------------------- */
@@ -122,24 +120,9 @@ static void trainer_free(trainer *t)
 static nrm_mlp *make_net(const trainer *t, double rate, int norm, void **block)
 {
     nrm_mlp_layer layer[DEEPEST + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    const size_t hidden = t->shape->hidden;
-    size_t l;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l < hidden; l++) {
-        layer[l].width = WIDTH;
-        layer[l].activation = t->shape->activation;
-        layer[l].norm = norm;
-        layer[l].bias = norm == NRM_NO_NORM;
-    }
-    layer[hidden].width = CLASSES;
-    layer[hidden].bias = 1;
-    spec.inputs = INPUTS;
-    spec.layers = hidden + 1;
-    spec.layer = layer;
+    nrm_mlp_spec spec = training_plain(layer, t->shape->hidden, WIDTH, t->shape->activation, norm);
     spec.max_batch = BATCH;
     spec.seed = t->r->seed;
-    spec.init = NRM_INIT_XAVIER;
     spec.lr = (nrm_real)rate;
     return training_net(&spec, block);
 }
@@ -156,11 +139,6 @@ static int trainer_make(trainer *t, lab_run *r)
     t->kept = (nrm_real *)malloc(t->mlp->n_params * sizeof *t->kept);
     t->g = (nrm_real *)malloc(t->mlp->n_params * sizeof *t->g);
     return t->kept && t->g ? 0 : -1;
-}
-
-static void next_batch(trainer *t)
-{
-    if (!training_next(&t->order, &train_set)) (void)training_next(&t->order, &train_set);
 }
 
 /* ---- two gradients beside each other --------------------------------------------------------- */
@@ -368,7 +346,7 @@ static nrm_real *unwatched(lab_run *r)
     size_t i;
     int rc = trainer_make(&t, r);
     for (i = 0; i < CHECKED && i < t.steps && rc >= 0; i++) {
-        next_batch(&t);
+        training_go_on(&t.order, &train_set, 1);
         rc = step(&t, NULL, i, &loss, &accuracy);
     }
     if (rc >= 0) params = (nrm_real *)malloc(t.mlp->n_params * sizeof *params);
@@ -384,7 +362,7 @@ static int train(trainer *t, sight *s, double *loss, double *accuracy)
     int rc = expected ? 0 : -1;
     for (i = 0; i < t->steps && rc >= 0; i++) {
         const int looking = look_now(t, i) && n < LOOKS;
-        next_batch(t);
+        training_go_on(&t->order, &train_set, 1);
         rc = step(t, looking ? &s[n++] : NULL, i, &loss[i], &accuracy[i]);
         if (i + 1 == CHECKED || (i + 1 == t->steps && t->steps < CHECKED))
             lab_record(t->r, "same_bits", 0,

@@ -689,7 +689,7 @@ static void judge_exact(lab_report *r)
         "Ten people, standardized",
         "Chinese notes on batch norm",
         "mean height 161.1; and the rest of the table",
-        "means, variances, standardized and min-max heights to the digits shown",
+        "exact: means, variances, standardized and min-max heights to the digits shown",
         "none"};
     static const lab_claim digit = {
         "26b",
@@ -698,18 +698,19 @@ static void judge_exact(lab_report *r)
         "named beside min-max and standardization",
         "exact at values that occur, else off by at most the largest bin",
         "none"};
-    static const lab_claim walk = {"26c",
-                                   "The input of the last neuron moves though x does not",
-                                   "a lecture-style post on how batch norm helps",
-                                   "order 1c, 1b, 1a, 2c, without numbers",
-                                   "input 1 to 1.66, loss 0.25 to 0.43034, G = -1 and G' = 1.6268",
-                                   "none"};
+    static const lab_claim walk = {
+        "26c",
+        "The input of the last neuron moves though x does not",
+        "a lecture-style post on how batch norm helps",
+        "order 1c, 1b, 1a, 2c, without numbers",
+        "exact: input 1 to 1.66, loss 0.25 to 0.43034, G = -1 and G' = 1.6268",
+        "none"};
     static const lab_claim product = {
         "26d",
         "The step of a product has terms of higher order that its gradient does not know",
         "a derivation of batch norm's backward pass",
         "one term of the second order, no numbers",
-        "-12.99183; first order -11.07072; up to the second -12.74352",
+        "exact: -12.99183; first order -11.07072; up to the second -12.74352",
         "none"};
     double worst = 0;
     const int people_ok = check_people(r), digit_ok = check_digit(r, &worst);

@@ -684,7 +684,7 @@ static void draw_density(lab_report *r, plot_figure *f, int act)
                  lab_format(r, "%s: what layer %d gets, end", act_name[act], HISTOGRAM_LAYER + 2));
     plot_axis_x(p, "value", PLOT_LINEAR);
     plot_axis_y(p, "density", PLOT_LOG10);
-    plot_range_y(p, 0.003, 20);
+    plot_range_y(p, 0.003, 300);
     plot_range_x(p, BIN_LO, BIN_HI);
     plot_line(p, "N(0, 1)", x, y, BINS, plot_dotted(PLOT_INK));
     for (place = BEFORE; place <= AFTER; place++)

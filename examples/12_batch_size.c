@@ -1008,7 +1008,7 @@ static void panel_figure6(lab_report *r, plot_panel *p, int row, int col)
         lab_plot(r, p, arm[col][i], row == 0 ? "train_nll" : "test_error", NULL, look(arm[col][i]));
     paper_values(p, col == 0 ? 20.7 : 6.2, row == 0 ? nll[col] : error[col]);
     if (row == 0 && col == 0) {
-        plot_text_in(p, 0.03, 0.12, "the paper at epoch 65: batch norm 10^{-4},", PLOT_LEFT,
+        plot_text_in(p, 0.03, 0.14, "the paper at epoch 65: batch norm 10^{-4},", PLOT_LEFT,
                      PLOT_INK);
         plot_text_in(p, 0.03, 0.05, "layer norm and none below 10^{-7}", PLOT_LEFT, PLOT_INK);
     }
@@ -1017,7 +1017,7 @@ static void panel_figure6(lab_report *r, plot_panel *p, int row, int col)
 static int page_figure6(lab_report *r)
 {
     plot_figure *f =
-        lab_figure(r, "Layer norm, batch norm and none at batch 128 and batch 4", 1800, 1500);
+        lab_figure(r, "Layer norm, batch norm and none at batch 128 and batch 4", 1600, 1340);
     int row, col;
     plot_shared_legend(f);
     plot_letters(f);

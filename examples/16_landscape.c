@@ -1323,6 +1323,12 @@ static void draw_paper_row(lab_report *r, plot_figure *f)
         s.width = 0.5;
         plot_line(c, settings[kind].name, beta.x, beta.y, beta.n, s);
     }
+    plot_hline(a, 10, "VGG, none: to 10", plot_thin(PLOT_INK));
+    plot_hline(b, 250, "VGG, none: to 250", plot_thin(PLOT_INK));
+    plot_hline(b, 40, "VGG, batch norm: to 40", plot_thin(PLOT_INK));
+    plot_hline(c, 45, "VGG, none: 5 to 45", plot_thin(PLOT_INK));
+    plot_range_y(a, 0.002, 50);
+    plot_range_y(b, 0.02, 1000);
     plot_range_y(c, 0, 60);
     plot_range_x(a, 0, STEPS);
     plot_range_x(b, 0, STEPS);
@@ -1380,7 +1386,8 @@ static int draw_figure_4(lab_report *r)
                            "max over s", "change_curve");
         p = window_panel(r, f, row, 2, lab_format(r, "effective β, %s", depth[row - 1]),
                          "max over s", "beta_curve");
-        plot_hline(p, 20, "2/rate = 1/smallest s", plot_thin(PLOT_INK));
+        plot_hline(p, 20, "", plot_thin(PLOT_INK));
+        plot_text_in(p, 0.97, 0.05, "line: 2/rate = 1/least s", PLOT_RIGHT | PLOT_ABOVE, PLOT_INK);
     }
     plot_heights(f, heights, 3);
     plot_letters(f);
@@ -1573,6 +1580,16 @@ static int draw_family(lab_report *r)
     return lab_save(r, f, "family");
 }
 
+/* A density whose highest point is 1: they differ a hundredfold. */
+static void draw_relative(plot_panel *p, const char *label, lab_series c, plot_style style)
+{
+    double y[BINS], top = 0;
+    size_t i;
+    for (i = 0; i < c.n && i < BINS; i++) top = fmax(top, c.y[i]);
+    for (i = 0; i < c.n && i < BINS; i++) y[i] = c.y[i] / top;
+    plot_line(p, label, c.x, y, c.n < BINS ? c.n : BINS, style);
+}
+
 /* Inputs of ReLU, of one unit, in three layers; three moments of the training over each other. */
 static int draw_histograms(lab_report *r)
 {
@@ -1580,18 +1597,20 @@ static int draw_histograms(lab_report *r)
     static const int when[3] = {0, 300, STEPS};
     const plot_style style[3] = {plot_dotted(PLOT_INK), plot_dashed(PLOT_ORANGE),
                                  plot_solid(PLOT_BLUE)};
-    plot_figure *f = lab_figure(r, "The input of one unit's ReLU, 13 layers, one run", 1760, 1080);
+    plot_figure *f = lab_figure(
+        r, "The input of one unit's ReLU: densities, highest point 1 (13 layers, one run)", 1760,
+        1080);
     size_t kind, k, i;
     for (k = 0; k < PLACES; k++)
         for (kind = NONE; kind <= LINF; kind++) {
             plot_panel *p = plot_add(f, (int)k, (int)kind, 1, 1);
             plot_heading(p, k == 0 ? settings[kind].name : "");
             plot_axis_x(p, k + 1 == PLACES ? "input" : "", PLOT_LINEAR);
-            plot_axis_y(p, kind == NONE ? lab_format(r, "density, %s", depth[k]) : "", PLOT_LINEAR);
+            plot_axis_y(p, kind == NONE ? lab_format(r, "%s", depth[k]) : "", PLOT_LINEAR);
             for (i = 0; i < 3; i++) {
                 const char *name = lab_format(r, "unit%zu/%d", k + 1, when[i]);
                 const lab_series c = lab_get(r, TRACE + kind, 0, name);
-                plot_line(p, lab_format(r, "step %d", when[i]), c.x, c.y, c.n, style[i]);
+                draw_relative(p, lab_format(r, "step %d", when[i]), c, style[i]);
             }
         }
     plot_shared_legend(f);

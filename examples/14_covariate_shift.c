@@ -35,7 +35,13 @@
        alike      13 ReLU, learning rate 0.1: with and without batch norm |G - G'| is alike, within
                   a factor of 2 in at least half of the 12 cells
        spiral     learning rate 0.1, steps 200 to 1500: on the same batch the gradient turns more
-                  with batch norm (the cosine is lower), and at least as many steps go down
+                  with batch norm (the cosine is lower), paired over seeds, and in the mean at least
+                  as many steps go down
+
+   The rule of "relative", "cosine" and "alike" was made stricter after the run, since half of the
+   means can be met by a claim and by its opposite: a cell counts if the seeds decide it (paired,
+   stats_judge), and the claim is reproduced if more than 60 % of those cells are as it says, not
+   reproduced if fewer than 40 % are, else inconclusive.
 
    Choices that were left open: the last hidden layer, not the output layer, is "last"; medians over
    a window, since single steps scatter by decades; a cosine with a gradient of length 0 is left
@@ -393,96 +399,120 @@ static int run(lab_run *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
+#define BY_MEANS                                                                                   \
+    "in at least 12 of 24 cells (layer, window, learning rate) the mean over seeds is larger or "  \
+    "equal with batch norm; a threshold on means"
+#define BY_SEEDS(what) what " with batch norm in more than 60 % of the cells that the seeds decide"
+#define SPIRAL                                                                                     \
+    "steps 200 to 1500 at 0.1: lower cosine before and after a step on one batch, paired, and in " \
+    "the mean at least as many steps go down"
+
 static const lab_claim claims[] = {
     {"14a", "Batch norm does not reduce the shift |G - G'|: 13 x 100 ReLU",
      "Santurkar et al. 2018, Fig. 3",
-     "VGG, learning rate 0.1: about the same; linear network: batch norm larger",
-     "in at least 12 of 24 cells (layer, window, learning rate) larger or equal with batch norm",
+     "VGG, learning rate 0.1: about the same; linear network: batch norm larger", BY_MEANS,
      "trial runs (1 seed): relative shift 1.29 against 0.18 in steps 0 to 20"},
     {"14b", "Batch norm does not reduce the shift |G - G'|: 6 x 100 tanh",
      "Santurkar et al. 2018, Fig. 3",
-     "VGG, learning rate 0.1: about the same; linear network: batch norm larger",
-     "in at least 12 of 24 cells larger or equal with batch norm", "none"},
+     "VGG, learning rate 0.1: about the same; linear network: batch norm larger", BY_MEANS, "none"},
     {"14c", "Batch norm does not reduce the relative shift |G - G'|/|G|: 13 x 100 ReLU", "ours",
-     "not shown", "in at least 12 of 24 cells larger or equal with batch norm",
-     "trial runs (1 seed): 1.29 against 0.18 in steps 0 to 20"},
+     "not shown", BY_SEEDS("larger"), "trial runs (1 seed): 1.29 against 0.18 in steps 0 to 20"},
     {"14d", "Batch norm does not reduce the relative shift |G - G'|/|G|: 6 x 100 tanh", "ours",
-     "not shown", "in at least 12 of 24 cells larger or equal with batch norm", "none"},
+     "not shown", BY_SEEDS("larger"), "none"},
     {"14e", "With batch norm G and G' do not point more alike: 13 x 100 ReLU",
      "Santurkar et al. 2018, Fig. 3", "cosines about the same (VGG) or lower (linear network)",
-     "cosine of G and G' lower or equal with batch norm in at least 12 of 24 cells",
+     BY_SEEDS("cosine of G and G' lower"),
      "trial runs (1 seed): 0.36, 0.40, 0.68 against 0.25, 0.11, 0.09 in steps 500 to 1500 at 0.1: "
      "expected to fail"},
     {"14f", "With batch norm G and G' do not point more alike: 6 x 100 tanh",
      "Santurkar et al. 2018, Fig. 3", "cosines about the same (VGG) or lower (linear network)",
-     "cosine of G and G' lower or equal with batch norm in at least 12 of 24 cells",
+     BY_SEEDS("cosine of G and G' lower"),
      "trial runs (1 seed): higher with batch norm in most windows: expected to fail"},
     {"14g", "At learning rate 0.1 batch norm hardly changes the shift: 13 x 100 ReLU",
      "Chinese notes on batch norm", "no obvious change for VGG (read off Fig. 3)",
-     "within a factor of 2 in at least 6 of 12 cells", "none"},
+     "within a factor of 2 in more than 60 % of the 12 cells that the seeds decide", "none"},
     {"14h", "With batch norm the descent is a spiral, turning but always down: 13 x 100 ReLU",
-     "Chinese notes on batch norm", "a guess",
-     "steps 200 to 1500 at 0.1: lower cosine before and after a step on one batch, and at least as "
-     "many steps go down",
-     "none"},
+     "Chinese notes on batch norm", "a guess", SPIRAL, "none"},
     {"14i", "With batch norm the descent is a spiral, turning but always down: 6 x 100 tanh",
-     "Chinese notes on batch norm", "a guess",
-     "steps 200 to 1500 at 0.1: lower cosine before and after a step on one batch, and at least as "
-     "many steps go down",
-     "none"}};
+     "Chinese notes on batch norm", "a guess", SPIRAL, "none"}};
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-typedef struct cells { /* of one network: how often batch norm is above, below, alike */
-    int higher, lower, alike, n;
+typedef struct cells {   /* of one network */
+    int n, not_smaller;  /* how often the mean with batch norm is as large as without, or larger */
+    int larger, smaller; /* where the seeds decide: with batch norm */
+    int alike, far;      /* the same: within a factor of 2, beyond it */
 } cells;
+
+static void count_cell(const lab_report *r, size_t arm, const char *name, int window, cells *c)
+{
+    double none[LAB_SEEDS_MAX], batch[LAB_SEEDS_MAX], fold[LAB_SEEDS_MAX], two[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, arm + NONE, name, window, none);
+    stats_verdict more, near;
+    size_t s;
+    (void)lab_values(r, arm + NORMED, name, window, batch);
+    for (s = 0; s < n; s++) {
+        fold[s] = batch[s] > none[s] ? batch[s] / none[s] : none[s] / batch[s];
+        two[s] = 2;
+    }
+    more = stats_judge_pairs(batch, none, n, +1, 1);
+    near = stats_judge_pairs(fold, two, n, -1, 1);
+    c->n++;
+    c->not_smaller += stats_describe(batch, n).mean >= stats_describe(none, n).mean;
+    c->larger += more == STATS_REPRODUCED;
+    c->smaller += more == STATS_NOT_REPRODUCED;
+    c->alike += near == STATS_REPRODUCED;
+    c->far += near == STATS_NOT_REPRODUCED;
+}
 
 /* Over layers, windows and the learning rates from `first` to before `last`. */
 static cells count_cells(const lab_report *r, int net, int what, int first, int last)
 {
-    cells c = {0, 0, 0, 0};
+    cells c = {0, 0, 0, 0, 0, 0};
     char name[64];
     int rate, k, w;
     for (rate = first; rate < last; rate++)
         for (k = 0; k < SHOWN; k++)
             for (w = 0; w < WINDOWS; w++) {
-                double none, batch;
                 (void)snprintf(name, sizeof name, "window_%s_%zu", figure_name[what],
                                networks[net].shown[k] + 1);
-                none = lab_mean(r, arm_of(net, rate, NONE), name, w);
-                batch = lab_mean(r, arm_of(net, rate, NORMED), name, w);
-                if (isnan(none) || isnan(batch)) continue;
-                c.higher += batch >= none;
-                c.lower += batch <= none;
-                c.alike += batch <= 2 * none && none <= 2 * batch;
-                c.n++;
+                count_cell(r, arm_of(net, rate, NONE), name, w, &c);
             }
     return c;
 }
 
-static stats_verdict by_half(int met, int of)
+/* Of the cells that the seeds decide, so many are as the claim says. */
+static stats_verdict by_share(int as_said, int otherwise)
 {
-    return 2 * met >= of ? STATS_REPRODUCED : STATS_NOT_REPRODUCED;
+    const int decided = as_said + otherwise;
+    if (5 * as_said > 3 * decided) return STATS_REPRODUCED;
+    if (5 * as_said < 2 * decided) return STATS_NOT_REPRODUCED;
+    return STATS_INCONCLUSIVE;
 }
 
 static void judge_cells(lab_report *r)
 {
+    static const char *const seeds = "the seeds decide %d of %d cells: %s in %d";
     int what, net;
     cells c;
     for (what = 0; what < FIGURES; what++)
         for (net = 0; net < NETS; net++) {
             const lab_claim *claim = &claims[what * NETS + net];
             c = count_cells(r, net, what, FAST, RATES);
-            if (what == COSINE)
-                lab_verdict(r, claim, by_half(c.lower, c.n), "beside it: the losses differ",
-                            "lower or equal in %d of %d cells", c.lower, c.n);
+            if (what == DISTANCE)
+                lab_verdict(r, claim, stats_holds(2 * c.not_smaller >= c.n),
+                            lab_format(r, seeds, c.larger + c.smaller, c.n, "larger", c.larger),
+                            "larger or equal in %d of %d cells", c.not_smaller, c.n);
+            else if (what == RELATIVE)
+                lab_verdict(r, claim, by_share(c.larger, c.smaller), "", seeds,
+                            c.larger + c.smaller, c.n, "larger", c.larger);
             else
-                lab_verdict(r, claim, by_half(c.higher, c.n), "beside it: the losses differ",
-                            "larger or equal in %d of %d cells", c.higher, c.n);
+                lab_verdict(r, claim, by_share(c.smaller, c.larger), "", seeds,
+                            c.larger + c.smaller, c.n, "lower", c.smaller);
         }
     c = count_cells(r, RELU13, DISTANCE, FAST, SLOW);
-    lab_verdict(r, &claims[6], by_half(c.alike, c.n), "", "within a factor of 2 in %d of %d cells",
-                c.alike, c.n);
+    lab_verdict(r, &claims[6], by_share(c.alike, c.far), "", seeds, c.alike + c.far, c.n,
+                "within a factor of 2", c.alike);
 }
 
 /* Means over the two late windows, weighted by their steps. */
@@ -522,16 +552,17 @@ static void check_runs(lab_report *r)
 {
     size_t a, s;
     double shift = 0, cosine = 0;
-    int same = 1;
+    int same = 1, first = 1;
     for (a = 0; a < ARMS; a++)
         for (s = 0; s < lab_seeds(r, a); s++) {
-            const double c = lab_at(r, a, s, "first_layer_cosine", 0);
-            shift = fmax(shift, lab_at(r, a, s, "first_layer_shift", 0));
-            cosine = fmax(cosine, fabs(c - 1));
+            const double d = lab_at(r, a, s, "first_layer_shift", 0);
+            const double c = fabs(lab_at(r, a, s, "first_layer_cosine", 0) - 1);
+            if (!(d <= 0 && c < 1e-6)) first = 0; /* nan is no pass */
+            shift = fmax(shift, d);
+            cosine = fmax(cosine, c);
             if (!(lab_at(r, a, s, "same_bits", 0) > 0)) same = 0;
         }
-    lab_check(r, !(shift > 0) && cosine < 1e-6, "first layer",
-              "shift %g, expected 0; cosine off 1 by %.1e", shift, cosine);
+    lab_check(r, first, "first layer", "shift %g, expected 0; cosine off 1 by %.1e", shift, cosine);
     lab_check(r, same, "a look changes nothing", same ? "the same bits" : "other parameters");
 }
 

@@ -31,9 +31,10 @@
                        summed inputs, mean over units, is at least 1.5 times the smallest, so one
                        set of statistics does not serve all steps
 
-   k and l are claims of ours on inference soon after the batch; what a tutorial says of the training
-   itself is judged in 27_initialisation. 784-100-100-10, ReLU, SGD with learning rate 0.1, batches of 128; the bad batch comes at
-   step 300, and a twin goes on without it. */
+   k and l are claims of ours on inference soon after the batch; what a tutorial says of the
+   training itself is judged in 27_initialisation. The network is 784-100-100-10, ReLU, SGD with
+   learning rate 0.1, batches of 128; the bad batch comes at step 300, and a twin goes on without
+   it. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif

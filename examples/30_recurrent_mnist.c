@@ -736,6 +736,7 @@ static void draw_fans(lab_report *r, plot_figure *f)
         plot_heading(p[net], lab_format(r, "%s, at the start", net_name[net]));
         plot_axis_y(p[net], "|∂L/∂h_{t}|", PLOT_LOG10);
         plot_range_x(p[net], 1, ROWS);
+        plot_range_y(p[net], 1e-14, 1e8);
     }
     plot_share_y(p[1], p[0]);
     for (s = 0; s < SCALES; s++)
@@ -882,7 +883,6 @@ static void draw_reading(lab_report *r, plot_figure *f)
         plot_axis_y(p, "rms of h_{t}", PLOT_LINEAR);
         plot_range_x(p, 1, ROWS);
         plot_range_y(p, 0, 1);
-        plot_legend(p, net == LAYER ? PLOT_LEGEND_BOTTOM_RIGHT : PLOT_LEGEND_NONE);
     }
 }
 
@@ -896,6 +896,7 @@ static void draw_silent(lab_report *r, plot_figure *f)
         plot_axis_y(p, "rms of h", PLOT_LOG10);
         plot_axis_x(p, "steps without input", PLOT_LINEAR);
         plot_range_y(p, 1e-8, 10);
+        plot_legend(p, net == LAYER ? PLOT_LEGEND_BOTTOM_RIGHT : PLOT_LEGEND_NONE);
     }
 }
 

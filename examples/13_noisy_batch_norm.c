@@ -1025,11 +1025,10 @@ static int page_drift(lab_report *r)
             plot_panel *p = plot_add(f, i, k, 1, 1);
             if (i == 0) plot_heading(p, lab_format(r, "layer %zu of 6", layer + 1));
             plot_axis_x(p, "steps", PLOT_LINEAR);
-            plot_axis_y(p, axis[i], i == 0 ? PLOT_LINEAR : PLOT_LOG10);
+            plot_axis_y(p, axis[i], PLOT_LOG10);
             draw_arms(r, p, RELU6, series_of(r, series[i], layer));
-            if (i == 0) plot_range_y(p, 0, 1);
-            if (i % 2 == 1) plot_range_y(p, i == 1 ? 1e-4 : 1e-2, i == 1 ? 10 : 100);
-            if (i == 2 || i == 4) plot_range_y(p, 1e-2, 10);
+            if (i < 2) plot_range_y(p, 1e-4, i == 0 ? 1 : 10);
+            if (i >= 2) plot_range_y(p, 1e-2, i % 2 == 0 ? 10 : 100);
             plot_range_x(p, 0, 3000);
             if (i + 1 < MOVES) plot_hide_x(p);
             plot_legend(p, PLOT_LEGEND_NONE);

@@ -98,6 +98,12 @@ typedef struct lab_run {
    kept to seven digits. A run out of memory fails at its end. */
 void lab_record(lab_run *run, const char *series, double x, double y);
 
+/* The same in a series whose name is made from a format. */
+void lab_record_as(lab_run *run, double x, double y, const char *format, ...);
+
+/* y to so many significant digits, where figures and verdicts need no more: a smaller table. */
+double lab_round(double y, int digits);
+
 /* How much of the run is done, 0..1: for the time to go. */
 void lab_progress(lab_run *run, double fraction);
 
@@ -166,6 +172,10 @@ lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series);
 stats_verdict lab_compare(const lab_report *r, size_t a, size_t b, const char *series, double x,
                           int sign, int magnitude_met);
 
+/* The same of two series of one arm. */
+stats_verdict lab_compare_series(const lab_report *r, size_t arm, const char *a, const char *b,
+                                 double x, int sign, int magnitude_met);
+
 /* Why a claim is made and what counts as reproduced: written before the run. */
 typedef struct lab_claim {
     const char *id;        /* "16a"                                                          */
@@ -184,6 +194,9 @@ void lab_verdict(lab_report *r, const lab_claim *claim, stats_verdict verdict, c
 
 /* "0.912 ± 0.004", of one series over seeds, in a buffer of the report's. */
 const char *lab_text(lab_report *r, size_t arm, const char *series, double x, int decimals);
+
+/* The same of a summary that the program has made. */
+const char *lab_mean_sd(lab_report *r, stats_summary s, int decimals);
 
 /* A text in a buffer of the report's. */
 const char *lab_format(lab_report *r, const char *format, ...);
@@ -300,6 +313,23 @@ void lab_record(lab_run *run, const char *series, double x, double y)
     grown[rec->rows].x = x;
     grown[rec->rows].y = y;
     rec->rows++;
+}
+
+void lab_record_as(lab_run *run, double x, double y, const char *format, ...)
+{
+    char series[LAB_TEXT_MAX];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(series, sizeof series, format, args);
+    va_end(args);
+    lab_record(run, series, x, y);
+}
+
+double lab_round(double y, int digits)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "%.*g", digits, y);
+    return strtod(text, NULL);
 }
 
 void lab_progress(lab_run *run, double fraction)
@@ -739,8 +769,16 @@ stats_verdict lab_compare(const lab_report *r, size_t a, size_t b, const char *s
 {
     double first[LAB_SEEDS_MAX], second[LAB_SEEDS_MAX];
     const size_t n = lab_values(r, a, series, x, first), m = lab_values(r, b, series, x, second);
-    const stats_paired pairs = stats_pair(first, second, n < m ? n : m);
-    return stats_judge(&pairs, sign, magnitude_met);
+    return stats_judge_pairs(first, second, n < m ? n : m, sign, magnitude_met);
+}
+
+stats_verdict lab_compare_series(const lab_report *r, size_t arm, const char *a, const char *b,
+                                 double x, int sign, int magnitude_met)
+{
+    double va[LAB_SEEDS_MAX], vb[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, arm, a, x, va);
+    (void)lab_values(r, arm, b, x, vb);
+    return stats_judge_pairs(va, vb, n, sign, magnitude_met);
 }
 
 /* ---- verdicts ---- */
@@ -766,7 +804,11 @@ const char *lab_format(lab_report *r, const char *format, ...)
 
 const char *lab_text(lab_report *r, size_t arm, const char *series, double x, int decimals)
 {
-    const stats_summary s = lab_summary(r, arm, series, x);
+    return lab_mean_sd(r, lab_summary(r, arm, series, x), decimals);
+}
+
+const char *lab_mean_sd(lab_report *r, stats_summary s, int decimals)
+{
     if (s.n < 2) return lab_format(r, "%.*f", decimals, s.mean);
     return lab_format(r, "%.*f ± %.*f", decimals, s.mean, decimals, s.sd);
 }

@@ -49,12 +49,18 @@ typedef enum stats_verdict {
 /* The summary of `x[n]`. */
 stats_summary stats_describe(const double *x, size_t n);
 
+/* Its mean alone. */
+double stats_mean(const double *x, size_t n);
+
 /* Sorts `x[n]` upwards in place; nan goes to the end. */
 void stats_sort(double *x, size_t n);
 
 /* The quantile 0 <= p <= 1 of the sorted `x[n]`, with linear interpolation between the order
    statistics (x[0] is the quantile 0, x[n-1] the quantile 1; "type 7"). p = 0.5 is the median. */
 double stats_quantile(const double *sorted, size_t n, double p);
+
+/* The median of the values of `x[n]` that are not nan; nan if there are none. Sorts x. */
+double stats_median(double *x, size_t n);
 
 /* Histogram of `x[n]` over the `bins` intervals between the increasing `edges[bins+1]`. Each takes
    its left edge in, the last one its right edge too. `density[bins]` integrates to 1 over the
@@ -96,8 +102,15 @@ stats_verdict stats_judge(const stats_paired *d, int sign, int magnitude_met);
 stats_verdict stats_judge_pairs(const double *a, const double *b, size_t n, int sign,
                                 int magnitude_met);
 
+/* Do enough of `n` pairs (or seeds) agree, 80 % of them? */
+int stats_most(size_t agree, size_t n);
+
 /* The verdict on a claim that either holds or does not. */
 stats_verdict stats_holds(int holds);
+
+/* The verdict on a claim that holds, holds in part, or does not; `partly` counts if it does not
+   hold wholly. */
+stats_verdict stats_holds_partly(int holds, int partly);
 
 /* The verdict on a claim of `n` parts: that of the parts if they agree; else partly reproduced if
    at least one part is, wholly or partly; else inconclusive. */
@@ -114,7 +127,7 @@ const char *stats_verdict_name(stats_verdict verdict);
 #include <math.h>
 #include <stdlib.h>
 
-static double statsi_mean(const double *x, size_t n)
+double stats_mean(const double *x, size_t n)
 {
     double sum = 0, rest = 0, mean;
     size_t i;
@@ -133,7 +146,7 @@ stats_summary stats_describe(const double *x, size_t n)
     double sum2 = 0, sum3 = 0, sum4 = 0, variance;
     size_t i;
     s.n = n;
-    s.mean = statsi_mean(x, n);
+    s.mean = stats_mean(x, n);
     s.min = s.max = n ? x[0] : (double)NAN;
     for (i = 0; i < n; i++) {
         double d = x[i] - s.mean;
@@ -173,6 +186,13 @@ double stats_quantile(const double *sorted, size_t n, double p)
     part = position - (double)below;
     if (below + 1 >= n || part <= 0) return sorted[below];
     return sorted[below] + part * (sorted[below + 1] - sorted[below]);
+}
+
+double stats_median(double *x, size_t n)
+{
+    stats_sort(x, n);
+    while (n > 0 && isnan(x[n - 1])) n--;
+    return stats_quantile(x, n, 0.5);
 }
 
 /* The bin of the value, or `bins` if it is outside. */
@@ -284,8 +304,8 @@ stats_verdict stats_judge(const stats_paired *d, int sign, int magnitude_met)
     const size_t opposite = sign > 0 ? d->negative : d->positive;
     const double mean = sign > 0 ? d->mean : -d->mean;
     if (d->n < 2 || !(fabs(mean) > 2 * d->se)) return STATS_INCONCLUSIVE; /* nan ends here too */
-    if (mean > 0 && 5 * stated >= 4 * d->n) return magnitude_met ? STATS_REPRODUCED : STATS_PARTLY;
-    if (mean < 0 && 5 * opposite >= 4 * d->n) return STATS_NOT_REPRODUCED;
+    if (mean > 0 && stats_most(stated, d->n)) return stats_holds_partly(magnitude_met, 1);
+    if (mean < 0 && stats_most(opposite, d->n)) return STATS_NOT_REPRODUCED;
     return STATS_INCONCLUSIVE;
 }
 
@@ -296,9 +316,19 @@ stats_verdict stats_judge_pairs(const double *a, const double *b, size_t n, int 
     return stats_judge(&pairs, sign, magnitude_met);
 }
 
+int stats_most(size_t agree, size_t n)
+{
+    return 5 * agree >= 4 * n;
+}
+
 stats_verdict stats_holds(int holds)
 {
-    return holds ? STATS_REPRODUCED : STATS_NOT_REPRODUCED;
+    return stats_holds_partly(holds, 0);
+}
+
+stats_verdict stats_holds_partly(int holds, int partly)
+{
+    return holds ? STATS_REPRODUCED : partly ? STATS_PARTLY : STATS_NOT_REPRODUCED;
 }
 
 stats_verdict stats_together(const stats_verdict *part, size_t n)

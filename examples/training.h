@@ -65,8 +65,8 @@ int training_set_make(training_set *set, const unsigned char *pixels, const unsi
                       size_t n, size_t features, dataset_encoding encoding);
 void training_set_free(training_set *set);
 
-/* Both parts of a data set of 28x28 pixels, the first train_n and test_n examples (0: all). Returns
-   0, or -1 after a line on stderr. */
+/* Both parts of a data set of 28x28 pixels, the first train_n and test_n examples (0: all); `test`
+   may be null. Returns 0, or -1 after a line on stderr. */
 int training_load(training_set *train, training_set *test, const dataset *data, size_t train_n,
                   size_t test_n, dataset_encoding encoding);
 
@@ -135,8 +135,8 @@ int training_load(training_set *train, training_set *test, const dataset *data, 
     if (test_n == 0 || test_n > data->test_n) test_n = data->test_n;
     if (training_set_make(train, data->train_images, data->train_labels, train_n, DATASET_PIXELS,
                           encoding) == 0 &&
-        training_set_make(test, data->test_images, data->test_labels, test_n, DATASET_PIXELS,
-                          encoding) == 0)
+        (!test || training_set_make(test, data->test_images, data->test_labels, test_n,
+                                    DATASET_PIXELS, encoding) == 0))
         return 0;
     fprintf(stderr, "no data: out of memory\n");
     return -1;

@@ -1198,6 +1198,7 @@ static void test_stats_parts(void)
                                           STATS_INCONCLUSIVE,   STATS_NOT_REPRODUCED,
                                           STATS_NOT_REPRODUCED, STATS_PARTLY};
     const double a[3] = {2, 3, 4}, b[3] = {1, 1, 1};
+    double mixed[4] = {3, NAN, 1, 2};
     CHECK_INT(stats_together(part, 2), STATS_REPRODUCED);
     CHECK_INT(stats_together(part, 3), STATS_PARTLY);
     CHECK_INT(stats_together(part + 2, 2), STATS_INCONCLUSIVE);
@@ -1206,6 +1207,12 @@ static void test_stats_parts(void)
     CHECK_INT(stats_together(part, 0), STATS_INCONCLUSIVE);
     CHECK_INT(stats_holds(1), STATS_REPRODUCED);
     CHECK_INT(stats_holds(0), STATS_NOT_REPRODUCED);
+    CHECK_INT(stats_holds_partly(1, 0), STATS_REPRODUCED);
+    CHECK_INT(stats_holds_partly(0, 1), STATS_PARTLY);
+    CHECK_INT(stats_holds_partly(0, 0), STATS_NOT_REPRODUCED);
+    CHECK(stats_mean(a, 3) == 3 && isnan(stats_mean(a, 0)));
+    CHECK(stats_median(mixed, 4) == 2 && isnan(stats_median(mixed, 0)));
+    CHECK(stats_most(4, 5) && !stats_most(3, 5) && !stats_most(7, 9));
     CHECK_INT(stats_judge_pairs(a, b, 3, +1, 0), STATS_PARTLY);
     CHECK_INT(stats_judge_pairs(a, b, 3, -1, 1), STATS_NOT_REPRODUCED);
 }

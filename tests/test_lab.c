@@ -67,7 +67,8 @@ static int run(lab_run *r)
     if ((int)r->arm == fail_arm) return 1;
     for (step = 0; step < 5; step++) {
         lab_record(r, "loss", (double)step, (double)(r->seed - 10 + 10 * r->arm) / 3);
-        lab_record(r, "other/series", (double)step, r->arm == 1 && step > 2 ? NAN : 1e-300);
+        lab_record_as(r, (double)step, r->arm == 1 && step > 2 ? NAN : 1e-300, "%s/series",
+                      "other");
     }
     lab_progress(r, 0.5);
     return 0;
@@ -92,6 +93,10 @@ static int report(lab_report *r)
     CHECK(isnan(lab_at(r, 0, 0, "none such", 0)));
     CHECK(isnan(lab_over_seeds(r, 1, "other/series").mean[4]));
     CHECK_NEAR(lab_mean(r, 0, "loss", 0), 1, 1e-7);
+    CHECK_STR(lab_mean_sd(r, lab_summary(r, 1, "loss", 2), 3), lab_text(r, 1, "loss", 2, 3));
+    CHECK_INT(lab_compare_series(r, 0, "loss", "other/series", 2, +1, 1),
+              lab_compare_series(r, 0, "other/series", "loss", 2, -1, 1));
+    CHECK(lab_round(0.123456, 3) == 0.123 && isnan(lab_round(NAN, 3)));
     return lab_save(r, f, "page");
 }
 

@@ -520,13 +520,6 @@ static void record_unit(lab_run *r, const net *t, size_t step)
     }
 }
 
-static double median_of(double *value, size_t n)
-{
-    stats_sort(value, n);
-    while (n > 0 && isnan(value[n - 1])) n--;
-    return n > 0 ? stats_quantile(value, n, 0.5) : (double)NAN;
-}
-
 /* Medians over all probes of the even grid. `spread` is how wide the range of the loss is. */
 static void record_medians(lab_run *r, const probe *p, size_t n)
 {
@@ -537,24 +530,24 @@ static void record_medians(lab_run *r, const probe *p, size_t n)
     size_t i, k;
     for (k = 0; k < PLACES; k++) {
         for (i = 0; i < n; i++) v[i] = p[i].at[k].length;
-        lab_record(r, names[k][0], 0, median_of(v, n));
+        lab_record(r, names[k][0], 0, stats_median(v, n));
         for (i = 0; i < n; i++) v[i] = p[i].at[k].relative;
-        lab_record(r, names[k][1], 0, median_of(v, n));
+        lab_record(r, names[k][1], 0, stats_median(v, n));
         for (i = 0; i < n; i++) v[i] = p[i].at[k].cosine;
-        lab_record(r, names[k][2], 0, median_of(v, n));
+        lab_record(r, names[k][2], 0, stats_median(v, n));
     }
     for (i = 0; i < n; i++) v[i] = p[i].turn;
-    lab_record(r, "turn_m", 0, median_of(v, n));
+    lab_record(r, "turn_m", 0, stats_median(v, n));
     for (i = 0; i < early; i++) v[i] = log10(p[i].along.highest);
-    lab_record(r, "high_m", 0, median_of(v, early));
+    lab_record(r, "high_m", 0, stats_median(v, early));
     for (i = 0; i < early; i++) v[i] = log10(p[i].along.most_change);
-    lab_record(r, "dhigh_m", 0, median_of(v, early));
+    lab_record(r, "dhigh_m", 0, stats_median(v, early));
     for (i = 0; i < early; i++) v[i] = log10(p[i].along.beta);
-    lab_record(r, "beta_early", 0, median_of(v, early));
+    lab_record(r, "beta_early", 0, stats_median(v, early));
     for (k = 0, i = 5; i < n && i <= 20; i++) /* steps 500..2000, while the loss still moves */
         if (fabs(p[i - 5].loss - p[i].loss) >= 1e-3 * p[i - 5].loss)
             v[k++] = p[i].along.beta * learning_rate(r->arm);
-    lab_record(r, "beta_m", 0, median_of(v, k)); /* in units of 1 / learning rate: 2 expected */
+    lab_record(r, "beta_m", 0, stats_median(v, k)); /* in units of 1 / learning rate: 2 expected */
 }
 
 /* Where the run has come to, beside the losses of the best linear maps. */
@@ -712,29 +705,24 @@ static double mean_of(lab_report *r, size_t arm, const char *series)
     return lab_mean(r, arm, series, 0);
 }
 
-static stats_verdict worse(stats_verdict a, stats_verdict b)
-{
-    return a > b ? a : b;
-}
-
 static void judge_cosines(lab_report *r)
 {
     static const char *const series[PLACES] = {"cos9_m", "cos17_m"};
-    stats_verdict v = STATS_REPRODUCED;
+    stats_verdict v[PLACES];
     size_t i, met = 0;
     for (i = 0; i < PLACES; i++) {
         const int far =
             mean_of(r, SLOW, series[i]) > 0.99 && mean_of(r, SLOW + BATCH, series[i]) < 0.9;
-        v = worse(v, lab_compare(r, SLOW + BATCH, SLOW, series[i], 0, -1, far));
+        v[i] = lab_compare(r, SLOW + BATCH, SLOW, series[i], 0, -1, far);
         met += (i == 0) == (mean_of(r, NONE, series[i]) > (i == 0 ? 0.9 : -0.5));
         met += (i == 0) == (mean_of(r, BATCH, series[i]) > (i == 0 ? 0.9 : -0.5));
     }
-    lab_verdict(r, &claims[SLOW_COSINE], v, "medians over all probes",
+    lab_verdict(r, &claims[SLOW_COSINE], stats_together(v, PLACES), "medians over all probes",
                 "layer 9: %s without, %s with; layer 17: %s, %s", lab_text(r, SLOW, "cos9_m", 0, 3),
                 lab_text(r, SLOW + BATCH, "cos9_m", 0, 2), lab_text(r, SLOW, "cos17_m", 0, 3),
                 lab_text(r, SLOW + BATCH, "cos17_m", 0, 2));
-    v = met == 4 ? STATS_REPRODUCED : met >= 2 ? STATS_PARTLY : STATS_NOT_REPRODUCED;
-    lab_verdict(r, &claims[FAST_COSINE], v, lab_format(r, "%u of 4 conditions", (unsigned)met),
+    lab_verdict(r, &claims[FAST_COSINE], stats_holds_partly(met == 4, met >= 2),
+                lab_format(r, "%u of 4 conditions", (unsigned)met),
                 "layer 9: %s without, %s with; layer 17: %s, %s", lab_text(r, NONE, "cos9_m", 0, 2),
                 lab_text(r, BATCH, "cos9_m", 0, 2), lab_text(r, NONE, "cos17_m", 0, 2),
                 lab_text(r, BATCH, "cos17_m", 0, 2));
@@ -744,10 +732,11 @@ static void judge_shift(lab_report *r)
 {
     static const size_t of[4] = {NONE, BATCH, SLOW, SLOW + BATCH};
     double least = DBL_MAX, most = 0;
-    stats_verdict v = lab_compare(r, SLOW + BATCH, SLOW, "rel9_m", 0, 1, 1);
+    const stats_verdict first = lab_compare(r, SLOW + BATCH, SLOW, "rel9_m", 0, 1, 1);
+    const stats_verdict second = lab_compare(r, SLOW + BATCH, SLOW, "rel17_m", 0, 1, 1);
     size_t i;
-    v = worse(v, lab_compare(r, SLOW + BATCH, SLOW, "rel17_m", 0, 1, 1));
-    lab_verdict(r, &claims[NOT_LESS_SHIFT], v, "relative to the gradient's length",
+    lab_verdict(r, &claims[NOT_LESS_SHIFT], first > second ? first : second, /* the worse one */
+                "relative to the gradient's length",
                 "layer 9: %s with, %s without; layer 17: %s, %s",
                 lab_text(r, SLOW + BATCH, "rel9_m", 0, 3), lab_text(r, SLOW, "rel9_m", 0, 3),
                 lab_text(r, SLOW + BATCH, "rel17_m", 0, 3), lab_text(r, SLOW, "rel17_m", 0, 3));
@@ -756,9 +745,9 @@ static void judge_shift(lab_report *r)
         least = fmin(least, fmin(a, b));
         most = fmax(most, fmax(a, b));
     }
-    v = most < 0.01 ? STATS_REPRODUCED : most > 0.1 ? STATS_NOT_REPRODUCED : STATS_PARTLY;
-    lab_verdict(r, &claims[NO_SHIFT], v, "layers depend on each other all the same",
-                "|G - G'| / |G| between %.3g and %.3g", least, most);
+    lab_verdict(r, &claims[NO_SHIFT], stats_holds_partly(most < 0.01, most <= 0.1),
+                "layers depend on each other all the same", "|G - G'| / |G| between %.3g and %.3g",
+                least, most);
 }
 
 static void judge_landscape(lab_report *r)
@@ -801,12 +790,9 @@ static void judge_edge(lab_report *r)
         const size_t n = lab_values(r, arm, "beta_m", 0, v);
         size_t near = 0;
         for (s = 0; s < n; s++) near += fabs(v[s] - 2) <= 0.5;
-        met += 5 * near >= 4 * n;
+        met += stats_most(near, n);
     }
-    lab_verdict(r, &claims[EDGE],
-                met == 2   ? STATS_REPRODUCED
-                : met == 1 ? STATS_PARTLY
-                           : STATS_NOT_REPRODUCED,
+    lab_verdict(r, &claims[EDGE], stats_holds_partly(met == 2, met == 1),
                 "without norm for comparison in the page", "%s / lr at 1e-6, %s / lr at 1e-7",
                 lab_text(r, BATCH, "beta_m", 0, 2), lab_text(r, SLOW + BATCH, "beta_m", 0, 2));
 }
@@ -823,10 +809,8 @@ static void judge_ranks(lab_report *r)
             off = fmax(off, fabs(lab_at(r, arm, s, "off", 0)));
         }
     lab_verdict(r, &claims[RANKS],
-                rest == 0              ? STATS_INCONCLUSIVE
-                : near == rest         ? STATS_REPRODUCED
-                : 5 * near >= 4 * rest ? STATS_PARTLY
-                                       : STATS_NOT_REPRODUCED,
+                rest == 0 ? STATS_INCONCLUSIVE
+                          : stats_holds_partly(near == rest, stats_most(near, rest)),
                 lab_format(r, "largest distance %.2g %%", 100 * off), "%u of %u runs at rest",
                 (unsigned)near, (unsigned)rest);
 }

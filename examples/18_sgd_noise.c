@@ -84,34 +84,15 @@ static training_set train; /* made before the first run, shared by all */
 static int prepare(const dataset *data, int quick)
 {
     (void)quick;
-    if (training_set_make(&train, data->train_images, data->train_labels, data->train_n,
-                          DATASET_PIXELS, DATASET_STD)) {
-        fprintf(stderr, "out of memory\n");
-        return -1;
-    }
-    return 0;
+    return training_load(&train, NULL, data, 0, 0, DATASET_STD);
 }
 
 static nrm_mlp *make_net(int norm, uint64_t seed, double lr, size_t max_batch, void **block)
 {
     nrm_mlp_layer layer[DEPTH + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    size_t l;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l < DEPTH; l++) {
-        layer[l].width = WIDTH;
-        layer[l].activation = NRM_RELU;
-        layer[l].norm = norm;
-        layer[l].bias = norm == NRM_NO_NORM;
-    }
-    layer[l].width = DATASET_CLASSES;
-    layer[l].bias = 1;
-    spec.inputs = DATASET_PIXELS;
-    spec.layers = DEPTH + 1;
-    spec.layer = layer;
+    nrm_mlp_spec spec = training_plain(layer, DEPTH, WIDTH, NRM_RELU, norm);
     spec.max_batch = max_batch;
     spec.seed = seed;
-    spec.init = NRM_INIT_XAVIER;
     spec.lr = (nrm_real)lr;
     return training_net(&spec, block);
 }
@@ -298,7 +279,6 @@ static void measure_draws(const gram *m, lab_run *run, size_t *pick, size_t size
     const double expected = m->C / b * (replace ? 1 : (n - b) / (n - 1));
     const size_t draws = (run->quick ? 20u : 2000u) * 256 / size;
     double sum = 0, squares = 0, along = 0, along2 = 0, d = (double)draws;
-    char series[48];
     nrm_rng rng;
     size_t k, i;
     nrm_rng_seed(&rng, run->seed, STREAM_DRAWS + 2 * size + (replace ? 1 : 0));
@@ -314,14 +294,10 @@ static void measure_draws(const gram *m, lab_run *run, size_t *pick, size_t size
         along += projected;
         along2 += projected * projected;
     }
-    (void)snprintf(series, sizeof series, "ratio_%s", way);
-    lab_record(run, series, b, sum / d);
-    (void)snprintf(series, sizeof series, "ratio_se_%s", way);
-    lab_record(run, series, b, sqrt((squares / d - sum / d * sum / d) / d));
-    (void)snprintf(series, sizeof series, "error_%s", way);
-    lab_record(run, series, b, sum / d * expected);
-    (void)snprintf(series, sizeof series, "z_%s", way);
-    lab_record(run, series, b, along / d / sqrt((along2 / d - along / d * along / d) / d));
+    lab_record_as(run, b, sum / d, "ratio_%s", way);
+    lab_record_as(run, b, sqrt((squares / d - sum / d * sum / d) / d), "ratio_se_%s", way);
+    lab_record_as(run, b, sum / d * expected, "error_%s", way);
+    lab_record_as(run, b, along / d / sqrt((along2 / d - along / d * along / d) / d), "z_%s", way);
 }
 
 /* Batches through the network as in training; with the whole set as one batch for comparison.
@@ -369,9 +345,10 @@ static int train_steps(nrm_mlp *net, uint64_t seed, size_t steps)
     training_order order;
     int rc = NRM_OK;
     if (training_order_start(&order, train.n, BATCH, DATASET_PIXELS, seed)) return -1;
-    while (net->steps < steps && rc == NRM_OK)
-        if (training_next(&order, &train))
-            rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
+    while (net->steps < steps && rc == NRM_OK) {
+        training_go_on(&order, &train, 1);
+        rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
+    }
     training_order_free(&order);
     return rc == NRM_OK ? 0 : -1;
 }
@@ -429,7 +406,7 @@ static int images_to_target(lab_run *run, int norm, size_t batch, double lr, dou
         return -1;
     }
     while (rc == NRM_OK && (double)(net->steps * batch) < most) {
-        if (training_next(&order, &train) < batch) continue; /* the short one at the end */
+        training_go_on(&order, &train, batch);
         rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, batch);
         if (rc != NRM_OK || net->steps % every > 0) continue;
         rc = nrm_mlp_eval(net, &loss, NULL, train.x, train.labels, SEEN_IMAGES);
@@ -511,7 +488,7 @@ static void judge_unbiased(lab_report *r)
                     beyond += z <= 3 ? 0u : 1u;
                     most = fmax(most, z);
                 }
-    lab_verdict(r, &claim, beyond <= 1 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED,
+    lab_verdict(r, &claim, stats_holds(beyond <= 1),
                 "batch norm with running statistics taken as constants",
                 "%lu of %lu cases beyond 3 standard errors, the largest %.2f",
                 (unsigned long)beyond, (unsigned long)cases, most);
@@ -538,10 +515,7 @@ static void judge_formula(lab_report *r, size_t way)
                 worst = fmax(worst, fabs(lab_at(r, arm, s, series, b) - 1));
             worst_mean = fmax(worst_mean, fabs(lab_mean(r, arm, series, b) - 1));
         }
-    lab_verdict(r, &claims[way],
-                worst <= 0.03        ? STATS_REPRODUCED
-                : worst_mean <= 0.03 ? STATS_PARTLY
-                                     : STATS_NOT_REPRODUCED,
+    lab_verdict(r, &claims[way], stats_holds_partly(worst <= 0.03, worst_mean <= 0.03),
                 "at 2000 · 256/|B| draws chance itself makes up to 2 %",
                 "off by at most %.1f %% in any run, %.1f %% in a mean over seeds", 100 * worst,
                 100 * worst_mean);
@@ -573,13 +547,10 @@ static void judge_training_mode(lab_report *r)
         size_t above = 0;
         for (s = 0; s < b.n; s++)
             above += lab_at(r, NOISE_BATCH, s, "train_bias", (double)sizes[k + 1]) > 0 ? 1u : 0u;
-        biased += 5 * above >= 4 * b.n && b.mean > 2 * b.se ? 1u : 0u;
+        biased += stats_most(above, b.n) && b.mean > 2 * b.se ? 1u : 0u;
         mean[k] = b.mean;
     }
-    lab_verdict(r, &unbiased,
-                biased == 0             ? STATS_REPRODUCED
-                : biased == TRAIN_SIZES ? STATS_NOT_REPRODUCED
-                                        : STATS_PARTLY,
+    lab_verdict(r, &unbiased, stats_holds_partly(biased == 0, biased < TRAIN_SIZES),
                 "compared with the gradient of all 2000 images as one batch",
                 "biased at %lu of 4 sizes; |bias|²/|g|² %.3g, %.3g, %.3g, %.3g at 4, 16, 64, 256",
                 (unsigned long)biased, mean[0], mean[1], mean[2], mean[3]);
@@ -590,13 +561,11 @@ static void judge_training_mode(lab_report *r)
         falls = falls && e16 > e64 && e64 > e256;
         factor[arm] = e16 / e256;
     }
-    lab_verdict(r, &better,
-                !falls                                                  ? STATS_NOT_REPRODUCED
-                : fmax(fabs(factor[0] - 16), fabs(factor[1] - 16)) <= 4 ? STATS_REPRODUCED
-                                                                        : STATS_PARTLY,
-                "drawn without replacement: 18.2 expected without norm",
-                "from 16 to 256 by a factor of %.1f without, %.1f with batch norm", factor[0],
-                factor[1]);
+    lab_verdict(
+        r, &better,
+        stats_holds_partly(falls && fmax(fabs(factor[0] - 16), fabs(factor[1] - 16)) <= 4, falls),
+        "drawn without replacement: 18.2 expected without norm",
+        "from 16 to 256 by a factor of %.1f without, %.1f with batch norm", factor[0], factor[1]);
 }
 
 /* steps = 1: the steps, else the images, that the best rate takes. */
@@ -634,15 +603,6 @@ static void fit(const lab_report *r, size_t norm, size_t s, double *images, doub
     *images = (wy - *steps * wx) / w;
 }
 
-static stats_verdict both(const stats_verdict *v)
-{
-    if (v[0] == v[1]) return v[0];
-    return v[0] == STATS_REPRODUCED || v[1] == STATS_REPRODUCED || v[0] == STATS_PARTLY ||
-                   v[1] == STATS_PARTLY
-               ? STATS_PARTLY
-               : STATS_INCONCLUSIVE;
-}
-
 static void judge_worth(lab_report *r)
 {
     static const lab_claim fewer = {
@@ -662,23 +622,20 @@ static void judge_worth(lab_report *r)
     stats_verdict v[2], u[2];
     size_t norm, n;
     for (norm = 0; norm < 2; norm++) {
-        stats_paired d;
         n = worth(r, norm, BATCHES - 1, 1, large);
         (void)worth(r, norm, 0, 1, small);
-        d = stats_pair(large, small, n);
-        ratio[norm] = stats_describe(small, n).mean / stats_describe(large, n).mean;
-        v[norm] = stats_judge(&d, -1, ratio[norm] >= 8);
+        ratio[norm] = stats_mean(small, n) / stats_mean(large, n);
+        v[norm] = stats_judge_pairs(large, small, n, -1, ratio[norm] >= 8);
         (void)worth(r, norm, BATCHES - 1, 0, large);
         (void)worth(r, norm, 2, 0, middle);
-        d = stats_pair(large, middle, n);
-        growth[norm] = stats_describe(large, n).mean / stats_describe(middle, n).mean;
-        u[norm] = stats_judge(&d, 1, 1);
+        growth[norm] = stats_mean(large, n) / stats_mean(middle, n);
+        u[norm] = stats_judge_pairs(large, middle, n, 1, 1);
     }
-    lab_verdict(r, &fewer, both(v), "64 times as large",
+    lab_verdict(r, &fewer, stats_together(v, 2), "64 times as large",
                 "from 8 to 512: %.1f times fewer steps without, %.1f with batch norm", ratio[0],
                 ratio[1]);
-    lab_verdict(r, &more, both(u), "", "from 32 to 512: %.2f times the images without, %.2f with",
-                growth[0], growth[1]);
+    lab_verdict(r, &more, stats_together(u, 2), "",
+                "from 32 to 512: %.2f times the images without, %.2f with", growth[0], growth[1]);
 }
 
 static double noise_scale(const lab_report *r, size_t norm, size_t s)
@@ -709,10 +666,7 @@ static void judge_scale(lab_report *r)
         }
         close += fabs(log10(knee[norm] / scale[norm])) <= 1 ? 1 : 0;
     }
-    lab_verdict(r, &claim,
-                close == 2   ? STATS_REPRODUCED
-                : close == 1 ? STATS_PARTLY
-                             : STATS_NOT_REPRODUCED,
+    lab_verdict(r, &claim, stats_holds_partly(close == 2, close == 1),
                 "the noise is that of step 200 and grows in training",
                 "knee at %.0f, noise %.0f without; %.0f and %.0f with batch norm", knee[0],
                 scale[0], knee[1], scale[1]);
@@ -787,13 +741,6 @@ static void ratio_panel(lab_report *r, plot_figure *f)
             }
 }
 
-static plot_style with_marker(plot_style style, int marker)
-{
-    style.marker = marker;
-    style.marker_every = 1;
-    return style;
-}
-
 static void training_mode_panel(lab_report *r, plot_figure *f)
 {
     plot_panel *p = plot_add(f, 1, 0, 1, 1);
@@ -803,9 +750,10 @@ static void training_mode_panel(lab_report *r, plot_figure *f)
     plot_axis_y(p, "over |g|^2 of all images", PLOT_LOG10);
     plot_grid(p, PLOT_GRID_Y);
     for (arm = 0; arm < 2; arm++) {
-        plot_style bias = with_marker(plot_dotted(arm ? PLOT_BLUE : PLOT_VERMILLION), PLOT_DIAMOND);
+        plot_style bias =
+            plot_with_marker(plot_dotted(arm ? PLOT_BLUE : PLOT_VERMILLION), PLOT_DIAMOND);
         lab_plot(r, p, arm, "train_error", lab_format(r, "%s: E|g − g_B|^2", net_names[arm]),
-                 with_marker(lab_style(arm ? "batch" : "none"), PLOT_CIRCLE));
+                 plot_with_marker(lab_style(arm ? "batch" : "none"), PLOT_CIRCLE));
         lab_plot(r, p, arm, "train_bias", lab_format(r, "%s: |bias|^2", net_names[arm]), bias);
     }
 }
@@ -835,7 +783,7 @@ static void worth_panel(lab_report *r, plot_figure *f, int col, int steps)
             }
         }
         plot_mean_band(p, net_names[norm], at, mean, sd, BATCHES,
-                       with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
+                       plot_with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
         plot_line(p, "fit", at, curve, BATCHES, plot_thin(PLOT_INK));
     }
     for (norm = 0; norm < 2; norm++) {
@@ -884,7 +832,7 @@ static void pareto_panel(lab_report *r, plot_figure *f)
                           PLOT_CENTER | (norm ? PLOT_BELOW : PLOT_ABOVE), PLOT_INK);
         }
         plot_line(p, lab_format(r, "%s (numbers: batch)", net_names[norm]), x, y, BATCHES,
-                  with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
+                  plot_with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
     }
 }
 
@@ -902,7 +850,7 @@ static void rate_panel(lab_report *r, plot_figure *f)
     plot_grid(p, PLOT_GRID_BOTH);
     plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
     for (norm = 0; norm < 2; norm++) {
-        const plot_style style = with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE);
+        const plot_style style = plot_with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE);
         for (k = 0; k < BATCHES; k++) {
             stats_summary y;
             n = lab_values(r, worth_arm(k, norm), "best_rate", 0, value);
@@ -944,9 +892,9 @@ static void cost_panel(lab_report *r, plot_figure *f)
     plot_axis_x(p, "batch size |B|", PLOT_LOG2);
     plot_axis_y(p, "per image", PLOT_LOG10);
     plot_grid(p, PLOT_GRID_BOTH);
-    plot_line(p, "operations", at, flop, 10, with_marker(plot_solid(PLOT_INK), PLOT_SQUARE));
+    plot_line(p, "operations", at, flop, 10, plot_with_marker(plot_solid(PLOT_INK), PLOT_SQUARE));
     plot_line(p, "words moved, without a cache", at, words, 10,
-              with_marker(plot_dashed(PLOT_ORANGE), PLOT_TRIANGLE));
+              plot_with_marker(plot_dashed(PLOT_ORANGE), PLOT_TRIANGLE));
     lab_check(r, fabs(gradient - (313600 + 5 * 60000 + 6000)) < 0.5,
               "operations of a gradient, per image", "%.0f, expected 619600", gradient);
 }
@@ -964,11 +912,9 @@ static int page_worth(lab_report *r)
 
 static void check_all(lab_report *r)
 {
-    size_t arm, s;
+    size_t arm;
     for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++) {
-        double worst = 0;
-        for (s = 0; s < lab_seeds(r, arm); s++)
-            worst = fmax(worst, lab_at(r, arm, s, "gram_error", 0));
+        const double worst = lab_summary(r, arm, "gram_error", 0).max;
         lab_check(r, worst < 1e-4, "inner products are those of batches of one image",
                   "%s: largest difference %.1e of C, at most 1e-4", net_names[arm], worst);
         printf("%s: C %s, |g|² %s\n", net_names[arm], lab_text(r, arm, "C", 0, 2),

@@ -174,14 +174,7 @@ static training_set train, test; /* made before the first run, shared by all */
 static int prepare(const dataset *data, int quick)
 {
     (void)quick;
-    if (training_set_make(&train, data->train_images, data->train_labels, data->train_n,
-                          DATASET_PIXELS, DATASET_STD) ||
-        training_set_make(&test, data->test_images, data->test_labels, data->test_n, DATASET_PIXELS,
-                          DATASET_STD)) {
-        fprintf(stderr, "out of memory\n");
-        return -1;
-    }
-    return 0;
+    return training_load(&train, &test, data, 0, 0, DATASET_STD);
 }
 
 /* ---- networks on MNIST ----------------------------------------------------------------------- */
@@ -200,21 +193,8 @@ static void scale_weights(nrm_mlp *net, const setting *k)
 static nrm_mlp *make_net(const setting *k, uint64_t seed, void **block)
 {
     nrm_mlp_layer layer[DEPTH_MAX + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp_spec spec = training_plain(layer, k->depth, k->width, k->activation, k->norm);
     nrm_mlp *net;
-    size_t l;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l < k->depth; l++) {
-        layer[l].width = k->width;
-        layer[l].activation = k->activation;
-        layer[l].norm = k->norm;
-        layer[l].bias = k->norm == NRM_NO_NORM;
-    }
-    layer[l].width = DATASET_CLASSES;
-    layer[l].bias = 1;
-    spec.inputs = DATASET_PIXELS;
-    spec.layers = k->depth + 1;
-    spec.layer = layer;
     spec.max_batch = PROBES;
     spec.seed = seed;
     spec.init = k->init;
@@ -325,16 +305,14 @@ static int take_look(nrm_mlp *net, const setting *k, look *out)
 static void record_look(lab_run *run, const setting *k, const look *seen, const char *when)
 {
     static const char *const names[6] = {"saturated", "dead", "gradient", "update", "near", "bent"};
-    char series[32];
     size_t l, i;
     for (i = 0; i < 6; i++) {
         if (k->activation == NRM_SIGMOID ? i < 4 : i >= 4) continue;
-        (void)snprintf(series, sizeof series, "%s/%s", when, names[i]);
         for (l = 0; l < k->depth; l++) {
             const layer_look *y = &seen->layer[l];
             const double value[6] = {y->saturated, y->dead, y->gradient,
                                      y->update,    y->near, y->bent};
-            lab_record(run, series, (double)(l + 1), value[i]);
+            lab_record_as(run, (double)(l + 1), value[i], "%s/%s", when, names[i]);
         }
     }
 }
@@ -409,7 +387,7 @@ static int train_net(nrm_mlp *net, const setting *k, uint64_t seed, lab_run *run
             if (step == 0) record_look(run, k, &seen, "start");
             if (step == 0) record_maps(run, net, k, "start");
         }
-        if (training_next(&order, &train) == 0) continue;
+        training_go_on(&order, &train, 1);
         rc = nrm_mlp_train_step(net, &loss, order.x, order.labels, order.count);
         hold(net, k);
         if (rc == NRM_OK) step++;
@@ -735,7 +713,6 @@ static int toy_step(toy *t, const nrm_real *x, const int *labels, nrm_acc *loss)
 static int toy_look(toy *t, lab_run *run, const char *when)
 {
     const char *label;
-    char series[48];
     size_t off = 0, dead = 0, i, j;
     int rc = toy_forward(t, t->x, TOY_TRAIN, NRM_TRAIN, 0);
     for (j = 0; j < HIDDEN; j++) {
@@ -749,8 +726,7 @@ static int toy_look(toy *t, lab_run *run, const char *when)
         const double value[3] = {(double)off / (TOY_TRAIN * HIDDEN), (double)dead / HIDDEN,
                                  root_mean_square(t->logits, (size_t)TOY_TRAIN * IN)};
         label = i == 0 ? "saturated" : i == 1 ? "dead" : "logits";
-        (void)snprintf(series, sizeof series, "%s/%s", when, label);
-        lab_record(run, series, 0, value[i]);
+        lab_record_as(run, 0, value[i], "%s/%s", when, label);
     }
     return rc < 0 ? -1 : 0;
 }
@@ -851,32 +827,12 @@ static stats_verdict compare_layers(const lab_report *r, size_t a, size_t b, con
                                     int sign, int magnitude_met)
 {
     double x[LAB_SEEDS_MAX], y[LAB_SEEDS_MAX];
-    stats_paired d;
     size_t s;
     for (s = 0; s < lab_seeds(r, a); s++) {
         x[s] = over_layers(r, a, s, series);
         y[s] = over_layers(r, b, s, series);
     }
-    d = stats_pair(x, y, lab_seeds(r, a));
-    return stats_judge(&d, sign, magnitude_met);
-}
-
-/* Several verdicts on one claim: the common one; partly, if some but not all are reproduced. */
-static stats_verdict all_of(const stats_verdict *v, size_t n)
-{
-    size_t i, same = 0, held = 0;
-    for (i = 0; i < n; i++) {
-        same += v[i] == v[0] ? 1u : 0u;
-        held += v[i] == STATS_REPRODUCED || v[i] == STATS_PARTLY ? 1u : 0u;
-    }
-    if (same == n) return v[0];
-    return held ? STATS_PARTLY : STATS_INCONCLUSIVE;
-}
-
-static const char *mean_sd(lab_report *r, stats_summary s, int decimals)
-{
-    if (s.n < 2) return lab_format(r, "%.*f", decimals, s.mean);
-    return lab_format(r, "%.*f ± %.*f", decimals, s.mean, decimals, s.sd);
+    return stats_judge_pairs(x, y, lab_seeds(r, a), sign, magnitude_met);
 }
 
 /* ---- checks and claims ----------------------------------------------------------------------- */
@@ -946,13 +902,12 @@ static void judge_start(lab_report *r)
                 if (!(y >= low)) low = y;
                 if (!(y <= high)) high = y;
             }
-    lab_verdict(r, &standard,
-                low >= 0.0364 - 0.015 && high <= 0.0364 + 0.015 ? STATS_REPRODUCED
-                                                                : STATS_NOT_REPRODUCED,
-                "", "%.4f to %.4f in all runs", low, high);
+    lab_verdict(r, &standard, stats_holds(low >= 0.0364 - 0.015 && high <= 0.0364 + 0.015), "",
+                "%.4f to %.4f in all runs", low, high);
     for (i = 1; i < GAINS; i++)
         v[i - 1] = compare_layers(r, tanh_arm(6, i, 0), tanh_arm(6, i, 1), "start/saturated", 1, 1);
-    lab_verdict(r, &large, all_of(v, 3), "at gain 1 the deeper layers are less saturated without",
+    lab_verdict(r, &large, stats_together(v, 3),
+                "at gain 1 the deeper layers are less saturated without",
                 "without %.3f, %.3f, %.3f, %.3f at gains 1, 5/3, 5, 20; with %.3f",
                 layers_summary(r, tanh_arm(6, 0, 0), "start/saturated").mean,
                 layers_summary(r, tanh_arm(6, 1, 0), "start/saturated").mean,
@@ -994,18 +949,19 @@ static void judge_training(lab_report *r)
                 "more in the first layers than in the last",
                 "layer 1: %s without; mean of six layers: %s without, %s with",
                 lab_text(r, none, "end/dead", 1, 3),
-                mean_sd(r, layers_summary(r, none, "end/dead"), 3),
-                mean_sd(r, layers_summary(r, batch, "end/dead"), 3));
+                lab_mean_sd(r, layers_summary(r, none, "end/dead"), 3),
+                lab_mean_sd(r, layers_summary(r, batch, "end/dead"), 3));
     for (i = 0; i < 2; i++)
         v[i] = lab_compare(r, tanh_arm(6, GAIN_5 + i, 1), tanh_arm(6, GAIN_5 + i, 0), "accuracy", 0,
                            1, 1);
-    lab_verdict(r, &better, all_of(v, 2), "", "gain 5: %s without, %s with; gain 20: %s, %s",
+    lab_verdict(r, &better, stats_together(v, 2), "",
+                "gain 5: %s without, %s with; gain 20: %s, %s",
                 lab_text(r, tanh_arm(6, GAIN_5, 0), "accuracy", 0, 3),
                 lab_text(r, tanh_arm(6, GAIN_5, 1), "accuracy", 0, 3),
                 lab_text(r, none, "accuracy", 0, 3), lab_text(r, batch, "accuracy", 0, 3));
     for (i = 0; i < 2; i++)
         v[i] = lab_compare(r, tanh_arm(1, i, 1), tanh_arm(1, i, 0), "accuracy", 0, -1, 1);
-    lab_verdict(r, &shallow, all_of(v, 2), "test accuracy here, training loss there",
+    lab_verdict(r, &shallow, stats_together(v, 2), "test accuracy here, training loss there",
                 "gain 1: %s without, %s with; gain 5/3: %s, %s",
                 lab_text(r, tanh_arm(1, 0, 0), "accuracy", 0, 3),
                 lab_text(r, tanh_arm(1, 0, 1), "accuracy", 0, 3),
@@ -1048,16 +1004,16 @@ static void judge_sensitivity(lab_report *r)
         "none"};
     double none[LAB_SEEDS_MAX], batch[LAB_SEEDS_MAX];
     const size_t n = accuracy_spread(r, 0, none), m = accuracy_spread(r, 1, batch);
-    const stats_paired d = stats_pair(batch, none, n < m ? n : m);
     const stats_summary dead = layers_summary(r, RELU_BATCH, "end/dead");
-    lab_verdict(r, &start, stats_judge(&d, -1, 1), "", "range %s without, %s with",
-                mean_sd(r, stats_describe(none, n), 3), mean_sd(r, stats_describe(batch, m), 3));
+    lab_verdict(r, &start, stats_judge_pairs(batch, none, n < m ? n : m, -1, 1), "",
+                "range %s without, %s with", lab_mean_sd(r, stats_describe(none, n), 3),
+                lab_mean_sd(r, stats_describe(batch, m), 3));
     lab_verdict(r, &relu, compare_layers(r, RELU_NONE, RELU_BATCH, "end/dead", 1, dead.mean < 0.01),
                 "without a norm the loss is not finite after the steps given; counted before that",
                 "%s without, after %.0f to %.0f steps; %s with, after 200",
-                mean_sd(r, layers_summary(r, RELU_NONE, "end/dead"), 3),
+                lab_mean_sd(r, layers_summary(r, RELU_NONE, "end/dead"), 3),
                 lab_summary(r, RELU_NONE, "steps", 0).min,
-                lab_summary(r, RELU_NONE, "steps", 0).max, mean_sd(r, dead, 4));
+                lab_summary(r, RELU_NONE, "steps", 0).max, lab_mean_sd(r, dead, 4));
 }
 
 static void judge_sigmoid(lab_report *r)
@@ -1087,7 +1043,6 @@ static void judge_sigmoid(lab_report *r)
         "none"};
     double low = 1, high = 0, bent = 0, before[LAB_SEEDS_MAX], after[LAB_SEEDS_MAX];
     const size_t n = lab_seeds(r, SIGMOID_BATCH);
-    stats_paired d;
     size_t s, l;
     for (s = 0; s < n; s++) {
         for (l = 1; l <= 3; l++) {
@@ -1100,19 +1055,16 @@ static void judge_sigmoid(lab_report *r)
         before[s] = over_layers(r, SIGMOID_BATCH, s, "start/bent");
         after[s] = over_layers(r, SIGMOID_BATCH, s, "end/bent");
     }
-    d = stats_pair(after, before, n);
-    lab_verdict(r, &linear,
-                low >= 0.633 && high <= 0.733 && bent <= 0.025 ? STATS_REPRODUCED
-                                                               : STATS_NOT_REPRODUCED,
+    lab_verdict(r, &linear, stats_holds(low >= 0.633 && high <= 0.733 && bent <= 0.025),
                 "without a norm layers 2 and 3 are straighter still at the start",
                 "%.3f to %.3f in ±1; at most %.1f %% left by a line", low, high, 100 * bent);
     lab_verdict(r, &single, lab_compare(r, SIGMOID_HELD, SOFTMAX, "accuracy", 0, -1, 1), "",
                 "γ, β held: %s; softmax regression: %s; lines instead of sigmoids: %s",
                 lab_text(r, SIGMOID_HELD, "accuracy", 0, 3), lab_text(r, SOFTMAX, "accuracy", 0, 3),
                 lab_text(r, SIGMOID_HELD, "lines", 0, 3));
-    lab_verdict(r, &out, stats_judge(&d, 1, 1), "",
+    lab_verdict(r, &out, stats_judge_pairs(after, before, n, 1, 1), "",
                 "%.2f %% at the start, %.2f %% after; with γ, β held %.2f %% after",
-                100 * stats_describe(before, n).mean, 100 * stats_describe(after, n).mean,
+                100 * stats_mean(before, n), 100 * stats_mean(after, n),
                 100 * layers_summary(r, SIGMOID_HELD, "end/bent").mean);
 }
 
@@ -1135,7 +1087,6 @@ static void map_row(lab_report *r, plot_figure *f, int row, size_t norm, const c
 {
     const size_t cells = MAP_UNITS * MAP_IMAGES, arm = tanh_arm(6, GAIN_20, norm);
     const char *captions[DEPTH_MAX];
-    char series[32];
     plot_panel *p = plot_add(f, row, 0, 1, 1);
     unsigned char *grey = (unsigned char *)malloc(DEPTH_MAX * cells);
     size_t l;
@@ -1146,12 +1097,10 @@ static void map_row(lab_report *r, plot_figure *f, int row, size_t norm, const c
                                    : " (units across, images down; white: |h| > 0.97; below: "
                                      "how much of the layer is white, dead units)"));
     for (l = 0; l < DEPTH_MAX; l++) {
-        double saturated, dead;
-        (void)snprintf(series, sizeof series, "%s/saturated", when);
-        saturated = lab_at(r, arm, 0, series, (double)(l + 1));
-        (void)snprintf(series, sizeof series, "%s/dead", when);
-        dead = lab_at(r, arm, 0, series, (double)(l + 1));
-        (void)snprintf(series, sizeof series, "%s%lu", when, (unsigned long)l + 1);
+        const double x = (double)(l + 1);
+        const double saturated = lab_at(r, arm, 0, lab_format(r, "%s/saturated", when), x);
+        const double dead = lab_at(r, arm, 0, lab_format(r, "%s/dead", when), x);
+        const char *series = lab_format(r, "%s%lu", when, (unsigned long)l + 1);
         unpack_map(r, MAP_NONE + norm, series, grey + l * cells, cells);
         captions[l] = lab_format(r, "layer %lu: %.1f %%, %.1f %% dead", (unsigned long)l + 1,
                                  100 * saturated, 100 * dead);
@@ -1188,13 +1137,6 @@ static void against_gain(lab_report *r, plot_panel *p, size_t depth, size_t norm
     plot_mean_band(p, label, gains, mean, sd, GAINS, style);
 }
 
-static plot_style marked(plot_style s, int marker)
-{
-    s.marker = marker;
-    s.marker_every = 1;
-    return s;
-}
-
 static void gain_panel(lab_report *r, plot_figure *f, int col, const char *series,
                        const char *heading, const char *axis)
 {
@@ -1206,11 +1148,14 @@ static void gain_panel(lab_report *r, plot_figure *f, int col, const char *serie
     plot_grid(p, PLOT_GRID_Y);
     plot_range_x(p, 0.85, 24);
     plot_range_y(p, strcmp(series, "accuracy") == 0 ? 0.2 : -0.02, 1.02);
-    against_gain(r, p, 6, 0, series, "no norm, 6 layers", marked(lab_style("none"), PLOT_CIRCLE));
-    against_gain(r, p, 1, 0, series, "no norm, 1 layer", marked(lab_style("none"), PLOT_RING));
+    against_gain(r, p, 6, 0, series, "no norm, 6 layers",
+                 plot_with_marker(lab_style("none"), PLOT_CIRCLE));
+    against_gain(r, p, 1, 0, series, "no norm, 1 layer",
+                 plot_with_marker(lab_style("none"), PLOT_RING));
     against_gain(r, p, 6, 1, series, "batch norm, 6 layers",
-                 marked(lab_style("batch"), PLOT_CIRCLE));
-    against_gain(r, p, 1, 1, series, "batch norm, 1 layer", marked(lab_style("batch"), PLOT_RING));
+                 plot_with_marker(lab_style("batch"), PLOT_CIRCLE));
+    against_gain(r, p, 1, 1, series, "batch norm, 1 layer",
+                 plot_with_marker(lab_style("batch"), PLOT_RING));
     if (strcmp(series, "accuracy") != 0)
         plot_hline(p, normal_saturated(), "N(0, 1): 0.0364", plot_thin(PLOT_INK));
 }
@@ -1257,7 +1202,8 @@ static void layers_panel(lab_report *r, plot_figure *f, int col, const char *ser
     if (scale == PLOT_LINEAR && !lab_quick(r)) plot_range_y(p, -0.005, 0.3);
     for (norm = 0; norm < 2; norm++)
         for (i = 0; i < GAINS; i++) {
-            plot_style style = marked(plot_solid(norm ? PLOT_BLUE : PLOT_VERMILLION), marks[i]);
+            plot_style style =
+                plot_with_marker(plot_solid(norm ? PLOT_BLUE : PLOT_VERMILLION), marks[i]);
             const int skip = scale == PLOT_LINEAR ? i < GAIN_5 : norm && i % 3;
             if (skip || (norm && strcmp(series, "start/gradient") == 0 && i)) continue;
             style.dash = dashes[i];
@@ -1308,7 +1254,7 @@ static void relu_panel(lab_report *r, plot_figure *f)
             else /* some end early */
                 lab_plot_seeds(r, p, arm, "dead",
                                lab_format(r, "no norm, lr %s, each seed", names[i]),
-                               marked(style, i ? PLOT_RING : PLOT_CROSS));
+                               plot_with_marker(style, i ? PLOT_RING : PLOT_CROSS));
         }
 }
 
@@ -1360,7 +1306,8 @@ static void bend_panel(lab_report *r, plot_figure *f)
     plot_grid(p, PLOT_GRID_Y);
     for (i = 0; i < 3; i++)
         for (when = 0; when < 2; when++) {
-            plot_style style = marked(plot_solid(colors[i]), when ? PLOT_CIRCLE : PLOT_RING);
+            plot_style style =
+                plot_with_marker(plot_solid(colors[i]), when ? PLOT_CIRCLE : PLOT_RING);
             style.dash = when ? PLOT_SOLID : PLOT_DOTTED;
             if (!when && which[i] == SIGMOID_HELD) continue; /* as with batch norm */
             lab_plot(r, p, which[i], when ? "end/bent" : "start/bent",

@@ -98,14 +98,7 @@ static training_set train, test; /* made before the first run, shared by all */
 static int prepare(const dataset *data, int quick)
 {
     (void)quick;
-    if (training_set_make(&train, data->train_images, data->train_labels, data->train_n,
-                          DATASET_PIXELS, DATASET_STD) ||
-        training_set_make(&test, data->test_images, data->test_labels, data->test_n, DATASET_PIXELS,
-                          DATASET_STD)) {
-        fprintf(stderr, "out of memory\n");
-        return -1;
-    }
-    return 0;
+    return training_load(&train, &test, data, 0, 0, DATASET_STD);
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
@@ -113,23 +106,9 @@ static int prepare(const dataset *data, int quick)
 static nrm_mlp *make_net(int norm, size_t solution, uint64_t seed, size_t max_batch, void **block)
 {
     nrm_mlp_layer layer[HIDDEN + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    size_t l;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l < HIDDEN; l++) {
-        layer[l].width = WIDTH;
-        layer[l].activation = NRM_RELU;
-        layer[l].norm = norm;
-        layer[l].bias = norm == NRM_NO_NORM;
-    }
-    layer[l].width = DATASET_CLASSES;
-    layer[l].bias = 1;
-    spec.inputs = DATASET_PIXELS;
-    spec.layers = HIDDEN + 1;
-    spec.layer = layer;
+    nrm_mlp_spec spec = training_plain(layer, HIDDEN, WIDTH, NRM_RELU, norm);
     spec.max_batch = max_batch;
     spec.seed = seed;
-    spec.init = NRM_INIT_XAVIER;
     spec.optimizer = solution == ADAM ? NRM_ADAM : NRM_SGD;
     spec.heavy_ball = (nrm_real)(solution == MOMENTUM ? 0.9 : 0);
     spec.lr = (nrm_real)(solution == MOMENTUM                      ? 0.01
@@ -161,7 +140,7 @@ static int train_steps(nrm_mlp *net, size_t solution, uint64_t order_seed, size_
         return -1;
     }
     while (step < steps && rc == NRM_OK) {
-        if (training_next(&order, &train) == 0) continue; /* the end of an epoch */
+        training_go_on(&order, &train, 1);
         step++;
         if (solution != RMSPROP) {
             rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
@@ -251,18 +230,15 @@ static double distance(const nrm_real *a, const nrm_real *b, size_t n)
 static int walk(solutions *s, lab_run *run, const char *what, const char *id, const nrm_real *a,
                 const nrm_real *b)
 {
-    char series[2][64];
     double loss, error;
     size_t k, i;
-    (void)snprintf(series[0], sizeof series[0], "%sloss/%s", what, id);
-    (void)snprintf(series[1], sizeof series[1], "%serror/%s", what, id);
     for (k = 0; k < POINTS; k++) {
         const double at = ((double)k - 4) / 20;
         for (i = 0; i < s->n; i++)
             s->net->params[i] = (nrm_real)((1 - at) * (double)a[i] + at * (double)b[i]);
         if (evaluate(s, &loss, &error)) return -1;
-        lab_record(run, series[0], at, loss);
-        if (!*what) lab_record(run, series[1], at, error);
+        lab_record_as(run, at, loss, "%sloss/%s", what, id);
+        if (!*what) lab_record_as(run, at, error, "error/%s", id);
     }
     return 0;
 }
@@ -311,13 +287,11 @@ static int run_pairs(solutions *s, lab_run *run, int norm)
 /* Row by row: i/20 of the second corner, j/20 of the third. x counts the points. */
 static int run_triangles(solutions *s, lab_run *run)
 {
-    char series[64];
     double loss, error;
     size_t k, i, j, p, count;
     for (k = 0; k < TRIPLES; k++) {
         const nrm_real *a = s->at[triples[k].corner[0]], *b = s->at[triples[k].corner[1]];
         const nrm_real *c = s->at[triples[k].corner[2]];
-        (void)snprintf(series, sizeof series, "loss/%s", triples[k].id);
         for (i = 0, count = 0; i < SIDE; i++)
             for (j = 0; i + j < SIDE; j++, count++) {
                 const double u = (double)i / (SIDE - 1), v = (double)j / (SIDE - 1);
@@ -325,7 +299,7 @@ static int run_triangles(solutions *s, lab_run *run)
                     s->net->params[p] = (nrm_real)((1 - u - v) * (double)a[p] + u * (double)b[p] +
                                                    v * (double)c[p]);
                 if (evaluate(s, &loss, &error)) return -1;
-                lab_record(run, series, (double)count, loss);
+                lab_record_as(run, (double)count, loss, "loss/%s", triples[k].id);
             }
         lab_progress(run, 0.5 + 0.5 * (double)(k + 1) / TRIPLES);
     }
@@ -406,16 +380,13 @@ static stats_verdict six_pairs(double (*value)[LAB_SEEDS_MAX], size_t n, size_t 
 {
     double zero[LAB_SEEDS_MAX] = {0};
     stats_verdict verdict[OF_OPTIMIZERS];
-    size_t k, same = 0;
+    size_t k;
     *held = 0;
     for (k = 0; k < OF_OPTIMIZERS; k++) {
-        const stats_paired d = stats_pair(value[k], zero, n);
-        verdict[k] = stats_judge(&d, 1, 1);
+        verdict[k] = stats_judge_pairs(value[k], zero, n, 1, 1);
         *held += verdict[k] == STATS_REPRODUCED ? 1u : 0u;
-        same += verdict[k] == verdict[0] ? 1u : 0u;
     }
-    if (same == OF_OPTIMIZERS) return verdict[0];
-    return *held ? STATS_PARTLY : STATS_INCONCLUSIVE;
+    return stats_together(verdict, OF_OPTIMIZERS);
 }
 
 /* A barrier is never below 0: where there is none in a pair, that is "not reproduced" for it. */
@@ -481,20 +452,20 @@ static void judge_consistency(lab_report *r)
     d = stats_pair(with, without, OF_OPTIMIZERS);
     lab_verdict(r, &alike, stats_judge(&d, -1, 1), "six pairs share their ends: not independent",
                 "%.3f without, %.3f with (means of six pairs); smaller in %lu of 6",
-                stats_describe(without, OF_OPTIMIZERS).mean,
-                stats_describe(with, OF_OPTIMIZERS).mean, (unsigned long)d.negative);
+                stats_mean(without, OF_OPTIMIZERS), stats_mean(with, OF_OPTIMIZERS),
+                (unsigned long)d.negative);
     for (arm = 0; arm < 2; arm++) {
         for (k = 0; k < OF_OPTIMIZERS; k++) {
             double m;
             n = apart(r, arm, k, value[k]);
-            m = stats_describe(value[k], n).mean;
+            m = stats_mean(value[k], n);
             mean[arm][0] = m < mean[arm][0] ? m : mean[arm][0];
             mean[arm][1] = m > mean[arm][1] ? m : mean[arm][1];
             for (s = 0; s < n; s++) value[k][s] -= 0.5;
         }
         verdict[arm] = six_pairs(value, n, &held[arm]);
     }
-    lab_verdict(r, &places[0], verdict[0] == verdict[1] ? verdict[0] : STATS_PARTLY, "",
+    lab_verdict(r, &places[0], stats_together(verdict, 2), "",
                 "%lu and %lu of 6 pairs; |A-B| is %.2f to %.2f of the distance without, %.2f to "
                 "%.2f with",
                 (unsigned long)held[0], (unsigned long)held[1], mean[0][0], mean[0][1], mean[1][0],
@@ -512,19 +483,17 @@ static void judge_control(lab_report *r, size_t arm)
          "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"",
          "no numbers at hand", "the same with batch norm", "none"}};
     double value[LAB_SEEDS_MAX], mean[LAB_SEEDS_MAX] = {0}, other[LAB_SEEDS_MAX];
-    stats_paired d;
     size_t k, s, n = 0;
     for (k = 0; k < OF_OPTIMIZERS; k++) {
         n = barriers(r, arm, "", k, value);
         for (s = 0; s < n; s++) mean[s] += value[s] / OF_OPTIMIZERS;
     }
     (void)barriers(r, arm, "", OF_OPTIMIZERS, other);
-    d = stats_pair(mean, other, n);
-    lab_verdict(r, &claims[arm], stats_judge(&d, 1, 1),
+    lab_verdict(r, &claims[arm], stats_judge_pairs(mean, other, n, 1, 1),
                 arm ? "no pair has a barrier, so there is nothing to compare" : "",
-                "%.4f ± %.4f between optimizers, %.4f ± %.4f with other batches",
-                stats_describe(mean, n).mean, stats_describe(mean, n).sd,
-                stats_describe(other, n).mean, stats_describe(other, n).sd);
+                "%s between optimizers, %s with other batches",
+                lab_mean_sd(r, stats_describe(mean, n), 4),
+                lab_mean_sd(r, stats_describe(other, n), 4));
 }
 
 /* The ends of a line are the same for all pairs that share a solution, and scaling must not move

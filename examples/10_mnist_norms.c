@@ -79,10 +79,7 @@ static training_set train, test;
 static int prepare(const dataset *d, int quick)
 {
     (void)quick;
-    return training_set_make(&train, d->train_images, d->train_labels, d->train_n, INPUTS,
-                             DATASET_RAW01) ||
-           training_set_make(&test, d->test_images, d->test_labels, d->test_n, INPUTS,
-                             DATASET_RAW01);
+    return training_load(&train, &test, d, 0, 0, DATASET_RAW01);
 }
 
 /* ---- one run --------------------------------------------------------------------------------- */
@@ -102,20 +99,9 @@ typedef struct trial {
 static nrm_mlp *make_net(const lab_run *r, void **block)
 {
     nrm_mlp_layer layer[3];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    int l;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l < 2; l++) {
-        layer[l].width = l == 0 ? WIDTH1 : WIDTH2;
-        layer[l].activation = NRM_RELU;
-        layer[l].norm = norm[r->arm];
-        layer[l].bias = r->arm != BATCH_NO_BIAS;
-    }
-    layer[2].width = CLASSES;
-    layer[2].bias = 1;
-    spec.inputs = INPUTS;
-    spec.layers = 3;
-    spec.layer = layer;
+    nrm_mlp_spec spec = training_plain(layer, 2, WIDTH1, NRM_RELU, norm[r->arm]);
+    layer[1].width = WIDTH2;
+    layer[0].bias = layer[1].bias = r->arm != BATCH_NO_BIAS;
     spec.max_batch = PROBED;
     spec.seed = r->seed;
     spec.init = NRM_INIT_FAN_IN;
@@ -136,9 +122,7 @@ static void take(void *context, const nrm_mlp_event *event)
 /* "norm_train/mean", "linear/density_5": moments and histograms by place. */
 static void record_at(lab_run *r, int place, const char *what, double x, double y)
 {
-    char series[64];
-    (void)snprintf(series, sizeof series, "%s/%s", place_name[place], what);
-    lab_record(r, series, x, y);
+    lab_record_as(r, x, y, "%s/%s", place_name[place], what);
 }
 
 /* Of all units together, and the sizes of skewness and kurtosis of the single ones, averaged. */
@@ -328,11 +312,6 @@ static int run(lab_run *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-static stats_verdict when(int met)
-{
-    return met ? STATS_REPRODUCED : STATS_NOT_REPRODUCED;
-}
-
 /* "504 ± 13", or "> 2360" if some seed never got there. */
 static const char *steps_text(lab_report *r, size_t arm)
 {
@@ -379,8 +358,8 @@ static void judge_log(lab_report *r)
     const double batch = lab_mean(r, BATCH_UNIFORM, "window_loss", LAB_LAST);
     const double first = lab_mean(r, NONE, "loss", 1);
     lab_verdict(r, &claim,
-                when(fabs(none - 0.395) <= 0.03 && fabs(batch - 0.162) <= 0.03 &&
-                     fabs(first - 2.30) <= 0.03),
+                stats_holds(fabs(none - 0.395) <= 0.03 && fabs(batch - 0.162) <= 0.03 &&
+                            fabs(first - 2.30) <= 0.03),
                 "", "%s and %s; first %.3f", lab_text(r, NONE, "window_loss", LAB_LAST, 3),
                 lab_text(r, BATCH_UNIFORM, "window_loss", LAB_LAST, 3), first);
 }
@@ -403,7 +382,7 @@ static void judge_centred(lab_report *r)
             drift[a] += fabs(lab_at(r, a, s, name, LAB_LAST) - lab_at(r, a, s, name, 0)) /
                         (double)lab_seeds(r, a);
         }
-    lab_verdict(r, &claim, when(fabs(mean) < 0.3 && drift[NONE] > drift[BATCH_UNIFORM]), "",
+    lab_verdict(r, &claim, stats_holds(fabs(mean) < 0.3 && drift[NONE] > drift[BATCH_UNIFORM]), "",
                 "|mean| %.2f; drift %.2f with, %.2f without", fabs(mean), drift[BATCH_UNIFORM],
                 drift[NONE]);
 }
@@ -418,7 +397,7 @@ static void judge_gaussian(lab_report *r)
                                     "none"};
     const double skew = lab_mean(r, BATCH_UNIFORM, "norm_infer/unit_skew", LAB_LAST);
     const double kurtosis = lab_mean(r, BATCH_UNIFORM, "norm_infer/unit_kurtosis", LAB_LAST);
-    lab_verdict(r, &claim, when(skew < 0.5 && kurtosis < 1),
+    lab_verdict(r, &claim, stats_holds(skew < 0.5 && kurtosis < 1),
                 lab_format(r, "without a norm: %.2f and %.2f",
                            lab_mean(r, NONE, "linear/unit_skew", LAB_LAST),
                            lab_mean(r, NONE, "linear/unit_kurtosis", LAB_LAST)),

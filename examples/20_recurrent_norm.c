@@ -397,13 +397,9 @@ static void judge_cells(lab_report *r)
         most = fmax(most, farthest(r, LAYER + i));
         most_mean = fmax(most_mean, farthest_mean(r, LAYER + i));
     }
-    lab_verdict(r, &plain, least > 10 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED, "",
-                "at least %.1f decades", least);
-    lab_verdict(r, &layer,
-                most <= 1        ? STATS_REPRODUCED
-                : most_mean <= 1 ? STATS_PARTLY
-                                 : STATS_NOT_REPRODUCED,
-                "", "at most a factor of %.1f (mean of the seeds: %.1f)", pow(10, most),
+    lab_verdict(r, &plain, stats_holds(least > 10), "", "at least %.1f decades", least);
+    lab_verdict(r, &layer, stats_holds_partly(most <= 1, most_mean <= 1), "",
+                "at most a factor of %.1f (mean of the seeds: %.1f)", pow(10, most),
                 pow(10, most_mean));
 }
 
@@ -422,7 +418,7 @@ static void judge_formula(lab_report *r)
         claimed++;
         right += (size_t)as_predicted(r, a);
     }
-    lab_verdict(r, &claim, right == claimed ? STATS_REPRODUCED : STATS_NOT_REPRODUCED,
+    lab_verdict(r, &claim, stats_holds(right == claimed),
                 lab_format(r,
                            "loud input with gain 3.377: %.1f decades, formula %.1f; with 768 "
                            "inputs, afterwards, %.1f",

@@ -77,9 +77,7 @@ static training_set train_set;
 
 static int prepare(const dataset *data, int quick)
 {
-    const size_t n = quick && data->train_n > 512 ? 512 : STEPS * BATCH;
-    return training_set_make(&train_set, data->train_images, data->train_labels,
-                             n < data->train_n ? n : data->train_n, DATASET_PIXELS, DATASET_STD);
+    return training_load(&train_set, NULL, data, quick ? 512 : STEPS * BATCH, 0, DATASET_STD);
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */
@@ -99,24 +97,14 @@ typedef struct subject { /* a trained network, and what is done to it */
 static nrm_mlp *make_net(const lab_run *r, int bias, void **block)
 {
     nrm_mlp_layer layer[3];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp_spec spec = training_plain(layer, 2, WIDTH, NRM_RELU, norm_of[r->arm]);
     size_t l;
-    memset(layer, 0, sizeof layer);
     for (l = 0; l < 2; l++) {
-        layer[l].width = WIDTH;
-        layer[l].activation = NRM_RELU;
-        layer[l].norm = norm_of[r->arm];
         layer[l].groups = GROUPS;
         layer[l].bias = bias;
     }
-    layer[2].width = CLASSES;
-    layer[2].bias = 1;
-    spec.inputs = DATASET_PIXELS;
-    spec.layers = 3;
-    spec.layer = layer;
     spec.max_batch = BATCH;
     spec.seed = r->seed;
-    spec.init = NRM_INIT_XAVIER;
     spec.eps = REAL_EPS;
     spec.lr = 0.1;
     return training_net(&spec, block);
@@ -131,8 +119,7 @@ static int train(const lab_run *r, nrm_mlp *net, double *bias_gradient)
     int l, rc = 0;
     if (training_order_start(&order, train_set.n, BATCH, DATASET_PIXELS, r->seed)) return -1;
     for (step = 0; step < steps && rc == 0; step++) {
-        while (!training_next(&order, &train_set)) {
-        }
+        training_go_on(&order, &train_set, 1);
         rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
         for (l = 0; l < 2 && net->state[l].db; l++)
             for (j = 0; j < WIDTH; j++)
@@ -436,16 +423,9 @@ static void judge_tables(lab_report *r)
         one_layer};
     const int right = as_in_table(r, BATCH_NORM) + as_in_table(r, WEIGHT) + as_in_table(r, LAYER);
     const int right_rms = as_in_table(r, RMS);
-    lab_verdict(r, &all,
-                right == 18  ? STATS_REPRODUCED
-                : right > 15 ? STATS_PARTLY
-                             : STATS_NOT_REPRODUCED,
-                "", "%d of 18 cells", right);
-    lab_verdict(r, &rms_norm,
-                right_rms == 6   ? STATS_REPRODUCED
-                : right_rms == 5 ? STATS_PARTLY
-                                 : STATS_NOT_REPRODUCED,
-                "", "%d of 6 cells", right_rms);
+    lab_verdict(r, &all, stats_holds_partly(right == 18, right > 15), "", "%d of 18 cells", right);
+    lab_verdict(r, &rms_norm, stats_holds_partly(right_rms == 6, right_rms == 5), "",
+                "%d of 6 cells", right_rms);
 }
 
 static void judge_texts(lab_report *r)
@@ -470,10 +450,7 @@ static void judge_texts(lab_report *r)
         scaled += unseen(r, line, W_SCALED);
         shifted += unseen(r, line, W_SHIFTED);
     }
-    lab_verdict(r, &data,
-                scaled_data == 3   ? STATS_REPRODUCED
-                : scaled_data == 2 ? STATS_PARTLY
-                                   : STATS_NOT_REPRODUCED,
+    lab_verdict(r, &data, stats_holds_partly(scaled_data == 3, scaled_data == 2),
                 "the table is right, not the sentence",
                 "largest change: weight norm %.2f, batch "
                 "norm %.0e, layer norm %.0e",
@@ -481,9 +458,7 @@ static void judge_texts(lab_report *r)
                 extreme(r, BATCH_NORM, "change", DATA_SCALED, 1),
                 extreme(r, LAYER, "change", DATA_SCALED, 1));
     lab_verdict(r, &weights,
-                scaled == 3 && shifted == 3   ? STATS_REPRODUCED
-                : scaled == 3 || shifted == 3 ? STATS_PARTLY
-                                              : STATS_NOT_REPRODUCED,
+                stats_holds_partly(scaled == 3 && shifted == 3, scaled == 3 || shifted == 3),
                 lab_format(r, "W re-centred: batch norm %.2f, weight norm %.2f, layer norm %.0e",
                            lab_mean(r, BATCH_NORM, "change", W_SHIFTED),
                            lab_mean(r, WEIGHT, "change", W_SHIFTED),
@@ -511,9 +486,8 @@ static void judge_gradients(lab_report *r)
         fmax(extreme(r, BATCH_NORM, "law", SCALE_LAW, 1), extreme(r, WEIGHT, "law", SCALE_LAW, 1));
     const double angle = fmax(extreme(r, BATCH_NORM, "law", UNIT_ORTHOGONAL, 1),
                               extreme(r, WEIGHT, "law", UNIT_ORTHOGONAL, 1));
-    lab_verdict(r, &smaller, scale < 1e-10 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED, "",
-                "relative error %.0e at most", scale);
-    lab_verdict(r, &orthogonal, angle < 1e-10 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED, "",
+    lab_verdict(r, &smaller, stats_holds(scale < 1e-10), "", "relative error %.0e at most", scale);
+    lab_verdict(r, &orthogonal, stats_holds(angle < 1e-10), "",
                 "|cosine| %.0e at most; layer norm %.2f, none %.2f", angle,
                 lab_mean(r, LAYER, "law", UNIT_ORTHOGONAL),
                 lab_mean(r, NONE, "law", UNIT_ORTHOGONAL));
@@ -550,8 +524,8 @@ static void judge_rest(lab_report *r)
             if (g.x[i] > 0.01) worst = fmax(worst, fabs(g.y[i] / growth_by(g.x[i]) - 1));
         }
     }
-    lab_verdict(r, &bias, most < 1e-12 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED, "", "%.0e", most);
-    lab_verdict(r, &growth, worst < 0.01 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED,
+    lab_verdict(r, &bias, stats_holds(most < 1e-12), "", "%.0e", most);
+    lab_verdict(r, &growth, stats_holds(worst < 0.01),
                 lab_format(r, "smallest variance of a unit: %.3g", smallest), "at most %.2g %% off",
                 100 * worst);
 }

@@ -70,10 +70,7 @@ static training_set train, test;
 static int prepare(const dataset *d, int quick)
 {
     (void)quick;
-    return training_set_make(&train, d->train_images, d->train_labels, d->train_n, INPUTS,
-                             DATASET_RAW01) ||
-           training_set_make(&test, d->test_images, d->test_labels, d->test_n, INPUTS,
-                             DATASET_RAW01);
+    return training_load(&train, &test, d, 0, 0, DATASET_RAW01);
 }
 
 /* ---- statistics kept beside those of the network --------------------------------------------- */
@@ -211,18 +208,9 @@ typedef struct trial {
 static nrm_mlp *make_net(const trial *t, int norm, void **block)
 {
     nrm_mlp_layer layer[NORMS + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    int l;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l <= NORMS; l++) {
-        layer[l].width = l == 0 ? WIDTH1 : l == 1 ? WIDTH2 : CLASSES;
-        layer[l].activation = l < NORMS ? NRM_RELU : NRM_IDENTITY;
-        layer[l].norm = l < NORMS ? norm : NRM_NO_NORM;
-        layer[l].bias = 1;
-    }
-    spec.inputs = INPUTS;
-    spec.layers = NORMS + 1;
-    spec.layer = layer;
+    nrm_mlp_spec spec = training_plain(layer, NORMS, WIDTH1, NRM_RELU, norm);
+    layer[1].width = WIDTH2;
+    layer[0].bias = layer[1].bias = 1;
     spec.max_batch = MAX_BATCH;
     spec.seed = t->run->seed;
     spec.init = NRM_INIT_FAN_IN;
@@ -298,9 +286,7 @@ static int algorithm2(nrm_mlp *net, size_t size, moments *m)
 
 static void record(lab_run *r, const char *what, const char *of, double x, double y)
 {
-    char series[64];
-    (void)snprintf(series, sizeof series, "%s/%s", what, of);
-    lab_record(r, series, x, y);
+    lab_record_as(r, x, y, "%s/%s", what, of);
 }
 
 /* Logits of the whole test set; returns the percentage that is right, or -1. */
@@ -698,16 +684,6 @@ static void check(lab_report *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-static stats_verdict when(int met)
-{
-    return met ? STATS_REPRODUCED : STATS_NOT_REPRODUCED;
-}
-
-static stats_verdict weaker(stats_verdict a, stats_verdict b)
-{
-    return a > b ? a : b; /* from reproduced down to not reproduced */
-}
-
 static const char *series_of(lab_report *r, const char *what, int variant)
 {
     return lab_format(r, "%s/%s", what, variant_id[variant]);
@@ -717,12 +693,7 @@ static const char *series_of(lab_report *r, const char *what, int variant)
 static stats_verdict compare(lab_report *r, size_t arm, const char *what, int low, int high,
                              double at)
 {
-    double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, arm, series_of(r, what, low), at, a);
-    stats_paired pairs;
-    (void)lab_values(r, arm, series_of(r, what, high), at, b);
-    pairs = stats_pair(a, b, n);
-    return stats_judge(&pairs, -1, 1);
+    return lab_compare_series(r, arm, series_of(r, what, low), series_of(r, what, high), at, -1, 1);
 }
 
 static const char *text_of(lab_report *r, size_t arm, const char *what, int variant, double at,
@@ -743,10 +714,10 @@ static void judge_slow(lab_report *r)
         "62.5, "
         "87.4, 94.7, 97.0 %"};
     const double first = lab_quick(r) ? 10 : 100, second = lab_quick(r) ? 50 : 1000;
-    lab_verdict(r, &claim,
-                weaker(compare(r, LARGE, "accuracy", SLOW, FAST, first),
-                       compare(r, LARGE, "accuracy", SLOW, FAST, second)),
-                "", "step 100: %s against %s %%; 1000: %s against %s %%",
+    const stats_verdict v[2] = {compare(r, LARGE, "accuracy", SLOW, FAST, first),
+                                compare(r, LARGE, "accuracy", SLOW, FAST, second)};
+    lab_verdict(r, &claim, stats_together(v, 2), "",
+                "step 100: %s against %s %%; 1000: %s against %s %%",
                 text_of(r, LARGE, "accuracy", SLOW, first, 1),
                 text_of(r, LARGE, "accuracy", FAST, first, 1),
                 text_of(r, LARGE, "accuracy", SLOW, second, 1),
@@ -778,10 +749,10 @@ static void judge_tracking(lab_report *r)
             worst = fmax(worst,
                          fabs(lab_mean(r, LARGE, series_of(r, "accuracy", FAST), all.x[i]) -
                               lab_mean(r, LARGE, series_of(r, "accuracy", ALGORITHM2), all.x[i])));
-    lab_verdict(r, &track, when(worst <= 0.5), "", "at most %.2f points apart", worst);
+    lab_verdict(r, &track, stats_holds(worst <= 0.5), "", "at most %.2f points apart", worst);
     loss = lab_mean(r, LARGE, series_of(r, "accuracy", POPULATION), LAB_LAST) -
            lab_mean(r, LARGE, series_of(r, "accuracy", LAST10), LAB_LAST);
-    lab_verdict(r, &last, when(loss <= 0.2),
+    lab_verdict(r, &last, stats_holds(loss <= 0.2),
                 lab_format(r, "batches of 8: %s, of 4: %s %%",
                            text_of(r, EIGHT, "accuracy", LAST10, LAB_LAST, 2),
                            text_of(r, FOUR, "accuracy", LAST10, LAB_LAST, 2)),
@@ -830,16 +801,16 @@ static void judge_bias(lab_report *r)
     claim[0] = &unbiased;
     claim[1] = &logits;
     claim[2] = &variances;
-    for (i = 0; i < 3; i++)
-        lab_verdict(r, claim[i],
-                    weaker(compare(r, FOUR, what[i], FAST, high[i], LAB_LAST),
-                           compare(r, EIGHT, what[i], FAST, high[i], LAB_LAST)),
-                    i == 1 ? "" : by_layer(r, high[i]),
+    for (i = 0; i < 3; i++) {
+        const stats_verdict v[2] = {compare(r, FOUR, what[i], FAST, high[i], LAB_LAST),
+                                    compare(r, EIGHT, what[i], FAST, high[i], LAB_LAST)};
+        lab_verdict(r, claim[i], stats_together(v, 2), i == 1 ? "" : by_layer(r, high[i]),
                     "batches of 4: %s against %s; of 8: %s against %s",
                     text_of(r, FOUR, what[i], FAST, LAB_LAST, 3),
                     text_of(r, FOUR, what[i], high[i], LAB_LAST, 3),
                     text_of(r, EIGHT, what[i], FAST, LAB_LAST, 3),
                     text_of(r, EIGHT, what[i], high[i], LAB_LAST, 3));
+    }
 }
 
 /* The largest relative error of all trials and seeds at the offsets of the claim. */
@@ -870,9 +841,9 @@ static void judge_variances(lab_report *r)
         "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
         "trial run: −0.0032 for a variance near 1 at offset 4096, 4.31 for 0.85 at 10,000"};
     const double two = worst_error(r, 1), update = worst_error(r, 2), one = worst_error(r, 0);
-    lab_verdict(r, &good, when(two < 1e-5 && update < 1e-5), "", "largest: %.1e and %.1e", two,
-                update);
-    lab_verdict(r, &bad, when(one < 1e-5), "",
+    lab_verdict(r, &good, stats_holds(two < 1e-5 && update < 1e-5), "", "largest: %.1e and %.1e",
+                two, update);
+    lab_verdict(r, &bad, stats_holds(one < 1e-5), "",
                 "largest: %.1e; between %.1f and %.1f times the true "
                 "variance at offset 10,000",
                 one, lab_summary(r, ONE_PASS, "low/one_pass", 10000).min,

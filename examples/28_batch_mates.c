@@ -111,13 +111,7 @@ static training_set train, test;
 
 static int prepare(const dataset *data, int quick)
 {
-    const size_t n = quick ? 400 : data->train_n, m = quick ? 200 : data->test_n;
-    if (training_set_make(&train, data->train_images, data->train_labels, n, INPUTS, DATASET_STD) ||
-        training_set_make(&test, data->test_images, data->test_labels, m, INPUTS, DATASET_STD)) {
-        fprintf(stderr, NAME ": out of memory\n");
-        return -1;
-    }
-    return 0;
+    return training_load(&train, &test, data, quick ? 400 : 0, quick ? 200 : 0, DATASET_STD);
 }
 
 /* ---- the dense network ----------------------------------------------------------------------- */
@@ -125,21 +119,9 @@ static int prepare(const dataset *data, int quick)
 static nrm_mlp *make_net(const setup *s, uint64_t seed, void **block)
 {
     nrm_mlp_layer layer[HIDDEN + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    size_t l;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l <= HIDDEN; l++) {
-        layer[l].width = l < HIDDEN ? WIDTH : CLASSES;
-        layer[l].activation = l < HIDDEN ? NRM_RELU : NRM_IDENTITY;
-        layer[l].norm = l < HIDDEN ? s->norm : NRM_NO_NORM;
-        layer[l].bias = layer[l].norm == NRM_NO_NORM;
-    }
-    spec.inputs = INPUTS;
-    spec.layers = HIDDEN + 1;
-    spec.layer = layer;
+    nrm_mlp_spec spec = training_plain(layer, HIDDEN, WIDTH, NRM_RELU, s->norm);
     spec.max_batch = MOST;
     spec.seed = seed;
-    spec.init = NRM_INIT_XAVIER;
     spec.lr = s->lr;
     return training_net(&spec, block);
 }
@@ -150,10 +132,9 @@ static int train_steps(nrm_mlp *net, size_t batch, size_t steps, uint64_t seed)
     size_t step;
     int status = NRM_OK;
     if (training_order_start(&order, train.n, batch, INPUTS, seed)) return -1;
-    for (step = 0; step < steps && status >= 0;) {
-        if (!training_next(&order, &train)) continue;
+    for (step = 0; step < steps && status >= 0; step++) {
+        training_go_on(&order, &train, 1);
         status = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
-        step++;
     }
     training_order_free(&order);
     return status;
@@ -219,7 +200,6 @@ static void record_density(lab_run *r, const mates *g, size_t m)
 {
     const size_t class = (size_t)g->labels[0];
     double off[DRAWS], grid[POINTS], density[POINTS];
-    char name[32];
     size_t i;
     for (i = 0; i < SHOWN && shown[i] != m; i++) {
     }
@@ -228,8 +208,8 @@ static void record_density(lab_run *r, const mates *g, size_t m)
     for (i = 0; i < POINTS; i++) grid[i] = REACH * (2 * (double)i / (POINTS - 1) - 1);
     stats_sort(off, g->draws);
     if (stats_kde(off, g->draws, stats_bandwidth(off, g->draws), grid, POINTS, density)) return;
-    (void)snprintf(name, sizeof name, "density_%lu", (unsigned long)m);
-    for (i = 0; i < POINTS; i++) lab_record(r, name, grid[i], density[i]);
+    for (i = 0; i < POINTS; i++)
+        lab_record_as(r, grid[i], density[i], "density_%lu", (unsigned long)m);
 }
 
 static int mates_of_image(lab_run *r, mates *g, size_t image, double *sd, double *flips)
@@ -1019,13 +999,11 @@ static void judge_slope(lab_report *r)
     const stats_summary s = slopes(r, "sd", 16, &inside), all = slopes(r, "sd", 4, &ignored);
     const stats_summary five = slopes(r, "sd_of_five", 16, &ignored);
     const int mean = fabs(s.mean + 0.5) <= 0.1;
-    stats_verdict v = STATS_NOT_REPRODUCED;
-    if (mean) v = 5 * inside >= 4 * s.n ? STATS_REPRODUCED : STATS_PARTLY;
-    lab_verdict(r, &claims[SLOPE], v, "",
-                "slope %.3f ± %.3f, inside in %lu of %lu; from m = 4: %.3f; mean sd of five "
+    lab_verdict(r, &claims[SLOPE], stats_holds_partly(mean && stats_most(inside, s.n), mean), "",
+                "slope %s, inside in %lu of %lu; from m = 4: %.3f; mean sd of five "
                 "images: %.3f; sd %.2f at m = 4, %.3f at 256",
-                s.mean, s.sd, (unsigned long)inside, (unsigned long)s.n, all.mean, five.mean,
-                lab_mean(r, MATES, "sd", 4), lab_mean(r, MATES, "sd", 256));
+                lab_mean_sd(r, s, 3), (unsigned long)inside, (unsigned long)s.n, all.mean,
+                five.mean, lab_mean(r, MATES, "sd", 4), lab_mean(r, MATES, "sd", 256));
 }
 
 /* The last values of two arms, as a claim: the first one larger (+1) or smaller (-1). */
@@ -1051,9 +1029,8 @@ static void judge(lab_report *r)
 
 static plot_style sized(plot_color color, int dash, int marker)
 {
-    plot_style s = plot_marked(color, marker);
+    plot_style s = plot_with_marker(plot_solid(color), marker);
     s.dash = dash;
-    s.marker_every = 1;
     return s;
 }
 

@@ -141,14 +141,6 @@ static double log10_or_nan(double value)
     return value > 0 ? log10(value) : (double)NAN;
 }
 
-/* Few digits: figures and verdicts need no more, and the table stays small. */
-static double rounded(double value, int digits)
-{
-    char text[32];
-    (void)snprintf(text, sizeof text, "%.*g", digits, value);
-    return strtod(text, NULL);
-}
-
 /* log10 of mean |channel mean| and of the mean channel deviation of each block; and how far the
    channels scatter: standard deviations of log10 over channels. */
 static void record_depth(lab_run *run, const deep_net *s, size_t rows)
@@ -167,10 +159,10 @@ static void record_depth(lab_run *run, const deep_net *s, size_t rows)
             log_mean[n] = log10(fabs(mean[c]));
             log_sd[n++] = 0.5 * log10(variance[c]);
         }
-        lab_record(run, "m", (double)k, rounded(log10_or_nan(means), 5));
-        lab_record(run, "s", (double)k, rounded(log10_or_nan(sds), 5));
-        lab_record(run, "mc", (double)k, rounded(stats_describe(log_mean, n).sd, 3));
-        lab_record(run, "sc", (double)k, rounded(stats_describe(log_sd, n).sd, 3));
+        lab_record(run, "m", (double)k, lab_round(log10_or_nan(means), 5));
+        lab_record(run, "s", (double)k, lab_round(log10_or_nan(sds), 5));
+        lab_record(run, "mc", (double)k, lab_round(stats_describe(log_mean, n).sd, 3));
+        lab_record(run, "sc", (double)k, lab_round(stats_describe(log_sd, n).sd, 3));
     }
 }
 
@@ -198,7 +190,7 @@ static void record_gradients(lab_run *run, const deep_net *s)
         const nrm_real *g = deep_weight_gradient(s, l, &n);
         double sum = 0;
         for (i = 0; i < n; i++) sum += g[i] * g[i];
-        lab_record(run, "g", (double)(l + 1), rounded(0.5 * log10_or_nan(sum), 5));
+        lab_record(run, "g", (double)(l + 1), lab_round(0.5 * log10_or_nan(sum), 5));
     }
 }
 
@@ -267,22 +259,20 @@ static void record_outputs(lab_run *run, const deep_net *s, const training_order
     const nrm_real *prob = deep_prob(s);
     double mean[CLASSES] = {0}, largest = 0, first_share;
     const double used = classes_for_80(prob, batch->count, &first_share);
-    char name[8];
     size_t i, c;
     for (c = 0; c < CLASSES; c++) {
-        (void)snprintf(name, sizeof name, "o%u", (unsigned)c);
         for (i = 0; i < batch->count; i++) {
             const double d = prob[i * CLASSES + c] - (batch->labels[i] == (int)c ? 1 : 0);
             mean[c] += d / (double)batch->count;
             if (is_shown_residual(run))
-                lab_record(run, name, (double)i, floor(d * 1000 + 0.5) / 1000);
+                lab_record_as(run, (double)i, floor(d * 1000 + 0.5) / 1000, "o%u", (unsigned)c);
         }
         largest = mean[c] > largest ? mean[c] : largest;
     }
     for (i = 0; i < batch->count && is_shown_residual(run); i++)
         lab_record(run, "label", (double)i, batch->labels[i]);
     for (c = 0; c < CLASSES && run->arm <= RB; c++)
-        lab_record(run, "push", (double)c, rounded(mean[c], 3));
+        lab_record(run, "push", (double)c, lab_round(mean[c], 3));
     lab_record(run, "push_max", 0, largest);
     lab_record(run, "classes", 0, used);
     lab_record(run, "share", 0, first_share);
@@ -300,7 +290,6 @@ static size_t watched(const deep_spec *shape, int which)
 static void record_fraction(lab_run *run, const deep_net *s, size_t rows, size_t percent)
 {
     double mean[WIDTH_MAX], variance[WIDTH_MAX];
-    char name[24];
     int w;
     for (w = 0; w < WATCHED; w++) {
         const size_t k = watched(&s->spec, w);
@@ -310,18 +299,15 @@ static void record_fraction(lab_run *run, const deep_net *s, size_t rows, size_t
         moments(h, rows, width, mean, variance);
         for (c = 0; c < width; c++)
             if (!(variance[c] <= most)) most = variance[c];
-        (void)snprintf(name, sizeof name, "most%d", w);
         if (percent % 4 == 0)
-            lab_record(run, name, (double)percent, rounded(log10_or_nan(most), 5));
+            lab_record_as(run, (double)percent, lab_round(log10_or_nan(most), 5), "most%d", w);
         if (!is_shown_residual(run) || (run->arm == RB && w < 2)) continue;
-        for (c = 0; c < SHOWN; c++) {
-            (void)snprintf(name, sizeof name, "v%d/%lu", w, (unsigned long)percent);
-            lab_record(run, name, (double)c, rounded(variance[c], 3));
-        }
-        for (c = 0; c < SHOWN; c++) {
-            (void)snprintf(name, sizeof name, "m%d/%lu", w, (unsigned long)percent);
-            lab_record(run, name, (double)c, rounded(mean[c], 3));
-        }
+        for (c = 0; c < SHOWN; c++)
+            lab_record_as(run, (double)c, lab_round(variance[c], 3), "v%d/%lu", w,
+                          (unsigned long)percent);
+        for (c = 0; c < SHOWN; c++)
+            lab_record_as(run, (double)c, lab_round(mean[c], 3), "m%d/%lu", w,
+                          (unsigned long)percent);
     }
 }
 
@@ -339,7 +325,7 @@ static int record_step(lab_run *run, deep_net *s, const training_order *batch)
         double loss;
         for (i = 0; i < s->n_params; i++) s->params[i] = start[i] - part * g[i];
         failed = look(s, batch, &loss);
-        if (f % 2 == 0) lab_record(run, "loss", 100.0 * (double)f / FRACTIONS, rounded(loss, 4));
+        if (f % 2 == 0) lab_record(run, "loss", 100.0 * (double)f / FRACTIONS, lab_round(loss, 4));
         record_fraction(run, s, batch->count, 100 * f / FRACTIONS);
         lab_progress(run, (double)f / FRACTIONS);
     }
@@ -354,10 +340,8 @@ static training_set images;
 
 static int prepare(const dataset *data, int quick)
 {
-    const size_t n = data->train_n < IMAGES ? data->train_n : IMAGES;
     (void)quick;
-    return training_set_make(&images, data->train_images, data->train_labels, n, DATASET_PIXELS,
-                             DATASET_STD);
+    return training_load(&images, NULL, data, IMAGES, 0, DATASET_STD);
 }
 
 static int run_arm(lab_run *run)
@@ -822,26 +806,15 @@ static const lab_claim claim_j = {
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-static stats_verdict judge(const double *a, const double *b, size_t n, int sign, int met)
-{
-    const stats_paired d = stats_pair(a, b, n);
-    return stats_judge(&d, sign, met);
-}
-
-static double mean_of(const double *a, size_t n)
-{
-    return stats_describe(a, n).mean;
-}
-
 static void judge_size(lab_report *r, const lab_claim *claim, size_t none, size_t batch)
 {
     double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
     const size_t n = lab_values(r, none, "log_sd", LAB_LAST, a);
     const double ratio =
-        pow(10, mean_of(a, n) - mean_of(b, lab_values(r, batch, "log_sd", LAB_LAST, b)));
-    lab_verdict(r, claim, judge(a, b, n, 1, ratio >= 30), "",
-                "%.3g without and %.3g with batch norm: %.3g times", pow(10, mean_of(a, n)),
-                pow(10, mean_of(b, n)), ratio);
+        pow(10, stats_mean(a, n) - stats_mean(b, lab_values(r, batch, "log_sd", LAB_LAST, b)));
+    lab_verdict(r, claim, stats_judge_pairs(a, b, n, 1, ratio >= 30), "",
+                "%.3g without and %.3g with batch norm: %.3g times", pow(10, stats_mean(a, n)),
+                pow(10, stats_mean(b, n)), ratio);
 }
 
 static void judge_tails(lab_report *r)
@@ -851,8 +824,9 @@ static void judge_tails(lab_report *r)
     size_t s;
     (void)lab_values(r, RB, "kurt", LAB_LAST, b);
     for (s = 0; s < n; s++) b[s] *= 3;
-    lab_verdict(r, &claim_b, judge(a, b, n, 1, 1), "", "kurtosis %s without, %s with batch norm",
-                lab_text(r, RN, "kurt", LAB_LAST, 1), lab_text(r, RB, "kurt", LAB_LAST, 1));
+    lab_verdict(r, &claim_b, stats_judge_pairs(a, b, n, 1, 1), "",
+                "kurtosis %s without, %s with batch norm", lab_text(r, RN, "kurt", LAB_LAST, 1),
+                lab_text(r, RB, "kurt", LAB_LAST, 1));
 }
 
 static void judge_classes(lab_report *r)
@@ -873,12 +847,12 @@ static void judge_growth(lab_report *r, const lab_claim *claim, size_t none, siz
         a[s] = slope(x.x, x.y, x.n, floor(depth / 2) + 1, depth);
         b[s] = slope(y.x, y.y, y.n, floor(depth / 2) + 1, depth);
     }
-    lab_verdict(r, claim, judge(a, b, n, 1, mean_of(a, n) >= 3 * mean_of(b, n)), "",
-                "%.4f ± %.4f a layer or block without, %.4f ± %.4f with batch norm; deviation at "
-                "the end %.2g and %.2g",
-                mean_of(a, n), stats_describe(a, n).sd, mean_of(b, n), stats_describe(b, n).sd,
-                pow(10, lab_mean(r, none, "s", LAB_LAST)),
-                pow(10, lab_mean(r, batch, "s", LAB_LAST)));
+    lab_verdict(
+        r, claim, stats_judge_pairs(a, b, n, 1, stats_mean(a, n) >= 3 * stats_mean(b, n)), "",
+        "%s a layer or block without, %s with batch norm; deviation at the end %.2g and "
+        "%.2g",
+        lab_mean_sd(r, stats_describe(a, n), 4), lab_mean_sd(r, stats_describe(b, n), 4),
+        pow(10, lab_mean(r, none, "s", LAB_LAST)), pow(10, lab_mean(r, batch, "s", LAB_LAST)));
 }
 
 static void judge_explosion(lab_report *r, const lab_claim *claim, size_t none, size_t batch)
@@ -889,11 +863,12 @@ static void judge_explosion(lab_report *r, const lab_claim *claim, size_t none, 
     for (i = 0; i < 2; i++)
         for (s = 0; s < n; s++)
             ratio[i][s] = lab_at(r, arm[i], s, "most2", 100) - lab_at(r, arm[i], s, "most0", 100);
-    lab_verdict(
-        r, claim,
-        judge(ratio[0], ratio[1], n, 1, mean_of(ratio[0], n) >= 6 && mean_of(ratio[1], n) <= 2), "",
-        "10^(%.1f ± %.1f) without, 10^(%.2f ± %.2f) with batch norm", mean_of(ratio[0], n),
-        stats_describe(ratio[0], n).sd, mean_of(ratio[1], n), stats_describe(ratio[1], n).sd);
+    lab_verdict(r, claim,
+                stats_judge_pairs(ratio[0], ratio[1], n, 1,
+                                  stats_mean(ratio[0], n) >= 6 && stats_mean(ratio[1], n) <= 2),
+                "", "10^(%s) without, 10^(%s) with batch norm",
+                lab_mean_sd(r, stats_describe(ratio[0], n), 1),
+                lab_mean_sd(r, stats_describe(ratio[1], n), 2));
 }
 
 static void judge_plain(lab_report *r)
@@ -904,22 +879,22 @@ static void judge_plain(lab_report *r)
         a[s] = factor_of(r, PB, s);
         b[s] = factor_of(r, PN, s);
     }
-    mean = mean_of(a, n);
-    lab_verdict(r, &claim_i, judge(a, b, n, 1, mean >= 1.15 && mean <= 1.25), "",
-                "%.3f ± %.3f with batch norm, %.3f ± %.3f without", mean, stats_describe(a, n).sd,
-                mean_of(b, n), stats_describe(b, n).sd);
+    mean = stats_mean(a, n);
+    lab_verdict(r, &claim_i, stats_judge_pairs(a, b, n, 1, mean >= 1.15 && mean <= 1.25), "",
+                "%s with batch norm, %s without", lab_mean_sd(r, stats_describe(a, n), 3),
+                lab_mean_sd(r, stats_describe(b, n), 3));
     for (s = 0; s < n; s++) {
         a[s] = lab_at(r, D50B, s, "g", 2) - lab_at(r, D50B, s, "g", 50);
         b[s] = lab_at(r, D50N, s, "g", 2) - lab_at(r, D50N, s, "g", 50);
     }
-    mean = pow(10, mean_of(a, n));
+    mean = pow(10, stats_mean(a, n));
     for (s = 0; s < n; s++) a[s] = fabs(a[s]);
     for (s = 0; s < n; s++) b[s] = fabs(b[s]);
-    lab_verdict(r, &claim_j, judge(a, b, n, -1, 1), "",
-                "layer 2 has %.2g times the gradient of layer 50 with batch norm; |log10| %.2f ± "
-                "%.2f with, %.2f ± %.2f without",
-                mean, mean_of(a, n), stats_describe(a, n).sd, mean_of(b, n),
-                stats_describe(b, n).sd);
+    lab_verdict(r, &claim_j, stats_judge_pairs(a, b, n, -1, 1), "",
+                "layer 2 has %.2g times the gradient of layer 50 with batch norm; |log10| %s with, "
+                "%s without",
+                mean, lab_mean_sd(r, stats_describe(a, n), 2),
+                lab_mean_sd(r, stats_describe(b, n), 2));
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */

@@ -88,7 +88,7 @@ size_t training_steps(size_t n, size_t batch);
 
 /* A plain network for the examples' data: `hidden` layers of the same width, activation and norm,
    without bias where there is a norm, and a layer of ten logits. Fills layer[hidden + 1]; returns
-   the defaults with inputs, layers and Xavier's weights. max_batch, seed and lr are the caller's. */
+   the defaults with inputs, layers and Xavier's weights. max_batch, seed, lr are the caller's. */
 nrm_mlp_spec training_plain(nrm_mlp_layer *layer, size_t hidden, size_t width, int activation,
                             int norm);
 

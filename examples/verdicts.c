@@ -151,14 +151,12 @@ static void put_count(page *p, const table *t, int tables)
     const tally all = count_all(t, tables);
     put(p, "**%lu claims", (unsigned long)all.claims[OF_SOURCE]);
     put_kinds(p, all.count[OF_SOURCE]);
-    put(p,
-        ".**\nThese are what the sources say of networks. Besides, %lu identities, which no data "
-        "can break",
-        (unsigned long)all.claims[EXACT]);
+    put(p, ".**\n\nThese are what the sources say of networks. Besides:\n\n");
+    put(p, "- %lu identities, which no data can break", (unsigned long)all.claims[EXACT]);
     put_kinds(p, all.count[EXACT]);
-    put(p, ";\nand %lu claims of our own", (unsigned long)all.claims[OURS]);
+    put(p, "\n- %lu claims of our own", (unsigned long)all.claims[OURS]);
     put_kinds(p, all.count[OURS]);
-    put(p, ".\n%lu of %lu checks of the programs passed.\n", (unsigned long)all.passed,
+    put(p, "\n- %lu of %lu checks of the programs passed\n", (unsigned long)all.passed,
         (unsigned long)all.checks);
 }
 

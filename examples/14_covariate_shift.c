@@ -95,11 +95,11 @@ static size_t arm_of(int net, int rate, int kind)
 
 /* ---- what all runs share --------------------------------------------------------------------- */
 
-static training_set train_set, unused;
+static training_set train_set;
 
 static int prepare(const dataset *data, int quick)
 {
-    return training_load(&train_set, &unused, data, quick ? 4000 : 0, 1, DATASET_STD);
+    return training_load(&train_set, NULL, data, quick ? 4000 : 0, 0, DATASET_STD);
 }
 
 /* ---- a network in training ------------------------------------------------------------------- */
@@ -236,14 +236,6 @@ static int look(trainer *t, sight *s, size_t step)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Rounded, for smaller tables. */
-static double digits4(double v)
-{
-    char text[32];
-    (void)snprintf(text, sizeof text, "%.4g", v);
-    return strtod(text, NULL);
-}
-
 enum { DISTANCE, RELATIVE, COSINE, FIGURES }; /* what is told of the shift of a layer */
 static const char *const figure_name[FIGURES] = {"shift", "relative", "cosine"};
 
@@ -253,22 +245,13 @@ static double figure_of(const sight *s, int layer, int what)
     return what == DISTANCE ? p->distance : what == RELATIVE ? p->relative : p->cosine;
 }
 
-/* The median of those that are numbers. Sorts v. */
-static double median(double *v, size_t n)
-{
-    stats_sort(v, n);
-    while (n > 0 && isnan(v[n - 1])) n--;
-    return n > 0 ? stats_quantile(v, n, 0.5) : (double)NAN;
-}
-
 static void put(trainer *t, const char *group, const char *what, size_t layer, double x, double y)
 {
-    char name[64];
+    if (isnan(y)) return;
     if (layer > 0)
-        (void)snprintf(name, sizeof name, "%s_%s_%zu", group, what, layer);
+        lab_record_as(t->r, x, lab_round(y, 4), "%s_%s_%zu", group, what, layer);
     else
-        (void)snprintf(name, sizeof name, "%s_%s", group, what);
-    if (!isnan(y)) lab_record(t->r, name, x, digits4(y));
+        lab_record_as(t->r, x, lab_round(y, 4), "%s_%s", group, what);
 }
 
 /* Medians over some looks, at x of the series whose names begin with the group's. */
@@ -281,12 +264,12 @@ static void put_medians(trainer *t, const char *group, const sight *s, size_t n,
     for (k = 0; k < SHOWN; k++)
         for (what = 0; what < FIGURES; what++) {
             for (i = 0; i < n; i++) v[i] = figure_of(&s[i], k, what);
-            put(t, group, figure_name[what], t->shape->shown[k] + 1, x, median(v, n));
+            put(t, group, figure_name[what], t->shape->shown[k] + 1, x, stats_median(v, n));
         }
     for (i = 0; i < n; i++) v[i] = s[i].next;
-    put(t, group, "next", 0, x, median(v, n));
+    put(t, group, "next", 0, x, stats_median(v, n));
     for (i = 0; i < n; i++) v[i] = s[i].same;
-    put(t, group, "same", 0, x, median(v, n));
+    put(t, group, "same", 0, x, stats_median(v, n));
     for (i = 0; i < n; i++) down += s[i].down / (double)n;
     put(t, group, "down", 0, x, down);
 }
@@ -458,7 +441,7 @@ static void count_cell(const lab_report *r, size_t arm, const char *name, int wi
     more = stats_judge_pairs(batch, none, n, +1, 1);
     near = stats_judge_pairs(fold, two, n, -1, 1);
     c->n++;
-    c->not_smaller += stats_describe(batch, n).mean >= stats_describe(none, n).mean;
+    c->not_smaller += stats_mean(batch, n) >= stats_mean(none, n);
     c->larger += more == STATS_REPRODUCED;
     c->smaller += more == STATS_NOT_REPRODUCED;
     c->alike += near == STATS_REPRODUCED;
@@ -466,18 +449,16 @@ static void count_cell(const lab_report *r, size_t arm, const char *name, int wi
 }
 
 /* Over layers, windows and the learning rates from `first` to before `last`. */
-static cells count_cells(const lab_report *r, int net, int what, int first, int last)
+static cells count_cells(lab_report *r, int net, int what, int first, int last)
 {
     cells c = {0, 0, 0, 0, 0, 0};
-    char name[64];
     int rate, k, w;
     for (rate = first; rate < last; rate++)
-        for (k = 0; k < SHOWN; k++)
-            for (w = 0; w < WINDOWS; w++) {
-                (void)snprintf(name, sizeof name, "window_%s_%zu", figure_name[what],
-                               networks[net].shown[k] + 1);
-                count_cell(r, arm_of(net, rate, NONE), name, w, &c);
-            }
+        for (k = 0; k < SHOWN; k++) {
+            const char *name =
+                lab_format(r, "window_%s_%zu", figure_name[what], networks[net].shown[k] + 1);
+            for (w = 0; w < WINDOWS; w++) count_cell(r, arm_of(net, rate, NONE), name, w, &c);
+        }
     return c;
 }
 
@@ -529,7 +510,7 @@ static void judge_spiral(lab_report *r)
         const size_t none = arm_of(net, FAST, NONE), batch = arm_of(net, FAST, NORMED);
         const size_t n = lab_seeds(r, batch);
         double cosine[2][LAB_SEEDS_MAX], down[2][LAB_SEEDS_MAX];
-        stats_paired turn, go;
+        double go;
         size_t s;
         for (s = 0; s < n; s++) {
             cosine[0][s] = late(r, none, s, "window_same");
@@ -537,13 +518,12 @@ static void judge_spiral(lab_report *r)
             down[0][s] = late(r, none, s, "window_down");
             down[1][s] = late(r, batch, s, "window_down");
         }
-        turn = stats_pair(cosine[1], cosine[0], n);
-        go = stats_pair(down[1], down[0], n);
-        lab_verdict(r, &claims[7 + net], stats_judge(&turn, -1, go.mean >= 0), "",
-                    "cosine %.2f ± %.2f against %.2f ± %.2f; down %.0f %% against %.0f %%",
-                    stats_describe(cosine[1], n).mean, stats_describe(cosine[1], n).sd,
-                    stats_describe(cosine[0], n).mean, stats_describe(cosine[0], n).sd,
-                    100 * stats_describe(down[1], n).mean, 100 * stats_describe(down[0], n).mean);
+        go = stats_pair(down[1], down[0], n).mean;
+        lab_verdict(r, &claims[7 + net], stats_judge_pairs(cosine[1], cosine[0], n, -1, go >= 0),
+                    "", "cosine %s against %s; down %.0f %% against %.0f %%",
+                    lab_mean_sd(r, stats_describe(cosine[1], n), 2),
+                    lab_mean_sd(r, stats_describe(cosine[0], n), 2), 100 * stats_mean(down[1], n),
+                    100 * stats_mean(down[0], n));
     }
 }
 

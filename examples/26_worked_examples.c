@@ -61,13 +61,6 @@ static const lab_arm arms[ARMS] = {{"people", "ten people", 0.01, 1},
 
 enum { STREAM_SHIFT = 26, STREAM_CHASE = 27 };
 
-static void note(lab_run *r, const char *what, const char *which, double x, double y)
-{
-    char name[64];
-    (void)snprintf(name, sizeof name, "%s_%s", what, which);
-    lab_record(r, name, x, y);
-}
-
 /* ---- ten people, and a digit ----------------------------------------------------------------- */
 
 enum { MEN = 10, COLUMNS = 3, GREYS = 256 };
@@ -98,14 +91,15 @@ static int run_people(lab_run *r)
             lo = fmin(lo, people[i * COLUMNS + c]);
             hi = fmax(hi, people[i * COLUMNS + c]);
         }
-        note(r, "mean", column_name[c], 0, mean[c]);
-        note(r, "var", column_name[c], 0, var);
-        note(r, "sample_var", column_name[c], 0, var * MEN / (MEN - 1));
+        lab_record_as(r, 0, mean[c], "mean_%s", column_name[c]);
+        lab_record_as(r, 0, var, "var_%s", column_name[c]);
+        lab_record_as(r, 0, var * MEN / (MEN - 1), "sample_var_%s", column_name[c]);
         for (i = 0; i < MEN; i++) {
             const double x = people[i * COLUMNS + c];
-            note(r, "z", column_name[c], (double)i, y[i * COLUMNS + c]);
-            note(r, "minmax", column_name[c], (double)i, (x - lo) / (hi - lo));
-            note(r, "rank", column_name[c], (double)i, rank_of(people + c, MEN, COLUMNS, x));
+            lab_record_as(r, (double)i, y[i * COLUMNS + c], "z_%s", column_name[c]);
+            lab_record_as(r, (double)i, (x - lo) / (hi - lo), "minmax_%s", column_name[c]);
+            lab_record_as(r, (double)i, rank_of(people + c, MEN, COLUMNS, x), "rank_%s",
+                          column_name[c]);
         }
     }
     return rc < 0;
@@ -279,10 +273,10 @@ static void run_rates(lab_run *r, const char *which, size_t n, int norm)
         double square = 0;
         (void)chain_gradient(&k);
         for (j = 0; j < PARAMS; j++) square += k.g[j] * k.g[j];
-        note(r, "promised", which, rate, k.loss - rate * square);
+        lab_record_as(r, rate, k.loss - rate * square, "promised_%s", which);
         chain_move(&k, rate, 0, PARAMS);
         (void)chain_gradient(&k);
-        note(r, "after", which, rate, k.loss);
+        lab_record_as(r, rate, k.loss, "after_%s", which);
     }
 }
 
@@ -293,11 +287,11 @@ static void run_batch(lab_run *r, const char *which, int norm)
     size_t s;
     for (s = 0; s < 3; s++) {
         (void)chain_gradient(&k);
-        note(r, "loss", which, (double)s, k.loss);
-        note(r, "input_mean", which, (double)s, k.input_mean);
-        note(r, "input_sd", which, (double)s, k.input_sd);
-        note(r, "gradient", which, (double)s, k.g[W_C]);
-        note(r, "shifted", which, (double)s, chain_shifted(&k, 0.1, W_C));
+        lab_record_as(r, (double)s, k.loss, "loss_%s", which);
+        lab_record_as(r, (double)s, k.input_mean, "input_mean_%s", which);
+        lab_record_as(r, (double)s, k.input_sd, "input_sd_%s", which);
+        lab_record_as(r, (double)s, k.g[W_C], "gradient_%s", which);
+        lab_record_as(r, (double)s, chain_shifted(&k, 0.1, W_C), "shifted_%s", which);
         chain_move(&k, 0.1, 0, PARAMS);
     }
 }
@@ -353,12 +347,8 @@ static int run_product(lab_run *r)
         lab_record(r, "exact", rate, sum);
     }
     for (i = 0; i < sizeof rates / sizeof rates[0]; i++) {
-        char name[32];
         orders_of(order, rates[i]);
-        for (k = 1; k <= FACTORS; k++) {
-            (void)snprintf(name, sizeof name, "size_%zu", k);
-            lab_record(r, name, rates[i], fabs(order[k]));
-        }
+        for (k = 1; k <= FACTORS; k++) lab_record_as(r, rates[i], fabs(order[k]), "size_%zu", k);
     }
     return 0;
 }
@@ -409,20 +399,21 @@ static int run_shift(lab_run *r)
         for (i = 0; i < POINTS; i++) {
             x[d][i] = (d == 0 ? -1 : 1) + 0.5 * nrm_rng_normal(&rng);
             y[d][i] = x[d][i] * x[d][i] + 0.2 * nrm_rng_normal(&rng);
-            if (i < KEPT && r->seed % 5 == 1) note(r, "points", name[d], x[d][i], y[d][i]);
+            if (i < KEPT && r->seed % 5 == 1)
+                lab_record_as(r, x[d][i], y[d][i], "points_%s", name[d]);
         }
         fit(line[d], 2, x[d], y[d], POINTS);
-        note(r, "intercept", name[d], 0, line[d][0]);
-        note(r, "slope", name[d], 0, line[d][1]);
+        lab_record_as(r, 0, line[d][0], "intercept_%s", name[d]);
+        lab_record_as(r, 0, line[d][1], "slope_%s", name[d]);
     }
     fit(square, 3, x[0], y[0], POINTS);
     lab_record(r, "square", 0, square[0]);
     lab_record(r, "square", 1, square[1]);
     lab_record(r, "square", 2, square[2]);
     for (d = 0; d < 2; d++) {
-        note(r, "error_source_line", name[d], 0, error_of(line[0], x[d], y[d], POINTS));
-        note(r, "error_target_line", name[d], 0, error_of(line[1], x[d], y[d], POINTS));
-        note(r, "error_square", name[d], 0, error_of(square, x[d], y[d], POINTS));
+        lab_record_as(r, 0, error_of(line[0], x[d], y[d], POINTS), "error_source_line_%s", name[d]);
+        lab_record_as(r, 0, error_of(line[1], x[d], y[d], POINTS), "error_target_line_%s", name[d]);
+        lab_record_as(r, 0, error_of(square, x[d], y[d], POINTS), "error_square_%s", name[d]);
     }
     return 0;
 }
@@ -510,18 +501,18 @@ static void layer_step(game *g, double rate)
 
 static void note_line(lab_run *r, const char *which, const game *g)
 {
-    note(r, "line", which, 0, g->w[0]);
-    note(r, "line", which, 1, g->w[1]);
-    note(r, "line", which, 2, g->b);
-    note(r, "loss", which, shown_rate, g->loss);
-    note(r, "hits", which, shown_rate, g->hits);
+    lab_record_as(r, 0, g->w[0], "line_%s", which);
+    lab_record_as(r, 1, g->w[1], "line_%s", which);
+    lab_record_as(r, 2, g->b, "line_%s", which);
+    lab_record_as(r, shown_rate, g->loss, "loss_%s", which);
+    lab_record_as(r, shown_rate, g->hits, "hits_%s", which);
 }
 
 static void note_inputs(lab_run *r, const char *which, const game *g)
 {
     size_t i;
     for (i = 0; i < SPOTS && r->seed % 5 == 1; i += 2)
-        note(r, i < CLASS ? "one" : "other", which, g->h[i][0], g->h[i][1]);
+        lab_record_as(r, g->h[i][0], g->h[i][1], "%s_%s", i < CLASS ? "one" : "other", which);
 }
 
 /* Loss after the unit's step alone and after both, against the rate: decades from the start. */
@@ -743,15 +734,6 @@ static void judge_exact(lab_report *r)
                 lab_at(r, PRODUCT, 0, "up_to", 2));
 }
 
-static stats_verdict judge_pair(const lab_report *r, size_t arm, const char *a, const char *b,
-                                double x, int sign)
-{
-    double va[LAB_SEEDS_MAX], vb[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, arm, a, x, va);
-    (void)lab_values(r, arm, b, x, vb);
-    return stats_judge_pairs(va, vb, n, sign, 1);
-}
-
 static void judge_drawn(lab_report *r)
 {
     static const lab_claim slopes = {
@@ -780,10 +762,10 @@ static void judge_drawn(lab_report *r)
     lab_verdict(r, &slopes, stats_holds(fabs(source + 2) < 0.1 && fabs(target - 2) < 0.1), "",
                 "%s and %s", lab_text(r, SHIFT, "slope_source", 0, 2),
                 lab_text(r, SHIFT, "slope_target", 0, 2));
-    lab_verdict(r, &chase, judge_pair(r, CHASE, "both", "own", 10, +1), "",
+    lab_verdict(r, &chase, lab_compare_series(r, CHASE, "both", "own", 10, +1, 1), "",
                 "decades: %s against %s", lab_text(r, CHASE, "both", 10, 2),
                 lab_text(r, CHASE, "own", 10, 2));
-    lab_verdict(r, &help, judge_pair(r, CHASE, "both", "own", 0.1, -1), "",
+    lab_verdict(r, &help, lab_compare_series(r, CHASE, "both", "own", 0.1, -1, 1), "",
                 "decades: %s against %s", lab_text(r, CHASE, "both", 0.1, 3),
                 lab_text(r, CHASE, "own", 0.1, 3));
 }
@@ -894,10 +876,8 @@ static void draw_input(lab_report *r, plot_figure *f)
     for (i = 0; i < 2; i++) {
         const lab_series m = lab_get(r, CHAIN, 0, lab_format(r, "input_mean_%s", which[i]));
         const lab_series d = lab_get(r, CHAIN, 0, lab_format(r, "input_sd_%s", which[i]));
-        plot_style style = lab_style(which[i]);
-        style.marker = i ? PLOT_CIRCLE : PLOT_SQUARE;
-        style.marker_every = 1;
-        plot_mean_band(p, name[i], m.x, m.y, d.y, m.n, style);
+        plot_mean_band(p, name[i], m.x, m.y, d.y, m.n,
+                       plot_with_marker(lab_style(which[i]), i ? PLOT_CIRCLE : PLOT_SQUARE));
     }
     plot_range_x(p, -0.1, 2.1);
     plot_legend(p, PLOT_LEGEND_ABOVE);

@@ -538,11 +538,6 @@ static double most(const lab_report *r, const char *series, double x)
     return lab_summary(r, EXACT, series, x).max;
 }
 
-static stats_verdict decide(int holds, int partly)
-{
-    return holds ? STATS_REPRODUCED : partly ? STATS_PARTLY : STATS_NOT_REPRODUCED;
-}
-
 static void judge_identities(lab_report *r)
 {
     static const lab_claim identity_claim = {
@@ -572,17 +567,17 @@ static void judge_identities(lab_report *r)
         "exact: to 1e-3 of the largest output, with 12 features",
         "the factor sqrt((D - 1)/D) was known"};
     const double same = most(r, "identity_same", 0), other = most(r, "identity_other", 0);
-    lab_verdict(r, &identity_claim, decide(same < 1e-12 && other < 1e-12, same < 1e-12),
+    lab_verdict(r, &identity_claim, stats_holds_partly(same < 1e-12 && other < 1e-12, same < 1e-12),
                 "one choice of γ and β is the identity for one batch only",
                 "differs by %.0e on the batch, by %.2f spreads on another", same, other);
-    lab_verdict(r, &one, decide(!(most(r, "one_y", 0) > 0) && !(most(r, "one_dx", 0) > 0), 0),
+    lab_verdict(r, &one, stats_holds(!(most(r, "one_y", 0) > 0) && !(most(r, "one_dx", 0) > 0)),
                 "a batch of two passes hardly more",
                 "|y - β| = %g, |dx| = %g; with two: |dx| <= "
                 "%.0e of dy/σ",
                 most(r, "one_y", 0), most(r, "one_dx", 0), most(r, "two_dx", 0));
-    lab_verdict(r, &rows, decide(most(r, "transpose", 0) < 1e-12, 0), "without γ and β",
+    lab_verdict(r, &rows, stats_holds(most(r, "transpose", 0) < 1e-12), "without γ and β",
                 "differs by %.0e", most(r, "transpose", 0));
-    lab_verdict(r, &two_layers, decide(most(r, "std_layer", 0) < 1e-3, 0),
+    lab_verdict(r, &two_layers, stats_holds(most(r, "std_layer", 0) < 1e-3),
                 "the factor √((D - 1)/D) tells them apart, and ε",
                 "differs by %.3f; with the factor by %.0e", most(r, "std_layer", 0),
                 most(r, "std_layer_factor", 0));
@@ -607,17 +602,16 @@ static void judge_whitening(lab_report *r)
         "none"};
     const double after = lab_mean(r, EXACT, "correlation", 1);
     const double skew = lab_mean(r, EXACT, "skewness", 1);
-    lab_verdict(r, &whitens, decide(after < 0.05, 0), "it does not touch correlations at all",
+    lab_verdict(r, &whitens, stats_holds(after < 0.05), "it does not touch correlations at all",
                 "mean |r| %s before, %s after; whitening leaves %.0e",
                 lab_text(r, EXACT, "correlation", 0, 2), lab_text(r, EXACT, "correlation", 1, 2),
                 most(r, "correlation", 2));
-    lab_verdict(r, &gaussian, decide(skew < 0.5, 0), "nor the shape of a distribution",
+    lab_verdict(r, &gaussian, stats_holds(skew < 0.5), "nor the shape of a distribution",
                 "mean |skewness| %s before, %s after", lab_text(r, EXACT, "skewness", 0, 2),
                 lab_text(r, EXACT, "skewness", 1, 2));
     lab_verdict(r, &costly,
-                decide(lab_mean(r, EXACT, "cost", 96) >= 10 &&
-                           lab_mean(r, EXACT, "cost", 96) > lab_mean(r, EXACT, "cost", 12),
-                       0),
+                stats_holds(lab_mean(r, EXACT, "cost", 96) >= 10 &&
+                            lab_mean(r, EXACT, "cost", 96) > lab_mean(r, EXACT, "cost", 12)),
                 "counted, with Jacobi's rotations, 192 examples",
                 "%.0f, %.0f, %.0f times at 12, 48, 96 features", lab_mean(r, EXACT, "cost", 12),
                 lab_mean(r, EXACT, "cost", 48), lab_mean(r, EXACT, "cost", 96));
@@ -643,15 +637,15 @@ static void judge_rest(lab_report *r)
         "32j",      "∂l/∂μ and ∂l/∂σ² as printed, with ∂l/∂x in the sums, give the gradient",
         DERIVATION, SAID,
         "to 1e-6",  "a trial: 25 % wrong"};
-    lab_verdict(r, &nothing_lost, decide(most(r, "told_apart", 0) > 1e-6, 0),
+    lab_verdict(r, &nothing_lost, stats_holds(most(r, "told_apart", 0) > 1e-6),
                 "mean and spread of each feature are gone from the output; the layer keeps them",
                 "differ by %.0e; with the saved μ and σ the input comes back to %.0e",
                 most(r, "told_apart", 0), most(r, "given_back", 0));
-    lab_verdict(r, &rescaled, decide(most(r, "rescaled_layer", 0) < 1e-12, 0),
+    lab_verdict(r, &rescaled, stats_holds(most(r, "rescaled_layer", 0) < 1e-12),
                 lab_format(r, "without a norm the states move by %.2f",
                            lab_mean(r, EXACT, "rescaled_none", 0)),
                 "states differ by %.0e", most(r, "rescaled_layer", 0));
-    lab_verdict(r, &printed, decide(most(r, "printed", 0) < 1e-6, 0),
+    lab_verdict(r, &printed, stats_holds(most(r, "printed", 0) < 1e-6),
                 lab_format(r, "with ∂l/∂x̂, as is meant: %.0e", most(r, "printed_meant", 0)),
                 "off by %.0f %%", 100 * lab_mean(r, EXACT, "printed", 0));
 }
@@ -668,7 +662,6 @@ static void judge_steps(lab_report *r)
     double ratio[LAB_SEEDS_MAX], bound[LAB_SEEDS_MAX];
     const size_t n = lab_seeds(r, EXACT);
     size_t s, i;
-    stats_summary all;
     for (s = 0; s < n; s++) {
         const lab_series v = lab_get(r, EXACT, s, "step_variance");
         double low = v.n ? v.y[0] : (double)NAN, high = low;
@@ -679,10 +672,10 @@ static void judge_steps(lab_report *r)
         ratio[s] = high / low;
         bound[s] = 1.5;
     }
-    all = stats_describe(ratio, n);
     lab_verdict(r, &every_step, stats_judge_pairs(ratio, bound, n, +1, 1), "",
-                "largest over smallest %.2f ± %.2f; step 1: %.2f, step 8: %.2f", all.mean, all.sd,
-                lab_mean(r, EXACT, "step_variance", 0), lab_mean(r, EXACT, "step_variance", 7));
+                "largest over smallest %s; step 1: %.2f, step 8: %.2f",
+                lab_mean_sd(r, stats_describe(ratio, n), 2), lab_mean(r, EXACT, "step_variance", 0),
+                lab_mean(r, EXACT, "step_variance", 7));
 }
 
 /* Test accuracy lost, 50 steps after the bad batch, of a network with a norm and of one without. */
@@ -691,19 +684,17 @@ static void judge_bad_batch(lab_report *r, const lab_claim *claim, size_t arm)
     double lost[2][LAB_SEEDS_MAX], twin[LAB_SEEDS_MAX];
     const size_t which[2] = {arm, NONE};
     size_t n = 0, s, k;
-    stats_paired pairs;
     stats_summary with, without;
     for (k = 0; k < 2; k++) {
         n = lab_values(r, which[k], "hit", 50, lost[k]);
         (void)lab_values(r, which[k], "twin", 50, twin);
         for (s = 0; s < n; s++) lost[k][s] = twin[s] - lost[k][s];
     }
-    pairs = stats_pair(lost[0], lost[1], n);
     with = stats_describe(lost[0], n);
     without = stats_describe(lost[1], n);
-    lab_verdict(r, claim, stats_judge(&pairs, -1, with.mean <= 2), "",
-                "%.1f ± %.1f points lost; %.1f ± %.1f without a norm", with.mean, with.sd,
-                without.mean, without.sd);
+    lab_verdict(r, claim, stats_judge_pairs(lost[0], lost[1], n, -1, with.mean <= 2), "",
+                "%s points lost; %s without a norm", lab_mean_sd(r, with, 1),
+                lab_mean_sd(r, without, 1));
 }
 
 static void judge(lab_report *r)

@@ -23,7 +23,8 @@
    and standard deviations of the channels of each block, and how they move while one step of SGD
    with learning rate 0.1 is taken, from 0 to 100 % of that one step in steps of 2 %.
 
-   What counts as reproduced was written down before the run (claims below). */
+   What counts as reproduced was written down before the run (claims below). Only 29k to 29n were
+   added after it: they take the sentence of 29j in the ways in which 29j does not. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -392,7 +393,7 @@ static plot_panel *draw_histogram(lab_report *r, plot_figure *f, int col, size_t
     plot_heading(p, heading);
     plot_axis_x(p, "gradient of a weight", PLOT_LINEAR);
     plot_axis_y(p, "weights in a bin", PLOT_LOG10);
-    plot_range_y(p, 0.7, 1e5);
+    plot_range_y(p, 0.7, 1e6);
     plot_hist(p, NULL, edges, count, BINS, look);
     plot_line(p, NULL, x, normal, BINS, plot_dotted(PLOT_INK));
     plot_text_in(p, 0.03, 0.99, lab_format(r, "deviation %.3g", sd), PLOT_LEFT + PLOT_BELOW,
@@ -431,25 +432,42 @@ static void draw_outputs(lab_report *r, plot_figure *f, int col, size_t arm, con
 static void draw_numbers(lab_report *r, plot_figure *f)
 {
     static const size_t shown[6] = {RN, RB, PN, PB, MN, MB};
-    static const char *const head[5] = {"", "deviation", "max/dev.", "kurtosis", "classes"};
+    static const char *const name[6] = {"R27", "R27, BN", "P20", "P20, BN", "M13", "M13, BN"};
+    static const char *const head[5] = {"", "dev.", "max/dev.", "kurt.", "classes"};
     const char *cell[7 * 5];
     plot_panel *p = plot_add(f, 1, 4, 1, 2);
     size_t i;
     for (i = 0; i < 5; i++) cell[i] = head[i];
     for (i = 0; i < 6; i++) {
         const size_t arm = shown[i];
-        cell[5 * (i + 1)] = arms[arm].name;
-        cell[5 * (i + 1) + 1] = lab_format(r, "%.3g", lab_mean(r, arm, "sd", LAB_LAST));
+        cell[5 * (i + 1)] = name[i];
+        cell[5 * (i + 1) + 1] = lab_format(r, "%.2g", lab_mean(r, arm, "sd", LAB_LAST));
         cell[5 * (i + 1) + 2] = lab_format(r, "%.0f", lab_mean(r, arm, "max", LAB_LAST));
         cell[5 * (i + 1) + 3] = lab_format(r, "%.1f", lab_mean(r, arm, "kurt", LAB_LAST));
         cell[5 * (i + 1) + 4] = lab_format(r, "%.1f", lab_mean(r, arm, "classes", 0));
     }
     plot_heading(p, "Means over seeds");
     plot_table(p, cell, 7, 5, "lrrrr");
-    plot_paragraph(
-        plot_add(f, 2, 4, 1, 2),
-        "classes: how many it takes to cover 80 % of the predictions. a to e: seed 11. "
-        "h to j: bars are ±1 standard deviation of log10 over channels, mean over seeds.");
+}
+
+/* Which classes the whole batch pushes down (> 0) or up: the columns of the two maps. */
+static void draw_push(lab_report *r, plot_figure *f)
+{
+    static const size_t arm[2] = {RN, RB};
+    plot_panel *p = plot_add(f, 2, 4, 1, 2);
+    size_t i;
+    plot_heading(p, "Column means of d and e");
+    plot_axis_x(p, "class", PLOT_LINEAR);
+    plot_axis_y(p, "mean × 128", PLOT_LINEAR);
+    plot_range_x(p, -0.5, 9.5);
+    plot_range_y(p, -0.3, 1.1);
+    plot_hline(p, 0, NULL, plot_thin(PLOT_GREY));
+    plot_legend(p, PLOT_LEGEND_NONE); /* as in the row below */
+    for (i = 0; i < 2; i++) {
+        const lab_series push = lab_get(r, arm[i], 0, "push");
+        plot_line(p, i ? "batch norm" : "no norm", push.x, push.y, push.n,
+                  plot_with_marker(lab_style(i ? "batch" : "none"), i ? PLOT_CIRCLE : PLOT_SQUARE));
+    }
 }
 
 /* A series against the block; error bars: how far the channels scatter. */
@@ -483,9 +501,10 @@ static plot_panel *depth_panel(plot_figure *f, int col, const char *heading, con
 
 static int draw_beginning(lab_report *r)
 {
-    plot_figure *f =
-        lab_figure(r, "Depth at initialization: gradients, outputs, channels", 1600, 1600);
-    static const double heights[4] = {1, 0.62, 0.38, 1};
+    plot_figure *f = lab_figure(
+        r, "Depth at initialization (a to e, g: seed 11; bars: ± 1 sd of log_{10} over channels)",
+        1600, 1680);
+    static const double heights[4] = {1, 0.66, 0.5, 1};
     const plot_style none = lab_style("none"), batch = lab_style("batch");
     const char *mean = "log_{10} of mean |channel mean|",
                *sd = "log_{10} of mean channel deviation";
@@ -499,16 +518,20 @@ static int draw_beginning(lab_report *r)
     draw_outputs(r, f, 0, RN, "R27, no norm: output gradients");
     draw_outputs(r, f, 1, RB, "R27, batch norm: output gradients");
     draw_numbers(r, f);
+    draw_push(r, f);
     p = depth_panel(f, 0, "R27: channel means", "residual block", mean);
     draw_against_depth(r, p, RN, "m", "mc", "no norm", none);
     draw_against_depth(r, p, RB, "m", "mc", "batch norm", batch);
+    plot_range_y(p, -1, 3.4); /* room for the legend */
     p = depth_panel(f, 1, "R27: channel deviations", "residual block", sd);
     draw_against_depth(r, p, RN, "s", "sc", "no norm", none);
     draw_against_depth(r, p, RB, "s", "sc", "batch norm", batch);
-    p = depth_panel(f, 2, "Plain, 20 layers: channel deviations", "hidden layer", sd);
+    plot_range_y(p, -0.6, 2.1);
+    p = depth_panel(f, 2, "P20: channel deviations", "hidden layer", sd);
     draw_against_depth(r, p, PN, "s", "sc", "no norm, He", none);
     draw_against_depth(r, p, GN, "s", "sc", "no norm, Glorot", plot_dashdot(PLOT_ORANGE));
     draw_against_depth(r, p, PB, "s", "sc", "batch norm, He", batch);
+    plot_range_y(p, -5.8, 0.4); /* room for the legend */
     plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
     return lab_save(r, f, NULL);
 }
@@ -587,7 +610,7 @@ static void draw_loss(lab_report *r, plot_figure *f)
 {
     plot_panel *p = plot_add(f, 3, 3, 1, 1);
     plot_style look = lab_style("none");
-    plot_heading(p, "loss of the batch");
+    plot_heading(p, "Loss of the batch");
     plot_axis_x(p, "% of the step", PLOT_LINEAR);
     plot_axis_y(p, "loss", PLOT_LOG10);
     plot_range_y(p, 0.1, pow(largest_loss(r), 1.7)); /* room for the legend */
@@ -619,9 +642,9 @@ static int draw_step(lab_report *r)
             draw_moments(r, f, row, w, arm, block, row == 0 ? 'm' : 'v',
                          row == 2 ? log10_or_nan : as_it_is, heading, bar[row]);
         }
-    draw_growth(r, f, 0, RN, RB, "R27, blocks 1, 13, 27");
-    draw_growth(r, f, 1, HN, HB, "R9he, blocks 1, 5, 9");
-    draw_growth(r, f, 2, PN, PB, "P20, layers 1, 10, 20");
+    draw_growth(r, f, 0, RN, RB, "R27");
+    draw_growth(r, f, 1, HN, HB, "R9he");
+    draw_growth(r, f, 2, PN, PB, "P20");
     draw_loss(r, f);
     return lab_save(r, f, "step");
 }
@@ -725,7 +748,10 @@ static int draw_plain(lab_report *r)
 /* ---- claims ---------------------------------------------------------------------------------- */
 
 #define BJORCK "Bjorck et al. 2018, "
+#define CARRIED "ours; carried over to plain networks from Bjorck et al. 2018, "
 #define NOTES "Chinese notes on batch norm; a lecture-style post on how batch norm helps"
+#define READ "ours; the sentence of 29j, read in another way"
+#define AFTER "; added after the run"
 
 static const lab_claim claim_a = {
     "29a",
@@ -770,7 +796,7 @@ static const lab_claim claim_e = {
     "27)"};
 static const lab_claim claim_f = {"29f",
                                   "The same as 29a for a plain network, P20",
-                                  BJORCK "Fig. 2, carried over to plain networks",
+                                  CARRIED "Fig. 2",
                                   "not in the paper",
                                   "as 29a",
                                   "trial runs (1 seed): 0.019 without and 0.034 with batch norm: "
@@ -779,13 +805,13 @@ static const lab_claim claim_f = {"29f",
 static const lab_claim claim_g = {
     "29g",
     "The same as 29d for a plain network, P20",
-    BJORCK "Fig. 5, carried over to plain networks",
+    CARRIED "Fig. 5",
     "not in the paper",
     "as 29d, over hidden layers 11 to 20",
     "trial runs (1 seed): deviation 1.2 to 0.25 without norm; expected to fail"};
 static const lab_claim claim_h = {"29h",
                                   "The same as 29e for a plain network, P20",
-                                  BJORCK "Fig. 4, carried over to plain networks",
+                                  CARRIED "Fig. 4",
                                   "not in the paper",
                                   "as 29e, with hidden layers 20 and 1",
                                   "none; expected to fail"};
@@ -803,6 +829,28 @@ static const lab_claim claim_j = {
     "listed as a result, without numbers",
     "|log10| of the ratio of gradient norms, layer 2 to layer 50: smaller with batch norm",
     "trial runs (1 seed, 20 layers): 21 to 0.72 with batch norm, flat without; expected to fail"};
+
+static const lab_claim claim_k = {
+    "29k",      "The same as 29j for a residual network, R27", READ,
+    "not said", "as 29j, layer 2 to layer 55" AFTER,           "seen in the table of the run"};
+static const lab_claim claim_l = {
+    "29l",
+    "By their size: batch norm prevents exploding gradients (plain, 50 layers)",
+    READ,
+    "not said",
+    "largest gradient norm of a layer: smaller with batch norm" AFTER,
+    "seen in the table of the run"};
+static const lab_claim claim_m = {
+    "29m",          "By their size: batch norm prevents exploding gradients (residual, R27)",
+    READ,           "not said",
+    "as 29l" AFTER, "seen in the table of the run"};
+static const lab_claim claim_n = {
+    "29n",
+    "By their size: batch norm prevents vanishing gradients (plain, 20 layers, Glorot)",
+    READ,
+    "not said",
+    "smallest gradient norm of a layer: larger with batch norm" AFTER,
+    "seen in the table of the run"};
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
@@ -831,11 +879,14 @@ static void judge_tails(lab_report *r)
 
 static void judge_classes(lab_report *r)
 {
-    lab_verdict(r, &claim_c,
-                lab_compare(r, RB, RN, "classes", 0, 1, lab_mean(r, RN, "classes", 0) <= 2), "",
-                "%s classes without, %s with batch norm; the first covers %.0f %% and %.0f %%",
-                lab_text(r, RN, "classes", 0, 1), lab_text(r, RB, "classes", 0, 1),
-                100 * lab_mean(r, RN, "share", 0), 100 * lab_mean(r, RB, "share", 0));
+    lab_verdict(
+        r, &claim_c, lab_compare(r, RB, RN, "classes", 0, 1, lab_mean(r, RN, "classes", 0) <= 2),
+        "",
+        "%s classes without, %s with batch norm; the first covers %.0f %% and %.0f %%; largest "
+        "column mean of dL/dlogits × 128: %s and %s",
+        lab_text(r, RN, "classes", 0, 1), lab_text(r, RB, "classes", 0, 1),
+        100 * lab_mean(r, RN, "share", 0), 100 * lab_mean(r, RB, "share", 0),
+        lab_text(r, RN, "push_max", 0, 2), lab_text(r, RB, "push_max", 0, 2));
 }
 
 static void judge_growth(lab_report *r, const lab_claim *claim, size_t none, size_t batch)
@@ -871,7 +922,7 @@ static void judge_explosion(lab_report *r, const lab_claim *claim, size_t none, 
                 lab_mean_sd(r, stats_describe(ratio[1], n), 2));
 }
 
-static void judge_plain(lab_report *r)
+static void judge_factor(lab_report *r)
 {
     double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX], mean;
     size_t s, n = lab_seeds(r, PN);
@@ -883,17 +934,52 @@ static void judge_plain(lab_report *r)
     lab_verdict(r, &claim_i, stats_judge_pairs(a, b, n, 1, mean >= 1.15 && mean <= 1.25), "",
                 "%s with batch norm, %s without", lab_mean_sd(r, stats_describe(a, n), 3),
                 lab_mean_sd(r, stats_describe(b, n), 3));
+}
+
+/* How the gradient's norm changes over the layers between the first and the last one. */
+static void judge_spread(lab_report *r, const lab_claim *claim, size_t none, size_t batch)
+{
+    double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX], times, without;
+    const size_t n = lab_seeds(r, none);
+    const double last = shapes[none].kind == DEEP_PLAIN ? (double)shapes[none].depth
+                                                        : 2 * (double)shapes[none].depth + 1;
+    size_t s;
     for (s = 0; s < n; s++) {
-        a[s] = lab_at(r, D50B, s, "g", 2) - lab_at(r, D50B, s, "g", 50);
-        b[s] = lab_at(r, D50N, s, "g", 2) - lab_at(r, D50N, s, "g", 50);
+        a[s] = lab_at(r, batch, s, "g", 2) - lab_at(r, batch, s, "g", last);
+        b[s] = lab_at(r, none, s, "g", 2) - lab_at(r, none, s, "g", last);
     }
-    mean = pow(10, stats_mean(a, n));
+    times = pow(10, stats_mean(a, n));
+    without = pow(10, stats_mean(b, n));
     for (s = 0; s < n; s++) a[s] = fabs(a[s]);
     for (s = 0; s < n; s++) b[s] = fabs(b[s]);
-    lab_verdict(r, &claim_j, stats_judge_pairs(a, b, n, -1, 1), "",
-                "layer 2 has %.2g times the gradient of layer 50 with batch norm; |log10| %s with, "
-                "%s without",
-                mean, lab_mean_sd(r, stats_describe(a, n), 2),
+    lab_verdict(r, claim, stats_judge_pairs(a, b, n, -1, 1), "",
+                "layer 2 has %.2g times the gradient of layer %.0f with batch norm, %.2g times "
+                "without; |log10| %s with, %s without",
+                times, last, without, lab_mean_sd(r, stats_describe(a, n), 2),
+                lab_mean_sd(r, stats_describe(b, n), 2));
+}
+
+/* log10 of the largest (sign 1) or smallest (-1) norm of a layer's gradient, for each seed. */
+static size_t extremes(const lab_report *r, size_t arm, int sign, double *value)
+{
+    size_t s, i, n = lab_seeds(r, arm);
+    for (s = 0; s < n; s++) {
+        const lab_series g = lab_get(r, arm, s, "g");
+        value[s] = g.n > 0 ? g.y[0] : (double)NAN;
+        for (i = 1; i < g.n; i++) /* nan, of a gradient that is not a number, stays */
+            if (!(sign * g.y[i] <= sign * value[s]) && !isnan(value[s])) value[s] = g.y[i];
+    }
+    return n;
+}
+
+static void judge_extreme(lab_report *r, const lab_claim *claim, size_t none, size_t batch,
+                          int sign)
+{
+    double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
+    const size_t n = extremes(r, batch, sign, a);
+    (void)extremes(r, none, sign, b);
+    lab_verdict(r, claim, stats_judge_pairs(a, b, n, -sign, 1), "",
+                "10^(%s) with batch norm, 10^(%s) without", lab_mean_sd(r, stats_describe(a, n), 2),
                 lab_mean_sd(r, stats_describe(b, n), 2));
 }
 
@@ -921,34 +1007,36 @@ static void check_theory(lab_report *r)
 static void check_gradient(lab_report *r, int norm, const char *what)
 {
     const residual_spec spec = {12, 7, 3, 4, 9, norm, RESIDUAL_GLOROT, 11};
-    double x[9 * 12], *g, worst = 0, most = 0;
-    int labels[9];
+    double x[9 * 12], *g = NULL, worst = 0, most = 0;
+    int labels[9], made;
     residual_net net;
     nrm_rng rng;
     size_t i;
-    if (residual_make(&net, &spec)) return;
+    made = residual_make(&net, &spec) == 0;
     nrm_rng_seed(&rng, 1, TRAINING_STREAM_DATA);
     for (i = 0; i < 9 * 12; i++) x[i] = nrm_rng_normal(&rng);
     for (i = 0; i < 9; i++) labels[i] = (int)(i % 4);
-    g = (double *)malloc(net.n_params * sizeof *g);
+    if (made) g = (double *)malloc(net.n_params * sizeof *g);
     if (g) {
         (void)residual_gradient(&net, NULL, x, labels, 9, 0);
         memcpy(g, net.grads, net.n_params * sizeof *g);
     }
     for (i = 0; g && i < net.n_params; i++) {
         const double kept = net.params[i], h = 1e-6;
+        double off;
         nrm_acc up, down;
         net.params[i] = kept + h;
         (void)residual_loss(&net, &up, x, labels, 9);
         net.params[i] = kept - h;
         (void)residual_loss(&net, &down, x, labels, 9);
         net.params[i] = kept;
-        worst = fmax(worst, fabs((double)(up - down) / (2 * h) - g[i]));
-        most = fmax(most, fabs(g[i]));
+        off = fabs((double)(up - down) / (2 * h) - g[i]);
+        if (!(off <= worst)) worst = off; /* nan too */
+        if (fabs(g[i]) > most) most = fabs(g[i]);
     }
     lab_check(r, g && worst < 1e-7 * most, what, "largest difference %.1e of %.1e", worst, most);
     free(g);
-    residual_free(&net);
+    if (made) residual_free(&net);
 }
 
 static int report(lab_report *r)
@@ -961,7 +1049,12 @@ static int report(lab_report *r)
     judge_size(r, &claim_f, PN, PB);
     judge_growth(r, &claim_g, PN, PB);
     judge_explosion(r, &claim_h, PN, PB);
-    judge_plain(r);
+    judge_factor(r);
+    judge_spread(r, &claim_j, D50N, D50B);
+    judge_spread(r, &claim_k, RN, RB);
+    judge_extreme(r, &claim_l, D50N, D50B, 1);
+    judge_extreme(r, &claim_m, RN, RB, 1);
+    judge_extreme(r, &claim_n, GN, GB, -1);
     check_theory(r);
     check_gradient(r, NRM_NO_NORM, "gradient of the residual network without norm");
     check_gradient(r, NRM_BATCH_NORM, "gradient of the residual network with batch norm");

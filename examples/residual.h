@@ -471,20 +471,13 @@ enum { DEEPI_HIDDEN_MAX = 64 };
 static int deepi_make_plain(deep_net *net, uint64_t seed)
 {
     nrm_mlp_layer layer[DEEPI_HIDDEN_MAX + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
     const size_t hidden = net->spec.depth;
-    size_t l;
-    if (hidden > DEEPI_HIDDEN_MAX) return -1;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l <= hidden; l++) {
-        layer[l].width = l < hidden ? DEEP_PLAIN_WIDTH : DEEP_CLASSES;
-        layer[l].activation = l < hidden ? NRM_RELU : NRM_IDENTITY;
-        layer[l].norm = l < hidden ? net->spec.norm : NRM_NO_NORM;
-        layer[l].bias = layer[l].norm == NRM_NO_NORM;
+    nrm_mlp_spec spec;
+    if (hidden > DEEPI_HIDDEN_MAX) {
+        fprintf(stderr, "no plain network: more than %d hidden layers\n", DEEPI_HIDDEN_MAX);
+        return -1;
     }
-    spec.inputs = DATASET_PIXELS;
-    spec.layers = hidden + 1;
-    spec.layer = layer;
+    spec = training_plain(layer, hidden, DEEP_PLAIN_WIDTH, NRM_RELU, net->spec.norm);
     spec.max_batch = DEEP_BATCH;
     spec.seed = seed;
     spec.init = net->spec.he ? NRM_INIT_HE : NRM_INIT_XAVIER;

@@ -1,7 +1,7 @@
 #!/bin/sh
-# examples.sh - every example runs, says what data it drew, refuses a wrong command line, and gives
-# the same table twice; the quick MNIST comparison gives the very numbers that are on file, whatever
-# compiler, optimisation and machine this is.
+# examples.sh - every short example runs, says what data it drew, refuses a wrong command line, and
+# gives the same table twice; the quick MNIST comparison gives the very numbers that are on file,
+# whatever compiler, optimisation and machine this is. The other experiments: tests/experiments.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}" "${BUILD:=build}" "${STB_CFLAGS:=}"
@@ -28,9 +28,8 @@ picture_table() { # the table that a picture shows: its own, or that of its expe
     esac
 }
 
-check "the examples compile" make -s BUILD="$bin" CC="$CC" CFLAGS="${EXAMPLE_CFLAGS:--O1}" \
-    examples "$bin/20_recurrent_norm"
-programs=$(cd examples && echo 0*.c 10_*.c 20_*.c | sed 's/\.c//g')
+check "the examples compile" make -s BUILD="$bin" CC="$CC" CFLAGS="${EXAMPLE_CFLAGS:--O1}" examples
+programs=$(cd examples && echo 0*.c 10_*.c | sed 's/\.c//g')
 for program in $programs; do
     case $program in 01_*)
         check "$program prints" "$bin/$program"
@@ -40,13 +39,12 @@ for program in $programs; do
     data='--data synthetic'
     case $program in
     02_* | 03_* | 05_*) data= ;;
-    20_*) data="--runs $dir/runs" ;;
     10_*) data="$data --runs $dir/runs" ;;
     esac
     # shellcheck disable=SC2086
     check "$program draws" "$bin/$program" --quick $data --out "$dir/a"
     case $program in
-    10_* | 20_*) ;; # their numbers are compared with those on file
+    10_*) ;; # its numbers are compared with those on file
     *)
         # shellcheck disable=SC2086
         check "$program draws again" "$bin/$program" --quick $data --out "$dir/b"
@@ -59,7 +57,7 @@ done
 for png in "$dir"/a/*.png; do
     name=$(basename "$png" .png)
     check "$name.png has its table" test -s "$dir/a/$(picture_table "$name").csv"
-    case $name in 10_* | 20_*) continue ;; esac
+    case $name in 10_*) continue ;; esac
     check "$name.csv is the same twice" cmp "$dir/a/$name.csv" "$dir/b/$name.csv"
     check "$name.png is the same twice" cmp "$png" "$dir/b/$name.png"
 done
@@ -74,8 +72,4 @@ table "$dir/a/10_mnist_norms.csv" | grep -E '^arm|,(epoch_loss|window_loss|test_
     >"$dir/accuracy.csv"
 check "the comparison's numbers are the ones on file" \
     cmp "$dir/accuracy.csv" tests/expected/10_mnist_norms_quick.csv
-table "$dir/a/20_recurrent_norm.csv" | grep -E '^arm|,(decades,1|farthest,0|formula,1),' \
-    >"$dir/gradients.csv"
-check "the gradients through time are the ones on file" \
-    cmp "$dir/gradients.csv" tests/expected/20_recurrent_norm_quick.csv
 verdict examples

@@ -176,6 +176,15 @@ stats_verdict lab_compare(const lab_report *r, size_t a, size_t b, const char *s
 stats_verdict lab_compare_series(const lab_report *r, size_t arm, const char *a, const char *b,
                                  double x, int sign, int magnitude_met);
 
+/* stats_judge_limit on the seeds' values of a series at x: are they above (`sign` +1) or below (-1)
+   the limit? */
+stats_verdict lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,
+                        int sign);
+
+/* The same on how far they are from `target`: are they within `tolerance` of it? */
+stats_verdict lab_near(const lab_report *r, size_t arm, const char *series, double x, double target,
+                       double tolerance);
+
 /* Why a claim is made and what counts as reproduced: written before the run. */
 typedef struct lab_claim {
     const char *id;        /* "16a"                                                          */
@@ -779,6 +788,24 @@ stats_verdict lab_compare_series(const lab_report *r, size_t arm, const char *a,
     const size_t n = lab_values(r, arm, a, x, va);
     (void)lab_values(r, arm, b, x, vb);
     return stats_judge_pairs(va, vb, n, sign, magnitude_met);
+}
+
+stats_verdict lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,
+                        int sign)
+{
+    double value[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, arm, series, x, value);
+    return stats_judge_limit(value, n, limit, sign);
+}
+
+stats_verdict lab_near(const lab_report *r, size_t arm, const char *series, double x, double target,
+                       double tolerance)
+{
+    double off[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, arm, series, x, off);
+    size_t s;
+    for (s = 0; s < n; s++) off[s] = fabs(off[s] - target);
+    return stats_judge_limit(off, n, tolerance, -1);
 }
 
 /* ---- verdicts ---- */

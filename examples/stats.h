@@ -102,6 +102,10 @@ stats_verdict stats_judge(const stats_paired *d, int sign, int magnitude_met);
 stats_verdict stats_judge_pairs(const double *a, const double *b, size_t n, int sign,
                                 int magnitude_met);
 
+/* The verdict on a claim that x is above (`sign` +1) or below (-1) a limit: stats_judge on the
+   distances x[i] - limit, so that a mean on the right side is not enough. */
+stats_verdict stats_judge_limit(const double *x, size_t n, double limit, int sign);
+
 /* Do enough of `n` pairs (or seeds) agree, 80 % of them? */
 int stats_most(size_t agree, size_t n);
 
@@ -314,6 +318,23 @@ stats_verdict stats_judge_pairs(const double *a, const double *b, size_t n, int 
 {
     const stats_paired pairs = stats_pair(a, b, n);
     return stats_judge(&pairs, sign, magnitude_met);
+}
+
+stats_verdict stats_judge_limit(const double *x, size_t n, double limit, int sign)
+{
+    const stats_summary s = stats_describe(x, n);
+    stats_paired d;
+    size_t i;
+    d.n = n;
+    d.mean = s.mean - limit;
+    d.sd = s.sd;
+    d.se = s.se;
+    d.positive = d.negative = 0;
+    for (i = 0; i < n; i++) {
+        d.positive += x[i] > limit ? 1u : 0u;
+        d.negative += x[i] < limit ? 1u : 0u;
+    }
+    return stats_judge(&d, sign, 1);
 }
 
 int stats_most(size_t agree, size_t n)

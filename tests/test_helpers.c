@@ -1217,6 +1217,16 @@ static void test_stats_parts(void)
     CHECK_INT(stats_judge_pairs(a, b, 3, -1, 1), STATS_NOT_REPRODUCED);
 }
 
+static void test_stats_limits(void)
+{
+    const double x[5] = {2.1, 2.2, 2.0, 2.3, 1.9}, broken[3] = {2, NAN, 2};
+    CHECK_INT(stats_judge_limit(x, 5, 1.5, +1), STATS_REPRODUCED);
+    CHECK_INT(stats_judge_limit(x, 5, 1.5, -1), STATS_NOT_REPRODUCED);
+    CHECK_INT(stats_judge_limit(x, 5, 2.05, +1), STATS_INCONCLUSIVE); /* the mean is above */
+    CHECK_INT(stats_judge_limit(x, 1, 1.5, +1), STATS_INCONCLUSIVE);
+    CHECK_INT(stats_judge_limit(broken, 3, 1.5, +1), STATS_INCONCLUSIVE);
+}
+
 static void test_stats_verdicts(void)
 {
     static const double nothing[5] = {0, 0, 0, 0, 0};
@@ -1493,6 +1503,7 @@ static void run_tests(void)
     RUN(test_stats_running_mean);
     RUN(test_stats_pairs);
     RUN(test_stats_parts);
+    RUN(test_stats_limits);
     RUN(test_stats_verdicts);
     RUN(test_jobs_same_results);
     RUN(test_jobs_failures);

@@ -96,6 +96,8 @@ static int report(lab_report *r)
     CHECK_STR(lab_mean_sd(r, lab_summary(r, 1, "loss", 2), 3), lab_text(r, 1, "loss", 2, 3));
     CHECK_INT(lab_compare_series(r, 0, "loss", "other/series", 2, +1, 1),
               lab_compare_series(r, 0, "other/series", "loss", 2, -1, 1));
+    CHECK_INT(lab_near(r, 0, "loss", 0, 1, 1), STATS_REPRODUCED);
+    CHECK_INT(lab_limit(r, 0, "loss", 0, 2, +1), STATS_NOT_REPRODUCED);
     CHECK(lab_round(0.123456, 3) == 0.123 && isnan(lab_round(NAN, 3)));
     return lab_save(r, f, "page");
 }

@@ -17,8 +17,12 @@
                      0.395 without and 0.162 with batch norm; the first loss is 2.30 ± 0.03
        10c centred   the outputs of the first batch norm after training (running statistics) have a
                      pooled mean within 0.3 of 0; and the mean input of ReLU, as seen in training,
-                     has drifted further without batch norm than with it
+                     has drifted further without batch norm than with it. This is nearly an
+                     identity: with the statistics of the batch the pooled mean is that of β
        10d Gaussian  averaged over units, |skewness| < 0.5 and |excess kurtosis| < 1
+
+   Since the run these limits are judged seed by seed (stats_judge_limit), which asks for more than
+   the mean of the seeds, as they were judged at first; all four verdicts stayed what they were.
 
    Four pages come out: a summary, training loss, test accuracy, and the distribution in the first
    hidden layer over the first 1000 test images. */
@@ -327,22 +331,26 @@ static void judge_loss(lab_report *r)
         "Batch norm reaches any given loss earlier",
         "a tutorial with a custom batch norm (the notebook behind it); Ioffe & Szegedy 2015",
         "its curve lies below the other throughout; no number",
-        "below no norm at every epoch of every seed, and a loss of 0.5 in at most half the steps",
+        "below no norm at every epoch of every seed, and a loss of 0.5 in at most half the steps, "
+        "seed by seed",
         "trial runs (2 seeds): 1.48 against 2.28 in epoch 1, 0.435 against 1.54 in epoch 5, 0.166 "
         "against 0.38 in epoch 20"};
     const lab_curve epochs = lab_over_seeds(r, NONE, "epoch_loss");
-    const double slow = lab_mean(r, NONE, "steps_to_half", 0);
-    const double fast = lab_mean(r, BATCH_UNIFORM, "steps_to_half", 0);
-    size_t i, s, below = 0, all = epochs.n * lab_seeds(r, NONE);
+    double half[LAB_SEEDS_MAX], fast[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, NONE, "steps_to_half", 0, half);
+    size_t i, s, below = 0, all = epochs.n * n;
+    (void)lab_values(r, BATCH_UNIFORM, "steps_to_half", 0, fast);
+    for (s = 0; s < n; s++) half[s] /= 2;
     for (i = 0; i < epochs.n; i++)
-        for (s = 0; s < lab_seeds(r, NONE); s++)
+        for (s = 0; s < n; s++)
             below += lab_at(r, BATCH_UNIFORM, s, "epoch_loss", epochs.x[i]) <
                      lab_at(r, NONE, s, "epoch_loss", epochs.x[i]);
-    lab_verdict(r, &claim,
-                lab_compare(r, BATCH_UNIFORM, NONE, "epoch_loss", LAB_LAST, -1,
-                            below == all && slow >= 2 * fast),
-                "", "below in %lu of %lu; steps to loss 0.5: %s and %s", (unsigned long)below,
-                (unsigned long)all, steps_text(r, BATCH_UNIFORM), steps_text(r, NONE));
+    lab_verdict(
+        r, &claim,
+        lab_compare(r, BATCH_UNIFORM, NONE, "epoch_loss", LAB_LAST, -1,
+                    below == all && stats_judge_pairs(fast, half, n, -1, 1) == STATS_REPRODUCED),
+        "", "below in %lu of %lu; steps to loss 0.5: %s and %s", (unsigned long)below,
+        (unsigned long)all, steps_text(r, BATCH_UNIFORM), steps_text(r, NONE));
 }
 
 static void judge_log(lab_report *r)
@@ -352,16 +360,28 @@ static void judge_log(lab_report *r)
         "The notebook's logged losses",
         "a tutorial with a custom batch norm (the notebook behind it)",
         "epoch 20: 0.395 and 0.162",
-        "mean of batches 41 to 80 of epoch 20 within 0.03 of each, first loss 2.30 ± 0.03",
+        "mean of batches 41 to 80 of epoch 20 within 0.03 of each, first loss 2.30 ± 0.03; seed by "
+        "seed",
         "trial runs (2 seeds): 0.38 and 0.166"};
-    const double none = lab_mean(r, NONE, "window_loss", LAB_LAST);
-    const double batch = lab_mean(r, BATCH_UNIFORM, "window_loss", LAB_LAST);
-    const double first = lab_mean(r, NONE, "loss", 1);
-    lab_verdict(r, &claim,
-                stats_holds(fabs(none - 0.395) <= 0.03 && fabs(batch - 0.162) <= 0.03 &&
-                            fabs(first - 2.30) <= 0.03),
-                "", "%s and %s; first %.3f", lab_text(r, NONE, "window_loss", LAB_LAST, 3),
-                lab_text(r, BATCH_UNIFORM, "window_loss", LAB_LAST, 3), first);
+    stats_verdict part[3];
+    part[0] = lab_near(r, NONE, "window_loss", LAB_LAST, 0.395, 0.03);
+    part[1] = lab_near(r, BATCH_UNIFORM, "window_loss", LAB_LAST, 0.162, 0.03);
+    part[2] = lab_near(r, NONE, "loss", 1, 2.30, 0.03);
+    lab_verdict(r, &claim, stats_together(part, 3), "", "%s and %s; first %.3f",
+                lab_text(r, NONE, "window_loss", LAB_LAST, 3),
+                lab_text(r, BATCH_UNIFORM, "window_loss", LAB_LAST, 3),
+                lab_mean(r, NONE, "loss", 1));
+}
+
+/* How far the mean input of ReLU, as seen in training, is from where it began, in each seed. */
+static size_t drifts(const lab_report *r, size_t arm, double *drift)
+{
+    const char *name = arm == NONE ? "linear/mean" : "norm_train/mean";
+    const size_t n = lab_seeds(r, arm);
+    size_t s;
+    for (s = 0; s < n; s++)
+        drift[s] = fabs(lab_at(r, arm, s, name, LAB_LAST) - lab_at(r, arm, s, name, 0));
+    return n;
 }
 
 static void judge_centred(lab_report *r)
@@ -371,37 +391,41 @@ static void judge_centred(lab_report *r)
         "With batch norm, inputs to ReLU stay centred",
         "a tutorial with a custom batch norm (the notebook behind it)",
         "a histogram around 0 with batch norm, around 0.5 and with a tail to 6 without",
-        "|pooled mean| < 0.3 after training; without a norm it drifts further",
+        "exact but for what β learns (in training the pooled mean is that of β): |pooled mean| < "
+        "0.3 after training; without a norm it drifts further, seed by seed",
         "trial runs (3 epochs on 10,000 images, seeds 11 and 12): see the page"};
-    double drift[2] = {0, 0};
-    const double mean = lab_mean(r, BATCH_UNIFORM, "norm_infer/mean", LAB_LAST);
-    size_t a, s;
-    for (a = NONE; a <= BATCH_UNIFORM; a++)
-        for (s = 0; s < lab_seeds(r, a); s++) {
-            const char *name = a == NONE ? "linear/mean" : "norm_train/mean";
-            drift[a] += fabs(lab_at(r, a, s, name, LAB_LAST) - lab_at(r, a, s, name, 0)) /
-                        (double)lab_seeds(r, a);
-        }
-    lab_verdict(r, &claim, stats_holds(fabs(mean) < 0.3 && drift[NONE] > drift[BATCH_UNIFORM]), "",
-                "|mean| %.2f; drift %.2f with, %.2f without", fabs(mean), drift[BATCH_UNIFORM],
-                drift[NONE]);
+    double with[LAB_SEEDS_MAX], without[LAB_SEEDS_MAX];
+    const size_t n = drifts(r, BATCH_UNIFORM, with);
+    stats_verdict part[2];
+    (void)drifts(r, NONE, without);
+    part[0] = lab_near(r, BATCH_UNIFORM, "norm_infer/mean", LAB_LAST, 0, 0.3);
+    part[1] = stats_judge_pairs(with, without, n, -1, 1);
+    lab_verdict(r, &claim, stats_together(part, 2), "",
+                "|mean| %.2f; drift %.2f with, %.2f without",
+                fabs(lab_mean(r, BATCH_UNIFORM, "norm_infer/mean", LAB_LAST)), stats_mean(with, n),
+                stats_mean(without, n));
 }
 
 static void judge_gaussian(lab_report *r)
 {
-    static const lab_claim claim = {"10d",
-                                    "With batch norm, they are still Gaussian",
-                                    "a tutorial with a custom batch norm (the notebook behind it)",
-                                    "said of a histogram of all units together",
-                                    "units: mean |skewness| < 0.5 and mean |excess kurtosis| < 1",
-                                    "none"};
-    const double skew = lab_mean(r, BATCH_UNIFORM, "norm_infer/unit_skew", LAB_LAST);
-    const double kurtosis = lab_mean(r, BATCH_UNIFORM, "norm_infer/unit_kurtosis", LAB_LAST);
-    lab_verdict(r, &claim, stats_holds(skew < 0.5 && kurtosis < 1),
+    static const lab_claim claim = {
+        "10d",
+        "With batch norm, they are still Gaussian",
+        "a tutorial with a custom batch norm (the notebook behind it)",
+        "said of a histogram of all units together",
+        "units: mean |skewness| < 0.5 and mean |excess kurtosis| < 1, seed by seed",
+        "none before the criterion; the trial run of 10c, later, noted both down"};
+    static const char *const series[2] = {"norm_infer/unit_skew", "norm_infer/unit_kurtosis"};
+    stats_verdict part[2];
+    part[0] = lab_limit(r, BATCH_UNIFORM, series[0], LAB_LAST, 0.5, -1);
+    part[1] = lab_limit(r, BATCH_UNIFORM, series[1], LAB_LAST, 1, -1);
+    lab_verdict(r, &claim, stats_together(part, 2),
                 lab_format(r, "without a norm: %.2f and %.2f",
                            lab_mean(r, NONE, "linear/unit_skew", LAB_LAST),
                            lab_mean(r, NONE, "linear/unit_kurtosis", LAB_LAST)),
-                "units: %.2f and %.2f; all units pooled: excess kurtosis %.1f", skew, kurtosis,
+                "units: %.2f and %.2f; all units pooled: excess kurtosis %.1f",
+                lab_mean(r, BATCH_UNIFORM, series[0], LAB_LAST),
+                lab_mean(r, BATCH_UNIFORM, series[1], LAB_LAST),
                 lab_mean(r, BATCH_UNIFORM, "norm_infer/kurtosis", LAB_LAST));
 }
 

@@ -59,6 +59,11 @@ void stats_sort(double *x, size_t n);
    statistics (x[0] is the quantile 0, x[n-1] the quantile 1; "type 7"). p = 0.5 is the median. */
 double stats_quantile(const double *sorted, size_t n, double p);
 
+/* The larger and the smaller of two, nan if one of them is: a maximum made with fmax would lose it,
+   and a check of "at most" would pass on numbers that are none. */
+double stats_larger(double a, double b);
+double stats_smaller(double a, double b);
+
 /* The median of the values of `x[n]` that are not nan; nan if there are none. Sorts x. */
 double stats_median(double *x, size_t n);
 
@@ -194,6 +199,16 @@ double stats_quantile(const double *sorted, size_t n, double p)
     part = position - (double)below;
     if (below + 1 >= n || part <= 0) return sorted[below];
     return sorted[below] + part * (sorted[below + 1] - sorted[below]);
+}
+
+double stats_larger(double a, double b)
+{
+    return isnan(a) || a >= b ? a : b;
+}
+
+double stats_smaller(double a, double b)
+{
+    return isnan(a) || a <= b ? a : b;
 }
 
 double stats_median(double *x, size_t n)

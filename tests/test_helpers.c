@@ -1213,6 +1213,9 @@ static void test_stats_parts(void)
     CHECK(stats_mean(a, 3) == 3 && isnan(stats_mean(a, 0)));
     CHECK(stats_median(mixed, 4) == 2 && isnan(stats_median(mixed, 0)));
     CHECK(stats_most(4, 5) && !stats_most(3, 5) && !stats_most(7, 9));
+    CHECK(stats_larger(1, 2) == 2 && stats_smaller(1, 2) == 1);
+    CHECK(isnan(stats_larger(1, (double)NAN)) && isnan(stats_larger((double)NAN, 1)));
+    CHECK(isnan(stats_smaller(1, (double)NAN)) && isnan(stats_smaller((double)NAN, 1)));
     CHECK_INT(stats_judge_pairs(a, b, 3, +1, 0), STATS_PARTLY);
     CHECK_INT(stats_judge_pairs(a, b, 3, -1, 1), STATS_NOT_REPRODUCED);
 }

@@ -390,6 +390,15 @@ static size_t labi_units(const lab_program *program, size_t arm)
     return (size_t)(10 * program->arm[arm].seconds) + 1;
 }
 
+/* Of the arm that has most. */
+static size_t labi_most_seeds(const labi_lab *lab)
+{
+    size_t arm, most = 0;
+    for (arm = 0; arm < lab->program->arms; arm++)
+        if (labi_arm_seeds(lab, arm) > most) most = labi_arm_seeds(lab, arm);
+    return most;
+}
+
 /* The lines that tell where a table comes from: of one run if arm < arms, else of all. */
 static void labi_head(const labi_lab *lab, csv_table *t, size_t arm, size_t seed)
 {
@@ -400,7 +409,7 @@ static void labi_head(const labi_lab *lab, csv_table *t, size_t arm, size_t seed
     origin.program = program->name;
     origin.version = program->version;
     origin.first_seed = lab->options.seed + (whole ? 0 : seed);
-    origin.seeds = whole ? lab->options.seeds : 1;
+    origin.seeds = whole ? labi_most_seeds(lab) : 1;
     origin.data = program->uses & LAB_USES_DATA ? lab->data.name : NULL;
     origin.data_hash = lab->data.hash;
     csv_note_origin(t, &origin);

@@ -34,7 +34,11 @@
        formula      at t = 1 the mean over the seeds is within 1 decade + 5 % of the formula in all
                     settings, further ones included, but for those marked as beyond it.
 
-   "Normalized" counts as partly reproduced if only the means over the seeds stay within 10.
+   "Normalized" counts as partly reproduced if only the means over the seeds stay within 10. It is a
+   claim of our own: Ba et al. say "much more stable", and have no number.
+
+   Added after the run, so that the case made to be neutral does not stand alone: the same limit for
+   an input of unit variance, s = 1, with γ = 1.
 
    Further settings, shown because there it is not so: only Wh is scaled and not Wx; a loud input (s
    = 1), which takes most of the variance that layer norm divides by; the same with the γ that makes
@@ -372,6 +376,7 @@ static int as_predicted(const lab_report *r, size_t a)
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
 static const char ba[] = "Ba, Kiros & Hinton 2016, section 3.1";
+static const char ours[] = "ours, from mean field theory";
 static const char stable[] = "no numbers: \"much more stable hidden-to-hidden dynamics\"";
 static const char pilots[] =
     "trial runs (seeds 0-2, 100-119; settings without input only): states freeze there";
@@ -383,31 +388,40 @@ static void judge_cells(lab_report *r)
         stable, "more than ten decades from t = 500 to t = 1 in every seed", pilots};
     static const lab_claim layer = {
         "20b",
-        "With layer norm the gradient stays within a factor of 10",
-        ba,
+        "With layer norm and s = 0.2648 the gradient stays within a factor of 10",
+        ours,
         stable,
         "at all three scales and every t, in every seed; partly: in the mean over the seeds",
         pilots};
+    static const lab_claim loud = {
+        "20d",
+        "With layer norm and an input of unit variance it stays within a factor of 10",
+        "ours, the limit of 20b for the usual input",
+        stable,
+        "s = 1, γ = 1, every t, every seed. Added after the run",
+        "the run itself"};
     double least = HUGE_VAL, most = 0, most_mean = 0;
     size_t i;
     for (i = 0; i < SCALES; i++) {
         const stats_summary s = gained(r, PLAIN + i);
-        const double near = s.min * s.max <= 0 ? 0 : fmin(fabs(s.min), fabs(s.max));
-        if (!(near >= least)) least = near;
-        most = fmax(most, farthest(r, LAYER + i));
-        most_mean = fmax(most_mean, farthest_mean(r, LAYER + i));
+        const double near = s.min * s.max <= 0 ? 0 : stats_smaller(fabs(s.min), fabs(s.max));
+        least = stats_smaller(least, near);
+        most = stats_larger(most, farthest(r, LAYER + i));
+        most_mean = stats_larger(most_mean, farthest_mean(r, LAYER + i));
     }
     lab_verdict(r, &plain, stats_holds(least > 10), "", "at least %.1f decades", least);
     lab_verdict(r, &layer, stats_holds_partly(most <= 1, most_mean <= 1), "",
                 "at most a factor of %.1f (mean of the seeds: %.1f)", pow(10, most),
                 pow(10, most_mean));
+    lab_verdict(r, &loud, stats_holds(farthest(r, LOUD) <= 1), "",
+                "up to %.1f decades; at t = 1 %.1f", farthest(r, LOUD), gained(r, LOUD).mean);
 }
 
 static void judge_formula(lab_report *r)
 {
     static const lab_claim claim = {"20c",
                                     "The formula gives it to 1 decade + 5 %",
-                                    "this project, from mean field theory",
+                                    ours,
                                     "no paper",
                                     "mean over the seeds at t = 1, all settings but those marked "
                                     "as beyond it",
@@ -432,12 +446,11 @@ static void check(lab_report *r)
 {
     const means tanh_1 = mean_field(NRM_TANH, 1);
     double most = 0;
-    size_t s;
+    size_t s, i;
     for (s = 0; s < lab_seeds(r, LAYER); s++)
-        most = fmax(most, fmax(fabs(lab_at(r, LAYER, s, "decades", 1) -
-                                    lab_at(r, LAYER + 1, s, "decades", 1)),
-                               fabs(lab_at(r, LAYER + 2, s, "decades", 1) -
-                                    lab_at(r, LAYER + 1, s, "decades", 1))));
+        for (i = 0; i < SCALES; i++)
+            most = stats_larger(most, fabs(lab_at(r, LAYER + i, s, "decades", 1) -
+                                           lab_at(r, LAYER + 1, s, "decades", 1)));
     lab_check(r, most < 0.0025, "layer norm does not see the scale of all weights, but for ε",
               "three scales agree to %.3f decades", most);
     lab_check(r, fabs(tanh_1.square - 0.3943) < 1e-4 && fabs(tanh_1.slope - 0.4644) < 1e-4,

@@ -31,14 +31,21 @@
           batch, weight and layer norm. Expected to fail for weight norm, as in the paper's table
        c  the tutorial's "scaling and shifting of weights": W scaled and W re-centred below 1e-12
           for batch, weight and layer norm. Expected to fail: shifts are layer norm's alone
+       i  the tutorial's "shifting of data": data re-centred below 1e-12 for batch, weight and layer
+          norm. Expected to fail: batch norm only
        d  RMSNorm: not seen are W scaled, data scaled, one example scaled, and the rest is
        e  scaled weights get a gradient smaller by that factor: |a·dL(aW) - dL(W)| below 1e-10 of
           the largest, batch and weight norm (ε = 1e-30)
        f  the gradient of a unit's weights is orthogonal to them: |cosine| below 1e-10 for every
           unit, batch and weight norm (ε = 1e-30)
-       g  a bias before batch norm has no gradient: below 1e-12 in double
+       g  a bias before batch norm has no gradient: below 1e-12 in double (a check; the claim is in
+          31_bias_before_norm)
        h  with ε = 1e-5 a unit's outputs grow by ε(1 - 1/3.7²)/(2σ²) if its weights are scaled: to
-          1 % in every unit with σ² > 0.01, batch norm */
+          1 % in every unit with σ² > 0.01, batch norm
+
+   After the run b and c became stricter: they had been called partly reproduced if two of three
+   norms, or one of both changes, did it, and a sentence about all of them with an exception is
+   wrong. i was added, from the same records. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -411,7 +418,8 @@ static void judge_tables(lab_report *r)
         "18 cells: batch norm not invariant to re-centred W and one re-scaled case; weight norm "
         "only to re-scaled W and weight vectors; layer norm to all but re-scaled weight vectors "
         "and re-centred data",
-        "change below 1e-12 where invariant, else above 1e-2, every seed: 18 of 18; partly: 16",
+        "exact: change below 1e-12 where invariant, else above 1e-2, every seed: 18 of 18; partly: "
+        "16",
         one_layer};
     static const lab_claim rms_norm = {
         "21d",
@@ -419,7 +427,7 @@ static void judge_tables(lab_report *r)
         "Zhang & Sennrich 2019, Table 1",
         "re-scaling of W, data and single case: yes; "
         "re-centring and single weight vectors: no",
-        "as above: 6 of 6 cells; partly: 5",
+        "exact: as above, 6 of 6 cells; partly: 5",
         one_layer};
     const int right = as_in_table(r, BATCH_NORM) + as_in_table(r, WEIGHT) + as_in_table(r, LAYER);
     const int right_rms = as_in_table(r, RMS);
@@ -435,35 +443,46 @@ static void judge_texts(lab_report *r)
         "All the normalization methods are invariant to re-scaling the data set",
         "Ba, Kiros & Hinton 2016, section 5.1",
         "the text says so; Table 1 says no for weight norm",
-        "change below 1e-12 for batch, weight and layer norm, every seed; partly: two of them",
+        "change below 1e-12 for batch, weight and layer norm, every seed",
         "trial run (1 seed, one layer): not weight norm. Expected to fail"};
     static const lab_claim weights = {
         "21c",
         "The norms are invariant to scaling and shifting of the weights",
         "a tutorial on batch and layer norm",
         "no numbers",
-        "W scaled, W re-centred: below 1e-12 for batch, weight and layer norm; partly: one of both",
+        "W scaled, W re-centred: below 1e-12 for batch, weight and layer norm, every seed",
         "trial run (1 seed, one layer): shifts only layer norm. Expected to fail"};
-    int line, scaled_data = 0, scaled = 0, shifted = 0;
+    static const lab_claim moved = {
+        "21i",
+        "The norms are invariant to shifting of the data",
+        "a tutorial on batch and layer norm",
+        "no numbers",
+        "data re-centred: below 1e-12 for batch, weight and layer norm, every seed. Added after "
+        "the run",
+        "trial run (1 seed, one layer): batch norm only. Expected to fail"};
+    int line, scaled_data = 0, moved_data = 0, scaled = 0, shifted = 0;
     for (line = BATCH_NORM; line <= LAYER; line++) {
         scaled_data += unseen(r, line, DATA_SCALED);
+        moved_data += unseen(r, line, DATA_SHIFTED);
         scaled += unseen(r, line, W_SCALED);
         shifted += unseen(r, line, W_SHIFTED);
     }
-    lab_verdict(r, &data, stats_holds_partly(scaled_data == 3, scaled_data == 2),
-                "the table is right, not the sentence",
-                "largest change: weight norm %.2f, batch "
-                "norm %.0e, layer norm %.0e",
-                lab_mean(r, WEIGHT, "change", DATA_SCALED),
+    lab_verdict(r, &data, stats_holds(scaled_data == 3), "",
+                "%d of 3 norms; largest change: weight norm %.2f, batch norm %.0e, layer norm %.0e",
+                scaled_data, lab_mean(r, WEIGHT, "change", DATA_SCALED),
                 extreme(r, BATCH_NORM, "change", DATA_SCALED, 1),
                 extreme(r, LAYER, "change", DATA_SCALED, 1));
-    lab_verdict(r, &weights,
-                stats_holds_partly(scaled == 3 && shifted == 3, scaled == 3 || shifted == 3),
+    lab_verdict(r, &weights, stats_holds(scaled == 3 && shifted == 3),
                 lab_format(r, "W re-centred: batch norm %.2f, weight norm %.2f, layer norm %.0e",
                            lab_mean(r, BATCH_NORM, "change", W_SHIFTED),
                            lab_mean(r, WEIGHT, "change", W_SHIFTED),
                            lab_mean(r, LAYER, "change", W_SHIFTED)),
                 "scaling: %d of 3 norms; shifting: %d of 3", scaled, shifted);
+    lab_verdict(r, &moved, stats_holds(moved_data == 3), "",
+                "%d of 3 norms; largest change: batch norm %.0e, weight norm %.2f, layer norm %.2f",
+                moved_data, extreme(r, BATCH_NORM, "change", DATA_SHIFTED, 1),
+                lab_mean(r, WEIGHT, "change", DATA_SHIFTED),
+                lab_mean(r, LAYER, "change", DATA_SHIFTED));
 }
 
 static void judge_gradients(lab_report *r)
@@ -473,19 +492,19 @@ static void judge_gradients(lab_report *r)
         "Weights larger by a have a gradient smaller by a",
         "Ioffe & Szegedy 2015, section 3.3",
         "∂BN((aW)u)/∂(aW) = (1/a)·∂BN(Wu)/∂W",
-        "relative error below 1e-10, batch and weight norm, every seed",
+        "exact: relative error below 1e-10, batch and weight norm, every seed",
         "trial run (1 seed, one layer): 1e-10 met"};
     static const lab_claim orthogonal = {
         "21f",
         "The gradient of a unit's weights is orthogonal to them",
-        "Salimans & Kingma 2016, section 2.1; Ba et al. 2016, section 5.2",
-        "exact",
-        "|cosine| below 1e-10 for every unit, batch and weight norm, every seed",
+        "Kohler et al. 2018; Ba et al. 2016, section 5",
+        "follows from invariance",
+        "exact: |cosine| below 1e-10 for every unit, batch and weight norm, every seed",
         "trial run (1 seed, one layer): 1e-10 met"};
-    const double scale =
-        fmax(extreme(r, BATCH_NORM, "law", SCALE_LAW, 1), extreme(r, WEIGHT, "law", SCALE_LAW, 1));
-    const double angle = fmax(extreme(r, BATCH_NORM, "law", UNIT_ORTHOGONAL, 1),
-                              extreme(r, WEIGHT, "law", UNIT_ORTHOGONAL, 1));
+    const double scale = stats_larger(extreme(r, BATCH_NORM, "law", SCALE_LAW, 1),
+                                      extreme(r, WEIGHT, "law", SCALE_LAW, 1));
+    const double angle = stats_larger(extreme(r, BATCH_NORM, "law", UNIT_ORTHOGONAL, 1),
+                                      extreme(r, WEIGHT, "law", UNIT_ORTHOGONAL, 1));
     lab_verdict(r, &smaller, stats_holds(scale < 1e-10), "", "relative error %.0e at most", scale);
     lab_verdict(r, &orthogonal, stats_holds(angle < 1e-10), "",
                 "|cosine| %.0e at most; layer norm %.2f, none %.2f", angle,
@@ -501,33 +520,29 @@ static double growth_by(double variance)
 
 static void judge_rest(lab_report *r)
 {
-    static const lab_claim bias = {"21g",
-                                   "A bias before batch norm has no gradient",
-                                   "Ioffe & Szegedy 2015, section 3.2",
-                                   "\"its effect will be canceled by the subsequent mean "
-                                   "subtraction\"",
-                                   "largest |dL/db| of all steps below 1e-12",
-                                   "trial run in double: met"};
     static const lab_claim growth = {"21h",
                                      "ε is what is left to be seen: a growth of ε(1 - 1/δ²)/(2σ²)",
-                                     "this project, docs/invariance.md",
+                                     "ours, docs/invariance.md",
                                      "no paper",
-                                     "to 1 % in every unit with σ² > 0.01",
+                                     "exact to 1 %, in every unit with σ² > 0.01",
                                      "trial run (1 seed, one layer): met"};
     const double most = extreme(r, BATCH_NORM, "bias_gradient", 0, 1);
     double worst = 0, smallest = HUGE_VAL;
-    size_t s, i;
+    size_t s, i, units = 0;
     for (s = 0; s < lab_seeds(r, BATCH_NORM); s++) {
         const lab_series g = lab_get(r, BATCH_NORM, s, "growth");
         for (i = 0; i < g.n; i++) {
-            smallest = fmin(smallest, g.x[i]);
-            if (g.x[i] > 0.01) worst = fmax(worst, fabs(g.y[i] / growth_by(g.x[i]) - 1));
+            smallest = stats_smaller(smallest, g.x[i]);
+            if (g.x[i] <= 0.01) continue;
+            units++;
+            worst = stats_larger(worst, fabs(g.y[i] / growth_by(g.x[i]) - 1));
         }
     }
-    lab_verdict(r, &bias, stats_holds(most < 1e-12), "", "%.0e", most);
-    lab_verdict(r, &growth, stats_holds(worst < 0.01),
-                lab_format(r, "smallest variance of a unit: %.3g", smallest), "at most %.2g %% off",
-                100 * worst);
+    lab_check(r, most < 1e-12, "a bias before batch norm has no gradient, in double",
+              "%.0e at most of all steps", most);
+    lab_verdict(r, &growth, stats_holds(units > 0 && worst < 0.01),
+                lab_format(r, "smallest variance of a unit: %.3g", smallest),
+                "at most %.2g %% off in %zu units", 100 * worst, units);
 }
 
 static void judge(lab_report *r)

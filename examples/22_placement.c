@@ -23,15 +23,21 @@
        a, b, c  with ReLU, sigmoid, tanh: "after" is the better one, at rate 0.1 after one epoch, by
                 the rule for pairs; only partly if not in the mean of the three other cells as well
                 (rate 0.1 after five epochs, rate 0.5 after one and five)
-       d        the difference is small: less than the benchmark's own 2.5 points in every cell;
-                partly: in every cell of ReLU
+       d        the difference is small: |mean| + 2 standard errors of the differences of the seeds
+                less than the benchmark's own 1.5 points in every cell; partly: in every cell of
+                ReLU
        e        before: what the next layer gets has not mean 0 and variance 1. At the start it has
-                those of f(z), z ~ N(0, 1), to 0.05 in the mean over layers and units; at the end
-                the variance is still off 1 by more than 0.1 (all three activations, all seeds)
+                those of f(z), z ~ N(0, 1), in the mean over layers and units: the mean to a tenth
+                of the standard deviation of f(z), the variance to 10 %; at the end the variance is
+                still off 1 by more than 0.1 (all three activations, all seeds)
        f        what a linear layer gives is closer to normal than what the activation before it
                 gave: |skewness| and |excess kurtosis|, mean over units of layers 2 to 6 at the end,
                 arm "before", rate 0.1, by the rule for pairs, for all three activations; partly:
-                for some */
+                for some
+
+   After the run d and e became stricter. d had been 2.5 points, the benchmark's difference without
+   scale and shift, which all networks here have, and looked at means alone. e had allowed 0.05 for
+   everything, more than the variance that a sigmoid has. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -377,6 +383,7 @@ static const char after_rule[] =
     "test accuracy after > before at rate 0.1 after 1 epoch, paired over seeds; partly if not in "
     "the mean of the three other cells too";
 static const char notes[] = "caffenet-benchmark, quoted in Chinese notes on batch norm";
+static const char ours[] = "ours: the benchmark has ReLU only";
 
 static void judge_after(lab_report *r, int act, const lab_claim *claim)
 {
@@ -403,20 +410,20 @@ static void judge_small(lab_report *r)
         "Before or after makes little difference",
         notes,
         caffenet,
-        "|mean difference| < 2.5 points in all twelve cells; partly: in the four of ReLU",
+        "|mean of the paired differences| + 2 se < 1.5 points in all twelve cells; partly: in the "
+        "four of ReLU",
         "trial runs (3 seeds): 0.1 (ReLU), 2.7 (sigmoid), 0.9 points (tanh) at rate 0.1, 1 epoch"};
     double most[ACTS] = {0, 0, 0};
     int act, i;
     for (act = 0; act < ACTS; act++)
         for (i = 0; i < CELLS; i++) {
-            const double gain = fabs(mean_gain(r, act, cells[i]).mean);
-            if (!(gain <= most[act])) most[act] = gain;
+            const stats_summary gain = mean_gain(r, act, cells[i]);
+            most[act] = stats_larger(most[act], fabs(gain.mean) + 2 * gain.se);
         }
     lab_verdict(r, &claim,
-                !(most[RELU] < 2.5)                             ? STATS_NOT_REPRODUCED
-                : !(most[SIGMOID] < 2.5) || !(most[TANH] < 2.5) ? STATS_PARTLY
-                                                                : STATS_REPRODUCED,
-                "", "at most %.2f points with ReLU, %.2f with sigmoid, %.2f with tanh", most[RELU],
+                stats_holds_partly(most[RELU] < 1.5 && most[SIGMOID] < 1.5 && most[TANH] < 1.5,
+                                   most[RELU] < 1.5),
+                "", "below %.2f points with ReLU, %.2f with sigmoid, %.2f with tanh", most[RELU],
                 most[SIGMOID], most[TANH]);
 }
 
@@ -429,9 +436,10 @@ static void judge_moments(lab_report *r)
         "no numbers; for z ~ N(0, 1): ReLU mean 0.399, variance 0.341; sigmoid 0.5, 0.0434; tanh "
         "0, "
         "0.394",
-        "start: mean and variance within 0.05 of these; end: |variance - 1| > 0.1; every seed",
+        "start: mean within a tenth of a standard deviation, variance within 10 % of these; end: "
+        "|variance - 1| > 0.1; every seed",
         "none"};
-    double miss = 0, least = HUGE_VAL;
+    double miss = 0, off = 0, least = HUGE_VAL;
     int act;
     size_t s;
     for (act = 0; act < ACTS; act++) {
@@ -439,14 +447,13 @@ static void judge_moments(lab_report *r)
         double mean, variance;
         moments_of(act, &mean, &variance);
         for (s = 0; s < lab_seeds(r, a); s++) {
-            miss = fmax(miss, fabs(fed(r, a, s, "start_mean") - mean));
-            miss = fmax(miss, fabs(fed(r, a, s, "start_variance") - variance));
-            least = fmin(least, fabs(fed(r, a, s, "end_variance") - 1));
+            miss = stats_larger(miss, fabs(fed(r, a, s, "start_mean") - mean) / sqrt(variance));
+            off = stats_larger(off, fabs(fed(r, a, s, "start_variance") / variance - 1));
+            least = stats_smaller(least, fabs(fed(r, a, s, "end_variance") - 1));
         }
     }
     lab_verdict(
-        r, &claim,
-        least > 0.1 ? miss < 0.05 ? STATS_REPRODUCED : STATS_PARTLY : STATS_NOT_REPRODUCED,
+        r, &claim, stats_holds_partly(least > 0.1 && miss < 0.1 && off<0.1, least> 0.1),
         lab_format(r,
                    "mean, variance at the end: ReLU %.2f, %.2f; sigmoid %.2f, %.3f; tanh "
                    "%.2f, %.2f",
@@ -456,8 +463,9 @@ static void judge_moments(lab_report *r)
                    fed_mean(r, arm_of(SIGMOID, BEFORE, 0), "end_variance"),
                    fed_mean(r, arm_of(TANH, BEFORE, 0), "end_mean"),
                    fed_mean(r, arm_of(TANH, BEFORE, 0), "end_variance")),
-        "start: %.3f off the values of a normal z at most; end: variance at least %.2f off 1", miss,
-        least);
+        "start: mean %.3f standard deviations, variance %.1f %% off those of f(z) at most; end: "
+        "variance at least %.2f off 1",
+        miss, 100 * off, least);
 }
 
 /* Linear minus activation: negative if the linear output is closer to normal. */
@@ -494,17 +502,14 @@ static void judge_normal(lab_report *r)
         "|skewness| and |excess kurtosis|, mean over units of layers 2 to 6, arm before, rate 0.1, "
         "end: smaller for Wu + b than for activations, paired, all three; partly: some",
         "none"};
-    int act, good = 0;
+    stats_verdict part[2 * ACTS];
+    int act;
     for (act = 0; act < ACTS; act++) {
         const size_t a = arm_of(act, BEFORE, 0);
-        good += closer(r, a, "end_skew_linear", "end_skew") == STATS_REPRODUCED &&
-                closer(r, a, "end_kurtosis_linear", "end_kurtosis") == STATS_REPRODUCED;
+        part[2 * act] = closer(r, a, "end_skew_linear", "end_skew");
+        part[2 * act + 1] = closer(r, a, "end_kurtosis_linear", "end_kurtosis");
     }
-    lab_verdict(r, &claim,
-                good == ACTS ? STATS_REPRODUCED
-                : good > 0   ? STATS_PARTLY
-                             : STATS_NOT_REPRODUCED,
-                "",
+    lab_verdict(r, &claim, stats_together(part, 2 * ACTS), "",
                 "|skewness|, |kurtosis|: ReLU %.2f, %.2f against %.2f, %.2f; sigmoid %.2f, %.2f "
                 "against %.2f, %.2f; tanh %.2f, %.2f against %.2f, %.2f",
                 pair_mean(r, RELU, "end_skew_linear"), pair_mean(r, RELU, "end_kurtosis_linear"),
@@ -521,9 +526,9 @@ static void judge(lab_report *r)
     static const lab_claim claim[ACTS] = {
         {"22a", "With ReLU, the norm is better after the activation", notes, caffenet, after_rule,
          "trial runs (3 seeds): 0.958 after, 0.959 before: no difference expected"},
-        {"22b", "With sigmoid, the norm is better after the activation", notes, "not tried there",
+        {"22b", "With sigmoid, the norm is better after the activation", ours, "not tried there",
          after_rule, "trial runs (3 seeds): 0.953 after, 0.926 before"},
-        {"22c", "With tanh, the norm is better after the activation", notes, "not tried there",
+        {"22c", "With tanh, the norm is better after the activation", ours, "not tried there",
          after_rule, "trial runs (3 seeds): 0.955 after, 0.946 before"}};
     int act;
     for (act = 0; act < ACTS; act++) judge_after(r, act, &claim[act]);
@@ -540,7 +545,8 @@ static void check(lab_report *r)
     size_t a, s, looked = 0;
     int act, same = 1;
     for (act = 0; act < ACTS; act++) moments_of(act, &mean[act], &variance[act]);
-    worst = fmax(fabs(mean[RELU] - 1 / sqrt(2 * pi)), fabs(variance[RELU] - 0.5 + 0.5 / pi));
+    worst =
+        stats_larger(fabs(mean[RELU] - 1 / sqrt(2 * pi)), fabs(variance[RELU] - 0.5 + 0.5 / pi));
     lab_check(r, worst < 1e-4, "ReLU of N(0, 1): mean 1/sqrt(2 pi), variance 1/2 - 1/(2 pi)",
               "%.5f, %.5f", mean[RELU], variance[RELU]);
     lab_check(r, fabs(mean[TANH]) < 1e-9 && fabs(variance[TANH] - 0.3943) < 1e-4,
@@ -550,14 +556,15 @@ static void check(lab_report *r)
               variance[SIGMOID]);
     for (worst = 0, a = 0; a < ARMS; a++)
         for (s = 0; s < lab_seeds(r, a) && place_of(a) == AFTER; s++)
-            worst = fmax(worst, fabs(fed(r, a, s, "start_off")));
+            worst = stats_larger(worst, fabs(fed(r, a, s, "start_off")));
     lab_check(r, worst < 1e-5, "norm after: the next layer gets mean 0 at the start",
               "at most %.1e off, mean over units and layers", worst);
     for (a = 0; a < ARMS; a++)
         for (s = 0; s < lab_seeds(r, a) && lab_quick(r) && rate_of(a) < 0.2; s++, looked++)
             if (lab_at(r, a, s, "same_bits", 0) != 1) same = 0;
     if (lab_quick(r))
-        lab_check(r, same, "a run that is looked at ends with the bits of one that is not",
+        lab_check(r, same,
+                  "quick runs: one that is looked at ends with the bits of one that is not",
                   "%zu runs", looked);
 }
 

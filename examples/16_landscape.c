@@ -25,10 +25,13 @@
    rate.
 
    Windows are the steps 0-20, 20-200, 200-500, 500-1000 and 1000-3000; a number of a window is the
-   median over its probes (or the 90th percentile), of one seed. Claims on ratios: in each seed the
-   ratio batch norm / none of the worst of the last three windows; judged is its logarithm, over
-   seeds 11 to 15, by the rule of stats.h, and the geometric mean is the magnitude. Written down
-   before the run:
+   median over its probes (or the 90th percentile), of one seed. Claims on ratios: the logarithm of
+   batch norm / none is judged in each of the last three windows, over seeds 11 to 15, by the rule
+   of stats.h, with the geometric mean as the magnitude; a claim of several parts (windows, depths,
+   norms) is judged by stats_together. Written down before the run, with one difference: there each
+   seed's worst window was judged. That asks as much of a claim that holds, but where nothing
+   differs, one of three windows lies above 1 in up to seven seeds of eight, and "not reproduced"
+   would be the rule; so now the windows are judged one by one:
 
        a, e    loss range: ratio < 1/3 (13 layers, 6 layers)
        b, f    gradient change: ratio < 1/2
@@ -43,8 +46,9 @@
        r, s, t mean |μ(t) - μ(0)| of the inputs of ReLU with L1, L2, L∞: more than with none
        u       L1, L2 and L∞ fulfil a and b as well
 
-   Trial runs (1 seed) preceded: their numbers are with the claims. They let expect that d, h, k, l
-   and m fail.
+   h, i and l are ours: the paper has one grid and one rate, and what it says of "the initial
+   phases" need not mean the first 20 steps. Trial runs (1 seed) preceded: their numbers are with
+   the claims. They let expect that d, h, k, l and m fail.
 
    Four pages come out: Figure 4; sensitivity and Figure 11; the family; histograms. */
 #define NORMLAYERS_IMPLEMENTATION
@@ -927,36 +931,38 @@ static int run(lab_run *r)
 
 enum { LATE = 3 }; /* the windows from step 200 on: the last three */
 
-typedef struct ratio { /* of two arms: the worst of some windows, seed by seed */
-    stats_verdict verdict;
-    double mean;               /* geometric mean over seeds */
-    double window[WINDOWS];    /* geometric mean of each window */
-    double low[LAB_SEEDS_MAX]; /* logarithms */
+typedef struct ratio { /* of two arms, in the late windows */
+    stats_verdict verdict, part[LATE];
+    double mean[LATE]; /* geometric, over seeds */
+    double most;       /* of them */
 } ratio;
 
-/* a/b of a series in the windows from `from` to `to` - 1. `most`: what the ratio is to be below. */
-static ratio worst_ratio(const lab_report *r, size_t a, size_t b, const char *series, size_t from,
-                         size_t to, double most)
+/* The logarithms of a/b in one window, seed by seed. */
+static stats_paired log_ratios(const lab_report *r, size_t a, size_t b, const char *series,
+                               size_t window)
 {
-    double worst[LAB_SEEDS_MAX], none[LAB_SEEDS_MAX], x[LAB_SEEDS_MAX], y[LAB_SEEDS_MAX];
-    stats_paired pairs;
-    size_t w, s, n = 0;
+    double x[LAB_SEEDS_MAX], y[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, a, series, window_end[window], x);
+    size_t s;
+    (void)lab_values(r, b, series, window_end[window], y);
+    for (s = 0; s < n; s++) x[s] = log(x[s]);
+    for (s = 0; s < n; s++) y[s] = log(y[s]);
+    return stats_pair(x, y, n);
+}
+
+/* a/b of a series, judged window by window. `bound`: what the ratio is to be below. */
+static ratio late_ratio(const lab_report *r, size_t a, size_t b, const char *series, double bound)
+{
     ratio found;
-    memset(&found, 0, sizeof found);
-    for (w = from; w < to; w++) {
-        n = lab_values(r, a, series, window_end[w], x);
-        (void)lab_values(r, b, series, window_end[w], y);
-        for (s = 0; s < n; s++) {
-            const double q = log(x[s] / y[s]);
-            if (w == from || !(q <= worst[s])) worst[s] = q;
-            found.window[w] += q / (double)n;
-            none[s] = 0;
-        }
-        found.window[w] = exp(found.window[w]);
+    size_t w;
+    found.most = 0;
+    for (w = 0; w < LATE; w++) {
+        const stats_paired pairs = log_ratios(r, a, b, series, w + WINDOWS - LATE);
+        found.mean[w] = exp(pairs.mean);
+        found.part[w] = stats_judge(&pairs, -1, found.mean[w] < bound);
+        if (!(found.mean[w] <= found.most)) found.most = found.mean[w];
     }
-    pairs = stats_pair(worst, none, n);
-    found.mean = exp(pairs.mean);
-    found.verdict = stats_judge(&pairs, -1, found.mean < most);
+    found.verdict = stats_together(found.part, LATE);
     return found;
 }
 
@@ -969,16 +975,19 @@ static const char *windows_text(lab_report *r, size_t a, size_t b, const char *s
 }
 
 static void judge_ratio(lab_report *r, const lab_claim *claim, size_t a, size_t b,
-                        const char *series, double most, const char *remark)
+                        const char *series, double bound, const char *remark)
 {
-    const ratio q = worst_ratio(r, a, b, series, WINDOWS - LATE, WINDOWS, most);
+    const ratio q = late_ratio(r, a, b, series, bound);
+    if (!*remark && (q.part[0] != q.part[1] || q.part[1] != q.part[2]))
+        remark = lab_format(r, "window by window: %s, %s, %s", stats_verdict_name(q.part[0]),
+                            stats_verdict_name(q.part[1]), stats_verdict_name(q.part[2]));
     lab_verdict(r, claim, q.verdict, remark,
-                "%s in steps 200-500, 500-1000, 1000-3000; worst ratio %.2g",
-                windows_text(r, a, b, series), q.mean);
+                "%s in steps 200-500, 500-1000, 1000-3000; ratios %.2f, %.2f, %.2f",
+                windows_text(r, a, b, series), q.mean[0], q.mean[1], q.mean[2]);
 }
 
 #define SANTURKAR "Santurkar et al. 2018, "
-#define LATE_TEXT "in each of 200-500, 500-1000, 1000-3000; worst window, geometric mean of seeds"
+#define LATE_TEXT "in each of 200-500, 500-1000, 1000-3000 (geometric mean of seeds)"
 
 static void judge_main(lab_report *r)
 {
@@ -1040,20 +1049,17 @@ static void judge_magnitude(lab_report *r)
         "VGG: up to 250 against at most 40 in the figure; the text speaks of two orders",
         "none / batch norm above 50 in one of the five windows (geometric mean of seeds)",
         "trial runs (1 seed), 200-500: a factor of 6"};
-    const ratio all = worst_ratio(r, M13 + BATCH, M13 + NONE, "change", 0, WINDOWS, 1);
-    double value[LAB_SEEDS_MAX], none[LAB_SEEDS_MAX], best = 1;
-    size_t w, at = 0, n;
-    stats_paired pairs;
-    for (w = 0; w < WINDOWS; w++) {
-        if (!(all.window[w] < best)) continue;
-        best = all.window[w];
+    stats_paired best = log_ratios(r, M13 + BATCH, M13 + NONE, "change", 0);
+    size_t w, at = 0;
+    for (w = 1; w < WINDOWS; w++) {
+        const stats_paired pairs = log_ratios(r, M13 + BATCH, M13 + NONE, "change", w);
+        if (!(pairs.mean < best.mean)) continue;
+        best = pairs;
         at = w;
     }
-    n = lab_values(r, M13 + BATCH, "change", window_end[at], value);
-    (void)lab_values(r, M13 + NONE, "change", window_end[at], none);
-    pairs = stats_pair(value, none, n);
-    lab_verdict(r, &d, stats_judge(&pairs, -1, 1 / best > 50), "",
-                "at most %.1f times, in the window that ends at step %g", 1 / best, window_end[at]);
+    lab_verdict(r, &d, stats_judge(&best, -1, exp(-best.mean) > 50), "",
+                "at most %.1f times, in the window that ends at step %g", exp(-best.mean),
+                window_end[at]);
 }
 
 static void judge_sensitivity(lab_report *r)
@@ -1088,7 +1094,7 @@ static void judge_sensitivity(lab_report *r)
     static const lab_claim l = {
         "16l",
         "The difference in loss range is there from the beginning of the training",
-        SANTURKAR "Section 3.2",
+        "ours, on " SANTURKAR "Section 3.2",
         "\"especially in the initial phases of training\"",
         "median loss range in steps 0-20 smaller with batch norm",
         "trial runs (1 seed): 0.33 against 0.007, so no"};
@@ -1127,26 +1133,19 @@ static void judge_lengths(lab_report *r)
     judge_ratio(r, &n, M13 + BATCH, M13 + NONE, "slope", 1, "");
 }
 
-/* The lesser of two verdicts. */
-static stats_verdict lesser(stats_verdict a, stats_verdict b)
-{
-    return a > b ? a : b;
-}
-
 static void judge_accuracy(lab_report *r, const lab_claim *claim, size_t kind)
 {
-    stats_verdict worst = STATS_REPRODUCED;
-    size_t net, s, n;
-    for (net = M13; net <= M6; net += M6) {
+    stats_verdict part[2];
+    size_t net, s;
+    for (net = 0; net < 2; net++) {
         double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
-        stats_paired pairs;
-        n = lab_values(r, net + kind, "accuracy_500", 500, a);
-        (void)lab_values(r, net + BATCH, "accuracy_500", 500, b);
+        const size_t n = lab_values(r, net * M6 + kind, "accuracy_500", 500, a);
+        (void)lab_values(r, net * M6 + BATCH, "accuracy_500", 500, b);
         for (s = 0; s < n; s++) b[s] -= 0.02;
-        pairs = stats_pair(a, b, n);
-        worst = lesser(worst, stats_judge(&pairs, 1, 1));
+        part[net] = stats_judge_pairs(a, b, n, 1, 1);
     }
-    lab_verdict(r, claim, worst, "", "13 layers: %s against %s; 6 layers: %s against %s",
+    lab_verdict(r, claim, stats_together(part, 2), "",
+                "13 layers: %s against %s; 6 layers: %s against %s",
                 lab_text(r, M13 + kind, "accuracy_500", 500, 3),
                 lab_text(r, M13 + BATCH, "accuracy_500", 500, 3),
                 lab_text(r, M6 + kind, "accuracy_500", 500, 3),
@@ -1166,20 +1165,19 @@ static size_t drift_of(const lab_report *r, size_t arm, double *value)
 static void judge_drift(lab_report *r, const lab_claim *claim, size_t kind)
 {
     double mean[2][2];
-    stats_verdict worst = STATS_REPRODUCED;
+    stats_verdict part[2];
     size_t net;
     for (net = 0; net < 2; net++) {
         double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
         const size_t n = drift_of(r, net * M6 + kind, a);
-        stats_paired pairs;
         (void)drift_of(r, net * M6 + NONE, b);
-        pairs = stats_pair(a, b, n);
-        mean[net][0] = stats_describe(a, n).mean;
-        mean[net][1] = stats_describe(b, n).mean;
-        worst = lesser(worst, stats_judge(&pairs, 1, 1));
+        mean[net][0] = stats_mean(a, n);
+        mean[net][1] = stats_mean(b, n);
+        part[net] = stats_judge_pairs(a, b, n, 1, 1);
     }
-    lab_verdict(r, claim, worst, "", "13 layers: %.2f against %.2f; 6 layers: %.2f against %.2f",
-                mean[0][0], mean[0][1], mean[1][0], mean[1][1]);
+    lab_verdict(r, claim, stats_together(part, 2), "",
+                "13 layers: %.2f against %.2f; 6 layers: %.2f against %.2f", mean[0][0], mean[0][1],
+                mean[1][0], mean[1][1]);
 }
 
 static void judge_smooth_family(lab_report *r)
@@ -1191,20 +1189,19 @@ static void judge_smooth_family(lab_report *r)
         "the same benefits as batch norm; figures of it for the linear network only",
         "each of them fulfils the criteria of 16a and 16b",
         "trial runs (1 seed), 200-500: range 0.055, 0.044, 0.041, change 3.0, 2.5, 2.5"};
-    stats_verdict worst = STATS_REPRODUCED;
+    stats_verdict part[6];
     double range = 0, change = 0;
-    size_t kind;
-    for (kind = L1; kind <= LINF; kind++) {
-        const ratio a =
-            worst_ratio(r, M13 + kind, M13 + NONE, "range", WINDOWS - LATE, WINDOWS, 1.0 / 3);
-        const ratio b =
-            worst_ratio(r, M13 + kind, M13 + NONE, "change", WINDOWS - LATE, WINDOWS, 0.5);
-        worst = lesser(worst, lesser(a.verdict, b.verdict));
-        range = fmax(range, a.mean);
-        change = fmax(change, b.mean);
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        const ratio a = late_ratio(r, M13 + L1 + i, M13 + NONE, "range", 1.0 / 3);
+        const ratio b = late_ratio(r, M13 + L1 + i, M13 + NONE, "change", 0.5);
+        part[2 * i] = a.verdict;
+        part[2 * i + 1] = b.verdict;
+        if (!(a.most <= range)) range = a.most;
+        if (!(b.most <= change)) change = b.most;
     }
-    lab_verdict(r, &u, worst, "", "ratios of the worst of the three: loss range %.2g, change %.2g",
-                range, change);
+    lab_verdict(r, &u, stats_together(part, 6), "",
+                "largest ratios of the three: loss range %.2g, change %.2g", range, change);
 }
 
 static void judge_family(lab_report *r)
@@ -1249,15 +1246,18 @@ static void check_all(lab_report *r)
         (pow(1 - CURVATURE / 20, 2) - pow(1 - CURVATURE * 0.4, 2)) / (2 * CURVATURE);
     const double found = lab_at(r, BARE_BATCH, 0, "bowl_range", 0);
     double radial = 0;
-    size_t s, i, same = 0, kind;
+    size_t s, i, same = 0, kind, runs = 0, diverged = 0;
     for (i = 0; i < 4; i++) {
         const double bare = lab_at(r, BARE_BATCH, 0, "bits", (double)i);
         same += near_to(bare, lab_at(r, M13 + BATCH, 0, "bits", (double)i), 0) &&
                 near_to(bare, lab_at(r, TRACE + 1, 0, "bits", (double)i), 0);
     }
     for (kind = M13; kind <= M6; kind += M6)
-        for (s = 0; s < lab_seeds(r, kind + WEIGHT); s++)
-            radial = fmax(radial, lab_at(r, kind + WEIGHT, s, "weight_radial", 0));
+        for (s = 0; s < lab_seeds(r, kind + WEIGHT); s++, runs++) {
+            const double v = lab_at(r, kind + WEIGHT, s, "weight_radial", 0);
+            if (v <= 0) diverged++; /* no unit whose gradient is a number */
+            if (!(v <= radial)) radial = v;
+        }
     lab_check(r, same == 4, "probes leave no trace in parameters and running statistics",
               "%lu of 4 parts of the hash equal, with few, many and no probes",
               (unsigned long)same);
@@ -1268,8 +1268,9 @@ static void check_all(lab_report *r)
     lab_check(r, near_to(turned, 1, 1e-4), "random directions are as long as g", "%.6f", turned);
     lab_check(r, fabs(rms - 0.37) < 0.01, "L∞ of 128 Gaussian numbers has the rms 0.37", "%.4f",
               rms);
-    lab_check(r, radial < 1e-3, "weight norm: the gradient is orthogonal to v", "cosine %.1e",
-              radial);
+    lab_check(r, radial < 1e-3 && diverged < runs, "weight norm: the gradient is orthogonal to v",
+              "cosine %.1e in %lu runs; %lu more have diverged", radial,
+              (unsigned long)(runs - diverged), (unsigned long)diverged);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -1590,6 +1591,23 @@ static void draw_relative(plot_panel *p, const char *label, lab_series c, plot_s
     plot_line(p, label, c.x, y, c.n < BINS ? c.n : BINS, style);
 }
 
+/* Five ticks for these inputs, the outer ones at 1, 2 or 5 times a power of ten. */
+static void symmetric_ticks(lab_report *r, plot_panel *p, double reach)
+{
+    static const double nice[3] = {5, 2, 1};
+    const double unit = pow(10, floor(log10(reach)));
+    double at[5], step = unit / 2;
+    const char *label[5];
+    int i;
+    for (i = 2; i >= 0; i--)
+        if (nice[i] * unit <= reach) step = nice[i] * unit / 2;
+    for (i = 0; i < 5; i++) {
+        at[i] = (i - 2) * step;
+        label[i] = i % 2 == 0 ? lab_format(r, "%s%g", at[i] < 0 ? "−" : "", fabs(at[i])) : "";
+    }
+    plot_ticks_x(p, at, label, 5);
+}
+
 /* Inputs of ReLU, of one unit, in three layers; three moments of the training over each other. */
 static int draw_histograms(lab_report *r)
 {
@@ -1604,6 +1622,7 @@ static int draw_histograms(lab_report *r)
     for (k = 0; k < PLACES; k++)
         for (kind = NONE; kind <= LINF; kind++) {
             plot_panel *p = plot_add(f, (int)k, (int)kind, 1, 1);
+            double reach = 0;
             plot_heading(p, k == 0 ? settings[kind].name : "");
             plot_axis_x(p, k + 1 == PLACES ? "input" : "", PLOT_LINEAR);
             plot_axis_y(p, kind == NONE ? lab_format(r, "%s", depth[k]) : "", PLOT_LINEAR);
@@ -1611,7 +1630,9 @@ static int draw_histograms(lab_report *r)
                 const char *name = lab_format(r, "unit%zu/%d", k + 1, when[i]);
                 const lab_series c = lab_get(r, TRACE + kind, 0, name);
                 draw_relative(p, lab_format(r, "step %d", when[i]), c, style[i]);
+                if (c.n > 0) reach = fmax(reach, fmin(-c.x[0], c.x[c.n - 1]));
             }
+            if (reach > 0) symmetric_ticks(r, p, reach);
         }
     plot_shared_legend(f);
     return lab_save(r, f, "histograms");

@@ -527,7 +527,7 @@ static void judge_spread(lab_report *r)
 {
     static const lab_claim claim = {
         "30a",
-        "With layer norm the scale of W_{h} matters less for gradients through time",
+        "With layer norm the scale of Wh matters less for gradients through time",
         ba,
         stable,
         "log10(|dL/dh[1]|/|dL/dh[28]|) at the start: range over ρ smaller, paired, and in the mean "
@@ -614,7 +614,7 @@ static void judge_ranges(lab_report *r)
 {
     static const lab_claim range = {
         "30f",
-        "With layer norm the initialisation of W_{h} matters less",
+        "With layer norm the initialisation of Wh matters less",
         tutorial,
         "no numbers: \"proper weight initialization is not as important\"",
         "range of the test accuracy over ρ, tanh: smaller at rate 0.1, paired; and at 0.5, else "

@@ -668,8 +668,8 @@ static void check(lab_report *r)
     check_running(r);
     for (a = LARGE; a <= FOUR; a++)
         for (s = 0; s < lab_seeds(r, a); s++) {
-            folded = stats_worse(folded, lab_at(r, a, s, "folded", 0));
-            agreement = stats_worse(agreement, lab_at(r, a, s, "agreement", 0));
+            folded = stats_larger(folded, lab_at(r, a, s, "folded", 0));
+            agreement = stats_larger(agreement, lab_at(r, a, s, "agreement", 0));
             touched += lab_get(r, a, s, "touched").n;
         }
     for (s = 0; s < lab_seeds(r, ONE_PASS); s++)
@@ -755,10 +755,10 @@ static void judge_tracking(lab_report *r)
     for (i = 0; i < all.n && epochs < EPOCHS; i++) {
         if (fmod(all.x[i], epoch) >= 0.5) continue;
         n = apart(r, FAST, ALGORITHM2, all.x[i], points);
-        of_mean = stats_worse(of_mean, fabs(stats_mean(points, n)));
+        of_mean = stats_larger(of_mean, fabs(stats_mean(points, n)));
         for (s = 0; s < n; s++) {
             points[s] = fabs(points[s]);
-            of_one = stats_worse(of_one, points[s]);
+            of_one = stats_larger(of_one, points[s]);
         }
         part[epochs] = stats_judge_limit(points, n, 0.5, -1);
         met += part[epochs++] == STATS_REPRODUCED;
@@ -850,7 +850,7 @@ static double worst_error(lab_report *r, int method)
     double worst = 0;
     size_t i;
     for (i = 0; i < 6; i++)
-        worst = stats_worse(worst, lab_summary(r, ONE_PASS, series, claimed[i]).max);
+        worst = stats_larger(worst, lab_summary(r, ONE_PASS, series, claimed[i]).max);
     return worst;
 }
 

@@ -111,10 +111,6 @@ stats_verdict stats_judge_pairs(const double *a, const double *b, size_t n, int 
    distances x[i] - limit, so that a mean on the right side is not enough. */
 stats_verdict stats_judge_limit(const double *x, size_t n, double limit, int sign);
 
-/* The larger of the two, and nan if one is nan: the worst of many, where a missing value must not
-   pass for a good one (fmax would let it). */
-double stats_worse(double a, double b);
-
 /* Do enough of `n` pairs (or seeds) agree, 80 % of them? */
 int stats_most(size_t agree, size_t n);
 
@@ -354,12 +350,6 @@ stats_verdict stats_judge_limit(const double *x, size_t n, double limit, int sig
         d.negative += x[i] < limit ? 1u : 0u;
     }
     return stats_judge(&d, sign, 1);
-}
-
-double stats_worse(double a, double b)
-{
-    if (isnan(a)) return a;
-    return b <= a ? a : b;
 }
 
 int stats_most(size_t agree, size_t n)

@@ -960,7 +960,7 @@ static ratio late_ratio(const lab_report *r, size_t a, size_t b, const char *ser
         const stats_paired pairs = log_ratios(r, a, b, series, w + WINDOWS - LATE);
         found.mean[w] = exp(pairs.mean);
         found.part[w] = stats_judge(&pairs, -1, found.mean[w] < bound);
-        if (!(found.mean[w] <= found.most)) found.most = found.mean[w];
+        found.most = stats_larger(found.most, found.mean[w]);
     }
     found.verdict = stats_together(found.part, LATE);
     return found;
@@ -1197,8 +1197,8 @@ static void judge_smooth_family(lab_report *r)
         const ratio b = late_ratio(r, M13 + L1 + i, M13 + NONE, "change", 0.5);
         part[2 * i] = a.verdict;
         part[2 * i + 1] = b.verdict;
-        if (!(a.most <= range)) range = a.most;
-        if (!(b.most <= change)) change = b.most;
+        range = stats_larger(range, a.most);
+        change = stats_larger(change, b.most);
     }
     lab_verdict(r, &u, stats_together(part, 6), "",
                 "largest ratios of the three: loss range %.2g, change %.2g", range, change);
@@ -1256,7 +1256,7 @@ static void check_all(lab_report *r)
         for (s = 0; s < lab_seeds(r, kind + WEIGHT); s++, runs++) {
             const double v = lab_at(r, kind + WEIGHT, s, "weight_radial", 0);
             if (v <= 0) diverged++; /* no unit whose gradient is a number */
-            if (!(v <= radial)) radial = v;
+            radial = stats_larger(radial, v);
         }
     lab_check(r, same == 4, "probes leave no trace in parameters and running statistics",
               "%lu of 4 parts of the hash equal, with few, many and no probes",

@@ -770,9 +770,9 @@ static void judge_no_shift(lab_report *r)
 
 static void judge_shift(lab_report *r)
 {
-    const stats_verdict first = lab_compare(r, SLOW + BATCH, SLOW, "rel9_m", 0, 1, 1);
-    const stats_verdict second = lab_compare(r, SLOW + BATCH, SLOW, "rel17_m", 0, 1, 1);
-    lab_verdict(r, &claims[NOT_LESS_SHIFT], first > second ? first : second, /* the worse one */
+    const stats_verdict v[PLACES] = {lab_compare(r, SLOW + BATCH, SLOW, "rel9_m", 0, 1, 1),
+                                     lab_compare(r, SLOW + BATCH, SLOW, "rel17_m", 0, 1, 1)};
+    lab_verdict(r, &claims[NOT_LESS_SHIFT], stats_weakest(v, PLACES),
                 "relative to the gradient's length",
                 "layer 9: %s with, %s without; layer 17: %s, %s",
                 lab_text(r, SLOW + BATCH, "rel9_m", 0, 3), lab_text(r, SLOW, "rel9_m", 0, 3),

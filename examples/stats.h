@@ -125,6 +125,10 @@ stats_verdict stats_holds_partly(int holds, int partly);
    at least one part is, wholly or partly; else inconclusive. */
 stats_verdict stats_together(const stats_verdict *part, size_t n);
 
+/* For a claim that asks for each of its parts in so many words: the weakest of their verdicts, from
+   reproduced over partly and inconclusive down to not reproduced. */
+stats_verdict stats_weakest(const stats_verdict *part, size_t n);
+
 /* "reproduced", "partly reproduced", "inconclusive" or "not reproduced". */
 const char *stats_verdict_name(stats_verdict verdict);
 
@@ -376,6 +380,15 @@ stats_verdict stats_together(const stats_verdict *part, size_t n)
     }
     if (n > 0 && same == n) return part[0];
     return some > 0 ? STATS_PARTLY : STATS_INCONCLUSIVE;
+}
+
+stats_verdict stats_weakest(const stats_verdict *part, size_t n)
+{
+    stats_verdict weakest = n > 0 ? part[0] : STATS_INCONCLUSIVE;
+    size_t i;
+    for (i = 1; i < n; i++)
+        if (part[i] > weakest) weakest = part[i];
+    return weakest;
 }
 
 const char *stats_verdict_name(stats_verdict verdict)

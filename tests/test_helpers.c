@@ -1205,6 +1205,10 @@ static void test_stats_parts(void)
     CHECK_INT(stats_together(part + 3, 2), STATS_NOT_REPRODUCED);
     CHECK_INT(stats_together(part + 3, 3), STATS_PARTLY);
     CHECK_INT(stats_together(part, 0), STATS_INCONCLUSIVE);
+    CHECK_INT(stats_weakest(part, 2), STATS_REPRODUCED);
+    CHECK_INT(stats_weakest(part, 3), STATS_INCONCLUSIVE);
+    CHECK_INT(stats_weakest(part, 5), STATS_NOT_REPRODUCED);
+    CHECK_INT(stats_weakest(part, 0), STATS_INCONCLUSIVE);
     CHECK_INT(stats_holds(1), STATS_REPRODUCED);
     CHECK_INT(stats_holds(0), STATS_NOT_REPRODUCED);
     CHECK_INT(stats_holds_partly(1, 0), STATS_REPRODUCED);

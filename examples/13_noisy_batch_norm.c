@@ -317,19 +317,9 @@ static change difference(const moments *a, const moments *b, size_t layer)
     return c;
 }
 
-/* Rounded, for smaller tables. */
-static double digits4(double v)
-{
-    char text[32];
-    (void)snprintf(text, sizeof text, "%.4g", v);
-    return strtod(text, NULL);
-}
-
 static void record_layer(trainer *t, const char *what, size_t layer, double x, double y)
 {
-    char name[48];
-    (void)snprintf(name, sizeof name, "%s_%zu", what, layer + 1);
-    lab_record(t->r, name, x, digits4(y));
+    lab_record_as(t->r, x, lab_round(y, 4), "%s_%zu", what, layer + 1);
 }
 
 /* The fixed batch through the network as it is in training, with or without noise; the training
@@ -351,7 +341,6 @@ static void record_ridges(trainer *t, size_t at)
 {
     static const double lo = -5, hi = 5;
     double grid[BINS], density[BINS];
-    char name[48];
     size_t i;
     int k;
     for (i = 0; i < BINS; i++) grid[i] = lo + (hi - lo) * (double)i / (BINS - 1);
@@ -361,9 +350,9 @@ static void record_ridges(trainer *t, size_t at)
         if (stats_kde(t->unit[k], t->rows, stats_bandwidth(t->unit[k], t->rows), grid, BINS,
                       density))
             continue;
-        (void)snprintf(name, sizeof name, "ridge_%zu_%04zu", layer + 1, at);
         for (i = 0; i < BINS; i++)
-            lab_record(t->r, name, digits4(grid[i]), floor(density[i] * 1000 + 0.5) / 1000);
+            lab_record_as(t->r, lab_round(grid[i], 4), floor(density[i] * 1000 + 0.5) / 1000,
+                          "ridge_%zu_%04zu", layer + 1, at);
     }
 }
 
@@ -447,7 +436,7 @@ static void record_accuracy(trainer *t, const double *accuracy)
         if (s <= early) first += accuracy[s - 1] / (double)early;
         if (s > n - late) last += accuracy[s - 1] / (double)late;
         if ((s <= 500 && s % 25 == 0) || s % 100 == 0)
-            lab_record(t->r, "accuracy", (double)s, digits4(mean[s - 1]));
+            lab_record(t->r, "accuracy", (double)s, lab_round(mean[s - 1], 4));
     }
     lab_record(t->r, "early", 0, first);
     lab_record(t->r, "final", 0, last);
@@ -767,16 +756,15 @@ static void judge_moves(lab_report *r, int which, int net, const char *what)
     const lab_claim c = claim_on(r, which, net);
     const size_t n = lab_seeds(r, arm_of(net, NOISY));
     double gap[LAB_SEEDS_MAX], zero[LAB_SEEDS_MAX];
-    stats_paired d;
     size_t s;
     for (s = 0; s < n; s++) {
         gap[s] = least_gap(r, net, s, what);
         zero[s] = 0;
     }
-    d = stats_pair(gap, zero, n);
-    lab_verdict(r, &c, stats_judge(&d, +1, 1), "means over the layers; judged in each",
-                "%.3g, %.3g, %.3g", over_layers(r, net, NOISY, what),
-                over_layers(r, net, NONE, what), over_layers(r, net, NORMED, what));
+    lab_verdict(r, &c, stats_judge_pairs(gap, zero, n, +1, 1),
+                "means over the layers; judged in each", "%.3g, %.3g, %.3g",
+                over_layers(r, net, NOISY, what), over_layers(r, net, NONE, what),
+                over_layers(r, net, NORMED, what));
 }
 
 static const char *percent(lab_report *r, int net, int kind, const char *series)
@@ -832,15 +820,13 @@ static void judge_alike(lab_report *r, int net)
     const lab_claim c = claim_on(r, ALIKE, net);
     const size_t n = lab_seeds(r, arm_of(net, NOISY));
     double batch[LAB_SEEDS_MAX], none[LAB_SEEDS_MAX];
-    stats_paired d;
     size_t s;
     for (s = 0; s < n; s++) {
         const double noisy = value(r, net, NOISY, s, "final");
         batch[s] = fabs(noisy - value(r, net, NORMED, s, "final"));
         none[s] = fabs(noisy - value(r, net, NONE, s, "final"));
     }
-    d = stats_pair(batch, none, n);
-    lab_verdict(r, &c, stats_judge(&d, -1, 1), "", "%s; batch norm %s, none %s",
+    lab_verdict(r, &c, stats_judge_pairs(batch, none, n, -1, 1), "", "%s; batch norm %s, none %s",
                 percent(r, net, NOISY, "final"), percent(r, net, NORMED, "final"),
                 percent(r, net, NONE, "final"));
 }
@@ -849,14 +835,9 @@ static void judge_factor(lab_report *r, int net)
 {
     const lab_claim c = claim_on(r, FACTOR, net);
     const size_t arm = arm_of(net, NOISY);
-    double with[LAB_SEEDS_MAX], without[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, arm, "test_factor", 0, with);
-    stats_paired d;
-    (void)lab_values(r, arm, "test_infer", 0, without);
-    d = stats_pair(with, without, n);
-    lab_verdict(r, &c, stats_judge(&d, +1, 1), "", "%s against %s; batch norm %s",
-                percent(r, net, NOISY, "test_factor"), percent(r, net, NOISY, "test_infer"),
-                percent(r, net, NORMED, "test_infer"));
+    lab_verdict(r, &c, lab_compare_series(r, arm, "test_factor", "test_infer", 0, +1, 1), "",
+                "%s against %s; batch norm %s", percent(r, net, NOISY, "test_factor"),
+                percent(r, net, NOISY, "test_infer"), percent(r, net, NORMED, "test_infer"));
 }
 
 /* How far the weights alone move the moments of the fixed batch: mean over layers and time. */
@@ -892,9 +873,8 @@ static void judge_figure1(lab_report *r)
             twice[s] = 2 * batch[s];
         }
         part[i] = stats_judge_pairs(none, twice, n, -1, 1);
-        text[i] = lab_format(r, "%.3f ± %.3f against %.3f ± %.3f", stats_describe(none, n).mean,
-                             stats_describe(none, n).sd, stats_describe(batch, n).mean,
-                             stats_describe(batch, n).sd);
+        text[i] = lab_format(r, "%s against %s", lab_mean_sd(r, stats_describe(none, n), 3),
+                             lab_mean_sd(r, stats_describe(batch, n), 3));
     }
     lab_verdict(r, &figure1, stats_together(part, 2), "", "means %s; variances %s", text[0],
                 text[1]);
@@ -1076,11 +1056,10 @@ static void draw_layers(lab_report *r, plot_panel *p, int net, const char *what)
             x[l] = (double)l + 1;
             y[l] = lab_mean(r, arm_of(net, kind), series_of(r, what, l), 0);
         }
-        style.marker = kind == NONE     ? PLOT_SQUARE
-                       : kind == NORMED ? PLOT_CIRCLE
-                       : kind == NOISY  ? PLOT_TRIANGLE
-                                        : PLOT_DIAMOND;
-        style.marker_every = 1;
+        style = plot_with_marker(style, kind == NONE     ? PLOT_SQUARE
+                                        : kind == NORMED ? PLOT_CIRCLE
+                                        : kind == NOISY  ? PLOT_TRIANGLE
+                                                         : PLOT_DIAMOND);
         plot_line(p, arms[kind].name, x, y, n, style);
     }
     plot_axis_x(p, "hidden layer", PLOT_LINEAR);

@@ -232,12 +232,8 @@ static training_set train_set, test_set;
 
 static int prepare(const dataset *data, int quick)
 {
-    const size_t n = quick && data->train_n > 256 ? 256 : data->train_n;
-    const size_t tests = quick && data->test_n > 128 ? 128 : data->test_n;
-    return training_set_make(&train_set, data->train_images, data->train_labels, n, DATASET_PIXELS,
-                             DATASET_STD) ||
-           training_set_make(&test_set, data->test_images, data->test_labels, tests, DATASET_PIXELS,
-                             DATASET_STD);
+    return training_load(&train_set, &test_set, data, quick ? 256 : 0, quick ? 128 : 0,
+                         DATASET_STD);
 }
 
 static int test_accuracy(network *k, double *accuracy)
@@ -304,9 +300,7 @@ static double saturated(const network *k, size_t n)
 
 static void record(lab_run *r, const char *when, const char *what, double x, double y)
 {
-    char name[48];
-    (void)snprintf(name, sizeof name, "%s_%s", when, what);
-    if (isfinite(y)) lab_record(r, name, x, y);
+    if (isfinite(y)) lab_record_as(r, x, y, "%s_%s", when, what);
 }
 
 /* The first training images as a batch; of the network only the gradients change, which every
@@ -483,8 +477,8 @@ static pair pair_of(const double *layer, const double *plain, size_t n)
 {
     pair p;
     p.difference = stats_pair(layer, plain, n);
-    p.plain = stats_describe(plain, n).mean;
-    p.layer = stats_describe(layer, n).mean;
+    p.plain = stats_mean(plain, n);
+    p.layer = stats_mean(layer, n);
     return p;
 }
 
@@ -557,10 +551,7 @@ static void judge_accuracy(lab_report *r)
             higher += p.layer > p.plain;
             cells = lab_format(r, "%s%s%.3f, %.3f", cells, *cells ? "; " : "", p.layer, p.plain);
         }
-    lab_verdict(r, &claim,
-                clear == 6    ? STATS_REPRODUCED
-                : higher == 6 ? STATS_PARTLY
-                              : STATS_NOT_REPRODUCED,
+    lab_verdict(r, &claim, stats_holds_partly(clear == 6, higher == 6),
                 lab_format(r, "layer norm, plain at rate 0.1, then 0.5: %s", cells),
                 "higher in %d of 6 cells, clearly in %d", higher, clear);
 }
@@ -581,7 +572,7 @@ static void judge_divergence(lab_report *r)
                 of[net] += diverged(r, arm_of(group, net, s));
                 runs += net == LAYER ? lab_seeds(r, arm_of(group, net, s)) : 0;
             }
-    lab_verdict(r, &claim, of[LAYER] == 0 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED, "",
+    lab_verdict(r, &claim, stats_holds(of[LAYER] == 0), "",
                 "%zu of %zu runs with layer norm, %zu plain ones", of[LAYER], runs, of[PLAIN]);
 }
 
@@ -787,10 +778,8 @@ static void draw_against(lab_report *r, plot_panel *p, int group, int net, const
 
 static plot_style net_style(int net)
 {
-    plot_style style = lab_style(net == LAYER ? "layer" : "none");
-    style.marker = net == LAYER ? PLOT_CIRCLE : PLOT_TRIANGLE;
-    style.marker_every = 1;
-    return style;
+    return plot_with_marker(lab_style(net == LAYER ? "layer" : "none"),
+                            net == LAYER ? PLOT_CIRCLE : PLOT_TRIANGLE);
 }
 
 /* At the last step that was looked at. A gradient that has left the range of float at the first

@@ -134,13 +134,7 @@ static training_set train, test;
 
 static int prepare(const dataset *data, int quick)
 {
-    const size_t n = quick ? 800 : data->train_n, m = quick ? 200 : data->test_n;
-    if (training_set_make(&train, data->train_images, data->train_labels, n, INPUTS, DATASET_STD) ||
-        training_set_make(&test, data->test_images, data->test_labels, m, INPUTS, DATASET_STD)) {
-        fprintf(stderr, NAME ": out of memory\n");
-        return -1;
-    }
-    return 0;
+    return training_load(&train, &test, data, quick ? 800 : 0, quick ? 200 : 0, DATASET_STD);
 }
 
 /* ---- the network ----------------------------------------------------------------------------- */
@@ -154,24 +148,16 @@ static nrm_mlp *make_net(const setup *s, size_t width, size_t batch, double lr, 
                          void **block)
 {
     nrm_mlp_layer layer[HIDDEN + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp_spec spec = training_plain(layer, HIDDEN, width, NRM_RELU, s->norm);
     nrm_mlp *net;
     size_t l, i;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l <= HIDDEN; l++) {
-        const int hidden = l < HIDDEN, normed = s->norm != NRM_NO_NORM && (hidden || s->all);
-        layer[l].width = hidden ? width : CLASSES;
-        layer[l].activation = hidden ? NRM_RELU : NRM_IDENTITY;
-        layer[l].norm = normed ? s->norm : NRM_NO_NORM;
-        layer[l].groups = GROUPS;
-        layer[l].bias = !normed;
+    for (l = 0; l <= HIDDEN; l++) layer[l].groups = GROUPS;
+    if (s->all && s->norm != NRM_NO_NORM) {
+        layer[HIDDEN].norm = s->norm;
+        layer[HIDDEN].bias = 0;
     }
-    spec.inputs = INPUTS;
-    spec.layers = HIDDEN + 1;
-    spec.layer = layer;
     spec.max_batch = MOST;
     spec.seed = seed;
-    spec.init = NRM_INIT_XAVIER;
     spec.lr = (nrm_real)lr;
     spec.optimizer = s->kind == FIGURE6 ? NRM_ADAM : NRM_SGD;
     if (s->unbiased) {
@@ -327,7 +313,6 @@ static void first_gradient(lab_run *r, const char *when, nrm_mlp *net, size_t m)
 {
     const size_t n = r->quick ? 256 : PROBED, batches = n / m, width = CURVE_WIDTH;
     double *value = (double *)malloc(batches * (width + 1) * sizeof *value), *unit;
-    char name[32];
     stats_summary all;
     size_t i, j;
     if (!value) return;
@@ -345,8 +330,7 @@ static void first_gradient(lab_run *r, const char *when, nrm_mlp *net, size_t m)
         static const char *const what[4] = {"median", "mean", "largest", "unit"};
         const double y[4] = {stats_quantile(value, batches, 0.5), all.mean, all.max,
                              stats_quantile(unit, batches * width, 0.5)};
-        (void)snprintf(name, sizeof name, "gradient_%s_%s", when, what[i]);
-        lab_record(r, name, (double)m, y[i]);
+        lab_record_as(r, (double)m, y[i], "gradient_%s_%s", when, what[i]);
     }
     free(value);
 }
@@ -807,19 +791,6 @@ static const lab_claim claims[CLAIMS] = {
      "synchronised batch norm (docs/synchronised.md)", "equal but for rounding",
      "test errors within 0.005 of each other at every 8m from 8 to 256 in every seed", "none"}};
 
-/* All of them, or partly: some. */
-static stats_verdict together(const stats_verdict *v, size_t n)
-{
-    size_t i, yes = 0, no = 0;
-    for (i = 0; i < n; i++) {
-        yes += v[i] == STATS_REPRODUCED;
-        no += v[i] == STATS_NOT_REPRODUCED;
-    }
-    if (yes == n) return STATS_REPRODUCED;
-    if (yes > 0) return STATS_PARTLY;
-    return no == n ? STATS_NOT_REPRODUCED : STATS_INCONCLUSIVE;
-}
-
 static const char *error_of(lab_report *r, size_t arm, double x)
 {
     return lab_text(r, arm, "test_error", x, 4);
@@ -835,18 +806,16 @@ static const char *nll_of(lab_report *r, size_t arm, double epoch)
 static stats_verdict judge_loss_by_4(const lab_report *r, double *layer, double *batch)
 {
     double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX], little, much;
-    stats_paired d;
     size_t s, n = lab_seeds(r, LAYER_4);
     for (s = 0; s < n; s++) {
         a[s] = lab_at(r, LAYER_4, s, "test_error", 6) - lab_at(r, LAYER_128, s, "test_error", 6);
         b[s] = lab_at(r, ALL_4, s, "test_error", 6) - lab_at(r, ALL_128, s, "test_error", 6);
     }
-    little = stats_describe(a, n).mean;
-    much = stats_describe(b, n).mean;
+    little = stats_mean(a, n);
+    much = stats_mean(b, n);
     *layer = little;
     *batch = much;
-    d = stats_pair(a, b, n);
-    return stats_judge(&d, -1, little <= 0.005);
+    return stats_judge_pairs(a, b, n, -1, little <= 0.005);
 }
 
 static void judge_faster(lab_report *r, const lab_claim *claim, size_t rival)
@@ -855,7 +824,7 @@ static void judge_faster(lab_report *r, const lab_claim *claim, size_t rival)
     stats_verdict v[3];
     size_t i;
     for (i = 0; i < 3; i++) v[i] = lab_compare(r, LAYER_128, rival, "train_nll", epoch[i], -1, 1);
-    lab_verdict(r, claim, together(v, 3), "",
+    lab_verdict(r, claim, stats_together(v, 3), "",
                 "epoch 5: %s against %s; 10: %s against %s; 20: %s against %s",
                 nll_of(r, LAYER_128, 5), nll_of(r, rival, 5), nll_of(r, LAYER_128, 10),
                 nll_of(r, rival, 10), nll_of(r, LAYER_128, 20), nll_of(r, rival, 20));
@@ -876,12 +845,14 @@ static void judge_figure6(lab_report *r)
     judge_faster(r, &claims[FASTER_HIDDEN], HIDDEN_128);
     v[0] = lab_compare(r, LAYER_128, NONE_128, "test_error", 20, -1, 1);
     v[1] = lab_compare(r, ALL_128, NONE_128, "test_error", 20, -1, 1);
-    lab_verdict(r, &claims[BELOW_NONE], together(v, 2), "", "layer norm %s, batch norm %s, none %s",
-                error_of(r, LAYER_128, 20), error_of(r, ALL_128, 20), error_of(r, NONE_128, 20));
+    lab_verdict(r, &claims[BELOW_NONE], stats_together(v, 2), "",
+                "layer norm %s, batch norm %s, none %s", error_of(r, LAYER_128, 20),
+                error_of(r, ALL_128, 20), error_of(r, NONE_128, 20));
     v[0] = lab_compare(r, LAYER_4, NONE_4, "train_nll", 6, -1, 1);
     v[1] = lab_compare(r, NONE_4, ALL_4, "train_nll", 6, -1, 1);
-    lab_verdict(r, &claims[ORDER_4], together(v, 2), "", "layer norm %s, none %s, batch norm %s",
-                nll_of(r, LAYER_4, 6), nll_of(r, NONE_4, 6), nll_of(r, ALL_4, 6));
+    lab_verdict(r, &claims[ORDER_4], stats_together(v, 2), "",
+                "layer norm %s, none %s, batch norm %s", nll_of(r, LAYER_4, 6),
+                nll_of(r, NONE_4, 6), nll_of(r, ALL_4, 6));
 }
 
 static void judge_small(lab_report *r, const lab_claim *claim, size_t a, size_t b)
@@ -889,7 +860,7 @@ static void judge_small(lab_report *r, const lab_claim *claim, size_t a, size_t 
     stats_verdict v[2];
     v[0] = lab_compare(r, a, b, "test_error", 2, +1, 1);
     v[1] = lab_compare(r, a, b, "test_error", 4, +1, 1);
-    lab_verdict(r, claim, together(v, 2), "", "m = 2: %s against %s; m = 4: %s against %s",
+    lab_verdict(r, claim, stats_together(v, 2), "", "m = 2: %s against %s; m = 4: %s against %s",
                 error_of(r, a, 2), error_of(r, b, 2), error_of(r, a, 4), error_of(r, b, 4));
 }
 
@@ -899,7 +870,6 @@ static void judge_large(lab_report *r)
     double batch[LAB_SEEDS_MAX] = {0}, layer[LAB_SEEDS_MAX] = {0};
     const size_t n = lab_seeds(r, BATCH);
     int each = 1;
-    stats_paired d;
     size_t i, s;
     for (i = 0; i < 4; i++) {
         for (s = 0; s < n; s++) {
@@ -909,26 +879,22 @@ static void judge_large(lab_report *r)
         each = each && lab_mean(r, BATCH, "test_error", size[i]) <=
                            lab_mean(r, LAYER, "test_error", size[i]);
     }
-    d = stats_pair(batch, layer, n);
-    lab_verdict(r, &claims[CURVE_LARGE], stats_judge(&d, -1, each), "",
+    lab_verdict(r, &claims[CURVE_LARGE], stats_judge_pairs(batch, layer, n, -1, each), "",
                 "mean %.4f against %.4f; m = 32: %s against %s; 256: %s against %s",
-                stats_describe(batch, n).mean, stats_describe(layer, n).mean,
-                error_of(r, BATCH, 32), error_of(r, LAYER, 32), error_of(r, BATCH, 256),
-                error_of(r, LAYER, 256));
+                stats_mean(batch, n), stats_mean(layer, n), error_of(r, BATCH, 32),
+                error_of(r, LAYER, 32), error_of(r, BATCH, 256), error_of(r, LAYER, 256));
 }
 
 static void judge_pairs(lab_report *r, const lab_claim *claim, const char *series)
 {
     double two[LAB_SEEDS_MAX], four[LAB_SEEDS_MAX], worst = 0;
     const size_t n = lab_values(r, BATCH, series, 2, two);
-    stats_paired d;
     size_t s;
     (void)lab_values(r, BATCH, series, 4, four);
-    d = stats_pair(two, four, n);
     for (s = 0; s < n; s++) worst = fmax(worst, two[s] / four[s]);
-    lab_verdict(r, claim, stats_judge(&d, -1, worst < 0.01), "",
-                "%.2g against %.2g, ratio at most %.2g", stats_describe(two, n).mean,
-                stats_describe(four, n).mean, worst);
+    lab_verdict(r, claim, stats_judge_pairs(two, four, n, -1, worst < 0.01), "",
+                "%.2g against %.2g, ratio at most %.2g", stats_mean(two, n), stats_mean(four, n),
+                worst);
 }
 
 static void judge_same(lab_report *r)
@@ -942,8 +908,8 @@ static void judge_same(lab_report *r)
             if (isnan(off) && !lab_quick(r)) most = (double)INFINITY;
             most = fmax(most, off);
         }
-    lab_verdict(r, &claims[MERGED_SAME], most <= 0.005 ? STATS_REPRODUCED : STATS_NOT_REPRODUCED,
-                "", "the largest difference is %.4f", most);
+    lab_verdict(r, &claims[MERGED_SAME], stats_holds(most <= 0.005), "",
+                "the largest difference is %.4f", most);
 }
 
 static void judge(lab_report *r)
@@ -1044,19 +1010,12 @@ static plot_panel *against_m(plot_figure *f, int row, int col, const char *headi
     return p;
 }
 
-static plot_style marked(plot_style s, int marker)
-{
-    s.marker = marker;
-    s.marker_every = 1;
-    return s;
-}
-
 static void draw_norms(lab_report *r, plot_panel *p, size_t first, const char *series)
 {
     static const int marker[4] = {PLOT_SQUARE, PLOT_DIAMOND, PLOT_TRIANGLE, PLOT_CIRCLE};
     size_t i;
     for (i = 0; i < 4; i++)
-        lab_plot(r, p, first + i, series, NULL, marked(look(first + i), marker[i]));
+        lab_plot(r, p, first + i, series, NULL, plot_with_marker(look(first + i), marker[i]));
 }
 
 /* Batch norm on one machine, moved to m = batch/8. */
@@ -1087,15 +1046,16 @@ static int page_curve(lab_report *r)
     draw_norms(r, scaled, NONE, "test_error");
     draw_norms(r, flat, NONE_FLAT, "test_error");
     lab_plot(r, eight, TEAM_OWN, "test_error", "own statistics",
-             marked(plot_dashed(PLOT_ORANGE), PLOT_WEDGE));
+             plot_with_marker(plot_dashed(PLOT_ORANGE), PLOT_WEDGE));
     lab_plot(r, eight, TEAM_MERGED, "test_error", "merged statistics",
-             marked(plot_solid(PLOT_BLUE), PLOT_CIRCLE));
+             plot_with_marker(plot_solid(PLOT_BLUE), PLOT_CIRCLE));
     draw_one_machine(r, eight);
-    lab_plot(r, modes, BATCH, "test_error", "running", marked(plot_solid(PLOT_BLUE), PLOT_CIRCLE));
+    lab_plot(r, modes, BATCH, "test_error", "running",
+             plot_with_marker(plot_solid(PLOT_BLUE), PLOT_CIRCLE));
     lab_plot(r, modes, BATCH, "error_by_batches", "of m test images",
-             marked(plot_dashed(PLOT_ORANGE), PLOT_WEDGE));
+             plot_with_marker(plot_dashed(PLOT_ORANGE), PLOT_WEDGE));
     lab_plot(r, modes, BATCH, "error_anew", "anew, training images",
-             marked(plot_dashdot(PLOT_INK), PLOT_SQUARE));
+             plot_with_marker(plot_dashdot(PLOT_INK), PLOT_SQUARE));
     draw_norms(r, layer, NONE, "gradient_start_median");
     draw_norms(r, unit, NONE, "gradient_start_unit");
     plot_range_y(scaled, 0.03, 1.2); /* room for legends: no line is above them */

@@ -288,14 +288,6 @@ static int team_gradient(nrm_mlp *net, team *t, nrm_acc *loss, const nrm_real *x
 
 /* ---- probes: they leave the training as it was ----------------------------------------------- */
 
-static double length(const nrm_real *a, size_t n)
-{
-    double sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += (double)a[i] * (double)a[i];
-    return sqrt(sum);
-}
-
 /* The length of the gradient by the weights of one unit of the first layer. */
 static double unit_length(const nrm_mlp *net, size_t unit)
 {
@@ -320,7 +312,8 @@ static void first_gradient(lab_run *r, const char *when, nrm_mlp *net, size_t m)
     for (i = 0; i < batches; i++) {
         (void)nrm_mlp_gradient(net, NULL, train.x + i * m * INPUTS, train.labels + i * m, m,
                                NRM_TRAIN);
-        value[i] = length(net->grads, INPUTS * width); /* W of the first layer stands first */
+        value[i] = sqrt(
+            training_squares(net->grads, INPUTS * width)); /* W of the first layer stands first */
         for (j = 0; j < width; j++) unit[i * width + j] = unit_length(net, j);
     }
     stats_sort(value, batches);

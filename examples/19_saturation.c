@@ -221,14 +221,6 @@ typedef struct look {
     layer_look layer[DEPTH_MAX];
 } look;
 
-static double root_mean_square(const nrm_real *a, size_t n)
-{
-    double sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += (double)a[i] * (double)a[i];
-    return sqrt(sum / (double)n);
-}
-
 static int is_off(double h, int activation)
 {
     if (activation == NRM_RELU) return !(h > 0); /* also nan */
@@ -280,7 +272,7 @@ static void see_gradient(void *context, const nrm_mlp_event *e)
     look *out = (look *)context;
     if (!e->gradient || e->place != NRM_AT_ACTIVATION || e->layer >= DEPTH_MAX) return;
     out->layer[e->layer].gradient =
-        root_mean_square(e->data, e->rows * e->cols) * (double)e->rows; /* of one image's loss */
+        training_rms(e->data, e->rows * e->cols) * (double)e->rows; /* of one image's loss */
 }
 
 /* Looks at the network on the probe images, without changing it. */
@@ -298,8 +290,7 @@ static int take_look(nrm_mlp *net, const setting *k, look *out)
         const size_t weights = s->in * s->shape.width;
         count_off(&out->layer[l], s, k->probes);
         if (k->activation == NRM_SIGMOID) measure_bend(&out->layer[l], s, k->probes);
-        out->layer[l].update =
-            k->lr * root_mean_square(s->dW, weights) / root_mean_square(s->W, weights);
+        out->layer[l].update = k->lr * training_rms(s->dW, weights) / training_rms(s->W, weights);
     }
     if (rc < 0) fprintf(stderr, "probe: %s\n", nrm_strerror(rc));
     return rc < 0 ? -1 : 0;
@@ -728,7 +719,7 @@ static int toy_look(toy *t, lab_run *run, const char *when)
     }
     for (i = 0; i < 3; i++) {
         const double value[3] = {(double)off / (TOY_TRAIN * HIDDEN), (double)dead / HIDDEN,
-                                 root_mean_square(t->logits, (size_t)TOY_TRAIN * IN)};
+                                 training_rms(t->logits, (size_t)TOY_TRAIN * IN)};
         label = i == 0 ? "saturated" : i == 1 ? "dead" : "logits";
         lab_record_as(run, 0, value[i], "%s/%s", when, label);
     }

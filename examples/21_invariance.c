@@ -170,22 +170,6 @@ static int gradient_now(subject *s, nrm_real *out)
                                    DATASET_PIXELS, WIDTH);
 }
 
-static double largest(const nrm_real *v, size_t n)
-{
-    double most = 0;
-    size_t i;
-    for (i = 0; i < n; i++) most = fmax(most, fabs((double)v[i]));
-    return most;
-}
-
-static double rms(const nrm_real *v, size_t n)
-{
-    double sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += (double)v[i] * (double)v[i];
-    return sqrt(sum / (double)n);
-}
-
 static void restore(subject *s)
 {
     memcpy(s->v, s->W, s->n_W * sizeof *s->v);
@@ -194,7 +178,7 @@ static void restore(subject *s)
 
 static void change(subject *s, int which)
 {
-    const double by = which == W_SHIFTED ? rms(s->W, s->n_W) : rms(s->x, s->n_x);
+    const double by = which == W_SHIFTED ? training_rms(s->W, s->n_W) : training_rms(s->x, s->n_x);
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, s->run->seed, 30);
@@ -223,7 +207,8 @@ static int measure_outputs(lab_run *r, subject *s, int mode, const char *series)
         rc = logits_now(s, mode, s->logits);
         for (i = 0; i < LOOKED_AT * CLASSES; i++) s->logits[i] -= before[i];
         lab_record(r, series, which,
-                   largest(s->logits, LOOKED_AT * CLASSES) / largest(before, LOOKED_AT * CLASSES));
+                   training_farthest(s->logits, NULL, LOOKED_AT * CLASSES) /
+                       training_farthest(before, NULL, LOOKED_AT * CLASSES));
     }
     restore(s);
     return rc < 0 ? rc : apply(s);
@@ -256,7 +241,7 @@ static int measure_gradients(lab_run *r, subject *s)
         worst = fmax(worst, fabs((double)(DELTA * scaled[i] - s->dW[i])));
     free(scaled);
     if (rc < 0) return rc;
-    lab_record(r, "law", SCALE_LAW, worst / largest(s->dW, s->n_W));
+    lab_record(r, "law", SCALE_LAW, worst / training_farthest(s->dW, NULL, s->n_W));
     lab_record(r, "law", ALL_ORTHOGONAL, cosine(s->W, s->dW, s->n_W, WIDTH));
     for (i = 0; i < DATASET_PIXELS; i++) {
         double sum = 0;

@@ -691,21 +691,14 @@ static void draw(sample *a)
     for (i = 0; i < C_IMAGES; i++) a->beta[i] = nrm_rng_normal(&rng);
 }
 
-static double farthest(const nrm_real *a, const nrm_real *b, size_t n)
-{
-    double most = 0;
-    size_t i;
-    for (i = 0; i < n; i++) most = fmax(most, fabs(a[i] - b[i]));
-    return most;
-}
-
 static double difference(const result *a, const result *b)
 {
-    double most = fmax(farthest(a->y, b->y, CELLS), farthest(a->dx, b->dx, CELLS));
-    most = fmax(most, farthest(a->dgamma, b->dgamma, C_IMAGES));
-    most = fmax(most, farthest(a->dbeta, b->dbeta, C_IMAGES));
-    most = fmax(most, farthest(a->mean, b->mean, C_IMAGES));
-    return fmax(most, farthest(a->var, b->var, C_IMAGES));
+    double most =
+        fmax(training_farthest(a->y, b->y, CELLS), training_farthest(a->dx, b->dx, CELLS));
+    most = fmax(most, training_farthest(a->dgamma, b->dgamma, C_IMAGES));
+    most = fmax(most, training_farthest(a->dbeta, b->dbeta, C_IMAGES));
+    most = fmax(most, training_farthest(a->mean, b->mean, C_IMAGES));
+    return fmax(most, training_farthest(a->var, b->var, C_IMAGES));
 }
 
 /* Batch norm of N images of S cells; S = 1: of rows. */

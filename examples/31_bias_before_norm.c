@@ -83,14 +83,10 @@ static nrm_mlp *make_net(const lab_run *r, void **block)
     return training_net(&spec, block);
 }
 
-/* The largest of an array of both hidden layers; NULL: there is none. */
+/* The largest of an array of both hidden layers. */
 static double largest(const nrm_real *first, const nrm_real *second, size_t n)
 {
-    double most = 0;
-    size_t i;
-    for (i = 0; i < n && first; i++) most = fmax(most, fabs((double)first[i]));
-    for (i = 0; i < n && second; i++) most = fmax(most, fabs((double)second[i]));
-    return most;
+    return fmax(training_farthest(first, NULL, n), training_farthest(second, NULL, n));
 }
 
 static int logits_now(nrm_mlp *net, int mode, nrm_real *out)
@@ -116,9 +112,9 @@ static int without(lab_run *r, nrm_mlp *net, int mode, double step, const char *
     if (rc >= 0) rc = logits_now(net, mode, less);
     for (l = 0; l < 2; l++) memcpy(net->state[l].b, kept[l], sizeof kept[l]);
     if (rc < 0) return rc;
-    most = largest(with, NULL, BATCH * CLASSES);
+    most = training_farthest(with, NULL, BATCH * CLASSES);
     for (i = 0; i < BATCH * CLASSES; i++) less[i] -= with[i];
-    lab_record(r, series, step, largest(less, NULL, BATCH * CLASSES) / most);
+    lab_record(r, series, step, training_farthest(less, NULL, BATCH * CLASSES) / most);
     return 0;
 }
 

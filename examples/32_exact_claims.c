@@ -97,15 +97,6 @@ static void draw_mix(nrm_rng *rng, double *mix, size_t d)
     for (i = 0; i < d * d; i++) mix[i] = 0.4 * nrm_rng_normal(rng) + (i % (d + 1) == 0 ? 1.0 : 0.0);
 }
 
-static double largest_difference(const double *a, const double *b, size_t n)
-{
-    double most = 0;
-    size_t i;
-    for (i = 0; i < n; i++)
-        if (fabs(a[i] - b[i]) > most) most = fabs(a[i] - b[i]);
-    return most;
-}
-
 /* What a call of the library answered; the run fails in the end if one was refused. */
 static int refused = NRM_OK;
 
@@ -135,10 +126,10 @@ static void identity(lab_run *r, nrm_rng *rng, const double *mix, const double *
     {
         double again[D] = {0}, again_rstd[D] = {0};
         batch_norm(y, again, again_rstd, x, gamma, mean, M, D);
-        lab_record(r, "identity_same", 0, largest_difference(y, x, M * (size_t)D) / spread);
+        lab_record(r, "identity_same", 0, training_farthest(y, x, M * (size_t)D) / spread);
         draw(rng, mix, other, M, D);
         batch_norm(y, again, again_rstd, other, gamma, mean, M, D);
-        lab_record(r, "identity_other", 0, largest_difference(y, other, M * (size_t)D) / spread);
+        lab_record(r, "identity_other", 0, training_farthest(y, other, M * (size_t)D) / spread);
     }
     for (j = 0; j < M; j++) lab_record(r, "identity_points", other[j * D], y[j * D]);
 }
@@ -159,7 +150,7 @@ static void tiny_batches(lab_run *r, nrm_rng *rng, const double *x)
         dx[j] = own_rstd * (dy[j] - dy[j] / 1 - xhat * (dy[j] * xhat / 1));
         largest = fabs(dx[j]) > largest ? fabs(dx[j]) : largest;
     }
-    lab_record(r, "one_y", 0, largest_difference(y, beta, D));
+    lab_record(r, "one_y", 0, training_farthest(y, beta, D));
     lab_record(r, "one_dx", 0, largest);
     lab_record(
         r, "one_refused", 0,
@@ -188,12 +179,12 @@ static void layers_of_rows(lab_run *r, const double *x)
     transpose(t, x, M, D);
     batch_norm(y, mean, rstd, t, NULL, NULL, D, M);
     transpose(back, y, D, M);
-    lab_record(r, "transpose", 0, largest_difference(by_rows, back, M * (size_t)D));
+    lab_record(r, "transpose", 0, training_farthest(by_rows, back, M * (size_t)D));
     must(nrm_layernorm_std_forward(y, mean, rstd, x, NULL, NULL, 1e-6, M, D));
     for (i = 0; i < M * D; i++) size = fabs(by_rows[i]) > size ? fabs(by_rows[i]) : size;
-    lab_record(r, "std_layer", 0, largest_difference(by_rows, y, M * (size_t)D) / size);
+    lab_record(r, "std_layer", 0, training_farthest(by_rows, y, M * (size_t)D) / size);
     for (i = 0; i < M * D; i++) y[i] *= sqrt((double)D / (D - 1));
-    lab_record(r, "std_layer_factor", 0, largest_difference(by_rows, y, M * (size_t)D) / size);
+    lab_record(r, "std_layer_factor", 0, training_farthest(by_rows, y, M * (size_t)D) / size);
 }
 
 /* c [d][d]: covariance matrix of x [m][d], or correlations if `scaled`. Returns multiplications. */
@@ -333,9 +324,9 @@ static void information(lab_run *r, const double *x)
     for (i = 0; i < M * D; i++) other[i] = 3 * x[i] + 2;
     batch_norm(of_other, mean, rstd, other, NULL, NULL, M, D);
     batch_norm(y, mean, rstd, x, NULL, NULL, M, D);
-    lab_record(r, "told_apart", 0, largest_difference(y, of_other, M * (size_t)D));
+    lab_record(r, "told_apart", 0, training_farthest(y, of_other, M * (size_t)D));
     for (i = 0; i < M * D; i++) y[i] = y[i] / rstd[i % D] + mean[i % D];
-    lab_record(r, "given_back", 0, largest_difference(y, x, M * (size_t)D));
+    lab_record(r, "given_back", 0, training_farthest(y, x, M * (size_t)D));
 }
 
 /* A recurrent layer of 8 steps: its states with summed inputs as they are, and doubled (both weight
@@ -369,7 +360,7 @@ static void rescaling(lab_run *r, nrm_rng *rng, int norm, const char *series)
         for (i = 0; i < IN * H; i++) Wx[i] *= 2;
         for (i = 0; i < H * H; i++) Wh[i] *= 2;
     }
-    lab_record(r, series, 0, largest_difference(h[0], h[1], (T + 1) * N * H));
+    lab_record(r, series, 0, training_farthest(h[0], h[1], (T + 1) * N * H));
 }
 
 /* The variance of the summed inputs at each step of a recurrent layer with batch norm, which starts

@@ -39,6 +39,9 @@
 #define training_load training_load_f64
 #define training_go_on training_go_on_f64
 #define training_plain training_plain_f64
+#define training_squares training_squares_f64
+#define training_rms training_rms_f64
+#define training_farthest training_farthest_f64
 #endif
 
 typedef struct training_set { /* a data set as the network takes it */
@@ -83,6 +86,12 @@ size_t training_next(training_order *order, const training_set *set);
    shorter than `least` are passed over (1: none is). */
 void training_go_on(training_order *order, const training_set *set, size_t least);
 
+/* Of weights, gradients, outputs: the sum of the squares and the root mean square, in double and in
+   the order of the numbers; the largest |a - b|, or |a| if b is null, nan passed over. */
+double training_squares(const nrm_real *a, size_t n);
+double training_rms(const nrm_real *a, size_t n);
+double training_farthest(const nrm_real *a, const nrm_real *b, size_t n);
+
 /* Mini-batches of an epoch, the shorter last one included. */
 size_t training_steps(size_t n, size_t batch);
 
@@ -100,6 +109,7 @@ nrm_mlp *training_net(const nrm_mlp_spec *spec, void **block);
 #if defined(TRAINING_IMPLEMENTATION) && !defined(TRAINING_IMPLEMENTED)
 #define TRAINING_IMPLEMENTED
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +199,27 @@ void training_go_on(training_order *order, const training_set *set, size_t least
 {
     while (training_next(order, set) < least) {
     }
+}
+
+double training_squares(const nrm_real *a, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += (double)a[i] * (double)a[i];
+    return sum;
+}
+
+double training_rms(const nrm_real *a, size_t n)
+{
+    return sqrt(training_squares(a, n) / (double)n);
+}
+
+double training_farthest(const nrm_real *a, const nrm_real *b, size_t n)
+{
+    double most = 0;
+    size_t i;
+    for (i = 0; i < n; i++) most = fmax(most, fabs((double)a[i] - (b ? (double)b[i] : 0)));
+    return most;
 }
 
 size_t training_steps(size_t n, size_t batch)

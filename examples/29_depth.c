@@ -481,8 +481,7 @@ static void draw_against_depth(lab_report *r, plot_panel *p, size_t arm, const c
         lo[i] = c.mean[i] - s.mean[i];
         hi[i] = c.mean[i] + s.mean[i];
     }
-    look.marker = shapes[arm].norm == NRM_NO_NORM ? PLOT_SQUARE : PLOT_CIRCLE;
-    look.marker_every = 1;
+    look = plot_with_marker(look, shapes[arm].norm == NRM_NO_NORM ? PLOT_SQUARE : PLOT_CIRCLE);
     look.size = 0.6;
     plot_errorbars(p, NULL, c.x, c.mean, lo, hi, c.n, look);
     plot_line(p, label, c.x, c.mean, c.n, look);
@@ -706,8 +705,7 @@ static void draw_factors(lab_report *r, plot_figure *f)
             lo[d] = summary.mean - summary.sd;
             hi[d] = summary.mean + summary.sd;
         }
-        look.marker = marker[n];
-        look.marker_every = 1;
+        look = plot_with_marker(look, marker[n]);
         plot_errorbars(p, NULL, at, mean, lo, hi, 4, look);
         plot_line(p, name[n], at, mean, 4, look);
     }

@@ -87,7 +87,7 @@ size_t training_next(training_order *order, const training_set *set);
 void training_go_on(training_order *order, const training_set *set, size_t least);
 
 /* Of weights, gradients, outputs: the sum of the squares and the root mean square, in double and in
-   the order of the numbers; the largest |a - b|, or |a| if b is null, nan passed over. */
+   the order of the numbers; the largest |a - b|, or |a| if b is null, nan if one is. */
 double training_squares(const nrm_real *a, size_t n);
 double training_rms(const nrm_real *a, size_t n);
 double training_farthest(const nrm_real *a, const nrm_real *b, size_t n);
@@ -218,7 +218,11 @@ double training_farthest(const nrm_real *a, const nrm_real *b, size_t n)
 {
     double most = 0;
     size_t i;
-    for (i = 0; i < n; i++) most = fmax(most, fabs((double)a[i] - (b ? (double)b[i] : 0)));
+    for (i = 0; i < n; i++) {
+        const double off = fabs((double)a[i] - (b ? (double)b[i] : 0));
+        if (isnan(off)) return off;
+        if (off > most) most = off;
+    }
     return most;
 }
 

@@ -92,18 +92,7 @@ static training_set train_set, test_set; /* made once; the runs are forked with 
 static int prepare(const dataset *data, int quick)
 {
     (void)quick;
-    return training_set_make(&train_set, data->train_images, data->train_labels, data->train_n,
-                             DATASET_PIXELS, DATASET_STD) ||
-           training_set_make(&test_set, data->test_images, data->test_labels, data->test_n,
-                             DATASET_PIXELS, DATASET_STD);
-}
-
-/* To five digits, which a figure does not see. */
-static void note(lab_run *run, const char *series, double x, double y)
-{
-    char text[32];
-    (void)snprintf(text, sizeof text, "%.5g", y);
-    lab_record(run, series, x, strtod(text, NULL));
+    return training_load(&train_set, &test_set, data, 0, 0, DATASET_STD);
 }
 
 /* ---- a training ------------------------------------------------------------------------------ */
@@ -118,28 +107,15 @@ typedef struct training {
 
 static int start(training *t, lab_run *run, uint64_t seed, double rate)
 {
+    const extent size = extent_of(run);
     nrm_mlp_layer layer[HIDDEN + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    const int norm = norm_of[run->arm % NORMS];
-    size_t l;
+    nrm_mlp_spec spec =
+        training_plain(layer, HIDDEN, size.width, NRM_RELU, norm_of[run->arm % NORMS]);
     memset(t, 0, sizeof *t);
     t->run = run;
-    t->size = extent_of(run);
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l < HIDDEN; l++) {
-        layer[l].width = t->size.width;
-        layer[l].activation = NRM_RELU;
-        layer[l].norm = norm;
-        layer[l].bias = norm == NRM_NO_NORM;
-    }
-    layer[l].width = 10;
-    layer[l].bias = 1;
-    spec.inputs = DATASET_PIXELS;
-    spec.layers = HIDDEN + 1;
-    spec.layer = layer;
+    t->size = size;
     spec.max_batch = t->size.slice > t->size.batch ? t->size.slice : t->size.batch;
     spec.seed = seed;
-    spec.init = NRM_INIT_XAVIER;
     spec.lr = (nrm_real)rate;
     t->net = training_net(&spec, &t->block);
     if (!t->net) return -1;
@@ -150,12 +126,6 @@ static void finish(training *t)
 {
     training_order_free(&t->order);
     free(t->block);
-}
-
-static void next_batch(training *t)
-{
-    while (!training_next(&t->order, &train_set)) {
-    }
 }
 
 /* A loss that is not finite is no failure of the run: it says so, and no step is made. */
@@ -212,8 +182,9 @@ static int note_invariance(training *t)
     scale_weights(t->net, HIDDEN, 2);
     if (rc == NRM_OK)
         rc = nrm_mlp_gradient(t->net, NULL, t->order.x, t->order.labels, rows, NRM_TRAIN);
-    note(t->run, "twice_output", 0, difference(t->net->logits, kept, n, 1));
-    note(t->run, "twice_gradient", 0, difference(t->net->state[0].dW, kept + n, weights, 0.5));
+    lab_record(t->run, "twice_output", 0, lab_round(difference(t->net->logits, kept, n, 1), 5));
+    lab_record(t->run, "twice_gradient", 0,
+               lab_round(difference(t->net->state[0].dW, kept + n, weights, 0.5), 5));
     scale_weights(t->net, HIDDEN, 0.5);
     free(kept);
     return rc < 0 ? -1 : 0;
@@ -228,11 +199,11 @@ static int run_scale(lab_run *run)
         double loss = 0, end = 0, diverged = 0;
         size_t counted = 0;
         failed = start(&t, run, run->seed, 0.1);
-        if (!failed) next_batch(&t);
+        if (!failed) training_go_on(&t.order, &train_set, 1);
         if (!failed && k == 0) failed = note_invariance(&t);
         if (!failed) scale_weights(t.net, HIDDEN + 1, scales[k]);
         for (step = 0; step < t.size.steps && !failed; step++) {
-            if (step > 0) next_batch(&t);
+            if (step > 0) training_go_on(&t.order, &train_set, 1);
             failed = one_step(&t, &loss);
             if (isinf(loss)) diverged = 1;
             if (step + 50 < t.size.steps) continue;
@@ -240,9 +211,9 @@ static int run_scale(lab_run *run)
             counted++;
         }
         if (!failed) {
-            note(run, "accuracy", scales[k], accuracy(&t, test_set.n));
-            note(run, "loss", scales[k], end / (double)counted);
-            note(run, "diverged", scales[k], diverged);
+            lab_record(run, "accuracy", scales[k], lab_round(accuracy(&t, test_set.n), 5));
+            lab_record(run, "loss", scales[k], lab_round(end / (double)counted, 5));
+            lab_record(run, "diverged", scales[k], lab_round(diverged, 5));
         }
         finish(&t);
         lab_progress(run, (double)(k + 1) / SCALES);
@@ -270,7 +241,7 @@ static int note_spoilt(training *t, double by)
     spoil(t, by);
     if (rc >= 0)
         rc = nrm_mlp_gradient(t->net, NULL, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
-    note(t->run, "spoilt_gradient", by, difference(t->net->grads, kept, n, 1));
+    lab_record(t->run, "spoilt_gradient", by, lab_round(difference(t->net->grads, kept, n, 1), 5));
     free(kept);
     return rc < 0 ? -1 : 0;
 }
@@ -281,17 +252,16 @@ static int run_bad(lab_run *run)
     int failed = 0;
     for (k = 0; k < FACTORS && !failed; k++) {
         training t;
-        char name[32];
         double loss;
         failed = start(&t, run, run->seed, 0.1);
-        (void)snprintf(name, sizeof name, "after/%g", factors[k]);
         for (step = 0, m = 0; step < t.size.steps && !failed; step++) {
             const double per = 600.0 / (double)t.size.steps, done = (double)(step + 1) * per;
-            next_batch(&t);
+            training_go_on(&t.order, &train_set, 1);
             if (step == t.size.steps / 2) failed = note_spoilt(&t, factors[k]);
             if (!failed) failed = one_step(&t, &loss);
             for (; m < MOMENTS && moment[m] <= done && !failed; m++)
-                note(run, name, moment[m], accuracy(&t, t.size.tested));
+                lab_record_as(run, moment[m], lab_round(accuracy(&t, t.size.tested), 5), "after/%g",
+                              factors[k]);
         }
         finish(&t);
         lab_progress(run, (double)(k + 1) / FACTORS);
@@ -308,16 +278,15 @@ static int run_starts(lab_run *run)
     for (k = 0; k < RATES && !failed; k++)
         for (i = 0; i < POINTS && !failed; i++) {
             training t;
-            char name[32];
             double loss = 0, end = 0;
             failed = start(&t, run, 1000 * run->seed + i, rates[k]);
             for (step = 0; step < t.size.warm && !failed; step++) {
-                next_batch(&t);
+                training_go_on(&t.order, &train_set, 1);
                 failed = one_step(&t, &loss);
                 if (step + 10 >= t.size.warm) end += loss / 10;
             }
-            (void)snprintf(name, sizeof name, "start%lu", (unsigned long)i + 1);
-            if (!failed) note(run, name, rates[k], end);
+            if (!failed)
+                lab_record_as(run, rates[k], lab_round(end, 5), "start%lu", (unsigned long)i + 1);
             finish(&t);
             lab_progress(run, (double)(k + 1) / RATES);
         }
@@ -383,7 +352,7 @@ static int plane_make(plane *p, lab_run *run)
     p->centre = NULL;
     failed = start(&p->t, run, run->seed, 0.1);
     for (step = 0; step < p->t.size.warm && !failed; step++) {
-        next_batch(&p->t);
+        training_go_on(&p->t.order, &train_set, 1);
         failed = one_step(&p->t, &loss);
     }
     if (failed) return -1;
@@ -447,11 +416,9 @@ static double walk(plane *p, double rate, size_t point, int *rose, int recorded)
         loss = plane_loss(p, at[0], at[1], gradient);
         if (step > 0 && !(loss <= before)) *rose = 1;
         before = loss;
-        for (i = 0; i < 3 && recorded; i++) {
-            char name[32];
-            (void)snprintf(name, sizeof name, "%c%lu/%g", "abl"[i], (unsigned long)point + 1, rate);
-            note(p->t.run, name, step, i < 2 ? at[i] : loss);
-        }
+        for (i = 0; i < 3 && recorded; i++)
+            lab_record_as(p->t.run, step, lab_round(i < 2 ? at[i] : loss, 5), "%c%lu/%g", "abl"[i],
+                          (unsigned long)point + 1, rate);
         for (i = 0; i < 2; i++) at[i] -= rate * gradient[i];
         if (isfinite(loss) && fabs(at[0]) + fabs(at[1]) < 1e6) continue;
         *rose = 1;
@@ -465,7 +432,7 @@ static int run_paths(lab_run *run)
     plane p;
     size_t k, i;
     int failed = plane_make(&p, run);
-    if (!failed) note(run, "length_ratio", 0, length_ratio(p.t.net, p.d[0]));
+    if (!failed) lab_record(run, "length_ratio", 0, lab_round(length_ratio(p.t.net, p.d[0]), 5));
     for (k = 0; k < PLANE_RATES && !failed; k++) {
         double sum = 0, sum2 = 0, end;
         int rose = 0;
@@ -474,10 +441,10 @@ static int run_paths(lab_run *run)
             sum += end / POINTS;
             sum2 += end * end / POINTS;
         }
-        note(run, "rose", plane_rates[k], rose);
-        note(run, "mean", plane_rates[k], sum);
-        note(run, "spread", plane_rates[k],
-             sqrt(fmax(0, sum2 - sum * sum) * POINTS / (POINTS - 1)));
+        lab_record(run, "rose", plane_rates[k], lab_round(rose, 5));
+        lab_record(run, "mean", plane_rates[k], lab_round(sum, 5));
+        lab_record(run, "spread", plane_rates[k],
+                   lab_round(sqrt(fmax(0, sum2 - sum * sum) * POINTS / (POINTS - 1)), 5));
         lab_progress(run, (double)(k + 1) / PLANE_RATES);
     }
     plane_free(&p);
@@ -494,7 +461,7 @@ static int run_slice(lab_run *run)
         for (j = 0; j < p.t.size.side; j++) {
             const double loss =
                 plane_loss(&p, (double)j * step - REACH, (double)i * step - REACH, NULL);
-            note(run, "z", (double)(i * p.t.size.side + j), log10(loss));
+            lab_record(run, "z", (double)(i * p.t.size.side + j), lab_round(log10(loss), 5));
         }
         lab_progress(run, (double)(i + 1) / (double)p.t.size.side);
     }
@@ -540,22 +507,15 @@ static size_t widths_of(const lab_report *r, size_t norm, double *width)
     return n;
 }
 
-/* "2.31 ± 0.02" */
-static const char *summary_text(lab_report *r, const double *value, size_t n, int decimals)
-{
-    return lab_mean_sd(r, stats_describe(value, n), decimals);
-}
-
 static void judge_width(lab_report *r, const lab_claim *claim, size_t norm)
 {
     double with[LAB_SEEDS_MAX], without[LAB_SEEDS_MAX];
     const size_t n = widths_of(r, norm, with);
-    stats_paired pairs;
     (void)widths_of(r, NONE, without);
-    pairs = stats_pair(with, without, n);
-    lab_verdict(r, claim, stats_judge(&pairs, 1, pairs.mean >= 2),
-                "the scales of the test span three decades", "%s against %s decades",
-                summary_text(r, with, n, 2), summary_text(r, without, n, 2));
+    lab_verdict(
+        r, claim, stats_judge_pairs(with, without, n, 1, stats_pair(with, without, n).mean >= 2),
+        "the scales of the test span three decades", "%s against %s decades",
+        lab_mean_sd(r, stats_describe(with, n), 2), lab_mean_sd(r, stats_describe(without, n), 2));
 }
 
 static void judge_scale(lab_report *r)
@@ -583,12 +543,10 @@ static void judge_scale(lab_report *r)
         "trial runs (1 seed): 0.827 against 0.965"};
     double first[LAB_SEEDS_MAX], second[LAB_SEEDS_MAX];
     const size_t arm = arm_of(SCALE, BATCH), n = lab_values(r, arm, "accuracy", 10, first);
-    stats_paired pairs;
     judge_width(r, &a, BATCH);
     judge_width(r, &b, LAYER);
     (void)lab_values(r, arm, "accuracy", 1, second);
-    pairs = stats_pair(first, second, n);
-    lab_verdict(r, &c, stats_judge(&pairs, -1, 1), "", "%s against %s",
+    lab_verdict(r, &c, stats_judge_pairs(first, second, n, -1, 1), "", "%s against %s",
                 lab_text(r, arm, "accuracy", 10, 3), lab_text(r, arm, "accuracy", 1, 3));
 }
 
@@ -617,15 +575,13 @@ static void judge_bad(lab_report *r)
     size_t k;
     for (k = 0; k < 2; k++) {
         const size_t norm = BATCH + k;
-        stats_paired pairs;
         (void)loss_of(r, norm, lost);
-        pairs = stats_pair(lost, none, n);
-        lab_verdict(r, &claims[k], stats_judge(&pairs, -1, stats_describe(lost, n).mean < 0.02),
+        lab_verdict(r, &claims[k], stats_judge_pairs(lost, none, n, -1, stats_mean(lost, n) < 0.02),
                     lab_format(r, "one step after the batch the accuracy is %s, without a norm %s",
                                lab_text(r, arm_of(BAD, norm), "after/100", 301, 3),
                                lab_text(r, arm_of(BAD, NONE), "after/100", 301, 3)),
-                    "lower by %s against %s", summary_text(r, lost, n, 3),
-                    summary_text(r, none, n, 3));
+                    "lower by %s against %s", lab_mean_sd(r, stats_describe(lost, n), 3),
+                    lab_mean_sd(r, stats_describe(none, n), 3));
     }
 }
 
@@ -677,17 +633,14 @@ static void judge_plane(lab_report *r)
         "trial runs (1 seed): 0.000 against 0.027"};
     double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
     const size_t n = lab_seeds(r, arm_of(PATHS, NONE));
-    stats_paired pairs;
     size_t s;
     for (s = 0; s < n; s++) a[s] = safe_rate(r, BATCH, s);
     for (s = 0; s < n; s++) b[s] = safe_rate(r, NONE, s);
-    pairs = stats_pair(a, b, n);
-    lab_verdict(r, &f, stats_judge(&pairs, 1, 1), "", "10^(%s) against 10^(%s)",
-                summary_text(r, a, n, 2), summary_text(r, b, n, 2));
+    lab_verdict(r, &f, stats_judge_pairs(a, b, n, 1, 1), "", "10^(%s) against 10^(%s)",
+                lab_mean_sd(r, stats_describe(a, n), 2), lab_mean_sd(r, stats_describe(b, n), 2));
     for (s = 0; s < n; s++) a[s] = best_spread(r, BATCH, s);
     for (s = 0; s < n; s++) b[s] = best_spread(r, NONE, s);
-    pairs = stats_pair(a, b, n);
-    lab_verdict(r, &g, stats_judge(&pairs, -1, 1), "", "%.1e ± %.1e against %.1e ± %.1e",
+    lab_verdict(r, &g, stats_judge_pairs(a, b, n, -1, 1), "", "%.1e ± %.1e against %.1e ± %.1e",
                 stats_mean(a, n), stats_describe(a, n).sd, stats_mean(b, n),
                 stats_describe(b, n).sd);
 }
@@ -738,17 +691,16 @@ static void judge_starts(lab_report *r)
         "trial runs (1 seed): 0.003 against 0.049"};
     double count[2][LAB_SEEDS_MAX], spread[2][LAB_SEEDS_MAX];
     const size_t n = lab_seeds(r, arm_of(STARTS, NONE));
-    stats_paired pairs;
     size_t s, k;
     for (k = 0; k < 2; k++)
         for (s = 0; s < n; s++)
             count[k][s] = rates_that_work(r, k ? BATCH : NONE, s, &spread[k][s]);
-    pairs = stats_pair(count[1], count[0], n);
-    lab_verdict(r, &h, stats_judge(&pairs, 1, 1), "", "%s against %s of 6",
-                summary_text(r, count[1], n, 1), summary_text(r, count[0], n, 1));
-    pairs = stats_pair(spread[1], spread[0], n);
-    lab_verdict(r, &i, stats_judge(&pairs, -1, 1), "", "%s against %s",
-                summary_text(r, spread[1], n, 3), summary_text(r, spread[0], n, 3));
+    lab_verdict(r, &h, stats_judge_pairs(count[1], count[0], n, 1, 1), "", "%s against %s of 6",
+                lab_mean_sd(r, stats_describe(count[1], n), 1),
+                lab_mean_sd(r, stats_describe(count[0], n), 1));
+    lab_verdict(r, &i, stats_judge_pairs(spread[1], spread[0], n, -1, 1), "", "%s against %s",
+                lab_mean_sd(r, stats_describe(spread[1], n), 3),
+                lab_mean_sd(r, stats_describe(spread[0], n), 3));
 }
 
 /* The largest value over seeds; nan if one is missing. */
@@ -805,10 +757,8 @@ static void draw_scale(lab_report *r, plot_figure *f)
     plot_span_x(p, 0.01, 10, shade);
     plot_hline(p, 0.9, "", plot_thin(PLOT_INK));
     for (k = 0; k < NORMS; k++) {
-        plot_style s = lab_style(norm_style[k]);
-        s.marker = PLOT_CIRCLE;
-        s.marker_every = 1;
-        lab_plot(r, p, arm_of(SCALE, k), "accuracy", norm_name[k], s);
+        lab_plot(r, p, arm_of(SCALE, k), "accuracy", norm_name[k],
+                 plot_with_marker(lab_style(norm_style[k]), PLOT_CIRCLE));
         mark_diverged(r, p, k);
     }
 }
@@ -869,6 +819,14 @@ static lab_series path_of(lab_report *r, size_t norm, char what, size_t point, s
                    lab_format(r, "%c%d/%g", what, (int)point + 1, drawn_rates[rate]));
 }
 
+static plot_style path_style(size_t point, size_t rate)
+{
+    plot_style s =
+        plot_with_marker(plot_solid(point_color[point]), rate == 0 ? PLOT_CIRCLE : PLOT_RING);
+    s.dash = rate == 0 ? PLOT_SOLID : PLOT_DASHED;
+    return s;
+}
+
 static void draw_slice(lab_report *r, plot_figure *f, size_t norm)
 {
     static const double label[POINTS][2] = {{-0.86, -0.84}, {0.78, -0.9}, {0.25, 0.84}};
@@ -891,10 +849,7 @@ static void draw_slice(lab_report *r, plot_figure *f, size_t norm)
     for (i = 0; i < DRAWN; i++)
         for (k = 0; k < POINTS; k++) {
             const lab_series a = path_of(r, norm, 'a', k, i), b = path_of(r, norm, 'b', k, i);
-            plot_style s = plot_marked(point_color[k], i == 0 ? PLOT_CIRCLE : PLOT_RING);
-            s.dash = i == 0 ? PLOT_SOLID : PLOT_DASHED;
-            s.marker_every = 1;
-            plot_line(p, NULL, a.y, b.y, a.n, s);
+            plot_line(p, NULL, a.y, b.y, a.n, path_style(k, i));
             if (i == 0)
                 plot_text(p, label[k][0], label[k][1], point_name[k], PLOT_CENTER, PLOT_WHITE);
         }
@@ -912,11 +867,8 @@ static void draw_descents(lab_report *r, plot_figure *f, size_t norm)
     for (i = 0; i < DRAWN; i++)
         for (k = 0; k < POINTS; k++) {
             const lab_series c = path_of(r, norm, 'l', k, i);
-            plot_style s = plot_marked(point_color[k], i == 0 ? PLOT_CIRCLE : PLOT_RING);
-            s.dash = i == 0 ? PLOT_SOLID : PLOT_DASHED;
-            s.marker_every = 1;
             plot_line(p, lab_format(r, "from %s, rate %g", point_name[k], drawn_rates[i]), c.x, c.y,
-                      c.n, s);
+                      c.n, path_style(k, i));
         }
 }
 

@@ -132,36 +132,23 @@ static training_set train_set, test_set; /* made once, seen by all runs */
 
 static int prepare(const dataset *data, int quick)
 {
-    const size_t n = quick && data->train_n > 512 ? 512 : data->train_n;
-    const size_t tests = quick && data->test_n > 250 ? 250 : data->test_n;
-    return training_set_make(&train_set, data->train_images, data->train_labels, n, DATASET_PIXELS,
-                             DATASET_STD) ||
-           training_set_make(&test_set, data->test_images, data->test_labels, tests, DATASET_PIXELS,
-                             DATASET_STD);
+    return training_load(&train_set, &test_set, data, quick ? 512 : 0, quick ? 250 : 0,
+                         DATASET_STD);
 }
 
 static nrm_mlp *make_net(const lab_run *r, void **block)
 {
     const int place = place_of(r->arm);
     nrm_mlp_layer layer[HIDDEN + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp_spec spec = training_plain(layer, HIDDEN, WIDTH, activation[act_of(r->arm)],
+                                       place == NONE ? NRM_NO_NORM : NRM_BATCH_NORM);
     size_t l;
-    memset(layer, 0, sizeof layer);
     for (l = 0; l < HIDDEN; l++) {
-        layer[l].width = WIDTH;
-        layer[l].activation = activation[act_of(r->arm)];
-        layer[l].norm = place == NONE ? NRM_NO_NORM : NRM_BATCH_NORM;
         layer[l].norm_after = place == AFTER;
         layer[l].bias = place != BEFORE;
     }
-    layer[HIDDEN].width = CLASSES;
-    layer[HIDDEN].bias = 1;
-    spec.inputs = DATASET_PIXELS;
-    spec.layers = HIDDEN + 1;
-    spec.layer = layer;
     spec.max_batch = PROBED;
     spec.seed = r->seed;
-    spec.init = NRM_INIT_XAVIER;
     spec.lr = (nrm_real)rate_of(r->arm);
     return training_net(&spec, block);
 }
@@ -228,7 +215,6 @@ static void probe(void *context, const nrm_mlp_event *e)
 static int take_look(lab_run *r, nrm_mlp *net, int end)
 {
     const size_t n = train_set.n < PROBED ? train_set.n : PROBED;
-    char name[40];
     look k;
     size_t l;
     int rc;
@@ -247,10 +233,8 @@ static int take_look(lab_run *r, nrm_mlp *net, int end)
                                             "kurtosis", "skew_linear", "kurtosis_linear"};
         const size_t kinds = end && k.place == BEFORE ? 7 : 3;
         size_t i;
-        for (i = 0; i < kinds; i++) {
-            (void)snprintf(name, sizeof name, "%s_%s", end ? "end" : "start", what[i]);
-            lab_record(r, name, (double)(l + 2), value[i]);
-        }
+        for (i = 0; i < kinds; i++)
+            lab_record_as(r, (double)(l + 2), value[i], "%s_%s", end ? "end" : "start", what[i]);
     }
     for (l = 0; l < BINS && end && rate_of(r->arm) < 0.2; l++)
         lab_record(r, "end_density", BIN_LO + (BIN_HI - BIN_LO) * ((double)l + 0.5) / BINS,
@@ -390,10 +374,9 @@ static void judge_after(lab_report *r, int act, const lab_claim *claim)
     int i, elsewhere = 1;
     double gain[LAB_SEEDS_MAX], zero[LAB_SEEDS_MAX] = {0};
     const size_t n = gain_of(r, act, cells[0], gain);
-    stats_paired d = stats_pair(gain, zero, n);
     for (i = 1; i < CELLS; i++)
         if (!(mean_gain(r, act, cells[i]).mean > 0)) elsewhere = 0;
-    lab_verdict(r, claim, stats_judge(&d, +1, elsewhere),
+    lab_verdict(r, claim, stats_judge_pairs(gain, zero, n, +1, elsewhere),
                 lab_format(r,
                            "after - before in points at (rate, epochs) 0.1, 1: %+.2f; 0.1, 5: "
                            "%+.2f; 0.5, 1: %+.2f; 0.5, 5: %+.2f",
@@ -472,14 +455,12 @@ static void judge_moments(lab_report *r)
 static stats_verdict closer(const lab_report *r, size_t arm, const char *linear, const char *act)
 {
     double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
-    stats_paired d;
     size_t s;
     for (s = 0; s < lab_seeds(r, arm); s++) {
         a[s] = over_layers(r, arm, s, linear, HIDDEN);
         b[s] = over_layers(r, arm, s, act, HIDDEN);
     }
-    d = stats_pair(a, b, lab_seeds(r, arm));
-    return stats_judge(&d, -1, 1);
+    return stats_judge_pairs(a, b, lab_seeds(r, arm), -1, 1);
 }
 
 static double pair_mean(const lab_report *r, int act, const char *series)
@@ -669,10 +650,9 @@ static void draw_fed(lab_report *r, plot_figure *f, int act, int variance)
         for (end = 0; end < 2; end++) {
             plot_style style = plot_solid(place == BEFORE ? PLOT_BLUE : PLOT_ORANGE);
             style.dash = end ? PLOT_SOLID : PLOT_DASHED;
-            style.marker = place == BEFORE ? PLOT_CIRCLE : PLOT_SQUARE;
-            style.marker_every = 1;
             lab_plot(r, p, arm_of(act, place, 0), series[variance][end],
-                     lab_format(r, "%s, %s", place_name[place], end ? "end" : "start"), style);
+                     lab_format(r, "%s, %s", place_name[place], end ? "end" : "start"),
+                     plot_with_marker(style, place == BEFORE ? PLOT_CIRCLE : PLOT_SQUARE));
         }
     plot_legend(p, act == TANH && !variance ? PLOT_LEGEND_TOP_RIGHT : PLOT_LEGEND_NONE);
 }

@@ -74,10 +74,7 @@ static training_set train, test;
 
 static int prepare(const dataset *d, int quick)
 {
-    const size_t test_n = quick && d->test_n > PART ? PART : d->test_n;
-    return training_set_make(&train, d->train_images, d->train_labels, d->train_n, INPUTS,
-                             DATASET_BIN) ||
-           training_set_make(&test, d->test_images, d->test_labels, test_n, INPUTS, DATASET_BIN);
+    return training_load(&train, &test, d, 0, quick ? PART : 0, DATASET_BIN);
 }
 
 /* ---- one run --------------------------------------------------------------------------------- */
@@ -95,20 +92,8 @@ typedef struct trial { /* a network in training, and what the probe sees of it *
 static int trial_start(trial *t, size_t arm, uint64_t seed)
 {
     nrm_mlp_layer layer[HIDDEN + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    int l;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l < HIDDEN; l++) {
-        layer[l].width = WIDTH;
-        layer[l].activation = NRM_SIGMOID;
-        layer[l].norm = arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM;
-        layer[l].bias = arm % 2 == 0;
-    }
-    layer[HIDDEN].width = CLASSES;
-    layer[HIDDEN].bias = 1;
-    spec.inputs = INPUTS;
-    spec.layers = HIDDEN + 1;
-    spec.layer = layer;
+    nrm_mlp_spec spec =
+        training_plain(layer, HIDDEN, WIDTH, NRM_SIGMOID, arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM);
     spec.max_batch = PART;
     spec.seed = seed;
     spec.init = NRM_INIT_GAUSSIAN;
@@ -187,13 +172,11 @@ static void record_units(lab_run *r, const trial *t, wander *w, size_t step, siz
     size_t u, i;
     for (u = 0; u < WIDTH; u++) percentiles(t, u, q[u]);
     for (i = 0; i < LEVELS; i++) {
-        char series[16] = "units_";
         for (u = 0, mean = 0; u < WIDTH; u++) {
             one[u] = q[u][i];
             mean += one[u] / WIDTH;
         }
-        stats_sort(one, WIDTH);
-        lab_record(r, strcat(series, level_name[i]), (double)step, stats_quantile(one, WIDTH, 0.5));
+        lab_record_as(r, (double)step, stats_median(one, WIDTH), "units_%s", level_name[i]);
         if (step == 0) lab_record(r, "begin_units", level[i], mean);
     }
     if (step < from) return;

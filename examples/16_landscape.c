@@ -134,14 +134,6 @@ static extent extent_of(int quick)
     return quick ? small : all;
 }
 
-/* Every run has the same numbers in the same order: to five digits, which a figure does not see. */
-static void note(lab_run *run, const char *series, double x, double y)
-{
-    char text[32];
-    (void)snprintf(text, sizeof text, "%.5g", y);
-    lab_record(run, series, x, strtod(text, NULL));
-}
-
 /* ---- a point in the space of parameters, and what the loss is there -------------------------- */
 
 typedef struct model {
@@ -227,25 +219,16 @@ static int evaluate_weight_norm(model *m, nrm_acc *loss)
 static nrm_mlp *make_net(const setting *k, const extent *e, uint64_t seed, void **block)
 {
     nrm_mlp_layer layer[16];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
     const int none = k->norm == NRM_NO_NORM || k->norm == WEIGHT_NORM;
+    nrm_mlp_spec spec =
+        training_plain(layer, (size_t)k->layers, e->width, NRM_RELU, none ? NRM_NO_NORM : k->norm);
     int l;
-    memset(layer, 0, sizeof layer);
     for (l = 0; l < k->layers; l++) {
-        layer[l].width = e->width;
-        layer[l].activation = NRM_RELU;
-        layer[l].norm = none ? NRM_NO_NORM : k->norm;
         layer[l].p = k->p;
         layer[l].bias = none || k->norm == NRM_RMS_NORM;
     }
-    layer[l].width = 10;
-    layer[l].bias = 1;
-    spec.inputs = DATASET_PIXELS;
-    spec.layers = (size_t)k->layers + 1;
-    spec.layer = layer;
     spec.max_batch = e->fixed > e->batch ? e->fixed : e->batch;
     spec.seed = seed;
-    spec.init = NRM_INIT_XAVIER;
     spec.lr = (nrm_real)k->lr;
     return training_net(&spec, block);
 }
@@ -539,10 +522,7 @@ static training_set train_set, test_set; /* made once; the runs are forked with 
 static int prepare(const dataset *data, int quick)
 {
     (void)quick;
-    return training_set_make(&train_set, data->train_images, data->train_labels, data->train_n,
-                             DATASET_PIXELS, DATASET_STD) ||
-           training_set_make(&test_set, data->test_images, data->test_labels, data->test_n,
-                             DATASET_PIXELS, DATASET_STD);
+    return training_load(&train_set, &test_set, data, 0, 0, DATASET_STD);
 }
 
 static double quantile_of(double *value, size_t n, double p)
@@ -581,11 +561,8 @@ static int probe_dense(training *t, double when)
         rc = look(&t->p, dense[i] * lr, &loss, &change);
         if (when >= 500)
             t->mem->beta_at[i][t->mem->looks] = or_infinite(change / (dense[i] * lr * t->p.length));
-        if (trace) {
-            char name[40];
-            (void)snprintf(name, sizeof name, "change_at/%.0f", when);
-            note(t->run, name, dense[i] * lr, change);
-        }
+        if (trace)
+            lab_record_as(t->run, dense[i] * lr, lab_round(change, 5), "change_at/%.0f", when);
     }
     if (when >= 500) t->mem->looks++;
     return rc;
@@ -605,11 +582,11 @@ static int probe_random(training *t, size_t at)
 
 static void trace(training *t, double when, const view *v)
 {
-    note(t->run, "lowest", when, v->lowest);
-    note(t->run, "highest", when, v->highest);
-    note(t->run, "least", when, v->least);
-    note(t->run, "most", when, v->most);
-    note(t->run, "beta_trace", when, v->beta);
+    lab_record(t->run, "lowest", when, lab_round(v->lowest, 5));
+    lab_record(t->run, "highest", when, lab_round(v->highest, 5));
+    lab_record(t->run, "least", when, lab_round(v->least, 5));
+    lab_record(t->run, "most", when, lab_round(v->most, 5));
+    lab_record(t->run, "beta_trace", when, lab_round(v->beta, 5));
 }
 
 static int is_pair(const setting *k)
@@ -656,12 +633,12 @@ static void note_histograms(training *t, double when)
     for (k = 0; k < PLACES; k++) {
         const double *unit = t->mem->now.unit + k * t->size.fixed;
         const stats_summary s = stats_describe(unit, t->size.fixed);
-        char name[40];
-        (void)snprintf(name, sizeof name, "unit%lu/%.0f", (unsigned long)k + 1, when);
         for (i = 0; i <= BINS; i++)
             edges[i] = s.mean + (8.0 * (double)i / BINS - 4) * fmax(s.sd, 1e-3);
         (void)stats_histogram(unit, t->size.fixed, edges, BINS, density);
-        for (i = 0; i < BINS; i++) note(t->run, name, (edges[i] + edges[i + 1]) / 2, density[i]);
+        for (i = 0; i < BINS; i++)
+            lab_record_as(t->run, (edges[i] + edges[i + 1]) / 2, lab_round(density[i], 5),
+                          "unit%lu/%.0f", (unsigned long)k + 1, when);
     }
 }
 
@@ -706,8 +683,7 @@ static void count_accuracy(training *t, double when)
 
 static void next_batch(training *t)
 {
-    while (!training_next(&t->order, &train_set)) {
-    }
+    training_go_on(&t->order, &train_set, 1);
     t->m.x = t->order.x;
     t->m.labels = t->order.labels;
     t->m.rows = t->order.count;
@@ -742,12 +718,13 @@ static void note_windows(lab_run *run, const memory *mem)
     for (q = 0; q < QUANTITIES; q++)
         for (w = 0, from = 0; w < WINDOWS; from = window_end[w++]) {
             const double v = in_window(mem, q, from, window_end[w], 0.5);
-            if (!isnan(v)) note(run, quantity_name[q], window_end[w], v);
+            if (!isnan(v)) lab_record(run, quantity_name[q], window_end[w], lab_round(v, 5));
         }
     for (w = 0, from = 0; w < WINDOWS; from = window_end[w++]) {
         const double fine = in_window(mem, BETA_FINE, from, window_end[w], 0.9);
-        note(run, "beta_p90", window_end[w], in_window(mem, BETA, from, window_end[w], 0.9));
-        if (!isnan(fine)) note(run, "beta_fine_p90", window_end[w], fine);
+        lab_record(run, "beta_p90", window_end[w],
+                   lab_round(in_window(mem, BETA, from, window_end[w], 0.9), 5));
+        if (!isnan(fine)) lab_record(run, "beta_fine_p90", window_end[w], lab_round(fine, 5));
     }
 }
 
@@ -759,7 +736,8 @@ static void note_curves(lab_run *run, const memory *mem)
     size_t w;
     for (q = 0; q < 3; q++)
         for (w = 0, from = 0; w < FINE_WINDOWS; from = fine_end[w++])
-            note(run, name[q], fine_end[w], in_window(mem, q, from, fine_end[w], 0.5));
+            lab_record(run, name[q], fine_end[w],
+                       lab_round(in_window(mem, q, from, fine_end[w], 0.5), 5));
 }
 
 static void note_rest(lab_run *run, memory *mem)
@@ -767,14 +745,18 @@ static void note_rest(lab_run *run, memory *mem)
     size_t i;
     for (i = 0; i < ACCURACIES; i++)
         if (mem->batches[i] > 0)
-            note(run, "accuracy", accuracy_end[i], mem->correct[i] / (double)mem->batches[i]);
-    note(run, "accuracy_500", 500, mem->early / (double)mem->early_batches);
+            lab_record(run, "accuracy", accuracy_end[i],
+                       lab_round(mem->correct[i] / (double)mem->batches[i], 5));
+    lab_record(run, "accuracy_500", 500, lab_round(mem->early / (double)mem->early_batches, 5));
     for (i = 0; i < PLACES && mem->drifts > 0; i++) {
-        note(run, "drift_mean", (double)i + 1, mem->drift[0][i] / (double)mem->drifts);
-        note(run, "drift_var", (double)i + 1, mem->drift[1][i] / (double)mem->drifts);
+        lab_record(run, "drift_mean", (double)i + 1,
+                   lab_round(mem->drift[0][i] / (double)mem->drifts, 5));
+        lab_record(run, "drift_var", (double)i + 1,
+                   lab_round(mem->drift[1][i] / (double)mem->drifts, 5));
     }
     for (i = 0; i < DENSE && mem->looks > 0; i++)
-        note(run, "beta_of", dense[i], quantile_of(mem->beta_at[i], mem->looks, 0.5));
+        lab_record(run, "beta_of", dense[i],
+                   lab_round(quantile_of(mem->beta_at[i], mem->looks, 0.5), 5));
 }
 
 /* Of parameters and running statistics, in pieces that a record keeps all digits of. */
@@ -821,11 +803,11 @@ static int note_bowl(lab_run *run, const model *like)
     if (place_make(&p, &m, run->seed)) return -1;
     rc = arrive(&p);
     if (rc >= 0) rc = view_grid(&v, &p);
-    note(run, "bowl_beta", 0, v.beta);
-    note(run, "bowl_range", 0, range_of(&v) / (p.length * p.length));
-    note(run, "bowl_change", 0, v.most / p.length);
+    lab_record(run, "bowl_beta", 0, lab_round(v.beta, 5));
+    lab_record(run, "bowl_range", 0, lab_round(range_of(&v) / (p.length * p.length), 5));
+    lab_record(run, "bowl_change", 0, lab_round(v.most / p.length, 5));
     turn(&p);
-    note(run, "bowl_random", 0, norm_of(p.direction, m.n) / p.length);
+    lab_record(run, "bowl_random", 0, lab_round(norm_of(p.direction, m.n) / p.length, 5));
     free(p.params);
     return rc;
 }
@@ -844,7 +826,8 @@ static int note_linf(lab_run *run)
     for (i = 0; i < ROWS * UNITS; i++) x[i] = nrm_rng_normal(&rng);
     rc = nrm_lp_batchnorm_forward(x + ROWS * UNITS, mean, scale, NULL, x, NULL, NULL, NRM_LINF,
                                   NRM_TRAIN, (nrm_real)1e-5, ROWS, UNITS, 1);
-    note(run, "linf_rms", 0, norm_of(x + ROWS * UNITS, ROWS * UNITS) / sqrt(ROWS * UNITS));
+    lab_record(run, "linf_rms", 0,
+               lab_round(norm_of(x + ROWS * UNITS, ROWS * UNITS) / sqrt(ROWS * UNITS), 5));
     free(x);
     return rc;
 }
@@ -872,7 +855,7 @@ static void note_radial(lab_run *run, model *m)
             if (dd > 0) worst = fmax(worst, fabs(dot) / sqrt(vv * dd));
         }
     }
-    note(run, "weight_radial", 0, worst);
+    lab_record(run, "weight_radial", 0, lab_round(worst, 5));
 }
 
 /* ---- one run --------------------------------------------------------------------------------- */
@@ -887,7 +870,7 @@ static void note_all(training *t)
     if (role != FULL) return;
     note_rest(t->run, t->mem);
     if (nrm_mlp_eval(t->m.net, NULL, &accuracy, test_set.x, test_set.labels, test_set.n) >= 0)
-        note(t->run, "test", STEPS, (double)accuracy);
+        lab_record(t->run, "test", STEPS, lab_round((double)accuracy, 5));
     if (t->m.weight_norm) note_radial(t->run, &t->m);
 }
 
@@ -1432,11 +1415,10 @@ static void draw_beta_of(lab_report *r, plot_figure *f)
             lab_curve c = lab_over_seeds(r, net + kind, "beta_of");
             plot_style style = style_of(kind);
             for (i = 0; i < c.n; i++) c.x[i] *= 0.1;
-            style.marker = net == M13 ? PLOT_CIRCLE : PLOT_RING;
-            style.marker_every = 1;
             plot_mean_band(
                 p, lab_format(r, "%s, %s layers", settings[kind].name, net == M13 ? "13" : "6"),
-                c.x, c.mean, c.sd, c.n, style);
+                c.x, c.mean, c.sd, c.n,
+                plot_with_marker(style, net == M13 ? PLOT_CIRCLE : PLOT_RING));
         }
     plot_line(p, NULL, s, inverse, 2, plot_thin(PLOT_INK));
     plot_text(p, 0.0075, 150, "1/s", PLOT_LEFT, PLOT_INK);

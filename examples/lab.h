@@ -447,7 +447,7 @@ static int labi_is_done(const labi_lab *lab, size_t arm, size_t seed)
     free(text);
     if (!done || csv_load(path, &run, NULL)) return 0;
     records = csv_comment(&run, "records");
-    done = !records || strtoul(records, NULL, 10) == run.rows;
+    done = records && strtoul(records, NULL, 10) == run.rows;
     csv_release(&run);
     return done;
 }

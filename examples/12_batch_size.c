@@ -36,7 +36,9 @@
    one of gamma, not of k*gamma: it is multiplied by k. (Its 1e-8 becomes 1e-8/k thereby.)
 
    The claims and what counts as reproduced stand in the table `claims` below, written before the
-   run with seeds 11 to 15. Verdicts are over paired seeds: same weights, same mini-batches. */
+   full run with seeds 11 to 15, the last one after it. Two smoke runs with seeds 11 and 12 on small
+   data came before; the page says what they changed. Verdicts are over paired seeds: same weights,
+   same mini-batches. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -639,11 +641,11 @@ static double unbiased_difference(void)
     (void)nrm_batchnorm_backward(dx, dgamma, dbeta, a.dy, a.x, mean, rstd, a.gamma, NRM_TRAIN, ROWS,
                                  COLS, 1);
     for (i = 0; i < CELLS; i++) {
-        most = fmax(most, fabs((double)y[i] - h.y[i]));
-        most = fmax(most, fabs((double)inferred[i] - h.inferred[i]));
-        most = fmax(most, fabs((double)dx[i] - h.dx[i]));
+        most = stats_larger(most, fabs((double)y[i] - h.y[i]));
+        most = stats_larger(most, fabs((double)inferred[i] - h.inferred[i]));
+        most = stats_larger(most, fabs((double)dx[i] - h.dx[i]));
     }
-    for (i = 0; i < COLS; i++) most = fmax(most, fabs(k * (double)dgamma[i] - h.dgamma[i]));
+    for (i = 0; i < COLS; i++) most = stats_larger(most, fabs(k * (double)dgamma[i] - h.dgamma[i]));
     return most;
 }
 
@@ -666,9 +668,9 @@ static double pair_difference(void)
         const double half = ((double)a.x[j] - (double)a.x[COLS + j]) / 2, v = half * half;
         const double wanted = (double)a.gamma[j] / sqrt(v + eps) *
                               ((double)a.dy[j] - (double)a.dy[COLS + j]) / 2 * eps / (v + eps);
-        most = fmax(most, fabs(wanted));
-        off = fmax(off, fabs((double)dx[j] - wanted));
-        off = fmax(off, fabs((double)dx[COLS + j] + wanted));
+        most = stats_larger(most, fabs(wanted));
+        off = stats_larger(off, fabs((double)dx[j] - wanted));
+        off = stats_larger(off, fabs((double)dx[COLS + j] + wanted));
     }
     return off / most;
 }
@@ -702,6 +704,9 @@ static void check(lab_report *r)
 /* ---- claims ---------------------------------------------------------------------------------- */
 
 #define FIGURE_6 "Ba, Kiros and Hinton 2016, Fig. 6"
+#define BESIDE_6 "ours, beside " FIGURE_6
+#define DERIVATIVE "ours, from the derivative of batch norm (Ioffe and Szegedy 2015) at m = 2"
+#define WORKERS_OURS "ours, of synchronised batch norm (docs/synchronised.md)"
 #define SMALL_BATCHES "a tutorial on batch and layer norm; Chinese notes on batch norm"
 
 enum {
@@ -719,6 +724,7 @@ enum {
     LAYER_GRADIENT,
     MERGED_BETTER,
     MERGED_SAME,
+    GROUP_SAME,
     CLAIMS
 };
 
@@ -729,20 +735,20 @@ static const lab_claim claims[CLAIMS] = {
      "variance",
      "trial run (1 seed, biased variance, pixels 0..1, 3 epochs): 0.0247 against 0.0511"},
     {"12b", "At batch 4 layer norm has a lower test error than batch norm of the hidden layers",
-     FIGURE_6, "not drawn: batch norm is \"applied to all layers\"",
+     BESIDE_6, "not drawn: batch norm is \"applied to all layers\"",
      "lower after 6 epochs in 3 of 3 seeds, mean difference above 2 standard errors; unbiased "
      "variance",
      "trial run (1 seed, biased variance, pixels 0..1, 3 epochs): 0.0247 against 0.0403"},
     {"12c", "Layer norm loses little by going from batch 128 to batch 4", FIGURE_6,
      "0.013 to 0.015; batch norm 0.0135 to 0.017 and more",
-     "error at batch 4 minus error at batch 128, both after 6 epochs: at most 0.005, and smaller "
-     "than that of batch norm of all layers in 3 of 3 seeds",
+     "error at batch 4 minus error at batch 128, both after 6 epochs: at most 0.005 in the mean, "
+     "and smaller than that of batch norm of all layers in 3 of 3 seeds",
      "none"},
     {"12d", "At batch 128 layer norm trains faster than batch norm of all layers", FIGURE_6,
      "training loss below 1e-7 by epoch 30 against 1e-4 at epoch 65",
      "lower training loss at epochs 5, 10 and 20, in 3 of 3 seeds each",
      "trial run (1 seed, pixels 0..1), epoch 5: 0.033 against 0.063"},
-    {"12e", "At batch 128 layer norm trains faster than batch norm of the hidden layers", FIGURE_6,
+    {"12e", "At batch 128 layer norm trains faster than batch norm of the hidden layers", BESIDE_6,
      "not drawn", "lower training loss at epochs 5, 10 and 20, in 3 of 3 seeds each",
      "trial run (1 seed, pixels 0..1), epoch 5: 0.033 against 0.025: expected to fail"},
     {"12f", "At batch 128 both norms end with a lower test error than no norm", FIGURE_6,
@@ -757,8 +763,8 @@ static const lab_claim claims[CLAIMS] = {
      "no numbers", "higher test error at 2 and at 4 in 5 of 5 seeds; learning rate 0.1*m/128",
      "trial run (1 seed, 16,000 and 32,000 examples at 2 and 4), accuracy: 0.653 against 0.928 and "
      "0.916 against 0.943"},
-    {"12i", "Batch norm is at least as good as layer norm from batch size 32 on", SMALL_BATCHES,
-     "no numbers",
+    {"12i", "Batch norm is at least as good as layer norm from batch size 32 on",
+     "ours, the other end of 12h", "no numbers",
      "lower test error, mean over 32, 64, 128, 256, in 4 of 5 seeds; and in the mean over seeds "
      "at each of the four",
      "trial run (1 seed), accuracy at 128: 0.960 against 0.956"},
@@ -766,23 +772,39 @@ static const lab_claim claims[CLAIMS] = {
      SMALL_BATCHES, "no numbers",
      "higher test error at 2 and at 4 in 3 of 3 seeds; learning rate 0.05 at every m", "none"},
     {"12k", "At batch size 2 batch norm passes practically no gradient to a unit before it",
-     "the derivative of batch norm (Ioffe and Szegedy 2015) at m = 2",
-     "eps/(v + eps) of what it would be",
+     DERIVATIVE, "eps/(v + eps) of what it would be",
      "length of the gradient by one unit's first weights before training, median over units and "
      "batches: at m = 2 below 1 % of that at m = 4 in 5 of 5 seeds",
      "trial run (1 layer): 0.0028 against 1 to 3; short runs of this program (seeds 1, 2): 0.00016 "
      "against 0.78"},
-    {"12l", "... and so practically none to the layer", "as 12k", "the same",
+    {"12l", "... and so practically none to the layer", DERIVATIVE, "the same",
      "the same with the length of the gradient by all first weights, median over batches",
      "short runs of this program (seeds 1, 2): the median at m = 2 is above that at m = 4: rare "
      "units in which the two values nearly agree rule it; expected to fail"},
-    {"12m", "Statistics merged over 8 workers make up for few examples on each",
-     "synchronised batch norm (docs/synchronised.md)", "no numbers",
+    {"12m", "Statistics merged over 8 workers make up for few examples on each", WORKERS_OURS,
+     "no numbers",
      "lower test error than with statistics of their own at m = 2 and m = 4, in 5 of 5 seeds",
      "none"},
     {"12n", "8 workers with m examples and merged statistics train as one batch of 8m does",
-     "synchronised batch norm (docs/synchronised.md)", "equal but for rounding",
-     "test errors within 0.005 of each other at every 8m from 8 to 256 in every seed", "none"}};
+     WORKERS_OURS, "equal but for rounding",
+     "test errors within 0.005 of each other at every 8m from 8 to 256 in every seed", "none"},
+    {"12o", "Post hoc: group norm does as layer norm does at batch sizes 2 and 4",
+     "ours, written after the run", "no numbers",
+     "test errors within 0.005 of each other at 2 and at 4 in every seed; learning rate 0.1*m/128",
+     "the run itself: claim and criterion were written when its test errors were known"}};
+
+/* lab_compare, where one seed that does not agree leaves a claim partly reproduced: for claims of 3
+   seeds that changes nothing, for claims of 5 it is "5 of 5" instead of "4 of 5". */
+static stats_verdict in_every_seed(const lab_report *r, size_t a, size_t b, const char *series,
+                                   double x, int sign)
+{
+    double one[LAB_SEEDS_MAX], other[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, a, series, x, one);
+    stats_paired d;
+    (void)lab_values(r, b, series, x, other);
+    d = stats_pair(one, other, n);
+    return stats_judge(&d, sign, (sign > 0 ? d.positive : d.negative) == n);
+}
 
 static const char *error_of(lab_report *r, size_t arm, double x)
 {
@@ -816,7 +838,7 @@ static void judge_faster(lab_report *r, const lab_claim *claim, size_t rival)
     static const double epoch[3] = {5, 10, 20};
     stats_verdict v[3];
     size_t i;
-    for (i = 0; i < 3; i++) v[i] = lab_compare(r, LAYER_128, rival, "train_nll", epoch[i], -1, 1);
+    for (i = 0; i < 3; i++) v[i] = in_every_seed(r, LAYER_128, rival, "train_nll", epoch[i], -1);
     lab_verdict(r, claim, stats_together(v, 3), "",
                 "epoch 5: %s against %s; 10: %s against %s; 20: %s against %s",
                 nll_of(r, LAYER_128, 5), nll_of(r, rival, 5), nll_of(r, LAYER_128, 10),
@@ -828,21 +850,21 @@ static void judge_figure6(lab_report *r)
     double little, much;
     const stats_verdict lost = judge_loss_by_4(r, &little, &much);
     stats_verdict v[2];
-    lab_verdict(r, &claims[SMALL_ALL], lab_compare(r, LAYER_4, ALL_4, "test_error", 6, -1, 1), "",
+    lab_verdict(r, &claims[SMALL_ALL], in_every_seed(r, LAYER_4, ALL_4, "test_error", 6, -1), "",
                 "%s against %s", error_of(r, LAYER_4, 6), error_of(r, ALL_4, 6));
-    lab_verdict(r, &claims[SMALL_HIDDEN], lab_compare(r, LAYER_4, HIDDEN_4, "test_error", 6, -1, 1),
+    lab_verdict(r, &claims[SMALL_HIDDEN], in_every_seed(r, LAYER_4, HIDDEN_4, "test_error", 6, -1),
                 "", "%s against %s", error_of(r, LAYER_4, 6), error_of(r, HIDDEN_4, 6));
     lab_verdict(r, &claims[LITTLE_LOST], lost, "",
                 "layer norm %+.4f, batch norm of all layers %+.4f", little, much);
     judge_faster(r, &claims[FASTER_ALL], ALL_128);
     judge_faster(r, &claims[FASTER_HIDDEN], HIDDEN_128);
-    v[0] = lab_compare(r, LAYER_128, NONE_128, "test_error", 20, -1, 1);
-    v[1] = lab_compare(r, ALL_128, NONE_128, "test_error", 20, -1, 1);
+    v[0] = in_every_seed(r, LAYER_128, NONE_128, "test_error", 20, -1);
+    v[1] = in_every_seed(r, ALL_128, NONE_128, "test_error", 20, -1);
     lab_verdict(r, &claims[BELOW_NONE], stats_together(v, 2), "",
                 "layer norm %s, batch norm %s, none %s", error_of(r, LAYER_128, 20),
                 error_of(r, ALL_128, 20), error_of(r, NONE_128, 20));
-    v[0] = lab_compare(r, LAYER_4, NONE_4, "train_nll", 6, -1, 1);
-    v[1] = lab_compare(r, NONE_4, ALL_4, "train_nll", 6, -1, 1);
+    v[0] = in_every_seed(r, LAYER_4, NONE_4, "train_nll", 6, -1);
+    v[1] = in_every_seed(r, NONE_4, ALL_4, "train_nll", 6, -1);
     lab_verdict(r, &claims[ORDER_4], stats_together(v, 2), "",
                 "layer norm %s, none %s, batch norm %s", nll_of(r, LAYER_4, 6),
                 nll_of(r, NONE_4, 6), nll_of(r, ALL_4, 6));
@@ -851,8 +873,8 @@ static void judge_figure6(lab_report *r)
 static void judge_small(lab_report *r, const lab_claim *claim, size_t a, size_t b)
 {
     stats_verdict v[2];
-    v[0] = lab_compare(r, a, b, "test_error", 2, +1, 1);
-    v[1] = lab_compare(r, a, b, "test_error", 4, +1, 1);
+    v[0] = in_every_seed(r, a, b, "test_error", 2, +1);
+    v[1] = in_every_seed(r, a, b, "test_error", 4, +1);
     lab_verdict(r, claim, stats_together(v, 2), "", "m = 2: %s against %s; m = 4: %s against %s",
                 error_of(r, a, 2), error_of(r, b, 2), error_of(r, a, 4), error_of(r, b, 4));
 }
@@ -880,29 +902,44 @@ static void judge_large(lab_report *r)
 
 static void judge_pairs(lab_report *r, const lab_claim *claim, const char *series)
 {
-    double two[LAB_SEEDS_MAX], four[LAB_SEEDS_MAX], worst = 0;
+    double two[LAB_SEEDS_MAX], four[LAB_SEEDS_MAX], ratio[LAB_SEEDS_MAX], worst;
     const size_t n = lab_values(r, BATCH, series, 2, two);
     size_t s;
     (void)lab_values(r, BATCH, series, 4, four);
-    for (s = 0; s < n; s++) worst = fmax(worst, two[s] / four[s]);
+    for (s = 0; s < n; s++) ratio[s] = two[s] / four[s];
+    worst = stats_describe(ratio, n).max; /* nan if one is */
     lab_verdict(r, claim, stats_judge_pairs(two, four, n, -1, worst < 0.01), "",
                 "%.2g against %.2g, ratio at most %.2g", stats_mean(two, n), stats_mean(four, n),
                 worst);
 }
 
+/* Test errors that should be the same: of arm a at m and of arm b at `times` m, for m from `least`
+   to `most`. The largest difference in all seeds; nan if a value is missing, but quick runs have
+   few sizes. */
+static double farthest(const lab_report *r, size_t a, size_t b, double times, double least,
+                       double most)
+{
+    double worst = 0, m;
+    size_t s;
+    for (m = least; m <= most; m *= 2)
+        for (s = 0; s < lab_seeds(r, a); s++) {
+            const double off =
+                fabs(lab_at(r, a, s, "test_error", m) - lab_at(r, b, s, "test_error", times * m));
+            if (!isnan(off) || !lab_quick(r)) worst = stats_larger(worst, off);
+        }
+    return worst;
+}
+
 static void judge_same(lab_report *r)
 {
-    double most = 0, m;
-    size_t s;
-    for (m = 1; m <= (double)MOST / WORKERS; m *= 2)
-        for (s = 0; s < lab_seeds(r, TEAM_MERGED); s++) {
-            const double off = fabs(lab_at(r, TEAM_MERGED, s, "test_error", m) -
-                                    lab_at(r, BATCH, s, "test_error", WORKERS * m));
-            if (isnan(off) && !lab_quick(r)) most = (double)INFINITY;
-            most = fmax(most, off);
-        }
-    lab_verdict(r, &claims[MERGED_SAME], stats_holds(most <= 0.005), "",
-                "the largest difference is %.4f", most);
+    const double merged = farthest(r, TEAM_MERGED, BATCH, WORKERS, 1, (double)MOST / WORKERS);
+    const double group = farthest(r, GROUP, LAYER, 1, 2, 4);
+    lab_verdict(r, &claims[MERGED_SAME], stats_holds(merged <= 0.005), "",
+                "the largest difference is %.4f", merged);
+    lab_verdict(r, &claims[GROUP_SAME], stats_holds(group <= 0.005), "post hoc",
+                "m = 2: %s against %s; m = 4: %s against %s; the largest difference is %.4f",
+                error_of(r, GROUP, 2), error_of(r, LAYER, 2), error_of(r, GROUP, 4),
+                error_of(r, LAYER, 4), group);
 }
 
 static void judge(lab_report *r)
@@ -961,7 +998,7 @@ static void panel_figure6(lab_report *r, plot_panel *p, int row, int col)
     plot_axis_y(p, row == 0 ? "training loss (nats)" : "test error",
                 row == 0 ? PLOT_LOG10 : PLOT_LINEAR);
     plot_range_x(p, 0, col == 0 ? 21 : 6.3);
-    if (row == 0) plot_range_y(p, lab_quick(r) ? 0.01 : 7e-4, lab_quick(r) ? 4 : 0.7);
+    if (row == 0) plot_range_y(p, lab_quick(r) ? 0.01 : 7e-4, lab_quick(r) ? 4 : 2);
     if (row == 1) plot_range_y(p, 0.005, 0.06);
     plot_grid(p, PLOT_GRID_Y);
     for (i = 0; i < 6 && arm[col][i] < ARMS; i++)
@@ -976,8 +1013,8 @@ static void panel_figure6(lab_report *r, plot_panel *p, int row, int col)
 
 static int page_figure6(lab_report *r)
 {
-    plot_figure *f =
-        lab_figure(r, "Layer norm, batch norm and none at batch 128 and batch 4", 1600, 1340);
+    plot_figure *f = lab_figure(
+        r, "Layer norm, batch norm and none at batch 128 and batch 4, three seeds", 1600, 1340);
     int row, col;
     plot_shared_legend(f);
     plot_letters(f);

@@ -831,12 +831,6 @@ static void judge_edge(lab_report *r)
         lab_text(r, SLOW + BATCH, "beta_m", 0, 2));
 }
 
-/* The larger of most and |value|; a value that is none is larger than all. */
-static double larger(double most, double value)
-{
-    return isnan(value) ? DBL_MAX : fmax(most, fabs(value));
-}
-
 static void judge_ranks(lab_report *r)
 {
     size_t arm, s, all = 0, rest = 0, near = 0;
@@ -847,7 +841,7 @@ static void judge_ranks(lab_report *r)
             if (!(lab_at(r, arm, s, "rest", 0) > 0.5)) continue;
             rest++;
             near += fabs(lab_at(r, arm, s, "off", 0)) <= 0.005;
-            off = larger(off, lab_at(r, arm, s, "off", 0));
+            off = stats_larger(off, fabs(lab_at(r, arm, s, "off", 0)));
         }
     lab_verdict(
         r, &claims[RANKS],
@@ -865,7 +859,7 @@ static double worst(lab_report *r, const char *series)
         for (s = 0; s < lab_seeds(r, arm); s++) {
             const lab_series v = lab_get(r, arm, s, series);
             size_t i;
-            for (i = 0; i < v.n; i++) most = larger(most, v.y[i]);
+            for (i = 0; i < v.n; i++) most = stats_larger(most, fabs(v.y[i]));
             found += v.n;
         }
     return found ? most : DBL_MAX;
@@ -884,7 +878,7 @@ static double check_kinks(void)
     for (r.arm = 0; r.arm < NORMS && c; r.arm++) {
         if (net_make(&c->t, &r)) return DBL_MAX;
         params_start(&c->now, r.seed);
-        most = larger(most, check_gradient(c, r.seed, 1e-9));
+        most = stats_larger(most, fabs(check_gradient(c, r.seed, 1e-9)));
         free(c->t.block);
     }
     free(c);
@@ -901,7 +895,7 @@ static void check_all(lab_report *r)
         for (s = 0; s < lab_seeds(r, arm); s++) {
             bits = bits && lab_at(r, arm, s, "check_bits", 0) > 0.5;
             if (norm_of(arm) != L1 && norm_of(arm) != LINF)
-                smooth = larger(smooth, lab_at(r, arm, s, "check_gradient", 0));
+                smooth = stats_larger(smooth, fabs(lab_at(r, arm, s, "check_gradient", 0)));
         }
     lab_check(r, bits, "A probed run ends with the bits of an unprobed one", "%s",
               bits ? "in all runs" : "not in all runs");

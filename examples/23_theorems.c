@@ -926,12 +926,6 @@ static size_t gather(lab_report *r, const char *series, double *out, size_t most
 
 enum { MOST_UNITS = WIDTH * LAB_SEEDS_MAX };
 
-/* The larger of most and |value|; a value that is none is larger than all. */
-static double larger(double most, double value)
-{
-    return isnan(value) ? DBL_MAX : fmax(most, fabs(value));
-}
-
 static double largest(lab_report *r, const char *a, const char *b)
 {
     static double v[MOST_UNITS];
@@ -939,7 +933,7 @@ static double largest(lab_report *r, const char *a, const char *b)
     size_t k, i, n;
     for (k = 0; k < 2; k++) {
         n = gather(r, k ? b : a, v, MOST_UNITS);
-        for (i = 0; i < n; i++) most = larger(most, v[i]);
+        for (i = 0; i < n; i++) most = stats_larger(most, fabs(v[i]));
         if (n == 0) return DBL_MAX;
     }
     return most;
@@ -1110,9 +1104,9 @@ static void judge_growth(lab_report *r)
             const char *name = lab_format(r, "rate%u", (unsigned)l + 1);
             const double ratio = lab_at(r, BATCH, s, name, LAB_LAST) / lab_at(r, BATCH, s, name, 0);
             least = fmin(least, ratio);
-            highest = larger(highest, ratio);
+            highest = stats_larger(highest, fabs(ratio));
         }
-        most = fmax(most, highest);
+        most = stats_larger(most, highest);
         met += highest <= 0.9;
         lower += highest < 1;
         higher += highest >= 1 && highest < DBL_MAX;
@@ -1316,7 +1310,7 @@ static double check_gdnp(void)
             toy_step(&t, GD, used, NULL);
             (void)toy_weights(other, &t, used, NULL);
             for (i = 0; i < DIM; i++)
-                most = larger(most, (next[i] - other[i]) / sqrt(dot(next, next, DIM)));
+                most = stats_larger(most, fabs((next[i] - other[i]) / sqrt(dot(next, next, DIM))));
         }
     }
     return most;

@@ -86,7 +86,7 @@ static nrm_mlp *make_net(const lab_run *r, void **block)
 /* The largest of an array of both hidden layers. */
 static double largest(const nrm_real *first, const nrm_real *second, size_t n)
 {
-    return fmax(training_farthest(first, NULL, n), training_farthest(second, NULL, n));
+    return stats_larger(training_farthest(first, NULL, n), training_farthest(second, NULL, n));
 }
 
 static int logits_now(nrm_mlp *net, int mode, nrm_real *out)

@@ -198,13 +198,13 @@ static void describe_mates(const mates *g, double *sd, double *flips)
 /* The logit of the image's class, less that of inference: its density. */
 static void record_density(lab_run *r, const mates *g, size_t m)
 {
-    const size_t class = (size_t)g->labels[0];
+    const size_t label = (size_t)g->labels[0];
     double off[DRAWS], grid[POINTS], density[POINTS];
     size_t i;
     for (i = 0; i < SHOWN && shown[i] != m; i++) {
     }
     if (i == SHOWN) return;
-    for (i = 0; i < g->draws; i++) off[i] = g->logit[class][i] - g->inferred[class];
+    for (i = 0; i < g->draws; i++) off[i] = g->logit[label][i] - g->inferred[label];
     for (i = 0; i < POINTS; i++) grid[i] = REACH * (2 * (double)i / (POINTS - 1) - 1);
     stats_sort(off, g->draws);
     if (stats_kde(off, g->draws, stats_bandwidth(off, g->draws), grid, POINTS, density)) return;
@@ -301,7 +301,7 @@ typedef struct stage {           /* convolution, norm and ReLU in either order, 
 enum { STAGES = 2, CNN_MOST = 64 };
 
 typedef struct cnn {
-    stage stage[STAGES];
+    stage stages[STAGES];
     size_t features, params;
     nrm_real *W, *b, *dW, *db;   /* the linear layer            */
     nrm_real *theta, *grad;      /* [params] everything trained */
@@ -353,14 +353,14 @@ static size_t stage_room(stage *s, nrm_real *room, size_t used, size_t N)
 static size_t cnn_lay_out(cnn *c, nrm_real *theta, nrm_real *grad, nrm_real *room, size_t N)
 {
     size_t used = 0, same = 0, l;
-    for (l = 0; l < STAGES; l++) used = stage_params(&c->stage[l], theta, grad, used);
+    for (l = 0; l < STAGES; l++) used = stage_params(&c->stages[l], theta, grad, used);
     same = used;
     c->W = take(theta, &used, c->features * CLASSES);
     c->dW = take(grad, &same, c->features * CLASSES);
     c->b = take(theta, &used, CLASSES);
     c->db = take(grad, &same, CLASSES);
     c->params = used;
-    for (l = 0, used = 0; l < STAGES; l++) used = stage_room(&c->stage[l], room, used, N);
+    for (l = 0, used = 0; l < STAGES; l++) used = stage_room(&c->stages[l], room, used, N);
     c->logits = take(room, &used, N * CLASSES);
     c->prob = take(room, &used, N * CLASSES);
     c->d = take(room, &used, N * c->features);
@@ -379,7 +379,7 @@ static void glorot(nrm_real *W, size_t n, size_t in, size_t out, uint64_t seed, 
 static void cnn_free(cnn *c)
 {
     size_t l;
-    for (l = 0; l < STAGES; l++) free(c->stage[l].from);
+    for (l = 0; l < STAGES; l++) free(c->stages[l].from);
     free(c->theta);
     free(c->grad);
     free(c->room);
@@ -390,7 +390,7 @@ static int cnn_make(cnn *c, int norm, int after, size_t side, size_t N, uint64_t
     size_t l, i, values;
     memset(c, 0, sizeof *c);
     for (l = 0; l < STAGES; l++) {
-        stage *s = &c->stage[l];
+        stage *s = &c->stages[l];
         s->in = l == 0 ? 1 : CHANNELS1;
         s->out = l == 0 ? CHANNELS1 : CHANNELS2;
         s->side = side >> l;
@@ -404,10 +404,10 @@ static int cnn_make(cnn *c, int norm, int after, size_t side, size_t N, uint64_t
     c->theta = (nrm_real *)calloc(c->params, sizeof *c->theta);
     c->grad = (nrm_real *)calloc(c->params, sizeof *c->grad);
     c->room = (nrm_real *)calloc(values, sizeof *c->room);
-    if (!c->theta || !c->grad || !c->room || !c->stage[0].from || !c->stage[1].from) return -1;
+    if (!c->theta || !c->grad || !c->room || !c->stages[0].from || !c->stages[1].from) return -1;
     (void)cnn_lay_out(c, c->theta, c->grad, c->room, N);
     for (l = 0; l < STAGES; l++) {
-        stage *s = &c->stage[l];
+        stage *s = &c->stages[l];
         glorot(s->K, s->out * 9 * s->in, 9 * s->in, 9 * s->out, seed, l);
         for (i = 0; s->gamma && i < s->out; i++) s->gamma[i] = 1;
         for (i = 0; i < s->out; i++) s->running.var[i] = 1;
@@ -564,11 +564,11 @@ static int stage_backward(stage *s, nrm_real *dx, const nrm_real *d_pooled, size
 
 static int cnn_forward(cnn *c, const nrm_real *x, size_t N, int mode, int track)
 {
-    int status = stage_forward(&c->stage[0], x, mode, N, track);
-    if (status >= 0) status = stage_forward(&c->stage[1], c->stage[0].pooled, mode, N, track);
+    int status = stage_forward(&c->stages[0], x, mode, N, track);
+    if (status >= 0) status = stage_forward(&c->stages[1], c->stages[0].pooled, mode, N, track);
     if (status >= 0)
         status =
-            nrm_linear_forward(c->logits, c->stage[1].pooled, c->W, c->b, N, c->features, CLASSES);
+            nrm_linear_forward(c->logits, c->stages[1].pooled, c->W, c->b, N, c->features, CLASSES);
     return status;
 }
 
@@ -581,11 +581,11 @@ static int cnn_gradient(cnn *c, nrm_acc *loss, const nrm_real *x, const int *lab
         status = nrm_cross_entropy_forward(loss, c->prob, c->logits, labels, N, CLASSES);
     if (status >= 0) status = nrm_cross_entropy_backward(c->prob, c->prob, labels, N, CLASSES);
     if (status >= 0)
-        status = nrm_linear_backward(c->d, c->dW, c->db, c->prob, c->stage[1].pooled, c->W, N,
+        status = nrm_linear_backward(c->d, c->dW, c->db, c->prob, c->stages[1].pooled, c->W, N,
                                      c->features, CLASSES);
     /* the maxima of the first stage are not needed any more, their gradients take the place */
-    if (status >= 0) status = stage_backward(&c->stage[1], c->stage[0].pooled, c->d, N);
-    if (status >= 0) status = stage_backward(&c->stage[0], NULL, c->stage[0].pooled, N);
+    if (status >= 0) status = stage_backward(&c->stages[1], c->stages[0].pooled, c->d, N);
+    if (status >= 0) status = stage_backward(&c->stages[0], NULL, c->stages[0].pooled, N);
     return status;
 }
 

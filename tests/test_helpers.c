@@ -1198,7 +1198,7 @@ static void test_stats_parts(void)
                                           STATS_INCONCLUSIVE,   STATS_NOT_REPRODUCED,
                                           STATS_NOT_REPRODUCED, STATS_PARTLY};
     const double a[3] = {2, 3, 4}, b[3] = {1, 1, 1};
-    double mixed[4] = {3, NAN, 1, 2};
+    double mixed[4] = {3, (double)NAN, 1, 2};
     CHECK_INT(stats_together(part, 2), STATS_REPRODUCED);
     CHECK_INT(stats_together(part, 3), STATS_PARTLY);
     CHECK_INT(stats_together(part + 2, 2), STATS_INCONCLUSIVE);
@@ -1226,7 +1226,7 @@ static void test_stats_parts(void)
 
 static void test_stats_limits(void)
 {
-    const double x[5] = {2.1, 2.2, 2.0, 2.3, 1.9}, broken[3] = {2, NAN, 2};
+    const double x[5] = {2.1, 2.2, 2.0, 2.3, 1.9}, broken[3] = {2, (double)NAN, 2};
     CHECK_INT(stats_judge_limit(x, 5, 1.5, +1), STATS_REPRODUCED);
     CHECK_INT(stats_judge_limit(x, 5, 1.5, -1), STATS_NOT_REPRODUCED);
     CHECK_INT(stats_judge_limit(x, 5, 2.05, +1), STATS_INCONCLUSIVE); /* the mean is above */

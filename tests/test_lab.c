@@ -18,7 +18,7 @@ enum { PATH_SIZE = 400, TEXT_MAX = 1 << 16 };
 
 static char folder[128]; /* made by main */
 
-static const char *in_folder(char *path, const char *name)
+static char *in_folder(char *path, const char *name)
 {
     (void)snprintf(path, PATH_SIZE, "%s/%s", folder, name);
     return path;
@@ -67,7 +67,7 @@ static int run(lab_run *r)
     if ((int)r->arm == fail_arm) return 1;
     for (step = 0; step < 5; step++) {
         lab_record(r, "loss", (double)step, (double)(r->seed - 10 + 10 * r->arm) / 3);
-        lab_record_as(r, (double)step, r->arm == 1 && step > 2 ? NAN : 1e-300, "%s/series",
+        lab_record_as(r, (double)step, r->arm == 1 && step > 2 ? (double)NAN : 1e-300, "%s/series",
                       "other");
     }
     lab_progress(r, 0.5);
@@ -98,7 +98,7 @@ static int report(lab_report *r)
               lab_compare_series(r, 0, "other/series", "loss", 2, -1, 1));
     CHECK_INT(lab_near(r, 0, "loss", 0, 1, 1), STATS_REPRODUCED);
     CHECK_INT(lab_limit(r, 0, "loss", 0, 2, +1), STATS_NOT_REPRODUCED);
-    CHECK(lab_round(0.123456, 3) == 0.123 && isnan(lab_round(NAN, 3)));
+    CHECK(lab_round(0.123456, 3) == 0.123 && isnan(lab_round((double)NAN, 3)));
     return lab_save(r, f, "page");
 }
 
@@ -106,18 +106,18 @@ static const lab_arm arms[2] = {{"first", "the first", 1, 0}, {"second", "the se
 static lab_program program = {"00_test", "0.0", "?", "settings", 1, 0, arms, 2, NULL, run, report};
 
 /* lab_main with its output in a folder of the tests' own. */
-static int experiment(const char *option, const char *value)
+static int experiment(char *option, char *value)
 {
     char out[PATH_SIZE], runs[PATH_SIZE], *argv[12];
     int argc = 0, status, old, silent = open("/dev/null", O_WRONLY);
     argv[argc++] = "00_test";
     argv[argc++] = "--out";
-    argv[argc++] = (char *)in_folder(out, "out");
+    argv[argc++] = in_folder(out, "out");
     argv[argc++] = "--runs";
-    argv[argc++] = (char *)in_folder(runs, "runs");
+    argv[argc++] = in_folder(runs, "runs");
     argv[argc++] = "--quiet";
-    if (option) argv[argc++] = (char *)option;
-    if (value) argv[argc++] = (char *)value;
+    if (option) argv[argc++] = option;
+    if (value) argv[argc++] = value;
     argv[argc] = NULL;
     (void)fflush(stdout);
     old = dup(1);

@@ -219,6 +219,10 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...);
 /* A page with title, subtitle (data, settings, seeds, notices) and footer (the command). */
 plot_figure *lab_figure(lab_report *r, const char *title, int width, int height);
 
+/* The subtitle again, of a page that does not show all: with settings of its own, and with the
+   first `seeds` of the seeds only. */
+void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t seeds);
+
 /* Saves it as NAME.png, or NAME_what.png, and frees it. Returns 0, or -1 after a line on stderr. */
 int lab_save(lab_report *r, plot_figure *f, const char *what);
 
@@ -908,19 +912,28 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...)
 
 /* ---- drawing ---- */
 
+void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t seeds)
+{
+    const char *data = labi_note(r, "data"), *space = strrchr(data, ' ');
+    const char *all = labi_note(r, r->seed_count == 1 ? "seed" : "seeds"), *end = all;
+    const char *named = "";
+    size_t i;
+    for (i = 0; i < seeds && *end; i++) {
+        end += strspn(end, " ");
+        end += strcspn(end, " ");
+    }
+    if (space && !labi_synthetic(r)) named = lab_format(r, "%.*s. ", (int)(space - data), data);
+    if (labi_synthetic(r)) named = "NOT MNIST but synthetic digits: verdicts do not count. ";
+    plot_subtitle(f, lab_format(r, "%s%s%s. Seed%s %.*s.",
+                                lab_quick(r) ? "QUICK RUN, only to show that it works. " : "",
+                                named, settings, seeds == 1 ? "" : "s", (int)(end - all), all));
+}
+
 plot_figure *lab_figure(lab_report *r, const char *title, int width, int height)
 {
     plot_figure *f = plot_new(width, height);
-    const char *data = labi_note(r, "data"), *space = strrchr(data, ' ');
-    const char *seeds = labi_note(r, r->seed_count == 1 ? "seed" : "seeds");
-    const char *named = "";
-    if (space && !labi_synthetic(r)) named = lab_format(r, "%.*s. ", (int)(space - data), data);
-    if (labi_synthetic(r)) named = "NOT MNIST but synthetic digits: verdicts do not count. ";
     plot_title(f, title);
-    plot_subtitle(f,
-                  lab_format(r, "%s%s%s. Seed%s %s.",
-                             lab_quick(r) ? "QUICK RUN, only to show that it works. " : "", named,
-                             labi_note(r, "settings"), r->seed_count == 1 ? "" : "s", seeds));
+    lab_subtitle(r, f, labi_note(r, "settings"), r->seed_count);
     plot_footer(f, lab_format(r, "%s %s, make reproduce ONLY=%.2s%s", r->program->name,
                               labi_note(r, "version"), r->program->name,
                               lab_quick(r) ? " QUICK=1" : ""));

@@ -44,6 +44,8 @@ enum { PROBED = 1000, BINS = 60, UNITS = 3, LEVELS = 3, EVERY = 16, SHOWN = 7 };
 #define HIST_LO (-4.0)
 #define HIST_HI 6.5
 
+#define SETTINGS "784-64-128-10, ReLU, SGD with learning rate 0.01, batches of 512, 20 epochs"
+
 static const size_t probed_unit[UNITS] = {0, 21, 42};
 static const size_t shown[SHOWN] = {0, 1, 2, 5, 10, 15, 20}; /* epochs with a histogram */
 static const double level[LEVELS] = {0.15, 0.5, 0.85};
@@ -534,7 +536,7 @@ static void add_overlay(lab_report *r, plot_figure *f)
         const lab_series s = lab_get(
             r, i ? BATCH_UNIFORM : NONE, 0,
             lab_format(r, "%s/density_%d", place_name[place[i]], lab_quick(r) ? 3 : EPOCHS));
-        plot_hist(p, name[i], edges, s.y, s.n, arm_style(i));
+        plot_hist(p, name[i], edges, s.y, s.n, i < 2 ? arm_style(i) : plot_dotted(PLOT_INK));
     }
 }
 
@@ -588,7 +590,8 @@ static int page_activations(lab_report *r)
 {
     const double heights[2] = {1.3, 1};
     plot_figure *f =
-        lab_figure(r, "What the first hidden layer's ReLU is given, first seed", 2200, 1560);
+        lab_figure(r, "What the first hidden layer's ReLU is given, in one run", 2200, 1560);
+    lab_subtitle(r, f, SETTINGS, 1);
     plot_heights(f, heights, 2);
     plot_letters(f);
     plot_shared_legend(f);
@@ -651,17 +654,16 @@ static int report(lab_report *r)
 
 int main(int argc, char **argv)
 {
-    static const lab_program program = {
-        "10_mnist_norms",
-        NRM_VERSION,
-        "Batch, layer and noisy batch norm against none, on MNIST",
-        "784-64-128-10, ReLU, SGD with learning rate 0.01, batches of 512, 20 epochs",
-        1,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
+    static const lab_program program = {"10_mnist_norms",
+                                        NRM_VERSION,
+                                        "Batch, layer and noisy batch norm against none, on MNIST",
+                                        SETTINGS,
+                                        1,
+                                        LAB_USES_DATA,
+                                        arms,
+                                        ARMS,
+                                        prepare,
+                                        run,
+                                        report};
     return lab_main(&program, argc, argv);
 }

@@ -1013,9 +1013,10 @@ static void panel_figure6(lab_report *r, plot_panel *p, int row, int col)
 
 static int page_figure6(lab_report *r)
 {
-    plot_figure *f = lab_figure(
-        r, "Layer norm, batch norm and none at batch 128 and batch 4, three seeds", 1600, 1340);
+    plot_figure *f =
+        lab_figure(r, "Layer norm, batch norm and none at batch 128 and batch 4", 1600, 1340);
     int row, col;
+    lab_subtitle(r, f, "784-256-256-10, ReLU, Adam with learning rate 0.001, batch 128 and 4", 3);
     plot_shared_legend(f);
     plot_letters(f);
     for (row = 0; row < 2; row++)
@@ -1038,6 +1039,15 @@ static plot_panel *against_m(plot_figure *f, int row, int col, const char *headi
     plot_grid(p, PLOT_GRID_Y);
     plot_legend(p, legend ? PLOT_LEGEND_TOP_RIGHT : PLOT_LEGEND_NONE);
     return p;
+}
+
+/* Where there is one power of ten on an axis, the ticks of the others are not enough to read it. */
+static void error_axis(plot_panel *p, double most)
+{
+    static const double at[6] = {0.03, 0.05, 0.1, 0.2, 0.5, 1};
+    static const char *const name[6] = {"0.03", "0.05", "0.1", "0.2", "0.5", "1"};
+    plot_range_y(p, 0.03, most);
+    plot_ticks_y(p, at, name, 6);
 }
 
 static void draw_norms(lab_report *r, plot_panel *p, size_t first, const char *series)
@@ -1068,9 +1078,12 @@ static int page_curve(lab_report *r)
     plot_panel *flat = against_m(f, 0, 1, "learning rate 0.05 (colours of a)", "test error", 0);
     plot_panel *eight = against_m(f, 0, 2, "eight workers, m each", "test error", 1);
     plot_panel *modes = against_m(f, 1, 0, "batch norm's test statistics", "test error", 1);
-    plot_panel *layer = against_m(f, 1, 1, "first layer (colours of a)", "gradient, untrained", 0);
+    plot_panel *layer =
+        against_m(f, 1, 1, "first layer (colours of a)", "gradient before training", 0);
     plot_panel *unit =
-        against_m(f, 1, 2, "its median unit (colours of a)", "gradient, untrained", 0);
+        against_m(f, 1, 2, "its median unit (colours of a)", "gradient before training", 0);
+    lab_subtitle(r, f, "784-128-128-10, ReLU, SGD, one pass over 60,000 images; b with three seeds",
+                 5);
     plot_letters(f);
     plot_axis_x(eight, "examples m of a worker", PLOT_LOG2);
     draw_norms(r, scaled, NONE, "test_error");
@@ -1088,10 +1101,10 @@ static int page_curve(lab_report *r)
              plot_with_marker(plot_dashdot(PLOT_INK), PLOT_SQUARE));
     draw_norms(r, layer, NONE, "gradient_start_median");
     draw_norms(r, unit, NONE, "gradient_start_unit");
-    plot_range_y(scaled, 0.03, 1.2); /* room for legends: no line is above them */
-    plot_range_y(flat, 0.03, 1.2);
-    plot_range_y(eight, 0.03, 1.2);
-    plot_range_y(modes, 0.03, 1.6);
+    error_axis(scaled, 1.2); /* room for legends: no line is above them */
+    error_axis(flat, 1.2);
+    error_axis(eight, 1.2);
+    error_axis(modes, 1.6);
     return lab_save(r, f, "curve");
 }
 

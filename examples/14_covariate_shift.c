@@ -657,6 +657,8 @@ static void draw_stage(lab_report *r, plot_panel *p, int net, int rate)
     plot_range_y(p, -0.5, 1.08);
     plot_range_x(p, 0.03, 3);
     plot_hline(p, 1, NULL, plot_dashed(PLOT_GREY));
+    plot_vline(p, STAGE_LO, NULL, plot_thin(PLOT_GREY));
+    plot_vline(p, STAGE_HI, NULL, plot_thin(PLOT_GREY));
 }
 
 static void draw_column(lab_report *r, plot_figure *f, int net, int rate)
@@ -681,7 +683,7 @@ static void draw_column(lab_report *r, plot_figure *f, int net, int rate)
     draw_both(r, same, net, rate, "bin_same");
     plot_range_y(same, -0.9, 1.08);
     plot_range_x(same, 0, 1500);
-    plot_heading(stage, lab_format(r, "loss %g to %g: %.2f; %.2f", STAGE_LO, STAGE_HI,
+    plot_heading(stage, lab_format(r, "none %.2f, batch norm %.2f",
                                    at_stage(r, arm_of(net, rate, NONE), layer),
                                    at_stage(r, arm_of(net, rate, NORMED), layer)));
     plot_axis_x(stage, "training loss", PLOT_LOG10);

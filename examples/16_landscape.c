@@ -1384,7 +1384,7 @@ static plot_panel *draw_figure_11(lab_report *r, plot_figure *f, size_t kind, in
 {
     plot_panel *p = plot_add(f, 0, col, 1, 1);
     int when;
-    plot_heading(p, kind == NONE ? "no norm, one run" : "batch norm, one run");
+    plot_heading(p, kind == NONE ? "no norm, 13 layers, one run" : "batch norm, the same");
     plot_axis_x(p, "step size s", PLOT_LINEAR);
     plot_range_x(p, 0, 0.42);
     plot_axis_y(p, "|∇L(θ - s·g) - g|", PLOT_LOG10);
@@ -1598,9 +1598,9 @@ static int draw_histograms(lab_report *r)
     const plot_style style[3] = {plot_dotted(PLOT_INK), plot_dashed(PLOT_ORANGE),
                                  plot_solid(PLOT_BLUE)};
     plot_figure *f = lab_figure(
-        r, "The input of one unit's ReLU: densities, highest point 1 (13 layers, one run)", 1760,
-        1080);
+        r, "The input of one unit's ReLU: densities, highest point 1 (one run)", 1760, 1080);
     size_t kind, k, i;
+    lab_subtitle(r, f, "784-100x13-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 steps", 1);
     for (k = 0; k < PLACES; k++)
         for (kind = NONE; kind <= LINF; kind++) {
             plot_panel *p = plot_add(f, (int)k, (int)kind, 1, 1);

@@ -435,7 +435,7 @@ static const size_t scheduled_arm[4] = {B_HIGH, B_MIDDLE, B_LOW, N_LOW};
 
 static plot_style schedule_look(size_t i)
 {
-    static const plot_color color[4] = {PLOT_BLUE, PLOT_SKY, PLOT_GREEN, PLOT_VERMILLION};
+    static const plot_color color[4] = {PLOT_BLUE, PLOT_SKY, PLOT_INK, PLOT_VERMILLION};
     static const int dash[4] = {PLOT_SOLID, PLOT_DASHDOT, PLOT_DOTTED, PLOT_DASHED};
     plot_style look = plot_solid(color[i]);
     look.dash = dash[i];

@@ -1136,29 +1136,35 @@ static void judge_accuracy(lab_report *r, const lab_claim *claim, size_t kind)
 }
 
 /* The mean of the three layers, of each seed. */
-static size_t drift_of(const lab_report *r, size_t arm, double *value)
+static size_t drift_of(const lab_report *r, size_t arm, const char *series, double *value)
 {
     size_t s, k, n = lab_seeds(r, arm);
     for (s = 0; s < n; s++)
         for (k = 0, value[s] = 0; k < PLACES; k++)
-            value[s] += lab_at(r, arm, s, "drift_mean", (double)k + 1) / PLACES;
+            value[s] += lab_at(r, arm, s, series, (double)k + 1) / PLACES;
     return n;
 }
 
 static void judge_drift(lab_report *r, const lab_claim *claim, size_t kind)
 {
-    double mean[2][2];
+    double mean[2][2], variance[2][2];
     stats_verdict part[2];
     size_t net;
     for (net = 0; net < 2; net++) {
         double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
-        const size_t n = drift_of(r, net * M6 + kind, a);
-        (void)drift_of(r, net * M6 + NONE, b);
+        size_t n = drift_of(r, net * M6 + kind, "drift_var", a);
+        (void)drift_of(r, net * M6 + NONE, "drift_var", b);
+        variance[net][0] = stats_mean(a, n);
+        variance[net][1] = stats_mean(b, n);
+        n = drift_of(r, net * M6 + kind, "drift_mean", a);
+        (void)drift_of(r, net * M6 + NONE, "drift_mean", b);
         mean[net][0] = stats_mean(a, n);
         mean[net][1] = stats_mean(b, n);
         part[net] = stats_judge_pairs(a, b, n, 1, 1);
     }
-    lab_verdict(r, claim, stats_together(part, 2), "",
+    lab_verdict(r, claim, stats_together(part, 2),
+                lab_format(r, "variances, in no criterion: %.2f against %.2f, %.2f against %.2f",
+                           variance[0][0], variance[0][1], variance[1][0], variance[1][1]),
                 "13 layers: %.2f against %.2f; 6 layers: %.2f against %.2f", mean[0][0], mean[0][1],
                 mean[1][0], mean[1][1]);
 }
@@ -1512,7 +1518,7 @@ enum { DOT_RANGE, DOT_CHANGE, DOT_BETA, DOT_DRIFT, DOTS };
 static size_t dot_values(const lab_report *r, size_t arm, int what, double *value)
 {
     static const char *const series[DOT_DRIFT] = {"range", "change", "beta_p90"};
-    if (what == DOT_DRIFT) return drift_of(r, arm, value);
+    if (what == DOT_DRIFT) return drift_of(r, arm, "drift_mean", value);
     return lab_values(r, arm, series[what], 1000, value);
 }
 

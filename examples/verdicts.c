@@ -170,9 +170,9 @@ static void put_head(page *p, const table *t, int tables)
         "mean\ndifference exceeds two standard errors and any stated magnitude is met; *partly* "
         "if only the\nmagnitude is missed, or some parts of the claim; *inconclusive* if the "
         "difference is within two\nstandard errors; *not reproduced* if the opposite holds. "
-        "Criteria were written before the runs;\nthey stand on the page of each experiment, and "
-        "[what the rule is worth](experiments/README.md#rules)\non that of all. Numbers are mean "
-        "± standard deviation over seeds.\n");
+        "Criteria were written before the runs,\nwhere the page of the experiment does not say "
+        "otherwise; they stand there, and\n[what the rule is worth](experiments/README.md#rules) "
+        "on that of all. Numbers are mean\n± standard deviation over seeds.\n");
 }
 
 static void put_verdict(page *p, const char *verdict)

@@ -1146,8 +1146,11 @@ static void map_row(lab_report *r, plot_figure *f, int row, size_t norm, const c
 
 static int page_maps(lab_report *r)
 {
-    plot_figure *f =
-        lab_figure(r, "Where tanh saturates: six layers, weights 20 times too large", 2000, 1860);
+    plot_figure *f = lab_figure(
+        r, "Where tanh saturates: six layers, weights 20 times too large, first seed", 2000, 1860);
+    lab_settings(r, f,
+                 "784-200x6-10 tanh, W ~ N(0, 20²/in), SGD with learning rate 0.1, batch 128, 600 "
+                 "steps; first 100 units and images");
     plot_scale(f, 0.72);
     map_row(r, f, 0, 0, "start");
     map_row(r, f, 1, 0, "end");
@@ -1273,7 +1276,8 @@ static void relu_panel(lab_report *r, plot_figure *f)
     static const int dashes[RATES] = {PLOT_SOLID, PLOT_DASHED, PLOT_DOTTED};
     static const char *const names[RATES] = {"1", "0.3", "0.1"};
     plot_panel *p = plot_add(f, 0, 0, 1, 1);
-    size_t i, norm;
+    size_t i, norm, s;
+    double most = 0;
     plot_heading(p, "784-200x6-10 ReLU: dead units");
     plot_axis_x(p, "step", PLOT_LINEAR);
     plot_axis_y(p, "fraction of units, mean of layers", PLOT_LINEAR);
@@ -1292,6 +1296,11 @@ static void relu_panel(lab_report *r, plot_figure *f)
                                lab_format(r, "no norm, lr %s, each seed", names[i]),
                                plot_with_marker(style, i ? PLOT_RING : PLOT_CROSS));
         }
+    for (i = 0; i < RATES; i++) /* their lines lie on the axis */
+        for (s = 0; s < lab_seeds(r, RELU_BATCH + RULES * i); s++)
+            most = stats_larger(most, most_dead(r, RELU_BATCH + RULES * i, s));
+    plot_text_in(p, 0.98, 0.4, lab_format(r, "with batch norm: %.3f at most", most), PLOT_RIGHT,
+                 PLOT_BLUE);
 }
 
 /* The function, the inputs, the line: the drawing of the claim, to scale. */
@@ -1312,7 +1321,7 @@ static void regime_panel(plot_figure *f)
     }
     plot_heading(p, "A normal input, and sigmoid");
     plot_axis_x(p, "input z", PLOT_LINEAR);
-    plot_axis_y(p, "", PLOT_LINEAR);
+    plot_axis_y(p, "output, density", PLOT_LINEAR);
     plot_range_y(p, -0.2, 1.55);
     plot_band(p, "density of z ~ N(0, 1)", z, zero, density, POINTS, shade);
     plot_line(p, "sigmoid", z, sigmoid, POINTS, plot_solid(PLOT_INK));
@@ -1415,6 +1424,9 @@ static int page_others(lab_report *r)
 {
     plot_figure *f = lab_figure(
         r, "Dead ReLU units, sigmoid's linear part, and a network as printed", 1900, 1560);
+    lab_settings(r, f,
+                 "SGD. ReLU: W ~ N(0, 2/in); sigmoid: Glorot's uniform W, learning rate 0.5, 1200 "
+                 "steps; 5-100-5: W ~ N(0, 1), points of our own");
     plot_scale(f, 0.7);
     plot_letters(f);
     relu_panel(r, f);

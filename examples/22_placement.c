@@ -671,13 +671,14 @@ static void draw_density(lab_report *r, plot_figure *f, int act)
                  lab_format(r, "%s: what layer %d gets, end", act_name[act], HISTOGRAM_LAYER + 2));
     plot_axis_x(p, "value", PLOT_LINEAR);
     plot_axis_y(p, "density", PLOT_LOG10);
-    plot_range_y(p, 0.003, 300);
+    plot_range_y(p, 0.003, 30);
     plot_range_x(p, BIN_LO, BIN_HI);
     plot_line(p, "N(0, 1)", x, y, BINS, plot_dotted(PLOT_INK));
     for (place = BEFORE; place <= AFTER; place++)
         lab_plot(r, p, arm_of(act, place, 0), "end_density", place_name[place],
                  plot_solid(place == BEFORE ? PLOT_BLUE : PLOT_ORANGE));
-    plot_legend(p, act == TANH ? PLOT_LEGEND_TOP_RIGHT : PLOT_LEGEND_NONE);
+    plot_legend(p, PLOT_LEGEND_NONE); /* colours as above */
+    plot_text_in(p, 0.97, 0.9, "dotted: N(0, 1)", PLOT_RIGHT, PLOT_INK);
 }
 
 static int draw_moments(lab_report *r)
@@ -686,6 +687,9 @@ static int draw_moments(lab_report *r)
         lab_figure(r, "What the next layer gets, with the norm before and after", 2000, 1700);
     int act;
     plot_letters(f);
+    lab_settings(r, f,
+                 "784-100x6-10, standardized pixels, Glorot initialisation, SGD with learning rate "
+                 "0.1, batch 128, at the start and after 5 epochs; 1000 images in train mode");
     for (act = 0; act < ACTS; act++) draw_fed(r, f, act, 0);
     for (act = 0; act < ACTS; act++) draw_fed(r, f, act, 1);
     for (act = 0; act < ACTS; act++) draw_density(r, f, act);

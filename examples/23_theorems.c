@@ -242,7 +242,7 @@ static void orthonormal(double U[3][M], const unit *u)
 
 typedef struct theorem44 {
     double error;      /* of the corrected equality                        */
-    int holds, square; /* as printed: with g for the last g², and with g²   */
+    int holds, square; /* as printed: with its g² read as g, and as g²     */
 } theorem44;
 
 static theorem44 check_44(const unit *u, double lambda)
@@ -863,7 +863,7 @@ static const lab_claim claims[CLAIMS] = {
      "exact: equality to 1e-9 in all units, for the worst X, λ that of the layer's inputs",
      "trial run (1 seed, two epochs): 3e-15"},
     {"23g", "Theorem 4.4 holds as printed", "Santurkar et al. 2018, theorem 4.4", "stated with ≤",
-     "the inequality holds in all units, in one of two readings of the last term (g or g²); else "
+     "the inequality holds in all units, in one of two readings of its g² (as g, or as g²); else "
      "not reproduced",
      "trial runs: a random layer violates it, 136 against -317; 1 seed, two epochs: holds in 4 of "
      "98 units"},
@@ -1162,8 +1162,8 @@ static void draw_scatter(lab_report *r, plot_panel *p, const char *xs, const cha
 {
     static double x[MOST_UNITS], y[MOST_UNITS];
     const size_t n = gather(r, xs, x, MOST_UNITS), m = gather(r, ys, y, MOST_UNITS);
-    style.size = 0.45;
-    style.alpha = 0.6;
+    style.size = 0.6;
+    style.alpha = 0.8;
     plot_scatter(p, label, x, y, n < m ? n : m, style);
 }
 
@@ -1198,7 +1198,7 @@ static void draw_table(lab_report *r, plot_panel *p)
     cells[15] = lab_format(r, "%.0e", lab_summary(r, BATCH, "cosine", 0).max);
     cells[16] = "|w|² and its growth";
     cells[17] = lab_format(r, "%.0e", lab_summary(r, BATCH, "sum_off", 0).max);
-    plot_heading(p, "f. Exact? The largest differences");
+    plot_heading(p, "Exact? The largest differences");
     plot_table(p, cells, 9, 2, "lr");
 }
 
@@ -1207,24 +1207,25 @@ static int draw_theorems(lab_report *r)
     const plot_style first = plot_dashed(PLOT_ORANGE), last = plot_solid(PLOT_BLUE);
     plot_figure *f =
         lab_figure(r, "The theorems at layer 3: what batch norm does to a gradient", 1600, 1040);
-    plot_panel *p = panel(f, 0, 0, "a. Left of the gradient, theorem 4.1", "|dx|² / |dy|²",
+    plot_panel *p = panel(f, 0, 0, "Left of the gradient, theorem 4.1", "|dx|² / |dy|²",
                           "density of the units");
+    plot_letters(f);
     draw_hist(r, p, "keep_a", 0.8, 1, "start", first);
     draw_hist(r, p, "keep_b", 0.8, 1, "trained", last);
     plot_vline(p, 1 - 2.0 / M, "random direction", plot_thin(PLOT_INK));
-    p = panel(f, 0, 1, "b. Taken from the gradient", "share of the mean", "share along the output");
+    p = panel(f, 0, 1, "Taken from the gradient", "share of the mean", "share along the output");
     draw_scatter(r, p, "mean_part_a", "x_part_a", "start", plot_marked(PLOT_ORANGE, PLOT_RING));
     draw_scatter(r, p, "mean_part_b", "x_part_b", "trained", plot_marked(PLOT_BLUE, PLOT_CIRCLE));
-    p = panel(f, 0, 2, "c. Left of the weights' gradient", "|X'dx|² / |X'dy|²",
+    p = panel(f, 0, 2, "Left of the weights' gradient", "|X'dx|² / |X'dy|²",
               "density of the units");
     draw_hist(r, p, "weights_a", 0, 1.5, "start", first);
     draw_hist(r, p, "weights_b", 0, 1.5, "trained", last);
-    p = panel(f, 1, 0, "d. Curvature along the gradient", "with / without batch norm",
+    p = panel(f, 1, 0, "Curvature along the gradient", "with / without batch norm",
               "density of the units");
     draw_ratio(r, p, "curve_a", "curve_plain_a", "start", first);
     draw_ratio(r, p, "curve_b", "curve_plain_b", "trained", last);
     plot_vline(p, 1, NULL, plot_thin(PLOT_INK));
-    p = panel(f, 1, 1, "e. Distance of the ray, lemma 4.5", "relative to that of the weights",
+    p = panel(f, 1, 1, "Distance of the ray, lemma 4.5", "relative to that of the weights",
               "density of the units");
     draw_hist(r, p, "nearer", 0.6, 1, "start to trained", last);
     draw_table(r, plot_add(f, 1, 2, 1, 1));
@@ -1239,7 +1240,7 @@ static void draw_toy(lab_report *r, plot_figure *f, size_t k)
                                        plot_dotted(PLOT_SKY), plot_dashdot(PLOT_GREEN)};
     plot_panel *p = plot_add(f, 0, 2 * (int)k, 1, k == 2 ? 4 : 2);
     size_t m;
-    plot_heading(p, lab_format(r, "%c. Condition %.0f", (int)('a' + k), condition[k]));
+    plot_heading(p, lab_format(r, "Condition %.0f", condition[k]));
     plot_axis_x(p, "step", PLOT_LINEAR);
     plot_axis_y(p, "gap, start = 1", PLOT_LOG10);
     plot_range_x(p, 0, k == 0 ? 200 : TOY_STEPS);
@@ -1287,9 +1288,10 @@ static int draw_length(lab_report *r)
     plot_figure *f = lab_figure(
         r, "Length and direction: least squares, and the weights of a trained network", 1600, 1160);
     size_t k;
+    plot_letters(f);
     for (k = 0; k < CONDITIONS; k++) draw_toy(r, f, k);
-    draw_growth(r, f, 0, "length", "d. Weights before batch norm grow", "|w|², start = 1");
-    draw_growth(r, f, 4, "rate", "e. Effective learning rate η / |w|²", "start = 1");
+    draw_growth(r, f, 0, "length", "Weights before batch norm grow", "|w|², start = 1");
+    draw_growth(r, f, 4, "rate", "Effective learning rate η / |w|²", "start = 1");
     return lab_save(r, f, "length");
 }
 

@@ -32,12 +32,17 @@
        24e  the barrier is that of the optimizers: the mean barrier of the six pairs is above that
             of SGD twice with other batches, without norm
        24f  the same with batch norm
+       24g  the shape of the curve is characteristic of the optimizers: the curve of a seed and a
+            pair, divided by the mean of its ends, is nearest (mean distance, 0 <= a <= 1) to the
+            other seeds' mean curve of the same pair, of all six, more often than the 1/6 of
+            chance, paired over seeds, and in at least half of all cases, without norm
+       24h  the same with batch norm
 
    Named before the run, to explain 24b: the curve between A and B after every hidden unit's weights
    in B were scaled to the length that they have in A, which does not change what B computes.
 
    Changed after the run: 24a and 24b had counted any barrier above 0; 24c had been judged over the
-   six pairs, which share their ends. */
+   six pairs, which share their ends. 24g and 24h were added, from the same records. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #define TRAINING_IMPLEMENTATION
@@ -537,6 +542,72 @@ static void judge_control(lab_report *r, size_t arm)
                 lab_mean_sd(r, stats_describe(other, n), 4));
 }
 
+/* The curve of a seed and a pair at 0 <= a <= 1, over the mean of its ends; returns its points. */
+static size_t shape(lab_report *r, size_t arm, size_t s, size_t k, double *y)
+{
+    const lab_series loss = lab_get(r, arm, s, lab_format(r, "loss/%s", pairs[k].id));
+    size_t i, n = 0;
+    for (i = 0; i < loss.n && n < POINTS; i++)
+        if (between(loss.x[i])) y[n++] = loss.y[i];
+    if (n > 0) {
+        const double ends = (y[0] + y[n - 1]) / 2;
+        for (i = 0; i < n; i++) y[i] /= ends;
+    }
+    return n;
+}
+
+/* The share of the six curves of seed s that are nearest to the other seeds' mean of their pair. */
+static double recognized(lab_report *r, size_t arm, size_t s)
+{
+    double mean[OF_OPTIMIZERS][POINTS] = {{0}}, y[POINTS];
+    size_t k, c, i, other, n = 0, right = 0;
+    for (k = 0; k < OF_OPTIMIZERS; k++)
+        for (other = 0; other < lab_seeds(r, arm); other++) {
+            if (other == s) continue;
+            n = shape(r, arm, other, k, y);
+            for (i = 0; i < n; i++) mean[k][i] += y[i] / ((double)lab_seeds(r, arm) - 1);
+        }
+    for (k = 0; k < OF_OPTIMIZERS; k++) {
+        double least = (double)INFINITY;
+        size_t nearest = OF_OPTIMIZERS;
+        n = shape(r, arm, s, k, y);
+        for (c = 0; c < OF_OPTIMIZERS; c++) {
+            double far = 0;
+            for (i = 0; i < n; i++) far += fabs(y[i] - mean[c][i]);
+            if (far < least) nearest = c;
+            least = stats_smaller(least, far);
+        }
+        right += n > 0 && nearest == k ? 1u : 0u;
+    }
+    return (double)right / OF_OPTIMIZERS;
+}
+
+static void judge_shape(lab_report *r, size_t arm)
+{
+    static const char known[] = "none; the curves had been seen when the criterion was written";
+    static const lab_claim claims[2] = {
+        {"24g", "The shape of the curve tells which optimizers it lies between, without norm",
+         "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
+         "a seed's curve, over the mean of its ends, is nearest to the other seeds' mean of its "
+         "own pair, of six: more often than 1/6, paired over seeds, and in half of all cases. "
+         "Added after the run",
+         known},
+        {"24h", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
+         "no numbers at hand", "the same with batch norm. Added after the run", known}};
+    double share[LAB_SEEDS_MAX], chance[LAB_SEEDS_MAX];
+    const size_t n = lab_seeds(r, arm);
+    size_t s;
+    for (s = 0; s < n; s++) {
+        share[s] = recognized(r, arm, s);
+        chance[s] = 1.0 / OF_OPTIMIZERS;
+    }
+    lab_verdict(r, &claims[arm],
+                stats_judge_pairs(share, chance, n, 1, stats_mean(share, n) >= 0.5), "",
+                "%.0f of %lu curves are nearest to their own pair's; by chance %.0f",
+                stats_mean(share, n) * (double)n * OF_OPTIMIZERS, (unsigned long)n * OF_OPTIMIZERS,
+                (double)n);
+}
+
 /* The ends of a line are the same for all pairs that share a solution, and scaling must not move
    them. */
 static void check_ends(lab_report *r)
@@ -613,7 +684,7 @@ static void bars_panel(lab_report *r, plot_figure *f, int row, int col, int span
             value[arm][k] = what == 2 ? unlikeness(r, arm, k) : what ? b.mean : 100 * b.mean;
             sd[arm][k] = what == 2 || b.n < 2 ? 0 : what ? b.sd : 100 * b.sd;
         }
-    plot_heading(p, what == 0   ? "Barrier (other start: off the scale)"
+    plot_heading(p, what == 0   ? "Barrier (another start: see h)"
                     : what == 1 ? "Distance of the two, by that from the start"
                                 : "Spread over starts, by the mean");
     plot_axis_y(p,
@@ -640,6 +711,7 @@ static int page_curves(lab_report *r)
     plot_figure *f = lab_figure(r, "Loss on the line between two solutions", 1800, 1560);
     size_t k;
     plot_scale(f, 0.78);
+    plot_letters(f);
     plot_shared_legend(f);
     for (k = 0; k < PAIRS; k++) curve_panel(r, f, k);
     bars_panel(r, f, 2, 2, 1, 0);
@@ -779,6 +851,8 @@ static int report(lab_report *r)
     judge_places(r);
     judge_control(r, NONE);
     judge_control(r, BATCH_NORM);
+    judge_shape(r, NONE);
+    judge_shape(r, BATCH_NORM);
     print_ends(r);
     return page_curves(r) || page_triangles(r) ? -1 : 0;
 }

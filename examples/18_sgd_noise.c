@@ -876,9 +876,10 @@ static int page_noise(lab_report *r)
         lab_figure(r, "The noise of mini-batch gradients, and what a batch is worth", 1900, 1500);
     plot_scale(f, 0.7);
     plot_letters(f);
-    lab_settings(r, f,
+    lab_subtitle(r, f,
                  "784-100x6-10 ReLU, SGD. a to d: after 200 steps with learning rate 0.1 and batch "
-                 "128, the whole set is 2000 images; e, f: from the start to a loss of 0.3");
+                 "128, the whole set is 2000 images; e, f: from the start to a loss of 0.3",
+                 lab_seeds(r, 0));
     error_panel(r, f, 0);
     error_panel(r, f, 1);
     ratio_panel(r, f);
@@ -979,9 +980,10 @@ static int page_worth(lab_report *r)
     plot_figure *f = lab_figure(r, "What a batch is worth: steps, learning rates, cost", 1900, 800);
     plot_scale(f, 0.7);
     plot_letters(f);
-    lab_settings(r, f,
+    lab_subtitle(r, f,
                  "784-100x6-10 ReLU, SGD from the start to a loss of 0.3 on 1000 training images, "
-                 "the best of six learning rates for each batch size");
+                 "the best of six learning rates for each batch size",
+                 lab_seeds(r, 0));
     pareto_panel(r, f);
     rate_panel(r, f);
     cost_panel(f);

@@ -1148,9 +1148,10 @@ static int page_maps(lab_report *r)
 {
     plot_figure *f = lab_figure(
         r, "Where tanh saturates: six layers, weights 20 times too large, first seed", 2000, 1860);
-    lab_settings(r, f,
+    lab_subtitle(r, f,
                  "784-200x6-10 tanh, W ~ N(0, 20²/in), SGD with learning rate 0.1, batch 128, 600 "
-                 "steps; first 100 units and images");
+                 "steps; first 100 units and images",
+                 lab_seeds(r, 0));
     plot_scale(f, 0.72);
     map_row(r, f, 0, 0, "start");
     map_row(r, f, 1, 0, "end");
@@ -1424,9 +1425,10 @@ static int page_others(lab_report *r)
 {
     plot_figure *f = lab_figure(
         r, "Dead ReLU units, sigmoid's linear part, and a network as printed", 1900, 1560);
-    lab_settings(r, f,
+    lab_subtitle(r, f,
                  "SGD. ReLU: W ~ N(0, 2/in); sigmoid: Glorot's uniform W, learning rate 0.5, 1200 "
-                 "steps; 5-100-5: W ~ N(0, 1), points of our own");
+                 "steps; 5-100-5: W ~ N(0, 1), points of our own",
+                 lab_seeds(r, 0));
     plot_scale(f, 0.7);
     plot_letters(f);
     relu_panel(r, f);

@@ -687,9 +687,10 @@ static int draw_moments(lab_report *r)
         lab_figure(r, "What the next layer gets, with the norm before and after", 2000, 1700);
     int act;
     plot_letters(f);
-    lab_settings(r, f,
+    lab_subtitle(r, f,
                  "784-100x6-10, standardized pixels, Glorot initialisation, SGD with learning rate "
-                 "0.1, batch 128, at the start and after 5 epochs; 1000 images in train mode");
+                 "0.1, batch 128, at the start and after 5 epochs; 1000 images in train mode",
+                 lab_seeds(r, 0));
     for (act = 0; act < ACTS; act++) draw_fed(r, f, act, 0);
     for (act = 0; act < ACTS; act++) draw_fed(r, f, act, 1);
     for (act = 0; act < ACTS; act++) draw_density(r, f, act);

@@ -1084,11 +1084,15 @@ static void draw_paper(plot_panel *p)
 {
     static const int norm[4] = {NONE, BATCH, L1, LINF};
     static const double loss[4] = {1.7e3, 500, 100, 1e3};
+    static const char *const name[4] = {"none", "batch norm", "L1", "L∞"};
     const double x = STEPS;
     size_t i;
-    for (i = 0; i < 4; i++)
-        plot_scatter(p, i ? NULL : "the paper's, in these colours", &x, &loss[i], 1,
+    for (i = 0; i < 4; i++) {
+        plot_scatter(p, i ? NULL : "the paper's", &x, &loss[i], 1,
                      plot_marked(look(norm[i]).color, PLOT_RING));
+        plot_text(p, 0.975 * x, loss[i], name[i], PLOT_RIGHT + (norm[i] == NONE ? PLOT_ABOVE : 0),
+                  PLOT_INK);
+    }
 }
 
 static int draw_lp(lab_report *r)

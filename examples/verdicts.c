@@ -104,8 +104,9 @@ static int is_claim(const table *t, size_t row)
     return strcmp(t->kind[row], "claim") == 0;
 }
 
-/* What a claim is worth: what the sources say of networks; an identity, which no data can break,
-   known by a criterion that begins with "exact"; or a claim of our own, by a source "ours". */
+/* What a claim is worth: what the sources say of networks; a matter of algebra, which comes out the
+   same whatever the data, known by a criterion that begins with "exact"; or a claim of our own, by
+   a source "ours". */
 enum { OF_SOURCE, EXACT, OURS, WORTHS };
 
 static int worth_of(const table *t, size_t row)
@@ -137,30 +138,59 @@ static tally count_all(const table *t, int tables)
     return all;
 }
 
-/* ": 19 reproduced, 5 partly, 4 inconclusive, 3 not reproduced" */
+/* "19 reproduced, 5 partly, 4 inconclusive, 3 not reproduced" */
 static void put_kinds(page *p, const size_t *count)
 {
     int k;
     for (k = 0; k < KINDS; k++)
         if (k < KINDS - 1 || count[k] > 0)
-            put(p, "%s %lu %s", k ? "," : ":", (unsigned long)count[k], kind_short[k]);
+            put(p, "%s%lu %s", k ? ", " : "", (unsigned long)count[k], kind_short[k]);
 }
 
 static void put_count(page *p, const table *t, int tables)
 {
     const tally all = count_all(t, tables);
-    put(p, "**%lu claims", (unsigned long)all.claims[OF_SOURCE]);
+    put(p, "**%lu claims: ", (unsigned long)all.claims[OF_SOURCE]);
     put_kinds(p, all.count[OF_SOURCE]);
-    put(p, ".**\n\nThese are what the sources say of networks. Besides:\n\n");
-    put(p, "- %lu identities, which no data can break", (unsigned long)all.claims[EXACT]);
+    put(p, ".**\n\nThese are what the sources say of networks and of their training. Beside them:"
+           "\n\n");
+    put(p,
+        "- %lu statements that follow from algebra, arithmetic or a count, so that a run only\n"
+        "  confirms them (their criteria begin with \"exact\"; what algebra refutes is counted "
+        "above):\n  ",
+        (unsigned long)all.claims[EXACT]);
     put_kinds(p, all.count[EXACT]);
-    put(p, "\n- %lu claims of our own", (unsigned long)all.claims[OURS]);
+    put(p,
+        ".\n- %lu claims of our own, such as limits, controls and other readings of a "
+        "sentence:\n  ",
+        (unsigned long)all.claims[OURS]);
     put_kinds(p, all.count[OURS]);
-    put(p, "\n- %lu of %lu checks of the programs passed\n", (unsigned long)all.passed,
-        (unsigned long)all.checks);
+    put(p,
+        ".\n- %lu of %lu checks passed that the programs make of themselves, such as gradients\n"
+        "  against differences, and looks that leave no trace.\n",
+        (unsigned long)all.passed, (unsigned long)all.checks);
 }
 
-static void put_head(page *p, const table *t, int tables)
+/* How each experiment came out: the claims of its sources, and how many others it has. */
+static void put_overview(page *p, const table *t, int tables, const char *pages)
+{
+    int i, k;
+    put(p, "\n| claims of the sources | reproduced | partly | inconclusive | not reproduced "
+           "| exact | our own |\n|---|---|---|---|---|---|---|\n");
+    for (i = 0; i < tables; i++) {
+        const tally one = count_all(&t[i], 1);
+        const char *program = csv_comment(&t[i].data, "program");
+        if (pages)
+            put(p, "| [%s](%s/%s.md) ", program, pages, program);
+        else
+            put(p, "| %s ", program);
+        for (k = 0; k < KINDS - 1; k++) put(p, "| %lu ", (unsigned long)one.count[OF_SOURCE][k]);
+        put(p, "| %lu | %lu |\n", (unsigned long)one.claims[EXACT],
+            (unsigned long)one.claims[OURS]);
+    }
+}
+
+static void put_head(page *p, const table *t, int tables, const char *pages)
 {
     put(p, "# Verdicts\n\n"
            "Written by `make reproduce` from the tables of the experiments; not by hand.\n\n");
@@ -169,10 +199,18 @@ static void put_head(page *p, const table *t, int tables)
         "\nA claim is *reproduced* if the stated sign holds in at least four of five seeds, the "
         "mean\ndifference exceeds two standard errors and any stated magnitude is met; *partly* "
         "if only the\nmagnitude is missed, or some parts of the claim; *inconclusive* if the "
-        "difference is within two\nstandard errors; *not reproduced* if the opposite holds. "
-        "Criteria were written before the runs,\nwhere the page of the experiment does not say "
-        "otherwise; they stand there, and\n[what the rule is worth](experiments/README.md#rules) "
-        "on that of all. Numbers are mean\n± standard deviation over seeds.\n");
+        "difference is within two\nstandard errors, or the seeds do not agree; *not reproduced* "
+        "if the opposite holds. Where a\ncriterion is a threshold or asks for every case, it says "
+        "so. What the rule is worth stands with\n[the rules](experiments/README.md#rules): where "
+        "there is no effect it still calls 6 of 100 claims\nreproduced with five seeds.\n\n"
+        "Criteria were written before the runs, but for some: a few were made stricter or added\n"
+        "afterwards, and a few claims were renamed, or turned out to be our own. The page of each\n"
+        "experiment has the criteria, and says which of them are younger than the run.\n\n"
+        "How to read the tables: *paper* is what the source reports, *ours* what was measured "
+        "here. Numbers\nare mean ± standard deviation over seeds, unless they are named "
+        "otherwise. The hexadecimal number\nbeside MNIST is a checksum of the images and "
+        "labels.\n");
+    put_overview(p, t, tables, pages);
 }
 
 static void put_verdict(page *p, const char *verdict)
@@ -269,7 +307,7 @@ static int write_page(const char *out, const char *pages, const table *tables, i
     page p;
     int i, failed;
     memset(&p, 0, sizeof p);
-    put_head(&p, tables, n);
+    put_head(&p, tables, n, pages);
     for (i = 0; i < n; i++) put_table(&p, &tables[i], pages);
     failed = p.failed || files_write(out, p.text, p.length, err);
     if (failed) fprintf(stderr, "verdicts: %s\n", p.failed ? "out of memory" : err);

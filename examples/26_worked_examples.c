@@ -702,7 +702,7 @@ static void judge_exact(lab_report *r)
         "Chinese notes on batch norm",
         "named beside min-max and standardization",
         "largest distance of the equalized digit's distribution function from the uniform one "
-        "below 0.05",
+        "below 0.05 (another criterion before the run)",
         "none"};
     static const lab_claim walk = {
         "26c",
@@ -786,8 +786,8 @@ static void judge_second(lab_report *r)
         "Terms of the second order may become very large",
         "a derivation of batch norm's backward pass",
         "no number",
-        "exact: more than 10 % of the change of y, five weights, rate 0.05",
-        "none; added after the run, with the orders known"};
+        "exact: more than 10 % of the change of y, five weights, rate 0.05; added after the run",
+        "the orders were known"};
     lab_verdict(r, &second, stats_holds(second_share(r, 0.05) > 0.1), "",
                 "%.0f %% of the change; at the rate 0.1 %.0f %%, at 0.01 %.1f %%",
                 100 * second_share(r, 0.05), 100 * second_share(r, 0.1),

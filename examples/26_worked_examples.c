@@ -868,10 +868,13 @@ static void draw_input(lab_report *r, plot_figure *f)
 {
     static const char *const which[2] = {"none", "batch"};
     static const char *const name[2] = {"no norm", "batch norm"};
+    static const double steps[3] = {0, 1, 2};
+    static const char *const step[3] = {"0", "1", "2"};
     plot_panel *p = plot_add(f, 1, 2, 1, 1);
     int i;
     plot_heading(p, "What neuron c is given");
     plot_axis_x(p, "steps taken, rate 0.1", PLOT_LINEAR);
+    plot_ticks_x(p, steps, step, 3);
     plot_axis_y(p, "input: mean ± 1 sd of the four", PLOT_LINEAR);
     for (i = 0; i < 2; i++) {
         const lab_series m = lab_get(r, CHAIN, 0, lab_format(r, "input_mean_%s", which[i]));

@@ -1107,9 +1107,14 @@ static size_t diverged(const lab_report *r, size_t arm)
 static void draw_gap(lab_report *r, plot_panel *p, size_t arm, const char *series, int gap)
 {
     plot_style s = gap_look(arm);
-    s.width = 0.6;
+    s.width = 0.8;
     if (diverged(r, arm) == 0) lab_plot(r, p, arm, series, NULL, gap_look(arm));
-    if (diverged(r, arm) > 0 && !gap) lab_plot_seeds(r, p, arm, series, NULL, s);
+    if (diverged(r, arm) > 0 && !gap)
+        lab_plot_seeds(r, p, arm, series,
+                       lab_format(r, "%s: %lu of %lu diverged", arms[arm].name,
+                                  (unsigned long)diverged(r, arm),
+                                  (unsigned long)lab_seeds(r, arm)),
+                       s);
 }
 
 static int page_gap(lab_report *r)
@@ -1130,12 +1135,6 @@ static int page_gap(lab_report *r)
         plot_grid(p, PLOT_GRID_Y);
         if (!lab_quick(r)) plot_range_y(p, least[i], most[i]);
         for (arm = GAP_NONE; arm <= GAP_BATCH_FAST; arm++) draw_gap(r, p, arm, series[i], i == 2);
-        if (i == 0 && diverged(r, GAP_NONE_FAST) > 0)
-            plot_text_in(p, 0.98, 0.03,
-                         lab_format(r, "dotted: %lu of %lu diverged",
-                                    (unsigned long)diverged(r, GAP_NONE_FAST),
-                                    (unsigned long)lab_seeds(r, GAP_NONE_FAST)),
-                         PLOT_RIGHT + PLOT_ABOVE, PLOT_INK);
     }
     return lab_save(r, f, "gap");
 }

@@ -804,7 +804,7 @@ static void draw_trained(lab_report *r, plot_panel *p, int net)
     style.width = 0.6;
     style.size = 0.7;
     style.marker = net == LAYER ? PLOT_RING : PLOT_WEDGE;
-    plot_line(p, lab_format(r, "%s, trained", net_name[net]), at, mean, SCALES, style);
+    plot_line(p, NULL, at, mean, SCALES, style);
 }
 
 static void draw_ratio(lab_report *r, plot_figure *f)
@@ -817,7 +817,8 @@ static void draw_ratio(lab_report *r, plot_figure *f)
         draw_against(r, p, TANH_SLOW, net, "probe_ratio", 0, 1, net_name[net], net_style(net));
         draw_trained(r, p, net);
     }
-    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
+    plot_text_in(p, 0.04, 0.04, "thin: after training", PLOT_LEFT + PLOT_ABOVE, PLOT_INK);
+    plot_legend(p, PLOT_LEGEND_NONE); /* the colours of the panels below */
 }
 
 static void draw_accuracy(lab_report *r, plot_figure *f, int group)

@@ -579,7 +579,7 @@ static void draw_growth(lab_report *r, plot_figure *f, int col, size_t none, siz
     plot_axis_x(p, "% of the step", PLOT_LINEAR);
     plot_axis_y(p, "log_{10} largest variance", PLOT_LINEAR);
     plot_range_x(p, 0, 118);
-    if (col == 0) plot_range_y(p, -2, 1.5 * lab_mean(r, none, "most2", 100));
+    if (col == 0) plot_range_y(p, -2, 2 * lab_mean(r, none, "most2", 100));
     plot_legend(p, col == 0 ? PLOT_LEGEND_TOP_LEFT : PLOT_LEGEND_NONE);
     for (norm = 0; norm < 2; norm++)
         for (w = 0; w < WATCHED; w++) {

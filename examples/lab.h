@@ -71,8 +71,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAB_SEEDS_MAX 32 /* runs of an arm, at most          */
-#define LAB_TEXT_MAX 700 /* of a name of a file, of a remark */
+#define LAB_SEEDS_MAX 32 /* runs of an arm, at most */
+#define LAB_NAME_MAX 700 /* of the name of a series */
 
 /* ---- the experiment -------------------------------------------------------------------------- */
 
@@ -259,6 +259,7 @@ plot_style lab_style(const char *norm);
 #include <unistd.h>
 
 #define LABI_PATH 1024
+#define LABI_SEED_MAX 9007199254740000u /* below 2^53: tables hold seeds as numbers */
 #define LABI_DIGITS "%.7g" /* of every recorded value; figures and verdicts see no more */
 
 /* ---- records of one run ---- */
@@ -330,7 +331,7 @@ void lab_record(lab_run *run, const char *series, double x, double y)
 
 void lab_record_as(lab_run *run, double x, double y, const char *format, ...)
 {
-    char series[LAB_TEXT_MAX];
+    char series[LAB_NAME_MAX];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(series, sizeof series, format, args);
@@ -423,6 +424,12 @@ static void labi_head(const labi_lab *lab, csv_table *t, size_t arm, size_t seed
     if (!whole) csv_note(t, "arm", program->arm[arm].id);
 }
 
+static int labi_too_long(const lab_program *program)
+{
+    fprintf(stderr, "%s: the path is too long\n", program->name);
+    return -1;
+}
+
 static int labi_run_path(const labi_lab *lab, size_t arm, size_t seed, char *path)
 {
     const int n =
@@ -432,28 +439,56 @@ static int labi_run_path(const labi_lab *lab, size_t arm, size_t seed, char *pat
     return n < 0 || n >= LABI_PATH;
 }
 
-/* Is the run's file there, with the head that the run would write now, and whole? */
-static int labi_is_done(const labi_lab *lab, size_t arm, size_t seed)
+/* Loads a table that begins with `head` (or null) and whose last line is whole: a number that was
+   cut is a number still. Returns 0, or -1 with the reason in err. */
+static int labi_load(const char *path, const csv_table *head, csv_data *d, char *err)
+{
+    unsigned char *text;
+    size_t n;
+    int failed = 1;
+    if (files_read(path, CSV_FILE_MAX, &text, &n, err)) return -1;
+    if (head && (*head->error || n < head->length || memcmp(text, head->text, head->length) != 0))
+        (void)snprintf(err, CSV_ERR_MAX, "'%.400s' is of another build", path);
+    else if (n > 0 && text[n - 1] != '\n')
+        (void)snprintf(err, CSV_ERR_MAX, "'%.400s' is cut", path);
+    else
+        failed = csv_parse((const char *)text, n, path, d, err);
+    free(text);
+    return failed ? -1 : 0;
+}
+
+/* Loads the file of a run if it is there, with the head that the run would get now, and whole.
+   Returns 0, or -1 with the reason in err. */
+static int labi_load_run(const labi_lab *lab, size_t arm, size_t seed, csv_data *run, char *err)
 {
     char path[LABI_PATH];
     const char *records;
     csv_table head;
-    csv_data run;
-    unsigned char *text = NULL;
-    size_t n = 0;
-    int done;
-    if (labi_run_path(lab, arm, seed, path)) return 0;
-    if (files_read(path, CSV_FILE_MAX, &text, &n, NULL)) return 0;
+    int failed;
+    (void)snprintf(err, CSV_ERR_MAX, "the path is too long");
+    if (labi_run_path(lab, arm, seed, path)) return -1;
     csv_begin(&head);
     labi_head(lab, &head, arm, seed);
-    done = !*head.error && n >= head.length && memcmp(text, head.text, head.length) == 0;
+    failed = labi_load(path, &head, run, err);
     csv_end(&head);
-    free(text);
-    if (!done || csv_load(path, &run, NULL)) return 0;
-    records = csv_comment(&run, "records");
-    done = records && strtoul(records, NULL, 10) == run.rows;
+    if (failed) return -1;
+    records = csv_comment(run, "records");
+    if (!records || strtoul(records, NULL, 10) != run->rows)
+        (void)snprintf(err, CSV_ERR_MAX, "'%.400s' is cut", path);
+    else if (csv_texts(run, "series", err) && csv_numbers(run, "x", err) &&
+             csv_numbers(run, "y", err))
+        return 0;
+    csv_release(run);
+    return -1;
+}
+
+static int labi_is_done(const labi_lab *lab, size_t arm, size_t seed)
+{
+    char ignored[CSV_ERR_MAX];
+    csv_data run;
+    if (labi_load_run(lab, arm, seed, &run, ignored)) return 0;
     csv_release(&run);
-    return done;
+    return 1;
 }
 
 static double labi_seven_digits(double value)
@@ -511,8 +546,9 @@ static int labi_job(void *context, size_t index, volatile size_t *done)
     run.done = done;
     run.units = labi_units(program, arm);
     failed = program->run(&run);
-    if (!failed && records.failed) {
-        fprintf(stderr, "%s: out of memory\n", program->name);
+    if (!failed && (records.failed || records.rows == 0)) {
+        fprintf(stderr, "%s: %s\n", program->name,
+                records.failed ? "out of memory" : "a run left no records");
         failed = 1;
     }
     failed = failed || labi_write_run(lab, arm, seed, &records);
@@ -554,11 +590,16 @@ static void labi_tick(void *context, size_t done)
 static int labi_find_missing(labi_lab *lab)
 {
     const size_t all = lab->program->arms * lab->options.seeds;
+    char path[LABI_PATH];
     size_t run;
     lab->missing = (size_t *)malloc((all + 1) * sizeof *lab->missing);
-    if (!lab->missing) return -1;
+    if (!lab->missing) {
+        fprintf(stderr, "%s: out of memory\n", lab->program->name);
+        return -1;
+    }
     for (run = 0; run < all; run++) {
         const size_t arm = run / lab->options.seeds, seed = run % lab->options.seeds;
+        if (labi_run_path(lab, arm, seed, path)) return labi_too_long(lab->program);
         if (seed >= labi_arm_seeds(lab, arm) || labi_is_done(lab, arm, seed)) continue;
         lab->missing[lab->missing_count++] = run;
         lab->units += labi_units(lab->program, arm);
@@ -612,7 +653,7 @@ static int labi_join(const labi_lab *lab, const char *path)
 {
     static const char *const columns[5] = {"arm", "seed", "series", "x", "y"};
     const lab_program *program = lab->program;
-    char file[LABI_PATH], err[CSV_ERR_MAX] = "";
+    char err[CSV_ERR_MAX] = "";
     csv_table t;
     size_t arm, seed;
     int failed;
@@ -622,7 +663,7 @@ static int labi_join(const labi_lab *lab, const char *path)
     for (arm = 0; arm < program->arms && !*err; arm++)
         for (seed = 0; seed < labi_arm_seeds(lab, arm) && !*err; seed++) {
             csv_data run;
-            if (labi_run_path(lab, arm, seed, file) || csv_load(file, &run, err)) break;
+            if (labi_load_run(lab, arm, seed, &run, err)) break;
             labi_add_run(&t, program->arm[arm].id, lab->options.seed + seed, &run, err);
             csv_release(&run);
         }
@@ -640,8 +681,8 @@ typedef struct labi_block { /* what lives as long as the report */
 } labi_block;
 
 typedef struct labi_group { /* one series of one run */
-    size_t arm, seed, first, n;
     const char *series;
+    size_t first, n; /* its rows */
 } labi_group;
 
 typedef struct labi_judged {
@@ -654,11 +695,10 @@ struct lab_report {
     csv_data table;
     const double *x, *y;
     labi_group *group;
-    size_t groups;
-    size_t *first_group; /* [arms * LAB_SEEDS_MAX + 1] */
-    size_t *seeds;       /* [arms] */
-    uint64_t seed[LAB_SEEDS_MAX];
-    size_t seed_count; /* of the whole table */
+    size_t *first_group;        /* [arms * LAB_SEEDS_MAX + 1] */
+    size_t *seeds;              /* [arms] */
+    double seed[LAB_SEEDS_MAX]; /* [seed_count] of the whole table; each arm has the first ones */
+    size_t seed_count;
     size_t checks_failed;
     csv_table verdicts;
     labi_judged *judged;
@@ -825,11 +865,15 @@ stats_verdict lab_near(const lab_report *r, size_t arm, const char *series, doub
 
 static const char *labi_vformat(lab_report *r, const char *format, va_list list)
 {
-    char text[LAB_TEXT_MAX], *copy;
-    (void)vsnprintf(text, sizeof text, format, list);
-    copy = (char *)labi_alloc(r, strlen(text) + 1);
-    if (!copy) return "";
-    return strcpy(copy, text);
+    va_list again;
+    char *text = NULL;
+    int n;
+    va_copy(again, list);
+    n = vsnprintf(NULL, 0, format, list);
+    if (n >= 0) text = (char *)labi_alloc(r, (size_t)n + 1);
+    if (text) (void)vsnprintf(text, (size_t)n + 1, format, again);
+    va_end(again);
+    return text ? text : "";
 }
 
 const char *lab_format(lab_report *r, const char *format, ...)
@@ -952,7 +996,7 @@ int lab_save(lab_report *r, plot_figure *f, const char *what)
     char path[LABI_PATH];
     int failed = labi_out_path(r, what, ".png", path);
     if (failed) {
-        fprintf(stderr, "%s: the path is too long\n", r->program->name);
+        (void)labi_too_long(r->program);
     } else {
         failed = plot_save(f, path);
         if (failed) fprintf(stderr, "%s: %s\n", r->program->name, plot_error(f));
@@ -1017,6 +1061,25 @@ static size_t labi_find_arm(const lab_program *program, const char *id)
     return a;
 }
 
+/* Counts one more run of the arm. Comparisons go seed by seed, so the runs of all arms must have
+   the same seeds in the same order. Returns 0, or -1 with the reason in err. */
+static int labi_add_seed(lab_report *r, size_t arm, double seed, size_t row, char *err)
+{
+    const size_t s = r->seeds[arm];
+    if (s == LAB_SEEDS_MAX) {
+        (void)snprintf(err, CSV_ERR_MAX, "row %lu: too many seeds", (unsigned long)row + 1);
+        return -1;
+    }
+    if (s == r->seed_count) r->seed[r->seed_count++] = seed;
+    if (!(seed <= r->seed[s] && seed >= r->seed[s])) {
+        (void)snprintf(err, CSV_ERR_MAX, "row %lu: seed %.0f of '%.100s' where %.0f is expected",
+                       (unsigned long)row + 1, seed, r->program->arm[arm].id, r->seed[s]);
+        return -1;
+    }
+    r->seeds[arm]++;
+    return 0;
+}
+
 /* Finds the series in the rows, which stand arm by arm, seed by seed, series by series. */
 static int labi_index(lab_report *r, char *const *arm, const double *seed, char *const *series,
                       char *err)
@@ -1026,18 +1089,19 @@ static int labi_index(lab_report *r, char *const *arm, const double *seed, char 
         const int other_arm = i == 0 || strcmp(arm[i], arm[i - 1]) != 0;
         const int other_run = other_arm || seed[i] > seed[i - 1] || seed[i] < seed[i - 1];
         if (other_arm) a = labi_find_arm(r->program, arm[i]);
-        if (a == r->program->arms || (other_run && r->seeds[a] == LAB_SEEDS_MAX)) {
+        if (a == r->program->arms) {
             (void)snprintf(err, CSV_ERR_MAX, "row %lu is of an unknown arm '%.100s'",
                            (unsigned long)i + 1, arm[i]);
             return -1;
         }
         if (other_run) {
-            const size_t next = a * LAB_SEEDS_MAX + r->seeds[a]++;
+            const size_t next = a * LAB_SEEDS_MAX + r->seeds[a];
             if (next < run) {
                 (void)snprintf(err, CSV_ERR_MAX, "row %lu: the arms are out of order",
                                (unsigned long)i + 1);
                 return -1;
             }
+            if (labi_add_seed(r, a, seed[i], i, err)) return -1;
             for (; run <= next; run++) r->first_group[run] = g;
         }
         if (other_run || strcmp(series[i], series[i - 1]) != 0) {
@@ -1057,8 +1121,7 @@ static int labi_read(lab_report *r, const char *path, char *err)
     const lab_program *program = r->program;
     char *const *arm, *const *series;
     const double *seed;
-    size_t a;
-    if (csv_load(path, &r->table, err)) return -1;
+    if (labi_load(path, NULL, &r->table, err)) return -1;
     if (strcmp(labi_note(r, "program"), program->name) != 0) {
         (void)snprintf(err, CSV_ERR_MAX, "'%.200s' is a table of '%.100s'", path,
                        labi_note(r, "program"));
@@ -1077,10 +1140,7 @@ static int labi_read(lab_report *r, const char *path, char *err)
         (void)snprintf(err, CSV_ERR_MAX, "out of memory");
         return -1;
     }
-    if (labi_index(r, arm, seed, series, err)) return -1;
-    for (a = 0; a < program->arms; a++)
-        if (r->seeds[a] > r->seed_count) r->seed_count = r->seeds[a];
-    return 0;
+    return labi_index(r, arm, seed, series, err);
 }
 
 static void labi_begin_verdicts(lab_report *r)
@@ -1180,6 +1240,11 @@ static int labi_parse(labi_lab *lab, int argc, char **argv)
         fprintf(stderr, "%s: --seeds is from 1 to %d\n", lab->program->name, LAB_SEEDS_MAX);
         return CLI_EXIT_USAGE;
     }
+    if (lab->options.seed > LABI_SEED_MAX) {
+        fprintf(stderr, "%s: --seed is from 0 to %llu\n", lab->program->name,
+                (unsigned long long)LABI_SEED_MAX);
+        return CLI_EXIT_USAGE;
+    }
     return CLI_RUN;
 }
 
@@ -1221,10 +1286,8 @@ static int labi_experiment(labi_lab *lab)
     char table[LABI_PATH];
     if (labi_load_data(lab) || labi_find_missing(lab)) return 1;
     if (lab->show_plan) return labi_print_plan(lab);
-    if (snprintf(table, sizeof table, "%s/%s.csv", out, lab->program->name) >= LABI_PATH) {
-        fprintf(stderr, "%s: the path is too long\n", lab->program->name);
-        return 1;
-    }
+    if (snprintf(table, sizeof table, "%s/%s.csv", out, lab->program->name) >= LABI_PATH)
+        return labi_too_long(lab->program);
     if (labi_run_missing(lab) || labi_join(lab, table)) return 1;
     return labi_report(lab->program, table, out);
 }

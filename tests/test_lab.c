@@ -44,6 +44,8 @@ static const char *content(const char *name)
 /* ---- an experiment of two arms --------------------------------------------------------------- */
 
 static int fail_arm = -1, check_holds = 1; /* what the next experiment does */
+static int meddle;                         /* 1: its last run spoils the file of another one */
+static int nothing;                        /* 1: its runs record nothing */
 
 /* Each run appends one byte to a file, so that the runs can be counted. */
 static void count_run(void)
@@ -60,11 +62,23 @@ static size_t runs_so_far(void)
     return strlen(content("count"));
 }
 
+/* As another build of the program does that is started in the middle of this one. */
+static void write_foreign_run(void)
+{
+    static const char *const text =
+        "# program: 00_test\n# version: 9.9\n# records: 1\nseries,x,y\nloss,0,1\n";
+    char path[PATH_SIZE];
+    CHECK(files_write(in_folder(path, "runs/00_test/first_seed11.csv"), text, strlen(text), NULL) ==
+          0);
+}
+
 static int run(lab_run *r)
 {
     size_t step;
     count_run();
     if ((int)r->arm == fail_arm) return 1;
+    if (nothing) return 0;
+    if (meddle && r->arm == 1 && r->seed == 13) write_foreign_run();
     for (step = 0; step < 5; step++) {
         lab_record(r, "loss", (double)step, (double)(r->seed - 10 + 10 * r->arm) / 3);
         lab_record_as(r, (double)step, r->arm == 1 && step > 2 ? (double)NAN : 1e-300, "%s/series",
@@ -99,6 +113,7 @@ static int report(lab_report *r)
               lab_compare_series(r, 0, "other/series", "loss", 2, -1, 1));
     CHECK_INT(lab_near(r, 0, "loss", 0, 1, 1), STATS_REPRODUCED);
     CHECK_INT(lab_limit(r, 0, "loss", 0, 2, +1), STATS_NOT_REPRODUCED);
+    CHECK_INT(strlen(lab_format(r, "%01000d", 1)), 1000);
     CHECK(lab_round(0.123456, 3) == 0.123 && isnan(lab_round((double)NAN, 3)));
     return lab_save(r, f, "page");
 }
@@ -160,25 +175,75 @@ static void test_missing_and_cut_runs_again(void)
     CHECK_STR(content("out/00_test.csv"), table);
 }
 
+/* The last number loses digits: still a row of three cells. */
+static void test_a_cut_number_runs_again(void)
+{
+    const size_t before = runs_so_far();
+    char path[PATH_SIZE], table[TEXT_MAX];
+    struct stat whole;
+    (void)snprintf(table, sizeof table, "%s", content("out/00_test.csv"));
+    CHECK(stat(in_folder(path, "runs/00_test/first_seed12.csv"), &whole) == 0);
+    CHECK(truncate(path, whole.st_size - 3) == 0);
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK_INT(runs_so_far(), before + 1);
+    CHECK_STR(content("out/00_test.csv"), table);
+}
+
+/* As many rows as there should be, but one is no number: it must not stop the experiment for
+   ever. */
+static void test_a_damaged_run_runs_again(void)
+{
+    const size_t before = runs_so_far();
+    char path[PATH_SIZE], table[TEXT_MAX];
+    size_t i;
+    (void)snprintf(table, sizeof table, "%s", content("out/00_test.csv"));
+    in_folder(path, "runs/00_test/first_seed12.csv");
+    for (i = 0; i < 2; i++) {
+        char text[TEXT_MAX];
+        char *at;
+        (void)snprintf(text, sizeof text, "%s", content("runs/00_test/first_seed12.csv"));
+        at = i == 0 ? text + strlen(text) - 2 : strstr(text, "\nseries,x,y");
+        if (!CHECK(at != NULL)) return;
+        memcpy(at, i == 0 ? "x" : "\nSer", i == 0 ? 1 : 4);
+        CHECK(files_write(path, text, strlen(text), NULL) == 0);
+        CHECK_INT(experiment(NULL, NULL), 0);
+        CHECK_INT(runs_so_far(), before + i + 1);
+        CHECK_STR(content("out/00_test.csv"), table);
+    }
+}
+
+/* A table speaks for one build; the file of another one does not get into it unseen. */
+static void test_a_foreign_run_is_not_joined(void)
+{
+    char path[PATH_SIZE];
+    meddle = 1;
+    CHECK(unlink(in_folder(path, "runs/00_test/second_seed13.csv")) == 0);
+    CHECK_INT(experiment(NULL, NULL), 1);
+    meddle = 0;
+    CHECK_INT(experiment(NULL, NULL), 0);
+}
+
 static void test_other_settings_run_again(void)
 {
+    const size_t before = runs_so_far();
     program.revision = 2;
     CHECK_INT(experiment(NULL, NULL), 0);
-    CHECK_INT(runs_so_far(), 18);
+    CHECK_INT(runs_so_far(), before + 8);
     program.settings = "other settings";
     CHECK_INT(experiment(NULL, NULL), 0);
-    CHECK_INT(runs_so_far(), 26);
+    CHECK_INT(runs_so_far(), before + 16);
     CHECK(strstr(content("out/00_test.csv"), "# settings: other settings\n") != NULL);
 }
 
 static void test_redrawn_without_runs(void)
 {
+    const size_t before = runs_so_far();
     char verdicts[TEXT_MAX], path[PATH_SIZE], from[PATH_SIZE];
     (void)snprintf(verdicts, sizeof verdicts, "%s", content("out/00_test_verdicts.csv"));
     CHECK(rename(in_folder(path, "out/00_test.csv"), in_folder(from, "kept.csv")) == 0);
     CHECK(unlink(in_folder(path, "out/00_test_verdicts.csv")) == 0);
     CHECK_INT(experiment("--from", from), 0);
-    CHECK_INT(runs_so_far(), 26);
+    CHECK_INT(runs_so_far(), before);
     CHECK_STR(content("out/00_test_verdicts.csv"), verdicts);
 }
 
@@ -192,6 +257,47 @@ static void test_a_table_of_another_program(void)
     CHECK(files_write(from, unknown, strlen(unknown), NULL) == 0);
     CHECK_INT(experiment("--from", from), 1);
     CHECK_INT(experiment("--from", in_folder(from, "no such file.csv")), 1);
+}
+
+/* A table that lacks rows would be judged with the wrong pairs, or with a number that is not the
+   one that was recorded. */
+static void test_a_damaged_table(void)
+{
+    char from[PATH_SIZE], text[TEXT_MAX], *gap, *end;
+    (void)snprintf(text, sizeof text, "%s", content("kept.csv"));
+    in_folder(from, "damaged.csv");
+    CHECK(files_write(from, text, strlen(text), NULL) == 0);
+    CHECK_INT(experiment("--from", from), 0);
+    CHECK(files_write(from, text, strlen(text) - 1, NULL) == 0); /* the end of the last line */
+    CHECK_INT(experiment("--from", from), 1);
+    gap = strstr(text, "\nfirst,12,");
+    end = strstr(text, "\nfirst,13,");
+    if (!CHECK(gap && end)) return;
+    memmove(gap, end, strlen(end) + 1); /* the second seed of the first arm is gone */
+    CHECK(files_write(from, text, strlen(text), NULL) == 0);
+    CHECK_INT(experiment("--from", from), 1);
+}
+
+/* Seeds go through tables as numbers: beyond 2^53 two of them would be one. */
+static void test_seeds_out_of_range(void)
+{
+    const size_t before = runs_so_far();
+    CHECK_INT(experiment("--seed", "9007199254740992"), 2);
+    CHECK_INT(experiment("--seed", "18446744073709551615"), 2);
+    CHECK_INT(experiment("--seeds", "33"), 2);
+    CHECK_INT(experiment("--seeds", "0"), 2);
+    CHECK_INT(runs_so_far(), before);
+}
+
+static void test_a_path_that_is_too_long(void)
+{
+    const size_t before = runs_so_far();
+    char path[1100];
+    memset(path, 'p', sizeof path);
+    path[sizeof path - 1] = 0;
+    CHECK_INT(experiment("--runs", path), 1);
+    CHECK_INT(experiment("--out", path), 1);
+    CHECK_INT(runs_so_far(), before); /* it does not take hours to find out */
 }
 
 static void test_a_plan_runs_nothing(void)
@@ -235,6 +341,9 @@ static void test_a_failed_run_fails(void)
     program.revision = 3;
     CHECK_INT(experiment(NULL, NULL), 1);
     fail_arm = -1;
+    nothing = 1; /* the table would not even show that there was a run */
+    CHECK_INT(experiment(NULL, NULL), 1);
+    nothing = 0;
     CHECK_INT(experiment(NULL, NULL), 0);
 }
 
@@ -249,9 +358,15 @@ int main(void)
     }
     RUN(test_all_runs_once);
     RUN(test_missing_and_cut_runs_again);
+    RUN(test_a_cut_number_runs_again);
+    RUN(test_a_damaged_run_runs_again);
+    RUN(test_a_foreign_run_is_not_joined);
     RUN(test_other_settings_run_again);
     RUN(test_redrawn_without_runs);
     RUN(test_a_table_of_another_program);
+    RUN(test_a_damaged_table);
+    RUN(test_seeds_out_of_range);
+    RUN(test_a_path_that_is_too_long);
     RUN(test_a_plan_runs_nothing);
     RUN(test_quick_runs_do_not_count);
     RUN(test_a_failed_check_fails);

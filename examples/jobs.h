@@ -30,7 +30,9 @@
        jobs_free(results, 10 * sizeof *results);
 
    Needs POSIX.1-2008. The program must have one thread only at the time of jobs_run (a job may
-   start threads of its own). On Linux the children end with their parent, however it ends.
+   start threads of its own). A signal that asks the program to end (SIGINT, SIGTERM, SIGHUP, where
+   it has no handler and is not ignored) ends the children first; on Linux they end with their
+   parent even if it is killed.
 */
 #ifndef JOBS_H
 #define JOBS_H
@@ -173,10 +175,46 @@ static int jobsi_fail(const jobsi_run *run, size_t index, const char *how)
     return -1;
 }
 
+/* ---- signals that ask the program to end ---- */
+
+enum { JOBSI_SIGNALS = 3 };
+
+static const int jobsi_signals[JOBSI_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+static struct sigaction jobsi_old[JOBSI_SIGNALS];
+static volatile sig_atomic_t jobsi_caught; /* the signal, or 0 */
+
+static void jobsi_note_signal(int number)
+{
+    jobsi_caught = number;
+}
+
+/* Notes those signals that would have ended the program at once. */
+static void jobsi_catch_signals(void)
+{
+    struct sigaction note;
+    int i;
+    memset(&note, 0, sizeof note);
+    note.sa_handler = jobsi_note_signal;
+    (void)sigemptyset(&note.sa_mask);
+    jobsi_caught = 0;
+    for (i = 0; i < JOBSI_SIGNALS; i++) {
+        (void)sigaction(jobsi_signals[i], NULL, &jobsi_old[i]);
+        if (jobsi_old[i].sa_handler == SIG_DFL) (void)sigaction(jobsi_signals[i], &note, NULL);
+    }
+}
+
+static void jobsi_release_signals(void)
+{
+    int i;
+    for (i = 0; i < JOBSI_SIGNALS; i++) (void)sigaction(jobsi_signals[i], &jobsi_old[i], NULL);
+}
+
 /* The life of a child. It must not run what the parent has registered for its own exit. */
 static void jobsi_live(const jobsi_run *run, size_t index, pid_t parent)
 {
     jobsi_report *report = &run->reports[index];
+    jobsi_release_signals();
+    if (jobsi_caught) _exit(1);
 #ifdef __linux__
     (void)prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL, 0ul, 0ul, 0ul);
 #endif
@@ -292,7 +330,8 @@ int jobs_run(const jobs_plan *plan, char *err)
     if (plan->count <= (size_t)-1 / sizeof *run.reports)
         run.reports = (jobsi_report *)jobs_alloc(plan->count * sizeof *run.reports);
     if (!run.reports) return jobsi_fail(&run, 0, "got no shared memory");
-    while (status == 0 && (run.next < plan->count || run.running)) {
+    jobsi_catch_signals();
+    while (status == 0 && (run.next < plan->count || run.running) && !jobsi_caught) {
         int started = 0;
         while (started == 0 && run.next < plan->count && run.running < limit)
             started = jobsi_start(&run);
@@ -300,7 +339,10 @@ int jobs_run(const jobs_plan *plan, char *err)
     }
     jobsi_end_children(&run);
     jobs_free(run.reports, plan->count * sizeof *run.reports);
-    return status;
+    jobsi_release_signals();
+    if (!jobsi_caught) return status;
+    (void)raise(jobsi_caught); /* this time it ends the program */
+    return -1;
 }
 
 #endif /* JOBS_IMPLEMENTATION */

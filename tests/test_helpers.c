@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <float.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -1417,6 +1418,37 @@ static void test_jobs_failure_ends_the_rest(void)
     jobs_free(board, sizeof *board);
 }
 
+/* A program that is asked to end ends its jobs first, which would sleep for minutes. */
+static void test_jobs_end_with_the_program(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    size_t i;
+    for (i = 0; i < COUNT(signals); i++) {
+        job_board *board = (job_board *)jobs_alloc(sizeof *board);
+        int status = 0, waited;
+        pid_t program;
+        if (!CHECK(board != NULL)) return;
+        board->bad = NO_JOB;
+        board->sleepers = 1;
+        (void)fflush(NULL);
+        program = fork();
+        if (program == 0) {
+            size_t units = 0;
+            (void)signal(signals[i], SIG_DFL); /* tests in the background have SIGINT ignored */
+            (void)run_jobs(board, 2, &units, NULL);
+            _exit(0);
+        }
+        for (waited = 0; waited < 2000 && !(board->pids[0] && board->pids[1]); waited++)
+            (void)poll(NULL, 0, 10);
+        CHECK_INT(kill(program, signals[i]), 0);
+        CHECK(waitpid(program, &status, 0) == program);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+        CHECK(kill((pid_t)board->pids[0], 0) == -1 && kill((pid_t)board->pids[1], 0) == -1);
+        CHECK(board->pids[2] == 0); /* and no other job began */
+        jobs_free(board, sizeof *board);
+    }
+}
+
 static void test_jobs_edges(void)
 {
     jobs_plan plan;
@@ -1515,6 +1547,7 @@ static void run_tests(void)
     RUN(test_jobs_same_results);
     RUN(test_jobs_failures);
     RUN(test_jobs_failure_ends_the_rest);
+    RUN(test_jobs_end_with_the_program);
     RUN(test_jobs_edges);
     RUN(test_jobs_without_exit_codes);
     RUN(test_jobs_buffered_output);

@@ -6,16 +6,21 @@
 #   reproduce.sh --redraw PROGRAM...    draws and judges the tables of docs/experiments anew
 #
 # In the environment: BUILD; ONLY="16 17" for some of them; QUICK=1 for a smoke pass; JOBS=2 runs
-# at a time; MNIST_DIR, see dataset.h.
+# at a time, 0: one for each processor; MNIST_DIR, see dataset.h.
 set -u
+LC_ALL=C
+export LC_ALL
 : "${BUILD:=build}" "${ONLY:=}" "${QUICK:=}" "${JOBS:=2}"
 docs=docs/experiments
 out=$BUILD/reproduce
 quick=
-if [ -n "$QUICK" ]; then
+case $QUICK in
+'' | 0) ;;
+*)
     out=$BUILD/reproduce_quick
     quick=--quick
-fi
+    ;;
+esac
 
 # The order of importance, should time run short; those not named here come last.
 importance='26 32 21 31 23 10 11 13 15 16 14 29 17 20 30 12 22'
@@ -41,14 +46,50 @@ ordered() { # the programs asked for, in the order of importance
     done
 }
 
-programs=$(ordered "$@")
-if [ -z "$programs" ]; then
-    echo "reproduce: there is no experiment '$ONLY'; the experiments are: $*" >&2
+refuse() {
+    echo "reproduce: $1" >&2
     exit 2
-fi
+}
+case $mode in run | publish | redraw) ;; *) refuse "unknown option --$mode" ;; esac
+case $JOBS in *[!0-9]* | ????*) refuse "JOBS= is a number of runs at a time, not '$JOBS'" ;; esac
+for number in $ONLY; do
+    case " $*" in *" ${number}_"*) ;; *)
+        refuse "there is no experiment '$number'; the experiments are: $*"
+        ;;
+    esac
+done
+programs=$(ordered "$@")
+[ -n "$programs" ] || refuse "there are no experiments"
 
-minutes() { # seconds on one core, as minutes with JOBS runs at a time
-    awk -v s="$1" -v jobs="$JOBS" 'BEGIN { printf "%.0f", s / jobs / 60 + 0.49 }'
+minutes() { # seconds on one core, as minutes with JOBS runs at a time, if there are the processors
+    awk -v s="$1" -v jobs="$JOBS" -v most="$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" '
+        BEGIN { if (jobs < 1 || jobs > most) jobs = most; printf "%.0f", s / jobs / 60 + 0.49 }'
+}
+
+# The program under way runs in the background, since a shell that waits for one in the foreground
+# hears of no signal until that has ended. It ends its own runs.
+child=
+run() {
+    "$@" &
+    child=$!
+    wait "$child"
+    set -- $?
+    child=
+    return "$1"
+}
+stop() { # SIGNAL
+    trap - "$1"
+    [ -z "$child" ] || kill "$child" 2>/dev/null
+    wait
+    kill -s "$1" $$
+}
+for signal in INT TERM HUP; do
+    # shellcheck disable=SC2064
+    trap "stop $signal" "$signal"
+done
+
+forget() { # what an earlier pass left of this program, so that nobody takes it for the result
+    rm -f "$out/$1.csv" "$out/${1}_verdicts.csv" "$out/$1.png" "$out/${1}_"*.png
 }
 
 run_all() {
@@ -65,7 +106,9 @@ run_all() {
         ahead=$(echo "$plan" | awk -v name="$program" -v s="$ahead" '
             $1 == name { s -= $5 } END { print s < 0 ? 0 : s }')
         echo "== $program"
-        "$BUILD/$program" $quick --threads "$JOBS" --runs "$BUILD/runs" --ahead "$ahead" \
+        forget "$program"
+        # shellcheck disable=SC2086
+        run "$BUILD/$program" $quick --threads "$JOBS" --runs "$BUILD/runs" --ahead "$ahead" \
             --out "$out" || failed="$failed $program"
     done
     [ -z "$failed" ] || echo "reproduce: FAILED:$failed" >&2
@@ -83,12 +126,18 @@ ordered_all() { # all programs by number: how the verdicts are listed
 
 verdicts_of_docs() { # the page of all verdicts, and the tables in the experiments' own pages
     tables=$(ls "$docs"/data/*_verdicts.csv 2>/dev/null)
+    [ -n "$tables" ] || return 0
     # shellcheck disable=SC2086
-    [ -z "$tables" ] || "$BUILD/verdicts" --pages experiments --out docs/verdicts.md $tables
+    "$BUILD/verdicts" --pages experiments --out docs/verdicts.md $tables || exit 1
     for table in $tables; do
         page=$docs/$(basename "$table" _verdicts.csv).md
         [ ! -f "$page" ] || "$BUILD/verdicts" --into "$page" "$table" || exit 1
     done
+}
+
+publish_report() { # PROGRAM: its verdicts and pages
+    rm -f "$docs/figures/$1".png "$docs/figures/$1"_*.png
+    cp "$out/${1}_verdicts.csv" "$docs/data/" && cp "$out/$1"*.png "$docs/figures/" || exit 1
 }
 
 publish() {
@@ -99,35 +148,30 @@ publish() {
             echo "reproduce: $program: not a full run on MNIST; nothing copied" >&2
             exit 1
         fi
-        rm -f "$docs/figures/$program".png "$docs/figures/$program"_*.png
-        cp "$out/$program.csv" "$out/${program}_verdicts.csv" "$docs/data/" || exit 1
-        cp "$out/$program"*.png "$docs/figures/" || exit 1
+        cp "$out/$program.csv" "$docs/data/" || exit 1
+        publish_report "$program"
     done
     verdicts_of_docs
 }
 
-redraw() {
+redraw() { # in a folder of its own: what the reader has run himself is not what is on file
+    out=$BUILD/redraw
     for program in $programs; do
         table=$docs/data/$program.csv
         if [ ! -f "$table" ]; then
             echo "reproduce: $program has no table in $docs/data yet"
             continue
         fi
-        "$BUILD/$program" --from "$table" --out "$out" >/dev/null || exit 1
-        rm -f "$docs/figures/$program".png "$docs/figures/$program"_*.png
-        cp "$out/${program}_verdicts.csv" "$docs/data/" || exit 1
-        cp "$out/$program"*.png "$docs/figures/" || exit 1
+        forget "$program"
+        run "$BUILD/$program" --from "$table" --out "$out" >/dev/null || exit 1
+        publish_report "$program"
     done
     verdicts_of_docs
 }
 
-mkdir -p "$out"
+mkdir -p "$out" || exit 1
 case $mode in
 run) run_all "$@" ;;
 publish) publish ;;
 redraw) redraw ;;
-*)
-    echo "reproduce: unknown option --$mode" >&2
-    exit 2
-    ;;
 esac

@@ -1,0 +1,136 @@
+#!/bin/sh
+# reproduce.sh - the script behind `make reproduce`, with stand-ins for the experiments: it refuses
+# what it does not know before anything runs, stops whole, and never passes off what an earlier pass
+# left as the result of this one. The experiments themselves: tests/experiments.sh.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+root=$PWD
+. tests/checks.sh
+unset ONLY QUICK JOBS
+BUILD=build
+export BUILD
+cd "$dir" || exit 1
+mkdir -p build docs/experiments/data docs/experiments/figures
+
+# An experiment that draws the pages named in the file "pages", fails if there is a file "fail", and
+# runs for long if there is a file "long".
+cat >build/16_one <<'END'
+#!/bin/sh
+name=$(basename "$0")
+out=
+for word; do
+    case $word in --plan) echo "$name 2 1 60.0 30.0" && exit ;; esac
+    [ "${last:-}" != --out ] || out=$word
+    last=$word
+done
+echo "$name $*" >>ran
+if [ -f long ]; then
+    echo $$ >pid
+    exec sleep 600
+fi
+[ ! -f fail ] || exit 1
+mkdir -p "$out"
+printf '# mode: full\n# data: MNIST 0\n' >"$out/$name.csv"
+echo verdicts >"$out/${name}_verdicts.csv"
+for page in $(cat pages); do echo "$page" >"$out/$name$page.png"; done
+END
+cat >build/verdicts <<'END'
+#!/bin/sh
+[ ! -f no_verdicts ] || exit 1
+while [ $# -gt 0 ]; do
+    case $1 in
+    --out) page=$2 && shift ;;
+    --into | --pages) shift ;;
+    *) tables="${tables:-} $1" ;;
+    esac
+    shift
+done
+[ -z "${page:-}" ] || echo "${tables:-}" >"$page"
+END
+cp build/16_one build/17_two
+chmod +x build/*
+echo '_b' >pages
+
+reproduce() {
+    sh "$root/examples/reproduce.sh" "$@" 16_one 17_two
+}
+refuses() { # it ends with code 2, says WORD in one line, and nothing runs
+    word=$1
+    shift
+    rm -f ran
+    "$@" >said 2>&1
+    [ $? -eq 2 ] && [ "$(wc -l <said)" -eq 1 ] && grep -q -- "$word" said && [ ! -f ran ]
+}
+passes() { # it ends with code 0 and without a word on stderr
+    "$@" 2>said >/dev/null && [ ! -s said ]
+}
+with() { # NAME=VALUE... COMMAND...: a command with this in its environment
+    (
+        while :; do
+            case $1 in *=*) export "${1?}" && shift ;; *) break ;; esac
+        done
+        "$@"
+    )
+}
+fails() {
+    ! "$@" >said 2>&1
+}
+ran() { # exactly these
+    [ "$(cut -d' ' -f1 ran | tr '\n' ' ')" = "$1 " ]
+}
+
+check "both run" passes reproduce
+check "both ran" ran "16_one 17_two"
+check "an unknown number" refuses 99 with ONLY=99 reproduce
+check "an unknown number behind a known one" refuses 99 with ONLY="16 99" reproduce
+check "an unknown option" refuses --no-such reproduce --no-such
+check "JOBS that is no number" refuses two with JOBS=two reproduce
+check "JOBS too large" refuses 99999999999999999999 with JOBS=99999999999999999999 reproduce
+check "JOBS=0" passes with JOBS=0 reproduce
+rm -f ran
+check "one alone" passes with ONLY=17 reproduce
+check "it ran alone" ran 17_two
+check "in earnest" passes with QUICK=0 reproduce
+check "without the option --quick" sh -c '! grep -q quick ran'
+check "QUICK" passes with QUICK=1 reproduce
+check "with the option --quick" grep -q -- --quick ran
+
+# Pages and verdicts of an earlier pass
+echo '_a' >pages
+check "with another page" passes reproduce
+check "the old page is gone" test ! -f build/reproduce/16_one_b.png
+check "published" passes reproduce --publish
+check "the page is" test -f docs/experiments/figures/16_one_a.png
+check "both are in the page of verdicts" grep -q '16_one.*17_two' build/reproduce/verdicts.md
+touch fail
+check "a failure is told" fails with ONLY=16 reproduce
+rm fail
+check "by name" grep -q 'FAILED: 16_one' said
+check "it leaves no old verdicts" sh -c '! grep -q 16_one build/reproduce/verdicts.md'
+check "others stay" grep -q 17_two build/reproduce/verdicts.md
+check "nothing to publish" fails reproduce --publish
+
+# What a reader has run himself is not what is on file.
+echo mine >build/reproduce/17_two_a.png
+check "redrawn" passes reproduce --redraw
+check "my own page stays" grep -q mine build/reproduce/17_two_a.png
+check "the page on file is the table's" grep -q _a docs/experiments/figures/17_two_a.png
+touch no_verdicts
+check "a page of verdicts that fails" fails reproduce --redraw
+rm no_verdicts
+
+# Asked to stop, it stops the program under way and begins no other.
+stops() { # SIGNAL
+    rm -f pid ran
+    sh "$root/examples/reproduce.sh" 16_one 17_two >/dev/null 2>&1 &
+    script=$!
+    for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s pid ] || sleep 1; done
+    kill -s "$1" "$script"
+    wait "$script" 2>/dev/null
+    [ -s pid ] && ! kill -0 "$(cat pid)" 2>/dev/null && ran 16_one
+}
+touch long
+check "SIGTERM stops it whole" stops TERM
+check "SIGHUP stops it whole" stops HUP
+
+verdict reproduce

@@ -58,9 +58,10 @@ figures: examples ## draw their figures into build/figures (FIGURES= another fol
 .PHONY: experiments reproduce reproduce-docs redraw
 experiments: $(addprefix $(BUILD)/,$(WANTED) verdicts) ## compile all experiments to build/
 
-# ONLY="16 17": these alone; QUICK=1: a smoke pass; JOBS=2: runs at a time
+# ONLY="16 17": these alone; QUICK=1: a smoke pass; JOBS=2: runs at a time. exec: a shell in between
+# would keep a signal to make from the script.
 reproduce: experiments ## run all experiments, draw and judge them into build/reproduce
-	@BUILD="$(BUILD)" ONLY="$(ONLY)" QUICK="$(QUICK)" JOBS="$(or $(JOBS),2)" \
+	@exec env BUILD="$(BUILD)" ONLY="$(ONLY)" QUICK="$(QUICK)" JOBS="$(or $(JOBS),2)" \
 		sh examples/reproduce.sh $(EXPERIMENTS)
 
 reproduce-docs: reproduce ## the same, then tables, figures and verdicts into docs/experiments

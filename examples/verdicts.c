@@ -61,18 +61,21 @@ static void put(page *p, const char *format, ...)
     va_end(list);
 }
 
-/* A cell of a Markdown table: a bar would end it. */
+/* A cell of a Markdown table: a bar would end it, and a line's end the row. */
 static void put_cell(page *p, const char *text)
 {
     put(p, "| ");
-    for (; *text; text++) put(p, *text == '|' ? "\\%c" : "%c", *text);
+    for (; *text; text++)
+        put(p, *text == '|' ? "\\%c" : "%c", *text == '\n' || *text == '\r' ? ' ' : *text);
     put(p, " ");
 }
 
 static int load(table *t, const char *path)
 {
     char err[CSV_ERR_MAX];
-    if (csv_load(path, &t->data, err) == 0) {
+    if (csv_load(path, &t->data, err)) {
+        fprintf(stderr, "verdicts: %s\n", err);
+    } else {
         t->kind = csv_texts(&t->data, "kind", err);
         t->id = csv_texts(&t->data, "id", err);
         t->claim = csv_texts(&t->data, "claim", err);
@@ -85,8 +88,8 @@ static int load(table *t, const char *path)
         if (t->kind && t->id && t->claim && t->source && t->paper && t->ours && t->verdict &&
             t->remark && t->criterion && csv_comment(&t->data, "program"))
             return 0;
+        fprintf(stderr, "verdicts: '%s': %s\n", path, *err ? err : "no program is named");
     }
-    fprintf(stderr, "verdicts: '%s': %s\n", path, err);
     return -1;
 }
 
@@ -327,8 +330,10 @@ int main(int argc, char **argv)
             pages = argv[++i];
         else if (strcmp(argv[i], "--into") == 0 && i + 1 < argc)
             into = argv[++i];
-        else if (argv[i][0] == '-' || n == TABLES_MAX)
+        else if (argv[i][0] == '-')
             return usage();
+        else if (n == TABLES_MAX)
+            return fprintf(stderr, "verdicts: more than %d tables\n", TABLES_MAX), 1;
         else if (load(&tables[n++], argv[i]))
             failed = 1;
     }

@@ -79,4 +79,17 @@ done
 check "the page of verdicts is written" "$first/verdicts" --pages experiments \
     --out "$dir/verdicts.md" docs/experiments/data/*_verdicts.csv
 check "docs/verdicts.md is that page" cmp "$dir/verdicts.md" docs/verdicts.md
+
+# A table that is none is told in one line, and a line's end in a cell does not end the row.
+table=$dir/lines.csv
+names=kind,id,claim,source,paper,ours,verdict,remark,criterion,pilot
+row='claim,1a,"a\nb|c",,,,reproduced,,,'
+printf "%b\n" "$names\n$row" >"$table"
+check "a table without a program" sh -c \
+    "! '$first/verdicts' --out '$dir/page.md' '$table' 2>'$dir/said' && grep -q program '$dir/said'"
+check "a table that is not there" sh -c "! '$first/verdicts' --out '$dir/page.md' '$dir/none.csv' \
+    2>'$dir/said' && [ \"\$(grep -o none.csv '$dir/said' | wc -l)\" -eq 1 ]"
+printf "%b\n" "# program: 16_lines\n$names\n$row" >"$table"
+check "a table with lines in a cell" "$first/verdicts" --out "$dir/page.md" "$table"
+check "is one row" grep -q '^| 1a | a b\\|c |' "$dir/page.md"
 verdict experiments

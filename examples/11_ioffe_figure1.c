@@ -224,8 +224,7 @@ static int evaluate(lab_run *r, trial *t, wander *w, size_t step, size_t every_u
 static int record_untouched(lab_run *r)
 {
     trial *pair = (trial *)malloc(2 * sizeof *pair);
-    const nrm_running *a, *b;
-    int status = pair ? 0 : -1, same, i, step;
+    int status = pair ? 0 : -1, i, step;
     for (i = 0; i < 2 && pair; i++)
         if (trial_start(&pair[i], r->arm, r->seed)) status = -1;
     for (step = 0; step < CHECK_STEPS && status >= 0; step++)
@@ -233,16 +232,7 @@ static int record_untouched(lab_run *r)
             if (i == 1 && step % 10 == 0) status = look(&pair[1]);
             if (status >= 0) status = trial_step(&pair[i]);
         }
-    if (status >= 0) {
-        same = !memcmp(pair[0].net->params, pair[1].net->params,
-                       pair[0].net->n_params * sizeof *pair[0].net->params);
-        a = &pair[0].net->state[0].running;
-        b = &pair[1].net->state[0].running;
-        if (a->var)
-            same = same && !memcmp(a->mean, b->mean, WIDTH * sizeof *a->mean) &&
-                   !memcmp(a->var, b->var, WIDTH * sizeof *a->var);
-        lab_record(r, "untouched", 0, same);
-    }
+    if (status >= 0) lab_record(r, "untouched", 0, training_same_bits(pair[0].net, pair[1].net));
     for (i = 0; i < 2 && pair; i++) trial_end(&pair[i]);
     free(pair);
     return status;

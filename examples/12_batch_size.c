@@ -485,8 +485,7 @@ static int check_probes(lab_run *r)
     const setup *s = &setups[BATCH];
     void *block[2] = {NULL, NULL};
     nrm_mlp *net[2];
-    size_t i, k, l;
-    int same = 1;
+    size_t i, k;
     for (k = 0; k < 2; k++) {
         net[k] = make_net(s, CURVE_WIDTH, BATCH_SIZE, 0.05, r->seed, &block[k]);
         for (i = 0; net[k] && i < STEPS; i++) {
@@ -497,13 +496,7 @@ static int check_probes(lab_run *r)
             (void)error_by_batches(net[k], 100);
         }
     }
-    if (net[0] && net[1]) {
-        same = memcmp(net[0]->params, net[1]->params, net[0]->n_params * sizeof(nrm_real)) == 0;
-        for (l = 0; l < HIDDEN; l++)
-            same = same && memcmp(net[0]->state[l].running.var, net[1]->state[l].running.var,
-                                  CURVE_WIDTH * sizeof(nrm_real)) == 0;
-    }
-    lab_record(r, "check_probes", 0, same);
+    if (net[0] && net[1]) lab_record(r, "check_probes", 0, training_same_bits(net[0], net[1]));
     free(block[0]);
     free(block[1]);
     return net[0] && net[1] ? 0 : -1;

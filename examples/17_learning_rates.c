@@ -304,15 +304,15 @@ static int train_and_probe(lab_run *run, deep_net *net, training_order *order, n
 /* Weights and what batch norm runs along. */
 static int same_bits(const deep_net *a, const deep_net *b)
 {
+    const size_t size = DEEP_RESIDUAL_WIDTH * sizeof(nrm_real);
     size_t l;
-    int same = memcmp(a->params, b->params, a->n_params * sizeof *a->params) == 0;
+    int same;
+    if (a->spec.kind == DEEP_PLAIN) return training_same_bits(a->plain, b->plain);
+    same = memcmp(a->params, b->params, a->n_params * sizeof *a->params) == 0;
     for (l = 0; l + 1 < a->layers && a->spec.norm == NRM_BATCH_NORM; l++) {
-        const int plain = a->spec.kind == DEEP_PLAIN;
-        const nrm_running *ra = plain ? &a->plain->state[l].running : &a->residual.layer[l].running;
-        const nrm_running *rb = plain ? &b->plain->state[l].running : &b->residual.layer[l].running;
-        const size_t width = plain ? DEEP_PLAIN_WIDTH : DEEP_RESIDUAL_WIDTH;
-        same = same && memcmp(ra->mean, rb->mean, width * sizeof *ra->mean) == 0;
-        same = same && memcmp(ra->var, rb->var, width * sizeof *ra->var) == 0;
+        const nrm_running *ra = &a->residual.layer[l].running, *rb = &b->residual.layer[l].running;
+        same = same && memcmp(ra->mean, rb->mean, size) == 0;
+        same = same && memcmp(ra->var, rb->var, size) == 0;
     }
     return same;
 }

@@ -466,14 +466,7 @@ static int same_without_probes(const nrm_mlp *net, const setting *k, uint64_t se
 {
     void *block;
     nrm_mlp *other = make_net(k, seed, &block);
-    int same = other && !train_net(other, k, seed, NULL);
-    size_t l;
-    same = same && memcmp(other->params, net->params, net->n_params * sizeof *net->params) == 0;
-    for (l = 0; l < k->depth && same && k->norm; l++)
-        same = memcmp(other->state[l].running.mean, net->state[l].running.mean,
-                      k->width * sizeof(nrm_real)) == 0 &&
-               memcmp(other->state[l].running.var, net->state[l].running.var,
-                      k->width * sizeof(nrm_real)) == 0;
+    const int same = other && !train_net(other, k, seed, NULL) && training_same_bits(other, net);
     free(block);
     return same;
 }

@@ -641,7 +641,6 @@ static int check_probe(lab_run *r)
     nrm_mlp *net[2];
     void *block[2] = {NULL, NULL};
     size_t k, step;
-    int same = 1;
     for (k = 0; k < 2; k++) {
         net[k] = make_net(&setups[MATES], r->seed, &block[k]);
         for (step = 0; net[k] && step < 4; step++) {
@@ -651,11 +650,7 @@ static int check_probe(lab_run *r)
                 (void)nrm_mlp_gradient(net[k], NULL, test.x, test.labels, 4 + step, NRM_TRAIN);
         }
     }
-    if (net[0] && net[1])
-        same = memcmp(net[0]->params, net[1]->params, net[0]->n_params * sizeof(nrm_real)) == 0 &&
-               memcmp(net[0]->state[0].running.var, net[1]->state[0].running.var,
-                      WIDTH * sizeof(nrm_real)) == 0;
-    lab_record(r, "check_probe", 0, same);
+    if (net[0] && net[1]) lab_record(r, "check_probe", 0, training_same_bits(net[0], net[1]));
     free(block[0]);
     free(block[1]);
     return net[0] && net[1] ? 0 : 1;

@@ -156,10 +156,7 @@ static int run(lab_run *r)
     if (!failed && r->quick) { /* once more without looking */
         again = make_net(r, &block2);
         failed = !again || train(r, again, 0);
-        if (!failed)
-            lab_record(r, "same_bits", 0,
-                       memcmp(net->params, again->params, net->n_params * sizeof *net->params) ==
-                           0);
+        if (!failed) lab_record(r, "same_bits", 0, training_same_bits(net, again));
     }
     free(block);
     free(block2);

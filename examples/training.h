@@ -42,6 +42,7 @@
 #define training_squares training_squares_f64
 #define training_rms training_rms_f64
 #define training_farthest training_farthest_f64
+#define training_same_bits training_same_bits_f64
 #endif
 
 typedef struct training_set { /* a data set as the network takes it */
@@ -91,6 +92,10 @@ void training_go_on(training_order *order, const training_set *set, size_t least
 double training_squares(const nrm_real *a, size_t n);
 double training_rms(const nrm_real *a, size_t n);
 double training_farthest(const nrm_real *a, const nrm_real *b, size_t n);
+
+/* Have two networks of one shape the same parameters and running statistics, to the bit? Two
+   trainings of which only one was looked at must end so. */
+int training_same_bits(const nrm_mlp *a, const nrm_mlp *b);
 
 /* Mini-batches of an epoch, the shorter last one included. */
 size_t training_steps(size_t n, size_t batch);
@@ -224,6 +229,19 @@ double training_farthest(const nrm_real *a, const nrm_real *b, size_t n)
         if (off > most) most = off;
     }
     return most;
+}
+
+int training_same_bits(const nrm_mlp *a, const nrm_mlp *b)
+{
+    int same = memcmp(a->params, b->params, a->n_params * sizeof *a->params) == 0;
+    size_t l;
+    for (l = 0; l < a->spec.layers && same; l++) {
+        const nrm_running *ra = &a->state[l].running, *rb = &b->state[l].running;
+        const size_t size = a->state[l].shape.width * sizeof *ra->mean;
+        if (ra->mean) same = memcmp(ra->mean, rb->mean, size) == 0;
+        if (ra->var && same) same = memcmp(ra->var, rb->var, size) == 0;
+    }
+    return same;
 }
 
 size_t training_steps(size_t n, size_t batch)

@@ -177,10 +177,16 @@ clean: ## remove build/ (not data/)
 $(BUILD):
 	@mkdir -p $@
 
-$(BUILD)/stb_image_write.o: examples/stb_image_write.c | $(BUILD)
+# Another compiler or other flags make other programs: this file is new when they are.
+COMPILED_BY := $(CC) $(FLAGS)
+.PHONY: always
+$(BUILD)/compiled_by: always | $(BUILD)
+	@printf '%s\n' '$(COMPILED_BY)' | cmp -s - $@ || printf '%s\n' '$(COMPILED_BY)' >$@
+
+$(BUILD)/stb_image_write.o: examples/stb_image_write.c $(BUILD)/compiled_by
 	$(CC) $(FLAGS) $(STB_CFLAGS) -c $< -o $@
 
-$(BUILD)/helpers.o: examples/helpers.c $(HELPERS) | $(BUILD)
+$(BUILD)/helpers.o: examples/helpers.c $(HELPERS) $(BUILD)/compiled_by
 	$(CC) $(FLAGS) $(WARNINGS) $(STB_CFLAGS) '-DBUILD_FLAGS="$(FLAGS)"' -c $< -o $@
 
 # Each example would compile the header for itself; they share one copy of its functions in float,
@@ -188,7 +194,7 @@ $(BUILD)/helpers.o: examples/helpers.c $(HELPERS) | $(BUILD)
 # the same bits, sooner.
 $(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: FLAGS += -fno-math-errno
 $(BUILD)/normlayers_f64.o: FLAGS += -DNRM_DOUBLE
-$(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: normlayers.h | $(BUILD)
+$(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: normlayers.h $(BUILD)/compiled_by
 	$(CC) $(FLAGS) $(WARNINGS) -DNORMLAYERS_IMPLEMENTATION -x c -c $< -o $@
 
 IN_DOUBLE := $(patsubst examples/%.c,$(BUILD)/%,$(shell grep -l NRM_DOUBLE examples/[0-9]*.c))

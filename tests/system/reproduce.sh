@@ -1,12 +1,12 @@
 #!/bin/sh
 # reproduce.sh - the script behind `make reproduce`, with stand-ins for the experiments: it refuses
 # what it does not know before anything runs, stops whole, and never passes off what an earlier pass
-# left as the result of this one. The experiments themselves: tests/experiments.sh.
+# left as the result of this one, nor programs of other flags. The experiments themselves: tests/experiments.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 root=$PWD
 . tests/checks.sh
-unset ONLY QUICK JOBS
+unset ONLY QUICK JOBS CFLAGS MAKEFLAGS MFLAGS
 BUILD=build
 export BUILD
 cd "$dir" || exit 1
@@ -132,5 +132,30 @@ stops() { # SIGNAL
 touch long
 check "SIGTERM stops it whole" stops TERM
 check "SIGHUP stops it whole" stops HUP
+
+# A program is compiled again for another compiler or other flags, and for no other reason.
+cat >cc <<'END'
+#!/bin/sh
+echo "$*" >>"$COMPILED"
+while [ $# -gt 0 ]; do
+    [ "$1" != -o ] || : >"$2"
+    shift
+done
+END
+cp cc cc2 && chmod +x cc cc2
+compiles() { # NUMBER ASSIGNMENTS...: so many files
+    : >"$COMPILED"
+    many=$1
+    shift
+    make -s -C "$root" BUILD="$dir/b" STB=/none "$@" "$dir/b/verdicts" &&
+        [ "$(wc -l <"$COMPILED")" -eq "$many" ]
+}
+COMPILED=$dir/compiled
+export COMPILED
+check "compiled" compiles 3 CC="$dir/cc"
+check "up to date" compiles 0 CC="$dir/cc"
+check "other flags" compiles 3 CC="$dir/cc" CFLAGS=-O0
+check "up to date again" compiles 0 CC="$dir/cc" CFLAGS=-O0
+check "another compiler" compiles 3 CC="$dir/cc2" CFLAGS=-O0
 
 verdict reproduce

@@ -20,9 +20,10 @@ in_time() {
 # The programs are the same for both passes; compiling is not what is timed.
 rm -rf "$first" "$again"
 check "the experiments compile" make -s experiments CC="$CC" BUILD="$first"
-mkdir -p "$again" && cp "$first/compiled_by" "$again" && cp "$first"/*.o "$again" && for program in $programs verdicts; do
-    [ -x "$first/$program" ] && cp "$first/$program" "$again"
-done
+mkdir -p "$again" && cp "$first/compiled_by" "$again" && cp "$first"/*.o "$again" &&
+    for program in $programs verdicts; do
+        [ -x "$first/$program" ] && cp "$first/$program" "$again"
+    done
 began=$(date +%s)
 check "a smoke pass of all experiments" smoke "$first"
 check "in time" in_time $(($(date +%s) - began))

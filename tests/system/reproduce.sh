@@ -1,7 +1,8 @@
 #!/bin/sh
 # reproduce.sh - the script behind `make reproduce`, with stand-ins for the experiments: it refuses
 # what it does not know before anything runs, stops whole, and never passes off what an earlier pass
-# left as the result of this one, nor programs of other flags. The experiments themselves: tests/experiments.sh.
+# left as the result of this one, nor what was compiled otherwise. The experiments themselves:
+# tests/experiments.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 root=$PWD

@@ -921,6 +921,7 @@ static double gain(const lab_report *r, int net, size_t seed, const char *series
     return value(r, net, NORMED, seed, series) - value(r, net, NONE, seed, series);
 }
 
+/* times: how many times as large it is to be; 0: no matter. */
 static void judge_depth(lab_report *r, const lab_claim *claim, const char *series, double times)
 {
     const size_t n = lab_seeds(r, arm_of(RELU13, NORMED));
@@ -961,7 +962,7 @@ static void judge(lab_report *r)
     for (net = 0; net < NETS; net++) judge_factor(r, net);
     judge_figure1(r);
     judge_depth(r, &depth_early, "early", 3);
-    judge_depth(r, &depth_end, "final", -HUGE_VAL);
+    judge_depth(r, &depth_end, "final", 0);
     judge_trainable(r);
 }
 

@@ -714,7 +714,7 @@ static const lab_claim figure1 = {
 /* On what the sources say of networks without noise; the curves were known. */
 static const lab_claim depth_early = {
     "13w",
-    "Without batch norm shallow networks hardly suffer, deep ones are hard to train: 6 and 13 "
+    "Without batch norm shallow networks suffer little, deep ones are hard to train: 6 and 13 "
     "layers of ReLU",
     "Chinese notes on batch norm",
     "no numbers, nor how deep is deep",
@@ -928,15 +928,17 @@ static void judge_depth(lab_report *r, const lab_claim *claim, const char *serie
     double shallow[LAB_SEEDS_MAX], deep[LAB_SEEDS_MAX];
     stats_summary of[2];
     size_t s;
+    int met;
     for (s = 0; s < n; s++) {
         shallow[s] = 100 * gain(r, RELU6, s, series);
         deep[s] = 100 * gain(r, RELU13, s, series);
     }
     of[0] = stats_describe(shallow, n);
     of[1] = stats_describe(deep, n);
-    lab_verdict(r, claim, stats_judge_pairs(deep, shallow, n, +1, of[1].mean > times * of[0].mean),
-                "", "batch norm gains %s points with 6 layers, %s with 13",
-                lab_mean_sd(r, of[0], 1), lab_mean_sd(r, of[1], 1));
+    met = times <= 0 || of[1].mean > times * of[0].mean;
+    lab_verdict(r, claim, stats_judge_pairs(deep, shallow, n, +1, met), "",
+                "batch norm gains %s points with 6 layers, %s with 13", lab_mean_sd(r, of[0], 1),
+                lab_mean_sd(r, of[1], 1));
 }
 
 static void judge_trainable(lab_report *r)

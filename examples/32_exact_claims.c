@@ -31,6 +31,30 @@
                        summed inputs, mean over units, is at least 1.5 times the smallest, so one
                        set of statistics does not serve all steps
 
+   Added later, with runs of their own, before these were made:
+
+       n  whitening    networks train faster if their inputs are whitened: training loss after 1 and
+                       after 3 epochs below that with pixels 0..1, paired over seeds, at both; else
+                       partly
+       o  each pixel   to normalize each pixel by itself does it too, "even when the features are
+                       not decorrelated": the same of standardized pixels against pixels 0..1
+       p  decorrelate  whitened inputs are learned faster still: the same of whitened against
+                       standardized pixels
+       q  generalizes  whitening costs generalization: test accuracy after 3 epochs lower than with
+                       pixels 0..1, paired, each input at the rate of its lowest training loss
+       r  settled      γ and β converge: root mean square, over the units of both layers, of what an
+                       epoch changes: smaller in epoch 20 than in epoch 1, paired, and in the mean
+                       less than a tenth of it, else partly; for γ and for β
+
+   n to q: 784-100-10, ReLU, He's Gaussian weights, plain SGD, batches of 128, 10,000 images for 3
+   epochs; every input at each of four learning rates, and judged at the one whose mean over seeds is
+   best (after each number of epochs, on the first 2000 of these images). Inputs: pixels 0..1; minus
+   their means; also divided by sqrt(v + ε), ε = 1e-4; whitened by the inverse of the Cholesky factor
+   of C + ε, with ε = 1e-4 (which the claims are about) and 1e-2; means, v and C of the 10,000. Any
+   other whitening, by principal components or the symmetric root, is this one turned, and to
+   Gaussian weights and plain SGD a turn of the inputs is no change.
+   r: 784-100-100-10 with batch norm, 20 epochs of the same images, otherwise as below.
+
    k and l are claims of ours on inference soon after the batch; what a tutorial says of the
    training itself is judged in 27_initialisation. The network is 784-100-100-10, ReLU, SGD with
    learning rate 0.1, batches of 128; the bad batch comes at step 300, and a twin goes on without
@@ -51,7 +75,7 @@
 
 #include "lab.h"
 
-enum { EXACT = 0, NONE, BATCH, LAYER, ARMS };
+enum { EXACT = 0, NONE, BATCH, LAYER, RAW, CENTRED, STANDARD, WHITE, DAMPED, SETTLE, ARMS };
 enum {
     M = 64,
     D = 12,
@@ -68,7 +92,13 @@ enum {
 static const lab_arm arms[ARMS] = {{"exact", "exact claims", 0.5, 0},
                                    {"none", "no norm", 8, 0},
                                    {"batch", "batch norm", 10, 0},
-                                   {"layer", "layer norm", 10, 0}};
+                                   {"layer", "layer norm", 10, 0},
+                                   {"input_raw", "pixels 0..1", 6, 0},
+                                   {"input_centred", "centred", 6, 0},
+                                   {"input_standard", "standardized", 6, 0},
+                                   {"input_white", "whitened", 6, 0},
+                                   {"input_damped", "whitened, ε = 0.01", 6, 0},
+                                   {"settle", "batch norm, 20 epochs", 6, 0}};
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
@@ -446,17 +476,13 @@ static int run_exact(lab_run *r)
 
 static training_set train, test;
 
-static int prepare(const dataset *data, int quick)
-{
-    (void)quick;
-    return training_load(&train, &test, data, 0, 2000, DATASET_STD);
-}
-
 static nrm_mlp *make_net(const lab_run *r, void **block)
 {
-    static const int norm[ARMS] = {0, NRM_NO_NORM, NRM_BATCH_NORM, NRM_LAYER_NORM};
+    const int norm = r->arm == BATCH || r->arm == SETTLE ? NRM_BATCH_NORM
+                     : r->arm == LAYER                   ? NRM_LAYER_NORM
+                                                         : NRM_NO_NORM;
     nrm_mlp_layer layer[3];
-    nrm_mlp_spec spec = training_plain(layer, 2, 100, NRM_RELU, norm[r->arm]);
+    nrm_mlp_spec spec = training_plain(layer, 2, 100, NRM_RELU, norm);
     spec.max_batch = MOST;
     spec.seed = r->seed;
     spec.lr = 0.1;
@@ -509,9 +535,258 @@ static int train_twin(lab_run *r, double scale, const char *series)
     return status < 0 ? -1 : 0;
 }
 
+/* ---- whitened inputs ------------------------------------------------------------------------- */
+
+enum { EPOCHS = 3, RATES = 4, WINDOW = 20, JUDGED = 2000, RESTORED = 20 };
+static const double rate[RATES] = {0.03, 0.1, 0.3, 1};
+static const double white_eps[2] = {1e-4, 1e-2}; /* of WHITE and DAMPED */
+
+/* The images that these networks learn, and those they are tested on: pixels 0..1; and what all
+   runs share, made once. */
+static training_set pixels, unseen;
+static double pixel_mean[INPUTS], pixel_var[INPUTS];
+static nrm_real *white_train[2], *white_test[2];
+static double not_restored; /* by how much the whitened images miss, taken back */
+
+/* The lower factor of a symmetric positive definite matrix, in place; what is above stays. */
+static void cholesky(double *a, size_t d)
+{
+    size_t i, j, k;
+    for (i = 0; i < d; i++)
+        for (j = 0; j <= i; j++) {
+            double sum = a[i * d + j];
+            for (k = 0; k < j; k++) sum -= a[i * d + k] * a[j * d + k];
+            a[i * d + j] = i == j ? sqrt(sum) : sum / a[j * d + j];
+        }
+}
+
+/* w = the inverse of the lower factor. w [d][d] is zero before. */
+static void invert_lower(double *w, const double *l, size_t d)
+{
+    size_t i, j, k;
+    for (i = 0; i < d; i++) {
+        for (k = 0; k < i; k++)
+            for (j = 0; j <= k; j++) w[i * d + j] -= l[i * d + k] * w[k * d + j];
+        for (j = 0; j < i; j++) w[i * d + j] /= l[i * d + i];
+        w[i * d + i] = 1 / l[i * d + i];
+    }
+}
+
+/* The first images again, out of the whitened ones y = (x - mean)·w': they are L·y + mean. */
+static double restore_error(const nrm_real *y, const double *l)
+{
+    double worst = 0;
+    size_t n, i, k;
+    for (n = 0; n < RESTORED && n < pixels.n; n++)
+        for (i = 0; i < INPUTS; i++) {
+            double x = pixel_mean[i];
+            for (k = 0; k <= i; k++) x += l[i * INPUTS + k] * y[n * INPUTS + k];
+            worst = stats_larger(worst, fabs(x - pixels.x[n * INPUTS + i]));
+        }
+    return worst;
+}
+
+/* All images whitened, `cov` being their covariance. Uses memory for three matrices. */
+static int whiten_pixels(int which, const double *cov)
+{
+    const size_t d = INPUTS;
+    double *block = (double *)calloc(3 * d * d + d, sizeof *block);
+    double *l = block, *inverse = block + d * d, *w = inverse + d * d, *offset = w + d * d;
+    size_t i, k;
+    white_train[which] = (nrm_real *)malloc(pixels.n * d * sizeof *white_train[which]);
+    white_test[which] = (nrm_real *)malloc(unseen.n * d * sizeof *white_test[which]);
+    if (!block || !white_train[which] || !white_test[which]) {
+        free(block);
+        return -1;
+    }
+    memcpy(l, cov, d * d * sizeof *l);
+    for (i = 0; i < d; i++) l[i * d + i] += white_eps[which];
+    cholesky(l, d);
+    invert_lower(inverse, l, d);
+    for (k = 0; k < d; k++)
+        for (i = k; i < d; i++) {
+            w[k * d + i] = inverse[i * d + k];
+            offset[i] -= pixel_mean[k] * w[k * d + i];
+        }
+    must(nrm_linear_forward(white_train[which], pixels.x, w, offset, pixels.n, d, d));
+    must(nrm_linear_forward(white_test[which], unseen.x, w, offset, unseen.n, d, d));
+    not_restored = stats_larger(not_restored, restore_error(white_train[which], l));
+    free(block);
+    return 0;
+}
+
+/* Means, variances, whitened copies. */
+static int prepare_inputs(void)
+{
+    const size_t d = INPUTS;
+    double *cov = (double *)calloc(d * d, sizeof *cov);
+    size_t i, k;
+    int rc;
+    if (!cov) return -1;
+    for (i = 0; i < pixels.n * d; i++) pixel_mean[i % d] += pixels.x[i] / (double)pixels.n;
+    must(nrm_linear_backward(NULL, cov, NULL, pixels.x, pixels.x, NULL, pixels.n, d, d));
+    for (i = 0; i < d; i++)
+        for (k = 0; k < d; k++)
+            cov[i * d + k] = cov[i * d + k] / (double)pixels.n - pixel_mean[i] * pixel_mean[k];
+    for (i = 0; i < d; i++) pixel_var[i] = cov[i * d + i];
+    rc = whiten_pixels(0, cov) || whiten_pixels(1, cov) ? -1 : 0;
+    free(cov);
+    return refused < 0 ? -1 : rc;
+}
+
+static int prepare(const dataset *data, int quick)
+{
+    if (training_load(&train, &test, data, 0, 2000, DATASET_STD)) return -1;
+    if (training_load(&pixels, &unseen, data, quick ? 400 : 10000, quick ? 200 : 5000,
+                      DATASET_RAW01))
+        return -1;
+    return prepare_inputs();
+}
+
+/* Pixels as this arm's networks get them. */
+static nrm_real *input_of(size_t arm, const training_set *set, nrm_real *const whitened[2])
+{
+    nrm_real *x = (nrm_real *)malloc(set->n * INPUTS * sizeof *x);
+    size_t i;
+    if (!x) return NULL;
+    if (arm >= WHITE) {
+        memcpy(x, whitened[arm - WHITE], set->n * INPUTS * sizeof *x);
+        return x;
+    }
+    for (i = 0; i < set->n * INPUTS; i++) {
+        x[i] = set->x[i];
+        if (arm >= CENTRED) x[i] -= pixel_mean[i % INPUTS];
+        if (arm >= STANDARD) x[i] /= sqrt(pixel_var[i % INPUTS] + white_eps[0]);
+    }
+    return x;
+}
+
+/* One network, at one rate. A step that is not finite ends it: the rate has no loss then. */
+static int train_on(lab_run *r, const training_set *seen, const training_set *tested, size_t k)
+{
+    const size_t some = seen->n < JUDGED ? seen->n : JUDGED;
+    nrm_mlp_layer layer[2];
+    nrm_mlp_spec spec = training_plain(layer, 1, 100, NRM_RELU, NRM_NO_NORM);
+    training_order order;
+    void *block = NULL;
+    nrm_mlp *net;
+    nrm_acc loss = 0, accuracy = 0;
+    double sum = 0;
+    size_t epoch, step = 0;
+    int status;
+    spec.init = NRM_INIT_HE;
+    spec.max_batch = MOST;
+    spec.seed = r->seed;
+    spec.lr = rate[k];
+    net = training_net(&spec, &block);
+    memset(&order, 0, sizeof order);
+    status = net ? NRM_OK : -1;
+    if (training_order_start(&order, seen->n, BATCH_SIZE, INPUTS, r->seed)) status = -1;
+    for (epoch = 1; epoch <= EPOCHS && status == NRM_OK; epoch++) {
+        while (status == NRM_OK && training_next(&order, seen)) {
+            status = nrm_mlp_train_step(net, &loss, order.x, order.labels, order.count);
+            sum += loss / WINDOW;
+            if (++step % WINDOW) continue;
+            lab_record_as(r, (double)step, lab_round(sum, 5), "batch_loss_%lu", (unsigned long)k);
+            sum = 0;
+        }
+        if (status == NRM_OK) status = nrm_mlp_eval(net, &loss, NULL, seen->x, seen->labels, some);
+        if (status == NRM_OK) lab_record_as(r, (double)epoch, loss, "loss_%lu", (unsigned long)k);
+    }
+    if (status == NRM_OK)
+        status = nrm_mlp_eval(net, NULL, &accuracy, tested->x, tested->labels, tested->n);
+    if (status == NRM_OK) lab_record_as(r, 0, 100 * accuracy, "test_%lu", (unsigned long)k);
+    training_order_free(&order);
+    free(block);
+    return status < 0 ? -1 : 0;
+}
+
+static int run_inputs(lab_run *r)
+{
+    training_set seen = pixels, tested = unseen;
+    size_t k;
+    int failed;
+    seen.x = input_of(r->arm, &pixels, white_train);
+    tested.x = input_of(r->arm, &unseen, white_test);
+    failed = !seen.x || !tested.x;
+    for (k = 0; k < RATES && !failed; k++) {
+        failed = train_on(r, &seen, &tested, k) != 0;
+        lab_progress(r, (double)(k + 1) / RATES);
+    }
+    lab_record(r, "not_restored", 0, not_restored);
+    free(seen.x);
+    free(tested.x);
+    return failed ? -1 : 0;
+}
+
+/* ---- do γ and β settle? ---------------------------------------------------------------------- */
+
+enum { GAMMAS, BETAS, WEIGHTS, KINDS, SETTLE_EPOCHS = 20 };
+static const char *const kind_name[KINDS] = {"gamma", "beta", "weights"};
+
+/* Root mean square of now - then over all γ, all β, or all W of the hidden layers. */
+static double moved(const nrm_mlp *net, const nrm_real *then, int kind)
+{
+    double sum = 0, count = 0;
+    size_t l, i;
+    for (l = 0; l + 1 < net->spec.layers; l++) {
+        const nrm_mlp_state *s = &net->state[l];
+        const nrm_real *now = kind == GAMMAS ? s->gamma : kind == BETAS ? s->beta : s->W;
+        const size_t n = s->shape.width * (kind == WEIGHTS ? s->in : 1);
+        const nrm_real *before = then + (now - net->params);
+        for (i = 0; i < n; i++) sum += (now[i] - before[i]) * (now[i] - before[i]);
+        count += (double)n;
+    }
+    return sqrt(sum / count);
+}
+
+/* Epoch by epoch: what it changed, and how far from the start that has led. */
+static int settle(lab_run *r, nrm_mlp *net, training_order *order, nrm_real *start, nrm_real *last)
+{
+    const size_t bytes = net->n_params * sizeof *start, epochs = r->quick ? 2 : SETTLE_EPOCHS;
+    size_t epoch;
+    int kind, status = NRM_OK;
+    memcpy(start, net->params, bytes);
+    for (epoch = 1; epoch <= epochs && status >= 0; epoch++) {
+        nrm_acc loss = 0;
+        double sum = 0, n = 0;
+        memcpy(last, net->params, bytes);
+        while (status >= 0 && training_next(order, &train)) {
+            status = nrm_mlp_train_step(net, &loss, order->x, order->labels, order->count);
+            sum += loss;
+            n += 1;
+        }
+        lab_record(r, "settle_loss", (double)epoch, sum / n);
+        for (kind = 0; kind < KINDS; kind++) {
+            lab_record_as(r, (double)epoch, moved(net, last, kind), "move_%s", kind_name[kind]);
+            lab_record_as(r, (double)epoch, moved(net, start, kind), "far_%s", kind_name[kind]);
+        }
+        lab_progress(r, (double)epoch / (double)epochs);
+    }
+    return status < 0 ? -1 : 0;
+}
+
+static int run_settle(lab_run *r)
+{
+    training_order order;
+    void *block = NULL;
+    nrm_mlp *net = make_net(r, &block);
+    nrm_real *copy = net ? (nrm_real *)malloc(2 * net->n_params * sizeof *copy) : NULL;
+    int failed = !copy;
+    memset(&order, 0, sizeof order);
+    if (!failed) failed = training_order_start(&order, pixels.n, BATCH_SIZE, INPUTS, r->seed) != 0;
+    if (!failed) failed = settle(r, net, &order, copy, copy + net->n_params) != 0;
+    training_order_free(&order);
+    free(copy);
+    free(block);
+    return failed ? -1 : 0;
+}
+
 static int run(lab_run *r)
 {
     if (r->arm == EXACT) return run_exact(r);
+    if (r->arm == SETTLE) return run_settle(r);
+    if (r->arm >= RAW) return run_inputs(r);
     return train_twin(r, 1, "twin") || train_twin(r, BAD_SCALE, "hit");
 }
 
@@ -700,6 +975,142 @@ static void judge_bad_batch(lab_report *r, const lab_claim *claim, size_t arm)
                 lab_mean_sd(r, without, 1));
 }
 
+/* The rate with the lowest loss after so many epochs, mean over seeds; RATES if none has one. */
+static size_t best_rate(lab_report *r, size_t arm, size_t epoch)
+{
+    double least = HUGE_VAL;
+    size_t k, best = RATES;
+    for (k = 0; k < RATES; k++) {
+        const double v =
+            lab_mean(r, arm, lab_format(r, "loss_%lu", (unsigned long)k), (double)epoch);
+        if (v < least) {
+            least = v;
+            best = k;
+        }
+    }
+    return best;
+}
+
+/* At its best rate; nan where there is none. */
+static size_t best_losses(lab_report *r, size_t arm, size_t epoch, double *v)
+{
+    const char *series = lab_format(r, "loss_%lu", (unsigned long)best_rate(r, arm, epoch));
+    return lab_values(r, arm, series, (double)epoch, v);
+}
+
+/* Is input a learned faster than input b? */
+static void judge_speed(lab_report *r, const lab_claim *claim, size_t a, size_t b)
+{
+    static const size_t after[2] = {1, EPOCHS};
+    double v[2][LAB_SEEDS_MAX];
+    stats_verdict part[2];
+    const char *text[2];
+    size_t i;
+    for (i = 0; i < 2; i++) {
+        const size_t n = best_losses(r, a, after[i], v[0]);
+        (void)best_losses(r, b, after[i], v[1]);
+        part[i] = stats_judge_pairs(v[0], v[1], n, -1, 1);
+        text[i] = lab_format(r, "%s against %s", lab_mean_sd(r, stats_describe(v[0], n), 3),
+                             lab_mean_sd(r, stats_describe(v[1], n), 3));
+    }
+    lab_verdict(r, claim, stats_together(part, 2),
+                lab_format(r, "rates after 1 epoch %g, %g; after 3 %g, %g",
+                           rate[best_rate(r, a, 1) % RATES], rate[best_rate(r, b, 1) % RATES],
+                           rate[best_rate(r, a, EPOCHS) % RATES],
+                           rate[best_rate(r, b, EPOCHS) % RATES]),
+                "after 1 epoch %s, after 3 %s", text[0], text[1]);
+}
+
+/* Test accuracy at the rate of the lowest training loss. */
+static const char *test_series(lab_report *r, size_t arm)
+{
+    return lab_format(r, "test_%lu", (unsigned long)best_rate(r, arm, EPOCHS));
+}
+
+static void judge_generalization(lab_report *r)
+{
+    static const lab_claim generalizes = {
+        "32q",
+        "Whitened inputs cost generalization",
+        "Wadia et al. 2021",
+        "proved for whitening with more features than examples, shown in experiments beyond it",
+        "test accuracy after 3 epochs lower than with pixels 0..1, paired, each at the rate of its "
+        "lowest training loss; added later, before these runs",
+        "none"};
+    double v[2][LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, WHITE, test_series(r, WHITE), 0, v[0]);
+    (void)lab_values(r, RAW, test_series(r, RAW), 0, v[1]);
+    lab_verdict(r, &generalizes, stats_judge_pairs(v[0], v[1], n, -1, 1), "",
+                "%s against %s %%; standardized %s, whitened with ε = 0.01 %s",
+                lab_mean_sd(r, stats_describe(v[0], n), 1),
+                lab_mean_sd(r, stats_describe(v[1], n), 1),
+                lab_text(r, STANDARD, test_series(r, STANDARD), 0, 1),
+                lab_text(r, DAMPED, test_series(r, DAMPED), 0, 1));
+}
+
+#define LOSS_CRITERION                                                                             \
+    ", paired, each at the best of four rates; at one only: partly; added later, before these "    \
+    "runs"
+
+static void judge_inputs(lab_report *r)
+{
+    static const lab_claim whitened = {
+        "32n",
+        "Networks train faster if their inputs are whitened",
+        "LeCun et al. 1998 and Wiesler & Ney 2011, as cited by Ioffe & Szegedy 2015, "
+        "section 2; " NOTEBOOK,
+        SAID,
+        "training loss after 1 and 3 epochs: below that with pixels 0..1" LOSS_CRITERION,
+        "none"};
+    static const lab_claim each = {
+        "32o",
+        "Normalizing each pixel by itself speeds it up too, though they stay correlated",
+        "LeCun et al. 1998, as cited by Ioffe & Szegedy 2015, section 3",
+        SAID,
+        "training loss after 1 and 3 epochs, standardized: below that with pixels "
+        "0..1" LOSS_CRITERION,
+        "none"};
+    static const lab_claim more = {
+        "32p",
+        "Inputs that are also uncorrelated are learned faster still",
+        "LeCun et al. 1998, section 4.3",
+        SAID,
+        "training loss after 1 and 3 epochs, whitened: below that with standardized "
+        "pixels" LOSS_CRITERION,
+        "none"};
+    judge_speed(r, &whitened, WHITE, RAW);
+    judge_speed(r, &each, STANDARD, RAW);
+    judge_speed(r, &more, WHITE, STANDARD);
+    judge_generalization(r);
+}
+
+static void judge_settled(lab_report *r)
+{
+    static const lab_claim settled = {
+        "32r",
+        "γ and β converge",
+        NOTES,
+        SAID,
+        "rms of what an epoch changes: in epoch 20 smaller than in epoch 1, paired, and in the "
+        "mean "
+        "below a tenth of it, else partly; γ and β both; added later, before these runs",
+        "none"};
+    const double last = lab_quick(r) ? 2 : SETTLE_EPOCHS;
+    double v[2][LAB_SEEDS_MAX], share[KINDS];
+    stats_verdict part[2];
+    int kind;
+    for (kind = 0; kind < KINDS; kind++) {
+        const char *series = lab_format(r, "move_%s", kind_name[kind]);
+        const size_t n = lab_values(r, SETTLE, series, last, v[0]);
+        (void)lab_values(r, SETTLE, series, 1, v[1]);
+        share[kind] = stats_mean(v[0], n) / stats_mean(v[1], n);
+        if (kind < WEIGHTS) part[kind] = stats_judge_pairs(v[0], v[1], n, -1, share[kind] < 0.1);
+    }
+    lab_verdict(r, &settled, stats_weakest(part, 2), "at a constant rate, training loss near 0",
+                "epoch 20 / epoch 1: γ %.3f, β %.3f; weights %.3f", share[GAMMAS], share[BETAS],
+                share[WEIGHTS]);
+}
+
 static void judge(lab_report *r)
 {
     static const lab_claim batch = {
@@ -722,10 +1133,15 @@ static void judge(lab_report *r)
     judge_steps(r);
     judge_bad_batch(r, &batch, BATCH);
     judge_bad_batch(r, &layer, LAYER);
+    judge_inputs(r);
+    judge_settled(r);
     lab_check(r, lab_summary(r, EXACT, "one_refused", 0).min > 0, "a batch of one is refused", "%s",
               "by the header, by name");
     lab_check(r, most(r, "correlation", 2) < 1e-9, "whitening whitens", "%.0e",
               most(r, "correlation", 2));
+    lab_check(r, lab_summary(r, WHITE, "not_restored", 0).max < 1e-9,
+              "whitened images give the images back", "%.0e",
+              lab_summary(r, WHITE, "not_restored", 0).max);
     lab_check(r, most(r, "printed_meant", 0) < 1e-12, "the gradient as meant is the gradient",
               "%.0e", most(r, "printed_meant", 0));
 }
@@ -761,7 +1177,7 @@ static void draw_identity(lab_report *r, plot_figure *f)
 
 static void draw_bad_batch(lab_report *r, plot_figure *f)
 {
-    static const char *const look[ARMS] = {"", "none", "batch", "layer"};
+    static const char *const look[LAYER + 1] = {"", "none", "batch", "layer"};
     plot_panel *p = plot_add(f, 1, 1, 1, 2);
     size_t arm;
     plot_heading(p, "one bad batch; mean ± 1 sd over seeds");
@@ -770,7 +1186,7 @@ static void draw_bad_batch(lab_report *r, plot_figure *f)
     plot_range_x(p, 0, AFTER);
     plot_range_y(p, 0, 100);
     plot_legend(p, PLOT_LEGEND_RIGHT);
-    for (arm = NONE; arm < ARMS; arm++) {
+    for (arm = NONE; arm <= LAYER; arm++) {
         const plot_style style = lab_style(look[arm]);
         const lab_curve twin = lab_over_seeds(r, arm, "twin");
         lab_plot(r, p, arm, "hit", NULL, style);
@@ -780,6 +1196,98 @@ static void draw_bad_batch(lab_report *r, plot_figure *f)
             lab_plot(r, p, arm, "hit_own_statistics", "batch norm, own statistics",
                      plot_dotted(PLOT_SKY));
     }
+}
+
+static plot_style input_style(size_t arm)
+{
+    static const plot_color color[5] = {PLOT_VERMILLION, PLOT_ORANGE, PLOT_GREEN, PLOT_BLUE,
+                                        PLOT_SKY};
+    static const int dash[5] = {PLOT_DASHED, PLOT_DOTTED, PLOT_DASHDOT, PLOT_SOLID, PLOT_DASHED};
+    static const int marker[5] = {PLOT_SQUARE, PLOT_DIAMOND, PLOT_TRIANGLE, PLOT_CIRCLE, PLOT_RING};
+    plot_style style = plot_with_marker(plot_solid(color[arm - RAW]), marker[arm - RAW]);
+    style.dash = dash[arm - RAW];
+    return style;
+}
+
+/* After the last epoch, at each rate: training loss or test accuracy. */
+static void draw_rates(lab_report *r, plot_panel *p, const char *what, double x)
+{
+    static const double at[RATES] = {0, 1, 2, 3};
+    static const char *const label[RATES] = {"0.03", "0.1", "0.3", "1"};
+    size_t arm, k;
+    for (arm = RAW; arm <= DAMPED; arm++) {
+        double where[RATES], mean[RATES], lo[RATES], hi[RATES];
+        for (k = 0; k < RATES; k++) {
+            const stats_summary v =
+                lab_summary(r, arm, lab_format(r, "%s_%lu", what, (unsigned long)k), x);
+            where[k] = (double)k + 0.04 * ((double)arm - STANDARD);
+            mean[k] = v.mean;
+            lo[k] = v.mean - v.sd;
+            hi[k] = v.mean + v.sd;
+        }
+        plot_errorbars(p, NULL, where, mean, lo, hi, RATES, input_style(arm));
+        plot_line(p, arms[arm].name, where, mean, RATES, input_style(arm));
+    }
+    plot_axis_x(p, "learning rate", PLOT_LINEAR);
+    plot_range_x(p, -0.3, 3.3);
+    plot_ticks_x(p, at, label, RATES);
+    plot_legend(p, PLOT_LEGEND_NONE);
+}
+
+static void draw_curves(lab_report *r, plot_panel *p)
+{
+    size_t arm;
+    for (arm = RAW; arm <= DAMPED; arm++) {
+        plot_style style = input_style(arm);
+        style.marker = PLOT_NO_MARKER;
+        lab_plot(r, p, arm,
+                 lab_format(r, "batch_loss_%lu", (unsigned long)best_rate(r, arm, EPOCHS)), NULL,
+                 style);
+    }
+    plot_axis_x(p, "steps", PLOT_LINEAR);
+    plot_axis_y(p, "training loss", PLOT_LOG10);
+    plot_legend(p, PLOT_LEGEND_TOP_RIGHT);
+}
+
+static void draw_settling(lab_report *r, plot_panel *p)
+{
+    static const char *const name[KINDS] = {"γ", "β", "weights"};
+    int kind;
+    for (kind = 0; kind < KINDS; kind++) {
+        const plot_style style = kind == GAMMAS  ? plot_solid(PLOT_BLUE)
+                                 : kind == BETAS ? plot_dashdot(PLOT_GREEN)
+                                                 : plot_dotted(PLOT_INK);
+        lab_plot(r, p, SETTLE, lab_format(r, "move_%s", kind_name[kind]), name[kind], style);
+    }
+    plot_axis_x(p, "epoch", PLOT_LINEAR);
+    plot_axis_y(p, "rms of what it changes", PLOT_LOG10);
+    plot_legend(p, PLOT_LEGEND_TOP_RIGHT);
+}
+
+static int page_inputs(lab_report *r)
+{
+    plot_figure *f = lab_figure(r, "Whitened inputs; and γ, β of batch norm over time", 2000, 1500);
+    plot_panel *p;
+    lab_subtitle(r, f,
+                 "a to c: 784-100-10, ReLU, 10,000 images, 3 epochs of SGD, batches of 128; "
+                 "d: 784-100-100-10 with batch norm, rate 0.1, 20 epochs of the same images",
+                 lab_seeds(r, SETTLE));
+    plot_letters(f);
+    p = plot_add(f, 0, 0, 1, 1);
+    plot_heading(p, "each input at its best rate");
+    draw_curves(r, p);
+    p = plot_add(f, 0, 1, 1, 1);
+    plot_heading(p, "training loss after 3 epochs");
+    plot_axis_y(p, "training loss", PLOT_LOG10);
+    draw_rates(r, p, "loss", EPOCHS);
+    p = plot_add(f, 1, 0, 1, 1);
+    plot_heading(p, "test accuracy after 3 epochs");
+    plot_axis_y(p, "test accuracy (%)", PLOT_LINEAR);
+    draw_rates(r, p, "test", 0);
+    p = plot_add(f, 1, 1, 1, 1);
+    plot_heading(p, "do γ and β settle?");
+    draw_settling(r, p);
+    return lab_save(r, f, "inputs");
 }
 
 static int report(lab_report *r)
@@ -792,7 +1300,7 @@ static int report(lab_report *r)
     draw_identity(r, f);
     draw_bad_batch(r, f);
     judge(r);
-    return lab_save(r, f, NULL);
+    return lab_save(r, f, NULL) || page_inputs(r);
 }
 
 int main(int argc, char **argv)

@@ -40,7 +40,17 @@
           without input spreads less with layer norm, at the start, tanh, by the rule for pairs
 
    ReLU has one epoch where two had been meant: shortened, for time, when the first runs had
-   begun. */
+   begun.
+
+   Added later, with runs of its own and a criterion written before them: the same cell with batch
+   norm in place of layer norm, tanh, ρ = 1, rate 0.1, trained with the statistics of the batch at
+   each step, then tested with those of 100 batches of training images: of each step its own; one
+   set for all steps, pooled (the mean of all, the variance about it); one running average with
+   weight 0.1 that goes from step to step, as a single layer called 28 times would keep it.
+
+       h  batch norm in a recurrent layer needs statistics of each step: test accuracy with one set
+          for all (the better of the two) lower than with one for each, paired, and by more than a
+          point in the mean, else partly */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -60,9 +70,10 @@
 
 enum { ROWS = 28, INPUTS = 28, UNITS = 100, CLASSES = 10, BATCH = 128, EPOCHS = 2 };
 enum { LONG_STEPS = 500, LONG_BATCH = 16, WINDOWS = 20 };
-enum { PLAIN, LAYER, NETS };
+enum { PLAIN, LAYER, NETS, BATCH_NET = NETS };
 enum { TANH_SLOW, TANH_FAST, RELU, GROUPS }; /* activation and learning rate */
-enum { SCALES = 5, ARMS = GROUPS * NETS * SCALES };
+enum { SCALES = 5, BATCH_CELL = GROUPS * NETS * SCALES, ARMS };
+enum { COUNTED = 100 }; /* batches that running statistics are made of */
 #define EPS 1e-5
 
 static const double scale[SCALES] = {0.5, 1, 1.5, 2.5, 4};
@@ -80,7 +91,8 @@ static const lab_arm arms[ARMS] = {ARM_SCALES("tanh_plain_", "plain", "_rate0.1"
                                    ARM_SCALES("tanh_plain_", "plain", "_rate0.5"),
                                    ARM_SCALES("tanh_layer_", "layer norm", "_rate0.5"),
                                    ARM_SCALES("relu_plain_", "plain, ReLU", "_rate0.1"),
-                                   ARM_SCALES("relu_layer_", "layer norm, ReLU", "_rate0.1")};
+                                   ARM_SCALES("relu_layer_", "layer norm, ReLU", "_rate0.1"),
+                                   {"tanh_batch_1_rate0.1", "batch norm, ρ = 1", 10, 3}};
 
 static size_t arm_of(int group, int net, int s)
 {
@@ -89,17 +101,17 @@ static size_t arm_of(int group, int net, int s)
 
 static int group_of(size_t arm)
 {
-    return (int)(arm / (NETS * SCALES));
+    return arm == BATCH_CELL ? TANH_SLOW : (int)(arm / (NETS * SCALES));
 }
 
 static int net_of(size_t arm)
 {
-    return (int)(arm / SCALES % NETS);
+    return arm == BATCH_CELL ? BATCH_NET : (int)(arm / SCALES % NETS);
 }
 
 static double scale_of(size_t arm)
 {
-    return scale[arm % SCALES];
+    return arm == BATCH_CELL ? 1 : scale[arm % SCALES];
 }
 
 /* ---- the network ----------------------------------------------------------------------------- */
@@ -114,6 +126,7 @@ enum {
 
 typedef struct network { /* weights, gradients, and all that a batch needs */
     nrm_rnn rnn;
+    int mode;
     nrm_real params[PARAMS], grads[PARAMS];
     nrm_real x[ROWS * BATCH * INPUTS];
     nrm_real h[(ROWS + 1) * STATE], dh[(ROWS + 1) * STATE];
@@ -149,7 +162,10 @@ static network *network_new(size_t arm, uint64_t seed)
     k->rnn.N = BATCH;
     k->rnn.in = INPUTS;
     k->rnn.H = UNITS;
-    k->rnn.norm = net_of(arm) == LAYER ? NRM_LAYER_NORM : NRM_NO_NORM;
+    k->mode = NRM_TRAIN;
+    k->rnn.norm = net_of(arm) == LAYER       ? NRM_LAYER_NORM
+                  : net_of(arm) == BATCH_NET ? NRM_BATCH_NORM
+                                             : NRM_NO_NORM;
     k->rnn.activation = group_of(arm) == RELU ? NRM_RELU : NRM_TANH;
     k->rnn.eps = (nrm_real)EPS;
     k->rnn.Wx = part(k->params, WX);
@@ -179,7 +195,7 @@ static int forward(network *k, const nrm_real *image, size_t n)
     k->rnn.N = n;
     to_rows(k->x, image, n);
     memset(k->h, 0, n * UNITS * sizeof *k->h);
-    rc = nrm_rnn_forward(k->h, k->a, k->mean, k->rstd, k->x, &k->rnn, NRM_TRAIN);
+    rc = nrm_rnn_forward(k->h, k->a, k->mean, k->rstd, k->x, &k->rnn, k->mode);
     if (rc < 0 && rc != NRM_NONFINITE) return rc;
     return nrm_linear_forward(k->logits, k->h + ROWS * n * UNITS, part(k->params, READOUT),
                               part(k->params, OFFSET), n, UNITS, CLASSES);
@@ -428,10 +444,112 @@ static int train(lab_run *r, network *k, int looks)
     return rc;
 }
 
+/* ---- batch norm: statistics for inference ---------------------------------------------------- */
+
+typedef struct statistics { /* of a step each; `shared`: the steps' are in one place */
+    nrm_running step[ROWS];
+    nrm_real mean[ROWS * UNITS], var[ROWS * UNITS];
+} statistics;
+
+static void statistics_start(statistics *s, int shared)
+{
+    size_t t, i;
+    memset(s, 0, sizeof *s);
+    for (i = 0; i < ROWS * UNITS; i++) s->var[i] = 1;
+    for (t = 0; t < ROWS; t++) {
+        s->step[t].mean = s->mean + (shared ? 0 : t * UNITS);
+        s->step[t].var = s->var + (shared ? 0 : t * UNITS);
+        s->step[t].new_weight = (nrm_real)0.1;
+        s->step[t].cumulative = !shared;
+    }
+}
+
+/* Training images forward as in training; the weights stay. */
+static int statistics_take(statistics *s, network *k)
+{
+    size_t b;
+    int rc = NRM_OK;
+    k->rnn.running = s->step;
+    for (b = 0; b < COUNTED && (b + 1) * BATCH <= train_set.n && rc >= 0; b++)
+        rc = forward(k, train_set.x + b * BATCH * DATASET_PIXELS, BATCH);
+    k->rnn.running = NULL;
+    return rc < 0 ? -1 : 0;
+}
+
+/* Of all steps' numbers together, at every step: the mean, and the variance about it. */
+static void statistics_pool(statistics *s)
+{
+    size_t t, i;
+    for (i = 0; i < UNITS; i++) {
+        double mean = 0, square = 0;
+        for (t = 0; t < ROWS; t++) {
+            const double m = (double)s->mean[t * UNITS + i];
+            mean += m / ROWS;
+            square += ((double)s->var[t * UNITS + i] + m * m) / ROWS;
+        }
+        for (t = 0; t < ROWS; t++) {
+            s->mean[t * UNITS + i] = (nrm_real)mean;
+            s->var[t * UNITS + i] = (nrm_real)(square - mean * mean);
+        }
+    }
+}
+
+static int statistics_test(lab_run *r, network *k, statistics *s, const char *series)
+{
+    double accuracy = 0;
+    int rc;
+    k->mode = NRM_INFER;
+    k->rnn.running = s->step;
+    rc = test_accuracy(k, &accuracy);
+    k->mode = NRM_TRAIN;
+    k->rnn.running = NULL;
+    lab_record(r, series, 0, accuracy);
+    return rc;
+}
+
+static int test_statistics(lab_run *r, network *k)
+{
+    statistics *s = (statistics *)malloc(sizeof *s);
+    size_t t, i;
+    int failed = !s;
+    if (!failed) {
+        statistics_start(s, 0);
+        failed = statistics_take(s, k) || statistics_test(r, k, s, "test_steps");
+    }
+    for (t = 0; t < ROWS && !failed; t++) {
+        double mean2 = 0, var = 0;
+        for (i = 0; i < UNITS; i++) {
+            mean2 += pow((double)s->mean[t * UNITS + i], 2) / UNITS;
+            var += (double)s->var[t * UNITS + i] / UNITS;
+        }
+        lab_record(r, "step_mean2", (double)t + 1, mean2);
+        lab_record(r, "step_variance", (double)t + 1, var);
+    }
+    if (!failed) {
+        statistics_pool(s);
+        failed = statistics_test(r, k, s, "test_pooled");
+    }
+    if (!failed) {
+        statistics_start(s, 1);
+        failed = statistics_take(s, k) || statistics_test(r, k, s, "test_average");
+    }
+    free(s);
+    return failed;
+}
+
+static int run_batch_cell(lab_run *r, network *k)
+{
+    return train(r, k, 1) || test_statistics(r, k);
+}
+
 static int run(lab_run *r)
 {
     network *k = network_new(r->arm, r->seed), *again = NULL;
-    int failed = !k || long_run(r, k, "start") || train(r, k, 1) || long_run(r, k, "end");
+    int failed = !k;
+    if (!failed)
+        failed = r->arm == BATCH_CELL
+                     ? run_batch_cell(r, k)
+                     : long_run(r, k, "start") || train(r, k, 1) || long_run(r, k, "end");
     if (!failed && r->quick && group_of(r->arm) == TANH_SLOW) { /* once more without looking */
         again = network_new(r->arm, r->seed);
         failed = !again || train(r, again, 0);
@@ -630,6 +748,35 @@ static void judge_ranges(lab_report *r)
     lab_verdict(r, &dynamics, stats_judge(&silent.difference, -1, 1),
                 "plain at ρ = 0.5 dies out below the range of float: its range is a lower bound",
                 "range over ρ: %.1f decades, plain %.1f", silent.layer, silent.plain);
+}
+
+/* The better of the two sets that serve all steps, seed by seed. */
+static void judge_statistics(lab_report *r)
+{
+    static const lab_claim each = {
+        "30h",
+        "Batch norm in a recurrent layer needs statistics of each step",
+        "Ba, Kiros & Hinton 2016, section 3.1; a tutorial on batch and layer norm",
+        "no numbers: \"requires computing and storing batch statistics for each time step\"",
+        "test accuracy, tanh, ρ = 1, with one set for all steps (the better of two) lower than "
+        "with "
+        "one for each, paired, and by more than a point in the mean, else partly; added later, "
+        "before these runs",
+        "none"};
+    double own[LAB_SEEDS_MAX], one[LAB_SEEDS_MAX], average[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, BATCH_CELL, "test_steps", 0, own);
+    size_t s;
+    (void)lab_values(r, BATCH_CELL, "test_pooled", 0, one);
+    (void)lab_values(r, BATCH_CELL, "test_average", 0, average);
+    for (s = 0; s < n; s++) one[s] = stats_larger(one[s], average[s]);
+    lab_verdict(r, &each,
+                stats_judge_pairs(one, own, n, -1, stats_mean(own, n) - stats_mean(one, n) > 0.01),
+                lab_format(r, "with those of the test batch %s",
+                           lab_text(r, BATCH_CELL, "test_accuracy", LAB_LAST, 3)),
+                "%s with one for each; pooled %s, one running average %s",
+                lab_text(r, BATCH_CELL, "test_steps", 0, 3),
+                lab_text(r, BATCH_CELL, "test_pooled", 0, 3),
+                lab_text(r, BATCH_CELL, "test_average", 0, 3));
 }
 
 /* ε = 0, weights times 4: a cell with layer norm gives the same bits. */
@@ -944,6 +1091,7 @@ static int report(lab_report *r)
     judge_divergence(r);
     judge_ends(r);
     judge_ranges(r);
+    judge_statistics(r);
     check(r);
     return draw_training(r) || draw_dynamics(r) ? -1 : 0;
 }

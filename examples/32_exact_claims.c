@@ -359,6 +359,26 @@ static void information(lab_run *r, const double *x)
     lab_record(r, "given_back", 0, training_farthest(y, x, M * (size_t)D));
 }
 
+/* A recurrent layer with random weights, and its inputs x [T][N][in], also random. */
+static nrm_rnn draw_layer(double *Wx, double *Wh, double *x, size_t T, size_t N, size_t in,
+                          size_t H, nrm_rng *rng)
+{
+    nrm_rnn rnn;
+    size_t i;
+    for (i = 0; i < in * H; i++) Wx[i] = nrm_rng_normal(rng) / sqrt((double)in);
+    for (i = 0; i < H * H; i++) Wh[i] = nrm_rng_normal(rng) / sqrt((double)H);
+    for (i = 0; i < T * N * in; i++) x[i] = nrm_rng_normal(rng);
+    memset(&rnn, 0, sizeof rnn);
+    rnn.T = T;
+    rnn.N = N;
+    rnn.in = in;
+    rnn.H = H;
+    rnn.Wx = Wx;
+    rnn.Wh = Wh;
+    rnn.activation = NRM_TANH;
+    return rnn;
+}
+
 /* A recurrent layer of 8 steps: its states with summed inputs as they are, and doubled (both weight
    matrices times two). */
 static void rescaling(lab_run *r, nrm_rng *rng, int norm, const char *series)
@@ -366,22 +386,11 @@ static void rescaling(lab_run *r, nrm_rng *rng, int norm, const char *series)
     enum { T = 8, N = 5, IN = 6, H = 7 };
     double Wx[IN * H], Wh[H * H], x[T * N * IN], h[2][(T + 1) * N * H], a[T * N * H];
     double mean[T * N], rstd[T * N], gamma[H], beta[H];
-    nrm_rnn rnn;
+    nrm_rnn rnn = draw_layer(Wx, Wh, x, T, N, IN, H, rng);
     size_t i, k;
-    memset(&rnn, 0, sizeof rnn);
-    for (i = 0; i < IN * H; i++) Wx[i] = nrm_rng_normal(rng) / sqrt((double)IN);
-    for (i = 0; i < H * H; i++) Wh[i] = nrm_rng_normal(rng) / sqrt((double)H);
-    for (i = 0; i < T * N * IN; i++) x[i] = nrm_rng_normal(rng);
     for (i = 0; i < H; i++) gamma[i] = 1 + 0.1 * (double)i, beta[i] = 0.05 * (double)i;
-    rnn.T = T;
-    rnn.N = N;
-    rnn.in = IN;
-    rnn.H = H;
-    rnn.Wx = Wx;
-    rnn.Wh = Wh;
     rnn.norm = norm;
     rnn.eps = NO_EPS;
-    rnn.activation = NRM_TANH;
     rnn.gamma = norm == NRM_NO_NORM ? NULL : gamma;
     rnn.beta = norm == NRM_NO_NORM ? NULL : beta;
     for (k = 0; k < 2; k++) {
@@ -400,21 +409,10 @@ static void variances_of_steps(lab_run *r, nrm_rng *rng)
     enum { T = 8, N = 64, IN = 6, H = 16 };
     double Wx[IN * H], Wh[H * H], x[T * N * IN], h[(T + 1) * N * H] = {0}, a[T * N * H];
     double mean[T * H] = {0}, rstd[T * H] = {0};
-    nrm_rnn rnn;
+    nrm_rnn rnn = draw_layer(Wx, Wh, x, T, N, IN, H, rng);
     size_t i, t;
-    memset(&rnn, 0, sizeof rnn);
-    for (i = 0; i < IN * H; i++) Wx[i] = nrm_rng_normal(rng) / sqrt((double)IN);
-    for (i = 0; i < H * H; i++) Wh[i] = nrm_rng_normal(rng) / sqrt((double)H);
-    for (i = 0; i < T * N * IN; i++) x[i] = nrm_rng_normal(rng);
-    rnn.T = T;
-    rnn.N = N;
-    rnn.in = IN;
-    rnn.H = H;
-    rnn.Wx = Wx;
-    rnn.Wh = Wh;
     rnn.norm = NRM_BATCH_NORM;
     rnn.eps = NRM_EPS;
-    rnn.activation = NRM_TANH;
     must(nrm_rnn_forward(h, a, mean, rstd, x, &rnn, NRM_TRAIN));
     for (t = 0; t < T; t++) {
         double sum = 0;

@@ -105,7 +105,13 @@ export function weaver(book) {
         }
         return parts.map(([plain, link]) => set(plain) + link).join('') + set(html.slice(last))
     }
-    md.renderer.rules.text = (tokens, k, options, env) => said(tokens[k].content, env)
+    // A bold letter alone names the panel of a figure: **b** is no number.
+    md.renderer.rules.text = (tokens, k, options, env) => {
+        const text = tokens[k].content
+        const panel = /experiments/.test(env.where) && /^[a-z]$/.test(text)
+        const bold = tokens[k - 1]?.type === 'strong_open' && tokens[k + 1]?.type === 'strong_close'
+        return panel && bold ? text : said(text, env)
+    }
     md.renderer.rules.code_inline = (tokens, k, options, env) => {
         const text = tokens[k].content
         if (/\$$/.test(tokens[k - 1]?.content ?? ''))

@@ -44,7 +44,7 @@ deps-dev: ## install what the whole check matrix needs too (g++, clang, sanitize
 	@STB="$(STB)" sh examples/deps.sh dev
 
 mnist: ## download MNIST to data/mnist (MNIST_URL= names another mirror)
-	@sh examples/fetch_mnist.sh $(MNIST)
+	@sh examples/fetch_mnist.sh "$(MNIST)"
 
 examples: $(addprefix $(BUILD)/,$(SHORT)) ## compile the short examples to build/
 
@@ -52,7 +52,7 @@ figures: examples ## draw their figures into build/figures (FIGURES= another fol
 	@for program in $(filter-out 01_hello_layernorm,$(SHORT)); do \
 		case $$program in 0*) runs= ;; *) runs="--runs $(BUILD)/runs" ;; esac; \
 		echo "== $$program"; \
-		$(BUILD)/$$program --out $(FIGURES) $$runs $(EXAMPLE_FLAGS) || exit 1; done
+		$(BUILD)/$$program --out "$(FIGURES)" $$runs $(EXAMPLE_FLAGS) || exit 1; done
 	@echo "The figures are in $(FIGURES)"
 
 .PHONY: experiments reproduce reproduce-docs redraw
@@ -65,7 +65,8 @@ reproduce: experiments ## run all experiments, draw and judge them into build/re
 		sh examples/reproduce.sh $(EXPERIMENTS)
 
 reproduce-docs: reproduce ## the same, then tables, figures and verdicts into docs/experiments
-	@BUILD="$(BUILD)" ONLY="$(ONLY)" sh examples/reproduce.sh --publish $(EXPERIMENTS)
+	@BUILD="$(BUILD)" ONLY="$(ONLY)" QUICK="$(QUICK)" \
+		sh examples/reproduce.sh --publish $(EXPERIMENTS)
 
 redraw: experiments ## figures and verdicts of docs/experiments from the tables there, without a run
 	@BUILD="$(BUILD)" ONLY="$(ONLY)" sh examples/reproduce.sh --redraw $(EXPERIMENTS)

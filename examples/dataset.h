@@ -57,6 +57,9 @@ extern "C" {
 #define DATASET_TRAIN_N 60000
 #define DATASET_TEST_N 10000
 
+/* The hash of the whole of MNIST: other data may come in files of the same format. */
+#define DATASET_MNIST_HASH UINT64_C(0xeeadf3c992e1d47a)
+
 typedef struct dataset {
     unsigned char *train_images; /* [train_n][28*28], row by row from the top, 0 paper, 255 ink */
     unsigned char *train_labels; /* [train_n], 0..9 */

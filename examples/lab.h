@@ -736,12 +736,21 @@ static int labi_synthetic(const lab_report *r)
     return strncmp(labi_note(r, "data"), "synthetic", 9) == 0;
 }
 
+/* The data of a full run have the format of MNIST's files, but are not MNIST. */
+static int labi_foreign(const lab_report *r)
+{
+    const char *data = labi_note(r, "data");
+    return !lab_quick(r) && strncmp(data, "MNIST ", 6) == 0 &&
+           strtoull(data + 6, NULL, 16) != DATASET_MNIST_HASH;
+}
+
 /* Null, or why the verdicts do not count. */
 static const char *labi_why_not(const lab_report *r)
 {
     size_t arm;
     if (lab_quick(r)) return "quick run";
     if (labi_synthetic(r)) return "synthetic digits";
+    if (labi_foreign(r)) return "not the data of MNIST";
     for (arm = 0; arm < r->program->arms; arm++) {
         const size_t own = r->program->arm[arm].seeds, want = own > 0 && own < 5 ? own : 5;
         if (r->seeds[arm] < want) return "fewer seeds";
@@ -968,6 +977,7 @@ void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t se
     }
     if (space && !labi_synthetic(r)) named = lab_format(r, "%.*s. ", (int)(space - data), data);
     if (labi_synthetic(r)) named = "NOT MNIST but synthetic digits: verdicts do not count. ";
+    if (labi_foreign(r)) named = "NOT MNIST but files of its format: verdicts do not count. ";
     plot_subtitle(f, lab_format(r, "%s%s%s. Seed%s %.*s.",
                                 lab_quick(r) ? "QUICK RUN, only to show that it works. " : "",
                                 named, settings, seeds == 1 ? "" : "s", (int)(end - all), all));
@@ -1258,9 +1268,15 @@ static int labi_load_data(labi_lab *lab)
         return -1;
     }
     if (lab->data.synthetic && !lab->show_plan)
+        fprintf(stderr, "%s: %s built-in synthetic digits; the verdicts do not count\n",
+                lab->program->name,
+                lab->options.data && strcmp(lab->options.data, "synthetic") == 0
+                    ? "as asked for, the"
+                    : "no MNIST here (`make mnist` fetches it): using the");
+    if (!lab->data.synthetic && !lab->options.quick && lab->data.hash != DATASET_MNIST_HASH)
         fprintf(stderr,
-                "%s: no MNIST here (`make mnist` fetches it): using the built-in synthetic "
-                "digits; the verdicts do not count\n",
+                "%s: these files have MNIST's format, but not its content (`make mnist` "
+                "checks and repairs them): the verdicts do not count\n",
                 lab->program->name);
     return 0;
 }
@@ -1301,11 +1317,14 @@ int lab_main(const lab_program *program, int argc, char **argv)
     lab.runs_folder = "build/runs";
     status = labi_parse(&lab, argc, argv);
     if (status != CLI_RUN) return status;
-    if (lab.from)
-        return labi_report(program, lab.from, lab.options.out ? lab.options.out : ".") ? 1 : 0;
-    status = labi_experiment(&lab);
+    status = lab.from ? labi_report(program, lab.from, lab.options.out ? lab.options.out : ".")
+                      : labi_experiment(&lab);
     free(lab.missing);
     dataset_free(&lab.data);
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "%s: cannot write the verdicts to the terminal or pipe\n", program->name);
+        status = 1;
+    }
     return status ? 1 : 0;
 }
 

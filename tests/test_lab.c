@@ -247,6 +247,18 @@ static void test_redrawn_without_runs(void)
     CHECK_STR(content("out/00_test_verdicts.csv"), verdicts);
 }
 
+static void test_other_data_do_not_count(void)
+{
+    char table[TEXT_MAX], from[PATH_SIZE];
+    const int n =
+        snprintf(table, sizeof table, "# data: MNIST 0123456789abcdef\n%s", content("kept.csv"));
+    CHECK(n > 0 && n < TEXT_MAX);
+    CHECK(files_write(in_folder(from, "other.csv"), table, (size_t)n, NULL) == 0);
+    CHECK_INT(experiment("--from", from), 0);
+    CHECK(strstr(content("out/00_test_verdicts.csv"), ",not counted: not the data of MNIST,"));
+    CHECK(strstr(content("out/00_test_verdicts.csv"), ",reproduced,") == NULL);
+}
+
 static void test_a_table_of_another_program(void)
 {
     char from[PATH_SIZE];
@@ -363,6 +375,7 @@ int main(void)
     RUN(test_a_foreign_run_is_not_joined);
     RUN(test_other_settings_run_again);
     RUN(test_redrawn_without_runs);
+    RUN(test_other_data_do_not_count);
     RUN(test_a_table_of_another_program);
     RUN(test_a_damaged_table);
     RUN(test_seeds_out_of_range);

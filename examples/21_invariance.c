@@ -452,22 +452,25 @@ static void judge_texts(lab_report *r)
         scaled += unseen(r, line, W_SCALED);
         shifted += unseen(r, line, W_SHIFTED);
     }
-    lab_verdict(r, &data, stats_holds(scaled_data == 3), "",
-                "%d of 3 norms; largest change: weight norm %.2f, batch norm %.0e, layer norm %.0e",
-                scaled_data, lab_mean(r, WEIGHT, "change", DATA_SCALED),
-                extreme(r, BATCH_NORM, "change", DATA_SCALED, 1),
-                extreme(r, LAYER, "change", DATA_SCALED, 1));
+    lab_verdict(
+        r, &data, stats_holds(scaled_data == 3), "",
+        "%d of 3 norms; change: weight norm %.2f in the mean, batch norm %.0e and layer norm "
+        "%.0e at most",
+        scaled_data, lab_mean(r, WEIGHT, "change", DATA_SCALED),
+        extreme(r, BATCH_NORM, "change", DATA_SCALED, 1),
+        extreme(r, LAYER, "change", DATA_SCALED, 1));
     lab_verdict(r, &weights, stats_holds(scaled == 3 && shifted == 3),
                 lab_format(r, "W re-centred: batch norm %.2f, weight norm %.2f, layer norm %.0e",
                            lab_mean(r, BATCH_NORM, "change", W_SHIFTED),
                            lab_mean(r, WEIGHT, "change", W_SHIFTED),
                            lab_mean(r, LAYER, "change", W_SHIFTED)),
                 "scaling: %d of 3 norms; shifting: %d of 3", scaled, shifted);
-    lab_verdict(r, &moved, stats_holds(moved_data == 3), "",
-                "%d of 3 norms; largest change: batch norm %.0e, weight norm %.2f, layer norm %.2f",
-                moved_data, extreme(r, BATCH_NORM, "change", DATA_SHIFTED, 1),
-                lab_mean(r, WEIGHT, "change", DATA_SHIFTED),
-                lab_mean(r, LAYER, "change", DATA_SHIFTED));
+    lab_verdict(
+        r, &moved, stats_holds(moved_data == 3), "",
+        "%d of 3 norms; change: batch norm %.0e at most, weight norm %.2f and layer norm %.2f "
+        "in the mean",
+        moved_data, extreme(r, BATCH_NORM, "change", DATA_SHIFTED, 1),
+        lab_mean(r, WEIGHT, "change", DATA_SHIFTED), lab_mean(r, LAYER, "change", DATA_SHIFTED));
 }
 
 static void judge_gradients(lab_report *r)

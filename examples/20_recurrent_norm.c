@@ -467,6 +467,7 @@ static void print_results(const lab_report *r)
     printf("decades that the gradient gains from the last state to the first\n");
     printf("%-50s %9s %9s %9s %9s  %s\n", "setting", "formula", "mean", "min", "max",
            "factor of a step: formula, mean");
+    printf("(off: missed, counted in 20c; beyond the formula, afterwards: not counted there)\n");
     for (a = 0; a < ARMS; a++) {
         const stats_summary s = gained(r, a);
         printf("%-50s %9.2f %9.2f %9.2f %9.2f  %.4f %.4f%s\n", arms[a].name, formula(r, a), s.mean,

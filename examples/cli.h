@@ -114,6 +114,7 @@ typedef struct cli_program {
     const char *purpose; /* one line                                                        */
     const char *version; /* what --version prints behind the name, or null                  */
     const char *example; /* a command for --help, or null for "NAME" with an option or two  */
+    const char *out;     /* what --out names, or null for "folder or file of the picture"   */
     unsigned uses;       /* CLI_USES_...                                                    */
     cli_options defaults;
     cli_option *own; /* options of its own, or null */
@@ -505,6 +506,7 @@ int cli_parse(cli_options *o, cli_program *program, int argc, char **argv)
         int status;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             clii_make_standard(standard, &defaults);
+            if (program->out) standard[6].help = program->out;
             clii_print_help(program, standard);
             return clii_finish_stdout(program);
         }

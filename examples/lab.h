@@ -1241,6 +1241,7 @@ static int labi_parse(labi_lab *lab, int argc, char **argv)
                      CLI_USES_SEED | CLI_USES_SEEDS | CLI_USES_OUT | CLI_USES_QUICK |
                          CLI_USES_QUIET | CLI_USES_THREADS | data);
     program.version = lab->program->version;
+    program.out = "folder of the tables and figures";
     program.own = own;
     program.own_count = 4;
     status = cli_parse(&lab->options, &program, argc, argv);

@@ -50,7 +50,7 @@ check)
 draft)
     mkdir -p "$to"
     node $here/weave.mjs --draft "$to"
-    ln -sfn "$PWD/docs/figures" "$to/figures"
+    for folder in figures experiments; do ln -sfn "$PWD/docs/$folder" "$to/$folder"; done
     ;;
 *)
     echo "usage: book.sh [weave|check|draft]" >&2

@@ -23,6 +23,8 @@ const SHOWN = [
     'book.html',
     'book/02_batch_norm.html',
     'book/03_layer_norm.html',
+    'book/experiment_16_landscape.html',
+    'book/verdicts.html',
     'book/header_06.html',
     'book/header_opening.html',
 ]

@@ -229,7 +229,12 @@ export function weaver(book) {
         return `<pre class="plain">${said('', { ...env, italic: false }, text)}</pre>\n`
     }
 
-    md.renderer.rules.table_open = () => '<div class="table"><table>\n'
+    // Tables of verdicts are known by their second column: a phone shows them as a list.
+    md.renderer.rules.table_open = (tokens, k) => {
+        const head = tokens.slice(k, k + 9).filter((t) => t.type === 'inline')
+        const verdicts = head[1]?.content === 'claim' ? ' class="verdicts"' : ''
+        return `<div class="table"><table${verdicts}>\n`
+    }
     md.renderer.rules.table_close = () => '</table></div>\n'
 
     // A picture alone in its paragraph is a figure.

@@ -55,6 +55,8 @@
 #include "normlayers.h"
 #define TRAINING_IMPLEMENTATION
 #include "training.h"
+#define LANDSCAPE_IMPLEMENTATION
+#include "landscape.h"
 #include "lab.h"
 
 #include <math.h>
@@ -134,89 +136,9 @@ static extent extent_of(int quick)
     return quick ? small : all;
 }
 
-/* ---- a point in the space of parameters, and what the loss is there -------------------------- */
+/* ---- a network ------------------------------------------------------------------------------- */
 
-typedef struct model {
-    nrm_mlp *net;
-    void *block;
-    int weight_norm;
-    size_t n;
-    nrm_real *params, *grads; /* [n] what is trained: the network's own, or v, g and b */
-    nrm_acc *length;          /* [widths] of the columns of v */
-    const nrm_real *x;        /* the present batch */
-    const int *labels;
-    size_t rows;
-    int (*evaluate)(struct model *, nrm_acc *loss); /* loss and grads at params */
-} model;
-
-static int evaluate_network(model *m, nrm_acc *loss)
-{
-    return nrm_mlp_gradient(m->net, loss, m->x, m->labels, m->rows, NRM_TRAIN);
-}
-
-/* Weight norm leaves the network as it is: W = g·v/|v| is written into it before, and the gradient
-   by W taken back to v and g after. The output layer has no norm. The arrays lie layer by layer. */
-typedef struct weight_part {
-    nrm_mlp_state *state;
-    nrm_real *v, *g, *b, *dv, *dg, *db;
-    nrm_acc *length;
-} weight_part;
-
-static size_t weight_of(const model *m, size_t l, size_t at, weight_part *part)
-{
-    nrm_mlp_state *s = &m->net->state[l];
-    const size_t weights = s->in * s->shape.width, gains = l + 1 < m->net->spec.layers;
-    part->state = s;
-    part->v = m->params + at;
-    part->dv = m->grads + at;
-    part->g = gains ? part->v + weights : NULL;
-    part->dg = gains ? part->dv + weights : NULL;
-    part->b = part->v + weights + gains * s->shape.width;
-    part->db = part->dv + weights + gains * s->shape.width;
-    part->length = m->length + l * s->shape.width; /* hidden layers are equally wide */
-    return at + weights + (gains + 1) * s->shape.width;
-}
-
-static int weight_spread(model *m)
-{
-    size_t l, at = 0;
-    int rc = NRM_OK;
-    for (l = 0; l < m->net->spec.layers && rc >= 0; l++) {
-        weight_part part;
-        nrm_mlp_state *s;
-        at = weight_of(m, l, at, &part);
-        s = part.state;
-        memcpy(s->b, part.b, s->shape.width * sizeof *s->b);
-        if (part.g)
-            rc = nrm_weightnorm_forward(s->W, part.length, part.v, part.g, s->in, s->shape.width);
-        else
-            memcpy(s->W, part.v, s->in * s->shape.width * sizeof *s->W);
-    }
-    return rc;
-}
-
-static int evaluate_weight_norm(model *m, nrm_acc *loss)
-{
-    size_t l, at = 0;
-    int rc = weight_spread(m);
-    if (rc >= 0) rc = evaluate_network(m, loss);
-    memset(m->grads, 0, m->n * sizeof *m->grads);
-    for (l = 0; l < m->net->spec.layers && rc >= 0; l++) {
-        weight_part part;
-        nrm_mlp_state *s;
-        at = weight_of(m, l, at, &part);
-        s = part.state;
-        memcpy(part.db, s->db, s->shape.width * sizeof *s->db);
-        if (part.g)
-            rc = nrm_weightnorm_backward(part.dv, part.dg, s->dW, part.v, part.length, part.g,
-                                         s->in, s->shape.width);
-        else
-            memcpy(part.dv, s->dW, s->in * s->shape.width * sizeof *s->dW);
-    }
-    return rc;
-}
-
-static nrm_mlp *make_net(const setting *k, const extent *e, uint64_t seed, void **block)
+static int model_make(landscape_model *m, const setting *k, const extent *e, uint64_t seed)
 {
     nrm_mlp_layer layer[16];
     const int none = k->norm == NRM_NO_NORM || k->norm == WEIGHT_NORM;
@@ -230,61 +152,7 @@ static nrm_mlp *make_net(const setting *k, const extent *e, uint64_t seed, void 
     spec.max_batch = e->fixed > e->batch ? e->fixed : e->batch;
     spec.seed = seed;
     spec.lr = (nrm_real)k->lr;
-    return training_net(&spec, block);
-}
-
-static void model_free(model *m)
-{
-    if (m->weight_norm) free(m->params);
-    if (m->weight_norm) free(m->length);
-    free(m->block);
-}
-
-/* v starts as the W of the other arms. */
-static int weight_make(model *m)
-{
-    const size_t layers = m->net->spec.layers;
-    size_t l, at = 0, i;
-    m->weight_norm = 1;
-    m->evaluate = evaluate_weight_norm;
-    m->n = m->net->n_params + (layers - 1) * m->net->state[0].shape.width;
-    m->params = (nrm_real *)calloc(2 * m->n, sizeof *m->params);
-    m->length = (nrm_acc *)calloc(layers * m->net->state[0].shape.width, sizeof *m->length);
-    if (!m->params || !m->length) return -1;
-    m->grads = m->params + m->n;
-    for (l = 0; l < layers; l++) {
-        weight_part part;
-        at = weight_of(m, l, at, &part);
-        memcpy(part.v, part.state->W, part.state->in * part.state->shape.width * sizeof *part.v);
-        for (i = 0; part.g && i < part.state->shape.width; i++) part.g[i] = 1;
-    }
-    return weight_spread(m) >= 0 ? 0 : -1;
-}
-
-static int model_make(model *m, const setting *k, const extent *e, uint64_t seed)
-{
-    memset(m, 0, sizeof *m);
-    m->net = make_net(k, e, seed, &m->block);
-    if (!m->net) return -1;
-    m->n = m->net->n_params;
-    m->params = m->net->params;
-    m->grads = m->net->grads;
-    m->evaluate = evaluate_network;
-    return k->norm == WEIGHT_NORM ? weight_make(m) : 0;
-}
-
-/* One step of training. A loss that is not finite stops the training, but not the run. */
-static int advance(model *m, nrm_acc *loss)
-{
-    size_t i;
-    int rc;
-    if (!m->weight_norm) {
-        rc = nrm_mlp_train_step(m->net, loss, m->x, m->labels, m->rows);
-        return rc == NRM_NONFINITE ? NRM_OK : rc;
-    }
-    rc = m->evaluate(m, loss);
-    for (i = 0; i < m->n; i++) m->params[i] -= m->net->spec.lr * m->grads[i];
-    return rc < 0 ? rc : weight_spread(m);
+    return landscape_model_make(m, &spec, k->norm == WEIGHT_NORM);
 }
 
 /* ---- statistics of units --------------------------------------------------------------------- */
@@ -306,176 +174,26 @@ static size_t place_of(size_t layers, size_t which)
 static void take_moments(void *context, const nrm_mlp_event *event)
 {
     moments *m = (moments *)context;
-    size_t k, i, j;
+    size_t k, i;
     if (event->gradient || event->place != m->place) return;
     for (k = 0; k < PLACES; k++) {
         if (event->layer != place_of(m->layers, k)) continue;
-        for (j = 0; j < event->cols && j < WIDEST; j++) {
-            double sum = 0, sum2 = 0;
-            for (i = 0; i < event->rows; i++) sum += (double)event->data[i * event->cols + j];
-            m->mean[k][j] = sum / (double)event->rows;
-            for (i = 0; i < event->rows; i++) {
-                const double d = (double)event->data[i * event->cols + j] - m->mean[k][j];
-                sum2 += d * d;
-            }
-            m->var[k][j] = sum2 / (double)event->rows;
-        }
+        landscape_columns(event, WIDEST, m->mean[k], m->var[k]);
         for (i = 0; m->unit && i < event->rows; i++)
             m->unit[k * m->rows + i] = (double)event->data[i * event->cols + UNIT];
     }
 }
 
-/* The first batch sets each unit's input of ReLU to mean 0 and variance 1 (Salimans and Kingma
-   2016): g = 1/σ[t], b = -μ[t]/σ[t], layer by layer. */
-static int weight_first_batch(model *m)
-{
-    const size_t hidden = m->net->spec.layers - 1;
-    size_t l, at = 0, j;
-    nrm_acc loss;
-    int rc = NRM_OK;
-    moments found;
-    for (l = 0; l < hidden && rc >= 0; l++) {
-        weight_part part;
-        memset(&found, 0, sizeof found);
-        found.layers = l + 1; /* its last layer: this one */
-        found.place = NRM_AT_LINEAR;
-        m->net->probe = take_moments;
-        m->net->probe_context = &found;
-        rc = m->evaluate(m, &loss);
-        at = weight_of(m, l, at, &part);
-        for (j = 0; j < part.state->shape.width; j++) {
-            const double sd = sqrt(found.var[PLACES - 1][j]);
-            if (!(sd > 0)) continue; /* a unit without input stays as it is */
-            part.g[j] = (nrm_real)(1 / sd);
-            part.b[j] = (nrm_real)(-found.mean[PLACES - 1][j] / sd);
-        }
-    }
-    m->net->probe = NULL;
-    return rc < 0 ? rc : weight_spread(m);
-}
-
 /* ---- the landscape --------------------------------------------------------------------------- */
 
-/* In four sums, so that they need not wait for each other. */
-static double distance(const nrm_real *a, const nrm_real *b, size_t n)
-{
-    double sum[4] = {0, 0, 0, 0};
-    size_t i, k;
-    for (i = 0; i + 4 <= n; i += 4)
-        for (k = 0; k < 4; k++) {
-            const double d = (double)a[i + k] - (b ? (double)b[i + k] : 0);
-            sum[k] += d * d;
-        }
-    for (; i < n; i++) {
-        const double d = (double)a[i] - (b ? (double)b[i] : 0);
-        sum[0] += d * d;
-    }
-    return sqrt((sum[0] + sum[1]) + (sum[2] + sum[3]));
-}
-
-static double norm_of(const nrm_real *a, size_t n)
-{
-    return distance(a, NULL, n);
-}
-
-typedef struct place { /* where the training stands, to measure from and to come back to */
-    model *m;
-    nrm_real *params, *grads, *direction; /* [n]: θ, g, and where to: g, or random of its length */
-    nrm_acc loss;
-    double length; /* |g| */
-    nrm_rng rng;   /* of the directions: the network's own stream stays as it is */
-} place;
-
-static int place_make(place *p, model *m, uint64_t seed)
-{
-    memset(p, 0, sizeof *p);
-    p->m = m;
-    p->params = (nrm_real *)malloc(3 * m->n * sizeof *p->params);
-    if (!p->params) return -1;
-    p->grads = p->params + m->n;
-    p->direction = p->grads + m->n;
-    nrm_rng_seed(&p->rng, seed, TRAINING_STREAM_DATA + 16);
-    return 0;
-}
-
-static int arrive(place *p)
-{
-    const int rc = p->m->evaluate(p->m, &p->loss);
-    memcpy(p->params, p->m->params, p->m->n * sizeof *p->params);
-    memcpy(p->grads, p->m->grads, p->m->n * sizeof *p->grads);
-    memcpy(p->direction, p->m->grads, p->m->n * sizeof *p->grads);
-    p->length = norm_of(p->grads, p->m->n);
-    return rc;
-}
-
-static void turn(place *p) /* a random direction as long as g */
-{
-    const size_t n = p->m->n;
-    nrm_real stretch;
-    size_t i;
-    for (i = 0; i < n; i++) p->direction[i] = nrm_rng_normal(&p->rng);
-    stretch = (nrm_real)(p->length / norm_of(p->direction, n));
-    for (i = 0; i < n; i++) p->direction[i] *= stretch;
-}
-
-/* What is not finite counts as infinite: it is no gap, but the end of the road. */
-static double or_infinite(double v)
-{
-    return isfinite(v) ? v : (double)INFINITY;
-}
-
-/* Loss and |∇L - g| at θ - s·direction, and back. */
-static int look(place *p, double s, double *loss, double *change)
-{
-    model *m = p->m;
-    nrm_acc there = 0;
-    size_t i;
-    int rc;
-    for (i = 0; i < m->n; i++) m->params[i] = p->params[i] - (nrm_real)s * p->direction[i];
-    rc = m->evaluate(m, &there);
-    *loss = or_infinite((double)there);
-    *change = or_infinite(distance(m->grads, p->grads, m->n));
-    memcpy(m->params, p->params, m->n * sizeof *m->params);
-    return rc == NRM_NONFINITE ? NRM_OK : rc;
-}
-
-typedef struct view {                                 /* over the steps of a grid */
-    double lowest, highest, least, most, beta, slope; /* loss, |∇L - g| */
-} view;
-
-static void view_start(view *v)
-{
-    v->lowest = v->least = (double)INFINITY;
-    v->highest = v->most = v->beta = v->slope = -(double)INFINITY;
-}
-
-static int view_add(view *v, place *p, double s)
-{
-    double loss, change;
-    const int rc = look(p, s, &loss, &change);
-    const double path = s * p->length;
-    v->lowest = fmin(v->lowest, loss);
-    v->highest = fmax(v->highest, loss);
-    v->least = fmin(v->least, change);
-    v->most = fmax(v->most, change);
-    v->beta = fmax(v->beta, or_infinite(change / path));
-    v->slope = fmax(v->slope, or_infinite(fabs(loss - (double)p->loss) / path));
-    return rc;
-}
-
-static int view_grid(view *v, place *p)
+static int view_grid(landscape_view *v, landscape_place *p)
 {
     const double lr = (double)p->m->net->spec.lr;
     size_t i;
     int rc = NRM_OK;
-    view_start(v);
-    for (i = 0; i < GRID && rc >= 0; i++) rc = view_add(v, p, grid[i] * lr);
+    landscape_view_start(v);
+    for (i = 0; i < GRID && rc >= 0; i++) rc = landscape_view_add(v, p, grid[i] * lr);
     return rc;
-}
-
-static double range_of(const view *v)
-{
-    return or_infinite(v->highest - v->lowest);
 }
 
 /* ---- what a run remembers -------------------------------------------------------------------- */
@@ -511,8 +229,8 @@ typedef struct training {
     lab_run *run;
     const setting *kind;
     extent size;
-    model m;
-    place p;
+    landscape_model m;
+    landscape_place p;
     training_order order;
     memory *mem;
 } training;
@@ -558,9 +276,10 @@ static int probe_dense(training *t, double when)
     int rc = NRM_OK;
     for (i = 0; i < DENSE && rc >= 0; i++) {
         double loss, change;
-        rc = look(&t->p, dense[i] * lr, &loss, &change);
+        rc = landscape_look(&t->p, dense[i] * lr, &loss, &change);
         if (when >= 500)
-            t->mem->beta_at[i][t->mem->looks] = or_infinite(change / (dense[i] * lr * t->p.length));
+            t->mem->beta_at[i][t->mem->looks] =
+                landscape_or_infinite(change / (dense[i] * lr * t->p.length));
         if (trace)
             lab_record_as(t->run, dense[i] * lr, lab_round(change, 5), "change_at/%.0f", when);
     }
@@ -570,17 +289,17 @@ static int probe_dense(training *t, double when)
 
 static int probe_random(training *t, size_t at)
 {
-    view v;
+    landscape_view v;
     int rc;
-    turn(&t->p);
+    landscape_turn(&t->p);
     rc = view_grid(&v, &t->p);
-    t->mem->value[RANDOM_RANGE][at] = range_of(&v);
+    t->mem->value[RANDOM_RANGE][at] = landscape_range(&v);
     t->mem->value[RANDOM_CHANGE][at] = v.most;
     t->mem->value[RANDOM_BETA][at] = v.beta;
     return rc;
 }
 
-static void trace(training *t, double when, const view *v)
+static void trace(training *t, double when, const landscape_view *v)
 {
     lab_record(t->run, "lowest", when, lab_round(v->lowest, 5));
     lab_record(t->run, "highest", when, lab_round(v->highest, 5));
@@ -595,9 +314,9 @@ static int is_pair(const setting *k)
 }
 
 /* What only the two arms have that the paper compares. */
-static int probe_pair(training *t, double when, view *v, size_t at)
+static int probe_pair(training *t, double when, landscape_view *v, size_t at)
 {
-    int rc = view_add(v, &t->p, below * t->kind->lr);
+    int rc = landscape_view_add(v, &t->p, below * t->kind->lr);
     t->mem->value[BETA_FINE][at] = v->beta;
     if (rc >= 0 && at_multiple(when, 100) && (when >= 500 || t->kind->role == TRACED))
         rc = probe_dense(t, when);
@@ -609,13 +328,13 @@ static int probe(training *t, double when)
 {
     memory *mem = t->mem;
     const size_t at = mem->probes++;
-    view v;
-    int q, rc = arrive(&t->p);
+    landscape_view v;
+    int q, rc = landscape_arrive(&t->p);
     mem->when[at] = when;
     for (q = 0; q < QUANTITIES; q++) mem->value[q][at] = (double)NAN;
     if (rc >= 0) rc = view_grid(&v, &t->p);
     if (rc < 0) return rc;
-    mem->value[RANGE][at] = range_of(&v);
+    mem->value[RANGE][at] = landscape_range(&v);
     mem->value[CHANGE][at] = v.most;
     mem->value[BETA][at] = v.beta;
     mem->value[SLOPE][at] = v.slope;
@@ -699,10 +418,10 @@ static int train(training *t)
     for (step = 0; step < t->size.steps && rc >= 0; step++) {
         const double when = (double)(step * t->size.scale);
         next_batch(t);
-        if (step == 0 && t->m.weight_norm) rc = weight_first_batch(&t->m);
+        if (step == 0 && t->m.weight_norm) rc = landscape_first_batch(&t->m);
         if (rc >= 0 && drifts && at_multiple(when, 100)) rc = probe_drift(t, when);
         if (rc >= 0 && probed && at_multiple(when, 10)) rc = probe(t, when);
-        if (rc >= 0) rc = advance(&t->m, &loss);
+        if (rc >= 0) rc = landscape_step(&t->m, &loss);
         count_accuracy(t, when);
         lab_progress(t->run, (double)step / (double)t->size.steps);
     }
@@ -778,7 +497,7 @@ static void note_bits(lab_run *run, const nrm_mlp *net)
 #define CURVATURE 3.0
 
 /* L = CURVATURE·|θ|²/2: g = CURVATURE·θ, and β must be CURVATURE. */
-static int evaluate_bowl(model *m, nrm_acc *loss)
+static int evaluate_bowl(landscape_model *m, nrm_acc *loss)
 {
     size_t i;
     *loss = 0;
@@ -789,26 +508,26 @@ static int evaluate_bowl(model *m, nrm_acc *loss)
     return NRM_OK;
 }
 
-static int note_bowl(lab_run *run, const model *like)
+static int note_bowl(lab_run *run, const landscape_model *like)
 {
-    model m = *like;
+    landscape_model m = *like;
     nrm_real params[4] = {3, -1, 0.5f, 2}, grads[4];
-    place p;
-    view v;
+    landscape_place p;
+    landscape_view v;
     int rc;
     m.n = 4;
     m.params = params;
     m.grads = grads;
     m.evaluate = evaluate_bowl;
-    if (place_make(&p, &m, run->seed)) return -1;
-    rc = arrive(&p);
+    if (landscape_place_make(&p, &m, run->seed)) return -1;
+    rc = landscape_arrive(&p);
     if (rc >= 0) rc = view_grid(&v, &p);
     lab_record(run, "bowl_beta", 0, lab_round(v.beta, 5));
-    lab_record(run, "bowl_range", 0, lab_round(range_of(&v) / (p.length * p.length), 5));
+    lab_record(run, "bowl_range", 0, lab_round(landscape_range(&v) / (p.length * p.length), 5));
     lab_record(run, "bowl_change", 0, lab_round(v.most / p.length, 5));
-    turn(&p);
-    lab_record(run, "bowl_random", 0, lab_round(norm_of(p.direction, m.n) / p.length, 5));
-    free(p.params);
+    landscape_turn(&p);
+    lab_record(run, "bowl_random", 0, lab_round(landscape_length(p.direction, m.n) / p.length, 5));
+    landscape_place_free(&p);
     return rc;
 }
 
@@ -827,22 +546,22 @@ static int note_linf(lab_run *run)
     rc = nrm_lp_batchnorm_forward(x + ROWS * UNITS, mean, scale, NULL, x, NULL, NULL, NRM_LINF,
                                   NRM_TRAIN, (nrm_real)1e-5, ROWS, UNITS, 1);
     lab_record(run, "linf_rms", 0,
-               lab_round(norm_of(x + ROWS * UNITS, ROWS * UNITS) / sqrt(ROWS * UNITS), 5));
+               lab_round(landscape_length(x + ROWS * UNITS, ROWS * UNITS) / sqrt(ROWS * UNITS), 5));
     free(x);
     return rc;
 }
 
 /* |v·dv|/(|v||dv|), the worst of the columns: the gradient must be orthogonal to v. */
-static void note_radial(lab_run *run, model *m)
+static void note_radial(lab_run *run, landscape_model *m)
 {
     double worst = 0;
     size_t l, at = 0, i, j;
     nrm_acc loss;
     (void)m->evaluate(m, &loss); /* v has moved since the last gradient */
     for (l = 0; l + 1 < m->net->spec.layers; l++) {
-        weight_part part;
+        landscape_weight part;
         size_t width;
-        at = weight_of(m, l, at, &part);
+        at = landscape_weight_of(m, l, at, &part);
         width = part.state->shape.width;
         for (j = 0; j < width; j++) {
             double dot = 0, vv = 0, dd = 0;
@@ -882,7 +601,7 @@ static int start(training *t, lab_run *run)
     t->size = extent_of(run->quick);
     t->mem = (memory *)calloc(1, sizeof *t->mem);
     if (!t->mem || model_make(&t->m, t->kind, &t->size, run->seed) ||
-        place_make(&t->p, &t->m, run->seed) ||
+        landscape_place_make(&t->p, &t->m, run->seed) ||
         training_order_start(&t->order, train_set.n, t->size.batch, DATASET_PIXELS, run->seed))
         return -1;
     t->mem->now.layers = (size_t)t->kind->layers;
@@ -904,8 +623,8 @@ static int run(lab_run *r)
     if (rc < 0) fprintf(stderr, "16_landscape: %s\n", nrm_strerror(rc));
     if (t.mem) free(t.mem->now.unit);
     free(t.mem);
-    free(t.p.params);
-    if (t.m.net) model_free(&t.m);
+    landscape_place_free(&t.p);
+    if (t.m.net) landscape_model_free(&t.m);
     training_order_free(&t.order);
     return rc < 0;
 }

@@ -56,7 +56,8 @@ double stats_mean(const double *x, size_t n);
 void stats_sort(double *x, size_t n);
 
 /* The quantile 0 <= p <= 1 of the sorted `x[n]`, with linear interpolation between the order
-   statistics (x[0] is the quantile 0, x[n-1] the quantile 1; "type 7"). p = 0.5 is the median. */
+   statistics (x[0] is the quantile 0, x[n-1] the quantile 1; "type 7"). p = 0.5 is the median.
+   Between two that are infinite there is none: nan. */
 double stats_quantile(const double *sorted, size_t n, double p);
 
 /* The larger and the smaller of two, nan if one of them is: a maximum made with fmax would lose it,

@@ -1,5 +1,5 @@
-/* test_training.c - what all trainings of the experiments share: the order of the mini-batches, and
-   the residual network with its gradient. */
+/* test_training.c - what trainings of the experiments share: the order of the mini-batches, the
+   residual network with its gradient, and the look around a point of the landscape. */
 #define FILES_IMPLEMENTATION
 #define CSV_IMPLEMENTATION
 #define SYNTHETIC_DIGITS_IMPLEMENTATION
@@ -7,6 +7,7 @@
 #define NORMLAYERS_IMPLEMENTATION
 #define TRAINING_IMPLEMENTATION
 #define RESIDUAL_IMPLEMENTATION
+#define LANDSCAPE_IMPLEMENTATION
 #include "../examples/files.h"
 
 #include "../examples/csv.h"
@@ -17,6 +18,7 @@
 
 #include "../examples/training.h"
 
+#include "../examples/landscape.h"
 #include "../examples/residual.h"
 #include "test.h"
 
@@ -221,6 +223,125 @@ static void test_residual_evaluation_in_parts(void)
     residual_free(&wide);
 }
 
+/* ---- the landscape --------------------------------------------------------------------------- */
+
+enum { BOWL = 3 };
+
+/* L = BOWL·|θ|²/2: the gradient is BOWL·θ, and so is its change per distance BOWL. */
+static int evaluate_bowl(landscape_model *m, nrm_acc *loss)
+{
+    size_t i;
+    *loss = 0;
+    for (i = 0; i < m->n; i++) {
+        m->grads[i] = BOWL * m->params[i];
+        *loss += (nrm_acc)BOWL / 2 * (nrm_acc)m->params[i] * (nrm_acc)m->params[i];
+    }
+    return *loss > 1000 ? NRM_NONFINITE : NRM_OK;
+}
+
+static void test_look_at_a_bowl(void)
+{
+    nrm_real params[4] = {3, -1, (nrm_real)0.5, 2}, grads[4], kept[4];
+    landscape_model m;
+    landscape_place p;
+    landscape_view v;
+    double loss, change, s;
+    memset(&m, 0, sizeof m);
+    m.n = 4;
+    m.params = params;
+    m.grads = grads;
+    m.evaluate = evaluate_bowl;
+    memcpy(kept, params, sizeof kept);
+    if (!CHECK(landscape_place_make(&p, &m, 11) == 0)) return;
+    CHECK_INT(landscape_arrive(&p), NRM_OK);
+    CHECK_NEAR(p.length, BOWL * sqrt(14.25), 1e-5);
+    CHECK_INT(landscape_look(&p, 1.0 / BOWL, &loss, &change), NRM_OK); /* the lowest point */
+    CHECK_NEAR(loss, 0, 1e-10);
+    CHECK_NEAR(change, p.length, 1e-5);
+    CHECK(memcmp(params, kept, sizeof kept) == 0);
+    landscape_view_start(&v);
+    for (s = 0.05; s < 0.3; s *= 2) CHECK_INT(landscape_view_add(&v, &p, s), NRM_OK);
+    CHECK_NEAR(v.beta, BOWL, 1e-5);
+    CHECK_NEAR(v.highest, BOWL / 2.0 * 14.25 * 0.85 * 0.85, 1e-4);
+    CHECK_NEAR(v.lowest, BOWL / 2.0 * 14.25 * 0.4 * 0.4, 1e-4);
+    CHECK_NEAR(landscape_range(&v), v.highest - v.lowest, 0);
+    landscape_turn(&p);
+    CHECK_NEAR(landscape_length(p.direction, 4), p.length, 1e-5);
+    CHECK_INT(landscape_look(&p, 100, &loss, &change), NRM_OK); /* what is not finite is no error */
+    CHECK(memcmp(params, kept, sizeof kept) == 0);
+    landscape_place_free(&p);
+}
+
+static landscape_model make_weight_norm(const nrm_real *x, const int *labels)
+{
+    nrm_mlp_layer layer[3];
+    nrm_mlp_spec spec = training_plain(layer, 2, WIDTH, NRM_TANH, NRM_NO_NORM);
+    landscape_model m;
+    spec.inputs = IN;
+    spec.max_batch = ROWS;
+    spec.seed = 11;
+    CHECK_INT(landscape_model_make(&m, &spec, 1), 0);
+    m.x = x;
+    m.labels = labels;
+    m.rows = ROWS;
+    return m;
+}
+
+static void keep_first_layer(void *context, const nrm_mlp_event *event)
+{
+    double *found = (double *)context;
+    if (!event->gradient && event->place == NRM_AT_LINEAR && event->layer == 0)
+        landscape_columns(event, WIDTH, found, found + WIDTH);
+}
+
+static void test_weight_norm_first_batch(void)
+{
+    nrm_real x[ROWS * IN];
+    double found[2 * WIDTH];
+    landscape_model m;
+    nrm_acc loss;
+    int labels[ROWS];
+    size_t j;
+    draw(x, labels);
+    m = make_weight_norm(x, labels);
+    CHECK_INT(landscape_first_batch(&m), NRM_OK);
+    m.net->probe = keep_first_layer;
+    m.net->probe_context = found;
+    CHECK_INT(m.evaluate(&m, &loss), NRM_OK);
+    for (j = 0; j < WIDTH; j++) {
+        CHECK_NEAR(found[j], 0, 1e-5);
+        CHECK_NEAR(found[WIDTH + j], 1, 1e-5);
+    }
+    landscape_model_free(&m);
+}
+
+#ifdef NRM_DOUBLE
+static void test_weight_norm_gradient(void)
+{
+    nrm_real x[ROWS * IN], *expected;
+    landscape_model m;
+    nrm_acc up, down;
+    int labels[ROWS];
+    size_t i;
+    draw(x, labels);
+    m = make_weight_norm(x, labels);
+    expected = (nrm_real *)malloc(m.n * sizeof *expected);
+    if (!CHECK(expected && m.evaluate(&m, &up) == NRM_OK)) return;
+    memcpy(expected, m.grads, m.n * sizeof *expected);
+    for (i = 0; i < m.n; i++) {
+        const double h = 1e-6, kept = m.params[i];
+        m.params[i] = kept + h;
+        CHECK_INT(m.evaluate(&m, &up), NRM_OK);
+        m.params[i] = kept - h;
+        CHECK_INT(m.evaluate(&m, &down), NRM_OK);
+        m.params[i] = kept;
+        CHECK_NEAR(expected[i], (up - down) / (2 * h), 1e-7);
+    }
+    free(expected);
+    landscape_model_free(&m);
+}
+#endif
+
 int main(void)
 {
     RUN(test_order_deals_each_example_once);
@@ -232,5 +353,10 @@ int main(void)
     RUN(test_residual_gradient);
 #endif
     RUN(test_residual_evaluation_in_parts);
+    RUN(test_look_at_a_bowl);
+    RUN(test_weight_norm_first_batch);
+#ifdef NRM_DOUBLE
+    RUN(test_weight_norm_gradient);
+#endif
     return test_report("training");
 }

@@ -430,12 +430,21 @@ static int labi_too_long(const lab_program *program)
     return -1;
 }
 
+/* Runs on other data have a folder of their own: one that went on without MNIST must not take the
+   place of those that count. */
+static const char *labi_kind(const labi_lab *lab)
+{
+    if (lab->options.quick) return "_quick";
+    if (!(lab->program->uses & LAB_USES_DATA)) return "";
+    if (lab->data.synthetic) return "_synthetic";
+    return lab->data.hash == DATASET_MNIST_HASH ? "" : "_other";
+}
+
 static int labi_run_path(const labi_lab *lab, size_t arm, size_t seed, char *path)
 {
-    const int n =
-        snprintf(path, LABI_PATH, "%s/%s%s/%s_seed%llu.csv", lab->runs_folder, lab->program->name,
-                 lab->options.quick ? "_quick" : "", lab->program->arm[arm].id,
-                 (unsigned long long)(lab->options.seed + seed));
+    const int n = snprintf(path, LABI_PATH, "%s/%s%s/%s_seed%llu.csv", lab->runs_folder,
+                           lab->program->name, labi_kind(lab), lab->program->arm[arm].id,
+                           (unsigned long long)(lab->options.seed + seed));
     return n < 0 || n >= LABI_PATH;
 }
 
@@ -607,12 +616,27 @@ static int labi_find_missing(labi_lab *lab)
     return 0;
 }
 
-static int labi_run_missing(labi_lab *lab)
+/* Can files be written to this folder? To be known before the runs, not hours later. */
+static int labi_can_write(const labi_lab *lab, const char *folder)
+{
+    char path[LABI_PATH], err[FILES_ERR_MAX] = "the path is too long";
+    const int n =
+        snprintf(path, sizeof path, "%s/.%s-%ld.try", folder, lab->program->name, (long)getpid());
+    if (n < 0 || n >= LABI_PATH || files_write(path, "", 0, err)) {
+        fprintf(stderr, "%s: nothing was run: %s\n", lab->program->name, err);
+        return 0;
+    }
+    (void)unlink(path);
+    return 1;
+}
+
+static int labi_run_missing(labi_lab *lab, const char *out)
 {
     jobs_plan plan;
     char err[JOBS_ERR_MAX];
     int failed;
     if (lab->missing_count == 0) return 0;
+    if (!labi_can_write(lab, out) || !labi_can_write(lab, lab->runs_folder)) return -1;
     if (lab->program->prepare && lab->program->prepare(&lab->data, lab->options.quick)) return -1;
     memset(&plan, 0, sizeof plan);
     plan.count = lab->missing_count;
@@ -1208,6 +1232,13 @@ static int labi_report(const lab_program *program, const char *table, const char
 
 /* ---- the program ---- */
 
+/* Does somebody want a single picture, or a single table? */
+static int labi_is_file_name(const char *out)
+{
+    const char *dot = out ? strrchr(out, '.') : NULL;
+    return dot && (strcmp(dot, ".png") == 0 || strcmp(dot, ".csv") == 0);
+}
+
 static int labi_parse(labi_lab *lab, int argc, char **argv)
 {
     cli_option own[4];
@@ -1246,6 +1277,11 @@ static int labi_parse(labi_lab *lab, int argc, char **argv)
     program.own_count = 4;
     status = cli_parse(&lab->options, &program, argc, argv);
     if (status != CLI_RUN) return status;
+    if (labi_is_file_name(lab->options.out)) {
+        fprintf(stderr, "%s: --out is a folder here, not one picture: %.200s\n", lab->program->name,
+                lab->options.out);
+        return CLI_EXIT_USAGE;
+    }
     if (lab->options.quick && !(lab->options.given & CLI_USES_SEEDS)) lab->options.seeds = 2;
     if (lab->options.seeds < 1 || lab->options.seeds > LAB_SEEDS_MAX) {
         fprintf(stderr, "%s: --seeds is from 1 to %d\n", lab->program->name, LAB_SEEDS_MAX);
@@ -1305,7 +1341,7 @@ static int labi_experiment(labi_lab *lab)
     if (lab->show_plan) return labi_print_plan(lab);
     if (snprintf(table, sizeof table, "%s/%s.csv", out, lab->program->name) >= LABI_PATH)
         return labi_too_long(lab->program);
-    if (labi_run_missing(lab) || labi_join(lab, table)) return 1;
+    if (labi_run_missing(lab, out) || labi_join(lab, table)) return 1;
     return labi_report(lab->program, table, out);
 }
 

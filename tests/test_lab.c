@@ -212,6 +212,33 @@ static void test_a_damaged_run_runs_again(void)
     }
 }
 
+static void test_nothing_runs_where_nothing_can_be_written(void)
+{
+    const size_t before = runs_so_far();
+    char out[PATH_SIZE], path[PATH_SIZE];
+    CHECK(unlink(in_folder(path, "runs/00_test/first_seed12.csv")) == 0);
+    CHECK_INT(experiment("--out", in_folder(out, "count/below a file")), 1);
+    CHECK_INT(experiment("--out", in_folder(out, "out/page.png")), 2);
+    CHECK_INT(runs_so_far(), before);
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK_INT(runs_so_far(), before + 1);
+}
+
+/* A pass without MNIST must not cost the runs with it. */
+static void test_runs_on_other_data_have_their_folder(void)
+{
+    const size_t before = runs_so_far();
+    char path[PATH_SIZE];
+    struct stat at;
+    program.uses = LAB_USES_DATA;
+    CHECK_INT(experiment("--data", "synthetic"), 0);
+    CHECK_INT(runs_so_far(), before + 8);
+    CHECK(stat(in_folder(path, "runs/00_test_synthetic/first_seed12.csv"), &at) == 0);
+    program.uses = 0;
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK_INT(runs_so_far(), before + 8);
+}
+
 /* A table speaks for one build; the file of another one does not get into it unseen. */
 static void test_a_foreign_run_is_not_joined(void)
 {
@@ -372,6 +399,8 @@ int main(void)
     RUN(test_missing_and_cut_runs_again);
     RUN(test_a_cut_number_runs_again);
     RUN(test_a_damaged_run_runs_again);
+    RUN(test_nothing_runs_where_nothing_can_be_written);
+    RUN(test_runs_on_other_data_have_their_folder);
     RUN(test_a_foreign_run_is_not_joined);
     RUN(test_other_settings_run_again);
     RUN(test_redrawn_without_runs);

@@ -47,12 +47,12 @@
                        less than a tenth of it, else partly; for γ and for β
 
    n to q: 784-100-10, ReLU, He's Gaussian weights, plain SGD, batches of 128, 10,000 images for 3
-   epochs; every input at each of four learning rates, and judged at the one whose mean over seeds is
-   best (after each number of epochs, on the first 2000 of these images). Inputs: pixels 0..1; minus
-   their means; also divided by sqrt(v + ε), ε = 1e-4; whitened by the inverse of the Cholesky factor
-   of C + ε, with ε = 1e-4 (which the claims are about) and 1e-2; means, v and C of the 10,000. Any
-   other whitening, by principal components or the symmetric root, is this one turned, and to
-   Gaussian weights and plain SGD a turn of the inputs is no change.
+   epochs; every input at each of four learning rates, and judged at the one whose mean over seeds
+   is best (after each number of epochs, on the first 2000 of these images). Inputs: pixels 0..1;
+   minus their means; also divided by sqrt(v + ε), ε = 1e-4; whitened by the inverse of the Cholesky
+   factor of C + ε, with ε = 1e-4 (which the claims are about) and 1e-2; means, v and C of the
+   10,000. Any other whitening, by principal components or the symmetric root, is this one turned,
+   and to Gaussian weights and plain SGD a turn of the inputs is no change.
    r: 784-100-100-10 with batch norm, 20 epochs of the same images, otherwise as below.
 
    k and l are claims of ours on inference soon after the batch; what a tutorial says of the

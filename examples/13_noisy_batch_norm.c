@@ -922,7 +922,7 @@ static double gain(const lab_report *r, int net, size_t seed, const char *series
 }
 
 /* times: how many times as large it is to be; 0: no matter. */
-static void judge_depth(lab_report *r, const lab_claim *claim, const char *series, double times)
+static void judge_depth(lab_report *r, const lab_claim *stated, const char *series, double times)
 {
     const size_t n = lab_seeds(r, arm_of(RELU13, NORMED));
     double shallow[LAB_SEEDS_MAX], deep[LAB_SEEDS_MAX];
@@ -936,7 +936,7 @@ static void judge_depth(lab_report *r, const lab_claim *claim, const char *serie
     of[0] = stats_describe(shallow, n);
     of[1] = stats_describe(deep, n);
     met = times <= 0 || of[1].mean > times * of[0].mean;
-    lab_verdict(r, claim, stats_judge_pairs(deep, shallow, n, +1, met), "",
+    lab_verdict(r, stated, stats_judge_pairs(deep, shallow, n, +1, met), "",
                 "batch norm gains %s points with 6 layers, %s with 13", lab_mean_sd(r, of[0], 1),
                 lab_mean_sd(r, of[1], 1));
 }

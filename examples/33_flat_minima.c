@@ -21,11 +21,11 @@
        changed      the share of decisions that the same noise changes. Does not see the scale of
                     the logits either, so not how far the loss has gone to 0.
 
-   All three also under noise W (1 + 0.5 d), relative to each weight, which does not see the scale
-   of a unit either; printed, not judged. And all where the loss on these 2000 images first falls
-   below 0.05 (looked at every quarter of an epoch, near there), which they pass: flatness
-   at the same loss. Test error and loss are of the 10,000 test images; running statistics for that
-   are taken anew from the 5120.
+   Rise and changed also under noise W (1 + 0.5 d), relative to each weight, which does not see the
+   scale of a unit either; printed, not judged. And everything also where the loss on these 2000
+   images first falls below 0.05 (looked at every quarter of an epoch, near there): flatness at the
+   same loss. Test error and loss are of the 10,000 test images; running statistics for that are
+   taken anew from the 5120.
 
    The claims; what counts as reproduced was written down before the run. Below: paired over seeds.
 
@@ -790,7 +790,8 @@ static double second_moment(const nrm_real *x)
     return length;
 }
 
-/* Softmax regression with weights 0 has the Hessian (I - 11ᵀ/10)/10 ⊗ mean (x, 1)(x, 1)ᵀ. */
+/* Softmax regression with weights 0 has the Hessian of its logits, (I - 11ᵀ/10)/10, in Kronecker's
+   product with the mean of (x, 1)(x, 1)ᵀ: eigenvalues are products of both's. */
 static void check_eigenvalue(lab_report *r)
 {
     nrm_real x[TOY_N * TOY_IN];

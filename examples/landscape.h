@@ -1,13 +1,13 @@
 /* landscape.h - loss and gradient around the point in the space of its parameters where a training
    stands.
 
-   From a place θ with the gradient g a program looks at θ - s·g, or at θ - s·d with a random d of the
-   length of g, and comes back: parameters are as before, and running statistics, optimizer and the
+   From a place θ with the gradient g a program looks at θ - s·g, or at θ - s·d with a random d as
+   long as g, and comes back: parameters are as before, and running statistics, optimizer and the
    random streams of the network were not touched. What is not finite counts as infinite.
 
-   The parameters are those of a network (nrm_mlp), or the v, g and b of weight norm, which leaves the
-   network as it is: W = g·v/|v| is written into it before, and the gradient by W taken back to v and
-   g after.
+   The parameters are those of a network (nrm_mlp), or the v, g and b of weight norm, which leaves
+   the network as it is: W = g·v/|v| is written into it before, and the gradient by W taken back to
+   v and g after.
 
    In one file of the program, after normlayers.h and training.h with their implementations:
 

@@ -1111,7 +1111,9 @@ static void judge_settled(lab_report *r)
                 stats_judge_pairs(v[0], v[1], n, -1, share[kind] < 0.1 && growth[kind] < 0.1);
     }
     lab_verdict(
-        r, &settled, stats_weakest(part, 2), "at a constant rate, training loss near 0",
+        r, &settled, stats_weakest(part, 2),
+        lab_format(r, "training loss of the last epoch %s",
+                   lab_text(r, SETTLE, "settle_loss", last, 3)),
         "epoch 20 / epoch 1: γ %.3f, β %.3f, weights %.3f; distance since epoch 10 +%.0f, +%.0f, "
         "+%.0f %%",
         share[GAMMAS], share[BETAS], share[WEIGHTS], 100 * growth[GAMMAS], 100 * growth[BETAS],
@@ -1253,8 +1255,7 @@ static void draw_curves(lab_report *r, plot_panel *p)
     }
     plot_axis_x(p, "steps", PLOT_LINEAR);
     plot_axis_y(p, "training loss", PLOT_LOG10);
-    plot_range_y(p, 0.005, 3);
-    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
+    plot_legend(p, PLOT_LEGEND_NONE);
 }
 
 static void draw_settling(lab_report *r, plot_panel *p)
@@ -1288,10 +1289,13 @@ static int page_inputs(lab_report *r)
     plot_heading(p, "training loss after 3 epochs");
     plot_axis_y(p, "training loss", PLOT_LOG10);
     draw_rates(r, p, "loss", EPOCHS);
+    plot_range_y(p, 0.02, 20);
     p = plot_add(f, 1, 0, 1, 1);
     plot_heading(p, "test accuracy after 3 epochs");
     plot_axis_y(p, "test accuracy (%)", PLOT_LINEAR);
     draw_rates(r, p, "test", 0);
+    plot_range_y(p, 0, 100);
+    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
     p = plot_add(f, 1, 1, 1, 1);
     plot_heading(p, "do γ and β settle?");
     draw_settling(r, p);

@@ -307,14 +307,14 @@ static void direction(const nrm_mlp *net, int kind, uint64_t seed, uint64_t numb
 }
 
 /* What the network that was looked at last says of each image. */
-static void decisions(const view *v, int *class)
+static void decisions(const view *v, int *decided)
 {
     size_t i, c;
     for (i = 0; i < v->n; i++) {
         const nrm_real *logit = v->net->logits + i * DATASET_CLASSES;
-        class[i] = 0;
+        decided[i] = 0;
         for (c = 1; c < DATASET_CLASSES; c++)
-            if (logit[c] > logit[class[i]]) class[i] = (int)c;
+            if (logit[c] > logit[decided[i]]) decided[i] = (int)c;
     }
 }
 

@@ -181,6 +181,7 @@ $(BUILD):
 # Another compiler or other flags make other programs: this file is new when they are.
 COMPILED_BY := $(CC) $(FLAGS)
 .PHONY: always
+always:
 $(BUILD)/compiled_by: always | $(BUILD)
 	@printf '%s\n' '$(COMPILED_BY)' | cmp -s - $@ || printf '%s\n' '$(COMPILED_BY)' >$@
 

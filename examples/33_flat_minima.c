@@ -1010,9 +1010,10 @@ static void runs_panel(lab_report *r, plot_figure *f, size_t col)
     for (norm = NRM_NO_NORM; norm <= NRM_BATCH_NORM; norm++)
         for (i = 0; i < SETTINGS; i++) {
             plot_style style = style_of(norm, AT_END);
+            const int crowded = col > 1 && (norm != NRM_NO_NORM || i != HIGH);
             style.alpha = 0.6;
-            draw_runs(r, p, arm_of(norm, i), of_loss ? "train_loss" : x->series, y->series, name[i],
-                      style);
+            draw_runs(r, p, arm_of(norm, i), of_loss ? "train_loss" : x->series, y->series,
+                      crowded ? NULL : name[i], style);
         }
 }
 

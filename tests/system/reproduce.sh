@@ -121,13 +121,22 @@ check "a page of verdicts that fails" fails reproduce --redraw
 rm no_verdicts
 
 # Asked to stop, it stops the program under way and begins no other.
+until_true() { # COMMAND...: for some seconds; not every sleep knows fractions
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        if "$@" 2>/dev/null; then return 0; fi
+        sleep 0.2 2>/dev/null || sleep 1
+    done
+}
+gone() {
+    ! kill -0 "$1"
+}
 stops() { # SIGNAL
     rm -f pid ran
     sh "$root/examples/reproduce.sh" 16_one 17_two >/dev/null 2>&1 &
     script=$!
-    for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s pid ] || sleep 1; done
+    until_true test -s pid
     kill -s "$1" "$script"
-    for _ in 1 2 3 4 5 6 7 8 9 10; do ! kill -0 "$script" 2>/dev/null || sleep 1; done
+    until_true gone "$script"
     if kill -0 "$script" 2>/dev/null; then # a check that fails must end, too
         kill -s KILL "$script" "$(cat pid)"
         return 1

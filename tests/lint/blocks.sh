@@ -122,7 +122,8 @@ done
 
 if [ -f Makefile ]; then
     # The documents call the folder build, whatever it is called while this runs.
-    make -pnq BUILD=build : 2>/dev/null | sed -n 's/^\([A-Za-z0-9][A-Za-z0-9_./-]*\) *::*\([^=].*\)*$/\1/p' |
+    make -pnq BUILD=build : 2>/dev/null |
+        sed -n 's/^\([A-Za-z0-9][A-Za-z0-9_./-]*\) *::*\([^=].*\)*$/\1/p' |
         sort -u >"$work/targets"
     # A phony target without a rule would do nothing, and say that all is well.
     phony=$(awk '/^\.PHONY:/ { on = 1; $1 = "" } on { on = sub(/\\$/, ""); print }' Makefile)

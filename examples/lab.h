@@ -8,10 +8,10 @@
 
    (with --quick in 16_landscape_quick; on other data than MNIST in 16_landscape_synthetic or
    16_landscape_other). A run whose file is there, with the head that it would get now, is not done
-   16_landscape_other). A run whose file is there, with the head that it would get now, is not done
    again; since files appear whole or not at all, an experiment that was killed goes on where it
    was. When all runs are there, they are put together into one table, and figures and verdicts come
    from that table alone:
+
        16_landscape.csv             arm, seed, series, x, y
        16_landscape_verdicts.csv    claim, source, what the paper has, ours, verdict, ...
        16_landscape.png             and other pages, 16_landscape_WHAT.png

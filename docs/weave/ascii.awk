@@ -48,7 +48,7 @@ function ascii(line) {
 }
 /[\200-\377]/ {
     # tags stay in their column, where there is room
-    if (match($0, /  +\[[A-Z]+\.[0-9]+\]$/)) {
+    if (match($0, /  +[[(][A-Z]+\.[0-9]+[])]$/)) {
         tag = substr($0, RSTART)
         text = ascii(substr($0, 1, RSTART - 1))
         sub(/^ +/, "", tag)

@@ -25,7 +25,7 @@ const SHOWN = [
     'book/03_layer_norm.html',
     'book/experiment_16_landscape.html',
     'book/verdicts.html',
-    'book/header_06.html',
+    'book/header_01.html',
     'book/header_opening.html',
 ]
 

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fences } from './formulas.mjs'
-import { equations, root } from './tex.mjs'
+import { equations, root, tagRecords } from './tex.mjs'
 
 export const problems = new Set()
 export const problem = (where, what) => {
@@ -28,7 +28,7 @@ const FINDINGS = [
     'invariance',
 ]
 
-// The header, cut into prose and code, and into pages at the headings of its sections.
+// The header, cut into prose and code, and into pages at the headings of its parts and chapters.
 export const headerLines = read('normlayers.h').split('\n')
 function headerPages() {
     const segments = []
@@ -45,12 +45,17 @@ function headerPages() {
     segments.push({ kind, from, to: headerLines.length - (headerLines.at(-1) === '' ? 1 : 0) })
     const pages = [{ name: 'header_opening', title: 'The header: opening', segments: [] }]
     for (const segment of segments) {
-        const first = headerLines.slice(segment.from - 1, segment.to).find((line) => line.trim())
-        const heading = segment.kind === 'prose' && /^## (\d+) +(.*)$/.exec(first)
+        const [first, second] = headerLines
+            .slice(segment.from - 1, segment.to)
+            .filter((line) => line.trim())
+        const part = segment.kind === 'prose' && /^# (Part (I+):.*)$/.exec(first)
+        const heading = segment.kind === 'prose' && /^## (\d+) +(.*)$/.exec(part ? second : first)
         const opening = pages.at(-1).name === 'header_opening'
         if (heading) {
             const name = `header_${heading[1].padStart(2, '0')}`
             pages.push({ name, number: heading[1], title: heading[2], segments: [] })
+        } else if (part) {
+            pages.push({ name: `header_part_${part[2].length}`, title: part[1], segments: [] })
         } else if (opening && pages.at(-1).segments.some((s) => s.kind === 'prose')) {
             pages.push({ name: 'header_declarations', title: 'Declarations', segments: [] })
         }
@@ -148,7 +153,7 @@ for (const p of pages.values()) ofSource.set(`docs/${p.path}`, p) // links to th
 // ---- tags --------------------------------------------------------------------------------------
 
 // tag -> { tag, tex, header, home (the page that defines it), shown (the chapter that shows an
-// equation of the header), lines (that compute it), why (nothing does), check (page, line), met }
+// equation of the header), computed (or a step), lines (that compute it), check (page, line), met }
 export const tags = new Map()
 export const TAG = /(?<![A-Za-z0-9_.])([A-Z]{2,})\.(\d+)([a-z]?)(?![\w])/g
 
@@ -158,7 +163,8 @@ export function pageOfLine(line) {
     }
     return null
 }
-for (const e of equations(headerLines.join('\n')).values()) {
+const records = tagRecords(headerLines.join('\n'))
+for (const e of equations(records).values()) {
     tags.set(e.tag, { ...e, header: true, home: pageOfLine(e.line), lines: [] })
 }
 for (const p of pages.values()) {
@@ -198,29 +204,19 @@ function cited(text) {
     return found
 }
 
-// Where the implementation computes: the comments of its code.
+// Where the implementation computes.
 export const implementation =
     headerLines.findIndex((line) => line.startsWith('#define NRM_IMPLEMENTED')) + 1
 if (!implementation) throw new Error('normlayers.h: no implementation part')
-export const citing = new Map() // line -> tags
-for (const p of pages.values()) {
-    for (const s of p.segments ?? []) {
-        if (s.kind !== 'code') continue
-        for (let n = Math.max(s.from, implementation); n <= s.to; n++) {
-            for (const tag of cited(headerLines[n - 1])) {
-                const t = tags.get(tag)
-                if (!t) problem(`normlayers.h:${n}`, `${tag} is not defined`)
-                if (!t || t.lines.includes(n)) continue
-                t.lines.push(n)
-                citing.set(n, [...(citing.get(n) ?? []), tag])
-            }
-        }
-    }
-}
-// Lines that compute, and only where there are none the comments above functions.
-for (const t of tags.values()) {
-    const computing = t.lines.filter((n) => /[^ ].*\/\*/.test(headerLines[n - 1]))
-    if (computing.length > 0) t.lines = computing
+export const computing = new Set() // lines
+for (const { what, tag, line } of records) {
+    if (what === 'define') continue
+    const t = tags.get(tag)
+    if (!t && families.has(tag.split('.')[0]))
+        problem(`normlayers.h:${line}`, `${tag} is not defined`)
+    if (!t || what !== 'compute' || t.lines.includes(line)) continue
+    t.lines.push(line)
+    computing.add(line)
 }
 // Where the header defines a name: functions where they are implemented, and types, macros,
 // constants and status codes.
@@ -237,14 +233,6 @@ headerLines.forEach((line, k) => {
     const page = m && pageOfLine(k + 1)
     if (page && !names.has(m[1])) names.set(m[1], k + 1)
 })
-
-// The reasons why nothing computes the others, as the lint has them.
-const reasons =
-    /not_computed\(\) \{\n[^\n]*\n([^]*?)\nLIST/.exec(read('tests/lint/tags.sh'))?.[1] ?? ''
-for (const row of reasons.split('\n')) {
-    const m = /^(\S+)\s+(.*)$/.exec(row)
-    if (m && tags.has(m[1])) tags.get(m[1]).why = m[2]
-}
 
 // Who checks: the DERIVE lines; what was met: the table that `make equations` prints.
 export const checking = new Map() // page -> Map of line -> tag

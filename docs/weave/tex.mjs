@@ -15,6 +15,7 @@
 //     atom     = letter, d-name (dx), number, name, ( ), ⟨ ⟩, | |, ⌊ ⌋, ⌈ ⌉, √ factor, f( )
 //
 // The TeX is what both KaTeX (strict) and the MathJax of GitHub take: no macros of its own.
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { dirname, join } from 'node:path'
@@ -814,25 +815,34 @@ function split(parts) {
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
-// All display equations of the header: tag -> { tag, source, line, tex }.
-export function equations(text = readFileSync(join(root, 'normlayers.h'), 'utf8')) {
-    const found = new Map()
-    let prose = false
-    text.split('\n').forEach((row, k) => {
-        if (row === '/*') prose = true
-        else if (row === '*/') prose = false
-        const m = prose && /^ {4}(\S.*?)\s+\[([A-Z]+\.\d+)\]$/.exec(row)
-        if (!m) return
-        const [, source, tag] = m
-        if (found.has(tag)) throw new Error(`normlayers.h:${k + 1}: ${tag} is defined twice`)
-        let typeset
-        try {
-            typeset = tex(source)
-        } catch (error) {
-            throw new Error(`normlayers.h:${k + 1}: ${tag}: ${error.message}`)
-        }
-        found.set(tag, { tag, source, line: k + 1, tex: typeset })
+// What tests/lint/extract_tags.awk finds in the header: [what, tag, line, kind, source] each.
+export function tagRecords(text = readFileSync(join(root, 'normlayers.h'), 'utf8')) {
+    const records = execFileSync('awk', ['-f', join(root, 'tests/lint/extract_tags.awk')], {
+        input: text,
+        encoding: 'utf8',
+        env: { ...process.env, LC_ALL: 'C' },
     })
+    return records
+        .split('\n')
+        .filter((record) => record)
+        .map((record) => {
+            const [what, tag, place, kind, source] = record.split('\t')
+            return { what, tag, line: Number(place.split(':').at(-1)), kind, source }
+        })
+}
+
+// All display equations of the header: tag -> { tag, source, line, computed, tex }.
+export function equations(records = tagRecords()) {
+    const found = new Map()
+    for (const { what, tag, line, kind, source } of records) {
+        if (what !== 'define') continue
+        if (found.has(tag)) throw new Error(`normlayers.h:${line}: ${tag} is defined twice`)
+        try {
+            found.set(tag, { tag, source, line, computed: kind === 'computed', tex: tex(source) })
+        } catch (error) {
+            throw new Error(`normlayers.h:${line}: ${tag}: ${error.message}`)
+        }
+    }
     return found
 }
 

@@ -25,7 +25,7 @@ import { typeset, weaver } from './prose.mjs'
 import {
     TAG,
     checking,
-    citing,
+    computing,
     families,
     front,
     headerLines,
@@ -136,6 +136,7 @@ const book = {
             k + 1 >= implementation && l.trim() === line.trim() ? [k + 1] : [],
         )
         if (at.length !== 1) return null
+        wantedLines.add(at[0])
         return { href: href(env.page, pageOfLine(at[0]), `L${at[0]}`), line: at[0] }
     },
     // A fence of a chapter.
@@ -193,12 +194,8 @@ function note(t, env) {
             (n) => `<a href="${href(env.page, pageOfLine(n), `L${n}`)}">${n}</a>`,
         )
         rows.push(`${at.length > 1 ? 'lines' : 'line'} ${at.join(' · ')}`)
-    } else if (t.why) {
-        rows.push(
-            escape(t.why).replace(TAG, (tag) =>
-                tags.has(tag) ? `<a href="${book.tag(tag, env)}">${tag}</a>` : tag,
-            ),
-        )
+    } else if (t.header && !t.computed) {
+        rows.push('a step or a property')
     }
     for (const witness of t.met ?? []) {
         const kind = witness[0]
@@ -235,7 +232,8 @@ function margin(t, env) {
 function equation(t, tex, env) {
     const name = `<a class="tag" href="${href(env.page, indexOf(t), t.tag)}">${t.tag}</a>`
     const formula = `<div class="formula">${tryTypeset(tex, true, env, t.tag)}</div>`
-    return `<div class="eq" id="${t.tag}">${formula}${name}${margin(t, env)}</div>\n`
+    const kind = t.computed ? 'eq computed' : 'eq' // a tag in square brackets has its line of C
+    return `<div class="${kind}" id="${t.tag}">${formula}${name}${margin(t, env)}</div>\n`
 }
 
 // The section of the header that a line belongs to.
@@ -298,15 +296,17 @@ function wovenMarkdown(p, text) {
 }
 
 // Prose of the header: its equations become fences for prose.mjs.
+const tagOfLine = new Map([...tags.values()].filter((t) => t.header).map((t) => [t.line, t.tag]))
 function headerProse(p, segment, state) {
-    const lines = headerLines.slice(segment.from - 1, segment.to)
-    const text = lines
-        .map((line) => {
-            const m = /^ {4}\S.*?\s+\[([A-Z]+\.\d+)\]$/.exec(line)
-            return m ? `\n\`\`\`eq\n${m[1]}\n\`\`\`` : line
+    const text = headerLines
+        .slice(segment.from - 1, segment.to)
+        .map((line, k) => {
+            const tag = tagOfLine.get(segment.from + k)
+            if (p.number && /^# Part /.test(line)) return '' // the page is of the chapter below
+            return tag ? `\n\`\`\`eq\n${tag}\n\`\`\`` : line
         })
         .join('\n')
-    const shift = p.name === 'header_opening' ? 0 : 1
+    const shift = p.number || p.name === 'header_declarations' ? 1 : 0
     const env = {
         where: `normlayers.h:${segment.from}`,
         page: p,
@@ -314,7 +314,7 @@ function headerProse(p, segment, state) {
         shift,
         numbered: true,
         italic: p.number !== '21', // references: names and their initials
-        channels: Number(p.number) >= 5, // from there on C counts channels
+        channels: Number(p.number) <= 13, // in the layers C counts channels
     }
     return weave(text, Object.assign(state, env))
 }
@@ -340,7 +340,7 @@ function headerCode(p, segment) {
     const ids = (n) => {
         const rule = /^\/\* ---- (.*?) -+ \*\/$/.exec(headerLines[n - 1])
         if (rule) p.sections.push({ level: 2, id: `L${n}`, title: rule[1] })
-        return rule || citing.has(n) || wantedLines.has(n) ? [`L${n}`] : []
+        return rule || computing.has(n) || wantedLines.has(n) ? [`L${n}`] : []
     }
     return listing(lines, from, ids)
 }

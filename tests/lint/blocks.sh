@@ -157,10 +157,12 @@ fi
 # What a page quotes of the header, with a tag, must stand there.
 for document in README.md docs/*.md; do
     awk '/^```/ { open = !open; next } open { sub(/ +$/, ""); print }' "$document" |
-        grep -E '(\[|/\* )[A-Z]+\.[0-9]+(\]$|.* \*/$)' | sed 's/^ *//' >"$work/quoted"
+        grep -E '([[(]|/\* )[A-Z]+\.[0-9]+([])]$|.* \*/$)' | sed 's/^ *//' >"$work/quoted"
     while IFS= read -r quoted; do
-        tag=$(echo "$quoted" | grep -o -E '(\[|/\* )[A-Z]+\.[0-9]+' | tail -n 1 | sed 's/^.*[[ ]//')
-        grep -q -F "[$tag]" normlayers.h || continue # an equation of the page, and its code
+        tag=$(echo "$quoted" | grep -o -E '([[(]|/\* )[A-Z]+\.[0-9]+' | tail -n 1 |
+            sed 's/^.*[[( ]//')
+        # an equation of the page, and its code
+        grep -q -E "[[(]${tag}[])]\$" normlayers.h || continue
         : >"$work/log"
         if grep -q -F -- "$quoted" normlayers.h; then
             pass

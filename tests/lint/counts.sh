@@ -12,8 +12,7 @@ same() {
     said=$(tr '\n' ' ' <README.md | grep -o -E "[0-9]+ $1" | head -n 1 | cut -d' ' -f1)
     [ "$said" = "$2" ] || { echo "README.md says '$said $1', there are $2" && false; }
 }
-equations=$(awk '/^\/\*$/ { prose = 1 } /^\*\/$/ { prose = 0 }
-    prose && /^    .*\[[A-Z]+\.[0-9]+\]$/ { n++ } END { print n + 0 }' normlayers.h)
+equations=$(awk -f tests/lint/extract_tags.awk normlayers.h | grep -c '^define')
 all=$(grep -c '^| [A-Z]*\.[0-9]*[a-z]* | ' docs/equations.md)
 check "equations of the header" same "equations in the header" "$equations"
 check "steps of the chapters" same "steps in the" $((all - equations))

@@ -5,79 +5,25 @@
 #   tests/lint/tags.sh --faults [ROOT]      doctors copies of them, one fault each, and checks
 #                                           that every fault is found
 #
-# In the header, a tag such as [LN.14] ends a display equation: a line of a literate block (opened
-# by a line that is exactly "/*", closed by one that is exactly "*/") that is indented four spaces.
+# How tags are written, and where, extract_tags.awk says.
 #   1. Every tag is defined once.
-#   2. The tags of a family are numbered 1, 2, 3, ... in the order in which they appear.
-#   3. Every tag is cited beside the code that computes it, in the implementation part, or stands in
-#      the list below with the reason why nothing computes it; not both.
+#   2. The tags of a family are numbered 1, 2, 3, ... without a gap.
+#   3. A tag in square brackets, [BN.19], is computed by a line of code; one in round ones, (BN.17),
+#      a step or a property, is not.
 #   4. Every tag that code, prose, a page or a test cites is defined.
 #   5. Every tag has exactly one DERIVE in tests/test_derivations.c and tests/derive_*.h.
-# Ranges such as "BN.8 to BN.10" cite all that is in between.
-#
-# In the chapters, docs/NN_*.md, a display equation is a ```math fence that ends in \tag{LN.14}.
-#   6. Every such fence has one tag; no tag is shown twice.
-#   7. A tag is one of the header's, or a step on the way to one, LN.14a, LN.14b, ... in this order,
-#      or of a family that the header does not have, numbered as those of the header are.
+# And in the chapters, docs/NN_*.md:
+#   6. Every display equation has one tag; no tag is shown twice.
+#   7. A tag is one of the header's; or goes on where the header's family ends, in order, or is of a
+#      family of the chapters; or is a step on the way to any of these, LN.14a, LN.14b, ... in this
+#      order.
 #   8. Every tag that the header does not have has exactly one DERIVE in tests/steps_*.h.
 LC_ALL=C
 export LC_ALL
 
-not_computed() {
-    cat <<'LIST'
-SUM.1   shown so as to be avoided: two passes do not cancel
-BN.6    a property of the normalized values
-BN.7    a property of the normalized values
-BN.14   a step: the factor is taken out of the sums of BN.19
-BN.15   a step towards BN.18
-BN.16   a step towards BN.18
-BN.17   a step towards BN.18
-BN.18   a step: the Jacobian is never formed, BN.19 is its product with dy
-BN.21   a property of the gradient
-BN.22   a property of the gradient
-BN.23   what BN.19 becomes for two values
-LN.6    a property of the normalized values
-LN.7    a property of the normalized values
-LN.11   a step towards LN.13
-LN.12   a step towards LN.13
-LN.13   a step: the Jacobian is never formed, LN.14 is its product with g
-LN.15   a property of the gradient
-LN.16   a property of the gradient
-RMS.5   a property of the gradient
-NB.6    a property of the draws
-LP.10   a step: the Jacobian is never formed, LP.11 is its product with dy
-LP.13   a property of t
-LP.14   a property of the gradient
-LP.15   a property of the gradient
-LP.16   a property of the three sizes
-WN.4    three lines of the caller's
-WN.5    a step towards WN.7
-WN.7    a step: the Jacobian is never formed, WN.8 is its product with dW
-WN.9    a property of the gradient
-WN.10   a property of the gradient
-WN.11   batch norm, seen from the weights
-WN.12   batch norm, seen from the weights
-WN.13   batch norm, seen from the weights
-WN.14   batch norm, seen from the weights
-CE.7    a property of the gradient
-MLP.3   a property of batch norm: why a bias before it is redundant
-MLP.4   a property of layer norm: how much of a bias before it is redundant
-GC.2    the error of GC.1, which GC.3 takes away
-FOLD.3  what FOLD.1 and FOLD.2 come to
-FOLD.4  a bound: the error of the folded layer
-CONV.6  a property of CONV.5: for the caller, since the import cannot know how long one trains on
-RNN.10  a step: the Jacobian is never formed, RNN.4 to RNN.6 are its product with dh
-RNN.11  what RNN.4 to RNN.6 come to for a loss on the last state
-RNN.12  a property of random weights
-RNN.13  a property of the norm
-RNN.14  a property of the gradient
-RNN.15  a property of the gradient
-LIST
-}
-
 check() {
-    header=$1/normlayers.h
-    not_computed | awk -v header="$header" '
+    awk -f "$lint/extract_tags.awk" "$1/normlayers.h" "$1"/README.md "$1"/docs/*.md |
+        awk '
 function fault(tag, what) {
     if (what != "") print tag ": " what
     bad[tag] = 1
@@ -91,66 +37,35 @@ function family_of(tag) {
     sub(/\..*$/, "", tag)
     return tag
 }
-# Enters every tag of a line, and what lies between the ends of a range, into cited[] and, in the
-# implementation, into computed[].
-function cite(line, in_code,    before, tag, from, family, n) {
-    from = ""
-    while (match(line, /[A-Z][A-Z]+\.[0-9]+[a-z]?/)) {
-        before = RSTART > 1 ? substr(line, RSTART - 1, 1) : " "
-        tag = substr(line, RSTART, RLENGTH)
-        if (before !~ /[A-Za-z0-9_]/) {
-            cite_one(tag, in_code)
-            family = family_of(tag)
-            if (from != "" && RSTART == 5 && substr(line, 1, 4) == " to " &&
-                family_of(from) == family)
-                for (n = number_of(from) + 1; n < number_of(tag); n++)
-                    cite_one(family "." n, in_code)
-            from = tag
-        }
-        line = substr(line, RSTART + RLENGTH)
-    }
-}
-function cite_one(tag, in_code) {
-    if (!(tag in cited)) cited[tag] = place()
-    if (in_code) computed[tag] = 1
-}
-function place() {
-    return FILENAME ":" FNR
-}
-function define(tag,    family, n) {
+function define(tag, place, kind,    family) {
     known[tag] = 1
-    if (tag in defined) fault(tag, "defined twice, at " defined[tag] " and " place())
-    else {
-        family = family_of(tag)
-        n = number_of(tag)
-        if (n != last[family] + 1)
-            fault(tag, "out of order at " place() ": " family "." (last[family] + 1) " is due")
-        last[family] = n
-        defined[tag] = place()
-    }
+    if (tag in defined) fault(tag, "defined twice, at " defined[tag] " and " place)
+    defined[tag] = place
+    to_compute[tag] = kind == "computed"
+    family = family_of(tag)
+    of_header[family] = 1
+    if (number_of(tag) > last[family]) last[family] = number_of(tag)
 }
 # An equation of a chapter.
-function show(tag,    parent, letter, family) {
+function show(tag, place,    parent, letter, family) {
     known[tag] = 1
-    if (tag in shown) fault(tag, "shown twice, at " shown[tag] " and " place())
-    shown[tag] = place()
+    if (tag in shown) fault(tag, "shown twice, at " shown[tag] " and " place)
+    shown[tag] = place
     if (tag in defined) return
     if (tag ~ /[a-z]$/) {
         parent = substr(tag, 1, length(tag) - 1)
         letter = index("abcdefghijklmnopqrstuvwxyz", substr(tag, length(tag)))
-        if (!(parent in defined)) fault(tag, "a step towards " parent ", which is not defined")
+        towards[tag] = parent
         if (letter != last_step[parent] + 1)
-            fault(tag, "out of order at " place() ": step " last_step[parent] + 1 " is due")
+            fault(tag, "out of order at " place ": step " last_step[parent] + 1 " is due")
         last_step[parent] = letter
     } else {
         family = family_of(tag)
-        if (family in last && !(family in of_chapters)) fault(tag, "the header has no " tag)
-        of_chapters[family] = 1
         if (number_of(tag) != last[family] + 1)
-            fault(tag, "out of order at " place() ": " family "." (last[family] + 1) " is due")
+            fault(tag, "out of order at " place ": " family "." (last[family] + 1) " is due")
         last[family] = number_of(tag)
     }
-    step[tag] = place()
+    step[tag] = place
 }
 # The line without its comments; `inside` remembers a comment that goes on.
 function code_of(line,    code, at) {
@@ -163,34 +78,16 @@ function code_of(line,    code, at) {
         inside = !inside
     }
 }
-FILENAME == "-" || FILENAME == "" {
-    listed[$1] = 1
-    if (NF < 2) fault($1, "listed as not computed, without a reason")
+FILENAME == "-" {
+    split($0, f, "\t")
+    if (f[1] == "define") define(f[2], f[3], f[4])
+    if (f[1] == "show") show(f[2], f[3])
+    if (f[1] == "fence") fault(f[3], "a display equation with " f[4] " tags")
+    if (f[1] == "compute" && !(f[2] in computed)) computed[f[2]] = f[3]
+    if (f[1] ~ /cite|compute/ && !(f[2] in cited)) cited[f[2]] = f[3]
     next
 }
-FILENAME == header && /^\/\*$/ { prose = 1; next }
-FILENAME == header && /^\*\/$/ { prose = 0; next }
-FILENAME == header && /^#define NRM_IMPLEMENTED/ { implementation = 1 }
-FILENAME == header && prose && /^    .*\[[A-Z]+\.[0-9]+[a-z]?\]$/ {
-    tag = $0
-    sub(/^.*\[/, "", tag)
-    sub(/\]$/, "", tag)
-    define(tag)
-    sub(/\[[A-Z]+\.[0-9]+[a-z]?\]$/, "")
-}
-FILENAME == header { cite($0, implementation && !prose); next }
-FNR == 1 { inside = fence = 0 }
-FILENAME ~ /\/docs\/[0-9][^\/]*\.md$/ && /^```math$/ { fence = 1; tags = 0; next }
-fence && /^```$/ {
-    if (tags != 1) fault(place(), "a display equation with " tags " tags")
-    fence = 0
-}
-fence && match($0, /\\tag\{[^}]*\}/) {
-    tags++
-    show(substr($0, RSTART + 5, RLENGTH - 6))
-    next
-}
-FILENAME ~ /\.md$/ { cite($0, 0); next }
+FNR == 1 { inside = 0 }
 {
     line = code_of($0)
     if (opened) sub(/^ */, "", line) # a call that goes on behind its bracket
@@ -203,24 +100,32 @@ FILENAME ~ /\.md$/ { cite($0, 0); next }
         tag = call
         sub(/^[A-Z_]*\("/, "", tag)
         sub(/"$/, "", tag)
-        if (!(tag in cited)) cited[tag] = place()
+        place = FILENAME ":" FNR
+        if (!(tag in cited)) cited[tag] = place
         if (call !~ /^DERIVE/) continue
-        if (tag in derived) fault(tag, "two DERIVEs, at " derived[tag] " and " place())
+        if (tag in derived) fault(tag, "two DERIVEs, at " derived[tag] " and " place)
         if ((FILENAME ~ /\/steps_/) != (tag in step))
-            fault(tag, "its DERIVE at " place() " belongs into " \
+            fault(tag, "its DERIVE at " place " belongs into " \
                 (tag in step ? "steps_*.h" : "derive_*.h"))
-        derived[tag] = place()
+        derived[tag] = place
     }
 }
 END {
+    for (tag in towards)
+        if (!(towards[tag] in defined) && !(towards[tag] in step))
+            fault(tag, "a step towards " towards[tag] ", which is not defined")
     for (tag in cited)
         if (!(tag in defined) && !(tag in step))
             fault(tag, "cited at " cited[tag] " but not defined")
-    for (tag in listed)
-        if (!(tag in defined)) fault(tag, "listed as not computed, but not defined")
-        else if (tag in computed) fault(tag, "listed as not computed, but code cites it")
+    for (family in of_header)
+        for (n = 1; n < last[family]; n++)
+            if (!(family "." n in defined) && !(family "." n in step))
+                fault(family "." n, "not defined, but " family "." last[family] " is")
     for (tag in defined) {
-        if (!(tag in computed) && !(tag in listed)) fault(tag, "no code line cites it")
+        if (to_compute[tag] && !(tag in computed))
+            fault(tag, "no line of code computes it; a step would be (" tag ")")
+        if (!to_compute[tag] && tag in computed)
+            fault(tag, "a step, but computed at " computed[tag] "; it would be [" tag "]")
         if (!(tag in derived)) fault(tag, "no DERIVE proves it")
     }
     for (tag in step)
@@ -232,8 +137,7 @@ END {
     if (passed + failed == 0) failed = 1 # nothing was read
     printf "tags: %d passed, %d failed\n", passed, failed
     exit failed > 0
-}' - "$header" "$1"/README.md "$1"/docs/*.md "$1"/tests/test_derivations.c "$1"/tests/derive_*.h \
-        "$1"/tests/steps_*.h
+}' - "$1"/tests/test_derivations.c "$1"/tests/derive_*.h "$1"/tests/steps_*.h
 }
 
 # One doctored copy: what is wrong with it, an awk program that makes it from all files, and a text
@@ -266,20 +170,22 @@ faults() {
     passed=0
     failed=0
     fault 'an equation that stands there twice' '/\[LN.14\]$/ { print }' 'LN.14: defined twice'
-    fault 'a missing equation' '/\[LN.12\]$/ { next }' 'LN.13: out of order'
-    fault 'the last equation of a family missing' '/\[CE.7\]$/ { next }' 'CE.7: .*not defined'
-    fault 'two equations that changed places' \
-        '/\[BN.3\]$/ { kept = $0; next } /\[BN.4\]$/ { print; $0 = kept }' 'BN.4: out of order'
-    fault 'an equation that no code cites' \
-        '!/\[OPT.5\]$/ && !/DERIVE/ { gsub(/OPT\.5/, "that") }' 'OPT.5: no code line cites it'
+    fault 'a missing equation' '/^    .*\(LN.12\)$/ { next }' 'LN.12: not defined, but'
+    fault 'the last equation of a family missing' '/^    .*\(CE.7\)$/ { next }' 'CE.7: its DERIVE'
+    fault 'an equation whose line is gone' 'sub(/ *\/\* OPT\.5.*\*\//, "") { }' \
+        'OPT.5: no line of code computes it'
+    fault 'an equation that a comment only speaks of' 'sub(/\/\* OPT\.5/, "/* see OPT.5") { }' \
+        'OPT.5: no line of code computes it'
+    fault 'a step that pretends to be computed' \
+        '/^    .*\(BN.17\)$/ { sub(/\(BN.17\)$/, "[BN.17]") }' 'BN.17: no line of code computes it'
+    fault 'a step that a line computes' 'sub(/\/\* BN\.19/, "/* BN.18, BN.19") { }' \
+        'BN.18: a step, but computed'
+    fault 'an equation that pretends to be a step' \
+        '/^    .*\[BN.19\]$/ { sub(/\[BN.19\]$/, "(BN.19)") }' 'BN.19: a step, but computed'
     fault 'a new equation without code or check' \
-        '/\[CE.7\]$/ { print; sub(/CE.7/, "CE.8") }' 'CE.8: no DERIVE proves it'
-    fault 'an identity that code has begun to cite' \
-        '/\/\* BN.20 is without/ { sub(/BN.20/, "BN.20 and BN.21") }' \
-        'BN.21: listed as not computed, but'
-    fault 'an identity on the list that is gone' '/\[GC.2\]$/ { next }' 'GC.2: listed as not comp'
+        '/^    .*\(CE.7\)$/ { print; sub(/\(CE.7\)/, "[CE.8]") }' 'CE.8: no DERIVE proves it'
     fault 'a code line that cites an unknown tag' \
-        '/\/\* LN.14 \*\// { sub(/LN.14/, "LN.41") }' 'LN.41: cited at .* but not defined'
+        'sub(/\/\* LN.14/, "/* LN.41") { }' 'LN.41: cited at .* but not defined'
     fault 'prose that cites an unknown tag' \
         '/BN.19 is a projection/ { sub(/BN.19/, "BM.19") }' 'BM.19: cited at .* but not defined'
     fault 'a range that runs too far' 'sub(/EXP.1 to EXP.3/, "EXP.1 to EXP.9") { }' 'EXP.8: cited'
@@ -306,6 +212,7 @@ faults() {
 }
 
 cd "$(dirname "$0")/../.." || exit 1
+lint=$PWD/tests/lint
 command=check
 if [ "${1:-}" = --faults ]; then
     command=faults

@@ -47,9 +47,9 @@ int main(void)
     ## 11 to ## 13   A recurrent layer; the tiny multilayer perceptron; gradient checking
     Part II          the machine room, not needed to understand Part I
     ## 14 ## 15      Arguments and threads; the plain version of every primitive
-    ## 16 ## 17      Moments and sums; affine maps, projections, masks
-    ## 18 ## 19      Products; exponential and logarithm, the same bits everywhere
-    ## 20 ## 21      Random numbers; history, references by equation, licences
+    ## 16 to ## 18   Sums and means; sums down columns; affine maps, projections, masks
+    ## 19 to ## 21   Products; exponential and logarithm; random numbers
+    ## 22            History, references by equation, licences
 
 This header does *not* allocate memory, print, touch files (`examples/npz.h` does), start
 threads (unless `NRM_OPENMP` asks for them), keep global state, call `rand()`, or use the
@@ -77,7 +77,7 @@ that includes the header, best on the compiler's command line.
     NRM_WIDTH                   1024        columns worked on together; 64 with     one file only
                                             NRM_NO_LIBC, 1 with NRM_PLAIN
     NRM_OPENMP                  -           share work, by OpenMP 3.0 or later      one file only
-    NRM_GEMM                    -           cblas_sgemm or cblas_dgemm, see ## 18   one file only
+    NRM_GEMM                    -           cblas_sgemm or cblas_dgemm, see ## 19   one file only
     NRM_ANY_FLOAT_EVAL          -           allow x87 and others that compute in    one file only
                                             a wider type; bits then differ
 
@@ -114,10 +114,11 @@ one program may use both precisions, in different files.
   nearly cancels (5·10⁻³), and for a γ gradient: 3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
 - Rounding to nearest and no trapping exceptions are assumed, as C starts.
 - Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
-  `nrm_running` belongs to one thread at a time. The deepest stack is @STACK@; it follows
+  `nrm_running` belongs to one thread at a time. The deepest stack is 85 KB (110 KB with `NRM_DOUBLE`), and
+  125 KB (165 KB) in layer norm's backward pass of rows wider than 1024; it shrinks with
   `NRM_WIDTH`, which changes no result.
 - ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε =
-  0 a variance of 0 gives `NRM_NONFINITE`. A variance divides by the number of values, but
+  0 a variance of 0 gives `NRM_NONFINITE`. A variance divides by the number of values, except
   for the stored one of batch norm (`biased`). Running statistics do not contain ε: use the
   same ε in training and inference.
 - No parameter is called momentum: `new_weight` is the weight of the *new* value (PyTorch's
@@ -754,11 +755,19 @@ NRM_DEF int nrm_gradcheck(
 #endif
 
 /* No fused operations: a·b + c in one rounding is forbidden, except in the matrix product
-   (chapter 17). So everything else has the same bits on every machine that rounds as IEEE 754
+   (chapter 19). So everything else has the same bits on every machine that rounds as IEEE 754
    says; products have them too if the program is compiled with -ffp-contract=off. */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#if __clang_major__ >= 12 && (defined(__x86_64__) || defined(__i386__) || defined(__aarch64__))
+#define NRM_PRECISE /* partial fast-math flags, which no macro tells, do not reach in here */
+#pragma float_control(precise, on, push)
+#endif
 #elif defined(__GNUC__)
+#ifdef NRM_PLAIN /* (that a strip is not empty gcc cannot see) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #elif defined(_MSC_VER)
@@ -830,6 +839,11 @@ layer norm. The primitives below work on w groups of a view from group g on, at 
 `nrmi_strip(&v)`. Arrays of one number for each group (mean, rstd, scale...) begin with that
 of group g.
 */
+#if defined(__GNUC__) || defined(__clang__) /* a function that is not to become part of another */
+#define NRM_APART __attribute__((noinline))
+#else
+#define NRM_APART
+#endif
 #ifdef NRM_PLAIN
 #undef NRM_WIDTH
 #define NRM_WIDTH 1
@@ -857,20 +871,28 @@ typedef struct nrmi_view { /* a group is `runs` runs of `length` neighbours, */
     int kind;            /* NRMI_COLUMNS: neighbours belong to different groups                   */
 } nrmi_view;
 
+typedef struct NRM_OWN(nrmi_centre) { /* means of some groups, split: SUM.10 */
+    nrm_real high[NRM_SLOTS], low[NRM_SLOTS];
+} nrmi_centre;
+
 typedef struct NRM_OWN(nrmi_moments) { /* mean and variance of some groups */
     nrm_acc mean[NRM_SLOTS], var[NRM_SLOTS];
-    nrm_real high[NRM_SLOTS], low[NRM_SLOTS]; /* the mean once more, split: SUM.10 */
+    nrmi_centre at; /* the mean once more */
 } nrmi_moments;
 
-typedef struct NRM_OWN(nrmi_sums) { /* sums over some groups, or the means that they become */
+typedef struct NRM_OWN(nrmi_sums) { /* of dy and dy·x̂ over some groups */
     nrm_acc dy[NRM_SLOTS], dy_xhat[NRM_SLOTS];
 } nrmi_sums;
 
 #define NRM_WIDE (NRM_SLOTS > 1 ? 4 * NRM_WIDTH : 1)
-typedef struct NRM_OWN(nrmi_columns) { /* sums down columns: of the rows since the last fold, and of all */
-    nrm_real dy[NRM_WIDE], dy_xhat[NRM_WIDE];
-    nrm_acc dbeta[NRM_WIDE], dgamma[NRM_WIDE];
+typedef struct NRM_OWN(nrmi_columns) { /* sums down columns: of the rows since the last fold, and */
+    nrm_real *dy, *dy_xhat;
+    nrm_acc *dbeta, *dgamma; /* of all */
 } nrmi_columns;
+#define NRM_COLUMNS(name, width) /* a variable with room for so many columns */                    \
+    nrm_real name##_dy[width], name##_dy_xhat[width];                                              \
+    nrm_acc name##_dbeta[width], name##_dgamma[width];                                             \
+    nrmi_columns name = {name##_dy, name##_dy_xhat, name##_dbeta, name##_dgamma}
 
 static nrmi_view nrmi_channels(size_t N, size_t C, size_t S); /* of [N][C][S]: C groups */
 static nrmi_view nrmi_rows(size_t N, size_t D);               /* of [N][D]: N groups    */
@@ -885,32 +907,38 @@ static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view 
 static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var);
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored);
 
-/* ∑u and ∑u·x̂, where u is dy, or dy·γ along a row, and x̂ is (x − mean)·rstd; mean may be NULL
-   for 0, rstd for 1, gamma for 1. */
+/* For a backward pass, the means as saved; NULL: 0. An nrm_acc with no more digits than an nrm_real
+   has lost some of them: these are taken from x, unless it is NULL. */
+static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, const nrmi_view *v,
+                       size_t g, size_t w);
+
+/* ∑u and ∑u·x̂, where u is dy, or dy·γ along a row, and x̂ is (x − mean)·rstd; gamma and rstd may be
+   NULL for 1. */
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
-                         const nrm_acc *mean, const nrm_acc *rstd, const nrmi_view *v, size_t g,
+                         const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
                          size_t w);
 
 /* y = (x − mean)·scale + shift, one scale and shift for each group; shift may be NULL for 0. */
-static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_moments *t, const nrm_acc *scale,
+static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
                         const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w);
 
 /* y = (x − mean)·rstd·γ + β with γ and β along each row; both may be NULL. */
-static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_moments *t,
+static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
                              const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
                              const nrmi_view *v, size_t g, size_t w);
 
-/* dx = scale·(γ·dy − m.dy − x̂·m.dy_xhat), one γ for each group; mean, gamma and m may be NULL. */
+/* dx = scale·(γ·dy − share·s.dy − x̂·share·s.dy_xhat), one γ for each group; gamma and s may be
+   NULL. */
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
-                         const nrm_acc *mean, const nrm_acc *rstd, const nrm_acc *scale,
-                         const nrmi_sums *m, const nrmi_view *v, size_t g, size_t w);
+                         const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
+                         const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w);
 
-/* dx = rstd·(dy·γ − m.dy − x̂·m.dy_xhat) with γ along each row; and ∑dy, ∑dy·x̂ of each column are
-   added to `columns`. dx, columns, gamma, mean and m may be NULL. */
+/* dx = rstd·(dy·γ − share·s.dy − x̂·share·s.dy_xhat) with γ along each row; and ∑dy, ∑dy·x̂ of each
+   column are added to `columns`. dx, columns, gamma and s may be NULL. */
 static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                              const nrm_real *gamma, const nrm_real *x, const nrm_acc *mean,
-                              const nrm_acc *rstd, const nrmi_sums *m, const nrmi_view *v, size_t g,
-                              size_t w);
+                              const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
+                              const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
+                              const nrmi_view *v, size_t g, size_t w);
 
 /* Columns are summed band by band: `clear` starts their sums, `fold` ends a band. A band has `band`
    rows from g on, or `examples` rows of one set. `one_sweep`: is there room for all columns at once,
@@ -1055,12 +1083,6 @@ static int nrmi_check_batchnorm(int mode, nrm_real eps, size_t N, size_t C, size
     r = 1/√(v + ε)                                                    [BN.3]
     x̂ᵢ = (xᵢ − μ)·r                                                   [BN.4]
     yᵢ = γ·x̂ᵢ + β                                                     [BN.5]
-
-Three choices in these lines have been bug reports elsewhere. The variance is divided by M, not
-by M − 1, since BN.19 differentiates this formula and no other; a library that used M − 1 in one
-direction only had gradients some 15 to 20 % off for batches of four. ε is inside the root, in
-both directions. And one value per channel has variance 0 whatever it is, so y would be β and
-no gradient would pass; that is refused (`NRM_EBATCH`).
 */
 NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running,
                                   const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
@@ -1096,7 +1118,7 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
             shift[k] = nrmi_or(beta, c + k, 0);
             lost |= !nrmi_finite(r[k]);
         }
-        nrmi_affine(y, x, &t, scale, shift, &v, c, w); /* BN.4, BN.5: (x − μ)·γr + β */
+        nrmi_affine(y, x, &t.at, scale, shift, &v, c, w); /* BN.4, BN.5: (x − μ)·γr + β */
         if (train && stored) nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
         for (k = 0; k < w && mean != NULL; k++) mean[c + k] = t.mean[k];
         for (k = 0; k < w && rstd != NULL; k++) rstd[c + k] = r[k];
@@ -1106,6 +1128,12 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
 }
 
 /*
+Three choices in these lines have been bug reports elsewhere. The variance is divided by M, not
+by M − 1, since BN.19 differentiates this formula and no other; a library that used M − 1 in one
+direction only had gradients some 15 to 20 % off for batches of four. ε is inside the root, in
+both directions. And one value per channel has variance 0 whatever it is, so y would be β and
+no gradient would pass; that is refused (`NRM_EBATCH`).
+
 Written for x̂, BN.1 and BN.2 say that its mean is 0 and its mean square nearly 1:
 
     ∑ᵢ x̂ᵢ = 0                                                         (BN.6)
@@ -1155,7 +1183,7 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    const nrm_acc share = 1 / ((nrm_acc)N * (nrm_acc)S);
+    const nrm_acc M = (nrm_acc)N * (nrm_acc)S;
     size_t c, step;
     int lost = 0, rc = nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
     if (mode == NRM_INFER) return NRM_EMODE;
@@ -1166,20 +1194,20 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     NRM_SHARE(N * C * S, lost)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
-        const nrm_acc *mu = mean + c, *r = rstd + c;
-        nrmi_sums s, m;
+        const nrm_acc *r = rstd + c;
         nrm_acc scale[NRM_SLOTS];
+        nrmi_centre mu;
+        nrmi_sums s;
         size_t k;
-        nrmi_sums_of(&s, dy, NULL, x, mu, r, &v, c, w); /* BN.12 ∑dy, BN.13 ∑dy·x̂ */
+        nrmi_saved(&mu, mean + c, mode == NRM_TRAIN ? x : NULL, &v, c, w);
+        nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w); /* BN.12 ∑dy, BN.13 ∑dy·x̂ */
         nrmi_give(dbeta, c, s.dy, w);
         nrmi_give(dgamma, c, s.dy_xhat, w);
-        for (k = 0; k < w; k++) {
-            m.dy[k] = s.dy[k] * share;
-            m.dy_xhat[k] = s.dy_xhat[k] * share;
-            scale[k] = nrmi_or(gamma, c + k, 1) * r[k];
-        }
-        if (dx != NULL) /* BN.19: γr·(dy − ⟨dy⟩ − x̂·⟨dy·x̂⟩); BN.20: without the means */
-            nrmi_project(dx, dy, NULL, x, mu, r, scale, mode == NRM_TRAIN ? &m : NULL, &v, c, w);
+        for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k];
+        if (dx != NULL && mode == NRM_TRAIN) /* γr·(dy − ⟨dy⟩ − x̂·⟨dy·x̂⟩) */
+            nrmi_project(dx, dy, NULL, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BN.19 */
+        else if (dx != NULL)
+            nrmi_project(dx, dy, NULL, x, &mu, r, scale, NULL, 0, &v, c, w); /* BN.20 */
     }
     return NRM_OK;
 }
@@ -1232,10 +1260,6 @@ LN.8.
     x̂ᵢ = (xᵢ − μ)·r                                                   [LN.4]
     yᵢ = γᵢ·x̂ᵢ + βᵢ                                                   [LN.5]
 
-What differs from batch norm is LN.5: γ changes along the very axis that is averaged. That
-matters in LN.14. A row of equal features is no error, since it says nothing wrong about other
-rows: v = 0, x̂ = 0, y = β. The same holds for D = 1.
-
 The function below serves RMS norm too (`rms`: no mean), and G sets of γ and β that rows take in
 turn, as group norm wants; layer norm has G = 1.
 */
@@ -1268,7 +1292,7 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
         lost |= nrmi_lost(&t, w, 0);
         for (k = 0; k < w; k++) r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* LN.3 */
         for (k = 0; k < w; k++) lost |= !nrmi_finite(r[k]);
-        nrmi_affine_rows(y, x, &t, r, gamma, beta, &v, n, w); /* LN.4, LN.5 */
+        nrmi_affine_rows(y, x, &t.at, r, gamma, beta, &v, n, w); /* LN.4, LN.5 */
         for (k = 0; k < w && mean != NULL; k++) mean[n + k] = t.mean[k];
         for (k = 0; k < w && rstd != NULL; k++) rstd[n + k] = r[k];
     }
@@ -1283,6 +1307,10 @@ NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 }
 
 /*
+What differs from batch norm is LN.5: γ changes along the very axis that is averaged. That
+matters in LN.14. A row of equal features is no error, since it says nothing wrong about other
+rows: v = 0, x̂ = 0, y = β. The same holds for D = 1.
+
 As in BN.6 and BN.7,
 
     ∑ᵢ x̂ᵢ = 0                                                         (LN.6)
@@ -1316,15 +1344,14 @@ static void nrmi_rows_sweep(int rms, nrm_real *dx, nrmi_columns *columns, const 
                             const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
                             const nrm_real *gamma, const nrmi_view *v, size_t n, size_t w)
 {
-    const nrm_acc *mu = mean != NULL ? mean + n : NULL, share = 1 / (nrm_acc)v->length;
-    nrmi_sums s, m;
+    nrmi_centre mu;
+    nrmi_sums s;
     size_t k;
-    nrmi_sums_of(&s, dy, gamma, x, mu, rstd + n, v, n, w); /* LN.10: ∑g, ∑g·x̂ */
-    for (k = 0; k < w; k++) {
-        m.dy[k] = rms ? 0 : s.dy[k] * share;
-        m.dy_xhat[k] = s.dy_xhat[k] * share;
-    }
-    nrmi_project_rows(dx, columns, dy, gamma, x, mu, rstd + n, &m, v, n, w); /* LN.8, LN.9, LN.14 */
+    nrmi_saved(&mu, mean != NULL ? mean + n : NULL, x, v, n, w);
+    nrmi_sums_of(&s, dy, gamma, x, &mu, rstd + n, v, n, w); /* LN.10: ∑g, ∑g·x̂ */
+    for (k = 0; k < w && rms; k++) s.dy[k] = 0; /* RMS.4 has no mean of g */
+    nrmi_project_rows(dx, columns, dy, gamma, x, &mu, rstd + n, &s, 1 / (nrm_acc)v->length, v, n,
+                      w); /* LN.8, LN.9, LN.14 */
 }
 
 /* The gradients of gamma and beta alone, of `width` columns from c on, which share one set. */
@@ -1334,40 +1361,52 @@ static void nrmi_rows_columns(nrmi_columns *columns, const nrm_real *dy, const n
 {
     const size_t G = rows->sets, D = rows->length, examples = rows->groups / G, set = c / D;
     const size_t band = nrmi_examples(rows); /* the same sums by either way */
-    nrm_acc mu[NRM_SLOTS], r[NRM_SLOTS];
-    nrmi_view v = nrmi_rows(examples, width); /* row n of this set begins n·G·D + c */
+    nrm_acc means[NRM_SLOTS], r[NRM_SLOTS];
+    nrmi_view row = nrmi_rows(examples, D), part = row; /* row n of this set begins at n·G·D */
+    nrmi_centre mu;
     size_t n, k, w;
-    v.apart = G * D;
-    v.ahead = 0;
+    row.apart = part.apart = G * D;
+    part.length = width;
+    part.ahead = 0;
     nrmi_clear(columns, width);
     for (n = 0; n < examples; n += w) {
         w = nrmi_least(examples - n, band);
         for (k = 0; k < w; k++) {
-            mu[k] = mean != NULL ? mean[(n + k) * G + set] : 0;
+            if (mean != NULL) means[k] = mean[(n + k) * G + set];
             r[k] = rstd[(n + k) * G + set];
         }
-        nrmi_project_rows(NULL, columns, dy + c, NULL, x + c, mu, r, NULL, &v, n, w); /* LN.9 */
+        nrmi_saved(&mu, mean != NULL ? means : NULL, x + set * D, &row, n, w);
+        nrmi_project_rows(NULL, columns, dy + c, NULL, x + c, &mu, r, NULL, 0, &part, n,
+                          w); /* LN.8, LN.9 */
         nrmi_fold(columns, 0, width);
     }
 }
 
 /* Everything in one sweep: dx row by row, and the sums of all columns on the way. */
-static void nrmi_rows_together(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                               const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                               const nrm_acc *rstd, const nrm_real *gamma, const nrmi_view *v)
+static void nrmi_rows_together(int rms, nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
+                               const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+                               const nrm_real *gamma, const nrmi_view *v)
 {
     const size_t D = v->length, all = v->sets * D;
-    nrmi_columns columns;
     size_t n, w;
-    nrmi_clear(&columns, all);
+    nrmi_clear(columns, all);
     for (n = 0; n < v->groups; n += w) {
         const size_t first = n % v->sets * D;
         w = nrmi_band(v, n);
-        nrmi_rows_sweep(rms, dx, &columns, dy, x, mean, rstd, gamma, v, n, w);
-        nrmi_fold(&columns, first, nrmi_least(all, first + w * D));
+        nrmi_rows_sweep(rms, dx, columns, dy, x, mean, rstd, gamma, v, n, w);
+        nrmi_fold(columns, first, nrmi_least(all, first + w * D));
     }
-    nrmi_give(dbeta, 0, columns.dbeta, all);
-    nrmi_give(dgamma, 0, columns.dgamma, all);
+}
+
+/* Apart, so that rows of usual width do not pay for the stack of wide ones. */
+static NRM_APART void nrmi_rows_wide(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                                     const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
+                                     const nrm_acc *rstd, const nrm_real *gamma, const nrmi_view *v)
+{
+    NRM_COLUMNS(columns, NRM_WIDE);
+    nrmi_rows_together(rms, dx, &columns, dy, x, mean, rstd, gamma, v);
+    nrmi_give(dbeta, 0, columns.dbeta, v->sets * v->length);
+    nrmi_give(dgamma, 0, columns.dgamma, v->sets * v->length);
 }
 
 static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
@@ -1384,7 +1423,14 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
     if (rc != NRM_OK) return rc;
     v.sets = G;
     if (wanted && dx != NULL && nrmi_one_sweep(&v)) {
-        nrmi_rows_together(rms, dx, dgamma, dbeta, dy, x, mean, rstd, gamma, &v);
+        if (G * D > NRM_SLOTS) {
+            nrmi_rows_wide(rms, dx, dgamma, dbeta, dy, x, mean, rstd, gamma, &v);
+        } else {
+            NRM_COLUMNS(columns, NRM_SLOTS);
+            nrmi_rows_together(rms, dx, &columns, dy, x, mean, rstd, gamma, &v);
+            nrmi_give(dbeta, 0, columns.dbeta, G * D);
+            nrmi_give(dgamma, 0, columns.dgamma, G * D);
+        }
         return NRM_OK;
     }
     if (wanted) { /* the columns first: dx may be dy */
@@ -1395,7 +1441,7 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
         for (i = 0; i < G * strips; i++) {
             const size_t from = i % strips * width, c = i / strips * D + from;
             const size_t w = nrmi_least(D - from, width);
-            nrmi_columns columns;
+            NRM_COLUMNS(columns, NRM_SLOTS);
             nrmi_rows_columns(&columns, dy, x, mean, rstd, &v, c, w);
             nrmi_give(dbeta, c, columns.dbeta, w);
             nrmi_give(dgamma, c, columns.dgamma, w);
@@ -1730,33 +1776,6 @@ BN.5, with the merged mean and
 
     v = Q/n                                                           [ST.4]
 */
-
-/* BN.3 to BN.5 with the statistics given, for w channels from c on. */
-static int nrmi_sync_strip(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_running *running,
-                           const nrm_real *x, const unsigned char *mask, const nrm_stats *stats,
-                           const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
-                           const nrmi_view *v, size_t c, size_t w)
-{
-    nrmi_moments t;
-    nrm_acc scale[NRM_SLOTS], shift[NRM_SLOTS];
-    nrmi_view part;
-    size_t k, at, from = 0;
-    int lost = 0;
-    for (k = 0; k < w; k++) {
-        const nrm_acc n = stats[c + k].count;
-        nrmi_recall(&t, k, stats[c + k].mean, n > 0 ? stats[c + k].m2 / n : 0); /* ST.4 */
-        if (running != NULL && n > 0) nrmi_track(running, &t.mean[k], &t.var[k], c + k, 1, n);
-        mean[c + k] = t.mean[k];
-        rstd[c + k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* BN.3 */
-        scale[k] = nrmi_or(gamma, c + k, 1) * rstd[c + k];
-        shift[k] = nrmi_or(beta, c + k, 0);
-        lost |= n > 0 && !nrmi_finite(rstd[c + k]);
-    }
-    while (v->runs > 0 && nrmi_next_stretch(&part, &at, &from, v, mask))
-        nrmi_affine(y + at, x + at, &t, scale, shift, &part, c, w); /* BN.4, BN.5 */
-    return lost | nrmi_lost(&t, w, running != NULL);
-}
-
 NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
                                        nrm_running *running, const nrm_real *x,
                                        const unsigned char *mask, const nrm_stats *stats,
@@ -1769,6 +1788,7 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
                              NRM_ARG(stats, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     const size_t step = nrmi_strip(&v);
+    nrmi_moments t;
     size_t c;
     int lost = 0, known = 0, rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
@@ -1776,13 +1796,32 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
     if (rc == NRM_OK) rc = nrmi_check_running(running, NRM_TRAIN, C);
     if (rc == NRM_OK) rc = nrmi_check_counts(stats, C, mask, N * S);
     if (rc != NRM_OK) return rc;
-    NRM_SHARE(N * C * S, lost)
-    for (c = 0; c < C; c += step)
-        lost |= nrmi_sync_strip(y, mean, rstd, running, x, mask, stats, gamma, beta, eps, &v, c,
-                                nrmi_least(C - c, step));
-    nrmi_blank(y, mask, N, C, S);
-    for (c = 0; c < C; c++) known |= stats[c].count > 0;
+    for (c = 0; c < C; c++) {
+        const nrm_acc n = stats[c].count;
+        nrmi_recall(&t, 0, stats[c].mean, n > 0 ? stats[c].m2 / n : 0); /* ST.4 */
+        mean[c] = t.mean[0];
+        rstd[c] = 1 / NRM_SQRT(t.var[0] + (nrm_acc)eps); /* BN.3 */
+        if (running != NULL && n > 0) nrmi_track(running, t.mean, t.var, c, 1, n);
+        lost |= nrmi_lost(&t, 1, running != NULL) || (n > 0 && !nrmi_finite(rstd[c]));
+        known |= n > 0;
+    }
     if (running != NULL && known) running->batches++;
+    NRM_SHARE(N * C * S, lost)
+    for (c = 0; c < C; c += step) {
+        const size_t w = nrmi_least(C - c, step);
+        nrm_acc scale[NRM_SLOTS], shift[NRM_SLOTS];
+        nrmi_centre mu;
+        nrmi_view part;
+        size_t k, at, from = 0;
+        nrmi_saved(&mu, mean + c, NULL, &v, c, w);
+        for (k = 0; k < w; k++) {
+            scale[k] = nrmi_or(gamma, c + k, 1) * rstd[c + k];
+            shift[k] = nrmi_or(beta, c + k, 0);
+        }
+        while (N > 0 && nrmi_next_stretch(&part, &at, &from, &v, mask))
+            nrmi_affine(y + at, x + at, &mu, scale, shift, &part, c, w); /* BN.4, BN.5 */
+    }
+    nrmi_blank(y, mask, N, C, S);
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
@@ -1826,9 +1865,11 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
         const size_t w = nrmi_least(C - c, step);
         size_t k, at, from = 0;
         nrmi_view part;
+        nrmi_centre mu;
         nrmi_sums s;
+        nrmi_saved(&mu, mean + c, NULL, &v, c, w);
         while (N > 0 && nrmi_next_stretch(&part, &at, &from, &v, mask)) {
-            nrmi_sums_of(&s, dy + at, NULL, x + at, mean + c, rstd + c, &part, c, w);
+            nrmi_sums_of(&s, dy + at, NULL, x + at, &mu, rstd + c, &part, c, w);
             for (k = 0; k < w; k++) sums[c + k].dy += s.dy[k];           /* ST.5 */
             for (k = 0; k < w; k++) sums[c + k].dy_xhat += s.dy_xhat[k]; /* ST.5 */
         }
@@ -1868,7 +1909,9 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
         size_t k, at, from = 0;
         nrm_acc scale[NRM_SLOTS];
         nrmi_view part;
+        nrmi_centre mu;
         nrmi_sums m;
+        nrmi_saved(&mu, mean + c, NULL, &v, c, w);
         for (k = 0; k < w; k++) {
             const nrm_acc share = 1 / stats[c + k].count;
             m.dy[k] = sums[c + k].dy * share;           /* A/n */
@@ -1876,20 +1919,17 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
             scale[k] = nrmi_or(gamma, c + k, 1) * rstd[c + k];
         }
         while (nrmi_next_stretch(&part, &at, &from, &v, mask)) /* ST.6 */
-            nrmi_project(dx + at, dy + at, NULL, x + at, mean + c, rstd + c, scale, &m, &part, c,
-                         w);
+            nrmi_project(dx + at, dy + at, NULL, x + at, &mu, rstd + c, scale, &m, 1, &part, c, w);
     }
     nrmi_blank(dx, mask, N, C, S);
     return lost;
 }
 
 /*
-Why just two numbers a channel? Take BN.18 for an xᵢ of mine and an x̂ⱼ of yours. The direct
-path is closed, since i is not j. xᵢ reaches x̂ⱼ through μ, which is the −1/M and needs the
-sum of your dyⱼ, and through r, which is the −x̂ᵢ·x̂ⱼ/M and needs the sum of your dyⱼ·x̂ⱼ. All
-else in dxᵢ is mine. A worker that takes A and B over its own values alone, but μ and r over
-all, leaves out what its x do to the outputs of others, and its dx is not the gradient of
-the loss.
+Why just two numbers a channel? In BN.18, an xᵢ of one worker reaches an x̂ⱼ of another through
+μ, which needs the sum of its dyⱼ, and through r, which needs the sum of its dyⱼ·x̂ⱼ. A worker
+that takes A and B over its own values alone leaves out what its x do to the outputs of others,
+and its dx is not the gradient of the loss.
 
 ### 4.4  Statistics of a whole data set
 
@@ -2002,7 +2042,7 @@ static int nrmi_renorm(nrm_real *y, nrm_acc *ratio, nrm_acc *offset, nrm_acc *me
             shift[k] = nrmi_or(beta, i, 0) + g * offset[i]; /* BR.3 */
             lost |= !nrmi_finite(r) || !nrmi_finite(rstd[i]);
         }
-        nrmi_affine(y, x, &t, scale, shift, v, c, w); /* BR.3 */
+        nrmi_affine(y, x, &t.at, scale, shift, v, c, w); /* BR.3 */
         nrmi_track(running, t.mean, t.var, c, w, M);
     }
     running->batches++;
@@ -2063,7 +2103,7 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
                              NRM_ARG(ratio, C, NRMI_NEEDED), NRM_ARG(offset, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     const size_t step = nrmi_strip(&v);
-    const nrm_acc share = 1 / ((nrm_acc)N * (nrm_acc)S);
+    const nrm_acc M = (nrm_acc)N * (nrm_acc)S;
     size_t c;
     int lost = 0, rc = nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
     if (mode != NRM_TRAIN)
@@ -2074,20 +2114,18 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc scale[NRM_SLOTS], sum[NRM_SLOTS];
+        nrmi_centre mu;
         nrmi_sums s;
         size_t k;
-        nrmi_sums_of(&s, dy, NULL, x, mean + c, rstd + c, &v, c, w); /* BN.12 */
+        nrmi_saved(&mu, mean + c, x, &v, c, w);
+        nrmi_sums_of(&s, dy, NULL, x, &mu, rstd + c, &v, c, w); /* BN.12 */
         for (k = 0; k < w; k++)
             sum[k] = ratio[c + k] * s.dy_xhat[k] + offset[c + k] * s.dy[k]; /* BR.4 */
         nrmi_give(dbeta, c, s.dy, w);
         nrmi_give(dgamma, c, sum, w);
-        for (k = 0; k < w; k++) {
-            scale[k] = nrmi_or(gamma, c + k, 1) * rstd[c + k] * ratio[c + k]; /* BR.5 */
-            s.dy[k] *= share;
-            s.dy_xhat[k] *= share;
-        }
+        for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * rstd[c + k] * ratio[c + k];
         if (dx != NULL)
-            nrmi_project(dx, dy, NULL, x, mean + c, rstd + c, scale, &s, &v, c, w); /* BR.5 */
+            nrmi_project(dx, dy, NULL, x, &mu, rstd + c, scale, &s, 1 / M, &v, c, w); /* BR.5 */
     }
     return lost;
 }
@@ -2144,18 +2182,18 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
     if (rc != NRM_OK) return rc;
     NRM_SHARE(N * C * S, lost)
     for (n = 0; n < N * G; n++) {
-        nrmi_moments t, high;
+        nrmi_moments t;
         nrm_acc r, low;
         size_t k;
         nrmi_moments_of(&t, x, &groups, n, 1);     /* GN.1 */
         r = 1 / NRM_SQRT(t.var[0] + (nrm_acc)eps); /* GN.2 */
         lost |= nrmi_lost(&t, 1, 0) || !nrmi_finite(r);
-        nrmi_recall(&high, 0, (nrm_acc)t.high[0], 0);
-        low = (nrm_acc)(nrm_real)(-(nrm_acc)t.low[0] * r); /* rounded as along a row */
+        low = (nrm_acc)(nrm_real)(-(nrm_acc)t.at.low[0] * r); /* rounded as along a row */
+        t.at.low[0] = 0;
         for (k = 0; k < K; k++) {
             const nrm_acc g = nrmi_or(gamma, n % G * K + k, 1), b = nrmi_or(beta, n % G * K + k, 0);
             const nrm_acc scale = g * (nrm_acc)(nrm_real)r, shift = b + g * low;
-            nrmi_affine(y, x, &high, &scale, &shift, &channels, n * K + k, 1); /* GN.3 */
+            nrmi_affine(y, x, &t.at, &scale, &shift, &channels, n * K + k, 1); /* GN.3 */
         }
         if (mean != NULL) mean[n] = t.mean[0];
         if (rstd != NULL) rstd[n] = r;
@@ -2187,27 +2225,28 @@ the means of the group. It is made once.
 /* dx of group n, whose K channels begin with first; their sums are added to total, if wanted. */
 static void nrmi_group_backward(nrm_real *dx, nrmi_sums *total, const nrm_real *dy,
                                 const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
-                                const nrm_real *gamma, const nrmi_view *channels, size_t n,
-                                size_t K, size_t first)
+                                const nrm_real *gamma, const nrmi_view *groups,
+                                const nrmi_view *channels, size_t n, size_t first)
 {
-    const nrm_acc share = 1 / (nrm_acc)(K * channels->length);
+    const nrm_acc share = 1 / (nrm_acc)groups->length;
+    const size_t K = groups->length / channels->length;
+    nrmi_centre mu;
     nrmi_sums s, m;
     size_t k;
+    nrmi_saved(&mu, mean + n, x, groups, n, 1);
     m.dy[0] = m.dy_xhat[0] = 0;
     for (k = 0; k < K; k++) {
         const nrm_acc g = nrmi_or(gamma, first + k, 1);
-        nrmi_sums_of(&s, dy, NULL, x, mean + n, rstd + n, channels, n * K + k, 1);
+        nrmi_sums_of(&s, dy, NULL, x, &mu, rstd + n, channels, n * K + k, 1);
         m.dy[0] += g * s.dy[0];           /* GN.6 */
         m.dy_xhat[0] += g * s.dy_xhat[0]; /* GN.6 */
         if (total == NULL) continue;
         total->dy[first + k] += s.dy[0];           /* GN.4 */
         total->dy_xhat[first + k] += s.dy_xhat[0]; /* GN.5 */
     }
-    m.dy[0] *= share;
-    m.dy_xhat[0] *= share;
     for (k = 0; k < K && dx != NULL; k++) {
         const nrm_acc g = nrmi_or(gamma, first + k, 1);
-        nrmi_project(dx, dy, &g, x, mean + n, rstd + n, rstd + n, &m, channels, n * K + k,
+        nrmi_project(dx, dy, &g, x, &mu, rstd + n, rstd + n, &m, share, channels, n * K + k,
                      1); /* GN.7 */
     }
 }
@@ -2215,13 +2254,17 @@ static void nrmi_group_backward(nrm_real *dx, nrmi_sums *total, const nrm_real *
 /* The gradients of gamma and beta of channel c alone. */
 static void nrmi_channel_backward(nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy,
                                   const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
-                                  const nrmi_view *channels, size_t c, size_t C, size_t K)
+                                  const nrmi_view *groups, const nrmi_view *channels, size_t c,
+                                  size_t C)
 {
+    const size_t K = groups->length / channels->length;
     nrm_acc sum = 0, sum_xhat = 0;
+    nrmi_centre mu;
     nrmi_sums s;
     size_t i;
     for (i = c; i < channels->groups; i += C) { /* i / K is the group */
-        nrmi_sums_of(&s, dy, NULL, x, mean + i / K, rstd + i / K, channels, i, 1);
+        nrmi_saved(&mu, mean + i / K, x, groups, i / K, 1);
+        nrmi_sums_of(&s, dy, NULL, x, &mu, rstd + i / K, channels, i, 1);
         sum += s.dy[0];           /* GN.4 */
         sum_xhat += s.dy_xhat[0]; /* GN.5 */
     }
@@ -2236,7 +2279,7 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, N * G, C, NRMI_NEEDED)};
     const size_t K = G > 0 ? C / G : 0;
-    const nrmi_view channels = nrmi_rows(N * C, S);
+    const nrmi_view groups = nrmi_rows(N * G, K * S), channels = nrmi_rows(N * C, S);
     const int wanted = dgamma != NULL || dbeta != NULL;
     const int together = wanted && dx != NULL && C <= NRM_SLOTS && nrmi_threads(N * C * S) == 1;
     nrmi_sums total;
@@ -2251,13 +2294,13 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     if (wanted && !together) { /* first, since dx may be dy */
         NRM_SHARE(N * C * S, lost)
         for (c = 0; c < C; c++)
-            nrmi_channel_backward(dgamma, dbeta, dy, x, mean, rstd, &channels, c, C, K);
+            nrmi_channel_backward(dgamma, dbeta, dy, x, mean, rstd, &groups, &channels, c, C);
     }
     if (dx != NULL) {
         NRM_SHARE(N * C * S, lost)
         for (n = 0; n < N * G; n++)
-            nrmi_group_backward(dx, together ? &total : NULL, dy, x, mean, rstd, gamma, &channels,
-                                n, K, n % G * K);
+            nrmi_group_backward(dx, together ? &total : NULL, dy, x, mean, rstd, gamma, &groups,
+                                &channels, n, n % G * K);
     }
     nrmi_give(together ? dbeta : NULL, 0, total.dy, C);
     nrmi_give(together ? dgamma : NULL, 0, total.dy_xhat, C);
@@ -2388,15 +2431,15 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
     for (c = 0; c < out; c += step) {
         const size_t w = nrmi_least(out - c, step);
         nrm_acc gain[NRM_SLOTS];
-        nrmi_moments origin;
+        nrmi_centre origin;
         nrmi_sums s;
         size_t k;
-        nrmi_sums_of(&s, v, NULL, v, NULL, NULL, &view, c, w); /* ∑v² */
+        nrmi_saved(&origin, NULL, NULL, &view, c, w);
+        nrmi_sums_of(&s, v, NULL, v, &origin, NULL, &view, c, w); /* ∑v² */
         for (k = 0; k < w; k++) {
             nrm_acc n = NRM_SQRT(s.dy_xhat[k]); /* WN.1 */
             if (!nrmi_ordinary(n)) n = nrmi_scaled_norm(v + c + k, in, out);
             gain[k] = nrmi_gain(nrmi_or(g, c + k, 1), n);
-            nrmi_recall(&origin, k, 0, 0);
             if (norm != NULL) norm[c + k] = n;
             lost |= !(n > 0) || !nrmi_fits(gain[k]);
         }
@@ -2450,9 +2493,11 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
     for (c = 0; c < out; c += step) {
         const size_t w = nrmi_least(out - c, step);
         nrm_real gain[NRM_SLOTS], along[NRM_SLOTS]; /* g/n, dg/n */
+        nrmi_centre origin;
         nrmi_sums s;
         size_t i, k;
-        nrmi_sums_of(&s, dW, NULL, v, NULL, NULL, &view, c, w); /* ∑dW·v */
+        nrmi_saved(&origin, NULL, NULL, &view, c, w);
+        nrmi_sums_of(&s, dW, NULL, v, &origin, NULL, &view, c, w); /* ∑dW·v */
         for (k = 0; k < w; k++) {
             const nrm_acc n = norm[c + k];
             nrm_acc sum = s.dy_xhat[k] / n; /* WN.6 */
@@ -2604,12 +2649,12 @@ channel whose mean is ten times its spread comes out ten times too small. With `
 added, t depends on the deviations alone.
 */
 #define NRM_LP_SIGN(u) ((nrm_real)(((u) > 0) - ((u) < 0)))
-#define NRM_LP_LANES (NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1) /* L of SUM.8 */
+#define NRM_LP_SUMS (NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1) /* L of SUM.8 */
 
-static inline nrm_acc nrmi_lp_u(nrm_real x, const nrmi_moments *t, size_t k, int p)
+static inline nrm_acc nrmi_lp_u(nrm_real x, const nrmi_centre *mu, size_t k, int p)
 {
     if (p < NRM_CENTRED) return (nrm_acc)x;
-    return ((nrm_acc)x - (nrm_acc)t->high[k]) - (nrm_acc)t->low[k]; /* LP.1 */
+    return ((nrm_acc)x - (nrm_acc)mu->high[k]) - (nrm_acc)mu->low[k]; /* LP.1 */
 }
 
 /* L1 and L∞: puts t in the place of the variances of w channels from g on. */
@@ -2617,20 +2662,21 @@ static void nrmi_lp_sizes(nrmi_moments *t, const nrm_real *x, int p, const nrmi_
                           size_t w)
 {
     const int l1 = p % NRM_CENTRED == NRM_L1;
-    const size_t lanes = l1 && v->kind == NRMI_RUNS ? NRM_LP_LANES : 1;
+    const int columns = v->kind == NRMI_COLUMNS;
+    const size_t across = columns ? w : NRM_LP_SUMS; /* sums side by side */
     const nrm_acc share = 1 / ((nrm_acc)v->runs * (nrm_acc)v->length);
     nrm_acc size[NRM_SLOTS] = {0};
-    size_t n, k, s;
+    size_t n, k, i;
     for (n = 0; n < v->runs; n++)
-        for (k = 0; k < w; k++)
-            for (s = 0; s < v->length; s++) {
-                const nrm_real at = x[n * v->pitch + (g + k) * v->apart + s];
-                const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, t, k, p));
-                nrm_acc *to = &size[k * lanes + s % lanes];
-                *to = l1 ? *to + u : u > *to ? u : *to; /* LP.2 */
+        for (i = 0; i < w * v->length; i += across)
+            for (k = 0; k < nrmi_least(across, w * v->length - i); k++) {
+                const nrm_real at = x[n * v->pitch + g * v->apart + i + k];
+                const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, &t->at, columns ? k : 0, p));
+                size[k] = l1 ? size[k] + u : u > size[k] ? u : size[k]; /* LP.2 */
             }
-    for (n = lanes / 2; n > 0; n /= 2)
-        for (s = 0; s < n; s++) size[s] += size[s + n]; /* SUM.9 */
+    for (n = across / 2; n > 0 && !columns; n /= 2) /* SUM.9 */
+        for (k = 0; k < n; k++)
+            size[k] = l1 ? size[k] + size[k + n] : size[k] > size[k + n] ? size[k] : size[k + n];
     for (k = 0; k < w; k++) t->var[k] = l1 ? size[k] * share : size[k];
 }
 
@@ -2659,16 +2705,11 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
 {
     const int train = mode == NRM_TRAIN, stored = running != NULL, track = train && stored;
     const int l2 = p % NRM_CENTRED == NRM_L2, centred = p > NRM_CENTRED;
-    const int saved = mode == NRM_INFER ? NRMI_OUT : NRMI_OUT | NRMI_NEEDED;
-    const int place = mode == NRM_INFER ? NRMI_IN_PLACE | NRMI_NEEDED : NRMI_NEEDED;
-    const nrmi_arg args[] = {NRM_ARG(y, N * C * S, NRMI_OUT | place),
-                             NRM_ARG(mean, C, saved),
-                             NRM_ARG(scale, C, saved),
-                             NRM_ARG(stored ? running->mean : NULL, C, track ? NRMI_OUT : NRMI_IN),
-                             NRM_ARG(stored ? running->var : NULL, C, track ? NRMI_OUT : NRMI_IN),
-                             NRM_ARG(x, N * C * S, place),
-                             NRM_ARG(gamma, C, NRMI_IN),
-                             NRM_ARG(beta, C, NRMI_IN)};
+    const int saved = mode == NRM_INFER ? 0 : NRMI_NEEDED;
+    const int needed = NRMI_NEEDED | (mode == NRM_INFER ? NRMI_IN_PLACE : 0);
+    nrm_acc *const rstd = scale; /* t stands where other norms have r */
+    const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, saved),
+                             NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
     const size_t step = nrmi_strip(&v);
     size_t c;
@@ -2695,7 +2736,7 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
             shift[k] = nrmi_or(beta, c + k, 0);
             lost |= !nrmi_finite(r);
         }
-        nrmi_affine(y, x, &t, gain, shift, &v, c, w); /* LP.4, LP.7: (x − μ)·γr + β */
+        nrmi_affine(y, x, &t.at, gain, shift, &v, c, w); /* LP.4, LP.7: (x − μ)·γr + β */
         if (track)
             nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)1e30); /* LP.6, M/(M − 1) is 1 */
         for (k = 0; k < w && mean != NULL; k++) mean[c + k] = t.mean[k];
@@ -2723,46 +2764,44 @@ Here what dy has along x̂ is subtracted along another direction k: from all val
 except for their signs (L1), or from a single one (L∞).
 */
 static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                            const nrm_acc *mean, const nrm_acc *size, const nrm_acc *gain,
+                            const nrmi_centre *mu, const nrm_acc *size, const nrm_acc *gain,
                             const nrmi_sums *sums, int p, const nrmi_view *v, size_t g, size_t w)
 {
     const int kind = p % NRM_CENTRED, centred = p > NRM_CENTRED;
+    const int columns = v->kind == NRMI_COLUMNS;
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length;
     nrm_acc largest[NRM_SLOTS] = {0}, signs[NRM_SLOTS] = {0};
-    nrm_real dy_mean[NRM_SLOTS], slope[NRM_SLOTS], shift[NRM_SLOTS];
-    size_t first[NRM_SLOTS] = {0}, n, k, s;
-    nrmi_moments t;
-    for (k = 0; k < w; k++) nrmi_recall(&t, k, mean[k], 0);
-    for (n = 0; n < v->runs && kind != NRM_L2; n++)
-        for (k = 0; k < w; k++)
-            for (s = 0; s < v->length; s++) {
-                const size_t i = n * v->pitch + (g + k) * v->apart + s;
-                const nrm_acc u = nrmi_lp_u(x[i], &t, k, p);
-                if (kind == NRM_LINF && !(nrmi_magnitude(u) > largest[k])) continue;
-                largest[k] = nrmi_magnitude(u);
-                first[k] = i;
-                signs[k] = (nrm_acc)NRM_LP_SIGN(u) + (kind == NRM_L1 ? signs[k] : 0);
-            }
+    nrm_real dy_mean[NRM_SLOTS], slope[NRM_SLOTS], shift[NRM_SLOTS], scale[NRM_SLOTS];
+    size_t first[NRM_SLOTS] = {0}, n, k, j;
+    for (n = 0; n < v->runs && (kind == NRM_LINF || (kind == NRM_L1 && centred)); n++)
+        for (j = 0; j < w * v->length; j++) {
+            const size_t i = n * v->pitch + g * v->apart + j, c = columns ? j : 0;
+            const nrm_acc u = nrmi_lp_u(x[i], mu, c, p), most = nrmi_magnitude(u);
+            const int counts = kind == NRM_L1 || most > largest[c];
+            largest[c] = counts ? most : largest[c];
+            first[c] = counts ? i : first[c];
+            signs[c] =
+                (counts ? (nrm_acc)NRM_LP_SIGN(u) : 0) + (kind == NRM_L1 || !counts ? signs[c] : 0);
+        }
     for (k = 0; k < w; k++) {
         const nrm_acc part = kind == NRM_LINF ? 1 : kind == NRM_L1 ? M : M * size[k];
         const nrm_acc along = part > 0 ? -sums->dy_xhat[k] / part : 0;
-        const nrm_acc u0 = centred ? -(nrm_acc)t.low[k] : (nrm_acc)t.high[k];
+        const nrm_acc u0 = centred ? -(nrm_acc)mu->low[k] : (nrm_acc)mu->high[k];
         const nrm_acc mean_sign = centred ? signs[k] * (1 / M) : 0;
         slope[k] = (nrm_real)along;
+        scale[k] = (nrm_real)gain[k];
         shift[k] = (nrm_real)(-(nrm_acc)slope[k] * mean_sign); /* LP.9 */
         if (kind == NRM_L2) shift[k] = (nrm_real)(along * u0); /* u = q + u0 */
         dy_mean[k] = (nrm_real)(sums->dy[k] / M);
     }
     for (n = 0; n < v->runs; n++)
-        for (k = 0; k < w; k++)
-            for (s = 0; s < v->length; s++) {
-                const size_t i = n * v->pitch + (g + k) * v->apart + s;
-                nrm_real q = x[i] - t.high[k];
-                if (kind != NRM_L2) q = NRM_LP_SIGN(nrmi_lp_u(x[i], &t, k, p));
-                if (kind == NRM_LINF && i != first[k]) q = 0; /* LP.8 */
-                dx[i] = ((dy[i] - dy_mean[k]) + (q * slope[k] + shift[k])) *
-                        (nrm_real)gain[k]; /* LP.11 */
-            }
+        for (j = 0; j < w * v->length; j++) {
+            const size_t i = n * v->pitch + g * v->apart + j, c = columns ? j : 0;
+            nrm_real q = x[i] - mu->high[c];
+            if (kind != NRM_L2) q = NRM_LP_SIGN(nrmi_lp_u(x[i], mu, c, p));
+            if (kind == NRM_LINF && i != first[c]) q = 0;                          /* LP.8 */
+            dx[i] = ((dy[i] - dy_mean[c]) + (q * slope[c] + shift[c])) * scale[c]; /* LP.11 */
+        }
 }
 
 /*
@@ -2775,14 +2814,8 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
                                       const nrm_acc *scale, const nrm_real *gamma, int p, int mode,
                                       nrm_real eps, size_t N, size_t C, size_t S)
 {
-    const nrmi_arg args[] = {NRM_ARG(dx, N * C * S, NRMI_OUT | NRMI_IN_PLACE),
-                             NRM_ARG(dgamma, C, NRMI_OUT),
-                             NRM_ARG(dbeta, C, NRMI_OUT),
-                             NRM_ARG(dy, N * C * S, NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(x, N * C * S, NRMI_NEEDED),
-                             NRM_ARG(mean, C, NRMI_NEEDED),
-                             NRM_ARG(scale, C, NRMI_NEEDED),
-                             NRM_ARG(gamma, C, NRMI_IN)};
+    const nrm_acc *const rstd = scale;
+    const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     const size_t step = nrmi_strip(&v);
     size_t c;
@@ -2794,17 +2827,19 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc r[NRM_SLOTS], gain[NRM_SLOTS];
+        nrmi_centre mu;
         nrmi_sums s;
         size_t k;
         for (k = 0; k < w; k++) r[k] = 1 / (scale[c + k] + (nrm_acc)eps); /* LP.3 */
         for (k = 0; k < w; k++) gain[k] = nrmi_or(gamma, c + k, 1) * r[k];
-        nrmi_sums_of(&s, dy, NULL, x, mean + c, r, &v, c, w); /* BN.12, BN.13 */
+        nrmi_saved(&mu, mean + c, NULL, &v, c, w);
+        nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w); /* BN.12, BN.13 */
         nrmi_give(dbeta, c, s.dy, w);
         nrmi_give(dgamma, c, s.dy_xhat, w);
         if (dx != NULL && mode == NRM_TRAIN)
-            nrmi_lp_project(dx, dy, x, mean + c, scale + c, gain, &s, p, &v, c, w); /* LP.11 */
+            nrmi_lp_project(dx, dy, x, &mu, scale + c, gain, &s, p, &v, c, w); /* LP.11 */
         else if (dx != NULL)
-            nrmi_project(dx, dy, NULL, x, mean + c, r, gain, NULL, &v, c, w); /* LP.12 */
+            nrmi_project(dx, dy, NULL, x, &mu, r, gain, NULL, 0, &v, c, w); /* LP.12 */
     }
     return lost;
 }
@@ -3108,7 +3143,7 @@ reaches:
     dbⱼ = ∑ₙ dyₙⱼ                                                     [LIN.4]
 
 In matrices: y = xW + b, dx = dy·Wᵀ, dW = xᵀ·dy. All three are products of one kind, with
-the strides of a transpose where there is a ᵀ (chapter 18).
+the strides of a transpose where there is a ᵀ (chapter 19).
 */
 
 /* LIN.2 to LIN.4 for arguments that have been checked; if `fresh`, dW = instead of dW +=. */
@@ -3147,27 +3182,24 @@ NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const 
 *What happens to a gradient that passes through the same weights five hundred times, and
 what does a norm in the loop change?*
 
-A recurrent layer reads a sequence step by step and keeps a state of H numbers. Each step
-computes a new state from the old one and its own input. For the loss it is a network of T
-layers that share one set of weights, so it has all the problems of depth. Ba, Kiros and
-Hinton designed layer norm with this layer in mind: each step of each sequence is normalized
-over its own units, one γ and one β serve all steps, and the length of a sequence does not
-matter.
+A recurrent layer keeps a state of H numbers. Each step computes a new state from the old
+one and its own input. For the loss it is a network of T layers that share one set of
+weights, so it has all the problems of depth. Layer norm was designed for it: each step of
+each sequence is normalized over its own units, and one γ and one β serve sequences of any
+length.
 
 ### 11.1  Shapes
 
-T steps, N sequences side by side, `in` inputs, H units. All arrays are stored step by step:
-x is `[T][N][in]`, the summed inputs a are `[T][N][H]`, the states h `[T+1][N][H]`. Step t
-computes h[t+1] from h[t] and x[t], so h[0] is the state to start from; the caller sets it.
-μ and r are `[T][N]` for layer norm, one for every row of a, and `[T][H]` for batch norm,
-one for every unit at every step. T = 0 does nothing, as N = 0 does.
+T steps, N sequences side by side, `in` inputs, H units; all arrays are stored step by step:
+x `[T][N][in]`, the summed inputs a `[T][N][H]`, the states h `[T+1][N][H]`. Step t computes
+h[t+1] from h[t] and x[t]; the caller sets h[0]. μ and r are `[T][N]` for layer norm, one
+for every row of a, and `[T][H]` for batch norm, one for every unit at every step.
 */
 
 /* How many means a step has. */
 static size_t nrmi_rnn_groups(const nrm_rnn *rnn)
 {
-    if (rnn->norm == NRM_NO_NORM) return 0;
-    return rnn->norm == NRM_LAYER_NORM ? rnn->N : rnn->H;
+    return rnn->norm == NRM_NO_NORM ? 0 : rnn->norm == NRM_LAYER_NORM ? rnn->N : rnn->H;
 }
 
 static int nrmi_check_rnn(const nrm_rnn *rnn, int mode)
@@ -3175,8 +3207,7 @@ static int nrmi_check_rnn(const nrm_rnn *rnn, int mode)
     int rc;
     if (rnn == NULL) return NRM_ENULL;
     if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
-    if (rnn->norm != NRM_NO_NORM && rnn->norm != NRM_LAYER_NORM && rnn->norm != NRM_BATCH_NORM)
-        return NRM_EKIND;
+    if (rnn->norm < NRM_NO_NORM || rnn->norm > NRM_LAYER_NORM) return NRM_EKIND;
     rc = nrmi_check_activation(rnn->activation, 1);
     if (rc == NRM_OK) rc = nrmi_check_sizes(1, rnn->in, rnn->H);
     if (rc == NRM_OK) rc = nrmi_check_sizes(1, rnn->H, rnn->H);
@@ -3195,21 +3226,18 @@ static int nrmi_check_rnn_arrays(const nrm_real *h, const nrm_real *a, const nrm
                                  const nrm_running *step, int mode)
 {
     const size_t rows = rnn->T * rnn->N, H = rnn->H, saved = rnn->T * nrmi_rnn_groups(rnn);
-    const int norm = rnn->norm != NRM_NO_NORM;
+    const int norm = rnn->norm != NRM_NO_NORM, tracked = mode == NRM_TRAIN ? NRMI_OUT : NRMI_IN;
     const int save = norm && (mode != NRM_INFER || mean != NULL || rstd != NULL);
     const int kept = save ? NRMI_OUT | NRMI_NEEDED : NRMI_OUT;
-    const int tracked = mode == NRM_TRAIN ? NRMI_OUT : NRMI_IN;
-    const nrmi_arg args[] = {NRM_ARG(h, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(a, rows * H, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(norm ? mean : NULL, saved, kept),
-                             NRM_ARG(norm ? rstd : NULL, saved, kept),
-                             NRM_ARG(step != NULL ? step->mean : NULL, H, tracked),
-                             NRM_ARG(step != NULL ? step->var : NULL, H, tracked),
-                             NRM_ARG(x, rows * rnn->in, NRMI_IN | NRMI_NEEDED),
-                             NRM_ARG(rnn->Wx, rnn->in * H, NRMI_IN | NRMI_NEEDED),
-                             NRM_ARG(rnn->Wh, H * H, NRMI_IN | NRMI_NEEDED),
-                             NRM_ARG(norm ? rnn->gamma : NULL, H, NRMI_IN),
-                             NRM_ARG(rnn->beta, H, NRMI_IN)};
+    const nrmi_arg args[] = {
+        NRM_ARG(h, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
+        NRM_ARG(a, rows * H, NRMI_OUT | NRMI_NEEDED), NRM_ARG(norm ? mean : NULL, saved, kept),
+        NRM_ARG(norm ? rstd : NULL, saved, kept),
+        NRM_ARG(step != NULL ? step->mean : NULL, H, tracked),
+        NRM_ARG(step != NULL ? step->var : NULL, H, tracked),
+        NRM_ARG(x, rows * rnn->in, NRMI_NEEDED), NRM_ARG(rnn->Wx, rnn->in * H, NRMI_NEEDED),
+        NRM_ARG(rnn->Wh, H * H, NRMI_NEEDED), NRM_ARG(norm ? rnn->gamma : NULL, H, NRMI_IN),
+        NRM_ARG(rnn->beta, H, NRMI_IN)};
     return NRM_CHECK(args);
 }
 
@@ -3221,101 +3249,87 @@ static int nrmi_check_rnn_arrays(const nrm_real *h, const nrm_real *a, const nrm
     h[t+1] = f(z[t])                                                  [RNN.3]
 
 γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or
-none; then z[t] = a[t] + β, and β is the usual bias. All of x·Wx is one product of T·N rows.
-The second half has to wait for h[t]: it is T products of N rows each.
+none; then β is the usual bias. All of x·Wx is one product of T·N rows; the second half has
+to wait for h[t].
 */
-static int nrmi_rnn_step(nrm_real *h, nrm_acc *mean, nrm_acc *rstd, nrm_running *running,
-                         const nrm_real *a, const nrm_rnn *rnn, int mode)
-{
-    const size_t N = rnn->N, H = rnn->H;
-    size_t n, i;
-    int rc = NRM_OK;
-    if (rnn->norm == NRM_LAYER_NORM)
-        rc = nrm_layernorm_forward(h, mean, rstd, a, rnn->gamma, rnn->beta, rnn->eps, N,
-                                   H); /* RNN.2 */
-    else if (rnn->norm == NRM_BATCH_NORM)
-        rc = nrm_batchnorm_forward(h, mean, rstd, running, a, rnn->gamma, rnn->beta, mode,
-                                   rnn->eps, N, H, 1); /* RNN.2 */
-    for (n = 0; n < N && rnn->norm == NRM_NO_NORM; n++)
-        for (i = 0; i < H; i++)
-            h[n * H + i] = rnn->beta != NULL ? a[n * H + i] + rnn->beta[i] : a[n * H + i];
-    (void)nrm_activation_forward(h, h, rnn->activation, N * H); /* RNN.3 */
-    return rc;
-}
-
 NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rstd,
                             const nrm_real *x, const nrm_rnn *rnn, int mode)
 {
-    size_t t, N, H, groups;
+    const size_t N = rnn != NULL ? rnn->N : 0, H = rnn != NULL ? rnn->H : 0;
+    nrm_running *step;
+    size_t t, i, groups;
     int rc = nrmi_check_rnn(rnn, mode);
-    if (rc != NRM_OK || rnn->N == 0 || rnn->T == 0) return rc;
+    if (rc != NRM_OK || N == 0 || rnn->T == 0) return rc;
+    groups = nrmi_rnn_groups(rnn);
     rc = nrmi_check_rnn_arrays(h, a, mean, rstd, x, rnn, NULL, mode);
     for (t = 0; t < rnn->T && rc == NRM_OK && rnn->norm == NRM_BATCH_NORM; t++) {
-        const nrm_running *step = rnn->running != NULL ? rnn->running + t : NULL;
-        rc = nrmi_check_running(step, mode, rnn->H);
+        step = rnn->running != NULL ? rnn->running + t : NULL;
+        rc = nrmi_check_running(step, mode, H);
         if (rc == NRM_OK && mode != NRM_TRAIN && step->batches == 0 && rnn->running->batches > 0)
             rc = NRM_ESIZE; /* longer than the sequences of the training: 11.3 */
         if (rc == NRM_OK && step != NULL)
             rc = nrmi_check_rnn_arrays(h, a, mean, rstd, x, rnn, step, mode);
     }
     if (rc != NRM_OK) return rc;
-    N = rnn->N;
-    H = rnn->H;
-    groups = nrmi_rnn_groups(rnn);
     nrmi_product(a, nrmi_strided(x, rnn->in, 1), nrmi_strided(rnn->Wx, H, 1), rnn->T * N, H,
                  rnn->in, 1); /* RNN.1 */
     for (t = 0; t < rnn->T; t++, h += N * H, a += N * H) {
+        nrm_real *next = h + N * H;
+        int status = NRM_OK;
+        step = rnn->running != NULL ? rnn->running + t : NULL;
         nrmi_product(a, nrmi_strided(h, H, 1), nrmi_strided(rnn->Wh, H, 1), N, H, H, 0);
-        if (nrmi_rnn_step(h + N * H, mean != NULL ? mean + t * groups : NULL,
-                          rstd != NULL ? rstd + t * groups : NULL,
-                          rnn->running != NULL ? rnn->running + t : NULL, a, rnn,
-                          mode) != NRM_OK)
-            rc = NRM_NONFINITE;
+        if (rnn->norm == NRM_LAYER_NORM)
+            status = nrm_layernorm_forward(next, mean, rstd, a, rnn->gamma, rnn->beta, /* RNN.2 */
+                                           rnn->eps, N, H);
+        else if (rnn->norm == NRM_BATCH_NORM)
+            status = nrm_batchnorm_forward(next, mean, rstd, step, a, rnn->gamma, /* RNN.2 */
+                                           rnn->beta, mode, rnn->eps, N, H, 1);
+        for (i = 0; i < N * H && rnn->norm == NRM_NO_NORM; i++)
+            next[i] = rnn->beta != NULL ? a[i] + rnn->beta[i % H] : a[i];
+        (void)nrm_activation_forward(next, next, rnn->activation, N * H); /* RNN.3 */
+        if (status != NRM_OK) rc = NRM_NONFINITE;
+        if (mean != NULL) mean += groups;
+        if (rstd != NULL) rstd += groups;
     }
     return rc;
 }
 
 /*
 There is one norm for the sum of both terms, as in the plain cell of the paper (its LSTM and
-GRU have one for each). This matters: a large input takes most of the variance that the row
-is divided by, and leaves little to the state. Layer norm and the cell without a norm
-compute the same in all three modes, but a backward pass in infer mode is refused for them
-too, since μ and r need not be saved there.
+GRU have one for each), so a large input takes most of the variance that the row is divided
+by, and leaves little to the state. A backward pass in infer mode is refused, even without a
+batch norm, since μ and r need not be saved there.
 
 ### 11.3  Why batch norm is awkward here
 
 The state of step 1 is not distributed as that of step 50. Averaged over the steps, running
-statistics would be right for none of them, so there is one entry, `running[t]`, for each
-step (Cooijmans et al., 2016). This has consequences:
+statistics would be right for none of them, so each step has its own entry, `running[t]`
+(Cooijmans et al., 2016). This has consequences that layer norm does not have:
 
 - There are 2·T·H numbers to keep. `running` must have T entries, which cannot be checked.
 - A sequence longer than those of the training has no statistics for its end. Provide
-  entries for the longest one that will ever come, starting at 0 and 1 as always: then a
-  step that no batch has entered, when batches did enter the first, is refused
-  (`NRM_ESIZE`). The usual way out is to make the later entries copies of the last one that
-  was trained.
-- Sequences end at different steps. Towards the end of a batch few are still running, few
-  values make bad statistics, and a single one makes none (`NRM_EBATCH`). All N sequences of
-  a call have the same length here, so group them by length; padding would count as data.
+  entries for the longest one that will ever come, starting at 0 and 1: a step that no batch
+  has entered is refused if one entered the first (`NRM_ESIZE`). The usual remedy is to copy
+  the last trained entry.
+- Few values make bad statistics, and a single one makes none (`NRM_EBATCH`). All N
+  sequences of a call have the same length, so group them by length; padding would count as
+  data.
 - In training the result for a sequence depends on the other sequences.
-
-Layer norm has none of these problems.
 
 ### 11.4  Backward, through time
 
 The loss may depend on any of the states. Let e[t] be its gradient by h[t] with the later
-states held fixed; `dh` holds e when the pass begins. But h[t] also determines h[t+1], so
-gradients come from the end, one step at a time. Within a step there is nothing new: the
-activation, from its output h[t+1] (ACT.4 to ACT.6); the norm, for g = γ·dz; the product.
+states held fixed; `dh` holds e when the pass begins. As h[t] also determines h[t+1],
+gradients come from the end, step by step: the activation, from its output h[t+1] (ACT.4 to
+ACT.6); the norm, for g = γ·dz; the product.
 
     dz[t] = dh[t+1]·f′(z[t])                                          [RNN.4]
     da[t] = r·(g − ⟨g⟩ − x̂·⟨g·x̂⟩), or g·r if frozen, or dz[t]         [RNN.5]
     dh[t] = e[t] + da[t]·Whᵀ, and dh[T] = e[T]                        [RNN.6]
 
-RNN.5 is LN.14 or BN.19; the second form is BN.20, of batch norm in mode frozen, and without
-a norm da is dz. γ and β add up as in LN.8 and LN.9, or BN.12 and BN.13, from step to step.
-As RNN.6 adds to what is there already, `dh` turns from e into the whole gradient of each
-state.
+RNN.5 is LN.14 or BN.19; the second form is BN.20, of mode frozen, and without a norm da is
+dz. γ and β add up from step to step, as in LN.8 and LN.9, or BN.12 and BN.13. As RNN.6 adds
+to what is there, `dh` turns from e into the whole gradient of each state.
 */
 static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grads *to,
                                   const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
@@ -3333,20 +3347,19 @@ static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grad
         else if (rnn->norm == NRM_BATCH_NORM)
             (void)nrm_batchnorm_backward(d, to->dgamma, to->dbeta, d, a + now, mean + s, rstd + s,
                                          rnn->gamma, mode, N, H, 1); /* RNN.5 */
-        nrmi_product(dh + now, nrmi_strided(d, H, 1), nrmi_strided(rnn->Wh, 1, H), N, H, H,
-                     0); /* RNN.6 */
+        nrmi_product(dh + now, nrmi_strided(d, H, 1), nrmi_strided(rnn->Wh, 1, H), /* RNN.6 */
+                     N, H, H, 0);
     }
 }
 
 /*
 The parameters are the same at all steps, so their gradients are sums over steps and
-sequences. Once all of da is known, each is one product of T·N rows:
+sequences (without a norm also dβ, the sum of all da). Once all of da is known, each is one
+product of T·N rows:
 
     dWh = h[0]ᵀ·da[0] + h[1]ᵀ·da[1] + … + h[T−1]ᵀ·da[T−1]             [RNN.7]
     dWx = x[0]ᵀ·da[0] + x[1]ᵀ·da[1] + … + x[T−1]ᵀ·da[T−1]             [RNN.8]
     dx[t] = da[t]·Wxᵀ                                                 [RNN.9]
-
-Without a norm dβ is the sum of all da.
 */
 NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *grads, nrm_real *da,
                              const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
@@ -3360,21 +3373,16 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
         const int norm = rnn->norm != NRM_NO_NORM, need = norm ? NRMI_NEEDED : NRMI_IN;
         const int need_x = to->dWx != NULL ? NRMI_NEEDED : NRMI_IN;
         const int need_Wx = dx != NULL ? NRMI_NEEDED : NRMI_IN;
-        const nrmi_arg args[] = {NRM_ARG(dh, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
-                                 NRM_ARG(dx, rows * rnn->in, NRMI_OUT),
-                                 NRM_ARG(da, rows * H, NRMI_OUT | NRMI_NEEDED),
-                                 NRM_ARG(to->dWx, rnn->in * H, NRMI_OUT),
-                                 NRM_ARG(to->dWh, H * H, NRMI_OUT),
-                                 NRM_ARG(norm ? to->dgamma : NULL, H, NRMI_OUT),
-                                 NRM_ARG(to->dbeta, H, NRMI_OUT),
-                                 NRM_ARG(h, rows * H + rnn->N * H, NRMI_NEEDED),
-                                 NRM_ARG(norm ? a : NULL, rows * H, need),
-                                 NRM_ARG(norm ? mean : NULL, saved, need),
-                                 NRM_ARG(norm ? rstd : NULL, saved, need),
-                                 NRM_ARG(x, rows * rnn->in, need_x),
-                                 NRM_ARG(rnn->Wx, rnn->in * H, need_Wx),
-                                 NRM_ARG(rnn->Wh, H * H, NRMI_NEEDED),
-                                 NRM_ARG(norm ? rnn->gamma : NULL, H, NRMI_IN)};
+        const nrmi_arg args[] = {
+            NRM_ARG(dh, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
+            NRM_ARG(dx, rows * rnn->in, NRMI_OUT), NRM_ARG(da, rows * H, NRMI_OUT | NRMI_NEEDED),
+            NRM_ARG(to->dWx, rnn->in * H, NRMI_OUT), NRM_ARG(to->dWh, H * H, NRMI_OUT),
+            NRM_ARG(norm ? to->dgamma : NULL, H, NRMI_OUT), NRM_ARG(to->dbeta, H, NRMI_OUT),
+            NRM_ARG(h, rows * H + rnn->N * H, NRMI_NEEDED),
+            NRM_ARG(norm ? a : NULL, rows * H, need), NRM_ARG(norm ? mean : NULL, saved, need),
+            NRM_ARG(norm ? rstd : NULL, saved, need), NRM_ARG(x, rows * rnn->in, need_x),
+            NRM_ARG(rnn->Wx, rnn->in * H, need_Wx), NRM_ARG(rnn->Wh, H * H, NRMI_NEEDED),
+            NRM_ARG(norm ? rnn->gamma : NULL, H, NRMI_IN)};
         rc = NRM_CHECK(args);
         if (rc != NRM_OK) return rc;
         nrmi_rnn_through_time(dh, da, to, h, a, mean, rstd, rnn, mode);
@@ -3388,46 +3396,41 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
 /*
 ### 11.5  The product of T Jacobians
 
-Take a single sequence. One step back is linear in dh; written as a matrix, for layer norm,
-the step is
+For a single sequence, one step back is linear in dh. For layer norm its matrix is
 
     ∂h[t+1]ᵢ/∂h[t]ₖ = J[t]ₖᵢ = ∑ⱼ Whₖⱼ·r·(δⱼᵢ − 1/H − x̂ⱼ·x̂ᵢ/H)·γᵢ·f′(zᵢ)  (RNN.10)
 
-and for a loss that depends on the last state only, so that e[t] = 0 before it, the
-gradient, as a column, is
+so for a loss of the last state only (e[t] = 0 before it) the gradient, as a column, is
 
     dh[t] = J[t]·J[t+1]·…·J[T−1]·dh[T]                                (RNN.11)
 
 A product of T matrices, each of which stretches by a factor of c on average, stretches by c
 to the power of T: a quarter more at each step is 10⁴⁸ after 500 steps, a quarter less
-10⁻⁶². For random weights, independent of each other with mean 0 and variance s²/H, and any
-da that does not depend on them, a single step gives
+10⁻⁶². For random weights, independent with mean 0 and variance s²/H, and any da that does
+not depend on them, a single step gives
 
     E[|da·Whᵀ|²] = s²·|da|²                                           (RNN.12)
 
-Without a norm, da is dh times f′, so a step's factor is s times the root mean square of f′,
-which is 1 for a single s that nobody knows beforehand. With layer norm the factor is also
-multiplied by γ·r; and 1/r² is, except for ε, the variance of the row, which is s²·⟨h²⟩ plus
-the part of the input. If there is no input, or if Wx is scaled along with Wh, s cancels:
-the weights that stretch the gradient backwards have stretched the row forwards by the same
-factor, and there the norm has divided by it:
+Without a norm a step's factor is s times the root mean square of f′, which is 1 for a
+single, unknown s. With layer norm the factor is also multiplied by γ·r, and 1/r² is, except
+for ε, the variance of the row: s²·⟨h²⟩ plus the part of the input. Without input, or if Wx
+is scaled along with Wh, s cancels: the weights that stretch the gradient backwards have
+stretched the row forwards by the same factor, and the norm has divided by it:
 
     norm(c·a) = norm(a) for c > 0, ε = 0                              (RNN.13)
 
 That does not yet make the factor 1. What remains, without input, is the root of
-γ²·⟨f′²⟩/⟨h²⟩, which depends on f and γ: 1 for ReLU, 1.085 for tanh with γ = 1, 1.00006 for
-tanh with γ = 0.1. Input at every step makes it smaller, since the state then has only a
-part of the variance: the cell forgets. docs/experiments/20_recurrent_norm.md derives these
-figures, and measures where they hold and where they do not.
+γ²·⟨f′²⟩/⟨h²⟩: 1 for ReLU, 1.085 for tanh with γ = 1, 1.00006 for tanh with γ = 0.1. Input
+at every step makes it smaller, since the state then has only a part of the variance: the
+cell forgets (see docs/experiments/20_recurrent_norm.md).
 
-The same fact for the gradient: a[t] is linear in x[t] and h[t] together, and scaling a row
+The same for the gradient: a[t] is linear in x[t] and h[t] together, and scaling a row
 changes nothing. With LN.15 and LN.16, for one row of a,
 
     ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩         (RNN.14)
 
-In a step without input the gradient that comes from later steps has, except for ε, no
-component along the state itself. Summed over all rows, the left side becomes that of the
-weights:
+In a step without input the gradient from later steps has, except for ε, no component along
+the state itself. Summed over all rows:
 
     ∑ₖⱼ Whₖⱼ·dWhₖⱼ + ∑ᵢⱼ Wxᵢⱼ·dWxᵢⱼ = the sum of H·ε·r²·⟨g·x̂⟩ over all rows  (RNN.15)
 
@@ -3439,13 +3442,12 @@ So, except for ε, the gradient has no component that scales Wh and Wx together.
 
 *The question it answers: what does a norm do inside a network that learns?*
 
-A network just large enough for experiments: linear layers, each with a norm and an
-activation of your choice, softmax cross-entropy on top, and two optimizers.
+The network is just large enough for experiments: linear layers, each with a norm and an
+activation, then softmax cross-entropy. A layer makes h′ `[N][width]` from h `[N][in]`, which
+is x or the output of the layer below. W is `[in][width]`; b, γ and β are `[width]`. The last
+layer's output is the logits.
 
 ### 12.1  Layers
-
-A layer makes h′ `[N][width]` from h `[N][in]`, which is x or the output of the layer below.
-W is `[in][width]`; b, γ and β are `[width]`. The last layer's output is the logits.
 
     h′ = f(norm(h·W + b))                                             [MLP.1]
     h′ = norm(f(h·W + b)) with `norm_after`                           [MLP.2]
@@ -3459,26 +3461,38 @@ static int nrmi_place(const nrm_mlp_layer *shape, int turn)
     return place == NRM_AT_ACTIVATION && shape->activation == NRM_IDENTITY ? -1 : place;
 }
 
-/* The norms that look at the batch, and keep running statistics. */
+enum { NRMI_W, NRMI_B, NRMI_GAMMA, NRMI_BETA, NRMI_ARRAYS }; /* so a layer's parameters lie */
+
+static size_t nrmi_count(size_t *count, const nrm_mlp_layer *shape, size_t in)
+{
+    count[NRMI_W] = in * shape->width;
+    count[NRMI_B] = shape->bias ? shape->width : 0;
+    count[NRMI_GAMMA] = shape->norm != NRM_NO_NORM ? shape->width : 0;
+    count[NRMI_BETA] = shape->norm != NRM_RMS_NORM ? count[NRMI_GAMMA] : 0;
+    return count[NRMI_W] + count[NRMI_B] + count[NRMI_GAMMA] + count[NRMI_BETA];
+}
+
+/* Does its norm look at the batch, and keep running statistics? */
 static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
 {
     return shape->norm == NRM_BATCH_NORM || shape->norm == NRM_NOISY_BATCH_NORM ||
            shape->norm == NRM_BATCH_RENORM || shape->norm == NRM_LP_BATCH_NORM;
 }
 
-static int nrmi_check_layer(const nrm_mlp_layer *shape)
+static int nrmi_usable(nrm_real v)
 {
-    const int p = shape->p > NRM_CENTRED ? shape->p - NRM_CENTRED : shape->p;
-    if (shape->width == 0) return NRM_ESIZE;
-    if (shape->activation < NRM_IDENTITY || shape->activation > NRM_SIGMOID) return NRM_EKIND;
-    if (shape->norm < NRM_NO_NORM || shape->norm > NRM_LP_BATCH_NORM) return NRM_EKIND;
-    if (shape->norm == NRM_LP_BATCH_NORM && (p < NRM_L1 || p > NRM_LINF)) return NRM_EKIND;
-    if (shape->norm != NRM_GROUP_NORM) return NRM_OK;
-    return shape->groups > 0 && shape->width % shape->groups == 0 ? NRM_OK : NRM_ESIZE;
+    return v >= 0 && nrmi_finite((nrm_acc)v);
 }
 
-static int nrmi_check_settings(const nrm_mlp_spec *spec) /* those that a forward pass reads */
+static int nrmi_check_layer(const nrm_mlp_layer *shape, const nrm_mlp_spec *spec)
 {
+    const int p = shape->p > NRM_CENTRED ? shape->p - NRM_CENTRED : shape->p, norm = shape->norm;
+    const size_t G = shape->groups, D = shape->width;
+    if (D == 0) return NRM_ESIZE;
+    if (shape->activation < NRM_IDENTITY || shape->activation > NRM_SIGMOID) return NRM_EKIND;
+    if (norm < NRM_NO_NORM || norm > NRM_LP_BATCH_NORM) return NRM_EKIND;
+    if (norm == NRM_LP_BATCH_NORM && (p < NRM_L1 || p > NRM_LINF)) return NRM_EKIND;
+    if (norm == NRM_GROUP_NORM && (G == 0 || G >= D || D % G != 0)) return NRM_ESIZE;
     if (!(spec->r_max >= 1 && spec->d_max >= 0)) return NRM_ERATE;
     return nrmi_check_eps(spec->eps) != NRM_OK ? NRM_EEPS : nrmi_check_noise(&spec->noise);
 }
@@ -3486,27 +3500,24 @@ static int nrmi_check_settings(const nrm_mlp_spec *spec) /* those that a forward
 /*
 ### 12.2  Forward
 
-All layers are checked before anything is computed: if the last one cannot be computed, the
-running statistics of the first must not have moved. A probe is called at every place that a
-layer has, with the value in the forward pass and its gradient in the backward pass.
-
-With `sync.merge` batch norm is that of section 4: the statistics of all workers are merged
-(ST.1 to ST.3), and each worker normalizes its examples by the result. Without it each
-worker's batch norm sees its own examples only, and the network is another function.
+All layers are checked first: if the last one cannot be computed, the running statistics of
+the first must not have moved. With `sync.merge` batch norm is that of section 4: the
+statistics of all workers are merged (ST.1 to ST.3), and each worker normalizes its examples
+by the result. Without it each worker's batch norm sees its own examples only, and the
+network is another function.
 */
 enum { NRMI_TRACK = 1, NRMI_ALONE = 2 }; /* running statistics move; other workers are left out */
 
 static int nrmi_check_call(const nrm_mlp *net, const nrm_real *x, size_t N, int mode, int how)
 {
+    int rc = NRM_OK;
     size_t l;
-    int rc;
     if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
     if (N > net->spec.max_batch) return NRM_ESIZE;
     if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
-    rc = nrmi_check_settings(&net->spec);
     for (l = 0; l < net->spec.layers && rc == NRM_OK; l++) {
         const nrm_mlp_state *s = &net->state[l];
-        rc = nrmi_check_layer(&s->shape);
+        rc = nrmi_check_layer(&s->shape, &net->spec);
         if (rc != NRM_OK || !nrmi_has_batch_norm(&s->shape)) continue;
         if (mode == NRM_TRAIN && N == 1 && net->spec.sync.merge == NULL) return NRM_EBATCH;
         if (mode != NRM_TRAIN || s->shape.norm == NRM_BATCH_RENORM) /* they are read, */
@@ -3517,94 +3528,69 @@ static int nrmi_check_call(const nrm_mlp *net, const nrm_real *x, size_t N, int 
     return rc;
 }
 
-/* No examples, and no other workers that wait for this one. */
-static int nrmi_nothing_to_do(const nrm_mlp *net, size_t N)
-{
-    return N == 0 && net->spec.sync.add == NULL;
-}
-
-/* A refusal, else NRM_NONFINITE if one of the two is, else NRM_OK. */
-static int nrmi_worse(int a, int b)
-{
-    return a < 0 ? a : b < 0 ? b : a | b;
-}
-
-static void nrmi_show(const nrm_mlp *net, size_t l, int place, int gradient, const nrm_real *data,
-                      size_t N)
-{
-    const nrm_mlp_event event = {l, place, gradient, data, N, net->state[l].shape.width};
-    if (net->probe != NULL) net->probe(net->probe_context, &event);
-}
-
-static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, const nrm_real *x, size_t N, int mode,
-                             int how)
+static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode, int how)
 {
     const nrm_mlp_spec *spec = &net->spec;
-    const nrm_real *g = s->gamma, *b = s->beta, eps = spec->eps;
+    const nrm_real eps = spec->eps, *x = s->shape.norm_after ? s->act_out : s->linear_out;
     const int kind = s->shape.norm, still = mode == NRM_TRAIN && !(how & NRMI_TRACK);
     const size_t D = s->shape.width;
-    nrm_real *y = s->norm_out;
-    nrm_acc *mean = s->mean, *rstd = s->rstd;
-    nrm_running copy = s->running, *running = still ? NULL : &s->running;
+    nrm_real *y = s->norm_out, *g = s->gamma, *b = s->beta;
+    nrm_acc *m = s->mean, *r = s->rstd;
+    nrm_running copy = {net->work[0], net->work[1], 0, 1, 0, s->running.batches};
+    nrm_running *run = still ? NULL : &s->running;
     int rc;
-    if (kind == NRM_LAYER_NORM) return nrm_layernorm_forward(y, mean, rstd, x, g, b, eps, N, D);
-    if (kind == NRM_RMS_NORM) return nrm_rmsnorm_forward(y, rstd, x, g, eps, N, D);
+    if (kind == NRM_LAYER_NORM) return nrm_layernorm_forward(y, m, r, x, g, b, eps, N, D);
+    if (kind == NRM_RMS_NORM) return nrm_rmsnorm_forward(y, r, x, g, eps, N, D);
     if (kind == NRM_GROUP_NORM)
-        return nrm_groupnorm_forward(y, mean, rstd, x, g, b, eps, N, D, 1, s->shape.groups);
+        return nrm_groupnorm_forward(y, m, r, x, g, b, eps, N, D, 1, s->shape.groups);
     if (kind == NRM_LP_BATCH_NORM)
-        return nrm_lp_batchnorm_forward(y, mean, rstd, running, x, g, b, s->shape.p, mode, eps, N,
-                                        D, 1);
+        return nrm_lp_batchnorm_forward(y, m, r, run, x, g, b, s->shape.p, mode, eps, N, D, 1);
     if (kind == NRM_NOISY_BATCH_NORM)
-        return nrm_noisy_batchnorm_forward(y, s->scale, mean, rstd, running, x, g, b, &spec->noise,
-                                           &net->rng, mode, eps, N, D, 1);
-    if (kind == NRM_BATCH_RENORM && still) { /* it reads running statistics: a copy moves */
-        running = &copy;
-        copy.cumulative = 1; /* whatever new_weight is */
-        copy.mean = net->work[0];
-        copy.var = net->work[1];
+        return nrm_noisy_batchnorm_forward(y, s->scale, m, r, run, x, g, b, &spec->noise, &net->rng,
+                                           mode, eps, N, D, 1);
+    if (kind == NRM_BATCH_RENORM) { /* it reads running statistics: if they stay, a copy moves */
         NRM_MEMCPY(copy.mean, s->running.mean, D * sizeof *copy.mean);
         NRM_MEMCPY(copy.var, s->running.var, D * sizeof *copy.var);
-    }
-    if (kind == NRM_BATCH_RENORM)
-        return nrm_batchrenorm_forward(y, s->ratio, s->offset, mean, rstd, running, x, g, b,
+        return nrm_batchrenorm_forward(y, s->ratio, s->offset, m, r, still ? &copy : run, x, g, b,
                                        spec->r_max, spec->d_max, mode, eps, N, D, 1);
+    }
     if (mode != NRM_TRAIN || spec->sync.merge == NULL || (how & NRMI_ALONE))
-        return nrm_batchnorm_forward(y, mean, rstd, running, x, g, b, mode, eps, N, D, 1);
+        return nrm_batchnorm_forward(y, m, r, run, x, g, b, mode, eps, N, D, 1);
     NRM_MEMSET(s->stats, 0, D * sizeof *s->stats);
     rc = nrm_stats_update(s->stats, x, NULL, N, D, 1);
     if (rc < 0) return rc;
     if (spec->sync.merge(spec->sync.context, s->stats, D) != 0) return NRM_ESYNC;
-    return nrm_sync_batchnorm_forward(y, mean, rstd, running, x, NULL, s->stats, g, b, eps, N, D,
-                                      1);
+    return nrm_sync_batchnorm_forward(y, m, r, run, x, NULL, s->stats, g, b, eps, N, D, 1);
 }
 
 static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode, int how)
 {
-    size_t l;
-    int turn, rc = NRM_OK;
-    for (l = 0; l < net->spec.layers; l++)
-        for (turn = 0; turn < 3 && rc >= 0; turn++) {
-            nrm_mlp_state *s = &net->state[l];
-            nrm_real *const out[] = {s->linear_out, s->norm_out, s->act_out};
-            const int place = nrmi_place(&s->shape, turn), f = s->shape.activation;
-            const size_t width = s->shape.width;
-            if (place < 0) continue;
-            rc = nrmi_worse(rc, place == NRM_AT_LINEAR
-                                    ? nrm_linear_forward(out[place], x, s->W, s->b, N, s->in, width)
-                                : place == NRM_AT_NORM
-                                    ? nrmi_norm_forward(net, s, x, N, mode, how)
-                                    : nrm_activation_forward(out[place], x, f, N * width));
-            x = out[place];
-            if (rc >= 0) nrmi_show(net, l, place, 0, x, N);
-        }
-    return rc;
+    int rc = NRM_OK, worst = NRM_OK; /* NRM_NONFINITE at the most */
+    size_t i;
+    for (i = 0; i < 3 * net->spec.layers; i++) {
+        nrm_mlp_state *s = &net->state[i / 3];
+        nrm_real *const out[] = {s->linear_out, s->norm_out, s->act_out};
+        const int place = nrmi_place(&s->shape, (int)(i % 3)), f = s->shape.activation;
+        nrm_mlp_event event = {i / 3, place, 0, NULL, N, s->shape.width};
+        if (place < 0) continue;
+        if (place == NRM_AT_LINEAR)
+            rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, N, s->in, event.cols);
+        if (place == NRM_AT_NORM) rc = nrmi_norm_forward(net, s, N, mode, how);
+        if (place == NRM_AT_ACTIVATION)
+            rc = nrm_activation_forward(s->act_out, x, f, N * event.cols);
+        if (rc < 0) return rc;
+        worst |= rc;
+        event.data = x = out[place];
+        if (net->probe != NULL) net->probe(net->probe_context, &event);
+    }
+    return worst;
 }
 
 NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 {
     const int rc = nrmi_check_call(net, x, N, mode, NRMI_TRACK);
-    const int done = rc != NRM_OK || nrmi_nothing_to_do(net, N);
-    return done ? rc : nrmi_mlp_forward(net, x, N, mode, NRMI_TRACK);
+    if (rc != NRM_OK || (N == 0 && net->spec.sync.add == NULL)) return rc;
+    return nrmi_mlp_forward(net, x, N, mode, NRMI_TRACK);
 }
 
 /*
@@ -3635,38 +3621,39 @@ up for that. With `in` inputs and `out` outputs:
 Each array is drawn from its own stream, numbered by layer and purpose. So two networks with
 the same seed and different norms start from the same weight matrices.
 */
-enum { NRMI_STREAM_W, NRMI_STREAM_B, NRMI_STREAM_GAMMA, NRMI_STREAM_NOISE, NRMI_STREAMS };
-
-static void nrmi_draw(nrm_real *a, size_t n, nrm_acc scale, int normal, nrm_rng *rng)
+/* Where W, b, gamma and beta of layer l stand, from `at` on, and their first values; the end. */
+static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
 {
-    size_t i;
-    for (i = 0; i < n; i++)
-        a[i] = (nrm_real)(scale * (normal ? (nrm_acc)nrm_rng_normal(rng) : nrmi_symmetric(rng)));
-}
-
-static void nrmi_init_layer(nrm_mlp_state *s, const nrm_mlp_spec *spec, size_t l)
-{
+    const nrm_mlp_spec *spec = &net->spec;
+    nrm_mlp_state *s = &net->state[l];
+    nrm_real **const value[] = {&s->W, &s->b, &s->gamma, &s->beta};
+    nrm_real **const grad[] = {&s->dW, &s->db, &s->dgamma, &s->dbeta};
     const nrm_acc in = (nrm_acc)s->in, out = (nrm_acc)s->shape.width;
     const int normal = spec->init == NRM_INIT_HE || spec->init == NRM_INIT_GAUSSIAN;
-    const uint64_t stream = NRMI_STREAMS * (uint64_t)l;
     nrm_acc scale = 1 / NRM_SQRT(in); /* MLP.8 */
-    nrm_rng rng;
-    size_t i;
+    size_t count[NRMI_ARRAYS], a, i;
     if (spec->init == NRM_INIT_HE) scale = NRM_SQRT(2 / in);              /* MLP.5 */
     if (spec->init == NRM_INIT_XAVIER) scale = NRM_SQRT(6 / (in + out));  /* MLP.6 */
     if (spec->init == NRM_INIT_GAUSSIAN) scale = (nrm_acc)spec->init_std; /* MLP.7 */
-    nrm_rng_seed(&rng, spec->seed, stream + NRMI_STREAM_W);
-    nrmi_draw(s->W, s->in * s->shape.width, scale, normal, &rng);
-    nrm_rng_seed(&rng, spec->seed, stream + NRMI_STREAM_B);
-    if (s->b != NULL && spec->init == NRM_INIT_FAN_IN)
-        nrmi_draw(s->b, s->shape.width, scale, normal, &rng);
-    nrm_rng_seed(&rng, spec->seed, stream + NRMI_STREAM_GAMMA);
-    for (i = 0; s->gamma != NULL && i < s->shape.width; i++)
-        s->gamma[i] = spec->gamma_init == NRM_GAMMA_UNIFORM ? nrm_rng_uniform(&rng) : 1;
+    (void)nrmi_count(count, &s->shape, s->in);
+    for (a = 0; a < NRMI_ARRAYS; at += count[a++]) {
+        const int drawn = a == NRMI_W || (a == NRMI_B && spec->init == NRM_INIT_FAN_IN);
+        nrm_real *p = net->params + at;
+        nrm_rng rng;
+        nrm_rng_seed(&rng, spec->seed, NRMI_ARRAYS * (uint64_t)l + a);
+        for (i = 0; i < count[a] && drawn; i++)
+            p[i] =
+                (nrm_real)(scale * (normal ? (nrm_acc)nrm_rng_normal(&rng) : nrmi_symmetric(&rng)));
+        for (i = 0; i < count[a] && a == NRMI_GAMMA; i++)
+            p[i] = spec->gamma_init == NRM_GAMMA_UNIFORM ? nrm_rng_uniform(&rng) : 1;
+        *value[a] = count[a] > 0 ? p : NULL;
+        *grad[a] = count[a] > 0 ? net->grads + at : NULL;
+    }
     for (i = 0; s->running.var != NULL && i < s->shape.width; i++) s->running.var[i] = 1;
     s->running.new_weight = spec->new_weight;
     s->running.cumulative = spec->cumulative;
     s->running.biased = spec->biased;
+    return at;
 }
 
 /*
@@ -3675,55 +3662,55 @@ static void nrmi_init_layer(nrm_mlp_state *s, const nrm_mlp_spec *spec, size_t l
 The places of a layer are undone in reverse order. Merged batch norm adds up the two sums of
 ST.5 over all workers.
 */
-static size_t nrmi_classes(const nrm_mlp *net)
-{
-    return net->state[net->spec.layers - 1].shape.width;
-}
-
 static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_t N, int mode)
 {
-    const nrm_real *x = s->shape.norm_after ? s->act_out : s->linear_out, *g = s->gamma;
-    const nrm_acc *mean = s->mean, *rstd = s->rstd;
+    const nrm_real eps = net->spec.eps, *x = s->shape.norm_after ? s->act_out : s->linear_out;
+    const nrm_acc *m = s->mean, *r = s->rstd;
     const nrm_sync *sync = &net->spec.sync;
     const int kind = s->shape.norm;
     const size_t D = s->shape.width;
-    nrm_real *dg = s->dgamma, *db = s->dbeta;
+    nrm_real *g = s->gamma, *dg = s->dgamma, *db = s->dbeta;
     int rc;
-    if (kind == NRM_LAYER_NORM) return nrm_layernorm_backward(d, dg, db, d, x, mean, rstd, g, N, D);
-    if (kind == NRM_RMS_NORM) return nrm_rmsnorm_backward(d, dg, d, x, rstd, g, N, D);
+    if (kind == NRM_LAYER_NORM) return nrm_layernorm_backward(d, dg, db, d, x, m, r, g, N, D);
+    if (kind == NRM_RMS_NORM) return nrm_rmsnorm_backward(d, dg, d, x, r, g, N, D);
     if (kind == NRM_GROUP_NORM)
-        return nrm_groupnorm_backward(d, dg, db, d, x, mean, rstd, g, N, D, 1, s->shape.groups);
+        return nrm_groupnorm_backward(d, dg, db, d, x, m, r, g, N, D, 1, s->shape.groups);
     if (kind == NRM_LP_BATCH_NORM)
-        return nrm_lp_batchnorm_backward(d, dg, db, d, x, mean, rstd, g, s->shape.p, mode,
-                                         net->spec.eps, N, D, 1);
+        return nrm_lp_batchnorm_backward(d, dg, db, d, x, m, r, g, s->shape.p, mode, eps, N, D, 1);
     if (kind == NRM_NOISY_BATCH_NORM)
-        return nrm_noisy_batchnorm_backward(d, dg, db, d, s->scale, x, mean, rstd, g, mode, N, D,
-                                            1);
+        return nrm_noisy_batchnorm_backward(d, dg, db, d, s->scale, x, m, r, g, mode, N, D, 1);
     if (kind == NRM_BATCH_RENORM)
-        return nrm_batchrenorm_backward(d, dg, db, d, x, s->ratio, s->offset, mean, rstd, g, mode,
-                                        N, D, 1);
+        return nrm_batchrenorm_backward(d, dg, db, d, x, s->ratio, s->offset, m, r, g, mode, N, D,
+                                        1);
     if (mode != NRM_TRAIN || sync->merge == NULL)
-        return nrm_batchnorm_backward(d, dg, db, d, x, mean, rstd, g, mode, N, D, 1);
-    rc = nrm_sync_batchnorm_sums(s->sums, dg, db, d, x, NULL, mean, rstd, N, D, 1);
+        return nrm_batchnorm_backward(d, dg, db, d, x, m, r, g, mode, N, D, 1);
+    rc = nrm_sync_batchnorm_sums(s->sums, dg, db, d, x, NULL, m, r, N, D, 1);
     if (rc < 0) return rc;
     /* a nrm_sums is two nrm_acc, and nothing else */
     if (sync->add(sync->context, &s->sums->dy, 2 * D) != 0) return NRM_ESYNC;
-    return nrm_sync_batchnorm_backward(d, d, x, NULL, mean, rstd, g, s->stats, s->sums, N, D, 1);
+    return nrm_sync_batchnorm_backward(d, d, x, NULL, m, r, g, s->stats, s->sums, N, D, 1);
 }
 
-/* How many parameters a layer has. They stand in this order: W, b, gamma, beta. */
-static size_t nrmi_layer_params(const nrm_mlp_layer *shape, size_t in)
+/* From the gradient of the logits to net->grads. Those of two layers take turns in net->work. */
+static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 {
-    const size_t gamma = shape->norm != NRM_NO_NORM, beta = gamma && shape->norm != NRM_RMS_NORM;
-    return shape->width * (in + (shape->bias ? 1 : 0) + gamma + beta);
-}
-
-static int nrmi_all_finite(const nrm_real *a, size_t n)
-{
-    int bad = 0; /* no early end, so that a compiler can take several at a time */
-    size_t i;
-    for (i = 0; i < n; i++) bad |= !nrmi_finite((nrm_acc)a[i]);
-    return !bad;
+    int rc = NRM_OK;
+    size_t i, l;
+    NRM_MEMSET(net->grads, 0, net->n_params * sizeof *net->grads);
+    for (i = 3 * net->spec.layers; i-- > 0 && rc >= 0;) {
+        nrm_mlp_state *s = &net->state[l = i / 3];
+        nrm_real *d = net->work[l % 2], *below = l > 0 ? net->work[(l - 1) % 2] : NULL;
+        const nrm_real *h = l > 0 ? net->state[l - 1].out : x;
+        const int place = nrmi_place(&s->shape, (int)(i % 3)), f = s->shape.activation;
+        const size_t D = s->shape.width;
+        const nrm_mlp_event event = {l, place, 1, d, N, D};
+        if (place >= 0 && net->probe != NULL) net->probe(net->probe_context, &event);
+        if (place == NRM_AT_NORM) rc = nrmi_norm_backward(net, s, d, N, mode);
+        if (place == NRM_AT_ACTIVATION) rc = nrm_activation_backward(d, d, s->act_out, f, N * D);
+        if (place == NRM_AT_LINEAR)
+            nrmi_linear_backward(below, s->dW, s->db, d, h, s->W, N, s->in, D, 1);
+    }
+    return rc < 0 ? rc : NRM_OK;
 }
 
 /*
@@ -3736,69 +3723,26 @@ N_w of N examples. L_w is the mean loss over these, and the loss of the whole ba
 
 So each worker weights its gradient by N_w/N, and the gradients are added up. The sum is the
 gradient of the undivided batch, up to rounding, if the layers treat examples one by one or
-if batch norm is merged. How numbers travel is up to the two functions of `spec.sync`. If
-these work in the order of the workers, all copies stay equal bit for bit. See
-`examples/mpi_batchnorm.c`.
+if batch norm is merged. If the two functions of `spec.sync` work in the order of the
+workers, all copies stay equal bit for bit. See `examples/mpi_batchnorm.c`.
 */
-/* From net->prob to net->grads; the gradients of two layers take turns in net->work. A loss can be
-   finite where a gradient is not: zero times infinity is NaN. */
-static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, const int *labels, size_t N, int mode,
-                             nrm_real share)
-{
-    const size_t layers = net->spec.layers, classes = nrmi_classes(net);
-    nrm_real *d = net->work[(layers - 1) % 2], *below;
-    int turn, worst = NRM_OK, rc = nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
-    size_t l, i;
-    for (i = 0; i < N * classes && share != 1; i++) d[i] *= share; /* MLP.9 */
-    for (l = layers; l-- > 0;) {
-        nrm_mlp_state *s = &net->state[l];
-        const size_t width = s->shape.width, weights = s->in * width;
-        const size_t others = nrmi_layer_params(&s->shape, s->in) - weights;
-        d = net->work[l % 2];
-        below = l > 0 ? net->work[(l - 1) % 2] : NULL;
-        NRM_MEMSET(s->dW + weights, 0, others * sizeof *s->dW); /* db, dgamma, dbeta */
-        for (turn = 2; turn >= 0 && rc >= 0; turn--) {
-            const int place = nrmi_place(&s->shape, turn);
-            if (place >= 0) nrmi_show(net, l, place, 1, d, N);
-            if (place == NRM_AT_NORM) rc = nrmi_norm_backward(net, s, d, N, mode);
-            if (place == NRM_AT_ACTIVATION)
-                rc = nrm_activation_backward(d, d, s->act_out, s->shape.activation, N * width);
-            if (place == NRM_AT_LINEAR)
-                nrmi_linear_backward(below, s->dW, s->db, d, l > 0 ? net->state[l - 1].out : x,
-                                     s->W, N, s->in, width, 1);
-        }
-        if (rc < 0) return rc;
-        if (!nrmi_all_finite(s->dW, weights + others)) worst = NRM_NONFINITE;
-    }
-    return worst;
-}
-
-/* All workers' gradients added up; if one of them has met something not finite, all must know. */
-static int nrmi_sync_gradients(nrm_mlp *net, int rc)
-{
-    const nrm_sync *sync = &net->spec.sync;
-    const size_t n = net->n_params;
-    size_t i;
-    for (i = 0; i < n; i++) net->total[i] = (nrm_acc)net->grads[i];
-    net->total[n] = rc == NRM_OK ? 0 : 1;
-    if (sync->add(sync->context, net->total, n + 1) != 0) return NRM_ESYNC;
-    for (i = 0; i < n; i++) net->grads[i] = (nrm_real)net->total[i];
-    return net->total[n] == 0 && nrmi_all_finite(net->grads, n) ? NRM_OK : NRM_NONFINITE;
-}
-
 static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
                              size_t N, int mode, int how)
 {
-    const size_t classes = nrmi_classes(net);
+    const size_t layers = net->spec.layers, classes = net->state[layers - 1].shape.width;
+    const size_t n = net->n_params;
     const nrm_sync *sync = &net->spec.sync;
+    const nrm_rng kept = net->rng;
+    nrm_real share = 1, *d = net->work[(layers - 1) % 2];
     nrm_acc value = 0, sums[2];
-    nrm_real share = 1;
-    int rc = nrmi_check_call(net, x, N, mode, how);
+    size_t i;
+    int back, bad = 0, rc = nrmi_check_call(net, x, N, mode, how);
     if (rc == NRM_OK && mode == NRM_INFER) rc = NRM_EMODE;
     if (rc == NRM_OK && labels == NULL && N > 0) rc = NRM_ENULL;
     if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, classes);
-    if (rc == NRM_OK && !nrmi_nothing_to_do(net, N)) {
+    if (rc == NRM_OK && (N > 0 || sync->add != NULL)) {
         rc = nrmi_mlp_forward(net, x, N, mode, how);
+        if (!(how & NRMI_TRACK)) net->rng = kept;
         if (rc < 0) return rc;
         rc |= nrm_cross_entropy_forward(&value, net->prob, net->logits, labels, N, classes);
         sums[0] = value * (nrm_acc)N;
@@ -3808,8 +3752,20 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
             value = sums[0] / sums[1];                /* MLP.9: L, */
             share = (nrm_real)((nrm_acc)N / sums[1]); /* N_w/N     */
         }
-        rc = nrmi_worse(rc, nrmi_mlp_backward(net, x, labels, N, mode, share));
-        if (rc >= 0 && sync->add != NULL) rc = nrmi_sync_gradients(net, rc);
+        back = nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
+        for (i = 0; i < N * classes && share != 1; i++) d[i] *= share; /* MLP.9 */
+        if (back >= 0) back = nrmi_mlp_backward(net, x, N, mode);
+        if (back < 0) return back;
+        for (i = 0; i < n; i++) bad |= !nrmi_finite((nrm_acc)net->grads[i]);
+        if (bad) rc = NRM_NONFINITE; /* under a finite loss, even: 0·∞ */
+    }
+    if (rc >= 0 && sync->add != NULL) { /* if one worker has met something not finite, all know */
+        for (i = 0; i < n; i++) net->total[i] = (nrm_acc)net->grads[i];
+        net->total[n] = rc == NRM_OK ? 0 : 1;
+        if (sync->add(sync->context, net->total, n + 1) != 0) return NRM_ESYNC;
+        for (i = 0; i < n; i++)
+            bad |= !nrmi_finite((nrm_acc)(net->grads[i] = (nrm_real)net->total[i]));
+        rc = net->total[n] == 0 && !bad ? NRM_OK : NRM_NONFINITE;
     }
     if (loss != NULL && rc >= 0) *loss = value;
     return rc;
@@ -3818,13 +3774,7 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
 NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
                              size_t N, int mode)
 {
-    nrm_rng kept;
-    int rc;
-    if (net == NULL) return NRM_ENULL;
-    kept = net->rng;
-    rc = nrmi_mlp_gradient(net, loss, x, labels, N, mode, 0);
-    net->rng = kept;
-    return rc;
+    return net == NULL ? NRM_ENULL : nrmi_mlp_gradient(net, loss, x, labels, N, mode, 0);
 }
 
 /*
@@ -3832,75 +3782,59 @@ NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
 
 Gradient descent with Polyak's heavy ball, in PyTorch's form, and Adam (Kingma and Ba 2015).
 θ is a parameter, g its gradient, η the learning rate, t the number of the step, from 1 on.
-κ is `heavy_ball`, β₁ and β₂ are `beta1` and `beta2`, and ε here is `adam_eps`. a and b
-start at 0. In Adam they are running averages of g and g², and dividing by 1 − βᵗ removes
-the effect of that start.
+κ is `heavy_ball` and ε here is `adam_eps`. a and b start at 0. In Adam they are running
+averages of g and g², and dividing by 1 − βᵗ removes the effect of that start.
 
     a ← κ·a + g                                                       [OPT.1]
     θ ← θ − η·a                                                       [OPT.2]
-
     a ← β₁·a + (1 − β₁)·g                                             [OPT.3]
     b ← β₂·b + (1 − β₂)·g²                                            [OPT.4]
     θ ← θ − η·(a/(1 − β₁ᵗ))/(√(b/(1 − β₂ᵗ)) + ε)                      [OPT.5]
 */
-static void nrmi_sgd(nrm_mlp *net)
-{
-    const nrm_real lr = net->spec.lr, keep = net->spec.heavy_ball;
-    size_t i;
-    for (i = 0; i < net->n_params; i++) {
-        nrm_real a = net->grads[i];
-        if (net->moment1 != NULL) a = net->moment1[i] = keep * net->moment1[i] + a; /* OPT.1 */
-        net->params[i] -= lr * a;                                                   /* OPT.2 */
-    }
-}
-
-static void nrmi_adam(nrm_mlp *net)
-{
-    const nrm_real b1 = net->spec.beta1, b2 = net->spec.beta2;
-    const nrm_acc lr = (nrm_acc)net->spec.lr, eps = (nrm_acc)net->spec.adam_eps;
-    const nrm_acc lift1 = 1 / (1 - (net->beta1_power *= (nrm_acc)b1));
-    const nrm_acc lift2 = 1 / (1 - (net->beta2_power *= (nrm_acc)b2));
-    size_t i;
-    for (i = 0; i < net->n_params; i++) {
-        const nrm_real g = net->grads[i];
-        const nrm_real a = net->moment1[i] = b1 * net->moment1[i] + (1 - b1) * g;     /* OPT.3 */
-        const nrm_real b = net->moment2[i] = b2 * net->moment2[i] + (1 - b2) * g * g; /* OPT.4 */
-        net->params[i] -= (nrm_real)(lr * ((nrm_acc)a * lift1) /
-                                     (NRM_SQRT((nrm_acc)b * lift2) + eps)); /* OPT.5 */
-    }
-}
-
-static int nrmi_usable(nrm_real v)
-{
-    return v >= 0 && nrmi_finite((nrm_acc)v);
-}
-
 NRM_DEF int nrm_mlp_step(nrm_mlp *net)
 {
+    size_t i;
     if (net == NULL) return NRM_ENULL;
     if (!nrmi_usable(net->spec.lr)) return NRM_ERATE;
     net->steps++;
-    (net->spec.optimizer == NRM_ADAM ? nrmi_adam : nrmi_sgd)(net);
+    if (net->spec.optimizer == NRM_SGD) {
+        const nrm_real lr = net->spec.lr, keep = net->spec.heavy_ball;
+        for (i = 0; i < net->n_params; i++) {
+            nrm_real a = net->grads[i];
+            if (net->moment1 != NULL) a = net->moment1[i] = keep * net->moment1[i] + a; /* OPT.1 */
+            net->params[i] -= lr * a;                                                   /* OPT.2 */
+        }
+    } else {
+        const nrm_real b1 = net->spec.beta1, b2 = net->spec.beta2;
+        const nrm_acc lr = (nrm_acc)net->spec.lr, eps = (nrm_acc)net->spec.adam_eps;
+        const nrm_acc lift1 = 1 / (1 - (net->beta1_power *= (nrm_acc)b1));
+        const nrm_acc lift2 = 1 / (1 - (net->beta2_power *= (nrm_acc)b2));
+        nrm_real *m = net->moment1, *v = net->moment2;
+        for (i = 0; i < net->n_params; i++) {
+            const nrm_real g = net->grads[i];
+            const nrm_real a = m[i] = b1 * m[i] + (1 - b1) * g;     /* OPT.3 */
+            const nrm_real b = v[i] = b2 * v[i] + (1 - b2) * g * g; /* OPT.4 */
+            net->params[i] -= (nrm_real)(lr * ((nrm_acc)a * lift1) /
+                                         (NRM_SQRT((nrm_acc)b * lift2) + eps)); /* OPT.5 */
+        }
+    }
     return NRM_OK;
 }
 
 NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
                                size_t N)
 {
-    int rc;
-    if (net == NULL) return NRM_ENULL;
-    if (!nrmi_usable(net->spec.lr)) return NRM_ERATE;
-    rc = nrmi_mlp_gradient(net, loss, x, labels, N, NRM_TRAIN, NRMI_TRACK);
-    return rc != NRM_OK || nrmi_nothing_to_do(net, N) ? rc : nrm_mlp_step(net);
+    int rc = net == NULL ? NRM_ENULL : nrmi_usable(net->spec.lr) ? NRM_OK : NRM_ERATE;
+    if (rc == NRM_OK) rc = nrmi_mlp_gradient(net, loss, x, labels, N, NRM_TRAIN, NRMI_TRACK);
+    return rc != NRM_OK || (N == 0 && net->spec.sync.add == NULL) ? rc : nrm_mlp_step(net);
 }
 
 /*
 ### 12.8  Memory
 
-`nrm_mlp_bytes` says how large a block you must bring. `nrm_mlp_init` lays out in it the
-network, its parameters in one array (one memcpy saves or restores them), their gradients,
-the optimizer's memory, and activations of up to `max_batch` examples. One routine measures
-and lays out, so the two cannot disagree.
+The block that you bring holds the network, its activations, its parameters in one array (one
+memcpy saves or restores them), their gradients and the optimizer's memory. One routine
+measures and lays out, so the two cannot disagree.
 */
 NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void)
 {
@@ -3908,10 +3842,9 @@ NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void)
     NRM_MEMSET(&spec, 0, sizeof spec);
     spec.init_std = (nrm_real)0.01;
     spec.eps = NRM_EPS;
-    spec.new_weight = (nrm_real)0.1;
+    spec.new_weight = spec.lr = (nrm_real)0.1;
     spec.noise = nrm_noise_paper();
     spec.r_max = 1;
-    spec.lr = (nrm_real)0.1;
     spec.beta1 = (nrm_real)0.9;
     spec.beta2 = (nrm_real)0.999;
     spec.adam_eps = (nrm_real)1e-8;
@@ -3921,130 +3854,103 @@ NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void)
 static int nrmi_check_spec(const nrm_mlp_spec *spec)
 {
     size_t l;
-    int rc;
     if (spec == NULL || spec->layer == NULL) return NRM_ENULL;
     if (spec->inputs == 0 || spec->layers == 0 || spec->max_batch == 0) return NRM_ESIZE;
     if (spec->sync.merge != NULL && spec->sync.add == NULL) return NRM_ENULL;
     for (l = 0; l < spec->layers; l++) {
-        const nrm_mlp_layer *shape = &spec->layer[l];
-        rc = nrmi_check_layer(shape);
+        const int rc = nrmi_check_layer(&spec->layer[l], spec), norm = spec->layer[l].norm;
+        const nrm_real weight = spec->cumulative ? 1 : spec->new_weight;
         if (rc != NRM_OK) return rc;
-        if (!nrmi_has_batch_norm(shape)) continue;
-        if (spec->sync.merge != NULL && shape->norm != NRM_BATCH_NORM) return NRM_EKIND;
-        if (!spec->cumulative && !(spec->new_weight > 0 && spec->new_weight <= 1))
-            return NRM_EWEIGHT;
+        if (!nrmi_has_batch_norm(&spec->layer[l])) continue;
+        if (spec->sync.merge != NULL && norm != NRM_BATCH_NORM) return NRM_EKIND;
+        if (!(weight > 0 && weight <= 1)) return NRM_EWEIGHT;
     }
     if (spec->init < NRM_INIT_HE || spec->init > NRM_INIT_FAN_IN || !nrmi_usable(spec->init_std) ||
         (spec->gamma_init != NRM_GAMMA_ONE && spec->gamma_init != NRM_GAMMA_UNIFORM) ||
         (spec->optimizer != NRM_SGD && spec->optimizer != NRM_ADAM))
         return NRM_EKIND;
-    if (!nrmi_usable(spec->lr) || !(spec->heavy_ball >= 0 && spec->heavy_ball < 1) ||
-        !(spec->beta1 >= 0 && spec->beta1 < 1) || !(spec->beta2 >= 0 && spec->beta2 < 1) ||
-        !nrmi_usable(spec->adam_eps) || spec->adam_eps == 0) /* Adam would divide 0 by 0 */
+    if (!(spec->heavy_ball >= 0 && spec->heavy_ball < 1) ||
+        !(spec->beta1 >= 0 && spec->beta1 < 1 && spec->beta2 >= 0 && spec->beta2 < 1))
         return NRM_ERATE;
-    return nrmi_check_settings(spec);
+    if (spec->adam_eps == 0) return NRM_ERATE; /* Adam would divide 0 by 0 */
+    return nrmi_usable(spec->lr) && nrmi_usable(spec->adam_eps) ? NRM_OK : NRM_ERATE;
 }
 
 #define NRM_ALIGN 64 /* a cache line; also enough for any vector load */
-#define NRM_TAKE(type, arena, rows, cols) ((type *)nrmi_take(arena, rows, cols, sizeof(type)))
-
+#define NRM_TAKE(type, count) ((type *)nrmi_take(arena, (count), sizeof(type)))
 typedef struct nrmi_arena { /* hands out pieces of the block; only counts when base is NULL */
     unsigned char *base;
     size_t used; /* SIZE_MAX: more than there can be */
 } nrmi_arena;
 
-static void *nrmi_take(nrmi_arena *arena, size_t rows, size_t cols, size_t size)
+static void *nrmi_take(nrmi_arena *arena, size_t count, size_t size)
 {
     const size_t at = arena->used, most = SIZE_MAX / 4;
-    if (at > most || nrmi_check_sizes(1, rows, cols) != NRM_OK || rows * cols > most / size) {
-        arena->used = SIZE_MAX;
-        return NULL;
-    }
-    arena->used = (at + rows * cols * size + NRM_ALIGN - 1) / NRM_ALIGN * NRM_ALIGN;
-    return arena->base != NULL ? arena->base + at : NULL;
+    const int fits = at <= most && count <= most / size;
+    arena->used = fits ? (at + count * size + NRM_ALIGN - 1) / NRM_ALIGN * NRM_ALIGN : SIZE_MAX;
+    return fits && arena->base != NULL ? arena->base + at : NULL;
 }
 
-/* The activations of one layer. A place that it lacks shares the buffer of the one before. */
+/* The activations of one layer. A place that it lacks shares the linear part's buffer. */
 static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *s, const nrm_mlp_spec *spec)
 {
     const int norm = s->shape.norm, batch_norm = nrmi_has_batch_norm(&s->shape);
-    const size_t width = s->shape.width, N = spec->max_batch;
-    const size_t rows = batch_norm ? 1 : N; /* of mean and rstd, */
-    const size_t cols = batch_norm ? width : norm == NRM_GROUP_NORM ? s->shape.groups : 1;
+    const size_t N = spec->max_batch, width = s->shape.width;
+    const size_t saved = batch_norm ? width : norm == NRM_GROUP_NORM ? N * s->shape.groups : N;
+    nrm_real **const out[] = {&s->linear_out, &s->norm_out, &s->act_out};
     int turn;
     for (turn = 0; turn < 3; turn++) {
         const int place = nrmi_place(&s->shape, turn);
-        if (place >= 0) s->out = NRM_TAKE(nrm_real, arena, N, width);
-        if (place == NRM_AT_LINEAR) s->linear_out = s->norm_out = s->act_out = s->out;
-        if (place == NRM_AT_NORM) s->norm_out = s->out;
-        if (place == NRM_AT_ACTIVATION) s->act_out = s->out;
+        if (place >= 0) s->out = *out[place] = NRM_TAKE(nrm_real, N * width);
+        if (turn == 0) s->norm_out = s->act_out = s->out;
     }
-    if (norm == NRM_NO_NORM) return;
-    if (norm != NRM_RMS_NORM) s->mean = NRM_TAKE(nrm_acc, arena, rows, cols);
-    s->rstd = NRM_TAKE(nrm_acc, arena, rows, cols);
-    if (norm == NRM_NOISY_BATCH_NORM) s->scale = NRM_TAKE(nrm_real, arena, N, width);
-    if (norm == NRM_BATCH_RENORM) s->ratio = NRM_TAKE(nrm_acc, arena, 1, width);
-    if (norm == NRM_BATCH_RENORM) s->offset = NRM_TAKE(nrm_acc, arena, 1, width);
+    if (norm != NRM_NO_NORM && norm != NRM_RMS_NORM) s->mean = NRM_TAKE(nrm_acc, saved);
+    if (norm != NRM_NO_NORM) s->rstd = NRM_TAKE(nrm_acc, saved);
+    if (norm == NRM_NOISY_BATCH_NORM) s->scale = NRM_TAKE(nrm_real, N * width);
+    if (norm == NRM_BATCH_RENORM) s->ratio = NRM_TAKE(nrm_acc, width);
+    if (norm == NRM_BATCH_RENORM) s->offset = NRM_TAKE(nrm_acc, width);
     if (!batch_norm) return;
-    s->running.mean = NRM_TAKE(nrm_real, arena, 1, width);
-    s->running.var = NRM_TAKE(nrm_real, arena, 1, width);
-    if (norm != NRM_LP_BATCH_NORM) /* whose t cannot be had from a variance */
-        s->stats = NRM_TAKE(nrm_stats, arena, 1, width);
-    if (spec->sync.merge != NULL) s->sums = NRM_TAKE(nrm_sums, arena, 1, width);
+    s->running.mean = NRM_TAKE(nrm_real, width);
+    s->running.var = NRM_TAKE(nrm_real, width);
+    if (norm != NRM_LP_BATCH_NORM) s->stats = NRM_TAKE(nrm_stats, width); /* t is no variance */
+    if (spec->sync.merge != NULL) s->sums = NRM_TAKE(nrm_sums, width);
 }
 
-static nrm_mlp *nrmi_layout(nrmi_arena *arena, const nrm_mlp_spec *spec)
+static void nrmi_layout(nrm_mlp *net, nrmi_arena *arena, const nrm_mlp_spec *spec)
 {
     const int adam = spec->optimizer == NRM_ADAM;
-    nrm_mlp made, *net = NRM_TAKE(nrm_mlp, arena, 1, 1);
-    const size_t N = spec->max_batch;
-    size_t l, in = spec->inputs, widest = 0;
-    NRM_MEMSET(&made, 0, sizeof made);
-    made.state = NRM_TAKE(nrm_mlp_state, arena, 1, spec->layers);
+    size_t l, n = 0, N = spec->max_batch, in = spec->inputs, widest = 0, count[NRMI_ARRAYS];
+    (void)NRM_TAKE(nrm_mlp, 1); /* net itself */
+    net->state = NRM_TAKE(nrm_mlp_state, spec->layers);
     for (l = 0; l < spec->layers; l++) {
-        nrm_mlp_state s;
-        NRM_MEMSET(&s, 0, sizeof s);
-        s.shape = spec->layer[l];
-        s.in = in;
-        nrmi_layout_layer(arena, &s, spec);
-        if (made.state != NULL) made.state[l] = s;
-        if (nrmi_check_sizes(4, in, s.shape.width) != NRM_OK || made.n_params > SIZE_MAX / 2)
+        nrm_mlp_state measured, *s = net->state != NULL ? &net->state[l] : &measured;
+        const size_t D = spec->layer[l].width;
+        if (nrmi_check_sizes(4, in, D) || nrmi_check_sizes(1, N, D) || n > SIZE_MAX / 2)
             arena->used = SIZE_MAX;
-        made.n_params += nrmi_layer_params(&s.shape, in);
-        in = s.shape.width;
-        if (in > widest) widest = in;
+        s->shape = spec->layer[l];
+        s->in = in;
+        nrmi_layout_layer(arena, s, spec);
+        n += nrmi_count(count, &s->shape, in);
+        if (D > widest) widest = D;
+        in = D;
     }
-    made.params = NRM_TAKE(nrm_real, arena, 1, made.n_params);
-    made.grads = NRM_TAKE(nrm_real, arena, 1, made.n_params);
-    if (adam || spec->heavy_ball > 0) made.moment1 = NRM_TAKE(nrm_real, arena, 1, made.n_params);
-    if (adam) made.moment2 = NRM_TAKE(nrm_real, arena, 1, made.n_params);
-    if (spec->sync.add != NULL) made.total = NRM_TAKE(nrm_acc, arena, 1, made.n_params + 1);
-    made.prob = NRM_TAKE(nrm_real, arena, N, in);
-    for (l = 0; l < 2; l++) made.work[l] = NRM_TAKE(nrm_real, arena, N, widest);
-    if (net != NULL) *net = made;
-    return net;
+    net->n_params = n;
+    net->params = NRM_TAKE(nrm_real, n);
+    net->grads = NRM_TAKE(nrm_real, n);
+    if (adam || spec->heavy_ball > 0) net->moment1 = NRM_TAKE(nrm_real, n);
+    if (adam) net->moment2 = NRM_TAKE(nrm_real, n);
+    if (spec->sync.add != NULL) net->total = NRM_TAKE(nrm_acc, n + 1);
+    net->prob = NRM_TAKE(nrm_real, N * in);
+    for (l = 0; l < 2; l++) net->work[l] = NRM_TAKE(nrm_real, N * widest);
 }
 
 NRM_DEF size_t nrm_mlp_bytes(const nrm_mlp_spec *spec)
 {
     nrmi_arena arena = {NULL, 0};
+    nrm_mlp net;
     if (nrmi_check_spec(spec) != NRM_OK) return 0;
-    (void)nrmi_layout(&arena, spec);
+    nrmi_layout(&net, &arena, spec);
     return arena.used > SIZE_MAX / 4 ? 0 : arena.used + NRM_ALIGN;
-}
-
-static void nrmi_bind(nrm_mlp_state *s, nrm_real *params, nrm_real *grads)
-{
-    const size_t b = s->in * s->shape.width, gamma = b + (s->shape.bias ? s->shape.width : 0);
-    const size_t beta = gamma + s->shape.width, end = nrmi_layer_params(&s->shape, s->in);
-    s->W = params;
-    s->dW = grads;
-    s->b = b < gamma ? params + b : NULL;
-    s->db = b < gamma ? grads + b : NULL;
-    s->gamma = gamma < end ? params + gamma : NULL;
-    s->dgamma = gamma < end ? grads + gamma : NULL;
-    s->beta = beta < end ? params + beta : NULL;
-    s->dbeta = beta < end ? grads + beta : NULL;
 }
 
 NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp_spec *spec)
@@ -4060,59 +3966,52 @@ NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp
     if (bytes < need) return NRM_EBLOCK;
     NRM_MEMSET(block, 0, need);
     arena.base += (NRM_ALIGN - (uintptr_t)block % NRM_ALIGN) % NRM_ALIGN;
-    *net = made = nrmi_layout(&arena, spec);
+    *net = made = (nrm_mlp *)(void *)arena.base;
+    nrmi_layout(made, &arena, spec);
     made->spec = *spec;
     made->spec.layer = NULL;
     made->logits = made->state[spec->layers - 1].out;
     made->beta1_power = made->beta2_power = 1;
-    for (l = 0; l < spec->layers; l++) {
-        nrmi_bind(&made->state[l], made->params + at, made->grads + at);
-        nrmi_init_layer(&made->state[l], spec, l);
-        at += nrmi_layer_params(&made->state[l].shape, made->state[l].in);
-    }
-    nrm_rng_seed(&made->rng, spec->seed, NRMI_STREAM_NOISE);
+    for (l = 0; l < spec->layers; l++) at = nrmi_init_layer(made, l, at);
+    nrm_rng_seed(&made->rng, spec->seed, NRMI_BETA); /* whose stream beta does not need */
     return NRM_OK;
 }
 
 /*
 ### 12.9  Inference, and running statistics by ST.7
 */
-/* Any number of examples, max_batch at a time. sums: of losses and hits, if there are labels;
-   guess: the classes found, or NULL. */
-static int nrmi_infer(nrm_mlp *net, nrm_acc *sums, int *guess, const nrm_real *x, const int *labels,
-                      size_t N)
+/* Any number of examples, max_batch at a time; `guess` and the other results may be NULL. */
+static int nrmi_infer(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, int *guess, const nrm_real *x,
+                      const int *labels, size_t N)
 {
-    const size_t classes = nrmi_classes(net);
-    nrm_acc loss = 0, hits = 0;
+    const size_t classes = net->state[net->spec.layers - 1].shape.width;
+    nrm_acc mean, losses = 0, hits = 0;
     size_t at, n;
-    int rc = NRM_OK;
-    for (at = 0; at < N && rc >= 0; at += n) {
+    int rc = labels != NULL ? nrmi_check_labels(labels, N, classes) : NRM_OK, status;
+    if (rc != NRM_OK) return rc;
+    for (at = 0; at < N; at += n) {
         n = nrmi_least(N - at, net->spec.max_batch);
-        rc = nrmi_worse(rc, nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER));
-        if (rc < 0) break;
+        status = nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER);
+        if (status < 0) return status;
+        rc |= status;
         if (guess != NULL) rc |= nrm_argmax(guess + at, net->logits, n, classes);
         if (labels == NULL) continue;
-        rc |= nrm_cross_entropy_forward(&loss, NULL, net->logits, labels + at, n, classes);
-        rc |= nrm_accuracy(&hits, net->logits, labels + at, n, classes);
-        sums[0] += loss * (nrm_acc)n;
-        sums[1] += hits * (nrm_acc)n;
+        rc |= nrm_cross_entropy_forward(&mean, NULL, net->logits, labels + at, n, classes);
+        losses += mean * (nrm_acc)n;
+        rc |= nrm_accuracy(&mean, net->logits, labels + at, n, classes);
+        hits += mean * (nrm_acc)n;
     }
+    if (loss != NULL) *loss = N > 0 ? losses / (nrm_acc)N : 0;
+    if (accuracy != NULL) *accuracy = N > 0 ? hits / (nrm_acc)N : 0;
     return rc;
 }
 
 NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
                          const int *labels, size_t N)
 {
-    nrm_acc sums[2] = {0, 0};
-    int rc;
     if (net == NULL || (N > 0 && (x == NULL || labels == NULL))) return NRM_ENULL;
     if (loss != NULL && loss == accuracy) return NRM_EALIAS;
-    rc = nrmi_check_labels(labels, N, nrmi_classes(net));
-    if (rc == NRM_OK) rc = nrmi_infer(net, sums, NULL, x, labels, N);
-    if (rc < 0) return rc;
-    if (loss != NULL) *loss = N > 0 ? sums[0] / (nrm_acc)N : 0;
-    if (accuracy != NULL) *accuracy = N > 0 ? sums[1] / (nrm_acc)N : 0;
-    return rc;
+    return nrmi_infer(net, loss, accuracy, NULL, x, labels, N);
 }
 
 NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels, const nrm_real *x, size_t N)
@@ -4122,77 +4021,65 @@ NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels, const nrm_real *x, size_t
                              NRM_ARG(x, N * inputs, NRMI_NEEDED)};
     int rc = net == NULL ? NRM_ENULL : nrmi_check_sizes(N, inputs, 1);
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    return rc != NRM_OK ? rc : nrmi_infer(net, NULL, labels, x, NULL, N);
-}
-
-/* The merged statistics of all layers, if they are good, become the running ones. `mine` is what
-   came of this worker's part: if it was refused, the others still wait to merge, and NaNs (which
-   all bits set are) tell them. */
-static int nrmi_reestimate_set(nrm_mlp *net, int mine)
-{
-    const nrm_sync *sync = &net->spec.sync;
-    size_t l;
-    int rc = sync->merge != NULL || mine >= 0 ? NRM_OK : mine;
-    for (l = 0; l < net->spec.layers && rc == NRM_OK; l++) {
-        const nrm_mlp_state *s = &net->state[l];
-        const size_t width = s->shape.width;
-        if (s->stats == NULL) continue;
-        if (mine < 0) NRM_MEMSET(s->stats, 255, width * sizeof *s->stats);
-        if (sync->merge != NULL && sync->merge(sync->context, s->stats, width) != 0)
-            return NRM_ESYNC;
-        rc = nrmi_check_stats_fit(&s->running, s->stats, width);
-    }
-    if (mine < 0 || rc != NRM_OK) return mine < 0 ? mine : rc;
-    for (l = 0; l < net->spec.layers; l++)
-        if (net->state[l].stats != NULL)
-            (void)nrm_running_set(&net->state[l].running, net->state[l].stats,
-                                  net->state[l].shape.width);
-    return mine;
+    return rc != NRM_OK ? rc : nrmi_infer(net, NULL, NULL, labels, x, NULL, N);
 }
 
 NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x, size_t N)
 {
+    nrm_mlp_state *s, *end;
+    nrm_sync sync;
     nrm_rng kept;
-    size_t at, n, l;
-    int rc = NRM_OK;
+    size_t at, n;
+    int status, rc = NRM_OK;
     if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
-    if (N == 0 && net->spec.sync.merge == NULL) return NRM_OK;
-    for (l = 0; l < net->spec.layers; l++)
-        if (net->state[l].shape.norm == NRM_LP_BATCH_NORM) return NRM_EKIND;
-    for (l = 0; l < net->spec.layers; l++)
-        if (net->state[l].stats != NULL)
-            NRM_MEMSET(net->state[l].stats, 0, net->state[l].shape.width * sizeof(nrm_stats));
+    end = net->state + net->spec.layers;
+    sync = net->spec.sync;
     kept = net->rng;
+    if (N == 0 && sync.merge == NULL) return NRM_OK;
+    for (s = net->state; s < end; s++) {
+        if (s->shape.norm == NRM_LP_BATCH_NORM) return NRM_EKIND;
+        if (s->stats != NULL) NRM_MEMSET(s->stats, 0, s->shape.width * sizeof *s->stats);
+    }
     for (at = 0; at < N && rc >= 0; at += n) {
-        const nrm_real *part = x + at * net->spec.inputs;
         n = nrmi_least(N - at, net->spec.max_batch);
         if (N - at - n == 1 && n > 2) n--; /* leave no batch of one behind */
-        rc = nrmi_worse(rc, n == 1 ? NRM_EBATCH
-                                   : nrmi_mlp_forward(net, part, n, NRM_TRAIN, NRMI_ALONE));
-        for (l = 0; l < net->spec.layers && rc >= 0; l++) {
-            const nrm_mlp_state *s = &net->state[l];
-            const nrm_real *in = s->shape.norm_after ? s->act_out : s->linear_out;
+        status = n == 1
+                     ? NRM_EBATCH
+                     : nrmi_mlp_forward(net, x + at * net->spec.inputs, n, NRM_TRAIN, NRMI_ALONE);
+        rc = status < 0 ? status : rc | status;
+        for (s = net->state; s < end && rc >= 0; s++)
             if (s->stats != NULL)
-                rc = nrmi_worse(rc, nrm_stats_update(s->stats, in, NULL, n, s->shape.width, 1));
-        }
+                rc |= nrm_stats_update(s->stats, s->shape.norm_after ? s->act_out : s->linear_out,
+                                       NULL, n, s->shape.width, 1);
     }
     net->rng = kept;
-    return nrmi_reestimate_set(net, rc);
+    if (rc < 0 && sync.merge == NULL) return rc;
+    for (s = net->state; s < end; s++) {
+        const size_t width = s->shape.width;
+        if (s->stats == NULL) continue;
+        /* A refused part is merged too, since the others wait for it: as NaNs, which tell them. */
+        if (rc < 0) NRM_MEMSET(s->stats, 255, width * sizeof *s->stats);
+        if (sync.merge != NULL && sync.merge(sync.context, s->stats, width) != 0) return NRM_ESYNC;
+        status = nrmi_check_stats_fit(&s->running, s->stats, width);
+        if (status != NRM_OK) return rc < 0 ? rc : status;
+    }
+    for (s = net->state; s < end && rc >= 0; s++) /* all are good: now they may be stored */
+        if (s->stats != NULL) (void)nrm_running_set(&s->running, s->stats, s->shape.width);
+    return rc;
 }
 
 /*
 ## 13  Gradient checking
 
 A network with a wrong backward pass often still trains, only worse. To find the mistake,
-change one parameter a little, see how the loss moves, and compare with the gradient. This
-chapter does so for any loss that you can evaluate and any arrays that it depends on.
+change one parameter a little, see how the loss moves, and compare with the gradient.
 
 ### 13.1  How to use it
 
 Put what your loss needs into a struct, write a function that evaluates it, list the arrays
-with the gradients that your backward pass computed for them, and call `nrm_gradcheck`.
-Compile with `NRM_DOUBLE`: in float the differences of a loss have few digits left. Three
-habits decide whether the check can find anything.
+and their gradients, and call `nrm_gradcheck`. Compile with `NRM_DOUBLE`: in float the
+differences of a loss have few digits left. Three habits decide whether the check can find
+anything.
 
 - Use L = ∑ yᵢ·wᵢ with fixed random wᵢ as the loss of a layer. With L = ∑ yᵢ the dx of a
   batch norm is zero, by BN.6, and with L = ∑ yᵢ² it is of the order of ε, by BN.7; so it is
@@ -4206,22 +4093,19 @@ typedef struct nrmi_check { /* a loss that is being checked */
     nrm_loss_fn *loss;
     void *context;
     nrm_branches_fn *branches;
-    nrm_acc base;        /* the loss at the given parameters */
-    uint64_t base_print; /* and its branches                 */
-    nrm_acc largest;     /* |L| seen so far                  */
-    int crossed;         /* some branch was different        */
+    uint64_t base_print;   /* the branches at the given parameters */
+    nrm_acc base, largest; /* the loss there; |L| seen so far */
+    int crossed;           /* some branch was different */
 } nrmi_check;
 
 static nrm_acc nrmi_abs(nrm_acc v)
 {
     return v < 0 ? -v : v;
 }
-
 static nrm_acc nrmi_larger(nrm_acc a, nrm_acc b)
 {
     return a > b ? a : b;
 }
-
 /* Of the coarser of the two types. */
 static nrm_acc nrmi_precision(void)
 {
@@ -4249,27 +4133,21 @@ a quarter of the error, so a suitable mixture has none of it (Richardson):
     D(h) = (L(θ + h) − L(θ − h))/(2·h)                                [GC.1]
     D(h) = L′ + (h²/6)·L‴ + O(h⁴)                                     (GC.2)
     R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                           [GC.3]
-
 */
-typedef struct nrmi_sides { /* of the loss: across, and on both sides */
-    nrm_acc central, right, left;
-} nrmi_sides;
-
-/* (Rounding changes the step a little: up − at is the step that was really made.) */
-static nrmi_sides nrmi_both_sides(nrmi_check *check, nrm_real *theta, nrm_acc h)
+/* The central difference, and the slopes of both sides. (Rounding changes the step a little: the one
+   really made is up − at.) */
+static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check, nrm_real *theta,
+                               nrm_acc h)
 {
     const nrm_real at = *theta;
     const nrm_real up = (nrm_real)((nrm_acc)at + h), down = (nrm_real)((nrm_acc)at - h);
     const nrm_acc above = nrmi_loss_at(check, theta, up);
     const nrm_acc below = nrmi_loss_at(check, theta, down);
-    nrmi_sides s;
     *theta = at;
-    s.central = (above - below) / ((nrm_acc)up - (nrm_acc)down); /* GC.1 */
-    s.right = (above - check->base) / ((nrm_acc)up - (nrm_acc)at);
-    s.left = (check->base - below) / ((nrm_acc)at - (nrm_acc)down);
-    return s;
+    *right = (above - check->base) / ((nrm_acc)up - (nrm_acc)at);
+    *left = (check->base - below) / ((nrm_acc)at - (nrm_acc)down);
+    return (above - below) / ((nrm_acc)up - (nrm_acc)down); /* GC.1 */
 }
-
 static nrm_acc nrmi_richardson(nrm_acc half, nrm_acc whole)
 {
     return (4 * half - whole) / 3; /* GC.3 */
@@ -4283,10 +4161,10 @@ the parameter, or to the typical size in its array if that is larger:
 
     h = step·max(|θᵢ|, √⟨θ²⟩)                                         [GC.4]
 
-If R and the gradient disagree, which of them is wrong? Two steps tell. The uncertainty of R
-has three parts: the change of R when the step is halved; how far the difference J of the
-slopes on the two sides (GC.7) is from shrinking like h, which shows rounding as it really
-is; and what rounding must be at least:
+If R and the gradient disagree, two steps tell which is wrong. The uncertainty of R has
+three parts: the change of R when the step is halved; how far the difference J of the slopes
+on the two sides (GC.7) is from shrinking like h, which shows rounding; and what rounding
+must be at least:
 
     U = |R(h/2) − R(h)| + max(|J(h/2) − J(h)/2|, |J(h/4) − J(h)/4|) + 8·u·max|L|/(h/4)  [GC.5]
 
@@ -4316,15 +4194,12 @@ nothing. Entries much smaller than the rest of their array are compared with a t
 its largest, or, where rounding hides even that, with the largest itself:
 
     e = |a − R|/max(|a|, |R|, 10⁻³·max|grad|)                         [GC.6]
-
 */
 typedef struct nrmi_slope { /* what the differences say of one entry */
-    nrm_acc value, uncertainty;
-    nrm_acc noise; /* the rounding part of the uncertainty at the first, largest step */
-    nrm_acc jump;  /* |J| of GC.7 at the smallest distance */
+    nrm_acc value, uncertainty, noise; /* noise: its rounding part at the first, largest step */
+    nrm_acc jump;                      /* |J| of GC.7 at the smallest distance */
     int kink;
 } nrmi_slope;
-
 /* Enters the verdict on one entry into the report. */
 static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc analytic,
                        const nrmi_slope *slope, nrm_acc tolerance, nrm_acc largest)
@@ -4335,25 +4210,19 @@ static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc analy
     const int blurred = slope->uncertainty > tolerance * scale;
     const nrm_acc ruler = blurred ? nrmi_larger(scale, largest) : scale;
     const nrm_acc error = ruler > 0 ? gap / ruler : 0; /* GC.6 */
+    const int known = nrmi_finite(numeric) && nrmi_finite(slope->uncertainty);
+    size_t judged = 0; /* neither wrong nor left out */
+    size_t *const count = !nrmi_finite(analytic) ? &report->wrong
+                          : !known ? &report->unsettled
+                          : size <= 4 * slope->noise ? &report->vanishing
+                          : slope->kink ? &report->kinks
+                          : gap > tolerance * scale + 4 * slope->uncertainty ? &report->wrong
+                          : slope->uncertainty > tolerance * ruler ? &report->unsettled
+                          : &judged;
     report->checked++;
-    if (!nrmi_finite(analytic)) {
-        report->wrong++;
-    } else if (!nrmi_finite(numeric) || !nrmi_finite(slope->uncertainty)) {
-        report->unsettled++;
-        return;
-    } else if (size <= 4 * slope->noise) {
-        report->vanishing++;
-        return;
-    } else if (slope->kink) {
-        report->kinks++;
-        return;
-    } else if (gap > tolerance * scale + 4 * slope->uncertainty) {
-        report->wrong++;
-    } else if (slope->uncertainty > tolerance * ruler) {
-        report->unsettled++;
-        return;
-    }
-    if (error >= report->error || !nrmi_finite(error)) {
+    ++*count;
+    if ((count == &judged || count == &report->wrong) &&
+        (error >= report->error || !nrmi_finite(error))) {
         report->worst = index;
         report->analytic = analytic;
         report->numeric = numeric;
@@ -4368,40 +4237,34 @@ the central difference is between them for every h. The slopes of the two sides 
 
     J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)   [GC.7]
 
-Where the loss is smooth J shrinks with h; at a kink it keeps its size, and its sign. If
-your loss can report which branches it took (a hash of the signs of all pre-activations,
-say), give `branches`: then a step that changes them is recognised for certain. Kinks are
-skipped and *counted*, so that a check that skipped everything does not look like one that
-passed. So are *vanishing* entries, whose gradients are both zero within rounding: if all
-are, nothing was judged.
+Where the loss is smooth J shrinks with h; at a kink it keeps its size and sign. If your
+loss can report which branches it took (say a hash of the signs of all pre-activations),
+give `branches`: then a step that changes them is recognised for certain. Kinks are skipped
+and *counted*, so that a check that skipped everything does not look passed. So are
+*vanishing* entries, whose gradients are both zero within rounding: if all are, nothing was
+judged.
 */
 
-/* A kink's J keeps its sign and, as the step shrinks, its size or a little less. One that shrinks
-   like h is curvature; one that grows, or turns, is rounding. */
-static int nrmi_jumps(nrm_acc wide, nrm_acc quarter, nrm_acc noise)
-{
-    const nrm_acc ratio = wide < 0 || wide > 0 ? quarter / wide : 0;
-    return ratio > (nrm_acc)0.5 && ratio < (nrm_acc)1.1 && nrmi_abs(quarter) > 8 * noise;
-}
-
-/* One attempt with step h. */
+/* One attempt with step h. A kink's J keeps its sign and, as the step shrinks, its size or a little
+   less. One that shrinks like h is curvature; one that grows, or turns, is rounding. */
 static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
 {
-    nrm_acc central[3], jump[3], coarse;
+    nrm_acc central[3], jump[3], coarse, ratio, left, right;
     nrmi_slope slope;
     int k;
     check->crossed = 0;
     for (k = 0; k < 3; k++) {
-        const nrmi_sides s = nrmi_both_sides(check, theta, h / (nrm_acc)(1 << k));
-        central[k] = s.central;
-        jump[k] = s.right - s.left; /* GC.7 */
+        central[k] = nrmi_both_sides(&left, &right, check, theta, h / (nrm_acc)(1 << k));
+        jump[k] = right - left; /* GC.7 */
     }
     coarse = nrmi_richardson(central[1], central[0]);
     slope.value = nrmi_richardson(central[2], central[1]);
     slope.noise = 8 * nrmi_precision() * check->largest / (h / 4);
     slope.uncertainty = nrmi_doubt(coarse, slope.value, jump, slope.noise);
     slope.jump = nrmi_abs(jump[2]);
-    slope.kink = check->crossed || nrmi_jumps(jump[0], jump[2], slope.noise);
+    ratio = jump[0] < 0 || jump[0] > 0 ? jump[2] / jump[0] : 0;
+    slope.kink = check->crossed || (ratio > (nrm_acc)0.5 && ratio < (nrm_acc)1.1 &&
+                                    slope.jump > 8 * slope.noise);
     return slope;
 }
 
@@ -4426,30 +4289,21 @@ static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm
     return best;
 }
 
-/* The typical size of the entries, for GC.4, and their largest gradient, for GC.6. */
-static void nrmi_group_scales(const nrm_gradcheck_group *group, nrm_acc *typical, nrm_acc *largest)
-{
-    nrm_acc squares = 0;
-    size_t i;
-    *largest = 0;
-    for (i = 0; i < group->n; i++) {
-        squares += (nrm_acc)group->theta[i] * (nrm_acc)group->theta[i];
-        if (nrmi_finite((nrm_acc)group->grad[i]))
-            *largest = nrmi_larger(*largest, nrmi_abs((nrm_acc)group->grad[i]));
-    }
-    *typical = group->n > 0 ? NRM_SQRT(squares / (nrm_acc)group->n) : 0;
-}
-
 static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
                              nrmi_check *check, const nrm_gradcheck_options *o, nrm_rng *rng)
 {
-    const size_t count = o->at_most > 0 && o->at_most < group->n ? o->at_most : group->n;
-    nrm_acc typical, largest;
-    size_t k; /* one entry from each of `count` equal stretches of the array */
+    const size_t n = group->n, count = o->at_most > 0 && o->at_most < n ? o->at_most : n;
+    nrm_acc squares = 0, largest = 0, typical; /* of all entries: for GC.4 and, gradients, GC.6 */
+    size_t k;
     NRM_MEMSET(report, 0, sizeof *report);
-    nrmi_group_scales(group, &typical, &largest);
-    for (k = 0; k < count; k++) {
-        const size_t each = group->n / count, rest = group->n % count;
+    for (k = 0; k < n; k++) {
+        squares += (nrm_acc)group->theta[k] * (nrm_acc)group->theta[k];
+        if (nrmi_finite((nrm_acc)group->grad[k]))
+            largest = nrmi_larger(largest, nrmi_abs((nrm_acc)group->grad[k]));
+    }
+    typical = n > 0 ? NRM_SQRT(squares / (nrm_acc)n) : 0;
+    for (k = 0; k < count; k++) { /* one entry from each of `count` equal stretches of the array */
+        const size_t each = n / count, rest = n % count;
         const size_t from = k * each + (k < rest ? k : rest), span = each + (k < rest ? 1 : 0);
         const size_t most = span < 0x7fffffffu ? span : 0x7fffffffu;
         const size_t i = from + nrm_rng_below(rng, (uint32_t)most);
@@ -4464,21 +4318,13 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
         report->status = NRM_EUNSETTLED;
 }
 
-static void nrmi_gradcheck_defaults(nrm_gradcheck_options *o, const nrm_gradcheck_options *given)
-{
-    const int in_float = nrmi_precision() > (nrm_acc)1e-10;
-    NRM_MEMSET(o, 0, sizeof *o);
-    if (given != NULL) *o = *given;
-    if (!(o->tolerance > 0)) o->tolerance = in_float ? (nrm_acc)1e-2 : (nrm_acc)1e-7;
-    if (!(o->step > 0)) o->step = in_float ? (nrm_acc)4e-2 : (nrm_acc)7e-4;
-}
-
 NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
                           size_t groups, nrm_loss_fn *loss, void *context,
                           const nrm_gradcheck_options *options)
 {
-    nrm_gradcheck_options o;
-    nrmi_check check;
+    const int in_float = nrmi_precision() > (nrm_acc)1e-10;
+    nrm_gradcheck_options o = {0, 0, 0, 0, NULL};
+    nrmi_check check = {loss, context, NULL, 0, 0, 0, 0};
     nrm_rng rng;
     size_t g;
     int rc = NRM_OK;
@@ -4486,22 +4332,19 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
     if (report == NULL || group == NULL || loss == NULL) return NRM_ENULL;
     for (g = 0; g < groups; g++)
         if (group[g].n > 0 && (group[g].theta == NULL || group[g].grad == NULL)) return NRM_ENULL;
-    if (options != NULL && (!(options->tolerance >= 0) || !nrmi_finite(options->tolerance) ||
-                            !(options->step >= 0) || !nrmi_finite(options->step)))
+    if (options != NULL) o = *options;
+    if (!(o.tolerance >= 0) || !nrmi_finite(o.tolerance) || !(o.step >= 0) || !nrmi_finite(o.step))
         return NRM_ERATE;
-    nrmi_gradcheck_defaults(&o, options);
+    if (!(o.tolerance > 0)) o.tolerance = in_float ? (nrm_acc)1e-2 : (nrm_acc)1e-7;
+    if (!(o.step > 0)) o.step = in_float ? (nrm_acc)4e-2 : (nrm_acc)7e-4;
     nrm_rng_seed(&rng, o.seed, 0);
-    NRM_MEMSET(&check, 0, sizeof check);
-    check.loss = loss;
-    check.context = context;
     check.branches = o.branches;
     check.base = loss(context);
     check.largest = nrmi_abs(check.base);
     if (o.branches != NULL) check.base_print = o.branches(context);
     for (g = 0; g < groups; g++) {
         nrmi_check_group(&report[g], &group[g], &check, &o, &rng);
-        if (report[g].status == NRM_EGRADIENT || rc == NRM_OK)
-            rc = rc == NRM_EGRADIENT ? rc : report[g].status;
+        if (report[g].status == NRM_EGRADIENT || rc == NRM_OK) rc = report[g].status;
     }
     return rc;
 }
@@ -4587,12 +4430,12 @@ With `NRM_OPENMP` the layers share their work: batch norm by channels, layer nor
 products by rows or columns of the result. Below 32768 numbers one thread does it alone:
 waking another takes some microseconds.
 */
-#define NRM_SHARED_FROM 32768
+enum { NRMI_SHARED_FROM = 32768 };
 
 static size_t nrmi_threads(size_t numbers)
 {
 #ifdef NRM_OPENMP
-    if (numbers >= NRM_SHARED_FROM && !omp_in_parallel()) return (size_t)omp_get_max_threads();
+    if (numbers >= NRMI_SHARED_FROM && !omp_in_parallel()) return (size_t)omp_get_max_threads();
 #endif
     (void)numbers;
     return 1;
@@ -4605,29 +4448,31 @@ A value of group g stands at g·apart + run·pitch + i. The channels of `[N][C][
 are *columns*: neighbours belong to different channels, and many channels are summed side by
 side. With S > 1 a channel is N *runs* of S values. The rows of `[N][D]` are one run each.
 */
-#define NRM_FETCH_FROM 1048576 /* numbers from which memory is asked for data ahead of time  */
-#define NRM_AT_ONCE 4096       /* numbers of a strip of rows: the first-level cache          */
-#define NRM_BAND_NUMBERS 16384 /* numbers of a band: the second-level cache                  */
-#define NRM_ONE_SWEEP 4096     /* columns that are summed while dx is computed, at most      */
+enum {
+    NRMI_FETCH_FROM = 1048576, /* numbers from which memory is asked for data ahead of time */
+    NRMI_AT_ONCE = 4096,       /* numbers of a strip of rows: the first-level cache         */
+    NRMI_BAND_NUMBERS = 16384, /* numbers of a band: the second-level cache                 */
+    NRMI_ONE_SWEEP = 4096,     /* columns that are summed while dx is computed, at most     */
 #ifdef NRM_PLAIN
-#define NRM_GROUP 1
-#define NRM_BAND 1
+    NRMI_GROUP = 1,
+    NRMI_BAND = 1
 #else
-#define NRM_GROUP 16 /* rows of a strip, at most */
-#define NRM_BAND 64  /* rows of a band, at most  */
+    NRMI_GROUP = 16, /* rows of a strip, at most */
+    NRMI_BAND = 64   /* rows of a band, at most  */
 #endif
+};
 #define NRM_LANES (64 / sizeof(nrm_real)) /* L of SUM.8 */
 
 static nrmi_view nrmi_channels(size_t N, size_t C, size_t S)
 {
-    const nrmi_view v = {C, N, S, C * S, S, 1, N * C * S < NRM_FETCH_FROM ? 0 : S,
+    const nrmi_view v = {C, N, S, C * S, S, 1, N * C * S < NRMI_FETCH_FROM ? 0 : S,
                          S == 1 ? NRMI_COLUMNS : NRMI_RUNS};
     return v;
 }
 
 static nrmi_view nrmi_rows(size_t N, size_t D)
 {
-    const nrmi_view v = {N, 1, D, D, D, 1, N * D < NRM_FETCH_FROM ? 0u : 2u * NRM_AT_ONCE, NRMI_ROWS};
+    const nrmi_view v = {N, 1, D, D, D, 1, N * D < NRMI_FETCH_FROM ? 0u : 2u * NRMI_AT_ONCE, NRMI_ROWS};
     return v;
 }
 
@@ -4650,27 +4495,27 @@ static size_t nrmi_strip(const nrmi_view *v)
     const size_t threads = nrmi_threads(v->groups * v->runs * v->length);
     const size_t lines = ((v->groups + threads - 1) / threads + NRM_LANES - 1) / NRM_LANES;
     if (v->kind == NRMI_COLUMNS) return nrmi_least(lines * NRM_LANES, NRM_WIDTH);
-    return v->kind == NRMI_RUNS ? 1 : nrmi_rows_of(NRM_AT_ONCE, v->length, 1, NRM_GROUP);
+    return v->kind == NRMI_RUNS ? 1 : nrmi_rows_of(NRMI_AT_ONCE, v->length, 1, NRMI_GROUP);
 }
 
 static size_t nrmi_band(const nrmi_view *v, size_t g)
 {
-    const size_t band = nrmi_rows_of(NRM_BAND_NUMBERS, v->length, 4, NRM_BAND), G = v->sets;
+    const size_t band = nrmi_rows_of(NRMI_BAND_NUMBERS, v->length, 4, NRMI_BAND), G = v->sets;
     const size_t whole = band > G ? band - band % G : nrmi_least(band, G - g % G);
     return nrmi_least(v->groups - g, G == 1 ? band : whole);
 }
 
 static size_t nrmi_examples(const nrmi_view *v)
 {
-    const size_t band = nrmi_rows_of(NRM_BAND_NUMBERS, v->length, 4, NRM_BAND), G = v->sets;
-    if (G == 1 || G * v->length > NRM_ONE_SWEEP) return band;
+    const size_t band = nrmi_rows_of(NRMI_BAND_NUMBERS, v->length, 4, NRMI_BAND), G = v->sets;
+    if (G == 1 || G * v->length > NRMI_ONE_SWEEP) return band;
     return band > G ? band / G : 1;
 }
 
 static int nrmi_one_sweep(const nrmi_view *v)
 {
     const size_t columns = v->sets * v->length;
-    return columns <= nrmi_least(NRM_ONE_SWEEP, NRM_WIDE) &&
+    return columns <= nrmi_least(NRMI_ONE_SWEEP, NRM_WIDE) &&
            nrmi_threads(v->groups * v->length) == 1;
 }
 
@@ -4699,8 +4544,8 @@ static void nrmi_put(nrmi_moments *t, size_t k, nrm_real x1, nrm_acc offset, nrm
     const nrm_acc mean = (nrm_acc)x1 + offset;
     t->mean[k] = mean;
     t->var[k] = var;
-    t->high[k] = (nrm_real)mean;
-    t->low[k] = (nrm_real)(((nrm_acc)x1 - (nrm_acc)(nrm_real)mean) + offset); /* SUM.10 */
+    t->at.high[k] = (nrm_real)mean;
+    t->at.low[k] = (nrm_real)(((nrm_acc)x1 - (nrm_acc)(nrm_real)mean) + offset); /* SUM.10 */
 }
 
 static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var)
@@ -4718,6 +4563,21 @@ static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)
         lost |= stored && (!nrmi_fits(t->mean[k]) || !nrmi_fits(t->var[k]));
     }
     return lost;
+}
+
+static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, const nrmi_view *v,
+                       size_t g, size_t w)
+{
+    const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length;
+    nrmi_sums s;
+    size_t k;
+    for (k = 0; k < w; k++) {
+        mu->high[k] = mean != NULL ? (nrm_real)mean[k] : 0;
+        mu->low[k] = mean != NULL ? (nrm_real)(mean[k] - (nrm_acc)mu->high[k]) : 0; /* SUM.10 */
+    }
+    if (sizeof(nrm_acc) > sizeof(nrm_real) || mean == NULL || x == NULL) return;
+    nrmi_sums_of(&s, NULL, NULL, x, mu, NULL, v, g, w); /* without dy, u is x − high */
+    for (k = 0; k < w; k++) mu->low[k] = (nrm_real)(s.dy[k] / M);
 }
 
 /*
@@ -4754,6 +4614,7 @@ static size_t nrmi_at(const nrmi_view *v, size_t g, size_t i)
     return g * v->apart + i / v->length * v->pitch + i % v->length;
 }
 #define NRM_COUNT(v) ((v)->runs * (v)->length)
+#define NRM_FROM(mu, x) (((nrm_acc)(x) - (nrm_acc)(mu)->high[0]) - (nrm_acc)(mu)->low[0])
 
 static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
                             size_t w)
@@ -4772,73 +4633,76 @@ static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view 
 }
 
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
-                         const nrm_acc *mean, const nrm_acc *rstd, const nrmi_view *v, size_t g,
+                         const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
                          size_t w)
 {
-    const nrm_acc mu = mean != NULL ? *mean : 0, r = rstd != NULL ? *rstd : 1;
-    size_t i;
+    const nrm_acc r = rstd != NULL ? *rstd : 1;
+    size_t j;
     s->dy[0] = s->dy_xhat[0] = 0;
-    for (i = 0; i < w * NRM_COUNT(v); i++) {
-        const size_t at = nrmi_at(v, g, i);
-        const nrm_acc u = (nrm_acc)dy[at] * nrmi_or(gamma, g % v->sets * v->length + i, 1);
+    for (j = 0; j < w * NRM_COUNT(v); j++) {
+        const size_t i = nrmi_at(v, g, j);
+        const nrm_acc d = NRM_FROM(mu, x[i]), c = nrmi_or(gamma, g % v->sets * v->length + j, 1);
+        const nrm_acc u = dy != NULL ? (nrm_acc)dy[i] * c : d;
         s->dy[0] += u;
-        s->dy_xhat[0] += u * (((nrm_acc)x[at] - mu) * r);
+        s->dy_xhat[0] += u * (d * r); /* SUM.12 */
     }
 }
 
-static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_moments *t, const nrm_acc *scale,
+static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
                         const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w)
 {
     const nrm_acc b = shift != NULL ? *shift : 0;
-    size_t i;
-    for (i = 0; i < w * NRM_COUNT(v); i++) {
-        const size_t at = nrmi_at(v, g, i);
-        y[at] = (nrm_real)(((nrm_acc)x[at] - t->mean[0]) * *scale + b); /* BN.5 */
+    size_t j;
+    for (j = 0; j < w * NRM_COUNT(v); j++) {
+        const size_t i = nrmi_at(v, g, j);
+        y[i] = (nrm_real)(NRM_FROM(mu, x[i]) * *scale + b); /* BN.5 */
     }
 }
 
-static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_moments *t,
+static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
                              const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
                              const nrmi_view *v, size_t g, size_t w)
 {
     const size_t set = g % v->sets * v->length;
-    size_t i;
-    for (i = 0; i < w * v->length; i++) {
-        const size_t at = nrmi_at(v, g, i);
-        const nrm_acc xhat = ((nrm_acc)x[at] - t->mean[0]) * *rstd;                          /* LN.4 */
-        y[at] = (nrm_real)(xhat * nrmi_or(gamma, set + i, 1) + nrmi_or(beta, set + i, 0)); /* LN.5 */
+    size_t j;
+    for (j = 0; j < w * v->length; j++) {
+        const size_t i = nrmi_at(v, g, j);
+        const nrm_acc xhat = NRM_FROM(mu, x[i]) * *rstd;                              /* LN.4 */
+        y[i] = (nrm_real)(xhat * nrmi_or(gamma, set + j, 1) + nrmi_or(beta, set + j, 0)); /* LN.5 */
     }
 }
 
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
-                         const nrm_acc *mean, const nrm_acc *rstd, const nrm_acc *scale,
-                         const nrmi_sums *m, const nrmi_view *v, size_t g, size_t w)
+                         const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
+                         const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
-    const nrm_acc mu = mean != NULL ? *mean : 0, c = gamma != NULL ? *gamma : 1;
-    const nrm_acc m1 = m != NULL ? m->dy[0] : 0, m2 = m != NULL ? m->dy_xhat[0] : 0;
-    size_t i;
-    for (i = 0; i < w * NRM_COUNT(v); i++) {
-        const size_t at = nrmi_at(v, g, i);
-        const nrm_acc xhat = ((nrm_acc)x[at] - mu) * *rstd;
-        dx[at] = (nrm_real)((c * (nrm_acc)dy[at] - m1 - xhat * m2) * *scale); /* BN.19 */
+    const nrm_acc c = gamma != NULL ? *gamma : 1;
+    const nrm_acc m1 = s != NULL ? s->dy[0] * share : 0;
+    const nrm_acc m2 = s != NULL ? s->dy_xhat[0] * share : 0;
+    size_t j;
+    for (j = 0; j < w * NRM_COUNT(v); j++) {
+        const size_t i = nrmi_at(v, g, j);
+        const nrm_acc xhat = NRM_FROM(mu, x[i]) * *rstd;
+        dx[i] = (nrm_real)((c * (nrm_acc)dy[i] - m1 - xhat * m2) * *scale); /* BN.19 */
     }
 }
 
 static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                              const nrm_real *gamma, const nrm_real *x, const nrm_acc *mean,
-                              const nrm_acc *rstd, const nrmi_sums *m, const nrmi_view *v, size_t g,
-                              size_t w)
+                              const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
+                              const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
+                              const nrmi_view *v, size_t g, size_t w)
 {
     const size_t set = g % v->sets * v->length;
-    const nrm_acc mu = mean != NULL ? *mean : 0;
-    size_t i;
-    for (i = 0; i < w * v->length; i++) {
-        const size_t at = nrmi_at(v, g, i);
-        const nrm_acc xhat = ((nrm_acc)x[at] - mu) * *rstd, u = (nrm_acc)dy[at];
-        const nrm_acc gi = u * nrmi_or(gamma, set + i, 1);
-        if (columns != NULL) columns->dbeta[set + i] += u;         /* LN.8 */
-        if (columns != NULL) columns->dgamma[set + i] += u * xhat; /* LN.9 */
-        if (dx != NULL) dx[at] = (nrm_real)((gi - m->dy[0] - xhat * m->dy_xhat[0]) * *rstd); /* LN.14 */
+    const nrm_acc m1 = s != NULL ? s->dy[0] * share : 0;
+    const nrm_acc m2 = s != NULL ? s->dy_xhat[0] * share : 0;
+    size_t j;
+    for (j = 0; j < w * v->length; j++) {
+        const size_t i = nrmi_at(v, g, j);
+        const nrm_acc xhat = NRM_FROM(mu, x[i]) * *rstd, u = (nrm_acc)dy[i];
+        const nrm_acc gi = u * nrmi_or(gamma, set + j, 1);
+        if (columns != NULL) columns->dbeta[set + j] += u;         /* LN.8 */
+        if (columns != NULL) columns->dgamma[set + j] += u * xhat; /* LN.9 */
+        if (dx != NULL) dx[i] = (nrm_real)((gi - m1 - xhat * m2) * *rstd); /* LN.14 */
     }
 }
 #endif
@@ -4892,7 +4756,7 @@ typedef nrm_real nrmi_vec;
 #define NRM_ON_LINE
 #endif
 #define NRM_VEC (sizeof(nrmi_vec) / sizeof(nrm_real)) /* numbers in a vector */
-#define NRM_TILE_VECS (NRM_VEC == 1 || sizeof(nrmi_vec) == 64 ? 4 : 2) /* of a tile of chapter 18 */
+#define NRM_TILE_VECS (NRM_VEC == 1 || sizeof(nrmi_vec) == 64 ? 4 : 2) /* of a tile of chapter 19 */
 
 #if defined(__GNUC__) || defined(__clang__)
 #define NRM_INLINE static inline __attribute__((always_inline))
@@ -4962,9 +4826,11 @@ A block has at most 1024/L lines of L values and goes on from run to run. Column
 straight down, in blocks of 32 rows. Vectors of any width give the same bits.
 */
 #define NRM_LANE_VECS ((int)(NRM_LANES / NRM_VEC)) /* vectors that hold them     */
-#define NRM_BLOCK 1024                             /* values in a block of runs  */
-#define NRM_ROWS 32                                /* rows in a block of columns */
-#define NRM_STREAMS 8                              /* rows read at once          */
+enum {
+    NRMI_BLOCK = 1024, /* values in a block of runs  */
+    NRMI_LINES = 32,   /* rows in a block of columns */
+    NRMI_STREAMS = 8   /* rows read at once          */
+};
 
 typedef struct NRM_OWN(nrmi_lanes) { /* two sums under way: of u, and of u·d with d = x − p */
     nrmi_vec u[NRM_LANE_VECS], ud[NRM_LANE_VECS];
@@ -5037,10 +4903,10 @@ static size_t nrmi_next_block(nrm_acc *su, nrm_acc *sud, nrmi_walk *at, const nr
     size_t count = 0, lines = 0; /* a lane takes one value of each line */
     nrmi_clear_lanes(&lanes);
     while (at->run < at->v->runs) {
-        const size_t left = at->v->length - at->i, piece = nrmi_least(left, NRM_BLOCK);
+        const size_t left = at->v->length - at->i, piece = nrmi_least(left, NRMI_BLOCK);
         const size_t from = at->run * at->v->pitch + at->i;
         lines += (piece + NRM_LANES - 1) / NRM_LANES;
-        if (lines > NRM_BLOCK / NRM_LANES) break;
+        if (lines > NRMI_BLOCK / NRM_LANES) break;
         nrmi_add_run(&lanes, x + from, p, NRM_PLUS(dy, from), NRM_PLUS(gamma, at->i), piece);
         count += piece;
         at->i = piece < left ? at->i + piece : 0;
@@ -5064,7 +4930,7 @@ NRM_INLINE void nrmi_one_block(nrm_acc *su, nrm_acc *sud, const nrm_real *x, nrm
 
 static int nrmi_is_one_block(const nrmi_view *v)
 {
-    return v->kind == NRMI_ROWS && v->length <= NRM_BLOCK;
+    return v->kind == NRMI_ROWS && v->length <= NRMI_BLOCK;
 }
 
 /* Mean and variance of a row or of a group of runs. */
@@ -5101,11 +4967,16 @@ NRM_INLINE void nrmi_group_moments(nrmi_moments *t, size_t k, const nrm_real *x,
     nrmi_two_passes(t, k, x, v);
 }
 
+#endif
+
 /*
-**Columns.** Of w columns whole rows are read, eight at once, or four of x and four of dy: the
+## 17  Sums down columns, fast
+
+Of w columns whole rows are read, eight at once, or four of x and four of dy: the
 sums of a few columns stay in registers for eight values. More would be worse, since rows that
 are a multiple of 4 KB apart share eight places in the first-level cache.
 */
+#ifndef NRM_PLAIN
 static void nrmi_add_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const nrm_real *p,
                           const nrm_real *dy, size_t rows, size_t pitch, size_t w)
 {
@@ -5133,7 +5004,7 @@ static void nrmi_add_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const 
 static void nrmi_sum_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const nrm_real *p,
                           const nrm_real *dy, size_t rows, size_t pitch, size_t w)
 {
-    const size_t streams = dy != NULL ? NRM_STREAMS / 2 : NRM_STREAMS;
+    const size_t streams = NRMI_STREAMS / (dy != NULL ? 2u : 1u);
     size_t i;
     NRM_MEMSET(su, 0, w * sizeof *su);
     NRM_MEMSET(sud, 0, w * sizeof *sud);
@@ -5147,7 +5018,7 @@ static void nrmi_column_moments(nrmi_moments *t, const nrm_real *x, const nrmi_v
 {
     nrm_real first[NRM_SLOTS], pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
     nrm_acc *offset = t->mean, *Q = t->var; /* which they become in the end */
-    const size_t N = v->runs, some = nrmi_least(N, NRM_STREAMS);
+    const size_t N = v->runs, some = nrmi_least(N, NRMI_STREAMS);
     size_t n, c, unsettled = w;
     int turn;
     nrmi_sum_rows(s1, s2, x, x, NULL, some, v->pitch, w);
@@ -5160,8 +5031,8 @@ static void nrmi_column_moments(nrmi_moments *t, const nrm_real *x, const nrmi_v
             pivot[c] = first[c];
             gross[c] = 0;
         }
-        for (n = 0; n < N; n += NRM_ROWS) {
-            const size_t rows = nrmi_least(N - n, NRM_ROWS);
+        for (n = 0; n < N; n += NRMI_LINES) {
+            const size_t rows = nrmi_least(N - n, NRMI_LINES);
             const nrmi_weight weight = nrmi_weigh((nrm_acc)n, (nrm_acc)rows);
             nrmi_sum_rows(s1, s2, x + n * v->pitch, pivot, NULL, rows, v->pitch, w); /* SUM.3 */
             for (c = 0; c < w; c++)
@@ -5233,55 +5104,44 @@ the mean is large:
     μ = h + t, h = μ rounded to nrm_real                              [SUM.10]
     ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)                            [SUM.12]
 */
-static inline nrm_real nrmi_high(const nrm_acc *mean, size_t k)
-{
-    return mean != NULL ? (nrm_real)mean[k] : 0;
-}
-
-static inline nrm_acc nrmi_low(const nrm_acc *mean, size_t k)
-{
-    return mean != NULL ? (nrm_acc)(nrm_real)(mean[k] - (nrm_acc)(nrm_real)mean[k]) : 0; /* SUM.10 */
-}
-
 static void nrmi_column_sums(nrmi_sums *s, const nrm_real *dy, const nrm_real *x,
                              const nrm_real *high, const nrmi_view *v, size_t w)
 {
     nrm_real su[NRM_SLOTS], sud[NRM_SLOTS];
     size_t n, c;
     for (c = 0; c < w; c++) s->dy[c] = s->dy_xhat[c] = 0;
-    for (n = 0; n < v->runs; n += NRM_ROWS) {
+    for (n = 0; n < v->runs; n += NRMI_LINES) {
         const size_t at = n * v->pitch;
-        nrmi_sum_rows(su, sud, x + at, high, dy + at, nrmi_least(v->runs - n, NRM_ROWS), v->pitch,
-                      w);
+        nrmi_sum_rows(su, sud, x + at, high, NRM_PLUS(dy, at), nrmi_least(v->runs - n, NRMI_LINES),
+                      v->pitch, w);
         for (c = 0; c < w; c++) s->dy[c] += (nrm_acc)su[c];
         for (c = 0; c < w; c++) s->dy_xhat[c] += (nrm_acc)sud[c];
     }
 }
 
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
-                         const nrm_acc *mean, const nrm_acc *rstd, const nrmi_view *v, size_t g,
+                         const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
                          size_t w)
 {
-    nrm_real high[NRM_SLOTS];
     size_t k;
     x += g * v->apart;
-    dy += g * v->apart;
-    for (k = 0; k < w; k++) high[k] = nrmi_high(mean, k);
+    if (dy != NULL) dy += g * v->apart;
     if (v->kind == NRMI_COLUMNS)
-        nrmi_column_sums(s, dy, x, high, v, w);
+        nrmi_column_sums(s, dy, x, mu->high, v, w);
     else
         for (k = 0; k < w; k++)
-            nrmi_group_sums(&s->dy[k], &s->dy_xhat[k], x + k * v->apart, high[k], dy + k * v->apart,
+            nrmi_group_sums(&s->dy[k], &s->dy_xhat[k], x + k * v->apart, mu->high[k],
+                            NRM_PLUS(dy, k * v->apart),
                             NRM_PLUS(gamma, (g + k) % v->sets * v->length), v);
     for (k = 0; k < w; k++) {
         const nrm_acc r = rstd != NULL ? rstd[k] : 1;
-        s->dy_xhat[k] = r * (s->dy_xhat[k] - nrmi_low(mean, k) * s->dy[k]); /* SUM.12 */
+        s->dy_xhat[k] = r * (s->dy_xhat[k] - (nrm_acc)mu->low[k] * s->dy[k]); /* SUM.12 */
     }
 }
 #endif
 
 /*
-## 17  Affine maps and projections, fast
+## 18  Affine maps and projections, fast
 
 With the high part h and the low part t of SUM.10, x̂ is an affine map of x − h. So is y, if γ
 and β are the same for all values, and so is what BN.19 subtracts; u is dy or dy·γ and a is
@@ -5334,7 +5194,7 @@ static void nrmi_affine_run(nrm_real *y, const nrm_real *x, nrm_real high, nrm_r
     for (; i < n; i++) y[i] = NRM_AFFINE(x[i], high, slope, shift); /* SUM.11 */
 }
 
-static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_moments *t, const nrm_acc *scale,
+static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
                         const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w)
 {
     nrm_real slope[NRM_SLOTS], offset[NRM_SLOTS];
@@ -5344,16 +5204,16 @@ static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_moments *t, c
     for (k = 0; k < w; k++) {
         const nrm_acc b = shift != NULL ? shift[k] : 0;
         slope[k] = (nrm_real)scale[k];
-        offset[k] = (nrm_real)(b - scale[k] * (nrm_acc)t->low[k]);
+        offset[k] = (nrm_real)(b - scale[k] * (nrm_acc)mu->low[k]);
     }
     if (v->kind == NRMI_COLUMNS)
         for (n = 0; n < v->runs; n++)
-            nrmi_affine_row(y + n * v->pitch, x + n * v->pitch, t->high, slope, offset, w);
+            nrmi_affine_row(y + n * v->pitch, x + n * v->pitch, mu->high, slope, offset, w);
     else
         for (k = 0; k < w; k++)
             for (n = 0; n < v->runs; n++) {
                 const size_t at = k * v->apart + n * v->pitch;
-                nrmi_affine_run(y + at, x + at, t->high[k], slope[k], offset[k], v->length, v->ahead);
+                nrmi_affine_run(y + at, x + at, mu->high[k], slope[k], offset[k], v->length, v->ahead);
             }
 }
 
@@ -5382,31 +5242,31 @@ static void nrmi_scaled_row(nrm_real *y, const nrm_real *x, nrm_real high, nrm_r
     }
 }
 
-static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_moments *t,
+static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
                              const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
                              const nrmi_view *v, size_t g, size_t w)
 {
     size_t k;
     for (k = 0; k < w; k++) {
         const size_t at = (g + k) * v->apart, set = (g + k) % v->sets * v->length;
-        const nrm_real shift = (nrm_real)(-(nrm_acc)t->low[k] * rstd[k]);
-        nrmi_scaled_row(y + at, x + at, t->high[k], (nrm_real)rstd[k], shift, NRM_PLUS(gamma, set),
+        const nrm_real shift = (nrm_real)(-(nrm_acc)mu->low[k] * rstd[k]);
+        nrmi_scaled_row(y + at, x + at, mu->high[k], (nrm_real)rstd[k], shift, NRM_PLUS(gamma, set),
                         NRM_PLUS(beta, set), v->length, v->ahead);
     }
 }
 
 typedef struct NRM_OWN(nrmi_plane) { /* coefficients of SUM.13 for some groups */
     nrm_real slope[NRM_SLOTS], shift[NRM_SLOTS];
-    nrm_real high[NRM_SLOTS], gamma[NRM_SLOTS], dy_mean[NRM_SLOTS], scale[NRM_SLOTS];
+    nrm_real gamma[NRM_SLOTS], dy_mean[NRM_SLOTS], scale[NRM_SLOTS];
 } nrmi_plane;
 
 static void nrmi_project_row(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                             const nrmi_plane *p, size_t w)
+                             const nrm_real *high, const nrmi_plane *p, size_t w)
 {
     const nrm_real *slope = p->slope, *shift = p->shift;
     size_t c;
     for (c = 0; c + NRM_VEC <= w; c += NRM_VEC) {
-        const nrmi_vec affine = NRM_AFFINE(NRM_LOAD(x + c), NRM_LOAD(p->high + c),
+        const nrmi_vec affine = NRM_AFFINE(NRM_LOAD(x + c), NRM_LOAD(high + c),
                                            NRM_LOAD(slope + c), NRM_LOAD(shift + c));
         NRM_STORE(dx + c, NRM_PROJECT(NRM_LOAD(dy + c), NRM_LOAD(p->gamma + c),
                                        NRM_LOAD(p->dy_mean + c), affine,
@@ -5414,14 +5274,14 @@ static void nrmi_project_row(nrm_real *dx, const nrm_real *dy, const nrm_real *x
     }
     for (; c < w; c++)
         dx[c] = NRM_PROJECT(dy[c], p->gamma[c], p->dy_mean[c],
-                            NRM_AFFINE(x[c], p->high[c], slope[c], shift[c]),
+                            NRM_AFFINE(x[c], high[c], slope[c], shift[c]),
                             p->scale[c]); /* BN.19 as SUM.13 */
 }
 
 static void nrmi_project_run(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                             const nrmi_plane *p, size_t k, size_t n, size_t ahead)
+                             nrm_real high, const nrmi_plane *p, size_t k, size_t n, size_t ahead)
 {
-    const nrm_real high = p->high[k], slope = p->slope[k], shift = p->shift[k];
+    const nrm_real slope = p->slope[k], shift = p->shift[k];
     const nrm_real gamma = p->gamma[k], dy_mean = p->dy_mean[k], scale = p->scale[k];
     size_t i;
     for (i = 0; i + NRM_VEC <= n; i += NRM_VEC) {
@@ -5444,16 +5304,16 @@ In group norm γ differs from group to group of a view, and ⟨g⟩ goes into th
     dx_cs = r·(γ_c·dy_cs + (t·(x_cs − h) + b)), t = −r·⟨g·x̂⟩, b = −⟨g⟩ − t·(μ − h)  [GN.8]
 
 */
-static void nrmi_plane_of(nrmi_plane *p, const nrm_acc *gamma, const nrm_acc *mean,
-                          const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *m, size_t w)
+static void nrmi_plane_of(nrmi_plane *p, const nrm_acc *gamma, const nrmi_centre *mu,
+                          const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s,
+                          nrm_acc share, size_t w)
 {
     size_t k;
     for (k = 0; k < w; k++) {
-        const nrm_acc dy_mean = m != NULL ? m->dy[k] : 0;
-        const nrm_acc s = m != NULL ? -rstd[k] * m->dy_xhat[k] : 0;
-        const nrm_acc shift = -s * nrmi_low(mean, k);
-        p->high[k] = nrmi_high(mean, k);
-        p->slope[k] = (nrm_real)s;
+        const nrm_acc dy_mean = s != NULL ? s->dy[k] * share : 0;
+        const nrm_acc slope = s != NULL ? -rstd[k] * (s->dy_xhat[k] * share) : 0;
+        const nrm_acc shift = -slope * (nrm_acc)mu->low[k];
+        p->slope[k] = (nrm_real)slope;
         p->shift[k] = (nrm_real)(gamma != NULL ? -dy_mean + shift : shift); /* GN.8 */
         p->gamma[k] = (nrm_real)(gamma != NULL ? gamma[k] : 1);
         p->dy_mean[k] = (nrm_real)(gamma != NULL ? 0 : dy_mean);
@@ -5462,20 +5322,20 @@ static void nrmi_plane_of(nrmi_plane *p, const nrm_acc *gamma, const nrm_acc *me
 }
 
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
-                         const nrm_acc *mean, const nrm_acc *rstd, const nrm_acc *scale,
-                         const nrmi_sums *m, const nrmi_view *v, size_t g, size_t w)
+                         const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
+                         const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
     nrmi_plane p;
     size_t n, k;
-    nrmi_plane_of(&p, gamma, mean, rstd, scale, m, w);
+    nrmi_plane_of(&p, gamma, mu, rstd, scale, s, share, w);
     for (n = 0; n < v->runs; n++) {
         const size_t at = g * v->apart + n * v->pitch;
         if (v->kind == NRMI_COLUMNS)
-            nrmi_project_row(dx + at, dy + at, x + at, &p, w);
+            nrmi_project_row(dx + at, dy + at, x + at, mu->high, &p, w);
         else
             for (k = 0; k < w; k++)
                 nrmi_project_run(dx + at + k * v->apart, dy + at + k * v->apart,
-                                 x + at + k * v->apart, &p, k, v->length, v->ahead);
+                                 x + at + k * v->apart, mu->high[k], &p, k, v->length, v->ahead);
     }
 }
 
@@ -5532,19 +5392,19 @@ static void nrmi_sweep_row(nrm_real *dx, nrm_real *sum, nrm_real *sum_x, const n
 }
 
 static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                              const nrm_real *gamma, const nrm_real *x, const nrm_acc *mean,
-                              const nrm_acc *rstd, const nrmi_sums *m, const nrmi_view *v, size_t g,
-                              size_t w)
+                              const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
+                              const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
+                              const nrmi_view *v, size_t g, size_t w)
 {
     size_t k;
     for (k = 0; k < w; k++) {
         const size_t at = (g + k) * v->apart, set = (g + k) % v->sets * v->length;
         nrmi_row row;
-        row.high = nrmi_high(mean, k);
+        row.high = mu->high[k];
         row.rstd = (nrm_real)rstd[k];
-        row.shift = (nrm_real)(-nrmi_low(mean, k) * rstd[k]);
-        row.g_mean = (nrm_real)(m != NULL ? m->dy[k] : 0);
-        row.gx_mean = (nrm_real)(m != NULL ? m->dy_xhat[k] : 0);
+        row.shift = (nrm_real)(-(nrm_acc)mu->low[k] * rstd[k]);
+        row.g_mean = (nrm_real)(s != NULL ? s->dy[k] * share : 0);
+        row.gx_mean = (nrm_real)(s != NULL ? s->dy_xhat[k] * share : 0);
         nrmi_sweep_row(NRM_PLUS(dx, at), columns != NULL ? columns->dy + set : NULL,
                        columns != NULL ? columns->dy_xhat + set : NULL, dy + at, x + at,
                        NRM_PLUS(gamma, set), &row, v->length, 2 * v->ahead);
@@ -5576,7 +5436,7 @@ static int nrmi_next_stretch(nrmi_view *part, size_t *at, size_t *from, const nr
 }
 
 /*
-## 18  Products
+## 19  Products
 
 All products of the layers have the form cᵢⱼ ← cᵢⱼ + ∑ₖ aᵢₖ·bₖⱼ, where c starts at the bias,
 at zero (`fresh`), or at the gradient gathered so far. Only the strides of a and b differ.
@@ -5828,33 +5688,15 @@ static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows,
 #endif /* NRM_PLAIN */
 
 /*
-## 19  Exponential and logarithm
+## 20  Exponential and logarithm
 
 IEEE 754 requires a correctly rounded square root, so every machine agrees on it. `exp`,
 `log` and `tanh` may differ in the last bit between two C libraries, and then a training run
 differs too. The functions below have the same bits everywhere, and are off by at most three
 units in the last place.
-
-Only exponentials of x ≤ 0 are needed: softmax subtracts the largest logit first, and
-sigmoid and tanh use their symmetry. Split off a power of two, and the rest is small:
-
-    k = ⌈x/ln2 − ½⌉                                                   [EXP.1]
-    t = x − k·ln2, |t| ≤ ½·ln2                                        [EXP.2]
-    q = e^t − 1 = t·(1 + t/2·(1 + t/3·(1 + t/4·(…))))                 [EXP.3]
-    e^x = 2^k·(1 + q)                                                 [EXP.4]
-    e^x − 1 = 2^k·q + (2^k − 1)                                       [EXP.5]
-
-In EXP.2 the product k·ln2 must not lose the digits that t is made of. So ln2 is cut in two:
-a high part with so few bits that k times it is exact, and the rest. The series stops after
-t¹³/13!; what is left out is below 2·10⁻¹⁷ of t. Near 0, EXP.5 keeps the digits that e^x − 1
-would lose.
-
-Sixteen values are done at a time. Each step is a short loop in which no value waits for
-another and no branch depends on a value (`?:` becomes a selection), so that compilers use
-vectors.
 */
-#define NRM_LN2_HEAD ((nrm_acc)0.69314575195312500)     /* 16 bits of ln 2         */
-#define NRM_LN2_TAIL ((nrm_acc)1.4286068203094172e-6)   /* what is left of it      */
+#define NRM_LN2_HEAD ((nrm_acc)0.69314575195312500)   /* 16 bits of ln 2    */
+#define NRM_LN2_TAIL ((nrm_acc)1.4286068203094172e-6) /* what is left of it */
 #define NRM_LN2_INVERSE ((nrm_acc)1.4426950408889634)
 #define NRM_SQRT2 ((nrm_acc)1.4142135623730951)
 
@@ -5889,6 +5731,23 @@ static nrm_acc nrmi_exp_lowest(void)
     return sizeof(nrm_acc) == 8 ? (nrm_acc)-708 : (nrm_acc)-87;
 }
 
+/*
+Only exponentials of x ≤ 0 are needed: softmax subtracts the largest logit first, and
+sigmoid and tanh use their symmetry. Split off a power of two, and the rest is small:
+
+    k = ⌈x/ln2 − ½⌉                                                   [EXP.1]
+    t = x − k·ln2, |t| ≤ ½·ln2                                        [EXP.2]
+    q = e^t − 1 = t·(1 + t/2·(1 + t/3·(1 + t/4·(…))))                 [EXP.3]
+
+In EXP.2 the product k·ln2 must not lose the digits that t is made of. So ln2 is cut in two:
+a high part with so few bits that k times it is exact, and the rest. The series stops after
+t¹³/13!; what is left out is below 2·10⁻¹⁷ of t.
+
+Sixteen values are done at a time. Each step is a short loop in which no value waits for
+another and no branch depends on a value (`?:` becomes a selection), so that compilers use
+vectors.
+*/
+
 /* q and 2^k of EXP.1 to EXP.3 for some x, each between lowest and 0. */
 static void nrmi_exp_parts(nrm_acc *q, nrm_acc *power, const nrm_acc *x)
 {
@@ -5916,6 +5775,13 @@ static void nrmi_exp_clamp(nrm_acc *inside, const nrm_acc *x)
     int j;
     for (j = 0; j < NRM_SOME; j++) inside[j] = x[j] >= lowest ? x[j] : lowest;
 }
+
+/*
+The power of two then goes back on. Near 0, EXP.5 keeps the digits that e^x − 1 would lose.
+
+    e^x = 2^k·(1 + q)                                                 [EXP.4]
+    e^x − 1 = 2^k·q + (2^k − 1)                                       [EXP.5]
+*/
 
 /* Puts e^x in the place of each of NRM_SOME values x <= 0; NaN stays NaN. */
 static void nrmi_exp(nrm_acc *x)
@@ -5973,7 +5839,7 @@ static nrm_acc nrmi_log(nrm_acc x)
 }
 
 /*
-## 20  Random numbers
+## 21  Random numbers
 
 The generator is PCG32 (O'Neill 2014): a 64-bit linear congruential generator whose output
 is scrambled to hide its weak low bits. The increment c may be any odd number, and each
@@ -6078,26 +5944,30 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT DEFAULT
+#ifdef NRM_PRECISE
+#pragma float_control(pop)
+#endif
 #elif defined(__GNUC__)
 #pragma GCC pop_options
+#ifdef NRM_PLAIN
+#pragma GCC diagnostic pop
 #endif
+#endif
+#undef NRM_ADD
 #undef NRM_AFFINE
 #undef NRM_ALIGN
+#undef NRM_APART
 #undef NRM_ARG
-#undef NRM_AT_ONCE
 #undef NRM_BACKWARD_ARGS
-#undef NRM_BAND
-#undef NRM_BAND_NUMBERS
-#undef NRM_BLOCK
 #undef NRM_CHECK
 #undef NRM_COLS
+#undef NRM_COLUMNS
 #undef NRM_COUNT
 #undef NRM_DEEP
 #undef NRM_DEPTH
 #undef NRM_DX_OF
-#undef NRM_FETCH_FROM
 #undef NRM_FORWARD_ARGS
-#undef NRM_GROUP
+#undef NRM_FROM
 #undef NRM_INLINE
 #undef NRM_LANES
 #undef NRM_LANE_VECS
@@ -6105,26 +5975,23 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 #undef NRM_LN2_INVERSE
 #undef NRM_LN2_TAIL
 #undef NRM_LOAD
-#undef NRM_LP_LANES
 #undef NRM_LP_SIGN
-#undef NRM_ONE_SWEEP
+#undef NRM_LP_SUMS
 #undef NRM_ON_LINE
 #undef NRM_OWN
 #undef NRM_PACK_FROM
 #undef NRM_PLUS
 #undef NRM_PRAGMA
+#undef NRM_PRECISE
 #undef NRM_PREFETCH
 #undef NRM_PROJECT
-#undef NRM_ROWS
 #undef NRM_RUNNING_ARGS
 #undef NRM_SHARE
-#undef NRM_SHARED_FROM
 #undef NRM_SLOTS
 #undef NRM_SOME
 #undef NRM_SQRT
 #undef NRM_SQRT2
 #undef NRM_STORE
-#undef NRM_STREAMS
 #undef NRM_TAKE
 #undef NRM_TILE_ROWS
 #undef NRM_TILE_VECS
@@ -6135,16 +6002,29 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 #undef NRM_WIDTH
 #endif /* NORMLAYERS_IMPLEMENTATION */
 /*
-## 21  History, references, licences
+## 22  History, references, licences
+
 ### History
-- 0.2.0: two parts; `NRM_PLAIN`. Refused: `new_weight` 0 without `cumulative` in train mode,
-  groups of one value, `NRM_DOUBLE` with `NRM_ACC=float`. Accepted: ε = 0, dx NULL beside
-  other outputs, more passes in place. Cumulative averages pass over channels that are not
-  finite. Files are in `examples/npz.h`; `unfold`, `convention_of`, `running_import` in
-  docs/10_conventions.md; `layernorm_std` is LN.17 and LN.18, `instancenorm` group norm with
-  G = C; the checks are statuses of the functions that use the data.
+
+- 0.2.0, form: two parts, `NRM_PLAIN`. Files are in `examples/npz.h`. What left: `unfold`,
+  `convention_of` and `running_import` (docs/10_conventions.md has their formulas),
+  `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C), and the four
+  checks (the functions that use the data say the same).
+- 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group
+  in group norm; `NRM_DOUBLE` with `NRM_ACC=float`; floats that are computed in another type
+  (x87), unless `NRM_ANY_FLOAT_EVAL` is defined. A network checks all its layers before any
+  of them works.
+- 0.2.0, accepted now: ε = 0; dx NULL beside other outputs; y = x where nothing is saved; a
+  predefined `NRM_DEF`; a global named `gamma` (gcc and clang need no math.h).
+- 0.2.0, results: a cumulative average passes over a channel that is not finite, as
+  `new_weight` does. With `NRM_ACC=float` or `NRM_DOUBLE` the backward pass keeps the low
+  part of a large mean. NaN is told by its bits, and clang's partial fast-math flags do not
+  reach in. The stack follows `NRM_WIDTH` everywhere. The contract on accuracy speaks of the
+  largest term before cancellation.
 - 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
+
 ### References, by equation
+
 - BN.1 to BN.5, BN.9 (the factor), BN.12 to BN.19: Ioffe, Szegedy, "Batch Normalization",
   2015. BR.1 to BR.3: Ioffe, "Batch Renormalization", 2017. NB.1 to NB.5, LP.2: Santurkar et
   al., "How Does Batch Normalization Help Optimization?", 2018, app. A.2, 3.3. ST.1 to ST.3:
@@ -6165,7 +6045,9 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 - RNG.1, RNG.2: O'Neill, "PCG", 2014. RNG.5, RNG.6: Marsaglia, Bray, "A convenient method
   for generating normal variables", 1964. GC.3: Richardson, "The Approximate Arithmetical
   Solution by Finite Differences of Physical Problems", 1911.
+
 ### Licences: either of these two, whichever you prefer
+
 - Public domain (The Unlicense). This is free and unencumbered software released into the
   public domain. Anyone is free to copy, modify, publish, use, compile, sell, or distribute
   this software, either in source code form or as a compiled binary, for any purpose,

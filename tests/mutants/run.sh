@@ -12,19 +12,20 @@
 # and no test says otherwise. Environment: CC, BUILD, JOBS. The last line is "mutants: N passed, M
 # failed".
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+self=$(cd "$(dirname "$0")" && pwd)/run.sh
+cd "${MUTANTS_ROOT:-$(dirname "$0")/../..}" || exit 1
 : "${CC:=cc}" "${BUILD:=build}"
 # Any compiler will do; without optimisation clang is the faster one by a quarter.
 if [ "$CC" = cc ] && command -v clang >/dev/null 2>&1; then CC=clang; fi
 export CC BUILD LC_ALL=C
-list=tests/mutants/list.txt
-killers=tests/mutants/killers.txt
+list=${MUTANTS_LIST:-tests/mutants/list.txt}
+killers=${MUTANTS_KILLERS:-tests/mutants/killers.txt}
 mkdir -p "$BUILD" || exit 1
 BUILD=$(cd "$BUILD" && pwd) # the tests leave this folder
 work=${MUTANTS_WORK:-$BUILD/mutants} about=
 flags="-std=c99 -O0 -ffp-contract=off -pthread -w -DTEST_FIRST_FAILURE"
 : "${SUITE:=derivations golden contracts sync workers numerics gemm layers conventions mlp
-complexstep files invariance golden.f32 contracts.f32 numerics.f32}"
+complexstep npz invariance golden.f32 contracts.f32 numerics.f32}"
 quick="bn-dx-lost-gamma ln-mean-twice gc-sign-blind check-one-value bn-frozen-uses-batch
 gn-dx-mean lp-eps-lost ce-sum-not-mean act-tanh-derivative br-ratio-not-used wn-g-forgotten
 opt-adam-no-root rnn-input-lost"
@@ -38,7 +39,7 @@ field() {
         mine && $1 == name { sub(/^[^ ]* /, ""); print; exit }' "$list"
 }
 
-# mutate ID HEADER: the header with the line replaced; a message and status 1 if it is not there.
+# mutate ID FILE: the file with the line replaced; a message and status 1 if it is not there.
 mutate() {
     awk -v id="$1" '
         function bare(line) { sub(/^ +/, "", line); return line }
@@ -65,10 +66,10 @@ mutate() {
         }
         END {
             if (from == "" || to == "") { print "no such entry, or no lines in it"; exit 1 }
-            if (count == 0) { print "not in the header: " from; exit 1 }
-            if (count > 1 && place == "") { print count " times in the header: " from; exit 1 }
+            if (count == 0) { print "not in the file: " from; exit 1 }
+            if (count > 1 && place == "") { print count " times in the file: " from; exit 1 }
             at = found[place == "" ? 1 : place]
-            if (at == "") { print "not that often in the header: " from; exit 1 }
+            if (at == "") { print "not that often in the file: " from; exit 1 }
             match(line[at], /^ */)
             for (i = 1; i <= FNR; i++)
                 print i == at ? substr(line[i], 1, RLENGTH) to : line[i]
@@ -126,9 +127,12 @@ prebuild() {
 build() {
     name=${1%.f32} kind=f64
     case $1 in *.f32) kind=f32 ;; esac
-    prebuild "$1" || return 1
+    [ -d "$2/tests" ] || prebuild "$1" || return 1
     # shellcheck disable=SC2046,SC2086
-    if looks_inside "$name"; then
+    if [ -d "$2/tests" ]; then
+        $CC $flags $(defines "$1") -I"$2" -I"$2/examples" -I"$2/tests" "$2/tests/test_$name.c" \
+            -o "$2/$1" -lm 2>>"$2/compiler"
+    elif looks_inside "$name"; then
         $CC $flags $(defines "$1") -I"$2" -Iexamples -Itests "tests/test_$name.c" \
             -o "$2/$1" -lm 2>>"$2/compiler"
     else
@@ -169,14 +173,30 @@ run() {
 
 # ---- one mutant ----------------------------------------------------------------------------------
 
+# Puts FOLDER/mutant in the place of the file. Of tests/ and examples/, where includes are looked for
+# beside the including file first, everything else is linked.
+place() { # place FILE FOLDER
+    if [ "$1" != normlayers.h ]; then
+        mkdir "$2/tests" "$2/examples"
+        ln -s "$PWD"/tests/* "$2/tests"
+        ln -s "$PWD"/examples/* "$2/examples"
+        cp normlayers.h "$2"
+        rm "$2/$1"
+    fi
+    mv "$2/mutant" "$2/$1"
+}
+
 # Leaves in FOLDER/result: "killed" or "survived" and the verdict, or "broken" and why.
 judge() { # judge ID FOLDER
     rm -rf "$2"
     mkdir -p "$2" || exit 1
-    if ! mutate "$1" normlayers.h >"$2/normlayers.h"; then
-        echo "broken $(sed -n 1p "$2/normlayers.h")" >"$2/result"
+    file=$(field "$1" file)
+    : "${file:=normlayers.h}"
+    if ! mutate "$1" "$file" >"$2/mutant"; then
+        echo "broken $(sed -n 1p "$2/mutant")" >"$2/result"
         return
     fi
+    place "$file" "$2"
     by=$(field "$1" by)
     about=$(field "$1" about)
     : "${by:=derivations}"
@@ -246,7 +266,7 @@ one) # from below: judge one of them
     asked=
     judge "$2" "$work/$2"
     # what is not wanted any more is large
-    rm -f "$work/$2/normlayers.h" "$work/$2"/*.o
+    rm -rf "$work/$2/normlayers.h" "$work/$2"/*.o "$work/$2/tests" "$work/$2/examples"
     write=$3
     report "$2" "$work/$2"
     exit 0
@@ -277,13 +297,13 @@ control) # from below, too: one program, and how long it takes with the header a
     work=$work.only
     ;;
 *) # the comment at the top
-    sed -n '2,/^set -u/{/^set -u/d;s/^# \{0,1\}//p;}' tests/mutants/run.sh
+    sed -n '2,/^set -u/{/^set -u/d;s/^# \{0,1\}//p;}' "$self"
     case $1 in -h | --help) exit 0 ;; esac
     exit 2
     ;;
 '') ;;
 *) # the comment at the top
-    sed -n '2,/^set -u/{/^set -u/d;s/^# \{0,1\}//p;}' tests/mutants/run.sh
+    sed -n '2,/^set -u/{/^set -u/d;s/^# \{0,1\}//p;}' "$self"
     case $1 in -h | --help) exit 0 ;; esac
     exit 2
     ;;
@@ -318,14 +338,14 @@ programs=$(for id in $ids; do
     echo "${by:-derivations}"
 done | tr ' ' '\n' | sort -u)
 [ "$patterns" = "$quick" ] ||
-    echo "$programs" | xargs -n 1 -P "$processors" sh tests/mutants/run.sh control
+    echo "$programs" | xargs -n 1 -P "$processors" sh "$self" control
 if [ -f "$work/unfit" ]; then
     echo "mutants: 0 passed, 1 failed"
     exit 1
 fi
 
 # shellcheck disable=SC2086
-echo $ids | tr ' ' '\n' | xargs -P "$processors" -I ID sh tests/mutants/run.sh one ID $write |
+echo $ids | tr ' ' '\n' | xargs -P "$processors" -I ID sh "$self" one ID $write |
     tee "$work/report"
 # Those whose judge was itself ended, for want of memory say, have not passed.
 passed=$(grep -c -E '^(killed|equal) ' "$work/report")

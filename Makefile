@@ -49,7 +49,7 @@ mnist: ## download MNIST to data/mnist (MNIST_URL= names another mirror)
 examples: $(addprefix $(BUILD)/,$(SHORT)) ## compile the short examples to build/
 
 figures: examples ## draw their figures into build/figures (FIGURES= another folder)
-	@for program in $(filter-out 01_hello_layernorm,$(SHORT)); do \
+	@for program in $(filter-out 01_hello_layernorm 06_from_pytorch,$(SHORT)); do \
 		case $$program in 0*) runs= ;; *) runs="--runs $(BUILD)/runs" ;; esac; \
 		echo "== $$program"; \
 		$(BUILD)/$$program --out "$(FIGURES)" $$runs $(EXAMPLE_FLAGS) || exit 1; done
@@ -101,6 +101,16 @@ equations: ## every equation with its checks, and how far its two sides are apar
 equations-docs: ## the same, into docs/equations.md
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/equations.sh docs
 
+.PHONY: plain tagged cortex
+plain: ## run the tests of the layers with NRM_PLAIN
+	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh plain
+
+tagged: ## does every line of C that carries an equation's tag run? (gcc, gcov)
+	@BUILD="$(BUILD)" sh tests/coverage_tags.sh
+
+cortex: ## bytes and stack of a layer on a Cortex-M4 (arm-none-eabi-gcc)
+	@BUILD="$(BUILD)" sh tests/cortex.sh
+
 .PHONY: mutants mutants-docs
 mutants: ## edit the formulas of the header, one at a time: which check finds it?
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/mutants/run.sh
@@ -116,10 +126,10 @@ ascii: ## the header without a character beyond ASCII, in build/ascii
 	@echo "$(BUILD)/ascii/normlayers.h compiles to the same program"
 
 .PHONY: book book-check book-look
-book: ## weave header and chapters into docs/book.html and docs/book (needs Node)
+book: ## weave header and chapters into build/book (needs Node)
 	@BUILD="$(BUILD)" sh docs/weave/book.sh
 
-book-check: ## is the book as it would be woven now?
+book-check: ## the book, and whether a second weaving gives the same bytes
 	@BUILD="$(BUILD)" sh docs/weave/book.sh check
 
 book-look: ## measure and photograph the pages in Chromium: phone, laptop, paper
@@ -156,7 +166,8 @@ bench-docs: bench-peers ## the same, into docs/performance.md and docs/figures
 bench-mnist: $(OBJECTS) ## time an MNIST epoch, beside PyTorch where it is installed
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench/mnist.sh $(MNIST)
 
-check: test strict sanitize equations mutants book-check determinism accuracy parity ## all of it
+check: test strict sanitize plain equations tagged cortex mutants book-check determinism \
+	accuracy parity ## all of it
 	@sh tests/lint/tags.sh --faults && sh tests/files.sh && sh tests/mpi.sh
 
 install: ## copy header and normlayers.pc below PREFIX

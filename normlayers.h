@@ -38,7 +38,7 @@ int main(void)
 ## Contents
 
     declarations     settings, status codes, one block of prototypes per layer
-    Part I           the layers; first of all, what they stand on
+    Part I           the layers; first, what they stand on
     ## 1  ## 2       Batch normalization; layer normalization
     ## 3  ## 4       Noisy batch norm; statistics that merge: synchronised, masked, virtual
     ## 5  ## 6       Batch renormalization; group, instance and RMS normalization
@@ -98,10 +98,10 @@ one program may use both precisions, in different files.
 - A status is `NRM_OK` (0); negative, when the function refused and wrote nothing; or the
   positive `NRM_NONFINITE`, when it did its work but met a statistic, a loss or a gradient
   of the network that is not finite, or a NaN in a row to be ranked. Other functions pass
-  NaN on. Two negative codes come after work: a failed gradient check has written its
-  reports, and `NRM_ESYNC` leaves a network in the middle of a step.
-- Outputs may not overlap inputs, except where a declaration says "may be" (in place, the
-  same pointer): in every forward pass that saves nothing, and for dx and dy.
+  NaN on. Three negative codes come after work: a gradient check that fails or does not
+  settle has written its reports, and `NRM_ESYNC` leaves a network in the middle of a step.
+- Outputs may not overlap inputs, except where a declaration says "may be": in place, the
+  same pointer.
 - `N = 0` returns `NRM_OK` and writes nothing, with three exceptions: cross entropy and
   accuracy (so `nrm_mlp_eval` too) write 0; a worker without examples gets the mean, rstd,
   running statistics and sums of ## 4; and in a network with `sync` it shares each step.
@@ -114,9 +114,9 @@ one program may use both precisions, in different files.
   nearly cancels (5·10⁻³), and for a γ gradient: 3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
 - Rounding to nearest and no trapping exceptions are assumed, as C starts.
 - Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
-  `nrm_running` belongs to one thread at a time. The deepest stack is 85 KB (110 KB with `NRM_DOUBLE`), and
-  125 KB (165 KB) in layer norm's backward pass of rows wider than 1024; it shrinks with
-  `NRM_WIDTH`, which changes no result.
+  `nrm_running` belongs to one thread at a time. The deepest stack is 85 KB (110 KB with
+  `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward pass of rows wider than 1024;
+  it shrinks with `NRM_WIDTH`, which changes no result.
 - ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε =
   0 a variance of 0 gives `NRM_NONFINITE`. A variance divides by the number of values, except
   for the stored one of batch norm (`biased`). Running statistics do not contain ε: use the
@@ -157,10 +157,10 @@ derivation, or a property.
 
 #ifdef NRM_DOUBLE
 typedef double nrm_real; /* the type of all data and parameters */
-#define NRM_EPS 1e-5     /* the usual ε */
+#define NRM_EPS 1e-5     /* the usual epsilon */
 #else
 typedef float nrm_real; /* the type of all data and parameters */
-#define NRM_EPS 1e-5f   /* the usual ε */
+#define NRM_EPS 1e-5f   /* the usual epsilon */
 #endif
 #ifdef NRM_ACC
 typedef NRM_ACC nrm_acc; /* the type of statistics, sums and losses */
@@ -700,7 +700,7 @@ typedef struct nrm_gradcheck_report { /* one per group */
     nrm_acc analytic, numeric, error, uncertainty; /* figures                                     */
 } nrm_gradcheck_report;
 
-/* Compares the gradients of all groups with differences of the loss. NRM_OK if every group is. */
+/* Compares the gradients of all groups with differences of the loss. NRM_OK if all pass. */
 NRM_DEF int nrm_gradcheck(
     nrm_gradcheck_report *report, const nrm_gradcheck_group *group, /* [groups] out, in           */
     size_t groups, nrm_loss_fn *loss, void *context,
@@ -728,9 +728,13 @@ NRM_DEF int nrm_gradcheck(
 #error "normlayers.h: NRM_OPENMP wants the compiler's OpenMP switched on (-fopenmp)"
 #endif
 
-#ifndef NRM_MEMCPY
+#if !defined(NRM_MEMCPY) || !defined(NRM_MEMSET)
 #include <string.h>
+#endif
+#ifndef NRM_MEMCPY
 #define NRM_MEMCPY(to, from, bytes) memcpy((to), (from), (bytes))
+#endif
+#ifndef NRM_MEMSET
 #define NRM_MEMSET(to, byte, bytes) memset((to), (byte), (bytes))
 #endif
 #ifndef NRM_SQRT /* (math.h would declare names such as gamma, which a program may use itself) */
@@ -764,10 +768,8 @@ NRM_DEF int nrm_gradcheck(
 #pragma float_control(precise, on, push)
 #endif
 #elif defined(__GNUC__)
-#ifdef NRM_PLAIN /* (that a strip is not empty gcc cannot see) */
-#pragma GCC diagnostic push
+#pragma GCC diagnostic push /* (that a strip is never empty gcc cannot see) */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #elif defined(_MSC_VER)
@@ -780,18 +782,17 @@ NRM_DEF int nrm_gradcheck(
 ## What the layers stand on
 
 Part I is the text: each layer in the order *question, shapes, forward, code, backward, code,
-what it means*. Its code speaks of means, scales and gradients. How numbers lie in memory, in
-which order they are added, what a vector holds and what stays in a cache is known to Part II
-alone, the machine room. This section lists what Part II offers.
+what it means*. Its code uses means, scales and gradients. Vectors, caches and the order of sums
+belong to Part II, the machine room. This section lists what Part II offers.
 
 **Argument tables.** A function lists its arrays, with their lengths and roles, and
 `NRM_CHECK` finds a NULL where an array is needed and an output that overlaps something else.
 */
 enum {
     NRMI_IN = 0,       /* read; NULL means absent                                                 */
-    NRMI_OUT = 1,      /* written: overlaps no other array,                                       */
+    NRMI_OUT = 1,      /* written; must not overlap another array                                 */
     NRMI_NEEDED = 2,   /* NULL is an error                                                        */
-    NRMI_IN_PLACE = 4  /* except that two arrays marked so may be the same pointer                */
+    NRMI_IN_PLACE = 4  /* two arrays with this role may be the same pointer                       */
 };
 typedef struct nrmi_arg {
     const void *at;
@@ -801,7 +802,8 @@ typedef struct nrmi_arg {
 #define NRM_ARG(array, count, role) {(array), (count) * sizeof *(array), (role)}
 #define NRM_CHECK(table) nrmi_check_args((table), sizeof(table) / sizeof *(table))
 
-/* What every norm has: so many values, groups and parameters. */
+/* The arguments that norms share, under the names of the function's parameters, and their lengths.
+   gamma, beta, running: may be absent. */
 #define NRM_FORWARD_ARGS(numbers, groups, params, y_role, x_role, saved)                           \
     NRM_ARG(y, numbers, NRMI_OUT | (y_role)), NRM_ARG(x, numbers, x_role),                         \
         NRM_ARG(mean, groups, NRMI_OUT | (saved)), NRM_ARG(rstd, groups, NRMI_OUT | (saved)),      \
@@ -835,11 +837,11 @@ static nrm_acc nrmi_or(const nrm_real *a, size_t i, nrm_acc otherwise)
 /*
 **Views.** A layer normalizes *groups* of values that share one mean and one variance, and a
 view says where they lie: the channels of `[N][C][S]` for batch norm, the rows of `[N][D]` for
-layer norm. The primitives below work on w groups of a view from group g on, at most
-`nrmi_strip(&v)`. Arrays of one number for each group (mean, rstd, scale...) begin with that
-of group g.
+layer norm. The primitives below work on w groups of a view from group g on, a strip of
+`nrmi_strip(&v)` or a band of rows. x, y, dx and dy point to the start of the view; arrays of one
+number for each group (mean, rstd, scale...) begin with that of group g.
 */
-#if defined(__GNUC__) || defined(__clang__) /* a function that is not to become part of another */
+#if defined(__GNUC__) || defined(__clang__) /* never inlined */
 #define NRM_APART __attribute__((noinline))
 #else
 #define NRM_APART
@@ -885,9 +887,9 @@ typedef struct NRM_OWN(nrmi_sums) { /* of dy and dy·x̂ over some groups */
 } nrmi_sums;
 
 #define NRM_WIDE (NRM_SLOTS > 1 ? 4 * NRM_WIDTH : 1)
-typedef struct NRM_OWN(nrmi_columns) { /* sums down columns: of the rows since the last fold, and */
-    nrm_real *dy, *dy_xhat;
-    nrm_acc *dbeta, *dgamma; /* of all */
+typedef struct NRM_OWN(nrmi_columns) { /* sums down columns */
+    nrm_real *dy, *dy_xhat;  /* over the rows since the last fold */
+    nrm_acc *dbeta, *dgamma; /* over all rows                     */
 } nrmi_columns;
 #define NRM_COLUMNS(name, width) /* a variable with room for so many columns */                    \
     nrm_real name##_dy[width], name##_dy_xhat[width];                                              \
@@ -913,7 +915,7 @@ static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, 
                        size_t g, size_t w);
 
 /* ∑u and ∑u·x̂, where u is dy, or dy·γ along a row, and x̂ is (x − mean)·rstd; gamma and rstd may be
-   NULL for 1. */
+   NULL for 1; without dy, u is x less the high part of the mean. */
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
                          const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
                          size_t w);
@@ -941,8 +943,8 @@ static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_rea
                               const nrmi_view *v, size_t g, size_t w);
 
 /* Columns are summed band by band: `clear` starts their sums, `fold` ends a band. A band has `band`
-   rows from g on, or `examples` rows of one set. `one_sweep`: is there room for all columns at once,
-   and only one thread? */
+   rows from g on, or `examples` rows of one set. `one_sweep`: is there room for all columns at
+   once, and only one thread? */
 static void nrmi_clear(nrmi_columns *columns, size_t width);
 static void nrmi_fold(nrmi_columns *columns, size_t from, size_t to);
 static size_t nrmi_band(const nrmi_view *v, size_t g);
@@ -1018,24 +1020,28 @@ by a weight w. With `cumulative` every batch counts alike: w = 1/t at the t-th b
 The factor M/(M − 1) makes the stored variance an unbiased estimate of the population's, if
 the M values are independent. The paper and PyTorch have it; Keras 3, Flax and ONNX do not
 (`biased`). w is 0.1 in PyTorch, called momentum there, and 0.01 in Keras, whose momentum of
-0.99 is the weight of the old value. A channel whose result would not be finite is left alone.
+0.99 is the weight of the old value. A channel whose result would not be finite is left
+alone, and the status says so.
 */
-static void nrmi_track(const nrm_running *to, const nrm_acc *mean, const nrm_acc *var, size_t c,
-                       size_t w, nrm_acc M)
+static int nrmi_track(const nrm_running *to, const nrm_acc *mean, const nrm_acc *var, size_t c,
+                      size_t w, nrm_acc M)
 {
     const nrm_acc new_weight = to->cumulative ? 1 / (nrm_acc)(to->batches + 1) /* BN.10 */
                                               : (nrm_acc)to->new_weight;
     const nrm_acc unbiased = to->biased ? 1 : M / (M - 1);
+    int lost = 0;
     size_t k;
     for (k = 0; k < w; k++) {
         nrm_real *m = to->mean + c + k, *u = to->var + c + k;
         const nrm_acc next_m = (1 - new_weight) * (nrm_acc)*m + new_weight * mean[k]; /* BN.8 */
         const nrm_acc next_u =
             (1 - new_weight) * (nrm_acc)*u + new_weight * (var[k] * unbiased); /* BN.9 */
-        if (!nrmi_fits(next_m) || !nrmi_fits(next_u)) continue;
-        *m = (nrm_real)next_m;
-        *u = (nrm_real)next_u;
+        const int fits = nrmi_fits(next_m) && nrmi_fits(next_u);
+        if (fits) *m = (nrm_real)next_m;
+        if (fits) *u = (nrm_real)next_u;
+        lost |= !fits;
     }
+    return lost;
 }
 
 static int nrmi_check_running(const nrm_running *r, int mode, size_t C)
@@ -1101,7 +1107,7 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
     if (rc == NRM_OK) rc = nrmi_check_running(running, mode, C);
     if (rc != NRM_OK) return rc;
     step = nrmi_strip(&v);
-    NRM_SHARE(N * C * S, lost)
+    NRM_SHARE(N * C * S, lost) /* threads may share the strips */
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrmi_moments t;
@@ -1118,8 +1124,9 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
             shift[k] = nrmi_or(beta, c + k, 0);
             lost |= !nrmi_finite(r[k]);
         }
-        nrmi_affine(y, x, &t.at, scale, shift, &v, c, w); /* BN.4, BN.5: (x − μ)·γr + β */
-        if (train && stored) nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
+        nrmi_affine(y, x, &t.at, scale, shift, &v, c, w); /* BN.4, BN.5: (x − μ)·γr + β. */
+        if (train && stored)
+            lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
         for (k = 0; k < w && mean != NULL; k++) mean[c + k] = t.mean[k];
         for (k = 0; k < w && rstd != NULL; k++) rstd[c + k] = r[k];
     }
@@ -1128,7 +1135,7 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
 }
 
 /*
-Three choices in these lines have been bug reports elsewhere. The variance is divided by M, not
+Three choices in BN.2, BN.3 and M were bugs in other libraries. The variance is divided by M, not
 by M − 1, since BN.19 differentiates this formula and no other; a library that used M − 1 in one
 direction only had gradients some 15 to 20 % off for batches of four. ε is inside the root, in
 both directions. And one value per channel has variance 0 whatever it is, so y would be β and
@@ -1141,7 +1148,7 @@ Written for x̂, BN.1 and BN.2 say that its mean is 0 and its mean square nearly
 
 ### 1.4  Backward
 
-Given is dyᵢ = ∂L/∂yᵢ for every value of the channel. β is added to all values and γ multiplies
+We are given dyᵢ = ∂L/∂yᵢ for every value of the channel. β is added to all values and γ multiplies
 all of them, so their gradients are sums:
 
     dβ = ∑ᵢ dyᵢ                                                       [BN.12]
@@ -1199,8 +1206,8 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
         nrmi_centre mu;
         nrmi_sums s;
         size_t k;
-        nrmi_saved(&mu, mean + c, mode == NRM_TRAIN ? x : NULL, &v, c, w);
-        nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w); /* BN.12 ∑dy, BN.13 ∑dy·x̂ */
+        nrmi_saved(&mu, mean + c, mode == NRM_TRAIN ? x : NULL, &v, c, w); /* (frozen: not of x) */
+        nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w); /* BN.12, BN.13: ∑dy, ∑dy·x̂. */
         nrmi_give(dbeta, c, s.dy, w);
         nrmi_give(dgamma, c, s.dy_xhat, w);
         for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k];
@@ -1216,10 +1223,10 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 ### 1.5  What it means
 
 Except for ε and the factor γ·r, BN.19 is a projection: it takes out of dy its mean and its
-component along x̂. Adding a constant to all x of a channel leaves y alone, and stretching them
-does too, up to ε; so the gradient has nothing to say in the first direction and next to nothing
-in the second. That gives two checks that need no reference (for the second, multiply BN.19 by
-x̂ᵢ, sum, and use BN.6 and BN.7):
+component along x̂. Adding a constant to all x of a channel leaves y alone, and stretching
+them does too, up to ε; so the gradient has no component along the first direction and next
+to none along the second. That gives two checks that need no reference (for the second,
+multiply BN.19 by x̂ᵢ, sum, and use BN.6 and BN.7):
 
     ∑ᵢ dxᵢ = 0                                                        (BN.21)
     ∑ᵢ dxᵢ·x̂ᵢ = γ·r·M·ε·r²·⟨dy·x̂⟩                                     (BN.22)
@@ -1229,7 +1236,7 @@ as the two values differ by much more than √ε, x̂ is +1 and −1 whatever th
 
     dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       (BN.23)
 
-which is small: take the mean from what mode frozen passes, γ·r·dyᵢ, and the fraction ε·r² of
+which is small: subtract its mean from what mode frozen passes, γ·r·dyᵢ, and the fraction ε·r² of
 the rest is left. Batch norm with two values per channel passes practically no gradient down,
 and the layers before it hardly learn.
 
@@ -1242,9 +1249,10 @@ and one multiplication save a buffer as large as the activations.
 
 *The question it answers: is this value large for its example, judged by the other features?*
 
-Ba, Kiros and Hinton (2016) turned the axis of the average. Each row is on its own: there is
-nothing about a batch to depend on or to remember, and training and inference compute the same.
-It works for a batch of one, and inside a recurrent network whose sequences differ in length.
+Ba, Kiros and Hinton (2016) average over features instead of examples. Each row is on its
+own: there is nothing about a batch to depend on or to remember, and training and inference
+compute the same. It works for a batch of one, and inside a recurrent network whose
+sequences differ in length.
 
 ### 2.1  Shapes
 
@@ -1348,7 +1356,7 @@ static void nrmi_rows_sweep(int rms, nrm_real *dx, nrmi_columns *columns, const 
     nrmi_sums s;
     size_t k;
     nrmi_saved(&mu, mean != NULL ? mean + n : NULL, x, v, n, w);
-    nrmi_sums_of(&s, dy, gamma, x, &mu, rstd + n, v, n, w); /* LN.10: ∑g, ∑g·x̂ */
+    nrmi_sums_of(&s, dy, gamma, x, &mu, rstd + n, v, n, w); /* LN.10: sums of g and g·x̂, by row */
     for (k = 0; k < w && rms; k++) s.dy[k] = 0; /* RMS.4 has no mean of g */
     nrmi_project_rows(dx, columns, dy, gamma, x, &mu, rstd + n, &s, 1 / (nrm_acc)v->length, v, n,
                       w); /* LN.8, LN.9, LN.14 */
@@ -1515,7 +1523,7 @@ static int nrmi_check_noise(const nrm_noise *noise)
 /*
 ### 3.1  Forward
 
-Shapes are those of section 1, and y is the output of batch norm, γ and β included. At every
+Shapes are those of chapter 1, and y is the output of batch norm, γ and β included. At every
 step each unit c draws the centre of its noise, and then every sample i of the unit draws an
 offset m and a factor s around that centre:
 
@@ -1667,7 +1675,7 @@ and LeVeque 1979).
 
 ### 4.1  Merging
 
-A tensor is `[N][C][S]`, as in section 1; `nrm_stats` are `[C]`, a triple for each channel.
+A tensor is `[N][C][S]`, as in chapter 1; `nrm_stats` are `[C]`, a triple for each channel.
 Two portions a and b have counts n_a and n_b, means μ_a and μ_b, and sums of squared
 deviations Q_a and Q_b. Both together have
 
@@ -1801,7 +1809,7 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
         nrmi_recall(&t, 0, stats[c].mean, n > 0 ? stats[c].m2 / n : 0); /* ST.4 */
         mean[c] = t.mean[0];
         rstd[c] = 1 / NRM_SQRT(t.var[0] + (nrm_acc)eps); /* BN.3 */
-        if (running != NULL && n > 0) nrmi_track(running, t.mean, t.var, c, 1, n);
+        if (running != NULL && n > 0) lost |= nrmi_track(running, t.mean, t.var, c, 1, n);
         lost |= nrmi_lost(&t, 1, running != NULL) || (n > 0 && !nrmi_finite(rstd[c]));
         known |= n > 0;
     }
@@ -1852,7 +1860,8 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
     const nrmi_arg args[] = {
         NRM_ARG(sums, C, NRMI_OUT | NRMI_NEEDED), NRM_ARG(dgamma, C, NRMI_OUT),
         NRM_ARG(dbeta, C, NRMI_OUT), NRM_ARG(dy, N * C * S, needed), NRM_ARG(x, N * C * S, needed),
-        NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(mean, C, NRMI_NEEDED), NRM_ARG(rstd, C, NRMI_NEEDED)};
+        NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(mean, C, NRMI_NEEDED),
+        NRM_ARG(rstd, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     const size_t step = nrmi_strip(&v);
     size_t c;
@@ -1882,7 +1891,7 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
 }
 
 /*
-With n, the count of all, for the M of section 1 and r by ST.4, BN.19 reads
+With n, the count of all, for the M of chapter 1 and r by ST.4, BN.19 reads
 
     dxᵢ = γ·r·(dyᵢ − A/n − x̂ᵢ·B/n)                                    [ST.6]
 */
@@ -1997,7 +2006,7 @@ statistics would have made of it.
 
 ### 5.1  Forward
 
-Shapes are those of section 1. With the running mean m and variance u, as they are before
+Shapes are those of chapter 1. With the running mean m and variance u, as they are before
 this batch, a channel has
 
     ρ = √(v + ε)/√(u + ε), kept within 1/ρ_max and ρ_max              [BR.1]
@@ -2043,7 +2052,7 @@ static int nrmi_renorm(nrm_real *y, nrm_acc *ratio, nrm_acc *offset, nrm_acc *me
             lost |= !nrmi_finite(r) || !nrmi_finite(rstd[i]);
         }
         nrmi_affine(y, x, &t.at, scale, shift, v, c, w); /* BR.3 */
-        nrmi_track(running, t.mean, t.var, c, w, M);
+        lost |= nrmi_track(running, t.mean, t.var, c, w, M);
     }
     running->batches++;
     return lost ? NRM_NONFINITE : NRM_OK;
@@ -2058,7 +2067,8 @@ NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset
     const int need = NRMI_NEEDED;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, need, need, need),
                              NRM_RUNNING_ARGS(C, NRMI_OUT | need),
-                             NRM_ARG(ratio, C, NRMI_OUT | need), NRM_ARG(offset, C, NRMI_OUT | need)};
+                             NRM_ARG(ratio, C, NRMI_OUT | need),
+                             NRM_ARG(offset, C, NRMI_OUT | need)};
     const nrmi_view v = nrmi_channels(N, C, S);
     int rc = nrmi_check_batchnorm(mode, eps, N, C, S);
     if (rc == NRM_OK && !(r_max >= 1 && d_max >= 0)) rc = NRM_ERATE;
@@ -2202,7 +2212,7 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 }
 
 /*
-G = 1 is layer norm over channels and positions; with S = 1 that is section 2 to the last
+G = 1 is layer norm over channels and positions; with S = 1 that is chapter 2 to the last
 bit. What PyTorch writes as `GroupNorm(8, 64)` is, for 32 images of 28 x 28, with `mean` and
 `rstd` of 32 x 8 numbers each,
 
@@ -2435,7 +2445,7 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
         nrmi_sums s;
         size_t k;
         nrmi_saved(&origin, NULL, NULL, &view, c, w);
-        nrmi_sums_of(&s, v, NULL, v, &origin, NULL, &view, c, w); /* ∑v² */
+        nrmi_sums_of(&s, v, NULL, v, &origin, NULL, &view, c, w); /* the sum of v·v */
         for (k = 0; k < w; k++) {
             nrm_acc n = NRM_SQRT(s.dy_xhat[k]); /* WN.1 */
             if (!nrmi_ordinary(n)) n = nrmi_scaled_norm(v + c + k, in, out);
@@ -2497,7 +2507,7 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
         nrmi_sums s;
         size_t i, k;
         nrmi_saved(&origin, NULL, NULL, &view, c, w);
-        nrmi_sums_of(&s, dW, NULL, v, &origin, NULL, &view, c, w); /* ∑dW·v */
+        nrmi_sums_of(&s, dW, NULL, v, &origin, NULL, &view, c, w); /* the sum of dW·v */
         for (k = 0; k < w; k++) {
             const nrm_acc n = norm[c + k];
             nrm_acc sum = s.dy_xhat[k] / n; /* WN.6 */
@@ -2539,7 +2549,7 @@ covariance S:
 So batch norm, ε included, is a linear layer with normalized weights and a bias that
 subtracts the mean (Kohler and others, 2018, for m = 0):
 
-    BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  (WN.12)
+    BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  (WN.12)
 
 This is WN.2 with γ for g, and the length √(wᵀ·S·w) for √(wᵀ·w): weight norm is what batch
 norm would be if inputs had mean 0 and the unit matrix for S. In a layer of several units
@@ -2638,7 +2648,7 @@ by some size, through which gradients flow, may be.
 
 ### 8.1  Forward
 
-Shapes are those of section 1, and one channel is meant. `mean` and `scale`, which is t, are
+Shapes are those of chapter 1, and one channel is meant. `mean` and `scale`, which is t, are
 saved, `[C]` each. With μ of BN.1,
 
     cᵢ = xᵢ − μ                                                       [LP.1]
@@ -2736,9 +2746,9 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
             shift[k] = nrmi_or(beta, c + k, 0);
             lost |= !nrmi_finite(r);
         }
-        nrmi_affine(y, x, &t.at, gain, shift, &v, c, w); /* LP.4, LP.7: (x − μ)·γr + β */
-        if (track)
-            nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)1e30); /* LP.6, M/(M − 1) is 1 */
+        nrmi_affine(y, x, &t.at, gain, shift, &v, c, w); /* LP.4, LP.7: (x − μ)·γr + β. */
+        if (track) /* M/(M − 1) is 1 for this M */
+            lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)1e30); /* LP.6 */
         for (k = 0; k < w && mean != NULL; k++) mean[c + k] = t.mean[k];
         for (k = 0; k < w && scale != NULL; k++) scale[c + k] = t.var[k];
     }
@@ -3501,7 +3511,7 @@ static int nrmi_check_layer(const nrm_mlp_layer *shape, const nrm_mlp_spec *spec
 ### 12.2  Forward
 
 All layers are checked first: if the last one cannot be computed, the running statistics of
-the first must not have moved. With `sync.merge` batch norm is that of section 4: the
+the first must not have moved. With `sync.merge` batch norm is that of chapter 4: the
 statistics of all workers are merged (ST.1 to ST.3), and each worker normalizes its examples
 by the result. Without it each worker's batch norm sees its own examples only, and the
 network is another function.
@@ -3757,7 +3767,7 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
         if (back >= 0) back = nrmi_mlp_backward(net, x, N, mode);
         if (back < 0) return back;
         for (i = 0; i < n; i++) bad |= !nrmi_finite((nrm_acc)net->grads[i]);
-        if (bad) rc = NRM_NONFINITE; /* under a finite loss, even: 0·∞ */
+        if (bad) rc = NRM_NONFINITE; /* (0·∞, under a finite loss) */
     }
     if (rc >= 0 && sync->add != NULL) { /* if one worker has met something not finite, all know */
         for (i = 0; i < n; i++) net->total[i] = (nrm_acc)net->grads[i];
@@ -3994,7 +4004,8 @@ static int nrmi_infer(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, int *guess
         status = nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER);
         if (status < 0) return status;
         rc |= status;
-        if (guess != NULL) rc |= nrm_argmax(guess + at, net->logits, n, classes);
+        if (guess != NULL && nrm_argmax(guess + at, net->logits, n, classes) != NRM_OK)
+            rc = NRM_NONFINITE;
         if (labels == NULL) continue;
         rc |= nrm_cross_entropy_forward(&mean, NULL, net->logits, labels + at, n, classes);
         losses += mean * (nrm_acc)n;
@@ -4089,7 +4100,7 @@ anything.
 - Try inputs of several sizes, 10⁻³ to 10³. An ε in the wrong place shows only where v is
   not much larger than it.
 */
-typedef struct nrmi_check { /* a loss that is being checked */
+typedef struct NRM_OWN(nrmi_check) { /* a loss that is being checked */
     nrm_loss_fn *loss;
     void *context;
     nrm_branches_fn *branches;
@@ -4134,8 +4145,8 @@ a quarter of the error, so a suitable mixture has none of it (Richardson):
     D(h) = L′ + (h²/6)·L‴ + O(h⁴)                                     (GC.2)
     R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                           [GC.3]
 */
-/* The central difference, and the slopes of both sides. (Rounding changes the step a little: the one
-   really made is up − at.) */
+/* The central difference, and the slopes of both sides. (Rounding changes the step a little: the
+   one really made is up − at.) */
 static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check, nrm_real *theta,
                                nrm_acc h)
 {
@@ -4195,7 +4206,7 @@ its largest, or, where rounding hides even that, with the largest itself:
 
     e = |a − R|/max(|a|, |R|, 10⁻³·max|grad|)                         [GC.6]
 */
-typedef struct nrmi_slope { /* what the differences say of one entry */
+typedef struct NRM_OWN(nrmi_slope) { /* what the differences say of one entry */
     nrm_acc value, uncertainty, noise; /* noise: its rounding part at the first, largest step */
     nrm_acc jump;                      /* |J| of GC.7 at the smallest distance */
     int kink;
@@ -4355,8 +4366,8 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 ## 14  Arguments and threads
 
 Every public function checks before it writes. The checks are a few comparisons a call, which
-is nothing beside the passes over the data. NaN and infinity are told by their bits, so that
-no compiler option can argue them away.
+is nothing beside the passes over the data. NaN and infinity are detected from their bits, so
+that no compiler option can remove the test.
 */
 NRM_DEF const char *nrm_version(void)
 {
@@ -4392,7 +4403,7 @@ static int nrmi_check_args(const nrmi_arg *arg, size_t count)
     return NRM_OK;
 }
 
-/* a·b·c elements of the widest type must be addressable. */
+/* a·b·c elements of up to 16 bytes must be addressable. */
 static int nrmi_check_sizes(size_t a, size_t b, size_t c)
 {
     const size_t most = SIZE_MAX / sizeof(double) / 2;
@@ -4472,13 +4483,14 @@ static nrmi_view nrmi_channels(size_t N, size_t C, size_t S)
 
 static nrmi_view nrmi_rows(size_t N, size_t D)
 {
-    const nrmi_view v = {N, 1, D, D, D, 1, N * D < NRMI_FETCH_FROM ? 0u : 2u * NRMI_AT_ONCE, NRMI_ROWS};
+    const size_t ahead = N * D < NRMI_FETCH_FROM ? 0 : 2 * NRMI_AT_ONCE;
+    const nrmi_view v = {N, 1, D, D, D, 1, ahead, NRMI_ROWS};
     return v;
 }
 
 /*
 A strip is as many columns as fit the stack, or one channel of runs, which is still in the cache
-for the pass that writes, or a few rows, whose roots need not wait for one another's sums. The
+for the pass that writes, or a few rows, so that their square roots overlap. The
 gradients of layer norm's γ and β go down the columns: they are summed in `nrm_real` over a band
 of rows that fits the second-level cache, and band after band in `nrm_acc`. With several sets of
 γ and β a band holds whole examples, or a part of one.
@@ -4604,7 +4616,7 @@ static void nrmi_two_passes(nrmi_moments *t, size_t k, const nrm_real *x, const 
 }
 
 /*
-The primitives that follow define what the fast ones of the next two chapters compute. With
+The primitives that follow define what the fast ones of chapters 16 to 18 compute. With
 `NRM_PLAIN` they are all there is. A strip is a single group then: w is 1.
 */
 #ifdef NRM_PLAIN
@@ -4756,7 +4768,7 @@ typedef nrm_real nrmi_vec;
 #define NRM_ON_LINE
 #endif
 #define NRM_VEC (sizeof(nrmi_vec) / sizeof(nrm_real)) /* numbers in a vector */
-#define NRM_TILE_VECS (NRM_VEC == 1 || sizeof(nrmi_vec) == 64 ? 4 : 2) /* of a tile of chapter 19 */
+#define NRM_TILE_VECS (NRM_VEC == 1 || sizeof(nrmi_vec) == 64 ? 4 : 2) /* see chapter 19 */
 
 #if defined(__GNUC__) || defined(__clang__)
 #define NRM_INLINE static inline __attribute__((always_inline))
@@ -4972,7 +4984,7 @@ NRM_INLINE void nrmi_group_moments(nrmi_moments *t, size_t k, const nrm_real *x,
 /*
 ## 17  Sums down columns, fast
 
-Of w columns whole rows are read, eight at once, or four of x and four of dy: the
+The pass reads w columns of eight rows at a time, or of four rows of x and four of dy: the
 sums of a few columns stay in registers for eight values. More would be worse, since rows that
 are a multiple of 4 KB apart share eight places in the first-level cache.
 */
@@ -5013,7 +5025,7 @@ static void nrmi_sum_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const 
                       nrmi_least(rows - i, streams), pitch, w);
 }
 
-/* A column that is settled after the first turn comes to the same in the second. */
+/* A column that is settled after the first turn gets the same result in the second. */
 static void nrmi_column_moments(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t w)
 {
     nrm_real first[NRM_SLOTS], pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
@@ -5091,7 +5103,8 @@ static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view 
         nrm_acc sum, squares;
         nrmi_group_sums(&sum, &squares, row, 0, row, NULL, v);
         if (!nrmi_finite(squares) || squares < least)
-            for (squares = 0, i = 0; i < v->length; i++) squares += (nrm_acc)row[i] * (nrm_acc)row[i];
+            for (squares = 0, i = 0; i < v->length; i++)
+                squares += (nrm_acc)row[i] * (nrm_acc)row[i];
         nrmi_put(t, k, 0, 0, squares / (nrm_acc)v->length); /* RMS.1 */
     }
 }
@@ -5150,7 +5163,7 @@ and β are the same for all values, and so is what BN.19 subtracts; u is dy or d
     x̂ = r·(x − h) − r·t, γ·x̂ + β = s·(x − h) + b, s = γ·r, b = β − s·t  [SUM.11]
     a·(u − ⟨u⟩ − x̂·⟨u·x̂⟩) = a·((u − ⟨u⟩) + (s·(x − h) + b)), s = −r·⟨u·x̂⟩, b = −s·t  [SUM.13]
 
-Slopes and shifts are computed in `nrm_acc`, once for each group, and rounded. One r stays
+Scales and shifts are computed in `nrm_acc`, once for each group, and rounded. One r stays
 outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹⁹.
 */
 #ifndef NRM_PLAIN
@@ -5160,7 +5173,7 @@ outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹�
     ((((dy) * (gamma) - (dy_mean)) + (affine)) * (scale))
 
 /*
-Memory fetches ahead by itself along a stream that is being read. While a pass writes what
+The processor prefetches along a stream that is being read. While a pass writes what
 belongs to rows read before, no new line is read, and the stream stops. So the writing pass
 asks for the lines that the next reading pass will want. On data in the cache that only costs,
 so it is done from so many numbers on. The address may lie beyond the array, where a pointer
@@ -5213,7 +5226,8 @@ static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, c
         for (k = 0; k < w; k++)
             for (n = 0; n < v->runs; n++) {
                 const size_t at = k * v->apart + n * v->pitch;
-                nrmi_affine_run(y + at, x + at, mu->high[k], slope[k], offset[k], v->length, v->ahead);
+                nrmi_affine_run(y + at, x + at, mu->high[k], slope[k], offset[k], v->length,
+                                v->ahead);
             }
 }
 
@@ -5949,9 +5963,9 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 #endif
 #elif defined(__GNUC__)
 #pragma GCC pop_options
-#ifdef NRM_PLAIN
 #pragma GCC diagnostic pop
-#endif
+#elif defined(_MSC_VER)
+#pragma fp_contract(on)
 #endif
 #undef NRM_ADD
 #undef NRM_AFFINE
@@ -6017,10 +6031,10 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 - 0.2.0, accepted now: ε = 0; dx NULL beside other outputs; y = x where nothing is saved; a
   predefined `NRM_DEF`; a global named `gamma` (gcc and clang need no math.h).
 - 0.2.0, results: a cumulative average passes over a channel that is not finite, as
-  `new_weight` does. With `NRM_ACC=float` or `NRM_DOUBLE` the backward pass keeps the low
-  part of a large mean. NaN is told by its bits, and clang's partial fast-math flags do not
-  reach in. The stack follows `NRM_WIDTH` everywhere. The contract on accuracy speaks of the
-  largest term before cancellation.
+  `new_weight` does. With `NRM_ACC=float` or `NRM_DOUBLE` the backward pass of batch, layer,
+  group norm and batch renorm keeps the low part of a large mean. NaN is detected from its
+  bits, and clang's partial fast-math flags do not reach in. The stack follows `NRM_WIDTH`
+  everywhere. The contract on accuracy speaks of the largest term before cancellation.
 - 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
 
 ### References, by equation

@@ -2,9 +2,9 @@
 # deps.sh - installs what `make figures` and `make test` need and this machine lacks.
 #
 #   deps.sh figures   stb_image_write (draws the PNGs), curl (fetches MNIST)
-#   deps.sh dev       clang with its sanitizer runtime, g++ and Open MPI, for the whole check
-#                     matrix; without Open MPI the example that needs it is left out. And Node
-#                     with npm, for the book
+#   deps.sh dev       clang with its sanitizer runtime, g++, a compiler for ARM and Open MPI, for
+#                     the whole check matrix; without Open MPI the example that needs it is left
+#                     out. And Node with npm, for the book
 #
 # It uses whichever package manager is there (apt-get, dnf, pacman, brew), as root or through sudo,
 # says what it does, and does nothing when nothing is missing.
@@ -36,7 +36,7 @@ has_mpi() { # Fedora's is not on the path
     { have mpicc && have mpirun; } || [ -x /usr/lib64/openmpi/bin/mpicc ]
 }
 
-# The packages for `$1` (stb, curl, g++, clang, asan, node, mpi) with the manager $manager.
+# The packages for `$1` (stb, curl, g++, clang, asan, node, arm, mpi) with the manager $manager.
 package() {
     case $manager:$1 in
     apt-get:stb) echo libstb-dev ;;
@@ -51,6 +51,10 @@ package() {
     brew:clang) echo llvm ;;
     brew:node) echo node ;;
     *:node) echo nodejs npm ;;
+    apt-get:arm) echo gcc-arm-none-eabi ;;
+    dnf:arm) echo arm-none-eabi-gcc-cs ;;
+    brew:arm) echo arm-none-eabi-gcc ;;
+    *:arm) echo arm-none-eabi-gcc ;;
     apt-get:mpi) echo openmpi-bin libopenmpi-dev ;;
     dnf:mpi) echo openmpi-devel ;;
     pacman:mpi) echo openmpi ;;
@@ -93,6 +97,7 @@ dev)
     have clang || missing="$missing clang"
     has_asan || missing="$missing asan"
     { have node && have npm; } || missing="$missing node"
+    have arm-none-eabi-gcc || missing="$missing arm"
     has_mpi || optional=mpi
     ;;
 *)

@@ -3,23 +3,14 @@
 # npz.h: arrays in NumPy's files
 
 *How does a C program read weights from Python, so that a damaged file is never taken for a
-good one?* Write `#define NPZ_IMPLEMENTATION` before the `#include` in one C99 or C++11 file.
-It needs the C library only and allocates no memory; see docs/files.md.
-
-- `npz_save` writes to a new temporary file in the same folder and renames it at the end. If
-  a step fails, the old file stays. Only regular files are read and replaced. A symbolic link
-  is followed when reading; saving replaces the link, not what it points to.
-- `npz_load` checks the whole file before it changes an array. Each number in the file is
-  compared with what is possible; members do not overlap and leave no gaps.
+good one?* `npz_save` writes a new file and renames it when all is well; `npz_load` checks the
+whole file before it changes an array. Define `NPZ_IMPLEMENTATION` before the `#include` in
+one C99 or C++11 file. Only regular files are read and replaced; see docs/files.md.
 */
 #ifndef NPZ_H
 #define NPZ_H
 #include <stddef.h>
 #include <stdint.h>
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define NPZ_STATUSES(X)                                                                            \
     X(NPZ_OK, 0, "no error")                                                                       \
     X(NPZ_ENULL, -1, "a pointer is NULL")                                                          \
@@ -38,126 +29,103 @@ extern "C" {
     X(NPZ_ESIZE, -14, "too many arrays, or too many bytes, for this kind of file")
 #define NPZ_VALUE(name, value, text) name = value,
 enum npz_status { NPZ_STATUSES(NPZ_VALUE) NPZ_LAST_STATUS = NPZ_ESIZE };
-#undef NPZ_VALUE
-
-enum npz_type { /* NPZ_OTHER: can be listed, but not loaded */
-    NPZ_OTHER, NPZ_I8, NPZ_I16, NPZ_I32, NPZ_I64, NPZ_U8, NPZ_U16, NPZ_U32, NPZ_U64, NPZ_F32,
-    NPZ_F64
-};
+enum { NPZ_OTHER, NPZ_I8, NPZ_I16, NPZ_I32, NPZ_I64 }; /* NPZ_OTHER: listed, but not loaded */
+enum { NPZ_U8 = 5, NPZ_U16, NPZ_U32, NPZ_U64, NPZ_F32, NPZ_F64 };
 enum { NPZ_DIMS = 8, NPZ_NAME = 256, NPZ_DESCR = 32 };
-
 typedef struct npz_array { /* an array in memory; npz_make fills it */
-    const char *name;            /* at most 255 bytes, no control characters: "dense/kernel:0"    */
+    const char *name;      /* at most 255 bytes, no control characters: "dense/kernel:0" */
     int type;
-    void *data;                  /* arrays that are loaded must not overlap                       */
-    size_t dims, shape[NPZ_DIMS]; /* 0 dims: a single number                                      */
-    size_t first, next;          /* private: a hash table of the names, and                       */
-    uint32_t mark;               /* the checksum, or whether the array was found                  */
+    void *data;                   /* arrays that are loaded must not overlap */
+    size_t dims, shape[NPZ_DIMS]; /* 0 dims: a single number */
+    size_t first, next;           /* private: a hash table of the names, and */
+    uint32_t mark;                /* the checksum, or whether the array was found */
 } npz_array;
-
-typedef struct npz_info { /* an array in a file */
-    char name[NPZ_NAME];         /* "" in a .npy file                                             */
-    char descr[NPZ_DESCR];       /* the type in NumPy's words: "<f4", "|b1", "<U5"; may be cut    */
-    int type, fortran;           /* fortran: stored by columns                                    */
-    size_t dims, shape[NPZ_DIMS]; /* of more than 8 dims the first 8 extents                      */
+typedef struct npz_info {         /* an array in a file */
+    char name[NPZ_NAME];          /* "" in a .npy file */
+    char descr[NPZ_DESCR];        /* the type in NumPy's words: "<f4", "|b1", "<U5"; may be cut */
+    int type, fortran;            /* fortran: stored by columns */
+    size_t dims, shape[NPZ_DIMS]; /* of more than 8 dims the first 8 extents */
 } npz_info;
-
-/* Inflates a raw deflate stream into exactly out_bytes bytes; returns 0 if it cannot. */
-typedef int npz_inflate(void *user, unsigned char *out, size_t out_bytes, const unsigned char *in,
-                        size_t in_bytes);
-
-typedef struct npz_context { /* may be NULL, or all zero */
-    npz_inflate *inflate;        /* in: reads compressed members                                  */
-    void *user;                  /* in: passed to inflate                                         */
-    unsigned char *work;         /* in: memory for the largest member, compressed and not         */
-    size_t work_bytes, needed;   /* needed: out, with NPZ_EWORK                                   */
-    char name[NPZ_NAME];         /* out: the array that failed, or ""                             */
+/* Inflates a raw deflate stream of m bytes into exactly n bytes; returns 0 if it cannot. */
+typedef int npz_inflate(void *user, unsigned char *out, size_t n, const unsigned char *in,
+                        size_t m);
+typedef struct npz_context {   /* may be NULL, or all zero */
+    npz_inflate *inflate;      /* in: reads compressed members */
+    void *user;                /* in: passed to inflate */
+    unsigned char *work;       /* in: memory for the largest member, compressed and not */
+    size_t work_bytes, needed; /* needed: out, with NPZ_EWORK */
+    char name[NPZ_NAME];       /* out: the array that failed, or "" */
 } npz_context;
-
-#ifndef NPZ_DEF
-#define NPZ_DEF
+#if !defined(NPZ_DEF) && defined(__cplusplus)
+#define NPZ_DEF extern "C"
+#elif !defined(NPZ_DEF)
+#define NPZ_DEF extern
 #endif
 NPZ_DEF const char *npz_strerror(int status);
-
 /* An array of 0 to 2 dimensions: a number, [a] or [a][b]. */
 NPZ_DEF npz_array npz_make(const char *name, int type, void *data, size_t dims, size_t a, size_t b);
-
-/* Writes all arrays, or leaves what was there. A path that ends in .npy gives that format and takes
-   one array; any other path gives .npz. Writes to the private fields of the list. */
+/* Writes all arrays, or leaves what was there. A path in .npy takes one array; else it is .npz. */
 NPZ_DEF int npz_save(const char *path, npz_array *array, size_t count, npz_context *context);
-
-/* Reads the arrays of these names, in any order, and with these shapes. Float and double are
-   converted, and integers if each number fits. The array of a .npy file goes by any name. */
+/* Reads the arrays of these names and shapes; converts floats, and integers if they fit. */
 NPZ_DEF int npz_load(const char *path, npz_array *array, size_t count, npz_context *context);
-
 /* Checks the file, fills at most `most` entries, and says how many there are. */
-NPZ_DEF int npz_list(const char *path, npz_info *info, size_t *count, size_t most,
-                     npz_context *context);
-#ifdef __cplusplus
-}
-#endif
+NPZ_DEF int npz_list(const char *path, npz_info *info, size_t *count, size_t most, npz_context *c);
 #endif /* NPZ_H */
 
 #if defined(NPZ_IMPLEMENTATION) && !defined(NPZ_IMPLEMENTED)
 #define NPZ_IMPLEMENTED
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #ifdef _WIN32 /* there rename does not replace */
+#include <io.h>
 #include <windows.h>
-#define S_ISREG(mode) (((mode) & _S_IFMT) == _S_IFREG)
+#define S_ISREG(mode) (((mode)&_S_IFMT) == _S_IFREG)
 #define npzi_rename(from, to) (MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) ? 0 : -1)
+#define NPZ_POSIX(name) _##name
+#define NPZ_NEW _O_CREAT | _O_EXCL | _O_WRONLY | _O_BINARY, 0600
 #else
+#include <unistd.h>
 #define npzi_rename rename
+#define NPZ_POSIX(name) name
+#define NPZ_NEW O_CREAT | O_EXCL | O_WRONLY, 0666
+#ifndef __cplusplus
+FILE *fdopen(int file, const char *mode); /* -std=c99 hides it */
 #endif
-
-#define NPZ_CHUNK 4096     /* bytes of a file that are on the stack at a time */
-#define NPZ_MOST 65534     /* arrays in a file: 65535 announces zip64         */
-#define NPZ_MOST_PATH 4096 /* bytes of a path, with the zero at its end       */
+#endif
+enum { NPZ_CHUNK = 4096, NPZ_MOST = 65534, NPZ_PATH = 4096 }; /* bytes, arrays, bytes */
 #define NPZ_ONES 0xffffffffu
-#define NPZ_TRY(call) if ((rc = (call)) != NPZ_OK) return rc
-#define NPZ_GOOD(condition) ((condition) ? NPZ_OK : NPZ_EFORMAT)
+#define NPZ_TRY(call)                                                                              \
+    if ((rc = (call)) != NPZ_OK) return rc
 #define NPZ_LOW(from, bytes) npzi_get(from, bytes, 0)
 #define NPZ_EACH(array) ((size_t)(npzi_type[(array)->type][1] - '0'))
 #define NPZ_BYTES(array) npzi_bytes((array)->dims, (array)->shape, NPZ_EACH(array))
-
 static const char npzi_type[][3] = {"?0", "i1", "i2", "i4", "i8", "u1",
-                                    "u2", "u4", "u8", "f4", "f8"}; /* by enum npz_type */
-
+                                    "u2", "u4", "u8", "f4", "f8"}; /* by type */
 /*
 ## 1  The checksum
 
-CRC-32 is the remainder of a polynomial division modulo 2. The bits of the message are the
-coefficients, and subtraction is the exclusive or. One bit of the remainder c leaves at a
-time; if it was a 1, the divisor is subtracted. The bits stand in reversed order, so the bit
-that leaves is the lowest, and P = 3988292384 (edb88320 in base 16).
+CRC-32 is the remainder c of a division of polynomials modulo 2, whose coefficients are bits.
+One bit of c leaves at a time, the lowest; if it was a 1, the divisor P = 3988292384
+(edb88320 in base 16) is subtracted, which is the exclusive or. T(k) is what c = k becomes
+after eight steps. So that zeros at the start count, 32 bits are inverted.
 
     c′ = ⌊c/2⌋ ⊕ P·(c mod 2)                                          [CRC.1]
-
-Eight steps at once come from a table: T(k) is what c = k becomes after eight steps.
-
     c′ = ⌊c/2⁸⌋ ⊕ T((c ⊕ byte) mod 2⁸)                                [CRC.2]
-
-Zeros at the start of a message would not count, so the first 32 bits are inverted, and so
-are all bits of the result.
-
     crc = c ⊕ (2³² − 1), where c starts at 2³² − 1                    [CRC.3]
-
-Any burst of up to 32 wrong bits is found, and all but one in 2³² of other errors.
 */
 static void npzi_crc_table(uint32_t *table)
 {
     uint32_t k, c;
     int bit;
     for (k = 0; k < 256; k++) {
-        c = k;
-        for (bit = 0; bit < 8; bit++)
+        for (c = k, bit = 0; bit < 8; bit++)
             c = (c >> 1) ^ ((c & 1) != 0 ? 0xedb88320u : 0); /* CRC.1 */
         table[k] = c;
     }
 }
-
 /* Continues the checksum of a message over n more bytes; that of an empty message is 0. */
 static uint32_t npzi_crc(const uint32_t *table, uint32_t crc, const unsigned char *from, size_t n)
 {
@@ -168,27 +136,26 @@ static uint32_t npzi_crc(const uint32_t *table, uint32_t crc, const unsigned cha
 }
 
 /*
-## 2  Numbers
+## 2  Numbers and names
 
-A number is a pattern of bytes. Between arrays of one type it is copied, so a NaN keeps its
-payload. A double becomes the nearest float, unless a finite one would become infinite.
+Between arrays of one type the pattern of a number is copied, so a NaN keeps its payload.
+Names are looked up in a hash table, which lies in the caller's list: array[h].first is 1 more
+than the number of the first array whose name has the hash h, and `next` leads to the others.
 */
 static const uint16_t npzi_one = 1;
 #define NPZ_HIGH_FIRST (*(const unsigned char *)&npzi_one == 0) /* in this machine's memory */
-
-static uint64_t npzi_get(const unsigned char *from, size_t bytes, int high_first)
+static uint64_t npzi_get(const unsigned char *from, size_t width, int high_first)
 {
     uint64_t value = 0;
     size_t i;
-    for (i = 0; i < bytes; i++) value = value << 8 | from[high_first ? i : bytes - 1 - i];
+    for (i = 0; i < width; i++) value = value << 8 | from[high_first ? i : width - 1 - i];
     return value;
 }
-
-static void npzi_put(unsigned char *to, uint64_t value, size_t bytes, int high_first)
+static void npzi_put(unsigned char *to, uint64_t value, size_t width, int high_first)
 {
     size_t i;
-    for (i = 0; i < bytes; i++, value >>= 8)
-        to[high_first ? bytes - 1 - i : i] = (unsigned char)(value & 255);
+    for (i = 0; i < width; i++, value >>= 8)
+        to[high_first ? width - 1 - i : i] = (unsigned char)(value & 255);
 }
 
 /* Turns a number's pattern from one type into another of the same class. */
@@ -196,109 +163,104 @@ static int npzi_convert(uint64_t *pattern, int from, int to)
 {
     const int bits = 8 * (npzi_type[to][1] - '0'), to_signed = to <= NPZ_I64;
     const uint64_t sign = (uint64_t)1 << (8 * (npzi_type[from][1] - '0') - 1);
-    const int negative = from <= NPZ_I64 && (*pattern & sign) != 0;
+    const uint64_t ones = from <= NPZ_I64 && (*pattern & sign) != 0 ? UINT64_MAX : 0; /* if < 0 */
     uint32_t half = (uint32_t)*pattern;
     double d;
     float s;
     if (from == to) return NPZ_OK;
     if (from < NPZ_F32) {
-        if (negative) *pattern |= ~(sign - 1);
-        if (negative && !to_signed) return NPZ_ERANGE;
-        if (negative) return ~*pattern >> (bits - 1) != 0 ? NPZ_ERANGE : NPZ_OK;
-        return *pattern >> (bits - 1) >> !to_signed != 0 ? NPZ_ERANGE : NPZ_OK;
+        if (ones != 0) *pattern |= ~(sign - 1);
+        if (ones != 0 && !to_signed) return NPZ_ERANGE;
+        return (*pattern ^ ones) >> (bits - 1) >> !to_signed != 0 ? NPZ_ERANGE : NPZ_OK;
     }
     memcpy(&s, &half, sizeof s);
+    d = (double)s;
+    if (from == NPZ_F32) return memcpy(pattern, &d, sizeof d) == NULL;
     memcpy(&d, pattern, sizeof d);
-    if (from == NPZ_F64) {
-        if ((d >= 3.4028235677973366e38 || d <= -3.4028235677973366e38) && d - d == 0)
-            return NPZ_ERANGE; /* finite, but from 2^128 - 2^103 on it would become infinite */
-        s = (float)d;
-        memcpy(&half, &s, sizeof half);
-        *pattern = half;
-    } else {
-        d = (double)s;
-        memcpy(pattern, &d, sizeof d);
-    }
+    if ((d >= 3.4028235677973366e38 || d <= -3.4028235677973366e38) && d - d == 0)
+        return NPZ_ERANGE; /* finite, but from 2^128 - 2^103 on it would become infinite */
+    s = (float)d;
+    memcpy(&half, &s, sizeof half);
+    *pattern = half;
     return NPZ_OK;
 }
 
-/*
-## 3  The arrays of a call
-
-The names of a file are looked up in a hash table of the caller's names. It lies in the
-list: array[h].first is the number of the first array whose name has the hash h, plus 1, and
-`next` leads to the others.
-*/
-typedef struct npzi_file { /* a file that is being written or read, and the call that wants it */
+typedef struct npzi_call { /* the caller's list, room for a listing, how much of it is used */
     npz_array *array;
     npz_info *info;
-    npz_context *context, none;
+    npz_context *context;
     size_t count, most, listed;
-    FILE *stream;                  /* NULL: only the checksum is wanted                     */
-    const unsigned char *plain;    /* the member that is being read, if it was inflated     */
-    uint64_t at, length;           /* position; length, when reading                        */
-    uint64_t directory, next, end; /* an archive's; its next entry; end of the last member  */
-    int npy, failed;               /* a single array; something could not be written        */
-    uint32_t crc, table[256];      /* of what was written; T of CRC.2                       */
+} npzi_call;
+typedef struct npzi_zip {
+    uint64_t directory, next, end; /* where; its next entry; end of the last member */
+    int npy;                       /* it is none, but a single array */
+    uint32_t crc;                  /* of what was written */
+} npzi_zip;
+typedef struct npzi_file {
+    npzi_call *call;
+    npzi_zip zip;
+    FILE *stream;               /* NULL: only the checksum is wanted */
+    const unsigned char *plain; /* the member that is being read, if it was inflated */
+    uint64_t at, length;        /* when writing; when reading */
+    uint32_t table[256];        /* T of CRC.2 */
     unsigned char chunk[NPZ_CHUNK];
 } npzi_file;
-
+static int npzi_about(const npzi_call *call, const char *name, int status)
+{
+    if (call->context != NULL) strcpy(call->context->name, name);
+    return status;
+}
 /* The array of a name, or NULL; hash: its place in the table. */
 static npz_array *npzi_find(const npzi_file *f, const char *name, size_t *hash)
 {
+    npz_array *const a = f->call->array;
     size_t i;
-    if (f->count == 0) return NULL;
-    *hash = npzi_crc(f->table, 0, (const unsigned char *)name, strlen(name)) % f->count;
-    for (i = f->array[*hash].first; i > 0; i = f->array[i - 1].next)
-        if (strcmp(f->array[i - 1].name, name) == 0) return &f->array[i - 1];
-    return NULL;
+    if (f->call->count == 0) return NULL;
+    *hash = npzi_crc(f->table, 0, (const unsigned char *)name, strlen(name)) % f->call->count;
+    for (i = a[*hash].first; i > 0 && strcmp(a[i - 1].name, name) != 0;) i = a[i - 1].next;
+    return i > 0 ? &a[i - 1] : NULL;
 }
 
 static int npzi_name_ok(const char *name)
 {
-    size_t n;
-    for (n = 0; name[n] != '\0'; n++)
-        if ((unsigned char)name[n] < ' ' || name[n] == 127) return 0;
-    return n > 0 && n < NPZ_NAME;
+    size_t n = 0;
+    while ((unsigned char)name[n] >= ' ' && name[n] != 127) n++;
+    return n > 0 && n < NPZ_NAME && name[n] == '\0';
 }
-
 /* Bytes of an array; SIZE_MAX if they are too many for this machine. */
 static size_t npzi_bytes(size_t dims, const size_t *shape, size_t each)
 {
     size_t i, n = each;
-    for (i = 0; i < dims; i++)
+    for (i = 0; i < dims; i++) {
         if (shape[i] == 0) return 0;
-    for (i = 0; i < dims && n > 0; n *= shape[i++])
-        if (shape[i] > SIZE_MAX / 4 / n) return SIZE_MAX;
+        n = n > SIZE_MAX / 4 / shape[i] ? SIZE_MAX : n * shape[i];
+    }
     return n;
 }
 
 /* Begins a call: checks the caller's list and makes the table of its names. */
-static int npzi_begin(npzi_file *f, const char *path, npz_array *a, size_t count,
-                      npz_context *context)
+static int npzi_begin(npzi_file *f, npzi_call *call, const char *path)
 {
+    npz_array *a = call->array;
     size_t i, hash;
     memset(f, 0, sizeof *f);
     npzi_crc_table(f->table);
-    f->array = a;
-    f->count = count;
-    f->context = context == NULL ? &f->none : context;
-    f->context->name[0] = '\0';
-    if (path == NULL || (a == NULL && count > 0)) return NPZ_ENULL;
-    if (count > NPZ_MOST) return NPZ_ESIZE;
-    for (i = 0; i < count; i++) a[i].first = a[i].mark = 0;
-    for (i = 0; i < count; i++, a++) {
+    f->call = call;
+    if (path == NULL || (a == NULL && call->count > 0)) return npzi_about(call, "", NPZ_ENULL);
+    if (call->count > NPZ_MOST) return npzi_about(call, "", NPZ_ESIZE);
+    for (i = 0; i < call->count; i++) a[i].first = a[i].mark = 0;
+    for (i = 0; i < call->count; i++, a++) {
+        npzi_about(call, "", 0);
         if (a->name == NULL) return NPZ_ENULL;
         if (!npzi_name_ok(a->name) || npzi_find(f, a->name, &hash) != NULL) return NPZ_ENAME;
-        a->next = f->array[hash].first;
-        f->array[hash].first = i + 1;
-        strcpy(f->context->name, a->name);
+        a->next = call->array[hash].first;
+        call->array[hash].first = i + 1;
+        npzi_about(call, a->name, 0);
         if (a->dims > NPZ_DIMS || a->type < NPZ_I8 || a->type > NPZ_F64 || NPZ_BYTES(a) == SIZE_MAX)
             return NPZ_EARRAY;
         if (a->data == NULL && NPZ_BYTES(a) > 0) return NPZ_ENULL;
     }
-    f->context->name[0] = '\0';
-    return NPZ_OK;
+    return npzi_about(call, "", NPZ_OK);
 }
 
 NPZ_DEF npz_array npz_make(const char *name, int type, void *data, size_t dims, size_t a, size_t b)
@@ -306,7 +268,6 @@ NPZ_DEF npz_array npz_make(const char *name, int type, void *data, size_t dims, 
     const npz_array made = {name, type, data, dims, {a, b, 0, 0, 0, 0, 0, 0}, 0, 0, 0};
     return made;
 }
-
 NPZ_DEF const char *npz_strerror(int status)
 {
 #define NPZ_TEXT(name, value, text) text,
@@ -315,407 +276,325 @@ NPZ_DEF const char *npz_strerror(int status)
 }
 
 /*
-## 4  Writing
+## 3  Writing
 
-A `.npy` file is a line of text, a Python dictionary, padded to a multiple of 64, and then
-the data. A `.npz` file is a zip archive of `.npy` files: a header before each of them, and
-at the end a directory that repeats every header. A checksum stands before its data, so the
-data are read twice, the first time without a stream to write to.
+A `.npz` file is a zip archive of `.npy` files, with a header before each and a directory of
+all headers at the end. A header holds a checksum, so the data are read twice.
 */
 static void npzi_write(npzi_file *f, const void *from, size_t n)
 {
-    f->crc = npzi_crc(f->table, f->crc, (const unsigned char *)from, n);
+    f->zip.crc = npzi_crc(f->table, f->zip.crc, (const unsigned char *)from, n);
     f->at += n;
-    if (f->stream != NULL && !f->failed && fwrite(from, 1, n, f->stream) != n) f->failed = 1;
+    if (f->stream != NULL) (void)fwrite(from, 1, n, f->stream); /* ferror tells if it fails */
 }
 
-/* The .npy header of an array, into f->chunk: how many bytes. */
-static size_t npzi_text(npzi_file *f, const npz_array *a)
-{
-    char *text = (char *)f->chunk + 10;
-    size_t i, n, whole;
-    n = (size_t)sprintf(text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-                        NPZ_EACH(a) == 1 ? '|' : '<', npzi_type[a->type]);
-    for (i = 0; i < a->dims; i++)
-        n += (size_t)sprintf(text + n, i == 0 ? "%llu" : ", %llu", (unsigned long long)a->shape[i]);
-    n += (size_t)sprintf(text + n, a->dims == 1 ? ",), }" : "), }");
-    whole = (n + 11 + 63) / 64 * 64;
-    memcpy(f->chunk, "\x93NUMPY\x01", 8); /* version 1, and 0 */
-    npzi_put(f->chunk + 8, whole - 10, 2, 0);
-    sprintf(text + n, "%*s", (int)(whole - 10 - n), "\n");
-    return whole;
-}
-
-static void npzi_write_npy(npzi_file *f, const npz_array *a)
+static void npzi_write_npy(npzi_file *f, npz_array *a)
 {
     const unsigned char *from = (const unsigned char *)a->data;
-    size_t left, each = NPZ_EACH(a);
+    char *const h = (char *)f->chunk;
+    size_t i, n, whole, left, each = NPZ_EACH(a);
     unsigned char to[8];
-    npzi_write(f, f->chunk, npzi_text(f, a));
+    n = (size_t)sprintf(h, "\x93NUMPY\1%c  {'descr': '%c%s', 'fortran_order': False, 'shape': (", 0,
+                        each == 1 ? '|' : '<', npzi_type[a->type]);
+    for (i = 0; i < a->dims; i++)
+        n += (size_t)sprintf(h + n, i == 0 ? "%llu" : ", %llu", (unsigned long long)a->shape[i]);
+    n += (size_t)sprintf(h + n, a->dims == 1 ? ",), }" : "), }");
+    whole = (n + 1 + 63) / 64 * 64;
+    npzi_put(f->chunk + 8, whole - 10, 2, 0);
+    sprintf(h + n, "%*s", (int)(whole - n), "\n");
+    npzi_write(f, h, whole);
     for (left = NPZ_BYTES(a); left > 0; left -= each, from += each) {
         npzi_put(to, npzi_get(from, each, NPZ_HIGH_FIRST), each, 0);
         npzi_write(f, to, each);
     }
 }
 
-/* A member's header: before it, or in the directory, which says where the member begins. */
-static void npzi_write_header(npzi_file *f, const npz_array *a, int listed)
+/* All headers twice: before each member, and in the directory, where its place is said too. */
+static void npzi_write_npz(npzi_file *f, npz_array *array)
 {
-    unsigned char h[46] = {'P', 'K', 1, 2, 20, 0, 20}; /* made by and for version 2.0 */
-    const size_t name = strlen(a->name);
-    size_t i;
-    for (i = 0; i < name; i++)
-        if ((unsigned char)a->name[i] > 127) h[9] = 8; /* the name is UTF-8 */
-    npzi_put(h + 14, 0x21, 2, 0); /* 1980-01-01, 0:00 */
-    npzi_put(h + 16, a->mark, 4, 0);
-    npzi_put(h + 20, a->next, 4, 0); /* bytes as stored, and as they are */
-    npzi_put(h + 24, a->next, 4, 0);
-    npzi_put(h + 28, name + 4, 2, 0);
-    npzi_put(h + 38, 0x1800000, 4, 0); /* attributes, as NumPy has them */
-    npzi_put(h + 42, a->first, 4, 0);
-    if (!listed) npzi_write(f, "PK\3\4", 4);
-    npzi_write(f, listed ? h : h + 6, listed ? 46 : 26);
-    npzi_write(f, a->name, name);
-    npzi_write(f, ".npy", 4);
-}
-
-static void npzi_write_npz(npzi_file *f, npz_array *array, size_t count)
-{
-    FILE *const stream = f->stream;
     unsigned char end[22] = {'P', 'K', 5, 6};
-    npz_array *a;
-    uint64_t start;
-    for (a = array; a < array + count; a++) {
-        a->first = (size_t)f->at;
-        a->next = NPZ_BYTES(a) + npzi_text(f, a);
-        f->stream = NULL;
-        f->crc = 0;
-        npzi_write_npy(f, a);
-        a->mark = f->crc;
-        f->at = a->first;
-        f->stream = stream;
-        npzi_write_header(f, a, 0);
-        npzi_write_npy(f, a);
+    FILE *const stream = f->stream;
+    size_t i, k, count = f->call->count;
+    for (k = 0; k < 2 * count; k++) {
+        unsigned char h[46] = {'P', 'K', 1, 2, 20, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0x21};
+        npz_array *const a = &array[k % count];
+        const size_t name = strlen(a->name);
+        if (k == count) npzi_put(end + 16, f->at, 4, 0);
+        if (k < count) { /* the checksum, and how many bytes */
+            a->first = (size_t)f->at;
+            f->stream = NULL;
+            f->zip.crc = 0;
+            npzi_write_npy(f, a);
+            a->mark = f->zip.crc;
+            a->next = (size_t)f->at - a->first;
+            f->at = a->first;
+            f->stream = stream;
+        }
+        const uint64_t field[6][2] = {{16, a->mark},  {20, a->next},   {24, a->next},
+                                      {28, name + 4}, {38, 0x1800000}, {42, a->first}};
+        for (i = 0; i < name; i++)
+            if ((unsigned char)a->name[i] > 127) h[9] = 8; /* the name is UTF-8 */
+        for (i = 0; i < 6; i++) npzi_put(h + field[i][0], field[i][1], i == 3 ? 2 : 4, 0);
+        if (k < count) npzi_write(f, "PK\3\4", 4);
+        npzi_write(f, k < count ? h + 6 : h, k < count ? 26 : 46);
+        npzi_write(f, a->name, name);
+        npzi_write(f, ".npy", 4);
+        if (k < count) npzi_write_npy(f, a);
     }
-    start = f->at;
-    for (a = array; a < array + count; a++) npzi_write_header(f, a, 1);
     npzi_put(end + 8, count * 0x10001u, 4, 0); /* members on this disk, and in all */
-    npzi_put(end + 12, f->at - start, 4, 0);
-    npzi_put(end + 16, start, 4, 0);
+    npzi_put(end + 12, f->at - NPZ_LOW(end + 16, 4), 4, 0);
     npzi_write(f, end, sizeof end);
 }
 
 NPZ_DEF int npz_save(const char *path, npz_array *array, size_t count, npz_context *context)
 {
-    char temporary[NPZ_MOST_PATH + 13];
+    npzi_call call = {array, NULL, context, count, 0, 0};
+    char temporary[NPZ_PATH + 13];
     const size_t n = path == NULL ? 0 : strlen(path);
-    const int npy = n >= 4 && strcmp(path + n - 4, ".npy") == 0;
-    uint64_t bytes = 22, mark = (uint64_t)(uintptr_t)&bytes;
+    uint64_t bytes = 22;
     struct stat there;
     npzi_file f;
     size_t i;
-    int rc;
-    NPZ_TRY(npzi_begin(&f, path, array, count, context));
-    for (i = 0; i < count && bytes < NPZ_ONES && !npy; i++)
-        bytes += 84 + 2 * strlen(array[i].name) + npzi_text(&f, &array[i]) + NPZ_BYTES(&array[i]);
-    if (bytes >= NPZ_ONES || (npy && count != 1)) return NPZ_ESIZE;
-    if (n == 0 || n >= NPZ_MOST_PATH) return NPZ_EFILE;
+    int rc, file = -1;
+    NPZ_TRY(npzi_begin(&f, &call, path));
+    f.zip.npy = n >= 4 && strcmp(path + n - 4, ".npy") == 0;
+    for (i = 0; i < count && bytes < NPZ_ONES && !f.zip.npy; i++)
+        bytes += 1024 + NPZ_BYTES(&array[i]); /* its headers are shorter */
+    if (bytes >= NPZ_ONES || (f.zip.npy && count != 1)) return NPZ_ESIZE;
+    if (n == 0 || n >= NPZ_PATH) return NPZ_EFILE;
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) return NPZ_EPLACE;
-    for (i = 0; i < 16 && f.stream == NULL; i++) { /* until a name is not taken */
-        mark = mark * 6364136223846793005u + 1442695040888963407u; /* its high bits are best */
-        sprintf(temporary, "%s.tmp%08lx", path, (unsigned long)(mark >> 32));
-        f.stream = fopen(temporary, "wbx"); /* x: only if it is new; most C99 libraries know it */
+    for (i = 0; i < 16 && file < 0; i++) { /* until a name is not taken */
+        sprintf(temporary, "%s.tmp%08lx", path, (unsigned long)((uintptr_t)&f + i) & NPZ_ONES);
+        file = NPZ_POSIX(open)(temporary, NPZ_NEW);
     }
-    if (f.stream == NULL) return NPZ_EFILE;
-    if (npy) npzi_write_npy(&f, array);
-    if (!npy) npzi_write_npz(&f, array, count);
-    if (fflush(f.stream) != 0 || ferror(f.stream)) f.failed = 1;
-    if (fclose(f.stream) != 0 || f.failed || npzi_rename(temporary, path) != 0) {
-        (void)remove(temporary);
-        return NPZ_EFILE;
-    }
-    return NPZ_OK;
+    if (file < 0) return NPZ_EFILE;
+    if ((f.stream = NPZ_POSIX(fdopen)(file, "wb")) == NULL)
+        return NPZ_POSIX(close)(file), remove(temporary), NPZ_EFILE;
+    (f.zip.npy ? npzi_write_npy : npzi_write_npz)(&f, array);
+    rc = fflush(f.stream) == 0 && !ferror(f.stream) ? NPZ_OK : NPZ_EFILE;
+    if (fclose(f.stream) == 0 && rc == NPZ_OK && npzi_rename(temporary, path) == 0) return NPZ_OK;
+    return (void)remove(temporary), NPZ_EFILE;
 }
 
 /*
-## 5  Reading
+## 4  Reading
 
-An archive is read by the directory at its end. Each member's own header must agree with its
-entry there, and each member begins where the one before ends.
+Each member's own header must agree with its entry in the directory, and each member begins
+where the one before ends.
 */
 typedef struct npzi_entry {
     npz_info info;
-    int hidden, big;              /* has no name that is allowed; high bytes first */
-    uint64_t from, stored, bytes; /* the member: where, stored, inflated           */
-    uint64_t start;               /* of the numbers in the member                  */
-    uint32_t crc;
+    unsigned char h[46];                 /* its header in the directory */
+    int big;                             /* high bytes first */
+    uint64_t from, stored, bytes, start; /* where; length, stored and not; of the numbers in it */
 } npzi_entry;
-
 /* Bytes at ... at + n - 1 of the file, or of a member that was inflated. */
-static int npzi_fetch(npzi_file *f, unsigned char *to, uint64_t at, size_t n)
+static int npzi_fetch(npzi_file *f, void *to, uint64_t at, size_t n)
 {
     if (f->plain != NULL) return memcpy(to, f->plain + at, n) == NULL;
     if (at > f->length || n > f->length - at) return NPZ_EFORMAT;
-    if (at != f->at && fseek(f->stream, (long)at, SEEK_SET) != 0) return NPZ_EFILE;
-    f->at = at + n;
-    if (fread(to, 1, n, f->stream) == n) return NPZ_OK;
-    f->at = f->length + 1; /* unknown */
-    return ferror(f->stream) ? NPZ_EFILE : NPZ_EFORMAT;
+    if (fseek(f->stream, (long)at, SEEK_SET) != 0) return NPZ_EFILE;
+    return fread(to, 1, n, f->stream) == n ? NPZ_OK : ferror(f->stream) ? NPZ_EFILE : NPZ_EFORMAT;
 }
 
-static int npzi_unpack(npzi_file *f, npzi_entry *e)
+/* The next entry of the directory, and its member. An entry that is one bit away from our own is
+   damaged; others may be anybody's. Python leaves room for zip64 sizes behind the member's name. */
+static int npzi_next_member(npzi_file *f, npzi_entry *e)
 {
-    npz_context *const c = f->context;
-    const size_t in = (size_t)e->stored, out = (size_t)e->bytes;
-    int rc;
-    if (c->inflate == NULL) return NPZ_ECOMPRESSED;
-    c->needed = out + in;
-    if (c->needed < out || c->work == NULL || c->work_bytes < c->needed) return NPZ_EWORK;
-    NPZ_TRY(npzi_fetch(f, c->work + out, e->from, in));
-    f->plain = c->work;
-    e->from = 0;
-    return NPZ_GOOD(c->inflate(c->user, c->work, out, c->work + out, in));
-}
-
-/* The end of an archive's directory, which is the end of the file. */
-static int npzi_start(npzi_file *f, size_t *entries)
-{
-    const uint64_t end = f->length - 22;
-    unsigned char h[22];
-    int rc;
-    if (f->length < 22) return NPZ_EFORMAT;
-    NPZ_TRY(npzi_fetch(f, h, end, 22));
-    *entries = (size_t)NPZ_LOW(h + 8, 2);
-    f->directory = f->next = NPZ_LOW(h + 16, 4);
-    if (NPZ_LOW(h, 4) != 0x06054b50 || memcmp(h + 8, h + 10, 2) != 0) return NPZ_EFORMAT;
-    if (*entries > NPZ_MOST || f->directory == NPZ_ONES) return NPZ_EZIP;
-    return NPZ_GOOD(NPZ_LOW(h + 4, 4) == 0 && NPZ_LOW(h + 20, 2) == 0 && f->directory <= end &&
-                    NPZ_LOW(h + 12, 4) == end - f->directory);
-}
-
-/* The next entry h of the directory. One that is one bit away from our own is damaged; others may
-   have been made by any program. The name is left in f->chunk. */
-static int npzi_listed(npzi_file *f, npzi_entry *e, unsigned char *h)
-{
-    const uint64_t room = f->length - 22 - f->next;
-    size_t name, rest;
+    npz_context *const c = f->call->context;
+    unsigned char own[30], extra[20] = {0}, *h = e->h, *at = f->chunk, *again = at + NPZ_CHUNK / 2;
     uint64_t odd;
+    size_t name, rest, more;
     int rc;
-    if (room < 46) return NPZ_EFORMAT;
-    NPZ_TRY(npzi_fetch(f, h, f->next, 46));
+    NPZ_TRY(npzi_fetch(f, h, f->zip.next, 46));
+    NPZ_TRY(npzi_fetch(f, own, f->zip.end, 30));
     name = (size_t)NPZ_LOW(h + 28, 2);
     rest = name + (size_t)NPZ_LOW(h + 30, 2) + (size_t)NPZ_LOW(h + 32, 2);
+    more = (size_t)NPZ_LOW(own + 28, 2);
     odd = NPZ_LOW(h + 36, 6) << 16 ^ NPZ_LOW(h + 4, 2) ^ ((uint64_t)0x1800000 << 32 | 20);
-    if (NPZ_LOW(h, 4) != 0x02014b50 || rest > room - 46 || (odd != 0 && (odd & (odd - 1)) == 0))
+    if (NPZ_LOW(h, 4) != 0x02014b50 || 46 + rest > f->length - 22 - f->zip.next ||
+        (odd != 0 && (odd & (odd - 1)) == 0))
         return NPZ_EFORMAT;
     if (name > NPZ_CHUNK / 2) return NPZ_ESIZE;
-    NPZ_TRY(npzi_fetch(f, f->chunk, f->next + 46, name));
-    f->next += 46 + rest;
-    e->hidden = name <= 4 || name - 4 >= NPZ_NAME || memcmp(f->chunk + name - 4, ".npy", 4) != 0;
-    if (!e->hidden) memcpy(e->info.name, f->chunk, name - 4);
-    e->hidden |= strlen(e->info.name) + 4 != name || !npzi_name_ok(e->info.name);
-    e->crc = (uint32_t)NPZ_LOW(h + 16, 4);
+    NPZ_TRY(npzi_fetch(f, at, f->zip.next + 46, name));
+    NPZ_TRY(npzi_fetch(f, again, f->zip.end + 30, name));
+    if (more >= 20) NPZ_TRY(npzi_fetch(f, extra, f->zip.end + 30 + name, 20));
+    if (name > 4 && name - 4 < NPZ_NAME && memcmp(at + name - 4, ".npy", 4) == 0)
+        memcpy(e->info.name, at, name - 4);
+    if (strlen(e->info.name) + 4 != name || !npzi_name_ok(e->info.name)) e->info.name[0] = '\0';
     e->stored = NPZ_LOW(h + 20, 4);
     e->bytes = NPZ_LOW(h + 24, 4);
+    e->from = f->zip.end + 30 + name + more;
     if (((h[8] | h[9] << 8) & ~0x0806) != 0 || (h[10] | h[11] << 8 | 8) != 8 || h[34] != 0 ||
         e->stored == NPZ_ONES || e->bytes == NPZ_ONES)
         return NPZ_EZIP; /* flags allowed: how hard deflate tried; the name is UTF-8 */
-    if (h[10] == 0 && e->stored != e->bytes) return NPZ_EFORMAT;
-    return NPZ_GOOD(NPZ_LOW(h + 42, 4) == f->end && h[35] == 0);
-}
-
-/* A member's own header. Python leaves room for zip64 sizes behind the name. */
-static int npzi_next_member(npzi_file *f, npzi_entry *e)
-{
-    unsigned char h[46], own[30], extra[20] = {0}, *name = f->chunk + NPZ_CHUNK / 2;
-    size_t n, more;
-    int same, rc;
-    NPZ_TRY(npzi_listed(f, e, h));
-    NPZ_TRY(npzi_fetch(f, own, f->end, 30));
-    n = (size_t)NPZ_LOW(h + 28, 2);
-    more = (size_t)NPZ_LOW(own + 28, 2);
-    NPZ_TRY(npzi_fetch(f, name, f->end + 30, n));
-    if (more >= 20) NPZ_TRY(npzi_fetch(f, extra, f->end + 30 + n, 20));
-    same = memcmp(own + 18, h + 20, 8) == 0;
-    if (!same && NPZ_LOW(own + 18, 8) != UINT64_MAX) return NPZ_EFORMAT;
-    if (NPZ_LOW(extra, 4) == 0x00100001)
-        same = NPZ_LOW(extra + 4, 8) == e->bytes && NPZ_LOW(extra + 12, 8) == e->stored;
-    e->from = f->end + 30 + n + more;
-    if (NPZ_LOW(own, 4) != 0x04034b50 || memcmp(own + 4, h + 6, 14) != 0 || !same ||
-        memcmp(own + 26, h + 28, 2) != 0 || memcmp(name, f->chunk, n) != 0 ||
-        e->from > f->directory || e->stored > f->directory - e->from)
+    more = NPZ_LOW(extra, 4) == 0x00100001; /* sizes in 8 bytes */
+    if (more && NPZ_LOW(own + 18, 8) == UINT64_MAX) memcpy(own + 18, h + 20, 8);
+    if (NPZ_LOW(own, 4) != 0x04034b50 || memcmp(own + 4, h + 6, 24) != 0 || h[35] != 0 ||
+        memcmp(again, at, name) != 0 || NPZ_LOW(h + 42, 4) != f->zip.end ||
+        (more && NPZ_LOW(extra + 4, 8) != e->bytes) ||
+        (more && NPZ_LOW(extra + 12, 8) != e->stored) || (h[10] == 0 && e->stored != e->bytes) ||
+        e->from > f->zip.directory || e->stored > f->zip.directory - e->from)
         return NPZ_EFORMAT;
-    f->end = e->from + e->stored;
-    return h[10] == 8 ? npzi_unpack(f, e) : NPZ_OK;
+    f->zip.next += 46 + rest;
+    f->zip.end = e->from + e->stored;
+    if (h[10] == 0) return NPZ_OK;
+    if (c == NULL || c->inflate == NULL) return NPZ_ECOMPRESSED;
+    c->needed = (size_t)(e->bytes + e->stored);
+    if (c->needed < e->bytes || c->work == NULL || c->work_bytes < c->needed) return NPZ_EWORK;
+    again = c->work + e->bytes;
+    NPZ_TRY(npzi_fetch(f, again, e->from, (size_t)e->stored));
+    f->plain = c->work;
+    e->from = 0;
+    rc = c->inflate(c->user, c->work, (size_t)e->bytes, again, (size_t)e->stored);
+    return rc != 0 ? NPZ_OK : NPZ_EFORMAT;
 }
 
-/* The text of a .npy file: three entries in alphabetical order, as NumPy writes them. */
-static int npzi_parse(npzi_entry *e, const char *at, const char *end)
-{
-    npz_info *const info = &e->info;
-    const char *const d = info->descr;
-    char word[6] = "", *after;
-    int n = 0, type;
-    (void)sscanf(at, "{'descr': '%31[^']', 'fortran_order': %5[A-Za-z], 'shape': (%n", info->descr,
-                 word, &n); /* n: how far it got */
-    info->fortran = strcmp(word, "True") == 0;
-    if (n == 0 || (!info->fortran && strcmp(word, "False") != 0)) return 0;
-    for (at += n; *at != ')'; info->dims++) {
-        const unsigned long long extent = strtoull(at, &after, 10);
-        if (*at < '0' || *at > '9' || (*at == '0' && after > at + 1)) return 0;
-        if (extent >= SIZE_MAX) return 0;
-        if (info->dims < NPZ_DIMS) info->shape[info->dims] = (size_t)extent;
-        at = after;
-        if (*at == ')' && info->dims > 0) continue;
-        if (*at++ != ',') return 0;
-        at += strspn(at, " ");
-    }
-    if (strncmp(at, "), }", 4) != 0) return 0;
-    at += 4 + strspn(at + 4, " ");
-    if (*at != '\n' || at + 1 != end) return 0;
-    for (type = NPZ_F64; type > NPZ_OTHER && strcmp(d + 1, npzi_type[type]) != 0;) type--;
-    if (strchr(d[1] != '\0' && d[2] == '1' ? "|<>" : "<>", d[0]) == NULL || info->dims > NPZ_DIMS ||
-        type == NPZ_OTHER)
-        return 1;
-    info->type = type;
-    e->big = d[0] == '>';
-    return e->bytes - e->start == NPZ_BYTES(info);
-}
-
+/* The header of a .npy: a text of three entries in alphabetical order, as NumPy writes them. */
 static int npzi_read_npy(npzi_file *f, npzi_entry *e)
 {
     const size_t most = e->bytes < NPZ_CHUNK - 1 ? (size_t)e->bytes : NPZ_CHUNK - 1;
-    unsigned char *const p = f->chunk;
-    size_t first;
-    int rc;
+    npz_info *const info = &e->info;
+    char *const p = (char *)f->chunk, *const d = e->info.descr, word[6] = "", *at, *after;
+    int n = 0, type, rc;
     NPZ_TRY(npzi_fetch(f, p, e->from, most));
     if (most < 12 || memcmp(p, "\x93NUMPY", 6) != 0 || p[6] < 1 || p[6] > 3 || p[7] != 0)
         return NPZ_EFORMAT;
-    first = p[6] == 1 ? 10 : 12;
-    e->start = first + NPZ_LOW(p + 8, first - 8);
+    at = p + (p[6] == 1 ? 10 : 12);
+    e->start = (uint64_t)(at - p) + NPZ_LOW(f->chunk + 8, p[6] == 1 ? 2 : 4);
     if (e->start > e->bytes) return NPZ_EFORMAT;
     p[e->start < most ? (size_t)e->start : most] = '\0';
-    if (e->start <= most && memcmp(p + first, "{'descr': [", 11) != 0)
-        return NPZ_GOOD(npzi_parse(e, (char *)p + first, (char *)p + e->start));
-    strcpy(e->info.descr, "[...]"); /* records, or a text longer than the buffer */
-    return NPZ_OK;
+    if (e->start > most || memcmp(at, "{'descr': [", 11) == 0) /* too long, or records */
+        return strcpy(info->descr, "[...]") == NULL;
+    (void)sscanf(at, "{'descr': '%31[^']', 'fortran_order': %5[A-Za-z], 'shape': (%n", info->descr,
+                 word, &n); /* n: how far it got */
+    info->fortran = strcmp(word, "True") == 0;
+    if (n == 0 || (!info->fortran && strcmp(word, "False") != 0)) return NPZ_EFORMAT;
+    for (at += n; *at != ')'; info->dims++) {
+        const unsigned long long extent = strtoull(at, &after, 10);
+        if (*at < '0' || *at > '9' || (*at == '0' && after > at + 1) || extent >= SIZE_MAX)
+            return NPZ_EFORMAT;
+        if (info->dims < NPZ_DIMS) info->shape[info->dims] = (size_t)extent;
+        at = after;
+        if (*at == ')' && info->dims > 0) continue;
+        if (*at++ != ',') return NPZ_EFORMAT;
+        at += strspn(at, " ");
+    }
+    if (strncmp(at, "), }", 4) != 0) return NPZ_EFORMAT;
+    at += 4 + strspn(at + 4, " ");
+    if (*at != '\n' || at + 1 != p + e->start) return NPZ_EFORMAT;
+    for (type = NPZ_F64; type > NPZ_OTHER && strcmp(d + 1, npzi_type[type]) != 0;) type--;
+    if (strchr(d[1] != '\0' && d[2] == '1' ? "|<>" : "<>", d[0]) == NULL || info->dims > NPZ_DIMS)
+        type = NPZ_OTHER;
+    info->type = type;
+    e->big = d[0] == '>';
+    return type == NPZ_OTHER || e->bytes - e->start == NPZ_BYTES(info) ? NPZ_OK : NPZ_EFORMAT;
 }
 
-/* Goes through a member: the checksum, and the numbers if an array wants them. */
-static int npzi_scan(npzi_file *f, const npzi_entry *e, const npz_array *a, int store)
+/* The next entry; its numbers go to the array of its name. Damage comes before misfits. */
+static int npzi_next(npzi_file *f, npzi_entry *e, int store)
 {
-    unsigned char *to = a == NULL ? NULL : (unsigned char *)a->data;
-    const size_t each = NPZ_EACH(&e->info);
-    uint64_t at, left, pattern;
+    npzi_call *const c = f->call;
+    const npz_info *const i = &e->info;
+    npz_array *a = NULL;
+    unsigned char *to = NULL;
+    uint64_t at, pattern;
     uint32_t crc = 0;
-    size_t n, i;
+    size_t hash, n, k;
     int rc, fits = NPZ_OK;
+    f->plain = NULL;
+    memset(e, 0, sizeof *e);
+    e->bytes = f->length;
+    if (f->zip.npy && c->count > 0) strcpy(e->info.name, c->array->name);
+    if (!f->zip.npy) NPZ_TRY(npzi_next_member(f, e));
+    if (f->zip.npy || i->name[0] != '\0') { /* else a name that is not allowed */
+        NPZ_TRY(npzi_read_npy(f, e));
+        if (store && c->listed++ < c->most) c->info[c->listed - 1] = *i;
+        a = npzi_find(f, i->name, &hash);
+    }
+    if (a == NULL && store) return NPZ_OK;
+    if (a != NULL) {
+        to = (unsigned char *)a->data;
+        if (a->mark++ != (uint32_t)store) return NPZ_EFORMAT; /* a name twice */
+        if (i->fortran && i->dims > 1) fits = NPZ_EORDER;
+        for (k = 0; k < NPZ_DIMS; k++)
+            if (a->dims != i->dims || (k < a->dims && a->shape[k] != i->shape[k]))
+                fits = NPZ_ESHAPE;
+        if (i->type == NPZ_OTHER || (i->type < NPZ_F32) != (a->type < NPZ_F32)) fits = NPZ_ETYPE;
+    }
     for (at = 0; at < e->bytes; at += n) {
-        left = (at < e->start ? e->start : e->bytes) - at;
-        n = left < NPZ_CHUNK ? (size_t)left : NPZ_CHUNK;
+        n = (size_t)((at < e->start ? e->start : e->bytes) - at);
+        if (n > NPZ_CHUNK) n = NPZ_CHUNK;
         NPZ_TRY(npzi_fetch(f, f->chunk, e->from + at, n));
         crc = npzi_crc(f->table, crc, f->chunk, n);
-        for (i = 0; a != NULL && at >= e->start && i < n && fits == NPZ_OK; i += each) {
-            pattern = npzi_get(f->chunk + i, each, e->big);
-            fits = npzi_convert(&pattern, e->info.type, a->type);
+        for (k = 0; a != NULL && at >= e->start && k < n && fits == NPZ_OK; k += NPZ_EACH(i)) {
+            pattern = npzi_get(f->chunk + k, NPZ_EACH(i), e->big);
+            fits = npzi_convert(&pattern, i->type, a->type);
             if (store && fits == NPZ_OK) npzi_put(to, pattern, NPZ_EACH(a), NPZ_HIGH_FIRST);
             to += NPZ_EACH(a);
         }
     }
-    return !f->npy && crc != e->crc ? NPZ_EFORMAT : fits;
+    return !f->zip.npy && crc != NPZ_LOW(e->h + 16, 4) ? NPZ_EFORMAT : fits;
 }
 
-/* The next entry. Damage is returned; the first array that does not fit goes to *misfit. */
-static int npzi_next(npzi_file *f, npzi_entry *e, int store, int *misfit)
+/* Goes through an open file: once to check everything, once to store. */
+static int npzi_pass(npzi_file *f, int store)
 {
-    npz_array *a = f->npy && f->count > 0 ? f->array : NULL;
-    const npz_info *const i = &e->info;
-    size_t hash;
-    int rc, fits = NPZ_OK;
-    memset(e, 0, sizeof *e);
+    const uint64_t end = f->length - 22;
+    const npz_array *const a = f->call->array;
+    unsigned char h[22] = {0};
+    npzi_entry e;
+    size_t i, entries = 1;
+    int rc;
     f->plain = NULL;
-    e->bytes = f->length;
-    if (!f->npy) NPZ_TRY(npzi_next_member(f, e));
-    if (!e->hidden) NPZ_TRY(npzi_read_npy(f, e));
-    if (!e->hidden && store && f->listed++ < f->most) f->info[f->listed - 1] = e->info;
-    if (!f->npy && !e->hidden) a = npzi_find(f, e->info.name, &hash);
-    if (a != NULL && a->mark++ != (uint32_t)store) return NPZ_EFORMAT; /* a name twice */
-    if (a == NULL && store) return NPZ_OK;
-    if (a != NULL && (i->type == NPZ_OTHER || (i->type < NPZ_F32) != (a->type < NPZ_F32)))
-        fits = NPZ_ETYPE;
-    else if (a != NULL && (a->dims != i->dims ||
-                           memcmp(a->shape, i->shape, a->dims * sizeof a->shape[0]) != 0))
-        fits = NPZ_ESHAPE;
-    else if (i->fortran && i->dims > 1)
-        fits = NPZ_EORDER;
-    rc = npzi_scan(f, e, fits == NPZ_OK ? a : NULL, store);
-    if (rc != NPZ_OK && rc != NPZ_ERANGE) return rc;
-    if (fits == NPZ_OK) fits = rc;
-    if (a == NULL || *misfit != NPZ_OK || fits == NPZ_OK) return NPZ_OK;
-    *misfit = fits;
-    strcpy(f->context->name, a->name);
+    f->zip.end = 0;
+    if (!f->zip.npy) {
+        NPZ_TRY(npzi_fetch(f, h, end, 22));
+        entries = (size_t)NPZ_LOW(h + 8, 2);
+        f->zip.directory = f->zip.next = NPZ_LOW(h + 16, 4);
+        if (entries > NPZ_MOST && f->zip.directory == NPZ_ONES) return NPZ_EZIP;
+        if (NPZ_LOW(h, 8) != 0x06054b50 || NPZ_LOW(h + 20, 2) != 0 ||
+            memcmp(h + 8, h + 10, 2) != 0 || f->zip.directory > end ||
+            NPZ_LOW(h + 12, 4) != end - f->zip.directory)
+            return NPZ_EFORMAT;
+    }
+    for (; entries > 0; entries--)
+        if ((rc = npzi_next(f, &e, store)) != NPZ_OK) return npzi_about(f->call, e.info.name, rc);
+    if (!f->zip.npy && (f->zip.end != f->zip.directory || f->zip.next != end)) return NPZ_EFORMAT;
+    for (i = 0; i < f->call->count; i++)
+        if (a[i].mark == (uint32_t)store) return npzi_about(f->call, a[i].name, NPZ_ENAME);
     return NPZ_OK;
 }
 
-/* Goes through the file: once to check everything, once to store. */
-static int npzi_pass(npzi_file *f, int store)
-{
-    npzi_entry e;
-    size_t i, entries = 1;
-    int rc, misfit = NPZ_OK;
-    f->plain = NULL;
-    f->end = 0;
-    if (!f->npy) NPZ_TRY(npzi_start(f, &entries));
-    for (; entries > 0; entries--) {
-        rc = npzi_next(f, &e, store, &misfit);
-        if (rc != NPZ_OK) return strcpy(f->context->name, e.info.name), rc;
-    }
-    if (!f->npy && (f->end != f->directory || f->next != f->length - 22)) return NPZ_EFORMAT;
-    for (i = 0; i < f->count && misfit == NPZ_OK; i++) {
-        if (f->array[i].mark != (uint32_t)store) continue;
-        strcpy(f->context->name, f->array[i].name);
-        misfit = NPZ_ENAME;
-    }
-    return misfit;
-}
-
-static int npzi_read(npzi_file *f, const char *path)
+static int npzi_read(const char *path, npzi_call *call)
 {
     struct stat there;
-    long length = -1;
-    int rc;
+    npzi_file f;
+    int rc, store;
+    NPZ_TRY(npzi_begin(&f, call, path));
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) return NPZ_EPLACE;
-    f->stream = fopen(path, "rb");
-    if (f->stream == NULL) return NPZ_EFILE;
-    if (fseek(f->stream, 0, SEEK_END) == 0) length = ftell(f->stream);
-    f->at = f->length = (uint64_t)length;
-    rc = length < 0 ? NPZ_EFILE : npzi_fetch(f, f->chunk, 0, 6);
-    f->npy = memcmp(f->chunk, "\x93NUMPY", 6) == 0;
-    if (rc == NPZ_OK) rc = npzi_pass(f, 0);
-    if (rc == NPZ_OK) rc = npzi_pass(f, 1);
-    (void)fclose(f->stream);
+    if ((f.stream = fopen(path, "rb")) == NULL) return NPZ_EFILE;
+    rc = fseek(f.stream, 0, SEEK_END) == 0 ? NPZ_OK : NPZ_EFILE;
+    f.length = (uint64_t)ftell(f.stream);
+    if (rc == NPZ_OK) rc = (long)f.length < 0 ? NPZ_EFILE : npzi_fetch(&f, f.chunk, 0, 6);
+    f.zip.npy = memcmp(f.chunk, "\x93NUMPY", 6) == 0;
+    for (store = 0; store < 2 && rc == NPZ_OK; store++) rc = npzi_pass(&f, store);
+    (void)fclose(f.stream);
     return rc;
 }
 
 NPZ_DEF int npz_load(const char *path, npz_array *array, size_t count, npz_context *context)
 {
-    npzi_file f;
-    int rc;
-    NPZ_TRY(npzi_begin(&f, path, array, count, context));
-    return npzi_read(&f, path);
+    npzi_call call = {array, NULL, context, count, 0, 0};
+    return npzi_read(path, &call);
 }
-
-NPZ_DEF int npz_list(const char *path, npz_info *info, size_t *count, size_t most,
-                     npz_context *context)
+NPZ_DEF int npz_list(const char *path, npz_info *info, size_t *count, size_t most, npz_context *c)
 {
-    npzi_file f;
+    npzi_call call = {NULL, info, c, 0, most, 0};
     int rc;
     if (count == NULL || (info == NULL && most > 0)) return NPZ_ENULL;
-    NPZ_TRY(npzi_begin(&f, path, NULL, 0, context));
-    f.info = info;
-    f.most = most;
-    NPZ_TRY(npzi_read(&f, path));
-    *count = f.listed;
+    NPZ_TRY(npzi_read(path, &call));
+    *count = call.listed;
     return NPZ_OK;
 }
 #endif /* NPZ_IMPLEMENTATION */

@@ -272,13 +272,13 @@ nrm_mlp_spec training_plain(nrm_mlp_layer *layer, size_t hidden, size_t width, i
 
 nrm_mlp *training_net(const nrm_mlp_spec *spec, void **block)
 {
-    const size_t bytes = nrm_mlp_bytes(spec);
+    const size_t bytes = nrm_mlp_bytes(spec); /* 0 of a bad spec: nrm_mlp_init says why */
     nrm_mlp *net = NULL;
-    int status = nrm_mlp_check(spec);
-    *block = bytes > 0 ? malloc(bytes) : NULL;
-    if (status == NRM_OK && *block) status = nrm_mlp_init(&net, *block, bytes, spec);
-    if (status == NRM_OK && net) return net;
-    fprintf(stderr, "no network: %s\n", status != NRM_OK ? nrm_strerror(status) : "out of memory");
+    int status;
+    *block = malloc(bytes > 0 ? bytes : 1);
+    status = *block ? nrm_mlp_init(&net, *block, bytes, spec) : NRM_OK;
+    if (*block && status == NRM_OK) return net;
+    fprintf(stderr, "no network: %s\n", *block ? nrm_strerror(status) : "out of memory");
     free(*block);
     *block = NULL;
     return NULL;

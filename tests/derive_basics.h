@@ -435,7 +435,8 @@ static nrm_acc sum_in_order(const nrm_real *term, size_t n)
 static void block_sums(nrm_acc *su, nrm_acc *sud, const nrm_real *x, nrm_real p, const nrm_real *dy,
                        const nrm_real *gamma, size_t n)
 {
-    nrmi_walk at = nrmi_walk_from_start(1, 0, n);
+    const nrmi_view row = nrmi_rows(1, n);
+    nrmi_walk at = {&row, 0, 0};
     const size_t count = nrmi_next_block(su, sud, &at, x, p, dy, gamma);
     if (count != n) *su = *sud = (nrm_acc)NAN;
 }
@@ -509,8 +510,8 @@ static exact_moments exact_moments_of(const nrm_real *x, size_t n)
     return e;
 }
 
-/* The saved mean of a type no wider than the data is rounded, and head and tail together are not:
-   what that may make. */
+/* The saved mean of a type no wider than the data is rounded, its high and low part together are
+   not: what that may make. */
 static wide mean_digits(nrm_acc mean)
 {
     return acc_no_wider() ? fabsl((wide)mean) : 0;
@@ -520,12 +521,17 @@ static wide mean_digits(nrm_acc mean)
 static void derive_moments_of(const nrm_real *x, size_t n)
 {
     const exact_moments e = exact_moments_of(x, n);
-    const nrmi_moments one = nrmi_short_moments(x, n, 1 / (nrm_acc)n);
-    const nrmi_moments two = nrmi_two_passes(x, nrmi_walk_from_start(1, 0, n));
+    const nrmi_view row = nrmi_rows(1, n);
     const wide p = (wide)x[n / 2], spread = sqrtl(e.var) + fabsl((wide)x[0] - e.mean);
     wide s1 = 0, s2 = 0, size1 = 0, d1 = 0, d2 = 0;
-    nrm_acc su, sud, m, Q;
+    nrm_acc su, sud, m, Q, mean, high, low;
+    nrmi_moments one, two;
     size_t i;
+    nrmi_group_moments(&one, 0, x, &row, 1);
+    nrmi_two_passes(&two, 0, x, &row);
+    mean = one.mean[0];
+    high = (nrm_acc)one.at.high[0];
+    low = (nrm_acc)one.at.low[0];
     for (i = 0; i < n; i++) {
         const wide d = (wide)x[i] - (wide)x[0], q = (wide)x[i] - p;
         s1 += d;
@@ -542,16 +548,16 @@ static void derive_moments_of(const nrm_real *x, size_t n)
     m = su * (1 / (nrm_acc)n); /* the code's first pivot is the first value */
     Q = sud - m * m * (nrm_acc)n;
     if (4 * Q >= sud)
-        ALSO(unless(one.mean == (nrm_acc)x[0] + m && one.var == Q * (1 / (nrm_acc)n)), replay());
+        ALSO(unless(mean == (nrm_acc)x[0] + m && one.var[0] == Q * (1 / (nrm_acc)n)), replay());
     DERIVE("SUM.3", worse(apart((wide)su, s1, size1), apart((wide)sud, s2, s2)), identity());
-    DERIVE("SUM.7", worse(apart((wide)two.mean, e.mean, fabsl(e.mean) + spread),
-                          apart((wide)two.var, e.var, e.var)),
+    DERIVE("SUM.7", worse(apart((wide)two.mean[0], e.mean, fabsl(e.mean) + spread),
+                          apart((wide)two.var[0], e.var, e.var)),
            acc_identity());
-    DERIVE("SUM.10", worse(unless(one.head == (nrm_real)one.mean),
-                           apart((wide)one.head + (wide)one.tail, (wide)one.mean,
-                                 fabsl((wide)one.tail) + mean_digits(one.mean))),
+    DERIVE("SUM.10", worse(unless(one.at.high[0] == (nrm_real)mean),
+                           apart((wide)high + (wide)low, (wide)mean,
+                                 fabsl((wide)low) + mean_digits(mean))),
            identity());
-    ALSO(apart(((wide)one.head - (wide)x[0]) + (wide)one.tail, s1 / (wide)n, spread), identity());
+    ALSO(apart(((wide)high - (wide)x[0]) + (wide)low, s1 / (wide)n, spread), identity());
 }
 
 /* SUM.4 to SUM.6: the first n of some values, and then the other B. */
@@ -592,35 +598,35 @@ static void derive_lines(const nrm_real *x, const nrm_real *dy, size_t n)
 {
     const nrm_real gamma = (nrm_real)1.75, beta = (nrm_real)-0.5, eps = (nrm_real)0.25;
     nrm_real y[SUM_MOST], dx[SUM_MOST];
-    nrm_acc mean, rstd, su, sud;
+    const nrmi_view row = nrmi_rows(1, n);
+    nrm_acc mean, rstd;
+    nrmi_centre mu;
+    nrmi_sums sums;
     wide u = 0, ux = 0, size = 0, forward = 0, backward = 0, offset = 0;
-    nrm_real h;
     size_t i;
     (void)nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, &gamma, &beta, NRM_TRAIN, eps, 1, 1, n);
     (void)nrm_batchnorm_backward(dx, NULL, NULL, dy, x, &mean, &rstd, &gamma, NRM_TRAIN, 1, 1, n);
     for (i = 0; i < n; i++) offset += ((wide)x[i] - (wide)x[0]) / (wide)n;
     for (i = 0; i < n; i++) {
-        const wide xhat = ((wide)x[i] - (wide)mean) * (wide)rstd;
+        /* both passes have every digit of the mean, and not just those that are saved */
+        const wide xhat = (((wide)x[i] - (wide)x[0]) - offset) * (wide)rstd;
         u += (wide)dy[i];
         ux += (wide)dy[i] * xhat;
         size += fabsl((wide)dy[i]) * (1 + fabsl(xhat));
-        /* of the mean the forward pass has every digit, and not just those that it saves */
-        const wide centred = ((wide)x[i] - (wide)x[0]) - offset;
-        forward = worse(forward, apart((wide)y[i], (wide)gamma * centred * (wide)rstd + (wide)beta,
+        forward = worse(forward, apart((wide)y[i], (wide)gamma * xhat + (wide)beta,
                                        1 + fabsl((wide)y[i])));
     }
     for (i = 0; i < n; i++) {
-        const wide xhat = ((wide)x[i] - (wide)mean) * (wide)rstd;
+        const wide xhat = (((wide)x[i] - (wide)x[0]) - offset) * (wide)rstd;
         const wide exact = (wide)gamma * (wide)rstd *
                            ((wide)dy[i] - u / (wide)n - xhat * ux / (wide)n);
         backward = worse(backward, apart((wide)dx[i], exact, size / (wide)n));
     }
-    h = (nrm_real)mean;
-    block_sums(&su, &sud, x, h, dy, NULL, n);
+    nrmi_saved(&mu, &mean, x, &row, 0, 1);
+    nrmi_sums_of(&sums, dy, NULL, x, &mu, &rstd, &row, 0, 1);
     DERIVE("SUM.11", forward, identity());
-    DERIVE("SUM.12",
-           apart((wide)nrmi_sum_with_xhat(su, sud, rstd, (nrm_real)(mean - (nrm_acc)h)), ux, size),
-           identity());
+    DERIVE("SUM.12", apart((wide)sums.dy_xhat[0], ux, size), identity());
+    ALSO(apart((wide)sums.dy[0], u, size), identity());
     DERIVE("SUM.13", backward, in_float() ? make_witness('I', 5e-6) : identity());
 }
 

@@ -73,16 +73,20 @@ static wide rounding_size(const curve *l, double h)
 static void derive_difference(curve *l, double h)
 {
     const wide t = (wide)l->theta, step = (wide)h, size = rounding_size(l, h);
-    const wide right = (curve_derivative(l, t + step, 0) - curve_derivative(l, t, 0)) / step;
-    const wide left = (curve_derivative(l, t, 0) - curve_derivative(l, t - step, 0)) / step;
+    const wide slope_up = (curve_derivative(l, t + step, 0) - curve_derivative(l, t, 0)) / step;
+    const wide slope_down = (curve_derivative(l, t, 0) - curve_derivative(l, t - step, 0)) / step;
     const wide leading =
         curve_derivative(l, t, 1) + step * step / 6 * curve_derivative(l, t, 3);
     nrmi_check check;
-    nrm_acc jump, D;
+    nrm_acc left, right, jump, jumped, D;
     start_check(&check, l);
-    D = nrmi_difference(&check, &l->theta, (nrm_acc)h, &jump);
+    D = nrmi_both_sides(&left, &right, &check, &l->theta, (nrm_acc)h);
+    jump = right - left;
     DERIVE("GC.1", apart((wide)D, central(l, step), size), acc_identity());
-    DERIVE("GC.7", apart((wide)jump, right - left, size), acc_identity());
+    DERIVE("GC.7", apart((wide)jump, slope_up - slope_down, size), acc_identity());
+    /* and by the line that a check runs; its smallest distance is a quarter of its step */
+    jumped = nrmi_attempt(&check, &l->theta, 4 * (nrm_acc)h).jump;
+    ALSO_OF("GC.7", apart((wide)jumped, fabsl(slope_up - slope_down), size), acc_identity());
     if (l->kind == CURVE_POLYNOMIAL && l->c[5] == 0) {
         /* with no fifth derivative nothing is left; without the fourth, neither in J */
         DERIVE("GC.2", apart((wide)D, leading, size), acc_identity());

@@ -25,6 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "variants.h"
+
 #if defined(NRM_DOUBLE)
 #define TYPE "f64"
 #elif defined(NRM_ACC)
@@ -666,8 +668,7 @@ static void train(const training *t)
     free(block);
 }
 
-/* Batch norm folded into weights of both orders and unfolded again, and running statistics imported
-   by every convention. */
+/* Batch norm folded into weights of both orders, and unfolded again. */
 static void folding(const char *name, size_t outer, size_t C, size_t inner)
 {
     const size_t count = outer * C * inner;
@@ -683,45 +684,17 @@ static void folding(const char *name, size_t outer, size_t C, size_t inner)
     take(nrm_batchnorm_fold(y, dx, x, dy, &running, gamma_, beta_, NRM_EPS, outer, C, inner));
     add_reals(y, count);
     add_reals(dx, C);
-    take(nrm_batchnorm_unfold(y, dx, y, dx, &running, gamma_, beta_, NRM_EPS, outer, C, inner));
+    batchnorm_unfold(y, dx, y, dx, &running, gamma_, beta_, NRM_EPS, outer, C, inner);
+    take(NRM_OK);
     add_reals(y, count);
     add_reals(dx, C);
     print("exact", name);
 }
 
-static void conventions(void)
-{
-    enum { C = 300 };
-    nrm_convention from;
-    nrm_running running;
-    nrm_real eps;
-    int library, spread;
-    size_t c;
-    start();
-    memset(&running, 0, sizeof running);
-    running.mean = run_mean;
-    running.var = run_var;
-    draw(x, C, 0, 7);
-    for (c = 0; c < C; c++) y[c] = pool[c] < 0 ? -pool[c] : pool[c];
-    for (library = NRM_PYTORCH; library <= NRM_RUNNING_STD; library++)
-        for (spread = NRM_KEEPS_VAR; spread <= NRM_KEEPS_RSTD; spread++) {
-            take(nrm_convention_of(&from, library));
-            if (from.eps < 0) from.eps = from.momentum = (nrm_acc)0.25;
-            if (spread == NRM_KEEPS_RSTD) from.eps /= 1024; /* below all 1/r² */
-            from.spread = spread;
-            take(nrm_running_import(&running, &eps, x, y, 3, &from, C));
-            add_reals(run_mean, C);
-            add_reals(run_var, C);
-            add_real(running.new_weight);
-            add_real(eps);
-        }
-    print("exact", "running_import");
-}
-
 /* ---- rows of other kinds --------------------------------------------------------------------- */
 
-enum rows { GROUP_NORM, INSTANCE_NORM, RMS_NORM, LAYER_NORM_STD };
-static const char *const rows_name[] = {"groupnorm", "instancenorm", "rmsnorm", "layernorm_std"};
+enum rows { GROUP_NORM, INSTANCE_NORM, RMS_NORM };
+static const char *const rows_name[] = {"groupnorm", "instancenorm", "rmsnorm"};
 
 typedef struct rows_case {
     enum rows kind;
@@ -736,10 +709,6 @@ static int rows_forward(const rows_case *r, nrm_real *out)
     const nrm_real *b = k->options & NO_BETA ? NULL : beta_;
     switch (r->kind) {
     case RMS_NORM: return nrm_rmsnorm_forward(out, rstd, x, g, NRM_EPS, k->N, k->C);
-    case LAYER_NORM_STD:
-        return nrm_layernorm_std_forward(out, mean, rstd, x, g, b, NRM_EPS, k->N, k->C);
-    case INSTANCE_NORM:
-        return nrm_instancenorm_forward(out, mean, rstd, x, g, b, NRM_EPS, k->N, k->C, k->S);
     default:
         return nrm_groupnorm_forward(out, mean, rstd, x, g, b, NRM_EPS, k->N, k->C, k->S, r->G);
     }
@@ -753,10 +722,6 @@ static int rows_backward(const rows_case *r, nrm_real *out)
     nrm_real *db = k->options & NO_SUMS ? NULL : dbeta;
     switch (r->kind) {
     case RMS_NORM: return nrm_rmsnorm_backward(out, dg, dy, x, rstd, g, k->N, k->C);
-    case LAYER_NORM_STD:
-        return nrm_layernorm_std_backward(out, dg, db, dy, x, mean, rstd, g, NRM_EPS, k->N, k->C);
-    case INSTANCE_NORM:
-        return nrm_instancenorm_backward(out, dg, db, dy, x, mean, rstd, g, k->N, k->C, k->S);
     default:
         return nrm_groupnorm_backward(out, dg, db, dy, x, mean, rstd, g, k->N, k->C, k->S, r->G);
     }
@@ -807,7 +772,6 @@ static const rows_case other_rows[] = {
     {GROUP_NORM, 8, {LAYER_NORM, NRM_TRAIN, 33, 64, 49, FAR_OFF, IN_PLACE}},
     {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 3, 4, 3000, OUTLIER, NO_BETA}},
     {GROUP_NORM, 11, {LAYER_NORM, NRM_TRAIN, 33, 1100, 2, PLAIN, 0}},
-    {INSTANCE_NORM, 7, {LAYER_NORM, NRM_TRAIN, 5, 7, 1, PLAIN, 0}},
     {INSTANCE_NORM, 96, {LAYER_NORM, NRM_TRAIN, 30, 96, 17, FAR_OFF, 0}},
     {INSTANCE_NORM, 3, {LAYER_NORM, NRM_TRAIN, 5, 3, 3000, OUTLIER, IN_PLACE}},
     {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 70, 9, 1, PLAIN, 0}},
@@ -818,10 +782,6 @@ static const rows_case other_rows[] = {
     {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, 0}},
     {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, PLAIN, NO_SUMS}},
     {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, PLAIN, 0}},
-    {LAYER_NORM_STD, 1, {LAYER_NORM, NRM_TRAIN, 70, 9, 1, FAR_OFF, 0}},
-    {LAYER_NORM_STD, 1, {LAYER_NORM, NRM_TRAIN, 33, 130, 1, CONSTANT, 0}},
-    {LAYER_NORM_STD, 1, {LAYER_NORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, NO_BETA}},
-    {LAYER_NORM_STD, 1, {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, PLAIN, IN_PLACE}},
 };
 
 /* ---- statistics that merge, and batch renorm ------------------------------------------------- */
@@ -1122,7 +1082,6 @@ int main(void)
     folding("fold_784x300", 784, 300, 1);
     folding("fold_32x3x3x3", 1, 32, 27);
     folding("fold_4x1500x2", 4, 1500, 2);
-    conventions();
     newer_norms();
     recurrents();
     lp_norms();

@@ -1,7 +1,7 @@
 #!/bin/sh
-# files.sh - examples/npz.h between programs: float and double, processes that save and load the same
-# file at once, zip tools, NumPy and PyTorch. The programs of docs/files.md are run in their order.
-# What is not installed is skipped, and said to be.
+# files.sh - examples/npz.h between programs: float and double, processes that save and load the
+# same file at once, zip tools, NumPy and PyTorch. The programs of docs/files.md are run in their
+# order. What is not installed is skipped, and said to be.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 : "${CC:=cc}"

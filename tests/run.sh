@@ -3,6 +3,7 @@
 #
 #   run.sh            all test programs, system tests and lints
 #   run.sh lint       the lints only
+#   run.sh plain      the tests of the layers with NRM_PLAIN (some of them are in `run.sh` too)
 #   run.sh one NAME   one of them
 #
 # Environment: CC, BUILD (folder for what is built), STB_CFLAGS, SANITIZE=1 (address and
@@ -37,11 +38,24 @@ variants() {
             echo "$name.f64"
             case $SANITIZE:$name in
             0:test_steps | 0:test_gradcheck | 0:test_recurrent) ;; # most of it is about doubles
-            0:* | *:test_gemm | *:test_golden | *:test_files) echo "$name.f32" ;;
+            0:* | *:test_gemm | *:test_golden | *:test_npz | *:test_plain) echo "$name.f32" ;;
             *) printf '%s.f32\n%s.acc32\n' "$name" "$name" ;;
             esac
             ;;
         esac
+    done
+    plain_variants "$SANITIZE"
+}
+
+# With NRM_PLAIN: the tests that ask for bounds and not for bits. `make test` has the quick ones.
+plain_variants() { # 1: all
+    echo test_contracts.plain32
+    for name in layers sync mlp golden; do echo "test_$name.plain"; done
+    [ "$1" = 1 ] || return 0
+    for name in layers sync mlp golden; do echo "test_$name.plain32"; done
+    for name in contracts conventions workers recurrent gradcheck invariance complexstep museum \
+        worked_examples; do
+        echo "test_$name.plain"
     done
 }
 
@@ -69,6 +83,8 @@ defines() {
     case $1 in
     *.f64) echo -DNRM_DOUBLE ;;
     *.acc32) echo -DNRM_ACC=float ;;
+    *.plain) echo -DNRM_PLAIN -DNRM_DOUBLE ;;
+    *.plain32) echo -DNRM_PLAIN ;;
     esac
 }
 
@@ -79,7 +95,7 @@ build_implementation() {
     $CC $flags -O2 $(defines "$1") -c "$out/normlayers$1.c" -o "$out/normlayers$1.o"
 }
 
-build() { # .helpers, .f32, .f64, .acc32
+build() { # .helpers, .f32, .f64, .acc32, .plain, .plain32
     if [ "$1" = .helpers ]; then build_helpers; else build_implementation "$1"; fi
 }
 
@@ -93,16 +109,16 @@ up_to_date() {
 # Long programs that run for a moment: -O0 saves more time than it costs.
 level() {
     case $SANITIZE:${1#test_} in
-    0:derivations | 0:steps | 0:files | 0:gemm | 0:contracts | 0:numerics | 0:layers | 0:sync)
+    0:derivations | 0:steps | 0:npz | 0:gemm | 0:contracts | 0:numerics | 0:layers | 0:sync)
         echo -O0
         ;;
     *) echo -O1 ;;
     esac
 }
 
-# Does a test look inside, at private functions, or want a build with a disk or a BLAS of its own?
+# Does a test look inside, at private functions, or want a build with a BLAS of its own?
 looks_inside() {
-    grep -qE 'nrmi_|NRM_GEMM|define fopen' "tests/$1.c"
+    grep -qE 'nrmi_|NRM_GEMM' "tests/$1.c"
 }
 
 run_one() {
@@ -124,6 +140,12 @@ run_one() {
         fi
         ;;
     esac
+    if [ "$name" = test_plain ]; then # the header once more
+        linked="$linked $out/plain_build.${1##*.}.o"
+        # shellcheck disable=SC2086
+        $CC $flags -O1 $(defines "$1") -c tests/plain_build.c -o "$out/plain_build.${1##*.}.o" ||
+            return
+    fi
     # shellcheck disable=SC2086
     $CC $flags "$(level "$name")" $compiled -c "tests/$name.c" -o "$out/$1.o" &&
         $CC $flags "$out/$1.o" $linked -o "$out/$1" -lm &&
@@ -172,20 +194,23 @@ fi
 
 rm -f "$out"/*.log "$out/times"
 if [ "${1:-}" = lint ]; then
-    parts=$(lints)
+    parts=$(lints) built=
+elif [ "${1:-}" = plain ]; then
+    parts=$(plain_variants 1) built="plain plain32"
 else
     parts="$(systems)
 $(lints)
 $(variants)"
-    # What several tests link with is built first; meanwhile there are scripts to run.
-    rm -f "$out"/normlayers.*.o "$out/helpers.o"
-    for shared in helpers f32 f64 acc32; do
-        case $SANITIZE:$shared in 0:acc32) continue ;; esac
-        : >"$out/building.$shared"
-        parts="built.$shared
-$parts"
-    done
+    built="plain32 plain helpers f32 f64"
+    [ "$SANITIZE" = 0 ] || built="$built acc32"
 fi
+# What several tests link with is built first; meanwhile there are scripts to run.
+for shared in $built; do
+    rm -f "$out/normlayers.$shared.o" "$out/$shared.o"
+    : >"$out/building.$shared"
+    parts="built.$shared
+$parts"
+done
 processors=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 echo "$parts" | xargs -n 1 -P "$processors" sh tests/run.sh one
 passed=0

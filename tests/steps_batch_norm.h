@@ -1165,6 +1165,9 @@ static void bn_numbers_divisor(nrm_rng *rng)
     static const wide x[4] = {1, 2, 6, 7}, dy[4] = {1, 0, 0, 0};
     static const double right[4] = {0.1372, -0.1633, -0.0065, 0.0327};
     static const double wrong[4] = {0.1666, -0.1437, -0.0261, 0.0033};
+    static const double of_norm[4] = {0.1584, -0.1886, -0.0075, 0.0377}; /* which divides by M */
+    nrm_real nx[4], ndy[4], y[4], dx[4];
+    nrm_acc mean, rstd;
     wide is[128], would[128], large_x[128], large_dy[128];
     double drawn[128];
     int trial, unseen = 0;
@@ -1173,6 +1176,11 @@ static void bn_numbers_divisor(nrm_rng *rng)
     bn_one_less(would, x, dy, 4, 4);
     for (i = 0; i < 4; i++) ALSO_OF("BN.19d", bn_says(is[i], right[i], 4), replay());
     for (i = 0; i < 4; i++) ALSO_OF("BN.19d", bn_says(would[i], wrong[i], 4), replay());
+    for (i = 0; i < 4; i++) nx[i] = (nrm_real)x[i];
+    for (i = 0; i < 4; i++) ndy[i] = (nrm_real)dy[i];
+    (void)nrm_batchnorm_forward(y, &mean, &rstd, NULL, nx, NULL, NULL, NRM_TRAIN, NRM_EPS, 4, 1, 1);
+    (void)nrm_batchnorm_backward(dx, NULL, NULL, ndy, nx, &mean, &rstd, NULL, NRM_TRAIN, 4, 1, 1);
+    for (i = 0; i < 4; i++) ALSO_OF("BN.19d", bn_says((wide)dx[i], of_norm[i], 4), replay());
     ALSO_OF("BN.19d", bn_says(bn_wrong_by(would, is, 4), 0.18, 2), replay());
     for (trial = 0; trial < 21; trial++) {
         fill(drawn, 128, 0.7, 1, rng);

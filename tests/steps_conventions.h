@@ -242,6 +242,9 @@ static void derive_sums_of_means(double f, nrm_rng *rng)
         ALSO(unless(w >= 1 - (wide)f && (f > 0.9 || t < 39 || w - (1 - (wide)f) < 1e-3L)),
              algebra());
     }
+    stored = 3; /* before the first batch the sums are of nothing */
+    (void)convention_import(&running, &conventions[CAFFE], &stored, &var, 0, 1);
+    ALSO_OF("CONV.5", unless(m == 0 && u == 0), replay());
 }
 
 static void derive_conventions(void)

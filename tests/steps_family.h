@@ -7,6 +7,7 @@
 #define STEPS_FAMILY_H
 
 #include "derive_tools.h"
+#include "variants.h"
 
 enum { FAM_MOST = 96, FAM_CHANNELS = 8 };
 
@@ -1501,6 +1502,28 @@ static void steps_weight_norm(nrm_rng *rng)
 
 /* ---- folding --------------------------------------------------------------------------------- */
 
+/* The way back by itself, and folding again what it gives: the last place of W′. */
+static void fam_unfold(const nrm_real *W_out, nrm_real b_out, const nrm_running *running,
+                       nrm_real gamma, nrm_real beta, nrm_real eps, size_t in)
+{
+    const wide unit = in_float() ? (wide)FLT_EPSILON : (wide)DBL_EPSILON;
+    const wide a = (wide)gamma / sqrtl((wide)running->var[0] + (wide)eps);
+    const wide solved = ((wide)b_out - (wide)beta) / a, m = (wide)running->mean[0];
+    nrm_real W[FAM_MOST], again[FAM_MOST], b, b_again;
+    size_t k;
+    batchnorm_unfold(W, &b, W_out, &b_out, running, &gamma, &beta, eps, in, 1, 1);
+    if (nrm_batchnorm_fold(again, &b_again, W, &b, running, &gamma, &beta, eps, in, 1, 1) != NRM_OK)
+        b = (nrm_real)NAN;
+    for (k = 0; k < in; k++) {
+        DERIVE("FOLD.5", relative((wide)W[k], (wide)W_out[k] / a), identity());
+        ALSO(unless(fabsl((wide)again[k] - (wide)W_out[k]) <=
+                    (acc_no_wider() ? 4 : 1) * unit * fabsl((wide)W_out[k])),
+             algebra());
+    }
+    DERIVE("FOLD.6", apart((wide)b, solved + m, fabsl(solved) + fabsl(m) + fabsl((wide)beta / a)),
+           identity());
+}
+
 static void fam_fold_case(size_t in, double scale, nrm_rng *rng)
 {
     const wide eta = (in_float() ? (wide)FLT_EPSILON : (wide)DBL_EPSILON) / 2 * (1 + 1e-6L);
@@ -1558,6 +1581,7 @@ static void fam_fold_case(size_t in, double scale, nrm_rng *rng)
            apart((wide)b_out - (wide)beta, a * ((wide)b - (wide)m),
                  fabsl(shift) + 2 * fabsl((wide)beta)),
            identity());
+    fam_unfold(W_out, b_out, &running, gamma, beta, eps, in);
     e0 = (wide)uniform_between(rng, -1e-3, 1e-3);
     for (k = 0; k < in; k++) {
         const wide exact = a * (wide)W[k];

@@ -4,10 +4,6 @@
 
 #include "derive_tools.h"
 
-#if defined(NRM_TAG) && !defined(nrmi_bits) /* the header takes this name back at its end */
-#define nrmi_bits NRM_LINK(nrmi_bits)
-#endif
-
 /* ---- the linear layer: LIN.2a to LIN.5b ------------------------------------------------------ */
 
 enum { LS_MOST = 64 };

@@ -244,10 +244,13 @@ static float means_welford(const float *x, size_t n)
 
 static float means_of_header(const float *x, size_t n)
 {
+    const nrmi_view row = nrmi_rows(1, n);
     nrm_real copy[MEANS_MOST];
+    nrmi_moments t;
     size_t i;
     for (i = 0; i < n; i++) copy[i] = (nrm_real)x[i];
-    return (float)nrmi_run_moments(copy, nrmi_walk_from_start(1, 0, n)).var;
+    nrmi_group_moments(&t, 0, copy, &row, 0);
+    return (float)t.var[0];
 }
 
 /* Sums that grow value by value: MV.11. */
@@ -451,7 +454,8 @@ static void means_block_steps(const means_set *s, size_t before)
     const nrm_real p = (nrm_real)m;
     nrm_real x[MEANS_MOST];
     nrm_acc s1, s2;
-    nrmi_walk at = nrmi_walk_from_start(1, 0, count);
+    const nrmi_view row = nrmi_rows(1, count);
+    nrmi_walk at = {&row, 0, 0};
     size_t i;
     wide S1, S2 = B * means_about(block, count, (wide)p), worst_d = 0, worst_e = 0;
     for (i = 0; i < count; i++) {

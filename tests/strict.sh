@@ -65,7 +65,7 @@ for compiler in gcc clang; do
 done
 for compiler in $compilers; do
     for option in "" -DNRM_DOUBLE -DNRM_STATIC "-DNRM_STATIC -DNRM_DOUBLE" -DNRM_ACC=float \
-        "-DNRM_DOUBLE -DNRM_ACC=double" -DNRM_NO_VECTORS -DNRM_NO_STDIO "-O3 -march=native"; do
+        "-DNRM_DOUBLE -DNRM_ACC=double" -DNRM_NO_VECTORS -DNRM_PLAIN "-O3 -march=native"; do
         for source in implementation user; do
             for standard in c99 c11 c17 c2x; do
                 check "$compiler -std=$standard $option, $source" "$compiler" \

@@ -16,6 +16,7 @@
 
 #include "recurrent.h"
 #include "test.h"
+#include "variants.h"
 
 typedef double complex number;
 
@@ -221,7 +222,7 @@ typedef struct norm_data {
     nrm_rng draws;
 } norm_data;
 
-/* Both passes of the header: fills grad. */
+/* Both passes of the header, or of a variant: fills grad. */
 static int header_norm(norm_data *d, const norm_shape *k, double *rstd)
 {
     const size_t count = k->N * k->C * k->S;
@@ -1071,7 +1072,7 @@ static int header_renorm(other_data *d, const other_shape *k)
                                                    NRM_TRAIN, k->N, k->C, k->S);
 }
 
-/* Both passes of the header: fills grad. */
+/* Both passes of the header, or of a variant: fills grad. */
 static int header_other(other_data *d, const other_shape *k, nrm_rng *rng)
 {
     const size_t count = k->N * k->C * k->S, N = k->N, C = k->C, S = k->S;
@@ -1085,16 +1086,9 @@ static int header_other(other_data *d, const other_shape *k, nrm_rng *rng)
         return rc != NRM_OK ? rc : nrm_rmsnorm_backward(dx, dgamma, d->w, x, d->rstd, gamma, N, C);
     }
     if (k->kind == WITH_STD) {
-        rc = nrm_layernorm_std_forward(d->y, d->mean, d->rstd, x, gamma, beta, k->eps, N, C);
-        return rc != NRM_OK ? rc
-                            : nrm_layernorm_std_backward(dx, dgamma, dbeta, d->w, x, d->mean,
-                                                         d->rstd, gamma, k->eps, N, C);
-    }
-    if (k->G == C) {
-        rc = nrm_instancenorm_forward(d->y, d->mean, d->rstd, x, gamma, beta, k->eps, N, C, S);
-        return rc != NRM_OK ? rc
-                            : nrm_instancenorm_backward(dx, dgamma, dbeta, d->w, x, d->mean,
-                                                        d->rstd, gamma, N, C, S);
+        layernorm_std_forward(d->y, d->mean, d->rstd, x, gamma, beta, k->eps, N, C);
+        layernorm_std_backward(dx, dgamma, dbeta, d->w, x, gamma, k->eps, N, C);
+        return NRM_OK;
     }
     rc = nrm_groupnorm_forward(d->y, d->mean, d->rstd, x, gamma, beta, k->eps, N, C, S, k->G);
     return rc != NRM_OK ? rc
@@ -1157,7 +1151,7 @@ static void test_group_norm(void)
 {
     static const size_t shape[][4] = {{1, 2, 1, 1}, {2, 6, 1, 2}, {3, 6, 5, 3}, {2, 4, 2, 4},
                                       {3, 4, 7, 1}, {5, 6, 3, 2}, {1, 1, 9, 1}, {4, 6, 1, 3},
-                                      {2, 3, 40, 3}, {2, 8, 2, 2}, {7, 32, 1, 4}, {2, 5, 1, 5}};
+                                      {2, 3, 40, 3}, {2, 8, 2, 2}, {7, 32, 1, 4}, {2, 5, 2, 5}};
     nrm_rng rng = stream(14);
     size_t i, s;
     for (i = 0; i < LENGTH(shape); i++)

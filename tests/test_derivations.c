@@ -2,25 +2,17 @@
 
    One DERIVE line per tag, in the derive_*.h files beside this one; derive_tools.h says how they
    work. Run with -v for the table of all residuals. */
-#define NORMLAYERS_IMPLEMENTATION
+#define NORMLAYERS_IMPLEMENTATION /* the derive_*.h files call private functions, nrmi_... */
 #include "normlayers.h"
-#ifdef NRM_TAG /* the header takes these names back at its end */
-#define nrmi_check NRM_LINK(nrmi_check)
-#define nrmi_slope NRM_LINK(nrmi_slope)
-#define nrmi_matrix NRM_LINK(nrmi_matrix)
-#define nrmi_bits NRM_LINK(nrmi_bits)
-#define nrmi_moments NRM_LINK(nrmi_moments)
-#endif
 
 #include "derive_basics.h"
-#include "derive_conventions.h"
+#include "derive_fold.h"
 #include "derive_norms.h"
 #include "derive_merge.h"
 #include "derive_network.h"
 #include "derive_gradcheck.h"
 #include "derive_family.h"
 #include "derive_recurrent.h"
-#include "derive_files.h"
 
 typedef struct family { /* its equations are numbered 1 to last */
     const char *name;
@@ -31,8 +23,8 @@ typedef struct family { /* its equations are numbered 1 to last */
 static const family families[] = {
     {"LIN", 5}, {"EXP", 5}, {"LOG", 3}, {"RNG", 6}, {"SUM", 13}, {"BN", 23},
     {"LN", 18}, {"NB", 7}, {"ST", 7}, {"BR", 5}, {"GN", 8}, {"RMS", 5},
-    {"LP", 16}, {"WN", 14}, {"FOLD", 6}, {"CONV", 7}, {"ACT", 6}, {"CE", 7},
-    {"RNN", 15}, {"MLP", 9}, {"OPT", 5}, {"FILE", 2}, {"CRC", 3}, {"GC", 7}};
+    {"LP", 16}, {"WN", 14}, {"FOLD", 4}, {"ACT", 6}, {"CE", 7},
+    {"RNN", 15}, {"MLP", 9}, {"OPT", 5}, {"GC", 7}};
 
 int main(int argc, char **argv)
 {
@@ -62,12 +54,10 @@ int main(int argc, char **argv)
     derive_optimizers();
     derive_gradcheck();
     derive_fold();
-    derive_conventions();
     derive_lp();
     derive_weightnorm();
     derive_reparametrization();
     derive_recurrent();
-    derive_files();
     if (verbose) printf("tag     kind   times    residual     bound\n");
     for (f = 0; f < LENGTH(families); f++)
         for (n = 1; n <= families[f].last; n++) {

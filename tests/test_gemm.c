@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 #ifdef NRM_DOUBLE
-typedef double number;
+typedef double blas_real;
 #else
-typedef float number;
+typedef float blas_real;
 #endif
 
 enum order { CblasRowMajor = 101 };
@@ -17,8 +17,8 @@ enum turn { CblasNoTrans = 111, CblasTrans = 112 };
 static int calls, misfits;
 
 static void plain_gemm(enum order order, enum turn ta, enum turn tb, int m, int n, int k,
-                       number alpha, const number *a, int lda, const number *b, int ldb,
-                       number beta, number *c, int ldc)
+                       blas_real alpha, const blas_real *a, int lda, const blas_real *b, int ldb,
+                       blas_real beta, blas_real *c, int ldc)
 {
     int i, j, l;
     calls++;
@@ -32,7 +32,7 @@ static void plain_gemm(enum order order, enum turn ta, enum turn tb, int m, int 
                        (long double)(tb == CblasTrans ? b[j * ldb + l] : b[l * ldb + j]);
             sum *= (long double)alpha;
             if (beta < 0 || beta > 0) sum += (long double)beta * (long double)c[i * ldc + j];
-            c[i * ldc + j] = (number)sum;
+            c[i * ldc + j] = (blas_real)sum;
         }
 }
 

@@ -822,7 +822,6 @@ static void refuse(const nrm_mlp_spec *spec, int status)
 {
     unsigned char block[64];
     nrm_mlp *net = NULL;
-    CHECK_INT(nrm_mlp_check(spec), status);
     CHECK_INT(nrm_mlp_bytes(spec), 0);
     CHECK_INT(nrm_mlp_init(&net, block, sizeof block, spec), status);
     CHECK(net == NULL);
@@ -832,7 +831,7 @@ static void test_bad_layers(void)
 {
     nrm_mlp_layer good[2], bad[2];
     nrm_mlp_spec spec = two_layers(good, HIDDEN, NRM_RELU, NRM_BATCH_NORM, 0);
-    CHECK_INT(nrm_mlp_check(&spec), NRM_OK);
+    CHECK(nrm_mlp_bytes(&spec) > 0);
     refuse(NULL, NRM_ENULL);
     spec.layer = bad;
 #define REFUSE_LAYER(statement, status)                                                            \
@@ -877,9 +876,10 @@ static void test_bad_settings(void)
     REFUSE(spec.beta2 = -1, NRM_ERATE);
     REFUSE(spec.beta2 = nan, NRM_ERATE);
     REFUSE(spec.adam_eps = 0, NRM_ERATE);
-    REFUSE(spec.eps = 0, NRM_EEPS);
+    REFUSE(spec.eps = -NRM_EPS, NRM_EEPS);
     REFUSE(spec.eps = inf, NRM_EEPS);
     REFUSE(spec.new_weight = (nrm_real)1.5, NRM_EWEIGHT);
+    REFUSE(spec.new_weight = 0, NRM_EWEIGHT); /* it would never learn */
     REFUSE(spec.new_weight = nan, NRM_EWEIGHT);
     REFUSE(spec.noise.mean_range = -1, NRM_ENOISE);
     REFUSE(spec.noise.scale_jitter = nan, NRM_ENOISE);
@@ -887,7 +887,9 @@ static void test_bad_settings(void)
     spec = good;
     spec.new_weight = nan;
     spec.cumulative = 1; /* then nobody asks for the weight */
-    CHECK_INT(nrm_mlp_check(&spec), NRM_OK);
+    CHECK(nrm_mlp_bytes(&spec) > 0);
+    spec.eps = 0;
+    CHECK(nrm_mlp_bytes(&spec) > 0);
 }
 
 /* A network that no memory can hold has no size, and no sum of sizes wraps around to a
@@ -966,6 +968,124 @@ static void test_refused_calls(void)
     CHECK_INT(nrm_mlp_forward(h.net, b.x, 1, NRM_INFER), NRM_OK);
     drop_snapshot(s);
     drop(h);
+}
+
+/* ---- refusals of a later layer: the ones before it have not worked yet ----------------------- */
+
+typedef struct kept { /* what no refused call may change */
+    nrm_real params[400], moment[400], running[2][2][HIDDEN];
+    size_t batches[2], steps;
+    nrm_rng rng;
+} kept;
+
+static kept keep(const nrm_mlp *net)
+{
+    kept k;
+    size_t l;
+    memset(&k, 0, sizeof k);
+    memcpy(k.params, net->params, net->n_params * sizeof *k.params);
+    memcpy(k.moment, net->moment1, net->n_params * sizeof *k.moment);
+    for (l = 0; l < 2; l++) {
+        const nrm_running *r = &net->state[l].running;
+        if (r->mean != NULL) memcpy(k.running[l][0], r->mean, sizeof k.running[l][0]);
+        if (r->var != NULL) memcpy(k.running[l][1], r->var, sizeof k.running[l][1]);
+        k.batches[l] = r->batches;
+    }
+    k.steps = net->steps;
+    memcpy(&k.rng, &net->rng, sizeof k.rng);
+    return k;
+}
+
+/* A network with two norms that has made a step. */
+static holder two_norms(const batch *b, int first, int second)
+{
+    nrm_mlp_layer shape[3];
+    nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_TANH, first, 0);
+    holder h;
+    shape[2] = shape[1];
+    shape[1] = shape[0];
+    shape[1].norm = second;
+    shape[0].groups = shape[1].groups = 2;
+    shape[0].p = shape[1].p = NRM_L1;
+    spec.layers = 3;
+    spec.heavy_ball = (nrm_real)0.5;
+    h = build(&spec);
+    CHECK_INT(nrm_mlp_train_step(h.net, NULL, b->x, b->labels, BATCH), NRM_OK);
+    return h;
+}
+
+/* Calls in train mode, gradients in train mode, and calls in the other modes give these codes. */
+static void all_refuse(holder h, const batch *b, int train, int gradient, int others)
+{
+    int i, rc[5];
+    for (i = 0; i < 5; i++) {
+        const int expected = i < 2 ? train : i == 2 ? gradient : others;
+        const kept before = keep(h.net);
+        kept after;
+        if (expected == NRM_OK) continue;
+        rc[0] = i == 0 ? nrm_mlp_forward(h.net, b->x, BATCH, NRM_TRAIN) : 0;
+        rc[1] = i == 1 ? nrm_mlp_train_step(h.net, NULL, b->x, b->labels, BATCH) : 0;
+        rc[2] = i == 2 ? nrm_mlp_gradient(h.net, NULL, b->x, b->labels, BATCH, NRM_TRAIN) : 0;
+        rc[3] = i == 3 ? nrm_mlp_forward(h.net, b->x, BATCH, NRM_INFER) : 0;
+        rc[4] = i == 4 ? nrm_mlp_gradient(h.net, NULL, b->x, b->labels, BATCH, NRM_FROZEN) : 0;
+        CHECK_INT(rc[i], expected);
+        after = keep(h.net);
+        if (!CHECK(memcmp(&before, &after, sizeof before) == 0)) printf("  call %d\n", i);
+    }
+    drop(h);
+}
+
+static void test_later_layers_refuse(void)
+{
+    static const int first[] = {NRM_BATCH_NORM, NRM_NOISY_BATCH_NORM, NRM_LP_BATCH_NORM,
+                                NRM_BATCH_RENORM};
+    const batch b = random_batch(15);
+    size_t k;
+    for (k = 0; k < COUNT(first); k++) {
+        holder h = two_norms(&b, first[k], NRM_BATCH_RENORM);
+        h.net->spec.r_max = (nrm_real)0.5;
+        all_refuse(h, &b, NRM_ERATE, NRM_ERATE, NRM_ERATE);
+        h = two_norms(&b, first[k], NRM_BATCH_RENORM);
+        h.net->state[1].running.var[5] = -1;
+        all_refuse(h, &b, NRM_ESTATS, NRM_ESTATS, NRM_ESTATS);
+        h = two_norms(&b, first[k], NRM_BATCH_NORM);
+        h.net->state[1].running.var[5] = -1; /* which only the other modes read */
+        all_refuse(h, &b, NRM_OK, NRM_OK, NRM_ESTATS);
+        h = two_norms(&b, first[k], first[k]);
+        h.net->state[1].running.new_weight = 0;
+        all_refuse(h, &b, NRM_EWEIGHT, NRM_OK, NRM_OK);
+        h = two_norms(&b, first[k], NRM_GROUP_NORM);
+        h.net->state[1].shape.groups = 3;
+        all_refuse(h, &b, NRM_ESIZE, NRM_ESIZE, NRM_ESIZE);
+        h = two_norms(&b, first[k], NRM_LP_BATCH_NORM);
+        h.net->state[1].shape.p = 4;
+        all_refuse(h, &b, NRM_EKIND, NRM_EKIND, NRM_EKIND);
+        h = two_norms(&b, first[k], NRM_NOISY_BATCH_NORM);
+        h.net->spec.noise.mean_range = -1;
+        all_refuse(h, &b, NRM_ENOISE, NRM_ENOISE, NRM_ENOISE);
+        h = two_norms(&b, first[k], NRM_LAYER_NORM);
+        h.net->spec.eps = -1;
+        all_refuse(h, &b, NRM_EEPS, NRM_EEPS, NRM_EEPS);
+    }
+}
+
+/* What nobody asks for is not refused. */
+static void test_reestimate_of_nothing(void)
+{
+    const batch b = random_batch(16);
+    const int norm[] = {NRM_BATCH_NORM, NRM_LP_BATCH_NORM};
+    int k;
+    for (k = 0; k < 2; k++) {
+        holder h = two_norms(&b, norm[k], NRM_NO_NORM);
+        const kept before = keep(h.net);
+        kept after;
+        CHECK_INT(nrm_mlp_reestimate(h.net, NULL, 0), NRM_OK);
+        CHECK_INT(nrm_mlp_reestimate(h.net, b.x, 1), k == 1 ? NRM_EKIND : NRM_EBATCH);
+        after = keep(h.net);
+        CHECK(memcmp(&before, &after, sizeof before) == 0);
+        if (k == 0) CHECK_INT(nrm_mlp_reestimate(h.net, b.x, BATCH - 1), NRM_OK);
+        drop(h);
+    }
 }
 
 /* A batch of one is fine where no batch is looked at. */
@@ -1047,6 +1167,8 @@ int main(void)
     RUN(test_bad_settings);
     RUN(test_overflow);
     RUN(test_refused_calls);
+    RUN(test_later_layers_refuse);
+    RUN(test_reestimate_of_nothing);
     RUN(test_batch_of_one);
     RUN(test_nonfinite);
     return test_report(in_float ? "mlp (float)" : "mlp (double)");

@@ -11,6 +11,7 @@
 #include "normlayers.h"
 
 #include "museum.h"
+#include "variants.h"
 
 #define R(a) ((nrm_real)(a))
 #define D(a) ((double)(a))
@@ -807,7 +808,7 @@ static void test_std(void)
         const size_t wide = widths[k];
         fill(x, wide, 0, 1, &rng);
         OK(nrm_layernorm_forward(y, &mean, &rstd, x, NULL, NULL, R(1e-12), 1, wide));
-        OK(nrm_layernorm_std_forward(other, &mean, &rstd, x, NULL, NULL, R(1e-12), 1, wide));
+        layernorm_std_forward(other, &mean, &rstd, x, NULL, NULL, R(1e-12), 1, wide);
         page_print("| %u | %s | %s |\n", (unsigned)wide, page_number(D(other[0]) / D(y[0]), 4),
                    page_number(sqrt(1 - 1 / D(wide)), 4));
         CHECK_NEAR(D(other[0]) / D(y[0]), sqrt(1 - 1 / D(wide)), 1e-6);

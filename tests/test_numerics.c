@@ -660,61 +660,6 @@ static void test_rows_accuracy(void)
         }
 }
 
-/* ---- floats and doubles of files, by integers ------------------------------------------------ */
-
-static float hardware_float(double a)
-{
-    volatile float f = (float)a;
-    return f;
-}
-
-static void check_number(double a)
-{
-    uint64_t bits;
-    uint32_t got, should;
-    float f = hardware_float(a), back;
-    double wide;
-    memcpy(&bits, &a, 8);
-    memcpy(&should, &f, 4);
-    got = nrmi_narrow(bits);
-    if (isnan(a)) {
-        memcpy(&back, &got, 4);
-        CHECK(isnan(back) && got >> 31 == bits >> 63);
-        return;
-    }
-    if (!CHECK(got == should)) printf("  %.17g becomes %08x, not %08x\n", a, got, should);
-    bits = nrmi_widen(got);
-    memcpy(&wide, &bits, 8);
-    CHECK(wide == (double)f && !signbit(wide) == !signbit(a));
-}
-
-/* Every exponent, with significands that are random or next to a tie, against the processor. */
-static void test_conversions(void)
-{
-    nrm_rng rng;
-    uint64_t exponent, fraction;
-    int i;
-    nrm_rng_seed(&rng, 19, 0);
-    for (exponent = 0; exponent < 2048; exponent++)
-        for (i = 0; i < 200; i++) {
-            const uint64_t random = (uint64_t)nrm_rng_u32(&rng) << 32 | nrm_rng_u32(&rng);
-            const unsigned place = nrm_rng_below(&rng, 53);
-            double a;
-            uint64_t bits;
-            fraction = random & (((uint64_t)1 << 52) - 1);
-            if (i % 4 == 1) fraction = fraction >> place << place;
-            if (i % 4 == 2) fraction = (fraction >> 29 << 29) + ((uint64_t)1 << 28) - 1 +
-                                       (uint64_t)(i % 3);
-            if (i % 4 == 3) fraction = i % 8 == 3 ? 0 : ((uint64_t)1 << 52) - 1;
-            fraction &= ((uint64_t)1 << 52) - 1;
-            bits = (random & (uint64_t)1 << 63) | exponent << 52 | fraction;
-            memcpy(&a, &bits, 8);
-            check_number(a);
-        }
-    CHECK(nrmi_widen(0x7f800001u) == (uint64_t)0x7ff0000020000000u);
-    CHECK(nrmi_narrow((uint64_t)0x7ff0000000000001u) == 0x7fc00000u); /* still a NaN */
-}
-
 int main(void)
 {
     RUN(test_exp);
@@ -732,6 +677,5 @@ int main(void)
     RUN(test_frozen_alone);
     RUN(test_far_scales);
     RUN(test_rows_accuracy);
-    RUN(test_conversions);
     return test_report("numerics");
 }

@@ -253,9 +253,11 @@ enum { T7 = 7, N4 = 4, IN2 = 2, H7 = 7 }; /* the shape of the cases that follow 
 
 static void prepare_usual(rnn_case *k, const kind *what, uint64_t seed)
 {
+    size_t t;
     nrm_rng rng;
     nrm_rng_seed(&rng, seed, 33);
     rnn_prepare(k, what->norm, what->mode, NRM_TANH, T7, N4, IN2, H7, 1, 1e-5, &rng);
+    for (t = 0; t < T7; t++) k->running[t].new_weight = (nrm_real)0.25;
 }
 
 static int same_bits(const nrm_real *a, const nrm_real *b, size_t n)
@@ -610,7 +612,7 @@ static void test_settings(void)
         WITH(rnn.T, SIZE_MAX / 2, NRM_EOVERFLOW);
         WITH(rnn.T, SIZE_MAX, NRM_EOVERFLOW);
         if (what->norm != NRM_NO_NORM) {
-            WITH(rnn.eps, 0, NRM_EEPS);
+            WITH(rnn.eps, -NRM_EPS, NRM_EEPS);
             WITH(rnn.eps, (nrm_real)NAN, NRM_EEPS);
         }
 #undef WITH
@@ -634,6 +636,9 @@ static void test_running_arguments(void)
     size_t i;
     call c = usual_call(&kinds[2]);
     store.running[3].new_weight = kept.running[3].new_weight = (nrm_real)1.5;
+    REFUSED(forward_of, NRM_EWEIGHT);
+    c = usual_call(&kinds[2]);
+    store.running[3].new_weight = kept.running[3].new_weight = 0; /* would never learn */
     REFUSED(forward_of, NRM_EWEIGHT);
     c = usual_call(&kinds[2]);
     store.running[4].var = kept.running[4].var = store.running[4].mean;

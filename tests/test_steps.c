@@ -6,11 +6,8 @@
    chapter (see derive_tools.h). Which tags there must be is read from the chapters themselves, so
    that a DERIVE that is never reached cannot go unseen. Equations of the header are the business of
    test_derivations.c. Run with -v for the table of all residuals. */
-#define NORMLAYERS_IMPLEMENTATION
+#define NORMLAYERS_IMPLEMENTATION /* the steps_*.h files call private functions, nrmi_... */
 #include "normlayers.h"
-#ifdef NRM_TAG /* the header takes this name back at its end */
-#define nrmi_slope NRM_LINK(nrmi_slope)
-#endif
 
 #include "steps_batch_norm.h"
 #include "steps_conventions.h"
@@ -62,12 +59,13 @@ static char *read_text(const char *path)
     exit(1);
 }
 
-/* Equations of the header end in their tag, in brackets. */
+/* Equations of the header end in their tag, in brackets; steps in round ones. */
 static int in_header(const char *header, const char *tag)
 {
-    char bracketed[24];
-    snprintf(bracketed, sizeof bracketed, "[%s]\n", tag);
-    return strstr(header, bracketed) != NULL;
+    char equation[24], step[24];
+    snprintf(equation, sizeof equation, "[%s]\n", tag);
+    snprintf(step, sizeof step, "(%s)\n", tag);
+    return strstr(header, equation) != NULL || strstr(header, step) != NULL;
 }
 
 /* All tags that the chapter has and the header has not. */

@@ -100,14 +100,11 @@ static void other_norms(work *w)
     take(w, nrm_groupnorm_forward(o->y, o->mean, o->rstd, x, gamma_, beta_, NRM_EPS, N, C, S, 2));
     take(w, nrm_groupnorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->mean, o->rstd, gamma_, N,
                                    C, S, 2));
-    take(w, nrm_instancenorm_forward(o->y, o->mean, o->rstd, x, gamma_, beta_, NRM_EPS, N, C, S));
-    take(w, nrm_instancenorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->mean, o->rstd, gamma_,
-                                      N, C, S));
+    take(w, nrm_groupnorm_forward(o->y, o->mean, o->rstd, x, gamma_, beta_, NRM_EPS, N, C, S, C));
+    take(w, nrm_groupnorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->mean, o->rstd, gamma_, N,
+                                   C, S, C));
     take(w, nrm_rmsnorm_forward(o->y, o->rstd, x, gamma_, NRM_EPS, N, WIDTH));
     take(w, nrm_rmsnorm_backward(o->dx, o->dgamma, dy, x, o->rstd, gamma_, N, WIDTH));
-    take(w, nrm_layernorm_std_forward(o->y, o->mean, o->rstd, x, gamma_, beta_, NRM_EPS, N, WIDTH));
-    take(w, nrm_layernorm_std_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->mean, o->rstd, gamma_,
-                                       NRM_EPS, N, WIDTH));
     take(w, nrm_batchrenorm_forward(o->y, o->ratio, o->offset, o->mean, o->rstd, &running, x,
                                     gamma_, beta_, 2, 1, NRM_TRAIN, NRM_EPS, N, C, S));
     take(w, nrm_batchrenorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->ratio, o->offset,

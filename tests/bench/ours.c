@@ -173,15 +173,15 @@ static int group_backward(bench_work *w, void *state)
 static int instance_forward(bench_work *w, void *state)
 {
     (void)state;
-    return nrm_instancenorm_forward(w->out, w->mean, w->rstd, w->x, w->gamma, w->beta, w->eps, w->N,
-                                    w->C, w->S);
+    return nrm_groupnorm_forward(w->out, w->mean, w->rstd, w->x, w->gamma, w->beta, w->eps, w->N,
+                                 w->C, w->S, w->C);
 }
 
 static int instance_backward(bench_work *w, void *state)
 {
     (void)state;
-    return nrm_instancenorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
-                                     w->gamma, w->N, w->C, w->S);
+    return nrm_groupnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
+                                  w->gamma, w->N, w->C, w->S, w->C);
 }
 
 static int rms_forward(bench_work *w, void *state)

@@ -51,7 +51,7 @@ left() { # compiler, flags, include line
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null 2>&1 || { echo "macros: no $compiler here"; continue; }
     for language in c c++; do
-        for flags in "" -DNRM_DOUBLE -DNRM_ACC=float -DNRM_STATIC -DNRM_NO_VECTORS; do
+        for flags in "" -DNRM_DOUBLE -DNRM_ACC=float -DNRM_STATIC -DNRM_NO_VECTORS -DNRM_PLAIN; do
             what="$compiler $language $flags"
             left "$compiler" "$flags" "" >"$work/declared"
             left "$compiler" "$flags" "#define NORMLAYERS_IMPLEMENTATION" >"$work/implemented"

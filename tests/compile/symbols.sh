@@ -37,10 +37,10 @@ sed -n '/^#ifndef NORMLAYERS_H$/,/^#endif .* NORMLAYERS_H/p' normlayers.h |
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null 2>&1 || { echo "symbols: no $compiler here"; continue; }
     for language in c cc; do
-        for option in "" -DNRM_DOUBLE -DNRM_ACC=float "-DNRM_DOUBLE -DNRM_ACC=float"; do
+        for option in "" -DNRM_DOUBLE -DNRM_ACC=float "-DNRM_DOUBLE -DNRM_ACC=double"; do
             what="$compiler .$language $option"
             case $option in
-            "-DNRM_DOUBLE -DNRM_ACC=float") tag=_f64_float ;;
+            "-DNRM_DOUBLE -DNRM_ACC=double") tag=_f64_double ;;
             -DNRM_DOUBLE) tag=_f64 ;;
             -DNRM_ACC=float) tag=_f32_float ;;
             *) tag= ;;

@@ -32,7 +32,7 @@ same NRM_VERSION "$(sed -n 's/^#define NRM_VERSION "\(.*\)"$/\1/p' normlayers.h)
 same "the comment at nrm_version" \
     "$(sed -n 's/^NRM_DEF .*nrm_version(void);.*"\([0-9.]*\)".*/\1/p' normlayers.h)"
 same "the newest entry of the history" \
-    "$(sed -n '/^### History$/,/^### /s/^- \([0-9.]*\): .*/\1/p' normlayers.h | sed -n 1p)"
+    "$(sed -n '/^### History$/,/^### /s/^- \([0-9.]*\)[:,] .*/\1/p' normlayers.h | sed -n 1p)"
 
 cat >"$work/version.c" <<'END'
 #define NORMLAYERS_IMPLEMENTATION

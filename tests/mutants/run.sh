@@ -173,8 +173,8 @@ run() {
 
 # ---- one mutant ----------------------------------------------------------------------------------
 
-# Puts FOLDER/mutant in the place of the file. Of tests/ and examples/, where includes are looked for
-# beside the including file first, everything else is linked.
+# Puts FOLDER/mutant in the place of the file. Of tests/ and examples/, where includes are looked
+# for beside the including file first, everything else is linked.
 place() { # place FILE FOLDER
     if [ "$1" != normlayers.h ]; then
         mkdir "$2/tests" "$2/examples"

@@ -31,8 +31,15 @@ picture_table() { # the table that a picture shows: its own, or that of its expe
 check "the examples compile" make -s BUILD="$bin" CC="$CC" CFLAGS="${EXAMPLE_CFLAGS:--O1}" examples
 programs=$(cd examples && echo 0*.c 10_*.c | sed 's/\.c//g')
 for program in $programs; do
-    case $program in 01_*)
+    case $program in
+    01_*)
         check "$program prints" "$bin/$program"
+        continue
+        ;;
+    06_*)
+        check "$program prints" "$bin/$program"
+        check "$program says that it has no file" exits 1 "$bin/$program" "$dir/none"
+        check "$program does so in one line" one_line "$bin/$program" "$dir/none"
         continue
         ;;
     esac

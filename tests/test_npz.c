@@ -476,8 +476,8 @@ static void test_floats(void)
         }
 }
 
-/* A double half way between two floats becomes the one whose last bit is 0; a NaN stays one, also if
-   all its bits are in the half that is lost. */
+/* A double half way between two floats becomes the one whose last bit is 0; a NaN stays one, also
+   if all its bits are in the half that is lost. */
 static void test_rounding(void)
 {
     static const uint64_t number[] = {0x3ff0000010000000u, 0x3ff0000030000000u, 0xbff0000010000000u,

@@ -62,6 +62,10 @@ function begin_function(text) {
 # A line of code at the outermost level: functions, prototypes, structs.
 function outermost(text) {
     if (stating == "") stated = FNR
+    if (text ~ /^typedef [a-z]+ NRM_OWN\(/) { # the name that the linker sees
+        sub(/NRM_OWN\(/, "", text)
+        sub(/\)/, "", text)
+    }
     stating = stating " " text
     if (text ~ /^typedef struct nrmi_/) {
         struct = text
@@ -222,7 +226,7 @@ function lengths(    i, n, longest, most, s, c) {
     check_faults("chapters: the longest, " most ", has " longest \
         " lines, limit 340, for the perceptron 640")
     check(FNR <= 6100, "the header has " FNR " lines, limit 6100")
-    check(bytes <= 290 * 1024, "the header has " bytes " bytes, limit " 290 * 1024)
+    check(bytes <= 292 * 1024, "the header has " bytes " bytes, limit " 292 * 1024)
 }
 # Words that a part's code, with its comments, does not mention.
 function layering(    i, c, word, text, used, id) {
@@ -307,7 +311,7 @@ function reach(root, kind,    f, g, queue, seen, head, tail, n, list, k, lines, 
     chain = name[queue[1]]
     for (f = queue[1]; f in next_of; f = next_of[f]) chain = chain " > " name[next_of[f]]
     if (tail > 38) remember(tail " functions, limit 38")
-    if (lines > 440) remember(lines " lines, limit 440")
+    if (lines > 450) remember(lines " lines, limit 450")
     if (d > 4) remember("calls " d " deep, limit 4: " chain)
     if (faults != "" && verbose)
         for (head = 1; head <= tail; head++)

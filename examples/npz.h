@@ -351,16 +351,16 @@ NPZ_DEF int npz_save(const char *path, npz_array *array, size_t count, npz_conte
     npzi_call call = {array, NULL, context, count, 0, 0};
     char temporary[NPZ_PATH + 13];
     const size_t n = path == NULL ? 0 : strlen(path);
-    uint64_t bytes = 22;
+    uint64_t total = 22;
     struct stat there;
     npzi_file f;
     size_t i;
     int rc, file = -1;
     NPZ_TRY(npzi_begin(&f, &call, path));
     f.zip.npy = n >= 4 && strcmp(path + n - 4, ".npy") == 0;
-    for (i = 0; i < count && bytes < NPZ_ONES && !f.zip.npy; i++)
-        bytes += 1024 + NPZ_BYTES(&array[i]); /* its headers are shorter */
-    if (bytes >= NPZ_ONES || (f.zip.npy && count != 1)) return NPZ_ESIZE;
+    for (i = 0; i < count && total < NPZ_ONES && !f.zip.npy; i++)
+        total += 1024 + NPZ_BYTES(&array[i]); /* its headers are shorter */
+    if (total >= NPZ_ONES || (f.zip.npy && count != 1)) return NPZ_ESIZE;
     if (n == 0 || n >= NPZ_PATH) return NPZ_EFILE;
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) return NPZ_EPLACE;
     for (i = 0; i < 16 && file < 0; i++) { /* until a name is not taken */

@@ -762,11 +762,11 @@ NRM_DEF int nrm_gradcheck(
    (chapter 19). So everything else has the same bits on every machine that rounds as IEEE 754
    says; products have them too if the program is compiled with -ffp-contract=off. */
 #if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
 #if __clang_major__ >= 12 && (defined(__x86_64__) || defined(__i386__) || defined(__aarch64__))
 #define NRM_PRECISE /* partial fast-math flags, which no macro tells, do not reach in here */
 #pragma float_control(precise, on, push)
 #endif
+#pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
 #pragma GCC diagnostic push /* (that a strip is never empty gcc cannot see) */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -1069,8 +1069,12 @@ the map, with m and u as constants, to fine-tune a network while its statistics 
 static void nrmi_recall_running(nrmi_moments *t, const nrm_running *from, size_t c, size_t w)
 {
     size_t k;
-    for (k = 0; k < w; k++) /* BN.11 */
-        nrmi_recall(t, k, (nrm_acc)from->mean[c + k], (nrm_acc)from->var[c + k]);
+    for (k = 0; k < w; k++) {
+        t->mean[k] = (nrm_acc)from->mean[c + k]; /* BN.11 */
+        t->var[k] = (nrm_acc)from->var[c + k];
+        t->at.high[k] = from->mean[c + k];
+        t->at.low[k] = 0;
+    }
 }
 
 static int nrmi_check_batchnorm(int mode, nrm_real eps, size_t N, size_t C, size_t S)
@@ -2684,7 +2688,7 @@ static void nrmi_lp_sizes(nrmi_moments *t, const nrm_real *x, int p, const nrmi_
                 const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, &t->at, columns ? k : 0, p));
                 size[k] = l1 ? size[k] + u : u > size[k] ? u : size[k]; /* LP.2 */
             }
-    for (n = across / 2; n > 0 && !columns; n /= 2) /* SUM.9 */
+    for (n = across / 2; n > 0 && !columns; n /= 2) /* (SUM.9) */
         for (k = 0; k < n; k++)
             size[k] = l1 ? size[k] + size[k + n] : size[k] > size[k + n] ? size[k] : size[k + n];
     for (k = 0; k < w; k++) t->var[k] = l1 ? size[k] * share : size[k];
@@ -4571,8 +4575,9 @@ static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)
     size_t k;
     int lost = 0;
     for (k = 0; k < w; k++) {
-        lost |= !nrmi_finite(t->mean[k]) || !nrmi_finite(t->var[k]);
-        lost |= stored && (!nrmi_fits(t->mean[k]) || !nrmi_fits(t->var[k]));
+        const nrm_acc mean = stored ? (nrm_acc)(nrm_real)t->mean[k] : t->mean[k];
+        const nrm_acc var = stored ? (nrm_acc)(nrm_real)t->var[k] : t->var[k];
+        lost |= !nrmi_finite(mean) || !nrmi_finite(var);
     }
     return lost;
 }
@@ -4599,19 +4604,24 @@ Two passes in `nrm_acc`, from the first value x₁, are the definition of mean a
 
 If all values are equal, every difference is exactly 0.
 */
+/* Where value i of group g stands, and how many there are. */
+static size_t nrmi_at(const nrmi_view *v, size_t g, size_t i)
+{
+    return g * v->apart + i / v->length * v->pitch + i % v->length;
+}
+#define NRM_COUNT(v) ((v)->runs * (v)->length)
+
 static void nrmi_two_passes(nrmi_moments *t, size_t k, const nrm_real *x, const nrmi_view *v)
 {
-    const nrm_acc x1 = (nrm_acc)x[0], M = (nrm_acc)v->runs * (nrm_acc)v->length;
+    const nrm_acc x1 = (nrm_acc)x[0], M = (nrm_acc)NRM_COUNT(v);
     nrm_acc offset = 0, squares = 0;
-    size_t n, i;
-    for (n = 0; n < v->runs; n++)
-        for (i = 0; i < v->length; i++) offset += (nrm_acc)x[n * v->pitch + i] - x1;
+    size_t i;
+    for (i = 0; i < NRM_COUNT(v); i++) offset += (nrm_acc)x[nrmi_at(v, 0, i)] - x1;
     offset /= M;
-    for (n = 0; n < v->runs; n++)
-        for (i = 0; i < v->length; i++) {
-            const nrm_acc d = ((nrm_acc)x[n * v->pitch + i] - x1) - offset;
-            squares += d * d;
-        }
+    for (i = 0; i < NRM_COUNT(v); i++) {
+        const nrm_acc d = ((nrm_acc)x[nrmi_at(v, 0, i)] - x1) - offset;
+        squares += d * d;
+    }
     nrmi_put(t, k, x[0], offset, squares / M); /* SUM.7 */
 }
 
@@ -4620,12 +4630,6 @@ The primitives that follow define what the fast ones of chapters 16 to 18 comput
 `NRM_PLAIN` they are all there is. A strip is a single group then: w is 1.
 */
 #ifdef NRM_PLAIN
-/* Where value i of group g stands, and how many there are. */
-static size_t nrmi_at(const nrmi_view *v, size_t g, size_t i)
-{
-    return g * v->apart + i / v->length * v->pitch + i % v->length;
-}
-#define NRM_COUNT(v) ((v)->runs * (v)->length)
 #define NRM_FROM(mu, x) (((nrm_acc)(x) - (nrm_acc)(mu)->high[0]) - (nrm_acc)(mu)->low[0])
 
 static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
@@ -4963,7 +4967,7 @@ NRM_INLINE void nrmi_group_moments(nrmi_moments *t, size_t k, const nrm_real *x,
             Q = gross - m * m * n; /* SUM.2 */
             var = Q * (1 / n);
         } else {
-            while ((count = nrmi_next_block(&s1, &s2, &at, x, p, NULL, NULL)) > 0) { /* SUM.3 */
+            while ((count = nrmi_next_block(&s1, &s2, &at, x, p, NULL, NULL)) > 0) { /* (SUM.3) */
                 nrmi_merge(&m, &Q, &p, first, s1, s2, nrmi_weigh(n, (nrm_acc)count));
                 gross += s2;
                 n += (nrm_acc)count;

@@ -302,7 +302,8 @@ static void test_one_worker(void)
         undivided(&whole, &b);
         in_parts(&parts, &b);
         CHECK(memcmp(parts.mean, whole.mean, sizeof parts.mean) == 0);
-        CHECK(apart(&parts, &whole, &b) <= (in_float ? 5e-7 : 1e-14));
+        /* with float sums only the undivided batch has the low part of a mean on the way back */
+        CHECK(apart(&parts, &whole, &b) <= (acc_in_float ? 2e-6 : in_float ? 5e-7 : 1e-14));
     }
 }
 

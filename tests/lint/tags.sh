@@ -170,7 +170,7 @@ faults() {
     passed=0
     failed=0
     fault 'an equation that stands there twice' '/\[LN.14\]$/ { print }' 'LN.14: defined twice'
-    fault 'a missing equation' '/^    .*\(LN.12\)$/ { next }' 'LN.12: not defined, but'
+    fault 'a missing equation' '/^    .*\(LN.12\)$/ { next }' 'LN.12: out of order'
     fault 'the last equation of a family missing' '/^    .*\(CE.7\)$/ { next }' 'CE.7: its DERIVE'
     fault 'an equation whose line is gone' 'sub(/ *\/\* OPT\.5.*\*\//, "") { }' \
         'OPT.5: no line of code computes it'
@@ -196,7 +196,7 @@ faults() {
     fault 'a DERIVE of no equation' 'sub(/DERIVE\("NB.7"/, "DERIVE(\"NB.8\"") { }' 'NB.8: cited'
     fault 'a second witness of no equation' 'sub(/ALSO_OF\("CE.1"/, "ALSO_OF(\"CE.0\"") { }' \
         'CE.0: cited'
-    fault 'an empty header' 'FILENAME ~ /normlayers/ { next }' 'not defined'
+    fault 'an empty header' 'FILENAME ~ /normlayers/ { next }' 'out of order'
     fault 'a fence without a tag' '/\\tag\{BN.4\}/ { next }' 'with 0 tags'
     fault 'an equation shown twice' 'sub(/\\tag\{BN.4\}/, "\\tag{BN.3}") { }' \
         'BN.3: shown twice'

@@ -5951,7 +5951,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
     size_t i;
     if (n == 0) return NRM_OK;
     if (rng == NULL || index == NULL) return NRM_ENULL;
-    if ((uint64_t)n > 0xffffffffu) return NRM_ESIZE;
+    if (n - 1 > 0xfffffffeu) return NRM_ESIZE;
     for (i = n - 1; i > 0; i--) {
         const size_t j = nrm_rng_below(rng, (uint32_t)i + 1), kept = index[i];
         index[i] = index[j];

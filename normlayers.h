@@ -2,8 +2,8 @@
 /*
 # normlayers.h
 
-Batch norm, layer norm and their family, forward and backward, in one C file to be read from
-top to bottom: each formula is derived in the comment above the line that computes it, has a
+Batch norm, layer norm and their family, forward and backward, in one C file. Read it from top
+to bottom: each formula is derived in the comment above the line that computes it, has a
 tag such as BN.19, and is checked by a test of that name. A gradient checker for your own
 layers, a recurrent layer and a small multilayer perceptron come along.
 

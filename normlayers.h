@@ -1253,16 +1253,14 @@ and one multiplication save a buffer as large as the activations.
 
 *The question it answers: is this value large for its example, judged by the other features?*
 
-Ba, Kiros and Hinton (2016) average over features instead of examples. Each row is on its
-own: there is nothing about a batch to depend on or to remember, and training and inference
-compute the same. It works for a batch of one, and inside a recurrent network whose
-sequences differ in length.
+Ba, Kiros and Hinton (2016) average over features instead of examples. Each row is on its own,
+so training and inference compute the same, also for a batch of one and inside a recurrent
+network whose sequences differ in length.
 
 ### 2.1  Shapes
 
-`x`, `y`, `dx`, `dy` are `[N][D]`; γ and β are `[D]`, one for each feature; μ and r are `[N]`.
-Below, a single row is meant, and i, j run over its D features; the row's index n returns with
-LN.8.
+`x`, `y`, `dx`, `dy` are `[N][D]`; γ and β are `[D]`; μ and r are `[N]`. Below, a single row is
+meant, and i, j run over its D features; the row's index n returns with LN.8.
 
 ### 2.2  Forward
 
@@ -1321,9 +1319,7 @@ NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 /*
 What differs from batch norm is LN.5: γ changes along the very axis that is averaged. That
 matters in LN.14. A row of equal features is no error, since it says nothing wrong about other
-rows: v = 0, x̂ = 0, y = β. The same holds for D = 1.
-
-As in BN.6 and BN.7,
+rows: v = 0, x̂ = 0, y = β. The same holds for D = 1. As in BN.6 and BN.7,
 
     ∑ᵢ x̂ᵢ = 0                                                         (LN.6)
     ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            (LN.7)
@@ -1348,9 +1344,8 @@ The Jacobian is symmetric, and multiplying it by g takes two means of the row:
     dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = r·(gᵢ − ⟨g⟩ − x̂ᵢ·⟨g·x̂⟩)                     [LN.14]
 
 Here γ is inside the means, since it differs from feature to feature: ⟨g⟩ is not γ·⟨dy⟩. A test
-with γ = 1 cannot see the difference. (One library lost γ altogether here, and its tests, which
-start at γ = 1, passed.) The gradients of γ and β go down the columns, dx goes along the rows;
-one sweep does both, band by band.
+with γ = 1 cannot see the difference. The gradients of γ and β go down the columns, dx goes
+along the rows; one sweep does both, band by band.
 */
 static void nrmi_rows_sweep(int rms, nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
                             const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
@@ -1379,7 +1374,6 @@ static void nrmi_rows_columns(nrmi_columns *columns, const nrm_real *dy, const n
     size_t n, k, w;
     row.apart = part.apart = G * D;
     part.length = width;
-    part.ahead = 0;
     nrmi_clear(columns, width);
     for (n = 0; n < examples; n += w) {
         w = nrmi_least(examples - n, band);
@@ -1394,10 +1388,10 @@ static void nrmi_rows_columns(nrmi_columns *columns, const nrm_real *dy, const n
     }
 }
 
-/* Everything in one sweep: dx row by row, and the sums of all columns on the way. */
-static void nrmi_rows_together(int rms, nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                               const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
-                               const nrm_real *gamma, const nrmi_view *v)
+static void nrmi_rows_together(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                               nrmi_columns *columns, const nrm_real *dy, const nrm_real *x,
+                               const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
+                               const nrmi_view *v)
 {
     const size_t D = v->length, all = v->sets * D;
     size_t n, w;
@@ -1408,6 +1402,8 @@ static void nrmi_rows_together(int rms, nrm_real *dx, nrmi_columns *columns, con
         nrmi_rows_sweep(rms, dx, columns, dy, x, mean, rstd, gamma, v, n, w);
         nrmi_fold(columns, first, nrmi_least(all, first + w * D));
     }
+    nrmi_give(dbeta, 0, columns->dbeta, all);
+    nrmi_give(dgamma, 0, columns->dgamma, all);
 }
 
 /* Apart, so that rows of usual width do not pay for the stack of wide ones. */
@@ -1416,9 +1412,7 @@ static NRM_APART void nrmi_rows_wide(int rms, nrm_real *dx, nrm_real *dgamma, nr
                                      const nrm_acc *rstd, const nrm_real *gamma, const nrmi_view *v)
 {
     NRM_COLUMNS(columns, NRM_WIDE);
-    nrmi_rows_together(rms, dx, &columns, dy, x, mean, rstd, gamma, v);
-    nrmi_give(dbeta, 0, columns.dbeta, v->sets * v->length);
-    nrmi_give(dgamma, 0, columns.dgamma, v->sets * v->length);
+    nrmi_rows_together(rms, dx, dgamma, dbeta, &columns, dy, x, mean, rstd, gamma, v);
 }
 
 static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
@@ -1439,9 +1433,7 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
             nrmi_rows_wide(rms, dx, dgamma, dbeta, dy, x, mean, rstd, gamma, &v);
         } else {
             NRM_COLUMNS(columns, NRM_SLOTS);
-            nrmi_rows_together(rms, dx, &columns, dy, x, mean, rstd, gamma, &v);
-            nrmi_give(dbeta, 0, columns.dbeta, G * D);
-            nrmi_give(dgamma, 0, columns.dgamma, G * D);
+            nrmi_rows_together(rms, dx, dgamma, dbeta, &columns, dy, x, mean, rstd, gamma, &v);
         }
         return NRM_OK;
     }
@@ -1480,27 +1472,18 @@ NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 /*
 ### 2.4  What it means
 
-LN.13 is r times something close to a projection: it takes out of g its mean and its component
-along x̂. The first is gone entirely. The second is gone except for ε; so dx is not quite
-orthogonal to x̂, as one often reads:
+LN.13 is r times something close to a projection: it removes the mean of g and its component
+along x̂, the second except for ε. So dx is not quite orthogonal to x̂, as one often reads:
 
     ∑ᵢ dxᵢ = 0                                                        (LN.15)
     ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          (LN.16)
 
-**A variant.** A text that many learned from, The Annotated Transformer, divides by D − 1 and
-adds ε to the standard deviation s, outside the root:
+**A variant.** The Annotated Transformer divides by D − 1 and adds ε to the standard deviation
+s, outside the root. No γ makes up for that, since the ratio of the two depends on s. With r =
+1/(s + ε), LN.14 gains a factor κ, which is D/(D − 1) for ε = 0; where s = 0, κ·x̂ᵢ is 0.
 
     x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1))                (LN.17)
-
-At D = 512 it differs from every framework by one part in a thousand, and since the ratio of
-the two depends on s, no γ makes up for it. With r = 1/(s + ε), ∂s/∂xᵢ = (xᵢ − μ)/((D − 1)·s)
-and ∂r/∂xᵢ = −r²·∂s/∂xᵢ, LN.14 gains a factor in its last term:
-
     dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)             (LN.18)
-
-κ is D/(D − 1) for ε = 0. A row of equal values has s = 0 and x̂ = 0, and the limit of the last
-term is 0. (Automatic differentiation of √v gives NaN there: 0 times the infinite derivative
-of the root at 0.)
 */
 
 /*
@@ -1529,15 +1512,13 @@ static int nrmi_check_noise(const nrm_noise *noise)
 
 Shapes are those of chapter 1, and y is the output of batch norm, γ and β included. At every
 step each unit c draws the centre of its noise, and then every sample i of the unit draws an
-offset m and a factor s around that centre:
+offset m and a factor s around that centre. Unit follows unit, and sample follows sample:
 
     μ_c ~ U(−n_μ, n_μ)                                                [NB.1]
     σ_c ~ U(1, n_σ)                                                   [NB.2]
     m_ic ~ U(μ_c − r_μ, μ_c + r_μ)                                    [NB.3]
     s_ic ~ N(σ_c, r_σ²)                                               [NB.4]
     zᵢ = sᵢ·yᵢ + mᵢ                                                   [NB.5]
-
-The draws are made unit by unit: first μ_c and σ_c, then m and s of each sample in turn.
 */
 NRM_DEF int nrm_noise_forward(nrm_real *y, nrm_real *scale, const nrm_real *x,
                               const nrm_noise *noise, nrm_rng *rng, size_t N, size_t C, size_t S)

@@ -66,6 +66,24 @@ static_files() { # compiler, language: no implementation file at all
         object "$1" "$2" side_double.c b.o -DNRM_STATIC &&
         object "$1" "$2" main_side.c m.o && link "$1" a.o b.o m.o
 }
+# A user's own gamma, and his own NRM_DEF, beside the implementation.
+own_names() { # compiler
+    printf '%s\n' 'double gamma[3];' '#define NRM_DEF extern __attribute__((visibility("hidden")))' \
+        '#define NORMLAYERS_IMPLEMENTATION' '#include "normlayers.h"' >"$work/own.c" &&
+        "$1" -std=c99 -Wall -Wextra -Werror -I. -c "$work/own.c" -o "$work/own.o" &&
+        nm "$work/own.o" | grep -q 'T nrm_layernorm_forward'
+}
+# NRM_EPS in a C++ file of a user who forbids casts as C has them.
+eps_without_cast() { # compiler
+    printf '%s\n' '#include "normlayers.h"' 'nrm_real eps = NRM_EPS;' >"$work/eps.cpp" &&
+        "$1" -std=c++11 -Wold-style-cast -Werror -fsyntax-only -I. "$work/eps.cpp"
+}
+# No frame is larger than this: the stack follows NRM_WIDTH everywhere.
+frames() { # most bytes, flags
+    gcc -std=c99 -O2 -fstack-usage -I. $2 -c $here/implementation.c -o "$work/frames.o" &&
+        awk -v most="$1" '$2 > most { print; bad = 1 } END { exit bad || NR == 0 }' \
+            "$work"/frames.su
+}
 mismatch() { # compiler, flags of the implementation, flags of the users: must not link
     object "$1" -std=c99 implementation.c implementation.o $2 &&
         object "$1" -std=c99 user_layernorm.c a.o $3 &&
@@ -209,6 +227,15 @@ for cc in gcc clang; do
         object $cc -std=c99 implementation.c x.o -ffast-math
     refuse "$cc: -Ofast" "compile without -ffast-math" \
         object $cc -std=c99 implementation.c x.o -Ofast
+    refuse "$cc: NRM_DOUBLE with NRM_ACC=float" "nrm_acc_holds_an_nrm_real" \
+        object $cc -std=c99 implementation.c x.o -DNRM_DOUBLE -DNRM_ACC=float
+    expect "$cc: names of the user's own" own_names $cc
+    if [ $cc = gcc ] && [ "$(uname -m)" = x86_64 ]; then # (clang has no x87 on 64 bits)
+        refuse "$cc: floats of the x87" "computed in another type" \
+            object $cc -std=c99 implementation.c x.o -mfpmath=387
+        expect "$cc: floats of the x87, all the same" \
+            object $cc -std=c99 implementation.c x.o -mfpmath=387 -DNRM_ANY_FLOAT_EVAL
+    fi
     for language in -std=c99 "-x c++ -std=c++11"; do
         expect "$cc $language: the program in the header's comment" example $cc "$language"
     done
@@ -219,5 +246,11 @@ for cc in gcc clang; do
     echo "compile: $cc -O2 takes $took hundredths of a second, at most $MOST_SECONDS seconds"
     if [ "$took" -le $((MOST_SECONDS * 100)) ]; then pass; else fail "$cc takes too long"; fi
 done
+have g++ && expect "g++: NRM_EPS without a cast" eps_without_cast g++
+if have gcc; then
+    expect "stack: at most 110 KB in one frame" frames 110000 ""
+    expect "stack: at most 11 KB with NRM_WIDTH=64" frames 11000 -DNRM_WIDTH=64
+    expect "stack: at most 1 KB with NRM_PLAIN" frames 1000 -DNRM_PLAIN
+fi
 echo "compile: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

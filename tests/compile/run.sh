@@ -68,7 +68,8 @@ static_files() { # compiler, language: no implementation file at all
 }
 # A user's own gamma, and his own NRM_DEF, beside the implementation.
 own_names() { # compiler
-    printf '%s\n' 'double gamma[3];' '#define NRM_DEF extern __attribute__((visibility("hidden")))' \
+    printf '%s\n' 'double gamma[3];' \
+        '#define NRM_DEF extern __attribute__((visibility("hidden")))' \
         '#define NORMLAYERS_IMPLEMENTATION' '#include "normlayers.h"' >"$work/own.c" &&
         "$1" -std=c99 -Wall -Wextra -Werror -I. -c "$work/own.c" -o "$work/own.o" &&
         nm "$work/own.o" | grep -q 'T nrm_layernorm_forward'

@@ -5324,6 +5324,7 @@ static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma,
                          const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
                          const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
+    const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (of rows it would be too far) */
     nrmi_plane p;
     size_t n, k;
     nrmi_plane_of(&p, gamma, mu, rstd, scale, s, share, w);
@@ -5334,7 +5335,7 @@ static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma,
         else
             for (k = 0; k < w; k++)
                 nrmi_project_run(dx + at + k * v->apart, dy + at + k * v->apart,
-                                 x + at + k * v->apart, mu->high[k], &p, k, v->length, v->ahead);
+                                 x + at + k * v->apart, mu->high[k], &p, k, v->length, ahead);
     }
 }
 
@@ -5526,6 +5527,17 @@ NRM_INLINE void nrmi_tile(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b,
     }
 }
 
+#define NRM_TILE(name, rows) /* a function of its own has all registers to itself */               \
+    static NRM_APART void name(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b,              \
+                               size_t depth, int fresh)                                            \
+    {                                                                                              \
+        nrmi_tile(c, ldc, a, b, depth, fresh, rows);                                               \
+    }
+NRM_TILE(nrmi_tile6, 6)
+NRM_TILE(nrmi_tile4, 4)
+NRM_TILE(nrmi_tile2, 2)
+NRM_TILE(nrmi_tile1, 1)
+
 /* All rows of NRM_COLS columns, the largest tiles first. */
 static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
                        size_t depth, int fresh)
@@ -5533,10 +5545,10 @@ static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, si
     while (rows > 0) {
         const size_t step = rows >= 6 ? 6 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
         switch (step) {
-        case 6: nrmi_tile(c, ldc, a, b, depth, fresh, 6); break;
-        case 4: nrmi_tile(c, ldc, a, b, depth, fresh, 4); break;
-        case 2: nrmi_tile(c, ldc, a, b, depth, fresh, 2); break;
-        default: nrmi_tile(c, ldc, a, b, depth, fresh, 1); break;
+        case 6: nrmi_tile6(c, ldc, a, b, depth, fresh); break;
+        case 4: nrmi_tile4(c, ldc, a, b, depth, fresh); break;
+        case 2: nrmi_tile2(c, ldc, a, b, depth, fresh); break;
+        default: nrmi_tile1(c, ldc, a, b, depth, fresh); break;
         }
         c += step * ldc;
         a.at += step * a.row;
@@ -5992,6 +6004,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 #undef NRM_SQRT2
 #undef NRM_STORE
 #undef NRM_TAKE
+#undef NRM_TILE
 #undef NRM_TILE_ROWS
 #undef NRM_TILE_VECS
 #undef NRM_UNROLL

@@ -269,31 +269,4 @@ static inline void ref_backward_rms(ref_wide *dx, const ref_group *g, const nrm_
     REF_EACH(g, dx[at] += ref_total(&through) * (-rstd * rstd * rstd / 2) * 2 * REF(x[at]) * share);
 }
 
-/* The standard deviation of a sample of more than one. */
-static inline ref_wide ref_deviation_of(const ref_group *g, const ref_stats *s)
-{
-    const ref_wide count = REF(g->outer) * REF(g->inner);
-    return ref_sqrt(s->var * count / (count - 1));
-}
-
-/* The chain rule along x -> mean -> standard deviation -> normalized; s is not 0. */
-static inline void ref_backward_std(ref_wide *dx, const ref_group *g, const nrm_real *x,
-                                    const nrm_real *dy, const ref_stats *s, ref_wide eps,
-                                    const nrm_real *gamma)
-{
-    const ref_wide count = REF(g->outer) * REF(g->inner), deviation = ref_deviation_of(g, s);
-    const ref_wide rstd = 1 / (deviation + eps);
-    ref_sum through_s = {0, 0}, through_mean = {0, 0};
-    ref_wide ds;
-    REF_EACH(g, {
-        const ref_wide dxhat = REF(dy[at]) * (gamma != NULL ? REF(gamma[par]) : 1);
-        ref_add(&through_s, -dxhat * ref_deviation(s, x[at]) * rstd * rstd);
-        ref_add(&through_mean, -dxhat * rstd);
-        dx[at] = dxhat * rstd;
-    });
-    ds = ref_total(&through_s) / (deviation * (count - 1)); /* ds/dx is (x - mean) times that */
-    REF_EACH(g, ref_add(&through_mean, -ds * ref_deviation(s, x[at])));
-    REF_EACH(g, dx[at] += ds * ref_deviation(s, x[at]) + ref_total(&through_mean) / count);
-}
-
 #endif

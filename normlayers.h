@@ -2,10 +2,9 @@
 /*
 # normlayers.h
 
-Batch norm, layer norm and their family, forward and backward, in one C file. Read it from top
-to bottom: each formula is derived in the comment above the line that computes it, has a
-tag such as BN.19, and is checked by a test of that name. A gradient checker for your own
-layers, a recurrent layer and a small multilayer perceptron come along.
+Batch norm, layer norm and their family, forward and backward, in one C file, with a gradient
+checker, a recurrent layer and a small multilayer perceptron. Each formula is derived in the
+comment above the line that computes it, and has a tag such as BN.19 and a test of that name.
 
 ## Do this
 
@@ -20,109 +19,88 @@ Then compile as always, C99 or C++11 or later: `cc app.c -lm`. A complete progra
 
 int main(void)
 {
-    const nrm_real x[2][4] = {{1, 2, 3, 4}, {10, 20, 30, 40}};
-    nrm_real y[2][4];
+    const nrm_real x[8] = {1, 2, 3, 4, 10, 20, 30, 40}; // [N][D]: two rows of four features
+    nrm_real y[8];
     nrm_acc mean[2], rstd[2]; // the backward pass needs them
-    int rc = nrm_layernorm_forward(y[0], mean, rstd, x[0], NULL, NULL, NRM_EPS, 2, 4);
-    if (rc != NRM_OK) {
-        fprintf(stderr, "%s\n", nrm_strerror(rc));
-        return 1;
-    }
-    for (int n = 0; n < 2; n++)
-        printf("%7.4f %7.4f %7.4f %7.4f\n", (double)y[n][0], (double)y[n][1], (double)y[n][2],
-               (double)y[n][3]);
-    return 0; // both rows print -1.3416 -0.4472 0.4472 1.3416
+    int rc = nrm_layernorm_forward(y, mean, rstd, x, NULL, NULL, NRM_EPS, 2, 4);
+    if (rc != NRM_OK) fprintf(stderr, "%s\n", nrm_strerror(rc));
+    for (int i = 0; rc == NRM_OK && i < 8; i++)
+        printf(i % 4 < 3 ? "%7.4f " : "%7.4f\n", (double)y[i]);
+    return rc; // both rows print -1.3416 -0.4472 0.4472 1.3416
 }
 ```
 
 ## Contents
 
-    declarations     settings, status codes, one block of prototypes per layer
-    Part I           the layers; first, what they stand on
-    ## 1  ## 2       Batch normalization; layer normalization
-    ## 3  ## 4       Noisy batch norm; statistics that merge: synchronised, masked, virtual
-    ## 5  ## 6       Batch renormalization; group, instance and RMS normalization
-    ## 7  ## 8       Weight normalization and folding; Lp batch normalization
-    ## 9  ## 10      Activations, softmax, cross-entropy, accuracy; the linear layer
-    ## 11 to ## 13   A recurrent layer; the tiny multilayer perceptron; gradient checking
-    Part II          the machine room, not needed to understand Part I
-    ## 14 ## 15      Arguments and threads; the plain version of every primitive
-    ## 16 to ## 18   Sums and means; sums down columns; affine maps, projections, masks
-    ## 19 to ## 21   Products; exponential and logarithm; random numbers
-    ## 22            History, references by equation, licences
+    declarations   status codes; one block of prototypes per layer
+    Part I         1 batch norm, 2 layer norm, 3 noisy batch norm, 4 merged statistics,
+                   5 batch renorm, 6 group, instance and RMS norm, 7 weight norm, folding,
+                   8 Lp batch norm, 9 activations, cross-entropy, 10 linear, 11 recurrent,
+                   12 perceptron, 13 gradient checking
+    Part II        the machine room: 14 arguments, threads, 15 plain primitives, 16 sums,
+                   17 sums down columns, 18 affine maps, projections, 19 products,
+                   20 exponential, logarithm, 21 random numbers
+    22             history, references by equation, licences
 
 This header does *not* allocate memory, print, touch files (`examples/npz.h` does), start
 threads (unless `NRM_OPENMP` asks for them), keep global state, call `rand()`, or use the
-locale. It has no automatic differentiation and no convolution (though batch norm takes the
-layout of one). It does not guess: a wrong argument is refused with a named code.
+locale. It does not guess: a wrong argument is refused with a named code.
 
 ## Options
 
-Define them before the `#include`. *Everywhere* means: with the same value in every file
-that includes the header, best on the compiler's command line.
+Define them before the `#include`: the first two for all files alike, best on the compiler's
+command line; `NRM_STATIC`, `NRM_DEF` in any file; the others where the functions are compiled.
 
-    macro                       default     effect                                  where
-    NORMLAYERS_IMPLEMENTATION   -           compile the functions here              one file only
-    NRM_STATIC                  -           private `static inline` copy of all     any file
-    NRM_DEF                     extern      what stands before each function:       any file
-                                            dllexport, visibility, extern "C"
-    NRM_DOUBLE                  -           nrm_real is double, names get _f64      everywhere
-    NRM_ACC                     double      type of statistics: float or double     everywhere
-    NRM_SQRT(a)                 sqrt        square root of an nrm_acc               one file only
-    NRM_NO_LIBC                 -           include neither math.h nor string.h     one file only
-    NRM_MEMCPY(to, from, n)     memcpy      copies n bytes                          one file only
-    NRM_MEMSET(to, byte, n)     memset      fills n bytes                           one file only
-    NRM_PLAIN                   -           plain primitives, ## 15: small, no SIMD one file only
-    NRM_NO_VECTORS              -           no vector extensions                    one file only
-    NRM_WIDTH                   1024        columns worked on together; 64 with     one file only
-                                            NRM_NO_LIBC, 1 with NRM_PLAIN
-    NRM_OPENMP                  -           share work, by OpenMP 3.0 or later      one file only
-    NRM_GEMM                    -           cblas_sgemm or cblas_dgemm, see ## 19   one file only
-    NRM_ANY_FLOAT_EVAL          -           allow x87 and others that compute in    one file only
-                                            a wider type; bits then differ
+    NRM_DOUBLE                  nrm_real is double instead of float
+    NRM_ACC=float               type of statistics, sums and losses: float or double (default)
+    NRM_STATIC                  a private `static inline` copy of all functions
+    NRM_DEF                     what stands before each function: dllexport, visibility, ...
+    NORMLAYERS_IMPLEMENTATION   compile the functions here
+    NRM_SQRT, NRM_MEMCPY, NRM_MEMSET    used instead of sqrt (of an nrm_acc), memcpy, memset
+    NRM_NO_LIBC                 include neither math.h nor string.h: define these three
+    NRM_PLAIN                   plain primitives, ## 15: small, no SIMD
+    NRM_NO_VECTORS              no vector extensions
+    NRM_WIDTH=1024              columns worked on together: 64 if NRM_NO_LIBC, 1 if NRM_PLAIN
+    NRM_OPENMP                  share work between threads, by OpenMP 3.0 or later
+    NRM_GEMM                    products by cblas_sgemm or cblas_dgemm, see ## 19
+    NRM_ANY_FLOAT_EVAL          allow floats that are computed in a wider type (x87)
 
-With `NRM_NO_LIBC` you supply `NRM_SQRT`, `NRM_MEMCPY` and `NRM_MEMSET`; a freestanding
-compiler itself wants memcpy, memmove and memset. MSVC needs `/utf-8` for the comments.
-Files that disagree on `NRM_DOUBLE` or `NRM_ACC` fail to link, since the link names differ;
-one program may use both precisions, in different files.
+A freestanding compiler itself wants memcpy, memmove and memset. MSVC needs `/utf-8`. Files
+that disagree on `NRM_DOUBLE` or `NRM_ACC` fail to link, since the link names differ; so one
+program may use both precisions, in different files.
 
 ## Contracts
 
-- All arrays are the caller's, dense and row-major. A shape such as `[N][C][S]` is written
-  at each parameter. Sizes are `size_t`; a product that overflows is refused.
-- Parameters come in one order: outputs (those saved for the backward pass last), inputs,
-  saved values, parameters of the layer, scalars, sizes.
-- Gradients of *inputs* are overwritten (`=`); dx may be NULL where the pass has another
-  output. Gradients of *parameters* are accumulated (`+=`): set them to zero first. A
-  network does that itself.
-- A status is `NRM_OK` (0); negative, when the function refused and wrote nothing; or the
-  positive `NRM_NONFINITE`, when it did its work but met a statistic, a loss or a gradient
-  of the network that is not finite, or a NaN in a row to be ranked. Other functions pass
-  NaN on. Three negative codes come after work: a gradient check that fails or does not
-  settle has written its reports, and `NRM_ESYNC` leaves a network in the middle of a step.
-- Outputs may not overlap inputs, except where a declaration says "may be": in place, the
-  same pointer.
+- All arrays are the caller's, dense and row-major, of the shapes given at the declarations.
+  A product of sizes that overflows is refused. Parameters come in one order: outputs (those
+  saved for the backward pass last), inputs, saved values, parameters, scalars, sizes.
+- Gradients of *inputs* are overwritten (`=`). Gradients of *parameters* are accumulated
+  (`+=`): set them to zero first. A network does that itself.
+- A status is `NRM_OK` (0); negative, if the function refused and wrote nothing; or the
+  positive `NRM_NONFINITE`, if it did its work but met a statistic, a loss or a gradient of
+  the network that is not finite, or a NaN in a row to be ranked. Other functions pass NaN on.
+  Three negative codes come after work: a gradient check that fails or does not settle has
+  written its reports, and `NRM_ESYNC` leaves a network in the middle of a step.
+- Outputs may not overlap inputs, except where a declaration says "may be": the same pointer.
 - `N = 0` returns `NRM_OK` and writes nothing, with three exceptions: cross entropy and
   accuracy (so `nrm_mlp_eval` too) write 0; a worker without examples gets the mean, rstd,
   running statistics and sums of ## 4; and in a network with `sync` it shares each step.
 - In a forward pass a NaN or infinity spoils its channel (batch norm) or its row (layer
-  norm), and nothing else; it never enters running statistics. Gradients of parameters are
-  sums over rows, so there it reaches all of them.
+  norm) and nothing else; it never enters running statistics. It spoils all gradients of
+  parameters that are sums over it.
 - In float the error of a norm's result is bounded by 2·10⁻⁶ of the largest term before
   cancellation, for means of x up to 10⁶ times its spread and values up to about 10³⁷
   (docs/accuracy.md). The relative error is larger for dx with two values per group, which
   nearly cancels (5·10⁻³), and for a γ gradient: 3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
-- Rounding to nearest and no trapping exceptions are assumed, as C starts.
 - Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
-  `nrm_running` belongs to one thread at a time. The deepest stack is 85 KB (110 KB with
-  `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward pass of rows wider than 1024;
-  it shrinks with `NRM_WIDTH`, which changes no result.
-- ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε =
-  0 a variance of 0 gives `NRM_NONFINITE`. A variance divides by the number of values, except
-  for the stored one of batch norm (`biased`). Running statistics do not contain ε: use the
-  same ε in training and inference.
-- No parameter is called momentum: `new_weight` is the weight of the *new* value (PyTorch's
-  momentum; 1 − momentum of Keras, Flax and ONNX, see docs/10_conventions.md).
+  `nrm_running` belongs to one thread at a time. Rounding to nearest is assumed, and that
+  floating-point exceptions do not trap. The stack takes up to 85 KB (110 KB with
+  `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward pass of rows wider than 1024; it
+  shrinks with `NRM_WIDTH`, which changes no result.
+- ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε = 0
+  a variance of 0 gives `NRM_NONFINITE`. Running statistics do not contain ε: use the same ε
+  in training and inference. `new_weight` is the weight of the *new* value: PyTorch's
+  momentum, 1 − momentum of Keras, Flax and ONNX (docs/10_conventions.md).
 
 ## Notation
 
@@ -140,9 +118,8 @@ one program may use both precisions, in different files.
     h               μ rounded to nrm_real: the point from which the code measures x
     δᵢⱼ, ∑ᵢ         1 if i = j, else 0; sum over i
 
-Other letters are defined where they occur and hold for that section. An equation that ends
-in `[BN.19]` is computed by the line of code that cites it; one in `(BN.17)` is a step of a
-derivation, or a property.
+Other letters are defined where they occur. An equation that ends in `[BN.19]` is computed by
+the line of code that cites it; one in `(BN.17)` is a step of a derivation, or a property.
 */
 #ifndef NORMLAYERS_H
 #define NORMLAYERS_H
@@ -159,15 +136,14 @@ derivation, or a property.
 typedef double nrm_real; /* the type of all data and parameters */
 #define NRM_EPS 1e-5     /* the usual epsilon */
 #else
-typedef float nrm_real; /* the type of all data and parameters */
-#define NRM_EPS 1e-5f   /* the usual epsilon */
+typedef float nrm_real;
+#define NRM_EPS 1e-5f
 #endif
 #ifdef NRM_ACC
 typedef NRM_ACC nrm_acc; /* the type of statistics, sums and losses */
 #else
-typedef double nrm_acc; /* the type of statistics, sums and losses */
+typedef double nrm_acc;
 #endif
-
 /* Compile-time checks: nrm_acc is float or double, and has at least the digits of nrm_real. */
 typedef char nrm_acc_is_float_or_double
     [sizeof(nrm_acc) == sizeof(float) || sizeof(nrm_acc) == sizeof(double) ? 1 : -1];
@@ -184,35 +160,18 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 /* Link names. A program that declares these functions for double and links a copy compiled for
    float would misread its arrays without a warning. So the names that the linker sees carry the
    types, unless these are the default ones: nrm_accuracy becomes nrm_accuracy_f64 with NRM_DOUBLE,
-   and nrm_accuracy_f32_float with NRM_ACC=float. So do the structs: in C++ a name is one type. */
+   and nrm_accuracy_f32_float with NRM_ACC=float. */
 #if defined(NRM_DOUBLE) || defined(NRM_ACC)
 #define NRM_LINK3(name, tag) name##tag
 #define NRM_LINK2(name, tag) NRM_LINK3(name, tag)
-#if defined(NRM_DOUBLE) && defined(NRM_ACC)
-#define NRM_TAG NRM_LINK2(_f64_, NRM_ACC)
-#elif defined(NRM_DOUBLE)
+#ifndef NRM_ACC
 #define NRM_TAG _f64
+#elif defined(NRM_DOUBLE)
+#define NRM_TAG NRM_LINK2(_f64_, NRM_ACC)
 #else
 #define NRM_TAG NRM_LINK2(_f32_, NRM_ACC)
 #endif
 #define NRM_LINK(name) NRM_LINK2(name, NRM_TAG)
-#define nrm_rng NRM_LINK(nrm_rng)
-#define nrm_running NRM_LINK(nrm_running)
-#define nrm_noise NRM_LINK(nrm_noise)
-#define nrm_sync NRM_LINK(nrm_sync)
-#define nrm_mlp_layer NRM_LINK(nrm_mlp_layer)
-#define nrm_mlp_event NRM_LINK(nrm_mlp_event)
-#define nrm_mlp_spec NRM_LINK(nrm_mlp_spec)
-#define nrm_mlp_state NRM_LINK(nrm_mlp_state)
-#define nrm_mlp NRM_LINK(nrm_mlp)
-#define nrm_gradcheck_group NRM_LINK(nrm_gradcheck_group)
-#define nrm_gradcheck_options NRM_LINK(nrm_gradcheck_options)
-#define nrm_gradcheck_report NRM_LINK(nrm_gradcheck_report)
-#define nrm_stats NRM_LINK(nrm_stats)
-#define nrm_sums NRM_LINK(nrm_sums)
-#define nrm_rnn NRM_LINK(nrm_rnn)
-#define nrm_rnn_grads NRM_LINK(nrm_rnn_grads)
-#define nrm_version NRM_LINK(nrm_version)
 #define nrm_strerror NRM_LINK(nrm_strerror)
 #define nrm_linear_forward NRM_LINK(nrm_linear_forward)
 #define nrm_linear_backward NRM_LINK(nrm_linear_backward)
@@ -248,7 +207,6 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #define nrm_mlp_predict NRM_LINK(nrm_mlp_predict)
 #define nrm_stats_update NRM_LINK(nrm_stats_update)
 #define nrm_stats_merge NRM_LINK(nrm_stats_merge)
-#define nrm_running_set NRM_LINK(nrm_running_set)
 #define nrm_sync_batchnorm_forward NRM_LINK(nrm_sync_batchnorm_forward)
 #define nrm_sync_batchnorm_sums NRM_LINK(nrm_sync_batchnorm_sums)
 #define nrm_sync_batchnorm_backward NRM_LINK(nrm_sync_batchnorm_backward)
@@ -268,8 +226,13 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #define nrm_mlp_reestimate NRM_LINK(nrm_mlp_reestimate)
 #define nrm_gradcheck NRM_LINK(nrm_gradcheck)
 #endif
+#if defined(__cplusplus) && defined(NRM_TAG) /* in C++ a struct's name is one type in all files */
+#define NRM_OWN(name) NRM_LINK(name)
+#else
+#define NRM_OWN(name) name
+#endif
 
-/* ---- status codes ---------------------------------------------------------------------------- */
+/* ---- status codes ---- */
 /* One list: name, value, message. The enum and nrm_strerror are both made from it. */
 #define NRM_STATUS_LIST(X)                                                                         \
     X(NRM_NONFINITE, 1, "done, but met a NaN or an infinity; no running statistic took it in")     \
@@ -294,60 +257,55 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
     X(NRM_ESYNC, -21, "the merge or add function of nrm_sync has failed")
 #define NRM_STATUS_ENUM(name, value, message) name = value,
 enum nrm_status { NRM_STATUS_LIST(NRM_STATUS_ENUM) };
-NRM_DEF const char *nrm_version(void);        /* the version of the compiled code, "0.2.0" */
 NRM_DEF const char *nrm_strerror(int status); /* the message; never NULL, even for unknown codes */
 
-/* In the comments below, = means overwritten and += added to; "saved" is what the backward pass
-   needs. gamma and beta may always be NULL, for 1 and 0; dgamma and dbeta too, if not wanted. An
-   array without a shape has that of the pass before it, or of batch norm. */
+/* Below, = means overwritten and += added to; "saved" is what the backward pass needs. An array
+   without a shape has that of the pass before it, or of batch norm. In norms gamma and beta may be
+   NULL, for 1 and 0, and dx, dgamma, dbeta if not wanted; dx may be dy. Without a backward pass
+   (for batch norms: in infer mode) all saved outputs may be NULL, and then y may be x. */
 
-/* ---- batch normalization --------------------------------------------------------------------- */
+/* ---- batch normalization ---- */
 enum nrm_mode {
-    NRM_TRAIN = 0,          /* statistics of this batch; running statistics are updated           */
-    NRM_INFER = 1,          /* running statistics; no backward pass                               */
-    NRM_FROZEN = 2          /* running statistics, taken as constants; gradients flow through     */
+    NRM_TRAIN = 0, /* statistics of this batch; running statistics are updated */
+    NRM_INFER = 1, /* running statistics; no backward pass */
+    NRM_FROZEN = 2 /* running statistics, taken as constants; gradients flow through */
 };
-typedef struct nrm_running { /* running statistics of one batch norm layer */
-    nrm_real *mean, *var;   /* [C] start at 0; [C] start at 1                                     */
-    nrm_real new_weight;    /* weight of the new batch, above 0, at most 1; 0.1 is usual          */
-    int cumulative;         /* non-zero: the plain average of all batches; new_weight is not used */
-    int biased;             /* non-zero: store v as is; zero: store v·M/(M-1), as PyTorch does    */
-    size_t batches;         /* how many batches have entered so far                               */
+/* Running statistics of one batch norm layer. Before the first batch fill mean with 0, var with 1
+   and batches with 0; or take those of a whole data set from nrm_stats, by ST.7. */
+typedef struct NRM_OWN(nrm_running) {
+    nrm_real *mean, *var; /* [C] each */
+    nrm_real new_weight;  /* weight of the new batch, above 0, at most 1; 0.1 is usual */
+    int cumulative;       /* non-zero: the plain average of all batches; new_weight is not used */
+    int biased;           /* non-zero: store v as is; zero: store v·M/(M-1), as PyTorch does */
+    size_t batches;       /* how many batches have entered so far */
 } nrm_running;
-
 /* The tensor is [N][C][S]: S = 1 for a dense layer, S = H*W for images in NCHW order; in NHWC order
    they are the dense case with N*H*W rows. In train mode N*S is 2 or more, else NRM_EBATCH. */
 NRM_DEF int nrm_batchnorm_forward(
-    nrm_real *y,            /* [N][C][S] out, =; may be x in infer mode                           */
-    nrm_acc *mean, nrm_acc *rstd,                  /* [C] out, saved; may be NULL in infer mode   */
-    nrm_running *running,   /* in/out in train mode (NULL: not tracked), in otherwise             */
-    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, /* [N][C][S]; [C], [C]        */
+    nrm_real *y, nrm_acc *mean, nrm_acc *rstd, /* [N][C][S] out, =; [C], [C] out, saved */
+    nrm_running *running, /* in/out in train mode (NULL: not tracked), in otherwise */
+    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, /* [N][C][S]; [C], [C] */
     int mode, nrm_real eps, size_t N, size_t C, size_t S);
 NRM_DEF int nrm_batchnorm_backward(
-    nrm_real *dx,           /* [N][C][S] out, =, or NULL if not wanted; may be dy                 */
-    nrm_real *dgamma, nrm_real *dbeta,             /* [C] in/out, +=                              */
-    const nrm_real *dy, const nrm_real *x,         /* [N][C][S] x: the forward pass's input       */
-    const nrm_acc *mean, const nrm_acc *rstd,      /* [C] as saved                                */
-    const nrm_real *gamma, int mode, size_t N, size_t C, size_t S); /* mode: the forward pass's   */
+    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, /* [N][C][S] out, =; [C], [C] in/out, += */
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, /* as saved */
+    const nrm_real *gamma, int mode, size_t N, size_t C, size_t S); /* mode: the forward pass's */
 
-/* ---- layer normalization --------------------------------------------------------------------- */
+/* ---- layer normalization ---- */
 NRM_DEF int nrm_layernorm_forward(
-    nrm_real *y,            /* [N][D] out, =; may be x if mean and rstd are NULL                  */
-    nrm_acc *mean, nrm_acc *rstd, /* [N] out, saved; both NULL if without a backward pass         */
-    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, /* [N][D]; [D], [D]           */
+    nrm_real *y, nrm_acc *mean, nrm_acc *rstd, /* [N][D] out, =; [N], [N] out, saved */
+    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, /* [N][D]; [D], [D] */
     nrm_real eps, size_t N, size_t D);
 NRM_DEF int nrm_layernorm_backward(
-    nrm_real *dx,           /* [N][D] out, =, or NULL if not wanted; may be dy                    */
-    nrm_real *dgamma, nrm_real *dbeta,             /* [D] in/out, +=                              */
-    const nrm_real *dy, const nrm_real *x,         /* [N][D] x: the forward pass's input          */
-    const nrm_acc *mean, const nrm_acc *rstd,      /* [N] as saved                                */
-    const nrm_real *gamma, size_t N, size_t D);    /* [D]                                         */
+    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, /* [N][D] out, =; [D], [D] in/out, += */
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, /* as saved */
+    const nrm_real *gamma, size_t N, size_t D);
 
-/* ---- random numbers: PCG32 ------------------------------------------------------------------- */
-typedef struct nrm_rng { /* copy it to fork or rewind a stream */
+/* ---- random numbers: PCG32 ---- */
+typedef struct NRM_OWN(nrm_rng) { /* copy it to fork or rewind a stream */
     uint64_t state, increment;
-    nrm_acc spare;          /* normals come in pairs: the second one,                             */
-    int has_spare;          /* if there is one                                                    */
+    nrm_acc spare; /* normals come in pairs: the second one, */
+    int has_spare; /* if there is one */
 } nrm_rng;
 /* Any seed, any stream. A network draws from streams 0 to 4·layers - 1 of its seed: take others. */
 NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream);
@@ -357,12 +315,12 @@ NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng);           /* in [0, 1) */
 NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng);            /* mean 0, standard deviation 1 */
 NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n); /* [n] in/out, n < 2^32 */
 
-/* ---- noisy batch normalization --------------------------------------------------------------- */
-typedef struct nrm_noise { /* how the noise is drawn: equations NB.1 to NB.4 */
-    nrm_real mean_range;    /* n_μ: a unit's offset is centred somewhere in ±n_μ                  */
-    nrm_real scale_max;     /* n_σ: a unit's scale is centred somewhere between 1 and n_σ         */
-    nrm_real mean_jitter;   /* r_μ: half the width of the offsets' spread over the samples        */
-    nrm_real scale_jitter;  /* r_σ: standard deviation of the scales over the samples             */
+/* ---- noisy batch normalization ---- */
+typedef struct NRM_OWN(nrm_noise) { /* how the noise is drawn: equations NB.1 to NB.4 */
+    nrm_real mean_range;   /* n_μ: a unit's offset is centred somewhere in -n_μ to n_μ: NB.1 */
+    nrm_real scale_max;    /* n_σ: a unit's scale is centred somewhere in 1 to n_σ: NB.2 */
+    nrm_real mean_jitter;  /* r_μ: half the width of the offsets' spread over the samples */
+    nrm_real scale_jitter; /* r_σ: standard deviation of the scales over the samples */
 } nrm_noise;
 NRM_DEF nrm_noise nrm_noise_paper(void); /* 0.5, 1.25, 0.1, 0.1: Santurkar et al., app. A.2 */
 NRM_DEF int nrm_noise_forward(
@@ -371,287 +329,249 @@ NRM_DEF int nrm_noise_forward(
 NRM_DEF int nrm_noise_backward( /* count: N*C*S; dx, dy, scale: [count] */
     nrm_real *dx, const nrm_real *dy, const nrm_real *scale, size_t count); /* =; may be dy       */
 
-/* Batch norm, then noise in train mode; in the other modes batch norm alone, y may be x in infer
-   mode, and scale, noise and rng are not used. */
+/* Batch norm, then noise in train mode. The other modes are batch norm alone, and do not use scale,
+   noise and rng. Arrays without a comment: as in batch norm. */
 NRM_DEF int nrm_noisy_batchnorm_forward(
-    nrm_real *y, nrm_real *scale, /* [N][C][S] out, =; scale: saved in train mode                 */
-    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* as in batch norm                       */
-    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
-    const nrm_noise *noise, nrm_rng *rng, int mode, nrm_real eps, size_t N, size_t C, size_t S);
+    nrm_real *y, nrm_real *scale, /* [N][C][S] out, =; scale: the factors, saved in train mode */
+    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, const nrm_real *x, const nrm_real *gamma,
+    const nrm_real *beta, const nrm_noise *noise, nrm_rng *rng, int mode, nrm_real eps, size_t N,
+    size_t C, size_t S);
 NRM_DEF int nrm_noisy_batchnorm_backward(
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, /* as in batch norm      */
-    const nrm_real *scale, const nrm_real *x, const nrm_acc *mean, /* scale: as saved             */
-    const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C, size_t S);
+    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *scale,
+    const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, int mode,
+    size_t N, size_t C, size_t S);
 
-/* ---- statistics that merge; synchronised and masked batch norm ------------------------------- */
-typedef struct nrm_stats { /* of one channel; all zero means: of no values yet */
-    nrm_acc count, mean, m2; /* how many, their mean, the sum of squared deviations from it       */
+/* ---- statistics that merge; synchronised and masked batch norm ---- */
+typedef struct NRM_OWN(nrm_stats) { /* of one channel; all zero means: of no values yet */
+    nrm_acc count, mean, m2; /* how many, their mean, the sum of squared deviations from it */
 } nrm_stats;
-typedef struct nrm_sums { /* of one channel: what a backward pass needs from all workers */
-    nrm_acc dy, dy_xhat;    /* sum of dy, sum of dy times normalized x: add these up              */
+typedef struct NRM_OWN(nrm_sums) { /* of one channel: what a backward pass needs from all workers */
+    nrm_acc dy, dy_xhat; /* sum of dy, sum of dy times normalized x: add these up */
 } nrm_sums;
-
-/* Adds the values of a batch to stats [C]. In the functions that take one, mask [N][S] says which
+/* Adds the values of a batch to stats. In the functions that take one, mask [N][S] says which
    positions count: where it is 0, x and dy are not read, and y and dx become 0. NULL: all count. */
-NRM_DEF int nrm_stats_update(nrm_stats *stats /* [C] in/out */, const nrm_real *x /* [N][C][S] */,
+NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, /* [C] in/out; [N][C][S] */
                              const unsigned char *mask, size_t N, size_t C, size_t S);
-/* Merges `from` into `into`. A different order of merging may change the last bits. */
-NRM_DEF int nrm_stats_merge(nrm_stats *into /* [C] in/out */, const nrm_stats *from, size_t C);
-/* Running statistics become those of all values that stats has seen, and count as one batch. */
-NRM_DEF int nrm_running_set(nrm_running *running, const nrm_stats *stats /* [C] */, size_t C);
-
-/* Batch norm in train mode, with statistics that may include more than this batch: those of all
+/* Merges `from` into `into`, [C] each. A different order of merging may change the last bits. */
+NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C);
+/* Batch norm in train mode, with statistics [C] that may include more than this batch: those of all
    workers or micro-batches, merged. With N = 0 there is no y; mean, rstd and running become what
    they become on the other workers. */
 NRM_DEF int nrm_sync_batchnorm_forward(
-    nrm_real *y,            /* [N][C][S] out, =                                                   */
-    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* [C] out, saved; in/out, may be NULL    */
-    const nrm_real *x, const unsigned char *mask, const nrm_stats *stats, /* stats: [C]           */
-    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t N, size_t C, size_t S);
+    nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running, const nrm_real *x,
+    const unsigned char *mask, const nrm_stats *stats, const nrm_real *gamma, const nrm_real *beta,
+    nrm_real eps, size_t N, size_t C, size_t S);
 /* First half of the backward pass: this batch's part of the sums, and of the gradients. */
 NRM_DEF int nrm_sync_batchnorm_sums(
-    nrm_sums *sums,         /* [C] out, =; zeros if N = 0                                         */
-    nrm_real *dgamma, nrm_real *dbeta,             /* [C] in/out, +=                              */
-    const nrm_real *dy, const nrm_real *x, const unsigned char *mask,
-    const nrm_acc *mean, const nrm_acc *rstd, size_t N, size_t C, size_t S);
-/* Second half: the gradient of the input, from the counts in stats, as in the forward pass, and the
-   sums, added up over all workers or micro-batches. */
+    nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta, /* [C] out, =, zeros if N = 0; [C] += */
+    const nrm_real *dy, const nrm_real *x, const unsigned char *mask, const nrm_acc *mean,
+    const nrm_acc *rstd, size_t N, size_t C, size_t S);
+/* Second half: the gradient of the input, which is required here, from the counts in stats, as in
+   the forward pass, and the sums, added up over all workers or micro-batches, [C] both. */
 NRM_DEF int nrm_sync_batchnorm_backward(
-    nrm_real *dx,           /* [N][C][S] out, =; may be dy                                        */
-    const nrm_real *dy, const nrm_real *x, const unsigned char *mask,
-    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
-    const nrm_stats *stats, const nrm_sums *sums, size_t N, size_t C, size_t S); /* [C] both      */
+    nrm_real *dx, const nrm_real *dy, const nrm_real *x, const unsigned char *mask,
+    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, const nrm_stats *stats,
+    const nrm_sums *sums, size_t N, size_t C, size_t S);
 
-/* ---- batch renormalization ------------------------------------------------------------------- */
-/* Batch norm whose output in train mode is that of the running statistics, within limits. */
+/* ---- batch renormalization ---- */
+/* Batch norm whose output in train mode is that of the running statistics, within limits: ρ (BR.1)
+   stays within 1/r_max..r_max, d (BR.2) within ±d_max. 1 and 0 give plain batch norm. */
 NRM_DEF int nrm_batchrenorm_forward(
-    nrm_real *y,            /* [N][C][S] out, =; may be x in infer mode                           */
-    nrm_acc *ratio, nrm_acc *offset, /* [C] out in train mode, saved: ρ of BR.1, d of BR.2        */
-    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* as in batch norm; running is required  */
-    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
-    nrm_real r_max,         /* ρ stays within 1/r_max..r_max; 1: plain batch norm                 */
-    nrm_real d_max,         /* d stays within ±d_max; 0: plain batch norm                         */
+    nrm_real *y, nrm_acc *ratio, nrm_acc *offset, /* [N][C][S] out, =; train mode: [C] saved ρ, d */
+    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* as in batch norm; running is required */
+    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, nrm_real r_max, nrm_real d_max,
     int mode, nrm_real eps, size_t N, size_t C, size_t S);
-NRM_DEF int nrm_batchrenorm_backward(
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, /* as in batch norm      */
-    const nrm_real *x, const nrm_acc *ratio, const nrm_acc *offset, const nrm_acc *mean,
-    const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C, size_t S);
+NRM_DEF int nrm_batchrenorm_backward( /* as in batch norm; ratio and offset as saved */
+    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
+    const nrm_acc *ratio, const nrm_acc *offset, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, int mode, size_t N, size_t C, size_t S);
 
-/* ---- group, instance and RMS normalization --------------------------------------------------- */
+/* ---- group, instance and RMS normalization ---- */
 /* G groups of C/G channels, each with its own statistics in every example. G = 1 is layer norm over
    channels and positions, G = C instance norm. One value per group (C = G, S = 1): NRM_EBATCH. */
 NRM_DEF int nrm_groupnorm_forward(
-    nrm_real *y,            /* [N][C][S] out, =; may be x if mean and rstd are NULL               */
-    nrm_acc *mean, nrm_acc *rstd, /* [N][G] out, saved; both NULL if without a backward pass      */
-    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, /* [N][C][S]; [C], [C]        */
+    nrm_real *y, nrm_acc *mean, nrm_acc *rstd, /* [N][C][S] out, =; [N][G], [N][G] out, saved */
+    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, /* [N][C][S]; [C], [C] */
     nrm_real eps, size_t N, size_t C, size_t S, size_t G);
-NRM_DEF int nrm_groupnorm_backward(
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, /* as in batch norm                          */
-    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
-    const nrm_real *gamma, size_t N, size_t C, size_t S, size_t G);
+NRM_DEF int nrm_groupnorm_backward( /* as in batch norm */
+    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
+    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t C, size_t S,
+    size_t G);
+/* Layer norm without the mean; arrays as there. */
+NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
+                                const nrm_real *gamma, nrm_real eps, size_t N, size_t D);
+NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real *dy,
+                                 const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma,
+                                 size_t N, size_t D);
 
-NRM_DEF int nrm_rmsnorm_forward( /* layer norm without the mean */
-    nrm_real *y,            /* [N][D] out, =; may be x if rstd is NULL                            */
-    nrm_acc *rstd,          /* [N] out, saved; NULL if there will be no backward pass             */
-    const nrm_real *x, const nrm_real *gamma, nrm_real eps, size_t N, size_t D); /* [N][D], [D]   */
-NRM_DEF int nrm_rmsnorm_backward(
-    nrm_real *dx, nrm_real *dgamma, const nrm_real *dy, /* as in layer norm                       */
-    const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D);
-
-/* ---- weight normalization, folding ----------------------------------------------------------- */
+/* ---- weight normalization, folding ---- */
 NRM_DEF int nrm_weightnorm_forward( /* W = g·v/|v|, column by column: use W in the linear layer */
-    nrm_real *W,            /* [in][out] out, =                                                   */
-    nrm_acc *norm,          /* [out] out, saved: |v|; NULL if there will be no backward pass      */
-    const nrm_real *v, const nrm_real *g, size_t in, size_t out); /* [in][out]; [out], NULL: 1    */
+    nrm_real *W, nrm_acc *norm, /* [in][out] out, =; |v|: [out] out, saved, or NULL */
+    const nrm_real *v, const nrm_real *g, size_t in, size_t out); /* [in][out]; [out], NULL: 1 */
 NRM_DEF int nrm_weightnorm_backward(
-    nrm_real *dv, nrm_real *dg, /* [in][out], [out] in/out, +=, or NULL if not wanted             */
-    const nrm_real *dW,     /* [in][out] from the linear layer                                    */
-    const nrm_real *v, const nrm_acc *norm, const nrm_real *g, size_t in, size_t out);
-
+    nrm_real *dv, nrm_real *dg, /* [in][out], [out] in/out, +=, or NULL if not wanted */
+    const nrm_real *dW, const nrm_real *v, const nrm_acc *norm, const nrm_real *g, size_t in,
+    size_t out);
 /* Batch norm with running statistics, folded into the weights before it: W' and b' of FOLD.1 and
    FOLD.2. The weights are [outer][C][inner], with C the outputs: [in][out] as here is outer = in,
    inner = 1; [out][in], and convolutions [out][in][h][w], are outer = 1, inner = all the rest. */
 NRM_DEF int nrm_batchnorm_fold(
-    nrm_real *W_out, nrm_real *b_out, /* [outer][C][inner], [C] out, =; may be W and b            */
-    const nrm_real *W, const nrm_real *b,          /* [outer][C][inner]; [C], or NULL for 0       */
-    const nrm_running *running, const nrm_real *gamma, const nrm_real *beta,
-    nrm_real eps, size_t outer, size_t C, size_t inner);
+    nrm_real *W_out, nrm_real *b_out, /* [outer][C][inner], [C] out, =; may be W and b */
+    const nrm_real *W, const nrm_real *b, /* b: [C], or NULL for 0 */
+    const nrm_running *running, const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
+    size_t outer, size_t C, size_t inner);
 
-/* ---- Lp batch normalization ------------------------------------------------------------------ */
+/* ---- Lp batch normalization ---- */
 enum nrm_lp { /* what batch norm divides by, with ε added to it: */
-    NRM_L1 = 1, NRM_L2 = 2, NRM_LINF = 3, /* mean of |x|; root of the mean of x²; largest |x|     */
-    NRM_CENTRED = 4         /* add it, and |x − μ| takes the place of |x|                         */
+    NRM_L1 = 1, NRM_L2 = 2, NRM_LINF = 3, /* mean of |x|; root of the mean of x²; largest |x| */
+    NRM_CENTRED = 4 /* add it, and |x − μ| takes the place of |x| */
 };
 NRM_DEF int nrm_lp_batchnorm_forward(
-    nrm_real *y,            /* [N][C][S] out, =; may be x in infer mode                           */
-    nrm_acc *mean, nrm_acc *scale, /* [C] out, saved: μ, t of LP.2; may be NULL in infer mode     */
-    nrm_running *running,   /* as in batch norm, but var holds the running t itself               */
-    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
-    int p,                  /* NRM_L1, NRM_L2, NRM_LINF, or one of these + NRM_CENTRED            */
+    nrm_real *y, nrm_acc *mean, nrm_acc *scale, /* [N][C][S] out, =; [C] saved: μ, t of LP.2 */
+    nrm_running *running, /* as in batch norm, but var holds the running t itself */
+    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, int p, /* p: enum nrm_lp */
     int mode, nrm_real eps, size_t N, size_t C, size_t S);
-NRM_DEF int nrm_lp_batchnorm_backward(
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, /* as in batch norm                          */
-    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *scale,
-    const nrm_real *gamma, int p, int mode, nrm_real eps, size_t N, size_t C, size_t S);
+NRM_DEF int nrm_lp_batchnorm_backward( /* as in batch norm */
+    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
+    const nrm_acc *mean, const nrm_acc *scale, const nrm_real *gamma, int p, int mode, nrm_real eps,
+    size_t N, size_t C, size_t S);
 
-/* ---- activations ----------------------------------------------------------------------------- */
+/* ---- activations ---- */
 enum nrm_activation { NRM_IDENTITY = 0, NRM_RELU = 1, NRM_TANH = 2, NRM_SIGMOID = 3 };
-NRM_DEF int nrm_activation_forward(
-    nrm_real *y, const nrm_real *x, int activation, size_t count); /* [count]; y =; may be x      */
-NRM_DEF int nrm_activation_backward( /* dx =; may be dy; y: the forward pass's output */
-    nrm_real *dx, const nrm_real *dy, const nrm_real *y, int activation, size_t count);
+/* All arrays are [count]; y = may be x; dx = may be dy; backward takes the output y of forward. */
+NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activation, size_t count);
+NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *y,
+                                    int activation, size_t count);
 
-/* ---- softmax cross-entropy with logits, mean over the batch ---------------------------------- */
+/* ---- softmax cross-entropy with logits, mean over the batch ---- */
 NRM_DEF int nrm_cross_entropy_forward(
-    nrm_acc *loss,          /* out: the mean loss in nats; 0 if N = 0                             */
-    nrm_real *prob,         /* [N][C] out, saved: softmax(z); may be logits; or NULL              */
-    const nrm_real *logits, const int *labels, size_t N, size_t C); /* [N][C]; [N] in 0..C-1      */
-NRM_DEF int nrm_cross_entropy_backward(
-    nrm_real *dlogits,      /* [N][C] out, =; may be prob                                         */
-    const nrm_real *prob, const int *labels, size_t N, size_t C); /* prob as saved                */
+    nrm_acc *loss, nrm_real *prob, /* mean loss in nats; [N][C] softmax(z), may be logits or NULL */
+    const nrm_real *logits, const int *labels, size_t N, size_t C); /* [N][C]; [N] in 0..C-1 */
+NRM_DEF int nrm_cross_entropy_backward( /* [N][C] out, =; may be prob; prob as saved */
+    nrm_real *dlogits, const nrm_real *prob, const int *labels, size_t N, size_t C);
 /* The largest entry of each row, the first one of equals; 0 for a row that holds a NaN. */
 NRM_DEF int nrm_argmax(int *labels /* [N] out */, const nrm_real *logits, size_t N, size_t C);
-NRM_DEF int nrm_accuracy( /* the fraction of rows whose largest entry is the label's */
-    nrm_acc *accuracy,      /* out: in 0..1; 0 if N = 0; a row that holds a NaN is wrong          */
-    const nrm_real *logits, const int *labels, size_t N, size_t C); /* [N][C]; [N] in 0..C-1      */
+/* The fraction of rows whose largest entry is the label's; a row that holds a NaN is wrong. */
+NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
+                         size_t C);
 
-/* ---- linear layer: y = xW + b ---------------------------------------------------------------- */
+/* ---- linear layer: y = xW + b ---- */
 NRM_DEF int nrm_linear_forward(
-    nrm_real *y, const nrm_real *x, const nrm_real *W, /* [N][out] out, =; [N][in], [in][out]     */
-    const nrm_real *b, size_t N, size_t in, size_t out); /* [out], or NULL for none               */
-NRM_DEF int nrm_linear_backward(
-    nrm_real *dx,           /* [N][in] out, =, or NULL if not wanted                              */
-    nrm_real *dW, nrm_real *db, /* [in][out], [out] in/out, +=, or NULL if not wanted             */
-    const nrm_real *dy, const nrm_real *x, const nrm_real *W, /* dy: [N][out]                     */
-    size_t N, size_t in, size_t out);              /* x may be NULL if dW is, W if dx is          */
+    nrm_real *y, const nrm_real *x, const nrm_real *W, /* [N][out] out, =; [N][in], [in][out] */
+    const nrm_real *b, size_t N, size_t in, size_t out); /* [out], or NULL for none */
+NRM_DEF int nrm_linear_backward( /* all outputs may be NULL; x if dW is, W if dx is */
+    nrm_real *dx, nrm_real *dW, nrm_real *db, /* [N][in] out, =; [in][out], [out] in/out, += */
+    const nrm_real *dy, const nrm_real *x, const nrm_real *W, size_t N, size_t in, size_t out);
 
-/* ---- a recurrent layer ----------------------------------------------------------------------- */
-typedef struct nrm_rnn { /* h[t+1] = f(norm(x[t]·Wx + h[t]·Wh)·gamma + beta), and its sizes */
-    size_t T, N, in, H;     /* steps, sequences side by side, inputs, units; T = 0: like N = 0    */
-    int norm, activation;   /* NRM_NO_NORM, NRM_LAYER_NORM or NRM_BATCH_NORM; f                   */
-    nrm_real eps;           /* not used without a norm                                            */
-    const nrm_real *Wx, *Wh;                       /* [in][H], [H][H]                             */
-    const nrm_real *gamma, *beta; /* [H]; without a norm gamma is not used, beta is the bias      */
-    nrm_running *running;   /* [T] batch norm only: one for each step; may be NULL in train mode.
-                               Else NRM_ESIZE: no batch at this step, but some at the first       */
+/* ---- a recurrent layer ---- */
+/* h[t+1] = f(norm(x[t]·Wx + h[t]·Wh)·gamma + beta). A step whose running statistics have seen no
+   batch, while those of the first have, is refused: NRM_ESIZE. */
+typedef struct NRM_OWN(nrm_rnn) {
+    size_t T, N, in, H;      /* steps, sequences side by side, inputs, units; T = 0: like N = 0 */
+    int norm, activation;    /* NRM_NO_NORM, NRM_LAYER_NORM or NRM_BATCH_NORM; f */
+    nrm_real eps;            /* not used without a norm */
+    const nrm_real *Wx, *Wh; /* [in][H], [H][H] */
+    const nrm_real *gamma, *beta; /* [H]; without a norm gamma is not used, beta is the bias */
+    nrm_running *running;    /* [T] of batch norm, one for each step; may be NULL in train mode */
 } nrm_rnn;
-typedef struct nrm_rnn_grads { /* what backward adds to, of the same shapes; each may be NULL */
-    nrm_real *dWx, *dWh, *dgamma, *dbeta;          /* dgamma is not used without a norm           */
+typedef struct NRM_OWN(nrm_rnn_grads) { /* of the same shapes, +=; each may be NULL */
+    nrm_real *dWx, *dWh, *dgamma, *dbeta; /* dgamma is not used without a norm */
 } nrm_rnn_grads;
-
 NRM_DEF int nrm_rnn_forward(
-    nrm_real *h,            /* [T+1][N][H] h[0]: in, the state to start from; the rest: out       */
-    nrm_real *a,            /* [T][N][H] out, saved: the summed inputs                            */
-    nrm_acc *mean, nrm_acc *rstd, /* [T][N] (layer norm) or [T][H] (batch norm) out, saved; both
-                               may be NULL without a norm and in infer mode                       */
-    const nrm_real *x, const nrm_rnn *rnn, int mode); /* x: [T][N][in]                            */
+    nrm_real *h, /* [T+1][N][H] h[0]: in, the state to start from; the rest: out */
+    nrm_real *a, /* [T][N][H] out, saved: the summed inputs */
+    nrm_acc *mean, nrm_acc *rstd, /* out, saved: layer norm [T][N], batch norm [T][H]; both may be
+                                     NULL without a norm and in infer mode */
+    const nrm_real *x, const nrm_rnn *rnn, int mode); /* x: [T][N][in] */
 NRM_DEF int nrm_rnn_backward(
-    nrm_real *dh,           /* [T+1][N][H] in/out: in, the gradient by each h alone; out, with what
-                               comes through the later ones; dh[0]: by the state to start from    */
-    nrm_real *dx,           /* [T][N][in] out, =, or NULL if not wanted                           */
-    const nrm_rnn_grads *grads,                    /* in/out, +=, or NULL if not wanted           */
-    nrm_real *da,           /* [T][N][H] out, =: the gradient by the summed inputs                */
-    const nrm_real *h, const nrm_real *a,          /* as saved; a, mean, rstd: only with a norm   */
-    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *x, /* x may be NULL if dWx is       */
-    const nrm_rnn *rnn, int mode);                 /* the forward pass's mode: train or frozen    */
+    nrm_real *dh, /* [T+1][N][H] in: by each h alone; out: with what comes through the later ones */
+    nrm_real *dx, const nrm_rnn_grads *grads, /* [T][N][in] out, =; NULL: not wanted, both */
+    nrm_real *da, /* [T][N][H] out, =: the gradient by the summed inputs */
+    const nrm_real *h, const nrm_real *a, /* as saved; a, mean, rstd: only with a norm */
+    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *x, /* x may be NULL if dWx is */
+    const nrm_rnn *rnn, int mode); /* the forward pass's mode: train or frozen */
 
-/* ---- the tiny multilayer perceptron ---------------------------------------------------------- */
+/* ---- the tiny multilayer perceptron ---- */
 enum nrm_norm {
     NRM_NO_NORM = 0, NRM_BATCH_NORM = 1, NRM_LAYER_NORM = 2, NRM_NOISY_BATCH_NORM = 3,
     NRM_GROUP_NORM = 4, NRM_RMS_NORM = 5, NRM_BATCH_RENORM = 6, NRM_LP_BATCH_NORM = 7
 };
-enum nrm_init {
-    NRM_INIT_HE = 0, NRM_INIT_XAVIER = 1, /* W ~ N(0, 2/in); W ~ U(±√(6/(in+out))); b = 0         */
-    NRM_INIT_GAUSSIAN = 2,  /* W ~ N(0, init_std²), b = 0                                         */
-    NRM_INIT_FAN_IN = 3     /* W, b ~ U(±1/√in): what PyTorch's Linear does by default            */
+enum nrm_init { /* W ~ N(0, 2/in); U(±√(6/(in+out))); N(0, init_std²); W and b ~ U(±1/√in) */
+    NRM_INIT_HE = 0, NRM_INIT_XAVIER = 1, NRM_INIT_GAUSSIAN = 2, NRM_INIT_FAN_IN = 3
 };
 enum nrm_gamma { NRM_GAMMA_ONE = 0, NRM_GAMMA_UNIFORM = 1 /* γ ~ U(0,1) */ };
 enum nrm_optimizer { NRM_SGD = 0, NRM_ADAM = 1 };
 enum nrm_place { NRM_AT_LINEAR = 0, NRM_AT_NORM = 1, NRM_AT_ACTIVATION = 2 };
-
-typedef struct nrm_mlp_layer { /* one layer; all zero but width: linear, no norm, no bias */
-    size_t width;           /* outputs of this layer                                              */
-    int activation, norm;   /* NRM_RELU, ...: enum nrm_activation; NRM_BATCH_NORM, ...: nrm_norm  */
-    int norm_after;         /* 0: linear, norm, activation; 1: linear, activation, norm           */
-    int bias;               /* 1: the linear part has a bias; see MLP.3 for when it is redundant  */
-    size_t groups;          /* of NRM_GROUP_NORM: a divisor of width, less than width             */
-    int p;                  /* of NRM_LP_BATCH_NORM: NRM_L1, ..., enum nrm_lp                     */
+typedef struct NRM_OWN(nrm_mlp_layer) { /* all zero but width: linear, no norm, no bias */
+    size_t width;         /* outputs of this layer */
+    int activation, norm; /* enum nrm_activation, enum nrm_norm */
+    int norm_after, bias; /* 1: the norm follows the activation; 1: with a bias (MLP.3) */
+    size_t groups;        /* of NRM_GROUP_NORM: a divisor of width, less than width */
+    int p;                /* of NRM_LP_BATCH_NORM: enum nrm_lp */
 } nrm_mlp_layer;
-typedef struct nrm_mlp_event { /* what a probe is shown */
-    size_t layer;           /* 0 is the first hidden layer                                        */
-    int place;              /* NRM_AT_LINEAR, NRM_AT_NORM, NRM_AT_ACTIVATION: the output of that  */
-    int gradient;           /* 0: the value itself, in the forward pass; 1: its gradient          */
-    const nrm_real *data;   /* [rows][cols], valid during the call only                           */
+typedef struct NRM_OWN(nrm_mlp_event) { /* what a probe is shown */
+    size_t layer;         /* 0 is the first hidden layer */
+    int place, gradient;  /* the output of: enum nrm_place; 0: the value, 1: its gradient */
+    const nrm_real *data; /* [rows][cols], valid during the call only */
     size_t rows, cols;
 } nrm_mlp_event;
 typedef void nrm_mlp_probe(void *context, const nrm_mlp_event *event);
 
-/* Training on several workers: each has its own copy of the network and calls the same functions in
-   the same order, with its part of the batch. These two functions are yours; they return 0, or not
-   if they have failed. add NULL: no other workers. merge NULL: batch norm uses each worker's own
-   statistics; else those of ## 4. A worker may have no examples; if none has, the gradient is 0. */
-typedef struct nrm_sync { /* both replace mine, [n] in/out, by everyone's, in order of workers: */
-    int (*add)(void *context, nrm_acc *sums, size_t n); /* added                                  */
-    int (*merge)(void *context, nrm_stats *stats, size_t n); /* merged by nrm_stats_merge         */
-    void *context;          /* handed to both                                                     */
+/* Training on several workers: each has a copy of the network and calls the same functions in the
+   same order, with its part of the batch, which may be empty. Your two functions replace n items of
+   this worker by those of all, in the order of workers, and return 0, or not if they failed. add
+   NULL: no other workers. merge NULL: batch norm uses each worker's own statistics, not ## 4. */
+typedef struct NRM_OWN(nrm_sync) {
+    int (*add)(void *context, nrm_acc *sums, size_t n);      /* by addition */
+    int (*merge)(void *context, nrm_stats *stats, size_t n); /* by nrm_stats_merge */
+    void *context;                                           /* handed to both */
 } nrm_sync;
-
-typedef struct nrm_mlp_spec { /* start from nrm_mlp_defaults(); set the first four */
-    size_t inputs, layers;  /* features of one example; layers, the output layer included         */
-    const nrm_mlp_layer *layer;                    /* [layers]; read by init only                 */
-    size_t max_batch;       /* the largest N that one call will see                               */
-    uint64_t seed;          /* of weights and noise                                               */
-    int init;               /* how W starts: enum nrm_init                                        */
-    nrm_real init_std;      /* of NRM_INIT_GAUSSIAN                                               */
-    int gamma_init;         /* how γ starts: enum nrm_gamma; β starts at 0                        */
-    nrm_real eps, new_weight;                      /* of all norms; of all running statistics,    */
-    int cumulative, biased; /* as these are                                                       */
-    nrm_noise noise;        /* of noisy batch norm                                                */
-    nrm_real r_max, d_max;  /* of batch renorm; to be raised while training: net->spec.r_max      */
-    nrm_sync sync;          /* of training on several workers                                     */
-    int optimizer;          /* NRM_SGD or NRM_ADAM                                                */
-    nrm_real lr;            /* learning rate: 0.1 suits SGD, 1e-3 Adam                            */
-    nrm_real heavy_ball, beta1, beta2; /* kept of the last step; Adam: of averages; 0 <= . < 1    */
-    nrm_real adam_eps;      /* Adam: added to the root                                            */
+typedef struct NRM_OWN(nrm_mlp_spec) { /* start from nrm_mlp_defaults(); set the first four */
+    size_t inputs, layers;      /* features of one example; layers, with the output layer */
+    const nrm_mlp_layer *layer; /* [layers]; read by init only */
+    size_t max_batch;           /* the largest N that one call will see */
+    uint64_t seed;              /* of weights and noise */
+    int init, gamma_init;       /* how W and γ start: enum nrm_init, nrm_gamma; β starts at 0 */
+    nrm_real init_std;          /* of NRM_INIT_GAUSSIAN */
+    nrm_real eps, new_weight;   /* of all norms; of all running statistics, */
+    int cumulative, biased;     /* as these are */
+    nrm_noise noise;            /* of noisy batch norm */
+    nrm_real r_max, d_max;      /* of batch renorm; to be raised while training, in net->spec */
+    nrm_sync sync;              /* of training on several workers */
+    int optimizer;              /* enum nrm_optimizer */
+    nrm_real lr, heavy_ball;    /* 0.1 suits SGD, 1e-3 Adam; SGD: kept of the last step, 0 to < 1 */
+    nrm_real beta1, beta2, adam_eps; /* Adam: kept of averages, 0 to < 1; added to the root */
 } nrm_mlp_spec;
-typedef struct nrm_mlp_state { /* one layer's arrays; they point into the block */
+typedef struct NRM_OWN(nrm_mlp_state) { /* one layer's arrays; they point into the block */
     nrm_mlp_layer shape;
-    size_t in;              /* inputs of this layer                                               */
-    nrm_real *W, *b, *gamma, *beta;                /* [in][width], then [width]; NULL if absent   */
-    nrm_real *dW, *db, *dgamma, *dbeta;            /* their gradients                             */
-    nrm_real *linear_out, *norm_out, *act_out;     /* [max_batch][width]; absent stages share;    */
-    nrm_real *out;          /* the last of the three                                              */
-    nrm_acc *mean, *rstd;   /* saved statistics                                                   */
-    nrm_real *scale;        /* [max_batch][width] noise factors, or NULL                          */
-    nrm_acc *ratio, *offset;                       /* [width] of batch renorm, or NULL            */
-    nrm_running running;    /* of batch norm                                                      */
-    nrm_stats *stats;       /* [width] of batch norm: merged statistics                           */
-    nrm_sums *sums;         /* [width] with sync: sums of all workers                             */
+    size_t in;                               /* inputs of this layer */
+    nrm_real *W, *b, *gamma, *beta;          /* [in][width], then [width]; NULL if absent */
+    nrm_real *dW, *db, *dgamma, *dbeta;
+    nrm_real *linear_out, *norm_out, *act_out, *out; /* [max_batch][width]; absent stages share; */
+    nrm_acc *mean, *rstd, *ratio, *offset;   /* out: the last. Saved statistics; of batch renorm */
+    nrm_real *scale;                         /* [max_batch][width] noise factors, or NULL */
+    nrm_running running;                     /* of batch norm */
+    nrm_stats *stats;                        /* [width] of batch norm: merged statistics */
+    nrm_sums *sums;                          /* [width] with sync: sums of all workers */
 } nrm_mlp_state;
-
-typedef struct nrm_mlp { /* change spec.lr, params, probe, and grads before a step; read all */
-    nrm_mlp_spec spec;      /* spec.layer is NULL here: see state                                 */
-    nrm_mlp_state *state;   /* [layers]                                                           */
-    size_t n_params;        /* all parameters lie in one array,                                   */
-    nrm_real *params, *grads; /* [n_params] each, layer by layer: W, b, gamma, beta               */
-    nrm_real *moment1, *moment2; /* [n_params] the optimizer's, NULL if it has none               */
-    nrm_real *logits, *prob;                       /* [max_batch][classes]                        */
-    nrm_real *work[2];      /* [max_batch][widest] gradients on their way back                    */
-    nrm_acc *total;         /* [n_params + 1] with sync: what is added up                         */
-    nrm_rng rng;            /* the noise                                                          */
-    size_t steps;           /* optimizer steps so far                                             */
-    nrm_acc beta1_power, beta2_power;              /* beta1^steps, beta2^steps                    */
-    nrm_mlp_probe *probe;   /* called at every place that a layer has, if not NULL                */
-    void *probe_context;
+typedef struct NRM_OWN(nrm_mlp) { /* change spec.lr, params, probe, grads before a step; read all */
+    nrm_mlp_spec spec;               /* spec.layer is NULL here: see state */
+    nrm_mlp_state *state;            /* [layers] */
+    size_t n_params, steps;          /* number of all parameters; optimizer steps so far */
+    nrm_real *params, *grads;        /* [n_params] each, layer by layer: W, b, gamma, beta */
+    nrm_real *moment1, *moment2;     /* [n_params] the optimizer's, NULL if it has none */
+    nrm_real *logits, *prob, *work[2]; /* [max_batch][classes]; [max_batch][widest] gradients */
+    nrm_acc *total;                  /* [n_params + 1] with sync: what is added up */
+    nrm_acc beta1_power, beta2_power; /* beta1^steps, beta2^steps */
+    nrm_rng rng;                     /* the noise */
+    nrm_mlp_probe *probe;            /* called at every place that a layer has, if not NULL, */
+    void *probe_context;             /* with this */
 } nrm_mlp;
-
-NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void);  /* He, eps 1e-5, new_weight 0.1, SGD with lr 0.1 */
-NRM_DEF size_t nrm_mlp_bytes(const nrm_mlp_spec *spec); /* size of the block; 0 if spec is bad, and
-                                                           nrm_mlp_init then says what is wrong   */
+NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void); /* He, eps 1e-5, new_weight 0.1, SGD with lr 0.1 */
+NRM_DEF size_t nrm_mlp_bytes(const nrm_mlp_spec *spec); /* of the block; 0 if init refuses spec */
 /* The block: at least nrm_mlp_bytes(spec), any alignment; yours to free, not to move, as it points
    into itself. *net is the network, inside the block. */
 NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp_spec *spec);
-
 /* Forward pass of x [N][inputs] to net->logits [N][classes]; train mode updates running statistics.
    N is at most max_batch (else NRM_ESIZE), here, in gradient and train_step; others take any N. */
 NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode);
@@ -669,42 +589,41 @@ NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const n
 NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels /* [N] out */, const nrm_real *x, size_t N);
 /* Computes all running statistics anew (ST.7) from N >= 2 examples, taken forward in train mode,
    max_batch at a time (3 or more if N is odd). With sync each worker brings its own, or none; if
-   those of one cannot be used, no worker's statistics change. Lp batch norm: NRM_EKIND. */
+   one's cannot be used, no worker's statistics change. Lp batch norm: NRM_EKIND. */
 NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x, size_t N);
 
-/* ---- gradient checking ----------------------------------------------------------------------- */
-typedef nrm_acc nrm_loss_fn(void *context);       /* the loss at the present parameters */
-typedef uint64_t nrm_branches_fn(void *context);  /* a fingerprint of the branches it took last */
-typedef struct nrm_gradcheck_group { /* one array of parameters (or inputs) and its gradient */
-    const char *name;       /* for your own print-out                                             */
-    nrm_real *theta;        /* [n] nudged and put back, bit for bit                               */
-    const nrm_real *grad;   /* [n] what your backward pass says; must stay as it is while the loss
-                               is evaluated: copy net->grads if that calls nrm_mlp_gradient       */
+/* ---- gradient checking ---- */
+typedef nrm_acc nrm_loss_fn(void *context);      /* the loss at the present parameters */
+typedef uint64_t nrm_branches_fn(void *context); /* a fingerprint of the branches it took last */
+typedef struct NRM_OWN(nrm_gradcheck_group) { /* an array of parameters (or inputs), its gradient */
+    const char *name;          /* for your own print-out */
+    nrm_real *theta;           /* [n] nudged and put back, bit for bit */
+    const nrm_real *grad;      /* [n] what your backward pass says; the loss must not change it:
+                                  copy net->grads if that calls nrm_mlp_gradient */
     size_t n;
 } nrm_gradcheck_group;
-typedef struct nrm_gradcheck_options { /* all zero is a good choice */
-    nrm_acc tolerance;      /* relative; 0: 1e-7 in double, 1e-2 in float                         */
-    nrm_acc step;           /* relative to the size of theta; 0: the power 1/5 of its precision   */
-    size_t at_most;         /* entries per group, drawn by seed; 0: all                           */
+typedef struct NRM_OWN(nrm_gradcheck_options) { /* all zero is a good choice */
+    nrm_acc tolerance;         /* relative; 0: 1e-7 in double, 1e-2 in float */
+    nrm_acc step;              /* relative to the size of theta; 0: 7e-4 in double, 4e-2 in float */
+    size_t at_most;            /* entries per group, drawn by seed; 0: all */
     uint64_t seed;
-    nrm_branches_fn *branches; /* NULL: kinks are found from the differences alone                */
+    nrm_branches_fn *branches; /* NULL: kinks are found from the differences alone */
 } nrm_gradcheck_options;
-typedef struct nrm_gradcheck_report { /* one per group */
-    int status;             /* NRM_OK, NRM_EGRADIENT or NRM_EUNSETTLED                            */
-    size_t checked;         /* entries looked at; of these,                                       */
-    size_t wrong;           /*   the difference exceeds tolerance and uncertainty                 */
-    size_t unsettled;       /*   the uncertainty exceeds the tolerance: no judgement              */
-    size_t kinks;           /*   the loss has a kink there (ReLU at 0): skipped                   */
-    size_t vanishing;       /*   both gradients are zero within rounding                          */
-    size_t worst;           /* index of the largest error among those judged, and its             */
-    nrm_acc analytic, numeric, error, uncertainty; /* figures                                     */
+typedef struct NRM_OWN(nrm_gradcheck_report) { /* one per group */
+    int status;       /* NRM_OK, NRM_EGRADIENT or NRM_EUNSETTLED */
+    size_t checked;   /* entries looked at; of these, */
+    size_t wrong;     /*   the difference exceeds tolerance and uncertainty */
+    size_t unsettled; /*   the uncertainty exceeds the tolerance: no judgement */
+    size_t kinks;     /*   the loss has a kink there (ReLU at 0): skipped */
+    size_t vanishing; /*   both gradients are zero within rounding */
+    size_t worst;     /* index of the largest error among those judged, and its figures */
+    nrm_acc analytic, numeric, error, uncertainty;
 } nrm_gradcheck_report;
-
-/* Compares the gradients of all groups with differences of the loss. NRM_OK if all pass. */
-NRM_DEF int nrm_gradcheck(
-    nrm_gradcheck_report *report, const nrm_gradcheck_group *group, /* [groups] out, in           */
-    size_t groups, nrm_loss_fn *loss, void *context,
-    const nrm_gradcheck_options *options);         /* NULL: defaults                              */
+/* Compares the gradients with differences of the loss, one report for each of the groups. NRM_OK if
+   all pass. options NULL: defaults. */
+NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
+                          size_t groups, nrm_loss_fn *loss, void *context,
+                          const nrm_gradcheck_options *options);
 
 #endif /* NORMLAYERS_H */
 
@@ -752,12 +671,6 @@ NRM_DEF int nrm_gradcheck(
 #include <omp.h>
 #endif
 
-#ifdef NRM_TAG /* structs of one name and other contents would break a rule of C++ */
-#define NRM_OWN(name) NRM_LINK(name)
-#else
-#define NRM_OWN(name) name
-#endif
-
 /* No fused operations: a·b + c in one rounding is forbidden, except in the matrix product
    (chapter 19). So everything else has the same bits on every machine that rounds as IEEE 754
    says; products have them too if the program is compiled with -ffp-contract=off. */
@@ -781,19 +694,16 @@ NRM_DEF int nrm_gradcheck(
 
 ## What the layers stand on
 
-Part I is the text: each layer in the order *question, shapes, forward, code, backward, code,
-what it means*. Its code uses means, scales and gradients. Vectors, caches and the order of sums
-belong to Part II, the machine room. This section lists what Part II offers.
+Part I has a chapter for each layer: *question, shapes, forward, code, backward, code, what it
+means*. Vectors, caches and the order of sums belong to Part II, the machine room; this section
+lists what it offers.
 
 **Argument tables.** A function lists its arrays, with their lengths and roles, and
 `NRM_CHECK` finds a NULL where an array is needed and an output that overlaps something else.
 */
-enum {
-    NRMI_IN = 0,       /* read; NULL means absent                                                 */
-    NRMI_OUT = 1,      /* written; must not overlap another array                                 */
-    NRMI_NEEDED = 2,   /* NULL is an error                                                        */
-    NRMI_IN_PLACE = 4  /* two arrays with this role may be the same pointer                       */
-};
+enum { NRMI_IN = 0, NRMI_OUT = 1, NRMI_NEEDED = 2, NRMI_IN_PLACE = 4 };
+/* Read, NULL means absent; written, must not overlap another array; NULL is an error; two arrays
+   with this role may be the same pointer. */
 typedef struct nrmi_arg {
     const void *at;
     size_t bytes;
@@ -813,15 +723,14 @@ typedef struct nrmi_arg {
         NRM_ARG(dbeta, params, NRMI_OUT), NRM_ARG(dy, numbers, NRMI_NEEDED | NRMI_IN_PLACE),       \
         NRM_ARG(x, numbers, NRMI_NEEDED), NRM_ARG(mean, groups, mean_role),                        \
         NRM_ARG(rstd, groups, NRMI_NEEDED), NRM_ARG(gamma, params, NRMI_IN)
-#define NRM_RUNNING_ARGS(C, role) /* which may be absent */                                        \
+#define NRM_RUNNING_ARGS(C, role)                                                                  \
     NRM_ARG(running != NULL ? running->mean : NULL, C, role),                                      \
         NRM_ARG(running != NULL ? running->var : NULL, C, role)
-
 static int nrmi_check_args(const nrmi_arg *arg, size_t count); /* NRM_OK, NRM_ENULL, NRM_EALIAS */
 static int nrmi_check_sizes(size_t a, size_t b, size_t c);     /* b, c > 0; a·b·c is addressable */
-static int nrmi_check_eps(nrm_real eps);                       /* finite and not negative        */
-static int nrmi_finite(nrm_acc v);                             /* neither NaN nor infinity       */
-static int nrmi_fits(nrm_acc v);                               /* finite also as an nrm_real     */
+static int nrmi_check_eps(nrm_real eps);                       /* finite and not negative */
+static int nrmi_finite(nrm_acc v);                             /* neither NaN nor infinity */
+static int nrmi_fits(nrm_acc v);                               /* finite also as an nrm_real */
 
 static size_t nrmi_least(size_t a, size_t b)
 {
@@ -837,9 +746,9 @@ static nrm_acc nrmi_or(const nrm_real *a, size_t i, nrm_acc otherwise)
 /*
 **Views.** A layer normalizes *groups* of values that share one mean and one variance, and a
 view says where they lie: the channels of `[N][C][S]` for batch norm, the rows of `[N][D]` for
-layer norm. The primitives below work on w groups of a view from group g on, a strip of
+layer norm. The primitives work on w groups of a view from group g on, a strip of
 `nrmi_strip(&v)` or a band of rows. x, y, dx and dy point to the start of the view; arrays of one
-number for each group (mean, rstd, scale...) begin with that of group g.
+number for each group (mean, rstd, scale...) begin with group g.
 */
 #if defined(__GNUC__) || defined(__clang__) /* never inlined */
 #define NRM_APART __attribute__((noinline))
@@ -851,12 +760,10 @@ number for each group (mean, rstd, scale...) begin with that of group g.
 #define NRM_WIDTH 1
 #define NRM_SLOTS 1
 #else
-#ifndef NRM_WIDTH
-#ifdef NRM_NO_LIBC
+#if !defined(NRM_WIDTH) && defined(NRM_NO_LIBC)
 #define NRM_WIDTH 64
-#else
+#elif !defined(NRM_WIDTH)
 #define NRM_WIDTH 1024 /* columns worked on together */
-#endif
 #elif NRM_WIDTH < 1
 #error "normlayers.h: NRM_WIDTH must be at least 1"
 #endif
@@ -864,32 +771,28 @@ number for each group (mean, rstd, scale...) begin with that of group g.
 #endif
 
 enum { NRMI_COLUMNS, NRMI_RUNS, NRMI_ROWS };
-
 typedef struct nrmi_view { /* a group is `runs` runs of `length` neighbours, */
     size_t groups, runs, length;
-    size_t pitch, apart; /* its runs `pitch` apart; the next group begins `apart` further on      */
-    size_t sets;         /* of rows: so many sets of γ and β, which the rows take in turn         */
-    size_t ahead;        /* how far on memory is to be fetched, or 0                              */
-    int kind;            /* NRMI_COLUMNS: neighbours belong to different groups                   */
+    size_t pitch, apart; /* its runs `pitch` apart; the next group begins `apart` further on */
+    size_t sets;         /* of rows: so many sets of γ and β, which the rows take in turn */
+    size_t ahead;        /* how far on memory is to be fetched, or 0 */
+    int kind;            /* NRMI_COLUMNS: neighbours belong to different groups */
 } nrmi_view;
 
 typedef struct NRM_OWN(nrmi_centre) { /* means of some groups, split: SUM.10 */
     nrm_real high[NRM_SLOTS], low[NRM_SLOTS];
 } nrmi_centre;
-
 typedef struct NRM_OWN(nrmi_moments) { /* mean and variance of some groups */
     nrm_acc mean[NRM_SLOTS], var[NRM_SLOTS];
     nrmi_centre at; /* the mean once more */
 } nrmi_moments;
-
 typedef struct NRM_OWN(nrmi_sums) { /* of dy and dy·x̂ over some groups */
     nrm_acc dy[NRM_SLOTS], dy_xhat[NRM_SLOTS];
 } nrmi_sums;
-
 #define NRM_WIDE (NRM_SLOTS > 1 ? 4 * NRM_WIDTH : 1)
 typedef struct NRM_OWN(nrmi_columns) { /* sums down columns */
     nrm_real *dy, *dy_xhat;  /* over the rows since the last fold */
-    nrm_acc *dbeta, *dgamma; /* over all rows                     */
+    nrm_acc *dbeta, *dgamma; /* over all rows */
 } nrmi_columns;
 #define NRM_COLUMNS(name, width) /* a variable with room for so many columns */                    \
     nrm_real name##_dy[width], name##_dy_xhat[width];                                              \
@@ -897,8 +800,8 @@ typedef struct NRM_OWN(nrmi_columns) { /* sums down columns */
     nrmi_columns name = {name##_dy, name##_dy_xhat, name##_dbeta, name##_dgamma}
 
 static nrmi_view nrmi_channels(size_t N, size_t C, size_t S); /* of [N][C][S]: C groups */
-static nrmi_view nrmi_rows(size_t N, size_t D);               /* of [N][D]: N groups    */
-static size_t nrmi_strip(const nrmi_view *v); /* how many groups to take at a time */
+static nrmi_view nrmi_rows(size_t N, size_t D);               /* of [N][D]: N groups */
+static size_t nrmi_strip(const nrmi_view *v);                 /* how many groups at a time */
 
 /* Means and variances; of `squares`, 0 and the mean squares. `recall` takes known ones, and `lost`
    says whether one of them is not finite, or, if they are to be stored, does not fit. */
@@ -923,18 +826,15 @@ static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma
 /* y = (x − mean)·scale + shift, one scale and shift for each group; shift may be NULL for 0. */
 static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
                         const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w);
-
 /* y = (x − mean)·rstd·γ + β with γ and β along each row; both may be NULL. */
 static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
                              const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
                              const nrmi_view *v, size_t g, size_t w);
 
-/* dx = scale·(γ·dy − share·s.dy − x̂·share·s.dy_xhat), one γ for each group; gamma and s may be
-   NULL. */
+/* dx = scale·(γ·dy − share·s.dy − x̂·share·s.dy_xhat), γ for each group; gamma, s: or NULL. */
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
                          const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
                          const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w);
-
 /* dx = rstd·(dy·γ − share·s.dy − x̂·share·s.dy_xhat) with γ along each row; and ∑dy, ∑dy·x̂ of each
    column are added to `columns`. dx, columns, gamma and s may be NULL. */
 static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
@@ -968,17 +868,16 @@ typedef struct NRM_OWN(nrmi_matrix) {
 static nrmi_matrix nrmi_strided(const nrm_real *at, size_t row, size_t col);
 static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
                          size_t depth, int fresh);
-
 #define NRM_SOME 16
 static void nrmi_exp(nrm_acc *x);
 static void nrmi_expm1(nrm_acc *x);
-static nrm_acc nrmi_log(nrm_acc x);              /* of a normal x > 0 */
-static nrm_acc nrmi_symmetric(nrm_rng *rng);     /* uniform in ±1     */
+static nrm_acc nrmi_log(nrm_acc x);          /* of a normal x > 0 */
+static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
 
 /*
-**Threads.** There are none, unless `NRM_OPENMP` is defined. A loop that begins with `NRM_SHARE`
-may have its rounds done by several; `bad` collects what went wrong. Nothing is summed across
-threads, so their number changes no bit.
+**Threads.** With `NRM_OPENMP` several threads share the rounds of a loop that begins with
+`NRM_SHARE`; `bad` collects what went wrong. Nothing is summed across threads, so their number
+changes no bit.
 */
 #ifdef NRM_OPENMP
 #define NRM_PRAGMA(text) _Pragma(#text)
@@ -1930,7 +1829,7 @@ and its dx is not the gradient of the loss.
 Running statistics forget, and while a network is still learning they lag behind it. After
 training they can be computed anew from as much data as one likes ("precise" batch norm: the
 averages of the paper's algorithm 2, but including the spread of the batch means):
-`nrm_stats_update` batch by batch, then `nrm_running_set`, which makes
+`nrm_stats_update` batch by batch, and at the end
 
     m = μ, u = Q/(n − 1), or Q/n if `biased`                          [ST.7]
 
@@ -1958,23 +1857,14 @@ static int nrmi_check_stats_fit(const nrm_running *running, const nrm_stats *sta
     return NRM_OK;
 }
 
-NRM_DEF int nrm_running_set(nrm_running *running, const nrm_stats *stats, size_t C)
+static void nrmi_running_set(nrm_running *running, const nrm_stats *stats, size_t C)
 {
-    const nrmi_arg args[] = {
-        NRM_ARG(running, 1, NRMI_NEEDED), NRM_ARG(stats, C, NRMI_NEEDED),
-        NRM_ARG(running != NULL ? running->mean : NULL, C, NRMI_OUT | NRMI_NEEDED),
-        NRM_ARG(running != NULL ? running->var : NULL, C, NRMI_OUT | NRMI_NEEDED)};
     size_t c;
-    int rc = nrmi_check_sizes(1, C, 1);
-    if (rc == NRM_OK) rc = NRM_CHECK(args);
-    if (rc == NRM_OK) rc = nrmi_check_stats_fit(running, stats, C);
-    if (rc != NRM_OK) return rc;
     for (c = 0; c < C; c++) {
         running->mean[c] = (nrm_real)stats[c].mean;                    /* ST.7 */
         running->var[c] = (nrm_real)nrmi_stats_var(running, stats[c]); /* ST.7 */
     }
     running->batches = 1;
-    return NRM_OK;
 }
 
 /*
@@ -4060,7 +3950,7 @@ NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x, size_t N)
         if (status != NRM_OK) return rc < 0 ? rc : status;
     }
     for (s = net->state; s < end && rc >= 0; s++) /* all are good: now they may be stored */
-        if (s->stats != NULL) (void)nrm_running_set(&s->running, s->stats, s->shape.width);
+        if (s->stats != NULL) nrmi_running_set(&s->running, s->stats, s->shape.width);
     return rc;
 }
 
@@ -4354,11 +4244,6 @@ Every public function checks before it writes. The checks are a few comparisons 
 is nothing beside the passes over the data. NaN and infinity are detected from their bits, so
 that no compiler option can remove the test.
 */
-NRM_DEF const char *nrm_version(void)
-{
-    return NRM_VERSION;
-}
-
 NRM_DEF const char *nrm_strerror(int status)
 {
 #define NRM_STATUS_CASE(name, value, message)                                                      \
@@ -5964,75 +5849,27 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 #elif defined(_MSC_VER)
 #pragma fp_contract(on)
 #endif
-#undef NRM_ADD
-#undef NRM_AFFINE
-#undef NRM_ALIGN
-#undef NRM_APART
-#undef NRM_ARG
-#undef NRM_BACKWARD_ARGS
-#undef NRM_CHECK
-#undef NRM_COLS
-#undef NRM_COLUMNS
-#undef NRM_COUNT
-#undef NRM_DEEP
-#undef NRM_DEPTH
-#undef NRM_DX_OF
-#undef NRM_FORWARD_ARGS
-#undef NRM_FROM
-#undef NRM_INLINE
-#undef NRM_LANES
-#undef NRM_LANE_VECS
-#undef NRM_LN2_HEAD
-#undef NRM_LN2_INVERSE
-#undef NRM_LN2_TAIL
-#undef NRM_LOAD
-#undef NRM_LP_SIGN
-#undef NRM_LP_SUMS
-#undef NRM_ON_LINE
-#undef NRM_OWN
-#undef NRM_PACK_FROM
-#undef NRM_PLUS
-#undef NRM_PRAGMA
-#undef NRM_PRECISE
-#undef NRM_PREFETCH
-#undef NRM_PROJECT
-#undef NRM_RUNNING_ARGS
-#undef NRM_SHARE
-#undef NRM_SLOTS
-#undef NRM_SOME
-#undef NRM_SQRT
-#undef NRM_SQRT2
-#undef NRM_STORE
-#undef NRM_TAKE
-#undef NRM_TILE
-#undef NRM_TILE_ROWS
-#undef NRM_TILE_VECS
-#undef NRM_UNROLL
-#undef NRM_VEC
-#undef NRM_VEC_BYTES
-#undef NRM_WIDE
-#undef NRM_WIDTH
 #endif /* NORMLAYERS_IMPLEMENTATION */
 /*
 ## 22  History, references, licences
 
 ### History
 
-- 0.2.0, form: two parts, `NRM_PLAIN`. Files are in `examples/npz.h`. What left: `unfold`,
-  `convention_of` and `running_import` (docs/10_conventions.md has their formulas),
-  `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C), and the four
-  checks (the functions that use the data say the same).
+- 0.2.0, form: two parts, `NRM_PLAIN`. Private macros, all `NRM_...`, stay defined.
+- 0.2.0, what left, with docs/10_conventions.md for the formulas: `unfold`, `convention_of`,
+  `running_import`, `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm`
+  (group norm with G = C), `noise_forward` and `noise_backward` (noisy batch norm does both),
+  `argmax`, `mlp_predict` (the largest of `net->logits`), `rng_shuffle` (Fisher and Yates by
+  `nrm_rng_below`), `version` (`NRM_VERSION`), four checks (the functions that use the data
+  say the same), and files (`examples/npz.h`).
 - 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group
-  in group norm; `NRM_DOUBLE` with `NRM_ACC=float`; floats that are computed in another type
-  (x87), unless `NRM_ANY_FLOAT_EVAL` is defined. A network checks all its layers before any
-  of them works.
+  in group norm; `NRM_DOUBLE` with `NRM_ACC=float`; floats computed in another type (x87),
+  unless `NRM_ANY_FLOAT_EVAL`. A network checks all its layers before any of them works.
 - 0.2.0, accepted now: ε = 0; dx NULL beside other outputs; y = x where nothing is saved; a
   predefined `NRM_DEF`; a global named `gamma` (gcc and clang need no math.h).
-- 0.2.0, results: a cumulative average passes over a channel that is not finite, as
-  `new_weight` does. With `NRM_ACC=float` or `NRM_DOUBLE` the backward pass of batch, layer,
-  group norm and batch renorm keeps the low part of a large mean. NaN is detected from its
-  bits, and clang's partial fast-math flags do not reach in. The stack follows `NRM_WIDTH`
-  everywhere. The contract on accuracy speaks of the largest term before cancellation.
+- 0.2.0, results: a cumulative average passes over a channel that is not finite. The backward
+  passes keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`. Fast-math
+  options of clang do not reach in. The stack follows `NRM_WIDTH`.
 - 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
 
 ### References, by equation

@@ -851,7 +851,8 @@ static void merged(const merge_case *m)
     add_reals(dgamma, k->C);
     add_reals(dbeta, k->C);
     if (k->data != SPOILT) {
-        take(nrm_running_set(&running, stats, k->C));
+        nrmi_running_set(&running, stats, k->C);
+        take(NRM_OK);
         add_reals(run_mean, k->C);
         add_reals(run_var, k->C);
     }

@@ -1158,14 +1158,10 @@ static void test_last_batches(void)
     nrm_acc mu[C], rstd[C];
     wide mean[C] = {0}, var[C] = {0};
     nrm_real mean_set[C], var_set[C];
-    nrm_running set;
     size_t c, i;
     int batch;
     train_theirs(&l, PYTORCH, 1, 3);
     memset(stats, 0, sizeof stats);
-    memset(&set, 0, sizeof set);
-    set.mean = mean_set;
-    set.var = var_set;
     for (batch = 0; batch < ALL; batch++) {
         nrm_stats *slot = stats[batch % LAST]; /* the oldest makes room */
         draw_batch(&l, 1 + 0.1 * batch);
@@ -1188,7 +1184,10 @@ static void test_last_batches(void)
     }
     for (batch = 1; batch < LAST; batch++)
         CHECK_INT(nrm_stats_merge(stats[0], stats[batch], C), NRM_OK);
-    CHECK_INT(nrm_running_set(&set, stats[0], C), NRM_OK);
+    for (c = 0; c < C; c++) { /* ST.7 */
+        mean_set[c] = (nrm_real)stats[0][c].mean;
+        var_set[c] = (nrm_real)(stats[0][c].m2 / (stats[0][c].count - 1));
+    }
     CHECK_INT(l.running.batches, LAST);
     for (c = 0; c < C; c++) {
         CHECK_NEAR(l.mean[c], mean[c], 4 * place(mean[c] + 1));

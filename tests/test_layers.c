@@ -1249,7 +1249,6 @@ static void test_status(void)
 #undef CODE
     };
     size_t i, k;
-    CHECK_STR(nrm_version(), NRM_VERSION);
     CHECK_INT(NRM_OK, 0);
     CHECK_INT(NRM_NONFINITE, 1);
     for (i = 0; i < COUNT(codes); i++) {

@@ -117,7 +117,6 @@ static void other_norms(work *w)
                                     C, S));
     take(w, nrm_sync_batchnorm_backward(o->dx, dy, x, mask, o->mean, o->rstd, gamma_, o->stats,
                                         o->sums, N, C, S));
-    take(w, nrm_running_set(&running, o->stats, C));
     add(w, o->dgamma, sizeof o->dgamma);
     add(w, o->run_var, sizeof o->run_var);
 }

@@ -225,7 +225,7 @@ headerLines.forEach((line, k) => {
     const inside = k + 1 >= implementation
     const m =
         (inside && /^(?:static|NRM_DEF)\b[^;=(]*?\b(nrmi?_\w+)\(/.exec(line)) ||
-        /^typedef struct (nrm\w*)/.exec(line) ||
+        /^typedef struct (?:NRM_OWN\()?(nrm\w*)/.exec(line) ||
         /^typedef [^(]*\b(nrm\w+);/.exec(line) ||
         /^#define (NRM\w+)/.exec(line) ||
         /^ {4}X\((NRM_\w+),/.exec(line) ||

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Which macros normlayers.h leaves behind in the file that includes it: the documented ones and no
-# others. Every name must begin with NRM_ or NORMLAYERS_ (with NRM_DOUBLE and NRM_ACC also the
-# public functions themselves, which are renamed by macros), and the helpers of the implementation
-# must be gone after it.
+# Which macros normlayers.h leaves behind in the file that includes it. Declarations alone leave the
+# documented ones and no others. The implementation may leave more, but every name begins with NRM_
+# or is the guard (with NRM_DOUBLE and NRM_ACC also the public functions, which are renamed by
+# macros), and the options that the user has set keep their values.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d) || exit 1
@@ -13,12 +13,9 @@ failed=0
 
 # What the declarations define for the user ...
 public='NORMLAYERS_H NRM_VERSION_MAJOR NRM_VERSION_MINOR NRM_VERSION_PATCH NRM_VERSION NRM_EPS
-NRM_DEF NRM_STATUS_LIST NRM_STATUS_ENUM'
-# ... what renames the functions ...
+NRM_DEF NRM_STATUS_LIST NRM_STATUS_ENUM NRM_OWN'
+# ... and what renames the functions.
 renaming='NRM_LINK NRM_LINK2 NRM_LINK3 NRM_TAG'
-# ... and what the implementation may leave: its once-guard and the two settings with a default.
-implementation='NRM_IMPLEMENTED NRM_MEMCPY NRM_MEMSET'
-
 expect() { # what, actual file, allowed names...
     what=$1
     actual=$2
@@ -48,6 +45,24 @@ left() { # compiler, flags, include line
     comm -13 "$work/before" "$work/after"
 }
 
+# Options that the user sets, with values that the header would not choose.
+options='-DNRM_SQRT(a)=my_sqrt(a) -DNRM_MEMCPY(a,b,n)=my_copy(a,b,n)
+-DNRM_MEMSET(a,b,n)=my_set(a,b,n)
+-DNRM_WIDTH=96 -DNRM_DEF=extern'
+kept() { # compiler, flags: each option is defined as before, with its value
+    printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/unit"
+    # shellcheck disable=SC2086
+    "$1" $2 $options -I. -E -dM -x "$language" "$work/unit" >"$work/all" || return 1
+    for option in NORMLAYERS_IMPLEMENTATION $options $2; do
+        given=${option#-D}
+        case $given in *=*) text=${given#*=} ;; *) text= ;; esac
+        name=${given%%=*}
+        name=${name%%(*}
+        grep -q "^#define $name\([ (].*\)\{0,1\}$text\$" "$work/all" ||
+            { echo "$option: $(grep "^#define $name[ (]" "$work/all")"; return 1; }
+    done
+}
+
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null 2>&1 || { echo "macros: no $compiler here"; continue; }
     for language in c c++; do
@@ -62,12 +77,12 @@ for compiler in gcc clang; do
             *) extra= ;;
             esac
             private=
-            case $flags in *NRM_STATIC*) private=$implementation ;; esac
+            case $flags in *NRM_STATIC*) private=$(grep '^NRM_' "$work/implemented") ;; esac
             # shellcheck disable=SC2086
             expect "$what: include" "$work/declared" $public $extra $private
-            # shellcheck disable=SC2086
-            expect "$what: implementation" "$work/implemented" $public $extra $implementation \
-                NORMLAYERS_IMPLEMENTATION
+            # shellcheck disable=SC2046,SC2086
+            expect "$what: implementation" "$work/implemented" $extra NORMLAYERS_H \
+                NORMLAYERS_IMPLEMENTATION $(grep '^NRM_' "$work/implemented")
             # a macro that exists only for the lint would be a hole in it
             if grep -q '^NRM_VERSION$' "$work/declared"; then
                 passed=$((passed + 1))
@@ -75,15 +90,20 @@ for compiler in gcc clang; do
                 failed=$((failed + 1))
                 echo "macros: $what: nothing found"
             fi
+            [ "$flags" = -DNRM_PLAIN ] && continue # its NRM_WIDTH is 1, as the options say
+            if kept "$compiler" "$flags" >"$work/log" 2>&1; then
+                passed=$((passed + 1))
+            else
+                failed=$((failed + 1))
+                echo "macros: $what: an option has changed: $(cat "$work/log")"
+            fi
         done
     done
 done
 
-# Every function and public struct is renamed: one that is forgotten would link across precisions.
-{
-    sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' normlayers.h
-    sed -n 's/^typedef struct \(nrm_[a-z_]*\) {.*/\1/p' normlayers.h
-} | sort -u >"$work/functions"
+# Every function is renamed: one that is forgotten would link across precisions. A public struct has
+# its own name in C++ by NRM_OWN.
+sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' normlayers.h | sort -u >"$work/functions"
 sed -n 's/^#define \(nrm_[a-z0-9_]*\) NRM_LINK(\1)$/\1/p' normlayers.h | sort >"$work/links"
 if [ -s "$work/functions" ] && diff "$work/functions" "$work/links" >"$work/log"; then
     passed=$((passed + 1))
@@ -91,6 +111,13 @@ else
     failed=$((failed + 1))
     echo "macros: functions and their link names differ:"
     sed 's/^/    /' "$work/log"
+fi
+if grep -q '^typedef struct NRM_OWN(nrm_' normlayers.h &&
+    ! grep '^typedef struct nrm_' normlayers.h >"$work/log"; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1))
+    echo "macros: structs without NRM_OWN: $(cat "$work/log")"
 fi
 echo "macros: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

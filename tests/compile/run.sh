@@ -159,7 +159,7 @@ finds_double() { # compiler, flags
 
 # The program in the header's opening comment, and the line that says what it prints.
 sed -n '/^```c$/,/^```$/p' normlayers.h | sed '/^```/d' >"$work/example.c"
-sed -n 's|^ *return 0; // both rows print ||p' "$work/example.c" >"$work/claim"
+sed -n 's|^ *return rc; // both rows print ||p' "$work/example.c" >"$work/claim"
 example() { # compiler, language: output equal to the claim, in each of two rows
     # shellcheck disable=SC2086
     "$1" $2 -I. "$work/example.c" -o "$work/example" -lm || return 1

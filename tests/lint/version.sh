@@ -1,7 +1,6 @@
 #!/bin/sh
 # One version, wherever it is written: the first line of the header, the three numbers, the string,
-# what nrm_version() returns, the newest entry of the history, and, where they exist, the README and
-# the pkg-config file.
+# the newest entry of the history, and, where they exist, the README and the pkg-config file.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d) || exit 1
@@ -29,23 +28,8 @@ number() {
 }
 same "NRM_VERSION_MAJOR, _MINOR, _PATCH" "$(number MAJOR).$(number MINOR).$(number PATCH)"
 same NRM_VERSION "$(sed -n 's/^#define NRM_VERSION "\(.*\)"$/\1/p' normlayers.h)"
-same "the comment at nrm_version" \
-    "$(sed -n 's/^NRM_DEF .*nrm_version(void);.*"\([0-9.]*\)".*/\1/p' normlayers.h)"
 same "the newest entry of the history" \
     "$(sed -n '/^### History$/,/^### /s/^- \([0-9.]*\)[:,] .*/\1/p' normlayers.h | sed -n 1p)"
-
-cat >"$work/version.c" <<'END'
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
-#include <stdio.h>
-int main(void)
-{
-    printf("%s %d.%d.%d\n", nrm_version(), NRM_VERSION_MAJOR, NRM_VERSION_MINOR, NRM_VERSION_PATCH);
-    return 0;
-}
-END
-${CC:-cc} -I. "$work/version.c" -o "$work/version" -lm && printed=$("$work/version")
-same "nrm_version()" "${printed%% *}"
 
 for file in README.md docs/README.md examples/README.md; do
     [ -f "$file" ] || continue

@@ -16,7 +16,7 @@ cat >"$dir/app.c" <<'END'
 #include <normlayers.h>
 int main(void)
 {
-    return nrm_version()[0] == '\0';
+    return nrm_strerror(NRM_OK)[0] == '\0';
 }
 END
 if command -v pkg-config >/dev/null 2>&1; then

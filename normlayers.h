@@ -204,7 +204,6 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #define nrm_mlp_step NRM_LINK(nrm_mlp_step)
 #define nrm_mlp_train_step NRM_LINK(nrm_mlp_train_step)
 #define nrm_mlp_eval NRM_LINK(nrm_mlp_eval)
-#define nrm_mlp_predict NRM_LINK(nrm_mlp_predict)
 #define nrm_stats_update NRM_LINK(nrm_stats_update)
 #define nrm_stats_merge NRM_LINK(nrm_stats_merge)
 #define nrm_sync_batchnorm_forward NRM_LINK(nrm_sync_batchnorm_forward)
@@ -223,7 +222,6 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #define nrm_batchnorm_fold NRM_LINK(nrm_batchnorm_fold)
 #define nrm_rnn_forward NRM_LINK(nrm_rnn_forward)
 #define nrm_rnn_backward NRM_LINK(nrm_rnn_backward)
-#define nrm_mlp_reestimate NRM_LINK(nrm_mlp_reestimate)
 #define nrm_gradcheck NRM_LINK(nrm_gradcheck)
 #endif
 #if defined(__cplusplus) && defined(NRM_TAG) /* in C++ a struct's name is one type in all files */
@@ -586,11 +584,6 @@ NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, c
 /* Mean loss and accuracy of any number of examples in infer mode; either result may be NULL. */
 NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
                          const int *labels, size_t N);
-NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels /* [N] out */, const nrm_real *x, size_t N);
-/* Computes all running statistics anew (ST.7) from N >= 2 examples, taken forward in train mode,
-   max_batch at a time (3 or more if N is odd). With sync each worker brings its own, or none; if
-   one's cannot be used, no worker's statistics change. Lp batch norm: NRM_EKIND. */
-NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x, size_t N);
 
 /* ---- gradient checking ---- */
 typedef nrm_acc nrm_loss_fn(void *context);      /* the loss at the present parameters */
@@ -1831,41 +1824,11 @@ training they can be computed anew from as much data as one likes ("precise" bat
 averages of the paper's algorithm 2, but including the spread of the batch means):
 `nrm_stats_update` batch by batch, and at the end
 
-    m = μ, u = Q/(n − 1), or Q/n if `biased`                          [ST.7]
+    m = μ, u = Q/(n − 1), or Q/n if `biased`                          (ST.7)
 
-with m and u of BN.11; `nrm_mlp_reestimate` does it for a whole network. To use the last k
-batches instead of all, keep k triples and merge them.
+with m and u of BN.11; `training_reestimate` in `examples/training.h` does it for a whole
+network. To use the last k batches instead of all, keep k triples and merge them.
 */
-
-/* u of ST.7 */
-static nrm_acc nrmi_stats_var(const nrm_running *running, nrm_stats s)
-{
-    return s.m2 / (s.count - (running->biased ? 0 : 1));
-}
-
-/* Can they become running statistics? */
-static int nrmi_check_stats_fit(const nrm_running *running, const nrm_stats *stats, size_t C)
-{
-    size_t c;
-    for (c = 0; c < C; c++) {
-        const nrm_stats s = stats[c];
-        if (!(s.count >= 0 && nrmi_finite(s.count))) return NRM_ESTATS;
-        if (!(s.m2 >= 0 && nrmi_finite(s.m2) && nrmi_fits(s.mean))) return NRM_ESTATS;
-        if (s.count < (running->biased ? 1 : 2)) return NRM_EBATCH;
-        if (!nrmi_fits(nrmi_stats_var(running, s))) return NRM_ESTATS;
-    }
-    return NRM_OK;
-}
-
-static void nrmi_running_set(nrm_running *running, const nrm_stats *stats, size_t C)
-{
-    size_t c;
-    for (c = 0; c < C; c++) {
-        running->mean[c] = (nrm_real)stats[c].mean;                    /* ST.7 */
-        running->var[c] = (nrm_real)nrmi_stats_var(running, stats[c]); /* ST.7 */
-    }
-    running->batches = 1;
-}
 
 /*
 ## 5  Batch renormalization
@@ -3329,8 +3292,7 @@ So, except for ε, the gradient has no component that scales Wh and Wx together.
 
 The network is just large enough for experiments: linear layers, each with a norm and an
 activation, then softmax cross-entropy. A layer makes h′ `[N][width]` from h `[N][in]`, which
-is x or the output of the layer below. W is `[in][width]`; b, γ and β are `[width]`. The last
-layer's output is the logits.
+is x or the output of the layer below. The last layer's output is the logits.
 
 ### 12.1  Layers
 
@@ -3346,17 +3308,6 @@ static int nrmi_place(const nrm_mlp_layer *shape, int turn)
     return place == NRM_AT_ACTIVATION && shape->activation == NRM_IDENTITY ? -1 : place;
 }
 
-enum { NRMI_W, NRMI_B, NRMI_GAMMA, NRMI_BETA, NRMI_ARRAYS }; /* so a layer's parameters lie */
-
-static size_t nrmi_count(size_t *count, const nrm_mlp_layer *shape, size_t in)
-{
-    count[NRMI_W] = in * shape->width;
-    count[NRMI_B] = shape->bias ? shape->width : 0;
-    count[NRMI_GAMMA] = shape->norm != NRM_NO_NORM ? shape->width : 0;
-    count[NRMI_BETA] = shape->norm != NRM_RMS_NORM ? count[NRMI_GAMMA] : 0;
-    return count[NRMI_W] + count[NRMI_B] + count[NRMI_GAMMA] + count[NRMI_BETA];
-}
-
 /* Does its norm look at the batch, and keep running statistics? */
 static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
 {
@@ -3364,36 +3315,26 @@ static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
            shape->norm == NRM_BATCH_RENORM || shape->norm == NRM_LP_BATCH_NORM;
 }
 
-static int nrmi_usable(nrm_real v)
-{
-    return v >= 0 && nrmi_finite((nrm_acc)v);
-}
-
 static int nrmi_check_layer(const nrm_mlp_layer *shape, const nrm_mlp_spec *spec)
 {
-    const int p = shape->p > NRM_CENTRED ? shape->p - NRM_CENTRED : shape->p, norm = shape->norm;
+    const int norm = shape->norm, cumulative = spec->cumulative;
     const size_t G = shape->groups, D = shape->width;
     if (D == 0) return NRM_ESIZE;
-    if (shape->activation < NRM_IDENTITY || shape->activation > NRM_SIGMOID) return NRM_EKIND;
     if (norm < NRM_NO_NORM || norm > NRM_LP_BATCH_NORM) return NRM_EKIND;
-    if (norm == NRM_LP_BATCH_NORM && (p < NRM_L1 || p > NRM_LINF)) return NRM_EKIND;
+    if (norm == NRM_LP_BATCH_NORM && nrmi_check_lp(shape->p) != NRM_OK) return NRM_EKIND;
     if (norm == NRM_GROUP_NORM && (G == 0 || G >= D || D % G != 0)) return NRM_ESIZE;
+    if (nrmi_has_batch_norm(shape)) {
+        if (spec->sync.merge != NULL && norm != NRM_BATCH_NORM) return NRM_EKIND;
+        if (!(spec->new_weight > 0 && spec->new_weight <= 1) && !cumulative) return NRM_EWEIGHT;
+    }
     if (!(spec->r_max >= 1 && spec->d_max >= 0)) return NRM_ERATE;
-    return nrmi_check_eps(spec->eps) != NRM_OK ? NRM_EEPS : nrmi_check_noise(&spec->noise);
+    if (nrmi_check_eps(spec->eps) != NRM_OK) return NRM_EEPS;
+    if (nrmi_check_noise(&spec->noise) != NRM_OK) return NRM_ENOISE;
+    return nrmi_check_activation(shape->activation, D);
 }
 
-/*
-### 12.2  Forward
-
-All layers are checked first: if the last one cannot be computed, the running statistics of
-the first must not have moved. With `sync.merge` batch norm is that of chapter 4: the
-statistics of all workers are merged (ST.1 to ST.3), and each worker normalizes its examples
-by the result. Without it each worker's batch norm sees its own examples only, and the
-network is another function.
-*/
-enum { NRMI_TRACK = 1, NRMI_ALONE = 2 }; /* running statistics move; other workers are left out */
-
-static int nrmi_check_call(const nrm_mlp *net, const nrm_real *x, size_t N, int mode, int how)
+/* All layers, before the first one works: a call that is refused moves no running statistics. */
+static int nrmi_check_net(const nrm_mlp *net, const nrm_real *x, size_t N, int mode, int moves)
 {
     int rc = NRM_OK;
     size_t l;
@@ -3402,32 +3343,34 @@ static int nrmi_check_call(const nrm_mlp *net, const nrm_real *x, size_t N, int 
     if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
     for (l = 0; l < net->spec.layers && rc == NRM_OK; l++) {
         const nrm_mlp_state *s = &net->state[l];
+        const int read = mode != NRM_TRAIN || s->shape.norm == NRM_BATCH_RENORM;
         rc = nrmi_check_layer(&s->shape, &net->spec);
         if (rc != NRM_OK || !nrmi_has_batch_norm(&s->shape)) continue;
         if (mode == NRM_TRAIN && N == 1 && net->spec.sync.merge == NULL) return NRM_EBATCH;
-        if (mode != NRM_TRAIN || s->shape.norm == NRM_BATCH_RENORM) /* they are read, */
-            rc = nrmi_check_running(&s->running, NRM_FROZEN, s->shape.width);
-        if (rc == NRM_OK && (how & NRMI_TRACK)) /* and moved */
-            rc = nrmi_check_running(&s->running, mode, s->shape.width);
+        if (read) rc = nrmi_check_running(&s->running, NRM_FROZEN, s->shape.width);
+        if (rc == NRM_OK && moves) rc = nrmi_check_running(&s->running, mode, s->shape.width);
     }
     return rc;
 }
 
-static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode, int how)
+/*
+### 12.2  Forward
+
+Only if `moves` do running statistics move. `sync.merge` merges those of the batch (ST.1).
+*/
+static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode, int moves)
 {
     const nrm_mlp_spec *spec = &net->spec;
     const nrm_real eps = spec->eps, *x = s->shape.norm_after ? s->act_out : s->linear_out;
-    const int kind = s->shape.norm, still = mode == NRM_TRAIN && !(how & NRMI_TRACK);
-    const size_t D = s->shape.width;
+    const int kind = s->shape.norm, still = mode == NRM_TRAIN && !moves;
+    const size_t D = s->shape.width, G = s->shape.groups;
     nrm_real *y = s->norm_out, *g = s->gamma, *b = s->beta;
     nrm_acc *m = s->mean, *r = s->rstd;
     nrm_running copy = {net->work[0], net->work[1], 0, 1, 0, s->running.batches};
     nrm_running *run = still ? NULL : &s->running;
-    int rc;
     if (kind == NRM_LAYER_NORM) return nrm_layernorm_forward(y, m, r, x, g, b, eps, N, D);
     if (kind == NRM_RMS_NORM) return nrm_rmsnorm_forward(y, r, x, g, eps, N, D);
-    if (kind == NRM_GROUP_NORM)
-        return nrm_groupnorm_forward(y, m, r, x, g, b, eps, N, D, 1, s->shape.groups);
+    if (kind == NRM_GROUP_NORM) return nrm_groupnorm_forward(y, m, r, x, g, b, eps, N, D, 1, G);
     if (kind == NRM_LP_BATCH_NORM)
         return nrm_lp_batchnorm_forward(y, m, r, run, x, g, b, s->shape.p, mode, eps, N, D, 1);
     if (kind == NRM_NOISY_BATCH_NORM)
@@ -3439,30 +3382,29 @@ static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode,
         return nrm_batchrenorm_forward(y, s->ratio, s->offset, m, r, still ? &copy : run, x, g, b,
                                        spec->r_max, spec->d_max, mode, eps, N, D, 1);
     }
-    if (mode != NRM_TRAIN || spec->sync.merge == NULL || (how & NRMI_ALONE))
+    if (mode != NRM_TRAIN || spec->sync.merge == NULL)
         return nrm_batchnorm_forward(y, m, r, run, x, g, b, mode, eps, N, D, 1);
     NRM_MEMSET(s->stats, 0, D * sizeof *s->stats);
-    rc = nrm_stats_update(s->stats, x, NULL, N, D, 1);
-    if (rc < 0) return rc;
+    (void)nrm_stats_update(s->stats, x, NULL, N, D, 1);
     if (spec->sync.merge(spec->sync.context, s->stats, D) != 0) return NRM_ESYNC;
     return nrm_sync_batchnorm_forward(y, m, r, run, x, NULL, s->stats, g, b, eps, N, D, 1);
 }
 
-static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode, int how)
+static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode, int moves)
 {
-    int rc = NRM_OK, worst = NRM_OK; /* NRM_NONFINITE at the most */
+    int rc = nrmi_check_net(net, x, N, mode, moves), worst = NRM_OK; /* at most NRM_NONFINITE */
     size_t i;
+    if (rc != NRM_OK || (N == 0 && net->spec.sync.add == NULL)) return rc;
     for (i = 0; i < 3 * net->spec.layers; i++) {
         nrm_mlp_state *s = &net->state[i / 3];
         nrm_real *const out[] = {s->linear_out, s->norm_out, s->act_out};
         const int place = nrmi_place(&s->shape, (int)(i % 3)), f = s->shape.activation;
-        nrm_mlp_event event = {i / 3, place, 0, NULL, N, s->shape.width};
+        const size_t D = s->shape.width;
+        nrm_mlp_event event = {i / 3, place, 0, NULL, N, D};
         if (place < 0) continue;
-        if (place == NRM_AT_LINEAR)
-            rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, N, s->in, event.cols);
-        if (place == NRM_AT_NORM) rc = nrmi_norm_forward(net, s, N, mode, how);
-        if (place == NRM_AT_ACTIVATION)
-            rc = nrm_activation_forward(s->act_out, x, f, N * event.cols);
+        if (place == NRM_AT_LINEAR) rc = nrm_linear_forward(out[0], x, s->W, s->b, N, s->in, D);
+        if (place == NRM_AT_NORM) rc = nrmi_norm_forward(net, s, N, mode, moves);
+        if (place == NRM_AT_ACTIVATION) rc = nrm_activation_forward(s->act_out, x, f, N * D);
         if (rc < 0) return rc;
         worst |= rc;
         event.data = x = out[place];
@@ -3473,89 +3415,22 @@ static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode,
 
 NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 {
-    const int rc = nrmi_check_call(net, x, N, mode, NRMI_TRACK);
-    if (rc != NRM_OK || (N == 0 && net->spec.sync.add == NULL)) return rc;
-    return nrmi_mlp_forward(net, x, N, mode, NRMI_TRACK);
+    return nrmi_mlp_forward(net, x, N, mode, 1);
 }
 
 /*
-### 12.3  Is the bias redundant?
+### 12.3  Backward
 
-Before a *batch* norm in train mode it is: b shifts a channel, the mean shifts with it, and
-x̂ stays. Before a *layer* norm, which averages features of different b, only the mean of b
-is lost:
-
-    BN(x + b) = BN(x) for b constant in each channel                  (MLP.3)
-    LN(x + b) = LN(x + b − ⟨b⟩)                                       (MLP.4)
-
-In the first case the gradient of b is zero by BN.21. Only rounding noise moves b, and Adam,
-which divides by the size of the gradient, turns that noise into full steps. With running
-statistics, and after an activation (`norm_after`), b does count.
-
-### 12.4  Initial weights
-
-Weights start random, so that units differ, at a scale that neither blows up the next layer
-nor starves it. ReLU, for one, keeps half of the mean square, and a variance of 2/in makes
-up for that. With `in` inputs and `out` outputs:
-
-    W ~ N(0, 2/in) (He)                                               [MLP.5]
-    W ~ U(−a, a), a = √(6/(in + out)) (Xavier, also called Glorot)    [MLP.6]
-    W ~ N(0, s²), s = init_std (plain Gaussian)                       [MLP.7]
-    W, b ~ U(−a, a), a = 1/√in (fan-in: PyTorch's default)            [MLP.8]
-
-Each array is drawn from its own stream, numbered by layer and purpose. So two networks with
-the same seed and different norms start from the same weight matrices.
-*/
-/* Where W, b, gamma and beta of layer l stand, from `at` on, and their first values; the end. */
-static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
-{
-    const nrm_mlp_spec *spec = &net->spec;
-    nrm_mlp_state *s = &net->state[l];
-    nrm_real **const value[] = {&s->W, &s->b, &s->gamma, &s->beta};
-    nrm_real **const grad[] = {&s->dW, &s->db, &s->dgamma, &s->dbeta};
-    const nrm_acc in = (nrm_acc)s->in, out = (nrm_acc)s->shape.width;
-    const int normal = spec->init == NRM_INIT_HE || spec->init == NRM_INIT_GAUSSIAN;
-    nrm_acc scale = 1 / NRM_SQRT(in); /* MLP.8 */
-    size_t count[NRMI_ARRAYS], a, i;
-    if (spec->init == NRM_INIT_HE) scale = NRM_SQRT(2 / in);              /* MLP.5 */
-    if (spec->init == NRM_INIT_XAVIER) scale = NRM_SQRT(6 / (in + out));  /* MLP.6 */
-    if (spec->init == NRM_INIT_GAUSSIAN) scale = (nrm_acc)spec->init_std; /* MLP.7 */
-    (void)nrmi_count(count, &s->shape, s->in);
-    for (a = 0; a < NRMI_ARRAYS; at += count[a++]) {
-        const int drawn = a == NRMI_W || (a == NRMI_B && spec->init == NRM_INIT_FAN_IN);
-        nrm_real *p = net->params + at;
-        nrm_rng rng;
-        nrm_rng_seed(&rng, spec->seed, NRMI_ARRAYS * (uint64_t)l + a);
-        for (i = 0; i < count[a] && drawn; i++)
-            p[i] =
-                (nrm_real)(scale * (normal ? (nrm_acc)nrm_rng_normal(&rng) : nrmi_symmetric(&rng)));
-        for (i = 0; i < count[a] && a == NRMI_GAMMA; i++)
-            p[i] = spec->gamma_init == NRM_GAMMA_UNIFORM ? nrm_rng_uniform(&rng) : 1;
-        *value[a] = count[a] > 0 ? p : NULL;
-        *grad[a] = count[a] > 0 ? net->grads + at : NULL;
-    }
-    for (i = 0; s->running.var != NULL && i < s->shape.width; i++) s->running.var[i] = 1;
-    s->running.new_weight = spec->new_weight;
-    s->running.cumulative = spec->cumulative;
-    s->running.biased = spec->biased;
-    return at;
-}
-
-/*
-### 12.5  Backward
-
-The places of a layer are undone in reverse order. Merged batch norm adds up the two sums of
-ST.5 over all workers.
+All is undone in reverse order. `sync.add` adds up the two sums of batch norm (ST.5).
 */
 static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_t N, int mode)
 {
     const nrm_real eps = net->spec.eps, *x = s->shape.norm_after ? s->act_out : s->linear_out;
-    const nrm_acc *m = s->mean, *r = s->rstd;
+    const nrm_acc *m = s->mean, *r = s->rstd, *q = s->ratio, *o = s->offset;
     const nrm_sync *sync = &net->spec.sync;
     const int kind = s->shape.norm;
     const size_t D = s->shape.width;
     nrm_real *g = s->gamma, *dg = s->dgamma, *db = s->dbeta;
-    int rc;
     if (kind == NRM_LAYER_NORM) return nrm_layernorm_backward(d, dg, db, d, x, m, r, g, N, D);
     if (kind == NRM_RMS_NORM) return nrm_rmsnorm_backward(d, dg, d, x, r, g, N, D);
     if (kind == NRM_GROUP_NORM)
@@ -3565,12 +3440,10 @@ static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_
     if (kind == NRM_NOISY_BATCH_NORM)
         return nrm_noisy_batchnorm_backward(d, dg, db, d, s->scale, x, m, r, g, mode, N, D, 1);
     if (kind == NRM_BATCH_RENORM)
-        return nrm_batchrenorm_backward(d, dg, db, d, x, s->ratio, s->offset, m, r, g, mode, N, D,
-                                        1);
+        return nrm_batchrenorm_backward(d, dg, db, d, x, q, o, m, r, g, mode, N, D, 1);
     if (mode != NRM_TRAIN || sync->merge == NULL)
         return nrm_batchnorm_backward(d, dg, db, d, x, m, r, g, mode, N, D, 1);
-    rc = nrm_sync_batchnorm_sums(s->sums, dg, db, d, x, NULL, m, r, N, D, 1);
-    if (rc < 0) return rc;
+    (void)nrm_sync_batchnorm_sums(s->sums, dg, db, d, x, NULL, m, r, N, D, 1);
     /* a nrm_sums is two nrm_acc, and nothing else */
     if (sync->add(sync->context, &s->sums->dy, 2 * D) != 0) return NRM_ESYNC;
     return nrm_sync_batchnorm_backward(d, d, x, NULL, m, r, g, s->stats, s->sums, N, D, 1);
@@ -3599,60 +3472,119 @@ static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode
 }
 
 /*
+### 12.4  Is the bias redundant?
+
+    BN(x + b) = BN(x) for b constant in each channel                  (MLP.3)
+    LN(x + b) = LN(x + b − ⟨b⟩)                                       (MLP.4)
+
+Before a *batch* norm in train mode it is: b shifts a channel, and the mean shifts with it.
+By BN.21 the gradient of b is zero. Only rounding noise moves b, and Adam, which divides by
+the size of the gradient, turns that noise into full steps. Before a *layer* norm only the
+mean of b is lost. With running statistics, and after an activation, b does count.
+
+### 12.5  Initial weights
+
+Weights start random, so that units differ, at a scale that neither blows up the next layer
+nor starves it. ReLU keeps half of the mean square, and a variance of 2/in makes up for that.
+
+    W ~ N(0, 2/in) (He)                                               [MLP.5]
+    W ~ U(−a, a), a = √(6/(in + out)) (Xavier, also called Glorot)    [MLP.6]
+    W ~ N(0, s²), s = init_std (plain Gaussian)                       [MLP.7]
+    W, b ~ U(−a, a), a = 1/√in (fan-in: PyTorch's default)            [MLP.8]
+
+Each array is drawn from its own stream, numbered by layer and purpose. So two networks with
+the same seed and different norms start from the same weight matrices.
+*/
+enum { NRMI_W, NRMI_B, NRMI_GAMMA, NRMI_BETA, NRMI_ARRAYS }; /* so a layer's parameters lie */
+
+static size_t nrmi_count(const nrm_mlp_state *s, size_t array)
+{
+    const int norm = s->shape.norm != NRM_NO_NORM, rms = s->shape.norm == NRM_RMS_NORM;
+    const int has[NRMI_ARRAYS] = {1, s->shape.bias, norm, norm && !rms};
+    return has[array] ? (array == NRMI_W ? s->in : 1) * s->shape.width : 0;
+}
+
+/* Where the arrays of layer l stand, from `at` on, and their first values. Returns their end. */
+static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
+{
+    const nrm_mlp_spec *spec = &net->spec;
+    nrm_mlp_state *s = &net->state[l];
+    nrm_real **const value[] = {&s->W, &s->b, &s->gamma, &s->beta};
+    nrm_real **const grad[] = {&s->dW, &s->db, &s->dgamma, &s->dbeta};
+    const nrm_acc in = (nrm_acc)s->in, out = (nrm_acc)s->shape.width;
+    const int normal = spec->init == NRM_INIT_HE || spec->init == NRM_INIT_GAUSSIAN;
+    nrm_acc scale = 1 / NRM_SQRT(in); /* MLP.8 */
+    size_t a, i, n;
+    if (spec->init == NRM_INIT_HE) scale = NRM_SQRT(2 / in);              /* MLP.5 */
+    if (spec->init == NRM_INIT_XAVIER) scale = NRM_SQRT(6 / (in + out));  /* MLP.6 */
+    if (spec->init == NRM_INIT_GAUSSIAN) scale = (nrm_acc)spec->init_std; /* MLP.7 */
+    for (a = 0; a < NRMI_ARRAYS; a++, at += n) {
+        const int drawn = a == NRMI_W || (a == NRMI_B && spec->init == NRM_INIT_FAN_IN);
+        nrm_real *p = net->params + at;
+        nrm_rng r;
+        if ((n = nrmi_count(s, a)) == 0) continue;
+        *value[a] = p;
+        *grad[a] = net->grads + at;
+        nrm_rng_seed(&r, spec->seed, NRMI_ARRAYS * (uint64_t)l + a);
+        for (i = 0; i < n && drawn; i++)
+            p[i] = (nrm_real)(scale * (normal ? (nrm_acc)nrm_rng_normal(&r) : nrmi_symmetric(&r)));
+        for (i = 0; i < n && a == NRMI_GAMMA; i++)
+            p[i] = spec->gamma_init == NRM_GAMMA_UNIFORM ? nrm_rng_uniform(&r) : 1;
+    }
+    return at;
+}
+
+/*
 ### 12.6  Several workers
 
-In data-parallel training every worker has a copy of the network and its part of the batch,
-N_w of N examples. L_w is the mean loss over these, and the loss of the whole batch is
+Every worker has a copy of the network and its part of the batch: N_w of N examples, with the
+mean loss L_w. The loss of the whole batch is
 
     L = ∑_w (N_w/N)·L_w                                               [MLP.9]
 
-So each worker weights its gradient by N_w/N, and the gradients are added up. The sum is the
-gradient of the undivided batch, up to rounding, if the layers treat examples one by one or
-if batch norm is merged. If the two functions of `spec.sync` work in the order of the
-workers, all copies stay equal bit for bit. See `examples/mpi_batchnorm.c`.
+So each worker weights its gradient by N_w/N, and the gradients are added up: up to rounding,
+that is the gradient of the undivided batch if the layers treat examples one by one or batch
+norm is merged. If `sync` works in the order of the workers, all copies keep the same bits.
 */
 static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                             size_t N, int mode, int how)
+                             size_t N, int mode, int moves)
 {
-    const size_t layers = net->spec.layers, classes = net->state[layers - 1].shape.width;
-    const size_t n = net->n_params;
+    const size_t n = net->n_params, layers = net->spec.layers;
+    const size_t classes = net->state[layers - 1].shape.width;
     const nrm_sync *sync = &net->spec.sync;
     const nrm_rng kept = net->rng;
     nrm_real share = 1, *d = net->work[(layers - 1) % 2];
     nrm_acc value = 0, sums[2];
     size_t i;
-    int back, bad = 0, rc = nrmi_check_call(net, x, N, mode, how);
-    if (rc == NRM_OK && mode == NRM_INFER) rc = NRM_EMODE;
-    if (rc == NRM_OK && labels == NULL && N > 0) rc = NRM_ENULL;
+    int back, rc = mode == NRM_INFER ? NRM_EMODE : labels == NULL && N > 0 ? NRM_ENULL : NRM_OK;
+    if (rc == NRM_OK && N > net->spec.max_batch) rc = NRM_ESIZE;
     if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, classes);
-    if (rc == NRM_OK && (N > 0 || sync->add != NULL)) {
-        rc = nrmi_mlp_forward(net, x, N, mode, how);
-        if (!(how & NRMI_TRACK)) net->rng = kept;
-        if (rc < 0) return rc;
-        rc |= nrm_cross_entropy_forward(&value, net->prob, net->logits, labels, N, classes);
-        sums[0] = value * (nrm_acc)N;
-        sums[1] = (nrm_acc)N;
-        if (sync->add != NULL && sync->add(sync->context, sums, 2) != 0) return NRM_ESYNC;
-        if (sync->add != NULL && sums[1] > 0) {
-            value = sums[0] / sums[1];                /* MLP.9: L, */
-            share = (nrm_real)((nrm_acc)N / sums[1]); /* N_w/N     */
-        }
-        back = nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
-        for (i = 0; i < N * classes && share != 1; i++) d[i] *= share; /* MLP.9 */
-        if (back >= 0) back = nrmi_mlp_backward(net, x, N, mode);
-        if (back < 0) return back;
-        for (i = 0; i < n; i++) bad |= !nrmi_finite((nrm_acc)net->grads[i]);
-        if (bad) rc = NRM_NONFINITE; /* (0·∞, under a finite loss) */
+    if (rc == NRM_OK) rc = nrmi_mlp_forward(net, x, N, mode, moves);
+    if (!moves) net->rng = kept;
+    if (rc >= 0 && loss != NULL) *loss = 0;
+    if (rc < 0 || (N == 0 && sync->add == NULL)) return rc;
+    rc |= nrm_cross_entropy_forward(&value, net->prob, net->logits, labels, N, classes);
+    sums[0] = value * (nrm_acc)N;
+    sums[1] = (nrm_acc)N;
+    if (sync->add != NULL && sync->add(sync->context, sums, 2) != 0) return NRM_ESYNC;
+    if (sync->add != NULL && sums[1] > 0) {
+        value = sums[0] / sums[1];                /* MLP.9: L, */
+        share = (nrm_real)((nrm_acc)N / sums[1]); /* N_w/N     */
     }
-    if (rc >= 0 && sync->add != NULL) { /* if one worker has met something not finite, all know */
+    back = nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
+    for (i = 0; i < N * classes && share != 1; i++) d[i] *= share; /* MLP.9 */
+    if (back >= 0) back = nrmi_mlp_backward(net, x, N, mode);
+    if (back < 0) return back;
+    if (sync->add != NULL) { /* if one worker has met something not finite, all know */
         for (i = 0; i < n; i++) net->total[i] = (nrm_acc)net->grads[i];
-        net->total[n] = rc == NRM_OK ? 0 : 1;
+        net->total[n] = (nrm_acc)rc;
         if (sync->add(sync->context, net->total, n + 1) != 0) return NRM_ESYNC;
-        for (i = 0; i < n; i++)
-            bad |= !nrmi_finite((nrm_acc)(net->grads[i] = (nrm_real)net->total[i]));
-        rc = net->total[n] == 0 && !bad ? NRM_OK : NRM_NONFINITE;
+        for (i = 0; i < n; i++) net->grads[i] = (nrm_real)net->total[i];
+        if (net->total[n] != 0) rc = NRM_NONFINITE;
     }
-    if (loss != NULL && rc >= 0) *loss = value;
+    for (i = 0; i < n; i++) /* (0·∞, under a finite loss) */
+        if (!nrmi_finite((nrm_acc)net->grads[i])) rc = NRM_NONFINITE;
+    if (loss != NULL) *loss = value;
     return rc;
 }
 
@@ -3680,7 +3612,7 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
 {
     size_t i;
     if (net == NULL) return NRM_ENULL;
-    if (!nrmi_usable(net->spec.lr)) return NRM_ERATE;
+    if (nrmi_check_eps(net->spec.lr) != NRM_OK) return NRM_ERATE;
     net->steps++;
     if (net->spec.optimizer == NRM_SGD) {
         const nrm_real lr = net->spec.lr, keep = net->spec.heavy_ball;
@@ -3709,17 +3641,39 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
 NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
                                size_t N)
 {
-    int rc = net == NULL ? NRM_ENULL : nrmi_usable(net->spec.lr) ? NRM_OK : NRM_ERATE;
-    if (rc == NRM_OK) rc = nrmi_mlp_gradient(net, loss, x, labels, N, NRM_TRAIN, NRMI_TRACK);
+    int rc = net == NULL ? NRM_ENULL : nrmi_check_eps(net->spec.lr) ? NRM_ERATE : NRM_OK;
+    if (rc == NRM_OK) rc = nrmi_mlp_gradient(net, loss, x, labels, N, NRM_TRAIN, 1);
     return rc != NRM_OK || (N == 0 && net->spec.sync.add == NULL) ? rc : nrm_mlp_step(net);
+}
+
+NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
+                         const int *labels, size_t N)
+{
+    const size_t classes = net != NULL ? net->state[net->spec.layers - 1].shape.width : 0;
+    nrm_acc mean, hit, losses = 0, hits = 0;
+    size_t at, n;
+    int status, rc = net == NULL || (N > 0 && (x == NULL || labels == NULL)) ? NRM_ENULL : NRM_OK;
+    if (rc == NRM_OK && loss != NULL && loss == accuracy) rc = NRM_EALIAS;
+    if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, classes);
+    if (rc != NRM_OK) return rc;
+    for (at = 0; at < N; at += n) {
+        n = nrmi_least(N - at, net->spec.max_batch);
+        status = nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER);
+        if (status < 0) return status;
+        rc |= status | nrm_cross_entropy_forward(&mean, NULL, net->logits, labels + at, n, classes) |
+              nrm_accuracy(&hit, net->logits, labels + at, n, classes);
+        losses += mean * (nrm_acc)n;
+        hits += hit * (nrm_acc)n;
+    }
+    if (loss != NULL) *loss = N > 0 ? losses / (nrm_acc)N : 0;
+    if (accuracy != NULL) *accuracy = N > 0 ? hits / (nrm_acc)N : 0;
+    return rc;
 }
 
 /*
 ### 12.8  Memory
 
-The block that you bring holds the network, its activations, its parameters in one array (one
-memcpy saves or restores them), their gradients and the optimizer's memory. One routine
-measures and lays out, so the two cannot disagree.
+One routine measures the block and lays it out, so the two cannot disagree.
 */
 NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void)
 {
@@ -3739,26 +3693,21 @@ NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void)
 static int nrmi_check_spec(const nrm_mlp_spec *spec)
 {
     size_t l;
+    int rc = NRM_OK;
     if (spec == NULL || spec->layer == NULL) return NRM_ENULL;
     if (spec->inputs == 0 || spec->layers == 0 || spec->max_batch == 0) return NRM_ESIZE;
     if (spec->sync.merge != NULL && spec->sync.add == NULL) return NRM_ENULL;
-    for (l = 0; l < spec->layers; l++) {
-        const int rc = nrmi_check_layer(&spec->layer[l], spec), norm = spec->layer[l].norm;
-        const nrm_real weight = spec->cumulative ? 1 : spec->new_weight;
-        if (rc != NRM_OK) return rc;
-        if (!nrmi_has_batch_norm(&spec->layer[l])) continue;
-        if (spec->sync.merge != NULL && norm != NRM_BATCH_NORM) return NRM_EKIND;
-        if (!(weight > 0 && weight <= 1)) return NRM_EWEIGHT;
-    }
-    if (spec->init < NRM_INIT_HE || spec->init > NRM_INIT_FAN_IN || !nrmi_usable(spec->init_std) ||
+    for (l = 0; l < spec->layers && rc == NRM_OK; l++)
+        rc = nrmi_check_layer(&spec->layer[l], spec);
+    if (rc != NRM_OK) return rc;
+    if (spec->init < NRM_INIT_HE || spec->init > NRM_INIT_FAN_IN || nrmi_check_eps(spec->init_std) ||
         (spec->gamma_init != NRM_GAMMA_ONE && spec->gamma_init != NRM_GAMMA_UNIFORM) ||
         (spec->optimizer != NRM_SGD && spec->optimizer != NRM_ADAM))
         return NRM_EKIND;
-    if (!(spec->heavy_ball >= 0 && spec->heavy_ball < 1) ||
-        !(spec->beta1 >= 0 && spec->beta1 < 1 && spec->beta2 >= 0 && spec->beta2 < 1))
+    if (!(spec->heavy_ball >= 0 && spec->heavy_ball < 1 && spec->beta1 >= 0 && spec->beta1 < 1 &&
+          spec->beta2 >= 0 && spec->beta2 < 1 && spec->adam_eps > 0)) /* 0: Adam divides 0 by 0 */
         return NRM_ERATE;
-    if (spec->adam_eps == 0) return NRM_ERATE; /* Adam would divide 0 by 0 */
-    return nrmi_usable(spec->lr) && nrmi_usable(spec->adam_eps) ? NRM_OK : NRM_ERATE;
+    return nrmi_check_eps(spec->lr) || nrmi_check_eps(spec->adam_eps) ? NRM_ERATE : NRM_OK;
 }
 
 #define NRM_ALIGN 64 /* a cache line; also enough for any vector load */
@@ -3782,21 +3731,24 @@ static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *s, const nrm_mlp
     const int norm = s->shape.norm, batch_norm = nrmi_has_batch_norm(&s->shape);
     const size_t N = spec->max_batch, width = s->shape.width;
     const size_t saved = batch_norm ? width : norm == NRM_GROUP_NORM ? N * s->shape.groups : N;
-    nrm_real **const out[] = {&s->linear_out, &s->norm_out, &s->act_out};
-    int turn;
-    for (turn = 0; turn < 3; turn++) {
-        const int place = nrmi_place(&s->shape, turn);
-        if (place >= 0) s->out = *out[place] = NRM_TAKE(nrm_real, N * width);
-        if (turn == 0) s->norm_out = s->act_out = s->out;
-    }
+    const int f = s->shape.activation, after = s->shape.norm_after;
+    size_t i;
+    s->linear_out = s->norm_out = s->act_out = NRM_TAKE(nrm_real, N * width);
+    if (norm != NRM_NO_NORM) s->norm_out = NRM_TAKE(nrm_real, N * width);
+    if (f != NRM_IDENTITY) s->act_out = NRM_TAKE(nrm_real, N * width);
+    s->out = (after ? norm != NRM_NO_NORM : f == NRM_IDENTITY) ? s->norm_out : s->act_out;
     if (norm != NRM_NO_NORM && norm != NRM_RMS_NORM) s->mean = NRM_TAKE(nrm_acc, saved);
     if (norm != NRM_NO_NORM) s->rstd = NRM_TAKE(nrm_acc, saved);
     if (norm == NRM_NOISY_BATCH_NORM) s->scale = NRM_TAKE(nrm_real, N * width);
     if (norm == NRM_BATCH_RENORM) s->ratio = NRM_TAKE(nrm_acc, width);
     if (norm == NRM_BATCH_RENORM) s->offset = NRM_TAKE(nrm_acc, width);
+    s->running.new_weight = spec->new_weight;
+    s->running.cumulative = spec->cumulative;
+    s->running.biased = spec->biased;
     if (!batch_norm) return;
     s->running.mean = NRM_TAKE(nrm_real, width);
     s->running.var = NRM_TAKE(nrm_real, width);
+    for (i = 0; s->running.var != NULL && i < width; i++) s->running.var[i] = 1;
     if (norm != NRM_LP_BATCH_NORM) s->stats = NRM_TAKE(nrm_stats, width); /* t is no variance */
     if (spec->sync.merge != NULL) s->sums = NRM_TAKE(nrm_sums, width);
 }
@@ -3804,7 +3756,7 @@ static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *s, const nrm_mlp
 static void nrmi_layout(nrm_mlp *net, nrmi_arena *arena, const nrm_mlp_spec *spec)
 {
     const int adam = spec->optimizer == NRM_ADAM;
-    size_t l, n = 0, N = spec->max_batch, in = spec->inputs, widest = 0, count[NRMI_ARRAYS];
+    size_t l, a, n = 0, N = spec->max_batch, in = spec->inputs, widest = 0;
     (void)NRM_TAKE(nrm_mlp, 1); /* net itself */
     net->state = NRM_TAKE(nrm_mlp_state, spec->layers);
     for (l = 0; l < spec->layers; l++) {
@@ -3815,7 +3767,7 @@ static void nrmi_layout(nrm_mlp *net, nrmi_arena *arena, const nrm_mlp_spec *spe
         s->shape = spec->layer[l];
         s->in = in;
         nrmi_layout_layer(arena, s, spec);
-        n += nrmi_count(count, &s->shape, in);
+        for (a = 0; a < NRMI_ARRAYS; a++) n += nrmi_count(s, a);
         if (D > widest) widest = D;
         in = D;
     }
@@ -3843,7 +3795,6 @@ NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp
     nrmi_arena arena = {(unsigned char *)block, 0};
     const size_t need = nrm_mlp_bytes(spec);
     const int rc = nrmi_check_spec(spec);
-    nrm_mlp *made;
     size_t l, at = 0;
     if (rc != NRM_OK) return rc;
     if (net == NULL || block == NULL) return NRM_ENULL;
@@ -3851,107 +3802,15 @@ NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp
     if (bytes < need) return NRM_EBLOCK;
     NRM_MEMSET(block, 0, need);
     arena.base += (NRM_ALIGN - (uintptr_t)block % NRM_ALIGN) % NRM_ALIGN;
-    *net = made = (nrm_mlp *)(void *)arena.base;
-    nrmi_layout(made, &arena, spec);
-    made->spec = *spec;
-    made->spec.layer = NULL;
-    made->logits = made->state[spec->layers - 1].out;
-    made->beta1_power = made->beta2_power = 1;
-    for (l = 0; l < spec->layers; l++) at = nrmi_init_layer(made, l, at);
-    nrm_rng_seed(&made->rng, spec->seed, NRMI_BETA); /* whose stream beta does not need */
+    *net = (nrm_mlp *)(void *)arena.base;
+    nrmi_layout(*net, &arena, spec);
+    (*net)->spec = *spec;
+    (*net)->spec.layer = NULL;
+    (*net)->logits = (*net)->state[spec->layers - 1].out;
+    (*net)->beta1_power = (*net)->beta2_power = 1;
+    for (l = 0; l < spec->layers; l++) at = nrmi_init_layer(*net, l, at);
+    nrm_rng_seed(&(*net)->rng, spec->seed, NRMI_BETA); /* whose stream beta does not need */
     return NRM_OK;
-}
-
-/*
-### 12.9  Inference, and running statistics by ST.7
-*/
-/* Any number of examples, max_batch at a time; `guess` and the other results may be NULL. */
-static int nrmi_infer(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, int *guess, const nrm_real *x,
-                      const int *labels, size_t N)
-{
-    const size_t classes = net->state[net->spec.layers - 1].shape.width;
-    nrm_acc mean, losses = 0, hits = 0;
-    size_t at, n;
-    int rc = labels != NULL ? nrmi_check_labels(labels, N, classes) : NRM_OK, status;
-    if (rc != NRM_OK) return rc;
-    for (at = 0; at < N; at += n) {
-        n = nrmi_least(N - at, net->spec.max_batch);
-        status = nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER);
-        if (status < 0) return status;
-        rc |= status;
-        if (guess != NULL && nrm_argmax(guess + at, net->logits, n, classes) != NRM_OK)
-            rc = NRM_NONFINITE;
-        if (labels == NULL) continue;
-        rc |= nrm_cross_entropy_forward(&mean, NULL, net->logits, labels + at, n, classes);
-        losses += mean * (nrm_acc)n;
-        rc |= nrm_accuracy(&mean, net->logits, labels + at, n, classes);
-        hits += mean * (nrm_acc)n;
-    }
-    if (loss != NULL) *loss = N > 0 ? losses / (nrm_acc)N : 0;
-    if (accuracy != NULL) *accuracy = N > 0 ? hits / (nrm_acc)N : 0;
-    return rc;
-}
-
-NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
-                         const int *labels, size_t N)
-{
-    if (net == NULL || (N > 0 && (x == NULL || labels == NULL))) return NRM_ENULL;
-    if (loss != NULL && loss == accuracy) return NRM_EALIAS;
-    return nrmi_infer(net, loss, accuracy, NULL, x, labels, N);
-}
-
-NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels, const nrm_real *x, size_t N)
-{
-    const size_t inputs = net != NULL ? net->spec.inputs : 1;
-    const nrmi_arg args[] = {NRM_ARG(labels, N, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(x, N * inputs, NRMI_NEEDED)};
-    int rc = net == NULL ? NRM_ENULL : nrmi_check_sizes(N, inputs, 1);
-    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    return rc != NRM_OK ? rc : nrmi_infer(net, NULL, NULL, labels, x, NULL, N);
-}
-
-NRM_DEF int nrm_mlp_reestimate(nrm_mlp *net, const nrm_real *x, size_t N)
-{
-    nrm_mlp_state *s, *end;
-    nrm_sync sync;
-    nrm_rng kept;
-    size_t at, n;
-    int status, rc = NRM_OK;
-    if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
-    end = net->state + net->spec.layers;
-    sync = net->spec.sync;
-    kept = net->rng;
-    if (N == 0 && sync.merge == NULL) return NRM_OK;
-    for (s = net->state; s < end; s++) {
-        if (s->shape.norm == NRM_LP_BATCH_NORM) return NRM_EKIND;
-        if (s->stats != NULL) NRM_MEMSET(s->stats, 0, s->shape.width * sizeof *s->stats);
-    }
-    for (at = 0; at < N && rc >= 0; at += n) {
-        n = nrmi_least(N - at, net->spec.max_batch);
-        if (N - at - n == 1 && n > 2) n--; /* leave no batch of one behind */
-        status = n == 1
-                     ? NRM_EBATCH
-                     : nrmi_mlp_forward(net, x + at * net->spec.inputs, n, NRM_TRAIN, NRMI_ALONE);
-        rc = status < 0 ? status : rc | status;
-        for (s = net->state; s < end && rc >= 0; s++)
-            if (s->stats != NULL)
-                rc |= nrm_stats_update(s->stats, s->shape.norm_after ? s->act_out : s->linear_out,
-                                       NULL, n, s->shape.width, 1);
-    }
-    net->rng = kept;
-    if (rc < 0 && sync.merge == NULL) return rc;
-    for (s = net->state; s < end; s++) {
-        const size_t width = s->shape.width;
-        if (s->stats == NULL) continue;
-        /* A refused part is merged too, since the others wait for it: as NaNs, which tell them. */
-        if (rc < 0) NRM_MEMSET(s->stats, 255, width * sizeof *s->stats);
-        if (sync.merge != NULL && sync.merge(sync.context, s->stats, width) != 0) return NRM_ESYNC;
-        status = nrmi_check_stats_fit(&s->running, s->stats, width);
-        if (status != NRM_OK) return rc < 0 ? rc : status;
-    }
-    for (s = net->state; s < end && rc >= 0; s++) /* all are good: now they may be stored */
-        if (s->stats != NULL) nrmi_running_set(&s->running, s->stats, s->shape.width);
-    return rc;
 }
 
 /*
@@ -5859,9 +5718,9 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 - 0.2.0, what left, with docs/10_conventions.md for the formulas: `unfold`, `convention_of`,
   `running_import`, `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm`
   (group norm with G = C), `noise_forward` and `noise_backward` (noisy batch norm does both),
-  `argmax`, `mlp_predict` (the largest of `net->logits`), `rng_shuffle` (Fisher and Yates by
-  `nrm_rng_below`), `version` (`NRM_VERSION`), four checks (the functions that use the data
-  say the same), and files (`examples/npz.h`).
+  `argmax`, `mlp_predict`, `mlp_reestimate` (`examples/training.h` has one), `rng_shuffle`
+  (Fisher and Yates by `nrm_rng_below`), `version` (`NRM_VERSION`), four checks (the functions
+  that use the data say the same), and files (`examples/npz.h`).
 - 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group
   in group norm; `NRM_DOUBLE` with `NRM_ACC=float`; floats computed in another type (x87),
   unless `NRM_ANY_FLOAT_EVAL`. A network checks all its layers before any of them works.

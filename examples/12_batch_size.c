@@ -400,7 +400,7 @@ static int run_figure6(lab_run *r)
     for (epoch = 0; epoch < s->epochs && status >= 0; epoch++)
         status = figure6_epoch(r, net, &order, epoch, kept);
     if (s->norm == NRM_BATCH_NORM && status >= 0) {
-        status = nrm_mlp_reestimate(net, train.x, n);
+        status = training_reestimate(net, train.x, n);
         test_error(net, &error, &nll);
         lab_record(r, "error_anew", (double)s->epochs, error);
     }
@@ -468,7 +468,7 @@ static int curve_point(lab_run *r, team *t, size_t m)
     if (probe) first_gradient(r, "end", net, m);
     if (probe && batch_norm) lab_record(r, "error_by_batches", x, error_by_batches(net, m));
     if (batch_norm && status >= 0) {
-        status = nrm_mlp_reestimate(net, train.x, train.n);
+        status = training_reestimate(net, train.x, train.n);
         test_error(net, &error, &nll);
         lab_record(r, "error_anew", x, error);
     }

@@ -218,7 +218,7 @@ static int make_solutions(solutions *s, lab_run *run, int norm)
             !net || train_steps(net, k, run->seed + (k == OTHER_BATCHES ? OTHER_SEED : 0), steps);
         s->at[k] = s->start + (k + 1) * s->n;
         if (!failed) memcpy(s->at[k], net->params, s->n * sizeof *s->start);
-        if (!failed && norm) failed = nrm_mlp_reestimate(net, train.x, s->images) < 0;
+        if (!failed && norm) failed = training_reestimate(net, train.x, s->images) < 0;
         if (!failed) failed = nrm_mlp_eval(net, NULL, &accuracy, test.x, test.labels, test.n) < 0;
         lab_record(run, "test_error", (double)k, 1 - (double)accuracy);
         lab_progress(run, 0.5 * (double)(k + 1) / SOLUTIONS);

@@ -422,7 +422,7 @@ static int look(trial *t, size_t step, int is_last)
     int status, v;
     get_running(t->net, &running);
     for (l = 0; l < NORMS; l++) batches[l] = t->net->state[l].running.batches;
-    status = nrm_mlp_reestimate(t->net, train.x, train.n);
+    status = training_reestimate(t->net, train.x, train.n);
     get_running(t->net, &t->population);
     if (status >= 0 && test_logits(t->net, t->reference) < 0) status = -1;
     t->now = t->population;

@@ -412,7 +412,7 @@ static int measure_end(lab_run *r, nrm_mlp *net, view *v)
     rc = measure(r, v, AT_END);
     lab_record(r, "length", AT_END,
                sqrt(training_squares(net->state[0].W, DATASET_PIXELS * WIDTH)));
-    if (rc >= 0 && r->arm >= SETTINGS) rc = nrm_mlp_reestimate(net, train.x, train.n);
+    if (rc >= 0 && r->arm >= SETTINGS) rc = training_reestimate(net, train.x, train.n);
     if (rc >= 0) rc = nrm_mlp_eval(net, &loss, &accuracy, train.x, train.labels, train.n);
     lab_record(r, "train_loss", AT_END, (double)loss);
     lab_record(r, "train_error", AT_END, 1 - (double)accuracy);

@@ -375,11 +375,11 @@ static void evaluate_anew(trainer *t, run *r)
     const size_t n = t->train.n, share = n / (size_t)t->e->size, from = share * (size_t)t->e->rank;
     const size_t mine = t->e->rank == t->e->size - 1 ? n - from : share;
     int arm;
-    if (nrm_mlp_reestimate(t->net[SYNCHRONISED], t->train.x + from * INPUTS, mine))
+    if (training_reestimate(t->net[SYNCHRONISED], t->train.x + from * INPUTS, mine))
         give_up("no statistics");
     for (arm = 0; arm < ARMS && t->e->rank == 0; arm++) {
         nrm_acc accuracy = 0;
-        if ((arm != SYNCHRONISED && nrm_mlp_reestimate(t->net[arm], t->train.x, n)) ||
+        if ((arm != SYNCHRONISED && training_reestimate(t->net[arm], t->train.x, n)) ||
             nrm_mlp_eval(t->net[arm], NULL, &accuracy, t->test.x, t->test.labels, t->test.n))
             give_up("the evaluation failed");
         r->anew[arm] = (double)accuracy;

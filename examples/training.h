@@ -43,6 +43,7 @@
 #define training_rms training_rms_f64
 #define training_farthest training_farthest_f64
 #define training_same_bits training_same_bits_f64
+#define training_reestimate training_reestimate_f64
 #endif
 
 typedef struct training_set { /* a data set as the network takes it */
@@ -96,6 +97,12 @@ double training_farthest(const nrm_real *a, const nrm_real *b, size_t n);
 /* Have two networks of one shape the same parameters and running statistics, to the bit? Two
    trainings of which only one was looked at must end so. */
 int training_same_bits(const nrm_mlp *a, const nrm_mlp *b);
+
+/* Computes the running statistics of batch norm anew (header, ST.7) from n >= 2 examples, taken
+   forward in train mode, max_batch at a time (3 or more if n is odd). With `sync` each worker
+   brings its own examples, or none. Returns a status of the header. If it is negative, running
+   statistics have moved, and workers that have others must be stopped. */
+int training_reestimate(nrm_mlp *net, const nrm_real *x, size_t n);
 
 /* Mini-batches of an epoch, the shorter last one included. */
 size_t training_steps(size_t n, size_t batch);
@@ -242,6 +249,50 @@ int training_same_bits(const nrm_mlp *a, const nrm_mlp *b)
         if (ra->var && same) same = memcmp(ra->var, rb->var, size) == 0;
     }
     return same;
+}
+
+/* Running statistics become those of all values that were counted: ST.7. */
+static int training_store(nrm_running *running, const nrm_stats *stats, size_t width)
+{
+    size_t c;
+    for (c = 0; c < width; c++) {
+        const nrm_acc n = stats[c].count - (running->biased ? 0 : 1);
+        if (!(n > 0)) return NRM_EBATCH;
+        if (!(stats[c].m2 >= 0)) return NRM_ESTATS; /* or NaN */
+        running->mean[c] = (nrm_real)stats[c].mean;
+        running->var[c] = (nrm_real)(stats[c].m2 / n);
+    }
+    running->batches = 1;
+    return NRM_OK;
+}
+int training_reestimate(nrm_mlp *net, const nrm_real *x, size_t n)
+{
+    const nrm_sync sync = net->spec.sync;
+    const nrm_rng rng = net->rng;
+    nrm_mlp_state *s, *end = net->state + net->spec.layers;
+    size_t at, count;
+    int status = NRM_OK, worst = NRM_OK;
+    for (s = net->state; s < end; s++)
+        if (s->stats) memset(s->stats, 0, s->shape.width * sizeof *s->stats);
+    net->spec.sync.merge = NULL; /* workers take different numbers of batches */
+    for (at = 0; at < n && status >= 0; at += count) {
+        count = n - at < net->spec.max_batch ? n - at : net->spec.max_batch;
+        if (n - at - count == 1 && count > 2) count--; /* leave no batch of one behind */
+        status = nrm_mlp_forward(net, x + at * net->spec.inputs, count, NRM_TRAIN);
+        worst |= status;
+        for (s = net->state; s < end && status >= 0; s++) {
+            const nrm_real *z = s->shape.norm_after ? s->act_out : s->linear_out;
+            if (s->stats) status = nrm_stats_update(s->stats, z, NULL, count, s->shape.width, 1);
+        }
+    }
+    net->spec.sync = sync;
+    net->rng = rng;
+    for (s = net->state; s < end && status >= 0; s++) {
+        if (!s->stats) continue;
+        if (sync.merge && sync.merge(sync.context, s->stats, s->shape.width)) return NRM_ESYNC;
+        status = training_store(&s->running, s->stats, s->shape.width);
+    }
+    return status < 0 ? status : worst;
 }
 
 size_t training_steps(size_t n, size_t batch)

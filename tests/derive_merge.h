@@ -610,26 +610,20 @@ static wide sync_slopes(sync_case *s)
     return worst;
 }
 
-/* Running statistics from the merged triples, both variances. */
+/* The mean and both variances from the merged triples. */
 static wide set_residual(const sync_case *s, int biased)
 {
-    nrm_real mean[CHANNELS], var[CHANNELS];
-    nrm_running running;
     norm_group g;
     wide worst = 0;
     size_t c;
-    memset(&running, 0, sizeof running);
-    running.mean = mean;
-    running.var = var;
-    running.biased = biased;
-    nrmi_running_set(&running, s->all, s->k.C);
     for (c = 0; c < s->k.C; c++) {
+        const wide u = (wide)(s->all[c].m2 / (s->all[c].count - (biased ? 0 : 1)));
         load_group(&g, &s->k, c);
-        worst = worse(worst, apart((wide)mean[c], g.mu, fabsl(g.mu) + sqrtl(g.v)));
-        worst = worse(worst, relative((wide)var[c] * ((wide)g.n - (biased ? 0 : 1)),
+        worst = worse(worst, apart((wide)s->all[c].mean, g.mu, fabsl(g.mu) + sqrtl(g.v)));
+        worst = worse(worst, relative(u * ((wide)g.n - (biased ? 0 : 1)),
                                       g.v * (wide)g.n));
     }
-    return worse(worst, unless(running.batches == 1));
+    return worst;
 }
 
 static void derive_sync_case(sync_case *s)

@@ -150,6 +150,53 @@ static void test_same_bits(void)
     free(block[1]);
 }
 
+/* The statistics of all rows at once, but for those of the first, which the "others" bring. */
+static int merge_others(void *context, nrm_stats *stats, size_t n)
+{
+    return nrm_stats_merge(stats, (const nrm_stats *)context, n);
+}
+
+static void test_reestimate(void)
+{
+    enum { ALL = 3 * ROWS + 1, OTHERS = 3 };
+    void *block[2];
+    nrm_mlp *alone = make_net(&block[0]), *worker = make_net(&block[1]);
+    const nrm_mlp_state *s = &alone->state[0];
+    nrm_running *a = &alone->state[0].running, *w = &worker->state[0].running;
+    nrm_real x[ALL * IN], z[ALL * WIDTH];
+    nrm_stats whole[WIDTH], others[WIDTH];
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, 4, 0);
+    for (i = 0; i < ALL * IN; i++) x[i] = nrm_rng_normal(&rng);
+    CHECK_INT(nrm_linear_forward(z, x, s->W, s->b, ALL, IN, WIDTH), NRM_OK);
+    memset(whole, 0, sizeof whole);
+    memset(others, 0, sizeof others);
+    CHECK_INT(nrm_stats_update(whole, z, NULL, ALL, WIDTH, 1), NRM_OK);
+    CHECK_INT(nrm_stats_update(others, z, NULL, OTHERS, WIDTH, 1), NRM_OK);
+    rng = alone->rng;
+    CHECK_INT(training_reestimate(alone, x, ALL), NRM_OK); /* in parts, of which none has one row */
+    CHECK(memcmp(&rng, &alone->rng, sizeof rng) == 0);
+    worker->spec.sync.merge = merge_others;
+    worker->spec.sync.context = others;
+    CHECK_INT(training_reestimate(worker, x + OTHERS * IN, ALL - OTHERS), NRM_OK);
+    CHECK(worker->spec.sync.merge == merge_others);
+    for (i = 0; i < WIDTH; i++) {
+        const double var = (double)(whole[i].m2 / (whole[i].count - 1));
+        CHECK_NEAR(a->mean[i], whole[i].mean, 1e-5);
+        CHECK_NEAR(a->var[i], var, 1e-5 * var);
+        CHECK_NEAR(w->mean[i], whole[i].mean, 1e-5);
+        CHECK_NEAR(w->var[i], var, 1e-5 * var);
+    }
+    CHECK_INT(training_reestimate(worker, NULL, 0), NRM_OK);
+    CHECK_NEAR(w->mean[0], others[0].mean, 1e-5);
+    CHECK_INT(training_reestimate(alone, x, 1), NRM_EBATCH);
+    x[1] = (nrm_real)NAN;
+    CHECK_INT(training_reestimate(alone, x, ROWS), NRM_ESTATS);
+    free(block[0]);
+    free(block[1]);
+}
+
 /* ---- the residual network -------------------------------------------------------------------- */
 
 static const residual_spec residual = {IN, WIDTH, 2, CLASSES, ROWS, NRM_BATCH_NORM, RESIDUAL_GLOROT,
@@ -348,6 +395,7 @@ int main(void)
     RUN(test_going_on_passes_over_short_batches);
     RUN(test_sums);
     RUN(test_same_bits);
+    RUN(test_reestimate);
     RUN(test_residual_probe_leaves_no_trace);
 #ifdef NRM_DOUBLE
     RUN(test_residual_gradient);

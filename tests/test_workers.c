@@ -103,7 +103,6 @@ typedef struct task { /* what one worker has and does */
     size_t from[STEPS], count[STEPS]; /* its part of each batch */
     nrm_acc loss[STEPS];
     nrm_real grads[STEPS][MOST], params[MOST], mean[HIDDEN], var[HIDDEN];
-    nrm_real set_mean[HIDDEN], set_var[HIDDEN];
     size_t n_params, batches;
     int bad;
 } task;
@@ -153,11 +152,6 @@ static void *work(void *context)
         memcpy(t->mean, first->running.mean, sizeof t->mean);
         memcpy(t->var, first->running.var, sizeof t->var);
         t->batches = first->running.batches;
-        if (t->merged || !t->synced) { /* all of the first batch, or my part of it */
-            t->bad |= nrm_mlp_reestimate(net, t->x + t->from[0] * INPUTS, t->count[0]) != NRM_OK;
-            memcpy(t->set_mean, first->running.mean, sizeof t->set_mean);
-            memcpy(t->set_var, first->running.var, sizeof t->set_var);
-        }
     }
     free(block);
     return NULL;
@@ -278,8 +272,6 @@ static void compare_with_alone(int norm, int count, int empty_ones, nrm_rng *rng
     if (norm != NRM_BATCH_NORM) return;
     CHECK_NEAR(distance(workers[0].mean, alone.mean, HIDDEN), 0, bound());
     CHECK_NEAR(distance(workers[0].var, alone.var, HIDDEN), 0, bound());
-    CHECK_NEAR(distance(workers[0].set_mean, alone.set_mean, HIDDEN), 0, bound());
-    CHECK_NEAR(distance(workers[0].set_var, alone.set_var, HIDDEN), 0, bound());
     CHECK_INT(workers[0].batches, STEPS);
 }
 
@@ -383,117 +375,11 @@ static void test_refusals(void)
     free(block);
 }
 
-/* Statistics of a data set, batch by batch, are those of the first layer's inputs all at once. */
-static void test_reestimate(void)
-{
-    task t;
-    void *block;
-    nrm_mlp *net;
-    nrm_stats all[HIDDEN];
-    static nrm_real z[STEPS * BATCH * HIDDEN];
-    size_t c;
-    make_data(9);
-    prepare(&t, NRM_BATCH_NORM, 0, 0);
-    net = make_net(&t, &block);
-    CHECK_INT(nrm_mlp_reestimate(net, examples, STEPS * BATCH - 31), NRM_OK); /* 129 = 4·32 + 1 */
-    CHECK_INT(nrm_linear_forward(z, examples, net->state[0].W, NULL, STEPS * BATCH - 31, INPUTS,
-                                 HIDDEN),
-              NRM_OK);
-    memset(all, 0, sizeof all);
-    CHECK_INT(nrm_stats_update(all, z, NULL, STEPS * BATCH - 31, HIDDEN, 1), NRM_OK);
-    for (c = 0; c < HIDDEN; c++) {
-        CHECK_NEAR(net->state[0].running.mean[c], all[c].mean, in_float ? 1e-5 : 1e-12);
-        CHECK_NEAR(net->state[0].running.var[c], all[c].m2 / (all[c].count - 1),
-                   (in_float ? 1e-5 : 1e-12) * (double)net->state[0].running.var[c]);
-    }
-    CHECK_INT(nrm_mlp_reestimate(net, examples, 1), NRM_EBATCH);
-    CHECK_INT(nrm_mlp_reestimate(net, NULL, 4), NRM_ENULL);
-    CHECK_INT(nrm_mlp_reestimate(NULL, examples, 4), NRM_ENULL);
-    CHECK_INT(nrm_mlp_forward(net, examples, 4, NRM_INFER), NRM_OK);
-    net->state[1].running.var[3] = -1;
-    CHECK_INT(nrm_mlp_forward(net, examples, 4, NRM_INFER), NRM_ESTATS);
-    free(block);
-}
-
-/* A worker whose part is refused still meets the others, and what it brings spoils theirs. */
-typedef struct visit {
-    int calls, spoilt;
-} visit;
-
-static int nothing_to_add(void *context, nrm_acc *sums, size_t n)
-{
-    (void)context;
-    (void)sums;
-    (void)n;
-    return 0;
-}
-
-static int visits(void *context, nrm_stats *stats, size_t n)
-{
-    visit *v = (visit *)context;
-    nrm_stats others[HIDDEN];
-    size_t c;
-    for (c = 0; c < n; c++) {
-        others[c].count = 4;
-        others[c].mean = others[c].m2 = 1;
-    }
-    v->calls++;
-    v->spoilt = nrm_stats_merge(others, stats, n) != NRM_OK;
-    for (c = 0; c < n; c++) v->spoilt |= !(others[c].count > 0 && others[c].m2 >= 0);
-    memcpy(stats, others, n * sizeof *stats);
-    return 0;
-}
-
-static void test_reestimate_in_company(void)
-{
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    nrm_mlp_layer layer[3];
-    visit v = {0, 0};
-    void *block;
-    nrm_mlp *net;
-    size_t bytes, l;
-    make_data(10);
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l < 3; l++) layer[l].width = l == 2 ? CLASSES : HIDDEN;
-    layer[0].norm = layer[1].norm = NRM_BATCH_NORM;
-    layer[0].activation = NRM_RELU;
-    spec.inputs = INPUTS;
-    spec.layers = 3;
-    spec.layer = layer;
-    spec.max_batch = BATCH;
-    spec.sync.add = nothing_to_add;
-    spec.sync.merge = visits;
-    spec.sync.context = &v;
-    bytes = nrm_mlp_bytes(&spec);
-    block = malloc(bytes);
-    if (block == NULL || nrm_mlp_init(&net, block, bytes, &spec) != NRM_OK) exit(2);
-    CHECK_INT(nrm_mlp_reestimate(net, examples, 1), NRM_EBATCH);
-    CHECK(v.calls == 1 && v.spoilt); /* the others stop at the first layer too */
-    CHECK(net->state[0].running.batches == 0 && net->state[0].running.var[0] == 1);
-    examples[7] = (nrm_real)NAN;
-    CHECK_INT(nrm_mlp_reestimate(net, examples, 8), NRM_ESTATS);
-    CHECK(v.calls == 2 && v.spoilt);
-    CHECK(net->state[0].running.batches == 0 && net->state[0].running.var[0] == 1);
-    make_data(10);
-    CHECK_INT(nrm_mlp_reestimate(net, NULL, 0), NRM_OK);
-    CHECK(v.calls == 4 && !v.spoilt && net->state[1].running.batches == 1);
-    CHECK_INT(nrm_mlp_reestimate(net, examples, 8), NRM_OK);
-    CHECK(v.calls == 6 && !v.spoilt);
-    examples[7] = (nrm_real)NAN;
-    net->spec.sync.merge = NULL; /* alone: a refusal is a negative code */
-    CHECK_INT(nrm_mlp_reestimate(net, examples, 8), NRM_ESTATS);
-    CHECK_INT(nrm_mlp_reestimate(net, NULL, 0), NRM_OK); /* nothing to do */
-    CHECK(v.calls == 6);
-    free(block);
-}
-
 int main(void)
 {
     RUN(test_many_do_what_one_does);
     RUN(test_some_have_nothing);
     RUN(test_without_merging_it_is_another);
     RUN(test_refusals);
-    RUN(test_reestimate);
-    RUN(test_reestimate_in_company);
     return test_report("workers");
 }

@@ -1649,20 +1649,17 @@ in `docs/experiments/10_mnist_norms.md`.
 /*
 ## 4  Statistics that merge: synchronised, masked and virtual batches
 
-*The question it answers: what if the values to be normalized together are not in one
-place?*
+*The question it answers: what if the values to normalize together are not in one place?*
 
 A batch may be spread over several machines, come in small portions because memory is short,
 hold sequences of different lengths, or be a whole data set. Three numbers sum up a portion:
-how many values, their mean, and the sum of their squared deviations from it. Such triples
-can be merged, exactly except for rounding, whatever their sizes (Chan, Golub and LeVeque
-1979).
+its count, its mean, and the sum of squared deviations from it. Such triples merge exactly,
+except for rounding (Chan, Golub and LeVeque 1979).
 
 ### 4.1  Merging
 
-Shapes are those of chapter 1; `nrm_stats` are `[C]`, a triple for each channel. Two portions a
-and b with counts n_a and n_b, means μ_a and μ_b, and sums of squared deviations Q_a and Q_b
-together have
+Shapes are those of chapter 1; `nrm_stats` are `[C]`, a triple for each channel. Portions a and b
+with counts n_a, n_b, means μ_a, μ_b and sums of squared deviations Q_a, Q_b have together
 
     n = n_a + n_b                                                     [ST.1]
     μ = μ_a + δ·n_b/n, δ = μ_b − μ_a                                  [ST.2]
@@ -1670,8 +1667,7 @@ together have
 
 Measured from μ instead of μ_a, the squared deviations of a sum to Q_a + n_a·(μ_a − μ)². The same
 holds for b, and with ST.2 the two additions make the last term of ST.3. Averaging the variances
-of workers loses just that term, the spread of the workers' means; averaging without weights is
-wrong as soon as the portions are uneven.
+of workers loses just that term, the spread of their means; and uneven portions need weights.
 */
 static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
 {
@@ -1696,10 +1692,9 @@ NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
 }
 
 /*
-Only the same order of merging gives the same bits: merge by the number of the worker, not
-by who comes first. With a mask, one byte for each position, sequences of unequal length lie
-side by side, padded with anything. Each *stretch* of positions that it lets through is a
-portion.
+Only the same order of merging gives the same bits: merge by the number of the worker. With
+a mask, one byte for each position, sequences of unequal length lie side by side, padded
+with anything. Each *stretch* of positions that it lets through is a portion.
 */
 NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned char *mask,
                              size_t N, size_t C, size_t S)
@@ -1748,10 +1743,9 @@ static int nrmi_check_counts(const nrm_stats *stats, size_t C, const unsigned ch
 /* Zeros where the mask is 0. */
 static void nrmi_blank(nrm_real *a, const unsigned char *mask, size_t N, size_t C, size_t S)
 {
-    size_t n, c, s;
-    for (n = 0; n < N && mask != NULL; n++)
-        for (s = 0; s < S; s++)
-            for (c = 0; c < C && !mask[n * S + s]; c++) a[(n * C + c) * S + s] = 0;
+    size_t i, c;
+    for (i = 0; i < N * S && mask != NULL; i++)
+        for (c = 0; c < C && !mask[i]; c++) a[(i / S * C + c) * S + i % S] = 0;
 }
 
 /*
@@ -1810,33 +1804,29 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
 }
 
 /*
-A *virtual batch* is the same, with micro-batches in the places of workers. All go forward
-through the layers below, their statistics are merged, and all go on; backward likewise,
-with sums that are added.
+A *virtual batch* is the same, with micro-batches in the places of workers: all of them take
+a step before any takes the next, forward and backward.
 
 ### 4.3  Synchronised batch norm: backward
 
 The means of BN.19 are over all values, also those elsewhere. So `nrm_sync_batchnorm_sums`
-takes sums, the caller adds up those of all workers, and `nrm_sync_batchnorm_backward` makes
-dx of
+takes sums, you add up those of all workers, and `nrm_sync_batchnorm_backward` makes dx of
 
     A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
 
-The gradients of γ and β are each worker's own part of them, as with all parameters of a network
-that is trained in parallel. dy belongs to one common loss: a mean over a worker's portion must
-be weighted by its share.
+dγ and dβ are each worker's own part of them, like the gradients of all parameters when a network
+is trained in parallel. dy belongs to one common loss: weight a mean over a portion by its share.
 */
 NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta,
                                     const nrm_real *dy, const nrm_real *x,
                                     const unsigned char *mask, const nrm_acc *mean,
                                     const nrm_acc *rstd, size_t N, size_t C, size_t S)
 {
-    const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
+    const int in = NRMI_NEEDED, some = N > 0 ? in : NRMI_IN;
     const nrmi_arg args[] = {
-        NRM_ARG(sums, C, NRMI_OUT | NRMI_NEEDED), NRM_ARG(dgamma, C, NRMI_OUT),
-        NRM_ARG(dbeta, C, NRMI_OUT), NRM_ARG(dy, N * C * S, needed), NRM_ARG(x, N * C * S, needed),
-        NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(mean, C, NRMI_NEEDED),
-        NRM_ARG(rstd, C, NRMI_NEEDED)};
+        NRM_ARG(sums, C, NRMI_OUT | in), NRM_ARG(dgamma, C, NRMI_OUT), NRM_ARG(dbeta, C, NRMI_OUT),
+        NRM_ARG(dy, N * C * S, some), NRM_ARG(x, N * C * S, some), NRM_ARG(mask, N * S, NRMI_IN),
+        NRM_ARG(mean, C, in), NRM_ARG(rstd, C, in)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
@@ -1913,9 +1903,9 @@ B of its own values alone a worker leaves out what its x do to the outputs of ot
 ### 4.4  Statistics of a whole data set
 
 Running statistics lag behind a network that is still learning. After training they can be
-computed anew from as much data as one likes ("precise" batch norm: the averages of the
-paper's algorithm 2, but including the spread of the batch means): `nrm_stats_update` batch
-by batch, then `nrm_running_set`, which makes
+computed anew from any amount of data ("precise" batch norm: the paper's algorithm 2, but
+with the spread of the batch means): `nrm_stats_update` for each batch, then
+`nrm_running_set`.
 
     m = μ, u = Q/(n − 1), or Q/n if `biased`                          [ST.7]
 
@@ -2322,9 +2312,8 @@ NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real 
 *The question it answers: can we have the scale invariance of batch norm without a batch?*
 
 Salimans and Kingma (2016) write the weight vector of each unit as a length g times a
-direction v/|v|, and learn both. The gradient changes as in RMS norm, with a column of
-weights in the place of a row of data (compare WN.8 with RMS.4), and no example depends on
-another.
+direction v/|v|, and learn both. No example depends on another. The gradient changes as in
+RMS norm, with a column of weights in the place of a row of data (compare WN.8 with RMS.4).
 
 ### 7.1  Shapes
 
@@ -2502,8 +2491,7 @@ again. Under momentum or Adam, whose steps are not along dv, WN.10 does not hold
 
 **Batch norm is weight norm in another metric.** Let z = x·w be one unit before batch norm,
 with x the row of its inputs, and average over the rows of the batch. With m the row of the
-inputs' means, z has mean m·w, and its variance depends on w through the inputs' covariance
-S:
+inputs' means, z has mean m·w, and a variance by their covariance S:
 
     S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w                               (WN.11)
 
@@ -2513,25 +2501,23 @@ So batch norm is a linear layer with normalized weights and a bias that subtract
     BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  (WN.12)
 
 This is WN.2 with γ for g, and the length √(wᵀ·S·w) for √(wᵀ·w): weight norm is what batch norm
-would be if inputs had mean 0 and the unit matrix for S. In a layer of several units each column
-of W has its own length, a root of the diagonal of WᵀSW; the root of that matrix would mix the
-units. S has to be the covariance. ⟨xᵀ·x⟩, which one also reads, is the same only if all means
-are 0: for one input with the values 1 and 3, w = γ = 1 and β = ε = 0, batch norm gives −1 and 1,
-as does S = 1, but ⟨x²⟩ = 5 gives −1/√5 and 1/√5.
+would be if inputs had mean 0 and the unit matrix for S.  Each column of W has its own length, a
+root of the diagonal of WᵀSW. S has to be the covariance. ⟨xᵀ·x⟩, which one also reads, is the
+same only if all means are 0: for one input with the values 1 and 3, w = γ = 1 and β = ε = 0,
+batch norm gives −1 and 1, as does S = 1, but ⟨x²⟩ = 5 gives −1/√5 and 1/√5.
 
 The gradient is the same either way: xᵀ·dz with dz of BN.19, or from WN.12 with ∂σ²/∂w = 2·S·w,
-where j runs over the rows. Multiplied by w, as in BN.22, only ε leaves anything. So WN.10 holds
-for weights before batch norm too, up to ε.
+where j runs over the rows. Multiplied by w, as in BN.22, only ε leaves anything, so up to ε
+WN.10 holds for weights before batch norm too.
 
     dw = γ·r·(a − r²·(a·w)·S·w), a = ∑ⱼ dyⱼ·(xⱼ − m)ᵀ, r = 1/√(σ² + ε)  (WN.13)
     ∑ᵢ dwᵢ·wᵢ = γ·r·ε·r²·(a·w)                                        (WN.14)
 
 ### 7.5  Folding
 
-In inference batch norm is a fixed affine map of each channel. If the layer before it is
-linear or a convolution, the map can go into that layer's weights, and batch norm costs
-nothing. With an activation in between, it has to be folded into the layer that comes next,
-or stay.
+In inference batch norm is a fixed affine map of each channel. If a linear layer or a
+convolution comes right before it, the map can go into that layer's weights, and batch norm
+costs nothing. With an activation in between, it can only be folded into the next layer.
 
 The weights are `[outer][C][inner]`, with C the outputs. One channel is meant, and k runs over
 its weights. The layer gives z = ∑ₖ xₖ·Wₖ + b, and BN.11 makes a·(z − m) + β of it:
@@ -2585,8 +2571,7 @@ without error, a folded layer in float would be off by no more than
 
 with η = 2⁻²⁴. Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η = 2⁻⁵³),
 6η takes its place, and |a·(b − m)| + |β| that of |b′|. `docs/10_conventions.md` has
-measurements, the way back from W′ and b′, and the arithmetic that turns other libraries'
-statistics into ours.
+measurements, the way back, and other libraries' statistics.
 */
 
 /*

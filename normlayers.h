@@ -1541,29 +1541,25 @@ in `docs/experiments/10_mnist_norms.md`.
 /*
 ## 4  Statistics that merge: synchronised, masked and virtual batches
 
-*The question it answers: what if the values to be normalized together are not in one
-place?*
+*The question it answers: what if the values to normalize together are not in one place?*
 
 A batch may be spread over several machines, come in small portions because memory is short,
-hold sequences of different lengths, or be a whole data set. Each portion is summed up by
-three numbers: how many values, their mean, and the sum of their squared deviations from it.
-Such triples can be merged, exactly except for rounding, whatever their sizes (Chan, Golub
-and LeVeque 1979).
+hold sequences of different lengths, or be a whole data set. Three numbers sum up a portion:
+its count, its mean, and the sum of squared deviations from it. Such triples merge exactly,
+except for rounding (Chan, Golub and LeVeque 1979).
 
 ### 4.1  Merging
 
-A tensor is `[N][C][S]`, as in chapter 1; `nrm_stats` are `[C]`, a triple for each channel.
-Two portions a and b have counts n_a and n_b, means μ_a and μ_b, and sums of squared
-deviations Q_a and Q_b. Both together have
+Shapes are those of chapter 1; `nrm_stats` are `[C]`, a triple for each channel. Portions a and b
+with counts n_a, n_b, means μ_a, μ_b and sums of squared deviations Q_a, Q_b have together
 
     n = n_a + n_b                                                     [ST.1]
     μ = μ_a + δ·n_b/n, δ = μ_b − μ_a                                  [ST.2]
     Q = Q_a + Q_b + δ²·n_a·n_b/n                                      [ST.3]
 
-For the deviations of a are measured from μ_a; measured from μ, their squares sum to Q_a +
-n_a·(μ_a − μ)². The same holds for b, and with ST.2 the two additions make the last term of
-ST.3. Averaging the variances of workers loses just that term, the spread of the workers'
-means; averaging without weights is wrong as soon as the portions are uneven.
+Measured from μ instead of μ_a, the squared deviations of a sum to Q_a + n_a·(μ_a − μ)². The same
+holds for b, and with ST.2 the two additions make the last term of ST.3. Averaging the variances
+of workers loses just that term, the spread of their means; and uneven portions need weights.
 */
 static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
 {
@@ -1576,15 +1572,6 @@ static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
     return a;
 }
 
-/*
-Merging in the same order gives the same bits; so merge by the number of the worker, not by
-who comes first.
-
-A mask is `[N][S]`, one byte for each position, the same for all channels. Where it is 0
-nothing is read, and y and dx are 0. So sequences of unequal length lie side by side, padded
-with anything, and the result does not depend on the padding. A mask leaves *stretches* of
-neighbouring positions, and each stretch is a portion.
-*/
 NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
 {
     const nrmi_arg args[] = {NRM_ARG(into, C, NRMI_OUT | NRMI_NEEDED),
@@ -1596,14 +1583,18 @@ NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
     return rc;
 }
 
+/*
+Only the same order of merging gives the same bits: merge by the number of the worker. With
+a mask, one byte for each position, sequences of unequal length lie side by side, padded
+with anything. Each *stretch* of positions that it lets through is a portion.
+*/
 NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned char *mask,
                              size_t N, size_t C, size_t S)
 {
     const nrmi_arg args[] = {NRM_ARG(stats, C, NRMI_OUT | NRMI_NEEDED),
                              NRM_ARG(x, N * C * S, NRMI_NEEDED), NRM_ARG(mask, N * S, NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    const size_t step = nrmi_strip(&v);
-    size_t c;
+    size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc != NRM_OK || N == 0) return rc;
@@ -1626,8 +1617,7 @@ NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
-/* Can these be the statistics of a batch, of which some is here or not? A mean or a sum may be
-   NaN: then x was. */
+/* Can these be the statistics of a batch, of which this is a part? (If one is NaN, so was x.) */
 static int nrmi_check_counts(const nrm_stats *stats, size_t C, const unsigned char *mask,
                              size_t positions)
 {
@@ -1645,19 +1635,17 @@ static int nrmi_check_counts(const nrm_stats *stats, size_t C, const unsigned ch
 /* Zeros where the mask is 0. */
 static void nrmi_blank(nrm_real *a, const unsigned char *mask, size_t N, size_t C, size_t S)
 {
-    size_t n, c, s;
-    for (n = 0; n < N && mask != NULL; n++)
-        for (s = 0; s < S; s++)
-            for (c = 0; c < C && !mask[n * S + s]; c++) a[(n * C + c) * S + s] = 0;
+    size_t i, c;
+    for (i = 0; i < N * S && mask != NULL; i++)
+        for (c = 0; c < C && !mask[i]; c++) a[(i / S * C + c) * S + i % S] = 0;
 }
 
 /*
 ### 4.2  Synchronised batch norm: forward
 
-Every worker takes the statistics of its portion (`nrm_stats_update`). All are merged, in
-memory, by a socket or by MPI (`examples/mpi_batchnorm.c`), which is not for this header to
-know. Every worker then normalizes its portion (`nrm_sync_batchnorm_forward`) as in BN.3 to
-BN.5, with the merged mean and
+Every worker takes the statistics of its portion (`nrm_stats_update`). You merge them, in
+memory, by a socket or by MPI (`examples/mpi_batchnorm.c`). Every worker then normalizes its
+portion as in BN.3 to BN.5, with the merged mean and
 
     v = Q/n                                                           [ST.4]
 */
@@ -1672,76 +1660,67 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
                              NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(mask, N * S, NRMI_IN),
                              NRM_ARG(stats, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    const size_t step = nrmi_strip(&v);
-    nrmi_moments t;
-    size_t c;
+    size_t c, step = nrmi_strip(&v);
     int lost = 0, known = 0, rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
     if (rc == NRM_OK) rc = nrmi_check_running(running, NRM_TRAIN, C);
     if (rc == NRM_OK) rc = nrmi_check_counts(stats, C, mask, N * S);
     if (rc != NRM_OK) return rc;
-    for (c = 0; c < C; c++) {
-        const nrm_acc n = stats[c].count;
-        nrmi_recall(&t, 0, stats[c].mean, n > 0 ? stats[c].m2 / n : 0); /* ST.4 */
-        mean[c] = t.mean[0];
-        rstd[c] = 1 / NRM_SQRT(t.var[0] + (nrm_acc)eps); /* BN.3 */
-        if (running != NULL && n > 0) lost |= nrmi_track(running, t.mean, t.var, c, 1, n);
-        lost |= nrmi_lost(&t, 1, running != NULL) || (n > 0 && !nrmi_finite(rstd[c]));
-        known |= n > 0;
-    }
-    if (running != NULL && known) running->batches++;
     NRM_SHARE(N * C * S, lost)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc scale[NRM_SLOTS], shift[NRM_SLOTS];
-        nrmi_centre mu;
+        nrmi_moments t;
         nrmi_view part;
         size_t k, at, from = 0;
-        nrmi_saved(&mu, mean + c, NULL, &v, c, w);
         for (k = 0; k < w; k++) {
+            const nrm_acc n = stats[c + k].count;
+            nrmi_recall(&t, k, stats[c + k].mean, n > 0 ? stats[c + k].m2 / n : 0); /* ST.4 */
+            mean[c + k] = t.mean[k];
+            rstd[c + k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* BN.3 */
             scale[k] = nrmi_or(gamma, c + k, 1) * rstd[c + k];
             shift[k] = nrmi_or(beta, c + k, 0);
+            if (running != NULL && n > 0)
+                lost |= nrmi_track(running, t.mean + k, t.var + k, c + k, 1, n);
+            lost |= n > 0 && !nrmi_finite(rstd[c + k]);
         }
-        while (N > 0 && nrmi_next_stretch(&part, &at, &from, &v, mask))
-            nrmi_affine(y + at, x + at, &mu, scale, shift, &part, c, w); /* BN.4, BN.5 */
+        lost |= nrmi_lost(&t, w, running != NULL);
+        while (nrmi_next_stretch(&part, &at, &from, &v, mask))
+            nrmi_affine(y + at, x + at, &t.at, scale, shift, &part, c, w); /* BN.4, BN.5 */
     }
+    for (c = 0; c < C; c++) known |= stats[c].count > 0;
+    if (running != NULL && known) running->batches++;
     nrmi_blank(y, mask, N, C, S);
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
 /*
-A *virtual batch* is the same: micro-batches that follow each other take the places of
-workers. All go forward through the layers below, their statistics are merged, and all go
-on; in the backward pass all reach this layer, their sums are added, and all go on. Masks
-need only one worker.
+A *virtual batch* is the same, with micro-batches in the places of workers: all of them take
+a step before any takes the next, forward and backward.
 
 ### 4.3  Synchronised batch norm: backward
 
-The means of BN.19 are over all values, and some of these are elsewhere. But their sums can
-be added: `nrm_sync_batchnorm_sums`, an addition by the caller, and
-`nrm_sync_batchnorm_backward`.
+The means of BN.19 are over all values, also those elsewhere. So `nrm_sync_batchnorm_sums`
+takes sums, you add up those of all workers, and `nrm_sync_batchnorm_backward` makes dx of
 
     A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
 
-The gradients of γ and β are each worker's own part of the sums, as with all parameters of a
-network that is trained in parallel. dy belongs to one common loss: a mean over a worker's
-portion must be weighted by its share.
+dγ and dβ are each worker's own part of them, like the gradients of all parameters when a network
+is trained in parallel. dy belongs to one common loss: weight a mean over a portion by its share.
 */
 NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta,
                                     const nrm_real *dy, const nrm_real *x,
                                     const unsigned char *mask, const nrm_acc *mean,
                                     const nrm_acc *rstd, size_t N, size_t C, size_t S)
 {
-    const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
+    const int in = NRMI_NEEDED, some = N > 0 ? in : NRMI_IN;
     const nrmi_arg args[] = {
-        NRM_ARG(sums, C, NRMI_OUT | NRMI_NEEDED), NRM_ARG(dgamma, C, NRMI_OUT),
-        NRM_ARG(dbeta, C, NRMI_OUT), NRM_ARG(dy, N * C * S, needed), NRM_ARG(x, N * C * S, needed),
-        NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(mean, C, NRMI_NEEDED),
-        NRM_ARG(rstd, C, NRMI_NEEDED)};
+        NRM_ARG(sums, C, NRMI_OUT | in), NRM_ARG(dgamma, C, NRMI_OUT), NRM_ARG(dbeta, C, NRMI_OUT),
+        NRM_ARG(dy, N * C * S, some), NRM_ARG(x, N * C * S, some), NRM_ARG(mask, N * S, NRMI_IN),
+        NRM_ARG(mean, C, in), NRM_ARG(rstd, C, in)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    const size_t step = nrmi_strip(&v);
-    size_t c;
+    size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
     if (rc != NRM_OK) return rc;
@@ -1754,21 +1733,19 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
         nrmi_centre mu;
         nrmi_sums s;
         nrmi_saved(&mu, mean + c, NULL, &v, c, w);
-        while (N > 0 && nrmi_next_stretch(&part, &at, &from, &v, mask)) {
+        while (nrmi_next_stretch(&part, &at, &from, &v, mask)) {
             nrmi_sums_of(&s, dy + at, NULL, x + at, &mu, rstd + c, &part, c, w);
             for (k = 0; k < w; k++) sums[c + k].dy += s.dy[k];           /* ST.5 */
             for (k = 0; k < w; k++) sums[c + k].dy_xhat += s.dy_xhat[k]; /* ST.5 */
         }
-    }
-    for (c = 0; c < C; c++) {
-        nrmi_give(dbeta, c, &sums[c].dy, 1);
-        nrmi_give(dgamma, c, &sums[c].dy_xhat, 1);
+        for (k = c; k < c + w; k++) nrmi_give(dbeta, k, &sums[k].dy, 1);
+        for (k = c; k < c + w; k++) nrmi_give(dgamma, k, &sums[k].dy_xhat, 1);
     }
     return lost;
 }
 
 /*
-With n, the count of all, for the M of chapter 1 and r by ST.4, BN.19 reads
+With n, the count of all, in the place of M, BN.19 reads
 
     dxᵢ = γ·r·(dyᵢ − A/n − x̂ᵢ·B/n)                                    [ST.6]
 */
@@ -1783,8 +1760,7 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
                              NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(stats, C, NRMI_NEEDED),
                              NRM_ARG(sums, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    const size_t step = nrmi_strip(&v);
-    size_t c;
+    size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK && N > 0) rc = dx != NULL ? NRM_CHECK(args) : NRM_ENULL;
     if (rc == NRM_OK && N > 0) rc = nrmi_check_counts(stats, C, mask, N * S);
@@ -1813,21 +1789,19 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
 
 /*
 Why just two numbers a channel? In BN.18, an xᵢ of one worker reaches an x̂ⱼ of another through
-μ, which needs the sum of its dyⱼ, and through r, which needs the sum of its dyⱼ·x̂ⱼ. A worker
-that takes A and B over its own values alone leaves out what its x do to the outputs of others,
-and its dx is not the gradient of the loss.
+μ, which needs the sum of its dyⱼ, and through r, which needs the sum of its dyⱼ·x̂ⱼ. With A and
+B of its own values alone a worker leaves out what its x do to the outputs of others.
 
 ### 4.4  Statistics of a whole data set
 
-Running statistics forget, and while a network is still learning they lag behind it. After
-training they can be computed anew from as much data as one likes ("precise" batch norm: the
-averages of the paper's algorithm 2, but including the spread of the batch means):
-`nrm_stats_update` batch by batch, and at the end
+Running statistics lag behind a network that is still learning. After training they can be
+computed anew from any amount of data ("precise" batch norm: the paper's algorithm 2, but
+with the spread of the batch means): `nrm_stats_update` for each batch, and at the end
 
     m = μ, u = Q/(n − 1), or Q/n if `biased`                          (ST.7)
 
 with m and u of BN.11; `training_reestimate` in `examples/training.h` does it for a whole
-network. To use the last k batches instead of all, keep k triples and merge them.
+network. To use the last k batches only, keep k triples and merge them.
 */
 
 /*
@@ -2195,9 +2169,8 @@ NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real 
 *The question it answers: can we have the scale invariance of batch norm without a batch?*
 
 Salimans and Kingma (2016) write the weight vector of each unit as a length g times a
-direction v/|v|, and learn both. The gradient changes as in RMS norm, with a column of
-weights in the place of a row of data (compare WN.8 with RMS.4), and no example depends on
-another.
+direction v/|v|, and learn both. No example depends on another. The gradient changes as in
+RMS norm, with a column of weights in the place of a row of data (compare WN.8 with RMS.4).
 
 ### 7.1  Shapes
 
@@ -2242,9 +2215,8 @@ static nrm_acc nrmi_gain(nrm_acc g, nrm_acc norm)
     Wᵢ = g·vᵢ/n                                                       [WN.2]
 
 No ε is needed: W has length |g| to rounding, for long and short v, as long as g/n is in the
-normal range of `nrm_real`. Squares of floats, however, leave the range of float long before
-the values do. If n is not between 10⁻¹² and 10¹², it is computed again from products that
-stay in range:
+normal range of `nrm_real`. But the squares may leave the range long before the values do. If n
+is not between 10⁻¹² and 10¹², it is computed again from products that stay in range:
 
     n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|                             [WN.3]
 
@@ -2270,8 +2242,7 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
                              NRM_ARG(norm, out, NRMI_OUT), NRM_ARG(v, in * out, NRMI_NEEDED),
                              NRM_ARG(g, out, NRMI_IN)};
     const nrmi_view view = nrmi_channels(in, out, 1);
-    const size_t step = nrmi_strip(&view);
-    size_t c;
+    size_t c, step = nrmi_strip(&view);
     int lost = 0, rc = nrmi_check_sizes(1, in, out);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
     if (rc != NRM_OK) return rc;
@@ -2297,13 +2268,12 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
 }
 
 /*
-Salimans and Kingma also start g, and the bias b, from the data. With g = 1 and no bias, one
-batch has mean μ and standard deviation σ at a unit, which batch norm saves (with ε in σ),
-and
+Salimans and Kingma also start g, and the bias b, from the data. If, with g = 1 and no bias, one
+batch has mean μ and standard deviation σ (with ε) at a unit, its outputs are standardized, as by
+batch norm, but at this one moment only, by
 
     g = 1/σ, b = −μ/σ                                                 (WN.4)
 
-standardizes these outputs, as batch norm would, but at this one moment only:
 
 ```c sketch
 nrm_weightnorm_forward(W, NULL, v, NULL, in, out);       // g = 1
@@ -2332,8 +2302,7 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
                              NRM_ARG(dW, in * out, NRMI_NEEDED), NRM_ARG(v, in * out, NRMI_NEEDED),
                              NRM_ARG(norm, out, NRMI_NEEDED),    NRM_ARG(g, out, NRMI_IN)};
     const nrmi_view view = nrmi_channels(in, out, 1);
-    const size_t step = nrmi_strip(&view);
-    size_t c;
+    size_t c, step = nrmi_strip(&view);
     int lost = 0, rc = nrmi_check_sizes(1, in, out);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
     if (rc != NRM_OK) return rc;
@@ -2378,69 +2347,59 @@ gradients smaller and their turns slower: a brake that adjusts itself, but does 
 again. Under momentum or Adam, whose steps are not along dv, WN.10 does not hold.
 
 **Batch norm is weight norm in another metric.** Let z = x·w be one unit before batch norm,
-with x the row of its inputs, and average over the N rows of the batch. z has mean m·w,
-where m is the row of the inputs' means, and its variance depends on w through their
-covariance S:
+with x the row of its inputs, and average over the rows of the batch. With m the row of the
+inputs' means, z has mean m·w, and a variance by their covariance S:
 
     S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w                               (WN.11)
 
-So batch norm, ε included, is a linear layer with normalized weights and a bias that
-subtracts the mean (Kohler and others, 2018, for m = 0):
+So batch norm is a linear layer with normalized weights and a bias that subtracts the mean
+(Kohler and others, 2018, for m = 0):
 
     BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  (WN.12)
 
-This is WN.2 with γ for g, and the length √(wᵀ·S·w) for √(wᵀ·w): weight norm is what batch
-norm would be if inputs had mean 0 and the unit matrix for S. In a layer of several units
-each column of W has its own length, a root of the diagonal of WᵀSW; the root of that matrix
-would mix the units. S has to be the covariance. ⟨xᵀ·x⟩, which one also reads, is the same
-only if all means are 0: for one input with the values 1 and 3, w = γ = 1 and β = ε = 0,
+This is WN.2 with γ for g, and the length √(wᵀ·S·w) for √(wᵀ·w): weight norm is what batch norm
+would be if inputs had mean 0 and the unit matrix for S.  Each column of W has its own length, a
+root of the diagonal of WᵀSW. S has to be the covariance. ⟨xᵀ·x⟩, which one also reads, is the
+same only if all means are 0: for one input with the values 1 and 3, w = γ = 1 and β = ε = 0,
 batch norm gives −1 and 1, as does S = 1, but ⟨x²⟩ = 5 gives −1/√5 and 1/√5.
 
-The gradient is the same either way: xᵀ·dz with dz of BN.19, or from WN.12 with ∂σ²/∂w =
-2·S·w, where j runs over the rows. Multiplied by w, as in BN.22, only ε leaves anything. So
-WN.10 holds for weights before batch norm too, up to ε.
+The gradient is the same either way: xᵀ·dz with dz of BN.19, or from WN.12 with ∂σ²/∂w = 2·S·w,
+where j runs over the rows. Multiplied by w, as in BN.22, only ε leaves anything, so up to ε
+WN.10 holds for weights before batch norm too.
 
     dw = γ·r·(a − r²·(a·w)·S·w), a = ∑ⱼ dyⱼ·(xⱼ − m)ᵀ, r = 1/√(σ² + ε)  (WN.13)
     ∑ᵢ dwᵢ·wᵢ = γ·r·ε·r²·(a·w)                                        (WN.14)
 
 ### 7.5  Folding
 
-In inference batch norm is a fixed affine map of each channel. If the layer before it is
-linear or a convolution, the map can go into that layer's weights, and batch norm costs
-nothing. With an activation in between, it has to be folded into the layer that comes next,
-or stay.
+In inference batch norm is a fixed affine map of each channel. If a linear layer or a
+convolution comes right before it, the map can go into that layer's weights, and batch norm
+costs nothing. With an activation in between, it can only be folded into the next layer.
 
-The weights are `[outer][C][inner]`, with C the outputs: `[in][out]`, as in the linear layer
-here, is outer = in, inner = 1; `[out][in]` and convolutions `[out][in][h][w]` are outer =
-1, inner = all that follows. One channel is meant, and k runs over its weights. The layer
-gives z = ∑ₖ xₖ·Wₖ + b, and BN.11 makes a·(z − m) + β of it:
+The weights are `[outer][C][inner]`, with C the outputs. One channel is meant, and k runs over
+its weights. The layer gives z = ∑ₖ xₖ·Wₖ + b, and BN.11 makes a·(z − m) + β of it:
 
     W′ₖ = a·Wₖ, a = γ/√(u + ε)                                        [FOLD.1]
     b′ = a·(b − m) + β                                                [FOLD.2]
     ∑ₖ xₖ·W′ₖ + b′ = γ·(∑ₖ xₖ·Wₖ + b − m)/√(u + ε) + β                (FOLD.3)
 
 Known bugs: two libraries forgot to scale b along with m, which nobody sees as long as b is
-0, and a layer before batch norm rarely has a bias. Another multiplied along the wrong axis,
-which goes unnoticed if the matrix is square; here, too, a matrix `[out][in]` passed as
-`[in][out]` is in bounds. Converted files have held a variance just below zero: that is
-refused (`NRM_ESTATS`) before anything is written.
+0. Another multiplied along the wrong axis, which goes unnoticed if the matrix is square;
+here, too, a matrix `[out][in]` passed as `[in][out]` is in bounds. Converted files have
+held a variance just below zero: that is refused (`NRM_ESTATS`).
 */
 NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real *W,
                                const nrm_real *b, const nrm_running *running, const nrm_real *gamma,
                                const nrm_real *beta, nrm_real eps, size_t outer, size_t C,
                                size_t inner)
 {
-    const int out = NRMI_OUT | NRMI_NEEDED;
-    const nrmi_arg weights[] = {NRM_ARG(W_out, outer * C * inner, out | NRMI_IN_PLACE),
-                                NRM_ARG(b_out, C, out),
-                                NRM_ARG(W, outer * C * inner, NRMI_NEEDED | NRMI_IN_PLACE),
-                                NRM_ARG(gamma, C, NRMI_IN),
-                                NRM_ARG(running != NULL ? running->mean : NULL, C, NRMI_NEEDED),
-                                NRM_ARG(running != NULL ? running->var : NULL, C, NRMI_NEEDED),
-                                NRM_ARG(beta, C, NRMI_IN)};
-    const nrmi_arg biases[] = {NRM_ARG(b_out, C, NRMI_OUT | NRMI_IN_PLACE),
-                               NRM_ARG(b, C, NRMI_IN_PLACE),
-                               NRM_ARG(W_out, outer * C * inner, NRMI_OUT)};
+    const int in = NRMI_NEEDED, out = NRMI_OUT | NRMI_NEEDED, same = NRMI_IN_PLACE;
+    const size_t n = outer * C * inner;
+    const nrmi_arg weights[] = {NRM_ARG(W_out, n, out | same), NRM_ARG(W, n, in | same),
+                                NRM_ARG(b_out, C, out),        NRM_RUNNING_ARGS(C, in),
+                                NRM_ARG(gamma, C, NRMI_IN),    NRM_ARG(beta, C, NRMI_IN)};
+    const nrmi_arg biases[] = {NRM_ARG(b_out, C, out | same), NRM_ARG(b, C, same),
+                               NRM_ARG(W_out, n, out)};
     size_t c, o, i;
     int lost = 0, rc = outer > 0 ? nrmi_check_sizes(outer, C, inner) : NRM_ESIZE;
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
@@ -2467,11 +2426,9 @@ without error, a folded layer in float would be off by no more than
 
     |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)                             (FOLD.4)
 
-with η = 2⁻²⁴. Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η =
-2⁻⁵³), 6η takes its place, and |a·(b − m)| + |β| that of |b′|. Where m is a thousand times
-√u, so are the terms beside y and their roundings; but without folding z is rounded as
-coarsely before m is subtracted. `docs/10_conventions.md` has measurements, the way back
-from W′ and b′, and the arithmetic that turns the statistics of other libraries into ours.
+with η = 2⁻²⁴. Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η = 2⁻⁵³),
+6η takes its place, and |a·(b − m)| + |β| that of |b′|. `docs/10_conventions.md` has
+measurements, the way back, and other libraries' statistics.
 */
 
 /*
@@ -2479,22 +2436,21 @@ from W′ and b′, and the arithmetic that turns the statistics of other librar
 
 *The question it answers: does it matter that batch norm divides by the standard deviation?*
 
-Santurkar, Tsipras, Ilyas and Mądry (2018) divide by other sizes instead: the mean of |x|,
-the root of the mean of x², the largest |x|. None of these gives a channel a fixed variance,
-and the paper's networks trained about as fast. So the variance is not what helps; division
-by some size, through which gradients flow, may be.
+Santurkar, Tsipras, Ilyas and Mądry (2018) divide by other sizes: the mean of |x|, the root of
+the mean of x², the largest |x|. None of them gives a channel a fixed variance, and the paper's
+networks trained about as fast. So it is not the variance that helps; division by some size,
+through which gradients flow, may be.
 
 ### 8.1  Forward
 
-Shapes are those of chapter 1, and one channel is meant. `mean` and `scale`, which is t, are
-saved, `[C]` each. With μ of BN.1,
+Shapes are those of chapter 1. `mean` and `scale`, which is t, are saved.
 
     cᵢ = xᵢ − μ                                                       [LP.1]
     t = ⟨|u|⟩ (L1), √⟨u²⟩ (L2), maxᵢ |uᵢ| (L∞); u = x, or c if centred  [LP.2]
 
-The paper measures u = x, *before* the mean is subtracted. Then t is at least |μ|, and a
-channel whose mean is ten times its spread comes out ten times too small. With `NRM_CENTRED`
-added, t depends on the deviations alone.
+The paper measures u = x, *before* the mean is subtracted. Then t is at least |μ|, and a channel
+whose mean is ten times its spread comes out ten times too small. With `NRM_CENTRED` added, t
+depends on the deviations alone.
 */
 #define NRM_LP_SIGN(u) ((nrm_real)(((u) > 0) - ((u) < 0)))
 #define NRM_LP_SUMS (NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1) /* L of SUM.8 */
@@ -2509,28 +2465,28 @@ static inline nrm_acc nrmi_lp_u(nrm_real x, const nrmi_centre *mu, size_t k, int
 static void nrmi_lp_sizes(nrmi_moments *t, const nrm_real *x, int p, const nrmi_view *v, size_t g,
                           size_t w)
 {
-    const int l1 = p % NRM_CENTRED == NRM_L1;
-    const int columns = v->kind == NRMI_COLUMNS;
-    const size_t across = columns ? w : NRM_LP_SUMS; /* sums side by side */
-    const nrm_acc share = 1 / ((nrm_acc)v->runs * (nrm_acc)v->length);
+    const int l1 = p % NRM_CENTRED == NRM_L1, columns = v->kind == NRMI_COLUMNS;
+    const nrm_acc share = l1 ? 1 / ((nrm_acc)v->runs * (nrm_acc)v->length) : 1;
     nrm_acc size[NRM_SLOTS] = {0};
-    size_t n, k, i;
+    size_t n, j, k;
     for (n = 0; n < v->runs; n++)
-        for (i = 0; i < w * v->length; i += across)
-            for (k = 0; k < nrmi_least(across, w * v->length - i); k++) {
-                const nrm_real at = x[n * v->pitch + g * v->apart + i + k];
-                const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, &t->at, columns ? k : 0, p));
-                size[k] = l1 ? size[k] + u : u > size[k] ? u : size[k]; /* LP.2 */
-            }
-    for (n = across / 2; n > 0 && !columns; n /= 2) /* (SUM.9) */
+        for (j = 0; j < w * v->length; j++) {
+            const nrm_real at = x[n * v->pitch + g * v->apart + j];
+            const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, &t->at, columns ? j : 0, p));
+            k = columns ? j : j % NRM_LP_SUMS;
+            size[k] = l1 ? size[k] + u : u > size[k] ? u : size[k]; /* LP.2 */
+        }
+    for (n = NRM_LP_SUMS / 2; n > 0 && !columns; n /= 2) /* (SUM.9) */
         for (k = 0; k < n; k++)
             size[k] = l1 ? size[k] + size[k + n] : size[k] > size[k + n] ? size[k] : size[k + n];
-    for (k = 0; k < w; k++) t->var[k] = l1 ? size[k] * share : size[k];
+    for (k = 0; k < w; k++) t->var[k] = size[k] * share;
 }
 
-static int nrmi_check_lp(int p)
+static int nrmi_check_lp(int p, int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
-    return p < NRM_L1 || p == NRM_CENTRED || p > NRM_LINF + NRM_CENTRED ? NRM_EKIND : NRM_OK;
+    const int rc = nrmi_check_batchnorm(mode, eps, N, C, S);
+    const int unknown = p < NRM_L1 || p == NRM_CENTRED || p > NRM_LINF + NRM_CENTRED;
+    return rc == NRM_OK && unknown ? NRM_EKIND : rc;
 }
 
 /*
@@ -2538,10 +2494,9 @@ static int nrmi_check_lp(int p)
     yᵢ = γ·cᵢ·r + β                                                   [LP.4]
     √⟨x²⟩ = √(v + μ²), √⟨c²⟩ = √v                                     [LP.5]
 
-ε is added to t, so compare it with t and not with t². By LP.5, L2 centred is batch norm
-except for the place of ε. Running statistics hold t in the place of v. M/(M − 1) belongs to
-squares and is left out. (A maximum grows with M: L∞ learns a size that depends on the batch
-size.)
+ε is added to t: compare it with t, not with t². By LP.5, L2 centred is batch norm except for the
+place of ε. Running statistics hold t in the place of v, without M/(M − 1), which belongs to
+squares. (A maximum grows with M, so what L∞ learns depends on the batch size.)
 
     m ← (1 − w)·m + w·μ, a ← (1 − w)·a + w·t                          [LP.6]
     yᵢ = γ·(xᵢ − m)/(a + ε) + β (infer, frozen)                       [LP.7]
@@ -2551,7 +2506,7 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
                                      const nrm_real *beta, int p, int mode, nrm_real eps, size_t N,
                                      size_t C, size_t S)
 {
-    const int train = mode == NRM_TRAIN, stored = running != NULL, track = train && stored;
+    const int train = mode == NRM_TRAIN, stored = running != NULL;
     const int l2 = p % NRM_CENTRED == NRM_L2, centred = p > NRM_CENTRED;
     const int saved = mode == NRM_INFER ? 0 : NRMI_NEEDED;
     const int needed = NRMI_NEEDED | (mode == NRM_INFER ? NRMI_IN_PLACE : 0);
@@ -2559,10 +2514,8 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, saved),
                              NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    const size_t step = nrmi_strip(&v);
-    size_t c;
-    int lost = 0, rc = nrmi_check_batchnorm(mode, eps, N, C, S);
-    if (rc == NRM_OK) rc = nrmi_check_lp(p);
+    size_t c, step = nrmi_strip(&v);
+    int lost = 0, rc = nrmi_check_lp(p, mode, eps, N, C, S);
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc == NRM_OK && N > 0) rc = nrmi_check_running(running, mode, C);
     if (rc != NRM_OK || N == 0) return rc;
@@ -2585,31 +2538,31 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
             lost |= !nrmi_finite(r);
         }
         nrmi_affine(y, x, &t.at, gain, shift, &v, c, w); /* LP.4, LP.7: (x − μ)·γr + β. */
-        if (track) /* M/(M − 1) is 1 for this M */
+        if (train && stored) /* M/(M − 1) is 1 for this M */
             lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)1e30); /* LP.6 */
         for (k = 0; k < w && mean != NULL; k++) mean[c + k] = t.mean[k];
         for (k = 0; k < w && scale != NULL; k++) scale[c + k] = t.var[k];
     }
-    if (track) running->batches++;
+    if (train && stored) running->batches++;
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
 /*
 ### 8.2  Backward
 
-dβ and dγ are BN.12 and BN.13, with x̂ᵢ = cᵢ·r. For dx we need to know how t depends on u,
-and then on x: if u is c, every uⱼ falls by 1/M of what xᵢ rises, so q loses its mean (which
-is 0 for L2). xᵢ reaches x̂ⱼ directly, through μ, and through r, with ∂r/∂xᵢ = −r²·kᵢ.
+dβ and dγ are BN.12 and BN.13. For dx we need to know how t depends on u, and then on x: if u is
+c, every uⱼ falls by 1/M of what xᵢ rises, so q loses its mean (which is 0 for L2). xᵢ reaches
+x̂ⱼ = cⱼ·r directly, through μ, and through r, with ∂r/∂xᵢ = −r²·kᵢ.
 
     ∂t/∂uᵢ = qᵢ: sign(uᵢ)/M (L1), uᵢ/(M·t) (L2), sign(uᵢ) if |uᵢ| = t, else 0 (L∞)  [LP.8]
     ∂t/∂xᵢ = kᵢ = qᵢ, or qᵢ − ⟨q⟩ if centred                          [LP.9]
     ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − kᵢ·x̂ⱼ)                                   (LP.10)
     dxᵢ = γ·r·(dyᵢ − ⟨dy⟩ − kᵢ·∑ⱼ dyⱼ·x̂ⱼ)                             [LP.11]
 
-In L∞ only the first value in memory with |uᵢ| = t counts; sign(0) is 0. At a tie, or in L1
-where a value is 0, t has a kink, and this is one of its subgradients. In BN.19 kᵢ is x̂ᵢ/M.
-Here what dy has along x̂ is subtracted along another direction k: from all values alike
-except for their signs (L1), or from a single one (L∞).
+In L∞ only the first value in memory with |uᵢ| = t counts; sign(0) is 0. At a tie, or in L1 where
+a value is 0, t has a kink, and this is one of its subgradients. In BN.19 kᵢ is x̂ᵢ/M. Here what
+dy has along x̂ is subtracted along another direction: from all values alike except for their
+signs (L1), or from a single one (L∞).
 */
 static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
                             const nrmi_centre *mu, const nrm_acc *size, const nrm_acc *gain,
@@ -2621,26 +2574,24 @@ static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
     nrm_acc largest[NRM_SLOTS] = {0}, signs[NRM_SLOTS] = {0};
     nrm_real dy_mean[NRM_SLOTS], slope[NRM_SLOTS], shift[NRM_SLOTS], scale[NRM_SLOTS];
     size_t first[NRM_SLOTS] = {0}, n, k, j;
-    for (n = 0; n < v->runs && (kind == NRM_LINF || (kind == NRM_L1 && centred)); n++)
+    for (n = 0; n < v->runs && p != NRM_L1 && kind != NRM_L2; n++)
         for (j = 0; j < w * v->length; j++) {
             const size_t i = n * v->pitch + g * v->apart + j, c = columns ? j : 0;
             const nrm_acc u = nrmi_lp_u(x[i], mu, c, p), most = nrmi_magnitude(u);
-            const int counts = kind == NRM_L1 || most > largest[c];
-            largest[c] = counts ? most : largest[c];
-            first[c] = counts ? i : first[c];
-            signs[c] =
-                (counts ? (nrm_acc)NRM_LP_SIGN(u) : 0) + (kind == NRM_L1 || !counts ? signs[c] : 0);
+            if (kind == NRM_LINF && !(most > largest[c])) continue;
+            signs[c] = (kind == NRM_L1 ? signs[c] : 0) + (nrm_acc)NRM_LP_SIGN(u);
+            largest[c] = most;
+            first[c] = i;
         }
     for (k = 0; k < w; k++) {
         const nrm_acc part = kind == NRM_LINF ? 1 : kind == NRM_L1 ? M : M * size[k];
         const nrm_acc along = part > 0 ? -sums->dy_xhat[k] / part : 0;
         const nrm_acc u0 = centred ? -(nrm_acc)mu->low[k] : (nrm_acc)mu->high[k];
-        const nrm_acc mean_sign = centred ? signs[k] * (1 / M) : 0;
-        slope[k] = (nrm_real)along;
-        scale[k] = (nrm_real)gain[k];
-        shift[k] = (nrm_real)(-(nrm_acc)slope[k] * mean_sign); /* LP.9 */
-        if (kind == NRM_L2) shift[k] = (nrm_real)(along * u0); /* u = q + u0 */
         dy_mean[k] = (nrm_real)(sums->dy[k] / M);
+        scale[k] = (nrm_real)gain[k];
+        slope[k] = (nrm_real)along;
+        shift[k] = (nrm_real)(-(nrm_acc)slope[k] * (centred ? signs[k] * (1 / M) : 0)); /* LP.9 */
+        if (kind == NRM_L2) shift[k] = (nrm_real)(along * u0); /* u = q + u0 */
     }
     for (n = 0; n < v->runs; n++)
         for (j = 0; j < w * v->length; j++) {
@@ -2653,7 +2604,7 @@ static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
 }
 
 /*
-In mode frozen neither the mean nor a, which is in the place of t, depends on x:
+In mode frozen only the direct path is left:
 
     dxᵢ = γ·r·dyᵢ (frozen)                                            [LP.12]
 */
@@ -2665,10 +2616,8 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
     const nrm_acc *const rstd = scale;
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    const size_t step = nrmi_strip(&v);
-    size_t c;
-    int lost = 0, rc = mode == NRM_INFER ? NRM_EMODE : nrmi_check_batchnorm(mode, eps, N, C, S);
-    if (rc == NRM_OK) rc = nrmi_check_lp(p);
+    size_t c, step = nrmi_strip(&v);
+    int lost = 0, rc = mode == NRM_INFER ? NRM_EMODE : nrmi_check_lp(p, mode, eps, N, C, S);
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc != NRM_OK || N == 0) return rc;
     NRM_SHARE(N * C * S, lost)
@@ -2695,19 +2644,18 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
 /*
 ### 8.3  What it means
 
-t is homogeneous: doubling x doubles t. Euler's theorem for such functions gives LP.13. Sum
-LP.11, multiplied by xᵢ or as it is:
+Doubling x doubles t, so Euler's theorem on homogeneous functions gives LP.13. Sum LP.11,
+multiplied by xᵢ or as it is:
 
     ∑ᵢ kᵢ·xᵢ = t                                                      (LP.13)
     ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                                       (LP.14)
     ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        (LP.15)
     ⟨|c|⟩ ≤ √⟨c²⟩ ≤ maxᵢ |cᵢ|                                         (LP.16)
 
-So no gradient along x except for ε, as in BN.22, whatever the size, and with it what
-follows for the weights before the layer: they may grow, and their gradients shrink, without
-changing what the network computes. BN.21 holds only if centred. By LP.16, centred L1 gives
-the largest outputs (for normal values 1.25 times those of batch norm) and L∞ the smallest,
-within β ± γ.
+So for every size there is no gradient along x except for ε, as in BN.22, and the weights before
+the layer may grow, and their gradients shrink, without changing what the network computes. BN.21
+holds only if centred. By LP.16, centred L1 gives the largest outputs (for normal values 1.25
+times those of batch norm) and L∞ the smallest, within β ± γ.
 */
 
 /*
@@ -5166,7 +5114,7 @@ static int nrmi_next_stretch(nrmi_view *part, size_t *at, size_t *from, const nr
     size_t first = *from, end, to;
     *part = *v;
     *at = 0;
-    if (mask == NULL) return (*from)++ == 0;
+    if (mask == NULL) return all > 0 && (*from)++ == 0;
     while (first < all && !mask[first]) first++;
     if (first == all) return 0;
     end = (first / line + 1) * line; /* a stretch ends where its run does */

@@ -235,7 +235,6 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #define nrm_activation_backward NRM_LINK(nrm_activation_backward)
 #define nrm_cross_entropy_forward NRM_LINK(nrm_cross_entropy_forward)
 #define nrm_cross_entropy_backward NRM_LINK(nrm_cross_entropy_backward)
-#define nrm_argmax NRM_LINK(nrm_argmax)
 #define nrm_accuracy NRM_LINK(nrm_accuracy)
 #define nrm_mlp_defaults NRM_LINK(nrm_mlp_defaults)
 #define nrm_mlp_bytes NRM_LINK(nrm_mlp_bytes)
@@ -509,9 +508,7 @@ NRM_DEF int nrm_cross_entropy_forward(
 NRM_DEF int nrm_cross_entropy_backward(
     nrm_real *dlogits,      /* [N][C] out, =; may be prob                                         */
     const nrm_real *prob, const int *labels, size_t N, size_t C); /* prob as saved                */
-/* The largest entry of each row, the first one of equals; 0 for a row that holds a NaN. */
-NRM_DEF int nrm_argmax(int *labels /* [N] out */, const nrm_real *logits, size_t N, size_t C);
-NRM_DEF int nrm_accuracy( /* the fraction of rows whose largest entry is the label's */
+NRM_DEF int nrm_accuracy( /* the fraction of rows whose (first) largest entry is the label's */
     nrm_acc *accuracy,      /* out: in 0..1; 0 if N = 0; a row that holds a NaN is wrong          */
     const nrm_real *logits, const int *labels, size_t N, size_t C); /* [N][C]; [N] in 0..C-1      */
 
@@ -666,6 +663,7 @@ NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, c
 /* Mean loss and accuracy of any number of examples in infer mode; either result may be NULL. */
 NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
                          const int *labels, size_t N);
+/* The class of the (first) largest logit; 0 if a logit is NaN. */
 NRM_DEF int nrm_mlp_predict(nrm_mlp *net, int *labels /* [N] out */, const nrm_real *x, size_t N);
 /* Computes all running statistics anew (ST.7) from N >= 2 examples, taken forward in train mode,
    max_batch at a time (3 or more if N is odd). With sync each worker brings its own, or none; if
@@ -2862,33 +2860,26 @@ within β ± γ.
 
 *Which functions stand between the layers and at the end, and what are their gradients?*
 
-### Activations
-
-They work element by element, on an array of any shape.
-
     relu(x) = x if x > 0, else 0                                      [ACT.1]
     tanh(x) = −sign(x)·q/(2 + q), q = e^(−2|x|) − 1                   [ACT.2]
     sigmoid(x) = 1/(1 + e^(−x)) = e^x/(1 + e^x)                       [ACT.3]
 
-Of the two forms in ACT.3 the first is for x ≥ 0. So both exponentials have arguments ≤ 0,
-whatever the sign of x, and nothing overflows. A NaN stays a NaN, also through ReLU.
+ACT.3 takes the first form for x ≥ 0 and the second for x < 0. All exponents are then ≤ 0,
+and nothing overflows. A NaN stays a NaN, also through ReLU.
 */
 
 /* tanh, or else sigmoid, of n <= NRM_SOME values; y may be x. */
 static void nrmi_squash(nrm_real *y, const nrm_real *x, int activation, size_t n)
 {
     const nrm_acc stretch = activation == NRM_TANH ? 2 : 1;
-    nrm_acc v[NRM_SOME], e[NRM_SOME];
+    nrm_acc v[NRM_SOME] = {0}, e[NRM_SOME];
     size_t i;
     for (i = 0; i < n; i++) v[i] = (nrm_acc)x[i];
-    for (; i < NRM_SOME; i++) v[i] = 0;
-    for (i = 0; i < NRM_SOME; i++) e[i] = stretch * (v[i] < 0 ? v[i] : -v[i]); /* -|x| or twice */
+    for (i = 0; i < NRM_SOME; i++) e[i] = stretch * (v[i] < 0 ? v[i] : -v[i]);
     if (activation == NRM_TANH) {
         nrmi_expm1(e);
-        for (i = 0; i < NRM_SOME; i++) {
-            const nrm_acc t = (0 - e[i]) / (2 + e[i]); /* 0 - q, so that tanh(0) is 0 and not -0 */
-            v[i] = v[i] < 0 ? -t : t; /* ACT.2 */
-        }
+        for (i = 0; i < NRM_SOME; i++) e[i] = (0 - e[i]) / (2 + e[i]); /* -e[i] would make 0 -0 */
+        for (i = 0; i < NRM_SOME; i++) v[i] = v[i] < 0 ? -e[i] : e[i]; /* ACT.2 */
     } else {
         nrmi_exp(e);
         for (i = 0; i < NRM_SOME; i++) v[i] = (v[i] < 0 ? e[i] : 1) / (1 + e[i]); /* ACT.3 */
@@ -2921,8 +2912,7 @@ NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activatio
 }
 
 /*
-The derivatives are written with the *output*, so that the input need not be kept. At x = 0
-ReLU has none; like everybody we say 0.
+The derivatives need only the *output* y. At x = 0 ReLU has none, and 0 is taken, as usual.
 
     relu′ = 1 if y > 0, else 0                                        [ACT.4]
     tanh′ = 1 − y²                                                    [ACT.5]
@@ -2954,17 +2944,14 @@ NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_
 
 For each of N examples the last layer gives C numbers, the *logits* z. Softmax turns them
 into probabilities p. The loss is minus the logarithm of the probability of the right class
-t, averaged over the batch. Subtracting the largest logit first changes no probability, and
-no exponential can then overflow:
+t, averaged over the batch. Subtracting the largest logit changes no probability, and no
+exponential can then overflow. The right side of CE.4 does not need p_t, which may round to 0.
 
     h = max_c z_c                                                     [CE.1]
     Z = ∑_c e^(z_c − h)                                               [CE.2]
     p_c = e^(z_c − h)/Z                                               [CE.3]
     ℓ = −ln p_t = ln Z + h − z_t                                      [CE.4]
     L = (1/N)·∑ₙ ℓₙ                                                   [CE.5]
-
-The right side of CE.4 needs no p_t, which may round to 0 and then has no logarithm. An
-empty batch, N = 0, is allowed; its loss and its accuracy are 0.
 */
 static int nrmi_check_labels(const int *labels, size_t N, size_t C)
 {
@@ -2974,36 +2961,32 @@ static int nrmi_check_labels(const int *labels, size_t N, size_t C)
     return NRM_OK;
 }
 
-/* CE.1 to CE.4 for one row; p may be z, or NULL. */
+/* The loss of one row; p may be z, or NULL. */
 static nrm_acc nrmi_cross_entropy_row(nrm_real *p, const nrm_real *z, size_t label, size_t C)
 {
     const nrm_acc right = (nrm_acc)z[label];
     nrm_acc h = (nrm_acc)z[0], sum = 0;
-    size_t c, i;
-    for (c = 1; c < C; c++)
-        if ((nrm_acc)z[c] > h) h = (nrm_acc)z[c]; /* CE.1 */
-    for (c = 0; c < C; c += NRM_SOME) {
-        const size_t some = nrmi_least(C - c, NRM_SOME);
-        nrm_acc e[NRM_SOME];
+    size_t c, i, some;
+    for (c = 1; c < C; c++) h = (nrm_acc)z[c] > h ? (nrm_acc)z[c] : h; /* CE.1 */
+    for (c = 0; c < C; c += some) {
+        nrm_acc e[NRM_SOME] = {0};
+        some = nrmi_least(C - c, NRM_SOME);
         for (i = 0; i < some; i++) e[i] = (nrm_acc)z[c + i] - h;
-        for (; i < NRM_SOME; i++) e[i] = 0;
         nrmi_exp(e);
         for (i = 0; i < some; i++) sum += e[i]; /* CE.2 */
         for (i = 0; i < some && p != NULL; i++) p[c + i] = (nrm_real)e[i];
     }
     for (c = 0; c < C && p != NULL; c++) p[c] = (nrm_real)((nrm_acc)p[c] / sum); /* CE.3 */
-    if (!nrmi_finite(sum)) return sum;
-    return nrmi_log(sum) + (h - right); /* CE.4 */
+    return nrmi_finite(sum) ? nrmi_log(sum) + (h - right) : sum; /* CE.4 */
 }
 
 NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_real *logits,
                                       const int *labels, size_t N, size_t C)
 {
-    const int needed = N > 0 ? NRMI_NEEDED : 0;
-    const nrmi_arg args[] = {NRM_ARG(loss, 1, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(prob, N * C, NRMI_OUT | NRMI_IN_PLACE),
-                             NRM_ARG(logits, N * C, needed | NRMI_IN_PLACE),
-                             NRM_ARG(labels, N, needed)};
+    const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
+    const nrmi_arg args[] = {
+        NRM_ARG(loss, 1, NRMI_OUT | NRMI_NEEDED), NRM_ARG(prob, N * C, NRMI_OUT | NRMI_IN_PLACE),
+        NRM_ARG(logits, N * C, needed | NRMI_IN_PLACE), NRM_ARG(labels, N, needed)};
     nrm_acc sum = 0;
     size_t n;
     int rc = nrmi_check_sizes(N, C, 1);
@@ -3018,8 +3001,8 @@ NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_r
 }
 
 /*
-In ln Z + h, which is ln ∑_c e^(z_c), h cancels; the derivative with respect to z_c is p_c.
-The term −z_t adds −1 for the right class. A row's gradient sums to 0, as its p sums to 1.
+ln Z + h = ln ∑_c e^(z_c), whose derivative by z_c is p_c. The term −z_t of CE.4 adds −1 for
+the right class. A row's gradient sums to 0, because its p sums to 1.
 
     dz_c = (1/N)·(p_c − δ_ct)                                         [CE.6]
     ∑_c dz_c = 0                                                      (CE.7)
@@ -3055,28 +3038,10 @@ static size_t nrmi_argmax_row(const nrm_real *z, size_t C)
     return best;
 }
 
-NRM_DEF int nrm_argmax(int *labels, const nrm_real *logits, size_t N, size_t C)
-{
-    const nrmi_arg args[] = {NRM_ARG(labels, N, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(logits, N * C, NRMI_NEEDED)};
-    size_t n;
-    int rc = nrmi_check_sizes(N, C, 1);
-    if (rc == NRM_OK && C > 0x7fffffffu) rc = NRM_ESIZE;
-    if (rc != NRM_OK || N == 0) return rc;
-    rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
-    for (n = 0; n < N; n++) {
-        const size_t best = nrmi_argmax_row(logits + n * C, C);
-        labels[n] = best < C ? (int)best : 0;
-        if (best == C) rc = NRM_NONFINITE;
-    }
-    return rc;
-}
-
 NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
                          size_t C)
 {
-    const int needed = N > 0 ? NRMI_NEEDED : 0;
+    const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
     const nrmi_arg args[] = {NRM_ARG(accuracy, 1, NRMI_OUT | NRMI_NEEDED),
                              NRM_ARG(logits, N * C, needed), NRM_ARG(labels, N, needed)};
     size_t n, hits = 0;
@@ -3981,7 +3946,7 @@ static int nrmi_infer(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, int *guess
 {
     const size_t classes = net->state[net->spec.layers - 1].shape.width;
     nrm_acc mean, losses = 0, hits = 0;
-    size_t at, n;
+    size_t at, n, i;
     int rc = labels != NULL ? nrmi_check_labels(labels, N, classes) : NRM_OK, status;
     if (rc != NRM_OK) return rc;
     for (at = 0; at < N; at += n) {
@@ -3989,8 +3954,11 @@ static int nrmi_infer(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, int *guess
         status = nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER);
         if (status < 0) return status;
         rc |= status;
-        if (guess != NULL && nrm_argmax(guess + at, net->logits, n, classes) != NRM_OK)
-            rc = NRM_NONFINITE;
+        for (i = 0; i < n && guess != NULL; i++) {
+            const size_t best = nrmi_argmax_row(net->logits + i * classes, classes);
+            guess[at + i] = best < classes ? (int)best : 0;
+            if (best == classes) rc = NRM_NONFINITE;
+        }
         if (labels == NULL) continue;
         rc |= nrm_cross_entropy_forward(&mean, NULL, net->logits, labels + at, n, classes);
         losses += mean * (nrm_acc)n;

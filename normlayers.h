@@ -3015,8 +3015,7 @@ NRM_DEF int nrm_cross_entropy_backward(nrm_real *dlogits, const nrm_real *prob, 
                              NRM_ARG(labels, N, NRMI_NEEDED)};
     size_t n, c;
     int rc = nrmi_check_sizes(N, C, 1);
-    if (rc != NRM_OK || N == 0) return rc;
-    rc = NRM_CHECK(args);
+    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, C);
     if (rc != NRM_OK) return rc;
     for (n = 0; n < N; n++)
@@ -3063,8 +3062,7 @@ NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *l
 
 *What does a matrix of weights compute, and how do gradients pass through it?*
 
-Each of N examples, a row of x `[N][in]`, becomes a row of y `[N][out]`. W is stored as
-`[in][out]`: row i holds the weights that *leave* input i.
+Row i of W `[in][out]` holds the weights that *leave* input i.
 
     yₙⱼ = bⱼ + ∑ᵢ xₙᵢ·Wᵢⱼ                                             [LIN.1]
 */
@@ -3085,28 +3083,25 @@ NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W
     const nrmi_matrix w = nrmi_strided(W, out, 1);
     size_t n;
     int rc = nrmi_check_linear(N, in, out);
+    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc != NRM_OK || N == 0) return rc;
-    rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
     for (n = 0; n < N && b != NULL; n++) NRM_MEMCPY(y + n * out, b, out * sizeof *y);
     nrmi_product(y, nrmi_strided(x, in, 1), w, N, out, in, b == NULL); /* LIN.1 */
     return NRM_OK;
 }
 
 /*
-A change of xₙᵢ reaches every output j of its own example. A change of Wᵢⱼ reaches output j
-of every example, and so does a change of bⱼ. The chain rule adds up what each of them
-reaches:
+The chain rule sums over all outputs that a number reaches: xₙᵢ reaches every output of its
+own example, Wᵢⱼ and bⱼ reach output j of every example.
 
     dxₙᵢ = ∑ⱼ dyₙⱼ·Wᵢⱼ                                                [LIN.2]
     dWᵢⱼ = ∑ₙ xₙᵢ·dyₙⱼ                                                [LIN.3]
     dbⱼ = ∑ₙ dyₙⱼ                                                     [LIN.4]
 
-In matrices: y = xW + b, dx = dy·Wᵀ, dW = xᵀ·dy. All three are products of one kind, with
-the strides of a transpose where there is a ᵀ (chapter 19).
+In matrices: y = xW + b, dx = dy·Wᵀ, dW = xᵀ·dy. A transpose is read with other strides.
 */
 
-/* LIN.2 to LIN.4 for arguments that have been checked; if `fresh`, dW = instead of dW +=. */
+/* For arguments that have been checked; if `fresh`, dW = instead of dW +=. */
 static void nrmi_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const nrm_real *dy,
                                  const nrm_real *x, const nrm_real *W, size_t N, size_t in,
                                  size_t out, int fresh)
@@ -3123,16 +3118,13 @@ NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const 
                                 const nrm_real *x, const nrm_real *W, size_t N, size_t in,
                                 size_t out)
 {
-    const nrmi_arg args[] = {NRM_ARG(dx, N * in, NRMI_OUT),
-                             NRM_ARG(dW, in * out, NRMI_OUT),
-                             NRM_ARG(db, out, NRMI_OUT),
-                             NRM_ARG(dy, N * out, NRMI_NEEDED),
-                             NRM_ARG(x, N * in, dW != NULL ? NRMI_NEEDED : NRMI_IN),
-                             NRM_ARG(W, in * out, dx != NULL ? NRMI_NEEDED : NRMI_IN)};
+    const nrmi_arg args[] = {
+        NRM_ARG(dx, N * in, NRMI_OUT), NRM_ARG(dW, in * out, NRMI_OUT), NRM_ARG(db, out, NRMI_OUT),
+        NRM_ARG(dy, N * out, NRMI_NEEDED), NRM_ARG(x, N * in, dW != NULL ? NRMI_NEEDED : NRMI_IN),
+        NRM_ARG(W, in * out, dx != NULL ? NRMI_NEEDED : NRMI_IN)};
     int rc = nrmi_check_linear(N, in, out);
-    if (rc != NRM_OK || N == 0) return rc;
-    rc = NRM_CHECK(args);
-    if (rc == NRM_OK) nrmi_linear_backward(dx, dW, db, dy, x, W, N, in, out, 0);
+    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
+    if (rc == NRM_OK && N > 0) nrmi_linear_backward(dx, dW, db, dy, x, W, N, in, out, 0);
     return rc;
 }
 
@@ -3142,18 +3134,15 @@ NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const 
 *What happens to a gradient that passes through the same weights five hundred times, and
 what does a norm in the loop change?*
 
-A recurrent layer keeps a state of H numbers. Each step computes a new state from the old
-one and its own input. For the loss it is a network of T layers that share one set of
-weights, so it has all the problems of depth. Layer norm was designed for it: each step of
-each sequence is normalized over its own units, and one γ and one β serve sequences of any
-length.
+A recurrent layer keeps a state of H numbers; each step computes the next one from it and an
+input. For the loss it is a network of T layers that share their weights, so it has all the
+problems of depth. Layer norm was designed for it: one γ and β serve sequences of any length.
 
 ### 11.1  Shapes
 
-T steps, N sequences side by side, `in` inputs, H units; all arrays are stored step by step:
-x `[T][N][in]`, the summed inputs a `[T][N][H]`, the states h `[T+1][N][H]`. Step t computes
-h[t+1] from h[t] and x[t]; the caller sets h[0]. μ and r are `[T][N]` for layer norm, one
-for every row of a, and `[T][H]` for batch norm, one for every unit at every step.
+T steps of N sequences side by side, stored step by step. Step t computes the summed inputs
+a[t] and the state h[t+1] from h[t] and x[t]. There is a μ and an r for each row of a (layer
+norm), or for each unit at each step (batch norm).
 */
 
 /* How many means a step has. */
@@ -3181,9 +3170,9 @@ static int nrmi_check_rnn(const nrm_rnn *rnn, int mode)
 }
 
 /* The arrays of a forward pass, and the running statistics of one step (or NULL). */
-static int nrmi_check_rnn_arrays(const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
-                                 const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn,
-                                 const nrm_running *step, int mode)
+static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
+                               const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn,
+                               const nrm_running *running, int mode)
 {
     const size_t rows = rnn->T * rnn->N, H = rnn->H, saved = rnn->T * nrmi_rnn_groups(rnn);
     const int norm = rnn->norm != NRM_NO_NORM, tracked = mode == NRM_TRAIN ? NRMI_OUT : NRMI_IN;
@@ -3192,13 +3181,14 @@ static int nrmi_check_rnn_arrays(const nrm_real *h, const nrm_real *a, const nrm
     const nrmi_arg args[] = {
         NRM_ARG(h, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
         NRM_ARG(a, rows * H, NRMI_OUT | NRMI_NEEDED), NRM_ARG(norm ? mean : NULL, saved, kept),
-        NRM_ARG(norm ? rstd : NULL, saved, kept),
-        NRM_ARG(step != NULL ? step->mean : NULL, H, tracked),
-        NRM_ARG(step != NULL ? step->var : NULL, H, tracked),
+        NRM_ARG(norm ? rstd : NULL, saved, kept), NRM_RUNNING_ARGS(H, tracked),
         NRM_ARG(x, rows * rnn->in, NRMI_NEEDED), NRM_ARG(rnn->Wx, rnn->in * H, NRMI_NEEDED),
         NRM_ARG(rnn->Wh, H * H, NRMI_NEEDED), NRM_ARG(norm ? rnn->gamma : NULL, H, NRMI_IN),
         NRM_ARG(rnn->beta, H, NRMI_IN)};
-    return NRM_CHECK(args);
+    int rc = rnn->norm == NRM_BATCH_NORM ? nrmi_check_running(running, mode, H) : NRM_OK;
+    if (rc == NRM_OK && running != NULL && mode != NRM_TRAIN)
+        rc = running->batches == 0 && rnn->running->batches > 0 ? NRM_ESIZE : NRM_OK; /* 11.3 */
+    return rc == NRM_OK ? NRM_CHECK(args) : rc;
 }
 
 /*
@@ -3209,45 +3199,37 @@ static int nrmi_check_rnn_arrays(const nrm_real *h, const nrm_real *a, const nrm
     h[t+1] = f(z[t])                                                  [RNN.3]
 
 γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or
-none; then β is the usual bias. All of x·Wx is one product of T·N rows; the second half has
-to wait for h[t].
+none; then β is the usual bias. x·Wx is one product of T·N rows; h·Wh has to wait for h[t].
 */
 NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rstd,
                             const nrm_real *x, const nrm_rnn *rnn, int mode)
 {
     const size_t N = rnn != NULL ? rnn->N : 0, H = rnn != NULL ? rnn->H : 0;
-    nrm_running *step;
+    nrm_running *running;
     size_t t, i, groups;
     int rc = nrmi_check_rnn(rnn, mode);
     if (rc != NRM_OK || N == 0 || rnn->T == 0) return rc;
     groups = nrmi_rnn_groups(rnn);
-    rc = nrmi_check_rnn_arrays(h, a, mean, rstd, x, rnn, NULL, mode);
-    for (t = 0; t < rnn->T && rc == NRM_OK && rnn->norm == NRM_BATCH_NORM; t++) {
-        step = rnn->running != NULL ? rnn->running + t : NULL;
-        rc = nrmi_check_running(step, mode, H);
-        if (rc == NRM_OK && mode != NRM_TRAIN && step->batches == 0 && rnn->running->batches > 0)
-            rc = NRM_ESIZE; /* longer than the sequences of the training: 11.3 */
-        if (rc == NRM_OK && step != NULL)
-            rc = nrmi_check_rnn_arrays(h, a, mean, rstd, x, rnn, step, mode);
-    }
+    running = rnn->norm == NRM_BATCH_NORM ? rnn->running : NULL;
+    for (t = 0; t < rnn->T && rc == NRM_OK && (t == 0 || running != NULL); t++)
+        rc = nrmi_check_rnn_step(h, a, mean, rstd, x, rnn, running != NULL ? running + t : NULL,
+                                 mode);
     if (rc != NRM_OK) return rc;
     nrmi_product(a, nrmi_strided(x, rnn->in, 1), nrmi_strided(rnn->Wx, H, 1), rnn->T * N, H,
                  rnn->in, 1); /* RNN.1 */
     for (t = 0; t < rnn->T; t++, h += N * H, a += N * H) {
         nrm_real *next = h + N * H;
-        int status = NRM_OK;
-        step = rnn->running != NULL ? rnn->running + t : NULL;
         nrmi_product(a, nrmi_strided(h, H, 1), nrmi_strided(rnn->Wh, H, 1), N, H, H, 0);
         if (rnn->norm == NRM_LAYER_NORM)
-            status = nrm_layernorm_forward(next, mean, rstd, a, rnn->gamma, rnn->beta, /* RNN.2 */
-                                           rnn->eps, N, H);
+            rc |= nrm_layernorm_forward(next, mean, rstd, a, rnn->gamma, rnn->beta, /* RNN.2 */
+                                        rnn->eps, N, H);
         else if (rnn->norm == NRM_BATCH_NORM)
-            status = nrm_batchnorm_forward(next, mean, rstd, step, a, rnn->gamma, /* RNN.2 */
-                                           rnn->beta, mode, rnn->eps, N, H, 1);
+            rc |= nrm_batchnorm_forward(next, mean, rstd, running, a, rnn->gamma, /* RNN.2 */
+                                        rnn->beta, mode, rnn->eps, N, H, 1);
         for (i = 0; i < N * H && rnn->norm == NRM_NO_NORM; i++)
             next[i] = rnn->beta != NULL ? a[i] + rnn->beta[i % H] : a[i];
         (void)nrm_activation_forward(next, next, rnn->activation, N * H); /* RNN.3 */
-        if (status != NRM_OK) rc = NRM_NONFINITE;
+        if (running != NULL) running++;
         if (mean != NULL) mean += groups;
         if (rstd != NULL) rstd += groups;
     }
@@ -3255,10 +3237,8 @@ NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rs
 }
 
 /*
-There is one norm for the sum of both terms, as in the plain cell of the paper (its LSTM and
-GRU have one for each), so a large input takes most of the variance that the row is divided
-by, and leaves little to the state. A backward pass in infer mode is refused, even without a
-batch norm, since μ and r need not be saved there.
+As in the plain cell of the paper, one norm serves the sum of both terms, so a large input
+takes most of the variance that the row is divided by, and leaves little to the state.
 
 ### 11.3  Why batch norm is awkward here
 
@@ -3266,30 +3246,27 @@ The state of step 1 is not distributed as that of step 50. Averaged over the ste
 statistics would be right for none of them, so each step has its own entry, `running[t]`
 (Cooijmans et al., 2016). This has consequences that layer norm does not have:
 
-- There are 2·T·H numbers to keep. `running` must have T entries, which cannot be checked.
-- A sequence longer than those of the training has no statistics for its end. Provide
-  entries for the longest one that will ever come, starting at 0 and 1: a step that no batch
-  has entered is refused if one entered the first (`NRM_ESIZE`). The usual remedy is to copy
-  the last trained entry.
-- Few values make bad statistics, and a single one makes none (`NRM_EBATCH`). All N
-  sequences of a call have the same length, so group them by length; padding would count as
-  data.
+- `running` must have T entries, 2·T·H numbers, which cannot be checked.
+- A sequence longer than those of the training has no statistics for its end, and is refused
+  (`NRM_ESIZE`). Provide entries for the longest one that will ever come, starting at 0 and
+  1, and copy the last trained entry to the rest.
+- Few values make bad statistics, and a single one makes none (`NRM_EBATCH`). Group
+  sequences by length: padding would count as data.
 - In training the result for a sequence depends on the other sequences.
 
 ### 11.4  Backward, through time
 
 The loss may depend on any of the states. Let e[t] be its gradient by h[t] with the later
 states held fixed; `dh` holds e when the pass begins. As h[t] also determines h[t+1],
-gradients come from the end, step by step: the activation, from its output h[t+1] (ACT.4 to
-ACT.6); the norm, for g = γ·dz; the product.
+gradients come from the end, step by step, through the activation (ACT.4 to ACT.6), the norm
+with g = γ·dz, and the product. Mode infer is refused, since it need not save μ and r.
 
     dz[t] = dh[t+1]·f′(z[t])                                          [RNN.4]
     da[t] = r·(g − ⟨g⟩ − x̂·⟨g·x̂⟩), or g·r if frozen, or dz[t]         [RNN.5]
     dh[t] = e[t] + da[t]·Whᵀ, and dh[T] = e[T]                        [RNN.6]
 
-RNN.5 is LN.14 or BN.19; the second form is BN.20, of mode frozen, and without a norm da is
-dz. γ and β add up from step to step, as in LN.8 and LN.9, or BN.12 and BN.13. As RNN.6 adds
-to what is there, `dh` turns from e into the whole gradient of each state.
+RNN.5 is LN.14 or BN.19, or BN.20 if frozen, or without a norm dz. dγ and dβ add up over the
+steps. As RNN.6 adds to what is there, `dh` turns from e into the whole gradient.
 */
 static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grads *to,
                                   const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
@@ -3313,9 +3290,8 @@ static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grad
 }
 
 /*
-The parameters are the same at all steps, so their gradients are sums over steps and
-sequences (without a norm also dβ, the sum of all da). Once all of da is known, each is one
-product of T·N rows:
+The gradients of the parameters are sums over steps and sequences: two products of T·N rows,
+and without a norm dβ, the sum of all da.
 
     dWh = h[0]ᵀ·da[0] + h[1]ᵀ·da[1] + … + h[T−1]ᵀ·da[T−1]             [RNN.7]
     dWx = x[0]ᵀ·da[0] + x[1]ᵀ·da[1] + … + x[T−1]ᵀ·da[T−1]             [RNN.8]
@@ -3331,8 +3307,6 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
     if (rc == NRM_OK && rnn->N > 0 && rnn->T > 0) {
         const size_t rows = rnn->T * rnn->N, H = rnn->H, saved = rnn->T * nrmi_rnn_groups(rnn);
         const int norm = rnn->norm != NRM_NO_NORM, need = norm ? NRMI_NEEDED : NRMI_IN;
-        const int need_x = to->dWx != NULL ? NRMI_NEEDED : NRMI_IN;
-        const int need_Wx = dx != NULL ? NRMI_NEEDED : NRMI_IN;
         const nrmi_arg args[] = {
             NRM_ARG(dh, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
             NRM_ARG(dx, rows * rnn->in, NRMI_OUT), NRM_ARG(da, rows * H, NRMI_OUT | NRMI_NEEDED),
@@ -3340,8 +3314,9 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
             NRM_ARG(norm ? to->dgamma : NULL, H, NRMI_OUT), NRM_ARG(to->dbeta, H, NRMI_OUT),
             NRM_ARG(h, rows * H + rnn->N * H, NRMI_NEEDED),
             NRM_ARG(norm ? a : NULL, rows * H, need), NRM_ARG(norm ? mean : NULL, saved, need),
-            NRM_ARG(norm ? rstd : NULL, saved, need), NRM_ARG(x, rows * rnn->in, need_x),
-            NRM_ARG(rnn->Wx, rnn->in * H, need_Wx), NRM_ARG(rnn->Wh, H * H, NRMI_NEEDED),
+            NRM_ARG(norm ? rstd : NULL, saved, need), NRM_ARG(rnn->Wh, H * H, NRMI_NEEDED),
+            NRM_ARG(x, rows * rnn->in, to->dWx != NULL ? NRMI_NEEDED : NRMI_IN),
+            NRM_ARG(rnn->Wx, rnn->in * H, dx != NULL ? NRMI_NEEDED : NRMI_IN),
             NRM_ARG(norm ? rnn->gamma : NULL, H, NRMI_IN)};
         rc = NRM_CHECK(args);
         if (rc != NRM_OK) return rc;
@@ -3356,45 +3331,36 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
 /*
 ### 11.5  The product of T Jacobians
 
-For a single sequence, one step back is linear in dh. For layer norm its matrix is
+For a single sequence and layer norm, RNN.10 is the matrix of one step back. A loss of the
+last state only (e[t] = 0 before it) then has, as a column, the gradient RNN.11.
 
     ∂h[t+1]ᵢ/∂h[t]ₖ = J[t]ₖᵢ = ∑ⱼ Whₖⱼ·r·(δⱼᵢ − 1/H − x̂ⱼ·x̂ᵢ/H)·γᵢ·f′(zᵢ)  (RNN.10)
-
-so for a loss of the last state only (e[t] = 0 before it) the gradient, as a column, is
-
     dh[t] = J[t]·J[t+1]·…·J[T−1]·dh[T]                                (RNN.11)
 
-A product of T matrices, each of which stretches by a factor of c on average, stretches by c
-to the power of T: a quarter more at each step is 10⁴⁸ after 500 steps, a quarter less
-10⁻⁶². For random weights, independent with mean 0 and variance s²/H, and any da that does
-not depend on them, a single step gives
+If each of the T matrices stretches by a factor of c on average, the product stretches by c
+to the power of T: after 500 steps 10⁴⁸ for c = 1.25, 10⁻⁶² for c = 0.75. For random weights,
+independent with mean 0 and variance s²/H, and any da that does not depend on them, a single
+step gives RNN.12. A norm does not see the factor s at all, RNN.13.
 
     E[|da·Whᵀ|²] = s²·|da|²                                           (RNN.12)
-
-Without a norm a step's factor is s times the root mean square of f′, which is 1 for a
-single, unknown s. With layer norm the factor is also multiplied by γ·r, and 1/r² is, except
-for ε, the variance of the row: s²·⟨h²⟩ plus the part of the input. Without input, or if Wx
-is scaled along with Wh, s cancels: the weights that stretch the gradient backwards have
-stretched the row forwards by the same factor, and the norm has divided by it:
-
     norm(c·a) = norm(a) for c > 0, ε = 0                              (RNN.13)
 
-That does not yet make the factor 1. What remains, without input, is the root of
-γ²·⟨f′²⟩/⟨h²⟩: 1 for ReLU, 1.085 for tanh with γ = 1, 1.00006 for tanh with γ = 0.1. Input
-at every step makes it smaller, since the state then has only a part of the variance: the
-cell forgets (see docs/experiments/20_recurrent_norm.md).
+Without a norm a step's factor is s times the root mean square of f′, and 1 only for a
+single, unknown s. With layer norm it is also multiplied by γ·r, and 1/r² is, except for ε,
+the variance of the row: s²·⟨h²⟩ plus the part of the input. So s cancels without input, or
+if Wx is scaled along with Wh. What remains, without input, is the root of γ²·⟨f′²⟩/⟨h²⟩: 1
+for ReLU, 1.085 for tanh with γ = 1, 1.00006 for tanh with γ = 0.1. Input at every step makes
+it smaller, since the state then has only a part of the variance: the cell forgets
+(docs/experiments/20_recurrent_norm.md).
 
 The same for the gradient: a[t] is linear in x[t] and h[t] together, and scaling a row
-changes nothing. With LN.15 and LN.16, for one row of a,
+changes nothing. With LN.15 and LN.16, for one row of a, and summed over all rows:
 
     ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩         (RNN.14)
-
-In a step without input the gradient from later steps has, except for ε, no component along
-the state itself. Summed over all rows:
-
     ∑ₖⱼ Whₖⱼ·dWhₖⱼ + ∑ᵢⱼ Wxᵢⱼ·dWxᵢⱼ = the sum of H·ε·r²·⟨g·x̂⟩ over all rows  (RNN.15)
 
-So, except for ε, the gradient has no component that scales Wh and Wx together.
+Except for ε, the gradient of the weights has no component that scales Wh and Wx together,
+and in a step without input the gradient from later steps has none along the state.
 */
 
 /*
@@ -5988,8 +5954,8 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 
 - 0.2.0, form: two parts, `NRM_PLAIN`. Files are in `examples/npz.h`. What left: `unfold`,
   `convention_of` and `running_import` (docs/10_conventions.md has their formulas),
-  `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C), and the four
-  checks (the functions that use the data say the same).
+  `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C), `argmax`, and
+  the four checks (the functions that use the data say the same).
 - 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group
   in group norm; `NRM_DOUBLE` with `NRM_ACC=float`; floats that are computed in another type
   (x87), unless `NRM_ANY_FLOAT_EVAL` is defined. A network checks all its layers before any

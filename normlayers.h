@@ -3194,12 +3194,12 @@ static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_a
 /*
 ### 11.2  Forward
 
+γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or
+none; then β is the usual bias. x·Wx is one product of T·N rows; h·Wh has to wait for h[t].
+
     a[t] = x[t]·Wx + h[t]·Wh                                          [RNN.1]
     z[t] = γ·norm(a[t]) + β                                           [RNN.2]
     h[t+1] = f(z[t])                                                  [RNN.3]
-
-γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or
-none; then β is the usual bias. x·Wx is one product of T·N rows; h·Wh has to wait for h[t].
 */
 NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rstd,
                             const nrm_real *x, const nrm_rnn *rnn, int mode)
@@ -3260,13 +3260,12 @@ The loss may depend on any of the states. Let e[t] be its gradient by h[t] with 
 states held fixed; `dh` holds e when the pass begins. As h[t] also determines h[t+1],
 gradients come from the end, step by step, through the activation (ACT.4 to ACT.6), the norm
 with g = γ·dz, and the product. Mode infer is refused, since it need not save μ and r.
+RNN.5 is LN.14 or BN.19, or BN.20 if frozen, or without a norm dz. dγ and dβ add up over the
+steps. As RNN.6 adds to what is there, `dh` turns from e into the whole gradient.
 
     dz[t] = dh[t+1]·f′(z[t])                                          [RNN.4]
     da[t] = r·(g − ⟨g⟩ − x̂·⟨g·x̂⟩), or g·r if frozen, or dz[t]         [RNN.5]
     dh[t] = e[t] + da[t]·Whᵀ, and dh[T] = e[T]                        [RNN.6]
-
-RNN.5 is LN.14 or BN.19, or BN.20 if frozen, or without a norm dz. dγ and dβ add up over the
-steps. As RNN.6 adds to what is there, `dh` turns from e into the whole gradient.
 */
 static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grads *to,
                                   const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
@@ -4008,14 +4007,13 @@ change one parameter a little, see how the loss moves, and compare with the grad
 
 Put what your loss needs into a struct, write a function that evaluates it, list the arrays
 and their gradients, and call `nrm_gradcheck`. Compile with `NRM_DOUBLE`: in float the
-differences of a loss have few digits left. Three habits decide whether the check can find
-anything.
+differences of a loss have few digits left. Three habits decide whether it can find anything.
 
-- Use L = ∑ yᵢ·wᵢ with fixed random wᵢ as the loss of a layer. With L = ∑ yᵢ the dx of a
-  batch norm is zero, by BN.6, and with L = ∑ yᵢ² it is of the order of ε, by BN.7; so it is
-  for a layer norm with γ = 1 and β = 0. A backward pass that returns zeros would pass.
-- Use γ ≠ 1 and β ≠ 0, and N = 2, 3, 4. With γ = 1 a forgotten γ is invisible; at N = 128 a
-  mistaken N − 1 for N changes dx by half a thousandth, which a loose tolerance lets pass.
+- As the loss of a layer use L = ∑ yᵢ·wᵢ with fixed random wᵢ. With L = ∑ yᵢ the dx of a
+  batch norm is zero, by BN.6, and with L = ∑ yᵢ² of the order of ε, by BN.7; so it is for a
+  layer norm with γ = 1 and β = 0. A backward pass that returns zeros would pass.
+- Use γ ≠ 1, which shows a forgotten γ, β ≠ 0, and N = 2, 3, 4: at N = 128 a mistaken N − 1
+  for N changes dx by half a thousandth.
 - Try inputs of several sizes, 10⁻³ to 10³. An ε in the wrong place shows only where v is
   not much larger than it.
 */
@@ -4057,15 +4055,13 @@ static nrm_acc nrmi_loss_at(nrmi_check *check, nrm_real *theta, nrm_real value)
 /*
 ### 13.2  The difference and its error
 
-The central difference looks at both sides, so its error has no term in h. Half the step has
-a quarter of the error, so a suitable mixture has none of it (Richardson):
+The central difference looks at both sides, so its error has no term in h.
 
     D(h) = (L(θ + h) − L(θ − h))/(2·h)                                [GC.1]
     D(h) = L′ + (h²/6)·L‴ + O(h⁴)                                     (GC.2)
-    R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                           [GC.3]
 */
-/* The central difference, and the slopes of both sides. (Rounding changes the step a little: the
-   one really made is up − at.) */
+
+/* D, and the slopes of both sides. (Rounding changes the step a little: to up - at.) */
 static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check, nrm_real *theta,
                                nrm_acc h)
 {
@@ -4078,127 +4074,108 @@ static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check,
     *left = (check->base - below) / ((nrm_acc)at - (nrm_acc)down);
     return (above - below) / ((nrm_acc)up - (nrm_acc)down); /* GC.1 */
 }
-static nrm_acc nrmi_richardson(nrm_acc half, nrm_acc whole)
-{
-    return (4 * half - whole) / 3; /* GC.3 */
-}
+
+typedef struct NRM_OWN(nrmi_slope) { /* what the differences say of one entry */
+    nrm_acc value, uncertainty, noise; /* R(h/2), U, its rounding part at the first, largest step */
+    nrm_acc jump;                      /* |J(h/4)| */
+    int kink;
+} nrmi_slope;
 
 /*
-Rounding adds to R an error of the order u/h, with u the precision of the type, and
-truncation one of the order h⁴; their sum is smallest where h⁵ is of the order of u. So the
-step is u to the power 1/5, 7·10⁻⁴ in double and 4·10⁻² in float, relative to the size of
-the parameter, or to the typical size in its array if that is larger:
-
-    h = step·max(|θᵢ|, √⟨θ²⟩)                                         [GC.4]
-
-If R and the gradient disagree, two steps tell which is wrong. The uncertainty of R has
+Half the step has a quarter of the error, so a suitable mixture R has none of it (Richardson).
+If R and the gradient disagree, two steps tell which is wrong. The uncertainty U of R has
 three parts: the change of R when the step is halved; how far the difference J of the slopes
-on the two sides (GC.7) is from shrinking like h, which shows rounding; and what rounding
-must be at least:
+on the two sides is from shrinking like h, which shows rounding; and what rounding must be at
+least, with u the precision of the type.
 
+At a *kink*, such as ReLU's at 0, D lies between the derivatives from both sides for every h.
+J then keeps its sign and, as the step shrinks, its size or a little less. A J that shrinks
+like h is curvature; one that grows, or turns, is rounding. If your loss can report which
+branches it took (say a hash of the signs of all pre-activations), give `branches`: a step
+that changes them is recognised for certain.
+
+    R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                           [GC.3]
+    J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)   [GC.7]
     U = |R(h/2) − R(h)| + max(|J(h/2) − J(h)/2|, |J(h/4) − J(h)/4|) + 8·u·max|L|/(h/4)  [GC.5]
-
-If U is too large for a judgement, the step was too large (or straddled a kink), and one of
-an eighth is tried, up to five times. A gradient a is *wrong* only if it differs from R(h/2)
-by more than the tolerance plus four times U. It is *unsettled* if U is so large that even
-an entry as big as the largest of its array could not be judged.
 */
-static nrm_acc nrmi_step_for(nrm_acc theta, nrm_acc typical, nrm_acc step)
+static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
 {
-    const nrm_acc scale = nrmi_larger(nrmi_abs(theta), typical);
-    return step * (scale > 0 ? scale : 1); /* GC.4 */
-}
-
-/* From R(h) and R(h/2), J(h), J(h/2) and J(h/4), and the part of rounding. */
-static nrm_acc nrmi_doubt(nrm_acc coarse, nrm_acc fine, const nrm_acc *jump, nrm_acc noise)
-{
-    const nrm_acc half = nrmi_abs(jump[1] - jump[0] / 2), quarter = nrmi_abs(jump[2] - jump[0] / 4);
-    return nrmi_abs(fine - coarse) + nrmi_larger(half, quarter) + noise; /* GC.5 */
+    nrm_acc D[3], J[3], R[2], ratio, left, right;
+    nrmi_slope slope;
+    int k;
+    check->crossed = 0;
+    for (k = 0; k < 3; k++) {
+        D[k] = nrmi_both_sides(&left, &right, check, theta, h / (nrm_acc)(1 << k));
+        J[k] = right - left; /* GC.7 */
+    }
+    for (k = 0; k < 2; k++) R[k] = (4 * D[k + 1] - D[k]) / 3; /* GC.3 */
+    slope.value = R[1];
+    slope.noise = 8 * nrmi_precision() * check->largest / (h / 4);
+    slope.uncertainty = nrmi_abs(R[1] - R[0]) + /* GC.5 */
+                        nrmi_larger(nrmi_abs(J[1] - J[0] / 2), nrmi_abs(J[2] - J[0] / 4)) +
+                        slope.noise;
+    slope.jump = nrmi_abs(J[2]);
+    ratio = J[0] < 0 || J[0] > 0 ? J[2] / J[0] : 0;
+    slope.kink = check->crossed || (ratio > (nrm_acc)0.5 && ratio < (nrm_acc)1.1 &&
+                                    slope.jump > 8 * slope.noise);
+    return slope;
 }
 
 /*
-### 13.3  Signs, small entries, kinks
+### 13.3  Signs and small entries
 
 The error is relative to the larger of the two, with their signs: equal |a| and |R| prove
 nothing. Entries much smaller than the rest of their array are compared with a thousandth of
 its largest, or, where rounding hides even that, with the largest itself:
 
     e = |a − R|/max(|a|, |R|, 10⁻³·max|grad|)                         [GC.6]
+
+A gradient a is *wrong* only if it differs from R(h/2) by more than the tolerance plus four
+times U. It is *unsettled* if U is so large that even an entry as big as the largest of its
+array could not be judged. Kinks are skipped and *counted*, so that a check that skipped
+everything does not look passed. So are *vanishing* entries, whose gradients are both zero
+within rounding: if all are, nothing was judged.
 */
-typedef struct NRM_OWN(nrmi_slope) { /* what the differences say of one entry */
-    nrm_acc value, uncertainty, noise; /* noise: its rounding part at the first, largest step */
-    nrm_acc jump;                      /* |J| of GC.7 at the smallest distance */
-    int kink;
-} nrmi_slope;
-/* Enters the verdict on one entry into the report. */
-static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc analytic,
+/* Enters the verdict on the gradient a of one entry into the report. */
+static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc a,
                        const nrmi_slope *slope, nrm_acc tolerance, nrm_acc largest)
 {
-    const nrm_acc numeric = slope->value, gap = nrmi_abs(analytic - numeric);
-    const nrm_acc size = nrmi_larger(nrmi_abs(analytic), nrmi_abs(numeric));
+    const nrm_acc R = slope->value, U = slope->uncertainty, gap = nrmi_abs(a - R);
+    const nrm_acc size = nrmi_larger(nrmi_abs(a), nrmi_abs(R));
     const nrm_acc scale = nrmi_larger(size, largest / 1000);
-    const int blurred = slope->uncertainty > tolerance * scale;
-    const nrm_acc ruler = blurred ? nrmi_larger(scale, largest) : scale;
+    const nrm_acc ruler = U > tolerance * scale ? nrmi_larger(scale, largest) : scale;
     const nrm_acc error = ruler > 0 ? gap / ruler : 0; /* GC.6 */
-    const int known = nrmi_finite(numeric) && nrmi_finite(slope->uncertainty);
     size_t judged = 0; /* neither wrong nor left out */
-    size_t *const count = !nrmi_finite(analytic) ? &report->wrong
-                          : !known ? &report->unsettled
+    size_t *const count = !nrmi_finite(a) ? &report->wrong
+                          : !nrmi_finite(R) || !nrmi_finite(U) ? &report->unsettled
                           : size <= 4 * slope->noise ? &report->vanishing
                           : slope->kink ? &report->kinks
-                          : gap > tolerance * scale + 4 * slope->uncertainty ? &report->wrong
-                          : slope->uncertainty > tolerance * ruler ? &report->unsettled
+                          : gap > tolerance * scale + 4 * U ? &report->wrong
+                          : U > tolerance * ruler ? &report->unsettled
                           : &judged;
     report->checked++;
     ++*count;
     if ((count == &judged || count == &report->wrong) &&
         (error >= report->error || !nrmi_finite(error))) {
         report->worst = index;
-        report->analytic = analytic;
-        report->numeric = numeric;
+        report->analytic = a;
+        report->numeric = R;
         report->error = error;
-        report->uncertainty = slope->uncertainty;
+        report->uncertainty = U;
     }
 }
 
 /*
-At a kink, such as ReLU's at 0, the derivatives from the right and from the left differ, and
-the central difference is between them for every h. The slopes of the two sides tell:
+Rounding adds to R an error of the order u/h, and truncation one of the order h⁴; their sum
+is smallest where h⁵ is of the order of u. So the step is u to the power 1/5, 7·10⁻⁴ in
+double and 4·10⁻² in float, relative to the size of the parameter, or to the typical size in
+its array if that is larger. If U is then too large for a judgement, or at a kink, an eighth
+of the step is tried, up to five times.
 
-    J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)   [GC.7]
-
-Where the loss is smooth J shrinks with h; at a kink it keeps its size and sign. If your
-loss can report which branches it took (say a hash of the signs of all pre-activations),
-give `branches`: then a step that changes them is recognised for certain. Kinks are skipped
-and *counted*, so that a check that skipped everything does not look passed. So are
-*vanishing* entries, whose gradients are both zero within rounding: if all are, nothing was
-judged.
+    h = step·max(|θᵢ|, √⟨θ²⟩)                                         [GC.4]
 */
 
-/* One attempt with step h. A kink's J keeps its sign and, as the step shrinks, its size or a little
-   less. One that shrinks like h is curvature; one that grows, or turns, is rounding. */
-static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
-{
-    nrm_acc central[3], jump[3], coarse, ratio, left, right;
-    nrmi_slope slope;
-    int k;
-    check->crossed = 0;
-    for (k = 0; k < 3; k++) {
-        central[k] = nrmi_both_sides(&left, &right, check, theta, h / (nrm_acc)(1 << k));
-        jump[k] = right - left; /* GC.7 */
-    }
-    coarse = nrmi_richardson(central[1], central[0]);
-    slope.value = nrmi_richardson(central[2], central[1]);
-    slope.noise = 8 * nrmi_precision() * check->largest / (h / 4);
-    slope.uncertainty = nrmi_doubt(coarse, slope.value, jump, slope.noise);
-    slope.jump = nrmi_abs(jump[2]);
-    ratio = jump[0] < 0 || jump[0] > 0 ? jump[2] / jump[0] : 0;
-    slope.kink = check->crossed || (ratio > (nrm_acc)0.5 && ratio < (nrm_acc)1.1 &&
-                                    slope.jump > 8 * slope.noise);
-    return slope;
-}
-
-/* The slope at theta by the step h or, where that does not settle, a smaller one. */
+/* The slope at theta by the step h, or a smaller one. */
 static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm_acc tolerance,
                               nrm_acc largest)
 {
@@ -4223,7 +4200,7 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
                              nrmi_check *check, const nrm_gradcheck_options *o, nrm_rng *rng)
 {
     const size_t n = group->n, count = o->at_most > 0 && o->at_most < n ? o->at_most : n;
-    nrm_acc squares = 0, largest = 0, typical; /* of all entries: for GC.4 and, gradients, GC.6 */
+    nrm_acc squares = 0, typical, largest = 0; /* for GC.4 and GC.6 */
     size_t k;
     NRM_MEMSET(report, 0, sizeof *report);
     for (k = 0; k < n; k++) {
@@ -4234,11 +4211,11 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
     typical = n > 0 ? NRM_SQRT(squares / (nrm_acc)n) : 0;
     for (k = 0; k < count; k++) { /* one entry from each of `count` equal stretches of the array */
         const size_t each = n / count, rest = n % count;
-        const size_t from = k * each + (k < rest ? k : rest), span = each + (k < rest ? 1 : 0);
-        const size_t most = span < 0x7fffffffu ? span : 0x7fffffffu;
-        const size_t i = from + nrm_rng_below(rng, (uint32_t)most);
+        const size_t from = k * each + nrmi_least(k, rest), span = each + (k < rest ? 1 : 0);
+        const size_t i = from + nrm_rng_below(rng, (uint32_t)nrmi_least(span, 0x7fffffffu));
         nrm_real *theta = group->theta + i;
-        const nrm_acc h = nrmi_step_for((nrm_acc)*theta, typical, o->step);
+        const nrm_acc scale = nrmi_larger(nrmi_abs((nrm_acc)*theta), typical);
+        const nrm_acc h = o->step * (scale > 0 ? scale : 1); /* GC.4 */
         const nrmi_slope slope = nrmi_settle(check, theta, h, o->tolerance, largest);
         nrmi_judge(report, i, (nrm_acc)group->grad[i], &slope, o->tolerance, largest);
     }
@@ -4253,8 +4230,9 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
                           const nrm_gradcheck_options *options)
 {
     const int in_float = nrmi_precision() > (nrm_acc)1e-10;
-    nrm_gradcheck_options o = {0, 0, 0, 0, NULL};
-    nrmi_check check = {loss, context, NULL, 0, 0, 0, 0};
+    const nrm_gradcheck_options defaults = {0, 0, 0, 0, NULL};
+    nrm_gradcheck_options o = options != NULL ? *options : defaults;
+    nrmi_check check = {loss, context, o.branches, 0, 0, 0, 0};
     nrm_rng rng;
     size_t g;
     int rc = NRM_OK;
@@ -4262,13 +4240,11 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
     if (report == NULL || group == NULL || loss == NULL) return NRM_ENULL;
     for (g = 0; g < groups; g++)
         if (group[g].n > 0 && (group[g].theta == NULL || group[g].grad == NULL)) return NRM_ENULL;
-    if (options != NULL) o = *options;
     if (!(o.tolerance >= 0) || !nrmi_finite(o.tolerance) || !(o.step >= 0) || !nrmi_finite(o.step))
         return NRM_ERATE;
     if (!(o.tolerance > 0)) o.tolerance = in_float ? (nrm_acc)1e-2 : (nrm_acc)1e-7;
     if (!(o.step > 0)) o.step = in_float ? (nrm_acc)4e-2 : (nrm_acc)7e-4;
     nrm_rng_seed(&rng, o.seed, 0);
-    check.branches = o.branches;
     check.base = loss(context);
     check.largest = nrmi_abs(check.base);
     if (o.branches != NULL) check.base_print = o.branches(context);

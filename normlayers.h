@@ -194,7 +194,6 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #define nrm_activation_backward NRM_LINK(nrm_activation_backward)
 #define nrm_cross_entropy_forward NRM_LINK(nrm_cross_entropy_forward)
 #define nrm_cross_entropy_backward NRM_LINK(nrm_cross_entropy_backward)
-#define nrm_argmax NRM_LINK(nrm_argmax)
 #define nrm_accuracy NRM_LINK(nrm_accuracy)
 #define nrm_mlp_defaults NRM_LINK(nrm_mlp_defaults)
 #define nrm_mlp_bytes NRM_LINK(nrm_mlp_bytes)
@@ -447,9 +446,7 @@ NRM_DEF int nrm_cross_entropy_forward(
     const nrm_real *logits, const int *labels, size_t N, size_t C); /* [N][C]; [N] in 0..C-1 */
 NRM_DEF int nrm_cross_entropy_backward( /* [N][C] out, =; may be prob; prob as saved */
     nrm_real *dlogits, const nrm_real *prob, const int *labels, size_t N, size_t C);
-/* The largest entry of each row, the first one of equals; 0 for a row that holds a NaN. */
-NRM_DEF int nrm_argmax(int *labels /* [N] out */, const nrm_real *logits, size_t N, size_t C);
-/* The fraction of rows whose largest entry is the label's; a row that holds a NaN is wrong. */
+/* The fraction of rows whose (first) largest entry is the label's; with a NaN a row is wrong. */
 NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
                          size_t C);
 
@@ -2663,33 +2660,26 @@ times those of batch norm) and L∞ the smallest, within β ± γ.
 
 *Which functions stand between the layers and at the end, and what are their gradients?*
 
-### Activations
-
-They work element by element, on an array of any shape.
-
     relu(x) = x if x > 0, else 0                                      [ACT.1]
     tanh(x) = −sign(x)·q/(2 + q), q = e^(−2|x|) − 1                   [ACT.2]
     sigmoid(x) = 1/(1 + e^(−x)) = e^x/(1 + e^x)                       [ACT.3]
 
-Of the two forms in ACT.3 the first is for x ≥ 0. So both exponentials have arguments ≤ 0,
-whatever the sign of x, and nothing overflows. A NaN stays a NaN, also through ReLU.
+ACT.3 takes the first form for x ≥ 0 and the second for x < 0. All exponents are then ≤ 0,
+and nothing overflows. A NaN stays a NaN, also through ReLU.
 */
 
 /* tanh, or else sigmoid, of n <= NRM_SOME values; y may be x. */
 static void nrmi_squash(nrm_real *y, const nrm_real *x, int activation, size_t n)
 {
     const nrm_acc stretch = activation == NRM_TANH ? 2 : 1;
-    nrm_acc v[NRM_SOME], e[NRM_SOME];
+    nrm_acc v[NRM_SOME] = {0}, e[NRM_SOME];
     size_t i;
     for (i = 0; i < n; i++) v[i] = (nrm_acc)x[i];
-    for (; i < NRM_SOME; i++) v[i] = 0;
-    for (i = 0; i < NRM_SOME; i++) e[i] = stretch * (v[i] < 0 ? v[i] : -v[i]); /* -|x| or twice */
+    for (i = 0; i < NRM_SOME; i++) e[i] = stretch * (v[i] < 0 ? v[i] : -v[i]);
     if (activation == NRM_TANH) {
         nrmi_expm1(e);
-        for (i = 0; i < NRM_SOME; i++) {
-            const nrm_acc t = (0 - e[i]) / (2 + e[i]); /* 0 - q, so that tanh(0) is 0 and not -0 */
-            v[i] = v[i] < 0 ? -t : t; /* ACT.2 */
-        }
+        for (i = 0; i < NRM_SOME; i++) e[i] = (0 - e[i]) / (2 + e[i]); /* -e[i] would make 0 -0 */
+        for (i = 0; i < NRM_SOME; i++) v[i] = v[i] < 0 ? -e[i] : e[i]; /* ACT.2 */
     } else {
         nrmi_exp(e);
         for (i = 0; i < NRM_SOME; i++) v[i] = (v[i] < 0 ? e[i] : 1) / (1 + e[i]); /* ACT.3 */
@@ -2722,8 +2712,7 @@ NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activatio
 }
 
 /*
-The derivatives are written with the *output*, so that the input need not be kept. At x = 0
-ReLU has none; like everybody we say 0.
+The derivatives need only the *output* y. At x = 0 ReLU has none, and 0 is taken, as usual.
 
     relu′ = 1 if y > 0, else 0                                        [ACT.4]
     tanh′ = 1 − y²                                                    [ACT.5]
@@ -2755,17 +2744,14 @@ NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_
 
 For each of N examples the last layer gives C numbers, the *logits* z. Softmax turns them
 into probabilities p. The loss is minus the logarithm of the probability of the right class
-t, averaged over the batch. Subtracting the largest logit first changes no probability, and
-no exponential can then overflow:
+t, averaged over the batch. Subtracting the largest logit changes no probability, and no
+exponential can then overflow. The right side of CE.4 does not need p_t, which may round to 0.
 
     h = max_c z_c                                                     [CE.1]
     Z = ∑_c e^(z_c − h)                                               [CE.2]
     p_c = e^(z_c − h)/Z                                               [CE.3]
     ℓ = −ln p_t = ln Z + h − z_t                                      [CE.4]
     L = (1/N)·∑ₙ ℓₙ                                                   [CE.5]
-
-The right side of CE.4 needs no p_t, which may round to 0 and then has no logarithm. An
-empty batch, N = 0, is allowed; its loss and its accuracy are 0.
 */
 static int nrmi_check_labels(const int *labels, size_t N, size_t C)
 {
@@ -2775,36 +2761,32 @@ static int nrmi_check_labels(const int *labels, size_t N, size_t C)
     return NRM_OK;
 }
 
-/* CE.1 to CE.4 for one row; p may be z, or NULL. */
+/* The loss of one row; p may be z, or NULL. */
 static nrm_acc nrmi_cross_entropy_row(nrm_real *p, const nrm_real *z, size_t label, size_t C)
 {
     const nrm_acc right = (nrm_acc)z[label];
     nrm_acc h = (nrm_acc)z[0], sum = 0;
-    size_t c, i;
-    for (c = 1; c < C; c++)
-        if ((nrm_acc)z[c] > h) h = (nrm_acc)z[c]; /* CE.1 */
-    for (c = 0; c < C; c += NRM_SOME) {
-        const size_t some = nrmi_least(C - c, NRM_SOME);
-        nrm_acc e[NRM_SOME];
+    size_t c, i, some;
+    for (c = 1; c < C; c++) h = (nrm_acc)z[c] > h ? (nrm_acc)z[c] : h; /* CE.1 */
+    for (c = 0; c < C; c += some) {
+        nrm_acc e[NRM_SOME] = {0};
+        some = nrmi_least(C - c, NRM_SOME);
         for (i = 0; i < some; i++) e[i] = (nrm_acc)z[c + i] - h;
-        for (; i < NRM_SOME; i++) e[i] = 0;
         nrmi_exp(e);
         for (i = 0; i < some; i++) sum += e[i]; /* CE.2 */
         for (i = 0; i < some && p != NULL; i++) p[c + i] = (nrm_real)e[i];
     }
     for (c = 0; c < C && p != NULL; c++) p[c] = (nrm_real)((nrm_acc)p[c] / sum); /* CE.3 */
-    if (!nrmi_finite(sum)) return sum;
-    return nrmi_log(sum) + (h - right); /* CE.4 */
+    return nrmi_finite(sum) ? nrmi_log(sum) + (h - right) : sum; /* CE.4 */
 }
 
 NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_real *logits,
                                       const int *labels, size_t N, size_t C)
 {
-    const int needed = N > 0 ? NRMI_NEEDED : 0;
-    const nrmi_arg args[] = {NRM_ARG(loss, 1, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(prob, N * C, NRMI_OUT | NRMI_IN_PLACE),
-                             NRM_ARG(logits, N * C, needed | NRMI_IN_PLACE),
-                             NRM_ARG(labels, N, needed)};
+    const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
+    const nrmi_arg args[] = {
+        NRM_ARG(loss, 1, NRMI_OUT | NRMI_NEEDED), NRM_ARG(prob, N * C, NRMI_OUT | NRMI_IN_PLACE),
+        NRM_ARG(logits, N * C, needed | NRMI_IN_PLACE), NRM_ARG(labels, N, needed)};
     nrm_acc sum = 0;
     size_t n;
     int rc = nrmi_check_sizes(N, C, 1);
@@ -2819,8 +2801,8 @@ NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_r
 }
 
 /*
-In ln Z + h, which is ln ∑_c e^(z_c), h cancels; the derivative with respect to z_c is p_c.
-The term −z_t adds −1 for the right class. A row's gradient sums to 0, as its p sums to 1.
+ln Z + h = ln ∑_c e^(z_c), whose derivative by z_c is p_c. The term −z_t of CE.4 adds −1 for
+the right class. A row's gradient sums to 0, because its p sums to 1.
 
     dz_c = (1/N)·(p_c − δ_ct)                                         [CE.6]
     ∑_c dz_c = 0                                                      (CE.7)
@@ -2833,8 +2815,7 @@ NRM_DEF int nrm_cross_entropy_backward(nrm_real *dlogits, const nrm_real *prob, 
                              NRM_ARG(labels, N, NRMI_NEEDED)};
     size_t n, c;
     int rc = nrmi_check_sizes(N, C, 1);
-    if (rc != NRM_OK || N == 0) return rc;
-    rc = NRM_CHECK(args);
+    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, C);
     if (rc != NRM_OK) return rc;
     for (n = 0; n < N; n++)
@@ -2856,28 +2837,10 @@ static size_t nrmi_argmax_row(const nrm_real *z, size_t C)
     return best;
 }
 
-NRM_DEF int nrm_argmax(int *labels, const nrm_real *logits, size_t N, size_t C)
-{
-    const nrmi_arg args[] = {NRM_ARG(labels, N, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(logits, N * C, NRMI_NEEDED)};
-    size_t n;
-    int rc = nrmi_check_sizes(N, C, 1);
-    if (rc == NRM_OK && C > 0x7fffffffu) rc = NRM_ESIZE;
-    if (rc != NRM_OK || N == 0) return rc;
-    rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
-    for (n = 0; n < N; n++) {
-        const size_t best = nrmi_argmax_row(logits + n * C, C);
-        labels[n] = best < C ? (int)best : 0;
-        if (best == C) rc = NRM_NONFINITE;
-    }
-    return rc;
-}
-
 NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
                          size_t C)
 {
-    const int needed = N > 0 ? NRMI_NEEDED : 0;
+    const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
     const nrmi_arg args[] = {NRM_ARG(accuracy, 1, NRMI_OUT | NRMI_NEEDED),
                              NRM_ARG(logits, N * C, needed), NRM_ARG(labels, N, needed)};
     size_t n, hits = 0;
@@ -2899,8 +2862,7 @@ NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *l
 
 *What does a matrix of weights compute, and how do gradients pass through it?*
 
-Each of N examples, a row of x `[N][in]`, becomes a row of y `[N][out]`. W is stored as
-`[in][out]`: row i holds the weights that *leave* input i.
+Row i of W `[in][out]` holds the weights that *leave* input i.
 
     yₙⱼ = bⱼ + ∑ᵢ xₙᵢ·Wᵢⱼ                                             [LIN.1]
 */
@@ -2921,28 +2883,25 @@ NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W
     const nrmi_matrix w = nrmi_strided(W, out, 1);
     size_t n;
     int rc = nrmi_check_linear(N, in, out);
+    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc != NRM_OK || N == 0) return rc;
-    rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
     for (n = 0; n < N && b != NULL; n++) NRM_MEMCPY(y + n * out, b, out * sizeof *y);
     nrmi_product(y, nrmi_strided(x, in, 1), w, N, out, in, b == NULL); /* LIN.1 */
     return NRM_OK;
 }
 
 /*
-A change of xₙᵢ reaches every output j of its own example. A change of Wᵢⱼ reaches output j
-of every example, and so does a change of bⱼ. The chain rule adds up what each of them
-reaches:
+The chain rule sums over all outputs that a number reaches: xₙᵢ reaches every output of its
+own example, Wᵢⱼ and bⱼ reach output j of every example.
 
     dxₙᵢ = ∑ⱼ dyₙⱼ·Wᵢⱼ                                                [LIN.2]
     dWᵢⱼ = ∑ₙ xₙᵢ·dyₙⱼ                                                [LIN.3]
     dbⱼ = ∑ₙ dyₙⱼ                                                     [LIN.4]
 
-In matrices: y = xW + b, dx = dy·Wᵀ, dW = xᵀ·dy. All three are products of one kind, with
-the strides of a transpose where there is a ᵀ (chapter 19).
+In matrices: y = xW + b, dx = dy·Wᵀ, dW = xᵀ·dy. A transpose is read with other strides.
 */
 
-/* LIN.2 to LIN.4 for arguments that have been checked; if `fresh`, dW = instead of dW +=. */
+/* For arguments that have been checked; if `fresh`, dW = instead of dW +=. */
 static void nrmi_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const nrm_real *dy,
                                  const nrm_real *x, const nrm_real *W, size_t N, size_t in,
                                  size_t out, int fresh)
@@ -2959,16 +2918,13 @@ NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const 
                                 const nrm_real *x, const nrm_real *W, size_t N, size_t in,
                                 size_t out)
 {
-    const nrmi_arg args[] = {NRM_ARG(dx, N * in, NRMI_OUT),
-                             NRM_ARG(dW, in * out, NRMI_OUT),
-                             NRM_ARG(db, out, NRMI_OUT),
-                             NRM_ARG(dy, N * out, NRMI_NEEDED),
-                             NRM_ARG(x, N * in, dW != NULL ? NRMI_NEEDED : NRMI_IN),
-                             NRM_ARG(W, in * out, dx != NULL ? NRMI_NEEDED : NRMI_IN)};
+    const nrmi_arg args[] = {
+        NRM_ARG(dx, N * in, NRMI_OUT), NRM_ARG(dW, in * out, NRMI_OUT), NRM_ARG(db, out, NRMI_OUT),
+        NRM_ARG(dy, N * out, NRMI_NEEDED), NRM_ARG(x, N * in, dW != NULL ? NRMI_NEEDED : NRMI_IN),
+        NRM_ARG(W, in * out, dx != NULL ? NRMI_NEEDED : NRMI_IN)};
     int rc = nrmi_check_linear(N, in, out);
-    if (rc != NRM_OK || N == 0) return rc;
-    rc = NRM_CHECK(args);
-    if (rc == NRM_OK) nrmi_linear_backward(dx, dW, db, dy, x, W, N, in, out, 0);
+    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
+    if (rc == NRM_OK && N > 0) nrmi_linear_backward(dx, dW, db, dy, x, W, N, in, out, 0);
     return rc;
 }
 
@@ -2978,18 +2934,15 @@ NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const 
 *What happens to a gradient that passes through the same weights five hundred times, and
 what does a norm in the loop change?*
 
-A recurrent layer keeps a state of H numbers. Each step computes a new state from the old
-one and its own input. For the loss it is a network of T layers that share one set of
-weights, so it has all the problems of depth. Layer norm was designed for it: each step of
-each sequence is normalized over its own units, and one γ and one β serve sequences of any
-length.
+A recurrent layer keeps a state of H numbers; each step computes the next one from it and an
+input. For the loss it is a network of T layers that share their weights, so it has all the
+problems of depth. Layer norm was designed for it: one γ and β serve sequences of any length.
 
 ### 11.1  Shapes
 
-T steps, N sequences side by side, `in` inputs, H units; all arrays are stored step by step:
-x `[T][N][in]`, the summed inputs a `[T][N][H]`, the states h `[T+1][N][H]`. Step t computes
-h[t+1] from h[t] and x[t]; the caller sets h[0]. μ and r are `[T][N]` for layer norm, one
-for every row of a, and `[T][H]` for batch norm, one for every unit at every step.
+T steps of N sequences side by side, stored step by step. Step t computes the summed inputs
+a[t] and the state h[t+1] from h[t] and x[t]. There is a μ and an r for each row of a (layer
+norm), or for each unit at each step (batch norm).
 */
 
 /* How many means a step has. */
@@ -3017,9 +2970,9 @@ static int nrmi_check_rnn(const nrm_rnn *rnn, int mode)
 }
 
 /* The arrays of a forward pass, and the running statistics of one step (or NULL). */
-static int nrmi_check_rnn_arrays(const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
-                                 const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn,
-                                 const nrm_running *step, int mode)
+static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
+                               const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn,
+                               const nrm_running *running, int mode)
 {
     const size_t rows = rnn->T * rnn->N, H = rnn->H, saved = rnn->T * nrmi_rnn_groups(rnn);
     const int norm = rnn->norm != NRM_NO_NORM, tracked = mode == NRM_TRAIN ? NRMI_OUT : NRMI_IN;
@@ -3028,62 +2981,55 @@ static int nrmi_check_rnn_arrays(const nrm_real *h, const nrm_real *a, const nrm
     const nrmi_arg args[] = {
         NRM_ARG(h, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
         NRM_ARG(a, rows * H, NRMI_OUT | NRMI_NEEDED), NRM_ARG(norm ? mean : NULL, saved, kept),
-        NRM_ARG(norm ? rstd : NULL, saved, kept),
-        NRM_ARG(step != NULL ? step->mean : NULL, H, tracked),
-        NRM_ARG(step != NULL ? step->var : NULL, H, tracked),
+        NRM_ARG(norm ? rstd : NULL, saved, kept), NRM_RUNNING_ARGS(H, tracked),
         NRM_ARG(x, rows * rnn->in, NRMI_NEEDED), NRM_ARG(rnn->Wx, rnn->in * H, NRMI_NEEDED),
         NRM_ARG(rnn->Wh, H * H, NRMI_NEEDED), NRM_ARG(norm ? rnn->gamma : NULL, H, NRMI_IN),
         NRM_ARG(rnn->beta, H, NRMI_IN)};
-    return NRM_CHECK(args);
+    int rc = rnn->norm == NRM_BATCH_NORM ? nrmi_check_running(running, mode, H) : NRM_OK;
+    if (rc == NRM_OK && running != NULL && mode != NRM_TRAIN)
+        rc = running->batches == 0 && rnn->running->batches > 0 ? NRM_ESIZE : NRM_OK; /* 11.3 */
+    return rc == NRM_OK ? NRM_CHECK(args) : rc;
 }
 
 /*
 ### 11.2  Forward
 
+γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or
+none; then β is the usual bias. x·Wx is one product of T·N rows; h·Wh has to wait for h[t].
+
     a[t] = x[t]·Wx + h[t]·Wh                                          [RNN.1]
     z[t] = γ·norm(a[t]) + β                                           [RNN.2]
     h[t+1] = f(z[t])                                                  [RNN.3]
-
-γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or
-none; then β is the usual bias. All of x·Wx is one product of T·N rows; the second half has
-to wait for h[t].
 */
 NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rstd,
                             const nrm_real *x, const nrm_rnn *rnn, int mode)
 {
     const size_t N = rnn != NULL ? rnn->N : 0, H = rnn != NULL ? rnn->H : 0;
-    nrm_running *step;
+    nrm_running *running;
     size_t t, i, groups;
     int rc = nrmi_check_rnn(rnn, mode);
     if (rc != NRM_OK || N == 0 || rnn->T == 0) return rc;
     groups = nrmi_rnn_groups(rnn);
-    rc = nrmi_check_rnn_arrays(h, a, mean, rstd, x, rnn, NULL, mode);
-    for (t = 0; t < rnn->T && rc == NRM_OK && rnn->norm == NRM_BATCH_NORM; t++) {
-        step = rnn->running != NULL ? rnn->running + t : NULL;
-        rc = nrmi_check_running(step, mode, H);
-        if (rc == NRM_OK && mode != NRM_TRAIN && step->batches == 0 && rnn->running->batches > 0)
-            rc = NRM_ESIZE; /* longer than the sequences of the training: 11.3 */
-        if (rc == NRM_OK && step != NULL)
-            rc = nrmi_check_rnn_arrays(h, a, mean, rstd, x, rnn, step, mode);
-    }
+    running = rnn->norm == NRM_BATCH_NORM ? rnn->running : NULL;
+    for (t = 0; t < rnn->T && rc == NRM_OK && (t == 0 || running != NULL); t++)
+        rc = nrmi_check_rnn_step(h, a, mean, rstd, x, rnn, running != NULL ? running + t : NULL,
+                                 mode);
     if (rc != NRM_OK) return rc;
     nrmi_product(a, nrmi_strided(x, rnn->in, 1), nrmi_strided(rnn->Wx, H, 1), rnn->T * N, H,
                  rnn->in, 1); /* RNN.1 */
     for (t = 0; t < rnn->T; t++, h += N * H, a += N * H) {
         nrm_real *next = h + N * H;
-        int status = NRM_OK;
-        step = rnn->running != NULL ? rnn->running + t : NULL;
         nrmi_product(a, nrmi_strided(h, H, 1), nrmi_strided(rnn->Wh, H, 1), N, H, H, 0);
         if (rnn->norm == NRM_LAYER_NORM)
-            status = nrm_layernorm_forward(next, mean, rstd, a, rnn->gamma, rnn->beta, /* RNN.2 */
-                                           rnn->eps, N, H);
+            rc |= nrm_layernorm_forward(next, mean, rstd, a, rnn->gamma, rnn->beta, /* RNN.2 */
+                                        rnn->eps, N, H);
         else if (rnn->norm == NRM_BATCH_NORM)
-            status = nrm_batchnorm_forward(next, mean, rstd, step, a, rnn->gamma, /* RNN.2 */
-                                           rnn->beta, mode, rnn->eps, N, H, 1);
+            rc |= nrm_batchnorm_forward(next, mean, rstd, running, a, rnn->gamma, /* RNN.2 */
+                                        rnn->beta, mode, rnn->eps, N, H, 1);
         for (i = 0; i < N * H && rnn->norm == NRM_NO_NORM; i++)
             next[i] = rnn->beta != NULL ? a[i] + rnn->beta[i % H] : a[i];
         (void)nrm_activation_forward(next, next, rnn->activation, N * H); /* RNN.3 */
-        if (status != NRM_OK) rc = NRM_NONFINITE;
+        if (running != NULL) running++;
         if (mean != NULL) mean += groups;
         if (rstd != NULL) rstd += groups;
     }
@@ -3091,10 +3037,8 @@ NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rs
 }
 
 /*
-There is one norm for the sum of both terms, as in the plain cell of the paper (its LSTM and
-GRU have one for each), so a large input takes most of the variance that the row is divided
-by, and leaves little to the state. A backward pass in infer mode is refused, even without a
-batch norm, since μ and r need not be saved there.
+As in the plain cell of the paper, one norm serves the sum of both terms, so a large input
+takes most of the variance that the row is divided by, and leaves little to the state.
 
 ### 11.3  Why batch norm is awkward here
 
@@ -3102,30 +3046,26 @@ The state of step 1 is not distributed as that of step 50. Averaged over the ste
 statistics would be right for none of them, so each step has its own entry, `running[t]`
 (Cooijmans et al., 2016). This has consequences that layer norm does not have:
 
-- There are 2·T·H numbers to keep. `running` must have T entries, which cannot be checked.
-- A sequence longer than those of the training has no statistics for its end. Provide
-  entries for the longest one that will ever come, starting at 0 and 1: a step that no batch
-  has entered is refused if one entered the first (`NRM_ESIZE`). The usual remedy is to copy
-  the last trained entry.
-- Few values make bad statistics, and a single one makes none (`NRM_EBATCH`). All N
-  sequences of a call have the same length, so group them by length; padding would count as
-  data.
+- `running` must have T entries, 2·T·H numbers, which cannot be checked.
+- A sequence longer than those of the training has no statistics for its end, and is refused
+  (`NRM_ESIZE`). Provide entries for the longest one that will ever come, starting at 0 and
+  1, and copy the last trained entry to the rest.
+- Few values make bad statistics, and a single one makes none (`NRM_EBATCH`). Group
+  sequences by length: padding would count as data.
 - In training the result for a sequence depends on the other sequences.
 
 ### 11.4  Backward, through time
 
 The loss may depend on any of the states. Let e[t] be its gradient by h[t] with the later
 states held fixed; `dh` holds e when the pass begins. As h[t] also determines h[t+1],
-gradients come from the end, step by step: the activation, from its output h[t+1] (ACT.4 to
-ACT.6); the norm, for g = γ·dz; the product.
+gradients come from the end, step by step, through the activation (ACT.4 to ACT.6), the norm
+with g = γ·dz, and the product. Mode infer is refused, since it need not save μ and r.
+RNN.5 is LN.14 or BN.19, or BN.20 if frozen, or without a norm dz. dγ and dβ add up over the
+steps. As RNN.6 adds to what is there, `dh` turns from e into the whole gradient.
 
     dz[t] = dh[t+1]·f′(z[t])                                          [RNN.4]
     da[t] = r·(g − ⟨g⟩ − x̂·⟨g·x̂⟩), or g·r if frozen, or dz[t]         [RNN.5]
     dh[t] = e[t] + da[t]·Whᵀ, and dh[T] = e[T]                        [RNN.6]
-
-RNN.5 is LN.14 or BN.19; the second form is BN.20, of mode frozen, and without a norm da is
-dz. γ and β add up from step to step, as in LN.8 and LN.9, or BN.12 and BN.13. As RNN.6 adds
-to what is there, `dh` turns from e into the whole gradient of each state.
 */
 static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grads *to,
                                   const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
@@ -3149,9 +3089,8 @@ static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grad
 }
 
 /*
-The parameters are the same at all steps, so their gradients are sums over steps and
-sequences (without a norm also dβ, the sum of all da). Once all of da is known, each is one
-product of T·N rows:
+The gradients of the parameters are sums over steps and sequences: two products of T·N rows,
+and without a norm dβ, the sum of all da.
 
     dWh = h[0]ᵀ·da[0] + h[1]ᵀ·da[1] + … + h[T−1]ᵀ·da[T−1]             [RNN.7]
     dWx = x[0]ᵀ·da[0] + x[1]ᵀ·da[1] + … + x[T−1]ᵀ·da[T−1]             [RNN.8]
@@ -3167,8 +3106,6 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
     if (rc == NRM_OK && rnn->N > 0 && rnn->T > 0) {
         const size_t rows = rnn->T * rnn->N, H = rnn->H, saved = rnn->T * nrmi_rnn_groups(rnn);
         const int norm = rnn->norm != NRM_NO_NORM, need = norm ? NRMI_NEEDED : NRMI_IN;
-        const int need_x = to->dWx != NULL ? NRMI_NEEDED : NRMI_IN;
-        const int need_Wx = dx != NULL ? NRMI_NEEDED : NRMI_IN;
         const nrmi_arg args[] = {
             NRM_ARG(dh, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
             NRM_ARG(dx, rows * rnn->in, NRMI_OUT), NRM_ARG(da, rows * H, NRMI_OUT | NRMI_NEEDED),
@@ -3176,8 +3113,9 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
             NRM_ARG(norm ? to->dgamma : NULL, H, NRMI_OUT), NRM_ARG(to->dbeta, H, NRMI_OUT),
             NRM_ARG(h, rows * H + rnn->N * H, NRMI_NEEDED),
             NRM_ARG(norm ? a : NULL, rows * H, need), NRM_ARG(norm ? mean : NULL, saved, need),
-            NRM_ARG(norm ? rstd : NULL, saved, need), NRM_ARG(x, rows * rnn->in, need_x),
-            NRM_ARG(rnn->Wx, rnn->in * H, need_Wx), NRM_ARG(rnn->Wh, H * H, NRMI_NEEDED),
+            NRM_ARG(norm ? rstd : NULL, saved, need), NRM_ARG(rnn->Wh, H * H, NRMI_NEEDED),
+            NRM_ARG(x, rows * rnn->in, to->dWx != NULL ? NRMI_NEEDED : NRMI_IN),
+            NRM_ARG(rnn->Wx, rnn->in * H, dx != NULL ? NRMI_NEEDED : NRMI_IN),
             NRM_ARG(norm ? rnn->gamma : NULL, H, NRMI_IN)};
         rc = NRM_CHECK(args);
         if (rc != NRM_OK) return rc;
@@ -3192,45 +3130,36 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
 /*
 ### 11.5  The product of T Jacobians
 
-For a single sequence, one step back is linear in dh. For layer norm its matrix is
+For a single sequence and layer norm, RNN.10 is the matrix of one step back. A loss of the
+last state only (e[t] = 0 before it) then has, as a column, the gradient RNN.11.
 
     ∂h[t+1]ᵢ/∂h[t]ₖ = J[t]ₖᵢ = ∑ⱼ Whₖⱼ·r·(δⱼᵢ − 1/H − x̂ⱼ·x̂ᵢ/H)·γᵢ·f′(zᵢ)  (RNN.10)
-
-so for a loss of the last state only (e[t] = 0 before it) the gradient, as a column, is
-
     dh[t] = J[t]·J[t+1]·…·J[T−1]·dh[T]                                (RNN.11)
 
-A product of T matrices, each of which stretches by a factor of c on average, stretches by c
-to the power of T: a quarter more at each step is 10⁴⁸ after 500 steps, a quarter less
-10⁻⁶². For random weights, independent with mean 0 and variance s²/H, and any da that does
-not depend on them, a single step gives
+If each of the T matrices stretches by a factor of c on average, the product stretches by c
+to the power of T: after 500 steps 10⁴⁸ for c = 1.25, 10⁻⁶² for c = 0.75. For random weights,
+independent with mean 0 and variance s²/H, and any da that does not depend on them, a single
+step gives RNN.12. A norm does not see the factor s at all, RNN.13.
 
     E[|da·Whᵀ|²] = s²·|da|²                                           (RNN.12)
-
-Without a norm a step's factor is s times the root mean square of f′, which is 1 for a
-single, unknown s. With layer norm the factor is also multiplied by γ·r, and 1/r² is, except
-for ε, the variance of the row: s²·⟨h²⟩ plus the part of the input. Without input, or if Wx
-is scaled along with Wh, s cancels: the weights that stretch the gradient backwards have
-stretched the row forwards by the same factor, and the norm has divided by it:
-
     norm(c·a) = norm(a) for c > 0, ε = 0                              (RNN.13)
 
-That does not yet make the factor 1. What remains, without input, is the root of
-γ²·⟨f′²⟩/⟨h²⟩: 1 for ReLU, 1.085 for tanh with γ = 1, 1.00006 for tanh with γ = 0.1. Input
-at every step makes it smaller, since the state then has only a part of the variance: the
-cell forgets (see docs/experiments/20_recurrent_norm.md).
+Without a norm a step's factor is s times the root mean square of f′, and 1 only for a
+single, unknown s. With layer norm it is also multiplied by γ·r, and 1/r² is, except for ε,
+the variance of the row: s²·⟨h²⟩ plus the part of the input. So s cancels without input, or
+if Wx is scaled along with Wh. What remains, without input, is the root of γ²·⟨f′²⟩/⟨h²⟩: 1
+for ReLU, 1.085 for tanh with γ = 1, 1.00006 for tanh with γ = 0.1. Input at every step makes
+it smaller, since the state then has only a part of the variance: the cell forgets
+(docs/experiments/20_recurrent_norm.md).
 
 The same for the gradient: a[t] is linear in x[t] and h[t] together, and scaling a row
-changes nothing. With LN.15 and LN.16, for one row of a,
+changes nothing. With LN.15 and LN.16, for one row of a, and summed over all rows:
 
     ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩         (RNN.14)
-
-In a step without input the gradient from later steps has, except for ε, no component along
-the state itself. Summed over all rows:
-
     ∑ₖⱼ Whₖⱼ·dWhₖⱼ + ∑ᵢⱼ Wxᵢⱼ·dWxᵢⱼ = the sum of H·ε·r²·⟨g·x̂⟩ over all rows  (RNN.15)
 
-So, except for ε, the gradient has no component that scales Wh and Wx together.
+Except for ε, the gradient of the weights has no component that scales Wh and Wx together,
+and in a step without input the gradient from later steps has none along the state.
 */
 
 /*
@@ -3771,14 +3700,13 @@ change one parameter a little, see how the loss moves, and compare with the grad
 
 Put what your loss needs into a struct, write a function that evaluates it, list the arrays
 and their gradients, and call `nrm_gradcheck`. Compile with `NRM_DOUBLE`: in float the
-differences of a loss have few digits left. Three habits decide whether the check can find
-anything.
+differences of a loss have few digits left. Three habits decide whether it can find anything.
 
-- Use L = ∑ yᵢ·wᵢ with fixed random wᵢ as the loss of a layer. With L = ∑ yᵢ the dx of a
-  batch norm is zero, by BN.6, and with L = ∑ yᵢ² it is of the order of ε, by BN.7; so it is
-  for a layer norm with γ = 1 and β = 0. A backward pass that returns zeros would pass.
-- Use γ ≠ 1 and β ≠ 0, and N = 2, 3, 4. With γ = 1 a forgotten γ is invisible; at N = 128 a
-  mistaken N − 1 for N changes dx by half a thousandth, which a loose tolerance lets pass.
+- As the loss of a layer use L = ∑ yᵢ·wᵢ with fixed random wᵢ. With L = ∑ yᵢ the dx of a
+  batch norm is zero, by BN.6, and with L = ∑ yᵢ² of the order of ε, by BN.7; so it is for a
+  layer norm with γ = 1 and β = 0. A backward pass that returns zeros would pass.
+- Use γ ≠ 1, which shows a forgotten γ, β ≠ 0, and N = 2, 3, 4: at N = 128 a mistaken N − 1
+  for N changes dx by half a thousandth.
 - Try inputs of several sizes, 10⁻³ to 10³. An ε in the wrong place shows only where v is
   not much larger than it.
 */
@@ -3820,15 +3748,13 @@ static nrm_acc nrmi_loss_at(nrmi_check *check, nrm_real *theta, nrm_real value)
 /*
 ### 13.2  The difference and its error
 
-The central difference looks at both sides, so its error has no term in h. Half the step has
-a quarter of the error, so a suitable mixture has none of it (Richardson):
+The central difference looks at both sides, so its error has no term in h.
 
     D(h) = (L(θ + h) − L(θ − h))/(2·h)                                [GC.1]
     D(h) = L′ + (h²/6)·L‴ + O(h⁴)                                     (GC.2)
-    R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                           [GC.3]
 */
-/* The central difference, and the slopes of both sides. (Rounding changes the step a little: the
-   one really made is up − at.) */
+
+/* D, and the slopes of both sides. (Rounding changes the step a little: to up - at.) */
 static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check, nrm_real *theta,
                                nrm_acc h)
 {
@@ -3841,127 +3767,108 @@ static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check,
     *left = (check->base - below) / ((nrm_acc)at - (nrm_acc)down);
     return (above - below) / ((nrm_acc)up - (nrm_acc)down); /* GC.1 */
 }
-static nrm_acc nrmi_richardson(nrm_acc half, nrm_acc whole)
-{
-    return (4 * half - whole) / 3; /* GC.3 */
-}
+
+typedef struct NRM_OWN(nrmi_slope) { /* what the differences say of one entry */
+    nrm_acc value, uncertainty, noise; /* R(h/2), U, its rounding part at the first, largest step */
+    nrm_acc jump;                      /* |J(h/4)| */
+    int kink;
+} nrmi_slope;
 
 /*
-Rounding adds to R an error of the order u/h, with u the precision of the type, and
-truncation one of the order h⁴; their sum is smallest where h⁵ is of the order of u. So the
-step is u to the power 1/5, 7·10⁻⁴ in double and 4·10⁻² in float, relative to the size of
-the parameter, or to the typical size in its array if that is larger:
-
-    h = step·max(|θᵢ|, √⟨θ²⟩)                                         [GC.4]
-
-If R and the gradient disagree, two steps tell which is wrong. The uncertainty of R has
+Half the step has a quarter of the error, so a suitable mixture R has none of it (Richardson).
+If R and the gradient disagree, two steps tell which is wrong. The uncertainty U of R has
 three parts: the change of R when the step is halved; how far the difference J of the slopes
-on the two sides (GC.7) is from shrinking like h, which shows rounding; and what rounding
-must be at least:
+on the two sides is from shrinking like h, which shows rounding; and what rounding must be at
+least, with u the precision of the type.
 
+At a *kink*, such as ReLU's at 0, D lies between the derivatives from both sides for every h.
+J then keeps its sign and, as the step shrinks, its size or a little less. A J that shrinks
+like h is curvature; one that grows, or turns, is rounding. If your loss can report which
+branches it took (say a hash of the signs of all pre-activations), give `branches`: a step
+that changes them is recognised for certain.
+
+    R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                           [GC.3]
+    J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)   [GC.7]
     U = |R(h/2) − R(h)| + max(|J(h/2) − J(h)/2|, |J(h/4) − J(h)/4|) + 8·u·max|L|/(h/4)  [GC.5]
-
-If U is too large for a judgement, the step was too large (or straddled a kink), and one of
-an eighth is tried, up to five times. A gradient a is *wrong* only if it differs from R(h/2)
-by more than the tolerance plus four times U. It is *unsettled* if U is so large that even
-an entry as big as the largest of its array could not be judged.
 */
-static nrm_acc nrmi_step_for(nrm_acc theta, nrm_acc typical, nrm_acc step)
+static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
 {
-    const nrm_acc scale = nrmi_larger(nrmi_abs(theta), typical);
-    return step * (scale > 0 ? scale : 1); /* GC.4 */
-}
-
-/* From R(h) and R(h/2), J(h), J(h/2) and J(h/4), and the part of rounding. */
-static nrm_acc nrmi_doubt(nrm_acc coarse, nrm_acc fine, const nrm_acc *jump, nrm_acc noise)
-{
-    const nrm_acc half = nrmi_abs(jump[1] - jump[0] / 2), quarter = nrmi_abs(jump[2] - jump[0] / 4);
-    return nrmi_abs(fine - coarse) + nrmi_larger(half, quarter) + noise; /* GC.5 */
+    nrm_acc D[3], J[3], R[2], ratio, left, right;
+    nrmi_slope slope;
+    int k;
+    check->crossed = 0;
+    for (k = 0; k < 3; k++) {
+        D[k] = nrmi_both_sides(&left, &right, check, theta, h / (nrm_acc)(1 << k));
+        J[k] = right - left; /* GC.7 */
+    }
+    for (k = 0; k < 2; k++) R[k] = (4 * D[k + 1] - D[k]) / 3; /* GC.3 */
+    slope.value = R[1];
+    slope.noise = 8 * nrmi_precision() * check->largest / (h / 4);
+    slope.uncertainty = nrmi_abs(R[1] - R[0]) + /* GC.5 */
+                        nrmi_larger(nrmi_abs(J[1] - J[0] / 2), nrmi_abs(J[2] - J[0] / 4)) +
+                        slope.noise;
+    slope.jump = nrmi_abs(J[2]);
+    ratio = J[0] < 0 || J[0] > 0 ? J[2] / J[0] : 0;
+    slope.kink = check->crossed || (ratio > (nrm_acc)0.5 && ratio < (nrm_acc)1.1 &&
+                                    slope.jump > 8 * slope.noise);
+    return slope;
 }
 
 /*
-### 13.3  Signs, small entries, kinks
+### 13.3  Signs and small entries
 
 The error is relative to the larger of the two, with their signs: equal |a| and |R| prove
 nothing. Entries much smaller than the rest of their array are compared with a thousandth of
 its largest, or, where rounding hides even that, with the largest itself:
 
     e = |a − R|/max(|a|, |R|, 10⁻³·max|grad|)                         [GC.6]
+
+A gradient a is *wrong* only if it differs from R(h/2) by more than the tolerance plus four
+times U. It is *unsettled* if U is so large that even an entry as big as the largest of its
+array could not be judged. Kinks are skipped and *counted*, so that a check that skipped
+everything does not look passed. So are *vanishing* entries, whose gradients are both zero
+within rounding: if all are, nothing was judged.
 */
-typedef struct NRM_OWN(nrmi_slope) { /* what the differences say of one entry */
-    nrm_acc value, uncertainty, noise; /* noise: its rounding part at the first, largest step */
-    nrm_acc jump;                      /* |J| of GC.7 at the smallest distance */
-    int kink;
-} nrmi_slope;
-/* Enters the verdict on one entry into the report. */
-static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc analytic,
+/* Enters the verdict on the gradient a of one entry into the report. */
+static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc a,
                        const nrmi_slope *slope, nrm_acc tolerance, nrm_acc largest)
 {
-    const nrm_acc numeric = slope->value, gap = nrmi_abs(analytic - numeric);
-    const nrm_acc size = nrmi_larger(nrmi_abs(analytic), nrmi_abs(numeric));
+    const nrm_acc R = slope->value, U = slope->uncertainty, gap = nrmi_abs(a - R);
+    const nrm_acc size = nrmi_larger(nrmi_abs(a), nrmi_abs(R));
     const nrm_acc scale = nrmi_larger(size, largest / 1000);
-    const int blurred = slope->uncertainty > tolerance * scale;
-    const nrm_acc ruler = blurred ? nrmi_larger(scale, largest) : scale;
+    const nrm_acc ruler = U > tolerance * scale ? nrmi_larger(scale, largest) : scale;
     const nrm_acc error = ruler > 0 ? gap / ruler : 0; /* GC.6 */
-    const int known = nrmi_finite(numeric) && nrmi_finite(slope->uncertainty);
     size_t judged = 0; /* neither wrong nor left out */
-    size_t *const count = !nrmi_finite(analytic) ? &report->wrong
-                          : !known ? &report->unsettled
+    size_t *const count = !nrmi_finite(a) ? &report->wrong
+                          : !nrmi_finite(R) || !nrmi_finite(U) ? &report->unsettled
                           : size <= 4 * slope->noise ? &report->vanishing
                           : slope->kink ? &report->kinks
-                          : gap > tolerance * scale + 4 * slope->uncertainty ? &report->wrong
-                          : slope->uncertainty > tolerance * ruler ? &report->unsettled
+                          : gap > tolerance * scale + 4 * U ? &report->wrong
+                          : U > tolerance * ruler ? &report->unsettled
                           : &judged;
     report->checked++;
     ++*count;
     if ((count == &judged || count == &report->wrong) &&
         (error >= report->error || !nrmi_finite(error))) {
         report->worst = index;
-        report->analytic = analytic;
-        report->numeric = numeric;
+        report->analytic = a;
+        report->numeric = R;
         report->error = error;
-        report->uncertainty = slope->uncertainty;
+        report->uncertainty = U;
     }
 }
 
 /*
-At a kink, such as ReLU's at 0, the derivatives from the right and from the left differ, and
-the central difference is between them for every h. The slopes of the two sides tell:
+Rounding adds to R an error of the order u/h, and truncation one of the order h⁴; their sum
+is smallest where h⁵ is of the order of u. So the step is u to the power 1/5, 7·10⁻⁴ in
+double and 4·10⁻² in float, relative to the size of the parameter, or to the typical size in
+its array if that is larger. If U is then too large for a judgement, or at a kink, an eighth
+of the step is tried, up to five times.
 
-    J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)   [GC.7]
-
-Where the loss is smooth J shrinks with h; at a kink it keeps its size and sign. If your
-loss can report which branches it took (say a hash of the signs of all pre-activations),
-give `branches`: then a step that changes them is recognised for certain. Kinks are skipped
-and *counted*, so that a check that skipped everything does not look passed. So are
-*vanishing* entries, whose gradients are both zero within rounding: if all are, nothing was
-judged.
+    h = step·max(|θᵢ|, √⟨θ²⟩)                                         [GC.4]
 */
 
-/* One attempt with step h. A kink's J keeps its sign and, as the step shrinks, its size or a little
-   less. One that shrinks like h is curvature; one that grows, or turns, is rounding. */
-static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
-{
-    nrm_acc central[3], jump[3], coarse, ratio, left, right;
-    nrmi_slope slope;
-    int k;
-    check->crossed = 0;
-    for (k = 0; k < 3; k++) {
-        central[k] = nrmi_both_sides(&left, &right, check, theta, h / (nrm_acc)(1 << k));
-        jump[k] = right - left; /* GC.7 */
-    }
-    coarse = nrmi_richardson(central[1], central[0]);
-    slope.value = nrmi_richardson(central[2], central[1]);
-    slope.noise = 8 * nrmi_precision() * check->largest / (h / 4);
-    slope.uncertainty = nrmi_doubt(coarse, slope.value, jump, slope.noise);
-    slope.jump = nrmi_abs(jump[2]);
-    ratio = jump[0] < 0 || jump[0] > 0 ? jump[2] / jump[0] : 0;
-    slope.kink = check->crossed || (ratio > (nrm_acc)0.5 && ratio < (nrm_acc)1.1 &&
-                                    slope.jump > 8 * slope.noise);
-    return slope;
-}
-
-/* The slope at theta by the step h or, where that does not settle, a smaller one. */
+/* The slope at theta by the step h, or a smaller one. */
 static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm_acc tolerance,
                               nrm_acc largest)
 {
@@ -3986,7 +3893,7 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
                              nrmi_check *check, const nrm_gradcheck_options *o, nrm_rng *rng)
 {
     const size_t n = group->n, count = o->at_most > 0 && o->at_most < n ? o->at_most : n;
-    nrm_acc squares = 0, largest = 0, typical; /* of all entries: for GC.4 and, gradients, GC.6 */
+    nrm_acc squares = 0, typical, largest = 0; /* for GC.4 and GC.6 */
     size_t k;
     NRM_MEMSET(report, 0, sizeof *report);
     for (k = 0; k < n; k++) {
@@ -3997,11 +3904,11 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
     typical = n > 0 ? NRM_SQRT(squares / (nrm_acc)n) : 0;
     for (k = 0; k < count; k++) { /* one entry from each of `count` equal stretches of the array */
         const size_t each = n / count, rest = n % count;
-        const size_t from = k * each + (k < rest ? k : rest), span = each + (k < rest ? 1 : 0);
-        const size_t most = span < 0x7fffffffu ? span : 0x7fffffffu;
-        const size_t i = from + nrm_rng_below(rng, (uint32_t)most);
+        const size_t from = k * each + nrmi_least(k, rest), span = each + (k < rest ? 1 : 0);
+        const size_t i = from + nrm_rng_below(rng, (uint32_t)nrmi_least(span, 0x7fffffffu));
         nrm_real *theta = group->theta + i;
-        const nrm_acc h = nrmi_step_for((nrm_acc)*theta, typical, o->step);
+        const nrm_acc scale = nrmi_larger(nrmi_abs((nrm_acc)*theta), typical);
+        const nrm_acc h = o->step * (scale > 0 ? scale : 1); /* GC.4 */
         const nrmi_slope slope = nrmi_settle(check, theta, h, o->tolerance, largest);
         nrmi_judge(report, i, (nrm_acc)group->grad[i], &slope, o->tolerance, largest);
     }
@@ -4016,8 +3923,9 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
                           const nrm_gradcheck_options *options)
 {
     const int in_float = nrmi_precision() > (nrm_acc)1e-10;
-    nrm_gradcheck_options o = {0, 0, 0, 0, NULL};
-    nrmi_check check = {loss, context, NULL, 0, 0, 0, 0};
+    const nrm_gradcheck_options defaults = {0, 0, 0, 0, NULL};
+    nrm_gradcheck_options o = options != NULL ? *options : defaults;
+    nrmi_check check = {loss, context, o.branches, 0, 0, 0, 0};
     nrm_rng rng;
     size_t g;
     int rc = NRM_OK;
@@ -4025,13 +3933,11 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
     if (report == NULL || group == NULL || loss == NULL) return NRM_ENULL;
     for (g = 0; g < groups; g++)
         if (group[g].n > 0 && (group[g].theta == NULL || group[g].grad == NULL)) return NRM_ENULL;
-    if (options != NULL) o = *options;
     if (!(o.tolerance >= 0) || !nrmi_finite(o.tolerance) || !(o.step >= 0) || !nrmi_finite(o.step))
         return NRM_ERATE;
     if (!(o.tolerance > 0)) o.tolerance = in_float ? (nrm_acc)1e-2 : (nrm_acc)1e-7;
     if (!(o.step > 0)) o.step = in_float ? (nrm_acc)4e-2 : (nrm_acc)7e-4;
     nrm_rng_seed(&rng, o.seed, 0);
-    check.branches = o.branches;
     check.base = loss(context);
     check.largest = nrmi_abs(check.base);
     if (o.branches != NULL) check.base_print = o.branches(context);

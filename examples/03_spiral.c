@@ -121,7 +121,8 @@ static int map_regions(nrm_mlp *net, int *regions)
             x[2 * col + 1] = (nrm_real)(HALF * ((2 * row + 1) / (double)GRID - 1));
         }
         status = nrm_mlp_forward(net, x, GRID, NRM_INFER);
-        if (status >= 0) status = nrm_argmax(regions + row * GRID, net->logits, GRID, 2);
+        for (col = 0; col < GRID; col++)
+            regions[row * GRID + col] = net->logits[2 * col + 1] > net->logits[2 * col];
     }
     return status;
 }

@@ -605,6 +605,7 @@ static void toy_data(toy *t, uint64_t seed)
     nrm_real M[IN * IN], score[IN];
     nrm_rng rng;
     size_t i, k;
+    int best;
     nrm_rng_seed(&rng, 1, TRAINING_STREAM_DATA + 1);
     for (i = 0; i < IN * IN; i++) M[i] = nrm_rng_normal(&rng);
     nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA);
@@ -612,7 +613,9 @@ static void toy_data(toy *t, uint64_t seed)
         nrm_real *x = t->x + i * IN;
         for (k = 0; k < IN; k++) x[k] = nrm_rng_normal(&rng);
         (void)nrm_linear_forward(score, x, M, NULL, 1, IN, IN);
-        (void)nrm_argmax(&t->labels[i], score, 1, IN);
+        for (best = 0, k = 1; k < IN; k++)
+            if (score[k] > score[best]) best = (int)k;
+        t->labels[i] = best;
     }
 }
 

@@ -161,10 +161,6 @@ static int call_cross_entropy_backward(args *a)
 {
     return nrm_cross_entropy_backward(real_at(a, 0), real_at(a, 1), label_at(a, 2), a->N, a->C);
 }
-static int call_argmax(args *a)
-{
-    return nrm_argmax(label_at(a, 0), real_at(a, 1), a->N, a->C);
-}
 static int call_accuracy(args *a)
 {
     return nrm_accuracy(acc_at(a, 0), real_at(a, 1), label_at(a, 2), a->N, a->C);
@@ -309,7 +305,6 @@ static const site sites[] = {
      NRM_SIGMOID},
     {"cross-entropy", call_cross_entropy_forward, "oa1 Ory iry iln", 1, 2, "NC", LOSS, 0},
     {"cross-entropy backward", call_cross_entropy_backward, "ory iry iln", 0, 1, "NC", 0, 0},
-    {"argmax", call_argmax, "oln iry", -1, -1, "NC", 0, 0},
     {"accuracy", call_accuracy, "oa1 iry iln", -1, -1, "NC", LOSS, 0},
     {"Lp batch norm train", call_lp_forward, BN_TRAIN, -1, -1, "NCS", EPS | RUNNING | MODE,
      NRM_TRAIN},
@@ -737,12 +732,6 @@ static void test_labels(void)
             keep();
             refused(s, &a, NRM_ELABEL, "label", i, 0);
         }
-    }
-    if (sizeof(size_t) > 4) { /* more classes than an int can name */
-        args a = prepare(&sites[24]);
-        CHECK_STR(sites[24].name, "argmax");
-        a.C = (size_t)INT_MAX + 1;
-        refused(&sites[24], &a, NRM_ESIZE, "classes", 0, 0);
     }
 }
 

@@ -1044,7 +1044,7 @@ static void test_cross_entropy_extremes(void)
     CHECK(loss == 0);
 }
 
-static void test_argmax_accuracy(void)
+static void test_accuracy(void)
 {
     const nrm_real nan = (nrm_real)NAN, inf = (nrm_real)INFINITY;
     const nrm_real z[6 * 3] = {1,
@@ -1066,13 +1066,8 @@ static void test_argmax_accuracy(void)
                                1,
                                nan /* NaN last */};
     const int right[6] = {1, 0, 1, 0, 1, 0}, zeros[6] = {0, 0, 0, 0, 0, 0};
-    int got[6] = {-1, -1, -1, -1, -1, -1}, bad = 3;
+    const int bad = 3;
     nrm_acc accuracy = -1;
-    size_t i;
-    CHECK_INT(nrm_argmax(got, z, 4, 3), NRM_OK);
-    for (i = 0; i < 4; i++) CHECK_INT(got[i], right[i]);
-    CHECK_INT(nrm_argmax(got, z, 6, 3), NRM_NONFINITE);
-    for (i = 0; i < 4; i++) CHECK_INT(got[i], right[i]);
     CHECK_INT(nrm_accuracy(&accuracy, z, right, 4, 3), NRM_OK);
     CHECK(accuracy == 1);
     CHECK_INT(nrm_accuracy(&accuracy, z, zeros, 4, 3), NRM_OK);
@@ -1561,7 +1556,7 @@ int main(void)
     RUN(test_activation_extremes);
     RUN(test_cross_entropy);
     RUN(test_cross_entropy_extremes);
-    RUN(test_argmax_accuracy);
+    RUN(test_accuracy);
     RUN(test_rng_stream);
     RUN(test_rng_below);
     RUN(test_rng_uniform);

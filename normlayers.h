@@ -186,8 +186,6 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #define nrm_layernorm_forward NRM_LINK(nrm_layernorm_forward)
 #define nrm_layernorm_backward NRM_LINK(nrm_layernorm_backward)
 #define nrm_noise_paper NRM_LINK(nrm_noise_paper)
-#define nrm_noise_forward NRM_LINK(nrm_noise_forward)
-#define nrm_noise_backward NRM_LINK(nrm_noise_backward)
 #define nrm_noisy_batchnorm_forward NRM_LINK(nrm_noisy_batchnorm_forward)
 #define nrm_noisy_batchnorm_backward NRM_LINK(nrm_noisy_batchnorm_backward)
 #define nrm_activation_forward NRM_LINK(nrm_activation_forward)
@@ -320,12 +318,6 @@ typedef struct NRM_OWN(nrm_noise) { /* how the noise is drawn: equations NB.1 to
     nrm_real scale_jitter; /* r_σ: standard deviation of the scales over the samples */
 } nrm_noise;
 NRM_DEF nrm_noise nrm_noise_paper(void); /* 0.5, 1.25, 0.1, 0.1: Santurkar et al., app. A.2 */
-NRM_DEF int nrm_noise_forward(
-    nrm_real *y, nrm_real *scale, /* [N][C][S] out, =; y may be x; scale: the factors, saved      */
-    const nrm_real *x, const nrm_noise *noise, nrm_rng *rng, size_t N, size_t C, size_t S);
-NRM_DEF int nrm_noise_backward( /* count: N*C*S; dx, dy, scale: [count] */
-    nrm_real *dx, const nrm_real *dy, const nrm_real *scale, size_t count); /* =; may be dy       */
-
 /* Batch norm, then noise in train mode. The other modes are batch norm alone, and do not use scale,
    noise and rng. Arrays without a comment: as in batch norm. */
 NRM_DEF int nrm_noisy_batchnorm_forward(
@@ -884,17 +876,14 @@ static size_t nrmi_threads(size_t numbers); /* that would share work on so many 
 *The question it answers: is this value large for its feature, judged by the other examples
 of the batch?*
 
-Ioffe and Szegedy (2015) proposed to standardize every feature over the mini-batch, inside the
-network and as part of what is differentiated, and to give each feature a scale γ and a shift β
-of its own.
+Ioffe and Szegedy (2015) standardize every feature over the mini-batch, inside the network and
+as part of what is differentiated, and give each feature a scale γ and a shift β of its own.
 
 ### 1.1  Shapes
 
-The tensor is `[N][C][S]`: N examples, C channels, S positions. A dense layer of 64 units and a
-batch of 512 has N = 512, C = 64, S = 1; an image tensor in NCHW order has S = H·W. One channel
-is normalized with one mean and one variance over all its M = N·S values. Below, a single
-channel is meant, and i runs over its M values. `mean` and `rstd`, `[C]` each, are saved for
-the backward pass.
+The tensor is `[N][C][S]`: N examples, C channels, S positions (1 in a dense layer, H·W in an
+image). One channel is normalized with one mean and one variance over all its M = N·S values.
+Below, a single channel is meant, and i runs over its M values.
 
 ### 1.2  Running statistics and the three modes
 
@@ -908,9 +897,7 @@ by a weight w. With `cumulative` every batch counts alike: w = 1/t at the t-th b
 
 The factor M/(M − 1) makes the stored variance an unbiased estimate of the population's, if
 the M values are independent. The paper and PyTorch have it; Keras 3, Flax and ONNX do not
-(`biased`). w is 0.1 in PyTorch, called momentum there, and 0.01 in Keras, whose momentum of
-0.99 is the weight of the old value. A channel whose result would not be finite is left
-alone, and the status says so.
+(`biased`). A channel whose result would not be finite is left alone.
 */
 static int nrmi_track(const nrm_running *to, const nrm_acc *mean, const nrm_acc *var, size_t c,
                       size_t w, nrm_acc M)
@@ -949,11 +936,10 @@ static int nrmi_check_running(const nrm_running *r, int mode, size_t C)
 
 /*
 In the modes *infer* and *frozen* the layer is a fixed affine map of each value, with m and u in
-the place of μ and v. They differ in what they are for: in mode frozen gradients flow through
-the map, with m and u as constants, to fine-tune a network while its statistics stay put.
+the place of μ and v. In mode frozen gradients flow through the map, with m and u as constants,
+to fine-tune a network while its statistics stay put.
 
     yᵢ = γ·(xᵢ − m)/√(u + ε) + β                                      [BN.11]
-
 */
 static void nrmi_recall_running(nrmi_moments *t, const nrm_running *from, size_t c, size_t w)
 {
@@ -972,6 +958,13 @@ static int nrmi_check_batchnorm(int mode, nrm_real eps, size_t N, size_t C, size
     if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
     if (rc == NRM_OK && mode == NRM_TRAIN && N == 1 && S == 1) return NRM_EBATCH;
     return rc == NRM_OK ? nrmi_check_eps(eps) : rc;
+}
+
+/* Adds sums over w channels to the gradient of a parameter, if it is wanted. */
+static void nrmi_give(nrm_real *to, size_t c, const nrm_acc *sum, size_t w)
+{
+    size_t k;
+    for (k = 0; k < w && to != NULL; k++) to[c + k] += (nrm_real)sum[k];
 }
 
 /*
@@ -993,18 +986,17 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, saved),
                              NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    size_t c, step;
+    const size_t step = nrmi_strip(&v);
+    size_t c;
     int lost = 0, rc = nrmi_check_batchnorm(mode, eps, N, C, S);
+    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
+    if (rc == NRM_OK && N > 0) rc = nrmi_check_running(running, mode, C);
     if (rc != NRM_OK || N == 0) return rc;
-    rc = NRM_CHECK(args);
-    if (rc == NRM_OK) rc = nrmi_check_running(running, mode, C);
-    if (rc != NRM_OK) return rc;
-    step = nrmi_strip(&v);
     NRM_SHARE(N * C * S, lost) /* threads may share the strips */
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
-        nrmi_moments t;
         nrm_acc r[NRM_SLOTS], scale[NRM_SLOTS], shift[NRM_SLOTS];
+        nrmi_moments t;
         size_t k;
         if (train)
             nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
@@ -1028,30 +1020,23 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
 }
 
 /*
-Three choices in BN.2, BN.3 and M were bugs in other libraries. The variance is divided by M, not
-by M − 1, since BN.19 differentiates this formula and no other; a library that used M − 1 in one
-direction only had gradients some 15 to 20 % off for batches of four. ε is inside the root, in
-both directions. And one value per channel has variance 0 whatever it is, so y would be β and
-no gradient would pass; that is refused (`NRM_EBATCH`).
-
-Written for x̂, BN.1 and BN.2 say that its mean is 0 and its mean square nearly 1:
+The variance is divided by M, not by M − 1, since BN.19 differentiates this formula and no other.
+One value per channel has variance 0 whatever it is, so y would be β and no gradient would pass;
+that is refused (`NRM_EBATCH`). By BN.1 and BN.2, x̂ has mean 0 and a mean square of nearly 1:
 
     ∑ᵢ x̂ᵢ = 0                                                         (BN.6)
     ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            (BN.7)
 
 ### 1.4  Backward
 
-We are given dyᵢ = ∂L/∂yᵢ for every value of the channel. β is added to all values and γ multiplies
-all of them, so their gradients are sums:
+β is added to all values of the channel and γ multiplies all, so their gradients are sums:
 
     dβ = ∑ᵢ dyᵢ                                                       [BN.12]
     dγ = ∑ᵢ dyᵢ·x̂ᵢ                                                    [BN.13]
     gᵢ = ∂L/∂x̂ᵢ = γ·dyᵢ                                               (BN.14)
 
 A change of xᵢ reaches x̂ⱼ by three paths: directly if i = j, through μ, and through r, which
-depends on v, which depends on xᵢ and μ. The mean is simple. For the variance, differentiate
-BN.2: besides the direct term there is one through μ, with the factor ∑ⱼ (xⱼ − μ), which is
-zero. Several bug reports ask where this term has gone in other people's code. It vanishes.
+depends on v. In ∂v the term that goes through μ vanishes, since it has the factor ∑ⱼ (xⱼ − μ):
 
     ∂μ/∂xᵢ = 1/M                                                      (BN.15)
     ∂v/∂xᵢ = (2/M)·(xᵢ − μ) − (2/M)·(1/M)·∑ⱼ (xⱼ − μ) = (2/M)·(xᵢ − μ)  (BN.16)
@@ -1063,19 +1048,11 @@ last one (xⱼ − μ)·r² is r·x̂ⱼ:
     ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − x̂ᵢ·x̂ⱼ/M)                                 (BN.18)
 
 Multiply by gⱼ and sum over j. That takes no M×M matrix but two means, and γ, the same for the
-whole channel, comes out. In mode frozen μ and r do not depend on x, and only the direct path
-is left:
+whole channel, comes out. In mode frozen only the direct path is left:
 
     dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = γ·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                [BN.19]
     dxᵢ = γ·r·dyᵢ (frozen)                                            [BN.20]
-
 */
-static void nrmi_give(nrm_real *to, size_t c, const nrm_acc *sum, size_t w)
-{
-    size_t k;
-    for (k = 0; k < w && to != NULL; k++) to[c + k] += (nrm_real)sum[k];
-}
-
 NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
                                    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
                                    const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N,
@@ -1083,14 +1060,13 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
+    const size_t step = nrmi_strip(&v);
     const nrm_acc M = (nrm_acc)N * (nrm_acc)S;
-    size_t c, step;
+    size_t c;
     int lost = 0, rc = nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
     if (mode == NRM_INFER) return NRM_EMODE;
+    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc != NRM_OK || N == 0) return rc;
-    rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
-    step = nrmi_strip(&v);
     NRM_SHARE(N * C * S, lost)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
@@ -1117,24 +1093,19 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 
 Except for ε and the factor γ·r, BN.19 is a projection: it takes out of dy its mean and its
 component along x̂. Adding a constant to all x of a channel leaves y alone, and stretching
-them does too, up to ε; so the gradient has no component along the first direction and next
-to none along the second. That gives two checks that need no reference (for the second,
-multiply BN.19 by x̂ᵢ, sum, and use BN.6 and BN.7):
+them does too, up to ε. That gives two checks that need no reference (for the second, multiply
+BN.19 by x̂ᵢ, sum, and use BN.6 and BN.7):
 
     ∑ᵢ dxᵢ = 0                                                        (BN.21)
     ∑ᵢ dxᵢ·x̂ᵢ = γ·r·M·ε·r²·⟨dy·x̂⟩                                     (BN.22)
 
-Two directions are removed from the M that a channel has. With M = 2 nothing remains: as long
-as the two values differ by much more than √ε, x̂ is +1 and −1 whatever they are, and
+Of the M = 2 directions of a channel with two values nothing remains: as long as these differ by
+much more than √ε, x̂ is +1 and −1 whatever they are, and
 
     dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       (BN.23)
 
-which is small: subtract its mean from what mode frozen passes, γ·r·dyᵢ, and the fraction ε·r² of
-the rest is left. Batch norm with two values per channel passes practically no gradient down,
-and the layers before it hardly learn.
-
-The backward pass keeps μ and r, two numbers a channel, and computes x̂ again: one subtraction
-and one multiplication save a buffer as large as the activations.
+which is the fraction ε·r² of what mode frozen passes, γ·r·dyᵢ less its mean. So the layers
+before a batch norm with two values per channel hardly learn.
 */
 
 /*
@@ -1143,15 +1114,12 @@ and one multiplication save a buffer as large as the activations.
 *The question it answers: is this value large for its example, judged by the other features?*
 
 Ba, Kiros and Hinton (2016) average over features instead of examples. Each row is on its own,
-so training and inference compute the same, also for a batch of one and inside a recurrent
-network whose sequences differ in length.
-
-### 2.1  Shapes
+so training and inference compute the same, also for a batch of one or in a recurrent network.
 
 `x`, `y`, `dx`, `dy` are `[N][D]`; γ and β are `[D]`; μ and r are `[N]`. Below, a single row is
 meant, and i, j run over its D features; the row's index n returns with LN.8.
 
-### 2.2  Forward
+### 2.1  Forward
 
     μ = (1/D)·∑ⱼ xⱼ                                                   [LN.1]
     v = (1/D)·∑ⱼ (xⱼ − μ)²                                            [LN.2]
@@ -1172,10 +1140,9 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
     size_t n, step;
     int lost = 0, rc = nrmi_check_sizes(rows, D, 1);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
+    if (rc == NRM_OK && rows > 0) rc = NRM_CHECK(args);
     if (rc != NRM_OK || rows == 0) return rc;
     if (!rms && (mean == NULL) != (rstd == NULL)) return NRM_ENULL;
-    rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
     v.sets = G;
     step = nrmi_strip(&v);
     NRM_SHARE(rows * D, lost)
@@ -1206,14 +1173,12 @@ NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 }
 
 /*
-What differs from batch norm is LN.5: γ changes along the very axis that is averaged. That
-matters in LN.14. A row of equal features is no error, since it says nothing wrong about other
-rows: v = 0, x̂ = 0, y = β. The same holds for D = 1. As in BN.6 and BN.7,
+A row of equal features, or D = 1, is no error: v = 0, x̂ = 0, y = β. As in BN.6 and BN.7,
 
     ∑ᵢ x̂ᵢ = 0                                                         (LN.6)
     ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            (LN.7)
 
-### 2.3  Backward
+### 2.2  Backward
 
 All rows share γ and β, so each row n adds its part to their gradients:
 
@@ -1221,8 +1186,7 @@ All rows share γ and β, so each row n adds its part to their gradients:
     dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ                                                 [LN.9]
     gᵢ = ∂L/∂x̂ᵢ = dyᵢ·γᵢ                                              [LN.10]
 
-x reaches x̂ by the same three paths as in batch norm, with D in the place of M; again the term
-of ∂v that goes through μ carries the factor ∑ⱼ (xⱼ − μ) = 0.
+x reaches x̂ by the same three paths as in batch norm, with D in the place of M:
 
     ∂v/∂xᵢ = (2/D)·(xᵢ − μ)                                           (LN.11)
     ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/D)·r²·x̂ᵢ                              (LN.12)
@@ -1232,22 +1196,22 @@ The Jacobian is symmetric, and multiplying it by g takes two means of the row:
 
     dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = r·(gᵢ − ⟨g⟩ − x̂ᵢ·⟨g·x̂⟩)                     [LN.14]
 
-Here γ is inside the means, since it differs from feature to feature: ⟨g⟩ is not γ·⟨dy⟩. A test
-with γ = 1 cannot see the difference. The gradients of γ and β go down the columns, dx goes
-along the rows; one sweep does both, band by band.
+Here γ is inside the means, since it changes along the very axis that is averaged: ⟨g⟩ is not
+γ·⟨dy⟩. A test with γ = 1 cannot see the difference. The gradients of γ and β go down the
+columns, dx goes along the rows; one sweep does both, band by band.
 */
-static void nrmi_rows_sweep(int rms, nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
+static void nrmi_rows_sweep(int rms, nrm_real *dx, nrmi_columns *cols, const nrm_real *dy,
                             const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
                             const nrm_real *gamma, const nrmi_view *v, size_t n, size_t w)
 {
+    const nrm_acc share = 1 / (nrm_acc)v->length, *r = rstd + n;
     nrmi_centre mu;
     nrmi_sums s;
     size_t k;
     nrmi_saved(&mu, mean != NULL ? mean + n : NULL, x, v, n, w);
-    nrmi_sums_of(&s, dy, gamma, x, &mu, rstd + n, v, n, w); /* LN.10: sums of g and g·x̂, by row */
-    for (k = 0; k < w && rms; k++) s.dy[k] = 0; /* RMS.4 has no mean of g */
-    nrmi_project_rows(dx, columns, dy, gamma, x, &mu, rstd + n, &s, 1 / (nrm_acc)v->length, v, n,
-                      w); /* LN.8, LN.9, LN.14 */
+    nrmi_sums_of(&s, dy, gamma, x, &mu, r, v, n, w); /* LN.10: sums of g and g·x̂, by row */
+    for (k = 0; k < w && rms; k++) s.dy[k] = 0;      /* RMS.4 has no mean of g */
+    nrmi_project_rows(dx, cols, dy, gamma, x, &mu, r, &s, share, v, n, w); /* LN.8, LN.9, LN.14 */
 }
 
 /* The gradients of gamma and beta alone, of `width` columns from c on, which share one set. */
@@ -1271,8 +1235,7 @@ static void nrmi_rows_columns(nrmi_columns *columns, const nrm_real *dy, const n
             r[k] = rstd[(n + k) * G + set];
         }
         nrmi_saved(&mu, mean != NULL ? means : NULL, x + set * D, &row, n, w);
-        nrmi_project_rows(NULL, columns, dy + c, NULL, x + c, &mu, r, NULL, 0, &part, n,
-                          w); /* LN.8, LN.9 */
+        nrmi_project_rows(NULL, columns, dy + c, NULL, x + c, &mu, r, NULL, 0, &part, n, w);
         nrmi_fold(columns, 0, width);
     }
 }
@@ -1313,9 +1276,8 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
     const int wanted = dgamma != NULL || dbeta != NULL;
     nrmi_view v = nrmi_rows(rows, D);
     int lost = 0, rc = nrmi_check_sizes(rows, D, 1);
+    if (rc == NRM_OK && rows > 0) rc = NRM_CHECK(args);
     if (rc != NRM_OK || rows == 0) return rc;
-    rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
     v.sets = G;
     if (wanted && dx != NULL && nrmi_one_sweep(&v)) {
         if (G * D > NRM_SLOTS) {
@@ -1359,7 +1321,7 @@ NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 }
 
 /*
-### 2.4  What it means
+### 2.3  What it means
 
 LN.13 is r times something close to a projection: it removes the mean of g and its component
 along x̂, the second except for ε. So dx is not quite orthogonal to x̂, as one often reads:
@@ -1368,8 +1330,8 @@ along x̂, the second except for ε. So dx is not quite orthogonal to x̂, as on
     ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          (LN.16)
 
 **A variant.** The Annotated Transformer divides by D − 1 and adds ε to the standard deviation
-s, outside the root. No γ makes up for that, since the ratio of the two depends on s. With r =
-1/(s + ε), LN.14 gains a factor κ, which is D/(D − 1) for ε = 0; where s = 0, κ·x̂ᵢ is 0.
+s, outside the root, which no γ makes up for. With r = 1/(s + ε), LN.14 gains a factor κ; where
+s = 0, κ·x̂ᵢ is 0.
 
     x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1))                (LN.17)
     dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)             (LN.18)
@@ -1381,11 +1343,16 @@ s, outside the root. No γ makes up for that, since the ratio of the two depends
 *The question it answers: does batch norm help because it keeps the distributions inside the
 network steady?*
 
-Santurkar, Tsipras, Ilyas and Mądry (2018) tested this by making them unsteady on purpose.
-After each batch norm they add noise whose mean and scale are drawn anew at every step, so
-the next layer never sees the same distribution twice. If steadiness were what helps, the
-help should be gone.
+Santurkar, Tsipras, Ilyas and Mądry (2018) tested this by making them unsteady: behind each
+batch norm they add noise whose mean and scale are drawn anew at every step. If steadiness were
+what helps, the help should be gone.
 */
+NRM_DEF nrm_noise nrm_noise_paper(void)
+{
+    const nrm_noise noise = {(nrm_real)0.5, (nrm_real)1.25, (nrm_real)0.1, (nrm_real)0.1};
+    return noise;
+}
+
 static int nrmi_check_noise(const nrm_noise *noise)
 {
     const nrm_real number[] = {noise->mean_range, noise->scale_max, noise->mean_jitter,
@@ -1399,31 +1366,27 @@ static int nrmi_check_noise(const nrm_noise *noise)
 /*
 ### 3.1  Forward
 
-Shapes are those of chapter 1, and y is the output of batch norm, γ and β included. At every
-step each unit c draws the centre of its noise, and then every sample i of the unit draws an
-offset m and a factor s around that centre. Unit follows unit, and sample follows sample:
+y is the output of batch norm, γ and β included. At every step each unit c draws the centre of
+its noise, and then every sample i of the unit draws an offset m and a factor s around that
+centre. Unit follows unit, and sample follows sample:
 
     μ_c ~ U(−n_μ, n_μ)                                                [NB.1]
     σ_c ~ U(1, n_σ)                                                   [NB.2]
     m_ic ~ U(μ_c − r_μ, μ_c + r_μ)                                    [NB.3]
     s_ic ~ N(σ_c, r_σ²)                                               [NB.4]
     zᵢ = sᵢ·yᵢ + mᵢ                                                   [NB.5]
+
+The mean factor is not 1, which matters to a network that is tested without noise:
+
+    E[s] = (1 + n_σ)/2, E[m] = 0                                      (NB.6)
 */
-NRM_DEF int nrm_noise_forward(nrm_real *y, nrm_real *scale, const nrm_real *x,
-                              const nrm_noise *noise, nrm_rng *rng, size_t N, size_t C, size_t S)
+static void nrmi_noise(nrm_real *y, nrm_real *scale, const nrm_noise *noise, nrm_rng *rng, size_t N,
+                       size_t C, size_t S)
 {
-    const nrmi_arg args[] = {NRM_ARG(y, N * C * S, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(scale, N * C * S, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(x, N * C * S, NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(noise, 1, NRMI_NEEDED), NRM_ARG(rng, 1, NRMI_NEEDED)};
+    const nrm_acc n_mu = (nrm_acc)noise->mean_range, n_sigma = (nrm_acc)noise->scale_max;
+    const nrm_acc r_mu = (nrm_acc)noise->mean_jitter, r_sigma = (nrm_acc)noise->scale_jitter;
     size_t n, c, s;
-    int rc = nrmi_check_sizes(N, C, S);
-    if (rc != NRM_OK || N == 0) return rc;
-    rc = NRM_CHECK(args);
-    if (rc == NRM_OK) rc = nrmi_check_noise(noise);
-    for (c = 0; c < C && rc == NRM_OK; c++) {
-        const nrm_acc n_mu = (nrm_acc)noise->mean_range, n_sigma = (nrm_acc)noise->scale_max;
-        const nrm_acc r_mu = (nrm_acc)noise->mean_jitter, r_sigma = (nrm_acc)noise->scale_jitter;
+    for (c = 0; c < C; c++) {
         const nrm_acc mu = n_mu * nrmi_symmetric(rng);                           /* NB.1 */
         const nrm_acc sigma = 1 + (n_sigma - 1) * (nrm_acc)nrm_rng_uniform(rng); /* NB.2 */
         for (n = 0; n < N; n++)
@@ -1431,25 +1394,11 @@ NRM_DEF int nrm_noise_forward(nrm_real *y, nrm_real *scale, const nrm_real *x,
                 const size_t i = (n * C + c) * S + s;
                 const nrm_acc m = mu + r_mu * nrmi_symmetric(rng);                     /* NB.3 */
                 scale[i] = (nrm_real)(sigma + r_sigma * (nrm_acc)nrm_rng_normal(rng)); /* NB.4 */
-                y[i] = (nrm_real)((nrm_acc)scale[i] * (nrm_acc)x[i] + m);              /* NB.5 */
+                y[i] = (nrm_real)((nrm_acc)scale[i] * (nrm_acc)y[i] + m);              /* NB.5 */
             }
     }
-    return rc;
 }
 
-/*
-The paper has n_μ = 0.5, n_σ = 1.25 and r_μ = r_σ = 0.1. The mean factor is not 1, which
-matters to a network that is tested without noise:
-
-    E[s] = (1 + n_σ)/2, E[m] = 0                                      (NB.6)
-*/
-NRM_DEF nrm_noise nrm_noise_paper(void)
-{
-    const nrm_noise noise = {(nrm_real)0.5, (nrm_real)1.25, (nrm_real)0.1, (nrm_real)0.1};
-    return noise;
-}
-
-/* Batch norm checks its own arguments; here only what it does not know of. */
 NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *mean, nrm_acc *rstd,
                                         nrm_running *running, const nrm_real *x,
                                         const nrm_real *gamma, const nrm_real *beta,
@@ -1460,39 +1409,26 @@ NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *m
                              NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(noise, 1, NRMI_NEEDED),
                              NRM_ARG(scale, N * C * S, NRMI_OUT | NRMI_NEEDED),
                              NRM_ARG(rng, 1, NRMI_NEEDED)};
+    const int noisy = mode == NRM_TRAIN && N > 0;
     int rc = nrmi_check_batchnorm(mode, eps, N, C, S);
-    if (rc == NRM_OK && mode == NRM_TRAIN && N > 0) {
-        rc = NRM_CHECK(args);
-        if (rc == NRM_OK) rc = nrmi_check_noise(noise);
-    }
+    if (rc == NRM_OK && noisy) rc = NRM_CHECK(args);
+    if (rc == NRM_OK && noisy) rc = nrmi_check_noise(noise);
     if (rc != NRM_OK) return rc;
     rc = nrm_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, eps, N, C, S);
-    if (rc >= 0 && mode == NRM_TRAIN) (void)nrm_noise_forward(y, scale, y, noise, rng, N, C, S);
+    if (rc >= 0 && noisy) nrmi_noise(y, scale, noise, rng, N, C, S);
     return rc;
 }
 
 /*
 ### 3.2  Backward
 
-To the step that drew them, s and m are constants. The gradient is multiplied by the same
-factors as in the forward pass, which is why they are saved, and goes on to batch norm:
+To the step that drew them, s and m are constants. So the gradient is multiplied by the factors
+of the forward pass, which are saved for that, and goes on to batch norm:
 
     dyᵢ = sᵢ·dzᵢ                                                      [NB.7]
-*/
-NRM_DEF int nrm_noise_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *scale,
-                               size_t count)
-{
-    const nrmi_arg args[] = {NRM_ARG(dx, count, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(dy, count, NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(scale, count, NRMI_NEEDED)};
-    size_t i;
-    int rc = nrmi_check_sizes(count, 1, 1);
-    if (rc == NRM_OK && count > 0) rc = NRM_CHECK(args);
-    for (i = 0; i < count && rc == NRM_OK; i++) dx[i] = scale[i] * dy[i]; /* NB.7 */
-    return rc;
-}
 
-/* dx holds dy of NB.7 on the way. Without it the sums of BN.12 and BN.13 are taken here. */
+In the code dx holds it on the way. Without dx the sums of BN.12 and BN.13 are taken here.
+*/
 NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
                                          const nrm_real *dy, const nrm_real *scale,
                                          const nrm_real *x, const nrm_acc *mean,
@@ -1502,23 +1438,22 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
     const int train = mode == NRM_TRAIN;
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
                              NRM_ARG(scale, N * C * S, train ? NRMI_NEEDED : NRMI_IN)};
-    size_t n, c, s;
+    size_t i, c, n;
     int rc = mode == NRM_INFER ? NRM_EMODE : nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc != NRM_OK || N == 0) return rc;
-    if (train && dx != NULL) (void)nrm_noise_backward(dx, dy, scale, N * C * S);
+    for (i = 0; i < N * C * S && train && dx != NULL; i++) dx[i] = scale[i] * dy[i]; /* NB.7 */
     if (!train || dx != NULL)
         return nrm_batchnorm_backward(dx, dgamma, dbeta, train ? dx : dy, x, mean, rstd, gamma,
                                       mode, N, C, S);
     for (c = 0; c < C; c++) {
         nrm_acc sum = 0, sum_xhat = 0;
-        for (n = 0; n < N; n++)
-            for (s = 0; s < S; s++) {
-                const size_t i = (n * C + c) * S + s;
-                const nrm_acc g = (nrm_acc)(scale[i] * dy[i]);
-                sum += g;
-                sum_xhat += g * (((nrm_acc)x[i] - mean[c]) * rstd[c]);
-            }
+        for (n = 0; n < N * S; n++) {
+            const size_t at = (n / S * C + c) * S + n % S;
+            const nrm_acc g = (nrm_acc)(scale[at] * dy[at]); /* NB.7 */
+            sum += g;
+            sum_xhat += g * (((nrm_acc)x[at] - mean[c]) * rstd[c]);
+        }
         nrmi_give(dbeta, c, &sum, 1);
         nrmi_give(dgamma, c, &sum_xhat, 1);
     }
@@ -1528,11 +1463,10 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
 /*
 ### 3.3  What it means
 
-In the paper a network with this noise trains about as well as with batch norm alone, though
-its distributions move more than those of a network without any norm; the same noise without
-batch norm can keep a network from training. NB.7 shows what the noise leaves intact: the
-gradient still goes through BN.19, and so is still projected and scaled by r. Our own run is
-in `docs/experiments/10_mnist_norms.md`.
+In the paper a network with this noise trains about as well as with batch norm alone, though its
+distributions move more than those of a network without a norm; with the noise and no batch norm
+it may not train at all. The gradient still goes through BN.19, so it is still projected and
+scaled by r. Our own run is in `docs/experiments/10_mnist_norms.md`.
 */
 
 /*
@@ -1807,110 +1741,92 @@ network. To use the last k batches only, keep k triples and merge them.
 *The question it answers: can a network be trained on the output that it will have in
 inference?*
 
-In training a value is judged by its batch, in inference by the running statistics. With
-large batches the two agree. With batches of four, or of examples that resemble each other,
-they do not, and the network is trained with the first and tested with the second. Ioffe
-(2017) corrects the output of the batch by an affine map that makes it what the running
-statistics would have made of it.
-
-### 5.1  Forward
-
-Shapes are those of chapter 1. With the running mean m and variance u, as they are before
-this batch, a channel has
-
-    ρ = √(v + ε)/√(u + ε), kept within 1/ρ_max and ρ_max              [BR.1]
-    d = (μ − m)/√(u + ε), kept within ±d_max                          [BR.2]
-    yᵢ = γ·(ρ·x̂ᵢ + d) + β                                             [BR.3]
-
-with the limits ρ_max (`r_max`, at least 1) and d_max. The paper calls ρ r, which is taken
-here, and keeps a running standard deviation where we keep u, as batch norm does.
+In training a value is judged by its batch, in inference by the running statistics. With batches
+of four, or of examples that resemble each other, the two disagree, and the network is trained
+with the first and tested with the second. Ioffe (2017) corrects the output of the batch by an
+affine map that makes it what the running statistics would have made of it. The paper calls
+this map's factor r, here ρ, and keeps a running standard deviation where we keep u.
 */
 static nrm_acc nrmi_clamp(nrm_acc v, nrm_acc low, nrm_acc high)
 {
     return v < low ? low : v > high ? high : v;
 }
 
-/* Train mode; the arguments have been checked. */
-static int nrmi_renorm(nrm_real *y, nrm_acc *ratio, nrm_acc *offset, nrm_acc *mean, nrm_acc *rstd,
-                       nrm_running *running, const nrm_real *x, const nrm_real *gamma,
-                       const nrm_real *beta, nrm_acc r_max, nrm_acc d_max, nrm_acc eps,
-                       const nrmi_view *v)
-{
-    const size_t C = v->groups, step = nrmi_strip(v);
-    const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length;
-    size_t c;
-    int lost = 0;
-    NRM_SHARE(C * v->runs * v->length, lost)
-    for (c = 0; c < C; c += step) {
-        const size_t w = nrmi_least(C - c, step);
-        nrm_acc scale[NRM_SLOTS], shift[NRM_SLOTS];
-        nrmi_moments t;
-        size_t k;
-        nrmi_moments_of(&t, x, v, c, w);
-        lost |= nrmi_lost(&t, w, 1);
-        for (k = 0; k < w; k++) {
-            const size_t i = c + k;
-            const nrm_acc m = (nrm_acc)running->mean[i], g = nrmi_or(gamma, i, 1);
-            const nrm_acc r = 1 / NRM_SQRT((nrm_acc)running->var[i] + eps);
-            ratio[i] = nrmi_clamp(NRM_SQRT(t.var[k] + eps) * r, 1 / r_max, r_max); /* BR.1 */
-            offset[i] = nrmi_clamp((t.mean[k] - m) * r, -d_max, d_max);            /* BR.2 */
-            mean[i] = t.mean[k];
-            rstd[i] = 1 / NRM_SQRT(t.var[k] + eps);         /* BN.3 */
-            scale[k] = g * rstd[i] * ratio[i];              /* BR.3 */
-            shift[k] = nrmi_or(beta, i, 0) + g * offset[i]; /* BR.3 */
-            lost |= !nrmi_finite(r) || !nrmi_finite(rstd[i]);
-        }
-        nrmi_affine(y, x, &t.at, scale, shift, v, c, w); /* BR.3 */
-        lost |= nrmi_track(running, t.mean, t.var, c, w, M);
-    }
-    running->batches++;
-    return lost ? NRM_NONFINITE : NRM_OK;
-}
+/*
+### 5.1  Forward
 
+With the running mean m and variance u, as they are before this batch, a channel has
+
+    ρ = √(v + ε)/√(u + ε), kept within 1/ρ_max and ρ_max              [BR.1]
+    d = (μ − m)/√(u + ε), kept within ±d_max                          [BR.2]
+    yᵢ = γ·(ρ·x̂ᵢ + d) + β                                             [BR.3]
+*/
 NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset, nrm_acc *mean,
                                     nrm_acc *rstd, nrm_running *running, const nrm_real *x,
                                     const nrm_real *gamma, const nrm_real *beta, nrm_real r_max,
                                     nrm_real d_max, int mode, nrm_real eps, size_t N, size_t C,
                                     size_t S)
 {
-    const int need = NRMI_NEEDED;
+    const int need = NRMI_NEEDED, out = NRMI_OUT | NRMI_NEEDED;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, need, need, need),
-                             NRM_RUNNING_ARGS(C, NRMI_OUT | need),
-                             NRM_ARG(ratio, C, NRMI_OUT | need),
-                             NRM_ARG(offset, C, NRMI_OUT | need)};
+                             NRM_RUNNING_ARGS(C, out), NRM_ARG(ratio, C, out),
+                             NRM_ARG(offset, C, out)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    int rc = nrmi_check_batchnorm(mode, eps, N, C, S);
+    const nrm_acc rho_max = (nrm_acc)r_max, d_lim = (nrm_acc)d_max;
+    const size_t step = nrmi_strip(&v);
+    size_t c;
+    int lost = 0, rc = nrmi_check_batchnorm(mode, eps, N, C, S);
     if (rc == NRM_OK && !(r_max >= 1 && d_max >= 0)) rc = NRM_ERATE;
-    if (rc != NRM_OK || N == 0) return rc;
-    if (mode != NRM_TRAIN)
+    if (rc == NRM_OK && mode != NRM_TRAIN)
         return nrm_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, eps, N, C, S);
-    rc = NRM_CHECK(args);
-    if (rc == NRM_OK) rc = nrmi_check_running(running, NRM_TRAIN, C); /* its weight, */
-    if (rc == NRM_OK) rc = nrmi_check_running(running, NRM_INFER, C); /* and its values */
-    if (rc != NRM_OK) return rc;
-    return nrmi_renorm(y, ratio, offset, mean, rstd, running, x, gamma, beta, (nrm_acc)r_max,
-                       (nrm_acc)d_max, (nrm_acc)eps, &v);
+    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
+    if (rc == NRM_OK && N > 0) rc = nrmi_check_running(running, NRM_TRAIN, C); /* its weight */
+    if (rc == NRM_OK && N > 0) rc = nrmi_check_running(running, NRM_INFER, C); /* its values */
+    if (rc != NRM_OK || N == 0) return rc;
+    NRM_SHARE(N * C * S, lost)
+    for (c = 0; c < C; c += step) {
+        const size_t w = nrmi_least(C - c, step);
+        nrm_acc scale[NRM_SLOTS], shift[NRM_SLOTS];
+        nrmi_moments t;
+        size_t k;
+        nrmi_moments_of(&t, x, &v, c, w);
+        lost |= nrmi_lost(&t, w, 1);
+        for (k = 0; k < w; k++) {
+            const size_t i = c + k;
+            const nrm_acc g = nrmi_or(gamma, i, 1), std = NRM_SQRT(t.var[k] + (nrm_acc)eps);
+            const nrm_acc m = (nrm_acc)running->mean[i], u = (nrm_acc)running->var[i];
+            const nrm_acc r_u = 1 / NRM_SQRT(u + (nrm_acc)eps);
+            ratio[i] = nrmi_clamp(std * r_u, 1 / rho_max, rho_max);       /* BR.1 */
+            offset[i] = nrmi_clamp((t.mean[k] - m) * r_u, -d_lim, d_lim); /* BR.2 */
+            mean[i] = t.mean[k];
+            rstd[i] = 1 / std;                              /* BN.3 */
+            scale[k] = g * rstd[i] * ratio[i];              /* BR.3 */
+            shift[k] = nrmi_or(beta, i, 0) + g * offset[i]; /* BR.3 */
+            lost |= !nrmi_finite(r_u) || !nrmi_finite(rstd[i]);
+        }
+        nrmi_affine(y, x, &t.at, scale, shift, &v, c, w); /* BR.3 */
+        lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
+    }
+    running->batches++;
+    return lost ? NRM_NONFINITE : NRM_OK;
 }
 
 /*
-If neither limit applies, ρ·x̂ + d is (x − m)/√(u + ε), and y that of infer mode, BN.11. If
-the limits are 1 and 0, y is that of plain batch norm. One begins with these, since at first
-the running statistics cannot be trusted, and lets the limits rise to about 3 and 5 in the
-course of the training. The modes infer and frozen are those of batch norm.
+If neither limit applies, y is that of infer mode, BN.11; with the limits 1 and 0 it is that of
+plain batch norm. One begins with these, since at first the running statistics cannot be trusted,
+and lets the limits rise to about 3 and 5. The modes infer and frozen are those of batch norm.
 
 ### 5.2  Backward
 
-ρ and d are taken as constants of the step: they only choose an affine map. Infer mode
-differs in the same point: no gradient flows through its statistics. So BR.3 is batch norm
-with γ·ρ for γ and β + γ·d for β:
+ρ and d are taken as constants of the step: they only choose an affine map. So BR.3 is batch
+norm with γ·ρ for γ and β + γ·d for β:
 
     dγ = ∑ᵢ dyᵢ·(ρ·x̂ᵢ + d) = ρ·∑ᵢ dyᵢ·x̂ᵢ + d·∑ᵢ dyᵢ                    [BR.4]
     dxᵢ = (γ·ρ)·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                            [BR.5]
 
-and dβ is BN.12. So the output can be that of inference, but the gradient is not. The
-projection of BN.19 is still there, and with it what is odd about small batches (BN.23);
-only its scale r·ρ is that of the running statistics, 1/√(u + ε), where the limits do not
-apply.
+and dβ is BN.12. So the output can be that of inference, but the gradient is not: the projection
+of BN.19 is still there, and with it what is odd about small batches (BN.23). Only its scale r·ρ
+is that of the running statistics, 1/√(u + ε), where the limits do not apply.
 */
 NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
                                      const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio,
@@ -1932,19 +1848,19 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
     NRM_SHARE(N * C * S, lost)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
+        const nrm_acc *r = rstd + c, *rho = ratio + c, *d = offset + c;
         nrm_acc scale[NRM_SLOTS], sum[NRM_SLOTS];
         nrmi_centre mu;
         nrmi_sums s;
         size_t k;
         nrmi_saved(&mu, mean + c, x, &v, c, w);
-        nrmi_sums_of(&s, dy, NULL, x, &mu, rstd + c, &v, c, w); /* BN.12 */
-        for (k = 0; k < w; k++)
-            sum[k] = ratio[c + k] * s.dy_xhat[k] + offset[c + k] * s.dy[k]; /* BR.4 */
+        nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w);                         /* BN.12 */
+        for (k = 0; k < w; k++) sum[k] = rho[k] * s.dy_xhat[k] + d[k] * s.dy[k]; /* BR.4 */
+        for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k] * rho[k];
         nrmi_give(dbeta, c, s.dy, w);
         nrmi_give(dgamma, c, sum, w);
-        for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * rstd[c + k] * ratio[c + k];
         if (dx != NULL)
-            nrmi_project(dx, dy, NULL, x, &mu, rstd + c, scale, &s, 1 / M, &v, c, w); /* BR.5 */
+            nrmi_project(dx, dy, NULL, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BR.5 */
     }
     return lost;
 }
@@ -1956,18 +1872,16 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
 
 Layer norm averages all channels of an image alike. Group norm (Wu and He 2018) averages G
 groups of channels apart from each other; with G = C it is instance norm (Ulyanov et al.
-2016), every channel by itself. RMS norm (Zhang and Sennrich 2019) leaves the mean out, and
-finds that it is not missed. None of them knows a batch or has anything to remember. ε is an
-argument like any other, and a model brings its own: 10⁻⁵ and 10⁻⁶ are both usual.
+2016), every channel by itself. RMS norm (Zhang and Sennrich 2019) leaves the mean out. None of
+them knows a batch or has anything to remember. A model brings its own ε, often 10⁻⁶.
 
 ### 6.1  Group norm: shapes
 
-The tensor is `[N][C][S]`, as for batch norm; γ and β are `[C]`, one for each channel; μ and
-r are `[N][G]`. The K = C/G channels of a group lie side by side, M = K·S values in all. So
-for the statistics a group is a *row* of layer norm, and an example is G rows. What differs
-is the γ that a value meets: that of its channel, the same for S neighbours, and another one
-in the next group. Below, a single group is meant, c its channels, s their positions. One
-value per group is refused, as in batch norm: y would be β_c whatever x is.
+γ and β are `[C]`, one for each channel; μ and r are `[N][G]`. The K = C/G channels of a group
+lie side by side, M = K·S values in all. So for the statistics a group is a *row* of layer norm,
+and an example is G rows. What differs is the γ that a value meets: that of its channel. Below,
+a single group is meant, c its channels, s their positions. One value per group is refused, as
+in batch norm: y would be β_c whatever x is.
 */
 static int nrmi_check_groups(size_t N, size_t C, size_t S, size_t G)
 {
@@ -2021,19 +1935,11 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 }
 
 /*
-G = 1 is layer norm over channels and positions; with S = 1 that is chapter 2 to the last
-bit. What PyTorch writes as `GroupNorm(8, 64)` is, for 32 images of 28 x 28, with `mean` and
-`rstd` of 32 x 8 numbers each,
-
-```c sketch
-rc = nrm_groupnorm_forward(y, mean, rstd, x, gamma, beta, NRM_EPS, 32, 64, 28 * 28, 8);
-```
-
 ### 6.3  Group norm: backward
 
-Layer norm's formulas hold, with g = γ_c·dy. But a sum over the positions of a channel has γ
-as a common factor, and is needed three times: for β's gradient, for γ's, and, times γ, for
-the means of the group. It is made once.
+Layer norm's formulas hold, with g = γ_c·dy. But a sum over the positions of a channel has γ as
+a common factor, and is needed three times: for β's gradient, for γ's, and, times γ, for the
+means of the group. It is made once.
 
     dβ_c = ∑ₙ ∑ₛ dy_ncs                                               [GN.4]
     dγ_c = ∑ₙ ∑ₛ dy_ncs·x̂_ncs                                         [GN.5]
@@ -2047,8 +1953,8 @@ static void nrmi_group_backward(nrm_real *dx, nrmi_sums *total, const nrm_real *
                                 const nrm_real *gamma, const nrmi_view *groups,
                                 const nrmi_view *channels, size_t n, size_t first)
 {
-    const nrm_acc share = 1 / (nrm_acc)groups->length;
     const size_t K = groups->length / channels->length;
+    const nrm_acc share = 1 / (nrm_acc)groups->length, *r = rstd + n;
     nrmi_centre mu;
     nrmi_sums s, m;
     size_t k;
@@ -2056,39 +1962,17 @@ static void nrmi_group_backward(nrm_real *dx, nrmi_sums *total, const nrm_real *
     m.dy[0] = m.dy_xhat[0] = 0;
     for (k = 0; k < K; k++) {
         const nrm_acc g = nrmi_or(gamma, first + k, 1);
-        nrmi_sums_of(&s, dy, NULL, x, &mu, rstd + n, channels, n * K + k, 1);
+        nrmi_sums_of(&s, dy, NULL, x, &mu, r, channels, n * K + k, 1);
         m.dy[0] += g * s.dy[0];           /* GN.6 */
         m.dy_xhat[0] += g * s.dy_xhat[0]; /* GN.6 */
         if (total == NULL) continue;
         total->dy[first + k] += s.dy[0];           /* GN.4 */
         total->dy_xhat[first + k] += s.dy_xhat[0]; /* GN.5 */
     }
-    for (k = 0; k < K && dx != NULL; k++) {
+    for (k = 0; k < K; k++) {
         const nrm_acc g = nrmi_or(gamma, first + k, 1);
-        nrmi_project(dx, dy, &g, x, &mu, rstd + n, rstd + n, &m, share, channels, n * K + k,
-                     1); /* GN.7 */
+        nrmi_project(dx, dy, &g, x, &mu, r, r, &m, share, channels, n * K + k, 1); /* GN.7 */
     }
-}
-
-/* The gradients of gamma and beta of channel c alone. */
-static void nrmi_channel_backward(nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy,
-                                  const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
-                                  const nrmi_view *groups, const nrmi_view *channels, size_t c,
-                                  size_t C)
-{
-    const size_t K = groups->length / channels->length;
-    nrm_acc sum = 0, sum_xhat = 0;
-    nrmi_centre mu;
-    nrmi_sums s;
-    size_t i;
-    for (i = c; i < channels->groups; i += C) { /* i / K is the group */
-        nrmi_saved(&mu, mean + i / K, x, groups, i / K, 1);
-        nrmi_sums_of(&s, dy, NULL, x, &mu, rstd + i / K, channels, i, 1);
-        sum += s.dy[0];           /* GN.4 */
-        sum_xhat += s.dy_xhat[0]; /* GN.5 */
-    }
-    nrmi_give(dbeta, c, &sum, 1);
-    nrmi_give(dgamma, c, &sum_xhat, 1);
 }
 
 NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
@@ -2112,8 +1996,20 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     for (c = 0; c < C && together; c++) total.dy[c] = total.dy_xhat[c] = 0;
     if (wanted && !together) { /* first, since dx may be dy */
         NRM_SHARE(N * C * S, lost)
-        for (c = 0; c < C; c++)
-            nrmi_channel_backward(dgamma, dbeta, dy, x, mean, rstd, &groups, &channels, c, C);
+        for (c = 0; c < C; c++) {
+            nrm_acc sum = 0, sum_xhat = 0;
+            nrmi_centre mu;
+            nrmi_sums s;
+            size_t i;
+            for (i = c; i < N * C; i += C) { /* i / K is the group */
+                nrmi_saved(&mu, mean + i / K, x, &groups, i / K, 1);
+                nrmi_sums_of(&s, dy, NULL, x, &mu, rstd + i / K, &channels, i, 1);
+                sum += s.dy[0];           /* GN.4 */
+                sum_xhat += s.dy_xhat[0]; /* GN.5 */
+            }
+            nrmi_give(dbeta, c, &sum, 1);
+            nrmi_give(dgamma, c, &sum_xhat, 1);
+        }
     }
     if (dx != NULL) {
         NRM_SHARE(N * C * S, lost)
@@ -2129,7 +2025,7 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 /*
 ### 6.4  RMS norm
 
-Rows are `[N][D]` as in layer norm, with 0 in the place of μ, and usually without β:
+Rows are `[N][D]` as in layer norm, with 0 in the place of μ, and without β:
 
     q = (1/D)·∑ⱼ xⱼ², r = 1/√(q + ε)                                  [RMS.1]
     yᵢ = γᵢ·xᵢ·r                                                      [RMS.2]
@@ -3198,7 +3094,8 @@ static int nrmi_check_layer(const nrm_mlp_layer *shape, const nrm_mlp_spec *spec
     const size_t G = shape->groups, D = shape->width;
     if (D == 0) return NRM_ESIZE;
     if (norm < NRM_NO_NORM || norm > NRM_LP_BATCH_NORM) return NRM_EKIND;
-    if (norm == NRM_LP_BATCH_NORM && nrmi_check_lp(shape->p) != NRM_OK) return NRM_EKIND;
+    if (norm == NRM_LP_BATCH_NORM && nrmi_check_lp(shape->p, NRM_TRAIN, 0, 2, 1, 1) != NRM_OK)
+        return NRM_EKIND;
     if (norm == NRM_GROUP_NORM && (G == 0 || G >= D || D % G != 0)) return NRM_ESIZE;
     if (nrmi_has_batch_norm(shape)) {
         if (spec->sync.merge != NULL && norm != NRM_BATCH_NORM) return NRM_EKIND;

@@ -229,6 +229,30 @@ static const nrm_noise no_noise = {0, 1, 0, 0};
 
 /* ---- noise without a norm -------------------------------------------------------------------- */
 
+/* Uniform in ±1. */
+static double symmetric(nrm_rng *rng)
+{
+    return (double)nrm_rng_u32(rng) / 2147483648.0 - 1;
+}
+
+/* Of N rows: NB.1 to NB.5, drawn in the order of nrm_noisy_batchnorm_forward. */
+static void add_noise(nrm_real *z, nrm_real *scale, const nrm_noise *noise, nrm_rng *rng, size_t N,
+                      size_t width)
+{
+    size_t n, j;
+    for (j = 0; j < width; j++) {
+        const double mu = (double)noise->mean_range * symmetric(rng);
+        const double sigma = 1 + ((double)noise->scale_max - 1) * (double)nrm_rng_uniform(rng);
+        for (n = 0; n < N; n++) {
+            const size_t i = n * width + j;
+            const double m = mu + (double)noise->mean_jitter * symmetric(rng);
+            scale[i] =
+                (nrm_real)(sigma + (double)noise->scale_jitter * (double)nrm_rng_normal(rng));
+            z[i] = (nrm_real)((double)scale[i] * (double)z[i] + m);
+        }
+    }
+}
+
 /* The forward pass of a network that nrm_mlp does not have: linear part, noise, activation. By the
    layers' own functions, in the network's own arrays. */
 static int noise_forward(trainer *t, const nrm_real *x, size_t N, int watched)
@@ -241,12 +265,10 @@ static int noise_forward(trainer *t, const nrm_real *x, size_t N, int watched)
         const size_t width = s->shape.width;
         rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, N, s->in, width);
         if (l < hidden_of(t) && rc >= 0) {
-            rc = nrm_noise_forward(s->linear_out, t->scale + l * t->rows * WIDTH, s->linear_out,
-                                   &net->spec.noise, &t->rng, N, width, 1);
+            add_noise(s->linear_out, t->scale + l * t->rows * WIDTH, &net->spec.noise, &t->rng, N,
+                      width);
             if (watched) look(t, l, s->linear_out, N);
-            if (rc >= 0)
-                rc = nrm_activation_forward(s->act_out, s->linear_out, s->shape.activation,
-                                            N * width);
+            rc = nrm_activation_forward(s->act_out, s->linear_out, s->shape.activation, N * width);
         }
         x = s->out;
     }
@@ -256,7 +278,7 @@ static int noise_forward(trainer *t, const nrm_real *x, size_t N, int watched)
 static int noise_backward(trainer *t, const nrm_real *x, const int *labels, size_t N)
 {
     const nrm_mlp *net = t->mlp;
-    size_t l, turn = 0;
+    size_t l, i, turn = 0;
     int rc = nrm_cross_entropy_backward(t->d[0], net->prob, labels, N, CLASSES);
     memset(net->grads, 0, net->n_params * sizeof *net->grads);
     for (l = net->spec.layers; l-- > 0 && rc >= 0; turn = 1 - turn) {
@@ -264,8 +286,9 @@ static int noise_backward(trainer *t, const nrm_real *x, const int *labels, size
         const size_t width = s->shape.width;
         nrm_real *d = t->d[turn];
         if (l < hidden_of(t)) {
+            const nrm_real *scale = t->scale + l * t->rows * WIDTH;
             rc = nrm_activation_backward(d, d, s->act_out, s->shape.activation, N * width);
-            if (rc >= 0) rc = nrm_noise_backward(d, d, t->scale + l * t->rows * WIDTH, N * width);
+            for (i = 0; i < N * width; i++) d[i] *= scale[i]; /* NB.7 */
         }
         if (rc >= 0)
             rc = nrm_linear_backward(l > 0 ? t->d[1 - turn] : NULL, s->dW, s->db, d,
@@ -565,7 +588,7 @@ static int check_noise(lab_run *r)
     for (u = 0; u < UNITS && rc >= 0; u++) {
         double m = 0, v = 0;
         for (i = 0; i < N; i++) z[i] = i % 2 ? (nrm_real)1 : (nrm_real)-1;
-        rc = nrm_noise_forward(z, scale, z, &noise, &rng, N, 1, 1);
+        add_noise(z, scale, &noise, &rng, N, 1);
         for (i = 0; i < N; i++) {
             m += (double)z[i] / N;
             s1 += (double)scale[i] / (N * UNITS);

@@ -704,11 +704,13 @@ static nrm_acc noise_symmetric(nrm_rng *rng)
 typedef struct noise_case {
     size_t N, C, S;
     nrm_noise noise;
-    nrm_real x[NUMBERS], offset[NUMBERS], scale[NUMBERS], z[NUMBERS], scale_again[NUMBERS];
+    nrm_real x[NUMBERS], y[NUMBERS], offset[NUMBERS], scale[NUMBERS], z[NUMBERS];
+    nrm_real scale_again[NUMBERS]; /* y: without the noise */
+    nrm_acc mean[CHANNELS], rstd[CHANNELS];
     nrm_acc mu[CHANNELS], sigma[CHANNELS], m[NUMBERS], s[NUMBERS]; /* the draws, made again */
 } noise_case;
 
-/* Draws as section 8.1 says, in its order. */
+/* Draws as section 3.1 says, in its order. */
 static void noise_draws(noise_case *k, nrm_rng *rng)
 {
     size_t c, n, s;
@@ -725,6 +727,12 @@ static void noise_draws(noise_case *k, nrm_rng *rng)
     }
 }
 
+static int add_noise(noise_case *k, nrm_real *z, nrm_real *scale, nrm_rng *rng)
+{
+    return nrm_noisy_batchnorm_forward(z, scale, k->mean, k->rstd, NULL, k->x, NULL, NULL,
+                                       &k->noise, rng, NRM_TRAIN, NRM_EPS, k->N, k->C, k->S);
+}
+
 /* The code twice with the same draws: on zeros, where z is the offset alone, and on data. */
 static void noise_setup(noise_case *k, size_t N, size_t C, size_t S, const nrm_noise *noise,
                         nrm_rng *rng)
@@ -738,11 +746,13 @@ static void noise_setup(noise_case *k, size_t N, size_t C, size_t S, const nrm_n
     k->noise = *noise;
     noise_draws(k, &copy);
     copy = *rng;
-    (void)nrm_noise_forward(k->offset, k->scale_again, k->x, noise, &copy, N, C, S);
+    (void)add_noise(k, k->offset, k->scale_again, &copy);
     copy = *rng;
     (void)nrm_rng_u32(rng);
     fill_real(k->x, count, 0.5, 2, rng);
-    (void)nrm_noise_forward(k->z, k->scale, k->x, noise, &copy, N, C, S);
+    (void)nrm_batchnorm_forward(k->y, k->mean, k->rstd, NULL, k->x, NULL, NULL, NRM_TRAIN, NRM_EPS,
+                                N, C, S);
+    (void)add_noise(k, k->z, k->scale, &copy);
 }
 
 static wide equal_draws(const nrm_real *got, const nrm_acc *drawn, size_t n)
@@ -770,7 +780,7 @@ static wide noise_residual(const noise_case *k)
     wide worst = 0;
     size_t i;
     for (i = 0; i < k->N * k->C * k->S; i++) {
-        const wide product = (wide)k->scale[i] * (wide)k->x[i];
+        const wide product = (wide)k->scale[i] * (wide)k->y[i];
         worst = worse(worst, apart((wide)k->z[i], product + (wide)k->m[i], 1 + fabsl(product)));
     }
     return worst;
@@ -780,7 +790,8 @@ static wide noise_residual(const noise_case *k)
 static void derive_noise_moments(void)
 {
     enum { UNITS = 500, EACH = 40 };
-    static nrm_real x[UNITS * EACH], y[UNITS * EACH], scale[UNITS * EACH];
+    static nrm_real x[2 * UNITS * EACH], y[2 * UNITS * EACH], scale[2 * UNITS * EACH]; /* x = 0 */
+    static nrm_acc mean[UNITS * EACH], rstd[UNITS * EACH];
     const nrm_noise noise = nrm_noise_paper();
     nrm_noise centres = noise;
     const wide n_mu = (wide)noise.mean_range, n_sigma = (wide)noise.scale_max;
@@ -790,12 +801,14 @@ static void derive_noise_moments(void)
     nrm_rng rng = stream(14);
     size_t c, n;
     centres.mean_jitter = centres.scale_jitter = 0;
-    (void)nrm_noise_forward(y, scale, x, &centres, &rng, 1, UNITS * EACH, 1);
+    (void)nrm_noisy_batchnorm_forward(y, scale, mean, rstd, NULL, x, NULL, NULL, &centres, &rng,
+                                      NRM_TRAIN, NRM_EPS, 2, UNITS * EACH, 1);
     for (c = 0; c < UNITS * EACH; c++) {
         take(&mu, (wide)y[c], 0);
         take(&sigma, (wide)scale[c], (1 + n_sigma) / 2);
     }
-    (void)nrm_noise_forward(y, scale, x, &noise, &rng, EACH, UNITS, 1);
+    (void)nrm_noisy_batchnorm_forward(y, scale, mean, rstd, NULL, x, NULL, NULL, &noise, &rng,
+                                      NRM_TRAIN, NRM_EPS, EACH, UNITS, 1);
     for (c = 0; c < UNITS; c++) {
         wide middle = 0, typical = 0;
         for (n = 0; n < EACH; n++) {
@@ -889,18 +902,20 @@ static wide noisy_slopes(noisy_case *k)
     return worst;
 }
 
-/* nrm_noise_backward against s·dz. */
+/* Batch norm's backward pass on s·dz; any numbers will do for dz. */
 static wide noise_backward_residual(const noise_case *k)
 {
     const size_t count = k->N * k->C * k->S;
-    nrm_real dy[NUMBERS];
+    nrm_real dy[NUMBERS], dx[NUMBERS], should[NUMBERS];
     wide worst = 0;
     size_t i;
-    (void)nrm_noise_backward(dy, k->x, k->scale, count); /* any numbers will do for dz */
-    for (i = 0; i < count; i++) {
-        const wide should = (wide)k->scale[i] * (wide)k->x[i];
-        worst = worse(worst, apart((wide)dy[i], should, fabsl(should)));
-    }
+    for (i = 0; i < count; i++) dy[i] = k->scale[i] * k->z[i];
+    (void)nrm_batchnorm_backward(should, NULL, NULL, dy, k->x, k->mean, k->rstd, NULL, NRM_TRAIN,
+                                 k->N, k->C, k->S);
+    (void)nrm_noisy_batchnorm_backward(dx, NULL, NULL, k->z, k->scale, k->x, k->mean, k->rstd, NULL,
+                                       NRM_TRAIN, k->N, k->C, k->S);
+    for (i = 0; i < count; i++)
+        worst = worse(worst, apart((wide)dx[i], (wide)should[i], fabsl((wide)should[i])));
     return worst;
 }
 

@@ -421,23 +421,6 @@ static const norm_case layer_norms[] = {
 
 /* ---- noise, activations, loss, random numbers ------------------------------------------------ */
 
-static void noise(void)
-{
-    enum { N = 33, C = 6, S = 51, COUNT = N * C * S };
-    const nrm_noise paper = nrm_noise_paper();
-    nrm_rng rng;
-    start();
-    nrm_rng_seed(&rng, 7, 8);
-    draw(x, COUNT, 0, 0);
-    draw(dy, COUNT, 0, 10000);
-    take(nrm_noise_forward(y, scale, x, &paper, &rng, N, C, S));
-    take(nrm_noise_backward(dx, dy, scale, COUNT));
-    add_reals(y, COUNT);
-    add_reals(scale, COUNT);
-    add_reals(dx, COUNT);
-    print("exact", "noise");
-}
-
 static void activation(const char *name, int kind)
 {
     enum { COUNT = 40001 };
@@ -1077,7 +1060,6 @@ int main(void)
     RUN_ALL(batch_norms);
     RUN_ALL(noisy_norms);
     RUN_ALL(layer_norms);
-    noise();
     activation("relu", NRM_RELU);
     activation("tanh", NRM_TANH);
     activation("sigmoid", NRM_SIGMOID);

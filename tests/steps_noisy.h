@@ -422,16 +422,19 @@ static void steps_nb_redrawn(const nb_draws *k)
 static void steps_nb_sampled(nrm_rng *rng)
 {
     enum { UNITS = 4000, EACH = 2 };
-    static nrm_real ones[UNITS * EACH], z[2][UNITS * EACH], scale[2][UNITS * EACH];
+    static nrm_real x[UNITS * EACH], ones[UNITS]; /* the norm's output is β = 1 */
+    static nrm_real z[2][UNITS * EACH], scale[2][UNITS * EACH];
+    static nrm_acc mean[UNITS], rstd[UNITS];
     const nrm_noise noise = nrm_noise_paper();
     nrm_noise centres = noise;
     wide s2 = 0, s4 = 0, m2 = 0, m4 = 0, dmu = 0, dmu2 = 0, ds = 0, ds2 = 0;
     const wide n = UNITS;
     size_t i, step;
     centres.mean_jitter = centres.scale_jitter = 0;
-    for (i = 0; i < UNITS * EACH; i++) ones[i] = 1;
+    for (i = 0; i < UNITS; i++) ones[i] = 1;
     for (step = 0; step < 2; step++)
-        (void)nrm_noise_forward(z[step], scale[step], ones, &centres, rng, 1, UNITS, 1);
+        (void)nrm_noisy_batchnorm_forward(z[step], scale[step], mean, rstd, NULL, x, NULL, ones,
+                                          &centres, rng, NRM_TRAIN, NRM_EPS, EACH, UNITS, 1);
     for (i = 0; i < UNITS; i++) {
         const wide one = (wide)scale[0][i], two = (wide)scale[1][i];
         const wide change = fabsl((wide)z[0][i] - one - ((wide)z[1][i] - two));
@@ -443,7 +446,8 @@ static void steps_nb_sampled(nrm_rng *rng)
     }
     ALSO_OF("NB.1c", fabsl(dmu - 1.0L / 3) / sqrtl((dmu2 - dmu * dmu) / n), statistics());
     ALSO_OF("NB.2c", fabsl(ds - 0.1875L) / sqrtl((ds2 - ds * ds) / n), statistics());
-    (void)nrm_noise_forward(z[0], scale[0], ones, &noise, rng, 1, UNITS, 1);
+    (void)nrm_noisy_batchnorm_forward(z[0], scale[0], mean, rstd, NULL, x, NULL, ones, &noise, rng,
+                                      NRM_TRAIN, NRM_EPS, EACH, UNITS, 1);
     for (i = 0; i < UNITS; i++) {
         const wide s = (wide)scale[0][i], m = (wide)z[0][i] - s;
         s2 += s * s / n;

@@ -122,15 +122,6 @@ static int call_layernorm_backward(args *a)
                                   real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7), a->N,
                                   a->C);
 }
-static int call_noise_forward(args *a)
-{
-    return nrm_noise_forward(real_at(a, 0), real_at(a, 1), real_at(a, 2), noise_of(a), rng_of(a),
-                             a->N, a->C, a->S);
-}
-static int call_noise_backward(args *a)
-{
-    return nrm_noise_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), a->N);
-}
 static int call_noisy_forward(args *a)
 {
     return nrm_noisy_batchnorm_forward(real_at(a, 0), real_at(a, 1), acc_at(a, 2), acc_at(a, 3),
@@ -286,8 +277,6 @@ static const site sites[] = {
     {"layer norm", call_layernorm_forward, "ory oan oan iry Irc Irc", -1, -1, "NC", EPS, 0},
     {"layer norm backward", call_layernorm_backward, "Ory Orc Orc iry iry ian ian Irc", 0, 3, "NC",
      0, 0},
-    {"noise", call_noise_forward, "orx orx irx", 0, 2, "NCS", NOISE, 0},
-    {"noise backward", call_noise_backward, "orn irn irn", 0, 1, "N", 0, 0},
     {"noisy batch norm train", call_noisy_forward, NB_TRAIN, -1, -1, "NCS",
      EPS | RUNNING | MODE | NOISE, NRM_TRAIN},
     {"noisy batch norm backward", call_noisy_backward, NB_BACK, 0, 3, "NCS", MODE, NRM_TRAIN},
@@ -832,7 +821,7 @@ static void test_in_place(void)
 /* Noisy batch norm outside train mode is batch norm, and asks for neither noise nor scale. */
 static void test_noisy_without_noise(void)
 {
-    const site *s = &sites[11];
+    const site *s = &sites[9];
     nrm_real plain[32];
     int mode;
     CHECK_STR(s->name, "noisy batch norm train");

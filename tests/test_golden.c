@@ -60,12 +60,17 @@ static void check_noise(golden *g, const nrm_real *y, const nrm_real *s, const n
 {
     const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S"), count = N * C * S;
     const nrm_real *clean = wanted(g, "clean");
+    nrm_real *zeros = (nrm_real *)scratch(g, count * sizeof *zeros);
     nrm_real *m = (nrm_real *)scratch(g, count * sizeof *m);
     nrm_real *again = (nrm_real *)scratch(g, count * sizeof *again);
+    nrm_acc *mean = (nrm_acc *)scratch(g, C * sizeof *mean);
+    nrm_acc *rstd = (nrm_acc *)scratch(g, C * sizeof *rstd);
     const nrm_noise noise = nrm_noise_paper();
     nrm_rng rng = *drawn_from;
     size_t i;
-    CHECK_INT(nrm_noise_forward(m, again, m, &noise, &rng, N, C, S), NRM_OK);
+    CHECK_INT(nrm_noisy_batchnorm_forward(m, again, mean, rstd, NULL, zeros, NULL, NULL, &noise,
+                                          &rng, NRM_TRAIN, NRM_EPS, N, C, S),
+              NRM_OK);
     for (i = 0; i < count; i++)
         CHECK_NEAR(y[i], (double)s[i] * (double)clean[i] + (double)m[i],
                    8 * (sizeof(nrm_real) == sizeof(float) ? (double)FLT_EPSILON : DBL_EPSILON));

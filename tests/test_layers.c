@@ -743,7 +743,8 @@ static void test_noise_values(void)
     enum { N = 5, C = 4, S = 3, ALL = N * C * S };
     const nrm_noise noise = nrm_noise_paper();
     nrm_rng rng, twin, data;
-    nrm_real x[ALL], y[ALL], scale[ALL], dx[ALL];
+    nrm_real x[ALL], clean[ALL], y[ALL], scale[ALL];
+    nrm_acc mean[C], rstd[C];
     size_t n, c, s, i;
     CHECK_NEAR(noise.mean_range, 0.5, 0);
     CHECK_NEAR(noise.scale_max, 1.25, 0);
@@ -753,7 +754,12 @@ static void test_noise_values(void)
     nrm_rng_seed(&rng, 10, 2);
     twin = rng;
     for (i = 0; i < ALL; i++) x[i] = nrm_rng_normal(&data);
-    CHECK_INT(nrm_noise_forward(y, scale, x, &noise, &rng, N, C, S), NRM_OK);
+    CHECK_INT(nrm_batchnorm_forward(clean, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, N,
+                                    C, S),
+              NRM_OK);
+    CHECK_INT(nrm_noisy_batchnorm_forward(y, scale, mean, rstd, NULL, x, NULL, NULL, &noise, &rng,
+                                          NRM_TRAIN, NRM_EPS, N, C, S),
+              NRM_OK);
     for (c = 0; c < C; c++) {
         const double mu = 0.5 * symmetric(&twin);
         const double sigma = 1 + 0.25 * (double)nrm_rng_uniform(&twin);
@@ -763,15 +769,10 @@ static void test_noise_values(void)
                 const double f = sigma + 0.1 * (double)nrm_rng_normal(&twin);
                 const size_t at = (n * C + c) * S + s;
                 CHECK_NEAR(scale[at], f, 4 * unit());
-                CHECK_NEAR(y[at], f * (double)x[at] + m, 16 * unit());
+                CHECK_NEAR(y[at], f * (double)clean[at] + m, 16 * unit());
             }
     }
     CHECK(nrm_rng_u32(&rng) == nrm_rng_u32(&twin)); /* not one draw more */
-    CHECK_INT(nrm_noise_backward(dx, x, scale, ALL), NRM_OK);
-    for (i = 0; i < ALL; i++) CHECK(dx[i] == scale[i] * x[i]);
-    memcpy(dx, x, sizeof x);
-    CHECK_INT(nrm_noise_backward(dx, dx, scale, ALL), NRM_OK);
-    for (i = 0; i < ALL; i++) CHECK(dx[i] == scale[i] * x[i]);
 }
 
 /* The draws have the distributions that NB.1 to NB.4 name; NB.6 on the way. */
@@ -781,10 +782,13 @@ static void test_noise_moments(void)
     const nrm_noise noise = nrm_noise_paper();
     nrm_real *x = reals_of(ALL, 0), *y = reals_of(ALL, 0), *scale = reals_of(ALL, 0);
     double f = 0, m = 0, within_f = 0, within_m = 0, most = 0;
+    static nrm_acc mean[C], rstd[C];
     nrm_rng rng;
     size_t n, c;
     nrm_rng_seed(&rng, 11, 1);
-    CHECK_INT(nrm_noise_forward(y, scale, x, &noise, &rng, N, C, 1), NRM_OK); /* x = 0: y = m */
+    CHECK_INT(nrm_noisy_batchnorm_forward(y, scale, mean, rstd, NULL, x, NULL, NULL, &noise, &rng,
+                                          NRM_TRAIN, NRM_EPS, N, C, 1),
+              NRM_OK); /* x = 0: y = m */
     for (c = 0; c < C; c++) {
         double fc = 0, mc = 0;
         for (n = 0; n < N; n++) {
@@ -812,12 +816,12 @@ static void test_noisy_batchnorm(void)
 {
     enum { N = 4, C = 3, S = 2, ALL = N * C * S };
     nrm_noise noise = nrm_noise_paper();
-    nrm_real x[ALL], y[ALL], z[ALL], scale[ALL], scale2[ALL], dy[ALL], dx[ALL], dx2[ALL];
+    nrm_real x[ALL], y[ALL], z[ALL], scale[ALL], dy[ALL], dx[ALL], dx2[ALL];
     nrm_real gamma[C], beta[C], dg[C] = {0}, db[C] = {0}, dg2[C] = {0}, db2[C] = {0};
     nrm_real run_mean[C] = {0}, run_var[C] = {1, 1, 1};
     nrm_acc mean[C], rstd[C];
     nrm_running running;
-    nrm_rng rng, before;
+    nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 12, 1);
     for (i = 0; i < ALL; i++) x[i] = nrm_rng_normal(&rng);
@@ -828,25 +832,21 @@ static void test_noisy_batchnorm(void)
     running.mean = run_mean;
     running.var = run_var;
     running.new_weight = (nrm_real)0.1;
-    before = rng;
     CHECK_INT(nrm_noisy_batchnorm_forward(y, scale, mean, rstd, &running, x, gamma, beta, &noise,
                                           &rng, NRM_TRAIN, NRM_EPS, N, C, S),
               NRM_OK);
     CHECK(run_mean[0] != 0 && running.batches == 1);
-    CHECK_INT(
-        nrm_batchnorm_forward(z, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, NRM_EPS, N, C, S),
-        NRM_OK);
-    rng = before;
-    CHECK_INT(nrm_noise_forward(z, scale2, z, &noise, &rng, N, C, S), NRM_OK); /* in place */
-    CHECK(same_bits(y, z, ALL) && same_bits(scale, scale2, ALL));
     CHECK_INT(nrm_noisy_batchnorm_backward(dx, dg, db, dy, scale, x, mean, rstd, gamma, NRM_TRAIN,
                                            N, C, S),
               NRM_OK);
-    CHECK_INT(nrm_noise_backward(dx2, dy, scale, ALL), NRM_OK);
+    for (i = 0; i < ALL; i++) dx2[i] = scale[i] * dy[i]; /* NB.7 */
     CHECK_INT(nrm_batchnorm_backward(dx2, dg2, db2, dx2, x, mean, rstd, gamma, NRM_TRAIN, N, C, S),
               NRM_OK);
     CHECK(same_bits(dx, dx2, ALL) && same_bits(dg, dg2, C) && same_bits(db, db2, C));
-    before = rng;
+    CHECK_INT(nrm_noisy_batchnorm_backward(dy, NULL, NULL, dy, scale, x, mean, rstd, gamma,
+                                           NRM_TRAIN, N, C, S),
+              NRM_OK);
+    CHECK(same_bits(dx, dy, ALL)); /* in place */
     CHECK_INT(nrm_noisy_batchnorm_forward(y, NULL, NULL, NULL, &running, x, gamma, beta, NULL, NULL,
                                           NRM_INFER, NRM_EPS, N, C, S),
               NRM_OK);
@@ -856,8 +856,13 @@ static void test_noisy_batchnorm(void)
     CHECK(same_bits(y, z, ALL));
     noise.mean_range = noise.mean_jitter = noise.scale_jitter = 0;
     noise.scale_max = 1;
-    CHECK_INT(nrm_noise_forward(y, scale, x, &noise, &rng, N, C, S), NRM_OK);
-    CHECK(same_bits(y, x, ALL));
+    CHECK_INT(nrm_noisy_batchnorm_forward(y, scale, mean, rstd, NULL, x, gamma, beta, &noise, &rng,
+                                          NRM_TRAIN, NRM_EPS, N, C, S),
+              NRM_OK);
+    CHECK_INT(
+        nrm_batchnorm_forward(z, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, NRM_EPS, N, C, S),
+        NRM_OK);
+    CHECK(same_bits(y, z, ALL));
 }
 
 /* ---- activations ----------------------------------------------------------------------------- */

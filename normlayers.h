@@ -714,6 +714,13 @@ static int nrmi_check_eps(nrm_real eps);                       /* finite and not
 static int nrmi_finite(nrm_acc v);                             /* neither NaN nor infinity */
 static int nrmi_fits(nrm_acc v);                               /* finite also as an nrm_real */
 
+#define NRM_ALIGN 64 /* a cache line; also enough for any vector load */
+typedef struct nrmi_arena { /* hands out pieces of a block; only counts when base is NULL */
+    unsigned char *base;
+    size_t used; /* SIZE_MAX: more than there can be */
+} nrmi_arena;
+static void *nrmi_take(nrmi_arena *arena, size_t count, size_t size); /* aligned to NRM_ALIGN */
+
 static size_t nrmi_least(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -3063,11 +3070,11 @@ and in a step without input the gradient from later steps has none along the sta
 
 *The question it answers: what does a norm do inside a network that learns?*
 
-The network is just large enough for experiments: linear layers, each with a norm and an
-activation, then softmax cross-entropy. A layer makes h′ `[N][width]` from h `[N][in]`, which
-is x or the output of the layer below. The last layer's output is the logits.
+Linear layers, each with a norm and an activation, then softmax cross-entropy. A layer makes
+h′ `[N][width]` from h `[N][in]`, which is x or the output of the layer below. The last
+layer's output is the logits.
 
-### 12.1  Layers
+### 12.1  Forward
 
     h′ = f(norm(h·W + b))                                             [MLP.1]
     h′ = norm(f(h·W + b)) with `norm_after`                           [MLP.2]
@@ -3081,6 +3088,15 @@ static int nrmi_place(const nrm_mlp_layer *shape, int turn)
     return place == NRM_AT_ACTIVATION && shape->activation == NRM_IDENTITY ? -1 : place;
 }
 
+enum { NRMI_W, NRMI_B, NRMI_GAMMA, NRMI_BETA, NRMI_ARRAYS }; /* so a layer's parameters lie */
+
+static size_t nrmi_count(const nrm_mlp_state *s, size_t array)
+{
+    const int norm = s->shape.norm != NRM_NO_NORM, rms = s->shape.norm == NRM_RMS_NORM;
+    const int has[NRMI_ARRAYS] = {1, s->shape.bias, norm, norm && !rms};
+    return has[array] ? (array == NRMI_W ? s->in : 1) * s->shape.width : 0;
+}
+
 /* Does its norm look at the batch, and keep running statistics? */
 static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
 {
@@ -3090,21 +3106,19 @@ static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
 
 static int nrmi_check_layer(const nrm_mlp_layer *shape, const nrm_mlp_spec *spec)
 {
-    const int norm = shape->norm, cumulative = spec->cumulative;
+    const int norm = shape->norm, batch_norm = nrmi_has_batch_norm(shape);
+    const nrm_real weight = batch_norm && !spec->cumulative ? spec->new_weight : 1;
     const size_t G = shape->groups, D = shape->width;
-    if (D == 0) return NRM_ESIZE;
-    if (norm < NRM_NO_NORM || norm > NRM_LP_BATCH_NORM) return NRM_EKIND;
-    if (norm == NRM_LP_BATCH_NORM && nrmi_check_lp(shape->p, NRM_TRAIN, 0, 2, 1, 1) != NRM_OK)
-        return NRM_EKIND;
-    if (norm == NRM_GROUP_NORM && (G == 0 || G >= D || D % G != 0)) return NRM_ESIZE;
-    if (nrmi_has_batch_norm(shape)) {
-        if (spec->sync.merge != NULL && norm != NRM_BATCH_NORM) return NRM_EKIND;
-        if (!(spec->new_weight > 0 && spec->new_weight <= 1) && !cumulative) return NRM_EWEIGHT;
-    }
-    if (!(spec->r_max >= 1 && spec->d_max >= 0)) return NRM_ERATE;
-    if (nrmi_check_eps(spec->eps) != NRM_OK) return NRM_EEPS;
-    if (nrmi_check_noise(&spec->noise) != NRM_OK) return NRM_ENOISE;
-    return nrmi_check_activation(shape->activation, D);
+    int rc = D > 0 ? nrmi_check_activation(shape->activation, D) : NRM_ESIZE;
+    if (norm < NRM_NO_NORM || norm > NRM_LP_BATCH_NORM) rc = NRM_EKIND;
+    if (norm == NRM_GROUP_NORM && (G == 0 || G >= D || D % G != 0)) rc = NRM_ESIZE;
+    if (batch_norm && norm != NRM_BATCH_NORM && spec->sync.merge != NULL) rc = NRM_EKIND;
+    if (!(weight > 0 && weight <= 1)) rc = NRM_EWEIGHT;
+    if (!(spec->r_max >= 1 && spec->d_max >= 0)) rc = NRM_ERATE;
+    if (rc == NRM_OK && norm == NRM_LP_BATCH_NORM)
+        rc = nrmi_check_lp(shape->p, NRM_TRAIN, 0, 2, 1, 1);
+    if (rc == NRM_OK) rc = nrmi_check_eps(spec->eps);
+    return rc == NRM_OK ? nrmi_check_noise(&spec->noise) : rc;
 }
 
 /* All layers, before the first one works: a call that is refused moves no running statistics. */
@@ -3127,11 +3141,7 @@ static int nrmi_check_net(const nrm_mlp *net, const nrm_real *x, size_t N, int m
     return rc;
 }
 
-/*
-### 12.2  Forward
-
-Only if `moves` do running statistics move. `sync.merge` merges those of the batch (ST.1).
-*/
+/* In train mode; running statistics move only if `moves`. sync.merge: those of all workers. */
 static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode, int moves)
 {
     const nrm_mlp_spec *spec = &net->spec;
@@ -3193,7 +3203,7 @@ NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 }
 
 /*
-### 12.3  Backward
+### 12.2  Backward
 
 All is undone in reverse order. `sync.add` adds up the two sums of batch norm (ST.5).
 */
@@ -3203,12 +3213,11 @@ static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_
     const nrm_acc *m = s->mean, *r = s->rstd, *q = s->ratio, *o = s->offset;
     const nrm_sync *sync = &net->spec.sync;
     const int kind = s->shape.norm;
-    const size_t D = s->shape.width;
+    const size_t D = s->shape.width, G = s->shape.groups;
     nrm_real *g = s->gamma, *dg = s->dgamma, *db = s->dbeta;
     if (kind == NRM_LAYER_NORM) return nrm_layernorm_backward(d, dg, db, d, x, m, r, g, N, D);
     if (kind == NRM_RMS_NORM) return nrm_rmsnorm_backward(d, dg, d, x, r, g, N, D);
-    if (kind == NRM_GROUP_NORM)
-        return nrm_groupnorm_backward(d, dg, db, d, x, m, r, g, N, D, 1, s->shape.groups);
+    if (kind == NRM_GROUP_NORM) return nrm_groupnorm_backward(d, dg, db, d, x, m, r, g, N, D, 1, G);
     if (kind == NRM_LP_BATCH_NORM)
         return nrm_lp_batchnorm_backward(d, dg, db, d, x, m, r, g, s->shape.p, mode, eps, N, D, 1);
     if (kind == NRM_NOISY_BATCH_NORM)
@@ -3218,8 +3227,7 @@ static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_
     if (mode != NRM_TRAIN || sync->merge == NULL)
         return nrm_batchnorm_backward(d, dg, db, d, x, m, r, g, mode, N, D, 1);
     (void)nrm_sync_batchnorm_sums(s->sums, dg, db, d, x, NULL, m, r, N, D, 1);
-    /* a nrm_sums is two nrm_acc, and nothing else */
-    if (sync->add(sync->context, &s->sums->dy, 2 * D) != 0) return NRM_ESYNC;
+    if (sync->add(sync->context, &s->sums->dy, 2 * D) != 0) return NRM_ESYNC; /* both sums */
     return nrm_sync_batchnorm_backward(d, d, x, NULL, m, r, g, s->stats, s->sums, N, D, 1);
 }
 
@@ -3246,17 +3254,16 @@ static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode
 }
 
 /*
-### 12.4  Is the bias redundant?
+### 12.3  Is the bias redundant?
 
     BN(x + b) = BN(x) for b constant in each channel                  (MLP.3)
     LN(x + b) = LN(x + b − ⟨b⟩)                                       (MLP.4)
 
-Before a *batch* norm in train mode it is: b shifts a channel, and the mean shifts with it.
-By BN.21 the gradient of b is zero. Only rounding noise moves b, and Adam, which divides by
-the size of the gradient, turns that noise into full steps. Before a *layer* norm only the
-mean of b is lost. With running statistics, and after an activation, b does count.
+Before a *batch* norm in train mode it is: the mean shifts with b, whose gradient is zero by
+BN.21. (Adam divides rounding noise by its own size and makes full steps of it.) Before a
+*layer* norm only the mean of b is lost. With running statistics, or after f, all of b counts.
 
-### 12.5  Initial weights
+### 12.4  Initial weights
 
 Weights start random, so that units differ, at a scale that neither blows up the next layer
 nor starves it. ReLU keeps half of the mean square, and a variance of 2/in makes up for that.
@@ -3269,15 +3276,6 @@ nor starves it. ReLU keeps half of the mean square, and a variance of 2/in makes
 Each array is drawn from its own stream, numbered by layer and purpose. So two networks with
 the same seed and different norms start from the same weight matrices.
 */
-enum { NRMI_W, NRMI_B, NRMI_GAMMA, NRMI_BETA, NRMI_ARRAYS }; /* so a layer's parameters lie */
-
-static size_t nrmi_count(const nrm_mlp_state *s, size_t array)
-{
-    const int norm = s->shape.norm != NRM_NO_NORM, rms = s->shape.norm == NRM_RMS_NORM;
-    const int has[NRMI_ARRAYS] = {1, s->shape.bias, norm, norm && !rms};
-    return has[array] ? (array == NRMI_W ? s->in : 1) * s->shape.width : 0;
-}
-
 /* Where the arrays of layer l stand, from `at` on, and their first values. Returns their end. */
 static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
 {
@@ -3296,20 +3294,21 @@ static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
         const int drawn = a == NRMI_W || (a == NRMI_B && spec->init == NRM_INIT_FAN_IN);
         nrm_real *p = net->params + at;
         nrm_rng r;
-        if ((n = nrmi_count(s, a)) == 0) continue;
-        *value[a] = p;
-        *grad[a] = net->grads + at;
+        n = nrmi_count(s, a);
+        *value[a] = n > 0 ? p : NULL;
+        *grad[a] = n > 0 ? net->grads + at : NULL;
         nrm_rng_seed(&r, spec->seed, NRMI_ARRAYS * (uint64_t)l + a);
         for (i = 0; i < n && drawn; i++)
             p[i] = (nrm_real)(scale * (normal ? (nrm_acc)nrm_rng_normal(&r) : nrmi_symmetric(&r)));
         for (i = 0; i < n && a == NRMI_GAMMA; i++)
             p[i] = spec->gamma_init == NRM_GAMMA_UNIFORM ? nrm_rng_uniform(&r) : 1;
     }
+    for (i = 0; s->running.var != NULL && i < s->shape.width; i++) s->running.var[i] = 1;
     return at;
 }
 
 /*
-### 12.6  Several workers
+### 12.5  Several workers
 
 Every worker has a copy of the network and its part of the batch: N_w of N examples, with the
 mean loss L_w. The loss of the whole batch is
@@ -3328,7 +3327,7 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
     const nrm_sync *sync = &net->spec.sync;
     const nrm_rng kept = net->rng;
     nrm_real share = 1, *d = net->work[(layers - 1) % 2];
-    nrm_acc value = 0, sums[2];
+    nrm_acc value = 0, sums[2] = {0, (nrm_acc)N};
     size_t i;
     int back, rc = mode == NRM_INFER ? NRM_EMODE : labels == NULL && N > 0 ? NRM_ENULL : NRM_OK;
     if (rc == NRM_OK && N > net->spec.max_batch) rc = NRM_ESIZE;
@@ -3339,15 +3338,14 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
     if (rc < 0 || (N == 0 && sync->add == NULL)) return rc;
     rc |= nrm_cross_entropy_forward(&value, net->prob, net->logits, labels, N, classes);
     sums[0] = value * (nrm_acc)N;
-    sums[1] = (nrm_acc)N;
     if (sync->add != NULL && sync->add(sync->context, sums, 2) != 0) return NRM_ESYNC;
     if (sync->add != NULL && sums[1] > 0) {
         value = sums[0] / sums[1];                /* MLP.9: L, */
         share = (nrm_real)((nrm_acc)N / sums[1]); /* N_w/N     */
     }
-    back = nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
-    for (i = 0; i < N * classes && share != 1; i++) d[i] *= share; /* MLP.9 */
-    if (back >= 0) back = nrmi_mlp_backward(net, x, N, mode);
+    (void)nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
+    for (i = 0; i < N * classes; i++) d[i] *= share; /* MLP.9 */
+    back = nrmi_mlp_backward(net, x, N, mode);
     if (back < 0) return back;
     if (sync->add != NULL) { /* if one worker has met something not finite, all know */
         for (i = 0; i < n; i++) net->total[i] = (nrm_acc)net->grads[i];
@@ -3369,12 +3367,11 @@ NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
 }
 
 /*
-### 12.7  Optimizers
+### 12.6  Optimizers
 
-Gradient descent with Polyak's heavy ball, in PyTorch's form, and Adam (Kingma and Ba 2015).
-θ is a parameter, g its gradient, η the learning rate, t the number of the step, from 1 on.
-κ is `heavy_ball` and ε here is `adam_eps`. a and b start at 0. In Adam they are running
-averages of g and g², and dividing by 1 − βᵗ removes the effect of that start.
+Gradient descent with Polyak's heavy ball κ, in PyTorch's form, and Adam (Kingma and Ba
+2015), in step t = 1, 2, ... with learning rate η and ε = `adam_eps`. a and b start at 0. In
+Adam they average g and g², and dividing by 1 − βᵗ removes the effect of that start.
 
     a ← κ·a + g                                                       [OPT.1]
     θ ← θ − η·a                                                       [OPT.2]
@@ -3434,8 +3431,8 @@ NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const n
         n = nrmi_least(N - at, net->spec.max_batch);
         status = nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER);
         if (status < 0) return status;
-        rc |= status | nrm_cross_entropy_forward(&mean, NULL, net->logits, labels + at, n, classes) |
-              nrm_accuracy(&hit, net->logits, labels + at, n, classes);
+        rc |= status | nrm_accuracy(&hit, net->logits, labels + at, n, classes);
+        rc |= nrm_cross_entropy_forward(&mean, NULL, net->logits, labels + at, n, classes);
         losses += mean * (nrm_acc)n;
         hits += hit * (nrm_acc)n;
     }
@@ -3445,9 +3442,7 @@ NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const n
 }
 
 /*
-### 12.8  Memory
-
-One routine measures the block and lays it out, so the two cannot disagree.
+### 12.7  Memory
 */
 NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void)
 {
@@ -3471,33 +3466,19 @@ static int nrmi_check_spec(const nrm_mlp_spec *spec)
     if (spec == NULL || spec->layer == NULL) return NRM_ENULL;
     if (spec->inputs == 0 || spec->layers == 0 || spec->max_batch == 0) return NRM_ESIZE;
     if (spec->sync.merge != NULL && spec->sync.add == NULL) return NRM_ENULL;
-    for (l = 0; l < spec->layers && rc == NRM_OK; l++)
-        rc = nrmi_check_layer(&spec->layer[l], spec);
-    if (rc != NRM_OK) return rc;
-    if (spec->init < NRM_INIT_HE || spec->init > NRM_INIT_FAN_IN || nrmi_check_eps(spec->init_std) ||
-        (spec->gamma_init != NRM_GAMMA_ONE && spec->gamma_init != NRM_GAMMA_UNIFORM) ||
-        (spec->optimizer != NRM_SGD && spec->optimizer != NRM_ADAM))
+    if (spec->init < NRM_INIT_HE || spec->init > NRM_INIT_FAN_IN || nrmi_check_eps(spec->init_std))
         return NRM_EKIND;
+    if (spec->gamma_init < NRM_GAMMA_ONE || spec->gamma_init > NRM_GAMMA_UNIFORM) return NRM_EKIND;
+    if (spec->optimizer != NRM_SGD && spec->optimizer != NRM_ADAM) return NRM_EKIND;
     if (!(spec->heavy_ball >= 0 && spec->heavy_ball < 1 && spec->beta1 >= 0 && spec->beta1 < 1 &&
           spec->beta2 >= 0 && spec->beta2 < 1 && spec->adam_eps > 0)) /* 0: Adam divides 0 by 0 */
         return NRM_ERATE;
-    return nrmi_check_eps(spec->lr) || nrmi_check_eps(spec->adam_eps) ? NRM_ERATE : NRM_OK;
+    if (nrmi_check_eps(spec->lr) || nrmi_check_eps(spec->adam_eps)) return NRM_ERATE;
+    for (l = 0; l < spec->layers && rc == NRM_OK; l++) rc = nrmi_check_layer(spec->layer + l, spec);
+    return rc;
 }
 
-#define NRM_ALIGN 64 /* a cache line; also enough for any vector load */
 #define NRM_TAKE(type, count) ((type *)nrmi_take(arena, (count), sizeof(type)))
-typedef struct nrmi_arena { /* hands out pieces of the block; only counts when base is NULL */
-    unsigned char *base;
-    size_t used; /* SIZE_MAX: more than there can be */
-} nrmi_arena;
-
-static void *nrmi_take(nrmi_arena *arena, size_t count, size_t size)
-{
-    const size_t at = arena->used, most = SIZE_MAX / 4;
-    const int fits = at <= most && count <= most / size;
-    arena->used = fits ? (at + count * size + NRM_ALIGN - 1) / NRM_ALIGN * NRM_ALIGN : SIZE_MAX;
-    return fits && arena->base != NULL ? arena->base + at : NULL;
-}
 
 /* The activations of one layer. A place that it lacks shares the linear part's buffer. */
 static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *s, const nrm_mlp_spec *spec)
@@ -3506,7 +3487,7 @@ static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *s, const nrm_mlp
     const size_t N = spec->max_batch, width = s->shape.width;
     const size_t saved = batch_norm ? width : norm == NRM_GROUP_NORM ? N * s->shape.groups : N;
     const int f = s->shape.activation, after = s->shape.norm_after;
-    size_t i;
+    const nrm_running fresh = {NULL, NULL, spec->new_weight, spec->cumulative, spec->biased, 0};
     s->linear_out = s->norm_out = s->act_out = NRM_TAKE(nrm_real, N * width);
     if (norm != NRM_NO_NORM) s->norm_out = NRM_TAKE(nrm_real, N * width);
     if (f != NRM_IDENTITY) s->act_out = NRM_TAKE(nrm_real, N * width);
@@ -3516,20 +3497,17 @@ static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *s, const nrm_mlp
     if (norm == NRM_NOISY_BATCH_NORM) s->scale = NRM_TAKE(nrm_real, N * width);
     if (norm == NRM_BATCH_RENORM) s->ratio = NRM_TAKE(nrm_acc, width);
     if (norm == NRM_BATCH_RENORM) s->offset = NRM_TAKE(nrm_acc, width);
-    s->running.new_weight = spec->new_weight;
-    s->running.cumulative = spec->cumulative;
-    s->running.biased = spec->biased;
+    s->running = fresh;
     if (!batch_norm) return;
     s->running.mean = NRM_TAKE(nrm_real, width);
     s->running.var = NRM_TAKE(nrm_real, width);
-    for (i = 0; s->running.var != NULL && i < width; i++) s->running.var[i] = 1;
     if (norm != NRM_LP_BATCH_NORM) s->stats = NRM_TAKE(nrm_stats, width); /* t is no variance */
     if (spec->sync.merge != NULL) s->sums = NRM_TAKE(nrm_sums, width);
 }
 
+/* Measures the block and lays it out, so that the two cannot disagree. */
 static void nrmi_layout(nrm_mlp *net, nrmi_arena *arena, const nrm_mlp_spec *spec)
 {
-    const int adam = spec->optimizer == NRM_ADAM;
     size_t l, a, n = 0, N = spec->max_batch, in = spec->inputs, widest = 0;
     (void)NRM_TAKE(nrm_mlp, 1); /* net itself */
     net->state = NRM_TAKE(nrm_mlp_state, spec->layers);
@@ -3548,8 +3526,8 @@ static void nrmi_layout(nrm_mlp *net, nrmi_arena *arena, const nrm_mlp_spec *spe
     net->n_params = n;
     net->params = NRM_TAKE(nrm_real, n);
     net->grads = NRM_TAKE(nrm_real, n);
-    if (adam || spec->heavy_ball > 0) net->moment1 = NRM_TAKE(nrm_real, n);
-    if (adam) net->moment2 = NRM_TAKE(nrm_real, n);
+    if (spec->optimizer == NRM_ADAM || spec->heavy_ball > 0) net->moment1 = NRM_TAKE(nrm_real, n);
+    if (spec->optimizer == NRM_ADAM) net->moment2 = NRM_TAKE(nrm_real, n);
     if (spec->sync.add != NULL) net->total = NRM_TAKE(nrm_acc, n + 1);
     net->prob = NRM_TAKE(nrm_real, N * in);
     for (l = 0; l < 2; l++) net->work[l] = NRM_TAKE(nrm_real, N * widest);
@@ -3572,8 +3550,7 @@ NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp
     size_t l, at = 0;
     if (rc != NRM_OK) return rc;
     if (net == NULL || block == NULL) return NRM_ENULL;
-    if (need == 0) return NRM_EOVERFLOW;
-    if (bytes < need) return NRM_EBLOCK;
+    if (bytes < need || need == 0) return need == 0 ? NRM_EOVERFLOW : NRM_EBLOCK;
     NRM_MEMSET(block, 0, need);
     arena.base += (NRM_ALIGN - (uintptr_t)block % NRM_ALIGN) % NRM_ALIGN;
     *net = (nrm_mlp *)(void *)arena.base;
@@ -3889,6 +3866,14 @@ static int nrmi_check_sizes(size_t a, size_t b, size_t c)
     const size_t most = SIZE_MAX / sizeof(double) / 2;
     if (b == 0 || c == 0) return NRM_ESIZE;
     return b > most / c || (a > 0 && b * c > most / a) ? NRM_EOVERFLOW : NRM_OK;
+}
+
+static void *nrmi_take(nrmi_arena *arena, size_t count, size_t size)
+{
+    const size_t at = arena->used, most = SIZE_MAX / 4;
+    const int fits = at <= most && count <= most / size;
+    arena->used = fits ? (at + count * size + NRM_ALIGN - 1) / NRM_ALIGN * NRM_ALIGN : SIZE_MAX;
+    return fits && arena->base != NULL ? arena->base + at : NULL;
 }
 
 typedef union NRM_OWN(nrmi_bits) { /* a number and its bits */

@@ -29,8 +29,8 @@ WANTED := $(if $(ONLY),$(foreach n,$(ONLY),$(filter $(n)_%,$(EXPERIMENTS))),$(EX
 EXAMPLES := $(addprefix $(BUILD)/,$(PROGRAMS))
 OBJECTS := $(BUILD)/helpers.o $(BUILD)/stb_image_write.o
 
-.PHONY: help deps deps-dev deps-peers figures test mnist examples strict sanitize determinism lint bench \
-	bench-peers bench-quick bench-docs bench-mnist check install uninstall clean
+.PHONY: help deps deps-dev deps-peers figures test mnist examples strict sanitize determinism lint \
+	bench bench-peers bench-quick bench-docs bench-mnist check install uninstall clean
 .DELETE_ON_ERROR:
 
 help: ## this list

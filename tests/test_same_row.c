@@ -3,8 +3,8 @@
    Layer, RMS and group norm, batch norm with running statistics, the linear layer and a network in
    infer mode compute each row from this row alone. So a row's result must not depend on how many
    rows come with it, nor on its place among them. Each layer first computes ROWS rows in one call.
-   Then the rows are cut into batches of every size in `sizes`, each batch is computed by itself, and
-   each row is compared with that of the one call, byte by byte.
+   Then the rows are cut into batches of every size in `sizes`, each batch is computed by itself,
+   and each row is compared with that of the one call, byte by byte.
 
    A comparison is one array of one row. Only public functions are used, so tests/same_row.sh builds
    the same program with threads, with a BLAS, and with a header that breaks the promise. */

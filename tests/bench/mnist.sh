@@ -15,10 +15,10 @@
 # ratio, the training loss of the last epoch, which says that both did the same work, and the test
 # accuracy after it. Without PyTorch (Debian: python3-torch) only ours are run, and that is said.
 #
-# PyTorch's time is that of the BLAS it finds. So both products are measured first and printed, and
-# if PyTorch's has less than half of our GFLOP/s, as with the reference BLAS or with an OpenBLAS that
-# does not know the processor, there is no comparison: it would say nothing about PyTorch. Debian:
-# libopenblas0-pthread. Other kernels of OpenBLAS are tried (OPENBLAS_CORETYPE), and the fastest used.
+# PyTorch's time is that of the BLAS it finds. So both products are measured first and printed.
+# Other kernels of OpenBLAS are tried (OPENBLAS_CORETYPE), and the fastest used. If PyTorch's product
+# then has less than half of our GFLOP/s, as with the reference BLAS, there is no comparison: it
+# would say nothing about PyTorch. Debian: libopenblas0-pthread.
 # Table: BUILD/bench/mnist.csv and .md.
 set -eu
 cd "$(dirname "$0")/../.."

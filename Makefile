@@ -29,8 +29,8 @@ WANTED := $(if $(ONLY),$(foreach n,$(ONLY),$(filter $(n)_%,$(EXPERIMENTS))),$(EX
 EXAMPLES := $(addprefix $(BUILD)/,$(PROGRAMS))
 OBJECTS := $(BUILD)/helpers.o $(BUILD)/stb_image_write.o
 
-.PHONY: help deps deps-dev figures test mnist examples strict sanitize determinism lint bench \
-	bench-peers bench-quick bench-docs bench-mnist check install uninstall clean
+.PHONY: help deps deps-dev deps-peers figures test mnist examples strict sanitize determinism lint \
+	bench bench-peers bench-quick bench-docs bench-mnist check install uninstall clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -42,6 +42,9 @@ deps: ## install what figures and tests need (stb_image_write, curl)
 
 deps-dev: ## install what the whole check matrix needs too (g++, clang, sanitizers, Node)
 	@STB="$(STB)" sh examples/deps.sh dev
+
+deps-peers: ## install what bench-peers and bench-mnist compare with (PyTorch, oneDNN, OpenBLAS)
+	@STB="$(STB)" sh examples/deps.sh peers
 
 mnist: ## download MNIST to data/mnist (MNIST_URL= names another mirror)
 	@sh examples/fetch_mnist.sh "$(MNIST)"
@@ -82,7 +85,7 @@ sanitize: ## run the tests under the address and undefined-behaviour sanitizers
 	@CC="$(CC)" BUILD="$(BUILD)/sanitize" STB_CFLAGS="$(STB_CFLAGS)" SANITIZE=1 sh tests/run.sh
 
 determinism: ## compare the bits of all compilers and optimisation levels
-	@sh tests/determinism.sh
+	@sh tests/determinism.sh && sh tests/same_row.sh
 
 lint: ## check the texts: characters, tags, formulas, symbols, links, code blocks
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh lint

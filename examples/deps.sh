@@ -5,6 +5,8 @@
 #   deps.sh dev       clang with its sanitizer runtime, g++, a compiler for ARM and Open MPI, for
 #                     the whole check matrix; without Open MPI the example that needs it is left
 #                     out. And Node with npm, for the book
+#   deps.sh peers     what `make bench-peers` and `make bench-mnist` compare with (Debian): PyTorch,
+#                     oneDNN, and OpenBLAS, without which PyTorch's products are slow
 #
 # It uses whichever package manager is there (apt-get, dnf, pacman, brew), as root or through sudo,
 # says what it does, and does nothing when nothing is missing.
@@ -32,6 +34,10 @@ has_asan() { # can clang link a sanitized program?
     return $found
 }
 
+has_header() {
+    echo "#include <$1>" | cc -E - >/dev/null 2>&1
+}
+
 has_mpi() { # Fedora's is not on the path
     { have mpicc && have mpirun; } || [ -x /usr/lib64/openmpi/bin/mpicc ]
 }
@@ -42,6 +48,9 @@ package() {
     apt-get:stb) echo libstb-dev ;;
     dnf:stb) echo stb_image_write-devel ;;
     *:stb) echo stb ;;
+    apt-get:torch) echo libtorch-dev python3-torch python3-numpy ;;
+    apt-get:onednn) echo libdnnl-dev ;;
+    apt-get:openblas) echo libopenblas-dev ;;
     apt-get:g++) echo g++ ;;
     dnf:g++) echo gcc-c++ ;;
     *:g++) echo gcc ;;
@@ -98,10 +107,18 @@ dev)
     has_asan || missing="$missing asan"
     { have node && have npm; } || missing="$missing node"
     have arm-none-eabi-gcc || missing="$missing arm"
+    has_header cblas.h || missing="$missing openblas"
     has_mpi || optional=mpi
     ;;
+peers)
+    have g++ || missing="$missing g++"
+    [ -d /usr/include/torch ] && /usr/bin/python3 -c 'import torch, numpy' 2>/dev/null ||
+        missing="$missing torch"
+    has_header oneapi/dnnl/dnnl.h || missing="$missing onednn"
+    has_header cblas.h || missing="$missing openblas"
+    ;;
 *)
-    say "unknown set '$1'; there are: figures, dev"
+    say "unknown set '$1'; there are: figures, dev, peers"
     exit 2
     ;;
 esac

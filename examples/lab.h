@@ -881,7 +881,7 @@ stats_verdict lab_compare_series(const lab_report *r, size_t arm, const char *a,
 stats_verdict lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,
                         int sign)
 {
-    double value[LAB_SEEDS_MAX];
+    double value[LAB_SEEDS_MAX] = {0};
     const size_t n = lab_values(r, arm, series, x, value);
     return stats_judge_limit(value, n, limit, sign);
 }
@@ -889,7 +889,7 @@ stats_verdict lab_limit(const lab_report *r, size_t arm, const char *series, dou
 stats_verdict lab_near(const lab_report *r, size_t arm, const char *series, double x, double target,
                        double tolerance)
 {
-    double off[LAB_SEEDS_MAX];
+    double off[LAB_SEEDS_MAX] = {0};
     const size_t n = lab_values(r, arm, series, x, off);
     size_t s;
     for (s = 0; s < n; s++) off[s] = fabs(off[s] - target);

@@ -17,7 +17,7 @@ BEGIN {
     label["sync"] = "synchronised batch norm"
     heads["ours"] = "ours, -O3 -march=native"; heads["ours-O3"] = "ours, -O3"
     heads["ours-O2"] = "ours, -O2"; heads["one-pass"] = "plain C, one pass"
-    heads["three-pass"] = "plain C, three passes"
+    heads["three-pass"] = "plain C, three passes"; heads["ggml-way"] = "the way of ggml"
     heads["pytorch"] = "PyTorch"; heads["onednn"] = "oneDNN"; heads["limit"] = "one-pass limit"
 }
 

@@ -31,7 +31,7 @@
 /* ---- contestants ---- */
 
 extern const bench_contestant bench_limit, bench_ours_native, bench_ours_O2, bench_ours_O3,
-    bench_one_pass, bench_three_pass;
+    bench_one_pass, bench_three_pass, bench_ggml_way;
 #ifdef BENCH_TORCH
 extern const bench_contestant bench_torch;
 #endif
@@ -40,8 +40,8 @@ extern const bench_contestant bench_onednn;
 #endif
 
 static const bench_contestant *const contestants[] = {
-    &bench_limit,   &bench_ours_native, &bench_ours_O3,
-    &bench_ours_O2, &bench_one_pass,    &bench_three_pass,
+    &bench_limit,    &bench_ours_native, &bench_ours_O3,  &bench_ours_O2,
+    &bench_one_pass, &bench_three_pass,  &bench_ggml_way,
 #ifdef BENCH_TORCH
     &bench_torch,
 #endif

@@ -43,6 +43,7 @@ ours ours native -O3 -march=native
 ours ours-O3 O3 -O3
 ours ours-O2 O2 -O2
 compile plain plain.c "$CC" -O3 -march=native
+compile ggml_way ggml_way.c "$CC" -O3 -march=native
 compile reference reference.c "$CC" -O1 -ffp-contract=off
 compile machine machine.c "$CC" -O2
 

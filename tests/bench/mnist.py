@@ -2,6 +2,7 @@
 """The network of mnist.c in PyTorch, eager mode, one thread; the same arguments and lines.
 
     mnist.py DATA_DIR none|batch|layer WIDTH1-WIDTH2 BATCH SAMPLES EPOCHS SEED
+    mnist.py product        GFLOP/s of its product of two 512x512 matrices, the best of some
 """
 import os
 import sys
@@ -37,10 +38,23 @@ def network(norm, first, second):
     return Sequential(*layers, Linear(second, 10))
 
 
+def product():
+    a, b = torch.randn(512, 512), torch.randn(512, 512)
+    best = float("inf")
+    for _ in range(10):
+        start = time.perf_counter()
+        for _ in range(4):
+            torch.mm(a, b)
+        best = min(best, (time.perf_counter() - start) / 4)
+    print("product pytorch %.1f" % (2e-9 * 512 ** 3 / best))
+
+
 def main():
+    torch.set_num_threads(1)
+    if sys.argv[1] == "product":
+        return product()
     folder, norm, widths = sys.argv[1:4]
     batch, samples, epochs, seed = (int(a) for a in sys.argv[4:8])
-    torch.set_num_threads(1)
     torch.manual_seed(seed)
     images, labels = (part[:samples] for part in load(folder, "train"))
     test_images, test_labels = load(folder, "t10k")

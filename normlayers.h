@@ -81,7 +81,7 @@ program may use both precisions, in different files.
   the network that is not finite, or a NaN in a row to be ranked. Other functions pass NaN on.
   Three negative codes come after work: a gradient check that fails or does not settle has
   written its reports, and `NRM_ESYNC` leaves a network in the middle of a step.
-- Outputs may not overlap inputs, except where a declaration says "may be": the same pointer.
+- Outputs may not overlap inputs, except where "may be" allows the same pointer.
 - `N = 0` returns `NRM_OK` and writes nothing, with three exceptions: cross entropy and
   accuracy (so `nrm_mlp_eval` too) write 0; a worker without examples gets the mean, rstd,
   running statistics and sums of ## 4; and in a network with `sync` it shares each step.
@@ -157,10 +157,9 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #define NRM_DEF extern
 #endif
 
-/* Link names. A program that declares these functions for double and links a copy compiled for
-   float would misread its arrays without a warning. So the names that the linker sees carry the
-   types, unless these are the default ones: nrm_accuracy becomes nrm_accuracy_f64 with NRM_DOUBLE,
-   and nrm_accuracy_f32_float with NRM_ACC=float. */
+/* Link names carry the types, unless these are the default ones: nrm_accuracy becomes
+   nrm_accuracy_f64 with NRM_DOUBLE and nrm_accuracy_f32_float with NRM_ACC=float. So a program that
+   is compiled for double does not link with functions for float, which would misread its arrays. */
 #if defined(NRM_DOUBLE) || defined(NRM_ACC)
 #define NRM_LINK3(name, tag) name##tag
 #define NRM_LINK2(name, tag) NRM_LINK3(name, tag)
@@ -800,18 +799,15 @@ static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view 
                             size_t w);
 static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var);
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored);
-
 /* For a backward pass, the means as saved; NULL: 0. An nrm_acc with no more digits than an nrm_real
    has lost some of them: these are taken from x, unless it is NULL. */
 static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, const nrmi_view *v,
                        size_t g, size_t w);
-
 /* ∑u and ∑u·x̂, where u is dy, or dy·γ along a row, and x̂ is (x − mean)·rstd; gamma and rstd may be
    NULL for 1; without dy, u is x less the high part of the mean. */
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
                          const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
                          size_t w);
-
 /* y = (x − mean)·scale + shift, one scale and shift for each group; shift may be NULL for 0. */
 static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
                         const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w);
@@ -819,7 +815,6 @@ static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, c
 static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
                              const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
                              const nrmi_view *v, size_t g, size_t w);
-
 /* dx = scale·(γ·dy − share·s.dy − x̂·share·s.dy_xhat), γ for each group; gamma, s: or NULL. */
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
                          const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
@@ -830,7 +825,6 @@ static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_rea
                               const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
                               const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
                               const nrmi_view *v, size_t g, size_t w);
-
 /* Columns are summed band by band: `clear` starts their sums, `fold` ends a band. A band has `band`
    rows from g on, or `examples` rows of one set. `one_sweep`: is there room for all columns at
    once, and only one thread? */
@@ -839,7 +833,6 @@ static void nrmi_fold(nrmi_columns *columns, size_t from, size_t to);
 static size_t nrmi_band(const nrmi_view *v, size_t g);
 static size_t nrmi_examples(const nrmi_view *v);
 static int nrmi_one_sweep(const nrmi_view *v);
-
 /* The next stretch of a view that a mask [runs·length] lets through, *at numbers from its start;
    *from is 0 at first. Returns 0 at the end. */
 static int nrmi_next_stretch(nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v,

@@ -2604,7 +2604,7 @@ NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activatio
     else
         for (i = 0; i < count; i += NRM_SOME)
             nrmi_squash(y + i, x + i, activation, nrmi_least(count - i, NRM_SOME));
-    return NRM_OK;
+    return rc;
 }
 
 /*
@@ -2638,10 +2638,10 @@ NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_
 /*
 ### Softmax and cross-entropy
 
-For each of N examples the last layer gives C numbers, the *logits* z. Softmax turns them
-into probabilities p. The loss is minus the logarithm of the probability of the right class
-t, averaged over the batch. Subtracting the largest logit changes no probability, and no
-exponential can then overflow. The right side of CE.4 does not need p_t, which may round to 0.
+Softmax turns the C outputs z for an example, the *logits*, into probabilities p. The loss is
+minus the logarithm of the probability of the right class t, averaged over the batch. With
+the largest logit subtracted no p changes, and no exponential overflows. The right side of
+CE.4 does not need p_t, which may round to 0.
 
     h = max_c z_c                                                     [CE.1]
     Z = ∑_c e^(z_c − h)                                               [CE.2]
@@ -2706,9 +2706,9 @@ the right class. A row's gradient sums to 0, because its p sums to 1.
 NRM_DEF int nrm_cross_entropy_backward(nrm_real *dlogits, const nrm_real *prob, const int *labels,
                                        size_t N, size_t C)
 {
-    const nrmi_arg args[] = {NRM_ARG(dlogits, N * C, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(prob, N * C, NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(labels, N, NRMI_NEEDED)};
+    const nrmi_arg args[] = {
+        NRM_ARG(dlogits, N * C, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
+        NRM_ARG(prob, N * C, NRMI_NEEDED | NRMI_IN_PLACE), NRM_ARG(labels, N, NRMI_NEEDED)};
     size_t n, c;
     int rc = nrmi_check_sizes(N, C, 1);
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
@@ -2766,8 +2766,7 @@ static int nrmi_check_linear(size_t N, size_t in, size_t out)
 {
     int rc = nrmi_check_sizes(N, in, 1);
     if (rc == NRM_OK) rc = nrmi_check_sizes(N, out, 1);
-    if (rc == NRM_OK) rc = nrmi_check_sizes(in, out, 1);
-    return rc;
+    return rc == NRM_OK ? nrmi_check_sizes(in, out, 1) : rc;
 }
 
 NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W, const nrm_real *b,
@@ -2892,6 +2891,8 @@ static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_a
 
 γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or
 none; then β is the usual bias. x·Wx is one product of T·N rows; h·Wh has to wait for h[t].
+As one norm serves both terms, a large input takes most of the variance that the row is
+divided by, and leaves little to the state.
 
     a[t] = x[t]·Wx + h[t]·Wh                                          [RNN.1]
     z[t] = γ·norm(a[t]) + β                                           [RNN.2]
@@ -2933,13 +2934,10 @@ NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rs
 }
 
 /*
-As in the plain cell of the paper, one norm serves the sum of both terms, so a large input
-takes most of the variance that the row is divided by, and leaves little to the state.
-
 ### 11.3  Why batch norm is awkward here
 
-The state of step 1 is not distributed as that of step 50. Averaged over the steps, running
-statistics would be right for none of them, so each step has its own entry, `running[t]`
+The state of step 1 is not distributed as that of step 50, and an average over the steps
+would be right for none of them. So each step has its own running statistics, `running[t]`
 (Cooijmans et al., 2016). This has consequences that layer norm does not have:
 
 - `running` must have T entries, 2·T·H numbers, which cannot be checked.
@@ -3045,7 +3043,7 @@ single, unknown s. With layer norm it is also multiplied by γ·r, and 1/r² is,
 the variance of the row: s²·⟨h²⟩ plus the part of the input. So s cancels without input, or
 if Wx is scaled along with Wh. What remains, without input, is the root of γ²·⟨f′²⟩/⟨h²⟩: 1
 for ReLU, 1.085 for tanh with γ = 1, 1.00006 for tanh with γ = 0.1. Input at every step makes
-it smaller, since the state then has only a part of the variance: the cell forgets
+it smaller, as the state then has only a part of the variance: the cell forgets
 (docs/experiments/20_recurrent_norm.md).
 
 The same for the gradient: a[t] is linear in x[t] and h[t] together, and scaling a row
@@ -3643,16 +3641,15 @@ typedef struct NRM_OWN(nrmi_slope) { /* what the differences say of one entry */
 
 /*
 Half the step has a quarter of the error, so a suitable mixture R has none of it (Richardson).
-If R and the gradient disagree, two steps tell which is wrong. The uncertainty U of R has
-three parts: the change of R when the step is halved; how far the difference J of the slopes
-on the two sides is from shrinking like h, which shows rounding; and what rounding must be at
-least, with u the precision of the type.
+If R and the gradient disagree, the uncertainty U of R tells which is wrong. It has three
+parts: the change of R when the step is halved; how far the difference J of the slopes on the
+two sides is from shrinking like h, which shows rounding; and the least that rounding does,
+with u the precision of the type.
 
 At a *kink*, such as ReLU's at 0, D lies between the derivatives from both sides for every h.
 J then keeps its sign and, as the step shrinks, its size or a little less. A J that shrinks
-like h is curvature; one that grows, or turns, is rounding. If your loss can report which
-branches it took (say a hash of the signs of all pre-activations), give `branches`: a step
-that changes them is recognised for certain.
+like h is curvature; one that grows, or turns, is rounding. If your loss gives `branches` (say
+a hash of the signs of all pre-activations), a step that changes them is a kink for certain.
 
     R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                           [GC.3]
     J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)   [GC.7]
@@ -3691,11 +3688,11 @@ its largest, or, where rounding hides even that, with the largest itself:
     e = |a − R|/max(|a|, |R|, 10⁻³·max|grad|)                         [GC.6]
 
 A gradient a is *wrong* only if it differs from R(h/2) by more than the tolerance plus four
-times U. It is *unsettled* if U is so large that even an entry as big as the largest of its
-array could not be judged. Kinks are skipped and *counted*, so that a check that skipped
-everything does not look passed. So are *vanishing* entries, whose gradients are both zero
-within rounding: if all are, nothing was judged.
+times U, and *unsettled* if U is too large to judge even an entry as big as the largest of
+its array. Kinks are skipped and *counted*, so that a check that skipped everything does not
+look passed. So are *vanishing* entries, whose gradients are both zero within rounding.
 */
+
 /* Enters the verdict on the gradient a of one entry into the report. */
 static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc a,
                        const nrmi_slope *slope, nrm_acc tolerance, nrm_acc largest)
@@ -3746,8 +3743,7 @@ static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm
         const nrm_acc enough = tolerance * nrmi_larger(nrmi_abs(best.value), largest / 1000) / 10;
         nrmi_slope next;
         if (!best.kink && best.uncertainty <= enough) break;
-        h /= 8;
-        next = nrmi_attempt(check, theta, h);
+        next = nrmi_attempt(check, theta, h /= 8);
         if ((best.kink && !next.kink && 8 * next.noise < best.jump) ||
             (best.kink == next.kink && next.uncertainty < best.uncertainty))
             best = next;

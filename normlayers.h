@@ -1092,15 +1092,15 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 ### 1.5  What it means
 
 Except for ε and the factor γ·r, BN.19 is a projection: it takes out of dy its mean and its
-component along x̂. Adding a constant to all x of a channel leaves y alone, and stretching
-them does too, up to ε. That gives two checks that need no reference (for the second, multiply
-BN.19 by x̂ᵢ, sum, and use BN.6 and BN.7):
+component along x̂. Adding a constant to all x of a channel leaves y alone, and stretching them
+does too, up to ε; so dx has no component along the first direction, and next to none along the
+second (multiply BN.19 by x̂ᵢ, sum, and use BN.6 and BN.7):
 
     ∑ᵢ dxᵢ = 0                                                        (BN.21)
     ∑ᵢ dxᵢ·x̂ᵢ = γ·r·M·ε·r²·⟨dy·x̂⟩                                     (BN.22)
 
-Of the M = 2 directions of a channel with two values nothing remains: as long as these differ by
-much more than √ε, x̂ is +1 and −1 whatever they are, and
+Two directions are removed from the M that a channel has. With M = 2 nothing remains: as long
+as the two values differ by much more than √ε, x̂ is +1 and −1 whatever they are, and
 
     dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       (BN.23)
 
@@ -1879,9 +1879,8 @@ them knows a batch or has anything to remember. A model brings its own ε, often
 
 γ and β are `[C]`, one for each channel; μ and r are `[N][G]`. The K = C/G channels of a group
 lie side by side, M = K·S values in all. So for the statistics a group is a *row* of layer norm,
-and an example is G rows. What differs is the γ that a value meets: that of its channel. Below,
-a single group is meant, c its channels, s their positions. One value per group is refused, as
-in batch norm: y would be β_c whatever x is.
+and an example is G rows; but a value meets the γ of its channel. Below, a single group is meant,
+c its channels, s their positions. One value per group is refused, as in batch norm.
 */
 static int nrmi_check_groups(size_t N, size_t C, size_t S, size_t G)
 {
@@ -1937,9 +1936,8 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 /*
 ### 6.3  Group norm: backward
 
-Layer norm's formulas hold, with g = γ_c·dy. But a sum over the positions of a channel has γ as
-a common factor, and is needed three times: for β's gradient, for γ's, and, times γ, for the
-means of the group. It is made once.
+Layer norm's formulas hold, with g = γ_c·dy. The sums over the positions of a channel serve
+twice: as part of the gradients of γ and β and, times γ_c, of the means of the group.
 
     dβ_c = ∑ₙ ∑ₛ dy_ncs                                               [GN.4]
     dγ_c = ∑ₙ ∑ₛ dy_ncs·x̂_ncs                                         [GN.5]
@@ -2037,14 +2035,12 @@ NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
 }
 
 /*
-Of the three paths by which x reaches x̂ = x·r the one through the mean is gone, and with it
-⟨g⟩ in LN.14, for g = dy·γ:
+The path of x through the mean is gone, and with it ⟨g⟩ in LN.14, for g = dy·γ:
 
     dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ                                                 [RMS.3]
     dxᵢ = r·(gᵢ − x̂ᵢ·⟨g·x̂⟩)                                           [RMS.4]
 
-So one direction is removed instead of two: stretching x leaves y alone, up to ε, but adding
-a constant does not.
+One direction is removed instead of two: adding a constant to x does change y.
 
     ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          (RMS.5)
 */

@@ -754,9 +754,9 @@ static void test_noise_values(void)
     nrm_rng_seed(&rng, 10, 2);
     twin = rng;
     for (i = 0; i < ALL; i++) x[i] = nrm_rng_normal(&data);
-    CHECK_INT(nrm_batchnorm_forward(clean, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, N,
-                                    C, S),
-              NRM_OK);
+    CHECK_INT(
+        nrm_batchnorm_forward(clean, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S),
+        NRM_OK);
     CHECK_INT(nrm_noisy_batchnorm_forward(y, scale, mean, rstd, NULL, x, NULL, NULL, &noise, &rng,
                                           NRM_TRAIN, NRM_EPS, N, C, S),
               NRM_OK);

@@ -3058,8 +3058,7 @@ and in a step without input the gradient from later steps has none along the sta
 *The question it answers: what does a norm do inside a network that learns?*
 
 Linear layers, each with a norm and an activation, then softmax cross-entropy. A layer makes
-h′ `[N][width]` from h `[N][in]`, which is x or the output of the layer below. The last
-layer's output is the logits.
+h′ `[N][width]` from h `[N][in]`. The first h is x; the last h′ is the logits.
 
 ### 12.1  Forward
 
@@ -3128,7 +3127,7 @@ static int nrmi_check_net(const nrm_mlp *net, const nrm_real *x, size_t N, int m
     return rc;
 }
 
-/* In train mode; running statistics move only if `moves`. sync.merge: those of all workers. */
+/* Train mode moves running statistics only if `moves`, and with sync.merge it is chapter 4's. */
 static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode, int moves)
 {
     const nrm_mlp_spec *spec = &net->spec;
@@ -3191,8 +3190,6 @@ NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 
 /*
 ### 12.2  Backward
-
-All is undone in reverse order. `sync.add` adds up the two sums of batch norm (ST.5).
 */
 static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_t N, int mode)
 {

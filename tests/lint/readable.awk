@@ -219,12 +219,12 @@ function lengths(    i, n, longest, most, s, c) {
     check_faults("structs nrmi_*: " n ", the largest, " most ", has " longest " fields, limit 8")
     longest = 0
     for (c = 1; c <= last_chapter; c++) {
-        if (length_of[c] > (title[c] ~ /[Pp]erceptron|MLP|[Nn]etwork/ ? 640 : 340))
+        if (length_of[c] > (title[c] ~ /[Pp]erceptron|MLP|[Nn]etwork/ ? 495 : 340))
             remember(title[c] ": " length_of[c] " lines")
         if (length_of[c] > longest) { longest = length_of[c]; most = title[c] }
     }
     check_faults("chapters: the longest, " most ", has " longest \
-        " lines, limit 340, for the perceptron 640")
+        " lines, limit 340, for the perceptron 495")
     check(FNR <= 6090, "the header has " FNR " lines, limit 6090")
     check(bytes <= 292 * 1024, "the header has " bytes " bytes, limit " 292 * 1024)
 }

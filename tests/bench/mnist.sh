@@ -15,7 +15,6 @@
 # ratio, the training loss of the last epoch, which says that both did the same work, and the test
 # accuracy after it. Without PyTorch (Debian: python3-torch) only ours are run, and that is said.
 #
-#
 # PyTorch's time is that of the BLAS it finds. So both products are measured first and printed.
 # Other kernels of OpenBLAS are tried (OPENBLAS_CORETYPE), and the fastest used. If PyTorch still
 # has less than half of our GFLOP/s, as with the reference BLAS, there is no comparison, for it

@@ -17,8 +17,8 @@
 #
 # PyTorch's time is that of the BLAS it finds. So both products are measured first and printed.
 # Other kernels of OpenBLAS are tried (OPENBLAS_CORETYPE), and the fastest used. If PyTorch still
-# has less than half of our GFLOP/s, as with the reference BLAS, there is no comparison: it would say
-# nothing about PyTorch. Debian: libopenblas0-pthread.
+# has less than half of our GFLOP/s, as with the reference BLAS, there is no comparison, for it
+# would say nothing about PyTorch. Debian: libopenblas0-pthread.
 # Table: BUILD/bench/mnist.csv and .md.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -5891,8 +5891,9 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 
 - 0.2.0, form: two parts, `NRM_PLAIN`. Files are in `examples/npz.h`. What left: `unfold`,
   `convention_of` and `running_import` (docs/10_conventions.md has their formulas),
-  `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C), and the four
-  checks (the functions that use the data say the same).
+  `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C), `mlp_predict`
+  (forward and argmax), `mlp_reestimate` (now in `examples/training.h`), and the four checks
+  (the functions that use the data say the same).
 - 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group
   in group norm; `NRM_DOUBLE` with `NRM_ACC=float`; floats that are computed in another type
   (x87), unless `NRM_ANY_FLOAT_EVAL` is defined. A network checks all its layers before any

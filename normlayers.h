@@ -3824,21 +3824,18 @@ NRM_DEF const char *nrm_strerror(int status)
 #undef NRM_STATUS_CASE
 }
 
-static int nrmi_overlap(const nrmi_arg *a, const nrmi_arg *b)
-{
-    const uintptr_t p = (uintptr_t)a->at, q = (uintptr_t)b->at;
-    if (p == q && (a->role & b->role & NRMI_IN_PLACE)) return 0;
-    return p != 0 && q != 0 && p < q + b->bytes && q < p + a->bytes;
-}
-
 static int nrmi_check_args(const nrmi_arg *arg, size_t count)
 {
     size_t i, j;
     for (i = 0; i < count; i++)
         if ((arg[i].role & NRMI_NEEDED) && arg[i].at == NULL) return NRM_ENULL;
     for (i = 0; i < count; i++)
-        for (j = 0; j < count && (arg[i].role & NRMI_OUT); j++)
-            if (j != i && nrmi_overlap(&arg[i], &arg[j])) return NRM_EALIAS;
+        for (j = 0; j < count && (arg[i].role & NRMI_OUT); j++) {
+            const uintptr_t p = (uintptr_t)arg[i].at, q = (uintptr_t)arg[j].at;
+            const int same = p == q && (arg[i].role & arg[j].role & NRMI_IN_PLACE);
+            if (i == j || same || p == 0 || q == 0) continue;
+            if (p < q + arg[j].bytes && q < p + arg[i].bytes) return NRM_EALIAS;
+        }
     return NRM_OK;
 }
 
@@ -3942,33 +3939,29 @@ gradients of layer norm's γ and β go down the columns: they are summed in `nrm
 of rows that fits the second-level cache, and band after band in `nrm_acc`. With several sets of
 γ and β a band holds whole examples, or a part of one.
 */
-/* How many rows have about `numbers` values, within bounds. */
-static size_t nrmi_rows_of(size_t numbers, size_t length, size_t low, size_t high)
-{
-    const size_t rows = numbers / length;
-    return nrmi_least(rows < low ? low : rows, high);
-}
-
 static size_t nrmi_strip(const nrmi_view *v)
 {
     const size_t threads = nrmi_threads(v->groups * v->runs * v->length);
     const size_t lines = ((v->groups + threads - 1) / threads + NRM_LANES - 1) / NRM_LANES;
     if (v->kind == NRMI_COLUMNS) return nrmi_least(lines * NRM_LANES, NRM_WIDTH);
-    return v->kind == NRMI_RUNS ? 1 : nrmi_rows_of(NRMI_AT_ONCE, v->length, 1, NRMI_GROUP);
-}
-
-static size_t nrmi_band(const nrmi_view *v, size_t g)
-{
-    const size_t band = nrmi_rows_of(NRMI_BAND_NUMBERS, v->length, 4, NRMI_BAND), G = v->sets;
-    const size_t whole = band > G ? band - band % G : nrmi_least(band, G - g % G);
-    return nrmi_least(v->groups - g, G == 1 ? band : whole);
+    if (v->kind == NRMI_RUNS || v->length > NRMI_AT_ONCE) return 1;
+    return nrmi_least(NRMI_AT_ONCE / v->length, NRMI_GROUP);
 }
 
 static size_t nrmi_examples(const nrmi_view *v)
 {
-    const size_t band = nrmi_rows_of(NRMI_BAND_NUMBERS, v->length, 4, NRMI_BAND), G = v->sets;
+    const size_t rows = NRMI_BAND_NUMBERS / v->length, G = v->sets;
+    const size_t band = nrmi_least(rows < 4 ? 4 : rows, NRMI_BAND);
     if (G == 1 || G * v->length > NRMI_ONE_SWEEP) return band;
     return band > G ? band / G : 1;
+}
+
+static size_t nrmi_band(const nrmi_view *v, size_t g)
+{
+    const size_t rows = NRMI_BAND_NUMBERS / v->length, G = v->sets;
+    const size_t band = nrmi_least(rows < 4 ? 4 : rows, NRMI_BAND);
+    const size_t whole = band > G ? band - band % G : nrmi_least(band, G - g % G);
+    return nrmi_least(v->groups - g, G == 1 ? band : whole);
 }
 
 static int nrmi_one_sweep(const nrmi_view *v)
@@ -4015,11 +4008,14 @@ static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var)
 
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)
 {
-    size_t k;
     int lost = 0;
+    size_t k;
     for (k = 0; k < w; k++) {
-        const nrm_acc mean = stored ? (nrm_acc)(nrm_real)t->mean[k] : t->mean[k];
-        const nrm_acc var = stored ? (nrm_acc)(nrm_real)t->var[k] : t->var[k];
+        nrm_acc mean = t->mean[k], var = t->var[k];
+        if (stored) {
+            mean = (nrm_acc)(nrm_real)mean;
+            var = (nrm_acc)(nrm_real)var;
+        }
         lost |= !nrmi_finite(mean) || !nrmi_finite(var);
     }
     return lost;
@@ -4230,25 +4226,30 @@ typedef nrm_real nrmi_vec;
 #define NRM_UNROLL _Pragma("GCC unroll 8")
 #endif
 
-/* What a block of B values weighs beside the n before it: 1/B, B/(n + B), n·B/(n + B). */
-typedef struct NRM_OWN(nrmi_weight) {
-    nrm_acc inverse, share, between;
-} nrmi_weight;
+/* A statement for each i < n: for vectors as long as there are whole ones, then for single numbers.
+   nrmi_some is the type of what it works on. */
+#define NRM_EACH(i, n, ...)                                                                        \
+    for (; i + NRM_VEC <= (n); i += NRM_VEC) {                                                     \
+        typedef nrmi_vec nrmi_some;                                                                \
+        __VA_ARGS__;                                                                               \
+    }                                                                                              \
+    for (; i < (n); i++) {                                                                         \
+        typedef nrm_real nrmi_some;                                                                \
+        __VA_ARGS__;                                                                               \
+    }
+#define NRM_LOAD(at) (*(const nrmi_some *)(at))
+#define NRM_STORE(at, some) (*(nrmi_some *)(at) = (some))
+#define NRM_PLUS(p, i) ((p) != NULL ? (p) + (i) : NULL)
 
-static nrmi_weight nrmi_weigh(nrm_acc n, nrm_acc B)
-{
-    const nrmi_weight w = {1 / B, B / (n + B), n * (B / (n + B))};
-    return w;
-}
-
-/* m is an offset from x1, the first pivot; p, the pivot of these sums, becomes the next one. */
+/* m is an offset from x1, the first pivot; p, the pivot of these sums, becomes the next one. What a
+   block of B values weighs beside the n before it: 1/B, B/(n + B), n·B/(n + B). */
 static inline void nrmi_merge(nrm_acc *m, nrm_acc *Q, nrm_real *p, nrm_real x1, nrm_acc s1,
-                              nrm_acc s2, nrmi_weight w)
+                              nrm_acc s2, nrm_acc inverse, nrm_acc share, nrm_acc between)
 {
-    const nrm_acc mean = s1 * w.inverse;
+    const nrm_acc mean = s1 * inverse;
     const nrm_acc delta = ((nrm_acc)*p - (nrm_acc)x1) + mean - *m;
-    *m += delta * w.share;                              /* SUM.4 */
-    *Q += (s2 - s1 * mean) + delta * delta * w.between; /* SUM.5 */
+    *m += delta * share;                              /* SUM.4 */
+    *Q += (s2 - s1 * mean) + delta * delta * between; /* SUM.5 */
     *p = (nrm_real)((nrm_acc)x1 + *m);
 }
 
@@ -4268,10 +4269,7 @@ has overflowed or there is a NaN, and the two passes of SUM.7 decide.
 The inner loops SUM.3 therefore work in `nrm_real`, over stretches so short that rounding
 errors stay small, and merging is done in `nrm_acc`, once for each block.
 */
-static int nrmi_settled(nrm_acc Q, nrm_acc gross)
-{
-    return 4 * Q >= gross && nrmi_finite(gross); /* SUM.6 */
-}
+#define NRM_SETTLED(Q, gross) (4 * (Q) >= (gross) && nrmi_finite(gross)) /* SUM.6 */
 
 /*
 **The order of a sum** is part of the specification. For neighbours: as many lanes as fit into
@@ -4284,22 +4282,17 @@ modulo L, and at the end of a block the lanes are folded in half until one is le
 A block has at most 1024/L lines of L values and goes on from run to run. Columns are summed
 straight down, in blocks of 32 rows. Vectors of any width give the same bits.
 */
-#define NRM_LANE_VECS ((int)(NRM_LANES / NRM_VEC)) /* vectors that hold them     */
 enum {
     NRMI_BLOCK = 1024, /* values in a block of runs  */
     NRMI_LINES = 32,   /* rows in a block of columns */
     NRMI_STREAMS = 8   /* rows read at once          */
 };
 
-typedef struct NRM_OWN(nrmi_lanes) { /* two sums under way: of u, and of u·d with d = x − p */
-    nrmi_vec u[NRM_LANE_VECS], ud[NRM_LANE_VECS];
+/* Two sums under way, of u and of u·d with d = x − p; u is d if dy is NULL (SUM.3), else dy, or
+   dy·gamma. */
+typedef struct NRM_OWN(nrmi_lanes) {
+    nrmi_vec u[NRM_LANES / NRM_VEC], ud[NRM_LANES / NRM_VEC];
 } nrmi_lanes;
-
-#define NRM_LOAD(at) (*(const nrmi_vec *)(at))
-#define NRM_STORE(at, vector) (*(nrmi_vec *)(at) = (vector))
-#define NRM_PLUS(p, i) ((p) != NULL ? (p) + (i) : NULL)
-
-/* One number or one vector: u is d if dy is NULL (SUM.3), else dy, or dy·gamma. */
 #define NRM_ADD(u_sum, ud_sum, u, d) ((u_sum) += (u), (ud_sum) += (u) * (d))
 
 /* Adds n neighbours; the last ones, too few for all lanes, go one by one. */
@@ -4308,18 +4301,18 @@ NRM_INLINE void nrmi_add_run(nrmi_lanes *lanes, const nrm_real *x, nrm_real p, c
 {
     nrm_real *u_sum = (nrm_real *)lanes->u, *ud_sum = (nrm_real *)lanes->ud;
     size_t i = 0, j;
-    int v;
     if (n >= NRM_LANES) {
         nrmi_lanes sum = *lanes; /* a copy that may live in registers */
         for (; i + NRM_LANES <= n; i += NRM_LANES)
-            NRM_UNROLL for (v = 0; v < NRM_LANE_VECS; v++)
+            NRM_UNROLL for (j = 0; j < NRM_LANES / NRM_VEC; j++)
             {
-                const size_t at = i + (size_t)v * NRM_VEC;
-                const nrmi_vec d = NRM_LOAD(x + at) - p;
+                typedef nrmi_vec nrmi_some;
+                const nrm_real *at = x + i + j * NRM_VEC;
+                const nrmi_vec d = NRM_LOAD(at) - p;
                 nrmi_vec u = d;
-                if (dy != NULL) u = NRM_LOAD(dy + at);
-                if (gamma != NULL) u *= NRM_LOAD(gamma + at);
-                NRM_ADD(sum.u[v], sum.ud[v], u, d); /* SUM.8 */
+                if (dy != NULL) u = NRM_LOAD(dy + (at - x));
+                if (gamma != NULL) u *= NRM_LOAD(gamma + (at - x));
+                NRM_ADD(sum.u[j], sum.ud[j], u, d); /* SUM.8 */
             }
         *lanes = sum;
     }
@@ -4331,101 +4324,16 @@ NRM_INLINE void nrmi_add_run(nrmi_lanes *lanes, const nrm_real *x, nrm_real p, c
     }
 }
 
-static inline void nrmi_clear_lanes(nrmi_lanes *lanes)
+/* In quarters of Q lanes: 4, or 2 of doubles. */
+static inline nrm_real nrmi_fold_lanes(const nrmi_vec *lanes)
 {
-    const nrmi_vec zero = {0};
-    int v;
-    for (v = 0; v < NRM_LANE_VECS; v++) lanes->u[v] = lanes->ud[v] = zero;
+    enum { Q = NRM_LANES / 4 };
+    const nrm_real *l = (const nrm_real *)lanes;
+    nrm_real q[4] = {0, 0, 0, 0};
+    int j;
+    for (j = 0; j < Q; j++) q[j] = (l[j] + l[j + 2 * Q]) + (l[j + Q] + l[j + 3 * Q]); /* SUM.9 */
+    return Q == 4 ? (q[0] + q[2]) + (q[1] + q[3]) : q[0] + q[1];
 }
-
-/* Sixteen lanes to eight, and those to one; % keeps the index inside where L is 8. */
-static inline nrm_acc nrmi_fold_lanes(const nrmi_vec *lanes)
-{
-    const nrm_real *lane = (const nrm_real *)lanes;
-    nrm_real l[8];
-    size_t j;
-    for (j = 0; j < 8; j++) l[j] = NRM_LANES == 16 ? lane[j] + lane[(j + 8) % NRM_LANES] : lane[j];
-    return (nrm_acc)(((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))); /* SUM.9 */
-}
-
-/* How far a group has been read. */
-typedef struct nrmi_walk {
-    const nrmi_view *v;
-    size_t run, i;
-} nrmi_walk;
-
-/* The two sums over the next block of a group; returns how many values it has, 0 at the end. */
-static size_t nrmi_next_block(nrm_acc *su, nrm_acc *sud, nrmi_walk *at, const nrm_real *x,
-                              nrm_real p, const nrm_real *dy, const nrm_real *gamma)
-{
-    nrmi_lanes lanes;
-    size_t count = 0, lines = 0; /* a lane takes one value of each line */
-    nrmi_clear_lanes(&lanes);
-    while (at->run < at->v->runs) {
-        const size_t left = at->v->length - at->i, piece = nrmi_least(left, NRMI_BLOCK);
-        const size_t from = at->run * at->v->pitch + at->i;
-        lines += (piece + NRM_LANES - 1) / NRM_LANES;
-        if (lines > NRMI_BLOCK / NRM_LANES) break;
-        nrmi_add_run(&lanes, x + from, p, NRM_PLUS(dy, from), NRM_PLUS(gamma, at->i), piece);
-        count += piece;
-        at->i = piece < left ? at->i + piece : 0;
-        if (piece == left) at->run++;
-    }
-    *su = nrmi_fold_lanes(lanes.u);
-    *sud = nrmi_fold_lanes(lanes.ud);
-    return count;
-}
-
-/* The same for a row that is one block. */
-NRM_INLINE void nrmi_one_block(nrm_acc *su, nrm_acc *sud, const nrm_real *x, nrm_real p,
-                               const nrm_real *dy, const nrm_real *gamma, size_t n)
-{
-    nrmi_lanes lanes;
-    nrmi_clear_lanes(&lanes);
-    nrmi_add_run(&lanes, x, p, dy, gamma, n);
-    *su = nrmi_fold_lanes(lanes.u);
-    *sud = nrmi_fold_lanes(lanes.ud);
-}
-
-static int nrmi_is_one_block(const nrmi_view *v)
-{
-    return v->kind == NRMI_ROWS && v->length <= NRMI_BLOCK;
-}
-
-/* Mean and variance of a row or of a group of runs. */
-NRM_INLINE void nrmi_group_moments(nrmi_moments *t, size_t k, const nrm_real *x,
-                                   const nrmi_view *v, int one_block)
-{
-    nrm_real first = x[0];
-    int turn;
-    for (turn = 0; turn < 2; turn++) {
-        nrmi_walk at = {v, 0, 0};
-        nrm_acc m = 0, Q = 0, var = 0, n = 0, gross = 0, s1, s2;
-        nrm_real p = first;
-        size_t count;
-        if (one_block) { /* nothing to merge */
-            nrmi_one_block(&s1, &gross, x, first, NULL, NULL, v->length);
-            n = (nrm_acc)v->length;
-            m = s1 * (1 / n);
-            Q = gross - m * m * n; /* SUM.2 */
-            var = Q * (1 / n);
-        } else {
-            while ((count = nrmi_next_block(&s1, &s2, &at, x, p, NULL, NULL)) > 0) { /* (SUM.3) */
-                nrmi_merge(&m, &Q, &p, first, s1, s2, nrmi_weigh(n, (nrm_acc)count));
-                gross += s2;
-                n += (nrm_acc)count;
-            }
-            var = Q / n;
-        }
-        if (nrmi_settled(Q, gross)) {
-            nrmi_put(t, k, first, m, var);
-            return;
-        }
-        first = (nrm_real)((nrm_acc)first + m); /* once more, from the mean */
-    }
-    nrmi_two_passes(t, k, x, v);
-}
-
 #endif
 
 /*
@@ -4439,121 +4347,130 @@ are a multiple of 4 KB apart share eight places in the first-level cache.
 static void nrmi_add_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const nrm_real *p,
                           const nrm_real *dy, size_t rows, size_t pitch, size_t w)
 {
-    size_t c, i;
-    for (c = 0; c + NRM_VEC <= w; c += NRM_VEC) {
-        const nrmi_vec pivot = NRM_LOAD(p + c);
-        nrmi_vec u_sum = NRM_LOAD(su + c), ud_sum = NRM_LOAD(sud + c);
-        NRM_UNROLL for (i = 0; i < rows; i++)
-        {
-            const nrmi_vec d = NRM_LOAD(x + i * pitch + c) - pivot;
-            const nrmi_vec u = dy != NULL ? NRM_LOAD(dy + i * pitch + c) : d;
-            NRM_ADD(u_sum, ud_sum, u, d); /* SUM.3, SUM.12 */
-        }
-        NRM_STORE(su + c, u_sum);
-        NRM_STORE(sud + c, ud_sum);
-    }
-    for (; c < w; c++)
-        for (i = 0; i < rows; i++) {
-            const nrm_real d = x[i * pitch + c] - p[c], u = dy != NULL ? dy[i * pitch + c] : d;
-            NRM_ADD(su[c], sud[c], u, d); /* SUM.3, SUM.12 */
-        }
-}
-
-/* The two sums over a block of rows. */
-static void nrmi_sum_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const nrm_real *p,
-                          const nrm_real *dy, size_t rows, size_t pitch, size_t w)
-{
     const size_t streams = NRMI_STREAMS / (dy != NULL ? 2u : 1u);
-    size_t i;
+    size_t n, i;
     NRM_MEMSET(su, 0, w * sizeof *su);
     NRM_MEMSET(sud, 0, w * sizeof *sud);
-    for (i = 0; i < rows; i += streams)
-        nrmi_add_rows(su, sud, x + i * pitch, p, NRM_PLUS(dy, i * pitch),
-                      nrmi_least(rows - i, streams), pitch, w);
-}
-
-/* A column that is settled after the first turn gets the same result in the second. */
-static void nrmi_column_moments(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t w)
-{
-    nrm_real first[NRM_SLOTS], pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
-    nrm_acc *offset = t->mean, *Q = t->var; /* which they become in the end */
-    const size_t N = v->runs, some = nrmi_least(N, NRMI_STREAMS);
-    size_t n, c, unsettled = w;
-    int turn;
-    nrmi_sum_rows(s1, s2, x, x, NULL, some, v->pitch, w);
-    for (c = 0; c < w; c++) first[c] = (nrm_real)((nrm_acc)x[c] + (nrm_acc)s1[c] / (nrm_acc)some);
-    for (turn = 0; turn < 2 && unsettled > 0; turn++) {
-        for (c = 0; c < w; c++) {
-            if (turn > 0 && !nrmi_settled(Q[c], (nrm_acc)gross[c]))
-                first[c] = (nrm_real)((nrm_acc)first[c] + offset[c]);
-            offset[c] = Q[c] = 0;
-            pivot[c] = first[c];
-            gross[c] = 0;
-        }
-        for (n = 0; n < N; n += NRMI_LINES) {
-            const size_t rows = nrmi_least(N - n, NRMI_LINES);
-            const nrmi_weight weight = nrmi_weigh((nrm_acc)n, (nrm_acc)rows);
-            nrmi_sum_rows(s1, s2, x + n * v->pitch, pivot, NULL, rows, v->pitch, w); /* SUM.3 */
-            for (c = 0; c < w; c++)
-                nrmi_merge(&offset[c], &Q[c], &pivot[c], first[c], (nrm_acc)s1[c], (nrm_acc)s2[c],
-                           weight);
-            for (c = 0; c < w; c++) gross[c] += s2[c];
-        }
-        for (unsettled = 0, c = 0; c < w; c++) unsettled += !nrmi_settled(Q[c], (nrm_acc)gross[c]);
+    for (n = 0; n < rows; n += streams) {
+        const size_t some = rows - n < streams ? rows - n : streams;
+        const nrm_real *at = x + n * pitch, *u_at = NRM_PLUS(dy, n * pitch);
+        size_t c = 0;
+        NRM_EACH(c, w, {
+            const nrmi_some pivot = NRM_LOAD(p + c);
+            nrmi_some u_sum = NRM_LOAD(su + c), ud_sum = NRM_LOAD(sud + c);
+            NRM_UNROLL for (i = 0; i < some; i++)
+            {
+                const nrmi_some d = NRM_LOAD(at + i * pitch + c) - pivot;
+                const nrmi_some u = dy != NULL ? NRM_LOAD(u_at + i * pitch + c) : d;
+                NRM_ADD(u_sum, ud_sum, u, d); /* SUM.3, SUM.12 */
+            }
+            NRM_STORE(su + c, u_sum);
+            NRM_STORE(sud + c, ud_sum);
+        })
     }
-    for (c = 0; c < w; c++)
-        if (unsettled == 0 || nrmi_settled(Q[c], (nrm_acc)gross[c]))
-            nrmi_put(t, c, first[c], offset[c], Q[c] / (nrm_acc)N);
-        else
-            nrmi_two_passes(t, c, x + c, v);
 }
 
+/* How far w groups from group g on have been read. */
+typedef struct nrmi_walk {
+    const nrmi_view *v;
+    size_t g, w, run, i;
+} nrmi_walk;
+
+/* The two sums of each group over its next block; returns how many values that has, 0 at the end.
+   p: a pivot for each group. */
+static size_t nrmi_next_block(nrm_real *su, nrm_real *sud, nrmi_walk *at, const nrm_real *x,
+                              const nrm_real *p, const nrm_real *dy, const nrm_real *gamma)
+{
+    const nrmi_view *v = at->v;
+    const size_t down = at->run * v->pitch, i = at->i, D = v->length;
+    size_t count = nrmi_least(v->runs - at->run, NRMI_LINES), lines = 0, from, piece, j, k;
+    const nrmi_vec zero = {0};
+    if (v->kind == NRMI_COLUMNS) {
+        nrmi_add_rows(su, sud, x + down, p, NRM_PLUS(dy, down), count, v->pitch, at->w);
+        at->run += count;
+        return count;
+    }
+    for (k = 0; k < at->w && count > 0; k++) {
+        const nrm_real *scale = gamma != NULL ? gamma + (at->g + k) % v->sets * D + i : NULL;
+        nrmi_lanes lanes;
+        for (j = 0; j < NRM_LANES / NRM_VEC; j++) lanes.u[j] = lanes.ud[j] = zero;
+        if (v->kind == NRMI_ROWS) {
+            from = k * v->apart + i;
+            count = nrmi_least(D - i, NRMI_BLOCK);
+            nrmi_add_run(&lanes, x + from, p[k], NRM_PLUS(dy, from), scale, count);
+        } else {
+            for (count = 0; at->run < v->runs; count += piece) {
+                from = at->run * v->pitch + at->i;
+                piece = nrmi_least(D - at->i, NRMI_BLOCK);
+                lines += (piece + NRM_LANES - 1) / NRM_LANES; /* a lane takes one value of each */
+                if (lines > NRMI_BLOCK / NRM_LANES) break;
+                nrmi_add_run(&lanes, x + from, *p, NRM_PLUS(dy, from), NULL, piece);
+                at->run += at->i + piece == D;
+                at->i = at->i + piece < D ? at->i + piece : 0;
+            }
+        }
+        su[k] = nrmi_fold_lanes(lanes.u);
+        sud[k] = nrmi_fold_lanes(lanes.ud);
+    }
+    at->run += v->kind == NRMI_ROWS && (at->i += count) == D;
+    return count;
+}
+
+/* One turn for w groups that begin at x, with their first pivots, into t from k on. Returns how
+   many are not settled: they get a variance of −1 and a better pivot. */
+static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_real *x,
+                        const nrmi_view *v, size_t w)
+{
+    const int one_block = v->kind == NRMI_ROWS && v->length <= NRMI_BLOCK; /* nothing to merge */
+    const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length, per = 1 / M;
+    nrm_real pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
+    nrm_acc *offset = t->mean + k, *Q = t->var + k; /* which they become in the end */
+    size_t c, n, B, unsettled = 0;
+    nrmi_walk at = {v, 0, 0, 0, 0};
+    at.w = w;
+    for (c = 0; c < w; c++) {
+        offset[c] = Q[c] = gross[c] = 0;
+        pivot[c] = first[c];
+    }
+    for (n = 0; (B = nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL)) > 0; n += B) {
+        const nrm_acc inverse = 1 / (nrm_acc)B, share = (nrm_acc)B / (nrm_acc)(n + B);
+        for (c = 0; c < w; c++) /* (SUM.3) */
+            nrmi_merge(&offset[c], &Q[c], &pivot[c], first[c], (nrm_acc)s1[c], (nrm_acc)s2[c],
+                       inverse, share, (nrm_acc)n * share);
+        for (c = 0; c < w; c++) gross[c] += s2[c];
+    }
+    for (c = 0; c < w; c++) {
+        if (one_block) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
+        if (NRM_SETTLED(Q[c], (nrm_acc)gross[c])) {
+            nrmi_put(t, k + c, first[c], offset[c], one_block ? Q[c] * per : Q[c] / M);
+        } else {
+            first[c] = (nrm_real)((nrm_acc)first[c] + offset[c]);
+            t->var[k + c] = -1;
+            unsettled++;
+        }
+    }
+    return unsettled;
+}
+
+/* In a second turn a settled column gets the same result. */
 static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
                             size_t w)
 {
+    const size_t some = nrmi_least(v->runs, NRMI_STREAMS), apart = v->apart;
+    nrm_real first[NRM_SLOTS], squares[NRM_SLOTS];
     size_t k;
-    x += g * v->apart;
-    if (v->kind == NRMI_COLUMNS)
-        nrmi_column_moments(t, x, v, w);
-    else if (nrmi_is_one_block(v))
-        for (k = 0; k < w; k++) nrmi_group_moments(t, k, x + k * v->apart, v, 1);
-    else
-        for (k = 0; k < w; k++) nrmi_group_moments(t, k, x + k * v->apart, v, 0);
-}
-
-/* ∑u and ∑u·(x − p) of one group. */
-static void nrmi_group_sums(nrm_acc *su, nrm_acc *sud, const nrm_real *x, nrm_real p,
-                            const nrm_real *dy, const nrm_real *gamma, const nrmi_view *v)
-{
-    nrmi_walk at = {v, 0, 0};
-    nrm_acc u, ud;
-    if (nrmi_is_one_block(v)) {
-        nrmi_one_block(su, sud, x, p, dy, gamma, v->length);
-        return;
-    }
-    *su = *sud = 0;
-    while (nrmi_next_block(&u, &ud, &at, x, p, dy, gamma) > 0) {
-        *su += u;
-        *sud += ud;
-    }
-}
-
-/* A square of a float overflows above 10¹⁹ and loses digits below 10⁻¹⁹: then nrm_acc has to do. */
-static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w)
-{
-    const int wide = sizeof(nrm_real) > sizeof(float) && sizeof(nrm_acc) > sizeof(float);
-    const nrm_acc least = wide ? (nrm_acc)1e-290 : (nrm_acc)1e-30;
-    size_t k, i;
-    for (k = 0; k < w; k++) {
-        const nrm_real *row = x + (g + k) * v->apart;
-        nrm_acc sum, squares;
-        nrmi_group_sums(&sum, &squares, row, 0, row, NULL, v);
-        if (!nrmi_finite(squares) || squares < least)
-            for (squares = 0, i = 0; i < v->length; i++)
-                squares += (nrm_acc)row[i] * (nrm_acc)row[i];
-        nrmi_put(t, k, 0, 0, squares / (nrm_acc)v->length); /* RMS.1 */
-    }
+    x += g * apart;
+    if (v->kind == NRMI_COLUMNS) nrmi_add_rows(first, squares, x, x, NULL, some, v->pitch, w);
+    for (k = 0; k < w; k++)
+        first[k] = v->kind != NRMI_COLUMNS
+                       ? x[k * apart]
+                       : (nrm_real)((nrm_acc)x[k] + (nrm_acc)first[k] / (nrm_acc)some);
+    if (nrmi_turn(t, 0, first, x, v, w) == 0) return;
+    if (v->kind == NRMI_COLUMNS) nrmi_turn(t, 0, first, x, v, w);
+    for (k = 0; k < w; k++)
+        if (t->var[k] < 0 && (v->kind == NRMI_COLUMNS ||
+                              nrmi_turn(t, k, first + k, x + k * apart, v, 1) > 0))
+            nrmi_two_passes(t, k, x + k * apart, v);
 }
 
 /*
@@ -4564,38 +4481,45 @@ the mean is large:
     μ = h + t, h = μ rounded to nrm_real                              [SUM.10]
     ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)                            [SUM.12]
 */
-static void nrmi_column_sums(nrmi_sums *s, const nrm_real *dy, const nrm_real *x,
-                             const nrm_real *high, const nrmi_view *v, size_t w)
-{
-    nrm_real su[NRM_SLOTS], sud[NRM_SLOTS];
-    size_t n, c;
-    for (c = 0; c < w; c++) s->dy[c] = s->dy_xhat[c] = 0;
-    for (n = 0; n < v->runs; n += NRMI_LINES) {
-        const size_t at = n * v->pitch;
-        nrmi_sum_rows(su, sud, x + at, high, NRM_PLUS(dy, at), nrmi_least(v->runs - n, NRMI_LINES),
-                      v->pitch, w);
-        for (c = 0; c < w; c++) s->dy[c] += (nrm_acc)su[c];
-        for (c = 0; c < w; c++) s->dy_xhat[c] += (nrm_acc)sud[c];
-    }
-}
-
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
                          const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
                          size_t w)
 {
+    nrm_real su[NRM_SLOTS], sud[NRM_SLOTS];
+    nrmi_walk at = {v, 0, 0, 0, 0};
+    const size_t start = g * v->apart;
     size_t k;
-    x += g * v->apart;
-    if (dy != NULL) dy += g * v->apart;
-    if (v->kind == NRMI_COLUMNS)
-        nrmi_column_sums(s, dy, x, mu->high, v, w);
-    else
-        for (k = 0; k < w; k++)
-            nrmi_group_sums(&s->dy[k], &s->dy_xhat[k], x + k * v->apart, mu->high[k],
-                            NRM_PLUS(dy, k * v->apart),
-                            NRM_PLUS(gamma, (g + k) % v->sets * v->length), v);
+    at.g = g;
+    at.w = w;
+    for (k = 0; k < w; k++) s->dy[k] = s->dy_xhat[k] = 0;
+    while (nrmi_next_block(su, sud, &at, x + start, mu->high, NRM_PLUS(dy, start), gamma) > 0) {
+        for (k = 0; k < w; k++) s->dy[k] += (nrm_acc)su[k];
+        for (k = 0; k < w; k++) s->dy_xhat[k] += (nrm_acc)sud[k];
+    }
     for (k = 0; k < w; k++) {
         const nrm_acc r = rstd != NULL ? rstd[k] : 1;
         s->dy_xhat[k] = r * (s->dy_xhat[k] - (nrm_acc)mu->low[k] * s->dy[k]); /* SUM.12 */
+    }
+}
+
+/* A square of a float overflows above 10¹⁹ and loses digits below 10⁻¹⁹: then nrm_acc has to do. */
+static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
+                            size_t w)
+{
+    const int wide = sizeof(nrm_real) > sizeof(float) && sizeof(nrm_acc) > sizeof(float);
+    const nrm_acc least = wide ? (nrm_acc)1e-290 : (nrm_acc)1e-30;
+    nrmi_centre zero;
+    nrmi_sums s;
+    size_t k, i;
+    nrmi_saved(&zero, NULL, NULL, v, g, w);
+    nrmi_sums_of(&s, x, NULL, x, &zero, NULL, v, g, w);
+    for (k = 0; k < w; k++) {
+        const nrm_real *row = x + (g + k) * v->apart;
+        nrm_acc squares = s.dy_xhat[k];
+        if (!nrmi_finite(squares) || squares < least)
+            for (squares = 0, i = 0; i < v->length; i++)
+                squares += (nrm_acc)row[i] * (nrm_acc)row[i];
+        nrmi_put(t, k, 0, 0, squares / (nrm_acc)v->length); /* RMS.1 */
     }
 }
 #endif
@@ -4614,7 +4538,7 @@ Scales and shifts are computed in `nrm_acc`, once for each group, and rounded. O
 outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹⁹.
 */
 #ifndef NRM_PLAIN
-/* SUM.11 and SUM.13, of numbers or of vectors: the one place where they stand. */
+/* SUM.11 and SUM.13, of numbers or of vectors. */
 #define NRM_AFFINE(x, high, slope, shift) (((x) - (high)) * (slope) + (shift))
 #define NRM_PROJECT(dy, gamma, dy_mean, affine, scale)                                             \
     ((((dy) * (gamma) - (dy_mean)) + (affine)) * (scale))
@@ -4628,135 +4552,62 @@ may not; hence the integer.
 */
 #if defined(__GNUC__) || defined(__clang__)
 #define NRM_PREFETCH(at, ahead)                                                                    \
-    __builtin_prefetch((const void *)((uintptr_t)(at) + (ahead) * sizeof(nrm_real)))
+    if ((ahead) > 0) __builtin_prefetch((const void *)((uintptr_t)(at) + (ahead) * sizeof *(at)))
 #else
-#define NRM_PREFETCH(at, ahead) ((void)0)
+#define NRM_PREFETCH(at, ahead)
 #endif
-
-static void nrmi_affine_row(nrm_real *y, const nrm_real *x, const nrm_real *high,
-                            const nrm_real *slope, const nrm_real *shift, size_t w)
-{
-    size_t c;
-    for (c = 0; c + NRM_VEC <= w; c += NRM_VEC)
-        NRM_STORE(y + c, NRM_AFFINE(NRM_LOAD(x + c), NRM_LOAD(high + c), NRM_LOAD(slope + c),
-                                     NRM_LOAD(shift + c))); /* SUM.11 */
-    for (; c < w; c++) y[c] = NRM_AFFINE(x[c], high[c], slope[c], shift[c]); /* SUM.11 */
-}
-
-static void nrmi_affine_run(nrm_real *y, const nrm_real *x, nrm_real high, nrm_real slope,
-                            nrm_real shift, size_t n, size_t ahead)
-{
-    size_t i;
-    for (i = 0; i + NRM_VEC <= n; i += NRM_VEC) {
-        if (ahead > 0) NRM_PREFETCH(x + i, ahead);
-        NRM_STORE(y + i, NRM_AFFINE(NRM_LOAD(x + i), high, slope, shift)); /* SUM.11 */
-    }
-    for (; i < n; i++) y[i] = NRM_AFFINE(x[i], high, slope, shift); /* SUM.11 */
-}
 
 static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
                         const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w)
 {
+    const size_t S = v->length, ahead = v->ahead;
     nrm_real slope[NRM_SLOTS], offset[NRM_SLOTS];
     size_t n, k;
-    x += g * v->apart;
-    y += g * v->apart;
     for (k = 0; k < w; k++) {
         const nrm_acc b = shift != NULL ? shift[k] : 0;
         slope[k] = (nrm_real)scale[k];
         offset[k] = (nrm_real)(b - scale[k] * (nrm_acc)mu->low[k]);
     }
-    if (v->kind == NRMI_COLUMNS)
-        for (n = 0; n < v->runs; n++)
-            nrmi_affine_row(y + n * v->pitch, x + n * v->pitch, mu->high, slope, offset, w);
-    else
-        for (k = 0; k < w; k++)
-            for (n = 0; n < v->runs; n++) {
-                const size_t at = k * v->apart + n * v->pitch;
-                nrmi_affine_run(y + at, x + at, mu->high[k], slope[k], offset[k], v->length,
-                                v->ahead);
-            }
-}
-
-/* A row of layer norm: x̂ first, then γ and β along the row. */
-static void nrmi_scaled_row(nrm_real *y, const nrm_real *x, nrm_real high, nrm_real rstd,
-                            nrm_real shift, const nrm_real *gamma, const nrm_real *beta, size_t D,
-                            size_t ahead)
-{
-    const size_t whole = D - D % NRM_VEC;
-    size_t i = 0;
-    while (i < whole) {
-        const size_t line = nrmi_least(i + NRM_LANES, whole);
-        if (ahead > 0) NRM_PREFETCH(x + i, ahead);
-        for (; i < line; i += NRM_VEC) {
-            nrmi_vec v = NRM_AFFINE(NRM_LOAD(x + i), high, rstd, shift); /* LN.4 */
-            if (gamma != NULL) v *= NRM_LOAD(gamma + i);
-            if (beta != NULL) v += NRM_LOAD(beta + i);
-            NRM_STORE(y + i, v); /* LN.5 */
+    for (n = 0; n < v->runs && v->kind == NRMI_COLUMNS; n++) {
+        const size_t at = g * v->apart + n * v->pitch;
+        size_t c = 0;
+        NRM_EACH(c, w, NRM_STORE(y + at + c, NRM_AFFINE(NRM_LOAD(x + at + c), /* SUM.11 */
+                                                        NRM_LOAD(mu->high + c), NRM_LOAD(slope + c),
+                                                        NRM_LOAD(offset + c))))
+    }
+    for (k = 0; k < w && v->kind != NRMI_COLUMNS; k++) {
+        const nrm_real high = mu->high[k], s = slope[k], b = offset[k];
+        for (n = 0; n < v->runs; n++) {
+            const size_t at = (g + k) * v->apart + n * v->pitch;
+            size_t i = 0;
+            NRM_EACH(i, S, {
+                NRM_PREFETCH(x + at + i, ahead);
+                NRM_STORE(y + at + i, NRM_AFFINE(NRM_LOAD(x + at + i), high, s, b)); /* SUM.11 */
+            })
         }
     }
-    for (; i < D; i++) {
-        nrm_real v = NRM_AFFINE(x[i], high, rstd, shift); /* LN.4 */
-        if (gamma != NULL) v *= gamma[i];
-        if (beta != NULL) v += beta[i];
-        y[i] = v; /* LN.5 */
-    }
 }
 
+/* x̂ first, then γ and β along the row. */
 static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
                              const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
                              const nrmi_view *v, size_t g, size_t w)
 {
+    const size_t D = v->length, G = v->sets, ahead = v->ahead;
     size_t k;
     for (k = 0; k < w; k++) {
-        const size_t at = (g + k) * v->apart, set = (g + k) % v->sets * v->length;
+        const size_t at = (g + k) * v->apart, set = (g + k) % G * D;
+        const nrm_real high = mu->high[k], r = (nrm_real)rstd[k];
         const nrm_real shift = (nrm_real)(-(nrm_acc)mu->low[k] * rstd[k]);
-        nrmi_scaled_row(y + at, x + at, mu->high[k], (nrm_real)rstd[k], shift, NRM_PLUS(gamma, set),
-                        NRM_PLUS(beta, set), v->length, v->ahead);
+        size_t i = 0;
+        NRM_EACH(i, D, {
+            nrmi_some some = NRM_AFFINE(NRM_LOAD(x + at + i), high, r, shift); /* LN.4 */
+            NRM_PREFETCH(x + at + i, ahead);
+            if (gamma != NULL) some *= NRM_LOAD(gamma + set + i);
+            if (beta != NULL) some += NRM_LOAD(beta + set + i);
+            NRM_STORE(y + at + i, some); /* LN.5 */
+        })
     }
-}
-
-typedef struct NRM_OWN(nrmi_plane) { /* coefficients of SUM.13 for some groups */
-    nrm_real slope[NRM_SLOTS], shift[NRM_SLOTS];
-    nrm_real gamma[NRM_SLOTS], dy_mean[NRM_SLOTS], scale[NRM_SLOTS];
-} nrmi_plane;
-
-static void nrmi_project_row(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                             const nrm_real *high, const nrmi_plane *p, size_t w)
-{
-    const nrm_real *slope = p->slope, *shift = p->shift;
-    size_t c;
-    for (c = 0; c + NRM_VEC <= w; c += NRM_VEC) {
-        const nrmi_vec affine = NRM_AFFINE(NRM_LOAD(x + c), NRM_LOAD(high + c),
-                                           NRM_LOAD(slope + c), NRM_LOAD(shift + c));
-        NRM_STORE(dx + c, NRM_PROJECT(NRM_LOAD(dy + c), NRM_LOAD(p->gamma + c),
-                                       NRM_LOAD(p->dy_mean + c), affine,
-                                       NRM_LOAD(p->scale + c))); /* BN.19 as SUM.13 */
-    }
-    for (; c < w; c++)
-        dx[c] = NRM_PROJECT(dy[c], p->gamma[c], p->dy_mean[c],
-                            NRM_AFFINE(x[c], high[c], slope[c], shift[c]),
-                            p->scale[c]); /* BN.19 as SUM.13 */
-}
-
-static void nrmi_project_run(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                             nrm_real high, const nrmi_plane *p, size_t k, size_t n, size_t ahead)
-{
-    const nrm_real slope = p->slope[k], shift = p->shift[k];
-    const nrm_real gamma = p->gamma[k], dy_mean = p->dy_mean[k], scale = p->scale[k];
-    size_t i;
-    for (i = 0; i + NRM_VEC <= n; i += NRM_VEC) {
-        const nrmi_vec affine = NRM_AFFINE(NRM_LOAD(x + i), high, slope, shift);
-        if (ahead > 0) {
-            NRM_PREFETCH(x + i, ahead);
-            NRM_PREFETCH(dy + i, ahead);
-        }
-        NRM_STORE(dx + i, NRM_PROJECT(NRM_LOAD(dy + i), gamma, dy_mean, affine,
-                                       scale)); /* BN.19 as SUM.13 */
-    }
-    for (; i < n; i++)
-        dx[i] = NRM_PROJECT(dy[i], gamma, dy_mean, NRM_AFFINE(x[i], high, slope, shift),
-                            scale); /* BN.19 as SUM.13 */
 }
 
 /*
@@ -4765,39 +4616,48 @@ In group norm γ differs from group to group of a view, and ⟨g⟩ goes into th
     dx_cs = r·(γ_c·dy_cs + (t·(x_cs − h) + b)), t = −r·⟨g·x̂⟩, b = −⟨g⟩ − t·(μ − h)  [GN.8]
 
 */
-static void nrmi_plane_of(nrmi_plane *p, const nrm_acc *gamma, const nrmi_centre *mu,
-                          const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s,
-                          nrm_acc share, size_t w)
-{
-    size_t k;
-    for (k = 0; k < w; k++) {
-        const nrm_acc dy_mean = s != NULL ? s->dy[k] * share : 0;
-        const nrm_acc slope = s != NULL ? -rstd[k] * (s->dy_xhat[k] * share) : 0;
-        const nrm_acc shift = -slope * (nrm_acc)mu->low[k];
-        p->slope[k] = (nrm_real)slope;
-        p->shift[k] = (nrm_real)(gamma != NULL ? -dy_mean + shift : shift); /* GN.8 */
-        p->gamma[k] = (nrm_real)(gamma != NULL ? gamma[k] : 1);
-        p->dy_mean[k] = (nrm_real)(gamma != NULL ? 0 : dy_mean);
-        p->scale[k] = (nrm_real)scale[k];
-    }
-}
-
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
                          const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
                          const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
+    const int columns = v->kind == NRMI_COLUMNS;
+    const size_t S = v->length;
     const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (of rows it would be too far) */
-    nrmi_plane p;
+    nrm_real slope[NRM_SLOTS], shift[NRM_SLOTS], c[NRM_SLOTS], m1[NRM_SLOTS], r[NRM_SLOTS];
     size_t n, k;
-    nrmi_plane_of(&p, gamma, mu, rstd, scale, s, share, w);
-    for (n = 0; n < v->runs; n++) {
+    for (k = 0; k < w; k++) {
+        const nrm_acc dy_mean = s != NULL ? s->dy[k] * share : 0;
+        const nrm_acc a = s != NULL ? -rstd[k] * (s->dy_xhat[k] * share) : 0;
+        const nrm_acc b = -a * (nrm_acc)mu->low[k];
+        slope[k] = (nrm_real)a;
+        shift[k] = (nrm_real)(gamma != NULL ? -dy_mean + b : b); /* GN.8 */
+        c[k] = (nrm_real)(gamma != NULL ? gamma[k] : 1);
+        m1[k] = (nrm_real)(gamma != NULL ? 0 : dy_mean);
+        r[k] = (nrm_real)scale[k];
+    }
+    for (n = 0; n < v->runs && columns; n++) {
         const size_t at = g * v->apart + n * v->pitch;
-        if (v->kind == NRMI_COLUMNS)
-            nrmi_project_row(dx + at, dy + at, x + at, mu->high, &p, w);
-        else
-            for (k = 0; k < w; k++)
-                nrmi_project_run(dx + at + k * v->apart, dy + at + k * v->apart,
-                                 x + at + k * v->apart, mu->high[k], &p, k, v->length, ahead);
+        size_t i = 0;
+        NRM_EACH(i, w, {
+            const nrmi_some affine = NRM_AFFINE(NRM_LOAD(x + at + i), NRM_LOAD(mu->high + i),
+                                                NRM_LOAD(slope + i), NRM_LOAD(shift + i));
+            NRM_STORE(dx + at + i, NRM_PROJECT(NRM_LOAD(dy + at + i), NRM_LOAD(c + i),
+                                               NRM_LOAD(m1 + i), affine,
+                                               NRM_LOAD(r + i))); /* BN.19 as SUM.13 */
+        })
+    }
+    for (n = 0; n < v->runs * w && !columns; n++) {
+        const size_t at = (g + n % w) * v->apart + n / w * v->pitch;
+        const nrm_real high = mu->high[n % w], a = slope[n % w], b = shift[n % w];
+        const nrm_real gain = c[n % w], dy_mean = m1[n % w], factor = r[n % w];
+        size_t i = 0;
+        NRM_EACH(i, S, {
+            const nrmi_some affine = NRM_AFFINE(NRM_LOAD(x + at + i), high, a, b);
+            NRM_PREFETCH(x + at + i, ahead);
+            NRM_PREFETCH(dy + at + i, ahead);
+            NRM_STORE(dx + at + i, NRM_PROJECT(NRM_LOAD(dy + at + i), gain, dy_mean, affine,
+                                               factor)); /* BN.19 as SUM.13 */
+        })
     }
 }
 
@@ -4805,71 +4665,34 @@ static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma,
 Layer norm's dγ and dβ go down the columns, dx goes along the rows, and both read the same x and
 dy. So one sweep computes both.
 */
-typedef struct NRM_OWN(nrmi_row) { /* of one row: x̂ = (x − high)·rstd + shift, and its two means */
-    nrm_real high, rstd, shift, g_mean, gx_mean;
-} nrmi_row;
-
-/* LN.8, LN.9 and LN.14, of numbers or of vectors. */
-#define NRM_DX_OF(g, xhat, row) ((((g) - (row)->g_mean) - (xhat) * (row)->gx_mean) * (row)->rstd)
-
-static inline void nrmi_sweep_vec(nrm_real *dx, nrm_real *sum, nrm_real *sum_x, const nrm_real *dy,
-                                  const nrm_real *x, const nrm_real *gamma, const nrmi_row *row)
-{
-    const nrmi_vec xhat = NRM_AFFINE(NRM_LOAD(x), row->high, row->rstd, row->shift);
-    nrmi_vec g = NRM_LOAD(dy);
-    if (sum != NULL) {
-        NRM_STORE(sum, NRM_LOAD(sum) + g);            /* LN.8 */
-        NRM_STORE(sum_x, NRM_LOAD(sum_x) + g * xhat); /* LN.9 */
-    }
-    if (dx == NULL) return;
-    if (gamma != NULL) g *= NRM_LOAD(gamma);
-    NRM_STORE(dx, NRM_DX_OF(g, xhat, row)); /* LN.14 */
-}
-
-static void nrmi_sweep_row(nrm_real *dx, nrm_real *sum, nrm_real *sum_x, const nrm_real *dy,
-                           const nrm_real *x, const nrm_real *gamma, const nrmi_row *in, size_t D,
-                           size_t ahead)
-{
-    const nrmi_row copy = *in, *row = &copy; /* dx might overlap *in for all the compiler knows */
-    const size_t whole = D - D % NRM_VEC;
-    size_t i = 0;
-    while (i < whole) {
-        const size_t line = nrmi_least(i + NRM_LANES, whole);
-        if (ahead > 0) {
-            NRM_PREFETCH(x + i, ahead);
-            NRM_PREFETCH(dy + i, ahead);
-        }
-        for (; i < line; i += NRM_VEC)
-            nrmi_sweep_vec(NRM_PLUS(dx, i), NRM_PLUS(sum, i), NRM_PLUS(sum_x, i), dy + i, x + i,
-                           NRM_PLUS(gamma, i), row);
-    }
-    for (; i < D; i++) {
-        const nrm_real xhat = NRM_AFFINE(x[i], row->high, row->rstd, row->shift), u = dy[i];
-        if (sum != NULL) {
-            sum[i] += u;          /* LN.8 */
-            sum_x[i] += u * xhat; /* LN.9 */
-        }
-        if (dx != NULL) dx[i] = NRM_DX_OF(gamma != NULL ? u * gamma[i] : u, xhat, row); /* LN.14 */
-    }
-}
-
 static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
                               const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
                               const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
                               const nrmi_view *v, size_t g, size_t w)
 {
+    const size_t D = v->length, G = v->sets, ahead = 2 * v->ahead;
     size_t k;
     for (k = 0; k < w; k++) {
-        const size_t at = (g + k) * v->apart, set = (g + k) % v->sets * v->length;
-        nrmi_row row;
-        row.high = mu->high[k];
-        row.rstd = (nrm_real)rstd[k];
-        row.shift = (nrm_real)(-(nrm_acc)mu->low[k] * rstd[k]);
-        row.g_mean = (nrm_real)(s != NULL ? s->dy[k] * share : 0);
-        row.gx_mean = (nrm_real)(s != NULL ? s->dy_xhat[k] * share : 0);
-        nrmi_sweep_row(NRM_PLUS(dx, at), columns != NULL ? columns->dy + set : NULL,
-                       columns != NULL ? columns->dy_xhat + set : NULL, dy + at, x + at,
-                       NRM_PLUS(gamma, set), &row, v->length, 2 * v->ahead);
+        const size_t at = (g + k) * v->apart, set = (g + k) % G * D;
+        const nrm_real high = mu->high[k], r = (nrm_real)rstd[k];
+        const nrm_real shift = (nrm_real)(-(nrm_acc)mu->low[k] * rstd[k]);
+        const nrm_real m1 = (nrm_real)(s != NULL ? s->dy[k] * share : 0);
+        const nrm_real m2 = (nrm_real)(s != NULL ? s->dy_xhat[k] * share : 0);
+        nrm_real *sum = columns != NULL ? columns->dy + set : NULL;
+        nrm_real *sum_x = columns != NULL ? columns->dy_xhat + set : NULL;
+        size_t i = 0;
+        NRM_EACH(i, D, {
+            const nrmi_some xhat = NRM_AFFINE(NRM_LOAD(x + at + i), high, r, shift);
+            nrmi_some u = NRM_LOAD(dy + at + i);
+            NRM_PREFETCH(x + at + i, ahead);
+            NRM_PREFETCH(dy + at + i, ahead);
+            if (sum != NULL) {
+                NRM_STORE(sum + i, NRM_LOAD(sum + i) + u);            /* LN.8 */
+                NRM_STORE(sum_x + i, NRM_LOAD(sum_x + i) + u * xhat); /* LN.9 */
+            }
+            if (gamma != NULL) u *= NRM_LOAD(gamma + set + i);
+            if (dx != NULL) NRM_STORE(dx + at + i, ((u - m1) - xhat * m2) * r); /* LN.14 */
+        })
     }
 }
 #endif

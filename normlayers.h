@@ -873,45 +873,38 @@ static size_t nrmi_threads(size_t numbers); /* that would share work on so many 
 /*
 ## 1  Batch normalization
 
-*The question it answers: is this value large for its feature, judged by the other examples
-of the batch?*
+*The question it answers: is this value large for its feature, judged by the rest of the batch?*
 
-Ioffe and Szegedy (2015) standardize every feature over the mini-batch, inside the network and
-as part of what is differentiated, and give each feature a scale γ and a shift β of its own.
+Ioffe and Szegedy (2015) standardize every feature over the mini-batch, differentiate through that,
+and give each feature a scale γ and a shift β of its own.
 
 ### 1.1  Shapes
 
-The tensor is `[N][C][S]`: N examples, C channels, S positions (1 in a dense layer, H·W in an
-image). One channel is normalized with one mean and one variance over all its M = N·S values.
-Below, a single channel is meant, and i runs over its M values.
+Each channel of `[N][C][S]` has statistics of its own, over M = N·S values; i below runs over these.
 
 ### 1.2  Running statistics and the three modes
 
-When a single example is to be classified there is no batch to compare it with. So training
-keeps a running mean m and a running variance u, which move towards the μ and v of each batch
-by a weight w. With `cumulative` every batch counts alike: w = 1/t at the t-th batch.
+Inference has no batch. So training keeps a running mean m and a running variance u, which move by a
+weight w towards the μ and v of each batch; with `cumulative` all t batches so far count alike.
 
     m ← (1 − w)·m + w·μ                                               [BN.8]
     u ← (1 − w)·u + w·v·M/(M − 1)                                     [BN.9]
     w = 1/t                                                           [BN.10]
 
-The factor M/(M − 1) makes the stored variance an unbiased estimate of the population's, if
-the M values are independent. The paper and PyTorch have it; Keras 3, Flax and ONNX do not
-(`biased`). A channel whose result would not be finite is left alone.
+M/(M − 1) makes u unbiased for independent values (`biased`: 1). Only finite results are stored.
 */
 static int nrmi_track(const nrm_running *to, const nrm_acc *mean, const nrm_acc *var, size_t c,
                       size_t w, nrm_acc M)
 {
-    const nrm_acc new_weight = to->cumulative ? 1 / (nrm_acc)(to->batches + 1) /* BN.10 */
-                                              : (nrm_acc)to->new_weight;
-    const nrm_acc unbiased = to->biased ? 1 : M / (M - 1);
+    const nrm_acc unbiased = to->biased ? 1 : M / (M - 1), t = (nrm_acc)(to->batches + 1);
+    const nrm_acc new_weight = to->cumulative ? 1 / t : (nrm_acc)to->new_weight; /* BN.10 */
+    const nrm_acc kept = 1 - new_weight;
     int lost = 0;
     size_t k;
     for (k = 0; k < w; k++) {
         nrm_real *m = to->mean + c + k, *u = to->var + c + k;
-        const nrm_acc next_m = (1 - new_weight) * (nrm_acc)*m + new_weight * mean[k]; /* BN.8 */
-        const nrm_acc next_u =
-            (1 - new_weight) * (nrm_acc)*u + new_weight * (var[k] * unbiased); /* BN.9 */
+        const nrm_acc next_m = kept * (nrm_acc)*m + new_weight * mean[k];             /* BN.8 */
+        const nrm_acc next_u = kept * (nrm_acc)*u + new_weight * (var[k] * unbiased); /* BN.9 */
         const int fits = nrmi_fits(next_m) && nrmi_fits(next_u);
         if (fits) *m = (nrm_real)next_m;
         if (fits) *u = (nrm_real)next_u;
@@ -925,7 +918,7 @@ static int nrmi_check_running(const nrm_running *r, int mode, size_t C)
     size_t c;
     if (r == NULL) return mode == NRM_TRAIN ? NRM_OK : NRM_ENULL;
     if (r->mean == NULL || r->var == NULL) return NRM_ENULL;
-    if (mode == NRM_TRAIN) /* (a weight of 0 would never learn) */
+    if (mode == NRM_TRAIN)
         return r->cumulative || (r->new_weight > 0 && r->new_weight <= 1) ? NRM_OK : NRM_EWEIGHT;
     for (c = 0; c < C; c++)
         if (!(r->var[c] >= 0) || !nrmi_finite((nrm_acc)r->var[c]) ||
@@ -935,9 +928,7 @@ static int nrmi_check_running(const nrm_running *r, int mode, size_t C)
 }
 
 /*
-In the modes *infer* and *frozen* the layer is a fixed affine map of each value, with m and u in
-the place of μ and v. In mode frozen gradients flow through the map, with m and u as constants,
-to fine-tune a network while its statistics stay put.
+In the modes *infer* and *frozen* m and u take the place of μ and v:
 
     yᵢ = γ·(xᵢ − m)/√(u + ε) + β                                      [BN.11]
 */
@@ -980,9 +971,9 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
                                   const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
                                   int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
-    const int train = mode == NRM_TRAIN, stored = running != NULL;
-    const int saved = mode == NRM_INFER ? 0 : NRMI_NEEDED;
+    const int train = mode == NRM_TRAIN, stored = train && running != NULL;
     const int needed = NRMI_NEEDED | (mode == NRM_INFER ? NRMI_IN_PLACE : 0);
+    const int saved = mode == NRM_INFER ? 0 : NRMI_NEEDED;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, saved),
                              NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
@@ -992,16 +983,14 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc == NRM_OK && N > 0) rc = nrmi_check_running(running, mode, C);
     if (rc != NRM_OK || N == 0) return rc;
-    NRM_SHARE(N * C * S, lost) /* threads may share the strips */
+    NRM_SHARE(N * C * S, lost)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc r[NRM_SLOTS], scale[NRM_SLOTS], shift[NRM_SLOTS];
         nrmi_moments t;
         size_t k;
-        if (train)
-            nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
-        else
-            nrmi_recall_running(&t, running, c, w);
+        if (!train) nrmi_recall_running(&t, running, c, w);
+        if (train) nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
         lost |= nrmi_lost(&t, w, stored);
         for (k = 0; k < w; k++) {
             r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* BN.3 */
@@ -1010,45 +999,39 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
             lost |= !nrmi_finite(r[k]);
         }
         nrmi_affine(y, x, &t.at, scale, shift, &v, c, w); /* BN.4, BN.5: (x − μ)·γr + β. */
-        if (train && stored)
-            lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
+        if (stored) lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
         for (k = 0; k < w && mean != NULL; k++) mean[c + k] = t.mean[k];
         for (k = 0; k < w && rstd != NULL; k++) rstd[c + k] = r[k];
     }
-    if (train && stored) running->batches++;
+    if (stored) running->batches++;
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
 /*
-The variance is divided by M, not by M − 1, since BN.19 differentiates this formula and no other.
-One value per channel has variance 0 whatever it is, so y would be β and no gradient would pass;
-that is refused (`NRM_EBATCH`). By BN.1 and BN.2, x̂ has mean 0 and a mean square of nearly 1:
+BN.19 needs v divided by M, not by M − 1. M = 1, where y is always β, is refused. By BN.1 to BN.4
 
     ∑ᵢ x̂ᵢ = 0                                                         (BN.6)
     ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            (BN.7)
 
 ### 1.4  Backward
 
-β is added to all values of the channel and γ multiplies all, so their gradients are sums:
+β is added to all values of the channel and γ multiplies them, so their gradients are sums:
 
     dβ = ∑ᵢ dyᵢ                                                       [BN.12]
     dγ = ∑ᵢ dyᵢ·x̂ᵢ                                                    [BN.13]
     gᵢ = ∂L/∂x̂ᵢ = γ·dyᵢ                                               (BN.14)
 
-A change of xᵢ reaches x̂ⱼ by three paths: directly if i = j, through μ, and through r, which
-depends on v. In ∂v the term that goes through μ vanishes, since it has the factor ∑ⱼ (xⱼ − μ):
+xᵢ reaches x̂ⱼ directly if i = j, through μ, and through v and r; in ∂v the path through μ adds 0:
 
     ∂μ/∂xᵢ = 1/M                                                      (BN.15)
     ∂v/∂xᵢ = (2/M)·(xᵢ − μ) − (2/M)·(1/M)·∑ⱼ (xⱼ − μ) = (2/M)·(xᵢ − μ)  (BN.16)
     ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/M)·r²·x̂ᵢ                              (BN.17)
 
-The product rule on BN.4 adds the paths up. They give r·δᵢⱼ, −r/M, and (xⱼ − μ)·∂r/∂xᵢ; in the
-last one (xⱼ − μ)·r² is r·x̂ⱼ:
+By the product rule on BN.4 these paths add up to r·δᵢⱼ − r/M + (xⱼ − μ)·∂r/∂xᵢ:
 
     ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − x̂ᵢ·x̂ⱼ/M)                                 (BN.18)
 
-Multiply by gⱼ and sum over j. That takes no M×M matrix but two means, and γ, the same for the
-whole channel, comes out. In mode frozen only the direct path is left:
+Multiply by gⱼ and sum over j: this takes two means. In mode frozen only the direct path is left:
 
     dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = γ·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                [BN.19]
     dxᵢ = γ·r·dyᵢ (frozen)                                            [BN.20]
@@ -1075,12 +1058,12 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
         nrmi_centre mu;
         nrmi_sums s;
         size_t k;
-        nrmi_saved(&mu, mean + c, mode == NRM_TRAIN ? x : NULL, &v, c, w); /* (frozen: not of x) */
+        nrmi_saved(&mu, mean + c, mode == NRM_TRAIN ? x : NULL, &v, c, w);
         nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w); /* BN.12, BN.13: ∑dy, ∑dy·x̂. */
         nrmi_give(dbeta, c, s.dy, w);
         nrmi_give(dgamma, c, s.dy_xhat, w);
         for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k];
-        if (dx != NULL && mode == NRM_TRAIN) /* γr·(dy − ⟨dy⟩ − x̂·⟨dy·x̂⟩) */
+        if (dx != NULL && mode == NRM_TRAIN)
             nrmi_project(dx, dy, NULL, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BN.19 */
         else if (dx != NULL)
             nrmi_project(dx, dy, NULL, x, &mu, r, scale, NULL, 0, &v, c, w); /* BN.20 */
@@ -1091,33 +1074,25 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 /*
 ### 1.5  What it means
 
-Except for ε and the factor γ·r, BN.19 is a projection: it takes out of dy its mean and its
-component along x̂. Adding a constant to all x of a channel leaves y alone, and stretching them
-does too, up to ε; so dx has no component along the first direction, and next to none along the
-second (multiply BN.19 by x̂ᵢ, sum, and use BN.6 and BN.7):
+Except for ε and the factor γ·r, BN.19 is a projection. It removes from dy its mean and its part
+along x̂, since shifting all x leaves y alone, as does stretching them, up to ε. By BN.6 and BN.7
 
     ∑ᵢ dxᵢ = 0                                                        (BN.21)
     ∑ᵢ dxᵢ·x̂ᵢ = γ·r·M·ε·r²·⟨dy·x̂⟩                                     (BN.22)
 
-Two directions are removed from the M that a channel has. With M = 2 nothing remains: as long
-as the two values differ by much more than √ε, x̂ is +1 and −1 whatever they are, and
+With M = 2 nothing else is left: if the values differ by much more than √ε, x̂ is ±1, and
 
     dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       (BN.23)
 
-which is the fraction ε·r² of what mode frozen passes, γ·r·dyᵢ less its mean. So the layers
-before a batch norm with two values per channel hardly learn.
-*/
+is the fraction ε·r² of γ·r·dyᵢ less its mean. So the layers before such a norm hardly learn.
 
-/*
 ## 2  Layer normalization
 
 *The question it answers: is this value large for its example, judged by the other features?*
 
-Ba, Kiros and Hinton (2016) average over features instead of examples. Each row is on its own,
-so training and inference compute the same, also for a batch of one or in a recurrent network.
-
-`x`, `y`, `dx`, `dy` are `[N][D]`; γ and β are `[D]`; μ and r are `[N]`. Below, a single row is
-meant, and i, j run over its D features; the row's index n returns with LN.8.
+Ba, Kiros and Hinton (2016) average over features instead of examples. Each row is on its own, so
+training and inference compute the same, also with a batch of one or in a recurrent network. Below,
+a single row of D features is meant, i and j run over them, and n (LN.8) over the rows.
 
 ### 2.1  Forward
 
@@ -1127,8 +1102,7 @@ meant, and i, j run over its D features; the row's index n returns with LN.8.
     x̂ᵢ = (xᵢ − μ)·r                                                   [LN.4]
     yᵢ = γᵢ·x̂ᵢ + βᵢ                                                   [LN.5]
 
-The function below serves RMS norm too (`rms`: no mean), and G sets of γ and β that rows take in
-turn, as group norm wants; layer norm has G = 1.
+The function also serves RMS norm (`rms`: no mean) and group norm: rows take G sets of γ, β in turn.
 */
 static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
                              const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t rows,
@@ -1151,10 +1125,8 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
         nrmi_moments t;
         nrm_acc r[NRM_SLOTS];
         size_t k;
-        if (rms)
-            nrmi_squares_of(&t, x, &v, n, w); /* RMS.1 */
-        else
-            nrmi_moments_of(&t, x, &v, n, w); /* LN.1, LN.2 */
+        if (rms) nrmi_squares_of(&t, x, &v, n, w);  /* RMS.1 */
+        if (!rms) nrmi_moments_of(&t, x, &v, n, w); /* LN.1, LN.2 */
         lost |= nrmi_lost(&t, w, 0);
         for (k = 0; k < w; k++) r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* LN.3 */
         for (k = 0; k < w; k++) lost |= !nrmi_finite(r[k]);
@@ -1173,7 +1145,7 @@ NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 }
 
 /*
-A row of equal features, or D = 1, is no error: v = 0, x̂ = 0, y = β. As in BN.6 and BN.7,
+Equal features, or D = 1, are no error: v = 0, x̂ = 0, y = β. As in BN.6 and BN.7,
 
     ∑ᵢ x̂ᵢ = 0                                                         (LN.6)
     ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            (LN.7)
@@ -1196,31 +1168,35 @@ The Jacobian is symmetric, and multiplying it by g takes two means of the row:
 
     dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = r·(gᵢ − ⟨g⟩ − x̂ᵢ·⟨g·x̂⟩)                     [LN.14]
 
-Here γ is inside the means, since it changes along the very axis that is averaged: ⟨g⟩ is not
-γ·⟨dy⟩. A test with γ = 1 cannot see the difference. The gradients of γ and β go down the
-columns, dx goes along the rows; one sweep does both, band by band.
+Here γ is inside the means, since it changes along the axis that is averaged: ⟨g⟩ is not γ·⟨dy⟩.
+The gradients of γ and β are sums down columns, dx needs sums along rows: one sweep does both.
 */
-static void nrmi_rows_sweep(int rms, nrm_real *dx, nrmi_columns *cols, const nrm_real *dy,
-                            const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
-                            const nrm_real *gamma, const nrmi_view *v, size_t n, size_t w)
+typedef struct NRM_OWN(nrmi_backward) { /* arrays of a backward pass; RMS norm has no mean */
+    nrm_real *dx, *dgamma, *dbeta;
+    const nrm_real *dy, *x, *gamma;
+    const nrm_acc *mean, *rstd;
+} nrmi_backward;
+
+static void nrmi_rows_sweep(const nrmi_backward *p, nrmi_columns *columns, const nrmi_view *v,
+                            size_t n, size_t w)
 {
-    const nrm_acc share = 1 / (nrm_acc)v->length, *r = rstd + n;
+    const nrm_acc *mean = p->mean != NULL ? p->mean + n : NULL, *r = p->rstd + n;
+    const nrm_acc share = 1 / (nrm_acc)v->length;
     nrmi_centre mu;
     nrmi_sums s;
     size_t k;
-    nrmi_saved(&mu, mean != NULL ? mean + n : NULL, x, v, n, w);
-    nrmi_sums_of(&s, dy, gamma, x, &mu, r, v, n, w); /* LN.10: sums of g and g·x̂, by row */
-    for (k = 0; k < w && rms; k++) s.dy[k] = 0;      /* RMS.4 has no mean of g */
-    nrmi_project_rows(dx, cols, dy, gamma, x, &mu, r, &s, share, v, n, w); /* LN.8, LN.9, LN.14 */
+    nrmi_saved(&mu, mean, p->x, v, n, w);
+    nrmi_sums_of(&s, p->dy, p->gamma, p->x, &mu, r, v, n, w); /* LN.10: ∑g and ∑g·x̂ by row */
+    for (k = 0; k < w && mean == NULL; k++) s.dy[k] = 0;      /* RMS.4 has no mean of g */
+    nrmi_project_rows(p->dx, columns, p->dy, p->gamma, p->x, &mu, r, &s, share, v, n,
+                      w); /* LN.8, LN.9, LN.14 */
 }
 
 /* The gradients of gamma and beta alone, of `width` columns from c on, which share one set. */
-static void nrmi_rows_columns(nrmi_columns *columns, const nrm_real *dy, const nrm_real *x,
-                              const nrm_acc *mean, const nrm_acc *rstd, const nrmi_view *rows,
+static void nrmi_rows_columns(nrmi_columns *columns, const nrmi_backward *p, const nrmi_view *rows,
                               size_t c, size_t width)
 {
     const size_t G = rows->sets, D = rows->length, examples = rows->groups / G, set = c / D;
-    const size_t band = nrmi_examples(rows); /* the same sums by either way */
     nrm_acc means[NRM_SLOTS], r[NRM_SLOTS];
     nrmi_view row = nrmi_rows(examples, D), part = row; /* row n of this set begins at n·G·D */
     nrmi_centre mu;
@@ -1229,21 +1205,16 @@ static void nrmi_rows_columns(nrmi_columns *columns, const nrm_real *dy, const n
     part.length = width;
     nrmi_clear(columns, width);
     for (n = 0; n < examples; n += w) {
-        w = nrmi_least(examples - n, band);
-        for (k = 0; k < w; k++) {
-            if (mean != NULL) means[k] = mean[(n + k) * G + set];
-            r[k] = rstd[(n + k) * G + set];
-        }
-        nrmi_saved(&mu, mean != NULL ? means : NULL, x + set * D, &row, n, w);
-        nrmi_project_rows(NULL, columns, dy + c, NULL, x + c, &mu, r, NULL, 0, &part, n, w);
+        w = nrmi_least(examples - n, nrmi_examples(rows)); /* the same sums by either way */
+        for (k = 0; k < w; k++) r[k] = p->rstd[(n + k) * G + set];
+        for (k = 0; k < w && p->mean != NULL; k++) means[k] = p->mean[(n + k) * G + set];
+        nrmi_saved(&mu, p->mean != NULL ? means : NULL, p->x + set * D, &row, n, w);
+        nrmi_project_rows(NULL, columns, p->dy + c, NULL, p->x + c, &mu, r, NULL, 0, &part, n, w);
         nrmi_fold(columns, 0, width);
     }
 }
 
-static void nrmi_rows_together(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                               nrmi_columns *columns, const nrm_real *dy, const nrm_real *x,
-                               const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
-                               const nrmi_view *v)
+static int nrmi_rows_together(const nrmi_backward *p, nrmi_columns *columns, const nrmi_view *v)
 {
     const size_t D = v->length, all = v->sets * D;
     size_t n, w;
@@ -1251,20 +1222,19 @@ static void nrmi_rows_together(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real
     for (n = 0; n < v->groups; n += w) {
         const size_t first = n % v->sets * D;
         w = nrmi_band(v, n);
-        nrmi_rows_sweep(rms, dx, columns, dy, x, mean, rstd, gamma, v, n, w);
+        nrmi_rows_sweep(p, columns, v, n, w);
         nrmi_fold(columns, first, nrmi_least(all, first + w * D));
     }
-    nrmi_give(dbeta, 0, columns->dbeta, all);
-    nrmi_give(dgamma, 0, columns->dgamma, all);
+    nrmi_give(p->dbeta, 0, columns->dbeta, all);
+    nrmi_give(p->dgamma, 0, columns->dgamma, all);
+    return NRM_OK;
 }
 
 /* Apart, so that rows of usual width do not pay for the stack of wide ones. */
-static NRM_APART void nrmi_rows_wide(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                     const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                     const nrm_acc *rstd, const nrm_real *gamma, const nrmi_view *v)
+static NRM_APART int nrmi_rows_wide(const nrmi_backward *p, const nrmi_view *v)
 {
     NRM_COLUMNS(columns, NRM_WIDE);
-    nrmi_rows_together(rms, dx, dgamma, dbeta, &columns, dy, x, mean, rstd, gamma, v);
+    return nrmi_rows_together(p, &columns, v);
 }
 
 static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
@@ -1273,6 +1243,7 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
                               size_t G)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(rows * D, rows, G * D, rms ? NRMI_IN : NRMI_NEEDED)};
+    const nrmi_backward p = {dx, dgamma, dbeta, dy, x, gamma, mean, rstd};
     const int wanted = dgamma != NULL || dbeta != NULL;
     nrmi_view v = nrmi_rows(rows, D);
     int lost = 0, rc = nrmi_check_sizes(rows, D, 1);
@@ -1280,13 +1251,8 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
     if (rc != NRM_OK || rows == 0) return rc;
     v.sets = G;
     if (wanted && dx != NULL && nrmi_one_sweep(&v)) {
-        if (G * D > NRM_SLOTS) {
-            nrmi_rows_wide(rms, dx, dgamma, dbeta, dy, x, mean, rstd, gamma, &v);
-        } else {
-            NRM_COLUMNS(columns, NRM_SLOTS);
-            nrmi_rows_together(rms, dx, dgamma, dbeta, &columns, dy, x, mean, rstd, gamma, &v);
-        }
-        return NRM_OK;
+        NRM_COLUMNS(columns, NRM_SLOTS);
+        return G * D > NRM_SLOTS ? nrmi_rows_wide(&p, &v) : nrmi_rows_together(&p, &columns, &v);
     }
     if (wanted) { /* the columns first: dx may be dy */
         const nrmi_view column = nrmi_channels(rows / G, D, 1);
@@ -1297,7 +1263,7 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
             const size_t from = i % strips * width, c = i / strips * D + from;
             const size_t w = nrmi_least(D - from, width);
             NRM_COLUMNS(columns, NRM_SLOTS);
-            nrmi_rows_columns(&columns, dy, x, mean, rstd, &v, c, w);
+            nrmi_rows_columns(&columns, &p, &v, c, w);
             nrmi_give(dbeta, c, columns.dbeta, w);
             nrmi_give(dgamma, c, columns.dgamma, w);
         }
@@ -1307,10 +1273,9 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
         size_t n;
         NRM_SHARE(rows * D, lost)
         for (n = 0; n < rows; n += step)
-            nrmi_rows_sweep(rms, dx, NULL, dy, x, mean, rstd, gamma, &v, n,
-                            nrmi_least(rows - n, step));
+            nrmi_rows_sweep(&p, NULL, &v, n, nrmi_least(rows - n, step));
     }
-    return lost ? NRM_NONFINITE : NRM_OK;
+    return lost;
 }
 
 NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
@@ -1323,29 +1288,23 @@ NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 /*
 ### 2.3  What it means
 
-LN.13 is r times something close to a projection: it removes the mean of g and its component
-along x̂, the second except for ε. So dx is not quite orthogonal to x̂, as one often reads:
+Except for ε and the factor r, LN.13 is a projection, so dx is almost orthogonal to x̂:
 
     ∑ᵢ dxᵢ = 0                                                        (LN.15)
     ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          (LN.16)
 
-**A variant.** The Annotated Transformer divides by D − 1 and adds ε to the standard deviation
-s, outside the root, which no γ makes up for. With r = 1/(s + ε), LN.14 gains a factor κ; where
-s = 0, κ·x̂ᵢ is 0.
+**A variant.** The Annotated Transformer divides by D − 1 and adds ε to the standard deviation s.
+With r = 1/(s + ε), LN.14 gains a factor κ; where s = 0, κ·x̂ᵢ is 0.
 
     x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1))                (LN.17)
     dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)             (LN.18)
-*/
 
-/*
 ## 3  Noisy batch normalization
 
-*The question it answers: does batch norm help because it keeps the distributions inside the
-network steady?*
+*The question it answers: does batch norm help because it keeps a network's distributions steady?*
 
-Santurkar, Tsipras, Ilyas and Mądry (2018) tested this by making them unsteady: behind each
-batch norm they add noise whose mean and scale are drawn anew at every step. If steadiness were
-what helps, the help should be gone.
+Santurkar, Tsipras, Ilyas and Mądry (2018) made them unsteady: behind each batch norm they add noise
+whose mean and scale change at every step. If steadiness helped, the help should be gone.
 */
 NRM_DEF nrm_noise nrm_noise_paper(void)
 {
@@ -1353,22 +1312,20 @@ NRM_DEF nrm_noise nrm_noise_paper(void)
     return noise;
 }
 
-static int nrmi_check_noise(const nrm_noise *noise)
+static int nrmi_check_noise(const nrm_noise *q)
 {
-    const nrm_real number[] = {noise->mean_range, noise->scale_max, noise->mean_jitter,
-                               noise->scale_jitter};
+    const nrm_real v[4] = {q->mean_range, q->scale_max, q->mean_jitter, q->scale_jitter};
     size_t i;
-    for (i = 0; i < sizeof number / sizeof *number; i++)
-        if (!(number[i] >= 0 && nrmi_finite((nrm_acc)number[i]))) return NRM_ENOISE;
+    for (i = 0; i < 4; i++)
+        if (!(v[i] >= 0 && nrmi_finite((nrm_acc)v[i]))) return NRM_ENOISE;
     return NRM_OK;
 }
 
 /*
 ### 3.1  Forward
 
-y is the output of batch norm, γ and β included. At every step each unit c draws the centre of
-its noise, and then every sample i of the unit draws an offset m and a factor s around that
-centre. Unit follows unit, and sample follows sample:
+y is the output of batch norm, with γ and β. At every step each unit c in turn draws the centre of
+its noise, and then each of its samples i draws an offset m and a factor s around that centre:
 
     μ_c ~ U(−n_μ, n_μ)                                                [NB.1]
     σ_c ~ U(1, n_σ)                                                   [NB.2]
@@ -1376,7 +1333,7 @@ centre. Unit follows unit, and sample follows sample:
     s_ic ~ N(σ_c, r_σ²)                                               [NB.4]
     zᵢ = sᵢ·yᵢ + mᵢ                                                   [NB.5]
 
-The mean factor is not 1, which matters to a network that is tested without noise:
+The mean factor is not 1, although in inference there is no noise:
 
     E[s] = (1 + n_σ)/2, E[m] = 0                                      (NB.6)
 */
@@ -1385,17 +1342,16 @@ static void nrmi_noise(nrm_real *y, nrm_real *scale, const nrm_noise *noise, nrm
 {
     const nrm_acc n_mu = (nrm_acc)noise->mean_range, n_sigma = (nrm_acc)noise->scale_max;
     const nrm_acc r_mu = (nrm_acc)noise->mean_jitter, r_sigma = (nrm_acc)noise->scale_jitter;
-    size_t n, c, s;
+    size_t n, c;
     for (c = 0; c < C; c++) {
         const nrm_acc mu = n_mu * nrmi_symmetric(rng);                           /* NB.1 */
         const nrm_acc sigma = 1 + (n_sigma - 1) * (nrm_acc)nrm_rng_uniform(rng); /* NB.2 */
-        for (n = 0; n < N; n++)
-            for (s = 0; s < S; s++) {
-                const size_t i = (n * C + c) * S + s;
-                const nrm_acc m = mu + r_mu * nrmi_symmetric(rng);                     /* NB.3 */
-                scale[i] = (nrm_real)(sigma + r_sigma * (nrm_acc)nrm_rng_normal(rng)); /* NB.4 */
-                y[i] = (nrm_real)((nrm_acc)scale[i] * (nrm_acc)y[i] + m);              /* NB.5 */
-            }
+        for (n = 0; n < N * S; n++) {
+            const size_t i = (n / S * C + c) * S + n % S;
+            const nrm_acc m = mu + r_mu * nrmi_symmetric(rng);                     /* NB.3 */
+            scale[i] = (nrm_real)(sigma + r_sigma * (nrm_acc)nrm_rng_normal(rng)); /* NB.4 */
+            y[i] = (nrm_real)((nrm_acc)scale[i] * (nrm_acc)y[i] + m);              /* NB.5 */
+        }
     }
 }
 
@@ -1405,11 +1361,10 @@ NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *m
                                         const nrm_noise *noise, nrm_rng *rng, int mode,
                                         nrm_real eps, size_t N, size_t C, size_t S)
 {
-    const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, NRMI_NEEDED, NRMI_NEEDED, 0),
-                             NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(noise, 1, NRMI_NEEDED),
-                             NRM_ARG(scale, N * C * S, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(rng, 1, NRMI_NEEDED)};
-    const int noisy = mode == NRM_TRAIN && N > 0;
+    const int need = NRMI_NEEDED, noisy = mode == NRM_TRAIN && N > 0;
+    const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, need, need, 0),
+                             NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(noise, 1, need),
+                             NRM_ARG(scale, N * C * S, NRMI_OUT | need), NRM_ARG(rng, 1, need)};
     int rc = nrmi_check_batchnorm(mode, eps, N, C, S);
     if (rc == NRM_OK && noisy) rc = NRM_CHECK(args);
     if (rc == NRM_OK && noisy) rc = nrmi_check_noise(noise);
@@ -1422,12 +1377,11 @@ NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *m
 /*
 ### 3.2  Backward
 
-To the step that drew them, s and m are constants. So the gradient is multiplied by the factors
-of the forward pass, which are saved for that, and goes on to batch norm:
+For a gradient s and m are constants. It is multiplied by the saved s and goes on to batch norm:
 
     dyᵢ = sᵢ·dzᵢ                                                      [NB.7]
 
-In the code dx holds it on the way. Without dx the sums of BN.12 and BN.13 are taken here.
+dx holds it on the way. Without dx the sums of BN.12 and BN.13 are taken here.
 */
 NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
                                          const nrm_real *dy, const nrm_real *scale,
@@ -1464,12 +1418,9 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
 ### 3.3  What it means
 
 In the paper a network with this noise trains about as well as with batch norm alone, though its
-distributions move more than those of a network without a norm; with the noise and no batch norm
-it may not train at all. The gradient still goes through BN.19, so it is still projected and
-scaled by r. Our own run is in `docs/experiments/10_mnist_norms.md`.
-*/
+distributions move more than without a norm. The gradient still goes through BN.19, so it is still
+projected and scaled by r. Our own run is in `docs/experiments/10_mnist_norms.md`.
 
-/*
 ## 4  Statistics that merge: synchronised, masked and virtual batches
 
 *The question it answers: what if the values to normalize together are not in one place?*
@@ -1738,14 +1689,11 @@ network. To use the last k batches only, keep k triples and merge them.
 /*
 ## 5  Batch renormalization
 
-*The question it answers: can a network be trained on the output that it will have in
-inference?*
+*The question it answers: can a network be trained on the output that it will have in inference?*
 
-In training a value is judged by its batch, in inference by the running statistics. With batches
-of four, or of examples that resemble each other, the two disagree, and the network is trained
-with the first and tested with the second. Ioffe (2017) corrects the output of the batch by an
-affine map that makes it what the running statistics would have made of it. The paper calls
-this map's factor r, here ρ, and keeps a running standard deviation where we keep u.
+In training a value is judged by its batch, in inference by the running statistics. With small
+batches, or batches of similar examples, the two disagree. Ioffe (2017) maps the output of the batch
+to what the running statistics would have made of it. The paper calls the map's factor r, here ρ.
 */
 static nrm_acc nrmi_clamp(nrm_acc v, nrm_acc low, nrm_acc high)
 {
@@ -1812,21 +1760,18 @@ NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset
 }
 
 /*
-If neither limit applies, y is that of infer mode, BN.11; with the limits 1 and 0 it is that of
-plain batch norm. One begins with these, since at first the running statistics cannot be trusted,
-and lets the limits rise to about 3 and 5. The modes infer and frozen are those of batch norm.
+If neither limit applies, y is that of infer mode, BN.11. One begins with plain batch norm, since at
+first the running statistics cannot be trusted, and raises the limits to about 3 and 5.
 
 ### 5.2  Backward
 
-ρ and d are taken as constants of the step: they only choose an affine map. So BR.3 is batch
-norm with γ·ρ for γ and β + γ·d for β:
+ρ and d are taken as constants, so BR.3 is batch norm with γ·ρ for γ and β + γ·d for β:
 
     dγ = ∑ᵢ dyᵢ·(ρ·x̂ᵢ + d) = ρ·∑ᵢ dyᵢ·x̂ᵢ + d·∑ᵢ dyᵢ                    [BR.4]
     dxᵢ = (γ·ρ)·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                            [BR.5]
 
-and dβ is BN.12. So the output can be that of inference, but the gradient is not: the projection
-of BN.19 is still there, and with it what is odd about small batches (BN.23). Only its scale r·ρ
-is that of the running statistics, 1/√(u + ε), where the limits do not apply.
+and dβ is BN.12. So the output can be that of inference, but the gradient is projected as in BN.19,
+with all that follows for small batches (BN.23). Without the limits its scale r·ρ is 1/√(u + ε).
 */
 NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
                                      const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio,
@@ -1870,17 +1815,15 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
 
 *The question they answer: what else can be averaged, if not the batch?*
 
-Layer norm averages all channels of an image alike. Group norm (Wu and He 2018) averages G
-groups of channels apart from each other; with G = C it is instance norm (Ulyanov et al.
-2016), every channel by itself. RMS norm (Zhang and Sennrich 2019) leaves the mean out. None of
-them knows a batch or has anything to remember. A model brings its own ε, often 10⁻⁶.
+Layer norm averages all channels of an image. Group norm (Wu and He 2018) averages each of G groups
+of channels; with G = C it is instance norm (Ulyanov et al. 2016). RMS norm (Zhang and Sennrich
+2019) leaves the mean out. None of them depends on a batch or keeps statistics.
 
 ### 6.1  Group norm: shapes
 
-γ and β are `[C]`, one for each channel; μ and r are `[N][G]`. The K = C/G channels of a group
-lie side by side, M = K·S values in all. So for the statistics a group is a *row* of layer norm,
-and an example is G rows; but a value meets the γ of its channel. Below, a single group is meant,
-c its channels, s their positions. One value per group is refused, as in batch norm.
+The K = C/G channels of a group lie side by side, M = K·S values in all. So for the statistics a
+group is a *row* of layer norm, but γ and β are the channel's. Below, a single group is meant, c are
+its channels and s their positions. One value per group is refused, as in batch norm.
 */
 static int nrmi_check_groups(size_t N, size_t C, size_t S, size_t G)
 {
@@ -1936,31 +1879,28 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 /*
 ### 6.3  Group norm: backward
 
-Layer norm's formulas hold, with g = γ_c·dy. The sums over the positions of a channel serve
-twice: as part of the gradients of γ and β and, times γ_c, of the means of the group.
+Layer norm's formulas hold, with g = γ_c·dy. A channel's sums over its positions serve twice: for
+the gradients of γ and β and, times γ_c, for the means of the group.
 
     dβ_c = ∑ₙ ∑ₛ dy_ncs                                               [GN.4]
     dγ_c = ∑ₙ ∑ₛ dy_ncs·x̂_ncs                                         [GN.5]
     ⟨g⟩ = (1/M)·∑_c γ_c·∑ₛ dy_cs, ⟨g·x̂⟩ = (1/M)·∑_c γ_c·∑ₛ dy_cs·x̂_cs  [GN.6]
     dx_cs = r·(γ_c·dy_cs − ⟨g⟩ − x̂_cs·⟨g·x̂⟩)                          [GN.7]
 */
-
 /* dx of group n, whose K channels begin with first; their sums are added to total, if wanted. */
-static void nrmi_group_backward(nrm_real *dx, nrmi_sums *total, const nrm_real *dy,
-                                const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
-                                const nrm_real *gamma, const nrmi_view *groups,
+static void nrmi_group_backward(const nrmi_backward *p, nrmi_sums *total, const nrmi_view *groups,
                                 const nrmi_view *channels, size_t n, size_t first)
 {
     const size_t K = groups->length / channels->length;
-    const nrm_acc share = 1 / (nrm_acc)groups->length, *r = rstd + n;
+    const nrm_acc share = 1 / (nrm_acc)groups->length, *r = p->rstd + n;
     nrmi_centre mu;
     nrmi_sums s, m;
     size_t k;
-    nrmi_saved(&mu, mean + n, x, groups, n, 1);
+    nrmi_saved(&mu, p->mean + n, p->x, groups, n, 1);
     m.dy[0] = m.dy_xhat[0] = 0;
     for (k = 0; k < K; k++) {
-        const nrm_acc g = nrmi_or(gamma, first + k, 1);
-        nrmi_sums_of(&s, dy, NULL, x, &mu, r, channels, n * K + k, 1);
+        const nrm_acc g = nrmi_or(p->gamma, first + k, 1);
+        nrmi_sums_of(&s, p->dy, NULL, p->x, &mu, r, channels, n * K + k, 1);
         m.dy[0] += g * s.dy[0];           /* GN.6 */
         m.dy_xhat[0] += g * s.dy_xhat[0]; /* GN.6 */
         if (total == NULL) continue;
@@ -1968,8 +1908,9 @@ static void nrmi_group_backward(nrm_real *dx, nrmi_sums *total, const nrm_real *
         total->dy_xhat[first + k] += s.dy_xhat[0]; /* GN.5 */
     }
     for (k = 0; k < K; k++) {
-        const nrm_acc g = nrmi_or(gamma, first + k, 1);
-        nrmi_project(dx, dy, &g, x, &mu, r, r, &m, share, channels, n * K + k, 1); /* GN.7 */
+        const nrm_acc g = nrmi_or(p->gamma, first + k, 1);
+        nrmi_project(p->dx, p->dy, &g, p->x, &mu, r, r, &m, share, channels, n * K + k,
+                     1); /* GN.7 */
     }
 }
 
@@ -1979,6 +1920,7 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
                                    size_t S, size_t G)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, N * G, C, NRMI_NEEDED)};
+    const nrmi_backward p = {dx, dgamma, dbeta, dy, x, gamma, mean, rstd};
     const size_t K = G > 0 ? C / G : 0;
     const nrmi_view groups = nrmi_rows(N * G, K * S), channels = nrmi_rows(N * C, S);
     const int wanted = dgamma != NULL || dbeta != NULL;
@@ -2012,8 +1954,7 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     if (dx != NULL) {
         NRM_SHARE(N * C * S, lost)
         for (n = 0; n < N * G; n++)
-            nrmi_group_backward(dx, together ? &total : NULL, dy, x, mean, rstd, gamma, &groups,
-                                &channels, n, n % G * K);
+            nrmi_group_backward(&p, together ? &total : NULL, &groups, &channels, n, n % G * K);
     }
     nrmi_give(together ? dbeta : NULL, 0, total.dy, C);
     nrmi_give(together ? dgamma : NULL, 0, total.dy_xhat, C);
@@ -2023,7 +1964,7 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 /*
 ### 6.4  RMS norm
 
-Rows are `[N][D]` as in layer norm, with 0 in the place of μ, and without β:
+This is layer norm with 0 in the place of μ, and without β:
 
     q = (1/D)·∑ⱼ xⱼ², r = 1/√(q + ε)                                  [RMS.1]
     yᵢ = γᵢ·xᵢ·r                                                      [RMS.2]
@@ -2035,12 +1976,12 @@ NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
 }
 
 /*
-The path of x through the mean is gone, and with it ⟨g⟩ in LN.14, for g = dy·γ:
+The path through the mean is gone, and with it ⟨g⟩ in LN.14:
 
     dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ                                                 [RMS.3]
     dxᵢ = r·(gᵢ − x̂ᵢ·⟨g·x̂⟩)                                           [RMS.4]
 
-One direction is removed instead of two: adding a constant to x does change y.
+One direction is removed instead of two; adding a constant to x does change y.
 
     ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          (RMS.5)
 */

@@ -2355,17 +2355,18 @@ static void nrmi_lp_sizes(nrmi_moments *t, const nrm_real *x, int p, const nrmi_
                           size_t w)
 {
     const int l1 = p % NRM_CENTRED == NRM_L1, columns = v->kind == NRMI_COLUMNS;
+    const size_t across = columns ? w : NRM_LP_SUMS; /* sums side by side */
     const nrm_acc share = l1 ? 1 / ((nrm_acc)v->runs * (nrm_acc)v->length) : 1;
     nrm_acc size[NRM_SLOTS] = {0};
     size_t n, j, k;
     for (n = 0; n < v->runs; n++)
-        for (j = 0; j < w * v->length; j++) {
-            const nrm_real at = x[n * v->pitch + g * v->apart + j];
-            const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, &t->at, columns ? j : 0, p));
-            k = columns ? j : j % NRM_LP_SUMS;
-            size[k] = l1 ? size[k] + u : u > size[k] ? u : size[k]; /* LP.2 */
-        }
-    for (n = NRM_LP_SUMS / 2; n > 0 && !columns; n /= 2) /* (SUM.9) */
+        for (j = 0; j < w * v->length; j += across)
+            for (k = 0; k < nrmi_least(across, w * v->length - j); k++) {
+                const nrm_real at = x[n * v->pitch + g * v->apart + j + k];
+                const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, &t->at, columns ? k : 0, p));
+                size[k] = l1 ? size[k] + u : u > size[k] ? u : size[k]; /* LP.2 */
+            }
+    for (n = across / 2; n > 0 && !columns; n /= 2) /* (SUM.9) */
         for (k = 0; k < n; k++)
             size[k] = l1 ? size[k] + size[k + n] : size[k] > size[k + n] ? size[k] : size[k + n];
     for (k = 0; k < w; k++) t->var[k] = size[k] * share;

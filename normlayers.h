@@ -1474,14 +1474,13 @@ scaled by r. Our own run is in `docs/experiments/10_mnist_norms.md`.
 
 *The question it answers: what if the values to normalize together are not in one place?*
 
-A batch may be spread over machines, come in small portions because memory is short, hold sequences
-of different lengths, or be a whole data set. The counts, the means and the sums of squared
-deviations of its portions merge exactly, except for rounding (Chan, Golub and LeVeque 1979).
+A batch may be spread over machines, come in small portions, hold sequences of different lengths, or
+be a whole data set. Counts, means and sums of squared deviations of its portions merge exactly,
+except for rounding (Chan, Golub and LeVeque 1979).
 
 ### 4.1  Merging
 
-Shapes are those of chapter 1. Portions a and b with counts n_a, n_b, means μ_a, μ_b and sums of
-squared deviations Q_a, Q_b have together
+Portions a and b with counts n, means μ and sums of squared deviations Q have together
 
     n = n_a + n_b                                                     [ST.1]
     μ = μ_a + δ·n_b/n, δ = μ_b − μ_a                                  [ST.2]
@@ -1512,8 +1511,7 @@ NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
     return rc;
 }
 
-/* A mask lets sequences of unequal length lie side by side, padded with anything. Each stretch of
-   positions that it lets through is a portion. */
+/* Sequences of unequal length are padded: each stretch that the mask lets through is a portion. */
 NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned char *mask,
                              size_t N, size_t C, size_t S)
 {
@@ -1587,7 +1585,7 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
                              NRM_ARG(stats, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
-    int lost = 0, known = 0, rc = nrmi_check_sizes(N, C, S);
+    int lost = 0, rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
     if (rc == NRM_OK) rc = nrmi_check_running(running, NRM_TRAIN, C);
@@ -1615,8 +1613,7 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
         while (nrmi_next_stretch(&part, &at, &from, &v, mask))
             nrmi_affine(y + at, x + at, &t.at, scale, shift, &part, c, w); /* BN.4, BN.5 */
     }
-    for (c = 0; c < C; c++) known |= stats[c].count > 0;
-    if (running != NULL && known) running->batches++;
+    if (running != NULL && stats[0].count > 0) running->batches++;
     nrmi_blank(y, mask, N, C, S);
     return lost ? NRM_NONFINITE : NRM_OK;
 }
@@ -1629,8 +1626,7 @@ and through r, which needs the sum of its dyⱼ·x̂ⱼ. So each worker takes bo
 
     A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
 
-dβ and dγ get each worker's own part, like the gradients of all parameters when a network is trained
-in parallel. dy belongs to one common loss: weight a mean over a portion by its share.
+dy is of one common loss, where the mean over a portion has the weight of its share.
 */
 NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta,
                                     const nrm_real *dy, const nrm_real *x,
@@ -1714,11 +1710,10 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
 ### 4.4  Statistics of a whole data set
 
 Running statistics lag behind a network that is still learning. After training they can be computed
-anew ("precise" batch norm), by `nrm_stats_update` for each batch, and at the end
+anew, as `training_reestimate` in `examples/training.h` does: by `nrm_stats_update` for each batch,
+and at the end, with m and u of BN.11,
 
     m = μ, u = Q/(n − 1), or Q/n if `biased`                          (ST.7)
-
-with m and u of BN.11. `training_reestimate` in `examples/training.h` does it for a network.
 */
 
 /*
@@ -2048,15 +2043,18 @@ learn both. It is RMS norm (RMS.4) of a column of weights in the place of a row 
 
 ### 7.1  Shapes
 
-The weights of a unit are a column of `[in][out]`, as in the linear layer. Below, a single column is
-meant, and i, j run over its weights. As in the paper, v is a vector here and not a variance, g a
-length and not a gradient. Run the layer before the linear layer in the forward pass and after it in
-the backward pass, on the `dW` of that pass alone.
+i and j run over the weights of one unit, a column of `[in][out]`. As in the paper, v is a vector
+here and not a variance, g a length and not a gradient. Run the layer before the linear layer in the
+forward pass and after it in the backward pass, on the `dW` of that pass alone.
 */
 static inline nrm_acc nrmi_magnitude(nrm_acc a)
 {
     return a > -a ? a : -a;
 }
+
+/* Of a length n: are squares in range? And g/n: 0 for n = 0, NaN if n is not finite. */
+#define NRM_ORDINARY(n) ((n) > (nrm_acc)1e-12 && (n) < (nrm_acc)1e12)
+#define NRM_GAIN(g, n) ((n) == 0 ? 0 : (g) / (n) * ((n) / (n)))
 
 /* ∑ aᵢ·(bᵢ/scale) down one column. */
 static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc scale, size_t in,
@@ -2068,19 +2066,6 @@ static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc sca
     return sum;
 }
 
-/* Are sums of squares and products in range at this length? Not if it is a NaN. */
-static int nrmi_ordinary(nrm_acc norm)
-{
-    return norm > (nrm_acc)1e-12 && norm < (nrm_acc)1e12;
-}
-
-/* g/n: 0 for a column of zeros, NaN for a length that is not finite. */
-static nrm_acc nrmi_gain(nrm_acc g, nrm_acc norm)
-{
-    if (!nrmi_finite(norm)) return norm - norm;
-    return norm > 0 ? g / norm : 0;
-}
-
 /*
 ### 7.2  Forward
 
@@ -2088,11 +2073,10 @@ static nrm_acc nrmi_gain(nrm_acc g, nrm_acc norm)
     Wᵢ = g·vᵢ/n                                                       [WN.2]
     n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|                             [WN.3]
 
-No ε is needed: W has length |g| to rounding, as long as g/n is in the normal range of `nrm_real`.
-The squares may leave the range long before the values do. So if n is not between 10⁻¹² and 10¹²,
-it is computed again, by WN.3. A column of zeros has no direction: its W is 0, the status is
-`NRM_NONFINITE`, and its dv and dg get nothing. A column with a NaN or an infinity is all NaN.
-Neither affects other columns.
+No ε is needed: W has length |g| to rounding if g/n is in the normal range of `nrm_real`.
+Squares leave the range long before values do, so WN.3 is for n not between 10⁻¹² and 10¹². A column
+of zeros has no direction: its W is 0, the status is `NRM_NONFINITE`, and its dv and dg get nothing.
+A column with a NaN or an infinity is all NaN. Neither affects other columns.
 */
 static nrm_acc nrmi_scaled_norm(const nrm_real *v, size_t in, size_t out)
 {
@@ -2127,8 +2111,8 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
         nrmi_sums_of(&s, v, NULL, v, &origin, NULL, &view, c, w); /* the sum of v·v */
         for (k = 0; k < w; k++) {
             nrm_acc n = NRM_SQRT(s.dy_xhat[k]); /* WN.1 */
-            if (!nrmi_ordinary(n)) n = nrmi_scaled_norm(v + c + k, in, out);
-            gain[k] = nrmi_gain(nrmi_or(g, c + k, 1), n);
+            if (!NRM_ORDINARY(n)) n = nrmi_scaled_norm(v + c + k, in, out);
+            gain[k] = NRM_GAIN(nrmi_or(g, c + k, 1), n);
             if (norm != NULL) norm[c + k] = n;
             lost |= !(n > 0) || !nrmi_fits(gain[k]);
         }
@@ -2138,8 +2122,8 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
 }
 
 /*
-The paper also takes the first g, and a bias b, from a batch. Of the unit's outputs for g = 1 and
-b = 0, with mean μ and standard deviation σ (with ε), batch norm saves μ and 1/σ:
+The paper also starts g, and a bias b, from a batch. If the unit's outputs for g = 1 and b = 0 have
+mean μ and standard deviation σ (with ε; batch norm saves μ and 1/σ), they become standardized by
 
     g = 1/σ, b = −μ/σ                                                 (WN.4)
 
@@ -2176,10 +2160,10 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
         for (k = 0; k < w; k++) {
             const nrm_acc n = norm[c + k];
             nrm_acc sum = s.dy_xhat[k] / n; /* WN.6 */
-            if (!nrmi_ordinary(n)) sum = nrmi_scaled_dot(dW + c + k, v + c + k, n, in, out);
+            if (!NRM_ORDINARY(n)) sum = nrmi_scaled_dot(dW + c + k, v + c + k, n, in, out);
             if (n == 0) sum = 0;
             along[k] = (nrm_real)(n == 0 ? 0 : sum / n);
-            gain[k] = (nrm_real)nrmi_gain(nrmi_or(g, c + k, 1), n);
+            gain[k] = (nrm_real)NRM_GAIN(nrmi_or(g, c + k, 1), n);
             nrmi_give(dg, c + k, &sum, 1);
         }
         for (i = c; i < in * out && dv != NULL; i += out)
@@ -2198,17 +2182,17 @@ Pythagoras, a step of gradient descent with learning rate η can then only make 
     ∑ᵢ dvᵢ·vᵢ = 0                                                     (WN.9)
     |v − η·dv|² = |v|² + η²·|dv|²                                     (WN.10)
 
-As dv is proportional to g/n, too large a learning rate makes the vectors longer, their gradients
-smaller and their turns slower: a brake that adjusts itself, but does not let go again. Under
-momentum or Adam, whose steps are not along dv, WN.10 does not hold.
+dv is proportional to g/n. So too large a learning rate makes the vectors longer, their gradients
+smaller and their turns slower: a brake that does not let go again. The steps of momentum and Adam
+are not along dv: for them WN.10 does not hold.
 
 **Batch norm is weight norm in another metric.** Let z = x·w be a unit before batch norm, x the row
 of its inputs, m the row of their means over the batch and S their covariance. Then z has mean m·w
 and variance σ², and batch norm is a linear layer with normalized weights and a bias that subtracts
-the mean (Kohler and others, 2018, for m = 0):
+the mean (Kohler and others 2018, for m = 0):
 
     S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w                               (WN.11)
-    BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  (WN.12)
+    BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  (WN.12)
     dw = γ·r·(a − r²·(a·w)·S·w), a = ∑ⱼ dyⱼ·(xⱼ − m)ᵀ, r = 1/√(σ² + ε)  (WN.13)
     ∑ᵢ dwᵢ·wᵢ = γ·r·ε·r²·(a·w)                                        (WN.14)
 
@@ -2219,10 +2203,9 @@ leaves a gradient along w, so up to ε WN.10 holds for weights before batch norm
 ### 7.5  Folding
 
 In inference batch norm is a fixed affine map of each channel. A linear layer or a convolution right
-before it, without an activation in between, can take the map into its weights. One channel is
-meant, and k runs over its weights. The layer gives z = ∑ₖ xₖ·Wₖ + b, and BN.11 makes a·(z − m) + β
-of it. FOLD.3 is exact, but W′ and b′ are rounded, once each: if the sum over k were computed without
-error, a folded layer in float would, with η = 2⁻²⁴, be off by no more than FOLD.4.
+before it can take it into its weights: of the output z = ∑ₖ xₖ·Wₖ + b, where k runs over a channel's
+weights, BN.11 makes a·(z − m) + β. FOLD.3 is exact, but W′ and b′ are rounded, once
+each: were the sum over k computed without error, FOLD.4 would hold in float with η = 2⁻²⁴.
 
     W′ₖ = a·Wₖ, a = γ/√(u + ε)                                        [FOLD.1]
     b′ = a·(b − m) + β                                                [FOLD.2]
@@ -2230,7 +2213,7 @@ error, a folded layer in float would, with η = 2⁻²⁴, be off by no more tha
     |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)                             (FOLD.4)
 
 Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η = 2⁻⁵³), 6η takes its place,
-and |a·(b − m)| + |β| that of |b′|. `docs/10_conventions.md` has measurements and the way back.
+and |a·(b − m)| + |β| that of |b′|.
 */
 NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real *W,
                                const nrm_real *b, const nrm_running *running, const nrm_real *gamma,
@@ -2284,7 +2267,6 @@ The paper measures u = x, *before* the mean is subtracted. Then t is at least |�
 whose mean is ten times its spread comes out ten times too small. It does not with `NRM_CENTRED`.
 */
 #define NRM_LP_SIGN(u) ((nrm_real)(((u) > 0) - ((u) < 0)))
-#define NRM_LP_SUMS (NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1) /* L of SUM.8 */
 
 static inline nrm_acc nrmi_lp_u(nrm_real x, const nrmi_centre *mu, size_t k, int p)
 {
@@ -2297,7 +2279,7 @@ static void nrmi_lp_sizes(nrmi_moments *t, const nrm_real *x, int p, const nrmi_
                           size_t w)
 {
     const int l1 = p % NRM_CENTRED == NRM_L1, columns = v->kind == NRMI_COLUMNS;
-    const size_t across = columns ? w : NRM_LP_SUMS; /* sums side by side */
+    const size_t across = columns ? w : NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1; /* L of SUM.8 */
     const nrm_acc share = l1 ? 1 / ((nrm_acc)v->runs * (nrm_acc)v->length) : 1;
     nrm_acc size[NRM_SLOTS] = {0};
     size_t n, j, k;
@@ -2396,8 +2378,7 @@ static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
                             const nrmi_centre *mu, const nrm_acc *size, const nrm_acc *gain,
                             const nrmi_sums *sums, int p, const nrmi_view *v, size_t g, size_t w)
 {
-    const int kind = p % NRM_CENTRED, centred = p > NRM_CENTRED;
-    const int columns = v->kind == NRMI_COLUMNS;
+    const int kind = p % NRM_CENTRED, centred = p > NRM_CENTRED, columns = v->kind == NRMI_COLUMNS;
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length;
     nrm_acc largest[NRM_SLOTS] = {0}, signs[NRM_SLOTS] = {0};
     nrm_real dy_mean[NRM_SLOTS], slope[NRM_SLOTS], shift[NRM_SLOTS], scale[NRM_SLOTS];
@@ -2472,18 +2453,16 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
 /*
 ### 8.3  What it means
 
-Doubling x doubles t, so Euler's theorem on homogeneous functions gives LP.13. Sum LP.11,
-multiplied by xᵢ or as it is:
+Doubling x doubles t, so Euler's theorem gives LP.13. Sum LP.11, multiplied by xᵢ or as it is:
 
     ∑ᵢ kᵢ·xᵢ = t                                                      (LP.13)
     ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                                       (LP.14)
     ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        (LP.15)
     ⟨|c|⟩ ≤ √⟨c²⟩ ≤ maxᵢ |cᵢ|                                         (LP.16)
 
-So no size leaves a gradient along x except for ε, as in BN.22, and the weights before the layer may
-grow, and their gradients shrink, without changing what the network computes. BN.21 holds only if
-centred. By LP.16, centred L1 gives the largest outputs (for normal values 1.25 times those of batch
-norm) and L∞ the smallest, within β ± γ.
+So no size leaves a gradient along x except for ε, as in BN.22, with the same consequences for the
+weights before the layer. BN.21 holds only if centred. By LP.16, centred L1 gives the largest
+outputs (for normal values 1.25 times batch norm's) and L∞ the smallest, within β ± γ.
 */
 
 /*

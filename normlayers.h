@@ -1425,23 +1425,20 @@ projected and scaled by r. Our own run is in `docs/experiments/10_mnist_norms.md
 
 *The question it answers: what if the values to normalize together are not in one place?*
 
-A batch may be spread over several machines, come in small portions because memory is short,
-hold sequences of different lengths, or be a whole data set. Three numbers sum up a portion:
-its count, its mean, and the sum of squared deviations from it. Such triples merge exactly,
+A batch may be spread over machines, come in small portions, hold sequences of different lengths, or
+be a whole data set. Counts, means and sums of squared deviations of its portions merge exactly,
 except for rounding (Chan, Golub and LeVeque 1979).
 
 ### 4.1  Merging
 
-Shapes are those of chapter 1; `nrm_stats` are `[C]`, a triple for each channel. Portions a and b
-with counts n_a, n_b, means μ_a, μ_b and sums of squared deviations Q_a, Q_b have together
+Portions a and b with counts n, means μ and sums of squared deviations Q have together
 
     n = n_a + n_b                                                     [ST.1]
     μ = μ_a + δ·n_b/n, δ = μ_b − μ_a                                  [ST.2]
     Q = Q_a + Q_b + δ²·n_a·n_b/n                                      [ST.3]
 
-Measured from μ instead of μ_a, the squared deviations of a sum to Q_a + n_a·(μ_a − μ)². The same
-holds for b, and with ST.2 the two additions make the last term of ST.3. Averaging the variances
-of workers loses just that term, the spread of their means; and uneven portions need weights.
+Measured from μ instead of μ_a, the squared deviations of a sum to Q_a + n_a·(μ_a − μ)². With those
+of b, and ST.2, this is ST.3. Averaging the variances of workers loses its last term.
 */
 static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
 {
@@ -1465,11 +1462,7 @@ NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
     return rc;
 }
 
-/*
-Only the same order of merging gives the same bits: merge by the number of the worker. With
-a mask, one byte for each position, sequences of unequal length lie side by side, padded
-with anything. Each *stretch* of positions that it lets through is a portion.
-*/
+/* Sequences of unequal length are padded: each stretch that the mask lets through is a portion. */
 NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned char *mask,
                              size_t N, size_t C, size_t S)
 {
@@ -1525,9 +1518,9 @@ static void nrmi_blank(nrm_real *a, const unsigned char *mask, size_t N, size_t 
 /*
 ### 4.2  Synchronised batch norm: forward
 
-Every worker takes the statistics of its portion (`nrm_stats_update`). You merge them, in
-memory, by a socket or by MPI (`examples/mpi_batchnorm.c`). Every worker then normalizes its
-portion as in BN.3 to BN.5, with the merged mean and
+Every worker takes the statistics of its portion (`nrm_stats_update`), and you merge them, in
+memory or by MPI (`examples/mpi_batchnorm.c`). In a *virtual batch*, micro-batches take the places
+of workers, and all take a step before any takes the next. BN.3 to BN.5 follow, with merged μ and
 
     v = Q/n                                                           [ST.4]
 */
@@ -1543,7 +1536,7 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
                              NRM_ARG(stats, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
-    int lost = 0, known = 0, rc = nrmi_check_sizes(N, C, S);
+    int lost = 0, rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
     if (rc == NRM_OK) rc = nrmi_check_running(running, NRM_TRAIN, C);
@@ -1571,25 +1564,20 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
         while (nrmi_next_stretch(&part, &at, &from, &v, mask))
             nrmi_affine(y + at, x + at, &t.at, scale, shift, &part, c, w); /* BN.4, BN.5 */
     }
-    for (c = 0; c < C; c++) known |= stats[c].count > 0;
-    if (running != NULL && known) running->batches++;
+    if (running != NULL && stats[0].count > 0) running->batches++;
     nrmi_blank(y, mask, N, C, S);
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
 /*
-A *virtual batch* is the same, with micro-batches in the places of workers: all of them take
-a step before any takes the next, forward and backward.
-
 ### 4.3  Synchronised batch norm: backward
 
-The means of BN.19 are over all values, also those elsewhere. So `nrm_sync_batchnorm_sums`
-takes sums, you add up those of all workers, and `nrm_sync_batchnorm_backward` makes dx of
+In BN.18, an xᵢ of one worker reaches an x̂ⱼ of another through μ, which needs the sum of its dyⱼ,
+and through r, which needs the sum of its dyⱼ·x̂ⱼ. So each worker takes both sums, and you add up
 
     A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
 
-dγ and dβ are each worker's own part of them, like the gradients of all parameters when a network
-is trained in parallel. dy belongs to one common loss: weight a mean over a portion by its share.
+dy is of one common loss, where the mean over a portion has the weight of its share.
 */
 NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta,
                                     const nrm_real *dy, const nrm_real *x,
@@ -1670,20 +1658,13 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
 }
 
 /*
-Why just two numbers a channel? In BN.18, an xᵢ of one worker reaches an x̂ⱼ of another through
-μ, which needs the sum of its dyⱼ, and through r, which needs the sum of its dyⱼ·x̂ⱼ. With A and
-B of its own values alone a worker leaves out what its x do to the outputs of others.
-
 ### 4.4  Statistics of a whole data set
 
-Running statistics lag behind a network that is still learning. After training they can be
-computed anew from any amount of data ("precise" batch norm: the paper's algorithm 2, but
-with the spread of the batch means): `nrm_stats_update` for each batch, and at the end
+Running statistics lag behind a network that is still learning. After training they can be computed
+anew, as `training_reestimate` in `examples/training.h` does: by `nrm_stats_update` for each batch,
+and at the end, with m and u of BN.11,
 
     m = μ, u = Q/(n − 1), or Q/n if `biased`                          (ST.7)
-
-with m and u of BN.11; `training_reestimate` in `examples/training.h` does it for a whole
-network. To use the last k batches only, keep k triples and merge them.
 */
 
 /*
@@ -1998,22 +1979,23 @@ NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real 
 
 *The question it answers: can we have the scale invariance of batch norm without a batch?*
 
-Salimans and Kingma (2016) write the weight vector of each unit as a length g times a
-direction v/|v|, and learn both. No example depends on another. The gradient changes as in
-RMS norm, with a column of weights in the place of a row of data (compare WN.8 with RMS.4).
+Salimans and Kingma (2016) write the weights of each unit as a length g times a direction v/|v|, and
+learn both. It is RMS norm (RMS.4) of a column of weights in the place of a row of data.
 
 ### 7.1  Shapes
 
-`v`, `W`, `dv` and `dW` are `[in][out]`, as in the linear layer, so the weights of a unit
-are a column; `g`, `dg` and the saved `norm` are `[out]`. Below, a single column is meant,
-and i, j run over its `in` weights. The letters are those of the paper: v is a vector here
-and not a variance, g a length and not a gradient. Run the layer before the linear layer in
-the forward pass and after it in the backward pass, on the `dW` of that pass alone.
+i and j run over the weights of one unit, a column of `[in][out]`. As in the paper, v is a vector
+here and not a variance, g a length and not a gradient. Run the layer before the linear layer in the
+forward pass and after it in the backward pass, on the `dW` of that pass alone.
 */
 static inline nrm_acc nrmi_magnitude(nrm_acc a)
 {
     return a > -a ? a : -a;
 }
+
+/* Of a length n: are squares in range? And g/n: 0 for n = 0, NaN if n is not finite. */
+#define NRM_ORDINARY(n) ((n) > (nrm_acc)1e-12 && (n) < (nrm_acc)1e12)
+#define NRM_GAIN(g, n) ((n) == 0 ? 0 : (g) / (n) * ((n) / (n)))
 
 /* ∑ aᵢ·(bᵢ/scale) down one column. */
 static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc scale, size_t in,
@@ -2025,34 +2007,17 @@ static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc sca
     return sum;
 }
 
-/* Are sums of squares and products in range at this length? Not if it is a NaN. */
-static int nrmi_ordinary(nrm_acc norm)
-{
-    return norm > (nrm_acc)1e-12 && norm < (nrm_acc)1e12;
-}
-
-/* g/n: 0 for a column of zeros, NaN for a length that is not finite. */
-static nrm_acc nrmi_gain(nrm_acc g, nrm_acc norm)
-{
-    if (!nrmi_finite(norm)) return norm - norm;
-    return norm > 0 ? g / norm : 0;
-}
-
 /*
 ### 7.2  Forward
 
     n = |v| = √(∑ᵢ vᵢ²)                                               [WN.1]
     Wᵢ = g·vᵢ/n                                                       [WN.2]
-
-No ε is needed: W has length |g| to rounding, for long and short v, as long as g/n is in the
-normal range of `nrm_real`. But the squares may leave the range long before the values do. If n
-is not between 10⁻¹² and 10¹², it is computed again from products that stay in range:
-
     n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|                             [WN.3]
 
-A column of zeros has no direction. Its W is 0, the status is `NRM_NONFINITE`, and its dv
-and dg get nothing, so it stays as it is. A column with a NaN or an infinity is all NaN.
-Neither affects other columns.
+No ε is needed: W has length |g| to rounding if g/n is in the normal range of `nrm_real`.
+Squares leave the range long before values do, so WN.3 is for n not between 10⁻¹² and 10¹². A column
+of zeros has no direction: its W is 0, the status is `NRM_NONFINITE`, and its dv and dg get nothing.
+A column with a NaN or an infinity is all NaN. Neither affects other columns.
 */
 static nrm_acc nrmi_scaled_norm(const nrm_real *v, size_t in, size_t out)
 {
@@ -2087,8 +2052,8 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
         nrmi_sums_of(&s, v, NULL, v, &origin, NULL, &view, c, w); /* the sum of v·v */
         for (k = 0; k < w; k++) {
             nrm_acc n = NRM_SQRT(s.dy_xhat[k]); /* WN.1 */
-            if (!nrmi_ordinary(n)) n = nrmi_scaled_norm(v + c + k, in, out);
-            gain[k] = nrmi_gain(nrmi_or(g, c + k, 1), n);
+            if (!NRM_ORDINARY(n)) n = nrmi_scaled_norm(v + c + k, in, out);
+            gain[k] = NRM_GAIN(nrmi_or(g, c + k, 1), n);
             if (norm != NULL) norm[c + k] = n;
             lost |= !(n > 0) || !nrmi_fits(gain[k]);
         }
@@ -2098,30 +2063,18 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
 }
 
 /*
-Salimans and Kingma also start g, and the bias b, from the data. If, with g = 1 and no bias, one
-batch has mean μ and standard deviation σ (with ε) at a unit, its outputs are standardized, as by
-batch norm, but at this one moment only, by
+The paper also starts g, and a bias b, from a batch. If the unit's outputs for g = 1 and b = 0 have
+mean μ and standard deviation σ (with ε; batch norm saves μ and 1/σ), they become standardized by
 
     g = 1/σ, b = −μ/σ                                                 (WN.4)
 
-
-```c sketch
-nrm_weightnorm_forward(W, NULL, v, NULL, in, out);       // g = 1
-nrm_linear_forward(z, x, W, NULL, N, in, out);
-nrm_batchnorm_forward(y, mean, rstd, NULL, z, NULL, NULL, NRM_TRAIN, eps, N, out, 1);
-for (j = 0; j < out; j++) g[j] = (nrm_real)rstd[j], b[j] = (nrm_real)(-mean[j] * rstd[j]);
-```
-
 ### 7.3  Backward
 
-W depends on v directly and through n:
+W depends on v directly and through n. The dg in WN.8 is what this call adds.
 
     ∂n/∂vᵢ = vᵢ/n                                                     (WN.5)
     dg = ∑ᵢ dWᵢ·vᵢ/n                                                  [WN.6]
     ∂Wⱼ/∂vᵢ = (g/n)·(δᵢⱼ − vᵢ·vⱼ/n²)                                  (WN.7)
-
-Sum over j with dWⱼ. The sum along v is dg, as this call adds it to the gradient of g:
-
     dvᵢ = ∑ⱼ dWⱼ·∂Wⱼ/∂vᵢ = (g/n)·(dWᵢ − dg·vᵢ/n)                      [WN.8]
 */
 NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *dW,
@@ -2148,10 +2101,10 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
         for (k = 0; k < w; k++) {
             const nrm_acc n = norm[c + k];
             nrm_acc sum = s.dy_xhat[k] / n; /* WN.6 */
-            if (!nrmi_ordinary(n)) sum = nrmi_scaled_dot(dW + c + k, v + c + k, n, in, out);
+            if (!NRM_ORDINARY(n)) sum = nrmi_scaled_dot(dW + c + k, v + c + k, n, in, out);
             if (n == 0) sum = 0;
             along[k] = (nrm_real)(n == 0 ? 0 : sum / n);
-            gain[k] = (nrm_real)nrmi_gain(nrmi_or(g, c + k, 1), n);
+            gain[k] = (nrm_real)NRM_GAIN(nrmi_or(g, c + k, 1), n);
             nrmi_give(dg, c + k, &sum, 1);
         }
         for (i = c; i < in * out && dv != NULL; i += out)
@@ -2164,59 +2117,44 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
 /*
 ### 7.4  What it means
 
-WN.8 is a projection, without an ε: what dW has along v goes to g, and v gets the rest.
+WN.8 is a projection, without an ε: what dW has along v goes to g, and v gets the rest. By
+Pythagoras, a step of gradient descent with learning rate η can then only make v longer:
 
     ∑ᵢ dvᵢ·vᵢ = 0                                                     (WN.9)
-
-By Pythagoras, a step of gradient descent with learning rate η can then only make v longer,
-
     |v − η·dv|² = |v|² + η²·|dv|²                                     (WN.10)
 
-and dv is proportional to g/n. So too large a learning rate makes the vectors longer, their
-gradients smaller and their turns slower: a brake that adjusts itself, but does not let go
-again. Under momentum or Adam, whose steps are not along dv, WN.10 does not hold.
+dv is proportional to g/n. So too large a learning rate makes the vectors longer, their gradients
+smaller and their turns slower: a brake that does not let go again. The steps of momentum and Adam
+are not along dv: for them WN.10 does not hold.
 
-**Batch norm is weight norm in another metric.** Let z = x·w be one unit before batch norm,
-with x the row of its inputs, and average over the rows of the batch. With m the row of the
-inputs' means, z has mean m·w, and a variance by their covariance S:
+**Batch norm is weight norm in another metric.** Let z = x·w be a unit before batch norm, x the row
+of its inputs, m the row of their means over the batch and S their covariance. Then z has mean m·w
+and variance σ², and batch norm is a linear layer with normalized weights and a bias that subtracts
+the mean (Kohler and others 2018, for m = 0):
 
     S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w                               (WN.11)
-
-So batch norm is a linear layer with normalized weights and a bias that subtracts the mean
-(Kohler and others, 2018, for m = 0):
-
     BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  (WN.12)
-
-This is WN.2 with γ for g, and the length √(wᵀ·S·w) for √(wᵀ·w): weight norm is what batch norm
-would be if inputs had mean 0 and the unit matrix for S.  Each column of W has its own length, a
-root of the diagonal of WᵀSW. S has to be the covariance. ⟨xᵀ·x⟩, which one also reads, is the
-same only if all means are 0: for one input with the values 1 and 3, w = γ = 1 and β = ε = 0,
-batch norm gives −1 and 1, as does S = 1, but ⟨x²⟩ = 5 gives −1/√5 and 1/√5.
-
-The gradient is the same either way: xᵀ·dz with dz of BN.19, or from WN.12 with ∂σ²/∂w = 2·S·w,
-where j runs over the rows. Multiplied by w, as in BN.22, only ε leaves anything, so up to ε
-WN.10 holds for weights before batch norm too.
-
     dw = γ·r·(a − r²·(a·w)·S·w), a = ∑ⱼ dyⱼ·(xⱼ − m)ᵀ, r = 1/√(σ² + ε)  (WN.13)
     ∑ᵢ dwᵢ·wᵢ = γ·r·ε·r²·(a·w)                                        (WN.14)
 
+This is WN.2 with γ for g and the length √(wᵀ·S·w) for √(wᵀ·w), the same if inputs have mean 0 and
+the unit matrix for S. WN.13 follows with ∂σ²/∂w = 2·S·w; j runs over the rows. By WN.14 only ε
+leaves a gradient along w, so up to ε WN.10 holds for weights before batch norm too.
+
 ### 7.5  Folding
 
-In inference batch norm is a fixed affine map of each channel. If a linear layer or a
-convolution comes right before it, the map can go into that layer's weights, and batch norm
-costs nothing. With an activation in between, it can only be folded into the next layer.
-
-The weights are `[outer][C][inner]`, with C the outputs. One channel is meant, and k runs over
-its weights. The layer gives z = ∑ₖ xₖ·Wₖ + b, and BN.11 makes a·(z − m) + β of it:
+In inference batch norm is a fixed affine map of each channel. A linear layer or a convolution right
+before it can take it into its weights: of the output z = ∑ₖ xₖ·Wₖ + b, where k runs over a channel's
+weights, BN.11 makes a·(z − m) + β. FOLD.3 is exact, but W′ and b′ are rounded, once
+each: were the sum over k computed without error, FOLD.4 would hold in float with η = 2⁻²⁴.
 
     W′ₖ = a·Wₖ, a = γ/√(u + ε)                                        [FOLD.1]
     b′ = a·(b − m) + β                                                [FOLD.2]
     ∑ₖ xₖ·W′ₖ + b′ = γ·(∑ₖ xₖ·Wₖ + b − m)/√(u + ε) + β                (FOLD.3)
+    |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)                             (FOLD.4)
 
-Known bugs: two libraries forgot to scale b along with m, which nobody sees as long as b is
-0. Another multiplied along the wrong axis, which goes unnoticed if the matrix is square;
-here, too, a matrix `[out][in]` passed as `[in][out]` is in bounds. Converted files have
-held a variance just below zero: that is refused (`NRM_ESTATS`).
+Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η = 2⁻⁵³), 6η takes its place,
+and |a·(b − m)| + |β| that of |b′|.
 */
 NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real *W,
                                const nrm_real *b, const nrm_running *running, const nrm_real *gamma,
@@ -2251,39 +2189,25 @@ NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real 
 }
 
 /*
-FOLD.3 is exact, but W′ and b′ are rounded, once each. If the sum over k were computed
-without error, a folded layer in float would be off by no more than
-
-    |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)                             (FOLD.4)
-
-with η = 2⁻²⁴. Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η = 2⁻⁵³),
-6η takes its place, and |a·(b − m)| + |β| that of |b′|. `docs/10_conventions.md` has
-measurements, the way back, and other libraries' statistics.
-*/
-
-/*
 ## 8  Lp batch normalization
 
 *The question it answers: does it matter that batch norm divides by the standard deviation?*
 
-Santurkar, Tsipras, Ilyas and Mądry (2018) divide by other sizes: the mean of |x|, the root of
-the mean of x², the largest |x|. None of them gives a channel a fixed variance, and the paper's
-networks trained about as fast. So it is not the variance that helps; division by some size,
-through which gradients flow, may be.
+Santurkar, Tsipras, Ilyas and Mądry (2018) divide by other sizes, which give no channel a fixed
+variance, and their networks trained about as fast. So it is not the variance that helps; division
+by some size, through which gradients flow, may be.
 
 ### 8.1  Forward
 
-Shapes are those of chapter 1. `mean` and `scale`, which is t, are saved.
+Shapes are those of chapter 1.
 
     cᵢ = xᵢ − μ                                                       [LP.1]
     t = ⟨|u|⟩ (L1), √⟨u²⟩ (L2), maxᵢ |uᵢ| (L∞); u = x, or c if centred  [LP.2]
 
 The paper measures u = x, *before* the mean is subtracted. Then t is at least |μ|, and a channel
-whose mean is ten times its spread comes out ten times too small. With `NRM_CENTRED` added, t
-depends on the deviations alone.
+whose mean is ten times its spread comes out ten times too small. It does not with `NRM_CENTRED`.
 */
 #define NRM_LP_SIGN(u) ((nrm_real)(((u) > 0) - ((u) < 0)))
-#define NRM_LP_SUMS (NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1) /* L of SUM.8 */
 
 static inline nrm_acc nrmi_lp_u(nrm_real x, const nrmi_centre *mu, size_t k, int p)
 {
@@ -2296,17 +2220,18 @@ static void nrmi_lp_sizes(nrmi_moments *t, const nrm_real *x, int p, const nrmi_
                           size_t w)
 {
     const int l1 = p % NRM_CENTRED == NRM_L1, columns = v->kind == NRMI_COLUMNS;
+    const size_t across = columns ? w : NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1; /* L of SUM.8 */
     const nrm_acc share = l1 ? 1 / ((nrm_acc)v->runs * (nrm_acc)v->length) : 1;
     nrm_acc size[NRM_SLOTS] = {0};
     size_t n, j, k;
     for (n = 0; n < v->runs; n++)
-        for (j = 0; j < w * v->length; j++) {
-            const nrm_real at = x[n * v->pitch + g * v->apart + j];
-            const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, &t->at, columns ? j : 0, p));
-            k = columns ? j : j % NRM_LP_SUMS;
-            size[k] = l1 ? size[k] + u : u > size[k] ? u : size[k]; /* LP.2 */
-        }
-    for (n = NRM_LP_SUMS / 2; n > 0 && !columns; n /= 2) /* (SUM.9) */
+        for (j = 0; j < w * v->length; j += across)
+            for (k = 0; k < nrmi_least(across, w * v->length - j); k++) {
+                const nrm_real at = x[n * v->pitch + g * v->apart + j + k];
+                const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, &t->at, columns ? k : 0, p));
+                size[k] = l1 ? size[k] + u : u > size[k] ? u : size[k]; /* LP.2 */
+            }
+    for (n = across / 2; n > 0 && !columns; n /= 2) /* (SUM.9) */
         for (k = 0; k < n; k++)
             size[k] = l1 ? size[k] + size[k + n] : size[k] > size[k + n] ? size[k] : size[k + n];
     for (k = 0; k < w; k++) t->var[k] = size[k] * share;
@@ -2323,13 +2248,11 @@ static int nrmi_check_lp(int p, int mode, nrm_real eps, size_t N, size_t C, size
     r = 1/(t + ε)                                                     [LP.3]
     yᵢ = γ·cᵢ·r + β                                                   [LP.4]
     √⟨x²⟩ = √(v + μ²), √⟨c²⟩ = √v                                     [LP.5]
-
-ε is added to t: compare it with t, not with t². By LP.5, L2 centred is batch norm except for the
-place of ε. Running statistics hold t in the place of v, without M/(M − 1), which belongs to
-squares. (A maximum grows with M, so what L∞ learns depends on the batch size.)
-
     m ← (1 − w)·m + w·μ, a ← (1 − w)·a + w·t                          [LP.6]
     yᵢ = γ·(xᵢ − m)/(a + ε) + β (infer, frozen)                       [LP.7]
+
+Compare ε with t, not with t². By LP.5, L2 centred is batch norm except for the place of ε. a has no
+M/(M − 1), which belongs to squares. (What L∞ learns depends on M: a maximum grows with it.)
 */
 NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
                                      nrm_running *running, const nrm_real *x, const nrm_real *gamma,
@@ -2380,26 +2303,23 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
 /*
 ### 8.2  Backward
 
-dβ and dγ are BN.12 and BN.13. For dx we need to know how t depends on u, and then on x: if u is
-c, every uⱼ falls by 1/M of what xᵢ rises, so q loses its mean (which is 0 for L2). xᵢ reaches
-x̂ⱼ = cⱼ·r directly, through μ, and through r, with ∂r/∂xᵢ = −r²·kᵢ.
+dβ and dγ are BN.12 and BN.13. xᵢ reaches x̂ⱼ = cⱼ·r directly, through μ, and through r, with
+∂r/∂xᵢ = −r²·kᵢ. If u is c, every uⱼ falls by 1/M of what xᵢ rises, so q loses its mean (0 for L2).
 
     ∂t/∂uᵢ = qᵢ: sign(uᵢ)/M (L1), uᵢ/(M·t) (L2), sign(uᵢ) if |uᵢ| = t, else 0 (L∞)  [LP.8]
     ∂t/∂xᵢ = kᵢ = qᵢ, or qᵢ − ⟨q⟩ if centred                          [LP.9]
     ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − kᵢ·x̂ⱼ)                                   (LP.10)
     dxᵢ = γ·r·(dyᵢ − ⟨dy⟩ − kᵢ·∑ⱼ dyⱼ·x̂ⱼ)                             [LP.11]
 
-In L∞ only the first value in memory with |uᵢ| = t counts; sign(0) is 0. At a tie, or in L1 where
-a value is 0, t has a kink, and this is one of its subgradients. In BN.19 kᵢ is x̂ᵢ/M. Here what
-dy has along x̂ is subtracted along another direction: from all values alike except for their
-signs (L1), or from a single one (L∞).
+In L∞ only the first value in memory with |uᵢ| = t counts; sign(0) is 0. At a tie, or in L1 where a
+value is 0, this is one of the subgradients of t. In BN.19 kᵢ is x̂ᵢ/M. Here what dy has along x̂ is
+subtracted from all values alike except for their signs (L1), or from a single one (L∞).
 */
 static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
                             const nrmi_centre *mu, const nrm_acc *size, const nrm_acc *gain,
                             const nrmi_sums *sums, int p, const nrmi_view *v, size_t g, size_t w)
 {
-    const int kind = p % NRM_CENTRED, centred = p > NRM_CENTRED;
-    const int columns = v->kind == NRMI_COLUMNS;
+    const int kind = p % NRM_CENTRED, centred = p > NRM_CENTRED, columns = v->kind == NRMI_COLUMNS;
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length;
     nrm_acc largest[NRM_SLOTS] = {0}, signs[NRM_SLOTS] = {0};
     nrm_real dy_mean[NRM_SLOTS], slope[NRM_SLOTS], shift[NRM_SLOTS], scale[NRM_SLOTS];
@@ -2474,18 +2394,16 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
 /*
 ### 8.3  What it means
 
-Doubling x doubles t, so Euler's theorem on homogeneous functions gives LP.13. Sum LP.11,
-multiplied by xᵢ or as it is:
+Doubling x doubles t, so Euler's theorem gives LP.13. Sum LP.11, multiplied by xᵢ or as it is:
 
     ∑ᵢ kᵢ·xᵢ = t                                                      (LP.13)
     ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                                       (LP.14)
     ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        (LP.15)
     ⟨|c|⟩ ≤ √⟨c²⟩ ≤ maxᵢ |cᵢ|                                         (LP.16)
 
-So for every size there is no gradient along x except for ε, as in BN.22, and the weights before
-the layer may grow, and their gradients shrink, without changing what the network computes. BN.21
-holds only if centred. By LP.16, centred L1 gives the largest outputs (for normal values 1.25
-times those of batch norm) and L∞ the smallest, within β ± γ.
+So no size leaves a gradient along x except for ε, as in BN.22, with the same consequences for the
+weights before the layer. BN.21 holds only if centred. By LP.16, centred L1 gives the largest
+outputs (for normal values 1.25 times batch norm's) and L∞ the smallest, within β ± γ.
 */
 
 /*

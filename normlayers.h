@@ -3,14 +3,13 @@
 # normlayers.h
 
 Batch norm, layer norm and their family, forward and backward, in one C file, with a gradient
-checker, a recurrent layer and a small multilayer perceptron. Each formula is derived in the
-comment above the line that computes it, and has a tag such as BN.19 and a test of that name.
+checker, a recurrent layer and a multilayer perceptron. Each formula is derived above the line that
+computes it, and has a tag such as BN.19 and a test of that name.
 
 ## Do this
 
-Copy this file into your project. In exactly one of your C or C++ files define
-`NORMLAYERS_IMPLEMENTATION` before `#include "normlayers.h"`; in all others just include it.
-Then compile as always, C99 or C++11 or later: `cc app.c -lm`. A complete program:
+Copy this file into your project. In exactly one C or C++ file define `NORMLAYERS_IMPLEMENTATION`
+before `#include "normlayers.h"`. Compile as C99 or C++11 or later: `cc app.c -lm`. A whole program:
 
 ```c
 #define NORMLAYERS_IMPLEMENTATION
@@ -32,94 +31,92 @@ int main(void)
 
 ## Contents
 
-    declarations   status codes; one block of prototypes per layer
-    Part I         1 batch norm, 2 layer norm, 3 noisy batch norm, 4 merged statistics,
-                   5 batch renorm, 6 group, instance and RMS norm, 7 weight norm, folding,
-                   8 Lp batch norm, 9 activations, cross-entropy, 10 linear, 11 recurrent,
-                   12 perceptron, 13 gradient checking
-    Part II        the machine room: 14 arguments, threads, 15 plain primitives, 16 sums,
-                   17 sums down columns, 18 affine maps, projections, 19 products,
-                   20 exponential, logarithm, 21 random numbers
-    22             history, references by equation, licences
+    Part I    the layers: 1 batch norm, 2 layer norm, 3 noisy batch norm, 4 merged statistics,
+              5 batch renorm, 6 group, instance and RMS norm, 7 weight norm, folding, 8 Lp batch
+              norm, 9 activations, cross-entropy, 10 linear, 11 recurrent, 12 perceptron,
+              13 gradient checking
+    Part II   the machine room: 14 arguments, threads, 15 plain primitives, 16 sums, 17 sums down
+              columns, 18 affine maps, 19 products, 20 exponential, logarithm, 21 random numbers
+    22        history, references by equation, licences
 
-This header does *not* allocate memory, print, touch files (`examples/npz.h` does), start
-threads (unless `NRM_OPENMP` asks for them), keep global state, call `rand()`, or use the
-locale. It does not guess: a wrong argument is refused with a named code.
+This header does *not* allocate memory, print, touch files (`examples/npz.h` does), start threads
+(unless `NRM_OPENMP` asks for them), keep global state, call `rand()`, or use the locale. It refuses
+a wrong argument with a named code.
 
 ## Options
 
-Define them before the `#include`: the first two for all files alike, best on the compiler's
-command line; `NRM_STATIC`, `NRM_DEF` in any file; the others where the functions are compiled.
+Define them before the `#include`: the first two for all files alike, best on the compiler's command
+line; `NRM_STATIC`, `NRM_DEF` in any file; the others where the functions are compiled.
 
-    NRM_DOUBLE                  nrm_real is double instead of float
-    NRM_ACC=float               type of statistics, sums and losses: float or double (default)
-    NRM_STATIC                  a private `static inline` copy of all functions
-    NRM_DEF                     what stands before each function: dllexport, visibility, ...
-    NORMLAYERS_IMPLEMENTATION   compile the functions here
+    NRM_DOUBLE           nrm_real is double instead of float
+    NRM_ACC=float        type of statistics, sums and losses: float or double (default)
+    NRM_STATIC           a private `static inline` copy of all functions
+    NRM_DEF              what stands before each function: dllexport, visibility, ...
+    NORMLAYERS_IMPLEMENTATION    compile the functions here
     NRM_SQRT, NRM_MEMCPY, NRM_MEMSET    used instead of sqrt (of an nrm_acc), memcpy, memset
-    NRM_NO_LIBC                 include neither math.h nor string.h: define these three
-    NRM_PLAIN                   plain primitives, ## 15: small, no SIMD
-    NRM_NO_VECTORS              no vector extensions
-    NRM_WIDTH=1024              columns worked on together: 64 if NRM_NO_LIBC, 1 if NRM_PLAIN
-    NRM_OPENMP                  share work between threads, by OpenMP 3.0 or later
-    NRM_GEMM                    products by cblas_sgemm or cblas_dgemm, see ## 19
-    NRM_ANY_FLOAT_EVAL          allow floats that are computed in a wider type (x87)
+    NRM_NO_LIBC          include neither math.h nor string.h: define these three
+    NRM_PLAIN            plain primitives, ## 15: small, no SIMD
+    NRM_NO_VECTORS       no vector extensions
+    NRM_WIDTH=1024       columns worked on together: 64 if NRM_NO_LIBC, 1 if NRM_PLAIN
+    NRM_OPENMP           share work between threads, by OpenMP 3.0 or later
+    NRM_GEMM             products by cblas_sgemm or cblas_dgemm, see ## 19
+    NRM_ANY_FLOAT_EVAL   allow floats that are computed in a wider type (x87)
 
-A freestanding compiler itself wants memcpy, memmove and memset. MSVC needs `/utf-8`. Files
-that disagree on `NRM_DOUBLE` or `NRM_ACC` fail to link, since the link names differ; so one
-program may use both precisions, in different files.
+A freestanding compiler itself wants memcpy, memmove and memset. MSVC needs `/utf-8`. Files that
+disagree on `NRM_DOUBLE` or `NRM_ACC` do not link; a program may use both in different files.
 
 ## Contracts
 
-- All arrays are the caller's, dense and row-major, of the shapes given at the declarations.
-  A product of sizes that overflows is refused. Parameters come in one order: outputs (those
-  saved for the backward pass last), inputs, saved values, parameters, scalars, sizes.
-- Gradients of *inputs* are overwritten (`=`). Gradients of *parameters* are accumulated
-  (`+=`): set them to zero first. A network does that itself.
-- A status is `NRM_OK` (0); negative, if the function refused and wrote nothing; or the
-  positive `NRM_NONFINITE`, if it did its work but met a statistic, a loss or a gradient of
-  the network that is not finite, or a NaN in a row to be ranked. Other functions pass NaN on.
-  Three negative codes come after work: a gradient check that fails or does not settle has
-  written its reports, and `NRM_ESYNC` leaves a network in the middle of a step.
+- All arrays are the caller's, dense and row-major, of the declared shapes. A product of sizes that
+  overflows is refused. Parameters come in one order: outputs (those saved for the backward pass
+  last), inputs, saved values, parameters, scalars, sizes.
+- Gradients of *inputs* are overwritten (`=`). Those of *parameters* are added to (`+=`): zero them
+  first. A network does that itself.
+- A status is `NRM_OK` (0); negative, if the function refused and wrote nothing; or the positive
+  `NRM_NONFINITE`, if it did its work but met a statistic, a loss or a gradient of the network that
+  is not finite, or a NaN in a row to be ranked. Other functions pass NaN on. Three negative codes
+  come after work: a gradient check that fails or does not settle has written its reports, and
+  `NRM_ESYNC` leaves a network in the middle of a step.
 - Outputs may not overlap inputs, except where "may be" allows the same pointer.
-- `N = 0` returns `NRM_OK` and writes nothing, with three exceptions: cross entropy and
-  accuracy (so `nrm_mlp_eval` too) write 0; a worker without examples gets the mean, rstd,
-  running statistics and sums of ## 4; and in a network with `sync` it shares each step.
-- In a forward pass a NaN or infinity spoils its channel (batch norm) or its row (layer
-  norm) and nothing else; it never enters running statistics. It spoils all gradients of
-  parameters that are sums over it.
-- In float the error of a norm's result is bounded by 2·10⁻⁶ of the largest term before
-  cancellation, for means of x up to 10⁶ times its spread and values up to about 10³⁷
-  (docs/accuracy.md). The relative error is larger for dx with two values per group, which
-  nearly cancels (5·10⁻³), and for a γ gradient: 3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
-- Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
-  `nrm_running` belongs to one thread at a time. Rounding to nearest is assumed, and that
-  floating-point exceptions do not trap. The stack takes up to 85 KB (110 KB with
-  `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward pass of rows wider than 1024; it
-  shrinks with `NRM_WIDTH`, which changes no result.
-- ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε = 0
-  a variance of 0 gives `NRM_NONFINITE`. Running statistics do not contain ε: use the same ε
-  in training and inference. `new_weight` is the weight of the *new* value: PyTorch's
-  momentum, 1 − momentum of Keras, Flax and ONNX (docs/10_conventions.md).
+- `N = 0` returns `NRM_OK` and writes nothing, with three exceptions: cross entropy and accuracy (so
+  `nrm_mlp_eval` too) write 0; a worker without examples gets the mean, rstd, running statistics and
+  sums of ## 4; and in a network with `sync` it shares each step.
+- A row has the same bits alone, in any batch and on any number of threads in layer, RMS and group
+  norm, batch norm in infer and frozen mode, the linear layer, and a network in infer mode, unless
+  `NRM_GEMM` makes the products (docs/determinism.md).
+- In a forward pass a NaN or infinity spoils its channel (batch norm) or its row (layer norm) and
+  nothing else, no running statistic. It spoils the gradients of parameters that are sums over it.
+- In float the error of a norm's result is at most 2·10⁻⁶ of the largest term before cancellation,
+  for means of x up to 10⁶ times its spread and values up to about 10³⁷ (docs/accuracy.md). The
+  relative error is larger for dx with two values per group, which nearly cancels (5·10⁻³), and
+  for a γ gradient: 3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
+- Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or `nrm_running`
+  belongs to one thread at a time. Rounding to nearest is assumed, without floating-point traps. The
+  stack takes up to 85 KB (110 KB with `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward
+  pass of rows wider than 1024; a smaller `NRM_WIDTH` takes less and changes no result.
+- ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε = 0 a
+  variance of 0 gives `NRM_NONFINITE`. Running statistics do not contain ε: use the same ε in
+  training and inference. `new_weight` is the weight of the *new* value: PyTorch's momentum,
+  1 − momentum of Keras, Flax and ONNX (docs/10_conventions.md).
 
 ## Notation
 
-    N, C, S, D      examples in a batch, channels, positions per channel (1 if dense), features
-    xᵢ, yᵢ          input and output; a hat, x̂ᵢ, is the normalized value
-    μ, v, r         mean, variance (divided by the count), r = 1/√(v + ε)       mean, -, rstd
-    γ, β, ε         scale, shift, the small constant inside the root            gamma, beta, eps
-    ⟨a⟩             mean of a over whatever is being normalized together
-    M               values that share one statistic in batch norm, N·S
-    ~, E[a]         "is drawn from"; expectation
-    U(a, b)         uniform between a and b; N(m, v): normal with mean m and VARIANCE v
-    L, dx           the scalar loss; dx is short for ∂L/∂x, and so for every other letter
-    g               ∂L/∂x̂, the gradient by the normalized value: γ·dy
-    m, u            running mean and running variance of batch norm
-    h               μ rounded to nrm_real: the point from which the code measures x
-    δᵢⱼ, ∑ᵢ         1 if i = j, else 0; sum over i
+    N, C, S, D   examples in a batch, channels, positions per channel (1 if dense), features
+    xᵢ, yᵢ, x̂ᵢ   input and output; the normalized value
+    μ, v, r      mean, variance (divided by the count), r = 1/√(v + ε) (in code: mean, -, rstd)
+    γ, β, ε      scale, shift, the small constant inside the root (gamma, beta, eps)
+    ⟨a⟩          mean of a over whatever is being normalized together
+    M            values that share one statistic in batch norm, N·S
+    ~, E[a]      "is drawn from"; expectation
+    U(a, b)      uniform between a and b; N(m, v): normal with mean m and VARIANCE v
+    L, dx        the scalar loss; dx is short for ∂L/∂x, and so for every other letter
+    g            ∂L/∂x̂, the gradient by the normalized value: γ·dy
+    m, u         running mean and running variance of batch norm
+    h            μ rounded to nrm_real: the point from which the code measures x
+    δᵢⱼ, ∑ᵢ      1 if i = j, else 0; sum over i
 
-Other letters are defined where they occur. An equation that ends in `[BN.19]` is computed by
-the line of code that cites it; one in `(BN.17)` is a step of a derivation, or a property.
+Other letters are defined where they occur. An equation that ends in `[BN.19]` is computed by the
+line of code that cites it; one in `(BN.17)` is a step of a derivation, or a property.
 */
 #ifndef NORMLAYERS_H
 #define NORMLAYERS_H
@@ -134,7 +131,7 @@ the line of code that cites it; one in `(BN.17)` is a step of a derivation, or a
 
 #ifdef NRM_DOUBLE
 typedef double nrm_real; /* the type of all data and parameters */
-#define NRM_EPS 1e-5     /* the usual epsilon */
+#define NRM_EPS 1e-5 /* the usual epsilon */
 #else
 typedef float nrm_real;
 #define NRM_EPS 1e-5f
@@ -158,8 +155,7 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #endif
 
 /* Link names carry the types, unless these are the default ones: nrm_accuracy becomes
-   nrm_accuracy_f64 with NRM_DOUBLE and nrm_accuracy_f32_float with NRM_ACC=float. So a program that
-   is compiled for double does not link with functions for float, which would misread its arrays. */
+   nrm_accuracy_f64 with NRM_DOUBLE and nrm_accuracy_f32_float with NRM_ACC=float. */
 #if defined(NRM_DOUBLE) || defined(NRM_ACC)
 #define NRM_LINK3(name, tag) name##tag
 #define NRM_LINK2(name, tag) NRM_LINK3(name, tag)
@@ -228,26 +224,26 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 
 /* ---- status codes ---- */
 /* One list: name, value, message. The enum and nrm_strerror are both made from it. */
-#define NRM_STATUS_LIST(X)                                                                         \
-    X(NRM_NONFINITE, 1, "done, but met a NaN or an infinity; no running statistic took it in")     \
-    X(NRM_OK, 0, "success")                                                                        \
-    X(NRM_ENULL, -1, "a required pointer is NULL")                                                 \
-    X(NRM_ESIZE, -2, "a size is zero, or an index or count is out of range")                       \
-    X(NRM_EOVERFLOW, -3, "the product of the sizes does not fit into size_t")                      \
-    X(NRM_EALIAS, -4, "an output overlaps another buffer")                                         \
-    X(NRM_EEPS, -5, "eps must be finite and not negative")                                         \
-    X(NRM_EMODE, -6, "unknown mode, or a backward pass in infer mode")                             \
-    X(NRM_EBATCH, -7, "one value per statistic: its variance is no estimate")                      \
-    X(NRM_EWEIGHT, -8, "new_weight must lie in 0..1; 0 without cumulative would never learn: "     \
-                       "pass NULL for running instead")                                            \
-    X(NRM_ESTATS, -9, "running statistics hold a negative variance, a NaN or an infinity")         \
-    X(NRM_ENOISE, -10, "noise parameters must be finite and not negative")                         \
-    X(NRM_EKIND, -11, "unknown activation, norm, initialisation or optimizer")                     \
-    X(NRM_ELABEL, -12, "a label lies outside 0..C-1")                                              \
-    X(NRM_ERATE, -13, "a learning rate, tolerance or another setting is out of range")             \
-    X(NRM_EBLOCK, -14, "the memory block is smaller than nrm_mlp_bytes asks")                      \
-    X(NRM_EGRADIENT, -15, "a gradient is wrong: the report names the worst entry of its group")    \
-    X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle")        \
+#define NRM_STATUS_LIST(X) \
+    X(NRM_NONFINITE, 1, "done, but met a NaN or an infinity; no running statistic took it in") \
+    X(NRM_OK, 0, "success") \
+    X(NRM_ENULL, -1, "a required pointer is NULL") \
+    X(NRM_ESIZE, -2, "a size is zero, or an index or count is out of range") \
+    X(NRM_EOVERFLOW, -3, "the product of the sizes does not fit into size_t") \
+    X(NRM_EALIAS, -4, "an output overlaps another buffer") \
+    X(NRM_EEPS, -5, "eps must be finite and not negative") \
+    X(NRM_EMODE, -6, "unknown mode, or a backward pass in infer mode") \
+    X(NRM_EBATCH, -7, "one value per statistic: its variance is no estimate") \
+    X(NRM_EWEIGHT, -8, "new_weight must lie in 0..1; 0 without cumulative would never learn: " \
+                       "pass NULL for running instead") \
+    X(NRM_ESTATS, -9, "running statistics hold a negative variance, a NaN or an infinity") \
+    X(NRM_ENOISE, -10, "noise parameters must be finite and not negative") \
+    X(NRM_EKIND, -11, "unknown activation, norm, initialisation or optimizer") \
+    X(NRM_ELABEL, -12, "a label lies outside 0..C-1") \
+    X(NRM_ERATE, -13, "a learning rate, tolerance or another setting is out of range") \
+    X(NRM_EBLOCK, -14, "the memory block is smaller than nrm_mlp_bytes asks") \
+    X(NRM_EGRADIENT, -15, "a gradient is wrong: the report names the worst entry of its group") \
+    X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle") \
     X(NRM_ESYNC, -21, "the merge or add function of nrm_sync has failed")
 #define NRM_STATUS_ENUM(name, value, message) name = value,
 enum nrm_status { NRM_STATUS_LIST(NRM_STATUS_ENUM) };
@@ -259,19 +255,17 @@ NRM_DEF const char *nrm_strerror(int status); /* the message; never NULL, even f
    (for batch norms: in infer mode) all saved outputs may be NULL, and then y may be x. */
 
 /* ---- batch normalization ---- */
-enum nrm_mode {
-    NRM_TRAIN = 0, /* statistics of this batch; running statistics are updated */
-    NRM_INFER = 1, /* running statistics; no backward pass */
-    NRM_FROZEN = 2 /* running statistics, taken as constants; gradients flow through */
+enum nrm_mode { /* statistics of the batch, which move the running ones; */
+    NRM_TRAIN = 0, NRM_INFER = 1, NRM_FROZEN = 2 /* running ones, without and with backward pass */
 };
 /* Running statistics of one batch norm layer. Before the first batch fill mean with 0, var with 1
    and batches with 0; or take those of a whole data set from nrm_stats, by ST.7. */
 typedef struct NRM_OWN(nrm_running) {
     nrm_real *mean, *var; /* [C] each */
-    nrm_real new_weight;  /* weight of the new batch, above 0, at most 1; 0.1 is usual */
-    int cumulative;       /* non-zero: the plain average of all batches; new_weight is not used */
-    int biased;           /* non-zero: store v as is; zero: store v·M/(M-1), as PyTorch does */
-    size_t batches;       /* how many batches have entered so far */
+    nrm_real new_weight; /* weight of the new batch, above 0, at most 1; 0.1 is usual */
+    int cumulative; /* non-zero: the plain average of all batches; new_weight is not used */
+    int biased; /* non-zero: store v as is; zero: store v·M/(M-1), as PyTorch does */
+    size_t batches; /* how many batches have entered so far */
 } nrm_running;
 /* The tensor is [N][C][S]: S = 1 for a dense layer, S = H*W for images in NCHW order; in NHWC order
    they are the dense case with N*H*W rows. In train mode N*S is 2 or more, else NRM_EBATCH. */
@@ -303,22 +297,19 @@ typedef struct NRM_OWN(nrm_rng) { /* copy it to fork or rewind a stream */
 } nrm_rng;
 /* Any seed, any stream. A network draws from streams 0 to 4·layers - 1 of its seed: take others. */
 NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream);
-NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng);               /* all 2^32 values alike */
+NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng); /* all 2^32 values alike */
 NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n); /* 0..n-1, unbiased; 0 if n is 0 */
-NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng);           /* in [0, 1) */
-NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng);            /* mean 0, standard deviation 1 */
+NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng); /* in [0, 1) */
+NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng); /* mean 0, standard deviation 1 */
 NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n); /* [n] in/out, n < 2^32 */
 
 /* ---- noisy batch normalization ---- */
 typedef struct NRM_OWN(nrm_noise) { /* how the noise is drawn: equations NB.1 to NB.4 */
-    nrm_real mean_range;   /* n_μ: a unit's offset is centred somewhere in -n_μ to n_μ: NB.1 */
-    nrm_real scale_max;    /* n_σ: a unit's scale is centred somewhere in 1 to n_σ: NB.2 */
-    nrm_real mean_jitter;  /* r_μ: half the width of the offsets' spread over the samples */
-    nrm_real scale_jitter; /* r_σ: standard deviation of the scales over the samples */
+    nrm_real mean_range, scale_max; /* n_μ, n_σ: offsets centre within ±n_μ, scales in 1..n_σ: NB.2 */
+    nrm_real mean_jitter, scale_jitter; /* r_μ, r_σ: their half width and standard deviation */
 } nrm_noise;
 NRM_DEF nrm_noise nrm_noise_paper(void); /* 0.5, 1.25, 0.1, 0.1: Santurkar et al., app. A.2 */
-/* Batch norm, then noise in train mode. The other modes are batch norm alone, and do not use scale,
-   noise and rng. Arrays without a comment: as in batch norm. */
+/* Batch norm, then noise in train mode. The other modes do not use scale, noise and rng. */
 NRM_DEF int nrm_noisy_batchnorm_forward(
     nrm_real *y, nrm_real *scale, /* [N][C][S] out, =; scale: the factors, saved in train mode */
     nrm_acc *mean, nrm_acc *rstd, nrm_running *running, const nrm_real *x, const nrm_real *gamma,
@@ -343,8 +334,8 @@ NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, /* [C] in/out;
 /* Merges `from` into `into`, [C] each. A different order of merging may change the last bits. */
 NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C);
 /* Batch norm in train mode, with statistics [C] that may include more than this batch: those of all
-   workers or micro-batches, merged. With N = 0 there is no y; mean, rstd and running become what
-   they become on the other workers. */
+   workers or micro-batches, merged. With N = 0, mean, rstd and running become what they become on
+   the other workers. */
 NRM_DEF int nrm_sync_batchnorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running, const nrm_real *x,
     const unsigned char *mask, const nrm_stats *stats, const nrm_real *gamma, const nrm_real *beta,
@@ -354,8 +345,8 @@ NRM_DEF int nrm_sync_batchnorm_sums(
     nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta, /* [C] out, =, zeros if N = 0; [C] += */
     const nrm_real *dy, const nrm_real *x, const unsigned char *mask, const nrm_acc *mean,
     const nrm_acc *rstd, size_t N, size_t C, size_t S);
-/* Second half: the gradient of the input, which is required here, from the counts in stats, as in
-   the forward pass, and the sums, added up over all workers or micro-batches, [C] both. */
+/* Second half: the gradient of the input, which is required here. stats [C]: as in the forward
+   pass; sums [C]: added up over all workers or micro-batches. */
 NRM_DEF int nrm_sync_batchnorm_backward(
     nrm_real *dx, const nrm_real *dy, const nrm_real *x, const unsigned char *mask,
     const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, const nrm_stats *stats,
@@ -366,10 +357,10 @@ NRM_DEF int nrm_sync_batchnorm_backward(
    stays within 1/r_max..r_max, d (BR.2) within ±d_max. 1 and 0 give plain batch norm. */
 NRM_DEF int nrm_batchrenorm_forward(
     nrm_real *y, nrm_acc *ratio, nrm_acc *offset, /* [N][C][S] out, =; train mode: [C] saved ρ, d */
-    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* as in batch norm; running is required */
+    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* running is required */
     const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, nrm_real r_max, nrm_real d_max,
     int mode, nrm_real eps, size_t N, size_t C, size_t S);
-NRM_DEF int nrm_batchrenorm_backward( /* as in batch norm; ratio and offset as saved */
+NRM_DEF int nrm_batchrenorm_backward(
     nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
     const nrm_acc *ratio, const nrm_acc *offset, const nrm_acc *mean, const nrm_acc *rstd,
     const nrm_real *gamma, int mode, size_t N, size_t C, size_t S);
@@ -381,7 +372,7 @@ NRM_DEF int nrm_groupnorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *rstd, /* [N][C][S] out, =; [N][G], [N][G] out, saved */
     const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, /* [N][C][S]; [C], [C] */
     nrm_real eps, size_t N, size_t C, size_t S, size_t G);
-NRM_DEF int nrm_groupnorm_backward( /* as in batch norm */
+NRM_DEF int nrm_groupnorm_backward(
     nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
     const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t C, size_t S,
     size_t G);
@@ -396,10 +387,9 @@ NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real 
 NRM_DEF int nrm_weightnorm_forward( /* W = g·v/|v|, column by column: use W in the linear layer */
     nrm_real *W, nrm_acc *norm, /* [in][out] out, =; |v|: [out] out, saved, or NULL */
     const nrm_real *v, const nrm_real *g, size_t in, size_t out); /* [in][out]; [out], NULL: 1 */
-NRM_DEF int nrm_weightnorm_backward(
-    nrm_real *dv, nrm_real *dg, /* [in][out], [out] in/out, +=, or NULL if not wanted */
-    const nrm_real *dW, const nrm_real *v, const nrm_acc *norm, const nrm_real *g, size_t in,
-    size_t out);
+NRM_DEF int nrm_weightnorm_backward( /* dv, dg: in/out, +=, or NULL if not wanted */
+    nrm_real *dv, nrm_real *dg, const nrm_real *dW, const nrm_real *v, const nrm_acc *norm,
+    const nrm_real *g, size_t in, size_t out);
 /* Batch norm with running statistics, folded into the weights before it: W' and b' of FOLD.1 and
    FOLD.2. The weights are [outer][C][inner], with C the outputs: [in][out] as here is outer = in,
    inner = 1; [out][in], and convolutions [out][in][h][w], are outer = 1, inner = all the rest. */
@@ -416,10 +406,10 @@ enum nrm_lp { /* what batch norm divides by, with ε added to it: */
 };
 NRM_DEF int nrm_lp_batchnorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *scale, /* [N][C][S] out, =; [C] saved: μ, t of LP.2 */
-    nrm_running *running, /* as in batch norm, but var holds the running t itself */
+    nrm_running *running, /* var holds the running t itself */
     const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, int p, /* p: enum nrm_lp */
     int mode, nrm_real eps, size_t N, size_t C, size_t S);
-NRM_DEF int nrm_lp_batchnorm_backward( /* as in batch norm */
+NRM_DEF int nrm_lp_batchnorm_backward(
     nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
     const nrm_acc *mean, const nrm_acc *scale, const nrm_real *gamma, int p, int mode, nrm_real eps,
     size_t N, size_t C, size_t S);
@@ -435,7 +425,7 @@ NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_
 NRM_DEF int nrm_cross_entropy_forward(
     nrm_acc *loss, nrm_real *prob, /* mean loss in nats; [N][C] softmax(z), may be logits or NULL */
     const nrm_real *logits, const int *labels, size_t N, size_t C); /* [N][C]; [N] in 0..C-1 */
-NRM_DEF int nrm_cross_entropy_backward( /* [N][C] out, =; may be prob; prob as saved */
+NRM_DEF int nrm_cross_entropy_backward( /* dlogits: [N][C] out, =; may be prob */
     nrm_real *dlogits, const nrm_real *prob, const int *labels, size_t N, size_t C);
 /* The fraction of rows whose (first) largest entry is the label's; with a NaN a row is wrong. */
 NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
@@ -453,21 +443,19 @@ NRM_DEF int nrm_linear_backward( /* all outputs may be NULL; x if dW is, W if dx
 /* h[t+1] = f(norm(x[t]·Wx + h[t]·Wh)·gamma + beta). A step whose running statistics have seen no
    batch, while those of the first have, is refused: NRM_ESIZE. */
 typedef struct NRM_OWN(nrm_rnn) {
-    size_t T, N, in, H;      /* steps, sequences side by side, inputs, units; T = 0: like N = 0 */
-    int norm, activation;    /* NRM_NO_NORM, NRM_LAYER_NORM or NRM_BATCH_NORM; f */
-    nrm_real eps;            /* not used without a norm */
+    size_t T, N, in, H; /* steps, sequences side by side, inputs, units; T = 0: like N = 0 */
+    int norm, activation; /* NRM_NO_NORM, NRM_LAYER_NORM or NRM_BATCH_NORM; f */
+    nrm_real eps; /* not used without a norm */
     const nrm_real *Wx, *Wh; /* [in][H], [H][H] */
     const nrm_real *gamma, *beta; /* [H]; without a norm gamma is not used, beta is the bias */
-    nrm_running *running;    /* [T] of batch norm, one for each step; may be NULL in train mode */
+    nrm_running *running; /* [T] of batch norm, one for each step; may be NULL in train mode */
 } nrm_rnn;
 typedef struct NRM_OWN(nrm_rnn_grads) { /* of the same shapes, +=; each may be NULL */
     nrm_real *dWx, *dWh, *dgamma, *dbeta; /* dgamma is not used without a norm */
 } nrm_rnn_grads;
 NRM_DEF int nrm_rnn_forward(
-    nrm_real *h, /* [T+1][N][H] h[0]: in, the state to start from; the rest: out */
-    nrm_real *a, /* [T][N][H] out, saved: the summed inputs */
-    nrm_acc *mean, nrm_acc *rstd, /* out, saved: layer norm [T][N], batch norm [T][H]; both may be
-                                     NULL without a norm and in infer mode */
+    nrm_real *h, nrm_real *a, /* [T+1][N][H], h[0] in, rest out; [T][N][H] out: summed inputs */
+    nrm_acc *mean, nrm_acc *rstd, /* [T][N] or [T][H] out: layer or batch norm (none: unused) */
     const nrm_real *x, const nrm_rnn *rnn, int mode); /* x: [T][N][in] */
 NRM_DEF int nrm_rnn_backward(
     nrm_real *dh, /* [T+1][N][H] in: by each h alone; out: with what comes through the later ones */
@@ -489,15 +477,15 @@ enum nrm_gamma { NRM_GAMMA_ONE = 0, NRM_GAMMA_UNIFORM = 1 /* γ ~ U(0,1) */ };
 enum nrm_optimizer { NRM_SGD = 0, NRM_ADAM = 1 };
 enum nrm_place { NRM_AT_LINEAR = 0, NRM_AT_NORM = 1, NRM_AT_ACTIVATION = 2 };
 typedef struct NRM_OWN(nrm_mlp_layer) { /* all zero but width: linear, no norm, no bias */
-    size_t width;         /* outputs of this layer */
+    size_t width; /* outputs of this layer */
     int activation, norm; /* enum nrm_activation, enum nrm_norm */
     int norm_after, bias; /* 1: the norm follows the activation; 1: with a bias (MLP.3) */
-    size_t groups;        /* of NRM_GROUP_NORM: a divisor of width, less than width */
-    int p;                /* of NRM_LP_BATCH_NORM: enum nrm_lp */
+    size_t groups; /* of NRM_GROUP_NORM: a divisor of width, less than width */
+    int p; /* of NRM_LP_BATCH_NORM: enum nrm_lp */
 } nrm_mlp_layer;
 typedef struct NRM_OWN(nrm_mlp_event) { /* what a probe is shown */
-    size_t layer;         /* 0 is the first hidden layer */
-    int place, gradient;  /* the output of: enum nrm_place; 0: the value, 1: its gradient */
+    size_t layer; /* 0 is the first hidden layer */
+    int place, gradient; /* the output of: enum nrm_place; 0: the value, 1: its gradient */
     const nrm_real *data; /* [rows][cols], valid during the call only */
     size_t rows, cols;
 } nrm_mlp_event;
@@ -508,50 +496,50 @@ typedef void nrm_mlp_probe(void *context, const nrm_mlp_event *event);
    this worker by those of all, in the order of workers, and return 0, or not if they failed. add
    NULL: no other workers. merge NULL: batch norm uses each worker's own statistics, not ## 4. */
 typedef struct NRM_OWN(nrm_sync) {
-    int (*add)(void *context, nrm_acc *sums, size_t n);      /* by addition */
+    int (*add)(void *context, nrm_acc *sums, size_t n); /* by addition */
     int (*merge)(void *context, nrm_stats *stats, size_t n); /* by nrm_stats_merge */
-    void *context;                                           /* handed to both */
+    void *context; /* handed to both */
 } nrm_sync;
 typedef struct NRM_OWN(nrm_mlp_spec) { /* start from nrm_mlp_defaults(); set the first four */
-    size_t inputs, layers;      /* features of one example; layers, with the output layer */
+    size_t inputs, layers; /* features of one example; layers, with the output layer */
     const nrm_mlp_layer *layer; /* [layers]; read by init only */
-    size_t max_batch;           /* the largest N that one call will see */
-    uint64_t seed;              /* of weights and noise */
-    int init, gamma_init;       /* how W and γ start: enum nrm_init, nrm_gamma; β starts at 0 */
-    nrm_real init_std;          /* of NRM_INIT_GAUSSIAN */
-    nrm_real eps, new_weight;   /* of all norms; of all running statistics, */
-    int cumulative, biased;     /* as these are */
-    nrm_noise noise;            /* of noisy batch norm */
-    nrm_real r_max, d_max;      /* of batch renorm; to be raised while training, in net->spec */
-    nrm_sync sync;              /* of training on several workers */
-    int optimizer;              /* enum nrm_optimizer */
-    nrm_real lr, heavy_ball;    /* 0.1 suits SGD, 1e-3 Adam; SGD: kept of the last step, 0 to < 1 */
+    size_t max_batch; /* the largest N that one call will see */
+    uint64_t seed; /* of weights and noise */
+    int init, gamma_init; /* how W and γ start: enum nrm_init, nrm_gamma; β starts at 0 */
+    nrm_real init_std; /* of NRM_INIT_GAUSSIAN */
+    nrm_real eps, new_weight; /* of all norms; of all running statistics, */
+    int cumulative, biased; /* as these are */
+    nrm_noise noise; /* of noisy batch norm */
+    nrm_real r_max, d_max; /* of batch renorm; to be raised while training, in net->spec */
+    nrm_sync sync; /* of training on several workers */
+    int optimizer; /* enum nrm_optimizer */
+    nrm_real lr, heavy_ball; /* 0.1 suits SGD, 1e-3 Adam; SGD: kept of the last step, 0 to < 1 */
     nrm_real beta1, beta2, adam_eps; /* Adam: kept of averages, 0 to < 1; added to the root */
 } nrm_mlp_spec;
 typedef struct NRM_OWN(nrm_mlp_state) { /* one layer's arrays; they point into the block */
     nrm_mlp_layer shape;
-    size_t in;                               /* inputs of this layer */
-    nrm_real *W, *b, *gamma, *beta;          /* [in][width], then [width]; NULL if absent */
+    size_t in; /* inputs of this layer */
+    nrm_real *W, *b, *gamma, *beta; /* [in][width], then [width]; NULL if absent */
     nrm_real *dW, *db, *dgamma, *dbeta;
     nrm_real *linear_out, *norm_out, *act_out, *out; /* [max_batch][width]; absent stages share; */
-    nrm_acc *mean, *rstd, *ratio, *offset;   /* out: the last. Saved statistics; of batch renorm */
-    nrm_real *scale;                         /* [max_batch][width] noise factors, or NULL */
-    nrm_running running;                     /* of batch norm */
-    nrm_stats *stats;                        /* [width] of batch norm: merged statistics */
-    nrm_sums *sums;                          /* [width] with sync: sums of all workers */
+    nrm_acc *mean, *rstd, *ratio, *offset; /* out: the last. Saved statistics; of batch renorm */
+    nrm_real *scale; /* [max_batch][width] noise factors, or NULL */
+    nrm_running running; /* of batch norm */
+    nrm_stats *stats; /* [width] of batch norm: merged statistics */
+    nrm_sums *sums; /* [width] with sync: sums of all workers */
 } nrm_mlp_state;
 typedef struct NRM_OWN(nrm_mlp) { /* change spec.lr, params, probe, grads before a step; read all */
-    nrm_mlp_spec spec;               /* spec.layer is NULL here: see state */
-    nrm_mlp_state *state;            /* [layers] */
-    size_t n_params, steps;          /* number of all parameters; optimizer steps so far */
-    nrm_real *params, *grads;        /* [n_params] each, layer by layer: W, b, gamma, beta */
-    nrm_real *moment1, *moment2;     /* [n_params] the optimizer's, NULL if it has none */
+    nrm_mlp_spec spec; /* spec.layer is NULL here: see state */
+    nrm_mlp_state *state; /* [layers] */
+    size_t n_params, steps; /* number of all parameters; optimizer steps so far */
+    nrm_real *params, *grads; /* [n_params] each, layer by layer: W, b, gamma, beta */
+    nrm_real *moment1, *moment2; /* [n_params] the optimizer's, NULL if it has none */
     nrm_real *logits, *prob, *work[2]; /* [max_batch][classes]; [max_batch][widest] gradients */
-    nrm_acc *total;                  /* [n_params + 1] with sync: what is added up */
+    nrm_acc *total; /* [n_params + 1] with sync: what is added up */
     nrm_acc beta1_power, beta2_power; /* beta1^steps, beta2^steps */
-    nrm_rng rng;                     /* the noise */
-    nrm_mlp_probe *probe;            /* called at every place that a layer has, if not NULL, */
-    void *probe_context;             /* with this */
+    nrm_rng rng; /* the noise */
+    nrm_mlp_probe *probe; /* called at every place that a layer has, if not NULL, */
+    void *probe_context; /* with this */
 } nrm_mlp;
 NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void); /* He, eps 1e-5, new_weight 0.1, SGD with lr 0.1 */
 NRM_DEF size_t nrm_mlp_bytes(const nrm_mlp_spec *spec); /* of the block; 0 if init refuses spec */
@@ -574,30 +562,26 @@ NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const n
                          const int *labels, size_t N);
 
 /* ---- gradient checking ---- */
-typedef nrm_acc nrm_loss_fn(void *context);      /* the loss at the present parameters */
+typedef nrm_acc nrm_loss_fn(void *context); /* the loss at the present parameters */
 typedef uint64_t nrm_branches_fn(void *context); /* a fingerprint of the branches it took last */
 typedef struct NRM_OWN(nrm_gradcheck_group) { /* an array of parameters (or inputs), its gradient */
-    const char *name;          /* for your own print-out */
-    nrm_real *theta;           /* [n] nudged and put back, bit for bit */
-    const nrm_real *grad;      /* [n] what your backward pass says; the loss must not change it:
-                                  copy net->grads if that calls nrm_mlp_gradient */
+    const char *name; /* for your own print-out */
+    nrm_real *theta; /* [n] nudged and put back, bit for bit */
+    const nrm_real *grad; /* [n] yours; the loss must not change it: copy net->grads if it would */
     size_t n;
 } nrm_gradcheck_group;
 typedef struct NRM_OWN(nrm_gradcheck_options) { /* all zero is a good choice */
-    nrm_acc tolerance;         /* relative; 0: 1e-7 in double, 1e-2 in float */
-    nrm_acc step;              /* relative to the size of theta; 0: 7e-4 in double, 4e-2 in float */
-    size_t at_most;            /* entries per group, drawn by seed; 0: all */
+    nrm_acc tolerance; /* relative; 0: 1e-7 in double, 1e-2 in float */
+    nrm_acc step; /* relative to the size of theta; 0: 7e-4 in double, 4e-2 in float */
+    size_t at_most; /* entries per group, drawn by seed; 0: all */
     uint64_t seed;
     nrm_branches_fn *branches; /* NULL: kinks are found from the differences alone */
 } nrm_gradcheck_options;
 typedef struct NRM_OWN(nrm_gradcheck_report) { /* one per group */
-    int status;       /* NRM_OK, NRM_EGRADIENT or NRM_EUNSETTLED */
-    size_t checked;   /* entries looked at; of these, */
-    size_t wrong;     /*   the difference exceeds tolerance and uncertainty */
-    size_t unsettled; /*   the uncertainty exceeds the tolerance: no judgement */
-    size_t kinks;     /*   the loss has a kink there (ReLU at 0): skipped */
-    size_t vanishing; /*   both gradients are zero within rounding */
-    size_t worst;     /* index of the largest error among those judged, and its figures */
+    int status; /* NRM_OK, NRM_EGRADIENT or NRM_EUNSETTLED */
+    size_t checked, wrong; /* entries; of these off by more than tolerance and uncertainty, */
+    size_t unsettled, kinks; /* too uncertain to judge, skipped: the loss has a kink (ReLU at 0), */
+    size_t vanishing, worst; /* zero within rounding; index of the largest error, its figures: */
     nrm_acc analytic, numeric, error, uncertainty;
 } nrm_gradcheck_report;
 /* Compares the gradients with differences of the loss, one report for each of the groups. NRM_OK if
@@ -612,11 +596,11 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #if (defined(NORMLAYERS_IMPLEMENTATION) || defined(NRM_STATIC)) && !defined(NRM_IMPLEMENTED)
 #define NRM_IMPLEMENTED
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) ||       \
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
 #error "normlayers.h: compile without -ffast-math or -Ofast: they break NaN tests and results"
 #endif
-#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16 &&       \
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16 && \
     !defined(NRM_ANY_FLOAT_EVAL)
 #error "normlayers.h: floats are computed in another type here (x87?): -msse2 -mfpmath=sse, or \
 -std=gnu99 on s390x; NRM_ANY_FLOAT_EVAL gives up the promise of equal bits"
@@ -639,12 +623,12 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #endif
 #ifndef NRM_SQRT /* (math.h would declare names such as gamma, which a program may use itself) */
 #if defined(__GNUC__) || defined(__clang__)
-#define NRM_SQRT(a)                                                                                \
-    (sizeof(nrm_acc) == sizeof(float) ? (nrm_acc)__builtin_sqrtf((float)(a))                       \
+#define NRM_SQRT(a) \
+    (sizeof(nrm_acc) == sizeof(float) ? (nrm_acc)__builtin_sqrtf((float)(a)) \
                                       : (nrm_acc)__builtin_sqrt((double)(a)))
 #else
 #include <math.h>
-#define NRM_SQRT(a)                                                                                \
+#define NRM_SQRT(a) \
     (sizeof(nrm_acc) == sizeof(float) ? (nrm_acc)sqrtf((float)(a)) : (nrm_acc)sqrt((double)(a)))
 #endif
 #endif
@@ -652,9 +636,8 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #include <omp.h>
 #endif
 
-/* No fused operations: a·b + c in one rounding is forbidden, except in the matrix product
-   (chapter 19). So everything else has the same bits on every machine that rounds as IEEE 754
-   says; products have them too if the program is compiled with -ffp-contract=off. */
+/* No fused a·b + c, except in the matrix product (chapter 19). So all else has the same bits on every
+   machine that rounds as IEEE 754 says; products have them too with -ffp-contract=off. */
 #if defined(__clang__)
 #if __clang_major__ >= 12 && (defined(__x86_64__) || defined(__i386__) || defined(__aarch64__))
 #define NRM_PRECISE /* partial fast-math flags, which no macro tells, do not reach in here */
@@ -675,16 +658,14 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 
 ## What the layers stand on
 
-Part I has a chapter for each layer: *question, shapes, forward, code, backward, code, what it
-means*. Vectors, caches and the order of sums belong to Part II, the machine room; this section
-lists what it offers.
+Part I has a chapter for each layer. Vectors, caches and the order of sums belong to Part II, the
+machine room; this section lists what it offers.
 
-**Argument tables.** A function lists its arrays, with their lengths and roles, and
-`NRM_CHECK` finds a NULL where an array is needed and an output that overlaps something else.
+**Argument tables.** A function lists its arrays, with their lengths and roles. `NRM_CHECK` finds a
+missing array and an output that overlaps something else.
 */
+/* Read, may be NULL; written, overlaps no other; not NULL; may be the same as another such. */
 enum { NRMI_IN = 0, NRMI_OUT = 1, NRMI_NEEDED = 2, NRMI_IN_PLACE = 4 };
-/* Read, NULL means absent; written, must not overlap another array; NULL is an error; two arrays
-   with this role may be the same pointer. */
 typedef struct nrmi_arg {
     const void *at;
     size_t bytes;
@@ -693,25 +674,24 @@ typedef struct nrmi_arg {
 #define NRM_ARG(array, count, role) {(array), (count) * sizeof *(array), (role)}
 #define NRM_CHECK(table) nrmi_check_args((table), sizeof(table) / sizeof *(table))
 
-/* The arguments that norms share, under the names of the function's parameters, and their lengths.
-   gamma, beta, running: may be absent. */
-#define NRM_FORWARD_ARGS(numbers, groups, params, y_role, x_role, saved)                           \
-    NRM_ARG(y, numbers, NRMI_OUT | (y_role)), NRM_ARG(x, numbers, x_role),                         \
-        NRM_ARG(mean, groups, NRMI_OUT | (saved)), NRM_ARG(rstd, groups, NRMI_OUT | (saved)),      \
+/* The arguments that norms share, under the names of the function's parameters, and lengths. */
+#define NRM_FORWARD_ARGS(numbers, groups, params, y_role, x_role, saved) \
+    NRM_ARG(y, numbers, NRMI_OUT | (y_role)), NRM_ARG(x, numbers, x_role), \
+        NRM_ARG(mean, groups, NRMI_OUT | (saved)), NRM_ARG(rstd, groups, NRMI_OUT | (saved)), \
         NRM_ARG(gamma, params, NRMI_IN), NRM_ARG(beta, params, NRMI_IN)
-#define NRM_BACKWARD_ARGS(numbers, groups, params, mean_role)                                      \
-    NRM_ARG(dx, numbers, NRMI_OUT | NRMI_IN_PLACE), NRM_ARG(dgamma, params, NRMI_OUT),             \
-        NRM_ARG(dbeta, params, NRMI_OUT), NRM_ARG(dy, numbers, NRMI_NEEDED | NRMI_IN_PLACE),       \
-        NRM_ARG(x, numbers, NRMI_NEEDED), NRM_ARG(mean, groups, mean_role),                        \
+#define NRM_BACKWARD_ARGS(numbers, groups, params, mean_role) \
+    NRM_ARG(dx, numbers, NRMI_OUT | NRMI_IN_PLACE), NRM_ARG(dgamma, params, NRMI_OUT), \
+        NRM_ARG(dbeta, params, NRMI_OUT), NRM_ARG(dy, numbers, NRMI_NEEDED | NRMI_IN_PLACE), \
+        NRM_ARG(x, numbers, NRMI_NEEDED), NRM_ARG(mean, groups, mean_role), \
         NRM_ARG(rstd, groups, NRMI_NEEDED), NRM_ARG(gamma, params, NRMI_IN)
-#define NRM_RUNNING_ARGS(C, role)                                                                  \
-    NRM_ARG(running != NULL ? running->mean : NULL, C, role),                                      \
+#define NRM_RUNNING_ARGS(C, role) \
+    NRM_ARG(running != NULL ? running->mean : NULL, C, role), \
         NRM_ARG(running != NULL ? running->var : NULL, C, role)
 static int nrmi_check_args(const nrmi_arg *arg, size_t count); /* NRM_OK, NRM_ENULL, NRM_EALIAS */
-static int nrmi_check_sizes(size_t a, size_t b, size_t c);     /* b, c > 0; a·b·c is addressable */
-static int nrmi_check_eps(nrm_real eps);                       /* finite and not negative */
-static int nrmi_finite(nrm_acc v);                             /* neither NaN nor infinity */
-static int nrmi_fits(nrm_acc v);                               /* finite also as an nrm_real */
+static int nrmi_check_sizes(size_t a, size_t b, size_t c); /* b, c > 0; a·b·c is addressable */
+static int nrmi_check_eps(nrm_real eps); /* finite and not negative */
+static int nrmi_finite(nrm_acc v); /* neither NaN nor infinity */
+static int nrmi_fits(nrm_acc v); /* finite also as an nrm_real */
 
 #define NRM_ALIGN 64 /* a cache line; also enough for any vector load */
 typedef struct nrmi_arena { /* hands out pieces of a block; only counts when base is NULL */
@@ -732,11 +712,10 @@ static nrm_acc nrmi_or(const nrm_real *a, size_t i, nrm_acc otherwise)
 }
 
 /*
-**Views.** A layer normalizes *groups* of values that share one mean and one variance, and a
-view says where they lie: the channels of `[N][C][S]` for batch norm, the rows of `[N][D]` for
-layer norm. The primitives work on w groups of a view from group g on, a strip of
-`nrmi_strip(&v)` or a band of rows. x, y, dx and dy point to the start of the view; arrays of one
-number for each group (mean, rstd, scale...) begin with group g.
+**Views.** A layer normalizes *groups* of values that share one mean and one variance. A view says
+where they lie: channels of `[N][C][S]` for batch norm, rows of `[N][D]` for layer norm. Primitives
+work on the w groups from group g on, a strip of `nrmi_strip(&v)` or a band of rows. x, y, dx and dy
+point to the start of the view, arrays of a number for each group (mean, rstd, scale) to group g.
 */
 #if defined(__GNUC__) || defined(__clang__) /* never inlined */
 #define NRM_APART __attribute__((noinline))
@@ -751,7 +730,7 @@ number for each group (mean, rstd, scale...) begin with group g.
 #if !defined(NRM_WIDTH) && defined(NRM_NO_LIBC)
 #define NRM_WIDTH 64
 #elif !defined(NRM_WIDTH)
-#define NRM_WIDTH 1024 /* columns worked on together */
+#define NRM_WIDTH 1024
 #elif NRM_WIDTH < 1
 #error "normlayers.h: NRM_WIDTH must be at least 1"
 #endif
@@ -762,9 +741,8 @@ enum { NRMI_COLUMNS, NRMI_RUNS, NRMI_ROWS };
 typedef struct nrmi_view { /* a group is `runs` runs of `length` neighbours, */
     size_t groups, runs, length;
     size_t pitch, apart; /* its runs `pitch` apart; the next group begins `apart` further on */
-    size_t sets;         /* of rows: so many sets of γ and β, which the rows take in turn */
-    size_t ahead;        /* how far on memory is to be fetched, or 0 */
-    int kind;            /* NRMI_COLUMNS: neighbours belong to different groups */
+    size_t sets, ahead; /* of γ and β, which rows take in turn; how far on to fetch memory, or 0 */
+    int kind; /* NRMI_COLUMNS: neighbours belong to different groups */
 } nrmi_view;
 
 typedef struct NRM_OWN(nrmi_centre) { /* means of some groups, split: SUM.10 */
@@ -779,36 +757,35 @@ typedef struct NRM_OWN(nrmi_sums) { /* of dy and dy·x̂ over some groups */
 } nrmi_sums;
 #define NRM_WIDE (NRM_SLOTS > 1 ? 4 * NRM_WIDTH : 1)
 typedef struct NRM_OWN(nrmi_columns) { /* sums down columns */
-    nrm_real *dy, *dy_xhat;  /* over the rows since the last fold */
+    nrm_real *dy, *dy_xhat; /* over the rows since the last fold */
     nrm_acc *dbeta, *dgamma; /* over all rows */
 } nrmi_columns;
-#define NRM_COLUMNS(name, width) /* a variable with room for so many columns */                    \
-    nrm_real name##_dy[width], name##_dy_xhat[width];                                              \
-    nrm_acc name##_dbeta[width], name##_dgamma[width];                                             \
+#define NRM_COLUMNS(name, width) /* a variable with room for so many columns */ \
+    nrm_real name##_dy[width], name##_dy_xhat[width]; \
+    nrm_acc name##_dbeta[width], name##_dgamma[width]; \
     nrmi_columns name = {name##_dy, name##_dy_xhat, name##_dbeta, name##_dgamma}
 
 static nrmi_view nrmi_channels(size_t N, size_t C, size_t S); /* of [N][C][S]: C groups */
-static nrmi_view nrmi_rows(size_t N, size_t D);               /* of [N][D]: N groups */
-static size_t nrmi_strip(const nrmi_view *v);                 /* how many groups at a time */
-
-/* Means and variances; of `squares`, 0 and the mean squares. `recall` takes known ones, and `lost`
-   says whether one of them is not finite, or, if they are to be stored, does not fit. */
+static nrmi_view nrmi_rows(size_t N, size_t D); /* of [N][D]: N groups */
+static size_t nrmi_strip(const nrmi_view *v); /* how many groups at a time */
+/* Means and variances; of `squares`, 0 and the mean squares. `recall` takes known ones. `lost`: is
+   one of them not finite or, if they are to be stored, too large? */
 static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
                             size_t w);
 static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
                             size_t w);
 static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var);
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored);
-/* For a backward pass, the means as saved; NULL: 0. An nrm_acc with no more digits than an nrm_real
-   has lost some of them: these are taken from x, unless it is NULL. */
+/* Saved means for a backward pass; NULL: 0. If an nrm_acc has no more digits than an nrm_real, the
+   lost ones are taken from x, unless it is NULL. */
 static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, const nrmi_view *v,
                        size_t g, size_t w);
-/* ∑u and ∑u·x̂, where u is dy, or dy·γ along a row, and x̂ is (x − mean)·rstd; gamma and rstd may be
-   NULL for 1; without dy, u is x less the high part of the mean. */
+/* ∑u and ∑u·x̂ for u = dy, or dy·γ along a row, and x̂ = (x − mean)·rstd. gamma, rstd: NULL for 1;
+   dy NULL: u is x less the high part of the mean. */
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
                          const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
                          size_t w);
-/* y = (x − mean)·scale + shift, one scale and shift for each group; shift may be NULL for 0. */
+/* y = (x − mean)·scale + shift for each group; shift may be NULL for 0. */
 static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
                         const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w);
 /* y = (x − mean)·rstd·γ + β with γ and β along each row; both may be NULL. */
@@ -819,15 +796,14 @@ static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
                          const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
                          const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w);
-/* dx = rstd·(dy·γ − share·s.dy − x̂·share·s.dy_xhat) with γ along each row; and ∑dy, ∑dy·x̂ of each
-   column are added to `columns`. dx, columns, gamma and s may be NULL. */
+/* dx = rstd·(dy·γ − share·s.dy − x̂·share·s.dy_xhat), γ along each row; adds ∑dy and ∑dy·x̂ of each
+   column to `columns`. dx, columns, gamma and s may be NULL. */
 static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
                               const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
                               const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
                               const nrmi_view *v, size_t g, size_t w);
 /* Columns are summed band by band: `clear` starts their sums, `fold` ends a band. A band has `band`
-   rows from g on, or `examples` rows of one set. `one_sweep`: is there room for all columns at
-   once, and only one thread? */
+   rows from g on, or `examples` rows of one set. `one_sweep`: all columns at once, one thread? */
 static void nrmi_clear(nrmi_columns *columns, size_t width);
 static void nrmi_fold(nrmi_columns *columns, size_t from, size_t to);
 static size_t nrmi_band(const nrmi_view *v, size_t g);
@@ -839,9 +815,9 @@ static int nrmi_next_stretch(nrmi_view *part, size_t *at, size_t *from, const nr
                              const unsigned char *mask);
 
 /*
-**Products, functions, random numbers.** `nrmi_product` makes c `[rows][cols]` += a·b, or = a·b
-if `fresh`; element (i, k) of an operand stands at `at[i*row + k*col]`, so a transpose is a
-matter of strides. `nrmi_exp` and `nrmi_expm1` replace NRM_SOME values ≤ 0 by e^x and e^x − 1.
+**Products, functions, random numbers.** `nrmi_product` makes c `[rows][cols]` += a·b, or = a·b if
+`fresh`; element (i, k) of an operand stands at `at[i*row + k*col]`. `nrmi_exp` and `nrmi_expm1`
+replace NRM_SOME values ≤ 0 by e^x and e^x − 1.
 */
 typedef struct NRM_OWN(nrmi_matrix) {
     const nrm_real *at;
@@ -853,17 +829,16 @@ static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows,
 #define NRM_SOME 16
 static void nrmi_exp(nrm_acc *x);
 static void nrmi_expm1(nrm_acc *x);
-static nrm_acc nrmi_log(nrm_acc x);          /* of a normal x > 0 */
+static nrm_acc nrmi_log(nrm_acc x); /* of a normal x > 0 */
 static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
 
 /*
-**Threads.** With `NRM_OPENMP` several threads share the rounds of a loop that begins with
-`NRM_SHARE`; `bad` collects what went wrong. Nothing is summed across threads, so their number
-changes no bit.
+**Threads.** With `NRM_OPENMP` threads share the rounds of a loop that begins with `NRM_SHARE`;
+`bad` collects what went wrong. Nothing is summed across threads: their number changes no bit.
 */
 #ifdef NRM_OPENMP
 #define NRM_PRAGMA(text) _Pragma(#text)
-#define NRM_SHARE(numbers, bad)                                                                    \
+#define NRM_SHARE(numbers, bad) \
     NRM_PRAGMA(omp parallel for schedule(static) reduction(| : bad) if (nrmi_threads(numbers) > 1))
 #else
 #define NRM_SHARE(numbers, bad) (void)(bad);

@@ -3,14 +3,13 @@
 # normlayers.h
 
 Batch norm, layer norm and their family, forward and backward, in one C file, with a gradient
-checker, a recurrent layer and a small multilayer perceptron. Each formula is derived in the
-comment above the line that computes it, and has a tag such as BN.19 and a test of that name.
+checker, a recurrent layer and a multilayer perceptron. Each formula is derived above the line that
+computes it, and has a tag such as BN.19 and a test of that name.
 
 ## Do this
 
-Copy this file into your project. In exactly one of your C or C++ files define
-`NORMLAYERS_IMPLEMENTATION` before `#include "normlayers.h"`; in all others just include it.
-Then compile as always, C99 or C++11 or later: `cc app.c -lm`. A complete program:
+Copy this file into your project. In exactly one C or C++ file define `NORMLAYERS_IMPLEMENTATION`
+before `#include "normlayers.h"`. Compile as C99 or C++11 or later: `cc app.c -lm`. A whole program:
 
 ```c
 #define NORMLAYERS_IMPLEMENTATION
@@ -32,94 +31,90 @@ int main(void)
 
 ## Contents
 
-    declarations   status codes; one block of prototypes per layer
-    Part I         1 batch norm, 2 layer norm, 3 noisy batch norm, 4 merged statistics,
-                   5 batch renorm, 6 group, instance and RMS norm, 7 weight norm, folding,
-                   8 Lp batch norm, 9 activations, cross-entropy, 10 linear, 11 recurrent,
-                   12 perceptron, 13 gradient checking
-    Part II        the machine room: 14 arguments, threads, 15 plain primitives, 16 sums,
-                   17 sums down columns, 18 affine maps, projections, 19 products,
-                   20 exponential, logarithm, 21 random numbers
-    22             history, references by equation, licences
+    Part I    1 batch norm, 2 layer norm, 3 noisy batch norm, 4 merged statistics, 5 batch renorm,
+              6 group, instance, RMS norm, 7 weight norm, folding, 8 Lp batch norm, 9 activations,
+              cross-entropy, 10 linear, 11 recurrent, 12 perceptron, 13 gradient checking
+    Part II   14 arguments, threads, 15 plain primitives, 16 sums, 17 sums down columns, 18 affine
+              maps, 19 products, 20 exponential, 21 random numbers; 22 history, references, licences
 
-This header does *not* allocate memory, print, touch files (`examples/npz.h` does), start
-threads (unless `NRM_OPENMP` asks for them), keep global state, call `rand()`, or use the
-locale. It does not guess: a wrong argument is refused with a named code.
+This header does *not* allocate memory, print, touch files (`examples/npz.h` does), start threads
+(unless `NRM_OPENMP` asks for them), keep global state, call `rand()`, or use the locale. It refuses
+a wrong argument with a named code.
 
 ## Options
 
-Define them before the `#include`: the first two for all files alike, best on the compiler's
-command line; `NRM_STATIC`, `NRM_DEF` in any file; the others where the functions are compiled.
+Define them before the `#include`: the first two for all files alike, best on the compiler's command
+line; `NRM_STATIC`, `NRM_DEF` in any file; the others where the functions are compiled.
 
-    NRM_DOUBLE                  nrm_real is double instead of float
-    NRM_ACC=float               type of statistics, sums and losses: float or double (default)
-    NRM_STATIC                  a private `static inline` copy of all functions
-    NRM_DEF                     what stands before each function: dllexport, visibility, ...
-    NORMLAYERS_IMPLEMENTATION   compile the functions here
+    NRM_DOUBLE           nrm_real is double instead of float
+    NRM_ACC=float        type of statistics, sums and losses: float or double (default)
+    NRM_STATIC           a private `static inline` copy of all functions
+    NRM_DEF              what stands before each function: dllexport, visibility, ...
+    NORMLAYERS_IMPLEMENTATION    compile the functions here
     NRM_SQRT, NRM_MEMCPY, NRM_MEMSET    used instead of sqrt (of an nrm_acc), memcpy, memset
-    NRM_NO_LIBC                 include neither math.h nor string.h: define these three
-    NRM_PLAIN                   plain primitives, ## 15: small, no SIMD
-    NRM_NO_VECTORS              no vector extensions
-    NRM_WIDTH=1024              columns worked on together: 64 if NRM_NO_LIBC, 1 if NRM_PLAIN
-    NRM_OPENMP                  share work between threads, by OpenMP 3.0 or later
-    NRM_GEMM                    products by cblas_sgemm or cblas_dgemm, see ## 19
-    NRM_ANY_FLOAT_EVAL          allow floats that are computed in a wider type (x87)
+    NRM_NO_LIBC          include neither math.h nor string.h: define these three
+    NRM_PLAIN            plain primitives, ## 15: small, no SIMD
+    NRM_NO_VECTORS       no vector extensions
+    NRM_WIDTH=1024       columns worked on together: 64 if NRM_NO_LIBC, 1 if NRM_PLAIN
+    NRM_OPENMP           share work between threads, by OpenMP 3.0 or later
+    NRM_GEMM             products by cblas_sgemm or cblas_dgemm, see ## 19
+    NRM_ANY_FLOAT_EVAL   allow floats that are computed in a wider type (x87)
 
-A freestanding compiler itself wants memcpy, memmove and memset. MSVC needs `/utf-8`. Files
-that disagree on `NRM_DOUBLE` or `NRM_ACC` fail to link, since the link names differ; so one
-program may use both precisions, in different files.
+A freestanding compiler itself wants memcpy, memmove and memset. MSVC needs `/utf-8`. Files that
+disagree on `NRM_DOUBLE` or `NRM_ACC` do not link; a program may use both in different files.
 
 ## Contracts
 
-- All arrays are the caller's, dense and row-major, of the shapes given at the declarations.
-  A product of sizes that overflows is refused. Parameters come in one order: outputs (those
-  saved for the backward pass last), inputs, saved values, parameters, scalars, sizes.
-- Gradients of *inputs* are overwritten (`=`). Gradients of *parameters* are accumulated
-  (`+=`): set them to zero first. A network does that itself.
-- A status is `NRM_OK` (0); negative, if the function refused and wrote nothing; or the
-  positive `NRM_NONFINITE`, if it did its work but met a statistic, a loss or a gradient of
-  the network that is not finite, or a NaN in a row to be ranked. Other functions pass NaN on.
-  Three negative codes come after work: a gradient check that fails or does not settle has
-  written its reports, and `NRM_ESYNC` leaves a network in the middle of a step.
+- All arrays are the caller's, dense and row-major, of the declared shapes. A product of sizes that
+  overflows is refused. Parameters come in one order: outputs (those saved for the backward pass
+  last), inputs, saved values, parameters, scalars, sizes.
+- Gradients of *inputs* are overwritten (`=`). Those of *parameters* are added to (`+=`): zero them
+  first. A network does that itself.
+- A status is `NRM_OK` (0); negative, if the function refused and wrote nothing; or the positive
+  `NRM_NONFINITE`, if it did its work but met a statistic, a loss or a gradient of the network that
+  is not finite, or a NaN in a row to be ranked. Other functions pass NaN on. Three negative codes
+  come after work: a gradient check that fails or does not settle has written its reports, and
+  `NRM_ESYNC` leaves a network in the middle of a step.
 - Outputs may not overlap inputs, except where "may be" allows the same pointer.
-- `N = 0` returns `NRM_OK` and writes nothing, with three exceptions: cross entropy and
-  accuracy (so `nrm_mlp_eval` too) write 0; a worker without examples gets the mean, rstd,
-  running statistics and sums of ## 4; and in a network with `sync` it shares each step.
-- In a forward pass a NaN or infinity spoils its channel (batch norm) or its row (layer
-  norm) and nothing else; it never enters running statistics. It spoils all gradients of
-  parameters that are sums over it.
-- In float the error of a norm's result is bounded by 2·10⁻⁶ of the largest term before
-  cancellation, for means of x up to 10⁶ times its spread and values up to about 10³⁷
-  (docs/accuracy.md). The relative error is larger for dx with two values per group, which
-  nearly cancels (5·10⁻³), and for a γ gradient: 3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
-- Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
-  `nrm_running` belongs to one thread at a time. Rounding to nearest is assumed, and that
-  floating-point exceptions do not trap. The stack takes up to 85 KB (110 KB with
-  `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward pass of rows wider than 1024; it
-  shrinks with `NRM_WIDTH`, which changes no result.
-- ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε = 0
-  a variance of 0 gives `NRM_NONFINITE`. Running statistics do not contain ε: use the same ε
-  in training and inference. `new_weight` is the weight of the *new* value: PyTorch's
-  momentum, 1 − momentum of Keras, Flax and ONNX (docs/10_conventions.md).
+- `N = 0` returns `NRM_OK` and writes nothing, with three exceptions: cross entropy and accuracy (so
+  `nrm_mlp_eval` too) write 0; a worker without examples gets the mean, rstd, running statistics and
+  sums of ## 4; and in a network with `sync` it shares each step.
+- A row has the same bits alone, in any batch and on any number of threads in layer, RMS and group
+  norm, batch norm in infer and frozen mode, the linear layer, and a network in infer mode, unless
+  `NRM_GEMM` makes the products (docs/determinism.md).
+- In a forward pass a NaN or infinity spoils its channel (batch norm) or its row (layer norm) and
+  nothing else, no running statistic. It spoils the gradients of parameters that are sums over it.
+- In float the error of a norm's result is at most 2·10⁻⁶ of the largest term before cancellation,
+  for means of x up to 10⁶ times its spread and values up to about 10³⁷ (docs/accuracy.md). The
+  relative error is larger for dx with two values per group, which nearly cancels (5·10⁻³), and
+  for a γ gradient: 3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
+- Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or `nrm_running`
+  belongs to one thread at a time. Rounding to nearest is assumed, without floating-point traps. The
+  stack takes up to 85 KB (110 KB with `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward
+  pass of rows wider than 1024; a smaller `NRM_WIDTH` takes less and changes no result.
+- ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε = 0 a
+  variance of 0 gives `NRM_NONFINITE`. Running statistics do not contain ε: use the same ε in
+  training and inference. `new_weight` is the weight of the *new* value: PyTorch's momentum,
+  1 − momentum of Keras, Flax and ONNX (docs/10_conventions.md).
 
 ## Notation
 
-    N, C, S, D      examples in a batch, channels, positions per channel (1 if dense), features
-    xᵢ, yᵢ          input and output; a hat, x̂ᵢ, is the normalized value
-    μ, v, r         mean, variance (divided by the count), r = 1/√(v + ε)       mean, -, rstd
-    γ, β, ε         scale, shift, the small constant inside the root            gamma, beta, eps
-    ⟨a⟩             mean of a over whatever is being normalized together
-    M               values that share one statistic in batch norm, N·S
-    ~, E[a]         "is drawn from"; expectation
-    U(a, b)         uniform between a and b; N(m, v): normal with mean m and VARIANCE v
-    L, dx           the scalar loss; dx is short for ∂L/∂x, and so for every other letter
-    g               ∂L/∂x̂, the gradient by the normalized value: γ·dy
-    m, u            running mean and running variance of batch norm
-    h               μ rounded to nrm_real: the point from which the code measures x
-    δᵢⱼ, ∑ᵢ         1 if i = j, else 0; sum over i
+    N, C, S, D   examples in a batch, channels, positions per channel (1 if dense), features
+    xᵢ, yᵢ, x̂ᵢ   input and output; the normalized value
+    μ, v, r      mean, variance (divided by the count), r = 1/√(v + ε) (in code: mean, -, rstd)
+    γ, β, ε      scale, shift, the small constant inside the root (gamma, beta, eps)
+    ⟨a⟩          mean of a over whatever is being normalized together
+    M            values that share one statistic in batch norm, N·S
+    ~, E[a]      "is drawn from"; expectation
+    U(a, b)      uniform between a and b; N(m, v): normal with mean m and VARIANCE v
+    L, dx        the scalar loss; dx is short for ∂L/∂x, and so for every other letter
+    g            ∂L/∂x̂, the gradient by the normalized value: γ·dy
+    m, u         running mean and running variance of batch norm
+    h            μ rounded to nrm_real: the point from which the code measures x
+    δᵢⱼ, ∑ᵢ      1 if i = j, else 0; sum over i
 
-Other letters are defined where they occur. An equation that ends in `[BN.19]` is computed by
-the line of code that cites it; one in `(BN.17)` is a step of a derivation, or a property.
+Other letters are defined where they occur. An equation that ends in `[BN.19]` is computed by the
+line of code that cites it; one in `(BN.17)` is a step of a derivation, or a property.
 */
 #ifndef NORMLAYERS_H
 #define NORMLAYERS_H
@@ -134,7 +129,7 @@ the line of code that cites it; one in `(BN.17)` is a step of a derivation, or a
 
 #ifdef NRM_DOUBLE
 typedef double nrm_real; /* the type of all data and parameters */
-#define NRM_EPS 1e-5     /* the usual epsilon */
+#define NRM_EPS 1e-5 /* the usual epsilon */
 #else
 typedef float nrm_real;
 #define NRM_EPS 1e-5f
@@ -144,7 +139,6 @@ typedef NRM_ACC nrm_acc; /* the type of statistics, sums and losses */
 #else
 typedef double nrm_acc;
 #endif
-/* Compile-time checks: nrm_acc is float or double, and has at least the digits of nrm_real. */
 typedef char nrm_acc_is_float_or_double
     [sizeof(nrm_acc) == sizeof(float) || sizeof(nrm_acc) == sizeof(double) ? 1 : -1];
 typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 : -1];
@@ -158,8 +152,7 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #endif
 
 /* Link names carry the types, unless these are the default ones: nrm_accuracy becomes
-   nrm_accuracy_f64 with NRM_DOUBLE and nrm_accuracy_f32_float with NRM_ACC=float. So a program that
-   is compiled for double does not link with functions for float, which would misread its arrays. */
+   nrm_accuracy_f64 with NRM_DOUBLE and nrm_accuracy_f32_float with NRM_ACC=float. */
 #if defined(NRM_DOUBLE) || defined(NRM_ACC)
 #define NRM_LINK3(name, tag) name##tag
 #define NRM_LINK2(name, tag) NRM_LINK3(name, tag)
@@ -227,31 +220,30 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #endif
 
 /* ---- status codes ---- */
-/* One list: name, value, message. The enum and nrm_strerror are both made from it. */
-#define NRM_STATUS_LIST(X)                                                                         \
-    X(NRM_NONFINITE, 1, "done, but met a NaN or an infinity; no running statistic took it in")     \
-    X(NRM_OK, 0, "success")                                                                        \
-    X(NRM_ENULL, -1, "a required pointer is NULL")                                                 \
-    X(NRM_ESIZE, -2, "a size is zero, or an index or count is out of range")                       \
-    X(NRM_EOVERFLOW, -3, "the product of the sizes does not fit into size_t")                      \
-    X(NRM_EALIAS, -4, "an output overlaps another buffer")                                         \
-    X(NRM_EEPS, -5, "eps must be finite and not negative")                                         \
-    X(NRM_EMODE, -6, "unknown mode, or a backward pass in infer mode")                             \
-    X(NRM_EBATCH, -7, "one value per statistic: its variance is no estimate")                      \
-    X(NRM_EWEIGHT, -8, "new_weight must lie in 0..1; 0 without cumulative would never learn: "     \
-                       "pass NULL for running instead")                                            \
-    X(NRM_ESTATS, -9, "running statistics hold a negative variance, a NaN or an infinity")         \
-    X(NRM_ENOISE, -10, "noise parameters must be finite and not negative")                         \
-    X(NRM_EKIND, -11, "unknown activation, norm, initialisation or optimizer")                     \
-    X(NRM_ELABEL, -12, "a label lies outside 0..C-1")                                              \
-    X(NRM_ERATE, -13, "a learning rate, tolerance or another setting is out of range")             \
-    X(NRM_EBLOCK, -14, "the memory block is smaller than nrm_mlp_bytes asks")                      \
-    X(NRM_EGRADIENT, -15, "a gradient is wrong: the report names the worst entry of its group")    \
-    X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle")        \
+#define NRM_STATUS_LIST(X) \
+    X(NRM_NONFINITE, 1, "done, but met a NaN or an infinity; no running statistic took it in") \
+    X(NRM_OK, 0, "success") \
+    X(NRM_ENULL, -1, "a required pointer is NULL") \
+    X(NRM_ESIZE, -2, "a size is zero, or an index or count is out of range") \
+    X(NRM_EOVERFLOW, -3, "the product of the sizes does not fit into size_t") \
+    X(NRM_EALIAS, -4, "an output overlaps another buffer") \
+    X(NRM_EEPS, -5, "eps must be finite and not negative") \
+    X(NRM_EMODE, -6, "unknown mode, or a backward pass in infer mode") \
+    X(NRM_EBATCH, -7, "one value per statistic: its variance is no estimate") \
+    X(NRM_EWEIGHT, -8, "new_weight must lie in 0..1; 0 without cumulative would never learn: " \
+      "pass NULL for running instead") \
+    X(NRM_ESTATS, -9, "running statistics hold a negative variance, a NaN or an infinity") \
+    X(NRM_ENOISE, -10, "noise parameters must be finite and not negative") \
+    X(NRM_EKIND, -11, "unknown activation, norm, initialisation or optimizer") \
+    X(NRM_ELABEL, -12, "a label lies outside 0..C-1") \
+    X(NRM_ERATE, -13, "a learning rate, tolerance or another setting is out of range") \
+    X(NRM_EBLOCK, -14, "the memory block is smaller than nrm_mlp_bytes asks") \
+    X(NRM_EGRADIENT, -15, "a gradient is wrong: the report names the worst entry of its group") \
+    X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle") \
     X(NRM_ESYNC, -21, "the merge or add function of nrm_sync has failed")
 #define NRM_STATUS_ENUM(name, value, message) name = value,
 enum nrm_status { NRM_STATUS_LIST(NRM_STATUS_ENUM) };
-NRM_DEF const char *nrm_strerror(int status); /* the message; never NULL, even for unknown codes */
+NRM_DEF const char *nrm_strerror(int status); /* never NULL, even for unknown codes */
 
 /* Below, = means overwritten and += added to; "saved" is what the backward pass needs. An array
    without a shape has that of the pass before it, or of batch norm. In norms gamma and beta may be
@@ -259,22 +251,18 @@ NRM_DEF const char *nrm_strerror(int status); /* the message; never NULL, even f
    (for batch norms: in infer mode) all saved outputs may be NULL, and then y may be x. */
 
 /* ---- batch normalization ---- */
-enum nrm_mode {
-    NRM_TRAIN = 0, /* statistics of this batch; running statistics are updated */
-    NRM_INFER = 1, /* running statistics; no backward pass */
-    NRM_FROZEN = 2 /* running statistics, taken as constants; gradients flow through */
-};
+/* Statistics of the batch, which move the running ones; these, without and with a backward pass. */
+enum nrm_mode { NRM_TRAIN = 0, NRM_INFER = 1, NRM_FROZEN = 2 };
 /* Running statistics of one batch norm layer. Before the first batch fill mean with 0, var with 1
    and batches with 0; or take those of a whole data set from nrm_stats, by ST.7. */
 typedef struct NRM_OWN(nrm_running) {
     nrm_real *mean, *var; /* [C] each */
-    nrm_real new_weight;  /* weight of the new batch, above 0, at most 1; 0.1 is usual */
-    int cumulative;       /* non-zero: the plain average of all batches; new_weight is not used */
-    int biased;           /* non-zero: store v as is; zero: store v·M/(M-1), as PyTorch does */
-    size_t batches;       /* how many batches have entered so far */
+    nrm_real new_weight; /* weight of the new batch, above 0, at most 1; 0.1 is usual */
+    int cumulative, biased; /* 1: plain average, not new_weight; 0: store v·M/(M-1), 1: v */
+    size_t batches; /* how many batches have entered so far */
 } nrm_running;
-/* The tensor is [N][C][S]: S = 1 for a dense layer, S = H*W for images in NCHW order; in NHWC order
-   they are the dense case with N*H*W rows. In train mode N*S is 2 or more, else NRM_EBATCH. */
+/* [N][C][S]: S = 1 for a dense layer, H*W for NCHW images; NHWC ones are the dense case with N*H*W
+   rows. In train mode N*S is 2 or more, else NRM_EBATCH. */
 NRM_DEF int nrm_batchnorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *rstd, /* [N][C][S] out, =; [C], [C] out, saved */
     nrm_running *running, /* in/out in train mode (NULL: not tracked), in otherwise */
@@ -298,36 +286,32 @@ NRM_DEF int nrm_layernorm_backward(
 /* ---- random numbers: PCG32 ---- */
 typedef struct NRM_OWN(nrm_rng) { /* copy it to fork or rewind a stream */
     uint64_t state, increment;
-    nrm_acc spare; /* normals come in pairs: the second one, */
-    int has_spare; /* if there is one */
+    nrm_acc spare; /* normals come in pairs: the second one, if there is one */
+    int has_spare;
 } nrm_rng;
 /* Any seed, any stream. A network draws from streams 0 to 4·layers - 1 of its seed: take others. */
 NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream);
-NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng);               /* all 2^32 values alike */
+NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng); /* all 2^32 values alike */
 NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n); /* 0..n-1, unbiased; 0 if n is 0 */
-NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng);           /* in [0, 1) */
-NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng);            /* mean 0, standard deviation 1 */
+NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng); /* in [0, 1) */
+NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng); /* mean 0, standard deviation 1 */
 NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n); /* [n] in/out, n < 2^32 */
 
 /* ---- noisy batch normalization ---- */
 typedef struct NRM_OWN(nrm_noise) { /* how the noise is drawn: equations NB.1 to NB.4 */
-    nrm_real mean_range;   /* n_μ: a unit's offset is centred somewhere in -n_μ to n_μ: NB.1 */
-    nrm_real scale_max;    /* n_σ: a unit's scale is centred somewhere in 1 to n_σ: NB.2 */
-    nrm_real mean_jitter;  /* r_μ: half the width of the offsets' spread over the samples */
-    nrm_real scale_jitter; /* r_σ: standard deviation of the scales over the samples */
+    nrm_real mean_range, scale_max; /* n_μ, n_σ: offsets centre in ±n_μ, scales in 1..n_σ: NB.2 */
+    nrm_real mean_jitter, scale_jitter; /* r_μ, r_σ: their half width and standard deviation */
 } nrm_noise;
 NRM_DEF nrm_noise nrm_noise_paper(void); /* 0.5, 1.25, 0.1, 0.1: Santurkar et al., app. A.2 */
-/* Batch norm, then noise in train mode. The other modes are batch norm alone, and do not use scale,
-   noise and rng. Arrays without a comment: as in batch norm. */
+/* Batch norm, then noise in train mode. The other modes do not use scale, noise and rng. */
 NRM_DEF int nrm_noisy_batchnorm_forward(
     nrm_real *y, nrm_real *scale, /* [N][C][S] out, =; scale: the factors, saved in train mode */
     nrm_acc *mean, nrm_acc *rstd, nrm_running *running, const nrm_real *x, const nrm_real *gamma,
     const nrm_real *beta, const nrm_noise *noise, nrm_rng *rng, int mode, nrm_real eps, size_t N,
     size_t C, size_t S);
-NRM_DEF int nrm_noisy_batchnorm_backward(
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *scale,
-    const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, int mode,
-    size_t N, size_t C, size_t S);
+NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+    const nrm_real *dy, const nrm_real *scale, const nrm_real *x, const nrm_acc *mean,
+    const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C, size_t S);
 
 /* ---- statistics that merge; synchronised and masked batch norm ---- */
 typedef struct NRM_OWN(nrm_stats) { /* of one channel; all zero means: of no values yet */
@@ -342,37 +326,34 @@ NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, /* [C] in/out;
                              const unsigned char *mask, size_t N, size_t C, size_t S);
 /* Merges `from` into `into`, [C] each. A different order of merging may change the last bits. */
 NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C);
-/* Batch norm in train mode, with statistics [C] that may include more than this batch: those of all
-   workers or micro-batches, merged. With N = 0 there is no y; mean, rstd and running become what
-   they become on the other workers. */
-NRM_DEF int nrm_sync_batchnorm_forward(
-    nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running, const nrm_real *x,
-    const unsigned char *mask, const nrm_stats *stats, const nrm_real *gamma, const nrm_real *beta,
-    nrm_real eps, size_t N, size_t C, size_t S);
+/* Batch norm in train mode with the merged statistics [C] of all workers or micro-batches. All get
+   the same mean, rstd and running, also with N = 0. */
+NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
+    nrm_running *running, const nrm_real *x, const unsigned char *mask, const nrm_stats *stats,
+    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t N, size_t C, size_t S);
 /* First half of the backward pass: this batch's part of the sums, and of the gradients. */
 NRM_DEF int nrm_sync_batchnorm_sums(
     nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta, /* [C] out, =, zeros if N = 0; [C] += */
     const nrm_real *dy, const nrm_real *x, const unsigned char *mask, const nrm_acc *mean,
     const nrm_acc *rstd, size_t N, size_t C, size_t S);
-/* Second half: the gradient of the input, which is required here, from the counts in stats, as in
-   the forward pass, and the sums, added up over all workers or micro-batches, [C] both. */
-NRM_DEF int nrm_sync_batchnorm_backward(
-    nrm_real *dx, const nrm_real *dy, const nrm_real *x, const unsigned char *mask,
-    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, const nrm_stats *stats,
-    const nrm_sums *sums, size_t N, size_t C, size_t S);
+/* Second half: the gradient of the input, which is required here. stats [C]: as in the forward
+   pass; sums [C]: added up over all workers or micro-batches. */
+NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
+    const unsigned char *mask, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
+    const nrm_stats *stats, const nrm_sums *sums, size_t N, size_t C, size_t S);
 
 /* ---- batch renormalization ---- */
 /* Batch norm whose output in train mode is that of the running statistics, within limits: ρ (BR.1)
    stays within 1/r_max..r_max, d (BR.2) within ±d_max. 1 and 0 give plain batch norm. */
 NRM_DEF int nrm_batchrenorm_forward(
     nrm_real *y, nrm_acc *ratio, nrm_acc *offset, /* [N][C][S] out, =; train mode: [C] saved ρ, d */
-    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* as in batch norm; running is required */
+    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* running is required */
     const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, nrm_real r_max, nrm_real d_max,
     int mode, nrm_real eps, size_t N, size_t C, size_t S);
-NRM_DEF int nrm_batchrenorm_backward( /* as in batch norm; ratio and offset as saved */
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
-    const nrm_acc *ratio, const nrm_acc *offset, const nrm_acc *mean, const nrm_acc *rstd,
-    const nrm_real *gamma, int mode, size_t N, size_t C, size_t S);
+NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio, const nrm_acc *offset,
+    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C,
+    size_t S);
 
 /* ---- group, instance and RMS normalization ---- */
 /* G groups of C/G channels, each with its own statistics in every example. G = 1 is layer norm over
@@ -381,25 +362,22 @@ NRM_DEF int nrm_groupnorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *rstd, /* [N][C][S] out, =; [N][G], [N][G] out, saved */
     const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, /* [N][C][S]; [C], [C] */
     nrm_real eps, size_t N, size_t C, size_t S, size_t G);
-NRM_DEF int nrm_groupnorm_backward( /* as in batch norm */
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
-    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t C, size_t S,
-    size_t G);
+NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, size_t N, size_t C, size_t S, size_t G);
 /* Layer norm without the mean; arrays as there. */
 NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
-                                const nrm_real *gamma, nrm_real eps, size_t N, size_t D);
+    const nrm_real *gamma, nrm_real eps, size_t N, size_t D);
 NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real *dy,
-                                 const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma,
-                                 size_t N, size_t D);
+    const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D);
 
 /* ---- weight normalization, folding ---- */
 NRM_DEF int nrm_weightnorm_forward( /* W = g·v/|v|, column by column: use W in the linear layer */
     nrm_real *W, nrm_acc *norm, /* [in][out] out, =; |v|: [out] out, saved, or NULL */
     const nrm_real *v, const nrm_real *g, size_t in, size_t out); /* [in][out]; [out], NULL: 1 */
-NRM_DEF int nrm_weightnorm_backward(
-    nrm_real *dv, nrm_real *dg, /* [in][out], [out] in/out, +=, or NULL if not wanted */
-    const nrm_real *dW, const nrm_real *v, const nrm_acc *norm, const nrm_real *g, size_t in,
-    size_t out);
+NRM_DEF int nrm_weightnorm_backward( /* dv, dg: in/out, +=, or NULL if not wanted */
+    nrm_real *dv, nrm_real *dg, const nrm_real *dW, const nrm_real *v, const nrm_acc *norm,
+    const nrm_real *g, size_t in, size_t out);
 /* Batch norm with running statistics, folded into the weights before it: W' and b' of FOLD.1 and
    FOLD.2. The weights are [outer][C][inner], with C the outputs: [in][out] as here is outer = in,
    inner = 1; [out][in], and convolutions [out][in][h][w], are outer = 1, inner = all the rest. */
@@ -416,30 +394,29 @@ enum nrm_lp { /* what batch norm divides by, with ε added to it: */
 };
 NRM_DEF int nrm_lp_batchnorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *scale, /* [N][C][S] out, =; [C] saved: μ, t of LP.2 */
-    nrm_running *running, /* as in batch norm, but var holds the running t itself */
+    nrm_running *running, /* var holds the running t itself */
     const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, int p, /* p: enum nrm_lp */
     int mode, nrm_real eps, size_t N, size_t C, size_t S);
-NRM_DEF int nrm_lp_batchnorm_backward( /* as in batch norm */
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
-    const nrm_acc *mean, const nrm_acc *scale, const nrm_real *gamma, int p, int mode, nrm_real eps,
-    size_t N, size_t C, size_t S);
+NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *scale,
+    const nrm_real *gamma, int p, int mode, nrm_real eps, size_t N, size_t C, size_t S);
 
 /* ---- activations ---- */
 enum nrm_activation { NRM_IDENTITY = 0, NRM_RELU = 1, NRM_TANH = 2, NRM_SIGMOID = 3 };
 /* All arrays are [count]; y = may be x; dx = may be dy; backward takes the output y of forward. */
 NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activation, size_t count);
 NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *y,
-                                    int activation, size_t count);
+    int activation, size_t count);
 
 /* ---- softmax cross-entropy with logits, mean over the batch ---- */
 NRM_DEF int nrm_cross_entropy_forward(
     nrm_acc *loss, nrm_real *prob, /* mean loss in nats; [N][C] softmax(z), may be logits or NULL */
     const nrm_real *logits, const int *labels, size_t N, size_t C); /* [N][C]; [N] in 0..C-1 */
-NRM_DEF int nrm_cross_entropy_backward( /* [N][C] out, =; may be prob; prob as saved */
+NRM_DEF int nrm_cross_entropy_backward( /* dlogits: [N][C] out, =; may be prob */
     nrm_real *dlogits, const nrm_real *prob, const int *labels, size_t N, size_t C);
 /* The fraction of rows whose (first) largest entry is the label's; with a NaN a row is wrong. */
 NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
-                         size_t C);
+    size_t C);
 
 /* ---- linear layer: y = xW + b ---- */
 NRM_DEF int nrm_linear_forward(
@@ -453,21 +430,19 @@ NRM_DEF int nrm_linear_backward( /* all outputs may be NULL; x if dW is, W if dx
 /* h[t+1] = f(norm(x[t]·Wx + h[t]·Wh)·gamma + beta). A step whose running statistics have seen no
    batch, while those of the first have, is refused: NRM_ESIZE. */
 typedef struct NRM_OWN(nrm_rnn) {
-    size_t T, N, in, H;      /* steps, sequences side by side, inputs, units; T = 0: like N = 0 */
-    int norm, activation;    /* NRM_NO_NORM, NRM_LAYER_NORM or NRM_BATCH_NORM; f */
-    nrm_real eps;            /* not used without a norm */
+    size_t T, N, in, H; /* steps, sequences side by side, inputs, units; T = 0: like N = 0 */
+    int norm, activation; /* NRM_NO_NORM, NRM_LAYER_NORM or NRM_BATCH_NORM; f */
+    nrm_real eps; /* not used without a norm */
     const nrm_real *Wx, *Wh; /* [in][H], [H][H] */
     const nrm_real *gamma, *beta; /* [H]; without a norm gamma is not used, beta is the bias */
-    nrm_running *running;    /* [T] of batch norm, one for each step; may be NULL in train mode */
+    nrm_running *running; /* [T] of batch norm, one for each step; may be NULL in train mode */
 } nrm_rnn;
 typedef struct NRM_OWN(nrm_rnn_grads) { /* of the same shapes, +=; each may be NULL */
-    nrm_real *dWx, *dWh, *dgamma, *dbeta; /* dgamma is not used without a norm */
+    nrm_real *dWx, *dWh, *dgamma, *dbeta;
 } nrm_rnn_grads;
 NRM_DEF int nrm_rnn_forward(
-    nrm_real *h, /* [T+1][N][H] h[0]: in, the state to start from; the rest: out */
-    nrm_real *a, /* [T][N][H] out, saved: the summed inputs */
-    nrm_acc *mean, nrm_acc *rstd, /* out, saved: layer norm [T][N], batch norm [T][H]; both may be
-                                     NULL without a norm and in infer mode */
+    nrm_real *h, nrm_real *a, /* [T+1][N][H], h[0] in, rest out; [T][N][H] out: summed inputs */
+    nrm_acc *mean, nrm_acc *rstd, /* [T][N] or [T][H] out: layer or batch norm (none: unused) */
     const nrm_real *x, const nrm_rnn *rnn, int mode); /* x: [T][N][in] */
 NRM_DEF int nrm_rnn_backward(
     nrm_real *dh, /* [T+1][N][H] in: by each h alone; out: with what comes through the later ones */
@@ -489,122 +464,113 @@ enum nrm_gamma { NRM_GAMMA_ONE = 0, NRM_GAMMA_UNIFORM = 1 /* γ ~ U(0,1) */ };
 enum nrm_optimizer { NRM_SGD = 0, NRM_ADAM = 1 };
 enum nrm_place { NRM_AT_LINEAR = 0, NRM_AT_NORM = 1, NRM_AT_ACTIVATION = 2 };
 typedef struct NRM_OWN(nrm_mlp_layer) { /* all zero but width: linear, no norm, no bias */
-    size_t width;         /* outputs of this layer */
+    size_t width; /* outputs of this layer */
     int activation, norm; /* enum nrm_activation, enum nrm_norm */
     int norm_after, bias; /* 1: the norm follows the activation; 1: with a bias (MLP.3) */
-    size_t groups;        /* of NRM_GROUP_NORM: a divisor of width, less than width */
-    int p;                /* of NRM_LP_BATCH_NORM: enum nrm_lp */
+    size_t groups; /* of NRM_GROUP_NORM: a divisor of width, less than width */
+    int p; /* of NRM_LP_BATCH_NORM: enum nrm_lp */
 } nrm_mlp_layer;
 typedef struct NRM_OWN(nrm_mlp_event) { /* what a probe is shown */
-    size_t layer;         /* 0 is the first hidden layer */
-    int place, gradient;  /* the output of: enum nrm_place; 0: the value, 1: its gradient */
+    size_t layer; /* 0 is the first hidden layer */
+    int place, gradient; /* the output of: enum nrm_place; 0: the value, 1: its gradient */
     const nrm_real *data; /* [rows][cols], valid during the call only */
     size_t rows, cols;
 } nrm_mlp_event;
 typedef void nrm_mlp_probe(void *context, const nrm_mlp_event *event);
 
-/* Training on several workers: each has a copy of the network and calls the same functions in the
-   same order, with its part of the batch, which may be empty. Your two functions replace n items of
-   this worker by those of all, in the order of workers, and return 0, or not if they failed. add
-   NULL: no other workers. merge NULL: batch norm uses each worker's own statistics, not ## 4. */
+/* Several workers: each has a copy of the network and calls the same functions in the same order,
+   with its part of the batch, which may be empty. Your functions replace n items by those of all
+   workers, combined in their order, and return 0, or not if they failed. add NULL: no others. merge
+   NULL: batch norm uses each worker's own statistics, not ## 4. */
 typedef struct NRM_OWN(nrm_sync) {
-    int (*add)(void *context, nrm_acc *sums, size_t n);      /* by addition */
+    int (*add)(void *context, nrm_acc *sums, size_t n); /* by addition */
     int (*merge)(void *context, nrm_stats *stats, size_t n); /* by nrm_stats_merge */
-    void *context;                                           /* handed to both */
+    void *context;
 } nrm_sync;
 typedef struct NRM_OWN(nrm_mlp_spec) { /* start from nrm_mlp_defaults(); set the first four */
-    size_t inputs, layers;      /* features of one example; layers, with the output layer */
+    size_t inputs, layers; /* features of one example; layers, with the output layer */
     const nrm_mlp_layer *layer; /* [layers]; read by init only */
-    size_t max_batch;           /* the largest N that one call will see */
-    uint64_t seed;              /* of weights and noise */
-    int init, gamma_init;       /* how W and γ start: enum nrm_init, nrm_gamma; β starts at 0 */
-    nrm_real init_std;          /* of NRM_INIT_GAUSSIAN */
-    nrm_real eps, new_weight;   /* of all norms; of all running statistics, */
-    int cumulative, biased;     /* as these are */
-    nrm_noise noise;            /* of noisy batch norm */
-    nrm_real r_max, d_max;      /* of batch renorm; to be raised while training, in net->spec */
-    nrm_sync sync;              /* of training on several workers */
-    int optimizer;              /* enum nrm_optimizer */
-    nrm_real lr, heavy_ball;    /* 0.1 suits SGD, 1e-3 Adam; SGD: kept of the last step, 0 to < 1 */
+    size_t max_batch; /* the largest N that one call will see */
+    uint64_t seed; /* of weights and noise */
+    int init, gamma_init; /* how W and γ start: enum nrm_init, nrm_gamma; β starts at 0 */
+    nrm_real init_std, eps, new_weight; /* NRM_INIT_GAUSSIAN's; all norms'; running statistics', */
+    int cumulative, biased; /* as these are */
+    nrm_noise noise; /* of noisy batch norm */
+    nrm_real r_max, d_max; /* of batch renorm; to be raised while training, in net->spec */
+    nrm_sync sync; /* of training on several workers */
+    int optimizer; /* enum nrm_optimizer */
+    nrm_real lr, heavy_ball; /* 0.1 suits SGD, 1e-3 Adam; SGD: kept of the last step, 0 to < 1 */
     nrm_real beta1, beta2, adam_eps; /* Adam: kept of averages, 0 to < 1; added to the root */
 } nrm_mlp_spec;
 typedef struct NRM_OWN(nrm_mlp_state) { /* one layer's arrays; they point into the block */
     nrm_mlp_layer shape;
-    size_t in;                               /* inputs of this layer */
-    nrm_real *W, *b, *gamma, *beta;          /* [in][width], then [width]; NULL if absent */
+    size_t in; /* inputs of this layer */
+    nrm_real *W, *b, *gamma, *beta; /* [in][width], then [width]; NULL if absent */
     nrm_real *dW, *db, *dgamma, *dbeta;
     nrm_real *linear_out, *norm_out, *act_out, *out; /* [max_batch][width]; absent stages share; */
-    nrm_acc *mean, *rstd, *ratio, *offset;   /* out: the last. Saved statistics; of batch renorm */
-    nrm_real *scale;                         /* [max_batch][width] noise factors, or NULL */
-    nrm_running running;                     /* of batch norm */
-    nrm_stats *stats;                        /* [width] of batch norm: merged statistics */
-    nrm_sums *sums;                          /* [width] with sync: sums of all workers */
+    nrm_acc *mean, *rstd, *ratio, *offset; /* out: the last. Saved statistics; of batch renorm */
+    nrm_real *scale; /* [max_batch][width] noise factors, or NULL */
+    nrm_running running; /* of batch norm */
+    nrm_stats *stats; /* [width] of batch norm: merged statistics */
+    nrm_sums *sums; /* [width] with sync: sums of all workers */
 } nrm_mlp_state;
 typedef struct NRM_OWN(nrm_mlp) { /* change spec.lr, params, probe, grads before a step; read all */
-    nrm_mlp_spec spec;               /* spec.layer is NULL here: see state */
-    nrm_mlp_state *state;            /* [layers] */
-    size_t n_params, steps;          /* number of all parameters; optimizer steps so far */
-    nrm_real *params, *grads;        /* [n_params] each, layer by layer: W, b, gamma, beta */
-    nrm_real *moment1, *moment2;     /* [n_params] the optimizer's, NULL if it has none */
+    nrm_mlp_spec spec; /* spec.layer is NULL here: see state */
+    nrm_mlp_state *state; /* [layers] */
+    size_t n_params, steps; /* number of all parameters; optimizer steps so far */
+    nrm_real *params, *grads; /* [n_params] each, layer by layer: W, b, gamma, beta */
+    nrm_real *moment1, *moment2; /* [n_params] the optimizer's, NULL if it has none */
     nrm_real *logits, *prob, *work[2]; /* [max_batch][classes]; [max_batch][widest] gradients */
-    nrm_acc *total;                  /* [n_params + 1] with sync: what is added up */
+    nrm_acc *total; /* [n_params + 1] with sync: what is added up */
     nrm_acc beta1_power, beta2_power; /* beta1^steps, beta2^steps */
-    nrm_rng rng;                     /* the noise */
-    nrm_mlp_probe *probe;            /* called at every place that a layer has, if not NULL, */
-    void *probe_context;             /* with this */
+    nrm_rng rng; /* the noise */
+    nrm_mlp_probe *probe; /* called at every place of a layer, if not NULL, with the context */
+    void *probe_context;
 } nrm_mlp;
 NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void); /* He, eps 1e-5, new_weight 0.1, SGD with lr 0.1 */
 NRM_DEF size_t nrm_mlp_bytes(const nrm_mlp_spec *spec); /* of the block; 0 if init refuses spec */
-/* The block: at least nrm_mlp_bytes(spec), any alignment; yours to free, not to move, as it points
-   into itself. *net is the network, inside the block. */
+/* The block has nrm_mlp_bytes(spec) or more and any alignment. *net lies in it: do not move it. */
 NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp_spec *spec);
-/* Forward pass of x [N][inputs] to net->logits [N][classes]; train mode updates running statistics.
-   N is at most max_batch (else NRM_ESIZE), here, in gradient and train_step; others take any N. */
+/* From x [N][inputs] to net->logits [N][classes]; train mode updates running statistics. Here, in
+   gradient and train_step N is at most max_batch, else NRM_ESIZE. */
 NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode);
-/* Loss and net->grads (overwritten) at the present parameters, in train or frozen mode. Parameters,
-   running statistics and the noise stream stay as they are. loss may be NULL, here and below. */
+/* Loss and net->grads (overwritten) in train or frozen mode. Parameters, running statistics and the
+   noise stream stay as they are. loss may be NULL, here and below. */
 NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                             size_t N, int mode);
+    size_t N, int mode);
 NRM_DEF int nrm_mlp_step(nrm_mlp *net); /* the optimizer's step down net->grads */
 /* Gradient in train mode, running statistics, step. On NRM_NONFINITE there was no step. */
 NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                               size_t N);
+    size_t N);
 /* Mean loss and accuracy of any number of examples in infer mode; either result may be NULL. */
 NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
-                         const int *labels, size_t N);
+    const int *labels, size_t N);
 
 /* ---- gradient checking ---- */
-typedef nrm_acc nrm_loss_fn(void *context);      /* the loss at the present parameters */
+typedef nrm_acc nrm_loss_fn(void *context); /* the loss at the present parameters */
 typedef uint64_t nrm_branches_fn(void *context); /* a fingerprint of the branches it took last */
 typedef struct NRM_OWN(nrm_gradcheck_group) { /* an array of parameters (or inputs), its gradient */
-    const char *name;          /* for your own print-out */
-    nrm_real *theta;           /* [n] nudged and put back, bit for bit */
-    const nrm_real *grad;      /* [n] what your backward pass says; the loss must not change it:
-                                  copy net->grads if that calls nrm_mlp_gradient */
+    const char *name; /* for your own print-out */
+    nrm_real *theta; /* [n] nudged and put back, bit for bit */
+    const nrm_real *grad; /* [n] yours; the loss must not change it: copy net->grads if it would */
     size_t n;
 } nrm_gradcheck_group;
 typedef struct NRM_OWN(nrm_gradcheck_options) { /* all zero is a good choice */
-    nrm_acc tolerance;         /* relative; 0: 1e-7 in double, 1e-2 in float */
-    nrm_acc step;              /* relative to the size of theta; 0: 7e-4 in double, 4e-2 in float */
-    size_t at_most;            /* entries per group, drawn by seed; 0: all */
+    nrm_acc tolerance, step; /* relative; step: to theta; 0: 1e-7, 7e-4; in float 1e-2, 4e-2 */
+    size_t at_most; /* entries per group, drawn by seed; 0: all */
     uint64_t seed;
     nrm_branches_fn *branches; /* NULL: kinks are found from the differences alone */
 } nrm_gradcheck_options;
 typedef struct NRM_OWN(nrm_gradcheck_report) { /* one per group */
-    int status;       /* NRM_OK, NRM_EGRADIENT or NRM_EUNSETTLED */
-    size_t checked;   /* entries looked at; of these, */
-    size_t wrong;     /*   the difference exceeds tolerance and uncertainty */
-    size_t unsettled; /*   the uncertainty exceeds the tolerance: no judgement */
-    size_t kinks;     /*   the loss has a kink there (ReLU at 0): skipped */
-    size_t vanishing; /*   both gradients are zero within rounding */
-    size_t worst;     /* index of the largest error among those judged, and its figures */
+    int status; /* NRM_OK, NRM_EGRADIENT or NRM_EUNSETTLED */
+    size_t checked, wrong; /* entries; of these off by more than tolerance and uncertainty, */
+    size_t unsettled, kinks; /* too uncertain to judge, skipped: the loss has a kink (ReLU at 0), */
+    size_t vanishing, worst; /* zero within rounding; index of the largest error, its figures: */
     nrm_acc analytic, numeric, error, uncertainty;
 } nrm_gradcheck_report;
-/* Compares the gradients with differences of the loss, one report for each of the groups. NRM_OK if
-   all pass. options NULL: defaults. */
+/* Compares the gradients of each group with differences of the loss; options may be NULL. */
 NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
-                          size_t groups, nrm_loss_fn *loss, void *context,
-                          const nrm_gradcheck_options *options);
+    size_t groups, nrm_loss_fn *loss, void *context, const nrm_gradcheck_options *options);
 
 #endif /* NORMLAYERS_H */
 
@@ -612,11 +578,11 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #if (defined(NORMLAYERS_IMPLEMENTATION) || defined(NRM_STATIC)) && !defined(NRM_IMPLEMENTED)
 #define NRM_IMPLEMENTED
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) ||       \
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
 #error "normlayers.h: compile without -ffast-math or -Ofast: they break NaN tests and results"
 #endif
-#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16 &&       \
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16 && \
     !defined(NRM_ANY_FLOAT_EVAL)
 #error "normlayers.h: floats are computed in another type here (x87?): -msse2 -mfpmath=sse, or \
 -std=gnu99 on s390x; NRM_ANY_FLOAT_EVAL gives up the promise of equal bits"
@@ -639,12 +605,12 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #endif
 #ifndef NRM_SQRT /* (math.h would declare names such as gamma, which a program may use itself) */
 #if defined(__GNUC__) || defined(__clang__)
-#define NRM_SQRT(a)                                                                                \
-    (sizeof(nrm_acc) == sizeof(float) ? (nrm_acc)__builtin_sqrtf((float)(a))                       \
+#define NRM_SQRT(a) \
+    (sizeof(nrm_acc) == sizeof(float) ? (nrm_acc)__builtin_sqrtf((float)(a)) \
                                       : (nrm_acc)__builtin_sqrt((double)(a)))
 #else
 #include <math.h>
-#define NRM_SQRT(a)                                                                                \
+#define NRM_SQRT(a) \
     (sizeof(nrm_acc) == sizeof(float) ? (nrm_acc)sqrtf((float)(a)) : (nrm_acc)sqrt((double)(a)))
 #endif
 #endif
@@ -652,9 +618,8 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #include <omp.h>
 #endif
 
-/* No fused operations: a·b + c in one rounding is forbidden, except in the matrix product
-   (chapter 19). So everything else has the same bits on every machine that rounds as IEEE 754
-   says; products have them too if the program is compiled with -ffp-contract=off. */
+/* No fused a·b + c, except in the matrix product (chapter 19). So all else has the same bits on
+   every IEEE 754 machine; products have them too if compiled with -ffp-contract=off. */
 #if defined(__clang__)
 #if __clang_major__ >= 12 && (defined(__x86_64__) || defined(__i386__) || defined(__aarch64__))
 #define NRM_PRECISE /* partial fast-math flags, which no macro tells, do not reach in here */
@@ -675,16 +640,14 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 
 ## What the layers stand on
 
-Part I has a chapter for each layer: *question, shapes, forward, code, backward, code, what it
-means*. Vectors, caches and the order of sums belong to Part II, the machine room; this section
-lists what it offers.
+Part I has a chapter for each layer. Vectors, caches and the order of sums belong to Part II, the
+machine room; this section lists what it offers.
 
-**Argument tables.** A function lists its arrays, with their lengths and roles, and
-`NRM_CHECK` finds a NULL where an array is needed and an output that overlaps something else.
+**Argument tables.** A function lists its arrays, with their lengths and roles. `NRM_CHECK` finds a
+missing array and an output that overlaps something else.
 */
+/* Read, may be NULL; written, overlaps no other; not NULL; may be the same as another such. */
 enum { NRMI_IN = 0, NRMI_OUT = 1, NRMI_NEEDED = 2, NRMI_IN_PLACE = 4 };
-/* Read, NULL means absent; written, must not overlap another array; NULL is an error; two arrays
-   with this role may be the same pointer. */
 typedef struct nrmi_arg {
     const void *at;
     size_t bytes;
@@ -693,25 +656,24 @@ typedef struct nrmi_arg {
 #define NRM_ARG(array, count, role) {(array), (count) * sizeof *(array), (role)}
 #define NRM_CHECK(table) nrmi_check_args((table), sizeof(table) / sizeof *(table))
 
-/* The arguments that norms share, under the names of the function's parameters, and their lengths.
-   gamma, beta, running: may be absent. */
-#define NRM_FORWARD_ARGS(numbers, groups, params, y_role, x_role, saved)                           \
-    NRM_ARG(y, numbers, NRMI_OUT | (y_role)), NRM_ARG(x, numbers, x_role),                         \
-        NRM_ARG(mean, groups, NRMI_OUT | (saved)), NRM_ARG(rstd, groups, NRMI_OUT | (saved)),      \
+/* The arguments that norms share, under the names of the function's parameters, and lengths. */
+#define NRM_FORWARD_ARGS(numbers, groups, params, y_role, x_role, saved) \
+    NRM_ARG(y, numbers, NRMI_OUT | (y_role)), NRM_ARG(x, numbers, x_role), \
+        NRM_ARG(mean, groups, NRMI_OUT | (saved)), NRM_ARG(rstd, groups, NRMI_OUT | (saved)), \
         NRM_ARG(gamma, params, NRMI_IN), NRM_ARG(beta, params, NRMI_IN)
-#define NRM_BACKWARD_ARGS(numbers, groups, params, mean_role)                                      \
-    NRM_ARG(dx, numbers, NRMI_OUT | NRMI_IN_PLACE), NRM_ARG(dgamma, params, NRMI_OUT),             \
-        NRM_ARG(dbeta, params, NRMI_OUT), NRM_ARG(dy, numbers, NRMI_NEEDED | NRMI_IN_PLACE),       \
-        NRM_ARG(x, numbers, NRMI_NEEDED), NRM_ARG(mean, groups, mean_role),                        \
+#define NRM_BACKWARD_ARGS(numbers, groups, params, mean_role) \
+    NRM_ARG(dx, numbers, NRMI_OUT | NRMI_IN_PLACE), NRM_ARG(dgamma, params, NRMI_OUT), \
+        NRM_ARG(dbeta, params, NRMI_OUT), NRM_ARG(dy, numbers, NRMI_NEEDED | NRMI_IN_PLACE), \
+        NRM_ARG(x, numbers, NRMI_NEEDED), NRM_ARG(mean, groups, mean_role), \
         NRM_ARG(rstd, groups, NRMI_NEEDED), NRM_ARG(gamma, params, NRMI_IN)
-#define NRM_RUNNING_ARGS(C, role)                                                                  \
-    NRM_ARG(running != NULL ? running->mean : NULL, C, role),                                      \
+#define NRM_RUNNING_ARGS(C, role) \
+    NRM_ARG(running != NULL ? running->mean : NULL, C, role), \
         NRM_ARG(running != NULL ? running->var : NULL, C, role)
 static int nrmi_check_args(const nrmi_arg *arg, size_t count); /* NRM_OK, NRM_ENULL, NRM_EALIAS */
-static int nrmi_check_sizes(size_t a, size_t b, size_t c);     /* b, c > 0; a·b·c is addressable */
-static int nrmi_check_eps(nrm_real eps);                       /* finite and not negative */
-static int nrmi_finite(nrm_acc v);                             /* neither NaN nor infinity */
-static int nrmi_fits(nrm_acc v);                               /* finite also as an nrm_real */
+static int nrmi_check_sizes(size_t a, size_t b, size_t c); /* b, c > 0; a·b·c is addressable */
+static int nrmi_check_eps(nrm_real eps); /* finite and not negative */
+static int nrmi_finite(nrm_acc v); /* neither NaN nor infinity */
+static int nrmi_fits(nrm_acc v); /* finite also as an nrm_real */
 
 #define NRM_ALIGN 64 /* a cache line; also enough for any vector load */
 typedef struct nrmi_arena { /* hands out pieces of a block; only counts when base is NULL */
@@ -732,11 +694,10 @@ static nrm_acc nrmi_or(const nrm_real *a, size_t i, nrm_acc otherwise)
 }
 
 /*
-**Views.** A layer normalizes *groups* of values that share one mean and one variance, and a
-view says where they lie: the channels of `[N][C][S]` for batch norm, the rows of `[N][D]` for
-layer norm. The primitives work on w groups of a view from group g on, a strip of
-`nrmi_strip(&v)` or a band of rows. x, y, dx and dy point to the start of the view; arrays of one
-number for each group (mean, rstd, scale...) begin with group g.
+**Views.** A layer normalizes *groups* of values that share one mean and one variance. A view says
+where they lie: channels of `[N][C][S]` for batch norm, rows of `[N][D]` for layer norm. Primitives
+work on the w groups from group g on, a strip of `nrmi_strip(&v)` or a band of rows. x, y, dx and dy
+point to the start of the view, arrays of a number for each group (mean, rstd, scale) to group g.
 */
 #if defined(__GNUC__) || defined(__clang__) /* never inlined */
 #define NRM_APART __attribute__((noinline))
@@ -751,7 +712,7 @@ number for each group (mean, rstd, scale...) begin with group g.
 #if !defined(NRM_WIDTH) && defined(NRM_NO_LIBC)
 #define NRM_WIDTH 64
 #elif !defined(NRM_WIDTH)
-#define NRM_WIDTH 1024 /* columns worked on together */
+#define NRM_WIDTH 1024
 #elif NRM_WIDTH < 1
 #error "normlayers.h: NRM_WIDTH must be at least 1"
 #endif
@@ -762,9 +723,8 @@ enum { NRMI_COLUMNS, NRMI_RUNS, NRMI_ROWS };
 typedef struct nrmi_view { /* a group is `runs` runs of `length` neighbours, */
     size_t groups, runs, length;
     size_t pitch, apart; /* its runs `pitch` apart; the next group begins `apart` further on */
-    size_t sets;         /* of rows: so many sets of γ and β, which the rows take in turn */
-    size_t ahead;        /* how far on memory is to be fetched, or 0 */
-    int kind;            /* NRMI_COLUMNS: neighbours belong to different groups */
+    size_t sets, ahead; /* of γ and β, which rows take in turn; how far on to fetch memory, or 0 */
+    int kind; /* NRMI_COLUMNS: neighbours belong to different groups */
 } nrmi_view;
 
 typedef struct NRM_OWN(nrmi_centre) { /* means of some groups, split: SUM.10 */
@@ -779,55 +739,51 @@ typedef struct NRM_OWN(nrmi_sums) { /* of dy and dy·x̂ over some groups */
 } nrmi_sums;
 #define NRM_WIDE (NRM_SLOTS > 1 ? 4 * NRM_WIDTH : 1)
 typedef struct NRM_OWN(nrmi_columns) { /* sums down columns */
-    nrm_real *dy, *dy_xhat;  /* over the rows since the last fold */
+    nrm_real *dy, *dy_xhat; /* over the rows since the last fold */
     nrm_acc *dbeta, *dgamma; /* over all rows */
 } nrmi_columns;
-#define NRM_COLUMNS(name, width) /* a variable with room for so many columns */                    \
-    nrm_real name##_dy[width], name##_dy_xhat[width];                                              \
-    nrm_acc name##_dbeta[width], name##_dgamma[width];                                             \
+#define NRM_COLUMNS(name, width) /* a variable with room for so many columns */ \
+    nrm_real name##_dy[width], name##_dy_xhat[width]; \
+    nrm_acc name##_dbeta[width], name##_dgamma[width]; \
     nrmi_columns name = {name##_dy, name##_dy_xhat, name##_dbeta, name##_dgamma}
 
 static nrmi_view nrmi_channels(size_t N, size_t C, size_t S); /* of [N][C][S]: C groups */
-static nrmi_view nrmi_rows(size_t N, size_t D);               /* of [N][D]: N groups */
-static size_t nrmi_strip(const nrmi_view *v);                 /* how many groups at a time */
-
-/* Means and variances; of `squares`, 0 and the mean squares. `recall` takes known ones, and `lost`
-   says whether one of them is not finite, or, if they are to be stored, does not fit. */
+static nrmi_view nrmi_rows(size_t N, size_t D); /* of [N][D]: N groups */
+static size_t nrmi_strip(const nrmi_view *v); /* how many groups at a time */
+/* Means and variances; of `squares`, 0 and the mean squares. `recall` takes known ones. `lost`: is
+   one of them not finite or, if they are to be stored, too large? */
 static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w);
+    size_t w);
 static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w);
+    size_t w);
 static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var);
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored);
-/* For a backward pass, the means as saved; NULL: 0. An nrm_acc with no more digits than an nrm_real
-   has lost some of them: these are taken from x, unless it is NULL. */
+/* Saved means for a backward pass; NULL: 0. If an nrm_acc has no more digits than an nrm_real, the
+   lost ones are taken from x, unless it is NULL. */
 static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, const nrmi_view *v,
-                       size_t g, size_t w);
-/* ∑u and ∑u·x̂, where u is dy, or dy·γ along a row, and x̂ is (x − mean)·rstd; gamma and rstd may be
-   NULL for 1; without dy, u is x less the high part of the mean. */
+    size_t g, size_t w);
+/* ∑u and ∑u·x̂ for u = dy, or dy·γ along a row, and x̂ = (x − mean)·rstd. gamma, rstd: NULL for 1;
+   dy NULL: u is x less the high part of the mean. */
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
-                         size_t w);
-/* y = (x − mean)·scale + shift, one scale and shift for each group; shift may be NULL for 0. */
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g, size_t w);
+/* y = (x − mean)·scale + shift for each group; shift may be NULL for 0. */
 static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
-                        const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w);
+    const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w);
 /* y = (x − mean)·rstd·γ + β with γ and β along each row; both may be NULL. */
 static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
-                             const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
-                             const nrmi_view *v, size_t g, size_t w);
+    const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta, const nrmi_view *v, size_t g,
+    size_t w);
 /* dx = scale·(γ·dy − share·s.dy − x̂·share·s.dy_xhat), γ for each group; gamma, s: or NULL. */
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
-                         const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w);
-/* dx = rstd·(dy·γ − share·s.dy − x̂·share·s.dy_xhat) with γ along each row; and ∑dy, ∑dy·x̂ of each
-   column are added to `columns`. dx, columns, gamma and s may be NULL. */
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s,
+    nrm_acc share, const nrmi_view *v, size_t g, size_t w);
+/* dx = rstd·(dy·γ − share·s.dy − x̂·share·s.dy_xhat), γ along each row; adds ∑dy and ∑dy·x̂ of each
+   column to `columns`. dx, columns, gamma and s may be NULL. */
 static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                              const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
-                              const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
-                              const nrmi_view *v, size_t g, size_t w);
+    const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd,
+    const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w);
 /* Columns are summed band by band: `clear` starts their sums, `fold` ends a band. A band has `band`
-   rows from g on, or `examples` rows of one set. `one_sweep`: is there room for all columns at
-   once, and only one thread? */
+   rows from g on, or `examples` rows of one set. `one_sweep`: all columns at once, one thread? */
 static void nrmi_clear(nrmi_columns *columns, size_t width);
 static void nrmi_fold(nrmi_columns *columns, size_t from, size_t to);
 static size_t nrmi_band(const nrmi_view *v, size_t g);
@@ -836,12 +792,12 @@ static int nrmi_one_sweep(const nrmi_view *v);
 /* The next stretch of a view that a mask [runs·length] lets through, *at numbers from its start;
    *from is 0 at first. Returns 0 at the end. */
 static int nrmi_next_stretch(nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v,
-                             const unsigned char *mask);
+    const unsigned char *mask);
 
 /*
-**Products, functions, random numbers.** `nrmi_product` makes c `[rows][cols]` += a·b, or = a·b
-if `fresh`; element (i, k) of an operand stands at `at[i*row + k*col]`, so a transpose is a
-matter of strides. `nrmi_exp` and `nrmi_expm1` replace NRM_SOME values ≤ 0 by e^x and e^x − 1.
+**Products, functions, random numbers.** `nrmi_product` makes c `[rows][cols]` += a·b, or = a·b if
+`fresh`; element (i, k) of an operand stands at `at[i*row + k*col]`. `nrmi_exp` and `nrmi_expm1`
+replace NRM_SOME values ≤ 0 by e^x and e^x − 1.
 */
 typedef struct NRM_OWN(nrmi_matrix) {
     const nrm_real *at;
@@ -849,21 +805,20 @@ typedef struct NRM_OWN(nrmi_matrix) {
 } nrmi_matrix;
 static nrmi_matrix nrmi_strided(const nrm_real *at, size_t row, size_t col);
 static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-                         size_t depth, int fresh);
+    size_t depth, int fresh);
 #define NRM_SOME 16
 static void nrmi_exp(nrm_acc *x);
 static void nrmi_expm1(nrm_acc *x);
-static nrm_acc nrmi_log(nrm_acc x);          /* of a normal x > 0 */
+static nrm_acc nrmi_log(nrm_acc x); /* of a normal x > 0 */
 static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
 
 /*
-**Threads.** With `NRM_OPENMP` several threads share the rounds of a loop that begins with
-`NRM_SHARE`; `bad` collects what went wrong. Nothing is summed across threads, so their number
-changes no bit.
+**Threads.** With `NRM_OPENMP` threads share the rounds of a loop that begins with `NRM_SHARE`;
+`bad` collects what went wrong. Nothing is summed across threads: their number changes no bit.
 */
 #ifdef NRM_OPENMP
 #define NRM_PRAGMA(text) _Pragma(#text)
-#define NRM_SHARE(numbers, bad)                                                                    \
+#define NRM_SHARE(numbers, bad) \
     NRM_PRAGMA(omp parallel for schedule(static) reduction(| : bad) if (nrmi_threads(numbers) > 1))
 #else
 #define NRM_SHARE(numbers, bad) (void)(bad);
@@ -2411,12 +2366,12 @@ outputs (for normal values 1.25 times batch norm's) and L∞ the smallest, withi
 
 *Which functions stand between the layers and at the end, and what are their gradients?*
 
-    relu(x) = x if x > 0, else 0                                      [ACT.1]
-    tanh(x) = −sign(x)·q/(2 + q), q = e^(−2|x|) − 1                   [ACT.2]
-    sigmoid(x) = 1/(1 + e^(−x)) = e^x/(1 + e^x)                       [ACT.3]
+    relu(x) = x if x > 0, else 0                     [ACT.1]
+    tanh(x) = −sign(x)·q/(2 + q), q = e^(−2|x|) − 1  [ACT.2]
+    sigmoid(x) = 1/(1 + e^(−x)) = e^x/(1 + e^x)      [ACT.3]
 
-ACT.3 takes the first form for x ≥ 0 and the second for x < 0. All exponents are then ≤ 0,
-and nothing overflows. A NaN stays a NaN, also through ReLU.
+ACT.3 takes the first form for x ≥ 0, the second for x < 0: all exponents are ≤ 0 and nothing
+overflows. A NaN stays a NaN, also through ReLU.
 */
 
 /* tanh, or else sigmoid, of n <= NRM_SOME values; y may be x. */
@@ -2465,9 +2420,9 @@ NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activatio
 /*
 The derivatives need only the *output* y. At x = 0 ReLU has none, and 0 is taken, as usual.
 
-    relu′ = 1 if y > 0, else 0                                        [ACT.4]
-    tanh′ = 1 − y²                                                    [ACT.5]
-    sigmoid′ = y·(1 − y)                                              [ACT.6]
+    relu′ = 1 if y > 0, else 0  [ACT.4]
+    tanh′ = 1 − y²              [ACT.5]
+    sigmoid′ = y·(1 − y)        [ACT.6]
 */
 NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *y,
                                     int activation, size_t count)
@@ -2493,16 +2448,15 @@ NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_
 /*
 ### Softmax and cross-entropy
 
-Softmax turns the C outputs z for an example, the *logits*, into probabilities p. The loss is
-minus the logarithm of the probability of the right class t, averaged over the batch. With
-the largest logit subtracted no p changes, and no exponential overflows. The right side of
-CE.4 does not need p_t, which may round to 0.
+Softmax turns the C outputs z for an example, the *logits*, into probabilities p. The loss ℓ is
+averaged over the batch; t is the right class. Subtracting the largest logit changes no p and
+prevents overflow. The right side of CE.4 does not need p_t, which may round to 0.
 
-    h = max_c z_c                                                     [CE.1]
-    Z = ∑_c e^(z_c − h)                                               [CE.2]
-    p_c = e^(z_c − h)/Z                                               [CE.3]
-    ℓ = −ln p_t = ln Z + h − z_t                                      [CE.4]
-    L = (1/N)·∑ₙ ℓₙ                                                   [CE.5]
+    h = max_c z_c                 [CE.1]
+    Z = ∑_c e^(z_c − h)           [CE.2]
+    p_c = e^(z_c − h)/Z           [CE.3]
+    ℓ = −ln p_t = ln Z + h − z_t  [CE.4]
+    L = (1/N)·∑ₙ ℓₙ               [CE.5]
 */
 static int nrmi_check_labels(const int *labels, size_t N, size_t C)
 {
@@ -2552,11 +2506,11 @@ NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_r
 }
 
 /*
-ln Z + h = ln ∑_c e^(z_c), whose derivative by z_c is p_c. The term −z_t of CE.4 adds −1 for
-the right class. A row's gradient sums to 0, because its p sums to 1.
+ln Z + h = ln ∑_c e^(z_c), whose derivative by z_c is p_c. The term −z_t of CE.4 adds −1 for the
+right class.
 
-    dz_c = (1/N)·(p_c − δ_ct)                                         [CE.6]
-    ∑_c dz_c = 0                                                      (CE.7)
+    dz_c = (1/N)·(p_c − δ_ct)  [CE.6]
+    ∑_c dz_c = 0               (CE.7)
 */
 NRM_DEF int nrm_cross_entropy_backward(nrm_real *dlogits, const nrm_real *prob, const int *labels,
                                        size_t N, size_t C)
@@ -2611,11 +2565,10 @@ NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *l
 /*
 ## 10  The linear layer
 
-*What does a matrix of weights compute, and how do gradients pass through it?*
+*What does a matrix of weights compute, and how do gradients pass through it?* Row i of W
+`[in][out]` holds the weights that *leave* input i.
 
-Row i of W `[in][out]` holds the weights that *leave* input i.
-
-    yₙⱼ = bⱼ + ∑ᵢ xₙᵢ·Wᵢⱼ                                             [LIN.1]
+    yₙⱼ = bⱼ + ∑ᵢ xₙᵢ·Wᵢⱼ  [LIN.1]
 */
 static int nrmi_check_linear(size_t N, size_t in, size_t out)
 {
@@ -2625,7 +2578,7 @@ static int nrmi_check_linear(size_t N, size_t in, size_t out)
 }
 
 NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W, const nrm_real *b,
-                               size_t N, size_t in, size_t out)
+    size_t N, size_t in, size_t out)
 {
     const nrmi_arg args[] = {NRM_ARG(y, N * out, NRMI_OUT | NRMI_NEEDED),
                              NRM_ARG(x, N * in, NRMI_NEEDED), NRM_ARG(W, in * out, NRMI_NEEDED),
@@ -2641,20 +2594,19 @@ NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W
 }
 
 /*
-The chain rule sums over all outputs that a number reaches: xₙᵢ reaches every output of its
-own example, Wᵢⱼ and bⱼ reach output j of every example.
+The chain rule sums over all outputs that a number reaches: xₙᵢ reaches every output of its own
+example, Wᵢⱼ and bⱼ reach output j of every example.
 
-    dxₙᵢ = ∑ⱼ dyₙⱼ·Wᵢⱼ                                                [LIN.2]
-    dWᵢⱼ = ∑ₙ xₙᵢ·dyₙⱼ                                                [LIN.3]
-    dbⱼ = ∑ₙ dyₙⱼ                                                     [LIN.4]
+    dxₙᵢ = ∑ⱼ dyₙⱼ·Wᵢⱼ  [LIN.2]
+    dWᵢⱼ = ∑ₙ xₙᵢ·dyₙⱼ  [LIN.3]
+    dbⱼ = ∑ₙ dyₙⱼ       [LIN.4]
 
-In matrices: y = xW + b, dx = dy·Wᵀ, dW = xᵀ·dy. A transpose is read with other strides.
+In matrices: y = xW + b, dx = dy·Wᵀ, dW = xᵀ·dy. Other strides read a transpose.
 */
 
 /* For arguments that have been checked; if `fresh`, dW = instead of dW +=. */
 static void nrmi_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const nrm_real *dy,
-                                 const nrm_real *x, const nrm_real *W, size_t N, size_t in,
-                                 size_t out, int fresh)
+    const nrm_real *x, const nrm_real *W, size_t N, size_t in, size_t out, int fresh)
 {
     const nrmi_matrix d = nrmi_strided(dy, out, 1);
     size_t n, j;
@@ -2665,8 +2617,7 @@ static void nrmi_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const
 }
 
 NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const nrm_real *dy,
-                                const nrm_real *x, const nrm_real *W, size_t N, size_t in,
-                                size_t out)
+    const nrm_real *x, const nrm_real *W, size_t N, size_t in, size_t out)
 {
     const nrmi_arg args[] = {
         NRM_ARG(dx, N * in, NRMI_OUT), NRM_ARG(dW, in * out, NRMI_OUT), NRM_ARG(db, out, NRMI_OUT),
@@ -2681,20 +2632,19 @@ NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const 
 /*
 ## 11  A recurrent layer
 
-*What happens to a gradient that passes through the same weights five hundred times, and
-what does a norm in the loop change?*
+*What happens to a gradient that passes through the same weights five hundred times, and what does a
+norm in the loop change?*
 
-A recurrent layer keeps a state of H numbers; each step computes the next one from it and an
-input. For the loss it is a network of T layers that share their weights, so it has all the
-problems of depth. Layer norm was designed for it: one γ and β serve sequences of any length.
+Each step computes the next state of H numbers from the present one and an input. For the loss that
+is a network of T layers with the same weights. Layer norm was designed for it: one γ and β serve
+sequences of any length.
 
 ### 11.1  Shapes
 
-T steps of N sequences side by side, stored step by step. Step t computes the summed inputs
-a[t] and the state h[t+1] from h[t] and x[t]. There is a μ and an r for each row of a (layer
-norm), or for each unit at each step (batch norm).
+T steps of N sequences, stored step by step. Step t computes the summed inputs a[t] and the state
+h[t+1] from h[t] and x[t]. There is a μ and an r for each row of a (layer norm), or for each unit at
+each step (batch norm).
 */
-
 /* How many means a step has. */
 static size_t nrmi_rnn_groups(const nrm_rnn *rnn)
 {
@@ -2705,11 +2655,10 @@ static int nrmi_check_rnn(const nrm_rnn *rnn, int mode)
 {
     int rc;
     if (rnn == NULL) return NRM_ENULL;
-    if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
+    if (mode < NRM_TRAIN || mode > NRM_FROZEN) return NRM_EMODE;
     if (rnn->norm < NRM_NO_NORM || rnn->norm > NRM_LAYER_NORM) return NRM_EKIND;
     rc = nrmi_check_activation(rnn->activation, 1);
-    if (rc == NRM_OK) rc = nrmi_check_sizes(1, rnn->in, rnn->H);
-    if (rc == NRM_OK) rc = nrmi_check_sizes(1, rnn->H, rnn->H);
+    if (rc == NRM_OK) rc = nrmi_check_linear(rnn->H, rnn->in, rnn->H);
     if (rc == NRM_OK && rnn->T == SIZE_MAX) rc = NRM_EOVERFLOW;
     if (rc == NRM_OK) rc = nrmi_check_sizes(rnn->N, rnn->T + 1, rnn->H);
     if (rc == NRM_OK) rc = nrmi_check_sizes(rnn->N, rnn->T + 1, rnn->in);
@@ -2721,8 +2670,8 @@ static int nrmi_check_rnn(const nrm_rnn *rnn, int mode)
 
 /* The arrays of a forward pass, and the running statistics of one step (or NULL). */
 static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
-                               const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn,
-                               const nrm_running *running, int mode)
+    const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn, const nrm_running *running,
+    int mode)
 {
     const size_t rows = rnn->T * rnn->N, H = rnn->H, saved = rnn->T * nrmi_rnn_groups(rnn);
     const int norm = rnn->norm != NRM_NO_NORM, tracked = mode == NRM_TRAIN ? NRMI_OUT : NRMI_IN;
@@ -2744,17 +2693,16 @@ static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_a
 /*
 ### 11.2  Forward
 
-γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or
-none; then β is the usual bias. x·Wx is one product of T·N rows; h·Wh has to wait for h[t].
-As one norm serves both terms, a large input takes most of the variance that the row is
-divided by, and leaves little to the state.
+γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or none;
+then β is the usual bias. x·Wx is one product of T·N rows. As one norm serves both terms, a large
+input takes most of the variance that divides the row, and leaves little to the state.
 
-    a[t] = x[t]·Wx + h[t]·Wh                                          [RNN.1]
-    z[t] = γ·norm(a[t]) + β                                           [RNN.2]
-    h[t+1] = f(z[t])                                                  [RNN.3]
+    a[t] = x[t]·Wx + h[t]·Wh  [RNN.1]
+    z[t] = γ·norm(a[t]) + β   [RNN.2]
+    h[t+1] = f(z[t])          [RNN.3]
 */
 NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rstd,
-                            const nrm_real *x, const nrm_rnn *rnn, int mode)
+    const nrm_real *x, const nrm_rnn *rnn, int mode)
 {
     const size_t N = rnn != NULL ? rnn->N : 0, H = rnn != NULL ? rnn->H : 0;
     nrm_running *running;
@@ -2764,8 +2712,7 @@ NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rs
     groups = nrmi_rnn_groups(rnn);
     running = rnn->norm == NRM_BATCH_NORM ? rnn->running : NULL;
     for (t = 0; t < rnn->T && rc == NRM_OK && (t == 0 || running != NULL); t++)
-        rc = nrmi_check_rnn_step(h, a, mean, rstd, x, rnn, running != NULL ? running + t : NULL,
-                                 mode);
+        rc = nrmi_check_rnn_step(h, a, mean, rstd, x, rnn, running ? running + t : NULL, mode);
     if (rc != NRM_OK) return rc;
     nrmi_product(a, nrmi_strided(x, rnn->in, 1), nrmi_strided(rnn->Wx, H, 1), rnn->T * N, H,
                  rnn->in, 1); /* RNN.1 */
@@ -2791,34 +2738,32 @@ NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rs
 /*
 ### 11.3  Why batch norm is awkward here
 
-The state of step 1 is not distributed as that of step 50, and an average over the steps
-would be right for none of them. So each step has its own running statistics, `running[t]`
-(Cooijmans et al., 2016). This has consequences that layer norm does not have:
+The state of step 1 is not distributed as that of step 50, so each step has its own running
+statistics, `running[t]` (Cooijmans et al., 2016). Layer norm has none of the consequences:
 
-- `running` must have T entries, 2·T·H numbers, which cannot be checked.
+- `running` must have T entries, which cannot be checked.
 - A sequence longer than those of the training has no statistics for its end, and is refused
-  (`NRM_ESIZE`). Provide entries for the longest one that will ever come, starting at 0 and
-  1, and copy the last trained entry to the rest.
-- Few values make bad statistics, and a single one makes none (`NRM_EBATCH`). Group
-  sequences by length: padding would count as data.
+  (`NRM_ESIZE`). Provide entries for the longest that will ever come, starting at 0 and 1, and copy
+  the last trained entry to the rest.
+- Few values make bad statistics, and a single one makes none (`NRM_EBATCH`). Group sequences by
+  length: padding would count as data.
 - In training the result for a sequence depends on the other sequences.
 
 ### 11.4  Backward, through time
 
-The loss may depend on any of the states. Let e[t] be its gradient by h[t] with the later
-states held fixed; `dh` holds e when the pass begins. As h[t] also determines h[t+1],
-gradients come from the end, step by step, through the activation (ACT.4 to ACT.6), the norm
-with g = γ·dz, and the product. Mode infer is refused, since it need not save μ and r.
-RNN.5 is LN.14 or BN.19, or BN.20 if frozen, or without a norm dz. dγ and dβ add up over the
-steps. As RNN.6 adds to what is there, `dh` turns from e into the whole gradient.
+Let e[t] be the gradient of the loss by h[t] with the later states held fixed; `dh` holds e when the
+pass begins. As h[t] also determines h[t+1], gradients come from the end, step by step, through the
+activation (ACT.4 to ACT.6), the norm with g = γ·dz, and the product. RNN.5 is LN.14 or BN.19, or
+BN.20 if frozen, or without a norm dz. As RNN.6 adds to `dh`, it turns from e into the whole
+gradient.
 
-    dz[t] = dh[t+1]·f′(z[t])                                          [RNN.4]
-    da[t] = r·(g − ⟨g⟩ − x̂·⟨g·x̂⟩), or g·r if frozen, or dz[t]         [RNN.5]
-    dh[t] = e[t] + da[t]·Whᵀ, and dh[T] = e[T]                        [RNN.6]
+    dz[t] = dh[t+1]·f′(z[t])                                   [RNN.4]
+    da[t] = r·(g − ⟨g⟩ − x̂·⟨g·x̂⟩), or g·r if frozen, or dz[t]  [RNN.5]
+    dh[t] = e[t] + da[t]·Whᵀ, and dh[T] = e[T]                 [RNN.6]
 */
 static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grads *to,
-                                  const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
-                                  const nrm_acc *rstd, const nrm_rnn *rnn, int mode)
+    const nrm_real *h, const nrm_real *a, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_rnn *rnn, int mode)
 {
     const size_t N = rnn->N, H = rnn->H, groups = nrmi_rnn_groups(rnn);
     size_t t = rnn->T;
@@ -2838,16 +2783,15 @@ static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grad
 }
 
 /*
-The gradients of the parameters are sums over steps and sequences: two products of T·N rows,
-and without a norm dβ, the sum of all da.
+The gradients of the parameters are sums over steps and sequences; without a norm dβ is that of da.
 
-    dWh = h[0]ᵀ·da[0] + h[1]ᵀ·da[1] + … + h[T−1]ᵀ·da[T−1]             [RNN.7]
-    dWx = x[0]ᵀ·da[0] + x[1]ᵀ·da[1] + … + x[T−1]ᵀ·da[T−1]             [RNN.8]
-    dx[t] = da[t]·Wxᵀ                                                 [RNN.9]
+    dWh = h[0]ᵀ·da[0] + h[1]ᵀ·da[1] + … + h[T−1]ᵀ·da[T−1]  [RNN.7]
+    dWx = x[0]ᵀ·da[0] + x[1]ᵀ·da[1] + … + x[T−1]ᵀ·da[T−1]  [RNN.8]
+    dx[t] = da[t]·Wxᵀ                                      [RNN.9]
 */
 NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *grads, nrm_real *da,
-                             const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
-                             const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn, int mode)
+    const nrm_real *h, const nrm_real *a, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *x, const nrm_rnn *rnn, int mode)
 {
     const nrm_rnn_grads none = {NULL, NULL, NULL, NULL}, *to = grads != NULL ? grads : &none;
     int rc = nrmi_check_rnn(rnn, mode);
@@ -2879,62 +2823,57 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
 /*
 ### 11.5  The product of T Jacobians
 
-For a single sequence and layer norm, RNN.10 is the matrix of one step back. A loss of the
-last state only (e[t] = 0 before it) then has, as a column, the gradient RNN.11.
+For a single sequence and layer norm, RNN.10 is the matrix of one step back. A loss of the last
+state only (e[t] = 0 before it) has, as a column, the gradient RNN.11.
 
     ∂h[t+1]ᵢ/∂h[t]ₖ = J[t]ₖᵢ = ∑ⱼ Whₖⱼ·r·(δⱼᵢ − 1/H − x̂ⱼ·x̂ᵢ/H)·γᵢ·f′(zᵢ)  (RNN.10)
-    dh[t] = J[t]·J[t+1]·…·J[T−1]·dh[T]                                (RNN.11)
+    dh[t] = J[t]·J[t+1]·…·J[T−1]·dh[T]                                    (RNN.11)
 
-If each of the T matrices stretches by a factor of c on average, the product stretches by c
-to the power of T: after 500 steps 10⁴⁸ for c = 1.25, 10⁻⁶² for c = 0.75. For random weights,
-independent with mean 0 and variance s²/H, and any da that does not depend on them, a single
-step gives RNN.12. A norm does not see the factor s at all, RNN.13.
+If each of the T matrices stretches by c on average, the product stretches by c to the power of T:
+after 500 steps 10⁴⁸ for c = 1.25, 10⁻⁶² for c = 0.75. For independent random weights with mean 0
+and variance s²/H, and a da that does not depend on them, a step gives RNN.12. A norm does not see
+s.
 
-    E[|da·Whᵀ|²] = s²·|da|²                                           (RNN.12)
-    norm(c·a) = norm(a) for c > 0, ε = 0                              (RNN.13)
+    E[|da·Whᵀ|²] = s²·|da|²               (RNN.12)
+    norm(c·a) = norm(a) for c > 0, ε = 0  (RNN.13)
 
-Without a norm a step's factor is s times the root mean square of f′, and 1 only for a
-single, unknown s. With layer norm it is also multiplied by γ·r, and 1/r² is, except for ε,
-the variance of the row: s²·⟨h²⟩ plus the part of the input. So s cancels without input, or
-if Wx is scaled along with Wh. What remains, without input, is the root of γ²·⟨f′²⟩/⟨h²⟩: 1
-for ReLU, 1.085 for tanh with γ = 1, 1.00006 for tanh with γ = 0.1. Input at every step makes
-it smaller, as the state then has only a part of the variance: the cell forgets
-(docs/experiments/20_recurrent_norm.md).
+Without a norm a step's factor is s times the root mean square of f′, and 1 only for a single,
+unknown s. With layer norm it is also multiplied by γ·r, and 1/r² is, except for ε, the variance of
+the row: s²·⟨h²⟩ plus the part of the input. So s cancels without input, or if Wx is scaled along
+with Wh. What remains, without input, is the root of γ²·⟨f′²⟩/⟨h²⟩: 1 for ReLU, 1.085 for tanh with
+γ = 1, 1.00006 with γ = 0.1. Input at every step makes it smaller, as the state then has only a part
+of the variance: the cell forgets (docs/experiments/20_recurrent_norm.md).
 
-The same for the gradient: a[t] is linear in x[t] and h[t] together, and scaling a row
-changes nothing. With LN.15 and LN.16, for one row of a, and summed over all rows:
+As scaling a row of a changes nothing, LN.15 and LN.16 give, for one row and summed over all rows:
 
-    ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩         (RNN.14)
+    ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩                (RNN.14)
     ∑ₖⱼ Whₖⱼ·dWhₖⱼ + ∑ᵢⱼ Wxᵢⱼ·dWxᵢⱼ = the sum of H·ε·r²·⟨g·x̂⟩ over all rows  (RNN.15)
 
-Except for ε, the gradient of the weights has no component that scales Wh and Wx together,
-and in a step without input the gradient from later steps has none along the state.
+Except for ε, the gradient of the weights has no component that scales Wh and Wx together, and in a
+step without input the gradient from later steps has none along the state.
 */
 
 /*
 ## 12  The tiny multilayer perceptron
 
-*The question it answers: what does a norm do inside a network that learns?*
-
-Linear layers, each with a norm and an activation, then softmax cross-entropy. A layer makes
-h′ `[N][width]` from h `[N][in]`. The first h is x; the last h′ is the logits.
+*What does a norm do inside a network that learns?* A layer makes h′ `[N][width]` from h `[N][in]`.
+The first h is x; the last h′ is the logits, whose loss is softmax cross-entropy.
 
 ### 12.1  Forward
 
-    h′ = f(norm(h·W + b))                                             [MLP.1]
-    h′ = norm(f(h·W + b)) with `norm_after`                           [MLP.2]
+    h′ = f(norm(h·W + b))                    [MLP.1]
+    h′ = norm(f(h·W + b)) with `norm_after`  [MLP.2]
 */
 /* The place that comes first (turn 0), second and third; -1 if the layer lacks it. */
 static int nrmi_place(const nrm_mlp_layer *shape, int turn)
 {
-    int place = turn;                                    /* MLP.1 */
+    int place = turn; /* MLP.1 */
     if (shape->norm_after && turn > 0) place = 3 - turn; /* MLP.2 */
     if (place == NRM_AT_NORM && shape->norm == NRM_NO_NORM) return -1;
     return place == NRM_AT_ACTIVATION && shape->activation == NRM_IDENTITY ? -1 : place;
 }
 
 enum { NRMI_W, NRMI_B, NRMI_GAMMA, NRMI_BETA, NRMI_ARRAYS }; /* so a layer's parameters lie */
-
 static size_t nrmi_count(const nrm_mlp_state *s, size_t array)
 {
     const int norm = s->shape.norm != NRM_NO_NORM, rms = s->shape.norm == NRM_RMS_NORM;
@@ -2942,7 +2881,7 @@ static size_t nrmi_count(const nrm_mlp_state *s, size_t array)
     return has[array] ? (array == NRMI_W ? s->in : 1) * s->shape.width : 0;
 }
 
-/* Does its norm look at the batch, and keep running statistics? */
+/* Does its norm keep running statistics? */
 static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
 {
     return shape->norm == NRM_BATCH_NORM || shape->norm == NRM_NOISY_BATCH_NORM ||
@@ -2966,14 +2905,14 @@ static int nrmi_check_layer(const nrm_mlp_layer *shape, const nrm_mlp_spec *spec
     return rc == NRM_OK ? nrmi_check_noise(&spec->noise) : rc;
 }
 
-/* All layers, before the first one works: a call that is refused moves no running statistics. */
+/* All layers, before the first one works, so that a refusal moves no running statistics. */
 static int nrmi_check_net(const nrm_mlp *net, const nrm_real *x, size_t N, int mode, int moves)
 {
     int rc = NRM_OK;
     size_t l;
     if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
     if (N > net->spec.max_batch) return NRM_ESIZE;
-    if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
+    if (mode < NRM_TRAIN || mode > NRM_FROZEN) return NRM_EMODE;
     for (l = 0; l < net->spec.layers && rc == NRM_OK; l++) {
         const nrm_mlp_state *s = &net->state[l];
         const int read = mode != NRM_TRAIN || s->shape.norm == NRM_BATCH_RENORM;
@@ -3055,8 +2994,8 @@ static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_
     const nrm_real eps = net->spec.eps, *x = s->shape.norm_after ? s->act_out : s->linear_out;
     const nrm_acc *m = s->mean, *r = s->rstd, *q = s->ratio, *o = s->offset;
     const nrm_sync *sync = &net->spec.sync;
-    const int kind = s->shape.norm;
     const size_t D = s->shape.width, G = s->shape.groups;
+    const int kind = s->shape.norm;
     nrm_real *g = s->gamma, *dg = s->dgamma, *db = s->dbeta;
     if (kind == NRM_LAYER_NORM) return nrm_layernorm_backward(d, dg, db, d, x, m, r, g, N, D);
     if (kind == NRM_RMS_NORM) return nrm_rmsnorm_backward(d, dg, d, x, r, g, N, D);
@@ -3074,7 +3013,7 @@ static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_
     return nrm_sync_batchnorm_backward(d, d, x, NULL, m, r, g, s->stats, s->sums, N, D, 1);
 }
 
-/* From the gradient of the logits to net->grads. Those of two layers take turns in net->work. */
+/* From the gradient of the logits to net->grads. Layers take turns in net->work. */
 static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 {
     int rc = NRM_OK;
@@ -3099,25 +3038,23 @@ static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode
 /*
 ### 12.3  Is the bias redundant?
 
-    BN(x + b) = BN(x) for b constant in each channel                  (MLP.3)
-    LN(x + b) = LN(x + b − ⟨b⟩)                                       (MLP.4)
+    BN(x + b) = BN(x) for b constant in each channel  (MLP.3)
+    LN(x + b) = LN(x + b − ⟨b⟩)                       (MLP.4)
 
-Before a *batch* norm in train mode it is: the mean shifts with b, whose gradient is zero by
-BN.21. (Adam divides rounding noise by its own size and makes full steps of it.) Before a
-*layer* norm only the mean of b is lost. With running statistics, or after f, all of b counts.
+Before a *batch* norm in train mode it is, and has gradient zero by BN.21. (Adam divides rounding
+noise by its own size and makes full steps of it.) Before a *layer* norm only the mean of b is lost.
+With running statistics, or after f, all of b counts.
 
 ### 12.4  Initial weights
 
-Weights start random, so that units differ, at a scale that neither blows up the next layer
-nor starves it. ReLU keeps half of the mean square, and a variance of 2/in makes up for that.
+Weights start random, so that units differ. ReLU keeps half of the mean square, and a variance of
+2/in makes up for that. Each array has its own stream, numbered by layer and purpose: with the same
+seed, networks with different norms start from the same weights.
 
-    W ~ N(0, 2/in) (He)                                               [MLP.5]
-    W ~ U(−a, a), a = √(6/(in + out)) (Xavier, also called Glorot)    [MLP.6]
-    W ~ N(0, s²), s = init_std (plain Gaussian)                       [MLP.7]
-    W, b ~ U(−a, a), a = 1/√in (fan-in: PyTorch's default)            [MLP.8]
-
-Each array is drawn from its own stream, numbered by layer and purpose. So two networks with
-the same seed and different norms start from the same weight matrices.
+    W ~ N(0, 2/in) (He)                                             [MLP.5]
+    W ~ U(−a, a), a = √(6/(in + out)) (Xavier, also called Glorot)  [MLP.6]
+    W ~ N(0, s²), s = init_std (plain Gaussian)                     [MLP.7]
+    W, b ~ U(−a, a), a = 1/√in (fan-in: PyTorch's default)          [MLP.8]
 */
 /* Where the arrays of layer l stand, from `at` on, and their first values. Returns their end. */
 static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
@@ -3130,8 +3067,8 @@ static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
     const int normal = spec->init == NRM_INIT_HE || spec->init == NRM_INIT_GAUSSIAN;
     nrm_acc scale = 1 / NRM_SQRT(in); /* MLP.8 */
     size_t a, i, n;
-    if (spec->init == NRM_INIT_HE) scale = NRM_SQRT(2 / in);              /* MLP.5 */
-    if (spec->init == NRM_INIT_XAVIER) scale = NRM_SQRT(6 / (in + out));  /* MLP.6 */
+    if (spec->init == NRM_INIT_HE) scale = NRM_SQRT(2 / in); /* MLP.5 */
+    if (spec->init == NRM_INIT_XAVIER) scale = NRM_SQRT(6 / (in + out)); /* MLP.6 */
     if (spec->init == NRM_INIT_GAUSSIAN) scale = (nrm_acc)spec->init_std; /* MLP.7 */
     for (a = 0; a < NRMI_ARRAYS; a++, at += n) {
         const int drawn = a == NRMI_W || (a == NRMI_B && spec->init == NRM_INIT_FAN_IN);
@@ -3153,17 +3090,17 @@ static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
 /*
 ### 12.5  Several workers
 
-Every worker has a copy of the network and its part of the batch: N_w of N examples, with the
-mean loss L_w. The loss of the whole batch is
+Worker w has a copy of the network and N_w of the N examples, with the mean loss L_w. The loss of
+the whole batch is
 
-    L = ∑_w (N_w/N)·L_w                                               [MLP.9]
+    L = ∑_w (N_w/N)·L_w  [MLP.9]
 
-So each worker weights its gradient by N_w/N, and the gradients are added up: up to rounding,
-that is the gradient of the undivided batch if the layers treat examples one by one or batch
-norm is merged. If `sync` works in the order of the workers, all copies keep the same bits.
+So each worker weights its gradient by N_w/N, and the gradients are added up. Up to rounding this is
+the gradient of the undivided batch, if batch norm is merged. If `sync` works in the order of the
+workers, all copies keep the same bits.
 */
 static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                             size_t N, int mode, int moves)
+    size_t N, int mode, int moves)
 {
     const size_t n = net->n_params, layers = net->spec.layers;
     const size_t classes = net->state[layers - 1].shape.width;
@@ -3183,8 +3120,8 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
     sums[0] = value * (nrm_acc)N;
     if (sync->add != NULL && sync->add(sync->context, sums, 2) != 0) return NRM_ESYNC;
     if (sync->add != NULL && sums[1] > 0) {
-        value = sums[0] / sums[1];                /* MLP.9: L, */
-        share = (nrm_real)((nrm_acc)N / sums[1]); /* N_w/N     */
+        value = sums[0] / sums[1]; /* MLP.9: L, */
+        share = (nrm_real)((nrm_acc)N / sums[1]); /* N_w/N */
     }
     (void)nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
     for (i = 0; i < N * classes; i++) d[i] *= share; /* MLP.9 */
@@ -3204,7 +3141,7 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
 }
 
 NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                             size_t N, int mode)
+    size_t N, int mode)
 {
     return net == NULL ? NRM_ENULL : nrmi_mlp_gradient(net, loss, x, labels, N, mode, 0);
 }
@@ -3212,15 +3149,15 @@ NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
 /*
 ### 12.6  Optimizers
 
-Gradient descent with Polyak's heavy ball κ, in PyTorch's form, and Adam (Kingma and Ba
-2015), in step t = 1, 2, ... with learning rate η and ε = `adam_eps`. a and b start at 0. In
-Adam they average g and g², and dividing by 1 − βᵗ removes the effect of that start.
+Gradient descent with Polyak's heavy ball κ, in PyTorch's form, and Adam (Kingma and Ba 2015), in
+step t = 1, 2, ... with learning rate η and ε = `adam_eps`. a and b start at 0. In Adam they average
+g and g², and dividing by 1 − βᵗ removes the effect of that start.
 
-    a ← κ·a + g                                                       [OPT.1]
-    θ ← θ − η·a                                                       [OPT.2]
-    a ← β₁·a + (1 − β₁)·g                                             [OPT.3]
-    b ← β₂·b + (1 − β₂)·g²                                            [OPT.4]
-    θ ← θ − η·(a/(1 − β₁ᵗ))/(√(b/(1 − β₂ᵗ)) + ε)                      [OPT.5]
+    a ← κ·a + g                                   [OPT.1]
+    θ ← θ − η·a                                   [OPT.2]
+    a ← β₁·a + (1 − β₁)·g                         [OPT.3]
+    b ← β₂·b + (1 − β₂)·g²                        [OPT.4]
+    θ ← θ − η·(a/(1 − β₁ᵗ))/(√(b/(1 − β₂ᵗ)) + ε)  [OPT.5]
 */
 NRM_DEF int nrm_mlp_step(nrm_mlp *net)
 {
@@ -3233,7 +3170,7 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
         for (i = 0; i < net->n_params; i++) {
             nrm_real a = net->grads[i];
             if (net->moment1 != NULL) a = net->moment1[i] = keep * net->moment1[i] + a; /* OPT.1 */
-            net->params[i] -= lr * a;                                                   /* OPT.2 */
+            net->params[i] -= lr * a; /* OPT.2 */
         }
     } else {
         const nrm_real b1 = net->spec.beta1, b2 = net->spec.beta2;
@@ -3243,7 +3180,7 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
         nrm_real *m = net->moment1, *v = net->moment2;
         for (i = 0; i < net->n_params; i++) {
             const nrm_real g = net->grads[i];
-            const nrm_real a = m[i] = b1 * m[i] + (1 - b1) * g;     /* OPT.3 */
+            const nrm_real a = m[i] = b1 * m[i] + (1 - b1) * g; /* OPT.3 */
             const nrm_real b = v[i] = b2 * v[i] + (1 - b2) * g * g; /* OPT.4 */
             net->params[i] -= (nrm_real)(lr * ((nrm_acc)a * lift1) /
                                          (NRM_SQRT((nrm_acc)b * lift2) + eps)); /* OPT.5 */
@@ -3253,7 +3190,7 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
 }
 
 NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                               size_t N)
+    size_t N)
 {
     int rc = net == NULL ? NRM_ENULL : nrmi_check_eps(net->spec.lr) ? NRM_ERATE : NRM_OK;
     if (rc == NRM_OK) rc = nrmi_mlp_gradient(net, loss, x, labels, N, NRM_TRAIN, 1);
@@ -3261,7 +3198,7 @@ NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, c
 }
 
 NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
-                         const int *labels, size_t N)
+    const int *labels, size_t N)
 {
     const size_t classes = net != NULL ? net->state[net->spec.layers - 1].shape.width : 0;
     nrm_acc mean, hit, losses = 0, hits = 0;
@@ -3323,7 +3260,7 @@ static int nrmi_check_spec(const nrm_mlp_spec *spec)
 
 #define NRM_TAKE(type, count) ((type *)nrmi_take(arena, (count), sizeof(type)))
 
-/* The activations of one layer. A place that it lacks shares the linear part's buffer. */
+/* The activations of a layer. A place that it lacks shares the linear part's buffer. */
 static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *s, const nrm_mlp_spec *spec)
 {
     const int norm = s->shape.norm, batch_norm = nrmi_has_batch_norm(&s->shape);
@@ -3390,50 +3327,49 @@ NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp
     nrmi_arena arena = {(unsigned char *)block, 0};
     const size_t need = nrm_mlp_bytes(spec);
     const int rc = nrmi_check_spec(spec);
+    nrm_mlp *made;
     size_t l, at = 0;
     if (rc != NRM_OK) return rc;
     if (net == NULL || block == NULL) return NRM_ENULL;
     if (bytes < need || need == 0) return need == 0 ? NRM_EOVERFLOW : NRM_EBLOCK;
     NRM_MEMSET(block, 0, need);
     arena.base += (NRM_ALIGN - (uintptr_t)block % NRM_ALIGN) % NRM_ALIGN;
-    *net = (nrm_mlp *)(void *)arena.base;
-    nrmi_layout(*net, &arena, spec);
-    (*net)->spec = *spec;
-    (*net)->spec.layer = NULL;
-    (*net)->logits = (*net)->state[spec->layers - 1].out;
-    (*net)->beta1_power = (*net)->beta2_power = 1;
-    for (l = 0; l < spec->layers; l++) at = nrmi_init_layer(*net, l, at);
-    nrm_rng_seed(&(*net)->rng, spec->seed, NRMI_BETA); /* whose stream beta does not need */
+    *net = made = (nrm_mlp *)(void *)arena.base;
+    nrmi_layout(made, &arena, spec);
+    made->spec = *spec;
+    made->spec.layer = NULL;
+    made->logits = made->state[spec->layers - 1].out;
+    made->beta1_power = made->beta2_power = 1;
+    for (l = 0; l < spec->layers; l++) at = nrmi_init_layer(made, l, at);
+    nrm_rng_seed(&made->rng, spec->seed, NRMI_BETA); /* whose stream beta does not need */
     return NRM_OK;
 }
 
 /*
 ## 13  Gradient checking
 
-A network with a wrong backward pass often still trains, only worse. To find the mistake,
-change one parameter a little, see how the loss moves, and compare with the gradient.
+A network with a wrong backward pass often still trains, only worse. To find the mistake, change one
+parameter a little, see how the loss moves, and compare with the gradient.
 
 ### 13.1  How to use it
 
-Put what your loss needs into a struct, write a function that evaluates it, list the arrays
-and their gradients, and call `nrm_gradcheck`. Compile with `NRM_DOUBLE`: in float the
-differences of a loss have few digits left. Three habits decide whether it can find anything.
+Write a function that evaluates the loss, list the arrays and their gradients, and call
+`nrm_gradcheck`. Compile with `NRM_DOUBLE`: in float the differences of a loss have few digits left.
+Three habits decide whether it can find anything.
 
-- As the loss of a layer use L = ∑ yᵢ·wᵢ with fixed random wᵢ. With L = ∑ yᵢ the dx of a
-  batch norm is zero, by BN.6, and with L = ∑ yᵢ² of the order of ε, by BN.7; so it is for a
-  layer norm with γ = 1 and β = 0. A backward pass that returns zeros would pass.
-- Use γ ≠ 1, which shows a forgotten γ, β ≠ 0, and N = 2, 3, 4: at N = 128 a mistaken N − 1
-  for N changes dx by half a thousandth.
-- Try inputs of several sizes, 10⁻³ to 10³. An ε in the wrong place shows only where v is
-  not much larger than it.
+- As the loss of a layer use L = ∑ yᵢ·wᵢ with fixed random wᵢ. With L = ∑ yᵢ the dx of a batch norm
+  is zero, by BN.6, and with L = ∑ yᵢ² of the order of ε, by BN.7; so it is for a layer norm with γ
+  = 1 and β = 0. A backward pass that returns zeros would pass.
+- Use γ ≠ 1, β ≠ 0, and N = 2, 3, 4: at N = 128 N − 1 for N changes dx by half a thousandth.
+- Try inputs of several sizes, 10⁻³ to 10³: a misplaced ε shows only where v is not much larger.
 */
 typedef struct NRM_OWN(nrmi_check) { /* a loss that is being checked */
     nrm_loss_fn *loss;
     void *context;
     nrm_branches_fn *branches;
-    uint64_t base_print;   /* the branches at the given parameters */
+    uint64_t base_print; /* the branches at the given parameters */
     nrm_acc base, largest; /* the loss there; |L| seen so far */
-    int crossed;           /* some branch was different */
+    int crossed; /* some branch was different */
 } nrmi_check;
 
 static nrm_acc nrmi_abs(nrm_acc v)
@@ -3444,11 +3380,10 @@ static nrm_acc nrmi_larger(nrm_acc a, nrm_acc b)
 {
     return a > b ? a : b;
 }
-/* Of the coarser of the two types. */
-static nrm_acc nrmi_precision(void)
+/* By the coarser of the two types, which is nrm_real's. */
+static nrm_acc nrmi_by_type(nrm_acc in_double, nrm_acc in_float)
 {
-    const int in_float = sizeof(nrm_real) == sizeof(float) || sizeof(nrm_acc) == sizeof(float);
-    return in_float ? (nrm_acc)1.1920928955078125e-7 : (nrm_acc)2.220446049250313e-16;
+    return sizeof(nrm_real) == sizeof(float) ? in_float : in_double;
 }
 
 static nrm_acc nrmi_loss_at(nrmi_check *check, nrm_real *theta, nrm_real value)
@@ -3467,13 +3402,12 @@ static nrm_acc nrmi_loss_at(nrmi_check *check, nrm_real *theta, nrm_real value)
 
 The central difference looks at both sides, so its error has no term in h.
 
-    D(h) = (L(θ + h) − L(θ − h))/(2·h)                                [GC.1]
-    D(h) = L′ + (h²/6)·L‴ + O(h⁴)                                     (GC.2)
+    D(h) = (L(θ + h) − L(θ − h))/(2·h)  [GC.1]
+    D(h) = L′ + (h²/6)·L‴ + O(h⁴)       (GC.2)
 */
-
 /* D, and the slopes of both sides. (Rounding changes the step a little: to up - at.) */
 static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check, nrm_real *theta,
-                               nrm_acc h)
+    nrm_acc h)
 {
     const nrm_real at = *theta;
     const nrm_real up = (nrm_real)((nrm_acc)at + h), down = (nrm_real)((nrm_acc)at - h);
@@ -3486,25 +3420,24 @@ static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check,
 }
 
 typedef struct NRM_OWN(nrmi_slope) { /* what the differences say of one entry */
-    nrm_acc value, uncertainty, noise; /* R(h/2), U, its rounding part at the first, largest step */
-    nrm_acc jump;                      /* |J(h/4)| */
+    nrm_acc value, uncertainty, noise, jump; /* R(h/2), U, its rounding at the first h, |J(h/4)| */
     int kink;
 } nrmi_slope;
 
 /*
-Half the step has a quarter of the error, so a suitable mixture R has none of it (Richardson).
-If R and the gradient disagree, the uncertainty U of R tells which is wrong. It has three
-parts: the change of R when the step is halved; how far the difference J of the slopes on the
-two sides is from shrinking like h, which shows rounding; and the least that rounding does,
-with u the precision of the type.
+Half the step has a quarter of the error, so a suitable mixture R has none of it (Richardson). If R
+and the gradient disagree, the uncertainty U of R tells which is wrong. It has three parts: the
+change of R when the step is halved; how far the difference J of the slopes on both sides is from
+shrinking like h, which shows rounding; and the least that rounding does, with u the precision of
+the type.
 
-At a *kink*, such as ReLU's at 0, D lies between the derivatives from both sides for every h.
-J then keeps its sign and, as the step shrinks, its size or a little less. A J that shrinks
-like h is curvature; one that grows, or turns, is rounding. If your loss gives `branches` (say
-a hash of the signs of all pre-activations), a step that changes them is a kink for certain.
+At a *kink*, such as ReLU's at 0, J keeps its sign and, as the step shrinks, its size or a little
+less. A J that shrinks like h is curvature; one that grows, or turns, is rounding. If your loss
+gives `branches` (say a hash of the signs of all pre-activations), a step that changes them is a
+kink.
 
-    R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                           [GC.3]
-    J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)   [GC.7]
+    R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                                             [GC.3]
+    J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)                     [GC.7]
     U = |R(h/2) − R(h)| + max(|J(h/2) − J(h)/2|, |J(h/4) − J(h)/4|) + 8·u·max|L|/(h/4)  [GC.5]
 */
 static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
@@ -3519,7 +3452,8 @@ static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
     }
     for (k = 0; k < 2; k++) R[k] = (4 * D[k + 1] - D[k]) / 3; /* GC.3 */
     slope.value = R[1];
-    slope.noise = 8 * nrmi_precision() * check->largest / (h / 4);
+    slope.noise = 8 * nrmi_by_type((nrm_acc)2.220446049250313e-16, (nrm_acc)1.1920928955078125e-7) *
+                  check->largest / (h / 4);
     slope.uncertainty = nrmi_abs(R[1] - R[0]) + /* GC.5 */
                         nrmi_larger(nrmi_abs(J[1] - J[0] / 2), nrmi_abs(J[2] - J[0] / 4)) +
                         slope.noise;
@@ -3533,21 +3467,19 @@ static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
 /*
 ### 13.3  Signs and small entries
 
-The error is relative to the larger of the two, with their signs: equal |a| and |R| prove
-nothing. Entries much smaller than the rest of their array are compared with a thousandth of
-its largest, or, where rounding hides even that, with the largest itself:
+The error is relative to the larger of the two. Entries much smaller than the rest of their array
+are compared with a thousandth of its largest, or, where rounding hides even that, with the largest:
 
-    e = |a − R|/max(|a|, |R|, 10⁻³·max|grad|)                         [GC.6]
+    e = |a − R|/max(|a|, |R|, 10⁻³·max|grad|)  [GC.6]
 
-A gradient a is *wrong* only if it differs from R(h/2) by more than the tolerance plus four
-times U, and *unsettled* if U is too large to judge even an entry as big as the largest of
-its array. Kinks are skipped and *counted*, so that a check that skipped everything does not
-look passed. So are *vanishing* entries, whose gradients are both zero within rounding.
+A gradient a is *wrong* only if it differs from R(h/2) by more than the tolerance plus four times U,
+and *unsettled* if U is too large to judge even an entry as big as the largest of its array. Kinks
+are counted, as a check that skipped everything has not passed. So are *vanishing* entries, whose
+gradients are both zero within rounding.
 */
-
 /* Enters the verdict on the gradient a of one entry into the report. */
 static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc a,
-                       const nrmi_slope *slope, nrm_acc tolerance, nrm_acc largest)
+    const nrmi_slope *slope, nrm_acc tolerance, nrm_acc largest)
 {
     const nrm_acc R = slope->value, U = slope->uncertainty, gap = nrmi_abs(a - R);
     const nrm_acc size = nrmi_larger(nrmi_abs(a), nrmi_abs(R));
@@ -3575,18 +3507,16 @@ static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc a,
 }
 
 /*
-Rounding adds to R an error of the order u/h, and truncation one of the order h⁴; their sum
-is smallest where h⁵ is of the order of u. So the step is u to the power 1/5, 7·10⁻⁴ in
-double and 4·10⁻² in float, relative to the size of the parameter, or to the typical size in
-its array if that is larger. If U is then too large for a judgement, or at a kink, an eighth
-of the step is tried, up to five times.
+Rounding adds to R an error of the order u/h, and truncation one of the order h⁴; their sum is
+smallest where h⁵ is of the order of u. So the step is u to the power 1/5, 7·10⁻⁴ in double and
+4·10⁻² in float, relative to the size of the parameter, or to the typical size in its array if
+larger. If U is then too large, or at a kink, an eighth of the step is tried, up to five times.
 
-    h = step·max(|θᵢ|, √⟨θ²⟩)                                         [GC.4]
+    h = step·max(|θᵢ|, √⟨θ²⟩)  [GC.4]
 */
-
 /* The slope at theta by the step h, or a smaller one. */
 static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm_acc tolerance,
-                              nrm_acc largest)
+    nrm_acc largest)
 {
     nrmi_slope best = nrmi_attempt(check, theta, h);
     const nrm_acc noise = best.noise;
@@ -3605,7 +3535,7 @@ static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm
 }
 
 static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
-                             nrmi_check *check, const nrm_gradcheck_options *o, nrm_rng *rng)
+    nrmi_check *check, const nrm_gradcheck_options *o, nrm_rng *rng)
 {
     const size_t n = group->n, count = o->at_most > 0 && o->at_most < n ? o->at_most : n;
     nrm_acc squares = 0, typical, largest = 0; /* for GC.4 and GC.6 */
@@ -3634,10 +3564,8 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
 }
 
 NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
-                          size_t groups, nrm_loss_fn *loss, void *context,
-                          const nrm_gradcheck_options *options)
+    size_t groups, nrm_loss_fn *loss, void *context, const nrm_gradcheck_options *options)
 {
-    const int in_float = nrmi_precision() > (nrm_acc)1e-10;
     const nrm_gradcheck_options defaults = {0, 0, 0, 0, NULL};
     nrm_gradcheck_options o = options != NULL ? *options : defaults;
     nrmi_check check = {loss, context, o.branches, 0, 0, 0, 0};
@@ -3650,8 +3578,8 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
         if (group[g].n > 0 && (group[g].theta == NULL || group[g].grad == NULL)) return NRM_ENULL;
     if (!(o.tolerance >= 0) || !nrmi_finite(o.tolerance) || !(o.step >= 0) || !nrmi_finite(o.step))
         return NRM_ERATE;
-    if (!(o.tolerance > 0)) o.tolerance = in_float ? (nrm_acc)1e-2 : (nrm_acc)1e-7;
-    if (!(o.step > 0)) o.step = in_float ? (nrm_acc)4e-2 : (nrm_acc)7e-4;
+    if (!(o.tolerance > 0)) o.tolerance = nrmi_by_type((nrm_acc)1e-7, (nrm_acc)1e-2);
+    if (!(o.step > 0)) o.step = nrmi_by_type((nrm_acc)7e-4, (nrm_acc)4e-2);
     nrm_rng_seed(&rng, o.seed, 0);
     check.base = loss(context);
     check.largest = nrmi_abs(check.base);
@@ -5115,67 +5043,60 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 ### History
 
 - 0.2.0, form: two parts, `NRM_PLAIN`. Private macros, all `NRM_...`, stay defined.
-- 0.2.0, what left, with docs/10_conventions.md for the formulas: `unfold`, `convention_of`,
-  `running_import`, `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm`
-  (group norm with G = C), `noise_forward` and `noise_backward` (noisy batch norm does both),
-  `argmax`, `mlp_predict`, `mlp_reestimate` (`examples/training.h` has one), `rng_shuffle`
-  (Fisher and Yates by `nrm_rng_below`), `version` (`NRM_VERSION`), four checks (the functions
-  that use the data say the same), and files (`examples/npz.h`).
-- 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group
-  in group norm; `NRM_DOUBLE` with `NRM_ACC=float`; floats computed in another type (x87),
-  unless `NRM_ANY_FLOAT_EVAL`. A network checks all its layers before any of them works.
+- 0.2.0, what left (formulas: docs/10_conventions.md): `unfold`, `convention_of`, `running_import`,
+  `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C),
+  `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate` (see
+  `examples/training.h`), `version` (`NRM_VERSION`), four checks (the functions that use the data
+  make them), files (`examples/npz.h`).
+- 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group in
+  group norm; `NRM_DOUBLE` with `NRM_ACC=float`; x87 floats, unless `NRM_ANY_FLOAT_EVAL`; in a
+  network, whatever one of its layers refuses, before any of them works.
 - 0.2.0, accepted now: ε = 0; dx NULL beside other outputs; y = x where nothing is saved; a
   predefined `NRM_DEF`; a global named `gamma` (gcc and clang need no math.h).
-- 0.2.0, results: a cumulative average passes over a channel that is not finite. The backward
-  passes keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`. Fast-math
-  options of clang do not reach in. The stack follows `NRM_WIDTH`.
+- 0.2.0, results: a cumulative average passes over a channel that is not finite. Backward passes
+  keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`. Fast-math options of clang
+  do not reach in. The stack follows `NRM_WIDTH`.
 - 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
 
 ### References, by equation
 
-- BN.1 to BN.5, BN.9 (the factor), BN.12 to BN.19: Ioffe, Szegedy, "Batch Normalization",
-  2015. BR.1 to BR.3: Ioffe, "Batch Renormalization", 2017. NB.1 to NB.5, LP.2: Santurkar et
-  al., "How Does Batch Normalization Help Optimization?", 2018, app. A.2, 3.3. ST.1 to ST.3:
-  Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
-  Variances", 1979.
-- LN.1 to LN.5, RNN.1 to RNN.3: Ba, Kiros, Hinton, "Layer Normalization", 2016. Statistics
-  of each step: Cooijmans et al., "Recurrent Batch Normalization", 2016. RNN.6, RNN.11:
-  Bengio, Simard, Frasconi, "Learning long-term dependencies with gradient descent is
-  difficult", 1994.
+- BN.1 to BN.5, BN.9 (the factor), BN.12 to BN.19: Ioffe, Szegedy, "Batch Normalization", 2015.
+  BR.1 to BR.3: Ioffe, "Batch Renormalization", 2017. NB.1 to NB.5, LP.2: Santurkar et al., "How
+  Does Batch Normalization Help Optimization?", 2018, app. A.2, 3.3. ST.1 to ST.3: Chan, Golub,
+  LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
+- LN.1 to LN.5, RNN.1 to RNN.3: Ba, Kiros, Hinton, "Layer Normalization", 2016. Statistics of each
+  step: Cooijmans et al., "Recurrent Batch Normalization", 2016. RNN.6, RNN.11: Bengio, Simard,
+  Frasconi, "Learning long-term dependencies with gradient descent is difficult", 1994.
 - GN.1 to GN.3: Wu, He, "Group Normalization", 2018; G = C: Ulyanov et al., "Instance
-  Normalization", 2016. RMS.1, RMS.2: Zhang, Sennrich, "Root Mean Square Layer
-  Normalization", 2019. WN.2, WN.4, WN.6, WN.8: Salimans, Kingma, "Weight Normalization",
-  2016. WN.12: Kohler et al., "Exponential convergence rates for Batch Normalization", 2018.
-- MLP.5: He et al., "Delving Deep into Rectifiers", 2015. MLP.6: Glorot, Bengio,
-  "Understanding the difficulty of training deep feedforward neural networks", 2010. OPT.1:
-  Polyak, "Some methods of speeding up the convergence of iteration methods", 1964. OPT.3 to
-  OPT.5: Kingma, Ba, "Adam", 2015.
-- RNG.1, RNG.2: O'Neill, "PCG", 2014. RNG.5, RNG.6: Marsaglia, Bray, "A convenient method
-  for generating normal variables", 1964. GC.3: Richardson, "The Approximate Arithmetical
-  Solution by Finite Differences of Physical Problems", 1911.
+  Normalization", 2016. RMS.1, RMS.2: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019.
+  WN.2, WN.4, WN.6, WN.8: Salimans, Kingma, "Weight Normalization", 2016. WN.12: Kohler et al.,
+  "Exponential convergence rates for Batch Normalization", 2018.
+- MLP.5: He et al., "Delving Deep into Rectifiers", 2015. MLP.6: Glorot, Bengio, "Understanding the
+  difficulty of training deep feedforward neural networks", 2010. OPT.1: Polyak, "Some methods of
+  speeding up the convergence of iteration methods", 1964. OPT.3 to OPT.5: Kingma, Ba, "Adam", 2015.
+- RNG.1, RNG.2: O'Neill, "PCG", 2014. RNG.5, RNG.6: Marsaglia, Bray, "A convenient method for
+  generating normal variables", 1964. GC.3: Richardson, "The Approximate Arithmetical Solution by
+  Finite Differences of Physical Problems", 1911.
 
 ### Licences: either of these two, whichever you prefer
 
-- Public domain (The Unlicense). This is free and unencumbered software released into the
-  public domain. Anyone is free to copy, modify, publish, use, compile, sell, or distribute
-  this software, either in source code form or as a compiled binary, for any purpose,
-  commercial or non-commercial, and by any means. In jurisdictions that recognize copyright
-  laws, the author or authors of this software dedicate any and all copyright interest in
-  the software to the public domain. We make this dedication for the benefit of the public
-  at large and to the detriment of our heirs and successors. We intend this dedication to be
-  an overt act of relinquishment in perpetuity of all present and future rights to this
-  software under copyright law.
-- MIT No Attribution (MIT-0). Copyright 2026 the normlayers.h authors. Permission is hereby
-  granted, free of charge, to any person obtaining a copy of this software and associated
-  documentation files (the "Software"), to deal in the Software without restriction,
-  including without limitation the rights to use, copy, modify, merge, publish, distribute,
-  sublicense, and/or sell copies of the Software, and to permit persons to whom the Software
-  is furnished to do so.
+- Public domain (The Unlicense). This is free and unencumbered software released into the public
+  domain. Anyone is free to copy, modify, publish, use, compile, sell, or distribute this software,
+  either in source code form or as a compiled binary, for any purpose, commercial or non-commercial,
+  and by any means. In jurisdictions that recognize copyright laws, the author or authors of this
+  software dedicate any and all copyright interest in the software to the public domain. We make
+  this dedication for the benefit of the public at large and to the detriment of our heirs and
+  successors. We intend this dedication to be an overt act of relinquishment in perpetuity of all
+  present and future rights to this software under copyright law.
+- MIT No Attribution (MIT-0). Copyright 2026 the normlayers.h authors. Permission is hereby granted,
+  free of charge, to any person obtaining a copy of this software and associated documentation files
+  (the "Software"), to deal in the Software without restriction, including without limitation the
+  rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the
+  Software, and to permit persons to whom the Software is furnished to do so.
 
-In either case THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A
-PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS
-BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT
-OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER
-DEALINGS IN THE SOFTWARE.
+In either case THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED,
+INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES
+OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN
+CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 */

@@ -2099,8 +2099,8 @@ leaves a gradient along w, so up to ε WN.10 holds for weights before batch norm
 ### 7.5  Folding
 
 In inference batch norm is a fixed affine map of each channel. A linear layer or a convolution right
-before it can take it into its weights: of the output z = ∑ₖ xₖ·Wₖ + b, where k runs over a channel's
-weights, BN.11 makes a·(z − m) + β. FOLD.3 is exact, but W′ and b′ are rounded, once
+before it can take it into its weights. Of the output z = ∑ₖ xₖ·Wₖ + b, where k runs over the
+weights of a channel, BN.11 makes a·(z − m) + β. FOLD.3 is exact, but W′ and b′ are rounded, once
 each: were the sum over k computed without error, FOLD.4 would hold in float with η = 2⁻²⁴.
 
     W′ₖ = a·Wₖ, a = γ/√(u + ε)                                        [FOLD.1]
@@ -5047,7 +5047,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
   `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C),
   `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate` (see
   `examples/training.h`), `version` (`NRM_VERSION`), four checks (the functions that use the data
-  make them), files (`examples/npz.h`).
+  have them), files (`examples/npz.h`).
 - 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group in
   group norm; `NRM_DOUBLE` with `NRM_ACC=float`; x87 floats, unless `NRM_ANY_FLOAT_EVAL`; in a
   network, whatever one of its layers refuses, before any of them works.

@@ -837,7 +837,7 @@ and give each feature a scale γ and a shift β of its own.
 
 Each channel of `[N][C][S]` has statistics of its own, over M = N·S values; i below runs over these.
 
-### 1.2  Running statistics and the three modes
+### 1.2  Running statistics
 
 Inference has no batch. So training keeps a running mean m and a running variance u, which move by a
 weight w towards the μ and v of each batch; with `cumulative` all t batches so far count alike.
@@ -882,22 +882,6 @@ static int nrmi_check_running(const nrm_running *r, int mode, size_t C)
     return NRM_OK;
 }
 
-/*
-In the modes *infer* and *frozen* m and u take the place of μ and v:
-
-    yᵢ = γ·(xᵢ − m)/√(u + ε) + β                                      [BN.11]
-*/
-static void nrmi_recall_running(nrmi_moments *t, const nrm_running *from, size_t c, size_t w)
-{
-    size_t k;
-    for (k = 0; k < w; k++) {
-        t->mean[k] = (nrm_acc)from->mean[c + k]; /* BN.11 */
-        t->var[k] = (nrm_acc)from->var[c + k];
-        t->at.high[k] = from->mean[c + k];
-        t->at.low[k] = 0;
-    }
-}
-
 static int nrmi_check_batchnorm(int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
     const int rc = nrmi_check_sizes(N, C, S);
@@ -912,6 +896,7 @@ static void nrmi_give(nrm_real *to, size_t c, const nrm_acc *sum, size_t w)
     size_t k;
     for (k = 0; k < w && to != NULL; k++) to[c + k] += (nrm_real)sum[k];
 }
+#define NRM_GIVE(c, dy_xhat, dy, w) nrmi_give(dgamma, c, dy_xhat, w), nrmi_give(dbeta, c, dy, w)
 
 /*
 ### 1.3  Forward
@@ -921,6 +906,10 @@ static void nrmi_give(nrm_real *to, size_t c, const nrm_acc *sum, size_t w)
     r = 1/√(v + ε)                                                    [BN.3]
     x̂ᵢ = (xᵢ − μ)·r                                                   [BN.4]
     yᵢ = γ·x̂ᵢ + β                                                     [BN.5]
+
+In the modes *infer* and *frozen* m and u take the place of μ and v:
+
+    yᵢ = γ·(xᵢ − m)/√(u + ε) + β                                      [BN.11]
 */
 NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running,
                                   const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
@@ -944,7 +933,8 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
         nrm_acc r[NRM_SLOTS], scale[NRM_SLOTS], shift[NRM_SLOTS];
         nrmi_moments t;
         size_t k;
-        if (!train) nrmi_recall_running(&t, running, c, w);
+        for (k = 0; k < w && !train; k++) /* BN.11 */
+            nrmi_recall(&t, k, nrmi_or(running->mean, c + k, 0), nrmi_or(running->var, c + k, 1));
         if (train) nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
         lost |= nrmi_lost(&t, w, stored);
         for (k = 0; k < w; k++) {
@@ -1015,8 +1005,7 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
         size_t k;
         nrmi_saved(&mu, mean + c, mode == NRM_TRAIN ? x : NULL, &v, c, w);
         nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w); /* BN.12, BN.13: ∑dy, ∑dy·x̂. */
-        nrmi_give(dbeta, c, s.dy, w);
-        nrmi_give(dgamma, c, s.dy_xhat, w);
+        NRM_GIVE(c, s.dy_xhat, s.dy, w);
         for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k];
         if (dx != NULL && mode == NRM_TRAIN)
             nrmi_project(dx, dy, NULL, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BN.19 */
@@ -1219,8 +1208,7 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
             const size_t w = nrmi_least(D - from, width);
             NRM_COLUMNS(columns, NRM_SLOTS);
             nrmi_rows_columns(&columns, &p, &v, c, w);
-            nrmi_give(dbeta, c, columns.dbeta, w);
-            nrmi_give(dgamma, c, columns.dgamma, w);
+            NRM_GIVE(c, columns.dgamma, columns.dbeta, w);
         }
     }
     if (dx != NULL) {
@@ -1363,8 +1351,7 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
             sum += g;
             sum_xhat += g * (((nrm_acc)x[at] - mean[c]) * rstd[c]);
         }
-        nrmi_give(dbeta, c, &sum, 1);
-        nrmi_give(dgamma, c, &sum_xhat, 1);
+        NRM_GIVE(c, &sum_xhat, &sum, 1);
     }
     return NRM_OK;
 }
@@ -1563,8 +1550,7 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
             for (k = 0; k < w; k++) sums[c + k].dy += s.dy[k];           /* ST.5 */
             for (k = 0; k < w; k++) sums[c + k].dy_xhat += s.dy_xhat[k]; /* ST.5 */
         }
-        for (k = c; k < c + w; k++) nrmi_give(dbeta, k, &sums[k].dy, 1);
-        for (k = c; k < c + w; k++) nrmi_give(dgamma, k, &sums[k].dy_xhat, 1);
+        for (k = c; k < c + w; k++) NRM_GIVE(k, &sums[k].dy_xhat, &sums[k].dy, 1);
     }
     return lost;
 }
@@ -1738,8 +1724,7 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
         nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w);                         /* BN.12 */
         for (k = 0; k < w; k++) sum[k] = rho[k] * s.dy_xhat[k] + d[k] * s.dy[k]; /* BR.4 */
         for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k] * rho[k];
-        nrmi_give(dbeta, c, s.dy, w);
-        nrmi_give(dgamma, c, sum, w);
+        NRM_GIVE(c, sum, s.dy, w);
         if (dx != NULL)
             nrmi_project(dx, dy, NULL, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BR.5 */
     }
@@ -1883,8 +1868,7 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
                 sum += s.dy[0];           /* GN.4 */
                 sum_xhat += s.dy_xhat[0]; /* GN.5 */
             }
-            nrmi_give(dbeta, c, &sum, 1);
-            nrmi_give(dgamma, c, &sum_xhat, 1);
+            NRM_GIVE(c, &sum_xhat, &sum, 1);
         }
     }
     if (dx != NULL) {
@@ -1892,8 +1876,7 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
         for (n = 0; n < N * G; n++)
             nrmi_group_backward(&p, together ? &total : NULL, &groups, &channels, n, n % G * K);
     }
-    nrmi_give(together ? dbeta : NULL, 0, total.dy, C);
-    nrmi_give(together ? dgamma : NULL, 0, total.dy_xhat, C);
+    if (together) NRM_GIVE(0, total.dy_xhat, total.dy, C);
     return lost;
 }
 
@@ -2233,7 +2216,8 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
         nrm_acc gain[NRM_SLOTS], shift[NRM_SLOTS];
         nrmi_moments t;
         size_t k;
-        if (!train) nrmi_recall_running(&t, running, c, w);
+        for (k = 0; k < w && !train; k++)
+            nrmi_recall(&t, k, nrmi_or(running->mean, c + k, 0), nrmi_or(running->var, c + k, 1));
         if (train) nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
         if (train && !l2) nrmi_lp_sizes(&t, x, p, &v, c, w);
         for (k = 0; k < w && train && l2; k++)
@@ -2336,8 +2320,7 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
         for (k = 0; k < w; k++) gain[k] = nrmi_or(gamma, c + k, 1) * r[k];
         nrmi_saved(&mu, mean + c, NULL, &v, c, w);
         nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w); /* BN.12, BN.13 */
-        nrmi_give(dbeta, c, s.dy, w);
-        nrmi_give(dgamma, c, s.dy_xhat, w);
+        NRM_GIVE(c, s.dy_xhat, s.dy, w);
         if (dx != NULL && mode == NRM_TRAIN)
             nrmi_lp_project(dx, dy, x, &mu, scale + c, gain, &s, p, &v, c, w); /* LP.11 */
         else if (dx != NULL)

@@ -1379,7 +1379,7 @@ Portions a and b with counts n, means μ and sums of squared deviations Q have t
     μ = μ_a + δ·n_b/n, δ = μ_b − μ_a                                  [ST.2]
     Q = Q_a + Q_b + δ²·n_a·n_b/n                                      [ST.3]
 
-Measured from μ instead of μ_a, the squared deviations of a sum to Q_a + n_a·(μ_a − μ)². With those
+From μ instead of μ_a, the squared deviations of a sum to Q_a + n_a·(μ_a − μ)². With those
 of b, and ST.2, this is ST.3. Averaging the variances of workers loses its last term.
 */
 static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
@@ -1515,11 +1515,11 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
 ### 4.3  Synchronised batch norm: backward
 
 In BN.18, an xᵢ of one worker reaches an x̂ⱼ of another through μ, which needs the sum of its dyⱼ,
-and through r, which needs the sum of its dyⱼ·x̂ⱼ. So each worker takes both sums, and you add up
+and through r, which needs the sum of dyⱼ·x̂ⱼ. So each worker takes both sums, and you add up
 
     A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
 
-dy is of one common loss, where the mean over a portion has the weight of its share.
+dy belongs to one common loss: weight a mean over a portion by its share.
 */
 NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta,
                                     const nrm_real *dy, const nrm_real *x,
@@ -1601,7 +1601,7 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
 /*
 ### 4.4  Statistics of a whole data set
 
-Running statistics lag behind a network that is still learning. After training they can be computed
+Running statistics lag behind a network that learns. After training they can be computed
 anew, as `training_reestimate` in `examples/training.h` does: by `nrm_stats_update` for each batch,
 and at the end, with m and u of BN.11,
 
@@ -1918,7 +1918,7 @@ NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real 
 *The question it answers: can we have the scale invariance of batch norm without a batch?*
 
 Salimans and Kingma (2016) write the weights of each unit as a length g times a direction v/|v|, and
-learn both. It is RMS norm (RMS.4) of a column of weights in the place of a row of data.
+learn both. The gradient changes as in RMS norm (RMS.4), with a column of weights for a row of data.
 
 ### 7.1  Shapes
 
@@ -1952,10 +1952,10 @@ static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc sca
     Wᵢ = g·vᵢ/n                                                       [WN.2]
     n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|                             [WN.3]
 
-No ε is needed: W has length |g| to rounding if g/n is in the normal range of `nrm_real`.
-Squares leave the range long before values do, so WN.3 is for n not between 10⁻¹² and 10¹². A column
-of zeros has no direction: its W is 0, the status is `NRM_NONFINITE`, and its dv and dg get nothing.
-A column with a NaN or an infinity is all NaN. Neither affects other columns.
+No ε is needed: W has length |g| to rounding if g/n is in the normal range of `nrm_real`. Squares
+leave the range long before values do, so outside 10⁻¹² to 10¹² n is computed by WN.3. A column of
+zeros has no direction: its W is 0, the status is `NRM_NONFINITE`, and its dv and dg get nothing. A
+column with a NaN or an infinity is all NaN. Neither affects other columns.
 */
 static nrm_acc nrmi_scaled_norm(const nrm_real *v, size_t in, size_t out)
 {
@@ -2075,16 +2075,16 @@ the mean (Kohler and others 2018, for m = 0):
     dw = γ·r·(a − r²·(a·w)·S·w), a = ∑ⱼ dyⱼ·(xⱼ − m)ᵀ, r = 1/√(σ² + ε)  (WN.13)
     ∑ᵢ dwᵢ·wᵢ = γ·r·ε·r²·(a·w)                                        (WN.14)
 
-This is WN.2 with γ for g and the length √(wᵀ·S·w) for √(wᵀ·w), the same if inputs have mean 0 and
-the unit matrix for S. WN.13 follows with ∂σ²/∂w = 2·S·w; j runs over the rows. By WN.14 only ε
-leaves a gradient along w, so up to ε WN.10 holds for weights before batch norm too.
+This is WN.2 with γ for g and √(wᵀ·S·w) for the length √(wᵀ·w): the same if m is 0 and S the unit
+matrix. WN.13 follows with ∂σ²/∂w = 2·S·w; j runs over the rows. By WN.14 only ε leaves a gradient
+along w, so up to ε WN.10 holds for weights before batch norm too.
 
 ### 7.5  Folding
 
 In inference batch norm is a fixed affine map of each channel. A linear layer or a convolution right
-before it can take it into its weights. Of the output z = ∑ₖ xₖ·Wₖ + b, where k runs over the
-weights of a channel, BN.11 makes a·(z − m) + β. FOLD.3 is exact, but W′ and b′ are rounded, once
-each: were the sum over k computed without error, FOLD.4 would hold in float with η = 2⁻²⁴.
+before it can take the map into its weights: of z = ∑ₖ xₖ·Wₖ + b, where k runs over the weights of
+a channel, BN.11 makes a·(z − m) + β. FOLD.3 is exact, but W′ and b′ are rounded, once each: were
+the sum over k computed without error, FOLD.4 would hold in float with η = 2⁻²⁴.
 
     W′ₖ = a·Wₖ, a = γ/√(u + ε)                                        [FOLD.1]
     b′ = a·(b − m) + β                                                [FOLD.2]
@@ -2190,7 +2190,7 @@ static int nrmi_check_lp(int p, int mode, nrm_real eps, size_t N, size_t C, size
     yᵢ = γ·(xᵢ − m)/(a + ε) + β (infer, frozen)                       [LP.7]
 
 Compare ε with t, not with t². By LP.5, L2 centred is batch norm except for the place of ε. a has no
-M/(M − 1), which belongs to squares. (What L∞ learns depends on M: a maximum grows with it.)
+M/(M − 1), which belongs to squares. In L∞ it depends on M: a maximum grows with it.
 */
 NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
                                      nrm_running *running, const nrm_real *x, const nrm_real *gamma,
@@ -2251,8 +2251,8 @@ dβ and dγ are BN.12 and BN.13. xᵢ reaches x̂ⱼ = cⱼ·r directly, through
     dxᵢ = γ·r·(dyᵢ − ⟨dy⟩ − kᵢ·∑ⱼ dyⱼ·x̂ⱼ)                             [LP.11]
 
 In L∞ only the first value in memory with |uᵢ| = t counts; sign(0) is 0. At a tie, or in L1 where a
-value is 0, this is one of the subgradients of t. In BN.19 kᵢ is x̂ᵢ/M. Here what dy has along x̂ is
-subtracted from all values alike except for their signs (L1), or from a single one (L∞).
+value is 0, this is a subgradient of t. In BN.19 kᵢ is x̂ᵢ/M. Here what dy has along x̂ is taken off
+all values alike except for their signs (L1), or off a single one (L∞).
 */
 static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
                             const nrmi_centre *mu, const nrm_acc *size, const nrm_acc *gain,

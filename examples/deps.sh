@@ -4,7 +4,7 @@
 #   deps.sh figures   stb_image_write (draws the PNGs), curl (fetches MNIST)
 #   deps.sh dev       clang with its sanitizer runtime, g++, a compiler for ARM and Open MPI, for
 #                     the whole check matrix; without Open MPI the example that needs it is left
-#                     out. And Node with npm, for the book
+#                     out. And Node with npm, for the book, Frama-C for `make analyse`
 #   deps.sh peers     what `make bench-peers` and `make bench-mnist` compare with (Debian): PyTorch,
 #                     oneDNN, and OpenBLAS, without which PyTorch's products are slow
 #
@@ -68,6 +68,7 @@ package() {
     dnf:mpi) echo openmpi-devel ;;
     pacman:mpi) echo openmpi ;;
     brew:mpi) echo open-mpi ;;
+    apt-get:frama-c) echo frama-c-base ;;
     *) echo "$1" ;;
     esac
 }
@@ -108,6 +109,7 @@ dev)
     { have node && have npm; } || missing="$missing node"
     have arm-none-eabi-gcc || missing="$missing arm"
     has_header cblas.h || missing="$missing openblas"
+    have frama-c || missing="$missing frama-c"
     has_mpi || optional=mpi
     ;;
 peers)

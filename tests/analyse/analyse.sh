@@ -72,7 +72,7 @@ eva() {
     */tools.c) options="-eva-auto-loop-unroll 400" ;;
     esac
     case $1 in
-    nrm_rnn_*) apart=1 ;;
+    nrm_rnn_*) apart=1 options="-eva-auto-loop-unroll 400 -eva-min-loop-unroll 40" ;;
     nrm_noisy_batchnorm_forward) options="-eva-auto-loop-unroll 400 -eva-slevel 20
         -eva-slevel-function nrm_rng_normal:0,nrmi_log:0"
         returns=nrm_batchnorm_forward:full ;;

@@ -19,8 +19,8 @@
 # What Eva cannot do: it says nothing of larger sizes, of the fast build (vectors, threads), of
 # compilers and of results. An array's beginning it sees only through numbers nobody wrote, since an
 # array ends where a variable ends. Whether an output overlaps another array it cannot decide, and
-# follows both answers; in the recurrent layer, whose steps call other layers, only "no", and there
-# eps and the running statistics are fixed. A network's arrays lie in one block: of these it knows
+# follows both answers; in the recurrent layer and nrm_mlp_eval, which call other functions, only
+# "no"; and in the recurrent layer eps and the running statistics are fixed. A network's arrays lie in one block: of these it knows
 # the end of the block alone. Masks are four patterns. One fact it is told, the assertion `assumed`
 # below: exp is asked for numbers from -708 to 0. It holds since z - max(z) <= 0, and since a NaN is
 # not >= -708, which this version of Eva does not know.
@@ -38,7 +38,7 @@ command -v frama-c >/dev/null || {
 
 functions=$(grep -oE '^NRM_DEF.*' normlayers.h | grep -oE 'nrm_[a-z0-9_]+\(' | tr -d '(' | sort -u)
 # What is analysed: a copy with smaller blocks, so that small sizes reach their edges, with the
-# assumption, and for the recurrent layer without the answer "they overlap".
+# assumption, and for two functions without the answer "they overlap".
 cat >"$dir/edit" <<'EOF'
 s/^#define NRM_SOME 16$/#define NRM_SOME 4/
 s/^    NRMI_AT_ONCE = 4096,/    NRMI_AT_ONCE = 4,/
@@ -78,6 +78,7 @@ eva() {
         options="-eva-auto-loop-unroll 400 -eva-min-loop-unroll 40
         -eva-slevel-function nrmi_check_rnn:50"
         ;;
+    nrm_mlp_eval) apart=1 ;;
     nrm_noisy_batchnorm_forward) options="-eva-auto-loop-unroll 400 -eva-slevel 20
         -eva-slevel-function nrm_rng_normal:0,nrmi_log:0"
         returns=nrm_batchnorm_forward:full ;;

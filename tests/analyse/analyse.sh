@@ -20,10 +20,10 @@
 # compilers and of results. An array's beginning it sees only through numbers nobody wrote, since an
 # array ends where a variable ends. Whether an output overlaps another array it cannot decide, and
 # follows both answers; in the recurrent layer and nrm_mlp_eval, which call other functions, only
-# "no"; and in the recurrent layer eps and the running statistics are fixed. A network's arrays lie in one block: of these it knows
-# the end of the block alone. Masks are four patterns. One fact it is told, the assertion `assumed`
-# below: exp is asked for numbers from -708 to 0. It holds since z - max(z) <= 0, and since a NaN is
-# not >= -708, which this version of Eva does not know.
+# "no". In the recurrent layer eps and the running statistics are fixed. A network's arrays lie in
+# one block: of these it knows the end of the block alone. Masks are four patterns. One fact it is
+# told, the assertion `assumed` below: exp is asked for numbers from -708 to 0. It holds since
+# z - max(z) <= 0, and since a NaN is not >= -708, which this version of Eva does not know.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root" || exit 1

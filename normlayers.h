@@ -8,8 +8,8 @@ computes it, and has a tag such as BN.19 and a test of that name.
 
 ## Do this
 
-Copy this file into your project. In exactly one C or C++ file define `NORMLAYERS_IMPLEMENTATION`
-before `#include "normlayers.h"`. Compile as C99 or C++11 or later: `cc app.c -lm`. A whole program:
+In exactly one C or C++ file of your project define `NORMLAYERS_IMPLEMENTATION` before
+`#include "normlayers.h"`. Compile as C99 or C++11 or later: `cc app.c -lm`. A complete program:
 
 ```c
 #define NORMLAYERS_IMPLEMENTATION
@@ -109,12 +109,11 @@ disagree on `NRM_DOUBLE` or `NRM_ACC` do not link; a program may use both in dif
     U(a, b)      uniform between a and b; N(m, v): normal with mean m and VARIANCE v
     L, dx        the scalar loss; dx is short for ∂L/∂x, and so for every other letter
     g            ∂L/∂x̂, the gradient by the normalized value: γ·dy
-    m, u         running mean and running variance of batch norm
     h            μ rounded to nrm_real: the point from which the code measures x
     δᵢⱼ, ∑ᵢ      1 if i = j, else 0; sum over i
 
-Other letters are defined where they occur. An equation that ends in `[BN.19]` is computed by the
-line of code that cites it; one in `(BN.17)` is a step of a derivation, or a property.
+Other letters are defined where they occur. An equation tagged `[BN.19]` is computed by the line
+that cites it; one tagged `(BN.17)` is a step of a derivation, or a property.
 */
 #ifndef NORMLAYERS_H
 #define NORMLAYERS_H
@@ -218,7 +217,6 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #else
 #define NRM_OWN(name) name
 #endif
-
 /* ---- status codes ---- */
 #define NRM_STATUS_LIST(X) \
     X(NRM_NONFINITE, 1, "done, but met a NaN or an infinity; no running statistic took it in") \
@@ -249,7 +247,6 @@ NRM_DEF const char *nrm_strerror(int status); /* never NULL, even for unknown co
    without a shape has that of the pass before it, or of batch norm. In norms gamma and beta may be
    NULL, for 1 and 0, and dx, dgamma, dbeta if not wanted; dx may be dy. Without a backward pass
    (for batch norms: in infer mode) all saved outputs may be NULL, and then y may be x. */
-
 /* ---- batch normalization ---- */
 /* Statistics of the batch, which move the running ones; these, without and with a backward pass. */
 enum nrm_mode { NRM_TRAIN = 0, NRM_INFER = 1, NRM_FROZEN = 2 };
@@ -272,7 +269,6 @@ NRM_DEF int nrm_batchnorm_backward(
     nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, /* [N][C][S] out, =; [C], [C] in/out, += */
     const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, /* as saved */
     const nrm_real *gamma, int mode, size_t N, size_t C, size_t S); /* mode: the forward pass's */
-
 /* ---- layer normalization ---- */
 NRM_DEF int nrm_layernorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *rstd, /* [N][D] out, =; [N], [N] out, saved */
@@ -282,7 +278,6 @@ NRM_DEF int nrm_layernorm_backward(
     nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, /* [N][D] out, =; [D], [D] in/out, += */
     const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, /* as saved */
     const nrm_real *gamma, size_t N, size_t D);
-
 /* ---- random numbers: PCG32 ---- */
 typedef struct NRM_OWN(nrm_rng) { /* copy it to fork or rewind a stream */
     uint64_t state, increment;
@@ -296,7 +291,6 @@ NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n); /* 0..n-1, unbiased; 0
 NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng); /* in [0, 1) */
 NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng); /* mean 0, standard deviation 1 */
 NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n); /* [n] in/out, n < 2^32 */
-
 /* ---- noisy batch normalization ---- */
 typedef struct NRM_OWN(nrm_noise) { /* how the noise is drawn: equations NB.1 to NB.4 */
     nrm_real mean_range, scale_max; /* n_μ, n_σ: offsets centre in ±n_μ, scales in 1..n_σ: NB.2 */
@@ -312,7 +306,6 @@ NRM_DEF int nrm_noisy_batchnorm_forward(
 NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
     const nrm_real *dy, const nrm_real *scale, const nrm_real *x, const nrm_acc *mean,
     const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C, size_t S);
-
 /* ---- statistics that merge; synchronised and masked batch norm ---- */
 typedef struct NRM_OWN(nrm_stats) { /* of one channel; all zero means: of no values yet */
     nrm_acc count, mean, m2; /* how many, their mean, the sum of squared deviations from it */
@@ -341,7 +334,6 @@ NRM_DEF int nrm_sync_batchnorm_sums(
 NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
     const unsigned char *mask, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
     const nrm_stats *stats, const nrm_sums *sums, size_t N, size_t C, size_t S);
-
 /* ---- batch renormalization ---- */
 /* Batch norm whose output in train mode is that of the running statistics, within limits: ρ (BR.1)
    stays within 1/r_max..r_max, d (BR.2) within ±d_max. 1 and 0 give plain batch norm. */
@@ -354,7 +346,6 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
     const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio, const nrm_acc *offset,
     const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C,
     size_t S);
-
 /* ---- group, instance and RMS normalization ---- */
 /* G groups of C/G channels, each with its own statistics in every example. G = 1 is layer norm over
    channels and positions, G = C instance norm. One value per group (C = G, S = 1): NRM_EBATCH. */
@@ -370,7 +361,6 @@ NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
     const nrm_real *gamma, nrm_real eps, size_t N, size_t D);
 NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real *dy,
     const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D);
-
 /* ---- weight normalization, folding ---- */
 NRM_DEF int nrm_weightnorm_forward( /* W = g·v/|v|, column by column: use W in the linear layer */
     nrm_real *W, nrm_acc *norm, /* [in][out] out, =; |v|: [out] out, saved, or NULL */
@@ -386,7 +376,6 @@ NRM_DEF int nrm_batchnorm_fold(
     const nrm_real *W, const nrm_real *b, /* b: [C], or NULL for 0 */
     const nrm_running *running, const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
     size_t outer, size_t C, size_t inner);
-
 /* ---- Lp batch normalization ---- */
 enum nrm_lp { /* what batch norm divides by, with ε added to it: */
     NRM_L1 = 1, NRM_L2 = 2, NRM_LINF = 3, /* mean of |x|; root of the mean of x²; largest |x| */
@@ -400,14 +389,12 @@ NRM_DEF int nrm_lp_batchnorm_forward(
 NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
     const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *scale,
     const nrm_real *gamma, int p, int mode, nrm_real eps, size_t N, size_t C, size_t S);
-
 /* ---- activations ---- */
 enum nrm_activation { NRM_IDENTITY = 0, NRM_RELU = 1, NRM_TANH = 2, NRM_SIGMOID = 3 };
 /* All arrays are [count]; y = may be x; dx = may be dy; backward takes the output y of forward. */
 NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activation, size_t count);
 NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *y,
     int activation, size_t count);
-
 /* ---- softmax cross-entropy with logits, mean over the batch ---- */
 NRM_DEF int nrm_cross_entropy_forward(
     nrm_acc *loss, nrm_real *prob, /* mean loss in nats; [N][C] softmax(z), may be logits or NULL */
@@ -417,7 +404,6 @@ NRM_DEF int nrm_cross_entropy_backward( /* dlogits: [N][C] out, =; may be prob *
 /* The fraction of rows whose (first) largest entry is the label's; with a NaN a row is wrong. */
 NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
     size_t C);
-
 /* ---- linear layer: y = xW + b ---- */
 NRM_DEF int nrm_linear_forward(
     nrm_real *y, const nrm_real *x, const nrm_real *W, /* [N][out] out, =; [N][in], [in][out] */
@@ -425,7 +411,6 @@ NRM_DEF int nrm_linear_forward(
 NRM_DEF int nrm_linear_backward( /* all outputs may be NULL; x if dW is, W if dx is */
     nrm_real *dx, nrm_real *dW, nrm_real *db, /* [N][in] out, =; [in][out], [out] in/out, += */
     const nrm_real *dy, const nrm_real *x, const nrm_real *W, size_t N, size_t in, size_t out);
-
 /* ---- a recurrent layer ---- */
 /* h[t+1] = f(norm(x[t]·Wx + h[t]·Wh)·gamma + beta). A step whose running statistics have seen no
    batch, while those of the first have, is refused: NRM_ESIZE. */
@@ -451,7 +436,6 @@ NRM_DEF int nrm_rnn_backward(
     const nrm_real *h, const nrm_real *a, /* as saved; a, mean, rstd: only with a norm */
     const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *x, /* x may be NULL if dWx is */
     const nrm_rnn *rnn, int mode); /* the forward pass's mode: train or frozen */
-
 /* ---- the tiny multilayer perceptron ---- */
 enum nrm_norm {
     NRM_NO_NORM = 0, NRM_BATCH_NORM = 1, NRM_LAYER_NORM = 2, NRM_NOISY_BATCH_NORM = 3,
@@ -545,7 +529,6 @@ NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, c
 /* Mean loss and accuracy of any number of examples in infer mode; either result may be NULL. */
 NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
     const int *labels, size_t N);
-
 /* ---- gradient checking ---- */
 typedef nrm_acc nrm_loss_fn(void *context); /* the loss at the present parameters */
 typedef uint64_t nrm_branches_fn(void *context); /* a fingerprint of the branches it took last */
@@ -574,7 +557,6 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 
 #endif /* NORMLAYERS_H */
 
-/* ============================================================================================== */
 #if (defined(NORMLAYERS_IMPLEMENTATION) || defined(NRM_STATIC)) && !defined(NRM_IMPLEMENTED)
 #define NRM_IMPLEMENTED
 
@@ -640,8 +622,7 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 
 ## What the layers stand on
 
-Part I has a chapter for each layer. Vectors, caches and the order of sums belong to Part II, the
-machine room; this section lists what it offers.
+Vectors, caches and the order of sums belong to Part II, the machine room. This is what it offers.
 
 **Argument tables.** A function lists its arrays, with their lengths and roles. `NRM_CHECK` finds a
 missing array and an output that overlaps something else.
@@ -2618,15 +2599,14 @@ NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const 
 *What happens to a gradient that passes through the same weights five hundred times, and what does a
 norm in the loop change?*
 
-Each step computes the next state of H numbers from the present one and an input. For the loss that
-is a network of T layers with the same weights. Layer norm was designed for it: one γ and β serve
-sequences of any length.
+For the loss T steps are a network of T layers with the same weights. Layer norm was designed for
+it: one γ and β serve sequences of any length.
 
 ### 11.1  Shapes
 
 T steps of N sequences, stored step by step. Step t computes the summed inputs a[t] and the state
-h[t+1] from h[t] and x[t]. There is a μ and an r for each row of a (layer norm), or for each unit at
-each step (batch norm).
+h[t+1], H numbers each, from h[t] and x[t]. Layer norm has a μ and an r for each row of a, batch
+norm for each unit at each step.
 */
 /* How many means a step has. */
 static size_t nrmi_rnn_groups(const nrm_rnn *rnn)
@@ -2820,20 +2800,17 @@ s.
     E[|da·Whᵀ|²] = s²·|da|²               (RNN.12)
     norm(c·a) = norm(a) for c > 0, ε = 0  (RNN.13)
 
-Without a norm a step's factor is s times the root mean square of f′, and 1 only for a single,
-unknown s. With layer norm it is also multiplied by γ·r, and 1/r² is, except for ε, the variance of
-the row: s²·⟨h²⟩ plus the part of the input. So s cancels without input, or if Wx is scaled along
-with Wh. What remains, without input, is the root of γ²·⟨f′²⟩/⟨h²⟩: 1 for ReLU, 1.085 for tanh with
-γ = 1, 1.00006 with γ = 0.1. Input at every step makes it smaller, as the state then has only a part
-of the variance: the cell forgets (docs/experiments/20_recurrent_norm.md).
+Without a norm a step's factor is s times the root mean square of f′. With layer norm it is also
+multiplied by γ·r, and 1/r² is, except for ε, the variance of the row: s²·⟨h²⟩ plus the part of the
+input. So s cancels without input, or if Wx is scaled along with Wh. What remains, without input, is
+the root of γ²·⟨f′²⟩/⟨h²⟩: 1 for ReLU, 1.085 for tanh with γ = 1, 1.00006 with γ = 0.1. Input at
+every step makes it smaller, as the state then has only a part of the variance: the cell forgets
+(docs/experiments/20_recurrent_norm.md).
 
 As scaling a row of a changes nothing, LN.15 and LN.16 give, for one row and summed over all rows:
 
     ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩                (RNN.14)
     ∑ₖⱼ Whₖⱼ·dWhₖⱼ + ∑ᵢⱼ Wxᵢⱼ·dWxᵢⱼ = the sum of H·ε·r²·⟨g·x̂⟩ over all rows  (RNN.15)
-
-Except for ε, the gradient of the weights has no component that scales Wh and Wx together, and in a
-step without input the gradient from later steps has none along the state.
 */
 
 /*
@@ -2908,7 +2885,7 @@ static int nrmi_check_net(const nrm_mlp *net, const nrm_real *x, size_t N, int m
     return rc;
 }
 
-/* Train mode moves running statistics only if `moves`, and with sync.merge it is chapter 4's. */
+/* Train mode moves running statistics only if `moves`. */
 static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode, int moves)
 {
     const nrm_mlp_spec *spec = &net->spec;
@@ -2996,7 +2973,7 @@ static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_
     return nrm_sync_batchnorm_backward(d, d, x, NULL, m, r, g, s->stats, s->sums, N, D, 1);
 }
 
-/* From the gradient of the logits to net->grads. Layers take turns in net->work. */
+/* From the gradient of the logits to net->grads. */
 static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 {
     int rc = NRM_OK;
@@ -3024,9 +3001,8 @@ static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode
     BN(x + b) = BN(x) for b constant in each channel  (MLP.3)
     LN(x + b) = LN(x + b − ⟨b⟩)                       (MLP.4)
 
-Before a *batch* norm in train mode it is, and has gradient zero by BN.21. (Adam divides rounding
-noise by its own size and makes full steps of it.) Before a *layer* norm only the mean of b is lost.
-With running statistics, or after f, all of b counts.
+Before a *batch* norm in train mode it is, and has gradient zero by BN.21. Before a *layer* norm
+only the mean of b is lost. With running statistics, or after f, all of b counts.
 
 ### 12.4  Initial weights
 
@@ -3132,9 +3108,9 @@ NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
 /*
 ### 12.6  Optimizers
 
-Gradient descent with Polyak's heavy ball κ, in PyTorch's form, and Adam (Kingma and Ba 2015), in
-step t = 1, 2, ... with learning rate η and ε = `adam_eps`. a and b start at 0. In Adam they average
-g and g², and dividing by 1 − βᵗ removes the effect of that start.
+Gradient descent with Polyak's heavy ball κ, in PyTorch's form, and Adam, in step t = 1, 2, ... with
+learning rate η and ε = `adam_eps`. a and b start at 0. In Adam they average g and g², and dividing
+by 1 − βᵗ removes the effect of that start.
 
     a ← κ·a + g                                   [OPT.1]
     θ ← θ − η·a                                   [OPT.2]
@@ -3268,7 +3244,7 @@ static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *s, const nrm_mlp
     if (spec->sync.merge != NULL) s->sums = NRM_TAKE(nrm_sums, width);
 }
 
-/* Measures the block and lays it out, so that the two cannot disagree. */
+/* Measures the block, or lays it out. */
 static void nrmi_layout(nrm_mlp *net, nrmi_arena *arena, const nrm_mlp_spec *spec)
 {
     size_t l, a, n = 0, N = spec->max_batch, in = spec->inputs, widest = 0;
@@ -3336,9 +3312,8 @@ parameter a little, see how the loss moves, and compare with the gradient.
 
 ### 13.1  How to use it
 
-Write a function that evaluates the loss, list the arrays and their gradients, and call
-`nrm_gradcheck`. Compile with `NRM_DOUBLE`: in float the differences of a loss have few digits left.
-Three habits decide whether it can find anything.
+Write a function that evaluates the loss, and list the arrays and their gradients. Compile with
+`NRM_DOUBLE`: in float the differences of a loss have few digits. Three habits find more mistakes.
 
 - As the loss of a layer use L = ∑ yᵢ·wᵢ with fixed random wᵢ. With L = ∑ yᵢ the dx of a batch norm
   is zero, by BN.6, and with L = ∑ yᵢ² of the order of ε, by BN.7; so it is for a layer norm with γ
@@ -3383,7 +3358,7 @@ static nrm_acc nrmi_loss_at(nrmi_check *check, nrm_real *theta, nrm_real value)
 /*
 ### 13.2  The difference and its error
 
-The central difference looks at both sides, so its error has no term in h.
+The error of the central difference has no term in h.
 
     D(h) = (L(θ + h) − L(θ − h))/(2·h)  [GC.1]
     D(h) = L′ + (h²/6)·L‴ + O(h⁴)       (GC.2)
@@ -3457,7 +3432,7 @@ are compared with a thousandth of its largest, or, where rounding hides even tha
 
 A gradient a is *wrong* only if it differs from R(h/2) by more than the tolerance plus four times U,
 and *unsettled* if U is too large to judge even an entry as big as the largest of its array. Kinks
-are counted, as a check that skipped everything has not passed. So are *vanishing* entries, whose
+are counted: a check that skipped everything has not passed. So are *vanishing* entries, whose
 gradients are both zero within rounding.
 */
 /* Enters the verdict on the gradient a of one entry into the report. */
@@ -5028,17 +5003,15 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 - 0.2.0, form: two parts, `NRM_PLAIN`. Private macros, all `NRM_...`, stay defined.
 - 0.2.0, what left (formulas: docs/10_conventions.md): `unfold`, `convention_of`, `running_import`,
   `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C),
-  `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate` (see
-  `examples/training.h`), `version` (`NRM_VERSION`), four checks (the functions that use the data
-  have them), files (`examples/npz.h`).
+  `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate`
+  (`examples/training.h`), `version` (`NRM_VERSION`), four checks, files (`examples/npz.h`).
 - 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group in
-  group norm; `NRM_DOUBLE` with `NRM_ACC=float`; x87 floats, unless `NRM_ANY_FLOAT_EVAL`; in a
-  network, whatever one of its layers refuses, before any of them works.
+  group norm; `NRM_DOUBLE` with `NRM_ACC=float`; x87 floats, unless `NRM_ANY_FLOAT_EVAL`. A network
+  checks all its layers before any of them works.
 - 0.2.0, accepted now: ε = 0; dx NULL beside other outputs; y = x where nothing is saved; a
   predefined `NRM_DEF`; a global named `gamma` (gcc and clang need no math.h).
 - 0.2.0, results: a cumulative average passes over a channel that is not finite. Backward passes
-  keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`. Fast-math options of clang
-  do not reach in. The stack follows `NRM_WIDTH`.
+  keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`.
 - 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
 
 ### References, by equation
@@ -5046,20 +5019,19 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 - BN.1 to BN.5, BN.9 (the factor), BN.12 to BN.19: Ioffe, Szegedy, "Batch Normalization", 2015.
   BR.1 to BR.3: Ioffe, "Batch Renormalization", 2017. NB.1 to NB.5, LP.2: Santurkar et al., "How
   Does Batch Normalization Help Optimization?", 2018, app. A.2, 3.3. ST.1 to ST.3: Chan, Golub,
-  LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
+  LeVeque, "Updating Formulae", 1979.
 - LN.1 to LN.5, RNN.1 to RNN.3: Ba, Kiros, Hinton, "Layer Normalization", 2016. Statistics of each
   step: Cooijmans et al., "Recurrent Batch Normalization", 2016. RNN.6, RNN.11: Bengio, Simard,
-  Frasconi, "Learning long-term dependencies with gradient descent is difficult", 1994.
+  Frasconi, "Learning long-term dependencies", 1994.
 - GN.1 to GN.3: Wu, He, "Group Normalization", 2018; G = C: Ulyanov et al., "Instance
   Normalization", 2016. RMS.1, RMS.2: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019.
   WN.2, WN.4, WN.6, WN.8: Salimans, Kingma, "Weight Normalization", 2016. WN.12: Kohler et al.,
   "Exponential convergence rates for Batch Normalization", 2018.
 - MLP.5: He et al., "Delving Deep into Rectifiers", 2015. MLP.6: Glorot, Bengio, "Understanding the
-  difficulty of training deep feedforward neural networks", 2010. OPT.1: Polyak, "Some methods of
-  speeding up the convergence of iteration methods", 1964. OPT.3 to OPT.5: Kingma, Ba, "Adam", 2015.
+  difficulty of training", 2010. OPT.1: Polyak, "Some methods of
+  speeding up the convergence", 1964. OPT.3 to OPT.5: Kingma, Ba, "Adam", 2015.
 - RNG.1, RNG.2: O'Neill, "PCG", 2014. RNG.5, RNG.6: Marsaglia, Bray, "A convenient method for
-  generating normal variables", 1964. GC.3: Richardson, "The Approximate Arithmetical Solution by
-  Finite Differences of Physical Problems", 1911.
+  generating normal variables", 1964. GC.3: Richardson, "Approximate Arithmetical Solution", 1911.
 
 ### Licences: either of these two, whichever you prefer
 

@@ -4,7 +4,8 @@
 #   figures   stb_image_write.h, which draws the PNGs (for `make figures` and `make test`)
 #   mnist     curl, if there is no wget either (for `make mnist`)
 #   dev       what the whole check matrix wants: g++, clang with its sanitizers, a compiler for ARM,
-#             Node with npm, OpenBLAS, CMake, Meson, Ninja, pkg-config; Open MPI if it can be had
+#             Node with npm, OpenBLAS, curl, CMake, Meson, Ninja and pkg-config; Open MPI if it
+#             can be had
 #   peers     what `make bench-peers` and `make bench-mnist` compare with (Debian): PyTorch,
 #             oneDNN, and OpenBLAS, without which PyTorch's products are slow
 #
@@ -58,7 +59,7 @@ packages() { # ITEM...: what $manager calls them
     column=2
     for m in $managers; do [ "$m" = "$manager" ] && break || column=$((column + 1)); done
     for item; do
-        while read -r row; do
+        while read row; do # a backslash joins two lines
             # shellcheck disable=SC2086
             set -- $row
             [ "$1" = "$item" ] || continue
@@ -76,13 +77,16 @@ gxx g++ gcc-c++ gcc g++ gcc-c++ gcc gcc13
 clang clang clang clang clang clang llvm clang-18
 asan libclang-rt compiler-rt compiler-rt compiler-rt = = =
 node nodejs+npm nodejs+npm nodejs+npm nodejs+npm nodejs-default+npm-default node nodejs20+npm10
-arm gcc-arm-none-eabi arm-none-eabi-gcc-cs arm-none-eabi-gcc gcc-arm-none-eabi cross-arm-none-gcc13 arm-none-eabi-gcc arm-none-eabi-gcc
-openblas libopenblas-dev openblas-devel openblas openblas-dev openblas_pthreads-devel openblas OpenBLAS
+arm gcc-arm-none-eabi arm-none-eabi-gcc-cs arm-none-eabi-gcc gcc-arm-none-eabi \
+    cross-arm-none-gcc13 arm-none-eabi-gcc arm-none-eabi-gcc
+openblas libopenblas-dev openblas-devel openblas openblas-dev openblas_pthreads-devel \
+    openblas OpenBLAS
 cmake cmake cmake cmake cmake cmake cmake cmake
 meson meson meson meson meson meson meson meson
 ninja ninja-build ninja-build ninja ninja ninja ninja ninja
 pkg-config pkg-config pkgconf-pkg-config pkgconf pkgconf pkg-config pkgconf pkgconfig
-mpi openmpi-bin+libopenmpi-dev openmpi-devel openmpi openmpi+openmpi-dev openmpi4-devel open-mpi openmpi
+mpi openmpi-bin+libopenmpi-dev openmpi-devel openmpi openmpi+openmpi-dev openmpi4-devel \
+    open-mpi openmpi
 torch libtorch-dev+python3-torch+python3-numpy - - - - - -
 onednn libdnnl-dev - - - - - -
 END
@@ -133,12 +137,13 @@ dev)
     { have node && have npm; } || lacks node
     have arm-none-eabi-gcc || lacks arm
     has_header cblas.h || lacks openblas
-    for tool in cmake meson ninja pkg-config; do have $tool || lacks $tool; done
+    for tool in curl cmake meson ninja pkg-config; do have $tool || lacks $tool; done
     has_mpi || optional=mpi
     ;;
 peers)
     have g++ || lacks gxx
-    [ -d /usr/include/torch ] && /usr/bin/python3 -c 'import torch, numpy' 2>/dev/null || lacks torch
+    [ -d /usr/include/torch ] && /usr/bin/python3 -c 'import torch, numpy' 2>/dev/null ||
+        lacks torch
     has_header oneapi/dnnl/dnnl.h || lacks onednn
     has_header cblas.h || lacks openblas
     ;;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# deps.sh - examples/deps.sh with stand-ins for the package managers: it asks each for its own names,
-# asks none where nothing is missing or STB= is given, and a failure names the next step.
+# deps.sh - examples/deps.sh with stand-ins for the package managers: it asks each for its own
+# names, asks none where nothing is missing or STB= is given, and a failure names the next step.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/checks.sh
@@ -64,7 +64,8 @@ check "STB= without the file" fails deps figures
 check "is told" says "there is no stb_image_write.h in STB=$dir/none"
 STB=
 check "without root or sudo" fails deps figures
-check "it says what root must do" says "as root: apt-get install -y --no-install-recommends libstb-dev"
+check "it says what root must do" \
+    says "as root: apt-get install -y --no-install-recommends libstb-dev"
 check "or that STB= goes without" says "add STB=/that/folder"
 check "and asks nobody" test ! -f "$dir/asked"
 machine 1000 zypper sudo

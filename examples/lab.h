@@ -1000,7 +1000,7 @@ void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t se
     if (labi_synthetic(r)) named = "NOT MNIST but synthetic digits: verdicts do not count. ";
     if (labi_foreign(r)) named = "NOT MNIST but files of its format: verdicts do not count. ";
     plot_subtitle(f, lab_format(r, "%s%s%s%s. Seed%s %.*s.", cli_quick_note(lab_quick(r)), named,
-                                lab_quick(r) ? "A full one has: " : "", settings,
+                                lab_quick(r) ? "Settings of a full run: " : "", settings,
                                 seeds == 1 ? "" : "s", (int)(end - all), all));
 }
 

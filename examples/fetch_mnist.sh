@@ -71,7 +71,8 @@ download()
     elif have wget; then
         wget -q -T 30 -t 2 -O "$2" "$1" 2>"$work/why"
     else
-        die "neither curl nor wget is there; install one of them, or set MNIST_URL to a folder"
+        die "neither curl nor wget is there: 'sh examples/deps.sh mnist' installs curl, or set" \
+            "MNIST_URL to a folder"
     fi
 }
 

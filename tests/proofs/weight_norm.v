@@ -293,16 +293,14 @@ Theorem FOLD_4 η e e0 : (forall k, Rabs (e k) <= η) -> Rabs e0 <= η ->
   Rabs ((∑ k < K, x k * (W' k * (1 + e k)) + b' * (1 + e0)) - (∑ k < K, x k * W' k + b'))
   <= η * (∑ k < K, Rabs (x k * W' k) + Rabs b').
 Proof.
-  intros He H0.
-  replace (∑ k < K, x k * (W' k * (1 + e k)) + b' * (1 + e0) - (∑ k < K, x k * W' k + b'))
-    with (∑ k < K, x k * W' k * e k + b' * e0).
-  - eapply Rle_trans; [apply Rabs_triang |]. rewrite Rmult_plus_distr_l, <- Sum_scal.
-    apply Rplus_le_compat.
-    + eapply Rle_trans; [apply Sum_abs |]. apply Sum_le; intros k _. rewrite Rabs_mult.
-      rewrite Rmult_comm. apply Rmult_le_compat_r; [apply Rabs_pos | apply He].
-    + rewrite Rabs_mult, Rmult_comm. apply Rmult_le_compat_r; [apply Rabs_pos | exact H0].
-  - transitivity (∑ k < K, (x k * (W' k * (1 + e k)) - x k * W' k) + b' * e0).
-    + f_equal. apply Sum_ext; intros; ring.
-    + rewrite Sum_minus. ring.
+  intros He H0. apply Rle_trans with (Rabs (∑ k < K, x k * W' k * e k + b' * e0)).
+  { apply Req_le. f_equal.
+    rewrite (Sum_lin2 K 1 1 (fun k => x k * W' k) (fun k => x k * W' k * e k)
+               (fun k => x k * (W' k * (1 + e k)))) by termwise. ring. }
+  eapply Rle_trans; [apply Rabs_triang |].
+  rewrite (Rmult_plus_distr_l η), <- (Sum_scal K η). apply Rplus_le_compat.
+  - eapply Rle_trans; [apply Sum_abs |]. apply Sum_le; intros k _. rewrite Rabs_mult.
+    rewrite Rmult_comm. apply Rmult_le_compat_r; [apply Rabs_pos | apply He].
+  - rewrite Rabs_mult, Rmult_comm. apply Rmult_le_compat_r; [apply Rabs_pos | exact H0].
 Qed.
 End Fold.

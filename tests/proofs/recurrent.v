@@ -70,13 +70,13 @@ Proof.
   assert (Pa : path2 (fun s => summed (px s t) (states (px s) (pWx s) (pWh s) (ph s) t)
                                       (pWx s) (pWh s)) s (a t) (va (vh t) t)).
   { split.
-    - destruct PWx as [-> _], PWh as [-> _], IH as [-> _]. rewrite Ex. reflexivity.
+    - destruct IH as [-> _], PWx as [-> _], PWh as [-> _]. rewrite Ex. reflexivity.
     - intros n j. unfold summed. eapply d_eq; [apply d_plus; [apply D1 | apply D2] |].
       unfold va, source. ring. }
   destruct (J_is t _ s _ Pa) as [E D]. destruct Pa as [Ea _]. split.
   - cbn [states]. unfold step. rewrite Ea. reflexivity.
   - intros n j. cbn [states vh]. unfold step, scaled.
-    apply (d_comp f (fun s => γ j * norm _ n j + β j)); rewrite Ea.
+    apply (d_comp f (fun s => γ j * norm _ n j + β j)); cbv beta; rewrite ?Ea.
     + apply f'_is.
     + eapply d_eq; [apply d_plus; [apply d_scal, D | apply d_const] | ring].
 Qed.
@@ -147,7 +147,7 @@ Proof.
       d (fun _ _ => 0)); auto using path2_const.
   - rewrite dot2_0, Rplus_0_l. transitivity (∑ t < T, ∑ k < H, ∑ j < H,
       d k j * ∑ n < N, h t n k * da t n j).
-    + apply Sum_ext; intros t. rewrite <- (product_by_W N H H (h t) d (da t)).
+    + apply Sum_ext; intros t. etransitivity; [| apply (product_by_W N H H (h t) d (da t))].
       apply dot2_ext; intros. unfold source. rewrite product_0_l, product_0_r. ring.
     + rewrite Sum_swap. apply Sum_ext; intros k. rewrite Sum_swap. apply Sum_ext; intros j.
       apply Sum_scal.
@@ -162,7 +162,7 @@ Proof.
       (fun _ _ => 0) (fun _ _ => 0)); auto using path2_const.
   - rewrite dot2_0, Rplus_0_l. transitivity (∑ t < T, ∑ i < I, ∑ j < H,
       d i j * ∑ n < N, x t n i * da t n j).
-    + apply Sum_ext; intros t. rewrite <- (product_by_W N I H (x t) d (da t)).
+    + apply Sum_ext; intros t. etransitivity; [| apply (product_by_W N I H (x t) d (da t))].
       apply dot2_ext; intros. unfold source. rewrite product_0_l, product_0_r. ring.
     + rewrite Sum_swap. apply Sum_ext; intros i. rewrite Sum_swap. apply Sum_ext; intros j.
       apply Sum_scal.
@@ -177,7 +177,7 @@ Proof.
       (fun _ _ => 0) (fun _ _ => 0)); auto using path2_const.
     intros t. split; [rewrite E; reflexivity | apply D].
   - rewrite dot2_0, Rplus_0_l. apply Sum_ext; intros t.
-    rewrite <- (product_by_x N I H (d t) Wx (da t)).
+    etransitivity; [| apply (product_by_x N I H (d t) Wx (da t))].
     apply dot2_ext; intros. unfold source. rewrite !product_0_r. ring.
 Qed.
 End Through_time.
@@ -265,7 +265,7 @@ Proof.
   - apply (d_comp f (fun s => γ i * normalized H ε (row (nudge h k s)) i + β i)).
     + rewrite E. apply f'_is.
     + apply d_plus; [apply d_scal, Dn | apply d_const].
-  - cbv beta. rewrite E. pose proof (count_ne0 H H_pos).
+  - cbv beta. rewrite ?E. pose proof (count_ne0 H H_pos).
     symmetry. transitivity ((r * γ i * f' (z i)) * ∑ j < H, δ i j * Wh k j
       + (- r * γ i * f' (z i) / H) * ∑ j < H, Wh k j
       + (- r * γ i * f' (z i) * x̂ i / H) * ∑ j < H, x̂ j * Wh k j).
@@ -288,7 +288,7 @@ Proof.
     + rewrite Sum_delta by exact Jn. change (∑ i < H, g i) with (Sum H g).
       unfold mean. field. assumption.
   - rewrite Sum_swap. apply Sum_ext; intros i. unfold jacobian.
-    rewrite Rmult_comm, <- Sum_scal. apply Sum_ext; termwise.
+    rewrite (Rmult_comm _ (dh i)), <- Sum_scal. apply Sum_ext; termwise.
 Qed.
 End At.
 End Jacobian.
@@ -309,7 +309,7 @@ Proof.
     transitivity (∑ l < H, ∑ i < H, J t k l * jacobians H J (S t) n l i * dh T i).
     + apply Sum_ext_lt; intros l Ll. rewrite (IHn (S t)) by (lia || (intros; apply back; lia) || exact Ll).
       rewrite <- Sum_scal. apply Sum_ext; termwise.
-    + rewrite Sum_swap. apply Sum_ext; intros i. rewrite Rmult_comm, <- Sum_scal.
+    + rewrite Sum_swap. apply Sum_ext; intros i. rewrite (Rmult_comm _ (dh T i)), <- Sum_scal.
       apply Sum_ext; termwise.
 Qed.
 
@@ -368,7 +368,7 @@ Proof.
     = ∑ j < H, (∑ k < n, y k * W k j) * da j).
   { intros n W y. transitivity (∑ k < n, ∑ j < H, y k * W k j * da j).
     - apply Sum_ext; intros k. rewrite <- Sum_scal. apply Sum_ext; termwise.
-    - rewrite Sum_swap. apply Sum_ext; intros j. symmetry. rewrite Rmult_comm, <- Sum_scal.
+    - rewrite Sum_swap. apply Sum_ext; intros j. symmetry. rewrite (Rmult_comm _ (da j)), <- Sum_scal.
       apply Sum_ext; termwise. }
   rewrite !S, <- Sum_plus. apply Sum_ext; termwise.
 Qed.

@@ -226,3 +226,50 @@ Theorem LOG_3 e m : 0 < m -> ln (powerRZ 2 e * m) = IZR e * ln 2 + ln m.
 Proof.
   intros H. rewrite <- exp_power, ln_mult, ln_exp by (auto using exp_pos). reflexivity.
 Qed.
+
+(* LOG.2: ln m = 2·s·(1 + s²/3 + s⁴/5 + s⁶/7 + …): after n terms, what is left out is at most
+   2·|s|²ⁿ⁺¹/(1 − s²). *)
+Theorem LOG_2 s n : -1 < s < 1 ->
+  Rabs (ln ((1 + s) / (1 - s)) - 2 * s * ∑ k < n, s ^ (2 * k) / (2 * k + 1))
+  <= 2 * Rabs s ^ (2 * n + 1) / (1 - s ^ 2).
+Proof.
+  intros S. set (f := fun x => ln ((1 + x) / (1 - x)) - 2 * x * ∑ k < n, x ^ (2 * k) / (2 * k + 1)).
+  assert (D : forall x, -1 < x < 1 -> is_derive f x (2 * x ^ (2 * n) / (1 - x ^ 2))).
+  { intros x X. apply (is_derive_ext (fun x => ln ((1 + x) / (1 - x))
+        - 2 * ∑ k < n, x ^ (2 * k + 1) / (2 * k + 1))).
+    - intros y. change (ln ((1 + y) / (1 - y)) - 2 * ∑ k < n, y ^ (2 * k + 1) / (2 * k + 1) = f y).
+      unfold f. rewrite Rmult_assoc, <- (Sum_scal n y). do 2 f_equal. apply Sum_ext; intros k.
+      rewrite Nat.add_1_r, <- tech_pow_Rmult. unfold Rdiv; ring.
+    - assert (P : 0 < (1 + x) / (1 - x)) by (apply Rdiv_lt_0_compat; lra).
+      eapply d_eq; [apply d_minus; [apply d_ln; [apply d_div; [rate | rate | lra] | exact P] |] |].
+      + apply d_scal, d_Sum. intros k. apply d_divc, is_derive_pow, d_id.
+      + cbv beta. rewrite (Sum_ext n _ (fun k => (x ^ 2) ^ k)).
+        * assert (G : (1 - x ^ 2) * ∑ k < n, (x ^ 2) ^ k = 1 - (x ^ 2) ^ n).
+          { clear. induction n; simpl; [ring |]. simpl in IHn0. lra || (rewrite Rmult_plus_distr_l, IHn0; ring). }
+          assert (x ^ 2 < 1) by nra. rewrite pow_mult.
+          replace (∑ k < n, (x ^ 2) ^ k) with ((1 - (x ^ 2) ^ n) / (1 - x ^ 2))
+            by (rewrite <- G; field; lra).
+          field. repeat split; nra.
+        * intros k. rewrite Nat.add_1_r, S_INR, mult_INR, Nat.pred_succ, pow_mult. simpl INR.
+          pose proof (pos_INR k). field. lra. }
+  assert (f0 : f 0 = 0) by (unfold f; replace ((1 + 0) / (1 - 0)) with 1 by field; rewrite ln_1; ring).
+  destruct (MVT_gen f 0 s (fun x => 2 * x ^ (2 * n) / (1 - x ^ 2))) as (c & C & E).
+  - intros x X. apply D. unfold Rmin, Rmax in X. destruct (Rle_dec 0 s); lra.
+  - intros x X. apply derivable_continuous_pt. exists (2 * x ^ (2 * n) / (1 - x ^ 2)).
+    apply is_derive_Reals, D. unfold Rmin, Rmax in X. destruct (Rle_dec 0 s); lra.
+  - fold (f s). replace (f s) with (f s - f 0) by (rewrite f0; ring). rewrite E.
+    assert (A : c ^ 2 <= s ^ 2) by (unfold Rmin, Rmax in C; destruct (Rle_dec 0 s); nra).
+    assert (s ^ 2 < 1) by nra. rewrite Rminus_0_r, Rabs_mult, pow_mult.
+    rewrite Rabs_right.
+    + rewrite Nat.add_1_r, <- tech_pow_Rmult, pow_mult, pow2_abs.
+      pose proof (pow_incr (c ^ 2) (s ^ 2) n (conj (pow2_ge_0 c) A)).
+      pose proof (pow_le (c ^ 2) n (pow2_ge_0 c)).
+      replace (2 * (Rabs s * (s ^ 2) ^ n) / (1 - s ^ 2))
+        with (2 * (s ^ 2) ^ n / (1 - s ^ 2) * Rabs s) by (field; lra).
+      apply Rmult_le_compat_r; [apply Rabs_pos |]. unfold Rdiv.
+      apply Rmult_le_compat; [lra | apply Rlt_le, Rinv_0_lt_compat; lra | lra |].
+      apply Rinv_le_contravar; lra.
+    + apply Rle_ge. unfold Rdiv. apply Rmult_le_pos.
+      * apply Rmult_le_pos; [lra | apply pow_le, pow2_ge_0].
+      * apply Rlt_le, Rinv_0_lt_compat. lra.
+Qed.

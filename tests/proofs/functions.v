@@ -241,11 +241,16 @@ Proof.
       unfold f. rewrite Rmult_assoc, <- (Sum_scal n y). do 2 f_equal. apply Sum_ext; intros k.
       rewrite Nat.add_1_r, <- tech_pow_Rmult. unfold Rdiv; ring.
     - assert (P : 0 < (1 + x) / (1 - x)) by (apply Rdiv_lt_0_compat; lra).
-      eapply d_eq; [apply d_minus; [apply d_ln; [apply d_div; [rate | rate | lra] | exact P] |] |].
-      + apply d_scal, d_Sum. intros k. apply d_divc, is_derive_pow, d_id.
+      assert (Dq : is_derive (fun x => (1 + x) / (1 - x)) x (2 / (1 - x) ^ 2)).
+      { eapply d_eq; [apply (d_div (fun x => 1 + x) (fun x => 1 - x)); [rate | rate | lra] |].
+        cbv beta. field. lra. }
+      eapply d_eq; [apply d_minus; [exact (d_ln _ _ _ Dq P) |] |].
+      + apply d_scal, (d_Sum n (fun x k => x ^ (2 * k + 1) / (2 * k + 1))). intros k.
+        apply d_divc, is_derive_pow, d_id.
       + cbv beta. rewrite (Sum_ext n _ (fun k => (x ^ 2) ^ k)).
-        * assert (G : (1 - x ^ 2) * ∑ k < n, (x ^ 2) ^ k = 1 - (x ^ 2) ^ n).
-          { clear. induction n; simpl; [ring |]. simpl in IHn0. lra || (rewrite Rmult_plus_distr_l, IHn0; ring). }
+        * assert (G : forall y, (1 - y) * ∑ k < n, y ^ k = 1 - y ^ n).
+          { clear. intros y. induction n as [| n IH]; cbn [Sum pow]; [ring |].
+            rewrite Rmult_plus_distr_l, IH. ring. }
           assert (x ^ 2 < 1) by nra. rewrite pow_mult.
           replace (∑ k < n, (x ^ 2) ^ k) with ((1 - (x ^ 2) ^ n) / (1 - x ^ 2))
             by (rewrite <- G; field; lra).
@@ -261,7 +266,7 @@ Proof.
     assert (A : c ^ 2 <= s ^ 2) by (unfold Rmin, Rmax in C; destruct (Rle_dec 0 s); nra).
     assert (s ^ 2 < 1) by nra. rewrite Rminus_0_r, Rabs_mult, pow_mult.
     rewrite Rabs_right.
-    + rewrite Nat.add_1_r, <- tech_pow_Rmult, pow_mult, pow2_abs.
+    + rewrite Nat.add_1_r, <- (tech_pow_Rmult (Rabs s)), (pow_mult (Rabs s)), pow2_abs.
       pose proof (pow_incr (c ^ 2) (s ^ 2) n (conj (pow2_ge_0 c) A)).
       pose proof (pow_le (c ^ 2) n (pow2_ge_0 c)).
       replace (2 * (Rabs s * (s ^ 2) ^ n) / (1 - s ^ 2))

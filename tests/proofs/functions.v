@@ -81,7 +81,7 @@ Qed.
 Section Softmax.
 Variables (C t : nat) (z : nat -> R) (h : R).
 Hypothesis right_class : (t < C)%nat.
-(* CE.2 and CE.3: Z = ∑_c e^(z_c − h), p_c = e^(z_c − h)/Z *)
+(* CE.2: Z = ∑_c e^(z_c − h) *)
 Notation Z h := (∑ c < C, exp (z c - h)).
 Notation p h := (fun c => exp (z c - h) / Z h).
 
@@ -95,7 +95,7 @@ Proof.
   rewrite <- Sum_scal. apply Sum_ext; intros c. unfold Rminus. rewrite exp_plus. ring.
 Qed.
 
-(* CE.3: p does not depend on h; and its entries sum to 1. *)
+(* CE.3: p_c = e^(z_c − h)/Z: it does not depend on h, and its entries sum to 1. *)
 Theorem CE_3 c : p h c = exp (z c) / ∑ c < C, exp (z c) /\ ∑ c < C, p h c = 1.
 Proof.
   pose proof (Sum_exp_pos z). pose proof (exp_pos (- h)). split.

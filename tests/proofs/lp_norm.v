@@ -41,7 +41,8 @@ Proof.
   - cbv beta. rewrite E. unfold Rdiv. rewrite Rmult_comm, <- Sum_scal. apply Sum_ext; termwise.
 Qed.
 
-(* LP.8: uᵢ/(M·t) (L2), where t > 0 *)
+(* LP.8: ∂t/∂uᵢ = qᵢ: sign(uᵢ)/M (L1), uᵢ/(M·t) (L2), sign(uᵢ) if |uᵢ| = t, else 0 (L∞); here L2,
+   where t > 0 *)
 Theorem LP_8 : let t := size2 M u in 0 < t -> gradient M (size2 M) u (fun i => u i / (M * t)).
 Proof.
   intros t T p s d [E D]. unfold size2.

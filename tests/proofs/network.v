@@ -112,7 +112,8 @@ Proof.
   - unfold minus, plus, opp; simpl. field. lra.
 Qed.
 
-(* MLP.6: W ~ U(−a, a), a = √(6/(in + out)) has variance 2/(in + out). *)
+(* MLP.6: W ~ U(−a, a), a = √(6/(in + out)) (Xavier, also called Glorot): the variance is
+   2/(in + out). *)
 Theorem MLP_6 inputs outputs : 0 < inputs -> 0 < outputs ->
   let a := sqrt (6 / (inputs + outputs)) in
   is_RInt (fun u => u ^ 2 / (2 * a)) (- a) a (2 / (inputs + outputs)).
@@ -123,7 +124,7 @@ Proof.
   - unfold a. rewrite <- Rsqr_pow2, Rsqr_sqrt by lra. field. lra.
 Qed.
 
-(* MLP.8: W, b ~ U(−a, a), a = 1/√in has variance 1/(3·in). *)
+(* MLP.8: W, b ~ U(−a, a), a = 1/√in (fan-in: PyTorch's default): the variance is 1/(3·in). *)
 Theorem MLP_8 inputs : 0 < inputs -> let a := 1 / sqrt inputs in
   is_RInt (fun u => u ^ 2 / (2 * a)) (- a) a (1 / (3 * inputs)).
 Proof.

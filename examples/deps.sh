@@ -4,7 +4,8 @@
 #   deps.sh figures   stb_image_write (draws the PNGs), curl (fetches MNIST)
 #   deps.sh dev       clang with its sanitizer runtime, g++, a compiler for ARM and Open MPI, for
 #                     the whole check matrix; without Open MPI the example that needs it is left
-#                     out. And Node with npm, for the book
+#                     out. And Node with npm, for the book; Coq, Coquelicot and Gappa, for the
+#                     proofs
 #
 # It uses whichever package manager is there (apt-get, dnf, pacman, brew), as root or through sudo,
 # says what it does, and does nothing when nothing is missing.
@@ -36,7 +37,18 @@ has_mpi() { # Fedora's is not on the path
     { have mpicc && have mpirun; } || [ -x /usr/lib64/openmpi/bin/mpicc ]
 }
 
-# The packages for `$1` (stb, curl, g++, clang, asan, node, arm, mpi) with the manager $manager.
+has_coq() { # with Coquelicot
+    have coqc && have coqtop || return 1
+    dir=$(mktemp -d) || return 1
+    echo 'From Coquelicot Require Import Coquelicot.' >"$dir/a.v"
+    coqc -q -w none "$dir/a.v" >/dev/null 2>&1
+    found=$?
+    rm -rf "$dir"
+    return $found
+}
+
+# The packages for `$1` (stb, curl, g++, clang, asan, node, arm, mpi, coq, gappa) with the manager
+# $manager.
 package() {
     case $manager:$1 in
     apt-get:stb) echo libstb-dev ;;
@@ -59,6 +71,9 @@ package() {
     dnf:mpi) echo openmpi-devel ;;
     pacman:mpi) echo openmpi ;;
     brew:mpi) echo open-mpi ;;
+    apt-get:coq) echo coq libcoq-coquelicot ;;
+    dnf:coq) echo coq coq-coquelicot ;;
+    *:coq) echo coq coquelicot ;;
     *) echo "$1" ;;
     esac
 }
@@ -98,6 +113,8 @@ dev)
     has_asan || missing="$missing asan"
     { have node && have npm; } || missing="$missing node"
     have arm-none-eabi-gcc || missing="$missing arm"
+    has_coq || missing="$missing coq"
+    have gappa || missing="$missing gappa"
     has_mpi || optional=mpi
     ;;
 *)

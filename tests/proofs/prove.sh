@@ -1,15 +1,17 @@
 #!/bin/sh
 # prove.sh - Coq checks the theorems of tests/proofs/*.v, for every n.
 #
-#   prove.sh              all files; what each theorem assumes; the tags; the rounding by Gappa
+#   prove.sh              all files; what each theorem assumes; the tags; the rounding, by Gappa
+#                         and beside what is measured
 #   prove.sh mutants      wrong edits of the statements (mutants.txt), which must not be provable
+#   prove.sh all          both
 #
 # A theorem passes if its file compiles and if it rests on nothing but what Coq's real numbers rest
-# on: the axioms listed below. Environment: BUILD, JOBS. The last line is "N passed, N failed".
+# on: the axioms listed below. Environment: CC, BUILD, JOBS. The last line is "N passed, N failed".
 # Without Coq nothing has been proved, and that is a failure.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-: "${BUILD:=build}" "${JOBS:=2}"
+: "${CC:=cc}" "${BUILD:=build}" "${JOBS:=2}"
 LC_ALL=C.UTF-8
 export LC_ALL
 passed=0
@@ -107,7 +109,7 @@ for file in $files; do
         esac
     done <"${file%.v}.assumed"
 done
-[ "$passed" -eq "$(echo "$theorems" | wc -l)" ] || fail "some theorem has not been looked at"
+[ "$passed" -eq "$(echo "$theorems" | wc -l)" ] || [ "$failed" -gt 0 ] || fail "some theorem has not been looked at"
 
 cd "$root" || exit 1
 sh tests/lint/proofs.sh >"$out/lint" || fail "$(cat "$out/lint")"
@@ -119,4 +121,19 @@ for script in tests/proofs/*.gappa; do # prints nothing if it has proved all
         fail "$script: $report"
     fi
 done
+# The error of the plain primitives, beside the bound: the table of docs/accuracy.md.
+if $CC -std=c99 -O2 -ffp-contract=off -DNRM_PLAIN -DNRM_ACC=float -I. tests/proofs/rounding.c \
+    -o "$out/rounding" -lm && "$out/rounding" >"$out/rounding.txt"; then
+    passed=$((passed + 1))
+else
+    fail "an error is beyond its bound: $(cat "$out/rounding.txt")"
+fi
+while read -r line; do
+    grep -q -x -F "$line" docs/accuracy.md || fail "docs/accuracy.md has not the row: $line"
+done <"$out/rounding.txt"
+
+if [ "${1:-}" = all ]; then
+    cd "$out" || exit 1
+    . "$root/tests/proofs/mutants.sh"
+fi
 verdict

@@ -143,6 +143,16 @@ mutants: ## edit the formulas of the header, one at a time: which check finds it
 mutants-docs: ## the same, and record who found it
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/mutants/run.sh --write
 
+.PHONY: prove prove-mutants proofs-docs
+prove: ## check the theorems of tests/proofs with Coq, and the wrong statements
+	@CC="$(CC)" BUILD="$(BUILD)" JOBS="$(or $(JOBS),2)" sh tests/proofs/prove.sh all
+
+prove-mutants: ## the wrong statements alone
+	@BUILD="$(BUILD)" JOBS="$(or $(JOBS),2)" sh tests/proofs/prove.sh mutants
+
+proofs-docs: ## the table of docs/how_we_know.md anew
+	@sh tests/how_we_know.sh docs
+
 .PHONY: parity
 parity: ## every layer beside PyTorch, where it is installed (SEED= of the data)
 	@CC="$(CC)" BUILD="$(BUILD)" SEED="$(or $(SEED),1)" sh tests/parity/parity.sh

@@ -4,8 +4,8 @@
 #   figures   stb_image_write.h, which draws the PNGs (for `make figures` and `make test`)
 #   mnist     curl, if there is no wget either (for `make mnist`)
 #   dev       what the whole check matrix wants: g++, clang with its sanitizers, a compiler for ARM,
-#             Node with npm, OpenBLAS, curl, CMake, Meson, Ninja and pkg-config; Open MPI if it
-#             can be had
+#             Node with npm, OpenBLAS, curl, CMake, Meson, Ninja, pkg-config, and Coq, Coquelicot
+#             and Gappa for the proofs; Open MPI if it can be had
 #   peers     what `make bench-peers` and `make bench-mnist` compare with (Debian): PyTorch,
 #             oneDNN, and OpenBLAS, without which PyTorch's products are slow
 #
@@ -41,6 +41,16 @@ has_header() {
 
 has_mpi() { # Fedora's is not on the path
     { have mpicc && have mpirun; } || [ -x /usr/lib64/openmpi/bin/mpicc ]
+}
+
+has_coq() { # with Coquelicot
+    have coqc && have coqtop || return 1
+    dir=$(mktemp -d) || return 1
+    echo 'From Coquelicot Require Import Coquelicot.' >"$dir/a.v"
+    coqc -q -w none "$dir/a.v" >/dev/null 2>&1
+    found=$?
+    rm -rf "$dir"
+    return $found
 }
 
 clang_major() { # of the clang that is here, or that apt would install
@@ -81,6 +91,8 @@ arm gcc-arm-none-eabi arm-none-eabi-gcc-cs arm-none-eabi-gcc gcc-arm-none-eabi \
     cross-arm-none-gcc13 arm-none-eabi-gcc arm-none-eabi-gcc
 openblas libopenblas-dev openblas-devel openblas openblas-dev openblas_pthreads-devel \
     openblas OpenBLAS
+coq coq+libcoq-coquelicot coq+coq-coquelicot coq - coq coq coq
+gappa gappa gappa - - - gappa -
 cmake cmake cmake cmake cmake cmake cmake cmake
 meson meson meson meson meson meson meson meson
 ninja ninja-build ninja-build ninja ninja ninja ninja ninja
@@ -137,6 +149,8 @@ dev)
     { have node && have npm; } || lacks node
     have arm-none-eabi-gcc || lacks arm
     has_header cblas.h || lacks openblas
+    has_coq || lacks coq
+    have gappa || lacks gappa
     for tool in curl cmake meson ninja pkg-config; do have $tool || lacks $tool; done
     has_mpi || optional=mpi
     ;;

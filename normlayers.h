@@ -993,7 +993,7 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
         else if (dx != NULL)
             nrmi_project(dx, dy, NULL, x, &mu, r, scale, NULL, 0, &v, c, w); /* BN.20 */
     }
-    return NRM_OK;
+    return lost;
 }
 
 /*

@@ -1015,14 +1015,14 @@ static int parse(cli_options *o, int argc, char **argv)
 /* Separate workers need two examples or none, and the blocks of panel a a step each. */
 static int check_parts(const experiment *e)
 {
-    size_t n = e->o->batch;
-    int round, w;
+    int last, w;
     if (e->steps < BLOCKS) {
-        fprintf(stderr, NAME ": --batch %zu makes less than %d steps of %zu images\n", n,
+        fprintf(stderr, NAME ": --batch %zu makes less than %d steps of %zu images\n", e->o->batch,
                 (int)BLOCKS, e->train_n);
         return CLI_EXIT_USAGE;
     }
-    for (round = 0; round < 2; round++, n = e->train_n % n)
+    for (last = 0; last < 2; last++) {
+        const size_t n = last ? e->train_n % e->o->batch : e->o->batch; /* may be 0 */
         for (w = 0; w < e->size && n > 0; w++)
             if (part_begins(e, n, w + 1) - part_begins(e, n, w) == 1) {
                 fprintf(stderr,
@@ -1031,16 +1031,22 @@ static int check_parts(const experiment *e)
                         n, w);
                 return CLI_EXIT_USAGE;
             }
+    }
     return CLI_RUN;
 }
 
-/* All workers read the data, and come to the same conclusions. */
+/* All workers read the data, and come to the same conclusions. If one of them cannot, it tells the
+   others why, of which rank 0 is heard. */
 static int load(experiment *e)
 {
     const size_t train_n = e->o->quick ? QUICK_N : TRAIN_N, test_n = e->o->quick ? QUICK_N : TEST_N;
-    char err[DATASET_ERR_MAX];
-    if (dataset_load(&e->data, e->o->data, 1, train_n, test_n, err)) {
-        fprintf(stderr, NAME ": %s\n", err);
+    char err[DATASET_ERR_MAX] = "";
+    const int failed = dataset_load(&e->data, e->o->data, 1, train_n, test_n, err) != 0;
+    int mine = failed ? e->rank : e->size, first = 0;
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first < e->size) {
+        MPI_Bcast(err, DATASET_ERR_MAX, MPI_CHAR, first, MPI_COMM_WORLD);
+        fprintf(stderr, NAME ": worker %d: %s\n", first, err);
         return CLI_EXIT_ERROR;
     }
     if (e->data.synthetic)

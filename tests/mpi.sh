@@ -90,6 +90,15 @@ check "they do not depend on the number of workers" cmp "$dir/undivided2" "$dir/
 check "one rank has nothing to show" refuses "one worker alone" 1 --quick
 check "a part of one example is refused" refuses "one example" 3 --quick --batch 10
 check "too large a batch is refused" refuses "less than 20 steps" 2 --quick --batch 500
+check "a batch that divides the images" refuses "less than 20 steps" 2 --quick --batch 250
+check "one that leaves no short batch" sh -c "timeout 300 mpirun -np 2 '$bin/mpi_batchnorm' \
+    --data synthetic --quick --batch 20 --epochs 1 --seeds 1 --quiet --out '$dir/whole'"
+no_data() { # the second worker has none: all end at once, and the first says why
+    timeout 60 mpirun -np 1 "$bin/mpi_batchnorm" --data synthetic --quick --out "$dir/lost" : \
+        -np 1 "$bin/mpi_batchnorm" --data "$dir/none" --quick --out "$dir/lost" >"$dir/why" 2>&1
+    [ $? -eq 1 ] && grep -q '^mpi_batchnorm: worker 1: ' "$dir/why"
+}
+check "a worker without data is named" no_data
 check "the page shows add" quoted add
 check "the page shows merge" quoted merge
 verdict mpi

@@ -5,8 +5,10 @@
 #     tests/expected/golden.txt, which come from builds without threads;
 #   the same with SEE_THREADS, which fails unless several threads had work in every large layer and
 #     product, and only one in small ones;
-#   the same under clang's thread sanitizer, whose OpenMP tells it about barriers (gcc's does not:
-#     everything behind a barrier would be reported);
+#   tests/test_status.c with NRM_OPENMP on as many: what the part of any thread has met reaches the
+#     status;
+#   tests/determinism.c under clang's thread sanitizer, whose OpenMP tells it about barriers (gcc's
+#     does not: everything behind a barrier would be reported);
 #   tests/threads.c, several threads that call the library at the same time, under the sanitizer.
 #
 # Each of these checks is also seen to fail: on a build whose work nobody shares, and on programs
@@ -68,6 +70,12 @@ check_openmp() { # compiler
         else
             verdict "$work/$1" 1 "$1 -fopenmp ${row#* } does not build"
         fi
+    done
+    build "$work/$1" "$1" "$openmp -O1 -DNRM_OPENMP -Itests" tests/test_status.c statuses
+    verdict "$work/$1" $? "$1, test_status.c does not build"
+    for threads in 1 2 3 8; do
+        OMP_NUM_THREADS=$threads "$work/$1/statuses" >"$work/$1/log" 2>&1
+        verdict "$work/$1" $? "$1, statuses, $threads threads"
     done
     seen="$openmp -O1 -DSEE_THREADS -finstrument-functions"
     build "$work/$1" "$1" "$seen -DNRM_OPENMP" tests/determinism.c seen

@@ -51,7 +51,7 @@ line; `NRM_STATIC`, `NRM_DEF` in any file; the others where the functions are co
     NRM_STATIC           a private `static inline` copy of all functions
     NRM_DEF              what stands before each function: dllexport, visibility, ...
     NORMLAYERS_IMPLEMENTATION    compile the functions here
-    NRM_SQRT, NRM_MEMCPY, NRM_MEMSET    used instead of sqrt (of an nrm_acc), memcpy, memset
+    NRM_SQRT NRM_MEMCPY NRM_MEMSET      used instead of sqrt (of an nrm_acc), memcpy, memset
     NRM_NO_LIBC          include neither math.h nor string.h: define these three
     NRM_PLAIN            plain primitives, ## 15: small, no SIMD
     NRM_NO_VECTORS       no vector extensions
@@ -1010,7 +1010,8 @@ With M = 2 nothing else is left: if the values differ by much more than √ε, x
     dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       (BN.23)
 
 is the fraction ε·r² of γ·r·dyᵢ less its mean. So the layers before such a norm hardly learn.
-
+*/
+/*
 ## 2  Layer normalization
 
 *The question it answers: is this value large for its example, judged by the other features?*
@@ -1222,7 +1223,8 @@ With r = 1/(s + ε), LN.14 gains a factor κ; where s = 0, κ·x̂ᵢ is 0.
 
     x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1))                (LN.17)
     dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)             (LN.18)
-
+*/
+/*
 ## 3  Noisy batch normalization
 
 *The question it answers: does batch norm help because it keeps a network's distributions steady?*
@@ -1343,7 +1345,8 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
 In the paper a network with this noise trains about as well as with batch norm alone, though its
 distributions move more than without a norm. The gradient still goes through BN.19, so it is still
 projected and scaled by r. Our own run is in `docs/experiments/10_mnist_norms.md`.
-
+*/
+/*
 ## 4  Statistics that merge: synchronised, masked and virtual batches
 
 *The question it answers: what if the values to normalize together are not in one place?*
@@ -4174,7 +4177,8 @@ static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_re
     nrmi_walk at = {v, 0, 0, 0, 0};
     at.w = w;
     for (c = 0; c < w; c++) {
-        offset[c] = Q[c] = gross[c] = 0;
+        offset[c] = Q[c] = 0;
+        gross[c] = 0;
         pivot[c] = first[c];
     }
     for (n = 0; (B = nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL)) > 0; n += B) {

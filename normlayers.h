@@ -55,6 +55,7 @@ line; `NRM_STATIC`, `NRM_DEF` in any file; the others where the functions are co
     NRM_NO_LIBC          include neither math.h nor string.h: define these three
     NRM_PLAIN            plain primitives, ## 15: small, no SIMD
     NRM_NO_VECTORS       no vector extensions
+    NRM_NO_DISPATCH      no choice of AVX2 or AVX-512 at run time, ## 16
     NRM_WIDTH=1024       columns worked on together: 64 if NRM_NO_LIBC, 1 if NRM_PLAIN
     NRM_OPENMP           share work between threads, by OpenMP 3.0 or later
     NRM_GEMM             products by cblas_sgemm or cblas_dgemm, see ## 19
@@ -3950,16 +3951,23 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
 #define NRM_VEC_BYTES 32
 #else
 #define NRM_VEC_BYTES 16
+#if defined(__x86_64__) && !defined(NRM_NO_DISPATCH) && !defined(NRM_NO_LIBC) &&                   \
+    !defined(_MSC_VER) && !defined(__OPTIMIZE_SIZE__)
+#define NRM_DISPATCH
+#ifndef NRM_DISPATCH_LIMIT
+#define NRM_DISPATCH_LIMIT 64
 #endif
-typedef nrm_real nrmi_vec
-    __attribute__((vector_size(NRM_VEC_BYTES), aligned(__alignof__(nrm_real)), may_alias));
+#endif
+#endif
+#define NRM_VECTOR(name, bytes)                                                                    \
+    typedef nrm_real name                                                                          \
+        __attribute__((vector_size(bytes), aligned(__alignof__(nrm_real)), may_alias))
+NRM_VECTOR(nrmi_vec, NRM_VEC_BYTES);
 #define NRM_ON_LINE __attribute__((aligned(64))) /* where a cache line begins */
 #else /* a vector of one number: the same sums in the same order */
 typedef nrm_real nrmi_vec;
 #define NRM_ON_LINE
 #endif
-#define NRM_VEC (sizeof(nrmi_vec) / sizeof(nrm_real)) /* numbers in a vector */
-#define NRM_TILE_VECS (NRM_VEC == 1 || sizeof(nrmi_vec) == 64 ? 4 : 2) /* see chapter 19 */
 
 #if defined(__GNUC__) || defined(__clang__)
 #define NRM_INLINE static inline __attribute__((always_inline))
@@ -3974,13 +3982,79 @@ typedef nrm_real nrmi_vec;
 #define NRM_UNROLL _Pragma("GCC unroll 8")
 #endif
 
-/* A statement for each i < n: for vectors as long as there are whole ones, then for single numbers.
-   nrmi_some is the type of what it works on. */
-#define NRM_EACH(i, n, ...)                                                                        \
-    for (; i + NRM_VEC <= (n); i += NRM_VEC) {                                                     \
-        typedef nrmi_vec nrmi_some;                                                                \
-        __VA_ARGS__;                                                                               \
+/*
+**Instruction sets.** A *kernel* is a function that works on vectors. Where the compiler may only
+assume the vectors of 16 bytes that every x86-64 has, each kernel is compiled three times, for
+16, 32 (AVX2) and 64 bytes (AVX-512), and at each call the processor decides. No copy fuses
+multiplication and addition, so the choice changes no bit. `NRM_DISPATCH_LIMIT`, the most bytes
+to be used, is there for tests.
+*/
+static int nrmi_bytes(void)
+{
+#ifdef NRM_DISPATCH
+    if (NRM_DISPATCH_LIMIT >= 64 && __builtin_cpu_supports("avx512f")) return 64;
+    if (NRM_DISPATCH_LIMIT >= 32 && __builtin_cpu_supports("avx2")) return 32;
+#endif
+    return sizeof(nrmi_vec);
+}
+
+#ifdef NRM_DISPATCH
+NRM_VECTOR(nrmi_vec32, 32);
+NRM_VECTOR(nrmi_vec64, 64);
+#define NRM_BYTES const int bytes,
+#define NRM_PASS_ON bytes,
+#define NRM_COPY(name, isa, size, arguments, ...)                                                  \
+    static __attribute__((target(isa))) NRM_APART void name##_##size(__VA_ARGS__)                  \
+    {                                                                                              \
+        name##_any(size, NRM_BARE arguments);                                                      \
+    }
+#define NRM_BARE(...) __VA_ARGS__
+#define NRM_KERNEL(name, arguments, ...)                                                           \
+    NRM_INLINE void name##_any(const int bytes, __VA_ARGS__);                                      \
+    NRM_COPY(name, "avx512f", 64, arguments, __VA_ARGS__)                                          \
+    NRM_COPY(name, "avx2", 32, arguments, __VA_ARGS__)                                             \
+    static void name(__VA_ARGS__)                                                                  \
+    {                                                                                              \
+        const int bytes = nrmi_bytes();                                                            \
+        if (bytes == 64)                                                                           \
+            name##_64 arguments;                                                                   \
+        else if (bytes == 32)                                                                      \
+            name##_32 arguments;                                                                   \
+        else                                                                                       \
+            name##_any(16, NRM_BARE arguments);                                                    \
     }                                                                                              \
+    NRM_INLINE void name##_any(const int bytes, __VA_ARGS__)
+#define NRM_WIDTHS(...)                                                                            \
+    if (bytes == 64) {                                                                             \
+        typedef nrmi_vec64 nrmi_some;                                                              \
+        __VA_ARGS__                                                                                \
+    } else if (bytes == 32) {                                                                      \
+        typedef nrmi_vec32 nrmi_some;                                                              \
+        __VA_ARGS__                                                                                \
+    } else {                                                                                       \
+        typedef nrmi_vec nrmi_some;                                                                \
+        __VA_ARGS__                                                                                \
+    }
+#else
+#define NRM_BYTES
+#define NRM_PASS_ON
+#define NRM_KERNEL(name, arguments, ...) static void name(__VA_ARGS__)
+#define NRM_WIDTHS(...)                                                                            \
+    {                                                                                              \
+        typedef nrmi_vec nrmi_some;                                                                \
+        __VA_ARGS__                                                                                \
+    }
+#endif
+
+/* Statements for each i < n: for vectors as long as there are whole ones, then for single numbers.
+   nrmi_some is the type of what they work on, and NRM_MANY how many numbers that are. */
+#define NRM_MANY (sizeof(nrmi_some) / sizeof(nrm_real))
+#define NRM_LOOP(i, n, ...)                                                                        \
+    for (; i + NRM_MANY <= (n); i += NRM_MANY) {                                                   \
+        __VA_ARGS__;                                                                               \
+    }
+#define NRM_EACH(i, n, ...)                                                                        \
+    NRM_WIDTHS(NRM_LOOP(i, n, __VA_ARGS__))                                                        \
     for (; i < (n); i++) {                                                                         \
         typedef nrm_real nrmi_some;                                                                \
         __VA_ARGS__;                                                                               \
@@ -4039,44 +4113,46 @@ enum {
 /* Two sums under way, of u and of u·d with d = x − p; u is d if dy is NULL (SUM.3), else dy, or
    dy·gamma. */
 typedef struct NRM_OWN(nrmi_lanes) {
-    nrmi_vec u[NRM_LANES / NRM_VEC], ud[NRM_LANES / NRM_VEC];
+    nrm_real u[NRM_LANES] NRM_ON_LINE, ud[NRM_LANES];
 } nrmi_lanes;
 #define NRM_ADD(u_sum, ud_sum, u, d) ((u_sum) += (u), (ud_sum) += (u) * (d))
+#define NRM_ALL_LANES(j) NRM_UNROLL for (j = 0; j < NRM_LANES / NRM_MANY; j++)
 
 /* Adds n neighbours; the last ones, too few for all lanes, go one by one. */
-NRM_INLINE void nrmi_add_run(nrmi_lanes *lanes, const nrm_real *x, nrm_real p, const nrm_real *dy,
-                             const nrm_real *gamma, size_t n)
+NRM_INLINE void nrmi_add_run(NRM_BYTES nrmi_lanes *lanes, const nrm_real *x, nrm_real p,
+                             const nrm_real *dy, const nrm_real *gamma, size_t n, int fresh)
 {
-    nrm_real *u_sum = (nrm_real *)lanes->u, *ud_sum = (nrm_real *)lanes->ud;
     size_t i = 0, j;
-    if (n >= NRM_LANES) {
-        nrmi_lanes sum = *lanes; /* a copy that may live in registers */
-        for (; i + NRM_LANES <= n; i += NRM_LANES)
-            NRM_UNROLL for (j = 0; j < NRM_LANES / NRM_VEC; j++)
+    NRM_WIDTHS({
+        nrmi_some u_sum[NRM_LANES / NRM_MANY], ud_sum[NRM_LANES / NRM_MANY], zero = {0};
+        NRM_ALL_LANES(j) u_sum[j] = fresh ? zero : NRM_LOAD(lanes->u + j * NRM_MANY);
+        NRM_ALL_LANES(j) ud_sum[j] = fresh ? zero : NRM_LOAD(lanes->ud + j * NRM_MANY);
+        for (; i + NRM_LANES <= n; i += NRM_LANES) {
+            NRM_ALL_LANES(j)
             {
-                typedef nrmi_vec nrmi_some;
-                const nrm_real *at = x + i + j * NRM_VEC;
-                const nrmi_vec d = NRM_LOAD(at) - p;
-                nrmi_vec u = d;
-                if (dy != NULL) u = NRM_LOAD(dy + (at - x));
-                if (gamma != NULL) u *= NRM_LOAD(gamma + (at - x));
-                NRM_ADD(sum.u[j], sum.ud[j], u, d); /* SUM.8 */
+                const size_t at = i + j * NRM_MANY;
+                const nrmi_some d = NRM_LOAD(x + at) - p;
+                nrmi_some u = d;
+                if (dy != NULL) u = NRM_LOAD(dy + at);
+                if (gamma != NULL) u *= NRM_LOAD(gamma + at);
+                NRM_ADD(u_sum[j], ud_sum[j], u, d); /* SUM.8 */
             }
-        *lanes = sum;
-    }
+        }
+        NRM_ALL_LANES(j) NRM_STORE(lanes->u + j * NRM_MANY, u_sum[j]);
+        NRM_ALL_LANES(j) NRM_STORE(lanes->ud + j * NRM_MANY, ud_sum[j]);
+    })
     for (j = 0; i < n; i++, j++) {
         const nrm_real d = x[i] - p;
         nrm_real u = dy != NULL ? dy[i] : d;
         if (gamma != NULL) u *= gamma[i];
-        NRM_ADD(u_sum[j], ud_sum[j], u, d); /* SUM.8 */
+        NRM_ADD(lanes->u[j], lanes->ud[j], u, d); /* SUM.8 */
     }
 }
 
 /* In quarters of Q lanes: 4, or 2 of doubles. */
-static inline nrm_real nrmi_fold_lanes(const nrmi_vec *lanes)
+static inline nrm_real nrmi_fold_lanes(const nrm_real *l)
 {
     enum { Q = NRM_LANES / 4 };
-    const nrm_real *l = (const nrm_real *)lanes;
     nrm_real q[4] = {0, 0, 0, 0};
     int j;
     for (j = 0; j < Q; j++) q[j] = (l[j] + l[j + 2 * Q]) + (l[j + Q] + l[j + 3 * Q]); /* SUM.9 */
@@ -4092,8 +4168,9 @@ sums of a few columns stay in registers for eight values. More would be worse, s
 are a multiple of 4 KB apart share eight places in the first-level cache.
 */
 #ifndef NRM_PLAIN
-static void nrmi_add_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const nrm_real *p,
-                          const nrm_real *dy, size_t rows, size_t pitch, size_t w)
+NRM_KERNEL(nrmi_add_rows, (su, sud, x, p, dy, rows, pitch, w), nrm_real *su, nrm_real *sud,
+           const nrm_real *x, const nrm_real *p, const nrm_real *dy, size_t rows, size_t pitch,
+           size_t w)
 {
     const size_t streams = NRMI_STREAMS / (dy != NULL ? 2u : 1u);
     size_t n, i;
@@ -4121,47 +4198,48 @@ static void nrmi_add_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const 
 /* How far w groups from group g on have been read. */
 typedef struct nrmi_walk {
     const nrmi_view *v;
-    size_t g, w, run, i;
+    size_t g, w, run, i, count;
 } nrmi_walk;
 
-/* The two sums of each group over its next block; returns how many values that has, 0 at the end.
-   p: a pivot for each group. */
-static size_t nrmi_next_block(nrm_real *su, nrm_real *sud, nrmi_walk *at, const nrm_real *x,
-                              const nrm_real *p, const nrm_real *dy, const nrm_real *gamma)
+/* The two sums of each group over its next block, of `count` values, 0 at the end; p: a pivot for
+   each group. */
+NRM_KERNEL(nrmi_next_block, (su, sud, at, x, p, dy, gamma), nrm_real *su, nrm_real *sud,
+           nrmi_walk *at, const nrm_real *x, const nrm_real *p, const nrm_real *dy,
+           const nrm_real *gamma)
 {
     const nrmi_view *v = at->v;
     const size_t down = at->run * v->pitch, i = at->i, D = v->length;
-    size_t count = nrmi_least(v->runs - at->run, NRMI_LINES), lines = 0, from, piece, j, k;
-    const nrmi_vec zero = {0};
+    size_t count = nrmi_least(v->runs - at->run, NRMI_LINES), lines = 0, from, piece, k;
+    at->count = count;
     if (v->kind == NRMI_COLUMNS) {
         nrmi_add_rows(su, sud, x + down, p, NRM_PLUS(dy, down), count, v->pitch, at->w);
         at->run += count;
-        return count;
+        return;
     }
-    for (k = 0; k < at->w && count > 0; k++) {
+    for (k = 0; k < at->w && at->count > 0; k++) {
         const nrm_real *scale = gamma != NULL ? gamma + (at->g + k) % v->sets * D + i : NULL;
         nrmi_lanes lanes;
-        for (j = 0; j < NRM_LANES / NRM_VEC; j++) lanes.u[j] = lanes.ud[j] = zero;
         if (v->kind == NRMI_ROWS) {
             from = k * v->apart + i;
             count = nrmi_least(D - i, NRMI_BLOCK);
-            nrmi_add_run(&lanes, x + from, p[k], NRM_PLUS(dy, from), scale, count);
+            nrmi_add_run(NRM_PASS_ON &lanes, x + from, p[k], NRM_PLUS(dy, from), scale, count, 1);
         } else {
             for (count = 0; at->run < v->runs; count += piece) {
                 from = at->run * v->pitch + at->i;
                 piece = nrmi_least(D - at->i, NRMI_BLOCK);
                 lines += (piece + NRM_LANES - 1) / NRM_LANES; /* a lane takes one value of each */
                 if (lines > NRMI_BLOCK / NRM_LANES) break;
-                nrmi_add_run(&lanes, x + from, *p, NRM_PLUS(dy, from), NULL, piece);
+                nrmi_add_run(NRM_PASS_ON &lanes, x + from, *p, NRM_PLUS(dy, from), NULL, piece,
+                             count == 0);
                 at->run += at->i + piece == D;
                 at->i = at->i + piece < D ? at->i + piece : 0;
             }
         }
         su[k] = nrmi_fold_lanes(lanes.u);
         sud[k] = nrmi_fold_lanes(lanes.ud);
+        at->count = count;
     }
     at->run += v->kind == NRMI_ROWS && (at->i += count) == D;
-    return count;
 }
 
 /* One turn for w groups that begin at x, with their first pivots, into t from k on. Returns how
@@ -4173,20 +4251,22 @@ static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_re
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length, per = 1 / M;
     nrm_real pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
     nrm_acc *offset = t->mean + k, *Q = t->var + k; /* which they become in the end */
-    size_t c, n, B, unsettled = 0;
-    nrmi_walk at = {v, 0, 0, 0, 0};
+    size_t c, n, unsettled = 0;
+    nrmi_walk at = {v, 0, 0, 0, 0, 0};
     at.w = w;
     for (c = 0; c < w; c++) {
         offset[c] = Q[c] = 0;
-        gross[c] = 0;
         pivot[c] = first[c];
+        gross[c] = 0;
     }
-    for (n = 0; (B = nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL)) > 0; n += B) {
-        const nrm_acc inverse = 1 / (nrm_acc)B, share = (nrm_acc)B / (nrm_acc)(n + B);
+    nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL);
+    for (n = 0; at.count > 0; nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL)) {
+        const nrm_acc B = (nrm_acc)at.count, inverse = 1 / B, share = B / ((nrm_acc)n + B);
         for (c = 0; c < w; c++) /* (SUM.3) */
             nrmi_merge(&offset[c], &Q[c], &pivot[c], first[c], (nrm_acc)s1[c], (nrm_acc)s2[c],
                        inverse, share, (nrm_acc)n * share);
         for (c = 0; c < w; c++) gross[c] += s2[c];
+        n += at.count;
     }
     for (c = 0; c < w; c++) {
         if (one_block) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
@@ -4235,13 +4315,14 @@ static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma
                          size_t w)
 {
     nrm_real su[NRM_SLOTS], sud[NRM_SLOTS];
-    nrmi_walk at = {v, 0, 0, 0, 0};
+    nrmi_walk at = {v, 0, 0, 0, 0, 0};
     const size_t start = g * v->apart;
     size_t k;
     at.g = g;
     at.w = w;
     for (k = 0; k < w; k++) s->dy[k] = s->dy_xhat[k] = 0;
-    while (nrmi_next_block(su, sud, &at, x + start, mu->high, NRM_PLUS(dy, start), gamma) > 0) {
+    while (nrmi_next_block(su, sud, &at, x + start, mu->high, NRM_PLUS(dy, start), gamma),
+           at.count > 0) {
         for (k = 0; k < w; k++) s->dy[k] += (nrm_acc)su[k];
         for (k = 0; k < w; k++) s->dy_xhat[k] += (nrm_acc)sud[k];
     }
@@ -4306,8 +4387,9 @@ may not; hence the integer.
 #define NRM_PREFETCH(at, ahead)
 #endif
 
-static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
-                        const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w)
+NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nrm_real *x,
+           const nrmi_centre *mu, const nrm_acc *scale, const nrm_acc *shift, const nrmi_view *v,
+           size_t g, size_t w)
 {
     const size_t S = v->length, ahead = v->ahead;
     nrm_real slope[NRM_SLOTS], offset[NRM_SLOTS];
@@ -4338,9 +4420,9 @@ static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, c
 }
 
 /* x̂ first, then γ and β along the row. */
-static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
-                             const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
-                             const nrmi_view *v, size_t g, size_t w)
+NRM_KERNEL(nrmi_affine_rows, (y, x, mu, rstd, gamma, beta, v, g, w), nrm_real *y,
+           const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd, const nrm_real *gamma,
+           const nrm_real *beta, const nrmi_view *v, size_t g, size_t w)
 {
     const size_t D = v->length, G = v->sets, ahead = v->ahead;
     size_t k;
@@ -4365,9 +4447,10 @@ In group norm γ differs from group to group of a view, and ⟨g⟩ goes into th
     dx_cs = r·(γ_c·dy_cs + (t·(x_cs − h) + b)), t = −r·⟨g·x̂⟩, b = −⟨g⟩ − t·(μ − h)  [GN.8]
 
 */
-static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
-                         const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
+NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w), nrm_real *dx,
+           const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x, const nrmi_centre *mu,
+           const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s, nrm_acc share,
+           const nrmi_view *v, size_t g, size_t w)
 {
     const int columns = v->kind == NRMI_COLUMNS;
     const size_t S = v->length;
@@ -4414,10 +4497,10 @@ static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma,
 Layer norm's dγ and dβ go down the columns, dx goes along the rows, and both read the same x and
 dy. So one sweep computes both.
 */
-static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                              const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
-                              const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
-                              const nrmi_view *v, size_t g, size_t w)
+NRM_KERNEL(nrmi_project_rows, (dx, columns, dy, gamma, x, mu, rstd, s, share, v, g, w),
+           nrm_real *dx, nrmi_columns *columns, const nrm_real *dy, const nrm_real *gamma,
+           const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_sums *s,
+           nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
     const size_t D = v->length, G = v->sets, ahead = 2 * v->ahead;
     size_t k;
@@ -4516,9 +4599,17 @@ They depend only on whether the compiler fuses multiplication and addition into 
 rounding. gcc does so by default in its GNU dialects, newer clangs do too;
 `-ffp-contract=off` forbids it.
 */
-#define NRM_TILE_ROWS 6
-#define NRM_COLS (NRM_VEC * NRM_TILE_VECS) /* columns of a tile */
+enum { NRMI_TILE_ROWS = 6, NRMI_MOST_COLS = 256 / sizeof(nrm_real) };
 
+/* Vectors in a row of a tile, and columns. */
+#define NRM_TILE_VECS(bytes) ((bytes) >= 64 || (bytes) == sizeof(nrm_real) ? 4 : 2)
+static size_t nrmi_cols(void)
+{
+    const size_t bytes = (size_t)nrmi_bytes();
+    return NRM_TILE_VECS(bytes) * bytes / sizeof(nrm_real);
+}
+
+#ifndef NRM_DISPATCH
 #if defined(__clang__) /* here, and only here, multiplication and addition may be fused */
 #pragma STDC FP_CONTRACT DEFAULT
 #elif defined(__GNUC__)
@@ -4526,53 +4617,49 @@ rounding. gcc does so by default in its GNU dialects, newer clangs do too;
 #elif defined(_MSC_VER)
 #pragma fp_contract(on)
 #endif
-/* LIN.5 for a tile of rows x NRM_COLS. Rows of c are ldc apart; those of b are contiguous. */
-NRM_INLINE void nrmi_tile(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t depth,
-                          int fresh, int rows)
+#endif
+/* LIN.5 for a tile. Rows of c are ldc apart; those of b are contiguous. */
+NRM_INLINE void nrmi_tile(NRM_BYTES nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b,
+                          size_t depth, int fresh, int rows)
 {
-    nrmi_vec sum[NRM_TILE_ROWS][NRM_TILE_VECS], bk[NRM_TILE_VECS];
-    size_t k;
-    int i, v;
-    if (fresh) {
-        NRM_MEMSET(sum, 0, sizeof sum);
-    } else {
-        NRM_UNROLL for (i = 0; i < NRM_TILE_ROWS; i++)
+    NRM_WIDTHS({
+        enum { V = NRM_TILE_VECS(sizeof(nrmi_some)) };
+        nrmi_some sum[NRMI_TILE_ROWS][V], bk[V], zero = {0};
+        size_t k, v;
+        int i;
+        NRM_UNROLL for (i = 0; i < rows; i++)
         {
-            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-                if (i < rows)
-                    sum[i][v] = *(const nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC);
+            NRM_UNROLL for (v = 0; v < V; v++)
+                sum[i][v] = fresh ? zero : NRM_LOAD(c + (size_t)i * ldc + v * NRM_MANY);
         }
-    }
-    for (k = 0; k < depth; k++, a.at += a.col, b.at += b.row) {
-        NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-            bk[v] = *(const nrmi_vec *)(b.at + (size_t)v * NRM_VEC);
-        NRM_UNROLL for (i = 0; i < NRM_TILE_ROWS; i++)
+        for (k = 0; k < depth; k++, a.at += a.col, b.at += b.row) {
+            NRM_UNROLL for (v = 0; v < V; v++) bk[v] = NRM_LOAD(b.at + v * NRM_MANY);
+            NRM_UNROLL for (i = 0; i < rows; i++)
+            {
+                const nrm_real aik = a.at[(size_t)i * a.row];
+                NRM_UNROLL for (v = 0; v < V; v++) sum[i][v] += aik * bk[v]; /* LIN.5 */
+            }
+        }
+        NRM_UNROLL for (i = 0; i < rows; i++)
         {
-            const nrm_real aik = i < rows ? a.at[(size_t)i * a.row] : 0;
-            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-                if (i < rows) sum[i][v] += aik * bk[v]; /* LIN.5 */
+            NRM_UNROLL for (v = 0; v < V; v++)
+                NRM_STORE(c + (size_t)i * ldc + v * NRM_MANY, sum[i][v]);
         }
-    }
-    NRM_UNROLL for (i = 0; i < NRM_TILE_ROWS; i++)
-    {
-        NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-            if (i < rows)
-                *(nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC) = sum[i][v];
-    }
+    })
 }
 
 #define NRM_TILE(name, rows) /* a function of its own has all registers to itself */               \
-    static NRM_APART void name(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b,              \
-                               size_t depth, int fresh)                                            \
+    NRM_KERNEL(name, (c, ldc, a, b, depth, fresh), nrm_real *c, size_t ldc, nrmi_matrix a,         \
+               nrmi_matrix b, size_t depth, int fresh)                                             \
     {                                                                                              \
-        nrmi_tile(c, ldc, a, b, depth, fresh, rows);                                               \
+        nrmi_tile(NRM_PASS_ON c, ldc, a, b, depth, fresh, rows);                                   \
     }
 NRM_TILE(nrmi_tile6, 6)
 NRM_TILE(nrmi_tile4, 4)
 NRM_TILE(nrmi_tile2, 2)
 NRM_TILE(nrmi_tile1, 1)
 
-/* All rows of NRM_COLS columns, the largest tiles first. */
+/* All rows of the columns of a tile, the largest tiles first. */
 static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
                        size_t depth, int fresh)
 {
@@ -4589,6 +4676,7 @@ static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, si
         rows -= step;
     }
 }
+#ifndef NRM_DISPATCH
 #if defined(__clang__) /* from here on no more */
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
@@ -4597,21 +4685,23 @@ static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, si
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
 #endif
+#endif
 
 /* The last columns, too few for a whole tile: c makes a detour through a padded copy. */
 static void nrmi_narrow_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
                               size_t cols, size_t depth, int fresh)
 {
-    nrm_real padded[NRM_TILE_ROWS * NRM_COLS];
+    const size_t tile = nrmi_cols();
+    nrm_real padded[NRMI_TILE_ROWS * NRMI_MOST_COLS];
     size_t i, j;
     NRM_MEMSET(padded, 0, sizeof padded);
     while (rows > 0) {
-        const size_t step = nrmi_least(rows, NRM_TILE_ROWS);
+        const size_t step = nrmi_least(rows, NRMI_TILE_ROWS);
         for (i = 0; i < step && !fresh; i++)
-            for (j = 0; j < cols; j++) padded[i * NRM_COLS + j] = c[i * ldc + j];
-        nrmi_block(padded, NRM_COLS, a, b, step, depth, fresh);
+            for (j = 0; j < cols; j++) padded[i * tile + j] = c[i * ldc + j];
+        nrmi_block(padded, tile, a, b, step, depth, fresh);
         for (i = 0; i < step; i++)
-            for (j = 0; j < cols; j++) c[i * ldc + j] = padded[i * NRM_COLS + j];
+            for (j = 0; j < cols; j++) c[i * ldc + j] = padded[i * tile + j];
         c += step * ldc;
         a.at += step * a.row;
         rows -= step;
@@ -4619,7 +4709,7 @@ static void nrmi_narrow_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matri
 }
 
 /*
-A strip of b, NRM_COLS wide, is first *packed*: copied into rows of exactly its width that
+A strip of b, as wide as a tile, is first *packed*: copied into rows of exactly its width that
 cross as few cache lines as possible. Speed then does not depend on where the matrix begins.
 With arrays 16 bytes past a cache line, as `malloc` returns them, 128 x 784 by 784 x 1000
 rises from 73 to 85 GFLOP/s (peak 102, AVX2). For fewer than NRM_PACK_FROM rows the copy
@@ -4628,26 +4718,17 @@ is packed at a time, 20 KB with AVX. Between two stretches c is stored and loade
 changes no bit. So no bit depends on NRM_DEPTH either, and where `NRM_WIDTH` asks for a
 small stack it shrinks too.
 */
-#define NRM_PACK_FROM 12
-#define NRM_DEEP (NRM_COLS > 32 ? 160 : 320)
-#define NRM_DEPTH (NRM_WIDTH < 1024 ? 8 + (NRM_DEEP - 8) * (NRM_WIDTH) / 1024 : NRM_DEEP)
+enum { NRMI_PACK_FROM = 12, NRMI_PACKED = 10240 }; /* rows; numbers in a packed strip */
+#define NRM_PACKED (NRM_WIDTH < 1024 ? 512 + (NRMI_PACKED - 512) * (NRM_WIDTH) / 1024 : NRMI_PACKED)
 
-/* Copies depth x cols elements of b, of at most NRM_COLS columns, into rows of NRM_COLS. */
-static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols)
+/* Copies depth x cols elements of b into rows of `tile`. */
+static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols, size_t tile)
 {
     size_t k, j;
-    int v;
-    for (k = 0; k < depth; k++, to += NRM_COLS, b.at += b.row) {
-        if (b.col == 1 && cols == NRM_COLS) {
-            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-            {
-                const size_t at = (size_t)v * NRM_VEC;
-                *(nrmi_vec *)(to + at) = *(const nrmi_vec *)(b.at + at);
-            }
-            continue;
-        }
-        for (j = 0; j < cols; j++) to[j] = b.at[j * b.col];
-        for (; j < NRM_COLS; j++) to[j] = 0;
+    for (k = 0; k < depth; k++, to += tile, b.at += b.row) {
+        for (j = 0; j < cols && b.col != 1; j++) to[j] = b.at[j * b.col];
+        if (b.col == 1) NRM_MEMCPY(to, b.at, cols * sizeof *to);
+        for (j = cols; j < tile; j++) to[j] = 0;
     }
 }
 
@@ -4656,20 +4737,21 @@ static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols)
 static void nrmi_multiply(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
                           size_t cols, size_t depth, int fresh)
 {
-    nrm_real packed[NRM_DEPTH * NRM_COLS] NRM_ON_LINE;
-    const size_t stretches = (depth + NRM_DEPTH - 1) / NRM_DEPTH;
+    nrm_real packed[NRM_PACKED] NRM_ON_LINE;
+    const size_t tile = nrmi_cols(), most = nrmi_least(NRM_PACKED / tile, 320);
+    const size_t stretches = (depth + most - 1) / most;
     const size_t deep = (depth + stretches - 1) / stretches;
     size_t j, k;
     for (k = 0; k < depth; k += deep)
-        for (j = 0; j < cols; j += NRM_COLS) {
-            const size_t wide = nrmi_least(cols - j, NRM_COLS), steps = nrmi_least(depth - k, deep);
+        for (j = 0; j < cols; j += tile) {
+            const size_t wide = nrmi_least(cols - j, tile), steps = nrmi_least(depth - k, deep);
             const nrmi_matrix part = nrmi_strided(a.at + k * a.col, a.row, a.col);
             nrmi_matrix strip = nrmi_strided(b.at + k * b.row + j * b.col, b.row, b.col);
-            if (b.col != 1 || wide < NRM_COLS || rows >= NRM_PACK_FROM) {
-                nrmi_pack(packed, strip, steps, wide);
-                strip = nrmi_strided(packed, NRM_COLS, 1);
+            if (b.col != 1 || wide < tile || rows >= NRMI_PACK_FROM) {
+                nrmi_pack(packed, strip, steps, wide, tile);
+                strip = nrmi_strided(packed, tile, 1);
             }
-            if (wide == NRM_COLS)
+            if (wide == tile)
                 nrmi_block(c + j, ldc, part, strip, rows, steps, fresh && k == 0);
             else
                 nrmi_narrow_block(c + j, ldc, part, strip, rows, wide, steps, fresh && k == 0);
@@ -4704,7 +4786,8 @@ static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows,
                          size_t depth, int fresh)
 {
     const int by_rows = rows > cols;
-    const size_t count = by_rows ? rows : cols, grain = by_rows ? NRM_TILE_ROWS : NRM_COLS;
+    const size_t grain = by_rows ? (size_t)NRMI_TILE_ROWS : nrmi_cols();
+    const size_t count = by_rows ? rows : cols;
     size_t numbers, threads, share; /* numbers that are as much work; rows or columns a thread */
     int i, parts, bad = 0;
     if (rows == 0 || cols == 0 || depth == 0) {

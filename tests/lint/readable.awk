@@ -62,6 +62,7 @@ function begin_function(text) {
 # A line of code at the outermost level: functions, prototypes, structs.
 function outermost(text) {
     if (stating == "") stated = FNR
+    if (sub(/^NRM_KERNEL\(/, "static void ", text)) sub(/,/, "(", text)
     if (text ~ /^typedef [a-z]+ NRM_OWN\(/) { # the name that the linker sees
         sub(/NRM_OWN\(/, "", text)
         sub(/\)/, "", text)

@@ -72,7 +72,6 @@ package() {
     pacman:mpi) echo openmpi ;;
     brew:mpi) echo open-mpi ;;
     apt-get:coq) echo coq libcoq-coquelicot ;;
-    dnf:coq) echo coq coq-coquelicot ;;
     *:coq) echo coq coquelicot ;;
     *) echo "$1" ;;
     esac
@@ -113,9 +112,9 @@ dev)
     has_asan || missing="$missing asan"
     { have node && have npm; } || missing="$missing node"
     have arm-none-eabi-gcc || missing="$missing arm"
-    has_coq || missing="$missing coq"
-    have gappa || missing="$missing gappa"
-    has_mpi || optional=mpi
+    has_mpi || optional="$optional mpi"
+    has_coq || optional="$optional coq"
+    have gappa || optional="$optional gappa"
     ;;
 *)
     say "unknown set '$1'; there are: figures, dev"
@@ -137,7 +136,7 @@ done
 root=
 [ "$(id -u)" = 0 ] || { have sudo && root=sudo; }
 if [ -z "$manager" ] && [ -z "$missing" ]; then
-    say "no Open MPI here, and no package manager to install it with; the rest is there"
+    say "no$optional here, and no package manager to install that with; the rest is there"
     exit 0
 fi
 if [ -z "$manager" ]; then
@@ -153,8 +152,11 @@ if [ -n "$packages" ] && ! install $packages; then
     say "could not install:$packages"
     exit 1
 fi
-# shellcheck disable=SC2046
-if [ -n "$optional" ] && ! install $(package "$optional"); then
-    say "could not install $(package "$optional"); \`make mpi\` will not work, everything else does"
-fi
+for item in $optional; do
+    target=prove
+    [ "$item" = mpi ] && target=mpi
+    # shellcheck disable=SC2046
+    install $(package "$item") ||
+        say "could not install $(package "$item"); \`make $target\` will not work, everything else does"
+done
 say "done"

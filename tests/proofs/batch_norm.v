@@ -46,7 +46,8 @@ Notation "x̂" := (normalized M ε x).
 Let M_ne0 : INR M <> 0 := count_ne0 M M_pos.
 Let r_sqr : r ^ 2 * (v + ε) = 1 := rstd_sqr M ε x root.
 
-(* BN.1: μ = (1/M)·∑ᵢ xᵢ: the mean is the number from which the squared distances have the smallest sum. *)
+(* BN.1: μ = (1/M)·∑ᵢ xᵢ: the mean is the number from which the squared distances have
+   the smallest sum. *)
 Theorem BN_1 a : ∑ i < M, (x i - μ) ^ 2 <= ∑ i < M, (x i - a) ^ 2.
 Proof.
   assert (∑ i < M, (x i - a) ^ 2 = 1 * ∑ i < M, (x i - μ) ^ 2
@@ -73,8 +74,9 @@ Proof. apply Sum_normalized, M_pos. Qed.
 Theorem BN_7 : ⟨fun i => x̂ i ^ 2⟩ = v * r ^ 2 /\ v * r ^ 2 = 1 - ε * r ^ 2.
 Proof. split; [apply normalized_sqr | lra]. Qed.
 
-(* BN.9: u ← (1 − w)·u + w·v·M/(M − 1): this v·M/(M − 1) is the mean of ½ (xᵢ − xⱼ)² over all pairs of different values. The
-   expectation of each is the variance of the population, if the values are independent. *)
+(* BN.9: u ← (1 − w)·u + w·v·M/(M − 1): this v·M/(M − 1) is the mean of ½ (xᵢ − xⱼ)² over all
+   pairs of different values. The expectation of each is the variance of the population, if the
+   values are independent. *)
 Theorem BN_9 : (1 < M)%nat ->
   v * M / (M - 1) = (∑ i < M, ∑ j < M, 1 / 2 * (x i - x j) ^ 2) / (M * (M - 1)).
 Proof.

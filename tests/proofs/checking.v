@@ -2,7 +2,7 @@
 
 Require Import base family.
 
-(* ---- GC: F k is the k-th derivative of the loss F 0 -------------------------------------------- *)
+(* ---- GC: F k is the k-th derivative of the loss F 0 -------------------------------------- *)
 
 Section Differences.
 Variables (F : nat -> R -> R) (θ h : R).
@@ -26,7 +26,8 @@ Proof.
   - intros s _ [| k] _; [exact I |]. simpl. apply (ex_derive_ext (G k)).
     + intros; symmetry; apply E.
     + exists (G (S k) s). apply D.
-  - exists c. split; [exact C |]. rewrite T, E. f_equal. apply sum_eq. intros; rewrite E; reflexivity.
+  - exists c. split; [exact C |]. rewrite T, E. f_equal. apply sum_eq.
+    intros; rewrite E; reflexivity.
 Qed.
 
 (* The value at θ − h is that of the mirrored function at θ + h. *)
@@ -67,7 +68,8 @@ Proof.
   intros K H. destruct (both_sides 4 k) as (c & d & C & E & P & N); [lra |].
   assert (central k - (F 1 θ + k ^ 2 / 6 * F 3 θ) = k ^ 4 / 240 * (F 5 c + F 5 d)) as ->.
   { unfold central. rewrite P, N. simpl. field. lra. }
-  pose proof (Rabs_le_between (F 5 c) B) as [Bc _]. pose proof (Rabs_le_between (F 5 d) B) as [Bd _].
+  pose proof (Rabs_le_between (F 5 c) B) as [Bc _].
+  pose proof (Rabs_le_between (F 5 d) B) as [Bd _].
   specialize (Bc (H c ltac:(lra))). specialize (Bd (H d ltac:(lra))).
   pose proof (pow_lt k 4 ltac:(lra)). apply Rabs_le. split; nra.
 Qed.
@@ -96,13 +98,14 @@ Proof.
   assert ((L (θ + h) - L θ) / h - (L θ - L (θ - h)) / h - h * F 2 θ
           = h ^ 3 / 24 * (F 4 c + F 4 d)) as ->.
   { rewrite P, N. simpl. field. lra. }
-  pose proof (Rabs_le_between (F 4 c) B) as [Bc _]. pose proof (Rabs_le_between (F 4 d) B) as [Bd _].
+  pose proof (Rabs_le_between (F 4 c) B) as [Bc _].
+  pose proof (Rabs_le_between (F 4 d) B) as [Bd _].
   specialize (Bc (H c ltac:(lra))). specialize (Bd (H d ltac:(lra))).
   pose proof (pow_lt h 3 ltac:(lra)). apply Rabs_le. split; nra.
 Qed.
 End Differences.
 
-(* ---- RNG ------------------------------------------------------------------------------------------------ *)
+(* ---- RNG --------------------------------------------------------------------------------- *)
 
 (* RNG.4: u mod n, drawn again while u < 2³² mod n: of the u that are left, r to r + q·n − 1 with
    r = 2³² mod n and q = ⌊2³²/n⌋, every residue j has q. *)

@@ -2,7 +2,7 @@
 
 Require Import base batch_norm layer_norm.
 
-(* ---- GN: K channels of P positions, side by side, share a mean ------------------------------- *)
+(* ---- GN: K channels of P positions, side by side, share a mean --------------------------- *)
 
 (* Value s of channel c stands at c·P + s; value j belongs to channel j / P. *)
 Lemma Sum_flat K P f : Sum (K * P) f = ∑ c < K, ∑ s < P, f (c * P + s)%nat.
@@ -110,7 +110,7 @@ Proof.
 Qed.
 End Group_parameters.
 
-(* ---- RMS: no mean ----------------------------------------------------------------------------- *)
+(* ---- RMS: no mean ------------------------------------------------------------------------ *)
 
 (* RMS.1: q = (1/D)·∑ⱼ xⱼ², r = 1/√(q + ε) *)
 Definition rms_q (D : nat) (x : nat -> R) : R := (∑ j < D, x j ^ 2) / D.
@@ -191,7 +191,7 @@ Proof.
     apply Sum_ext; unfold rms_hat; termwise.
 Qed.
 
-(* ---- NB: noise -------------------------------------------------------------------------------- *)
+(* ---- NB: noise --------------------------------------------------------------------------- *)
 
 Lemma uniform_mean a b : a < b -> is_RInt (fun u => u / (b - a)) a b ((a + b) / 2).
 Proof.
@@ -222,7 +222,7 @@ Theorem NB_7 n L s m y dz : gradient n L (fun i => s i * y i + m i) dz ->
   gradient n (fun y => L (fun i => s i * y i + m i)) y (fun i => s i * dz i).
 Proof. apply gradient_affine. Qed.
 
-(* ---- BR: renormalization ------------------------------------------------------------------------ *)
+(* ---- BR: renormalization ----------------------------------------------------------------- *)
 
 Definition clip (low high a : R) : R := Rmax low (Rmin high a).
 

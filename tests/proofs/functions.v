@@ -3,7 +3,7 @@
 
 Require Import base.
 
-(* ---- ACT ------------------------------------------------------------------------------------------ *)
+(* ---- ACT --------------------------------------------------------------------------------- *)
 
 Definition relu (x : R) : R := if Rlt_dec 0 x then x else 0.
 Definition tanh (x : R) : R := (exp x - exp (- x)) / (exp x + exp (- x)).
@@ -76,7 +76,7 @@ Proof.
   unfold sigmoid. eapply d_eq; [apply d_div; [rate | rate | lra] |]. cbv beta. field. lra.
 Qed.
 
-(* ---- CE ---------------------------------------------------------------------------------------------- *)
+(* ---- CE ---------------------------------------------------------------------------------- *)
 
 Section Softmax.
 Variables (C t : nat) (z : nat -> R) (h : R).
@@ -146,7 +146,7 @@ Proof.
     rewrite Rminus_0_r. reflexivity.
 Qed.
 
-(* ---- EXP ----------------------------------------------------------------------------------------------- *)
+(* ---- EXP --------------------------------------------------------------------------------- *)
 
 Section Exp.
 Variables (x : R) (k : Z).
@@ -180,7 +180,7 @@ Proof. intros q. rewrite EXP_4. fold q. ring. Qed.
 End Exp.
 
 (* EXP.3: q = e^t − 1 = t·(1 + t/2·(1 + t/3·(1 + t/4·(…)))): the nested form of n levels is the
-   sum of tʲ/j! for j = 1, ..., n, and the sums tend to e^t − 1. *)
+   sum of t^j/j! for j = 1, ..., n, and the sums tend to e^t − 1. *)
 Fixpoint nested (t : R) (j n : nat) : R :=
   match n with O => 0 | S m => t / j * (1 + nested t (S j) m) end.
 
@@ -212,7 +212,7 @@ Proof.
     exact (proj1 (is_pseries_R _ _ _) (is_exp_Reals t)).
 Qed.
 
-(* ---- LOG ------------------------------------------------------------------------------------------------ *)
+(* ---- LOG --------------------------------------------------------------------------------- *)
 
 (* LOG.1: s = (m − 1)/(m + 1) is the number of which m is (1 + s)/(1 − s), between −1 and 1. *)
 Theorem LOG_1 m : 0 < m -> let s := (m - 1) / (m + 1) in m = (1 + s) / (1 - s) /\ -1 < s < 1.
@@ -257,7 +257,8 @@ Proof.
           field. repeat split; nra.
         * intros k. rewrite Nat.add_1_r, S_INR, mult_INR, Nat.pred_succ, pow_mult. simpl INR.
           pose proof (pos_INR k). field. lra. }
-  assert (f0 : f 0 = 0) by (unfold f; replace ((1 + 0) / (1 - 0)) with 1 by field; rewrite ln_1; ring).
+  assert (f0 : f 0 = 0)
+    by (unfold f; replace ((1 + 0) / (1 - 0)) with 1 by field; rewrite ln_1; ring).
   destruct (MVT_gen f 0 s (fun x => 2 * x ^ (2 * n) / (1 - x ^ 2))) as (c & C & E).
   - intros x X. apply D. unfold Rmin, Rmax in X. destruct (Rle_dec 0 s); lra.
   - intros x X. apply derivable_continuous_pt. exists (2 * x ^ (2 * n) / (1 - x ^ 2)).

@@ -172,7 +172,8 @@ Proof.
       { intros; rewrite Is. f_equal. unfold Rdiv; ring. }
       assert (G : D / (D - 1) * var D (p t) = var D x * D / (D - 1)) by (rewrite E; field; lra).
       eapply d_eq; [apply d_sqrt; [rate | rewrite G; exact W] |].
-      cbv beta. rewrite G, <- Is, (mean_is D (fun i => (x i - μ) * d i)). field. repeat split; lra. }
+      cbv beta. rewrite G, <- Is, (mean_is D (fun i => (x i - μ) * d i)). field.
+      repeat split; lra. }
     split; [rewrite E; reflexivity |]. intros i. unfold beside at 1.
     eapply d_eq; [apply d_div; [rate | rate |] |]; cbv beta; rewrite E; [lra |].
     rewrite (mean_lin2 D (1 / (s + ε)) 0 ((fun i => x i - μ) · d) d (x̂ · d))

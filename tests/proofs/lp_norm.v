@@ -93,7 +93,8 @@ Proof.
         exists (mkposreal _ P). intros y B. unfold ball in B; simpl in B.
         unfold AbsRing_ball, abs, minus, plus, opp in B; simpl in B. rewrite !E in B.
         apply Rabs_def2 in B. lra. }
-      assert (L' : (n <= M)%nat) by lia. generalize (filter_and _ _ (IHn L') G). apply filter_imp. intros r [A B] i I Q.
+      assert (L' : (n <= M)%nat) by lia. generalize (filter_and _ _ (IHn L') G). apply filter_imp.
+      intros r [A B] i J Q.
       destruct (Nat.eq_dec i n) as [x | x]; [subst; lra | apply A; lia]. }
   apply (is_derive_ext_loc (fun r => Rabs (p r k))).
   - generalize (N M (le_n M)). apply filter_imp. intros r A. symmetry. apply largest_at; assumption.
@@ -217,7 +218,8 @@ Qed.
 Theorem LP_13 : homogeneous t -> ∑ i < M, k i * x i = t x.
 Proof.
   intros H. assert (P : path (fun c i => c * x i) 1 x x).
-  { split; [apply functional_extensionality; intros; ring |]. intros i. eapply d_eq; [rate | ring]. }
+  { split; [apply functional_extensionality; intros; ring |]. intros i.
+    eapply d_eq; [rate | ring]. }
   assert (A : is_derive (fun c => t (fun i => c * x i)) 1 (t x)).
   { apply (is_derive_ext_loc (fun c => c * t x)).
     - exists (mkposreal 1 Rlt_0_1). intros c B. symmetry. apply H.

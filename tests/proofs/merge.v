@@ -91,7 +91,7 @@ Theorem ST_3_associates s t u : 0 < count s -> 0 < count t -> 0 < count u ->
   merged (merged s t) u = merged s (merged t u).
 Proof. intros. unfold merged; simpl. f_equal; [ring | field; lra | field; lra]. Qed.
 
-(* ---- ST: the backward pass of several workers ---------------------------------------------------- *)
+(* ---- ST: the backward pass of several workers -------------------------------------------- *)
 
 (* Value i belongs to worker `owner i`: any split, in portions of any size. *)
 Definition at_worker (owner : nat -> nat) (w : nat) (f : nat -> R) (i : nat) : R :=
@@ -118,13 +118,14 @@ Proof.
   exact (BN_19 n ε γ β x N R L dy dL).
 Qed.
 
-(* ST.7: m = μ, u = Q/(n − 1), or Q/n if `biased`: the variance of BN.9, of all values of all portions *)
+(* ST.7: m = μ, u = Q/(n − 1), or Q/n if `biased`: the variance of BN.9, of all values of all
+   portions *)
 Theorem ST_7 n x : (1 < n)%nat -> dev2 n x / (n - 1) = var n x * n / (n - 1).
 Proof.
   intros H. assert (1 < INR n) by (apply (lt_INR 1); exact H). unfold dev2, var. field. lra.
 Qed.
 
-(* ---- SUM -------------------------------------------------------------------------------------------- *)
+(* ---- SUM --------------------------------------------------------------------------------- *)
 
 Section Pivot.
 Variables (n : nat) (x : nat -> R) (p : R).

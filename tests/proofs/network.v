@@ -43,7 +43,7 @@ Proof. unfold product. rewrite (Sum_ext _ _ (fun _ => 0)), Sum_0 by termwise. re
 Lemma dot2_ext N J A B A' : (forall n j, A n j = A' n j) -> dot2 N J A B = dot2 N J A' B.
 Proof. intros H. apply Sum_ext; intros n. apply Sum_ext; intros j. rewrite H. reflexivity. Qed.
 
-(* ---- LIN ------------------------------------------------------------------------------------------- *)
+(* ---- LIN --------------------------------------------------------------------------------- *)
 
 Section Linear.
 Variables (N I J : nat) (x W : matrix) (b : nat -> R) (L : matrix -> R) (dy : matrix).
@@ -84,7 +84,7 @@ Fixpoint running_sum (c : R) (a b : nat -> R) (k : nat) : R :=
 Theorem LIN_5 c a b k : running_sum c a b k = c + ∑ m < k, a m * b m.
 Proof. induction k; simpl; [ring | rewrite IHk; ring]. Qed.
 
-(* ---- MLP ------------------------------------------------------------------------------------------- *)
+(* ---- MLP --------------------------------------------------------------------------------- *)
 
 (* MLP.3: BN(x + b) = BN(x) for b constant in each channel *)
 Theorem MLP_3 M ε x b i : (0 < M)%nat ->
@@ -108,7 +108,8 @@ Proof.
   intros H. replace (a ^ 2 / 3) with (minus (a ^ 3 / (6 * a)) ((- a) ^ 3 / (6 * a))).
   - apply (is_RInt_derive (fun u => u ^ 3 / (6 * a))).
     + intros u _. auto_derive; [exact Logic.I | field; lra].
-    + intros u _. apply (ex_derive_continuous (fun u => u ^ 2 / (2 * a))). auto_derive. exact Logic.I.
+    + intros u _. apply (ex_derive_continuous (fun u => u ^ 2 / (2 * a))). auto_derive.
+      exact Logic.I.
   - unfold minus, plus, opp; simpl. field. lra.
 Qed.
 
@@ -148,7 +149,7 @@ Proof.
   - intros w I. pose proof (nonempty w I). pose proof (count_ne0 N P). unfold L_of. field. auto.
 Qed.
 
-(* ---- OPT ------------------------------------------------------------------------------------------- *)
+(* ---- OPT --------------------------------------------------------------------------------- *)
 
 (* OPT.1: a ← κ·a + g: every gradient counts, an older one less. *)
 Fixpoint heavy_ball (κ : R) (g : nat -> R) (t : nat) : R :=

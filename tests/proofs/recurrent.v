@@ -2,7 +2,7 @@
 
 Require Import base batch_norm layer_norm network.
 
-(* ---- All T steps ------------------------------------------------------------------------------------ *)
+(* ---- All T steps ------------------------------------------------------------------------- *)
 
 (* T steps, N sequences, I inputs, H units. The norm is any map of the summed inputs that takes
    paths to paths: layer norm along the rows, batch norm down the columns, or none. *)
@@ -182,7 +182,7 @@ Proof.
 Qed.
 End Through_time.
 
-(* ---- A step, and the norms that it can have ------------------------------------------------------------ *)
+(* ---- A step, and the norms that it can have ---------------------------------------------- *)
 
 (* RNN.4: dz[t] = dh[t+1]·f′(z[t]) *)
 Theorem RNN_4 N H L (f f' : R -> R) (z dh : matrix) :
@@ -209,7 +209,8 @@ Theorem RNN_5 N H ε (a : matrix) : (0 < H)%nat -> (forall n, 0 < var H (a n) + 
 Proof.
   intros P root r xh J Jt. split.
   - intros p s d [E D]. split; [rewrite E; reflexivity |]. intros n j.
-    assert (Pn : path (fun s => p s n) s (a n) (d n)) by (split; [rewrite E; reflexivity | apply D]).
+    assert (Pn : path (fun s => p s n) s (a n) (d n))
+      by (split; [rewrite E; reflexivity | apply D]).
     apply (along_normalized H (a n) (d n) _ s P Pn ε (root n)).
   - intros d g. apply Sum_ext; intros n.
     pose proof (centred_adjoint H (r n) 1 (xh n) (g n) (d n)) as A.
@@ -228,7 +229,7 @@ Proof.
   - intros d g. apply Sum_ext; intros n; apply Sum_ext; termwise.
 Qed.
 
-(* ---- The product of T Jacobians --------------------------------------------------------------------------- *)
+(* ---- The product of T Jacobians ---------------------------------------------------------- *)
 
 Section Jacobian.
 Variables (H : nat) (ε : R) (γ β c : nat -> R) (Wh : matrix) (f f' : R -> R).
@@ -307,7 +308,8 @@ Proof.
   - simpl. rewrite Sum_delta by exact K. f_equal. lia.
   - rewrite back by lia. cbn [jacobians].
     transitivity (∑ l < H, ∑ i < H, J t k l * jacobians H J (S t) n l i * dh T i).
-    + apply Sum_ext_lt; intros l Ll. rewrite (IHn (S t)) by (lia || (intros; apply back; lia) || exact Ll).
+    + apply Sum_ext_lt; intros l Ll.
+      rewrite (IHn (S t)) by (lia || (intros; apply back; lia) || exact Ll).
       rewrite <- Sum_scal. apply Sum_ext; termwise.
     + rewrite Sum_swap. apply Sum_ext; intros i. rewrite (Rmult_comm _ (dh T i)), <- Sum_scal.
       apply Sum_ext; termwise.
@@ -339,7 +341,7 @@ Proof.
   - rewrite Sum_const. field. exact H0.
 Qed.
 
-(* ---- What a gradient through a norm is orthogonal to ---------------------------------------------------------- *)
+(* ---- What a gradient through a norm is orthogonal to ------------------------------------- *)
 
 Section Orthogonal.
 Variables (I H : nat) (ε : R) (Wx Wh : matrix).
@@ -368,8 +370,8 @@ Proof.
     = ∑ j < H, (∑ k < n, y k * W k j) * da j).
   { intros n W y. transitivity (∑ k < n, ∑ j < H, y k * W k j * da j).
     - apply Sum_ext; intros k. rewrite <- Sum_scal. apply Sum_ext; termwise.
-    - rewrite Sum_swap. apply Sum_ext; intros j. symmetry. rewrite (Rmult_comm _ (da j)), <- Sum_scal.
-      apply Sum_ext; termwise. }
+    - rewrite Sum_swap. apply Sum_ext; intros j. symmetry.
+      rewrite (Rmult_comm _ (da j)), <- Sum_scal. apply Sum_ext; termwise. }
   rewrite !S, <- Sum_plus. apply Sum_ext; termwise.
 Qed.
 

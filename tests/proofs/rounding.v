@@ -108,7 +108,8 @@ Proof.
     by (rewrite E, Ee; unfold c; field; lra).
   rewrite (mean_is M (fun i => Rabs (x i - x 0%nat))).
   change (Sum M (fun i => Rabs (x i - x 0%nat))) with A.
-  unfold Rdiv. rewrite Rabs_mult, (Rabs_right (/ M)) by (apply Rle_ge, Rlt_le, Rinv_0_lt_compat, M0).
+  unfold Rdiv.
+  rewrite Rabs_mult, (Rabs_right (/ M)) by (apply Rle_ge, Rlt_le, Rinv_0_lt_compat, M0).
   rewrite <- Rmult_assoc. apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, M0 |].
   eapply Rle_trans; [apply Rabs_triang |]. rewrite !Rabs_mult.
   replace (M + 2)%nat with (S (M + 1)) by lia. rewrite off_S.
@@ -142,7 +143,8 @@ Proof.
   assert (HA : 0 <= A) by (apply Sum_nonneg; intros; apply pow2_ge_0).
   change (Sum M (fun i => (x i - m) ^ 2)) with A.
   replace (V - A / M) with (((1 + e) * (s M - A) + e * A) / M) by (rewrite Ee; field; lra).
-  unfold Rdiv. rewrite Rabs_mult, (Rabs_right (/ M)) by (apply Rle_ge, Rlt_le, Rinv_0_lt_compat, M0).
+  unfold Rdiv.
+  rewrite Rabs_mult, (Rabs_right (/ M)) by (apply Rle_ge, Rlt_le, Rinv_0_lt_compat, M0).
   rewrite <- Rmult_assoc. apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, M0 |].
   eapply Rle_trans; [apply Rabs_triang |]. rewrite !Rabs_mult, (Rabs_right A) by lra.
   replace (M + 4)%nat with (S (M + 3)) by lia. rewrite off_S.

@@ -2,7 +2,7 @@
 
 Require Import base batch_norm.
 
-(* ---- WN: one column of k weights ----------------------------------------------------------------- *)
+(* ---- WN: one column of k weights --------------------------------------------------------- *)
 
 Definition dot (n : nat) (v w : nat -> R) : R := ∑ i < n, v i * w i.
 (* WN.1: n = |v| = √(∑ᵢ vᵢ²) *)
@@ -140,7 +140,7 @@ Proof.
   rewrite <- V. field. lra.
 Qed.
 
-(* ---- Batch norm is weight norm in another metric -------------------------------------------------- *)
+(* ---- Batch norm is weight norm in another metric ----------------------------------------- *)
 
 (* N rows x j of k inputs, weights w *)
 Section Metric.
@@ -273,7 +273,7 @@ Proof.
 Qed.
 End Metric.
 
-(* ---- FOLD ---------------------------------------------------------------------------------------------- *)
+(* ---- FOLD -------------------------------------------------------------------------------- *)
 
 Section Fold.
 Variables (K : nat) (W x : nat -> R) (b m u ε γ β : R).

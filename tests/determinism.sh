@@ -86,7 +86,7 @@ for compiler in gcc clang; do
     if command -v "$compiler" >/dev/null 2>&1; then
         compilers="$compilers $compiler"
     else
-        echo "determinism: no $compiler here"
+        echo "determinism: missing: $compiler"
     fi
 done
 [ -n "$compilers" ] || { echo "determinism: no compiler"; exit 1; }
@@ -141,7 +141,7 @@ job_if() { # compiler, types, flags that may be unknown, other flags, features..
     if works "$job_compiler" "$job_flags" "$@"; then
         job "$job_compiler" "" "$job_types" "$job_flags $job_others"
     else
-        echo "determinism: $job_compiler $job_flags does not run here"
+        echo "determinism: missing: what $job_compiler $job_flags makes does not run here"
     fi
 }
 
@@ -186,7 +186,7 @@ other_jobs() {
         OTHER_RUN=$(command -v qemu-aarch64-static || command -v qemu-aarch64)
     fi
     if [ -z "${OTHER_CC:-}" ] || [ -z "${OTHER_RUN:-}" ]; then
-        echo "determinism: no cross compiler with an emulator here"
+        echo "determinism: missing: a cross compiler with an emulator"
         return
     fi
     job "$OTHER_CC" "$OTHER_RUN" "f32 f64 acc32" "-std=gnu99 -O2"

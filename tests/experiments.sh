@@ -65,6 +65,8 @@ if command -v setsid >/dev/null; then
             cmp "$first/reproduce_quick/${program}_quick.csv" \
             "$again/reproduce_quick/${program}_quick.csv"
     done
+else
+    echo "experiments: missing: setsid, nothing is killed"
 fi
 
 # The tables that are on file give the verdicts that are on file.

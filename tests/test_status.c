@@ -267,6 +267,7 @@ static void test_wherever_it_is(void)
                 const site *s = &sites[k];
                 const size_t g = (groups_of(s) - 1) * (size_t)place / (PLACES - 1);
                 const int expected = expected_of(s, trouble);
+                size_t i, moved = 0;
                 int rc;
                 if (expected == -100) continue;
                 if (NO_ROOM && trouble >= WIDE && trouble <= FAR_APART) continue;
@@ -276,6 +277,13 @@ static void test_wherever_it_is(void)
                 if (!CHECK(rc == expected))
                     printf("    %s, %s, place %d: %d, not %d\n", s->name, trouble_name[trouble],
                            place, rc, expected);
+                if (trouble == WIDE || trouble == FAR_APART) continue;
+                if (rc != NRM_NONFINITE || s->expected[RUNNING] != '!') continue;
+                /* of this channel neither has moved, of all others both have */
+                for (i = 0; i < groups_of(s); i++)
+                    moved += (run_mean[i] != 0 && i != g) || run_var[i] != 1;
+                CHECK(run_mean[g] == 0 || trouble == RUNNING);
+                CHECK(moved == groups_of(s) - (trouble == FLAT ? 0 : 1));
             }
 }
 
@@ -336,12 +344,15 @@ static void test_empty_channels(void)
         const nrm_stats some = {4, 1, 8};
         stats[c] = some;
     }
+    memset(&stats[0], 0, sizeof stats[0]);
     memset(&stats[3], 0, sizeof stats[3]);
     memset(&stats[s->C - 1], 0, sizeof stats[0]);
+    mean[3] = rstd[3] = 7;
     CHECK_INT(nrm_sync_batchnorm_forward(y, mean, rstd, &running, x, mask, stats, NULL, NULL, eps,
                                          s->N, s->C, s->S),
               NRM_OK);
     CHECK(run_mean[3] == 0 && run_var[3] == 1 && run_mean[4] != 0 && running.batches == 1);
+    CHECK(mean[3] == 0 && rstd[3] != 7 && mean[4] == 1);
     stats[5].mean = (nrm_acc)INFINITY; /* and statistics that others have brought */
     CHECK_INT(nrm_sync_batchnorm_forward(y, mean, rstd, NULL, x, mask, stats, NULL, NULL, eps,
                                          s->N, s->C, s->S),

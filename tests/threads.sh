@@ -161,19 +161,19 @@ END
 compilers=
 for compiler in gcc clang; do
     if ! command -v "$compiler" >/dev/null 2>&1; then
-        echo "threads: no $compiler here"
+        echo "threads: missing: $compiler"
         continue
     fi
     compilers="$compilers $compiler"
     if works "$compiler" -fopenmp "$work/try_openmp.c"; then
         : >"$work/$compiler.openmp"
     else
-        echo "threads: $compiler has no OpenMP here (for clang it is libomp-dev)"
+        echo "threads: missing: OpenMP for $compiler (for clang it is libomp-dev)"
     fi
     if works "$compiler" -fsanitize=thread "$work/try.c"; then
         : >"$work/$compiler.sanitizer"
     else
-        echo "threads: $compiler has no thread sanitizer here"
+        echo "threads: missing: the thread sanitizer of $compiler"
     fi
 done
 for compiler in $compilers; do check_compiler "$compiler" & done

@@ -184,7 +184,7 @@ hundredths() {
 
 [ "$(wc -l <"$work/example.c")" -ge 12 ] || fail "no program in the header's opening comment"
 for cc in gcc clang; do
-    have $cc || { echo "compile: no $cc here"; continue; }
+    have $cc || { echo "compile: missing: $cc"; continue; }
     for std in c99 c11 c17 c2x; do
         expect "$cc $std" object $cc -std=$std implementation.c x.o
         expect "$cc $std NRM_STATIC" object $cc -std=$std implementation.c x.o -DNRM_STATIC
@@ -195,7 +195,7 @@ for cc in gcc clang; do
     done
     cxx=g++
     [ $cc = clang ] && cxx=clang++
-    have $cxx || { echo "compile: no $cxx here"; cxx=$cc; }
+    have $cxx || { echo "compile: missing: $cxx"; cxx=$cc; }
     for option in "" -DNRM_DOUBLE -DNRM_ACC=float -DNRM_NO_VECTORS -DNRM_PLAIN; do
         expect "$cc three files $option" three_files $cc -std=c99 $cc -std=c99 "$option"
     done

@@ -3942,9 +3942,11 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
     typedef nrm_real name                                                                          \
         __attribute__((vector_size(bytes), aligned(__alignof__(nrm_real)), may_alias))
 NRM_VECTOR(nrmi_vec, NRM_VEC_BYTES);
+NRM_VECTOR(nrmi_quarter, 16); /* of 64 bytes */
 #define NRM_ON_LINE __attribute__((aligned(64))) /* where a cache line begins */
 #else /* a vector of one number: the same sums in the same order */
 typedef nrm_real nrmi_vec;
+typedef nrm_real nrmi_quarter;
 #define NRM_ON_LINE
 #endif
 
@@ -4131,10 +4133,15 @@ NRM_INLINE void nrmi_add_run(NRM_BYTES nrmi_lanes *lanes, const nrm_real *x, nrm
 /* In quarters of Q lanes: 4, or 2 of doubles. */
 static inline nrm_real nrmi_fold_lanes(const nrm_real *l)
 {
+    typedef nrmi_quarter nrmi_some;
     enum { Q = NRM_LANES / 4 };
     nrm_real q[4] = {0, 0, 0, 0};
-    int j;
-    for (j = 0; j < Q; j++) q[j] = (l[j] + l[j + 2 * Q]) + (l[j + Q] + l[j + 3 * Q]); /* SUM.9 */
+    size_t j;
+    for (j = 0; j < Q; j += NRM_MANY) {
+        const nrmi_some even = NRM_LOAD(l + j) + NRM_LOAD(l + j + 2 * Q); /* SUM.9 */
+        const nrmi_some odd = NRM_LOAD(l + j + Q) + NRM_LOAD(l + j + 3 * Q);
+        NRM_STORE(q + j, even + odd);
+    }
     return Q == 4 ? (q[0] + q[2]) + (q[1] + q[3]) : q[0] + q[1];
 }
 #endif

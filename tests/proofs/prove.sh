@@ -112,6 +112,7 @@ for file in $files; do
     while read -r name rests; do
         case $rests in
         ok) passed=$((passed + 1)) ;;
+        nothing*) fail "$name: Coq does not know it" ;;
         *) fail "$name rests on $rests" ;;
         esac
     done <"${file%.v}.assumed"

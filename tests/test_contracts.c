@@ -433,8 +433,13 @@ static void keep(void)
 /* Nothing at all has changed. */
 static int untouched(const args *a, const args *b)
 {
-    return memcmp(&arena, &before, sizeof arena) == 0 && a->running.batches == b->running.batches &&
-           a->rng.state == b->rng.state && a->rng.has_spare == b->rng.has_spare;
+    const nrm_running *r = &a->running, *s = &b->running;
+    return memcmp(&arena, &before, sizeof arena) == 0 && r->batches == s->batches &&
+           r->cumulative == s->cumulative && r->biased == s->biased &&
+           memcmp(&r->new_weight, &s->new_weight, sizeof r->new_weight) == 0 &&
+           memcmp(&a->noise, &b->noise, sizeof a->noise) == 0 &&
+           a->rng.state == b->rng.state && a->rng.increment == b->rng.increment &&
+           a->rng.spare == b->rng.spare && a->rng.has_spare == b->rng.has_spare;
 }
 
 static void refused(const site *s, args *a, int expected, const char *what, int i, int j)
@@ -462,12 +467,18 @@ static int only_outputs_changed(const site *s, const args *a)
 
 static void test_valid_calls_write_outputs_only(void)
 {
+    nrm_rng seeded;
     int k, i;
+    memset(&seeded, 0, sizeof seeded);
+    nrm_rng_seed(&seeded, 7, 8);
     for (k = 0; k < SITES; k++) {
         const site *s = &sites[k];
         args a = prepare(s);
         CHECK_RC(s->call(&a), NRM_OK, s, "valid", 0, 0);
         CHECK_AT(only_outputs_changed(s, &a), s, "only outputs", 0, 0);
+        CHECK_AT(s->flags & NOISE || memcmp(&a.rng, &seeded, sizeof seeded) == 0, s, "rng", 0, 0);
+        CHECK_AT(a.running.batches == (s->flags & RUNNING && s->kind == NRM_TRAIN), s, "batches", 0,
+                 0);
         for (i = 0; i < buffers_of(s); i++)
             if (is_output(s, i))
                 CHECK_AT(memcmp(arena.slot[i], before.slot[i], ROOM) != 0, s, "writes", i, 0);

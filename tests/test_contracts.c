@@ -179,6 +179,13 @@ static int call_weightnorm_backward(args *a)
                                    acc_at(a, 4), real_at(a, 5), a->C, a->S);
 }
 
+static int call_fold(args *a)
+{
+    return nrm_batchnorm_fold(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                              running_of(a, 4), real_at(a, 6), real_at(a, 7), a->eps, a->N, a->C,
+                              a->S);
+}
+
 #define BN_TRAIN "orx oac oac orc orc irx Irc Irc"
 #define BN_FROZEN "orx oac oac irc irc irx Irc Irc"
 #define BN_INFER "orx Oac Oac irc irc irx Irc Irc"
@@ -321,6 +328,8 @@ static const site sites[] = {
      "NCS", MODE, NRM_TRAIN},
     {"batch renorm backward frozen", call_renorm_backward_fixed, BN_BACK, 0, 3, "NCS", MODE,
      NRM_FROZEN},
+    {"folding", call_fold, "orx orc irx Irc irc irc Irc Irc", 0, 2, "NCS", EPS | RUNNING | ALWAYS,
+     NRM_INFER},
     {"statistics, update", call_stats_update, "otc irx Imz", -1, -1, "NCS", 0, 0},
     {"statistics, merge", call_stats_merge, "otc itc", -1, -1, "C", MERGED, 0},
     {"sync batch norm", call_sync_forward, "orx oac oac orc orc irx Imz itc Irc Irc", -1, -1, "NCS",
@@ -654,7 +663,7 @@ static void test_running_arguments(void)
     int k, i;
     for (k = 0; k < SITES; k++) {
         const site *s = &sites[k];
-        const int at = s->call == call_noisy_forward    ? 4
+        const int at = s->call == call_noisy_forward || s->call == call_fold ? 4
                        : s->call == call_renorm_forward ? 5
                                                         : 3;
         const int used = s->kind != NRM_TRAIN || s->flags & USED;
@@ -768,7 +777,8 @@ static void test_aliases(void)
                     const int last_j = (int)(bytes_of(s, j, &a) - 1) / 8 * 8;
                     const int shifts[5] = {-last_j, -8, 0, 8, last_i}, shift = shifts[place];
                     const int pair = (i == s->in_place_out && j == s->in_place_in) ||
-                                     (j == s->in_place_out && i == s->in_place_in);
+                                     (j == s->in_place_out && i == s->in_place_in) ||
+                                     (s->call == call_fold && i + j == 4 && i * j == 3);
                     const int allowed = pair && shift == 0;
                     if (i == j || !is_output(s, i) || allowed) continue;
                     if (shift > 0 && bytes_of(s, i, &a) <= 8) continue;

@@ -3,14 +3,13 @@
 # normlayers.h
 
 Batch norm, layer norm and their family, forward and backward, in one C file, with a gradient
-checker, a recurrent layer and a small multilayer perceptron. Each formula is derived in the
-comment above the line that computes it, and has a tag such as BN.19 and a test of that name.
+checker, a recurrent layer and a multilayer perceptron. Each formula is derived above the line that
+computes it, and has a tag such as BN.19 and a test of that name.
 
 ## Do this
 
-Copy this file into your project. In exactly one of your C or C++ files define
-`NORMLAYERS_IMPLEMENTATION` before `#include "normlayers.h"`; in all others just include it.
-Then compile as always, C99 or C++11 or later: `cc app.c -lm`. A complete program:
+In exactly one C or C++ file of your project define `NORMLAYERS_IMPLEMENTATION` before
+`#include "normlayers.h"`. Compile as C99 or C++11 or later: `cc app.c -lm`. A complete program:
 
 ```c
 #define NORMLAYERS_IMPLEMENTATION
@@ -32,94 +31,90 @@ int main(void)
 
 ## Contents
 
-    declarations   status codes; one block of prototypes per layer
-    Part I         1 batch norm, 2 layer norm, 3 noisy batch norm, 4 merged statistics,
-                   5 batch renorm, 6 group, instance and RMS norm, 7 weight norm, folding,
-                   8 Lp batch norm, 9 activations, cross-entropy, 10 linear, 11 recurrent,
-                   12 perceptron, 13 gradient checking
-    Part II        the machine room: 14 arguments, threads, 15 plain primitives, 16 sums,
-                   17 sums down columns, 18 affine maps, projections, 19 products,
-                   20 exponential, logarithm, 21 random numbers
-    22             history, references by equation, licences
+    Part I    1 batch norm, 2 layer norm, 3 noisy batch norm, 4 merged statistics, 5 batch renorm,
+              6 group, instance, RMS norm, 7 weight norm, folding, 8 Lp batch norm, 9 activations,
+              cross-entropy, 10 linear, 11 recurrent, 12 perceptron, 13 gradient checking
+    Part II   14 arguments, threads, 15 plain primitives, 16 sums, 17 sums down columns, 18 affine
+              maps, 19 products, 20 exponential, 21 random numbers; 22 history, references, licences
 
-This header does *not* allocate memory, print, touch files (`examples/npz.h` does), start
-threads (unless `NRM_OPENMP` asks for them), keep global state, call `rand()`, or use the
-locale. It does not guess: a wrong argument is refused with a named code.
+This header does *not* allocate memory, print, touch files (`examples/npz.h` does), start threads
+(unless `NRM_OPENMP` asks for them), keep global state, call `rand()`, or use the locale. It refuses
+a wrong argument with a named code.
 
 ## Options
 
-Define them before the `#include`: the first two for all files alike, best on the compiler's
-command line; `NRM_STATIC`, `NRM_DEF` in any file; the others where the functions are compiled.
+Define them before the `#include`: the first two for all files alike, best on the compiler's command
+line; `NRM_STATIC`, `NRM_DEF` in any file; the others where the functions are compiled.
 
-    NRM_DOUBLE                  nrm_real is double instead of float
-    NRM_ACC=float               type of statistics, sums and losses: float or double (default)
-    NRM_STATIC                  a private `static inline` copy of all functions
-    NRM_DEF                     what stands before each function: dllexport, visibility, ...
-    NORMLAYERS_IMPLEMENTATION   compile the functions here
-    NRM_SQRT, NRM_MEMCPY, NRM_MEMSET    used instead of sqrt (of an nrm_acc), memcpy, memset
-    NRM_NO_LIBC                 include neither math.h nor string.h: define these three
-    NRM_PLAIN                   plain primitives, ## 15: small, no SIMD
-    NRM_NO_VECTORS              no vector extensions
-    NRM_WIDTH=1024              columns worked on together: 64 if NRM_NO_LIBC, 1 if NRM_PLAIN
-    NRM_OPENMP                  share work between threads, by OpenMP 3.0 or later
-    NRM_GEMM                    products by cblas_sgemm or cblas_dgemm, see ## 19
-    NRM_ANY_FLOAT_EVAL          allow floats that are computed in a wider type (x87)
+    NRM_DOUBLE           nrm_real is double instead of float
+    NRM_ACC=float        type of statistics, sums and losses: float or double (default)
+    NRM_STATIC           a private `static inline` copy of all functions
+    NRM_DEF              what stands before each function: dllexport, visibility, ...
+    NORMLAYERS_IMPLEMENTATION    compile the functions here
+    NRM_SQRT             instead of sqrt (of an nrm_acc); so NRM_MEMCPY, NRM_MEMSET
+    NRM_NO_LIBC          include neither math.h nor string.h: define these three
+    NRM_PLAIN            plain primitives, ## 15: small, no SIMD
+    NRM_NO_VECTORS       no vector extensions
+    NRM_NO_DISPATCH      no choice of AVX2 or AVX-512 at run time, ## 16
+    NRM_WIDTH=1024       columns worked on together: 64 if NRM_NO_LIBC, 1 if NRM_PLAIN
+    NRM_OPENMP           share work between threads, by OpenMP 3.0 or later
+    NRM_GEMM             products by cblas_sgemm or cblas_dgemm, see ## 19
+    NRM_ANY_FLOAT_EVAL   allow floats that are computed in a wider type (x87)
 
-A freestanding compiler itself wants memcpy, memmove and memset. MSVC needs `/utf-8`. Files
-that disagree on `NRM_DOUBLE` or `NRM_ACC` fail to link, since the link names differ; so one
-program may use both precisions, in different files.
+A freestanding compiler itself wants memcpy, memmove and memset. MSVC needs `/utf-8`. Files that
+disagree on `NRM_DOUBLE` or `NRM_ACC` do not link; a program may use both in different files.
 
 ## Contracts
 
-- All arrays are the caller's, dense and row-major, of the shapes given at the declarations.
-  A product of sizes that overflows is refused. Parameters come in one order: outputs (those
-  saved for the backward pass last), inputs, saved values, parameters, scalars, sizes.
-- Gradients of *inputs* are overwritten (`=`). Gradients of *parameters* are accumulated
-  (`+=`): set them to zero first. A network does that itself.
-- A status is `NRM_OK` (0); negative, if the function refused and wrote nothing; or the
-  positive `NRM_NONFINITE`, if it did its work but met a statistic, a loss or a gradient of
-  the network that is not finite, or a NaN in a row to be ranked. Other functions pass NaN on.
-  Three negative codes come after work: a gradient check that fails or does not settle has
-  written its reports, and `NRM_ESYNC` leaves a network in the middle of a step.
+- All arrays are the caller's, dense and row-major, of the declared shapes. A product of sizes that
+  overflows is refused. Parameters come in one order: outputs (those saved for the backward pass
+  last), inputs, saved values, parameters, scalars, sizes.
+- Gradients of *inputs* are overwritten (`=`). Those of *parameters* are added to (`+=`): zero them
+  first. A network does that itself.
+- A status is `NRM_OK` (0); negative, if the function refused and wrote nothing; or the positive
+  `NRM_NONFINITE`, if it did its work but met a statistic, a loss or a gradient of the network that
+  is not finite, or a NaN in a row to be ranked. Other functions pass NaN on. Three negative codes
+  come after work: a gradient check that fails or does not settle has written its reports, and
+  `NRM_ESYNC` leaves a network in the middle of a step.
 - Outputs may not overlap inputs, except where "may be" allows the same pointer.
-- `N = 0` returns `NRM_OK` and writes nothing, with three exceptions: cross entropy and
-  accuracy (so `nrm_mlp_eval` too) write 0; a worker without examples gets the mean, rstd,
-  running statistics and sums of ## 4; and in a network with `sync` it shares each step.
-- In a forward pass a NaN or infinity spoils its channel (batch norm) or its row (layer
-  norm) and nothing else; it never enters running statistics. It spoils all gradients of
-  parameters that are sums over it.
-- In float the error of a norm's result is bounded by 2·10⁻⁶ of the largest term before
-  cancellation, for means of x up to 10⁶ times its spread and values up to about 10³⁷
-  (docs/accuracy.md). The relative error is larger for dx with two values per group, which
-  nearly cancels (5·10⁻³), and for a γ gradient: 3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
-- Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or
-  `nrm_running` belongs to one thread at a time. Rounding to nearest is assumed, and that
-  floating-point exceptions do not trap. The stack takes up to 85 KB (110 KB with
-  `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward pass of rows wider than 1024; it
-  shrinks with `NRM_WIDTH`, which changes no result.
-- ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε = 0
-  a variance of 0 gives `NRM_NONFINITE`. Running statistics do not contain ε: use the same ε
-  in training and inference. `new_weight` is the weight of the *new* value: PyTorch's
-  momentum, 1 − momentum of Keras, Flax and ONNX (docs/10_conventions.md).
+- `N = 0` returns `NRM_OK` and writes nothing, with three exceptions: cross entropy and accuracy (so
+  `nrm_mlp_eval` too) write 0; a worker without examples gets the mean, rstd, running statistics and
+  sums of ## 4; and in a network with `sync` it shares each step.
+- A row has the same bits alone, in any batch and on any number of threads in layer, RMS and group
+  norm, batch norm in infer and frozen mode, the linear layer, and a network in infer mode, unless
+  `NRM_GEMM` makes the products (docs/determinism.md).
+- In a forward pass a NaN or infinity spoils its channel (batch norm) or its row (layer norm) and
+  nothing else, no running statistic. It spoils the gradients of parameters that are sums over it.
+- In float a norm's error is at most 2·10⁻⁶ of the largest term before cancellation, for means of x
+  up to 10⁶ times its spread and values up to about 10³⁷ (docs/accuracy.md). The relative error is
+  larger for dx with two values per group, which nearly cancels (5·10⁻³), and for a γ gradient:
+  3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
+- Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or `nrm_running`
+  belongs to one thread at a time. Rounding to nearest is assumed, without floating-point traps. The
+  stack takes up to 85 KB (110 KB with `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward
+  pass of rows wider than 1024; a smaller `NRM_WIDTH` takes less and changes no result.
+- ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε = 0 a
+  variance of 0 gives `NRM_NONFINITE`. Running statistics do not contain ε: use the same ε in
+  training and inference. `new_weight` is the weight of the *new* value: PyTorch's momentum,
+  1 − momentum of Keras, Flax and ONNX (docs/10_conventions.md).
 
 ## Notation
 
-    N, C, S, D      examples in a batch, channels, positions per channel (1 if dense), features
-    xᵢ, yᵢ          input and output; a hat, x̂ᵢ, is the normalized value
-    μ, v, r         mean, variance (divided by the count), r = 1/√(v + ε)       mean, -, rstd
-    γ, β, ε         scale, shift, the small constant inside the root            gamma, beta, eps
-    ⟨a⟩             mean of a over whatever is being normalized together
-    M               values that share one statistic in batch norm, N·S
-    ~, E[a]         "is drawn from"; expectation
-    U(a, b)         uniform between a and b; N(m, v): normal with mean m and VARIANCE v
-    L, dx           the scalar loss; dx is short for ∂L/∂x, and so for every other letter
-    g               ∂L/∂x̂, the gradient by the normalized value: γ·dy
-    m, u            running mean and running variance of batch norm
-    h               μ rounded to nrm_real: the point from which the code measures x
-    δᵢⱼ, ∑ᵢ         1 if i = j, else 0; sum over i
+    N, C, S, D   examples in a batch, channels, positions per channel (1 if dense), features
+    xᵢ, yᵢ, x̂ᵢ   input and output; the normalized value
+    μ, v, r      mean, variance (divided by the count), r = 1/√(v + ε) (in code: mean, -, rstd)
+    γ, β, ε      scale, shift, the small constant inside the root (gamma, beta, eps)
+    ⟨a⟩          mean of a over whatever is being normalized together
+    M            values that share one statistic in batch norm, N·S
+    ~, E[a]      "is drawn from"; expectation
+    U(a, b)      uniform between a and b; N(m, v): normal with mean m and VARIANCE v
+    L, dx        the scalar loss; dx is short for ∂L/∂x, and so for every other letter
+    g            ∂L/∂x̂, the gradient by the normalized value: γ·dy
+    h            μ rounded to nrm_real: the point from which the code measures x
+    δᵢⱼ, ∑ᵢ      1 if i = j, else 0; sum over i
 
-Other letters are defined where they occur. An equation that ends in `[BN.19]` is computed by
-the line of code that cites it; one in `(BN.17)` is a step of a derivation, or a property.
+Other letters are defined where they occur. An equation tagged `[BN.19]` is computed by the line
+that cites it; one tagged `(BN.17)` is a step of a derivation, or a property.
 */
 #ifndef NORMLAYERS_H
 #define NORMLAYERS_H
@@ -134,7 +129,7 @@ the line of code that cites it; one in `(BN.17)` is a step of a derivation, or a
 
 #ifdef NRM_DOUBLE
 typedef double nrm_real; /* the type of all data and parameters */
-#define NRM_EPS 1e-5     /* the usual epsilon */
+#define NRM_EPS 1e-5 /* the usual epsilon */
 #else
 typedef float nrm_real;
 #define NRM_EPS 1e-5f
@@ -144,7 +139,6 @@ typedef NRM_ACC nrm_acc; /* the type of statistics, sums and losses */
 #else
 typedef double nrm_acc;
 #endif
-/* Compile-time checks: nrm_acc is float or double, and has at least the digits of nrm_real. */
 typedef char nrm_acc_is_float_or_double
     [sizeof(nrm_acc) == sizeof(float) || sizeof(nrm_acc) == sizeof(double) ? 1 : -1];
 typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 : -1];
@@ -158,8 +152,7 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #endif
 
 /* Link names carry the types, unless these are the default ones: nrm_accuracy becomes
-   nrm_accuracy_f64 with NRM_DOUBLE and nrm_accuracy_f32_float with NRM_ACC=float. So a program that
-   is compiled for double does not link with functions for float, which would misread its arrays. */
+   nrm_accuracy_f64 with NRM_DOUBLE and nrm_accuracy_f32_float with NRM_ACC=float. */
 #if defined(NRM_DOUBLE) || defined(NRM_ACC)
 #define NRM_LINK3(name, tag) name##tag
 #define NRM_LINK2(name, tag) NRM_LINK3(name, tag)
@@ -225,39 +218,36 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #else
 #define NRM_OWN(name) name
 #endif
-
 /* ---- status codes ---- */
-/* One list: name, value, message. The enum and nrm_strerror are both made from it. */
-#define NRM_STATUS_LIST(X)                                                                         \
-    X(NRM_NONFINITE, 1, "done, but met a NaN or an infinity; no running statistic took it in")     \
-    X(NRM_OK, 0, "success")                                                                        \
-    X(NRM_ENULL, -1, "a required pointer is NULL")                                                 \
-    X(NRM_ESIZE, -2, "a size is zero, or an index or count is out of range")                       \
-    X(NRM_EOVERFLOW, -3, "the product of the sizes does not fit into size_t")                      \
-    X(NRM_EALIAS, -4, "an output overlaps another buffer")                                         \
-    X(NRM_EEPS, -5, "eps must be finite and not negative")                                         \
-    X(NRM_EMODE, -6, "unknown mode, or a backward pass in infer mode")                             \
-    X(NRM_EBATCH, -7, "one value per statistic: its variance is no estimate")                      \
-    X(NRM_EWEIGHT, -8, "new_weight must lie in 0..1; 0 without cumulative would never learn: "     \
-                       "pass NULL for running instead")                                            \
-    X(NRM_ESTATS, -9, "running statistics hold a negative variance, a NaN or an infinity")         \
-    X(NRM_ENOISE, -10, "noise parameters must be finite and not negative")                         \
-    X(NRM_EKIND, -11, "unknown activation, norm, initialisation or optimizer")                     \
-    X(NRM_ELABEL, -12, "a label lies outside 0..C-1")                                              \
-    X(NRM_ERATE, -13, "a learning rate, tolerance or another setting is out of range")             \
-    X(NRM_EBLOCK, -14, "the memory block is smaller than nrm_mlp_bytes asks")                      \
-    X(NRM_EGRADIENT, -15, "a gradient is wrong: the report names the worst entry of its group")    \
-    X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle")        \
+#define NRM_STATUS_LIST(X) \
+    X(NRM_NONFINITE, 1, "done, but met a NaN or an infinity; no running statistic took it in") \
+    X(NRM_OK, 0, "success") \
+    X(NRM_ENULL, -1, "a required pointer is NULL") \
+    X(NRM_ESIZE, -2, "a size is zero, or an index or count is out of range") \
+    X(NRM_EOVERFLOW, -3, "the product of the sizes does not fit into size_t") \
+    X(NRM_EALIAS, -4, "an output overlaps another buffer") \
+    X(NRM_EEPS, -5, "eps must be finite and not negative") \
+    X(NRM_EMODE, -6, "unknown mode, or a backward pass in infer mode") \
+    X(NRM_EBATCH, -7, "one value per statistic: its variance is no estimate") \
+    X(NRM_EWEIGHT, -8, "new_weight must lie in 0..1; 0 without cumulative would never learn: " \
+      "pass NULL for running instead") \
+    X(NRM_ESTATS, -9, "running statistics hold a negative variance, a NaN or an infinity") \
+    X(NRM_ENOISE, -10, "noise parameters must be finite and not negative") \
+    X(NRM_EKIND, -11, "unknown activation, norm, initialisation or optimizer") \
+    X(NRM_ELABEL, -12, "a label lies outside 0..C-1") \
+    X(NRM_ERATE, -13, "a learning rate, tolerance or another setting is out of range") \
+    X(NRM_EBLOCK, -14, "the memory block is smaller than nrm_mlp_bytes asks") \
+    X(NRM_EGRADIENT, -15, "a gradient is wrong: the report names the worst entry of its group") \
+    X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle") \
     X(NRM_ESYNC, -21, "the merge or add function of nrm_sync has failed")
 #define NRM_STATUS_ENUM(name, value, message) name = value,
 enum nrm_status { NRM_STATUS_LIST(NRM_STATUS_ENUM) };
-NRM_DEF const char *nrm_strerror(int status); /* the message; never NULL, even for unknown codes */
+NRM_DEF const char *nrm_strerror(int status); /* never NULL, even for unknown codes */
 
 /* Below, = means overwritten and += added to; "saved" is what the backward pass needs. An array
    without a shape has that of the pass before it, or of batch norm. In norms gamma and beta may be
    NULL, for 1 and 0, and dx, dgamma, dbeta if not wanted; dx may be dy. Without a backward pass
    (for batch norms: in infer mode) all saved outputs may be NULL, and then y may be x. */
-
 /* ---- batch normalization ---- */
 enum nrm_mode {
     NRM_TRAIN = 0, /* statistics of this batch; running statistics are updated */
@@ -268,13 +258,12 @@ enum nrm_mode {
    and batches with 0; or take those of a whole data set from nrm_stats, by ST.7. */
 typedef struct NRM_OWN(nrm_running) {
     nrm_real *mean, *var; /* [C] each */
-    nrm_real new_weight;  /* weight of the new batch, above 0, at most 1; 0.1 is usual */
-    int cumulative;       /* non-zero: the plain average of all batches; new_weight is not used */
-    int biased;           /* non-zero: store v as is; zero: store v·M/(M-1), as PyTorch does */
-    size_t batches;       /* how many batches have entered so far */
+    nrm_real new_weight; /* weight of the new batch, above 0, at most 1; 0.1 is usual */
+    int cumulative, biased; /* 1: plain average, not new_weight; 0: store v·M/(M-1), 1: v */
+    size_t batches; /* how many batches have entered so far */
 } nrm_running;
-/* The tensor is [N][C][S]: S = 1 for a dense layer, S = H*W for images in NCHW order; in NHWC order
-   they are the dense case with N*H*W rows. In train mode N*S is 2 or more, else NRM_EBATCH. */
+/* [N][C][S]: S = 1 for a dense layer, H*W for NCHW images; NHWC ones are the dense case with N*H*W
+   rows. In train mode N*S is 2 or more, else NRM_EBATCH. */
 NRM_DEF int nrm_batchnorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *rstd, /* [N][C][S] out, =; [C], [C] out, saved */
     nrm_running *running, /* in/out in train mode (NULL: not tracked), in otherwise */
@@ -284,7 +273,6 @@ NRM_DEF int nrm_batchnorm_backward(
     nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, /* [N][C][S] out, =; [C], [C] in/out, += */
     const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, /* as saved */
     const nrm_real *gamma, int mode, size_t N, size_t C, size_t S); /* mode: the forward pass's */
-
 /* ---- layer normalization ---- */
 NRM_DEF int nrm_layernorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *rstd, /* [N][D] out, =; [N], [N] out, saved */
@@ -294,41 +282,34 @@ NRM_DEF int nrm_layernorm_backward(
     nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, /* [N][D] out, =; [D], [D] in/out, += */
     const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, /* as saved */
     const nrm_real *gamma, size_t N, size_t D);
-
 /* ---- random numbers: PCG32 ---- */
 typedef struct NRM_OWN(nrm_rng) { /* copy it to fork or rewind a stream */
     uint64_t state, increment;
-    nrm_acc spare; /* normals come in pairs: the second one, */
-    int has_spare; /* if there is one */
+    nrm_acc spare; /* normals come in pairs: the second one, if there is one */
+    int has_spare;
 } nrm_rng;
 /* Any seed, any stream. A network draws from streams 0 to 4·layers - 1 of its seed: take others. */
 NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream);
-NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng);               /* all 2^32 values alike */
+NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng); /* all 2^32 values alike */
 NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n); /* 0..n-1, unbiased; 0 if n is 0 */
-NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng);           /* in [0, 1) */
-NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng);            /* mean 0, standard deviation 1 */
+NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng); /* in [0, 1) */
+NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng); /* mean 0, standard deviation 1 */
 NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n); /* [n] in/out, n < 2^32 */
-
 /* ---- noisy batch normalization ---- */
 typedef struct NRM_OWN(nrm_noise) { /* how the noise is drawn: equations NB.1 to NB.4 */
-    nrm_real mean_range;   /* n_μ: a unit's offset is centred somewhere in -n_μ to n_μ: NB.1 */
-    nrm_real scale_max;    /* n_σ: a unit's scale is centred somewhere in 1 to n_σ: NB.2 */
-    nrm_real mean_jitter;  /* r_μ: half the width of the offsets' spread over the samples */
-    nrm_real scale_jitter; /* r_σ: standard deviation of the scales over the samples */
+    nrm_real mean_range, scale_max; /* n_μ, n_σ: offsets centre in ±n_μ, scales in 1..n_σ: NB.2 */
+    nrm_real mean_jitter, scale_jitter; /* r_μ, r_σ: their half width and standard deviation */
 } nrm_noise;
 NRM_DEF nrm_noise nrm_noise_paper(void); /* 0.5, 1.25, 0.1, 0.1: Santurkar et al., app. A.2 */
-/* Batch norm, then noise in train mode. The other modes are batch norm alone, and do not use scale,
-   noise and rng. Arrays without a comment: as in batch norm. */
+/* Batch norm, then noise in train mode. The other modes do not use scale, noise and rng. */
 NRM_DEF int nrm_noisy_batchnorm_forward(
     nrm_real *y, nrm_real *scale, /* [N][C][S] out, =; scale: the factors, saved in train mode */
     nrm_acc *mean, nrm_acc *rstd, nrm_running *running, const nrm_real *x, const nrm_real *gamma,
     const nrm_real *beta, const nrm_noise *noise, nrm_rng *rng, int mode, nrm_real eps, size_t N,
     size_t C, size_t S);
-NRM_DEF int nrm_noisy_batchnorm_backward(
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *scale,
-    const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, int mode,
-    size_t N, size_t C, size_t S);
-
+NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+    const nrm_real *dy, const nrm_real *scale, const nrm_real *x, const nrm_acc *mean,
+    const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C, size_t S);
 /* ---- statistics that merge; synchronised and masked batch norm ---- */
 typedef struct NRM_OWN(nrm_stats) { /* of one channel; all zero means: of no values yet */
     nrm_acc count, mean, m2; /* how many, their mean, the sum of squared deviations from it */
@@ -342,38 +323,33 @@ NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, /* [C] in/out;
                              const unsigned char *mask, size_t N, size_t C, size_t S);
 /* Merges `from` into `into`, [C] each. A different order of merging may change the last bits. */
 NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C);
-/* Batch norm in train mode, with statistics [C] that may include more than this batch: those of all
-   workers or micro-batches, merged. With N = 0 there is no y; mean, rstd and running become what
-   they become on the other workers. */
-NRM_DEF int nrm_sync_batchnorm_forward(
-    nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running, const nrm_real *x,
-    const unsigned char *mask, const nrm_stats *stats, const nrm_real *gamma, const nrm_real *beta,
-    nrm_real eps, size_t N, size_t C, size_t S);
+/* Batch norm in train mode with the merged statistics [C] of all workers or micro-batches. All get
+   the same mean, rstd and running, also with N = 0. */
+NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
+    nrm_running *running, const nrm_real *x, const unsigned char *mask, const nrm_stats *stats,
+    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t N, size_t C, size_t S);
 /* First half of the backward pass: this batch's part of the sums, and of the gradients. */
 NRM_DEF int nrm_sync_batchnorm_sums(
     nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta, /* [C] out, =, zeros if N = 0; [C] += */
     const nrm_real *dy, const nrm_real *x, const unsigned char *mask, const nrm_acc *mean,
     const nrm_acc *rstd, size_t N, size_t C, size_t S);
-/* Second half: the gradient of the input, which is required here, from the counts in stats, as in
-   the forward pass, and the sums, added up over all workers or micro-batches, [C] both. */
-NRM_DEF int nrm_sync_batchnorm_backward(
-    nrm_real *dx, const nrm_real *dy, const nrm_real *x, const unsigned char *mask,
-    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, const nrm_stats *stats,
-    const nrm_sums *sums, size_t N, size_t C, size_t S);
-
+/* Second half: the gradient of the input, which is required here. stats [C]: as in the forward
+   pass; sums [C]: added up over all workers or micro-batches. */
+NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
+    const unsigned char *mask, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
+    const nrm_stats *stats, const nrm_sums *sums, size_t N, size_t C, size_t S);
 /* ---- batch renormalization ---- */
 /* Batch norm whose output in train mode is that of the running statistics, within limits: ρ (BR.1)
    stays within 1/r_max..r_max, d (BR.2) within ±d_max. 1 and 0 give plain batch norm. */
 NRM_DEF int nrm_batchrenorm_forward(
     nrm_real *y, nrm_acc *ratio, nrm_acc *offset, /* [N][C][S] out, =; train mode: [C] saved ρ, d */
-    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* as in batch norm; running is required */
+    nrm_acc *mean, nrm_acc *rstd, nrm_running *running, /* running is required */
     const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, nrm_real r_max, nrm_real d_max,
     int mode, nrm_real eps, size_t N, size_t C, size_t S);
-NRM_DEF int nrm_batchrenorm_backward( /* as in batch norm; ratio and offset as saved */
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
-    const nrm_acc *ratio, const nrm_acc *offset, const nrm_acc *mean, const nrm_acc *rstd,
-    const nrm_real *gamma, int mode, size_t N, size_t C, size_t S);
-
+NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio, const nrm_acc *offset,
+    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C,
+    size_t S);
 /* ---- group, instance and RMS normalization ---- */
 /* G groups of C/G channels, each with its own statistics in every example. G = 1 is layer norm over
    channels and positions, G = C instance norm. One value per group (C = G, S = 1): NRM_EBATCH. */
@@ -381,25 +357,21 @@ NRM_DEF int nrm_groupnorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *rstd, /* [N][C][S] out, =; [N][G], [N][G] out, saved */
     const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, /* [N][C][S]; [C], [C] */
     nrm_real eps, size_t N, size_t C, size_t S, size_t G);
-NRM_DEF int nrm_groupnorm_backward( /* as in batch norm */
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
-    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t C, size_t S,
-    size_t G);
+NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, size_t N, size_t C, size_t S, size_t G);
 /* Layer norm without the mean; arrays as there. */
 NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
-                                const nrm_real *gamma, nrm_real eps, size_t N, size_t D);
+    const nrm_real *gamma, nrm_real eps, size_t N, size_t D);
 NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real *dy,
-                                 const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma,
-                                 size_t N, size_t D);
-
+    const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D);
 /* ---- weight normalization, folding ---- */
 NRM_DEF int nrm_weightnorm_forward( /* W = g·v/|v|, column by column: use W in the linear layer */
     nrm_real *W, nrm_acc *norm, /* [in][out] out, =; |v|: [out] out, saved, or NULL */
     const nrm_real *v, const nrm_real *g, size_t in, size_t out); /* [in][out]; [out], NULL: 1 */
-NRM_DEF int nrm_weightnorm_backward(
-    nrm_real *dv, nrm_real *dg, /* [in][out], [out] in/out, +=, or NULL if not wanted */
-    const nrm_real *dW, const nrm_real *v, const nrm_acc *norm, const nrm_real *g, size_t in,
-    size_t out);
+NRM_DEF int nrm_weightnorm_backward( /* dv, dg: in/out, +=, or NULL if not wanted */
+    nrm_real *dv, nrm_real *dg, const nrm_real *dW, const nrm_real *v, const nrm_acc *norm,
+    const nrm_real *g, size_t in, size_t out);
 /* Batch norm with running statistics, folded into the weights before it: W' and b' of FOLD.1 and
    FOLD.2. The weights are [outer][C][inner], with C the outputs: [in][out] as here is outer = in,
    inner = 1; [out][in], and convolutions [out][in][h][w], are outer = 1, inner = all the rest. */
@@ -408,7 +380,6 @@ NRM_DEF int nrm_batchnorm_fold(
     const nrm_real *W, const nrm_real *b, /* b: [C], or NULL for 0 */
     const nrm_running *running, const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
     size_t outer, size_t C, size_t inner);
-
 /* ---- Lp batch normalization ---- */
 enum nrm_lp { /* what batch norm divides by, with ε added to it: */
     NRM_L1 = 1, NRM_L2 = 2, NRM_LINF = 3, /* mean of |x|; root of the mean of x²; largest |x| */
@@ -416,31 +387,27 @@ enum nrm_lp { /* what batch norm divides by, with ε added to it: */
 };
 NRM_DEF int nrm_lp_batchnorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *scale, /* [N][C][S] out, =; [C] saved: μ, t of LP.2 */
-    nrm_running *running, /* as in batch norm, but var holds the running t itself */
+    nrm_running *running, /* var holds the running t itself */
     const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, int p, /* p: enum nrm_lp */
     int mode, nrm_real eps, size_t N, size_t C, size_t S);
-NRM_DEF int nrm_lp_batchnorm_backward( /* as in batch norm */
-    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy, const nrm_real *x,
-    const nrm_acc *mean, const nrm_acc *scale, const nrm_real *gamma, int p, int mode, nrm_real eps,
-    size_t N, size_t C, size_t S);
-
+NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *scale,
+    const nrm_real *gamma, int p, int mode, nrm_real eps, size_t N, size_t C, size_t S);
 /* ---- activations ---- */
 enum nrm_activation { NRM_IDENTITY = 0, NRM_RELU = 1, NRM_TANH = 2, NRM_SIGMOID = 3 };
 /* All arrays are [count]; y = may be x; dx = may be dy; backward takes the output y of forward. */
 NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activation, size_t count);
 NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *y,
-                                    int activation, size_t count);
-
+    int activation, size_t count);
 /* ---- softmax cross-entropy with logits, mean over the batch ---- */
 NRM_DEF int nrm_cross_entropy_forward(
     nrm_acc *loss, nrm_real *prob, /* mean loss in nats; [N][C] softmax(z), may be logits or NULL */
     const nrm_real *logits, const int *labels, size_t N, size_t C); /* [N][C]; [N] in 0..C-1 */
-NRM_DEF int nrm_cross_entropy_backward( /* [N][C] out, =; may be prob; prob as saved */
+NRM_DEF int nrm_cross_entropy_backward( /* dlogits: [N][C] out, =; may be prob */
     nrm_real *dlogits, const nrm_real *prob, const int *labels, size_t N, size_t C);
 /* The fraction of rows whose (first) largest entry is the label's; with a NaN a row is wrong. */
 NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
-                         size_t C);
-
+    size_t C);
 /* ---- linear layer: y = xW + b ---- */
 NRM_DEF int nrm_linear_forward(
     nrm_real *y, const nrm_real *x, const nrm_real *W, /* [N][out] out, =; [N][in], [in][out] */
@@ -448,26 +415,22 @@ NRM_DEF int nrm_linear_forward(
 NRM_DEF int nrm_linear_backward( /* all outputs may be NULL; x if dW is, W if dx is */
     nrm_real *dx, nrm_real *dW, nrm_real *db, /* [N][in] out, =; [in][out], [out] in/out, += */
     const nrm_real *dy, const nrm_real *x, const nrm_real *W, size_t N, size_t in, size_t out);
-
 /* ---- a recurrent layer ---- */
 /* h[t+1] = f(norm(x[t]·Wx + h[t]·Wh)·gamma + beta). A step whose running statistics have seen no
    batch, while those of the first have, is refused: NRM_ESIZE. */
 typedef struct NRM_OWN(nrm_rnn) {
-    size_t T, N, in, H;      /* steps, sequences side by side, inputs, units; T = 0: like N = 0 */
-    int norm, activation;    /* NRM_NO_NORM, NRM_LAYER_NORM or NRM_BATCH_NORM; f */
-    nrm_real eps;            /* not used without a norm */
+    size_t T, N, in, H; /* steps, sequences side by side, inputs, units; T = 0: like N = 0 */
+    int norm, activation; /* NRM_NO_NORM, NRM_LAYER_NORM or NRM_BATCH_NORM; f */
+    nrm_real eps; /* not used without a norm */
     const nrm_real *Wx, *Wh; /* [in][H], [H][H] */
     const nrm_real *gamma, *beta; /* [H]; without a norm gamma is not used, beta is the bias */
-    nrm_running *running;    /* [T] of batch norm, one for each step; may be NULL in train mode */
+    nrm_running *running; /* [T] of batch norm, one for each step; may be NULL in train mode */
 } nrm_rnn;
-typedef struct NRM_OWN(nrm_rnn_grads) { /* of the same shapes, +=; each may be NULL */
-    nrm_real *dWx, *dWh, *dgamma, *dbeta; /* dgamma is not used without a norm */
-} nrm_rnn_grads;
+/* Gradients of the same shapes, +=; each may be NULL. */
+typedef struct NRM_OWN(nrm_rnn_grads) { nrm_real *dWx, *dWh, *dgamma, *dbeta; } nrm_rnn_grads;
 NRM_DEF int nrm_rnn_forward(
-    nrm_real *h, /* [T+1][N][H] h[0]: in, the state to start from; the rest: out */
-    nrm_real *a, /* [T][N][H] out, saved: the summed inputs */
-    nrm_acc *mean, nrm_acc *rstd, /* out, saved: layer norm [T][N], batch norm [T][H]; both may be
-                                     NULL without a norm and in infer mode */
+    nrm_real *h, nrm_real *a, /* [T+1][N][H], h[0] in, rest out; [T][N][H] out: summed inputs */
+    nrm_acc *mean, nrm_acc *rstd, /* [T][N] or [T][H] out: layer or batch norm (none: unused) */
     const nrm_real *x, const nrm_rnn *rnn, int mode); /* x: [T][N][in] */
 NRM_DEF int nrm_rnn_backward(
     nrm_real *dh, /* [T+1][N][H] in: by each h alone; out: with what comes through the later ones */
@@ -476,7 +439,6 @@ NRM_DEF int nrm_rnn_backward(
     const nrm_real *h, const nrm_real *a, /* as saved; a, mean, rstd: only with a norm */
     const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *x, /* x may be NULL if dWx is */
     const nrm_rnn *rnn, int mode); /* the forward pass's mode: train or frozen */
-
 /* ---- the tiny multilayer perceptron ---- */
 enum nrm_norm {
     NRM_NO_NORM = 0, NRM_BATCH_NORM = 1, NRM_LAYER_NORM = 2, NRM_NOISY_BATCH_NORM = 3,
@@ -489,134 +451,123 @@ enum nrm_gamma { NRM_GAMMA_ONE = 0, NRM_GAMMA_UNIFORM = 1 /* γ ~ U(0,1) */ };
 enum nrm_optimizer { NRM_SGD = 0, NRM_ADAM = 1 };
 enum nrm_place { NRM_AT_LINEAR = 0, NRM_AT_NORM = 1, NRM_AT_ACTIVATION = 2 };
 typedef struct NRM_OWN(nrm_mlp_layer) { /* all zero but width: linear, no norm, no bias */
-    size_t width;         /* outputs of this layer */
+    size_t width; /* outputs of this layer */
     int activation, norm; /* enum nrm_activation, enum nrm_norm */
     int norm_after, bias; /* 1: the norm follows the activation; 1: with a bias (MLP.3) */
-    size_t groups;        /* of NRM_GROUP_NORM: a divisor of width, less than width */
-    int p;                /* of NRM_LP_BATCH_NORM: enum nrm_lp */
+    size_t groups; /* of NRM_GROUP_NORM: a divisor of width, less than width */
+    int p; /* of NRM_LP_BATCH_NORM: enum nrm_lp */
 } nrm_mlp_layer;
 typedef struct NRM_OWN(nrm_mlp_event) { /* what a probe is shown */
-    size_t layer;         /* 0 is the first hidden layer */
-    int place, gradient;  /* the output of: enum nrm_place; 0: the value, 1: its gradient */
+    size_t layer; /* 0 is the first hidden layer */
+    int place, gradient; /* the output of: enum nrm_place; 0: the value, 1: its gradient */
     const nrm_real *data; /* [rows][cols], valid during the call only */
     size_t rows, cols;
 } nrm_mlp_event;
 typedef void nrm_mlp_probe(void *context, const nrm_mlp_event *event);
 
-/* Training on several workers: each has a copy of the network and calls the same functions in the
-   same order, with its part of the batch, which may be empty. Your two functions replace n items of
-   this worker by those of all, in the order of workers, and return 0, or not if they failed. add
-   NULL: no other workers. merge NULL: batch norm uses each worker's own statistics, not ## 4. */
+/* Several workers: each has a copy of the network and calls the same functions in the same order,
+   with its part of the batch, which may be empty. Your functions replace n items by those of all
+   workers, combined in their order, and return 0, or not if they failed. add NULL: no others. merge
+   NULL: batch norm uses each worker's own statistics, not ## 4. */
 typedef struct NRM_OWN(nrm_sync) {
-    int (*add)(void *context, nrm_acc *sums, size_t n);      /* by addition */
+    int (*add)(void *context, nrm_acc *sums, size_t n); /* by addition */
     int (*merge)(void *context, nrm_stats *stats, size_t n); /* by nrm_stats_merge */
-    void *context;                                           /* handed to both */
+    void *context;
 } nrm_sync;
 typedef struct NRM_OWN(nrm_mlp_spec) { /* start from nrm_mlp_defaults(); set the first four */
-    size_t inputs, layers;      /* features of one example; layers, with the output layer */
+    size_t inputs, layers; /* features of one example; layers, with the output layer */
     const nrm_mlp_layer *layer; /* [layers]; read by init only */
-    size_t max_batch;           /* the largest N that one call will see */
-    uint64_t seed;              /* of weights and noise */
-    int init, gamma_init;       /* how W and γ start: enum nrm_init, nrm_gamma; β starts at 0 */
-    nrm_real init_std;          /* of NRM_INIT_GAUSSIAN */
-    nrm_real eps, new_weight;   /* of all norms; of all running statistics, */
-    int cumulative, biased;     /* as these are */
-    nrm_noise noise;            /* of noisy batch norm */
-    nrm_real r_max, d_max;      /* of batch renorm; to be raised while training, in net->spec */
-    nrm_sync sync;              /* of training on several workers */
-    int optimizer;              /* enum nrm_optimizer */
-    nrm_real lr, heavy_ball;    /* 0.1 suits SGD, 1e-3 Adam; SGD: kept of the last step, 0 to < 1 */
+    size_t max_batch; /* the largest N that one call will see */
+    uint64_t seed; /* of weights and noise */
+    int init, gamma_init; /* how W and γ start: enum nrm_init, nrm_gamma; β starts at 0 */
+    nrm_real init_std, eps, new_weight; /* NRM_INIT_GAUSSIAN's; all norms'; running statistics', */
+    int cumulative, biased; /* as these are */
+    nrm_noise noise; /* of noisy batch norm */
+    nrm_real r_max, d_max; /* of batch renorm; to be raised while training, in net->spec */
+    nrm_sync sync; /* of training on several workers */
+    int optimizer; /* enum nrm_optimizer */
+    nrm_real lr, heavy_ball; /* 0.1 suits SGD, 1e-3 Adam; SGD: kept of the last step, 0 to < 1 */
     nrm_real beta1, beta2, adam_eps; /* Adam: kept of averages, 0 to < 1; added to the root */
 } nrm_mlp_spec;
 typedef struct NRM_OWN(nrm_mlp_state) { /* one layer's arrays; they point into the block */
     nrm_mlp_layer shape;
-    size_t in;                               /* inputs of this layer */
-    nrm_real *W, *b, *gamma, *beta;          /* [in][width], then [width]; NULL if absent */
+    size_t in; /* inputs of this layer */
+    nrm_real *W, *b, *gamma, *beta; /* [in][width], then [width]; NULL if absent */
     nrm_real *dW, *db, *dgamma, *dbeta;
     nrm_real *linear_out, *norm_out, *act_out, *out; /* [max_batch][width]; absent stages share; */
-    nrm_acc *mean, *rstd, *ratio, *offset;   /* out: the last. Saved statistics; of batch renorm */
-    nrm_real *scale;                         /* [max_batch][width] noise factors, or NULL */
-    nrm_running running;                     /* of batch norm */
-    nrm_stats *stats;                        /* [width] of batch norm: merged statistics */
-    nrm_sums *sums;                          /* [width] with sync: sums of all workers */
+    nrm_acc *mean, *rstd, *ratio, *offset; /* out: the last. Saved statistics; of batch renorm */
+    nrm_real *scale; /* [max_batch][width] noise factors, or NULL */
+    nrm_running running; /* of batch norm */
+    nrm_stats *stats; /* [width] of batch norm: merged statistics */
+    nrm_sums *sums; /* [width] with sync: sums of all workers */
 } nrm_mlp_state;
 typedef struct NRM_OWN(nrm_mlp) { /* change spec.lr, params, probe, grads before a step; read all */
-    nrm_mlp_spec spec;               /* spec.layer is NULL here: see state */
-    nrm_mlp_state *state;            /* [layers] */
-    size_t n_params, steps;          /* number of all parameters; optimizer steps so far */
-    nrm_real *params, *grads;        /* [n_params] each, layer by layer: W, b, gamma, beta */
-    nrm_real *moment1, *moment2;     /* [n_params] the optimizer's, NULL if it has none */
+    nrm_mlp_spec spec; /* spec.layer is NULL here: see state */
+    nrm_mlp_state *state; /* [layers] */
+    size_t n_params, steps; /* number of all parameters; optimizer steps so far */
+    nrm_real *params, *grads; /* [n_params] each, layer by layer: W, b, gamma, beta */
+    nrm_real *moment1, *moment2; /* [n_params] the optimizer's, NULL if it has none */
     nrm_real *logits, *prob, *work[2]; /* [max_batch][classes]; [max_batch][widest] gradients */
-    nrm_acc *total;                  /* [n_params + 1] with sync: what is added up */
+    nrm_acc *total; /* [n_params + 1] with sync: what is added up */
     nrm_acc beta1_power, beta2_power; /* beta1^steps, beta2^steps */
-    nrm_rng rng;                     /* the noise */
-    nrm_mlp_probe *probe;            /* called at every place that a layer has, if not NULL, */
-    void *probe_context;             /* with this */
+    nrm_rng rng; /* the noise */
+    nrm_mlp_probe *probe; /* called at every place of a layer, if not NULL, with the context */
+    void *probe_context;
 } nrm_mlp;
 NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void); /* He, eps 1e-5, new_weight 0.1, SGD with lr 0.1 */
 NRM_DEF size_t nrm_mlp_bytes(const nrm_mlp_spec *spec); /* of the block; 0 if init refuses spec */
-/* The block: at least nrm_mlp_bytes(spec), any alignment; yours to free, not to move, as it points
-   into itself. *net is the network, inside the block. */
+/* The block has nrm_mlp_bytes(spec) or more and any alignment. *net lies in it: do not move it. */
 NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp_spec *spec);
-/* Forward pass of x [N][inputs] to net->logits [N][classes]; train mode updates running statistics.
-   N is at most max_batch (else NRM_ESIZE), here, in gradient and train_step; others take any N. */
+/* From x [N][inputs] to net->logits [N][classes]; train mode updates running statistics. Here, in
+   gradient and train_step N is at most max_batch, else NRM_ESIZE. */
 NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode);
-/* Loss and net->grads (overwritten) at the present parameters, in train or frozen mode. Parameters,
-   running statistics and the noise stream stay as they are. loss may be NULL, here and below. */
+/* Loss and net->grads (overwritten) in train or frozen mode. Parameters, running statistics and the
+   noise stream stay as they are. loss may be NULL, here and below. */
 NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                             size_t N, int mode);
+    size_t N, int mode);
 NRM_DEF int nrm_mlp_step(nrm_mlp *net); /* the optimizer's step down net->grads */
 /* Gradient in train mode, running statistics, step. On NRM_NONFINITE there was no step. */
 NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                               size_t N);
+    size_t N);
 /* Mean loss and accuracy of any number of examples in infer mode; either result may be NULL. */
 NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
-                         const int *labels, size_t N);
-
+    const int *labels, size_t N);
 /* ---- gradient checking ---- */
-typedef nrm_acc nrm_loss_fn(void *context);      /* the loss at the present parameters */
+typedef nrm_acc nrm_loss_fn(void *context); /* the loss at the present parameters */
 typedef uint64_t nrm_branches_fn(void *context); /* a fingerprint of the branches it took last */
 typedef struct NRM_OWN(nrm_gradcheck_group) { /* an array of parameters (or inputs), its gradient */
-    const char *name;          /* for your own print-out */
-    nrm_real *theta;           /* [n] nudged and put back, bit for bit */
-    const nrm_real *grad;      /* [n] what your backward pass says; the loss must not change it:
-                                  copy net->grads if that calls nrm_mlp_gradient */
+    const char *name; /* for your own print-out */
+    nrm_real *theta; /* [n] nudged and put back, bit for bit */
+    const nrm_real *grad; /* [n] yours; the loss must not change it: copy net->grads if it would */
     size_t n;
 } nrm_gradcheck_group;
 typedef struct NRM_OWN(nrm_gradcheck_options) { /* all zero is a good choice */
-    nrm_acc tolerance;         /* relative; 0: 1e-7 in double, 1e-2 in float */
-    nrm_acc step;              /* relative to the size of theta; 0: 7e-4 in double, 4e-2 in float */
-    size_t at_most;            /* entries per group, drawn by seed; 0: all */
+    nrm_acc tolerance, step; /* relative; step: to theta; 0: 1e-7, 7e-4; in float 1e-2, 4e-2 */
+    size_t at_most; /* entries per group, drawn by seed; 0: all */
     uint64_t seed;
     nrm_branches_fn *branches; /* NULL: kinks are found from the differences alone */
 } nrm_gradcheck_options;
 typedef struct NRM_OWN(nrm_gradcheck_report) { /* one per group */
-    int status;       /* NRM_OK, NRM_EGRADIENT or NRM_EUNSETTLED */
-    size_t checked;   /* entries looked at; of these, */
-    size_t wrong;     /*   the difference exceeds tolerance and uncertainty */
-    size_t unsettled; /*   the uncertainty exceeds the tolerance: no judgement */
-    size_t kinks;     /*   the loss has a kink there (ReLU at 0): skipped */
-    size_t vanishing; /*   both gradients are zero within rounding */
-    size_t worst;     /* index of the largest error among those judged, and its figures */
+    int status; /* NRM_OK, NRM_EGRADIENT or NRM_EUNSETTLED */
+    size_t checked, wrong; /* entries; of these off by more than tolerance and uncertainty, */
+    size_t unsettled, kinks; /* too uncertain to judge, skipped: the loss has a kink (ReLU at 0), */
+    size_t vanishing, worst; /* zero within rounding; index of the largest error, its figures: */
     nrm_acc analytic, numeric, error, uncertainty;
 } nrm_gradcheck_report;
-/* Compares the gradients with differences of the loss, one report for each of the groups. NRM_OK if
-   all pass. options NULL: defaults. */
+/* Compares the gradients of each group with differences of the loss; options may be NULL. */
 NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
-                          size_t groups, nrm_loss_fn *loss, void *context,
-                          const nrm_gradcheck_options *options);
+    size_t groups, nrm_loss_fn *loss, void *context, const nrm_gradcheck_options *options);
 
 #endif /* NORMLAYERS_H */
 
-/* ============================================================================================== */
 #if (defined(NORMLAYERS_IMPLEMENTATION) || defined(NRM_STATIC)) && !defined(NRM_IMPLEMENTED)
 #define NRM_IMPLEMENTED
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) ||       \
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
 #error "normlayers.h: compile without -ffast-math or -Ofast: they break NaN tests and results"
 #endif
-#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16 &&       \
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16 && \
     !defined(NRM_ANY_FLOAT_EVAL)
 #error "normlayers.h: floats are computed in another type here (x87?): -msse2 -mfpmath=sse, or \
 -std=gnu99 on s390x; NRM_ANY_FLOAT_EVAL gives up the promise of equal bits"
@@ -639,12 +590,12 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #endif
 #ifndef NRM_SQRT /* (math.h would declare names such as gamma, which a program may use itself) */
 #if defined(__GNUC__) || defined(__clang__)
-#define NRM_SQRT(a)                                                                                \
-    (sizeof(nrm_acc) == sizeof(float) ? (nrm_acc)__builtin_sqrtf((float)(a))                       \
+#define NRM_SQRT(a) \
+    (sizeof(nrm_acc) == sizeof(float) ? (nrm_acc)__builtin_sqrtf((float)(a)) \
                                       : (nrm_acc)__builtin_sqrt((double)(a)))
 #else
 #include <math.h>
-#define NRM_SQRT(a)                                                                                \
+#define NRM_SQRT(a) \
     (sizeof(nrm_acc) == sizeof(float) ? (nrm_acc)sqrtf((float)(a)) : (nrm_acc)sqrt((double)(a)))
 #endif
 #endif
@@ -652,9 +603,8 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #include <omp.h>
 #endif
 
-/* No fused operations: a·b + c in one rounding is forbidden, except in the matrix product
-   (chapter 19). So everything else has the same bits on every machine that rounds as IEEE 754
-   says; products have them too if the program is compiled with -ffp-contract=off. */
+/* No fused a·b + c, except in the matrix product (chapter 19). So all else has the same bits on
+   every IEEE 754 machine; products have them too if compiled with -ffp-contract=off. */
 #if defined(__clang__)
 #if __clang_major__ >= 12 && (defined(__x86_64__) || defined(__i386__) || defined(__aarch64__))
 #define NRM_PRECISE /* partial fast-math flags, which no macro tells, do not reach in here */
@@ -675,16 +625,13 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 
 ## What the layers stand on
 
-Part I has a chapter for each layer: *question, shapes, forward, code, backward, code, what it
-means*. Vectors, caches and the order of sums belong to Part II, the machine room; this section
-lists what it offers.
+Vectors, caches and the order of sums belong to Part II, the machine room. This is what it offers.
 
-**Argument tables.** A function lists its arrays, with their lengths and roles, and
-`NRM_CHECK` finds a NULL where an array is needed and an output that overlaps something else.
+**Argument tables.** A function lists its arrays, with their lengths and roles. `NRM_CHECK` finds a
+missing array and an output that overlaps something else.
 */
+/* Read, may be NULL; written, overlaps no other; not NULL; may be the same as another such. */
 enum { NRMI_IN = 0, NRMI_OUT = 1, NRMI_NEEDED = 2, NRMI_IN_PLACE = 4 };
-/* Read, NULL means absent; written, must not overlap another array; NULL is an error; two arrays
-   with this role may be the same pointer. */
 typedef struct nrmi_arg {
     const void *at;
     size_t bytes;
@@ -693,25 +640,24 @@ typedef struct nrmi_arg {
 #define NRM_ARG(array, count, role) {(array), (count) * sizeof *(array), (role)}
 #define NRM_CHECK(table) nrmi_check_args((table), sizeof(table) / sizeof *(table))
 
-/* The arguments that norms share, under the names of the function's parameters, and their lengths.
-   gamma, beta, running: may be absent. */
-#define NRM_FORWARD_ARGS(numbers, groups, params, y_role, x_role, saved)                           \
-    NRM_ARG(y, numbers, NRMI_OUT | (y_role)), NRM_ARG(x, numbers, x_role),                         \
-        NRM_ARG(mean, groups, NRMI_OUT | (saved)), NRM_ARG(rstd, groups, NRMI_OUT | (saved)),      \
+/* The arguments that norms share, under the names of the function's parameters, and lengths. */
+#define NRM_FORWARD_ARGS(numbers, groups, params, y_role, x_role, saved) \
+    NRM_ARG(y, numbers, NRMI_OUT | (y_role)), NRM_ARG(x, numbers, x_role), \
+        NRM_ARG(mean, groups, NRMI_OUT | (saved)), NRM_ARG(rstd, groups, NRMI_OUT | (saved)), \
         NRM_ARG(gamma, params, NRMI_IN), NRM_ARG(beta, params, NRMI_IN)
-#define NRM_BACKWARD_ARGS(numbers, groups, params, mean_role)                                      \
-    NRM_ARG(dx, numbers, NRMI_OUT | NRMI_IN_PLACE), NRM_ARG(dgamma, params, NRMI_OUT),             \
-        NRM_ARG(dbeta, params, NRMI_OUT), NRM_ARG(dy, numbers, NRMI_NEEDED | NRMI_IN_PLACE),       \
-        NRM_ARG(x, numbers, NRMI_NEEDED), NRM_ARG(mean, groups, mean_role),                        \
+#define NRM_BACKWARD_ARGS(numbers, groups, params, mean_role) \
+    NRM_ARG(dx, numbers, NRMI_OUT | NRMI_IN_PLACE), NRM_ARG(dgamma, params, NRMI_OUT), \
+        NRM_ARG(dbeta, params, NRMI_OUT), NRM_ARG(dy, numbers, NRMI_NEEDED | NRMI_IN_PLACE), \
+        NRM_ARG(x, numbers, NRMI_NEEDED), NRM_ARG(mean, groups, mean_role), \
         NRM_ARG(rstd, groups, NRMI_NEEDED), NRM_ARG(gamma, params, NRMI_IN)
-#define NRM_RUNNING_ARGS(C, role)                                                                  \
-    NRM_ARG(running != NULL ? running->mean : NULL, C, role),                                      \
+#define NRM_RUNNING_ARGS(C, role) \
+    NRM_ARG(running != NULL ? running->mean : NULL, C, role), \
         NRM_ARG(running != NULL ? running->var : NULL, C, role)
 static int nrmi_check_args(const nrmi_arg *arg, size_t count); /* NRM_OK, NRM_ENULL, NRM_EALIAS */
-static int nrmi_check_sizes(size_t a, size_t b, size_t c);     /* b, c > 0; a·b·c is addressable */
-static int nrmi_check_eps(nrm_real eps);                       /* finite and not negative */
-static int nrmi_finite(nrm_acc v);                             /* neither NaN nor infinity */
-static int nrmi_fits(nrm_acc v);                               /* finite also as an nrm_real */
+static int nrmi_check_sizes(size_t a, size_t b, size_t c); /* b, c > 0; a·b·c is addressable */
+static int nrmi_check_eps(nrm_real eps); /* finite and not negative */
+static int nrmi_finite(nrm_acc v); /* neither NaN nor infinity */
+static int nrmi_fits(nrm_acc v); /* finite also as an nrm_real */
 
 #define NRM_ALIGN 64 /* a cache line; also enough for any vector load */
 typedef struct nrmi_arena { /* hands out pieces of a block; only counts when base is NULL */
@@ -732,11 +678,10 @@ static nrm_acc nrmi_or(const nrm_real *a, size_t i, nrm_acc otherwise)
 }
 
 /*
-**Views.** A layer normalizes *groups* of values that share one mean and one variance, and a
-view says where they lie: the channels of `[N][C][S]` for batch norm, the rows of `[N][D]` for
-layer norm. The primitives work on w groups of a view from group g on, a strip of
-`nrmi_strip(&v)` or a band of rows. x, y, dx and dy point to the start of the view; arrays of one
-number for each group (mean, rstd, scale...) begin with group g.
+**Views.** A layer normalizes *groups* of values that share one mean and one variance. A view says
+where they lie: channels of `[N][C][S]` for batch norm, rows of `[N][D]` for layer norm. Primitives
+work on the w groups from group g on, a strip of `nrmi_strip(&v)` or a band of rows. x, y, dx and dy
+point to the start of the view, arrays of a number for each group (mean, rstd, scale) to group g.
 */
 #if defined(__GNUC__) || defined(__clang__) /* never inlined */
 #define NRM_APART __attribute__((noinline))
@@ -751,7 +696,7 @@ number for each group (mean, rstd, scale...) begin with group g.
 #if !defined(NRM_WIDTH) && defined(NRM_NO_LIBC)
 #define NRM_WIDTH 64
 #elif !defined(NRM_WIDTH)
-#define NRM_WIDTH 1024 /* columns worked on together */
+#define NRM_WIDTH 1024
 #elif NRM_WIDTH < 1
 #error "normlayers.h: NRM_WIDTH must be at least 1"
 #endif
@@ -762,9 +707,8 @@ enum { NRMI_COLUMNS, NRMI_RUNS, NRMI_ROWS };
 typedef struct nrmi_view { /* a group is `runs` runs of `length` neighbours, */
     size_t groups, runs, length;
     size_t pitch, apart; /* its runs `pitch` apart; the next group begins `apart` further on */
-    size_t sets;         /* of rows: so many sets of γ and β, which the rows take in turn */
-    size_t ahead;        /* how far on memory is to be fetched, or 0 */
-    int kind;            /* NRMI_COLUMNS: neighbours belong to different groups */
+    size_t sets, ahead; /* of γ and β, which rows take in turn; how far on to fetch memory, or 0 */
+    int kind; /* NRMI_COLUMNS: neighbours belong to different groups */
 } nrmi_view;
 
 typedef struct NRM_OWN(nrmi_centre) { /* means of some groups, split: SUM.10 */
@@ -779,55 +723,51 @@ typedef struct NRM_OWN(nrmi_sums) { /* of dy and dy·x̂ over some groups */
 } nrmi_sums;
 #define NRM_WIDE (NRM_SLOTS > 1 ? 4 * NRM_WIDTH : 1)
 typedef struct NRM_OWN(nrmi_columns) { /* sums down columns */
-    nrm_real *dy, *dy_xhat;  /* over the rows since the last fold */
+    nrm_real *dy, *dy_xhat; /* over the rows since the last fold */
     nrm_acc *dbeta, *dgamma; /* over all rows */
 } nrmi_columns;
-#define NRM_COLUMNS(name, width) /* a variable with room for so many columns */                    \
-    nrm_real name##_dy[width], name##_dy_xhat[width];                                              \
-    nrm_acc name##_dbeta[width], name##_dgamma[width];                                             \
+#define NRM_COLUMNS(name, width) /* a variable with room for so many columns */ \
+    nrm_real name##_dy[width], name##_dy_xhat[width]; \
+    nrm_acc name##_dbeta[width], name##_dgamma[width]; \
     nrmi_columns name = {name##_dy, name##_dy_xhat, name##_dbeta, name##_dgamma}
 
 static nrmi_view nrmi_channels(size_t N, size_t C, size_t S); /* of [N][C][S]: C groups */
-static nrmi_view nrmi_rows(size_t N, size_t D);               /* of [N][D]: N groups */
-static size_t nrmi_strip(const nrmi_view *v);                 /* how many groups at a time */
-
-/* Means and variances; of `squares`, 0 and the mean squares. `recall` takes known ones, and `lost`
-   says whether one of them is not finite, or, if they are to be stored, does not fit. */
+static nrmi_view nrmi_rows(size_t N, size_t D); /* of [N][D]: N groups */
+static size_t nrmi_strip(const nrmi_view *v); /* how many groups at a time */
+/* Means and variances; of `squares`, 0 and the mean squares. `recall` takes known ones. `lost`: is
+   one of them not finite or, if they are to be stored, too large? */
 static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w);
+    size_t w);
 static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w);
+    size_t w);
 static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var);
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored);
-/* For a backward pass, the means as saved; NULL: 0. An nrm_acc with no more digits than an nrm_real
-   has lost some of them: these are taken from x, unless it is NULL. */
+/* Saved means for a backward pass; NULL: 0. If an nrm_acc has no more digits than an nrm_real, the
+   lost ones are taken from x, unless it is NULL. */
 static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, const nrmi_view *v,
-                       size_t g, size_t w);
-/* ∑u and ∑u·x̂, where u is dy, or dy·γ along a row, and x̂ is (x − mean)·rstd; gamma and rstd may be
-   NULL for 1; without dy, u is x less the high part of the mean. */
+    size_t g, size_t w);
+/* ∑u and ∑u·x̂ for u = dy, or dy·γ along a row, and x̂ = (x − mean)·rstd. gamma, rstd: NULL for 1;
+   dy NULL: u is x less the high part of the mean. */
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
-                         size_t w);
-/* y = (x − mean)·scale + shift, one scale and shift for each group; shift may be NULL for 0. */
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g, size_t w);
+/* y = (x − mean)·scale + shift for each group; shift may be NULL for 0. */
 static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
-                        const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w);
+    const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w);
 /* y = (x − mean)·rstd·γ + β with γ and β along each row; both may be NULL. */
 static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
-                             const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
-                             const nrmi_view *v, size_t g, size_t w);
+    const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta, const nrmi_view *v, size_t g,
+    size_t w);
 /* dx = scale·(γ·dy − share·s.dy − x̂·share·s.dy_xhat), γ for each group; gamma, s: or NULL. */
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
-                         const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w);
-/* dx = rstd·(dy·γ − share·s.dy − x̂·share·s.dy_xhat) with γ along each row; and ∑dy, ∑dy·x̂ of each
-   column are added to `columns`. dx, columns, gamma and s may be NULL. */
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s,
+    nrm_acc share, const nrmi_view *v, size_t g, size_t w);
+/* dx = rstd·(dy·γ − share·s.dy − x̂·share·s.dy_xhat), γ along each row; adds ∑dy and ∑dy·x̂ of each
+   column to `columns`. dx, columns, gamma and s may be NULL. */
 static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                              const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
-                              const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
-                              const nrmi_view *v, size_t g, size_t w);
+    const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd,
+    const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w);
 /* Columns are summed band by band: `clear` starts their sums, `fold` ends a band. A band has `band`
-   rows from g on, or `examples` rows of one set. `one_sweep`: is there room for all columns at
-   once, and only one thread? */
+   rows from g on, or `examples` rows of one set. `one_sweep`: all columns at once, one thread? */
 static void nrmi_clear(nrmi_columns *columns, size_t width);
 static void nrmi_fold(nrmi_columns *columns, size_t from, size_t to);
 static size_t nrmi_band(const nrmi_view *v, size_t g);
@@ -836,12 +776,12 @@ static int nrmi_one_sweep(const nrmi_view *v);
 /* The next stretch of a view that a mask [runs·length] lets through, *at numbers from its start;
    *from is 0 at first. Returns 0 at the end. */
 static int nrmi_next_stretch(nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v,
-                             const unsigned char *mask);
+    const unsigned char *mask);
 
 /*
-**Products, functions, random numbers.** `nrmi_product` makes c `[rows][cols]` += a·b, or = a·b
-if `fresh`; element (i, k) of an operand stands at `at[i*row + k*col]`, so a transpose is a
-matter of strides. `nrmi_exp` and `nrmi_expm1` replace NRM_SOME values ≤ 0 by e^x and e^x − 1.
+**Products, functions, random numbers.** `nrmi_product` makes c `[rows][cols]` += a·b, or = a·b if
+`fresh`; element (i, k) of an operand stands at `at[i*row + k*col]`. `nrmi_exp` and `nrmi_expm1`
+replace NRM_SOME values ≤ 0 by e^x and e^x − 1.
 */
 typedef struct NRM_OWN(nrmi_matrix) {
     const nrm_real *at;
@@ -849,21 +789,20 @@ typedef struct NRM_OWN(nrmi_matrix) {
 } nrmi_matrix;
 static nrmi_matrix nrmi_strided(const nrm_real *at, size_t row, size_t col);
 static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-                         size_t depth, int fresh);
+    size_t depth, int fresh);
 #define NRM_SOME 16
 static void nrmi_exp(nrm_acc *x);
 static void nrmi_expm1(nrm_acc *x);
-static nrm_acc nrmi_log(nrm_acc x);          /* of a normal x > 0 */
+static nrm_acc nrmi_log(nrm_acc x); /* of a normal x > 0 */
 static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
 
 /*
-**Threads.** With `NRM_OPENMP` several threads share the rounds of a loop that begins with
-`NRM_SHARE`; `bad` collects what went wrong. Nothing is summed across threads, so their number
-changes no bit.
+**Threads.** With `NRM_OPENMP` threads share the rounds of a loop that begins with `NRM_SHARE`;
+`bad` collects what went wrong. Nothing is summed across threads: their number changes no bit.
 */
 #ifdef NRM_OPENMP
 #define NRM_PRAGMA(text) _Pragma(#text)
-#define NRM_SHARE(numbers, bad)                                                                    \
+#define NRM_SHARE(numbers, bad) \
     NRM_PRAGMA(omp parallel for schedule(static) reduction(| : bad) if (nrmi_threads(numbers) > 1))
 #else
 #define NRM_SHARE(numbers, bad) (void)(bad);
@@ -873,45 +812,38 @@ static size_t nrmi_threads(size_t numbers); /* that would share work on so many 
 /*
 ## 1  Batch normalization
 
-*The question it answers: is this value large for its feature, judged by the other examples
-of the batch?*
+*The question it answers: is this value large for its feature, judged by the rest of the batch?*
 
-Ioffe and Szegedy (2015) standardize every feature over the mini-batch, inside the network and
-as part of what is differentiated, and give each feature a scale γ and a shift β of its own.
+Ioffe and Szegedy (2015) standardize every feature over the mini-batch, differentiate through that,
+and give each feature a scale γ and a shift β of its own.
 
 ### 1.1  Shapes
 
-The tensor is `[N][C][S]`: N examples, C channels, S positions (1 in a dense layer, H·W in an
-image). One channel is normalized with one mean and one variance over all its M = N·S values.
-Below, a single channel is meant, and i runs over its M values.
+Each channel of `[N][C][S]` has statistics of its own, over M = N·S values; i below runs over these.
 
-### 1.2  Running statistics and the three modes
+### 1.2  Running statistics
 
-When a single example is to be classified there is no batch to compare it with. So training
-keeps a running mean m and a running variance u, which move towards the μ and v of each batch
-by a weight w. With `cumulative` every batch counts alike: w = 1/t at the t-th batch.
+Inference has no batch. So training keeps a running mean m and a running variance u, which move by a
+weight w towards the μ and v of each batch; with `cumulative` all t batches so far count alike.
 
     m ← (1 − w)·m + w·μ                                               [BN.8]
     u ← (1 − w)·u + w·v·M/(M − 1)                                     [BN.9]
     w = 1/t                                                           [BN.10]
 
-The factor M/(M − 1) makes the stored variance an unbiased estimate of the population's, if
-the M values are independent. The paper and PyTorch have it; Keras 3, Flax and ONNX do not
-(`biased`). A channel whose result would not be finite is left alone.
+M/(M − 1) makes u unbiased for independent values (`biased`: 1). Only finite results are stored.
 */
 static int nrmi_track(const nrm_running *to, const nrm_acc *mean, const nrm_acc *var, size_t c,
                       size_t w, nrm_acc M)
 {
-    const nrm_acc new_weight = to->cumulative ? 1 / (nrm_acc)(to->batches + 1) /* BN.10 */
-                                              : (nrm_acc)to->new_weight;
-    const nrm_acc unbiased = to->biased ? 1 : M / (M - 1);
+    const nrm_acc unbiased = to->biased ? 1 : M / (M - 1), t = (nrm_acc)(to->batches + 1);
+    const nrm_acc new_weight = to->cumulative ? 1 / t : (nrm_acc)to->new_weight; /* BN.10 */
+    const nrm_acc kept = 1 - new_weight;
     int lost = 0;
     size_t k;
     for (k = 0; k < w; k++) {
         nrm_real *m = to->mean + c + k, *u = to->var + c + k;
-        const nrm_acc next_m = (1 - new_weight) * (nrm_acc)*m + new_weight * mean[k]; /* BN.8 */
-        const nrm_acc next_u =
-            (1 - new_weight) * (nrm_acc)*u + new_weight * (var[k] * unbiased); /* BN.9 */
+        const nrm_acc next_m = kept * (nrm_acc)*m + new_weight * mean[k];             /* BN.8 */
+        const nrm_acc next_u = kept * (nrm_acc)*u + new_weight * (var[k] * unbiased); /* BN.9 */
         const int fits = nrmi_fits(next_m) && nrmi_fits(next_u);
         if (fits) *m = (nrm_real)next_m;
         if (fits) *u = (nrm_real)next_u;
@@ -925,31 +857,13 @@ static int nrmi_check_running(const nrm_running *r, int mode, size_t C)
     size_t c;
     if (r == NULL) return mode == NRM_TRAIN ? NRM_OK : NRM_ENULL;
     if (r->mean == NULL || r->var == NULL) return NRM_ENULL;
-    if (mode == NRM_TRAIN) /* (a weight of 0 would never learn) */
+    if (mode == NRM_TRAIN)
         return r->cumulative || (r->new_weight > 0 && r->new_weight <= 1) ? NRM_OK : NRM_EWEIGHT;
     for (c = 0; c < C; c++)
         if (!(r->var[c] >= 0) || !nrmi_finite((nrm_acc)r->var[c]) ||
             !nrmi_finite((nrm_acc)r->mean[c]))
             return NRM_ESTATS;
     return NRM_OK;
-}
-
-/*
-In the modes *infer* and *frozen* the layer is a fixed affine map of each value, with m and u in
-the place of μ and v. In mode frozen gradients flow through the map, with m and u as constants,
-to fine-tune a network while its statistics stay put.
-
-    yᵢ = γ·(xᵢ − m)/√(u + ε) + β                                      [BN.11]
-*/
-static void nrmi_recall_running(nrmi_moments *t, const nrm_running *from, size_t c, size_t w)
-{
-    size_t k;
-    for (k = 0; k < w; k++) {
-        t->mean[k] = (nrm_acc)from->mean[c + k]; /* BN.11 */
-        t->var[k] = (nrm_acc)from->var[c + k];
-        t->at.high[k] = from->mean[c + k];
-        t->at.low[k] = 0;
-    }
 }
 
 static int nrmi_check_batchnorm(int mode, nrm_real eps, size_t N, size_t C, size_t S)
@@ -966,6 +880,7 @@ static void nrmi_give(nrm_real *to, size_t c, const nrm_acc *sum, size_t w)
     size_t k;
     for (k = 0; k < w && to != NULL; k++) to[c + k] += (nrm_real)sum[k];
 }
+#define NRM_GIVE(c, dy_xhat, dy, w) nrmi_give(dgamma, c, dy_xhat, w), nrmi_give(dbeta, c, dy, w)
 
 /*
 ### 1.3  Forward
@@ -975,14 +890,18 @@ static void nrmi_give(nrm_real *to, size_t c, const nrm_acc *sum, size_t w)
     r = 1/√(v + ε)                                                    [BN.3]
     x̂ᵢ = (xᵢ − μ)·r                                                   [BN.4]
     yᵢ = γ·x̂ᵢ + β                                                     [BN.5]
+
+In the modes *infer* and *frozen* m and u take the place of μ and v:
+
+    yᵢ = γ·(xᵢ − m)/√(u + ε) + β                                      [BN.11]
 */
 NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running,
                                   const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
                                   int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
-    const int train = mode == NRM_TRAIN, stored = running != NULL;
-    const int saved = mode == NRM_INFER ? 0 : NRMI_NEEDED;
+    const int train = mode == NRM_TRAIN, stored = train && running != NULL;
     const int needed = NRMI_NEEDED | (mode == NRM_INFER ? NRMI_IN_PLACE : 0);
+    const int saved = mode == NRM_INFER ? 0 : NRMI_NEEDED;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, saved),
                              NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
@@ -992,16 +911,15 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc == NRM_OK && N > 0) rc = nrmi_check_running(running, mode, C);
     if (rc != NRM_OK || N == 0) return rc;
-    NRM_SHARE(N * C * S, lost) /* threads may share the strips */
+    NRM_SHARE(N * C * S, lost)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc r[NRM_SLOTS], scale[NRM_SLOTS], shift[NRM_SLOTS];
         nrmi_moments t;
         size_t k;
-        if (train)
-            nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
-        else
-            nrmi_recall_running(&t, running, c, w);
+        for (k = 0; k < w && !train; k++) /* BN.11 */
+            nrmi_recall(&t, k, nrmi_or(running->mean, c + k, 0), nrmi_or(running->var, c + k, 1));
+        if (train) nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
         lost |= nrmi_lost(&t, w, stored);
         for (k = 0; k < w; k++) {
             r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* BN.3 */
@@ -1010,45 +928,39 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
             lost |= !nrmi_finite(r[k]);
         }
         nrmi_affine(y, x, &t.at, scale, shift, &v, c, w); /* BN.4, BN.5: (x − μ)·γr + β. */
-        if (train && stored)
-            lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
+        if (stored) lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
         for (k = 0; k < w && mean != NULL; k++) mean[c + k] = t.mean[k];
         for (k = 0; k < w && rstd != NULL; k++) rstd[c + k] = r[k];
     }
-    if (train && stored) running->batches++;
+    if (stored) running->batches++;
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
 /*
-The variance is divided by M, not by M − 1, since BN.19 differentiates this formula and no other.
-One value per channel has variance 0 whatever it is, so y would be β and no gradient would pass;
-that is refused (`NRM_EBATCH`). By BN.1 and BN.2, x̂ has mean 0 and a mean square of nearly 1:
+BN.19 needs v divided by M, not by M − 1. M = 1, where y is always β, is refused. By BN.1 to BN.4
 
     ∑ᵢ x̂ᵢ = 0                                                         (BN.6)
     ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            (BN.7)
 
 ### 1.4  Backward
 
-β is added to all values of the channel and γ multiplies all, so their gradients are sums:
+β is added to all values of the channel and γ multiplies them, so their gradients are sums:
 
     dβ = ∑ᵢ dyᵢ                                                       [BN.12]
     dγ = ∑ᵢ dyᵢ·x̂ᵢ                                                    [BN.13]
     gᵢ = ∂L/∂x̂ᵢ = γ·dyᵢ                                               (BN.14)
 
-A change of xᵢ reaches x̂ⱼ by three paths: directly if i = j, through μ, and through r, which
-depends on v. In ∂v the term that goes through μ vanishes, since it has the factor ∑ⱼ (xⱼ − μ):
+xᵢ reaches x̂ⱼ directly if i = j, through μ, and through v and r; in ∂v the path through μ adds 0:
 
     ∂μ/∂xᵢ = 1/M                                                      (BN.15)
     ∂v/∂xᵢ = (2/M)·(xᵢ − μ) − (2/M)·(1/M)·∑ⱼ (xⱼ − μ) = (2/M)·(xᵢ − μ)  (BN.16)
     ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/M)·r²·x̂ᵢ                              (BN.17)
 
-The product rule on BN.4 adds the paths up. They give r·δᵢⱼ, −r/M, and (xⱼ − μ)·∂r/∂xᵢ; in the
-last one (xⱼ − μ)·r² is r·x̂ⱼ:
+By the product rule on BN.4 these paths add up to r·δᵢⱼ − r/M + (xⱼ − μ)·∂r/∂xᵢ:
 
     ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − x̂ᵢ·x̂ⱼ/M)                                 (BN.18)
 
-Multiply by gⱼ and sum over j. That takes no M×M matrix but two means, and γ, the same for the
-whole channel, comes out. In mode frozen only the direct path is left:
+Multiply by gⱼ and sum over j: this takes two means. In mode frozen only the direct path is left:
 
     dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = γ·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                [BN.19]
     dxᵢ = γ·r·dyᵢ (frozen)                                            [BN.20]
@@ -1075,12 +987,11 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
         nrmi_centre mu;
         nrmi_sums s;
         size_t k;
-        nrmi_saved(&mu, mean + c, mode == NRM_TRAIN ? x : NULL, &v, c, w); /* (frozen: not of x) */
+        nrmi_saved(&mu, mean + c, mode == NRM_TRAIN ? x : NULL, &v, c, w);
         nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w); /* BN.12, BN.13: ∑dy, ∑dy·x̂. */
-        nrmi_give(dbeta, c, s.dy, w);
-        nrmi_give(dgamma, c, s.dy_xhat, w);
+        NRM_GIVE(c, s.dy_xhat, s.dy, w);
         for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k];
-        if (dx != NULL && mode == NRM_TRAIN) /* γr·(dy − ⟨dy⟩ − x̂·⟨dy·x̂⟩) */
+        if (dx != NULL && mode == NRM_TRAIN)
             nrmi_project(dx, dy, NULL, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BN.19 */
         else if (dx != NULL)
             nrmi_project(dx, dy, NULL, x, &mu, r, scale, NULL, 0, &v, c, w); /* BN.20 */
@@ -1091,33 +1002,26 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 /*
 ### 1.5  What it means
 
-Except for ε and the factor γ·r, BN.19 is a projection: it takes out of dy its mean and its
-component along x̂. Adding a constant to all x of a channel leaves y alone, and stretching them
-does too, up to ε; so dx has no component along the first direction, and next to none along the
-second (multiply BN.19 by x̂ᵢ, sum, and use BN.6 and BN.7):
+Except for ε and the factor γ·r, BN.19 is a projection. It removes from dy its mean and its part
+along x̂, since shifting all x leaves y alone, as does stretching them, up to ε. By BN.6 and BN.7
 
     ∑ᵢ dxᵢ = 0                                                        (BN.21)
     ∑ᵢ dxᵢ·x̂ᵢ = γ·r·M·ε·r²·⟨dy·x̂⟩                                     (BN.22)
 
-Two directions are removed from the M that a channel has. With M = 2 nothing remains: as long
-as the two values differ by much more than √ε, x̂ is +1 and −1 whatever they are, and
+With M = 2 nothing else is left: if the values differ by much more than √ε, x̂ is ±1, and
 
     dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       (BN.23)
 
-which is the fraction ε·r² of what mode frozen passes, γ·r·dyᵢ less its mean. So the layers
-before a batch norm with two values per channel hardly learn.
+is the fraction ε·r² of γ·r·dyᵢ less its mean. So the layers before such a norm hardly learn.
 */
-
 /*
 ## 2  Layer normalization
 
 *The question it answers: is this value large for its example, judged by the other features?*
 
-Ba, Kiros and Hinton (2016) average over features instead of examples. Each row is on its own,
-so training and inference compute the same, also for a batch of one or in a recurrent network.
-
-`x`, `y`, `dx`, `dy` are `[N][D]`; γ and β are `[D]`; μ and r are `[N]`. Below, a single row is
-meant, and i, j run over its D features; the row's index n returns with LN.8.
+Ba, Kiros and Hinton (2016) average over features instead of examples. Each row is on its own, so
+training and inference compute the same, also with a batch of one or in a recurrent network. Below,
+a single row of D features is meant, i and j run over them, and n (LN.8) over the rows.
 
 ### 2.1  Forward
 
@@ -1127,8 +1031,7 @@ meant, and i, j run over its D features; the row's index n returns with LN.8.
     x̂ᵢ = (xᵢ − μ)·r                                                   [LN.4]
     yᵢ = γᵢ·x̂ᵢ + βᵢ                                                   [LN.5]
 
-The function below serves RMS norm too (`rms`: no mean), and G sets of γ and β that rows take in
-turn, as group norm wants; layer norm has G = 1.
+The function also serves RMS norm (`rms`: no mean) and group norm: rows take G sets of γ, β in turn.
 */
 static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
                              const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t rows,
@@ -1151,10 +1054,8 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
         nrmi_moments t;
         nrm_acc r[NRM_SLOTS];
         size_t k;
-        if (rms)
-            nrmi_squares_of(&t, x, &v, n, w); /* RMS.1 */
-        else
-            nrmi_moments_of(&t, x, &v, n, w); /* LN.1, LN.2 */
+        if (rms) nrmi_squares_of(&t, x, &v, n, w);  /* RMS.1 */
+        if (!rms) nrmi_moments_of(&t, x, &v, n, w); /* LN.1, LN.2 */
         lost |= nrmi_lost(&t, w, 0);
         for (k = 0; k < w; k++) r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* LN.3 */
         for (k = 0; k < w; k++) lost |= !nrmi_finite(r[k]);
@@ -1173,7 +1074,7 @@ NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 }
 
 /*
-A row of equal features, or D = 1, is no error: v = 0, x̂ = 0, y = β. As in BN.6 and BN.7,
+Equal features, or D = 1, are no error: v = 0, x̂ = 0, y = β. As in BN.6 and BN.7,
 
     ∑ᵢ x̂ᵢ = 0                                                         (LN.6)
     ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            (LN.7)
@@ -1196,31 +1097,35 @@ The Jacobian is symmetric, and multiplying it by g takes two means of the row:
 
     dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = r·(gᵢ − ⟨g⟩ − x̂ᵢ·⟨g·x̂⟩)                     [LN.14]
 
-Here γ is inside the means, since it changes along the very axis that is averaged: ⟨g⟩ is not
-γ·⟨dy⟩. A test with γ = 1 cannot see the difference. The gradients of γ and β go down the
-columns, dx goes along the rows; one sweep does both, band by band.
+Here γ is inside the means, since it changes along the axis that is averaged: ⟨g⟩ is not γ·⟨dy⟩.
+The gradients of γ and β are sums down columns, dx needs sums along rows: one sweep does both.
 */
-static void nrmi_rows_sweep(int rms, nrm_real *dx, nrmi_columns *cols, const nrm_real *dy,
-                            const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
-                            const nrm_real *gamma, const nrmi_view *v, size_t n, size_t w)
+typedef struct NRM_OWN(nrmi_backward) { /* arrays of a backward pass; RMS norm has no mean */
+    nrm_real *dx, *dgamma, *dbeta;
+    const nrm_real *dy, *x, *gamma;
+    const nrm_acc *mean, *rstd;
+} nrmi_backward;
+
+static void nrmi_rows_sweep(const nrmi_backward *p, nrmi_columns *columns, const nrmi_view *v,
+                            size_t n, size_t w)
 {
-    const nrm_acc share = 1 / (nrm_acc)v->length, *r = rstd + n;
+    const nrm_acc *mean = p->mean != NULL ? p->mean + n : NULL, *r = p->rstd + n;
+    const nrm_acc share = 1 / (nrm_acc)v->length;
     nrmi_centre mu;
     nrmi_sums s;
     size_t k;
-    nrmi_saved(&mu, mean != NULL ? mean + n : NULL, x, v, n, w);
-    nrmi_sums_of(&s, dy, gamma, x, &mu, r, v, n, w); /* LN.10: sums of g and g·x̂, by row */
-    for (k = 0; k < w && rms; k++) s.dy[k] = 0;      /* RMS.4 has no mean of g */
-    nrmi_project_rows(dx, cols, dy, gamma, x, &mu, r, &s, share, v, n, w); /* LN.8, LN.9, LN.14 */
+    nrmi_saved(&mu, mean, p->x, v, n, w);
+    nrmi_sums_of(&s, p->dy, p->gamma, p->x, &mu, r, v, n, w); /* LN.10: ∑g and ∑g·x̂ by row */
+    for (k = 0; k < w && mean == NULL; k++) s.dy[k] = 0;      /* RMS.4 has no mean of g */
+    nrmi_project_rows(p->dx, columns, p->dy, p->gamma, p->x, &mu, r, &s, share, v, n,
+                      w); /* LN.8, LN.9, LN.14 */
 }
 
 /* The gradients of gamma and beta alone, of `width` columns from c on, which share one set. */
-static void nrmi_rows_columns(nrmi_columns *columns, const nrm_real *dy, const nrm_real *x,
-                              const nrm_acc *mean, const nrm_acc *rstd, const nrmi_view *rows,
+static void nrmi_rows_columns(nrmi_columns *columns, const nrmi_backward *p, const nrmi_view *rows,
                               size_t c, size_t width)
 {
     const size_t G = rows->sets, D = rows->length, examples = rows->groups / G, set = c / D;
-    const size_t band = nrmi_examples(rows); /* the same sums by either way */
     nrm_acc means[NRM_SLOTS], r[NRM_SLOTS];
     nrmi_view row = nrmi_rows(examples, D), part = row; /* row n of this set begins at n·G·D */
     nrmi_centre mu;
@@ -1229,21 +1134,16 @@ static void nrmi_rows_columns(nrmi_columns *columns, const nrm_real *dy, const n
     part.length = width;
     nrmi_clear(columns, width);
     for (n = 0; n < examples; n += w) {
-        w = nrmi_least(examples - n, band);
-        for (k = 0; k < w; k++) {
-            if (mean != NULL) means[k] = mean[(n + k) * G + set];
-            r[k] = rstd[(n + k) * G + set];
-        }
-        nrmi_saved(&mu, mean != NULL ? means : NULL, x + set * D, &row, n, w);
-        nrmi_project_rows(NULL, columns, dy + c, NULL, x + c, &mu, r, NULL, 0, &part, n, w);
+        w = nrmi_least(examples - n, nrmi_examples(rows)); /* the same sums by either way */
+        for (k = 0; k < w; k++) r[k] = p->rstd[(n + k) * G + set];
+        for (k = 0; k < w && p->mean != NULL; k++) means[k] = p->mean[(n + k) * G + set];
+        nrmi_saved(&mu, p->mean != NULL ? means : NULL, p->x + set * D, &row, n, w);
+        nrmi_project_rows(NULL, columns, p->dy + c, NULL, p->x + c, &mu, r, NULL, 0, &part, n, w);
         nrmi_fold(columns, 0, width);
     }
 }
 
-static void nrmi_rows_together(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                               nrmi_columns *columns, const nrm_real *dy, const nrm_real *x,
-                               const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
-                               const nrmi_view *v)
+static int nrmi_rows_together(const nrmi_backward *p, nrmi_columns *columns, const nrmi_view *v)
 {
     const size_t D = v->length, all = v->sets * D;
     size_t n, w;
@@ -1251,20 +1151,19 @@ static void nrmi_rows_together(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real
     for (n = 0; n < v->groups; n += w) {
         const size_t first = n % v->sets * D;
         w = nrmi_band(v, n);
-        nrmi_rows_sweep(rms, dx, columns, dy, x, mean, rstd, gamma, v, n, w);
+        nrmi_rows_sweep(p, columns, v, n, w);
         nrmi_fold(columns, first, nrmi_least(all, first + w * D));
     }
-    nrmi_give(dbeta, 0, columns->dbeta, all);
-    nrmi_give(dgamma, 0, columns->dgamma, all);
+    nrmi_give(p->dbeta, 0, columns->dbeta, all);
+    nrmi_give(p->dgamma, 0, columns->dgamma, all);
+    return NRM_OK;
 }
 
 /* Apart, so that rows of usual width do not pay for the stack of wide ones. */
-static NRM_APART void nrmi_rows_wide(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                     const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                     const nrm_acc *rstd, const nrm_real *gamma, const nrmi_view *v)
+static NRM_APART int nrmi_rows_wide(const nrmi_backward *p, const nrmi_view *v)
 {
     NRM_COLUMNS(columns, NRM_WIDE);
-    nrmi_rows_together(rms, dx, dgamma, dbeta, &columns, dy, x, mean, rstd, gamma, v);
+    return nrmi_rows_together(p, &columns, v);
 }
 
 static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
@@ -1273,6 +1172,7 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
                               size_t G)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(rows * D, rows, G * D, rms ? NRMI_IN : NRMI_NEEDED)};
+    const nrmi_backward p = {dx, dgamma, dbeta, dy, x, gamma, mean, rstd};
     const int wanted = dgamma != NULL || dbeta != NULL;
     nrmi_view v = nrmi_rows(rows, D);
     int lost = 0, rc = nrmi_check_sizes(rows, D, 1);
@@ -1280,13 +1180,8 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
     if (rc != NRM_OK || rows == 0) return rc;
     v.sets = G;
     if (wanted && dx != NULL && nrmi_one_sweep(&v)) {
-        if (G * D > NRM_SLOTS) {
-            nrmi_rows_wide(rms, dx, dgamma, dbeta, dy, x, mean, rstd, gamma, &v);
-        } else {
-            NRM_COLUMNS(columns, NRM_SLOTS);
-            nrmi_rows_together(rms, dx, dgamma, dbeta, &columns, dy, x, mean, rstd, gamma, &v);
-        }
-        return NRM_OK;
+        NRM_COLUMNS(columns, NRM_SLOTS);
+        return G * D > NRM_SLOTS ? nrmi_rows_wide(&p, &v) : nrmi_rows_together(&p, &columns, &v);
     }
     if (wanted) { /* the columns first: dx may be dy */
         const nrmi_view column = nrmi_channels(rows / G, D, 1);
@@ -1297,9 +1192,8 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
             const size_t from = i % strips * width, c = i / strips * D + from;
             const size_t w = nrmi_least(D - from, width);
             NRM_COLUMNS(columns, NRM_SLOTS);
-            nrmi_rows_columns(&columns, dy, x, mean, rstd, &v, c, w);
-            nrmi_give(dbeta, c, columns.dbeta, w);
-            nrmi_give(dgamma, c, columns.dgamma, w);
+            nrmi_rows_columns(&columns, &p, &v, c, w);
+            NRM_GIVE(c, columns.dgamma, columns.dbeta, w);
         }
     }
     if (dx != NULL) {
@@ -1307,10 +1201,9 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
         size_t n;
         NRM_SHARE(rows * D, lost)
         for (n = 0; n < rows; n += step)
-            nrmi_rows_sweep(rms, dx, NULL, dy, x, mean, rstd, gamma, &v, n,
-                            nrmi_least(rows - n, step));
+            nrmi_rows_sweep(&p, NULL, &v, n, nrmi_least(rows - n, step));
     }
-    return lost ? NRM_NONFINITE : NRM_OK;
+    return lost;
 }
 
 NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
@@ -1323,29 +1216,24 @@ NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 /*
 ### 2.3  What it means
 
-LN.13 is r times something close to a projection: it removes the mean of g and its component
-along x̂, the second except for ε. So dx is not quite orthogonal to x̂, as one often reads:
+Except for ε and the factor r, LN.13 is a projection, so dx is almost orthogonal to x̂:
 
     ∑ᵢ dxᵢ = 0                                                        (LN.15)
     ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          (LN.16)
 
-**A variant.** The Annotated Transformer divides by D − 1 and adds ε to the standard deviation
-s, outside the root, which no γ makes up for. With r = 1/(s + ε), LN.14 gains a factor κ; where
-s = 0, κ·x̂ᵢ is 0.
+**A variant.** The Annotated Transformer divides by D − 1 and adds ε to the standard deviation s.
+With r = 1/(s + ε), LN.14 gains a factor κ; where s = 0, κ·x̂ᵢ is 0.
 
     x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1))                (LN.17)
     dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)             (LN.18)
 */
-
 /*
 ## 3  Noisy batch normalization
 
-*The question it answers: does batch norm help because it keeps the distributions inside the
-network steady?*
+*The question it answers: does batch norm help because it keeps a network's distributions steady?*
 
-Santurkar, Tsipras, Ilyas and Mądry (2018) tested this by making them unsteady: behind each
-batch norm they add noise whose mean and scale are drawn anew at every step. If steadiness were
-what helps, the help should be gone.
+Santurkar, Tsipras, Ilyas and Mądry (2018) made them unsteady: behind each batch norm they add noise
+whose mean and scale change at every step. If steadiness helped, the help should be gone.
 */
 NRM_DEF nrm_noise nrm_noise_paper(void)
 {
@@ -1353,22 +1241,20 @@ NRM_DEF nrm_noise nrm_noise_paper(void)
     return noise;
 }
 
-static int nrmi_check_noise(const nrm_noise *noise)
+static int nrmi_check_noise(const nrm_noise *q)
 {
-    const nrm_real number[] = {noise->mean_range, noise->scale_max, noise->mean_jitter,
-                               noise->scale_jitter};
+    const nrm_real v[4] = {q->mean_range, q->scale_max, q->mean_jitter, q->scale_jitter};
     size_t i;
-    for (i = 0; i < sizeof number / sizeof *number; i++)
-        if (!(number[i] >= 0 && nrmi_finite((nrm_acc)number[i]))) return NRM_ENOISE;
+    for (i = 0; i < 4; i++)
+        if (!(v[i] >= 0 && nrmi_finite((nrm_acc)v[i]))) return NRM_ENOISE;
     return NRM_OK;
 }
 
 /*
 ### 3.1  Forward
 
-y is the output of batch norm, γ and β included. At every step each unit c draws the centre of
-its noise, and then every sample i of the unit draws an offset m and a factor s around that
-centre. Unit follows unit, and sample follows sample:
+y is the output of batch norm, with γ and β. At every step each unit c in turn draws the centre of
+its noise, and then each of its samples i draws an offset m and a factor s around that centre:
 
     μ_c ~ U(−n_μ, n_μ)                                                [NB.1]
     σ_c ~ U(1, n_σ)                                                   [NB.2]
@@ -1376,7 +1262,7 @@ centre. Unit follows unit, and sample follows sample:
     s_ic ~ N(σ_c, r_σ²)                                               [NB.4]
     zᵢ = sᵢ·yᵢ + mᵢ                                                   [NB.5]
 
-The mean factor is not 1, which matters to a network that is tested without noise:
+The mean factor is not 1, although in inference there is no noise:
 
     E[s] = (1 + n_σ)/2, E[m] = 0                                      (NB.6)
 */
@@ -1385,17 +1271,16 @@ static void nrmi_noise(nrm_real *y, nrm_real *scale, const nrm_noise *noise, nrm
 {
     const nrm_acc n_mu = (nrm_acc)noise->mean_range, n_sigma = (nrm_acc)noise->scale_max;
     const nrm_acc r_mu = (nrm_acc)noise->mean_jitter, r_sigma = (nrm_acc)noise->scale_jitter;
-    size_t n, c, s;
+    size_t n, c;
     for (c = 0; c < C; c++) {
         const nrm_acc mu = n_mu * nrmi_symmetric(rng);                           /* NB.1 */
         const nrm_acc sigma = 1 + (n_sigma - 1) * (nrm_acc)nrm_rng_uniform(rng); /* NB.2 */
-        for (n = 0; n < N; n++)
-            for (s = 0; s < S; s++) {
-                const size_t i = (n * C + c) * S + s;
-                const nrm_acc m = mu + r_mu * nrmi_symmetric(rng);                     /* NB.3 */
-                scale[i] = (nrm_real)(sigma + r_sigma * (nrm_acc)nrm_rng_normal(rng)); /* NB.4 */
-                y[i] = (nrm_real)((nrm_acc)scale[i] * (nrm_acc)y[i] + m);              /* NB.5 */
-            }
+        for (n = 0; n < N * S; n++) {
+            const size_t i = (n / S * C + c) * S + n % S;
+            const nrm_acc m = mu + r_mu * nrmi_symmetric(rng);                     /* NB.3 */
+            scale[i] = (nrm_real)(sigma + r_sigma * (nrm_acc)nrm_rng_normal(rng)); /* NB.4 */
+            y[i] = (nrm_real)((nrm_acc)scale[i] * (nrm_acc)y[i] + m);              /* NB.5 */
+        }
     }
 }
 
@@ -1405,11 +1290,10 @@ NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *m
                                         const nrm_noise *noise, nrm_rng *rng, int mode,
                                         nrm_real eps, size_t N, size_t C, size_t S)
 {
-    const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, NRMI_NEEDED, NRMI_NEEDED, 0),
-                             NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(noise, 1, NRMI_NEEDED),
-                             NRM_ARG(scale, N * C * S, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(rng, 1, NRMI_NEEDED)};
-    const int noisy = mode == NRM_TRAIN && N > 0;
+    const int need = NRMI_NEEDED, noisy = mode == NRM_TRAIN && N > 0;
+    const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, need, need, 0),
+                             NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(noise, 1, need),
+                             NRM_ARG(scale, N * C * S, NRMI_OUT | need), NRM_ARG(rng, 1, need)};
     int rc = nrmi_check_batchnorm(mode, eps, N, C, S);
     if (rc == NRM_OK && noisy) rc = NRM_CHECK(args);
     if (rc == NRM_OK && noisy) rc = nrmi_check_noise(noise);
@@ -1422,12 +1306,11 @@ NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *m
 /*
 ### 3.2  Backward
 
-To the step that drew them, s and m are constants. So the gradient is multiplied by the factors
-of the forward pass, which are saved for that, and goes on to batch norm:
+For a gradient s and m are constants. It is multiplied by the saved s and goes on to batch norm:
 
     dyᵢ = sᵢ·dzᵢ                                                      [NB.7]
 
-In the code dx holds it on the way. Without dx the sums of BN.12 and BN.13 are taken here.
+dx holds it on the way. Without dx the sums of BN.12 and BN.13 are taken here.
 */
 NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
                                          const nrm_real *dy, const nrm_real *scale,
@@ -1454,8 +1337,7 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
             sum += g;
             sum_xhat += g * (((nrm_acc)x[at] - mean[c]) * rstd[c]);
         }
-        nrmi_give(dbeta, c, &sum, 1);
-        nrmi_give(dgamma, c, &sum_xhat, 1);
+        NRM_GIVE(c, &sum_xhat, &sum, 1);
     }
     return NRM_OK;
 }
@@ -1464,33 +1346,28 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
 ### 3.3  What it means
 
 In the paper a network with this noise trains about as well as with batch norm alone, though its
-distributions move more than those of a network without a norm; with the noise and no batch norm
-it may not train at all. The gradient still goes through BN.19, so it is still projected and
-scaled by r. Our own run is in `docs/experiments/10_mnist_norms.md`.
+distributions move more than without a norm. The gradient still goes through BN.19, so it is still
+projected and scaled by r. Our own run is in `docs/experiments/10_mnist_norms.md`.
 */
-
 /*
 ## 4  Statistics that merge: synchronised, masked and virtual batches
 
 *The question it answers: what if the values to normalize together are not in one place?*
 
-A batch may be spread over several machines, come in small portions because memory is short,
-hold sequences of different lengths, or be a whole data set. Three numbers sum up a portion:
-its count, its mean, and the sum of squared deviations from it. Such triples merge exactly,
+A batch may be spread over machines, come in small portions, hold sequences of different lengths, or
+be a whole data set. Counts, means and sums of squared deviations of its portions merge exactly,
 except for rounding (Chan, Golub and LeVeque 1979).
 
 ### 4.1  Merging
 
-Shapes are those of chapter 1; `nrm_stats` are `[C]`, a triple for each channel. Portions a and b
-with counts n_a, n_b, means μ_a, μ_b and sums of squared deviations Q_a, Q_b have together
+Portions a and b with counts n, means μ and sums of squared deviations Q have together
 
     n = n_a + n_b                                                     [ST.1]
     μ = μ_a + δ·n_b/n, δ = μ_b − μ_a                                  [ST.2]
     Q = Q_a + Q_b + δ²·n_a·n_b/n                                      [ST.3]
 
-Measured from μ instead of μ_a, the squared deviations of a sum to Q_a + n_a·(μ_a − μ)². The same
-holds for b, and with ST.2 the two additions make the last term of ST.3. Averaging the variances
-of workers loses just that term, the spread of their means; and uneven portions need weights.
+From μ instead of μ_a, the squared deviations of a sum to Q_a + n_a·(μ_a − μ)². With those
+of b, and ST.2, this is ST.3. Averaging the variances of workers loses its last term.
 */
 static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
 {
@@ -1514,11 +1391,7 @@ NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
     return rc;
 }
 
-/*
-Only the same order of merging gives the same bits: merge by the number of the worker. With
-a mask, one byte for each position, sequences of unequal length lie side by side, padded
-with anything. Each *stretch* of positions that it lets through is a portion.
-*/
+/* Sequences of unequal length are padded: each stretch that the mask lets through is a portion. */
 NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned char *mask,
                              size_t N, size_t C, size_t S)
 {
@@ -1574,9 +1447,9 @@ static void nrmi_blank(nrm_real *a, const unsigned char *mask, size_t N, size_t 
 /*
 ### 4.2  Synchronised batch norm: forward
 
-Every worker takes the statistics of its portion (`nrm_stats_update`). You merge them, in
-memory, by a socket or by MPI (`examples/mpi_batchnorm.c`). Every worker then normalizes its
-portion as in BN.3 to BN.5, with the merged mean and
+Every worker takes the statistics of its portion (`nrm_stats_update`), and you merge them, in
+memory or by MPI (`examples/mpi_batchnorm.c`). In a *virtual batch*, micro-batches take the places
+of workers, and all take a step before any takes the next. BN.3 to BN.5 follow, with merged μ and
 
     v = Q/n                                                           [ST.4]
 */
@@ -1592,7 +1465,7 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
                              NRM_ARG(stats, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
-    int lost = 0, known = 0, rc = nrmi_check_sizes(N, C, S);
+    int lost = 0, rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
     if (rc == NRM_OK) rc = nrmi_check_running(running, NRM_TRAIN, C);
@@ -1620,25 +1493,20 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
         while (nrmi_next_stretch(&part, &at, &from, &v, mask))
             nrmi_affine(y + at, x + at, &t.at, scale, shift, &part, c, w); /* BN.4, BN.5 */
     }
-    for (c = 0; c < C; c++) known |= stats[c].count > 0;
-    if (running != NULL && known) running->batches++;
+    if (running != NULL && stats[0].count > 0) running->batches++;
     nrmi_blank(y, mask, N, C, S);
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
 /*
-A *virtual batch* is the same, with micro-batches in the places of workers: all of them take
-a step before any takes the next, forward and backward.
-
 ### 4.3  Synchronised batch norm: backward
 
-The means of BN.19 are over all values, also those elsewhere. So `nrm_sync_batchnorm_sums`
-takes sums, you add up those of all workers, and `nrm_sync_batchnorm_backward` makes dx of
+In BN.18, an xᵢ of one worker reaches an x̂ⱼ of another through μ, which needs the sum of its dyⱼ,
+and through r, which needs the sum of dyⱼ·x̂ⱼ. So each worker takes both sums, and you add up
 
     A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
 
-dγ and dβ are each worker's own part of them, like the gradients of all parameters when a network
-is trained in parallel. dy belongs to one common loss: weight a mean over a portion by its share.
+dy belongs to one common loss: weight a mean over a portion by its share.
 */
 NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta,
                                     const nrm_real *dy, const nrm_real *x,
@@ -1669,8 +1537,7 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
             for (k = 0; k < w; k++) sums[c + k].dy += s.dy[k];           /* ST.5 */
             for (k = 0; k < w; k++) sums[c + k].dy_xhat += s.dy_xhat[k]; /* ST.5 */
         }
-        for (k = c; k < c + w; k++) nrmi_give(dbeta, k, &sums[k].dy, 1);
-        for (k = c; k < c + w; k++) nrmi_give(dgamma, k, &sums[k].dy_xhat, 1);
+        for (k = c; k < c + w; k++) NRM_GIVE(k, &sums[k].dy_xhat, &sums[k].dy, 1);
     }
     return lost;
 }
@@ -1719,33 +1586,23 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
 }
 
 /*
-Why just two numbers a channel? In BN.18, an xᵢ of one worker reaches an x̂ⱼ of another through
-μ, which needs the sum of its dyⱼ, and through r, which needs the sum of its dyⱼ·x̂ⱼ. With A and
-B of its own values alone a worker leaves out what its x do to the outputs of others.
-
 ### 4.4  Statistics of a whole data set
 
-Running statistics lag behind a network that is still learning. After training they can be
-computed anew from any amount of data ("precise" batch norm: the paper's algorithm 2, but
-with the spread of the batch means): `nrm_stats_update` for each batch, and at the end
+Running statistics lag behind a network that learns. After training they can be computed
+anew, as `training_reestimate` in `examples/training.h` does: by `nrm_stats_update` for each batch,
+and at the end, with m and u of BN.11,
 
     m = μ, u = Q/(n − 1), or Q/n if `biased`                          (ST.7)
-
-with m and u of BN.11; `training_reestimate` in `examples/training.h` does it for a whole
-network. To use the last k batches only, keep k triples and merge them.
 */
 
 /*
 ## 5  Batch renormalization
 
-*The question it answers: can a network be trained on the output that it will have in
-inference?*
+*The question it answers: can a network be trained on the output that it will have in inference?*
 
-In training a value is judged by its batch, in inference by the running statistics. With batches
-of four, or of examples that resemble each other, the two disagree, and the network is trained
-with the first and tested with the second. Ioffe (2017) corrects the output of the batch by an
-affine map that makes it what the running statistics would have made of it. The paper calls
-this map's factor r, here ρ, and keeps a running standard deviation where we keep u.
+In training a value is judged by its batch, in inference by the running statistics. With small
+batches, or batches of similar examples, the two disagree. Ioffe (2017) maps the output of the batch
+to what the running statistics would have made of it. The paper calls the map's factor r, here ρ.
 */
 static nrm_acc nrmi_clamp(nrm_acc v, nrm_acc low, nrm_acc high)
 {
@@ -1812,21 +1669,18 @@ NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset
 }
 
 /*
-If neither limit applies, y is that of infer mode, BN.11; with the limits 1 and 0 it is that of
-plain batch norm. One begins with these, since at first the running statistics cannot be trusted,
-and lets the limits rise to about 3 and 5. The modes infer and frozen are those of batch norm.
+If neither limit applies, y is that of infer mode, BN.11. One begins with plain batch norm, since at
+first the running statistics cannot be trusted, and raises the limits to about 3 and 5.
 
 ### 5.2  Backward
 
-ρ and d are taken as constants of the step: they only choose an affine map. So BR.3 is batch
-norm with γ·ρ for γ and β + γ·d for β:
+ρ and d are taken as constants, so BR.3 is batch norm with γ·ρ for γ and β + γ·d for β:
 
     dγ = ∑ᵢ dyᵢ·(ρ·x̂ᵢ + d) = ρ·∑ᵢ dyᵢ·x̂ᵢ + d·∑ᵢ dyᵢ                    [BR.4]
     dxᵢ = (γ·ρ)·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                            [BR.5]
 
-and dβ is BN.12. So the output can be that of inference, but the gradient is not: the projection
-of BN.19 is still there, and with it what is odd about small batches (BN.23). Only its scale r·ρ
-is that of the running statistics, 1/√(u + ε), where the limits do not apply.
+and dβ is BN.12. So the output can be that of inference, but the gradient is projected as in BN.19,
+with all that follows for small batches (BN.23). Without the limits its scale r·ρ is 1/√(u + ε).
 */
 NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
                                      const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio,
@@ -1857,8 +1711,7 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
         nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w);                         /* BN.12 */
         for (k = 0; k < w; k++) sum[k] = rho[k] * s.dy_xhat[k] + d[k] * s.dy[k]; /* BR.4 */
         for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k] * rho[k];
-        nrmi_give(dbeta, c, s.dy, w);
-        nrmi_give(dgamma, c, sum, w);
+        NRM_GIVE(c, sum, s.dy, w);
         if (dx != NULL)
             nrmi_project(dx, dy, NULL, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BR.5 */
     }
@@ -1870,17 +1723,15 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
 
 *The question they answer: what else can be averaged, if not the batch?*
 
-Layer norm averages all channels of an image alike. Group norm (Wu and He 2018) averages G
-groups of channels apart from each other; with G = C it is instance norm (Ulyanov et al.
-2016), every channel by itself. RMS norm (Zhang and Sennrich 2019) leaves the mean out. None of
-them knows a batch or has anything to remember. A model brings its own ε, often 10⁻⁶.
+Layer norm averages all channels of an image. Group norm (Wu and He 2018) averages each of G groups
+of channels; with G = C it is instance norm (Ulyanov et al. 2016). RMS norm (Zhang and Sennrich
+2019) leaves the mean out. None of them depends on a batch or keeps statistics.
 
 ### 6.1  Group norm: shapes
 
-γ and β are `[C]`, one for each channel; μ and r are `[N][G]`. The K = C/G channels of a group
-lie side by side, M = K·S values in all. So for the statistics a group is a *row* of layer norm,
-and an example is G rows; but a value meets the γ of its channel. Below, a single group is meant,
-c its channels, s their positions. One value per group is refused, as in batch norm.
+The K = C/G channels of a group lie side by side, M = K·S values in all. So for the statistics a
+group is a *row* of layer norm, but γ and β are the channel's. Below, a single group is meant, c are
+its channels and s their positions. One value per group is refused, as in batch norm.
 */
 static int nrmi_check_groups(size_t N, size_t C, size_t S, size_t G)
 {
@@ -1936,31 +1787,28 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 /*
 ### 6.3  Group norm: backward
 
-Layer norm's formulas hold, with g = γ_c·dy. The sums over the positions of a channel serve
-twice: as part of the gradients of γ and β and, times γ_c, of the means of the group.
+Layer norm's formulas hold, with g = γ_c·dy. A channel's sums over its positions serve twice: for
+the gradients of γ and β and, times γ_c, for the means of the group.
 
     dβ_c = ∑ₙ ∑ₛ dy_ncs                                               [GN.4]
     dγ_c = ∑ₙ ∑ₛ dy_ncs·x̂_ncs                                         [GN.5]
     ⟨g⟩ = (1/M)·∑_c γ_c·∑ₛ dy_cs, ⟨g·x̂⟩ = (1/M)·∑_c γ_c·∑ₛ dy_cs·x̂_cs  [GN.6]
     dx_cs = r·(γ_c·dy_cs − ⟨g⟩ − x̂_cs·⟨g·x̂⟩)                          [GN.7]
 */
-
 /* dx of group n, whose K channels begin with first; their sums are added to total, if wanted. */
-static void nrmi_group_backward(nrm_real *dx, nrmi_sums *total, const nrm_real *dy,
-                                const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
-                                const nrm_real *gamma, const nrmi_view *groups,
+static void nrmi_group_backward(const nrmi_backward *p, nrmi_sums *total, const nrmi_view *groups,
                                 const nrmi_view *channels, size_t n, size_t first)
 {
     const size_t K = groups->length / channels->length;
-    const nrm_acc share = 1 / (nrm_acc)groups->length, *r = rstd + n;
+    const nrm_acc share = 1 / (nrm_acc)groups->length, *r = p->rstd + n;
     nrmi_centre mu;
     nrmi_sums s, m;
     size_t k;
-    nrmi_saved(&mu, mean + n, x, groups, n, 1);
+    nrmi_saved(&mu, p->mean + n, p->x, groups, n, 1);
     m.dy[0] = m.dy_xhat[0] = 0;
     for (k = 0; k < K; k++) {
-        const nrm_acc g = nrmi_or(gamma, first + k, 1);
-        nrmi_sums_of(&s, dy, NULL, x, &mu, r, channels, n * K + k, 1);
+        const nrm_acc g = nrmi_or(p->gamma, first + k, 1);
+        nrmi_sums_of(&s, p->dy, NULL, p->x, &mu, r, channels, n * K + k, 1);
         m.dy[0] += g * s.dy[0];           /* GN.6 */
         m.dy_xhat[0] += g * s.dy_xhat[0]; /* GN.6 */
         if (total == NULL) continue;
@@ -1968,8 +1816,9 @@ static void nrmi_group_backward(nrm_real *dx, nrmi_sums *total, const nrm_real *
         total->dy_xhat[first + k] += s.dy_xhat[0]; /* GN.5 */
     }
     for (k = 0; k < K; k++) {
-        const nrm_acc g = nrmi_or(gamma, first + k, 1);
-        nrmi_project(dx, dy, &g, x, &mu, r, r, &m, share, channels, n * K + k, 1); /* GN.7 */
+        const nrm_acc g = nrmi_or(p->gamma, first + k, 1);
+        nrmi_project(p->dx, p->dy, &g, p->x, &mu, r, r, &m, share, channels, n * K + k,
+                     1); /* GN.7 */
     }
 }
 
@@ -1979,6 +1828,7 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
                                    size_t S, size_t G)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, N * G, C, NRMI_NEEDED)};
+    const nrmi_backward p = {dx, dgamma, dbeta, dy, x, gamma, mean, rstd};
     const size_t K = G > 0 ? C / G : 0;
     const nrmi_view groups = nrmi_rows(N * G, K * S), channels = nrmi_rows(N * C, S);
     const int wanted = dgamma != NULL || dbeta != NULL;
@@ -2005,25 +1855,22 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
                 sum += s.dy[0];           /* GN.4 */
                 sum_xhat += s.dy_xhat[0]; /* GN.5 */
             }
-            nrmi_give(dbeta, c, &sum, 1);
-            nrmi_give(dgamma, c, &sum_xhat, 1);
+            NRM_GIVE(c, &sum_xhat, &sum, 1);
         }
     }
     if (dx != NULL) {
         NRM_SHARE(N * C * S, lost)
         for (n = 0; n < N * G; n++)
-            nrmi_group_backward(dx, together ? &total : NULL, dy, x, mean, rstd, gamma, &groups,
-                                &channels, n, n % G * K);
+            nrmi_group_backward(&p, together ? &total : NULL, &groups, &channels, n, n % G * K);
     }
-    nrmi_give(together ? dbeta : NULL, 0, total.dy, C);
-    nrmi_give(together ? dgamma : NULL, 0, total.dy_xhat, C);
+    if (together) NRM_GIVE(0, total.dy_xhat, total.dy, C);
     return lost;
 }
 
 /*
 ### 6.4  RMS norm
 
-Rows are `[N][D]` as in layer norm, with 0 in the place of μ, and without β:
+This is layer norm with 0 in the place of μ, and without β:
 
     q = (1/D)·∑ⱼ xⱼ², r = 1/√(q + ε)                                  [RMS.1]
     yᵢ = γᵢ·xᵢ·r                                                      [RMS.2]
@@ -2035,12 +1882,12 @@ NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
 }
 
 /*
-The path of x through the mean is gone, and with it ⟨g⟩ in LN.14, for g = dy·γ:
+The path through the mean is gone, and with it ⟨g⟩ in LN.14:
 
     dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ                                                 [RMS.3]
     dxᵢ = r·(gᵢ − x̂ᵢ·⟨g·x̂⟩)                                           [RMS.4]
 
-One direction is removed instead of two: adding a constant to x does change y.
+One direction is removed instead of two; adding a constant to x does change y.
 
     ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          (RMS.5)
 */
@@ -2057,22 +1904,23 @@ NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real 
 
 *The question it answers: can we have the scale invariance of batch norm without a batch?*
 
-Salimans and Kingma (2016) write the weight vector of each unit as a length g times a
-direction v/|v|, and learn both. No example depends on another. The gradient changes as in
-RMS norm, with a column of weights in the place of a row of data (compare WN.8 with RMS.4).
+Salimans and Kingma (2016) write the weights of each unit as a length g times a direction v/|v|, and
+learn both. The gradient changes as in RMS norm (RMS.4), with a column of weights for a row of data.
 
 ### 7.1  Shapes
 
-`v`, `W`, `dv` and `dW` are `[in][out]`, as in the linear layer, so the weights of a unit
-are a column; `g`, `dg` and the saved `norm` are `[out]`. Below, a single column is meant,
-and i, j run over its `in` weights. The letters are those of the paper: v is a vector here
-and not a variance, g a length and not a gradient. Run the layer before the linear layer in
-the forward pass and after it in the backward pass, on the `dW` of that pass alone.
+i and j run over the weights of one unit, a column of `[in][out]`. As in the paper, v is a vector
+here and not a variance, g a length and not a gradient. Run the layer before the linear layer in the
+forward pass and after it in the backward pass, on the `dW` of that pass alone.
 */
 static inline nrm_acc nrmi_magnitude(nrm_acc a)
 {
     return a > -a ? a : -a;
 }
+
+/* Of a length n: are squares in range? And g/n: 0 for n = 0, NaN if n is not finite. */
+#define NRM_ORDINARY(n) ((n) > (nrm_acc)1e-12 && (n) < (nrm_acc)1e12)
+#define NRM_GAIN(g, n) ((n) == 0 ? 0 : (g) / (n) * ((n) / (n)))
 
 /* ∑ aᵢ·(bᵢ/scale) down one column. */
 static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc scale, size_t in,
@@ -2084,34 +1932,17 @@ static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc sca
     return sum;
 }
 
-/* Are sums of squares and products in range at this length? Not if it is a NaN. */
-static int nrmi_ordinary(nrm_acc norm)
-{
-    return norm > (nrm_acc)1e-12 && norm < (nrm_acc)1e12;
-}
-
-/* g/n: 0 for a column of zeros, NaN for a length that is not finite. */
-static nrm_acc nrmi_gain(nrm_acc g, nrm_acc norm)
-{
-    if (!nrmi_finite(norm)) return norm - norm;
-    return norm > 0 ? g / norm : 0;
-}
-
 /*
 ### 7.2  Forward
 
     n = |v| = √(∑ᵢ vᵢ²)                                               [WN.1]
     Wᵢ = g·vᵢ/n                                                       [WN.2]
-
-No ε is needed: W has length |g| to rounding, for long and short v, as long as g/n is in the
-normal range of `nrm_real`. But the squares may leave the range long before the values do. If n
-is not between 10⁻¹² and 10¹², it is computed again from products that stay in range:
-
     n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|                             [WN.3]
 
-A column of zeros has no direction. Its W is 0, the status is `NRM_NONFINITE`, and its dv
-and dg get nothing, so it stays as it is. A column with a NaN or an infinity is all NaN.
-Neither affects other columns.
+No ε is needed: W has length |g| to rounding if g/n is in the normal range of `nrm_real`. Squares
+leave the range long before values do, so outside 10⁻¹² to 10¹² n is computed by WN.3. A column of
+zeros has no direction: its W is 0, the status is `NRM_NONFINITE`, and its dv and dg get nothing. A
+column with a NaN or an infinity is all NaN. Neither affects other columns.
 */
 static nrm_acc nrmi_scaled_norm(const nrm_real *v, size_t in, size_t out)
 {
@@ -2146,8 +1977,8 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
         nrmi_sums_of(&s, v, NULL, v, &origin, NULL, &view, c, w); /* the sum of v·v */
         for (k = 0; k < w; k++) {
             nrm_acc n = NRM_SQRT(s.dy_xhat[k]); /* WN.1 */
-            if (!nrmi_ordinary(n)) n = nrmi_scaled_norm(v + c + k, in, out);
-            gain[k] = nrmi_gain(nrmi_or(g, c + k, 1), n);
+            if (!NRM_ORDINARY(n)) n = nrmi_scaled_norm(v + c + k, in, out);
+            gain[k] = NRM_GAIN(nrmi_or(g, c + k, 1), n);
             if (norm != NULL) norm[c + k] = n;
             lost |= !(n > 0) || !nrmi_fits(gain[k]);
         }
@@ -2157,30 +1988,18 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
 }
 
 /*
-Salimans and Kingma also start g, and the bias b, from the data. If, with g = 1 and no bias, one
-batch has mean μ and standard deviation σ (with ε) at a unit, its outputs are standardized, as by
-batch norm, but at this one moment only, by
+The paper also starts g, and a bias b, from a batch. If the unit's outputs for g = 1 and b = 0 have
+mean μ and standard deviation σ (with ε; batch norm saves μ and 1/σ), they become standardized by
 
     g = 1/σ, b = −μ/σ                                                 (WN.4)
 
-
-```c sketch
-nrm_weightnorm_forward(W, NULL, v, NULL, in, out);       // g = 1
-nrm_linear_forward(z, x, W, NULL, N, in, out);
-nrm_batchnorm_forward(y, mean, rstd, NULL, z, NULL, NULL, NRM_TRAIN, eps, N, out, 1);
-for (j = 0; j < out; j++) g[j] = (nrm_real)rstd[j], b[j] = (nrm_real)(-mean[j] * rstd[j]);
-```
-
 ### 7.3  Backward
 
-W depends on v directly and through n:
+W depends on v directly and through n. The dg in WN.8 is what this call adds.
 
     ∂n/∂vᵢ = vᵢ/n                                                     (WN.5)
     dg = ∑ᵢ dWᵢ·vᵢ/n                                                  [WN.6]
     ∂Wⱼ/∂vᵢ = (g/n)·(δᵢⱼ − vᵢ·vⱼ/n²)                                  (WN.7)
-
-Sum over j with dWⱼ. The sum along v is dg, as this call adds it to the gradient of g:
-
     dvᵢ = ∑ⱼ dWⱼ·∂Wⱼ/∂vᵢ = (g/n)·(dWᵢ − dg·vᵢ/n)                      [WN.8]
 */
 NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *dW,
@@ -2207,10 +2026,10 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
         for (k = 0; k < w; k++) {
             const nrm_acc n = norm[c + k];
             nrm_acc sum = s.dy_xhat[k] / n; /* WN.6 */
-            if (!nrmi_ordinary(n)) sum = nrmi_scaled_dot(dW + c + k, v + c + k, n, in, out);
+            if (!NRM_ORDINARY(n)) sum = nrmi_scaled_dot(dW + c + k, v + c + k, n, in, out);
             if (n == 0) sum = 0;
             along[k] = (nrm_real)(n == 0 ? 0 : sum / n);
-            gain[k] = (nrm_real)nrmi_gain(nrmi_or(g, c + k, 1), n);
+            gain[k] = (nrm_real)NRM_GAIN(nrmi_or(g, c + k, 1), n);
             nrmi_give(dg, c + k, &sum, 1);
         }
         for (i = c; i < in * out && dv != NULL; i += out)
@@ -2223,59 +2042,44 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
 /*
 ### 7.4  What it means
 
-WN.8 is a projection, without an ε: what dW has along v goes to g, and v gets the rest.
+WN.8 is a projection, without an ε: what dW has along v goes to g, and v gets the rest. By
+Pythagoras, a step of gradient descent with learning rate η can then only make v longer:
 
     ∑ᵢ dvᵢ·vᵢ = 0                                                     (WN.9)
-
-By Pythagoras, a step of gradient descent with learning rate η can then only make v longer,
-
     |v − η·dv|² = |v|² + η²·|dv|²                                     (WN.10)
 
-and dv is proportional to g/n. So too large a learning rate makes the vectors longer, their
-gradients smaller and their turns slower: a brake that adjusts itself, but does not let go
-again. Under momentum or Adam, whose steps are not along dv, WN.10 does not hold.
+dv is proportional to g/n. So too large a learning rate makes the vectors longer, their gradients
+smaller and their turns slower: a brake that does not let go again. The steps of momentum and Adam
+are not along dv: for them WN.10 does not hold.
 
-**Batch norm is weight norm in another metric.** Let z = x·w be one unit before batch norm,
-with x the row of its inputs, and average over the rows of the batch. With m the row of the
-inputs' means, z has mean m·w, and a variance by their covariance S:
+**Batch norm is weight norm in another metric.** Let z = x·w be a unit before batch norm, x the row
+of its inputs, m the row of their means over the batch and S their covariance. Then z has mean m·w
+and variance σ², and batch norm is a linear layer with normalized weights and a bias that subtracts
+the mean (Kohler and others 2018, for m = 0):
 
     S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w                               (WN.11)
-
-So batch norm is a linear layer with normalized weights and a bias that subtracts the mean
-(Kohler and others, 2018, for m = 0):
-
     BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  (WN.12)
-
-This is WN.2 with γ for g, and the length √(wᵀ·S·w) for √(wᵀ·w): weight norm is what batch norm
-would be if inputs had mean 0 and the unit matrix for S.  Each column of W has its own length, a
-root of the diagonal of WᵀSW. S has to be the covariance. ⟨xᵀ·x⟩, which one also reads, is the
-same only if all means are 0: for one input with the values 1 and 3, w = γ = 1 and β = ε = 0,
-batch norm gives −1 and 1, as does S = 1, but ⟨x²⟩ = 5 gives −1/√5 and 1/√5.
-
-The gradient is the same either way: xᵀ·dz with dz of BN.19, or from WN.12 with ∂σ²/∂w = 2·S·w,
-where j runs over the rows. Multiplied by w, as in BN.22, only ε leaves anything, so up to ε
-WN.10 holds for weights before batch norm too.
-
     dw = γ·r·(a − r²·(a·w)·S·w), a = ∑ⱼ dyⱼ·(xⱼ − m)ᵀ, r = 1/√(σ² + ε)  (WN.13)
     ∑ᵢ dwᵢ·wᵢ = γ·r·ε·r²·(a·w)                                        (WN.14)
 
+This is WN.2 with γ for g and √(wᵀ·S·w) for the length √(wᵀ·w): the same if m is 0 and S the unit
+matrix. WN.13 follows with ∂σ²/∂w = 2·S·w; j runs over the rows. By WN.14 only ε leaves a gradient
+along w, so up to ε WN.10 holds for weights before batch norm too.
+
 ### 7.5  Folding
 
-In inference batch norm is a fixed affine map of each channel. If a linear layer or a
-convolution comes right before it, the map can go into that layer's weights, and batch norm
-costs nothing. With an activation in between, it can only be folded into the next layer.
-
-The weights are `[outer][C][inner]`, with C the outputs. One channel is meant, and k runs over
-its weights. The layer gives z = ∑ₖ xₖ·Wₖ + b, and BN.11 makes a·(z − m) + β of it:
+In inference batch norm is a fixed affine map of each channel. A linear layer or a convolution right
+before it can take the map into its weights: of z = ∑ₖ xₖ·Wₖ + b, where k runs over the weights of
+a channel, BN.11 makes a·(z − m) + β. FOLD.3 is exact, but W′ and b′ are rounded, once each: were
+the sum over k computed without error, FOLD.4 would hold in float with η = 2⁻²⁴.
 
     W′ₖ = a·Wₖ, a = γ/√(u + ε)                                        [FOLD.1]
     b′ = a·(b − m) + β                                                [FOLD.2]
     ∑ₖ xₖ·W′ₖ + b′ = γ·(∑ₖ xₖ·Wₖ + b − m)/√(u + ε) + β                (FOLD.3)
+    |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)                             (FOLD.4)
 
-Known bugs: two libraries forgot to scale b along with m, which nobody sees as long as b is
-0. Another multiplied along the wrong axis, which goes unnoticed if the matrix is square;
-here, too, a matrix `[out][in]` passed as `[in][out]` is in bounds. Converted files have
-held a variance just below zero: that is refused (`NRM_ESTATS`).
+Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η = 2⁻⁵³), 6η takes its place,
+and |a·(b − m)| + |β| that of |b′|.
 */
 NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real *W,
                                const nrm_real *b, const nrm_running *running, const nrm_real *gamma,
@@ -2310,39 +2114,25 @@ NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real 
 }
 
 /*
-FOLD.3 is exact, but W′ and b′ are rounded, once each. If the sum over k were computed
-without error, a folded layer in float would be off by no more than
-
-    |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)                             (FOLD.4)
-
-with η = 2⁻²⁴. Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η = 2⁻⁵³),
-6η takes its place, and |a·(b − m)| + |β| that of |b′|. `docs/10_conventions.md` has
-measurements, the way back, and other libraries' statistics.
-*/
-
-/*
 ## 8  Lp batch normalization
 
 *The question it answers: does it matter that batch norm divides by the standard deviation?*
 
-Santurkar, Tsipras, Ilyas and Mądry (2018) divide by other sizes: the mean of |x|, the root of
-the mean of x², the largest |x|. None of them gives a channel a fixed variance, and the paper's
-networks trained about as fast. So it is not the variance that helps; division by some size,
-through which gradients flow, may be.
+Santurkar, Tsipras, Ilyas and Mądry (2018) divide by other sizes, which give no channel a fixed
+variance, and their networks trained about as fast. So it is not the variance that helps; division
+by some size, through which gradients flow, may be.
 
 ### 8.1  Forward
 
-Shapes are those of chapter 1. `mean` and `scale`, which is t, are saved.
+Shapes are those of chapter 1.
 
     cᵢ = xᵢ − μ                                                       [LP.1]
     t = ⟨|u|⟩ (L1), √⟨u²⟩ (L2), maxᵢ |uᵢ| (L∞); u = x, or c if centred  [LP.2]
 
 The paper measures u = x, *before* the mean is subtracted. Then t is at least |μ|, and a channel
-whose mean is ten times its spread comes out ten times too small. With `NRM_CENTRED` added, t
-depends on the deviations alone.
+whose mean is ten times its spread comes out ten times too small. It does not with `NRM_CENTRED`.
 */
 #define NRM_LP_SIGN(u) ((nrm_real)(((u) > 0) - ((u) < 0)))
-#define NRM_LP_SUMS (NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1) /* L of SUM.8 */
 
 static inline nrm_acc nrmi_lp_u(nrm_real x, const nrmi_centre *mu, size_t k, int p)
 {
@@ -2355,17 +2145,18 @@ static void nrmi_lp_sizes(nrmi_moments *t, const nrm_real *x, int p, const nrmi_
                           size_t w)
 {
     const int l1 = p % NRM_CENTRED == NRM_L1, columns = v->kind == NRMI_COLUMNS;
+    const size_t across = columns ? w : NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1; /* L of SUM.8 */
     const nrm_acc share = l1 ? 1 / ((nrm_acc)v->runs * (nrm_acc)v->length) : 1;
     nrm_acc size[NRM_SLOTS] = {0};
     size_t n, j, k;
     for (n = 0; n < v->runs; n++)
-        for (j = 0; j < w * v->length; j++) {
-            const nrm_real at = x[n * v->pitch + g * v->apart + j];
-            const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, &t->at, columns ? j : 0, p));
-            k = columns ? j : j % NRM_LP_SUMS;
-            size[k] = l1 ? size[k] + u : u > size[k] ? u : size[k]; /* LP.2 */
-        }
-    for (n = NRM_LP_SUMS / 2; n > 0 && !columns; n /= 2) /* (SUM.9) */
+        for (j = 0; j < w * v->length; j += across)
+            for (k = 0; k < nrmi_least(across, w * v->length - j); k++) {
+                const nrm_real at = x[n * v->pitch + g * v->apart + j + k];
+                const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, &t->at, columns ? k : 0, p));
+                size[k] = l1 ? size[k] + u : u > size[k] ? u : size[k]; /* LP.2 */
+            }
+    for (n = across / 2; n > 0 && !columns; n /= 2) /* (SUM.9) */
         for (k = 0; k < n; k++)
             size[k] = l1 ? size[k] + size[k + n] : size[k] > size[k + n] ? size[k] : size[k + n];
     for (k = 0; k < w; k++) t->var[k] = size[k] * share;
@@ -2382,13 +2173,11 @@ static int nrmi_check_lp(int p, int mode, nrm_real eps, size_t N, size_t C, size
     r = 1/(t + ε)                                                     [LP.3]
     yᵢ = γ·cᵢ·r + β                                                   [LP.4]
     √⟨x²⟩ = √(v + μ²), √⟨c²⟩ = √v                                     [LP.5]
-
-ε is added to t: compare it with t, not with t². By LP.5, L2 centred is batch norm except for the
-place of ε. Running statistics hold t in the place of v, without M/(M − 1), which belongs to
-squares. (A maximum grows with M, so what L∞ learns depends on the batch size.)
-
     m ← (1 − w)·m + w·μ, a ← (1 − w)·a + w·t                          [LP.6]
     yᵢ = γ·(xᵢ − m)/(a + ε) + β (infer, frozen)                       [LP.7]
+
+Compare ε with t, not with t². By LP.5, L2 centred is batch norm except for the place of ε. a has no
+M/(M − 1), which belongs to squares. In L∞ it depends on M: a maximum grows with it.
 */
 NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
                                      nrm_running *running, const nrm_real *x, const nrm_real *gamma,
@@ -2414,7 +2203,8 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
         nrm_acc gain[NRM_SLOTS], shift[NRM_SLOTS];
         nrmi_moments t;
         size_t k;
-        if (!train) nrmi_recall_running(&t, running, c, w);
+        for (k = 0; k < w && !train; k++)
+            nrmi_recall(&t, k, nrmi_or(running->mean, c + k, 0), nrmi_or(running->var, c + k, 1));
         if (train) nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
         if (train && !l2) nrmi_lp_sizes(&t, x, p, &v, c, w);
         for (k = 0; k < w && train && l2; k++)
@@ -2439,26 +2229,23 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
 /*
 ### 8.2  Backward
 
-dβ and dγ are BN.12 and BN.13. For dx we need to know how t depends on u, and then on x: if u is
-c, every uⱼ falls by 1/M of what xᵢ rises, so q loses its mean (which is 0 for L2). xᵢ reaches
-x̂ⱼ = cⱼ·r directly, through μ, and through r, with ∂r/∂xᵢ = −r²·kᵢ.
+dβ and dγ are BN.12 and BN.13. xᵢ reaches x̂ⱼ = cⱼ·r directly, through μ, and through r, with
+∂r/∂xᵢ = −r²·kᵢ. If u is c, every uⱼ falls by 1/M of what xᵢ rises, so q loses its mean (0 for L2).
 
     ∂t/∂uᵢ = qᵢ: sign(uᵢ)/M (L1), uᵢ/(M·t) (L2), sign(uᵢ) if |uᵢ| = t, else 0 (L∞)  [LP.8]
     ∂t/∂xᵢ = kᵢ = qᵢ, or qᵢ − ⟨q⟩ if centred                          [LP.9]
     ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − kᵢ·x̂ⱼ)                                   (LP.10)
     dxᵢ = γ·r·(dyᵢ − ⟨dy⟩ − kᵢ·∑ⱼ dyⱼ·x̂ⱼ)                             [LP.11]
 
-In L∞ only the first value in memory with |uᵢ| = t counts; sign(0) is 0. At a tie, or in L1 where
-a value is 0, t has a kink, and this is one of its subgradients. In BN.19 kᵢ is x̂ᵢ/M. Here what
-dy has along x̂ is subtracted along another direction: from all values alike except for their
-signs (L1), or from a single one (L∞).
+In L∞ only the first value in memory with |uᵢ| = t counts; sign(0) is 0. At a tie, or in L1 where a
+value is 0, this is a subgradient of t. In BN.19 kᵢ is x̂ᵢ/M. Here what dy has along x̂ is taken off
+all values alike except for their signs (L1), or off a single one (L∞).
 */
 static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
                             const nrmi_centre *mu, const nrm_acc *size, const nrm_acc *gain,
                             const nrmi_sums *sums, int p, const nrmi_view *v, size_t g, size_t w)
 {
-    const int kind = p % NRM_CENTRED, centred = p > NRM_CENTRED;
-    const int columns = v->kind == NRMI_COLUMNS;
+    const int kind = p % NRM_CENTRED, centred = p > NRM_CENTRED, columns = v->kind == NRMI_COLUMNS;
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length;
     nrm_acc largest[NRM_SLOTS] = {0}, signs[NRM_SLOTS] = {0};
     nrm_real dy_mean[NRM_SLOTS], slope[NRM_SLOTS], shift[NRM_SLOTS], scale[NRM_SLOTS];
@@ -2520,8 +2307,7 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
         for (k = 0; k < w; k++) gain[k] = nrmi_or(gamma, c + k, 1) * r[k];
         nrmi_saved(&mu, mean + c, NULL, &v, c, w);
         nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w); /* BN.12, BN.13 */
-        nrmi_give(dbeta, c, s.dy, w);
-        nrmi_give(dgamma, c, s.dy_xhat, w);
+        NRM_GIVE(c, s.dy_xhat, s.dy, w);
         if (dx != NULL && mode == NRM_TRAIN)
             nrmi_lp_project(dx, dy, x, &mu, scale + c, gain, &s, p, &v, c, w); /* LP.11 */
         else if (dx != NULL)
@@ -2533,18 +2319,16 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
 /*
 ### 8.3  What it means
 
-Doubling x doubles t, so Euler's theorem on homogeneous functions gives LP.13. Sum LP.11,
-multiplied by xᵢ or as it is:
+Doubling x doubles t, so Euler's theorem gives LP.13. Sum LP.11, multiplied by xᵢ or as it is:
 
     ∑ᵢ kᵢ·xᵢ = t                                                      (LP.13)
     ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                                       (LP.14)
     ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        (LP.15)
     ⟨|c|⟩ ≤ √⟨c²⟩ ≤ maxᵢ |cᵢ|                                         (LP.16)
 
-So for every size there is no gradient along x except for ε, as in BN.22, and the weights before
-the layer may grow, and their gradients shrink, without changing what the network computes. BN.21
-holds only if centred. By LP.16, centred L1 gives the largest outputs (for normal values 1.25
-times those of batch norm) and L∞ the smallest, within β ± γ.
+So no size leaves a gradient along x except for ε, as in BN.22, with the same consequences for the
+weights before the layer. BN.21 holds only if centred. By LP.16, centred L1 gives the largest
+outputs (for normal values 1.25 times batch norm's) and L∞ the smallest, within β ± γ.
 */
 
 /*
@@ -2552,12 +2336,12 @@ times those of batch norm) and L∞ the smallest, within β ± γ.
 
 *Which functions stand between the layers and at the end, and what are their gradients?*
 
-    relu(x) = x if x > 0, else 0                                      [ACT.1]
-    tanh(x) = −sign(x)·q/(2 + q), q = e^(−2|x|) − 1                   [ACT.2]
-    sigmoid(x) = 1/(1 + e^(−x)) = e^x/(1 + e^x)                       [ACT.3]
+    relu(x) = x if x > 0, else 0                     [ACT.1]
+    tanh(x) = −sign(x)·q/(2 + q), q = e^(−2|x|) − 1  [ACT.2]
+    sigmoid(x) = 1/(1 + e^(−x)) = e^x/(1 + e^x)      [ACT.3]
 
-ACT.3 takes the first form for x ≥ 0 and the second for x < 0. All exponents are then ≤ 0,
-and nothing overflows. A NaN stays a NaN, also through ReLU.
+ACT.3 takes the first form for x ≥ 0, the second for x < 0: all exponents are ≤ 0 and nothing
+overflows. A NaN stays a NaN, also through ReLU.
 */
 
 /* tanh, or else sigmoid, of n <= NRM_SOME values; y may be x. */
@@ -2606,9 +2390,9 @@ NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activatio
 /*
 The derivatives need only the *output* y. At x = 0 ReLU has none, and 0 is taken, as usual.
 
-    relu′ = 1 if y > 0, else 0                                        [ACT.4]
-    tanh′ = 1 − y²                                                    [ACT.5]
-    sigmoid′ = y·(1 − y)                                              [ACT.6]
+    relu′ = 1 if y > 0, else 0  [ACT.4]
+    tanh′ = 1 − y²              [ACT.5]
+    sigmoid′ = y·(1 − y)        [ACT.6]
 */
 NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *y,
                                     int activation, size_t count)
@@ -2634,16 +2418,15 @@ NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_
 /*
 ### Softmax and cross-entropy
 
-Softmax turns the C outputs z for an example, the *logits*, into probabilities p. The loss is
-minus the logarithm of the probability of the right class t, averaged over the batch. With
-the largest logit subtracted no p changes, and no exponential overflows. The right side of
-CE.4 does not need p_t, which may round to 0.
+Softmax turns the C outputs z for an example, the *logits*, into probabilities p. The loss ℓ is
+averaged over the batch; t is the right class. Subtracting the largest logit changes no p and
+prevents overflow. The right side of CE.4 does not need p_t, which may round to 0.
 
-    h = max_c z_c                                                     [CE.1]
-    Z = ∑_c e^(z_c − h)                                               [CE.2]
-    p_c = e^(z_c − h)/Z                                               [CE.3]
-    ℓ = −ln p_t = ln Z + h − z_t                                      [CE.4]
-    L = (1/N)·∑ₙ ℓₙ                                                   [CE.5]
+    h = max_c z_c                 [CE.1]
+    Z = ∑_c e^(z_c − h)           [CE.2]
+    p_c = e^(z_c − h)/Z           [CE.3]
+    ℓ = −ln p_t = ln Z + h − z_t  [CE.4]
+    L = (1/N)·∑ₙ ℓₙ               [CE.5]
 */
 static int nrmi_check_labels(const int *labels, size_t N, size_t C)
 {
@@ -2693,11 +2476,11 @@ NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_r
 }
 
 /*
-ln Z + h = ln ∑_c e^(z_c), whose derivative by z_c is p_c. The term −z_t of CE.4 adds −1 for
-the right class. A row's gradient sums to 0, because its p sums to 1.
+ln Z + h = ln ∑_c e^(z_c), whose derivative by z_c is p_c. The term −z_t of CE.4 adds −1 for the
+right class.
 
-    dz_c = (1/N)·(p_c − δ_ct)                                         [CE.6]
-    ∑_c dz_c = 0                                                      (CE.7)
+    dz_c = (1/N)·(p_c − δ_ct)  [CE.6]
+    ∑_c dz_c = 0               (CE.7)
 */
 NRM_DEF int nrm_cross_entropy_backward(nrm_real *dlogits, const nrm_real *prob, const int *labels,
                                        size_t N, size_t C)
@@ -2752,11 +2535,10 @@ NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *l
 /*
 ## 10  The linear layer
 
-*What does a matrix of weights compute, and how do gradients pass through it?*
+*What does a matrix of weights compute, and how do gradients pass through it?* Row i of W
+`[in][out]` holds the weights that *leave* input i.
 
-Row i of W `[in][out]` holds the weights that *leave* input i.
-
-    yₙⱼ = bⱼ + ∑ᵢ xₙᵢ·Wᵢⱼ                                             [LIN.1]
+    yₙⱼ = bⱼ + ∑ᵢ xₙᵢ·Wᵢⱼ  [LIN.1]
 */
 static int nrmi_check_linear(size_t N, size_t in, size_t out)
 {
@@ -2766,7 +2548,7 @@ static int nrmi_check_linear(size_t N, size_t in, size_t out)
 }
 
 NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W, const nrm_real *b,
-                               size_t N, size_t in, size_t out)
+    size_t N, size_t in, size_t out)
 {
     const nrmi_arg args[] = {NRM_ARG(y, N * out, NRMI_OUT | NRMI_NEEDED),
                              NRM_ARG(x, N * in, NRMI_NEEDED), NRM_ARG(W, in * out, NRMI_NEEDED),
@@ -2782,20 +2564,19 @@ NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W
 }
 
 /*
-The chain rule sums over all outputs that a number reaches: xₙᵢ reaches every output of its
-own example, Wᵢⱼ and bⱼ reach output j of every example.
+The chain rule sums over all outputs that a number reaches: xₙᵢ reaches every output of its own
+example, Wᵢⱼ and bⱼ reach output j of every example.
 
-    dxₙᵢ = ∑ⱼ dyₙⱼ·Wᵢⱼ                                                [LIN.2]
-    dWᵢⱼ = ∑ₙ xₙᵢ·dyₙⱼ                                                [LIN.3]
-    dbⱼ = ∑ₙ dyₙⱼ                                                     [LIN.4]
+    dxₙᵢ = ∑ⱼ dyₙⱼ·Wᵢⱼ  [LIN.2]
+    dWᵢⱼ = ∑ₙ xₙᵢ·dyₙⱼ  [LIN.3]
+    dbⱼ = ∑ₙ dyₙⱼ       [LIN.4]
 
-In matrices: y = xW + b, dx = dy·Wᵀ, dW = xᵀ·dy. A transpose is read with other strides.
+In matrices: y = xW + b, dx = dy·Wᵀ, dW = xᵀ·dy. Other strides read a transpose.
 */
 
 /* For arguments that have been checked; if `fresh`, dW = instead of dW +=. */
 static void nrmi_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const nrm_real *dy,
-                                 const nrm_real *x, const nrm_real *W, size_t N, size_t in,
-                                 size_t out, int fresh)
+    const nrm_real *x, const nrm_real *W, size_t N, size_t in, size_t out, int fresh)
 {
     const nrmi_matrix d = nrmi_strided(dy, out, 1);
     size_t n, j;
@@ -2806,8 +2587,7 @@ static void nrmi_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const
 }
 
 NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const nrm_real *dy,
-                                const nrm_real *x, const nrm_real *W, size_t N, size_t in,
-                                size_t out)
+    const nrm_real *x, const nrm_real *W, size_t N, size_t in, size_t out)
 {
     const nrmi_arg args[] = {
         NRM_ARG(dx, N * in, NRMI_OUT), NRM_ARG(dW, in * out, NRMI_OUT), NRM_ARG(db, out, NRMI_OUT),
@@ -2822,20 +2602,18 @@ NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const 
 /*
 ## 11  A recurrent layer
 
-*What happens to a gradient that passes through the same weights five hundred times, and
-what does a norm in the loop change?*
+*What happens to a gradient that passes through the same weights five hundred times, and what does a
+norm in the loop change?*
 
-A recurrent layer keeps a state of H numbers; each step computes the next one from it and an
-input. For the loss it is a network of T layers that share their weights, so it has all the
-problems of depth. Layer norm was designed for it: one γ and β serve sequences of any length.
+For the loss T steps are a network of T layers with the same weights. Layer norm was designed for
+it: one γ and β serve sequences of any length.
 
 ### 11.1  Shapes
 
-T steps of N sequences side by side, stored step by step. Step t computes the summed inputs
-a[t] and the state h[t+1] from h[t] and x[t]. There is a μ and an r for each row of a (layer
-norm), or for each unit at each step (batch norm).
+T steps of N sequences, stored step by step. Step t computes the summed inputs a[t] and the state
+h[t+1], H numbers each, from h[t] and x[t]. Layer norm has a μ and an r for each row of a, batch
+norm for each unit at each step.
 */
-
 /* How many means a step has. */
 static size_t nrmi_rnn_groups(const nrm_rnn *rnn)
 {
@@ -2846,11 +2624,10 @@ static int nrmi_check_rnn(const nrm_rnn *rnn, int mode)
 {
     int rc;
     if (rnn == NULL) return NRM_ENULL;
-    if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
+    if (mode < NRM_TRAIN || mode > NRM_FROZEN) return NRM_EMODE;
     if (rnn->norm < NRM_NO_NORM || rnn->norm > NRM_LAYER_NORM) return NRM_EKIND;
     rc = nrmi_check_activation(rnn->activation, 1);
-    if (rc == NRM_OK) rc = nrmi_check_sizes(1, rnn->in, rnn->H);
-    if (rc == NRM_OK) rc = nrmi_check_sizes(1, rnn->H, rnn->H);
+    if (rc == NRM_OK) rc = nrmi_check_linear(rnn->H, rnn->in, rnn->H);
     if (rc == NRM_OK && rnn->T == SIZE_MAX) rc = NRM_EOVERFLOW;
     if (rc == NRM_OK) rc = nrmi_check_sizes(rnn->N, rnn->T + 1, rnn->H);
     if (rc == NRM_OK) rc = nrmi_check_sizes(rnn->N, rnn->T + 1, rnn->in);
@@ -2862,8 +2639,8 @@ static int nrmi_check_rnn(const nrm_rnn *rnn, int mode)
 
 /* The arrays of a forward pass, and the running statistics of one step (or NULL). */
 static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
-                               const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn,
-                               const nrm_running *running, int mode)
+    const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn, const nrm_running *running,
+    int mode)
 {
     const size_t rows = rnn->T * rnn->N, H = rnn->H, saved = rnn->T * nrmi_rnn_groups(rnn);
     const int norm = rnn->norm != NRM_NO_NORM, tracked = mode == NRM_TRAIN ? NRMI_OUT : NRMI_IN;
@@ -2885,17 +2662,15 @@ static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_a
 /*
 ### 11.2  Forward
 
-γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or
-none; then β is the usual bias. x·Wx is one product of T·N rows; h·Wh has to wait for h[t].
-As one norm serves both terms, a large input takes most of the variance that the row is
-divided by, and leaves little to the state.
+γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or none;
+then β is the usual bias. x·Wx is one product of T·N rows.
 
-    a[t] = x[t]·Wx + h[t]·Wh                                          [RNN.1]
-    z[t] = γ·norm(a[t]) + β                                           [RNN.2]
-    h[t+1] = f(z[t])                                                  [RNN.3]
+    a[t] = x[t]·Wx + h[t]·Wh  [RNN.1]
+    z[t] = γ·norm(a[t]) + β   [RNN.2]
+    h[t+1] = f(z[t])          [RNN.3]
 */
 NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rstd,
-                            const nrm_real *x, const nrm_rnn *rnn, int mode)
+    const nrm_real *x, const nrm_rnn *rnn, int mode)
 {
     const size_t N = rnn != NULL ? rnn->N : 0, H = rnn != NULL ? rnn->H : 0;
     nrm_running *running;
@@ -2905,8 +2680,7 @@ NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rs
     groups = nrmi_rnn_groups(rnn);
     running = rnn->norm == NRM_BATCH_NORM ? rnn->running : NULL;
     for (t = 0; t < rnn->T && rc == NRM_OK && (t == 0 || running != NULL); t++)
-        rc = nrmi_check_rnn_step(h, a, mean, rstd, x, rnn, running != NULL ? running + t : NULL,
-                                 mode);
+        rc = nrmi_check_rnn_step(h, a, mean, rstd, x, rnn, running ? running + t : NULL, mode);
     if (rc != NRM_OK) return rc;
     nrmi_product(a, nrmi_strided(x, rnn->in, 1), nrmi_strided(rnn->Wx, H, 1), rnn->T * N, H,
                  rnn->in, 1); /* RNN.1 */
@@ -2932,34 +2706,32 @@ NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rs
 /*
 ### 11.3  Why batch norm is awkward here
 
-The state of step 1 is not distributed as that of step 50, and an average over the steps
-would be right for none of them. So each step has its own running statistics, `running[t]`
-(Cooijmans et al., 2016). This has consequences that layer norm does not have:
+The state of step 1 is not distributed as that of step 50, so each step has its own running
+statistics, `running[t]` (Cooijmans et al., 2016). Layer norm has none of the consequences:
 
-- `running` must have T entries, 2·T·H numbers, which cannot be checked.
+- `running` must have T entries, which cannot be checked.
 - A sequence longer than those of the training has no statistics for its end, and is refused
-  (`NRM_ESIZE`). Provide entries for the longest one that will ever come, starting at 0 and
-  1, and copy the last trained entry to the rest.
-- Few values make bad statistics, and a single one makes none (`NRM_EBATCH`). Group
-  sequences by length: padding would count as data.
+  (`NRM_ESIZE`). Provide entries for the longest that will ever come, starting at 0 and 1, and copy
+  the last trained entry to the rest.
+- Few values make bad statistics, and a single one makes none (`NRM_EBATCH`). Group sequences by
+  length: padding would count as data.
 - In training the result for a sequence depends on the other sequences.
 
 ### 11.4  Backward, through time
 
-The loss may depend on any of the states. Let e[t] be its gradient by h[t] with the later
-states held fixed; `dh` holds e when the pass begins. As h[t] also determines h[t+1],
-gradients come from the end, step by step, through the activation (ACT.4 to ACT.6), the norm
-with g = γ·dz, and the product. Mode infer is refused, since it need not save μ and r.
-RNN.5 is LN.14 or BN.19, or BN.20 if frozen, or without a norm dz. dγ and dβ add up over the
-steps. As RNN.6 adds to what is there, `dh` turns from e into the whole gradient.
+Let e[t] be the gradient of the loss by h[t] with the later states held fixed; `dh` holds e when the
+pass begins. As h[t] also determines h[t+1], gradients come from the end, step by step, through the
+activation (ACT.4 to ACT.6), the norm with g = γ·dz, and the product. RNN.5 is LN.14 or BN.19, or
+BN.20 if frozen, or without a norm dz. As RNN.6 adds to `dh`, it turns from e into the whole
+gradient.
 
-    dz[t] = dh[t+1]·f′(z[t])                                          [RNN.4]
-    da[t] = r·(g − ⟨g⟩ − x̂·⟨g·x̂⟩), or g·r if frozen, or dz[t]         [RNN.5]
-    dh[t] = e[t] + da[t]·Whᵀ, and dh[T] = e[T]                        [RNN.6]
+    dz[t] = dh[t+1]·f′(z[t])                                   [RNN.4]
+    da[t] = r·(g − ⟨g⟩ − x̂·⟨g·x̂⟩), or g·r if frozen, or dz[t]  [RNN.5]
+    dh[t] = e[t] + da[t]·Whᵀ, and dh[T] = e[T]                 [RNN.6]
 */
 static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grads *to,
-                                  const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
-                                  const nrm_acc *rstd, const nrm_rnn *rnn, int mode)
+    const nrm_real *h, const nrm_real *a, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_rnn *rnn, int mode)
 {
     const size_t N = rnn->N, H = rnn->H, groups = nrmi_rnn_groups(rnn);
     size_t t = rnn->T;
@@ -2979,16 +2751,15 @@ static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grad
 }
 
 /*
-The gradients of the parameters are sums over steps and sequences: two products of T·N rows,
-and without a norm dβ, the sum of all da.
+The gradients of the parameters are sums over steps and sequences; without a norm dβ is that of da.
 
-    dWh = h[0]ᵀ·da[0] + h[1]ᵀ·da[1] + … + h[T−1]ᵀ·da[T−1]             [RNN.7]
-    dWx = x[0]ᵀ·da[0] + x[1]ᵀ·da[1] + … + x[T−1]ᵀ·da[T−1]             [RNN.8]
-    dx[t] = da[t]·Wxᵀ                                                 [RNN.9]
+    dWh = h[0]ᵀ·da[0] + h[1]ᵀ·da[1] + … + h[T−1]ᵀ·da[T−1]  [RNN.7]
+    dWx = x[0]ᵀ·da[0] + x[1]ᵀ·da[1] + … + x[T−1]ᵀ·da[T−1]  [RNN.8]
+    dx[t] = da[t]·Wxᵀ                                      [RNN.9]
 */
 NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *grads, nrm_real *da,
-                             const nrm_real *h, const nrm_real *a, const nrm_acc *mean,
-                             const nrm_acc *rstd, const nrm_real *x, const nrm_rnn *rnn, int mode)
+    const nrm_real *h, const nrm_real *a, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *x, const nrm_rnn *rnn, int mode)
 {
     const nrm_rnn_grads none = {NULL, NULL, NULL, NULL}, *to = grads != NULL ? grads : &none;
     int rc = nrmi_check_rnn(rnn, mode);
@@ -3020,62 +2791,54 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
 /*
 ### 11.5  The product of T Jacobians
 
-For a single sequence and layer norm, RNN.10 is the matrix of one step back. A loss of the
-last state only (e[t] = 0 before it) then has, as a column, the gradient RNN.11.
+For a single sequence and layer norm, RNN.10 is the matrix of one step back. A loss of the last
+state only (e[t] = 0 before it) has, as a column, the gradient RNN.11.
 
     ∂h[t+1]ᵢ/∂h[t]ₖ = J[t]ₖᵢ = ∑ⱼ Whₖⱼ·r·(δⱼᵢ − 1/H − x̂ⱼ·x̂ᵢ/H)·γᵢ·f′(zᵢ)  (RNN.10)
-    dh[t] = J[t]·J[t+1]·…·J[T−1]·dh[T]                                (RNN.11)
+    dh[t] = J[t]·J[t+1]·…·J[T−1]·dh[T]                                    (RNN.11)
 
-If each of the T matrices stretches by a factor of c on average, the product stretches by c
-to the power of T: after 500 steps 10⁴⁸ for c = 1.25, 10⁻⁶² for c = 0.75. For random weights,
-independent with mean 0 and variance s²/H, and any da that does not depend on them, a single
-step gives RNN.12. A norm does not see the factor s at all, RNN.13.
+If each of the T matrices stretches by c on average, the product stretches by c to the power of T:
+after 500 steps 10⁴⁸ for c = 1.25, 10⁻⁶² for c = 0.75. For independent random weights with mean 0
+and variance s²/H, and a da that does not depend on them, a step gives RNN.12. A norm does not see
+s.
 
-    E[|da·Whᵀ|²] = s²·|da|²                                           (RNN.12)
-    norm(c·a) = norm(a) for c > 0, ε = 0                              (RNN.13)
+    E[|da·Whᵀ|²] = s²·|da|²               (RNN.12)
+    norm(c·a) = norm(a) for c > 0, ε = 0  (RNN.13)
 
-Without a norm a step's factor is s times the root mean square of f′, and 1 only for a
-single, unknown s. With layer norm it is also multiplied by γ·r, and 1/r² is, except for ε,
-the variance of the row: s²·⟨h²⟩ plus the part of the input. So s cancels without input, or
-if Wx is scaled along with Wh. What remains, without input, is the root of γ²·⟨f′²⟩/⟨h²⟩: 1
-for ReLU, 1.085 for tanh with γ = 1, 1.00006 for tanh with γ = 0.1. Input at every step makes
-it smaller, as the state then has only a part of the variance: the cell forgets
+Without a norm a step's factor is s times the root mean square of f′. With layer norm it is also
+multiplied by γ·r, and 1/r² is, except for ε, the variance of the row: s²·⟨h²⟩ plus the part of the
+input. So s cancels without input, or if Wx is scaled along with Wh. What remains, without input, is
+the root of γ²·⟨f′²⟩/⟨h²⟩: 1 for ReLU, 1.085 for tanh with γ = 1, 1.00006 with γ = 0.1. Input at
+every step makes it smaller, as the state then has only a part of the variance: the cell forgets
 (docs/experiments/20_recurrent_norm.md).
 
-The same for the gradient: a[t] is linear in x[t] and h[t] together, and scaling a row
-changes nothing. With LN.15 and LN.16, for one row of a, and summed over all rows:
+As scaling a row of a changes nothing, LN.15 and LN.16 give, for one row and summed over all rows:
 
-    ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩         (RNN.14)
+    ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩                (RNN.14)
     ∑ₖⱼ Whₖⱼ·dWhₖⱼ + ∑ᵢⱼ Wxᵢⱼ·dWxᵢⱼ = the sum of H·ε·r²·⟨g·x̂⟩ over all rows  (RNN.15)
-
-Except for ε, the gradient of the weights has no component that scales Wh and Wx together,
-and in a step without input the gradient from later steps has none along the state.
 */
 
 /*
 ## 12  The tiny multilayer perceptron
 
-*The question it answers: what does a norm do inside a network that learns?*
-
-Linear layers, each with a norm and an activation, then softmax cross-entropy. A layer makes
-h′ `[N][width]` from h `[N][in]`. The first h is x; the last h′ is the logits.
+*What does a norm do inside a network that learns?* A layer makes h′ `[N][width]` from h `[N][in]`.
+The first h is x; the last h′ is the logits, whose loss is softmax cross-entropy.
 
 ### 12.1  Forward
 
-    h′ = f(norm(h·W + b))                                             [MLP.1]
-    h′ = norm(f(h·W + b)) with `norm_after`                           [MLP.2]
+    h′ = f(norm(h·W + b))                    [MLP.1]
+    h′ = norm(f(h·W + b)) with `norm_after`  [MLP.2]
 */
 /* The place that comes first (turn 0), second and third; -1 if the layer lacks it. */
 static int nrmi_place(const nrm_mlp_layer *shape, int turn)
 {
-    int place = turn;                                    /* MLP.1 */
+    int place = turn; /* MLP.1 */
     if (shape->norm_after && turn > 0) place = 3 - turn; /* MLP.2 */
     if (place == NRM_AT_NORM && shape->norm == NRM_NO_NORM) return -1;
     return place == NRM_AT_ACTIVATION && shape->activation == NRM_IDENTITY ? -1 : place;
 }
 
 enum { NRMI_W, NRMI_B, NRMI_GAMMA, NRMI_BETA, NRMI_ARRAYS }; /* so a layer's parameters lie */
-
 static size_t nrmi_count(const nrm_mlp_state *s, size_t array)
 {
     const int norm = s->shape.norm != NRM_NO_NORM, rms = s->shape.norm == NRM_RMS_NORM;
@@ -3083,7 +2846,7 @@ static size_t nrmi_count(const nrm_mlp_state *s, size_t array)
     return has[array] ? (array == NRMI_W ? s->in : 1) * s->shape.width : 0;
 }
 
-/* Does its norm look at the batch, and keep running statistics? */
+/* Does its norm keep running statistics? */
 static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
 {
     return shape->norm == NRM_BATCH_NORM || shape->norm == NRM_NOISY_BATCH_NORM ||
@@ -3107,14 +2870,14 @@ static int nrmi_check_layer(const nrm_mlp_layer *shape, const nrm_mlp_spec *spec
     return rc == NRM_OK ? nrmi_check_noise(&spec->noise) : rc;
 }
 
-/* All layers, before the first one works: a call that is refused moves no running statistics. */
+/* All layers, before the first one works, so that a refusal moves no running statistics. */
 static int nrmi_check_net(const nrm_mlp *net, const nrm_real *x, size_t N, int mode, int moves)
 {
     int rc = NRM_OK;
     size_t l;
     if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
     if (N > net->spec.max_batch) return NRM_ESIZE;
-    if (mode != NRM_TRAIN && mode != NRM_INFER && mode != NRM_FROZEN) return NRM_EMODE;
+    if (mode < NRM_TRAIN || mode > NRM_FROZEN) return NRM_EMODE;
     for (l = 0; l < net->spec.layers && rc == NRM_OK; l++) {
         const nrm_mlp_state *s = &net->state[l];
         const int read = mode != NRM_TRAIN || s->shape.norm == NRM_BATCH_RENORM;
@@ -3127,7 +2890,7 @@ static int nrmi_check_net(const nrm_mlp *net, const nrm_real *x, size_t N, int m
     return rc;
 }
 
-/* Train mode moves running statistics only if `moves`, and with sync.merge it is chapter 4's. */
+/* Train mode moves running statistics only if `moves`. */
 static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode, int moves)
 {
     const nrm_mlp_spec *spec = &net->spec;
@@ -3196,8 +2959,8 @@ static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_
     const nrm_real eps = net->spec.eps, *x = s->shape.norm_after ? s->act_out : s->linear_out;
     const nrm_acc *m = s->mean, *r = s->rstd, *q = s->ratio, *o = s->offset;
     const nrm_sync *sync = &net->spec.sync;
-    const int kind = s->shape.norm;
     const size_t D = s->shape.width, G = s->shape.groups;
+    const int kind = s->shape.norm;
     nrm_real *g = s->gamma, *dg = s->dgamma, *db = s->dbeta;
     if (kind == NRM_LAYER_NORM) return nrm_layernorm_backward(d, dg, db, d, x, m, r, g, N, D);
     if (kind == NRM_RMS_NORM) return nrm_rmsnorm_backward(d, dg, d, x, r, g, N, D);
@@ -3215,7 +2978,7 @@ static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_
     return nrm_sync_batchnorm_backward(d, d, x, NULL, m, r, g, s->stats, s->sums, N, D, 1);
 }
 
-/* From the gradient of the logits to net->grads. Those of two layers take turns in net->work. */
+/* From the gradient of the logits to net->grads. */
 static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 {
     int rc = NRM_OK;
@@ -3240,25 +3003,22 @@ static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode
 /*
 ### 12.3  Is the bias redundant?
 
-    BN(x + b) = BN(x) for b constant in each channel                  (MLP.3)
-    LN(x + b) = LN(x + b − ⟨b⟩)                                       (MLP.4)
+    BN(x + b) = BN(x) for b constant in each channel  (MLP.3)
+    LN(x + b) = LN(x + b − ⟨b⟩)                       (MLP.4)
 
-Before a *batch* norm in train mode it is: the mean shifts with b, whose gradient is zero by
-BN.21. (Adam divides rounding noise by its own size and makes full steps of it.) Before a
-*layer* norm only the mean of b is lost. With running statistics, or after f, all of b counts.
+Before a *batch* norm in train mode it is, and has gradient zero by BN.21. Before a *layer* norm
+only the mean of b is lost. With running statistics, or after f, all of b counts.
 
 ### 12.4  Initial weights
 
-Weights start random, so that units differ, at a scale that neither blows up the next layer
-nor starves it. ReLU keeps half of the mean square, and a variance of 2/in makes up for that.
+Weights start random, so that units differ. ReLU keeps half of the mean square, and a variance of
+2/in makes up for that. Each array has its own stream, numbered by layer and purpose: with the same
+seed, networks with different norms start from the same weights.
 
-    W ~ N(0, 2/in) (He)                                               [MLP.5]
-    W ~ U(−a, a), a = √(6/(in + out)) (Xavier, also called Glorot)    [MLP.6]
-    W ~ N(0, s²), s = init_std (plain Gaussian)                       [MLP.7]
-    W, b ~ U(−a, a), a = 1/√in (fan-in: PyTorch's default)            [MLP.8]
-
-Each array is drawn from its own stream, numbered by layer and purpose. So two networks with
-the same seed and different norms start from the same weight matrices.
+    W ~ N(0, 2/in) (He)                                             [MLP.5]
+    W ~ U(−a, a), a = √(6/(in + out)) (Xavier, also called Glorot)  [MLP.6]
+    W ~ N(0, s²), s = init_std (plain Gaussian)                     [MLP.7]
+    W, b ~ U(−a, a), a = 1/√in (fan-in: PyTorch's default)          [MLP.8]
 */
 /* Where the arrays of layer l stand, from `at` on, and their first values. Returns their end. */
 static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
@@ -3271,8 +3031,8 @@ static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
     const int normal = spec->init == NRM_INIT_HE || spec->init == NRM_INIT_GAUSSIAN;
     nrm_acc scale = 1 / NRM_SQRT(in); /* MLP.8 */
     size_t a, i, n;
-    if (spec->init == NRM_INIT_HE) scale = NRM_SQRT(2 / in);              /* MLP.5 */
-    if (spec->init == NRM_INIT_XAVIER) scale = NRM_SQRT(6 / (in + out));  /* MLP.6 */
+    if (spec->init == NRM_INIT_HE) scale = NRM_SQRT(2 / in); /* MLP.5 */
+    if (spec->init == NRM_INIT_XAVIER) scale = NRM_SQRT(6 / (in + out)); /* MLP.6 */
     if (spec->init == NRM_INIT_GAUSSIAN) scale = (nrm_acc)spec->init_std; /* MLP.7 */
     for (a = 0; a < NRMI_ARRAYS; a++, at += n) {
         const int drawn = a == NRMI_W || (a == NRMI_B && spec->init == NRM_INIT_FAN_IN);
@@ -3294,17 +3054,16 @@ static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
 /*
 ### 12.5  Several workers
 
-Every worker has a copy of the network and its part of the batch: N_w of N examples, with the
-mean loss L_w. The loss of the whole batch is
+Worker w has a copy of the network and N_w of the N examples, with the mean loss L_w. The loss of
+the whole batch is
 
-    L = ∑_w (N_w/N)·L_w                                               [MLP.9]
+    L = ∑_w (N_w/N)·L_w  [MLP.9]
 
-So each worker weights its gradient by N_w/N, and the gradients are added up: up to rounding,
-that is the gradient of the undivided batch if the layers treat examples one by one or batch
-norm is merged. If `sync` works in the order of the workers, all copies keep the same bits.
+So each worker weights its gradient by N_w/N, and the gradients are added up. Up to rounding this is
+the gradient of the undivided batch, if batch norm is merged.
 */
 static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                             size_t N, int mode, int moves)
+    size_t N, int mode, int moves)
 {
     const size_t n = net->n_params, layers = net->spec.layers;
     const size_t classes = net->state[layers - 1].shape.width;
@@ -3324,8 +3083,8 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
     sums[0] = value * (nrm_acc)N;
     if (sync->add != NULL && sync->add(sync->context, sums, 2) != 0) return NRM_ESYNC;
     if (sync->add != NULL && sums[1] > 0) {
-        value = sums[0] / sums[1];                /* MLP.9: L, */
-        share = (nrm_real)((nrm_acc)N / sums[1]); /* N_w/N     */
+        value = sums[0] / sums[1]; /* MLP.9: L, */
+        share = (nrm_real)((nrm_acc)N / sums[1]); /* N_w/N */
     }
     (void)nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
     for (i = 0; i < N * classes; i++) d[i] *= share; /* MLP.9 */
@@ -3345,7 +3104,7 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
 }
 
 NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                             size_t N, int mode)
+    size_t N, int mode)
 {
     return net == NULL ? NRM_ENULL : nrmi_mlp_gradient(net, loss, x, labels, N, mode, 0);
 }
@@ -3353,15 +3112,15 @@ NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
 /*
 ### 12.6  Optimizers
 
-Gradient descent with Polyak's heavy ball κ, in PyTorch's form, and Adam (Kingma and Ba
-2015), in step t = 1, 2, ... with learning rate η and ε = `adam_eps`. a and b start at 0. In
-Adam they average g and g², and dividing by 1 − βᵗ removes the effect of that start.
+Gradient descent with Polyak's heavy ball κ, in PyTorch's form, and Adam, in step t = 1, 2, ... with
+learning rate η and ε = `adam_eps`. a and b start at 0. In Adam they average g and g², and dividing
+by 1 − βᵗ removes the effect of that start.
 
-    a ← κ·a + g                                                       [OPT.1]
-    θ ← θ − η·a                                                       [OPT.2]
-    a ← β₁·a + (1 − β₁)·g                                             [OPT.3]
-    b ← β₂·b + (1 − β₂)·g²                                            [OPT.4]
-    θ ← θ − η·(a/(1 − β₁ᵗ))/(√(b/(1 − β₂ᵗ)) + ε)                      [OPT.5]
+    a ← κ·a + g                                   [OPT.1]
+    θ ← θ − η·a                                   [OPT.2]
+    a ← β₁·a + (1 − β₁)·g                         [OPT.3]
+    b ← β₂·b + (1 − β₂)·g²                        [OPT.4]
+    θ ← θ − η·(a/(1 − β₁ᵗ))/(√(b/(1 − β₂ᵗ)) + ε)  [OPT.5]
 */
 NRM_DEF int nrm_mlp_step(nrm_mlp *net)
 {
@@ -3374,7 +3133,7 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
         for (i = 0; i < net->n_params; i++) {
             nrm_real a = net->grads[i];
             if (net->moment1 != NULL) a = net->moment1[i] = keep * net->moment1[i] + a; /* OPT.1 */
-            net->params[i] -= lr * a;                                                   /* OPT.2 */
+            net->params[i] -= lr * a; /* OPT.2 */
         }
     } else {
         const nrm_real b1 = net->spec.beta1, b2 = net->spec.beta2;
@@ -3384,7 +3143,7 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
         nrm_real *m = net->moment1, *v = net->moment2;
         for (i = 0; i < net->n_params; i++) {
             const nrm_real g = net->grads[i];
-            const nrm_real a = m[i] = b1 * m[i] + (1 - b1) * g;     /* OPT.3 */
+            const nrm_real a = m[i] = b1 * m[i] + (1 - b1) * g; /* OPT.3 */
             const nrm_real b = v[i] = b2 * v[i] + (1 - b2) * g * g; /* OPT.4 */
             net->params[i] -= (nrm_real)(lr * ((nrm_acc)a * lift1) /
                                          (NRM_SQRT((nrm_acc)b * lift2) + eps)); /* OPT.5 */
@@ -3394,7 +3153,7 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
 }
 
 NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                               size_t N)
+    size_t N)
 {
     int rc = net == NULL ? NRM_ENULL : nrmi_check_eps(net->spec.lr) ? NRM_ERATE : NRM_OK;
     if (rc == NRM_OK) rc = nrmi_mlp_gradient(net, loss, x, labels, N, NRM_TRAIN, 1);
@@ -3402,7 +3161,7 @@ NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, c
 }
 
 NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
-                         const int *labels, size_t N)
+    const int *labels, size_t N)
 {
     const size_t classes = net != NULL ? net->state[net->spec.layers - 1].shape.width : 0;
     nrm_acc mean, hit, losses = 0, hits = 0;
@@ -3464,7 +3223,7 @@ static int nrmi_check_spec(const nrm_mlp_spec *spec)
 
 #define NRM_TAKE(type, count) ((type *)nrmi_take(arena, (count), sizeof(type)))
 
-/* The activations of one layer. A place that it lacks shares the linear part's buffer. */
+/* The activations of a layer. A place that it lacks shares the linear part's buffer. */
 static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *s, const nrm_mlp_spec *spec)
 {
     const int norm = s->shape.norm, batch_norm = nrmi_has_batch_norm(&s->shape);
@@ -3489,7 +3248,7 @@ static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *s, const nrm_mlp
     if (spec->sync.merge != NULL) s->sums = NRM_TAKE(nrm_sums, width);
 }
 
-/* Measures the block and lays it out, so that the two cannot disagree. */
+/* Measures the block, or lays it out. */
 static void nrmi_layout(nrm_mlp *net, nrmi_arena *arena, const nrm_mlp_spec *spec)
 {
     size_t l, a, n = 0, N = spec->max_batch, in = spec->inputs, widest = 0;
@@ -3531,50 +3290,48 @@ NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp
     nrmi_arena arena = {(unsigned char *)block, 0};
     const size_t need = nrm_mlp_bytes(spec);
     const int rc = nrmi_check_spec(spec);
+    nrm_mlp *made;
     size_t l, at = 0;
     if (rc != NRM_OK) return rc;
     if (net == NULL || block == NULL) return NRM_ENULL;
     if (bytes < need || need == 0) return need == 0 ? NRM_EOVERFLOW : NRM_EBLOCK;
     NRM_MEMSET(block, 0, need);
     arena.base += (NRM_ALIGN - (uintptr_t)block % NRM_ALIGN) % NRM_ALIGN;
-    *net = (nrm_mlp *)(void *)arena.base;
-    nrmi_layout(*net, &arena, spec);
-    (*net)->spec = *spec;
-    (*net)->spec.layer = NULL;
-    (*net)->logits = (*net)->state[spec->layers - 1].out;
-    (*net)->beta1_power = (*net)->beta2_power = 1;
-    for (l = 0; l < spec->layers; l++) at = nrmi_init_layer(*net, l, at);
-    nrm_rng_seed(&(*net)->rng, spec->seed, NRMI_BETA); /* whose stream beta does not need */
+    *net = made = (nrm_mlp *)(void *)arena.base;
+    nrmi_layout(made, &arena, spec);
+    made->spec = *spec;
+    made->spec.layer = NULL;
+    made->logits = made->state[spec->layers - 1].out;
+    made->beta1_power = made->beta2_power = 1;
+    for (l = 0; l < spec->layers; l++) at = nrmi_init_layer(made, l, at);
+    nrm_rng_seed(&made->rng, spec->seed, NRMI_BETA); /* whose stream beta does not need */
     return NRM_OK;
 }
 
 /*
 ## 13  Gradient checking
 
-A network with a wrong backward pass often still trains, only worse. To find the mistake,
-change one parameter a little, see how the loss moves, and compare with the gradient.
+A network with a wrong backward pass often still trains, only worse. To find the mistake, change one
+parameter a little, see how the loss moves, and compare with the gradient.
 
 ### 13.1  How to use it
 
-Put what your loss needs into a struct, write a function that evaluates it, list the arrays
-and their gradients, and call `nrm_gradcheck`. Compile with `NRM_DOUBLE`: in float the
-differences of a loss have few digits left. Three habits decide whether it can find anything.
+Write a function that evaluates the loss, and list the arrays and their gradients. Compile with
+`NRM_DOUBLE`: in float the differences of a loss have few digits. Three habits find more mistakes.
 
-- As the loss of a layer use L = ∑ yᵢ·wᵢ with fixed random wᵢ. With L = ∑ yᵢ the dx of a
-  batch norm is zero, by BN.6, and with L = ∑ yᵢ² of the order of ε, by BN.7; so it is for a
-  layer norm with γ = 1 and β = 0. A backward pass that returns zeros would pass.
-- Use γ ≠ 1, which shows a forgotten γ, β ≠ 0, and N = 2, 3, 4: at N = 128 a mistaken N − 1
-  for N changes dx by half a thousandth.
-- Try inputs of several sizes, 10⁻³ to 10³. An ε in the wrong place shows only where v is
-  not much larger than it.
+- As the loss of a layer use L = ∑ yᵢ·wᵢ with fixed random wᵢ. With L = ∑ yᵢ the dx of a batch norm
+  is zero, by BN.6, and with L = ∑ yᵢ² of the order of ε, by BN.7; so it is for a layer norm with γ
+  = 1 and β = 0. A backward pass that returns zeros would pass.
+- Use γ ≠ 1, β ≠ 0, and N = 2, 3, 4: at N = 128 N − 1 for N changes dx by half a thousandth.
+- Try inputs of several sizes, 10⁻³ to 10³: a misplaced ε shows only where v is not much larger.
 */
 typedef struct NRM_OWN(nrmi_check) { /* a loss that is being checked */
     nrm_loss_fn *loss;
     void *context;
     nrm_branches_fn *branches;
-    uint64_t base_print;   /* the branches at the given parameters */
+    uint64_t base_print; /* the branches at the given parameters */
     nrm_acc base, largest; /* the loss there; |L| seen so far */
-    int crossed;           /* some branch was different */
+    int crossed; /* some branch was different */
 } nrmi_check;
 
 static nrm_acc nrmi_abs(nrm_acc v)
@@ -3585,11 +3342,10 @@ static nrm_acc nrmi_larger(nrm_acc a, nrm_acc b)
 {
     return a > b ? a : b;
 }
-/* Of the coarser of the two types. */
-static nrm_acc nrmi_precision(void)
+/* By the coarser of the two types, which is nrm_real's. */
+static nrm_acc nrmi_by_type(nrm_acc in_double, nrm_acc in_float)
 {
-    const int in_float = sizeof(nrm_real) == sizeof(float) || sizeof(nrm_acc) == sizeof(float);
-    return in_float ? (nrm_acc)1.1920928955078125e-7 : (nrm_acc)2.220446049250313e-16;
+    return sizeof(nrm_real) == sizeof(float) ? in_float : in_double;
 }
 
 static nrm_acc nrmi_loss_at(nrmi_check *check, nrm_real *theta, nrm_real value)
@@ -3606,15 +3362,14 @@ static nrm_acc nrmi_loss_at(nrmi_check *check, nrm_real *theta, nrm_real value)
 /*
 ### 13.2  The difference and its error
 
-The central difference looks at both sides, so its error has no term in h.
+The error of the central difference has no term in h.
 
-    D(h) = (L(θ + h) − L(θ − h))/(2·h)                                [GC.1]
-    D(h) = L′ + (h²/6)·L‴ + O(h⁴)                                     (GC.2)
+    D(h) = (L(θ + h) − L(θ − h))/(2·h)  [GC.1]
+    D(h) = L′ + (h²/6)·L‴ + O(h⁴)       (GC.2)
 */
-
 /* D, and the slopes of both sides. (Rounding changes the step a little: to up - at.) */
 static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check, nrm_real *theta,
-                               nrm_acc h)
+    nrm_acc h)
 {
     const nrm_real at = *theta;
     const nrm_real up = (nrm_real)((nrm_acc)at + h), down = (nrm_real)((nrm_acc)at - h);
@@ -3627,25 +3382,24 @@ static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check,
 }
 
 typedef struct NRM_OWN(nrmi_slope) { /* what the differences say of one entry */
-    nrm_acc value, uncertainty, noise; /* R(h/2), U, its rounding part at the first, largest step */
-    nrm_acc jump;                      /* |J(h/4)| */
+    nrm_acc value, uncertainty, noise, jump; /* R(h/2), U, its rounding at the first h, |J(h/4)| */
     int kink;
 } nrmi_slope;
 
 /*
-Half the step has a quarter of the error, so a suitable mixture R has none of it (Richardson).
-If R and the gradient disagree, the uncertainty U of R tells which is wrong. It has three
-parts: the change of R when the step is halved; how far the difference J of the slopes on the
-two sides is from shrinking like h, which shows rounding; and the least that rounding does,
-with u the precision of the type.
+Half the step has a quarter of the error, so a suitable mixture R has none of it (Richardson). If R
+and the gradient disagree, the uncertainty U of R tells which is wrong. It has three parts: the
+change of R when the step is halved; how far the difference J of the slopes on both sides is from
+shrinking like h, which shows rounding; and the least that rounding does, with u the precision of
+the type.
 
-At a *kink*, such as ReLU's at 0, D lies between the derivatives from both sides for every h.
-J then keeps its sign and, as the step shrinks, its size or a little less. A J that shrinks
-like h is curvature; one that grows, or turns, is rounding. If your loss gives `branches` (say
-a hash of the signs of all pre-activations), a step that changes them is a kink for certain.
+At a *kink*, such as ReLU's at 0, J keeps its sign and, as the step shrinks, its size or a little
+less. A J that shrinks like h is curvature; one that grows, or turns, is rounding. If your loss
+gives `branches` (say a hash of the signs of all pre-activations), a step that changes them is a
+kink.
 
-    R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                           [GC.3]
-    J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)   [GC.7]
+    R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                                             [GC.3]
+    J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)                     [GC.7]
     U = |R(h/2) − R(h)| + max(|J(h/2) − J(h)/2|, |J(h/4) − J(h)/4|) + 8·u·max|L|/(h/4)  [GC.5]
 */
 static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
@@ -3660,7 +3414,8 @@ static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
     }
     for (k = 0; k < 2; k++) R[k] = (4 * D[k + 1] - D[k]) / 3; /* GC.3 */
     slope.value = R[1];
-    slope.noise = 8 * nrmi_precision() * check->largest / (h / 4);
+    slope.noise = 8 * nrmi_by_type((nrm_acc)2.220446049250313e-16, (nrm_acc)1.1920928955078125e-7) *
+                  check->largest / (h / 4);
     slope.uncertainty = nrmi_abs(R[1] - R[0]) + /* GC.5 */
                         nrmi_larger(nrmi_abs(J[1] - J[0] / 2), nrmi_abs(J[2] - J[0] / 4)) +
                         slope.noise;
@@ -3674,21 +3429,19 @@ static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
 /*
 ### 13.3  Signs and small entries
 
-The error is relative to the larger of the two, with their signs: equal |a| and |R| prove
-nothing. Entries much smaller than the rest of their array are compared with a thousandth of
-its largest, or, where rounding hides even that, with the largest itself:
+The error is relative to the larger of the two. Entries much smaller than the rest of their array
+are compared with a thousandth of its largest, or, where rounding hides even that, with the largest:
 
-    e = |a − R|/max(|a|, |R|, 10⁻³·max|grad|)                         [GC.6]
+    e = |a − R|/max(|a|, |R|, 10⁻³·max|grad|)  [GC.6]
 
-A gradient a is *wrong* only if it differs from R(h/2) by more than the tolerance plus four
-times U, and *unsettled* if U is too large to judge even an entry as big as the largest of
-its array. Kinks are skipped and *counted*, so that a check that skipped everything does not
-look passed. So are *vanishing* entries, whose gradients are both zero within rounding.
+A gradient a is *wrong* only if it differs from R(h/2) by more than the tolerance plus four times U,
+and *unsettled* if U is too large to judge even an entry as big as the largest of its array. Kinks
+are counted: a check that skipped everything has not passed. So are *vanishing* entries, whose
+gradients are both zero within rounding.
 */
-
 /* Enters the verdict on the gradient a of one entry into the report. */
 static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc a,
-                       const nrmi_slope *slope, nrm_acc tolerance, nrm_acc largest)
+    const nrmi_slope *slope, nrm_acc tolerance, nrm_acc largest)
 {
     const nrm_acc R = slope->value, U = slope->uncertainty, gap = nrmi_abs(a - R);
     const nrm_acc size = nrmi_larger(nrmi_abs(a), nrmi_abs(R));
@@ -3716,18 +3469,16 @@ static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc a,
 }
 
 /*
-Rounding adds to R an error of the order u/h, and truncation one of the order h⁴; their sum
-is smallest where h⁵ is of the order of u. So the step is u to the power 1/5, 7·10⁻⁴ in
-double and 4·10⁻² in float, relative to the size of the parameter, or to the typical size in
-its array if that is larger. If U is then too large for a judgement, or at a kink, an eighth
-of the step is tried, up to five times.
+Rounding adds to R an error of the order u/h, and truncation one of the order h⁴; their sum is
+smallest where h⁵ is of the order of u. So the step is u to the power 1/5, 7·10⁻⁴ in double and
+4·10⁻² in float, relative to the size of the parameter, or to the typical size in its array if
+larger. If U is then too large, or at a kink, an eighth of the step is tried, up to five times.
 
-    h = step·max(|θᵢ|, √⟨θ²⟩)                                         [GC.4]
+    h = step·max(|θᵢ|, √⟨θ²⟩)  [GC.4]
 */
-
 /* The slope at theta by the step h, or a smaller one. */
 static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm_acc tolerance,
-                              nrm_acc largest)
+    nrm_acc largest)
 {
     nrmi_slope best = nrmi_attempt(check, theta, h);
     const nrm_acc noise = best.noise;
@@ -3746,7 +3497,7 @@ static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm
 }
 
 static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
-                             nrmi_check *check, const nrm_gradcheck_options *o, nrm_rng *rng)
+    nrmi_check *check, const nrm_gradcheck_options *o, nrm_rng *rng)
 {
     const size_t n = group->n, count = o->at_most > 0 && o->at_most < n ? o->at_most : n;
     nrm_acc squares = 0, typical, largest = 0; /* for GC.4 and GC.6 */
@@ -3775,10 +3526,8 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
 }
 
 NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
-                          size_t groups, nrm_loss_fn *loss, void *context,
-                          const nrm_gradcheck_options *options)
+    size_t groups, nrm_loss_fn *loss, void *context, const nrm_gradcheck_options *options)
 {
-    const int in_float = nrmi_precision() > (nrm_acc)1e-10;
     const nrm_gradcheck_options defaults = {0, 0, 0, 0, NULL};
     nrm_gradcheck_options o = options != NULL ? *options : defaults;
     nrmi_check check = {loss, context, o.branches, 0, 0, 0, 0};
@@ -3791,8 +3540,8 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
         if (group[g].n > 0 && (group[g].theta == NULL || group[g].grad == NULL)) return NRM_ENULL;
     if (!(o.tolerance >= 0) || !nrmi_finite(o.tolerance) || !(o.step >= 0) || !nrmi_finite(o.step))
         return NRM_ERATE;
-    if (!(o.tolerance > 0)) o.tolerance = in_float ? (nrm_acc)1e-2 : (nrm_acc)1e-7;
-    if (!(o.step > 0)) o.step = in_float ? (nrm_acc)4e-2 : (nrm_acc)7e-4;
+    if (!(o.tolerance > 0)) o.tolerance = nrmi_by_type((nrm_acc)1e-7, (nrm_acc)1e-2);
+    if (!(o.step > 0)) o.step = nrmi_by_type((nrm_acc)7e-4, (nrm_acc)4e-2);
     nrm_rng_seed(&rng, o.seed, 0);
     check.base = loss(context);
     check.largest = nrmi_abs(check.base);
@@ -3824,21 +3573,18 @@ NRM_DEF const char *nrm_strerror(int status)
 #undef NRM_STATUS_CASE
 }
 
-static int nrmi_overlap(const nrmi_arg *a, const nrmi_arg *b)
-{
-    const uintptr_t p = (uintptr_t)a->at, q = (uintptr_t)b->at;
-    if (p == q && (a->role & b->role & NRMI_IN_PLACE)) return 0;
-    return p != 0 && q != 0 && p < q + b->bytes && q < p + a->bytes;
-}
-
 static int nrmi_check_args(const nrmi_arg *arg, size_t count)
 {
     size_t i, j;
     for (i = 0; i < count; i++)
         if ((arg[i].role & NRMI_NEEDED) && arg[i].at == NULL) return NRM_ENULL;
     for (i = 0; i < count; i++)
-        for (j = 0; j < count && (arg[i].role & NRMI_OUT); j++)
-            if (j != i && nrmi_overlap(&arg[i], &arg[j])) return NRM_EALIAS;
+        for (j = 0; j < count && (arg[i].role & NRMI_OUT); j++) {
+            const uintptr_t p = (uintptr_t)arg[i].at, q = (uintptr_t)arg[j].at;
+            const int same = p == q && (arg[i].role & arg[j].role & NRMI_IN_PLACE);
+            if (i == j || same || p == 0 || q == 0) continue;
+            if (p < q + arg[j].bytes && q < p + arg[i].bytes) return NRM_EALIAS;
+        }
     return NRM_OK;
 }
 
@@ -3942,33 +3688,29 @@ gradients of layer norm's γ and β go down the columns: they are summed in `nrm
 of rows that fits the second-level cache, and band after band in `nrm_acc`. With several sets of
 γ and β a band holds whole examples, or a part of one.
 */
-/* How many rows have about `numbers` values, within bounds. */
-static size_t nrmi_rows_of(size_t numbers, size_t length, size_t low, size_t high)
-{
-    const size_t rows = numbers / length;
-    return nrmi_least(rows < low ? low : rows, high);
-}
-
 static size_t nrmi_strip(const nrmi_view *v)
 {
     const size_t threads = nrmi_threads(v->groups * v->runs * v->length);
     const size_t lines = ((v->groups + threads - 1) / threads + NRM_LANES - 1) / NRM_LANES;
     if (v->kind == NRMI_COLUMNS) return nrmi_least(lines * NRM_LANES, NRM_WIDTH);
-    return v->kind == NRMI_RUNS ? 1 : nrmi_rows_of(NRMI_AT_ONCE, v->length, 1, NRMI_GROUP);
-}
-
-static size_t nrmi_band(const nrmi_view *v, size_t g)
-{
-    const size_t band = nrmi_rows_of(NRMI_BAND_NUMBERS, v->length, 4, NRMI_BAND), G = v->sets;
-    const size_t whole = band > G ? band - band % G : nrmi_least(band, G - g % G);
-    return nrmi_least(v->groups - g, G == 1 ? band : whole);
+    if (v->kind == NRMI_RUNS || v->length > NRMI_AT_ONCE) return 1;
+    return nrmi_least(NRMI_AT_ONCE / v->length, NRMI_GROUP);
 }
 
 static size_t nrmi_examples(const nrmi_view *v)
 {
-    const size_t band = nrmi_rows_of(NRMI_BAND_NUMBERS, v->length, 4, NRMI_BAND), G = v->sets;
+    const size_t rows = NRMI_BAND_NUMBERS / v->length, G = v->sets;
+    const size_t band = nrmi_least(rows < 4 ? 4 : rows, NRMI_BAND);
     if (G == 1 || G * v->length > NRMI_ONE_SWEEP) return band;
     return band > G ? band / G : 1;
+}
+
+static size_t nrmi_band(const nrmi_view *v, size_t g)
+{
+    const size_t rows = NRMI_BAND_NUMBERS / v->length, G = v->sets;
+    const size_t band = nrmi_least(rows < 4 ? 4 : rows, NRMI_BAND);
+    const size_t whole = band > G ? band - band % G : nrmi_least(band, G - g % G);
+    return nrmi_least(v->groups - g, G == 1 ? band : whole);
 }
 
 static int nrmi_one_sweep(const nrmi_view *v)
@@ -4015,11 +3757,14 @@ static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var)
 
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)
 {
-    size_t k;
     int lost = 0;
+    size_t k;
     for (k = 0; k < w; k++) {
-        const nrm_acc mean = stored ? (nrm_acc)(nrm_real)t->mean[k] : t->mean[k];
-        const nrm_acc var = stored ? (nrm_acc)(nrm_real)t->var[k] : t->var[k];
+        nrm_acc mean = t->mean[k], var = t->var[k];
+        if (stored) {
+            mean = (nrm_acc)(nrm_real)mean;
+            var = (nrm_acc)(nrm_real)var;
+        }
         lost |= !nrmi_finite(mean) || !nrmi_finite(var);
     }
     return lost;
@@ -4206,16 +3951,23 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
 #define NRM_VEC_BYTES 32
 #else
 #define NRM_VEC_BYTES 16
+#if defined(__x86_64__) && !defined(NRM_NO_DISPATCH) && !defined(NRM_NO_LIBC) &&                   \
+    !defined(_MSC_VER) && !defined(__OPTIMIZE_SIZE__)
+#define NRM_DISPATCH
+#ifndef NRM_DISPATCH_LIMIT
+#define NRM_DISPATCH_LIMIT 64
 #endif
-typedef nrm_real nrmi_vec
-    __attribute__((vector_size(NRM_VEC_BYTES), aligned(__alignof__(nrm_real)), may_alias));
+#endif
+#endif
+#define NRM_VECTOR(name, bytes)                                                                    \
+    typedef nrm_real name                                                                          \
+        __attribute__((vector_size(bytes), aligned(__alignof__(nrm_real)), may_alias))
+NRM_VECTOR(nrmi_vec, NRM_VEC_BYTES);
 #define NRM_ON_LINE __attribute__((aligned(64))) /* where a cache line begins */
 #else /* a vector of one number: the same sums in the same order */
 typedef nrm_real nrmi_vec;
 #define NRM_ON_LINE
 #endif
-#define NRM_VEC (sizeof(nrmi_vec) / sizeof(nrm_real)) /* numbers in a vector */
-#define NRM_TILE_VECS (NRM_VEC == 1 || sizeof(nrmi_vec) == 64 ? 4 : 2) /* see chapter 19 */
 
 #if defined(__GNUC__) || defined(__clang__)
 #define NRM_INLINE static inline __attribute__((always_inline))
@@ -4230,25 +3982,96 @@ typedef nrm_real nrmi_vec;
 #define NRM_UNROLL _Pragma("GCC unroll 8")
 #endif
 
-/* What a block of B values weighs beside the n before it: 1/B, B/(n + B), n·B/(n + B). */
-typedef struct NRM_OWN(nrmi_weight) {
-    nrm_acc inverse, share, between;
-} nrmi_weight;
-
-static nrmi_weight nrmi_weigh(nrm_acc n, nrm_acc B)
+/*
+**Instruction sets.** A *kernel* is a function that works on vectors. Where the compiler may only
+assume the vectors of 16 bytes that every x86-64 has, each kernel is compiled three times, for
+16, 32 (AVX2) and 64 bytes (AVX-512), and at each call the processor decides. No copy fuses
+multiplication and addition, so the choice changes no bit. `NRM_DISPATCH_LIMIT`, the most bytes
+to be used, is there for tests.
+*/
+static int nrmi_bytes(void)
 {
-    const nrmi_weight w = {1 / B, B / (n + B), n * (B / (n + B))};
-    return w;
+#ifdef NRM_DISPATCH
+    if (NRM_DISPATCH_LIMIT >= 64 && __builtin_cpu_supports("avx512f")) return 64;
+    if (NRM_DISPATCH_LIMIT >= 32 && __builtin_cpu_supports("avx2")) return 32;
+#endif
+    return sizeof(nrmi_vec);
 }
 
-/* m is an offset from x1, the first pivot; p, the pivot of these sums, becomes the next one. */
+#ifdef NRM_DISPATCH
+NRM_VECTOR(nrmi_vec32, 32);
+NRM_VECTOR(nrmi_vec64, 64);
+#define NRM_BYTES const int bytes,
+#define NRM_PASS_ON bytes,
+#define NRM_COPY(name, isa, size, arguments, ...)                                                  \
+    static __attribute__((target(isa))) NRM_APART void name##_##size(__VA_ARGS__)                  \
+    {                                                                                              \
+        name##_any(size, NRM_BARE arguments);                                                      \
+    }
+#define NRM_BARE(...) __VA_ARGS__
+#define NRM_KERNEL(name, arguments, ...)                                                           \
+    NRM_INLINE void name##_any(const int bytes, __VA_ARGS__);                                      \
+    NRM_COPY(name, "avx512f", 64, arguments, __VA_ARGS__)                                          \
+    NRM_COPY(name, "avx2", 32, arguments, __VA_ARGS__)                                             \
+    static void name(__VA_ARGS__)                                                                  \
+    {                                                                                              \
+        const int bytes = nrmi_bytes();                                                            \
+        if (bytes == 64)                                                                           \
+            name##_64 arguments;                                                                   \
+        else if (bytes == 32)                                                                      \
+            name##_32 arguments;                                                                   \
+        else                                                                                       \
+            name##_any(16, NRM_BARE arguments);                                                    \
+    }                                                                                              \
+    NRM_INLINE void name##_any(const int bytes, __VA_ARGS__)
+#define NRM_WIDTHS(...)                                                                            \
+    if (bytes == 64) {                                                                             \
+        typedef nrmi_vec64 nrmi_some;                                                              \
+        __VA_ARGS__                                                                                \
+    } else if (bytes == 32) {                                                                      \
+        typedef nrmi_vec32 nrmi_some;                                                              \
+        __VA_ARGS__                                                                                \
+    } else {                                                                                       \
+        typedef nrmi_vec nrmi_some;                                                                \
+        __VA_ARGS__                                                                                \
+    }
+#else
+#define NRM_BYTES
+#define NRM_PASS_ON
+#define NRM_KERNEL(name, arguments, ...) static void name(__VA_ARGS__)
+#define NRM_WIDTHS(...)                                                                            \
+    {                                                                                              \
+        typedef nrmi_vec nrmi_some;                                                                \
+        __VA_ARGS__                                                                                \
+    }
+#endif
+
+/* Statements for each i < n: for vectors as long as there are whole ones, then for single numbers.
+   nrmi_some is the type of what they work on, and NRM_MANY how many numbers that are. */
+#define NRM_MANY (sizeof(nrmi_some) / sizeof(nrm_real))
+#define NRM_LOOP(i, n, ...)                                                                        \
+    for (; i + NRM_MANY <= (n); i += NRM_MANY) {                                                   \
+        __VA_ARGS__;                                                                               \
+    }
+#define NRM_EACH(i, n, ...)                                                                        \
+    NRM_WIDTHS(NRM_LOOP(i, n, __VA_ARGS__))                                                        \
+    for (; i < (n); i++) {                                                                         \
+        typedef nrm_real nrmi_some;                                                                \
+        __VA_ARGS__;                                                                               \
+    }
+#define NRM_LOAD(at) (*(const nrmi_some *)(at))
+#define NRM_STORE(at, some) (*(nrmi_some *)(at) = (some))
+#define NRM_PLUS(p, i) ((p) != NULL ? (p) + (i) : NULL)
+
+/* m is an offset from x1, the first pivot; p, the pivot of these sums, becomes the next one. What a
+   block of B values weighs beside the n before it: 1/B, B/(n + B), n·B/(n + B). */
 static inline void nrmi_merge(nrm_acc *m, nrm_acc *Q, nrm_real *p, nrm_real x1, nrm_acc s1,
-                              nrm_acc s2, nrmi_weight w)
+                              nrm_acc s2, nrm_acc inverse, nrm_acc share, nrm_acc between)
 {
-    const nrm_acc mean = s1 * w.inverse;
+    const nrm_acc mean = s1 * inverse;
     const nrm_acc delta = ((nrm_acc)*p - (nrm_acc)x1) + mean - *m;
-    *m += delta * w.share;                              /* SUM.4 */
-    *Q += (s2 - s1 * mean) + delta * delta * w.between; /* SUM.5 */
+    *m += delta * share;                              /* SUM.4 */
+    *Q += (s2 - s1 * mean) + delta * delta * between; /* SUM.5 */
     *p = (nrm_real)((nrm_acc)x1 + *m);
 }
 
@@ -4268,10 +4091,7 @@ has overflowed or there is a NaN, and the two passes of SUM.7 decide.
 The inner loops SUM.3 therefore work in `nrm_real`, over stretches so short that rounding
 errors stay small, and merging is done in `nrm_acc`, once for each block.
 */
-static int nrmi_settled(nrm_acc Q, nrm_acc gross)
-{
-    return 4 * Q >= gross && nrmi_finite(gross); /* SUM.6 */
-}
+#define NRM_SETTLED(Q, gross) (4 * (Q) >= (gross) && nrmi_finite(gross)) /* SUM.6 */
 
 /*
 **The order of a sum** is part of the specification. For neighbours: as many lanes as fit into
@@ -4284,148 +4104,60 @@ modulo L, and at the end of a block the lanes are folded in half until one is le
 A block has at most 1024/L lines of L values and goes on from run to run. Columns are summed
 straight down, in blocks of 32 rows. Vectors of any width give the same bits.
 */
-#define NRM_LANE_VECS ((int)(NRM_LANES / NRM_VEC)) /* vectors that hold them     */
 enum {
     NRMI_BLOCK = 1024, /* values in a block of runs  */
     NRMI_LINES = 32,   /* rows in a block of columns */
     NRMI_STREAMS = 8   /* rows read at once          */
 };
 
-typedef struct NRM_OWN(nrmi_lanes) { /* two sums under way: of u, and of u·d with d = x − p */
-    nrmi_vec u[NRM_LANE_VECS], ud[NRM_LANE_VECS];
+/* Two sums under way, of u and of u·d with d = x − p; u is d if dy is NULL (SUM.3), else dy, or
+   dy·gamma. */
+typedef struct NRM_OWN(nrmi_lanes) {
+    nrm_real u[NRM_LANES] NRM_ON_LINE, ud[NRM_LANES];
 } nrmi_lanes;
-
-#define NRM_LOAD(at) (*(const nrmi_vec *)(at))
-#define NRM_STORE(at, vector) (*(nrmi_vec *)(at) = (vector))
-#define NRM_PLUS(p, i) ((p) != NULL ? (p) + (i) : NULL)
-
-/* One number or one vector: u is d if dy is NULL (SUM.3), else dy, or dy·gamma. */
 #define NRM_ADD(u_sum, ud_sum, u, d) ((u_sum) += (u), (ud_sum) += (u) * (d))
+#define NRM_ALL_LANES(j) NRM_UNROLL for (j = 0; j < NRM_LANES / NRM_MANY; j++)
 
 /* Adds n neighbours; the last ones, too few for all lanes, go one by one. */
-NRM_INLINE void nrmi_add_run(nrmi_lanes *lanes, const nrm_real *x, nrm_real p, const nrm_real *dy,
-                             const nrm_real *gamma, size_t n)
+NRM_INLINE void nrmi_add_run(NRM_BYTES nrmi_lanes *lanes, const nrm_real *x, nrm_real p,
+                             const nrm_real *dy, const nrm_real *gamma, size_t n, int fresh)
 {
-    nrm_real *u_sum = (nrm_real *)lanes->u, *ud_sum = (nrm_real *)lanes->ud;
     size_t i = 0, j;
-    int v;
-    if (n >= NRM_LANES) {
-        nrmi_lanes sum = *lanes; /* a copy that may live in registers */
-        for (; i + NRM_LANES <= n; i += NRM_LANES)
-            NRM_UNROLL for (v = 0; v < NRM_LANE_VECS; v++)
+    NRM_WIDTHS({
+        nrmi_some u_sum[NRM_LANES / NRM_MANY], ud_sum[NRM_LANES / NRM_MANY], zero = {0};
+        NRM_ALL_LANES(j) u_sum[j] = fresh ? zero : NRM_LOAD(lanes->u + j * NRM_MANY);
+        NRM_ALL_LANES(j) ud_sum[j] = fresh ? zero : NRM_LOAD(lanes->ud + j * NRM_MANY);
+        for (; i + NRM_LANES <= n; i += NRM_LANES) {
+            NRM_ALL_LANES(j)
             {
-                const size_t at = i + (size_t)v * NRM_VEC;
-                const nrmi_vec d = NRM_LOAD(x + at) - p;
-                nrmi_vec u = d;
+                const size_t at = i + j * NRM_MANY;
+                const nrmi_some d = NRM_LOAD(x + at) - p;
+                nrmi_some u = d;
                 if (dy != NULL) u = NRM_LOAD(dy + at);
                 if (gamma != NULL) u *= NRM_LOAD(gamma + at);
-                NRM_ADD(sum.u[v], sum.ud[v], u, d); /* SUM.8 */
+                NRM_ADD(u_sum[j], ud_sum[j], u, d); /* SUM.8 */
             }
-        *lanes = sum;
-    }
+        }
+        NRM_ALL_LANES(j) NRM_STORE(lanes->u + j * NRM_MANY, u_sum[j]);
+        NRM_ALL_LANES(j) NRM_STORE(lanes->ud + j * NRM_MANY, ud_sum[j]);
+    })
     for (j = 0; i < n; i++, j++) {
         const nrm_real d = x[i] - p;
         nrm_real u = dy != NULL ? dy[i] : d;
         if (gamma != NULL) u *= gamma[i];
-        NRM_ADD(u_sum[j], ud_sum[j], u, d); /* SUM.8 */
+        NRM_ADD(lanes->u[j], lanes->ud[j], u, d); /* SUM.8 */
     }
 }
 
-static inline void nrmi_clear_lanes(nrmi_lanes *lanes)
+/* In quarters of Q lanes: 4, or 2 of doubles. */
+static inline nrm_real nrmi_fold_lanes(const nrm_real *l)
 {
-    const nrmi_vec zero = {0};
-    int v;
-    for (v = 0; v < NRM_LANE_VECS; v++) lanes->u[v] = lanes->ud[v] = zero;
+    enum { Q = NRM_LANES / 4 };
+    nrm_real q[4] = {0, 0, 0, 0};
+    int j;
+    for (j = 0; j < Q; j++) q[j] = (l[j] + l[j + 2 * Q]) + (l[j + Q] + l[j + 3 * Q]); /* SUM.9 */
+    return Q == 4 ? (q[0] + q[2]) + (q[1] + q[3]) : q[0] + q[1];
 }
-
-/* Sixteen lanes to eight, and those to one; % keeps the index inside where L is 8. */
-static inline nrm_acc nrmi_fold_lanes(const nrmi_vec *lanes)
-{
-    const nrm_real *lane = (const nrm_real *)lanes;
-    nrm_real l[8];
-    size_t j;
-    for (j = 0; j < 8; j++) l[j] = NRM_LANES == 16 ? lane[j] + lane[(j + 8) % NRM_LANES] : lane[j];
-    return (nrm_acc)(((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))); /* SUM.9 */
-}
-
-/* How far a group has been read. */
-typedef struct nrmi_walk {
-    const nrmi_view *v;
-    size_t run, i;
-} nrmi_walk;
-
-/* The two sums over the next block of a group; returns how many values it has, 0 at the end. */
-static size_t nrmi_next_block(nrm_acc *su, nrm_acc *sud, nrmi_walk *at, const nrm_real *x,
-                              nrm_real p, const nrm_real *dy, const nrm_real *gamma)
-{
-    nrmi_lanes lanes;
-    size_t count = 0, lines = 0; /* a lane takes one value of each line */
-    nrmi_clear_lanes(&lanes);
-    while (at->run < at->v->runs) {
-        const size_t left = at->v->length - at->i, piece = nrmi_least(left, NRMI_BLOCK);
-        const size_t from = at->run * at->v->pitch + at->i;
-        lines += (piece + NRM_LANES - 1) / NRM_LANES;
-        if (lines > NRMI_BLOCK / NRM_LANES) break;
-        nrmi_add_run(&lanes, x + from, p, NRM_PLUS(dy, from), NRM_PLUS(gamma, at->i), piece);
-        count += piece;
-        at->i = piece < left ? at->i + piece : 0;
-        if (piece == left) at->run++;
-    }
-    *su = nrmi_fold_lanes(lanes.u);
-    *sud = nrmi_fold_lanes(lanes.ud);
-    return count;
-}
-
-/* The same for a row that is one block. */
-NRM_INLINE void nrmi_one_block(nrm_acc *su, nrm_acc *sud, const nrm_real *x, nrm_real p,
-                               const nrm_real *dy, const nrm_real *gamma, size_t n)
-{
-    nrmi_lanes lanes;
-    nrmi_clear_lanes(&lanes);
-    nrmi_add_run(&lanes, x, p, dy, gamma, n);
-    *su = nrmi_fold_lanes(lanes.u);
-    *sud = nrmi_fold_lanes(lanes.ud);
-}
-
-static int nrmi_is_one_block(const nrmi_view *v)
-{
-    return v->kind == NRMI_ROWS && v->length <= NRMI_BLOCK;
-}
-
-/* Mean and variance of a row or of a group of runs. */
-NRM_INLINE void nrmi_group_moments(nrmi_moments *t, size_t k, const nrm_real *x,
-                                   const nrmi_view *v, int one_block)
-{
-    nrm_real first = x[0];
-    int turn;
-    for (turn = 0; turn < 2; turn++) {
-        nrmi_walk at = {v, 0, 0};
-        nrm_acc m = 0, Q = 0, var = 0, n = 0, gross = 0, s1, s2;
-        nrm_real p = first;
-        size_t count;
-        if (one_block) { /* nothing to merge */
-            nrmi_one_block(&s1, &gross, x, first, NULL, NULL, v->length);
-            n = (nrm_acc)v->length;
-            m = s1 * (1 / n);
-            Q = gross - m * m * n; /* SUM.2 */
-            var = Q * (1 / n);
-        } else {
-            while ((count = nrmi_next_block(&s1, &s2, &at, x, p, NULL, NULL)) > 0) { /* (SUM.3) */
-                nrmi_merge(&m, &Q, &p, first, s1, s2, nrmi_weigh(n, (nrm_acc)count));
-                gross += s2;
-                n += (nrm_acc)count;
-            }
-            var = Q / n;
-        }
-        if (nrmi_settled(Q, gross)) {
-            nrmi_put(t, k, first, m, var);
-            return;
-        }
-        first = (nrm_real)((nrm_acc)first + m); /* once more, from the mean */
-    }
-    nrmi_two_passes(t, k, x, v);
-}
-
 #endif
 
 /*
@@ -4436,124 +4168,138 @@ sums of a few columns stay in registers for eight values. More would be worse, s
 are a multiple of 4 KB apart share eight places in the first-level cache.
 */
 #ifndef NRM_PLAIN
-static void nrmi_add_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const nrm_real *p,
-                          const nrm_real *dy, size_t rows, size_t pitch, size_t w)
-{
-    size_t c, i;
-    for (c = 0; c + NRM_VEC <= w; c += NRM_VEC) {
-        const nrmi_vec pivot = NRM_LOAD(p + c);
-        nrmi_vec u_sum = NRM_LOAD(su + c), ud_sum = NRM_LOAD(sud + c);
-        NRM_UNROLL for (i = 0; i < rows; i++)
-        {
-            const nrmi_vec d = NRM_LOAD(x + i * pitch + c) - pivot;
-            const nrmi_vec u = dy != NULL ? NRM_LOAD(dy + i * pitch + c) : d;
-            NRM_ADD(u_sum, ud_sum, u, d); /* SUM.3, SUM.12 */
-        }
-        NRM_STORE(su + c, u_sum);
-        NRM_STORE(sud + c, ud_sum);
-    }
-    for (; c < w; c++)
-        for (i = 0; i < rows; i++) {
-            const nrm_real d = x[i * pitch + c] - p[c], u = dy != NULL ? dy[i * pitch + c] : d;
-            NRM_ADD(su[c], sud[c], u, d); /* SUM.3, SUM.12 */
-        }
-}
-
-/* The two sums over a block of rows. */
-static void nrmi_sum_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const nrm_real *p,
-                          const nrm_real *dy, size_t rows, size_t pitch, size_t w)
+NRM_KERNEL(nrmi_add_rows, (su, sud, x, p, dy, rows, pitch, w), nrm_real *su, nrm_real *sud,
+           const nrm_real *x, const nrm_real *p, const nrm_real *dy, size_t rows, size_t pitch,
+           size_t w)
 {
     const size_t streams = NRMI_STREAMS / (dy != NULL ? 2u : 1u);
-    size_t i;
+    size_t n, i;
     NRM_MEMSET(su, 0, w * sizeof *su);
     NRM_MEMSET(sud, 0, w * sizeof *sud);
-    for (i = 0; i < rows; i += streams)
-        nrmi_add_rows(su, sud, x + i * pitch, p, NRM_PLUS(dy, i * pitch),
-                      nrmi_least(rows - i, streams), pitch, w);
-}
-
-/* A column that is settled after the first turn gets the same result in the second. */
-static void nrmi_column_moments(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t w)
-{
-    nrm_real first[NRM_SLOTS], pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
-    nrm_acc *offset = t->mean, *Q = t->var; /* which they become in the end */
-    const size_t N = v->runs, some = nrmi_least(N, NRMI_STREAMS);
-    size_t n, c, unsettled = w;
-    int turn;
-    nrmi_sum_rows(s1, s2, x, x, NULL, some, v->pitch, w);
-    for (c = 0; c < w; c++) first[c] = (nrm_real)((nrm_acc)x[c] + (nrm_acc)s1[c] / (nrm_acc)some);
-    for (turn = 0; turn < 2 && unsettled > 0; turn++) {
-        for (c = 0; c < w; c++) {
-            if (turn > 0 && !nrmi_settled(Q[c], (nrm_acc)gross[c]))
-                first[c] = (nrm_real)((nrm_acc)first[c] + offset[c]);
-            offset[c] = Q[c] = 0;
-            pivot[c] = first[c];
-            gross[c] = 0;
-        }
-        for (n = 0; n < N; n += NRMI_LINES) {
-            const size_t rows = nrmi_least(N - n, NRMI_LINES);
-            const nrmi_weight weight = nrmi_weigh((nrm_acc)n, (nrm_acc)rows);
-            nrmi_sum_rows(s1, s2, x + n * v->pitch, pivot, NULL, rows, v->pitch, w); /* SUM.3 */
-            for (c = 0; c < w; c++)
-                nrmi_merge(&offset[c], &Q[c], &pivot[c], first[c], (nrm_acc)s1[c], (nrm_acc)s2[c],
-                           weight);
-            for (c = 0; c < w; c++) gross[c] += s2[c];
-        }
-        for (unsettled = 0, c = 0; c < w; c++) unsettled += !nrmi_settled(Q[c], (nrm_acc)gross[c]);
+    for (n = 0; n < rows; n += streams) {
+        const size_t some = rows - n < streams ? rows - n : streams;
+        const nrm_real *at = x + n * pitch, *u_at = NRM_PLUS(dy, n * pitch);
+        size_t c = 0;
+        NRM_EACH(c, w, {
+            const nrmi_some pivot = NRM_LOAD(p + c);
+            nrmi_some u_sum = NRM_LOAD(su + c), ud_sum = NRM_LOAD(sud + c);
+            NRM_UNROLL for (i = 0; i < some; i++)
+            {
+                const nrmi_some d = NRM_LOAD(at + i * pitch + c) - pivot;
+                const nrmi_some u = dy != NULL ? NRM_LOAD(u_at + i * pitch + c) : d;
+                NRM_ADD(u_sum, ud_sum, u, d); /* SUM.3, SUM.12 */
+            }
+            NRM_STORE(su + c, u_sum);
+            NRM_STORE(sud + c, ud_sum);
+        })
     }
-    for (c = 0; c < w; c++)
-        if (unsettled == 0 || nrmi_settled(Q[c], (nrm_acc)gross[c]))
-            nrmi_put(t, c, first[c], offset[c], Q[c] / (nrm_acc)N);
-        else
-            nrmi_two_passes(t, c, x + c, v);
 }
 
+/* How far w groups from group g on have been read. */
+typedef struct nrmi_walk {
+    const nrmi_view *v;
+    size_t g, w, run, i, count;
+} nrmi_walk;
+
+/* The two sums of each group over its next block, of `count` values, 0 at the end; p: a pivot for
+   each group. */
+NRM_KERNEL(nrmi_next_block, (su, sud, at, x, p, dy, gamma), nrm_real *su, nrm_real *sud,
+           nrmi_walk *at, const nrm_real *x, const nrm_real *p, const nrm_real *dy,
+           const nrm_real *gamma)
+{
+    const nrmi_view *v = at->v;
+    const size_t down = at->run * v->pitch, i = at->i, D = v->length;
+    size_t count = nrmi_least(v->runs - at->run, NRMI_LINES), lines = 0, from, piece, k;
+    at->count = count;
+    if (v->kind == NRMI_COLUMNS) {
+        nrmi_add_rows(su, sud, x + down, p, NRM_PLUS(dy, down), count, v->pitch, at->w);
+        at->run += count;
+        return;
+    }
+    for (k = 0; k < at->w && at->count > 0; k++) {
+        const nrm_real *scale = gamma != NULL ? gamma + (at->g + k) % v->sets * D + i : NULL;
+        nrmi_lanes lanes;
+        if (v->kind == NRMI_ROWS) {
+            from = k * v->apart + i;
+            count = nrmi_least(D - i, NRMI_BLOCK);
+            nrmi_add_run(NRM_PASS_ON &lanes, x + from, p[k], NRM_PLUS(dy, from), scale, count, 1);
+        } else {
+            for (count = 0; at->run < v->runs; count += piece) {
+                from = at->run * v->pitch + at->i;
+                piece = nrmi_least(D - at->i, NRMI_BLOCK);
+                lines += (piece + NRM_LANES - 1) / NRM_LANES; /* a lane takes one value of each */
+                if (lines > NRMI_BLOCK / NRM_LANES) break;
+                nrmi_add_run(NRM_PASS_ON &lanes, x + from, *p, NRM_PLUS(dy, from), NULL, piece,
+                             count == 0);
+                at->run += at->i + piece == D;
+                at->i = at->i + piece < D ? at->i + piece : 0;
+            }
+        }
+        su[k] = nrmi_fold_lanes(lanes.u);
+        sud[k] = nrmi_fold_lanes(lanes.ud);
+        at->count = count;
+    }
+    at->run += v->kind == NRMI_ROWS && (at->i += count) == D;
+}
+
+/* One turn for w groups that begin at x, with their first pivots, into t from k on. Returns how
+   many are not settled: they get a variance of −1 and a better pivot. */
+static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_real *x,
+                        const nrmi_view *v, size_t w)
+{
+    const int one_block = v->kind == NRMI_ROWS && v->length <= NRMI_BLOCK; /* nothing to merge */
+    const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length, per = 1 / M;
+    nrm_real pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
+    nrm_acc *offset = t->mean + k, *Q = t->var + k; /* which they become in the end */
+    size_t c, n, unsettled = 0;
+    nrmi_walk at = {v, 0, 0, 0, 0, 0};
+    at.w = w;
+    for (c = 0; c < w; c++) {
+        offset[c] = Q[c] = 0;
+        pivot[c] = first[c];
+        gross[c] = 0;
+    }
+    nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL);
+    for (n = 0; at.count > 0; nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL)) {
+        const nrm_acc B = (nrm_acc)at.count, inverse = 1 / B, share = B / ((nrm_acc)n + B);
+        for (c = 0; c < w; c++) /* (SUM.3) */
+            nrmi_merge(&offset[c], &Q[c], &pivot[c], first[c], (nrm_acc)s1[c], (nrm_acc)s2[c],
+                       inverse, share, (nrm_acc)n * share);
+        for (c = 0; c < w; c++) gross[c] += s2[c];
+        n += at.count;
+    }
+    for (c = 0; c < w; c++) {
+        if (one_block) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
+        if (NRM_SETTLED(Q[c], (nrm_acc)gross[c])) {
+            nrmi_put(t, k + c, first[c], offset[c], one_block ? Q[c] * per : Q[c] / M);
+        } else {
+            first[c] = (nrm_real)((nrm_acc)first[c] + offset[c]);
+            t->var[k + c] = -1;
+            unsettled++;
+        }
+    }
+    return unsettled;
+}
+
+/* In a second turn a settled column gets the same result. */
 static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
                             size_t w)
 {
+    const size_t some = nrmi_least(v->runs, NRMI_STREAMS), apart = v->apart;
+    nrm_real first[NRM_SLOTS], squares[NRM_SLOTS];
     size_t k;
-    x += g * v->apart;
-    if (v->kind == NRMI_COLUMNS)
-        nrmi_column_moments(t, x, v, w);
-    else if (nrmi_is_one_block(v))
-        for (k = 0; k < w; k++) nrmi_group_moments(t, k, x + k * v->apart, v, 1);
-    else
-        for (k = 0; k < w; k++) nrmi_group_moments(t, k, x + k * v->apart, v, 0);
-}
-
-/* ∑u and ∑u·(x − p) of one group. */
-static void nrmi_group_sums(nrm_acc *su, nrm_acc *sud, const nrm_real *x, nrm_real p,
-                            const nrm_real *dy, const nrm_real *gamma, const nrmi_view *v)
-{
-    nrmi_walk at = {v, 0, 0};
-    nrm_acc u, ud;
-    if (nrmi_is_one_block(v)) {
-        nrmi_one_block(su, sud, x, p, dy, gamma, v->length);
-        return;
-    }
-    *su = *sud = 0;
-    while (nrmi_next_block(&u, &ud, &at, x, p, dy, gamma) > 0) {
-        *su += u;
-        *sud += ud;
-    }
-}
-
-/* A square of a float overflows above 10¹⁹ and loses digits below 10⁻¹⁹: then nrm_acc has to do. */
-static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w)
-{
-    const int wide = sizeof(nrm_real) > sizeof(float) && sizeof(nrm_acc) > sizeof(float);
-    const nrm_acc least = wide ? (nrm_acc)1e-290 : (nrm_acc)1e-30;
-    size_t k, i;
-    for (k = 0; k < w; k++) {
-        const nrm_real *row = x + (g + k) * v->apart;
-        nrm_acc sum, squares;
-        nrmi_group_sums(&sum, &squares, row, 0, row, NULL, v);
-        if (!nrmi_finite(squares) || squares < least)
-            for (squares = 0, i = 0; i < v->length; i++)
-                squares += (nrm_acc)row[i] * (nrm_acc)row[i];
-        nrmi_put(t, k, 0, 0, squares / (nrm_acc)v->length); /* RMS.1 */
-    }
+    x += g * apart;
+    if (v->kind == NRMI_COLUMNS) nrmi_add_rows(first, squares, x, x, NULL, some, v->pitch, w);
+    for (k = 0; k < w; k++)
+        first[k] = v->kind != NRMI_COLUMNS
+                       ? x[k * apart]
+                       : (nrm_real)((nrm_acc)x[k] + (nrm_acc)first[k] / (nrm_acc)some);
+    if (nrmi_turn(t, 0, first, x, v, w) == 0) return;
+    if (v->kind == NRMI_COLUMNS) nrmi_turn(t, 0, first, x, v, w);
+    for (k = 0; k < w; k++)
+        if (t->var[k] < 0 && (v->kind == NRMI_COLUMNS ||
+                              nrmi_turn(t, k, first + k, x + k * apart, v, 1) > 0))
+            nrmi_two_passes(t, k, x + k * apart, v);
 }
 
 /*
@@ -4564,38 +4310,46 @@ the mean is large:
     μ = h + t, h = μ rounded to nrm_real                              [SUM.10]
     ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)                            [SUM.12]
 */
-static void nrmi_column_sums(nrmi_sums *s, const nrm_real *dy, const nrm_real *x,
-                             const nrm_real *high, const nrmi_view *v, size_t w)
-{
-    nrm_real su[NRM_SLOTS], sud[NRM_SLOTS];
-    size_t n, c;
-    for (c = 0; c < w; c++) s->dy[c] = s->dy_xhat[c] = 0;
-    for (n = 0; n < v->runs; n += NRMI_LINES) {
-        const size_t at = n * v->pitch;
-        nrmi_sum_rows(su, sud, x + at, high, NRM_PLUS(dy, at), nrmi_least(v->runs - n, NRMI_LINES),
-                      v->pitch, w);
-        for (c = 0; c < w; c++) s->dy[c] += (nrm_acc)su[c];
-        for (c = 0; c < w; c++) s->dy_xhat[c] += (nrm_acc)sud[c];
-    }
-}
-
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
                          const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
                          size_t w)
 {
+    nrm_real su[NRM_SLOTS], sud[NRM_SLOTS];
+    nrmi_walk at = {v, 0, 0, 0, 0, 0};
+    const size_t start = g * v->apart;
     size_t k;
-    x += g * v->apart;
-    if (dy != NULL) dy += g * v->apart;
-    if (v->kind == NRMI_COLUMNS)
-        nrmi_column_sums(s, dy, x, mu->high, v, w);
-    else
-        for (k = 0; k < w; k++)
-            nrmi_group_sums(&s->dy[k], &s->dy_xhat[k], x + k * v->apart, mu->high[k],
-                            NRM_PLUS(dy, k * v->apart),
-                            NRM_PLUS(gamma, (g + k) % v->sets * v->length), v);
+    at.g = g;
+    at.w = w;
+    for (k = 0; k < w; k++) s->dy[k] = s->dy_xhat[k] = 0;
+    while (nrmi_next_block(su, sud, &at, x + start, mu->high, NRM_PLUS(dy, start), gamma),
+           at.count > 0) {
+        for (k = 0; k < w; k++) s->dy[k] += (nrm_acc)su[k];
+        for (k = 0; k < w; k++) s->dy_xhat[k] += (nrm_acc)sud[k];
+    }
     for (k = 0; k < w; k++) {
         const nrm_acc r = rstd != NULL ? rstd[k] : 1;
         s->dy_xhat[k] = r * (s->dy_xhat[k] - (nrm_acc)mu->low[k] * s->dy[k]); /* SUM.12 */
+    }
+}
+
+/* A square of a float overflows above 10¹⁹ and loses digits below 10⁻¹⁹: then nrm_acc has to do. */
+static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
+                            size_t w)
+{
+    const int wide = sizeof(nrm_real) > sizeof(float) && sizeof(nrm_acc) > sizeof(float);
+    const nrm_acc least = wide ? (nrm_acc)1e-290 : (nrm_acc)1e-30;
+    nrmi_centre zero;
+    nrmi_sums s;
+    size_t k, i;
+    nrmi_saved(&zero, NULL, NULL, v, g, w);
+    nrmi_sums_of(&s, x, NULL, x, &zero, NULL, v, g, w);
+    for (k = 0; k < w; k++) {
+        const nrm_real *row = x + (g + k) * v->apart;
+        nrm_acc squares = s.dy_xhat[k];
+        if (!nrmi_finite(squares) || squares < least)
+            for (squares = 0, i = 0; i < v->length; i++)
+                squares += (nrm_acc)row[i] * (nrm_acc)row[i];
+        nrmi_put(t, k, 0, 0, squares / (nrm_acc)v->length); /* RMS.1 */
     }
 }
 #endif
@@ -4614,7 +4368,7 @@ Scales and shifts are computed in `nrm_acc`, once for each group, and rounded. O
 outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹⁹.
 */
 #ifndef NRM_PLAIN
-/* SUM.11 and SUM.13, of numbers or of vectors: the one place where they stand. */
+/* SUM.11 and SUM.13, of numbers or of vectors. */
 #define NRM_AFFINE(x, high, slope, shift) (((x) - (high)) * (slope) + (shift))
 #define NRM_PROJECT(dy, gamma, dy_mean, affine, scale)                                             \
     ((((dy) * (gamma) - (dy_mean)) + (affine)) * (scale))
@@ -4628,135 +4382,63 @@ may not; hence the integer.
 */
 #if defined(__GNUC__) || defined(__clang__)
 #define NRM_PREFETCH(at, ahead)                                                                    \
-    __builtin_prefetch((const void *)((uintptr_t)(at) + (ahead) * sizeof(nrm_real)))
+    if ((ahead) > 0) __builtin_prefetch((const void *)((uintptr_t)(at) + (ahead) * sizeof *(at)))
 #else
-#define NRM_PREFETCH(at, ahead) ((void)0)
+#define NRM_PREFETCH(at, ahead)
 #endif
 
-static void nrmi_affine_row(nrm_real *y, const nrm_real *x, const nrm_real *high,
-                            const nrm_real *slope, const nrm_real *shift, size_t w)
+NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nrm_real *x,
+           const nrmi_centre *mu, const nrm_acc *scale, const nrm_acc *shift, const nrmi_view *v,
+           size_t g, size_t w)
 {
-    size_t c;
-    for (c = 0; c + NRM_VEC <= w; c += NRM_VEC)
-        NRM_STORE(y + c, NRM_AFFINE(NRM_LOAD(x + c), NRM_LOAD(high + c), NRM_LOAD(slope + c),
-                                     NRM_LOAD(shift + c))); /* SUM.11 */
-    for (; c < w; c++) y[c] = NRM_AFFINE(x[c], high[c], slope[c], shift[c]); /* SUM.11 */
-}
-
-static void nrmi_affine_run(nrm_real *y, const nrm_real *x, nrm_real high, nrm_real slope,
-                            nrm_real shift, size_t n, size_t ahead)
-{
-    size_t i;
-    for (i = 0; i + NRM_VEC <= n; i += NRM_VEC) {
-        if (ahead > 0) NRM_PREFETCH(x + i, ahead);
-        NRM_STORE(y + i, NRM_AFFINE(NRM_LOAD(x + i), high, slope, shift)); /* SUM.11 */
-    }
-    for (; i < n; i++) y[i] = NRM_AFFINE(x[i], high, slope, shift); /* SUM.11 */
-}
-
-static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
-                        const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w)
-{
+    const size_t S = v->length, ahead = v->ahead;
     nrm_real slope[NRM_SLOTS], offset[NRM_SLOTS];
     size_t n, k;
-    x += g * v->apart;
-    y += g * v->apart;
     for (k = 0; k < w; k++) {
         const nrm_acc b = shift != NULL ? shift[k] : 0;
         slope[k] = (nrm_real)scale[k];
         offset[k] = (nrm_real)(b - scale[k] * (nrm_acc)mu->low[k]);
     }
-    if (v->kind == NRMI_COLUMNS)
-        for (n = 0; n < v->runs; n++)
-            nrmi_affine_row(y + n * v->pitch, x + n * v->pitch, mu->high, slope, offset, w);
-    else
-        for (k = 0; k < w; k++)
-            for (n = 0; n < v->runs; n++) {
-                const size_t at = k * v->apart + n * v->pitch;
-                nrmi_affine_run(y + at, x + at, mu->high[k], slope[k], offset[k], v->length,
-                                v->ahead);
-            }
-}
-
-/* A row of layer norm: x̂ first, then γ and β along the row. */
-static void nrmi_scaled_row(nrm_real *y, const nrm_real *x, nrm_real high, nrm_real rstd,
-                            nrm_real shift, const nrm_real *gamma, const nrm_real *beta, size_t D,
-                            size_t ahead)
-{
-    const size_t whole = D - D % NRM_VEC;
-    size_t i = 0;
-    while (i < whole) {
-        const size_t line = nrmi_least(i + NRM_LANES, whole);
-        if (ahead > 0) NRM_PREFETCH(x + i, ahead);
-        for (; i < line; i += NRM_VEC) {
-            nrmi_vec v = NRM_AFFINE(NRM_LOAD(x + i), high, rstd, shift); /* LN.4 */
-            if (gamma != NULL) v *= NRM_LOAD(gamma + i);
-            if (beta != NULL) v += NRM_LOAD(beta + i);
-            NRM_STORE(y + i, v); /* LN.5 */
+    for (n = 0; n < v->runs && v->kind == NRMI_COLUMNS; n++) {
+        const size_t at = g * v->apart + n * v->pitch;
+        size_t c = 0;
+        NRM_EACH(c, w, NRM_STORE(y + at + c, NRM_AFFINE(NRM_LOAD(x + at + c), /* SUM.11 */
+                                                        NRM_LOAD(mu->high + c), NRM_LOAD(slope + c),
+                                                        NRM_LOAD(offset + c))))
+    }
+    for (k = 0; k < w && v->kind != NRMI_COLUMNS; k++) {
+        const nrm_real high = mu->high[k], s = slope[k], b = offset[k];
+        for (n = 0; n < v->runs; n++) {
+            const size_t at = (g + k) * v->apart + n * v->pitch;
+            size_t i = 0;
+            NRM_EACH(i, S, {
+                NRM_PREFETCH(x + at + i, ahead);
+                NRM_STORE(y + at + i, NRM_AFFINE(NRM_LOAD(x + at + i), high, s, b)); /* SUM.11 */
+            })
         }
     }
-    for (; i < D; i++) {
-        nrm_real v = NRM_AFFINE(x[i], high, rstd, shift); /* LN.4 */
-        if (gamma != NULL) v *= gamma[i];
-        if (beta != NULL) v += beta[i];
-        y[i] = v; /* LN.5 */
-    }
 }
 
-static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
-                             const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
-                             const nrmi_view *v, size_t g, size_t w)
+/* x̂ first, then γ and β along the row. */
+NRM_KERNEL(nrmi_affine_rows, (y, x, mu, rstd, gamma, beta, v, g, w), nrm_real *y,
+           const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd, const nrm_real *gamma,
+           const nrm_real *beta, const nrmi_view *v, size_t g, size_t w)
 {
+    const size_t D = v->length, G = v->sets, ahead = v->ahead;
     size_t k;
     for (k = 0; k < w; k++) {
-        const size_t at = (g + k) * v->apart, set = (g + k) % v->sets * v->length;
+        const size_t at = (g + k) * v->apart, set = (g + k) % G * D;
+        const nrm_real high = mu->high[k], r = (nrm_real)rstd[k];
         const nrm_real shift = (nrm_real)(-(nrm_acc)mu->low[k] * rstd[k]);
-        nrmi_scaled_row(y + at, x + at, mu->high[k], (nrm_real)rstd[k], shift, NRM_PLUS(gamma, set),
-                        NRM_PLUS(beta, set), v->length, v->ahead);
+        size_t i = 0;
+        NRM_EACH(i, D, {
+            nrmi_some some = NRM_AFFINE(NRM_LOAD(x + at + i), high, r, shift); /* LN.4 */
+            NRM_PREFETCH(x + at + i, ahead);
+            if (gamma != NULL) some *= NRM_LOAD(gamma + set + i);
+            if (beta != NULL) some += NRM_LOAD(beta + set + i);
+            NRM_STORE(y + at + i, some); /* LN.5 */
+        })
     }
-}
-
-typedef struct NRM_OWN(nrmi_plane) { /* coefficients of SUM.13 for some groups */
-    nrm_real slope[NRM_SLOTS], shift[NRM_SLOTS];
-    nrm_real gamma[NRM_SLOTS], dy_mean[NRM_SLOTS], scale[NRM_SLOTS];
-} nrmi_plane;
-
-static void nrmi_project_row(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                             const nrm_real *high, const nrmi_plane *p, size_t w)
-{
-    const nrm_real *slope = p->slope, *shift = p->shift;
-    size_t c;
-    for (c = 0; c + NRM_VEC <= w; c += NRM_VEC) {
-        const nrmi_vec affine = NRM_AFFINE(NRM_LOAD(x + c), NRM_LOAD(high + c),
-                                           NRM_LOAD(slope + c), NRM_LOAD(shift + c));
-        NRM_STORE(dx + c, NRM_PROJECT(NRM_LOAD(dy + c), NRM_LOAD(p->gamma + c),
-                                       NRM_LOAD(p->dy_mean + c), affine,
-                                       NRM_LOAD(p->scale + c))); /* BN.19 as SUM.13 */
-    }
-    for (; c < w; c++)
-        dx[c] = NRM_PROJECT(dy[c], p->gamma[c], p->dy_mean[c],
-                            NRM_AFFINE(x[c], high[c], slope[c], shift[c]),
-                            p->scale[c]); /* BN.19 as SUM.13 */
-}
-
-static void nrmi_project_run(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                             nrm_real high, const nrmi_plane *p, size_t k, size_t n, size_t ahead)
-{
-    const nrm_real slope = p->slope[k], shift = p->shift[k];
-    const nrm_real gamma = p->gamma[k], dy_mean = p->dy_mean[k], scale = p->scale[k];
-    size_t i;
-    for (i = 0; i + NRM_VEC <= n; i += NRM_VEC) {
-        const nrmi_vec affine = NRM_AFFINE(NRM_LOAD(x + i), high, slope, shift);
-        if (ahead > 0) {
-            NRM_PREFETCH(x + i, ahead);
-            NRM_PREFETCH(dy + i, ahead);
-        }
-        NRM_STORE(dx + i, NRM_PROJECT(NRM_LOAD(dy + i), gamma, dy_mean, affine,
-                                       scale)); /* BN.19 as SUM.13 */
-    }
-    for (; i < n; i++)
-        dx[i] = NRM_PROJECT(dy[i], gamma, dy_mean, NRM_AFFINE(x[i], high, slope, shift),
-                            scale); /* BN.19 as SUM.13 */
 }
 
 /*
@@ -4765,39 +4447,49 @@ In group norm γ differs from group to group of a view, and ⟨g⟩ goes into th
     dx_cs = r·(γ_c·dy_cs + (t·(x_cs − h) + b)), t = −r·⟨g·x̂⟩, b = −⟨g⟩ − t·(μ − h)  [GN.8]
 
 */
-static void nrmi_plane_of(nrmi_plane *p, const nrm_acc *gamma, const nrmi_centre *mu,
-                          const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s,
-                          nrm_acc share, size_t w)
+NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w), nrm_real *dx,
+           const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x, const nrmi_centre *mu,
+           const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s, nrm_acc share,
+           const nrmi_view *v, size_t g, size_t w)
 {
-    size_t k;
+    const int columns = v->kind == NRMI_COLUMNS;
+    const size_t S = v->length;
+    const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (of rows it would be too far) */
+    nrm_real slope[NRM_SLOTS], shift[NRM_SLOTS], c[NRM_SLOTS], m1[NRM_SLOTS], r[NRM_SLOTS];
+    size_t n, k;
     for (k = 0; k < w; k++) {
         const nrm_acc dy_mean = s != NULL ? s->dy[k] * share : 0;
-        const nrm_acc slope = s != NULL ? -rstd[k] * (s->dy_xhat[k] * share) : 0;
-        const nrm_acc shift = -slope * (nrm_acc)mu->low[k];
-        p->slope[k] = (nrm_real)slope;
-        p->shift[k] = (nrm_real)(gamma != NULL ? -dy_mean + shift : shift); /* GN.8 */
-        p->gamma[k] = (nrm_real)(gamma != NULL ? gamma[k] : 1);
-        p->dy_mean[k] = (nrm_real)(gamma != NULL ? 0 : dy_mean);
-        p->scale[k] = (nrm_real)scale[k];
+        const nrm_acc a = s != NULL ? -rstd[k] * (s->dy_xhat[k] * share) : 0;
+        const nrm_acc b = -a * (nrm_acc)mu->low[k];
+        slope[k] = (nrm_real)a;
+        shift[k] = (nrm_real)(gamma != NULL ? -dy_mean + b : b); /* GN.8 */
+        c[k] = (nrm_real)(gamma != NULL ? gamma[k] : 1);
+        m1[k] = (nrm_real)(gamma != NULL ? 0 : dy_mean);
+        r[k] = (nrm_real)scale[k];
     }
-}
-
-static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
-                         const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
-{
-    const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (of rows it would be too far) */
-    nrmi_plane p;
-    size_t n, k;
-    nrmi_plane_of(&p, gamma, mu, rstd, scale, s, share, w);
-    for (n = 0; n < v->runs; n++) {
+    for (n = 0; n < v->runs && columns; n++) {
         const size_t at = g * v->apart + n * v->pitch;
-        if (v->kind == NRMI_COLUMNS)
-            nrmi_project_row(dx + at, dy + at, x + at, mu->high, &p, w);
-        else
-            for (k = 0; k < w; k++)
-                nrmi_project_run(dx + at + k * v->apart, dy + at + k * v->apart,
-                                 x + at + k * v->apart, mu->high[k], &p, k, v->length, ahead);
+        size_t i = 0;
+        NRM_EACH(i, w, {
+            const nrmi_some affine = NRM_AFFINE(NRM_LOAD(x + at + i), NRM_LOAD(mu->high + i),
+                                                NRM_LOAD(slope + i), NRM_LOAD(shift + i));
+            NRM_STORE(dx + at + i, NRM_PROJECT(NRM_LOAD(dy + at + i), NRM_LOAD(c + i),
+                                               NRM_LOAD(m1 + i), affine,
+                                               NRM_LOAD(r + i))); /* BN.19 as SUM.13 */
+        })
+    }
+    for (n = 0; n < v->runs * w && !columns; n++) {
+        const size_t at = (g + n % w) * v->apart + n / w * v->pitch;
+        const nrm_real high = mu->high[n % w], a = slope[n % w], b = shift[n % w];
+        const nrm_real gain = c[n % w], dy_mean = m1[n % w], factor = r[n % w];
+        size_t i = 0;
+        NRM_EACH(i, S, {
+            const nrmi_some affine = NRM_AFFINE(NRM_LOAD(x + at + i), high, a, b);
+            NRM_PREFETCH(x + at + i, ahead);
+            NRM_PREFETCH(dy + at + i, ahead);
+            NRM_STORE(dx + at + i, NRM_PROJECT(NRM_LOAD(dy + at + i), gain, dy_mean, affine,
+                                               factor)); /* BN.19 as SUM.13 */
+        })
     }
 }
 
@@ -4805,71 +4497,34 @@ static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma,
 Layer norm's dγ and dβ go down the columns, dx goes along the rows, and both read the same x and
 dy. So one sweep computes both.
 */
-typedef struct NRM_OWN(nrmi_row) { /* of one row: x̂ = (x − high)·rstd + shift, and its two means */
-    nrm_real high, rstd, shift, g_mean, gx_mean;
-} nrmi_row;
-
-/* LN.8, LN.9 and LN.14, of numbers or of vectors. */
-#define NRM_DX_OF(g, xhat, row) ((((g) - (row)->g_mean) - (xhat) * (row)->gx_mean) * (row)->rstd)
-
-static inline void nrmi_sweep_vec(nrm_real *dx, nrm_real *sum, nrm_real *sum_x, const nrm_real *dy,
-                                  const nrm_real *x, const nrm_real *gamma, const nrmi_row *row)
+NRM_KERNEL(nrmi_project_rows, (dx, columns, dy, gamma, x, mu, rstd, s, share, v, g, w),
+           nrm_real *dx, nrmi_columns *columns, const nrm_real *dy, const nrm_real *gamma,
+           const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_sums *s,
+           nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
-    const nrmi_vec xhat = NRM_AFFINE(NRM_LOAD(x), row->high, row->rstd, row->shift);
-    nrmi_vec g = NRM_LOAD(dy);
-    if (sum != NULL) {
-        NRM_STORE(sum, NRM_LOAD(sum) + g);            /* LN.8 */
-        NRM_STORE(sum_x, NRM_LOAD(sum_x) + g * xhat); /* LN.9 */
-    }
-    if (dx == NULL) return;
-    if (gamma != NULL) g *= NRM_LOAD(gamma);
-    NRM_STORE(dx, NRM_DX_OF(g, xhat, row)); /* LN.14 */
-}
-
-static void nrmi_sweep_row(nrm_real *dx, nrm_real *sum, nrm_real *sum_x, const nrm_real *dy,
-                           const nrm_real *x, const nrm_real *gamma, const nrmi_row *in, size_t D,
-                           size_t ahead)
-{
-    const nrmi_row copy = *in, *row = &copy; /* dx might overlap *in for all the compiler knows */
-    const size_t whole = D - D % NRM_VEC;
-    size_t i = 0;
-    while (i < whole) {
-        const size_t line = nrmi_least(i + NRM_LANES, whole);
-        if (ahead > 0) {
-            NRM_PREFETCH(x + i, ahead);
-            NRM_PREFETCH(dy + i, ahead);
-        }
-        for (; i < line; i += NRM_VEC)
-            nrmi_sweep_vec(NRM_PLUS(dx, i), NRM_PLUS(sum, i), NRM_PLUS(sum_x, i), dy + i, x + i,
-                           NRM_PLUS(gamma, i), row);
-    }
-    for (; i < D; i++) {
-        const nrm_real xhat = NRM_AFFINE(x[i], row->high, row->rstd, row->shift), u = dy[i];
-        if (sum != NULL) {
-            sum[i] += u;          /* LN.8 */
-            sum_x[i] += u * xhat; /* LN.9 */
-        }
-        if (dx != NULL) dx[i] = NRM_DX_OF(gamma != NULL ? u * gamma[i] : u, xhat, row); /* LN.14 */
-    }
-}
-
-static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                              const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
-                              const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
-                              const nrmi_view *v, size_t g, size_t w)
-{
+    const size_t D = v->length, G = v->sets, ahead = 2 * v->ahead;
     size_t k;
     for (k = 0; k < w; k++) {
-        const size_t at = (g + k) * v->apart, set = (g + k) % v->sets * v->length;
-        nrmi_row row;
-        row.high = mu->high[k];
-        row.rstd = (nrm_real)rstd[k];
-        row.shift = (nrm_real)(-(nrm_acc)mu->low[k] * rstd[k]);
-        row.g_mean = (nrm_real)(s != NULL ? s->dy[k] * share : 0);
-        row.gx_mean = (nrm_real)(s != NULL ? s->dy_xhat[k] * share : 0);
-        nrmi_sweep_row(NRM_PLUS(dx, at), columns != NULL ? columns->dy + set : NULL,
-                       columns != NULL ? columns->dy_xhat + set : NULL, dy + at, x + at,
-                       NRM_PLUS(gamma, set), &row, v->length, 2 * v->ahead);
+        const size_t at = (g + k) * v->apart, set = (g + k) % G * D;
+        const nrm_real high = mu->high[k], r = (nrm_real)rstd[k];
+        const nrm_real shift = (nrm_real)(-(nrm_acc)mu->low[k] * rstd[k]);
+        const nrm_real m1 = (nrm_real)(s != NULL ? s->dy[k] * share : 0);
+        const nrm_real m2 = (nrm_real)(s != NULL ? s->dy_xhat[k] * share : 0);
+        nrm_real *sum = columns != NULL ? columns->dy + set : NULL;
+        nrm_real *sum_x = columns != NULL ? columns->dy_xhat + set : NULL;
+        size_t i = 0;
+        NRM_EACH(i, D, {
+            const nrmi_some xhat = NRM_AFFINE(NRM_LOAD(x + at + i), high, r, shift);
+            nrmi_some u = NRM_LOAD(dy + at + i);
+            NRM_PREFETCH(x + at + i, ahead);
+            NRM_PREFETCH(dy + at + i, ahead);
+            if (sum != NULL) {
+                NRM_STORE(sum + i, NRM_LOAD(sum + i) + u);            /* LN.8 */
+                NRM_STORE(sum_x + i, NRM_LOAD(sum_x + i) + u * xhat); /* LN.9 */
+            }
+            if (gamma != NULL) u *= NRM_LOAD(gamma + set + i);
+            if (dx != NULL) NRM_STORE(dx + at + i, ((u - m1) - xhat * m2) * r); /* LN.14 */
+        })
     }
 }
 #endif
@@ -4944,9 +4599,17 @@ They depend only on whether the compiler fuses multiplication and addition into 
 rounding. gcc does so by default in its GNU dialects, newer clangs do too;
 `-ffp-contract=off` forbids it.
 */
-#define NRM_TILE_ROWS 6
-#define NRM_COLS (NRM_VEC * NRM_TILE_VECS) /* columns of a tile */
+enum { NRMI_TILE_ROWS = 6, NRMI_MOST_COLS = 256 / sizeof(nrm_real) };
 
+/* Vectors in a row of a tile, and columns. */
+#define NRM_TILE_VECS(bytes) ((bytes) >= 64 || (bytes) == sizeof(nrm_real) ? 4 : 2)
+static size_t nrmi_cols(void)
+{
+    const size_t bytes = (size_t)nrmi_bytes();
+    return NRM_TILE_VECS(bytes) * bytes / sizeof(nrm_real);
+}
+
+#ifndef NRM_DISPATCH
 #if defined(__clang__) /* here, and only here, multiplication and addition may be fused */
 #pragma STDC FP_CONTRACT DEFAULT
 #elif defined(__GNUC__)
@@ -4954,53 +4617,49 @@ rounding. gcc does so by default in its GNU dialects, newer clangs do too;
 #elif defined(_MSC_VER)
 #pragma fp_contract(on)
 #endif
-/* LIN.5 for a tile of rows x NRM_COLS. Rows of c are ldc apart; those of b are contiguous. */
-NRM_INLINE void nrmi_tile(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t depth,
-                          int fresh, int rows)
+#endif
+/* LIN.5 for a tile. Rows of c are ldc apart; those of b are contiguous. */
+NRM_INLINE void nrmi_tile(NRM_BYTES nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b,
+                          size_t depth, int fresh, int rows)
 {
-    nrmi_vec sum[NRM_TILE_ROWS][NRM_TILE_VECS], bk[NRM_TILE_VECS];
-    size_t k;
-    int i, v;
-    if (fresh) {
-        NRM_MEMSET(sum, 0, sizeof sum);
-    } else {
-        NRM_UNROLL for (i = 0; i < NRM_TILE_ROWS; i++)
+    NRM_WIDTHS({
+        enum { V = NRM_TILE_VECS(sizeof(nrmi_some)) };
+        nrmi_some sum[NRMI_TILE_ROWS][V], bk[V], zero = {0};
+        size_t k, v;
+        int i;
+        NRM_UNROLL for (i = 0; i < rows; i++)
         {
-            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-                if (i < rows)
-                    sum[i][v] = *(const nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC);
+            NRM_UNROLL for (v = 0; v < V; v++)
+                sum[i][v] = fresh ? zero : NRM_LOAD(c + (size_t)i * ldc + v * NRM_MANY);
         }
-    }
-    for (k = 0; k < depth; k++, a.at += a.col, b.at += b.row) {
-        NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-            bk[v] = *(const nrmi_vec *)(b.at + (size_t)v * NRM_VEC);
-        NRM_UNROLL for (i = 0; i < NRM_TILE_ROWS; i++)
+        for (k = 0; k < depth; k++, a.at += a.col, b.at += b.row) {
+            NRM_UNROLL for (v = 0; v < V; v++) bk[v] = NRM_LOAD(b.at + v * NRM_MANY);
+            NRM_UNROLL for (i = 0; i < rows; i++)
+            {
+                const nrm_real aik = a.at[(size_t)i * a.row];
+                NRM_UNROLL for (v = 0; v < V; v++) sum[i][v] += aik * bk[v]; /* LIN.5 */
+            }
+        }
+        NRM_UNROLL for (i = 0; i < rows; i++)
         {
-            const nrm_real aik = i < rows ? a.at[(size_t)i * a.row] : 0;
-            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-                if (i < rows) sum[i][v] += aik * bk[v]; /* LIN.5 */
+            NRM_UNROLL for (v = 0; v < V; v++)
+                NRM_STORE(c + (size_t)i * ldc + v * NRM_MANY, sum[i][v]);
         }
-    }
-    NRM_UNROLL for (i = 0; i < NRM_TILE_ROWS; i++)
-    {
-        NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-            if (i < rows)
-                *(nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC) = sum[i][v];
-    }
+    })
 }
 
 #define NRM_TILE(name, rows) /* a function of its own has all registers to itself */               \
-    static NRM_APART void name(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b,              \
-                               size_t depth, int fresh)                                            \
+    NRM_KERNEL(name, (c, ldc, a, b, depth, fresh), nrm_real *c, size_t ldc, nrmi_matrix a,         \
+               nrmi_matrix b, size_t depth, int fresh)                                             \
     {                                                                                              \
-        nrmi_tile(c, ldc, a, b, depth, fresh, rows);                                               \
+        nrmi_tile(NRM_PASS_ON c, ldc, a, b, depth, fresh, rows);                                   \
     }
 NRM_TILE(nrmi_tile6, 6)
 NRM_TILE(nrmi_tile4, 4)
 NRM_TILE(nrmi_tile2, 2)
 NRM_TILE(nrmi_tile1, 1)
 
-/* All rows of NRM_COLS columns, the largest tiles first. */
+/* All rows of the columns of a tile, the largest tiles first. */
 static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
                        size_t depth, int fresh)
 {
@@ -5017,6 +4676,7 @@ static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, si
         rows -= step;
     }
 }
+#ifndef NRM_DISPATCH
 #if defined(__clang__) /* from here on no more */
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
@@ -5025,21 +4685,23 @@ static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, si
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
 #endif
+#endif
 
 /* The last columns, too few for a whole tile: c makes a detour through a padded copy. */
 static void nrmi_narrow_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
                               size_t cols, size_t depth, int fresh)
 {
-    nrm_real padded[NRM_TILE_ROWS * NRM_COLS];
+    const size_t tile = nrmi_cols();
+    nrm_real padded[NRMI_TILE_ROWS * NRMI_MOST_COLS];
     size_t i, j;
     NRM_MEMSET(padded, 0, sizeof padded);
     while (rows > 0) {
-        const size_t step = nrmi_least(rows, NRM_TILE_ROWS);
+        const size_t step = nrmi_least(rows, NRMI_TILE_ROWS);
         for (i = 0; i < step && !fresh; i++)
-            for (j = 0; j < cols; j++) padded[i * NRM_COLS + j] = c[i * ldc + j];
-        nrmi_block(padded, NRM_COLS, a, b, step, depth, fresh);
+            for (j = 0; j < cols; j++) padded[i * tile + j] = c[i * ldc + j];
+        nrmi_block(padded, tile, a, b, step, depth, fresh);
         for (i = 0; i < step; i++)
-            for (j = 0; j < cols; j++) c[i * ldc + j] = padded[i * NRM_COLS + j];
+            for (j = 0; j < cols; j++) c[i * ldc + j] = padded[i * tile + j];
         c += step * ldc;
         a.at += step * a.row;
         rows -= step;
@@ -5047,7 +4709,7 @@ static void nrmi_narrow_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matri
 }
 
 /*
-A strip of b, NRM_COLS wide, is first *packed*: copied into rows of exactly its width that
+A strip of b, as wide as a tile, is first *packed*: copied into rows of exactly its width that
 cross as few cache lines as possible. Speed then does not depend on where the matrix begins.
 With arrays 16 bytes past a cache line, as `malloc` returns them, 128 x 784 by 784 x 1000
 rises from 73 to 85 GFLOP/s (peak 102, AVX2). For fewer than NRM_PACK_FROM rows the copy
@@ -5056,26 +4718,17 @@ is packed at a time, 20 KB with AVX. Between two stretches c is stored and loade
 changes no bit. So no bit depends on NRM_DEPTH either, and where `NRM_WIDTH` asks for a
 small stack it shrinks too.
 */
-#define NRM_PACK_FROM 12
-#define NRM_DEEP (NRM_COLS > 32 ? 160 : 320)
-#define NRM_DEPTH (NRM_WIDTH < 1024 ? 8 + (NRM_DEEP - 8) * (NRM_WIDTH) / 1024 : NRM_DEEP)
+enum { NRMI_PACK_FROM = 12, NRMI_PACKED = 10240 }; /* rows; numbers in a packed strip */
+#define NRM_PACKED (NRM_WIDTH < 1024 ? 512 + (NRMI_PACKED - 512) * (NRM_WIDTH) / 1024 : NRMI_PACKED)
 
-/* Copies depth x cols elements of b, of at most NRM_COLS columns, into rows of NRM_COLS. */
-static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols)
+/* Copies depth x cols elements of b into rows of `tile`. */
+static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols, size_t tile)
 {
     size_t k, j;
-    int v;
-    for (k = 0; k < depth; k++, to += NRM_COLS, b.at += b.row) {
-        if (b.col == 1 && cols == NRM_COLS) {
-            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-            {
-                const size_t at = (size_t)v * NRM_VEC;
-                *(nrmi_vec *)(to + at) = *(const nrmi_vec *)(b.at + at);
-            }
-            continue;
-        }
-        for (j = 0; j < cols; j++) to[j] = b.at[j * b.col];
-        for (; j < NRM_COLS; j++) to[j] = 0;
+    for (k = 0; k < depth; k++, to += tile, b.at += b.row) {
+        for (j = 0; j < cols && b.col != 1; j++) to[j] = b.at[j * b.col];
+        if (b.col == 1) NRM_MEMCPY(to, b.at, cols * sizeof *to);
+        for (j = cols; j < tile; j++) to[j] = 0;
     }
 }
 
@@ -5084,20 +4737,21 @@ static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols)
 static void nrmi_multiply(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
                           size_t cols, size_t depth, int fresh)
 {
-    nrm_real packed[NRM_DEPTH * NRM_COLS] NRM_ON_LINE;
-    const size_t stretches = (depth + NRM_DEPTH - 1) / NRM_DEPTH;
+    nrm_real packed[NRM_PACKED] NRM_ON_LINE;
+    const size_t tile = nrmi_cols(), most = nrmi_least(NRM_PACKED / tile, 320);
+    const size_t stretches = (depth + most - 1) / most;
     const size_t deep = (depth + stretches - 1) / stretches;
     size_t j, k;
     for (k = 0; k < depth; k += deep)
-        for (j = 0; j < cols; j += NRM_COLS) {
-            const size_t wide = nrmi_least(cols - j, NRM_COLS), steps = nrmi_least(depth - k, deep);
+        for (j = 0; j < cols; j += tile) {
+            const size_t wide = nrmi_least(cols - j, tile), steps = nrmi_least(depth - k, deep);
             const nrmi_matrix part = nrmi_strided(a.at + k * a.col, a.row, a.col);
             nrmi_matrix strip = nrmi_strided(b.at + k * b.row + j * b.col, b.row, b.col);
-            if (b.col != 1 || wide < NRM_COLS || rows >= NRM_PACK_FROM) {
-                nrmi_pack(packed, strip, steps, wide);
-                strip = nrmi_strided(packed, NRM_COLS, 1);
+            if (b.col != 1 || wide < tile || rows >= NRMI_PACK_FROM) {
+                nrmi_pack(packed, strip, steps, wide, tile);
+                strip = nrmi_strided(packed, tile, 1);
             }
-            if (wide == NRM_COLS)
+            if (wide == tile)
                 nrmi_block(c + j, ldc, part, strip, rows, steps, fresh && k == 0);
             else
                 nrmi_narrow_block(c + j, ldc, part, strip, rows, wide, steps, fresh && k == 0);
@@ -5132,7 +4786,8 @@ static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows,
                          size_t depth, int fresh)
 {
     const int by_rows = rows > cols;
-    const size_t count = by_rows ? rows : cols, grain = by_rows ? NRM_TILE_ROWS : NRM_COLS;
+    const size_t grain = by_rows ? (size_t)NRMI_TILE_ROWS : nrmi_cols();
+    const size_t count = by_rows ? rows : cols;
     size_t numbers, threads, share; /* numbers that are as much work; rows or columns a thread */
     int i, parts, bad = 0;
     if (rows == 0 || cols == 0 || depth == 0) {
@@ -5432,68 +5087,58 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 
 ### History
 
-- 0.2.0, form: two parts, `NRM_PLAIN`. Private macros, all `NRM_...`, stay defined.
-- 0.2.0, what left, with docs/10_conventions.md for the formulas: `unfold`, `convention_of`,
-  `running_import`, `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm`
-  (group norm with G = C), `noise_forward` and `noise_backward` (noisy batch norm does both),
-  `argmax`, `mlp_predict`, `mlp_reestimate` (`examples/training.h` has one), `rng_shuffle`
-  (Fisher and Yates by `nrm_rng_below`), `version` (`NRM_VERSION`), four checks (the functions
-  that use the data say the same), and files (`examples/npz.h`).
-- 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group
-  in group norm; `NRM_DOUBLE` with `NRM_ACC=float`; floats computed in another type (x87),
-  unless `NRM_ANY_FLOAT_EVAL`. A network checks all its layers before any of them works.
+- 0.2.0, form: two parts, `NRM_PLAIN`. Private macros `NRM_...` stay defined.
+- 0.2.0, what left (formulas: docs/10_conventions.md): `unfold`, `convention_of`, `running_import`,
+  `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C),
+  `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate`
+  (`examples/training.h`), `version` (`NRM_VERSION`), four checks, files (`examples/npz.h`).
+- 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group in
+  group norm; `NRM_DOUBLE` with `NRM_ACC=float`; x87 floats, unless `NRM_ANY_FLOAT_EVAL`. A network
+  checks all its layers before any of them works.
 - 0.2.0, accepted now: ε = 0; dx NULL beside other outputs; y = x where nothing is saved; a
   predefined `NRM_DEF`; a global named `gamma` (gcc and clang need no math.h).
-- 0.2.0, results: a cumulative average passes over a channel that is not finite. The backward
-  passes keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`. Fast-math
-  options of clang do not reach in. The stack follows `NRM_WIDTH`.
+- 0.2.0, results: a cumulative average passes over a channel that is not finite. Backward passes
+  keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`.
 - 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
 
 ### References, by equation
 
-- BN.1 to BN.5, BN.9 (the factor), BN.12 to BN.19: Ioffe, Szegedy, "Batch Normalization",
-  2015. BR.1 to BR.3: Ioffe, "Batch Renormalization", 2017. NB.1 to NB.5, LP.2: Santurkar et
-  al., "How Does Batch Normalization Help Optimization?", 2018, app. A.2, 3.3. ST.1 to ST.3:
-  Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
-  Variances", 1979.
-- LN.1 to LN.5, RNN.1 to RNN.3: Ba, Kiros, Hinton, "Layer Normalization", 2016. Statistics
-  of each step: Cooijmans et al., "Recurrent Batch Normalization", 2016. RNN.6, RNN.11:
-  Bengio, Simard, Frasconi, "Learning long-term dependencies with gradient descent is
-  difficult", 1994.
+- BN.1 to BN.5, BN.9 (the factor), BN.12 to BN.19: Ioffe, Szegedy, "Batch Normalization", 2015.
+  BR.1 to BR.3: Ioffe, "Batch Renormalization", 2017. NB.1 to NB.5, LP.2: Santurkar et al., "How
+  Does Batch Normalization Help Optimization?", 2018, app. A.2, 3.3. ST.1 to ST.3: Chan, Golub,
+  LeVeque, "Updating Formulae", 1979.
+- LN.1 to LN.5, RNN.1 to RNN.3: Ba, Kiros, Hinton, "Layer Normalization", 2016. Statistics of each
+  step: Cooijmans et al., "Recurrent Batch Normalization", 2016. RNN.6, RNN.11: Bengio, Simard,
+  Frasconi, "Learning long-term dependencies", 1994.
 - GN.1 to GN.3: Wu, He, "Group Normalization", 2018; G = C: Ulyanov et al., "Instance
-  Normalization", 2016. RMS.1, RMS.2: Zhang, Sennrich, "Root Mean Square Layer
-  Normalization", 2019. WN.2, WN.4, WN.6, WN.8: Salimans, Kingma, "Weight Normalization",
-  2016. WN.12: Kohler et al., "Exponential convergence rates for Batch Normalization", 2018.
-- MLP.5: He et al., "Delving Deep into Rectifiers", 2015. MLP.6: Glorot, Bengio,
-  "Understanding the difficulty of training deep feedforward neural networks", 2010. OPT.1:
-  Polyak, "Some methods of speeding up the convergence of iteration methods", 1964. OPT.3 to
-  OPT.5: Kingma, Ba, "Adam", 2015.
-- RNG.1, RNG.2: O'Neill, "PCG", 2014. RNG.5, RNG.6: Marsaglia, Bray, "A convenient method
-  for generating normal variables", 1964. GC.3: Richardson, "The Approximate Arithmetical
-  Solution by Finite Differences of Physical Problems", 1911.
+  Normalization", 2016. RMS.1, RMS.2: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019.
+  WN.2, WN.4, WN.6, WN.8: Salimans, Kingma, "Weight Normalization", 2016. WN.12: Kohler et al.,
+  "Exponential convergence rates for Batch Normalization", 2018.
+- MLP.5: He et al., "Delving Deep into Rectifiers", 2015. MLP.6: Glorot, Bengio, "Understanding the
+  difficulty of training", 2010. OPT.1: Polyak, "Some methods of
+  speeding up the convergence", 1964. OPT.3 to OPT.5: Kingma, Ba, "Adam", 2015.
+- RNG.1, RNG.2: O'Neill, "PCG", 2014. RNG.5, RNG.6: Marsaglia, Bray, "A convenient method for
+  generating normal variables", 1964. GC.3: Richardson, "Approximate Arithmetical Solution", 1911.
 
 ### Licences: either of these two, whichever you prefer
 
-- Public domain (The Unlicense). This is free and unencumbered software released into the
-  public domain. Anyone is free to copy, modify, publish, use, compile, sell, or distribute
-  this software, either in source code form or as a compiled binary, for any purpose,
-  commercial or non-commercial, and by any means. In jurisdictions that recognize copyright
-  laws, the author or authors of this software dedicate any and all copyright interest in
-  the software to the public domain. We make this dedication for the benefit of the public
-  at large and to the detriment of our heirs and successors. We intend this dedication to be
-  an overt act of relinquishment in perpetuity of all present and future rights to this
-  software under copyright law.
-- MIT No Attribution (MIT-0). Copyright 2026 the normlayers.h authors. Permission is hereby
-  granted, free of charge, to any person obtaining a copy of this software and associated
-  documentation files (the "Software"), to deal in the Software without restriction,
-  including without limitation the rights to use, copy, modify, merge, publish, distribute,
-  sublicense, and/or sell copies of the Software, and to permit persons to whom the Software
-  is furnished to do so.
+- Public domain (The Unlicense). This is free and unencumbered software released into the public
+  domain. Anyone is free to copy, modify, publish, use, compile, sell, or distribute this software,
+  either in source code form or as a compiled binary, for any purpose, commercial or non-commercial,
+  and by any means. In jurisdictions that recognize copyright laws, the author or authors of this
+  software dedicate any and all copyright interest in the software to the public domain. We make
+  this dedication for the benefit of the public at large and to the detriment of our heirs and
+  successors. We intend this dedication to be an overt act of relinquishment in perpetuity of all
+  present and future rights to this software under copyright law.
+- MIT No Attribution (MIT-0). Copyright 2026 the normlayers.h authors. Permission is hereby granted,
+  free of charge, to any person obtaining a copy of this software and associated documentation files
+  (the "Software"), to deal in the Software without restriction, including without limitation the
+  rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the
+  Software, and to permit persons to whom the Software is furnished to do so.
 
-In either case THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A
-PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS
-BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT
-OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER
-DEALINGS IN THE SOFTWARE.
+In either case THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED,
+INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES
+OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN
+CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 */

@@ -71,7 +71,8 @@ download()
     elif have wget; then
         wget -q -T 30 -t 2 -O "$2" "$1" 2>"$work/why"
     else
-        die "neither curl nor wget is there; install one of them, or set MNIST_URL to a folder"
+        die "neither curl nor wget is there: 'sh examples/deps.sh mnist' installs curl, or set" \
+            "MNIST_URL to a folder"
     fi
 }
 
@@ -119,7 +120,8 @@ unpack_from()
         return 0
     fi
     rm -f "$work/damaged"
-    { gzip -dc <"$work/got" 2>/dev/null || : >"$work/damaged"; } | head -c $((most + 1)) >"$work/raw"
+    { gzip -dc <"$work/got" 2>/dev/null || : >"$work/damaged"; } |
+        head -c $((most + 1)) >"$work/raw"
     if [ "$(wc -c <"$work/raw")" -gt "$most" ]; then
         complain "$1: $2.gz unpacks to more than any file of MNIST has"
         return 1

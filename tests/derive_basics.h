@@ -436,9 +436,11 @@ static void block_sums(nrm_acc *su, nrm_acc *sud, const nrm_real *x, nrm_real p,
                        const nrm_real *gamma, size_t n)
 {
     const nrmi_view row = nrmi_rows(1, n);
-    nrmi_walk at = {&row, 0, 0};
-    const size_t count = nrmi_next_block(su, sud, &at, x, p, dy, gamma);
-    if (count != n) *su = *sud = (nrm_acc)NAN;
+    nrmi_walk at = {&row, 0, 1, 0, 0, 0};
+    nrm_real u = 0, ud = 0;
+    nrmi_next_block(&u, &ud, &at, x, &p, dy, gamma);
+    *su = at.count == n ? (nrm_acc)u : (nrm_acc)NAN;
+    *sud = at.count == n ? (nrm_acc)ud : (nrm_acc)NAN;
 }
 
 /* With zeros in all other lanes the tree has nothing to add, and a lane's own order shows. */
@@ -527,7 +529,7 @@ static void derive_moments_of(const nrm_real *x, size_t n)
     nrm_acc su, sud, m, Q, mean, high, low;
     nrmi_moments one, two;
     size_t i;
-    nrmi_group_moments(&one, 0, x, &row, 1);
+    nrmi_moments_of(&one, x, &row, 0, 1);
     nrmi_two_passes(&two, 0, x, &row);
     mean = one.mean[0];
     high = (nrm_acc)one.at.high[0];
@@ -566,6 +568,7 @@ static void derive_merge(const nrm_real *x, size_t n, size_t B)
     const exact_moments first = exact_moments_of(x, n), all = exact_moments_of(x, n + B);
     const wide count = (wide)(n + B), weight = (wide)n * (wide)B / count;
     nrm_acc m = (nrm_acc)(first.mean - (wide)x[0]), M = (nrm_acc)(first.var * (wide)n);
+    const nrm_acc share = (nrm_acc)B / (nrm_acc)(n + B);
     nrm_real p = (nrm_real)((nrm_acc)x[0] + m);
     wide s1 = 0, s2 = 0, direct, delta, grown;
     size_t i;
@@ -573,7 +576,8 @@ static void derive_merge(const nrm_real *x, size_t n, size_t B)
         s1 += (wide)x[i] - (wide)p;
         s2 += ((wide)x[i] - (wide)p) * ((wide)x[i] - (wide)p);
     }
-    nrmi_merge(&m, &M, &p, x[0], (nrm_acc)s1, (nrm_acc)s2, nrmi_weigh((nrm_acc)n, (nrm_acc)B));
+    nrmi_merge(&m, &M, &p, x[0], (nrm_acc)s1, (nrm_acc)s2, 1 / (nrm_acc)B, share,
+               (nrm_acc)n * share);
     DERIVE("SUM.4", apart((wide)x[0] + (wide)m, all.mean, fabsl(all.mean) + sqrtl(all.var)),
            acc_identity());
     ALSO(unless(p == (nrm_real)((nrm_acc)x[0] + m)), replay());

@@ -167,6 +167,11 @@ all_jobs() { # compiler
         # and with fused operations, and 64, which any compiler makes of two times 32 if need be
         job_if "$1" f32 "-mavx -mno-fma" "-std=gnu99 -O2" avx
         job_if "$1" f64 "-mavx2 -mfma -mno-avx512f" "-std=gnu99 -O2" avx2 fma
+        # the copies for other processors; those of 64 bytes are in the lines above
+        for bytes in 16 32; do
+            job "$1" "" "f32 f64" "-std=gnu99 -O2 -DNRM_DISPATCH_LIMIT=$bytes"
+        done
+        job "$1" "" acc32 "-std=gnu99 -O2 -DNRM_NO_DISPATCH"
         job_if "$1" f32 "-mavx2 -mfma -U__AVX512F__ -D__AVX512F__" "-std=gnu99 -O2" avx2 fma
         # the 32-bit machine, whose floats without these two options would be those of the x87
         job_if "$1" "f32 f64 acc32" "-m32 -msse2 -mfpmath=sse" "-std=gnu99 -O2"

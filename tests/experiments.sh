@@ -30,12 +30,12 @@ check "a smoke pass of all experiments" smoke "$first"
 check "in time" in_time $(($(date +%s) - began))
 for program in $programs; do
     for what in .csv .png _verdicts.csv; do
-        check "$program$what" sh -c "ls '$first/reproduce_quick/$program'*$what"
+        check "$program$what" sh -c "ls '$first/reproduce_quick/${program}_quick'*$what"
     done
 done
 # No data goes into these gradients, and they are rounded: the same on every machine.
 check "the gradients through time" sh -c "grep -E '^arm|,(decades,1|farthest,0|formula,1),' \
-    '$first/reproduce_quick/20_recurrent_norm.csv' >'$dir/gradients.csv'"
+    '$first/reproduce_quick/20_recurrent_norm_quick.csv' >'$dir/gradients.csv'"
 check "they are the ones on file" \
     cmp "$dir/gradients.csv" tests/expected/20_recurrent_norm_quick.csv
 check "a page of verdicts" grep -q 'not counted' "$first/reproduce_quick/verdicts.md"
@@ -62,7 +62,8 @@ if command -v setsid >/dev/null; then
     check "a pass that was killed three times ends" smoke "$again"
     for program in $programs; do
         check "$program.csv is the same" \
-            cmp "$first/reproduce_quick/$program.csv" "$again/reproduce_quick/$program.csv"
+            cmp "$first/reproduce_quick/${program}_quick.csv" \
+            "$again/reproduce_quick/${program}_quick.csv"
     done
 else
     echo "experiments: missing: setsid, nothing is killed"

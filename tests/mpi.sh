@@ -16,6 +16,7 @@ for tool in mpicc mpirun; do
 done
 . tests/checks.sh
 bin=$BUILD/mpi
+name=mpi_batchnorm_quick # of a quick run's files
 
 # Open MPI, by default, wants neither root nor more ranks than cores; others do not look at these.
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -43,12 +44,12 @@ refuses() { # refuses TEXT N ARGUMENTS...: code 2, and one line that says why
     [ $? -eq 2 ] && [ "$(grep -c "^mpi_batchnorm: .*$text" "$dir/refused")" -eq 1 ]
 }
 bounds() { # bounds FOLDER EXPRESSION: true of $2 float, $3 double, $4 separate, in every row
-    [ "$(grep -vc '^#' "$1/mpi_batchnorm_first.csv")" -eq 9 ] &&
-        grep -v '^#' "$1/mpi_batchnorm_first.csv" | sed 1d |
+    [ "$(grep -vc '^#' "$1/${name}_first.csv")" -eq 9 ] &&
+        grep -v '^#' "$1/${name}_first.csv" | sed 1d |
         awk -F, "{ print } !($2) { bad = 1 } END { exit bad }"
 }
 undivided() { # the rows of the network that knows nothing of other workers
-    grep '^[a-z]*,undivided,' "$1/mpi_batchnorm.csv"
+    grep '^[a-z]*,undivided,' "$1/$name.csv"
 }
 shown() { # shown FILE FUNCTION: its text
     awk -v start="^static int $2\\\\(" '$0 ~ start { on = 1 } on { print } on && /^}/ { exit }' "$1"
@@ -63,7 +64,7 @@ check "the example compiles" make -s BUILD="$bin" CC="$CC" CFLAGS="${EXAMPLE_CFL
 for n in 2 3; do
     check "$n ranks train" quick $n "$dir/$n"
     check "$n ranks: it says that the digits are synthetic" grep -q synthetic "$dir/$n.err"
-    check "$n ranks: so does its table" grep -q '^# data: synthetic' "$dir/$n/mpi_batchnorm.csv"
+    check "$n ranks: so does its table" grep -q '^# data: synthetic' "$dir/$n/$name.csv"
     # shellcheck disable=SC2016
     {
         check "$n ranks: synchronised is undivided, in double" bounds "$dir/$n" '$3 <= 1e-13'
@@ -76,8 +77,8 @@ for n in 2 3; do
     done
     check "$n ranks train again" quick $n "$dir/again$n"
     for file in .csv _loss.csv _drift.csv _first.csv .png; do
-        check "$n ranks: mpi_batchnorm$file is the same twice" \
-            cmp "$dir/$n/mpi_batchnorm$file" "$dir/again$n/mpi_batchnorm$file"
+        check "$n ranks: $name$file is the same twice" \
+            cmp "$dir/$n/$name$file" "$dir/again$n/$name$file"
     done
 done
 check "the parts are uneven" grep -q "with 2 4 6 of every 12, and 2 2 0 of the last" "$dir/3.out"

@@ -62,6 +62,7 @@ function begin_function(text) {
 # A line of code at the outermost level: functions, prototypes, structs.
 function outermost(text) {
     if (stating == "") stated = FNR
+    if (sub(/^NRM_KERNEL\(/, "static void ", text)) sub(/,/, "(", text)
     if (text ~ /^typedef [a-z]+ NRM_OWN\(/) { # the name that the linker sees
         sub(/NRM_OWN\(/, "", text)
         sub(/\)/, "", text)
@@ -225,7 +226,7 @@ function lengths(    i, n, longest, most, s, c) {
     }
     check_faults("chapters: the longest, " most ", has " longest \
         " lines, limit 340, for the perceptron 495")
-    check(FNR <= 6090, "the header has " FNR " lines, limit 6090")
+    check(FNR <= 5100, "the header has " FNR " lines, limit 5100")
     check(bytes <= 292 * 1024, "the header has " bytes " bytes, limit " 292 * 1024)
 }
 # Words that a part's code, with its comments, does not mention.

@@ -45,6 +45,7 @@ mutate() {
     awk -v id="$1" '
         function bare(line) { sub(/^ +/, "", line); return line }
         function starts(line,   at) { # is this where the function is declared or defined?
+            if (sub(/^NRM_KERNEL\(/, "void ", line)) sub(/,/, "(", line)
             at = index(line, within "(")
             return line ~ /^[A-Za-z]/ && at > 1 && substr(line, at - 1, 1) ~ /[ *]/
         }

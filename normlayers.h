@@ -51,7 +51,7 @@ line; `NRM_STATIC`, `NRM_DEF` in any file; the others where the functions are co
     NRM_STATIC           a private `static inline` copy of all functions
     NRM_DEF              what stands before each function: dllexport, visibility, ...
     NORMLAYERS_IMPLEMENTATION    compile the functions here
-    NRM_SQRT NRM_MEMCPY NRM_MEMSET      used instead of sqrt (of an nrm_acc), memcpy, memset
+    NRM_SQRT             instead of sqrt (of an nrm_acc); so NRM_MEMCPY, NRM_MEMSET
     NRM_NO_LIBC          include neither math.h nor string.h: define these three
     NRM_PLAIN            plain primitives, ## 15: small, no SIMD
     NRM_NO_VECTORS       no vector extensions
@@ -85,10 +85,10 @@ disagree on `NRM_DOUBLE` or `NRM_ACC` do not link; a program may use both in dif
   `NRM_GEMM` makes the products (docs/determinism.md).
 - In a forward pass a NaN or infinity spoils its channel (batch norm) or its row (layer norm) and
   nothing else, no running statistic. It spoils the gradients of parameters that are sums over it.
-- In float the error of a norm's result is at most 2·10⁻⁶ of the largest term before cancellation,
-  for means of x up to 10⁶ times its spread and values up to about 10³⁷ (docs/accuracy.md). The
-  relative error is larger for dx with two values per group, which nearly cancels (5·10⁻³), and
-  for a γ gradient: 3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
+- In float a norm's error is at most 2·10⁻⁶ of the largest term before cancellation, for means of x
+  up to 10⁶ times its spread and values up to about 10³⁷ (docs/accuracy.md). The relative error is
+  larger for dx with two values per group, which nearly cancels (5·10⁻³), and for a γ gradient:
+  3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
 - Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or `nrm_running`
   belongs to one thread at a time. Rounding to nearest is assumed, without floating-point traps. The
   stack takes up to 85 KB (110 KB with `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward
@@ -249,8 +249,11 @@ NRM_DEF const char *nrm_strerror(int status); /* never NULL, even for unknown co
    NULL, for 1 and 0, and dx, dgamma, dbeta if not wanted; dx may be dy. Without a backward pass
    (for batch norms: in infer mode) all saved outputs may be NULL, and then y may be x. */
 /* ---- batch normalization ---- */
-/* Statistics of the batch, which move the running ones; these, without and with a backward pass. */
-enum nrm_mode { NRM_TRAIN = 0, NRM_INFER = 1, NRM_FROZEN = 2 };
+enum nrm_mode {
+    NRM_TRAIN = 0, /* statistics of this batch; running statistics are updated */
+    NRM_INFER = 1, /* running statistics; no backward pass */
+    NRM_FROZEN = 2 /* running statistics, taken as constants; gradients flow through */
+};
 /* Running statistics of one batch norm layer. Before the first batch fill mean with 0, var with 1
    and batches with 0; or take those of a whole data set from nrm_stats, by ST.7. */
 typedef struct NRM_OWN(nrm_running) {
@@ -423,9 +426,8 @@ typedef struct NRM_OWN(nrm_rnn) {
     const nrm_real *gamma, *beta; /* [H]; without a norm gamma is not used, beta is the bias */
     nrm_running *running; /* [T] of batch norm, one for each step; may be NULL in train mode */
 } nrm_rnn;
-typedef struct NRM_OWN(nrm_rnn_grads) { /* of the same shapes, +=; each may be NULL */
-    nrm_real *dWx, *dWh, *dgamma, *dbeta;
-} nrm_rnn_grads;
+/* Gradients of the same shapes, +=; each may be NULL. */
+typedef struct NRM_OWN(nrm_rnn_grads) { nrm_real *dWx, *dWh, *dgamma, *dbeta; } nrm_rnn_grads;
 NRM_DEF int nrm_rnn_forward(
     nrm_real *h, nrm_real *a, /* [T+1][N][H], h[0] in, rest out; [T][N][H] out: summed inputs */
     nrm_acc *mean, nrm_acc *rstd, /* [T][N] or [T][H] out: layer or batch norm (none: unused) */
@@ -2661,8 +2663,7 @@ static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_a
 ### 11.2  Forward
 
 γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or none;
-then β is the usual bias. x·Wx is one product of T·N rows. As one norm serves both terms, a large
-input takes most of the variance that divides the row, and leaves little to the state.
+then β is the usual bias. x·Wx is one product of T·N rows.
 
     a[t] = x[t]·Wx + h[t]·Wh  [RNN.1]
     z[t] = γ·norm(a[t]) + β   [RNN.2]
@@ -3059,8 +3060,7 @@ the whole batch is
     L = ∑_w (N_w/N)·L_w  [MLP.9]
 
 So each worker weights its gradient by N_w/N, and the gradients are added up. Up to rounding this is
-the gradient of the undivided batch, if batch norm is merged. If `sync` works in the order of the
-workers, all copies keep the same bits.
+the gradient of the undivided batch, if batch norm is merged.
 */
 static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
     size_t N, int mode, int moves)
@@ -5087,7 +5087,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 
 ### History
 
-- 0.2.0, form: two parts, `NRM_PLAIN`. Private macros, all `NRM_...`, stay defined.
+- 0.2.0, form: two parts, `NRM_PLAIN`. Private macros `NRM_...` stay defined.
 - 0.2.0, what left (formulas: docs/10_conventions.md): `unfold`, `convention_of`, `running_import`,
   `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C),
   `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate`

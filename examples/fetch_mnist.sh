@@ -120,7 +120,8 @@ unpack_from()
         return 0
     fi
     rm -f "$work/damaged"
-    { gzip -dc <"$work/got" 2>/dev/null || : >"$work/damaged"; } | head -c $((most + 1)) >"$work/raw"
+    { gzip -dc <"$work/got" 2>/dev/null || : >"$work/damaged"; } |
+        head -c $((most + 1)) >"$work/raw"
     if [ "$(wc -c <"$work/raw")" -gt "$most" ]; then
         complain "$1: $2.gz unpacks to more than any file of MNIST has"
         return 1

@@ -5892,6 +5892,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 #undef NRM_COPY
 #undef NRM_COUNT
 #undef NRM_DISPATCH
+#undef NRM_DISPATCH_LIMIT
 #undef NRM_EACH
 #undef NRM_FORWARD_ARGS
 #undef NRM_FROM

@@ -157,6 +157,6 @@ for item in $optional; do
     [ "$item" = mpi ] && target=mpi
     # shellcheck disable=SC2046
     install $(package "$item") ||
-        say "could not install $(package "$item"); \`make $target\` will not work, everything else does"
+        say "could not install $(package "$item"); \`make $target\` will not work, the rest does"
 done
 say "done"

@@ -52,8 +52,9 @@ done
 {
     echo "all: $(echo "$files" | sed 's/\.v/.vo/g')"
     printf '%%.vo: %%.v\n\t@coqc -q -w none $< || { rm -f $@; exit 1; }\n'
-    coqdep -Q . '' $files 2>/dev/null | grep '\.vo .*:' | sed 's/ [^ ]*\.glob//; s/ [^ ]*\.v\.beautified//
-        s/ [^ ]*\.required_vo//; s/\.v$/.v/'
+    # only what each .vo needs
+    coqdep -Q . '' $files 2>/dev/null | grep '\.vo .*:' |
+        sed 's/^\([^ ]*\.vo\) [^:]*:/\1:/'
 } >Makefile.coq
 make -k -j "$JOBS" -f Makefile.coq >log 2>&1 || { cat log; fail "a file does not compile"; }
 

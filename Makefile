@@ -176,7 +176,7 @@ bench-docs: bench-peers ## the same, into docs/performance.md and docs/figures
 bench-mnist: $(OBJECTS) ## time an MNIST epoch, beside PyTorch where it is installed
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench/mnist.sh $(MNIST)
 
-check: test strict sanitize plain equations tagged cortex mutants book-check determinism \
+check: test strict sanitize plain equations tagged cortex mutants prove book-check determinism \
 	accuracy parity ## all of it
 	@sh tests/lint/tags.sh --faults && sh tests/files.sh && sh tests/mpi.sh
 

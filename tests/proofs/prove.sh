@@ -29,8 +29,7 @@ verdict() {
 # Classical logic, functions that agree everywhere are equal, and Dedekind's cuts: the real numbers
 # of Coq's standard library (and Coquelicot's) are built on these.
 axioms='ClassicalDedekindReals.sig_forall_dec ClassicalDedekindReals.sig_not_dec
-FunctionalExtensionality.functional_extensionality_dep Classical_Prop.classic
-ClassicalEpsilon.constructive_indefinite_description'
+FunctionalExtensionality.functional_extensionality_dep Classical_Prop.classic'
 
 for tool in coqc coqtop coqdep gappa; do
     command -v $tool >/dev/null ||

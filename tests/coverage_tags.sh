@@ -127,8 +127,8 @@ FILENAME ~ /\/counts$/ {
         sub(/[^A-Za-z0-9_].*$/, "", name[FNR])
     }
     continued = text ~ /\\$/ ? define[FNR] : 0
-    # What is handed to NRM_EACH has, for gcov, the line of the call.
-    if (!define[FNR] && text ~ /NRM_EACH\(/) { call = FNR; depth = 0 }
+    # What is handed to NRM_EACH or NRM_WIDTHS has, for gcov, the line of the call.
+    if (!define[FNR] && text ~ /NRM_(EACH|WIDTHS)\(/) { call = FNR; depth = 0 }
     if (call) {
         within[FNR] = call
         depth += gsub(/\(/, "(", text) - gsub(/\)/, ")", text)
@@ -170,6 +170,7 @@ END {
             r = define[n] ? of_macro(modes[m], define[n], 0) : of_statement(modes[m], n)
             if (r < 0) continue
             compiled = 1
+            if (r == 1 && n in within) r = 2 # (all its statements are one line)
             if (r == 1 && !define[n] && bare[n] !~ /^ *(} else |else )?(for|while|if) /) r = 2
             if (r < 2) wrong = wrong (wrong == "" ? "" : ", ") modes[m] ": " \
                 (r ? "runs only in part" : "does not run")

@@ -92,8 +92,10 @@ mismatch() { # compiler, flags of the implementation, flags of the users: must n
         object "$1" -std=c99 main_users.c m.o $3 || { echo "does not even compile"; return 0; }
     link "$1" implementation.o a.o b.o m.o
 }
-undefined() { # object: what it wants from elsewhere; the toolchain's own table is not a call
-    nm -u "$work/$1" | awk '{print $NF}' | grep -v '^_GLOBAL_OFFSET_TABLE_$' | sort | tr '\n' ' '
+undefined() { # object: what it wants from elsewhere, but for what the compiler brings itself: its
+    # table, and in libgcc or compiler-rt what the processor can (__builtin_cpu_supports)
+    nm -u "$work/$1" | awk '{print $NF}' | grep -v -e '^_GLOBAL_OFFSET_TABLE_$' -e '^__cpu_' |
+        sort | tr '\n' ' '
 }
 freestanding() { # compiler, flags
     object "$1" -std=c99 freestanding.c bare.o -ffreestanding -nostdlib -fno-stack-protector $2 ||

@@ -4072,7 +4072,7 @@ has overflowed or there is a NaN, and the two passes of SUM.7 decide.
 The inner loops SUM.3 therefore work in `nrm_real`, over stretches so short that rounding
 errors stay small, and merging is done in `nrm_acc`, once for each block.
 */
-#define NRM_SETTLED(Q, gross) (4 * (Q) >= (gross) && nrmi_finite(gross)) /* SUM.6 */
+#define NRM_SETTLED(Q, gross) ((4 * (Q) >= (gross)) & nrmi_finite(gross)) /* SUM.6 */
 
 /*
 **The order of a sum** is part of the specification. For neighbours: as many lanes as fit into
@@ -4254,15 +4254,13 @@ static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_re
         for (c = 0; c < w; c++) gross[c] += s2[c];
         n += at.count;
     }
-    for (c = 0; c < w; c++) {
-        if (one_block) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
-        if (NRM_SETTLED(Q[c], (nrm_acc)gross[c])) {
-            nrmi_put(t, k + c, first[c], offset[c], one_block ? Q[c] * per : Q[c] / M);
-        } else {
-            first[c] = (nrm_real)((nrm_acc)first[c] + offset[c]);
-            t->var[k + c] = -1;
-            unsettled++;
-        }
+    for (c = 0; c < w && one_block; c++) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
+    for (c = 0; c < w; c++) { /* (a loop without branches becomes one over vectors) */
+        const int settled = NRM_SETTLED(Q[c], (nrm_acc)gross[c]);
+        const nrm_acc var = one_block ? Q[c] * per : Q[c] / M;
+        nrmi_put(t, k + c, first[c], offset[c], settled ? var : -1);
+        first[c] = settled ? first[c] : t->at.high[k + c];
+        unsettled += !settled;
     }
     return unsettled;
 }
@@ -4272,14 +4270,15 @@ static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view 
                             size_t w)
 {
     const size_t some = nrmi_least(v->runs, NRMI_STREAMS), apart = v->apart;
-    nrm_real first[NRM_SLOTS], squares[NRM_SLOTS];
+    nrm_real first[NRM_SLOTS], sums[NRM_SLOTS], squares[NRM_SLOTS];
     size_t k;
     x += g * apart;
-    if (v->kind == NRMI_COLUMNS) nrmi_add_rows(first, squares, x, x, NULL, some, v->pitch, w);
-    for (k = 0; k < w; k++)
-        first[k] = v->kind != NRMI_COLUMNS
-                       ? x[k * apart]
-                       : (nrm_real)((nrm_acc)x[k] + (nrm_acc)first[k] / (nrm_acc)some);
+    for (k = 0; k < w; k++) first[k] = x[k * apart];
+    if (v->kind == NRMI_COLUMNS) {
+        nrmi_add_rows(sums, squares, x, first, NULL, some, v->pitch, w);
+        for (k = 0; k < w; k++)
+            first[k] = (nrm_real)((nrm_acc)first[k] + (nrm_acc)sums[k] / (nrm_acc)some);
+    }
     if (nrmi_turn(t, 0, first, x, v, w) == 0) return;
     if (v->kind == NRMI_COLUMNS) nrmi_turn(t, 0, first, x, v, w);
     for (k = 0; k < w; k++)

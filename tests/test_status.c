@@ -344,7 +344,6 @@ static void test_empty_channels(void)
         const nrm_stats some = {4, 1, 8};
         stats[c] = some;
     }
-    memset(&stats[0], 0, sizeof stats[0]);
     memset(&stats[3], 0, sizeof stats[3]);
     memset(&stats[s->C - 1], 0, sizeof stats[0]);
     mean[3] = rstd[3] = 7;

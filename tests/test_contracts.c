@@ -796,8 +796,8 @@ static void test_aliases(void)
                                      (s->call == call_fold && i + j == 4 && i * j == 3);
                     const int allowed = pair && shift == 0;
                     if (i == j || !is_output(s, i) || allowed) continue;
-                    if (shift > 0 && bytes_of(s, i, &a) <= 8) continue;
-                    if (shift < 0 && bytes_of(s, j, &a) <= 8) continue;
+                    if (shift >= (int)bytes_of(s, i, &a)) continue;
+                    if (-shift >= (int)bytes_of(s, j, &a)) continue;
                     neutral_if_judged(s, i, j);
                     keep();
                     a.p[j] = (unsigned char *)a.p[i] + shift;

@@ -240,7 +240,7 @@ static void plant(const site *s, int trouble, size_t g)
 {
     const nrm_real largest = sizeof(nrm_real) == 4 ? (nrm_real)FLT_MAX : (nrm_real)DBL_MAX;
     const size_t n = length_of(s), at = (g * 5 + 1) % n;
-    const double wide = sqrt(3 * (double)largest), edge = (double)largest * (1 - 0.5 / (double)n);
+    const double wide = 2 * sqrt((double)largest), edge = (double)largest * (1 - 0.5 / (double)n);
     size_t i;
     if (trouble == NOT_A_NUMBER) *value_of(s, g, s->call == update_masked ? 0 : at) = (nrm_real)NAN;
     if (trouble == INFINITE) *value_of(s, g, s->call == update_masked ? 0 : at) = (nrm_real)INFINITY;

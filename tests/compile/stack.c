@@ -1,4 +1,4 @@
-/* stack.c - how much of the stack the calls take that take most of it: on a stack of their own, which
+/* stack.c - how much stack the calls take that take most of it: on a stack of their own, which
    was painted before. The arguments are the limits in bytes: of all, and of layer norm's backward
    pass of rows wider than 1024. Prints what is above its limit, and fails. */
 #define _POSIX_C_SOURCE 200809L

@@ -91,7 +91,7 @@ disagree on `NRM_DOUBLE` or `NRM_ACC` do not link; a program may use both in dif
   3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
 - Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or `nrm_running`
   belongs to one thread at a time. Rounding to nearest is assumed, without floating-point traps. The
-  stack takes up to 85 KB (110 KB with `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward
+  stack takes up to 100 KB (155 KB with `NRM_DOUBLE`), and 185 KB (285 KB) in layer norm's backward
   pass of rows wider than 1024; a smaller `NRM_WIDTH` takes less and changes no result.
 - ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε = 0 a
   variance of 0 gives `NRM_NONFINITE`. Running statistics do not contain ε: use the same ε in

@@ -208,6 +208,17 @@ static int call_groupnorm_backward(args *a)
                                   real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7), a->N,
                                   a->C, a->S, GROUPS);
 }
+static int call_groupnorm_rows(args *a)
+{
+    return nrm_groupnorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), real_at(a, 3),
+                                 real_at(a, 4), real_at(a, 5), a->eps, a->N, a->C, 1, GROUPS);
+}
+static int call_groupnorm_rows_backward(args *a)
+{
+    return nrm_groupnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                  real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7), a->N,
+                                  a->C, 1, GROUPS);
+}
 static int call_rmsnorm_forward(args *a)
 {
     return nrm_rmsnorm_forward(real_at(a, 0), acc_at(a, 1), real_at(a, 2), real_at(a, 3), a->eps,
@@ -316,6 +327,9 @@ static const site sites[] = {
      0},
     {"group norm", call_groupnorm_forward, "orx oag oag irx Irc Irc", -1, -1, "NCS", EPS, 0},
     {"group norm backward", call_groupnorm_backward, ROWS_BACK, 0, 3, "NCS", 0, 0},
+    {"group norm of rows", call_groupnorm_rows, "ory oag oag iry Irc Irc", -1, -1, "NC", EPS, 0},
+    {"group norm backward of rows", call_groupnorm_rows_backward, "Ory Orc Orc iry iry iag iag Irc",
+     0, 3, "NC", 0, 0},
     {"RMS norm", call_rmsnorm_forward, "ory Oan iry Irc", -1, -1, "NC", EPS, 0},
     {"RMS norm backward", call_rmsnorm_backward, "Ory Orc iry iry ian Irc", 0, 2, "NC", 0, 0},
     {"batch renorm train", call_renorm_forward, RENORM, -1, -1, "NCS", EPS | RUNNING | MODE | USED,
@@ -773,16 +787,17 @@ static void test_aliases(void)
             for (j = 0; j < buffers_of(s); j++)
                 for (place = 0; place < 5; place++) { /* also the last bytes of one alone */
                     args a = prepare(s);
-                    const int last_i = (int)(bytes_of(s, i, &a) - 1) / 8 * 8;
-                    const int last_j = (int)(bytes_of(s, j, &a) - 1) / 8 * 8;
+                    const int unit = type(s, j) == 'm' ? 1 : 8; /* where j may begin */
+                    const int last_i = (int)(bytes_of(s, i, &a) - 1) / unit * unit;
+                    const int last_j = (int)(bytes_of(s, j, &a) - 1) / unit * unit;
                     const int shifts[5] = {-last_j, -8, 0, 8, last_i}, shift = shifts[place];
                     const int pair = (i == s->in_place_out && j == s->in_place_in) ||
                                      (j == s->in_place_out && i == s->in_place_in) ||
                                      (s->call == call_fold && i + j == 4 && i * j == 3);
                     const int allowed = pair && shift == 0;
                     if (i == j || !is_output(s, i) || allowed) continue;
-                    if (shift > 0 && bytes_of(s, i, &a) <= 8) continue;
-                    if (shift < 0 && bytes_of(s, j, &a) <= 8) continue;
+                    if (shift >= (int)bytes_of(s, i, &a)) continue;
+                    if (-shift >= (int)bytes_of(s, j, &a)) continue;
                     neutral_if_judged(s, i, j);
                     keep();
                     a.p[j] = (unsigned char *)a.p[i] + shift;
@@ -1776,6 +1791,10 @@ static void test_sync_without_examples(void)
     stats_at(&a, 7)[2].count = 1;
     keep();
     refused(s, &a, NRM_EBATCH, "one value anywhere", 0, 0);
+    a = prepare(s);
+    a.N = 1; /* of one example x is needed */
+    a.p[5] = NULL;
+    refused(s, &a, NRM_ENULL, "one example", 0, 0);
     a = prepare(sums);
     a.N = 0;
     a.p[3] = a.p[4] = a.p[5] = NULL;

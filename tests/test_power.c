@@ -23,6 +23,7 @@ typedef struct subject {
     nrm_real theta[N], grad[N];
     double slope[N], amount[N], offset;
     int shape[N];
+    double far;      /* the largest |d| so far   */
     unsigned nudged; /* bits: which entries were */
     nrm_gradcheck_options options;
 } subject;
@@ -39,6 +40,7 @@ static nrm_acc loss(void *context)
     for (i = 0; i < s->n; i++) {
         const double d = (double)s->theta[i] - 1, c = s->amount[i], size = fabs(d);
         if (size > 0) s->nudged |= 1u << i;
+        if (size > s->far) s->far = size;
         sum += s->slope[i] * d;
         if (s->shape[i] == CURVE) sum += c * d * d;
         if (s->shape[i] == QUINTIC) sum += c * d * d * d * d * d;
@@ -118,6 +120,7 @@ static void test_planted_errors(void)
                     CHECK_NEAR((double)r.error / (gap / ruler), 1, in_float ? 0.1 : 0.2);
                 } else if (gap < tolerance * ruler / 2) {
                     CHECK(r.status == NRM_OK && r.wrong == 0);
+                    CHECK(r.numeric != 0 && r.analytic == (nrm_acc)s.grad[r.worst]);
                 }
             }
     }
@@ -132,6 +135,9 @@ static void test_defaults(void)
     s.options.step = 0;
     CHECK(named.status == NRM_EGRADIENT && look(&s, 0, 1 + 1.5 * tolerance).wrong == 1);
     CHECK(look(&s, 0, 1 + 0.7 * tolerance).status == NRM_OK);
+    s.far = 0;
+    CHECK(look(&s, 0, 1).status == NRM_OK);
+    CHECK_NEAR(s.far / step, 1, 1e-3);
     s.options.step = (nrm_acc)step; /* where a NaN stands just beyond the step, and just within */
     s.shape[0] = HOLE;
     CHECK_INT(look(&s, 0, 1).status, NRM_EUNSETTLED);

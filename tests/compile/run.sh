@@ -85,6 +85,10 @@ frames() { # most bytes, flags
         awk -v most="$1" '$2 > most { print; bad = 1 } END { exit bad || NR == 0 }' \
             "$work"/frames.su
 }
+# What the contracts say of the stack: of all functions, and of layer norm's wide rows.
+stack() { # compiler, flags, most bytes, most bytes
+    "$1" -std=c99 $2 -pthread -I. $here/stack.c -o "$work/stack" -lm && "$work/stack" "$3" "$4"
+}
 mismatch() { # compiler, flags of the implementation, flags of the users: must not link
     object "$1" -std=c99 implementation.c implementation.o $2 &&
         object "$1" -std=c99 user_layernorm.c a.o $3 &&
@@ -248,6 +252,13 @@ for cc in gcc clang; do
     took=$(($(cat "$work/end") - $(cat "$work/begin")))
     echo "compile: $cc -O2 takes $took hundredths of a second, at most $MOST_SECONDS seconds"
     if [ "$took" -le $((MOST_SECONDS * 100)) ]; then pass; else fail "$cc takes too long"; fi
+done
+for cc in gcc clang; do
+    have $cc || continue
+    for level in -O2 "-O3 -march=native"; do
+        expect "$cc $level: the stack" stack $cc "$level" 100000 185000
+        expect "$cc $level: the stack in double" stack $cc "$level -DNRM_DOUBLE" 155000 285000
+    done
 done
 have g++ && expect "g++: NRM_EPS without a cast" eps_without_cast g++
 if have gcc; then

@@ -136,6 +136,10 @@ tagged: ## does every line of C that carries an equation's tag run? (gcc, gcov)
 cortex: ## bytes and stack of a layer on a Cortex-M4 (arm-none-eabi-gcc)
 	@BUILD="$(BUILD)" sh tests/cortex.sh
 
+.PHONY: analyse
+analyse: ## follow all runs of every public function at small sizes (Frama-C): no alarm?
+	@sh tests/analyse/analyse.sh
+
 .PHONY: mutants mutants-docs
 mutants: ## edit the formulas of the header, one at a time: which check finds it?
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/mutants/run.sh

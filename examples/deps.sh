@@ -4,8 +4,9 @@
 #   figures   stb_image_write.h, which draws the PNGs (for `make figures` and `make test`)
 #   mnist     curl, if there is no wget either (for `make mnist`)
 #   dev       what the whole check matrix wants: g++, clang with its sanitizers, a compiler for ARM,
-#             Node with npm, OpenBLAS, curl, CMake, Meson, Ninja, pkg-config, and Coq, Coquelicot
-#             and Gappa for the proofs; Open MPI if it can be had
+#             Node with npm, OpenBLAS, Open MPI, PyTorch for Python, a 32-bit and an ARM compiler with
+#             an emulator, CMake, Meson, Ninja, pkg-config, curl and zip; Coq, Coquelicot, Gappa and
+#             Frama-C for the proofs
 #   peers     what `make bench-peers` and `make bench-mnist` compare with (Debian): PyTorch,
 #             oneDNN, and OpenBLAS, without which PyTorch's products are slow
 #
@@ -35,8 +36,14 @@ has_asan() { # can clang link a sanitized program?
     return $found
 }
 
-has_header() {
-    echo "#include <$1>" | cc -E - >/dev/null 2>&1
+has_header() { # HEADER [COMPILER]
+    echo "#include <$1>" | ${2:-cc} -E - >/dev/null 2>&1
+}
+
+has_32_bits() { # only asked of an x86-64
+    [ "$(uname -m)" = x86_64 ] || return 0
+    echo '#include <stdio.h>' | cc -m32 -E - >/dev/null 2>&1 &&
+        echo 'int main(void) { return 0; }' | cc -m32 -x c - -o /dev/null 2>/dev/null
 }
 
 has_mpi() { # Fedora's is not on the path
@@ -78,6 +85,7 @@ packages() { # ITEM...: what $manager calls them
             -) echo "no-package-for-$item" ;;
             =) ;;
             libclang-rt) echo "libclang-rt-$(clang_major)-dev" ;;
+            multilib) echo "gcc-$(cc -dumpversion | cut -d. -f1)-multilib" ;;
             *) echo "$name" | tr + ' ' ;;
             esac
         done <<'END'
@@ -99,7 +107,13 @@ ninja ninja-build ninja-build ninja ninja ninja ninja ninja
 pkg-config pkg-config pkgconf-pkg-config pkgconf pkgconf pkg-config pkgconf pkgconfig
 mpi openmpi-bin+libopenmpi-dev openmpi-devel openmpi openmpi+openmpi-dev openmpi4-devel \
     open-mpi openmpi
-torch libtorch-dev+python3-torch+python3-numpy - - - - - -
+torch-c libtorch-dev - - - - - -
+torch-py python3-torch+python3-numpy - - - - - -
+multilib multilib - - - - - -
+aarch64 gcc-aarch64-linux-gnu+libc6-dev-arm64-cross+qemu-user-static - - - - - -
+omp libomp-dev - - - - - -
+zip zip+unzip zip+unzip zip+unzip zip+unzip zip+unzip zip zip
+frama-c frama-c-base - - - - - -
 onednn libdnnl-dev - - - - - -
 END
     done
@@ -152,12 +166,20 @@ dev)
     has_coq || lacks coq
     have gappa || lacks gappa
     for tool in curl cmake meson ninja pkg-config; do have $tool || lacks $tool; done
-    has_mpi || optional=mpi
+    has_mpi || lacks mpi
+    /usr/bin/python3 -c 'import torch, numpy' 2>/dev/null || lacks torch-py
+    [ -d /usr/include/torch ] || lacks torch-c
+    has_header oneapi/dnnl/dnnl.h || lacks onednn
+    has_32_bits || lacks multilib
+    { have aarch64-linux-gnu-gcc && have qemu-aarch64-static; } || lacks aarch64
+    has_header omp.h clang || lacks omp
+    { have zip && have unzip; } || lacks zip
+    have frama-c || lacks frama-c
     ;;
 peers)
     have g++ || lacks gxx
-    [ -d /usr/include/torch ] && /usr/bin/python3 -c 'import torch, numpy' 2>/dev/null ||
-        lacks torch
+    [ -d /usr/include/torch ] || lacks torch-c
+    /usr/bin/python3 -c 'import torch, numpy' 2>/dev/null || lacks torch-py
     has_header oneapi/dnnl/dnnl.h || lacks onednn
     has_header cblas.h || lacks openblas
     ;;

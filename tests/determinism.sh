@@ -141,7 +141,7 @@ job_if() { # compiler, types, flags that may be unknown, other flags, features..
     if works "$job_compiler" "$job_flags" "$@"; then
         job "$job_compiler" "" "$job_types" "$job_flags $job_others"
     else
-        echo "determinism: missing: what $job_compiler $job_flags makes does not run here"
+        echo "determinism: this machine cannot run what $job_compiler $job_flags makes"
     fi
 }
 

@@ -54,7 +54,7 @@ help:
 deps: ## what figures and tests need (stb_image_write.h); STB=/folder that has it
 	@STB="$(STB)" sh examples/deps.sh figures
 
-deps-dev: ## what the whole check matrix needs too: g++, clang, Node, CMake, Meson, ...
+deps-dev: ## what the whole check matrix needs too: g++, clang, Node, CMake, Rust, ...
 	@STB="$(STB)" sh examples/deps.sh dev
 
 deps-peers: ## what bench-peers and bench-mnist compare with (PyTorch, oneDNN, OpenBLAS)
@@ -65,6 +65,12 @@ mnist: ## download MNIST to data/mnist (MNIST_URL= names another mirror)
 
 ### Figures and experiments
 examples: $(addprefix $(BUILD)/,$(SHORT)) ## compile the short examples to build/
+
+.PHONY: uses
+USES := $(patsubst examples/%,$(BUILD)/%,$(basename $(wildcard examples/uses/*.c*)))
+uses: $(USES) ## compile and run the small programs of examples/uses, one for each use
+	@for program in $(USES); do echo "== $${program##*/}"; \
+		$$program "$(BUILD)/uses" || exit 1; done
 
 figures: examples ## draw their figures into build/figures (FIGURES= another folder)
 	@for program in $(filter-out 01_hello_layernorm 06_from_pytorch,$(SHORT)); do \
@@ -133,7 +139,7 @@ plain: ## run the tests of the layers with NRM_PLAIN
 tagged: ## does every line of C that carries an equation's tag run? (gcc, gcov)
 	@BUILD="$(BUILD)" sh tests/coverage_tags.sh
 
-cortex: ## bytes and stack of a layer on a Cortex-M4 (arm-none-eabi-gcc)
+cortex: ## bytes and stack of a layer on Cortex-M0+, Cortex-M4 and RISC-V 32
 	@BUILD="$(BUILD)" sh tests/cortex.sh
 
 .PHONY: mutants mutants-docs
@@ -268,6 +274,14 @@ $(EXAMPLES): $(BUILD)/%: examples/%.c normlayers.h $(HELPERS) $(OBJECTS)
 
 $(BUILD)/verdicts: examples/verdicts.c $(HELPERS) $(OBJECTS)
 	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(OBJECTS) -o $@ -lm
+
+$(BUILD)/uses/%: examples/uses/%.c normlayers.h examples/npz.h $(BUILD)/compiled_by
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(WARNINGS) -I. $< -o $@ -lm
+
+$(BUILD)/uses/%: examples/uses/%.cpp normlayers.h $(BUILD)/compiled_by
+	@mkdir -p $(@D)
+	$(CXX) -std=c++11 $(CFLAGS) -ffp-contract=off $(WARNINGS) -I. $< -o $@
 
 # The same file twice: in float, and in double without the part that draws.
 $(BUILD)/mpi_batchnorm: export OMPI_CC = $(CC)

@@ -4,8 +4,9 @@
 #   figures   stb_image_write.h, which draws the PNGs (for `make figures` and `make test`)
 #   mnist     curl, if there is no wget either (for `make mnist`)
 #   dev       what the whole check matrix wants: g++, clang with its sanitizers, a compiler for ARM,
-#             Node with npm, OpenBLAS, curl, CMake, Meson, Ninja, pkg-config, and Coq, Coquelicot
-#             and Gappa for the proofs; Open MPI if it can be had
+#             and for RISC-V, Rust, Node with npm, OpenBLAS, curl, CMake, Meson, Ninja, pkg-config,
+#             NumPy and Matplotlib, and Coq, Coquelicot and Gappa for the proofs; Open MPI if it
+#             can be had
 #   peers     what `make bench-peers` and `make bench-mnist` compare with (Debian): PyTorch,
 #             oneDNN, and OpenBLAS, without which PyTorch's products are slow
 #
@@ -89,6 +90,11 @@ asan libclang-rt compiler-rt compiler-rt compiler-rt = = =
 node nodejs+npm nodejs+npm nodejs+npm nodejs+npm nodejs-default+npm-default node nodejs20+npm10
 arm gcc-arm-none-eabi arm-none-eabi-gcc-cs arm-none-eabi-gcc gcc-arm-none-eabi \
     cross-arm-none-gcc13 arm-none-eabi-gcc arm-none-eabi-gcc
+riscv gcc-riscv64-unknown-elf - riscv64-elf-gcc - - riscv64-elf-gcc riscv64-elf-gcc
+rust rustc rust rust rust rust rust rust
+python-plot python3-numpy+python3-matplotlib python3-numpy+python3-matplotlib \
+    python-numpy+python-matplotlib py3-numpy+py3-matplotlib \
+    python3-numpy+python3-matplotlib numpy+python-matplotlib py312-numpy+py312-matplotlib
 openblas libopenblas-dev openblas-devel openblas openblas-dev openblas_pthreads-devel \
     openblas OpenBLAS
 coq coq+libcoq-coquelicot coq+coq-coquelicot coq - coq coq coq
@@ -148,6 +154,10 @@ dev)
     has_asan || lacks asan
     { have node && have npm; } || lacks node
     have arm-none-eabi-gcc || lacks arm
+    have riscv64-unknown-elf-gcc || have riscv64-elf-gcc || lacks riscv
+    have rustc || lacks rust
+    /usr/bin/python3 -c 'import numpy, matplotlib' 2>/dev/null ||
+        python3 -c 'import numpy, matplotlib' 2>/dev/null || lacks python-plot
     has_header cblas.h || lacks openblas
     has_coq || lacks coq
     have gappa || lacks gappa
@@ -201,12 +211,14 @@ if [ "$(id -u)" != 0 ] && [ "$manager" != brew ]; then
 fi
 [ "$manager" = apt-get ] && ! have clang && $root apt-get update -qq
 # shellcheck disable=SC2046,SC2086
-set -- $(packages $missing)
-case " $*" in *" no-package-for-"*)
-    say "missing:$missing; we know no package of $manager for all of that: $*"
-    exit 1
-    ;;
-esac
+wanted=$(packages $missing)
+set --
+for package in $wanted; do # what has no package is left out; the checks that want it say so
+    case $package in
+    no-package-for-*) say "we know no package of $manager for ${package#no-package-for-}" ;;
+    *) set -- "$@" "$package" ;;
+    esac
+done
 if [ $# -gt 0 ] && ! install "$@"; then
     say "could not install $*; to see why: ${root:+$root }$(install_command) $*"
     without_packages

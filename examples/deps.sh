@@ -145,7 +145,8 @@ without_packages() { # the way that needs neither a manager nor root
 missing=
 optional= # installed if that can be done
 lacks() { missing="$missing $1"; }
-case ${1:-figures} in
+set_of=${1:-figures}
+case $set_of in
 figures) has_stb || lacks stb ;;
 mnist) have curl || have wget || lacks curl ;;
 dev)
@@ -210,12 +211,15 @@ if [ "$(id -u)" != 0 ] && [ "$manager" != brew ]; then
     fi
 fi
 [ "$manager" = apt-get ] && ! have clang && $root apt-get update -qq
-# shellcheck disable=SC2046,SC2086
+# shellcheck disable=SC2086
 wanted=$(packages $missing)
 set --
-for package in $wanted; do # what has no package is left out; the checks that want it say so
+for package in $wanted; do # of dev it is left out, and the checks that want it say so
     case $package in
-    no-package-for-*) say "we know no package of $manager for ${package#no-package-for-}" ;;
+    no-package-for-*)
+        say "we know no package of $manager for ${package#no-package-for-}"
+        [ "$set_of" = dev ] || exit 1
+        ;;
     *) set -- "$@" "$package" ;;
     esac
 done

@@ -189,6 +189,18 @@ book-check: ## the book, and whether a second weaving gives the same bytes
 book-look: ## measure and photograph the pages in Chromium: phone, laptop, paper
 	@BUILD="$(BUILD)" sh docs/weave/look.sh
 
+.PHONY: bindings api-docs
+bindings: $(BUILD)/normlayers.o ## the library for Python (ctypes) and Rust, into build/
+	@$(CC) -shared $(FLAGS) -fPIC -DNORMLAYERS_IMPLEMENTATION -x c normlayers.h \
+		-o $(BUILD)/libnormlayers.so -lm
+	@python3 tests/bindings/generate.py python <docs/api.json >$(BUILD)/normlayers.py
+	@python3 tests/bindings/generate.py rust <docs/api.json >$(BUILD)/normlayers.rs
+	@echo "$(BUILD)/normlayers.py and libnormlayers.so; $(BUILD)/normlayers.rs and normlayers.o"
+
+api-docs: ## the declarations as JSON, into docs/api.json
+	@LC_ALL=C awk -f tests/bindings/api.awk normlayers.h >docs/api.json.tmp
+	@mv docs/api.json.tmp docs/api.json
+
 .PHONY: tables-docs
 tables-docs: ## compute the tables of worked examples, invariances and museum in docs/ anew
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/tables.sh

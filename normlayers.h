@@ -826,14 +826,14 @@ Each channel of `[N][C][S]` has statistics of its own, over M = N·S values; i b
 Inference has no batch. So training keeps a running mean m and a running variance u, which move by a
 weight w towards the μ and v of each batch; with `cumulative` all t batches so far count alike.
 
-    m ← (1 − w)·m + w·μ                                               [BN.8]
-    u ← (1 − w)·u + w·v·M/(M − 1)                                     [BN.9]
-    w = 1/t                                                           [BN.10]
+    m ← (1 − w)·m + w·μ            [BN.8]
+    u ← (1 − w)·u + w·v·M/(M − 1)  [BN.9]
+    w = 1/t                        [BN.10]
 
 M/(M − 1) makes u unbiased for independent values (`biased`: 1). Only finite results are stored.
 */
 static int nrmi_track(const nrm_running *to, const nrm_acc *mean, const nrm_acc *var, size_t c,
-                      size_t w, nrm_acc M)
+    size_t w, nrm_acc M)
 {
     const nrm_acc unbiased = to->biased ? 1 : M / (M - 1), t = (nrm_acc)(to->batches + 1);
     const nrm_acc new_weight = to->cumulative ? 1 / t : (nrm_acc)to->new_weight; /* BN.10 */
@@ -885,19 +885,19 @@ static void nrmi_give(nrm_real *to, size_t c, const nrm_acc *sum, size_t w)
 /*
 ### 1.3  Forward
 
-    μ = (1/M)·∑ᵢ xᵢ                                                   [BN.1]
-    v = (1/M)·∑ᵢ (xᵢ − μ)²                                            [BN.2]
-    r = 1/√(v + ε)                                                    [BN.3]
-    x̂ᵢ = (xᵢ − μ)·r                                                   [BN.4]
-    yᵢ = γ·x̂ᵢ + β                                                     [BN.5]
+    μ = (1/M)·∑ᵢ xᵢ         [BN.1]
+    v = (1/M)·∑ᵢ (xᵢ − μ)²  [BN.2]
+    r = 1/√(v + ε)          [BN.3]
+    x̂ᵢ = (xᵢ − μ)·r         [BN.4]
+    yᵢ = γ·x̂ᵢ + β           [BN.5]
 
 In the modes *infer* and *frozen* m and u take the place of μ and v:
 
-    yᵢ = γ·(xᵢ − m)/√(u + ε) + β                                      [BN.11]
+    yᵢ = γ·(xᵢ − m)/√(u + ε) + β  [BN.11]
 */
 NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running,
-                                  const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
-                                  int mode, nrm_real eps, size_t N, size_t C, size_t S)
+    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, int mode, nrm_real eps,
+    size_t N, size_t C, size_t S)
 {
     const int train = mode == NRM_TRAIN, stored = train && running != NULL;
     const int needed = NRMI_NEEDED | (mode == NRM_INFER ? NRMI_IN_PLACE : 0);
@@ -939,36 +939,35 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
 /*
 BN.19 needs v divided by M, not by M − 1. M = 1, where y is always β, is refused. By BN.1 to BN.4
 
-    ∑ᵢ x̂ᵢ = 0                                                         (BN.6)
-    ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            (BN.7)
+    ∑ᵢ x̂ᵢ = 0               (BN.6)
+    ⟨x̂²⟩ = v·r² = 1 − ε·r²  (BN.7)
 
 ### 1.4  Backward
 
 β is added to all values of the channel and γ multiplies them, so their gradients are sums:
 
-    dβ = ∑ᵢ dyᵢ                                                       [BN.12]
-    dγ = ∑ᵢ dyᵢ·x̂ᵢ                                                    [BN.13]
-    gᵢ = ∂L/∂x̂ᵢ = γ·dyᵢ                                               (BN.14)
+    dβ = ∑ᵢ dyᵢ          [BN.12]
+    dγ = ∑ᵢ dyᵢ·x̂ᵢ       [BN.13]
+    gᵢ = ∂L/∂x̂ᵢ = γ·dyᵢ  (BN.14)
 
 xᵢ reaches x̂ⱼ directly if i = j, through μ, and through v and r; in ∂v the path through μ adds 0:
 
-    ∂μ/∂xᵢ = 1/M                                                      (BN.15)
+    ∂μ/∂xᵢ = 1/M                                                        (BN.15)
     ∂v/∂xᵢ = (2/M)·(xᵢ − μ) − (2/M)·(1/M)·∑ⱼ (xⱼ − μ) = (2/M)·(xᵢ − μ)  (BN.16)
-    ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/M)·r²·x̂ᵢ                              (BN.17)
+    ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/M)·r²·x̂ᵢ                                (BN.17)
 
 By the product rule on BN.4 these paths add up to r·δᵢⱼ − r/M + (xⱼ − μ)·∂r/∂xᵢ:
 
-    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − x̂ᵢ·x̂ⱼ/M)                                 (BN.18)
+    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − x̂ᵢ·x̂ⱼ/M)  (BN.18)
 
 Multiply by gⱼ and sum over j: this takes two means. In mode frozen only the direct path is left:
 
-    dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = γ·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                [BN.19]
-    dxᵢ = γ·r·dyᵢ (frozen)                                            [BN.20]
+    dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = γ·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)  [BN.19]
+    dxᵢ = γ·r·dyᵢ (frozen)                              [BN.20]
 */
 NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                   const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N,
-                                   size_t C, size_t S)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, int mode, size_t N, size_t C, size_t S)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
@@ -1005,12 +1004,12 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 Except for ε and the factor γ·r, BN.19 is a projection. It removes from dy its mean and its part
 along x̂, since shifting all x leaves y alone, as does stretching them, up to ε. By BN.6 and BN.7
 
-    ∑ᵢ dxᵢ = 0                                                        (BN.21)
-    ∑ᵢ dxᵢ·x̂ᵢ = γ·r·M·ε·r²·⟨dy·x̂⟩                                     (BN.22)
+    ∑ᵢ dxᵢ = 0                     (BN.21)
+    ∑ᵢ dxᵢ·x̂ᵢ = γ·r·M·ε·r²·⟨dy·x̂⟩  (BN.22)
 
 With M = 2 nothing else is left: if the values differ by much more than √ε, x̂ is ±1, and
 
-    dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       (BN.23)
+    dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2  (BN.23)
 
 is the fraction ε·r² of γ·r·dyᵢ less its mean. So the layers before such a norm hardly learn.
 */
@@ -1025,17 +1024,16 @@ a single row of D features is meant, i and j run over them, and n (LN.8) over th
 
 ### 2.1  Forward
 
-    μ = (1/D)·∑ⱼ xⱼ                                                   [LN.1]
-    v = (1/D)·∑ⱼ (xⱼ − μ)²                                            [LN.2]
-    r = 1/√(v + ε)                                                    [LN.3]
-    x̂ᵢ = (xᵢ − μ)·r                                                   [LN.4]
-    yᵢ = γᵢ·x̂ᵢ + βᵢ                                                   [LN.5]
+    μ = (1/D)·∑ⱼ xⱼ         [LN.1]
+    v = (1/D)·∑ⱼ (xⱼ − μ)²  [LN.2]
+    r = 1/√(v + ε)          [LN.3]
+    x̂ᵢ = (xᵢ − μ)·r         [LN.4]
+    yᵢ = γᵢ·x̂ᵢ + βᵢ         [LN.5]
 
 The function also serves RMS norm (`rms`: no mean) and group norm: rows take G sets of γ, β in turn.
 */
 static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
-                             const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t rows,
-                             size_t D, size_t G)
+    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t rows, size_t D, size_t G)
 {
     const int needed = NRMI_NEEDED | (mean == NULL && rstd == NULL ? NRMI_IN_PLACE : 0);
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(rows * D, rows, G * D, needed, needed, 0)};
@@ -1067,8 +1065,7 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
 }
 
 NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
-                                  const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
-                                  size_t N, size_t D)
+    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t N, size_t D)
 {
     return nrmi_rows_forward(0, y, mean, rstd, x, gamma, beta, eps, N, D, 1);
 }
@@ -1076,26 +1073,26 @@ NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 /*
 Equal features, or D = 1, are no error: v = 0, x̂ = 0, y = β. As in BN.6 and BN.7,
 
-    ∑ᵢ x̂ᵢ = 0                                                         (LN.6)
-    ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            (LN.7)
+    ∑ᵢ x̂ᵢ = 0               (LN.6)
+    ⟨x̂²⟩ = v·r² = 1 − ε·r²  (LN.7)
 
 ### 2.2  Backward
 
 All rows share γ and β, so each row n adds its part to their gradients:
 
-    dβᵢ = ∑ₙ dyₙᵢ                                                     [LN.8]
-    dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ                                                 [LN.9]
-    gᵢ = ∂L/∂x̂ᵢ = dyᵢ·γᵢ                                              [LN.10]
+    dβᵢ = ∑ₙ dyₙᵢ         [LN.8]
+    dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ     [LN.9]
+    gᵢ = ∂L/∂x̂ᵢ = dyᵢ·γᵢ  [LN.10]
 
 x reaches x̂ by the same three paths as in batch norm, with D in the place of M:
 
-    ∂v/∂xᵢ = (2/D)·(xᵢ − μ)                                           (LN.11)
-    ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/D)·r²·x̂ᵢ                              (LN.12)
-    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/D − x̂ᵢ·x̂ⱼ/D)                                 (LN.13)
+    ∂v/∂xᵢ = (2/D)·(xᵢ − μ)               (LN.11)
+    ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/D)·r²·x̂ᵢ  (LN.12)
+    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/D − x̂ᵢ·x̂ⱼ/D)     (LN.13)
 
 The Jacobian is symmetric, and multiplying it by g takes two means of the row:
 
-    dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = r·(gᵢ − ⟨g⟩ − x̂ᵢ·⟨g·x̂⟩)                     [LN.14]
+    dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = r·(gᵢ − ⟨g⟩ − x̂ᵢ·⟨g·x̂⟩)  [LN.14]
 
 Here γ is inside the means, since it changes along the axis that is averaged: ⟨g⟩ is not γ·⟨dy⟩.
 The gradients of γ and β are sums down columns, dx needs sums along rows: one sweep does both.
@@ -1107,7 +1104,7 @@ typedef struct NRM_OWN(nrmi_backward) { /* arrays of a backward pass; RMS norm h
 } nrmi_backward;
 
 static void nrmi_rows_sweep(const nrmi_backward *p, nrmi_columns *columns, const nrmi_view *v,
-                            size_t n, size_t w)
+    size_t n, size_t w)
 {
     const nrm_acc *mean = p->mean != NULL ? p->mean + n : NULL, *r = p->rstd + n;
     const nrm_acc share = 1 / (nrm_acc)v->length;
@@ -1123,7 +1120,7 @@ static void nrmi_rows_sweep(const nrmi_backward *p, nrmi_columns *columns, const
 
 /* The gradients of gamma and beta alone, of `width` columns from c on, which share one set. */
 static void nrmi_rows_columns(nrmi_columns *columns, const nrmi_backward *p, const nrmi_view *rows,
-                              size_t c, size_t width)
+    size_t c, size_t width)
 {
     const size_t G = rows->sets, D = rows->length, examples = rows->groups / G, set = c / D;
     nrm_acc means[NRM_SLOTS], r[NRM_SLOTS];
@@ -1167,9 +1164,8 @@ static NRM_APART int nrmi_rows_wide(const nrmi_backward *p, const nrmi_view *v)
 }
 
 static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                              const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                              const nrm_acc *rstd, const nrm_real *gamma, size_t rows, size_t D,
-                              size_t G)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, size_t rows, size_t D, size_t G)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(rows * D, rows, G * D, rms ? NRMI_IN : NRMI_NEEDED)};
     const nrmi_backward p = {dx, dgamma, dbeta, dy, x, gamma, mean, rstd};
@@ -1207,8 +1203,8 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
 }
 
 NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                   const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, size_t N, size_t D)
 {
     return nrmi_rows_backward(0, dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, D, 1);
 }
@@ -1218,14 +1214,14 @@ NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 
 Except for ε and the factor r, LN.13 is a projection, so dx is almost orthogonal to x̂:
 
-    ∑ᵢ dxᵢ = 0                                                        (LN.15)
-    ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          (LN.16)
+    ∑ᵢ dxᵢ = 0                (LN.15)
+    ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩  (LN.16)
 
 **A variant.** The Annotated Transformer divides by D − 1 and adds ε to the standard deviation s.
 With r = 1/(s + ε), LN.14 gains a factor κ; where s = 0, κ·x̂ᵢ is 0.
 
-    x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1))                (LN.17)
-    dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)             (LN.18)
+    x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1))    (LN.17)
+    dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)  (LN.18)
 */
 /*
 ## 3  Noisy batch normalization
@@ -1256,18 +1252,18 @@ static int nrmi_check_noise(const nrm_noise *q)
 y is the output of batch norm, with γ and β. At every step each unit c in turn draws the centre of
 its noise, and then each of its samples i draws an offset m and a factor s around that centre:
 
-    μ_c ~ U(−n_μ, n_μ)                                                [NB.1]
-    σ_c ~ U(1, n_σ)                                                   [NB.2]
-    m_ic ~ U(μ_c − r_μ, μ_c + r_μ)                                    [NB.3]
-    s_ic ~ N(σ_c, r_σ²)                                               [NB.4]
-    zᵢ = sᵢ·yᵢ + mᵢ                                                   [NB.5]
+    μ_c ~ U(−n_μ, n_μ)              [NB.1]
+    σ_c ~ U(1, n_σ)                 [NB.2]
+    m_ic ~ U(μ_c − r_μ, μ_c + r_μ)  [NB.3]
+    s_ic ~ N(σ_c, r_σ²)             [NB.4]
+    zᵢ = sᵢ·yᵢ + mᵢ                 [NB.5]
 
 The mean factor is not 1, although in inference there is no noise:
 
-    E[s] = (1 + n_σ)/2, E[m] = 0                                      (NB.6)
+    E[s] = (1 + n_σ)/2, E[m] = 0  (NB.6)
 */
 static void nrmi_noise(nrm_real *y, nrm_real *scale, const nrm_noise *noise, nrm_rng *rng, size_t N,
-                       size_t C, size_t S)
+    size_t C, size_t S)
 {
     const nrm_acc n_mu = (nrm_acc)noise->mean_range, n_sigma = (nrm_acc)noise->scale_max;
     const nrm_acc r_mu = (nrm_acc)noise->mean_jitter, r_sigma = (nrm_acc)noise->scale_jitter;
@@ -1285,10 +1281,8 @@ static void nrmi_noise(nrm_real *y, nrm_real *scale, const nrm_noise *noise, nrm
 }
 
 NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *mean, nrm_acc *rstd,
-                                        nrm_running *running, const nrm_real *x,
-                                        const nrm_real *gamma, const nrm_real *beta,
-                                        const nrm_noise *noise, nrm_rng *rng, int mode,
-                                        nrm_real eps, size_t N, size_t C, size_t S)
+    nrm_running *running, const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
+    const nrm_noise *noise, nrm_rng *rng, int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
     const int need = NRMI_NEEDED, noisy = mode == NRM_TRAIN && N > 0;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, need, need, 0),
@@ -1308,15 +1302,13 @@ NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *m
 
 For a gradient s and m are constants. It is multiplied by the saved s and goes on to batch norm:
 
-    dyᵢ = sᵢ·dzᵢ                                                      [NB.7]
+    dyᵢ = sᵢ·dzᵢ  [NB.7]
 
 dx holds it on the way. Without dx the sums of BN.12 and BN.13 are taken here.
 */
 NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                         const nrm_real *dy, const nrm_real *scale,
-                                         const nrm_real *x, const nrm_acc *mean,
-                                         const nrm_acc *rstd, const nrm_real *gamma, int mode,
-                                         size_t N, size_t C, size_t S)
+    const nrm_real *dy, const nrm_real *scale, const nrm_real *x, const nrm_acc *mean,
+    const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C, size_t S)
 {
     const int train = mode == NRM_TRAIN;
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
@@ -1362,9 +1354,9 @@ except for rounding (Chan, Golub and LeVeque 1979).
 
 Portions a and b with counts n, means μ and sums of squared deviations Q have together
 
-    n = n_a + n_b                                                     [ST.1]
-    μ = μ_a + δ·n_b/n, δ = μ_b − μ_a                                  [ST.2]
-    Q = Q_a + Q_b + δ²·n_a·n_b/n                                      [ST.3]
+    n = n_a + n_b                     [ST.1]
+    μ = μ_a + δ·n_b/n, δ = μ_b − μ_a  [ST.2]
+    Q = Q_a + Q_b + δ²·n_a·n_b/n      [ST.3]
 
 From μ instead of μ_a, the squared deviations of a sum to Q_a + n_a·(μ_a − μ)². With those
 of b, and ST.2, this is ST.3. Averaging the variances of workers loses its last term.
@@ -1393,7 +1385,7 @@ NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
 
 /* Sequences of unequal length are padded: each stretch that the mask lets through is a portion. */
 NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned char *mask,
-                             size_t N, size_t C, size_t S)
+    size_t N, size_t C, size_t S)
 {
     const nrmi_arg args[] = {NRM_ARG(stats, C, NRMI_OUT | NRMI_NEEDED),
                              NRM_ARG(x, N * C * S, NRMI_NEEDED), NRM_ARG(mask, N * S, NRMI_IN)};
@@ -1423,7 +1415,7 @@ NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned
 
 /* Can these be the statistics of a batch, of which this is a part? (If one is NaN, so was x.) */
 static int nrmi_check_counts(const nrm_stats *stats, size_t C, const unsigned char *mask,
-                             size_t positions)
+    size_t positions)
 {
     size_t c, i = 0;
     while (mask != NULL && i < positions && !mask[i]) i++;
@@ -1451,13 +1443,11 @@ Every worker takes the statistics of its portion (`nrm_stats_update`), and you m
 memory or by MPI (`examples/mpi_batchnorm.c`). In a *virtual batch*, micro-batches take the places
 of workers, and all take a step before any takes the next. BN.3 to BN.5 follow, with merged μ and
 
-    v = Q/n                                                           [ST.4]
+    v = Q/n  [ST.4]
 */
 NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
-                                       nrm_running *running, const nrm_real *x,
-                                       const unsigned char *mask, const nrm_stats *stats,
-                                       const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
-                                       size_t N, size_t C, size_t S)
+    nrm_running *running, const nrm_real *x, const unsigned char *mask, const nrm_stats *stats,
+    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t N, size_t C, size_t S)
 {
     const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, NRMI_NEEDED),
@@ -1504,14 +1494,13 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
 In BN.18, an xᵢ of one worker reaches an x̂ⱼ of another through μ, which needs the sum of its dyⱼ,
 and through r, which needs the sum of dyⱼ·x̂ⱼ. So each worker takes both sums, and you add up
 
-    A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
+    A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers  [ST.5]
 
 dy belongs to one common loss: weight a mean over a portion by its share.
 */
 NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta,
-                                    const nrm_real *dy, const nrm_real *x,
-                                    const unsigned char *mask, const nrm_acc *mean,
-                                    const nrm_acc *rstd, size_t N, size_t C, size_t S)
+    const nrm_real *dy, const nrm_real *x, const unsigned char *mask, const nrm_acc *mean,
+    const nrm_acc *rstd, size_t N, size_t C, size_t S)
 {
     const int in = NRMI_NEEDED, some = N > 0 ? in : NRMI_IN;
     const nrmi_arg args[] = {
@@ -1545,13 +1534,11 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
 /*
 With n, the count of all, in the place of M, BN.19 reads
 
-    dxᵢ = γ·r·(dyᵢ − A/n − x̂ᵢ·B/n)                                    [ST.6]
+    dxᵢ = γ·r·(dyᵢ − A/n − x̂ᵢ·B/n)  [ST.6]
 */
 NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                                        const unsigned char *mask, const nrm_acc *mean,
-                                        const nrm_acc *rstd, const nrm_real *gamma,
-                                        const nrm_stats *stats, const nrm_sums *sums, size_t N,
-                                        size_t C, size_t S)
+    const unsigned char *mask, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
+    const nrm_stats *stats, const nrm_sums *sums, size_t N, size_t C, size_t S)
 {
     const nrm_real *dgamma = NULL, *dbeta = NULL; /* which `sums` has taken */
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
@@ -1592,7 +1579,7 @@ Running statistics lag behind a network that learns. After training they can be 
 anew, as `training_reestimate` in `examples/training.h` does: by `nrm_stats_update` for each batch,
 and at the end, with m and u of BN.11,
 
-    m = μ, u = Q/(n − 1), or Q/n if `biased`                          (ST.7)
+    m = μ, u = Q/(n − 1), or Q/n if `biased`  (ST.7)
 */
 
 /*
@@ -1614,15 +1601,14 @@ static nrm_acc nrmi_clamp(nrm_acc v, nrm_acc low, nrm_acc high)
 
 With the running mean m and variance u, as they are before this batch, a channel has
 
-    ρ = √(v + ε)/√(u + ε), kept within 1/ρ_max and ρ_max              [BR.1]
-    d = (μ − m)/√(u + ε), kept within ±d_max                          [BR.2]
-    yᵢ = γ·(ρ·x̂ᵢ + d) + β                                             [BR.3]
+    ρ = √(v + ε)/√(u + ε), kept within 1/ρ_max and ρ_max  [BR.1]
+    d = (μ − m)/√(u + ε), kept within ±d_max              [BR.2]
+    yᵢ = γ·(ρ·x̂ᵢ + d) + β                                 [BR.3]
 */
 NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset, nrm_acc *mean,
-                                    nrm_acc *rstd, nrm_running *running, const nrm_real *x,
-                                    const nrm_real *gamma, const nrm_real *beta, nrm_real r_max,
-                                    nrm_real d_max, int mode, nrm_real eps, size_t N, size_t C,
-                                    size_t S)
+    nrm_acc *rstd, nrm_running *running, const nrm_real *x, const nrm_real *gamma,
+    const nrm_real *beta, nrm_real r_max, nrm_real d_max, int mode, nrm_real eps, size_t N,
+    size_t C, size_t S)
 {
     const int need = NRMI_NEEDED, out = NRMI_OUT | NRMI_NEEDED;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, need, need, need),
@@ -1676,17 +1662,16 @@ first the running statistics cannot be trusted, and raises the limits to about 3
 
 ρ and d are taken as constants, so BR.3 is batch norm with γ·ρ for γ and β + γ·d for β:
 
-    dγ = ∑ᵢ dyᵢ·(ρ·x̂ᵢ + d) = ρ·∑ᵢ dyᵢ·x̂ᵢ + d·∑ᵢ dyᵢ                    [BR.4]
-    dxᵢ = (γ·ρ)·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                            [BR.5]
+    dγ = ∑ᵢ dyᵢ·(ρ·x̂ᵢ + d) = ρ·∑ᵢ dyᵢ·x̂ᵢ + d·∑ᵢ dyᵢ  [BR.4]
+    dxᵢ = (γ·ρ)·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)           [BR.5]
 
 and dβ is BN.12. So the output can be that of inference, but the gradient is projected as in BN.19,
 with all that follows for small batches (BN.23). Without the limits its scale r·ρ is 1/√(u + ε).
 */
 NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                     const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio,
-                                     const nrm_acc *offset, const nrm_acc *mean,
-                                     const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N,
-                                     size_t C, size_t S)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio, const nrm_acc *offset,
+    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C,
+    size_t S)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
                              NRM_ARG(ratio, C, NRMI_NEEDED), NRM_ARG(offset, C, NRMI_NEEDED)};
@@ -1743,13 +1728,13 @@ static int nrmi_check_groups(size_t N, size_t C, size_t S, size_t G)
 /*
 ### 6.2  Group norm: forward
 
-    μ = (1/M)·∑_c ∑ₛ x_cs                                             [GN.1]
-    r = 1/√((1/M)·∑_c ∑ₛ (x_cs − μ)² + ε)                             [GN.2]
-    y_cs = γ_c·(x_cs − μ)·r + β_c                                     [GN.3]
+    μ = (1/M)·∑_c ∑ₛ x_cs                  [GN.1]
+    r = 1/√((1/M)·∑_c ∑ₛ (x_cs − μ)² + ε)  [GN.2]
+    y_cs = γ_c·(x_cs − μ)·r + β_c          [GN.3]
 */
 NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
-                                  const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
-                                  size_t N, size_t C, size_t S, size_t G)
+    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t N, size_t C, size_t S,
+    size_t G)
 {
     const int needed = NRMI_NEEDED | (mean == NULL && rstd == NULL ? NRMI_IN_PLACE : 0);
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, N * G, C, needed, needed, 0)};
@@ -1790,14 +1775,14 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 Layer norm's formulas hold, with g = γ_c·dy. A channel's sums over its positions serve twice: for
 the gradients of γ and β and, times γ_c, for the means of the group.
 
-    dβ_c = ∑ₙ ∑ₛ dy_ncs                                               [GN.4]
-    dγ_c = ∑ₙ ∑ₛ dy_ncs·x̂_ncs                                         [GN.5]
+    dβ_c = ∑ₙ ∑ₛ dy_ncs                                                [GN.4]
+    dγ_c = ∑ₙ ∑ₛ dy_ncs·x̂_ncs                                          [GN.5]
     ⟨g⟩ = (1/M)·∑_c γ_c·∑ₛ dy_cs, ⟨g·x̂⟩ = (1/M)·∑_c γ_c·∑ₛ dy_cs·x̂_cs  [GN.6]
-    dx_cs = r·(γ_c·dy_cs − ⟨g⟩ − x̂_cs·⟨g·x̂⟩)                          [GN.7]
+    dx_cs = r·(γ_c·dy_cs − ⟨g⟩ − x̂_cs·⟨g·x̂⟩)                           [GN.7]
 */
 /* dx of group n, whose K channels begin with first; their sums are added to total, if wanted. */
 static void nrmi_group_backward(const nrmi_backward *p, nrmi_sums *total, const nrmi_view *groups,
-                                const nrmi_view *channels, size_t n, size_t first)
+    const nrmi_view *channels, size_t n, size_t first)
 {
     const size_t K = groups->length / channels->length;
     const nrm_acc share = 1 / (nrm_acc)groups->length, *r = p->rstd + n;
@@ -1823,9 +1808,8 @@ static void nrmi_group_backward(const nrmi_backward *p, nrmi_sums *total, const 
 }
 
 NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                   const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t C,
-                                   size_t S, size_t G)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, size_t N, size_t C, size_t S, size_t G)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, N * G, C, NRMI_NEEDED)};
     const nrmi_backward p = {dx, dgamma, dbeta, dy, x, gamma, mean, rstd};
@@ -1872,11 +1856,11 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 
 This is layer norm with 0 in the place of μ, and without β:
 
-    q = (1/D)·∑ⱼ xⱼ², r = 1/√(q + ε)                                  [RMS.1]
-    yᵢ = γᵢ·xᵢ·r                                                      [RMS.2]
+    q = (1/D)·∑ⱼ xⱼ², r = 1/√(q + ε)  [RMS.1]
+    yᵢ = γᵢ·xᵢ·r                      [RMS.2]
 */
 NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
-                                const nrm_real *gamma, nrm_real eps, size_t N, size_t D)
+    const nrm_real *gamma, nrm_real eps, size_t N, size_t D)
 {
     return nrmi_rows_forward(1, y, NULL, rstd, x, gamma, NULL, eps, N, D, 1); /* RMS.1, RMS.2 */
 }
@@ -1884,16 +1868,15 @@ NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
 /*
 The path through the mean is gone, and with it ⟨g⟩ in LN.14:
 
-    dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ                                                 [RMS.3]
-    dxᵢ = r·(gᵢ − x̂ᵢ·⟨g·x̂⟩)                                           [RMS.4]
+    dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ        [RMS.3]
+    dxᵢ = r·(gᵢ − x̂ᵢ·⟨g·x̂⟩)  [RMS.4]
 
 One direction is removed instead of two; adding a constant to x does change y.
 
-    ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          (RMS.5)
+    ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩  (RMS.5)
 */
 NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real *dy,
-                                 const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma,
-                                 size_t N, size_t D)
+    const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D)
 {
     return nrmi_rows_backward(1, dx, dgamma, NULL, dy, x, NULL, rstd, gamma, N, D,
                               1); /* RMS.3, RMS.4 */
@@ -1924,7 +1907,7 @@ static inline nrm_acc nrmi_magnitude(nrm_acc a)
 
 /* ∑ aᵢ·(bᵢ/scale) down one column. */
 static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc scale, size_t in,
-                               size_t out)
+    size_t out)
 {
     nrm_acc sum = 0;
     size_t i;
@@ -1935,9 +1918,9 @@ static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc sca
 /*
 ### 7.2  Forward
 
-    n = |v| = √(∑ᵢ vᵢ²)                                               [WN.1]
-    Wᵢ = g·vᵢ/n                                                       [WN.2]
-    n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|                             [WN.3]
+    n = |v| = √(∑ᵢ vᵢ²)                    [WN.1]
+    Wᵢ = g·vᵢ/n                            [WN.2]
+    n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|  [WN.3]
 
 No ε is needed: W has length |g| to rounding if g/n is in the normal range of `nrm_real`. Squares
 leave the range long before values do, so outside 10⁻¹² to 10¹² n is computed by WN.3. A column of
@@ -1956,7 +1939,7 @@ static nrm_acc nrmi_scaled_norm(const nrm_real *v, size_t in, size_t out)
 }
 
 NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v, const nrm_real *g,
-                                   size_t in, size_t out)
+    size_t in, size_t out)
 {
     const nrmi_arg args[] = {NRM_ARG(W, in * out, NRMI_OUT | NRMI_NEEDED),
                              NRM_ARG(norm, out, NRMI_OUT), NRM_ARG(v, in * out, NRMI_NEEDED),
@@ -1991,20 +1974,19 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
 The paper also starts g, and a bias b, from a batch. If the unit's outputs for g = 1 and b = 0 have
 mean μ and standard deviation σ (with ε; batch norm saves μ and 1/σ), they become standardized by
 
-    g = 1/σ, b = −μ/σ                                                 (WN.4)
+    g = 1/σ, b = −μ/σ  (WN.4)
 
 ### 7.3  Backward
 
 W depends on v directly and through n. The dg in WN.8 is what this call adds.
 
-    ∂n/∂vᵢ = vᵢ/n                                                     (WN.5)
-    dg = ∑ᵢ dWᵢ·vᵢ/n                                                  [WN.6]
-    ∂Wⱼ/∂vᵢ = (g/n)·(δᵢⱼ − vᵢ·vⱼ/n²)                                  (WN.7)
-    dvᵢ = ∑ⱼ dWⱼ·∂Wⱼ/∂vᵢ = (g/n)·(dWᵢ − dg·vᵢ/n)                      [WN.8]
+    ∂n/∂vᵢ = vᵢ/n                                 (WN.5)
+    dg = ∑ᵢ dWᵢ·vᵢ/n                              [WN.6]
+    ∂Wⱼ/∂vᵢ = (g/n)·(δᵢⱼ − vᵢ·vⱼ/n²)              (WN.7)
+    dvᵢ = ∑ⱼ dWⱼ·∂Wⱼ/∂vᵢ = (g/n)·(dWᵢ − dg·vᵢ/n)  [WN.8]
 */
 NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *dW,
-                                    const nrm_real *v, const nrm_acc *norm, const nrm_real *g,
-                                    size_t in, size_t out)
+    const nrm_real *v, const nrm_acc *norm, const nrm_real *g, size_t in, size_t out)
 {
     const nrmi_arg args[] = {NRM_ARG(dv, in * out, NRMI_OUT),    NRM_ARG(dg, out, NRMI_OUT),
                              NRM_ARG(dW, in * out, NRMI_NEEDED), NRM_ARG(v, in * out, NRMI_NEEDED),
@@ -2045,8 +2027,8 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
 WN.8 is a projection, without an ε: what dW has along v goes to g, and v gets the rest. By
 Pythagoras, a step of gradient descent with learning rate η can then only make v longer:
 
-    ∑ᵢ dvᵢ·vᵢ = 0                                                     (WN.9)
-    |v − η·dv|² = |v|² + η²·|dv|²                                     (WN.10)
+    ∑ᵢ dvᵢ·vᵢ = 0                  (WN.9)
+    |v − η·dv|² = |v|² + η²·|dv|²  (WN.10)
 
 dv is proportional to g/n. So too large a learning rate makes the vectors longer, their gradients
 smaller and their turns slower: a brake that does not let go again. The steps of momentum and Adam
@@ -2057,10 +2039,10 @@ of its inputs, m the row of their means over the batch and S their covariance. T
 and variance σ², and batch norm is a linear layer with normalized weights and a bias that subtracts
 the mean (Kohler and others 2018, for m = 0):
 
-    S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w                               (WN.11)
-    BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  (WN.12)
+    S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w                                 (WN.11)
+    BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                    (WN.12)
     dw = γ·r·(a − r²·(a·w)·S·w), a = ∑ⱼ dyⱼ·(xⱼ − m)ᵀ, r = 1/√(σ² + ε)  (WN.13)
-    ∑ᵢ dwᵢ·wᵢ = γ·r·ε·r²·(a·w)                                        (WN.14)
+    ∑ᵢ dwᵢ·wᵢ = γ·r·ε·r²·(a·w)                                          (WN.14)
 
 This is WN.2 with γ for g and √(wᵀ·S·w) for the length √(wᵀ·w): the same if m is 0 and S the unit
 matrix. WN.13 follows with ∂σ²/∂w = 2·S·w; j runs over the rows. By WN.14 only ε leaves a gradient
@@ -2073,18 +2055,17 @@ before it can take the map into its weights: of z = ∑ₖ xₖ·Wₖ + b, where
 a channel, BN.11 makes a·(z − m) + β. FOLD.3 is exact, but W′ and b′ are rounded, once each: were
 the sum over k computed without error, FOLD.4 would hold in float with η = 2⁻²⁴.
 
-    W′ₖ = a·Wₖ, a = γ/√(u + ε)                                        [FOLD.1]
-    b′ = a·(b − m) + β                                                [FOLD.2]
-    ∑ₖ xₖ·W′ₖ + b′ = γ·(∑ₖ xₖ·Wₖ + b − m)/√(u + ε) + β                (FOLD.3)
-    |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)                             (FOLD.4)
+    W′ₖ = a·Wₖ, a = γ/√(u + ε)                          [FOLD.1]
+    b′ = a·(b − m) + β                                  [FOLD.2]
+    ∑ₖ xₖ·W′ₖ + b′ = γ·(∑ₖ xₖ·Wₖ + b − m)/√(u + ε) + β  (FOLD.3)
+    |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)               (FOLD.4)
 
 Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η = 2⁻⁵³), 6η takes its place,
 and |a·(b − m)| + |β| that of |b′|.
 */
 NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real *W,
-                               const nrm_real *b, const nrm_running *running, const nrm_real *gamma,
-                               const nrm_real *beta, nrm_real eps, size_t outer, size_t C,
-                               size_t inner)
+    const nrm_real *b, const nrm_running *running, const nrm_real *gamma, const nrm_real *beta,
+    nrm_real eps, size_t outer, size_t C, size_t inner)
 {
     const int in = NRMI_NEEDED, out = NRMI_OUT | NRMI_NEEDED, same = NRMI_IN_PLACE;
     const size_t n = outer * C * inner;
@@ -2126,7 +2107,7 @@ by some size, through which gradients flow, may be.
 
 Shapes are those of chapter 1.
 
-    cᵢ = xᵢ − μ                                                       [LP.1]
+    cᵢ = xᵢ − μ                                                         [LP.1]
     t = ⟨|u|⟩ (L1), √⟨u²⟩ (L2), maxᵢ |uᵢ| (L∞); u = x, or c if centred  [LP.2]
 
 The paper measures u = x, *before* the mean is subtracted. Then t is at least |μ|, and a channel
@@ -2142,7 +2123,7 @@ static inline nrm_acc nrmi_lp_u(nrm_real x, const nrmi_centre *mu, size_t k, int
 
 /* L1 and L∞: puts t in the place of the variances of w channels from g on. */
 static void nrmi_lp_sizes(nrmi_moments *t, const nrm_real *x, int p, const nrmi_view *v, size_t g,
-                          size_t w)
+    size_t w)
 {
     const int l1 = p % NRM_CENTRED == NRM_L1, columns = v->kind == NRMI_COLUMNS;
     const size_t across = columns ? w : NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1; /* L of SUM.8 */
@@ -2170,19 +2151,18 @@ static int nrmi_check_lp(int p, int mode, nrm_real eps, size_t N, size_t C, size
 }
 
 /*
-    r = 1/(t + ε)                                                     [LP.3]
-    yᵢ = γ·cᵢ·r + β                                                   [LP.4]
-    √⟨x²⟩ = √(v + μ²), √⟨c²⟩ = √v                                     [LP.5]
-    m ← (1 − w)·m + w·μ, a ← (1 − w)·a + w·t                          [LP.6]
-    yᵢ = γ·(xᵢ − m)/(a + ε) + β (infer, frozen)                       [LP.7]
+    r = 1/(t + ε)                                [LP.3]
+    yᵢ = γ·cᵢ·r + β                              [LP.4]
+    √⟨x²⟩ = √(v + μ²), √⟨c²⟩ = √v                [LP.5]
+    m ← (1 − w)·m + w·μ, a ← (1 − w)·a + w·t     [LP.6]
+    yᵢ = γ·(xᵢ − m)/(a + ε) + β (infer, frozen)  [LP.7]
 
 Compare ε with t, not with t². By LP.5, L2 centred is batch norm except for the place of ε. a has no
 M/(M − 1), which belongs to squares. In L∞ it depends on M: a maximum grows with it.
 */
 NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
-                                     nrm_running *running, const nrm_real *x, const nrm_real *gamma,
-                                     const nrm_real *beta, int p, int mode, nrm_real eps, size_t N,
-                                     size_t C, size_t S)
+    nrm_running *running, const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, int p,
+    int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
     const int train = mode == NRM_TRAIN, stored = running != NULL;
     const int l2 = p % NRM_CENTRED == NRM_L2, centred = p > NRM_CENTRED;
@@ -2233,17 +2213,17 @@ dβ and dγ are BN.12 and BN.13. xᵢ reaches x̂ⱼ = cⱼ·r directly, through
 ∂r/∂xᵢ = −r²·kᵢ. If u is c, every uⱼ falls by 1/M of what xᵢ rises, so q loses its mean (0 for L2).
 
     ∂t/∂uᵢ = qᵢ: sign(uᵢ)/M (L1), uᵢ/(M·t) (L2), sign(uᵢ) if |uᵢ| = t, else 0 (L∞)  [LP.8]
-    ∂t/∂xᵢ = kᵢ = qᵢ, or qᵢ − ⟨q⟩ if centred                          [LP.9]
-    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − kᵢ·x̂ⱼ)                                   (LP.10)
-    dxᵢ = γ·r·(dyᵢ − ⟨dy⟩ − kᵢ·∑ⱼ dyⱼ·x̂ⱼ)                             [LP.11]
+    ∂t/∂xᵢ = kᵢ = qᵢ, or qᵢ − ⟨q⟩ if centred                                        [LP.9]
+    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − kᵢ·x̂ⱼ)                                                 (LP.10)
+    dxᵢ = γ·r·(dyᵢ − ⟨dy⟩ − kᵢ·∑ⱼ dyⱼ·x̂ⱼ)                                           [LP.11]
 
 In L∞ only the first value in memory with |uᵢ| = t counts; sign(0) is 0. At a tie, or in L1 where a
 value is 0, this is a subgradient of t. In BN.19 kᵢ is x̂ᵢ/M. Here what dy has along x̂ is taken off
 all values alike except for their signs (L1), or off a single one (L∞).
 */
 static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                            const nrmi_centre *mu, const nrm_acc *size, const nrm_acc *gain,
-                            const nrmi_sums *sums, int p, const nrmi_view *v, size_t g, size_t w)
+    const nrmi_centre *mu, const nrm_acc *size, const nrm_acc *gain, const nrmi_sums *sums, int p,
+    const nrmi_view *v, size_t g, size_t w)
 {
     const int kind = p % NRM_CENTRED, centred = p > NRM_CENTRED, columns = v->kind == NRMI_COLUMNS;
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length;
@@ -2282,12 +2262,11 @@ static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
 /*
 In mode frozen only the direct path is left:
 
-    dxᵢ = γ·r·dyᵢ (frozen)                                            [LP.12]
+    dxᵢ = γ·r·dyᵢ (frozen)  [LP.12]
 */
 NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                      const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                      const nrm_acc *scale, const nrm_real *gamma, int p, int mode,
-                                      nrm_real eps, size_t N, size_t C, size_t S)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *scale,
+    const nrm_real *gamma, int p, int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
     const nrm_acc *const rstd = scale;
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED)};
@@ -2321,10 +2300,10 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
 
 Doubling x doubles t, so Euler's theorem gives LP.13. Sum LP.11, multiplied by xᵢ or as it is:
 
-    ∑ᵢ kᵢ·xᵢ = t                                                      (LP.13)
-    ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                                       (LP.14)
-    ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        (LP.15)
-    ⟨|c|⟩ ≤ √⟨c²⟩ ≤ maxᵢ |cᵢ|                                         (LP.16)
+    ∑ᵢ kᵢ·xᵢ = t                                 (LP.13)
+    ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                  (LP.14)
+    ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred  (LP.15)
+    ⟨|c|⟩ ≤ √⟨c²⟩ ≤ maxᵢ |cᵢ|                    (LP.16)
 
 So no size leaves a gradient along x except for ε, as in BN.22, with the same consequences for the
 weights before the layer. BN.21 holds only if centred. By LP.16, centred L1 gives the largest
@@ -3963,9 +3942,11 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
     typedef nrm_real name                                                                          \
         __attribute__((vector_size(bytes), aligned(__alignof__(nrm_real)), may_alias))
 NRM_VECTOR(nrmi_vec, NRM_VEC_BYTES);
+NRM_VECTOR(nrmi_quarter, 16); /* of 64 bytes */
 #define NRM_ON_LINE __attribute__((aligned(64))) /* where a cache line begins */
 #else /* a vector of one number: the same sums in the same order */
 typedef nrm_real nrmi_vec;
+typedef nrm_real nrmi_quarter;
 #define NRM_ON_LINE
 #endif
 
@@ -4152,10 +4133,15 @@ NRM_INLINE void nrmi_add_run(NRM_BYTES nrmi_lanes *lanes, const nrm_real *x, nrm
 /* In quarters of Q lanes: 4, or 2 of doubles. */
 static inline nrm_real nrmi_fold_lanes(const nrm_real *l)
 {
+    typedef nrmi_quarter nrmi_some;
     enum { Q = NRM_LANES / 4 };
     nrm_real q[4] = {0, 0, 0, 0};
-    int j;
-    for (j = 0; j < Q; j++) q[j] = (l[j] + l[j + 2 * Q]) + (l[j + Q] + l[j + 3 * Q]); /* SUM.9 */
+    size_t j;
+    for (j = 0; j < Q; j += NRM_MANY) {
+        const nrmi_some even = NRM_LOAD(l + j) + NRM_LOAD(l + j + 2 * Q); /* SUM.9 */
+        const nrmi_some odd = NRM_LOAD(l + j + Q) + NRM_LOAD(l + j + 3 * Q);
+        NRM_STORE(q + j, even + odd);
+    }
     return Q == 4 ? (q[0] + q[2]) + (q[1] + q[3]) : q[0] + q[1];
 }
 #endif

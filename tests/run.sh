@@ -170,7 +170,8 @@ run_logged() {
     if [ $code -ne 0 ] && tail -n 1 "$log" | grep -q ' 0 failed'; then
         echo "$1: 0 passed, 1 failed" >>"$log" # it failed without saying so
     fi
-    if [ $code -ne 0 ]; then cat "$log"; else grep '^[a-z_]*: missing: ' "$log"; tail -n 1 "$log"; fi
+    [ $code -eq 0 ] || cat "$log"
+    [ $code -ne 0 ] || { grep '^[a-z_]*: missing: ' "$log"; tail -n 1 "$log"; }
     echo "$1 $(($(date +%s) - started)) s" >>"$out/times"
 }
 

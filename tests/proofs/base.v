@@ -273,6 +273,17 @@ Proof.
   - intros j. eapply d_eq; [rate | ring].
 Qed.
 
+(* Such gradients exist: a linear loss has one, and so has a sum of squares. *)
+Lemma gradient_linear n w y : gradient n (fun y => ∑ i < n, w i * y i) y w.
+Proof.
+  intros p t d [_ D]. eapply d_eq; [rate; apply D | apply Sum_ext; termwise].
+Qed.
+Lemma gradient_squares n y : gradient n (fun y => ∑ i < n, y i ^ 2) y (fun i => 2 * y i).
+Proof.
+  intros p t d [E D]. eapply d_eq; [apply d_Sum; intros i; apply d_sqr, D |].
+  cbv beta. rewrite E. apply Sum_ext; termwise.
+Qed.
+
 (* What a gradient says of one entry. *)
 Lemma gradient_partial n L x G i : (i < n)%nat -> gradient n L x G -> partial L x i (G i).
 Proof.

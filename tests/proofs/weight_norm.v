@@ -148,9 +148,9 @@ Variables (N k : nat) (x : nat -> nat -> R) (w : nat -> R) (ε γ β : R).
 Hypothesis N_pos : (0 < N)%nat.
 Definition z (w : nat -> R) (j : nat) : R := ∑ i < k, x j i * w i.
 Definition m (i : nat) : R := mean N (fun j => x j i).
-(* m is the row of the inputs' means, S their covariance. *)
-Definition S (a b : nat) : R := mean N (fun j => (x j a - m a) * (x j b - m b)).
-Definition Sw (w : nat -> R) (a : nat) : R := ∑ b < k, S a b * w b.
+(* m is the row of the inputs' means, cov their covariance S. *)
+Definition cov (a b : nat) : R := mean N (fun j => (x j a - m a) * (x j b - m b)).
+Definition Sw (w : nat -> R) (a : nat) : R := ∑ b < k, cov a b * w b.
 Definition wSw (w : nat -> R) : R := ∑ a < k, w a * Sw w a.
 
 Lemma mean_z u : mean N (z u) = ∑ i < k, m i * u i.
@@ -174,7 +174,7 @@ Qed.
 Lemma Sw_is u a : Sw u a = (∑ j < N, (x j a - m a) * (z u j - mean N (z u))) / N.
 Proof.
   rewrite covariance. unfold Sw, Rdiv. rewrite Rmult_comm, <- Sum_scal. apply Sum_ext; intros b.
-  unfold S, mean, Rdiv. ring.
+  unfold cov, mean, Rdiv. ring.
 Qed.
 
 (* WN.11: S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w *)

@@ -190,12 +190,11 @@ book-look: ## measure and photograph the pages in Chromium: phone, laptop, paper
 	@BUILD="$(BUILD)" sh docs/weave/look.sh
 
 .PHONY: bindings api-docs
-bindings: $(BUILD)/normlayers.o ## the library for Python (ctypes) and Rust, into build/
-	@$(CC) -shared $(FLAGS) -fPIC -DNORMLAYERS_IMPLEMENTATION -x c normlayers.h \
-		-o $(BUILD)/libnormlayers.so -lm
+bindings: $(BUILD)/normlayers_pic.o ## the library for Python (ctypes) and Rust, into build/
+	@$(CC) -shared $< -o $(BUILD)/libnormlayers.so -lm
 	@python3 tests/bindings/generate.py python <docs/api.json >$(BUILD)/normlayers.py
 	@python3 tests/bindings/generate.py rust <docs/api.json >$(BUILD)/normlayers.rs
-	@echo "$(BUILD)/normlayers.py and libnormlayers.so; $(BUILD)/normlayers.rs and normlayers.o"
+	@echo "$(BUILD)/normlayers.py and libnormlayers.so; normlayers.rs and normlayers_pic.o"
 
 api-docs: ## the declarations as JSON, into docs/api.json
 	@LC_ALL=C awk -f tests/bindings/api.awk normlayers.h >docs/api.json.tmp
@@ -269,13 +268,16 @@ $(BUILD)/helpers.o: examples/helpers.c $(HELPERS) $(BUILD)/compiled_by
 # Each example would compile the header for itself; they share one copy of its functions in float,
 # and one in double. Without errno square roots need no branch, so Adam's loop is done in vectors:
 # the same bits, sooner.
-$(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: FLAGS += -fno-math-errno
+COMPILED := $(addprefix $(BUILD)/,normlayers.o normlayers_f64.o normlayers_pic.o)
+$(COMPILED): FLAGS += -fno-math-errno
 $(BUILD)/normlayers_f64.o: FLAGS += -DNRM_DOUBLE
-$(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: normlayers.h $(BUILD)/compiled_by
+$(BUILD)/normlayers_pic.o: FLAGS += -fPIC
+$(COMPILED): normlayers.h $(BUILD)/compiled_by
 	$(CC) $(FLAGS) $(WARNINGS) -DNORMLAYERS_IMPLEMENTATION -x c -c $< -o $@
 
-IN_DOUBLE := $(patsubst examples/%.c,$(BUILD)/%,$(shell grep -l NRM_DOUBLE examples/[0-9]*.c))
-IN_FLOAT := $(filter-out $(IN_DOUBLE),$(EXAMPLES))
+IN_DOUBLE := $(patsubst examples/%.c,$(BUILD)/%,$(shell grep -l NRM_DOUBLE examples/[0-9]*.c \
+	examples/uses/*.c))
+IN_FLOAT := $(filter-out $(IN_DOUBLE) $(BUILD)/uses/small_processor,$(EXAMPLES) $(USES))
 $(IN_FLOAT): EXTRA = -DNRM_IMPLEMENTED $(BUILD)/normlayers.o
 $(IN_FLOAT): $(BUILD)/normlayers.o
 $(IN_DOUBLE): EXTRA = -DNRM_IMPLEMENTED $(BUILD)/normlayers_f64.o
@@ -289,11 +291,11 @@ $(BUILD)/verdicts: examples/verdicts.c $(HELPERS) $(OBJECTS)
 
 $(BUILD)/uses/%: examples/uses/%.c normlayers.h examples/npz.h $(BUILD)/compiled_by
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(WARNINGS) -I. $< -o $@ -lm
+	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(EXTRA) -o $@ -lm
 
 $(BUILD)/uses/%: examples/uses/%.cpp normlayers.h $(BUILD)/compiled_by
 	@mkdir -p $(@D)
-	$(CXX) -std=c++11 $(CFLAGS) -ffp-contract=off $(WARNINGS) -I. $< -o $@
+	$(CXX) -std=c++11 $(CFLAGS) -ffp-contract=off $(WARNINGS) -I. $< $(EXTRA) -o $@
 
 # The same file twice: in float, and in double without the part that draws.
 $(BUILD)/mpi_batchnorm: export OMPI_CC = $(CC)

@@ -1,7 +1,7 @@
 // layer_norm.rs - layer norm from Rust, with the declarations made from docs/api.json. `make
-// bindings` writes build/normlayers.rs and build/normlayers.o; put the former beside this file, and
+// bindings` writes build/normlayers.rs and normlayers_pic.o; put the former beside this file, and
 //
-//     rustc -C link-arg=build/normlayers.o -C link-arg=-lm -C link-arg=-lgcc layer_norm.rs
+//     rustc -C link-arg=build/normlayers_pic.o -C link-arg=-lm -C link-arg=-lgcc layer_norm.rs
 mod normlayers;
 use normlayers::*;
 use std::ffi::CStr;

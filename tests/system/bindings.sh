@@ -36,7 +36,7 @@ rustc=/usr/bin/rustc
 if command -v $rustc >/dev/null 2>&1; then
     cp "$out/normlayers.rs" examples/uses/layer_norm.rs "$dir"
     # libgcc has what tells the processor's instruction sets, and Rust links only its shared half
-    check "Rust compiles" $rustc --edition 2021 -D warnings -C link-arg="$out/normlayers.o" \
+    check "Rust compiles" $rustc --edition 2021 -D warnings -C link-arg="$out/normlayers_pic.o" \
         -C link-arg=-lm -C link-arg=-lgcc "$dir/layer_norm.rs" -o "$dir/layer_norm"
     check "Rust runs" sh -c "'$dir/layer_norm' | diff tests/expected/uses/layer_norm.txt -"
 else

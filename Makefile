@@ -167,7 +167,7 @@ parity: ## every layer beside PyTorch, where it is installed (SEED= of the data)
 packaging: ## build a small project in each way of docs/packaging.md that can run here
 	@CC="$(CC)" CXX="$(CXX)" sh tests/packaging.sh
 
-check: test strict sanitize plain equations tagged cortex mutants book-check determinism
+check: test strict sanitize plain equations tagged cortex mutants prove book-check determinism
 check: accuracy parity packaging ## all of it
 	@sh tests/lint/tags.sh --faults && sh tests/files.sh && sh tests/mpi.sh
 

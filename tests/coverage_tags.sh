@@ -127,6 +127,13 @@ FILENAME ~ /\/counts$/ {
         sub(/[^A-Za-z0-9_].*$/, "", name[FNR])
     }
     continued = text ~ /\\$/ ? define[FNR] : 0
+    # What is handed to NRM_EACH has, for gcov, the line of the call.
+    if (!define[FNR] && text ~ /NRM_EACH\(/) { call = FNR; depth = 0 }
+    if (call) {
+        within[FNR] = call
+        depth += gsub(/\(/, "(", text) - gsub(/\)/, ")", text)
+        if (depth == 0) call = 0
+    }
 }
 function ends(text) {
     return text ~ /[;{}:]$/ || text == "" || text ~ /^#/ || text ~ /^\*\/|^\/\*/
@@ -134,6 +141,7 @@ function ends(text) {
 # How much of the statement of a line has run, -1 if there is no code in this mode: the line itself,
 # else the lines before it, from near to far, else those behind.
 function of_statement(mode, n,    k) {
+    if (n in within) n = within[n]
     if ((mode " " n) in ran) return ran[mode " " n]
     for (k = n - 1; k > 0 && !ends(bare[k]); k--)
         if ((mode " " k) in ran) return ran[mode " " k]

@@ -232,16 +232,24 @@ Proof.
   cbv beta in *. rewrite A, B. ring.
 Qed.
 
-(* Its rank is M − 2: it takes to 0 just what is spanned by the vector of ones and x̂. *)
-Theorem BN_19_kernel g : ε = 0 ->
-  (forall i, project g i = 0) <-> (exists a b, forall i, g i = a + b * x̂ i).
+(* Its rank is M − 2: it takes to 0 just what is spanned by the vector of ones and x̂, and these two
+   are orthogonal by BN.6. *)
+Theorem BN_19_kernel g : ε = 0 -> (forall i, (i < M)%nat -> project g i = 0) <->
+  (exists a b, forall i, (i < M)%nat -> g i = a + b * x̂ i).
 Proof.
   intros E0. split.
-  - intros Z. exists ⟨g⟩, ⟨g · x̂⟩. intros i. specialize (Z i). cbv beta in Z. lra.
-  - intros (a & b & G) i. cbv beta.
-    rewrite (mean_lin2 M a b (fun _ => 1) x̂ g) by (intros; rewrite G; ring).
-    rewrite (mean_lin2 M a b x̂ (fun i => x̂ i ^ 2) (g · x̂)) by (intros; cbv beta; rewrite G; ring).
-    destruct BN_7 as [E F]. rewrite E, F, mean_const, mean_normalized, G, E0 by exact M_pos. ring.
+  - intros Z. exists ⟨g⟩, ⟨g · x̂⟩. intros i I. specialize (Z i I). cbv beta in Z. lra.
+  - intros (a & b & G) i I. cbv beta. assert (g1 : ⟨g⟩ = a).
+    { transitivity ⟨fun i => a + b * x̂ i⟩.
+      - unfold mean. f_equal. apply Sum_ext_lt, G.
+      - rewrite (mean_lin2 M a b (fun _ => 1) x̂) by termwise.
+        rewrite mean_const, mean_normalized by exact M_pos. ring. }
+    assert (g2 : ⟨g · x̂⟩ = b).
+    { transitivity ⟨fun i => (a + b * x̂ i) * x̂ i⟩.
+      - unfold mean. f_equal. apply Sum_ext_lt. intros j J. rewrite G by exact J. reflexivity.
+      - rewrite (mean_lin2 M a b x̂ (fun i => x̂ i ^ 2)) by termwise. destruct BN_7 as [E F].
+        rewrite E, F, mean_normalized, E0 by exact M_pos. ring. }
+    rewrite g1, g2, G by exact I. ring.
 Qed.
 End Batch_norm.
 

@@ -17,7 +17,7 @@ done
 for file in $mutated; do
     {
         {
-            echo 'Set Silent. Set Default Timeout 10.'
+            echo 'Set Silent. Set Default Timeout 5.'
             awk -f "$root/tests/proofs/mutants.awk" "$list" "$file"
         } 2>"${file%.v}.rotten" | coqtop -q -w none >"${file%.v}.tried" 2>&1
     } &

@@ -1,8 +1,8 @@
-# api.awk - the declarations of normlayers.h as JSON: docs/api.json is `awk -f api.awk normlayers.h`.
+# api.awk - the declarations of normlayers.h as JSON (`make api-docs`).
 #
-# Types come in the header's order. A parameter has its direction, "adds" if the function adds to it,
-# and the shape that the comment of its line gives: parts divided by ";" belong to the arrays of the
-# line one after the other, a part "NAME: ..." to that one, and the last shape to all that follow.
+# Types come in the header's order. A parameter has its direction, "adds" if the function adds to
+# it, and the shape that the comment of its line gives: parts divided by ";" belong to the arrays of
+# the line one after the other, a part "NAME: ..." to that one, the last shape to all that follow.
 # As the header says, an array without a shape has that of the forward pass (dx that of x), of
 # layer norm where there is a D, or of batch norm.
 function trim(s) { gsub(/[ \t]+/, " ", s); sub(/^ /, "", s); sub(/ $/, "", s); return s }
@@ -252,7 +252,7 @@ END {
             shape = (f, k) in shape_of ? shape_of[f, k] : is_array[f, k] ? inherited(f, k) : ""
             print "      {" quoted("name", pname[f, k]) ", " quoted("type", ptype[f, k]) \
                 (d == "" ? "" : ", " quoted("direction", d)) \
-                (shape == "" ? "" : ", " quoted("shape", shape)) "}" \
+                (shape == "" ? "" : (shape ~ / / ? ",\n        " : ", ") quoted("shape", shape)) "}" \
                 (k < count[f] ? "," : "]}" (f < functions ? "," : ""))
         }
     }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# docs/api.json says what the header declares: it is what tests/bindings/api.awk makes of it now, has
-# every function and struct, and no array of a norm is without its shape.
+# docs/api.json says what the header declares: it is what tests/bindings/api.awk makes of it now, it
+# has every function and struct, and no gamma is without its shape.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/checks.sh

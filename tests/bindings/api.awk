@@ -121,7 +121,7 @@ function arguments(text,    list, n, i, out) {
     n = split(text, list, ",")
     for (i = 1; i <= n; i++) {
         split_declaration(list[i])
-        out = out (i > 1 ? ", " : "") "{" quoted("name", name_of) ", " quoted("type", type_of) "}"
+        out = out (i > 1 ? "," : "") "\n          {" quoted("name", name_of) ", " quoted("type", type_of) "}"
     }
     return "\"parameters\": [" out "]"
 }
@@ -130,7 +130,7 @@ function direction(f, k,    t, part) {
     part = part_of[f, k] pending_name[f, pname[f, k]]
     if (t !~ /\*/) return ""
     if (t ~ /^const /) return "in"
-    if (pname[f, k] ~ /^d(gamma|beta|W|b|v|g)$/) return "in/out\", \"adds\": \"+="
+    if (pname[f, k] ~ /^d(gamma|beta|W|b|v|g)$/) return "in/out\", \"adds\": \"1"
     return part ~ /in\/out|\] in: / || (!is_array[f, k] && t !~ /\*\*/) ? "in/out" : "out"
 }
 function inherited(f, k,    name, stem, forward, model) {
@@ -252,7 +252,8 @@ END {
             shape = (f, k) in shape_of ? shape_of[f, k] : is_array[f, k] ? inherited(f, k) : ""
             print "      {" quoted("name", pname[f, k]) ", " quoted("type", ptype[f, k]) \
                 (d == "" ? "" : ", " quoted("direction", d)) \
-                (shape == "" ? "" : (shape ~ / / ? ",\n        " : ", ") quoted("shape", shape)) "}" \
+                (shape == "" ? "" : (shape ~ / / ? ",\n        " : ", ") \
+                               quoted("shape", shape)) "}" \
                 (k < count[f] ? "," : "]}" (f < functions ? "," : ""))
         }
     }

@@ -1,7 +1,7 @@
 # api.awk - the declarations of normlayers.h as JSON (`make api-docs`).
 #
-# Types come in the header's order. A parameter has its direction, "adds" if the function adds to
-# it, and the shape that the comment of its line gives: parts divided by ";" belong to the arrays of
+# Types come in the order of the header. A parameter has its direction, "by": "+=" if it is added
+# to, and the shape that the comment of its line gives: parts divided by ";" belong to the arrays of
 # the line one after the other, a part "NAME: ..." to that one, the last shape to all that follow.
 # As the header says, an array without a shape has that of the forward pass (dx that of x), of
 # layer norm where there is a D, or of batch norm.
@@ -121,7 +121,8 @@ function arguments(text,    list, n, i, out) {
     n = split(text, list, ",")
     for (i = 1; i <= n; i++) {
         split_declaration(list[i])
-        out = out (i > 1 ? "," : "") "\n          {" quoted("name", name_of) ", " quoted("type", type_of) "}"
+        out = out (i > 1 ? "," : "") "\n          {" quoted("name", name_of) ", " \
+            quoted("type", type_of) "}"
     }
     return "\"parameters\": [" out "]"
 }
@@ -130,7 +131,7 @@ function direction(f, k,    t, part) {
     part = part_of[f, k] pending_name[f, pname[f, k]]
     if (t !~ /\*/) return ""
     if (t ~ /^const /) return "in"
-    if (pname[f, k] ~ /^d(gamma|beta|W|b|v|g)$/) return "in/out\", \"adds\": \"1"
+    if (pname[f, k] ~ /^d(gamma|beta|W|b|v|g)$/) return "in/out\", \"by\": \"+="
     return part ~ /in\/out|\] in: / || (!is_array[f, k] && t !~ /\*\*/) ? "in/out" : "out"
 }
 function inherited(f, k,    name, stem, forward, model) {

@@ -41,7 +41,7 @@ def call(lib, module, name, real, have, sizes):
         if p["direction"] != "in":
             shape = [sizes[n] for n in p.get("shape", "").strip("[]").split("][") if n]
             like = shape or ([sizes["count"]] if base == "nrm_real" else [1])
-            have[p["name"]] = (torch.zeros(like, dtype=types[base]) if "adds" in p else
+            have[p["name"]] = (torch.zeros(like, dtype=types[base]) if "by" in p else
                                torch.full(like, float("nan"), dtype=types[base]))
         if have.get(p["name"]) is None:
             values.append(None)

@@ -54,7 +54,7 @@ help:
 deps: ## what figures and tests need (stb_image_write.h); STB=/folder that has it
 	@STB="$(STB)" sh examples/deps.sh figures
 
-deps-dev: ## what the whole check matrix needs too: g++, clang, Node, CMake, Meson, ...
+deps-dev: ## what the whole check matrix needs too: g++, clang, Node, CMake, Rust, ...
 	@STB="$(STB)" sh examples/deps.sh dev
 
 deps-peers: ## what bench-peers and bench-mnist compare with (PyTorch, oneDNN, OpenBLAS)
@@ -65,6 +65,12 @@ mnist: ## download MNIST to data/mnist (MNIST_URL= names another mirror)
 
 ### Figures and experiments
 examples: $(addprefix $(BUILD)/,$(SHORT)) ## compile the short examples to build/
+
+.PHONY: uses
+USES := $(patsubst examples/%,$(BUILD)/%,$(basename $(wildcard examples/uses/*.c*)))
+uses: $(USES) ## compile and run the small programs of examples/uses, one for each use
+	@for program in $(USES); do echo "== $${program##*/}"; \
+		$$program "$(BUILD)/uses" || exit 1; done
 
 figures: examples ## draw their figures into build/figures (FIGURES= another folder)
 	@for program in $(filter-out 01_hello_layernorm 06_from_pytorch,$(SHORT)); do \
@@ -133,7 +139,7 @@ plain: ## run the tests of the layers with NRM_PLAIN
 tagged: ## does every line of C that carries an equation's tag run? (gcc, gcov)
 	@BUILD="$(BUILD)" sh tests/coverage_tags.sh
 
-cortex: ## bytes and stack of a layer on a Cortex-M4 (arm-none-eabi-gcc)
+cortex: ## bytes and stack of a layer on Cortex-M0+, Cortex-M4 and RISC-V 32
 	@BUILD="$(BUILD)" sh tests/cortex.sh
 
 .PHONY: analyse
@@ -186,6 +192,17 @@ book-check: ## the book, and whether a second weaving gives the same bytes
 
 book-look: ## measure and photograph the pages in Chromium: phone, laptop, paper
 	@BUILD="$(BUILD)" sh docs/weave/look.sh
+
+.PHONY: bindings api-docs
+bindings: $(BUILD)/normlayers_pic.o ## the library for Python (ctypes) and Rust, into build/
+	@$(CC) -shared $< -o $(BUILD)/libnormlayers.so -lm
+	@python3 tests/bindings/generate.py python <docs/api.json >$(BUILD)/normlayers.py
+	@python3 tests/bindings/generate.py rust <docs/api.json >$(BUILD)/normlayers.rs
+	@echo "$(BUILD)/normlayers.py and libnormlayers.so; normlayers.rs and normlayers_pic.o"
+
+api-docs: ## the declarations as JSON, into docs/api.json
+	@LC_ALL=C awk -f tests/bindings/api.awk normlayers.h >docs/api.json.tmp
+	@mv docs/api.json.tmp docs/api.json
 
 .PHONY: tables-docs
 tables-docs: ## compute the tables of worked examples, invariances and museum in docs/ anew
@@ -255,13 +272,16 @@ $(BUILD)/helpers.o: examples/helpers.c $(HELPERS) $(BUILD)/compiled_by
 # Each example would compile the header for itself; they share one copy of its functions in float,
 # and one in double. Without errno square roots need no branch, so Adam's loop is done in vectors:
 # the same bits, sooner.
-$(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: FLAGS += -fno-math-errno
+COMPILED := $(addprefix $(BUILD)/,normlayers.o normlayers_f64.o normlayers_pic.o)
+$(COMPILED): FLAGS += -fno-math-errno
 $(BUILD)/normlayers_f64.o: FLAGS += -DNRM_DOUBLE
-$(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: normlayers.h $(BUILD)/compiled_by
+$(BUILD)/normlayers_pic.o: FLAGS += -fPIC
+$(COMPILED): normlayers.h $(BUILD)/compiled_by
 	$(CC) $(FLAGS) $(WARNINGS) -DNORMLAYERS_IMPLEMENTATION -x c -c $< -o $@
 
-IN_DOUBLE := $(patsubst examples/%.c,$(BUILD)/%,$(shell grep -l NRM_DOUBLE examples/[0-9]*.c))
-IN_FLOAT := $(filter-out $(IN_DOUBLE),$(EXAMPLES))
+IN_DOUBLE := $(patsubst examples/%.c,$(BUILD)/%,$(shell grep -l NRM_DOUBLE examples/[0-9]*.c \
+	examples/uses/*.c))
+IN_FLOAT := $(filter-out $(IN_DOUBLE) $(BUILD)/uses/small_processor,$(EXAMPLES) $(USES))
 $(IN_FLOAT): EXTRA = -DNRM_IMPLEMENTED $(BUILD)/normlayers.o
 $(IN_FLOAT): $(BUILD)/normlayers.o
 $(IN_DOUBLE): EXTRA = -DNRM_IMPLEMENTED $(BUILD)/normlayers_f64.o
@@ -272,6 +292,14 @@ $(EXAMPLES): $(BUILD)/%: examples/%.c normlayers.h $(HELPERS) $(OBJECTS)
 
 $(BUILD)/verdicts: examples/verdicts.c $(HELPERS) $(OBJECTS)
 	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(OBJECTS) -o $@ -lm
+
+$(BUILD)/uses/%: examples/uses/%.c normlayers.h examples/npz.h $(BUILD)/compiled_by
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(EXTRA) -o $@ -lm
+
+$(BUILD)/uses/%: examples/uses/%.cpp normlayers.h $(BUILD)/compiled_by
+	@mkdir -p $(@D)
+	$(CXX) -std=c++11 $(CFLAGS) -ffp-contract=off $(WARNINGS) -I. $< $(EXTRA) -o $@
 
 # The same file twice: in float, and in double without the part that draws.
 $(BUILD)/mpi_batchnorm: export OMPI_CC = $(CC)

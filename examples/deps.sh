@@ -4,9 +4,9 @@
 #   figures   stb_image_write.h, which draws the PNGs (for `make figures` and `make test`)
 #   mnist     curl, if there is no wget either (for `make mnist`)
 #   dev       what the whole check matrix wants: g++, clang with its sanitizers, a compiler for ARM,
-#             Node with npm, OpenBLAS, Open MPI, PyTorch for Python, a 32-bit and an ARM compiler with
-#             an emulator, CMake, Meson, Ninja, pkg-config, curl and zip; Coq, Coquelicot, Gappa and
-#             Frama-C for the proofs
+#             RISC-V and 32 bits, an emulator, Rust, Node with npm, OpenBLAS, Open MPI, PyTorch,
+#             oneDNN, NumPy, Matplotlib, CMake, Meson, Ninja, pkg-config, curl and zip; Coq,
+#             Coquelicot, Gappa and Frama-C for the proofs
 #   peers     what `make bench-peers` and `make bench-mnist` compare with (Debian): PyTorch,
 #             oneDNN, and OpenBLAS, without which PyTorch's products are slow
 #
@@ -97,6 +97,11 @@ asan libclang-rt compiler-rt compiler-rt compiler-rt = = =
 node nodejs+npm nodejs+npm nodejs+npm nodejs+npm nodejs-default+npm-default node nodejs20+npm10
 arm gcc-arm-none-eabi arm-none-eabi-gcc-cs arm-none-eabi-gcc gcc-arm-none-eabi \
     cross-arm-none-gcc13 arm-none-eabi-gcc arm-none-eabi-gcc
+riscv gcc-riscv64-unknown-elf - riscv64-elf-gcc - - riscv64-elf-gcc riscv64-elf-gcc
+rust rustc rust rust rust rust rust rust
+python-plot python3-numpy+python3-matplotlib python3-numpy+python3-matplotlib \
+    python-numpy+python-matplotlib py3-numpy+py3-matplotlib \
+    python3-numpy+python3-matplotlib numpy+python-matplotlib py312-numpy+py312-matplotlib
 openblas libopenblas-dev openblas-devel openblas openblas-dev openblas_pthreads-devel \
     openblas OpenBLAS
 coq coq+libcoq-coquelicot coq+coq-coquelicot coq - coq coq coq
@@ -151,9 +156,9 @@ without_packages() { # the way that needs neither a manager nor root
 }
 
 missing=
-optional= # installed if that can be done
 lacks() { missing="$missing $1"; }
-case ${1:-figures} in
+set_of=${1:-figures}
+case $set_of in
 figures) has_stb || lacks stb ;;
 mnist) have curl || have wget || lacks curl ;;
 dev)
@@ -162,6 +167,10 @@ dev)
     has_asan || lacks asan
     { have node && have npm; } || lacks node
     have arm-none-eabi-gcc || lacks arm
+    have riscv64-unknown-elf-gcc || have riscv64-elf-gcc || lacks riscv
+    have rustc || lacks rust
+    /usr/bin/python3 -c 'import numpy, matplotlib' 2>/dev/null ||
+        python3 -c 'import numpy, matplotlib' 2>/dev/null || lacks python-plot
     has_header cblas.h || lacks openblas
     has_coq || lacks coq
     have gappa || lacks gappa
@@ -188,7 +197,7 @@ peers)
     exit 2
     ;;
 esac
-if [ -z "$missing$optional" ]; then
+if [ -z "$missing" ]; then
     say "nothing is missing"
     exit 0
 fi
@@ -204,7 +213,6 @@ for m in $managers; do
     fi
 done
 if [ -z "$manager" ]; then
-    [ -n "$missing" ] || { say "no Open MPI here, and no package manager for it" && exit 0; }
     say "missing:$missing; found none of $managers to install them with"
     without_packages
     exit 1
@@ -215,27 +223,27 @@ if [ "$(id -u)" != 0 ] && [ "$manager" != brew ]; then
     if [ -z "$root" ]; then
         # shellcheck disable=SC2046,SC2086
         say "you are not root, and there is no sudo; as root:" $(install_command) \
-            $(packages $missing $optional)
-        [ -n "$missing" ] || exit 0
+            $(packages $missing)
         without_packages
         exit 1
     fi
 fi
 [ "$manager" = apt-get ] && ! have clang && $root apt-get update -qq
-# shellcheck disable=SC2046,SC2086
-set -- $(packages $missing)
-case " $*" in *" no-package-for-"*)
-    say "missing:$missing; we know no package of $manager for all of that: $*"
-    exit 1
-    ;;
-esac
+# shellcheck disable=SC2086
+wanted=$(packages $missing)
+set --
+for package in $wanted; do # of dev it is left out, and the checks that want it say so
+    case $package in
+    no-package-for-*)
+        say "we know no package of $manager for ${package#no-package-for-}"
+        [ "$set_of" = dev ] || exit 1
+        ;;
+    *) set -- "$@" "$package" ;;
+    esac
+done
 if [ $# -gt 0 ] && ! install "$@"; then
     say "could not install $*; to see why: ${root:+$root }$(install_command) $*"
     without_packages
     exit 1
-fi
-# shellcheck disable=SC2046
-if [ -n "$optional" ] && ! install $(packages $optional); then
-    say "could not install Open MPI; \`make mpi\` will not work, everything else does"
 fi
 say "done"

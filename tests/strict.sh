@@ -88,7 +88,8 @@ for compiler in $compilers; do
         sed -n '1,8s/^/    /p' "$work/log"
     fi
     [ "${1:-all}" = header ] && continue
-    for source in examples/*.c tests/*.c tests/compile/*.c tests/bench/*.c tests/accuracy/*.c; do
+    for source in examples/*.c examples/uses/*.c tests/*.c tests/compile/*.c tests/bench/*.c \
+        tests/accuracy/*.c; do
         [ -f "$source" ] || continue
         if [ "$source" = tests/bench/peer_onednn.c ] && ! has "$compiler" oneapi/dnnl/dnnl.h; then
             echo "strict: missing: oneDNN, $source is not checked"

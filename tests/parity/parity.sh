@@ -52,5 +52,24 @@ for real in float double; do
     failed=$((failed + ${f%% failed*}))
 done
 rm -f "$out"/*.txt # tens of megabytes
+# The same library by way of docs/api.json.
+for real in "" double; do
+    name=normlayers${real:+_f64}
+    $CC -shared -fPIC -std=c99 -O2 -ffp-contract=off ${real:+-DNRM_DOUBLE} \
+        -DNORMLAYERS_IMPLEMENTATION -x c normlayers.h -o "$out/lib$name.so" -lm
+    # shellcheck disable=SC2086
+    "$python" -B tests/bindings/generate.py python $real <docs/api.json >"$out/$name.py"
+done
+"$python" -B tests/parity/bindings.py "$out" >"$out/bindings.log" 2>&1 || true
+cat "$out/bindings.log"
+line=$(tail -n 1 "$out/bindings.log")
+case $line in
+"bindings: "*" passed, "*" failed") ;;
+*) line="bindings: 0 passed, 1 failed" ;;
+esac
+p=${line#bindings: }
+passed=$((passed + ${p%% passed*}))
+f=${line##*passed, }
+failed=$((failed + ${f%% failed*}))
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -105,4 +105,34 @@ table "$dir/a/10_mnist_norms_quick.csv" |
     grep -E '^arm|,(epoch_loss|window_loss|test_loss|accuracy),' >"$dir/accuracy.csv"
 check "the comparison's numbers are the ones on file" \
     cmp "$dir/accuracy.csv" tests/expected/10_mnist_norms_quick.csv
+# One program for each use; what they print is on file.
+uses() { # NAME COMMAND...
+    name=$1
+    shift
+    "$@" >"$dir/$name.txt" && diff "tests/expected/uses/$name.txt" "$dir/$name.txt"
+}
+for source in examples/uses/*.c examples/uses/*.cpp; do
+    name=$(basename "${source%.c*}")
+    case $source in *.cpp)
+        if ! command -v "${CXX:=g++}" >/dev/null 2>&1; then
+            echo "examples: missing: $CXX, $source is not compiled"
+            continue
+        fi
+        ;;
+    esac
+    check "$name compiles" make -s BUILD="$bin" CC="$CC" CXX="${CXX:-g++}" \
+        CFLAGS="${EXAMPLE_CFLAGS:--O1} -Werror" "$bin/uses/$name"
+    check "$name prints what is on file" uses "$name" "$bin/uses/$name" "$dir"
+done
+python=/usr/bin/python3
+$python -c 'import numpy, matplotlib' 2>/dev/null || python=python3
+if $python -c 'import numpy, matplotlib' 2>/dev/null; then
+    check "NumPy has the same logits" uses weights_from_c $python examples/uses/weights_from_c.py \
+        "$dir"
+    check "Matplotlib draws the losses" env MPLBACKEND=Agg $python examples/uses/plot_csv.py \
+        "$dir/losses.csv" "$dir/losses.png"
+    check "and that is a figure" test -s "$dir/losses.png"
+else
+    echo "examples: missing: NumPy or Matplotlib (\`make deps-dev\` installs them)"
+fi
 verdict examples

@@ -899,27 +899,27 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
     const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, int mode, nrm_real eps,
     size_t N, size_t C, size_t S)
 {
-    const int train = mode == NRM_TRAIN, stored = train && running != NULL;
+    const int train = mode == NRM_TRAIN, stored = running != NULL;
     const int needed = NRMI_NEEDED | (mode == NRM_INFER ? NRMI_IN_PLACE : 0);
     const int saved = mode == NRM_INFER ? 0 : NRMI_NEEDED;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, saved),
                              NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    const size_t step = nrmi_strip(&v);
-    size_t c;
+    size_t c, step;
     int lost = 0, rc = nrmi_check_batchnorm(mode, eps, N, C, S);
-    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    if (rc == NRM_OK && N > 0) rc = nrmi_check_running(running, mode, C);
     if (rc != NRM_OK || N == 0) return rc;
+    if ((rc = NRM_CHECK(args)) == NRM_OK) rc = nrmi_check_running(running, mode, C);
+    if (rc != NRM_OK) return rc;
+    step = nrmi_strip(&v);
     NRM_SHARE(N * C * S, lost)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc r[NRM_SLOTS], scale[NRM_SLOTS], shift[NRM_SLOTS];
         nrmi_moments t;
         size_t k;
-        for (k = 0; k < w && !train; k++) /* BN.11 */
-            nrmi_recall(&t, k, nrmi_or(running->mean, c + k, 0), nrmi_or(running->var, c + k, 1));
         if (train) nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
+        for (k = train ? w : 0; k < w; k++) /* BN.11 */
+            nrmi_recall(&t, k, (nrm_acc)running->mean[c + k], (nrm_acc)running->var[c + k]);
         lost |= nrmi_lost(&t, w, stored);
         for (k = 0; k < w; k++) {
             r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* BN.3 */
@@ -928,11 +928,11 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
             lost |= !nrmi_finite(r[k]);
         }
         nrmi_affine(y, x, &t.at, scale, shift, &v, c, w); /* BN.4, BN.5: (x − μ)·γr + β. */
-        if (stored) lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
+        if (train && stored) lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
         for (k = 0; k < w && mean != NULL; k++) mean[c + k] = t.mean[k];
         for (k = 0; k < w && rstd != NULL; k++) rstd[c + k] = r[k];
     }
-    if (stored) running->batches++;
+    if (train && stored) running->batches++;
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
@@ -2184,7 +2184,7 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
         nrmi_moments t;
         size_t k;
         for (k = 0; k < w && !train; k++)
-            nrmi_recall(&t, k, nrmi_or(running->mean, c + k, 0), nrmi_or(running->var, c + k, 1));
+            nrmi_recall(&t, k, (nrm_acc)running->mean[c + k], (nrm_acc)running->var[c + k]);
         if (train) nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
         if (train && !l2) nrmi_lp_sizes(&t, x, p, &v, c, w);
         for (k = 0; k < w && train && l2; k++)
@@ -3730,8 +3730,10 @@ static void nrmi_put(nrmi_moments *t, size_t k, nrm_real x1, nrm_acc offset, nrm
 
 static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var)
 {
-    const nrm_real high = (nrm_real)mean;
-    nrmi_put(t, k, high, mean - (nrm_acc)high, var);
+    t->mean[k] = mean;
+    t->var[k] = var;
+    t->at.high[k] = (nrm_real)mean;
+    t->at.low[k] = (nrm_real)(mean - (nrm_acc)t->at.high[k]); /* SUM.10 */
 }
 
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)

@@ -4254,10 +4254,12 @@ static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_re
         for (c = 0; c < w; c++) gross[c] += s2[c];
         n += at.count;
     }
-    for (c = 0; c < w && one_block; c++) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
-    for (c = 0; c < w; c++) { /* (a loop without branches becomes one over vectors) */
-        const int settled = NRM_SETTLED(Q[c], (nrm_acc)gross[c]);
-        const nrm_acc var = one_block ? Q[c] * per : Q[c] / M;
+    for (c = 0; c < w; c++) { /* without a branch, so that it works on vectors */
+        int settled;
+        nrm_acc var;
+        if (one_block) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
+        settled = NRM_SETTLED(Q[c], (nrm_acc)gross[c]);
+        var = one_block ? Q[c] * per : Q[c] / M;
         nrmi_put(t, k + c, first[c], offset[c], settled ? var : -1);
         first[c] = settled ? first[c] : t->at.high[k + c];
         unsettled += !settled;
@@ -4376,7 +4378,9 @@ NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nr
            const nrmi_centre *mu, const nrm_acc *scale, const nrm_acc *shift, const nrmi_view *v,
            size_t g, size_t w)
 {
-    const size_t S = v->length, ahead = v->ahead;
+    const int columns = v->kind == NRMI_COLUMNS;
+    const size_t S = v->length, runs = v->runs, pitch = v->pitch, ahead = v->ahead;
+    const size_t start = g * v->apart;
     nrm_real slope[NRM_SLOTS], offset[NRM_SLOTS];
     size_t n, k;
     for (k = 0; k < w; k++) {
@@ -4384,17 +4388,17 @@ NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nr
         slope[k] = (nrm_real)scale[k];
         offset[k] = (nrm_real)(b - scale[k] * (nrm_acc)mu->low[k]);
     }
-    for (n = 0; n < v->runs && v->kind == NRMI_COLUMNS; n++) {
-        const size_t at = g * v->apart + n * v->pitch;
+    for (n = 0; n < runs && columns; n++) {
+        const size_t at = start + n * pitch;
         size_t c = 0;
         NRM_EACH(c, w, NRM_STORE(y + at + c, NRM_AFFINE(NRM_LOAD(x + at + c), /* SUM.11 */
                                                         NRM_LOAD(mu->high + c), NRM_LOAD(slope + c),
                                                         NRM_LOAD(offset + c))))
     }
-    for (k = 0; k < w && v->kind != NRMI_COLUMNS; k++) {
+    for (k = 0; k < w && !columns; k++) {
         const nrm_real high = mu->high[k], s = slope[k], b = offset[k];
-        for (n = 0; n < v->runs; n++) {
-            const size_t at = (g + k) * v->apart + n * v->pitch;
+        for (n = 0; n < runs; n++) {
+            const size_t at = (g + k) * v->apart + n * pitch;
             size_t i = 0;
             NRM_EACH(i, S, {
                 NRM_PREFETCH(x + at + i, ahead);
@@ -4438,7 +4442,7 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
            const nrmi_view *v, size_t g, size_t w)
 {
     const int columns = v->kind == NRMI_COLUMNS;
-    const size_t S = v->length;
+    const size_t S = v->length, runs = v->runs, pitch = v->pitch, start = g * v->apart;
     const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (of rows it would be too far) */
     nrm_real slope[NRM_SLOTS], shift[NRM_SLOTS], c[NRM_SLOTS], m1[NRM_SLOTS], r[NRM_SLOTS];
     size_t n, k;
@@ -4452,8 +4456,8 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
         m1[k] = (nrm_real)(gamma != NULL ? 0 : dy_mean);
         r[k] = (nrm_real)scale[k];
     }
-    for (n = 0; n < v->runs && columns; n++) {
-        const size_t at = g * v->apart + n * v->pitch;
+    for (n = 0; n < runs && columns; n++) {
+        const size_t at = start + n * pitch;
         size_t i = 0;
         NRM_EACH(i, w, {
             const nrmi_some affine = NRM_AFFINE(NRM_LOAD(x + at + i), NRM_LOAD(mu->high + i),
@@ -4463,8 +4467,8 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
                                                NRM_LOAD(r + i))); /* BN.19 as SUM.13 */
         })
     }
-    for (n = 0; n < v->runs * w && !columns; n++) {
-        const size_t at = (g + n % w) * v->apart + n / w * v->pitch;
+    for (n = 0; n < runs * w && !columns; n++) {
+        const size_t at = (g + n % w) * v->apart + n / w * pitch;
         const nrm_real high = mu->high[n % w], a = slope[n % w], b = shift[n % w];
         const nrm_real gain = c[n % w], dy_mean = m1[n % w], factor = r[n % w];
         size_t i = 0;

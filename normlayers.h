@@ -3816,8 +3816,7 @@ static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view 
 }
 
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
-                         size_t w)
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g, size_t w)
 {
     const nrm_acc r = rstd != NULL ? *rstd : 1;
     size_t j;
@@ -3843,8 +3842,8 @@ static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, c
 }
 
 static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
-                             const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
-                             const nrmi_view *v, size_t g, size_t w)
+    const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta, const nrmi_view *v, size_t g,
+    size_t w)
 {
     const size_t set = g % v->sets * v->length;
     size_t j;
@@ -3871,9 +3870,8 @@ static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma,
 }
 
 static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                              const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
-                              const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
-                              const nrmi_view *v, size_t g, size_t w)
+    const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd,
+    const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
     const size_t set = g % v->sets * v->length;
     const nrm_acc m1 = s != NULL ? s->dy[0] * share : 0;
@@ -3919,7 +3917,6 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
 
     δ = p + S₁/B − m, m ← m + δ·B/(n + B)                             [SUM.4]
     Q ← Q + (S₂ − S₁²/B) + δ²·n·B/(n + B)                             [SUM.5]
-
 */
 #ifndef NRM_PLAIN
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS) &&                       \
@@ -4155,8 +4152,7 @@ are a multiple of 4 KB apart share eight places in the first-level cache.
 */
 #ifndef NRM_PLAIN
 NRM_KERNEL(nrmi_add_rows, (su, sud, x, p, dy, rows, pitch, w), nrm_real *su, nrm_real *sud,
-           const nrm_real *x, const nrm_real *p, const nrm_real *dy, size_t rows, size_t pitch,
-           size_t w)
+    const nrm_real *x, const nrm_real *p, const nrm_real *dy, size_t rows, size_t pitch, size_t w)
 {
     const size_t streams = NRMI_STREAMS / (dy != NULL ? 2u : 1u);
     size_t n, i;
@@ -4190,8 +4186,7 @@ typedef struct nrmi_walk {
 /* The two sums of each group over its next block, of `count` values, 0 at the end; p: a pivot for
    each group. */
 NRM_KERNEL(nrmi_next_block, (su, sud, at, x, p, dy, gamma), nrm_real *su, nrm_real *sud,
-           nrmi_walk *at, const nrm_real *x, const nrm_real *p, const nrm_real *dy,
-           const nrm_real *gamma)
+    nrmi_walk *at, const nrm_real *x, const nrm_real *p, const nrm_real *dy, const nrm_real *gamma)
 {
     const nrmi_view *v = at->v;
     const size_t down = at->run * v->pitch, i = at->i, D = v->length;
@@ -4238,8 +4233,7 @@ static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_re
     nrm_real pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
     nrm_acc *offset = t->mean + k, *Q = t->var + k; /* which they become in the end */
     size_t c, n, unsettled = 0;
-    nrmi_walk at = {v, 0, 0, 0, 0, 0};
-    at.w = w;
+    nrmi_walk at = {v, 0, w, 0, 0, 0};
     for (c = 0; c < w; c++) {
         offset[c] = Q[c] = 0;
         pivot[c] = first[c];
@@ -4298,15 +4292,12 @@ the mean is large:
     ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)                            [SUM.12]
 */
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
-                         size_t w)
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g, size_t w)
 {
     nrm_real su[NRM_SLOTS], sud[NRM_SLOTS];
-    nrmi_walk at = {v, 0, 0, 0, 0, 0};
+    nrmi_walk at = {v, g, w, 0, 0, 0};
     const size_t start = g * v->apart;
     size_t k;
-    at.g = g;
-    at.w = w;
     for (k = 0; k < w; k++) s->dy[k] = s->dy_xhat[k] = 0;
     while (nrmi_next_block(su, sud, &at, x + start, mu->high, NRM_PLUS(dy, start), gamma),
            at.count > 0) {
@@ -4434,7 +4425,6 @@ NRM_KERNEL(nrmi_affine_rows, (y, x, mu, rstd, gamma, beta, v, g, w), nrm_real *y
 In group norm γ differs from group to group of a view, and ⟨g⟩ goes into the shift:
 
     dx_cs = r·(γ_c·dy_cs + (t·(x_cs − h) + b)), t = −r·⟨g·x̂⟩, b = −⟨g⟩ − t·(μ − h)  [GN.8]
-
 */
 NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w), nrm_real *dx,
            const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x, const nrmi_centre *mu,
@@ -4555,10 +4545,7 @@ and j is free.
 */
 static nrmi_matrix nrmi_strided(const nrm_real *at, size_t row, size_t col)
 {
-    nrmi_matrix m;
-    m.at = at;
-    m.row = row;
-    m.col = col;
+    const nrmi_matrix m = {at, row, col};
     return m;
 }
 

@@ -3818,8 +3818,7 @@ static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view 
 }
 
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
-                         size_t w)
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g, size_t w)
 {
     const nrm_acc r = rstd != NULL ? *rstd : 1;
     size_t j;
@@ -3845,8 +3844,8 @@ static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, c
 }
 
 static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
-                             const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
-                             const nrmi_view *v, size_t g, size_t w)
+    const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta, const nrmi_view *v, size_t g,
+    size_t w)
 {
     const size_t set = g % v->sets * v->length;
     size_t j;
@@ -3873,9 +3872,8 @@ static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma,
 }
 
 static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                              const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
-                              const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
-                              const nrmi_view *v, size_t g, size_t w)
+    const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd,
+    const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
     const size_t set = g % v->sets * v->length;
     const nrm_acc m1 = s != NULL ? s->dy[0] * share : 0;
@@ -3921,7 +3919,6 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
 
     δ = p + S₁/B − m, m ← m + δ·B/(n + B)                             [SUM.4]
     Q ← Q + (S₂ − S₁²/B) + δ²·n·B/(n + B)                             [SUM.5]
-
 */
 #ifndef NRM_PLAIN
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS) &&                       \
@@ -4157,8 +4154,7 @@ are a multiple of 4 KB apart share eight places in the first-level cache.
 */
 #ifndef NRM_PLAIN
 NRM_KERNEL(nrmi_add_rows, (su, sud, x, p, dy, rows, pitch, w), nrm_real *su, nrm_real *sud,
-           const nrm_real *x, const nrm_real *p, const nrm_real *dy, size_t rows, size_t pitch,
-           size_t w)
+    const nrm_real *x, const nrm_real *p, const nrm_real *dy, size_t rows, size_t pitch, size_t w)
 {
     const size_t streams = NRMI_STREAMS / (dy != NULL ? 2u : 1u);
     size_t n, i;
@@ -4192,8 +4188,7 @@ typedef struct nrmi_walk {
 /* The two sums of each group over its next block, of `count` values, 0 at the end; p: a pivot for
    each group. */
 NRM_KERNEL(nrmi_next_block, (su, sud, at, x, p, dy, gamma), nrm_real *su, nrm_real *sud,
-           nrmi_walk *at, const nrm_real *x, const nrm_real *p, const nrm_real *dy,
-           const nrm_real *gamma)
+    nrmi_walk *at, const nrm_real *x, const nrm_real *p, const nrm_real *dy, const nrm_real *gamma)
 {
     const nrmi_view *v = at->v;
     const size_t down = at->run * v->pitch, i = at->i, D = v->length;
@@ -4240,8 +4235,7 @@ static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_re
     nrm_real pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
     nrm_acc *offset = t->mean + k, *Q = t->var + k; /* which they become in the end */
     size_t c, n, unsettled = 0;
-    nrmi_walk at = {v, 0, 0, 0, 0, 0};
-    at.w = w;
+    nrmi_walk at = {v, 0, w, 0, 0, 0};
     for (c = 0; c < w; c++) {
         offset[c] = Q[c] = 0;
         pivot[c] = first[c];
@@ -4256,10 +4250,12 @@ static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_re
         for (c = 0; c < w; c++) gross[c] += s2[c];
         n += at.count;
     }
-    for (c = 0; c < w && one_block; c++) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
-    for (c = 0; c < w; c++) { /* (a loop without branches becomes one over vectors) */
-        const int settled = NRM_SETTLED(Q[c], (nrm_acc)gross[c]);
-        const nrm_acc var = one_block ? Q[c] * per : Q[c] / M;
+    for (c = 0; c < w; c++) { /* without a branch, so that it works on vectors */
+        int settled;
+        nrm_acc var;
+        if (one_block) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
+        settled = NRM_SETTLED(Q[c], (nrm_acc)gross[c]);
+        var = one_block ? Q[c] * per : Q[c] / M;
         nrmi_put(t, k + c, first[c], offset[c], settled ? var : -1);
         first[c] = settled ? first[c] : t->at.high[k + c];
         unsettled += !settled;
@@ -4298,15 +4294,12 @@ the mean is large:
     ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)                            [SUM.12]
 */
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
-                         size_t w)
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g, size_t w)
 {
     nrm_real su[NRM_SLOTS], sud[NRM_SLOTS];
-    nrmi_walk at = {v, 0, 0, 0, 0, 0};
+    nrmi_walk at = {v, g, w, 0, 0, 0};
     const size_t start = g * v->apart;
     size_t k;
-    at.g = g;
-    at.w = w;
     for (k = 0; k < w; k++) s->dy[k] = s->dy_xhat[k] = 0;
     while (nrmi_next_block(su, sud, &at, x + start, mu->high, NRM_PLUS(dy, start), gamma),
            at.count > 0) {
@@ -4378,7 +4371,9 @@ NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nr
            const nrmi_centre *mu, const nrm_acc *scale, const nrm_acc *shift, const nrmi_view *v,
            size_t g, size_t w)
 {
-    const size_t S = v->length, ahead = v->ahead;
+    const int columns = v->kind == NRMI_COLUMNS;
+    const size_t S = v->length, runs = v->runs, pitch = v->pitch, ahead = v->ahead;
+    const size_t start = g * v->apart;
     nrm_real slope[NRM_SLOTS], offset[NRM_SLOTS];
     size_t n, k;
     for (k = 0; k < w; k++) {
@@ -4386,17 +4381,17 @@ NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nr
         slope[k] = (nrm_real)scale[k];
         offset[k] = (nrm_real)(b - scale[k] * (nrm_acc)mu->low[k]);
     }
-    for (n = 0; n < v->runs && v->kind == NRMI_COLUMNS; n++) {
-        const size_t at = g * v->apart + n * v->pitch;
+    for (n = 0; n < runs && columns; n++) {
+        const size_t at = start + n * pitch;
         size_t c = 0;
         NRM_EACH(c, w, NRM_STORE(y + at + c, NRM_AFFINE(NRM_LOAD(x + at + c), /* SUM.11 */
                                                         NRM_LOAD(mu->high + c), NRM_LOAD(slope + c),
                                                         NRM_LOAD(offset + c))))
     }
-    for (k = 0; k < w && v->kind != NRMI_COLUMNS; k++) {
+    for (k = 0; k < w && !columns; k++) {
         const nrm_real high = mu->high[k], s = slope[k], b = offset[k];
-        for (n = 0; n < v->runs; n++) {
-            const size_t at = (g + k) * v->apart + n * v->pitch;
+        for (n = 0; n < runs; n++) {
+            const size_t at = (g + k) * v->apart + n * pitch;
             size_t i = 0;
             NRM_EACH(i, S, {
                 NRM_PREFETCH(x + at + i, ahead);
@@ -4432,7 +4427,6 @@ NRM_KERNEL(nrmi_affine_rows, (y, x, mu, rstd, gamma, beta, v, g, w), nrm_real *y
 In group norm γ differs from group to group of a view, and ⟨g⟩ goes into the shift:
 
     dx_cs = r·(γ_c·dy_cs + (t·(x_cs − h) + b)), t = −r·⟨g·x̂⟩, b = −⟨g⟩ − t·(μ − h)  [GN.8]
-
 */
 NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w), nrm_real *dx,
            const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x, const nrmi_centre *mu,
@@ -4440,7 +4434,7 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
            const nrmi_view *v, size_t g, size_t w)
 {
     const int columns = v->kind == NRMI_COLUMNS;
-    const size_t S = v->length;
+    const size_t S = v->length, runs = v->runs, pitch = v->pitch, start = g * v->apart;
     const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (of rows it would be too far) */
     nrm_real slope[NRM_SLOTS], shift[NRM_SLOTS], c[NRM_SLOTS], m1[NRM_SLOTS], r[NRM_SLOTS];
     size_t n, k;
@@ -4454,8 +4448,8 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
         m1[k] = (nrm_real)(gamma != NULL ? 0 : dy_mean);
         r[k] = (nrm_real)scale[k];
     }
-    for (n = 0; n < v->runs && columns; n++) {
-        const size_t at = g * v->apart + n * v->pitch;
+    for (n = 0; n < runs && columns; n++) {
+        const size_t at = start + n * pitch;
         size_t i = 0;
         NRM_EACH(i, w, {
             const nrmi_some affine = NRM_AFFINE(NRM_LOAD(x + at + i), NRM_LOAD(mu->high + i),
@@ -4465,8 +4459,8 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
                                                NRM_LOAD(r + i))); /* BN.19 as SUM.13 */
         })
     }
-    for (n = 0; n < v->runs * w && !columns; n++) {
-        const size_t at = (g + n % w) * v->apart + n / w * v->pitch;
+    for (n = 0; n < runs * w && !columns; n++) {
+        const size_t at = (g + n % w) * v->apart + n / w * pitch;
         const nrm_real high = mu->high[n % w], a = slope[n % w], b = shift[n % w];
         const nrm_real gain = c[n % w], dy_mean = m1[n % w], factor = r[n % w];
         size_t i = 0;
@@ -4553,10 +4547,7 @@ and j is free.
 */
 static nrmi_matrix nrmi_strided(const nrm_real *at, size_t row, size_t col)
 {
-    nrmi_matrix m;
-    m.at = at;
-    m.row = row;
-    m.col = col;
+    const nrmi_matrix m = {at, row, col};
     return m;
 }
 

@@ -928,7 +928,8 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
             lost |= !nrmi_finite(r[k]);
         }
         nrmi_affine(y, x, &t.at, scale, shift, &v, c, w); /* BN.4, BN.5: (x − μ)·γr + β. */
-        if (train && stored) lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
+        if (train && stored)
+            lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
         for (k = 0; k < w && mean != NULL; k++) mean[c + k] = t.mean[k];
         for (k = 0; k < w && rstd != NULL; k++) rstd[c + k] = r[k];
     }
@@ -2374,7 +2375,7 @@ The derivatives need only the *output* y. At x = 0 ReLU has none, and 0 is taken
     sigmoid′ = y·(1 − y)        [ACT.6]
 */
 NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *y,
-                                    int activation, size_t count)
+    int activation, size_t count)
 {
     const nrmi_arg args[] = {NRM_ARG(dx, count, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
                              NRM_ARG(dy, count, NRMI_NEEDED | NRMI_IN_PLACE),
@@ -2435,7 +2436,7 @@ static nrm_acc nrmi_cross_entropy_row(nrm_real *p, const nrm_real *z, size_t lab
 }
 
 NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_real *logits,
-                                      const int *labels, size_t N, size_t C)
+    const int *labels, size_t N, size_t C)
 {
     const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
     const nrmi_arg args[] = {
@@ -2462,7 +2463,7 @@ right class.
     ∑_c dz_c = 0               (CE.7)
 */
 NRM_DEF int nrm_cross_entropy_backward(nrm_real *dlogits, const nrm_real *prob, const int *labels,
-                                       size_t N, size_t C)
+    size_t N, size_t C)
 {
     const nrmi_arg args[] = {
         NRM_ARG(dlogits, N * C, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
@@ -2492,7 +2493,7 @@ static size_t nrmi_argmax_row(const nrm_real *z, size_t C)
 }
 
 NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
-                         size_t C)
+    size_t C)
 {
     const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
     const nrmi_arg args[] = {NRM_ARG(accuracy, 1, NRMI_OUT | NRMI_NEEDED),
@@ -3752,7 +3753,7 @@ static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)
 }
 
 static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, const nrmi_view *v,
-                       size_t g, size_t w)
+    size_t g, size_t w)
 {
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length;
     nrmi_sums s;
@@ -3769,7 +3770,7 @@ static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, 
 /*
 Two passes in `nrm_acc`, from the first value x₁, are the definition of mean and variance:
 
-    μ = x₁ + (1/M)·∑ᵢ (xᵢ − x₁), v = (1/M)·∑ᵢ (xᵢ − μ)²                [SUM.7]
+    μ = x₁ + (1/M)·∑ᵢ (xᵢ − x₁), v = (1/M)·∑ᵢ (xᵢ − μ)²  [SUM.7]
 
 If all values are equal, every difference is exactly 0.
 */
@@ -3802,13 +3803,13 @@ The primitives that follow define what the fast ones of chapters 16 to 18 comput
 #define NRM_FROM(mu, x) (((nrm_acc)(x) - (nrm_acc)(mu)->high[0]) - (nrm_acc)(mu)->low[0])
 
 static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w)
+    size_t w)
 {
     nrmi_two_passes(t, w - 1, x + g * v->apart, v); /* SUM.7 */
 }
 
 static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w)
+    size_t w)
 {
     nrm_acc squares = 0;
     size_t i;
@@ -3833,7 +3834,7 @@ static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma
 }
 
 static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
-                        const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w)
+    const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w)
 {
     const nrm_acc b = shift != NULL ? *shift : 0;
     size_t j;
@@ -3857,8 +3858,8 @@ static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *
 }
 
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
-                         const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s,
+    nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
     const nrm_acc c = gamma != NULL ? *gamma : 1;
     const nrm_acc m1 = s != NULL ? s->dy[0] * share : 0;
@@ -3898,27 +3899,27 @@ nearby reference value first.
 
 The variance is often computed in one pass from the identity
 
-    ⟨(x − μ)²⟩ = ⟨x²⟩ − μ²                                            (SUM.1)
+    ⟨(x − μ)²⟩ = ⟨x²⟩ − μ²  (SUM.1)
 
 which is true in algebra and ruinous in arithmetic: for values near 1000 with a spread of 0.1
 both terms are about a million and agree in their first eight digits, and a float has seven.
 But the identity holds for deviations from any number p, a *pivot*, and with a pivot near the
 mean little cancels:
 
-    d = x − p: μ = p + ⟨d⟩, v = ⟨d²⟩ − ⟨d⟩²                           [SUM.2]
+    d = x − p: μ = p + ⟨d⟩, v = ⟨d²⟩ − ⟨d⟩²  [SUM.2]
 
 The first pivot is the first value x₁; for columns it is the mean of the first eight rows,
 since among many columns some would always start far from their mean. The difference of two
 floats of one sign within a factor of two is exact (Sterbenz); any other is rounded by at most
 2⁻²⁴ of itself. The values come in blocks of B. Of a block two sums are needed,
 
-    S₁ = ∑ᵢ (xᵢ − p), S₂ = ∑ᵢ (xᵢ − p)²                               [SUM.3]
+    S₁ = ∑ᵢ (xᵢ − p), S₂ = ∑ᵢ (xᵢ − p)²  [SUM.3]
 
 They are merged with the n values before: with their mean m, and with Q, the sum of their
 squared deviations from m (Chan, Golub and LeVeque 1979).
 
-    δ = p + S₁/B − m, m ← m + δ·B/(n + B)                             [SUM.4]
-    Q ← Q + (S₂ − S₁²/B) + δ²·n·B/(n + B)                             [SUM.5]
+    δ = p + S₁/B − m, m ← m + δ·B/(n + B)  [SUM.4]
+    Q ← Q + (S₂ − S₁²/B) + δ²·n·B/(n + B)  [SUM.5]
 */
 #ifndef NRM_PLAIN
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS) &&                       \
@@ -4046,7 +4047,7 @@ NRM_VECTOR(nrmi_vec64, 64);
 /* m is an offset from x1, the first pivot; p, the pivot of these sums, becomes the next one. What a
    block of B values weighs beside the n before it: 1/B, B/(n + B), n·B/(n + B). */
 static inline void nrmi_merge(nrm_acc *m, nrm_acc *Q, nrm_real *p, nrm_real x1, nrm_acc s1,
-                              nrm_acc s2, nrm_acc inverse, nrm_acc share, nrm_acc between)
+    nrm_acc s2, nrm_acc inverse, nrm_acc share, nrm_acc between)
 {
     const nrm_acc mean = s1 * inverse;
     const nrm_acc delta = ((nrm_acc)*p - (nrm_acc)x1) + mean - *m;
@@ -4060,7 +4061,7 @@ Then p becomes m rounded to `nrm_real`. Measured from m itself, the squares of a
 (S₂ − S₁²/B) + B·δ². No block is longer than the first, so n/(n + B) ≥ ½, and Q gains at least
 half of that:
 
-    S₂ − S₁²/B + δ²·n·B/(n + B) ≥ ½·∑ᵢ (xᵢ − m)² ≥ S₂/8               [SUM.6]
+    S₂ − S₁²/B + δ²·n·B/(n + B) ≥ ½·∑ᵢ (xᵢ − m)² ≥ S₂/8  [SUM.6]
 
 The last step is the price of rounding p: it is the float nearest to m and xᵢ is a float, so
 |xᵢ − p| ≤ 2·|xᵢ − m|. Only the first block depends on how good x₁ is as a pivot. If Q turns
@@ -4078,8 +4079,8 @@ errors stay small, and merging is done in `nrm_acc`, once for each block.
 64 bytes (L = 16 floats or 8 doubles); lane j takes the terms whose index in the run is j
 modulo L, and at the end of a block the lanes are folded in half until one is left.
 
-    lⱼ = aⱼ + aⱼ₊L + aⱼ₊₂L + …, added from left to right              [SUM.8]
-    lⱼ ← lⱼ + lⱼ₊ₖ for j < k, k = L/2, L/4, …, 1                       [SUM.9]
+    lⱼ = aⱼ + aⱼ₊L + aⱼ₊₂L + …, added from left to right  [SUM.8]
+    lⱼ ← lⱼ + lⱼ₊ₖ for j < k, k = L/2, L/4, …, 1          [SUM.9]
 
 A block has at most 1024/L lines of L values and goes on from run to run. Columns are summed
 straight down, in blocks of 32 rows. Vectors of any width give the same bits.
@@ -4228,7 +4229,7 @@ NRM_KERNEL(nrmi_next_block, (su, sud, at, x, p, dy, gamma), nrm_real *su, nrm_re
 /* One turn for w groups that begin at x, with their first pivots, into t from k on. Returns how
    many are not settled: they get a variance of −1 and a better pivot. */
 static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_real *x,
-                        const nrmi_view *v, size_t w)
+    const nrmi_view *v, size_t w)
 {
     const int one_block = v->kind == NRMI_ROWS && v->length <= NRMI_BLOCK; /* nothing to merge */
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length, per = 1 / M;
@@ -4265,7 +4266,7 @@ static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_re
 
 /* In a second turn a settled column gets the same result. */
 static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w)
+    size_t w)
 {
     const size_t some = nrmi_least(v->runs, NRMI_STREAMS), apart = v->apart;
     nrm_real first[NRM_SLOTS], sums[NRM_SLOTS], squares[NRM_SLOTS];
@@ -4290,8 +4291,8 @@ Sums of u·x̂ are sums like SUM.3, with u in the place of one factor. The mean 
 high part h, μ rounded to `nrm_real`, and a low part t, so that x − h keeps its digits where
 the mean is large:
 
-    μ = h + t, h = μ rounded to nrm_real                              [SUM.10]
-    ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)                            [SUM.12]
+    μ = h + t, h = μ rounded to nrm_real     [SUM.10]
+    ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)  [SUM.12]
 */
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
     const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g, size_t w)
@@ -4314,7 +4315,7 @@ static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma
 
 /* A square of a float overflows above 10¹⁹ and loses digits below 10⁻¹⁹: then nrm_acc has to do. */
 static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w)
+    size_t w)
 {
     const int wide = sizeof(nrm_real) > sizeof(float) && sizeof(nrm_acc) > sizeof(float);
     const nrm_acc least = wide ? (nrm_acc)1e-290 : (nrm_acc)1e-30;
@@ -4341,7 +4342,7 @@ With the high part h and the low part t of SUM.10, x̂ is an affine map of x −
 and β are the same for all values, and so is what BN.19 subtracts; u is dy or dy·γ and a is
 γ·r:
 
-    x̂ = r·(x − h) − r·t, γ·x̂ + β = s·(x − h) + b, s = γ·r, b = β − s·t  [SUM.11]
+    x̂ = r·(x − h) − r·t, γ·x̂ + β = s·(x − h) + b, s = γ·r, b = β − s·t               [SUM.11]
     a·(u − ⟨u⟩ − x̂·⟨u·x̂⟩) = a·((u − ⟨u⟩) + (s·(x − h) + b)), s = −r·⟨u·x̂⟩, b = −s·t  [SUM.13]
 
 Scales and shifts are computed in `nrm_acc`, once for each group, and rounded. One r stays
@@ -4514,7 +4515,7 @@ NRM_KERNEL(nrmi_project_rows, (dx, columns, dy, gamma, x, mu, rstd, s, share, v,
 **Masks.** The rows that a mask lets through, or the positions of one run, are views again.
 */
 static int nrmi_next_stretch(nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v,
-                             const unsigned char *mask)
+    const unsigned char *mask)
 {
     const size_t all = v->runs * v->length, line = v->kind == NRMI_COLUMNS ? all : v->length;
     size_t first = *from, end, to;
@@ -4540,7 +4541,7 @@ All products of the layers have the form cᵢⱼ ← cᵢⱼ + ∑ₖ aᵢₖ·b
 at zero (`fresh`), or at the gradient gathered so far. Only the strides of a and b differ.
 Each cᵢⱼ is a running sum over ascending k:
 
-    cᵢⱼ ← (((cᵢⱼ + aᵢ₁·b₁ⱼ) + aᵢ₂·b₂ⱼ) + …)                            [LIN.5]
+    cᵢⱼ ← (((cᵢⱼ + aᵢ₁·b₁ⱼ) + aᵢ₂·b₂ⱼ) + …)  [LIN.5]
 
 This order is the specification, and the plain version is the whole of it. The order of i
 and j is free.
@@ -4553,7 +4554,7 @@ static nrmi_matrix nrmi_strided(const nrm_real *at, size_t row, size_t col)
 
 #ifdef NRM_PLAIN
 static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-                         size_t depth, int fresh)
+    size_t depth, int fresh)
 {
     size_t i, j, k;
     for (i = 0; i < rows; i++)
@@ -4639,7 +4640,7 @@ NRM_TILE(nrmi_tile1, 1)
 
 /* All rows of the columns of a tile, the largest tiles first. */
 static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
-                       size_t depth, int fresh)
+    size_t depth, int fresh)
 {
     while (rows > 0) {
         const size_t step = rows >= 6 ? 6 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
@@ -4667,7 +4668,7 @@ static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, si
 
 /* The last columns, too few for a whole tile: c makes a detour through a padded copy. */
 static void nrmi_narrow_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
-                              size_t cols, size_t depth, int fresh)
+    size_t cols, size_t depth, int fresh)
 {
     const size_t tile = nrmi_cols();
     nrm_real padded[NRMI_TILE_ROWS * NRMI_MOST_COLS];
@@ -4713,7 +4714,7 @@ static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols, si
 /* A product by one thread. The depth is cut into equal stretches, so that none is too short to
    pay, and a stretch of a stays in the cache for all columns. */
 static void nrmi_multiply(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
-                          size_t cols, size_t depth, int fresh)
+    size_t cols, size_t depth, int fresh)
 {
     nrm_real packed[NRM_PACKED] NRM_ON_LINE;
     const size_t tile = nrmi_cols(), most = nrmi_least(NRM_PACKED / tile, 320);
@@ -4745,7 +4746,7 @@ that library. Its sizes are ints; larger products are done here.
 */
 #ifdef NRM_GEMM
 static int nrmi_blas(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-                     size_t depth, int fresh)
+    size_t depth, int fresh)
 {
     const size_t most = 0x7fffffff;
     const int turned_a = a.col != 1, turned_b = b.col != 1;
@@ -4761,7 +4762,7 @@ static int nrmi_blas(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, siz
 #endif
 
 static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-                         size_t depth, int fresh)
+    size_t depth, int fresh)
 {
     const int by_rows = rows > cols;
     const size_t grain = by_rows ? (size_t)NRMI_TILE_ROWS : nrmi_cols();
@@ -4841,9 +4842,9 @@ static nrm_acc nrmi_exp_lowest(void)
 Only exponentials of x ≤ 0 are needed: softmax subtracts the largest logit first, and
 sigmoid and tanh use their symmetry. Split off a power of two, and the rest is small:
 
-    k = ⌈x/ln2 − ½⌉                                                   [EXP.1]
-    t = x − k·ln2, |t| ≤ ½·ln2                                        [EXP.2]
-    q = e^t − 1 = t·(1 + t/2·(1 + t/3·(1 + t/4·(…))))                 [EXP.3]
+    k = ⌈x/ln2 − ½⌉                                    [EXP.1]
+    t = x − k·ln2, |t| ≤ ½·ln2                         [EXP.2]
+    q = e^t − 1 = t·(1 + t/2·(1 + t/3·(1 + t/4·(…))))  [EXP.3]
 
 In EXP.2 the product k·ln2 must not lose the digits that t is made of. So ln2 is cut in two:
 a high part with so few bits that k times it is exact, and the rest. The series stops after
@@ -4885,8 +4886,8 @@ static void nrmi_exp_clamp(nrm_acc *inside, const nrm_acc *x)
 /*
 The power of two then goes back on. Near 0, EXP.5 keeps the digits that e^x − 1 would lose.
 
-    e^x = 2^k·(1 + q)                                                 [EXP.4]
-    e^x − 1 = 2^k·q + (2^k − 1)                                       [EXP.5]
+    e^x = 2^k·(1 + q)            [EXP.4]
+    e^x − 1 = 2^k·q + (2^k − 1)  [EXP.5]
 */
 
 /* Puts e^x in the place of each of NRM_SOME values x <= 0; NaN stays NaN. */
@@ -4921,9 +4922,9 @@ static void nrmi_expm1(nrm_acc *x)
 For the logarithm write x = 2^e·m with m between √½ and √2. The series is that of the
 inverse hyperbolic tangent, and its argument s is below 0.172:
 
-    s = (m − 1)/(m + 1)                                               [LOG.1]
-    ln m = 2·s·(1 + s²/3 + s⁴/5 + s⁶/7 + …)                           [LOG.2]
-    ln x = e·ln2 + ln m                                               [LOG.3]
+    s = (m − 1)/(m + 1)                      [LOG.1]
+    ln m = 2·s·(1 + s²/3 + s⁴/5 + s⁶/7 + …)  [LOG.2]
+    ln x = e·ln2 + ln m                      [LOG.3]
 */
 static nrm_acc nrmi_log(nrm_acc x)
 {
@@ -4952,8 +4953,8 @@ is scrambled to hide its weak low bits. The increment c may be any odd number, a
 choice is a sequence of its own, a *stream*. With one stream each for the weights, the noise
 and the order of the data, drawing more from one never shifts another.
 
-    s′ = a·s + c mod 2⁶⁴, a = 6364136223846793005                     [RNG.1]
-    u = rotate(⌊(s ⊕ ⌊s/2¹⁸⌋)/2²⁷⌋ mod 2³², ⌊s/2⁵⁹⌋)                   [RNG.2]
+    s′ = a·s + c mod 2⁶⁴, a = 6364136223846793005     [RNG.1]
+    u = rotate(⌊(s ⊕ ⌊s/2¹⁸⌋)/2²⁷⌋ mod 2³², ⌊s/2⁵⁹⌋)  [RNG.2]
 
 RNG.2 takes the old state s. Its highest five bits say by how far to rotate, to the right,
 the 32 bits that the shift and the exclusive or have picked.
@@ -4983,8 +4984,8 @@ A uniform number is u scaled and cut to the digits of a float, so that float and
 builds draw the same stream. For an integer below n, u mod n alone would favour small values
 where n does not divide 2³². So the lowest u are thrown away, as many as the remainder.
 
-    U = u/2³² (double), ⌊u/2⁸⌋/2²⁴ (float)                            [RNG.3]
-    u mod n, drawn again while u < 2³² mod n                          [RNG.4]
+    U = u/2³² (double), ⌊u/2⁸⌋/2²⁴ (float)    [RNG.3]
+    u mod n, drawn again while u < 2³² mod n  [RNG.4]
 */
 NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng)
 {
@@ -5007,8 +5008,8 @@ NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n)
 Normal numbers come in pairs by Marsaglia's polar method: a point in the unit disc, found by
 trial, is moved outwards until its distance from the origin has the right distribution.
 
-    w = a² + b² < 1, a and b uniform in ±1                            [RNG.5]
-    z₁ = a·√(−2·(ln w)/w), z₂ = b·√(−2·(ln w)/w)                      [RNG.6]
+    w = a² + b² < 1, a and b uniform in ±1        [RNG.5]
+    z₁ = a·√(−2·(ln w)/w), z₂ = b·√(−2·(ln w)/w)  [RNG.6]
 */
 static nrm_acc nrmi_symmetric(nrm_rng *rng)
 {

@@ -243,7 +243,8 @@ static void plant(const site *s, int trouble, size_t g)
     const double wide = 2 * sqrt((double)largest), edge = (double)largest * (1 - 0.5 / (double)n);
     size_t i;
     if (trouble == NOT_A_NUMBER) *value_of(s, g, s->call == update_masked ? 0 : at) = (nrm_real)NAN;
-    if (trouble == INFINITE) *value_of(s, g, s->call == update_masked ? 0 : at) = (nrm_real)INFINITY;
+    if (trouble == INFINITE)
+        *value_of(s, g, s->call == update_masked ? 0 : at) = (nrm_real)INFINITY;
     if (trouble == RUNNING) run_mean[g] = (nrm_real)NAN;
     if (trouble == FLAT || trouble == ROOT) eps = 0;
     if (trouble == ROOT) run_var[g] = 0;

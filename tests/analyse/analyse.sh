@@ -64,13 +64,15 @@ eva() {
     begun=$(date +%s)
     # The folder of the header: Frama-C looks into the present one first.
     # shellcheck disable=SC2086
-    (cd "$2" && timeout 900 frama-c -eva -main "analyse_$1" -warn-special-float none -eva-no-show-progress \
+    (cd "$2" && timeout 900 frama-c -eva -main "analyse_$1" -warn-special-float none \
+        -eva-no-show-progress \
         -eva-no-results -eva-split-return-function "$returns" $options \
         -cpp-extra-args="-U__GNUC__ -I. -DVOLUME=$VOLUME -DBLOCK_END=0x14000" "$root/$file") \
         >"$3" 2>&1
     done=$?
     alarms=$(sed -n 's/^  \([0-9]*\) alarms\{0,1\} generated.*/\1/p' "$3")
-    open=$(grep -cE "(assertion '(refused|written)'|precondition.*) got status (unknown|invalid)" "$3")
+    open=$(grep -cE \
+        "(assertion '(refused|written)'|precondition.*) got status (unknown|invalid)" "$3")
     [ "$done" = 0 ] || alarms="none to be had (frama-c: $done)"
     printf '%-30s sizes to volume %s, alarms: %s, not shown: %s, %d s\n' "$1" "$VOLUME" \
         "${alarms:-?}" "$open" $(($(date +%s) - begun))
@@ -97,7 +99,8 @@ for f in $functions; do
 done
 mkdir "$dir/logs"
 # shellcheck disable=SC2086
-printf '%s\n' $wanted | xargs -P "$JOBS" -I{} sh tests/analyse/analyse.sh --one {} "$dir" "$dir/logs"
+printf '%s\n' $wanted |
+    xargs -P "$JOBS" -I{} sh tests/analyse/analyse.sh --one {} "$dir" "$dir/logs"
 for f in $wanted; do
     check "$f: no alarm" test -f "$dir/logs/$f.ok"
 done

@@ -14,7 +14,7 @@
 static unsigned missing; /* bit k: array number k of the call is NULL */
 static int huge;         /* sizes whose product overflows: arrays have a single number */
 static unsigned arrays;  /* of the call so far, */
-static char *ends[20];   /* and where each ends: at the last byte of a variable of its own */
+static char *ends[24];   /* and where each ends: at the last byte of a variable of its own */
 
 static void *array(size_t count, size_t size, int known)
 {
@@ -61,10 +61,12 @@ static int call(test_case *f, const size_t *n, int mode)
 {
     int rc;
     char a[ROOM], b[ROOM], c[ROOM], d[ROOM], e[ROOM], g[ROOM], h[ROOM], i[ROOM], j[ROOM], k[ROOM],
-        l[ROOM], m[ROOM], o[ROOM], p[ROOM], q[ROOM], r[ROOM], s[ROOM], t[ROOM], u[ROOM], v[ROOM];
-    char *const end[20] = {a + ROOM, b + ROOM, c + ROOM, d + ROOM, e + ROOM, g + ROOM, h + ROOM,
+        l[ROOM], m[ROOM], o[ROOM], p[ROOM], q[ROOM], r[ROOM], s[ROOM], t[ROOM], u[ROOM], v[ROOM],
+        w[ROOM], x[ROOM], y[ROOM], z[ROOM];
+    char *const end[24] = {a + ROOM, b + ROOM, c + ROOM, d + ROOM, e + ROOM, g + ROOM, h + ROOM,
                            i + ROOM, j + ROOM, k + ROOM, l + ROOM, m + ROOM, o + ROOM, p + ROOM,
-                           q + ROOM, r + ROOM, s + ROOM, t + ROOM, u + ROOM, v + ROOM};
+                           q + ROOM, r + ROOM, s + ROOM, t + ROOM, u + ROOM, v + ROOM, w + ROOM, x + ROOM,
+                           y + ROOM, z + ROOM};
     arrays = 0;
     memcpy(ends, end, sizeof ends);
     rc = f(n, mode);
@@ -80,7 +82,7 @@ static void all_sizes(test_case *f, int sizes, size_t most, int modes)
     //@ loop unroll 3000;
     while (more) {
         if (n[0] * n[1] * n[2] <= VOLUME)
-            //@ loop unroll 10;
+            //@ loop unroll 30;
             for (mode = 0; mode < modes; mode++) (void)call(f, n, mode);
         //@ loop unroll 5;
         for (i = 0; i < 4 && n[i] == (sizes > (int)i ? most : 1); i++) n[i] = sizes <= (int)i;
@@ -89,7 +91,7 @@ static void all_sizes(test_case *f, int sizes, size_t most, int modes)
     }
 }
 
-/* Every array missing, alone and with another. */
+/* Every array missing, alone in all modes, and in the first one with another. */
 static void all_missing(test_case *f, int count, int modes)
 {
     const size_t n[4] = {2, 2, 2, 1};
@@ -99,7 +101,7 @@ static void all_missing(test_case *f, int count, int modes)
         //@ loop unroll 100;
         for (i = 0; i < count; i++)
             //@ loop unroll 100;
-            for (j = i; j < count; j++) {
+            for (j = i; j < (mode == 0 ? count : i + 1); j++) {
                 missing = 1u << i | 1u << j;
                 (void)call(f, n, mode);
             }

@@ -81,6 +81,14 @@ static int linear_backward(const size_t *n, int mode)
 ANALYSE(linear_backward, 6)
 #undef ANALYSE
 
+static nrm_real *halves(size_t H)
+{
+    nrm_real *a = IN(H);
+    size_t j;
+    for (j = 0; j < H && a != NULL && !huge; j++) a[j] = (nrm_real)0.5;
+    return a;
+}
+
 /* A layer with norm mode / 3; with batch norm every step has running statistics. */
 static nrm_rnn *recurrent(const size_t *n, int mode)
 {
@@ -94,7 +102,7 @@ static nrm_rnn *recurrent(const size_t *n, int mode)
     r->H = H;
     r->norm = mode / 3;
     r->activation = any_int();
-    r->eps = any_real();
+    r->eps = NRM_EPS;
     r->Wx = IN(in * H);
     r->Wh = IN(H * H);
     r->gamma = IN(H);
@@ -102,8 +110,9 @@ static nrm_rnn *recurrent(const size_t *n, int mode)
     r->running = ANY(nrm_running, n[0]);
     //@ loop unroll 4;
     for (t = 0; t < (huge ? 1 : n[0]) && r->running != NULL; t++) {
-        r->running[t].mean = IN(H);
-        r->running[t].var = IN(H);
+        r->running[t].mean = halves(H);
+        r->running[t].var = halves(H);
+        r->running[t].cumulative = 1;
     }
     return r;
 }

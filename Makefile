@@ -272,11 +272,11 @@ $(BUILD)/helpers.o: examples/helpers.c $(HELPERS) $(BUILD)/compiled_by
 # Each example would compile the header for itself; they share one copy of its functions in float,
 # and one in double. Without errno square roots need no branch, so Adam's loop is done in vectors:
 # the same bits, sooner.
-COMPILED := $(addprefix $(BUILD)/,normlayers.o normlayers_f64.o normlayers_pic.o)
-$(COMPILED): FLAGS += -fno-math-errno
+HEADER_OBJECTS := $(addprefix $(BUILD)/,normlayers.o normlayers_f64.o normlayers_pic.o)
+$(HEADER_OBJECTS): FLAGS += -fno-math-errno
 $(BUILD)/normlayers_f64.o: FLAGS += -DNRM_DOUBLE
 $(BUILD)/normlayers_pic.o: FLAGS += -fPIC
-$(COMPILED): normlayers.h $(BUILD)/compiled_by
+$(HEADER_OBJECTS): normlayers.h $(BUILD)/compiled_by
 	$(CC) $(FLAGS) $(WARNINGS) -DNORMLAYERS_IMPLEMENTATION -x c -c $< -o $@
 
 IN_DOUBLE := $(patsubst examples/%.c,$(BUILD)/%,$(shell grep -l NRM_DOUBLE examples/[0-9]*.c \

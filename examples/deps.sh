@@ -51,13 +51,14 @@ has_mpi() { # Fedora's is not on the path
 }
 
 has_coq() { # with Coquelicot
-    have coqc && have coqtop || return 1
-    dir=$(mktemp -d) || return 1
-    echo 'From Coquelicot Require Import Coquelicot.' >"$dir/a.v"
-    coqc -q -w none "$dir/a.v" >/dev/null 2>&1
-    found=$?
-    rm -rf "$dir"
-    return $found
+    have coqc && have coqtop && [ -d "$(coqc -where)/user-contrib/Coquelicot" ]
+}
+
+has_python() { # MODULE...: for the Python of the system (importing them would take seconds)
+    for module; do
+        /usr/bin/python3 -c "import importlib.util as u, sys
+sys.exit(u.find_spec('$module') is None)" 2>/dev/null || return 1
+    done
 }
 
 clang_major() { # of the clang that is here, or that apt would install
@@ -169,14 +170,13 @@ dev)
     have arm-none-eabi-gcc || lacks arm
     have riscv64-unknown-elf-gcc || have riscv64-elf-gcc || lacks riscv
     have rustc || lacks rust
-    /usr/bin/python3 -c 'import numpy, matplotlib' 2>/dev/null ||
-        python3 -c 'import numpy, matplotlib' 2>/dev/null || lacks python-plot
+    has_python numpy matplotlib || lacks python-plot
     has_header cblas.h || lacks openblas
     has_coq || lacks coq
     have gappa || lacks gappa
     for tool in curl cmake meson ninja pkg-config; do have $tool || lacks $tool; done
     has_mpi || lacks mpi
-    /usr/bin/python3 -c 'import torch, numpy' 2>/dev/null || lacks torch-py
+    has_python torch numpy || lacks torch-py
     [ -d /usr/include/torch ] || lacks torch-c
     has_header oneapi/dnnl/dnnl.h || lacks onednn
     has_32_bits || lacks multilib
@@ -188,7 +188,7 @@ dev)
 peers)
     have g++ || lacks gxx
     [ -d /usr/include/torch ] || lacks torch-c
-    /usr/bin/python3 -c 'import torch, numpy' 2>/dev/null || lacks torch-py
+    has_python torch numpy || lacks torch-py
     has_header oneapi/dnnl/dnnl.h || lacks onednn
     has_header cblas.h || lacks openblas
     ;;

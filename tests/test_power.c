@@ -46,7 +46,7 @@ static nrm_acc loss(void *context)
         if (s->shape[i] == QUINTIC) sum += c * d * d * d * d * d;
         if (s->shape[i] == KINK) sum += c * size;
         if (s->shape[i] == NEAR && size > 0 && size < 0.3 * h) sum += c;
-        if (s->shape[i] == HOLE && d > 0.8 * h) sum = NAN;
+        if (s->shape[i] == HOLE && d > 0.8 * h) sum = (double)NAN;
     }
     return (nrm_acc)sum;
 }
@@ -251,7 +251,7 @@ static void test_unsettled(void)
 static void test_gradients_that_are_none(void)
 {
     subject s = straight(4, 0);
-    const double none[3] = {NAN, INFINITY, -INFINITY};
+    const double none[3] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     size_t i, k;
     for (k = 0; k < 3; k++)
         for (i = 0; i < 4; i++) {

@@ -12,10 +12,10 @@
 
 enum { MOST = 36000, PLACES = 5 };
 
-typedef struct shape { /* [N][C][S]; the groups of numbers are channels, or rows of C·S or K·S */
+typedef struct sizes { /* [N][C][S]; the groups of numbers are channels, or rows of C·S or K·S */
     size_t N, C, S;
-} shape;
-static const shape columns = {16, 2050, 1}, runs = {4, 41, 202}, rows = {330, 100, 1},
+} sizes;
+static const sizes columns = {16, 2050, 1}, runs = {4, 41, 202}, rows = {330, 100, 1},
                    wide_rows = {8, 4200, 1}, images = {20, 8, 210};
 
 static nrm_real x[MOST], y[MOST], dx[MOST], dy[MOST], scale[MOST], gamma_[MOST], beta_[MOST];
@@ -47,102 +47,102 @@ static const char *const trouble_name[] = {"nothing", "NaN", "infinity", "flat",
 
 typedef struct site {
     const char *name;
-    int (*call)(const shape *s);
-    const shape *shape;
+    int (*call)(const sizes *s);
+    const sizes *shape;
     int by_row, per_row;  /* the groups: channels, or so many of equal length in each row */
     const char *expected; /* one letter for each trouble: ! NRM_NONFINITE, . NRM_OK, s NRM_ESTATS */
 } site;
 
-static int bn_train(const shape *s)
+static int bn_train(const sizes *s)
 {
     return nrm_batchnorm_forward(y, mean, rstd, NULL, x, gamma_, beta_, NRM_TRAIN, eps, s->N, s->C,
                                  s->S);
 }
-static int bn_tracked(const shape *s)
+static int bn_tracked(const sizes *s)
 {
     return nrm_batchnorm_forward(y, mean, rstd, &running, x, gamma_, beta_, NRM_TRAIN, eps, s->N,
                                  s->C, s->S);
 }
-static int bn_infer(const shape *s)
+static int bn_infer(const sizes *s)
 {
     return nrm_batchnorm_forward(y, NULL, NULL, &running, x, gamma_, beta_, NRM_INFER, eps, s->N,
                                  s->C, s->S);
 }
-static int bn_frozen(const shape *s)
+static int bn_frozen(const sizes *s)
 {
     return nrm_batchnorm_forward(y, mean, rstd, &running, x, gamma_, beta_, NRM_FROZEN, eps, s->N,
                                  s->C, s->S);
 }
-static int noisy(const shape *s)
+static int noisy(const sizes *s)
 {
     return nrm_noisy_batchnorm_forward(y, scale, mean, rstd, &running, x, gamma_, beta_, &noise,
                                        &rng, NRM_TRAIN, eps, s->N, s->C, s->S);
 }
-static int renorm(const shape *s)
+static int renorm(const sizes *s)
 {
     return nrm_batchrenorm_forward(y, ratio, offset, mean, rstd, &running, x, gamma_, beta_, 3, 5,
                                    NRM_TRAIN, eps, s->N, s->C, s->S);
 }
-static int lp_of(const shape *s, int p, nrm_running *r)
+static int lp_of(const sizes *s, int p, nrm_running *r)
 {
     return nrm_lp_batchnorm_forward(y, mean, rstd, r, x, gamma_, beta_, p, NRM_TRAIN, eps, s->N,
                                     s->C, s->S);
 }
-static int l1(const shape *s)
+static int l1(const sizes *s)
 {
     return lp_of(s, NRM_L1 + NRM_CENTRED, &running);
 }
-static int l2(const shape *s)
+static int l2(const sizes *s)
 {
     return lp_of(s, NRM_L2 + NRM_CENTRED, &running);
 }
-static int linf(const shape *s)
+static int linf(const sizes *s)
 {
     return lp_of(s, NRM_LINF + NRM_CENTRED, &running);
 }
-static int linf_alone(const shape *s)
+static int linf_alone(const sizes *s)
 {
     return lp_of(s, NRM_LINF + NRM_CENTRED, NULL);
 }
-static int update(const shape *s)
+static int update(const sizes *s)
 {
     return nrm_stats_update(stats, x, NULL, s->N, s->C, s->S);
 }
-static int update_masked(const shape *s)
+static int update_masked(const sizes *s)
 {
     return nrm_stats_update(stats, x, mask, s->N, s->C, s->S);
 }
-static int sync_of(const shape *s, nrm_running *r)
+static int sync_of(const sizes *s, nrm_running *r)
 {
     (void)nrm_stats_update(stats, x, NULL, s->N, s->C, s->S);
     return nrm_sync_batchnorm_forward(y, mean, rstd, r, x, NULL, stats, gamma_, beta_, eps, s->N,
                                       s->C, s->S);
 }
-static int sync_alone(const shape *s)
+static int sync_alone(const sizes *s)
 {
     return sync_of(s, NULL);
 }
-static int sync_tracked(const shape *s)
+static int sync_tracked(const sizes *s)
 {
     return sync_of(s, &running);
 }
-static int layer(const shape *s)
+static int layer(const sizes *s)
 {
     return nrm_layernorm_forward(y, mean, rstd, x, gamma_, beta_, eps, s->N, s->C);
 }
-static int rms(const shape *s)
+static int rms(const sizes *s)
 {
     return nrm_rmsnorm_forward(y, rstd, x, gamma_, eps, s->N, s->C);
 }
-static int group(const shape *s)
+static int group(const sizes *s)
 {
     return nrm_groupnorm_forward(y, mean, rstd, x, gamma_, beta_, eps, s->N, s->C, s->S, 4);
 }
-static int weight(const shape *s)
+static int weight(const sizes *s)
 {
     return nrm_weightnorm_forward(y, mean, x, gamma_, s->N, s->C);
 }
-static int fold(const shape *s)
+static int fold(const sizes *s)
 {
     return nrm_batchnorm_fold(y, dx, x, beta_, &running, gamma_, NULL, eps, s->N, s->C, s->S);
 }
@@ -209,7 +209,7 @@ static size_t length_of(const site *s)
 }
 static nrm_real *value_of(const site *s, size_t g, size_t i)
 {
-    const shape *f = s->shape;
+    const sizes *f = s->shape;
     return s->by_row ? x + g * length_of(s) + i : x + (i / f->S * f->C + g) * f->S + i % f->S;
 }
 
@@ -297,7 +297,7 @@ static void test_wherever_it_is(void)
 /* A gradient that is not finite is passed on, by every part of the work: that is no status. */
 static void test_gradients_are_passed_on(void)
 {
-    const shape *s;
+    const sizes *s;
     int place, k;
     for (place = 0; place < PLACES; place++)
         for (k = 0; k < 9; k++) {
@@ -342,7 +342,7 @@ static void test_gradients_are_passed_on(void)
 /* A channel without values has nothing that could be lost: not even if eps is 0. */
 static void test_empty_channels(void)
 {
-    const shape *s = &runs;
+    const sizes *s = &runs;
     size_t c;
     prepare();
     memset(mask, 0, sizeof mask);

@@ -121,12 +121,10 @@ that cites it; one tagged `(BN.17)` is a step of a derivation, or a property.
 
 #include <stddef.h>
 #include <stdint.h>
-
 #define NRM_VERSION_MAJOR 0
 #define NRM_VERSION_MINOR 2
 #define NRM_VERSION_PATCH 0
 #define NRM_VERSION "0.2.0"
-
 #ifdef NRM_DOUBLE
 typedef double nrm_real; /* the type of all data and parameters */
 #define NRM_EPS 1e-5 /* the usual epsilon */
@@ -142,7 +140,6 @@ typedef double nrm_acc;
 typedef char nrm_acc_is_float_or_double
     [sizeof(nrm_acc) == sizeof(float) || sizeof(nrm_acc) == sizeof(double) ? 1 : -1];
 typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 : -1];
-
 #if !defined(NRM_DEF) && defined(NRM_STATIC)
 #define NRM_DEF static inline
 #elif !defined(NRM_DEF) && defined(__cplusplus)
@@ -557,12 +554,9 @@ typedef struct NRM_OWN(nrm_gradcheck_report) { /* one per group */
 /* Compares the gradients of each group with differences of the loss; options may be NULL. */
 NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
     size_t groups, nrm_loss_fn *loss, void *context, const nrm_gradcheck_options *options);
-
 #endif /* NORMLAYERS_H */
-
 #if (defined(NORMLAYERS_IMPLEMENTATION) || defined(NRM_STATIC)) && !defined(NRM_IMPLEMENTED)
 #define NRM_IMPLEMENTED
-
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
 #error "normlayers.h: compile without -ffast-math or -Ofast: they break NaN tests and results"
@@ -578,7 +572,6 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #if defined(NRM_OPENMP) && !defined(_OPENMP)
 #error "normlayers.h: NRM_OPENMP wants the compiler's OpenMP switched on (-fopenmp)"
 #endif
-
 #if !defined(NRM_MEMCPY) || !defined(NRM_MEMSET)
 #include <string.h>
 #endif
@@ -658,7 +651,6 @@ static int nrmi_check_sizes(size_t a, size_t b, size_t c); /* b, c > 0; a·b·c 
 static int nrmi_check_eps(nrm_real eps); /* finite and not negative */
 static int nrmi_finite(nrm_acc v); /* neither NaN nor infinity */
 static int nrmi_fits(nrm_acc v); /* finite also as an nrm_real */
-
 #define NRM_ALIGN 64 /* a cache line; also enough for any vector load */
 typedef struct nrmi_arena { /* hands out pieces of a block; only counts when base is NULL */
     unsigned char *base;
@@ -736,10 +728,10 @@ static nrmi_view nrmi_rows(size_t N, size_t D); /* of [N][D]: N groups */
 static size_t nrmi_strip(const nrmi_view *v); /* how many groups at a time */
 /* Means and variances; of `squares`, 0 and the mean squares. `recall` takes known ones. `lost`: is
    one of them not finite or, if they are to be stored, too large? */
-static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-    size_t w);
-static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-    size_t w);
+static void nrmi_moments_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w);
+static void nrmi_squares_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w);
 static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var);
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored);
 /* Saved means for a backward pass; NULL: 0. If an nrm_acc has no more digits than an nrm_real, the
@@ -775,8 +767,8 @@ static size_t nrmi_examples(const nrmi_view *v);
 static int nrmi_one_sweep(const nrmi_view *v);
 /* The next stretch of a view that a mask [runs·length] lets through, *at numbers from its start;
    *from is 0 at first. Returns 0 at the end. */
-static int nrmi_next_stretch(nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v,
-    const unsigned char *mask);
+static int nrmi_next_stretch(
+    nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v, const unsigned char *mask);
 
 /*
 **Products, functions, random numbers.** `nrmi_product` makes c `[rows][cols]` += a·b, or = a·b if
@@ -788,14 +780,13 @@ typedef struct NRM_OWN(nrmi_matrix) {
     size_t row, col;
 } nrmi_matrix;
 static nrmi_matrix nrmi_strided(const nrm_real *at, size_t row, size_t col);
-static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-    size_t depth, int fresh);
+static void nrmi_product(
+    nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols, size_t depth, int fresh);
 #define NRM_SOME 16
 static void nrmi_exp(nrm_acc *x);
 static void nrmi_expm1(nrm_acc *x);
 static nrm_acc nrmi_log(nrm_acc x); /* of a normal x > 0 */
 static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
-
 /*
 **Threads.** With `NRM_OPENMP` threads share the rounds of a loop that begins with `NRM_SHARE`;
 `bad` collects what went wrong. Nothing is summed across threads: their number changes no bit.
@@ -808,7 +799,6 @@ static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
 #define NRM_SHARE(numbers, bad) (void)(bad);
 #endif
 static size_t nrmi_threads(size_t numbers); /* that would share work on so many numbers */
-
 /*
 ## 1  Batch normalization
 
@@ -832,8 +822,8 @@ weight w towards the μ and v of each batch; with `cumulative` all t batches so 
 
 M/(M − 1) makes u unbiased for independent values (`biased`: 1). Only finite results are stored.
 */
-static int nrmi_track(const nrm_running *to, const nrm_acc *mean, const nrm_acc *var, size_t c,
-    size_t w, nrm_acc M)
+static int nrmi_track(
+    const nrm_running *to, const nrm_acc *mean, const nrm_acc *var, size_t c, size_t w, nrm_acc M)
 {
     const nrm_acc unbiased = to->biased ? 1 : M / (M - 1), t = (nrm_acc)(to->batches + 1);
     const nrm_acc new_weight = to->cumulative ? 1 / t : (nrm_acc)to->new_weight; /* BN.10 */
@@ -842,7 +832,7 @@ static int nrmi_track(const nrm_running *to, const nrm_acc *mean, const nrm_acc 
     size_t k;
     for (k = 0; k < w; k++) {
         nrm_real *m = to->mean + c + k, *u = to->var + c + k;
-        const nrm_acc next_m = kept * (nrm_acc)*m + new_weight * mean[k];             /* BN.8 */
+        const nrm_acc next_m = kept * (nrm_acc)*m + new_weight * mean[k]; /* BN.8 */
         const nrm_acc next_u = kept * (nrm_acc)*u + new_weight * (var[k] * unbiased); /* BN.9 */
         const int fits = nrmi_fits(next_m) && nrmi_fits(next_u);
         if (fits) *m = (nrm_real)next_m;
@@ -903,7 +893,7 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
     const int needed = NRMI_NEEDED | (mode == NRM_INFER ? NRMI_IN_PLACE : 0);
     const int saved = mode == NRM_INFER ? 0 : NRMI_NEEDED;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, saved),
-                             NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
+        NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step;
     int lost = 0, rc = nrmi_check_batchnorm(mode, eps, N, C, S);
@@ -1053,7 +1043,7 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
         nrmi_moments t;
         nrm_acc r[NRM_SLOTS];
         size_t k;
-        if (rms) nrmi_squares_of(&t, x, &v, n, w);  /* RMS.1 */
+        if (rms) nrmi_squares_of(&t, x, &v, n, w); /* RMS.1 */
         if (!rms) nrmi_moments_of(&t, x, &v, n, w); /* LN.1, LN.2 */
         lost |= nrmi_lost(&t, w, 0);
         for (k = 0; k < w; k++) r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* LN.3 */
@@ -1104,8 +1094,8 @@ typedef struct NRM_OWN(nrmi_backward) { /* arrays of a backward pass; RMS norm h
     const nrm_acc *mean, *rstd;
 } nrmi_backward;
 
-static void nrmi_rows_sweep(const nrmi_backward *p, nrmi_columns *columns, const nrmi_view *v,
-    size_t n, size_t w)
+static void nrmi_rows_sweep(
+    const nrmi_backward *p, nrmi_columns *columns, const nrmi_view *v, size_t n, size_t w)
 {
     const nrm_acc *mean = p->mean != NULL ? p->mean + n : NULL, *r = p->rstd + n;
     const nrm_acc share = 1 / (nrm_acc)v->length;
@@ -1114,14 +1104,14 @@ static void nrmi_rows_sweep(const nrmi_backward *p, nrmi_columns *columns, const
     size_t k;
     nrmi_saved(&mu, mean, p->x, v, n, w);
     nrmi_sums_of(&s, p->dy, p->gamma, p->x, &mu, r, v, n, w); /* LN.10: ∑g and ∑g·x̂ by row */
-    for (k = 0; k < w && mean == NULL; k++) s.dy[k] = 0;      /* RMS.4 has no mean of g */
-    nrmi_project_rows(p->dx, columns, p->dy, p->gamma, p->x, &mu, r, &s, share, v, n,
-                      w); /* LN.8, LN.9, LN.14 */
+    for (k = 0; k < w && mean == NULL; k++) s.dy[k] = 0; /* RMS.4 has no mean of g */
+    nrmi_project_rows(
+        p->dx, columns, p->dy, p->gamma, p->x, &mu, r, &s, share, v, n, w); /* LN.8, LN.9, LN.14 */
 }
 
 /* The gradients of gamma and beta alone, of `width` columns from c on, which share one set. */
-static void nrmi_rows_columns(nrmi_columns *columns, const nrmi_backward *p, const nrmi_view *rows,
-    size_t c, size_t width)
+static void nrmi_rows_columns(
+    nrmi_columns *columns, const nrmi_backward *p, const nrmi_view *rows, size_t c, size_t width)
 {
     const size_t G = rows->sets, D = rows->length, examples = rows->groups / G, set = c / D;
     nrm_acc means[NRM_SLOTS], r[NRM_SLOTS];
@@ -1270,13 +1260,13 @@ static void nrmi_noise(nrm_real *y, nrm_real *scale, const nrm_noise *noise, nrm
     const nrm_acc r_mu = (nrm_acc)noise->mean_jitter, r_sigma = (nrm_acc)noise->scale_jitter;
     size_t n, c;
     for (c = 0; c < C; c++) {
-        const nrm_acc mu = n_mu * nrmi_symmetric(rng);                           /* NB.1 */
+        const nrm_acc mu = n_mu * nrmi_symmetric(rng); /* NB.1 */
         const nrm_acc sigma = 1 + (n_sigma - 1) * (nrm_acc)nrm_rng_uniform(rng); /* NB.2 */
         for (n = 0; n < N * S; n++) {
             const size_t i = (n / S * C + c) * S + n % S;
-            const nrm_acc m = mu + r_mu * nrmi_symmetric(rng);                     /* NB.3 */
+            const nrm_acc m = mu + r_mu * nrmi_symmetric(rng); /* NB.3 */
             scale[i] = (nrm_real)(sigma + r_sigma * (nrm_acc)nrm_rng_normal(rng)); /* NB.4 */
-            y[i] = (nrm_real)((nrm_acc)scale[i] * (nrm_acc)y[i] + m);              /* NB.5 */
+            y[i] = (nrm_real)((nrm_acc)scale[i] * (nrm_acc)y[i] + m); /* NB.5 */
         }
     }
 }
@@ -1287,8 +1277,8 @@ NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *m
 {
     const int need = NRMI_NEEDED, noisy = mode == NRM_TRAIN && N > 0;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, need, need, 0),
-                             NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(noise, 1, need),
-                             NRM_ARG(scale, N * C * S, NRMI_OUT | need), NRM_ARG(rng, 1, need)};
+        NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(noise, 1, need),
+        NRM_ARG(scale, N * C * S, NRMI_OUT | need), NRM_ARG(rng, 1, need)};
     int rc = nrmi_check_batchnorm(mode, eps, N, C, S);
     if (rc == NRM_OK && noisy) rc = NRM_CHECK(args);
     if (rc == NRM_OK && noisy) rc = nrmi_check_noise(noise);
@@ -1313,15 +1303,15 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
 {
     const int train = mode == NRM_TRAIN;
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
-                             NRM_ARG(scale, N * C * S, train ? NRMI_NEEDED : NRMI_IN)};
+        NRM_ARG(scale, N * C * S, train ? NRMI_NEEDED : NRMI_IN)};
     size_t i, c, n;
     int rc = mode == NRM_INFER ? NRM_EMODE : nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc != NRM_OK || N == 0) return rc;
     for (i = 0; i < N * C * S && train && dx != NULL; i++) dx[i] = scale[i] * dy[i]; /* NB.7 */
     if (!train || dx != NULL)
-        return nrm_batchnorm_backward(dx, dgamma, dbeta, train ? dx : dy, x, mean, rstd, gamma,
-                                      mode, N, C, S);
+        return nrm_batchnorm_backward(
+            dx, dgamma, dbeta, train ? dx : dy, x, mean, rstd, gamma, mode, N, C, S);
     for (c = 0; c < C; c++) {
         nrm_acc sum = 0, sum_xhat = 0;
         for (n = 0; n < N * S; n++) {
@@ -1367,7 +1357,7 @@ static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
     const nrm_acc n = a.count + b.count, delta = b.mean - a.mean; /* ST.1 */
     if (b.count == 0) return a;
     if (a.count == 0) return b;
-    a.mean += delta * (b.count / n);                          /* ST.2 */
+    a.mean += delta * (b.count / n); /* ST.2 */
     a.m2 += b.m2 + delta * delta * (a.count * (b.count / n)); /* ST.3 */
     a.count = n;
     return a;
@@ -1375,8 +1365,8 @@ static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
 
 NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
 {
-    const nrmi_arg args[] = {NRM_ARG(into, C, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(from, C, NRMI_NEEDED)};
+    const nrmi_arg args[] = {
+        NRM_ARG(into, C, NRMI_OUT | NRMI_NEEDED), NRM_ARG(from, C, NRMI_NEEDED)};
     int rc = nrmi_check_sizes(1, C, 1);
     size_t c;
     if (rc == NRM_OK) rc = NRM_CHECK(args);
@@ -1385,11 +1375,11 @@ NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
 }
 
 /* Sequences of unequal length are padded: each stretch that the mask lets through is a portion. */
-NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned char *mask,
-    size_t N, size_t C, size_t S)
+NRM_DEF int nrm_stats_update(
+    nrm_stats *stats, const nrm_real *x, const unsigned char *mask, size_t N, size_t C, size_t S)
 {
     const nrmi_arg args[] = {NRM_ARG(stats, C, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(x, N * C * S, NRMI_NEEDED), NRM_ARG(mask, N * S, NRMI_IN)};
+        NRM_ARG(x, N * C * S, NRMI_NEEDED), NRM_ARG(mask, N * S, NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
@@ -1415,8 +1405,8 @@ NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned
 }
 
 /* Can these be the statistics of a batch, of which this is a part? (If one is NaN, so was x.) */
-static int nrmi_check_counts(const nrm_stats *stats, size_t C, const unsigned char *mask,
-    size_t positions)
+static int nrmi_check_counts(
+    const nrm_stats *stats, size_t C, const unsigned char *mask, size_t positions)
 {
     size_t c, i = 0;
     while (mask != NULL && i < positions && !mask[i]) i++;
@@ -1452,8 +1442,8 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
 {
     const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, NRMI_NEEDED),
-                             NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(mask, N * S, NRMI_IN),
-                             NRM_ARG(stats, C, NRMI_NEEDED)};
+        NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(mask, N * S, NRMI_IN),
+        NRM_ARG(stats, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
@@ -1504,10 +1494,9 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
     const nrm_acc *rstd, size_t N, size_t C, size_t S)
 {
     const int in = NRMI_NEEDED, some = N > 0 ? in : NRMI_IN;
-    const nrmi_arg args[] = {
-        NRM_ARG(sums, C, NRMI_OUT | in), NRM_ARG(dgamma, C, NRMI_OUT), NRM_ARG(dbeta, C, NRMI_OUT),
-        NRM_ARG(dy, N * C * S, some), NRM_ARG(x, N * C * S, some), NRM_ARG(mask, N * S, NRMI_IN),
-        NRM_ARG(mean, C, in), NRM_ARG(rstd, C, in)};
+    const nrmi_arg args[] = {NRM_ARG(sums, C, NRMI_OUT | in), NRM_ARG(dgamma, C, NRMI_OUT),
+        NRM_ARG(dbeta, C, NRMI_OUT), NRM_ARG(dy, N * C * S, some), NRM_ARG(x, N * C * S, some),
+        NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(mean, C, in), NRM_ARG(rstd, C, in)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
@@ -1524,7 +1513,7 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
         nrmi_saved(&mu, mean + c, NULL, &v, c, w);
         while (nrmi_next_stretch(&part, &at, &from, &v, mask)) {
             nrmi_sums_of(&s, dy + at, NULL, x + at, &mu, rstd + c, &part, c, w);
-            for (k = 0; k < w; k++) sums[c + k].dy += s.dy[k];           /* ST.5 */
+            for (k = 0; k < w; k++) sums[c + k].dy += s.dy[k]; /* ST.5 */
             for (k = 0; k < w; k++) sums[c + k].dy_xhat += s.dy_xhat[k]; /* ST.5 */
         }
         for (k = c; k < c + w; k++) NRM_GIVE(k, &sums[k].dy_xhat, &sums[k].dy, 1);
@@ -1543,8 +1532,8 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
 {
     const nrm_real *dgamma = NULL, *dbeta = NULL; /* which `sums` has taken */
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
-                             NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(stats, C, NRMI_NEEDED),
-                             NRM_ARG(sums, C, NRMI_NEEDED)};
+        NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(stats, C, NRMI_NEEDED),
+        NRM_ARG(sums, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
@@ -1562,7 +1551,7 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
         nrmi_saved(&mu, mean + c, NULL, &v, c, w);
         for (k = 0; k < w; k++) {
             const nrm_acc share = 1 / stats[c + k].count;
-            m.dy[k] = sums[c + k].dy * share;           /* A/n */
+            m.dy[k] = sums[c + k].dy * share; /* A/n */
             m.dy_xhat[k] = sums[c + k].dy_xhat * share; /* B/n */
             scale[k] = nrmi_or(gamma, c + k, 1) * rstd[c + k];
         }
@@ -1582,7 +1571,6 @@ and at the end, with m and u of BN.11,
 
     m = μ, u = Q/(n − 1), or Q/n if `biased`  (ST.7)
 */
-
 /*
 ## 5  Batch renormalization
 
@@ -1613,8 +1601,7 @@ NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset
 {
     const int need = NRMI_NEEDED, out = NRMI_OUT | NRMI_NEEDED;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, need, need, need),
-                             NRM_RUNNING_ARGS(C, out), NRM_ARG(ratio, C, out),
-                             NRM_ARG(offset, C, out)};
+        NRM_RUNNING_ARGS(C, out), NRM_ARG(ratio, C, out), NRM_ARG(offset, C, out)};
     const nrmi_view v = nrmi_channels(N, C, S);
     const nrm_acc rho_max = (nrm_acc)r_max, d_lim = (nrm_acc)d_max;
     const size_t step = nrmi_strip(&v);
@@ -1640,11 +1627,11 @@ NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset
             const nrm_acc g = nrmi_or(gamma, i, 1), std = NRM_SQRT(t.var[k] + (nrm_acc)eps);
             const nrm_acc m = (nrm_acc)running->mean[i], u = (nrm_acc)running->var[i];
             const nrm_acc r_u = 1 / NRM_SQRT(u + (nrm_acc)eps);
-            ratio[i] = nrmi_clamp(std * r_u, 1 / rho_max, rho_max);       /* BR.1 */
+            ratio[i] = nrmi_clamp(std * r_u, 1 / rho_max, rho_max); /* BR.1 */
             offset[i] = nrmi_clamp((t.mean[k] - m) * r_u, -d_lim, d_lim); /* BR.2 */
             mean[i] = t.mean[k];
-            rstd[i] = 1 / std;                              /* BN.3 */
-            scale[k] = g * rstd[i] * ratio[i];              /* BR.3 */
+            rstd[i] = 1 / std; /* BN.3 */
+            scale[k] = g * rstd[i] * ratio[i]; /* BR.3 */
             shift[k] = nrmi_or(beta, i, 0) + g * offset[i]; /* BR.3 */
             lost |= !nrmi_finite(r_u) || !nrmi_finite(rstd[i]);
         }
@@ -1675,7 +1662,7 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
     size_t S)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
-                             NRM_ARG(ratio, C, NRMI_NEEDED), NRM_ARG(offset, C, NRMI_NEEDED)};
+        NRM_ARG(ratio, C, NRMI_NEEDED), NRM_ARG(offset, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     const size_t step = nrmi_strip(&v);
     const nrm_acc M = (nrm_acc)N * (nrm_acc)S;
@@ -1694,7 +1681,7 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
         nrmi_sums s;
         size_t k;
         nrmi_saved(&mu, mean + c, x, &v, c, w);
-        nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w);                         /* BN.12 */
+        nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w); /* BN.12 */
         for (k = 0; k < w; k++) sum[k] = rho[k] * s.dy_xhat[k] + d[k] * s.dy[k]; /* BR.4 */
         for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k] * rho[k];
         NRM_GIVE(c, sum, s.dy, w);
@@ -1754,7 +1741,7 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
         nrmi_moments t;
         nrm_acc r, low;
         size_t k;
-        nrmi_moments_of(&t, x, &groups, n, 1);     /* GN.1 */
+        nrmi_moments_of(&t, x, &groups, n, 1); /* GN.1 */
         r = 1 / NRM_SQRT(t.var[0] + (nrm_acc)eps); /* GN.2 */
         lost |= nrmi_lost(&t, 1, 0) || !nrmi_finite(r);
         low = (nrm_acc)(nrm_real)(-(nrm_acc)t.at.low[0] * r); /* rounded as along a row */
@@ -1795,16 +1782,16 @@ static void nrmi_group_backward(const nrmi_backward *p, nrmi_sums *total, const 
     for (k = 0; k < K; k++) {
         const nrm_acc g = nrmi_or(p->gamma, first + k, 1);
         nrmi_sums_of(&s, p->dy, NULL, p->x, &mu, r, channels, n * K + k, 1);
-        m.dy[0] += g * s.dy[0];           /* GN.6 */
+        m.dy[0] += g * s.dy[0]; /* GN.6 */
         m.dy_xhat[0] += g * s.dy_xhat[0]; /* GN.6 */
         if (total == NULL) continue;
-        total->dy[first + k] += s.dy[0];           /* GN.4 */
+        total->dy[first + k] += s.dy[0]; /* GN.4 */
         total->dy_xhat[first + k] += s.dy_xhat[0]; /* GN.5 */
     }
     for (k = 0; k < K; k++) {
         const nrm_acc g = nrmi_or(p->gamma, first + k, 1);
-        nrmi_project(p->dx, p->dy, &g, p->x, &mu, r, r, &m, share, channels, n * K + k,
-                     1); /* GN.7 */
+        nrmi_project(
+            p->dx, p->dy, &g, p->x, &mu, r, r, &m, share, channels, n * K + k, 1); /* GN.7 */
     }
 }
 
@@ -1837,7 +1824,7 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
             for (i = c; i < N * C; i += C) { /* i / K is the group */
                 nrmi_saved(&mu, mean + i / K, x, &groups, i / K, 1);
                 nrmi_sums_of(&s, dy, NULL, x, &mu, rstd + i / K, &channels, i, 1);
-                sum += s.dy[0];           /* GN.4 */
+                sum += s.dy[0]; /* GN.4 */
                 sum_xhat += s.dy_xhat[0]; /* GN.5 */
             }
             NRM_GIVE(c, &sum_xhat, &sum, 1);
@@ -1879,8 +1866,8 @@ One direction is removed instead of two; adding a constant to x does change y.
 NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real *dy,
     const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D)
 {
-    return nrmi_rows_backward(1, dx, dgamma, NULL, dy, x, NULL, rstd, gamma, N, D,
-                              1); /* RMS.3, RMS.4 */
+    return nrmi_rows_backward(
+        1, dx, dgamma, NULL, dy, x, NULL, rstd, gamma, N, D, 1); /* RMS.3, RMS.4 */
 }
 
 /*
@@ -1907,8 +1894,8 @@ static inline nrm_acc nrmi_magnitude(nrm_acc a)
 #define NRM_GAIN(g, n) ((n) == 0 ? 0 : (g) / (n) * ((n) / (n)))
 
 /* ∑ aᵢ·(bᵢ/scale) down one column. */
-static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc scale, size_t in,
-    size_t out)
+static nrm_acc nrmi_scaled_dot(
+    const nrm_real *a, const nrm_real *b, nrm_acc scale, size_t in, size_t out)
 {
     nrm_acc sum = 0;
     size_t i;
@@ -1939,12 +1926,11 @@ static nrm_acc nrmi_scaled_norm(const nrm_real *v, size_t in, size_t out)
     return t == 0 ? 0 : NRM_SQRT(t) * NRM_SQRT(nrmi_scaled_dot(v, v, t, in, out)); /* WN.3 */
 }
 
-NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v, const nrm_real *g,
-    size_t in, size_t out)
+NRM_DEF int nrm_weightnorm_forward(
+    nrm_real *W, nrm_acc *norm, const nrm_real *v, const nrm_real *g, size_t in, size_t out)
 {
     const nrmi_arg args[] = {NRM_ARG(W, in * out, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(norm, out, NRMI_OUT), NRM_ARG(v, in * out, NRMI_NEEDED),
-                             NRM_ARG(g, out, NRMI_IN)};
+        NRM_ARG(norm, out, NRMI_OUT), NRM_ARG(v, in * out, NRMI_NEEDED), NRM_ARG(g, out, NRMI_IN)};
     const nrmi_view view = nrmi_channels(in, out, 1);
     size_t c, step = nrmi_strip(&view);
     int lost = 0, rc = nrmi_check_sizes(1, in, out);
@@ -1989,9 +1975,9 @@ W depends on v directly and through n. The dg in WN.8 is what this call adds.
 NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *dW,
     const nrm_real *v, const nrm_acc *norm, const nrm_real *g, size_t in, size_t out)
 {
-    const nrmi_arg args[] = {NRM_ARG(dv, in * out, NRMI_OUT),    NRM_ARG(dg, out, NRMI_OUT),
-                             NRM_ARG(dW, in * out, NRMI_NEEDED), NRM_ARG(v, in * out, NRMI_NEEDED),
-                             NRM_ARG(norm, out, NRMI_NEEDED),    NRM_ARG(g, out, NRMI_IN)};
+    const nrmi_arg args[] = {NRM_ARG(dv, in * out, NRMI_OUT), NRM_ARG(dg, out, NRMI_OUT),
+        NRM_ARG(dW, in * out, NRMI_NEEDED), NRM_ARG(v, in * out, NRMI_NEEDED),
+        NRM_ARG(norm, out, NRMI_NEEDED), NRM_ARG(g, out, NRMI_IN)};
     const nrmi_view view = nrmi_channels(in, out, 1);
     size_t c, step = nrmi_strip(&view);
     int lost = 0, rc = nrmi_check_sizes(1, in, out);
@@ -2071,10 +2057,10 @@ NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real 
     const int in = NRMI_NEEDED, out = NRMI_OUT | NRMI_NEEDED, same = NRMI_IN_PLACE;
     const size_t n = outer * C * inner;
     const nrmi_arg weights[] = {NRM_ARG(W_out, n, out | same), NRM_ARG(W, n, in | same),
-                                NRM_ARG(b_out, C, out),        NRM_RUNNING_ARGS(C, in),
-                                NRM_ARG(gamma, C, NRMI_IN),    NRM_ARG(beta, C, NRMI_IN)};
-    const nrmi_arg biases[] = {NRM_ARG(b_out, C, out | same), NRM_ARG(b, C, same),
-                               NRM_ARG(W_out, n, out)};
+        NRM_ARG(b_out, C, out), NRM_RUNNING_ARGS(C, in), NRM_ARG(gamma, C, NRMI_IN),
+        NRM_ARG(beta, C, NRMI_IN)};
+    const nrmi_arg biases[] = {
+        NRM_ARG(b_out, C, out | same), NRM_ARG(b, C, same), NRM_ARG(W_out, n, out)};
     size_t c, o, i;
     int lost = 0, rc = outer > 0 ? nrmi_check_sizes(outer, C, inner) : NRM_ESIZE;
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
@@ -2123,8 +2109,8 @@ static inline nrm_acc nrmi_lp_u(nrm_real x, const nrmi_centre *mu, size_t k, int
 }
 
 /* L1 and L∞: puts t in the place of the variances of w channels from g on. */
-static void nrmi_lp_sizes(nrmi_moments *t, const nrm_real *x, int p, const nrmi_view *v, size_t g,
-    size_t w)
+static void nrmi_lp_sizes(
+    nrmi_moments *t, const nrm_real *x, int p, const nrmi_view *v, size_t g, size_t w)
 {
     const int l1 = p % NRM_CENTRED == NRM_L1, columns = v->kind == NRMI_COLUMNS;
     const size_t across = columns ? w : NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1; /* L of SUM.8 */
@@ -2171,7 +2157,7 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
     const int needed = NRMI_NEEDED | (mode == NRM_INFER ? NRMI_IN_PLACE : 0);
     nrm_acc *const rstd = scale; /* t stands where other norms have r */
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, saved),
-                             NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
+        NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_lp(p, mode, eps, N, C, S);
@@ -2255,7 +2241,7 @@ static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
             const size_t i = n * v->pitch + g * v->apart + j, c = columns ? j : 0;
             nrm_real q = x[i] - mu->high[c];
             if (kind != NRM_L2) q = NRM_LP_SIGN(nrmi_lp_u(x[i], mu, c, p));
-            if (kind == NRM_LINF && i != first[c]) q = 0;                          /* LP.8 */
+            if (kind == NRM_LINF && i != first[c]) q = 0; /* LP.8 */
             dx[i] = ((dy[i] - dy_mean[c]) + (q * slope[c] + shift[c])) * scale[c]; /* LP.11 */
         }
 }
@@ -2310,7 +2296,6 @@ So no size leaves a gradient along x except for ε, as in BN.22, with the same c
 weights before the layer. BN.21 holds only if centred. By LP.16, centred L1 gives the largest
 outputs (for normal values 1.25 times batch norm's) and L∞ the smallest, within β ± γ.
 */
-
 /*
 ## 9  Activations, softmax and cross-entropy
 
@@ -2352,7 +2337,7 @@ static int nrmi_check_activation(int activation, size_t count)
 NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activation, size_t count)
 {
     const nrmi_arg args[] = {NRM_ARG(y, count, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(x, count, NRMI_NEEDED | NRMI_IN_PLACE)};
+        NRM_ARG(x, count, NRMI_NEEDED | NRMI_IN_PLACE)};
     size_t i;
     int rc = nrmi_check_activation(activation, count);
     if (rc == NRM_OK && count > 0) rc = NRM_CHECK(args);
@@ -2374,12 +2359,11 @@ The derivatives need only the *output* y. At x = 0 ReLU has none, and 0 is taken
     tanh′ = 1 − y²              [ACT.5]
     sigmoid′ = y·(1 − y)        [ACT.6]
 */
-NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *y,
-    int activation, size_t count)
+NRM_DEF int nrm_activation_backward(
+    nrm_real *dx, const nrm_real *dy, const nrm_real *y, int activation, size_t count)
 {
     const nrmi_arg args[] = {NRM_ARG(dx, count, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(dy, count, NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(y, count, NRMI_NEEDED)};
+        NRM_ARG(dy, count, NRMI_NEEDED | NRMI_IN_PLACE), NRM_ARG(y, count, NRMI_NEEDED)};
     size_t i;
     int rc = nrmi_check_activation(activation, count);
     if (rc == NRM_OK && count > 0) rc = NRM_CHECK(args);
@@ -2435,12 +2419,12 @@ static nrm_acc nrmi_cross_entropy_row(nrm_real *p, const nrm_real *z, size_t lab
     return nrmi_finite(sum) ? nrmi_log(sum) + (h - right) : sum; /* CE.4 */
 }
 
-NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_real *logits,
-    const int *labels, size_t N, size_t C)
+NRM_DEF int nrm_cross_entropy_forward(
+    nrm_acc *loss, nrm_real *prob, const nrm_real *logits, const int *labels, size_t N, size_t C)
 {
     const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
-    const nrmi_arg args[] = {
-        NRM_ARG(loss, 1, NRMI_OUT | NRMI_NEEDED), NRM_ARG(prob, N * C, NRMI_OUT | NRMI_IN_PLACE),
+    const nrmi_arg args[] = {NRM_ARG(loss, 1, NRMI_OUT | NRMI_NEEDED),
+        NRM_ARG(prob, N * C, NRMI_OUT | NRMI_IN_PLACE),
         NRM_ARG(logits, N * C, needed | NRMI_IN_PLACE), NRM_ARG(labels, N, needed)};
     nrm_acc sum = 0;
     size_t n;
@@ -2449,8 +2433,8 @@ NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_r
     if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, C);
     if (rc != NRM_OK) return rc;
     for (n = 0; n < N; n++)
-        sum += nrmi_cross_entropy_row(prob != NULL ? prob + n * C : NULL, logits + n * C,
-                                      (size_t)labels[n], C);
+        sum += nrmi_cross_entropy_row(
+            prob != NULL ? prob + n * C : NULL, logits + n * C, (size_t)labels[n], C);
     *loss = N > 0 ? sum / (nrm_acc)N : 0; /* CE.5 */
     return nrmi_finite(*loss) ? NRM_OK : NRM_NONFINITE;
 }
@@ -2462,11 +2446,10 @@ right class.
     dz_c = (1/N)·(p_c − δ_ct)  [CE.6]
     ∑_c dz_c = 0               (CE.7)
 */
-NRM_DEF int nrm_cross_entropy_backward(nrm_real *dlogits, const nrm_real *prob, const int *labels,
-    size_t N, size_t C)
+NRM_DEF int nrm_cross_entropy_backward(
+    nrm_real *dlogits, const nrm_real *prob, const int *labels, size_t N, size_t C)
 {
-    const nrmi_arg args[] = {
-        NRM_ARG(dlogits, N * C, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
+    const nrmi_arg args[] = {NRM_ARG(dlogits, N * C, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
         NRM_ARG(prob, N * C, NRMI_NEEDED | NRMI_IN_PLACE), NRM_ARG(labels, N, NRMI_NEEDED)};
     size_t n, c;
     int rc = nrmi_check_sizes(N, C, 1);
@@ -2492,12 +2475,12 @@ static size_t nrmi_argmax_row(const nrm_real *z, size_t C)
     return best;
 }
 
-NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
-    size_t C)
+NRM_DEF int nrm_accuracy(
+    nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N, size_t C)
 {
     const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
     const nrmi_arg args[] = {NRM_ARG(accuracy, 1, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(logits, N * C, needed), NRM_ARG(labels, N, needed)};
+        NRM_ARG(logits, N * C, needed), NRM_ARG(labels, N, needed)};
     size_t n, hits = 0;
     int rc = nrmi_check_sizes(N, C, 1);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
@@ -2531,8 +2514,8 @@ NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W
     size_t N, size_t in, size_t out)
 {
     const nrmi_arg args[] = {NRM_ARG(y, N * out, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(x, N * in, NRMI_NEEDED), NRM_ARG(W, in * out, NRMI_NEEDED),
-                             NRM_ARG(b, out, NRMI_IN)};
+        NRM_ARG(x, N * in, NRMI_NEEDED), NRM_ARG(W, in * out, NRMI_NEEDED),
+        NRM_ARG(b, out, NRMI_IN)};
     const nrmi_matrix w = nrmi_strided(W, out, 1);
     size_t n;
     int rc = nrmi_check_linear(N, in, out);
@@ -2569,9 +2552,9 @@ static void nrmi_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const
 NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const nrm_real *dy,
     const nrm_real *x, const nrm_real *W, size_t N, size_t in, size_t out)
 {
-    const nrmi_arg args[] = {
-        NRM_ARG(dx, N * in, NRMI_OUT), NRM_ARG(dW, in * out, NRMI_OUT), NRM_ARG(db, out, NRMI_OUT),
-        NRM_ARG(dy, N * out, NRMI_NEEDED), NRM_ARG(x, N * in, dW != NULL ? NRMI_NEEDED : NRMI_IN),
+    const nrmi_arg args[] = {NRM_ARG(dx, N * in, NRMI_OUT), NRM_ARG(dW, in * out, NRMI_OUT),
+        NRM_ARG(db, out, NRMI_OUT), NRM_ARG(dy, N * out, NRMI_NEEDED),
+        NRM_ARG(x, N * in, dW != NULL ? NRMI_NEEDED : NRMI_IN),
         NRM_ARG(W, in * out, dx != NULL ? NRMI_NEEDED : NRMI_IN)};
     int rc = nrmi_check_linear(N, in, out);
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
@@ -2626,8 +2609,7 @@ static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_a
     const int norm = rnn->norm != NRM_NO_NORM, tracked = mode == NRM_TRAIN ? NRMI_OUT : NRMI_IN;
     const int save = norm && (mode != NRM_INFER || mean != NULL || rstd != NULL);
     const int kept = save ? NRMI_OUT | NRMI_NEEDED : NRMI_OUT;
-    const nrmi_arg args[] = {
-        NRM_ARG(h, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
+    const nrmi_arg args[] = {NRM_ARG(h, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
         NRM_ARG(a, rows * H, NRMI_OUT | NRMI_NEEDED), NRM_ARG(norm ? mean : NULL, saved, kept),
         NRM_ARG(norm ? rstd : NULL, saved, kept), NRM_RUNNING_ARGS(H, tracked),
         NRM_ARG(x, rows * rnn->in, NRMI_NEEDED), NRM_ARG(rnn->Wx, rnn->in * H, NRMI_NEEDED),
@@ -2663,16 +2645,16 @@ NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rs
         rc = nrmi_check_rnn_step(h, a, mean, rstd, x, rnn, running ? running + t : NULL, mode);
     if (rc != NRM_OK) return rc;
     nrmi_product(a, nrmi_strided(x, rnn->in, 1), nrmi_strided(rnn->Wx, H, 1), rnn->T * N, H,
-                 rnn->in, 1); /* RNN.1 */
+        rnn->in, 1); /* RNN.1 */
     for (t = 0; t < rnn->T; t++, h += N * H, a += N * H) {
         nrm_real *next = h + N * H;
         nrmi_product(a, nrmi_strided(h, H, 1), nrmi_strided(rnn->Wh, H, 1), N, H, H, 0);
         if (rnn->norm == NRM_LAYER_NORM)
             rc |= nrm_layernorm_forward(next, mean, rstd, a, rnn->gamma, rnn->beta, /* RNN.2 */
-                                        rnn->eps, N, H);
+                rnn->eps, N, H);
         else if (rnn->norm == NRM_BATCH_NORM)
             rc |= nrm_batchnorm_forward(next, mean, rstd, running, a, rnn->gamma, /* RNN.2 */
-                                        rnn->beta, mode, rnn->eps, N, H, 1);
+                rnn->beta, mode, rnn->eps, N, H, 1);
         for (i = 0; i < N * H && rnn->norm == NRM_NO_NORM; i++)
             next[i] = rnn->beta != NULL ? a[i] + rnn->beta[i % H] : a[i];
         (void)nrm_activation_forward(next, next, rnn->activation, N * H); /* RNN.3 */
@@ -2721,12 +2703,12 @@ static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grad
         (void)nrm_activation_backward(d, dh + next, h + next, rnn->activation, N * H); /* RNN.4 */
         if (rnn->norm == NRM_LAYER_NORM)
             (void)nrm_layernorm_backward(d, to->dgamma, to->dbeta, d, a + now, mean + s, rstd + s,
-                                         rnn->gamma, N, H); /* RNN.5 */
+                rnn->gamma, N, H); /* RNN.5 */
         else if (rnn->norm == NRM_BATCH_NORM)
             (void)nrm_batchnorm_backward(d, to->dgamma, to->dbeta, d, a + now, mean + s, rstd + s,
-                                         rnn->gamma, mode, N, H, 1); /* RNN.5 */
+                rnn->gamma, mode, N, H, 1); /* RNN.5 */
         nrmi_product(dh + now, nrmi_strided(d, H, 1), nrmi_strided(rnn->Wh, 1, H), /* RNN.6 */
-                     N, H, H, 0);
+            N, H, H, 0);
     }
 }
 
@@ -2747,8 +2729,7 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
     if (rc == NRM_OK && rnn->N > 0 && rnn->T > 0) {
         const size_t rows = rnn->T * rnn->N, H = rnn->H, saved = rnn->T * nrmi_rnn_groups(rnn);
         const int norm = rnn->norm != NRM_NO_NORM, need = norm ? NRMI_NEEDED : NRMI_IN;
-        const nrmi_arg args[] = {
-            NRM_ARG(dh, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
+        const nrmi_arg args[] = {NRM_ARG(dh, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
             NRM_ARG(dx, rows * rnn->in, NRMI_OUT), NRM_ARG(da, rows * H, NRMI_OUT | NRMI_NEEDED),
             NRM_ARG(to->dWx, rnn->in * H, NRMI_OUT), NRM_ARG(to->dWh, H * H, NRMI_OUT),
             NRM_ARG(norm ? to->dgamma : NULL, H, NRMI_OUT), NRM_ARG(to->dbeta, H, NRMI_OUT),
@@ -2763,7 +2744,7 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
         nrmi_rnn_through_time(dh, da, to, h, a, mean, rstd, rnn, mode);
         (void)nrm_linear_backward(NULL, to->dWh, NULL, da, h, NULL, rows, H, H); /* RNN.7 */
         (void)nrm_linear_backward(dx, to->dWx, norm ? NULL : to->dbeta, da, x, rnn->Wx, rows,
-                                  rnn->in, H); /* RNN.8, RNN.9 */
+            rnn->in, H); /* RNN.8, RNN.9 */
     }
     return rc;
 }
@@ -2797,7 +2778,6 @@ As scaling a row of a changes nothing, LN.15 and LN.16 give, for one row and sum
     ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩                (RNN.14)
     ∑ₖⱼ Whₖⱼ·dWhₖⱼ + ∑ᵢⱼ Wxᵢⱼ·dWxᵢⱼ = the sum of H·ε·r²·⟨g·x̂⟩ over all rows  (RNN.15)
 */
-
 /*
 ## 12  The tiny multilayer perceptron
 
@@ -2887,13 +2867,13 @@ static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode,
     if (kind == NRM_LP_BATCH_NORM)
         return nrm_lp_batchnorm_forward(y, m, r, run, x, g, b, s->shape.p, mode, eps, N, D, 1);
     if (kind == NRM_NOISY_BATCH_NORM)
-        return nrm_noisy_batchnorm_forward(y, s->scale, m, r, run, x, g, b, &spec->noise, &net->rng,
-                                           mode, eps, N, D, 1);
+        return nrm_noisy_batchnorm_forward(
+            y, s->scale, m, r, run, x, g, b, &spec->noise, &net->rng, mode, eps, N, D, 1);
     if (kind == NRM_BATCH_RENORM) { /* it reads running statistics: if they stay, a copy moves */
         NRM_MEMCPY(copy.mean, s->running.mean, D * sizeof *copy.mean);
         NRM_MEMCPY(copy.var, s->running.var, D * sizeof *copy.var);
         return nrm_batchrenorm_forward(y, s->ratio, s->offset, m, r, still ? &copy : run, x, g, b,
-                                       spec->r_max, spec->d_max, mode, eps, N, D, 1);
+            spec->r_max, spec->d_max, mode, eps, N, D, 1);
     }
     if (mode != NRM_TRAIN || spec->sync.merge == NULL)
         return nrm_batchnorm_forward(y, m, r, run, x, g, b, mode, eps, N, D, 1);
@@ -3083,8 +3063,8 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
     return rc;
 }
 
-NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-    size_t N, int mode)
+NRM_DEF int nrm_mlp_gradient(
+    nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N, int mode)
 {
     return net == NULL ? NRM_ENULL : nrmi_mlp_gradient(net, loss, x, labels, N, mode, 0);
 }
@@ -3132,16 +3112,16 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
     return NRM_OK;
 }
 
-NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-    size_t N)
+NRM_DEF int nrm_mlp_train_step(
+    nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N)
 {
     int rc = net == NULL ? NRM_ENULL : nrmi_check_eps(net->spec.lr) ? NRM_ERATE : NRM_OK;
     if (rc == NRM_OK) rc = nrmi_mlp_gradient(net, loss, x, labels, N, NRM_TRAIN, 1);
     return rc != NRM_OK || (N == 0 && net->spec.sync.add == NULL) ? rc : nrm_mlp_step(net);
 }
 
-NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
-    const int *labels, size_t N)
+NRM_DEF int nrm_mlp_eval(
+    nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x, const int *labels, size_t N)
 {
     const size_t classes = net != NULL ? net->state[net->spec.layers - 1].shape.width : 0;
     nrm_acc mean, hit, losses = 0, hits = 0;
@@ -3194,13 +3174,12 @@ static int nrmi_check_spec(const nrm_mlp_spec *spec)
     if (spec->gamma_init < NRM_GAMMA_ONE || spec->gamma_init > NRM_GAMMA_UNIFORM) return NRM_EKIND;
     if (spec->optimizer != NRM_SGD && spec->optimizer != NRM_ADAM) return NRM_EKIND;
     if (!(spec->heavy_ball >= 0 && spec->heavy_ball < 1 && spec->beta1 >= 0 && spec->beta1 < 1 &&
-          spec->beta2 >= 0 && spec->beta2 < 1 && spec->adam_eps > 0)) /* 0: Adam divides 0 by 0 */
+            spec->beta2 >= 0 && spec->beta2 < 1 && spec->adam_eps > 0)) /* 0: Adam divides 0 by 0 */
         return NRM_ERATE;
     if (nrmi_check_eps(spec->lr) || nrmi_check_eps(spec->adam_eps)) return NRM_ERATE;
     for (l = 0; l < spec->layers && rc == NRM_OK; l++) rc = nrmi_check_layer(spec->layer + l, spec);
     return rc;
 }
-
 #define NRM_TAKE(type, count) ((type *)nrmi_take(arena, (count), sizeof(type)))
 
 /* The activations of a layer. A place that it lacks shares the linear part's buffer. */
@@ -3348,8 +3327,8 @@ The error of the central difference has no term in h.
     D(h) = L′ + (h²/6)·L‴ + O(h⁴)       (GC.2)
 */
 /* D, and the slopes of both sides. (Rounding changes the step a little: to up - at.) */
-static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check, nrm_real *theta,
-    nrm_acc h)
+static nrm_acc nrmi_both_sides(
+    nrm_acc *left, nrm_acc *right, nrmi_check *check, nrm_real *theta, nrm_acc h)
 {
     const nrm_real at = *theta;
     const nrm_real up = (nrm_real)((nrm_acc)at + h), down = (nrm_real)((nrm_acc)at - h);
@@ -3401,8 +3380,8 @@ static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
                         slope.noise;
     slope.jump = nrmi_abs(J[2]);
     ratio = J[0] < 0 || J[0] > 0 ? J[2] / J[0] : 0;
-    slope.kink = check->crossed || (ratio > (nrm_acc)0.5 && ratio < (nrm_acc)1.1 &&
-                                    slope.jump > 8 * slope.noise);
+    slope.kink = check->crossed ||
+                 (ratio > (nrm_acc)0.5 && ratio < (nrm_acc)1.1 && slope.jump > 8 * slope.noise);
     return slope;
 }
 
@@ -3429,13 +3408,13 @@ static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc a,
     const nrm_acc ruler = U > tolerance * scale ? nrmi_larger(scale, largest) : scale;
     const nrm_acc error = ruler > 0 ? gap / ruler : 0; /* GC.6 */
     size_t judged = 0; /* neither wrong nor left out */
-    size_t *const count = !nrmi_finite(a) ? &report->wrong
+    size_t *const count = !nrmi_finite(a)                      ? &report->wrong
                           : !nrmi_finite(R) || !nrmi_finite(U) ? &report->unsettled
-                          : size <= 4 * slope->noise ? &report->vanishing
-                          : slope->kink ? &report->kinks
-                          : gap > tolerance * scale + 4 * U ? &report->wrong
-                          : U > tolerance * ruler ? &report->unsettled
-                          : &judged;
+                          : size <= 4 * slope->noise           ? &report->vanishing
+                          : slope->kink                        ? &report->kinks
+                          : gap > tolerance * scale + 4 * U    ? &report->wrong
+                          : U > tolerance * ruler              ? &report->unsettled
+                                                               : &judged;
     report->checked++;
     ++*count;
     if ((count == &judged || count == &report->wrong) &&
@@ -3457,8 +3436,8 @@ larger. If U is then too large, or at a kink, an eighth of the step is tried, up
     h = step·max(|θᵢ|, √⟨θ²⟩)  [GC.4]
 */
 /* The slope at theta by the step h, or a smaller one. */
-static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm_acc tolerance,
-    nrm_acc largest)
+static nrmi_slope nrmi_settle(
+    nrmi_check *check, nrm_real *theta, nrm_acc h, nrm_acc tolerance, nrm_acc largest)
 {
     nrmi_slope best = nrmi_attempt(check, theta, h);
     const nrm_acc noise = best.noise;
@@ -3500,8 +3479,9 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
         nrmi_judge(report, i, (nrm_acc)group->grad[i], &slope, o->tolerance, largest);
     }
     report->status = report->wrong > 0 ? NRM_EGRADIENT : NRM_OK;
-    if (report->wrong == 0 && (report->unsettled > 0 ||
-         (report->kinks > 0 && report->kinks + report->vanishing == report->checked)))
+    if (report->wrong == 0 &&
+        (report->unsettled > 0 ||
+            (report->kinks > 0 && report->kinks + report->vanishing == report->checked)))
         report->status = NRM_EUNSETTLED;
 }
 
@@ -3544,11 +3524,13 @@ that no compiler option can remove the test.
 */
 NRM_DEF const char *nrm_strerror(int status)
 {
-#define NRM_STATUS_CASE(name, value, message)                                                      \
-    case value: return message;
+#define NRM_STATUS_CASE(name, value, message) \
+    case value: \
+        return message;
     switch (status) {
         NRM_STATUS_LIST(NRM_STATUS_CASE)
-    default: return "unknown status code";
+    default:
+        return "unknown status code";
     }
 #undef NRM_STATUS_CASE
 }
@@ -3634,15 +3616,15 @@ side. With S > 1 a channel is N *runs* of S values. The rows of `[N][D]` are one
 */
 enum {
     NRMI_FETCH_FROM = 1048576, /* numbers from which memory is asked for data ahead of time */
-    NRMI_AT_ONCE = 4096,       /* numbers of a strip of rows: the first-level cache         */
+    NRMI_AT_ONCE = 4096, /* numbers of a strip of rows: the first-level cache         */
     NRMI_BAND_NUMBERS = 16384, /* numbers of a band: the second-level cache                 */
-    NRMI_ONE_SWEEP = 4096,     /* columns that are summed while dx is computed, at most     */
+    NRMI_ONE_SWEEP = 4096, /* columns that are summed while dx is computed, at most     */
 #ifdef NRM_PLAIN
     NRMI_GROUP = 1,
     NRMI_BAND = 1
 #else
     NRMI_GROUP = 16, /* rows of a strip, at most */
-    NRMI_BAND = 64   /* rows of a band, at most  */
+    NRMI_BAND = 64 /* rows of a band, at most  */
 #endif
 };
 #define NRM_LANES (64 / sizeof(nrm_real)) /* L of SUM.8 */
@@ -3650,7 +3632,7 @@ enum {
 static nrmi_view nrmi_channels(size_t N, size_t C, size_t S)
 {
     const nrmi_view v = {C, N, S, C * S, S, 1, N * C * S < NRMI_FETCH_FROM ? 0 : S,
-                         S == 1 ? NRMI_COLUMNS : NRMI_RUNS};
+        S == 1 ? NRMI_COLUMNS : NRMI_RUNS};
     return v;
 }
 
@@ -3752,8 +3734,8 @@ static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)
     return lost;
 }
 
-static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, const nrmi_view *v,
-    size_t g, size_t w)
+static void nrmi_saved(
+    nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length;
     nrmi_sums s;
@@ -3802,14 +3784,14 @@ The primitives that follow define what the fast ones of chapters 16 to 18 comput
 #ifdef NRM_PLAIN
 #define NRM_FROM(mu, x) (((nrm_acc)(x) - (nrm_acc)(mu)->high[0]) - (nrm_acc)(mu)->low[0])
 
-static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-    size_t w)
+static void nrmi_moments_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
     nrmi_two_passes(t, w - 1, x + g * v->apart, v); /* SUM.7 */
 }
 
-static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-    size_t w)
+static void nrmi_squares_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
     nrm_acc squares = 0;
     size_t i;
@@ -3852,7 +3834,7 @@ static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *
     size_t j;
     for (j = 0; j < w * v->length; j++) {
         const size_t i = nrmi_at(v, g, j);
-        const nrm_acc xhat = NRM_FROM(mu, x[i]) * *rstd;                              /* LN.4 */
+        const nrm_acc xhat = NRM_FROM(mu, x[i]) * *rstd; /* LN.4 */
         y[i] = (nrm_real)(xhat * nrmi_or(gamma, set + j, 1) + nrmi_or(beta, set + j, 0)); /* LN.5 */
     }
 }
@@ -3884,7 +3866,7 @@ static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_rea
         const size_t i = nrmi_at(v, g, j);
         const nrm_acc xhat = NRM_FROM(mu, x[i]) * *rstd, u = (nrm_acc)dy[i];
         const nrm_acc gi = u * nrmi_or(gamma, set + j, 1);
-        if (columns != NULL) columns->dbeta[set + j] += u;         /* LN.8 */
+        if (columns != NULL) columns->dbeta[set + j] += u; /* LN.8 */
         if (columns != NULL) columns->dgamma[set + j] += u * xhat; /* LN.9 */
         if (dx != NULL) dx[i] = (nrm_real)((gi - m1 - xhat * m2) * *rstd); /* LN.14 */
     }
@@ -3922,7 +3904,7 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
     Q ← Q + (S₂ − S₁²/B) + δ²·n·B/(n + B)  [SUM.5]
 */
 #ifndef NRM_PLAIN
-#if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS) &&                       \
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS) && \
     !defined(NRM_ANY_FLOAT_EVAL)
 #if defined(__AVX512F__)
 #define NRM_VEC_BYTES 64
@@ -3930,7 +3912,7 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
 #define NRM_VEC_BYTES 32
 #else
 #define NRM_VEC_BYTES 16
-#if defined(__x86_64__) && !defined(NRM_NO_DISPATCH) && !defined(NRM_NO_LIBC) &&                   \
+#if defined(__x86_64__) && !defined(NRM_NO_DISPATCH) && !defined(NRM_NO_LIBC) && \
     !defined(_MSC_VER) && !defined(__OPTIMIZE_SIZE__)
 #define NRM_DISPATCH
 #ifndef NRM_DISPATCH_LIMIT
@@ -3938,8 +3920,8 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
 #endif
 #endif
 #endif
-#define NRM_VECTOR(name, bytes)                                                                    \
-    typedef nrm_real name                                                                          \
+#define NRM_VECTOR(name, bytes) \
+    typedef nrm_real name \
         __attribute__((vector_size(bytes), aligned(__alignof__(nrm_real)), may_alias))
 NRM_VECTOR(nrmi_vec, NRM_VEC_BYTES);
 NRM_VECTOR(nrmi_quarter, 16); /* of 64 bytes */
@@ -3949,7 +3931,6 @@ typedef nrm_real nrmi_vec;
 typedef nrm_real nrmi_quarter;
 #define NRM_ON_LINE
 #endif
-
 #if defined(__GNUC__) || defined(__clang__)
 #define NRM_INLINE static inline __attribute__((always_inline))
 #else
@@ -3978,67 +3959,66 @@ static int nrmi_bytes(void)
 #endif
     return sizeof(nrmi_vec);
 }
-
 #ifdef NRM_DISPATCH
 NRM_VECTOR(nrmi_vec32, 32);
 NRM_VECTOR(nrmi_vec64, 64);
 #define NRM_BYTES const int bytes,
 #define NRM_PASS_ON bytes,
-#define NRM_COPY(name, isa, size, arguments, ...)                                                  \
-    static __attribute__((target(isa))) NRM_APART void name##_##size(__VA_ARGS__)                  \
-    {                                                                                              \
-        name##_any(size, NRM_BARE arguments);                                                      \
+#define NRM_COPY(name, isa, size, arguments, ...) \
+    static __attribute__((target(isa))) NRM_APART void name##_##size(__VA_ARGS__) \
+    { \
+        name##_any(size, NRM_BARE arguments); \
     }
 #define NRM_BARE(...) __VA_ARGS__
-#define NRM_KERNEL(name, arguments, ...)                                                           \
-    NRM_INLINE void name##_any(const int bytes, __VA_ARGS__);                                      \
-    NRM_COPY(name, "avx512f", 64, arguments, __VA_ARGS__)                                          \
-    NRM_COPY(name, "avx2", 32, arguments, __VA_ARGS__)                                             \
-    static void name(__VA_ARGS__)                                                                  \
-    {                                                                                              \
-        const int bytes = nrmi_bytes();                                                            \
-        if (bytes == 64)                                                                           \
-            name##_64 arguments;                                                                   \
-        else if (bytes == 32)                                                                      \
-            name##_32 arguments;                                                                   \
-        else                                                                                       \
-            name##_any(16, NRM_BARE arguments);                                                    \
-    }                                                                                              \
+#define NRM_KERNEL(name, arguments, ...) \
+    NRM_INLINE void name##_any(const int bytes, __VA_ARGS__); \
+    NRM_COPY(name, "avx512f", 64, arguments, __VA_ARGS__) \
+    NRM_COPY(name, "avx2", 32, arguments, __VA_ARGS__) \
+    static void name(__VA_ARGS__) \
+    { \
+        const int bytes = nrmi_bytes(); \
+        if (bytes == 64) \
+            name##_64 arguments; \
+        else if (bytes == 32) \
+            name##_32 arguments; \
+        else \
+            name##_any(16, NRM_BARE arguments); \
+    } \
     NRM_INLINE void name##_any(const int bytes, __VA_ARGS__)
-#define NRM_WIDTHS(...)                                                                            \
-    if (bytes == 64) {                                                                             \
-        typedef nrmi_vec64 nrmi_some;                                                              \
-        __VA_ARGS__                                                                                \
-    } else if (bytes == 32) {                                                                      \
-        typedef nrmi_vec32 nrmi_some;                                                              \
-        __VA_ARGS__                                                                                \
-    } else {                                                                                       \
-        typedef nrmi_vec nrmi_some;                                                                \
-        __VA_ARGS__                                                                                \
+#define NRM_WIDTHS(...) \
+    if (bytes == 64) { \
+        typedef nrmi_vec64 nrmi_some; \
+        __VA_ARGS__ \
+    } else if (bytes == 32) { \
+        typedef nrmi_vec32 nrmi_some; \
+        __VA_ARGS__ \
+    } else { \
+        typedef nrmi_vec nrmi_some; \
+        __VA_ARGS__ \
     }
 #else
 #define NRM_BYTES
 #define NRM_PASS_ON
 #define NRM_KERNEL(name, arguments, ...) static void name(__VA_ARGS__)
-#define NRM_WIDTHS(...)                                                                            \
-    {                                                                                              \
-        typedef nrmi_vec nrmi_some;                                                                \
-        __VA_ARGS__                                                                                \
+#define NRM_WIDTHS(...) \
+    { \
+        typedef nrmi_vec nrmi_some; \
+        __VA_ARGS__ \
     }
 #endif
 
 /* Statements for each i < n: for vectors as long as there are whole ones, then for single numbers.
    nrmi_some is the type of what they work on, and NRM_MANY how many numbers that are. */
 #define NRM_MANY (sizeof(nrmi_some) / sizeof(nrm_real))
-#define NRM_LOOP(i, n, ...)                                                                        \
-    for (; i + NRM_MANY <= (n); i += NRM_MANY) {                                                   \
-        __VA_ARGS__;                                                                               \
+#define NRM_LOOP(i, n, ...) \
+    for (; i + NRM_MANY <= (n); i += NRM_MANY) { \
+        __VA_ARGS__; \
     }
-#define NRM_EACH(i, n, ...)                                                                        \
-    NRM_WIDTHS(NRM_LOOP(i, n, __VA_ARGS__))                                                        \
-    for (; i < (n); i++) {                                                                         \
-        typedef nrm_real nrmi_some;                                                                \
-        __VA_ARGS__;                                                                               \
+#define NRM_EACH(i, n, ...) \
+    NRM_WIDTHS(NRM_LOOP(i, n, __VA_ARGS__)) \
+    for (; i < (n); i++) { \
+        typedef nrm_real nrmi_some; \
+        __VA_ARGS__; \
     }
 #define NRM_LOAD(at) (*(const nrmi_some *)(at))
 #define NRM_STORE(at, some) (*(nrmi_some *)(at) = (some))
@@ -4051,7 +4031,7 @@ static inline void nrmi_merge(nrm_acc *m, nrm_acc *Q, nrm_real *p, nrm_real x1, 
 {
     const nrm_acc mean = s1 * inverse;
     const nrm_acc delta = ((nrm_acc)*p - (nrm_acc)x1) + mean - *m;
-    *m += delta * share;                              /* SUM.4 */
+    *m += delta * share; /* SUM.4 */
     *Q += (s2 - s1 * mean) + delta * delta * between; /* SUM.5 */
     *p = (nrm_real)((nrm_acc)x1 + *m);
 }
@@ -4073,7 +4053,6 @@ The inner loops SUM.3 therefore work in `nrm_real`, over stretches so short that
 errors stay small, and merging is done in `nrm_acc`, once for each block.
 */
 #define NRM_SETTLED(Q, gross) ((4 * (Q) >= (gross)) & nrmi_finite(gross)) /* SUM.6 */
-
 /*
 **The order of a sum** is part of the specification. For neighbours: as many lanes as fit into
 64 bytes (L = 16 floats or 8 doubles); lane j takes the terms whose index in the run is j
@@ -4087,8 +4066,8 @@ straight down, in blocks of 32 rows. Vectors of any width give the same bits.
 */
 enum {
     NRMI_BLOCK = 1024, /* values in a block of runs  */
-    NRMI_LINES = 32,   /* rows in a block of columns */
-    NRMI_STREAMS = 8   /* rows read at once          */
+    NRMI_LINES = 32, /* rows in a block of columns */
+    NRMI_STREAMS = 8 /* rows read at once          */
 };
 
 /* Two sums under way, of u and of u·d with d = x − p; u is d if dy is NULL (SUM.3), else dy, or
@@ -4101,7 +4080,7 @@ typedef struct NRM_OWN(nrmi_lanes) {
 
 /* Adds n neighbours; the last ones, too few for all lanes, go one by one. */
 NRM_INLINE void nrmi_add_run(NRM_BYTES nrmi_lanes *lanes, const nrm_real *x, nrm_real p,
-                             const nrm_real *dy, const nrm_real *gamma, size_t n, int fresh)
+    const nrm_real *dy, const nrm_real *gamma, size_t n, int fresh)
 {
     size_t i = 0, j;
     NRM_WIDTHS({
@@ -4206,15 +4185,15 @@ NRM_KERNEL(nrmi_next_block, (su, sud, at, x, p, dy, gamma), nrm_real *su, nrm_re
         if (v->kind == NRMI_ROWS) {
             from = k * v->apart + i;
             count = nrmi_least(D - i, NRMI_BLOCK);
-            nrmi_add_run(NRM_PASS_ON &lanes, x + from, p[k], NRM_PLUS(dy, from), scale, count, 1);
+            nrmi_add_run(NRM_PASS_ON & lanes, x + from, p[k], NRM_PLUS(dy, from), scale, count, 1);
         } else {
             for (count = 0; at->run < v->runs; count += piece) {
                 from = at->run * v->pitch + at->i;
                 piece = nrmi_least(D - at->i, NRMI_BLOCK);
                 lines += (piece + NRM_LANES - 1) / NRM_LANES; /* a lane takes one value of each */
                 if (lines > NRMI_BLOCK / NRM_LANES) break;
-                nrmi_add_run(NRM_PASS_ON &lanes, x + from, *p, NRM_PLUS(dy, from), NULL, piece,
-                             count == 0);
+                nrmi_add_run(
+                    NRM_PASS_ON & lanes, x + from, *p, NRM_PLUS(dy, from), NULL, piece, count == 0);
                 at->run += at->i + piece == D;
                 at->i = at->i + piece < D ? at->i + piece : 0;
             }
@@ -4228,8 +4207,8 @@ NRM_KERNEL(nrmi_next_block, (su, sud, at, x, p, dy, gamma), nrm_real *su, nrm_re
 
 /* One turn for w groups that begin at x, with their first pivots, into t from k on. Returns how
    many are not settled: they get a variance of −1 and a better pivot. */
-static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_real *x,
-    const nrmi_view *v, size_t w)
+static size_t nrmi_turn(
+    nrmi_moments *t, size_t k, nrm_real *first, const nrm_real *x, const nrmi_view *v, size_t w)
 {
     const int one_block = v->kind == NRMI_ROWS && v->length <= NRMI_BLOCK; /* nothing to merge */
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length, per = 1 / M;
@@ -4247,7 +4226,7 @@ static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_re
         const nrm_acc B = (nrm_acc)at.count, inverse = 1 / B, share = B / ((nrm_acc)n + B);
         for (c = 0; c < w; c++) /* (SUM.3) */
             nrmi_merge(&offset[c], &Q[c], &pivot[c], first[c], (nrm_acc)s1[c], (nrm_acc)s2[c],
-                       inverse, share, (nrm_acc)n * share);
+                inverse, share, (nrm_acc)n * share);
         for (c = 0; c < w; c++) gross[c] += s2[c];
         n += at.count;
     }
@@ -4265,8 +4244,8 @@ static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_re
 }
 
 /* In a second turn a settled column gets the same result. */
-static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-    size_t w)
+static void nrmi_moments_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
     const size_t some = nrmi_least(v->runs, NRMI_STREAMS), apart = v->apart;
     nrm_real first[NRM_SLOTS], sums[NRM_SLOTS], squares[NRM_SLOTS];
@@ -4281,8 +4260,8 @@ static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view 
     if (nrmi_turn(t, 0, first, x, v, w) == 0) return;
     if (v->kind == NRMI_COLUMNS) nrmi_turn(t, 0, first, x, v, w);
     for (k = 0; k < w; k++)
-        if (t->var[k] < 0 && (v->kind == NRMI_COLUMNS ||
-                              nrmi_turn(t, k, first + k, x + k * apart, v, 1) > 0))
+        if (t->var[k] < 0 &&
+            (v->kind == NRMI_COLUMNS || nrmi_turn(t, k, first + k, x + k * apart, v, 1) > 0))
             nrmi_two_passes(t, k, x + k * apart, v);
 }
 
@@ -4303,7 +4282,7 @@ static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma
     size_t k;
     for (k = 0; k < w; k++) s->dy[k] = s->dy_xhat[k] = 0;
     while (nrmi_next_block(su, sud, &at, x + start, mu->high, NRM_PLUS(dy, start), gamma),
-           at.count > 0) {
+        at.count > 0) {
         for (k = 0; k < w; k++) s->dy[k] += (nrm_acc)su[k];
         for (k = 0; k < w; k++) s->dy_xhat[k] += (nrm_acc)sud[k];
     }
@@ -4314,8 +4293,8 @@ static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma
 }
 
 /* A square of a float overflows above 10¹⁹ and loses digits below 10⁻¹⁹: then nrm_acc has to do. */
-static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-    size_t w)
+static void nrmi_squares_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
     const int wide = sizeof(nrm_real) > sizeof(float) && sizeof(nrm_acc) > sizeof(float);
     const nrm_acc least = wide ? (nrm_acc)1e-290 : (nrm_acc)1e-30;
@@ -4351,7 +4330,7 @@ outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹�
 #ifndef NRM_PLAIN
 /* SUM.11 and SUM.13, of numbers or of vectors. */
 #define NRM_AFFINE(x, high, slope, shift) (((x) - (high)) * (slope) + (shift))
-#define NRM_PROJECT(dy, gamma, dy_mean, affine, scale)                                             \
+#define NRM_PROJECT(dy, gamma, dy_mean, affine, scale) \
     ((((dy) * (gamma) - (dy_mean)) + (affine)) * (scale))
 
 /*
@@ -4362,15 +4341,15 @@ so it is done from so many numbers on. The address may lie beyond the array, whe
 may not; hence the integer.
 */
 #if defined(__GNUC__) || defined(__clang__)
-#define NRM_PREFETCH(at, ahead)                                                                    \
+#define NRM_PREFETCH(at, ahead) \
     if ((ahead) > 0) __builtin_prefetch((const void *)((uintptr_t)(at) + (ahead) * sizeof *(at)))
 #else
 #define NRM_PREFETCH(at, ahead)
 #endif
 
 NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nrm_real *x,
-           const nrmi_centre *mu, const nrm_acc *scale, const nrm_acc *shift, const nrmi_view *v,
-           size_t g, size_t w)
+    const nrmi_centre *mu, const nrm_acc *scale, const nrm_acc *shift, const nrmi_view *v, size_t g,
+    size_t w)
 {
     const int columns = v->kind == NRMI_COLUMNS;
     const size_t S = v->length, runs = v->runs, pitch = v->pitch, ahead = v->ahead;
@@ -4385,9 +4364,10 @@ NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nr
     for (n = 0; n < runs && columns; n++) {
         const size_t at = start + n * pitch;
         size_t c = 0;
-        NRM_EACH(c, w, NRM_STORE(y + at + c, NRM_AFFINE(NRM_LOAD(x + at + c), /* SUM.11 */
-                                                        NRM_LOAD(mu->high + c), NRM_LOAD(slope + c),
-                                                        NRM_LOAD(offset + c))))
+        NRM_EACH(c, w, {
+            const nrmi_some h = NRM_LOAD(mu->high + c), s = NRM_LOAD(slope + c); /* SUM.11 */
+            NRM_STORE(y + at + c, NRM_AFFINE(NRM_LOAD(x + at + c), h, s, NRM_LOAD(offset + c)));
+        })
     }
     for (k = 0; k < w && !columns; k++) {
         const nrm_real high = mu->high[k], s = slope[k], b = offset[k];
@@ -4403,9 +4383,9 @@ NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nr
 }
 
 /* x̂ first, then γ and β along the row. */
-NRM_KERNEL(nrmi_affine_rows, (y, x, mu, rstd, gamma, beta, v, g, w), nrm_real *y,
-           const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd, const nrm_real *gamma,
-           const nrm_real *beta, const nrmi_view *v, size_t g, size_t w)
+NRM_KERNEL(nrmi_affine_rows, (y, x, mu, rstd, gamma, beta, v, g, w), nrm_real *y, const nrm_real *x,
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
+    const nrmi_view *v, size_t g, size_t w)
 {
     const size_t D = v->length, G = v->sets, ahead = v->ahead;
     size_t k;
@@ -4430,9 +4410,9 @@ In group norm γ differs from group to group of a view, and ⟨g⟩ goes into th
     dx_cs = r·(γ_c·dy_cs + (t·(x_cs − h) + b)), t = −r·⟨g·x̂⟩, b = −⟨g⟩ − t·(μ − h)  [GN.8]
 */
 NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w), nrm_real *dx,
-           const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x, const nrmi_centre *mu,
-           const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s, nrm_acc share,
-           const nrmi_view *v, size_t g, size_t w)
+    const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x, const nrmi_centre *mu,
+    const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s, nrm_acc share,
+    const nrmi_view *v, size_t g, size_t w)
 {
     const int columns = v->kind == NRMI_COLUMNS;
     const size_t S = v->length, runs = v->runs, pitch = v->pitch, start = g * v->apart;
@@ -4453,11 +4433,11 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
         const size_t at = start + n * pitch;
         size_t i = 0;
         NRM_EACH(i, w, {
+            const nrmi_some u = NRM_LOAD(dy + at + i), m = NRM_LOAD(m1 + i);
             const nrmi_some affine = NRM_AFFINE(NRM_LOAD(x + at + i), NRM_LOAD(mu->high + i),
-                                                NRM_LOAD(slope + i), NRM_LOAD(shift + i));
-            NRM_STORE(dx + at + i, NRM_PROJECT(NRM_LOAD(dy + at + i), NRM_LOAD(c + i),
-                                               NRM_LOAD(m1 + i), affine,
-                                               NRM_LOAD(r + i))); /* BN.19 as SUM.13 */
+                NRM_LOAD(slope + i), NRM_LOAD(shift + i));
+            NRM_STORE(dx + at + i, /* BN.19 as SUM.13 */
+                NRM_PROJECT(u, NRM_LOAD(c + i), m, affine, NRM_LOAD(r + i)));
         })
     }
     for (n = 0; n < runs * w && !columns; n++) {
@@ -4470,7 +4450,7 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
             NRM_PREFETCH(x + at + i, ahead);
             NRM_PREFETCH(dy + at + i, ahead);
             NRM_STORE(dx + at + i, NRM_PROJECT(NRM_LOAD(dy + at + i), gain, dy_mean, affine,
-                                               factor)); /* BN.19 as SUM.13 */
+                                       factor)); /* BN.19 as SUM.13 */
         })
     }
 }
@@ -4480,9 +4460,9 @@ Layer norm's dγ and dβ go down the columns, dx goes along the rows, and both r
 dy. So one sweep computes both.
 */
 NRM_KERNEL(nrmi_project_rows, (dx, columns, dy, gamma, x, mu, rstd, s, share, v, g, w),
-           nrm_real *dx, nrmi_columns *columns, const nrm_real *dy, const nrm_real *gamma,
-           const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_sums *s,
-           nrm_acc share, const nrmi_view *v, size_t g, size_t w)
+    nrm_real *dx, nrmi_columns *columns, const nrm_real *dy, const nrm_real *gamma,
+    const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_sums *s,
+    nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
     const size_t D = v->length, G = v->sets, ahead = 2 * v->ahead;
     size_t k;
@@ -4501,7 +4481,7 @@ NRM_KERNEL(nrmi_project_rows, (dx, columns, dy, gamma, x, mu, rstd, s, share, v,
             NRM_PREFETCH(x + at + i, ahead);
             NRM_PREFETCH(dy + at + i, ahead);
             if (sum != NULL) {
-                NRM_STORE(sum + i, NRM_LOAD(sum + i) + u);            /* LN.8 */
+                NRM_STORE(sum + i, NRM_LOAD(sum + i) + u); /* LN.8 */
                 NRM_STORE(sum_x + i, NRM_LOAD(sum_x + i) + u * xhat); /* LN.9 */
             }
             if (gamma != NULL) u *= NRM_LOAD(gamma + set + i);
@@ -4514,8 +4494,8 @@ NRM_KERNEL(nrmi_project_rows, (dx, columns, dy, gamma, x, mu, rstd, s, share, v,
 /*
 **Masks.** The rows that a mask lets through, or the positions of one run, are views again.
 */
-static int nrmi_next_stretch(nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v,
-    const unsigned char *mask)
+static int nrmi_next_stretch(
+    nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v, const unsigned char *mask)
 {
     const size_t all = v->runs * v->length, line = v->kind == NRMI_COLUMNS ? all : v->length;
     size_t first = *from, end, to;
@@ -4551,10 +4531,9 @@ static nrmi_matrix nrmi_strided(const nrm_real *at, size_t row, size_t col)
     const nrmi_matrix m = {at, row, col};
     return m;
 }
-
 #ifdef NRM_PLAIN
-static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-    size_t depth, int fresh)
+static void nrmi_product(
+    nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols, size_t depth, int fresh)
 {
     size_t i, j, k;
     for (i = 0; i < rows; i++)
@@ -4587,7 +4566,6 @@ static size_t nrmi_cols(void)
     const size_t bytes = (size_t)nrmi_bytes();
     return NRM_TILE_VECS(bytes) * bytes / sizeof(nrm_real);
 }
-
 #ifndef NRM_DISPATCH
 #if defined(__clang__) /* here, and only here, multiplication and addition may be fused */
 #pragma STDC FP_CONTRACT DEFAULT
@@ -4599,56 +4577,56 @@ static size_t nrmi_cols(void)
 #endif
 /* LIN.5 for a tile. Rows of c are ldc apart; those of b are contiguous. */
 NRM_INLINE void nrmi_tile(NRM_BYTES nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b,
-                          size_t depth, int fresh, int rows)
-{
-    NRM_WIDTHS({
-        enum { V = NRM_TILE_VECS(sizeof(nrmi_some)) };
-        nrmi_some sum[NRMI_TILE_ROWS][V], bk[V], zero = {0};
-        size_t k, v;
-        int i;
-        NRM_UNROLL for (i = 0; i < rows; i++)
-        {
-            NRM_UNROLL for (v = 0; v < V; v++)
-                sum[i][v] = fresh ? zero : NRM_LOAD(c + (size_t)i * ldc + v * NRM_MANY);
-        }
-        for (k = 0; k < depth; k++, a.at += a.col, b.at += b.row) {
-            NRM_UNROLL for (v = 0; v < V; v++) bk[v] = NRM_LOAD(b.at + v * NRM_MANY);
-            NRM_UNROLL for (i = 0; i < rows; i++)
-            {
-                const nrm_real aik = a.at[(size_t)i * a.row];
-                NRM_UNROLL for (v = 0; v < V; v++) sum[i][v] += aik * bk[v]; /* LIN.5 */
-            }
-        }
-        NRM_UNROLL for (i = 0; i < rows; i++)
-        {
-            NRM_UNROLL for (v = 0; v < V; v++)
-                NRM_STORE(c + (size_t)i * ldc + v * NRM_MANY, sum[i][v]);
-        }
-    })
-}
-
-#define NRM_TILE(name, rows) /* a function of its own has all registers to itself */               \
-    NRM_KERNEL(name, (c, ldc, a, b, depth, fresh), nrm_real *c, size_t ldc, nrmi_matrix a,         \
-               nrmi_matrix b, size_t depth, int fresh)                                             \
-    {                                                                                              \
-        nrmi_tile(NRM_PASS_ON c, ldc, a, b, depth, fresh, rows);                                   \
+    size_t depth, int fresh, int rows){NRM_WIDTHS({
+    enum { V = NRM_TILE_VECS(sizeof(nrmi_some)) };
+    nrmi_some sum[NRMI_TILE_ROWS][V], bk[V], zero = {0};
+    size_t k, v;
+    int i;
+    NRM_UNROLL for (i = 0; i < rows; i++)
+    {
+        NRM_UNROLL for (v = 0; v < V; v++) sum[i][v] =
+            fresh ? zero : NRM_LOAD(c + (size_t)i * ldc + v * NRM_MANY);
     }
-NRM_TILE(nrmi_tile6, 6)
-NRM_TILE(nrmi_tile4, 4)
-NRM_TILE(nrmi_tile2, 2)
-NRM_TILE(nrmi_tile1, 1)
+    for (k = 0; k < depth; k++, a.at += a.col, b.at += b.row) {
+        NRM_UNROLL for (v = 0; v < V; v++) bk[v] = NRM_LOAD(b.at + v * NRM_MANY);
+        NRM_UNROLL for (i = 0; i < rows; i++)
+        {
+            const nrm_real aik = a.at[(size_t)i * a.row];
+            NRM_UNROLL for (v = 0; v < V; v++) sum[i][v] += aik * bk[v]; /* LIN.5 */
+        }
+    }
+    NRM_UNROLL for (i = 0; i < rows; i++)
+    {
+        NRM_UNROLL for (v = 0; v < V; v++) NRM_STORE(c + (size_t)i * ldc + v * NRM_MANY, sum[i][v]);
+    }
+})}
+#define NRM_TILE(name, rows) /* a function of its own has all registers to itself */ \
+    NRM_KERNEL(name, (c, ldc, a, b, depth, fresh), nrm_real *c, size_t ldc, nrmi_matrix a, \
+        nrmi_matrix b, size_t depth, int fresh) \
+    { \
+        nrmi_tile(NRM_PASS_ON c, ldc, a, b, depth, fresh, rows); \
+    }
+NRM_TILE(nrmi_tile6, 6) NRM_TILE(nrmi_tile4, 4) NRM_TILE(nrmi_tile2, 2) NRM_TILE(nrmi_tile1, 1)
 
-/* All rows of the columns of a tile, the largest tiles first. */
-static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
-    size_t depth, int fresh)
+    /* All rows of the columns of a tile, the largest tiles first. */
+    static void nrmi_block(
+        nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t depth, int fresh)
 {
     while (rows > 0) {
         const size_t step = rows >= 6 ? 6 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
         switch (step) {
-        case 6: nrmi_tile6(c, ldc, a, b, depth, fresh); break;
-        case 4: nrmi_tile4(c, ldc, a, b, depth, fresh); break;
-        case 2: nrmi_tile2(c, ldc, a, b, depth, fresh); break;
-        default: nrmi_tile1(c, ldc, a, b, depth, fresh); break;
+        case 6:
+            nrmi_tile6(c, ldc, a, b, depth, fresh);
+            break;
+        case 4:
+            nrmi_tile4(c, ldc, a, b, depth, fresh);
+            break;
+        case 2:
+            nrmi_tile2(c, ldc, a, b, depth, fresh);
+            break;
+        default:
+            nrmi_tile1(c, ldc, a, b, depth, fresh);
+            break;
         }
         c += step * ldc;
         a.at += step * a.row;
@@ -4745,8 +4723,8 @@ A BLAS can do the products instead: include `cblas.h` first, and define `NRM_GEM
 that library. Its sizes are ints; larger products are done here.
 */
 #ifdef NRM_GEMM
-static int nrmi_blas(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-    size_t depth, int fresh)
+static int nrmi_blas(
+    nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols, size_t depth, int fresh)
 {
     const size_t most = 0x7fffffff;
     const int turned_a = a.col != 1, turned_b = b.col != 1;
@@ -4754,15 +4732,15 @@ static int nrmi_blas(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, siz
     const size_t least_a = turned_a ? rows : depth, least_b = turned_b ? depth : cols;
     if (rows > most || cols > most || depth > most) return 0;
     NRM_GEMM(CblasRowMajor, turned_a ? CblasTrans : CblasNoTrans,
-             turned_b ? CblasTrans : CblasNoTrans, (int)rows, (int)cols, (int)depth, 1, a.at,
-             (int)(lda < least_a ? least_a : lda), b.at, (int)(ldb < least_b ? least_b : ldb),
-             (nrm_real)(fresh ? 0 : 1), c, (int)cols); /* a single row may have any stride */
+        turned_b ? CblasTrans : CblasNoTrans, (int)rows, (int)cols, (int)depth, 1, a.at,
+        (int)(lda < least_a ? least_a : lda), b.at, (int)(ldb < least_b ? least_b : ldb),
+        (nrm_real)(fresh ? 0 : 1), c, (int)cols); /* a single row may have any stride */
     return 1;
 }
 #endif
 
-static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-    size_t depth, int fresh)
+static void nrmi_product(
+    nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols, size_t depth, int fresh)
 {
     const int by_rows = rows > cols;
     const size_t grain = by_rows ? (size_t)NRMI_TILE_ROWS : nrmi_cols();
@@ -4785,15 +4763,14 @@ static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows,
         const size_t from = (size_t)i * share, size = nrmi_least(count - from, share);
         if (by_rows)
             nrmi_multiply(c + from * cols, cols, nrmi_strided(a.at + from * a.row, a.row, a.col), b,
-                          size, cols, depth, fresh);
+                size, cols, depth, fresh);
         else
             nrmi_multiply(c + from, cols, a, nrmi_strided(b.at + from * b.col, b.row, b.col), rows,
-                          size, depth, fresh);
+                size, depth, fresh);
     }
     (void)bad;
 }
 #endif /* NRM_PLAIN */
-
 /*
 ## 20  Exponential and logarithm
 
@@ -4802,7 +4779,7 @@ IEEE 754 requires a correctly rounded square root, so every machine agrees on it
 differs too. The functions below have the same bits everywhere, and are off by at most three
 units in the last place.
 */
-#define NRM_LN2_HEAD ((nrm_acc)0.69314575195312500)   /* 16 bits of ln 2    */
+#define NRM_LN2_HEAD ((nrm_acc)0.69314575195312500) /* 16 bits of ln 2    */
 #define NRM_LN2_TAIL ((nrm_acc)1.4286068203094172e-6) /* what is left of it */
 #define NRM_LN2_INVERSE ((nrm_acc)1.4426950408889634)
 #define NRM_SQRT2 ((nrm_acc)1.4142135623730951)
@@ -4823,9 +4800,8 @@ static nrm_acc nrmi_power_of_two(int k)
 static nrm_acc nrmi_inverse(int n)
 {
 #define NRM_OVER(n) ((nrm_acc)(1.0 / (n)))
-    static const nrm_acc inverse[22] = {
-        0,            NRM_OVER(1),  NRM_OVER(2),  NRM_OVER(3),  NRM_OVER(4),  NRM_OVER(5),
-        NRM_OVER(6),  NRM_OVER(7),  NRM_OVER(8),  NRM_OVER(9),  NRM_OVER(10), NRM_OVER(11),
+    static const nrm_acc inverse[22] = {0, NRM_OVER(1), NRM_OVER(2), NRM_OVER(3), NRM_OVER(4),
+        NRM_OVER(5), NRM_OVER(6), NRM_OVER(7), NRM_OVER(8), NRM_OVER(9), NRM_OVER(10), NRM_OVER(11),
         NRM_OVER(12), NRM_OVER(13), NRM_OVER(14), NRM_OVER(15), NRM_OVER(16), NRM_OVER(17),
         NRM_OVER(18), NRM_OVER(19), NRM_OVER(20), NRM_OVER(21)};
 #undef NRM_OVER
@@ -4965,7 +4941,7 @@ NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng)
     const uint32_t x = (uint32_t)(((s >> 18) ^ s) >> 27);
     const uint32_t turn = (uint32_t)(s >> 59);
     rng->state = s * 6364136223846793005u + rng->increment; /* RNG.1 */
-    return (x >> turn) | (x << ((32 - turn) & 31));         /* RNG.2 */
+    return (x >> turn) | (x << ((32 - turn) & 31)); /* RNG.2 */
 }
 
 NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream)
@@ -5048,7 +5024,6 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
     }
     return NRM_OK;
 }
-
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT DEFAULT
 #ifdef NRM_PRECISE

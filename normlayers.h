@@ -595,7 +595,6 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #ifdef NRM_OPENMP
 #include <omp.h>
 #endif
-
 /* No fused a·b + c, except in the matrix product (chapter 19). So all else has the same bits on
    every IEEE 754 machine; products have them too if compiled with -ffp-contract=off. */
 #if defined(__clang__)
@@ -612,7 +611,6 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
 #endif
-
 /*
 # Part I: the layers
 
@@ -694,7 +692,6 @@ point to the start of the view, arrays of a number for each group (mean, rstd, s
 #endif
 #define NRM_SLOTS (NRM_WIDTH < 64 ? 64 : NRM_WIDTH) /* groups that the structs below hold */
 #endif
-
 enum { NRMI_COLUMNS, NRMI_RUNS, NRMI_ROWS };
 typedef struct nrmi_view { /* a group is `runs` runs of `length` neighbours, */
     size_t groups, runs, length;
@@ -3872,7 +3869,6 @@ static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_rea
     }
 }
 #endif
-
 /*
 ## 16  Sums and means, fast
 
@@ -4577,29 +4573,33 @@ static size_t nrmi_cols(void)
 #endif
 /* LIN.5 for a tile. Rows of c are ldc apart; those of b are contiguous. */
 NRM_INLINE void nrmi_tile(NRM_BYTES nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b,
-    size_t depth, int fresh, int rows){NRM_WIDTHS({
-    enum { V = NRM_TILE_VECS(sizeof(nrmi_some)) };
-    nrmi_some sum[NRMI_TILE_ROWS][V], bk[V], zero = {0};
-    size_t k, v;
-    int i;
-    NRM_UNROLL for (i = 0; i < rows; i++)
-    {
-        NRM_UNROLL for (v = 0; v < V; v++) sum[i][v] =
-            fresh ? zero : NRM_LOAD(c + (size_t)i * ldc + v * NRM_MANY);
-    }
-    for (k = 0; k < depth; k++, a.at += a.col, b.at += b.row) {
-        NRM_UNROLL for (v = 0; v < V; v++) bk[v] = NRM_LOAD(b.at + v * NRM_MANY);
+    size_t depth, int fresh, int rows)
+{
+    NRM_WIDTHS({
+        enum { V = NRM_TILE_VECS(sizeof(nrmi_some)) };
+        nrmi_some sum[NRMI_TILE_ROWS][V], bk[V], zero = {0};
+        size_t k, v;
+        int i;
         NRM_UNROLL for (i = 0; i < rows; i++)
         {
-            const nrm_real aik = a.at[(size_t)i * a.row];
-            NRM_UNROLL for (v = 0; v < V; v++) sum[i][v] += aik * bk[v]; /* LIN.5 */
+            NRM_UNROLL for (v = 0; v < V; v++)
+                sum[i][v] = fresh ? zero : NRM_LOAD(c + (size_t)i * ldc + v * NRM_MANY);
         }
-    }
-    NRM_UNROLL for (i = 0; i < rows; i++)
-    {
-        NRM_UNROLL for (v = 0; v < V; v++) NRM_STORE(c + (size_t)i * ldc + v * NRM_MANY, sum[i][v]);
-    }
-})}
+        for (k = 0; k < depth; k++, a.at += a.col, b.at += b.row) {
+            NRM_UNROLL for (v = 0; v < V; v++) bk[v] = NRM_LOAD(b.at + v * NRM_MANY);
+            NRM_UNROLL for (i = 0; i < rows; i++)
+            {
+                const nrm_real aik = a.at[(size_t)i * a.row];
+                NRM_UNROLL for (v = 0; v < V; v++) sum[i][v] += aik * bk[v]; /* LIN.5 */
+            }
+        }
+        NRM_UNROLL for (i = 0; i < rows; i++)
+        {
+            NRM_UNROLL for (v = 0; v < V; v++)
+                NRM_STORE(c + (size_t)i * ldc + v * NRM_MANY, sum[i][v]);
+        }
+    })
+}
 #define NRM_TILE(name, rows) /* a function of its own has all registers to itself */ \
     NRM_KERNEL(name, (c, ldc, a, b, depth, fresh), nrm_real *c, size_t ldc, nrmi_matrix a, \
         nrmi_matrix b, size_t depth, int fresh) \

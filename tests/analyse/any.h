@@ -65,8 +65,8 @@ static int call(test_case *f, const size_t *n, int mode)
         w[ROOM], x[ROOM], y[ROOM], z[ROOM];
     char *const end[24] = {a + ROOM, b + ROOM, c + ROOM, d + ROOM, e + ROOM, g + ROOM, h + ROOM,
                            i + ROOM, j + ROOM, k + ROOM, l + ROOM, m + ROOM, o + ROOM, p + ROOM,
-                           q + ROOM, r + ROOM, s + ROOM, t + ROOM, u + ROOM, v + ROOM, w + ROOM,
-                           x + ROOM, y + ROOM, z + ROOM};
+                           q + ROOM, r + ROOM, s + ROOM, t + ROOM, u + ROOM, v + ROOM,
+                           w + ROOM, x + ROOM, y + ROOM, z + ROOM};
     arrays = 0;
     memcpy(ends, end, sizeof ends);
     rc = f(n, mode);

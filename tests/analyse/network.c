@@ -101,7 +101,7 @@ static nrm_rnn *recurrent(const size_t *n, int mode)
     r->in = in;
     r->H = H;
     r->norm = mode / 3;
-    r->activation = any_int();
+    r->activation = Frama_C_interval(NRM_IDENTITY, NRM_SIGMOID);
     r->eps = NRM_EPS;
     r->Wx = IN(in * H);
     r->Wh = IN(H * H);

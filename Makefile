@@ -8,23 +8,32 @@ WARNINGS := -Wall -Wextra -Wpedantic
 PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD ?= build
-FIGURES ?= $(BUILD)/figures
+BUILD_FOLDER := $(BUILD)
+FIGURES ?= $(BUILD_FOLDER)/figures
 MNIST ?= data/mnist
 MPICC ?= mpicc
 EXAMPLE_FLAGS ?= # such as --quick
 BENCH_FLAGS ?= # such as --only layernorm --rounds 5
 VERSION := $(shell sed -n 's/^.define NRM_VERSION "\(.*\)"/\1/p' normlayers.h)
 
+# make and the scripts split names at spaces: a folder with one in its name goes by a link.
+unspaced = $(if $(word 2,$(1)),$(shell link=.link-$$(printf %s "$(1)" | cksum | cut -c1-6); \
+	mkdir -p "$(1)" && ln -sfn "$(1)" $$link && echo $$link),$(1))
+override BUILD := $(call unspaced,$(BUILD))
+
 # stb_image_write.h: STB=/folder, or pkg-config, or where distributions put it
 STB ?=
-STB_CFLAGS := $(if $(STB),-isystem $(STB),$(shell pkg-config --cflags stb 2>/dev/null \
-	|| echo -isystem /usr/include/stb -isystem /usr/local/include/stb))
+STB_CFLAGS := $(if $(STB),-isystem $(call unspaced,$(STB)),$(shell pkg-config --cflags stb \
+	2>/dev/null || for prefix in /usr /usr/local /opt/homebrew /opt/local; do \
+	echo -isystem $$prefix/include/stb; done))
 
 HELPERS := $(wildcard examples/*.h)
 PROGRAMS := $(patsubst examples/%.c,%,$(wildcard examples/[0-9]*.c))
 # The newcomer's pictures and the MNIST comparison; the others are `make reproduce`.
 SHORT := $(filter 0% 10_%,$(PROGRAMS))
 EXPERIMENTS := $(filter-out 0%,$(PROGRAMS))
+UNKNOWN := $(strip $(foreach n,$(ONLY),$(if $(filter $(n)_%,$(EXPERIMENTS)),,$(n))))
+$(if $(UNKNOWN),$(error there is no experiment $(UNKNOWN); the experiments are: $(EXPERIMENTS)))
 WANTED := $(if $(ONLY),$(foreach n,$(ONLY),$(filter $(n)_%,$(EXPERIMENTS))),$(EXPERIMENTS))
 EXAMPLES := $(addprefix $(BUILD)/,$(PROGRAMS))
 OBJECTS := $(BUILD)/helpers.o $(BUILD)/stb_image_write.o
@@ -33,23 +42,35 @@ OBJECTS := $(BUILD)/helpers.o $(BUILD)/stb_image_write.o
 	bench bench-peers bench-quick bench-docs bench-mnist check install uninstall clean
 .DELETE_ON_ERROR:
 
-help: ## this list
-	@echo "normlayers.h $(VERSION). The targets:"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+help:
+	@echo "normlayers.h $(VERSION). To use it, copy that file: docs/packaging.md. To see it work:"
+	@echo
+	@echo "  make deps figures   draw the main figures into build/figures; about 5 minutes"
+	@echo "  make deps test      check every equation, contract and file format; about a minute"
+	@awk -F ':.*## ' '/^### / { print "\n" substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-15s%s\n", $$1, $$2 }' Makefile
 
-deps: ## install what figures and tests need (stb_image_write, curl)
+### Install what is needed here
+deps: ## what figures and tests need (stb_image_write.h); STB=/folder that has it
 	@STB="$(STB)" sh examples/deps.sh figures
 
-deps-dev: ## install what the whole check matrix needs too (g++, clang, sanitizers, Node)
+deps-dev: ## what the whole check matrix needs too: g++, clang, Node, CMake, Rust, ...
 	@STB="$(STB)" sh examples/deps.sh dev
 
-deps-peers: ## install what bench-peers and bench-mnist compare with (PyTorch, oneDNN, OpenBLAS)
+deps-peers: ## what bench-peers and bench-mnist compare with (PyTorch, oneDNN, OpenBLAS)
 	@STB="$(STB)" sh examples/deps.sh peers
 
 mnist: ## download MNIST to data/mnist (MNIST_URL= names another mirror)
 	@sh examples/fetch_mnist.sh "$(MNIST)"
 
+### Figures and experiments
 examples: $(addprefix $(BUILD)/,$(SHORT)) ## compile the short examples to build/
+
+.PHONY: uses
+USES := $(patsubst examples/%,$(BUILD)/%,$(basename $(wildcard examples/uses/*.c*)))
+uses: $(USES) ## compile and run the small programs of examples/uses, one for each use
+	@for program in $(USES); do echo "== $${program##*/}"; \
+		$$program "$(BUILD)/uses" || exit 1; done
 
 figures: examples ## draw their figures into build/figures (FIGURES= another folder)
 	@for program in $(filter-out 01_hello_layernorm 06_from_pytorch,$(SHORT)); do \
@@ -74,6 +95,13 @@ reproduce-docs: reproduce ## the same, then tables, figures and verdicts into do
 redraw: experiments ## figures and verdicts of docs/experiments from the tables there, without a run
 	@BUILD="$(BUILD)" ONLY="$(ONLY)" sh examples/reproduce.sh --redraw $(EXPERIMENTS)
 
+.PHONY: mpi
+mpi: $(OBJECTS) ## compile the example with several workers, if there is MPI
+	@command -v $(MPICC) >/dev/null || { echo "mpi: no $(MPICC) here; 'make deps-dev' installs" \
+		"Open MPI where the package manager has it, MPICC= names another compiler"; exit 1; }
+	@$(MAKE) --no-print-directory BUILD="$(BUILD)" $(BUILD)/mpi_batchnorm
+
+### Checks
 test: ## run the fast tests
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh
 
@@ -111,7 +139,7 @@ plain: ## run the tests of the layers with NRM_PLAIN
 tagged: ## does every line of C that carries an equation's tag run? (gcc, gcov)
 	@BUILD="$(BUILD)" sh tests/coverage_tags.sh
 
-cortex: ## bytes and stack of a layer on a Cortex-M4 (arm-none-eabi-gcc)
+cortex: ## bytes and stack of a layer on Cortex-M0+, Cortex-M4 and RISC-V 32
 	@BUILD="$(BUILD)" sh tests/cortex.sh
 
 .PHONY: analyse
@@ -125,6 +153,29 @@ mutants: ## edit the formulas of the header, one at a time: which check finds it
 mutants-docs: ## the same, and record who found it
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/mutants/run.sh --write
 
+.PHONY: prove prove-mutants proofs-docs
+prove: ## check the theorems of tests/proofs with Coq, and the wrong statements
+	@CC="$(CC)" BUILD="$(BUILD)" JOBS="$(or $(JOBS),2)" sh tests/proofs/prove.sh all
+
+prove-mutants: ## the wrong statements alone
+	@BUILD="$(BUILD)" JOBS="$(or $(JOBS),2)" sh tests/proofs/prove.sh mutants
+
+proofs-docs: ## the table of docs/how_we_know.md anew
+	@sh tests/how_we_know.sh docs
+
+.PHONY: parity
+parity: ## every layer beside PyTorch, where it is installed (SEED= of the data)
+	@CC="$(CC)" BUILD="$(BUILD)" SEED="$(or $(SEED),1)" sh tests/parity/parity.sh
+
+.PHONY: packaging
+packaging: ## build a small project in each way of docs/packaging.md that can run here
+	@CC="$(CC)" CXX="$(CXX)" sh tests/packaging.sh
+
+check: test strict sanitize plain equations tagged cortex mutants prove book-check determinism
+check: accuracy parity packaging ## all of it
+	@sh tests/lint/tags.sh --faults && sh tests/files.sh && sh tests/mpi.sh
+
+### Texts
 .PHONY: ascii
 ascii: ## the header without a character beyond ASCII, in build/ascii
 	@mkdir -p $(BUILD)/ascii
@@ -142,20 +193,22 @@ book-check: ## the book, and whether a second weaving gives the same bytes
 book-look: ## measure and photograph the pages in Chromium: phone, laptop, paper
 	@BUILD="$(BUILD)" sh docs/weave/look.sh
 
+.PHONY: bindings api-docs
+bindings: $(BUILD)/normlayers_pic.o ## the library for Python (ctypes) and Rust, into build/
+	@$(CC) -shared $< -o $(BUILD)/libnormlayers.so -lm
+	@python3 tests/bindings/generate.py python <docs/api.json >$(BUILD)/normlayers.py
+	@python3 tests/bindings/generate.py rust <docs/api.json >$(BUILD)/normlayers.rs
+	@echo "$(BUILD)/normlayers.py and libnormlayers.so; normlayers.rs and normlayers_pic.o"
+
+api-docs: ## the declarations as JSON, into docs/api.json
+	@LC_ALL=C awk -f tests/bindings/api.awk normlayers.h >docs/api.json.tmp
+	@mv docs/api.json.tmp docs/api.json
+
 .PHONY: tables-docs
 tables-docs: ## compute the tables of worked examples, invariances and museum in docs/ anew
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/tables.sh
 
-.PHONY: parity
-parity: ## every layer beside PyTorch, where it is installed (SEED= of the data)
-	@CC="$(CC)" BUILD="$(BUILD)" SEED="$(or $(SEED),1)" sh tests/parity/parity.sh
-
-.PHONY: mpi
-mpi: $(OBJECTS) ## compile the example with several workers, if there is MPI
-	@command -v $(MPICC) >/dev/null || { echo "mpi: no $(MPICC) here; 'make deps-dev' installs" \
-		"Open MPI where the package manager has it, MPICC= names another compiler"; exit 1; }
-	@$(MAKE) --no-print-directory BUILD="$(BUILD)" $(BUILD)/mpi_batchnorm
-
+### Speed
 bench: ## time every layer beside plain loops and the one-pass limit
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/bench/layers.sh $(BENCH_FLAGS)
 
@@ -171,27 +224,34 @@ bench-docs: bench-peers ## the same, into docs/performance.md and docs/figures
 	@BUILD="$(BUILD)" sh tests/bench/docs.sh
 
 bench-mnist: $(OBJECTS) ## time an MNIST epoch, beside PyTorch where it is installed
-	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench/mnist.sh $(MNIST)
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/bench/mnist.sh "$(MNIST)"
 
-check: test strict sanitize plain equations tagged cortex mutants book-check determinism \
-	accuracy parity ## all of it
-	@sh tests/lint/tags.sh --faults && sh tests/files.sh && sh tests/mpi.sh
-
-install: ## copy header and normlayers.pc below PREFIX
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/pkgconfig
-	install -m 644 normlayers.h $(DESTDIR)$(PREFIX)/include/normlayers.h
-	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: normlayers' \
-		'Description: normalization layers with derivations, one C header' \
-		'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -lm' \
-		> $(DESTDIR)$(PREFIX)/share/pkgconfig/normlayers.pc
-	chmod 644 $(DESTDIR)$(PREFIX)/share/pkgconfig/normlayers.pc
+### Install and release
+TO := $(DESTDIR)$(PREFIX)
+CMAKE_FILES := normlayers-config.cmake normlayers-config-version.cmake
+install: ## copy header, normlayers.pc and the files for CMake below PREFIX
+	install -d "$(TO)/include" "$(TO)/share/pkgconfig" "$(TO)/share/cmake/normlayers"
+	install -m 644 normlayers.h "$(TO)/include"
+	install -m 644 $(CMAKE_FILES:%=packaging/%) "$(TO)/share/cmake/normlayers"
+	sed 's/@VERSION@/$(VERSION)/' packaging/normlayers.pc.in >"$(TO)/share/pkgconfig/normlayers.pc"
+	chmod 644 "$(TO)/share/pkgconfig/normlayers.pc"
 
 uninstall: ## remove what install has put there
-	rm -f $(DESTDIR)$(PREFIX)/include/normlayers.h \
-		$(DESTDIR)$(PREFIX)/share/pkgconfig/normlayers.pc
+	rm -f "$(TO)/include/normlayers.h" "$(TO)/share/pkgconfig/normlayers.pc"
+	rm -rf "$(TO)/share/cmake/normlayers"
+
+.PHONY: dist
+DIST = $(BUILD)/dist/normlayers-$(VERSION)
+dist: ## the header alone, a tarball without history, SHA256SUMS, in build/dist
+	@git diff --quiet HEAD -- || { echo "dist: commit your changes first: a release is a commit"; \
+		exit 1; }
+	@rm -rf $(BUILD)/dist && mkdir -p $(BUILD)/dist && cp normlayers.h $(DIST).h
+	@git archive --prefix=normlayers-$(VERSION)/ HEAD | gzip -9n >$(DIST).tar.gz
+	@cd $(BUILD)/dist && { sha256sum normlayers-* 2>/dev/null || shasum -a 256 normlayers-*; } \
+		>SHA256SUMS && ls -l && cat SHA256SUMS
 
 clean: ## remove build/ (not data/)
-	rm -rf $(BUILD)
+	rm -rf "$(BUILD_FOLDER)" .link-*
 
 $(BUILD):
 	@mkdir -p $@
@@ -212,13 +272,16 @@ $(BUILD)/helpers.o: examples/helpers.c $(HELPERS) $(BUILD)/compiled_by
 # Each example would compile the header for itself; they share one copy of its functions in float,
 # and one in double. Without errno square roots need no branch, so Adam's loop is done in vectors:
 # the same bits, sooner.
-$(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: FLAGS += -fno-math-errno
+HEADER_OBJECTS := $(addprefix $(BUILD)/,normlayers.o normlayers_f64.o normlayers_pic.o)
+$(HEADER_OBJECTS): FLAGS += -fno-math-errno
 $(BUILD)/normlayers_f64.o: FLAGS += -DNRM_DOUBLE
-$(BUILD)/normlayers.o $(BUILD)/normlayers_f64.o: normlayers.h $(BUILD)/compiled_by
+$(BUILD)/normlayers_pic.o: FLAGS += -fPIC
+$(HEADER_OBJECTS): normlayers.h $(BUILD)/compiled_by
 	$(CC) $(FLAGS) $(WARNINGS) -DNORMLAYERS_IMPLEMENTATION -x c -c $< -o $@
 
-IN_DOUBLE := $(patsubst examples/%.c,$(BUILD)/%,$(shell grep -l NRM_DOUBLE examples/[0-9]*.c))
-IN_FLOAT := $(filter-out $(IN_DOUBLE),$(EXAMPLES))
+IN_DOUBLE := $(patsubst examples/%.c,$(BUILD)/%,$(shell grep -l NRM_DOUBLE examples/[0-9]*.c \
+	examples/uses/*.c))
+IN_FLOAT := $(filter-out $(IN_DOUBLE) $(BUILD)/uses/small_processor,$(EXAMPLES) $(USES))
 $(IN_FLOAT): EXTRA = -DNRM_IMPLEMENTED $(BUILD)/normlayers.o
 $(IN_FLOAT): $(BUILD)/normlayers.o
 $(IN_DOUBLE): EXTRA = -DNRM_IMPLEMENTED $(BUILD)/normlayers_f64.o
@@ -229,6 +292,14 @@ $(EXAMPLES): $(BUILD)/%: examples/%.c normlayers.h $(HELPERS) $(OBJECTS)
 
 $(BUILD)/verdicts: examples/verdicts.c $(HELPERS) $(OBJECTS)
 	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(OBJECTS) -o $@ -lm
+
+$(BUILD)/uses/%: examples/uses/%.c normlayers.h examples/npz.h $(BUILD)/compiled_by
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(EXTRA) -o $@ -lm
+
+$(BUILD)/uses/%: examples/uses/%.cpp normlayers.h $(BUILD)/compiled_by
+	@mkdir -p $(@D)
+	$(CXX) -std=c++11 $(CFLAGS) -ffp-contract=off $(WARNINGS) -I. $< $(EXTRA) -o $@
 
 # The same file twice: in float, and in double without the part that draws.
 $(BUILD)/mpi_batchnorm: export OMPI_CC = $(CC)

@@ -8,8 +8,8 @@ computes it, and has a tag such as BN.19 and a test of that name.
 
 ## Do this
 
-Copy this file into your project. In exactly one C or C++ file define `NORMLAYERS_IMPLEMENTATION`
-before `#include "normlayers.h"`. Compile as C99 or C++11 or later: `cc app.c -lm`. A whole program:
+In exactly one C or C++ file of your project define `NORMLAYERS_IMPLEMENTATION` before
+`#include "normlayers.h"`. Compile as C99 or C++11 or later: `cc app.c -lm`. A complete program:
 
 ```c
 #define NORMLAYERS_IMPLEMENTATION
@@ -51,10 +51,11 @@ line; `NRM_STATIC`, `NRM_DEF` in any file; the others where the functions are co
     NRM_STATIC           a private `static inline` copy of all functions
     NRM_DEF              what stands before each function: dllexport, visibility, ...
     NORMLAYERS_IMPLEMENTATION    compile the functions here
-    NRM_SQRT, NRM_MEMCPY, NRM_MEMSET    used instead of sqrt (of an nrm_acc), memcpy, memset
+    NRM_SQRT             instead of sqrt (of an nrm_acc); so NRM_MEMCPY, NRM_MEMSET
     NRM_NO_LIBC          include neither math.h nor string.h: define these three
     NRM_PLAIN            plain primitives, ## 15: small, no SIMD
     NRM_NO_VECTORS       no vector extensions
+    NRM_NO_DISPATCH      no choice of AVX2 or AVX-512 at run time, ## 16
     NRM_WIDTH=1024       columns worked on together: 64 if NRM_NO_LIBC, 1 if NRM_PLAIN
     NRM_OPENMP           share work between threads, by OpenMP 3.0 or later
     NRM_GEMM             products by cblas_sgemm or cblas_dgemm, see ## 19
@@ -84,13 +85,13 @@ disagree on `NRM_DOUBLE` or `NRM_ACC` do not link; a program may use both in dif
   `NRM_GEMM` makes the products (docs/determinism.md).
 - In a forward pass a NaN or infinity spoils its channel (batch norm) or its row (layer norm) and
   nothing else, no running statistic. It spoils the gradients of parameters that are sums over it.
-- In float the error of a norm's result is at most 2·10⁻⁶ of the largest term before cancellation,
-  for means of x up to 10⁶ times its spread and values up to about 10³⁷ (docs/accuracy.md). The
-  relative error is larger for dx with two values per group, which nearly cancels (5·10⁻³), and
-  for a γ gradient: 3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
+- In float a norm's error is at most 2·10⁻⁶ of the largest term before cancellation, for means of x
+  up to 10⁶ times its spread and values up to about 10³⁷ (docs/accuracy.md). The relative error is
+  larger for dx with two values per group, which nearly cancels (5·10⁻³), and for a γ gradient:
+  3·10⁻⁶·|mean(dy)|/std(dy) if that ratio > 1.
 - Calls on different buffers may run at the same time; an `nrm_mlp`, `nrm_rng` or `nrm_running`
   belongs to one thread at a time. Rounding to nearest is assumed, without floating-point traps. The
-  stack takes up to 85 KB (110 KB with `NRM_DOUBLE`), and 125 KB (165 KB) in layer norm's backward
+  stack takes up to 100 KB (155 KB with `NRM_DOUBLE`), and 185 KB (285 KB) in layer norm's backward
   pass of rows wider than 1024; a smaller `NRM_WIDTH` takes less and changes no result.
 - ε ≥ 0 stands inside the square root (Lp batch norm, which has no root, adds it); with ε = 0 a
   variance of 0 gives `NRM_NONFINITE`. Running statistics do not contain ε: use the same ε in
@@ -109,24 +110,21 @@ disagree on `NRM_DOUBLE` or `NRM_ACC` do not link; a program may use both in dif
     U(a, b)      uniform between a and b; N(m, v): normal with mean m and VARIANCE v
     L, dx        the scalar loss; dx is short for ∂L/∂x, and so for every other letter
     g            ∂L/∂x̂, the gradient by the normalized value: γ·dy
-    m, u         running mean and running variance of batch norm
     h            μ rounded to nrm_real: the point from which the code measures x
     δᵢⱼ, ∑ᵢ      1 if i = j, else 0; sum over i
 
-Other letters are defined where they occur. An equation that ends in `[BN.19]` is computed by the
-line of code that cites it; one in `(BN.17)` is a step of a derivation, or a property.
+Other letters are defined where they occur. An equation tagged `[BN.19]` is computed by the line
+that cites it; one tagged `(BN.17)` is a step of a derivation, or a property.
 */
 #ifndef NORMLAYERS_H
 #define NORMLAYERS_H
 
 #include <stddef.h>
 #include <stdint.h>
-
 #define NRM_VERSION_MAJOR 0
 #define NRM_VERSION_MINOR 2
 #define NRM_VERSION_PATCH 0
 #define NRM_VERSION "0.2.0"
-
 #ifdef NRM_DOUBLE
 typedef double nrm_real; /* the type of all data and parameters */
 #define NRM_EPS 1e-5 /* the usual epsilon */
@@ -142,7 +140,6 @@ typedef double nrm_acc;
 typedef char nrm_acc_is_float_or_double
     [sizeof(nrm_acc) == sizeof(float) || sizeof(nrm_acc) == sizeof(double) ? 1 : -1];
 typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 : -1];
-
 #if !defined(NRM_DEF) && defined(NRM_STATIC)
 #define NRM_DEF static inline
 #elif !defined(NRM_DEF) && defined(__cplusplus)
@@ -218,7 +215,6 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #else
 #define NRM_OWN(name) name
 #endif
-
 /* ---- status codes ---- */
 #define NRM_STATUS_LIST(X) \
     X(NRM_NONFINITE, 1, "done, but met a NaN or an infinity; no running statistic took it in") \
@@ -249,10 +245,12 @@ NRM_DEF const char *nrm_strerror(int status); /* never NULL, even for unknown co
    without a shape has that of the pass before it, or of batch norm. In norms gamma and beta may be
    NULL, for 1 and 0, and dx, dgamma, dbeta if not wanted; dx may be dy. Without a backward pass
    (for batch norms: in infer mode) all saved outputs may be NULL, and then y may be x. */
-
 /* ---- batch normalization ---- */
-/* Statistics of the batch, which move the running ones; these, without and with a backward pass. */
-enum nrm_mode { NRM_TRAIN = 0, NRM_INFER = 1, NRM_FROZEN = 2 };
+enum nrm_mode {
+    NRM_TRAIN = 0, /* statistics of this batch; running statistics are updated */
+    NRM_INFER = 1, /* running statistics; no backward pass */
+    NRM_FROZEN = 2 /* running statistics, taken as constants; gradients flow through */
+};
 /* Running statistics of one batch norm layer. Before the first batch fill mean with 0, var with 1
    and batches with 0; or take those of a whole data set from nrm_stats, by ST.7. */
 typedef struct NRM_OWN(nrm_running) {
@@ -272,7 +270,6 @@ NRM_DEF int nrm_batchnorm_backward(
     nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, /* [N][C][S] out, =; [C], [C] in/out, += */
     const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, /* as saved */
     const nrm_real *gamma, int mode, size_t N, size_t C, size_t S); /* mode: the forward pass's */
-
 /* ---- layer normalization ---- */
 NRM_DEF int nrm_layernorm_forward(
     nrm_real *y, nrm_acc *mean, nrm_acc *rstd, /* [N][D] out, =; [N], [N] out, saved */
@@ -282,7 +279,6 @@ NRM_DEF int nrm_layernorm_backward(
     nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, /* [N][D] out, =; [D], [D] in/out, += */
     const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, /* as saved */
     const nrm_real *gamma, size_t N, size_t D);
-
 /* ---- random numbers: PCG32 ---- */
 typedef struct NRM_OWN(nrm_rng) { /* copy it to fork or rewind a stream */
     uint64_t state, increment;
@@ -296,7 +292,6 @@ NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n); /* 0..n-1, unbiased; 0
 NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng); /* in [0, 1) */
 NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng); /* mean 0, standard deviation 1 */
 NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n); /* [n] in/out, n < 2^32 */
-
 /* ---- noisy batch normalization ---- */
 typedef struct NRM_OWN(nrm_noise) { /* how the noise is drawn: equations NB.1 to NB.4 */
     nrm_real mean_range, scale_max; /* n_μ, n_σ: offsets centre in ±n_μ, scales in 1..n_σ: NB.2 */
@@ -312,7 +307,6 @@ NRM_DEF int nrm_noisy_batchnorm_forward(
 NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
     const nrm_real *dy, const nrm_real *scale, const nrm_real *x, const nrm_acc *mean,
     const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C, size_t S);
-
 /* ---- statistics that merge; synchronised and masked batch norm ---- */
 typedef struct NRM_OWN(nrm_stats) { /* of one channel; all zero means: of no values yet */
     nrm_acc count, mean, m2; /* how many, their mean, the sum of squared deviations from it */
@@ -341,7 +335,6 @@ NRM_DEF int nrm_sync_batchnorm_sums(
 NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
     const unsigned char *mask, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
     const nrm_stats *stats, const nrm_sums *sums, size_t N, size_t C, size_t S);
-
 /* ---- batch renormalization ---- */
 /* Batch norm whose output in train mode is that of the running statistics, within limits: ρ (BR.1)
    stays within 1/r_max..r_max, d (BR.2) within ±d_max. 1 and 0 give plain batch norm. */
@@ -354,7 +347,6 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
     const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio, const nrm_acc *offset,
     const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C,
     size_t S);
-
 /* ---- group, instance and RMS normalization ---- */
 /* G groups of C/G channels, each with its own statistics in every example. G = 1 is layer norm over
    channels and positions, G = C instance norm. One value per group (C = G, S = 1): NRM_EBATCH. */
@@ -370,7 +362,6 @@ NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
     const nrm_real *gamma, nrm_real eps, size_t N, size_t D);
 NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real *dy,
     const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D);
-
 /* ---- weight normalization, folding ---- */
 NRM_DEF int nrm_weightnorm_forward( /* W = g·v/|v|, column by column: use W in the linear layer */
     nrm_real *W, nrm_acc *norm, /* [in][out] out, =; |v|: [out] out, saved, or NULL */
@@ -386,7 +377,6 @@ NRM_DEF int nrm_batchnorm_fold(
     const nrm_real *W, const nrm_real *b, /* b: [C], or NULL for 0 */
     const nrm_running *running, const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
     size_t outer, size_t C, size_t inner);
-
 /* ---- Lp batch normalization ---- */
 enum nrm_lp { /* what batch norm divides by, with ε added to it: */
     NRM_L1 = 1, NRM_L2 = 2, NRM_LINF = 3, /* mean of |x|; root of the mean of x²; largest |x| */
@@ -400,14 +390,12 @@ NRM_DEF int nrm_lp_batchnorm_forward(
 NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
     const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *scale,
     const nrm_real *gamma, int p, int mode, nrm_real eps, size_t N, size_t C, size_t S);
-
 /* ---- activations ---- */
 enum nrm_activation { NRM_IDENTITY = 0, NRM_RELU = 1, NRM_TANH = 2, NRM_SIGMOID = 3 };
 /* All arrays are [count]; y = may be x; dx = may be dy; backward takes the output y of forward. */
 NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activation, size_t count);
 NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *y,
     int activation, size_t count);
-
 /* ---- softmax cross-entropy with logits, mean over the batch ---- */
 NRM_DEF int nrm_cross_entropy_forward(
     nrm_acc *loss, nrm_real *prob, /* mean loss in nats; [N][C] softmax(z), may be logits or NULL */
@@ -417,7 +405,6 @@ NRM_DEF int nrm_cross_entropy_backward( /* dlogits: [N][C] out, =; may be prob *
 /* The fraction of rows whose (first) largest entry is the label's; with a NaN a row is wrong. */
 NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
     size_t C);
-
 /* ---- linear layer: y = xW + b ---- */
 NRM_DEF int nrm_linear_forward(
     nrm_real *y, const nrm_real *x, const nrm_real *W, /* [N][out] out, =; [N][in], [in][out] */
@@ -425,7 +412,6 @@ NRM_DEF int nrm_linear_forward(
 NRM_DEF int nrm_linear_backward( /* all outputs may be NULL; x if dW is, W if dx is */
     nrm_real *dx, nrm_real *dW, nrm_real *db, /* [N][in] out, =; [in][out], [out] in/out, += */
     const nrm_real *dy, const nrm_real *x, const nrm_real *W, size_t N, size_t in, size_t out);
-
 /* ---- a recurrent layer ---- */
 /* h[t+1] = f(norm(x[t]·Wx + h[t]·Wh)·gamma + beta). A step whose running statistics have seen no
    batch, while those of the first have, is refused: NRM_ESIZE. */
@@ -437,9 +423,8 @@ typedef struct NRM_OWN(nrm_rnn) {
     const nrm_real *gamma, *beta; /* [H]; without a norm gamma is not used, beta is the bias */
     nrm_running *running; /* [T] of batch norm, one for each step; may be NULL in train mode */
 } nrm_rnn;
-typedef struct NRM_OWN(nrm_rnn_grads) { /* of the same shapes, +=; each may be NULL */
-    nrm_real *dWx, *dWh, *dgamma, *dbeta;
-} nrm_rnn_grads;
+/* Gradients of the same shapes, +=; each may be NULL. */
+typedef struct NRM_OWN(nrm_rnn_grads) { nrm_real *dWx, *dWh, *dgamma, *dbeta; } nrm_rnn_grads;
 NRM_DEF int nrm_rnn_forward(
     nrm_real *h, nrm_real *a, /* [T+1][N][H], h[0] in, rest out; [T][N][H] out: summed inputs */
     nrm_acc *mean, nrm_acc *rstd, /* [T][N] or [T][H] out: layer or batch norm (none: unused) */
@@ -451,7 +436,6 @@ NRM_DEF int nrm_rnn_backward(
     const nrm_real *h, const nrm_real *a, /* as saved; a, mean, rstd: only with a norm */
     const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *x, /* x may be NULL if dWx is */
     const nrm_rnn *rnn, int mode); /* the forward pass's mode: train or frozen */
-
 /* ---- the tiny multilayer perceptron ---- */
 enum nrm_norm {
     NRM_NO_NORM = 0, NRM_BATCH_NORM = 1, NRM_LAYER_NORM = 2, NRM_NOISY_BATCH_NORM = 3,
@@ -545,7 +529,6 @@ NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, c
 /* Mean loss and accuracy of any number of examples in infer mode; either result may be NULL. */
 NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
     const int *labels, size_t N);
-
 /* ---- gradient checking ---- */
 typedef nrm_acc nrm_loss_fn(void *context); /* the loss at the present parameters */
 typedef uint64_t nrm_branches_fn(void *context); /* a fingerprint of the branches it took last */
@@ -571,13 +554,9 @@ typedef struct NRM_OWN(nrm_gradcheck_report) { /* one per group */
 /* Compares the gradients of each group with differences of the loss; options may be NULL. */
 NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
     size_t groups, nrm_loss_fn *loss, void *context, const nrm_gradcheck_options *options);
-
 #endif /* NORMLAYERS_H */
-
-/* ============================================================================================== */
 #if (defined(NORMLAYERS_IMPLEMENTATION) || defined(NRM_STATIC)) && !defined(NRM_IMPLEMENTED)
 #define NRM_IMPLEMENTED
-
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST)
 #error "normlayers.h: compile without -ffast-math or -Ofast: they break NaN tests and results"
@@ -593,7 +572,6 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #if defined(NRM_OPENMP) && !defined(_OPENMP)
 #error "normlayers.h: NRM_OPENMP wants the compiler's OpenMP switched on (-fopenmp)"
 #endif
-
 #if !defined(NRM_MEMCPY) || !defined(NRM_MEMSET)
 #include <string.h>
 #endif
@@ -617,7 +595,6 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #ifdef NRM_OPENMP
 #include <omp.h>
 #endif
-
 /* No fused a·b + c, except in the matrix product (chapter 19). So all else has the same bits on
    every IEEE 754 machine; products have them too if compiled with -ffp-contract=off. */
 #if defined(__clang__)
@@ -634,14 +611,12 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
 #endif
-
 /*
 # Part I: the layers
 
 ## What the layers stand on
 
-Part I has a chapter for each layer. Vectors, caches and the order of sums belong to Part II, the
-machine room; this section lists what it offers.
+Vectors, caches and the order of sums belong to Part II, the machine room. This is what it offers.
 
 **Argument tables.** A function lists its arrays, with their lengths and roles. `NRM_CHECK` finds a
 missing array and an output that overlaps something else.
@@ -674,7 +649,6 @@ static int nrmi_check_sizes(size_t a, size_t b, size_t c); /* b, c > 0; a·b·c 
 static int nrmi_check_eps(nrm_real eps); /* finite and not negative */
 static int nrmi_finite(nrm_acc v); /* neither NaN nor infinity */
 static int nrmi_fits(nrm_acc v); /* finite also as an nrm_real */
-
 #define NRM_ALIGN 64 /* a cache line; also enough for any vector load */
 typedef struct nrmi_arena { /* hands out pieces of a block; only counts when base is NULL */
     unsigned char *base;
@@ -718,7 +692,6 @@ point to the start of the view, arrays of a number for each group (mean, rstd, s
 #endif
 #define NRM_SLOTS (NRM_WIDTH < 64 ? 64 : NRM_WIDTH) /* groups that the structs below hold */
 #endif
-
 enum { NRMI_COLUMNS, NRMI_RUNS, NRMI_ROWS };
 typedef struct nrmi_view { /* a group is `runs` runs of `length` neighbours, */
     size_t groups, runs, length;
@@ -752,10 +725,10 @@ static nrmi_view nrmi_rows(size_t N, size_t D); /* of [N][D]: N groups */
 static size_t nrmi_strip(const nrmi_view *v); /* how many groups at a time */
 /* Means and variances; of `squares`, 0 and the mean squares. `recall` takes known ones. `lost`: is
    one of them not finite or, if they are to be stored, too large? */
-static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-    size_t w);
-static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-    size_t w);
+static void nrmi_moments_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w);
+static void nrmi_squares_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w);
 static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var);
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored);
 /* Saved means for a backward pass; NULL: 0. If an nrm_acc has no more digits than an nrm_real, the
@@ -791,8 +764,8 @@ static size_t nrmi_examples(const nrmi_view *v);
 static int nrmi_one_sweep(const nrmi_view *v);
 /* The next stretch of a view that a mask [runs·length] lets through, *at numbers from its start;
    *from is 0 at first. Returns 0 at the end. */
-static int nrmi_next_stretch(nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v,
-    const unsigned char *mask);
+static int nrmi_next_stretch(
+    nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v, const unsigned char *mask);
 
 /*
 **Products, functions, random numbers.** `nrmi_product` makes c `[rows][cols]` += a·b, or = a·b if
@@ -804,14 +777,13 @@ typedef struct NRM_OWN(nrmi_matrix) {
     size_t row, col;
 } nrmi_matrix;
 static nrmi_matrix nrmi_strided(const nrm_real *at, size_t row, size_t col);
-static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-    size_t depth, int fresh);
+static void nrmi_product(
+    nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols, size_t depth, int fresh);
 #define NRM_SOME 16
 static void nrmi_exp(nrm_acc *x);
 static void nrmi_expm1(nrm_acc *x);
 static nrm_acc nrmi_log(nrm_acc x); /* of a normal x > 0 */
 static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
-
 /*
 **Threads.** With `NRM_OPENMP` threads share the rounds of a loop that begins with `NRM_SHARE`;
 `bad` collects what went wrong. Nothing is summed across threads: their number changes no bit.
@@ -824,7 +796,6 @@ static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
 #define NRM_SHARE(numbers, bad) (void)(bad);
 #endif
 static size_t nrmi_threads(size_t numbers); /* that would share work on so many numbers */
-
 /*
 ## 1  Batch normalization
 
@@ -842,14 +813,14 @@ Each channel of `[N][C][S]` has statistics of its own, over M = N·S values; i b
 Inference has no batch. So training keeps a running mean m and a running variance u, which move by a
 weight w towards the μ and v of each batch; with `cumulative` all t batches so far count alike.
 
-    m ← (1 − w)·m + w·μ                                               [BN.8]
-    u ← (1 − w)·u + w·v·M/(M − 1)                                     [BN.9]
-    w = 1/t                                                           [BN.10]
+    m ← (1 − w)·m + w·μ            [BN.8]
+    u ← (1 − w)·u + w·v·M/(M − 1)  [BN.9]
+    w = 1/t                        [BN.10]
 
 M/(M − 1) makes u unbiased for independent values (`biased`: 1). Only finite results are stored.
 */
-static int nrmi_track(const nrm_running *to, const nrm_acc *mean, const nrm_acc *var, size_t c,
-                      size_t w, nrm_acc M)
+static int nrmi_track(
+    const nrm_running *to, const nrm_acc *mean, const nrm_acc *var, size_t c, size_t w, nrm_acc M)
 {
     const nrm_acc unbiased = to->biased ? 1 : M / (M - 1), t = (nrm_acc)(to->batches + 1);
     const nrm_acc new_weight = to->cumulative ? 1 / t : (nrm_acc)to->new_weight; /* BN.10 */
@@ -858,7 +829,7 @@ static int nrmi_track(const nrm_running *to, const nrm_acc *mean, const nrm_acc 
     size_t k;
     for (k = 0; k < w; k++) {
         nrm_real *m = to->mean + c + k, *u = to->var + c + k;
-        const nrm_acc next_m = kept * (nrm_acc)*m + new_weight * mean[k];             /* BN.8 */
+        const nrm_acc next_m = kept * (nrm_acc)*m + new_weight * mean[k]; /* BN.8 */
         const nrm_acc next_u = kept * (nrm_acc)*u + new_weight * (var[k] * unbiased); /* BN.9 */
         const int fits = nrmi_fits(next_m) && nrmi_fits(next_u);
         if (fits) *m = (nrm_real)next_m;
@@ -901,41 +872,41 @@ static void nrmi_give(nrm_real *to, size_t c, const nrm_acc *sum, size_t w)
 /*
 ### 1.3  Forward
 
-    μ = (1/M)·∑ᵢ xᵢ                                                   [BN.1]
-    v = (1/M)·∑ᵢ (xᵢ − μ)²                                            [BN.2]
-    r = 1/√(v + ε)                                                    [BN.3]
-    x̂ᵢ = (xᵢ − μ)·r                                                   [BN.4]
-    yᵢ = γ·x̂ᵢ + β                                                     [BN.5]
+    μ = (1/M)·∑ᵢ xᵢ         [BN.1]
+    v = (1/M)·∑ᵢ (xᵢ − μ)²  [BN.2]
+    r = 1/√(v + ε)          [BN.3]
+    x̂ᵢ = (xᵢ − μ)·r         [BN.4]
+    yᵢ = γ·x̂ᵢ + β           [BN.5]
 
 In the modes *infer* and *frozen* m and u take the place of μ and v:
 
-    yᵢ = γ·(xᵢ − m)/√(u + ε) + β                                      [BN.11]
+    yᵢ = γ·(xᵢ − m)/√(u + ε) + β  [BN.11]
 */
 NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm_running *running,
-                                  const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
-                                  int mode, nrm_real eps, size_t N, size_t C, size_t S)
+    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, int mode, nrm_real eps,
+    size_t N, size_t C, size_t S)
 {
-    const int train = mode == NRM_TRAIN, stored = train && running != NULL;
+    const int train = mode == NRM_TRAIN, stored = running != NULL;
     const int needed = NRMI_NEEDED | (mode == NRM_INFER ? NRMI_IN_PLACE : 0);
     const int saved = mode == NRM_INFER ? 0 : NRMI_NEEDED;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, saved),
-                             NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
+        NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    const size_t step = nrmi_strip(&v);
-    size_t c;
+    size_t c, step;
     int lost = 0, rc = nrmi_check_batchnorm(mode, eps, N, C, S);
-    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    if (rc == NRM_OK && N > 0) rc = nrmi_check_running(running, mode, C);
     if (rc != NRM_OK || N == 0) return rc;
+    if ((rc = NRM_CHECK(args)) == NRM_OK) rc = nrmi_check_running(running, mode, C);
+    if (rc != NRM_OK) return rc;
+    step = nrmi_strip(&v);
     NRM_SHARE(N * C * S, lost)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc r[NRM_SLOTS], scale[NRM_SLOTS], shift[NRM_SLOTS];
         nrmi_moments t;
         size_t k;
-        for (k = 0; k < w && !train; k++) /* BN.11 */
-            nrmi_recall(&t, k, nrmi_or(running->mean, c + k, 0), nrmi_or(running->var, c + k, 1));
         if (train) nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
+        for (k = train ? w : 0; k < w; k++) /* BN.11 */
+            nrmi_recall(&t, k, (nrm_acc)running->mean[c + k], (nrm_acc)running->var[c + k]);
         lost |= nrmi_lost(&t, w, stored);
         for (k = 0; k < w; k++) {
             r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* BN.3 */
@@ -944,47 +915,47 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
             lost |= !nrmi_finite(r[k]);
         }
         nrmi_affine(y, x, &t.at, scale, shift, &v, c, w); /* BN.4, BN.5: (x − μ)·γr + β. */
-        if (stored) lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
+        if (train && stored)
+            lost |= nrmi_track(running, t.mean, t.var, c, w, (nrm_acc)N * (nrm_acc)S);
         for (k = 0; k < w && mean != NULL; k++) mean[c + k] = t.mean[k];
         for (k = 0; k < w && rstd != NULL; k++) rstd[c + k] = r[k];
     }
-    if (stored) running->batches++;
+    if (train && stored) running->batches++;
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
 /*
 BN.19 needs v divided by M, not by M − 1. M = 1, where y is always β, is refused. By BN.1 to BN.4
 
-    ∑ᵢ x̂ᵢ = 0                                                         (BN.6)
-    ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            (BN.7)
+    ∑ᵢ x̂ᵢ = 0               (BN.6)
+    ⟨x̂²⟩ = v·r² = 1 − ε·r²  (BN.7)
 
 ### 1.4  Backward
 
 β is added to all values of the channel and γ multiplies them, so their gradients are sums:
 
-    dβ = ∑ᵢ dyᵢ                                                       [BN.12]
-    dγ = ∑ᵢ dyᵢ·x̂ᵢ                                                    [BN.13]
-    gᵢ = ∂L/∂x̂ᵢ = γ·dyᵢ                                               (BN.14)
+    dβ = ∑ᵢ dyᵢ          [BN.12]
+    dγ = ∑ᵢ dyᵢ·x̂ᵢ       [BN.13]
+    gᵢ = ∂L/∂x̂ᵢ = γ·dyᵢ  (BN.14)
 
 xᵢ reaches x̂ⱼ directly if i = j, through μ, and through v and r; in ∂v the path through μ adds 0:
 
-    ∂μ/∂xᵢ = 1/M                                                      (BN.15)
+    ∂μ/∂xᵢ = 1/M                                                        (BN.15)
     ∂v/∂xᵢ = (2/M)·(xᵢ − μ) − (2/M)·(1/M)·∑ⱼ (xⱼ − μ) = (2/M)·(xᵢ − μ)  (BN.16)
-    ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/M)·r²·x̂ᵢ                              (BN.17)
+    ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/M)·r²·x̂ᵢ                                (BN.17)
 
 By the product rule on BN.4 these paths add up to r·δᵢⱼ − r/M + (xⱼ − μ)·∂r/∂xᵢ:
 
-    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − x̂ᵢ·x̂ⱼ/M)                                 (BN.18)
+    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − x̂ᵢ·x̂ⱼ/M)  (BN.18)
 
 Multiply by gⱼ and sum over j: this takes two means. In mode frozen only the direct path is left:
 
-    dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = γ·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                [BN.19]
-    dxᵢ = γ·r·dyᵢ (frozen)                                            [BN.20]
+    dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = γ·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)  [BN.19]
+    dxᵢ = γ·r·dyᵢ (frozen)                              [BN.20]
 */
 NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                   const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N,
-                                   size_t C, size_t S)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, int mode, size_t N, size_t C, size_t S)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
@@ -1012,7 +983,7 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
         else if (dx != NULL)
             nrmi_project(dx, dy, NULL, x, &mu, r, scale, NULL, 0, &v, c, w); /* BN.20 */
     }
-    return NRM_OK;
+    return lost;
 }
 
 /*
@@ -1021,15 +992,16 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 Except for ε and the factor γ·r, BN.19 is a projection. It removes from dy its mean and its part
 along x̂, since shifting all x leaves y alone, as does stretching them, up to ε. By BN.6 and BN.7
 
-    ∑ᵢ dxᵢ = 0                                                        (BN.21)
-    ∑ᵢ dxᵢ·x̂ᵢ = γ·r·M·ε·r²·⟨dy·x̂⟩                                     (BN.22)
+    ∑ᵢ dxᵢ = 0                     (BN.21)
+    ∑ᵢ dxᵢ·x̂ᵢ = γ·r·M·ε·r²·⟨dy·x̂⟩  (BN.22)
 
 With M = 2 nothing else is left: if the values differ by much more than √ε, x̂ is ±1, and
 
-    dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2                       (BN.23)
+    dx₁ = −dx₂ = ½·γ·ε·r³·(dy₁ − dy₂) for M = 2  (BN.23)
 
 is the fraction ε·r² of γ·r·dyᵢ less its mean. So the layers before such a norm hardly learn.
-
+*/
+/*
 ## 2  Layer normalization
 
 *The question it answers: is this value large for its example, judged by the other features?*
@@ -1040,17 +1012,16 @@ a single row of D features is meant, i and j run over them, and n (LN.8) over th
 
 ### 2.1  Forward
 
-    μ = (1/D)·∑ⱼ xⱼ                                                   [LN.1]
-    v = (1/D)·∑ⱼ (xⱼ − μ)²                                            [LN.2]
-    r = 1/√(v + ε)                                                    [LN.3]
-    x̂ᵢ = (xᵢ − μ)·r                                                   [LN.4]
-    yᵢ = γᵢ·x̂ᵢ + βᵢ                                                   [LN.5]
+    μ = (1/D)·∑ⱼ xⱼ         [LN.1]
+    v = (1/D)·∑ⱼ (xⱼ − μ)²  [LN.2]
+    r = 1/√(v + ε)          [LN.3]
+    x̂ᵢ = (xᵢ − μ)·r         [LN.4]
+    yᵢ = γᵢ·x̂ᵢ + βᵢ         [LN.5]
 
 The function also serves RMS norm (`rms`: no mean) and group norm: rows take G sets of γ, β in turn.
 */
 static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
-                             const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t rows,
-                             size_t D, size_t G)
+    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t rows, size_t D, size_t G)
 {
     const int needed = NRMI_NEEDED | (mean == NULL && rstd == NULL ? NRMI_IN_PLACE : 0);
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(rows * D, rows, G * D, needed, needed, 0)};
@@ -1069,7 +1040,7 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
         nrmi_moments t;
         nrm_acc r[NRM_SLOTS];
         size_t k;
-        if (rms) nrmi_squares_of(&t, x, &v, n, w);  /* RMS.1 */
+        if (rms) nrmi_squares_of(&t, x, &v, n, w); /* RMS.1 */
         if (!rms) nrmi_moments_of(&t, x, &v, n, w); /* LN.1, LN.2 */
         lost |= nrmi_lost(&t, w, 0);
         for (k = 0; k < w; k++) r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* LN.3 */
@@ -1082,8 +1053,7 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
 }
 
 NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
-                                  const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
-                                  size_t N, size_t D)
+    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t N, size_t D)
 {
     return nrmi_rows_forward(0, y, mean, rstd, x, gamma, beta, eps, N, D, 1);
 }
@@ -1091,26 +1061,26 @@ NRM_DEF int nrm_layernorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 /*
 Equal features, or D = 1, are no error: v = 0, x̂ = 0, y = β. As in BN.6 and BN.7,
 
-    ∑ᵢ x̂ᵢ = 0                                                         (LN.6)
-    ⟨x̂²⟩ = v·r² = 1 − ε·r²                                            (LN.7)
+    ∑ᵢ x̂ᵢ = 0               (LN.6)
+    ⟨x̂²⟩ = v·r² = 1 − ε·r²  (LN.7)
 
 ### 2.2  Backward
 
 All rows share γ and β, so each row n adds its part to their gradients:
 
-    dβᵢ = ∑ₙ dyₙᵢ                                                     [LN.8]
-    dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ                                                 [LN.9]
-    gᵢ = ∂L/∂x̂ᵢ = dyᵢ·γᵢ                                              [LN.10]
+    dβᵢ = ∑ₙ dyₙᵢ         [LN.8]
+    dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ     [LN.9]
+    gᵢ = ∂L/∂x̂ᵢ = dyᵢ·γᵢ  [LN.10]
 
 x reaches x̂ by the same three paths as in batch norm, with D in the place of M:
 
-    ∂v/∂xᵢ = (2/D)·(xᵢ − μ)                                           (LN.11)
-    ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/D)·r²·x̂ᵢ                              (LN.12)
-    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/D − x̂ᵢ·x̂ⱼ/D)                                 (LN.13)
+    ∂v/∂xᵢ = (2/D)·(xᵢ − μ)               (LN.11)
+    ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/D)·r²·x̂ᵢ  (LN.12)
+    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/D − x̂ᵢ·x̂ⱼ/D)     (LN.13)
 
 The Jacobian is symmetric, and multiplying it by g takes two means of the row:
 
-    dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = r·(gᵢ − ⟨g⟩ − x̂ᵢ·⟨g·x̂⟩)                     [LN.14]
+    dxᵢ = ∑ⱼ gⱼ·∂x̂ⱼ/∂xᵢ = r·(gᵢ − ⟨g⟩ − x̂ᵢ·⟨g·x̂⟩)  [LN.14]
 
 Here γ is inside the means, since it changes along the axis that is averaged: ⟨g⟩ is not γ·⟨dy⟩.
 The gradients of γ and β are sums down columns, dx needs sums along rows: one sweep does both.
@@ -1121,8 +1091,8 @@ typedef struct NRM_OWN(nrmi_backward) { /* arrays of a backward pass; RMS norm h
     const nrm_acc *mean, *rstd;
 } nrmi_backward;
 
-static void nrmi_rows_sweep(const nrmi_backward *p, nrmi_columns *columns, const nrmi_view *v,
-                            size_t n, size_t w)
+static void nrmi_rows_sweep(
+    const nrmi_backward *p, nrmi_columns *columns, const nrmi_view *v, size_t n, size_t w)
 {
     const nrm_acc *mean = p->mean != NULL ? p->mean + n : NULL, *r = p->rstd + n;
     const nrm_acc share = 1 / (nrm_acc)v->length;
@@ -1131,14 +1101,14 @@ static void nrmi_rows_sweep(const nrmi_backward *p, nrmi_columns *columns, const
     size_t k;
     nrmi_saved(&mu, mean, p->x, v, n, w);
     nrmi_sums_of(&s, p->dy, p->gamma, p->x, &mu, r, v, n, w); /* LN.10: ∑g and ∑g·x̂ by row */
-    for (k = 0; k < w && mean == NULL; k++) s.dy[k] = 0;      /* RMS.4 has no mean of g */
-    nrmi_project_rows(p->dx, columns, p->dy, p->gamma, p->x, &mu, r, &s, share, v, n,
-                      w); /* LN.8, LN.9, LN.14 */
+    for (k = 0; k < w && mean == NULL; k++) s.dy[k] = 0; /* RMS.4 has no mean of g */
+    nrmi_project_rows(
+        p->dx, columns, p->dy, p->gamma, p->x, &mu, r, &s, share, v, n, w); /* LN.8, LN.9, LN.14 */
 }
 
 /* The gradients of gamma and beta alone, of `width` columns from c on, which share one set. */
-static void nrmi_rows_columns(nrmi_columns *columns, const nrmi_backward *p, const nrmi_view *rows,
-                              size_t c, size_t width)
+static void nrmi_rows_columns(
+    nrmi_columns *columns, const nrmi_backward *p, const nrmi_view *rows, size_t c, size_t width)
 {
     const size_t G = rows->sets, D = rows->length, examples = rows->groups / G, set = c / D;
     nrm_acc means[NRM_SLOTS], r[NRM_SLOTS];
@@ -1182,9 +1152,8 @@ static NRM_APART int nrmi_rows_wide(const nrmi_backward *p, const nrmi_view *v)
 }
 
 static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                              const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                              const nrm_acc *rstd, const nrm_real *gamma, size_t rows, size_t D,
-                              size_t G)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, size_t rows, size_t D, size_t G)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(rows * D, rows, G * D, rms ? NRMI_IN : NRMI_NEEDED)};
     const nrmi_backward p = {dx, dgamma, dbeta, dy, x, gamma, mean, rstd};
@@ -1222,8 +1191,8 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
 }
 
 NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                   const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, size_t N, size_t D)
 {
     return nrmi_rows_backward(0, dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N, D, 1);
 }
@@ -1233,15 +1202,16 @@ NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 
 Except for ε and the factor r, LN.13 is a projection, so dx is almost orthogonal to x̂:
 
-    ∑ᵢ dxᵢ = 0                                                        (LN.15)
-    ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          (LN.16)
+    ∑ᵢ dxᵢ = 0                (LN.15)
+    ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩  (LN.16)
 
 **A variant.** The Annotated Transformer divides by D − 1 and adds ε to the standard deviation s.
 With r = 1/(s + ε), LN.14 gains a factor κ; where s = 0, κ·x̂ᵢ is 0.
 
-    x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1))                (LN.17)
-    dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)             (LN.18)
-
+    x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1))    (LN.17)
+    dxᵢ = r·(gᵢ − ⟨g⟩ − κ·x̂ᵢ·⟨g·x̂⟩), κ = D/((D − 1)·r·s)  (LN.18)
+*/
+/*
 ## 3  Noisy batch normalization
 
 *The question it answers: does batch norm help because it keeps a network's distributions steady?*
@@ -1270,44 +1240,42 @@ static int nrmi_check_noise(const nrm_noise *q)
 y is the output of batch norm, with γ and β. At every step each unit c in turn draws the centre of
 its noise, and then each of its samples i draws an offset m and a factor s around that centre:
 
-    μ_c ~ U(−n_μ, n_μ)                                                [NB.1]
-    σ_c ~ U(1, n_σ)                                                   [NB.2]
-    m_ic ~ U(μ_c − r_μ, μ_c + r_μ)                                    [NB.3]
-    s_ic ~ N(σ_c, r_σ²)                                               [NB.4]
-    zᵢ = sᵢ·yᵢ + mᵢ                                                   [NB.5]
+    μ_c ~ U(−n_μ, n_μ)              [NB.1]
+    σ_c ~ U(1, n_σ)                 [NB.2]
+    m_ic ~ U(μ_c − r_μ, μ_c + r_μ)  [NB.3]
+    s_ic ~ N(σ_c, r_σ²)             [NB.4]
+    zᵢ = sᵢ·yᵢ + mᵢ                 [NB.5]
 
 The mean factor is not 1, although in inference there is no noise:
 
-    E[s] = (1 + n_σ)/2, E[m] = 0                                      (NB.6)
+    E[s] = (1 + n_σ)/2, E[m] = 0  (NB.6)
 */
 static void nrmi_noise(nrm_real *y, nrm_real *scale, const nrm_noise *noise, nrm_rng *rng, size_t N,
-                       size_t C, size_t S)
+    size_t C, size_t S)
 {
     const nrm_acc n_mu = (nrm_acc)noise->mean_range, n_sigma = (nrm_acc)noise->scale_max;
     const nrm_acc r_mu = (nrm_acc)noise->mean_jitter, r_sigma = (nrm_acc)noise->scale_jitter;
     size_t n, c;
     for (c = 0; c < C; c++) {
-        const nrm_acc mu = n_mu * nrmi_symmetric(rng);                           /* NB.1 */
+        const nrm_acc mu = n_mu * nrmi_symmetric(rng); /* NB.1 */
         const nrm_acc sigma = 1 + (n_sigma - 1) * (nrm_acc)nrm_rng_uniform(rng); /* NB.2 */
         for (n = 0; n < N * S; n++) {
             const size_t i = (n / S * C + c) * S + n % S;
-            const nrm_acc m = mu + r_mu * nrmi_symmetric(rng);                     /* NB.3 */
+            const nrm_acc m = mu + r_mu * nrmi_symmetric(rng); /* NB.3 */
             scale[i] = (nrm_real)(sigma + r_sigma * (nrm_acc)nrm_rng_normal(rng)); /* NB.4 */
-            y[i] = (nrm_real)((nrm_acc)scale[i] * (nrm_acc)y[i] + m);              /* NB.5 */
+            y[i] = (nrm_real)((nrm_acc)scale[i] * (nrm_acc)y[i] + m); /* NB.5 */
         }
     }
 }
 
 NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *mean, nrm_acc *rstd,
-                                        nrm_running *running, const nrm_real *x,
-                                        const nrm_real *gamma, const nrm_real *beta,
-                                        const nrm_noise *noise, nrm_rng *rng, int mode,
-                                        nrm_real eps, size_t N, size_t C, size_t S)
+    nrm_running *running, const nrm_real *x, const nrm_real *gamma, const nrm_real *beta,
+    const nrm_noise *noise, nrm_rng *rng, int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
     const int need = NRMI_NEEDED, noisy = mode == NRM_TRAIN && N > 0;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, need, need, 0),
-                             NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(noise, 1, need),
-                             NRM_ARG(scale, N * C * S, NRMI_OUT | need), NRM_ARG(rng, 1, need)};
+        NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(noise, 1, need),
+        NRM_ARG(scale, N * C * S, NRMI_OUT | need), NRM_ARG(rng, 1, need)};
     int rc = nrmi_check_batchnorm(mode, eps, N, C, S);
     if (rc == NRM_OK && noisy) rc = NRM_CHECK(args);
     if (rc == NRM_OK && noisy) rc = nrmi_check_noise(noise);
@@ -1322,27 +1290,25 @@ NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *m
 
 For a gradient s and m are constants. It is multiplied by the saved s and goes on to batch norm:
 
-    dyᵢ = sᵢ·dzᵢ                                                      [NB.7]
+    dyᵢ = sᵢ·dzᵢ  [NB.7]
 
 dx holds it on the way. Without dx the sums of BN.12 and BN.13 are taken here.
 */
 NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                         const nrm_real *dy, const nrm_real *scale,
-                                         const nrm_real *x, const nrm_acc *mean,
-                                         const nrm_acc *rstd, const nrm_real *gamma, int mode,
-                                         size_t N, size_t C, size_t S)
+    const nrm_real *dy, const nrm_real *scale, const nrm_real *x, const nrm_acc *mean,
+    const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C, size_t S)
 {
     const int train = mode == NRM_TRAIN;
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
-                             NRM_ARG(scale, N * C * S, train ? NRMI_NEEDED : NRMI_IN)};
+        NRM_ARG(scale, N * C * S, train ? NRMI_NEEDED : NRMI_IN)};
     size_t i, c, n;
     int rc = mode == NRM_INFER ? NRM_EMODE : nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
     if (rc != NRM_OK || N == 0) return rc;
     for (i = 0; i < N * C * S && train && dx != NULL; i++) dx[i] = scale[i] * dy[i]; /* NB.7 */
     if (!train || dx != NULL)
-        return nrm_batchnorm_backward(dx, dgamma, dbeta, train ? dx : dy, x, mean, rstd, gamma,
-                                      mode, N, C, S);
+        return nrm_batchnorm_backward(
+            dx, dgamma, dbeta, train ? dx : dy, x, mean, rstd, gamma, mode, N, C, S);
     for (c = 0; c < C; c++) {
         nrm_acc sum = 0, sum_xhat = 0;
         for (n = 0; n < N * S; n++) {
@@ -1362,7 +1328,8 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
 In the paper a network with this noise trains about as well as with batch norm alone, though its
 distributions move more than without a norm. The gradient still goes through BN.19, so it is still
 projected and scaled by r. Our own run is in `docs/experiments/10_mnist_norms.md`.
-
+*/
+/*
 ## 4  Statistics that merge: synchronised, masked and virtual batches
 
 *The question it answers: what if the values to normalize together are not in one place?*
@@ -1375,9 +1342,9 @@ except for rounding (Chan, Golub and LeVeque 1979).
 
 Portions a and b with counts n, means μ and sums of squared deviations Q have together
 
-    n = n_a + n_b                                                     [ST.1]
-    μ = μ_a + δ·n_b/n, δ = μ_b − μ_a                                  [ST.2]
-    Q = Q_a + Q_b + δ²·n_a·n_b/n                                      [ST.3]
+    n = n_a + n_b                     [ST.1]
+    μ = μ_a + δ·n_b/n, δ = μ_b − μ_a  [ST.2]
+    Q = Q_a + Q_b + δ²·n_a·n_b/n      [ST.3]
 
 From μ instead of μ_a, the squared deviations of a sum to Q_a + n_a·(μ_a − μ)². With those
 of b, and ST.2, this is ST.3. Averaging the variances of workers loses its last term.
@@ -1387,7 +1354,7 @@ static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
     const nrm_acc n = a.count + b.count, delta = b.mean - a.mean; /* ST.1 */
     if (b.count == 0) return a;
     if (a.count == 0) return b;
-    a.mean += delta * (b.count / n);                          /* ST.2 */
+    a.mean += delta * (b.count / n); /* ST.2 */
     a.m2 += b.m2 + delta * delta * (a.count * (b.count / n)); /* ST.3 */
     a.count = n;
     return a;
@@ -1395,8 +1362,8 @@ static nrm_stats nrmi_stats_merge(nrm_stats a, nrm_stats b)
 
 NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
 {
-    const nrmi_arg args[] = {NRM_ARG(into, C, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(from, C, NRMI_NEEDED)};
+    const nrmi_arg args[] = {
+        NRM_ARG(into, C, NRMI_OUT | NRMI_NEEDED), NRM_ARG(from, C, NRMI_NEEDED)};
     int rc = nrmi_check_sizes(1, C, 1);
     size_t c;
     if (rc == NRM_OK) rc = NRM_CHECK(args);
@@ -1405,11 +1372,11 @@ NRM_DEF int nrm_stats_merge(nrm_stats *into, const nrm_stats *from, size_t C)
 }
 
 /* Sequences of unequal length are padded: each stretch that the mask lets through is a portion. */
-NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned char *mask,
-                             size_t N, size_t C, size_t S)
+NRM_DEF int nrm_stats_update(
+    nrm_stats *stats, const nrm_real *x, const unsigned char *mask, size_t N, size_t C, size_t S)
 {
     const nrmi_arg args[] = {NRM_ARG(stats, C, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(x, N * C * S, NRMI_NEEDED), NRM_ARG(mask, N * S, NRMI_IN)};
+        NRM_ARG(x, N * C * S, NRMI_NEEDED), NRM_ARG(mask, N * S, NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
@@ -1435,8 +1402,8 @@ NRM_DEF int nrm_stats_update(nrm_stats *stats, const nrm_real *x, const unsigned
 }
 
 /* Can these be the statistics of a batch, of which this is a part? (If one is NaN, so was x.) */
-static int nrmi_check_counts(const nrm_stats *stats, size_t C, const unsigned char *mask,
-                             size_t positions)
+static int nrmi_check_counts(
+    const nrm_stats *stats, size_t C, const unsigned char *mask, size_t positions)
 {
     size_t c, i = 0;
     while (mask != NULL && i < positions && !mask[i]) i++;
@@ -1464,18 +1431,16 @@ Every worker takes the statistics of its portion (`nrm_stats_update`), and you m
 memory or by MPI (`examples/mpi_batchnorm.c`). In a *virtual batch*, micro-batches take the places
 of workers, and all take a step before any takes the next. BN.3 to BN.5 follow, with merged μ and
 
-    v = Q/n                                                           [ST.4]
+    v = Q/n  [ST.4]
 */
 NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
-                                       nrm_running *running, const nrm_real *x,
-                                       const unsigned char *mask, const nrm_stats *stats,
-                                       const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
-                                       size_t N, size_t C, size_t S)
+    nrm_running *running, const nrm_real *x, const unsigned char *mask, const nrm_stats *stats,
+    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t N, size_t C, size_t S)
 {
     const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, NRMI_NEEDED),
-                             NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(mask, N * S, NRMI_IN),
-                             NRM_ARG(stats, C, NRMI_NEEDED)};
+        NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(mask, N * S, NRMI_IN),
+        NRM_ARG(stats, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
@@ -1517,20 +1482,18 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
 In BN.18, an xᵢ of one worker reaches an x̂ⱼ of another through μ, which needs the sum of its dyⱼ,
 and through r, which needs the sum of dyⱼ·x̂ⱼ. So each worker takes both sums, and you add up
 
-    A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers          [ST.5]
+    A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers  [ST.5]
 
 dy belongs to one common loss: weight a mean over a portion by its share.
 */
 NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *dbeta,
-                                    const nrm_real *dy, const nrm_real *x,
-                                    const unsigned char *mask, const nrm_acc *mean,
-                                    const nrm_acc *rstd, size_t N, size_t C, size_t S)
+    const nrm_real *dy, const nrm_real *x, const unsigned char *mask, const nrm_acc *mean,
+    const nrm_acc *rstd, size_t N, size_t C, size_t S)
 {
     const int in = NRMI_NEEDED, some = N > 0 ? in : NRMI_IN;
-    const nrmi_arg args[] = {
-        NRM_ARG(sums, C, NRMI_OUT | in), NRM_ARG(dgamma, C, NRMI_OUT), NRM_ARG(dbeta, C, NRMI_OUT),
-        NRM_ARG(dy, N * C * S, some), NRM_ARG(x, N * C * S, some), NRM_ARG(mask, N * S, NRMI_IN),
-        NRM_ARG(mean, C, in), NRM_ARG(rstd, C, in)};
+    const nrmi_arg args[] = {NRM_ARG(sums, C, NRMI_OUT | in), NRM_ARG(dgamma, C, NRMI_OUT),
+        NRM_ARG(dbeta, C, NRMI_OUT), NRM_ARG(dy, N * C * S, some), NRM_ARG(x, N * C * S, some),
+        NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(mean, C, in), NRM_ARG(rstd, C, in)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
@@ -1547,7 +1510,7 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
         nrmi_saved(&mu, mean + c, NULL, &v, c, w);
         while (nrmi_next_stretch(&part, &at, &from, &v, mask)) {
             nrmi_sums_of(&s, dy + at, NULL, x + at, &mu, rstd + c, &part, c, w);
-            for (k = 0; k < w; k++) sums[c + k].dy += s.dy[k];           /* ST.5 */
+            for (k = 0; k < w; k++) sums[c + k].dy += s.dy[k]; /* ST.5 */
             for (k = 0; k < w; k++) sums[c + k].dy_xhat += s.dy_xhat[k]; /* ST.5 */
         }
         for (k = c; k < c + w; k++) NRM_GIVE(k, &sums[k].dy_xhat, &sums[k].dy, 1);
@@ -1558,18 +1521,16 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
 /*
 With n, the count of all, in the place of M, BN.19 reads
 
-    dxᵢ = γ·r·(dyᵢ − A/n − x̂ᵢ·B/n)                                    [ST.6]
+    dxᵢ = γ·r·(dyᵢ − A/n − x̂ᵢ·B/n)  [ST.6]
 */
 NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                                        const unsigned char *mask, const nrm_acc *mean,
-                                        const nrm_acc *rstd, const nrm_real *gamma,
-                                        const nrm_stats *stats, const nrm_sums *sums, size_t N,
-                                        size_t C, size_t S)
+    const unsigned char *mask, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
+    const nrm_stats *stats, const nrm_sums *sums, size_t N, size_t C, size_t S)
 {
     const nrm_real *dgamma = NULL, *dbeta = NULL; /* which `sums` has taken */
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
-                             NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(stats, C, NRMI_NEEDED),
-                             NRM_ARG(sums, C, NRMI_NEEDED)};
+        NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(stats, C, NRMI_NEEDED),
+        NRM_ARG(sums, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
@@ -1587,7 +1548,7 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
         nrmi_saved(&mu, mean + c, NULL, &v, c, w);
         for (k = 0; k < w; k++) {
             const nrm_acc share = 1 / stats[c + k].count;
-            m.dy[k] = sums[c + k].dy * share;           /* A/n */
+            m.dy[k] = sums[c + k].dy * share; /* A/n */
             m.dy_xhat[k] = sums[c + k].dy_xhat * share; /* B/n */
             scale[k] = nrmi_or(gamma, c + k, 1) * rstd[c + k];
         }
@@ -1605,9 +1566,8 @@ Running statistics lag behind a network that learns. After training they can be 
 anew, as `training_reestimate` in `examples/training.h` does: by `nrm_stats_update` for each batch,
 and at the end, with m and u of BN.11,
 
-    m = μ, u = Q/(n − 1), or Q/n if `biased`                          (ST.7)
+    m = μ, u = Q/(n − 1), or Q/n if `biased`  (ST.7)
 */
-
 /*
 ## 5  Batch renormalization
 
@@ -1627,20 +1587,18 @@ static nrm_acc nrmi_clamp(nrm_acc v, nrm_acc low, nrm_acc high)
 
 With the running mean m and variance u, as they are before this batch, a channel has
 
-    ρ = √(v + ε)/√(u + ε), kept within 1/ρ_max and ρ_max              [BR.1]
-    d = (μ − m)/√(u + ε), kept within ±d_max                          [BR.2]
-    yᵢ = γ·(ρ·x̂ᵢ + d) + β                                             [BR.3]
+    ρ = √(v + ε)/√(u + ε), kept within 1/ρ_max and ρ_max  [BR.1]
+    d = (μ − m)/√(u + ε), kept within ±d_max              [BR.2]
+    yᵢ = γ·(ρ·x̂ᵢ + d) + β                                 [BR.3]
 */
 NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset, nrm_acc *mean,
-                                    nrm_acc *rstd, nrm_running *running, const nrm_real *x,
-                                    const nrm_real *gamma, const nrm_real *beta, nrm_real r_max,
-                                    nrm_real d_max, int mode, nrm_real eps, size_t N, size_t C,
-                                    size_t S)
+    nrm_acc *rstd, nrm_running *running, const nrm_real *x, const nrm_real *gamma,
+    const nrm_real *beta, nrm_real r_max, nrm_real d_max, int mode, nrm_real eps, size_t N,
+    size_t C, size_t S)
 {
     const int need = NRMI_NEEDED, out = NRMI_OUT | NRMI_NEEDED;
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, need, need, need),
-                             NRM_RUNNING_ARGS(C, out), NRM_ARG(ratio, C, out),
-                             NRM_ARG(offset, C, out)};
+        NRM_RUNNING_ARGS(C, out), NRM_ARG(ratio, C, out), NRM_ARG(offset, C, out)};
     const nrmi_view v = nrmi_channels(N, C, S);
     const nrm_acc rho_max = (nrm_acc)r_max, d_lim = (nrm_acc)d_max;
     const size_t step = nrmi_strip(&v);
@@ -1666,11 +1624,11 @@ NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset
             const nrm_acc g = nrmi_or(gamma, i, 1), std = NRM_SQRT(t.var[k] + (nrm_acc)eps);
             const nrm_acc m = (nrm_acc)running->mean[i], u = (nrm_acc)running->var[i];
             const nrm_acc r_u = 1 / NRM_SQRT(u + (nrm_acc)eps);
-            ratio[i] = nrmi_clamp(std * r_u, 1 / rho_max, rho_max);       /* BR.1 */
+            ratio[i] = nrmi_clamp(std * r_u, 1 / rho_max, rho_max); /* BR.1 */
             offset[i] = nrmi_clamp((t.mean[k] - m) * r_u, -d_lim, d_lim); /* BR.2 */
             mean[i] = t.mean[k];
-            rstd[i] = 1 / std;                              /* BN.3 */
-            scale[k] = g * rstd[i] * ratio[i];              /* BR.3 */
+            rstd[i] = 1 / std; /* BN.3 */
+            scale[k] = g * rstd[i] * ratio[i]; /* BR.3 */
             shift[k] = nrmi_or(beta, i, 0) + g * offset[i]; /* BR.3 */
             lost |= !nrmi_finite(r_u) || !nrmi_finite(rstd[i]);
         }
@@ -1689,20 +1647,19 @@ first the running statistics cannot be trusted, and raises the limits to about 3
 
 ρ and d are taken as constants, so BR.3 is batch norm with γ·ρ for γ and β + γ·d for β:
 
-    dγ = ∑ᵢ dyᵢ·(ρ·x̂ᵢ + d) = ρ·∑ᵢ dyᵢ·x̂ᵢ + d·∑ᵢ dyᵢ                    [BR.4]
-    dxᵢ = (γ·ρ)·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)                            [BR.5]
+    dγ = ∑ᵢ dyᵢ·(ρ·x̂ᵢ + d) = ρ·∑ᵢ dyᵢ·x̂ᵢ + d·∑ᵢ dyᵢ  [BR.4]
+    dxᵢ = (γ·ρ)·r·(dyᵢ − ⟨dy⟩ − x̂ᵢ·⟨dy·x̂⟩)           [BR.5]
 
 and dβ is BN.12. So the output can be that of inference, but the gradient is projected as in BN.19,
 with all that follows for small batches (BN.23). Without the limits its scale r·ρ is 1/√(u + ε).
 */
 NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                     const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio,
-                                     const nrm_acc *offset, const nrm_acc *mean,
-                                     const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N,
-                                     size_t C, size_t S)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *ratio, const nrm_acc *offset,
+    const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma, int mode, size_t N, size_t C,
+    size_t S)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
-                             NRM_ARG(ratio, C, NRMI_NEEDED), NRM_ARG(offset, C, NRMI_NEEDED)};
+        NRM_ARG(ratio, C, NRMI_NEEDED), NRM_ARG(offset, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     const size_t step = nrmi_strip(&v);
     const nrm_acc M = (nrm_acc)N * (nrm_acc)S;
@@ -1721,7 +1678,7 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
         nrmi_sums s;
         size_t k;
         nrmi_saved(&mu, mean + c, x, &v, c, w);
-        nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w);                         /* BN.12 */
+        nrmi_sums_of(&s, dy, NULL, x, &mu, r, &v, c, w); /* BN.12 */
         for (k = 0; k < w; k++) sum[k] = rho[k] * s.dy_xhat[k] + d[k] * s.dy[k]; /* BR.4 */
         for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k] * rho[k];
         NRM_GIVE(c, sum, s.dy, w);
@@ -1756,13 +1713,13 @@ static int nrmi_check_groups(size_t N, size_t C, size_t S, size_t G)
 /*
 ### 6.2  Group norm: forward
 
-    μ = (1/M)·∑_c ∑ₛ x_cs                                             [GN.1]
-    r = 1/√((1/M)·∑_c ∑ₛ (x_cs − μ)² + ε)                             [GN.2]
-    y_cs = γ_c·(x_cs − μ)·r + β_c                                     [GN.3]
+    μ = (1/M)·∑_c ∑ₛ x_cs                  [GN.1]
+    r = 1/√((1/M)·∑_c ∑ₛ (x_cs − μ)² + ε)  [GN.2]
+    y_cs = γ_c·(x_cs − μ)·r + β_c          [GN.3]
 */
 NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
-                                  const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
-                                  size_t N, size_t C, size_t S, size_t G)
+    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t N, size_t C, size_t S,
+    size_t G)
 {
     const int needed = NRMI_NEEDED | (mean == NULL && rstd == NULL ? NRMI_IN_PLACE : 0);
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, N * G, C, needed, needed, 0)};
@@ -1781,7 +1738,7 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
         nrmi_moments t;
         nrm_acc r, low;
         size_t k;
-        nrmi_moments_of(&t, x, &groups, n, 1);     /* GN.1 */
+        nrmi_moments_of(&t, x, &groups, n, 1); /* GN.1 */
         r = 1 / NRM_SQRT(t.var[0] + (nrm_acc)eps); /* GN.2 */
         lost |= nrmi_lost(&t, 1, 0) || !nrmi_finite(r);
         low = (nrm_acc)(nrm_real)(-(nrm_acc)t.at.low[0] * r); /* rounded as along a row */
@@ -1803,14 +1760,14 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
 Layer norm's formulas hold, with g = γ_c·dy. A channel's sums over its positions serve twice: for
 the gradients of γ and β and, times γ_c, for the means of the group.
 
-    dβ_c = ∑ₙ ∑ₛ dy_ncs                                               [GN.4]
-    dγ_c = ∑ₙ ∑ₛ dy_ncs·x̂_ncs                                         [GN.5]
+    dβ_c = ∑ₙ ∑ₛ dy_ncs                                                [GN.4]
+    dγ_c = ∑ₙ ∑ₛ dy_ncs·x̂_ncs                                          [GN.5]
     ⟨g⟩ = (1/M)·∑_c γ_c·∑ₛ dy_cs, ⟨g·x̂⟩ = (1/M)·∑_c γ_c·∑ₛ dy_cs·x̂_cs  [GN.6]
-    dx_cs = r·(γ_c·dy_cs − ⟨g⟩ − x̂_cs·⟨g·x̂⟩)                          [GN.7]
+    dx_cs = r·(γ_c·dy_cs − ⟨g⟩ − x̂_cs·⟨g·x̂⟩)                           [GN.7]
 */
 /* dx of group n, whose K channels begin with first; their sums are added to total, if wanted. */
 static void nrmi_group_backward(const nrmi_backward *p, nrmi_sums *total, const nrmi_view *groups,
-                                const nrmi_view *channels, size_t n, size_t first)
+    const nrmi_view *channels, size_t n, size_t first)
 {
     const size_t K = groups->length / channels->length;
     const nrm_acc share = 1 / (nrm_acc)groups->length, *r = p->rstd + n;
@@ -1822,23 +1779,22 @@ static void nrmi_group_backward(const nrmi_backward *p, nrmi_sums *total, const 
     for (k = 0; k < K; k++) {
         const nrm_acc g = nrmi_or(p->gamma, first + k, 1);
         nrmi_sums_of(&s, p->dy, NULL, p->x, &mu, r, channels, n * K + k, 1);
-        m.dy[0] += g * s.dy[0];           /* GN.6 */
+        m.dy[0] += g * s.dy[0]; /* GN.6 */
         m.dy_xhat[0] += g * s.dy_xhat[0]; /* GN.6 */
         if (total == NULL) continue;
-        total->dy[first + k] += s.dy[0];           /* GN.4 */
+        total->dy[first + k] += s.dy[0]; /* GN.4 */
         total->dy_xhat[first + k] += s.dy_xhat[0]; /* GN.5 */
     }
     for (k = 0; k < K; k++) {
         const nrm_acc g = nrmi_or(p->gamma, first + k, 1);
-        nrmi_project(p->dx, p->dy, &g, p->x, &mu, r, r, &m, share, channels, n * K + k,
-                     1); /* GN.7 */
+        nrmi_project(
+            p->dx, p->dy, &g, p->x, &mu, r, r, &m, share, channels, n * K + k, 1); /* GN.7 */
     }
 }
 
 NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                   const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                   const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t C,
-                                   size_t S, size_t G)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, size_t N, size_t C, size_t S, size_t G)
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, N * G, C, NRMI_NEEDED)};
     const nrmi_backward p = {dx, dgamma, dbeta, dy, x, gamma, mean, rstd};
@@ -1865,7 +1821,7 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
             for (i = c; i < N * C; i += C) { /* i / K is the group */
                 nrmi_saved(&mu, mean + i / K, x, &groups, i / K, 1);
                 nrmi_sums_of(&s, dy, NULL, x, &mu, rstd + i / K, &channels, i, 1);
-                sum += s.dy[0];           /* GN.4 */
+                sum += s.dy[0]; /* GN.4 */
                 sum_xhat += s.dy_xhat[0]; /* GN.5 */
             }
             NRM_GIVE(c, &sum_xhat, &sum, 1);
@@ -1885,11 +1841,11 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 
 This is layer norm with 0 in the place of μ, and without β:
 
-    q = (1/D)·∑ⱼ xⱼ², r = 1/√(q + ε)                                  [RMS.1]
-    yᵢ = γᵢ·xᵢ·r                                                      [RMS.2]
+    q = (1/D)·∑ⱼ xⱼ², r = 1/√(q + ε)  [RMS.1]
+    yᵢ = γᵢ·xᵢ·r                      [RMS.2]
 */
 NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
-                                const nrm_real *gamma, nrm_real eps, size_t N, size_t D)
+    const nrm_real *gamma, nrm_real eps, size_t N, size_t D)
 {
     return nrmi_rows_forward(1, y, NULL, rstd, x, gamma, NULL, eps, N, D, 1); /* RMS.1, RMS.2 */
 }
@@ -1897,19 +1853,18 @@ NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
 /*
 The path through the mean is gone, and with it ⟨g⟩ in LN.14:
 
-    dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ                                                 [RMS.3]
-    dxᵢ = r·(gᵢ − x̂ᵢ·⟨g·x̂⟩)                                           [RMS.4]
+    dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ        [RMS.3]
+    dxᵢ = r·(gᵢ − x̂ᵢ·⟨g·x̂⟩)  [RMS.4]
 
 One direction is removed instead of two; adding a constant to x does change y.
 
-    ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩                                          (RMS.5)
+    ∑ᵢ dxᵢ·x̂ᵢ = D·ε·r³·⟨g·x̂⟩  (RMS.5)
 */
 NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real *dy,
-                                 const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma,
-                                 size_t N, size_t D)
+    const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D)
 {
-    return nrmi_rows_backward(1, dx, dgamma, NULL, dy, x, NULL, rstd, gamma, N, D,
-                              1); /* RMS.3, RMS.4 */
+    return nrmi_rows_backward(
+        1, dx, dgamma, NULL, dy, x, NULL, rstd, gamma, N, D, 1); /* RMS.3, RMS.4 */
 }
 
 /*
@@ -1936,8 +1891,8 @@ static inline nrm_acc nrmi_magnitude(nrm_acc a)
 #define NRM_GAIN(g, n) ((n) == 0 ? 0 : (g) / (n) * ((n) / (n)))
 
 /* ∑ aᵢ·(bᵢ/scale) down one column. */
-static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc scale, size_t in,
-                               size_t out)
+static nrm_acc nrmi_scaled_dot(
+    const nrm_real *a, const nrm_real *b, nrm_acc scale, size_t in, size_t out)
 {
     nrm_acc sum = 0;
     size_t i;
@@ -1948,9 +1903,9 @@ static nrm_acc nrmi_scaled_dot(const nrm_real *a, const nrm_real *b, nrm_acc sca
 /*
 ### 7.2  Forward
 
-    n = |v| = √(∑ᵢ vᵢ²)                                               [WN.1]
-    Wᵢ = g·vᵢ/n                                                       [WN.2]
-    n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|                             [WN.3]
+    n = |v| = √(∑ᵢ vᵢ²)                    [WN.1]
+    Wᵢ = g·vᵢ/n                            [WN.2]
+    n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|  [WN.3]
 
 No ε is needed: W has length |g| to rounding if g/n is in the normal range of `nrm_real`. Squares
 leave the range long before values do, so outside 10⁻¹² to 10¹² n is computed by WN.3. A column of
@@ -1968,12 +1923,11 @@ static nrm_acc nrmi_scaled_norm(const nrm_real *v, size_t in, size_t out)
     return t == 0 ? 0 : NRM_SQRT(t) * NRM_SQRT(nrmi_scaled_dot(v, v, t, in, out)); /* WN.3 */
 }
 
-NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v, const nrm_real *g,
-                                   size_t in, size_t out)
+NRM_DEF int nrm_weightnorm_forward(
+    nrm_real *W, nrm_acc *norm, const nrm_real *v, const nrm_real *g, size_t in, size_t out)
 {
     const nrmi_arg args[] = {NRM_ARG(W, in * out, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(norm, out, NRMI_OUT), NRM_ARG(v, in * out, NRMI_NEEDED),
-                             NRM_ARG(g, out, NRMI_IN)};
+        NRM_ARG(norm, out, NRMI_OUT), NRM_ARG(v, in * out, NRMI_NEEDED), NRM_ARG(g, out, NRMI_IN)};
     const nrmi_view view = nrmi_channels(in, out, 1);
     size_t c, step = nrmi_strip(&view);
     int lost = 0, rc = nrmi_check_sizes(1, in, out);
@@ -2004,24 +1958,23 @@ NRM_DEF int nrm_weightnorm_forward(nrm_real *W, nrm_acc *norm, const nrm_real *v
 The paper also starts g, and a bias b, from a batch. If the unit's outputs for g = 1 and b = 0 have
 mean μ and standard deviation σ (with ε; batch norm saves μ and 1/σ), they become standardized by
 
-    g = 1/σ, b = −μ/σ                                                 (WN.4)
+    g = 1/σ, b = −μ/σ  (WN.4)
 
 ### 7.3  Backward
 
 W depends on v directly and through n. The dg in WN.8 is what this call adds.
 
-    ∂n/∂vᵢ = vᵢ/n                                                     (WN.5)
-    dg = ∑ᵢ dWᵢ·vᵢ/n                                                  [WN.6]
-    ∂Wⱼ/∂vᵢ = (g/n)·(δᵢⱼ − vᵢ·vⱼ/n²)                                  (WN.7)
-    dvᵢ = ∑ⱼ dWⱼ·∂Wⱼ/∂vᵢ = (g/n)·(dWᵢ − dg·vᵢ/n)                      [WN.8]
+    ∂n/∂vᵢ = vᵢ/n                                 (WN.5)
+    dg = ∑ᵢ dWᵢ·vᵢ/n                              [WN.6]
+    ∂Wⱼ/∂vᵢ = (g/n)·(δᵢⱼ − vᵢ·vⱼ/n²)              (WN.7)
+    dvᵢ = ∑ⱼ dWⱼ·∂Wⱼ/∂vᵢ = (g/n)·(dWᵢ − dg·vᵢ/n)  [WN.8]
 */
 NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *dW,
-                                    const nrm_real *v, const nrm_acc *norm, const nrm_real *g,
-                                    size_t in, size_t out)
+    const nrm_real *v, const nrm_acc *norm, const nrm_real *g, size_t in, size_t out)
 {
-    const nrmi_arg args[] = {NRM_ARG(dv, in * out, NRMI_OUT),    NRM_ARG(dg, out, NRMI_OUT),
-                             NRM_ARG(dW, in * out, NRMI_NEEDED), NRM_ARG(v, in * out, NRMI_NEEDED),
-                             NRM_ARG(norm, out, NRMI_NEEDED),    NRM_ARG(g, out, NRMI_IN)};
+    const nrmi_arg args[] = {NRM_ARG(dv, in * out, NRMI_OUT), NRM_ARG(dg, out, NRMI_OUT),
+        NRM_ARG(dW, in * out, NRMI_NEEDED), NRM_ARG(v, in * out, NRMI_NEEDED),
+        NRM_ARG(norm, out, NRMI_NEEDED), NRM_ARG(g, out, NRMI_IN)};
     const nrmi_view view = nrmi_channels(in, out, 1);
     size_t c, step = nrmi_strip(&view);
     int lost = 0, rc = nrmi_check_sizes(1, in, out);
@@ -2058,8 +2011,8 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
 WN.8 is a projection, without an ε: what dW has along v goes to g, and v gets the rest. By
 Pythagoras, a step of gradient descent with learning rate η can then only make v longer:
 
-    ∑ᵢ dvᵢ·vᵢ = 0                                                     (WN.9)
-    |v − η·dv|² = |v|² + η²·|dv|²                                     (WN.10)
+    ∑ᵢ dvᵢ·vᵢ = 0                  (WN.9)
+    |v − η·dv|² = |v|² + η²·|dv|²  (WN.10)
 
 dv is proportional to g/n. So too large a learning rate makes the vectors longer, their gradients
 smaller and their turns slower: a brake that does not let go again. The steps of momentum and Adam
@@ -2070,10 +2023,10 @@ of its inputs, m the row of their means over the batch and S their covariance. T
 and variance σ², and batch norm is a linear layer with normalized weights and a bias that subtracts
 the mean (Kohler and others 2018, for m = 0):
 
-    S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w                               (WN.11)
-    BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                  (WN.12)
+    S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w                                 (WN.11)
+    BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε)                    (WN.12)
     dw = γ·r·(a − r²·(a·w)·S·w), a = ∑ⱼ dyⱼ·(xⱼ − m)ᵀ, r = 1/√(σ² + ε)  (WN.13)
-    ∑ᵢ dwᵢ·wᵢ = γ·r·ε·r²·(a·w)                                        (WN.14)
+    ∑ᵢ dwᵢ·wᵢ = γ·r·ε·r²·(a·w)                                          (WN.14)
 
 This is WN.2 with γ for g and √(wᵀ·S·w) for the length √(wᵀ·w): the same if m is 0 and S the unit
 matrix. WN.13 follows with ∂σ²/∂w = 2·S·w; j runs over the rows. By WN.14 only ε leaves a gradient
@@ -2086,26 +2039,25 @@ before it can take the map into its weights: of z = ∑ₖ xₖ·Wₖ + b, where
 a channel, BN.11 makes a·(z − m) + β. FOLD.3 is exact, but W′ and b′ are rounded, once each: were
 the sum over k computed without error, FOLD.4 would hold in float with η = 2⁻²⁴.
 
-    W′ₖ = a·Wₖ, a = γ/√(u + ε)                                        [FOLD.1]
-    b′ = a·(b − m) + β                                                [FOLD.2]
-    ∑ₖ xₖ·W′ₖ + b′ = γ·(∑ₖ xₖ·Wₖ + b − m)/√(u + ε) + β                (FOLD.3)
-    |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)                             (FOLD.4)
+    W′ₖ = a·Wₖ, a = γ/√(u + ε)                          [FOLD.1]
+    b′ = a·(b − m) + β                                  [FOLD.2]
+    ∑ₖ xₖ·W′ₖ + b′ = γ·(∑ₖ xₖ·Wₖ + b − m)/√(u + ε) + β  (FOLD.3)
+    |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)               (FOLD.4)
 
 Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η = 2⁻⁵³), 6η takes its place,
 and |a·(b − m)| + |β| that of |b′|.
 */
 NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real *W,
-                               const nrm_real *b, const nrm_running *running, const nrm_real *gamma,
-                               const nrm_real *beta, nrm_real eps, size_t outer, size_t C,
-                               size_t inner)
+    const nrm_real *b, const nrm_running *running, const nrm_real *gamma, const nrm_real *beta,
+    nrm_real eps, size_t outer, size_t C, size_t inner)
 {
     const int in = NRMI_NEEDED, out = NRMI_OUT | NRMI_NEEDED, same = NRMI_IN_PLACE;
     const size_t n = outer * C * inner;
     const nrmi_arg weights[] = {NRM_ARG(W_out, n, out | same), NRM_ARG(W, n, in | same),
-                                NRM_ARG(b_out, C, out),        NRM_RUNNING_ARGS(C, in),
-                                NRM_ARG(gamma, C, NRMI_IN),    NRM_ARG(beta, C, NRMI_IN)};
-    const nrmi_arg biases[] = {NRM_ARG(b_out, C, out | same), NRM_ARG(b, C, same),
-                               NRM_ARG(W_out, n, out)};
+        NRM_ARG(b_out, C, out), NRM_RUNNING_ARGS(C, in), NRM_ARG(gamma, C, NRMI_IN),
+        NRM_ARG(beta, C, NRMI_IN)};
+    const nrmi_arg biases[] = {
+        NRM_ARG(b_out, C, out | same), NRM_ARG(b, C, same), NRM_ARG(W_out, n, out)};
     size_t c, o, i;
     int lost = 0, rc = outer > 0 ? nrmi_check_sizes(outer, C, inner) : NRM_ESIZE;
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
@@ -2139,7 +2091,7 @@ by some size, through which gradients flow, may be.
 
 Shapes are those of chapter 1.
 
-    cᵢ = xᵢ − μ                                                       [LP.1]
+    cᵢ = xᵢ − μ                                                         [LP.1]
     t = ⟨|u|⟩ (L1), √⟨u²⟩ (L2), maxᵢ |uᵢ| (L∞); u = x, or c if centred  [LP.2]
 
 The paper measures u = x, *before* the mean is subtracted. Then t is at least |μ|, and a channel
@@ -2154,8 +2106,8 @@ static inline nrm_acc nrmi_lp_u(nrm_real x, const nrmi_centre *mu, size_t k, int
 }
 
 /* L1 and L∞: puts t in the place of the variances of w channels from g on. */
-static void nrmi_lp_sizes(nrmi_moments *t, const nrm_real *x, int p, const nrmi_view *v, size_t g,
-                          size_t w)
+static void nrmi_lp_sizes(
+    nrmi_moments *t, const nrm_real *x, int p, const nrmi_view *v, size_t g, size_t w)
 {
     const int l1 = p % NRM_CENTRED == NRM_L1, columns = v->kind == NRMI_COLUMNS;
     const size_t across = columns ? w : NRM_SLOTS > 1 ? 64 / sizeof(nrm_real) : 1; /* L of SUM.8 */
@@ -2183,19 +2135,18 @@ static int nrmi_check_lp(int p, int mode, nrm_real eps, size_t N, size_t C, size
 }
 
 /*
-    r = 1/(t + ε)                                                     [LP.3]
-    yᵢ = γ·cᵢ·r + β                                                   [LP.4]
-    √⟨x²⟩ = √(v + μ²), √⟨c²⟩ = √v                                     [LP.5]
-    m ← (1 − w)·m + w·μ, a ← (1 − w)·a + w·t                          [LP.6]
-    yᵢ = γ·(xᵢ − m)/(a + ε) + β (infer, frozen)                       [LP.7]
+    r = 1/(t + ε)                                [LP.3]
+    yᵢ = γ·cᵢ·r + β                              [LP.4]
+    √⟨x²⟩ = √(v + μ²), √⟨c²⟩ = √v                [LP.5]
+    m ← (1 − w)·m + w·μ, a ← (1 − w)·a + w·t     [LP.6]
+    yᵢ = γ·(xᵢ − m)/(a + ε) + β (infer, frozen)  [LP.7]
 
 Compare ε with t, not with t². By LP.5, L2 centred is batch norm except for the place of ε. a has no
 M/(M − 1), which belongs to squares. In L∞ it depends on M: a maximum grows with it.
 */
 NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
-                                     nrm_running *running, const nrm_real *x, const nrm_real *gamma,
-                                     const nrm_real *beta, int p, int mode, nrm_real eps, size_t N,
-                                     size_t C, size_t S)
+    nrm_running *running, const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, int p,
+    int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
     const int train = mode == NRM_TRAIN, stored = running != NULL;
     const int l2 = p % NRM_CENTRED == NRM_L2, centred = p > NRM_CENTRED;
@@ -2203,7 +2154,7 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
     const int needed = NRMI_NEEDED | (mode == NRM_INFER ? NRMI_IN_PLACE : 0);
     nrm_acc *const rstd = scale; /* t stands where other norms have r */
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, saved),
-                             NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
+        NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_lp(p, mode, eps, N, C, S);
@@ -2217,7 +2168,7 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
         nrmi_moments t;
         size_t k;
         for (k = 0; k < w && !train; k++)
-            nrmi_recall(&t, k, nrmi_or(running->mean, c + k, 0), nrmi_or(running->var, c + k, 1));
+            nrmi_recall(&t, k, (nrm_acc)running->mean[c + k], (nrm_acc)running->var[c + k]);
         if (train) nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
         if (train && !l2) nrmi_lp_sizes(&t, x, p, &v, c, w);
         for (k = 0; k < w && train && l2; k++)
@@ -2246,17 +2197,17 @@ dβ and dγ are BN.12 and BN.13. xᵢ reaches x̂ⱼ = cⱼ·r directly, through
 ∂r/∂xᵢ = −r²·kᵢ. If u is c, every uⱼ falls by 1/M of what xᵢ rises, so q loses its mean (0 for L2).
 
     ∂t/∂uᵢ = qᵢ: sign(uᵢ)/M (L1), uᵢ/(M·t) (L2), sign(uᵢ) if |uᵢ| = t, else 0 (L∞)  [LP.8]
-    ∂t/∂xᵢ = kᵢ = qᵢ, or qᵢ − ⟨q⟩ if centred                          [LP.9]
-    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − kᵢ·x̂ⱼ)                                   (LP.10)
-    dxᵢ = γ·r·(dyᵢ − ⟨dy⟩ − kᵢ·∑ⱼ dyⱼ·x̂ⱼ)                             [LP.11]
+    ∂t/∂xᵢ = kᵢ = qᵢ, or qᵢ − ⟨q⟩ if centred                                        [LP.9]
+    ∂x̂ⱼ/∂xᵢ = r·(δᵢⱼ − 1/M − kᵢ·x̂ⱼ)                                                 (LP.10)
+    dxᵢ = γ·r·(dyᵢ − ⟨dy⟩ − kᵢ·∑ⱼ dyⱼ·x̂ⱼ)                                           [LP.11]
 
 In L∞ only the first value in memory with |uᵢ| = t counts; sign(0) is 0. At a tie, or in L1 where a
 value is 0, this is a subgradient of t. In BN.19 kᵢ is x̂ᵢ/M. Here what dy has along x̂ is taken off
 all values alike except for their signs (L1), or off a single one (L∞).
 */
 static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
-                            const nrmi_centre *mu, const nrm_acc *size, const nrm_acc *gain,
-                            const nrmi_sums *sums, int p, const nrmi_view *v, size_t g, size_t w)
+    const nrmi_centre *mu, const nrm_acc *size, const nrm_acc *gain, const nrmi_sums *sums, int p,
+    const nrmi_view *v, size_t g, size_t w)
 {
     const int kind = p % NRM_CENTRED, centred = p > NRM_CENTRED, columns = v->kind == NRMI_COLUMNS;
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length;
@@ -2287,7 +2238,7 @@ static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
             const size_t i = n * v->pitch + g * v->apart + j, c = columns ? j : 0;
             nrm_real q = x[i] - mu->high[c];
             if (kind != NRM_L2) q = NRM_LP_SIGN(nrmi_lp_u(x[i], mu, c, p));
-            if (kind == NRM_LINF && i != first[c]) q = 0;                          /* LP.8 */
+            if (kind == NRM_LINF && i != first[c]) q = 0; /* LP.8 */
             dx[i] = ((dy[i] - dy_mean[c]) + (q * slope[c] + shift[c])) * scale[c]; /* LP.11 */
         }
 }
@@ -2295,12 +2246,11 @@ static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
 /*
 In mode frozen only the direct path is left:
 
-    dxᵢ = γ·r·dyᵢ (frozen)                                            [LP.12]
+    dxᵢ = γ·r·dyᵢ (frozen)  [LP.12]
 */
 NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                                      const nrm_real *dy, const nrm_real *x, const nrm_acc *mean,
-                                      const nrm_acc *scale, const nrm_real *gamma, int p, int mode,
-                                      nrm_real eps, size_t N, size_t C, size_t S)
+    const nrm_real *dy, const nrm_real *x, const nrm_acc *mean, const nrm_acc *scale,
+    const nrm_real *gamma, int p, int mode, nrm_real eps, size_t N, size_t C, size_t S)
 {
     const nrm_acc *const rstd = scale;
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED)};
@@ -2334,16 +2284,15 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
 
 Doubling x doubles t, so Euler's theorem gives LP.13. Sum LP.11, multiplied by xᵢ or as it is:
 
-    ∑ᵢ kᵢ·xᵢ = t                                                      (LP.13)
-    ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                                       (LP.14)
-    ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred                        (LP.15)
-    ⟨|c|⟩ ≤ √⟨c²⟩ ≤ maxᵢ |cᵢ|                                         (LP.16)
+    ∑ᵢ kᵢ·xᵢ = t                                 (LP.13)
+    ∑ᵢ dxᵢ·xᵢ = γ·ε·r·∑ᵢ dyᵢ·x̂ᵢ                  (LP.14)
+    ∑ᵢ dxᵢ = −γ·r·∑ⱼ dyⱼ·x̂ⱼ·∑ᵢ kᵢ, 0 if centred  (LP.15)
+    ⟨|c|⟩ ≤ √⟨c²⟩ ≤ maxᵢ |cᵢ|                    (LP.16)
 
 So no size leaves a gradient along x except for ε, as in BN.22, with the same consequences for the
 weights before the layer. BN.21 holds only if centred. By LP.16, centred L1 gives the largest
 outputs (for normal values 1.25 times batch norm's) and L∞ the smallest, within β ± γ.
 */
-
 /*
 ## 9  Activations, softmax and cross-entropy
 
@@ -2385,7 +2334,7 @@ static int nrmi_check_activation(int activation, size_t count)
 NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activation, size_t count)
 {
     const nrmi_arg args[] = {NRM_ARG(y, count, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(x, count, NRMI_NEEDED | NRMI_IN_PLACE)};
+        NRM_ARG(x, count, NRMI_NEEDED | NRMI_IN_PLACE)};
     size_t i;
     int rc = nrmi_check_activation(activation, count);
     if (rc == NRM_OK && count > 0) rc = NRM_CHECK(args);
@@ -2407,12 +2356,11 @@ The derivatives need only the *output* y. At x = 0 ReLU has none, and 0 is taken
     tanh′ = 1 − y²              [ACT.5]
     sigmoid′ = y·(1 − y)        [ACT.6]
 */
-NRM_DEF int nrm_activation_backward(nrm_real *dx, const nrm_real *dy, const nrm_real *y,
-                                    int activation, size_t count)
+NRM_DEF int nrm_activation_backward(
+    nrm_real *dx, const nrm_real *dy, const nrm_real *y, int activation, size_t count)
 {
     const nrmi_arg args[] = {NRM_ARG(dx, count, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(dy, count, NRMI_NEEDED | NRMI_IN_PLACE),
-                             NRM_ARG(y, count, NRMI_NEEDED)};
+        NRM_ARG(dy, count, NRMI_NEEDED | NRMI_IN_PLACE), NRM_ARG(y, count, NRMI_NEEDED)};
     size_t i;
     int rc = nrmi_check_activation(activation, count);
     if (rc == NRM_OK && count > 0) rc = NRM_CHECK(args);
@@ -2468,12 +2416,12 @@ static nrm_acc nrmi_cross_entropy_row(nrm_real *p, const nrm_real *z, size_t lab
     return nrmi_finite(sum) ? nrmi_log(sum) + (h - right) : sum; /* CE.4 */
 }
 
-NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_real *logits,
-                                      const int *labels, size_t N, size_t C)
+NRM_DEF int nrm_cross_entropy_forward(
+    nrm_acc *loss, nrm_real *prob, const nrm_real *logits, const int *labels, size_t N, size_t C)
 {
     const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
-    const nrmi_arg args[] = {
-        NRM_ARG(loss, 1, NRMI_OUT | NRMI_NEEDED), NRM_ARG(prob, N * C, NRMI_OUT | NRMI_IN_PLACE),
+    const nrmi_arg args[] = {NRM_ARG(loss, 1, NRMI_OUT | NRMI_NEEDED),
+        NRM_ARG(prob, N * C, NRMI_OUT | NRMI_IN_PLACE),
         NRM_ARG(logits, N * C, needed | NRMI_IN_PLACE), NRM_ARG(labels, N, needed)};
     nrm_acc sum = 0;
     size_t n;
@@ -2482,8 +2430,8 @@ NRM_DEF int nrm_cross_entropy_forward(nrm_acc *loss, nrm_real *prob, const nrm_r
     if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, C);
     if (rc != NRM_OK) return rc;
     for (n = 0; n < N; n++)
-        sum += nrmi_cross_entropy_row(prob != NULL ? prob + n * C : NULL, logits + n * C,
-                                      (size_t)labels[n], C);
+        sum += nrmi_cross_entropy_row(
+            prob != NULL ? prob + n * C : NULL, logits + n * C, (size_t)labels[n], C);
     *loss = N > 0 ? sum / (nrm_acc)N : 0; /* CE.5 */
     return nrmi_finite(*loss) ? NRM_OK : NRM_NONFINITE;
 }
@@ -2495,11 +2443,10 @@ right class.
     dz_c = (1/N)·(p_c − δ_ct)  [CE.6]
     ∑_c dz_c = 0               (CE.7)
 */
-NRM_DEF int nrm_cross_entropy_backward(nrm_real *dlogits, const nrm_real *prob, const int *labels,
-                                       size_t N, size_t C)
+NRM_DEF int nrm_cross_entropy_backward(
+    nrm_real *dlogits, const nrm_real *prob, const int *labels, size_t N, size_t C)
 {
-    const nrmi_arg args[] = {
-        NRM_ARG(dlogits, N * C, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
+    const nrmi_arg args[] = {NRM_ARG(dlogits, N * C, NRMI_OUT | NRMI_NEEDED | NRMI_IN_PLACE),
         NRM_ARG(prob, N * C, NRMI_NEEDED | NRMI_IN_PLACE), NRM_ARG(labels, N, NRMI_NEEDED)};
     size_t n, c;
     int rc = nrmi_check_sizes(N, C, 1);
@@ -2525,12 +2472,12 @@ static size_t nrmi_argmax_row(const nrm_real *z, size_t C)
     return best;
 }
 
-NRM_DEF int nrm_accuracy(nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N,
-                         size_t C)
+NRM_DEF int nrm_accuracy(
+    nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N, size_t C)
 {
     const int needed = N > 0 ? NRMI_NEEDED : NRMI_IN;
     const nrmi_arg args[] = {NRM_ARG(accuracy, 1, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(logits, N * C, needed), NRM_ARG(labels, N, needed)};
+        NRM_ARG(logits, N * C, needed), NRM_ARG(labels, N, needed)};
     size_t n, hits = 0;
     int rc = nrmi_check_sizes(N, C, 1);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
@@ -2564,8 +2511,8 @@ NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W
     size_t N, size_t in, size_t out)
 {
     const nrmi_arg args[] = {NRM_ARG(y, N * out, NRMI_OUT | NRMI_NEEDED),
-                             NRM_ARG(x, N * in, NRMI_NEEDED), NRM_ARG(W, in * out, NRMI_NEEDED),
-                             NRM_ARG(b, out, NRMI_IN)};
+        NRM_ARG(x, N * in, NRMI_NEEDED), NRM_ARG(W, in * out, NRMI_NEEDED),
+        NRM_ARG(b, out, NRMI_IN)};
     const nrmi_matrix w = nrmi_strided(W, out, 1);
     size_t n;
     int rc = nrmi_check_linear(N, in, out);
@@ -2602,9 +2549,9 @@ static void nrmi_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const
 NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const nrm_real *dy,
     const nrm_real *x, const nrm_real *W, size_t N, size_t in, size_t out)
 {
-    const nrmi_arg args[] = {
-        NRM_ARG(dx, N * in, NRMI_OUT), NRM_ARG(dW, in * out, NRMI_OUT), NRM_ARG(db, out, NRMI_OUT),
-        NRM_ARG(dy, N * out, NRMI_NEEDED), NRM_ARG(x, N * in, dW != NULL ? NRMI_NEEDED : NRMI_IN),
+    const nrmi_arg args[] = {NRM_ARG(dx, N * in, NRMI_OUT), NRM_ARG(dW, in * out, NRMI_OUT),
+        NRM_ARG(db, out, NRMI_OUT), NRM_ARG(dy, N * out, NRMI_NEEDED),
+        NRM_ARG(x, N * in, dW != NULL ? NRMI_NEEDED : NRMI_IN),
         NRM_ARG(W, in * out, dx != NULL ? NRMI_NEEDED : NRMI_IN)};
     int rc = nrmi_check_linear(N, in, out);
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
@@ -2618,15 +2565,14 @@ NRM_DEF int nrm_linear_backward(nrm_real *dx, nrm_real *dW, nrm_real *db, const 
 *What happens to a gradient that passes through the same weights five hundred times, and what does a
 norm in the loop change?*
 
-Each step computes the next state of H numbers from the present one and an input. For the loss that
-is a network of T layers with the same weights. Layer norm was designed for it: one γ and β serve
-sequences of any length.
+For the loss T steps are a network of T layers with the same weights. Layer norm was designed for
+it: one γ and β serve sequences of any length.
 
 ### 11.1  Shapes
 
 T steps of N sequences, stored step by step. Step t computes the summed inputs a[t] and the state
-h[t+1] from h[t] and x[t]. There is a μ and an r for each row of a (layer norm), or for each unit at
-each step (batch norm).
+h[t+1], H numbers each, from h[t] and x[t]. Layer norm has a μ and an r for each row of a, batch
+norm for each unit at each step.
 */
 /* How many means a step has. */
 static size_t nrmi_rnn_groups(const nrm_rnn *rnn)
@@ -2660,8 +2606,7 @@ static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_a
     const int norm = rnn->norm != NRM_NO_NORM, tracked = mode == NRM_TRAIN ? NRMI_OUT : NRMI_IN;
     const int save = norm && (mode != NRM_INFER || mean != NULL || rstd != NULL);
     const int kept = save ? NRMI_OUT | NRMI_NEEDED : NRMI_OUT;
-    const nrmi_arg args[] = {
-        NRM_ARG(h, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
+    const nrmi_arg args[] = {NRM_ARG(h, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
         NRM_ARG(a, rows * H, NRMI_OUT | NRMI_NEEDED), NRM_ARG(norm ? mean : NULL, saved, kept),
         NRM_ARG(norm ? rstd : NULL, saved, kept), NRM_RUNNING_ARGS(H, tracked),
         NRM_ARG(x, rows * rnn->in, NRMI_NEEDED), NRM_ARG(rnn->Wx, rnn->in * H, NRMI_NEEDED),
@@ -2677,8 +2622,7 @@ static int nrmi_check_rnn_step(const nrm_real *h, const nrm_real *a, const nrm_a
 ### 11.2  Forward
 
 γ and β act unit by unit. The norm is LN.4 on each row of a[t], or BN.4 on each column, or none;
-then β is the usual bias. x·Wx is one product of T·N rows. As one norm serves both terms, a large
-input takes most of the variance that divides the row, and leaves little to the state.
+then β is the usual bias. x·Wx is one product of T·N rows.
 
     a[t] = x[t]·Wx + h[t]·Wh  [RNN.1]
     z[t] = γ·norm(a[t]) + β   [RNN.2]
@@ -2698,16 +2642,16 @@ NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rs
         rc = nrmi_check_rnn_step(h, a, mean, rstd, x, rnn, running ? running + t : NULL, mode);
     if (rc != NRM_OK) return rc;
     nrmi_product(a, nrmi_strided(x, rnn->in, 1), nrmi_strided(rnn->Wx, H, 1), rnn->T * N, H,
-                 rnn->in, 1); /* RNN.1 */
+        rnn->in, 1); /* RNN.1 */
     for (t = 0; t < rnn->T; t++, h += N * H, a += N * H) {
         nrm_real *next = h + N * H;
         nrmi_product(a, nrmi_strided(h, H, 1), nrmi_strided(rnn->Wh, H, 1), N, H, H, 0);
         if (rnn->norm == NRM_LAYER_NORM)
             rc |= nrm_layernorm_forward(next, mean, rstd, a, rnn->gamma, rnn->beta, /* RNN.2 */
-                                        rnn->eps, N, H);
+                rnn->eps, N, H);
         else if (rnn->norm == NRM_BATCH_NORM)
             rc |= nrm_batchnorm_forward(next, mean, rstd, running, a, rnn->gamma, /* RNN.2 */
-                                        rnn->beta, mode, rnn->eps, N, H, 1);
+                rnn->beta, mode, rnn->eps, N, H, 1);
         for (i = 0; i < N * H && rnn->norm == NRM_NO_NORM; i++)
             next[i] = rnn->beta != NULL ? a[i] + rnn->beta[i % H] : a[i];
         (void)nrm_activation_forward(next, next, rnn->activation, N * H); /* RNN.3 */
@@ -2756,12 +2700,12 @@ static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grad
         (void)nrm_activation_backward(d, dh + next, h + next, rnn->activation, N * H); /* RNN.4 */
         if (rnn->norm == NRM_LAYER_NORM)
             (void)nrm_layernorm_backward(d, to->dgamma, to->dbeta, d, a + now, mean + s, rstd + s,
-                                         rnn->gamma, N, H); /* RNN.5 */
+                rnn->gamma, N, H); /* RNN.5 */
         else if (rnn->norm == NRM_BATCH_NORM)
             (void)nrm_batchnorm_backward(d, to->dgamma, to->dbeta, d, a + now, mean + s, rstd + s,
-                                         rnn->gamma, mode, N, H, 1); /* RNN.5 */
+                rnn->gamma, mode, N, H, 1); /* RNN.5 */
         nrmi_product(dh + now, nrmi_strided(d, H, 1), nrmi_strided(rnn->Wh, 1, H), /* RNN.6 */
-                     N, H, H, 0);
+            N, H, H, 0);
     }
 }
 
@@ -2782,8 +2726,7 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
     if (rc == NRM_OK && rnn->N > 0 && rnn->T > 0) {
         const size_t rows = rnn->T * rnn->N, H = rnn->H, saved = rnn->T * nrmi_rnn_groups(rnn);
         const int norm = rnn->norm != NRM_NO_NORM, need = norm ? NRMI_NEEDED : NRMI_IN;
-        const nrmi_arg args[] = {
-            NRM_ARG(dh, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
+        const nrmi_arg args[] = {NRM_ARG(dh, rows * H + rnn->N * H, NRMI_OUT | NRMI_NEEDED),
             NRM_ARG(dx, rows * rnn->in, NRMI_OUT), NRM_ARG(da, rows * H, NRMI_OUT | NRMI_NEEDED),
             NRM_ARG(to->dWx, rnn->in * H, NRMI_OUT), NRM_ARG(to->dWh, H * H, NRMI_OUT),
             NRM_ARG(norm ? to->dgamma : NULL, H, NRMI_OUT), NRM_ARG(to->dbeta, H, NRMI_OUT),
@@ -2798,7 +2741,7 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
         nrmi_rnn_through_time(dh, da, to, h, a, mean, rstd, rnn, mode);
         (void)nrm_linear_backward(NULL, to->dWh, NULL, da, h, NULL, rows, H, H); /* RNN.7 */
         (void)nrm_linear_backward(dx, to->dWx, norm ? NULL : to->dbeta, da, x, rnn->Wx, rows,
-                                  rnn->in, H); /* RNN.8, RNN.9 */
+            rnn->in, H); /* RNN.8, RNN.9 */
     }
     return rc;
 }
@@ -2820,22 +2763,18 @@ s.
     E[|da·Whᵀ|²] = s²·|da|²               (RNN.12)
     norm(c·a) = norm(a) for c > 0, ε = 0  (RNN.13)
 
-Without a norm a step's factor is s times the root mean square of f′, and 1 only for a single,
-unknown s. With layer norm it is also multiplied by γ·r, and 1/r² is, except for ε, the variance of
-the row: s²·⟨h²⟩ plus the part of the input. So s cancels without input, or if Wx is scaled along
-with Wh. What remains, without input, is the root of γ²·⟨f′²⟩/⟨h²⟩: 1 for ReLU, 1.085 for tanh with
-γ = 1, 1.00006 with γ = 0.1. Input at every step makes it smaller, as the state then has only a part
-of the variance: the cell forgets (docs/experiments/20_recurrent_norm.md).
+Without a norm a step's factor is s times the root mean square of f′. With layer norm it is also
+multiplied by γ·r, and 1/r² is, except for ε, the variance of the row: s²·⟨h²⟩ plus the part of the
+input. So s cancels without input, or if Wx is scaled along with Wh. What remains, without input, is
+the root of γ²·⟨f′²⟩/⟨h²⟩: 1 for ReLU, 1.085 for tanh with γ = 1, 1.00006 with γ = 0.1. Input at
+every step makes it smaller, as the state then has only a part of the variance: the cell forgets
+(docs/experiments/20_recurrent_norm.md).
 
 As scaling a row of a changes nothing, LN.15 and LN.16 give, for one row and summed over all rows:
 
     ∑ₖ h[t]ₖ·(dh[t] − e[t])ₖ + ∑ᵢ x[t]ᵢ·dx[t]ᵢ = H·ε·r²·⟨g·x̂⟩                (RNN.14)
     ∑ₖⱼ Whₖⱼ·dWhₖⱼ + ∑ᵢⱼ Wxᵢⱼ·dWxᵢⱼ = the sum of H·ε·r²·⟨g·x̂⟩ over all rows  (RNN.15)
-
-Except for ε, the gradient of the weights has no component that scales Wh and Wx together, and in a
-step without input the gradient from later steps has none along the state.
 */
-
 /*
 ## 12  The tiny multilayer perceptron
 
@@ -2908,7 +2847,7 @@ static int nrmi_check_net(const nrm_mlp *net, const nrm_real *x, size_t N, int m
     return rc;
 }
 
-/* Train mode moves running statistics only if `moves`, and with sync.merge it is chapter 4's. */
+/* Train mode moves running statistics only if `moves`. */
 static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode, int moves)
 {
     const nrm_mlp_spec *spec = &net->spec;
@@ -2925,13 +2864,13 @@ static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode,
     if (kind == NRM_LP_BATCH_NORM)
         return nrm_lp_batchnorm_forward(y, m, r, run, x, g, b, s->shape.p, mode, eps, N, D, 1);
     if (kind == NRM_NOISY_BATCH_NORM)
-        return nrm_noisy_batchnorm_forward(y, s->scale, m, r, run, x, g, b, &spec->noise, &net->rng,
-                                           mode, eps, N, D, 1);
+        return nrm_noisy_batchnorm_forward(
+            y, s->scale, m, r, run, x, g, b, &spec->noise, &net->rng, mode, eps, N, D, 1);
     if (kind == NRM_BATCH_RENORM) { /* it reads running statistics: if they stay, a copy moves */
         NRM_MEMCPY(copy.mean, s->running.mean, D * sizeof *copy.mean);
         NRM_MEMCPY(copy.var, s->running.var, D * sizeof *copy.var);
         return nrm_batchrenorm_forward(y, s->ratio, s->offset, m, r, still ? &copy : run, x, g, b,
-                                       spec->r_max, spec->d_max, mode, eps, N, D, 1);
+            spec->r_max, spec->d_max, mode, eps, N, D, 1);
     }
     if (mode != NRM_TRAIN || spec->sync.merge == NULL)
         return nrm_batchnorm_forward(y, m, r, run, x, g, b, mode, eps, N, D, 1);
@@ -2996,7 +2935,7 @@ static int nrmi_norm_backward(nrm_mlp *net, nrm_mlp_state *s, nrm_real *d, size_
     return nrm_sync_batchnorm_backward(d, d, x, NULL, m, r, g, s->stats, s->sums, N, D, 1);
 }
 
-/* From the gradient of the logits to net->grads. Layers take turns in net->work. */
+/* From the gradient of the logits to net->grads. */
 static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 {
     int rc = NRM_OK;
@@ -3024,9 +2963,8 @@ static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode
     BN(x + b) = BN(x) for b constant in each channel  (MLP.3)
     LN(x + b) = LN(x + b − ⟨b⟩)                       (MLP.4)
 
-Before a *batch* norm in train mode it is, and has gradient zero by BN.21. (Adam divides rounding
-noise by its own size and makes full steps of it.) Before a *layer* norm only the mean of b is lost.
-With running statistics, or after f, all of b counts.
+Before a *batch* norm in train mode it is, and has gradient zero by BN.21. Before a *layer* norm
+only the mean of b is lost. With running statistics, or after f, all of b counts.
 
 ### 12.4  Initial weights
 
@@ -3079,8 +3017,7 @@ the whole batch is
     L = ∑_w (N_w/N)·L_w  [MLP.9]
 
 So each worker weights its gradient by N_w/N, and the gradients are added up. Up to rounding this is
-the gradient of the undivided batch, if batch norm is merged. If `sync` works in the order of the
-workers, all copies keep the same bits.
+the gradient of the undivided batch, if batch norm is merged.
 */
 static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
     size_t N, int mode, int moves)
@@ -3123,8 +3060,8 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
     return rc;
 }
 
-NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-    size_t N, int mode)
+NRM_DEF int nrm_mlp_gradient(
+    nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N, int mode)
 {
     return net == NULL ? NRM_ENULL : nrmi_mlp_gradient(net, loss, x, labels, N, mode, 0);
 }
@@ -3132,9 +3069,9 @@ NRM_DEF int nrm_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
 /*
 ### 12.6  Optimizers
 
-Gradient descent with Polyak's heavy ball κ, in PyTorch's form, and Adam (Kingma and Ba 2015), in
-step t = 1, 2, ... with learning rate η and ε = `adam_eps`. a and b start at 0. In Adam they average
-g and g², and dividing by 1 − βᵗ removes the effect of that start.
+Gradient descent with Polyak's heavy ball κ, in PyTorch's form, and Adam, in step t = 1, 2, ... with
+learning rate η and ε = `adam_eps`. a and b start at 0. In Adam they average g and g², and dividing
+by 1 − βᵗ removes the effect of that start.
 
     a ← κ·a + g                                   [OPT.1]
     θ ← θ − η·a                                   [OPT.2]
@@ -3172,16 +3109,16 @@ NRM_DEF int nrm_mlp_step(nrm_mlp *net)
     return NRM_OK;
 }
 
-NRM_DEF int nrm_mlp_train_step(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-    size_t N)
+NRM_DEF int nrm_mlp_train_step(
+    nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N)
 {
     int rc = net == NULL ? NRM_ENULL : nrmi_check_eps(net->spec.lr) ? NRM_ERATE : NRM_OK;
     if (rc == NRM_OK) rc = nrmi_mlp_gradient(net, loss, x, labels, N, NRM_TRAIN, 1);
     return rc != NRM_OK || (N == 0 && net->spec.sync.add == NULL) ? rc : nrm_mlp_step(net);
 }
 
-NRM_DEF int nrm_mlp_eval(nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
-    const int *labels, size_t N)
+NRM_DEF int nrm_mlp_eval(
+    nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x, const int *labels, size_t N)
 {
     const size_t classes = net != NULL ? net->state[net->spec.layers - 1].shape.width : 0;
     nrm_acc mean, hit, losses = 0, hits = 0;
@@ -3234,13 +3171,12 @@ static int nrmi_check_spec(const nrm_mlp_spec *spec)
     if (spec->gamma_init < NRM_GAMMA_ONE || spec->gamma_init > NRM_GAMMA_UNIFORM) return NRM_EKIND;
     if (spec->optimizer != NRM_SGD && spec->optimizer != NRM_ADAM) return NRM_EKIND;
     if (!(spec->heavy_ball >= 0 && spec->heavy_ball < 1 && spec->beta1 >= 0 && spec->beta1 < 1 &&
-          spec->beta2 >= 0 && spec->beta2 < 1 && spec->adam_eps > 0)) /* 0: Adam divides 0 by 0 */
+            spec->beta2 >= 0 && spec->beta2 < 1 && spec->adam_eps > 0)) /* 0: Adam divides 0 by 0 */
         return NRM_ERATE;
     if (nrmi_check_eps(spec->lr) || nrmi_check_eps(spec->adam_eps)) return NRM_ERATE;
     for (l = 0; l < spec->layers && rc == NRM_OK; l++) rc = nrmi_check_layer(spec->layer + l, spec);
     return rc;
 }
-
 #define NRM_TAKE(type, count) ((type *)nrmi_take(arena, (count), sizeof(type)))
 
 /* The activations of a layer. A place that it lacks shares the linear part's buffer. */
@@ -3268,7 +3204,7 @@ static void nrmi_layout_layer(nrmi_arena *arena, nrm_mlp_state *s, const nrm_mlp
     if (spec->sync.merge != NULL) s->sums = NRM_TAKE(nrm_sums, width);
 }
 
-/* Measures the block and lays it out, so that the two cannot disagree. */
+/* Measures the block, or lays it out. */
 static void nrmi_layout(nrm_mlp *net, nrmi_arena *arena, const nrm_mlp_spec *spec)
 {
     size_t l, a, n = 0, N = spec->max_batch, in = spec->inputs, widest = 0;
@@ -3336,9 +3272,8 @@ parameter a little, see how the loss moves, and compare with the gradient.
 
 ### 13.1  How to use it
 
-Write a function that evaluates the loss, list the arrays and their gradients, and call
-`nrm_gradcheck`. Compile with `NRM_DOUBLE`: in float the differences of a loss have few digits left.
-Three habits decide whether it can find anything.
+Write a function that evaluates the loss, and list the arrays and their gradients. Compile with
+`NRM_DOUBLE`: in float the differences of a loss have few digits. Three habits find more mistakes.
 
 - As the loss of a layer use L = ∑ yᵢ·wᵢ with fixed random wᵢ. With L = ∑ yᵢ the dx of a batch norm
   is zero, by BN.6, and with L = ∑ yᵢ² of the order of ε, by BN.7; so it is for a layer norm with γ
@@ -3383,14 +3318,14 @@ static nrm_acc nrmi_loss_at(nrmi_check *check, nrm_real *theta, nrm_real value)
 /*
 ### 13.2  The difference and its error
 
-The central difference looks at both sides, so its error has no term in h.
+The error of the central difference has no term in h.
 
     D(h) = (L(θ + h) − L(θ − h))/(2·h)  [GC.1]
     D(h) = L′ + (h²/6)·L‴ + O(h⁴)       (GC.2)
 */
 /* D, and the slopes of both sides. (Rounding changes the step a little: to up - at.) */
-static nrm_acc nrmi_both_sides(nrm_acc *left, nrm_acc *right, nrmi_check *check, nrm_real *theta,
-    nrm_acc h)
+static nrm_acc nrmi_both_sides(
+    nrm_acc *left, nrm_acc *right, nrmi_check *check, nrm_real *theta, nrm_acc h)
 {
     const nrm_real at = *theta;
     const nrm_real up = (nrm_real)((nrm_acc)at + h), down = (nrm_real)((nrm_acc)at - h);
@@ -3442,8 +3377,8 @@ static nrmi_slope nrmi_attempt(nrmi_check *check, nrm_real *theta, nrm_acc h)
                         slope.noise;
     slope.jump = nrmi_abs(J[2]);
     ratio = J[0] < 0 || J[0] > 0 ? J[2] / J[0] : 0;
-    slope.kink = check->crossed || (ratio > (nrm_acc)0.5 && ratio < (nrm_acc)1.1 &&
-                                    slope.jump > 8 * slope.noise);
+    slope.kink = check->crossed ||
+                 (ratio > (nrm_acc)0.5 && ratio < (nrm_acc)1.1 && slope.jump > 8 * slope.noise);
     return slope;
 }
 
@@ -3457,7 +3392,7 @@ are compared with a thousandth of its largest, or, where rounding hides even tha
 
 A gradient a is *wrong* only if it differs from R(h/2) by more than the tolerance plus four times U,
 and *unsettled* if U is too large to judge even an entry as big as the largest of its array. Kinks
-are counted, as a check that skipped everything has not passed. So are *vanishing* entries, whose
+are counted: a check that skipped everything has not passed. So are *vanishing* entries, whose
 gradients are both zero within rounding.
 */
 /* Enters the verdict on the gradient a of one entry into the report. */
@@ -3470,13 +3405,13 @@ static void nrmi_judge(nrm_gradcheck_report *report, size_t index, nrm_acc a,
     const nrm_acc ruler = U > tolerance * scale ? nrmi_larger(scale, largest) : scale;
     const nrm_acc error = ruler > 0 ? gap / ruler : 0; /* GC.6 */
     size_t judged = 0; /* neither wrong nor left out */
-    size_t *const count = !nrmi_finite(a) ? &report->wrong
+    size_t *const count = !nrmi_finite(a)                      ? &report->wrong
                           : !nrmi_finite(R) || !nrmi_finite(U) ? &report->unsettled
-                          : size <= 4 * slope->noise ? &report->vanishing
-                          : slope->kink ? &report->kinks
-                          : gap > tolerance * scale + 4 * U ? &report->wrong
-                          : U > tolerance * ruler ? &report->unsettled
-                          : &judged;
+                          : size <= 4 * slope->noise           ? &report->vanishing
+                          : slope->kink                        ? &report->kinks
+                          : gap > tolerance * scale + 4 * U    ? &report->wrong
+                          : U > tolerance * ruler              ? &report->unsettled
+                                                               : &judged;
     report->checked++;
     ++*count;
     if ((count == &judged || count == &report->wrong) &&
@@ -3498,8 +3433,8 @@ larger. If U is then too large, or at a kink, an eighth of the step is tried, up
     h = step·max(|θᵢ|, √⟨θ²⟩)  [GC.4]
 */
 /* The slope at theta by the step h, or a smaller one. */
-static nrmi_slope nrmi_settle(nrmi_check *check, nrm_real *theta, nrm_acc h, nrm_acc tolerance,
-    nrm_acc largest)
+static nrmi_slope nrmi_settle(
+    nrmi_check *check, nrm_real *theta, nrm_acc h, nrm_acc tolerance, nrm_acc largest)
 {
     nrmi_slope best = nrmi_attempt(check, theta, h);
     const nrm_acc noise = best.noise;
@@ -3541,8 +3476,9 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
         nrmi_judge(report, i, (nrm_acc)group->grad[i], &slope, o->tolerance, largest);
     }
     report->status = report->wrong > 0 ? NRM_EGRADIENT : NRM_OK;
-    if (report->wrong == 0 && (report->unsettled > 0 ||
-         (report->kinks > 0 && report->kinks + report->vanishing == report->checked)))
+    if (report->wrong == 0 &&
+        (report->unsettled > 0 ||
+            (report->kinks > 0 && report->kinks + report->vanishing == report->checked)))
         report->status = NRM_EUNSETTLED;
 }
 
@@ -3585,11 +3521,13 @@ that no compiler option can remove the test.
 */
 NRM_DEF const char *nrm_strerror(int status)
 {
-#define NRM_STATUS_CASE(name, value, message)                                                      \
-    case value: return message;
+#define NRM_STATUS_CASE(name, value, message) \
+    case value: \
+        return message;
     switch (status) {
         NRM_STATUS_LIST(NRM_STATUS_CASE)
-    default: return "unknown status code";
+    default:
+        return "unknown status code";
     }
 #undef NRM_STATUS_CASE
 }
@@ -3675,15 +3613,15 @@ side. With S > 1 a channel is N *runs* of S values. The rows of `[N][D]` are one
 */
 enum {
     NRMI_FETCH_FROM = 1048576, /* numbers from which memory is asked for data ahead of time */
-    NRMI_AT_ONCE = 4096,       /* numbers of a strip of rows: the first-level cache         */
+    NRMI_AT_ONCE = 4096, /* numbers of a strip of rows: the first-level cache         */
     NRMI_BAND_NUMBERS = 16384, /* numbers of a band: the second-level cache                 */
-    NRMI_ONE_SWEEP = 4096,     /* columns that are summed while dx is computed, at most     */
+    NRMI_ONE_SWEEP = 4096, /* columns that are summed while dx is computed, at most     */
 #ifdef NRM_PLAIN
     NRMI_GROUP = 1,
     NRMI_BAND = 1
 #else
     NRMI_GROUP = 16, /* rows of a strip, at most */
-    NRMI_BAND = 64   /* rows of a band, at most  */
+    NRMI_BAND = 64 /* rows of a band, at most  */
 #endif
 };
 #define NRM_LANES (64 / sizeof(nrm_real)) /* L of SUM.8 */
@@ -3691,7 +3629,7 @@ enum {
 static nrmi_view nrmi_channels(size_t N, size_t C, size_t S)
 {
     const nrmi_view v = {C, N, S, C * S, S, 1, N * C * S < NRMI_FETCH_FROM ? 0 : S,
-                         S == 1 ? NRMI_COLUMNS : NRMI_RUNS};
+        S == 1 ? NRMI_COLUMNS : NRMI_RUNS};
     return v;
 }
 
@@ -3772,8 +3710,10 @@ static void nrmi_put(nrmi_moments *t, size_t k, nrm_real x1, nrm_acc offset, nrm
 
 static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var)
 {
-    const nrm_real high = (nrm_real)mean;
-    nrmi_put(t, k, high, mean - (nrm_acc)high, var);
+    t->mean[k] = mean;
+    t->var[k] = var;
+    t->at.high[k] = (nrm_real)mean;
+    t->at.low[k] = (nrm_real)(mean - (nrm_acc)t->at.high[k]); /* SUM.10 */
 }
 
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)
@@ -3791,8 +3731,8 @@ static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)
     return lost;
 }
 
-static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, const nrmi_view *v,
-                       size_t g, size_t w)
+static void nrmi_saved(
+    nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length;
     nrmi_sums s;
@@ -3809,7 +3749,7 @@ static void nrmi_saved(nrmi_centre *mu, const nrm_acc *mean, const nrm_real *x, 
 /*
 Two passes in `nrm_acc`, from the first value x₁, are the definition of mean and variance:
 
-    μ = x₁ + (1/M)·∑ᵢ (xᵢ − x₁), v = (1/M)·∑ᵢ (xᵢ − μ)²                [SUM.7]
+    μ = x₁ + (1/M)·∑ᵢ (xᵢ − x₁), v = (1/M)·∑ᵢ (xᵢ − μ)²  [SUM.7]
 
 If all values are equal, every difference is exactly 0.
 */
@@ -3841,14 +3781,14 @@ The primitives that follow define what the fast ones of chapters 16 to 18 comput
 #ifdef NRM_PLAIN
 #define NRM_FROM(mu, x) (((nrm_acc)(x) - (nrm_acc)(mu)->high[0]) - (nrm_acc)(mu)->low[0])
 
-static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w)
+static void nrmi_moments_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
     nrmi_two_passes(t, w - 1, x + g * v->apart, v); /* SUM.7 */
 }
 
-static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w)
+static void nrmi_squares_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
     nrm_acc squares = 0;
     size_t i;
@@ -3858,8 +3798,7 @@ static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view 
 }
 
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
-                         size_t w)
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g, size_t w)
 {
     const nrm_acc r = rstd != NULL ? *rstd : 1;
     size_t j;
@@ -3874,7 +3813,7 @@ static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma
 }
 
 static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
-                        const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w)
+    const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w)
 {
     const nrm_acc b = shift != NULL ? *shift : 0;
     size_t j;
@@ -3885,21 +3824,21 @@ static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, c
 }
 
 static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
-                             const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
-                             const nrmi_view *v, size_t g, size_t w)
+    const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta, const nrmi_view *v, size_t g,
+    size_t w)
 {
     const size_t set = g % v->sets * v->length;
     size_t j;
     for (j = 0; j < w * v->length; j++) {
         const size_t i = nrmi_at(v, g, j);
-        const nrm_acc xhat = NRM_FROM(mu, x[i]) * *rstd;                              /* LN.4 */
+        const nrm_acc xhat = NRM_FROM(mu, x[i]) * *rstd; /* LN.4 */
         y[i] = (nrm_real)(xhat * nrmi_or(gamma, set + j, 1) + nrmi_or(beta, set + j, 0)); /* LN.5 */
     }
 }
 
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
-                         const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s,
+    nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
     const nrm_acc c = gamma != NULL ? *gamma : 1;
     const nrm_acc m1 = s != NULL ? s->dy[0] * share : 0;
@@ -3913,9 +3852,8 @@ static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma,
 }
 
 static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                              const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
-                              const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
-                              const nrmi_view *v, size_t g, size_t w)
+    const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd,
+    const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
     const size_t set = g % v->sets * v->length;
     const nrm_acc m1 = s != NULL ? s->dy[0] * share : 0;
@@ -3925,13 +3863,12 @@ static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_rea
         const size_t i = nrmi_at(v, g, j);
         const nrm_acc xhat = NRM_FROM(mu, x[i]) * *rstd, u = (nrm_acc)dy[i];
         const nrm_acc gi = u * nrmi_or(gamma, set + j, 1);
-        if (columns != NULL) columns->dbeta[set + j] += u;         /* LN.8 */
+        if (columns != NULL) columns->dbeta[set + j] += u; /* LN.8 */
         if (columns != NULL) columns->dgamma[set + j] += u * xhat; /* LN.9 */
         if (dx != NULL) dx[i] = (nrm_real)((gi - m1 - xhat * m2) * *rstd); /* LN.14 */
     }
 }
 #endif
-
 /*
 ## 16  Sums and means, fast
 
@@ -3940,31 +3877,30 @@ nearby reference value first.
 
 The variance is often computed in one pass from the identity
 
-    ⟨(x − μ)²⟩ = ⟨x²⟩ − μ²                                            (SUM.1)
+    ⟨(x − μ)²⟩ = ⟨x²⟩ − μ²  (SUM.1)
 
 which is true in algebra and ruinous in arithmetic: for values near 1000 with a spread of 0.1
 both terms are about a million and agree in their first eight digits, and a float has seven.
 But the identity holds for deviations from any number p, a *pivot*, and with a pivot near the
 mean little cancels:
 
-    d = x − p: μ = p + ⟨d⟩, v = ⟨d²⟩ − ⟨d⟩²                           [SUM.2]
+    d = x − p: μ = p + ⟨d⟩, v = ⟨d²⟩ − ⟨d⟩²  [SUM.2]
 
 The first pivot is the first value x₁; for columns it is the mean of the first eight rows,
 since among many columns some would always start far from their mean. The difference of two
 floats of one sign within a factor of two is exact (Sterbenz); any other is rounded by at most
 2⁻²⁴ of itself. The values come in blocks of B. Of a block two sums are needed,
 
-    S₁ = ∑ᵢ (xᵢ − p), S₂ = ∑ᵢ (xᵢ − p)²                               [SUM.3]
+    S₁ = ∑ᵢ (xᵢ − p), S₂ = ∑ᵢ (xᵢ − p)²  [SUM.3]
 
 They are merged with the n values before: with their mean m, and with Q, the sum of their
 squared deviations from m (Chan, Golub and LeVeque 1979).
 
-    δ = p + S₁/B − m, m ← m + δ·B/(n + B)                             [SUM.4]
-    Q ← Q + (S₂ − S₁²/B) + δ²·n·B/(n + B)                             [SUM.5]
-
+    δ = p + S₁/B − m, m ← m + δ·B/(n + B)  [SUM.4]
+    Q ← Q + (S₂ − S₁²/B) + δ²·n·B/(n + B)  [SUM.5]
 */
 #ifndef NRM_PLAIN
-#if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS) &&                       \
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS) && \
     !defined(NRM_ANY_FLOAT_EVAL)
 #if defined(__AVX512F__)
 #define NRM_VEC_BYTES 64
@@ -3972,17 +3908,25 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
 #define NRM_VEC_BYTES 32
 #else
 #define NRM_VEC_BYTES 16
+#if defined(__x86_64__) && !defined(NRM_NO_DISPATCH) && !defined(NRM_NO_LIBC) && \
+    !defined(_MSC_VER) && !defined(__OPTIMIZE_SIZE__)
+#define NRM_DISPATCH
+#ifndef NRM_DISPATCH_LIMIT
+#define NRM_DISPATCH_LIMIT 64
 #endif
-typedef nrm_real nrmi_vec
-    __attribute__((vector_size(NRM_VEC_BYTES), aligned(__alignof__(nrm_real)), may_alias));
+#endif
+#endif
+#define NRM_VECTOR(name, bytes) \
+    typedef nrm_real name \
+        __attribute__((vector_size(bytes), aligned(__alignof__(nrm_real)), may_alias))
+NRM_VECTOR(nrmi_vec, NRM_VEC_BYTES);
+NRM_VECTOR(nrmi_quarter, 16); /* of 64 bytes */
 #define NRM_ON_LINE __attribute__((aligned(64))) /* where a cache line begins */
 #else /* a vector of one number: the same sums in the same order */
 typedef nrm_real nrmi_vec;
+typedef nrm_real nrmi_quarter;
 #define NRM_ON_LINE
 #endif
-#define NRM_VEC (sizeof(nrmi_vec) / sizeof(nrm_real)) /* numbers in a vector */
-#define NRM_TILE_VECS (NRM_VEC == 1 || sizeof(nrmi_vec) == 64 ? 4 : 2) /* see chapter 19 */
-
 #if defined(__GNUC__) || defined(__clang__)
 #define NRM_INLINE static inline __attribute__((always_inline))
 #else
@@ -3996,16 +3940,81 @@ typedef nrm_real nrmi_vec;
 #define NRM_UNROLL _Pragma("GCC unroll 8")
 #endif
 
-/* A statement for each i < n: for vectors as long as there are whole ones, then for single numbers.
-   nrmi_some is the type of what it works on. */
-#define NRM_EACH(i, n, ...)                                                                        \
-    for (; i + NRM_VEC <= (n); i += NRM_VEC) {                                                     \
-        typedef nrmi_vec nrmi_some;                                                                \
-        __VA_ARGS__;                                                                               \
-    }                                                                                              \
-    for (; i < (n); i++) {                                                                         \
-        typedef nrm_real nrmi_some;                                                                \
-        __VA_ARGS__;                                                                               \
+/*
+**Instruction sets.** A *kernel* is a function that works on vectors. Where the compiler may only
+assume the vectors of 16 bytes that every x86-64 has, each kernel is compiled three times, for
+16, 32 (AVX2) and 64 bytes (AVX-512), and at each call the processor decides. No copy fuses
+multiplication and addition, so the choice changes no bit. `NRM_DISPATCH_LIMIT`, the most bytes
+to be used, is there for tests.
+*/
+static int nrmi_bytes(void)
+{
+#ifdef NRM_DISPATCH
+    if (NRM_DISPATCH_LIMIT >= 64 && __builtin_cpu_supports("avx512f")) return 64;
+    if (NRM_DISPATCH_LIMIT >= 32 && __builtin_cpu_supports("avx2")) return 32;
+#endif
+    return sizeof(nrmi_vec);
+}
+#ifdef NRM_DISPATCH
+NRM_VECTOR(nrmi_vec32, 32);
+NRM_VECTOR(nrmi_vec64, 64);
+#define NRM_BYTES const int bytes,
+#define NRM_PASS_ON bytes,
+#define NRM_COPY(name, isa, size, arguments, ...) \
+    static __attribute__((target(isa))) NRM_APART void name##_##size(__VA_ARGS__) \
+    { \
+        name##_any(size, NRM_BARE arguments); \
+    }
+#define NRM_BARE(...) __VA_ARGS__
+#define NRM_KERNEL(name, arguments, ...) \
+    NRM_INLINE void name##_any(const int bytes, __VA_ARGS__); \
+    NRM_COPY(name, "avx512f", 64, arguments, __VA_ARGS__) \
+    NRM_COPY(name, "avx2", 32, arguments, __VA_ARGS__) \
+    static void name(__VA_ARGS__) \
+    { \
+        const int bytes = nrmi_bytes(); \
+        if (bytes == 64) \
+            name##_64 arguments; \
+        else if (bytes == 32) \
+            name##_32 arguments; \
+        else \
+            name##_any(16, NRM_BARE arguments); \
+    } \
+    NRM_INLINE void name##_any(const int bytes, __VA_ARGS__)
+#define NRM_WIDTHS(...) \
+    if (bytes == 64) { \
+        typedef nrmi_vec64 nrmi_some; \
+        __VA_ARGS__ \
+    } else if (bytes == 32) { \
+        typedef nrmi_vec32 nrmi_some; \
+        __VA_ARGS__ \
+    } else { \
+        typedef nrmi_vec nrmi_some; \
+        __VA_ARGS__ \
+    }
+#else
+#define NRM_BYTES
+#define NRM_PASS_ON
+#define NRM_KERNEL(name, arguments, ...) static void name(__VA_ARGS__)
+#define NRM_WIDTHS(...) \
+    { \
+        typedef nrmi_vec nrmi_some; \
+        __VA_ARGS__ \
+    }
+#endif
+
+/* Statements for each i < n: for vectors as long as there are whole ones, then for single numbers.
+   nrmi_some is the type of what they work on, and NRM_MANY how many numbers that are. */
+#define NRM_MANY (sizeof(nrmi_some) / sizeof(nrm_real))
+#define NRM_LOOP(i, n, ...) \
+    for (; i + NRM_MANY <= (n); i += NRM_MANY) { \
+        __VA_ARGS__; \
+    }
+#define NRM_EACH(i, n, ...) \
+    NRM_WIDTHS(NRM_LOOP(i, n, __VA_ARGS__)) \
+    for (; i < (n); i++) { \
+        typedef nrm_real nrmi_some; \
+        __VA_ARGS__; \
     }
 #define NRM_LOAD(at) (*(const nrmi_some *)(at))
 #define NRM_STORE(at, some) (*(nrmi_some *)(at) = (some))
@@ -4014,11 +4023,11 @@ typedef nrm_real nrmi_vec;
 /* m is an offset from x1, the first pivot; p, the pivot of these sums, becomes the next one. What a
    block of B values weighs beside the n before it: 1/B, B/(n + B), n·B/(n + B). */
 static inline void nrmi_merge(nrm_acc *m, nrm_acc *Q, nrm_real *p, nrm_real x1, nrm_acc s1,
-                              nrm_acc s2, nrm_acc inverse, nrm_acc share, nrm_acc between)
+    nrm_acc s2, nrm_acc inverse, nrm_acc share, nrm_acc between)
 {
     const nrm_acc mean = s1 * inverse;
     const nrm_acc delta = ((nrm_acc)*p - (nrm_acc)x1) + mean - *m;
-    *m += delta * share;                              /* SUM.4 */
+    *m += delta * share; /* SUM.4 */
     *Q += (s2 - s1 * mean) + delta * delta * between; /* SUM.5 */
     *p = (nrm_real)((nrm_acc)x1 + *m);
 }
@@ -4028,7 +4037,7 @@ Then p becomes m rounded to `nrm_real`. Measured from m itself, the squares of a
 (S₂ − S₁²/B) + B·δ². No block is longer than the first, so n/(n + B) ≥ ½, and Q gains at least
 half of that:
 
-    S₂ − S₁²/B + δ²·n·B/(n + B) ≥ ½·∑ᵢ (xᵢ − m)² ≥ S₂/8               [SUM.6]
+    S₂ − S₁²/B + δ²·n·B/(n + B) ≥ ½·∑ᵢ (xᵢ − m)² ≥ S₂/8  [SUM.6]
 
 The last step is the price of rounding p: it is the float nearest to m and xᵢ is a float, so
 |xᵢ − p| ≤ 2·|xᵢ − m|. Only the first block depends on how good x₁ is as a pivot. If Q turns
@@ -4039,69 +4048,75 @@ has overflowed or there is a NaN, and the two passes of SUM.7 decide.
 The inner loops SUM.3 therefore work in `nrm_real`, over stretches so short that rounding
 errors stay small, and merging is done in `nrm_acc`, once for each block.
 */
-#define NRM_SETTLED(Q, gross) (4 * (Q) >= (gross) && nrmi_finite(gross)) /* SUM.6 */
-
+#define NRM_SETTLED(Q, gross) ((4 * (Q) >= (gross)) & nrmi_finite(gross)) /* SUM.6 */
 /*
 **The order of a sum** is part of the specification. For neighbours: as many lanes as fit into
 64 bytes (L = 16 floats or 8 doubles); lane j takes the terms whose index in the run is j
 modulo L, and at the end of a block the lanes are folded in half until one is left.
 
-    lⱼ = aⱼ + aⱼ₊L + aⱼ₊₂L + …, added from left to right              [SUM.8]
-    lⱼ ← lⱼ + lⱼ₊ₖ for j < k, k = L/2, L/4, …, 1                       [SUM.9]
+    lⱼ = aⱼ + aⱼ₊L + aⱼ₊₂L + …, added from left to right  [SUM.8]
+    lⱼ ← lⱼ + lⱼ₊ₖ for j < k, k = L/2, L/4, …, 1          [SUM.9]
 
 A block has at most 1024/L lines of L values and goes on from run to run. Columns are summed
 straight down, in blocks of 32 rows. Vectors of any width give the same bits.
 */
 enum {
     NRMI_BLOCK = 1024, /* values in a block of runs  */
-    NRMI_LINES = 32,   /* rows in a block of columns */
-    NRMI_STREAMS = 8   /* rows read at once          */
+    NRMI_LINES = 32, /* rows in a block of columns */
+    NRMI_STREAMS = 8 /* rows read at once          */
 };
 
 /* Two sums under way, of u and of u·d with d = x − p; u is d if dy is NULL (SUM.3), else dy, or
    dy·gamma. */
 typedef struct NRM_OWN(nrmi_lanes) {
-    nrmi_vec u[NRM_LANES / NRM_VEC], ud[NRM_LANES / NRM_VEC];
+    nrm_real u[NRM_LANES] NRM_ON_LINE, ud[NRM_LANES];
 } nrmi_lanes;
 #define NRM_ADD(u_sum, ud_sum, u, d) ((u_sum) += (u), (ud_sum) += (u) * (d))
+#define NRM_ALL_LANES(j) NRM_UNROLL for (j = 0; j < NRM_LANES / NRM_MANY; j++)
 
 /* Adds n neighbours; the last ones, too few for all lanes, go one by one. */
-NRM_INLINE void nrmi_add_run(nrmi_lanes *lanes, const nrm_real *x, nrm_real p, const nrm_real *dy,
-                             const nrm_real *gamma, size_t n)
+NRM_INLINE void nrmi_add_run(NRM_BYTES nrmi_lanes *lanes, const nrm_real *x, nrm_real p,
+    const nrm_real *dy, const nrm_real *gamma, size_t n, int fresh)
 {
-    nrm_real *u_sum = (nrm_real *)lanes->u, *ud_sum = (nrm_real *)lanes->ud;
     size_t i = 0, j;
-    if (n >= NRM_LANES) {
-        nrmi_lanes sum = *lanes; /* a copy that may live in registers */
-        for (; i + NRM_LANES <= n; i += NRM_LANES)
-            NRM_UNROLL for (j = 0; j < NRM_LANES / NRM_VEC; j++)
+    NRM_WIDTHS({
+        nrmi_some u_sum[NRM_LANES / NRM_MANY], ud_sum[NRM_LANES / NRM_MANY], zero = {0};
+        NRM_ALL_LANES(j) u_sum[j] = fresh ? zero : NRM_LOAD(lanes->u + j * NRM_MANY);
+        NRM_ALL_LANES(j) ud_sum[j] = fresh ? zero : NRM_LOAD(lanes->ud + j * NRM_MANY);
+        for (; i + NRM_LANES <= n; i += NRM_LANES) {
+            NRM_ALL_LANES(j)
             {
-                typedef nrmi_vec nrmi_some;
-                const nrm_real *at = x + i + j * NRM_VEC;
-                const nrmi_vec d = NRM_LOAD(at) - p;
-                nrmi_vec u = d;
-                if (dy != NULL) u = NRM_LOAD(dy + (at - x));
-                if (gamma != NULL) u *= NRM_LOAD(gamma + (at - x));
-                NRM_ADD(sum.u[j], sum.ud[j], u, d); /* SUM.8 */
+                const size_t at = i + j * NRM_MANY;
+                const nrmi_some d = NRM_LOAD(x + at) - p;
+                nrmi_some u = d;
+                if (dy != NULL) u = NRM_LOAD(dy + at);
+                if (gamma != NULL) u *= NRM_LOAD(gamma + at);
+                NRM_ADD(u_sum[j], ud_sum[j], u, d); /* SUM.8 */
             }
-        *lanes = sum;
-    }
+        }
+        NRM_ALL_LANES(j) NRM_STORE(lanes->u + j * NRM_MANY, u_sum[j]);
+        NRM_ALL_LANES(j) NRM_STORE(lanes->ud + j * NRM_MANY, ud_sum[j]);
+    })
     for (j = 0; i < n; i++, j++) {
         const nrm_real d = x[i] - p;
         nrm_real u = dy != NULL ? dy[i] : d;
         if (gamma != NULL) u *= gamma[i];
-        NRM_ADD(u_sum[j], ud_sum[j], u, d); /* SUM.8 */
+        NRM_ADD(lanes->u[j], lanes->ud[j], u, d); /* SUM.8 */
     }
 }
 
 /* In quarters of Q lanes: 4, or 2 of doubles. */
-static inline nrm_real nrmi_fold_lanes(const nrmi_vec *lanes)
+static inline nrm_real nrmi_fold_lanes(const nrm_real *l)
 {
+    typedef nrmi_quarter nrmi_some;
     enum { Q = NRM_LANES / 4 };
-    const nrm_real *l = (const nrm_real *)lanes;
     nrm_real q[4] = {0, 0, 0, 0};
-    int j;
-    for (j = 0; j < Q; j++) q[j] = (l[j] + l[j + 2 * Q]) + (l[j + Q] + l[j + 3 * Q]); /* SUM.9 */
+    size_t j;
+    for (j = 0; j < Q; j += NRM_MANY) {
+        const nrmi_some even = NRM_LOAD(l + j) + NRM_LOAD(l + j + 2 * Q); /* SUM.9 */
+        const nrmi_some odd = NRM_LOAD(l + j + Q) + NRM_LOAD(l + j + 3 * Q);
+        NRM_STORE(q + j, even + odd);
+    }
     return Q == 4 ? (q[0] + q[2]) + (q[1] + q[3]) : q[0] + q[1];
 }
 #endif
@@ -4114,8 +4129,8 @@ sums of a few columns stay in registers for eight values. More would be worse, s
 are a multiple of 4 KB apart share eight places in the first-level cache.
 */
 #ifndef NRM_PLAIN
-static void nrmi_add_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const nrm_real *p,
-                          const nrm_real *dy, size_t rows, size_t pitch, size_t w)
+NRM_KERNEL(nrmi_add_rows, (su, sud, x, p, dy, rows, pitch, w), nrm_real *su, nrm_real *sud,
+    const nrm_real *x, const nrm_real *p, const nrm_real *dy, size_t rows, size_t pitch, size_t w)
 {
     const size_t streams = NRMI_STREAMS / (dy != NULL ? 2u : 1u);
     size_t n, i;
@@ -4143,103 +4158,106 @@ static void nrmi_add_rows(nrm_real *su, nrm_real *sud, const nrm_real *x, const 
 /* How far w groups from group g on have been read. */
 typedef struct nrmi_walk {
     const nrmi_view *v;
-    size_t g, w, run, i;
+    size_t g, w, run, i, count;
 } nrmi_walk;
 
-/* The two sums of each group over its next block; returns how many values that has, 0 at the end.
-   p: a pivot for each group. */
-static size_t nrmi_next_block(nrm_real *su, nrm_real *sud, nrmi_walk *at, const nrm_real *x,
-                              const nrm_real *p, const nrm_real *dy, const nrm_real *gamma)
+/* The two sums of each group over its next block, of `count` values, 0 at the end; p: a pivot for
+   each group. */
+NRM_KERNEL(nrmi_next_block, (su, sud, at, x, p, dy, gamma), nrm_real *su, nrm_real *sud,
+    nrmi_walk *at, const nrm_real *x, const nrm_real *p, const nrm_real *dy, const nrm_real *gamma)
 {
     const nrmi_view *v = at->v;
     const size_t down = at->run * v->pitch, i = at->i, D = v->length;
-    size_t count = nrmi_least(v->runs - at->run, NRMI_LINES), lines = 0, from, piece, j, k;
-    const nrmi_vec zero = {0};
+    size_t count = nrmi_least(v->runs - at->run, NRMI_LINES), lines = 0, from, piece, k;
+    at->count = count;
     if (v->kind == NRMI_COLUMNS) {
         nrmi_add_rows(su, sud, x + down, p, NRM_PLUS(dy, down), count, v->pitch, at->w);
         at->run += count;
-        return count;
+        return;
     }
-    for (k = 0; k < at->w && count > 0; k++) {
+    for (k = 0; k < at->w && at->count > 0; k++) {
         const nrm_real *scale = gamma != NULL ? gamma + (at->g + k) % v->sets * D + i : NULL;
         nrmi_lanes lanes;
-        for (j = 0; j < NRM_LANES / NRM_VEC; j++) lanes.u[j] = lanes.ud[j] = zero;
         if (v->kind == NRMI_ROWS) {
             from = k * v->apart + i;
             count = nrmi_least(D - i, NRMI_BLOCK);
-            nrmi_add_run(&lanes, x + from, p[k], NRM_PLUS(dy, from), scale, count);
+            nrmi_add_run(NRM_PASS_ON & lanes, x + from, p[k], NRM_PLUS(dy, from), scale, count, 1);
         } else {
             for (count = 0; at->run < v->runs; count += piece) {
                 from = at->run * v->pitch + at->i;
                 piece = nrmi_least(D - at->i, NRMI_BLOCK);
                 lines += (piece + NRM_LANES - 1) / NRM_LANES; /* a lane takes one value of each */
                 if (lines > NRMI_BLOCK / NRM_LANES) break;
-                nrmi_add_run(&lanes, x + from, *p, NRM_PLUS(dy, from), NULL, piece);
+                nrmi_add_run(
+                    NRM_PASS_ON & lanes, x + from, *p, NRM_PLUS(dy, from), NULL, piece, count == 0);
                 at->run += at->i + piece == D;
                 at->i = at->i + piece < D ? at->i + piece : 0;
             }
         }
         su[k] = nrmi_fold_lanes(lanes.u);
         sud[k] = nrmi_fold_lanes(lanes.ud);
+        at->count = count;
     }
     at->run += v->kind == NRMI_ROWS && (at->i += count) == D;
-    return count;
 }
 
 /* One turn for w groups that begin at x, with their first pivots, into t from k on. Returns how
    many are not settled: they get a variance of −1 and a better pivot. */
-static size_t nrmi_turn(nrmi_moments *t, size_t k, nrm_real *first, const nrm_real *x,
-                        const nrmi_view *v, size_t w)
+static size_t nrmi_turn(
+    nrmi_moments *t, size_t k, nrm_real *first, const nrm_real *x, const nrmi_view *v, size_t w)
 {
     const int one_block = v->kind == NRMI_ROWS && v->length <= NRMI_BLOCK; /* nothing to merge */
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length, per = 1 / M;
     nrm_real pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
     nrm_acc *offset = t->mean + k, *Q = t->var + k; /* which they become in the end */
-    size_t c, n, B, unsettled = 0;
-    nrmi_walk at = {v, 0, 0, 0, 0};
-    at.w = w;
+    size_t c, n, unsettled = 0;
+    nrmi_walk at = {v, 0, w, 0, 0, 0};
     for (c = 0; c < w; c++) {
-        offset[c] = Q[c] = gross[c] = 0;
+        offset[c] = Q[c] = 0;
         pivot[c] = first[c];
+        gross[c] = 0;
     }
-    for (n = 0; (B = nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL)) > 0; n += B) {
-        const nrm_acc inverse = 1 / (nrm_acc)B, share = (nrm_acc)B / (nrm_acc)(n + B);
+    nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL);
+    for (n = 0; at.count > 0; nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL)) {
+        const nrm_acc B = (nrm_acc)at.count, inverse = 1 / B, share = B / ((nrm_acc)n + B);
         for (c = 0; c < w; c++) /* (SUM.3) */
             nrmi_merge(&offset[c], &Q[c], &pivot[c], first[c], (nrm_acc)s1[c], (nrm_acc)s2[c],
-                       inverse, share, (nrm_acc)n * share);
+                inverse, share, (nrm_acc)n * share);
         for (c = 0; c < w; c++) gross[c] += s2[c];
+        n += at.count;
     }
-    for (c = 0; c < w; c++) {
+    for (c = 0; c < w; c++) { /* without a branch, so that it works on vectors */
+        int settled;
+        nrm_acc var;
         if (one_block) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
-        if (NRM_SETTLED(Q[c], (nrm_acc)gross[c])) {
-            nrmi_put(t, k + c, first[c], offset[c], one_block ? Q[c] * per : Q[c] / M);
-        } else {
-            first[c] = (nrm_real)((nrm_acc)first[c] + offset[c]);
-            t->var[k + c] = -1;
-            unsettled++;
-        }
+        settled = NRM_SETTLED(Q[c], (nrm_acc)gross[c]);
+        var = one_block ? Q[c] * per : Q[c] / M;
+        nrmi_put(t, k + c, first[c], offset[c], settled ? var : -1);
+        first[c] = settled ? first[c] : t->at.high[k + c];
+        unsettled += !settled;
     }
     return unsettled;
 }
 
 /* In a second turn a settled column gets the same result. */
-static void nrmi_moments_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w)
+static void nrmi_moments_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
     const size_t some = nrmi_least(v->runs, NRMI_STREAMS), apart = v->apart;
-    nrm_real first[NRM_SLOTS], squares[NRM_SLOTS];
+    nrm_real first[NRM_SLOTS], sums[NRM_SLOTS], squares[NRM_SLOTS];
     size_t k;
     x += g * apart;
-    if (v->kind == NRMI_COLUMNS) nrmi_add_rows(first, squares, x, x, NULL, some, v->pitch, w);
-    for (k = 0; k < w; k++)
-        first[k] = v->kind != NRMI_COLUMNS
-                       ? x[k * apart]
-                       : (nrm_real)((nrm_acc)x[k] + (nrm_acc)first[k] / (nrm_acc)some);
+    for (k = 0; k < w; k++) first[k] = x[k * apart];
+    if (v->kind == NRMI_COLUMNS) {
+        nrmi_add_rows(sums, squares, x, first, NULL, some, v->pitch, w);
+        for (k = 0; k < w; k++)
+            first[k] = (nrm_real)((nrm_acc)first[k] + (nrm_acc)sums[k] / (nrm_acc)some);
+    }
     if (nrmi_turn(t, 0, first, x, v, w) == 0) return;
     if (v->kind == NRMI_COLUMNS) nrmi_turn(t, 0, first, x, v, w);
     for (k = 0; k < w; k++)
-        if (t->var[k] < 0 && (v->kind == NRMI_COLUMNS ||
-                              nrmi_turn(t, k, first + k, x + k * apart, v, 1) > 0))
+        if (t->var[k] < 0 &&
+            (v->kind == NRMI_COLUMNS || nrmi_turn(t, k, first + k, x + k * apart, v, 1) > 0))
             nrmi_two_passes(t, k, x + k * apart, v);
 }
 
@@ -4248,21 +4266,19 @@ Sums of u·x̂ are sums like SUM.3, with u in the place of one factor. The mean 
 high part h, μ rounded to `nrm_real`, and a low part t, so that x − h keeps its digits where
 the mean is large:
 
-    μ = h + t, h = μ rounded to nrm_real                              [SUM.10]
-    ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)                            [SUM.12]
+    μ = h + t, h = μ rounded to nrm_real     [SUM.10]
+    ∑ᵢ uᵢ·x̂ᵢ = r·(∑ᵢ uᵢ·(xᵢ − h) − t·∑ᵢ uᵢ)  [SUM.12]
 */
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g,
-                         size_t w)
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g, size_t w)
 {
     nrm_real su[NRM_SLOTS], sud[NRM_SLOTS];
-    nrmi_walk at = {v, 0, 0, 0, 0};
+    nrmi_walk at = {v, g, w, 0, 0, 0};
     const size_t start = g * v->apart;
     size_t k;
-    at.g = g;
-    at.w = w;
     for (k = 0; k < w; k++) s->dy[k] = s->dy_xhat[k] = 0;
-    while (nrmi_next_block(su, sud, &at, x + start, mu->high, NRM_PLUS(dy, start), gamma) > 0) {
+    while (nrmi_next_block(su, sud, &at, x + start, mu->high, NRM_PLUS(dy, start), gamma),
+        at.count > 0) {
         for (k = 0; k < w; k++) s->dy[k] += (nrm_acc)su[k];
         for (k = 0; k < w; k++) s->dy_xhat[k] += (nrm_acc)sud[k];
     }
@@ -4273,8 +4289,8 @@ static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma
 }
 
 /* A square of a float overflows above 10¹⁹ and loses digits below 10⁻¹⁹: then nrm_acc has to do. */
-static void nrmi_squares_of(nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g,
-                            size_t w)
+static void nrmi_squares_of(
+    nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
     const int wide = sizeof(nrm_real) > sizeof(float) && sizeof(nrm_acc) > sizeof(float);
     const nrm_acc least = wide ? (nrm_acc)1e-290 : (nrm_acc)1e-30;
@@ -4301,7 +4317,7 @@ With the high part h and the low part t of SUM.10, x̂ is an affine map of x −
 and β are the same for all values, and so is what BN.19 subtracts; u is dy or dy·γ and a is
 γ·r:
 
-    x̂ = r·(x − h) − r·t, γ·x̂ + β = s·(x − h) + b, s = γ·r, b = β − s·t  [SUM.11]
+    x̂ = r·(x − h) − r·t, γ·x̂ + β = s·(x − h) + b, s = γ·r, b = β − s·t               [SUM.11]
     a·(u − ⟨u⟩ − x̂·⟨u·x̂⟩) = a·((u − ⟨u⟩) + (s·(x − h) + b)), s = −r·⟨u·x̂⟩, b = −s·t  [SUM.13]
 
 Scales and shifts are computed in `nrm_acc`, once for each group, and rounded. One r stays
@@ -4310,7 +4326,7 @@ outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹�
 #ifndef NRM_PLAIN
 /* SUM.11 and SUM.13, of numbers or of vectors. */
 #define NRM_AFFINE(x, high, slope, shift) (((x) - (high)) * (slope) + (shift))
-#define NRM_PROJECT(dy, gamma, dy_mean, affine, scale)                                             \
+#define NRM_PROJECT(dy, gamma, dy_mean, affine, scale) \
     ((((dy) * (gamma) - (dy_mean)) + (affine)) * (scale))
 
 /*
@@ -4321,16 +4337,19 @@ so it is done from so many numbers on. The address may lie beyond the array, whe
 may not; hence the integer.
 */
 #if defined(__GNUC__) || defined(__clang__)
-#define NRM_PREFETCH(at, ahead)                                                                    \
+#define NRM_PREFETCH(at, ahead) \
     if ((ahead) > 0) __builtin_prefetch((const void *)((uintptr_t)(at) + (ahead) * sizeof *(at)))
 #else
 #define NRM_PREFETCH(at, ahead)
 #endif
 
-static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, const nrm_acc *scale,
-                        const nrm_acc *shift, const nrmi_view *v, size_t g, size_t w)
+NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nrm_real *x,
+    const nrmi_centre *mu, const nrm_acc *scale, const nrm_acc *shift, const nrmi_view *v, size_t g,
+    size_t w)
 {
-    const size_t S = v->length, ahead = v->ahead;
+    const int columns = v->kind == NRMI_COLUMNS;
+    const size_t S = v->length, runs = v->runs, pitch = v->pitch, ahead = v->ahead;
+    const size_t start = g * v->apart;
     nrm_real slope[NRM_SLOTS], offset[NRM_SLOTS];
     size_t n, k;
     for (k = 0; k < w; k++) {
@@ -4338,17 +4357,18 @@ static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, c
         slope[k] = (nrm_real)scale[k];
         offset[k] = (nrm_real)(b - scale[k] * (nrm_acc)mu->low[k]);
     }
-    for (n = 0; n < v->runs && v->kind == NRMI_COLUMNS; n++) {
-        const size_t at = g * v->apart + n * v->pitch;
+    for (n = 0; n < runs && columns; n++) {
+        const size_t at = start + n * pitch;
         size_t c = 0;
-        NRM_EACH(c, w, NRM_STORE(y + at + c, NRM_AFFINE(NRM_LOAD(x + at + c), /* SUM.11 */
-                                                        NRM_LOAD(mu->high + c), NRM_LOAD(slope + c),
-                                                        NRM_LOAD(offset + c))))
+        NRM_EACH(c, w, {
+            const nrmi_some h = NRM_LOAD(mu->high + c), s = NRM_LOAD(slope + c); /* SUM.11 */
+            NRM_STORE(y + at + c, NRM_AFFINE(NRM_LOAD(x + at + c), h, s, NRM_LOAD(offset + c)));
+        })
     }
-    for (k = 0; k < w && v->kind != NRMI_COLUMNS; k++) {
+    for (k = 0; k < w && !columns; k++) {
         const nrm_real high = mu->high[k], s = slope[k], b = offset[k];
-        for (n = 0; n < v->runs; n++) {
-            const size_t at = (g + k) * v->apart + n * v->pitch;
+        for (n = 0; n < runs; n++) {
+            const size_t at = (g + k) * v->apart + n * pitch;
             size_t i = 0;
             NRM_EACH(i, S, {
                 NRM_PREFETCH(x + at + i, ahead);
@@ -4359,9 +4379,9 @@ static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, c
 }
 
 /* x̂ first, then γ and β along the row. */
-static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
-                             const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
-                             const nrmi_view *v, size_t g, size_t w)
+NRM_KERNEL(nrmi_affine_rows, (y, x, mu, rstd, gamma, beta, v, g, w), nrm_real *y, const nrm_real *x,
+    const nrmi_centre *mu, const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
+    const nrmi_view *v, size_t g, size_t w)
 {
     const size_t D = v->length, G = v->sets, ahead = v->ahead;
     size_t k;
@@ -4384,14 +4404,14 @@ static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *
 In group norm γ differs from group to group of a view, and ⟨g⟩ goes into the shift:
 
     dx_cs = r·(γ_c·dy_cs + (t·(x_cs − h) + b)), t = −r·⟨g·x̂⟩, b = −⟨g⟩ − t·(μ − h)  [GN.8]
-
 */
-static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
-                         const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale,
-                         const nrmi_sums *s, nrm_acc share, const nrmi_view *v, size_t g, size_t w)
+NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w), nrm_real *dx,
+    const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x, const nrmi_centre *mu,
+    const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s, nrm_acc share,
+    const nrmi_view *v, size_t g, size_t w)
 {
     const int columns = v->kind == NRMI_COLUMNS;
-    const size_t S = v->length;
+    const size_t S = v->length, runs = v->runs, pitch = v->pitch, start = g * v->apart;
     const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (of rows it would be too far) */
     nrm_real slope[NRM_SLOTS], shift[NRM_SLOTS], c[NRM_SLOTS], m1[NRM_SLOTS], r[NRM_SLOTS];
     size_t n, k;
@@ -4405,19 +4425,19 @@ static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma,
         m1[k] = (nrm_real)(gamma != NULL ? 0 : dy_mean);
         r[k] = (nrm_real)scale[k];
     }
-    for (n = 0; n < v->runs && columns; n++) {
-        const size_t at = g * v->apart + n * v->pitch;
+    for (n = 0; n < runs && columns; n++) {
+        const size_t at = start + n * pitch;
         size_t i = 0;
         NRM_EACH(i, w, {
+            const nrmi_some u = NRM_LOAD(dy + at + i), m = NRM_LOAD(m1 + i);
             const nrmi_some affine = NRM_AFFINE(NRM_LOAD(x + at + i), NRM_LOAD(mu->high + i),
-                                                NRM_LOAD(slope + i), NRM_LOAD(shift + i));
-            NRM_STORE(dx + at + i, NRM_PROJECT(NRM_LOAD(dy + at + i), NRM_LOAD(c + i),
-                                               NRM_LOAD(m1 + i), affine,
-                                               NRM_LOAD(r + i))); /* BN.19 as SUM.13 */
+                NRM_LOAD(slope + i), NRM_LOAD(shift + i));
+            NRM_STORE(dx + at + i, /* BN.19 as SUM.13 */
+                NRM_PROJECT(u, NRM_LOAD(c + i), m, affine, NRM_LOAD(r + i)));
         })
     }
-    for (n = 0; n < v->runs * w && !columns; n++) {
-        const size_t at = (g + n % w) * v->apart + n / w * v->pitch;
+    for (n = 0; n < runs * w && !columns; n++) {
+        const size_t at = (g + n % w) * v->apart + n / w * pitch;
         const nrm_real high = mu->high[n % w], a = slope[n % w], b = shift[n % w];
         const nrm_real gain = c[n % w], dy_mean = m1[n % w], factor = r[n % w];
         size_t i = 0;
@@ -4426,7 +4446,7 @@ static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma,
             NRM_PREFETCH(x + at + i, ahead);
             NRM_PREFETCH(dy + at + i, ahead);
             NRM_STORE(dx + at + i, NRM_PROJECT(NRM_LOAD(dy + at + i), gain, dy_mean, affine,
-                                               factor)); /* BN.19 as SUM.13 */
+                                       factor)); /* BN.19 as SUM.13 */
         })
     }
 }
@@ -4435,10 +4455,10 @@ static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma,
 Layer norm's dγ and dβ go down the columns, dx goes along the rows, and both read the same x and
 dy. So one sweep computes both.
 */
-static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_real *dy,
-                              const nrm_real *gamma, const nrm_real *x, const nrmi_centre *mu,
-                              const nrm_acc *rstd, const nrmi_sums *s, nrm_acc share,
-                              const nrmi_view *v, size_t g, size_t w)
+NRM_KERNEL(nrmi_project_rows, (dx, columns, dy, gamma, x, mu, rstd, s, share, v, g, w),
+    nrm_real *dx, nrmi_columns *columns, const nrm_real *dy, const nrm_real *gamma,
+    const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_sums *s,
+    nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
     const size_t D = v->length, G = v->sets, ahead = 2 * v->ahead;
     size_t k;
@@ -4457,7 +4477,7 @@ static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_rea
             NRM_PREFETCH(x + at + i, ahead);
             NRM_PREFETCH(dy + at + i, ahead);
             if (sum != NULL) {
-                NRM_STORE(sum + i, NRM_LOAD(sum + i) + u);            /* LN.8 */
+                NRM_STORE(sum + i, NRM_LOAD(sum + i) + u); /* LN.8 */
                 NRM_STORE(sum_x + i, NRM_LOAD(sum_x + i) + u * xhat); /* LN.9 */
             }
             if (gamma != NULL) u *= NRM_LOAD(gamma + set + i);
@@ -4470,8 +4490,8 @@ static void nrmi_project_rows(nrm_real *dx, nrmi_columns *columns, const nrm_rea
 /*
 **Masks.** The rows that a mask lets through, or the positions of one run, are views again.
 */
-static int nrmi_next_stretch(nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v,
-                             const unsigned char *mask)
+static int nrmi_next_stretch(
+    nrmi_view *part, size_t *at, size_t *from, const nrmi_view *v, const unsigned char *mask)
 {
     const size_t all = v->runs * v->length, line = v->kind == NRMI_COLUMNS ? all : v->length;
     size_t first = *from, end, to;
@@ -4497,23 +4517,19 @@ All products of the layers have the form cᵢⱼ ← cᵢⱼ + ∑ₖ aᵢₖ·b
 at zero (`fresh`), or at the gradient gathered so far. Only the strides of a and b differ.
 Each cᵢⱼ is a running sum over ascending k:
 
-    cᵢⱼ ← (((cᵢⱼ + aᵢ₁·b₁ⱼ) + aᵢ₂·b₂ⱼ) + …)                            [LIN.5]
+    cᵢⱼ ← (((cᵢⱼ + aᵢ₁·b₁ⱼ) + aᵢ₂·b₂ⱼ) + …)  [LIN.5]
 
 This order is the specification, and the plain version is the whole of it. The order of i
 and j is free.
 */
 static nrmi_matrix nrmi_strided(const nrm_real *at, size_t row, size_t col)
 {
-    nrmi_matrix m;
-    m.at = at;
-    m.row = row;
-    m.col = col;
+    const nrmi_matrix m = {at, row, col};
     return m;
 }
-
 #ifdef NRM_PLAIN
-static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-                         size_t depth, int fresh)
+static void nrmi_product(
+    nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols, size_t depth, int fresh)
 {
     size_t i, j, k;
     for (i = 0; i < rows; i++)
@@ -4537,9 +4553,16 @@ They depend only on whether the compiler fuses multiplication and addition into 
 rounding. gcc does so by default in its GNU dialects, newer clangs do too;
 `-ffp-contract=off` forbids it.
 */
-#define NRM_TILE_ROWS 6
-#define NRM_COLS (NRM_VEC * NRM_TILE_VECS) /* columns of a tile */
+enum { NRMI_TILE_ROWS = 6, NRMI_MOST_COLS = 256 / sizeof(nrm_real) };
 
+/* Vectors in a row of a tile, and columns. */
+#define NRM_TILE_VECS(bytes) ((bytes) >= 64 || (bytes) == sizeof(nrm_real) ? 4 : 2)
+static size_t nrmi_cols(void)
+{
+    const size_t bytes = (size_t)nrmi_bytes();
+    return NRM_TILE_VECS(bytes) * bytes / sizeof(nrm_real);
+}
+#ifndef NRM_DISPATCH
 #if defined(__clang__) /* here, and only here, multiplication and addition may be fused */
 #pragma STDC FP_CONTRACT DEFAULT
 #elif defined(__GNUC__)
@@ -4547,69 +4570,70 @@ rounding. gcc does so by default in its GNU dialects, newer clangs do too;
 #elif defined(_MSC_VER)
 #pragma fp_contract(on)
 #endif
-/* LIN.5 for a tile of rows x NRM_COLS. Rows of c are ldc apart; those of b are contiguous. */
-NRM_INLINE void nrmi_tile(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t depth,
-                          int fresh, int rows)
+#endif
+/* LIN.5 for a tile. Rows of c are ldc apart; those of b are contiguous. */
+NRM_INLINE void nrmi_tile(NRM_BYTES nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b,
+    size_t depth, int fresh, int rows)
 {
-    nrmi_vec sum[NRM_TILE_ROWS][NRM_TILE_VECS], bk[NRM_TILE_VECS];
-    size_t k;
-    int i, v;
-    if (fresh) {
-        NRM_MEMSET(sum, 0, sizeof sum);
-    } else {
-        NRM_UNROLL for (i = 0; i < NRM_TILE_ROWS; i++)
+    NRM_WIDTHS({
+        enum { V = NRM_TILE_VECS(sizeof(nrmi_some)) };
+        nrmi_some sum[NRMI_TILE_ROWS][V], bk[V], zero = {0};
+        size_t k, v;
+        int i;
+        NRM_UNROLL for (i = 0; i < rows; i++)
         {
-            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-                if (i < rows)
-                    sum[i][v] = *(const nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC);
+            NRM_UNROLL for (v = 0; v < V; v++)
+                sum[i][v] = fresh ? zero : NRM_LOAD(c + (size_t)i * ldc + v * NRM_MANY);
         }
-    }
-    for (k = 0; k < depth; k++, a.at += a.col, b.at += b.row) {
-        NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-            bk[v] = *(const nrmi_vec *)(b.at + (size_t)v * NRM_VEC);
-        NRM_UNROLL for (i = 0; i < NRM_TILE_ROWS; i++)
+        for (k = 0; k < depth; k++, a.at += a.col, b.at += b.row) {
+            NRM_UNROLL for (v = 0; v < V; v++) bk[v] = NRM_LOAD(b.at + v * NRM_MANY);
+            NRM_UNROLL for (i = 0; i < rows; i++)
+            {
+                const nrm_real aik = a.at[(size_t)i * a.row];
+                NRM_UNROLL for (v = 0; v < V; v++) sum[i][v] += aik * bk[v]; /* LIN.5 */
+            }
+        }
+        NRM_UNROLL for (i = 0; i < rows; i++)
         {
-            const nrm_real aik = i < rows ? a.at[(size_t)i * a.row] : 0;
-            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-                if (i < rows) sum[i][v] += aik * bk[v]; /* LIN.5 */
+            NRM_UNROLL for (v = 0; v < V; v++)
+                NRM_STORE(c + (size_t)i * ldc + v * NRM_MANY, sum[i][v]);
         }
-    }
-    NRM_UNROLL for (i = 0; i < NRM_TILE_ROWS; i++)
-    {
-        NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-            if (i < rows)
-                *(nrmi_vec *)(c + (size_t)i * ldc + (size_t)v * NRM_VEC) = sum[i][v];
-    }
+    })
 }
-
-#define NRM_TILE(name, rows) /* a function of its own has all registers to itself */               \
-    static NRM_APART void name(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b,              \
-                               size_t depth, int fresh)                                            \
-    {                                                                                              \
-        nrmi_tile(c, ldc, a, b, depth, fresh, rows);                                               \
+#define NRM_TILE(name, rows) /* a function of its own has all registers to itself */ \
+    NRM_KERNEL(name, (c, ldc, a, b, depth, fresh), nrm_real *c, size_t ldc, nrmi_matrix a, \
+        nrmi_matrix b, size_t depth, int fresh) \
+    { \
+        nrmi_tile(NRM_PASS_ON c, ldc, a, b, depth, fresh, rows); \
     }
-NRM_TILE(nrmi_tile6, 6)
-NRM_TILE(nrmi_tile4, 4)
-NRM_TILE(nrmi_tile2, 2)
-NRM_TILE(nrmi_tile1, 1)
+NRM_TILE(nrmi_tile6, 6) NRM_TILE(nrmi_tile4, 4) NRM_TILE(nrmi_tile2, 2) NRM_TILE(nrmi_tile1, 1)
 
-/* All rows of NRM_COLS columns, the largest tiles first. */
-static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
-                       size_t depth, int fresh)
+    /* All rows of the columns of a tile, the largest tiles first. */
+    static void nrmi_block(
+        nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t depth, int fresh)
 {
     while (rows > 0) {
         const size_t step = rows >= 6 ? 6 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
         switch (step) {
-        case 6: nrmi_tile6(c, ldc, a, b, depth, fresh); break;
-        case 4: nrmi_tile4(c, ldc, a, b, depth, fresh); break;
-        case 2: nrmi_tile2(c, ldc, a, b, depth, fresh); break;
-        default: nrmi_tile1(c, ldc, a, b, depth, fresh); break;
+        case 6:
+            nrmi_tile6(c, ldc, a, b, depth, fresh);
+            break;
+        case 4:
+            nrmi_tile4(c, ldc, a, b, depth, fresh);
+            break;
+        case 2:
+            nrmi_tile2(c, ldc, a, b, depth, fresh);
+            break;
+        default:
+            nrmi_tile1(c, ldc, a, b, depth, fresh);
+            break;
         }
         c += step * ldc;
         a.at += step * a.row;
         rows -= step;
     }
 }
+#ifndef NRM_DISPATCH
 #if defined(__clang__) /* from here on no more */
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
@@ -4618,21 +4642,23 @@ static void nrmi_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, si
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
 #endif
+#endif
 
 /* The last columns, too few for a whole tile: c makes a detour through a padded copy. */
 static void nrmi_narrow_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
-                              size_t cols, size_t depth, int fresh)
+    size_t cols, size_t depth, int fresh)
 {
-    nrm_real padded[NRM_TILE_ROWS * NRM_COLS];
+    const size_t tile = nrmi_cols();
+    nrm_real padded[NRMI_TILE_ROWS * NRMI_MOST_COLS];
     size_t i, j;
     NRM_MEMSET(padded, 0, sizeof padded);
     while (rows > 0) {
-        const size_t step = nrmi_least(rows, NRM_TILE_ROWS);
+        const size_t step = nrmi_least(rows, NRMI_TILE_ROWS);
         for (i = 0; i < step && !fresh; i++)
-            for (j = 0; j < cols; j++) padded[i * NRM_COLS + j] = c[i * ldc + j];
-        nrmi_block(padded, NRM_COLS, a, b, step, depth, fresh);
+            for (j = 0; j < cols; j++) padded[i * tile + j] = c[i * ldc + j];
+        nrmi_block(padded, tile, a, b, step, depth, fresh);
         for (i = 0; i < step; i++)
-            for (j = 0; j < cols; j++) c[i * ldc + j] = padded[i * NRM_COLS + j];
+            for (j = 0; j < cols; j++) c[i * ldc + j] = padded[i * tile + j];
         c += step * ldc;
         a.at += step * a.row;
         rows -= step;
@@ -4640,7 +4666,7 @@ static void nrmi_narrow_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matri
 }
 
 /*
-A strip of b, NRM_COLS wide, is first *packed*: copied into rows of exactly its width that
+A strip of b, as wide as a tile, is first *packed*: copied into rows of exactly its width that
 cross as few cache lines as possible. Speed then does not depend on where the matrix begins.
 With arrays 16 bytes past a cache line, as `malloc` returns them, 128 x 784 by 784 x 1000
 rises from 73 to 85 GFLOP/s (peak 102, AVX2). For fewer than NRM_PACK_FROM rows the copy
@@ -4649,48 +4675,40 @@ is packed at a time, 20 KB with AVX. Between two stretches c is stored and loade
 changes no bit. So no bit depends on NRM_DEPTH either, and where `NRM_WIDTH` asks for a
 small stack it shrinks too.
 */
-#define NRM_PACK_FROM 12
-#define NRM_DEEP (NRM_COLS > 32 ? 160 : 320)
-#define NRM_DEPTH (NRM_WIDTH < 1024 ? 8 + (NRM_DEEP - 8) * (NRM_WIDTH) / 1024 : NRM_DEEP)
+enum { NRMI_PACK_FROM = 12, NRMI_PACKED = 10240 }; /* rows; numbers in a packed strip */
+#define NRM_PACKED (NRM_WIDTH < 1024 ? 512 + (NRMI_PACKED - 512) * (NRM_WIDTH) / 1024 : NRMI_PACKED)
 
-/* Copies depth x cols elements of b, of at most NRM_COLS columns, into rows of NRM_COLS. */
-static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols)
+/* Copies depth x cols elements of b into rows of `tile`. */
+static void nrmi_pack(nrm_real *to, nrmi_matrix b, size_t depth, size_t cols, size_t tile)
 {
     size_t k, j;
-    int v;
-    for (k = 0; k < depth; k++, to += NRM_COLS, b.at += b.row) {
-        if (b.col == 1 && cols == NRM_COLS) {
-            NRM_UNROLL for (v = 0; v < NRM_TILE_VECS; v++)
-            {
-                const size_t at = (size_t)v * NRM_VEC;
-                *(nrmi_vec *)(to + at) = *(const nrmi_vec *)(b.at + at);
-            }
-            continue;
-        }
-        for (j = 0; j < cols; j++) to[j] = b.at[j * b.col];
-        for (; j < NRM_COLS; j++) to[j] = 0;
+    for (k = 0; k < depth; k++, to += tile, b.at += b.row) {
+        for (j = 0; j < cols && b.col != 1; j++) to[j] = b.at[j * b.col];
+        if (b.col == 1) NRM_MEMCPY(to, b.at, cols * sizeof *to);
+        for (j = cols; j < tile; j++) to[j] = 0;
     }
 }
 
 /* A product by one thread. The depth is cut into equal stretches, so that none is too short to
    pay, and a stretch of a stays in the cache for all columns. */
 static void nrmi_multiply(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matrix b, size_t rows,
-                          size_t cols, size_t depth, int fresh)
+    size_t cols, size_t depth, int fresh)
 {
-    nrm_real packed[NRM_DEPTH * NRM_COLS] NRM_ON_LINE;
-    const size_t stretches = (depth + NRM_DEPTH - 1) / NRM_DEPTH;
+    nrm_real packed[NRM_PACKED] NRM_ON_LINE;
+    const size_t tile = nrmi_cols(), most = nrmi_least(NRM_PACKED / tile, 320);
+    const size_t stretches = (depth + most - 1) / most;
     const size_t deep = (depth + stretches - 1) / stretches;
     size_t j, k;
     for (k = 0; k < depth; k += deep)
-        for (j = 0; j < cols; j += NRM_COLS) {
-            const size_t wide = nrmi_least(cols - j, NRM_COLS), steps = nrmi_least(depth - k, deep);
+        for (j = 0; j < cols; j += tile) {
+            const size_t wide = nrmi_least(cols - j, tile), steps = nrmi_least(depth - k, deep);
             const nrmi_matrix part = nrmi_strided(a.at + k * a.col, a.row, a.col);
             nrmi_matrix strip = nrmi_strided(b.at + k * b.row + j * b.col, b.row, b.col);
-            if (b.col != 1 || wide < NRM_COLS || rows >= NRM_PACK_FROM) {
-                nrmi_pack(packed, strip, steps, wide);
-                strip = nrmi_strided(packed, NRM_COLS, 1);
+            if (b.col != 1 || wide < tile || rows >= NRMI_PACK_FROM) {
+                nrmi_pack(packed, strip, steps, wide, tile);
+                strip = nrmi_strided(packed, tile, 1);
             }
-            if (wide == NRM_COLS)
+            if (wide == tile)
                 nrmi_block(c + j, ldc, part, strip, rows, steps, fresh && k == 0);
             else
                 nrmi_narrow_block(c + j, ldc, part, strip, rows, wide, steps, fresh && k == 0);
@@ -4705,8 +4723,8 @@ A BLAS can do the products instead: include `cblas.h` first, and define `NRM_GEM
 that library. Its sizes are ints; larger products are done here.
 */
 #ifdef NRM_GEMM
-static int nrmi_blas(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-                     size_t depth, int fresh)
+static int nrmi_blas(
+    nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols, size_t depth, int fresh)
 {
     const size_t most = 0x7fffffff;
     const int turned_a = a.col != 1, turned_b = b.col != 1;
@@ -4714,18 +4732,19 @@ static int nrmi_blas(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, siz
     const size_t least_a = turned_a ? rows : depth, least_b = turned_b ? depth : cols;
     if (rows > most || cols > most || depth > most) return 0;
     NRM_GEMM(CblasRowMajor, turned_a ? CblasTrans : CblasNoTrans,
-             turned_b ? CblasTrans : CblasNoTrans, (int)rows, (int)cols, (int)depth, 1, a.at,
-             (int)(lda < least_a ? least_a : lda), b.at, (int)(ldb < least_b ? least_b : ldb),
-             (nrm_real)(fresh ? 0 : 1), c, (int)cols); /* a single row may have any stride */
+        turned_b ? CblasTrans : CblasNoTrans, (int)rows, (int)cols, (int)depth, 1, a.at,
+        (int)(lda < least_a ? least_a : lda), b.at, (int)(ldb < least_b ? least_b : ldb),
+        (nrm_real)(fresh ? 0 : 1), c, (int)cols); /* a single row may have any stride */
     return 1;
 }
 #endif
 
-static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols,
-                         size_t depth, int fresh)
+static void nrmi_product(
+    nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols, size_t depth, int fresh)
 {
     const int by_rows = rows > cols;
-    const size_t count = by_rows ? rows : cols, grain = by_rows ? NRM_TILE_ROWS : NRM_COLS;
+    const size_t grain = by_rows ? (size_t)NRMI_TILE_ROWS : nrmi_cols();
+    const size_t count = by_rows ? rows : cols;
     size_t numbers, threads, share; /* numbers that are as much work; rows or columns a thread */
     int i, parts, bad = 0;
     if (rows == 0 || cols == 0 || depth == 0) {
@@ -4744,15 +4763,14 @@ static void nrmi_product(nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows,
         const size_t from = (size_t)i * share, size = nrmi_least(count - from, share);
         if (by_rows)
             nrmi_multiply(c + from * cols, cols, nrmi_strided(a.at + from * a.row, a.row, a.col), b,
-                          size, cols, depth, fresh);
+                size, cols, depth, fresh);
         else
             nrmi_multiply(c + from, cols, a, nrmi_strided(b.at + from * b.col, b.row, b.col), rows,
-                          size, depth, fresh);
+                size, depth, fresh);
     }
     (void)bad;
 }
 #endif /* NRM_PLAIN */
-
 /*
 ## 20  Exponential and logarithm
 
@@ -4761,7 +4779,7 @@ IEEE 754 requires a correctly rounded square root, so every machine agrees on it
 differs too. The functions below have the same bits everywhere, and are off by at most three
 units in the last place.
 */
-#define NRM_LN2_HEAD ((nrm_acc)0.69314575195312500)   /* 16 bits of ln 2    */
+#define NRM_LN2_HEAD ((nrm_acc)0.69314575195312500) /* 16 bits of ln 2    */
 #define NRM_LN2_TAIL ((nrm_acc)1.4286068203094172e-6) /* what is left of it */
 #define NRM_LN2_INVERSE ((nrm_acc)1.4426950408889634)
 #define NRM_SQRT2 ((nrm_acc)1.4142135623730951)
@@ -4782,9 +4800,8 @@ static nrm_acc nrmi_power_of_two(int k)
 static nrm_acc nrmi_inverse(int n)
 {
 #define NRM_OVER(n) ((nrm_acc)(1.0 / (n)))
-    static const nrm_acc inverse[22] = {
-        0,            NRM_OVER(1),  NRM_OVER(2),  NRM_OVER(3),  NRM_OVER(4),  NRM_OVER(5),
-        NRM_OVER(6),  NRM_OVER(7),  NRM_OVER(8),  NRM_OVER(9),  NRM_OVER(10), NRM_OVER(11),
+    static const nrm_acc inverse[22] = {0, NRM_OVER(1), NRM_OVER(2), NRM_OVER(3), NRM_OVER(4),
+        NRM_OVER(5), NRM_OVER(6), NRM_OVER(7), NRM_OVER(8), NRM_OVER(9), NRM_OVER(10), NRM_OVER(11),
         NRM_OVER(12), NRM_OVER(13), NRM_OVER(14), NRM_OVER(15), NRM_OVER(16), NRM_OVER(17),
         NRM_OVER(18), NRM_OVER(19), NRM_OVER(20), NRM_OVER(21)};
 #undef NRM_OVER
@@ -4801,9 +4818,9 @@ static nrm_acc nrmi_exp_lowest(void)
 Only exponentials of x ≤ 0 are needed: softmax subtracts the largest logit first, and
 sigmoid and tanh use their symmetry. Split off a power of two, and the rest is small:
 
-    k = ⌈x/ln2 − ½⌉                                                   [EXP.1]
-    t = x − k·ln2, |t| ≤ ½·ln2                                        [EXP.2]
-    q = e^t − 1 = t·(1 + t/2·(1 + t/3·(1 + t/4·(…))))                 [EXP.3]
+    k = ⌈x/ln2 − ½⌉                                    [EXP.1]
+    t = x − k·ln2, |t| ≤ ½·ln2                         [EXP.2]
+    q = e^t − 1 = t·(1 + t/2·(1 + t/3·(1 + t/4·(…))))  [EXP.3]
 
 In EXP.2 the product k·ln2 must not lose the digits that t is made of. So ln2 is cut in two:
 a high part with so few bits that k times it is exact, and the rest. The series stops after
@@ -4845,8 +4862,8 @@ static void nrmi_exp_clamp(nrm_acc *inside, const nrm_acc *x)
 /*
 The power of two then goes back on. Near 0, EXP.5 keeps the digits that e^x − 1 would lose.
 
-    e^x = 2^k·(1 + q)                                                 [EXP.4]
-    e^x − 1 = 2^k·q + (2^k − 1)                                       [EXP.5]
+    e^x = 2^k·(1 + q)            [EXP.4]
+    e^x − 1 = 2^k·q + (2^k − 1)  [EXP.5]
 */
 
 /* Puts e^x in the place of each of NRM_SOME values x <= 0; NaN stays NaN. */
@@ -4881,9 +4898,9 @@ static void nrmi_expm1(nrm_acc *x)
 For the logarithm write x = 2^e·m with m between √½ and √2. The series is that of the
 inverse hyperbolic tangent, and its argument s is below 0.172:
 
-    s = (m − 1)/(m + 1)                                               [LOG.1]
-    ln m = 2·s·(1 + s²/3 + s⁴/5 + s⁶/7 + …)                           [LOG.2]
-    ln x = e·ln2 + ln m                                               [LOG.3]
+    s = (m − 1)/(m + 1)                      [LOG.1]
+    ln m = 2·s·(1 + s²/3 + s⁴/5 + s⁶/7 + …)  [LOG.2]
+    ln x = e·ln2 + ln m                      [LOG.3]
 */
 static nrm_acc nrmi_log(nrm_acc x)
 {
@@ -4912,8 +4929,8 @@ is scrambled to hide its weak low bits. The increment c may be any odd number, a
 choice is a sequence of its own, a *stream*. With one stream each for the weights, the noise
 and the order of the data, drawing more from one never shifts another.
 
-    s′ = a·s + c mod 2⁶⁴, a = 6364136223846793005                     [RNG.1]
-    u = rotate(⌊(s ⊕ ⌊s/2¹⁸⌋)/2²⁷⌋ mod 2³², ⌊s/2⁵⁹⌋)                   [RNG.2]
+    s′ = a·s + c mod 2⁶⁴, a = 6364136223846793005     [RNG.1]
+    u = rotate(⌊(s ⊕ ⌊s/2¹⁸⌋)/2²⁷⌋ mod 2³², ⌊s/2⁵⁹⌋)  [RNG.2]
 
 RNG.2 takes the old state s. Its highest five bits say by how far to rotate, to the right,
 the 32 bits that the shift and the exclusive or have picked.
@@ -4924,7 +4941,7 @@ NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng)
     const uint32_t x = (uint32_t)(((s >> 18) ^ s) >> 27);
     const uint32_t turn = (uint32_t)(s >> 59);
     rng->state = s * 6364136223846793005u + rng->increment; /* RNG.1 */
-    return (x >> turn) | (x << ((32 - turn) & 31));         /* RNG.2 */
+    return (x >> turn) | (x << ((32 - turn) & 31)); /* RNG.2 */
 }
 
 NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream)
@@ -4943,8 +4960,8 @@ A uniform number is u scaled and cut to the digits of a float, so that float and
 builds draw the same stream. For an integer below n, u mod n alone would favour small values
 where n does not divide 2³². So the lowest u are thrown away, as many as the remainder.
 
-    U = u/2³² (double), ⌊u/2⁸⌋/2²⁴ (float)                            [RNG.3]
-    u mod n, drawn again while u < 2³² mod n                          [RNG.4]
+    U = u/2³² (double), ⌊u/2⁸⌋/2²⁴ (float)    [RNG.3]
+    u mod n, drawn again while u < 2³² mod n  [RNG.4]
 */
 NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng)
 {
@@ -4967,8 +4984,8 @@ NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n)
 Normal numbers come in pairs by Marsaglia's polar method: a point in the unit disc, found by
 trial, is moved outwards until its distance from the origin has the right distribution.
 
-    w = a² + b² < 1, a and b uniform in ±1                            [RNG.5]
-    z₁ = a·√(−2·(ln w)/w), z₂ = b·√(−2·(ln w)/w)                      [RNG.6]
+    w = a² + b² < 1, a and b uniform in ±1        [RNG.5]
+    z₁ = a·√(−2·(ln w)/w), z₂ = b·√(−2·(ln w)/w)  [RNG.6]
 */
 static nrm_acc nrmi_symmetric(nrm_rng *rng)
 {
@@ -5007,7 +5024,6 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
     }
     return NRM_OK;
 }
-
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT DEFAULT
 #ifdef NRM_PRECISE
@@ -5025,20 +5041,18 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 
 ### History
 
-- 0.2.0, form: two parts, `NRM_PLAIN`. Private macros, all `NRM_...`, stay defined.
+- 0.2.0, form: two parts, `NRM_PLAIN`. Private macros `NRM_...` stay defined.
 - 0.2.0, what left (formulas: docs/10_conventions.md): `unfold`, `convention_of`, `running_import`,
   `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C),
-  `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate` (see
-  `examples/training.h`), `version` (`NRM_VERSION`), four checks (the functions that use the data
-  have them), files (`examples/npz.h`).
+  `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate`
+  (`examples/training.h`), `version` (`NRM_VERSION`), four checks, files (`examples/npz.h`).
 - 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group in
-  group norm; `NRM_DOUBLE` with `NRM_ACC=float`; x87 floats, unless `NRM_ANY_FLOAT_EVAL`; in a
-  network, whatever one of its layers refuses, before any of them works.
+  group norm; `NRM_DOUBLE` with `NRM_ACC=float`; x87 floats, unless `NRM_ANY_FLOAT_EVAL`. A network
+  checks all its layers before any of them works.
 - 0.2.0, accepted now: ε = 0; dx NULL beside other outputs; y = x where nothing is saved; a
   predefined `NRM_DEF`; a global named `gamma` (gcc and clang need no math.h).
 - 0.2.0, results: a cumulative average passes over a channel that is not finite. Backward passes
-  keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`. Fast-math options of clang
-  do not reach in. The stack follows `NRM_WIDTH`.
+  keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`.
 - 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
 
 ### References, by equation
@@ -5046,20 +5060,19 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 - BN.1 to BN.5, BN.9 (the factor), BN.12 to BN.19: Ioffe, Szegedy, "Batch Normalization", 2015.
   BR.1 to BR.3: Ioffe, "Batch Renormalization", 2017. NB.1 to NB.5, LP.2: Santurkar et al., "How
   Does Batch Normalization Help Optimization?", 2018, app. A.2, 3.3. ST.1 to ST.3: Chan, Golub,
-  LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
+  LeVeque, "Updating Formulae", 1979.
 - LN.1 to LN.5, RNN.1 to RNN.3: Ba, Kiros, Hinton, "Layer Normalization", 2016. Statistics of each
   step: Cooijmans et al., "Recurrent Batch Normalization", 2016. RNN.6, RNN.11: Bengio, Simard,
-  Frasconi, "Learning long-term dependencies with gradient descent is difficult", 1994.
+  Frasconi, "Learning long-term dependencies", 1994.
 - GN.1 to GN.3: Wu, He, "Group Normalization", 2018; G = C: Ulyanov et al., "Instance
   Normalization", 2016. RMS.1, RMS.2: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019.
   WN.2, WN.4, WN.6, WN.8: Salimans, Kingma, "Weight Normalization", 2016. WN.12: Kohler et al.,
   "Exponential convergence rates for Batch Normalization", 2018.
 - MLP.5: He et al., "Delving Deep into Rectifiers", 2015. MLP.6: Glorot, Bengio, "Understanding the
-  difficulty of training deep feedforward neural networks", 2010. OPT.1: Polyak, "Some methods of
-  speeding up the convergence of iteration methods", 1964. OPT.3 to OPT.5: Kingma, Ba, "Adam", 2015.
+  difficulty of training", 2010. OPT.1: Polyak, "Some methods of
+  speeding up the convergence", 1964. OPT.3 to OPT.5: Kingma, Ba, "Adam", 2015.
 - RNG.1, RNG.2: O'Neill, "PCG", 2014. RNG.5, RNG.6: Marsaglia, Bray, "A convenient method for
-  generating normal variables", 1964. GC.3: Richardson, "The Approximate Arithmetical Solution by
-  Finite Differences of Physical Problems", 1911.
+  generating normal variables", 1964. GC.3: Richardson, "Approximate Arithmetical Solution", 1911.
 
 ### Licences: either of these two, whichever you prefer
 

@@ -190,11 +190,8 @@ int main(int argc, char **argv)
     program.version = NRM_VERSION;
     status = cli_parse(&o, &program, argc, argv);
     if (status != CLI_RUN) return status;
-    if (cli_path(png, sizeof png, o.out, "02_gradcheck_curve.png") ||
-        cli_path_beside(csv, sizeof csv, o.csv ? o.csv : png, ".csv")) {
-        fprintf(stderr, "02_gradcheck_curve: the path is too long\n");
-        return 1;
-    }
+    status = cli_results(png, csv, sizeof png, "02_gradcheck_curve", &o, 0); /* never long */
+    if (status != CLI_RUN) return status;
     status = problem_make(&p, o.seed);
     if (status != NRM_OK) {
         fprintf(stderr, "%s\n", nrm_strerror(status));

@@ -29,6 +29,7 @@
 
 enum { POINTS = 400, WIDTH = 16, DEPTH = 4, ARMS = 2, GRID = 120, SEEDS_MAX = 20 };
 enum { EPOCHS_MAX = 1000 };
+#define EPOCH_SECONDS 0.0004 /* of one training, about */
 #define HALF 1.3 /* the picture shows the square of this half width */
 
 static const char *const arm_name[ARMS] = {"no norm", "batch norm"};
@@ -236,9 +237,10 @@ static int draw(const experiment *e, const training_set *set, const char *path)
     int arm, failed;
     plot_title(f, "Two spirals, learnt with and without batch norm");
     (void)snprintf(text, sizeof text,
-                   "2-16-16-16-16-2, tanh, SGD, learning rate %g, %zu of %d points a step. "
+                   "%s2-16-16-16-16-2, tanh, SGD, learning rate %g, %zu of %d points a step. "
                    "Regions: first seed. Loss: mean ± 1 sd, %zu seed%s.",
-                   o->lr, o->batch, (int)POINTS, o->seeds, o->seeds == 1 ? "" : "s");
+                   cli_quick_note(o->quick), o->lr, o->batch, (int)POINTS, o->seeds,
+                   o->seeds == 1 ? "" : "s");
     plot_subtitle(f, text);
     (void)snprintf(text, sizeof text,
                    "03_spiral --seed %llu --seeds %zu --epochs %zu --batch %zu --lr %g",
@@ -280,6 +282,7 @@ static int write_table(const experiment *e, const char *path)
     origin.seeds = e->o->seeds;
     csv_begin(&t);
     csv_note_origin(&t, &origin);
+    csv_note(&t, "mode", e->o->quick ? "quick" : "full");
     csv_note_real(&t, "lr", e->o->lr);
     csv_note_int(&t, "batch", (long long)e->o->batch);
     csv_columns(&t, columns, 5);
@@ -312,7 +315,7 @@ static int run_all(experiment *e)
     plan.context = e;
     plan.tick = cli_progress_tick;
     plan.tick_context = &progress;
-    cli_progress_start(&progress, "spiral", count * e->o->epochs, e->o->quiet);
+    cli_progress_start(&progress, "spiral", "epochs", count * e->o->epochs, e->o->quiet);
     failed = jobs_run(&plan, err);
     cli_progress_end(&progress);
     if (failed) fprintf(stderr, "%s\n", err);
@@ -345,15 +348,17 @@ static int parse(cli_options *o, int argc, char **argv)
     program.defaults.epochs = 250;
     program.defaults.batch = 100;
     program.defaults.lr = 0.1;
+    program.most_seeds = SEEDS_MAX;
+    program.most_epochs = EPOCHS_MAX;
+    program.least_batch = 2;
+    program.most_batch = POINTS;
     status = cli_parse(o, &program, argc, argv);
     if (status != CLI_RUN) return status;
     if (o->quick && !(o->given & CLI_USES_EPOCHS)) o->epochs = 20;
     if (o->quick && !(o->given & CLI_USES_SEEDS)) o->seeds = 2;
-    if (o->seeds > SEEDS_MAX || o->epochs > EPOCHS_MAX || o->batch < 2 || POINTS % o->batch == 1) {
-        fprintf(stderr,
-                "03_spiral: at most --seeds %d and --epochs %d; --batch at least 2, and leaving no "
-                "single point of %d for the last batch\n",
-                (int)SEEDS_MAX, (int)EPOCHS_MAX, (int)POINTS);
+    if (POINTS % o->batch == 1) {
+        fprintf(stderr, "03_spiral: --batch %zu leaves a single point of %d for the last batch\n",
+                o->batch, (int)POINTS);
         return CLI_EXIT_USAGE;
     }
     return CLI_RUN;
@@ -367,11 +372,12 @@ int main(int argc, char **argv)
     experiment e;
     int failed = 1, status = parse(&o, argc, argv);
     if (status != CLI_RUN) return status;
-    if (cli_path(png, sizeof png, o.out, "03_spiral.png") ||
-        cli_path_beside(csv, sizeof csv, o.csv ? o.csv : png, ".csv")) {
-        fprintf(stderr, "03_spiral: the path is too long\n");
-        return 1;
+    if (o.plan) {
+        const double seconds = EPOCH_SECONDS * (double)(o.seeds * ARMS * o.epochs);
+        return cli_print_plan("03_spiral", &o, o.seeds * ARMS, o.seeds * ARMS, seconds, seconds);
     }
+    status = cli_results(png, csv, sizeof png, "03_spiral", &o, o.quick);
+    if (status != CLI_RUN) return status;
     e.o = &o;
     e.runs = (run *)jobs_alloc(o.seeds * ARMS * sizeof *e.runs);
     if (!e.runs || make_spiral(&set, o.seed)) {

@@ -92,11 +92,8 @@ int main(int argc, char **argv)
     program.version = NRM_VERSION;
     status = cli_parse(&o, &program, argc, argv);
     if (status != CLI_RUN) return status;
-    if (cli_path(png, sizeof png, o.out, NAME ".png") ||
-        cli_path_beside(csv, sizeof csv, o.csv ? o.csv : png, ".csv")) {
-        fprintf(stderr, NAME ": the path is too long\n");
-        return 1;
-    }
+    status = cli_results(png, csv, sizeof png, NAME, &o, 0); /* never long */
+    if (status != CLI_RUN) return status;
     if (dataset_load(&d, o.data, 1, 0, 0, err)) {
         fprintf(stderr, NAME ": %s\n", err);
         return 1;

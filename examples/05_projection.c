@@ -244,11 +244,8 @@ int main(int argc, char **argv)
     program.version = NRM_VERSION;
     status = cli_parse(&o, &program, argc, argv);
     if (status != CLI_RUN) return status;
-    if (cli_path(png, sizeof png, o.out, "05_projection.png") ||
-        cli_path_beside(csv, sizeof csv, o.csv ? o.csv : png, ".csv")) {
-        fprintf(stderr, "05_projection: the path is too long\n");
-        return 1;
-    }
+    status = cli_results(png, csv, sizeof png, "05_projection", &o, 0); /* never long */
+    if (status != CLI_RUN) return status;
     for (k = 0; k < RINGS; k++)
         for (i = 0; i < SPOKES; i++) {
             const double angle = 6.283185307179586 * i / SPOKES;

@@ -680,7 +680,8 @@ static int toy_forward(toy *t, const nrm_real *x, size_t n, int mode, int track)
 static int toy_step(toy *t, const nrm_real *x, const int *labels, nrm_acc *loss)
 {
     const size_t n = TOY_BATCH_SIZE, count = sizeof t->p / sizeof(nrm_real);
-    nrm_real *p = t->p.W1, *d = t->d.W1, *dh = t->d_hidden; /* the parameters are one array */
+    nrm_real *dh = t->d_hidden, *p = (nrm_real *)(void *)&t->p; /* all parameters as one array, */
+    const nrm_real *d = (const nrm_real *)(const void *)&t->d;  /* and their gradients */
     size_t i;
     int rc = toy_forward(t, x, n, NRM_TRAIN, 1);
     memset(&t->d, 0, sizeof t->d);

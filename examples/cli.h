@@ -3,10 +3,11 @@
    All examples take the same options, each those that mean something to it:
 
        --seed N     --seeds N   --epochs N   --batch N   --lr X       --data DIR   --out PATH
-       --csv PATH   --quick     --quiet      --threads N --help       --version
+       --csv PATH   --quick     --quiet      --threads N --plan       --help     --version
 
    `--opt value` and `--opt=value` are the same; of an option given twice the last counts. Whatever
-   is wrong on the command line is said in one line on stderr, and the program ends with code 2.
+   is wrong on the command line is said in one line on stderr, and the program ends with code 2,
+   before any work. So it does if a result cannot be written where it should go.
 
    In one file of the program, before any other include:
 
@@ -33,7 +34,7 @@
            program.own_count = 1;
            status = cli_parse(&o, &program, argc, argv);
            if (status != CLI_RUN) return status;
-           cli_progress_start(&progress, "walking", steps, o.quiet);
+           cli_progress_start(&progress, "walking", "steps", steps, o.quiet);
            for (i = 0; i < steps; i++) cli_progress_update(&progress, i, "on foot");
            cli_progress_end(&progress);
            printf("%zu steps with seed %llu\n", steps, (unsigned long long)o.seed);
@@ -68,7 +69,8 @@
 #define CLI_USES_QUICK 0x100u
 #define CLI_USES_QUIET 0x200u
 #define CLI_USES_THREADS 0x400u
-#define CLI_USES_ALL 0x7ffu
+#define CLI_USES_PLAN 0x800u
+#define CLI_USES_ALL 0xfffu
 
 /* The values of the options. Texts belong to the command line, or to whoever set the default. */
 typedef struct cli_options {
@@ -79,10 +81,11 @@ typedef struct cli_options {
     double lr;        /* learning rate                                                  */
     const char *data; /* folder of the data, or null: the program's own choice          */
     const char *out;  /* folder or file of the picture, or null                         */
-    const char *csv;  /* file of the table, or null                                     */
+    const char *csv;  /* folder or file of the table, or null: beside the picture       */
     int quick;        /* 1: a small run that shows the program works                    */
     int quiet;        /* 1: no progress on the terminal                                 */
     int threads;      /* processes at once; 0: one for each processor, at most 8        */
+    int plan;         /* 1: only say what would run, and how long                       */
     unsigned given;   /* CLI_USES_... of the options on the command line. --quick should
                          change only what the user did not ask for                      */
 } cli_options;
@@ -116,6 +119,7 @@ typedef struct cli_program {
     const char *example; /* a command for --help, or null for "NAME" with an option or two  */
     const char *out;     /* what --out names, or null for "folder or file of the picture"   */
     unsigned uses;       /* CLI_USES_...                                                    */
+    size_t most_seeds, most_epochs, least_batch, most_batch; /* 0: the usual limits          */
     cli_options defaults;
     cli_option *own; /* options of its own, or null */
     size_t own_count;
@@ -139,23 +143,44 @@ int cli_path(char *path, size_t size, const char *out, const char *name);
    above. */
 int cli_path_beside(char *path, size_t size, const char *other, const char *extension);
 
+/* Can `path` be written? To be known before the work, not hours later. Makes missing parent
+   folders. Returns 0, or -1 with the reason in `err` of FILES_ERR_MAX bytes. */
+int cli_can_write(const char *path, char *err);
+
+/* Where picture and table of a program go, "out/NAME.png" and "out/NAME.csv", as --out and --csv
+   say; those of a quick run are "out/NAME_quick.png" and so on, beside the full ones. Both have
+   `size` bytes. Returns CLI_RUN, or the exit code after one line on stderr, if the paths are too
+   long or cannot be written. */
+int cli_results(char *png, char *csv, size_t size, const char *name, const cli_options *o,
+                int quick);
+
+/* Prints what --plan says, "NAME 40 runs, 12 to do; 800.0 s on one core, 240.0 s to do", and for a
+   quick run no times. Returns CLI_EXIT_OK, or CLI_EXIT_ERROR if that cannot be written. */
+int cli_print_plan(const char *name, const cli_options *o, size_t runs, size_t to_do,
+                   double seconds, double seconds_to_do);
+
+/* What a figure says of a run in front of everything else: that it was a quick one, or "". */
+const char *cli_quick_note(int quick);
+
 /* ---- progress ---- */
 
 /* One line on stderr with a bar, percent, rate, time so far and time to go:
 
-       training [#########...........]  45% 12.3/s 0:36 left 0:44  loss 0.31
+       training [#########...........]  45% 12.3 steps/s 0:36 left 0:44  loss 0.31
 
    It is drawn only if stderr is a terminal that is not dumb, at most ten times a second, without
    colour if NO_COLOR is set, and it is erased at the end. Treat the members as private. */
 typedef struct cli_progress {
     int active, colour;
-    const char *title;
+    const char *title, *unit;
     size_t total;
     double started, drawn; /* seconds of the monotonic clock */
 } cli_progress;
 
-/* Starts it: `title` must live until the end; `total` units of work, 0 if nobody knows. */
-void cli_progress_start(cli_progress *p, const char *title, size_t total, int quiet);
+/* Starts it: `title` and `unit` ("steps") must live until the end; `total` units of work, 0 if
+   nobody knows. Without a unit no rate is shown. */
+void cli_progress_start(cli_progress *p, const char *title, const char *unit, size_t total,
+                        int quiet);
 
 /* `done` units so far are done; `note` (or null) is shown behind the times. Cheap enough to be
    called for every step of a training. */
@@ -173,6 +198,7 @@ void cli_progress_end(cli_progress *p);
 #define CLI_IMPLEMENTED
 
 #include "csv.h"
+#include "files.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -181,10 +207,11 @@ void cli_progress_end(cli_progress *p);
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define CLII_STANDARD 11
+#define CLII_STANDARD 12
 #define CLII_MESSAGE_MAX 800
 
 /* ---- the options as one table ---- */
@@ -210,17 +237,27 @@ static void clii_make_standard(cli_option *table, cli_options *o)
     clii_set(&table[4], "lr", "X", "learning rate", CLI_REAL, &o->lr);
     clii_set(&table[5], "data", "DIR", "folder of MNIST, or \"synthetic\"", CLI_TEXT, &o->data);
     clii_set(&table[6], "out", "PATH", "folder or file of the picture", CLI_TEXT, &o->out);
-    clii_set(&table[7], "csv", "PATH", "file of the table", CLI_TEXT, &o->csv);
+    clii_set(&table[7], "csv", "PATH", "folder or file of the table", CLI_TEXT, &o->csv);
     clii_set(&table[8], "quick", "", "a small run, to see that it works", CLI_FLAG, &o->quick);
     clii_set(&table[9], "quiet", "", "no progress on the terminal", CLI_FLAG, &o->quiet);
     clii_set(&table[10], "threads", "N", "processes at once, 0: one for each processor", CLI_INT,
              &o->threads);
+    clii_set(&table[11], "plan", "", "only say what would run, and how long", CLI_FLAG, &o->plan);
     table[1].min = table[2].min = table[3].min = 1;
     table[1].max = 1000;
     table[2].max = table[3].max = 1e6;
     table[4].min = 1e-12;
     table[4].max = 1e6;
     table[10].max = 256;
+}
+
+/* The limits of this program in the table of the common options. */
+static void clii_limit(cli_option *table, const cli_program *program)
+{
+    if (program->most_seeds) table[1].max = (double)program->most_seeds;
+    if (program->most_epochs) table[2].max = (double)program->most_epochs;
+    if (program->least_batch) table[3].min = (double)program->least_batch;
+    if (program->most_batch) table[3].max = (double)program->most_batch;
 }
 
 void cli_program_init(cli_program *program, const char *name, const char *purpose, unsigned uses)
@@ -520,6 +557,7 @@ int cli_parse(cli_options *o, cli_program *program, int argc, char **argv)
                                  argv[i][0] == '-' ? "unknown option " : "unexpected argument ",
                                  argv[i], "; try --help", "");
         clii_make_standard(standard, o);
+        clii_limit(standard, program);
         status = clii_parse_one(o, program, standard, argc, argv, &i);
         if (status != CLI_RUN) return status;
     }
@@ -559,6 +597,65 @@ int cli_path_beside(char *path, size_t size, const char *other, const char *exte
     size_t n = (size_t)(clii_extension(other) - other);
     if (n >= size) return clii_fits(path, size, -1);
     return clii_fits(path, size, snprintf(path, size, "%.*s%s", (int)n, other, extension));
+}
+
+int cli_can_write(const char *path, char *err)
+{
+    char attempt[4096 + 32], suffix[32], *end;
+    struct stat s;
+    *err = 0;
+    if (stat(path, &s) == 0 && (!S_ISREG(s.st_mode) || access(path, W_OK) != 0)) {
+        if (!S_ISDIR(s.st_mode) && access(path, W_OK) == 0) return 0; /* /dev/null, say */
+        (void)snprintf(err, FILES_ERR_MAX, "cannot write '%.300s': %s", path,
+                       S_ISDIR(s.st_mode) ? "it is a folder" : strerror(errno));
+        return -1;
+    }
+    (void)snprintf(suffix, sizeof suffix, ".%ld.try", (long)getpid());
+    if (clii_fits(attempt, sizeof attempt,
+                  snprintf(attempt, sizeof attempt, "%s%s", path, suffix))) {
+        strcpy(err, "the path is too long");
+        return -1;
+    }
+    if (files_write(attempt, "", 0, err)) {
+        end = strstr(err, suffix); /* it is the file itself that cannot be written */
+        if (end) memmove(end, end + strlen(suffix), strlen(end + strlen(suffix)) + 1);
+        return -1;
+    }
+    (void)unlink(attempt);
+    return 0;
+}
+
+int cli_results(char *png, char *csv, size_t size, const char *name, const cli_options *o,
+                int quick)
+{
+    char file[2][256], err[FILES_ERR_MAX] = "the path is too long";
+    int i, failed;
+    for (i = 0; i < 2; i++)
+        (void)snprintf(file[i], sizeof file[i], "%.200s%s%s", name, quick ? "_quick" : "",
+                       i ? ".csv" : ".png");
+    failed = cli_path(png, size, o->out, file[0]);
+    if (!failed)
+        failed = o->csv ? cli_path(csv, size, o->csv, file[1])
+                        : cli_path_beside(csv, size, png, ".csv");
+    if (!failed && !cli_can_write(png, err) && !cli_can_write(csv, err)) return CLI_RUN;
+    fprintf(stderr, "%s: nothing was run: %s\n", name, err);
+    return CLI_EXIT_USAGE;
+}
+
+int cli_print_plan(const char *name, const cli_options *o, size_t runs, size_t to_do,
+                   double seconds, double seconds_to_do)
+{
+    printf("%s %zu runs, %zu to do; ", name, runs, to_do);
+    if (o->quick)
+        printf("quick ones, of a second or so\n");
+    else
+        printf("%.1f s on one core, %.1f s to do\n", seconds, seconds_to_do);
+    return fflush(stdout) || ferror(stdout) ? CLI_EXIT_ERROR : CLI_EXIT_OK;
+}
+
+const char *cli_quick_note(int quick)
+{
+    return quick ? "QUICK RUN, only to show that it works. " : "";
 }
 
 /* ---- progress ---- */
@@ -607,11 +704,11 @@ static void clii_print_time(char *text, size_t size, double seconds)
         (void)snprintf(text, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
 }
 
-/* "45% 12.3/s 0:36 left 0:44  note", without what is not known. */
+/* "45% 12.3 steps/s 0:36 left 0:44  note", without what is not known. */
 static void clii_print_numbers(char *text, size_t size, const cli_progress *p, size_t done,
                                double elapsed, const char *note)
 {
-    char share[32], sofar[32], left[48] = "";
+    char share[32], sofar[32], left[48] = "", pace[80] = "";
     const double rate = elapsed > 0 ? (double)done / elapsed : 0;
     clii_print_time(sofar, sizeof sofar, elapsed);
     if (p->total) {
@@ -624,8 +721,10 @@ static void clii_print_numbers(char *text, size_t size, const cli_progress *p, s
     } else {
         (void)snprintf(share, sizeof share, "%zu", done);
     }
-    (void)snprintf(text, size, "%s %.*f/s %s%s%s%s", share, rate < 100 ? 1 : 0, rate, sofar, left,
-                   note ? "  " : "", note ? note : "");
+    if (p->unit)
+        (void)snprintf(pace, sizeof pace, "%.*f %.20s/s ", rate < 100 ? 1 : 0, rate, p->unit);
+    (void)snprintf(text, size, "%s %s%s%s%s%s", share, pace, sofar, left, note ? "  " : "",
+                   note ? note : "");
 }
 
 static void clii_draw(const cli_progress *p, size_t done, double now, const char *note)
@@ -653,11 +752,13 @@ static void clii_draw(const cli_progress *p, size_t done, double now, const char
     (void)fflush(stderr);
 }
 
-void cli_progress_start(cli_progress *p, const char *title, size_t total, int quiet)
+void cli_progress_start(cli_progress *p, const char *title, const char *unit, size_t total,
+                        int quiet)
 {
     const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
     memset(p, 0, sizeof *p);
     p->title = title;
+    p->unit = unit;
     p->total = total;
     p->active = !quiet && term && *term && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO);
     p->colour = !no_colour || !*no_colour;

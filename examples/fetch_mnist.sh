@@ -71,7 +71,8 @@ download()
     elif have wget; then
         wget -q -T 30 -t 2 -O "$2" "$1" 2>"$work/why"
     else
-        die "neither curl nor wget is there; install one of them, or set MNIST_URL to a folder"
+        die "neither curl nor wget is there: 'sh examples/deps.sh mnist' installs curl, or set" \
+            "MNIST_URL to a folder"
     fi
 }
 
@@ -102,7 +103,9 @@ get_either()
     esac
 }
 
-# Gets file $2 of mirror $1 to $work/raw, unpacked.
+# Gets file $2 of mirror $1 to $work/raw, unpacked. No file of MNIST has more than $most bytes; what
+# unpacks to more is not one, however small it came.
+most=47040016
 unpack_from()
 {
     : >"$work/why"
@@ -114,7 +117,15 @@ unpack_from()
     fi
     if ! is_gzip "$work/got"; then
         mv -f "$work/got" "$work/raw"
-    elif ! gzip -dc <"$work/got" >"$work/raw" 2>/dev/null; then
+        return 0
+    fi
+    rm -f "$work/damaged"
+    { gzip -dc <"$work/got" 2>/dev/null || : >"$work/damaged"; } |
+        head -c $((most + 1)) >"$work/raw"
+    if [ "$(wc -c <"$work/raw")" -gt "$most" ]; then
+        complain "$1: $2.gz unpacks to more than any file of MNIST has"
+        return 1
+    elif [ -f "$work/damaged" ]; then
         complain "$1: $2.gz is damaged or cut short: gzip cannot unpack it"
         return 1
     fi

@@ -370,7 +370,6 @@ typedef struct labi_lab {
     cli_options options;
     const char *runs_folder, *from;
     double ahead;  /* seconds of other experiments that wait behind this one */
-    int show_plan; /* 1: only say how much there is to do                    */
     dataset data;
     size_t *missing; /* [missing_count] runs to be done: arm * seeds + seed    */
     size_t missing_count;
@@ -622,14 +621,10 @@ static int labi_find_missing(labi_lab *lab)
 static int labi_can_write(const labi_lab *lab, const char *folder)
 {
     char path[LABI_PATH], err[FILES_ERR_MAX] = "the path is too long";
-    const int n =
-        snprintf(path, sizeof path, "%s/.%s-%ld.try", folder, lab->program->name, (long)getpid());
-    if (n < 0 || n >= LABI_PATH || files_write(path, "", 0, err)) {
-        fprintf(stderr, "%s: nothing was run: %s\n", lab->program->name, err);
-        return 0;
-    }
-    (void)unlink(path);
-    return 1;
+    const int n = snprintf(path, sizeof path, "%s/.%s", folder, lab->program->name);
+    if (n >= 0 && n < LABI_PATH && cli_can_write(path, err) == 0) return 1;
+    fprintf(stderr, "%s: nothing was run: %s\n", lab->program->name, err);
+    return 0;
 }
 
 static int labi_run_missing(labi_lab *lab, const char *out)
@@ -649,7 +644,7 @@ static int labi_run_missing(labi_lab *lab, const char *out)
     plan.tick = labi_tick;
     plan.tick_context = lab;
     lab->started = lab->spoke = labi_clock();
-    cli_progress_start(&lab->progress, lab->program->name, lab->units, lab->options.quiet);
+    cli_progress_start(&lab->progress, lab->program->name, NULL, lab->units, lab->options.quiet);
     failed = jobs_run(&plan, err);
     cli_progress_end(&lab->progress);
     if (failed) fprintf(stderr, "%s: %s\n", lab->program->name, err);
@@ -1004,9 +999,9 @@ void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t se
     if (space && !labi_synthetic(r)) named = lab_format(r, "%.*s. ", (int)(space - data), data);
     if (labi_synthetic(r)) named = "NOT MNIST but synthetic digits: verdicts do not count. ";
     if (labi_foreign(r)) named = "NOT MNIST but files of its format: verdicts do not count. ";
-    plot_subtitle(f, lab_format(r, "%s%s%s. Seed%s %.*s.",
-                                lab_quick(r) ? "QUICK RUN, only to show that it works. " : "",
-                                named, settings, seeds == 1 ? "" : "s", (int)(end - all), all));
+    plot_subtitle(f, lab_format(r, "%s%s%s%s. Seed%s %.*s.", cli_quick_note(lab_quick(r)), named,
+                                lab_quick(r) ? "Settings of a full run: " : "", settings,
+                                seeds == 1 ? "" : "s", (int)(end - all), all));
 }
 
 plot_figure *lab_figure(lab_report *r, const char *title, int width, int height)
@@ -1022,8 +1017,9 @@ plot_figure *lab_figure(lab_report *r, const char *title, int width, int height)
 
 static int labi_out_path(const lab_report *r, const char *what, const char *extension, char *path)
 {
-    const int n = snprintf(path, LABI_PATH, "%s/%s%s%s%s", r->out, r->program->name,
-                           what ? "_" : "", what ? what : "", extension);
+    const int n = snprintf(path, LABI_PATH, "%s/%s%s%s%s%s", r->out, r->program->name,
+                           lab_quick(r) ? "_quick" : "", what ? "_" : "", what ? what : "",
+                           extension);
     return n < 0 || n >= LABI_PATH;
 }
 
@@ -1243,7 +1239,7 @@ static int labi_is_file_name(const char *out)
 
 static int labi_parse(labi_lab *lab, int argc, char **argv)
 {
-    cli_option own[4];
+    cli_option own[3];
     cli_program program;
     const unsigned data = lab->program->uses & LAB_USES_DATA ? CLI_USES_DATA : 0u;
     int status;
@@ -1258,25 +1254,21 @@ static int labi_parse(labi_lab *lab, int argc, char **argv)
     own[1].help = "draw and judge from this table, without any run";
     own[1].kind = CLI_TEXT;
     own[1].value = &lab->from;
-    own[2].name = "plan";
-    own[2].placeholder = "";
-    own[2].help = "only say: runs, runs to do, seconds, seconds to do";
-    own[2].kind = CLI_FLAG;
-    own[2].value = &lab->show_plan;
-    own[3].name = "ahead";
-    own[3].placeholder = "S";
-    own[3].help = "seconds of other experiments still to come, for the time to go";
-    own[3].kind = CLI_REAL;
-    own[3].value = &lab->ahead;
-    own[3].min = 0;
-    own[3].max = 1e9;
+    own[2].name = "ahead";
+    own[2].placeholder = "S";
+    own[2].help = "seconds of other experiments still to come, for the time to go";
+    own[2].kind = CLI_REAL;
+    own[2].value = &lab->ahead;
+    own[2].min = 0;
+    own[2].max = 1e9;
     cli_program_init(&program, lab->program->name, lab->program->question,
                      CLI_USES_SEED | CLI_USES_SEEDS | CLI_USES_OUT | CLI_USES_QUICK |
-                         CLI_USES_QUIET | CLI_USES_THREADS | data);
+                         CLI_USES_QUIET | CLI_USES_THREADS | CLI_USES_PLAN | data);
     program.version = lab->program->version;
     program.out = "folder of the tables and figures";
     program.own = own;
-    program.own_count = 4;
+    program.own_count = 3;
+    program.most_seeds = LAB_SEEDS_MAX;
     status = cli_parse(&lab->options, &program, argc, argv);
     if (status != CLI_RUN) return status;
     if (labi_is_file_name(lab->options.out)) {
@@ -1285,10 +1277,6 @@ static int labi_parse(labi_lab *lab, int argc, char **argv)
         return CLI_EXIT_USAGE;
     }
     if (lab->options.quick && !(lab->options.given & CLI_USES_SEEDS)) lab->options.seeds = 2;
-    if (lab->options.seeds < 1 || lab->options.seeds > LAB_SEEDS_MAX) {
-        fprintf(stderr, "%s: --seeds is from 1 to %d\n", lab->program->name, LAB_SEEDS_MAX);
-        return CLI_EXIT_USAGE;
-    }
     if (lab->options.seed > LABI_SEED_MAX) {
         fprintf(stderr, "%s: --seed is from 0 to %llu\n", lab->program->name,
                 (unsigned long long)LABI_SEED_MAX);
@@ -1306,7 +1294,7 @@ static int labi_load_data(labi_lab *lab)
         fprintf(stderr, "%s: %s\n", lab->program->name, err);
         return -1;
     }
-    if (lab->data.synthetic && !lab->show_plan)
+    if (lab->data.synthetic && !lab->options.plan)
         fprintf(stderr, "%s: %s built-in synthetic digits; the verdicts do not count\n",
                 lab->program->name,
                 lab->options.data && strcmp(lab->options.data, "synthetic") == 0
@@ -1320,7 +1308,6 @@ static int labi_load_data(labi_lab *lab)
     return 0;
 }
 
-/* "16_landscape 40 12 800.0 240.0": runs, runs to do, seconds on one core, seconds to do. */
 static int labi_print_plan(const labi_lab *lab)
 {
     double seconds = 0, to_do = 0;
@@ -1331,8 +1318,8 @@ static int labi_print_plan(const labi_lab *lab)
     }
     for (i = 0; i < lab->missing_count; i++)
         to_do += lab->program->arm[lab->missing[i] / lab->options.seeds].seconds;
-    return printf("%s %lu %lu %.1f %.1f\n", lab->program->name, (unsigned long)runs,
-                  (unsigned long)lab->missing_count, seconds, to_do) < 0;
+    return cli_print_plan(lab->program->name, &lab->options, runs, lab->missing_count, seconds,
+                          to_do);
 }
 
 static int labi_experiment(labi_lab *lab)
@@ -1340,8 +1327,9 @@ static int labi_experiment(labi_lab *lab)
     const char *out = lab->options.out ? lab->options.out : ".";
     char table[LABI_PATH];
     if (labi_load_data(lab) || labi_find_missing(lab)) return 1;
-    if (lab->show_plan) return labi_print_plan(lab);
-    if (snprintf(table, sizeof table, "%s/%s.csv", out, lab->program->name) >= LABI_PATH)
+    if (lab->options.plan) return labi_print_plan(lab);
+    if (snprintf(table, sizeof table, "%s/%s%s.csv", out, lab->program->name,
+                 lab->options.quick ? "_quick" : "") >= LABI_PATH)
         return labi_too_long(lab->program);
     if (labi_run_missing(lab, out) || labi_join(lab, table)) return 1;
     return labi_report(lab->program, table, out);

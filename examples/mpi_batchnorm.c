@@ -105,6 +105,7 @@ static int merge(void *context, nrm_stats *stats, size_t n)
 enum { UNDIVIDED = 0, SYNCHRONISED, SEPARATE, ARMS };
 enum { FLOAT = 0, DOUBLE, TYPES };
 enum { INPUTS = 784, WIDTH1 = 64, WIDTH2 = 128, CLASSES = 10, EVAL_BATCH = 500 };
+enum { PATH_MOST = 1024 };
 enum { EPOCHS_MAX = 100, SEEDS_MAX = 20, BLOCKS = 20 }; /* losses are means over 1/20 of an epoch */
 
 enum { LOSS = 0, MEAN1, RSTD1, MEAN2, RSTD2, GRADS1, GRADS2, GRADS3, QUANTITIES };
@@ -126,6 +127,7 @@ typedef struct run {                /* one seed in one type; what is evaluated, 
 typedef struct experiment {
     const cli_options *o;
     cli_progress progress;
+    char png[PATH_MOST], csv[PATH_MOST]; /* of rank 0 */
     dataset data;
     size_t train_n, steps; /* of one epoch */
     size_t taken;          /* steps so far, for the progress line */
@@ -946,10 +948,10 @@ static int draw(const experiment *e, const verdict v[CLAIMS], const char *path)
     int failed;
     plot_title(f, "One batch norm over several workers");
     put(text, sizeof text,
-        "%s%s, %zu training images. 784-64-128-10, ReLU, SGD with learning rate %g, batches of %zu "
-        "over %d workers. %zu seed%s.",
-        e->data.synthetic ? "Not MNIST: " : "", e->data.name, e->train_n, o->lr, o->batch, e->size,
-        o->seeds, o->seeds == 1 ? "" : "s");
+        "%s%s%s, %zu training images. 784-64-128-10, ReLU, SGD with learning rate %g, batches of "
+        "%zu over %d workers. %zu seed%s.",
+        cli_quick_note(o->quick), e->data.synthetic ? "Not MNIST: " : "", e->data.name, e->train_n,
+        o->lr, o->batch, e->size, o->seeds, o->seeds == 1 ? "" : "s");
     plot_subtitle(f, text);
     put(text, sizeof text,
         "mpirun -np %d " NAME " --seed %llu --seeds %zu --epochs %zu --batch %zu --lr %g%s",
@@ -972,22 +974,17 @@ static int draw(const experiment *e, const verdict v[CLAIMS], const char *path)
 
 static int publish(const experiment *e)
 {
-    char png[1024], path[4][1024];
-    const char *const ending[4] = {".csv", "_loss.csv", "_drift.csv", "_first.csv"};
+    char path[3][PATH_MOST + 16];
+    const char *const ending[3] = {"_loss.csv", "_drift.csv", "_first.csv"};
     verdict v[CLAIMS];
-    int i, failed = cli_path(png, sizeof png, e->o->out, NAME ".png");
-    for (i = 0; i < 4 && !failed; i++)
-        failed = cli_path_beside(path[i], sizeof path[i], png, ending[i]);
-    if (failed) {
-        fprintf(stderr, NAME ": the path is too long\n");
-        return 1;
-    }
+    int i;
+    for (i = 0; i < 3; i++) (void)cli_path_beside(path[i], sizeof path[i], e->png, ending[i]);
     judge_all(e, v);
     print_results(e, v);
-    if (draw(e, v, png) || write_epochs(e, v, e->o->csv ? e->o->csv : path[0]) ||
-        write_loss(e, path[1]) || write_drift(e, path[2]) || write_first(e, path[3]))
+    if (draw(e, v, e->png) || write_epochs(e, v, e->csv) || write_loss(e, path[0]) ||
+        write_drift(e, path[1]) || write_first(e, path[2]))
         return 1;
-    printf("\nwrote %s and its tables\n", png);
+    printf("\nwrote %s and its tables\n", e->png);
     return 0;
 }
 
@@ -998,37 +995,34 @@ static int parse(cli_options *o, int argc, char **argv)
     cli_program program;
     int status;
     cli_program_init(&program, NAME, "One batch norm over several workers, with MPI.",
-                     CLI_USES_ALL & ~CLI_USES_THREADS);
+                     CLI_USES_ALL & ~(CLI_USES_THREADS | CLI_USES_PLAN));
     program.version = NRM_VERSION;
     program.example = "mpirun -np 3 " NAME " --out build/figures";
     program.defaults.epochs = 5;
     program.defaults.seeds = 3;
     program.defaults.batch = 12;
     program.defaults.lr = 0.05;
+    program.most_seeds = SEEDS_MAX;
+    program.most_epochs = EPOCHS_MAX;
+    program.least_batch = 2;
     status = cli_parse(o, &program, argc, argv);
     if (status != CLI_RUN) return status;
     if (o->quick && !(o->given & CLI_USES_EPOCHS)) o->epochs = 1;
     if (o->quick && !(o->given & CLI_USES_SEEDS)) o->seeds = 2;
-    if (o->seeds > SEEDS_MAX || o->epochs > EPOCHS_MAX || o->batch < 2) {
-        fprintf(stderr,
-                NAME ": --seeds can be at most %d, --epochs at most %d, --batch at least 2\n",
-                (int)SEEDS_MAX, (int)EPOCHS_MAX);
-        return CLI_EXIT_USAGE;
-    }
     return CLI_RUN;
 }
 
 /* Separate workers need two examples or none, and the blocks of panel a a step each. */
 static int check_parts(const experiment *e)
 {
-    size_t n = e->o->batch;
-    int round, w;
+    int last, w;
     if (e->steps < BLOCKS) {
-        fprintf(stderr, NAME ": --batch %zu makes less than %d steps of %zu images\n", n,
+        fprintf(stderr, NAME ": --batch %zu makes less than %d steps of %zu images\n", e->o->batch,
                 (int)BLOCKS, e->train_n);
         return CLI_EXIT_USAGE;
     }
-    for (round = 0; round < 2; round++, n = e->train_n % n)
+    for (last = 0; last < 2; last++) {
+        const size_t n = last ? e->train_n % e->o->batch : e->o->batch; /* may be 0 */
         for (w = 0; w < e->size && n > 0; w++)
             if (part_begins(e, n, w + 1) - part_begins(e, n, w) == 1) {
                 fprintf(stderr,
@@ -1037,16 +1031,22 @@ static int check_parts(const experiment *e)
                         n, w);
                 return CLI_EXIT_USAGE;
             }
+    }
     return CLI_RUN;
 }
 
-/* All workers read the data, and come to the same conclusions. */
+/* All workers read the data, and come to the same conclusions. If one of them cannot, it tells the
+   others why, of which rank 0 is heard. */
 static int load(experiment *e)
 {
     const size_t train_n = e->o->quick ? QUICK_N : TRAIN_N, test_n = e->o->quick ? QUICK_N : TEST_N;
-    char err[DATASET_ERR_MAX];
-    if (dataset_load(&e->data, e->o->data, 1, train_n, test_n, err)) {
-        fprintf(stderr, NAME ": %s\n", err);
+    char err[DATASET_ERR_MAX] = "";
+    const int failed = dataset_load(&e->data, e->o->data, 1, train_n, test_n, err) != 0;
+    int mine = failed ? e->rank : e->size, first = 0;
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first < e->size) {
+        MPI_Bcast(err, DATASET_ERR_MAX, MPI_CHAR, first, MPI_COMM_WORLD);
+        fprintf(stderr, NAME ": worker %d: %s\n", first, err);
         return CLI_EXIT_ERROR;
     }
     if (e->data.synthetic)
@@ -1062,7 +1062,7 @@ static void run_all(experiment *e)
     const size_t steps = e->o->epochs * e->steps;
     size_t s;
     int type, a;
-    cli_progress_start(&e->progress, "training, steps", TYPES * e->o->seeds * steps,
+    cli_progress_start(&e->progress, "training", "steps", TYPES * e->o->seeds * steps,
                        e->o->quiet || e->rank != 0);
     for (type = 0; type < TYPES; type++) {
         e->runs[type] = (run *)allocate(e->o->seeds, sizeof(run));
@@ -1103,6 +1103,9 @@ static int run_program(experiment *e, cli_options *o, int argc, char **argv)
     }
     e->o = o;
     status = load(e);
+    if (status != CLI_RUN) return status;
+    if (e->rank == 0) status = cli_results(e->png, e->csv, PATH_MOST, NAME, o, o->quick);
+    MPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (status != CLI_RUN) return status;
     run_all(e);
     return e->rank == 0 ? publish(e) : 0;

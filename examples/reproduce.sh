@@ -13,12 +13,12 @@ export LC_ALL
 : "${BUILD:=build}" "${ONLY:=}" "${QUICK:=}" "${JOBS:=2}"
 docs=docs/experiments
 out=$BUILD/reproduce
-quick=
+quick= infix=
 case $QUICK in
 '' | 0) ;;
 *)
     out=$BUILD/reproduce_quick
-    quick=--quick
+    quick=--quick infix=_quick # in the names of all results
     ;;
 esac
 
@@ -89,22 +89,23 @@ for signal in INT TERM HUP; do
 done
 
 forget() { # what an earlier pass left of this program, so that nobody takes it for the result
-    rm -f "$out/$1.csv" "$out/${1}_verdicts.csv" "$out/$1.png" "$out/${1}_"*.png
+    rm -f "$out/$1$infix.csv" "$out/$1${infix}_verdicts.csv" "$out/$1$infix.png" \
+        "$out/$1${infix}_"*.png
 }
 
 run_all() {
     plan=$(for program in $programs; do
         "$BUILD/$program" $quick --runs "$BUILD/runs" --plan || exit 1
     done) || exit 1
-    echo "$plan" | awk '{ runs += $2; missing += $3 } END {
+    echo "$plan" | awk '{ runs += $2; missing += $4 } END {
         printf "reproduce: %d runs, %d of them to do\n", runs, missing }'
-    ahead=$(echo "$plan" | awk '{ s += $5 } END { print s + 0 }')
+    ahead=$(echo "$plan" | awk '{ s += $12 } END { print s + 0 }')
     [ -n "$quick" ] || echo "reproduce: about $(minutes "$ahead") minutes, if this machine is as" \
         "fast as ours"
     failed=
     for program in $programs; do
         ahead=$(echo "$plan" | awk -v name="$program" -v s="$ahead" '
-            $1 == name { s -= $5 } END { print s < 0 ? 0 : s }')
+            $1 == name { s -= $12 } END { print s < 0 ? 0 : s }')
         echo "== $program"
         forget "$program"
         # shellcheck disable=SC2086
@@ -112,7 +113,7 @@ run_all() {
             --out "$out" || failed="$failed $program"
     done
     [ -z "$failed" ] || echo "reproduce: FAILED:$failed" >&2
-    tables=$(for program in $(ordered_all "$@"); do ls "$out/${program}_verdicts.csv"; done \
+    tables=$(for program in $(ordered_all "$@"); do ls "$out/$program${infix}_verdicts.csv"; done \
         2>/dev/null)
     # shellcheck disable=SC2086
     [ -z "$tables" ] || "$BUILD/verdicts" --out "$out/verdicts.md" $tables || failed=verdicts

@@ -1,6 +1,9 @@
 # checks.sh - for shell tests, to be sourced from the root of the project: a folder $dir that goes
 # when the script ends, and check NAME COMMAND..., which counts, and shows what a failure printed.
 # The script ends with: verdict PART
+#
+# What cannot be checked here, for want of a program, is said in a line "PART: missing: PROGRAM, and
+# what is left out": .ci/run, which installs all of them first, counts each as a failure.
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 passed=0

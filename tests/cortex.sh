@@ -1,28 +1,23 @@
 #!/bin/sh
-# cortex.sh - what a layer costs on a small processor: the header for a Cortex-M4 with NRM_PLAIN
-# and without a C library, linked with a program that calls one function. The bytes of code that
-# remain of the header, and the stack along the deepest chain of its calls, each with its limit. The
-# arithmetic of doubles, which the processor does not have, is the compiler's: printed, not limited.
+# cortex.sh - what a layer costs on a small processor: the header for Cortex-M0+, Cortex-M4 and
+# RISC-V 32, with NRM_PLAIN and without a C library, linked with a program that calls one function;
+# and examples/uses/small_processor.c. The bytes of code that remain of the header, and the stack
+# along the deepest chain of its calls, each with its limit. Arithmetic that the processor does not
+# have is the compiler's: it is part of "whole", and has no limit.
 #
-# Environment: ARM_GCC, BUILD. The last line is "cortex: N passed, N failed".
+# Environment: ARM_GCC, RISCV_GCC, BUILD. The last line is "cortex: N passed, N failed".
 set -u
 cd "$(dirname "$0")/.." || exit 1
 : "${ARM_GCC:=arm-none-eabi-gcc}" "${BUILD:=build}"
+riscv=riscv64-unknown-elf-gcc
+command -v $riscv >/dev/null 2>&1 || riscv=riscv64-elf-gcc # as Arch and Homebrew call it
+: "${RISCV_GCC:=$riscv}"
 . tests/checks.sh
 LC_ALL=C
 export LC_ALL
 out=$BUILD/cortex
-text_limit=2048
 stack_limit=512
-
-if ! command -v "$ARM_GCC" >/dev/null 2>&1; then
-    echo "cortex: no $ARM_GCC here (Debian: apt install gcc-arm-none-eabi)"
-    echo "cortex: 0 passed, 1 failed"
-    exit 1
-fi
 mkdir -p "$out" || exit 1
-flags="-std=c99 -mcpu=cortex-m4 -mthumb -Os -ffreestanding -ffp-contract=off -ffunction-sections \
--fdata-sections -w -I."
 
 cat >"$out/header.c" <<'END'
 #include <stddef.h>
@@ -37,9 +32,8 @@ void *memset(void *to, int byte, size_t bytes);
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 END
-cat >"$out/app.h" <<'END'
-#define NRM_NO_LIBC
-#include "normlayers.h"
+cat >"$out/system.c" <<'END'
+#include <stddef.h>
 double app_sqrt(double a);
 void *memcpy(void *to, const void *from, size_t bytes);
 void *memset(void *to, int byte, size_t bytes);
@@ -62,6 +56,10 @@ void *memset(void *to, int byte, size_t bytes)
     while (bytes-- > 0) *t++ = (unsigned char)byte;
     return to;
 }
+END
+cat >"$out/app.h" <<'END'
+#define NRM_NO_LIBC
+#include "normlayers.h"
 nrm_real x[64], y[64], gamma[16], beta[16];
 nrm_real m[16], v[16];
 nrm_running running;
@@ -85,25 +83,25 @@ int main(void)
 }
 END
 
-compile() { # SOURCE, OPTIONS...
+compile() { # SOURCE, OPTIONS...: into $out
     source=$1
-    shift
     # shellcheck disable=SC2086
-    $ARM_GCC $flags "$@" -c "$out/$source.c" -o "$out/$source.o"
+    $gcc $machine $flags -c "$source" -o "$out/$(basename "$source" .c).o"
 }
-linked() { # FUNCTION: with what remains of the header, and of the compiler's library
-    compile "$1" &&
-        $ARM_GCC -mcpu=cortex-m4 -mthumb -nostdlib -Wl,--gc-sections -Wl,-e,main "$out/$1.o" \
-            "$out/header.o" -lgcc -o "$out/$1.elf"
+linked() { # OBJECT ENTRY [OBJECT]: with what remains of the header, and of the compiler's library
+    # shellcheck disable=SC2086
+    compile "$out/system.c" &&
+        $gcc $machine -nostdlib -Wl,--gc-sections -Wl,-e,"$2" "$out/$1.o" "$out/system.o" \
+            ${3:+"$3"} -lgcc -o "$out/$1.elf"
 }
 
 # The bytes of the header's functions in a program.
-text_of() { # FUNCTION
-    "${ARM_GCC%gcc}nm" -S -t d --defined-only "$out/$1.elf" |
-        awk '$3 ~ /[tT]/ && $4 ~ /^nrmi?_/ { sum += $2 } END { print sum + 0 }'
+text_of() { # PROGRAM
+    "${gcc%gcc}nm" -S -t d --defined-only "$out/$1.elf" |
+        awk '$3 ~ /[tT]/ && $4 ~ /^(nrmi?_|infer$|newton)/ { sum += $2 } END { print sum + 0 }'
 }
 # The stack along the deepest chain of calls, and that chain: from the compiler's call graph.
-stack_of() { # FUNCTION
+stack_of() { # FUNCTION CALL_GRAPH
     awk -v root="$1" '
         function quoted(key,    text) {
             text = $0
@@ -142,27 +140,49 @@ stack_of() { # FUNCTION
             for (f = root; f in next_of; f = next_of[f])
                 if (own[next_of[f]]) chain = chain ", " next_of[f] " " own[next_of[f]]
             print (unknown != "" || !found ? 999999 : d) " " (unknown != "" ? unknown : chain)
-        }' "$out/header.ci"
+        }' "$2"
 }
 
-for types in "float data, double statistics:" "float data, float statistics:-DNRM_ACC=float"; do
-    options=${types#*:}
-    flags="$flags $options"
-    echo "== ${types%%:*}"
-    check "the header compiles" compile header -fstack-usage -fcallgraph-info=su
-    for f in nrm_batchnorm_forward nrm_layernorm_forward; do
-        check "$f links without a library" linked "$f"
-        [ -f "$out/$f.elf" ] || continue
-        text=$(text_of "$f")
-        stack=$(stack_of "$f")
-        whole=$("${ARM_GCC%gcc}size" "$out/$f.elf" | awk 'NR == 2 { print $1 }')
-        echo "$f: $text bytes of code (limit $text_limit; the whole program $whole)," \
-            "${stack%% *} bytes of stack (limit $stack_limit): ${stack#* }"
-        check "$f: code" test "$text" -le "$text_limit" -a "$text" -gt 0
-        check "$f: stack" test "${stack%% *}" -le "$stack_limit"
-        "${ARM_GCC%gcc}nm" -S -t d --size-sort -r "$out/$f.elf" |
-            awk '$3 ~ /[tT]/ && $4 ~ /^nrmi?_/ { printf "    %5d %s\n", $2, $4 }'
-        rm -f "$out/$f.elf"
+row() { # PROGRAM FUNCTION CALL_GRAPH WHAT: within its limits, and a row of the table
+    [ -f "$out/$1.elf" ] || return
+    text=$(text_of "$1")
+    stack=$(stack_of "$2" "$3")
+    whole=$("${gcc%gcc}size" "$out/$1.elf" | awk 'NR == 2 { print $1 }')
+    printf '| %-10s | %-38s | %4d | %5d | %5d |\n' "$name" "$4" "$text" "$whole" "${stack%% *}" \
+        >>"$dir/table"
+    check "$name, $4: code $text of $text_limit" test "$text" -le "$text_limit" -a "$text" -gt 0
+    check "$name, $4: stack ${stack%% *} of $stack_limit: ${stack#* }" \
+        test "${stack%% *}" -le "$stack_limit"
+    rm -f "$out/$1.elf"
+}
+
+while read -r name gcc text_limit machine; do
+    if ! command -v "$gcc" >/dev/null 2>&1; then
+        echo "cortex: missing: $gcc (\`make deps-dev\` installs it), nothing for $name"
+        continue
+    fi
+    common="-std=c99 -Os -ffreestanding -ffp-contract=off -ffunction-sections -fdata-sections -I. \
+-fstack-usage -fcallgraph-info=su"
+    for type in double float; do
+        flags="$common -w"
+        [ $type = double ] || flags="$flags -DNRM_ACC=float"
+        check "$name: the header compiles" compile "$out/header.c"
+        for f in batchnorm layernorm; do
+            check "$name: $f compiles" compile "$out/nrm_${f}_forward.c"
+            check "$name: $f links" linked "nrm_${f}_forward" main "$out/header.o"
+            row "nrm_${f}_forward" "nrm_${f}_forward" "$out/header.ci" \
+                "$f forward, statistics $type"
+        done
     done
-done
+    flags="$common -Wall -Wextra -Wpedantic -Werror"
+    check "$name: the example compiles" compile examples/uses/small_processor.c
+    check "$name: the example links" linked small_processor infer
+    row small_processor infer "$out/small_processor.ci" "examples/uses/small_processor.c"
+done <<END
+Cortex-M0+ $ARM_GCC 2560 -mcpu=cortex-m0plus -mthumb
+Cortex-M4 $ARM_GCC 2048 -mcpu=cortex-m4 -mthumb
+RISC-V-32 $RISCV_GCC 2816 -march=rv32imac -mabi=ilp32
+END
+printf '| processor  | bytes of %-29s | code | whole | stack |\n|---|---|---|---|---|\n' ""
+cat "$dir/table"
 verdict cortex

@@ -127,6 +127,13 @@ FILENAME ~ /\/counts$/ {
         sub(/[^A-Za-z0-9_].*$/, "", name[FNR])
     }
     continued = text ~ /\\$/ ? define[FNR] : 0
+    # What is handed to NRM_EACH or NRM_WIDTHS has, for gcov, the line of the call.
+    if (!define[FNR] && text ~ /NRM_(EACH|WIDTHS)\(/) { call = FNR; depth = 0 }
+    if (call) {
+        within[FNR] = call
+        depth += gsub(/\(/, "(", text) - gsub(/\)/, ")", text)
+        if (depth == 0) call = 0
+    }
 }
 function ends(text) {
     return text ~ /[;{}:]$/ || text == "" || text ~ /^#/ || text ~ /^\*\/|^\/\*/
@@ -134,6 +141,7 @@ function ends(text) {
 # How much of the statement of a line has run, -1 if there is no code in this mode: the line itself,
 # else the lines before it, from near to far, else those behind.
 function of_statement(mode, n,    k) {
+    if (n in within) n = within[n]
     if ((mode " " n) in ran) return ran[mode " " n]
     for (k = n - 1; k > 0 && !ends(bare[k]); k--)
         if ((mode " " k) in ran) return ran[mode " " k]
@@ -162,6 +170,7 @@ END {
             r = define[n] ? of_macro(modes[m], define[n], 0) : of_statement(modes[m], n)
             if (r < 0) continue
             compiled = 1
+            if (r == 1 && n in within) r = 2 # (all its statements are one line)
             if (r == 1 && !define[n] && bare[n] !~ /^ *(} else |else )?(for|while|if) /) r = 2
             if (r < 2) wrong = wrong (wrong == "" ? "" : ", ") modes[m] ": " \
                 (r ? "runs only in part" : "does not run")

@@ -436,11 +436,11 @@ static void block_sums(nrm_acc *su, nrm_acc *sud, const nrm_real *x, nrm_real p,
                        const nrm_real *gamma, size_t n)
 {
     const nrmi_view row = nrmi_rows(1, n);
-    nrmi_walk at = {&row, 0, 1, 0, 0};
+    nrmi_walk at = {&row, 0, 1, 0, 0, 0};
     nrm_real u = 0, ud = 0;
-    const size_t count = nrmi_next_block(&u, &ud, &at, x, &p, dy, gamma);
-    *su = count == n ? (nrm_acc)u : (nrm_acc)NAN;
-    *sud = count == n ? (nrm_acc)ud : (nrm_acc)NAN;
+    nrmi_next_block(&u, &ud, &at, x, &p, dy, gamma);
+    *su = at.count == n ? (nrm_acc)u : (nrm_acc)NAN;
+    *sud = at.count == n ? (nrm_acc)ud : (nrm_acc)NAN;
 }
 
 /* With zeros in all other lanes the tree has nothing to add, and a lane's own order shows. */

@@ -86,7 +86,7 @@ for compiler in gcc clang; do
     if command -v "$compiler" >/dev/null 2>&1; then
         compilers="$compilers $compiler"
     else
-        echo "determinism: no $compiler here"
+        echo "determinism: missing: $compiler"
     fi
 done
 [ -n "$compilers" ] || { echo "determinism: no compiler"; exit 1; }
@@ -141,7 +141,7 @@ job_if() { # compiler, types, flags that may be unknown, other flags, features..
     if works "$job_compiler" "$job_flags" "$@"; then
         job "$job_compiler" "" "$job_types" "$job_flags $job_others"
     else
-        echo "determinism: $job_compiler $job_flags does not run here"
+        echo "determinism: this machine cannot run what $job_compiler $job_flags makes"
     fi
 }
 
@@ -167,6 +167,11 @@ all_jobs() { # compiler
         # and with fused operations, and 64, which any compiler makes of two times 32 if need be
         job_if "$1" f32 "-mavx -mno-fma" "-std=gnu99 -O2" avx
         job_if "$1" f64 "-mavx2 -mfma -mno-avx512f" "-std=gnu99 -O2" avx2 fma
+        # the copies for other processors; those of 64 bytes are in the lines above
+        for bytes in 16 32; do
+            job "$1" "" "f32 f64" "-std=gnu99 -O2 -DNRM_DISPATCH_LIMIT=$bytes"
+        done
+        job "$1" "" acc32 "-std=gnu99 -O2 -DNRM_NO_DISPATCH"
         job_if "$1" f32 "-mavx2 -mfma -U__AVX512F__ -D__AVX512F__" "-std=gnu99 -O2" avx2 fma
         # the 32-bit machine, whose floats without these two options would be those of the x87
         job_if "$1" "f32 f64 acc32" "-m32 -msse2 -mfpmath=sse" "-std=gnu99 -O2"
@@ -181,7 +186,7 @@ other_jobs() {
         OTHER_RUN=$(command -v qemu-aarch64-static || command -v qemu-aarch64)
     fi
     if [ -z "${OTHER_CC:-}" ] || [ -z "${OTHER_RUN:-}" ]; then
-        echo "determinism: no cross compiler with an emulator here"
+        echo "determinism: missing: a cross compiler with an emulator"
         return
     fi
     job "$OTHER_CC" "$OTHER_RUN" "f32 f64 acc32" "-std=gnu99 -O2"

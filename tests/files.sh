@@ -1,12 +1,13 @@
 #!/bin/sh
 # files.sh - examples/npz.h between programs: float and double, processes that save and load the
 # same file at once, zip tools, NumPy and PyTorch. The programs of docs/files.md are run in their
-# order. What is not installed is skipped, and said to be.
+# order. What is not installed is said to be missing.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 : "${CC:=cc}"
-root=$PWD
 . tests/checks.sh
+root=$dir/project # the way there has no spaces
+ln -s "$PWD" "$root"
 flags="-std=c99 -O0 -ffp-contract=off -Wall -Wextra -I$root -I$root/examples"
 
 python=
@@ -16,12 +17,12 @@ for candidate in python3 /usr/bin/python3 /usr/local/bin/python3; do
         break
     fi
 done
-[ -n "$python" ] || echo "files: no python3 with numpy here"
+[ -n "$python" ] || echo "files: missing: python3 with numpy"
 torch=
 if [ -n "$python" ] && "$python" -c 'import torch' >/dev/null 2>&1; then
     torch=yes
 else
-    echo "files: no torch here"
+    echo "files: missing: torch"
 fi
 
 # ---- the programs of the page -------------------------------------------------------------------
@@ -278,7 +279,7 @@ done
 if command -v unzip >/dev/null 2>&1; then
     check "unzip finds our archive good" unzip -tq "$dir/n32.npz"
 else
-    echo "files: no unzip here"
+    echo "files: missing: unzip"
 fi
 if command -v zip >/dev/null 2>&1 && command -v unzip >/dev/null 2>&1; then
     mkdir "$dir/unpacked"
@@ -287,7 +288,7 @@ if command -v zip >/dev/null 2>&1 && command -v unzip >/dev/null 2>&1; then
     check "what zip stores is read" "$dir/net_f32" load "$dir/zipped.npz"
     check "what zip compresses is not" fails "$dir/net_f32" load "$dir/packed.npz"
 else
-    echo "files: no zip here"
+    echo "files: missing: zip"
 fi
 
 # ---- many at once -------------------------------------------------------------------------------

@@ -170,11 +170,18 @@ run_logged() {
     if [ $code -ne 0 ] && tail -n 1 "$log" | grep -q ' 0 failed'; then
         echo "$1: 0 passed, 1 failed" >>"$log" # it failed without saying so
     fi
-    if [ $code -ne 0 ]; then cat "$log"; else tail -n 1 "$log"; fi
+    [ $code -eq 0 ] || cat "$log"
+    [ $code -ne 0 ] || { grep '^[a-z_]*: missing: ' "$log"; tail -n 1 "$log"; }
     echo "$1 $(($(date +%s) - started)) s" >>"$out/times"
 }
 
 mkdir -p "$out" || exit 1
+# What was compiled by another compiler, or otherwise, is of no use.
+by="$CC $(command -v "$CC") $($CC --version 2>/dev/null | sed 1q) $flags"
+if [ "$by" != "$(cat "$out/compiled_by" 2>/dev/null)" ]; then
+    rm -f "$out"/*.o
+    echo "$by" >"$out/compiled_by"
+fi
 if [ "${1:-}" = one ]; then
     case $2 in
     built.*)

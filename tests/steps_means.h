@@ -455,7 +455,7 @@ static void means_block_steps(const means_set *s, size_t before)
     nrm_real x[MEANS_MOST];
     nrm_real s1, s2;
     const nrmi_view row = nrmi_rows(1, count);
-    nrmi_walk at = {&row, 0, 1, 0, 0};
+    nrmi_walk at = {&row, 0, 1, 0, 0, 0};
     size_t i;
     wide S1, S2 = B * means_about(block, count, (wide)p), worst_d = 0, worst_e = 0;
     for (i = 0; i < count; i++) {
@@ -466,7 +466,8 @@ static void means_block_steps(const means_set *s, size_t before)
         worst_e = worse(worst_e, unless(from_p <= (from_m + pivot_off) * (1 + (wide)1e-15) &&
                                         from_p <= 2 * from_m * (1 + (wide)1e-15)));
     }
-    if (nrmi_next_block(&s1, &s2, &at, x, &p, NULL, NULL) != count) s1 = (nrm_real)NAN;
+    nrmi_next_block(&s1, &s2, &at, x, &p, NULL, NULL);
+    if (at.count != count) s1 = (nrm_real)NAN;
     S1 = (wide)s1;
     DERIVE("SUM.4a", apart(mean, (wide)p + S1 / B, fabsl(mean) + s->spread), identity());
     DERIVE("SUM.5a", apart(own, (wide)s2 - S1 * S1 / B, S2), identity());

@@ -60,7 +60,7 @@ for compiler in gcc clang; do
     if command -v "$compiler" >/dev/null 2>&1; then
         compilers="$compilers $compiler"
     else
-        echo "strict: no $compiler here"
+        echo "strict: missing: $compiler"
     fi
 done
 for compiler in $compilers; do
@@ -88,15 +88,16 @@ for compiler in $compilers; do
         sed -n '1,8s/^/    /p' "$work/log"
     fi
     [ "${1:-all}" = header ] && continue
-    for source in examples/*.c tests/*.c tests/compile/*.c tests/bench/*.c tests/accuracy/*.c; do
+    for source in examples/*.c examples/uses/*.c tests/*.c tests/compile/*.c tests/bench/*.c \
+        tests/accuracy/*.c; do
         [ -f "$source" ] || continue
         if [ "$source" = tests/bench/peer_onednn.c ] && ! has "$compiler" oneapi/dnnl/dnnl.h; then
-            echo "strict: no oneDNN here, $source is not checked"
+            echo "strict: missing: oneDNN, $source is not checked"
             continue
         fi
         # shellcheck disable=SC2086
         if [ "$source" = examples/mpi_batchnorm.c ] && ! has "$compiler" mpi.h $mpi; then
-            echo "strict: no MPI here, $source is not checked"
+            echo "strict: missing: MPI, $source is not checked"
             continue
         fi
         case $source in
@@ -133,7 +134,7 @@ torch="-std=c++17 -isystem /usr/include/torch/csrc/api/include"
 if [ "${1:-all}" = all ] && command -v g++ >/dev/null 2>&1; then
     # shellcheck disable=SC2086
     if ! has g++ ATen/ATen.h -x c++ $torch; then
-        echo "strict: no PyTorch here, tests/bench/peer_torch.cpp is not checked"
+        echo "strict: missing: PyTorch for C++, tests/bench/peer_torch.cpp is not checked"
     elif g++ $torch -Werror -Wall -Wextra -Wshadow -Itests/bench -fsyntax-only \
         tests/bench/peer_torch.cpp >"$work/log" 2>&1; then
         passed=$((passed + 1))

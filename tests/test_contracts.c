@@ -179,6 +179,13 @@ static int call_weightnorm_backward(args *a)
                                    acc_at(a, 4), real_at(a, 5), a->C, a->S);
 }
 
+static int call_fold(args *a)
+{
+    return nrm_batchnorm_fold(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                              running_of(a, 4), real_at(a, 6), real_at(a, 7), a->eps, a->N, a->C,
+                              a->S);
+}
+
 #define BN_TRAIN "orx oac oac orc orc irx Irc Irc"
 #define BN_FROZEN "orx oac oac irc irc irx Irc Irc"
 #define BN_INFER "orx Oac Oac irc irc irx Irc Irc"
@@ -200,6 +207,17 @@ static int call_groupnorm_backward(args *a)
     return nrm_groupnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
                                   real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7), a->N,
                                   a->C, a->S, GROUPS);
+}
+static int call_groupnorm_rows(args *a)
+{
+    return nrm_groupnorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), real_at(a, 3),
+                                 real_at(a, 4), real_at(a, 5), a->eps, a->N, a->C, 1, GROUPS);
+}
+static int call_groupnorm_rows_backward(args *a)
+{
+    return nrm_groupnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
+                                  real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7), a->N,
+                                  a->C, 1, GROUPS);
 }
 static int call_rmsnorm_forward(args *a)
 {
@@ -309,6 +327,9 @@ static const site sites[] = {
      0},
     {"group norm", call_groupnorm_forward, "orx oag oag irx Irc Irc", -1, -1, "NCS", EPS, 0},
     {"group norm backward", call_groupnorm_backward, ROWS_BACK, 0, 3, "NCS", 0, 0},
+    {"group norm of rows", call_groupnorm_rows, "ory oag oag iry Irc Irc", -1, -1, "NC", EPS, 0},
+    {"group norm backward of rows", call_groupnorm_rows_backward, "Ory Orc Orc iry iry iag iag Irc",
+     0, 3, "NC", 0, 0},
     {"RMS norm", call_rmsnorm_forward, "ory Oan iry Irc", -1, -1, "NC", EPS, 0},
     {"RMS norm backward", call_rmsnorm_backward, "Ory Orc iry iry ian Irc", 0, 2, "NC", 0, 0},
     {"batch renorm train", call_renorm_forward, RENORM, -1, -1, "NCS", EPS | RUNNING | MODE | USED,
@@ -321,6 +342,8 @@ static const site sites[] = {
      "NCS", MODE, NRM_TRAIN},
     {"batch renorm backward frozen", call_renorm_backward_fixed, BN_BACK, 0, 3, "NCS", MODE,
      NRM_FROZEN},
+    {"folding", call_fold, "orx orc irx Irc irc irc Irc Irc", 0, 2, "NCS", EPS | RUNNING | ALWAYS,
+     NRM_INFER},
     {"statistics, update", call_stats_update, "otc irx Imz", -1, -1, "NCS", 0, 0},
     {"statistics, merge", call_stats_merge, "otc itc", -1, -1, "C", MERGED, 0},
     {"sync batch norm", call_sync_forward, "orx oac oac orc orc irx Imz itc Irc Irc", -1, -1, "NCS",
@@ -433,8 +456,13 @@ static void keep(void)
 /* Nothing at all has changed. */
 static int untouched(const args *a, const args *b)
 {
-    return memcmp(&arena, &before, sizeof arena) == 0 && a->running.batches == b->running.batches &&
-           a->rng.state == b->rng.state && a->rng.has_spare == b->rng.has_spare;
+    const nrm_running *r = &a->running, *s = &b->running;
+    return memcmp(&arena, &before, sizeof arena) == 0 && r->batches == s->batches &&
+           r->cumulative == s->cumulative && r->biased == s->biased &&
+           memcmp(&r->new_weight, &s->new_weight, sizeof r->new_weight) == 0 &&
+           memcmp(&a->noise, &b->noise, sizeof a->noise) == 0 &&
+           a->rng.state == b->rng.state && a->rng.increment == b->rng.increment &&
+           a->rng.spare == b->rng.spare && a->rng.has_spare == b->rng.has_spare;
 }
 
 static void refused(const site *s, args *a, int expected, const char *what, int i, int j)
@@ -462,12 +490,18 @@ static int only_outputs_changed(const site *s, const args *a)
 
 static void test_valid_calls_write_outputs_only(void)
 {
+    nrm_rng seeded;
     int k, i;
+    memset(&seeded, 0, sizeof seeded);
+    nrm_rng_seed(&seeded, 7, 8);
     for (k = 0; k < SITES; k++) {
         const site *s = &sites[k];
         args a = prepare(s);
         CHECK_RC(s->call(&a), NRM_OK, s, "valid", 0, 0);
         CHECK_AT(only_outputs_changed(s, &a), s, "only outputs", 0, 0);
+        CHECK_AT(s->flags & NOISE || memcmp(&a.rng, &seeded, sizeof seeded) == 0, s, "rng", 0, 0);
+        CHECK_AT(a.running.batches == (s->flags & RUNNING && s->kind == NRM_TRAIN), s, "batches", 0,
+                 0);
         for (i = 0; i < buffers_of(s); i++)
             if (is_output(s, i))
                 CHECK_AT(memcmp(arena.slot[i], before.slot[i], ROOM) != 0, s, "writes", i, 0);
@@ -643,7 +677,7 @@ static void test_running_arguments(void)
     int k, i;
     for (k = 0; k < SITES; k++) {
         const site *s = &sites[k];
-        const int at = s->call == call_noisy_forward    ? 4
+        const int at = s->call == call_noisy_forward || s->call == call_fold ? 4
                        : s->call == call_renorm_forward ? 5
                                                         : 3;
         const int used = s->kind != NRM_TRAIN || s->flags & USED;
@@ -746,19 +780,24 @@ static void neutral_if_judged(const site *s, int i, int j)
 
 static void test_aliases(void)
 {
-    int k, i, j, shift;
+    int k, i, j, place;
     for (k = 0; k < SITES; k++) {
         const site *s = &sites[k];
         for (i = 0; i < buffers_of(s); i++)
             for (j = 0; j < buffers_of(s); j++)
-                for (shift = -8; shift <= 8; shift += 8) {
+                for (place = 0; place < 5; place++) { /* also the last bytes of one alone */
                     args a = prepare(s);
+                    const int unit = type(s, j) == 'm' ? 1 : 8; /* where j may begin */
+                    const int last_i = (int)(bytes_of(s, i, &a) - 1) / unit * unit;
+                    const int last_j = (int)(bytes_of(s, j, &a) - 1) / unit * unit;
+                    const int shifts[5] = {-last_j, -8, 0, 8, last_i}, shift = shifts[place];
                     const int pair = (i == s->in_place_out && j == s->in_place_in) ||
-                                     (j == s->in_place_out && i == s->in_place_in);
+                                     (j == s->in_place_out && i == s->in_place_in) ||
+                                     (s->call == call_fold && i + j == 4 && i * j == 3);
                     const int allowed = pair && shift == 0;
                     if (i == j || !is_output(s, i) || allowed) continue;
-                    if (shift > 0 && bytes_of(s, i, &a) <= 8) continue;
-                    if (shift < 0 && bytes_of(s, j, &a) <= 8) continue;
+                    if (shift >= (int)bytes_of(s, i, &a)) continue;
+                    if (-shift >= (int)bytes_of(s, j, &a)) continue;
                     neutral_if_judged(s, i, j);
                     keep();
                     a.p[j] = (unsigned char *)a.p[i] + shift;
@@ -1752,6 +1791,10 @@ static void test_sync_without_examples(void)
     stats_at(&a, 7)[2].count = 1;
     keep();
     refused(s, &a, NRM_EBATCH, "one value anywhere", 0, 0);
+    a = prepare(s);
+    a.N = 1; /* of one example x is needed */
+    a.p[5] = NULL;
+    refused(s, &a, NRM_ENULL, "one example", 0, 0);
     a = prepare(sums);
     a.N = 0;
     a.p[3] = a.p[4] = a.p[5] = NULL;

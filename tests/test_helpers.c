@@ -380,10 +380,10 @@ static void test_cli_values(void)
     make_cli_case(&c, CLI_USES_ALL);
     CHECK_INT(parse_line(&c, words, sizeof words,
                          "--seed 18446744073709551615 --seeds=3 --epochs 2 --batch=64 --lr 2.5e-3 "
-                         "--data d --out=o.png --csv t.csv --quick --quiet --threads 4"),
+                         "--data d --out=o.png --csv t.csv --quick --quiet --threads 4 --plan"),
               CLI_RUN);
     CHECK(c.o.seed == UINT64_MAX && c.o.seeds == 3 && c.o.epochs == 2 && c.o.batch == 64);
-    CHECK(c.o.lr == 2.5e-3 && c.o.quick == 1 && c.o.quiet == 1 && c.o.threads == 4);
+    CHECK(c.o.lr == 2.5e-3 && c.o.quick == 1 && c.o.quiet == 1 && c.o.threads == 4 && c.o.plan);
     CHECK_STR(c.o.data, "d");
     CHECK_STR(c.o.out, "o.png");
     CHECK_STR(c.o.csv, "t.csv");
@@ -550,6 +550,52 @@ static void test_cli_paths(void)
     CHECK_INT(cli_path_beside(path, sizeof path, "a-name-that-is-too-long.png", ".csv"), -1);
 }
 
+typedef struct results_work {
+    const char *out, *csv;
+    int quick;
+    char png[100], table[100];
+} results_work;
+
+static int results(void *context)
+{
+    results_work *w = (results_work *)context;
+    cli_options o;
+    memset(&o, 0, sizeof o);
+    o.out = w->out;
+    o.csv = w->csv;
+    return cli_results(w->png, w->table, sizeof w->png, "walk", &o, w->quick) == CLI_RUN ? 100 : 2;
+}
+
+static void test_cli_results(void)
+{
+    char folder[] = "/tmp/test_cliXXXXXX", file[64], missing[64], out[600], err[600];
+    results_work w;
+    CHECK(mkdtemp(folder) != NULL);
+    memset(&w, 0, sizeof w);
+    w.out = folder;
+    CHECK_INT(results(&w), 100);
+    CHECK(strstr(w.png, "/walk.png") != NULL && strstr(w.table, "/walk.csv") != NULL);
+    CHECK_INT(rmdir(folder), 0); /* nothing was left there */
+    w.quick = 1;
+    w.csv = "/dev/null";
+    CHECK_INT(run_caught(results, &w, out, err, sizeof out), 2);
+    CHECK_STR(err, "walk: nothing was run: cannot write '/dev/null/walk_quick.csv': "
+                   "Not a directory\n");
+    (void)snprintf(file, sizeof file, "%s/my.csv", folder);
+    w.csv = file;
+    CHECK_INT(results(&w), 100);
+    CHECK(strstr(w.png, "/walk_quick.png") != NULL && strcmp(w.table, file) == 0);
+    CHECK_INT(mkdir(file, 0777), 0);
+    CHECK_INT(run_caught(results, &w, out, err, sizeof out), 2);
+    CHECK(strstr(err, "it is a folder") != NULL);
+    (void)snprintf(missing, sizeof missing, "%s/my.csv/none", folder);
+    w.csv = missing;
+    CHECK_INT(results(&w), 100); /* missing folders are made */
+    CHECK_INT(rmdir(missing), 0);
+    CHECK_INT(rmdir(file), 0);
+    CHECK_INT(rmdir(folder), 0);
+}
+
 /* ---- progress ---- */
 
 typedef struct progress_work {
@@ -577,7 +623,7 @@ static int show_progress(void *context)
     pause.tv_nsec = 1000000;
     set_variable("TERM", work->term);
     set_variable("NO_COLOR", work->no_colour);
-    cli_progress_start(&p, "training", work->total, work->quiet);
+    cli_progress_start(&p, "training", "steps", work->total, work->quiet);
     for (i = 1; i <= 330; i++) {
         (void)nanosleep(&pause, NULL);
         cli_progress_update(&p, i, "loss\n0.31 \xc3\xa9");
@@ -638,7 +684,7 @@ static void test_progress_on_terminal(void)
     }
     draws = count_of(drawn, "training");
     CHECK(draws >= 2 && draws <= 1 + 10 * 2); /* not 330; generous for a loaded machine */
-    CHECK(strstr(drawn, "\033[32m") != NULL && strstr(drawn, "/s ") && strstr(drawn, " left 0:0"));
+    CHECK(strstr(drawn, "\033[32m") && strstr(drawn, " steps/s ") && strstr(drawn, " left 0:0"));
     CHECK(strstr(drawn, "  0%") != NULL && strstr(drawn, "loss 0.31 \xc3\xa9") != NULL);
     CHECK(strchr(drawn, '\n') == NULL);
     CHECK(strlen(drawn) > 4 && strcmp(drawn + strlen(drawn) - 4, "\r\033[K") == 0);
@@ -1518,6 +1564,7 @@ static void run_tests(void)
     RUN(test_cli_help);
     RUN(test_cli_help_into_full_disk);
     RUN(test_cli_paths);
+    RUN(test_cli_results);
     RUN(test_progress_on_terminal);
     RUN(test_progress_silence);
     RUN(test_numbers_round_trip);

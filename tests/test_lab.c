@@ -362,8 +362,9 @@ static void test_quick_runs_do_not_count(void)
     CHECK_INT(experiment("--quick", NULL), 0);
     program.report = report;
     CHECK_INT(runs_so_far(), before + 4); /* two seeds */
-    CHECK(strstr(content("out/00_test_verdicts.csv"), ",not counted: quick run,") != NULL);
-    CHECK(strstr(content("out/00_test_verdicts.csv"), ",reproduced,") == NULL);
+    CHECK(strstr(content("out/00_test_quick_verdicts.csv"), ",not counted: quick run,") != NULL);
+    CHECK(strstr(content("out/00_test_quick_verdicts.csv"), ",reproduced,") == NULL);
+    CHECK(strstr(content("out/00_test_verdicts.csv"), "quick") == NULL); /* the full ones stay */
 }
 
 static void test_a_failed_check_fails(void)

@@ -444,7 +444,7 @@ static void test_integers(void)
 static void test_floats(void)
 {
     /* clang-format off */
-    static const double number[] = {0, -0.0, 1, -2.5, 1e-46, 1e-40, 0.1, HUGE_VAL, -HUGE_VAL,
+    const double number[] = {0, -0.0, 1, -2.5, 1e-46, 1e-40, 0.1, HUGE_VAL, -HUGE_VAL,
         1.1754943508222875e-38, 3.4028235677973362e38, 1e39, -1e308, 3.4028235677973366e38};
     /* clang-format on */
     size_t i, k, j;

@@ -5,8 +5,10 @@
 #     tests/expected/golden.txt, which come from builds without threads;
 #   the same with SEE_THREADS, which fails unless several threads had work in every large layer and
 #     product, and only one in small ones;
-#   the same under clang's thread sanitizer, whose OpenMP tells it about barriers (gcc's does not:
-#     everything behind a barrier would be reported);
+#   tests/test_status.c with NRM_OPENMP on as many: what the part of any thread has met reaches the
+#     status;
+#   tests/determinism.c under clang's thread sanitizer, whose OpenMP tells it about barriers (gcc's
+#     does not: everything behind a barrier would be reported);
 #   tests/threads.c, several threads that call the library at the same time, under the sanitizer.
 #
 # Each of these checks is also seen to fail: on a build whose work nobody shares, and on programs
@@ -68,6 +70,12 @@ check_openmp() { # compiler
         else
             verdict "$work/$1" 1 "$1 -fopenmp ${row#* } does not build"
         fi
+    done
+    build "$work/$1" "$1" "$openmp -O1 -DNRM_OPENMP -Itests" tests/test_status.c statuses
+    verdict "$work/$1" $? "$1, test_status.c does not build"
+    for threads in 1 2 3 8; do
+        OMP_NUM_THREADS=$threads "$work/$1/statuses" >"$work/$1/log" 2>&1
+        verdict "$work/$1" $? "$1, statuses, $threads threads"
     done
     seen="$openmp -O1 -DSEE_THREADS -finstrument-functions"
     build "$work/$1" "$1" "$seen -DNRM_OPENMP" tests/determinism.c seen
@@ -153,19 +161,19 @@ END
 compilers=
 for compiler in gcc clang; do
     if ! command -v "$compiler" >/dev/null 2>&1; then
-        echo "threads: no $compiler here"
+        echo "threads: missing: $compiler"
         continue
     fi
     compilers="$compilers $compiler"
     if works "$compiler" -fopenmp "$work/try_openmp.c"; then
         : >"$work/$compiler.openmp"
     else
-        echo "threads: $compiler has no OpenMP here (for clang it is libomp-dev)"
+        echo "threads: missing: OpenMP for $compiler (for clang it is libomp-dev)"
     fi
     if works "$compiler" -fsanitize=thread "$work/try.c"; then
         : >"$work/$compiler.sanitizer"
     else
-        echo "threads: $compiler has no thread sanitizer here"
+        echo "threads: missing: the thread sanitizer of $compiler"
     fi
 done
 for compiler in $compilers; do check_compiler "$compiler" & done

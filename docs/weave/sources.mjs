@@ -26,6 +26,7 @@ const FINDINGS = [
     'files',
     'worked_examples',
     'invariance',
+    'how_we_know',
 ]
 
 // The header, cut into prose and code, and into pages at the headings of its parts and chapters.

@@ -469,7 +469,7 @@ int main(int argc, char **argv)
     enter_all(&r, &torch);
     bench_make(&r.arrays);
     r.cases = (outcome *)array(OUTCOMES_MAX, sizeof *r.cases);
-    cli_progress_start(&r.progress, "comparing", OUTCOMES_MAX, o.quiet);
+    cli_progress_start(&r.progress, "comparing", "results", OUTCOMES_MAX, o.quiet);
     run_table(&r);
     run_sweeps(&r);
     cli_progress_end(&r.progress);

@@ -64,7 +64,7 @@ kept() { # compiler, flags: each option is defined as before, with its value
 }
 
 for compiler in gcc clang; do
-    command -v "$compiler" >/dev/null 2>&1 || { echo "macros: no $compiler here"; continue; }
+    command -v "$compiler" >/dev/null 2>&1 || { echo "macros: missing: $compiler"; continue; }
     for language in c c++; do
         for flags in "" -DNRM_DOUBLE -DNRM_ACC=float -DNRM_STATIC -DNRM_NO_VECTORS -DNRM_PLAIN; do
             what="$compiler $language $flags"

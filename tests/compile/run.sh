@@ -85,6 +85,10 @@ frames() { # most bytes, flags
         awk -v most="$1" '$2 > most { print; bad = 1 } END { exit bad || NR == 0 }' \
             "$work"/frames.su
 }
+# What the contracts say of the stack: of all functions, and of layer norm's wide rows.
+stack() { # compiler, flags, most bytes, most bytes
+    "$1" -std=c99 $2 -pthread -I. $here/stack.c -o "$work/stack" -lm && "$work/stack" "$3" "$4"
+}
 mismatch() { # compiler, flags of the implementation, flags of the users: must not link
     object "$1" -std=c99 implementation.c implementation.o $2 &&
         object "$1" -std=c99 user_layernorm.c a.o $3 &&
@@ -92,8 +96,10 @@ mismatch() { # compiler, flags of the implementation, flags of the users: must n
         object "$1" -std=c99 main_users.c m.o $3 || { echo "does not even compile"; return 0; }
     link "$1" implementation.o a.o b.o m.o
 }
-undefined() { # object: what it wants from elsewhere; the toolchain's own table is not a call
-    nm -u "$work/$1" | awk '{print $NF}' | grep -v '^_GLOBAL_OFFSET_TABLE_$' | sort | tr '\n' ' '
+undefined() { # object: what it wants from elsewhere, but for what the compiler brings itself: its
+    # table, and in libgcc or compiler-rt what the processor can (__builtin_cpu_supports)
+    nm -u "$work/$1" | awk '{print $NF}' | grep -v -e '^_GLOBAL_OFFSET_TABLE_$' -e '^__cpu_' |
+        sort | tr '\n' ' '
 }
 freestanding() { # compiler, flags
     object "$1" -std=c99 freestanding.c bare.o -ffreestanding -nostdlib -fno-stack-protector $2 ||
@@ -184,7 +190,7 @@ hundredths() {
 
 [ "$(wc -l <"$work/example.c")" -ge 12 ] || fail "no program in the header's opening comment"
 for cc in gcc clang; do
-    have $cc || { echo "compile: no $cc here"; continue; }
+    have $cc || { echo "compile: missing: $cc"; continue; }
     for std in c99 c11 c17 c2x; do
         expect "$cc $std" object $cc -std=$std implementation.c x.o
         expect "$cc $std NRM_STATIC" object $cc -std=$std implementation.c x.o -DNRM_STATIC
@@ -195,7 +201,7 @@ for cc in gcc clang; do
     done
     cxx=g++
     [ $cc = clang ] && cxx=clang++
-    have $cxx || { echo "compile: no $cxx here"; cxx=$cc; }
+    have $cxx || { echo "compile: missing: $cxx"; cxx=$cc; }
     for option in "" -DNRM_DOUBLE -DNRM_ACC=float -DNRM_NO_VECTORS -DNRM_PLAIN; do
         expect "$cc three files $option" three_files $cc -std=c99 $cc -std=c99 "$option"
     done
@@ -246,6 +252,13 @@ for cc in gcc clang; do
     took=$(($(cat "$work/end") - $(cat "$work/begin")))
     echo "compile: $cc -O2 takes $took hundredths of a second, at most $MOST_SECONDS seconds"
     if [ "$took" -le $((MOST_SECONDS * 100)) ]; then pass; else fail "$cc takes too long"; fi
+done
+for cc in gcc clang; do
+    have $cc || continue
+    for level in -O2 "-O3 -march=native"; do
+        expect "$cc $level: the stack" stack $cc "$level" 100000 185000
+        expect "$cc $level: the stack in double" stack $cc "$level -DNRM_DOUBLE" 155000 285000
+    done
 done
 have g++ && expect "g++: NRM_EPS without a cast" eps_without_cast g++
 if have gcc; then

@@ -35,7 +35,7 @@ sed -n '/^#ifndef NORMLAYERS_H$/,/^#endif .* NORMLAYERS_H/p' normlayers.h |
     sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' | sort -u >"$work/declared"
 
 for compiler in gcc clang; do
-    command -v "$compiler" >/dev/null 2>&1 || { echo "symbols: no $compiler here"; continue; }
+    command -v "$compiler" >/dev/null 2>&1 || { echo "symbols: missing: $compiler"; continue; }
     for language in c cc; do
         for option in "" -DNRM_DOUBLE -DNRM_ACC=float "-DNRM_DOUBLE -DNRM_ACC=double"; do
             what="$compiler .$language $option"

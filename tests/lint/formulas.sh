@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/checks.sh
 
 if ! command -v node >/dev/null 2>&1; then
-    echo "no Node here ('make deps-dev' installs it): no formula has been compared"
+    echo "formulas: missing: Node ('make deps-dev' installs it), no formula is compared"
     echo "formulas: 0 passed, 0 failed"
     exit 0
 fi

@@ -31,7 +31,7 @@ same NRM_VERSION "$(sed -n 's/^#define NRM_VERSION "\(.*\)"$/\1/p' normlayers.h)
 same "the newest entry of the history" \
     "$(sed -n '/^### History$/,/^### /s/^- \([0-9.]*\)[:,] .*/\1/p' normlayers.h | sed -n 1p)"
 
-for file in README.md docs/README.md examples/README.md; do
+for file in README.md docs/README.md docs/packaging.md examples/README.md; do
     [ -f "$file" ] || continue
     # a version in the prose is one that stands beside the library's name or in a badge or tag
     number='[0-9]+\.[0-9]+\.[0-9]+'

@@ -25,7 +25,8 @@ BUILD=$(cd "$BUILD" && pwd) # the tests leave this folder
 work=${MUTANTS_WORK:-$BUILD/mutants} about=
 flags="-std=c99 -O0 -ffp-contract=off -pthread -w -DTEST_FIRST_FAILURE"
 : "${SUITE:=derivations golden contracts sync workers numerics gemm layers conventions mlp
-complexstep npz invariance golden.f32 contracts.f32 numerics.f32}"
+complexstep npz invariance status unchanged power golden.f32 contracts.f32 numerics.f32 status.f32
+power.f32}"
 quick="bn-dx-lost-gamma ln-mean-twice gc-sign-blind check-one-value bn-frozen-uses-batch
 gn-dx-mean lp-eps-lost ce-sum-not-mean act-tanh-derivative br-ratio-not-used wn-g-forgotten
 opt-adam-no-root rnn-input-lost"
@@ -44,6 +45,7 @@ mutate() {
     awk -v id="$1" '
         function bare(line) { sub(/^ +/, "", line); return line }
         function starts(line,   at) { # is this where the function is declared or defined?
+            if (sub(/^NRM_KERNEL\(/, "void ", line)) sub(/,/, "(", line)
             at = index(line, within "(")
             return line ~ /^[A-Za-z]/ && at > 1 && substr(line, at - 1, 1) ~ /[ *]/
         }
@@ -296,12 +298,6 @@ control) # from below, too: one program, and how long it takes with the header a
     patterns=${*:?which ones?} show=1
     work=$work.only
     ;;
-*) # the comment at the top
-    sed -n '2,/^set -u/{/^set -u/d;s/^# \{0,1\}//p;}' "$self"
-    case $1 in -h | --help) exit 0 ;; esac
-    exit 2
-    ;;
-'') ;;
 *) # the comment at the top
     sed -n '2,/^set -u/{/^set -u/d;s/^# \{0,1\}//p;}' "$self"
     case $1 in -h | --help) exit 0 ;; esac

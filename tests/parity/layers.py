@@ -16,14 +16,17 @@ in float64 and float32, this makes one entry of a file that tests/test_golden.c 
 Networks in training have one setting more. `set drift` is what float32 may be off by; `set kinks`
 says that nothing can be said of float32. Why, is said at drift().
 """
+import json
+import os
+
 import torch
 from torch.nn import functional as F
 
-TRAIN, INFER, FROZEN = 0, 1, 2  # enum nrm_mode
-NO_NORM, BATCH_NORM, LAYER_NORM, GROUP_NORM, RMS_NORM, BATCH_RENORM = 0, 1, 2, 4, 5, 6  # nrm_norm
-IDENTITY, RELU, TANH, SIGMOID = 0, 1, 2, 3  # enum nrm_activation
-SGD, ADAM = 0, 1  # enum nrm_optimizer
-L1, L2, LINF, CENTRED = 1, 2, 3, 4  # enum nrm_lp
+# TRAIN, BATCH_NORM, RELU, ...: the header's enums without NRM_
+API = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "api.json")
+with open(API) as _file:
+    globals().update((name[4:], value) for enum in json.load(_file)["enums"].values()
+                     for name, value in enum.items())
 
 ACTIVATIONS = {IDENTITY: lambda x: x, RELU: torch.relu, TANH: torch.tanh, SIGMOID: torch.sigmoid}
 

@@ -258,4 +258,5 @@ def main():
                 write_case(file, layer, title, settings, arrays)
 
 
-main()
+if __name__ == "__main__":
+    main()

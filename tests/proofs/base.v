@@ -16,7 +16,7 @@ Coercion INR : nat >-> R.
 
 Ltac termwise := intros; cbv beta; ring.
 
-(* ---- Sums --------------------------------------------------------------------------------- *)
+(* ---- Sums -------------------------------------------------------------------------------- *)
 
 Fixpoint Sum (n : nat) (f : nat -> R) : R :=
   match n with O => 0 | S k => Sum k f + f k end.
@@ -95,7 +95,7 @@ Proof. induction n; simpl; [ring |]. simpl in IHn. rewrite IHn; ring. Qed.
 Lemma Sum_telescope n f : ∑ i < n, (f (S i) - f i) = f n - f 0%nat.
 Proof. induction n; simpl; [ring | rewrite IHn; ring]. Qed.
 
-(* ---- Means -------------------------------------------------------------------------------- *)
+(* ---- Means ------------------------------------------------------------------------------- *)
 
 Definition mean (n : nat) (x : nat -> R) : R := Sum n x / n.
 Definition var (n : nat) (x : nat -> R) : R := (∑ i < n, (x i - mean n x) ^ 2) / n.
@@ -155,7 +155,7 @@ Proof.
   rewrite Sum_scal. unfold Rdiv; ring.
 Qed.
 
-(* ---- Derivatives: the rules, over the reals ------------------------------------------------- *)
+(* ---- Derivatives: the rules, over the reals ---------------------------------------------- *)
 
 Lemma d_eq (f : R -> R) (t l l' : R) : is_derive f t l -> l = l' -> is_derive f t l'.
 Proof. intros H E; rewrite <- E; exact H. Qed.
@@ -230,7 +230,7 @@ Ltac rate := cbv beta;
   end ].
 Create HintDb rates.
 
-(* ---- Paths and gradients ------------------------------------------------------------------- *)
+(* ---- Paths and gradients ----------------------------------------------------------------- *)
 
 (* The path p is at x at time t, with velocity d. *)
 Definition path (p : R -> nat -> R) (t : R) (x d : nat -> R) :=
@@ -273,6 +273,17 @@ Proof.
   - intros j. eapply d_eq; [rate | ring].
 Qed.
 
+(* Such gradients exist: a linear loss has one, and so has a sum of squares. *)
+Lemma gradient_linear n w y : gradient n (fun y => ∑ i < n, w i * y i) y w.
+Proof.
+  intros p t d [_ D]. eapply d_eq; [rate; apply D | apply Sum_ext; termwise].
+Qed.
+Lemma gradient_squares n y : gradient n (fun y => ∑ i < n, y i ^ 2) y (fun i => 2 * y i).
+Proof.
+  intros p t d [E D]. eapply d_eq; [apply d_Sum; intros i; apply d_sqr, D |].
+  cbv beta. rewrite E. apply Sum_ext; termwise.
+Qed.
+
 (* What a gradient says of one entry. *)
 Lemma gradient_partial n L x G i : (i < n)%nat -> gradient n L x G -> partial L x i (G i).
 Proof.
@@ -289,7 +300,7 @@ Proof.
   intros F E G p t d P. eapply d_eq; [apply (G _ _ _ (F p t d P)) | apply E].
 Qed.
 
-(* ---- Means, variances and normalized values along a path ------------------------------------- *)
+(* ---- Means, variances and normalized values along a path --------------------------------- *)
 
 Section Along.
 Variables (n : nat) (x d : nat -> R) (p : R -> nat -> R) (t : R).
@@ -352,7 +363,7 @@ Proof.
 Qed.
 End Along.
 
-(* ---- The two adjoints that all norms need ----------------------------------------------------- *)
+(* ---- The two adjoints that all norms need ------------------------------------------------ *)
 
 (* Removing the mean and k times the component along h is the same operation for d and for g. *)
 Lemma centred_adjoint n r k h g d :

@@ -10,6 +10,28 @@ Definition bn (M : nat) (ε γ β : R) (x : nat -> R) (i : nat) : R :=
 Fixpoint running (w b : nat -> R) (m : R) (t : nat) : R :=
   match t with O => m | S k => (1 - w k) * running w b m k + w k * b k end.
 
+(* BN.8: m ← (1 − w)·m + w·μ: after t batches (1 − w)ᵗ is left of the start, and w·(1 − w)ᵏ of the
+   batch before the last k. *)
+Theorem BN_8 w b m t : running (fun _ => w) b m t =
+  (1 - w) ^ t * m + ∑ k < t, w * (1 - w) ^ (t - 1 - k) * b k.
+Proof.
+  induction t; [simpl; ring |]. cbn [running Sum]. rewrite IHt.
+  replace (S t - 1 - t)%nat with O by lia.
+  rewrite (Sum_ext_lt t (fun k => w * (1 - w) ^ (S t - 1 - k) * b k)
+             (fun k => (1 - w) * (w * (1 - w) ^ (t - 1 - k) * b k))).
+  - rewrite Sum_scal. simpl. ring.
+  - intros k K. replace (S t - 1 - k)%nat with (S (t - 1 - k)) by lia. simpl. ring.
+Qed.
+
+(* BN.10: w = 1/t at the t-th batch: all batches count alike. *)
+Theorem BN_10 b m t : (0 < t)%nat -> running (fun k => 1 / (k + 1)) b m t = mean t b.
+Proof.
+  unfold mean. induction t as [| t IH]; [lia |]. intros _. cbn [running Sum].
+  rewrite S_INR. destruct t; [simpl; field |].
+  rewrite IH by lia. pose proof (pos_INR (S t)). rewrite S_INR in *. pose proof (pos_INR t).
+  field. split; lra.
+Qed.
+
 Section Batch_norm.
 Variables (M : nat) (ε γ β : R) (x : nat -> R).
 Hypothesis M_pos : (0 < M)%nat.
@@ -24,7 +46,8 @@ Notation "x̂" := (normalized M ε x).
 Let M_ne0 : INR M <> 0 := count_ne0 M M_pos.
 Let r_sqr : r ^ 2 * (v + ε) = 1 := rstd_sqr M ε x root.
 
-(* BN.1: the mean is the number from which the squared distances have the smallest sum. *)
+(* BN.1: μ = (1/M)·∑ᵢ xᵢ: the mean is the number from which the squared distances have
+   the smallest sum. *)
 Theorem BN_1 a : ∑ i < M, (x i - μ) ^ 2 <= ∑ i < M, (x i - a) ^ 2.
 Proof.
   assert (∑ i < M, (x i - a) ^ 2 = 1 * ∑ i < M, (x i - μ) ^ 2
@@ -34,7 +57,7 @@ Proof.
   pose proof (count_pos M M_pos). nra.
 Qed.
 
-(* BN.2: squares measured from any a are those measured from the mean, and M (μ - a)² more. *)
+(* BN.2: v = (1/M)·∑ᵢ (xᵢ − μ)²: measured from any a, the mean square is larger by (μ − a)². *)
 Theorem BN_2 a : (∑ i < M, (x i - a) ^ 2) / M = v + (μ - a) ^ 2.
 Proof.
   assert (∑ i < M, (x i - a) ^ 2 = 1 * ∑ i < M, (x i - μ) ^ 2
@@ -51,20 +74,9 @@ Proof. apply Sum_normalized, M_pos. Qed.
 Theorem BN_7 : ⟨fun i => x̂ i ^ 2⟩ = v * r ^ 2 /\ v * r ^ 2 = 1 - ε * r ^ 2.
 Proof. split; [apply normalized_sqr | lra]. Qed.
 
-(* BN.8: the weights w (1 − w)ᵏ: what is left of the start, and of the batch k steps ago. *)
-Theorem BN_8 w b m t : running (fun _ => w) b m t =
-  (1 - w) ^ t * m + ∑ k < t, w * (1 - w) ^ (t - 1 - k) * b k.
-Proof.
-  induction t; [simpl; ring |]. cbn [running Sum]. rewrite IHt.
-  replace (S t - 1 - t)%nat with O by lia.
-  rewrite (Sum_ext_lt t (fun k => w * (1 - w) ^ (S t - 1 - k) * b k)
-             (fun k => (1 - w) * (w * (1 - w) ^ (t - 1 - k) * b k))).
-  - rewrite Sum_scal. simpl. ring.
-  - intros k K. replace (S t - 1 - k)%nat with (S (t - 1 - k)) by lia. simpl. ring.
-Qed.
-
-(* BN.9: v·M/(M − 1) is the mean of ½ (xᵢ − xⱼ)² over all pairs of different values. The
-   expectation of each is the variance of the population, if the values are independent. *)
+(* BN.9: u ← (1 − w)·u + w·v·M/(M − 1): this v·M/(M − 1) is the mean of ½ (xᵢ − xⱼ)² over all
+   pairs of different values. The expectation of each is the variance of the population, if the
+   values are independent. *)
 Theorem BN_9 : (1 < M)%nat ->
   v * M / (M - 1) = (∑ i < M, ∑ j < M, 1 / 2 * (x i - x j) ^ 2) / (M * (M - 1)).
 Proof.
@@ -76,15 +88,6 @@ Proof.
     - apply Sum_lin3; intros; field.
     - rewrite Sum_dev, Sum_const by exact M_pos. field. }
   rewrite (Sum_ext _ _ _ E), Sum_plus, Sum_const, Sum_scal. unfold var. field. split; lra.
-Qed.
-
-(* BN.10: with w = 1/t at the t-th batch all batches count alike. *)
-Theorem BN_10 b m t : (0 < t)%nat -> running (fun k => 1 / (k + 1)) b m t = mean t b.
-Proof.
-  unfold mean. induction t as [| t IH]; [lia |]. intros _. cbn [running Sum].
-  rewrite S_INR. destruct t; [simpl; field |].
-  rewrite IH by lia. pose proof (pos_INR (S t)). rewrite S_INR in *. pose proof (pos_INR t).
-  field. split; lra.
 Qed.
 
 Section Gradients.
@@ -229,16 +232,24 @@ Proof.
   cbv beta in *. rewrite A, B. ring.
 Qed.
 
-(* Its rank is M − 2: it takes to 0 just what is spanned by the vector of ones and x̂. *)
-Theorem BN_19_kernel g : ε = 0 ->
-  (forall i, project g i = 0) <-> (exists a b, forall i, g i = a + b * x̂ i).
+(* Its rank is M − 2: it takes to 0 just what is spanned by the vector of ones and x̂, and these two
+   are orthogonal by BN.6. *)
+Theorem BN_19_kernel g : ε = 0 -> (forall i, (i < M)%nat -> project g i = 0) <->
+  (exists a b, forall i, (i < M)%nat -> g i = a + b * x̂ i).
 Proof.
   intros E0. split.
-  - intros Z. exists ⟨g⟩, ⟨g · x̂⟩. intros i. specialize (Z i). cbv beta in Z. lra.
-  - intros (a & b & G) i. cbv beta.
-    rewrite (mean_lin2 M a b (fun _ => 1) x̂ g) by (intros; rewrite G; ring).
-    rewrite (mean_lin2 M a b x̂ (fun i => x̂ i ^ 2) (g · x̂)) by (intros; cbv beta; rewrite G; ring).
-    destruct BN_7 as [E F]. rewrite E, F, mean_const, mean_normalized, G, E0 by exact M_pos. ring.
+  - intros Z. exists ⟨g⟩, ⟨g · x̂⟩. intros i I. specialize (Z i I). cbv beta in Z. lra.
+  - intros (a & b & G) i I. cbv beta. assert (g1 : ⟨g⟩ = a).
+    { transitivity ⟨fun i => a + b * x̂ i⟩.
+      - unfold mean. f_equal. apply Sum_ext_lt, G.
+      - rewrite (mean_lin2 M a b (fun _ => 1) x̂) by termwise.
+        rewrite mean_const, mean_normalized by exact M_pos. ring. }
+    assert (g2 : ⟨g · x̂⟩ = b).
+    { transitivity ⟨fun i => (a + b * x̂ i) * x̂ i⟩.
+      - unfold mean. f_equal. apply Sum_ext_lt. intros j J. rewrite G by exact J. reflexivity.
+      - rewrite (mean_lin2 M a b x̂ (fun i => x̂ i ^ 2)) by termwise. destruct BN_7 as [E F].
+        rewrite E, F, mean_normalized, E0 by exact M_pos. ring. }
+    rewrite g1, g2, G by exact I. ring.
 Qed.
 End Batch_norm.
 

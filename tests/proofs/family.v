@@ -2,7 +2,7 @@
 
 Require Import base batch_norm layer_norm.
 
-(* ---- GN: K channels of P positions, side by side, share a mean ------------------------------- *)
+(* ---- GN: K channels of P positions, side by side, share a mean --------------------------- *)
 
 (* Value s of channel c stands at c·P + s; value j belongs to channel j / P. *)
 Lemma Sum_flat K P f : Sum (K * P) f = ∑ c < K, ∑ s < P, f (c * P + s)%nat.
@@ -110,7 +110,7 @@ Proof.
 Qed.
 End Group_parameters.
 
-(* ---- RMS: no mean ----------------------------------------------------------------------------- *)
+(* ---- RMS: no mean ------------------------------------------------------------------------ *)
 
 (* RMS.1: q = (1/D)·∑ⱼ xⱼ², r = 1/√(q + ε) *)
 Definition rms_q (D : nat) (x : nat -> R) : R := (∑ j < D, x j ^ 2) / D.
@@ -191,7 +191,7 @@ Proof.
     apply Sum_ext; unfold rms_hat; termwise.
 Qed.
 
-(* ---- NB: noise -------------------------------------------------------------------------------- *)
+(* ---- NB: noise --------------------------------------------------------------------------- *)
 
 Lemma uniform_mean a b : a < b -> is_RInt (fun u => u / (b - a)) a b ((a + b) / 2).
 Proof.
@@ -222,7 +222,7 @@ Theorem NB_7 n L s m y dz : gradient n L (fun i => s i * y i + m i) dz ->
   gradient n (fun y => L (fun i => s i * y i + m i)) y (fun i => s i * dz i).
 Proof. apply gradient_affine. Qed.
 
-(* ---- BR: renormalization ------------------------------------------------------------------------ *)
+(* ---- BR: renormalization ----------------------------------------------------------------- *)
 
 Definition clip (low high a : R) : R := Rmax low (Rmin high a).
 
@@ -235,7 +235,7 @@ Notation μ := (mean M x).
 Notation r := (rstd M ε x).
 Notation "x̂" := (normalized M ε x).
 
-(* BR.1 and BR.2: ρ = √(v + ε)/√(u + ε), d = (μ − m)/√(u + ε), kept within their limits *)
+(* ρ and d before and after their limits *)
 Notation ρ0 := (sqrt (var M x + ε) / sqrt (u + ε)).
 Notation d0 := ((μ - m) / sqrt (u + ε)).
 Notation ρ := (clip (1 / ρ_max) ρ_max ρ0).
@@ -244,7 +244,7 @@ Notation d := (clip (- d_max) d_max d0).
 Lemma clip_inside low high a : low <= a <= high -> clip low high a = a.
 Proof. intros [A B]. unfold clip. rewrite Rmin_right, Rmax_right; lra. Qed.
 
-(* BR.1: with the limit 1, ρ is 1; always 1/ρ_max ≤ ρ ≤ ρ_max. *)
+(* BR.1: ρ = √(v + ε)/√(u + ε), kept within 1/ρ_max and ρ_max: with the limit 1, ρ is 1. *)
 Theorem BR_1 : 1 <= ρ_max -> 1 / ρ_max <= ρ <= ρ_max /\ (ρ_max = 1 -> ρ = 1).
 Proof.
   intros H. assert (1 / ρ_max <= ρ_max).
@@ -255,7 +255,7 @@ Proof.
   split; [assumption |]. intros E. rewrite E in *. lra.
 Qed.
 
-(* BR.2: with the limit 0, d is 0; always −d_max ≤ d ≤ d_max. *)
+(* BR.2: d = (μ − m)/√(u + ε), kept within ±d_max: with the limit 0, d is 0. *)
 Theorem BR_2 : 0 <= d_max -> - d_max <= d <= d_max /\ (d_max = 0 -> d = 0).
 Proof.
   intros H. assert (- d_max <= d <= d_max).
@@ -263,7 +263,8 @@ Proof.
   split; [assumption | lra].
 Qed.
 
-(* BR.3: where neither limit applies, γ·(ρ·x̂ᵢ + d) + β is the output of inference, BN.11. *)
+(* BR.3: yᵢ = γ·(ρ·x̂ᵢ + d) + β: where neither limit applies, that is the output of inference,
+   BN.11. *)
 Theorem BR_3 i : 0 < u + ε -> 1 / ρ_max <= ρ0 <= ρ_max -> - d_max <= d0 <= d_max ->
   γ * (ρ * x̂ i + d) + β = γ * (x i - m) / sqrt (u + ε) + β.
 Proof.

@@ -127,7 +127,7 @@ Hypothesis D_two : (1 < D)%nat.
 Notation "⟨ f ⟩" := (mean D f).
 Notation μ := (mean D x).
 
-(* LN.17: s = √(∑ⱼ (xⱼ − μ)²/(D − 1)), x̂ᵢ = (xᵢ − μ)/(s + ε) *)
+(* s, and x̂ᵢ *)
 Definition std (x : nat -> R) : R := sqrt ((∑ j < D, (x j - mean D x) ^ 2) / (D - 1)).
 Definition beside (x : nat -> R) (i : nat) : R := (x i - mean D x) / (std x + ε).
 
@@ -141,7 +141,8 @@ Hypothesis sum_pos : 0 < s + ε.
 Let D_one : 0 < D - 1.
 Proof. pose proof (lt_INR 1 D D_two). simpl in *. lra. Qed.
 
-(* LN.17: s is the root of the unbiased variance v·D/(D − 1), so κ·r·s = D/(D − 1). *)
+(* LN.17: x̂ᵢ = (xᵢ − μ)/(s + ε), s = √(∑ⱼ (xⱼ − μ)²/(D − 1)): so s² is v·D/(D − 1), and the κ of
+   LN.18 is D/(D − 1)/(r·s). *)
 Theorem LN_17 : s ^ 2 = var D x * D / (D - 1) /\ κ * (r * s) = D / (D - 1).
 Proof.
   assert (D_ne0 : INR D <> 0) by lra. split; [| field; lra].
@@ -171,7 +172,8 @@ Proof.
       { intros; rewrite Is. f_equal. unfold Rdiv; ring. }
       assert (G : D / (D - 1) * var D (p t) = var D x * D / (D - 1)) by (rewrite E; field; lra).
       eapply d_eq; [apply d_sqrt; [rate | rewrite G; exact W] |].
-      cbv beta. rewrite G, <- Is, (mean_is D (fun i => (x i - μ) * d i)). field. repeat split; lra. }
+      cbv beta. rewrite G, <- Is, (mean_is D (fun i => (x i - μ) * d i)). field.
+      repeat split; lra. }
     split; [rewrite E; reflexivity |]. intros i. unfold beside at 1.
     eapply d_eq; [apply d_div; [rate | rate |] |]; cbv beta; rewrite E; [lra |].
     rewrite (mean_lin2 D (1 / (s + ε)) 0 ((fun i => x i - μ) · d) d (x̂ · d))

@@ -91,7 +91,7 @@ Theorem ST_3_associates s t u : 0 < count s -> 0 < count t -> 0 < count u ->
   merged (merged s t) u = merged s (merged t u).
 Proof. intros. unfold merged; simpl. f_equal; [ring | field; lra | field; lra]. Qed.
 
-(* ---- ST: the backward pass of several workers ---------------------------------------------------- *)
+(* ---- ST: the backward pass of several workers -------------------------------------------- *)
 
 (* Value i belongs to worker `owner i`: any split, in portions of any size. *)
 Definition at_worker (owner : nat -> nat) (w : nat) (f : nat -> R) (i : nat) : R :=
@@ -118,13 +118,14 @@ Proof.
   exact (BN_19 n ε γ β x N R L dy dL).
 Qed.
 
-(* ST.7: m = μ, u = Q/(n − 1): the variance of BN.9, of all values of all portions *)
+(* ST.7: m = μ, u = Q/(n − 1), or Q/n if `biased`: the variance of BN.9, of all values of all
+   portions *)
 Theorem ST_7 n x : (1 < n)%nat -> dev2 n x / (n - 1) = var n x * n / (n - 1).
 Proof.
   intros H. assert (1 < INR n) by (apply (lt_INR 1); exact H). unfold dev2, var. field. lra.
 Qed.
 
-(* ---- SUM -------------------------------------------------------------------------------------------- *)
+(* ---- SUM --------------------------------------------------------------------------------- *)
 
 Section Pivot.
 Variables (n : nat) (x : nat -> R) (p : R).
@@ -166,7 +167,6 @@ Hypothesis B_pos : (0 < B)%nat.
 Notation m := (mean n a).
 Notation all := (join n a b).
 
-(* SUM.3: S₁ = ∑ᵢ (xᵢ − p), S₂ = ∑ᵢ (xᵢ − p)² *)
 Notation S1 := (∑ i < B, (b i - p)).
 Notation S2 := (∑ i < B, (b i - p) ^ 2).
 Notation δ_m := (p + S1 / B - m).
@@ -174,7 +174,8 @@ Notation δ_m := (p + S1 / B - m).
 Let n0 : 0 < n := count_pos n n_pos.
 Let B0 : 0 < B := count_pos B B_pos.
 
-(* SUM.3: these sums make the block's own mean and sum of squared deviations. *)
+(* SUM.3: S₁ = ∑ᵢ (xᵢ − p), S₂ = ∑ᵢ (xᵢ − p)²: they make the block's own mean and its own sum of
+   squared deviations. *)
 Theorem SUM_3 : p + S1 / B = mean B b /\ S2 - S1 ^ 2 / B = dev2 B b.
 Proof.
   rewrite dev2_from by exact B_pos. rewrite Sum_minus, Sum_const, (Sum_mean B b) by exact B_pos.
@@ -216,7 +217,7 @@ Proof.
 Qed.
 End Block.
 
-(* SUM.8: lⱼ = aⱼ + aⱼ₊L + aⱼ₊₂L + …: all lanes together have all terms *)
+(* SUM.8: lⱼ = aⱼ + aⱼ₊L + aⱼ₊₂L + …, added from left to right: all lanes together have all terms *)
 Theorem SUM_8 L K a : ∑ j < L, ∑ k < K, a (k * L + j)%nat = ∑ i < K * L, a i.
 Proof.
   rewrite Sum_swap. induction K; [reflexivity |]. cbn [Sum]. rewrite IHK, Nat.mul_succ_l.

@@ -2,7 +2,7 @@
 
 Require Import base batch_norm.
 
-(* ---- WN: one column of k weights ----------------------------------------------------------------- *)
+(* ---- WN: one column of k weights --------------------------------------------------------- *)
 
 Definition dot (n : nat) (v w : nat -> R) : R := ∑ i < n, v i * w i.
 (* WN.1: n = |v| = √(∑ᵢ vᵢ²) *)
@@ -22,7 +22,7 @@ Proof.
   apply Sum_nonneg; intros; apply pow2_ge_0.
 Qed.
 
-(* WN.2: the length of W is |g|, whatever v is. *)
+(* WN.2: Wᵢ = g·vᵢ/n: the length of W is |g|, whatever v is. *)
 Theorem WN_2 : len k W = Rabs g.
 Proof.
   unfold len at 1. rewrite (Sum_lin1 k (g ^ 2 / n ^ 2) (fun i => v i ^ 2))
@@ -31,7 +31,7 @@ Proof.
   apply sqrt_Rsqr_abs.
 Qed.
 
-(* WN.3: n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), for t = maxᵢ |vᵢ| or any other t > 0 *)
+(* WN.3: n = √t·√(∑ᵢ vᵢ·(vᵢ/t)), t = maxᵢ |vᵢ|, or any other t > 0 *)
 Theorem WN_3 t : 0 < t -> n = sqrt t * sqrt (∑ i < k, v i * (v i / t)).
 Proof.
   intros T. rewrite (Sum_lin1 k (1 / t) (fun i => v i ^ 2)) by (intros; field; lra).
@@ -140,7 +140,7 @@ Proof.
   rewrite <- V. field. lra.
 Qed.
 
-(* ---- Batch norm is weight norm in another metric -------------------------------------------------- *)
+(* ---- Batch norm is weight norm in another metric ----------------------------------------- *)
 
 (* N rows x j of k inputs, weights w *)
 Section Metric.
@@ -148,9 +148,9 @@ Variables (N k : nat) (x : nat -> nat -> R) (w : nat -> R) (ε γ β : R).
 Hypothesis N_pos : (0 < N)%nat.
 Definition z (w : nat -> R) (j : nat) : R := ∑ i < k, x j i * w i.
 Definition m (i : nat) : R := mean N (fun j => x j i).
-(* WN.11: S = ⟨(x − m)ᵀ·(x − m)⟩ *)
-Definition S (a b : nat) : R := mean N (fun j => (x j a - m a) * (x j b - m b)).
-Definition Sw (w : nat -> R) (a : nat) : R := ∑ b < k, S a b * w b.
+(* m is the row of the inputs' means, cov their covariance S. *)
+Definition cov (a b : nat) : R := mean N (fun j => (x j a - m a) * (x j b - m b)).
+Definition Sw (w : nat -> R) (a : nat) : R := ∑ b < k, cov a b * w b.
 Definition wSw (w : nat -> R) : R := ∑ a < k, w a * Sw w a.
 
 Lemma mean_z u : mean N (z u) = ∑ i < k, m i * u i.
@@ -174,10 +174,10 @@ Qed.
 Lemma Sw_is u a : Sw u a = (∑ j < N, (x j a - m a) * (z u j - mean N (z u))) / N.
 Proof.
   rewrite covariance. unfold Sw, Rdiv. rewrite Rmult_comm, <- Sum_scal. apply Sum_ext; intros b.
-  unfold S, mean, Rdiv. ring.
+  unfold cov, mean, Rdiv. ring.
 Qed.
 
-(* WN.11: σ² = wᵀ·S·w *)
+(* WN.11: S = ⟨(x − m)ᵀ·(x − m)⟩, σ² = wᵀ·S·w *)
 Theorem WN_11 : var N (z w) = wSw w.
 Proof.
   unfold wSw. rewrite (Sum_ext k _ (fun a => 1 / N *
@@ -192,7 +192,7 @@ Qed.
 
 Hypothesis root : 0 < wSw w + ε.
 
-(* WN.12: BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε) *)
+(* WN.12: BN(x·w) = x·ŵ + (β − m·ŵ), ŵ = γ·w/√(wᵀ·S·w + ε) *)
 Theorem WN_12 j : let u := fun i => γ * w i / sqrt (wSw w + ε) in
   bn N ε γ β (z w) j = z u j + (β - ∑ i < k, m i * u i).
 Proof.
@@ -273,7 +273,7 @@ Proof.
 Qed.
 End Metric.
 
-(* ---- FOLD ---------------------------------------------------------------------------------------------- *)
+(* ---- FOLD -------------------------------------------------------------------------------- *)
 
 Section Fold.
 Variables (K : nat) (W x : nat -> R) (b m u ε γ β : R).
@@ -293,16 +293,14 @@ Theorem FOLD_4 η e e0 : (forall k, Rabs (e k) <= η) -> Rabs e0 <= η ->
   Rabs ((∑ k < K, x k * (W' k * (1 + e k)) + b' * (1 + e0)) - (∑ k < K, x k * W' k + b'))
   <= η * (∑ k < K, Rabs (x k * W' k) + Rabs b').
 Proof.
-  intros He H0.
-  replace (∑ k < K, x k * (W' k * (1 + e k)) + b' * (1 + e0) - (∑ k < K, x k * W' k + b'))
-    with (∑ k < K, x k * W' k * e k + b' * e0).
-  - eapply Rle_trans; [apply Rabs_triang |]. rewrite Rmult_plus_distr_l, <- Sum_scal.
-    apply Rplus_le_compat.
-    + eapply Rle_trans; [apply Sum_abs |]. apply Sum_le; intros k _. rewrite Rabs_mult.
-      rewrite Rmult_comm. apply Rmult_le_compat_r; [apply Rabs_pos | apply He].
-    + rewrite Rabs_mult, Rmult_comm. apply Rmult_le_compat_r; [apply Rabs_pos | exact H0].
-  - transitivity (∑ k < K, (x k * (W' k * (1 + e k)) - x k * W' k) + b' * e0).
-    + f_equal. apply Sum_ext; intros; ring.
-    + rewrite Sum_minus. ring.
+  intros He H0. apply Rle_trans with (Rabs (∑ k < K, x k * W' k * e k + b' * e0)).
+  { apply Req_le. f_equal.
+    rewrite (Sum_lin2 K 1 1 (fun k => x k * W' k) (fun k => x k * W' k * e k)
+               (fun k => x k * (W' k * (1 + e k)))) by termwise. ring. }
+  eapply Rle_trans; [apply Rabs_triang |].
+  rewrite (Rmult_plus_distr_l η), <- (Sum_scal K η). apply Rplus_le_compat.
+  - eapply Rle_trans; [apply Sum_abs |]. apply Sum_le; intros k _. rewrite Rabs_mult.
+    rewrite Rmult_comm. apply Rmult_le_compat_r; [apply Rabs_pos | apply He].
+  - rewrite Rabs_mult, Rmult_comm. apply Rmult_le_compat_r; [apply Rabs_pos | exact H0].
 Qed.
 End Fold.

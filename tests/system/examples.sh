@@ -17,13 +17,19 @@ exits() { # exits CODE COMMAND...
 one_line() { # the command prints exactly one line on stderr
     [ "$("$@" 2>&1 >/dev/null | wc -l)" -eq 1 ]
 }
+refuses() { # PROGRAM OPTIONS...: at once, in one line, with a code that says so
+    program=$1
+    shift
+    "$bin/$program" "$@" 2>"$dir/said" >/dev/null
+    case $? in 1 | 2) [ "$(grep -vc synthetic "$dir/said")" -eq 1 ] ;; *) false ;; esac
+}
 table() { # a table without the lines that say how it was made
     grep -v '^#' "$1"
 }
 
 picture_table() { # the table that a picture shows: its own, or that of its experiment
     case $1 in
-    10_*) echo 10_mnist_norms ;;
+    10_*) echo 10_mnist_norms_quick ;;
     *) echo "$1" ;;
     esac
 }
@@ -58,9 +64,29 @@ for program in $programs; do
         ;;
     esac
     check "$program has help" "$bin/$program" --help
+    : >"$dir/file"
+    for out in "$dir/file" "$dir/file/deeper"; do
+        # shellcheck disable=SC2086
+        check "$program refuses a folder that is none" refuses "$program" $data --out "$out"
+    done
     check "$program refuses an unknown option" exits 2 "$bin/$program" --no-such-option
     check "$program does so in one line" one_line "$bin/$program" --no-such-option
 done
+# Whatever is wrong is said before any work, and a quick run never takes the place of a full one.
+check "a folder for the table that is none" refuses 03_spiral --csv "$dir/file" --out "$dir/a"
+for wrong in "--epochs 2000" "--epochs 0" "--seeds 21" "--batch 1" "--batch 401" "--batch 399" \
+    "--lr 0" "--threads 257"; do
+    # shellcheck disable=SC2086
+    check "03_spiral refuses $wrong" refuses 03_spiral $wrong --out "$dir/none"
+done
+check "10_mnist_norms refuses --seeds 1001" refuses 10_mnist_norms --seeds 1001 --out "$dir/none"
+for program in 03_spiral 10_mnist_norms; do
+    check "a quick $program keeps off the full one" test ! -f "$dir/a/$program.csv"
+    check "its table says that it is quick" grep -q '^# mode: quick' "$dir/a/${program}_quick.csv"
+    check "$program has a plan" sh -c \
+        "$bin/$program --plan --out '$dir/none' | grep -qE '^$program [0-9]+ runs, .* s to do'"
+done
+check "a plan makes nothing" test ! -d "$dir/none"
 for png in "$dir"/a/*.png; do
     name=$(basename "$png" .png)
     check "$name.png has its table" test -s "$dir/a/$(picture_table "$name").csv"
@@ -68,15 +94,45 @@ for png in "$dir"/a/*.png; do
     check "$name.csv is the same twice" cmp "$dir/a/$name.csv" "$dir/b/$name.csv"
     check "$name.png is the same twice" cmp "$png" "$dir/b/$name.png"
 done
-for name in 04_digits 10_mnist_norms 10_mnist_norms_verdicts; do
+for name in 04_digits 10_mnist_norms_quick 10_mnist_norms_quick_verdicts; do
     check "$name.csv says that the digits are synthetic" \
         grep -q '^# data: synthetic digits' "$dir/a/$name.csv"
 done
 check "the comparison says so too" sh -c \
     "$bin/10_mnist_norms --quick --out $dir/c --runs $dir/runs --seeds 1 2>&1 | grep -qi synthetic"
 check "a folder without MNIST is an error" exits 1 "$bin/10_mnist_norms" --data "$dir" --out "$dir"
-table "$dir/a/10_mnist_norms.csv" | grep -E '^arm|,(epoch_loss|window_loss|test_loss|accuracy),' \
-    >"$dir/accuracy.csv"
+table "$dir/a/10_mnist_norms_quick.csv" |
+    grep -E '^arm|,(epoch_loss|window_loss|test_loss|accuracy),' >"$dir/accuracy.csv"
 check "the comparison's numbers are the ones on file" \
     cmp "$dir/accuracy.csv" tests/expected/10_mnist_norms_quick.csv
+# One program for each use; what they print is on file.
+uses() { # NAME COMMAND...
+    name=$1
+    shift
+    "$@" >"$dir/$name.txt" && diff "tests/expected/uses/$name.txt" "$dir/$name.txt"
+}
+for source in examples/uses/*.c examples/uses/*.cpp; do
+    name=$(basename "${source%.c*}")
+    case $source in *.cpp)
+        if ! command -v "${CXX:=g++}" >/dev/null 2>&1; then
+            echo "examples: missing: $CXX, $source is not compiled"
+            continue
+        fi
+        ;;
+    esac
+    check "$name compiles" make -s BUILD="$bin" CC="$CC" CXX="${CXX:-g++}" \
+        CFLAGS="${EXAMPLE_CFLAGS:--O1} -Werror" "$bin/uses/$name"
+    check "$name prints what is on file" uses "$name" "$bin/uses/$name" "$dir"
+done
+python=/usr/bin/python3
+$python -c 'import numpy, matplotlib' 2>/dev/null || python=python3
+if $python -c 'import numpy, matplotlib' 2>/dev/null; then
+    check "NumPy has the same logits" uses weights_from_c $python examples/uses/weights_from_c.py \
+        "$dir"
+    check "Matplotlib draws the losses" env MPLBACKEND=Agg $python examples/uses/plot_csv.py \
+        "$dir/losses.csv" "$dir/losses.png"
+    check "and that is a figure" test -s "$dir/losses.png"
+else
+    echo "examples: missing: NumPy or Matplotlib (\`make deps-dev\` installs them)"
+fi
 verdict examples

@@ -20,7 +20,8 @@ cat >build/16_one <<'END'
 name=$(basename "$0")
 out=
 for word; do
-    case $word in --plan) echo "$name 2 1 60.0 30.0" && exit ;; esac
+    [ "$word" != --plan ] ||
+        exec echo "$name 2 runs, 1 to do; 60.0 s on one core, 30.0 s to do"
     [ "${last:-}" != --out ] || out=$word
     last=$word
 done

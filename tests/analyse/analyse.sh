@@ -13,8 +13,8 @@
 # most VOLUME (recurrent layer and network: from 0 to 2; gradient checks: to 3; activations: to 9),
 # with blocks of 4 numbers, so that their edges are among them; arrays of just that length, in which
 # every bit is open, so NaN and infinities are among them; all modes; every array missing, alone and
-# with another; and all sizes whose product is 2^63 or more, which must be refused before any array
-# is touched.
+# with another; and all sizes whose product is 2^68 or more (of two sizes: 2^64), which must be
+# refused before any array is touched. Of the check itself, nrmi_check_sizes, it is shown from 2^62.
 #
 # What Eva cannot do: it says nothing of larger sizes, of the fast build (vectors, threads), of
 # compilers and of results. An array's beginning it sees only through numbers nobody wrote, since an
@@ -37,6 +37,7 @@ command -v frama-c >/dev/null || {
 }
 
 functions=$(grep -oE '^NRM_DEF.*' normlayers.h | grep -oE 'nrm_[a-z0-9_]+\(' | tr -d '(' | sort -u)
+functions="$functions nrmi_check_sizes"
 # What is analysed: a copy with smaller blocks, so that small sizes reach their edges, with the
 # assumption, and for two functions without the answer "they overlap".
 cat >"$dir/edit" <<'EOF'

@@ -108,8 +108,9 @@ static void all_missing(test_case *f, int count, int modes)
     missing = 0;
 }
 
-/* Sizes whose product is too large, all of them: a >= 2^(60 - j - k), 2^j <= b < 2^(j + 4) and
-   2^k <= c < 2^(k + 4) for all j and k. a, b, c say which sizes; c < 0: the product has two. */
+/* Sizes whose product is 2^68 or more (of two sizes: 2^64), all of them: a >= 2^(60 - j - k),
+   2^j <= b < 2^(j + 4) and 2^k <= c < 2^(k + 4) for all j and k. a, b, c say which sizes; c < 0:
+   the product has two. */
 static size_t from_power(int low, int high)
 {
     const size_t most = high < 64 ? ((size_t)1 << high) - 1 : SIZE_MAX;

@@ -18,6 +18,21 @@ void analyse_nrm_noise_paper(void)
     //@ assert refused: q.mean_range >= 0 && q.scale_max >= 1;
 }
 
+/* The check that all others rest on, closely: every product of 2^62 or more is refused. */
+void analyse_nrmi_check_sizes(void)
+{
+    int j, k;
+    //@ loop unroll 70;
+    for (j = 0; j <= 60; j++)
+        //@ loop unroll 70;
+        for (k = 0; k <= 60 - j; k++) {
+            const size_t a = from_power(60 - j - k, 64), b = from_power(j, j < 60 ? j + 1 : 64);
+            const size_t c = from_power(k, j + k < 60 ? k + 1 : 64);
+            const int rc = nrmi_check_sizes(a, b, c);
+            //@ assert refused: rc < 0;
+        }
+}
+
 /* A generator in any state. */
 static int numbers(const size_t *n, int mode)
 {

@@ -232,8 +232,8 @@ CMAKE_FILES := normlayers-config.cmake normlayers-config-version.cmake
 install: ## copy header, normlayers.pc and the files for CMake below PREFIX
 	install -d "$(TO)/include" "$(TO)/share/pkgconfig" "$(TO)/share/cmake/normlayers"
 	install -m 644 normlayers.h "$(TO)/include"
-	install -m 644 $(CMAKE_FILES:%=packaging/%) "$(TO)/share/cmake/normlayers"
-	sed 's/@VERSION@/$(VERSION)/' packaging/normlayers.pc.in >"$(TO)/share/pkgconfig/normlayers.pc"
+	install -m 644 $(CMAKE_FILES:%=docs/packaging/%) "$(TO)/share/cmake/normlayers"
+	sed 's/@VERSION@/$(VERSION)/' docs/packaging/normlayers.pc.in >"$(TO)/share/pkgconfig/normlayers.pc"
 	chmod 644 "$(TO)/share/pkgconfig/normlayers.pc"
 
 uninstall: ## remove what install has put there

@@ -233,7 +233,8 @@ install: ## copy header, normlayers.pc and the files for CMake below PREFIX
 	install -d "$(TO)/include" "$(TO)/share/pkgconfig" "$(TO)/share/cmake/normlayers"
 	install -m 644 normlayers.h "$(TO)/include"
 	install -m 644 $(CMAKE_FILES:%=docs/packaging/%) "$(TO)/share/cmake/normlayers"
-	sed 's/@VERSION@/$(VERSION)/' docs/packaging/normlayers.pc.in >"$(TO)/share/pkgconfig/normlayers.pc"
+	sed 's/@VERSION@/$(VERSION)/' docs/packaging/normlayers.pc.in \
+		>"$(TO)/share/pkgconfig/normlayers.pc"
 	chmod 644 "$(TO)/share/pkgconfig/normlayers.pc"
 
 uninstall: ## remove what install has put there

@@ -1,7 +1,7 @@
 /* 23_theorems: what is proved about batch norm, put to a trained network and to a toy.
 
    Theorems 4.1 to 4.5 of Santurkar, Tsipras, Ilyas and Mądry (2018) compare a layer with and
-   without batch norm. docs/09_smoothness.md derives them, and finds equalities (and a misprint).
+   without batch norm. docs/08_smoothness.md derives them, and finds equalities (and a misprint).
    Equalities can be tested to the last digits, and the terms that are subtracted can be measured:
    the argument needs them to be large. As Observation 4.3 has it, batch norm is put behind a layer
    of a trained network with γ and β that undo it on this batch (γ the standard deviation, β the

@@ -4,7 +4,7 @@
    its description in a few lines. All of them train networks; none of them is the derivative of
    its forward pass. A gradient check that deserves its name finds every one, and leaves the two
    controls alone (museum_is_right): one has no mistake, the other what was taken for one.
-   docs/12_bug_museum.md tells whose they are.
+   docs/11_bug_museum.md tells whose they are.
 
        museum_forward(MUSEUM_LOST_GAMMA, y, x, gamma, beta, eps, N, C);
        museum_backward(MUSEUM_LOST_GAMMA, dx, dgamma, dbeta, dy, x, gamma, eps, N, C);

@@ -1,4 +1,4 @@
-/* steps_batch_norm.h - the steps of docs/02_batch_norm.md, executed.
+/* steps_batch_norm.h - the steps of docs/01_batch_norm.md, executed.
 
    Derivatives are those of the forward pass at a complex point: the value of any node of the graph
    gets an imaginary part, and what depends on it is looked at. The right sides are in `wide`, from

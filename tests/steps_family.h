@@ -1,4 +1,4 @@
-/* steps_family.h - the steps of docs/05_family.md, executed.
+/* steps_family.h - the steps of docs/03_family.md, executed.
 
    Each layer of the chapter has a struct with one call of the header at random, and where a
    derivative is asked for, its formulas in `wide` as a function of something that slope() can

@@ -1,4 +1,4 @@
-/* steps_gradient_checking.h - the steps of docs/06_gradient_checking.md, executed.
+/* steps_gradient_checking.h - the steps of docs/05_gradient_checking.md, executed.
 
    A remainder O(hⁿ) is checked twice: on polynomials that have none, where nothing may be left but
    rounding, and on exponentials, where what is left must be the next term of the series. */

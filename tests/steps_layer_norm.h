@@ -1,4 +1,4 @@
-/* steps_layer_norm.h - the steps of docs/03_layer_norm.md, executed.
+/* steps_layer_norm.h - the steps of docs/02_layer_norm.md, executed.
 
    The first part works on an ln_net: a few rows that a linear layer makes, layer norm, and a loss
    that is no straight line. Derivatives are differences of that net's forward pass; sums are added

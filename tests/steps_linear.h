@@ -1,4 +1,4 @@
-/* steps_linear.h - the steps of docs/07_linear_and_softmax.md, executed. */
+/* steps_linear.h - the steps of docs/06_network.md, executed. */
 #ifndef STEPS_LINEAR_H
 #define STEPS_LINEAR_H
 

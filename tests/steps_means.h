@@ -1,4 +1,4 @@
-/* steps_means.h - the steps of docs/01_means_and_variances.md, executed.
+/* steps_means.h - the steps of docs/07_numerics.md, executed.
 
    An inequality leaves 0 where it holds. Where it can be attained it is also asked that some of the
    data nearly do, so that a bound which is twice too large is noticed. */

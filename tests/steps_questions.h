@@ -1,4 +1,4 @@
-/* steps_questions.h - the steps of docs/11_questions.md, executed. */
+/* steps_questions.h - the steps of docs/09_faq.md, executed. */
 #ifndef STEPS_QUESTIONS_H
 #define STEPS_QUESTIONS_H
 

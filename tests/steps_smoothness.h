@@ -1,4 +1,4 @@
-/* steps_smoothness.h - the steps of docs/09_smoothness.md, executed.
+/* steps_smoothness.h - the steps of docs/08_smoothness.md, executed.
 
    First a function of three variables, with derivatives by hand. Then one channel of batch norm and
    a loss of its outputs, L(y) = ∑ w·y + ½·∑ A·y·y + ∑ c·sin(y), whose Hessian, A − diag(c·sin(y)),

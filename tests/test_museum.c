@@ -1,6 +1,6 @@
 /* test_museum.c - the bug museum: how wrong each exhibit is, and which check sees it.
 
-   The numbers of docs/12_bug_museum.md, to the letter. The backward passes are those of museum.h;
+   The numbers of docs/11_bug_museum.md, to the letter. The backward passes are those of museum.h;
    what went wrong in forward passes, in checks, in statistics and in what was carried over is
    written out here, each in a few lines of its own.
 
@@ -846,5 +846,5 @@ int main(int argc, char **argv)
     } else {
         RUN(skip_all);
     }
-    return page_main(argc, argv, "docs/12_bug_museum.md", 1, "museum");
+    return page_main(argc, argv, "docs/11_bug_museum.md", 1, "museum");
 }

@@ -28,17 +28,17 @@ typedef struct chapter {
 } chapter;
 
 static const chapter chapters[] = {
-    {"docs/01_means_and_variances.md", steps_means},
-    {"docs/02_batch_norm.md", steps_batch_norm},
-    {"docs/03_layer_norm.md", steps_layer_norm},
+    {"docs/07_numerics.md", steps_means},
+    {"docs/01_batch_norm.md", steps_batch_norm},
+    {"docs/02_layer_norm.md", steps_layer_norm},
     {"docs/04_noisy_batch_norm.md", steps_noisy},
-    {"docs/05_family.md", steps_family},
-    {"docs/06_gradient_checking.md", steps_gradient_checking},
-    {"docs/07_linear_and_softmax.md", steps_linear},
-    {"docs/08_mlp.md", steps_mlp},
-    {"docs/09_smoothness.md", steps_smoothness},
+    {"docs/03_family.md", steps_family},
+    {"docs/05_gradient_checking.md", steps_gradient_checking},
+    {"docs/06_network.md", steps_linear},
+    {"docs/06_network_mlp.md", steps_mlp},
+    {"docs/08_smoothness.md", steps_smoothness},
     {"docs/10_conventions.md", steps_conventions},
-    {"docs/11_questions.md", steps_questions},
+    {"docs/09_faq.md", steps_questions},
 };
 
 /* The text of a file, to be freed; a test that cannot read its page has failed. */

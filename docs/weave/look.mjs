@@ -21,8 +21,8 @@ const pages = [
 const WIDTHS = [390, 1280]
 const SHOWN = [
     'book.html',
-    'book/02_batch_norm.html',
-    'book/03_layer_norm.html',
+    'book/01_batch_norm.html',
+    'book/02_layer_norm.html',
     'book/experiment_16_landscape.html',
     'book/verdicts.html',
     'book/header_01.html',

@@ -146,7 +146,7 @@ page('equations', 'appendix', 'The equations of the header')
 export const indexes = new Map([
     [1, page('equations_1', 'appendix', 'The equations of chapters 1 and 2')],
     [3, page('equations_3', 'appendix', 'The equations of chapters 3 to 5')],
-    [6, page('equations_6', 'appendix', 'The equations of chapters 6 to 13')],
+    [6, page('equations_6', 'appendix', 'The equations of chapters 6 to 12')],
 ])
 ofSource.set('docs/equations.md', pages.get('equations'))
 for (const p of pages.values()) ofSource.set(`docs/${p.path}`, p) // links to the book itself

@@ -3,7 +3,7 @@
 #
 #   `ID` is killed by `PROGRAM: NAMES`        or        `ID` is killed by no test
 #
-# of docs/13_exercises.md agrees with tests/mutants/killers.txt, every mutant that is named is in
+# of docs/12_exercises.md agrees with tests/mutants/killers.txt, every mutant that is named is in
 # the list, every question has one answer, and they are numbered without gaps. And the list and the
 # killers speak of the same mutants, in the same order, and they are about equations that there are.
 #
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/checks.sh
 LC_ALL=C
 export LC_ALL
-page=docs/13_exercises.md
+page=docs/12_exercises.md
 list=tests/mutants/list.txt
 killers=tests/mutants/killers.txt
 

@@ -1,6 +1,6 @@
 # extract_tags.awk - where equation tags are defined, computed, shown and cited.
 #
-#   awk -f tests/lint/extract_tags.awk normlayers.h docs/02_batch_norm.md ...     (LC_ALL=C)
+#   awk -f tests/lint/extract_tags.awk normlayers.h docs/01_batch_norm.md ...     (LC_ALL=C)
 #
 # This is the only place that knows how tags are written. In the header a display equation is a line
 # of a literate block (opened by a line that is exactly "/*", closed by one that is exactly "*/")

@@ -14,8 +14,8 @@ fi
 
 # A formula that has changed, and a tag that the header does not have, have to be found.
 altered() { # sed-script
-    sed "$1" docs/02_batch_norm.md >"$dir/02_altered.md"
-    ! cmp -s docs/02_batch_norm.md "$dir/02_altered.md" &&
+    sed "$1" docs/01_batch_norm.md >"$dir/02_altered.md"
+    ! cmp -s docs/01_batch_norm.md "$dir/02_altered.md" &&
         ! node docs/weave/formulas.mjs --check "$dir/02_altered.md"
 }
 

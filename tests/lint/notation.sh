@@ -1,8 +1,9 @@
 #!/bin/sh
-# No chapter uses a symbol that the notation chapter does not introduce: every letter in the
-# mathematics of docs/NN_*.md stands in a first column of docs/00_notation.md, in its general part
-# or in the section of that chapter. And nothing stands there that the chapter does not use. (The
-# museum and the exercises, chapters 11 and 12, speak of all others and may use their symbols.)
+# No chapter uses a symbol that the notation page does not introduce: every letter in the mathematics
+# of docs/NN_*.md stands in a first column of docs/00_notation.md, in the table of the letters with
+# one meaning, or in the table of those that depend on the chapter, in a row that names the chapter.
+# And no row names a chapter that does not use the letter. (The museum and the exercises, chapters 11
+# and 12, speak of all others and may use their symbols.)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 LC_ALL=C
@@ -45,14 +46,22 @@ function symbols(tex,    symbol, name) {
         }
     }
 }
-function introduce(cell,    s, tex) {
+# The symbols of a first column; chapters is "0" for all of them, or "1, 3, 7".
+function introduce(cell, chapters,    s, tex, i, n, part) {
+    n = split(chapters, part, ", ")
     while (match(cell, /\$`[^`]*`\$/)) {
         tex = substr(cell, RSTART + 2, RLENGTH - 4)
         cell = substr(cell, RSTART + RLENGTH)
         symbols(tex)
         for (s in found) {
-            introduced[part, s] = notation ":" FNR
-            if (part) unused[part, s] = notation ":" FNR
+            for (i = 1; i <= n; i++) {
+                if (part[i] && (part[i], s) in introduced) {
+                    print notation ":" FNR ": " s " is introduced twice"
+                    failed++
+                }
+                introduced[part[i], s] = notation ":" FNR
+                if (part[i]) unused[part[i], s] = notation ":" FNR
+            }
             anywhere[s] = 1
         }
     }
@@ -70,7 +79,6 @@ function use(tex, where,    s) {
     count++
 }
 BEGIN {
-    part = 0
     letter = "(\\\\[a-z]+|[A-Za-z])"
     hatted = "^\\\\(hat|bar|tilde|widehat|vec)( *[{]" letter "[}]| +[A-Za-z]| *\\\\[a-z]+)"
     named = "^\\\\(mathrm|mathit|mathcal|mathbb|mathbf|boldsymbol) *([{][^}]*[}]|[A-Za-z])"
@@ -82,8 +90,11 @@ BEGIN {
     for (i = 1; i <= n; i++) greek[names[i]] = 1
 }
 FNR == 1 { fence = 0; chapter = FILENAME; sub(/^docs\//, "", chapter); chapter += 0 }
-FILENAME == notation && /^## In \[chapter/ { part = $0; sub(/^.*chapter /, "", part); part += 0 }
-FILENAME == notation && /^\|/ { split($0, cell, / \| /); introduce(cell[1]); next }
+FILENAME == notation && /^\| \$`/ {
+    split($0, cell, / \| /)
+    introduce(cell[1], cell[2] ~ /^[0-9]+(, [0-9]+)*$/ ? cell[2] : "0")
+    next
+}
 FILENAME == notation { next }
 /^```math$/ { fence = 1; text = ""; start = FNR; next }
 /^```/ {

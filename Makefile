@@ -106,14 +106,14 @@ test: ## run the fast tests
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh
 
 strict: ## compile under all warnings, compilers and language standards
-	@sh tests/strict.sh && for part in run symbols macros; do \
+	@sh tests/compile/strict.sh && for part in run symbols macros; do \
 		sh tests/compile/$$part.sh || exit 1; done
 
 sanitize: ## run the tests under the address and undefined-behaviour sanitizers
-	@CC="$(CC)" BUILD="$(BUILD)/sanitize" STB_CFLAGS="$(STB_CFLAGS)" SANITIZE=1 sh tests/run.sh
+	@CC="$(CC)" BUILD="$(BUILD)/sanitize" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh sanitize
 
 determinism: ## compare the bits of all compilers and optimisation levels
-	@sh tests/determinism.sh && sh tests/same_row.sh
+	@sh tests/bits/determinism.sh && sh tests/bits/same_row.sh
 
 lint: ## check the texts: characters, tags, formulas, symbols, links, code blocks
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh lint
@@ -127,20 +127,20 @@ accuracy-docs: $(OBJECTS) ## the same, then figure and tables into docs/
 
 .PHONY: equations equations-docs
 equations: ## every equation with its checks, and how far its two sides are apart
-	@CC="$(CC)" BUILD="$(BUILD)" sh tests/equations.sh
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/equations/equations.sh
 
 equations-docs: ## the same, into docs/equations.md
-	@CC="$(CC)" BUILD="$(BUILD)" sh tests/equations.sh docs
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/equations/equations.sh docs
 
 .PHONY: plain tagged cortex
 plain: ## run the tests of the layers with NRM_PLAIN
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh plain
 
 tagged: ## does every line of C that carries an equation's tag run? (gcc, gcov)
-	@BUILD="$(BUILD)" sh tests/coverage_tags.sh
+	@BUILD="$(BUILD)" sh tests/equations/coverage_tags.sh
 
 cortex: ## bytes and stack of a layer on Cortex-M0+, Cortex-M4 and RISC-V 32
-	@BUILD="$(BUILD)" sh tests/cortex.sh
+	@BUILD="$(BUILD)" sh tests/compile/cortex.sh
 
 .PHONY: analyse
 analyse: ## follow all runs of every public function at small sizes (Frama-C): no alarm?
@@ -161,7 +161,7 @@ prove-mutants: ## the wrong statements alone
 	@BUILD="$(BUILD)" JOBS="$(or $(JOBS),2)" sh tests/proofs/prove.sh mutants
 
 proofs-docs: ## the table of docs/how_we_know.md anew
-	@sh tests/how_we_know.sh docs
+	@sh tests/proofs/how_we_know.sh docs
 
 .PHONY: parity
 parity: ## every layer beside PyTorch, where it is installed (SEED= of the data)
@@ -169,11 +169,11 @@ parity: ## every layer beside PyTorch, where it is installed (SEED= of the data)
 
 .PHONY: packaging
 packaging: ## build a small project in each way of docs/packaging.md that can run here
-	@CC="$(CC)" CXX="$(CXX)" sh tests/packaging.sh
+	@CC="$(CC)" CXX="$(CXX)" sh tests/compile/packaging.sh
 
 check: test strict sanitize plain equations tagged cortex mutants prove book-check determinism
 check: accuracy parity packaging ## all of it
-	@sh tests/lint/tags.sh --faults && sh tests/files.sh && sh tests/mpi.sh
+	@sh tests/lint/tags.sh --faults && sh tests/files/files.sh && sh tests/system/mpi.sh
 
 ### Texts
 .PHONY: ascii
@@ -206,7 +206,7 @@ api-docs: ## the declarations as JSON, into docs/api.json
 
 .PHONY: tables-docs
 tables-docs: ## compute the tables of worked examples, invariances and museum in docs/ anew
-	@CC="$(CC)" BUILD="$(BUILD)" sh tests/tables.sh
+	@CC="$(CC)" BUILD="$(BUILD)" sh tests/pages/tables.sh
 
 ### Speed
 bench: ## time every layer beside plain loops and the one-pass limit

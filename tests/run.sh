@@ -1,20 +1,23 @@
 #!/bin/sh
-# run.sh - builds and runs the tests, two at a time or as many as there are processors.
+# run.sh - builds and runs the tests of suite.txt, as many at a time as there are processors.
 #
-#   run.sh            all test programs, system tests and lints
+#   run.sh            all programs, system tests and lints
 #   run.sh lint       the lints only
+#   run.sh sanitize   the programs under the address and undefined-behaviour sanitizers
 #   run.sh plain      the tests of the layers with NRM_PLAIN (some of them are in `run.sh` too)
-#   run.sh one NAME   one of them
+#   run.sh one NAME   one of them: test_mlp.f64, or test_mlp in all variants, or lint/tags.sh
 #
-# Environment: CC, BUILD (folder for what is built), STB_CFLAGS, SANITIZE=1 (address and
-# undefined-behaviour sanitizers over everything). The last line is "N passed, N failed"; the exit
-# code is 0 only if nothing failed. Each part prints "part: N passed, N failed" as its last line.
+# Environment: CC, BUILD (folder for what is built), STB_CFLAGS, SANITIZE=1 for `one`. The last line
+# is "N passed, N failed"; the exit code is 0 only if nothing failed. Each part prints "part: N
+# passed, N failed" as its last line.
 set -u
 cd "$(dirname "$0")/.." || exit 1
+. tests/suite.sh
 : "${CC:=cc}" "${BUILD:=build}" "${STB_CFLAGS=}" "${SANITIZE:=0}"
 if [ -z "$STB_CFLAGS" ]; then
     STB_CFLAGS=$(pkg-config --cflags stb 2>/dev/null || echo -isystem /usr/include/stb)
 fi
+[ "${1:-}" != sanitize ] || SANITIZE=1
 export CC BUILD STB_CFLAGS SANITIZE LC_ALL=C
 out=$BUILD/tests
 flags="-std=c99 -ffp-contract=off -pthread -Wall -Wextra -Wpedantic -I. -Iexamples -Itests"
@@ -22,134 +25,47 @@ if [ "$SANITIZE" = 1 ]; then
     flags="$flags -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 fi
 
-# Which sources are built how: those that include the header run in both precisions (a few of the
-# longest only in double), and under the sanitizers all in both and also with statistics in float
-# (NRM_ACC=float, acc32). Tests of the examples' helpers run once, linked with the helpers.
-variants() {
-    for source in tests/test_*.c; do
-        name=$(basename "$source" .c)
-        case $name in
-        test_complexstep | test_invariance | test_museum) echo "$name.f64" ;;
-        *)
-            if ! grep -q 'define NORMLAYERS_IMPLEMENTATION' "$source"; then
-                echo "$name.helpers"
-                continue
-            fi
-            echo "$name.f64"
-            case $SANITIZE:$name in
-            0:test_steps | 0:test_gradcheck | 0:test_recurrent) ;; # most of it is about doubles
-            0:* | *:test_gemm | *:test_golden | *:test_npz | *:test_plain) echo "$name.f32" ;;
-            *) printf '%s.f32\n%s.acc32\n' "$name" "$name" ;;
-            esac
-            ;;
-        esac
-    done
-    plain_variants "$SANITIZE"
-}
-
-# With NRM_PLAIN: the tests that ask for bounds and not for bits. `make test` has the quick ones.
-plain_variants() { # 1: all
-    echo test_contracts.plain32
-    for name in layers sync mlp golden; do echo "test_$name.plain"; done
-    [ "$1" = 1 ] || return 0
-    for name in layers sync mlp golden; do echo "test_$name.plain32"; done
-    for name in contracts conventions workers recurrent gradcheck invariance complexstep museum \
-        worked_examples; do
-        echo "test_$name.plain"
-    done
-}
-
-# The lints read the text of the project, the system tests use it as a user would.
-lints() {
-    for script in tests/lint/*.sh; do
-        [ -f "$script" ] && echo "$script"
-    done
-}
-
-systems() {
-    for script in tests/system/*.sh; do
-        [ -f "$script" ] && echo "$script"
-    done
-}
-
-build_helpers() {
-    # shellcheck disable=SC2086
-    $CC $flags -O1 $STB_CFLAGS -c examples/helpers.c -o "$out/helpers.o" &&
-        $CC $flags -O1 -w $STB_CFLAGS -c examples/stb_image_write.c -o "$out/stb_image_write.o"
-}
-
-# What a variant is compiled with.
-defines() {
-    case $1 in
-    *.f64) echo -DNRM_DOUBLE ;;
-    *.acc32) echo -DNRM_ACC=float ;;
-    *.plain) echo -DNRM_PLAIN -DNRM_DOUBLE ;;
-    *.plain32) echo -DNRM_PLAIN ;;
-    esac
-}
-
-# The header's functions, compiled once for each variant: else they take most of a test's time.
-build_implementation() {
-    printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$out/normlayers$1.c"
+# What several programs link with, compiled once for each variant: else it takes most of the time.
+build() { # f32, f64, ...: the header's functions; helpers: those of the examples
     # shellcheck disable=SC2046,SC2086
-    $CC $flags -O2 $(defines "$1") -c "$out/normlayers$1.c" -o "$out/normlayers$1.o"
-}
-
-build() { # .helpers, .f32, .f64, .acc32, .plain, .plain32
-    if [ "$1" = .helpers ]; then build_helpers; else build_implementation "$1"; fi
-}
-
-up_to_date() {
     case $1 in
-    .helpers) [ -f "$out/helpers.o" ] ;;
-    *) [ -n "$(find "$out/normlayers$1.o" -newer normlayers.h 2>/dev/null)" ] ;;
-    esac
-}
-
-# Long programs that run for a moment: -O0 saves more time than it costs.
-level() {
-    case $SANITIZE:${1#test_} in
-    0:derivations | 0:steps | 0:npz | 0:gemm | 0:contracts | 0:numerics | 0:layers | 0:sync)
-        echo -O0
-        ;;
-    *) echo -O1 ;;
-    esac
-}
-
-# Does a test look inside, at private functions, or want a build with a BLAS of its own?
-looks_inside() {
-    grep -qE 'nrmi_|NRM_GEMM' "tests/$1.c"
-}
-
-run_one() {
-    name=${1%.*}
-    compiled="$(defines "$1")" linked=
-    case $1 in
-    *.sh)
-        sh "$1"
-        return
-        ;;
-    *.helpers)
-        compiled=$STB_CFLAGS
-        linked="$out/helpers.o $out/stb_image_write.o"
+    once)
+        $CC $flags -O1 $STB_CFLAGS -c examples/helpers.c -o "$out/once.o" &&
+            $CC $flags -O1 -w $STB_CFLAGS -c examples/stb_image_write.c -o "$out/stb.o"
         ;;
     *)
-        if ! looks_inside "$name"; then # the header's once-guard: it is there already
-            compiled="$compiled -DNRM_IMPLEMENTED"
-            linked=$out/normlayers.${1##*.}.o
-        fi
+        $CC $flags -O2 $(defines ".$1") -DNORMLAYERS_IMPLEMENTATION -x c -c normlayers.h \
+            -o "$out/$1.o"
         ;;
     esac
-    if [ "$name" = test_plain ]; then # the header once more
-        linked="$linked $out/plain_build.${1##*.}.o"
+}
+
+up_to_date() { # f32, ..., once
+    [ -n "$(find "$out/$1.o" -newer normlayers.h 2>/dev/null)" ]
+}
+
+run_one() { # layers/test_mlp.f64, lint/tags.sh
+    variant=${1##*.} program=${1%.*}
+    if [ "$variant" = sh ]; then
+        sh "tests/$1"
+        return
+    fi
+    object=$out/$(basename "$1") linked=$out/$variant.o level=-O1
+    compiled="$(defines "$1") -DNRM_IMPLEMENTED"
+    case $(row "$program" 2) in
+    helpers) compiled=$STB_CFLAGS linked="$out/once.o $out/stb.o" ;;
+    whole) compiled=$(defines "$1") linked= ;;
+    esac
+    [ "$SANITIZE" = 1 ] || level=$(row "$program" 3)
+    if [ "$program" = layers/test_plain ]; then # the header once more
+        linked="$linked $out/plain_build.$variant.o"
         # shellcheck disable=SC2086
-        $CC $flags -O1 $(defines "$1") -c tests/plain_build.c -o "$out/plain_build.${1##*.}.o" ||
-            return
+        $CC $flags -O1 $(defines "$1") -c tests/layers/plain_build.c \
+            -o "$out/plain_build.$variant.o" || return
     fi
     # shellcheck disable=SC2086
-    $CC $flags "$(level "$name")" $compiled -c "tests/$name.c" -o "$out/$1.o" &&
-        $CC $flags "$out/$1.o" $linked -o "$out/$1" -lm &&
-        "$out/$1"
+    $CC $flags $level $compiled -c "tests/$program.c" -o "$object.o" &&
+        $CC $flags "$object.o" $linked -o "$object" -lm && "$object"
 }
 
 log_of() {
@@ -175,6 +91,23 @@ run_logged() {
     echo "$1 $(($(date +%s) - started)) s" >>"$out/times"
 }
 
+# One part, after what it links with.
+part() {
+    case $1 in
+    built.*)
+        build "${1#built.}"
+        rm -f "$out/building.${1#built.}"
+        return
+        ;;
+    *.sh) ;;
+    *)
+        while [ -f "$out/building.${1##*.}" ]; do sleep 1; done
+        up_to_date "${1##*.}" || build "${1##*.}" || return
+        ;;
+    esac
+    run_logged "$1"
+}
+
 mkdir -p "$out" || exit 1
 # What was compiled by another compiler, or otherwise, is of no use.
 by="$CC $(command -v "$CC") $($CC --version 2>/dev/null | sed 1q) $flags"
@@ -182,48 +115,42 @@ if [ "$by" != "$(cat "$out/compiled_by" 2>/dev/null)" ]; then
     rm -f "$out"/*.o
     echo "$by" >"$out/compiled_by"
 fi
-if [ "${1:-}" = one ]; then
+case ${1:-test} in
+part) # from below
+    part "$2"
+    exit
+    ;;
+one)
     case $2 in
-    built.*)
-        build "${2#built}"
-        rm -f "$out/building${2#built}"
-        exit 0
-        ;;
-    *.sh) ;;
-    *)
-        while [ -f "$out/building.${2##*.}" ]; do sleep 1; done
-        up_to_date ".${2##*.}" || build ".${2##*.}" || exit 1
-        ;;
+    *.sh) parts=${2#tests/} ;;
+    *.*) parts=$(row "${2%.*}" 1).${2##*.} ;;
+    *) parts=$(variants 4 | grep "^$(row "$2" 1)\.") ;;
     esac
-    run_logged "$2"
-    exit 0
-fi
-
+    ;;
+test) parts=$(variants 4) ;;
+lint) parts=$(variants 4 | grep '^lint/') ;;
+sanitize) parts=$(variants 5) ;;
+plain) parts=$(variants 6) ;;
+*)
+    echo "run.sh: there is no run $1"
+    exit 2
+    ;;
+esac
 rm -f "$out"/*.log "$out/times"
-if [ "${1:-}" = lint ]; then
-    parts=$(lints) built=
-elif [ "${1:-}" = plain ]; then
-    parts=$(plain_variants 1) built="plain plain32"
-else
-    parts="$(systems)
-$(lints)
-$(variants)"
-    built="plain32 plain helpers f32 f64"
-    [ "$SANITIZE" = 0 ] || built="$built acc32"
-fi
 # What several tests link with is built first; meanwhile there are scripts to run.
-for shared in $built; do
-    rm -f "$out/normlayers.$shared.o" "$out/$shared.o"
+built=
+for shared in $(echo "$parts" | sed -n 's/.*\.//; /^sh$/!p' | sort -u); do
+    up_to_date "$shared" && [ "$shared" != once ] && continue
+    rm -f "$out/$shared.o"
     : >"$out/building.$shared"
-    parts="built.$shared
-$parts"
+    built="$built built.$shared"
 done
 processors=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-echo "$parts" | xargs -n 1 -P "$processors" sh tests/run.sh one
+# shellcheck disable=SC2086
+printf '%s\n' $built $parts | xargs -n 1 -P "$processors" sh tests/run.sh part
 passed=0
 failed=0
 for part in $parts; do
-    case $part in built.*) continue ;; esac
     line=$(tail -n 1 "$(log_of "$part")" 2>/dev/null)
     if [ -z "$line" ]; then # what it links with does not compile, or somebody ended it
         echo "$part: has not run"

@@ -130,11 +130,12 @@ for (const name of [...FINDINGS, ...others.filter((name) => !FINDINGS.includes(n
 page('checks', 'checks', 'What the tests claim', 'tests/README.md')
 const MUTANTS = 'tests/mutants/list.txt'
 if (existsSync(join(root, MUTANTS))) page('mutants', 'checks', 'The mutants', MUTANTS)
-for (const file of list(
-    'tests',
-    /^(test_derivations\.c|derive_.*\.h|test_steps\.c|steps_.*\.h|museum\.h)$/,
-)) {
-    page(file.replace(/\.[ch]$/, ''), 'checks', file, `tests/${file}`).language = 'c'
+for (const [folder, which] of [
+    ['tests/equations', /^(test_derivations\.c|derive_.*\.h|test_steps\.c|steps_.*\.h)$/],
+    ['tests/pages', /^museum\.h$/],
+]) {
+    for (const file of list(folder, which))
+        page(file.replace(/\.[ch]$/, ''), 'checks', file, `${folder}/${file}`).language = 'c'
 }
 page('gallery', 'appendix', 'The examples', 'examples/README.md')
 // Those that a newcomer reads; the experiments' programs are linked as files.

@@ -103,7 +103,7 @@ while read -r file; do
     *.csv) columns=0 ;;
     *.md) markdown=1 ;;
     normlayers.h) list=$header_list comments_only=1 ;;
-    examples/stroke_font.h | tests/test_stroke_font.c | tests/test_plot.c) list='*' ;;
+    examples/stroke_font.h | tests/tools/test_stroke_font.c | tests/tools/test_plot.c) list='*' ;;
     tests/lint/charset.sh) list='*' ;;
     esac
     awk -v name="$file" -v list="$(echo "$list" | tr '\n' ' ')" -v tabs=$tabs \

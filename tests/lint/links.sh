@@ -88,7 +88,7 @@ for page in $pages; do
     check "$page can be reached from README.md" grep -q -x -F "$page" "$dir/reached"
 done
 sed -n 's/^tests\/README.md.*\(test_[a-z_]*\.c\)$/\1/p' "$dir/links" >"$dir/programs"
-for program in tests/test_*.c; do
+for program in tests/*/test_*.c; do
     check "tests/README.md says what $program protects" \
         grep -q -x "$(basename "$program")" "$dir/programs"
 done

@@ -7,7 +7,7 @@
 #   3. A theorem with another name, BN_19_kernel, adds to one that there is; no name is used twice.
 #   4. There are at least 110 of (1).
 #   5. No proof is left out: no Admitted, Axiom, Parameter, Conjecture, admit.
-#   6. The table of docs/how_we_know.md is what tests/how_we_know.sh makes of all this.
+#   6. The table of docs/how_we_know.md is what tests/proofs/how_we_know.sh makes of all this.
 #
 # Whether the theorems are true, `make prove` says; this lint reads the text and needs no Coq.
 set -u
@@ -57,5 +57,5 @@ whole() {
 }
 check "every equation is a theorem or an exception" tags
 check "no proof is left out" whole
-check "the table of docs/how_we_know.md is current" sh tests/how_we_know.sh check
+check "the table of docs/how_we_know.md is current" sh tests/proofs/how_we_know.sh check
 verdict proofs

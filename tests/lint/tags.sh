@@ -11,13 +11,13 @@
 #   3. A tag in square brackets, [BN.19], is computed by a line of code; one in round ones, (BN.17),
 #      a step or a property, is not.
 #   4. Every tag that code, prose, a page or a test cites is defined.
-#   5. Every tag has exactly one DERIVE in tests/test_derivations.c and tests/derive_*.h.
+#   5. Every tag has exactly one DERIVE in tests/equations/derive_*.h.
 # And in the chapters, docs/NN_*.md:
 #   6. Every display equation has one tag; no tag is shown twice.
 #   7. A tag is one of the header's; or goes on where the header's family ends, in order, or is of a
 #      family of the chapters; or is a step on the way to any of these, LN.14a, LN.14b, ... in this
 #      order.
-#   8. Every tag that the header does not have has exactly one DERIVE in tests/steps_*.h.
+#   8. Every tag that the header does not have has exactly one DERIVE in tests/equations/steps_*.h.
 LC_ALL=C
 export LC_ALL
 
@@ -137,7 +137,8 @@ END {
     if (passed + failed == 0) failed = 1 # nothing was read
     printf "tags: %d passed, %d failed\n", passed, failed
     exit failed > 0
-}' - "$1"/tests/test_derivations.c "$1"/tests/derive_*.h "$1"/tests/steps_*.h
+}' - "$1"/tests/equations/test_derivations.c "$1"/tests/equations/derive_*.h \
+    "$1"/tests/equations/steps_*.h
 }
 
 # One doctored copy: what is wrong with it, an awk program that makes it from all files, and a text
@@ -147,9 +148,9 @@ fault() {
     program=$2
     expected=$3
     rm -rf "$work/copy"
-    mkdir -p "$work/copy/docs" "$work/copy/tests"
-    for file in normlayers.h README.md docs/*.md tests/test_derivations.c tests/derive_*.h \
-        tests/steps_*.h; do
+    mkdir -p "$work/copy/docs" "$work/copy/tests/equations"
+    for file in normlayers.h README.md docs/*.md tests/equations/test_derivations.c \
+        tests/equations/derive_*.h tests/equations/steps_*.h; do
         awk "$program"' { print }' "$file" >"$work/copy/$file"
     done
     if report=$(check "$work/copy"); then

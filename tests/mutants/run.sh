@@ -14,6 +14,7 @@
 set -u
 self=$(cd "$(dirname "$0")" && pwd)/run.sh
 cd "${MUTANTS_ROOT:-$(dirname "$0")/../..}" || exit 1
+. tests/suite.sh
 : "${CC:=cc}" "${BUILD:=build}"
 # Any compiler will do; without optimisation clang is the faster one by a quarter.
 if [ "$CC" = cc ] && command -v clang >/dev/null 2>&1; then CC=clang; fi
@@ -108,37 +109,29 @@ limited() {
     return $code
 }
 
-looks_inside() {
-    grep -qE 'nrmi_|NRM_GEMM|define fopen' "tests/test_$1.c"
-}
-
-defines() {
-    case $1 in *.f32) ;; *) echo -DNRM_DOUBLE ;; esac
-}
-
 # The part of a program that no mutant changes; nothing for those that contain the header.
 prebuild() {
-    name=${1%.f32}
-    if looks_inside "$name" || [ -f "$work/$1.o" ]; then return; fi
+    if [ "$(row "$name" 2)" = whole ] || [ -f "$work/$1.o" ]; then return; fi
     # shellcheck disable=SC2046,SC2086
-    $CC $flags -O1 $(defines "$1") -DNRM_IMPLEMENTED -I. -Iexamples -Itests \
-        -c "tests/test_$name.c" -o "$work/$1.$$.o" && mv "$work/$1.$$.o" "$work/$1.o"
+    $CC $flags -O1 $(defines "x.$kind") -DNRM_IMPLEMENTED -I. -Iexamples -Itests \
+        -c "$source" -o "$work/$1.$$.o" && mv "$work/$1.$$.o" "$work/$1.o"
 }
 
 # build PROGRAM FOLDER: with the header that is in the folder, to FOLDER/PROGRAM.
 build() {
     name=${1%.f32} kind=f64
     case $1 in *.f32) kind=f32 ;; esac
+    source=tests/$(row "$name" 1).c
     [ -d "$2/tests" ] || prebuild "$1" || return 1
     # shellcheck disable=SC2046,SC2086
     if [ -d "$2/tests" ]; then
-        $CC $flags $(defines "$1") -I"$2" -I"$2/examples" -I"$2/tests" "$2/tests/test_$name.c" \
+        $CC $flags $(defines "x.$kind") -I"$2" -I"$2/examples" -I"$2/tests" "$2/$source" \
             -o "$2/$1" -lm 2>>"$2/compiler"
-    elif looks_inside "$name"; then
-        $CC $flags $(defines "$1") -I"$2" -Iexamples -Itests "tests/test_$name.c" \
+    elif [ "$(row "$name" 2)" = whole ]; then
+        $CC $flags $(defines "x.$kind") -I"$2" -Iexamples -Itests "$source" \
             -o "$2/$1" -lm 2>>"$2/compiler"
     else
-        [ -f "$2/$kind.o" ] || $CC $flags $(defines "$1") -DNORMLAYERS_IMPLEMENTATION -x c \
+        [ -f "$2/$kind.o" ] || $CC $flags $(defines "x.$kind") -DNORMLAYERS_IMPLEMENTATION -x c \
             -c "$2/normlayers.h" -o "$2/$kind.o" 2>>"$2/compiler" || return 1
         $CC -pthread "$work/$1.o" "$2/$kind.o" -o "$2/$1" -lm 2>>"$2/compiler"
     fi
@@ -175,15 +168,10 @@ run() {
 
 # ---- one mutant ----------------------------------------------------------------------------------
 
-# Puts FOLDER/mutant in the place of the file. Of tests/ and examples/, where includes are looked
-# for beside the including file first, everything else is linked.
+# Puts FOLDER/mutant in the place of the file; of another than the header in copies of all.
 place() { # place FILE FOLDER
     if [ "$1" != normlayers.h ]; then
-        mkdir "$2/tests" "$2/examples"
-        ln -s "$PWD"/tests/* "$2/tests"
-        ln -s "$PWD"/examples/* "$2/examples"
-        cp normlayers.h "$2"
-        rm "$2/$1"
+        cp -R tests examples normlayers.h "$2"
     fi
     mv "$2/mutant" "$2/$1"
 }

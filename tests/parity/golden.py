@@ -4,9 +4,9 @@
     golden.py [FOLDER [FILE...]]
 
 All files, or those named (batchnorm, layernorm, ...), into tests/expected or another folder.
-tests/test_golden.c compares our answers with them, and wants no Python for that. The inputs come
-from a generator of our own and are the same bytes on every machine; the answers are those of the
-PyTorch named in the first line of each file. layers.py says how a file is to be read.
+tests/layers/test_golden.c compares our answers with them, and wants no Python for that. The inputs
+come from a generator of our own and are the same bytes on every machine; the answers are those of
+the PyTorch named in the first line of each file. layers.py says how a file is to be read.
 """
 import os
 import sys

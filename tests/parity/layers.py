@@ -5,7 +5,7 @@ float32 holds exactly, so that both precisions answer the same question). Each f
 the arrays in one precision, a, and the settings, s, and gives all results: values, gradients,
 saved statistics. Where PyTorch has the layer, its own code computes them; where it has not, the
 formula is written out and differentiated by autograd. The names are those of the header. Run twice,
-in float64 and float32, this makes one entry of a file that tests/test_golden.c reads:
+in float64 and float32, this makes one entry of a file that tests/layers/test_golden.c reads:
 
     case LAYER TITLE
     set NAME NUMBER

@@ -3,8 +3,8 @@
 
     parity.py FOLDER [SEED]
 
-The files have the form that layers.py describes; parity.sh hands them to tests/test_golden.c. Data
-are normal in float32, rounded to nothing: the file has all their digits. Settings go through the
+The files have the form that layers.py describes; parity.sh hands them to test_golden.c. Data are
+normal in float32, rounded to nothing: the file has all their digits. Settings go through the
 combinations that golden.py cannot hold for their size; running statistics are followed for 100
 batches, and networks for 100 steps.
 """

@@ -37,7 +37,7 @@ failed=0
 for real in float double; do
     # shellcheck disable=SC2046
     $CC -std=c99 -O2 -ffp-contract=off -Wall -Wextra -I. -Itests \
-        $([ $real = float ] || echo -DNRM_DOUBLE) tests/test_golden.c -o "$out/$real" -lm
+        $([ $real = float ] || echo -DNRM_DOUBLE) tests/layers/test_golden.c -o "$out/$real" -lm
     echo "== $real, seed $SEED"
     "$out/$real" -v "$out"/*.txt >"$out/$real.log" || true
     cat "$out/$real.log"

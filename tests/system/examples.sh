@@ -1,7 +1,7 @@
 #!/bin/sh
 # examples.sh - every short example runs, says what data it drew, refuses a wrong command line, and
 # gives the same table twice; the quick MNIST comparison gives the very numbers that are on file,
-# whatever compiler, optimisation and machine this is. The other experiments: tests/experiments.sh.
+# whatever compiler, optimisation and machine this is. experiments.sh has the others.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}" "${BUILD:=build}" "${STB_CFLAGS:=}"

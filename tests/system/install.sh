@@ -2,7 +2,7 @@
 # install.sh - `make install` puts its files where it says, a program that asks pkg-config for them
 # compiles and runs, and `make uninstall` leaves nothing behind. The names of the folders may have
 # spaces in them: DESTDIR, PREFIX, BUILD, STB and that of the clone. `make` says what there is.
-# What CMake and Meson make of an installed header: tests/packaging.sh.
+# What CMake and Meson make of an installed header: tests/compile/packaging.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}"

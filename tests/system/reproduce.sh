@@ -2,7 +2,7 @@
 # reproduce.sh - the script behind `make reproduce`, with stand-ins for the experiments: it refuses
 # what it does not know before anything runs, stops whole, and never passes off what an earlier pass
 # left as the result of this one, nor what was compiled otherwise. The experiments themselves:
-# tests/experiments.sh.
+# tests/system/experiments.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 root=$PWD

@@ -1,0 +1,1081 @@
+/* determinism.c - one hash per piece of normlayers.h: the norm layers in all modes and shapes, the
+   functions, the streams of random numbers, and the training of small networks with each norm.
+
+   tests/bits/determinism.sh builds this program in many ways and compares its lines with those of
+   tests/expected/golden.txt. A line is
+
+       type class name hash
+
+   The type is f32, f64 (NRM_DOUBLE) or acc32 (NRM_ACC=float). The class says what the header
+   promises: `exact` lines are the same in every build; `train` lines contain matrix products and
+   are the same in every build without fused multiply-add. The name spells out the case: layer,
+   mode, sizes, what the data are like, what was left out. The hash is FNV-1a over all results, each
+   number from its lowest byte on, so that the order of bytes in memory does not matter. All NaNs
+   count as one, for which NaN it is is nobody's promise; where they are is one.
+
+   The products have lines of their own (class `train`), so that a difference in training can be
+   told from one in a product.
+
+   With -DNRM_OPENMP the header shares its work among threads, and the lines have to stay the same.
+   With -DSEE_THREADS besides, and -finstrument-functions, the program also watches who works: it
+   fails if a large layer was not shared, or a small one was. See tests/bits/threads.sh. */
+#define NORMLAYERS_IMPLEMENTATION
+#include "normlayers.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "variants.h"
+
+#if defined(NRM_DOUBLE)
+#define TYPE "f64"
+#elif defined(NRM_ACC)
+#define TYPE "acc32"
+#else
+#define TYPE "f32"
+#endif
+
+enum { POOL = 65521, MOST = 1100000, MOST_PARAMS = 8192 };
+
+static nrm_real pool[POOL]; /* standard normal numbers, from which all data are taken */
+static nrm_real x[MOST], y[MOST], dy[MOST], dx[MOST], scale[MOST];
+static nrm_real gamma_[MOST_PARAMS], beta_[MOST_PARAMS], dgamma[MOST_PARAMS], dbeta[MOST_PARAMS];
+static nrm_real run_mean[MOST_PARAMS], run_var[MOST_PARAMS];
+static nrm_acc mean[MOST_PARAMS], rstd[MOST_PARAMS];
+
+/* ---- who works ------------------------------------------------------------------------------- */
+
+enum { SHARED_FROM = 32768 }; /* numbers: what the header says in "Threads" */
+
+#ifdef SEE_THREADS
+#include <omp.h>
+#define NOT_SEEN __attribute__((no_instrument_function))
+enum { THREADS = 64, AT_WORK = 4 };   /* who has no work enters the parallel region, and no more */
+static unsigned long entered[THREADS]; /* functions that each thread has entered in parallel      */
+
+NOT_SEEN void __cyg_profile_func_enter(void *function, void *from);
+NOT_SEEN void __cyg_profile_func_exit(void *function, void *from);
+
+/* The compiler calls these two where a function of this file, the header's included, begins and
+   ends. */
+void __cyg_profile_func_enter(void *function, void *from)
+{
+    (void)function;
+    (void)from;
+    if (!omp_in_parallel()) return;
+    entered[omp_get_thread_num() % THREADS]++;
+}
+void __cyg_profile_func_exit(void *function, void *from)
+{
+    (void)function;
+    (void)from;
+}
+
+/* After a call of so many numbers: was it shared if it should have been? */
+static void look(const char *name, const char *pass, size_t numbers)
+{
+    const int should = numbers >= SHARED_FROM && omp_get_max_threads() > 1;
+    int i, n = 0;
+    for (i = 0; i < THREADS; i++) n += entered[i] > AT_WORK;
+    memset(entered, 0, sizeof entered);
+    if (should ? n >= 2 : n == 0) return;
+    fprintf(stderr, "determinism: %s, %s: %d threads at work on %lu numbers\n", name, pass, n,
+            (unsigned long)numbers);
+    exit(1);
+}
+#else
+static void look(const char *name, const char *pass, size_t numbers)
+{
+    (void)name;
+    (void)pass;
+    (void)numbers;
+}
+#endif
+
+/* ---- hashes ---------------------------------------------------------------------------------- */
+
+static uint64_t hash;
+
+static void start(void)
+{
+    hash = 14695981039346656037u;
+}
+
+static void add(uint64_t value, int bytes)
+{
+    for (; bytes > 0; bytes--, value >>= 8) hash = (hash ^ (value & 255)) * 1099511628211u;
+}
+
+static void add_float(float v)
+{
+    uint32_t bits = 0x7fc00000u;
+    if (v == v) memcpy(&bits, &v, sizeof bits);
+    add(bits, 4);
+}
+
+static void add_double(double v)
+{
+    uint64_t bits = (uint64_t)0x7ff80000u << 32;
+    if (v == v) memcpy(&bits, &v, sizeof bits);
+    add(bits, 8);
+}
+
+static void add_real(nrm_real v)
+{
+    if (sizeof v == sizeof(float))
+        add_float((float)v);
+    else
+        add_double((double)v);
+}
+
+static void add_acc(nrm_acc v)
+{
+    if (sizeof v == sizeof(float))
+        add_float((float)v);
+    else
+        add_double((double)v);
+}
+
+static void add_reals(const nrm_real *a, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++) add_real(a[i]);
+}
+
+static void add_accs(const nrm_acc *a, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++) add_acc(a[i]);
+}
+
+static void print(const char *kind, const char *name)
+{
+    printf("%s %s %s %08lx%08lx\n", TYPE, kind, name, (unsigned long)(hash >> 32),
+           (unsigned long)(hash & 0xffffffffu));
+}
+
+/* A refusal ends the program; a statistic that is not finite is a result like others. */
+static void take(int rc)
+{
+    add((uint64_t)rc, 1);
+    if (rc >= 0) return;
+    fprintf(stderr, "determinism: %s\n", nrm_strerror(rc));
+    exit(1);
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+static void fill_pool(void)
+{
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, 1, 0);
+    for (i = 0; i < POOL; i++) pool[i] = nrm_rng_normal(&rng);
+}
+
+/* Each array gets its own stretch of the pool. There may be sums here, and products with powers of
+   two, which are exact; a product and a sum that round might be fused. */
+static void draw(nrm_real *a, size_t n, nrm_real shift, size_t from)
+{
+    size_t i;
+    for (i = 0; i < n; i++) a[i] = shift + pool[(from + i) % POOL];
+}
+
+static void draw_parameters(size_t n)
+{
+    draw(gamma_, n, 1, 20000);
+    draw(beta_, n, 0, 30000);
+    draw(dgamma, n, 0, 40000); /* what was gathered before */
+    draw(dbeta, n, 0, 50000);
+}
+
+/* ---- the norms ------------------------------------------------------------------------------- */
+
+enum layer { BATCH_NORM, NOISY_BATCH_NORM, LAYER_NORM };
+static const char *const layer_name[] = {"batchnorm", "noisy_batchnorm", "layernorm"};
+static const char *const mode_name[] = {"_train", "_infer", "_frozen"};
+
+enum data { PLAIN, FAR_OFF, CONSTANT, OUTLIER, LARGE, TINY, SPOILT };
+static const char *const data_name[] = {"", "_far", "_constant", "_outlier", "_large", "_tiny",
+                                        "_spoilt"};
+
+enum option { /* what is left out or otherwise; bits */
+    NO_GAMMA = 1,
+    NO_BETA = 2,
+    NO_SUMS = 4,     /* neither dgamma nor dbeta wanted */
+    UNTRACKED = 8,   /* no running statistics           */
+    CUMULATIVE = 16, /* their plain average             */
+    BIASED = 32,
+    IN_PLACE = 64    /* dx over dy; in infer mode y over x */
+};
+static const char *const option_name[] = {"_nogamma",    "_nobeta", "_nosums", "_untracked",
+                                          "_cumulative", "_biased", "_inplace"};
+
+typedef struct norm_case {
+    enum layer layer;
+    int mode;
+    size_t N, C, S; /* of layer norm, C is D */
+    enum data data;
+    int options;
+} norm_case;
+
+static size_t numbers_of(const norm_case *k)
+{
+    return k->N * k->C * k->S;
+}
+
+static void norm_name(char *name, size_t most, const norm_case *k)
+{
+    char size[64];
+    size_t i;
+    snprintf(size, sizeof size, k->S > 1 ? "_%lux%lux%lu" : "_%lux%lu", (unsigned long)k->N,
+             (unsigned long)k->C, (unsigned long)k->S);
+    snprintf(name, most, "%s%s%s%s", layer_name[k->layer],
+             k->layer == LAYER_NORM ? "" : mode_name[k->mode], size, data_name[k->data]);
+    for (i = 0; i < sizeof option_name / sizeof option_name[0]; i++)
+        if (k->options >> i & 1) strncat(name, option_name[i], most - strlen(name) - 1);
+}
+
+/* 2^k. */
+static nrm_real power(int k)
+{
+    nrm_real p = 1;
+    for (; k > 0; k--) p *= 2;
+    for (; k < 0; k++) p /= 2;
+    return p;
+}
+
+/* x as the case wants it. A group is what is normalized together. */
+static void draw_x(const norm_case *k)
+{
+    const nrm_real large = power(100), tiny = power(-66); /* their squares are no normal floats */
+    size_t i;
+    draw(x, numbers_of(k), k->data == FAR_OFF ? 1000 : 0, 0);
+    for (i = 0; i < numbers_of(k); i++) {
+        const size_t n = i / k->S / k->C, c = i / k->S % k->C, s = i % k->S;
+        const int first = k->layer == LAYER_NORM ? c == 0 : n == 0 && s == 0;
+        if (k->data == CONSTANT) x[i] = 3 + pool[k->layer == LAYER_NORM ? n : c];
+        if (k->data == OUTLIER && first) x[i] += 8192;
+        if (k->data == LARGE) x[i] *= large;
+        if (k->data == TINY) x[i] *= tiny;
+    }
+    if (k->data == SPOILT) { /* a NaN in one group, an infinity in another */
+        const nrm_real infinite = power(1000) * power(1000);
+        x[numbers_of(k) / 2] = infinite - infinite;
+        x[numbers_of(k) - 1] = infinite;
+    }
+}
+
+static void start_running(nrm_running *running, const norm_case *k)
+{
+    size_t c;
+    memset(running, 0, sizeof *running);
+    running->mean = run_mean;
+    running->var = run_var;
+    running->new_weight = (nrm_real)0.1;
+    running->cumulative = (k->options & CUMULATIVE) != 0;
+    running->biased = (k->options & BIASED) != 0;
+    running->batches = 2;
+    for (c = 0; c < k->C; c++) {
+        run_mean[c] = pool[c];
+        run_var[c] = gamma_[c] < 0 ? -gamma_[c] : gamma_[c];
+    }
+}
+
+static int norm_forward(const norm_case *k, nrm_real *out)
+{
+    const nrm_noise noise = nrm_noise_paper();
+    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
+    const nrm_real *b = k->options & NO_BETA ? NULL : beta_;
+    nrm_running running, *track = k->options & UNTRACKED ? NULL : &running;
+    nrm_rng rng;
+    start_running(&running, k);
+    nrm_rng_seed(&rng, 5, 6);
+    switch (k->layer) {
+    case LAYER_NORM: return nrm_layernorm_forward(out, mean, rstd, x, g, b, NRM_EPS, k->N, k->C);
+    case BATCH_NORM:
+        return nrm_batchnorm_forward(out, mean, rstd, track, x, g, b, k->mode, NRM_EPS, k->N, k->C,
+                                     k->S);
+    default:
+        return nrm_noisy_batchnorm_forward(out, scale, mean, rstd, track, x, g, b, &noise, &rng,
+                                           k->mode, NRM_EPS, k->N, k->C, k->S);
+    }
+}
+
+static int norm_backward(const norm_case *k, nrm_real *out)
+{
+    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
+    nrm_real *dg = k->options & NO_SUMS ? NULL : dgamma;
+    nrm_real *db = k->options & NO_SUMS ? NULL : dbeta;
+    switch (k->layer) {
+    case LAYER_NORM: return nrm_layernorm_backward(out, dg, db, dy, x, mean, rstd, g, k->N, k->C);
+    case BATCH_NORM:
+        return nrm_batchnorm_backward(out, dg, db, dy, x, mean, rstd, g, k->mode, k->N, k->C, k->S);
+    default:
+        return nrm_noisy_batchnorm_backward(out, dg, db, dy, scale, x, mean, rstd, g, k->mode, k->N,
+                                            k->C, k->S);
+    }
+}
+
+static void norm(const norm_case *k)
+{
+    const size_t numbers = numbers_of(k), groups = k->layer == LAYER_NORM ? k->N : k->C;
+    const int in_place = (k->options & IN_PLACE) != 0;
+    nrm_real *out = k->mode == NRM_INFER && in_place ? x : y;
+    char name[128];
+    norm_name(name, sizeof name, k);
+    start();
+    draw_parameters(k->C);
+    draw_x(k);
+    take(norm_forward(k, out));
+    look(name, "forward", numbers);
+    add_reals(out, numbers);
+    if (k->layer == NOISY_BATCH_NORM && k->mode == NRM_TRAIN) add_reals(scale, numbers);
+    add_accs(mean, groups);
+    add_accs(rstd, groups);
+    if (k->layer != LAYER_NORM) add_reals(run_mean, k->C), add_reals(run_var, k->C);
+    if (k->mode != NRM_INFER) {
+        draw(dy, numbers, 0, 10000);
+        take(norm_backward(k, in_place ? dy : dx));
+        look(name, "backward", numbers);
+        add_reals(in_place ? dy : dx, numbers);
+        add_reals(dgamma, k->C);
+        add_reals(dbeta, k->C);
+    }
+    print("exact", name);
+}
+
+/* The widths straddle vectors, lanes and the 1024 channels that are worked on together; N the 32
+   rows of a block, and S the 1024 values of one; the last case of each layer has so many numbers
+   that it fetches ahead. */
+static const norm_case batch_norms[] = {
+    {BATCH_NORM, NRM_TRAIN, 2, 1, 1, PLAIN, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 1, 1, FAR_OFF, NO_BETA},
+    {BATCH_NORM, NRM_TRAIN, 100, 7, 1, PLAIN, CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, PLAIN, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, FAR_OFF, UNTRACKED},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, CONSTANT, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, OUTLIER, BIASED},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, LARGE, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, TINY, NO_GAMMA},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, SPOILT, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, SPOILT, CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 100, 1030, 1, PLAIN, NO_GAMMA | NO_BETA},
+    {BATCH_NORM, NRM_TRAIN, 33, 1030, 1, OUTLIER, IN_PLACE | CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 64, 1030, 1, FAR_OFF, NO_SUMS},
+    {BATCH_NORM, NRM_INFER, 1, 7, 1, PLAIN, 0},
+    {BATCH_NORM, NRM_INFER, 33, 1030, 1, PLAIN, IN_PLACE},
+    {BATCH_NORM, NRM_FROZEN, 1, 70, 1, PLAIN, 0},
+    {BATCH_NORM, NRM_FROZEN, 100, 1030, 1, FAR_OFF, NO_GAMMA},
+    {BATCH_NORM, NRM_TRAIN, 1, 3, 2, PLAIN, 0},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 3, FAR_OFF, BIASED | CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, PLAIN, 0},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, CONSTANT, UNTRACKED},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, OUTLIER, 0},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, LARGE, NO_BETA},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, TINY, 0},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 6, 196, FAR_OFF, CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 3, 4, 3000, PLAIN, IN_PLACE},
+    {BATCH_NORM, NRM_TRAIN, 3, 4, 3000, OUTLIER, NO_GAMMA | NO_BETA},
+    {BATCH_NORM, NRM_INFER, 33, 6, 196, PLAIN, NO_GAMMA},
+    {BATCH_NORM, NRM_FROZEN, 5, 6, 51, PLAIN, NO_SUMS},
+    {BATCH_NORM, NRM_FROZEN, 3, 4, 3000, FAR_OFF, 0},
+    {BATCH_NORM, NRM_TRAIN, 9, 39, 3000, FAR_OFF, 0},
+};
+
+static const norm_case noisy_norms[] = {
+    {NOISY_BATCH_NORM, NRM_TRAIN, 33, 70, 1, PLAIN, 0},
+    {NOISY_BATCH_NORM, NRM_TRAIN, 5, 6, 51, FAR_OFF, UNTRACKED},
+    {NOISY_BATCH_NORM, NRM_TRAIN, 33, 1030, 1, PLAIN, IN_PLACE},
+    {NOISY_BATCH_NORM, NRM_FROZEN, 33, 70, 1, PLAIN, 0},
+    {NOISY_BATCH_NORM, NRM_INFER, 33, 70, 1, PLAIN, 0},
+};
+
+static const norm_case layer_norms[] = {
+    {LAYER_NORM, NRM_TRAIN, 33, 1, 1, PLAIN, 0},
+    {LAYER_NORM, NRM_TRAIN, 70, 9, 1, PLAIN, NO_BETA},
+    {LAYER_NORM, NRM_TRAIN, 70, 9, 1, FAR_OFF, 0},
+    {LAYER_NORM, NRM_TRAIN, 70, 9, 1, SPOILT, 0},
+    {LAYER_NORM, NRM_TRAIN, 1, 130, 1, PLAIN, 0},
+    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, CONSTANT, 0},
+    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, OUTLIER, NO_GAMMA},
+    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, LARGE, 0},
+    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, TINY, 0},
+    {LAYER_NORM, NRM_TRAIN, 300, 130, 1, PLAIN, IN_PLACE},
+    {LAYER_NORM, NRM_TRAIN, 100, 1000, 1, FAR_OFF, NO_SUMS},
+    {LAYER_NORM, NRM_TRAIN, 5, 1500, 1, PLAIN, NO_GAMMA | NO_BETA},
+    {LAYER_NORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, IN_PLACE},
+    {LAYER_NORM, NRM_TRAIN, 5, 1500, 1, CONSTANT, 0},
+    {LAYER_NORM, NRM_TRAIN, 5, 1500, 1, SPOILT, 0},
+    {LAYER_NORM, NRM_TRAIN, 3, 5000, 1, LARGE, 0},
+    {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, FAR_OFF, 0},
+    {LAYER_NORM, NRM_TRAIN, 211, 5000, 1, PLAIN, 0},
+};
+
+#define RUN_ALL(cases)                                                                             \
+    do {                                                                                           \
+        size_t i_;                                                                                 \
+        for (i_ = 0; i_ < sizeof(cases) / sizeof((cases)[0]); i_++) norm(&(cases)[i_]);            \
+    } while (0)
+
+/* ---- noise, activations, loss, random numbers ------------------------------------------------ */
+
+static void activation(const char *name, int kind)
+{
+    enum { COUNT = 40001 };
+    size_t i;
+    start();
+    draw(x, COUNT, 0, 0);
+    draw(dy, COUNT, 0, 10000);
+    for (i = 0; i < COUNT; i++) x[i] *= (nrm_real)(i % 64); /* up to saturation */
+    take(nrm_activation_forward(y, x, kind, COUNT));
+    take(nrm_activation_backward(dx, dy, y, kind, COUNT));
+    add_reals(y, COUNT);
+    add_reals(dx, COUNT);
+    print("exact", name);
+}
+
+/* Softmax is where e^x and ln x are used. */
+static void cross_entropy(void)
+{
+    enum { N = 512, C = 10, COUNT = N * C };
+    static int labels[N], best[N];
+    nrm_acc loss, accuracy;
+    size_t i, c;
+    start();
+    draw(x, COUNT, 0, 0);
+    for (i = 0; i < COUNT; i++) x[i] *= (nrm_real)(i / C % 50);
+    for (i = 0; i < N; i++) labels[i] = (int)(i * 7 % C);
+    take(nrm_cross_entropy_forward(&loss, y, x, labels, N, C));
+    take(nrm_cross_entropy_backward(dx, y, labels, N, C));
+    take(nrm_accuracy(&accuracy, x, labels, N, C));
+    for (i = 0; i < N; i++)
+        for (c = 1; c < C; c++)
+            if (x[i * C + c] > x[i * C + (size_t)best[i]]) best[i] = (int)c;
+    take(NRM_OK);
+    add_acc(loss);
+    add_acc(accuracy);
+    add_reals(y, COUNT);
+    add_reals(dx, COUNT);
+    for (i = 0; i < N; i++) add((uint64_t)best[i], 4);
+    print("exact", "cross_entropy");
+}
+
+static void random_numbers(void)
+{
+    nrm_rng rng;
+    size_t index[1000], i;
+    start();
+    nrm_rng_seed(&rng, 11, 12);
+    for (i = 0; i < 1000; i++) add(nrm_rng_u32(&rng), 4);
+    for (i = 0; i < 1000; i++) add(nrm_rng_below(&rng, (uint32_t)(3 * i + 1)), 4);
+    for (i = 0; i < 1000; i++) index[i] = i;
+    take(nrm_rng_shuffle(&rng, index, 1000));
+    for (i = 0; i < 1000; i++) add(index[i], 4);
+    print("exact", "rng_integers");
+    start();
+    for (i = 0; i < 10000; i++) add_real(nrm_rng_uniform(&rng));
+    for (i = 0; i < 10000; i++) add_real(nrm_rng_normal(&rng));
+    print("exact", "rng_reals");
+}
+
+/* ---- the gradient checker -------------------------------------------------------------------- */
+
+enum { CHECKED_ROWS = 3, CHECKED_WIDTH = 5, CHECKED = CHECKED_ROWS * CHECKED_WIDTH };
+
+/* A sum, so that this file has no product that could be fused. */
+static nrm_acc checked_loss(void *context)
+{
+    nrm_acc loss = 0;
+    size_t i;
+    (void)context;
+    take(nrm_layernorm_forward(y, mean, rstd, x, gamma_, beta_, NRM_EPS, CHECKED_ROWS,
+                               CHECKED_WIDTH));
+    for (i = 0; i < CHECKED; i++) loss += (nrm_acc)(y[i] > 0 ? y[i] : 0);
+    return loss;
+}
+
+static void gradcheck(void)
+{
+    nrm_gradcheck_group group[2];
+    nrm_gradcheck_report report[2];
+    size_t i;
+    start();
+    draw(x, CHECKED, 0, 0);
+    draw_parameters(CHECKED_WIDTH);
+    memset(dgamma, 0, sizeof dgamma);
+    memset(dbeta, 0, sizeof dbeta);
+    add_acc(checked_loss(NULL));
+    for (i = 0; i < CHECKED; i++) dy[i] = y[i] > 0;
+    take(nrm_layernorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma_, CHECKED_ROWS,
+                                CHECKED_WIDTH));
+    memset(group, 0, sizeof group);
+    group[0].theta = x;
+    group[0].grad = dx;
+    group[0].n = CHECKED;
+    group[1].theta = gamma_;
+    group[1].grad = dgamma;
+    group[1].n = CHECKED_WIDTH;
+    take(nrm_gradcheck(report, group, 2, checked_loss, NULL, NULL));
+    for (i = 0; i < 2; i++) {
+        add(report[i].checked, 4);
+        add(report[i].kinks, 4);
+        add(report[i].worst, 4);
+        add_acc(report[i].analytic);
+        add_acc(report[i].numeric);
+        add_acc(report[i].error);
+        add_acc(report[i].uncertainty);
+    }
+    print("exact", "gradcheck");
+}
+
+/* ---- products and training ------------------------------------------------------------------- */
+
+static void linear(size_t N, size_t in, size_t out, int with_bias)
+{
+    static nrm_real W[360 * 360], dW[360 * 360];
+    const size_t work = N * in / 64 * out; /* in a product, 64 steps count as one number */
+    char name[64];
+    start();
+    draw(x, N * in, 0, 0);
+    draw(W, in * out, 0, 25000);
+    draw(dW, in * out, 0, 35000);
+    draw_parameters(out);
+    draw(dy, N * out, 0, 10000);
+    snprintf(name, sizeof name, "linear_%lux%lux%lu%s", (unsigned long)N, (unsigned long)in,
+             (unsigned long)out, with_bias ? "" : "_nobias");
+    take(nrm_linear_forward(y, x, W, with_bias ? beta_ : NULL, N, in, out));
+    look(name, "forward", work);
+    take(nrm_linear_backward(dx, NULL, NULL, dy, x, W, N, in, out));
+    look(name, "backward to dx", work);
+    take(nrm_linear_backward(NULL, dW, with_bias ? dbeta : NULL, dy, x, W, N, in, out));
+    look(name, "backward to dW", work);
+    add_reals(y, N * out);
+    add_reals(dx, N * in);
+    add_reals(dW, in * out);
+    add_reals(dbeta, out);
+    print("train", name);
+}
+
+/* No tile, vector, lane or stretch of the depth divides these sizes; the last is large enough to be
+   shared among threads. */
+static void linears(void)
+{
+    linear(1, 1, 1, 1);
+    linear(37, 61, 43, 1);
+    linear(5, 350, 9, 0);
+    linear(200, 7, 130, 1);
+    linear(101, 351, 347, 1);
+}
+
+enum { CLASSES = 3, INPUTS = 12 };
+
+typedef struct training {
+    const char *name;
+    int norm, norm_after, optimizer, init, gamma_init, cumulative;
+    size_t batch, width;
+    int steps;
+} training;
+
+static const training trainings[] = {
+    {"plain_sgd", NRM_NO_NORM, 0, NRM_SGD, NRM_INIT_HE, NRM_GAMMA_ONE, 0, 30, 17, 20},
+    {"plain_adam", NRM_NO_NORM, 0, NRM_ADAM, NRM_INIT_FAN_IN, NRM_GAMMA_ONE, 0, 30, 17, 20},
+    {"batch_sgd", NRM_BATCH_NORM, 0, NRM_SGD, NRM_INIT_XAVIER, NRM_GAMMA_UNIFORM, 0, 30, 17, 20},
+    {"batch_adam", NRM_BATCH_NORM, 1, NRM_ADAM, NRM_INIT_HE, NRM_GAMMA_ONE, 1, 30, 17, 20},
+    {"layer_sgd", NRM_LAYER_NORM, 1, NRM_SGD, NRM_INIT_GAUSSIAN, NRM_GAMMA_ONE, 0, 30, 17, 20},
+    {"layer_adam", NRM_LAYER_NORM, 0, NRM_ADAM, NRM_INIT_HE, NRM_GAMMA_ONE, 0, 30, 17, 20},
+    {"noisy_adam", NRM_NOISY_BATCH_NORM, 1, NRM_ADAM, NRM_INIT_HE, NRM_GAMMA_ONE, 0, 30, 17, 20},
+    {"batch_sgd_wide", NRM_BATCH_NORM, 0, NRM_SGD, NRM_INIT_HE, NRM_GAMMA_ONE, 0, 260, 131, 2},
+    {"layer_adam_wide", NRM_LAYER_NORM, 0, NRM_ADAM, NRM_INIT_HE, NRM_GAMMA_ONE, 0, 260, 131, 2},
+};
+
+static void describe(nrm_mlp_spec *spec, nrm_mlp_layer *layer, const training *t)
+{
+    size_t i;
+    memset(layer, 0, 3 * sizeof *layer);
+    for (i = 0; i < 2; i++) {
+        layer[i].width = t->width;
+        layer[i].activation = i == 0 ? NRM_RELU : NRM_TANH;
+        layer[i].norm = t->norm;
+        layer[i].norm_after = t->norm_after;
+        layer[i].bias = 1;
+    }
+    layer[2].width = CLASSES;
+    layer[2].bias = 1;
+    spec->inputs = INPUTS;
+    spec->layers = 3;
+    spec->layer = layer;
+    spec->max_batch = t->batch;
+    spec->init = t->init;
+    spec->init_std = (nrm_real)0.3;
+    spec->gamma_init = t->gamma_init;
+    spec->cumulative = t->cumulative;
+    spec->optimizer = t->optimizer;
+    spec->lr = t->optimizer == NRM_ADAM ? (nrm_real)0.01 : (nrm_real)0.1;
+    spec->heavy_ball = (nrm_real)0.9;
+    spec->seed = 21;
+}
+
+/* Two lines: the parameters at the start, which no product has touched, and the training. */
+static void train(const training *t)
+{
+    nrm_mlp_layer layer[3];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    static int labels[512];
+    nrm_mlp *net;
+    nrm_acc loss = 0;
+    void *block;
+    char name[64];
+    size_t i;
+    int step;
+    describe(&spec, layer, t);
+    block = malloc(nrm_mlp_bytes(&spec));
+    if (block == NULL) exit(1);
+    start();
+    take(nrm_mlp_init(&net, block, nrm_mlp_bytes(&spec), &spec));
+    add_reals(net->params, net->n_params);
+    snprintf(name, sizeof name, "init_%s", t->name);
+    print("exact", name);
+    start();
+    draw(x, t->batch * INPUTS, 0, 0);
+    for (i = 0; i < t->batch; i++) labels[i] = (x[i * INPUTS] > 0) + (x[i * INPUTS + 1] > 0);
+    for (step = 0; step < t->steps; step++) {
+        take(nrm_mlp_train_step(net, &loss, x, labels, t->batch));
+        add_acc(loss);
+    }
+    look(t->name, "training", t->batch * t->width);
+    add_reals(net->params, net->n_params);
+    take(nrm_mlp_eval(net, &loss, NULL, x, labels, t->batch));
+    add_acc(loss);
+    snprintf(name, sizeof name, "train_%s", t->name);
+    print("train", name);
+    look(t->name, "evaluation", t->batch * t->width);
+    free(block);
+}
+
+/* Batch norm folded into weights of both orders, and unfolded again. */
+static void folding(const char *name, size_t outer, size_t C, size_t inner)
+{
+    const size_t count = outer * C * inner;
+    norm_case k;
+    nrm_running running;
+    start();
+    memset(&k, 0, sizeof k);
+    k.C = C;
+    draw_parameters(C);
+    start_running(&running, &k);
+    draw(x, count, 0, 7);
+    draw(dy, C, 1, 70);
+    take(nrm_batchnorm_fold(y, dx, x, dy, &running, gamma_, beta_, NRM_EPS, outer, C, inner));
+    add_reals(y, count);
+    add_reals(dx, C);
+    batchnorm_unfold(y, dx, y, dx, &running, gamma_, beta_, NRM_EPS, outer, C, inner);
+    take(NRM_OK);
+    add_reals(y, count);
+    add_reals(dx, C);
+    print("exact", name);
+}
+
+/* ---- rows of other kinds --------------------------------------------------------------------- */
+
+enum rows { GROUP_NORM, INSTANCE_NORM, RMS_NORM };
+static const char *const rows_name[] = {"groupnorm", "instancenorm", "rmsnorm"};
+
+typedef struct rows_case {
+    enum rows kind;
+    size_t G;
+    norm_case k; /* its layer is LAYER_NORM, for the data are drawn by rows */
+} rows_case;
+
+static int rows_forward(const rows_case *r, nrm_real *out)
+{
+    const norm_case *k = &r->k;
+    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
+    const nrm_real *b = k->options & NO_BETA ? NULL : beta_;
+    switch (r->kind) {
+    case RMS_NORM: return nrm_rmsnorm_forward(out, rstd, x, g, NRM_EPS, k->N, k->C);
+    default:
+        return nrm_groupnorm_forward(out, mean, rstd, x, g, b, NRM_EPS, k->N, k->C, k->S, r->G);
+    }
+}
+
+static int rows_backward(const rows_case *r, nrm_real *out)
+{
+    const norm_case *k = &r->k;
+    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
+    nrm_real *dg = k->options & NO_SUMS ? NULL : dgamma;
+    nrm_real *db = k->options & NO_SUMS ? NULL : dbeta;
+    switch (r->kind) {
+    case RMS_NORM: return nrm_rmsnorm_backward(out, dg, dy, x, rstd, g, k->N, k->C);
+    default:
+        return nrm_groupnorm_backward(out, dg, db, dy, x, mean, rstd, g, k->N, k->C, k->S, r->G);
+    }
+}
+
+static void rows_norm(const rows_case *r)
+{
+    const norm_case *k = &r->k;
+    const size_t numbers = numbers_of(k), groups = k->N * r->G;
+    nrm_real *out = k->options & IN_PLACE ? dy : dx;
+    char size[96], name[160];
+    norm_name(size, sizeof size, k);
+    snprintf(name, sizeof name, "%s%s", rows_name[r->kind], size + strlen(layer_name[LAYER_NORM]));
+    if (r->kind == GROUP_NORM)
+        snprintf(name + strlen(name), 32, "_%lugroups", (unsigned long)r->G);
+    start();
+    draw_parameters(k->C);
+    draw_x(k);
+    take(rows_forward(r, y));
+    look(name, "forward", numbers);
+    draw(dy, numbers, 0, 10000);
+    take(rows_backward(r, out));
+    look(name, "backward", numbers);
+    add_reals(y, numbers);
+    add_accs(rstd, groups);
+    if (r->kind != RMS_NORM) add_accs(mean, groups);
+    add_reals(out, numbers);
+    add_reals(dgamma, k->C);
+    add_reals(dbeta, k->C);
+    print("exact", name);
+}
+
+/* All ways through the backward pass: at most 1024 and at most 4096 sums beside dx, or the sums by
+   themselves; bands of several examples, of one and of less; channels in runs, more than 1024 of
+   them, runs of more than 1024. */
+static const rows_case other_rows[] = {
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 1, PLAIN, 0}},
+    {GROUP_NORM, 8, {LAYER_NORM, NRM_TRAIN, 300, 256, 1, FAR_OFF, 0}},
+    {GROUP_NORM, 100, {LAYER_NORM, NRM_TRAIN, 33, 2000, 1, PLAIN, NO_BETA}},
+    {GROUP_NORM, 3, {LAYER_NORM, NRM_TRAIN, 40, 3999, 1, OUTLIER, IN_PLACE}},
+    {GROUP_NORM, 80, {LAYER_NORM, NRM_TRAIN, 9, 8000, 1, PLAIN, 0}},
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 9, 8000, 1, PLAIN, NO_GAMMA}},
+    {GROUP_NORM, 3, {LAYER_NORM, NRM_TRAIN, 5, 6, 3, PLAIN, 0}},
+    {GROUP_NORM, 3, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, CONSTANT, 0}},
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, LARGE, NO_GAMMA}},
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, TINY, NO_SUMS}},
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0}},
+    {GROUP_NORM, 8, {LAYER_NORM, NRM_TRAIN, 33, 64, 49, FAR_OFF, IN_PLACE}},
+    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 3, 4, 3000, OUTLIER, NO_BETA}},
+    {GROUP_NORM, 11, {LAYER_NORM, NRM_TRAIN, 33, 1100, 2, PLAIN, 0}},
+    {INSTANCE_NORM, 96, {LAYER_NORM, NRM_TRAIN, 30, 96, 17, FAR_OFF, 0}},
+    {INSTANCE_NORM, 3, {LAYER_NORM, NRM_TRAIN, 5, 3, 3000, OUTLIER, IN_PLACE}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 70, 9, 1, PLAIN, 0}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 130, 1, LARGE, 0}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 130, 1, TINY, NO_GAMMA}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 130, 1, SPOILT, 0}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 300, 130, 1, FAR_OFF, IN_PLACE}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, 0}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, PLAIN, NO_SUMS}},
+    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, PLAIN, 0}},
+};
+
+/* ---- statistics that merge, and batch renorm ------------------------------------------------- */
+
+enum { MOST_SHARDS = 3 };
+
+typedef struct merge_case {
+    norm_case k;
+    int masked;
+} merge_case;
+
+static unsigned char mask_[MOST_PARAMS];
+
+static const unsigned char *mask_of(const merge_case *m, size_t example)
+{
+    return m->masked ? mask_ + example * m->k.S : NULL;
+}
+
+/* Three shards, the second of no examples: their statistics, their sums, and what they make. */
+static void merged(const merge_case *m)
+{
+    static nrm_stats part[MOST_PARAMS], stats[MOST_PARAMS];
+    static nrm_sums some[MOST_PARAMS], sums[MOST_PARAMS];
+    const norm_case *k = &m->k;
+    const size_t from[MOST_SHARDS + 1] = {0, k->N / 3, k->N / 3, k->N}, each = k->C * k->S;
+    nrm_running running;
+    char size[96], name[160];
+    size_t i, c;
+    norm_name(size, sizeof size, k);
+    snprintf(name, sizeof name, "sync_%s%s", size, m->masked ? "_masked" : "");
+    start();
+    draw_parameters(k->C);
+    draw_x(k);
+    draw(dy, numbers_of(k), 0, 10000);
+    for (i = 0; i < k->N * k->S; i++) mask_[i] = pool[(600 + i) % POOL] > (nrm_real)-0.5;
+    memset(stats, 0, k->C * sizeof *stats);
+    memset(sums, 0, k->C * sizeof *sums);
+    for (i = 0; i < MOST_SHARDS; i++) {
+        const size_t at = from[i] * each, N = from[i + 1] - from[i];
+        memset(part, 0, k->C * sizeof *part);
+        take(nrm_stats_update(part, x + at, mask_of(m, from[i]), N, k->C, k->S));
+        take(nrm_stats_merge(stats, part, k->C));
+    }
+    for (i = 0; i < MOST_SHARDS; i++) {
+        const size_t at = from[i] * each, N = from[i + 1] - from[i];
+        start_running(&running, k);
+        take(nrm_sync_batchnorm_forward(y + at, mean, rstd, &running, x + at, mask_of(m, from[i]),
+                                        stats, gamma_, beta_, NRM_EPS, N, k->C, k->S));
+        take(nrm_sync_batchnorm_sums(some, dgamma, dbeta, dy + at, x + at, mask_of(m, from[i]),
+                                     mean, rstd, N, k->C, k->S));
+        for (c = 0; c < k->C; c++) {
+            sums[c].dy += some[c].dy;
+            sums[c].dy_xhat += some[c].dy_xhat;
+        }
+    }
+    for (i = 0; i < MOST_SHARDS; i++) {
+        const size_t at = from[i] * each, N = from[i + 1] - from[i];
+        take(nrm_sync_batchnorm_backward(dx + at, dy + at, x + at, mask_of(m, from[i]), mean, rstd,
+                                         gamma_, stats, sums, N, k->C, k->S));
+    }
+    add_reals(y, numbers_of(k));
+    add_accs(mean, k->C);
+    add_accs(rstd, k->C);
+    add_reals(run_mean, k->C);
+    add_reals(run_var, k->C);
+    add_reals(dx, numbers_of(k));
+    add_reals(dgamma, k->C);
+    add_reals(dbeta, k->C);
+    if (k->data != SPOILT) {
+        take(NRM_OK);
+        for (c = 0; c < k->C; c++) { /* ST.7 */
+            run_mean[c] = (nrm_real)stats[c].mean;
+            run_var[c] = (nrm_real)(stats[c].m2 / (stats[c].count - (running.biased ? 0 : 1)));
+        }
+        add_reals(run_mean, k->C);
+        add_reals(run_var, k->C);
+    }
+    print("exact", name);
+}
+
+static const merge_case merge_cases[] = {
+    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, PLAIN, 0}, 0},
+    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, FAR_OFF, CUMULATIVE}, 1},
+    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, OUTLIER, BIASED}, 1},
+    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, SPOILT, 0}, 0},
+    {{BATCH_NORM, NRM_TRAIN, 15, 6, 51, PLAIN, 0}, 0},
+    {{BATCH_NORM, NRM_TRAIN, 15, 6, 51, FAR_OFF, 0}, 1},
+    {{BATCH_NORM, NRM_TRAIN, 15, 6, 51, TINY, 0}, 1},
+};
+
+/* With the limits in reach of some channels. */
+static void renorm(const norm_case *k)
+{
+    const nrm_real r_max = (nrm_real)1.5, d_max = (nrm_real)0.75;
+    static nrm_acc ratio[MOST_PARAMS], offset[MOST_PARAMS];
+    nrm_running running;
+    char size[96], name[160];
+    norm_name(size, sizeof size, k);
+    snprintf(name, sizeof name, "renorm_%s", size);
+    start();
+    draw_parameters(k->C);
+    draw_x(k);
+    draw(dy, numbers_of(k), 0, 10000);
+    start_running(&running, k);
+    take(nrm_batchrenorm_forward(y, ratio, offset, mean, rstd, &running, x, gamma_, beta_, r_max,
+                                 d_max, k->mode, NRM_EPS, k->N, k->C, k->S));
+    look(name, "forward", numbers_of(k));
+    take(nrm_batchrenorm_backward(dx, dgamma, dbeta, dy, x, ratio, offset, mean, rstd, gamma_,
+                                  k->mode, k->N, k->C, k->S));
+    look(name, "backward", numbers_of(k));
+    add_reals(y, numbers_of(k));
+    if (k->mode == NRM_TRAIN) add_accs(ratio, k->C), add_accs(offset, k->C);
+    add_accs(mean, k->C);
+    add_accs(rstd, k->C);
+    add_reals(run_mean, k->C);
+    add_reals(run_var, k->C);
+    add_reals(dx, numbers_of(k));
+    add_reals(dgamma, k->C);
+    add_reals(dbeta, k->C);
+    print("exact", name);
+}
+
+static const norm_case renorms[] = {
+    {BATCH_NORM, NRM_TRAIN, 100, 7, 1, PLAIN, CUMULATIVE},
+    {BATCH_NORM, NRM_TRAIN, 100, 1030, 1, PLAIN, 0},
+    {BATCH_NORM, NRM_TRAIN, 33, 6, 196, FAR_OFF, BIASED},
+    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0},
+    {BATCH_NORM, NRM_FROZEN, 5, 6, 51, PLAIN, 0},
+};
+
+static void newer_norms(void)
+{
+    size_t i;
+    for (i = 0; i < sizeof other_rows / sizeof other_rows[0]; i++) rows_norm(&other_rows[i]);
+    for (i = 0; i < sizeof merge_cases / sizeof merge_cases[0]; i++) merged(&merge_cases[i]);
+    for (i = 0; i < sizeof renorms / sizeof renorms[0]; i++) renorm(&renorms[i]);
+}
+
+/* ---- the recurrent layer --------------------------------------------------------------------- */
+
+enum { STEPS = 9, SIDE_BY_SIDE = 5, SIGNALS = 7, UNITS = 37 };
+
+/* Both passes; in train mode the running statistics of all steps too. */
+static void recurrent(const char *name, int norm, int mode, int activation)
+{
+    const size_t rows = STEPS * SIDE_BY_SIDE, state = SIDE_BY_SIDE * UNITS;
+    static nrm_real Wx[SIGNALS * UNITS], Wh[UNITS * UNITS], da[STEPS * SIDE_BY_SIDE * UNITS];
+    static nrm_real dWx[SIGNALS * UNITS], dWh[UNITS * UNITS];
+    nrm_running running[STEPS];
+    nrm_rnn_grads grads;
+    nrm_rnn rnn;
+    size_t i;
+    memset(&rnn, 0, sizeof rnn);
+    memset(running, 0, sizeof running);
+    draw(Wx, SIGNALS * UNITS, 0, 1000);
+    draw(Wh, UNITS * UNITS, 0, 2000);
+    draw(dWx, SIGNALS * UNITS, 0, 4000);
+    draw(dWh, UNITS * UNITS, 0, 5000);
+    for (i = 0; i < UNITS * UNITS; i++) Wh[i] *= power(-3); /* neither explodes nor dies */
+    draw_parameters(UNITS);
+    draw(run_mean, STEPS * UNITS, 0, 7000);
+    for (i = 0; i < STEPS * UNITS; i++) run_var[i] = 1 + power(-(int)(i % 3));
+    for (i = 0; i < STEPS; i++) {
+        running[i].mean = run_mean + i * UNITS;
+        running[i].var = run_var + i * UNITS;
+        running[i].new_weight = (nrm_real)0.125;
+    }
+    rnn.T = STEPS;
+    rnn.N = SIDE_BY_SIDE;
+    rnn.in = SIGNALS;
+    rnn.H = UNITS;
+    rnn.norm = norm;
+    rnn.activation = activation;
+    rnn.eps = power(-17);
+    rnn.Wx = Wx;
+    rnn.Wh = Wh;
+    rnn.gamma = gamma_;
+    rnn.beta = beta_;
+    rnn.running = running;
+    grads.dWx = dWx;
+    grads.dWh = dWh;
+    grads.dgamma = dgamma;
+    grads.dbeta = dbeta;
+    draw(x, rows * SIGNALS, 0, 0);
+    draw(y, state, 0, 9000); /* h[0] */
+    draw(dy, rows * UNITS + state, 0, 10000);
+    start();
+    take(nrm_rnn_forward(y, scale, mean, rstd, x, &rnn, mode));
+    add_reals(y, rows * UNITS + state);
+    add_reals(run_mean, STEPS * UNITS);
+    add_reals(run_var, STEPS * UNITS);
+    look(name, "forward", state);
+    take(nrm_rnn_backward(dy, dx, &grads, da, y, scale, mean, rstd, x, &rnn, mode));
+    add_reals(dy, rows * UNITS + state);
+    add_reals(dx, rows * SIGNALS);
+    add_reals(dWx, SIGNALS * UNITS);
+    add_reals(dWh, UNITS * UNITS);
+    add_reals(dgamma, UNITS);
+    add_reals(dbeta, UNITS);
+    look(name, "backward", state);
+    print("train", name);
+}
+
+static void recurrents(void)
+{
+    recurrent("rnn_plain_tanh", NRM_NO_NORM, NRM_TRAIN, NRM_TANH);
+    recurrent("rnn_layernorm_tanh", NRM_LAYER_NORM, NRM_TRAIN, NRM_TANH);
+    recurrent("rnn_layernorm_relu", NRM_LAYER_NORM, NRM_TRAIN, NRM_RELU);
+    recurrent("rnn_batchnorm_train_sigmoid", NRM_BATCH_NORM, NRM_TRAIN, NRM_SIGMOID);
+    recurrent("rnn_batchnorm_frozen_tanh", NRM_BATCH_NORM, NRM_FROZEN, NRM_TANH);
+}
+
+/* Both forms of one p: dense channels that straddle the 1024, or runs. */
+static void lp_norm(int p, int data, size_t N, size_t C, size_t S)
+{
+    norm_case k;
+    nrm_running running;
+    char name[64];
+    int form;
+    memset(&k, 0, sizeof k);
+    k.layer = BATCH_NORM;
+    k.N = N;
+    k.C = C;
+    k.S = S;
+    k.data = (enum data)data;
+    for (form = p; form < p + 2 * NRM_CENTRED; form += NRM_CENTRED) {
+        snprintf(name, sizeof name, "lp%d_%dx%dx%d%s", form, (int)N, (int)C, (int)S,
+                 data_name[data]);
+        start();
+        draw_parameters(C);
+        draw_x(&k);
+        draw(dy, N * C * S, 0, 10000);
+        start_running(&running, &k);
+        take(nrm_lp_batchnorm_forward(y, mean, rstd, &running, x, gamma_, beta_, form, NRM_TRAIN,
+                                      NRM_EPS, N, C, S));
+        look(name, "forward", N * C * S);
+        take(nrm_lp_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma_, form,
+                                       NRM_TRAIN, NRM_EPS, N, C, S));
+        look(name, "backward", N * C * S);
+        add_reals(y, N * C * S);
+        add_reals(dx, N * C * S);
+        add_accs(mean, C);
+        add_accs(rstd, C);
+        add_reals(run_mean, C);
+        add_reals(run_var, C);
+        add_reals(dgamma, C);
+        add_reals(dbeta, C);
+        print("exact", name);
+    }
+}
+
+static void lp_norms(void)
+{
+    int p;
+    for (p = NRM_L1; p <= NRM_LINF; p++) {
+        lp_norm(p, PLAIN, 33, 70, 1);
+        lp_norm(p, FAR_OFF, 100, 1030, 1);
+        lp_norm(p, PLAIN, 5, 6, 51);
+        lp_norm(p, FAR_OFF, 33, 6, 196);
+        lp_norm(p, SPOILT, 5, 6, 51);
+    }
+}
+
+static void weight_norm(size_t in, size_t out)
+{
+    char name[64];
+    snprintf(name, sizeof name, "weightnorm_%dx%d", (int)in, (int)out);
+    start();
+    draw(x, in * out, 0, 0);
+    draw(dy, in * out, 0, 10000);
+    draw_parameters(out);
+    x[0] *= power(-90); /* a column is long, and one may be short */
+    x[out - 1] *= power(90);
+    take(nrm_weightnorm_forward(y, mean, x, gamma_, in, out));
+    look(name, "forward", in * out);
+    memset(dx, 0, in * out * sizeof *dx);
+    take(nrm_weightnorm_backward(dx, dgamma, dy, x, mean, gamma_, in, out));
+    look(name, "backward", in * out);
+    add_reals(y, in * out);
+    add_reals(dx, in * out);
+    add_accs(mean, out);
+    add_reals(dgamma, out);
+    print("exact", name);
+}
+
+int main(void)
+{
+    size_t i;
+    fill_pool();
+    RUN_ALL(batch_norms);
+    RUN_ALL(noisy_norms);
+    RUN_ALL(layer_norms);
+    activation("relu", NRM_RELU);
+    activation("tanh", NRM_TANH);
+    activation("sigmoid", NRM_SIGMOID);
+    cross_entropy();
+    random_numbers();
+    gradcheck();
+    linears();
+    for (i = 0; i < sizeof trainings / sizeof trainings[0]; i++) train(&trainings[i]);
+    folding("fold_784x300", 784, 300, 1);
+    folding("fold_32x3x3x3", 1, 32, 27);
+    folding("fold_4x1500x2", 4, 1500, 2);
+    newer_norms();
+    recurrents();
+    lp_norms();
+    weight_norm(1, 3);
+    weight_norm(61, 43);
+    weight_norm(100, 1030);
+    return 0;
+}

@@ -1,0 +1,147 @@
+#!/bin/sh
+# The warning matrix: normlayers.h under every option, language standard and compiler that is here,
+# and the examples and tests in C99, with the strictest set of warnings that makes sense for a
+# library, each of them an error.
+#
+#   tests/compile/strict.sh            all
+#   tests/compile/strict.sh header     the header only
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+passed=0
+failed=0
+
+common="-Werror -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow \
+-Wdouble-promotion -Wvla -Wundef -Wcast-qual -Wmissing-declarations"
+c_only="-Wc++-compat -Wstrict-prototypes -Wmissing-prototypes"
+stb=$(pkg-config --cflags stb 2>/dev/null | sed 's/-I/-isystem /g')
+mpi= # where mpi.h is, as Open MPI and MPICH say it
+for words in "$(mpicc --showme:compile 2>/dev/null)" "$(mpicc -compile_info 2>/dev/null)"; do
+    for word in $words; do
+        case $word in -I*) mpi="$mpi -isystem ${word#-I}" ;; esac
+    done
+done
+
+check() { # what, compiler, flags, source
+    # shellcheck disable=SC2086
+    if "$2" $3 $common -I. -fsyntax-only "$4" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+        return
+    fi
+    failed=$((failed + 1))
+    echo "strict: $1"
+    sed -n '1,8s/^/    /p' "$work/log"
+}
+
+has() { # compiler, header, flags...
+    printf '#include <%s>\n' "$2" >"$work/has.c"
+    has_compiler=$1
+    shift 2
+    "$has_compiler" "$@" -fsyntax-only "$work/has.c" 2>/dev/null
+}
+
+# A file that holds the implementation, and one that only reads the declarations.
+printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/implementation.c"
+cat >"$work/user.c" <<'END'
+#include "normlayers.h"
+int main(void);
+int main(void)
+{
+    return nrm_strerror(NRM_OK) == NULL;
+}
+END
+cp "$work/implementation.c" "$work/implementation.cc"
+sed '/^int main(void);$/d' "$work/user.c" >"$work/user.cc"
+
+compilers=
+for compiler in gcc clang; do
+    if command -v "$compiler" >/dev/null 2>&1; then
+        compilers="$compilers $compiler"
+    else
+        echo "strict: missing: $compiler"
+    fi
+done
+for compiler in $compilers; do
+    for option in "" -DNRM_DOUBLE -DNRM_STATIC "-DNRM_STATIC -DNRM_DOUBLE" -DNRM_ACC=float \
+        "-DNRM_DOUBLE -DNRM_ACC=double" -DNRM_NO_VECTORS -DNRM_PLAIN "-O3 -march=native"; do
+        for source in implementation user; do
+            for standard in c99 c11 c17 c2x; do
+                check "$compiler -std=$standard $option, $source" "$compiler" \
+                    "-std=$standard $option $c_only" "$work/$source.c"
+            done
+            for standard in c++11 c++17 c++20; do
+                check "$compiler -std=$standard $option, $source" "$compiler" \
+                    "-std=$standard $option" "$work/$source.cc"
+            done
+        done
+    done
+    # -fsyntax-only stops before the warnings that come with optimisation
+    # shellcheck disable=SC2086
+    if "$compiler" -std=c99 -O2 $common $c_only -I. -c "$work/implementation.c" -o "$work/x.o" \
+        >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "strict: $compiler -O2"
+        sed -n '1,8s/^/    /p' "$work/log"
+    fi
+    [ "${1:-all}" = header ] && continue
+    for source in examples/*.c examples/uses/*.c tests/*/*.c; do
+        [ -f "$source" ] || continue
+        if [ "$source" = tests/bench/peer_onednn.c ] && ! has "$compiler" oneapi/dnnl/dnnl.h; then
+            echo "strict: missing: oneDNN, $source is not checked"
+            continue
+        fi
+        # shellcheck disable=SC2086
+        if [ "$source" = examples/mpi_batchnorm.c ] && ! has "$compiler" mpi.h $mpi; then
+            echo "strict: missing: MPI, $source is not checked"
+            continue
+        fi
+        case $source in
+        examples/mpi_batchnorm.c) options="- --DNRM_DOUBLE" ;;
+        tests/compile/side_double.c) options=--DNRM_DOUBLE ;;
+        *) options=- ;;
+        esac
+        # programs that hold the library themselves are built in all three types, but for those
+        # that count on a nrm_acc in double
+        case $source in
+        */test_complexstep.c | tests/compile/freestanding.c) options="- --DNRM_DOUBLE" ;;
+        tests/*)
+            grep -q 'define NORMLAYERS_IMPLEMENTATION' "$source" &&
+                options="- --DNRM_DOUBLE --DNRM_ACC=float"
+            ;;
+        esac
+        for option in $options; do
+            check "$compiler $source $option" "$compiler" \
+                "-std=c99 $c_only $stb $mpi -Iexamples -Itests -Itests/bench ${option#-}" "$source"
+        done
+    done
+    # a helper's implementation is compiled where somebody includes it; here each by itself
+    for header in examples/*.h; do
+        [ -f "$header" ] || continue
+        macro=$(sed -n 's/^#ifdef \([A-Z_0-9]*_IMPLEMENTATION\).*/\1/p' "$header" | sed -n 1p)
+        printf '#define _POSIX_C_SOURCE 200809L\n' >"$work/helper.c"
+        [ -z "$macro" ] || printf '#define %s\n' "$macro" >>"$work/helper.c"
+        printf '#include "%s"\nextern int helper_unit;\n' "$header" >>"$work/helper.c"
+        check "$compiler $header" "$compiler" "-std=c99 $c_only $stb -Iexamples" "$work/helper.c"
+    done
+done
+# PyTorch's headers take their own liberties, so the file that uses them has fewer warnings.
+torch="-std=c++17 -isystem /usr/include/torch/csrc/api/include"
+if [ "${1:-all}" = all ] && command -v g++ >/dev/null 2>&1; then
+    # shellcheck disable=SC2086
+    if ! has g++ ATen/ATen.h -x c++ $torch; then
+        echo "strict: missing: PyTorch for C++, tests/bench/peer_torch.cpp is not checked"
+    elif g++ $torch -Werror -Wall -Wextra -Wshadow -Itests/bench -fsyntax-only \
+        tests/bench/peer_torch.cpp >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "strict: tests/bench/peer_torch.cpp"
+        sed -n '1,8s/^/    /p' "$work/log"
+    fi
+fi
+echo "strict: $passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,99 @@
+#!/bin/sh
+# experiments.sh - the experiments can be trusted as machines: a smoke pass of all of them ends in
+# time and leaves every table, figure and verdict; one that was killed three times, with a quarter,
+# a half and three quarters done, ends with the same tables; and the tables in docs/experiments give
+# the verdicts there.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+: "${CC:=cc}" "${BUILD:=build}" "${LIMIT:=180}"
+. tests/checks.sh
+first=$BUILD/smoke
+again=$BUILD/killed
+programs=$(cd examples && echo [1-9]*.c | sed 's/\.c//g')
+
+smoke() { # FOLDER: all experiments, small
+    make -s reproduce QUICK=1 CC="$CC" BUILD="$1"
+}
+in_time() {
+    echo "the smoke pass took $1 s; the limit is $LIMIT s" && [ "$1" -le "$LIMIT" ]
+}
+
+# The programs are the same for both passes; compiling is not what is timed.
+rm -rf "$first" "$again"
+check "the experiments compile" make -s experiments CC="$CC" BUILD="$first"
+mkdir -p "$again" && cp "$first/compiled_by" "$again" && cp "$first"/*.o "$again" &&
+    for program in $programs verdicts; do
+        [ -x "$first/$program" ] && cp "$first/$program" "$again"
+    done
+began=$(date +%s)
+check "a smoke pass of all experiments" smoke "$first"
+check "in time" in_time $(($(date +%s) - began))
+for program in $programs; do
+    for what in .csv .png _verdicts.csv; do
+        check "$program$what" sh -c "ls '$first/reproduce_quick/${program}_quick'*$what"
+    done
+done
+# No data goes into these gradients, and they are rounded: the same on every machine.
+check "the gradients through time" sh -c "grep -E '^arm|,(decades,1|farthest,0|formula,1),' \
+    '$first/reproduce_quick/20_recurrent_norm_quick.csv' >'$dir/gradients.csv'"
+check "they are the ones on file" \
+    cmp "$dir/gradients.csv" tests/expected/20_recurrent_norm_quick.csv
+check "a page of verdicts" grep -q 'not counted' "$first/reproduce_quick/verdicts.md"
+
+# Three times everything is killed at once, as a power cut would; -s, since not every shell's kill
+# takes a group after -9.
+runs_done() {
+    find "$1/runs" -name '*.csv' 2>/dev/null | wc -l
+}
+kill_after() { # N: as soon as N runs are done; a pass that ends before is a failure
+    setsid make -s reproduce QUICK=1 CC="$CC" BUILD="$again" >/dev/null 2>&1 &
+    while [ "$(runs_done "$again")" -lt "$1" ] && kill -s 0 "$!" 2>/dev/null; do sleep 0.1; done
+    kill -s KILL -- "-$!"
+    was_there=$?
+    wait "$!" 2>/dev/null
+    echo "killed with $(runs_done "$again") runs done"
+    return $was_there
+}
+if command -v setsid >/dev/null; then
+    all=$(runs_done "$first")
+    for quarter in 1 2 3; do
+        check "killed with $quarter quarters of $all runs done" kill_after $((all * quarter / 4))
+    done
+    check "a pass that was killed three times ends" smoke "$again"
+    for program in $programs; do
+        check "$program.csv is the same" \
+            cmp "$first/reproduce_quick/${program}_quick.csv" \
+            "$again/reproduce_quick/${program}_quick.csv"
+    done
+else
+    echo "experiments: missing: setsid, nothing is killed"
+fi
+
+# The tables that are on file give the verdicts that are on file.
+for table in docs/experiments/data/*_verdicts.csv; do
+    [ -f "$table" ] || continue
+    program=$(basename "$table" _verdicts.csv)
+    check "$program judges its table" "$first/$program" \
+        --from "docs/experiments/data/$program.csv" --out "$dir"
+    check "$program has the verdicts on file" cmp "$dir/${program}_verdicts.csv" "$table"
+    cp "docs/experiments/$program.md" "$dir/page.md"
+    check "the page of $program takes its table" "$first/verdicts" --into "$dir/page.md" "$table"
+    check "the page of $program has it" cmp "$dir/page.md" "docs/experiments/$program.md"
+done
+check "the page of verdicts is written" "$first/verdicts" --pages experiments \
+    --out "$dir/verdicts.md" docs/experiments/data/*_verdicts.csv
+check "docs/verdicts.md is that page" cmp "$dir/verdicts.md" docs/verdicts.md
+
+# A table that is none is told in one line, and a line's end in a cell does not end the row.
+table=$dir/lines.csv
+names=kind,id,claim,source,paper,ours,verdict,remark,criterion,pilot
+row='claim,1a,"a\nb|c",,,,reproduced,,,'
+printf "%b\n" "$names\n$row" >"$table"
+check "a table without a program" sh -c \
+    "! '$first/verdicts' --out '$dir/page.md' '$table' 2>'$dir/said' && grep -q program '$dir/said'"
+check "a table that is not there" sh -c "! '$first/verdicts' --out '$dir/page.md' '$dir/none.csv' \
+    2>'$dir/said' && [ \"\$(grep -o none.csv '$dir/said' | wc -l)\" -eq 1 ]"
+printf "%b\n" "# program: 16_lines\n$names\n$row" >"$table"
+check "a table with lines in a cell" "$first/verdicts" --out "$dir/page.md" "$table"
+check "is one row" grep -q '^| 1a | a b\\|c |' "$dir/page.md"
+verdict experiments

@@ -1,0 +1,1615 @@
+/* test_helpers.c - the small headers of the examples: files, cli, csv, stats and jobs.
+
+   Link it with the implementations of those headers. It writes only below a temporary folder of
+   its own, which it removes. */
+#define _XOPEN_SOURCE 700 /* mkdtemp and pseudo terminals */
+
+#include "cli.h"
+#include "csv.h"
+#include "files.h"
+#include "jobs.h"
+#include "stats.h"
+#include "test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <float.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATH_SIZE 300
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static char test_folder[128]; /* made by main */
+
+/* ---- helpers of the tests ---- */
+
+/* "FOLDER/name" */
+static const char *in_folder(char *path, const char *name)
+{
+    (void)snprintf(path, PATH_SIZE, "%s/%s", test_folder, name);
+    return path;
+}
+
+/* Number of entries of a folder whose name contains `part`. */
+static int count_entries(const char *folder, const char *part)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    int n = 0;
+    if (!dir) return -1;
+    while ((entry = readdir(dir)) != NULL) n += strstr(entry->d_name, part) != NULL;
+    closedir(dir);
+    return n;
+}
+
+static void remove_tree(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    if (!dir) {
+        (void)unlink(path);
+        return;
+    }
+    while ((entry = readdir(dir)) != NULL) {
+        char inner[1024];
+        struct stat st;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        (void)snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
+        if (lstat(inner, &st) == 0 && S_ISDIR(st.st_mode))
+            remove_tree(inner);
+        else
+            (void)unlink(inner);
+    }
+    closedir(dir);
+    (void)rmdir(path);
+}
+
+/* Does the file hold exactly this text? */
+static int file_is(const char *path, const char *text)
+{
+    unsigned char *data;
+    size_t n;
+    int same;
+    if (files_read(path, 1 << 20, &data, &n, NULL) != 0) return 0;
+    same = n == strlen(text) && memcmp(data, text, n) == 0;
+    free(data);
+    return same;
+}
+
+static int count_lines(const char *text)
+{
+    int n = 0;
+    for (; *text; text++) n += *text == '\n';
+    return n;
+}
+
+static int same_bits(double a, double b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+/* ---- files.h ---- */
+
+static void test_files_round_trip(void)
+{
+    char path[PATH_SIZE], err[FILES_ERR_MAX];
+    unsigned char bytes[256], *data;
+    size_t i, n;
+    for (i = 0; i < 256; i++) bytes[i] = (unsigned char)i;
+    in_folder(path, "new/deep/folder/bytes.bin");
+    CHECK_INT(files_write(path, bytes, 256, err), 0);
+    CHECK_STR(err, "");
+    CHECK_INT(files_read(path, 256, &data, &n, err), 0);
+    CHECK(n == 256 && memcmp(data, bytes, 256) == 0 && data[256] == 0);
+    free(data);
+    CHECK_INT(files_write(path, NULL, 0, err), 0);
+    CHECK_INT(files_read(path, 0, &data, &n, err), 0);
+    CHECK(n == 0 && data && data[0] == 0);
+    free(data);
+    in_folder(path, "new/deep/folder");
+    CHECK_INT(count_entries(path, ".tmp"), 0);
+}
+
+static void test_files_relative_name(void)
+{
+    char old[1024];
+    int moved = getcwd(old, sizeof old) != NULL && chdir(test_folder) == 0;
+    CHECK(moved);
+    if (!moved) return;
+    CHECK_INT(files_write("plain.txt", "plain", 5, NULL), 0);
+    CHECK(file_is("plain.txt", "plain"));
+    CHECK_INT(chdir(old), 0);
+}
+
+/* A limit on the size of files makes the write fail in the middle, for any user. */
+static void test_files_failed_write_keeps_old(void)
+{
+    char path[PATH_SIZE], folder[PATH_SIZE];
+    pid_t child;
+    int status = -1;
+    in_folder(folder, "failing");
+    in_folder(path, "failing/kept.txt");
+    CHECK_INT(files_write(path, "old", 3, NULL), 0);
+    child = fork();
+    if (child == 0) {
+        char err[FILES_ERR_MAX], *big = (char *)calloc(1, 100000);
+        struct rlimit limit;
+        int bad = 0;
+        limit.rlim_cur = limit.rlim_max = 4096;
+        (void)signal(SIGXFSZ, SIG_IGN);
+        if (!big || setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(99);
+        if (files_write(path, big, 100000, err) != -1) bad |= 1;
+        if (!strstr(err, "failing/kept.txt")) bad |= 2;
+        if (!strstr(err, strerror(EFBIG)) || strchr(err, '\n')) bad |= 4;
+        _exit(bad);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+    CHECK(file_is(path, "old"));
+    CHECK_INT(count_entries(folder, ""), 3); /* . .. kept.txt */
+}
+
+static void test_files_refusals(void)
+{
+    char path[PATH_SIZE], err[FILES_ERR_MAX], longest[6000];
+    CHECK_INT(files_write(in_folder(path, "a-file"), "x", 1, err), 0);
+    CHECK_INT(files_write(in_folder(path, "a-file/below"), "x", 1, err), -1);
+    CHECK(strstr(err, path) != NULL && strstr(err, strerror(ENOTDIR)) != NULL);
+    CHECK_INT(files_write(in_folder(path, "a-file/b/c"), "x", 1, err), -1);
+    CHECK_INT(files_write(test_folder, "x", 1, err), -1);
+    CHECK(strstr(err, strerror(EISDIR)) != NULL);
+    CHECK_INT(files_write("", "x", 1, err), -1);
+    CHECK_INT(files_write(NULL, "x", 1, err), -1);
+    CHECK_INT(files_write(in_folder(path, "x"), NULL, 1, err), -1);
+    CHECK_INT(access(path, F_OK), -1);
+    memset(longest, 'a', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    CHECK_INT(files_write(longest, "x", 1, err), -1);
+    CHECK(strstr(err, strerror(ENAMETOOLONG)) != NULL && strlen(err) < FILES_ERR_MAX);
+    CHECK_INT(files_write(in_folder(path, "a-file/two\nlines"), "x", 1, err), -1);
+    CHECK(strchr(err, '\n') == NULL);
+    CHECK_INT(files_write("/dev/full", "x", 1, err), access("/dev/full", F_OK) == 0 ? -1 : 0);
+    if (geteuid() == 0) return; /* nothing is unwritable for root */
+    CHECK_INT(mkdir(in_folder(path, "locked"), 0555), 0);
+    CHECK_INT(files_write(in_folder(path, "locked/x"), "x", 1, err), -1);
+    CHECK(strstr(err, strerror(EACCES)) != NULL);
+    CHECK_INT(chmod(in_folder(path, "a-file"), 0444), 0);
+    CHECK_INT(files_write(path, "y", 1, err), -1);
+    CHECK(file_is(path, "x"));
+}
+
+static void test_files_links_and_modes(void)
+{
+    char path[PATH_SIZE], link[PATH_SIZE];
+    struct stat st;
+    CHECK_INT(files_write(in_folder(path, "target.txt"), "1", 1, NULL), 0);
+    CHECK_INT(chmod(path, 0640), 0);
+    CHECK_INT(symlink("target.txt", in_folder(link, "link.txt")), 0);
+    CHECK_INT(files_write(link, "22", 2, NULL), 0);
+    CHECK(file_is(path, "22"));
+    CHECK(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
+    CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0640);
+    CHECK_INT(symlink("loop", in_folder(link, "loop")), 0);
+    CHECK_INT(files_write(link, "x", 1, NULL), -1);
+    CHECK_INT(files_write("/dev/null", "x", 1, NULL), 0);
+    CHECK(stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode));
+}
+
+static void test_files_read_limits(void)
+{
+    char path[PATH_SIZE], err[FILES_ERR_MAX];
+    unsigned char *data = (unsigned char *)err;
+    size_t n = 7;
+    in_folder(path, "ten.txt");
+    CHECK_INT(files_write(path, "0123456789", 10, NULL), 0);
+    CHECK_INT(files_read(path, 9, &data, &n, err), -1);
+    CHECK(data == NULL && n == 0 && strstr(err, path) != NULL);
+    CHECK_INT(files_read(path, 10, &data, &n, err), 0);
+    CHECK_INT(n, 10);
+    free(data);
+    CHECK_INT(files_read(path, (size_t)-1, &data, &n, err), 0);
+    free(data);
+    CHECK_INT(files_read(in_folder(path, "missing"), 10, &data, &n, err), -1);
+    CHECK(strstr(err, strerror(ENOENT)) != NULL);
+    CHECK_INT(files_read(test_folder, 10, &data, &n, err), -1);
+    CHECK_INT(files_read("/dev/zero", 10, &data, &n, err), -1);
+    CHECK_INT(files_read("", 10, &data, &n, NULL), -1);
+    CHECK_INT(mkfifo(in_folder(path, "fifo"), 0600), 0);
+    CHECK_INT(files_read(path, 10, &data, &n, err), -1); /* and does not wait for a writer */
+}
+
+/* Files of /proc say that they are empty and are not. */
+static void test_files_read_unknown_size(void)
+{
+    unsigned char *data;
+    size_t n;
+    if (access("/proc/self/status", R_OK) != 0) return;
+    CHECK_INT(files_read("/proc/self/status", 1 << 20, &data, &n, NULL), 0);
+    CHECK(n > 100 && data && strlen((char *)data) == n);
+    free(data);
+    CHECK_INT(files_read("/proc/self/status", 100, &data, &n, NULL), -1);
+}
+
+static void test_files_hash(void)
+{
+    uint64_t h = files_hash(FILES_HASH_INIT, "foo", 3);
+    CHECK(files_hash(FILES_HASH_INIT, "", 0) == FILES_HASH_INIT);
+    CHECK(files_hash(FILES_HASH_INIT, "a", 1) == (uint64_t)0xaf63dc4c8601ec8cu);
+    CHECK(files_hash(h, "bar", 3) == (uint64_t)0x85944171f73967e8u);
+}
+
+/* ---- cli.h ---- */
+
+typedef struct cli_case {
+    cli_program program;
+    cli_option own[6];
+    size_t steps;
+    int offset, norm, flag;
+    double eps;
+    const char *label;
+    cli_options o;
+} cli_case;
+
+static void set_own(cli_option *option, const char *name, const char *placeholder, cli_kind kind,
+                    void *value, double min, double max)
+{
+    memset(option, 0, sizeof *option);
+    option->name = name;
+    option->placeholder = placeholder;
+    option->help = "help";
+    option->kind = kind;
+    option->value = value;
+    option->min = min;
+    option->max = max;
+}
+
+static void make_cli_case(cli_case *c, unsigned uses)
+{
+    memset(c, 0, sizeof *c);
+    cli_program_init(&c->program, "prog", "What it is for.", uses);
+    c->program.version = "1.2.3";
+    c->steps = 100;
+    c->eps = 1e-5;
+    c->norm = 1;
+    set_own(&c->own[0], "steps", "N", CLI_COUNT, &c->steps, 1, 1000);
+    set_own(&c->own[1], "offset", "N", CLI_INT, &c->offset, -5, 5);
+    set_own(&c->own[2], "eps", "X", CLI_REAL, &c->eps, 0, 0);
+    set_own(&c->own[3], "label", "TEXT", CLI_TEXT, &c->label, 0, 0);
+    set_own(&c->own[4], "norm", "none|batch|layer", CLI_CHOICE, &c->norm, 0, 0);
+    set_own(&c->own[5], "flag", NULL, CLI_FLAG, &c->flag, 0, 0);
+    c->program.own = c->own;
+    c->program.own_count = COUNT(c->own);
+}
+
+/* Runs cli_parse on the words of `line` (no quoting; \1 stands for a blank inside a word). */
+static int parse_line(cli_case *c, char *words, size_t size, const char *line)
+{
+    char *argv[32], *word, *p;
+    int argc = 0;
+    char name[] = "./prog";
+    (void)snprintf(words, size, "%s", line);
+    argv[argc++] = name;
+    for (word = strtok(words, " "); word && argc < 31; word = strtok(NULL, " ")) {
+        for (p = word; *p; p++)
+            if (*p == 1) *p = ' ';
+        argv[argc++] = word;
+    }
+    argv[argc] = NULL;
+    return cli_parse(&c->o, &c->program, argc, argv);
+}
+
+/* Runs `work(context)` in a child with stdout and stderr caught as texts. Returns its result
+   (0 to 255), or -1. */
+static int run_caught(int (*work)(void *), void *context, char *out, char *err, size_t size)
+{
+    char out_path[PATH_SIZE], err_path[PATH_SIZE];
+    char *texts[2];
+    const char *paths[2];
+    int i, status = -1;
+    pid_t child;
+    paths[0] = in_folder(out_path, "stdout");
+    paths[1] = in_folder(err_path, "stderr");
+    texts[0] = out;
+    texts[1] = err;
+    (void)fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        for (i = 0; i < 2; i++) {
+            int fd = open(paths[i], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+            if (fd < 0 || dup2(fd, i + 1) < 0) _exit(250);
+        }
+        i = work(context);
+        (void)fflush(NULL);
+        _exit(i);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) return -1;
+    for (i = 0; i < 2; i++) {
+        unsigned char *data;
+        size_t n;
+        texts[i][0] = 0;
+        if (files_read(paths[i], size - 1, &data, &n, NULL) != 0) return -1;
+        memcpy(texts[i], data, n + 1);
+        free(data);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+typedef struct parse_work {
+    unsigned uses;
+    const char *line;
+} parse_work;
+
+/* The exit code of the program; 100 stands for CLI_RUN. */
+static int parse_in_child(void *context)
+{
+    const parse_work *work = (const parse_work *)context;
+    cli_case c;
+    char words[400];
+    int status;
+    make_cli_case(&c, work->uses);
+    status = parse_line(&c, words, sizeof words, work->line);
+    return status == CLI_RUN ? 100 : status;
+}
+
+static void test_cli_defaults(void)
+{
+    cli_case c;
+    char words[400];
+    make_cli_case(&c, CLI_USES_ALL);
+    c.program.defaults.epochs = 7;
+    CHECK_INT(parse_line(&c, words, sizeof words, ""), CLI_RUN);
+    CHECK(c.o.seed == 11 && c.o.seeds == 5 && c.o.epochs == 7 && c.o.batch == 128);
+    CHECK(c.o.lr == 0.1 && !c.o.data && !c.o.csv && !c.o.quick && !c.o.quiet && !c.o.threads);
+    CHECK_STR(c.o.out, "build/figures");
+    CHECK_INT(c.o.given, 0);
+}
+
+static void test_cli_values(void)
+{
+    cli_case c;
+    char words[400];
+    make_cli_case(&c, CLI_USES_ALL);
+    CHECK_INT(parse_line(&c, words, sizeof words,
+                         "--seed 18446744073709551615 --seeds=3 --epochs 2 --batch=64 --lr 2.5e-3 "
+                         "--data d --out=o.png --csv t.csv --quick --quiet --threads 4 --plan"),
+              CLI_RUN);
+    CHECK(c.o.seed == UINT64_MAX && c.o.seeds == 3 && c.o.epochs == 2 && c.o.batch == 64);
+    CHECK(c.o.lr == 2.5e-3 && c.o.quick == 1 && c.o.quiet == 1 && c.o.threads == 4 && c.o.plan);
+    CHECK_STR(c.o.data, "d");
+    CHECK_STR(c.o.out, "o.png");
+    CHECK_STR(c.o.csv, "t.csv");
+    CHECK_INT(c.o.given, CLI_USES_ALL);
+    make_cli_case(&c, CLI_USES_SEED);
+    CHECK_INT(parse_line(&c, words, sizeof words,
+                         "--steps 5 --offset -4 --eps=-1.5 --label=--x=y --norm layer --flag "
+                         "--seed 1 --seed 2"),
+              CLI_RUN);
+    CHECK(c.steps == 5 && c.offset == -4 && c.eps == -1.5 && c.norm == 2 && c.flag == 1);
+    CHECK_STR(c.label, "--x=y");
+    CHECK(c.o.seed == 2 && c.own[0].given == 1 && c.o.given == CLI_USES_SEED);
+}
+
+static void test_cli_errors(void)
+{
+    static const struct {
+        const char *line, *expected;
+    } cases[] = {
+        {"--sed 3", "unknown option --sed; try --help"},
+        {"--seedy=3", "unknown option --seedy=3; try --help"},
+        {"-s 3", "unknown option -s; try --help"},
+        {"--", "unknown option --; try --help"},
+        {"-", "unknown option -; try --help"},
+        {"3", "unexpected argument 3; try --help"},
+        {"--quick 3", "unexpected argument 3; try --help"},
+        {"--lr 0.1", "option --lr does not apply here; try --help"},
+        {"--lr", "option --lr does not apply here; try --help"},
+        {"--seed", "option --seed needs a value"},
+        {"--seed=", "option --seed needs a value"},
+        {"--seed --quick", "option --seed needs a value"},
+        {"--out", "option --out needs a value"},
+        {"--out=", "option --out needs a value"},
+        {"--out --quick", "option --out needs a value"},
+        {"--quick=1", "option --quick takes no value"},
+        {"--flag=", "option --flag takes no value"},
+        {"--seed 3x", "option --seed: not a whole number: 3x"},
+        {"--seed=0x3", "option --seed: not a whole number: 0x3"},
+        {"--seed +3", "option --seed: not a whole number: +3"},
+        {"--seed 3.0", "option --seed: not a whole number: 3.0"},
+        {"--seed=-", "option --seed: not a whole number: -"},
+        {"--seed \0013", "option --seed: not a whole number:  3"},
+        {"--seed 3\001", "option --seed: not a whole number: 3 "},
+        {"--seed nan", "option --seed: not a whole number: nan"},
+        {"--seed -1", "option --seed: too small or too large: -1"},
+        {"--seed 18446744073709551616",
+         "option --seed: too small or too large: 18446744073709551616"},
+        {"--seeds 0", "option --seeds: must be from 1 to 1000, not 0"},
+        {"--batch 1000001", "option --batch: must be from 1 to 1000000, not 1000001"},
+        {"--threads 257", "option --threads: must be from 0 to 256, not 257"},
+        {"--threads -1", "option --threads: must be from 0 to 256, not -1"},
+        {"--steps -3", "option --steps: must be from 1 to 1000, not -3"},
+        {"--steps 99999999999999999999999",
+         "option --steps: must be from 1 to 1000, not 99999999999999999999999"},
+        {"--offset 6", "option --offset: must be from -5 to 5, not 6"},
+        {"--offset 5-", "option --offset: not a whole number: 5-"},
+        {"--eps 1e-5x", "option --eps: not a number: 1e-5x"},
+        {"--eps nan", "option --eps: not a number: nan"},
+        {"--eps inf", "option --eps: not a number: inf"},
+        {"--eps 1e999", "option --eps: not a number: 1e999"},
+        {"--eps 1,5", "option --eps: not a number: 1,5"},
+        {"--norm group", "option --norm: must be one of none|batch|layer, not group"},
+        {"--norm lay", "option --norm: must be one of none|batch|layer, not lay"},
+        {"--norm layers", "option --norm: must be one of none|batch|layer, not layers"},
+        {"--seed 3 --steps x --help", "option --steps: not a whole number: x"},
+        {"--out a --two\nlines", "unknown option --two?lines; try --help"},
+    };
+    size_t i;
+    for (i = 0; i < COUNT(cases); i++) {
+        char out[4096], err[4096], expected[256];
+        parse_work work;
+        int ok;
+        work.uses = CLI_USES_ALL & ~CLI_USES_LR;
+        work.line = cases[i].line;
+        (void)snprintf(expected, sizeof expected, "prog: %s\n", cases[i].expected);
+        ok = CHECK_INT(run_caught(parse_in_child, &work, out, err, sizeof out), CLI_EXIT_USAGE);
+        ok &= CHECK_STR(err, expected);
+        ok &= CHECK_STR(out, "");
+        ok &= CHECK_INT(count_lines(err), 1);
+        if (!ok) printf("  the command line was: %s\n", cases[i].line);
+    }
+}
+
+/* An option of any length still makes one line. */
+static void test_cli_long_argument(void)
+{
+    char out[4096], err[4096], line[390];
+    parse_work work;
+    memset(line, 'a', sizeof line - 1);
+    line[0] = line[1] = '-';
+    line[sizeof line - 1] = 0;
+    work.uses = CLI_USES_ALL;
+    work.line = line;
+    CHECK_INT(run_caught(parse_in_child, &work, out, err, sizeof out), CLI_EXIT_USAGE);
+    CHECK_INT(count_lines(err), 1);
+}
+
+static void test_cli_help(void)
+{
+    char out[4096], err[4096];
+    parse_work work;
+    work.uses = CLI_USES_SEED | CLI_USES_QUICK;
+    work.line = "--seed 99 --help --nonsense";
+    CHECK_INT(run_caught(parse_in_child, &work, out, err, sizeof out), CLI_EXIT_OK);
+    CHECK_STR(err, "");
+    CHECK_STR(out, "prog: What it is for.\n"
+                   "\n"
+                   "usage: prog [options]\n"
+                   "\n"
+                   "  --steps N                help (default 100)\n"
+                   "  --offset N               help (default 0)\n"
+                   "  --eps X                  help (default 1e-05)\n"
+                   "  --label TEXT             help\n"
+                   "  --norm none|batch|layer  help (default batch)\n"
+                   "  --flag                   help\n"
+                   "  --seed N                 first random seed (default 11)\n"
+                   "  --quick                  a small run, to see that it works\n"
+                   "  --help                   this text\n"
+                   "  --version                the version\n"
+                   "\n"
+                   "example: prog --quick --seed 3\n");
+    work.line = "--version";
+    CHECK_INT(run_caught(parse_in_child, &work, out, err, sizeof out), CLI_EXIT_OK);
+    CHECK_STR(out, "prog 1.2.3\n");
+    work.line = "-h";
+    CHECK_INT(run_caught(parse_in_child, &work, out, err, sizeof out), CLI_EXIT_OK);
+}
+
+static int help_into_full(void *context)
+{
+    int fd = open("/dev/full", O_WRONLY);
+    if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0) return CLI_EXIT_ERROR;
+    return parse_in_child(context);
+}
+
+static void test_cli_help_into_full_disk(void)
+{
+    char out[4096], err[4096];
+    parse_work work;
+    work.uses = CLI_USES_ALL;
+    work.line = "--help";
+    CHECK_INT(run_caught(help_into_full, &work, out, err, sizeof out), CLI_EXIT_ERROR);
+}
+
+static void test_cli_paths(void)
+{
+    char path[24];
+    CHECK_INT(cli_path(path, sizeof path, "out", "loss.png"), 0);
+    CHECK_STR(path, "out/loss.png");
+    CHECK_INT(cli_path(path, sizeof path, "out/", "loss.png"), 0);
+    CHECK_STR(path, "out/loss.png");
+    CHECK_INT(cli_path(path, sizeof path, "a/b.png", "loss.png"), 0);
+    CHECK_STR(path, "a/b.png");
+    CHECK_INT(cli_path(path, sizeof path, "v1.0", "loss.png"), 0);
+    CHECK_STR(path, "v1.0/loss.png");
+    CHECK_INT(cli_path(path, sizeof path, NULL, "loss.png"), 0);
+    CHECK_STR(path, "loss.png");
+    CHECK_INT(cli_path(path, sizeof path, "a-name-far-too-long", "loss.png"), -1);
+    CHECK_STR(path, "");
+    CHECK_INT(cli_path_beside(path, sizeof path, "o.d/loss.png", ".csv"), 0);
+    CHECK_STR(path, "o.d/loss.csv");
+    CHECK_INT(cli_path_beside(path, sizeof path, "o.d/loss", ".csv"), 0);
+    CHECK_STR(path, "o.d/loss.csv");
+    CHECK_INT(cli_path_beside(path, sizeof path, "a-name-that-is-too-long.png", ".csv"), -1);
+}
+
+typedef struct results_work {
+    const char *out, *csv;
+    int quick;
+    char png[100], table[100];
+} results_work;
+
+static int results(void *context)
+{
+    results_work *w = (results_work *)context;
+    cli_options o;
+    memset(&o, 0, sizeof o);
+    o.out = w->out;
+    o.csv = w->csv;
+    return cli_results(w->png, w->table, sizeof w->png, "walk", &o, w->quick) == CLI_RUN ? 100 : 2;
+}
+
+static void test_cli_results(void)
+{
+    char folder[] = "/tmp/test_cliXXXXXX", file[64], missing[64], out[600], err[600];
+    results_work w;
+    CHECK(mkdtemp(folder) != NULL);
+    memset(&w, 0, sizeof w);
+    w.out = folder;
+    CHECK_INT(results(&w), 100);
+    CHECK(strstr(w.png, "/walk.png") != NULL && strstr(w.table, "/walk.csv") != NULL);
+    CHECK_INT(rmdir(folder), 0); /* nothing was left there */
+    w.quick = 1;
+    w.csv = "/dev/null";
+    CHECK_INT(run_caught(results, &w, out, err, sizeof out), 2);
+    CHECK_STR(err, "walk: nothing was run: cannot write '/dev/null/walk_quick.csv': "
+                   "Not a directory\n");
+    (void)snprintf(file, sizeof file, "%s/my.csv", folder);
+    w.csv = file;
+    CHECK_INT(results(&w), 100);
+    CHECK(strstr(w.png, "/walk_quick.png") != NULL && strcmp(w.table, file) == 0);
+    CHECK_INT(mkdir(file, 0777), 0);
+    CHECK_INT(run_caught(results, &w, out, err, sizeof out), 2);
+    CHECK(strstr(err, "it is a folder") != NULL);
+    (void)snprintf(missing, sizeof missing, "%s/my.csv/none", folder);
+    w.csv = missing;
+    CHECK_INT(results(&w), 100); /* missing folders are made */
+    CHECK_INT(rmdir(missing), 0);
+    CHECK_INT(rmdir(file), 0);
+    CHECK_INT(rmdir(folder), 0);
+}
+
+/* ---- progress ---- */
+
+typedef struct progress_work {
+    const char *term, *no_colour;
+    int quiet;
+    size_t total;
+} progress_work;
+
+static void set_variable(const char *name, const char *value)
+{
+    if (value)
+        (void)setenv(name, value, 1);
+    else
+        (void)unsetenv(name);
+}
+
+/* A third of a second of very frequent updates. */
+static int show_progress(void *context)
+{
+    const progress_work *work = (const progress_work *)context;
+    struct timespec pause;
+    cli_progress p;
+    size_t i;
+    pause.tv_sec = 0;
+    pause.tv_nsec = 1000000;
+    set_variable("TERM", work->term);
+    set_variable("NO_COLOR", work->no_colour);
+    cli_progress_start(&p, "training", "steps", work->total, work->quiet);
+    for (i = 1; i <= 330; i++) {
+        (void)nanosleep(&pause, NULL);
+        cli_progress_update(&p, i, "loss\n0.31 \xc3\xa9");
+    }
+    cli_progress_end(&p);
+    return 0;
+}
+
+/* Runs show_progress with stderr on a pseudo terminal and returns what it drew, or null. */
+static const char *watch_progress(progress_work *work, char *text, size_t size)
+{
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY), status = -1;
+    size_t used = 0;
+    ssize_t got;
+    pid_t child;
+    if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) return NULL;
+    (void)fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        int end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+        if (end < 0 || dup2(end, STDERR_FILENO) < 0) _exit(1);
+        (void)close(end);
+        (void)close(terminal);
+        _exit(show_progress(work));
+    }
+    if (child > 0) (void)waitpid(child, &status, 0); /* what it draws fits the buffer */
+    (void)fcntl(terminal, F_SETFL, O_NONBLOCK);
+    while (used + 1 < size && (got = read(terminal, text + used, size - 1 - used)) > 0)
+        used += (size_t)got;
+    text[used] = 0;
+    (void)close(terminal);
+    return status == 0 ? text : NULL;
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int n = 0;
+    while ((text = strstr(text, part)) != NULL) {
+        n++;
+        text++;
+    }
+    return n;
+}
+
+static void test_progress_on_terminal(void)
+{
+    char text[8192];
+    const char *drawn;
+    progress_work work;
+    int draws;
+    memset(&work, 0, sizeof work);
+    work.term = "xterm";
+    work.total = 660;
+    drawn = watch_progress(&work, text, sizeof text);
+    if (!drawn) {
+        printf("no pseudo terminal here: its tests are left out\n");
+        return;
+    }
+    draws = count_of(drawn, "training");
+    CHECK(draws >= 2 && draws <= 1 + 10 * 2); /* not 330; generous for a loaded machine */
+    CHECK(strstr(drawn, "\033[32m") && strstr(drawn, " steps/s ") && strstr(drawn, " left 0:0"));
+    CHECK(strstr(drawn, "  0%") != NULL && strstr(drawn, "loss 0.31 \xc3\xa9") != NULL);
+    CHECK(strchr(drawn, '\n') == NULL);
+    CHECK(strlen(drawn) > 4 && strcmp(drawn + strlen(drawn) - 4, "\r\033[K") == 0);
+    work.no_colour = "1";
+    drawn = watch_progress(&work, text, sizeof text);
+    CHECK(drawn && strstr(drawn, "[....") && !strstr(drawn, "\033[32m") &&
+          !strstr(drawn, "\033[0m"));
+    work.total = 0;
+    drawn = watch_progress(&work, text, sizeof text);
+    CHECK(drawn && strstr(drawn, "training") && !strchr(drawn, '%') && !strstr(drawn, "left"));
+}
+
+static void test_progress_silence(void)
+{
+    char text[8192], out[256], err[256];
+    const char *drawn;
+    progress_work work;
+    memset(&work, 0, sizeof work);
+    work.total = 330;
+    work.term = "dumb";
+    drawn = watch_progress(&work, text, sizeof text);
+    CHECK(!drawn || !*drawn);
+    work.term = NULL;
+    drawn = watch_progress(&work, text, sizeof text);
+    CHECK(!drawn || !*drawn);
+    work.term = "xterm";
+    work.quiet = 1;
+    drawn = watch_progress(&work, text, sizeof text);
+    CHECK(!drawn || !*drawn);
+    work.quiet = 0;
+    CHECK_INT(run_caught(show_progress, &work, out, err, sizeof out), 0);
+    CHECK_STR(out, "");
+    CHECK_STR(err, "");
+}
+
+/* ---- csv.h: numbers ---- */
+
+static void check_number(double x)
+{
+    char text[CSV_NUMBER_MAX];
+    double back = 0;
+    CHECK_INT(csv_read_number(csv_format(text, x), &back), 0);
+    if (!CHECK(same_bits(x, back))) printf("  the number was %s\n", text);
+    CHECK(strlen(text) < CSV_NUMBER_MAX && !strchr(text, ','));
+}
+
+static void test_numbers_round_trip(void)
+{
+    static const double numbers[] = {0.0,
+                                     -0.0,
+                                     0.1,
+                                     1.0 / 3,
+                                     5e-324,
+                                     1e308,
+                                     DBL_MAX,
+                                     -DBL_MAX,
+                                     DBL_MIN,
+                                     2.2250738585072009e-308,
+                                     1e-320,
+                                     1e22,
+                                     1e23,
+                                     123456789.0,
+                                     9007199254740993.0,
+                                     DBL_EPSILON,
+                                     1 + DBL_EPSILON,
+                                     -1e-5,
+                                     4.35,
+                                     0.30000000000000004};
+    uint64_t state = 1;
+    size_t i;
+    for (i = 0; i < COUNT(numbers); i++) check_number(numbers[i]);
+    for (i = 0; i < 20000; i++) { /* any bits */
+        double x;
+        state = state * (uint64_t)6364136223846793005u + (uint64_t)1442695040888963407u;
+        memcpy(&x, &state, sizeof x);
+        if (x - x == 0) check_number(x);
+    }
+}
+
+static void test_floats_round_trip(void)
+{
+    static const float numbers[] = {0.1f,    0.0f,     -0.0f,       1e-45f,
+                                    FLT_MAX, -FLT_MIN, 16777217.0f, 1 / 3.0f};
+    char text[CSV_NUMBER_MAX];
+    uint32_t state = 1;
+    size_t i;
+    for (i = 0; i < 20000 + COUNT(numbers); i++) {
+        double back;
+        float x, narrow;
+        state = state * 1664525u + 1013904223u;
+        memcpy(&x, &state, sizeof x);
+        if (i < COUNT(numbers)) x = numbers[i];
+        if (x - x != 0) continue;
+        CHECK_INT(csv_read_number(csv_format_float(text, x), &back), 0);
+        narrow = (float)back;
+        if (!CHECK(memcmp(&narrow, &x, sizeof x) == 0)) printf("  the number was %s\n", text);
+    }
+}
+
+static void test_number_spelling(void)
+{
+    char text[CSV_NUMBER_MAX];
+    double x = 0;
+    CHECK_STR(csv_format_float(text, 0.1f), "0.1");
+    CHECK_STR(csv_format(text, (double)0.1f), "0.10000000149011612");
+    CHECK_STR(csv_format(text, 0.1), "0.1");
+    CHECK_STR(csv_format(text, -0.0), "-0");
+    CHECK_STR(csv_format(text, 3), "3");
+    CHECK_STR(csv_format(text, 1e308), "1e+308");
+    CHECK_STR(csv_format(text, (double)NAN), "nan");
+    CHECK_STR(csv_format(text, -(double)NAN), "nan");
+    CHECK_STR(csv_format(text, (double)INFINITY), "inf");
+    CHECK_STR(csv_format_float(text, -(float)INFINITY), "-inf");
+    CHECK(csv_read_number("nan", &x) == 0 && x != x);
+    CHECK(csv_read_number("+inf", &x) == 0 && x > DBL_MAX);
+    CHECK(csv_read_number("-inf", &x) == 0 && x < -DBL_MAX);
+    CHECK(csv_read_number("+1.", &x) == 0 && x == 1);
+    CHECK(csv_read_number(".5E+1", &x) == 0 && x == 5);
+    CHECK(csv_read_number("1e-999", &x) == 0 && x == 0);
+}
+
+static void test_number_refusals(void)
+{
+    static const char *const bad[] = {"",      " 1",  "1 ",     "1x",   "0x10", "1e",
+                                      "1e+",   ".",   "-",      "+-1",  "--1",  "1,5",
+                                      "1.2.3", "NAN", "nan(1)", "-nan", "Inf",  "infinity",
+                                      "1e999", "1d5", "1_000",  "e5",   "\t1",  "1\n"};
+    char digits[2000];
+    double x;
+    size_t i;
+    for (i = 0; i < COUNT(bad); i++)
+        if (!CHECK_INT(csv_read_number(bad[i], &x), -1)) printf("  the text was '%s'\n", bad[i]);
+    memset(digits, '1', sizeof digits);
+    digits[sizeof digits - 1] = 0;
+    CHECK_INT(csv_read_number(digits, &x), -1);
+}
+
+/* Only where such a locale is installed. */
+static void test_numbers_in_other_locale(void)
+{
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
+    char text[CSV_NUMBER_MAX];
+    double x = 0;
+    size_t i;
+    for (i = 0; i < COUNT(names) && !setlocale(LC_NUMERIC, names[i]); i++) {
+    }
+    if (i == COUNT(names)) return;
+    (void)snprintf(text, sizeof text, "%.1f", 0.5);
+    CHECK_STR(text, "0,5"); /* the locale is what it should be */
+    CHECK_STR(csv_format(text, 0.1), "0.1");
+    CHECK(csv_read_number("1.5e3", &x) == 0 && x == 1500);
+    CHECK_INT(csv_read_number("1,5", &x), -1);
+    check_number(1.0 / 3);
+    (void)setlocale(LC_NUMERIC, "C");
+}
+
+/* ---- csv.h: tables ---- */
+
+static void test_csv_text_of_a_table(void)
+{
+    static const char *const names[] = {"epoch", "loss", "arm, \"best\""};
+    csv_table t;
+    char path[PATH_SIZE], err[CSV_ERR_MAX];
+    csv_begin(&t);
+    csv_note(&t, "program", "two\nlines");
+    csv_note_real(&t, "lr", 0.1);
+    csv_note_int(&t, "steps", -3);
+    csv_columns(&t, names, 3);
+    csv_int(&t, 1);
+    csv_real(&t, 0.25);
+    csv_text(&t, "plain text");
+    csv_end_row(&t);
+    csv_uint(&t, UINT64_MAX);
+    csv_float(&t, 0.1f);
+    csv_text(&t, "say \"x\",\ny");
+    csv_end_row(&t);
+    CHECK_INT(csv_save(&t, in_folder(path, "t.csv"), err), 0);
+    csv_end(&t);
+    CHECK(file_is(path, "# program: two lines\n# lr: 0.1\n# steps: -3\n"
+                        "epoch,loss,\"arm, \"\"best\"\"\"\n"
+                        "1,0.25,plain text\n"
+                        "18446744073709551615,0.1,\"say \"\"x\"\",\ny\"\n"));
+}
+
+static void test_csv_round_trip(void)
+{
+    static const char *const names[] = {"x", "#text", "y"};
+    static const char *const texts[] = {"",         "#no comment",  "12",  "nan",
+                                        " blank",   "a,b",          "q\"", "line\r\nend",
+                                        "\xc3\xa9", "\xef\xbb\xbf", "\r",  "trail "};
+    static const double values[] = {0.1, -0.0, 5e-324, 1e308, 1.0 / 3, 7, 8, 9, 10, 11, 12, 13};
+    csv_table t;
+    csv_data d;
+    char path[PATH_SIZE], err[CSV_ERR_MAX];
+    const double *x, *y;
+    char *const *back;
+    size_t i;
+    csv_begin(&t);
+    csv_columns(&t, names, 3);
+    for (i = 0; i < COUNT(texts); i++) {
+        csv_real(&t, values[i]);
+        csv_text(&t, texts[i]);
+        csv_real(&t, i == 2 ? (double)NAN : i == 3 ? -(double)INFINITY : -values[i]);
+        csv_end_row(&t);
+    }
+    CHECK_INT(csv_save(&t, in_folder(path, "r.csv"), err), 0);
+    csv_end(&t);
+    if (!CHECK_INT(csv_load(path, &d, err), 0)) return;
+    x = csv_numbers(&d, "x", err);
+    y = csv_numbers(&d, "y", err);
+    back = csv_texts(&d, "#text", err);
+    CHECK(x && y && back && d.rows == COUNT(texts));
+    for (i = 0; x && y && back && i < d.rows; i++) {
+        CHECK(same_bits(x[i], values[i]));
+        CHECK_STR(back[i], texts[i]);
+        CHECK(i == 2 ? y[i] != y[i] : i == 3 ? y[i] < -DBL_MAX : same_bits(y[i], -values[i]));
+    }
+    CHECK(csv_numbers(&d, "#text", err) == NULL && strstr(err, "line 2") && strstr(err, "#text"));
+    CHECK(csv_numbers(&d, "z", err) == NULL && strstr(err, "'z'"));
+    CHECK(csv_texts(&d, "z", NULL) == NULL);
+    csv_release(&d);
+    csv_release(&d);
+}
+
+/* Texts that look like a comment or a number, where nothing but their quotes tells. */
+static void test_csv_texts_stay_texts(void)
+{
+    static const char *const names[] = {"#name"};
+    static const char *const texts[] = {"#12", "12", "nan"};
+    size_t i;
+    for (i = 0; i < COUNT(texts); i++) {
+        char path[PATH_SIZE], err[CSV_ERR_MAX];
+        csv_table t;
+        csv_data d;
+        csv_begin(&t);
+        csv_columns(&t, names, 1);
+        csv_text(&t, texts[i]);
+        csv_end_row(&t);
+        CHECK_INT(csv_save(&t, in_folder(path, "s.csv"), err), 0);
+        csv_end(&t);
+        CHECK_INT(csv_load(path, &d, err), 0);
+        CHECK(d.rows == 1 && d.comments == 0 && csv_numbers(&d, "#name", NULL) == NULL);
+        if (d.rows == 1) CHECK_STR(csv_texts(&d, "#name", NULL)[0], texts[i]);
+        csv_release(&d);
+    }
+}
+
+static void test_csv_origin(void)
+{
+    static const char *const names[] = {"x"};
+    csv_table t;
+    csv_data d;
+    csv_origin origin;
+    char path[PATH_SIZE], err[CSV_ERR_MAX];
+    memset(&origin, 0, sizeof origin);
+    origin.program = "training";
+    origin.version = "normlayers 1.0.0";
+    origin.first_seed = 11;
+    origin.seeds = 3;
+    origin.data = "synthetic digits";
+    origin.data_hash = 0xab;
+    csv_begin(&t);
+    csv_note_origin(&t, &origin);
+    csv_columns(&t, names, 1);
+    CHECK_INT(csv_save(&t, in_folder(path, "o.csv"), err), 0);
+    csv_end(&t);
+    if (!CHECK_INT(csv_load(path, &d, err), 0)) return;
+    CHECK_STR(csv_comment(&d, "program"), "training");
+    CHECK_STR(csv_comment(&d, "version"), "normlayers 1.0.0");
+    CHECK_STR(csv_comment(&d, "seeds"), "11 12 13");
+    CHECK_STR(csv_comment(&d, "data"), "synthetic digits 00000000000000ab");
+    CHECK(csv_comment(&d, "compiler") != NULL && csv_comment(&d, "flags") != NULL);
+    CHECK(csv_comment(&d, "prog") == NULL);
+    CHECK(d.rows == 0 && csv_numbers(&d, "x", err) != NULL);
+    csv_release(&d);
+}
+
+static void test_csv_many_seeds(void)
+{
+    csv_table t;
+    csv_origin origin;
+    memset(&origin, 0, sizeof origin);
+    origin.first_seed = 100;
+    origin.seeds = 1000;
+    csv_begin(&t);
+    csv_note_origin(&t, &origin);
+    CHECK(t.text && strncmp(t.text, "# seeds: 100 to 1099\n", 21) == 0);
+    csv_end(&t);
+    origin.seeds = 1;
+    csv_begin(&t);
+    csv_note_origin(&t, &origin);
+    CHECK(t.text && strncmp(t.text, "# seed: 100\n", 12) == 0);
+    csv_end(&t);
+}
+
+/* Each way to misuse the writer; afterwards csv_save must refuse and leave no file. */
+static void misuse(csv_table *t, int how)
+{
+    static const char *const good[] = {"a", "b"};
+    static const char *const same[] = {"a", "a"};
+    static const char *const empty[] = {"a", ""};
+    if (how == 0) csv_columns(t, same, 2);
+    if (how == 1) csv_columns(t, empty, 2);
+    if (how == 2) csv_columns(t, good, 0);
+    if (how == 3) csv_int(t, 1);
+    if (how == 4) csv_end_row(t);
+    if (how >= 6) csv_columns(t, good, 2);
+    if (how == 6) csv_columns(t, good, 2);
+    if (how == 7) csv_note(t, "late", "comment");
+    if (how >= 8) csv_int(t, 1);
+    if (how == 8) csv_end_row(t);
+    if (how >= 9) csv_int(t, 2);
+    if (how == 9) csv_int(t, 3);
+    /* 5: nothing at all; 10: a row that is not ended */
+}
+
+static void test_csv_writer_errors(void)
+{
+    int how;
+    for (how = 0; how <= 10; how++) {
+        char path[PATH_SIZE], err[CSV_ERR_MAX], first[CSV_ERR_MAX];
+        csv_table t;
+        csv_begin(&t);
+        misuse(&t, how);
+        memcpy(first, t.error, sizeof first);
+        if (*first) misuse(&t, 9); /* the first error sticks */
+        CHECK_STR(t.error, first);
+        in_folder(path, "never.csv");
+        if (!CHECK_INT(csv_save(&t, path, err), -1)) printf("  misuse %d\n", how);
+        CHECK(strstr(err, "never.csv") != NULL && strstr(err, first) != NULL);
+        CHECK_INT(access(path, F_OK), -1);
+        csv_end(&t);
+    }
+}
+
+static int parse_text(const char *text, csv_data *d, char *err)
+{
+    return csv_parse(text, strlen(text), "f.csv", d, err);
+}
+
+static void test_csv_malformed(void)
+{
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"", "f.csv: no row of column names"},
+        {"# only\n\n# comments", "f.csv: no row of column names"},
+        {"a,b\n1,2\n3\n", "f.csv: line 3: 1 cells where 2 are expected"},
+        {"a,b\n1,2,3\n", "f.csv: line 2: 3 cells where 2 are expected"},
+        {"a,b\n1,2,\n", "f.csv: line 2: 3 cells where 2 are expected"},
+        {"a,b\n1,2\n3,", NULL},
+        {"a,b\n\n\"x\ny\",2\n1\n", "f.csv: line 5: 1 cells where 2 are expected"},
+        {"a\n\"open\n\n", "f.csv: line 2: a quote is not closed"},
+        {"a\n\"", "f.csv: line 2: a quote is not closed"},
+        {"a\n\"x\"\"", "f.csv: line 2: a quote is not closed"},
+        {"a\n\"x\"y\n", "f.csv: line 2: text behind a closing quote"},
+        {"a\n\"x\" \n", "f.csv: line 2: text behind a closing quote"},
+        {"a\nx\"y\"\n", "f.csv: line 2: a quote inside a cell that does not begin with one"},
+        {"# c\na,,b\n", "f.csv: line 2: a column without a name"},
+        {"a,\n", "f.csv: line 1: a column without a name"},
+        {"a,b,a\n1,2,3\n", "f.csv: line 1: two columns of the same name"},
+    };
+    csv_data d;
+    char err[CSV_ERR_MAX];
+    size_t i;
+    for (i = 0; i < COUNT(cases); i++) {
+        int ok = CHECK_INT(parse_text(cases[i].text, &d, err), cases[i].expected ? -1 : 0);
+        ok &= CHECK_STR(err, cases[i].expected ? cases[i].expected : "");
+        if (cases[i].expected) ok &= CHECK(!d.names && !d.block && !d.rows);
+        if (!ok) printf("  case %zu\n", i);
+        csv_release(&d);
+    }
+    CHECK_INT(csv_parse("a\n1\0\n", 5, "f.csv", &d, err), -1);
+    CHECK_STR(err, "f.csv: line 2: a 0 byte; this is no text");
+    CHECK_INT(csv_load("/nonexistent.csv", &d, err), -1);
+    csv_release(&d);
+}
+
+static void test_csv_tolerance(void)
+{
+    csv_data d;
+    char err[CSV_ERR_MAX];
+    const double *a, *b;
+    CHECK_INT(
+        parse_text("\xef\xbb\xbf#tight: 1\r\n# key:  two \r\na,b\r\n\r\n1,\r\n# between\n\"\",3",
+                   &d, err),
+        0);
+    CHECK(d.rows == 2 && d.columns == 2 && d.comments == 3);
+    CHECK_STR(csv_comment(&d, "tight"), "1");
+    CHECK_STR(csv_comment(&d, "key"), " two ");
+    b = csv_numbers(&d, "b", err);
+    CHECK(b && b[0] != b[0] && b[1] == 3);
+    CHECK(csv_numbers(&d, "a", err) == NULL && strstr(err, "line 7") != NULL);
+    csv_release(&d);
+    CHECK_INT(parse_text("a\n1\r2\n", &d, err), 0); /* a lone \r belongs to the cell */
+    CHECK(d.rows == 1 && csv_numbers(&d, "a", NULL) == NULL);
+    csv_release(&d);
+    CHECK_INT(parse_text("#", &d, err), -1);
+    CHECK_INT(parse_text("a", &d, err), 0);
+    a = csv_numbers(&d, "a", err);
+    CHECK(a != NULL && d.rows == 0);
+    csv_release(&d);
+}
+
+/* Random bytes from the characters that matter: it must end, and never read out of bounds. */
+static void test_csv_random_input(void)
+{
+    static const char alphabet[] = "a,\"\n\r#1 ";
+    uint32_t state = 7;
+    int round, accepted = 0;
+    for (round = 0; round < 20000; round++) {
+        char text[24], err[CSV_ERR_MAX];
+        csv_data d;
+        size_t i, n;
+        state = state * 1664525u + 1013904223u;
+        n = (state >> 16) % sizeof text;
+        for (i = 0; i < n; i++) {
+            state = state * 1664525u + 1013904223u;
+            text[i] = alphabet[(state >> 16) % (sizeof alphabet - 1)];
+        }
+        accepted += csv_parse(text, n, "random", &d, err) == 0;
+        csv_release(&d);
+    }
+    CHECK(accepted > 100 && accepted < 19900);
+}
+
+/* ---- stats.h ---- */
+
+static void test_stats_summary(void)
+{
+    static const double x[] = {2, 4, 4, 4, 5, 5, 7, 9};
+    stats_summary s = stats_describe(x, 8);
+    CHECK_NEAR(s.mean, 5, 0);
+    CHECK_NEAR(s.sd, sqrt(32.0 / 7), 1e-15);
+    CHECK_NEAR(s.se, sqrt(4.0 / 7), 1e-15);
+    CHECK(s.n == 8 && s.min == 2 && s.max == 9);
+    /* central moments 4, 42/8 and 356/8 */
+    CHECK_NEAR(s.skew, 0.65625, 1e-15);
+    CHECK_NEAR(s.kurtosis, 44.5 / 16 - 3, 1e-15);
+    s = stats_describe(x, 1);
+    CHECK(s.mean == 2 && s.sd != s.sd && s.min == 2 && s.max == 2 && s.skew != s.skew);
+    s = stats_describe(x + 1, 3);
+    CHECK(s.mean == 4 && s.sd == 0 && s.se == 0 && s.skew != s.skew);
+    s = stats_describe(x, 0);
+    CHECK(s.mean != s.mean && s.sd != s.sd && s.min != s.min);
+}
+
+static void test_stats_large_offset(void)
+{
+    double x[1000], with_nan[3];
+    stats_summary s;
+    int i;
+    for (i = 0; i < 1000; i++) x[i] = 1e9 + (i % 2 ? 1.0 : -1.0);
+    s = stats_describe(x, 1000);
+    CHECK_NEAR(s.mean, 1e9, 0);
+    CHECK_NEAR(s.sd, sqrt(1000.0 / 999), 1e-12);
+    with_nan[0] = 1;
+    with_nan[1] = (double)NAN;
+    with_nan[2] = 2;
+    s = stats_describe(with_nan, 3);
+    CHECK(s.mean != s.mean && s.sd != s.sd && s.min != s.min && s.max != s.max);
+}
+
+static void test_stats_quantiles(void)
+{
+    double x[] = {3, 1, 4, 2}, y[] = {2, 0, 1}, one = 5;
+    double mixed[] = {2, 0, 1};
+    stats_sort(x, 4);
+    CHECK(x[0] == 1 && x[1] == 2 && x[2] == 3 && x[3] == 4);
+    CHECK_NEAR(stats_quantile(x, 4, 0.5), 2.5, 0);
+    CHECK_NEAR(stats_quantile(x, 4, 0.25), 1.75, 0);
+    CHECK_NEAR(stats_quantile(x, 4, 0.9), 3.7, 1e-15);
+    CHECK_NEAR(stats_quantile(x, 4, 0), 1, 0);
+    CHECK_NEAR(stats_quantile(x, 4, 1), 4, 0);
+    CHECK_NEAR(stats_quantile(&one, 1, 0.3), 5, 0);
+    stats_sort(y, 3);
+    CHECK_NEAR(stats_quantile(y, 3, 0.5), 1, 0);
+    CHECK(isnan(stats_quantile(x, 0, 0.5)) && isnan(stats_quantile(x, 4, 1.1)));
+    CHECK(isnan(stats_quantile(x, 4, (double)NAN)));
+    mixed[1] = (double)NAN;
+    stats_sort(mixed, 3);
+    CHECK(mixed[0] == 1 && mixed[1] == 2 && isnan(mixed[2]));
+    CHECK(isnan(stats_quantile(mixed, 3, 0.5)));
+    stats_sort(x, 0);
+}
+
+static void test_stats_histogram(void)
+{
+    static const double edges[] = {0, 1, 3, 4};
+    double x[] = {0, 0.5, 1, 2.9, 4, -0.1, 4.1, 0}, density[3];
+    x[7] = (double)NAN;
+    CHECK_INT(stats_histogram(x, 8, edges, 3, density), 3);
+    CHECK_NEAR(density[0], 2.0 / 5, 1e-15);
+    CHECK_NEAR(density[1], 2.0 / 5 / 2, 1e-15);
+    CHECK_NEAR(density[2], 1.0 / 5, 1e-15);
+    CHECK_INT(stats_histogram(x + 5, 2, edges, 3, density), 2);
+    CHECK(density[0] == 0 && density[1] == 0 && density[2] == 0);
+}
+
+static void test_stats_density(void)
+{
+    static const double x[] = {0, 1}, even[] = {1, 2, 3, 4, 5}, equal[] = {2, 2, 2};
+    static const double flat[] = {0, 2, 2, 2, 2, 2, 2, 4}; /* quartiles 2 and 2, sd sqrt(8/7) */
+    double grid[2001], density[2001], sum = 0;
+    int i;
+    /* sd sqrt(2.5) = 1.581, range 2 / 1.34 = 1.493 */
+    CHECK_NEAR(stats_bandwidth(even, 5), 0.9 * 2 / 1.34 * pow(5, -0.2), 1e-15);
+    CHECK_NEAR(stats_bandwidth(flat, 8), 0.9 * sqrt(8.0 / 7) * pow(8, -0.2), 1e-15);
+    CHECK_NEAR(stats_bandwidth(equal, 3), 0, 0);
+    CHECK(isnan(stats_bandwidth(even, 1)) && isnan(stats_bandwidth(even, 0)));
+    for (i = 0; i <= 2000; i++) grid[i] = -10 + 0.01 * i;
+    CHECK_INT(stats_kde(x, 2, 0.5, grid, 2001, density), 0);
+    for (i = 0; i <= 2000; i++) sum += 0.01 * density[i];
+    CHECK_NEAR(sum, 1, 1e-12);
+    CHECK_NEAR(density[1000], (1 + exp(-2.0)) / (2 * 0.5 * sqrt(2 * acos(-1.0))), 1e-15);
+    density[0] = 7;
+    CHECK_INT(stats_kde(x, 2, 0, grid, 1, density), -1);
+    CHECK_INT(stats_kde(x, 0, 1, grid, 1, density), -1);
+    CHECK_INT(stats_kde(x, 2, (double)NAN, grid, 1, density), -1);
+    CHECK(density[0] == 7);
+}
+
+static void test_stats_running_mean(void)
+{
+    double x[40], out[40];
+    size_t n, window, i, k;
+    for (i = 0; i < 40; i++) x[i] = (double)((i * 7919) % 101);
+    for (n = 0; n <= 40; n++)
+        for (window = 1; window <= 43; window++) {
+            stats_running_mean(x, n, window, out);
+            for (i = 0; i < n; i++) { /* all sums are exact here */
+                size_t first = i + 1 > window ? i + 1 - window : 0;
+                double sum = 0;
+                for (k = first; k <= i; k++) sum += x[k];
+                CHECK_NEAR(out[i], sum / (double)(i + 1 - first), 0);
+            }
+        }
+    for (i = 0; i < 10; i++) x[i] = 1;
+    x[3] = (double)NAN;
+    x[7] = 1e300;
+    stats_running_mean(x, 10, 2, out);
+    CHECK(out[2] == 1 && isnan(out[3]) && isnan(out[4]) && out[5] == 1 && out[9] == 1);
+}
+
+static void test_stats_pairs(void)
+{
+    static const double a[] = {3, 5, 4, 4}, b[] = {1, 2, 4, 5};
+    stats_paired d = stats_pair(a, b, 4);
+    CHECK(d.n == 4 && d.positive == 2 && d.negative == 1);
+    CHECK_NEAR(d.mean, 1, 0);
+    CHECK_NEAR(d.sd, sqrt(10.0 / 3), 1e-15);
+    CHECK_NEAR(d.se, sqrt(10.0 / 12), 1e-15);
+}
+
+static void test_stats_parts(void)
+{
+    static const stats_verdict part[6] = {STATS_REPRODUCED,     STATS_REPRODUCED,
+                                          STATS_INCONCLUSIVE,   STATS_NOT_REPRODUCED,
+                                          STATS_NOT_REPRODUCED, STATS_PARTLY};
+    const double a[3] = {2, 3, 4}, b[3] = {1, 1, 1};
+    double mixed[4] = {3, (double)NAN, 1, 2};
+    CHECK_INT(stats_together(part, 2), STATS_REPRODUCED);
+    CHECK_INT(stats_together(part, 3), STATS_PARTLY);
+    CHECK_INT(stats_together(part + 2, 2), STATS_INCONCLUSIVE);
+    CHECK_INT(stats_together(part + 3, 2), STATS_NOT_REPRODUCED);
+    CHECK_INT(stats_together(part + 3, 3), STATS_PARTLY);
+    CHECK_INT(stats_together(part, 0), STATS_INCONCLUSIVE);
+    CHECK_INT(stats_weakest(part, 2), STATS_REPRODUCED);
+    CHECK_INT(stats_weakest(part, 3), STATS_INCONCLUSIVE);
+    CHECK_INT(stats_weakest(part, 5), STATS_NOT_REPRODUCED);
+    CHECK_INT(stats_weakest(part, 0), STATS_INCONCLUSIVE);
+    CHECK_INT(stats_holds(1), STATS_REPRODUCED);
+    CHECK_INT(stats_holds(0), STATS_NOT_REPRODUCED);
+    CHECK_INT(stats_holds_partly(1, 0), STATS_REPRODUCED);
+    CHECK_INT(stats_holds_partly(0, 1), STATS_PARTLY);
+    CHECK_INT(stats_holds_partly(0, 0), STATS_NOT_REPRODUCED);
+    CHECK(stats_mean(a, 3) == 3 && isnan(stats_mean(a, 0)));
+    CHECK(stats_median(mixed, 4) == 2 && isnan(stats_median(mixed, 0)));
+    CHECK(stats_most(4, 5) && !stats_most(3, 5) && !stats_most(7, 9));
+    CHECK(stats_larger(1, 2) == 2 && stats_smaller(1, 2) == 1);
+    CHECK(isnan(stats_larger(1, (double)NAN)) && isnan(stats_larger((double)NAN, 1)));
+    CHECK(isnan(stats_smaller(1, (double)NAN)) && isnan(stats_smaller((double)NAN, 1)));
+    CHECK_INT(stats_judge_pairs(a, b, 3, +1, 0), STATS_PARTLY);
+    CHECK_INT(stats_judge_pairs(a, b, 3, -1, 1), STATS_NOT_REPRODUCED);
+}
+
+static void test_stats_limits(void)
+{
+    const double x[5] = {2.1, 2.2, 2.0, 2.3, 1.9}, broken[3] = {2, (double)NAN, 2};
+    CHECK_INT(stats_judge_limit(x, 5, 1.5, +1), STATS_REPRODUCED);
+    CHECK_INT(stats_judge_limit(x, 5, 1.5, -1), STATS_NOT_REPRODUCED);
+    CHECK_INT(stats_judge_limit(x, 5, 2.05, +1), STATS_INCONCLUSIVE); /* the mean is above */
+    CHECK_INT(stats_judge_limit(x, 1, 1.5, +1), STATS_INCONCLUSIVE);
+    CHECK_INT(stats_judge_limit(broken, 3, 1.5, +1), STATS_INCONCLUSIVE);
+}
+
+static void test_stats_verdicts(void)
+{
+    static const double nothing[5] = {0, 0, 0, 0, 0};
+    static const struct {
+        double d[5];
+        size_t n;
+        int sign, met;
+        stats_verdict expected;
+    } cases[] = {
+        {{1, 1.1, 0.9, 1, 1}, 5, +1, 1, STATS_REPRODUCED},
+        {{1, 1.1, 0.9, 1, 1}, 5, +1, 0, STATS_PARTLY},
+        {{1, 1.1, 0.9, 1, 1}, 5, -1, 1, STATS_NOT_REPRODUCED},
+        {{1, 1.1, 0.9, 1, 1}, 5, -1, 0, STATS_NOT_REPRODUCED},
+        {{-1, -1.1, -0.9, -1, -1}, 5, -1, 1, STATS_REPRODUCED},
+        {{1, 1, 1, 1, -0.1}, 5, +1, 1, STATS_REPRODUCED},      /* 4 of 5 is enough */
+        {{1, 1, 1, -0.1, -0.1}, 5, +1, 1, STATS_INCONCLUSIVE}, /* 3 of 5, mean 0.56, SE 0.27 */
+        {{1, 1, 1, 0, 0}, 5, +1, 1, STATS_INCONCLUSIVE},       /* 3 of 5, mean 0.6 > 2 SE */
+        {{1, 1, 1, 1, 0}, 5, +1, 1, STATS_REPRODUCED},         /* a tie is no opposite sign */
+        {{1, 1, 1, 1, 10}, 5, +1, 1, STATS_INCONCLUSIVE},      /* mean 2.8, SE 1.8 */
+        {{-1, -1, -1, -1, -10}, 5, +1, 1, STATS_INCONCLUSIVE}, /* the same the other way */
+        {{0.1, 0.1, 0.1, 0.1, -5}, 5, +1, 1, STATS_INCONCLUSIVE},
+        {{0, 0, 0, 0, 0}, 5, +1, 1, STATS_INCONCLUSIVE},
+        {{2, 2, 2, 2, 2}, 5, +1, 1, STATS_REPRODUCED}, /* SE 0 */
+        {{2}, 1, +1, 1, STATS_INCONCLUSIVE},
+        {{2}, 0, +1, 1, STATS_INCONCLUSIVE},
+        {{2, 2}, 2, +1, 1, STATS_REPRODUCED},
+        {{2, 2.1, 1.9}, 3, +1, 1, STATS_REPRODUCED},
+        {{2, 2.1, 0}, 3, +1, 1, STATS_INCONCLUSIVE}, /* 2 of 3 is less than 80 % */
+    };
+    double bad[5] = {1, 1, 1, 1, 1};
+    stats_paired d;
+    size_t i;
+    for (i = 0; i < COUNT(cases); i++) {
+        d = stats_pair(cases[i].d, nothing, cases[i].n);
+        if (!CHECK_INT(stats_judge(&d, cases[i].sign, cases[i].met), cases[i].expected))
+            printf("  case %zu\n", i);
+    }
+    bad[2] = (double)NAN;
+    d = stats_pair(bad, nothing, 5);
+    CHECK_INT(stats_judge(&d, +1, 1), STATS_INCONCLUSIVE);
+    bad[2] = (double)INFINITY;
+    d = stats_pair(bad, nothing, 5);
+    CHECK_INT(stats_judge(&d, +1, 1), STATS_INCONCLUSIVE);
+    CHECK_STR(stats_verdict_name(STATS_REPRODUCED), "reproduced");
+    CHECK_STR(stats_verdict_name(STATS_PARTLY), "partly reproduced");
+    CHECK_STR(stats_verdict_name(STATS_INCONCLUSIVE), "inconclusive");
+    CHECK_STR(stats_verdict_name(STATS_NOT_REPRODUCED), "not reproduced");
+}
+
+/* ---- jobs.h ---- */
+
+#define JOBS 12
+#define NO_JOB 1000
+
+enum { FATE_GOOD, FATE_CODE, FATE_SIGNAL, FATE_EXIT };
+
+typedef struct job_board {
+    double results[JOBS];
+    long pids[JOBS];
+    size_t bad; /* the job that meets the fate, or NO_JOB */
+    int fate;
+    int sleepers; /* 1: all others sleep long */
+} job_board;
+
+static int do_job(void *context, size_t index, volatile size_t *done)
+{
+    job_board *board = (job_board *)context;
+    double x = (double)index + 0.1;
+    int i;
+    board->pids[index] = (long)getpid();
+    if (index == board->bad && board->fate == FATE_CODE) return 3;
+    if (index == board->bad && board->fate == FATE_SIGNAL) (void)raise(SIGKILL);
+    if (index == board->bad && board->fate == FATE_EXIT) _exit(0);
+    if (board->sleepers) (void)sleep(600);
+    for (i = 0; i < 1000; i++) {
+        x = 3.9 * x * (1 - x / 20) / (1 + x); /* any arithmetic in which the order matters */
+        *done = (size_t)i + 1;
+    }
+    board->results[index] = x;
+    return 0;
+}
+
+static void name_job(void *context, size_t index, char *name, size_t size)
+{
+    (void)context;
+    (void)snprintf(name, size, "seed %zu", index + 11);
+}
+
+static void keep_last(void *context, size_t done)
+{
+    *(size_t *)context = done;
+}
+
+static int run_jobs(job_board *board, int processes, size_t *units, char *err)
+{
+    jobs_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.count = JOBS;
+    plan.processes = processes;
+    plan.job = do_job;
+    plan.context = board;
+    plan.name = name_job;
+    plan.tick = keep_last;
+    plan.tick_context = units;
+    return jobs_run(&plan, err);
+}
+
+/* No child is left, not even a zombie. */
+static int no_children(void)
+{
+    errno = 0;
+    return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD;
+}
+
+static int open_descriptors(void)
+{
+    int fd, n = 0;
+    for (fd = 0; fd < 256; fd++) n += fcntl(fd, F_GETFD) != -1;
+    return n;
+}
+
+static void test_jobs_same_results(void)
+{
+    double expected[JOBS];
+    int processes, before = open_descriptors();
+    for (processes = 1; processes <= 20;
+         processes = processes < 3 ? processes + 1 : processes + 17) {
+        job_board *board = (job_board *)jobs_alloc(sizeof *board);
+        char err[JOBS_ERR_MAX];
+        size_t units = 0;
+        if (!CHECK(board != NULL)) return;
+        board->bad = NO_JOB;
+        CHECK_INT(run_jobs(board, processes, &units, err), 0);
+        CHECK_STR(err, "");
+        CHECK_INT(units, JOBS * 1000);
+        if (processes == 1) memcpy(expected, board->results, sizeof expected);
+        CHECK(memcmp(expected, board->results, sizeof expected) == 0);
+        CHECK(board->pids[0] != (long)getpid() && board->pids[0] != board->pids[1]);
+        CHECK(no_children());
+        jobs_free(board, sizeof *board);
+    }
+    CHECK_INT(open_descriptors(), before);
+}
+
+static void test_jobs_failures(void)
+{
+    static const char *const expected[] = {"", "seed 16 failed with code 3",
+                                           "seed 16 was ended by signal 9",
+                                           "seed 16 ended before it was finished"};
+    int fate, processes, before = open_descriptors();
+    for (fate = FATE_CODE; fate <= FATE_EXIT; fate++)
+        for (processes = 1; processes <= 3; processes++) {
+            job_board *board = (job_board *)jobs_alloc(sizeof *board);
+            char err[JOBS_ERR_MAX];
+            size_t units = 0;
+            if (!CHECK(board != NULL)) return;
+            board->bad = 5;
+            board->fate = fate;
+            CHECK_INT(run_jobs(board, processes, &units, err), -1);
+            CHECK(strncmp(err, expected[fate], strlen(expected[fate])) == 0);
+            CHECK(no_children());
+            jobs_free(board, sizeof *board);
+        }
+    CHECK_INT(open_descriptors(), before);
+}
+
+/* The failure of one ends the others, which would sleep for minutes. */
+static void test_jobs_failure_ends_the_rest(void)
+{
+    job_board *board = (job_board *)jobs_alloc(sizeof *board);
+    char err[JOBS_ERR_MAX];
+    size_t units = 0;
+    time_t start = time(NULL);
+    if (!CHECK(board != NULL)) return;
+    board->bad = 2;
+    board->fate = FATE_CODE;
+    board->sleepers = 1;
+    CHECK_INT(run_jobs(board, 3, &units, err), -1);
+    CHECK(time(NULL) - start < 60);
+    CHECK(no_children());
+    jobs_free(board, sizeof *board);
+}
+
+/* A program that is asked to end ends its jobs first, which would sleep for minutes. */
+static void test_jobs_end_with_the_program(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    size_t i;
+    for (i = 0; i < COUNT(signals); i++) {
+        job_board *board = (job_board *)jobs_alloc(sizeof *board);
+        int status = 0, waited;
+        pid_t program;
+        if (!CHECK(board != NULL)) return;
+        board->bad = NO_JOB;
+        board->sleepers = 1;
+        (void)fflush(NULL);
+        program = fork();
+        if (program == 0) {
+            size_t units = 0;
+            (void)signal(signals[i], SIG_DFL); /* tests in the background have SIGINT ignored */
+            (void)run_jobs(board, 2, &units, NULL);
+            _exit(0);
+        }
+        for (waited = 0; waited < 2000 && !(board->pids[0] && board->pids[1]); waited++)
+            (void)poll(NULL, 0, 10);
+        CHECK_INT(kill(program, signals[i]), 0);
+        CHECK(waitpid(program, &status, 0) == program);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+        CHECK(kill((pid_t)board->pids[0], 0) == -1 && kill((pid_t)board->pids[1], 0) == -1);
+        CHECK(board->pids[2] == 0); /* and no other job began */
+        jobs_free(board, sizeof *board);
+    }
+}
+
+static void test_jobs_edges(void)
+{
+    jobs_plan plan;
+    char err[JOBS_ERR_MAX];
+    memset(&plan, 0, sizeof plan);
+    CHECK_INT(jobs_run(&plan, err), 0); /* nothing to do */
+    CHECK_INT(jobs_run(&plan, NULL), 0);
+    CHECK(jobs_processors() >= 1 && jobs_processors() <= 8);
+    CHECK(jobs_alloc(0) == NULL);
+    jobs_free(NULL, 0);
+}
+
+/* Where SIGCHLD is ignored the system keeps no exit codes; the jobs say themselves how it went. */
+static void test_jobs_without_exit_codes(void)
+{
+    job_board *board = (job_board *)jobs_alloc(sizeof *board);
+    char err[JOBS_ERR_MAX];
+    size_t units = 0;
+    void (*old)(int) = signal(SIGCHLD, SIG_IGN);
+    if (!CHECK(board != NULL)) return;
+    board->bad = NO_JOB;
+    CHECK_INT(run_jobs(board, 3, &units, err), 0);
+    board->bad = 5;
+    board->fate = FATE_CODE;
+    CHECK_INT(run_jobs(board, 1, &units, err), -1);
+    CHECK_STR(err, "seed 16 failed with code 3");
+    (void)signal(SIGCHLD, old);
+    jobs_free(board, sizeof *board);
+}
+
+/* Text that waits in a buffer when the children start must come out once. */
+static int print_around_jobs(void *context)
+{
+    size_t units = 0;
+    int status;
+    printf("before ");
+    status = run_jobs((job_board *)context, 3, &units, NULL);
+    printf("after\n");
+    return status;
+}
+
+static void test_jobs_buffered_output(void)
+{
+    job_board *board = (job_board *)jobs_alloc(sizeof *board);
+    char out[256], err[256];
+    if (!CHECK(board != NULL)) return;
+    board->bad = NO_JOB;
+    CHECK_INT(run_caught(print_around_jobs, board, out, err, sizeof out), 0);
+    CHECK_STR(out, "before after\n");
+    jobs_free(board, sizeof *board);
+}
+
+static void run_tests(void)
+{
+    RUN(test_files_round_trip);
+    RUN(test_files_relative_name);
+    RUN(test_files_failed_write_keeps_old);
+    RUN(test_files_refusals);
+    RUN(test_files_links_and_modes);
+    RUN(test_files_read_limits);
+    RUN(test_files_read_unknown_size);
+    RUN(test_files_hash);
+    RUN(test_cli_defaults);
+    RUN(test_cli_values);
+    RUN(test_cli_errors);
+    RUN(test_cli_long_argument);
+    RUN(test_cli_help);
+    RUN(test_cli_help_into_full_disk);
+    RUN(test_cli_paths);
+    RUN(test_cli_results);
+    RUN(test_progress_on_terminal);
+    RUN(test_progress_silence);
+    RUN(test_numbers_round_trip);
+    RUN(test_floats_round_trip);
+    RUN(test_number_spelling);
+    RUN(test_number_refusals);
+    RUN(test_numbers_in_other_locale);
+    RUN(test_csv_text_of_a_table);
+    RUN(test_csv_round_trip);
+    RUN(test_csv_texts_stay_texts);
+    RUN(test_csv_origin);
+    RUN(test_csv_many_seeds);
+    RUN(test_csv_writer_errors);
+    RUN(test_csv_malformed);
+    RUN(test_csv_tolerance);
+    RUN(test_csv_random_input);
+    RUN(test_stats_summary);
+    RUN(test_stats_large_offset);
+    RUN(test_stats_quantiles);
+    RUN(test_stats_histogram);
+    RUN(test_stats_density);
+    RUN(test_stats_running_mean);
+    RUN(test_stats_pairs);
+    RUN(test_stats_parts);
+    RUN(test_stats_limits);
+    RUN(test_stats_verdicts);
+    RUN(test_jobs_same_results);
+    RUN(test_jobs_failures);
+    RUN(test_jobs_failure_ends_the_rest);
+    RUN(test_jobs_end_with_the_program);
+    RUN(test_jobs_edges);
+    RUN(test_jobs_without_exit_codes);
+    RUN(test_jobs_buffered_output);
+}
+
+int main(void)
+{
+    const char *base = getenv("TMPDIR");
+    (void)snprintf(test_folder, sizeof test_folder, "%.90s/test_helpers_XXXXXX",
+                   base && *base ? base : "/tmp");
+    if (!mkdtemp(test_folder)) {
+        fprintf(stderr, "test_helpers: cannot make the folder %s\n", test_folder);
+        return 1;
+    }
+    run_tests();
+    remove_tree(test_folder);
+    return test_report("helpers");
+}

@@ -1,0 +1,420 @@
+/* test_lab.c - the frame of the experiments: runs are done once and again only if their file is
+   missing, cut, or of other settings; the table of all runs is the same whatever was interrupted;
+   figures and verdicts come from the table alone.
+
+   Link it with the implementations of the examples' helpers. */
+#define _XOPEN_SOURCE 700 /* mkdtemp */
+
+#include "lab.h"
+#include "files.h"
+#include "test.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 400, TEXT_MAX = 1 << 16 };
+
+static char folder[128]; /* made by main */
+
+static char *in_folder(char *path, const char *name)
+{
+    (void)snprintf(path, PATH_SIZE, "%s/%s", folder, name);
+    return path;
+}
+
+/* The content of a file below the folder; "" if there is none. */
+static const char *content(const char *name)
+{
+    static char text[2][TEXT_MAX];
+    static int which;
+    char path[PATH_SIZE];
+    unsigned char *data;
+    size_t n;
+    which = !which;
+    text[which][0] = 0;
+    if (files_read(in_folder(path, name), TEXT_MAX - 1, &data, &n, NULL) == 0) {
+        memcpy(text[which], data, n + 1);
+        free(data);
+    }
+    return text[which];
+}
+
+/* ---- an experiment of two arms --------------------------------------------------------------- */
+
+static int fail_arm = -1, check_holds = 1; /* what the next experiment does */
+static int meddle;                         /* 1: its last run spoils the file of another one */
+static int nothing;                        /* 1: its runs record nothing */
+
+/* Each run appends one byte to a file, so that the runs can be counted. */
+static void count_run(void)
+{
+    char path[PATH_SIZE];
+    const int fd = open(in_folder(path, "count"), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (fd < 0) return;
+    if (write(fd, "x", 1) != 1) fprintf(stderr, "test_lab: cannot count\n");
+    (void)close(fd);
+}
+
+static size_t runs_so_far(void)
+{
+    return strlen(content("count"));
+}
+
+/* As another build of the program does that is started in the middle of this one. */
+static void write_foreign_run(void)
+{
+    static const char *const text =
+        "# program: 00_test\n# version: 9.9\n# records: 1\nseries,x,y\nloss,0,1\n";
+    char path[PATH_SIZE];
+    CHECK(files_write(in_folder(path, "runs/00_test/first_seed11.csv"), text, strlen(text), NULL) ==
+          0);
+}
+
+static int run(lab_run *r)
+{
+    size_t step;
+    count_run();
+    if ((int)r->arm == fail_arm) return 1;
+    if (nothing) return 0;
+    if (meddle && r->arm == 1 && r->seed == 13) write_foreign_run();
+    for (step = 0; step < 5; step++) {
+        lab_record(r, "loss", (double)step, (double)(r->seed - 10 + 10 * r->arm) / 3);
+        lab_record_as(r, (double)step, r->arm == 1 && step > 2 ? (double)NAN : 1e-300, "%s/series",
+                      "other");
+    }
+    lab_progress(r, 0.5);
+    return 0;
+}
+
+static const lab_claim claim = {
+    "1a", "The second arm is higher, \"much\" higher", "Nobody 2020", "1, or so", "higher", "none"};
+
+static int report(lab_report *r)
+{
+    plot_figure *f = lab_figure(r, "A test", 800, 600);
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    lab_subtitle(r, f, "other settings", 2);
+    lab_plot(r, p, 0, "loss", NULL, lab_style("none"));
+    lab_plot_seeds(r, p, 1, "loss", NULL, lab_style("batch"));
+    lab_verdict(r, &claim, lab_compare(r, 1, 0, "loss", LAB_LAST, +1, 1), "remark", "%s",
+                lab_text(r, 1, "loss", 2, 3));
+    lab_check(r, check_holds, "the check", "%d", check_holds);
+    CHECK_INT(lab_seeds(r, 0), 5);
+    CHECK_INT(lab_seeds(r, 1), 3);
+    CHECK_NEAR(lab_at(r, 0, 1, "loss", 4), 0.6666667, 1e-12); /* seven digits */
+    CHECK(isnan(lab_at(r, 0, 1, "loss", 17)) && isnan(lab_at(r, 0, 7, "loss", 0)));
+    CHECK(isnan(lab_at(r, 0, 0, "none such", 0)));
+    CHECK(isnan(lab_over_seeds(r, 1, "other/series").mean[4]));
+    CHECK_NEAR(lab_mean(r, 0, "loss", 0), 1, 1e-7);
+    CHECK_STR(lab_mean_sd(r, lab_summary(r, 1, "loss", 2), 3), lab_text(r, 1, "loss", 2, 3));
+    CHECK_INT(lab_compare_series(r, 0, "loss", "other/series", 2, +1, 1),
+              lab_compare_series(r, 0, "other/series", "loss", 2, -1, 1));
+    CHECK_INT(lab_near(r, 0, "loss", 0, 1, 1), STATS_REPRODUCED);
+    CHECK_INT(lab_limit(r, 0, "loss", 0, 2, +1), STATS_NOT_REPRODUCED);
+    CHECK_INT(strlen(lab_format(r, "%01000d", 1)), 1000);
+    CHECK(lab_round(0.123456, 3) == 0.123 && isnan(lab_round((double)NAN, 3)));
+    return lab_save(r, f, "page");
+}
+
+static const lab_arm arms[2] = {{"first", "the first", 1, 0}, {"second", "the second", 1, 3}};
+static lab_program program = {"00_test", "0.0", "?", "settings", 1, 0, arms, 2, NULL, run, report};
+
+/* lab_main with its output in a folder of the tests' own. */
+static int experiment(char *option, char *value)
+{
+    char out[PATH_SIZE], runs[PATH_SIZE], *argv[12];
+    int argc = 0, status, old, silent = open("/dev/null", O_WRONLY);
+    argv[argc++] = "00_test";
+    argv[argc++] = "--out";
+    argv[argc++] = in_folder(out, "out");
+    argv[argc++] = "--runs";
+    argv[argc++] = in_folder(runs, "runs");
+    argv[argc++] = "--quiet";
+    if (option) argv[argc++] = option;
+    if (value) argv[argc++] = value;
+    argv[argc] = NULL;
+    (void)fflush(stdout);
+    old = dup(1);
+    (void)dup2(silent, 1);
+    status = lab_main(&program, argc, argv);
+    (void)fflush(stdout);
+    (void)dup2(old, 1);
+    (void)close(old);
+    (void)close(silent);
+    return status;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static void test_all_runs_once(void)
+{
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK_INT(runs_so_far(), 8);
+    CHECK(strstr(content("out/00_test.csv"), "# seeds: 11 12 13 14 15\n") != NULL);
+    CHECK(strstr(content("out/00_test.csv"), "\nsecond,13,loss,4,4.333333\n") != NULL);
+    CHECK(strstr(content("out/00_test_verdicts.csv"), ",reproduced,remark,") != NULL);
+    CHECK(strstr(content("out/00_test_verdicts.csv"), "\ncheck,\"\",the check,") != NULL);
+    CHECK(*content("out/00_test_page.png") != 0);
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK_INT(runs_so_far(), 8);
+}
+
+static void test_missing_and_cut_runs_again(void)
+{
+    char path[PATH_SIZE], table[TEXT_MAX];
+    struct stat whole;
+    (void)snprintf(table, sizeof table, "%s", content("out/00_test.csv"));
+    CHECK(unlink(in_folder(path, "runs/00_test/first_seed12.csv")) == 0);
+    CHECK(stat(in_folder(path, "runs/00_test/second_seed11.csv"), &whole) == 0);
+    CHECK(truncate(path, whole.st_size - 30) ==
+          0); /* some rows are gone, perhaps at a line's end */
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK_INT(runs_so_far(), 10);
+    CHECK_STR(content("out/00_test.csv"), table);
+}
+
+/* The last number loses digits: still a row of three cells. */
+static void test_a_cut_number_runs_again(void)
+{
+    const size_t before = runs_so_far();
+    char path[PATH_SIZE], table[TEXT_MAX];
+    struct stat whole;
+    (void)snprintf(table, sizeof table, "%s", content("out/00_test.csv"));
+    CHECK(stat(in_folder(path, "runs/00_test/first_seed12.csv"), &whole) == 0);
+    CHECK(truncate(path, whole.st_size - 3) == 0);
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK_INT(runs_so_far(), before + 1);
+    CHECK_STR(content("out/00_test.csv"), table);
+}
+
+/* As many rows as there should be, but one is no number: it must not stop the experiment for
+   ever. */
+static void test_a_damaged_run_runs_again(void)
+{
+    const size_t before = runs_so_far();
+    char path[PATH_SIZE], table[TEXT_MAX];
+    size_t i;
+    (void)snprintf(table, sizeof table, "%s", content("out/00_test.csv"));
+    in_folder(path, "runs/00_test/first_seed12.csv");
+    for (i = 0; i < 2; i++) {
+        char text[TEXT_MAX];
+        char *at;
+        (void)snprintf(text, sizeof text, "%s", content("runs/00_test/first_seed12.csv"));
+        at = i == 0 ? text + strlen(text) - 2 : strstr(text, "\nseries,x,y");
+        if (!CHECK(at != NULL)) return;
+        memcpy(at, i == 0 ? "x" : "\nSer", i == 0 ? 1 : 4);
+        CHECK(files_write(path, text, strlen(text), NULL) == 0);
+        CHECK_INT(experiment(NULL, NULL), 0);
+        CHECK_INT(runs_so_far(), before + i + 1);
+        CHECK_STR(content("out/00_test.csv"), table);
+    }
+}
+
+static void test_nothing_runs_where_nothing_can_be_written(void)
+{
+    const size_t before = runs_so_far();
+    char out[PATH_SIZE], path[PATH_SIZE];
+    CHECK(unlink(in_folder(path, "runs/00_test/first_seed12.csv")) == 0);
+    CHECK_INT(experiment("--out", in_folder(out, "count/below a file")), 1);
+    CHECK_INT(experiment("--out", in_folder(out, "out/page.png")), 2);
+    CHECK_INT(runs_so_far(), before);
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK_INT(runs_so_far(), before + 1);
+}
+
+/* A pass without MNIST must not cost the runs with it. */
+static void test_runs_on_other_data_have_their_folder(void)
+{
+    const size_t before = runs_so_far();
+    char path[PATH_SIZE];
+    struct stat at;
+    program.uses = LAB_USES_DATA;
+    CHECK_INT(experiment("--data", "synthetic"), 0);
+    CHECK_INT(runs_so_far(), before + 8);
+    CHECK(stat(in_folder(path, "runs/00_test_synthetic/first_seed12.csv"), &at) == 0);
+    program.uses = 0;
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK_INT(runs_so_far(), before + 8);
+}
+
+/* A table speaks for one build; the file of another one does not get into it unseen. */
+static void test_a_foreign_run_is_not_joined(void)
+{
+    char path[PATH_SIZE];
+    meddle = 1;
+    CHECK(unlink(in_folder(path, "runs/00_test/second_seed13.csv")) == 0);
+    CHECK_INT(experiment(NULL, NULL), 1);
+    meddle = 0;
+    CHECK_INT(experiment(NULL, NULL), 0);
+}
+
+static void test_other_settings_run_again(void)
+{
+    const size_t before = runs_so_far();
+    program.revision = 2;
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK_INT(runs_so_far(), before + 8);
+    program.settings = "other settings";
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK_INT(runs_so_far(), before + 16);
+    CHECK(strstr(content("out/00_test.csv"), "# settings: other settings\n") != NULL);
+}
+
+static void test_redrawn_without_runs(void)
+{
+    const size_t before = runs_so_far();
+    char verdicts[TEXT_MAX], path[PATH_SIZE], from[PATH_SIZE];
+    (void)snprintf(verdicts, sizeof verdicts, "%s", content("out/00_test_verdicts.csv"));
+    CHECK(rename(in_folder(path, "out/00_test.csv"), in_folder(from, "kept.csv")) == 0);
+    CHECK(unlink(in_folder(path, "out/00_test_verdicts.csv")) == 0);
+    CHECK_INT(experiment("--from", from), 0);
+    CHECK_INT(runs_so_far(), before);
+    CHECK_STR(content("out/00_test_verdicts.csv"), verdicts);
+}
+
+static void test_other_data_do_not_count(void)
+{
+    char table[TEXT_MAX], from[PATH_SIZE];
+    const int n =
+        snprintf(table, sizeof table, "# data: MNIST 0123456789abcdef\n%s", content("kept.csv"));
+    CHECK(n > 0 && n < TEXT_MAX);
+    CHECK(files_write(in_folder(from, "other.csv"), table, (size_t)n, NULL) == 0);
+    CHECK_INT(experiment("--from", from), 0);
+    CHECK(strstr(content("out/00_test_verdicts.csv"), ",not counted: not the data of MNIST,"));
+    CHECK(strstr(content("out/00_test_verdicts.csv"), ",reproduced,") == NULL);
+}
+
+static void test_a_table_of_another_program(void)
+{
+    char from[PATH_SIZE];
+    const char *foreign = "# program: 99_other\narm,seed,series,x,y\nfirst,11,loss,0,1\n";
+    const char *unknown = "# program: 00_test\narm,seed,series,x,y\nthird,11,loss,0,1\n";
+    CHECK(files_write(in_folder(from, "bad.csv"), foreign, strlen(foreign), NULL) == 0);
+    CHECK_INT(experiment("--from", from), 1);
+    CHECK(files_write(from, unknown, strlen(unknown), NULL) == 0);
+    CHECK_INT(experiment("--from", from), 1);
+    CHECK_INT(experiment("--from", in_folder(from, "no such file.csv")), 1);
+}
+
+/* A table that lacks rows would be judged with the wrong pairs, or with a number that is not the
+   one that was recorded. */
+static void test_a_damaged_table(void)
+{
+    char from[PATH_SIZE], text[TEXT_MAX], *gap, *end;
+    (void)snprintf(text, sizeof text, "%s", content("kept.csv"));
+    in_folder(from, "damaged.csv");
+    CHECK(files_write(from, text, strlen(text), NULL) == 0);
+    CHECK_INT(experiment("--from", from), 0);
+    CHECK(files_write(from, text, strlen(text) - 1, NULL) == 0); /* the end of the last line */
+    CHECK_INT(experiment("--from", from), 1);
+    gap = strstr(text, "\nfirst,12,");
+    end = strstr(text, "\nfirst,13,");
+    if (!CHECK(gap && end)) return;
+    memmove(gap, end, strlen(end) + 1); /* the second seed of the first arm is gone */
+    CHECK(files_write(from, text, strlen(text), NULL) == 0);
+    CHECK_INT(experiment("--from", from), 1);
+}
+
+/* Seeds go through tables as numbers: beyond 2^53 two of them would be one. */
+static void test_seeds_out_of_range(void)
+{
+    const size_t before = runs_so_far();
+    CHECK_INT(experiment("--seed", "9007199254740992"), 2);
+    CHECK_INT(experiment("--seed", "18446744073709551615"), 2);
+    CHECK_INT(experiment("--seeds", "33"), 2);
+    CHECK_INT(experiment("--seeds", "0"), 2);
+    CHECK_INT(runs_so_far(), before);
+}
+
+static void test_a_path_that_is_too_long(void)
+{
+    const size_t before = runs_so_far();
+    char path[1100];
+    memset(path, 'p', sizeof path);
+    path[sizeof path - 1] = 0;
+    CHECK_INT(experiment("--runs", path), 1);
+    CHECK_INT(experiment("--out", path), 1);
+    CHECK_INT(runs_so_far(), before); /* it does not take hours to find out */
+}
+
+static void test_a_plan_runs_nothing(void)
+{
+    const size_t before = runs_so_far();
+    program.report = NULL; /* nor does it report */
+    CHECK_INT(experiment("--plan", NULL), 0);
+    CHECK_INT(runs_so_far(), before);
+    program.report = report;
+}
+
+static int report_quick(lab_report *r)
+{
+    CHECK(lab_quick(r) && !lab_counts(r));
+    lab_verdict(r, &claim, STATS_REPRODUCED, "", "%d", 1);
+    return 0;
+}
+
+static void test_quick_runs_do_not_count(void)
+{
+    const size_t before = runs_so_far();
+    program.report = report_quick;
+    CHECK_INT(experiment("--quick", NULL), 0);
+    program.report = report;
+    CHECK_INT(runs_so_far(), before + 4); /* two seeds */
+    CHECK(strstr(content("out/00_test_quick_verdicts.csv"), ",not counted: quick run,") != NULL);
+    CHECK(strstr(content("out/00_test_quick_verdicts.csv"), ",reproduced,") == NULL);
+    CHECK(strstr(content("out/00_test_verdicts.csv"), "quick") == NULL); /* the full ones stay */
+}
+
+static void test_a_failed_check_fails(void)
+{
+    check_holds = 0;
+    CHECK_INT(experiment(NULL, NULL), 1);
+    CHECK(strstr(content("out/00_test_verdicts.csv"), ",failed,") != NULL);
+    check_holds = 1;
+}
+
+static void test_a_failed_run_fails(void)
+{
+    fail_arm = 1;
+    program.revision = 3;
+    CHECK_INT(experiment(NULL, NULL), 1);
+    fail_arm = -1;
+    nothing = 1; /* the table would not even show that there was a run */
+    CHECK_INT(experiment(NULL, NULL), 1);
+    nothing = 0;
+    CHECK_INT(experiment(NULL, NULL), 0);
+}
+
+int main(void)
+{
+    const char *base = getenv("TMPDIR");
+    char command[PATH_SIZE];
+    (void)snprintf(folder, sizeof folder, "%.90s/test_lab_XXXXXX", base && *base ? base : "/tmp");
+    if (!mkdtemp(folder)) {
+        fprintf(stderr, "test_lab: cannot make the folder %s\n", folder);
+        return 1;
+    }
+    RUN(test_all_runs_once);
+    RUN(test_missing_and_cut_runs_again);
+    RUN(test_a_cut_number_runs_again);
+    RUN(test_a_damaged_run_runs_again);
+    RUN(test_nothing_runs_where_nothing_can_be_written);
+    RUN(test_runs_on_other_data_have_their_folder);
+    RUN(test_a_foreign_run_is_not_joined);
+    RUN(test_other_settings_run_again);
+    RUN(test_redrawn_without_runs);
+    RUN(test_other_data_do_not_count);
+    RUN(test_a_table_of_another_program);
+    RUN(test_a_damaged_table);
+    RUN(test_seeds_out_of_range);
+    RUN(test_a_path_that_is_too_long);
+    RUN(test_a_plan_runs_nothing);
+    RUN(test_quick_runs_do_not_count);
+    RUN(test_a_failed_check_fails);
+    RUN(test_a_failed_run_fails);
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (system(command) != 0) fprintf(stderr, "test_lab: %s stays\n", folder);
+    return test_report("lab");
+}

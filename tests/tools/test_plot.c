@@ -1,0 +1,889 @@
+/* test_plot.c - the figures: a fingerprint of every capability, and properties that a picture of
+   data must have whatever it shows. Link with the implementations of examples/plot.h, files.h,
+   stroke_font.h and stb_image_write.h.
+
+   `test_plot --print` prints the table of fingerprints; `test_plot --write DIR` also writes every
+   scene as DIR/NAME.png, to look at what changed. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* mkdtemp, opendir */
+#endif
+#include "plot.h"
+#include "files.h"
+#include "test.h"
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define N 60
+
+static const double nan_value = (double)NAN;
+static const double inf_value = (double)INFINITY;
+
+/* ---- data: polynomials and integers only, the same on every machine ------------------------- */
+
+static double ramp(int i) /* 0..1 */
+{
+    return (double)i / (N - 1);
+}
+
+static double bump(int i, double middle, double width) /* a smooth hill without exp */
+{
+    double d = (ramp(i) - middle) / width;
+    return 1 / (1 + d * d * d * d);
+}
+
+static double wiggle(int i, int k) /* deterministic noise in -0.5..0.5 */
+{
+    unsigned h = (unsigned)i * 2654435761u + (unsigned)k * 40503u;
+    h ^= h >> 15;
+    h *= 2246822519u;
+    return (double)((h >> 8) & 0xFFFFu) / 65535.0 - 0.5;
+}
+
+/* ---- scenes: one capability each, small ----------------------------------------------------- */
+
+static plot_figure *page(void)
+{
+    plot_figure *f = plot_new(320, 240);
+    plot_scale(f, 1.9);
+    return f;
+}
+
+static plot_panel *only_panel(plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_axis_x(p, "step", PLOT_LINEAR);
+    plot_axis_y(p, "value", PLOT_LINEAR);
+    return p;
+}
+
+static void scene_lines(plot_figure *f)
+{
+    plot_panel *p = only_panel(f);
+    double x[N], y[N];
+    static const char *const name[4] = {"solid", "dashed", "dash-dot", "dotted"};
+    int i, k;
+    for (k = 0; k < 4; k++) {
+        for (i = 0; i < N; i++) {
+            x[i] = i;
+            y[i] = k + bump(i, 0.2 + 0.2 * k, 0.2);
+        }
+        plot_line(p, name[k], x, y, N, plot_look(k));
+    }
+}
+
+static void scene_gaps(plot_figure *f)
+{
+    plot_panel *p = only_panel(f);
+    double x[N], y[N], sd[N];
+    int i;
+    for (i = 0; i < N; i++) {
+        x[i] = i;
+        y[i] = i % 20 == 7 ? nan_value : i % 20 == 9 ? inf_value : bump(i, 0.5, 0.3);
+        sd[i] = 0.1;
+    }
+    plot_mean_band(p, "with gaps", x, y, sd, N, plot_solid(PLOT_BLUE));
+}
+
+static void scene_bands(plot_figure *f)
+{
+    plot_panel *p = only_panel(f);
+    double x[N], y[N], sd[N];
+    int i, k;
+    for (k = 0; k < 2; k++) {
+        for (i = 0; i < N; i++) {
+            x[i] = i;
+            y[i] = 2 - (k + 1) * ramp(i) + 0.1 * wiggle(i, k);
+            sd[i] = 0.2 * (1.2 - ramp(i));
+        }
+        plot_mean_band(p, k ? "batch norm" : "standard", x, y, sd, N,
+                       k ? plot_dashed(PLOT_BLUE) : plot_solid(PLOT_VERMILLION));
+        plot_line(p, NULL, x, y, N, plot_thin(PLOT_GREY));
+    }
+    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
+}
+
+static void scene_percentiles(plot_figure *f)
+{
+    static const char *const name[5] = {"5 %", "15 %", "50 %", "85 %", "95 %"};
+    plot_panel *p = only_panel(f);
+    double x[N], q[5 * N];
+    int i, k;
+    for (i = 0; i < N; i++) {
+        x[i] = i;
+        for (k = 0; k < 5; k++) q[k * N + i] = (k - 2) * (0.5 + ramp(i)) + wiggle(i, 0);
+    }
+    plot_percentiles(p, "unit 21", x, q, 5, N, name, plot_solid(PLOT_GREEN));
+}
+
+static void scene_log(plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    double x[24], y[24], lo[24], hi[24];
+    int i;
+    for (i = 0; i < 24; i++) {
+        x[i] = ldexp(1, i - 6);
+        y[i] = 1 / (x[i] + 0.01);
+        lo[i] = y[i] - 0.02; /* falls below zero: the band must reach the bottom */
+        hi[i] = 2 * y[i];
+    }
+    plot_axis_x(p, "step size α", PLOT_LOG10);
+    plot_axis_y(p, "loss", PLOT_LOG10);
+    plot_line(p, "GD", x, y, 24, plot_solid(PLOT_BLUE));
+    plot_band(p, "GD", x, lo, hi, 24, plot_solid(PLOT_BLUE));
+    plot_hline(p, 1, "no change", plot_dashed(PLOT_AUTO));
+}
+
+static void scene_log2(plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    double x[8], y[8], lo[8], hi[8];
+    int i;
+    for (i = 0; i < 8; i++) {
+        x[i] = ldexp(1, i + 1);
+        y[i] = 3 + 8 / x[i];
+        lo[i] = y[i] - 0.4;
+        hi[i] = y[i] + 0.6;
+    }
+    plot_axis_x(p, "batch size", PLOT_LOG2);
+    plot_axis_y(p, "error (%)", PLOT_LINEAR);
+    plot_errorbars(p, "batch norm", x, y, lo, hi, 8, plot_marked(PLOT_AUTO, PLOT_SQUARE));
+}
+
+static void scene_histogram(plot_figure *f)
+{
+    plot_panel *p = only_panel(f);
+    double edges[N + 1], h[N];
+    int i, k;
+    for (k = 0; k < 2; k++) {
+        for (i = 0; i <= N; i++) edges[i] = -4 + 8 * (double)i / N;
+        for (i = 0; i < N; i++) h[i] = bump(i, 0.4 + 0.2 * k, 0.1 + 0.1 * k) / (1 + k);
+        plot_hist(p, k ? "none" : "BN", edges, h, N, k ? plot_dashed(PLOT_AUTO) : plot_look(0));
+    }
+}
+
+static void scene_ridges(plot_figure *f)
+{
+    static const char *const name[6] = {"0", "100", "200", "300", "400", "500"};
+    plot_panel *p = only_panel(f);
+    double x[N], y[N];
+    int i, k;
+    for (k = 0; k < 6; k++) {
+        for (i = 0; i < N; i++) {
+            x[i] = i;
+            y[i] = bump(i, 0.3 + 0.07 * k, 0.12 + 0.02 * k);
+        }
+        plot_ridge(p, name[k], x, y, N, plot_solid(PLOT_AUTO));
+    }
+}
+
+static void scene_bars(plot_figure *f)
+{
+    static const char *const name[3] = {"ReLU", "sigmoid", "tanh"};
+    static const double a[3] = {0.95, 0.92, 0.94}, b[3] = {0.93, -0.2, 0.9},
+                        e[3] = {0.02, 0.1, 0.03};
+    plot_panel *p = only_panel(f);
+    plot_categories(p, name, 3);
+    plot_bars(p, "BN", a, e, 3, plot_solid(PLOT_BLUE));
+    plot_bars(p, "none", b, e, 3, plot_solid(PLOT_VERMILLION));
+    plot_bar_values(p, 2);
+}
+
+static void scene_heat(plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 0, 0, 1, 1), *q = plot_add(f, 1, 0, 1, 1);
+    double v[12 * 20];
+    int i;
+    for (i = 0; i < 240; i++) v[i] = wiggle(i, 1) * (1 + i / 20);
+    v[25] = nan_value;
+    plot_heat(p, v, 12, 20, 0, 20, 0, 12, PLOT_DIVERGING, 0, 0);
+    plot_colorbar(p, "∂L");
+    for (i = 0; i < 240; i++) v[i] = (i % 20) * (i / 20);
+    plot_heat(q, v, 12, 20, 0, 20, 12, 0, PLOT_SEQUENTIAL, 0, 0);
+    plot_colorbar(q, NULL);
+}
+
+static void scene_heat_small_cells(plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    static double v[500 * 700];
+    int i;
+    for (i = 0; i < 500 * 700; i++) v[i] = (i % 700) * 0.01 + wiggle(i, 3);
+    plot_heat(p, v, 500, 700, 0, 1, 0, 1, PLOT_SEQUENTIAL, 0, 7);
+}
+
+static void scene_regions(plot_figure *f)
+{
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    int cls[20 * 20], i, k;
+    double x[20], y[20];
+    for (i = 0; i < 400; i++) {
+        int u = i % 20 - 9, v = i / 20 - 9;
+        cls[i] = u * u + v * v < 30 ? 0 : u > v ? 1 : 2;
+    }
+    plot_regions(p, cls, 20, 20, -1, 1, -1, 1, NULL, 0);
+    plot_aspect(p, 1);
+    plot_frame(p, PLOT_BOX);
+    for (k = 0; k < 3; k++) {
+        for (i = 0; i < 20; i++) {
+            x[i] = wiggle(i, k) + 0.3 * (k - 1);
+            y[i] = wiggle(i, k + 9);
+        }
+        plot_scatter(p,
+                     k == 0   ? "0"
+                     : k == 1 ? "1"
+                              : "2",
+                     x, y, 20, plot_marked(PLOT_AUTO, PLOT_CIRCLE + k));
+    }
+}
+
+static void scene_markers(plot_figure *f)
+{
+    plot_panel *p = only_panel(f);
+    double x[6], y[6];
+    int i, k;
+    for (k = PLOT_CIRCLE; k <= PLOT_RING; k++) {
+        for (i = 0; i < 6; i++) {
+            x[i] = i;
+            y[i] = k;
+        }
+        plot_scatter(p, NULL, x, y, 6, plot_marked(PLOT_AUTO, k));
+    }
+}
+
+static void scene_notes(plot_figure *f)
+{
+    plot_panel *p = only_panel(f);
+    double x[N], y[N];
+    plot_style s = plot_solid(PLOT_PURPLE);
+    int i;
+    for (i = 0; i < N; i++) {
+        x[i] = i;
+        y[i] = 1 + i / 20;
+    }
+    s.step = 1;
+    plot_line(p, NULL, x, y, N, s);
+    plot_span_x(p, 20, 40, plot_solid(PLOT_ORANGE));
+    plot_span_y(p, 1.5, 1.8, plot_solid(PLOT_AUTO));
+    plot_vline(p, 30, "lr / 10", plot_dotted(PLOT_AUTO));
+    plot_text(p, 10, 1, "left", PLOT_LEFT | PLOT_ABOVE, PLOT_AUTO);
+    plot_text_in(p, 1, 0, "corner", PLOT_RIGHT | PLOT_ABOVE, PLOT_BLUE);
+    plot_note(p, 40, 3, 0.3, 0.9, "jump", PLOT_VERMILLION);
+}
+
+static void scene_direct(plot_figure *f)
+{
+    plot_panel *p = only_panel(f);
+    double x[N], y[N];
+    static const char *const name[3] = {"one", "two", "three"};
+    int i, k;
+    for (k = 0; k < 3; k++) {
+        for (i = 0; i < N; i++) {
+            x[i] = 1000.0 * i;
+            y[i] = ramp(i) * (1 + 0.02 * k);
+        }
+        plot_line(p, name[k], x, y, N, plot_solid(PLOT_AUTO));
+    }
+    plot_legend(p, PLOT_LEGEND_DIRECT);
+}
+
+static void scene_page(plot_figure *f)
+{
+    double x[N], y[N], wide[2] = {1.5, 1};
+    plot_panel *p[2][2];
+    int i, r, c;
+    plot_title(f, "A title long enough to need two lines");
+    plot_subtitle(f, "synthetic data, σ^2 = 1");
+    plot_footer(f, "examples/a_b --seed 1");
+    plot_widths(f, wide, 2);
+    plot_letters(f);
+    plot_shared_legend(f);
+    for (r = 0; r < 2; r++) {
+        for (c = 0; c < 2; c++) {
+            p[r][c] = plot_add(f, r, c, 1, 1);
+            for (i = 0; i < N; i++) {
+                x[i] = i;
+                y[i] = (r + 1) * bump(i, 0.3 + 0.4 * c, 0.3);
+            }
+            plot_line(p[r][c], "one", x, y, N, plot_look(0));
+            plot_axis_x(p[r][c], "x", PLOT_LINEAR);
+            plot_heading(p[r][c], "panel");
+            if (r || c) plot_share_y(p[r][c], p[0][0]);
+            if (r == 0) plot_hide_x(p[r][c]);
+            if (c == 1) plot_hide_y(p[r][c]);
+        }
+    }
+}
+
+static void scene_images(plot_figure *f)
+{
+    static const char *const caption[6] = {"0", "1", NULL, "3", "a long caption", "5"};
+    unsigned char grey[6 * 64];
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    int i;
+    for (i = 0; i < 6 * 64; i++) grey[i] = (unsigned char)(i * 7 % 256);
+    plot_images(p, grey, 6, 8, 8, 3, caption, 0);
+    plot_heading(p, "digits");
+}
+
+static void scene_table(plot_figure *f)
+{
+    static const char *const cell[9] = {"claim", "measured", "verdict", "B.1", "0.31",
+                                        "yes",   "B.2",      "−4",      NULL};
+    plot_panel *p = plot_add(f, 0, 0, 1, 1), *q = plot_add(f, 1, 0, 1, 1);
+    plot_table(p, cell, 3, 3, "lrc");
+    plot_paragraph(q,
+                   "Words that are wrapped to the width of the panel.\n- an item\n\nA paragraph.");
+}
+
+static void scene_corner_cases(plot_figure *f)
+{
+    double x[3] = {1, 2, 3}, flat[3] = {5, 5, 5}, none[3], one = 2;
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    none[0] = none[1] = nan_value;
+    none[2] = inf_value;
+    plot_line(p, "empty", x, flat, 0, plot_solid(PLOT_AUTO));
+    p = plot_add(f, 0, 1, 1, 1);
+    plot_line(p, "flat", x, flat, 3, plot_solid(PLOT_AUTO));
+    p = plot_add(f, 1, 0, 1, 1);
+    plot_line(p, "none", x, none, 3, plot_solid(PLOT_AUTO));
+    p = plot_add(f, 1, 1, 1, 1);
+    plot_line(p, "one", &one, &one, 1, plot_solid(PLOT_AUTO));
+}
+
+typedef struct scene {
+    const char *name;
+    void (*draw)(plot_figure *f);
+    uint64_t hash; /* FNV-1a of width * height * 3 bytes */
+} scene;
+
+#define HASH(hi, lo) (((uint64_t)hi << 32) | lo)
+
+static const scene scenes[] = {
+    {"lines", scene_lines, HASH(0x6D19D4F1u, 0x7F93BD64u)},
+    {"gaps", scene_gaps, HASH(0xAA7F5E8Du, 0x04C456A6u)},
+    {"bands", scene_bands, HASH(0x6313E812u, 0x19A555F5u)},
+    {"percentiles", scene_percentiles, HASH(0x470308F6u, 0xEA842EA2u)},
+    {"log", scene_log, HASH(0xA505E9B5u, 0x616D1143u)},
+    {"log2", scene_log2, HASH(0x5ACFF5ADu, 0x75BBD320u)},
+    {"histogram", scene_histogram, HASH(0x21F09D39u, 0x3C32C943u)},
+    {"ridges", scene_ridges, HASH(0xFD97C736u, 0xFF43BFE6u)},
+    {"bars", scene_bars, HASH(0x421E3A50u, 0x2955CD8Fu)},
+    {"heat", scene_heat, HASH(0x32ACB8FCu, 0xFC0F2D75u)},
+    {"heat_small_cells", scene_heat_small_cells, HASH(0x813DE129u, 0x430E6522u)},
+    {"regions", scene_regions, HASH(0x3CA22844u, 0xE6FE6162u)},
+    {"markers", scene_markers, HASH(0x0352CBD6u, 0x2569FD20u)},
+    {"notes", scene_notes, HASH(0xA5CA6E9Du, 0xEE3D965Cu)},
+    {"direct", scene_direct, HASH(0xDA781198u, 0xC8B0A924u)},
+    {"page", scene_page, HASH(0xA356D40Eu, 0x05AC8F3Du)},
+    {"images", scene_images, HASH(0x6CE0192Eu, 0xB60C8E4Bu)},
+    {"table", scene_table, HASH(0x47D12DC7u, 0x6A49AA30u)},
+    {"corner_cases", scene_corner_cases, HASH(0x3A3A8187u, 0x98D9D0D4u)},
+};
+
+#define SCENES (sizeof scenes / sizeof *scenes)
+
+static uint64_t fingerprint(void (*draw)(plot_figure *f))
+{
+    plot_figure *f = page();
+    int w = 0, h = 0;
+    const unsigned char *px;
+    uint64_t hash = 0;
+    draw(f);
+    px = plot_pixels(f, &w, &h);
+    CHECK_STR(plot_error(f), "");
+    CHECK(px != NULL && w == 320 && h == 240);
+    if (px) hash = files_hash(FILES_HASH_INIT, px, (size_t)w * (size_t)h * 3);
+    plot_free(f);
+    return hash;
+}
+
+static void test_fingerprints(void)
+{
+    size_t i;
+    for (i = 0; i < SCENES; i++) {
+        uint64_t h = fingerprint(scenes[i].draw);
+        if (!CHECK(h == scenes[i].hash)) printf("    scene %s\n", scenes[i].name);
+    }
+}
+
+static void test_twice_the_same(void)
+{
+    CHECK(fingerprint(scene_page) == fingerprint(scene_page));
+    CHECK(fingerprint(scene_regions) == fingerprint(scene_regions));
+}
+
+/* ---- looking at pixels ---------------------------------------------------------------------- */
+
+static int darkest(const unsigned char *px, int w, const double *box, double margin)
+{
+    int x, y, least = 255;
+    for (y = (int)(box[1] + margin); y < (int)(box[3] - margin); y++) {
+        for (x = (int)(box[0] + margin); x < (int)(box[2] - margin); x++) {
+            const unsigned char *p = px + 3 * ((size_t)y * (size_t)w + (size_t)x);
+            int v = p[0] < p[1] ? p[0] : p[1];
+            v = v < p[2] ? v : p[2];
+            least = v < least ? v : least;
+        }
+    }
+    return least;
+}
+
+/* Three lines with bands; `pattern` says which corners they leave free. */
+static plot_figure *legend_case(int pattern, int where, plot_panel **panel)
+{
+    plot_figure *f = plot_new(800, 600);
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    double x[N], y[N], lo[N], hi[N];
+    int i, k;
+    for (k = 0; k < 3; k++) {
+        for (i = 0; i < N; i++) {
+            double t = ramp(i), rising = 0.3 * k + t, falling = 0.3 * k + 1 - t;
+            double valley = 4 * (t - 0.5) * (t - 0.5) + 0.1 * k;
+            x[i] = i;
+            y[i] = pattern == 0   ? rising
+                   : pattern == 1 ? falling
+                   : pattern == 2 ? valley
+                   : pattern == 3 ? -valley
+                                  : wiggle(i, k); /* fills everything */
+            lo[i] = y[i] - 0.05;
+            hi[i] = y[i] + 0.05;
+        }
+        plot_line(p,
+                  k == 0   ? "standard"
+                  : k == 1 ? "batch norm"
+                           : "layer norm",
+                  x, y, N, plot_look(k));
+        plot_band(p, NULL, x, lo, hi, N, plot_look(k));
+    }
+    plot_grid(p, PLOT_GRID_NONE);
+    plot_legend(p, where);
+    *panel = p;
+    return f;
+}
+
+static void test_legend_covers_no_data(void)
+{
+    int pattern, w, h;
+    for (pattern = 0; pattern < 5; pattern++) {
+        plot_panel *p, *q;
+        plot_figure *f = legend_case(pattern, PLOT_LEGEND_AUTO, &p), *g;
+        double box[4], axes[4];
+        const unsigned char *bare;
+        CHECK(plot_pixels(f, &w, &h) != NULL);
+        CHECK_INT(plot_legend_box(p, box), 0);
+        CHECK_INT(plot_axes_box(p, axes), 0);
+        if (pattern == 4) { /* no room inside: it must be outside, and on the page */
+            CHECK(box[0] >= axes[2] || box[3] <= axes[1]);
+            CHECK(box[0] >= 0 && box[1] >= 0 && box[2] <= w && box[3] <= h);
+        } else {
+            CHECK(box[0] >= axes[0] && box[2] <= axes[2] && box[1] >= axes[1] && box[3] <= axes[3]);
+            g = legend_case(pattern, PLOT_LEGEND_NONE, &q);
+            bare = plot_pixels(g, &w, &h);
+            CHECK(bare != NULL);
+            CHECK_INT(plot_legend_box(q, box), -1);
+            CHECK_INT(plot_legend_box(p, box), 0);
+            if (bare) CHECK_INT(darkest(bare, w, box, 0), 255);
+            plot_free(g);
+        }
+        plot_free(f);
+    }
+}
+
+static void test_legend_outside_and_above(void)
+{
+    plot_panel *p;
+    double box[4], axes[4];
+    plot_figure *f = legend_case(0, PLOT_LEGEND_RIGHT, &p);
+    CHECK(plot_pixels(f, NULL, NULL) != NULL);
+    CHECK(plot_legend_box(p, box) == 0 && plot_axes_box(p, axes) == 0);
+    CHECK(box[0] >= axes[2] && box[2] <= 800);
+    plot_free(f);
+    f = legend_case(0, PLOT_LEGEND_ABOVE, &p);
+    CHECK(plot_pixels(f, NULL, NULL) != NULL);
+    CHECK(plot_legend_box(p, box) == 0 && plot_axes_box(p, axes) == 0);
+    CHECK(box[3] <= axes[1] && box[1] >= 0);
+    plot_free(f);
+}
+
+/* Nothing is cut off: the outermost pixels of the page stay white. */
+static void test_nothing_is_clipped(void)
+{
+    size_t i;
+    int side;
+    for (i = 0; i < SCENES; i++) {
+        plot_figure *f = page();
+        int w = 0, h = 0;
+        const unsigned char *px;
+        scenes[i].draw(f);
+        px = plot_pixels(f, &w, &h);
+        for (side = 0; px && side < 4; side++) {
+            double box[4];
+            box[0] = side == 1 ? w - 2 : 0;
+            box[1] = side == 3 ? h - 2 : 0;
+            box[2] = side == 0 ? 2 : w;
+            box[3] = side == 2 ? 2 : h;
+            if (!CHECK_INT(darkest(px, w, box, 0), 255)) {
+                printf("    scene %s, side %d\n", scenes[i].name, side);
+            }
+        }
+        plot_free(f);
+    }
+}
+
+static void test_panels_align(void)
+{
+    plot_figure *f = plot_new(900, 700);
+    plot_panel *a = plot_add(f, 0, 0, 1, 1), *b = plot_add(f, 1, 0, 1, 1),
+               *c = plot_add(f, 0, 1, 1, 1);
+    double x[2] = {0, 1}, small[2] = {0, 1}, large[2] = {0, 90000}, p[4], q[4], r[4];
+    plot_line(a, NULL, x, small, 2, plot_solid(PLOT_AUTO));
+    plot_line(b, NULL, x, large, 2, plot_solid(PLOT_AUTO));
+    plot_line(c, NULL, x, large, 2, plot_solid(PLOT_AUTO));
+    plot_axis_x(c, "with a label", PLOT_LINEAR);
+    plot_heading(c, "with a heading");
+    CHECK(plot_pixels(f, NULL, NULL) != NULL);
+    CHECK(plot_axes_box(a, p) == 0 && plot_axes_box(b, q) == 0 && plot_axes_box(c, r) == 0);
+    CHECK(p[0] == q[0] && p[2] == q[2]); /* one column */
+    CHECK(p[1] == r[1] && p[3] == r[3]); /* one row */
+    plot_free(f);
+}
+
+static int row_ink(const double *y,
+                   int column) /* coloured pixels in a column of a wide line plot */
+{
+    plot_figure *f = plot_new(700, 300);
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    double x[7] = {0, 1, 2, 3, 4, 5, 6}, box[4];
+    const unsigned char *px;
+    int w, h, row, n = 0, at;
+    plot_line(p, NULL, x, y, 7, plot_solid(PLOT_VERMILLION));
+    plot_range_x(p, 0, 6);
+    plot_range_y(p, 0, 2);
+    plot_grid(p, PLOT_GRID_NONE);
+    px = plot_pixels(f, &w, &h);
+    CHECK(px != NULL && plot_axes_box(p, box) == 0);
+    at = (int)(box[0] + (column + 0.5) / 6 * (box[2] - box[0]));
+    for (row = (int)box[1]; px && row < (int)box[3] - 3; row++) {
+        const unsigned char *q = px + 3 * ((size_t)row * (size_t)w + (size_t)at);
+        n += q[0] > q[2] + 60;
+    }
+    plot_free(f);
+    return n;
+}
+
+static void test_gaps(void)
+{
+    double whole[7] = {1, 1, 1, 1, 1, 1, 1}, gap[7] = {1, 1, 1, 0, 1, 1, 1};
+    int i;
+    for (i = 0; i < 6; i++) CHECK(row_ink(whole, i) > 0);
+    gap[3] = nan_value;
+    for (i = 0; i < 6; i++) CHECK((row_ink(gap, i) > 0) == (i != 2 && i != 3));
+    gap[3] = -inf_value;
+    for (i = 0; i < 6; i++) CHECK((row_ink(gap, i) > 0) == (i != 2 && i != 3));
+    gap[3] = 1e300; /* finite, far outside: two steep lines, clipped */
+    CHECK(row_ink(gap, 1) > 0 && row_ink(gap, 4) > 0);
+}
+
+/* Enormous, tiny and reversed ranges must be drawn without trouble. */
+static void test_wild_numbers(void)
+{
+    static const double big[6] = {1e308, -1e308, 1e300, 5e-324, 1e-300, 0};
+    double x[6];
+    int i, k, scale;
+    for (k = 0; k < 6; k++) {
+        for (scale = PLOT_LINEAR; scale <= PLOT_LOG2; scale++) {
+            plot_figure *f = plot_new(200, 160);
+            plot_panel *p = plot_add(f, 0, 0, 1, 1);
+            for (i = 0; i < 6; i++) x[i] = big[(i + k) % (k + 1)];
+            plot_axis_x(p, "x", scale);
+            plot_axis_y(p, "y", scale);
+            plot_line(p, "a", x, big, 6, plot_look(1));
+            plot_mean_band(p, "b", big, x, big, 6, plot_look(k));
+            plot_hist(p, "c", big, x, 5, plot_look(k));
+            plot_bars(p, "d", big, x, 6, plot_look(k));
+            plot_heat(p, big, 2, 3, 0, 1, 0, 1, PLOT_DIVERGING, 0, 0);
+            plot_colorbar(p, NULL);
+            plot_ridge(p, "e", big, x, 6, plot_solid(PLOT_AUTO));
+            CHECK(plot_pixels(f, NULL, NULL) != NULL);
+            CHECK_STR(plot_error(f), "");
+            plot_free(f);
+        }
+    }
+}
+
+/* ---- ticks ---------------------------------------------------------------------------------- */
+
+static int is_nice(double step) /* 1, 2 or 5 times a power of ten */
+{
+    while (step > 9.999) step /= 10;
+    while (step < 0.9999) step *= 10;
+    return fabs(step - 1) < 1e-6 || fabs(step - 2) < 1e-6 || fabs(step - 5) < 1e-6;
+}
+
+static void test_linear_ticks(void)
+{
+    int i, k, most, n;
+    double at[64];
+    for (i = 0; i < 3000; i++) {
+        double span = ldexp(1 + wiggle(i, 1), i % 60 - 30), lo = wiggle(i, 2) * span * (i % 7);
+        double hi = lo + span;
+        most = 2 + i % 11;
+        n = plot_nice_ticks(lo, hi, PLOT_LINEAR, most, at);
+        CHECK(n >= 1 && n <= most);
+        for (k = 0; k < n; k++) CHECK(at[k] >= lo - 1e-6 * span && at[k] <= hi + 1e-6 * span);
+        for (k = 0; k + 1 < n; k++) CHECK(is_nice(at[k + 1] - at[k]));
+    }
+    n = plot_nice_ticks(0, 1, PLOT_LINEAR, 6, at);
+    CHECK_INT(n, 6);
+    CHECK(at[0] == 0 && at[1] == 0.2 && at[2] == 0.4 && at[3] == 0.6 && at[5] == 1);
+}
+
+static void test_log_ticks(void)
+{
+    double at[64];
+    int n = plot_nice_ticks(1e-6, 10, PLOT_LOG10, 10, at), k;
+    CHECK_INT(n, 8);
+    for (k = 0; k + 1 < n; k++) CHECK_NEAR(at[k + 1] / at[k], 10, 1e-9);
+    n = plot_nice_ticks(1e-30, 1e30, PLOT_LOG10, 6, at);
+    CHECK(n >= 2 && n <= 6);
+    n = plot_nice_ticks(1, 256, PLOT_LOG2, 12, at);
+    CHECK_INT(n, 9);
+    CHECK(at[0] == 1 && at[8] == 256);
+    n = plot_nice_ticks(0.3, 0.6, PLOT_LOG10, 6, at); /* within a decade: linear steps */
+    CHECK(n >= 2 && at[0] >= 0.3 && at[n - 1] <= 0.6 + 1e-12);
+}
+
+static void test_impossible_ticks(void)
+{
+    double at[64];
+    CHECK_INT(plot_nice_ticks(1, 1, PLOT_LINEAR, 5, at), 0);
+    CHECK_INT(plot_nice_ticks(2, 1, PLOT_LINEAR, 5, at), 0);
+    CHECK_INT(plot_nice_ticks(nan_value, 1, PLOT_LINEAR, 5, at), 0);
+    CHECK_INT(plot_nice_ticks(0, inf_value, PLOT_LINEAR, 5, at), 0);
+    CHECK_INT(plot_nice_ticks(0, 1, PLOT_LINEAR, 0, at), 0);
+    CHECK(plot_nice_ticks(0, 1000, PLOT_LINEAR, 1000, at) <= 64);
+}
+
+/* ---- colours -------------------------------------------------------------------------------- */
+
+static int luma(plot_color c)
+{
+    return (int)(299 * ((c >> 16) & 255u) + 587 * ((c >> 8) & 255u) + 114 * (c & 255u));
+}
+
+static void test_maps_are_monotone(void)
+{
+    int i;
+    for (i = 0; i < 255; i++) { /* so that a grey print shows the same order */
+        CHECK(luma(plot_map(PLOT_SEQUENTIAL, (i + 1) / 255.0)) >=
+              luma(plot_map(PLOT_SEQUENTIAL, i / 255.0)) - 400);
+        if (i < 127) {
+            CHECK(luma(plot_map(PLOT_DIVERGING, (i + 1) / 255.0)) >=
+                  luma(plot_map(PLOT_DIVERGING, i / 255.0)) - 400);
+        }
+    }
+    CHECK(plot_map(PLOT_SEQUENTIAL, -5) == plot_map(PLOT_SEQUENTIAL, 0));
+    CHECK(plot_map(PLOT_SEQUENTIAL, nan_value) == plot_map(PLOT_SEQUENTIAL, 0));
+    CHECK(luma(plot_map(PLOT_DIVERGING, 0.5)) > 240000);
+}
+
+/* ---- errors --------------------------------------------------------------------------------- */
+
+static void test_sizes(void)
+{
+    static const int bad[7][2] = {{0, 0},          {-5, 100},      {31, 100},
+                                  {100, 20000},    {16384, 16384}, {2147483647, 2147483647},
+                                  {-2147483647, 2}};
+    int i;
+    for (i = 0; i < 7; i++) {
+        plot_figure *f = plot_new(bad[i][0], bad[i][1]);
+        CHECK(f != NULL);
+        CHECK(strstr(plot_error(f), "size of the page") != NULL);
+        CHECK(plot_add(f, 0, 0, 1, 1) == NULL);
+        CHECK(plot_pixels(f, NULL, NULL) == NULL);
+        CHECK_INT(plot_save(f, "never.png"), -1);
+        plot_free(f);
+    }
+}
+
+static void test_first_error_stays(void)
+{
+    plot_figure *f = plot_new(300, 200);
+    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    double x[2] = {0, 1};
+    plot_range_x(p, 1, 1);
+    CHECK(strstr(plot_error(f), "range") != NULL);
+    plot_scale(f, -1);
+    plot_line(p, "a", x, x, 2, plot_solid(PLOT_AUTO));
+    plot_line(p, "a", NULL, x, 2, plot_solid(PLOT_AUTO));
+    CHECK(strstr(plot_error(f), "range") != NULL);
+    CHECK_INT(plot_save(f, "never.png"), -1);
+    CHECK(access("never.png", F_OK) != 0);
+    plot_free(f);
+}
+
+static void test_every_misuse_is_named(void)
+{
+    static const char *const words[12] = {"grid",   "grid",  "scale", "relative",
+                                          "range",  "ticks", "NULL",  "field",
+                                          "images", "table", "axis",  "log axis"};
+    double x[2] = {0, 1}, rel = -1;
+    int i;
+    for (i = 0; i < 12; i++) {
+        plot_figure *f = plot_new(300, 200);
+        plot_panel *p = plot_add(f, 0, 0, 1, 1);
+        if (i == 0) (void)plot_add(f, -1, 0, 1, 1);
+        if (i == 1) (void)plot_add(f, 0, 3, 1, 2147483647);
+        if (i == 2) plot_scale(f, nan_value);
+        if (i == 3) plot_widths(f, &rel, 1);
+        if (i == 4) plot_range_y(p, 0, inf_value);
+        if (i == 5) plot_ticks_x(p, x, NULL, 65);
+        if (i == 6) plot_line(p, NULL, x, NULL, 2, plot_solid(PLOT_AUTO));
+        if (i == 7) plot_heat(p, x, (size_t)-1, 2, 0, 1, 0, 1, 0, 0, 0);
+        if (i == 8) plot_images(p, (const unsigned char *)x, (size_t)-1, 28, 28, 4, NULL, 0);
+        if (i == 9) plot_table(p, NULL, 2, 2, "ll");
+        if (i == 10) plot_axis_x(p, "x", 17);
+        if (i == 11) {
+            plot_axis_y(p, "y", PLOT_LOG10);
+            plot_range_y(p, -1, 1);
+            (void)plot_pixels(f, NULL, NULL);
+        }
+        if (!CHECK(strstr(plot_error(f), words[i]) != NULL)) printf("    %s\n", plot_error(f));
+        plot_free(f);
+    }
+}
+
+static void test_null_is_harmless(void)
+{
+    double x[1] = {0}, box[4] = {0, 0, 0, 0};
+    plot_free(NULL);
+    plot_title(NULL, "x");
+    plot_letters(NULL);
+    plot_widths(NULL, x, 1);
+    CHECK(plot_add(NULL, 0, 0, 1, 1) == NULL);
+    plot_heading(NULL, "x");
+    plot_line(NULL, "x", x, x, 1, plot_solid(PLOT_AUTO));
+    plot_line(NULL, "x", NULL, NULL, 1, plot_solid(PLOT_AUTO));
+    plot_share_x(NULL, NULL);
+    CHECK(plot_pixels(NULL, NULL, NULL) == NULL);
+    CHECK_INT(plot_save(NULL, "never.png"), -1);
+    CHECK(plot_error(NULL)[0] != 0);
+    CHECK_INT(plot_axes_box(NULL, box), -1);
+    CHECK_INT(plot_legend_box(NULL, box), -1);
+}
+
+static void test_crowded_page_is_refused(void)
+{
+    plot_figure *f = plot_new(100, 60);
+    int i;
+    plot_scale(f, 10);
+    for (i = 0; i < 6; i++) plot_heading(plot_add(f, i, i, 1, 1), "heading");
+    CHECK(plot_pixels(f, NULL, NULL) == NULL);
+    CHECK(strstr(plot_error(f), "too small") != NULL);
+    plot_free(f);
+}
+
+static int files_in(const char *dir)
+{
+    DIR *d = opendir(dir);
+    int n = 0;
+    if (!d) return -1;
+    while (readdir(d)) n++;
+    (void)closedir(d);
+    return n - 2;
+}
+
+static void test_saving(void)
+{
+    char dir[] = "/tmp/test_plot_XXXXXX", path[64], err[FILES_ERR_MAX];
+    unsigned char *data = NULL;
+    size_t n = 0;
+    plot_figure *f = page();
+    CHECK(mkdtemp(dir) != NULL);
+    (void)snprintf(path, sizeof path, "%s/a.png", dir);
+    scene_lines(f);
+    CHECK_INT(plot_save(f, path), 0);
+    CHECK_STR(plot_error(f), "");
+    CHECK_INT(files_read(path, 1 << 24, &data, &n, err), 0);
+    CHECK(n > 100 && data && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0);
+    CHECK_INT(files_in(dir), 1);
+    free(data);
+    (void)unlink(path);
+    plot_free(f);
+    f = page(); /* the folder is in the way of the file: nothing may be left behind */
+    scene_lines(f);
+    CHECK_INT(plot_save(f, dir), -1);
+    CHECK(strlen(plot_error(f)) > 6);
+    CHECK_INT(files_in(dir), 0);
+    plot_free(f);
+    f = page();
+    CHECK_INT(plot_save(f, ""), -1);
+    CHECK(plot_error(f)[0] != 0);
+    plot_free(f);
+    (void)rmdir(dir);
+}
+
+static void test_figure_can_grow_after_drawing(void)
+{
+    plot_figure *f = plot_new(300, 200), *g = plot_new(300, 200);
+    plot_panel *p = plot_add(f, 0, 0, 1, 1), *q = plot_add(g, 0, 0, 1, 1);
+    double x[3] = {0, 1, 2}, y[3] = {0, 1, 0};
+    const unsigned char *a, *b;
+    plot_line(p, "a", x, x, 3, plot_look(0));
+    CHECK(plot_pixels(f, NULL, NULL) != NULL);
+    plot_line(p, "b", x, y, 3, plot_look(1));
+    plot_line(q, "a", x, x, 3, plot_look(0));
+    plot_line(q, "b", x, y, 3, plot_look(1));
+    a = plot_pixels(f, NULL, NULL);
+    b = plot_pixels(g, NULL, NULL);
+    CHECK(a && b && memcmp(a, b, 300 * 200 * 3) == 0);
+    plot_free(f);
+    plot_free(g);
+}
+
+/* ---- the table of fingerprints -------------------------------------------------------------- */
+
+static void print_scene(const scene *s, const char *dir)
+{
+    uint64_t h = fingerprint(s->draw);
+    printf("    {\"%s\", scene_%s, HASH(0x%08lXu, 0x%08lXu)},\n", s->name, s->name,
+           (unsigned long)(h >> 32), (unsigned long)(h & 0xFFFFFFFFu));
+    if (dir) {
+        char path[512];
+        plot_figure *f = page();
+        (void)snprintf(path, sizeof path, "%s/%s.png", dir, s->name);
+        s->draw(f);
+        if (plot_save(f, path) != 0) printf("%s\n", plot_error(f));
+        plot_free(f);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    size_t i;
+    if (argc > 1 && (strcmp(argv[1], "--print") == 0 || strcmp(argv[1], "--write") == 0)) {
+        for (i = 0; i < SCENES; i++) print_scene(&scenes[i], argc > 2 ? argv[2] : NULL);
+        return 0;
+    }
+    RUN(test_fingerprints);
+    RUN(test_twice_the_same);
+    RUN(test_legend_covers_no_data);
+    RUN(test_legend_outside_and_above);
+    RUN(test_nothing_is_clipped);
+    RUN(test_panels_align);
+    RUN(test_gaps);
+    RUN(test_wild_numbers);
+    RUN(test_linear_ticks);
+    RUN(test_log_ticks);
+    RUN(test_impossible_ticks);
+    RUN(test_maps_are_monotone);
+    RUN(test_sizes);
+    RUN(test_first_error_stays);
+    RUN(test_every_misuse_is_named);
+    RUN(test_null_is_harmless);
+    RUN(test_crowded_page_is_refused);
+    RUN(test_saving);
+    RUN(test_figure_can_grow_after_drawing);
+    return test_report("plot");
+}

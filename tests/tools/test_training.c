@@ -1,0 +1,410 @@
+/* test_training.c - what trainings of the experiments share: the order of the mini-batches, the
+   residual network with its gradient, and the look around a point of the landscape. */
+#define FILES_IMPLEMENTATION
+#define CSV_IMPLEMENTATION
+#define SYNTHETIC_DIGITS_IMPLEMENTATION
+#define DATASET_IMPLEMENTATION
+#define NORMLAYERS_IMPLEMENTATION
+#define TRAINING_IMPLEMENTATION
+#define RESIDUAL_IMPLEMENTATION
+#define LANDSCAPE_IMPLEMENTATION
+#include "files.h"
+
+#include "csv.h"
+#include "synthetic_digits.h"
+
+#include "dataset.h"
+#include "normlayers.h"
+
+#include "training.h"
+
+#include "landscape.h"
+#include "residual.h"
+#include "test.h"
+
+enum { N = 10, BATCH = 4, FEATURES = 3 };
+
+/* Example i has the label i and the pixels 3i, 3i + 1, 3i + 2. */
+static training_set make_set(void)
+{
+    unsigned char pixels[N * FEATURES], labels[N];
+    training_set set;
+    size_t i;
+    for (i = 0; i < N * FEATURES; i++) pixels[i] = (unsigned char)i;
+    for (i = 0; i < N; i++) labels[i] = (unsigned char)i;
+    CHECK_INT(training_set_make(&set, pixels, labels, N, FEATURES, DATASET_RAW01), 0);
+    return set;
+}
+
+static void test_order_deals_each_example_once(void)
+{
+    static const size_t sizes[] = {4, 4, 2, 0};
+    training_set set = make_set();
+    training_order a, b;
+    int first[N], epoch, same = 0;
+    CHECK_INT(training_order_start(&a, N, BATCH, FEATURES, 11), 0);
+    CHECK_INT(training_order_start(&b, N, BATCH, FEATURES, 11), 0);
+    CHECK_INT(training_steps(N, BATCH), 3);
+    for (epoch = 0; epoch < 3; epoch++) {
+        int seen[N] = {0}, at = 0;
+        size_t k, i;
+        for (k = 0; k < 4; k++) {
+            CHECK_INT(training_next(&a, &set), sizes[k]);
+            CHECK_INT(training_next(&b, &set), sizes[k]);
+            for (i = 0; i < a.count; i++, at++) {
+                const int label = a.labels[i];
+                seen[label]++;
+                same += epoch == 1 && first[at] == label;
+                if (epoch == 0) first[at] = label;
+                CHECK_INT(b.labels[i], label);
+                CHECK_NEAR(a.x[i * FEATURES + 2], (3 * label + 2) / 255.0, 1e-7);
+            }
+        }
+        for (i = 0; i < N; i++) CHECK_INT(seen[i], 1);
+    }
+    CHECK(same < N); /* each epoch has an order of its own */
+    training_order_free(&a);
+    training_order_free(&b);
+    training_set_free(&set);
+}
+
+static void test_going_on_passes_over_short_batches(void)
+{
+    training_set set = make_set();
+    training_order order;
+    int step, short_ones = 0;
+    CHECK_INT(training_order_start(&order, N, BATCH, FEATURES, 11), 0);
+    for (step = 0; step < 10; step++) {
+        training_go_on(&order, &set, BATCH);
+        CHECK_INT(order.count, BATCH);
+    }
+    for (step = 0; step < 9; step++) {
+        training_go_on(&order, &set, 1);
+        CHECK(order.count > 0);
+        short_ones += order.count < BATCH;
+    }
+    CHECK_INT(short_ones, 3);
+    training_order_free(&order);
+    training_set_free(&set);
+}
+
+static void test_sums(void)
+{
+    nrm_real a[3] = {3, -4, 0}, b[3] = {3, -4, (nrm_real)NAN};
+    CHECK_NEAR(training_squares(a, 3), 25, 0);
+    CHECK_NEAR(training_rms(a, 2), sqrt(12.5), 1e-15);
+    CHECK_NEAR(training_farthest(a, NULL, 3), 4, 0);
+    CHECK_NEAR(training_farthest(a, b, 2), 0, 0);
+    CHECK(isnan(training_farthest(a, b, 3)) && isnan(training_squares(b, 3)));
+}
+
+/* ---- two networks ---------------------------------------------------------------------------- */
+
+enum { IN = 6, WIDTH = 4, CLASSES = 3, ROWS = 8 };
+
+static void draw(nrm_real *x, int *labels)
+{
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, 11, TRAINING_STREAM_DATA);
+    for (i = 0; i < ROWS * IN; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < ROWS; i++) labels[i] = (int)(i % CLASSES);
+}
+
+static nrm_mlp *make_net(void **block)
+{
+    nrm_mlp_layer layer[2];
+    nrm_mlp_spec spec = training_plain(layer, 1, WIDTH, NRM_RELU, NRM_BATCH_NORM);
+    CHECK(!layer[0].bias && layer[1].bias && layer[1].width == DATASET_CLASSES);
+    spec.inputs = IN;
+    spec.max_batch = ROWS;
+    spec.seed = 11;
+    spec.lr = (nrm_real)0.1;
+    return training_net(&spec, block);
+}
+
+static void test_same_bits(void)
+{
+    void *block[2];
+    nrm_mlp *a = make_net(&block[0]), *b = make_net(&block[1]);
+    nrm_real x[ROWS * IN], kept;
+    int labels[ROWS];
+    draw(x, labels);
+    if (!CHECK(a && b)) return;
+    CHECK(training_same_bits(a, b));
+    CHECK_INT(nrm_mlp_train_step(a, NULL, x, labels, ROWS), NRM_OK);
+    CHECK(!training_same_bits(a, b));
+    CHECK_INT(nrm_mlp_train_step(b, NULL, x, labels, ROWS), NRM_OK);
+    CHECK_INT(nrm_mlp_gradient(b, NULL, x, labels, ROWS / 2, NRM_TRAIN), NRM_OK); /* a look */
+    CHECK(training_same_bits(a, b));
+    kept = b->params[0];
+    b->params[0] += 1;
+    CHECK(!training_same_bits(a, b));
+    b->params[0] = kept;
+    b->state[0].running.var[WIDTH - 1] += 1;
+    CHECK(!training_same_bits(a, b));
+    b->state[0].running.var[WIDTH - 1] = a->state[0].running.var[WIDTH - 1];
+    b->state[0].running.mean[0] += 1;
+    CHECK(!training_same_bits(a, b));
+    free(block[0]);
+    free(block[1]);
+}
+
+/* The statistics of all rows at once, but for those of the first, which the "others" bring. */
+static int merge_others(void *context, nrm_stats *stats, size_t n)
+{
+    return nrm_stats_merge(stats, (const nrm_stats *)context, n);
+}
+
+static void test_reestimate(void)
+{
+    enum { ALL = 3 * ROWS + 1, OTHERS = 3 };
+    void *block[2];
+    nrm_mlp *alone = make_net(&block[0]), *worker = make_net(&block[1]);
+    const nrm_mlp_state *s = &alone->state[0];
+    nrm_running *a = &alone->state[0].running, *w = &worker->state[0].running;
+    nrm_real x[ALL * IN], z[ALL * WIDTH];
+    nrm_stats whole[WIDTH], others[WIDTH];
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, 4, 0);
+    for (i = 0; i < ALL * IN; i++) x[i] = nrm_rng_normal(&rng);
+    CHECK_INT(nrm_linear_forward(z, x, s->W, s->b, ALL, IN, WIDTH), NRM_OK);
+    memset(whole, 0, sizeof whole);
+    memset(others, 0, sizeof others);
+    CHECK_INT(nrm_stats_update(whole, z, NULL, ALL, WIDTH, 1), NRM_OK);
+    CHECK_INT(nrm_stats_update(others, z, NULL, OTHERS, WIDTH, 1), NRM_OK);
+    rng = alone->rng;
+    CHECK_INT(training_reestimate(alone, x, ALL), NRM_OK); /* in parts, of which none has one row */
+    CHECK(memcmp(&rng, &alone->rng, sizeof rng) == 0);
+    worker->spec.sync.merge = merge_others;
+    worker->spec.sync.context = others;
+    CHECK_INT(training_reestimate(worker, x + OTHERS * IN, ALL - OTHERS), NRM_OK);
+    CHECK(worker->spec.sync.merge == merge_others);
+    for (i = 0; i < WIDTH; i++) {
+        const double var = (double)(whole[i].m2 / (whole[i].count - 1));
+        CHECK_NEAR(a->mean[i], whole[i].mean, 1e-5);
+        CHECK_NEAR(a->var[i], var, 1e-5 * var);
+        CHECK_NEAR(w->mean[i], whole[i].mean, 1e-5);
+        CHECK_NEAR(w->var[i], var, 1e-5 * var);
+    }
+    CHECK_INT(training_reestimate(worker, NULL, 0), NRM_OK);
+    CHECK_NEAR(w->mean[0], others[0].mean, 1e-5);
+    CHECK_INT(training_reestimate(alone, x, 1), NRM_EBATCH);
+    x[1] = (nrm_real)NAN;
+    CHECK_INT(training_reestimate(alone, x, ROWS), NRM_ESTATS);
+    free(block[0]);
+    free(block[1]);
+}
+
+/* ---- the residual network -------------------------------------------------------------------- */
+
+static const residual_spec residual = {IN, WIDTH, 2, CLASSES, ROWS, NRM_BATCH_NORM, RESIDUAL_GLOROT,
+                                       11};
+
+static void test_residual_probe_leaves_no_trace(void)
+{
+    residual_net net;
+    nrm_real x[ROWS * IN], mean, weight;
+    nrm_acc loss, again;
+    int labels[ROWS];
+    draw(x, labels);
+    if (!CHECK(residual_make(&net, &residual) == 0)) return;
+    CHECK_INT(net.layers, 6);
+    weight = net.params[0];
+    CHECK_INT(residual_gradient(&net, &loss, x, labels, ROWS, 0), NRM_OK);
+    CHECK_INT(residual_loss(&net, &again, x, labels, ROWS), NRM_OK);
+    CHECK_NEAR(loss, again, 0);
+    mean = net.layer[0].running.mean[0];
+    CHECK(!(mean < 0) && !(mean > 0) && !(net.params[0] < weight) && !(net.params[0] > weight));
+    CHECK_INT(residual_gradient(&net, &loss, x, labels, ROWS, 1), NRM_OK);
+    CHECK(net.layer[0].running.mean[0] != mean);
+    CHECK_INT(residual_gradient(&net, &loss, x, labels, ROWS + 1, 0), NRM_ESIZE);
+    residual_free(&net);
+}
+
+#ifdef NRM_DOUBLE
+static void test_residual_gradient(void)
+{
+    static const int norms[] = {NRM_NO_NORM, NRM_BATCH_NORM, NRM_LAYER_NORM};
+    nrm_real x[ROWS * IN];
+    int labels[ROWS];
+    size_t k, i;
+    draw(x, labels);
+    for (k = 0; k < 3; k++) {
+        residual_spec spec = residual;
+        residual_net net;
+        spec.norm = norms[k];
+        if (!CHECK(residual_make(&net, &spec) == 0)) return;
+        CHECK_INT(residual_gradient(&net, NULL, x, labels, ROWS, 0), NRM_OK);
+        for (i = 0; i < net.n_params; i++) {
+            const double h = 1e-6, kept = net.params[i];
+            nrm_acc up, down;
+            net.params[i] = kept + h;
+            CHECK_INT(residual_loss(&net, &up, x, labels, ROWS), NRM_OK);
+            net.params[i] = kept - h;
+            CHECK_INT(residual_loss(&net, &down, x, labels, ROWS), NRM_OK);
+            net.params[i] = kept;
+            CHECK_NEAR(net.grads[i], (up - down) / (2 * h), 1e-7);
+        }
+        residual_free(&net);
+    }
+}
+#endif
+
+static void test_residual_evaluation_in_parts(void)
+{
+    residual_net net, wide;
+    residual_spec spec = residual;
+    nrm_real x[ROWS * IN];
+    nrm_acc loss, accuracy, loss2, accuracy2;
+    int labels[ROWS];
+    draw(x, labels);
+    spec.max_batch = 3; /* 3 + 3 + 2 */
+    if (!CHECK(residual_make(&net, &spec) == 0 && residual_make(&wide, &residual) == 0)) return;
+    CHECK_INT(residual_eval(&net, &loss, &accuracy, x, labels, ROWS), NRM_OK);
+    CHECK_INT(residual_eval(&wide, &loss2, &accuracy2, x, labels, ROWS), NRM_OK);
+    CHECK_NEAR(loss, loss2, 1e-6);
+    CHECK_NEAR(accuracy, accuracy2, 1e-6);
+    residual_free(&net);
+    residual_free(&wide);
+}
+
+/* ---- the landscape --------------------------------------------------------------------------- */
+
+enum { BOWL = 3 };
+
+/* L = BOWL·|θ|²/2: the gradient is BOWL·θ, and so is its change per distance BOWL. */
+static int evaluate_bowl(landscape_model *m, nrm_acc *loss)
+{
+    size_t i;
+    *loss = 0;
+    for (i = 0; i < m->n; i++) {
+        m->grads[i] = BOWL * m->params[i];
+        *loss += (nrm_acc)BOWL / 2 * (nrm_acc)m->params[i] * (nrm_acc)m->params[i];
+    }
+    return *loss > 1000 ? NRM_NONFINITE : NRM_OK;
+}
+
+static void test_look_at_a_bowl(void)
+{
+    nrm_real params[4] = {3, -1, (nrm_real)0.5, 2}, grads[4], kept[4];
+    landscape_model m;
+    landscape_place p;
+    landscape_view v;
+    double loss, change, s;
+    memset(&m, 0, sizeof m);
+    m.n = 4;
+    m.params = params;
+    m.grads = grads;
+    m.evaluate = evaluate_bowl;
+    memcpy(kept, params, sizeof kept);
+    if (!CHECK(landscape_place_make(&p, &m, 11) == 0)) return;
+    CHECK_INT(landscape_arrive(&p), NRM_OK);
+    CHECK_NEAR(p.length, BOWL * sqrt(14.25), 1e-5);
+    CHECK_INT(landscape_look(&p, 1.0 / BOWL, &loss, &change), NRM_OK); /* the lowest point */
+    CHECK_NEAR(loss, 0, 1e-10);
+    CHECK_NEAR(change, p.length, 1e-5);
+    CHECK(memcmp(params, kept, sizeof kept) == 0);
+    landscape_view_start(&v);
+    for (s = 0.05; s < 0.3; s *= 2) CHECK_INT(landscape_view_add(&v, &p, s), NRM_OK);
+    CHECK_NEAR(v.beta, BOWL, 1e-5);
+    CHECK_NEAR(v.highest, BOWL / 2.0 * 14.25 * 0.85 * 0.85, 1e-4);
+    CHECK_NEAR(v.lowest, BOWL / 2.0 * 14.25 * 0.4 * 0.4, 1e-4);
+    CHECK_NEAR(landscape_range(&v), v.highest - v.lowest, 0);
+    landscape_turn(&p);
+    CHECK_NEAR(landscape_length(p.direction, 4), p.length, 1e-5);
+    CHECK_INT(landscape_look(&p, 100, &loss, &change), NRM_OK); /* what is not finite is no error */
+    CHECK(memcmp(params, kept, sizeof kept) == 0);
+    landscape_place_free(&p);
+}
+
+static landscape_model make_weight_norm(const nrm_real *x, const int *labels)
+{
+    nrm_mlp_layer layer[3];
+    nrm_mlp_spec spec = training_plain(layer, 2, WIDTH, NRM_TANH, NRM_NO_NORM);
+    landscape_model m;
+    spec.inputs = IN;
+    spec.max_batch = ROWS;
+    spec.seed = 11;
+    CHECK_INT(landscape_model_make(&m, &spec, 1), 0);
+    m.x = x;
+    m.labels = labels;
+    m.rows = ROWS;
+    return m;
+}
+
+static void keep_first_layer(void *context, const nrm_mlp_event *event)
+{
+    double *found = (double *)context;
+    if (!event->gradient && event->place == NRM_AT_LINEAR && event->layer == 0)
+        landscape_columns(event, WIDTH, found, found + WIDTH);
+}
+
+static void test_weight_norm_first_batch(void)
+{
+    nrm_real x[ROWS * IN];
+    double found[2 * WIDTH];
+    landscape_model m;
+    nrm_acc loss;
+    int labels[ROWS];
+    size_t j;
+    draw(x, labels);
+    m = make_weight_norm(x, labels);
+    CHECK_INT(landscape_first_batch(&m), NRM_OK);
+    m.net->probe = keep_first_layer;
+    m.net->probe_context = found;
+    CHECK_INT(m.evaluate(&m, &loss), NRM_OK);
+    for (j = 0; j < WIDTH; j++) {
+        CHECK_NEAR(found[j], 0, 1e-5);
+        CHECK_NEAR(found[WIDTH + j], 1, 1e-5);
+    }
+    landscape_model_free(&m);
+}
+
+#ifdef NRM_DOUBLE
+static void test_weight_norm_gradient(void)
+{
+    nrm_real x[ROWS * IN], *expected;
+    landscape_model m;
+    nrm_acc up, down;
+    int labels[ROWS];
+    size_t i;
+    draw(x, labels);
+    m = make_weight_norm(x, labels);
+    expected = (nrm_real *)malloc(m.n * sizeof *expected);
+    if (!CHECK(expected && m.evaluate(&m, &up) == NRM_OK)) return;
+    memcpy(expected, m.grads, m.n * sizeof *expected);
+    for (i = 0; i < m.n; i++) {
+        const double h = 1e-6, kept = m.params[i];
+        m.params[i] = kept + h;
+        CHECK_INT(m.evaluate(&m, &up), NRM_OK);
+        m.params[i] = kept - h;
+        CHECK_INT(m.evaluate(&m, &down), NRM_OK);
+        m.params[i] = kept;
+        CHECK_NEAR(expected[i], (up - down) / (2 * h), 1e-7);
+    }
+    free(expected);
+    landscape_model_free(&m);
+}
+#endif
+
+int main(void)
+{
+    RUN(test_order_deals_each_example_once);
+    RUN(test_going_on_passes_over_short_batches);
+    RUN(test_sums);
+    RUN(test_same_bits);
+    RUN(test_reestimate);
+    RUN(test_residual_probe_leaves_no_trace);
+#ifdef NRM_DOUBLE
+    RUN(test_residual_gradient);
+#endif
+    RUN(test_residual_evaluation_in_parts);
+    RUN(test_look_at_a_bowl);
+    RUN(test_weight_norm_first_batch);
+#ifdef NRM_DOUBLE
+    RUN(test_weight_norm_gradient);
+#endif
+    return test_report("training");
+}

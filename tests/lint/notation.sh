@@ -1,9 +1,9 @@
 #!/bin/sh
-# No chapter uses a symbol that the notation page does not introduce: every letter in the mathematics
-# of docs/NN_*.md stands in a first column of docs/00_notation.md, in the table of the letters with
-# one meaning, or in the table of those that depend on the chapter, in a row that names the chapter.
-# And no row names a chapter that does not use the letter. (The museum and the exercises, chapters 11
-# and 12, speak of all others and may use their symbols.)
+# No chapter uses a symbol that the notation page does not introduce: every letter in the
+# mathematics of docs/NN_*.md stands in a first column of docs/00_notation.md, in the table of the
+# letters with one meaning, or in the table of those that depend on the chapter, in a row that
+# names the chapter. And no row names a chapter that does not use the letter. (The museum and the
+# exercises, chapters 11 and 12, speak of all others and may use their symbols.)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 LC_ALL=C

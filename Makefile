@@ -183,6 +183,13 @@ ascii: ## the header without a character beyond ASCII, in build/ascii
 	@mv $(BUILD)/ascii/normlayers.tmp $(BUILD)/ascii/normlayers.h
 	@echo "$(BUILD)/ascii/normlayers.h compiles to the same program"
 
+.PHONY: drawings drawings-check
+drawings: ## draw the SVGs of the chapters, docs/drawings (needs Node)
+	@node docs/drawings/draw.mjs
+
+drawings-check: ## are they what the program draws, and no text on another?
+	@node docs/drawings/draw.mjs --check
+
 .PHONY: book book-check book-look
 book: ## weave header and chapters into build/book (needs Node)
 	@BUILD="$(BUILD)" sh docs/weave/book.sh

@@ -53,5 +53,5 @@ draft) weave "$to" --draft ;;
     exit 2
     ;;
 esac
-for folder in figures experiments; do ln -sfn "$PWD/docs/$folder" "$to/$folder"; done
+for folder in figures experiments drawings; do ln -sfn "$PWD/docs/$folder" "$to/$folder"; done
 echo "book: open $to/book.html"

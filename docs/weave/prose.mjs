@@ -136,7 +136,7 @@ export function weaver(book) {
     }
     md.renderer.rules.image = (tokens, k, options, env) => {
         const { src, width, height } = book.picture(tokens[k].attrGet('src'), env)
-        const name = /([^/]*)\.png$/.exec(src)[1].replace(/_/g, ' ')
+        const name = /([^/]*)\.\w+$/.exec(src)[1].replace(/_/g, ' ')
         const alt = tokens[k].content.replace(/\s+/g, ' ') || `figure ${name}`
         const size = `width="${width}" height="${height}"`
         return `<a href="${src}"><img src="${src}" ${size} alt="${escape(alt)}"></a>`

@@ -109,12 +109,13 @@ const book = {
             fail(env, `the picture ${src} does not exist`)
             return { src, width: 0, height: 0, caption: '' }
         }
-        const png = readFileSync(join(root, path))
-        if (png.toString('latin1', 1, 4) !== 'PNG') fail(env, `${src} is no PNG`)
+        const file = readFileSync(join(root, path))
+        const svg = /^<svg [^>]*\bwidth="(\d+)" height="(\d+)"/.exec(file.toString('latin1', 0, 99))
+        if (!svg && file.toString('latin1', 1, 4) !== 'PNG') fail(env, `${src} is no PNG or SVG`)
         return {
             src: posix.relative(posix.dirname(`docs/${env.page.path}`), path),
-            width: png.readUInt32BE(16),
-            height: png.readUInt32BE(20),
+            width: svg ? svg[1] : file.readUInt32BE(16),
+            height: svg ? svg[2] : file.readUInt32BE(20),
             caption: provenance(path, env),
         }
     },

@@ -157,9 +157,11 @@ if [ -f Makefile ]; then
 else
     echo "blocks: no Makefile yet, its targets are not checked"
 fi
-# What a page quotes of the header, with a tag, must stand there.
+# What a page quotes of the header, with a tag, must stand there. (A block marked "c plain" is the
+# page's own code, which tests/pages compares with the header.)
 for document in README.md docs/*.md; do
-    awk '/^```/ { open = !open; next } open { sub(/ +$/, ""); print }' "$document" |
+    awk '/^```/ { inside = !inside; open = inside && !/^```c plain$/; next }
+        open { sub(/ +$/, ""); print }' "$document" |
         grep -E '([[(]|/\* )[A-Z]+\.[0-9]+([])]$|.* \*/$)' | sed 's/^ *//' >"$work/quoted"
     while IFS= read -r quoted; do
         tag=$(echo "$quoted" | grep -o -E '([[(]|/\* )[A-Z]+\.[0-9]+' | tail -n 1 |

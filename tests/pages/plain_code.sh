@@ -1,9 +1,9 @@
 #!/bin/sh
 # plain_code.sh - the plain C functions of the chapters compute what the header computes.
 #
-# The blocks marked ```c plain are taken out of docs/ as they stand there and compiled
-# (plain_code.awk); plain_code.c runs each beside the header in double, on random data, to 1e-12, and
-# then again with each tagged line made wrong by a factor of 1.001: every one has to be noticed.
+# The blocks marked ```c plain are taken out of docs/ as they stand there (plain_code.awk) and
+# compiled. plain_code.c runs each beside the header in double, on random data, to 1e-12, and then
+# again with each tagged line made wrong by a factor of 1.001: every one has to be noticed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/checks.sh
@@ -35,9 +35,10 @@ printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$dir/hea
 # shellcheck disable=SC2086
 check "the header compiles" $CC $flags -c "$dir/header.c" -o "$dir/header.o"
 if compare docs/[0-9]*.md; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
-check "a sign" doctored docs/01_batch_norm.md 's|- xhat\[i\] \* sum_xhat / M)|+ xhat[i] * sum_xhat / M)|'
-check "a mean that is left out" doctored docs/01_batch_norm.md 's|(dy\[i\] - sum / M|(dy[i]|'
-check "an overwritten gradient" doctored docs/01_batch_norm.md 's|\*dbeta += sum;|*dbeta = sum;|'
-check "a function that is gone" doctored docs/01_batch_norm.md 's|void batch_norm_infer|void other|'
-check "a block that is gone" doctored docs/01_batch_norm.md 's|^```c plain|```c|'
+batch_norm=docs/01_batch_norm.md
+check "a sign" doctored $batch_norm 's|- xhat\[i\] \* sum_xhat / M)|+ xhat[i] * sum_xhat / M)|'
+check "a mean that is left out" doctored $batch_norm 's|(dy\[i\] - sum / M|(dy[i]|'
+check "an overwritten gradient" doctored $batch_norm 's|\*dbeta += sum;|*dbeta = sum;|'
+check "a function that is gone" doctored $batch_norm 's|void batch_norm_infer|void other|'
+check "a block that is gone" doctored $batch_norm 's|^```c plain|```c|'
 verdict plain_code

@@ -158,9 +158,9 @@ else
     echo "blocks: no Makefile yet, its targets are not checked"
 fi
 # What a page quotes of the header, with a tag, must stand there. (A block marked "c plain" is the
-# page's own code, which tests/pages compares with the header.)
+# page's own code, which tests/pages compares with the header; one marked "diff" is the reader's.)
 for document in README.md docs/*.md; do
-    awk '/^```/ { inside = !inside; open = inside && !/^```c plain$/; next }
+    awk '/^```/ { inside = !inside; open = inside && !/^```(c plain|diff)$/; next }
         open { sub(/ +$/, ""); print }' "$document" |
         grep -E '([[(]|/\* )[A-Z]+\.[0-9]+([])]$|.* \*/$)' | sed 's/^ *//' >"$work/quoted"
     while IFS= read -r quoted; do

@@ -1,5 +1,6 @@
 // What the book is made of: its pages, the equations with their tags, who computes and checks each,
 // and the mutants. Nothing is rendered here.
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fences } from './formulas.mjs'
@@ -273,7 +274,8 @@ readTable('docs/equations.md')
 export const mutants = { intro: '', sections: [], byId: new Map() }
 if (pages.has('mutants')) {
     let now = null
-    read(MUTANTS)
+    execFileSync('awk', ['-f', join(root, 'tests/mutants/entries.awk'), join(root, MUTANTS)])
+        .toString()
         .split('\n')
         .forEach((line, k) => {
             const section = /^# -+ (.*?) -+$/.exec(line)

@@ -14,7 +14,8 @@ cd "$(dirname "$0")/../.." || exit 1
 LC_ALL=C
 export LC_ALL
 page=docs/12_exercises.md
-list=tests/mutants/list.txt
+awk -f tests/mutants/entries.awk tests/mutants/list.txt >"$dir/mutants"
+list=$dir/mutants
 killers=tests/mutants/killers.txt
 
 # The page, with the lines that quote killers as they should be. Unknown mutants are left alone.

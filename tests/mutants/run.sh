@@ -2,7 +2,8 @@
 # run.sh - makes every mutant of list.txt, runs the tests on it, and names what kills it.
 #
 #   run.sh               all mutants, as many at a time as there are processors
-#   run.sh --quick       a dozen of them, one from each large family
+#   run.sh --sample [N]  N (100) that the name of the commit draws, and all in functions that the
+#                        last commits changed (SINCE=COMMIT: since then)
 #   run.sh --only ID...  these, or all that shell patterns name; shows what failed
 #   run.sh --write       all, and writes killers.txt anew if none fails
 #
@@ -19,18 +20,15 @@ cd "${MUTANTS_ROOT:-$(dirname "$0")/../..}" || exit 1
 # Any compiler will do; without optimisation clang is the faster one by a quarter.
 if [ "$CC" = cc ] && command -v clang >/dev/null 2>&1; then CC=clang; fi
 export CC BUILD LC_ALL=C
-list=${MUTANTS_LIST:-tests/mutants/list.txt}
 killers=${MUTANTS_KILLERS:-tests/mutants/killers.txt}
 mkdir -p "$BUILD" || exit 1
 BUILD=$(cd "$BUILD" && pwd) # the tests leave this folder
 work=${MUTANTS_WORK:-$BUILD/mutants} about=
+
 flags="-std=c99 -O0 -ffp-contract=off -pthread -w -DTEST_FIRST_FAILURE"
 : "${SUITE:=derivations golden contracts sync workers numerics gemm layers conventions mlp
 complexstep npz invariance status unchanged power golden.f32 contracts.f32 numerics.f32 status.f32
 power.f32}"
-quick="bn-dx-lost-gamma ln-mean-twice gc-sign-blind check-one-value bn-frozen-uses-batch
-gn-dx-mean lp-eps-lost ce-sum-not-mean act-tanh-derivative br-ratio-not-used wn-g-forgotten
-opt-adam-no-root rnn-input-lost"
 
 # ---- one entry of the list -----------------------------------------------------------------------
 
@@ -38,7 +36,7 @@ opt-adam-no-root rnn-input-lost"
 field() {
     awk -v id="$1" -v name="$2" '
         $1 == "mutant" { mine = $2 == id }
-        mine && $1 == name { sub(/^[^ ]* /, ""); print; exit }' "$list"
+        mine && $1 == name { sub(/^[^ ]* /, ""); print; exit }' "$work/list"
 }
 
 # mutate ID FILE: the file with the line replaced; a message and status 1 if it is not there.
@@ -76,7 +74,7 @@ mutate() {
             match(line[at], /^ */)
             for (i = 1; i <= FNR; i++)
                 print i == at ? substr(line[i], 1, RLENGTH) to : line[i]
-        }' "$list" "$2"
+        }' "$work/list" "$2"
 }
 
 # ---- one program on one header -------------------------------------------------------------------
@@ -250,7 +248,39 @@ first() {
 
 # ---- all of them ---------------------------------------------------------------------------------
 
-write=0 show=0 patterns='*'
+# sampled N: names of mutants. Of those on lines of functions in which a line is new, all.
+sampled() {
+    since=${SINCE:-HEAD~5}
+    git diff -U0 "$since" -- normlayers.h 2>/dev/null |
+        sed -n 's/^@@ [^+]*+\([0-9]*\),*\([0-9]*\) @@.*/\1 \2/p' >"$work/changed"
+    seed=$(git rev-parse HEAD 2>/dev/null | cksum | cut -d' ' -f1)
+    awk -v seed="$seed" -v wanted="$1" '
+        function bare(line) { sub(/^ +/, "", line); return line }
+        FILENAME ~ /changed$/ {
+            for (i = 0; i < ($2 == "" ? 1 : $2); i++) new[$1 + i] = 1
+            next
+        }
+        FILENAME ~ /normlayers.h$/ { # a function is a part between two blank lines at the margin
+            if ($0 == "" && ended) { part++; ended = 0 }
+            if ($0 ~ /^[}#]/) ended = 1
+            if (FNR in new) changed[part] = 1
+            of[bare($0)] = of[bare($0)] " " part + 0
+            next
+        }
+        $1 == "mutant" { id[++n] = $2; draw[n] = 0 }
+        /^- / {
+            m = split(of[substr($0, 3)], parts, " ")
+            for (i = 1; i <= m; i++) if (parts[i] in changed) draw[n] = 1
+        }
+        END {
+            srand(seed % 2147483647)
+            for (left = n; left > 0 && wanted > 0; left--) # each as likely as any other
+                if (rand() * left < wanted) { draw[left] = 1; wanted-- }
+            for (i = 1; i <= n; i++) if (draw[i]) print id[i]
+        }' "$work/changed" normlayers.h "$work/list"
+}
+
+write=0 show=0 sample= patterns='*'
 case ${1:-} in
 one) # from below: judge one of them
     asked=
@@ -277,9 +307,9 @@ control) # from below, too: one program, and how long it takes with the header a
     ;;
 '') ;;
 --write) write=1 ;;
---quick) # make test does this, perhaps while all are being judged
-    patterns=$quick
-    work=$work.quick
+--sample)
+    sample=${2:-100}
+    work=$work.sample
     ;;
 --only)
     shift
@@ -296,9 +326,11 @@ export MUTANTS_WORK="$work"
 
 rm -rf "$work"
 mkdir -p "$work" || exit 1
+awk -f tests/mutants/entries.awk "${MUTANTS_LIST:-tests/mutants/list.txt}" >"$work/list" || exit 1
 processors=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
 
-all=$(awk '$1 == "mutant" { print $2 }' "$list")
+all=$(awk '$1 == "mutant" { print $2 }' "$work/list")
+[ -z "$sample" ] || patterns=$(sampled "$sample")
 set -f # the patterns are for names of mutants, not of files
 ids=$(for id in $all; do
     for pattern in $patterns; do
@@ -314,15 +346,13 @@ if [ -z "$ids" ]; then
 fi
 twice=$(echo "$all" | sort | uniq -d)
 
-# The programs that will be asked, on the header as it is: they must be content with it. (The quick
-# sample is part of a suite that asks them anyway.)
+# The programs that will be asked, on the header as it is: they must be content with it.
 programs=$(for id in $ids; do
     if [ -n "$(field "$id" equivalent)" ]; then echo "$SUITE"; fi
     by=$(field "$id" by)
     echo "${by:-derivations}"
 done | tr ' ' '\n' | sort -u)
-[ "$patterns" = "$quick" ] ||
-    echo "$programs" | xargs -n 1 -P "$processors" sh "$self" control
+echo "$programs" | xargs -n 1 -P "$processors" sh "$self" control
 if [ -f "$work/unfit" ]; then
     echo "mutants: 0 passed, 1 failed"
     exit 1

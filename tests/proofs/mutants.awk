@@ -1,6 +1,6 @@
 # mutants.awk - a file of theorems with wrong statements put in, as input for coqtop.
 #
-#   awk -f mutants.awk mutants.txt FILE.v
+#   awk -f mutants.awk MUTANTS FILE.v      (of tests/mutants/entries.awk)
 #
 # Before each theorem that has mutants stand: the statement as it is, with its proof (ID_itself);
 # each wrong statement without a proof (ID_stated, Admitted); and each with the theorem's own proof
@@ -8,7 +8,7 @@
 FNR == 1 { file++ }
 file == 1 {
     if ($1 == "mutant") id = $2
-    else if ($1 == "in") { of[$2] = of[$2] " " id; theorem[id] = $2 }
+    else if ($1 == "about") { of[$2] = of[$2] " " id; theorem[id] = $2 }
     else if ($0 ~ /^- /) old[id] = substr($0, 3)
     else if ($0 ~ /^\+ /) new[id] = substr($0, 3)
     next

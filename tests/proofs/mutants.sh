@@ -3,12 +3,13 @@
 #
 # A wrong statement has to be a statement: Coq must take it without a proof. The right one, in the
 # same place, has to go through. Else the failure would say nothing.
-list=$root/tests/proofs/mutants.txt
+list=$PWD/mutants.entries
+awk -f "$root/tests/mutants/entries.awk" "$root/tests/proofs/mutants.txt" >"$list"
 mutated=
 for file in $files; do
     names=$(sed -n 's/^Theorem \([^ :]*\).*/\1/p' "$file")
     for name in $names; do
-        if grep -q "^in $name\$" "$list"; then
+        if grep -q "^about $name\$" "$list"; then
             mutated="$mutated $file"
             break
         fi
@@ -27,7 +28,7 @@ done
 wait
 cat ./*.rotten
 sed 's/^\(.* < \)*//' ./*.tried | grep -x '[A-Za-z_0-9]*' | sort -u >accepted
-for name in $(sed -n 's/^in //p' "$list" | sort -u); do
+for name in $(sed -n 's/^about //p' "$list" | sort -u); do
     grep -q -x "${name}_itself" accepted || fail "$name itself is not proved where its mutants are"
 done
 for id in $(sed -n 's/^mutant //p' "$list"); do

@@ -42,9 +42,11 @@ has() { # compiler, header, flags...
     "$has_compiler" "$@" -fsyntax-only "$work/has.c" 2>/dev/null
 }
 
+sources=$work/sources
+mkdir "$sources"
 # A file that holds the implementation, and one that only reads the declarations.
-printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/implementation.c"
-cat >"$work/user.c" <<'END'
+printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$sources/implementation.c"
+cat >"$sources/user.c" <<'END'
 #include "normlayers.h"
 int main(void);
 int main(void)
@@ -52,18 +54,13 @@ int main(void)
     return nrm_strerror(NRM_OK) == NULL;
 }
 END
-cp "$work/implementation.c" "$work/implementation.cc"
-sed '/^int main(void);$/d' "$work/user.c" >"$work/user.cc"
+cp "$sources/implementation.c" "$sources/implementation.cc"
+sed '/^int main(void);$/d' "$sources/user.c" >"$sources/user.cc"
 
-compilers=
-for compiler in gcc clang; do
-    if command -v "$compiler" >/dev/null 2>&1; then
-        compilers="$compilers $compiler"
-    else
-        echo "strict: missing: $compiler"
-    fi
-done
-for compiler in $compilers; do
+check_compiler() { # compiler, all or header
+    compiler=$1 work=$work/$1
+    mkdir "$work"
+    cp "$sources"/* "$work"
     for option in "" -DNRM_DOUBLE -DNRM_STATIC "-DNRM_STATIC -DNRM_DOUBLE" -DNRM_ACC=float \
         "-DNRM_DOUBLE -DNRM_ACC=double" -DNRM_NO_VECTORS -DNRM_PLAIN "-O3 -march=native"; do
         for source in implementation user; do
@@ -87,7 +84,7 @@ for compiler in $compilers; do
         echo "strict: $compiler -O2"
         sed -n '1,8s/^/    /p' "$work/log"
     fi
-    [ "${1:-all}" = header ] && continue
+    [ "$2" = header ] && return
     for source in examples/*.c examples/uses/*.c tests/*/*.c; do
         [ -f "$source" ] || continue
         if [ "$source" = tests/bench/peer_onednn.c ] && ! has "$compiler" oneapi/dnnl/dnnl.h; then
@@ -127,6 +124,23 @@ for compiler in $compilers; do
         printf '#include "%s"\nextern int helper_unit;\n' "$header" >>"$work/helper.c"
         check "$compiler $header" "$compiler" "-std=c99 $c_only $stb -Iexamples" "$work/helper.c"
     done
+}
+
+one() { # compiler, all or header: what it found, and its counts in a file
+    check_compiler "$@"
+    echo "$passed $failed" >"$sources.$1"
+}
+for compiler in gcc clang; do
+    if command -v "$compiler" >/dev/null 2>&1; then
+        (one "$compiler" "${1:-all}") &
+    else
+        echo "strict: missing: $compiler"
+    fi
+done
+wait
+for counts in "$sources".*; do
+    read -r p f <"$counts"
+    passed=$((passed + p)) failed=$((failed + f))
 done
 # PyTorch's headers take their own liberties, so the file that uses them has fewer warnings.
 torch="-std=c++17 -isystem /usr/include/torch/csrc/api/include"

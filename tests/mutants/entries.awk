@@ -1,6 +1,6 @@
 # entries.awk - the mutants of a list (list.txt, ../proofs/mutants.txt), a line for each field.
 #
-#   awk -f entries.awk list.txt      mutant ID, about, story, in, by, file, history, equivalent, - , +
+#   awk -f entries.awk list.txt      mutant, about, story, in, by, file, history, equivalent, - , +
 #
 # A blank line follows each; comments are passed on. The head of list.txt says what it looks like.
 function flush() { if (open) print ""; open = 0 }

@@ -88,6 +88,22 @@ static void check_running(void)
     same(m, m2, 2), same(y, y2, M);
 }
 
+/* ---- chapter 5 ---- */
+
+static double cubic(void *at) /* of which GC.3 has the exact derivative */
+{
+    const double t = *(double *)at;
+    return (t - 2) * t * t;
+}
+static void check_difference(void)
+{
+    double t, slope, exact;
+    draw(&t, 1, 3);
+    exact = (3 * t - 4) * t;
+    slope = difference(cubic, &t, &t, 0.5);
+    same(&slope, &exact, 1);
+}
+
 /* ---- all of them ---- */
 
 static const struct {
@@ -97,6 +113,7 @@ static const struct {
     {"batch norm", check_batch_norm},
     {"batch norm's graph", check_graph},
     {"running statistics and inference", check_running},
+    {"a difference", check_difference},
 };
 
 /* How many checks find a difference? */

@@ -115,6 +115,13 @@ sanitize: ## run the tests under the address and undefined-behaviour sanitizers
 determinism: ## compare the bits of all compilers and optimisation levels
 	@sh tests/bits/determinism.sh && sh tests/bits/same_row.sh
 
+.PHONY: matrix matrix-docs
+matrix: ## the tests on other compilers, processors, systems (TARGETS="tcc musl", SAMPLE=1)
+	@BUILD="$(BUILD)" python3 tests/matrix/matrix.py $(if $(SAMPLE),--sample) $(TARGETS)
+
+matrix-docs: ## the same, and the table into docs/determinism.md
+	@BUILD="$(BUILD)" python3 tests/matrix/matrix.py --docs
+
 lint: ## check the texts: characters, tags, formulas, symbols, links, code blocks
 	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh lint
 
@@ -172,7 +179,7 @@ packaging: ## build a small project in each way of docs/packaging.md that can ru
 	@CC="$(CC)" CXX="$(CXX)" sh tests/compile/packaging.sh
 
 check: test strict sanitize plain equations tagged cortex mutants prove book-check determinism
-check: accuracy parity packaging ## all of it
+check: accuracy parity packaging matrix ## all of it
 	@sh tests/lint/tags.sh --faults && sh tests/files/files.sh && sh tests/system/mpi.sh
 
 ### Texts

@@ -3,10 +3,11 @@
 #
 #   figures   stb_image_write.h, which draws the PNGs (for `make figures` and `make test`)
 #   mnist     curl, if there is no wget either (for `make mnist`)
-#   dev       what the whole check matrix wants: g++, clang with its sanitizers, a compiler for ARM,
-#             RISC-V and 32 bits, an emulator, Rust, Node with npm, OpenBLAS, Open MPI, PyTorch,
-#             oneDNN, NumPy, Matplotlib, CMake, Meson, Ninja, pkg-config, curl and zip; Coq,
-#             Coquelicot, Gappa and Frama-C for the proofs
+#   dev       what the whole check matrix wants: g++, clang with its sanitizers, clang 19, tcc,
+#             musl, compilers for 32 bits, ARM, RISC-V, PowerPC, s390x, Windows, WebAssembly, QEMU,
+#             Wine, valgrind, Chromium, Rust, Node with npm, OpenBLAS, Open MPI, PyTorch, oneDNN,
+#             NumPy, Matplotlib, CMake, Meson, Ninja, pkg-config, curl and zip; Coq, Coquelicot,
+#             Gappa and Frama-C for the proofs
 #   peers     what `make bench-peers` and `make bench-mnist` compare with (Debian): PyTorch,
 #             oneDNN, and OpenBLAS, without which PyTorch's products are slow
 #
@@ -44,6 +45,14 @@ has_32_bits() { # only asked of an x86-64
     [ "$(uname -m)" = x86_64 ] || return 0
     echo '#include <stdio.h>' | cc -m32 -E - >/dev/null 2>&1 &&
         echo 'int main(void) { return 0; }' | cc -m32 -x c - -o /dev/null 2>/dev/null
+}
+
+has_wine() { # Debian's wine64 is not on the path
+    have wine || have wine64 || [ -x /usr/lib/wine/wine64 ]
+}
+
+has_wasm() { # the C library, and the compiler's own for that processor
+    [ -d /usr/include/wasm32-wasi ] && ls /usr/lib/llvm-*/lib/clang/*/lib/wasi >/dev/null 2>&1
 }
 
 has_mpi() { # Fedora's is not on the path
@@ -116,7 +125,18 @@ mpi openmpi-bin+libopenmpi-dev openmpi-devel openmpi openmpi+openmpi-dev openmpi
 torch-c libtorch-dev - - - - - -
 torch-py python3-torch+python3-numpy - - - - - -
 multilib multilib - - - - - -
-aarch64 gcc-aarch64-linux-gnu+libc6-dev-arm64-cross+qemu-user-static - - - - - -
+aarch64 gcc-aarch64-linux-gnu+libc6-dev-arm64-cross - - - - - -
+riscv64 gcc-riscv64-linux-gnu+libc6-dev-riscv64-cross - - - - - -
+powerpc gcc-powerpc-linux-gnu+libc6-dev-powerpc-cross - - - - - -
+s390x gcc-s390x-linux-gnu+libc6-dev-s390x-cross - - - - - -
+qemu qemu-user-static - qemu-user-static - - - -
+windows gcc-mingw-w64-x86-64-win32+wine64 mingw64-gcc+wine mingw-w64-gcc+wine - - - -
+clang-19 clang-19+lld-19 - - - - - -
+wasm wasi-libc+libclang-rt-19-dev-wasm32 - - - - - -
+tcc tcc tcc tcc tcc - - -
+musl musl-tools musl-gcc musl - - - -
+valgrind valgrind valgrind valgrind valgrind valgrind - -
+chromium chromium chromium chromium chromium chromium - -
 omp libomp-dev - - - - - -
 zip zip+unzip zip+unzip zip+unzip zip+unzip zip+unzip zip zip
 frama-c frama-c-base - - - - - -
@@ -180,7 +200,15 @@ dev)
     [ -d /usr/include/torch ] || lacks torch-c
     has_header oneapi/dnnl/dnnl.h || lacks onednn
     has_32_bits || lacks multilib
-    { have aarch64-linux-gnu-gcc && have qemu-aarch64-static; } || lacks aarch64
+    for machine in aarch64 riscv64 powerpc s390x; do
+        have $machine-linux-gnu-gcc || lacks $machine
+    done
+    have qemu-s390x-static || have qemu-s390x || lacks qemu
+    { have x86_64-w64-mingw32-gcc && has_wine; } || lacks windows
+    { have clang-19 && have wasm-ld-19; } || lacks clang-19
+    has_wasm || lacks wasm
+    for tool in tcc valgrind chromium; do have $tool || lacks $tool; done
+    have musl-gcc || lacks musl
     has_header omp.h clang || lacks omp
     { have zip && have unzip; } || lacks zip
     have frama-c || lacks frama-c

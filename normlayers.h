@@ -3932,12 +3932,12 @@ typedef nrm_real nrmi_quarter;
 #else
 #define NRM_INLINE static inline
 #endif
-#if defined(__OPTIMIZE_SIZE__) || !(defined(__GNUC__) || defined(__clang__))
-#define NRM_UNROLL
-#elif defined(__clang__)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE_SIZE__)
+#define NRM_UNROLL _Pragma("GCC unroll 8")
+#elif defined(NRM_PRECISE) && !defined(__OPTIMIZE_SIZE__) /* elsewhere clang may fail, and warn */
 #define NRM_UNROLL _Pragma("unroll")
 #else
-#define NRM_UNROLL _Pragma("GCC unroll 8")
+#define NRM_UNROLL
 #endif
 
 /*

@@ -82,7 +82,9 @@ NPZ_DEF int npz_list(const char *path, npz_info *info, size_t *count, size_t mos
 #ifdef _WIN32 /* there rename does not replace */
 #include <io.h>
 #include <windows.h>
+#ifndef S_ISREG
 #define S_ISREG(mode) (((mode)&_S_IFMT) == _S_IFREG)
+#endif
 #define npzi_rename(from, to) (MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) ? 0 : -1)
 #define NPZ_POSIX(name) _##name
 #define NPZ_NEW _O_CREAT | _O_EXCL | _O_WRONLY | _O_BINARY, 0600

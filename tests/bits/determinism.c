@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "variants.h"
+#include "../layers/variants.h"
 
 #if defined(NRM_DOUBLE)
 #define TYPE "f64"

@@ -116,7 +116,7 @@ determinism: ## compare the bits of all compilers and optimisation levels
 	@sh tests/bits/determinism.sh && sh tests/bits/same_row.sh
 
 .PHONY: matrix matrix-docs
-matrix: ## the tests on other compilers, processors, systems (TARGETS="tcc musl", SAMPLE=1)
+matrix: ## the tests on other compilers and systems (TARGETS="tcc musl", SAMPLE=1)
 	@BUILD="$(BUILD)" python3 tests/matrix/matrix.py $(if $(SAMPLE),--sample) $(TARGETS)
 
 matrix-docs: ## the same, and the table into docs/determinism.md

@@ -7,8 +7,8 @@
 #
 #   ... = FAULT(k) * (expression);
 #
-# where FAULT(k) is 1, or 1.001 if k is the fault that plain_code.c has chosen. So plain_code.c can make
-# every tagged line wrong, one after the other. `faults` lists them.
+# where FAULT(k) is 1, or 1.001 if k is the fault that plain_code.c has chosen. So it can make every
+# tagged line wrong, one after the other. `faults` lists them.
 
 function quoted(text) { return "\"" text "\"" }
 BEGIN { print "static int fault;\n#define FAULT(k) (fault == (k) ? 1.001 : 1.0)" }

@@ -12,7 +12,6 @@
 #include "pages.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof *(a))
-enum { MOST = 64 }; /* numbers of an array */
 static nrm_rng rng;
 static double worst; /* of the check that runs */
 
@@ -88,6 +87,193 @@ static void check_running(void)
     same(m, m2, 2), same(y, y2, M);
 }
 
+/* ---- chapter 2 ---- */
+
+static void check_layer_norm(void)
+{
+    enum { N = 3, D = 5 };
+    double x[N * D], y[N * D], xhat[N * D], r[N], dy[N * D], dx[N * D], y2[N * D], dx2[N * D];
+    double gamma[D], beta[D], g[2 * D], g2[2 * D];
+    nrm_acc mean[N], rstd[N];
+    draw(x, N * D, 3), draw(dy, N * D, 1), draw(gamma, D, 2), draw(beta, D, 0), start(g, g2, 2 * D);
+    fine(nrm_layernorm_forward(y2, mean, rstd, x, gamma, beta, 0.1, N, D));
+    fine(nrm_layernorm_backward(dx2, g2, g2 + D, dy, x, mean, rstd, gamma, N, D));
+    for (int n = 0; n < N * D; n += D) {
+        layer_norm_forward(y + n, xhat + n, &r[n / D], x + n, gamma, beta, 0.1, D);
+        layer_norm_backward(dx + n, g, g + D, dy + n, xhat + n, r[n / D], gamma, D);
+    }
+    same(y, y2, N * D), same(dx, dx2, N * D), same(g, g2, 2 * D);
+}
+
+static void check_recurrent(void)
+{
+    enum { T = 4, I = 3, H = 5, TH = T * H, TI = T * I, IH = I * H, HH = H * H };
+    enum { GRADS = IH + HH + 2 * H };
+    double h[TH + H], h2[TH + H], a[TH], a2[TH], xhat[TH], r[T], x[TI], Wx[IH], Wh[HH];
+    double gamma[H], beta[H], dh[TH + H], dh2[TH + H], dx[TI], dx2[TI], g[GRADS], g2[GRADS];
+    double dz[H], da[H], da2[TH];
+    const nrm_rnn rnn = {T, 1, I, H, NRM_LAYER_NORM, NRM_TANH, 0.1, Wx, Wh, gamma, beta, NULL};
+    const nrm_rnn_grads grads = {g2, g2 + IH, g2 + IH + HH, g2 + IH + HH + H};
+    nrm_acc mean[T], rstd[T];
+    draw(x, TI, 0), draw(Wx, IH, 0), draw(Wh, HH, 0), draw(gamma, H, 1), draw(beta, H, 0);
+    start(h, h2, H), start(dh, dh2, TH + H), start(g, g2, GRADS);
+    fine(nrm_rnn_forward(h2, a2, mean, rstd, x, &rnn, NRM_TRAIN));
+    fine(nrm_rnn_backward(dh2, dx2, &grads, da2, h2, a2, mean, rstd, x, &rnn, NRM_TRAIN));
+    recurrent_forward(h, a, xhat, r, x, Wx, Wh, gamma, beta, 0.1, T, I, H);
+    recurrent_backward(dh, dx, g, g + IH, g + IH + HH, g + IH + HH + H, dz, da, h, xhat, r, x, Wx,
+        Wh, gamma, T, I, H);
+    same(h, h2, TH + H), same(dh, dh2, TH + H), same(dx, dx2, TI), same(g, g2, GRADS);
+}
+
+/* ---- chapter 3 ---- */
+
+static void check_group_norm(void)
+{
+    enum { N = 2, G = 2, K = 3, S = 4, C = G * K, CS = C * S };
+    double x[N * CS], y[N * CS], y2[N * CS], xhat[N * CS], dy[N * CS], dx[N * CS], dx2[N * CS];
+    double r[N * G], gamma[C], beta[C], g[2 * C], g2[2 * C];
+    nrm_acc mean[N * G], rstd[N * G];
+    draw(x, N * CS, 3), draw(dy, N * CS, 1), draw(gamma, C, 2), draw(beta, C, 0);
+    start(g, g2, 2 * C);
+    fine(nrm_groupnorm_forward(y2, mean, rstd, x, gamma, beta, 0.1, N, C, S, G));
+    fine(nrm_groupnorm_backward(dx2, g2, g2 + C, dy, x, mean, rstd, gamma, N, C, S, G));
+    for (int n = 0; n < N; n++) {
+        double *const rn = r + n * G;
+        const int at = n * CS;
+        group_norm_forward(y + at, xhat + at, rn, x + at, gamma, beta, 0.1, G, K, S);
+        group_norm_backward(dx + at, g, g + C, dy + at, xhat + at, rn, gamma, G, K, S);
+    }
+    same(y, y2, N * CS), same(dx, dx2, N * CS), same(g, g2, 2 * C);
+}
+
+static void check_rms_norm(void)
+{
+    enum { D = 5 };
+    double x[D], y[D], y2[D], dy[D], dx[D], dx2[D], r, gamma[D], g[D], g2[D];
+    nrm_acc rstd;
+    draw(x, D, 1), draw(dy, D, 1), draw(gamma, D, 2), start(g, g2, D);
+    fine(nrm_rmsnorm_forward(y2, &rstd, x, gamma, 0.1, 1, D));
+    fine(nrm_rmsnorm_backward(dx2, g2, dy, x, &rstd, gamma, 1, D));
+    rms_norm_forward(y, &r, x, gamma, 0.1, D);
+    rms_norm_backward(dx, g, dy, x, r, gamma, D);
+    same(y, y2, D), same(dx, dx2, D), same(g, g2, D);
+}
+
+static void check_workers(void)
+{
+    enum { M = 7, P = 3 }; /* P of the M values are the first worker's */
+    double x[M], y[M], xhat[M], dy[M], dx[M], dx2[M], r, gamma, n[2], mu[2], Q[2], A[2], B[2];
+    nrm_acc mean, rstd;
+    draw(x, M, 3), draw(dy, M, 1), draw(&gamma, 1, 2);
+    fine(nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, &gamma, NULL, NRM_TRAIN, 0.1, M, 1, 1));
+    fine(nrm_batchnorm_backward(
+        dx2, NULL, NULL, dy, x, &mean, &rstd, &gamma, NRM_TRAIN, M, 1, 1));
+    for (int w = 0; w < 2; w++) {
+        n[w] = w ? M - P : P, mu[w] = Q[w] = 0;
+        for (int i = w * P; i < (w ? M : P); i++) mu[w] += x[i] / n[w];
+        for (int i = w * P; i < (w ? M : P); i++) Q[w] += (x[i] - mu[w]) * (x[i] - mu[w]);
+    }
+    merge(&n[0], &mu[0], &Q[0], n[1], mu[1], Q[1]);
+    r = 1 / sqrt(Q[0] / n[0] + 0.1);
+    for (int i = 0; i < M; i++) xhat[i] = (x[i] - mu[0]) * r;
+    sync_sums(&A[0], &B[0], dy, xhat, P);
+    sync_sums(&A[1], &B[1], dy + P, xhat + P, M - P);
+    sync_backward(dx, dy, xhat, r, gamma, A[0] + A[1], B[0] + B[1], n[0], P);
+    sync_backward(dx + P, dy + P, xhat + P, r, gamma, A[0] + A[1], B[0] + B[1], n[0], M - P);
+    same(mu, &mean, 1), same(&r, &rstd, 1), same(dx, dx2, M);
+}
+
+static void check_renorm(void)
+{
+    enum { M = 5 };
+    double x[M], y[M], y2[M], xhat[M], dy[M], dx[M], dx2[M], r, rho, d, gamma, beta, g[2], g2[2];
+    static const double limits[3][2] = {{100, 100}, {1.001, 100}, {100, 0.001}};
+    for (int limit = 0; limit < 3; limit++) {
+        double m = 2.5, u = 2;
+        nrm_running running = {&m, &u, 0.1, 0, 0, 0};
+        nrm_acc mean, rstd, ratio, offset;
+        const double rho_max = limits[limit][0], d_max = limits[limit][1];
+        draw(x, M, 3), draw(dy, M, 1), draw(&gamma, 1, 2), draw(&beta, 1, 0), start(g, g2, 2);
+        renorm_forward(y, &rho, &d, xhat, &r, x, gamma, beta, m, u, rho_max, d_max, 0.1, M);
+        renorm_backward(dx, &g[0], &g[1], dy, xhat, r, rho, d, gamma, M);
+        fine(nrm_batchrenorm_forward(y2, &ratio, &offset, &mean, &rstd, &running, x, &gamma, &beta,
+            rho_max, d_max, NRM_TRAIN, 0.1, M, 1, 1));
+        fine(nrm_batchrenorm_backward(dx2, &g2[0], &g2[1], dy, x, &ratio, &offset, &mean, &rstd,
+            &gamma, NRM_TRAIN, M, 1, 1));
+        same(y, y2, M), same(dx, dx2, M), same(g, g2, 2);
+    }
+}
+
+static void check_lp_norm(void)
+{
+    enum { M = 5 };
+    double x[M], y[M], y2[M], xhat[M], k[M], dy[M], dx[M], dx2[M], t, r, gamma, beta, g[2], g2[2];
+    nrm_acc mean, scale;
+    for (int kind = 0; kind < 6; kind++) {
+        const int p = kind % 3 + 1, centred = kind / 3, of = p + centred * NRM_CENTRED;
+        draw(x, M, 1), draw(dy, M, 1), draw(&gamma, 1, 2), draw(&beta, 1, 0), start(g, g2, 2);
+        fine(nrm_lp_batchnorm_forward(
+            y2, &mean, &scale, NULL, x, &gamma, &beta, of, NRM_TRAIN, 0.1, M, 1, 1));
+        fine(nrm_lp_batchnorm_backward(dx2, &g2[0], &g2[1], dy, x, &mean, &scale, &gamma, of,
+            NRM_TRAIN, 0.1, M, 1, 1));
+        lp_norm_forward(y, xhat, &t, &r, x, gamma, beta, p, centred, 0.1, M);
+        lp_norm_backward(dx, &g[0], &g[1], k, dy, xhat, t, r, x, gamma, p, centred, M);
+        same(y, y2, M), same(&t, &scale, 1), same(dx, dx2, M), same(g, g2, 2);
+    }
+}
+
+static void check_weight_norm(void)
+{
+    enum { IN = 5 };
+    double v[IN], W[IN], W2[IN], dW[IN], n, g, d[IN + 1], d2[IN + 1];
+    nrm_acc norm;
+    draw(v, IN, 0), draw(dW, IN, 0), draw(&g, 1, 2), start(d, d2, IN + 1);
+    fine(nrm_weightnorm_forward(W2, &norm, v, &g, IN, 1));
+    fine(nrm_weightnorm_backward(d2 + 1, d2, dW, v, &norm, &g, IN, 1));
+    weight_norm_forward(W, &n, v, g, IN);
+    weight_norm_backward(d + 1, d, dW, v, n, g, IN);
+    same(W, W2, IN), same(&n, &norm, 1), same(d, d2, IN + 1);
+}
+
+static void check_fold(void)
+{
+    enum { IN = 5 };
+    double W[IN], b, m, u = 2, gamma, beta, W1[IN], W2[IN], b1, b2;
+    nrm_running running = {&m, &u, 0.1, 0, 0, 1};
+    draw(W, IN, 0), draw(&b, 1, 1), draw(&m, 1, 2), draw(&gamma, 1, 2), draw(&beta, 1, 0);
+    fold(W1, &b1, W, b, m, u, gamma, beta, 0.1, IN);
+    fine(nrm_batchnorm_fold(W2, &b2, W, &b, &running, &gamma, &beta, 0.1, IN, 1, 1));
+    same(W1, W2, IN), same(&b1, &b2, 1);
+}
+
+/* ---- chapter 4 ---- */
+
+/* The header draws the same twice, for two β: its offsets are what the second run adds to s·y. */
+static void check_noisy(void)
+{
+    enum { M = 7 };
+    const nrm_noise noise = {0.5, 1.25, 0.1, 0.1};
+    double x[M], y[M], z[M], z2[M], xhat[M], m[M], s[M], dz[M], dy[M], dx[M], dx2[M];
+    double r, gamma, beta[2] = {0.5, 5}, g[2], g2[2];
+    nrm_rng same_draws;
+    nrm_acc mean, rstd;
+    draw(x, M, 3), draw(dz, M, 1), draw(&gamma, 1, 2), start(g, g2, 2);
+    same_draws = rng;
+    fine(nrm_noisy_batchnorm_forward(m, s, &mean, &rstd, NULL, x, &gamma, &beta[1], &noise,
+        &same_draws, NRM_TRAIN, 0.1, M, 1, 1));
+    same_draws = rng;
+    fine(nrm_noisy_batchnorm_forward(z2, s, &mean, &rstd, NULL, x, &gamma, &beta[0], &noise,
+        &same_draws, NRM_TRAIN, 0.1, M, 1, 1));
+    fine(nrm_noisy_batchnorm_backward(
+        dx2, &g2[0], &g2[1], dz, s, x, &mean, &rstd, &gamma, NRM_TRAIN, M, 1, 1));
+    batch_norm_forward(y, xhat, &r, x, gamma, beta[1], 0.1, M);
+    for (int i = 0; i < M; i++) m[i] -= s[i] * y[i];
+    batch_norm_forward(y, xhat, &r, x, gamma, beta[0], 0.1, M);
+    add_noise(z, y, m, s, M);
+    noisy_batch_norm_backward(dx, &g[0], &g[1], dy, dz, s, xhat, r, gamma, M);
+    same(z, z2, M), same(dx, dx2, M), same(g, g2, 2);
+}
+
 /* ---- chapter 5 ---- */
 
 static double cubic(void *at) /* of which GC.3 has the exact derivative */
@@ -113,6 +299,16 @@ static const struct {
     {"batch norm", check_batch_norm},
     {"batch norm's graph", check_graph},
     {"running statistics and inference", check_running},
+    {"layer norm", check_layer_norm},
+    {"the recurrent layer", check_recurrent},
+    {"group norm", check_group_norm},
+    {"RMS norm", check_rms_norm},
+    {"several workers", check_workers},
+    {"batch renorm", check_renorm},
+    {"Lp batch norm", check_lp_norm},
+    {"weight norm", check_weight_norm},
+    {"folding", check_fold},
+    {"noisy batch norm", check_noisy},
     {"a difference", check_difference},
 };
 

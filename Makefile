@@ -197,6 +197,13 @@ drawings: ## draw the SVGs of the chapters, docs/drawings (needs Node)
 drawings-check: ## are they what the program draws, and no text on another?
 	@node docs/drawings/draw.mjs --check
 
+.PHONY: explore explore-check
+explore: ## the page where one moves the numbers: build/explore (clang, lld, Node)
+	@CC="$(CC)" BUILD="$(BUILD)" sh docs/explore/explore.sh
+
+explore-check: ## the same, tested in Node and in Chromium
+	@CC="$(CC)" BUILD="$(BUILD)" sh docs/explore/explore.sh check
+
 .PHONY: book book-check book-look
 book: ## weave header and chapters into build/book (needs Node)
 	@BUILD="$(BUILD)" sh docs/weave/book.sh

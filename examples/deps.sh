@@ -136,10 +136,11 @@ wasm wasi-libc+libclang-rt-19-dev-wasm32 - - - - - -
 tcc tcc tcc tcc tcc - - -
 musl musl-tools musl-gcc musl - - - -
 valgrind valgrind valgrind valgrind valgrind valgrind - -
-chromium chromium chromium chromium chromium chromium - -
+chromium chromium+fonts-liberation chromium chromium chromium chromium - -
 omp libomp-dev - - - - - -
 zip zip+unzip zip+unzip zip+unzip zip+unzip zip+unzip zip zip
 frama-c frama-c-base - - - - - -
+lld lld lld lld lld lld lld -
 onednn libdnnl-dev - - - - - -
 END
     done
@@ -212,6 +213,7 @@ dev)
     has_header omp.h clang || lacks omp
     { have zip && have unzip; } || lacks zip
     have frama-c || lacks frama-c
+    have wasm-ld || lacks lld
     ;;
 peers)
     have g++ || lacks gxx

@@ -158,8 +158,8 @@ export function numerics() {
 // How long may a step be? And why weights before a norm have a gradient at a right angle.
 export function smoothness() {
     const d = drawing('smoothness', 840, 400, 'Smoothness and the length of a step',
-        'Left: a smooth loss stays below a parabola, so a step of 1/B certainly goes down. Right: ' +
-        'the loss does not change with the length of the weights before a norm, so its gradient ' +
+        'Left: a smooth loss stays below a parabola, so a step of 1/B certainly goes down. ' +
+        'Right: the loss does not change with the length of the weights before a norm, so its gradient ' +
         'is at a right angle to them.')
     d.text(205, 34, 'A loss along its gradient', 'ink b', 'middle', 16)
     const B = 1.6
@@ -221,8 +221,8 @@ export function smoothness() {
     d.text(682, 128, '−∇$L$, half as long', 'orange halo', 'start')
     d.text(662, 234, '−∇$L$', 'orange halo', 'start')
     d.text(806, 196, 'best', 'green halo', 'end', 13)
-    d.text(650, 354, '$L$ is the same along each ray, so', 'soft')
-    d.text(650, 376, '∇$L$ ⟂ $w$, and every step makes $w$ longer.', 'soft')
+    d.text(650, 354, '$L$ is the same along each ray, so', 'soft', 'middle', 13)
+    d.text(650, 376, '∇$L$ is at right angles to $w$: a step makes $w$ longer.', 'soft', 'middle', 13)
     return d
 }
 
@@ -243,7 +243,8 @@ export function conventions() {
         names.forEach((n, k) => d.text(x0 + 20, 236 + 21 * k, n, 'ink', 'start', 14))
     }
     panel(40, 0.1, 'weight of each past batch: 0.1 for the new one', [
-        'new_weight = 0.1 (this header)', 'momentum = 0.1 (PyTorch)', 'momentum = 0.9 (Keras, ONNX)'], 'blue')
+        'new_weight = 0.1 (this header)', 'momentum = 0.1 (PyTorch)',
+        'momentum = 0.9 (Keras, ONNX)'], 'blue')
     panel(460, 0.9, 'misread: 0.9 for the new one', ['new_weight = 0.9',
         'momentum = 0.9 (PyTorch)', 'momentum = 0.1 (Keras, ONNX)'], 'orange')
     d.text(420, 312, 'Weight of the batch $k$ steps back: $α (1 − α)^k$.  $α$ = 0.1 remembers ' +

@@ -152,7 +152,8 @@ svg{font:14px Helvetica,Arial,"Liberation Sans",sans-serif}
 .i{font-style:italic}
 .b{font-weight:600}
 path,rect,circle{stroke-width:1.4;stroke-linejoin:round}
-text{white-space:pre}.halo{paint-order:stroke;stroke-width:5}.w2{stroke-width:2.2}.w3{stroke-width:3}.w0{stroke-width:.8}
+text{white-space:pre}.halo{paint-order:stroke;stroke-width:5}
+.w2{stroke-width:2.2}.w3{stroke-width:3}.w0{stroke-width:.8}
 .dash{stroke-dasharray:5 4}.thin{opacity:.55}
 ${rules(0)}
 @media(prefers-color-scheme:dark){${rules(1)}}

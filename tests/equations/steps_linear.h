@@ -1,4 +1,5 @@
-/* steps_linear.h - the steps of docs/06_network.md, executed. */
+/* steps_linear.h - the steps of docs/06_network.md, executed, and those of docs/07_numerics.md
+   about elementary functions and random numbers. */
 #ifndef STEPS_LINEAR_H
 #define STEPS_LINEAR_H
 

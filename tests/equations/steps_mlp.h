@@ -1,4 +1,4 @@
-/* steps_mlp.h - the steps of docs/06_network_mlp.md, executed.
+/* steps_mlp.h - the steps of docs/06_network.md, executed.
 
    A two_layers is the network of section 3 of that page, as the formulas have it: each stage can be
    nudged, and the loss computed from there on. Expectations are means over all sign patterns of the

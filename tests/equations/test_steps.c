@@ -27,6 +27,12 @@ typedef struct chapter {
     void (*steps)(void);
 } chapter;
 
+static void steps_network(void)
+{
+    steps_linear();
+    steps_mlp();
+}
+
 static const chapter chapters[] = {
     {"docs/07_numerics.md", steps_means},
     {"docs/01_batch_norm.md", steps_batch_norm},
@@ -34,8 +40,7 @@ static const chapter chapters[] = {
     {"docs/04_noisy_batch_norm.md", steps_noisy},
     {"docs/03_family.md", steps_family},
     {"docs/05_gradient_checking.md", steps_gradient_checking},
-    {"docs/06_network.md", steps_linear},
-    {"docs/06_network_mlp.md", steps_mlp},
+    {"docs/06_network.md", steps_network},
     {"docs/08_smoothness.md", steps_smoothness},
     {"docs/10_conventions.md", steps_conventions},
     {"docs/09_faq.md", steps_questions},

@@ -290,6 +290,104 @@ static void check_difference(void)
     same(&slope, &exact, 1);
 }
 
+/* ---- chapter 6 ---- */
+
+static void check_linear(void)
+{
+    enum { N = 3, I = 5, J = 4 };
+    double x[N * I], W[I * J], b[J], y[N * J], y2[N * J], dy[N * J], dx[N * I], dx2[N * I];
+    double dW[I * J], dW2[I * J], db[J], db2[J];
+    draw(x, N * I, 0), draw(W, I * J, 0), draw(b, J, 0), draw(dy, N * J, 0);
+    start(dW, dW2, I * J), start(db, db2, J);
+    fine(nrm_linear_forward(y2, x, W, b, N, I, J));
+    fine(nrm_linear_backward(dx2, dW2, db2, dy, x, W, N, I, J));
+    linear_forward(y, x, W, b, N, I, J);
+    linear_backward(dx, dW, db, dy, x, W, N, I, J);
+    same(y, y2, N * J), same(dx, dx2, N * I), same(dW, dW2, I * J), same(db, db2, J);
+}
+
+static void check_activations(void)
+{
+    static const int kind[3] = {NRM_RELU, NRM_TANH, NRM_SIGMOID};
+    enum { M = 20 };
+    double x[M], y[M], y2[M], dy[M], dx[M], dx2[M];
+    draw(x, M, 0), draw(dy, M, 0);
+    for (int k = 0; k < 3; k++) {
+        fine(nrm_activation_forward(y2, x, kind[k], M));
+        fine(nrm_activation_backward(dx2, dy, y2, kind[k], M));
+        for (int i = 0; i < M; i++) y[i] = activation(x[i], k);
+        for (int i = 0; i < M; i++) dx[i] = dy[i] * activation_slope(y[i], k);
+        same(y, y2, M), same(dx, dx2, M);
+    }
+}
+
+static void check_cross_entropy(void)
+{
+    enum { N = 3, C = 4 };
+    const int label[N] = {2, 0, 3};
+    double z[N * C], dz[N * C], dz2[N * C], prob[N * C], loss;
+    nrm_acc loss2;
+    draw(z, N * C, 900);
+    fine(nrm_cross_entropy_forward(&loss2, prob, z, label, N, C));
+    fine(nrm_cross_entropy_backward(dz2, prob, label, N, C));
+    loss = cross_entropy(dz, z, label, N, C);
+    same(&loss, &loss2, 1), same(dz, dz2, N * C);
+}
+
+static void check_adam(void) /* on the first bias of a network */
+{
+    static const nrm_mlp_layer layer = {2, NRM_IDENTITY, NRM_NO_NORM, 0, 1, 0, 0};
+    const int label[1] = {1};
+    double block[400], x[1], theta, theta2, a = 0, b = 0;
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp *net;
+    draw(x, 1, 0);
+    spec.inputs = 1, spec.layers = 1, spec.layer = &layer, spec.max_batch = 1;
+    spec.optimizer = NRM_ADAM, spec.beta1 = 0.8, spec.beta2 = 0.9, spec.lr = 0.5;
+    fine(nrm_mlp_init(&net, block, sizeof block, &spec));
+    theta = *net->state[0].b;
+    for (int t = 1; t <= 5; t++) {
+        fine(nrm_mlp_gradient(net, NULL, x, label, 1, NRM_TRAIN));
+        adam(&theta, &a, &b, *net->state[0].db, 0.5, 0.8, 0.9, net->spec.adam_eps, t);
+        fine(nrm_mlp_step(net));
+        theta2 = *net->state[0].b;
+        same(&theta, &theta2, 1);
+    }
+}
+
+/* ---- chapter 7 ---- */
+
+static void check_merging(void)
+{
+    enum { M = 11, FIRST = 4 };
+    double x[M], m[2] = {0, 0}, Q[2] = {0, 0}, n[2] = {0, 0}; /* of two portions */
+    nrm_stats stats = {0, 0, 0};
+    draw(x, M, 5);
+    fine(nrm_stats_update(&stats, x, NULL, M, 1, 1));
+    for (int i = 0; i < M; i++) add_value(&m[i >= FIRST], &Q[i >= FIRST], &n[i >= FIRST], x[i]);
+    merge(&n[0], &m[0], &Q[0], n[1], m[1], Q[1]);
+    same(&m[0], &stats.mean, 1), same(&Q[0], &stats.m2, 1), same(&n[0], &stats.count, 1);
+}
+
+static void check_lanes(void) /* nrm_linear_backward's db has another order; the sum is the same */
+{
+    enum { M = 29 };
+    double a[M], sum, db = 0;
+    draw(a, M, 1);
+    fine(nrm_linear_backward(NULL, NULL, &db, a, NULL, NULL, M, 1, 1));
+    sum = lane_sum(a, M);
+    same(&sum, &db, 1);
+}
+
+static void check_exponential(void) /* beside the C library's */
+{
+    for (double x = -700; x <= 0; x += 0.37) {
+        const double e = exponential(x, 0), e1 = exponential(x, 1), exact = exp(x);
+        const double exact1 = expm1(x);
+        same(&e, &exact, 1), same(&e1, &exact1, 1);
+    }
+}
+
 /* ---- all of them ---- */
 
 static const struct {
@@ -310,6 +408,13 @@ static const struct {
     {"folding", check_fold},
     {"noisy batch norm", check_noisy},
     {"a difference", check_difference},
+    {"linear layer", check_linear},
+    {"activations", check_activations},
+    {"softmax and cross-entropy", check_cross_entropy},
+    {"Adam", check_adam},
+    {"statistics that merge", check_merging},
+    {"a sum in lanes", check_lanes},
+    {"exponential", check_exponential},
 };
 
 /* How many checks find a difference? */

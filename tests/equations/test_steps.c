@@ -2,16 +2,16 @@
 
    The chapters of docs/ show how the formulas of the header come about, one move of algebra a line,
    and number these steps: \tag{BN.19a} is a step on the way to BN.19; some families (MV, GR, ...)
-   are the chapters' own. Each of these tags has one DERIVE line in the steps_*.h file of its
-   chapter (see derive_tools.h). Which tags there must be is read from the chapters themselves, so
-   that a DERIVE that is never reached cannot go unseen. Equations of the header are the business of
-   test_derivations.c. Run with -v for the table of all residuals. */
+   are the chapters' own. Each of these tags has a claim in a *.claims file (claims.h says how they
+   are read) or, where it takes a program, a DERIVE line in a steps_*.h file (derive_tools.h). Which
+   tags there must be is read from the chapters themselves, so that a claim that is never reached
+   cannot go unseen. Equations of the header are the business of test_derivations.c. Run with -v for
+   the table of all residuals; with CLAIMS=1 in the environment each claim that fails is named. */
 #define NORMLAYERS_IMPLEMENTATION /* the steps_*.h files call private functions, nrmi_... */
 #include "normlayers.h"
 
-#include "steps_batch_norm.h"
+#include "claims_calls.h"
 #include "steps_conventions.h"
-#include "steps_family.h"
 #include "steps_gradient_checking.h"
 #include "steps_layer_norm.h"
 #include "steps_linear.h"
@@ -31,6 +31,16 @@ static void steps_network(void)
 {
     steps_linear();
     steps_mlp();
+}
+
+static void steps_batch_norm(void)
+{
+    claims_run("tests/equations/batch_norm.claims", 202);
+}
+
+static void steps_family(void)
+{
+    claims_run("tests/equations/family.claims", 205);
 }
 
 static const chapter chapters[] = {

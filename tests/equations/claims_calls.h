@@ -1,0 +1,257 @@
+/* claims_calls.h - calls of the header from a *.claims file: y, mean, rstd = batchnorm(x, ...).
+
+   An argument [] is NULL. Gradients of parameters start at 0. A result that the header refuses to
+   give is infinite. */
+#ifndef CLAIMS_CALLS_H
+#define CLAIMS_CALLS_H
+
+#include "claims.h"
+#include "layers/variants.h"
+
+enum { CALL_MOST = 4096 };
+
+static nrm_real call_reals[12][CALL_MOST];
+static nrm_acc call_accs[4][CALL_MOST];
+
+/* Argument i, as the header wants it. */
+static nrm_real *call_in(const value *in, int i)
+{
+    size_t k;
+    if (count_of(in[i]) > CALL_MOST) claims_fail("too many values");
+    for (k = 0; k < count_of(in[i]); k++) call_reals[i][k] = (nrm_real)in[i].a[k].v;
+    return count_of(in[i]) == 0 ? NULL : call_reals[i];
+}
+
+static nrm_acc *call_acc_in(const value *in, int i, int to)
+{
+    size_t k;
+    for (k = 0; k < count_of(in[i]); k++) call_accs[to][k] = (nrm_acc)in[i].a[k].v;
+    return call_accs[to];
+}
+
+/* Results number `to`, zero to begin with. */
+static nrm_real *call_out(int to)
+{
+    memset(call_reals[to], 0, sizeof call_reals[to]);
+    return call_reals[to];
+}
+
+static value call_made(const nrm_real *a, size_t r, size_t c)
+{
+    value out = claims_make(r, c);
+    size_t k;
+    for (k = 0; k < r * c; k++) out.a[k].v = (wide)a[k];
+    return out;
+}
+
+static value call_made_accs(const nrm_acc *a, size_t n)
+{
+    value out = claims_make(1, n);
+    size_t k;
+    for (k = 0; k < n; k++) out.a[k].v = (wide)a[k];
+    return out;
+}
+
+#define NUMBER(i) ((double)in[i].a[0].v)
+#define LIKE(i) in[i].r, in[i].c
+
+/* Every worker on its part: dx, dx from the own sums alone; then of each worker the sums of dy and
+   dy·x̂, dgamma and dbeta. */
+static void call_workers(const value *in, value *out)
+{
+    enum { MOST = 4 };
+    const size_t workers = count_of(in[4]);
+    const nrm_real *x = call_in(in, 0), *dy = call_in(in, 1), *gamma = call_in(in, 2);
+    const nrm_real eps = (nrm_real)NUMBER(3);
+    nrm_real *dx = call_out(11), *own = call_out(10), dgamma[MOST] = {0}, dbeta[MOST] = {0};
+    nrm_acc mean[1], rstd[1];
+    nrm_stats stats, all;
+    nrm_sums sums[MOST], total;
+    size_t w, at, n;
+    int rc = NRM_OK;
+    memset(&all, 0, sizeof all);
+    memset(&total, 0, sizeof total);
+    for (w = at = 0; w < workers; at += n, w++) {
+        n = (size_t)in[4].a[w].v;
+        memset(&stats, 0, sizeof stats);
+        rc |= nrm_stats_update(&stats, x + at, NULL, n, 1, 1);
+        rc |= nrm_stats_merge(&all, &stats, 1);
+    }
+    for (w = at = 0; w < workers; at += n, w++) {
+        n = (size_t)in[4].a[w].v;
+        rc |= nrm_sync_batchnorm_forward(call_out(9), mean, rstd, NULL, x + at, NULL, &all, gamma,
+                                         NULL, eps, n, 1, 1);
+        rc |= nrm_sync_batchnorm_sums(&sums[w], &dgamma[w], &dbeta[w], dy + at, x + at, NULL, mean,
+                                      rstd, n, 1, 1);
+        total.dy += sums[w].dy;
+        total.dy_xhat += sums[w].dy_xhat;
+    }
+    out[2] = claims_make(1, workers);
+    out[3] = claims_make(1, workers);
+    for (w = at = 0; w < workers; at += n, w++) {
+        nrm_stats mine = all;
+        n = (size_t)in[4].a[w].v;
+        mine.count = (nrm_acc)n;
+        rc |= nrm_sync_batchnorm_backward(dx + at, dy + at, x + at, NULL, mean, rstd, gamma, &all,
+                                          &total, n, 1, 1);
+        rc |= nrm_sync_batchnorm_backward(own + at, dy + at, x + at, NULL, mean, rstd, gamma, &mine,
+                                          &sums[w], n, 1, 1);
+        out[2].a[w].v = (wide)sums[w].dy;
+        out[3].a[w].v = (wide)sums[w].dy_xhat;
+    }
+    out[0] = call_made(dx, 1, at);
+    out[1] = call_made(own, 1, at);
+    out[4] = call_made(dgamma, 1, workers);
+    out[5] = call_made(dbeta, 1, workers);
+    if (rc != NRM_OK) out[0].a[0].v = HUGE_VAL;
+}
+
+static int claims_call(const char *f, const value *in, int count, value *out)
+{
+    nrm_real *y = call_out(11), *dgamma = call_out(10), *dbeta = call_out(9);
+    nrm_acc *mean = call_accs[0], *rstd = call_accs[1];
+    nrm_running running;
+    int rc = 1, found = 0;
+    (void)count;
+    memset(&running, 0, sizeof running);
+    if (IS("batchnorm")) { /* x, gamma, beta, eps, N, C, S */
+        rc = nrm_batchnorm_forward(y, mean, rstd, NULL, call_in(in, 0), call_in(in, 1),
+                                   call_in(in, 2), NRM_TRAIN, (nrm_real)NUMBER(3), SIZE(4), SIZE(5),
+                                   SIZE(6));
+        out[1] = call_made_accs(mean, SIZE(5));
+        out[2] = call_made_accs(rstd, SIZE(5));
+        found = 3;
+    } else if (IS("batchnorm_infer")) { /* x, mean, var, gamma, beta, eps, N, C, S */
+        running.mean = call_in(in, 1);
+        running.var = call_in(in, 2);
+        rc = nrm_batchnorm_forward(y, NULL, NULL, &running, call_in(in, 0), call_in(in, 3),
+                                   call_in(in, 4), NRM_INFER, (nrm_real)NUMBER(5), SIZE(6), SIZE(7),
+                                   SIZE(8));
+        found = 1;
+    } else if (IS("batchnorm_back")) { /* x, dy, mean, rstd, gamma, N, C, S */
+        rc = nrm_batchnorm_backward(y, dgamma, dbeta, call_in(in, 1), call_in(in, 0),
+                                    call_acc_in(in, 2, 0), call_acc_in(in, 3, 1), call_in(in, 4),
+                                    NRM_TRAIN, SIZE(5), SIZE(6), SIZE(7));
+        out[1] = call_made(dgamma, 1, SIZE(6));
+        out[2] = call_made(dbeta, 1, SIZE(6));
+        found = 3;
+    } else if (IS("layernorm")) { /* x, gamma, beta, eps */
+        rc = nrm_layernorm_forward(y, mean, rstd, call_in(in, 0), call_in(in, 1), call_in(in, 2),
+                                   (nrm_real)NUMBER(3), LIKE(0));
+        out[1] = call_made_accs(mean, in[0].r);
+        out[2] = call_made_accs(rstd, in[0].r);
+        found = 3;
+    } else if (IS("layernorm_back")) { /* x, dy, mean, rstd, gamma */
+        rc = nrm_layernorm_backward(y, dgamma, dbeta, call_in(in, 1), call_in(in, 0),
+                                    call_acc_in(in, 2, 0), call_acc_in(in, 3, 1), call_in(in, 4),
+                                    LIKE(0));
+        out[1] = call_made(dgamma, 1, in[0].c);
+        out[2] = call_made(dbeta, 1, in[0].c);
+        found = 3;
+    } else if (IS("groupnorm")) { /* x, gamma, beta, eps, N, C, S, G */
+        rc = nrm_groupnorm_forward(y, mean, rstd, call_in(in, 0), call_in(in, 1), call_in(in, 2),
+                                   (nrm_real)NUMBER(3), SIZE(4), SIZE(5), SIZE(6), SIZE(7));
+        out[1] = call_made_accs(mean, SIZE(4) * SIZE(7));
+        out[2] = call_made_accs(rstd, SIZE(4) * SIZE(7));
+        found = 3;
+    } else if (IS("groupnorm_back")) { /* x, dy, mean, rstd, gamma, N, C, S, G */
+        rc = nrm_groupnorm_backward(y, NULL, NULL, call_in(in, 1), call_in(in, 0),
+                                    call_acc_in(in, 2, 0), call_acc_in(in, 3, 1), call_in(in, 4),
+                                    SIZE(5), SIZE(6), SIZE(7), SIZE(8));
+        found = 1;
+    } else if (IS("rmsnorm")) { /* x, gamma, eps */
+        rc = nrm_rmsnorm_forward(y, rstd, call_in(in, 0), call_in(in, 1), (nrm_real)NUMBER(2),
+                                 LIKE(0));
+        out[1] = call_made_accs(rstd, in[0].r);
+        found = 2;
+    } else if (IS("rmsnorm_back")) { /* x, dy, rstd, gamma */
+        rc = nrm_rmsnorm_backward(y, NULL, call_in(in, 1), call_in(in, 0), call_acc_in(in, 2, 1),
+                                  call_in(in, 3), LIKE(0));
+        found = 1;
+    } else if (IS("renorm")) { /* x, m, u, gamma, beta, r_max, d_max, eps: one channel */
+        nrm_acc *ratio = call_accs[2], *offset = call_accs[3];
+        running.mean = call_in(in, 1);
+        running.var = call_in(in, 2);
+        running.new_weight = (nrm_real)0.1;
+        rc = nrm_batchrenorm_forward(y, ratio, offset, mean, rstd, &running, call_in(in, 0),
+                                     call_in(in, 3), call_in(in, 4), (nrm_real)NUMBER(5),
+                                     (nrm_real)NUMBER(6), NRM_TRAIN, (nrm_real)NUMBER(7), in[0].c,
+                                     1, 1);
+        out[1] = call_made_accs(ratio, 1);
+        out[2] = call_made_accs(offset, 1);
+        out[3] = call_made_accs(mean, 1);
+        out[4] = call_made_accs(rstd, 1);
+        found = 5;
+    } else if (IS("lp")) { /* x, gamma, beta, kind, eps: one channel */
+        rc = nrm_lp_batchnorm_forward(y, mean, rstd, NULL, call_in(in, 0), call_in(in, 1),
+                                      call_in(in, 2), (int)SIZE(3), NRM_TRAIN, (nrm_real)NUMBER(4),
+                                      in[0].c, 1, 1);
+        out[1] = call_made_accs(mean, 1);
+        out[2] = call_made_accs(rstd, 1);
+        found = 3;
+    } else if (IS("lp_back")) { /* x, dy, mean, t, gamma, kind, eps */
+        rc = nrm_lp_batchnorm_backward(y, NULL, NULL, call_in(in, 1), call_in(in, 0),
+                                       call_acc_in(in, 2, 0), call_acc_in(in, 3, 1), call_in(in, 4),
+                                       (int)SIZE(5), NRM_TRAIN, (nrm_real)NUMBER(6), in[0].c, 1, 1);
+        found = 1;
+    } else if (IS("weightnorm")) { /* v, g: one column */
+        rc = nrm_weightnorm_forward(y, mean, call_in(in, 0), call_in(in, 1), in[0].c, 1);
+        out[1] = call_made_accs(mean, 1);
+        found = 2;
+    } else if (IS("weightnorm_back")) { /* v, dW, g */
+        rc = nrm_weightnorm_forward(dbeta, mean, call_in(in, 0), call_in(in, 2), in[0].c, 1);
+        rc |= nrm_weightnorm_backward(y, dgamma, call_in(in, 1), call_in(in, 0), mean,
+                                      call_in(in, 2), in[0].c, 1);
+        out[1] = call_made(dgamma, 1, 1);
+        found = 2;
+    } else if (IS("fold") || IS("unfold")) { /* W, b, m, u, gamma, beta, eps: one unit */
+        running.mean = call_in(in, 2);
+        running.var = call_in(in, 3);
+        if (IS("fold"))
+            rc = nrm_batchnorm_fold(y, dbeta, call_in(in, 0), call_in(in, 1), &running,
+                                    call_in(in, 4), call_in(in, 5), (nrm_real)NUMBER(6), in[0].c, 1,
+                                    1);
+        else
+            batchnorm_unfold(y, dbeta, call_in(in, 0), call_in(in, 1), &running, call_in(in, 4),
+                             call_in(in, 5), (nrm_real)NUMBER(6), in[0].c, 1, 1);
+        if (IS("unfold")) rc = NRM_OK;
+        out[1] = call_made(dbeta, 1, 1);
+        found = 2;
+    } else if (IS("workers")) { /* x, dy, gamma, eps, parts: one channel, spread over workers */
+        call_workers(in, out);
+        return 6;
+    } else if (IS("merged")) { /* x, n, ...: statistics of portions of so many values, merged */
+        nrm_stats all, part;
+        size_t at = 0;
+        int i;
+        memset(&all, 0, sizeof all);
+        for (i = 1, rc = NRM_OK; i < count; at += SIZE(i++)) {
+            memset(&part, 0, sizeof part);
+            rc |= nrm_stats_update(&part, call_in(in, 0) + at, NULL, SIZE(i), 1, 1);
+            rc |= nrm_stats_merge(&all, &part, 1);
+        }
+        out[0] = claims_number_value(rc == NRM_OK ? (wide)all.m2 / (wide)all.count : HUGE_VAL);
+        return 1;
+    } else if (IS("updated")) { /* x: rows that one nrm_stats takes, one after another */
+        nrm_stats all;
+        size_t i;
+        memset(&all, 0, sizeof all);
+        for (i = 0, rc = NRM_OK; i < in[0].r; i++)
+            rc |= nrm_stats_update(&all, call_in(in, 0) + i * in[0].c, NULL, in[0].c, 1, 1);
+        out[0] = claims_number_value(rc == NRM_OK ? (wide)all.m2 / (wide)all.count : HUGE_VAL);
+        return 1;
+    } else if (IS("linear")) { /* x, W, b */
+        rc = nrm_linear_forward(y, call_in(in, 0), call_in(in, 1), call_in(in, 2), in[0].r, in[0].c,
+                                in[1].c);
+        out[0] = call_made(y, in[0].r, in[1].c);
+        return rc == NRM_OK;
+    } else if (IS("acc_no_wider")) {
+        out[0] = claims_number_value(acc_no_wider());
+        return 1;
+    }
+    if (found == 0) return 0;
+    out[0] = call_made(y, LIKE(0));
+    if (rc != NRM_OK) out[0].a[0].v = HUGE_VAL;
+    return found;
+}
+#endif

@@ -38,7 +38,7 @@ check "nothing is left" test -z "$(find "$root" -type f)"
 # A clone, a folder to build in and one with stb, all with spaces: with a stand-in for the compiler.
 clone="$dir/a clone" stb="$dir/an stb"
 mkdir "$clone" "$stb"
-cp -R Makefile normlayers.h examples packaging "$clone"
+cp -R Makefile normlayers.h examples "$clone"
 cat >"$dir/cc" <<'END_OF_CC'
 #!/bin/sh
 for word; do

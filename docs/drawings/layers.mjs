@@ -3,8 +3,7 @@ import { batchNorm, dot, random, terms } from './norm.mjs'
 import { drawing, minus } from './pen.mjs'
 
 const three = batchNorm([1, 2, 6], 2, -1)
-const target = [0, -1, 1]
-const dy = three.y.map((y, i) => y - target[i])
+const dy = [-2, 1, 3] // as in chapter 1
 const three_dx = terms(three, dy)
 
 // The computation graph of three examples, with values and derivatives.
@@ -17,10 +16,10 @@ export function graph() {
     const dc = dxhat.map((d, i) => r * d + (2 * c[i]) / 3 * dv)
     const dmu = -(dc[0] + dc[1] + dc[2])
     const dx = dc.map((d) => d + dmu / 3)
-    const L = dot(dy, dy) / 2
+    const L = dot(dy, n.y)
     const d = drawing('graph', 840, 500, 'The graph of batch norm for three examples',
         'Each box is a value of the forward pass, with the derivative of the loss below it. ' +
-        `x = (1, 2, 6), gamma = 2, beta = -1, target (0, -1, 1). dx = (${dx.map((a) =>
+        `x = (1, 2, 6), gamma = 2, beta = -1, dy = (-2, 1, 3). dx = (${dx.map((a) =>
             a.toFixed(4)).join(', ')}).`)
     const rows = [112, 202, 292]
     const at = { x: 66, c: 262, h: 456, y: 650, L: 774 }
@@ -75,9 +74,9 @@ export function graph() {
     d.poly([[660, low - 25], [660, 340], [584, 340]], 'ssoft')
     d.circle(584, 340, 3, 'fsoft')
     const names = [[158, '$μ = ⟨x⟩$'], [304, '$v = ⟨c^2⟩$'], [440, '$r = 1/√(v + ε)$'],
-        [566, '∂$γ = ∑ dy·x̂$'], [682, '∂$β = ∑ dy$']]
+        [566, '$dγ = ∑ dy·x̂$'], [682, '$dβ = ∑ dy$']]
     for (const [x, text] of names) d.text(x, low + 46, text, 'soft', 'middle', 15)
-    d.text(420, 480, '$L = ½ ∑ (y_i − t_i)^2$,  $t$ = (0, −1, 1),  $ε$ = 0.00001.  ' +
+    d.text(420, 480, '$L = −2 y_1 + y_2 + 3 y_3$,  $ε$ = 0.00001.  ' +
         'A node adds up what comes back along each line that leaves it.', 'soft', 'middle', 13.5)
     return d
 }
@@ -166,7 +165,7 @@ export function paths() {
     d.text(630, 34, 'what each adds to $dx_i$, $x$ = (1, 2, 6)', 'ink b', 'middle', 16)
     const zero = 200
     const scale = 44
-    for (let t = -3; t <= 2; t++) {
+    for (let t = -3; t <= 3; t++) {
         const y = zero - t * scale
         d.poly([[470, y], [816, y]], t ? 'srule w0' : 'ssoft')
         d.text(460, y + 5, minus(t, 0), 'soft', 'end', 13)
@@ -201,6 +200,8 @@ export function paths() {
 // dx as dy without its parts along the constant vector and along x-hat.
 export function projection() {
     const one = [1, 1, 1].map((a) => a / Math.sqrt(3))
+    const dy = [-0.5, 2, 2.5] // well seen from the side, unlike that of chapter 1
+    const parts = terms(three, dy)
     const length = Math.hypot(...three.xhat)
     const h = three.xhat.map((a) => a / length)
     const n = [h[1] * one[2] - h[2] * one[1], h[2] * one[0] - h[0] * one[2],
@@ -240,9 +241,9 @@ export function projection() {
     d.text(X, 88, 'has two directions fewer.', 'ink b', 'start', 16)
     const lines = [
         ['blue', '$dy$ = (', dy, ')'],
-        ['orange', '1   −$⟨dy⟩$ = −(', [three_dx.m, three_dx.m, three_dx.m], ')'],
-        ['green', '2   −$x̂⟨dy·x̂⟩$ = −(', three.xhat.map((v) => v * three_dx.p), ')'],
-        ['ink', '$dx/(γr)$ = (', three_dx.dx.map((v) => v / three.gamma / three.r), ')'],
+        ['orange', '1   −$⟨dy⟩$ = −(', [parts.m, parts.m, parts.m], ')'],
+        ['green', '2   −$x̂⟨dy·x̂⟩$ = −(', three.xhat.map((v) => v * parts.p), ')'],
+        ['ink', '$dx/(γr)$ = (', parts.dx.map((v) => v / three.gamma / three.r), ')'],
     ]
     lines.forEach(([style, before, v, after], k) =>
         d.text(X, 136 + 34 * k, before + v.map((t) => minus(t, 3)).join(', ') + after,

@@ -1,14 +1,13 @@
 #!/bin/sh
 # files.sh - examples/npz.h between programs: float and double, processes that save and load the
-# same file at once, zip tools, NumPy and PyTorch. The programs of docs/files.md are run in their
-# order. What is not installed is said to be missing.
+# same file at once, zip tools, NumPy and PyTorch. What is not installed is said to be missing.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}"
 . tests/checks.sh
 root=$dir/project # the way there has no spaces
 ln -s "$PWD" "$root"
-flags="-std=c99 -O0 -ffp-contract=off -Wall -Wextra -I$root -I$root/examples"
+flags="-std=c99 -O0 -ffp-contract=off -Wall -Wextra -I$root -I$root/examples -I$root/examples/uses"
 
 python=
 for candidate in python3 /usr/bin/python3 /usr/local/bin/python3; do
@@ -25,17 +24,9 @@ else
     echo "files: missing: torch"
 fi
 
-# ---- the programs of the page -------------------------------------------------------------------
+# ---- a network that is saved, read by NumPy, and what NumPy answers ------------------------------
 
-# Its blocks, numbered in their order: 01.c, 02.python, ...
-split_page() {
-    awk -v to="$dir" '
-        /^```/ && open { open = 0; close(out); next }
-        /^```(c|python)$/ { open = 1; out = sprintf("%s/%02d.%s", to, ++n, substr($0, 4)); next }
-        /^```/ { open = 1; out = "/dev/null"; next }
-        open { print > out }' docs/files.md
-}
-run_c() { # block, program
+run_c() { # source, program
     cp "$1" "$2.c"
     # shellcheck disable=SC2086
     "$CC" $flags $option -DNRM_IMPLEMENTED "$2.c" "$dir/header$option.o" -o "$2" -lm &&
@@ -50,24 +41,11 @@ for option in "" -DNRM_DOUBLE; do
     check "the header compiles $option" "$CC" $flags $option -DNORMLAYERS_IMPLEMENTATION -x c \
         -c "$root/normlayers.h" -o "$dir/header$option.o"
 done
-split_page
 for option in "" -DNRM_DOUBLE; do
-    blocks=0
-    skipped=
-    for block in "$dir"/[0-9][0-9].*; do
-        blocks=$((blocks + 1))
-        what="docs/files.md, block $(basename "$block") $option"
-        case $block in
-        *.c) [ -n "$skipped" ] || check "$what" run_c "$block" "$dir/block" ;;
-        *)
-            skipped=
-            [ -n "$python" ] || skipped=yes
-            if grep -q '^# wants: torch' "$block" && [ -z "$torch" ]; then skipped=yes; fi
-            [ -n "$skipped" ] || check "$what" run_python "$block"
-            ;;
-        esac
-    done
-    check "docs/files.md has its programs" test $blocks -eq 3
+    check "a pause in training $option" run_c examples/uses/pause.c "$dir/pause"
+    [ -n "$python" ] || continue
+    check "NumPy reads the network $option" run_python "$root/tests/files/answer.py"
+    check "and C what NumPy wrote $option" run_c tests/files/answer.c "$dir/answer"
 done
 
 # ---- copies -------------------------------------------------------------------------------------
@@ -200,7 +178,7 @@ fi
 # net save PATH: trains, and saves the network and what it says of an example.
 # net load PATH: loads; it has to say the same, to the rounding of a float.
 {
-    sed '/^static nrm_mlp \*make_network/,$d' "$dir/01.c" # the page's list of a network's arrays
+    sed '/^static nrm_mlp \*make_network/,$d' examples/uses/pause.c # its list of a network's arrays
     cat <<'END'
 #include <math.h>
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # build_it_yourself.sh - the twelve steps of docs/13_build_it_yourself.md, as a reader does them:
 # the diffs are applied one after the other to an empty file, code first and then its test; after
-# each step the program compiles without a warning and prints what the page says. A diff of code changes
-# at most 30 lines. And the tests can fail: each of three mistakes in the last program is found.
+# each step the program compiles without a warning and prints what the page says. A diff of code
+# changes at most 30 lines. And the tests can fail: each of three mistakes in the last program is
+# found.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/checks.sh

@@ -137,11 +137,11 @@ static void check_group_norm(void)
     start(g, g2, 2 * C);
     fine(nrm_groupnorm_forward(y2, mean, rstd, x, gamma, beta, 0.1, N, C, S, G));
     fine(nrm_groupnorm_backward(dx2, g2, g2 + C, dy, x, mean, rstd, gamma, N, C, S, G));
-    for (int n = 0; n < N; n++) {
-        double *const rn = r + n * G;
-        const int at = n * CS;
-        group_norm_forward(y + at, xhat + at, rn, x + at, gamma, beta, 0.1, G, K, S);
-        group_norm_backward(dx + at, g, g + C, dy + at, xhat + at, rn, gamma, G, K, S);
+    for (int n = 0; n < N * G; n++) {
+        const int at = n * K * S, c = n % G * K; /* where the group begins, and its channels */
+        group_norm_forward(y + at, xhat + at, r + n, x + at, gamma + c, beta + c, 0.1, K, S);
+        group_norm_backward(
+            dx + at, g + c, g + C + c, dy + at, xhat + at, r[n], gamma + c, K, S);
     }
     same(y, y2, N * CS), same(dx, dx2, N * CS), same(g, g2, 2 * C);
 }

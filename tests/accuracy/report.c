@@ -19,9 +19,6 @@ enum { NUMBER = 24, SHAPE = 40 };
 enum { OTHERS = 3 }; /* the first contestant that is not ours */
 static const char *const layer_names[LAYERS] = {"batch norm", "layer norm", "group norm",
                                                 "RMS norm"};
-static const char *const layer_titles[LAYERS] = {"Batch norm", "Layer norm", "Group norm",
-                                                 "RMS norm"};
-static const char *const layer_initials[LAYERS] = {"BN", "LN", "GN", "RMS"};
 
 /* `digits` digits: 0.5, 76, 310, 3.4e4, 1.2e-7; no zeros in the exponent. */
 static const char *number(char *text, double v, int digits)
@@ -186,45 +183,17 @@ put(text *t, const char *format, ...)
     t->n += n;
 }
 
-/* "1e-7 / 2e-7 / 3e-7" for y, dx, dγ, or a dash. */
-static void put_cell(text *t, const score *s, int in_ulps)
+/* The worst relative error of y, dx and dγ over all layers and shapes with these data; -1 if the
+   contestant has none of them. */
+static double worst(const report *r, int kind, size_t c)
 {
-    const double *v = in_ulps ? s->ulps : s->relative;
-    const int digits = in_ulps ? 2 : 1;
-    char a[NUMBER], b[NUMBER], c[NUMBER];
-    if (!s->ran)
-        put(t, " – |");
-    else
-        put(t, " %s / %s / %s |", number(a, v[Y], digits), number(b, v[DX], digits),
-            number(c, v[DGAMMA], digits));
-}
-
-static void put_head(text *t, const report *r, const char *first, size_t many)
-{
-    size_t c;
-    put(t, "| %s |", first);
-    for (c = 0; c < many; c++) put(t, " %s |", r->who[c].name);
-    put(t, "\n|---|");
-    for (c = 0; c < many; c++) put(t, "---|");
-    put(t, "\n");
-}
-
-/* The worst score of contestant c over the shapes of a layer (or of both: layer -1). */
-static score worst(const report *r, int layer, int kind, size_t c)
-{
-    score w;
+    double w = -1;
     size_t i;
-    int k;
-    memset(&w, 0, sizeof w);
     for (i = 0; i < r->done; i++) {
         const outcome *o = &r->cases[i];
-        if (o->set != IN_TABLE || o->kind != kind || (layer >= 0 && o->layer != layer)) continue;
-        if (!o->scores[c].ran) continue;
-        w.ran = 1;
-        for (k = 0; k < QUANTITIES; k++) {
-            w.relative[k] = fmax(w.relative[k], o->scores[c].relative[k]);
-            w.ulps[k] = fmax(w.ulps[k], o->scores[c].ulps[k]);
-        }
+        const double *error = o->scores[c].relative;
+        if (o->set != IN_TABLE || o->kind != kind || !o->scores[c].ran) continue;
+        w = fmax(w, fmax(error[Y], fmax(error[DX], error[DGAMMA])));
     }
     return w;
 }
@@ -237,53 +206,33 @@ static const char *kind_name(const report *r, int kind)
     return "";
 }
 
-static void put_worst(text *t, const report *r, int layer, size_t many, int in_ulps)
+static void put_table(text *t, const report *r)
 {
+    char cell[NUMBER];
     size_t c;
     int kind;
-    put_head(t, r, layer < 0 ? "data" : layer_names[layer], many);
+    put(t, "| data |");
+    for (c = 0; c < r->many; c++) put(t, " %s |", r->who[c].name);
+    put(t, "\n|---|");
+    for (c = 0; c < r->many; c++) put(t, "---|");
     for (kind = 0; kind < r->kinds; kind++) {
-        put(t, "| %s |", kind_name(r, kind));
-        for (c = 0; c < many; c++) {
-            const score s = worst(r, layer, kind, c);
-            put_cell(t, &s, in_ulps);
+        put(t, "\n| %s |", kind_name(r, kind));
+        for (c = 0; c < r->many; c++) {
+            const double error = worst(r, kind, c);
+            put(t, " %s |", error < 0 ? "–" : number(cell, error, 1));
         }
-        put(t, "\n");
     }
-}
-
-static void put_all(text *t, const report *r)
-{
-    char shape[SHAPE];
-    size_t i, c;
-    put_head(t, r, "layer, shape, data", r->many);
-    for (i = 0; i < r->done; i++) {
-        const outcome *o = &r->cases[i];
-        if (o->set != IN_TABLE) continue;
-        put(t, "| %s %s, %s |", layer_initials[o->layer], shape_text(shape, o, "×"), o->data);
-        for (c = 0; c < r->many; c++) put_cell(t, &o->scores[c], 0);
-        put(t, "\n");
-    }
+    put(t, "\n");
 }
 
 int report_markdown(const report *r, const char *path)
 {
     text t = {NULL, 0, 0, 0};
     char err[FILES_ERR_MAX];
-    int layer, failed;
-    put(&t, "Reference: %s. PyTorch: %s. Cells: y / dx / dγ.\n", r->reference,
+    int failed;
+    put(&t, "Reference: %s. PyTorch: %s.\n\n", r->reference,
         r->torch_version ? r->torch_version : "not measured");
-    for (layer = 0; layer < LAYERS; layer++) {
-        put(&t, "\n**%s**, the worst over its shapes:\n\n", layer_titles[layer]);
-        put_worst(&t, r, layer, r->many, 0);
-    }
-    put(&t,
-        "\n**normlayers.h in ulps** of the largest exact value, of its own type, the worst "
-        "over all shapes:\n\n");
-    put_worst(&t, r, -1, OTHERS, 1);
-    put(&t, "\n<details><summary>Every shape</summary>\n\n");
-    put_all(&t, r);
-    put(&t, "\n</details>\n");
+    put_table(&t, r);
     failed = t.failed || files_write(path, t.bytes, t.n, err);
     if (failed) fprintf(stderr, "accuracy: %s\n", t.failed ? "no memory" : err);
     free(t.bytes);

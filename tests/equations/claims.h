@@ -26,8 +26,8 @@
        TAG: condition              TAG: a shows 1.25            rounded to as many decimals
 
    Kinds: none for algebra, or derivatives if there is a d(); code and acc, a result of the header of
-   type nrm_real or nrm_acc; bits, equal to the last one; chance, in standard errors. A line that
-   ends in a backslash goes on in the next. Calls of the header are in claims_calls.h. */
+   type nrm_real or nrm_acc; bits, equal to the last one; chance, in standard errors; next, what a
+   series leaves out beside its next term. A line that ends in a backslash goes on in the next. Calls of the header are in claims_calls.h. */
 #ifndef CLAIMS_H
 #define CLAIMS_H
 
@@ -352,9 +352,9 @@ static node *parse_primary(void)
         if (strncmp(end - 1, "..", 2) == 0) end--; /* 0..n */
         claims_at = end;
         for (point = from; point < claims_at && *point != '.' && *point != 'e'; point++) continue;
-        for (; *point == '.' && point + 1 < claims_at && point[1] != 'e'; n->decimals++) {
-            if (!isdigit((unsigned char)point[1 + n->decimals])) break;
-        }
+        while (*point == '.' && isdigit((unsigned char)point[1 + n->decimals])) n->decimals++;
+        while (point < claims_at && *point != 'e') point++;
+        if (*point == 'e' && point < claims_at) n->decimals -= atoi(point + 1);
     } else if (claims_word(n->name)) {
         n->kind = '$';
         if (*claims_at == '(') {
@@ -751,6 +751,7 @@ static witness claim_kind(const line *l)
     if (IS("acc")) return acc_identity();
     if (IS("bits") || l->shows) return replay();
     if (IS("chance")) return statistics();
+    if (IS("next")) return make_witness('O', 0.02);
     if (*f != 0) claims_fail("no such kind");
     for (i = 0; i < l->count; i++)
         if (has_derivative(l->side[i], 0)) return complex_step();

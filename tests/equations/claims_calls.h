@@ -6,7 +6,9 @@
 #define CLAIMS_CALLS_H
 
 #include "claims.h"
+#include "layers/recurrent.h"
 #include "layers/variants.h"
+#include "pages/museum.h"
 
 enum { CALL_MOST = 4096 };
 
@@ -104,6 +106,58 @@ static void call_workers(const value *in, value *out)
     out[4] = call_made(dgamma, 1, workers);
     out[5] = call_made(dbeta, 1, workers);
     if (rc != NRM_OK) out[0].a[0].v = HUGE_VAL;
+}
+
+static void call_rnn_scaled(nrm_real c, value *out)
+{
+    static rnn_case one, other;
+    size_t i;
+    int rc;
+    rnn_prepare(&one, NRM_LAYER_NORM, NRM_TRAIN, NRM_TANH, 5, 2, 2, 4, 1, 0.0625, &claims_rng);
+    other = one;
+    rnn_point(&other);
+    for (i = 0; i < 16; i++) other.Wh[i] *= c;
+    for (i = 0; i < 8; i++) other.Wx[i] *= c;
+    other.rnn.eps *= c * c;
+    rc = rnn_forward(&one);
+    rc |= rnn_backward(&one);
+    rc |= rnn_forward(&other);
+    rc |= rnn_backward(&other);
+    out[0] = call_made(one.dWh, 4, 4);
+    out[1] = call_made(other.dWh, 4, 4);
+    if (rc != NRM_OK) out[0].a[0].v = HUGE_VAL;
+}
+
+static void call_drawn_curve(value *out)
+{
+    FILE *f = fopen("docs/figures/02_gradcheck_curve.csv", "r");
+    double column[5];
+    char text[400];
+    int m;
+    out[0] = claims_make(1, 4);
+    out[1] = claims_make(1, 4);
+    for (m = 0; m < 4; m++) out[1].a[m].v = 1;
+    while (f != NULL && fgets(text, sizeof text, f) != NULL)
+        if (sscanf(text, "%lf,%lf,%lf,%lf,%lf", column, column + 1, column + 2, column + 3,
+                   column + 4) == 5)
+            for (m = 0; m < 4; m++)
+                if ((wide)column[m + 1] < out[1].a[m].v) {
+                    out[1].a[m].v = (wide)column[m + 1];
+                    out[0].a[m].v = (wide)column[0];
+                }
+    if (f != NULL) fclose(f);
+}
+
+typedef struct corner { /* a loss whose slope is a up to d, and b beyond */
+    double a, b, d;
+    nrm_real theta;
+} corner;
+
+static nrm_acc corner_loss(void *context)
+{
+    const corner *c = (const corner *)context;
+    const double s = (double)c->theta;
+    return (nrm_acc)(s < c->d ? c->a * s : c->a * c->d + c->b * (s - c->d));
 }
 
 static int claims_call(const char *f, const value *in, int count, value *out)
@@ -245,6 +299,63 @@ static int claims_call(const char *f, const value *in, int count, value *out)
                                 in[1].c);
         out[0] = call_made(y, in[0].r, in[1].c);
         return rc == NRM_OK;
+    } else if (IS("linear_back")) { /* x, dy of one output: dW */
+        rc = nrm_linear_backward(NULL, y, NULL, call_in(in, 1), call_in(in, 0), NULL, in[0].r,
+                                 in[0].c, 1);
+        out[0] = call_made(y, 1, in[0].c);
+        return rc == NRM_OK;
+    } else if (IS("rnn_scaled")) { /* c: dWh of a layer, and of one whose weights are c times its */
+        call_rnn_scaled((nrm_real)NUMBER(0), out);
+        return 2;
+    } else if (IS("wide_reals")) {
+        out[0] = claims_number_value(LDBL_MANT_DIG > DBL_MANT_DIG);
+        return 1;
+    } else if (IS("drawn_curve")) { /* steps and errors at the best of each curve of the figure */
+        call_drawn_curve(out);
+        return 2;
+    } else if (IS("sees_kink")) { /* slopes a and b, step h, place of the kink */
+        corner c = {NUMBER(0), NUMBER(1), NUMBER(3), 0};
+        nrmi_check check;
+        memset(&check, 0, sizeof check);
+        check.loss = corner_loss;
+        check.context = &c;
+        out[0] = claims_number_value(nrmi_attempt(&check, &c.theta, (nrm_acc)NUMBER(2)).kink);
+        return 1;
+    } else if (IS("slope_error")) { /* gradient, slope, largest gradient: e of the header */
+        nrm_gradcheck_report report;
+        nrmi_slope s;
+        memset(&report, 0, sizeof report);
+        memset(&s, 0, sizeof s);
+        s.value = (nrm_acc)NUMBER(1);
+        nrmi_judge(&report, 0, (nrm_acc)NUMBER(0), &s, (nrm_acc)1e-7, (nrm_acc)NUMBER(2));
+        out[0] = claims_number_value((wide)report.error);
+        return 1;
+    } else if (IS("museum_lost_gamma") || IS("museum_sample_variance")) { /* x, dy, gamma, eps */
+        museum_backward(IS("museum_lost_gamma") ? MUSEUM_LOST_GAMMA : MUSEUM_SAMPLE_VARIANCE, y,
+                        dgamma, dbeta, call_in(in, 1), call_in(in, 0), call_in(in, 2), NUMBER(3),
+                        in[0].c, 1);
+        rc = NRM_OK;
+        found = 1;
+    } else if (IS("museum_two_epsilons")) { /* count, variance, eps: scales, the sample variance */
+        museum_group m;
+        memset(&m, 0, sizeof m);
+        m.count = SIZE(0);
+        m.var = NUMBER(1);
+        out[0] =
+            claims_number_value((wide)museum_backward_scale(MUSEUM_TWO_EPSILONS, &m, NUMBER(2)));
+        out[1] =
+            claims_number_value((wide)museum_forward_scale(MUSEUM_TWO_EPSILONS, &m, NUMBER(2)));
+        out[2] = claims_number_value((wide)m.var * (wide)m.count / ((wide)m.count - 1));
+        return 3;
+    } else if (IS("gathered")) { /* x, dy, mean, rstd, gamma, dgamma: two passes add to it */
+        int twice;
+        dgamma[0] = (nrm_real)NUMBER(5);
+        for (twice = 0, rc = NRM_OK; twice < 2; twice++)
+            rc |= nrm_batchnorm_backward(y, dgamma, NULL, call_in(in, 1), call_in(in, 0),
+                                         call_acc_in(in, 2, 0), call_acc_in(in, 3, 1),
+                                         call_in(in, 4), NRM_TRAIN, in[0].c, 1, 1);
+        out[0] = claims_number_value(rc == NRM_OK ? (wide)dgamma[0] : HUGE_VAL);
+        return 1;
     } else if (IS("acc_no_wider")) {
         out[0] = claims_number_value(acc_no_wider());
         return 1;

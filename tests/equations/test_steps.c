@@ -12,14 +12,11 @@
 
 #include "claims_calls.h"
 #include "steps_conventions.h"
-#include "steps_gradient_checking.h"
-#include "steps_layer_norm.h"
 #include "steps_linear.h"
 #include "steps_means.h"
 #include "steps_mlp.h"
 #include "steps_noisy.h"
 #include "steps_questions.h"
-#include "steps_smoothness.h"
 #include "test.h"
 
 typedef struct chapter {
@@ -41,6 +38,21 @@ static void steps_batch_norm(void)
 static void steps_family(void)
 {
     claims_run("tests/equations/family.claims", 205);
+}
+
+static void steps_gradient_checking(void)
+{
+    claims_run("tests/equations/gradient_checking.claims", 60);
+}
+
+static void steps_layer_norm(void)
+{
+    claims_run("tests/equations/layer_norm.claims", 301);
+}
+
+static void steps_smoothness(void)
+{
+    claims_run("tests/equations/smoothness.claims", 2909);
 }
 
 static const chapter chapters[] = {

@@ -27,7 +27,7 @@
 
    Kinds: none for algebra, or derivatives if there is a d(); code and acc, a result of the header of
    type nrm_real or nrm_acc; bits, equal to the last one; chance, in standard errors; next, what a
-   series leaves out beside its next term. A line that ends in a backslash goes on in the next. Calls of the header are in claims_calls.h. */
+   series leaves out beside its next term; rule, an integral by one. A line that ends in a backslash goes on in the next. Calls of the header are in claims_calls.h. */
 #ifndef CLAIMS_H
 #define CLAIMS_H
 
@@ -66,7 +66,7 @@ enum line_kind { L_LET, L_DEFINE, L_FOR, L_IF, L_END, L_CLAIM };
 typedef struct line {
     enum line_kind kind;
     int number, count, to; /* to: the line of the end */
-    char name[6][24];      /* assigned to, or loop variables; of a claim its tag, kind */
+    char name[10][24];     /* assigned to, or loop variables; of a claim its tag, kind */
     node *side[8], *scale;
     int shows;
 } line;
@@ -612,7 +612,7 @@ static value entries(char kind, value a) /* functions of the place */
 static value evaluate_call(const node *n)
 {
     const char *f = n->name;
-    value in[12], out[8];
+    value in[12], out[10];
     variable *x = claims_find(f, 0);
     size_t k;
     int i;
@@ -751,6 +751,7 @@ static witness claim_kind(const line *l)
     if (IS("acc")) return acc_identity();
     if (IS("bits") || l->shows) return replay();
     if (IS("chance")) return statistics();
+    if (IS("rule")) return acc_difference();
     if (IS("next")) return make_witness('O', 0.02);
     if (*f != 0) claims_fail("no such kind");
     for (i = 0; i < l->count; i++)
@@ -844,7 +845,7 @@ static void run_for(const line *l, int from, int to, int k)
 
 static void run_let(const line *l)
 {
-    value out[8], in[12];
+    value out[10], in[12];
     const node *call = l->side[0];
     int i;
     if (l->count == 1) {
@@ -963,11 +964,13 @@ static void parse_line(line *l)
 }
 
 /* Checks all of a file, with random numbers of its own. */
-static void claims_run(const char *path, uint64_t seed)
+static void claims_run(const char *name, uint64_t seed)
 {
+    static char path[64];
     static char text[8192], more[256];
     FILE *f = fopen(path, "r");
     int open[16], depth = 0, number = 0;
+    snprintf(path, sizeof path, "tests/equations/%s.claims", name);
     claims_file = path;
     if (f == NULL) claims_fail("cannot be read");
     claims_lines = claims_names = 0;

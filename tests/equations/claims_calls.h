@@ -10,7 +10,7 @@
 #include "layers/variants.h"
 #include "pages/museum.h"
 
-enum { CALL_MOST = 4096 };
+enum { CALL_MOST = 8192 };
 
 static nrm_real call_reals[12][CALL_MOST];
 static nrm_acc call_accs[4][CALL_MOST];
@@ -158,6 +158,174 @@ static nrm_acc corner_loss(void *context)
     const corner *c = (const corner *)context;
     const double s = (double)c->theta;
     return (nrm_acc)(s < c->d ? c->a * s : c->a * c->d + c->b * (s - c->d));
+}
+
+/* ---- networks -------------------------------------------------------------------------------- */
+
+enum { CALL_BLOCK = 1 << 15 };
+
+static nrm_mlp *call_net(nrm_mlp_spec *spec, nrm_mlp_layer *layer, size_t inputs, size_t layers)
+{
+    static unsigned char block[CALL_BLOCK];
+    nrm_mlp *net = NULL;
+    spec->inputs = inputs;
+    spec->layers = layers;
+    spec->layer = layer;
+    if (nrm_mlp_init(&net, block, CALL_BLOCK, spec) != NRM_OK) claims_fail("no network");
+    return net;
+}
+
+static const int *call_labels(value v)
+{
+    static int labels[64];
+    size_t n;
+    for (n = 0; n < count_of(v); n++) labels[n] = (int)(v.a[n].v + 0.5L);
+    return labels;
+}
+
+/* What a network shows on its way back: dy of the output; dh, dy and dz of the hidden layer. */
+static void call_look(void *context, const nrm_mlp_event *event)
+{
+    value *out = (value *)context;
+    const int which = event->layer == 1                   ? 1
+                      : event->place == NRM_AT_ACTIVATION ? 4
+                      : event->place == NRM_AT_NORM       ? 5
+                                                          : 8;
+    if (event->gradient) out[which] = call_made(event->data, event->rows, event->cols);
+}
+
+/* x, W, gamma, beta, V, b, labels, eps: the loss, dy of the output, dV, db, dh, dy, dbeta, dgamma, dz
+   and dW of one hidden layer with batch norm and ReLU. */
+static int call_network(const value *in, value *out)
+{
+    nrm_mlp_layer layer[2];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_acc loss = 0;
+    nrm_mlp *net;
+    memset(layer, 0, sizeof layer);
+    layer[0].width = in[1].c;
+    layer[0].norm = NRM_BATCH_NORM;
+    layer[0].activation = NRM_RELU;
+    layer[1].width = in[4].c;
+    layer[1].bias = 1;
+    spec.max_batch = in[0].r;
+    spec.eps = (nrm_real)NUMBER(7);
+    net = call_net(&spec, layer, in[0].c, 2);
+    memcpy(net->state[0].W, call_in(in, 1), count_of(in[1]) * sizeof(nrm_real));
+    memcpy(net->state[0].gamma, call_in(in, 2), count_of(in[2]) * sizeof(nrm_real));
+    memcpy(net->state[0].beta, call_in(in, 3), count_of(in[3]) * sizeof(nrm_real));
+    memcpy(net->state[1].W, call_in(in, 4), count_of(in[4]) * sizeof(nrm_real));
+    memcpy(net->state[1].b, call_in(in, 5), count_of(in[5]) * sizeof(nrm_real));
+    net->probe = call_look;
+    net->probe_context = out;
+    if (nrm_mlp_gradient(net, &loss, call_in(in, 0), call_labels(in[6]), in[0].r, NRM_TRAIN) !=
+        NRM_OK)
+        claims_fail("the network refuses");
+    out[0] = claims_number_value((wide)loss);
+    out[2] = call_made(net->state[1].dW, LIKE(4));
+    out[3] = call_made(net->state[1].db, LIKE(5));
+    out[6] = call_made(net->state[0].dbeta, LIKE(3));
+    out[7] = call_made(net->state[0].dgamma, LIKE(2));
+    out[9] = call_made(net->state[0].dW, LIKE(1));
+    return 10;
+}
+
+/* The first loss of 784-100-100-100-10, with He's weights or small ones, and how many weights. */
+static int call_first_loss(int small, value *out)
+{
+    enum { N = 20, IN = 784 };
+    nrm_mlp_layer layer[4];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_real *x = (nrm_real *)malloc(N * IN * sizeof *x);
+    nrm_rng rng = stream(208);
+    nrm_mlp *net = NULL;
+    nrm_acc loss = -1;
+    int labels[N];
+    void *block;
+    size_t l, n;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < 4; l++) {
+        layer[l].width = l < 3 ? 100 : 10;
+        layer[l].norm = l < 3 ? NRM_BATCH_NORM : NRM_NO_NORM;
+        layer[l].activation = l < 3 ? NRM_RELU : NRM_IDENTITY;
+        layer[l].bias = 1;
+    }
+    spec.inputs = IN;
+    spec.layers = 4;
+    spec.layer = layer;
+    spec.max_batch = N;
+    spec.init = small ? NRM_INIT_GAUSSIAN : NRM_INIT_HE;
+    block = malloc(nrm_mlp_bytes(&spec));
+    for (n = 0; x != NULL && n < N * IN; n++) x[n] = nrm_rng_uniform(&rng);
+    for (n = 0; n < N; n++) labels[n] = (int)(n % 10);
+    if (x == NULL || block == NULL ||
+        nrm_mlp_init(&net, block, nrm_mlp_bytes(&spec), &spec) != NRM_OK ||
+        nrm_mlp_forward(net, x, N, NRM_TRAIN) != NRM_OK)
+        claims_fail("no network");
+    (void)nrm_cross_entropy_forward(&loss, NULL, net->logits, labels, N, 10);
+    out[0] = claims_number_value((wide)loss);
+    out[1] = claims_number_value((wide)net->n_params);
+    free(block);
+    free(x);
+    return 2;
+}
+
+/* g, a gradient for each step; 1 for Adam: the two moments and the weight after each. Or constants:
+   of the heavy ball, the rate, beta1, beta2, eps. */
+static int call_optimizer(int run, const value *in, value *out)
+{
+    nrm_mlp_layer layer;
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp *net;
+    size_t t;
+    memset(&layer, 0, sizeof layer);
+    layer.width = 1;
+    spec.max_batch = 1;
+    spec.optimizer = run && NUMBER(1) != 0 ? NRM_ADAM : NRM_SGD;
+    spec.lr = (nrm_real)0.0625;
+    spec.heavy_ball = (nrm_real)0.9;
+    net = call_net(&spec, &layer, 1, 1);
+    out[0] = claims_make(1, run ? in[0].c : 5);
+    if (!run) {
+        out[0].a[0].v = (wide)net->spec.heavy_ball;
+        out[0].a[1].v = (wide)net->spec.lr;
+        out[0].a[2].v = (wide)net->spec.beta1;
+        out[0].a[3].v = (wide)net->spec.beta2;
+        out[0].a[4].v = (wide)net->spec.adam_eps;
+        return 1;
+    }
+    out[1] = claims_make(1, in[0].c);
+    out[2] = claims_make(1, in[0].c);
+    net->params[0] = 0;
+    for (t = 0; t < in[0].c; t++) {
+        net->grads[0] = (nrm_real)in[0].a[t].v;
+        if (nrm_mlp_step(net) != NRM_OK) net->params[0] = (nrm_real)HUGE_VAL;
+        out[0].a[t].v = (wide)net->moment1[0];
+        if (spec.optimizer == NRM_ADAM) out[1].a[t].v = (wide)net->moment2[0];
+        out[2].a[t].v = (wide)net->params[0];
+    }
+    return 3;
+}
+
+/* x, labels: loss and gradients of 3-5-4, tanh and layer norm, whose weights are always the same. */
+static int call_shared_network(const value *in, value *out)
+{
+    nrm_mlp_layer layer[2];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_acc loss = (nrm_acc)HUGE_VAL;
+    nrm_mlp *net;
+    memset(layer, 0, sizeof layer);
+    layer[0].width = 5;
+    layer[0].activation = NRM_TANH;
+    layer[0].norm = NRM_LAYER_NORM;
+    layer[1].width = 4;
+    layer[1].bias = 1;
+    spec.max_batch = 16;
+    net = call_net(&spec, layer, 3, 2);
+    (void)nrm_mlp_gradient(net, &loss, call_in(in, 0), call_labels(in[1]), in[0].r, NRM_TRAIN);
+    out[0] = claims_number_value((wide)loss);
+    out[1] = call_made(net->grads, 1, net->n_params);
+    return 2;
 }
 
 static int claims_call(const char *f, const value *in, int count, value *out)
@@ -356,6 +524,80 @@ static int claims_call(const char *f, const value *in, int count, value *out)
                                          call_in(in, 4), NRM_TRAIN, in[0].c, 1, 1);
         out[0] = claims_number_value(rc == NRM_OK ? (wide)dgamma[0] : HUGE_VAL);
         return 1;
+    } else if (IS("linear_backward")) { /* x, W, dy: dx, dW, db */
+        rc = nrm_linear_backward(y, dgamma, dbeta, call_in(in, 2), call_in(in, 0), call_in(in, 1),
+                                 in[0].r, in[0].c, in[2].c);
+        out[1] = call_made(dgamma, in[0].c, in[2].c);
+        out[2] = call_made(dbeta, 1, in[2].c);
+        found = 3;
+    } else if (IS("cross_entropy")) { /* logits of an example, label: loss, probabilities */
+        const int label = (int)SIZE(1);
+        nrm_acc loss = (nrm_acc)HUGE_VAL;
+        (void)nrm_cross_entropy_forward(&loss, y, call_in(in, 0), &label, 1, in[0].c);
+        out[0] = claims_number_value((wide)loss);
+        out[1] = call_made(y, LIKE(0));
+        return 2;
+    } else if (IS("cross_entropy_back")) { /* probabilities, label */
+        const int label = (int)SIZE(1);
+        rc = nrm_cross_entropy_backward(y, call_in(in, 0), &label, 1, in[0].c);
+        found = 1;
+    } else if (IS("float_overflows")) { /* where exp leaves float and double */
+        out[0] = claims_number_value(expf(89) > FLT_MAX && expf(88) < FLT_MAX &&
+                                     exp(710) > DBL_MAX && exp(709) < DBL_MAX);
+        return 1;
+    } else if (IS("network")) {
+        return call_network(in, out);
+    } else if (IS("first_loss")) {
+        return call_first_loss(NUMBER(0) != 0, out);
+    } else if (IS("optimizer_constants") || IS("optimized")) {
+        return call_optimizer(IS("optimized"), in, out);
+    } else if (IS("shared_network")) {
+        return call_shared_network(in, out);
+    } else if (IS("noisy_units")) { /* n, jitter: offsets and factors of the paper, around y = 1 */
+        const size_t units = SIZE(0);
+        nrm_real *scale = call_out(0), *x = call_out(1), *ones = call_out(2);
+        static nrm_acc means[CALL_MOST], rstds[CALL_MOST];
+        nrm_noise noise = nrm_noise_paper();
+        size_t k;
+        if (NUMBER(1) == 0) noise.mean_jitter = noise.scale_jitter = 0;
+        for (k = 0; k < units; k++) ones[k] = 1;
+        if (2 * units > CALL_MOST ||
+            nrm_noisy_batchnorm_forward(y, scale, means, rstds, NULL, x, NULL, ones, &noise,
+                                        &claims_rng, NRM_TRAIN, NRM_EPS, 2, units, 1) != NRM_OK)
+            claims_fail("no noise");
+        for (k = 0; k < units; k++) y[k] -= scale[k];
+        out[0] = call_made(y, 1, units);
+        out[1] = call_made(scale, 1, units);
+        return 2;
+    } else if (IS("running_mean")) { /* start, weight, batches of mean 0 */
+        nrm_real x[2] = {-1, 1}, m = (nrm_real)NUMBER(0), v = 1;
+        size_t t;
+        running.mean = &m;
+        running.var = &v;
+        running.new_weight = (nrm_real)NUMBER(1);
+        for (t = 0; t < SIZE(2); t++)
+            if (nrm_batchnorm_forward(y, mean, rstd, &running, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 2,
+                                      1, 1) != NRM_OK)
+                m = (nrm_real)NAN;
+        out[0] = claims_number_value((wide)m);
+        return 1;
+    } else if (IS("moving")) { /* start, weight, cumulative, batches of 8: the mean; theirs */
+        nrm_real m = (nrm_real)NUMBER(0), v = 1;
+        size_t t, k;
+        running.mean = &m;
+        running.var = &v;
+        running.new_weight = (nrm_real)NUMBER(1);
+        running.cumulative = (int)NUMBER(2);
+        out[1] = claims_make(1, SIZE(3));
+        for (t = 0; t < out[1].c; t++) {
+            fill_real(dbeta, 8, 2, 1, &claims_rng);
+            if (nrm_batchnorm_forward(y, mean, rstd, &running, dbeta, NULL, NULL, NRM_TRAIN,
+                                      NRM_EPS, 8, 1, 1) != NRM_OK)
+                m = (nrm_real)NAN;
+            for (k = 0; k < 8; k++) out[1].a[t].v += (wide)dbeta[k] / 8;
+        }
+        out[0] = claims_number_value((wide)m);
+        return 2;
     } else if (IS("acc_no_wider")) {
         out[0] = claims_number_value(acc_no_wider());
         return 1;

@@ -11,7 +11,7 @@
        R  replay        the code's bits against the same operations written out again
        I  identity      the code, or one side, against an independent evaluation of the other
        F  difference    a derivative against finite differences of the forward pass
-       C  complex step  a derivative against the forward pass at a complex point
+       C  complex step  a derivative against the forward pass at a complex point, or in dual numbers
        O  order         what a series leaves out, against its first omitted term
        S  statistics    moments of random draws, in units of their standard error */
 #ifndef DERIVE_TOOLS_H

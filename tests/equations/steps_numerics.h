@@ -1,9 +1,10 @@
-/* steps_means.h - the steps of docs/07_numerics.md, executed.
+/* steps_numerics.h - steps of docs/07_numerics.md and docs/06_network.md that are about floats, or
+   that look into the header. The others are in numerics.claims.
 
    An inequality leaves 0 where it holds. Where it can be attained it is also asked that some of the
    data nearly do, so that a bound which is twice too large is noticed. */
-#ifndef STEPS_MEANS_H
-#define STEPS_MEANS_H
+#ifndef STEPS_NUMERICS_H
+#define STEPS_NUMERICS_H
 
 #include "derive_tools.h"
 
@@ -55,43 +56,6 @@ static void means_compare(means_bound *b, wide is, wide at_most)
 static wide means_verdict(const means_bound *b, wide part)
 {
     return unless(!b->broken && b->closest > part);
-}
-
-/* ---- definitions, and the one identity that all else is ------------------------------------- */
-
-static void means_definitions(const means_set *s)
-{
-    nrm_real x[MEANS_MOST], y[MEANS_MOST];
-    nrm_acc mean, rstd;
-    wide sum = 0, size = 0, r;
-    size_t i;
-    for (i = 0; i < s->n; i++) x[i] = (nrm_real)s->x[i];
-    if (nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, s->n, 1,
-                              1) != NRM_OK)
-        mean = (nrm_acc)NAN;
-    for (i = 0; i < s->n; i++) {
-        sum += s->x[i] - s->mu;
-        size += fabsl(s->x[i] - s->mu) + fabsl(s->mu) / 64;
-    }
-    r = (wide)rstd;
-    DERIVE("MV.1", apart((wide)mean, s->mu, fabsl(s->mu) + s->spread), identity());
-    DERIVE("MV.2", apart(1 / (r * r) - (wide)NRM_EPS, s->v, s->v + (wide)NRM_EPS), identity());
-    DERIVE("MV.3", apart(sum, 0, size), algebra());
-}
-
-static void means_other_point(const means_set *s, wide p)
-{
-    wide worst = 0;
-    size_t i;
-    for (i = 0; i < s->n; i++) {
-        const wide d = s->x[i] - s->mu, e = s->mu - p;
-        worst = worse(worst, apart((s->x[i] - p) * (s->x[i] - p), d * d + 2 * d * e + e * e,
-                                   d * d + 2 * fabsl(d * e) + e * e));
-    }
-    DERIVE("MV.4", worst, algebra());
-    DERIVE("MV.5", relative(means_about(s->x, s->n, p), s->v + (s->mu - p) * (s->mu - p)),
-           algebra());
-    DERIVE("SUM.1a", relative(means_about(s->x, s->n, 0), s->v + s->mu * s->mu), algebra());
 }
 
 /* ---- floats ---------------------------------------------------------------------------------- */
@@ -359,82 +323,6 @@ static wide means_by_hand(void)
                   means_of_header(x, 4) == (float)0.5);
 }
 
-/* ---- from another point ---------------------------------------------------------------------- */
-
-static void means_shifted(const means_set *s, wide p)
-{
-    wide d[MEANS_MOST], first[MEANS_MOST], mean;
-    size_t i;
-    for (i = 0; i < s->n; i++) {
-        d[i] = s->x[i] - p;
-        first[i] = s->x[i] - s->x[0];
-    }
-    mean = mean_of(d, s->n);
-    DERIVE("SUM.2a", apart(mean, s->mu - p, fabsl(s->mu) + fabsl(p)), algebra());
-    DERIVE("SUM.2b", relative(means_about(d, s->n, 0), s->v + mean * mean), algebra());
-    DERIVE("SUM.7a", apart(s->mu, s->x[0] + mean_of(first, s->n), fabsl(s->mu) + s->spread),
-           algebra());
-}
-
-/* ---- one value at a time --------------------------------------------------------------------- */
-
-/* m and Q of the first k values by definition, against those of the first k - 1. */
-static void means_welford_steps(const means_set *s)
-{
-    size_t count;
-    for (count = 2; count <= s->n; count++) {
-        const wide k = (wide)count, x = s->x[count - 1];
-        const wide old = mean_of(s->x, count - 1), m = mean_of(s->x, count);
-        const wide Q_old = (k - 1) * means_about(s->x, count - 1, old);
-        const wide Q = k * means_about(s->x, count, m), e = x - old;
-        const wide size = fabsl(m) + fabsl(old) + fabsl(x);
-        DERIVE("MV.14", apart(k * m, (k - 1) * old + x, k * size), algebra());
-        DERIVE("MV.15", apart(m, old + e / k, size), algebra());
-        DERIVE("MV.16", apart(x - m, (k - 1) / k * e, size), algebra());
-        DERIVE("MV.17", apart(Q, Q_old + (k - 1) * (old - m) * (old - m) + (x - m) * (x - m), Q),
-               algebra());
-        DERIVE("MV.18",
-               apart(Q, Q_old + (k - 1) * e * e / (k * k) + (k - 1) * (k - 1) * e * e / (k * k), Q),
-               algebra());
-        DERIVE("MV.19", apart(Q, Q_old + (k - 1) / k * e * e, Q), algebra());
-        DERIVE("MV.20", apart(Q, Q_old + (x - old) * (x - m), Q), algebra());
-    }
-}
-
-/* ---- two portions ---------------------------------------------------------------------------- */
-
-static void means_merge_steps(const means_set *s, size_t first)
-{
-    const size_t second = s->n - first;
-    const wide *b = s->x + first;
-    const wide na = (wide)first, nb = (wide)second, n = na + nb;
-    const wide mu_a = mean_of(s->x, first), mu_b = mean_of(b, second);
-    const wide Q_a = na * means_about(s->x, first, mu_a);
-    const wide Q_b = nb * means_about(b, second, mu_b), Q = n * s->v;
-    const wide delta = mu_b - mu_a, size = fabsl(mu_a) + fabsl(mu_b);
-    const wide da = mu_a - s->mu, db = mu_b - s->mu;
-    DERIVE("MV.21", apart(n * s->mu, na * mu_a + nb * mu_b, n * size), algebra());
-    DERIVE("MV.22", apart(s->mu - mu_a, delta * nb / n, size), algebra());
-    DERIVE("MV.23", apart(mu_b - s->mu, delta * na / n, size), algebra());
-    DERIVE("MV.24", apart(Q, Q_a + na * da * da + Q_b + nb * db * db, Q), algebra());
-    DERIVE("MV.25",
-           apart(na * da * da + nb * db * db, delta * delta * na * nb * (nb + na) / (n * n), Q),
-           algebra());
-}
-
-/* The values in k equal portions. */
-static void means_equal_portions(const means_set *s, size_t k)
-{
-    wide mean[MEANS_MOST], var[MEANS_MOST];
-    const size_t each = s->n / k;
-    size_t b;
-    for (b = 0; b < k; b++) {
-        mean[b] = mean_of(s->x + b * each, each);
-        var[b] = means_about(s->x + b * each, each, mean[b]);
-    }
-    DERIVE("MV.26", relative(s->v, mean_of(var, k) + means_about(mean, k, s->mu)), algebra());
-}
-
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* What δ² is multiplied by: SUM.5. */
@@ -580,230 +468,93 @@ static void means_order_bound(nrm_rng *rng)
     DERIVE("MV.29", means_verdict(&bound, (wide)0.5), replay());
 }
 
-/* ---- biased and unbiased --------------------------------------------------------------------- */
+/* ---- products, exp, remainders --------------------------------------------------------------- */
 
-/* All samples of M values from a population of three, each as likely as any other. */
-static void means_expectations(const wide *population, size_t M)
+/* A sum of K products in float; returns which part of its bound the error is. */
+static wide ls_order(size_t K, nrm_rng *rng)
 {
-    enum { KINDS = 3 };
-    const wide nu = mean_of(population, KINDS);
-    const wide sigma2 = means_about(population, KINDS, nu), count = (wide)M;
-    wide mean = 0, mean_square = 0, var = 0, about_nu = 0, s_mean = 0, s_square = 0, worst = 0;
-    size_t samples = 1, which, i, j;
-    wide products, worst_sum = 0;
-    for (i = 0; i < M; i++) samples *= KINDS;
-    for (which = 0; which < samples; which++) {
-        size_t rest = which;
-        means_set s;
-        wide sd;
-        s.n = M;
-        for (i = 0; i < M; i++, rest /= KINDS) s.x[i] = population[rest % KINDS];
-        means_take(&s);
-        sd = sqrtl(s.v * count / (count - 1));
-        mean += s.mu / (wide)samples;
-        mean_square += (s.mu - nu) * (s.mu - nu) / (wide)samples;
-        var += s.v / (wide)samples;
-        about_nu = means_about(s.x, M, nu);
-        products = 0;
-        for (i = 0; i < M; i++)
-            for (j = 0; j < M; j++) products += (s.x[i] - nu) * (s.x[j] - nu);
-        worst_sum =
-            worse(worst_sum, apart((s.mu - nu) * (s.mu - nu), products / (count * count), sigma2));
-        worst = worse(worst, apart(s.v, about_nu - (s.mu - nu) * (s.mu - nu), sigma2));
-        s_mean += sd / (wide)samples;
-    }
-    for (which = 0; which < samples; which++) { /* Var[s] */
-        size_t rest = which;
-        means_set s;
-        s.n = M;
-        for (i = 0; i < M; i++, rest /= KINDS) s.x[i] = population[rest % KINDS];
-        means_take(&s);
-        s_square += powl(sqrtl(s.v * count / (count - 1)) - s_mean, 2) / (wide)samples;
-    }
-    DERIVE("MV.30", apart(mean, nu, fabsl(nu) + sqrtl(sigma2)), algebra());
-    DERIVE("MV.31", worst_sum, algebra());
-    DERIVE("MV.32", relative(mean_square, sigma2 / count), algebra());
-    DERIVE("MV.33", worst, algebra());
-    DERIVE("MV.34", relative(var, (1 - 1 / count) * sigma2), algebra());
-    DERIVE("MV.35", relative(var * count / (count - 1), sigma2), algebra());
-    DERIVE("MV.36", relative(s_mean * s_mean, sigma2 - s_square), algebra());
-}
-
-static wide means_c4(size_t M)
-{
-    return sqrtl(2 / (wide)(M - 1)) * tgammal((wide)M / 2) / tgammal((wide)(M - 1) / 2);
-}
-
-/* E[√q] for q distributed as chi-square with k degrees of freedom: its density is integrated by the
-   trapezoidal rule in ln q, which has no error to speak of here. */
-static wide means_root_of_chi_square(wide k)
-{
-    const wide h = (wide)1 / 32;
-    wide top = 0, bottom = 0;
-    int i;
-    for (i = -6400; i <= 400; i++) {
-        const wide q = expl((wide)i * h / 2), weight = powl(q, k / 2) * expl(-q / 2);
-        top += sqrtl(q) * weight;
-        bottom += weight;
-    }
-    return top / bottom;
-}
-
-/* The integral of the powers a - 1 of q times exp(-q/2), likewise, against 2^a·Γ(a). */
-static wide means_gamma_integral(wide a)
-{
-    const wide h = (wide)1 / 32;
-    wide sum = 0;
-    int i;
-    for (i = -6400; i <= 400; i++) {
-        const wide q = expl((wide)i * h / 2);
-        sum += powl(q, a) * expl(-q / 2) * h / 2; /* dq = q·d(ln q) */
-    }
-    return relative(sum, powl(2, a) * tgammal(a));
-}
-
-static void means_of_deviations(nrm_rng *rng)
-{
-    static const struct {
-        size_t M;
-        double shown;
-    } shown[] = {{2, 0.7979}, {4, 0.9213}, {8, 0.965}, {32, 0.992}};
-    size_t i, turn;
-    for (i = 0; i < LENGTH(shown); i++) {
-        const size_t M = shown[i].M;
-        const wide k = (wide)(M - 1), gammas = tgammal((k + 1) / 2) / tgammal(k / 2);
-        const wide root = means_root_of_chi_square(k);
-        DERIVE("MV.37", worse(means_gamma_integral(k / 2), means_gamma_integral((k + 1) / 2)),
+    const wide u = (wide)FLT_EPSILON;
+    volatile float sum = 0;
+    wide exact = 0, size = 0, first;
+    size_t k;
+    for (k = 0; k < K; k++) {
+        const float a = (float)nrm_rng_normal(rng), b = (float)nrm_rng_normal(rng);
+        const volatile float product = a * b;
+        const volatile float before = sum;
+        sum = before + product;
+        first = ((wide)sum - ((wide)before + (wide)product)) / u;
+        DERIVE("LIN.5a", /* one addition: off by no more than u/2 of its result */
+               unless(fabsl(first) <= fabsl((wide)sum) / 2 &&
+                      fabsl((wide)product - (wide)a * (wide)b) <= u / 2 * fabsl((wide)product)),
                algebra());
-        DERIVE("MV.38", relative(root, sqrtl(2) * gammas), algebra());
-        DERIVE("MV.39",
-               worse(relative(root / sqrtl(k), means_c4(M)),
-                     unless(means_reads((double)means_c4(M), shown[i].shown, 4))),
-               algebra());
-        { /* and with the header's normal numbers */
-            wide sum = 0, squares = 0, mean, error;
-            for (turn = 0; turn < 1000; turn++) {
-                means_set s;
-                wide sd;
-                means_draw(&s, M, 5, 3, rng);
-                sd = sqrtl(s.v * (wide)M / k);
-                sum += sd;
-                squares += sd * sd;
-            }
-            mean = sum / 1000;
-            error = sqrtl((squares / 1000 - mean * mean) / 1000);
-            ALSO_OF("MV.39", fabsl(mean - 3 * means_c4(M)) / error, statistics());
-        }
+        exact += (wide)a * (wide)b;
+        size += fabsl((wide)a * (wide)b);
     }
+    DERIVE("LIN.5b", unless(fabsl((wide)sum - exact) <= u / 2 * (wide)K * size * 1.0001L),
+           algebra());
+    return fabsl((wide)sum - exact) / (u / 2 * (wide)K * size);
 }
 
-/* ---- moving averages ------------------------------------------------------------------------- */
-
-enum { MEANS_STEPS = 12 };
-
-/* The header's running mean after `steps` batches, from m0; and the batches' means. */
-static wide means_run(nrm_real w, int cumulative, wide m0, wide *batch_mean, size_t steps,
-                      nrm_rng *rng)
+/* The page's sum of three numbers in float, in two orders. */
+static void ls_order_numbers(void)
 {
-    nrm_real x[8], y[8], mean, var = 1;
-    nrm_acc mu, rstd;
-    nrm_running running;
-    size_t t, i;
-    memset(&running, 0, sizeof running);
-    mean = (nrm_real)m0;
-    running.mean = &mean;
-    running.var = &var;
-    running.new_weight = w;
-    running.cumulative = cumulative;
-    for (t = 0; t < steps; t++) {
-        fill_real(x, 8, 2, 1, rng);
-        if (nrm_batchnorm_forward(y, &mu, &rstd, &running, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 8, 1,
-                                  1) != NRM_OK)
-            mean = (nrm_real)NAN;
-        batch_mean[t] = 0;
-        for (i = 0; i < 8; i++) batch_mean[t] += (wide)x[i] / 8;
+    const volatile float large = 1e8f, one = 1;
+    volatile float left = large + one, right = -large + large;
+    left = left - large;
+    right = right + one;
+    ALSO_OF("LIN.5a", unless(left == 0 && right == 1), algebra());
+}
+
+#define LS_LN2 0.693147180559945309417232121458176568L
+
+/* The head of ln2 times any k is exact; one number for ln2 costs 3 digits; e^x − 1 loses half. */
+static void ls_exp_numbers(void)
+{
+    const double head = 0.693145751953125, x = -1e-10;
+    const volatile double product = -1000 * 0.6931471805599453, e = exp(x), naive = e - 1;
+    nrm_acc m[16] = {0};
+    int k;
+    for (k = 0; k <= 1022; k++)
+        ALSO_OF("EXP.2b", unless((wide)(double)((double)k * head) == (wide)k * (wide)head),
+                algebra());
+    ALSO_OF("EXP.2b", unless(head * 65536 == floor(head * 65536)), algebra()); /* 16 bits */
+    if (LDBL_MANT_DIG > DBL_MANT_DIG) {
+        /* −1000·ln2 from one rounded number */
+        const wide off = fabsl((wide)product + 1000 * LS_LN2);
+        ALSO_OF("EXP.2a", unless(off > 6.8e-14L && off < 6.9e-14L), algebra());
     }
-    return (wide)mean;
+    m[0] = (nrm_acc)x;
+    nrmi_expm1(m);
+    ALSO_OF("EXP.5a", unless(fabs(naive / expm1(x) - 1) > 8e-8), algebra());
+    if (!acc_in_float()) ALSO(unless(fabs((double)m[0] / expm1(x) - 1) < 1e-15), algebra());
 }
 
-static void means_moving(nrm_real weight, nrm_rng *rng)
+/* All numbers below 2¹² but the first few: how often is each remainder met? */
+static void ls_remainders(size_t n)
 {
-    const wide w = (wide)weight, m0 = (wide)0.75;
-    wide mu[MEANS_STEPS], m, sum = 0, weights = 0, squares = 0, plain = 0, impulse;
-    size_t t, k;
-    m = means_run(weight, 0, m0, mu, 2, rng);
-    DERIVE("MV.40", apart(m, (1 - w) * (1 - w) * m0 + (1 - w) * w * mu[0] + w * mu[1], 4),
-           identity());
-    t = MEANS_STEPS;
-    m = means_run(weight, 0, m0, mu, t, rng);
-    for (k = 1; k <= t; k++) sum += powl(1 - w, (wide)(t - k)) * mu[k - 1];
-    DERIVE("MV.41", apart(m, powl(1 - w, (wide)t) * m0 + w * sum, 4), identity());
-    for (k = 1; k <= t; k++) { /* what one batch alone contributes: run the recursion on it */
-        size_t step;
-        impulse = 0;
-        for (step = 1; step <= t; step++) impulse = (1 - w) * impulse + w * (step == k ? 1 : 0);
-        weights += impulse;
-        squares += impulse * impulse;
-    }
-    DERIVE("MV.42", apart(powl(1 - w, (wide)t) + weights, 1, 1), algebra());
-    DERIVE("MV.44", relative(squares, w / (2 - w) * (1 - powl(1 - w, 2 * (wide)t))), algebra());
-    m = means_run(weight, 1, m0, mu, t, rng);
-    for (k = 0; k < t; k++) plain += mu[k] / (wide)t;
-    DERIVE("MV.45", apart(m, plain, 4), identity());
+    enum { ALL = 4096 };
+    static size_t count[ALL];
+    const size_t few = ALL % n;
+    size_t u, j, bad = 0;
+    memset(count, 0, sizeof count);
+    for (u = few; u < ALL; u++) count[u % n]++;
+    for (j = 0; j < n; j++) bad += count[j] != ALL / n;
+    DERIVE("RNG.4a", unless(bad == 0), replay());
 }
 
-/* How long the start is remembered: the recursion, until less than a part of it is left. */
-static void means_memory(void)
-{
-    static const struct {
-        double w, part;
-        int steps;
-    } rows[] = {{0.1, 0.01, 44}, {0.01, 0.01, 459}, {0.001, 0.01, 4603}};
-    wide left = 1;
-    size_t row;
-    int t;
-    for (row = 0; row < LENGTH(rows); row++) {
-        const wide w = (wide)rows[row].w, part = (wide)rows[row].part;
-        wide m = 1;
-        for (t = 0; m > part; t++) m -= w * m;
-        DERIVE("MV.43", unless(t == rows[row].steps && t == (int)ceill(logl(part) / logl(1 - w))),
-               replay());
-    }
-    for (t = 0; t < 1000; t++) left -= left * (wide)0.001;
-    ALSO_OF("MV.43", unless(means_reads((double)left, 0.3677, 4)), replay());
-}
-
-/* What the sources say differently. */
-static wide means_averaged_deviations(void)
-{
-    const wide mean_of_sd = ((wide)0.5 + (wide)1.5) / 2;
-    const wide sd_of_mean = sqrtl(((wide)0.5 * (wide)0.5 + (wide)1.5 * (wide)1.5) / 2);
-    return unless(mean_of_sd == 1 && means_reads((double)sd_of_mean, 1.118, 4));
-}
-
-static void steps_means(void)
+static void steps_numerics(void)
 {
     static const size_t sizes[] = {2, 3, 4, 7, 32};
     static const double centres[] = {0.7, -5, 40}, spreads[] = {1, 0.25, 3};
-    static const double weights[] = {0.5, 0.1, 0.01};
-    static const wide population[] = {-1, (wide)0.5, 4};
     nrm_rng rng = stream(2900);
+    wide nearest = 0;
     size_t i, j;
     for (i = 0; i < LENGTH(sizes); i++)
         for (j = 0; j < LENGTH(centres); j++) {
-            const size_t n = sizes[i];
-            const wide p = (wide)uniform_between(&rng, -3, 3);
             means_set s;
-            means_draw(&s, n, centres[j], spreads[j], &rng);
-            means_definitions(&s);
-            means_other_point(&s, p);
+            means_draw(&s, sizes[i], centres[j], spreads[j], &rng);
             means_running_sums(&s);
-            means_shifted(&s, p);
-            means_welford_steps(&s);
-            means_merge_steps(&s, 1 + n / 3);
-            means_block_steps(&s, (n + 1) / 2);
-            means_draw(&s, 4 * n <= MEANS_MOST ? 4 * n : MEANS_MOST, centres[j], spreads[j], &rng);
-            means_equal_portions(&s, 4);
+            means_block_steps(&s, (sizes[i] + 1) / 2);
         }
     means_one_rounding(&rng);
     means_exact_differences(&rng);
@@ -815,10 +566,11 @@ static void steps_means(void)
     for (i = 0; i < 20; i++) means_fold_steps(&rng);
     means_not_associative();
     means_order_bound(&rng);
-    for (i = 2; i <= 5; i++) means_expectations(population, i);
-    ALSO_OF("MV.36", means_averaged_deviations(), replay());
-    means_of_deviations(&rng);
-    for (i = 0; i < LENGTH(weights); i++) means_moving((nrm_real)weights[i], &rng);
-    means_memory();
+    for (i = 1; i < 400; i += 1 + i / 2) (void)ls_order(i, &rng);
+    for (i = 0; i < 300; i++) nearest = worse(nearest, ls_order(1, &rng));
+    ALSO_OF("LIN.5b", unless(nearest > 0.8L), algebra()); /* no larger than it must be */
+    ls_order_numbers();
+    ls_exp_numbers();
+    for (i = 1; i < 4096; i += 1 + i / 7) ls_remainders(i);
 }
 #endif

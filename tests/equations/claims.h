@@ -25,9 +25,10 @@
                                             there is none beside the largest entry on the right
        TAG: condition              TAG: a shows 1.25            rounded to as many decimals
 
-   Kinds: none for algebra, or derivatives if there is a d(); code and acc, a result of the header of
-   type nrm_real or nrm_acc; bits, equal to the last one; chance, in standard errors; next, what a
-   series leaves out beside its next term; rule, an integral by one. A line that ends in a backslash goes on in the next. Calls of the header are in claims_calls.h. */
+   Kinds: none for algebra, or derivatives if there is a d(); code and acc, a result of the header
+   of type nrm_real or nrm_acc; bits, equal to the last one; chance, in standard errors; next, what
+   a series leaves out beside its next term; rule, an integral by one. A line that ends in a
+   backslash goes on in the next. Calls of the header are in claims_calls.h. */
 #ifndef CLAIMS_H
 #define CLAIMS_H
 
@@ -968,10 +969,11 @@ static void claims_run(const char *name, uint64_t seed)
 {
     static char path[64];
     static char text[8192], more[256];
-    FILE *f = fopen(path, "r");
+    FILE *f;
     int open[16], depth = 0, number = 0;
     snprintf(path, sizeof path, "tests/equations/%s.claims", name);
     claims_file = path;
+    f = fopen(path, "r");
     if (f == NULL) claims_fail("cannot be read");
     claims_lines = claims_names = 0;
     memset(claims_name, 0, sizeof claims_name);

@@ -194,8 +194,8 @@ static void call_look(void *context, const nrm_mlp_event *event)
     if (event->gradient) out[which] = call_made(event->data, event->rows, event->cols);
 }
 
-/* x, W, gamma, beta, V, b, labels, eps: the loss, dy of the output, dV, db, dh, dy, dbeta, dgamma, dz
-   and dW of one hidden layer with batch norm and ReLU. */
+/* x, W, gamma, beta, V, b, labels, eps: the loss, dy of the output, dV, db, dh, dy, dbeta, dgamma,
+   dz and dW of one hidden layer with batch norm and ReLU. */
 static int call_network(const value *in, value *out)
 {
     nrm_mlp_layer layer[2];
@@ -307,7 +307,7 @@ static int call_optimizer(int run, const value *in, value *out)
     return 3;
 }
 
-/* x, labels: loss and gradients of 3-5-4, tanh and layer norm, whose weights are always the same. */
+/* x, labels: loss and gradients of 3-5-4, tanh and layer norm, with always the same weights. */
 static int call_shared_network(const value *in, value *out)
 {
     nrm_mlp_layer layer[2];

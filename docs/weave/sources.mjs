@@ -24,10 +24,10 @@ const FINDINGS = [
     'performance',
     'accuracy',
     'determinism',
-    'files',
     'worked_examples',
     'invariance',
     'how_we_know',
+    'sources',
 ]
 
 // The header, cut into prose and code, and into pages at the headings of its parts and chapters.

@@ -204,15 +204,18 @@ explore: ## the page where one moves the numbers: build/explore (clang, lld, Nod
 explore-check: ## the same, tested in Node and in Chromium
 	@CC="$(CC)" BUILD="$(BUILD)" sh docs/explore/explore.sh check
 
-.PHONY: book book-check book-look
+.PHONY: book book-check book-look pdf
 book: ## weave header and chapters into build/book (needs Node)
 	@BUILD="$(BUILD)" sh docs/weave/book.sh
 
-book-check: ## the book, and whether a second weaving gives the same bytes
+book-check: ## weave it twice: the same bytes? And look at the pages in Chromium
 	@BUILD="$(BUILD)" sh docs/weave/book.sh check
 
-book-look: ## measure and photograph the pages in Chromium: phone, laptop, paper
-	@BUILD="$(BUILD)" sh docs/weave/look.sh
+pdf: ## print the whole book into build/book.pdf (Chromium)
+	@BUILD="$(BUILD)" sh docs/weave/book.sh pdf
+
+book-look: ## photograph its pages in Chromium into build/look
+	@BUILD="$(BUILD)" sh docs/weave/book.sh look
 
 .PHONY: bindings api-docs
 bindings: $(BUILD)/normlayers_pic.o ## the library for Python (ctypes) and Rust, into build/
@@ -264,11 +267,14 @@ uninstall: ## remove what install has put there
 
 .PHONY: dist
 DIST = $(BUILD)/dist/normlayers-$(VERSION)
-dist: ## the header alone, a tarball without history, SHA256SUMS, in build/dist
+dist: ## header, tarball, book, PDF, explorable page, SHA256SUMS, in build/dist
 	@git diff --quiet HEAD -- || { echo "dist: commit your changes first: a release is a commit"; \
 		exit 1; }
 	@rm -rf $(BUILD)/dist && mkdir -p $(BUILD)/dist && cp normlayers.h $(DIST).h
 	@git archive --prefix=normlayers-$(VERSION)/ HEAD | gzip -9n >$(DIST).tar.gz
+	@CC="$(CC)" BUILD="$(BUILD)" sh docs/weave/book.sh pdf
+	@cp $(BUILD)/book.pdf $(DIST)-book.pdf && cp $(BUILD)/explore/explore.html $(DIST)-explore.html
+	@tar -cf - -C $(BUILD) book | gzip -9n >$(DIST)-book.tar.gz
 	@cd $(BUILD)/dist && { sha256sum normlayers-* 2>/dev/null || shasum -a 256 normlayers-*; } \
 		>SHA256SUMS && ls -l && cat SHA256SUMS
 

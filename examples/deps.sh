@@ -6,7 +6,7 @@
 #   dev       what the whole check matrix wants: g++, clang with its sanitizers, clang 19, tcc,
 #             musl, compilers for 32 bits, ARM, RISC-V, PowerPC, s390x, Windows, WebAssembly, QEMU,
 #             Wine, valgrind, Chromium, Rust, Node with npm, OpenBLAS, Open MPI, PyTorch, oneDNN,
-#             NumPy, Matplotlib, CMake, Meson, Ninja, pkg-config, curl and zip; Coq, Coquelicot,
+#             NumPy, Matplotlib, CMake, Meson, Ninja, pkg-config, curl, zip, lld; Coq, Coquelicot,
 #             Gappa and Frama-C for the proofs
 #   peers     what `make bench-peers` and `make bench-mnist` compare with (Debian): PyTorch,
 #             oneDNN, and OpenBLAS, without which PyTorch's products are slow

@@ -267,8 +267,8 @@ export function synchronised() {
     const whole = stats(all)
     const d = drawing('synchronised', 840, 412, 'Synchronised batch norm',
         'Three workers send three numbers per channel: count, mean and sum of squared ' +
-        'deviations. Merged, they are the statistics of the whole batch, and every worker normalizes with ' +
-        'them. On the way back each sends two sums.')
+        'deviations. Merged, they are the statistics of the whole batch, and every worker ' +
+        'normalizes with them. On the way back each sends two sums.')
     parts.forEach((x, k) => {
         const y = 76 + 106 * k
         const { n, m, q } = stats(x)

@@ -159,8 +159,8 @@ export function numerics() {
 export function smoothness() {
     const d = drawing('smoothness', 840, 400, 'Smoothness and the length of a step',
         'Left: a smooth loss stays below a parabola, so a step of 1/B certainly goes down. ' +
-        'Right: the loss does not change with the length of the weights before a norm, so its gradient ' +
-        'is at a right angle to them.')
+        'Right: the loss does not change with the length of the weights before a norm, so its ' +
+        'gradient is at a right angle to them.')
     d.text(205, 34, 'A loss along its gradient', 'ink b', 'middle', 16)
     const B = 1.6
     const X = (eta) => 60 + 205 * eta
@@ -222,7 +222,8 @@ export function smoothness() {
     d.text(662, 234, '−∇$L$', 'orange halo', 'start')
     d.text(806, 196, 'best', 'green halo', 'end', 13)
     d.text(650, 354, '$L$ is the same along each ray, so', 'soft', 'middle', 13)
-    d.text(650, 376, '∇$L$ is at right angles to $w$: a step makes $w$ longer.', 'soft', 'middle', 13)
+    d.text(650, 376, '∇$L$ is at right angles to $w$: a step makes $w$ longer.', 'soft',
+        'middle', 13)
     return d
 }
 

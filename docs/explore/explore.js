@@ -152,7 +152,8 @@ const gamma = slider('gamma', 1, (v) => f(v, 1), draw1)
 const beta = slider('beta', 0, (v) => f(v, 1), draw1)
 const eps = slider('eps', -5, power, draw1)
 const outlier = slider('outlier', 0, String, draw1)
-const values = () => one.x.slice(0, n.value).map((v, i) => i === n.value - 1 ? v + outlier.value : v)
+const values = () => one.x.slice(0, n.value)
+    .map((v, i) => i === n.value - 1 ? v + outlier.value : v)
 const setX = (i, v) => {
     one.x[i] = v - (i === n.value - 1 ? outlier.value : 0)
     redraw(draw1)
@@ -450,7 +451,8 @@ function draw3() {
     const X = (t) => 50 + ((wide - 80) * t) / count
     const Y = (v) => 200 - 36 * v
     for (let v = 0; v <= 5; v++) {
-        plot3.put(`line ${v}`, 'path', { d: `M50 ${Y(v)}H${wide - 30}`, class: v ? 'rule' : 'axis' })
+        plot3.put(`line ${v}`, 'path', { d: `M50 ${Y(v)}H${wide - 30}`,
+            class: v ? 'rule' : 'axis' })
         plot3.put(`label ${v}`, 'text', { x: 40, y: Y(v) + 5, class: 'soft',
             'text-anchor': 'end' }, f(v, 0))
     }
@@ -458,8 +460,8 @@ function draw3() {
         r: 4, fill: 'blue' }))
     plot3.put('running', 'path', { stroke: 'orange', 'stroke-width': 3, fill: 'none',
         d: `M${three.running.map(([v], t) => `${X(t).toFixed(1)} ${Y(v).toFixed(1)}`).join('L')}` })
-    plot3.put('name 1', 'text', { x: 60, y: 16, style: 'fill:var(--blue)' }, '● batch mean')
-    plot3.put('name 2', 'text', { x: 200, y: 16, style: 'fill:var(--orange)' }, '— running mean')
+    plot3.put('name 1', 'text', { x: 60, y: 16, style: 'fill:var(--blue)' }, 'dots: batch mean')
+    plot3.put('name 2', 'text', { x: 200, y: 16, style: 'fill:var(--orange)' }, 'line: running mean')
     plot3.put('name 3', 'text', { x: wide - 30, y: 222, class: 'soft', 'text-anchor': 'end' },
         'training steps →')
     plot3.done()
@@ -486,11 +488,13 @@ function draw4() {
         const [checked, bad, error, analytic, numeric] = at.report.slice(6 * k, 6 * k + 6)
         wrong += bad
         return `<tr><th scope="row">${name}</th><td>${checked}</td><td>${bad}</td><td>${
-            minus(error.toExponential(1))}</td><td>${f(analytic, 6)}</td><td>${f(numeric, 6)}</td></tr>`
+            minus(error.toExponential(1))}</td><td>${f(analytic, 6)}</td><td>${
+            f(numeric, 6)}</td></tr>`
     }).join('')
     const verdict = $('verdict')
     verdict.className = `verdict ${status === 0 ? 'good' : 'bad'}`
-    verdict.textContent = status === 0 ? 'The gradients are right: nothing is off by more than 10⁻⁷.'
+    verdict.textContent = status === 0
+        ? 'The gradients are right: nothing is off by more than 10⁻⁷.'
         : `${wrong} entries of the gradient are wrong.`
 }
 for (const id of ['kind4', 'mistake', 'ones'])
@@ -542,7 +546,8 @@ function draw5() {
     const count = Math.max(100, five.loss[0].length)
     const Y = (v) => 160 - Math.min(1, v) * 140
     for (const v of [0, 0.5, 1]) {
-        chart.put(`line ${v}`, 'path', { d: `M50 ${Y(v)}H${wide - 30}`, class: v ? 'rule' : 'axis' })
+        chart.put(`line ${v}`, 'path', { d: `M50 ${Y(v)}H${wide - 30}`,
+            class: v ? 'rule' : 'axis' })
         chart.put(`label ${v}`, 'text', { x: 42, y: Y(v) + 5, class: 'soft',
             'text-anchor': 'end' }, String(v))
     }
@@ -615,7 +620,8 @@ const QUESTIONS = { // question, choices, the right one, why, what to show
     ],
     running: [
         ['With weight 0.1, how many steps bring the running mean nine tenths of the way?',
-            ['9', '22', '100'], 1, 'What is left shrinks by 0.9 a step, and 0.9 to the 22nd is 0.1.',
+            ['9', '22', '100'], 1,
+            'What is left shrinks by 0.9 a step, and 0.9 to the 22nd is 0.1.',
             () => (reset3(), (weight.value = 0.1), steps3(22))],
         ['With weight 1, what are the running statistics?',
             ['those of all batches', 'those of the last batch', 'always 0 and 1'], 1,
@@ -634,8 +640,10 @@ const QUESTIONS = { // question, choices, the right one, why, what to show
             }],
     ],
     spirals: [
-        ['Learning rate 2: which network still learns?', ['without norm', 'with batch norm', 'both'],
-            1, 'Before a norm, longer weights mean smaller gradients: the step length adjusts.', () => {
+        ['Learning rate 2: which network still learns?',
+            ['without norm', 'with batch norm', 'both'], 1,
+            'Before a norm, longer weights mean smaller gradients: the step length adjusts.',
+            () => {
                 lr.value = 0.3
                 reset5()
                 run(true)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# explore.sh - the explorable page: compiles the header to WebAssembly and to a native program, whose
-# fingerprint the page must reach, and puts all of it into BUILD/explore/explore.html.
+# explore.sh - the explorable page: compiles the header to WebAssembly and to a native program, the
+# fingerprint of which the page must reach, and puts it all into BUILD/explore/explore.html.
 #
 #   explore.sh          builds it
 #   explore.sh check    and tests it in Node and in Chromium

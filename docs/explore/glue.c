@@ -112,7 +112,7 @@ static nrm_acc loss(void *context)
     return sum;
 }
 
-/* A mistake to find: 1 the mean's term forgotten, 2 the variance's, 3 gamma forgotten, 4 the sign. */
+/* A mistake to find: 1 the mean's term forgotten, 2 the variance's, 3 gamma, 4 the sign. */
 static void plant(int mistake)
 {
     const job *j = &now;

@@ -65,7 +65,7 @@ const key = async (name, count = 1) => {
     for (let k = 0; k < count; k++) {
         for (const type of ['keyDown', 'keyUp'])
             await send('Input.dispatchKeyEvent', { type, key: name, code: name,
-                windowsVirtualKeyCode: { ArrowUp: 38, ArrowDown: 40, ArrowRight: 39, Tab: 9 }[name] })
+                windowsVirtualKeyCode: { ArrowDown: 40, ArrowRight: 39 }[name] })
     }
     await settle()
 }

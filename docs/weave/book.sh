@@ -1,9 +1,11 @@
 #!/bin/sh
-# The book, woven from the header, the chapters, the findings and the checks.
+# The book, woven from the header, the chapters and the findings.
 #
-#   book.sh          weaves into BUILD/book (BUILD: build)
-#   book.sh check    also checks the chapters' formulas, and that a second weaving gives the
-#                    same bytes
+#   book.sh          weaves it into BUILD/book (BUILD: build), with the explorable page beside it
+#   book.sh check    also checks the chapters' formulas, that a second weaving gives the same bytes,
+#                    and the pages in Chromium
+#   book.sh pdf      also prints the whole into BUILD/book.pdf (Chromium)
+#   book.sh look     also photographs some pages into BUILD/look (Chromium)
 #   book.sh draft    weaves whatever is wrong, and says what
 #
 # Needs Node.js 18 or later and, the first time, the net: npm fetches KaTeX, highlight.js and
@@ -11,6 +13,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 here=docs/weave
+build=${BUILD:-build}
 
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
     echo "book: needs Node.js with npm (Debian: apt install nodejs npm)" >&2
@@ -29,7 +32,7 @@ if ! cmp -s $here/package-lock.json $here/node_modules/.lock; then
     cp $here/package-lock.json $here/node_modules/.lock
 fi
 
-to=${BUILD:-build}/book
+to=$build/book
 weave() { # folder, options of weave.mjs
     folder=$1
     shift
@@ -38,7 +41,7 @@ weave() { # folder, options of weave.mjs
     node $here/weave.mjs "$@" "$folder"
 }
 case ${1:-weave} in
-weave) weave "$to" ;;
+weave | pdf | look) weave "$to" ;;
 check)
     node $here/formulas.mjs --check
     weave "$to"
@@ -46,12 +49,21 @@ check)
     diff -rq "$to" "$to.again"
     rm -rf "$to.again"
     echo "book: woven twice, the same bytes"
+    node $here/look.mjs "$to"
     ;;
 draft) weave "$to" --draft ;;
 *)
-    echo "usage: book.sh [weave|check|draft]" >&2
+    echo "usage: book.sh [weave|check|pdf|look|draft]" >&2
     exit 2
     ;;
 esac
-for folder in figures experiments drawings; do ln -sfn "$PWD/docs/$folder" "$to/$folder"; done
-echo "book: open $to/book.html"
+case ${1:-weave} in
+pdf) node $here/print.mjs "$to" "$build/book.pdf" ;;
+look) node $here/look.mjs "$to" "$build/look" ;;
+esac
+rm -f "$to/print.html"
+if command -v wasm-ld >/dev/null; then
+    BUILD=$build sh docs/explore/explore.sh
+    cp "$build/explore/explore.html" "$to"
+fi
+[ "${1:-}" = check ] || echo "book: open $to/book.html"

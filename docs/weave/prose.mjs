@@ -7,13 +7,8 @@ import MarkdownIt from 'markdown-it'
 import { escape, highlight, listing } from './code.mjs'
 import { tex } from './tex.mjs'
 
-export const typeset = (tex, displayMode) =>
-    katex.renderToString(tex, {
-        displayMode,
-        strict: 'error',
-        throwOnError: true,
-        output: 'htmlAndMathml',
-    })
+export const typeset = (tex, displayMode, output = 'htmlAndMathml') =>
+    katex.renderToString(tex, { displayMode, strict: 'error', throwOnError: true, output })
 
 // The anchors that GitHub gives to headings.
 export function slugger() {
@@ -54,7 +49,10 @@ function italics(text, env) {
         if (/^[smhgBx]$/.test(m) && /\d $/.test(before) && !/^ [=<>−+·]/.test(after)) return m
         if (/^[A-Z]$/.test(m) && /^\. ?\p{Lu}/u.test(after) && /(^|, |and |\. ?|\()$/.test(before))
             return m
-        if (/[\u0302_]/.test(m)) return `<span class="m">${typeset(tex(m), false)}</span>`
+        if (/[\u0302_]/.test(m)) { // dx̂: a d, then a letter with its hat
+            const [, d, rest] = /^(d(?=.\u0302))?(.*)$/u.exec(m)
+            return `<span class="m">${typeset((d ?? '') + tex(rest), false)}</span>`
+        }
         return `<i>${m}</i>`
     })
 }
@@ -121,18 +119,20 @@ export function weaver(book) {
         const html = `<code>${escape(text)}</code>`
         if (env.inLink) return html
         if (m) return `<a href="${book.section(m[1], env)}">${text}</a>`
-        const to = isTag ? book.tag(text, env) : book.mutant(text, env)
+        const to = isTag ? book.tag(text, env) : null
         const name = to ? null : book.name(text.replace(/\(.*\)$/, ''), env)
         if (name) return `<a class="name" href="${name}">${html}</a>`
         return to ? `<a href="${to}">${html}</a>` : html
     }
     md.renderer.rules.link_open = (tokens, k, options, env) => {
-        env.inLink = true
-        return `<a href="${escape(book.link(tokens[k].attrGet('href'), env) ?? '')}">`
+        const to = book.link(tokens[k].attrGet('href'), env)
+        env.inLink = to ? '</a>' : ' '
+        return to ? `<a href="${escape(to)}">` : ''
     }
     md.renderer.rules.link_close = (tokens, k, options, env) => {
+        const end = env.inLink.trim()
         env.inLink = false
-        return '</a>'
+        return end
     }
     md.renderer.rules.image = (tokens, k, options, env) => {
         const { src, width, height } = book.picture(tokens[k].attrGet('src'), env)

@@ -1,5 +1,5 @@
-// What the book is made of: its pages, the equations with their tags, who computes and checks each,
-// and the mutants. Nothing is rendered here.
+// What the book is made of: its pages, and the equations with their tags and the lines that compute
+// them. Nothing is rendered here.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -78,7 +78,6 @@ export const partTitles = {
     header: 'The header',
     experiments: 'Experiments',
     findings: 'Findings',
-    checks: 'Checks',
     appendix: 'Appendix',
 }
 function page(name, part, title, source) {
@@ -124,39 +123,21 @@ if (existsSync(join(root, experiments))) {
 const others = list('docs', /^[a-z].*\.md$/)
     .map((file) => basename(file, '.md'))
     .filter((name) => name !== 'equations' && !pages.has(name))
-for (const name of [...FINDINGS, ...others.filter((name) => !FINDINGS.includes(name))]) {
+const first = FINDINGS.filter((name) => others.includes(name))
+for (const name of [...first, ...others.filter((name) => !first.includes(name))]) {
     const text = read(`docs/${name}.md`)
     page(name, 'findings', plain(h1(text)), `docs/${name}.md`)
 }
-page('checks', 'checks', 'What the tests claim', 'tests/README.md')
-const MUTANTS = 'tests/mutants/list.txt'
-if (existsSync(join(root, MUTANTS))) page('mutants', 'checks', 'The mutants', MUTANTS)
-for (const [folder, which] of [
-    ['tests/equations', /^(test_derivations\.c|derive_.*\.h|test_steps\.c|steps_.*\.h)$/],
-    ['tests/pages', /^museum\.h$/],
-]) {
-    for (const file of list(folder, which))
-        page(file.replace(/\.[ch]$/, ''), 'checks', file, `${folder}/${file}`).language = 'c'
-}
 page('gallery', 'appendix', 'The examples', 'examples/README.md')
-// Those that a newcomer reads; the experiments' programs are linked as files.
-for (const file of list('examples', /^(0\d_|10_|mpi_).*\.c$/)) {
-    page(`example_${basename(file, '.c')}`, 'appendix', file, `examples/${file}`).language = 'c'
-}
 page('equations', 'appendix', 'The equations of the header')
-// Those of the chapters on several pages, none too long.
-export const indexes = new Map([
-    [1, page('equations_1', 'appendix', 'The equations of chapters 1 and 2')],
-    [3, page('equations_3', 'appendix', 'The equations of chapters 3 to 5')],
-    [6, page('equations_6', 'appendix', 'The equations of chapters 6 to 12')],
-])
+page('index', 'appendix', 'Index')
 ofSource.set('docs/equations.md', pages.get('equations'))
 for (const p of pages.values()) ofSource.set(`docs/${p.path}`, p) // links to the book itself
 
 // ---- tags --------------------------------------------------------------------------------------
 
 // tag -> { tag, tex, header, home (the page that defines it), shown (the chapter that shows an
-// equation of the header), computed (or a step), lines (that compute it), check (page, line), met }
+// equation of the header), computed (or a step), lines (that compute it) }
 export const tags = new Map()
 export const TAG = /(?<![A-Za-z0-9_.])([A-Z]{2,})\.(\d+)([a-z]?)(?![\w])/g
 
@@ -184,28 +165,7 @@ for (const p of pages.values()) {
         }
     }
 }
-export function indexOf(t) {
-    if (t.header) return pages.get('equations')
-    const first = [...indexes.keys()].filter((number) => number <= Math.max(1, t.home.number))
-    return indexes.get(first.at(-1))
-}
 export const families = new Set([...tags.keys()].map((tag) => tag.split('.')[0]))
-
-// The tags that a piece of text cites, "BN.8 to BN.10" with what lies between.
-function cited(text) {
-    const found = []
-    let last = null
-    for (const m of text.matchAll(TAG)) {
-        if (!families.has(m[1])) continue
-        const range =
-            last && last[1] === m[1] && text.slice(last.index + last[0].length, m.index) === ' to '
-        if (range)
-            for (let n = Number(last[2]) + 1; n < Number(m[2]); n++) found.push(`${m[1]}.${n}`)
-        found.push(m[0])
-        last = m
-    }
-    return found
-}
 
 // Where the implementation computes.
 export const implementation =
@@ -236,72 +196,3 @@ headerLines.forEach((line, k) => {
     const page = m && pageOfLine(k + 1)
     if (page && !names.has(m[1])) names.set(m[1], k + 1)
 })
-
-// Who checks: the DERIVE lines; what was met: the table that `make equations` prints.
-export const checking = new Map() // page -> Map of line -> tag
-for (const p of pages.values()) {
-    if (p.part !== 'checks' || !p.language) continue
-    const at = new Map()
-    checking.set(p, at)
-    read(p.source)
-        .split('\n')
-        .forEach((line, k) => {
-            const m = /\bDERIVE\("([A-Z]+\.\d+[a-z]?)"/.exec(line)
-            if (!m) return
-            const t = tags.get(m[1])
-            if (!t) problem(`${p.source}:${k + 1}`, `${m[1]} is not defined`)
-            if (!t || t.check) return
-            t.check = { page: p, line: k + 1 }
-            at.set(k + 1, m[1])
-        })
-}
-// | BN.19 | `...` | header | I ≤ 1e-13, met 1e-16; F ≤ 1e-9, met 1e-12 |
-function readTable(path) {
-    if (!existsSync(join(root, path))) return
-    for (const line of read(path).split('\n')) {
-        const m = /^\| ([A-Z]+\.\d+[a-z]?) \|.*\| ([^|]*) \|$/.exec(line)
-        if (!m) continue
-        const t = tags.get(m[1])
-        if (!t) problem(path, `${m[1]} is not defined`)
-        else t.met = m[2].split(/; */)
-    }
-}
-readTable('docs/equations.md')
-
-// ---- mutants -----------------------------------------------------------------------------------
-
-// The wrong versions of the header that the tests must find: sections, each with its mutants.
-export const mutants = { intro: '', sections: [], byId: new Map() }
-if (pages.has('mutants')) {
-    let now = null
-    execFileSync('awk', ['-f', join(root, 'tests/mutants/entries.awk'), join(root, MUTANTS)])
-        .toString()
-        .split('\n')
-        .forEach((line, k) => {
-            const section = /^# -+ (.*?) -+$/.exec(line)
-            const word = /^(\S+) ?(.*)$/.exec(line)
-            if (section) mutants.sections.push({ title: section[1], mutants: [] })
-            else if (line.startsWith('#') || !word) return
-            else if (word[1] === 'mutant') {
-                now = { id: word[2], line: k + 1, from: [], to: [], about: [] }
-                if (mutants.byId.has(now.id)) problem(`${MUTANTS}:${k + 1}`, `${now.id} again`)
-                mutants.byId.set(now.id, now)
-                mutants.sections.at(-1).mutants.push(now)
-            } else if (word[1] === '-') now.from.push(word[2])
-            else if (word[1] === '+') now.to.push(word[2])
-            else now[word[1]] = word[2]
-        })
-    for (const mutant of mutants.byId.values()) {
-        for (const tag of cited(mutant.about)) {
-            if (!tags.has(tag)) problem(`${MUTANTS}:${mutant.line}`, `${tag} is not defined`)
-            else (tags.get(tag).mutants ??= []).push(mutant)
-        }
-    }
-    const killers = 'tests/mutants/killers.txt'
-    ofSource.set(killers, pages.get('mutants'))
-    for (const line of existsSync(join(root, killers)) ? read(killers).split('\n') : []) {
-        const m = /^(\S+) {2}(?!none)(\S+): (.*)$/.exec(line)
-        if (m && mutants.byId.has(m[1]))
-            mutants.byId.get(m[1]).killer = { program: m[2], what: m[3] }
-    }
-}

@@ -1,13 +1,12 @@
-// Weaves the book: normlayers.h, the chapters, the findings and the checks, with every tag a link.
+// Weaves the book: normlayers.h, the chapters and the findings, with every tag a link.
 //
-//     node docs/weave/weave.mjs [--draft] [FOLDER]
+//     node docs/weave/weave.mjs [--draft] FOLDER
 //
-// puts book.html and book/ into FOLDER, or else into docs/.
+// puts book.html, book/ and the pictures into FOLDER, and print.html, the whole on one page.
 //
-// The pages are plain HTML without scripts and need nothing but themselves. The output depends on
-// the sources alone: the same bytes on any machine. A formula that does not typeset, a tag that is
-// not defined, a link or picture that leads nowhere is named, and then nothing is written (but with
-// --draft).
+// The pages need nothing but themselves. The output depends on the sources alone: the same bytes on
+// any machine. A formula that does not typeset, a tag that is not defined, a link or picture that
+// leads nowhere is named, and then nothing is written (but with --draft).
 import {
     copyFileSync,
     existsSync,
@@ -24,15 +23,11 @@ import { escape, highlight, listing } from './code.mjs'
 import { typeset, weaver } from './prose.mjs'
 import {
     TAG,
-    checking,
     computing,
     families,
     front,
     headerLines,
     implementation,
-    indexOf,
-    indexes,
-    mutants,
     names,
     ofSource,
     pageOfLine,
@@ -47,7 +42,7 @@ import { root } from './tex.mjs'
 
 const require = createRequire(import.meta.url)
 const draft = process.argv.includes('--draft')
-const out = resolve(process.argv.slice(2).find((a) => !a.startsWith('--')) ?? join(root, 'docs'))
+const out = resolve(process.argv.slice(2).find((a) => !a.startsWith('--')))
 
 // ---- links -------------------------------------------------------------------------------------
 
@@ -96,11 +91,8 @@ const book = {
         const to = ofSource.get(clean) ?? ofSource.get(`${clean}/README.md`)
         const ways = clean === 'docs' || clean === 'docs/README.md' // a part of the title page
         if (to) return href(env.page, to, anchor || (ways ? 'ways-through-it' : ''))
-        if (!existsSync(join(root, clean))) return fail(env, `${target} does not exist`)
-        return (
-            posix.relative(posix.dirname(`docs/${env.page.path}`), clean) +
-            (anchor ? `#${anchor}` : '')
-        )
+        if (!existsSync(join(root, clean))) fail(env, `${target} does not exist`)
+        return null // a file of the repository that is not in the book
     },
     picture(src, env) {
         const from = posix.dirname(env.page.reading ?? env.page.source)
@@ -124,10 +116,6 @@ const book = {
         const line = names.get(text)
         if (!line) return null
         return href(env.page, pageOfLine(line), `L${line}`)
-    },
-    // A mutant's name, in a chapter.
-    mutant(name, env) {
-        return mutants.byId.has(name) ? href(env.page, pages.get('mutants'), name) : null
     },
     // A line of the header that a chapter quotes, known by the tag at its end.
     quoted(line, env) {
@@ -172,21 +160,6 @@ function tryTypeset(tex, display, env, tag = '') {
     }
 }
 
-// 1e-13 -> 10⁻¹³
-const power = (text) =>
-    text.replace(/\b(\d+(?:\.\d+)?)e([-+]?)0*(\d+)\b/g, (all, digits, sign, exponent) => {
-        const ten = `10<sup>${sign === '-' ? '−' : ''}${exponent}</sup>`
-        return digits === '1' ? ten : `${digits}·${ten}`
-    })
-const WITNESS = {
-    R: 'the same operations, written out again, give the same bits',
-    I: 'an independent evaluation of the other side',
-    F: 'finite differences of the forward pass',
-    C: 'the forward pass at a complex point',
-    O: 'what a series leaves out, relative to its first omitted term',
-    S: 'moments of random draws, in units of their standard error',
-}
-
 // What stands beside an equation: where it is computed, checked, and treated.
 function note(t, env) {
     const rows = []
@@ -198,26 +171,14 @@ function note(t, env) {
     } else if (t.header && !t.computed) {
         rows.push('a step or a property')
     }
-    for (const witness of t.met ?? []) {
-        const kind = witness[0]
-        const holds = /\\[lg]e\b/.test((t.tex ?? '').split('\\quad')[0]) // of an inequality
-        const exact = holds ? ': the bound holds' : ': the same bits'
-        const bound = witness === 'R' ? exact : witness.slice(1)
-        rows.push(`<abbr title="${WITNESS[kind] ?? ''}">${kind}</abbr>${power(escape(bound))}`)
-    }
     const links = []
     if (t.home !== env.page) {
         links.push([t.home, t.header ? `## ${sectionOf(t.line)}` : `chapter ${t.home.number}`])
     }
     if (t.shown && t.shown !== env.page) links.push([t.shown, `chapter ${t.shown.number}`])
-    if (t.check) links.push([t.check.page, 'check'])
-    if (t.mutants) {
-        const count = t.mutants.length === 1 ? '1 mutant' : `${t.mutants.length} mutants`
-        links.push([pages.get('mutants'), count, t.mutants[0].id])
-    }
     if (links.length) {
         const html = links.map(
-            ([to, text, anchor = t.tag]) => `<a href="${href(env.page, to, anchor)}">${text}</a>`,
+            ([to, text]) => `<a href="${href(env.page, to, t.tag)}">${text}</a>`,
         )
         rows.push(`<span class="to">${html.join(' · ')}</span>`)
     }
@@ -231,7 +192,8 @@ function margin(t, env) {
 }
 
 function equation(t, tex, env) {
-    const name = `<a class="tag" href="${href(env.page, indexOf(t), t.tag)}">${t.tag}</a>`
+    const to = t.header ? pages.get('equations') : env.page
+    const name = `<a class="tag" href="${href(env.page, to, t.tag)}">${t.tag}</a>`
     const formula = `<div class="formula">${tryTypeset(tex, true, env, t.tag)}</div>`
     const kind = t.computed ? 'eq computed' : 'eq' // a tag in square brackets has its line of C
     return `<div class="${kind}" id="${t.tag}">${formula}${name}${margin(t, env)}</div>\n`
@@ -264,7 +226,6 @@ function provenance(path, env) {
     }
     const parts = []
     const program = head.program ?? ''
-    const source = ofSource.get(`examples/${program}.c`)
     const make = program.startsWith('bench/')
         ? 'make bench-docs'
         : program === 'tests/accuracy'
@@ -274,17 +235,12 @@ function provenance(path, env) {
             : folder.startsWith('docs/experiments')
               ? `make reproduce ONLY=${program.slice(0, 2)}`
               : `build/${program}`
-    parts.push(
-        source
-            ? `<a href="${href(env.page, source)}"><code>${make}</code></a>`
-            : `<code>${make}</code>`,
-    )
+    parts.push(`<code>${make}</code>`)
     if (head.seeds) parts.push(`seeds ${escape(head.seeds)}`)
     if (head.seed) parts.push(`seed ${escape(head.seed)}`)
     if (head.data) parts.push(escape(head.data))
     if (head.compiler) parts.push(escape(head.compiler))
-    const table = posix.relative(posix.dirname(`docs/${env.page.path}`), csv)
-    parts.push(`<a href="${table}">numbers</a>`)
+    parts.push(`numbers in <code>${csv}</code>`)
     return `<p class="from">Drawn by ${parts.join('; ')}.</p>`
 }
 
@@ -358,21 +314,8 @@ function wovenHeader(p) {
     return html.replace(/^(<pre[^]*?<\/pre>\n)(<h1[^]*?<\/h1>\n)/, '$2$1')
 }
 
-function wovenSource(p) {
-    const source = read(p.source).replace(/\n$/, '')
-    const env = { where: p.source, page: p }
-    const lines = highlight(source, 'c', codeLinks(env))
-    const at = checking.get(p) ?? new Map()
-    const ids = (n) => {
-        const rule = /^\/\* ---- (.*?) -+ \*\/$/.exec(source.split('\n')[n - 1])
-        if (rule) p.sections.push({ level: 2, id: `L${n}`, title: rule[1] })
-        return [...(at.has(n) ? [at.get(n)] : []), ...(rule ? [`L${n}`] : [])]
-    }
-    return `<h1><code>${escape(p.source)}</code></h1>\n${listing(lines, 1, ids)}`
-}
-
-// All equations of the header, or of the chapters, in their order.
-function wovenIndex(p) {
+// All equations of the header, in their order.
+function wovenEquations(p) {
     const env = { where: p.name, page: p }
     const row = (t) => {
         const formula = tryTypeset(`\\displaystyle ${t.tex ?? ''}`, false, env, t.tag)
@@ -385,19 +328,14 @@ function wovenIndex(p) {
     }
     const groups = new Map()
     for (const t of tags.values()) {
-        if (indexOf(t) === p) groups.set(t.home, [...(groups.get(t.home) ?? []), t])
+        if (t.header) groups.set(t.home, [...(groups.get(t.home) ?? []), t])
     }
-    const witnesses = Object.entries(WITNESS).map(([letter, what]) => `<b>${letter}</b>, ${what}`)
     let html =
         `<h1 id="${p.name}">${p.title}</h1>\n` +
-        '<p>Each with its tag, the place where it stands, the lines of <code>normlayers.h</code> ' +
-        'that compute it, and the check that computes both of its sides: the bound that it ' +
-        `demands, and the one that was met. The witnesses: ${witnesses.join('; ')}.</p>\n`
+        '<p>Each with its tag, the place where it stands, and the lines of ' +
+        '<code>normlayers.h</code> that compute it.</p>\n'
     for (const [home, rows] of groups) {
-        const title =
-            home.part === 'header'
-                ? `${home.number} ${home.title}`
-                : `Chapter ${home.number}: ${home.title}`
+        const title = `${home.number} ${home.title}`
         const id = `in-${home.name}`
         p.sections.push({ level: 2, id, title })
         html +=
@@ -409,52 +347,131 @@ function wovenIndex(p) {
     return html
 }
 
-// The mutants: what each line becomes, whose bug that was, and what noticed.
-function wovenMutants(p) {
-    const env = { where: p.source, page: p }
-    const say = (text) => codeLinks(env)(escape(text), 'comment')
-    // Old and new line, with what differs marked.
-    const pair = (from, to) => {
-        const [a, b] = [from.join('\n'), to.join('\n')]
-        let head = 0
-        while (head < Math.min(a.length, b.length) && a[head] === b[head]) head++
-        let tail = 0
-        while (tail < Math.min(a.length, b.length) - head && a.at(-1 - tail) === b.at(-1 - tail))
-            tail++
-        const show = (text, sign) => {
-            const middle = text.slice(head, text.length - tail)
-            const marked = middle ? `<mark>${escape(middle)}</mark>` : ''
-            const whole = say(text.slice(0, head)) + marked + say(text.slice(text.length - tail))
-            return whole.split('\n').map((line) => `<span class="${sign}">${line}</span>`)
-        }
-        return listing([...show(a, 'old'), ...show(b, 'new')])
-    }
-    let html =
-        '<h1 id="mutants">The mutants</h1>\n<p>One-line edits of the formulas of ' +
-        `<a href="${href(p, pages.get('header_opening'))}">the header</a>. Every one is wrong, ` +
-        'and the tests say so: <code>make mutants</code> makes them all, names what kills ' +
-        'each, <code>sh tests/mutants/run.sh --only NAME</code> makes one and prints all that ' +
-        'fails.</p>\n'
-    mutants.sections.forEach((section, k) => {
-        p.sections.push({ level: 2, id: `part-${k + 1}`, title: section.title })
-        html += `<h2 id="part-${k + 1}">${say(section.title)}</h2>\n`
-        for (const m of section.mutants) {
-            const about = say(m.about)
-            const id = escape(m.id)
-            const history = m.history ? ` <i>${say(m.history)}</i>.` : ''
-            const end = m.equivalent
-                ? `Equivalent: ${say(m.equivalent)}.`
-                : m.killer
-                  ? `Killed by ${say(m.killer.what)} (<code>${escape(m.killer.program)}</code>).`
-                  : ''
-            html +=
-                `<section class="mutant" id="${id}"><h3><code>${id}</code></h3>\n` +
-                `<p>${about}: ${say(m.story)}.${history} ${end}</p>\n` +
-                `${pair(m.from, m.to)}</section>\n`
-        }
+// ---- index and search --------------------------------------------------------------------------
+
+// The sections of a page, as they are woven: anchor, title, HTML.
+function sectionsOf(p) {
+    const found = []
+    const HEADING = /<h([1-3])(?: id="([^"]*)")?>([^]*?)<\/h\1>/g
+    const heads = [...p.html.matchAll(HEADING)]
+    heads.forEach((m, k) => {
+        const html = p.html.slice(m.index + m[0].length, heads[k + 1]?.index)
+        found.push({ anchor: m[2] ?? '', title: spoken(m[3]), html })
     })
-    return html
+    return found
 }
+// HTML as text; of a formula its signs.
+const ENTITIES = { lt: '<', gt: '>', amp: '&', quot: '"' }
+function spoken(html) {
+    let text = html
+    for (let from; (from = text.indexOf('<span class="katex-html"')) >= 0; ) {
+        const span = /<(\/?)span\b[^>]*>/g // to the end of this span
+        span.lastIndex = from
+        let depth = 0
+        let end = text.length
+        for (let m; (m = span.exec(text)); ) {
+            depth += m[1] ? -1 : 1
+            if (!depth) {
+                end = span.lastIndex
+                break
+            }
+        }
+        text = text.slice(0, from) + text.slice(end)
+    }
+    return text
+        .replace(/<annotation[^]*?<\/annotation>/g, '')
+        .replace(/<math[^]*?<\/math>/g, (math) =>
+            math.replace(/<[^>]*>/g, '').replace(/(.)\^/g, '$1\u0302'))
+        .replace(/<[^>]*>/g, ' ')
+        .replace(/&(\w+);/g, (all, name) => ENTITIES[name] ?? all)
+        .replace(/\s+/g, ' ')
+        .trim()
+}
+
+// The terms of index.txt with the sections that say most about them, one a page, and the names of
+// the header with the chapters that mention them.
+function wovenIndex(p) {
+    const sections = []
+    for (const q of pages.values()) {
+        if (q.part !== 'chapters' && q.part !== 'findings') continue
+        for (const { anchor, title, html } of sectionsOf(q))
+            sections.push({ page: q, anchor, title: title.toLowerCase(), html,
+                text: ` ${spoken(html).toLowerCase()} ` })
+    }
+    const entries = []
+    for (const line of read('docs/weave/index.txt').split('\n').filter(Boolean)) {
+        const words = line.split(' | ')
+        const quoted = words.map((w) => w.toLowerCase().replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+        const term = new RegExp(`(?<![\\p{L}])(?:${quoted.join('|')})(?![\\p{L}])`, 'gu')
+        const best = new Map()
+        for (const s of sections) {
+            const count = s.text.split(term).length - 1 + (term.test(s.title) ? 10 : 0)
+            term.lastIndex = 0
+            if (count && !(best.get(s.page)?.count >= count)) best.set(s.page, { ...s, count })
+        }
+        const ranked = [...best.values()].sort((a, b) => b.count - a.count)
+        const places = ranked.filter((s) => s.count > ranked[0].count / 4).slice(0, 5)
+        if (places.length) entries.push({ sort: words[0].toLowerCase(), term: words[0], places })
+        else problem('docs/weave/index.txt', `nothing says ${words[0]}`)
+    }
+    for (const [name, line] of names) {
+        const places = [...new Map(sections
+            .filter((s) => new RegExp(`<code>${name}\\b`).test(s.html))
+            .map((s) => [s.page, s])).values()]
+        if (!places.length) continue
+        wantedLines.add(line)
+        const to = href(p, pageOfLine(line), `L${line}`)
+        entries.push({ sort: name.toLowerCase(), term: `<a href="${to}"><code>${name}</code></a>`,
+            places })
+    }
+    const order = (e) => (e.sort.startsWith('nrm') ? '~' : '') + e.sort // names come last
+    entries.sort((a, b) => (order(a) < order(b) ? -1 : 1))
+    let html = `<h1 id="index">Index</h1>\n<p>Terms with the sections that say most about them, and
+the names of <code>normlayers.h</code> with the pages that explain them.</p>\n`
+    let letter = ''
+    for (const { sort, term, places } of entries) {
+        const first = sort.startsWith('nrm') ? 'nrm' : sort[0].toUpperCase()
+        if (first !== letter) {
+            html += `${letter ? '</ul>\n' : ''}<h2 id="at-${first}">${first}</h2>\n`
+            html += '<ul class="index">\n'
+            p.sections.push({ level: 2, id: `at-${first}`, title: first })
+            letter = first
+        }
+        const where = places.map(({ page, anchor }) => {
+            const text = page.number ? `chapter ${page.number}` : escape(page.title)
+            return `<a href="${href(p, page, anchor)}">${text}</a>`
+        })
+        html += `<li>${term}: ${where.join(', ')}</li>\n`
+    }
+    return `${html}</ul>\n`
+}
+
+function searchData() {
+    const entries = []
+    for (const p of pages.values()) {
+        if (p.name === 'index' || p.name === 'equations') continue
+        for (const { anchor, title, html } of sectionsOf(p)) {
+            const where = p.title === title ? '' : `${p.number ? `${p.number} ` : ''}${p.title}`
+            entries.push([title, where, `${p.path}#${anchor}`, spoken(html).slice(0, 6000)])
+        }
+    }
+    return `book.search = ${JSON.stringify(entries).replace(/\],\[/g, '],\n[')}\n`
+}
+
+// What the previews show, a script for each family of tags.
+function equationData() {
+    const scripts = new Map()
+    for (const t of tags.values()) {
+        if (!t.tex) continue
+        const family = t.tag.split('.')[0]
+        const formula = typeset(t.tex, true, 'html')
+        const line = `book.equations['${t.tag}'] = ${JSON.stringify(formula)}\n`
+        scripts.set(family, (scripts.get(family) ?? '') + line)
+    }
+    return scripts
+}
+
+// ---- the title page ----------------------------------------------------------------------------
 
 // The title page: what it is, the picture, a program, the formula, the ways through it, contents.
 function wovenFront(p) {
@@ -494,7 +511,6 @@ function kicker(p) {
         header: p.number ? `The header, section ${p.number}` : 'The header',
         experiments: 'Experiments',
         findings: 'Findings',
-        checks: 'Checks',
         appendix: 'Appendix',
     }[p.part]
     return text ? `<p class="kicker">${text}</p>\n` : ''
@@ -549,6 +565,7 @@ function frame(p) {
 <meta name="color-scheme" content="light dark">
 <title>${escape(title)}</title>
 <link rel="stylesheet" href="${css}">
+<script src="${css.replace('.css', '.js')}" defer></script>
 </head>
 <body class="${p.part}${p.language ? ' source' : ''}">
 <a class="skip" href="#text">Skip to the text</a>
@@ -562,17 +579,73 @@ ${kicker(p)}${p.html}${steps}
 `
 }
 
+// ---- on paper ----------------------------------------------------------------------------------
+
+// All pages on one, with contents; print.mjs prints it.
+function printed() {
+    const own = (p, id) => `${p.name}--${id}`
+    const byPath = new Map([...pages.values()].map((p) => [p.path, p]))
+    const skipped = new Set(['index'])
+    const shown = [...pages.values()].filter((p) => p !== front && !skipped.has(p.name))
+    const body = (p) =>
+        p.html
+            .replace(/<span class="katex-mathml">[^]*?<\/math><\/span>/g, '') // for screen readers
+            .replace(/\sid="([^"]*)"/g, (all, id) => ` id="${own(p, id)}"`)
+            .replace(/\shref="([^"]*)"/g, (all, target) => {
+                if (/^(https?|mailto):/.test(target)) return all
+                const [path, id] = target.split('#')
+                const to = path
+                    ? byPath.get(posix.normalize(posix.join(posix.dirname(p.path), path)))
+                    : p
+                if (!to || skipped.has(to.name)) return ''
+                if (to === front) return ` href="#contents"`
+                return ` href="#${id ? own(to, id) : to.name}"`
+            })
+            .replace(/\ssrc="([^"]*)"/g, (all, src) =>
+                ` src="${posix.normalize(posix.join(posix.dirname(p.path), src))}"`)
+    let part = ''
+    const contents = shown.map((p) => {
+        const heading = p.part === part ? '' : `<h3>${partTitles[p.part]}</h3>\n`
+        part = p.part
+        const line = (id, text, level) =>
+            `<p class="toc${level}"><a href="#${id}">${text}</a>` +
+            `<a class="page" href="#${id}"></a></p>\n`
+        const deep = p.part === 'chapters' ? p.sections.filter((s) => s.level === 2) : []
+        return heading + line(p.name, label(p), 1) +
+            deep.map((s) => line(own(p, s.id), escape(s.title), 2)).join('')
+    })
+    const parts = shown.map((p) =>
+        `<section class="${p.part}" id="${p.name}">\n${kicker(p)}${body(p)}</section>\n`)
+    const version = /define NRM_VERSION "(.*)"/.exec(headerLines.join('\n'))[1]
+    return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>normlayers.h ${version}</title>
+<link rel="stylesheet" href="book/book.css">
+</head>
+<body class="whole">
+<main>
+<section class="cover"><h1>normlayers.h</h1><p>Normalization layers, derived and in C</p>
+<p>Version ${version}</p></section>
+<section class="toc" id="contents"><h1>Contents</h1>
+${contents.join('')}</section>
+${parts.join('')}</main>
+</body>
+</html>
+`
+}
+
 // ---- all of it ---------------------------------------------------------------------------------
 
 const isHeader = (p) => p.part === 'header'
 for (const p of pages.values()) {
-    if (p === front || isHeader(p) || p.title.startsWith('The equations')) continue
-    if (p.name === 'mutants') p.html = wovenMutants(p)
-    else p.html = p.language ? wovenSource(p) : wovenMarkdown(p, read(p.source))
+    if (p.source && p !== front) p.html = wovenMarkdown(p, read(p.source))
 }
 front.html = wovenFront(front)
+pages.get('index').html = wovenIndex(pages.get('index')) // it wants lines of the header
 for (const p of pages.values()) if (isHeader(p)) p.html = wovenHeader(p)
-for (const p of [pages.get('equations'), ...indexes.values()]) p.html = wovenIndex(p)
+pages.get('equations').html = wovenEquations(pages.get('equations'))
 for (const p of pages.values()) p.whole = frame(p)
 
 // Every link leads somewhere, every anchor is there once.
@@ -586,16 +659,19 @@ for (const p of pages.values()) {
     }
     anchors.set(p.path, seen)
 }
+const pictures = new Set() // paths below docs
 for (const p of pages.values()) {
     for (const m of p.whole.matchAll(/\s(?:href|src)="([^"]*)"/g)) {
         const target = decodeURIComponent(m[1].replace(/&amp;/g, '&'))
         if (/^(https?|mailto):/.test(target)) continue
         const [path, anchor] = target.split('#')
         const to = path ? posix.normalize(posix.join(posix.dirname(p.path), path)) : p.path
-        if (to === 'book/book.css') continue
+        if (/^book\/book\.(css|js)$/.test(to)) continue
         if (anchors.has(to)) {
             if (anchor && !anchors.get(to).has(anchor)) problem(p.path, `${target}: no such anchor`)
-        } else if (!existsSync(join(root, 'docs', to))) {
+        } else if (existsSync(join(root, 'docs', to))) {
+            pictures.add(to)
+        } else {
             problem(p.path, `${target}: no such file`)
         }
     }
@@ -645,6 +721,16 @@ for (const [font, used] of Object.entries(FONTS)) {
         )
 }
 copyFileSync(join(katexFolder, 'LICENSE'), join(folder, 'fonts/LICENSE'))
+copyFileSync(join(root, 'docs/weave/book.js'), join(folder, 'book.js'))
+writeFileSync(join(folder, 'search.js'), searchData())
+mkdirSync(join(folder, 'equations'))
+for (const [family, script] of equationData())
+    writeFileSync(join(folder, `equations/${family}.js`), script)
+for (const path of pictures) {
+    mkdirSync(dirname(join(out, path)), { recursive: true })
+    copyFileSync(join(root, 'docs', path), join(out, path))
+}
+writeFileSync(join(out, 'print.html'), printed())
 let bytes = 0
 let largest = { size: 0 }
 for (const p of pages.values()) {

@@ -21,6 +21,14 @@ check "it has the header alone" cmp "$dist/normlayers-$version.h" "$dir/clone/no
 check "its tarball has no history" sh -c "gzip -dc '$dist/normlayers-$version.tar.gz' | tar tf - |
     sed 's:^[^/]*/::' | sort >'$dir/in_tarball' && grep -qx normlayers.h '$dir/in_tarball' &&
     ! grep -q '^\.git/' '$dir/in_tarball'"
+book=$dir/book
+mkdir -p "$book"
+check "its book has an explorable page" sh -c "gzip -dc '$dist/normlayers-$version-book.tar.gz' |
+    tar xf - -C '$book' && cmp '$book/book/explore.html' '$dist/normlayers-$version-explore.html'"
+check "its book has search and no links to the repository" sh -c "
+    test -s '$book/book/book/search.js' && ! find '$book' -type l | grep ."
+check "its PDF has pages" sh -c "grep -ac '/Type /Page$' '$dist/normlayers-$version-book.pdf' |
+    grep -qE '^[0-9]{3,}$'"
 check "make install" make -s install PREFIX="$PREFIX"
 release=$dir/release/v$version
 mkdir -p "$release"

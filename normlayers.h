@@ -236,7 +236,7 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
     X(NRM_EBLOCK, -14, "the memory block is smaller than nrm_mlp_bytes asks") \
     X(NRM_EGRADIENT, -15, "a gradient is wrong: the report names the worst entry of its group") \
     X(NRM_EUNSETTLED, -16, "a gradient could not be judged: the differences do not settle") \
-    X(NRM_ESYNC, -21, "the merge or add function of nrm_sync has failed")
+    X(NRM_ESYNC, -21, "a function of nrm_sync has failed, or has merged less than two values")
 #define NRM_STATUS_ENUM(name, value, message) name = value,
 enum nrm_status { NRM_STATUS_LIST(NRM_STATUS_ENUM) };
 NRM_DEF const char *nrm_strerror(int status); /* never NULL, even for unknown codes */
@@ -1604,7 +1604,7 @@ NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset
     const size_t step = nrmi_strip(&v);
     size_t c;
     int lost = 0, rc = nrmi_check_batchnorm(mode, eps, N, C, S);
-    if (rc == NRM_OK && !(r_max >= 1 && d_max >= 0)) rc = NRM_ERATE;
+    if (rc == NRM_OK && (!(r_max >= 1) || !(d_max >= 0))) rc = NRM_ERATE;
     if (rc == NRM_OK && mode != NRM_TRAIN)
         return nrm_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, eps, N, C, S);
     if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
@@ -1881,9 +1881,9 @@ i and j run over the weights of one unit, a column of `[in][out]`. As in the pap
 here and not a variance, g a length and not a gradient. Run the layer before the linear layer in the
 forward pass and after it in the backward pass, on the `dW` of that pass alone.
 */
-static inline nrm_acc nrmi_magnitude(nrm_acc a)
+static inline nrm_acc nrmi_abs(nrm_acc a)
 {
-    return a > -a ? a : -a;
+    return -a > a ? -a : a;
 }
 
 /* Of a length n: are squares in range? And g/n: 0 for n = 0, NaN if n is not finite. */
@@ -1917,7 +1917,7 @@ static nrm_acc nrmi_scaled_norm(const nrm_real *v, size_t in, size_t out)
     nrm_acc t = 0;
     size_t i;
     for (i = 0; i < in; i++) {
-        const nrm_acc size = nrmi_magnitude((nrm_acc)v[i * out]);
+        const nrm_acc size = nrmi_abs((nrm_acc)v[i * out]);
         if (size > t || size != size) t = size; /* a NaN stays */
     }
     return t == 0 ? 0 : NRM_SQRT(t) * NRM_SQRT(nrmi_scaled_dot(v, v, t, in, out)); /* WN.3 */
@@ -2118,7 +2118,7 @@ static void nrmi_lp_sizes(
         for (j = 0; j < w * v->length; j += across)
             for (k = 0; k < nrmi_least(across, w * v->length - j); k++) {
                 const nrm_real at = x[n * v->pitch + g * v->apart + j + k];
-                const nrm_acc u = nrmi_magnitude(nrmi_lp_u(at, &t->at, columns ? k : 0, p));
+                const nrm_acc u = nrmi_abs(nrmi_lp_u(at, &t->at, columns ? k : 0, p));
                 size[k] = l1 ? size[k] + u : u > size[k] ? u : size[k]; /* LP.2 */
             }
     for (n = across / 2; n > 0 && !columns; n /= 2) /* (SUM.9) */
@@ -2217,7 +2217,7 @@ static void nrmi_lp_project(nrm_real *dx, const nrm_real *dy, const nrm_real *x,
     for (n = 0; n < v->runs && p != NRM_L1 && kind != NRM_L2; n++)
         for (j = 0; j < w * v->length; j++) {
             const size_t i = n * v->pitch + g * v->apart + j, c = columns ? j : 0;
-            const nrm_acc u = nrmi_lp_u(x[i], mu, c, p), most = nrmi_magnitude(u);
+            const nrm_acc u = nrmi_lp_u(x[i], mu, c, p), most = nrmi_abs(u);
             if (kind == NRM_LINF && !(most > largest[c])) continue;
             signs[c] = (kind == NRM_L1 ? signs[c] : 0) + (nrm_acc)NRM_LP_SIGN(u);
             largest[c] = most;
@@ -2592,9 +2592,8 @@ static int nrmi_check_rnn(const nrm_rnn *rnn, int mode)
     if (rc == NRM_OK) rc = nrmi_check_sizes(rnn->N, rnn->T + 1, rnn->H);
     if (rc == NRM_OK) rc = nrmi_check_sizes(rnn->N, rnn->T + 1, rnn->in);
     if (rc == NRM_OK && rnn->norm != NRM_NO_NORM) rc = nrmi_check_eps(rnn->eps);
-    if (rc == NRM_OK && rnn->norm == NRM_BATCH_NORM && mode == NRM_TRAIN && rnn->N == 1)
-        rc = NRM_EBATCH;
-    return rc;
+    if (rnn->norm != NRM_BATCH_NORM || mode != NRM_TRAIN || rnn->N != 1) return rc;
+    return rc == NRM_OK ? NRM_EBATCH : rc;
 }
 
 /* The arrays of a forward pass, and the running statistics of one step (or NULL). */
@@ -2681,8 +2680,7 @@ statistics, `running[t]` (Cooijmans et al., 2016). Layer norm has none of the co
 Let e[t] be the gradient of the loss by h[t] with the later states held fixed; `dh` holds e when the
 pass begins. As h[t] also determines h[t+1], gradients come from the end, step by step, through the
 activation (ACT.4 to ACT.6), the norm with g = γ·dz, and the product. RNN.5 is LN.14 or BN.19, or
-BN.20 if frozen, or without a norm dz. As RNN.6 adds to `dh`, it turns from e into the whole
-gradient.
+BN.20 if frozen, or without a norm dz. As RNN.6 adds to `dh`, it becomes the whole gradient.
 
     dz[t] = dh[t+1]·f′(z[t])                                   [RNN.4]
     da[t] = r·(g − ⟨g⟩ − x̂·⟨g·x̂⟩), or g·r if frozen, or dz[t]  [RNN.5]
@@ -2736,8 +2734,7 @@ NRM_DEF int nrm_rnn_backward(nrm_real *dh, nrm_real *dx, const nrm_rnn_grads *gr
             NRM_ARG(x, rows * rnn->in, to->dWx != NULL ? NRMI_NEEDED : NRMI_IN),
             NRM_ARG(rnn->Wx, rnn->in * H, dx != NULL ? NRMI_NEEDED : NRMI_IN),
             NRM_ARG(norm ? rnn->gamma : NULL, H, NRMI_IN)};
-        rc = NRM_CHECK(args);
-        if (rc != NRM_OK) return rc;
+        if ((rc = NRM_CHECK(args)) != NRM_OK) return rc;
         nrmi_rnn_through_time(dh, da, to, h, a, mean, rstd, rnn, mode);
         (void)nrm_linear_backward(NULL, to->dWh, NULL, da, h, NULL, rows, H, H); /* RNN.7 */
         (void)nrm_linear_backward(dx, to->dWx, norm ? NULL : to->dbeta, da, x, rnn->Wx, rows,
@@ -2757,8 +2754,7 @@ state only (e[t] = 0 before it) has, as a column, the gradient RNN.11.
 
 If each of the T matrices stretches by c on average, the product stretches by c to the power of T:
 after 500 steps 10⁴⁸ for c = 1.25, 10⁻⁶² for c = 0.75. For independent random weights with mean 0
-and variance s²/H, and a da that does not depend on them, a step gives RNN.12. A norm does not see
-s.
+and variance s²/H, and a da independent of them, a step gives RNN.12. A norm does not see s.
 
     E[|da·Whᵀ|²] = s²·|da|²               (RNN.12)
     norm(c·a) = norm(a) for c > 0, ε = 0  (RNN.13)
@@ -2812,7 +2808,7 @@ static int nrmi_has_batch_norm(const nrm_mlp_layer *shape)
 
 static int nrmi_check_layer(const nrm_mlp_layer *shape, const nrm_mlp_spec *spec)
 {
-    const int norm = shape->norm, batch_norm = nrmi_has_batch_norm(shape);
+    const int norm = shape->norm, p = shape->p, batch_norm = nrmi_has_batch_norm(shape);
     const nrm_real weight = batch_norm && !spec->cumulative ? spec->new_weight : 1;
     const size_t G = shape->groups, D = shape->width;
     int rc = D > 0 ? nrmi_check_activation(shape->activation, D) : NRM_ESIZE;
@@ -2821,18 +2817,30 @@ static int nrmi_check_layer(const nrm_mlp_layer *shape, const nrm_mlp_spec *spec
     if (batch_norm && norm != NRM_BATCH_NORM && spec->sync.merge != NULL) rc = NRM_EKIND;
     if (!(weight > 0 && weight <= 1)) rc = NRM_EWEIGHT;
     if (!(spec->r_max >= 1 && spec->d_max >= 0)) rc = NRM_ERATE;
-    if (rc == NRM_OK && norm == NRM_LP_BATCH_NORM)
-        rc = nrmi_check_lp(shape->p, NRM_TRAIN, 0, 2, 1, 1);
+    if (rc == NRM_OK && norm == NRM_LP_BATCH_NORM) rc = nrmi_check_lp(p, NRM_TRAIN, 0, 2, 1, 1);
     if (rc == NRM_OK) rc = nrmi_check_eps(spec->eps);
     return rc == NRM_OK ? nrmi_check_noise(&spec->noise) : rc;
 }
 
+/* What a call is given lies outside the block, of which work[1] is the end. */
+static int nrmi_check_data(const nrm_mlp *net, const nrm_acc *loss, const nrm_acc *accuracy,
+    const nrm_real *x, const int *labels, size_t N, int judged)
+{
+    const nrm_real *end = net->work[1] + (net->work[1] - net->work[0]);
+    const size_t inputs = net->spec.inputs, classes = net->state[net->spec.layers - 1].shape.width;
+    const int need = N > 0 ? NRMI_NEEDED : NRMI_IN, rc = nrmi_check_sizes(N, inputs, 1);
+    const nrmi_arg args[] = {{net, (size_t)((uintptr_t)end - (uintptr_t)net), NRMI_OUT},
+        NRM_ARG(loss, 1, NRMI_OUT), NRM_ARG(accuracy, 1, NRMI_OUT), NRM_ARG(x, N * inputs, need),
+        NRM_ARG(labels, N, judged ? need : NRMI_IN)};
+    const int bad = rc == NRM_OK ? NRM_CHECK(args) : rc;
+    return bad || !judged ? bad : nrmi_check_labels(labels, N, classes);
+}
+
 /* All layers, before the first one works, so that a refusal moves no running statistics. */
-static int nrmi_check_net(const nrm_mlp *net, const nrm_real *x, size_t N, int mode, int moves)
+static int nrmi_check_net(const nrm_mlp *net, size_t N, int mode, int moves)
 {
     int rc = NRM_OK;
     size_t l;
-    if (net == NULL || (x == NULL && N > 0)) return NRM_ENULL;
     if (N > net->spec.max_batch) return NRM_ESIZE;
     if (mode < NRM_TRAIN || mode > NRM_FROZEN) return NRM_EMODE;
     for (l = 0; l < net->spec.layers && rc == NRM_OK; l++) {
@@ -2882,7 +2890,7 @@ static int nrmi_norm_forward(nrm_mlp *net, nrm_mlp_state *s, size_t N, int mode,
 
 static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode, int moves)
 {
-    int rc = nrmi_check_net(net, x, N, mode, moves), worst = NRM_OK; /* at most NRM_NONFINITE */
+    int rc = nrmi_check_net(net, N, mode, moves), worst = NRM_OK; /* at most NRM_NONFINITE */
     size_t i;
     if (rc != NRM_OK || (N == 0 && net->spec.sync.add == NULL)) return rc;
     for (i = 0; i < 3 * net->spec.layers; i++) {
@@ -2895,7 +2903,7 @@ static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode,
         if (place == NRM_AT_LINEAR) rc = nrm_linear_forward(out[0], x, s->W, s->b, N, s->in, D);
         if (place == NRM_AT_NORM) rc = nrmi_norm_forward(net, s, N, mode, moves);
         if (place == NRM_AT_ACTIVATION) rc = nrm_activation_forward(s->act_out, x, f, N * D);
-        if (rc < 0) return rc;
+        if (rc < 0) return NRM_ESYNC; /* all but what was merged has been checked */
         worst |= rc;
         event.data = x = out[place];
         if (net->probe != NULL) net->probe(net->probe_context, &event);
@@ -2905,7 +2913,8 @@ static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode,
 
 NRM_DEF int nrm_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode)
 {
-    return nrmi_mlp_forward(net, x, N, mode, 1);
+    int rc = net == NULL ? NRM_ENULL : nrmi_check_data(net, NULL, NULL, x, NULL, N, 0);
+    return rc == NRM_OK ? nrmi_mlp_forward(net, x, N, mode, 1) : rc;
 }
 
 /*
@@ -2954,7 +2963,7 @@ static int nrmi_mlp_backward(nrm_mlp *net, const nrm_real *x, size_t N, int mode
         if (place == NRM_AT_LINEAR)
             nrmi_linear_backward(below, s->dW, s->db, d, h, s->W, N, s->in, D, 1);
     }
-    return rc < 0 ? rc : NRM_OK;
+    return rc;
 }
 
 /*
@@ -3011,8 +3020,7 @@ static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
 /*
 ### 12.5  Several workers
 
-Worker w has a copy of the network and N_w of the N examples, with the mean loss L_w. The loss of
-the whole batch is
+Worker w has the network and N_w of the N examples, with mean loss L_w. That of the whole batch is
 
     L = ∑_w (N_w/N)·L_w  [MLP.9]
 
@@ -3029,9 +3037,8 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
     nrm_real share = 1, *d = net->work[(layers - 1) % 2];
     nrm_acc value = 0, sums[2] = {0, (nrm_acc)N};
     size_t i;
-    int back, rc = mode == NRM_INFER ? NRM_EMODE : labels == NULL && N > 0 ? NRM_ENULL : NRM_OK;
-    if (rc == NRM_OK && N > net->spec.max_batch) rc = NRM_ESIZE;
-    if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, classes);
+    int rc = mode == NRM_INFER ? NRM_EMODE : N > net->spec.max_batch ? NRM_ESIZE : NRM_OK;
+    if (rc == NRM_OK) rc = nrmi_check_data(net, loss, NULL, x, labels, N, 1);
     if (rc == NRM_OK) rc = nrmi_mlp_forward(net, x, N, mode, moves);
     if (!moves) net->rng = kept;
     if (rc >= 0 && loss != NULL) *loss = 0;
@@ -3045,8 +3052,7 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
     }
     (void)nrm_cross_entropy_backward(d, net->prob, labels, N, classes);
     for (i = 0; i < N * classes; i++) d[i] *= share; /* MLP.9 */
-    back = nrmi_mlp_backward(net, x, N, mode);
-    if (back < 0) return back;
+    if (nrmi_mlp_backward(net, x, N, mode) < 0) return NRM_ESYNC;
     if (sync->add != NULL) { /* if one worker has met something not finite, all know */
         for (i = 0; i < n; i++) net->total[i] = (nrm_acc)net->grads[i];
         net->total[n] = (nrm_acc)rc;
@@ -3069,9 +3075,8 @@ NRM_DEF int nrm_mlp_gradient(
 /*
 ### 12.6  Optimizers
 
-Gradient descent with Polyak's heavy ball κ, in PyTorch's form, and Adam, in step t = 1, 2, ... with
-learning rate η and ε = `adam_eps`. a and b start at 0. In Adam they average g and g², and dividing
-by 1 − βᵗ removes the effect of that start.
+Gradient descent with Polyak's heavy ball κ, in PyTorch's form, and Adam, with learning rate η and ε
+= `adam_eps`. a and b start at 0. In step t, dividing by 1 − βᵗ removes the effect of that start.
 
     a ← κ·a + g                                   [OPT.1]
     θ ← θ − η·a                                   [OPT.2]
@@ -3082,8 +3087,7 @@ by 1 − βᵗ removes the effect of that start.
 NRM_DEF int nrm_mlp_step(nrm_mlp *net)
 {
     size_t i;
-    if (net == NULL) return NRM_ENULL;
-    if (nrmi_check_eps(net->spec.lr) != NRM_OK) return NRM_ERATE;
+    if (net == NULL || nrmi_check_eps(net->spec.lr)) return net == NULL ? NRM_ENULL : NRM_ERATE;
     net->steps++;
     if (net->spec.optimizer == NRM_SGD) {
         const nrm_real lr = net->spec.lr, keep = net->spec.heavy_ball;
@@ -3120,18 +3124,16 @@ NRM_DEF int nrm_mlp_train_step(
 NRM_DEF int nrm_mlp_eval(
     nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x, const int *labels, size_t N)
 {
-    const size_t classes = net != NULL ? net->state[net->spec.layers - 1].shape.width : 0;
     nrm_acc mean, hit, losses = 0, hits = 0;
-    size_t at, n;
-    int status, rc = net == NULL || (N > 0 && (x == NULL || labels == NULL)) ? NRM_ENULL : NRM_OK;
-    if (rc == NRM_OK && loss != NULL && loss == accuracy) rc = NRM_EALIAS;
-    if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, classes);
+    size_t at, n, classes;
+    int rc = net == NULL ? NRM_ENULL : nrmi_check_data(net, loss, accuracy, x, labels, N, 1);
+    if (rc == NRM_OK && N > 0) rc = nrmi_check_net(net, 1, NRM_INFER, 1);
     if (rc != NRM_OK) return rc;
+    classes = net->state[net->spec.layers - 1].shape.width;
     for (at = 0; at < N; at += n) {
         n = nrmi_least(N - at, net->spec.max_batch);
-        status = nrm_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER);
-        if (status < 0) return status;
-        rc |= status | nrm_accuracy(&hit, net->logits, labels + at, n, classes);
+        rc |= nrmi_mlp_forward(net, x + at * net->spec.inputs, n, NRM_INFER, 1);
+        rc |= nrm_accuracy(&hit, net->logits, labels + at, n, classes);
         rc |= nrm_cross_entropy_forward(&mean, NULL, net->logits, labels + at, n, classes);
         losses += mean * (nrm_acc)n;
         hits += hit * (nrm_acc)n;
@@ -3141,9 +3143,6 @@ NRM_DEF int nrm_mlp_eval(
     return rc;
 }
 
-/*
-### 12.7  Memory
-*/
 NRM_DEF nrm_mlp_spec nrm_mlp_defaults(void)
 {
     nrm_mlp_spec spec;
@@ -3166,14 +3165,15 @@ static int nrmi_check_spec(const nrm_mlp_spec *spec)
     if (spec == NULL || spec->layer == NULL) return NRM_ENULL;
     if (spec->inputs == 0 || spec->layers == 0 || spec->max_batch == 0) return NRM_ESIZE;
     if (spec->sync.merge != NULL && spec->sync.add == NULL) return NRM_ENULL;
-    if (spec->init < NRM_INIT_HE || spec->init > NRM_INIT_FAN_IN || nrmi_check_eps(spec->init_std))
+    if (spec->init < NRM_INIT_HE || spec->init > NRM_INIT_FAN_IN ||
+        spec->gamma_init < NRM_GAMMA_ONE || spec->gamma_init > NRM_GAMMA_UNIFORM ||
+        (spec->optimizer != NRM_SGD && spec->optimizer != NRM_ADAM))
         return NRM_EKIND;
-    if (spec->gamma_init < NRM_GAMMA_ONE || spec->gamma_init > NRM_GAMMA_UNIFORM) return NRM_EKIND;
-    if (spec->optimizer != NRM_SGD && spec->optimizer != NRM_ADAM) return NRM_EKIND;
     if (!(spec->heavy_ball >= 0 && spec->heavy_ball < 1 && spec->beta1 >= 0 && spec->beta1 < 1 &&
             spec->beta2 >= 0 && spec->beta2 < 1 && spec->adam_eps > 0)) /* 0: Adam divides 0 by 0 */
         return NRM_ERATE;
     if (nrmi_check_eps(spec->lr) || nrmi_check_eps(spec->adam_eps)) return NRM_ERATE;
+    if (nrmi_check_eps(spec->init_std)) return NRM_EKIND;
     for (l = 0; l < spec->layers && rc == NRM_OK; l++) rc = nrmi_check_layer(spec->layer + l, spec);
     return rc;
 }
@@ -3213,7 +3213,7 @@ static void nrmi_layout(nrm_mlp *net, nrmi_arena *arena, const nrm_mlp_spec *spe
     for (l = 0; l < spec->layers; l++) {
         nrm_mlp_state measured, *s = net->state != NULL ? &net->state[l] : &measured;
         const size_t D = spec->layer[l].width;
-        if (nrmi_check_sizes(4, in, D) || nrmi_check_sizes(1, N, D) || n > SIZE_MAX / 2)
+        if (nrmi_check_sizes(4, in, D) || nrmi_check_linear(N, in, D) || n > SIZE_MAX / 2)
             arena->used = SIZE_MAX;
         s->shape = spec->layer[l];
         s->in = in;
@@ -3245,11 +3245,13 @@ NRM_DEF int nrm_mlp_init(nrm_mlp **net, void *block, size_t bytes, const nrm_mlp
 {
     nrmi_arena arena = {(unsigned char *)block, 0};
     const size_t need = nrm_mlp_bytes(spec);
-    const int rc = nrmi_check_spec(spec);
+    const nrm_mlp_spec given = spec != NULL ? *spec : nrm_mlp_defaults();
+    const nrmi_arg args[] = {NRM_ARG(net, 1, NRMI_OUT | NRMI_NEEDED), NRM_ARG(spec, 1, NRMI_IN),
+        NRM_ARG(given.layer, given.layers, NRMI_IN), {block, need, NRMI_OUT | NRMI_NEEDED}};
     nrm_mlp *made;
     size_t l, at = 0;
-    if (rc != NRM_OK) return rc;
-    if (net == NULL || block == NULL) return NRM_ENULL;
+    int rc = nrmi_check_spec(spec);
+    if (rc != NRM_OK || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     if (bytes < need || need == 0) return need == 0 ? NRM_EOVERFLOW : NRM_EBLOCK;
     NRM_MEMSET(block, 0, need);
     arena.base += (NRM_ALIGN - (uintptr_t)block % NRM_ALIGN) % NRM_ALIGN;
@@ -3290,10 +3292,6 @@ typedef struct NRM_OWN(nrmi_check) { /* a loss that is being checked */
     int crossed; /* some branch was different */
 } nrmi_check;
 
-static nrm_acc nrmi_abs(nrm_acc v)
-{
-    return v < 0 ? -v : v;
-}
 static nrm_acc nrmi_larger(nrm_acc a, nrm_acc b)
 {
     return a > b ? a : b;
@@ -3346,13 +3344,11 @@ typedef struct NRM_OWN(nrmi_slope) { /* what the differences say of one entry */
 Half the step has a quarter of the error, so a suitable mixture R has none of it (Richardson). If R
 and the gradient disagree, the uncertainty U of R tells which is wrong. It has three parts: the
 change of R when the step is halved; how far the difference J of the slopes on both sides is from
-shrinking like h, which shows rounding; and the least that rounding does, with u the precision of
-the type.
+shrinking like h, which shows rounding; and the least that rounding does, u being the precision.
 
 At a *kink*, such as ReLU's at 0, J keeps its sign and, as the step shrinks, its size or a little
 less. A J that shrinks like h is curvature; one that grows, or turns, is rounding. If your loss
-gives `branches` (say a hash of the signs of all pre-activations), a step that changes them is a
-kink.
+gives `branches` (say a hash of the signs of all pre-activations), a kink is where they change.
 
     R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                                             [GC.3]
     J(h) = (L(θ + h) − L(θ))/h − (L(θ) − L(θ − h))/h = h·L″ + O(h³)                     [GC.7]
@@ -3475,11 +3471,10 @@ static void nrmi_check_group(nrm_gradcheck_report *report, const nrm_gradcheck_g
         const nrmi_slope slope = nrmi_settle(check, theta, h, o->tolerance, largest);
         nrmi_judge(report, i, (nrm_acc)group->grad[i], &slope, o->tolerance, largest);
     }
-    report->status = report->wrong > 0 ? NRM_EGRADIENT : NRM_OK;
-    if (report->wrong == 0 &&
-        (report->unsettled > 0 ||
-            (report->kinks > 0 && report->kinks + report->vanishing == report->checked)))
+    if (report->unsettled > 0 ||
+        (report->kinks > 0 && report->kinks + report->vanishing == report->checked))
         report->status = NRM_EUNSETTLED;
+    if (report->wrong > 0) report->status = NRM_EGRADIENT;
 }
 
 NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_group *group,
@@ -3529,7 +3524,6 @@ NRM_DEF const char *nrm_strerror(int status)
     default:
         return "unknown status code";
     }
-#undef NRM_STATUS_CASE
 }
 
 static int nrmi_check_args(const nrmi_arg *arg, size_t count)
@@ -5069,8 +5063,8 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
   WN.2, WN.4, WN.6, WN.8: Salimans, Kingma, "Weight Normalization", 2016. WN.12: Kohler et al.,
   "Exponential convergence rates for Batch Normalization", 2018.
 - MLP.5: He et al., "Delving Deep into Rectifiers", 2015. MLP.6: Glorot, Bengio, "Understanding the
-  difficulty of training", 2010. OPT.1: Polyak, "Some methods of
-  speeding up the convergence", 1964. OPT.3 to OPT.5: Kingma, Ba, "Adam", 2015.
+  difficulty of training", 2010. OPT.1: Polyak, "Some methods of speeding up the convergence", 1964.
+  OPT.3 to OPT.5: Kingma, Ba, "Adam", 2015.
 - RNG.1, RNG.2: O'Neill, "PCG", 2014. RNG.5, RNG.6: Marsaglia, Bray, "A convenient method for
   generating normal variables", 1964. GC.3: Richardson, "Approximate Arithmetical Solution", 1911.
 

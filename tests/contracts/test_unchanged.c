@@ -25,6 +25,7 @@ typedef struct script { /* the other workers */
     nrm_acc status;           /* what the others add to the status           */
     nrm_acc examples;         /* and to the number of examples               */
     nrm_acc sent;             /* the last number that was to be added        */
+    nrm_stats stats;          /* what the others merge                       */
 } script;
 static script others;
 
@@ -41,12 +42,11 @@ static int add(void *context, nrm_acc *sums, size_t n)
 static int merge(void *context, nrm_stats *stats, size_t n)
 {
     script *o = (script *)context;
-    const nrm_stats some = {4, 1, 6};
     size_t i;
     if (o->calls < 16) o->n[o->calls] = n;
     o->calls++;
     for (i = 0; i < n; i++)
-        if (nrm_stats_merge(&stats[i], &some, 1) != NRM_OK) return -1;
+        if (nrm_stats_merge(&stats[i], &o->stats, 1) != NRM_OK) return -1;
     return o->calls == o->fail_at ? o->code : 0;
 }
 
@@ -74,6 +74,7 @@ static nrm_mlp *network(int norm, int first_layer_too, int optimizer, int worker
     spec.r_max = 2;
     spec.d_max = 1;
     memset(&others, 0, sizeof others);
+    others.stats.count = 4, others.stats.mean = 1, others.stats.m2 = 6;
     if (workers > 0) spec.sync.add = add;
     if (workers > 1) spec.sync.merge = merge;
     spec.sync.context = &others;
@@ -296,6 +297,97 @@ static void test_all_are_told(void)
         }
 }
 
+/* A single value in all, of whichever worker, is no batch. That is known after merging only, when
+   layers have worked: so the status is that of a step that was broken off. */
+static void test_one_value_in_all(void)
+{
+    const nrm_stats counts[3] = {{1, 0, 0}, {4, 0, -1}, {-2, 0, 0}};
+    int k, N;
+    for (k = 0; k < 3; k++)
+        for (N = 0; N < 2; N++) {
+            nrm_mlp *net = network(NRM_BATCH_NORM, 0, NRM_SGD, 2);
+            if (net == NULL) return;
+            others.stats = counts[k];
+            others.stats.count -= k == 0 ? N : 0;
+            CHECK_INT(nrm_mlp_forward(net, x, (size_t)N, NRM_TRAIN), NRM_ESYNC);
+            CHECK_INT(nrm_mlp_train_step(net, NULL, x, labels, (size_t)N), NRM_ESYNC);
+            CHECK(only_looked(net));
+        }
+}
+
+/* An argument that lies in the network's own block is refused before anything works. */
+static void test_arguments_in_the_block(void)
+{
+    int k, norm;
+    for (norm = NRM_NO_NORM; norm <= NRM_LAYER_NORM; norm++)
+        for (k = 0; k < 8; k++) {
+            nrm_mlp *net = network(norm, 1, NRM_ADAM, 0);
+            nrm_acc loss = 7, hits = 7;
+            nrm_real *at;
+            const int *in;
+            nrm_acc *out;
+            if (net == NULL) return;
+            at = k == 0   ? net->state[0].linear_out
+                 : k == 1 ? net->state[1].norm_out
+                 : k == 2 ? net->state[1].act_out
+                 : k == 3 ? net->params
+                 : k == 4 ? net->grads
+                 : k == 5 ? net->prob
+                 : k == 6 ? net->work[0]
+                          : net->work[1] + BATCH * UNITS - 1; /* the last number of the block */
+            memset(at, 0, sizeof *at);
+            before = block;
+            in = (const int *)(const void *)at;
+            out = k == 7 ? (nrm_acc *)(void *)net->work[1] : (nrm_acc *)(void *)at;
+            CHECK_INT(nrm_mlp_forward(net, at, BATCH, NRM_TRAIN), NRM_EALIAS);
+            CHECK_INT(nrm_mlp_gradient(net, &loss, at, labels, 1, NRM_FROZEN), NRM_EALIAS);
+            CHECK_INT(nrm_mlp_gradient(net, &loss, x, in, 1, NRM_FROZEN), NRM_EALIAS);
+            CHECK_INT(nrm_mlp_train_step(net, out, x, labels, BATCH), NRM_EALIAS);
+            CHECK_INT(nrm_mlp_eval(net, &loss, &hits, at, labels, EXAMPLES), NRM_EALIAS);
+            CHECK_INT(nrm_mlp_eval(net, &loss, &hits, x, in, EXAMPLES), NRM_EALIAS);
+            CHECK_INT(nrm_mlp_eval(net, &loss, out, x, labels, EXAMPLES), NRM_EALIAS);
+            CHECK(memcmp(&block, &before, sizeof block) == 0 && loss == 7 && hits == 7);
+        }
+}
+
+/* The block that init takes may not hold what it reads, nor the pointer that it sets. */
+static void test_specification_in_the_block(void)
+{
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp_layer shape = {2, 0, 0, 0, 0, 0, 0};
+    nrm_mlp *net = NULL;
+    size_t bytes;
+    spec.inputs = spec.layers = spec.max_batch = 1;
+    spec.layer = &shape;
+    bytes = nrm_mlp_bytes(&spec);
+    memset(&block, 0xA5, sizeof block);
+    memcpy(block.at + 64, &spec, sizeof spec);
+    before = block;
+    CHECK_INT(nrm_mlp_init(&net, block.at, bytes, (nrm_mlp_spec *)(void *)(block.at + 64)),
+              NRM_EALIAS);
+    spec.layer = (nrm_mlp_layer *)(void *)(block.at + (bytes - 64) / 8 * 8);
+    memcpy(block.at + (bytes - 64) / 8 * 8, &shape, sizeof shape);
+    before = block;
+    CHECK_INT(nrm_mlp_init(&net, block.at, bytes, &spec), NRM_EALIAS);
+    spec.layer = &shape;
+    CHECK_INT(nrm_mlp_init((nrm_mlp **)(void *)block.at, block.at, bytes, &spec), NRM_EALIAS);
+    CHECK(net == NULL && memcmp(&block, &before, sizeof block) == 0);
+    /* weights that fit, and a batch of inputs that does not */
+    spec.inputs = SIZE_MAX / 256;
+    spec.max_batch = 64;
+    CHECK_INT(nrm_mlp_bytes(&spec), 0);
+}
+
+/* Sizes of a batch that overflow are refused before a label is read. */
+static void test_too_many_examples(void)
+{
+    nrm_mlp *net = network(NRM_LAYER_NORM, 1, NRM_SGD, 0);
+    nrm_acc loss = 7;
+    if (net == NULL) return;
+    CHECK_INT(nrm_mlp_eval(net, &loss, NULL, x, labels, SIZE_MAX / 2), NRM_EOVERFLOW);
+    CHECK(loss == 7 && memcmp(&block, &before, sizeof block) == 0);
+}
+
 /* Nobody has an example: a loss of 0, and no NaN. */
 static void test_nobody_has_examples(void)
 {
@@ -315,5 +407,9 @@ int main(void)
     RUN(test_a_failing_worker);
     RUN(test_all_are_told);
     RUN(test_nobody_has_examples);
+    RUN(test_one_value_in_all);
+    RUN(test_arguments_in_the_block);
+    RUN(test_specification_in_the_block);
+    RUN(test_too_many_examples);
     return test_report("unchanged");
 }

@@ -186,8 +186,7 @@ static void test_errors(void)
     size_t s, n;
     nrm_rng_seed(&rng, 41, 1);
     page_table("dx");
-    page_print("| | 2, x of size 1 | 4 | 8 | 32 | 128 | 2, x of size 10⁻³ | 4 | 8 | 32 | 128 |\n");
-    page_print("|---|---|---|---|---|---|---|---|---|---|---|\n");
+    page_print("| | 4 values | 32 | 128 | 4 values of 10⁻³ | 128 |\n|---|---|---|---|---|---|\n");
     for (exhibit = 0; exhibit < MUSEUM_EXHIBITS; exhibit++) {
         double largest = 0;
         page_print("| %s: %s |", museum_describe(exhibit).owner, museum_describe(exhibit).mistake);
@@ -196,7 +195,8 @@ static void test_errors(void)
                 const double error = median_error(exhibit, counts[n], scales[s], &rng);
                 const int shows = !museum_is_right(exhibit) && /* of two, layer norm leaves 0 */
                                   counts[n] > museum_hidden_up_to(exhibit);
-                page_print(" %s |", error_text(error));
+                if (counts[n] == 4 || counts[n] == 128 || (counts[n] == 32 && s == 0))
+                    page_print(" %s |", error_text(error));
                 CHECK(shows ? error > 1e-5 : error < 1e-6);
                 largest = fmax(largest, error);
             }
@@ -307,6 +307,8 @@ static int found_by_checker(int exhibit)
 
 static void test_checks(void)
 {
+    static const char *const number[MUSEUM_EXHIBITS] = {
+        "control:", "6.1", "1.2", "1.1", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "1.11"};
     int exhibit, missed[6] = {0};
     uint64_t draw;
     page_table("checks");
@@ -320,12 +322,12 @@ static void test_checks(void)
         for (seen[2] = 0, draw = 0; draw < 21; draw++) seen[2] += found_without_sign(exhibit, draw);
         seen[4] = found_by_identities(exhibit, &seen[3]);
         seen[5] = found_by_checker(exhibit);
-        page_print("| %s: %s |", museum_describe(exhibit).owner, museum_describe(exhibit).mistake);
+        page_print("| %s %s |", number[exhibit], museum_describe(exhibit).owner);
         for (i = 0; i < 6; i++)
             if (seen[i] > 0 && (i == 2 || i == 5))
-                page_print(" found, %d of 21 |", seen[i]);
+                page_print(" %d/21 |", seen[i]);
             else
-                page_print(" %s |", seen[i] ? "found" : "passes");
+                page_print(" %s |", seen[i] ? "found" : "–");
         page_print("\n");
         CHECK(right ? seen[5] == 0 : seen[5] > 7);
         for (i = 0; i < 6; i++) {

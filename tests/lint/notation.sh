@@ -6,12 +6,14 @@
 # exercises, chapters 11 and 12, speak of all others and may use their symbols.)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. tests/checks.sh
 LC_ALL=C
 export LC_ALL
-notation=docs/00_notation.md
 
-# shellcheck disable=SC2046
-awk -v notation="$notation" '
+# examine NOTATION: what is wrong, then "formulas", how many are right and how many wrong
+examine() {
+    # shellcheck disable=SC2046
+    awk -v notation="$1" '
 # The symbols of a piece of TeX into found[]: letters, Greek ones, names in \mathrm, their hats.
 function symbols(tex,    symbol, name) {
     split("", found)
@@ -118,6 +120,23 @@ END {
         print unused[key] ": chapter " s[1] " has no " s[2]
         failed++
     }
-    printf "notation: %d passed, %d failed\n", count - failed, failed
+    print "formulas", count - failed, failed + 0
     exit failed > 0
-}' "$notation" $(ls docs/[0-9]*.md | grep -v "$notation")
+}' "$1" $(ls docs/[0-9]*.md | grep -v 00_notation)
+}
+
+examine docs/00_notation.md >"$dir/found"
+grep -v '^formulas' "$dir/found"
+read -r _ passed failed <<END
+$(grep '^formulas' "$dir/found")
+END
+
+# It must be able to fail.
+faulty() { # sed-script: a notation page with a fault
+    sed "$1" docs/00_notation.md >"$dir/notation.md"
+    ! cmp -s docs/00_notation.md "$dir/notation.md" && ! examine "$dir/notation.md"
+}
+check "a letter that is missing is seen" faulty '/^| \$`W`/d'
+check "a chapter that does not use the letter is seen" faulty 's/^\(| \$`d`\$ | 3\),/\1, 4,/'
+check "a letter with two rows is seen" faulty '/^| \$`Q`/p'
+verdict notation

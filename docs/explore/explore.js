@@ -461,7 +461,8 @@ function draw3() {
     plot3.put('running', 'path', { stroke: 'orange', 'stroke-width': 3, fill: 'none',
         d: `M${three.running.map(([v], t) => `${X(t).toFixed(1)} ${Y(v).toFixed(1)}`).join('L')}` })
     plot3.put('name 1', 'text', { x: 60, y: 16, style: 'fill:var(--blue)' }, 'dots: batch mean')
-    plot3.put('name 2', 'text', { x: 200, y: 16, style: 'fill:var(--orange)' }, 'line: running mean')
+    plot3.put('name 2', 'text', { x: 200, y: 16, style: 'fill:var(--orange)' },
+        'line: running mean')
     plot3.put('name 3', 'text', { x: wide - 30, y: 222, class: 'soft', 'text-anchor': 'end' },
         'training steps →')
     plot3.done()

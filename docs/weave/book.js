@@ -105,7 +105,8 @@
         link.setAttribute('aria-describedby', 'preview')
         const at = link.getBoundingClientRect()
         const { width, height } = preview.getBoundingClientRect()
-        const left = Math.max(8, Math.min(at.left, document.documentElement.clientWidth - width - 8))
+        const room = document.documentElement.clientWidth - width - 8
+        const left = Math.max(8, Math.min(at.left, room))
         const above = at.top - height - 8
         preview.style.left = `${left + scrollX}px`
         preview.style.top = `${(above > 0 ? above : at.bottom + 8) + scrollY}px`

@@ -33,12 +33,18 @@ if ! cmp -s $here/package-lock.json $here/node_modules/.lock; then
 fi
 
 to=$build/book
+explore= # without lld a book without the explorable page
+if command -v wasm-ld >/dev/null; then
+    BUILD=$build sh docs/explore/explore.sh
+    explore=--explore
+fi
 weave() { # folder, options of weave.mjs
     folder=$1
     shift
     rm -rf "$folder"
     mkdir -p "$folder"
-    node $here/weave.mjs "$@" "$folder"
+    [ -z "$explore" ] || cp "$build/explore/explore.html" "$folder"
+    node $here/weave.mjs $explore "$@" "$folder"
 }
 case ${1:-weave} in
 weave | pdf | look) weave "$to" ;;
@@ -62,8 +68,4 @@ pdf) node $here/print.mjs "$to" "$build/book.pdf" ;;
 look) node $here/look.mjs "$to" "$build/look" ;;
 esac
 rm -f "$to/print.html"
-if command -v wasm-ld >/dev/null; then
-    BUILD=$build sh docs/explore/explore.sh
-    cp "$build/explore/explore.html" "$to"
-fi
 [ "${1:-}" = check ] || echo "book: open $to/book.html"

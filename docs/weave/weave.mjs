@@ -1,8 +1,9 @@
 // Weaves the book: normlayers.h, the chapters and the findings, with every tag a link.
 //
-//     node docs/weave/weave.mjs [--draft] FOLDER
+//     node docs/weave/weave.mjs [--draft] [--explore] FOLDER
 //
-// puts book.html, book/ and the pictures into FOLDER, and print.html, the whole on one page.
+// puts book.html, book/ and the pictures into FOLDER, and print.html, the whole on one page. With
+// --explore the pages lead to explore.html, which is put beside them.
 //
 // The pages need nothing but themselves. The output depends on the sources alone: the same bytes on
 // any machine. A formula that does not typeset, a tag that is not defined, a link or picture that
@@ -42,6 +43,7 @@ import { root } from './tex.mjs'
 
 const require = createRequire(import.meta.url)
 const draft = process.argv.includes('--draft')
+const explorable = process.argv.includes('--explore')
 const out = resolve(process.argv.slice(2).find((a) => !a.startsWith('--')))
 
 // ---- links -------------------------------------------------------------------------------------
@@ -393,7 +395,8 @@ function spoken(html) {
 function wovenIndex(p) {
     const sections = []
     for (const q of pages.values()) {
-        if (q.part !== 'chapters' && q.part !== 'findings') continue
+        const found = /^(accuracy|determinism|synchronised|invariance)$/.test(q.name)
+        if (!found && !(q.part === 'chapters' && q.number > 0)) continue
         for (const { anchor, title, html } of sectionsOf(q))
             sections.push({ page: q, anchor, title: title.toLowerCase(), html,
                 text: ` ${spoken(html).toLowerCase()} ` })
@@ -405,14 +408,16 @@ function wovenIndex(p) {
         const term = new RegExp(`(?<![\\p{L}])(?:${quoted.join('|')})(?![\\p{L}])`, 'gu')
         const best = new Map()
         for (const s of sections) {
-            const count = s.text.split(term).length - 1 + (term.test(s.title) ? 10 : 0)
-            term.lastIndex = 0
+            const titles = [s.title, s.page.title.toLowerCase()]
+            const count = s.text.split(term).length - 1 +
+                10 * titles.filter((t) => t.match(term)).length +
+                90 * titles.filter((t) => words.includes(t)).length
             if (count && !(best.get(s.page)?.count >= count)) best.set(s.page, { ...s, count })
         }
         const ranked = [...best.values()].sort((a, b) => b.count - a.count)
-        const places = ranked.filter((s) => s.count > ranked[0].count / 4).slice(0, 5)
+        const places = ranked.filter((s) => s.count > ranked[0].count / 4).slice(0, 4)
         if (places.length) entries.push({ sort: words[0].toLowerCase(), term: words[0], places })
-        else problem('docs/weave/index.txt', `nothing says ${words[0]}`)
+        else console.log(`index.txt: no section says ${words[0]}`)
     }
     for (const [name, line] of names) {
         const places = [...new Map(sections
@@ -481,6 +486,10 @@ function wovenFront(p) {
     const env = { where: 'README.md', page: p, sections: p.sections, italic: true }
     p.reading = 'README.md'
     let html = weave(keep.join(''), env)
+    if (explorable)
+        html += '<h2 id="explore">Move the numbers</h2>\n<p><a href="explore.html">The ' +
+            'explorable page</a> runs this header: drag the values of a batch and watch what ' +
+            'each norm does to them and to their gradients.</p>\n'
     p.reading = 'docs/README.md'
     html += weave(ways, Object.assign(env, { where: 'docs/README.md' }))
     delete p.reading
@@ -521,6 +530,7 @@ function frame(p) {
     const at = order.indexOf(p)
     const [before, after] = [order[at - 1], order[at + 1]]
     const css = posix.relative(posix.dirname(p.path), 'book/book.css')
+    const explore = posix.relative(posix.dirname(p.path), 'explore.html')
     const sections = p.sections.filter((s) => s.level <= (p.sections.length > 40 ? 2 : 3))
     const here = (className) =>
         sections.length
@@ -545,6 +555,7 @@ function frame(p) {
     const side =
         '<nav class="side" aria-label="Contents">' +
         `<p><a href="${href(p, front)}">normlayers.h</a></p>` +
+        (explorable ? `<p><a href="${explore}">Move the numbers</a></p>` : '') +
         `${p === front ? here('here') : ''}<ol class="parts">${parts.join('')}</ol></nav>`
     const step = (q, rel, text) =>
         q ? `<a rel="${rel}" href="${href(p, q)}">${text}</a>` : '<span></span>'
@@ -666,7 +677,7 @@ for (const p of pages.values()) {
         if (/^(https?|mailto):/.test(target)) continue
         const [path, anchor] = target.split('#')
         const to = path ? posix.normalize(posix.join(posix.dirname(p.path), path)) : p.path
-        if (/^book\/book\.(css|js)$/.test(to)) continue
+        if (/^(book\/book\.(css|js)|explore\.html)$/.test(to)) continue
         if (anchors.has(to)) {
             if (anchor && !anchors.get(to).has(anchor)) problem(p.path, `${target}: no such anchor`)
         } else if (existsSync(join(root, 'docs', to))) {

@@ -14,7 +14,7 @@
 #define REF_FLOAT128 1
 #include "normlayers.h"
 #include "accuracy.h"
-#include "reference.h"
+#include "layers/reference.h"
 #include "groups.h"
 
 #include "cli.h"

@@ -6,7 +6,7 @@
    without -ffast-math and with -ffp-contract=off. */
 #include "normlayers.h"
 #include "accuracy.h"
-#include "reference.h" /* only for the groups */
+#include "layers/reference.h" /* only for the groups */
 #include "groups.h"
 
 typedef struct moments { /* x̂ = ((x - shift) - mean)*rstd */

@@ -392,8 +392,8 @@ static node *parse_power(void)
 static node *parse_expression(int level)
 {
     static const char *const words[3][7] = {
-        {"<=", ">=", "==", "<", ">", NULL}, {"+", "-", NULL}, {"*", "/", "@", "%", NULL}};
-    static const char kinds[3][7] = {"lge<>", "+-", "*/@%"};
+        {"<=", ">=", "==", "!=", "<", ">", NULL}, {"+", "-", NULL}, {"*", "/", "@", "%", NULL}};
+    static const char kinds[3][7] = {"lgen<>", "+-", "*/@%"};
     node *n;
     int i;
     if (level == 3) {
@@ -638,6 +638,17 @@ static value evaluate_call(const node *n)
     if (IS("rsum") || IS("csum")) return reduce(*f, in[0], 0);
     if (IS("rmean") || IS("cmean")) return reduce(*f, in[0], 1);
     if (IS("rvar") || IS("cvar")) return variance(*f, in[0]);
+    if (IS("rmost") || IS("rmin")) { /* of each row: the largest size, the least entry */
+        out[0] = claims_make(in[0].r, 1);
+        for (k = 0; k < in[0].r; k++) {
+            value row = in[0];
+            row.r = 1;
+            row.a = in[0].a + k * row.c;
+            for (i = 0; IS("rmost") && i < (int)row.c; i++) row.a[i] = apply("abs", row.a[i]);
+            out[0].a[k] = extreme(IS("rmost") ? 'M' : 'm', row).a[0];
+        }
+        return out[0];
+    }
     if (IS("dot")) return reduce('a', entrywise('*', in[0], in[1]), 0);
     if (IS("max") || IS("min"))
         return n->kids == 2 ? entrywise(f[1] == 'a' ? 'M' : 'm', in[0], in[1])
@@ -784,15 +795,15 @@ static wide claim_shows(value a, const node *stated)
 static wide claim_gap(value a, value b, const value *scale)
 {
     const value gap = entrywise('-', a, b);
-    wide worst = 0, most = 0;
+    value by = claims_make(1, 1);
+    wide worst = 0;
     size_t i;
     if (count_of(a) != 1 && count_of(b) != 1 && (a.r != b.r || a.c != b.c))
         claims_fail("two sides of another shape");
-    for (i = 0; i < count_of(b); i++) most = worse(most, fabsl(b.a[i].v));
-    for (i = 0; i < count_of(gap); i++) {
-        wide by = scale == NULL ? most : scale->a[count_of(*scale) == 1 ? 0 : i].v;
-        worst = worse(worst, apart(gap.a[i].v, 0, by));
-    }
+    for (i = 0; i < count_of(b); i++) by.a[0].v = worse(by.a[0].v, fabsl(b.a[i].v));
+    by = entrywise('+', claims_make(gap.r, gap.c), scale != NULL ? *scale : by);
+    if (count_of(by) != count_of(gap)) claims_fail("a scale of another shape");
+    for (i = 0; i < count_of(gap); i++) worst = worse(worst, apart(gap.a[i].v, 0, by.a[i].v));
     return worst;
 }
 

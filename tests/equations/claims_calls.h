@@ -1,7 +1,7 @@
 /* claims_calls.h - calls of the header from a *.claims file: y, mean, rstd = batchnorm(x, ...).
 
-   An argument [] is NULL. Gradients of parameters start at 0. A result that the header refuses to
-   give is infinite. */
+   An argument [] is NULL. Gradients of parameters start at 1 in the norms, at 0 elsewhere. A result
+   that the header refuses to give is infinite. */
 #ifndef CLAIMS_CALLS_H
 #define CLAIMS_CALLS_H
 
@@ -22,6 +22,14 @@ static nrm_real *call_in(const value *in, int i)
     if (count_of(in[i]) > CALL_MOST) claims_fail("too many values");
     for (k = 0; k < count_of(in[i]); k++) call_reals[i][k] = (nrm_real)in[i].a[k].v;
     return count_of(in[i]) == 0 ? NULL : call_reals[i];
+}
+
+/* The gradient of parameters that a backward pass adds to. */
+static nrm_real *call_ones(nrm_real *a)
+{
+    size_t k;
+    for (k = 0; k < CALL_MOST; k++) a[k] = 1;
+    return a;
 }
 
 static nrm_acc *call_acc_in(const value *in, int i, int to)
@@ -57,55 +65,69 @@ static value call_made_accs(const nrm_acc *a, size_t n)
 #define NUMBER(i) ((double)in[i].a[0].v)
 #define LIKE(i) in[i].r, in[i].c
 
-/* Every worker on its part: dx, dx from the own sums alone; then of each worker the sums of dy and
-   dy·x̂, dgamma and dbeta. */
-static void call_workers(const value *in, value *out)
+/* Every worker on its examples: y; dx, and dx from the own sums alone; the sums of dy and of dy·x̂ of
+   each worker, a row each; dgamma and dbeta; count, mean and m2 of all, a row each; rstd. */
+static int call_workers(const value *in, value *out)
 {
-    enum { MOST = 4 };
-    const size_t workers = count_of(in[4]);
+    enum { MOST = 4, CHANNELS = 80 };
+    static nrm_stats stats[CHANNELS], all[CHANNELS];
+    static nrm_sums sums[MOST][CHANNELS], total[CHANNELS];
+    const size_t workers = count_of(in[5]), C = SIZE(6), S = SIZE(7);
     const nrm_real *x = call_in(in, 0), *dy = call_in(in, 1), *gamma = call_in(in, 2);
-    const nrm_real eps = (nrm_real)NUMBER(3);
-    nrm_real *dx = call_out(11), *own = call_out(10), dgamma[MOST] = {0}, dbeta[MOST] = {0};
-    nrm_acc mean[1], rstd[1];
-    nrm_stats stats, all;
-    nrm_sums sums[MOST], total;
-    size_t w, at, n;
+    const nrm_real *beta = call_in(in, 3), eps = (nrm_real)NUMBER(4);
+    nrm_real *dx = call_out(11), *own = call_out(10), *y = call_out(9);
+    nrm_real *dgamma = call_ones(call_out(8)), *dbeta = call_ones(call_out(7));
+    nrm_acc *mean = call_accs[0], *rstd = call_accs[1];
+    size_t w, at, n, c;
     int rc = NRM_OK;
-    memset(&all, 0, sizeof all);
-    memset(&total, 0, sizeof total);
-    for (w = at = 0; w < workers; at += n, w++) {
-        n = (size_t)in[4].a[w].v;
-        memset(&stats, 0, sizeof stats);
-        rc |= nrm_stats_update(&stats, x + at, NULL, n, 1, 1);
-        rc |= nrm_stats_merge(&all, &stats, 1);
+    memset(all, 0, sizeof all);
+    memset(total, 0, sizeof total);
+    for (w = at = 0; w < workers; at += n * C * S, w++) {
+        n = (size_t)in[5].a[w].v;
+        memset(stats, 0, sizeof stats);
+        rc |= nrm_stats_update(stats, x + at, NULL, n, C, S);
+        rc |= nrm_stats_merge(all, stats, C);
     }
-    for (w = at = 0; w < workers; at += n, w++) {
-        n = (size_t)in[4].a[w].v;
-        rc |= nrm_sync_batchnorm_forward(call_out(9), mean, rstd, NULL, x + at, NULL, &all, gamma,
-                                         NULL, eps, n, 1, 1);
-        rc |= nrm_sync_batchnorm_sums(&sums[w], &dgamma[w], &dbeta[w], dy + at, x + at, NULL, mean,
-                                      rstd, n, 1, 1);
-        total.dy += sums[w].dy;
-        total.dy_xhat += sums[w].dy_xhat;
+    for (w = at = 0; w < workers; at += n * C * S, w++) {
+        n = (size_t)in[5].a[w].v;
+        rc |= nrm_sync_batchnorm_forward(y + at, mean, rstd, NULL, x + at, NULL, all, gamma, beta,
+                                         eps, n, C, S);
+        rc |= nrm_sync_batchnorm_sums(sums[w], dgamma, dbeta, dy + at, x + at, NULL, mean, rstd, n,
+                                      C, S);
+        for (c = 0; c < C; c++) {
+            total[c].dy += sums[w][c].dy;
+            total[c].dy_xhat += sums[w][c].dy_xhat;
+        }
     }
-    out[2] = claims_make(1, workers);
-    out[3] = claims_make(1, workers);
-    for (w = at = 0; w < workers; at += n, w++) {
-        nrm_stats mine = all;
-        n = (size_t)in[4].a[w].v;
-        mine.count = (nrm_acc)n;
-        rc |= nrm_sync_batchnorm_backward(dx + at, dy + at, x + at, NULL, mean, rstd, gamma, &all,
-                                          &total, n, 1, 1);
-        rc |= nrm_sync_batchnorm_backward(own + at, dy + at, x + at, NULL, mean, rstd, gamma, &mine,
-                                          &sums[w], n, 1, 1);
-        out[2].a[w].v = (wide)sums[w].dy;
-        out[3].a[w].v = (wide)sums[w].dy_xhat;
+    for (c = 3; c < 5; c++) out[c] = claims_make(workers, C);
+    for (w = at = 0; w < workers; at += n * C * S, w++) {
+        n = (size_t)in[5].a[w].v;
+        rc |= nrm_sync_batchnorm_backward(dx + at, dy + at, x + at, NULL, mean, rstd, gamma, all,
+                                          total, n, C, S);
+        memcpy(stats, all, sizeof stats);
+        for (c = 0; c < C; c++) {
+            stats[c].count = (nrm_acc)(n * S);
+            out[3].a[w * C + c].v = (wide)sums[w][c].dy;
+            out[4].a[w * C + c].v = (wide)sums[w][c].dy_xhat;
+        }
+        if (n * S > 1)
+            rc |= nrm_sync_batchnorm_backward(own + at, dy + at, x + at, NULL, mean, rstd, gamma,
+                                              stats, sums[w], n, C, S);
     }
-    out[0] = call_made(dx, 1, at);
-    out[1] = call_made(own, 1, at);
-    out[4] = call_made(dgamma, 1, workers);
-    out[5] = call_made(dbeta, 1, workers);
-    if (rc != NRM_OK) out[0].a[0].v = HUGE_VAL;
+    out[0] = call_made(y, LIKE(0));
+    out[1] = call_made(dx, LIKE(0));
+    out[2] = call_made(own, LIKE(0));
+    out[5] = call_made(dgamma, 1, C);
+    out[6] = call_made(dbeta, 1, C);
+    out[7] = claims_make(3, C);
+    for (c = 0; c < C; c++) {
+        out[7].a[c].v = (wide)all[c].count;
+        out[7].a[C + c].v = (wide)all[c].mean;
+        out[7].a[2 * C + c].v = (wide)all[c].m2;
+    }
+    out[8] = call_made_accs(rstd, C);
+    if (rc != NRM_OK) out[0].a[0].v = out[1].a[0].v = HUGE_VAL;
+    return 9;
 }
 
 static void call_rnn_scaled(nrm_real c, value *out)
@@ -350,13 +372,35 @@ static int claims_call(const char *f, const value *in, int count, value *out)
                                    call_in(in, 4), NRM_INFER, (nrm_real)NUMBER(5), SIZE(6), SIZE(7),
                                    SIZE(8));
         found = 1;
-    } else if (IS("batchnorm_back")) { /* x, dy, mean, rstd, gamma, N, C, S */
-        rc = nrm_batchnorm_backward(y, dgamma, dbeta, call_in(in, 1), call_in(in, 0),
-                                    call_acc_in(in, 2, 0), call_acc_in(in, 3, 1), call_in(in, 4),
-                                    NRM_TRAIN, SIZE(5), SIZE(6), SIZE(7));
+    } else if (IS("batchnorm_frozen")) { /* the same: y, and what the backward pass wants */
+        running.mean = call_in(in, 1);
+        running.var = call_in(in, 2);
+        rc = nrm_batchnorm_forward(y, mean, rstd, &running, call_in(in, 0), call_in(in, 3),
+                                   call_in(in, 4), NRM_FROZEN, (nrm_real)NUMBER(5), SIZE(6),
+                                   SIZE(7), SIZE(8));
+        out[1] = call_made_accs(mean, SIZE(7));
+        out[2] = call_made_accs(rstd, SIZE(7));
+        found = 3;
+    } else if (IS("batchnorm_back") || IS("frozen_back")) { /* x, dy, mean, rstd, gamma, N, C, S */
+        rc = nrm_batchnorm_backward(y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1),
+                                    call_in(in, 0), call_acc_in(in, 2, 0), call_acc_in(in, 3, 1),
+                                    call_in(in, 4), IS("frozen_back") ? NRM_FROZEN : NRM_TRAIN,
+                                    SIZE(5), SIZE(6), SIZE(7));
         out[1] = call_made(dgamma, 1, SIZE(6));
         out[2] = call_made(dbeta, 1, SIZE(6));
         found = 3;
+    } else if (IS("tracked")) { /* m, u, weight, cumulative, biased, batches, x, N, C, S */
+        running.mean = call_in(in, 0);
+        running.var = call_in(in, 1);
+        running.new_weight = (nrm_real)NUMBER(2);
+        running.cumulative = (int)SIZE(3);
+        running.biased = (int)SIZE(4);
+        running.batches = SIZE(5);
+        rc = nrm_batchnorm_forward(y, mean, rstd, &running, call_in(in, 6), NULL, NULL, NRM_TRAIN,
+                                   NRM_EPS, SIZE(7), SIZE(8), SIZE(9));
+        out[0] = call_made(rc == NRM_OK ? running.mean : y, 1, SIZE(8));
+        out[1] = call_made(running.var, 1, SIZE(8));
+        return 2;
     } else if (IS("layernorm")) { /* x, gamma, beta, eps */
         rc = nrm_layernorm_forward(y, mean, rstd, call_in(in, 0), call_in(in, 1), call_in(in, 2),
                                    (nrm_real)NUMBER(3), LIKE(0));
@@ -364,9 +408,9 @@ static int claims_call(const char *f, const value *in, int count, value *out)
         out[2] = call_made_accs(rstd, in[0].r);
         found = 3;
     } else if (IS("layernorm_back")) { /* x, dy, mean, rstd, gamma */
-        rc = nrm_layernorm_backward(y, dgamma, dbeta, call_in(in, 1), call_in(in, 0),
-                                    call_acc_in(in, 2, 0), call_acc_in(in, 3, 1), call_in(in, 4),
-                                    LIKE(0));
+        rc = nrm_layernorm_backward(y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1),
+                                    call_in(in, 0), call_acc_in(in, 2, 0), call_acc_in(in, 3, 1),
+                                    call_in(in, 4), LIKE(0));
         out[1] = call_made(dgamma, 1, in[0].c);
         out[2] = call_made(dbeta, 1, in[0].c);
         found = 3;
@@ -377,54 +421,104 @@ static int claims_call(const char *f, const value *in, int count, value *out)
         out[2] = call_made_accs(rstd, SIZE(4) * SIZE(7));
         found = 3;
     } else if (IS("groupnorm_back")) { /* x, dy, mean, rstd, gamma, N, C, S, G */
-        rc = nrm_groupnorm_backward(y, NULL, NULL, call_in(in, 1), call_in(in, 0),
-                                    call_acc_in(in, 2, 0), call_acc_in(in, 3, 1), call_in(in, 4),
-                                    SIZE(5), SIZE(6), SIZE(7), SIZE(8));
-        found = 1;
+        rc = nrm_groupnorm_backward(y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1),
+                                    call_in(in, 0), call_acc_in(in, 2, 0), call_acc_in(in, 3, 1),
+                                    call_in(in, 4), SIZE(5), SIZE(6), SIZE(7), SIZE(8));
+        out[1] = call_made(dgamma, 1, SIZE(6));
+        out[2] = call_made(dbeta, 1, SIZE(6));
+        found = 3;
     } else if (IS("rmsnorm")) { /* x, gamma, eps */
         rc = nrm_rmsnorm_forward(y, rstd, call_in(in, 0), call_in(in, 1), (nrm_real)NUMBER(2),
                                  LIKE(0));
         out[1] = call_made_accs(rstd, in[0].r);
         found = 2;
     } else if (IS("rmsnorm_back")) { /* x, dy, rstd, gamma */
-        rc = nrm_rmsnorm_backward(y, NULL, call_in(in, 1), call_in(in, 0), call_acc_in(in, 2, 1),
-                                  call_in(in, 3), LIKE(0));
-        found = 1;
-    } else if (IS("renorm")) { /* x, m, u, gamma, beta, r_max, d_max, eps: one channel */
+        rc = nrm_rmsnorm_backward(y, call_ones(dgamma), call_in(in, 1), call_in(in, 0),
+                                  call_acc_in(in, 2, 1), call_in(in, 3), LIKE(0));
+        out[1] = call_made(dgamma, 1, in[0].c);
+        found = 2;
+    } else if (IS("std_norm")) { /* x, gamma, beta, eps: layer norm with s + eps, of variants.h */
+        layernorm_std_forward(y, mean, rstd, call_in(in, 0), call_in(in, 1), call_in(in, 2),
+                              (nrm_real)NUMBER(3), LIKE(0));
+        out[1] = call_made_accs(mean, in[0].r);
+        out[2] = call_made_accs(rstd, in[0].r);
+        rc = NRM_OK;
+        found = 3;
+    } else if (IS("std_norm_back")) { /* x, dy, gamma, eps */
+        layernorm_std_backward(y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1),
+                               call_in(in, 0), call_in(in, 2), (nrm_real)NUMBER(3), LIKE(0));
+        out[1] = call_made(dgamma, 1, in[0].c);
+        out[2] = call_made(dbeta, 1, in[0].c);
+        rc = NRM_OK;
+        found = 3;
+    } else if (IS("renorm")) { /* x, m, u, gamma, beta, r_max, d_max, eps, N, C, S */
         nrm_acc *ratio = call_accs[2], *offset = call_accs[3];
         running.mean = call_in(in, 1);
         running.var = call_in(in, 2);
         running.new_weight = (nrm_real)0.1;
         rc = nrm_batchrenorm_forward(y, ratio, offset, mean, rstd, &running, call_in(in, 0),
                                      call_in(in, 3), call_in(in, 4), (nrm_real)NUMBER(5),
-                                     (nrm_real)NUMBER(6), NRM_TRAIN, (nrm_real)NUMBER(7), in[0].c,
-                                     1, 1);
-        out[1] = call_made_accs(ratio, 1);
-        out[2] = call_made_accs(offset, 1);
-        out[3] = call_made_accs(mean, 1);
-        out[4] = call_made_accs(rstd, 1);
+                                     (nrm_real)NUMBER(6), NRM_TRAIN, (nrm_real)NUMBER(7), SIZE(8),
+                                     SIZE(9), SIZE(10));
+        out[1] = call_made_accs(ratio, SIZE(9));
+        out[2] = call_made_accs(offset, SIZE(9));
+        out[3] = call_made_accs(mean, SIZE(9));
+        out[4] = call_made_accs(rstd, SIZE(9));
         found = 5;
-    } else if (IS("lp")) { /* x, gamma, beta, kind, eps: one channel */
-        rc = nrm_lp_batchnorm_forward(y, mean, rstd, NULL, call_in(in, 0), call_in(in, 1),
-                                      call_in(in, 2), (int)SIZE(3), NRM_TRAIN, (nrm_real)NUMBER(4),
-                                      in[0].c, 1, 1);
-        out[1] = call_made_accs(mean, 1);
-        out[2] = call_made_accs(rstd, 1);
+    } else if (IS("renorm_back")) { /* x, dy, ratio, offset, mean, rstd, gamma, N, C, S */
+        rc = nrm_batchrenorm_backward(y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1),
+                                      call_in(in, 0), call_acc_in(in, 2, 2), call_acc_in(in, 3, 3),
+                                      call_acc_in(in, 4, 0), call_acc_in(in, 5, 1), call_in(in, 6),
+                                      NRM_TRAIN, SIZE(7), SIZE(8), SIZE(9));
+        out[1] = call_made(dgamma, 1, SIZE(8));
+        out[2] = call_made(dbeta, 1, SIZE(8));
         found = 3;
-    } else if (IS("lp_back")) { /* x, dy, mean, t, gamma, kind, eps */
-        rc = nrm_lp_batchnorm_backward(y, NULL, NULL, call_in(in, 1), call_in(in, 0),
-                                       call_acc_in(in, 2, 0), call_acc_in(in, 3, 1), call_in(in, 4),
-                                       (int)SIZE(5), NRM_TRAIN, (nrm_real)NUMBER(6), in[0].c, 1, 1);
-        found = 1;
-    } else if (IS("weightnorm")) { /* v, g: one column */
-        rc = nrm_weightnorm_forward(y, mean, call_in(in, 0), call_in(in, 1), in[0].c, 1);
-        out[1] = call_made_accs(mean, 1);
+    } else if (IS("lp") ||
+               IS("lp_frozen")) { /* x, gamma, beta, kind, eps, N, C, S; m, a if frozen */
+        if (IS("lp_frozen")) {
+            running.mean = call_in(in, 8);
+            running.var = call_in(in, 9);
+        }
+        rc = nrm_lp_batchnorm_forward(y, mean, rstd, IS("lp") ? NULL : &running, call_in(in, 0),
+                                      call_in(in, 1), call_in(in, 2), (int)SIZE(3),
+                                      IS("lp") ? NRM_TRAIN : NRM_FROZEN, (nrm_real)NUMBER(4),
+                                      SIZE(5), SIZE(6), SIZE(7));
+        out[1] = call_made_accs(mean, SIZE(6));
+        out[2] = call_made_accs(rstd, SIZE(6));
+        found = 3;
+    } else if (IS("lp_back") ||
+               IS("lp_frozen_back")) { /* x, dy, mean, t, gamma, kind, eps, N, C, S */
+        rc = nrm_lp_batchnorm_backward(
+            y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1), call_in(in, 0),
+            call_acc_in(in, 2, 0), call_acc_in(in, 3, 1), call_in(in, 4), (int)SIZE(5),
+            IS("lp_back") ? NRM_TRAIN : NRM_FROZEN, (nrm_real)NUMBER(6), SIZE(7), SIZE(8), SIZE(9));
+        out[1] = call_made(dgamma, 1, SIZE(8));
+        out[2] = call_made(dbeta, 1, SIZE(8));
+        found = 3;
+    } else if (IS("lp_tracked")) { /* m, a, weight, cumulative, biased, batches, x, kind, N, C, S */
+        running.mean = call_in(in, 0);
+        running.var = call_in(in, 1);
+        running.new_weight = (nrm_real)NUMBER(2);
+        running.cumulative = (int)SIZE(3);
+        running.biased = (int)SIZE(4);
+        running.batches = SIZE(5);
+        rc = nrm_lp_batchnorm_forward(y, mean, rstd, &running, call_in(in, 6), NULL, NULL,
+                                      (int)SIZE(7), NRM_TRAIN, NRM_EPS, SIZE(8), SIZE(9), SIZE(10));
+        out[0] = call_made(rc == NRM_OK ? running.mean : y, 1, SIZE(9));
+        out[1] = call_made(running.var, 1, SIZE(9));
+        out[2] = claims_number_value((wide)running.batches);
+        return 3;
+    } else if (IS("weightnorm")) { /* v, g: a column for each unit */
+        rc = nrm_weightnorm_forward(y, mean, call_in(in, 0), call_in(in, 1), LIKE(0));
+        out[1] = call_made_accs(mean, in[0].c);
         found = 2;
-    } else if (IS("weightnorm_back")) { /* v, dW, g */
-        rc = nrm_weightnorm_forward(dbeta, mean, call_in(in, 0), call_in(in, 2), in[0].c, 1);
-        rc |= nrm_weightnorm_backward(y, dgamma, call_in(in, 1), call_in(in, 0), mean,
-                                      call_in(in, 2), in[0].c, 1);
-        out[1] = call_made(dgamma, 1, 1);
+    } else if (IS("weightnorm_back")) { /* v, dW, g, what dv starts with */
+        nrm_real *dv = call_in(in, 3);
+        rc = nrm_weightnorm_forward(dbeta, mean, call_in(in, 0), call_in(in, 2), LIKE(0));
+        rc |= nrm_weightnorm_backward(dv, call_ones(dgamma), call_in(in, 1), call_in(in, 0), mean,
+                                      call_in(in, 2), LIKE(0));
+        memcpy(y, dv, count_of(in[0]) * sizeof *y);
+        out[1] = call_made(dgamma, 1, in[0].c);
         found = 2;
     } else if (IS("fold") || IS("unfold")) { /* W, b, m, u, gamma, beta, eps: one unit */
         running.mean = call_in(in, 2);
@@ -439,9 +533,8 @@ static int claims_call(const char *f, const value *in, int count, value *out)
         if (IS("unfold")) rc = NRM_OK;
         out[1] = call_made(dbeta, 1, 1);
         found = 2;
-    } else if (IS("workers")) { /* x, dy, gamma, eps, parts: one channel, spread over workers */
-        call_workers(in, out);
-        return 6;
+    } else if (IS("workers")) { /* x, dy, gamma, beta, eps, examples of each, C, S */
+        return call_workers(in, out);
     } else if (IS("merged")) { /* x, n, ...: statistics of portions of so many values, merged */
         nrm_stats all, part;
         size_t at = 0;
@@ -598,6 +691,26 @@ static int claims_call(const char *f, const value *in, int count, value *out)
         }
         out[0] = claims_number_value((wide)m);
         return 2;
+    } else if (IS("acc_is_float")) {
+        out[0] = claims_number_value(acc_in_float());
+        return 1;
+    } else if (IS("double_range")) {
+        out[0] = claims_number_value(!in_float() && !acc_in_float());
+        return 1;
+    } else if (IS("noisy")) { /* x, gamma, beta, eps, N, C, S: z, the factors, mean, rstd */
+        const nrm_noise noise = {(nrm_real)0.4, (nrm_real)1.75, (nrm_real)0.2, (nrm_real)0.15};
+        rc = nrm_noisy_batchnorm_forward(y, dgamma, mean, rstd, NULL, call_in(in, 0),
+                                         call_in(in, 1), call_in(in, 2), &noise, &claims_rng,
+                                         NRM_TRAIN, (nrm_real)NUMBER(3), SIZE(4), SIZE(5), SIZE(6));
+        out[1] = call_made(dgamma, LIKE(0));
+        out[2] = call_made_accs(mean, SIZE(5));
+        out[3] = call_made_accs(rstd, SIZE(5));
+        found = 4;
+    } else if (IS("noisy_back")) { /* x, dy, factors, mean, rstd, gamma, N, C, S */
+        rc = nrm_noisy_batchnorm_backward(
+            y, dgamma, dbeta, call_in(in, 1), call_in(in, 2), call_in(in, 0), call_acc_in(in, 3, 0),
+            call_acc_in(in, 4, 1), call_in(in, 5), NRM_TRAIN, SIZE(6), SIZE(7), SIZE(8));
+        found = 1;
     } else if (IS("acc_no_wider")) {
         out[0] = claims_number_value(acc_no_wider());
         return 1;

@@ -1,17 +1,16 @@
 /* test_derivations.c - every equation of normlayers.h, executed.
 
-   One DERIVE line per tag, in the derive_*.h files beside this one; derive_tools.h says how they
-   work. Run with -v for the table of all residuals. */
+   A claim per tag in layers.claims (claims.h says how it is read), or a DERIVE line in the derive_*.h
+   files beside this one (derive_tools.h). Run with -v for the table of all residuals. */
 #define NORMLAYERS_IMPLEMENTATION /* the derive_*.h files call private functions, nrmi_... */
 #include "normlayers.h"
 
 #include "derive_basics.h"
 #include "derive_fold.h"
-#include "derive_norms.h"
-#include "derive_merge.h"
+#include "derive_noise.h"
 #include "derive_network.h"
 #include "derive_gradcheck.h"
-#include "derive_family.h"
+#include "claims_calls.h"
 #include "derive_recurrent.h"
 
 typedef struct family { /* its equations are numbered 1 to last */
@@ -38,14 +37,7 @@ int main(int argc, char **argv)
     derive_below();
     derive_normal();
     derive_sums();
-    derive_batchnorm();
-    derive_all_running();
-    derive_layernorm();
     derive_noise();
-    derive_statistics();
-    derive_renorm();
-    derive_groupnorm();
-    derive_rows_of_features();
     derive_activations();
     derive_cross_entropy();
     derive_layers();
@@ -54,10 +46,8 @@ int main(int argc, char **argv)
     derive_optimizers();
     derive_gradcheck();
     derive_fold();
-    derive_lp();
-    derive_weightnorm();
-    derive_reparametrization();
     derive_recurrent();
+    claims_run("layers", 10);
     if (verbose) printf("tag     kind   times    residual     bound\n");
     for (f = 0; f < LENGTH(families); f++)
         for (n = 1; n <= families[f].last; n++) {

@@ -67,7 +67,7 @@ static value call_made_accs(const nrm_acc *a, size_t n)
 
 /* Every worker on its examples: y; dx, and dx from the own sums alone; the sums of dy and of dy·x̂ of
    each worker, a row each; dgamma and dbeta; count, mean and m2 of all, a row each; rstd. */
-static int call_workers(const value *in, value *out)
+static int call_workers(const value *in, int count, value *out)
 {
     enum { MOST = 4, CHANNELS = 80 };
     static nrm_stats stats[CHANNELS], all[CHANNELS];
@@ -78,21 +78,26 @@ static int call_workers(const value *in, value *out)
     nrm_real *dx = call_out(11), *own = call_out(10), *y = call_out(9);
     nrm_real *dgamma = call_ones(call_out(8)), *dbeta = call_ones(call_out(7));
     nrm_acc *mean = call_accs[0], *rstd = call_accs[1];
+    static unsigned char kept[CALL_MOST];
+    const unsigned char *mask = count > 8 ? kept : NULL, *here;
     size_t w, at, n, c;
     int rc = NRM_OK;
+    for (n = 0; mask != NULL && n < count_of(in[8]); n++) kept[n] = in[8].a[n].v != 0;
     memset(all, 0, sizeof all);
     memset(total, 0, sizeof total);
     for (w = at = 0; w < workers; at += n * C * S, w++) {
         n = (size_t)in[5].a[w].v;
+        here = mask == NULL ? NULL : mask + at / C;
         memset(stats, 0, sizeof stats);
-        rc |= nrm_stats_update(stats, x + at, NULL, n, C, S);
+        rc |= nrm_stats_update(stats, x + at, here, n, C, S);
         rc |= nrm_stats_merge(all, stats, C);
     }
     for (w = at = 0; w < workers; at += n * C * S, w++) {
         n = (size_t)in[5].a[w].v;
-        rc |= nrm_sync_batchnorm_forward(y + at, mean, rstd, NULL, x + at, NULL, all, gamma, beta,
+        here = mask == NULL ? NULL : mask + at / C;
+        rc |= nrm_sync_batchnorm_forward(y + at, mean, rstd, NULL, x + at, here, all, gamma, beta,
                                          eps, n, C, S);
-        rc |= nrm_sync_batchnorm_sums(sums[w], dgamma, dbeta, dy + at, x + at, NULL, mean, rstd, n,
+        rc |= nrm_sync_batchnorm_sums(sums[w], dgamma, dbeta, dy + at, x + at, here, mean, rstd, n,
                                       C, S);
         for (c = 0; c < C; c++) {
             total[c].dy += sums[w][c].dy;
@@ -102,7 +107,8 @@ static int call_workers(const value *in, value *out)
     for (c = 3; c < 5; c++) out[c] = claims_make(workers, C);
     for (w = at = 0; w < workers; at += n * C * S, w++) {
         n = (size_t)in[5].a[w].v;
-        rc |= nrm_sync_batchnorm_backward(dx + at, dy + at, x + at, NULL, mean, rstd, gamma, all,
+        here = mask == NULL ? NULL : mask + at / C;
+        rc |= nrm_sync_batchnorm_backward(dx + at, dy + at, x + at, here, mean, rstd, gamma, all,
                                           total, n, C, S);
         memcpy(stats, all, sizeof stats);
         for (c = 0; c < C; c++) {
@@ -110,8 +116,8 @@ static int call_workers(const value *in, value *out)
             out[3].a[w * C + c].v = (wide)sums[w][c].dy;
             out[4].a[w * C + c].v = (wide)sums[w][c].dy_xhat;
         }
-        if (n * S > 1)
-            rc |= nrm_sync_batchnorm_backward(own + at, dy + at, x + at, NULL, mean, rstd, gamma,
+        if (mask == NULL && n * S > 1)
+            rc |= nrm_sync_batchnorm_backward(own + at, dy + at, x + at, here, mean, rstd, gamma,
                                               stats, sums[w], n, C, S);
     }
     out[0] = call_made(y, LIKE(0));
@@ -533,8 +539,8 @@ static int claims_call(const char *f, const value *in, int count, value *out)
         if (IS("unfold")) rc = NRM_OK;
         out[1] = call_made(dbeta, 1, 1);
         found = 2;
-    } else if (IS("workers")) { /* x, dy, gamma, beta, eps, examples of each, C, S */
-        return call_workers(in, out);
+    } else if (IS("workers")) { /* x, dy, gamma, beta, eps, examples of each, C, S, mask */
+        return call_workers(in, count, out);
     } else if (IS("merged")) { /* x, n, ...: statistics of portions of so many values, merged */
         nrm_stats all, part;
         size_t at = 0;

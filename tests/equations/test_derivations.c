@@ -1,7 +1,7 @@
 /* test_derivations.c - every equation of normlayers.h, executed.
 
-   A claim per tag in layers.claims (claims.h says how it is read), or a DERIVE line in the derive_*.h
-   files beside this one (derive_tools.h). Run with -v for the table of all residuals. */
+   A claim per tag in layers.claims (claims.h says how it is read), or a DERIVE line in the
+   derive_*.h files beside this one (derive_tools.h). Run with -v for the table of all residuals. */
 #define NORMLAYERS_IMPLEMENTATION /* the derive_*.h files call private functions, nrmi_... */
 #include "normlayers.h"
 

@@ -1,4 +1,4 @@
-/* derive_noise.h - NB: what noisy batch norm draws, draw by draw. layers.claims has its gradient. */
+/* derive_noise.h - NB: what noisy batch norm draws, one by one. layers.claims has its gradient. */
 #ifndef DERIVE_NOISE_H
 #define DERIVE_NOISE_H
 

@@ -818,7 +818,6 @@ static void test_museum(void)
     }
 }
 
-#include "gradcheck_norms.h" /* the newer norms */
 /* ---- Lp batch norm and weight norm ----------------------------------------------------------- */
 
 static void prepare_lp(subject *s, int kind, int p, const size_t *shape, double scale, double eps,
@@ -926,9 +925,6 @@ int main(void)
     RUN(test_at_most);
     RUN(test_groups_and_codes);
     RUN(test_museum);
-    RUN(test_rows_of_all_kinds);
-    RUN(test_batches_of_all_kinds);
-    RUN(test_finds_moving_statistics);
     RUN(test_lp);
     RUN(test_weight_norm);
     return test_report(in_float ? "gradcheck (float)" : "gradcheck (double)");

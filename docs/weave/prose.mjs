@@ -31,7 +31,7 @@ const MARKS = `${INDEX}₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹
 const LETTER = new RegExp(
     `(?<![\\p{Lu}\\p{Ll}\\d_.'’\\-\\u0302&#]|[a-zA-Z.]{2}/|I/)` +
         `(d?(?:[a-zA-Z]\\u0302[${MARKS}]*|[a-zA-Z](?=[${MARKS}])[${INDEX}]*|[α-ω][${INDEX}]*)` +
-        `|[a-zA-Zα-ω]_(?:[a-z]{1,2}|max)|d?W[hx]|d[xyzhabvwgWL]|[b-zB-HJ-Z]` +
+        `|[a-zA-Zα-ω]_(?:[a-z]{1,2}|[A-Z]|max)|d?W[hx]|d[xyzhabvwgWL]|[b-zB-HJ-Z]` +
         `|a(?=\\[|·)|(?<=\\(|·)a(?=\\)))` +
         `(?![\\p{Lu}\\p{Ll}\\d_'’\\u0302]|\\.[a-zA-Z]|-(?!th\\b)[a-zA-Z]|[+/][a-zA-Z]{2}|\\+\\+)`,
     'gu',
@@ -49,6 +49,8 @@ function italics(text, env) {
         if (/^[smhgBx]$/.test(m) && /\d $/.test(before) && !/^ [=<>−+·]/.test(after)) return m
         if (/^[A-Z]$/.test(m) && /^\. ?\p{Lu}/u.test(after) && /(^|, |and |\. ?|\()$/.test(before))
             return m
+        const index = /^([a-zA-Z])_([A-Z])$/.exec(m)
+        if (index) return `<i>${index[1]}<sub>${index[2]}</sub></i>`
         if (/[\u0302_]/.test(m)) { // dx̂: a d, then a letter with its hat
             const [, d, rest] = /^(d(?=.\u0302))?(.*)$/u.exec(m)
             return `<span class="m">${typeset((d ?? '') + tex(rest), false)}</span>`

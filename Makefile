@@ -153,6 +153,14 @@ cortex: ## bytes and stack of a layer on Cortex-M0+, Cortex-M4 and RISC-V 32
 analyse: ## follow all runs of every public function at small sizes (Frama-C): no alarm?
 	@sh tests/analyse/analyse.sh
 
+.PHONY: coverage fuzz
+coverage: ## are all lines and branches of normlayers.h and npz.h reached? (clang 18 or later)
+	@python3 tests/coverage/coverage.py "$(BUILD)/coverage"
+
+# SECONDS=300: so long for each target; FUZZ="mlp npz": only these.
+fuzz: ## hostile files, networks and calls, from tests/fuzz/corpus on (clang's libFuzzer)
+	@BUILD="$(BUILD)" SECONDS_EACH="$(or $(SECONDS),20)" sh tests/fuzz/fuzz.sh $(FUZZ)
+
 .PHONY: mutants mutants-docs
 mutants: ## edit the formulas of the header, one at a time: which check finds it?
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/mutants/run.sh

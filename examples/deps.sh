@@ -37,6 +37,10 @@ has_asan() { # can clang link a sanitized program?
     return $found
 }
 
+has_fuzzer() { # and what counts coverage
+    have llvm-cov-19 && ls /usr/lib/llvm-19/lib/clang/*/lib/*/*fuzzer* >/dev/null 2>&1
+}
+
 has_header() { # HEADER [COMPILER]
     echo "#include <$1>" | ${2:-cc} -E - >/dev/null 2>&1
 }
@@ -131,7 +135,7 @@ powerpc gcc-powerpc-linux-gnu+libc6-dev-powerpc-cross - - - - - -
 s390x gcc-s390x-linux-gnu+libc6-dev-s390x-cross - - - - - -
 qemu qemu-user-static - qemu-user-static - - - -
 windows gcc-mingw-w64-x86-64-win32+wine64 mingw64-gcc+wine mingw-w64-gcc+wine - - - -
-clang-19 clang-19+lld-19 - - - - - -
+clang-19 clang-19+lld-19+llvm-19+libclang-rt-19-dev - - - - - -
 wasm wasi-libc+libclang-rt-19-dev-wasm32 - - - - - -
 tcc tcc tcc tcc tcc - - -
 musl musl-tools musl-gcc musl - - - -
@@ -206,7 +210,7 @@ dev)
     done
     have qemu-s390x-static || have qemu-s390x || lacks qemu
     { have x86_64-w64-mingw32-gcc && has_wine; } || lacks windows
-    { have clang-19 && have wasm-ld-19; } || lacks clang-19
+    { have clang-19 && have wasm-ld-19 && has_fuzzer; } || lacks clang-19
     has_wasm || lacks wasm
     for tool in tcc valgrind chromium; do have $tool || lacks $tool; done
     have musl-gcc || lacks musl

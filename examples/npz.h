@@ -434,9 +434,9 @@ static int npzi_next_member(npzi_file *f, npzi_entry *e)
     if (more && NPZ_LOW(own + 18, 8) == UINT64_MAX) memcpy(own + 18, h + 20, 8);
     if (NPZ_LOW(own, 4) != 0x04034b50 || memcmp(own + 4, h + 6, 24) != 0 || h[35] != 0 ||
         memcmp(again, at, name) != 0 || NPZ_LOW(h + 42, 4) != f->zip.end ||
-        (more && NPZ_LOW(extra + 4, 8) != e->bytes) ||
-        (more && NPZ_LOW(extra + 12, 8) != e->stored) || (h[10] == 0 && e->stored != e->bytes) ||
-        e->from > f->zip.directory || e->stored > f->zip.directory - e->from)
+        (more && (NPZ_LOW(extra + 4, 8) != e->bytes || NPZ_LOW(extra + 12, 8) != e->stored)) ||
+        (h[10] == 0 && e->stored != e->bytes) || e->from > f->zip.directory ||
+        e->stored > f->zip.directory - e->from)
         return NPZ_EFORMAT;
     f->zip.next += 46 + rest;
     f->zip.end = e->from + e->stored;
@@ -532,7 +532,7 @@ static int npzi_next(npzi_file *f, npzi_entry *e, int store)
         for (k = 0; a != NULL && at >= e->start && k < n && fits == NPZ_OK; k += NPZ_EACH(i)) {
             pattern = npzi_get(f->chunk + k, NPZ_EACH(i), e->big);
             fits = npzi_convert(&pattern, i->type, a->type);
-            if (store && fits == NPZ_OK) npzi_put(to, pattern, NPZ_EACH(a), NPZ_HIGH_FIRST);
+            if (store) npzi_put(to, pattern, NPZ_EACH(a), NPZ_HIGH_FIRST);
             to += NPZ_EACH(a);
         }
     }

@@ -32,7 +32,7 @@ LAYERS = "layers contracts status unchanged sync workers power numerics".split()
 KERNELS = "layers contracts".split()
 # Variant: what it is compiled with, the vectors that it needs, its tests.
 VARIANTS = [
-    ("f32", "", None, LAYERS + ["gemm", "conventions"]),
+    ("f32", "", None, LAYERS + ["gemm", "conventions", "recurrent", "mlp"]),
     ("f64", "-DNRM_DOUBLE", None, LAYERS + ["gemm"]),
     ("acc32", "-DNRM_ACC=float", None, LAYERS),
     ("plain32", "-DNRM_PLAIN", None, LAYERS),
@@ -196,7 +196,7 @@ class Reached:
                 wrapped = here[-1]
 
     def add_function(self, function, path_of):
-        name = function["name"].split(":")[-1]
+        name = re.sub(r"_f64$|_f32_float$", "", function["name"].split(":")[-1])
         where = {}  # expanded file: the place that uses the macro
         for region in function["regions"]:
             if region[7] == 1:

@@ -100,7 +100,7 @@ while read -r file; do
     *.png | *.npz | *.html | docs/book/* | *.ttf | *.woff* | *.idx* | *lock*.json) continue ;;
     LICENSE | *.svg) columns=0 ;;
     *Makefile | *.mk | *.tsv) tabs=1 ;;
-    *.csv) columns=0 ;;
+    *.csv | tests/fuzz/corpus/*) columns=0 ;;
     *.md) markdown=1 ;;
     normlayers.h) list=$header_list comments_only=1 ;;
     examples/stroke_font.h | tests/tools/test_stroke_font.c | tests/tools/test_plot.c) list='*' ;;

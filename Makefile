@@ -280,6 +280,7 @@ dist: ## header, tarball, book, PDF, explorable page, SHA256SUMS, in build/dist
 		exit 1; }
 	@rm -rf $(BUILD)/dist && mkdir -p $(BUILD)/dist && cp normlayers.h $(DIST).h
 	@git archive --prefix=normlayers-$(VERSION)/ HEAD | gzip -9n >$(DIST).tar.gz
+	@CC="$(CC)" BUILD="$(BUILD)" sh docs/explore/explore.sh
 	@CC="$(CC)" BUILD="$(BUILD)" sh docs/weave/book.sh pdf
 	@cp $(BUILD)/book.pdf $(DIST)-book.pdf && cp $(BUILD)/explore/explore.html $(DIST)-explore.html
 	@tar -cf - -C $(BUILD) book | gzip -9n >$(DIST)-book.tar.gz

@@ -503,7 +503,7 @@ for (const id of ['kind4', 'mistake', 'ones'])
 
 // ---- 5: a network on two spirals ---------------------------------------------------------------
 const GRID = 40
-const five = { loss: [[], []], steps: 0, running: false, failed: [false, false] }
+const five = { loss: [[], []], steps: 0, turn: 0, running: false, failed: [false, false] }
 const chart = board($('loss'))
 const lr = slider('lr', -0.5, (v) => f(10 ** v, 3), reset5)
 const points = view(nrm.net_points(), 600)
@@ -523,7 +523,9 @@ function draw5() {
     const css = getComputedStyle(document.documentElement)
     const [blue, orange, paper] = ['--blue', '--orange', '--paper'].map((v) =>
         css.getPropertyValue(v).trim().slice(1).match(/../g).map((h) => parseInt(h, 16)))
+    five.turn ^= 1
     for (let k = 0; k < 2; k++) {
+        if (five.running && k === five.turn) continue // each in every other frame
         const map = view(nrm.net_map(k), GRID * GRID)
         const image = new ImageData(GRID, GRID)
         map.forEach((p, i) => {
@@ -584,7 +586,7 @@ function run(on) {
     five.running = on
     $('run').textContent = on ? 'Pause' : 'Train'
     $('run').setAttribute('aria-pressed', on)
-    if (on) redraw(train5)
+    redraw(on ? train5 : draw5)
 }
 $('run').addEventListener('click', () => run(!five.running))
 $('reset5').addEventListener('click', reset5)

@@ -260,6 +260,8 @@ int plot_legend_box(const plot_panel *p, double box[4]);
 #include <stdlib.h>
 #include <string.h>
 #include <stb_image_write.h>
+/* not among its declarations */
+unsigned char *stbi_zlib_compress(unsigned char *data, int data_len, int *out_len, int quality);
 #include "files.h"
 #include "stroke_font.h"
 
@@ -4054,50 +4056,155 @@ const unsigned char *plot_pixels(plot_figure *f, int *width, int *height)
     return f->cv.rgb;
 }
 
-typedef struct ploti_png { /* the file as it comes from the encoder */
-    unsigned char *data;
-    size_t n, cap;
-    int failed;
-} ploti_png;
+/* A PNG with a palette: a third of the size. Colours are told apart by six bits a channel. The most
+   frequent ones enter the palette, unless one nearly alike is in it, and the others take the
+   nearest; so flat colours stay, and the shades at the edges of lines share some. */
+enum { PLOTI_PALETTE = 256, PLOTI_COLOURS = 1 << 18, PLOTI_ALIKE = 6 };
 
-static void ploti_png_take(void *ctx, void *data, int size)
+static size_t ploti_key(const unsigned char *rgb)
 {
-    ploti_png *png = (ploti_png *)ctx;
-    size_t add = size > 0 ? (size_t)size : 0;
-    if (png->failed) return;
-    if (add > png->cap - png->n) {
-        size_t cap = png->n + add + 65536;
-        unsigned char *grown = cap > png->n ? (unsigned char *)realloc(png->data, cap) : NULL;
-        if (!grown) {
-            png->failed = 1;
-            return;
+    return ((size_t)rgb[0] >> 2) << 12 | ((size_t)rgb[1] >> 2) << 6 | (size_t)rgb[2] >> 2;
+}
+
+typedef struct ploti_colour {
+    size_t key, pixels;
+} ploti_colour;
+
+static int ploti_by_pixels(const void *a, const void *b)
+{
+    const ploti_colour *p = (const ploti_colour *)a, *q = (const ploti_colour *)b;
+    if (p->pixels != q->pixels) return p->pixels < q->pixels ? 1 : -1;
+    return p->key < q->key ? -1 : p->key > q->key;
+}
+
+static int ploti_distance(size_t a, size_t b) /* squared distance of two keys */
+{
+    const int r = (int)(a >> 12) - (int)(b >> 12), g = (int)(a >> 6 & 63) - (int)(b >> 6 & 63);
+    const int l = (int)(a & 63) - (int)(b & 63);
+    return r * r + g * g + l * l;
+}
+
+/* Sorts `colour` (found of them, as keys and pixels) and fills the palette and, for each key, its
+   entry; returns the number of entries. */
+static int ploti_choose(unsigned char *palette, unsigned char *entry, ploti_colour *colour,
+                        size_t found)
+{
+    size_t chosen[PLOTI_PALETTE], i;
+    int n = 0, k, c;
+    qsort(colour, found, sizeof *colour, ploti_by_pixels);
+    for (i = 0; i < found; i++) {
+        int best = -1, gap = 0;
+        for (k = 0; k < n; k++) {
+            const int other = ploti_distance(colour[i].key, chosen[k]);
+            if (best < 0 || other < gap) best = k, gap = other;
         }
-        png->data = grown;
-        png->cap = cap;
+        if (best < 0 || (gap > PLOTI_ALIKE && n < PLOTI_PALETTE)) {
+            best = n;
+            chosen[n++] = colour[i].key;
+            for (c = 0; c < 3; c++)
+                palette[3 * best + c] =
+                    (unsigned char)((colour[i].key >> (12 - 6 * c) & 63) * 255 / 63);
+        }
+        entry[colour[i].key] = (unsigned char)best;
     }
-    memcpy(png->data + png->n, data, add);
-    png->n += add;
+    return n;
+}
+
+/* A byte for each pixel, after a byte 0 for each row (it is not filtered), for free(), and the
+   palette, of *entries; NULL if there is no memory. */
+static unsigned char *ploti_indexed(unsigned char *palette, int *entries, const plot_figure *f)
+{
+    const size_t w = (size_t)f->cv.w, h = (size_t)f->cv.h;
+    const unsigned char *rgb = f->cv.rgb;
+    size_t *pixels = (size_t *)calloc(PLOTI_COLOURS, sizeof *pixels), found = 0, i, x;
+    ploti_colour *colour = (ploti_colour *)malloc(PLOTI_COLOURS * sizeof *colour);
+    unsigned char *entry = (unsigned char *)malloc(PLOTI_COLOURS);
+    unsigned char *index = (unsigned char *)malloc((w + 1) * h), *at = index;
+    if (pixels && colour && entry && index) {
+        for (i = 0; i < w * h; i++) pixels[ploti_key(rgb + 3 * i)]++;
+        for (i = 0; i < PLOTI_COLOURS; i++) {
+            if (pixels[i] == 0) continue;
+            colour[found].key = i;
+            colour[found++].pixels = pixels[i];
+        }
+        *entries = ploti_choose(palette, entry, colour, found);
+        for (i = 0; i < h; i++) {
+            *at++ = 0;
+            for (x = 0; x < w; x++, rgb += 3) *at++ = entry[ploti_key(rgb)];
+        }
+    } else {
+        free(index);
+        index = NULL;
+    }
+    free(pixels);
+    free(colour);
+    free(entry);
+    return index;
+}
+
+static unsigned char *ploti_word(unsigned char *to, uint32_t v)
+{
+    int k;
+    for (k = 0; k < 4; k++) to[k] = (unsigned char)(v >> (24 - 8 * k) & 0xff);
+    return to + 4;
+}
+
+/* A chunk: length, name, data, and the CRC-32 of name and data. */
+static unsigned char *ploti_chunk(unsigned char *to, const char *name, const void *data, size_t n)
+{
+    uint32_t crc = 0xffffffffu;
+    size_t i;
+    int k;
+    to = ploti_word(to, (uint32_t)n);
+    memcpy(to, name, 4);
+    if (n > 0) memcpy(to + 4, data, n);
+    for (i = 0; i < n + 4; i++)
+        for (crc ^= to[i], k = 0; k < 8; k++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+    return ploti_word(to + 4 + n, crc ^ 0xffffffffu);
+}
+
+/* The file, for free(); NULL if there is no memory for it. */
+static unsigned char *ploti_png(const plot_figure *f, size_t *size)
+{
+    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    const int pixels = (f->cv.w + 1) * f->cv.h;
+    unsigned char palette[3 * PLOTI_PALETTE], head[13] = {0}, *png = NULL, *at, *packed = NULL;
+    int entries = 0, n = 0;
+    unsigned char *index = ploti_indexed(palette, &entries, f);
+    if (index) packed = stbi_zlib_compress(index, pixels, &n, 64);
+    if (packed) png = (unsigned char *)malloc((size_t)n + sizeof palette + 100);
+    if (png) {
+        memcpy(png, signature, sizeof signature);
+        (void)ploti_word(ploti_word(head, (uint32_t)f->cv.w), (uint32_t)f->cv.h);
+        head[8] = 8; /* bits of an index */
+        head[9] = 3; /* into a palette */
+        at = ploti_chunk(png + sizeof signature, "IHDR", head, sizeof head);
+        at = ploti_chunk(at, "PLTE", palette, 3 * (size_t)entries);
+        at = ploti_chunk(at, "IDAT", packed, (size_t)n);
+        *size = (size_t)(ploti_chunk(at, "IEND", NULL, 0) - png);
+    }
+    free(packed);
+    free(index);
+    return png;
 }
 
 int plot_save(plot_figure *f, const char *path)
 {
-    ploti_png png;
+    unsigned char *png;
+    size_t size = 0;
     char why[FILES_ERR_MAX];
     if (!f || ploti_render(f) != 0) return -1;
     if (!path || !path[0]) {
         ploti_fail(f, "plot: no file name", NULL);
         return -1;
     }
-    memset(&png, 0, sizeof png);
     why[0] = 0;
-    if (!stbi_write_png_to_func(ploti_png_take, &png, f->cv.w, f->cv.h, 3, f->cv.rgb,
-                                f->cv.w * 3) ||
-        png.failed) {
+    png = ploti_png(f, &size);
+    if (!png)
         ploti_fail(f, "plot: out of memory while encoding ", path);
-    } else if (files_write(path, png.data, png.n, why) != 0) {
+    else if (files_write(path, png, size, why) != 0)
         ploti_fail(f, "plot: ", why);
-    }
-    free(png.data);
+    free(png);
     return f->failed ? -1 : 0;
 }
 

@@ -794,6 +794,34 @@ static int files_in(const char *dir)
     return n - 2;
 }
 
+static uint32_t word_at(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* A PNG of indices into a palette: its chunks fill the file, in order, each with its CRC-32. */
+static void check_chunks(const unsigned char *data, size_t n)
+{
+    static const char *const names[] = {"IHDR", "PLTE", "IDAT", "IEND"};
+    size_t at = 8, k;
+    for (k = 0; k < 4 && at + 12 <= n; k++) {
+        const size_t length = word_at(data + at);
+        uint32_t crc = 0xffffffffu;
+        size_t i;
+        int bit;
+        CHECK(memcmp(data + at + 4, names[k], 4) == 0 && length <= n - at - 12);
+        if (length > n - at - 12) return;
+        for (i = 0; i < length + 4; i++)
+            for (crc ^= data[at + 4 + i], bit = 0; bit < 8; bit++)
+                crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+        CHECK((crc ^ 0xffffffffu) == word_at(data + at + 8 + length));
+        if (k == 0) CHECK(length == 13 && data[at + 16] == 8 && data[at + 17] == 3);
+        if (k == 1) CHECK(length > 0 && length <= 768 && length % 3 == 0);
+        at += 12 + length;
+    }
+    CHECK(k == 4 && at == n);
+}
+
 static void test_saving(void)
 {
     char dir[] = "/tmp/test_plot_XXXXXX", path[64], err[FILES_ERR_MAX];
@@ -807,6 +835,7 @@ static void test_saving(void)
     CHECK_STR(plot_error(f), "");
     CHECK_INT(files_read(path, 1 << 24, &data, &n, err), 0);
     CHECK(n > 100 && data && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0);
+    check_chunks(data, n);
     CHECK_INT(files_in(dir), 1);
     free(data);
     (void)unlink(path);

@@ -68,6 +68,7 @@ const level = (html) =>
         .replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀᵗ]+/g, (m) => `<sup>${plain(m)}</sup>`)
         .replace(/[₀₁₂₃₄₅₆₇₈₉]+/g, (m) => `<sub>${plain(m)}</sub>`)
         .replace(/[ᵢⱼₖₙₛₘₜ₊]+/g, (m) => `<sub><i>${plain(m)}</i></sub>`)
+        .replace(/\d(?:\.\d+)?e-\d+/g, '<span class="m">$&</span>') // no break at the sign
 
 // `book` knows where things are, see weave.mjs.
 export function weaver(book) {

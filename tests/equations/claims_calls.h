@@ -65,8 +65,8 @@ static value call_made_accs(const nrm_acc *a, size_t n)
 #define NUMBER(i) ((double)in[i].a[0].v)
 #define LIKE(i) in[i].r, in[i].c
 
-/* Every worker on its examples: y; dx, and dx from the own sums alone; the sums of dy and of dy·x̂ of
-   each worker, a row each; dgamma and dbeta; count, mean and m2 of all, a row each; rstd. */
+/* Every worker on its examples: y; dx, and dx from the own sums alone; the sums of dy and of dy·x̂
+   of each worker, a row each; dgamma and dbeta; count, mean and m2 of all, a row each; rstd. */
 static int call_workers(const value *in, int count, value *out)
 {
     enum { MOST = 4, CHANNELS = 80 };

@@ -1031,6 +1031,7 @@ static void test_table_of_the_page(void)
         for (library = 0; library < LIBRARIES; library++) {
             snprintf(start, sizeof start, "| %s |", conventions[library].library);
             if (strncmp(line, start, strlen(start)) != 0) continue;
+            if (strstr(line, "| here |") != NULL) continue; /* of the table of files */
             row_of_the_page(end, sizeof end, &conventions[library]);
             if (!CHECK(strstr(line, end) != NULL)) printf("    %s    %s", line, end);
             found++;

@@ -87,6 +87,8 @@ check_compiler() { # compiler, all or header
     [ "$2" = header ] && return
     for source in examples/*.c examples/uses/*.c tests/*/*.c; do
         [ -f "$source" ] || continue
+        # the code of the pages, which plain_code.sh takes out of them and compiles
+        [ "$source" = tests/pages/plain_code.c ] && continue
         if [ "$source" = tests/bench/peer_onednn.c ] && ! has "$compiler" oneapi/dnnl/dnnl.h; then
             echo "strict: missing: oneDNN, $source is not checked"
             continue

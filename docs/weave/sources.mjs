@@ -196,3 +196,29 @@ headerLines.forEach((line, k) => {
     const page = m && pageOfLine(k + 1)
     if (page && !names.has(m[1])) names.set(m[1], k + 1)
 })
+
+// ---- theorems ----------------------------------------------------------------------------------
+
+// tag -> [{ name, text }]: what Coq has proved, with the variables and hypotheses of its sections.
+export const theorems = new Map()
+for (const file of list('tests/proofs', /\.v$/)) {
+    const given = [] // one list for each section that is open
+    let open = null // lines of a sentence that has begun
+    for (const line of read(`tests/proofs/${file}`).split('\n')) {
+        if (/^Section /.test(line)) given.push([])
+        if (/^End /.test(line)) given.pop()
+        if (/^(Variables?|Hypothesis|Theorem) /.test(line)) open = []
+        open?.push(line)
+        if (!open || !/\.$/.test(line)) continue
+        const text = open.join('\n')
+        open = null
+        const m = /^Theorem (([A-Z]+)_(\d+[a-z]?)\w*)/.exec(text)
+        const tag = m && `${m[2]}.${m[3]}`
+        if (!m) given.at(-1)?.push(text)
+        else if (!tags.has(tag)) problem(`tests/proofs/${file}`, `${tag} is not defined`)
+        else {
+            const said = [...given.flat(), text].join('\n')
+            theorems.set(tag, [...(theorems.get(tag) ?? []), { name: m[1], text: said }])
+        }
+    }
+}

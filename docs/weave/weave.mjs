@@ -38,6 +38,7 @@ import {
     problems,
     read,
     tags,
+    theorems,
 } from './sources.mjs'
 import { root } from './tex.mjs'
 
@@ -193,12 +194,25 @@ function margin(t, env) {
     return rows.length ? `<div class="note">${rows.join(' ')}</div>` : ''
 }
 
+// Below an equation, to be opened: its theorems, as Coq has them.
+function proved(t, env) {
+    const all = t.header ? (theorems.get(t.tag) ?? []) : []
+    if (!all.length) return ''
+    const how = href(env.page, pages.get('how_we_know'), 'reading-a-theorem')
+    return (
+        `<details class="theorem"><summary>theorem ${all.map((a) => a.name).join(', ')}</summary>` +
+        all.map((a) => `<pre>${escape(a.text)}</pre>`).join('') +
+        `<a href="${how}">how to read it</a></details>`
+    )
+}
+
 function equation(t, tex, env) {
     const to = t.header ? pages.get('equations') : env.page
     const name = `<a class="tag" href="${href(env.page, to, t.tag)}">${t.tag}</a>`
     const formula = `<div class="formula">${tryTypeset(tex, true, env, t.tag)}</div>`
     const kind = t.computed ? 'eq computed' : 'eq' // a tag in square brackets has its line of C
-    return `<div class="${kind}" id="${t.tag}">${formula}${name}${margin(t, env)}</div>\n`
+    const beside = margin(t, env) + proved(t, env)
+    return `<div class="${kind}" id="${t.tag}">${formula}${name}${beside}</div>\n`
 }
 
 // The section of the header that a line belongs to.

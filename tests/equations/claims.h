@@ -49,7 +49,7 @@ typedef struct node { /* of an expression: its kind, a name or a number, and wha
     char kind;        /* # number, $ name, ( call, [ index, , list, else an operator */
     char name[24];
     wide number;
-    struct node *kid[12];
+    struct node *kid[12], *made_before;
     int kids, decimals;
 } node;
 
@@ -280,9 +280,14 @@ static num apply(const char *f, num x)
 
 static node *parse_expression(int level);
 
+static node *claims_nodes; /* all of a file, one after the other */
+
 static node *claims_node(char kind, node *a, node *b)
 {
     node *n = (node *)calloc(1, sizeof *n);
+    if (n == NULL) claims_fail("no memory");
+    n->made_before = claims_nodes;
+    claims_nodes = n;
     n->kind = kind;
     if (a != NULL) n->kid[n->kids++] = a;
     if (b != NULL) n->kid[n->kids++] = b;
@@ -326,8 +331,8 @@ static void parse_list(node *n, const char *end)
     do {
         if (n->kids == 12) { /* longer lists are lists of lists */
             node *first = claims_node(',', NULL, NULL);
-            *first = *n;
-            first->kind = ',';
+            memcpy(first->kid, n->kid, sizeof n->kid);
+            first->kids = n->kids;
             n->kids = 0;
             n->kid[n->kids++] = first;
         }
@@ -807,13 +812,23 @@ static wide claim_gap(value a, value b, const value *scale)
     return worst;
 }
 
+/* The table keeps a tag, so it needs a place. */
+static const char *claims_tag(const char *tag)
+{
+    static char tags[ROWS_OF_TABLE][sizeof claims_line[0].name[0]];
+    static size_t count;
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (strcmp(tags[i], tag) == 0) return tags[i];
+    if (count == ROWS_OF_TABLE) claims_fail("too many tags");
+    return strcpy(tags[count++], tag);
+}
+
 static void run_claim(const line *l)
 {
-    char *tag = (char *)malloc(sizeof l->name[0]); /* the table keeps it */
     value scale, left, right;
     wide worst = 0;
     int i;
-    strcpy(tag, l->name[0]);
     left = evaluate(l->side[0]);
     if (l->shows)
         worst = claim_shows(left, l->side[1]);
@@ -825,9 +840,9 @@ static void run_claim(const line *l)
         right = evaluate(l->side[i]);
         worst = worse(worst, claim_gap(left, right, l->scale != NULL ? &scale : NULL));
     }
-    derivation_record(tag, worst, claim_kind(l));
+    derivation_record(claims_tag(l->name[0]), worst, claim_kind(l));
     if (getenv("CLAIMS") != NULL && !(worst <= claim_kind(l).most))
-        fprintf(stderr, "%s:%d: %s: %Lg\n", claims_file, l->number, tag, worst);
+        fprintf(stderr, "%s:%d: %s: %Lg\n", claims_file, l->number, l->name[0], worst);
 }
 
 static void run_lines(int from, int to);
@@ -1017,5 +1032,11 @@ static void claims_run(const char *name, uint64_t seed)
     if (depth != 0) claims_fail("a block without an end");
     fclose(f);
     run_lines(0, claims_lines);
+    while (claims_nodes != NULL) {
+        node *made_before = claims_nodes->made_before;
+        free(claims_nodes);
+        claims_nodes = made_before;
+    }
+    while (claims_names > 0) free(claims_name[--claims_names].now.a);
 }
 #endif

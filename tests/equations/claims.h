@@ -64,19 +64,19 @@ typedef struct variable {
 
 enum line_kind { L_LET, L_DEFINE, L_FOR, L_IF, L_END, L_CLAIM };
 
-typedef struct line {
+typedef struct claims_row {
     enum line_kind kind;
     int number, count, to; /* to: the line of the end */
     char name[10][24];     /* assigned to, or loop variables; of a claim its tag, kind */
     node *side[8], *scale;
     int shows;
-} line;
+} claims_row;
 
 enum { CLAIMS_LINES = 2000, CLAIMS_NAMES = 400, CLAIMS_ARENA = 1 << 21 };
 
 static const char *claims_file, *claims_at; /* the page, and where its parser stands */
 static int claims_number;
-static line claims_line[CLAIMS_LINES];
+static claims_row claims_line[CLAIMS_LINES];
 static int claims_lines;
 static variable claims_name[CLAIMS_NAMES];
 static int claims_names;
@@ -760,7 +760,7 @@ static int has_derivative(const node *n, int depth)
     return 0;
 }
 
-static witness claim_kind(const line *l)
+static witness claim_kind(const claims_row *l)
 {
     const char *f = l->name[1];
     int i;
@@ -824,7 +824,7 @@ static const char *claims_tag(const char *tag)
     return strcpy(tags[count++], tag);
 }
 
-static void run_claim(const line *l)
+static void run_claim(const claims_row *l)
 {
     value scale, left, right;
     wide worst = 0;
@@ -841,13 +841,13 @@ static void run_claim(const line *l)
         worst = worse(worst, claim_gap(left, right, l->scale != NULL ? &scale : NULL));
     }
     derivation_record(claims_tag(l->name[0]), worst, claim_kind(l));
-    if (getenv("CLAIMS") != NULL && !(worst <= claim_kind(l).most))
+    if (getenv("CLAIMS") != NULL && !(worst <= (wide)claim_kind(l).most))
         fprintf(stderr, "%s:%d: %s: %Lg\n", claims_file, l->number, l->name[0], worst);
 }
 
 static void run_lines(int from, int to);
 
-static void run_for(const line *l, int from, int to, int k)
+static void run_for(const claims_row *l, int from, int to, int k)
 {
     const size_t top = claims_top;
     value all;
@@ -870,7 +870,7 @@ static void run_for(const line *l, int from, int to, int k)
     claims_top = top;
 }
 
-static void run_let(const line *l)
+static void run_let(const claims_row *l)
 {
     value out[10], in[12];
     const node *call = l->side[0];
@@ -888,7 +888,7 @@ static void run_lines(int from, int to)
 {
     int k;
     for (k = from; k < to; k++) {
-        const line *l = &claims_line[k];
+        const claims_row *l = &claims_line[k];
         const size_t top = claims_top;
         variable *x;
         claims_number = l->number;
@@ -920,7 +920,7 @@ static void run_lines(int from, int to)
     }
 }
 
-static void parse_claim(line *l)
+static void parse_claim(claims_row *l)
 {
     size_t n = strcspn(claims_at, " :");
     l->kind = L_CLAIM;
@@ -941,7 +941,7 @@ static void parse_claim(line *l)
     }
 }
 
-static void parse_line(line *l)
+static void parse_line(claims_row *l)
 {
     const char *from = claims_at;
     l->number = claims_number;
@@ -1020,7 +1020,7 @@ static void claims_run(const char *name, uint64_t seed)
         claims_at = text + strspn(text, " ");
         claims_number = number;
         if (*claims_at != 0) {
-            line *l = &claims_line[claims_lines];
+            claims_row *l = &claims_line[claims_lines];
             if (claims_lines == CLAIMS_LINES) claims_fail("too many lines");
             parse_line(l);
             if (l->kind == L_FOR || l->kind == L_IF) open[depth++] = claims_lines;

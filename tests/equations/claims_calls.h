@@ -69,9 +69,9 @@ static value call_made_accs(const nrm_acc *a, size_t n)
    of each worker, a row each; dgamma and dbeta; count, mean and m2 of all, a row each; rstd. */
 static int call_workers(const value *in, int count, value *out)
 {
-    enum { MOST = 4, CHANNELS = 80 };
-    static nrm_stats stats[CHANNELS], all[CHANNELS];
-    static nrm_sums sums[MOST][CHANNELS], total[CHANNELS];
+    enum { MOST = 4, CALL_CHANNELS = 80 };
+    static nrm_stats stats[CALL_CHANNELS], all[CALL_CHANNELS];
+    static nrm_sums sums[MOST][CALL_CHANNELS], total[CALL_CHANNELS];
     const size_t workers = count_of(in[5]), C = SIZE(6), S = SIZE(7);
     const nrm_real *x = call_in(in, 0), *dy = call_in(in, 1), *gamma = call_in(in, 2);
     const nrm_real *beta = call_in(in, 3), eps = (nrm_real)NUMBER(4);
@@ -132,7 +132,7 @@ static int call_workers(const value *in, int count, value *out)
         out[7].a[2 * C + c].v = (wide)all[c].m2;
     }
     out[8] = call_made_accs(rstd, C);
-    if (rc != NRM_OK) out[0].a[0].v = out[1].a[0].v = HUGE_VAL;
+    if (rc != NRM_OK) out[0].a[0].v = out[1].a[0].v = (wide)HUGE_VAL;
     return 9;
 }
 
@@ -153,7 +153,7 @@ static void call_rnn_scaled(nrm_real c, value *out)
     rc |= rnn_backward(&other);
     out[0] = call_made(one.dWh, 4, 4);
     out[1] = call_made(other.dWh, 4, 4);
-    if (rc != NRM_OK) out[0].a[0].v = HUGE_VAL;
+    if (rc != NRM_OK) out[0].a[0].v = (wide)HUGE_VAL;
 }
 
 static void call_drawn_curve(value *out)
@@ -551,7 +551,8 @@ static int claims_call(const char *f, const value *in, int count, value *out)
             rc |= nrm_stats_update(&part, call_in(in, 0) + at, NULL, SIZE(i), 1, 1);
             rc |= nrm_stats_merge(&all, &part, 1);
         }
-        out[0] = claims_number_value(rc == NRM_OK ? (wide)all.m2 / (wide)all.count : HUGE_VAL);
+        out[0] =
+            claims_number_value(rc == NRM_OK ? (wide)all.m2 / (wide)all.count : (wide)HUGE_VAL);
         return 1;
     } else if (IS("updated")) { /* x: rows that one nrm_stats takes, one after another */
         nrm_stats all;
@@ -559,7 +560,8 @@ static int claims_call(const char *f, const value *in, int count, value *out)
         memset(&all, 0, sizeof all);
         for (i = 0, rc = NRM_OK; i < in[0].r; i++)
             rc |= nrm_stats_update(&all, call_in(in, 0) + i * in[0].c, NULL, in[0].c, 1, 1);
-        out[0] = claims_number_value(rc == NRM_OK ? (wide)all.m2 / (wide)all.count : HUGE_VAL);
+        out[0] =
+            claims_number_value(rc == NRM_OK ? (wide)all.m2 / (wide)all.count : (wide)HUGE_VAL);
         return 1;
     } else if (IS("linear")) { /* x, W, b */
         rc = nrm_linear_forward(y, call_in(in, 0), call_in(in, 1), call_in(in, 2), in[0].r, in[0].c,
@@ -621,7 +623,7 @@ static int claims_call(const char *f, const value *in, int count, value *out)
             rc |= nrm_batchnorm_backward(y, dgamma, NULL, call_in(in, 1), call_in(in, 0),
                                          call_acc_in(in, 2, 0), call_acc_in(in, 3, 1),
                                          call_in(in, 4), NRM_TRAIN, in[0].c, 1, 1);
-        out[0] = claims_number_value(rc == NRM_OK ? (wide)dgamma[0] : HUGE_VAL);
+        out[0] = claims_number_value(rc == NRM_OK ? (wide)dgamma[0] : (wide)HUGE_VAL);
         return 1;
     } else if (IS("linear_backward")) { /* x, W, dy: dx, dW, db */
         rc = nrm_linear_backward(y, dgamma, dbeta, call_in(in, 2), call_in(in, 0), call_in(in, 1),
@@ -723,7 +725,7 @@ static int claims_call(const char *f, const value *in, int count, value *out)
     }
     if (found == 0) return 0;
     out[0] = call_made(y, LIKE(0));
-    if (rc != NRM_OK) out[0].a[0].v = HUGE_VAL;
+    if (rc != NRM_OK) out[0].a[0].v = (wide)HUGE_VAL;
     return found;
 }
 #endif

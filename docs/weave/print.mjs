@@ -1,7 +1,8 @@
 // The book as one PDF with numbered pages and a table of contents, printed by Chromium:
 //     node docs/weave/print.mjs FOLDER FILE.pdf        FOLDER holds print.html
 //
-// Printed twice: the first time says on which page each heading is, the second has the numbers.
+// Printed twice: the first time, with all of it invisible, which is quick, says on which page each
+// heading is; the second has the numbers.
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -49,8 +50,15 @@ function pagesOf(pdf) {
     return { found, count: order.size }
 }
 
+await browser.evaluate(`(() => {
+    const style = document.createElement('style')
+    style.id = 'invisible'
+    style.textContent = 'main * { visibility: hidden !important }'
+    document.head.append(style)
+})()`)
 const first = pagesOf(await print())
 const missing = await browser.evaluate(`(() => {
+    document.getElementById('invisible').remove()
     const found = ${JSON.stringify(first.found)}
     return [...document.querySelectorAll('.toc .page')].map((e) => {
         const id = decodeURIComponent(e.getAttribute('href').slice(1))

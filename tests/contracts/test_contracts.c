@@ -838,6 +838,20 @@ static void test_mlp_spec(void)
     REFUSED_SPEC(spec.eps, -1, NRM_EEPS);
     REFUSED_SPEC(spec.eps, inf, NRM_EEPS);
     REFUSED_SPEC(spec.noise.scale_max, nan, NRM_ENOISE);
+    REFUSED_SPEC(spec.gamma_init, -1, NRM_EKIND);
+    REFUSED_SPEC(spec.optimizer, -1, NRM_EKIND);
+    REFUSED_SPEC(spec.init_std, -1, NRM_EKIND);
+    REFUSED_SPEC(spec.init_std, inf, NRM_EKIND);
+    REFUSED_SPEC(spec.heavy_ball, -1, NRM_ERATE);
+    REFUSED_SPEC(spec.beta1, -1, NRM_ERATE);
+    REFUSED_SPEC(spec.beta1, nan, NRM_ERATE);
+    REFUSED_SPEC(spec.beta2, 1, NRM_ERATE);
+    REFUSED_SPEC(spec.r_max, (nrm_real)0.5, NRM_ERATE);
+    REFUSED_SPEC(spec.r_max, nan, NRM_ERATE);
+    REFUSED_SPEC(spec.d_max, -1, NRM_ERATE);
+    REFUSED_SPEC(spec.d_max, nan, NRM_ERATE);
+    REFUSED_SPEC(layer[0].norm = NRM_GROUP_NORM; layer[0].groups, layer[0].width, NRM_ESIZE);
+    REFUSED_SPEC(layer[0].norm = NRM_GROUP_NORM; layer[0].groups, 2 * layer[0].width, NRM_ESIZE);
     refused_spec(NULL, NRM_ENULL);
 }
 
@@ -895,6 +909,27 @@ static void test_mlp_overflow(void)
     CHECK_INT(wrong, 0);
 }
 
+/* Weights of 2^58 numbers each: every layer fits, and so many of them do not. */
+static void test_mlp_many_large_layers(void)
+{
+    enum { LAYERS = 24 };
+    nrm_mlp_layer layer[LAYERS];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    size_t l, fits = 0;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < LAYERS; l++) layer[l].width = (size_t)1 << (sizeof(size_t) * CHAR_BIT / 2 - 4);
+    spec.layer = layer;
+    spec.max_batch = 1;
+    spec.inputs = layer[0].width;
+    for (spec.layers = 1; spec.layers < LAYERS; spec.layers++) {
+        const size_t bytes = nrm_mlp_bytes(&spec);
+        CHECK(bytes == 0 || bytes / layer[0].width / layer[0].width >= spec.layers);
+        CHECK(bytes > 0 || spec.layers > 1);
+        fits += bytes > 0;
+    }
+    CHECK(fits > 1 && fits < 9); /* of parameters and gradients, in float or double */
+}
+
 /* A refused call leaves the whole block alone. */
 #define REFUSED_NET(call, expected)                                                                \
     do {                                                                                           \
@@ -929,6 +964,7 @@ static void test_mlp_arguments(void)
     REFUSED_NET(nrm_mlp_gradient(net, &loss, xs, NULL, 2, NRM_TRAIN), NRM_ENULL);
     REFUSED_NET(nrm_mlp_gradient(net, &loss, xs, bad_labels, BATCH, NRM_TRAIN), NRM_ELABEL);
     REFUSED_NET(nrm_mlp_gradient(net, &loss, xs, some_labels, 1, NRM_TRAIN), NRM_EBATCH);
+    REFUSED_NET(nrm_mlp_gradient(NULL, &loss, xs, some_labels, 2, NRM_TRAIN), NRM_ENULL);
     REFUSED_NET(nrm_mlp_train_step(NULL, &loss, xs, some_labels, 2), NRM_ENULL);
     REFUSED_NET(nrm_mlp_train_step(net, &loss, NULL, some_labels, 2), NRM_ENULL);
     REFUSED_NET(nrm_mlp_train_step(net, &loss, xs, NULL, 2), NRM_ENULL);
@@ -1030,6 +1066,8 @@ static void test_gradcheck_arguments(void)
     nrm_real v[2], kept[2], grad[2];
     nrm_gradcheck_report report[2], untouched_report[2];
     nrm_gradcheck_group group[2];
+    const nrm_acc bad[4] = {-1, (nrm_acc)NAN, (nrm_acc)INFINITY, -(nrm_acc)INFINITY};
+    size_t k;
     v[0] = (nrm_real)0.7, v[1] = (nrm_real)-1.3;
     grad[0] = 2 * v[0], grad[1] = 2 * v[1];
     memset(group, 0, sizeof group);
@@ -1049,6 +1087,12 @@ static void test_gradcheck_arguments(void)
     group[0].grad = NULL;
     CHECK_INT(nrm_gradcheck(report, group, 1, sum_of_squares, v, NULL), NRM_ENULL);
     group[0].grad = grad;
+    for (k = 0; k < 8; k++) {
+        nrm_gradcheck_options options;
+        memset(&options, 0, sizeof options);
+        *(k < 4 ? &options.tolerance : &options.step) = bad[k % 4];
+        CHECK_INT(nrm_gradcheck(report, group, 1, sum_of_squares, v, &options), NRM_ERATE);
+    }
     CHECK(memcmp(report, untouched_report, sizeof report) == 0);
     CHECK_INT(nrm_gradcheck(report, group, 2, sum_of_squares, v, NULL), NRM_OK); /* one is empty */
     CHECK(report[0].checked == 2 && report[1].checked == 0 && report[1].status == NRM_OK);
@@ -1076,6 +1120,14 @@ static void test_rng_arguments(void)
     CHECK_INT(nrm_rng_shuffle(&rng, index, 1), NRM_OK);
     CHECK(rng.state == kept.state && index[0] == 0);
     CHECK_INT(nrm_rng_below(&rng, 1), 0);
+    /* the two states in a row whose points are the middle of the disc: drawn again */
+    rng.state = ((uint64_t)1 << 58) + ((uint64_t)1 << 40);
+    rng.increment = rng.state + 1 - rng.state * 6364136223846793005u;
+    rng.has_spare = 0;
+    kept = rng;
+    CHECK_INT(nrm_rng_u32(&kept), 0x80000000u);
+    CHECK_INT(nrm_rng_u32(&kept), 0x80000000u);
+    CHECK(isfinite((double)nrm_rng_normal(&rng)) && rng.state != kept.state);
 }
 
 #define CODE_OF(name, value, message) name,
@@ -1710,6 +1762,7 @@ int main(void)
     RUN(test_mlp_spec);
     RUN(test_mlp_block);
     RUN(test_mlp_overflow);
+    RUN(test_mlp_many_large_layers);
     RUN(test_mlp_arguments);
     RUN(test_mlp_empty_batches);
     RUN(test_mlp_gradient_only_looks);

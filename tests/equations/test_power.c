@@ -276,6 +276,46 @@ static void test_gradients_that_are_none(void)
     }
 }
 
+static nrm_real point[3];
+static nrm_acc line(void *context)
+{
+    return *(const nrm_acc *)context + 2 * (nrm_acc)point[0] - (nrm_acc)point[1] +
+           3 * (nrm_acc)point[2];
+}
+static uint64_t side(void *context)
+{
+    (void)context;
+    return point[1] > 0;
+}
+
+/* Parameters that are all 0, a loss that is none, and a change of branches that the loss does not
+   show: only the caller can tell, and only the entry that changes them is left out. */
+static void test_branches_and_zeros(void)
+{
+    const nrm_real grad[3] = {2, -1, 3};
+    nrm_gradcheck_report r;
+    nrm_gradcheck_group group;
+    nrm_gradcheck_options options;
+    nrm_acc start = 1;
+    memset(&group, 0, sizeof group);
+    memset(&options, 0, sizeof options);
+    group.theta = point;
+    group.grad = grad;
+    group.n = 3;
+    memset(point, 0, sizeof point);
+    CHECK_INT(nrm_gradcheck(&r, &group, 1, line, &start, &options), NRM_OK);
+    CHECK(r.checked == 3 && r.kinks == 0);
+    options.branches = side;
+    CHECK_INT(nrm_gradcheck(&r, &group, 1, line, &start, &options), NRM_OK);
+    CHECK(r.checked == 3 && r.kinks == 1);
+    point[1] = 1; /* far from the other branch */
+    CHECK_INT(nrm_gradcheck(&r, &group, 1, line, &start, &options), NRM_OK);
+    CHECK(r.checked == 3 && r.kinks == 0);
+    start = (nrm_acc)NAN;
+    CHECK_INT(nrm_gradcheck(&r, &group, 1, line, &start, &options), NRM_EUNSETTLED);
+    CHECK(r.unsettled == 3 && r.wrong == 0);
+}
+
 /* All entries can be drawn, one from each stretch, and which ones depends on the seed alone. */
 static void test_drawn(void)
 {
@@ -340,6 +380,7 @@ int main(void)
     RUN(test_kinks);
     RUN(test_unsettled);
     RUN(test_gradients_that_are_none);
+    RUN(test_branches_and_zeros);
     RUN(test_drawn);
     RUN(test_groups);
     return test_report("power");

@@ -679,6 +679,11 @@ static void test_agreed_lies(void)
         if (i == 3) put(c.at + 35, 0x00100002, 4); /* another field: the sizes are missing */
         CHECK_INT(load_bytes(&s, c, c.n, 0), i == 0 ? NPZ_OK : NPZ_EFORMAT);
     }
+    few[2] = 'P'; /* the last number is also the first byte of the directory */
+    tiny = make_npy(1, SHAPED("|u1", "(3,)"), few, 3);
+    n = tiny.n--;
+    c = make_zip("a.npy", 0, tiny, n, npzi_crc(table, 0, tiny.at, n));
+    CHECK_INT(load_bytes(&s, c, c.n, 0), NPZ_EFORMAT);
     c = b; /* bytes behind the last entry of the directory */
     memmove(c.at + D + 4, b.at + D, b.n - D);
     put(c.at + D + 4 + 12, D + 4 - E, 4);
@@ -1119,7 +1124,8 @@ int main(void)
         TEST(npy_frames), TEST(numpy),
         TEST(fuzz),
 #ifndef PLAIN_DISK
-        TEST(failing_disk), TEST(failing_disk_of_others), TEST(full_disk), TEST(killed), TEST(places)
+        TEST(failing_disk), TEST(failing_disk_of_others), TEST(full_disk), TEST(killed),
+        TEST(places)
 #endif
     };
     static const char *const made[] = {"a.npz", "a.npy", "b.npz", "case", "fifo", "to_fifo", "link",

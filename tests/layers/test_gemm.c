@@ -42,6 +42,7 @@ static void plain_gemm(enum order order, enum turn ta, enum turn tb, int m, int 
 #include "test.h"
 
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 
 enum { N_MOST = 9, IN_MOST = 33, OUT_MOST = 20 };
@@ -110,8 +111,30 @@ static void test_linear(void)
     CHECK_INT(misfits, 0);
 }
 
+/* Products of nothing; sizes beyond an int, which the library is not asked for. */
+static void test_edges(void)
+{
+    const nrmi_matrix none = nrmi_strided(NULL, 1, 1);
+    const size_t large = (size_t)INT_MAX + 1;
+    nrm_real c[4] = {1, 2, 3, 4};
+    int i;
+    nrmi_product(c, none, none, 2, 2, 0, 0);
+    for (i = 0; i < 4; i++) CHECK(c[i] == (nrm_real)(i + 1));
+    nrmi_product(c, none, none, 0, 2, 2, 1);
+    nrmi_product(c, none, none, 2, 0, 2, 1);
+    for (i = 0; i < 4; i++) CHECK(c[i] == (nrm_real)(i + 1));
+    nrmi_product(c, none, none, 2, 2, 0, 1);
+    for (i = 0; i < 4; i++) CHECK(c[i] == 0);
+    calls = 0;
+    CHECK_INT(nrmi_blas(c, none, none, large, 1, 1, 0), 0);
+    CHECK_INT(nrmi_blas(c, none, none, 1, large, 1, 0), 0);
+    CHECK_INT(nrmi_blas(c, none, none, 1, 1, large, 0), 0);
+    CHECK_INT(calls, 0);
+}
+
 int main(void)
 {
     RUN(test_linear);
+    RUN(test_edges);
     return test_report(sizeof(nrm_real) == 4 ? "gemm (float)" : "gemm (double)");
 }

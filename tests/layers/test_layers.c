@@ -1540,6 +1540,42 @@ static void test_weightnorm_values(void)
                 check_weightnorm(&rng, ins[i], outs[o], sds[d], (i + o) % 4 != 0);
 }
 
+/* So many numbers that memory is fetched ahead, in runs that no vector divides: the last values of
+   each run, which are done one by one, are those of the definition. */
+static void test_long_runs(void)
+{
+    enum { N = 2, C = 3, S = 174763 }; /* more than 2^20 numbers */
+    nrm_real *at = (nrm_real *)malloc(4 * N * C * S * sizeof *at);
+    nrm_real *in = at, *out = at + N * C * S, *d = at + 2 * N * C * S, *din = at + 3 * N * C * S;
+    nrm_acc mu[C], r[C], sum[C] = {0}, sum_xhat[C] = {0};
+    const double tolerance = in_float || acc_in_float ? 2e-4 : 1e-9;
+    size_t i, n, c;
+    if (!CHECK(at != NULL)) return;
+    for (i = 0; i < N * C * S; i++) {
+        in[i] = (nrm_real)((double)(i * 7919 % 1009) / 512 - 1);
+        d[i] = (nrm_real)((double)(i * 104729 % 997) / 512 - 1);
+    }
+    CHECK_INT(nrm_batchnorm_forward(out, mu, r, NULL, in, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S),
+              NRM_OK);
+    CHECK_INT(nrm_batchnorm_backward(din, NULL, NULL, d, in, mu, r, NULL, NRM_TRAIN, N, C, S),
+              NRM_OK);
+    for (i = 0; i < N * C * S; i++) {
+        c = i / S % C;
+        sum[c] += (nrm_acc)d[i];
+        sum_xhat[c] += (nrm_acc)d[i] * (((nrm_acc)in[i] - mu[c]) * r[c]);
+    }
+    for (n = 0; n < N; n++)
+        for (c = 0; c < C; c++)
+            for (i = (n * C + c + 1) * S - 40; i < (n * C + c + 1) * S; i++) {
+                const double xhat = ((double)in[i] - (double)mu[c]) * (double)r[c], M = N * S;
+                const double wanted = (double)r[c] * ((double)d[i] - (double)sum[c] / M -
+                                                      xhat * (double)sum_xhat[c] / M);
+                CHECK_NEAR(out[i], xhat, tolerance);
+                CHECK_NEAR(din[i], wanted, tolerance * 10);
+            }
+    free(at);
+}
+
 int main(void)
 {
     RUN(test_linear_shapes);
@@ -1583,6 +1619,7 @@ int main(void)
     RUN(test_lp_is_batchnorm);
     RUN(test_lp_kinks);
     RUN(test_weightnorm_values);
+    RUN(test_long_runs);
     return test_report(acc_in_float ? "layers (float sums)"
                        : in_float   ? "layers (float)"
                                     : "layers (double)");

@@ -562,6 +562,10 @@ static void test_null_pointers(void)
         if (norm) {
             WITHOUT(mean, forward_of);
             WITHOUT(rstd, forward_of);
+            c = usual_call(what); /* one without the other, where neither is needed */
+            c.mode = NRM_INFER;
+            c.mean = NULL;
+            REFUSED(forward_of, NRM_ENULL);
             WITHOUT(a, backward_of);
             WITHOUT(mean, backward_of);
             WITHOUT(rstd, backward_of);
@@ -622,6 +626,8 @@ static void test_settings(void)
         c = usual_call(what);
         c.rnn.N = 1;
         if (what->norm == NRM_BATCH_NORM && what->mode == NRM_TRAIN) BOTH_REFUSED(NRM_EBATCH);
+        c.rnn.eps = -1; /* which comes first */
+        if (what->norm != NRM_NO_NORM) BOTH_REFUSED(NRM_EEPS);
         c = usual_call(what);
         c.rnn.N = 0;
         BOTH_REFUSED(NRM_OK);

@@ -4,8 +4,10 @@
 #include "normlayers.h"
 #define NPZ_IMPLEMENTATION
 #include "npz.h"
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { N = 100, IN = 2, WIDTH = 32, OUT = 3, REAL = sizeof(nrm_real) == 4 ? NPZ_F32 : NPZ_F64 };
 
@@ -36,7 +38,9 @@ static int load(const char *path)
     array[n++] = npz_make("6.weight", REAL, W6, 2, OUT, WIDTH);
     array[n++] = npz_make("6.bias", REAL, b6, 1, OUT, 0);
     rc = npz_load(path, array, (size_t)n, &context);
-    if (rc != NPZ_OK) fprintf(stderr, "%s: %s: %s\n", path, context.name, npz_strerror(rc));
+    if (rc != NPZ_OK)
+        fprintf(stderr, "%s: %s%s%s\n", path, context.name, *context.name ? ": " : "",
+                rc == NPZ_EFILE ? strerror(errno) : npz_strerror(rc));
     return rc != NPZ_OK;
 }
 

@@ -121,10 +121,15 @@ part) # from below
     exit
     ;;
 one)
-    case $2 in
+    case ${2:-} in
     *.sh) parts=${2#tests/} ;;
     *.*) parts=$(row "${2%.*}" 1).${2##*.} ;;
-    *) parts=$(variants 4 | grep "^$(row "$2" 1)\.") ;;
+    *) parts=$(variants 4 | grep "^$(row "${2:-}" 1)\.") ;;
+    esac
+    case $parts in '' | .*)
+        echo "run.sh: there is no test '${2:-}'; tests/suite.txt lists them"
+        exit 2
+        ;;
     esac
     ;;
 test) parts=$(variants 4) ;;

@@ -1,6 +1,7 @@
 /* small_processor.c - a sensor's eight values through batch norm, a linear layer and RMS norm on a
    processor without a C library, without doubles in hardware, and without a heap.
-   `make cortex` builds it for Cortex-M0+, Cortex-M4 and RISC-V 32 and says what it costs. */
+   docs/packaging.md has the command for a Cortex-M4; `make cortex` builds it for Cortex-M0+, M4 and
+   RISC-V 32 and says what it costs. */
 #define NRM_PLAIN          /* no SIMD, no blocks: small */
 #define NRM_NO_LIBC        /* no math.h, no string.h: the next three stand in */
 #define NRM_ACC float      /* statistics in float: no arithmetic of doubles at all */

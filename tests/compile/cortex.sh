@@ -183,6 +183,7 @@ Cortex-M0+ $ARM_GCC 2560 -mcpu=cortex-m0plus -mthumb
 Cortex-M4 $ARM_GCC 2048 -mcpu=cortex-m4 -mthumb
 RISC-V-32 $RISCV_GCC 2816 -march=rv32imac -mabi=ilp32
 END
+[ -f "$dir/table" ] || verdict cortex || exit 1
 printf '| processor  | bytes of %-29s | code | whole | stack |\n|---|---|---|---|---|\n' ""
 cat "$dir/table"
 verdict cortex

@@ -1,7 +1,8 @@
 #!/bin/sh
 # packaging.sh - the snippets of docs/packaging.md, as they stand there, build a project that prints
 # what it should; the table at the end says which, how long it took, and with what result. What is
-# marked "not run" there is not run here. Tools: cmake, meson, ninja, pkg-config, g++, clang.
+# marked "not run" there is not run here. Tools: cmake, meson, ninja, pkg-config, g++, clang,
+# arm-none-eabi-gcc.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}" "${CXX:=c++}"
@@ -134,6 +135,12 @@ clang_cl() {
         /DNRM_MEMCPY=__builtin_memcpy /DNRM_MEMSET=__builtin_memset "/Fo$dir/normlayers.obj"
 }
 row "clang-cl, header only" "clang-cl $cl" clang_cl
+small=$(grep '^arm-none-eabi-gcc ' "$page")
+if command -v arm-none-eabi-gcc >/dev/null 2>&1; then
+    row "Cortex-M4, no C library" "$small" sh -c "$small -o '$dir/small.o'"
+else
+    echo "packaging: missing: arm-none-eabi-gcc (\`make deps-dev\` installs it), no Cortex-M4"
+fi
 printf '\n| way | command | seconds | result |\n|---|---|---|---|\n'
 cat "$dir/table"
 sed -n '/^## /h; /^\*Not run[.:]\*/{ x; s/## \(.*\)/| \1 | | | not run |/p; }' "$page"

@@ -242,7 +242,7 @@ enum nrm_status { NRM_STATUS_LIST(NRM_STATUS_ENUM) };
 NRM_DEF const char *nrm_strerror(int status); /* never NULL, even for unknown codes */
 
 /* Below, = means overwritten and += added to; "saved" is what the backward pass needs. An array
-   without a shape has that of the pass before it, or of batch norm. In norms gamma and beta may be
+   without a shape has the one of the pass before, or of batch norm. In norms gamma and beta may be
    NULL, for 1 and 0, and dx, dgamma, dbeta if not wanted; dx may be dy. Without a backward pass
    (for batch norms: in infer mode) all saved outputs may be NULL, and then y may be x. */
 /* ---- batch normalization ---- */
@@ -336,7 +336,7 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
     const unsigned char *mask, const nrm_acc *mean, const nrm_acc *rstd, const nrm_real *gamma,
     const nrm_stats *stats, const nrm_sums *sums, size_t N, size_t C, size_t S);
 /* ---- batch renormalization ---- */
-/* Batch norm whose output in train mode is that of the running statistics, within limits: ρ (BR.1)
+/* Batch norm whose output in train mode uses the running statistics, within limits: ρ (BR.1)
    stays within 1/r_max..r_max, d (BR.2) within ±d_max. 1 and 0 give plain batch norm. */
 NRM_DEF int nrm_batchrenorm_forward(
     nrm_real *y, nrm_acc *ratio, nrm_acc *offset, /* [N][C][S] out, =; train mode: [C] saved ρ, d */
@@ -705,7 +705,7 @@ typedef struct NRM_OWN(nrmi_centre) { /* means of some groups, split: SUM.10 */
 } nrmi_centre;
 typedef struct NRM_OWN(nrmi_moments) { /* mean and variance of some groups */
     nrm_acc mean[NRM_SLOTS], var[NRM_SLOTS];
-    nrmi_centre at; /* the mean once more */
+    nrmi_centre at; /* the mean, split */
 } nrmi_moments;
 typedef struct NRM_OWN(nrmi_sums) { /* of dy and dy·x̂ over some groups */
     nrm_acc dy[NRM_SLOTS], dy_xhat[NRM_SLOTS];
@@ -746,7 +746,7 @@ static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, c
 static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
     const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta, const nrmi_view *v, size_t g,
     size_t w);
-/* dx = scale·(γ·dy − share·s.dy − x̂·share·s.dy_xhat), γ for each group; gamma, s: or NULL. */
+/* dx = scale·(γ·dy − share·s.dy − x̂·share·s.dy_xhat), γ for each group; gamma, s may be NULL. */
 static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
     const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s,
     nrm_acc share, const nrmi_view *v, size_t g, size_t w);
@@ -810,14 +810,14 @@ Each channel of `[N][C][S]` has statistics of its own, over M = N·S values; i b
 
 ### 1.2  Running statistics
 
-Inference has no batch. So training keeps a running mean m and a running variance u, which move by a
-weight w towards the μ and v of each batch; with `cumulative` all t batches so far count alike.
+Inference has no batch. So training keeps a running mean m and variance u. Each batch moves
+them by a weight w (`new_weight`) towards its μ and v; with `cumulative` all t so far count alike.
 
     m ← (1 − w)·m + w·μ            [BN.8]
     u ← (1 − w)·u + w·v·M/(M − 1)  [BN.9]
     w = 1/t                        [BN.10]
 
-M/(M − 1) makes u unbiased for independent values (`biased`: 1). Only finite results are stored.
+M/(M − 1) makes u unbiased for independent values; `biased` omits it. Only finite m, u are stored.
 */
 static int nrmi_track(
     const nrm_running *to, const nrm_acc *mean, const nrm_acc *var, size_t c, size_t w, nrm_acc M)
@@ -1288,11 +1288,11 @@ NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *m
 /*
 ### 3.2  Backward
 
-For a gradient s and m are constants. It is multiplied by the saved s and goes on to batch norm:
+In the gradient s and m are constants. So dy is multiplied by the saved s and passed to batch norm:
 
     dyᵢ = sᵢ·dzᵢ  [NB.7]
 
-dx holds it on the way. Without dx the sums of BN.12 and BN.13 are taken here.
+dx holds this product. Without dx the sums of BN.12 and BN.13 are taken here.
 */
 NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
     const nrm_real *dy, const nrm_real *scale, const nrm_real *x, const nrm_acc *mean,
@@ -2015,7 +2015,7 @@ Pythagoras, a step of gradient descent with learning rate η can then only make 
     |v − η·dv|² = |v|² + η²·|dv|²  (WN.10)
 
 dv is proportional to g/n. So too large a learning rate makes the vectors longer, their gradients
-smaller and their turns slower: a brake that does not let go again. The steps of momentum and Adam
+smaller and their turns slower, and no later step undoes it. The steps of momentum and Adam
 are not along dv: for them WN.10 does not hold.
 
 **Batch norm is weight norm in another metric.** Let z = x·w be a unit before batch norm, x the row
@@ -2044,8 +2044,8 @@ the sum over k computed without error, FOLD.4 would hold in float with η = 2⁻
     ∑ₖ xₖ·W′ₖ + b′ = γ·(∑ₖ xₖ·Wₖ + b − m)/√(u + ε) + β  (FOLD.3)
     |error of y| ≤ η·(∑ₖ |xₖ·W′ₖ| + |b′|)               (FOLD.4)
 
-Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η = 2⁻⁵³), 6η takes its place,
-and |a·(b − m)| + |β| that of |b′|.
+Where `nrm_acc` is no wider than the data, as with `NRM_DOUBLE` (then η = 2⁻⁵³), take 6η for η
+and |a·(b − m)| + |β| for |b′|.
 */
 NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real *W,
     const nrm_real *b, const nrm_running *running, const nrm_real *gamma, const nrm_real *beta,
@@ -2708,7 +2708,7 @@ static void nrmi_rnn_through_time(nrm_real *dh, nrm_real *da, const nrm_rnn_grad
 }
 
 /*
-The gradients of the parameters are sums over steps and sequences; without a norm dβ is that of da.
+The gradients of the parameters are sums over steps and sequences; without a norm dβ sums da.
 
     dWh = h[0]ᵀ·da[0] + h[1]ᵀ·da[1] + … + h[T−1]ᵀ·da[T−1]  [RNN.7]
     dWx = x[0]ᵀ·da[0] + x[1]ᵀ·da[1] + … + x[T−1]ᵀ·da[T−1]  [RNN.8]
@@ -3020,7 +3020,7 @@ static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
 /*
 ### 12.5  Several workers
 
-Worker w has the network and N_w of the N examples, with mean loss L_w. That of the whole batch is
+Worker w has the network and N_w of the N examples, with mean loss L_w. For the whole batch it is
 
     L = ∑_w (N_w/N)·L_w  [MLP.9]
 
@@ -3601,7 +3601,7 @@ static size_t nrmi_threads(size_t numbers)
 /*
 ## 15  Views, and the primitives in plain C
 
-A value of group g stands at g·apart + run·pitch + i. The channels of `[N][C][S]` with S = 1
+Value i of a run of group g is at g·apart + run·pitch + i. Channels of `[N][C][S]` with S = 1
 are *columns*: neighbours belong to different channels, and many channels are summed side by
 side. With S > 1 a channel is N *runs* of S values. The rows of `[N][D]` are one run each.
 */

@@ -109,8 +109,13 @@ strict: ## compile under all warnings, compilers and language standards
 	@sh tests/compile/strict.sh && for part in run symbols macros; do \
 		sh tests/compile/$$part.sh || exit 1; done
 
-sanitize: ## run the tests under the address and undefined-behaviour sanitizers
-	@CC="$(CC)" BUILD="$(BUILD)/sanitize" STB_CFLAGS="$(STB_CFLAGS)" sh tests/run.sh sanitize
+sanitize: ## run the tests under sanitizers of gcc and clang, and valgrind (SAMPLE=1)
+	@CC="$(CC)" BUILD="$(BUILD)" STB_CFLAGS="$(STB_CFLAGS)" sh tests/analyse/sanitize.sh \
+		$(if $(SAMPLE),--sample)
+
+.PHONY: analysers
+analysers: ## static analysers of gcc and clang (SAMPLE=1)
+	@python3 tests/analyse/analysers.py $(if $(SAMPLE),--sample)
 
 determinism: ## compare the bits of all compilers and optimisation levels
 	@sh tests/bits/determinism.sh && sh tests/bits/same_row.sh
@@ -187,7 +192,7 @@ packaging: ## build a small project in each way of docs/packaging.md that can ru
 	@CC="$(CC)" CXX="$(CXX)" sh tests/compile/packaging.sh
 
 check: test strict sanitize plain equations tagged cortex mutants prove book-check determinism
-check: accuracy parity packaging matrix ## all of it
+check: accuracy parity packaging matrix analysers ## all of it
 	@sh tests/lint/tags.sh --faults && sh tests/files/files.sh && sh tests/system/mpi.sh
 
 ### Texts

@@ -3,26 +3,28 @@
 #
 #   run.sh            all programs, system tests and lints
 #   run.sh lint       the lints only
-#   run.sh sanitize   the programs under the address and undefined-behaviour sanitizers
+#   run.sh sanitize [PATTERN]   the programs under sanitizers, or those whose name has the pattern
 #   run.sh plain      the tests of the layers with NRM_PLAIN (some of them are in `run.sh` too)
 #   run.sh one NAME   one of them: test_mlp.f64, or test_mlp in all variants, or lint/tags.sh
 #
-# Environment: CC, BUILD (folder for what is built), STB_CFLAGS, SANITIZE=1 for `one`. The last line
-# is "N passed, N failed"; the exit code is 0 only if nothing failed. Each part prints "part: N
-# passed, N failed" as its last line.
+# Environment: CC, BUILD (folder for what is built), STB_CFLAGS, SANITIZE=1 for `one`, SANITIZERS
+# (default: address,undefined), RUNNER (what runs the programs, such as valgrind). The last line is
+# "N passed, N failed"; the exit code is 0 only if nothing failed. Each part prints "part: N passed,
+# N failed" as its last line.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . tests/suite.sh
-: "${CC:=cc}" "${BUILD:=build}" "${STB_CFLAGS=}" "${SANITIZE:=0}"
+: "${CC:=cc}" "${BUILD:=build}" "${STB_CFLAGS=}" "${SANITIZE:=0}" "${RUNNER=}"
+: "${SANITIZERS=address,undefined}"
 if [ -z "$STB_CFLAGS" ]; then
     STB_CFLAGS=$(pkg-config --cflags stb 2>/dev/null || echo -isystem /usr/include/stb)
 fi
 [ "${1:-}" != sanitize ] || SANITIZE=1
-export CC BUILD STB_CFLAGS SANITIZE LC_ALL=C
+export CC BUILD STB_CFLAGS SANITIZE SANITIZERS RUNNER LC_ALL=C
 out=$BUILD/tests
 flags="-std=c99 -ffp-contract=off -pthread -Wall -Wextra -Wpedantic -I. -Iexamples -Itests"
 if [ "$SANITIZE" = 1 ]; then
-    flags="$flags -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+    flags="$flags -g${SANITIZERS:+ -fsanitize=$SANITIZERS -fno-sanitize-recover=all}"
 fi
 
 # What several programs link with, compiled once for each variant: else it takes most of the time.
@@ -65,7 +67,7 @@ run_one() { # layers/test_mlp.f64, lint/tags.sh
     fi
     # shellcheck disable=SC2086
     $CC $flags $level $compiled -c "tests/$program.c" -o "$object.o" &&
-        $CC $flags "$object.o" $linked -o "$object" -lm && "$object"
+        $CC $flags "$object.o" $linked -o "$object" -lm && $RUNNER "$object"
 }
 
 log_of() {
@@ -134,7 +136,7 @@ one)
     ;;
 test) parts=$(variants 4) ;;
 lint) parts=$(variants 4 | grep '^lint/') ;;
-sanitize) parts=$(variants 5) ;;
+sanitize) parts=$(variants 5 | grep -E "${2:-.}") ;;
 plain) parts=$(variants 6) ;;
 *)
     echo "run.sh: there is no run $1"

@@ -3,8 +3,8 @@
 # same: under the sanitizers of gcc and clang, and the plain build under valgrind. (The sanitizer of
 # threads is in tests/bits/threads.sh.)
 #
-#   sanitize.sh            gcc and clang: all; valgrind: contracts and files
-#   sanitize.sh --sample   gcc: all; clang and valgrind: a few programs, in float
+#   sanitize.sh            gcc: all; clang: layers, contracts and files; valgrind: contracts, files
+#   sanitize.sh --sample   gcc: all; clang and valgrind: a few of them, in float
 #
 # Of clang's groups one thing is left out: unsigned sums, products and shifts that wrap are defined
 # in C, and hashes, checksums and random numbers rely on them. Division of floats by zero is defined
@@ -16,7 +16,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 some='/test_(contracts|status|unchanged|sync|npz|golden)\.f32'
 under_valgrind='/test_(contracts|unchanged|npz)\.'
-all=.
+all='/test_(contracts|status|unchanged|mlp|sync|layers|npz|golden)\.f(32|64)'
 if [ "${1:-}" = --sample ]; then
     all=$some
     under_valgrind='/test_(contracts|unchanged)\.f32'

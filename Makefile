@@ -159,11 +159,11 @@ analyse: ## follow all runs of every public function at small sizes (Frama-C): n
 	@sh tests/analyse/analyse.sh
 
 .PHONY: coverage fuzz
-coverage: ## are all lines and branches of normlayers.h and npz.h reached? (clang 18 or later)
+coverage: ## are all lines and branches of normlayers.h and npz.h reached? (clang 18)
 	@python3 tests/coverage/coverage.py "$(BUILD)/coverage"
 
 # SECONDS=300: so long for each target; FUZZ="mlp npz": only these.
-fuzz: ## hostile files, networks and calls, from tests/fuzz/corpus on (clang's libFuzzer)
+fuzz: ## hostile files, networks and calls, from tests/fuzz/corpus on (libFuzzer)
 	@BUILD="$(BUILD)" SECONDS_EACH="$(or $(SECONDS),20)" sh tests/fuzz/fuzz.sh $(FUZZ)
 
 .PHONY: mutants mutants-docs

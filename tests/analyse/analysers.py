@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""analysers.py - the static analysers of gcc (-fanalyzer) and clang (--analyze) on the header, npz.h
-and the helpers of the examples, except plot.h and lab.h, which take them minutes.
+"""analysers.py - the static analysers of gcc (-fanalyzer) and clang (--analyze) on the header,
+npz.h and the helpers of the examples, except plot.h and lab.h, which take them minutes.
 
     analysers.py             all
     analysers.py --sample    clang's on the header and npz.h, gcc's on npz.h
 
 In the header clang's checkers of null pointers, garbage values and division are off: they do not
-follow its tables of arguments, and Frama-C proves these things (analyse.sh). Each warning must be in reviewed.txt, with a reason; and each line of reviewed.txt must be needed.
-A planted fault must be found. The last line is "analysers: N passed, N failed".
+follow its tables of arguments, and Frama-C proves these things (analyse.sh). Each warning must be
+in reviewed.txt, with a reason; and each line of reviewed.txt must be needed. A planted fault must
+be found. The last line is "analysers: N passed, N failed".
 """
 import os
 import re

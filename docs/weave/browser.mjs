@@ -61,10 +61,11 @@ export async function launch() {
     const browser = {
         send,
         errors,
+        resize: (width, height) => send('Emulation.setDeviceMetricsOverride', {
+            width, height, deviceScaleFactor: 1, mobile: width < 600,
+        }),
         async open(url, width = 1280, height = 900, scheme = 'light') {
-            await send('Emulation.setDeviceMetricsOverride', {
-                width, height, deviceScaleFactor: 1, mobile: width < 600,
-            })
+            await browser.resize(width, height)
             await send('Emulation.setEmulatedMedia', {
                 features: [{ name: 'prefers-color-scheme', value: scheme }],
             })

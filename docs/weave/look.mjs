@@ -51,8 +51,9 @@ function measure() {
     }
 }
 for (const page of pages) {
+    await open(page, 390, 'light')
     for (const width of [390, 1280]) {
-        await open(page, width, 'light')
+        await browser.resize(width, 900)
         const m = await evaluate(`(${measure})()`)
         check(`${page} at ${width}: wider than its window: ${m.wide}`, !m.wide)
         check(`${page}: formulas in red, or pictures that did not load`, !m.red && !m.pictures)

@@ -7,8 +7,8 @@ npz.h and the helpers of the examples, except plot.h and lab.h, which take them 
 
 In the header clang's checkers of null pointers, garbage values and division are off: they do not
 follow its tables of arguments, and Frama-C proves these things (analyse.sh). Each warning must be
-in reviewed.txt, with a reason; and each line of reviewed.txt must be needed. A planted fault must
-be found. The last line is "analysers: N passed, N failed".
+in reviewed.txt, with a reason; and each entry there must be needed. A planted fault must be found.
+The last line is "analysers: N passed, N failed".
 """
 import os
 import re
@@ -61,14 +61,9 @@ def analyse(job):
 
 def reviewed():
     """The entries of reviewed.txt: checker, file, text of the line; the reason is for people."""
-    entries = []
     with open(f"{HERE}/reviewed.txt", encoding="utf-8") as file:
-        for line in file:
-            if line.strip() and not line.startswith("#"):
-                head, reason = line.rstrip("\n").rsplit(" -- ", 1)
-                checker, path, text = head.split(" ", 2)
-                entries.append((checker, path, text, reason))
-    return entries
+        lines = [line.rstrip("\n") for line in file if line.strip() and not line.startswith("#")]
+    return [(*lines[i].split(" "), lines[i + 1], lines[i + 2]) for i in range(0, len(lines), 3)]
 
 
 def main():

@@ -608,6 +608,9 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
+#if defined(__x86_64__) && !defined(__AVX__) && !defined(__OPTIMIZE_SIZE__) /* it compiles faster */
+#pragma GCC optimize("no-inline-small-functions")
+#endif
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
 #endif
@@ -656,13 +659,13 @@ typedef struct nrmi_arena { /* hands out pieces of a block; only counts when bas
 } nrmi_arena;
 static void *nrmi_take(nrmi_arena *arena, size_t count, size_t size); /* aligned to NRM_ALIGN */
 
-static size_t nrmi_least(size_t a, size_t b)
+static inline size_t nrmi_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* a[i], or what stands for it where there is no array. */
-static nrm_acc nrmi_or(const nrm_real *a, size_t i, nrm_acc otherwise)
+static inline nrm_acc nrmi_or(const nrm_real *a, size_t i, nrm_acc otherwise)
 {
     return a != NULL ? (nrm_acc)a[i] : otherwise;
 }
@@ -746,8 +749,8 @@ static void nrmi_affine(nrm_real *y, const nrm_real *x, const nrmi_centre *mu, c
 static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *mu,
     const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta, const nrmi_view *v, size_t g,
     size_t w);
-/* dx = scale·(γ·dy − share·s.dy − x̂·share·s.dy_xhat), γ for each group; gamma, s may be NULL. */
-static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
+/* dx = scale·(γ·dy − share·s.dy − x̂·share·s.dy_xhat); a γ other than 1 only with w = 1. */
+static void nrmi_project(nrm_real *dx, const nrm_real *dy, nrm_acc gamma, const nrm_real *x,
     const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s,
     nrm_acc share, const nrmi_view *v, size_t g, size_t w);
 /* dx = rstd·(dy·γ − share·s.dy − x̂·share·s.dy_xhat), γ along each row; adds ∑dy and ∑dy·x̂ of each
@@ -979,9 +982,10 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
         NRM_GIVE(c, s.dy_xhat, s.dy, w);
         for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k];
         if (dx != NULL && mode == NRM_TRAIN)
-            nrmi_project(dx, dy, NULL, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BN.19 */
-        else if (dx != NULL)
-            nrmi_project(dx, dy, NULL, x, &mu, r, scale, NULL, 0, &v, c, w); /* BN.20 */
+            nrmi_project(dx, dy, 1, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BN.19 */
+        if (dx == NULL || mode == NRM_TRAIN) continue;
+        nrmi_saved(&mu, NULL, NULL, &v, c, w);
+        nrmi_affine(dx, dy, &mu, scale, NULL, &v, c, w); /* BN.20: (dy − 0)·γr */
     }
     return lost;
 }
@@ -1553,7 +1557,7 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
             scale[k] = nrmi_or(gamma, c + k, 1) * rstd[c + k];
         }
         while (nrmi_next_stretch(&part, &at, &from, &v, mask)) /* ST.6 */
-            nrmi_project(dx + at, dy + at, NULL, x + at, &mu, rstd + c, scale, &m, 1, &part, c, w);
+            nrmi_project(dx + at, dy + at, 1, x + at, &mu, rstd + c, scale, &m, 1, &part, c, w);
     }
     nrmi_blank(dx, mask, N, C, S);
     return lost;
@@ -1683,7 +1687,7 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
         for (k = 0; k < w; k++) scale[k] = nrmi_or(gamma, c + k, 1) * r[k] * rho[k];
         NRM_GIVE(c, sum, s.dy, w);
         if (dx != NULL)
-            nrmi_project(dx, dy, NULL, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BR.5 */
+            nrmi_project(dx, dy, 1, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BR.5 */
     }
     return lost;
 }
@@ -1725,7 +1729,7 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, N * G, C, needed, needed, 0)};
     const size_t K = G > 0 ? C / G : 0;
     const nrmi_view groups = nrmi_rows(N * G, K * S), channels = nrmi_rows(N * C, S);
-    size_t n;
+    size_t n, step;
     int lost = 0, rc = nrmi_check_groups(N, C, S, G);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc != NRM_OK || N == 0) return rc;
@@ -1733,23 +1737,31 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
     if ((mean == NULL) != (rstd == NULL)) return NRM_ENULL;
     rc = NRM_CHECK(args);
     if (rc != NRM_OK) return rc;
+    step = nrmi_strip(&groups);
     NRM_SHARE(N * C * S, lost)
-    for (n = 0; n < N * G; n++) {
+    for (n = 0; n < N * G; n += step) {
+        const size_t w = nrmi_least(N * G - n, step);
+        nrm_acc r[NRM_SLOTS];
         nrmi_moments t;
-        nrm_acc r, low;
-        size_t k;
-        nrmi_moments_of(&t, x, &groups, n, 1); /* GN.1 */
-        r = 1 / NRM_SQRT(t.var[0] + (nrm_acc)eps); /* GN.2 */
-        lost |= nrmi_lost(&t, 1, 0) || !nrmi_finite(r);
-        low = (nrm_acc)(nrm_real)(-(nrm_acc)t.at.low[0] * r); /* rounded as along a row */
-        t.at.low[0] = 0;
-        for (k = 0; k < K; k++) {
-            const nrm_acc g = nrmi_or(gamma, n % G * K + k, 1), b = nrmi_or(beta, n % G * K + k, 0);
-            const nrm_acc scale = g * (nrm_acc)(nrm_real)r, shift = b + g * low;
-            nrmi_affine(y, x, &t.at, &scale, &shift, &channels, n * K + k, 1); /* GN.3 */
+        size_t i, k;
+        nrmi_moments_of(&t, x, &groups, n, w); /* GN.1 */
+        lost |= nrmi_lost(&t, w, 0);
+        for (i = 0; i < w; i++) r[i] = 1 / NRM_SQRT(t.var[i] + (nrm_acc)eps); /* GN.2 */
+        for (i = 0; i < w; i++) lost |= !nrmi_finite(r[i]);
+        for (i = 0; i < w; i++) {
+            const nrm_acc low = (nrm_acc)(nrm_real)(-(nrm_acc)t.at.low[i] * r[i]); /* as in a row */
+            t.at.high[0] = t.at.high[i];
+            t.at.low[0] = 0;
+            for (k = 0; k < K; k++) {
+                const size_t c = (n + i) % G * K + k;
+                const nrm_acc g = nrmi_or(gamma, c, 1), b = nrmi_or(beta, c, 0);
+                const nrm_acc scale = g * (nrm_acc)(nrm_real)r[i], shift = b + g * low;
+                nrmi_affine(
+                    y, x, &t.at, &scale, &shift, &channels, (n + i) * K + k, 1); /* GN.3 */
+            }
+            if (mean != NULL) mean[n + i] = t.mean[i];
+            if (rstd != NULL) rstd[n + i] = r[i];
         }
-        if (mean != NULL) mean[n] = t.mean[0];
-        if (rstd != NULL) rstd[n] = r;
     }
     return lost ? NRM_NONFINITE : NRM_OK;
 }
@@ -1788,7 +1800,7 @@ static void nrmi_group_backward(const nrmi_backward *p, nrmi_sums *total, const 
     for (k = 0; k < K; k++) {
         const nrm_acc g = nrmi_or(p->gamma, first + k, 1);
         nrmi_project(
-            p->dx, p->dy, &g, p->x, &mu, r, r, &m, share, channels, n * K + k, 1); /* GN.7 */
+            p->dx, p->dy, g, p->x, &mu, r, r, &m, share, channels, n * K + k, 1); /* GN.7 */
     }
 }
 
@@ -2273,8 +2285,9 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
         NRM_GIVE(c, s.dy_xhat, s.dy, w);
         if (dx != NULL && mode == NRM_TRAIN)
             nrmi_lp_project(dx, dy, x, &mu, scale + c, gain, &s, p, &v, c, w); /* LP.11 */
-        else if (dx != NULL)
-            nrmi_project(dx, dy, NULL, x, &mu, r, gain, NULL, 0, &v, c, w); /* LP.12 */
+        if (dx == NULL || mode == NRM_TRAIN) continue;
+        nrmi_saved(&mu, NULL, NULL, &v, c, w);
+        nrmi_affine(dx, dy, &mu, gain, NULL, &v, c, w); /* LP.12: (dy − 0)·γr */
     }
     return lost;
 }
@@ -3563,16 +3576,13 @@ typedef union NRM_OWN(nrmi_bits) { /* a number and its bits */
     uint32_t u32;
 } nrmi_bits;
 
-static int nrmi_finite(nrm_acc v)
+static inline int nrmi_finite(nrm_acc v)
 {
-    nrmi_bits b;
-    b.u64 = 0;
-    b.value = v;
-    if (sizeof(nrm_acc) == sizeof(float)) return (b.u32 >> 23 & 0xff) != 0xff;
-    return (b.u64 >> 52 & 0x7ff) != 0x7ff;
+    const nrmi_bits b = {v};
+    return sizeof v == 4 ? (b.u32 >> 23 & 0xff) != 0xff : (b.u64 >> 52 & 0x7ff) != 0x7ff;
 }
 
-static int nrmi_fits(nrm_acc v)
+static inline int nrmi_fits(nrm_acc v)
 {
     return nrmi_finite((nrm_acc)(nrm_real)v);
 }
@@ -3693,7 +3703,7 @@ static void nrmi_fold(nrmi_columns *columns, size_t from, size_t to)
 }
 
 /* Splits a mean that is known as x1 + offset: SUM.10. */
-static void nrmi_put(nrmi_moments *t, size_t k, nrm_real x1, nrm_acc offset, nrm_acc var)
+static inline void nrmi_put(nrmi_moments *t, size_t k, nrm_real x1, nrm_acc offset, nrm_acc var)
 {
     const nrm_acc mean = (nrm_acc)x1 + offset;
     t->mean[k] = mean;
@@ -3715,11 +3725,8 @@ static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)
     int lost = 0;
     size_t k;
     for (k = 0; k < w; k++) {
-        nrm_acc mean = t->mean[k], var = t->var[k];
-        if (stored) {
-            mean = (nrm_acc)(nrm_real)mean;
-            var = (nrm_acc)(nrm_real)var;
-        }
+        const nrm_acc mean = stored ? (nrm_acc)(nrm_real)t->mean[k] : t->mean[k];
+        const nrm_acc var = stored ? (nrm_acc)(nrm_real)t->var[k] : t->var[k];
         lost |= !nrmi_finite(mean) || !nrmi_finite(var);
     }
     return lost;
@@ -3830,18 +3837,16 @@ static void nrmi_affine_rows(nrm_real *y, const nrm_real *x, const nrmi_centre *
     }
 }
 
-static void nrmi_project(nrm_real *dx, const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x,
+static void nrmi_project(nrm_real *dx, const nrm_real *dy, nrm_acc gamma, const nrm_real *x,
     const nrmi_centre *mu, const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s,
     nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
-    const nrm_acc c = gamma != NULL ? *gamma : 1;
-    const nrm_acc m1 = s != NULL ? s->dy[0] * share : 0;
-    const nrm_acc m2 = s != NULL ? s->dy_xhat[0] * share : 0;
+    const nrm_acc m1 = s->dy[0] * share, m2 = s->dy_xhat[0] * share;
     size_t j;
     for (j = 0; j < w * NRM_COUNT(v); j++) {
         const size_t i = nrmi_at(v, g, j);
         const nrm_acc xhat = NRM_FROM(mu, x[i]) * *rstd;
-        dx[i] = (nrm_real)((c * (nrm_acc)dy[i] - m1 - xhat * m2) * *scale); /* BN.19 */
+        dx[i] = (nrm_real)((gamma * (nrm_acc)dy[i] - m1 - xhat * m2) * *scale); /* BN.19 */
     }
 }
 
@@ -3941,6 +3946,10 @@ assume the vectors of 16 bytes that every x86-64 has, each kernel is compiled th
 multiplication and addition, so the choice changes no bit. `NRM_DISPATCH_LIMIT`, the most bytes
 to be used, is there for tests.
 */
+#if defined(NRM_DISPATCH) && !defined(__clang__) /* -O2 too, to the end of ## 18 */
+#pragma GCC push_options
+#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
+#endif
 static int nrmi_bytes(void)
 {
 #ifdef NRM_DISPATCH
@@ -3954,6 +3963,7 @@ NRM_VECTOR(nrmi_vec32, 32);
 NRM_VECTOR(nrmi_vec64, 64);
 #define NRM_BYTES const int bytes,
 #define NRM_PASS_ON bytes,
+#define NRM_ONE_BY_ONE __asm__ volatile("") /* no vectors */
 #define NRM_COPY(name, isa, size, arguments, ...) \
     static __attribute__((target(isa))) NRM_APART void name##_##size(__VA_ARGS__) \
     { \
@@ -3989,6 +3999,7 @@ NRM_VECTOR(nrmi_vec64, 64);
 #else
 #define NRM_BYTES
 #define NRM_PASS_ON
+#define NRM_ONE_BY_ONE ((void)0)
 #define NRM_KERNEL(name, arguments, ...) static void name(__VA_ARGS__)
 #define NRM_WIDTHS(...) \
     { \
@@ -4009,6 +4020,7 @@ NRM_VECTOR(nrmi_vec64, 64);
     for (; i < (n); i++) { \
         typedef nrm_real nrmi_some; \
         __VA_ARGS__; \
+        NRM_ONE_BY_ONE; \
     }
 #define NRM_LOAD(at) (*(const nrmi_some *)(at))
 #define NRM_STORE(at, some) (*(nrmi_some *)(at) = (some))
@@ -4068,34 +4080,36 @@ typedef struct NRM_OWN(nrmi_lanes) {
 #define NRM_ADD(u_sum, ud_sum, u, d) ((u_sum) += (u), (ud_sum) += (u) * (d))
 #define NRM_ALL_LANES(j) NRM_UNROLL for (j = 0; j < NRM_LANES / NRM_MANY; j++)
 
-/* Adds n neighbours; the last ones, too few for all lanes, go one by one. */
-NRM_INLINE void nrmi_add_run(NRM_BYTES nrmi_lanes *lanes, const nrm_real *x, nrm_real p,
-    const nrm_real *dy, const nrm_real *gamma, size_t n, int fresh)
+/* Over runs of n neighbours; the last ones of a run, too few for all lanes, go one by one. */
+NRM_INLINE void nrmi_add_runs(NRM_BYTES nrmi_lanes *lanes, const nrm_real *x, nrm_real p,
+    const nrm_real *dy, const nrm_real *gamma, size_t n, size_t runs, size_t pitch)
 {
-    size_t i = 0, j;
-    NRM_WIDTHS({
-        nrmi_some u_sum[NRM_LANES / NRM_MANY], ud_sum[NRM_LANES / NRM_MANY], zero = {0};
-        NRM_ALL_LANES(j) u_sum[j] = fresh ? zero : NRM_LOAD(lanes->u + j * NRM_MANY);
-        NRM_ALL_LANES(j) ud_sum[j] = fresh ? zero : NRM_LOAD(lanes->ud + j * NRM_MANY);
-        for (; i + NRM_LANES <= n; i += NRM_LANES) {
-            NRM_ALL_LANES(j)
-            {
-                const size_t at = i + j * NRM_MANY;
-                const nrmi_some d = NRM_LOAD(x + at) - p;
-                nrmi_some u = d;
-                if (dy != NULL) u = NRM_LOAD(dy + at);
-                if (gamma != NULL) u *= NRM_LOAD(gamma + at);
-                NRM_ADD(u_sum[j], ud_sum[j], u, d); /* SUM.8 */
+    size_t run, i, j;
+    for (run = 0; run < runs; run++, x += pitch, dy = NRM_PLUS(dy, pitch)) {
+        i = 0;
+        NRM_WIDTHS({
+            nrmi_some u_sum[NRM_LANES / NRM_MANY], ud_sum[NRM_LANES / NRM_MANY], zero = {0};
+            NRM_ALL_LANES(j) u_sum[j] = run == 0 ? zero : NRM_LOAD(lanes->u + j * NRM_MANY);
+            NRM_ALL_LANES(j) ud_sum[j] = run == 0 ? zero : NRM_LOAD(lanes->ud + j * NRM_MANY);
+            for (; i + NRM_LANES <= n; i += NRM_LANES) {
+                NRM_ALL_LANES(j)
+                {
+                    const size_t at = i + j * NRM_MANY;
+                    const nrmi_some d = NRM_LOAD(x + at) - p;
+                    nrmi_some u = dy != NULL ? NRM_LOAD(dy + at) : d;
+                    if (gamma != NULL) u *= NRM_LOAD(gamma + at);
+                    NRM_ADD(u_sum[j], ud_sum[j], u, d); /* SUM.8 */
+                }
             }
+            NRM_ALL_LANES(j) NRM_STORE(lanes->u + j * NRM_MANY, u_sum[j]);
+            NRM_ALL_LANES(j) NRM_STORE(lanes->ud + j * NRM_MANY, ud_sum[j]);
+        })
+        for (j = 0; i < n; i++, j++) {
+            const nrm_real d = x[i] - p;
+            const nrm_real u = dy == NULL ? d : gamma == NULL ? dy[i] : dy[i] * gamma[i];
+            NRM_ADD(lanes->u[j], lanes->ud[j], u, d); /* SUM.8 */
+            NRM_ONE_BY_ONE;
         }
-        NRM_ALL_LANES(j) NRM_STORE(lanes->u + j * NRM_MANY, u_sum[j]);
-        NRM_ALL_LANES(j) NRM_STORE(lanes->ud + j * NRM_MANY, ud_sum[j]);
-    })
-    for (j = 0; i < n; i++, j++) {
-        const nrm_real d = x[i] - p;
-        nrm_real u = dy != NULL ? dy[i] : d;
-        if (gamma != NULL) u *= gamma[i];
-        NRM_ADD(lanes->u[j], lanes->ud[j], u, d); /* SUM.8 */
     }
 }
 
@@ -4104,13 +4118,11 @@ static inline nrm_real nrmi_fold_lanes(const nrm_real *l)
 {
     typedef nrmi_quarter nrmi_some;
     enum { Q = NRM_LANES / 4 };
-    nrm_real q[4] = {0, 0, 0, 0};
+    nrm_real q[4];
     size_t j;
-    for (j = 0; j < Q; j += NRM_MANY) {
-        const nrmi_some even = NRM_LOAD(l + j) + NRM_LOAD(l + j + 2 * Q); /* SUM.9 */
-        const nrmi_some odd = NRM_LOAD(l + j + Q) + NRM_LOAD(l + j + 3 * Q);
-        NRM_STORE(q + j, even + odd);
-    }
+    for (j = 0; j < Q; j += NRM_MANY)
+        NRM_STORE(q + j, (NRM_LOAD(l + j) + NRM_LOAD(l + j + 2 * Q)) +
+                             (NRM_LOAD(l + j + Q) + NRM_LOAD(l + j + 3 * Q))); /* SUM.9 */
     return Q == 4 ? (q[0] + q[2]) + (q[1] + q[3]) : q[0] + q[1];
 }
 #endif
@@ -4128,15 +4140,14 @@ NRM_KERNEL(nrmi_add_rows, (su, sud, x, p, dy, rows, pitch, w), nrm_real *su, nrm
 {
     const size_t streams = NRMI_STREAMS / (dy != NULL ? 2u : 1u);
     size_t n, i;
-    NRM_MEMSET(su, 0, w * sizeof *su);
-    NRM_MEMSET(sud, 0, w * sizeof *sud);
     for (n = 0; n < rows; n += streams) {
         const size_t some = rows - n < streams ? rows - n : streams;
         const nrm_real *at = x + n * pitch, *u_at = NRM_PLUS(dy, n * pitch);
         size_t c = 0;
         NRM_EACH(c, w, {
-            const nrmi_some pivot = NRM_LOAD(p + c);
-            nrmi_some u_sum = NRM_LOAD(su + c), ud_sum = NRM_LOAD(sud + c);
+            const nrmi_some pivot = NRM_LOAD(p + c), zero = {0};
+            nrmi_some u_sum = n > 0 ? NRM_LOAD(su + c) : zero;
+            nrmi_some ud_sum = n > 0 ? NRM_LOAD(sud + c) : zero;
             NRM_UNROLL for (i = 0; i < some; i++)
             {
                 const nrmi_some d = NRM_LOAD(at + i * pitch + c) - pivot;
@@ -4161,98 +4172,78 @@ NRM_KERNEL(nrmi_next_block, (su, sud, at, x, p, dy, gamma), nrm_real *su, nrm_re
     nrmi_walk *at, const nrm_real *x, const nrm_real *p, const nrm_real *dy, const nrm_real *gamma)
 {
     const nrmi_view *v = at->v;
-    const size_t down = at->run * v->pitch, i = at->i, D = v->length;
-    size_t count = nrmi_least(v->runs - at->run, NRMI_LINES), lines = 0, from, piece, k;
-    at->count = count;
-    if (v->kind == NRMI_COLUMNS) {
-        nrmi_add_rows(su, sud, x + down, p, NRM_PLUS(dy, down), count, v->pitch, at->w);
-        at->run += count;
-        return;
-    }
-    for (k = 0; k < at->w && at->count > 0; k++) {
-        const nrm_real *scale = gamma != NULL ? gamma + (at->g + k) % v->sets * D + i : NULL;
+    const int columns = v->kind == NRMI_COLUMNS;
+    const size_t D = v->length, piece = nrmi_least(D - at->i, NRMI_BLOCK);
+    const size_t lines = (piece + NRM_LANES - 1) / NRM_LANES; /* a lane takes one value of each */
+    const size_t fit = v->runs == 1 || D > NRMI_BLOCK ? 1 : NRMI_BLOCK / NRM_LANES / lines;
+    const size_t runs = nrmi_least(v->runs - at->run, columns ? (size_t)NRMI_LINES : fit);
+    const size_t start = at->run * v->pitch + at->i;
+    size_t k;
+    if (columns) nrmi_add_rows(su, sud, x + start, p, NRM_PLUS(dy, start), runs, v->pitch, at->w);
+    for (k = 0; k < at->w && !columns && runs > 0; k++) {
+        const size_t from = start + k * v->apart;
         nrmi_lanes lanes;
-        if (v->kind == NRMI_ROWS) {
-            from = k * v->apart + i;
-            count = nrmi_least(D - i, NRMI_BLOCK);
-            nrmi_add_run(NRM_PASS_ON & lanes, x + from, p[k], NRM_PLUS(dy, from), scale, count, 1);
-        } else {
-            for (count = 0; at->run < v->runs; count += piece) {
-                from = at->run * v->pitch + at->i;
-                piece = nrmi_least(D - at->i, NRMI_BLOCK);
-                lines += (piece + NRM_LANES - 1) / NRM_LANES; /* a lane takes one value of each */
-                if (lines > NRMI_BLOCK / NRM_LANES) break;
-                nrmi_add_run(
-                    NRM_PASS_ON & lanes, x + from, *p, NRM_PLUS(dy, from), NULL, piece, count == 0);
-                at->run += at->i + piece == D;
-                at->i = at->i + piece < D ? at->i + piece : 0;
-            }
-        }
+        if (dy == NULL)
+            nrmi_add_runs(NRM_PASS_ON & lanes, x + from, p[k], NULL, NULL, piece, runs, v->pitch);
+        else
+            nrmi_add_runs(NRM_PASS_ON & lanes, x + from, p[k], dy + from,
+                NRM_PLUS(gamma, (at->g + k) % v->sets * D + at->i), piece, runs, v->pitch);
         su[k] = nrmi_fold_lanes(lanes.u);
         sud[k] = nrmi_fold_lanes(lanes.ud);
-        at->count = count;
     }
-    at->run += v->kind == NRMI_ROWS && (at->i += count) == D;
+    at->count = runs * piece;
+    at->i = at->i + piece < D ? at->i + piece : 0;
+    at->run += at->i == 0 ? runs : 0;
 }
 
-/* One turn for w groups that begin at x, with their first pivots, into t from k on. Returns how
-   many are not settled: they get a variance of −1 and a better pivot. */
+/* One turn for w groups that begin at x, with their first pivots. Returns how many are not settled:
+   they get a variance of −1 and a better pivot. */
 static size_t nrmi_turn(
-    nrmi_moments *t, size_t k, nrm_real *first, const nrm_real *x, const nrmi_view *v, size_t w)
+    nrmi_moments *t, nrm_real *first, const nrm_real *x, const nrmi_view *v, size_t w)
 {
     const int one_block = v->kind == NRMI_ROWS && v->length <= NRMI_BLOCK; /* nothing to merge */
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length, per = 1 / M;
     nrm_real pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
-    nrm_acc *offset = t->mean + k, *Q = t->var + k; /* which they become in the end */
+    nrm_acc *offset = t->mean, *Q = t->var; /* which they become in the end */
     size_t c, n, unsettled = 0;
     nrmi_walk at = {v, 0, w, 0, 0, 0};
-    for (c = 0; c < w; c++) {
-        offset[c] = Q[c] = 0;
-        pivot[c] = first[c];
-        gross[c] = 0;
-    }
-    nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL);
-    for (n = 0; at.count > 0; nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL)) {
+    for (c = 0; c < w; c++) pivot[c] = first[c], gross[c] = 0, offset[c] = Q[c] = 0;
+    for (n = 0; nrmi_next_block(s1, s2, &at, x, pivot, NULL, NULL), at.count > 0; n += at.count) {
         const nrm_acc B = (nrm_acc)at.count, inverse = 1 / B, share = B / ((nrm_acc)n + B);
         for (c = 0; c < w; c++) /* (SUM.3) */
             nrmi_merge(&offset[c], &Q[c], &pivot[c], first[c], (nrm_acc)s1[c], (nrm_acc)s2[c],
                 inverse, share, (nrm_acc)n * share);
         for (c = 0; c < w; c++) gross[c] += s2[c];
-        n += at.count;
     }
-    for (c = 0; c < w; c++) { /* without a branch, so that it works on vectors */
+    for (c = 0; c < w; c++) { /* no branch, so that it works on vectors */
         int settled;
         nrm_acc var;
         if (one_block) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
         settled = NRM_SETTLED(Q[c], (nrm_acc)gross[c]);
         var = one_block ? Q[c] * per : Q[c] / M;
-        nrmi_put(t, k + c, first[c], offset[c], settled ? var : -1);
-        first[c] = settled ? first[c] : t->at.high[k + c];
+        nrmi_put(t, c, first[c], offset[c], settled ? var : -1);
+        first[c] = settled ? first[c] : t->at.high[c];
         unsettled += !settled;
     }
     return unsettled;
 }
 
-/* In a second turn a settled column gets the same result. */
+/* In a second turn a settled group gets the same result. */
 static void nrmi_moments_of(
     nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
-    const size_t some = nrmi_least(v->runs, NRMI_STREAMS), apart = v->apart;
-    nrm_real first[NRM_SLOTS], sums[NRM_SLOTS], squares[NRM_SLOTS];
-    size_t k;
-    x += g * apart;
-    for (k = 0; k < w; k++) first[k] = x[k * apart];
-    if (v->kind == NRMI_COLUMNS) {
-        nrmi_add_rows(sums, squares, x, first, NULL, some, v->pitch, w);
-        for (k = 0; k < w; k++)
-            first[k] = (nrm_real)((nrm_acc)first[k] + (nrm_acc)sums[k] / (nrm_acc)some);
-    }
-    if (nrmi_turn(t, 0, first, x, v, w) == 0) return;
-    if (v->kind == NRMI_COLUMNS) nrmi_turn(t, 0, first, x, v, w);
+    const size_t some = v->kind == NRMI_COLUMNS ? nrmi_least(v->runs, NRMI_STREAMS) : 0;
+    nrm_real first[NRM_SLOTS], sums[NRM_SLOTS];
+    size_t n, k;
+    x += g * v->apart;
+    for (k = 0; k < w; k++) first[k] = x[k * v->apart], sums[k] = 0;
+    for (n = 0; n < some; n++)
+        for (k = 0; k < w; k++) sums[k] += x[n * v->pitch + k] - first[k];
+    for (k = 0; k < w && some > 0; k++)
+        first[k] = (nrm_real)((nrm_acc)first[k] + (nrm_acc)sums[k] / (nrm_acc)some);
+    if (nrmi_turn(t, first, x, v, w) == 0 || nrmi_turn(t, first, x, v, w) == 0) return;
     for (k = 0; k < w; k++)
-        if (t->var[k] < 0 &&
-            (v->kind == NRMI_COLUMNS || nrmi_turn(t, k, first + k, x + k * apart, v, 1) > 0))
-            nrmi_two_passes(t, k, x + k * apart, v);
+        if (t->var[k] < 0) nrmi_two_passes(t, k, x + k * v->apart, v);
 }
 
 /*
@@ -4320,8 +4311,7 @@ outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹�
 #ifndef NRM_PLAIN
 /* SUM.11 and SUM.13, of numbers or of vectors. */
 #define NRM_AFFINE(x, high, slope, shift) (((x) - (high)) * (slope) + (shift))
-#define NRM_PROJECT(dy, gamma, dy_mean, affine, scale) \
-    ((((dy) * (gamma) - (dy_mean)) + (affine)) * (scale))
+#define NRM_PROJECT(u, u_mean, affine, scale) ((((u) - (u_mean)) + (affine)) * (scale))
 
 /*
 The processor prefetches along a stream that is being read. While a pass writes what
@@ -4342,33 +4332,29 @@ NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nr
     size_t w)
 {
     const int columns = v->kind == NRMI_COLUMNS;
-    const size_t S = v->length, runs = v->runs, pitch = v->pitch, ahead = v->ahead;
-    const size_t start = g * v->apart;
+    const size_t runs = v->runs, pitch = v->pitch, ahead = v->ahead, start = g * v->apart;
     nrm_real slope[NRM_SLOTS], offset[NRM_SLOTS];
-    size_t n, k;
+    size_t n, i, k;
     for (k = 0; k < w; k++) {
-        const nrm_acc b = shift != NULL ? shift[k] : 0;
         slope[k] = (nrm_real)scale[k];
-        offset[k] = (nrm_real)(b - scale[k] * (nrm_acc)mu->low[k]);
+        offset[k] = (nrm_real)((shift != NULL ? shift[k] : 0) - scale[k] * (nrm_acc)mu->low[k]);
     }
     for (n = 0; n < runs && columns; n++) {
         const size_t at = start + n * pitch;
-        size_t c = 0;
-        NRM_EACH(c, w, {
-            const nrmi_some h = NRM_LOAD(mu->high + c), s = NRM_LOAD(slope + c); /* SUM.11 */
-            NRM_STORE(y + at + c, NRM_AFFINE(NRM_LOAD(x + at + c), h, s, NRM_LOAD(offset + c)));
+        i = 0;
+        NRM_EACH(i, w, {
+            const nrmi_some h = NRM_LOAD(mu->high + i), s = NRM_LOAD(slope + i); /* SUM.11 */
+            NRM_STORE(y + at + i, NRM_AFFINE(NRM_LOAD(x + at + i), h, s, NRM_LOAD(offset + i)));
         })
     }
-    for (k = 0; k < w && !columns; k++) {
-        const nrm_real high = mu->high[k], s = slope[k], b = offset[k];
-        for (n = 0; n < runs; n++) {
-            const size_t at = (g + k) * v->apart + n * pitch;
-            size_t i = 0;
-            NRM_EACH(i, S, {
-                NRM_PREFETCH(x + at + i, ahead);
-                NRM_STORE(y + at + i, NRM_AFFINE(NRM_LOAD(x + at + i), high, s, b)); /* SUM.11 */
-            })
-        }
+    for (n = 0; n < runs * w && !columns; n++) {
+        const size_t at = start + n * pitch, own = w > 1 ? n : 0;
+        const nrm_real high = mu->high[own], s = slope[own], b = offset[own];
+        i = 0;
+        NRM_EACH(i, v->length, {
+            NRM_PREFETCH(x + at + i, ahead);
+            NRM_STORE(y + at + i, NRM_AFFINE(NRM_LOAD(x + at + i), high, s, b)); /* SUM.11 */
+        })
     }
 }
 
@@ -4377,10 +4363,10 @@ NRM_KERNEL(nrmi_affine_rows, (y, x, mu, rstd, gamma, beta, v, g, w), nrm_real *y
     const nrmi_centre *mu, const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
     const nrmi_view *v, size_t g, size_t w)
 {
-    const size_t D = v->length, G = v->sets, ahead = v->ahead;
-    size_t k;
-    for (k = 0; k < w; k++) {
-        const size_t at = (g + k) * v->apart, set = (g + k) % G * D;
+    const size_t D = v->length, sets = v->sets, ahead = v->ahead;
+    size_t set = g % sets * D, k;
+    for (k = 0; k < w; k++, set = set + D < sets * D ? set + D : 0) {
+        const size_t at = (g + k) * v->apart;
         const nrm_real high = mu->high[k], r = (nrm_real)rstd[k];
         const nrm_real shift = (nrm_real)(-(nrm_acc)mu->low[k] * rstd[k]);
         size_t i = 0;
@@ -4400,47 +4386,45 @@ In group norm γ differs from group to group of a view, and ⟨g⟩ goes into th
     dx_cs = r·(γ_c·dy_cs + (t·(x_cs − h) + b)), t = −r·⟨g·x̂⟩, b = −⟨g⟩ − t·(μ − h)  [GN.8]
 */
 NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w), nrm_real *dx,
-    const nrm_real *dy, const nrm_acc *gamma, const nrm_real *x, const nrmi_centre *mu,
+    const nrm_real *dy, nrm_acc gamma, const nrm_real *x, const nrmi_centre *mu,
     const nrm_acc *rstd, const nrm_acc *scale, const nrmi_sums *s, nrm_acc share,
     const nrmi_view *v, size_t g, size_t w)
 {
-    const int columns = v->kind == NRMI_COLUMNS;
-    const size_t S = v->length, runs = v->runs, pitch = v->pitch, start = g * v->apart;
-    const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (of rows it would be too far) */
-    nrm_real slope[NRM_SLOTS], shift[NRM_SLOTS], c[NRM_SLOTS], m1[NRM_SLOTS], r[NRM_SLOTS];
-    size_t n, k;
+    const int columns = v->kind == NRMI_COLUMNS, rows = v->kind == NRMI_ROWS;
+    const size_t runs = v->runs, pitch = v->pitch, start = g * v->apart;
+    const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (too far for rows) */
+    nrm_real slope[NRM_SLOTS], shift[NRM_SLOTS], m1[NRM_SLOTS], r[NRM_SLOTS];
+    const nrm_real gain = (nrm_real)gamma;
+    size_t n, i, k;
     for (k = 0; k < w; k++) {
-        const nrm_acc dy_mean = s != NULL ? s->dy[k] * share : 0;
-        const nrm_acc a = s != NULL ? -rstd[k] * (s->dy_xhat[k] * share) : 0;
+        const nrm_acc dy_mean = s->dy[k] * share, a = -rstd[k] * (s->dy_xhat[k] * share);
         const nrm_acc b = -a * (nrm_acc)mu->low[k];
         slope[k] = (nrm_real)a;
-        shift[k] = (nrm_real)(gamma != NULL ? -dy_mean + b : b); /* GN.8 */
-        c[k] = (nrm_real)(gamma != NULL ? gamma[k] : 1);
-        m1[k] = (nrm_real)(gamma != NULL ? 0 : dy_mean);
+        shift[k] = (nrm_real)(rows ? -dy_mean + b : b); /* GN.8 */
+        m1[k] = (nrm_real)(rows ? 0 : dy_mean);
         r[k] = (nrm_real)scale[k];
     }
     for (n = 0; n < runs && columns; n++) {
         const size_t at = start + n * pitch;
-        size_t i = 0;
+        i = 0;
         NRM_EACH(i, w, {
-            const nrmi_some u = NRM_LOAD(dy + at + i), m = NRM_LOAD(m1 + i);
             const nrmi_some affine = NRM_AFFINE(NRM_LOAD(x + at + i), NRM_LOAD(mu->high + i),
                 NRM_LOAD(slope + i), NRM_LOAD(shift + i));
             NRM_STORE(dx + at + i, /* BN.19 as SUM.13 */
-                NRM_PROJECT(u, NRM_LOAD(c + i), m, affine, NRM_LOAD(r + i)));
+                NRM_PROJECT(NRM_LOAD(dy + at + i), NRM_LOAD(m1 + i), affine, NRM_LOAD(r + i)));
         })
     }
     for (n = 0; n < runs * w && !columns; n++) {
-        const size_t at = (g + n % w) * v->apart + n / w * pitch;
-        const nrm_real high = mu->high[n % w], a = slope[n % w], b = shift[n % w];
-        const nrm_real gain = c[n % w], dy_mean = m1[n % w], factor = r[n % w];
-        size_t i = 0;
-        NRM_EACH(i, S, {
+        const size_t at = start + n * pitch, own = w > 1 ? n : 0;
+        const nrm_real high = mu->high[own], a = slope[own], b = shift[own];
+        const nrm_real dy_mean = m1[own], factor = r[own];
+        i = 0;
+        NRM_EACH(i, v->length, {
             const nrmi_some affine = NRM_AFFINE(NRM_LOAD(x + at + i), high, a, b);
             NRM_PREFETCH(x + at + i, ahead);
             NRM_PREFETCH(dy + at + i, ahead);
-            NRM_STORE(dx + at + i, NRM_PROJECT(NRM_LOAD(dy + at + i), gain, dy_mean, affine,
-                                       factor)); /* BN.19 as SUM.13 */
+            NRM_STORE(dx + at + i, /* BN.19 as SUM.13 */
+                NRM_PROJECT(NRM_LOAD(dy + at + i) * gain, dy_mean, affine, factor));
         })
     }
 }
@@ -4454,10 +4438,10 @@ NRM_KERNEL(nrmi_project_rows, (dx, columns, dy, gamma, x, mu, rstd, s, share, v,
     const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_sums *s,
     nrm_acc share, const nrmi_view *v, size_t g, size_t w)
 {
-    const size_t D = v->length, G = v->sets, ahead = 2 * v->ahead;
-    size_t k;
-    for (k = 0; k < w; k++) {
-        const size_t at = (g + k) * v->apart, set = (g + k) % G * D;
+    const size_t D = v->length, sets = v->sets, ahead = 2 * v->ahead;
+    size_t set = g % sets * D, k;
+    for (k = 0; k < w; k++, set = set + D < sets * D ? set + D : 0) {
+        const size_t at = (g + k) * v->apart;
         const nrm_real high = mu->high[k], r = (nrm_real)rstd[k];
         const nrm_real shift = (nrm_real)(-(nrm_acc)mu->low[k] * rstd[k]);
         const nrm_real m1 = (nrm_real)(s != NULL ? s->dy[k] * share : 0);
@@ -4479,6 +4463,9 @@ NRM_KERNEL(nrmi_project_rows, (dx, columns, dy, gamma, x, mu, rstd, s, share, v,
         })
     }
 }
+#endif
+#if defined(NRM_DISPATCH) && !defined(__clang__)
+#pragma GCC pop_options
 #endif
 
 /*

@@ -228,7 +228,7 @@ class Check:
         """Name and version of the compiler, without what only this machine says."""
         done = run(["gcc" if self.target.compiler[0] == "musl-gcc" else self.target.compiler[0],
                     "-v" if self.target.compiler[0] == "tcc" else "--version"])
-        number = re.search(r"\d+\.\d+(\.\d+)?", re.sub(r"\(.*?\)", "", done.stdout))
+        number = re.search(r"\d+\.\d+(\.\d+)?|\d+(?=-win32)", re.sub(r"\(.*?\)", "", done.stdout))
         name = "clang" if "clang" in self.target.compiler[0] else \
             "tcc" if self.target.compiler[0] == "tcc" else "gcc"
         return f"{name} {number[0] if number else '?'}"

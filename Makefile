@@ -137,6 +137,12 @@ accuracy: $(OBJECTS) ## errors of the norms against the exact result, and their 
 accuracy-docs: $(OBJECTS) ## the same, then figure and tables into docs/
 	@CC="$(CC)" BUILD="$(BUILD)" FLAGS="$(FLAGS)" sh tests/accuracy/accuracy.sh docs
 
+.PHONY: exhaustive
+EVERY ?= 1
+exhaustive: ## is exp, log, tanh, sigmoid of every float correctly rounded? (EVERY=997: seconds)
+	@mkdir -p "$(BUILD)" && $(CC) $(FLAGS) $(WARNINGS) -I. tests/accuracy/exhaustive.c \
+		-o "$(BUILD)/exhaustive" -lmpfr -lgmp -lm && "$(BUILD)/exhaustive" $(EVERY)
+
 .PHONY: equations equations-docs
 equations: ## every equation with its checks, and how far its two sides are apart
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/equations/equations.sh
@@ -192,7 +198,7 @@ packaging: ## build a small project in each way of docs/packaging.md that can ru
 	@CC="$(CC)" CXX="$(CXX)" sh tests/compile/packaging.sh
 
 check: test strict sanitize plain equations tagged cortex mutants prove book-check determinism
-check: accuracy parity packaging matrix analysers ## all of it
+check: accuracy exhaustive parity packaging matrix analysers ## all of it
 	@sh tests/lint/tags.sh --faults && sh tests/files/files.sh && sh tests/system/mpi.sh
 
 ### Texts

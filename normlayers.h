@@ -772,8 +772,7 @@ static int nrmi_next_stretch(
 
 /*
 **Products, functions, random numbers.** `nrmi_product` makes c `[rows][cols]` += a·b, or = a·b if
-`fresh`; element (i, k) of an operand stands at `at[i*row + k*col]`. `nrmi_exp` and `nrmi_expm1`
-replace NRM_SOME values ≤ 0 by e^x and e^x − 1.
+`fresh`; element (i, k) of an operand stands at `at[i*row + k*col]`.
 */
 typedef struct NRM_OWN(nrmi_matrix) {
     const nrm_real *at;
@@ -782,10 +781,13 @@ typedef struct NRM_OWN(nrmi_matrix) {
 static nrmi_matrix nrmi_strided(const nrm_real *at, size_t row, size_t col);
 static void nrmi_product(
     nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols, size_t depth, int fresh);
-#define NRM_SOME 16
-static void nrmi_exp(nrm_acc *x);
-static void nrmi_expm1(nrm_acc *x);
-static nrm_acc nrmi_log(nrm_acc x); /* of a normal x > 0 */
+enum { NRMI_EXP = 0 }; /* a curve is this, NRM_TANH or NRM_SIGMOID */
+static void nrmi_curve(nrm_real *y, const nrm_real *x, int curve, size_t n);
+/* Of rows: the largest h, the sum of e^(z − h) less the 1 of one z = h, softmax p, or NULL. */
+#define NRM_SOME 64
+static void nrmi_softmax(
+    nrm_real *p, nrm_acc *h, nrm_acc *rest, const nrm_real *z, size_t rows, size_t n);
+static void nrmi_log(nrm_acc *v, size_t n); /* in place: normal numbers > 0; v [NRM_SOME] */
 static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
 /*
 **Threads.** With `NRM_OPENMP` threads share the rounds of a loop that begins with `NRM_SHARE`;
@@ -1326,13 +1328,6 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
     return NRM_OK;
 }
 
-/*
-### 3.3  What it means
-
-In the paper a network with this noise trains about as well as with batch norm alone, though its
-distributions move more than without a norm. The gradient still goes through BN.19, so it is still
-projected and scaled by r. Our own run is in `docs/experiments/10_mnist_norms.md`.
-*/
 /*
 ## 4  Statistics that merge: synchronised, masked and virtual batches
 
@@ -2311,33 +2306,12 @@ outputs (for normal values 1.25 times batch norm's) and L∞ the smallest, withi
 
 *Which functions stand between the layers and at the end, and what are their gradients?*
 
-    relu(x) = x if x > 0, else 0                     [ACT.1]
-    tanh(x) = −sign(x)·q/(2 + q), q = e^(−2|x|) − 1  [ACT.2]
-    sigmoid(x) = 1/(1 + e^(−x)) = e^x/(1 + e^x)      [ACT.3]
+    relu(x) = x if x > 0, else 0         [ACT.1]
+    tanh(x) = (e^(2x) − 1)/(e^(2x) + 1)  [ACT.2]
+    sigmoid(x) = e^x/(1 + e^x)           [ACT.3]
 
-ACT.3 takes the first form for x ≥ 0, the second for x < 0: all exponents are ≤ 0 and nothing
-overflows. A NaN stays a NaN, also through ReLU.
+NaN stays NaN.
 */
-
-/* tanh, or else sigmoid, of n <= NRM_SOME values; y may be x. */
-static void nrmi_squash(nrm_real *y, const nrm_real *x, int activation, size_t n)
-{
-    const nrm_acc stretch = activation == NRM_TANH ? 2 : 1;
-    nrm_acc v[NRM_SOME] = {0}, e[NRM_SOME];
-    size_t i;
-    for (i = 0; i < n; i++) v[i] = (nrm_acc)x[i];
-    for (i = 0; i < NRM_SOME; i++) e[i] = stretch * (v[i] < 0 ? v[i] : -v[i]);
-    if (activation == NRM_TANH) {
-        nrmi_expm1(e);
-        for (i = 0; i < NRM_SOME; i++) e[i] = (0 - e[i]) / (2 + e[i]); /* -e[i] would make 0 -0 */
-        for (i = 0; i < NRM_SOME; i++) v[i] = v[i] < 0 ? -e[i] : e[i]; /* ACT.2 */
-    } else {
-        nrmi_exp(e);
-        for (i = 0; i < NRM_SOME; i++) v[i] = (v[i] < 0 ? e[i] : 1) / (1 + e[i]); /* ACT.3 */
-    }
-    for (i = 0; i < n; i++) y[i] = (nrm_real)v[i];
-}
-
 static int nrmi_check_activation(int activation, size_t count)
 {
     if (activation < NRM_IDENTITY || activation > NRM_SIGMOID) return NRM_EKIND;
@@ -2357,8 +2331,7 @@ NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activatio
     else if (activation == NRM_RELU)
         for (i = 0; i < count; i++) y[i] = x[i] <= 0 ? 0 : x[i]; /* ACT.1 */
     else
-        for (i = 0; i < count; i += NRM_SOME)
-            nrmi_squash(y + i, x + i, activation, nrmi_least(count - i, NRM_SOME));
+        nrmi_curve(y, x, activation, count); /* ACT.2, ACT.3 */
     return rc;
 }
 
@@ -2394,13 +2367,16 @@ NRM_DEF int nrm_activation_backward(
 
 Softmax turns the C outputs z for an example, the *logits*, into probabilities p. The loss ℓ is
 averaged over the batch; t is the right class. Subtracting the largest logit changes no p and
-prevents overflow. The right side of CE.4 does not need p_t, which may round to 0.
+prevents overflow; its class adds exactly 1 to Z, and the others R.
 
-    h = max_c z_c                 [CE.1]
-    Z = ∑_c e^(z_c − h)           [CE.2]
-    p_c = e^(z_c − h)/Z           [CE.3]
-    ℓ = −ln p_t = ln Z + h − z_t  [CE.4]
-    L = (1/N)·∑ₙ ℓₙ               [CE.5]
+    h = max_c z_c                        [CE.1]
+    Z = ∑_c e^(z_c − h) = 1 + R          [CE.2]
+    p_c = e^(z_c − h)/Z                  [CE.3]
+    ℓ = −ln p_t = ln (1 + R) + (h − z_t)  [CE.4]
+    L = (1/N)·∑ₙ ℓₙ                      [CE.5]
+
+CE.4 needs neither p_t, which may be 0, nor Z, which loses the digits of a small R: with w for 1 + R
+rounded, ln(1 + R) = ln w + (R − (w − 1))/w.
 */
 static int nrmi_check_labels(const int *labels, size_t N, size_t C)
 {
@@ -2410,25 +2386,6 @@ static int nrmi_check_labels(const int *labels, size_t N, size_t C)
     return NRM_OK;
 }
 
-/* The loss of one row; p may be z, or NULL. */
-static nrm_acc nrmi_cross_entropy_row(nrm_real *p, const nrm_real *z, size_t label, size_t C)
-{
-    const nrm_acc right = (nrm_acc)z[label];
-    nrm_acc h = (nrm_acc)z[0], sum = 0;
-    size_t c, i, some;
-    for (c = 1; c < C; c++) h = (nrm_acc)z[c] > h ? (nrm_acc)z[c] : h; /* CE.1 */
-    for (c = 0; c < C; c += some) {
-        nrm_acc e[NRM_SOME] = {0};
-        some = nrmi_least(C - c, NRM_SOME);
-        for (i = 0; i < some; i++) e[i] = (nrm_acc)z[c + i] - h;
-        nrmi_exp(e);
-        for (i = 0; i < some; i++) sum += e[i]; /* CE.2 */
-        for (i = 0; i < some && p != NULL; i++) p[c + i] = (nrm_real)e[i];
-    }
-    for (c = 0; c < C && p != NULL; c++) p[c] = (nrm_real)((nrm_acc)p[c] / sum); /* CE.3 */
-    return nrmi_finite(sum) ? nrmi_log(sum) + (h - right) : sum; /* CE.4 */
-}
-
 NRM_DEF int nrm_cross_entropy_forward(
     nrm_acc *loss, nrm_real *prob, const nrm_real *logits, const int *labels, size_t N, size_t C)
 {
@@ -2436,15 +2393,22 @@ NRM_DEF int nrm_cross_entropy_forward(
     const nrmi_arg args[] = {NRM_ARG(loss, 1, NRMI_OUT | NRMI_NEEDED),
         NRM_ARG(prob, N * C, NRMI_OUT | NRMI_IN_PLACE),
         NRM_ARG(logits, N * C, needed | NRMI_IN_PLACE), NRM_ARG(labels, N, needed)};
-    nrm_acc sum = 0;
-    size_t n;
+    nrm_acc sum = 0, h[NRM_SOME], R[NRM_SOME], w[NRM_SOME] = {0}, right[NRM_SOME];
+    size_t n, i, rows;
     int rc = nrmi_check_sizes(N, C, 1);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
     if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, C);
     if (rc != NRM_OK) return rc;
-    for (n = 0; n < N; n++)
-        sum += nrmi_cross_entropy_row(
-            prob != NULL ? prob + n * C : NULL, logits + n * C, (size_t)labels[n], C);
+    for (n = 0; n < N; n += rows) {
+        const nrm_real *z = logits + n * C;
+        rows = nrmi_least(N - n, nrmi_least(1 + 4096 / C, NRM_SOME)); /* they stay in the cache */
+        for (i = 0; i < rows; i++) right[i] = (nrm_acc)z[i * C + (size_t)labels[n + i]];
+        nrmi_softmax(prob != NULL ? prob + n * C : NULL, h, R, z, rows, C); /* CE.1, CE.2, CE.3 */
+        for (i = 0; i < rows; i++) w[i] = 1 + R[i];
+        for (i = 0; i < rows; i++) right[i] = (h[i] - right[i]) + (R[i] - (w[i] - 1)) / w[i];
+        nrmi_log(w, rows);
+        for (i = 0; i < rows; i++) sum += w[i] + right[i]; /* CE.4 */
+    }
     *loss = N > 0 ? sum / (nrm_acc)N : 0; /* CE.5 */
     return nrmi_finite(*loss) ? NRM_OK : NRM_NONFINITE;
 }
@@ -2474,17 +2438,6 @@ NRM_DEF int nrm_cross_entropy_backward(
     return NRM_OK;
 }
 
-/* Index of the largest entry, of equals the first; C if a NaN is among them. */
-static size_t nrmi_argmax_row(const nrm_real *z, size_t C)
-{
-    size_t c, best = 0;
-    for (c = 0; c < C; c++) {
-        if (z[c] != z[c]) return C;
-        if (z[c] > z[best]) best = c;
-    }
-    return best;
-}
-
 NRM_DEF int nrm_accuracy(
     nrm_acc *accuracy, const nrm_real *logits, const int *labels, size_t N, size_t C)
 {
@@ -2497,9 +2450,12 @@ NRM_DEF int nrm_accuracy(
     if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, C);
     if (rc != NRM_OK) return rc;
     for (n = 0; n < N; n++) {
-        const size_t best = nrmi_argmax_row(logits + n * C, C);
-        hits += best == (size_t)labels[n];
-        if (best == C) rc = NRM_NONFINITE;
+        const nrm_real *z = logits + n * C;
+        size_t c, best = 0, nans = 0;
+        for (c = 0; c < C; c++) nans += z[c] != z[c];
+        for (c = 0; c < C; c++) best = z[c] > z[best] ? c : best;
+        hits += nans == 0 && best == (size_t)labels[n];
+        if (nans > 0) rc = NRM_NONFINITE;
     }
     *accuracy = N > 0 ? (nrm_acc)hits / (nrm_acc)N : 0;
     return rc;
@@ -3288,13 +3244,8 @@ parameter a little, see how the loss moves, and compare with the gradient.
 ### 13.1  How to use it
 
 Write a function that evaluates the loss, and list the arrays and their gradients. Compile with
-`NRM_DOUBLE`: in float the differences of a loss have few digits. Three habits find more mistakes.
-
-- As the loss of a layer use L = ∑ yᵢ·wᵢ with fixed random wᵢ. With L = ∑ yᵢ the dx of a batch norm
-  is zero, by BN.6, and with L = ∑ yᵢ² of the order of ε, by BN.7; so it is for a layer norm with γ
-  = 1 and β = 0. A backward pass that returns zeros would pass.
-- Use γ ≠ 1, β ≠ 0, and N = 2, 3, 4: at N = 128 N − 1 for N changes dx by half a thousandth.
-- Try inputs of several sizes, 10⁻³ to 10³: a misplaced ε shows only where v is not much larger.
+`NRM_DOUBLE`: in float the differences of a loss have few digits. Use L = ∑ yᵢ·wᵢ with fixed random
+wᵢ, γ ≠ 1, β ≠ 0, N = 2, 3, 4, and inputs of 10⁻³ to 10³ (docs/05_gradient_checking.md).
 */
 typedef struct NRM_OWN(nrmi_check) { /* a loss that is being checked */
     nrm_loss_fn *loss;
@@ -3898,9 +3849,8 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
     δ = p + S₁/B − m, m ← m + δ·B/(n + B)  [SUM.4]
     Q ← Q + (S₂ − S₁²/B) + δ²·n·B/(n + B)  [SUM.5]
 */
-#ifndef NRM_PLAIN
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(NRM_NO_VECTORS) && \
-    !defined(NRM_ANY_FLOAT_EVAL)
+    !defined(NRM_ANY_FLOAT_EVAL) && !defined(NRM_PLAIN)
 #if defined(__AVX512F__)
 #define NRM_VEC_BYTES 64
 #elif defined(__AVX__)
@@ -3950,7 +3900,7 @@ to be used, is there for tests.
 #pragma GCC push_options
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
 #endif
-static int nrmi_bytes(void)
+static inline int nrmi_bytes(void)
 {
 #ifdef NRM_DISPATCH
     if (NRM_DISPATCH_LIMIT >= 64 && __builtin_cpu_supports("avx512f")) return 64;
@@ -3984,7 +3934,7 @@ NRM_VECTOR(nrmi_vec64, 64);
         else \
             name##_any(16, NRM_BARE arguments); \
     } \
-    NRM_INLINE void name##_any(const int bytes, __VA_ARGS__)
+    NRM_INLINE void name##_any(const int bytes __attribute__((unused)), __VA_ARGS__)
 #define NRM_WIDTHS(...) \
     if (bytes == 64) { \
         typedef nrmi_vec64 nrmi_some; \
@@ -4026,6 +3976,7 @@ NRM_VECTOR(nrmi_vec64, 64);
 #define NRM_STORE(at, some) (*(nrmi_some *)(at) = (some))
 #define NRM_PLUS(p, i) ((p) != NULL ? (p) + (i) : NULL)
 
+#ifndef NRM_PLAIN
 /* m is an offset from x1, the first pivot; p, the pivot of these sums, becomes the next one. What a
    block of B values weighs beside the n before it: 1/B, B/(n + B), n·B/(n + B). */
 static inline void nrmi_merge(nrm_acc *m, nrm_acc *Q, nrm_real *p, nrm_real x1, nrm_acc s1,
@@ -4755,166 +4706,209 @@ static void nrmi_product(
 /*
 ## 20  Exponential and logarithm
 
-IEEE 754 requires a correctly rounded square root, so every machine agrees on it. `exp`,
-`log` and `tanh` may differ in the last bit between two C libraries, and then a training run
-differs too. The functions below have the same bits everywhere, and are off by at most three
+These functions have the same bits everywhere. Of floats they are *correctly rounded*, to the float
+nearest to the exact value (`make exhaustive`); in double they are off by at most 2.5
 units in the last place.
 */
-#define NRM_LN2_HEAD ((nrm_acc)0.69314575195312500) /* 16 bits of ln 2    */
-#define NRM_LN2_TAIL ((nrm_acc)1.4286068203094172e-6) /* what is left of it */
-#define NRM_LN2_INVERSE ((nrm_acc)1.4426950408889634)
-#define NRM_SQRT2 ((nrm_acc)1.4142135623730951)
-
-/* 2^k, written straight into the exponent; k must be that of a normal number. */
-static nrm_acc nrmi_power_of_two(int k)
-{
-    nrmi_bits p;
-    p.u64 = 0;
-    if (sizeof(nrm_acc) == 8)
-        p.u64 = (uint64_t)(k + 1023) << 52;
-    else
-        p.u32 = (uint32_t)(k + 127) << 23;
-    return p.value;
-}
-
-/* 1/n, looked up: a division takes longer than all the rest of a step of the series. */
-static nrm_acc nrmi_inverse(int n)
-{
+#define NRM_BY_TYPE(as_double, as_float) (sizeof(nrm_acc) == 8 ? (as_double) : (as_float))
+#define NRM_DIGITS NRM_BY_TYPE(52, 23)
+#define NRM_BIAS NRM_BY_TYPE(1023, 127)
+#define NRM_WHOLE ((nrm_acc)NRM_BY_TYPE(4503599627370496, 8388608))
+#define NRM_LN2_HEAD ((nrm_acc)0.69314575195312500) /* 16 bits */
+#define NRM_LN2_TAIL ((nrm_acc)1.4286068203094172e-6)
 #define NRM_OVER(n) ((nrm_acc)(1.0 / (n)))
-    static const nrm_acc inverse[22] = {0, NRM_OVER(1), NRM_OVER(2), NRM_OVER(3), NRM_OVER(4),
-        NRM_OVER(5), NRM_OVER(6), NRM_OVER(7), NRM_OVER(8), NRM_OVER(9), NRM_OVER(10), NRM_OVER(11),
-        NRM_OVER(12), NRM_OVER(13), NRM_OVER(14), NRM_OVER(15), NRM_OVER(16), NRM_OVER(17),
-        NRM_OVER(18), NRM_OVER(19), NRM_OVER(20), NRM_OVER(21)};
-#undef NRM_OVER
-    return inverse[n];
-}
+#define NRM_LINE (64 / sizeof(nrm_acc))
 
-/* Below this, e^x is taken for 0: the smallest normal number is not far. */
-static nrm_acc nrmi_exp_lowest(void)
+#define NRM_UP_TO(n, j, ...) \
+    if ((n) == NRM_SOME) \
+        for (j = 0; j < NRM_SOME; j++) __VA_ARGS__; \
+    else \
+        for (j = 0; j < (n); j++) __VA_ARGS__
+
+/* Bits of numbers, and back; a if a test holds, or 0. */
+#ifdef NRM_VEC_BYTES
+#define NRM_NUMBERS(j, n, ...) \
+    NRM_WIDTHS( \
+        typedef nrm_acc nrmi_num __attribute__( \
+            (vector_size(sizeof(nrmi_some)), aligned(__alignof__(nrm_acc)), may_alias)); \
+        typedef __typeof__(*(nrmi_num *)0 < *(nrmi_num *)0) nrmi_int; \
+        for (j = 0; j < (n); j += sizeof(nrmi_num) / sizeof(nrm_acc)) __VA_ARGS__)
+#define NRM_BITS(a) ((nrmi_int)(a))
+#define NRM_VALUE(i) ((nrmi_num)(i))
+#define NRM_WHERE(test, a) NRM_VALUE((test) & NRM_BITS(a))
+#else
+#define NRM_NUMBERS(j, n, ...) for (j = 0; j < (n); j++) __VA_ARGS__
+#define NRM_BITS(a) nrmi_to_bits(a)
+#define NRM_VALUE(i) nrmi_from_bits(i)
+#define NRM_WHERE(test, a) ((test) ? (a) : 0)
+typedef nrm_acc nrmi_num;
+typedef uint64_t nrmi_int;
+static uint64_t nrmi_to_bits(nrm_acc a)
 {
-    return sizeof(nrm_acc) == 8 ? (nrm_acc)-708 : (nrm_acc)-87;
+    nrmi_bits b;
+    b.value = a;
+    return sizeof a == 8 ? b.u64 : b.u32;
 }
+static NRM_APART nrm_acc nrmi_from_bits(uint64_t i)
+{
+    nrmi_bits b;
+    if (sizeof b.value == 8) b.u64 = i;
+    else b.u32 = (uint32_t)i;
+    return b.value;
+}
+#endif
 
 /*
-Only exponentials of x ≤ 0 are needed: softmax subtracts the largest logit first, and
-sigmoid and tanh use their symmetry. Split off a power of two, and the rest is small:
+Split off a power of two:
 
-    k = ⌈x/ln2 − ½⌉                                    [EXP.1]
-    t = x − k·ln2, |t| ≤ ½·ln2                         [EXP.2]
-    q = e^t − 1 = t·(1 + t/2·(1 + t/3·(1 + t/4·(…))))  [EXP.3]
+    k = ⌈x/ln2 − ½⌉             [EXP.1]
+    t = x − k·ln2, |t| ≤ ½·ln2  [EXP.2]
 
-In EXP.2 the product k·ln2 must not lose the digits that t is made of. So ln2 is cut in two:
-a high part with so few bits that k times it is exact, and the rest. The series stops after
-t¹³/13!; what is left out is below 2·10⁻¹⁷ of t.
+EXP.1 adds a number so large that the sum is rounded to an integer, whose bits are those of k. ln2
+is cut in two: its high part times k is exact. What remains is Lambert's continued fraction of tanh
+z, cut after six levels; s and c are polynomials of u = t², and e^t is off by less than 2⁻⁶²:
 
-Sixteen values are done at a time. Each step is a short loop in which no value waits for
-another and no branch depends on a value (`?:` becomes a selection), so that compilers use
-vectors.
+    s/c = z/(1 + z²/(3 + z²/(5 + z²/(7 + z²/(9 + z²/11))))), z = t/2  [EXP.3]
+    e^x = p·(1 + 2·s/(c − s)), p = 2^k                                [EXP.4]
+    tanh(x/2) = q/(q + 2·(c − s)), q = (p + 1)·s + (p − 1)·c          [EXP.5]
+    sigmoid(x) = p·(c + s)/((c − s) + p·(c + s))                      [EXP.6]
+
+The sigmoid of a tiny x may be so near the middle of two floats that only a smaller s shows
+the side.
 */
-
-/* q and 2^k of EXP.1 to EXP.3 for some x, each between lowest and 0. */
-static void nrmi_exp_parts(nrm_acc *q, nrm_acc *power, const nrm_acc *x)
+NRM_INLINE void nrmi_curve_of(NRM_BYTES nrm_acc *v, int curve, size_t n)
 {
-    nrm_acc t[NRM_SOME];
-    int k[NRM_SOME], j, n;
-    for (j = 0; j < NRM_SOME; j++) {
-        k[j] = (int)(x[j] * NRM_LN2_INVERSE - (nrm_acc)0.5); /* EXP.1: upwards, for x <= 0 */
-        t[j] = (x[j] - (nrm_acc)k[j] * NRM_LN2_HEAD) - (nrm_acc)k[j] * NRM_LN2_TAIL; /* EXP.2 */
-        q[j] = 1;
-    }
-    for (n = 13; n >= 2; n--) {
-        const nrm_acc inverse = nrmi_inverse(n);
-        for (j = 0; j < NRM_SOME; j++) q[j] = 1 + t[j] * inverse * q[j]; /* EXP.3 */
-    }
-    for (j = 0; j < NRM_SOME; j++) {
-        q[j] = t[j] * q[j];
-        power[j] = nrmi_power_of_two(k[j]);
+    const nrm_acc magic = NRM_WHOLE + NRM_WHOLE / 2 + NRM_BIAS, by = curve == NRM_TANH ? -2 : 1;
+    const nrm_acc least = curve == NRM_TANH ? -20 : NRM_BY_TYPE(-709, -88);
+    const nrm_acc most = curve == NRMI_EXP ? NRM_BY_TYPE(710, 89) : 40;
+    const nrm_acc pull = sizeof(nrm_real) < sizeof(nrm_acc) ? NRM_OVER(268435456.0) : 0;
+    size_t j;
+    for (j = 0; j < NRM_SOME; j++) v[j] = v[j] < least ? least : v[j];
+    for (j = 0; j < NRM_SOME; j++) v[j] = v[j] > most ? most : v[j];
+    NRM_NUMBERS(j, n, {
+        const nrmi_num zero = {0}, g = *(nrmi_num *)(v + j) * by;
+        const nrmi_int sign = NRM_BITS(g) & NRM_BITS(zero * by);
+        const nrmi_num x = NRM_VALUE(NRM_BITS(g) ^ sign);
+        const nrmi_int sum = NRM_BITS(x * (nrm_acc)1.4426950408889634 + magic); /* EXP.1 */
+        const nrmi_num k = NRM_VALUE(sum) - magic, p = NRM_VALUE(sum << NRM_DIGITS);
+        const nrmi_num t = (x - k * NRM_LN2_HEAD) - k * NRM_LN2_TAIL, u = t * t; /* EXP.2 */
+        const nrmi_num c = 1 + u * (5 * NRM_OVER(44) + u * (NRM_OVER(792) + u * NRM_OVER(665280)));
+        const nrmi_num h = t / 2;
+        nrmi_num s = h + h * (u * (NRM_OVER(33) + u * NRM_OVER(7920))), y; /* EXP.3 */
+        if (curve == NRMI_EXP)
+            y = p * (1 + 2 * s / (c - s)); /* EXP.4 */
+        else if (curve == NRM_TANH) {
+            y = (p + 1) * s + (p - 1) * c;
+            y = NRM_VALUE(NRM_BITS(-y / (y + 2 * (c - s))) ^ sign); /* EXP.5 */
+        } else {
+            s -= NRM_WHERE(x * x < NRM_OVER(4294967296.0), s * pull);
+            y = p * (c + s);
+            y = y / ((c - s) + y); /* EXP.6 */
+        }
+        *(nrmi_num *)(v + j) = y;
+    })
+}
+
+NRM_KERNEL(nrmi_curve, (y, x, curve, n), nrm_real *y, const nrm_real *x, int curve, size_t n)
+{
+    nrm_acc v[NRM_SOME] = {0};
+    size_t i, j, some;
+    for (i = 0; i < n; i += some) {
+        some = nrmi_least(n - i, NRM_SOME);
+        NRM_UP_TO(some, j, v[j] = (nrm_acc)x[i + j]);
+        nrmi_curve_of(NRM_PASS_ON v, curve, some);
+        NRM_UP_TO(some, j, y[i + j] = (nrm_real)v[j]);
     }
 }
 
-/* What the series can take: NaN and values too low become the lowest; the callers restore them. */
-static void nrmi_exp_clamp(nrm_acc *inside, const nrm_acc *x)
+NRM_INLINE nrm_acc nrmi_largest(const nrm_real *z, size_t n)
 {
-    const nrm_acc lowest = nrmi_exp_lowest();
-    int j;
-    for (j = 0; j < NRM_SOME; j++) inside[j] = x[j] >= lowest ? x[j] : lowest;
+    nrm_real top[NRM_SOME];
+    size_t i, j;
+    for (j = 0; j < NRM_SOME; j++) top[j] = z[0];
+    for (i = 0; i < n; i += NRM_SOME)
+        NRM_UP_TO(nrmi_least(n - i, NRM_SOME), j, top[j] = z[i + j] > top[j] ? z[i + j] : top[j]);
+    for (j = 0; j < 32; j++) top[j] = top[j + 32] > top[j] ? top[j + 32] : top[j];
+    for (j = 0; j < 16; j++) top[j] = top[j + 16] > top[j] ? top[j + 16] : top[j];
+    for (j = 1; j < 16; j++) top[0] = top[j] > top[0] ? top[j] : top[0];
+    return (nrm_acc)top[0];
+}
+
+NRM_KERNEL(nrmi_softmax, (p, h, rest, z, rows, n), nrm_real *p, nrm_acc *h, nrm_acc *rest,
+    const nrm_real *z, size_t rows, size_t n)
+{
+    nrm_acc v[NRM_SOME] = {0};
+    size_t row, i, j, k, some, end;
+    for (row = 0; row < rows; row++) h[row] = nrmi_largest(z + row * n, n);
+    for (row = 0; row < rows; row++) {
+        nrm_acc sum[NRM_LINE] = {0}, ones[NRM_LINE] = {0};
+        for (i = row * n, end = i + n; i < end; i += some) {
+            some = nrmi_least(end - i, NRM_SOME);
+            NRM_UP_TO(some, j, v[j] = (nrm_acc)z[i + j]);
+            for (j = 0; j < NRM_SOME; j++) v[j] -= h[row];
+            for (j = some; j % NRM_LINE > 0; j++) v[j] = -1000; /* e^v is 0 */
+            nrmi_curve_of(NRM_PASS_ON v, NRMI_EXP, j);
+            for (k = 0; k < some; k += NRM_LINE)
+                NRM_NUMBERS(j, NRM_LINE, {
+                    const nrmi_num e = *(nrmi_num *)(v + k + j), one = NRM_WHERE(e == 1, e);
+                    *(nrmi_num *)(sum + j) += e - one;
+                    *(nrmi_num *)(ones + j) += one;
+                })
+            if (p != NULL) {
+                NRM_UP_TO(some, j, p[i + j] = (nrm_real)v[j]);
+            }
+        }
+        for (j = 1; j < NRM_LINE; j++) sum[0] += sum[j], ones[0] += ones[j];
+        rest[row] = sum[0] + (ones[0] - 1);
+        sum[0] = 1 / (1 + rest[row]);
+        for (i = end - n; i < end && p != NULL; i += some) {
+            some = nrmi_least(end - i, NRM_SOME);
+            NRM_UP_TO(some, j, p[i + j] = (nrm_real)((nrm_acc)p[i + j] * sum[0]));
+        }
+    }
 }
 
 /*
-The power of two then goes back on. Near 0, EXP.5 keeps the digits that e^x − 1 would lose.
-
-    e^x = 2^k·(1 + q)            [EXP.4]
-    e^x − 1 = 2^k·q + (2^k − 1)  [EXP.5]
-*/
-
-/* Puts e^x in the place of each of NRM_SOME values x <= 0; NaN stays NaN. */
-static void nrmi_exp(nrm_acc *x)
-{
-    const nrm_acc lowest = nrmi_exp_lowest();
-    nrm_acc inside[NRM_SOME], power[NRM_SOME], q[NRM_SOME];
-    int j;
-    nrmi_exp_clamp(inside, x);
-    nrmi_exp_parts(q, power, inside);
-    for (j = 0; j < NRM_SOME; j++) {
-        const nrm_acc e = power[j] * (1 + q[j]); /* EXP.4 */
-        x[j] = x[j] >= lowest ? e : x[j] < 0 ? 0 : x[j];
-    }
-}
-
-/* The same for e^x - 1. */
-static void nrmi_expm1(nrm_acc *x)
-{
-    const nrm_acc lowest = nrmi_exp_lowest();
-    nrm_acc inside[NRM_SOME], power[NRM_SOME], q[NRM_SOME];
-    int j;
-    nrmi_exp_clamp(inside, x);
-    nrmi_exp_parts(q, power, inside);
-    for (j = 0; j < NRM_SOME; j++) {
-        const nrm_acc e = power[j] * q[j] + (power[j] - 1); /* EXP.5 */
-        x[j] = x[j] >= lowest ? e : x[j] < 0 ? -1 : x[j];
-    }
-}
-
-/*
-For the logarithm write x = 2^e·m with m between √½ and √2. The series is that of the
-inverse hyperbolic tangent, and its argument s is below 0.172:
+For the logarithm x = 2^e·m with m between √½ and √2, and |s| < 0.172:
 
     s = (m − 1)/(m + 1)                      [LOG.1]
     ln m = 2·s·(1 + s²/3 + s⁴/5 + s⁶/7 + …)  [LOG.2]
     ln x = e·ln2 + ln m                      [LOG.3]
+
+If LOG.3 of a float is the middle of two floats, what it has lost decides.
 */
-static nrm_acc nrmi_log(nrm_acc x)
+NRM_KERNEL(nrmi_log, (v, n), nrm_acc *v, size_t n)
 {
-    nrmi_bits b;
-    nrm_acc m, s, sum = 0;
-    int e, n;
-    b.u64 = 0;
-    b.value = x;
-    e = sizeof(nrm_acc) == 8 ? (int)(b.u64 >> 52) - 1023 : (int)(b.u32 >> 23) - 127;
-    m = x / nrmi_power_of_two(e); /* exact: now 1 <= m < 2 */
-    if (m > NRM_SQRT2) {
-        m /= 2;
-        e++;
-    }
-    s = (m - 1) / (m + 1); /* LOG.1 */
-    for (n = 21; n >= 1; n -= 2) sum = nrmi_inverse(n) + s * s * sum;
-    m = 2 * s * sum; /* LOG.2 */
-    return (nrm_acc)e * NRM_LN2_HEAD + ((nrm_acc)e * NRM_LN2_TAIL + m); /* LOG.3 */
+    size_t j;
+    NRM_NUMBERS(j, n, {
+        const nrmi_num x = *(nrmi_num *)(v + j), zero = {0};
+        const nrmi_int to_one = NRM_BITS(zero + 1) - NRM_BITS(zero + (nrm_acc)0.70710678118654752);
+        const nrmi_int power = (NRM_BITS(x) + to_one) >> NRM_DIGITS; /* e + NRM_BIAS */
+        const nrmi_num e = NRM_VALUE(power + NRM_BITS(zero + NRM_WHOLE)) - (NRM_WHOLE + NRM_BIAS);
+        const nrmi_num m = NRM_VALUE(NRM_BITS(x) - ((power - NRM_BIAS) << NRM_DIGITS));
+        const nrmi_num s = (m - 1) / (m + 1), w = s * s; /* LOG.1 */
+        nrmi_num y = NRM_OVER(17) + w * (NRM_OVER(19) + w * NRM_OVER(21)), low;
+        y = NRM_OVER(11) + w * (NRM_OVER(13) + w * (NRM_OVER(15) + w * y));
+        y = NRM_OVER(5) + w * (NRM_OVER(7) + w * (NRM_OVER(9) + w * y));
+        low = e * NRM_LN2_TAIL + 2 * (s + s * (w * (NRM_OVER(3) + w * y))); /* LOG.2 */
+        y = e * NRM_LN2_HEAD + low; /* LOG.3 */
+        low = 64 * ((e * NRM_LN2_HEAD - y) + low);
+        if (sizeof(nrm_real) < sizeof(nrm_acc))
+            y += NRM_WHERE((((NRM_BITS(y) - 0x10000000) | NRM_BITS(x)) & 0x1fffffff) == 0, low);
+        *(nrmi_num *)(v + j) = y;
+    })
 }
 
 /*
 ## 21  Random numbers
 
-The generator is PCG32 (O'Neill 2014): a 64-bit linear congruential generator whose output
-is scrambled to hide its weak low bits. The increment c may be any odd number, and each
-choice is a sequence of its own, a *stream*. With one stream each for the weights, the noise
-and the order of the data, drawing more from one never shifts another.
+The generator is PCG32 (O'Neill 2014). Each odd increment c is a sequence of its own, a *stream*:
+with one each for weights, noise and order of the data, drawing from one does not shift another.
 
     s′ = a·s + c mod 2⁶⁴, a = 6364136223846793005     [RNG.1]
     u = rotate(⌊(s ⊕ ⌊s/2¹⁸⌋)/2²⁷⌋ mod 2³², ⌊s/2⁵⁹⌋)  [RNG.2]
 
-RNG.2 takes the old state s. Its highest five bits say by how far to rotate, to the right,
-the 32 bits that the shift and the exclusive or have picked.
+RNG.2 takes the old s.
 */
 NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng)
 {
@@ -4927,19 +4921,17 @@ NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng)
 
 NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream)
 {
-    rng->state = 0;
-    rng->increment = stream * 2 + 1;
-    rng->spare = 0;
-    rng->has_spare = 0;
+    const nrm_rng fresh = {0, stream * 2 + 1, 0, 0};
+    *rng = fresh;
     (void)nrm_rng_u32(rng);
     rng->state += seed;
     (void)nrm_rng_u32(rng);
 }
 
 /*
-A uniform number is u scaled and cut to the digits of a float, so that float and double
-builds draw the same stream. For an integer below n, u mod n alone would favour small values
-where n does not divide 2³². So the lowest u are thrown away, as many as the remainder.
+A uniform number is u, cut to the digits of a float, so that all builds draw the same stream. For an
+integer below n, u mod n alone would favour small values where n does not divide 2³². So the lowest
+u are thrown away, as many as the remainder.
 
     U = u/2³² (double), ⌊u/2⁸⌋/2²⁴ (float)    [RNG.3]
     u mod n, drawn again while u < 2³² mod n  [RNG.4]
@@ -4962,8 +4954,8 @@ NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n)
 }
 
 /*
-Normal numbers come in pairs by Marsaglia's polar method: a point in the unit disc, found by
-trial, is moved outwards until its distance from the origin has the right distribution.
+Normal numbers come in pairs by Marsaglia's polar method: a point of the unit disc, found by trial,
+is moved outwards.
 
     w = a² + b² < 1, a and b uniform in ±1        [RNG.5]
     z₁ = a·√(−2·(ln w)/w), z₂ = b·√(−2·(ln w)/w)  [RNG.6]
@@ -4975,7 +4967,7 @@ static nrm_acc nrmi_symmetric(nrm_rng *rng)
 
 NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng)
 {
-    nrm_acc a, b, w, stretch;
+    nrm_acc a, b, w, stretch, ln[NRM_SOME] = {0};
     if (rng->has_spare) {
         rng->has_spare = 0;
         return (nrm_real)rng->spare;
@@ -4985,13 +4977,15 @@ NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng)
         b = nrmi_symmetric(rng);
         w = a * a + b * b; /* RNG.5 */
     } while (w >= 1 || w <= 0);
-    stretch = NRM_SQRT(-2 * nrmi_log(w) / w);
+    ln[0] = w;
+    nrmi_log(ln, 1);
+    stretch = NRM_SQRT(-2 * ln[0] / w);
     rng->spare = b * stretch;
     rng->has_spare = 1;
     return (nrm_real)(a * stretch); /* RNG.6 */
 }
 
-/* Fisher and Yates: from the end, swap each place with one drawn from those not yet settled. */
+/* Fisher and Yates: from the end, swap each place with one not yet settled. */
 NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 {
     size_t i;
@@ -5022,18 +5016,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 
 ### History
 
-- 0.2.0, form: two parts, `NRM_PLAIN`. Private macros `NRM_...` stay defined.
-- 0.2.0, what left (formulas: docs/10_conventions.md): `unfold`, `convention_of`, `running_import`,
-  `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C),
-  `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate`
-  (`examples/training.h`), `version` (`NRM_VERSION`), four checks, files (`examples/npz.h`).
-- 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group in
-  group norm; `NRM_DOUBLE` with `NRM_ACC=float`; x87 floats, unless `NRM_ANY_FLOAT_EVAL`. A network
-  checks all its layers before any of them works.
-- 0.2.0, accepted now: ε = 0; dx NULL beside other outputs; y = x where nothing is saved; a
-  predefined `NRM_DEF`; a global named `gamma` (gcc and clang need no math.h).
-- 0.2.0, results: a cumulative average passes over a channel that is not finite. Backward passes
-  keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`.
+- 0.2.0: two parts, `NRM_PLAIN`. What else changed is in docs/10_conventions.md.
 - 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
 
 ### References, by equation

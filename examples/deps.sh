@@ -145,6 +145,7 @@ omp libomp-dev - - - - - -
 zip zip+unzip zip+unzip zip+unzip zip+unzip zip+unzip zip zip
 frama-c frama-c-base - - - - - -
 lld lld lld lld lld lld lld -
+mpfr libmpfr-dev mpfr-devel mpfr mpfr-dev mpfr-devel mpfr mpfr
 onednn libdnnl-dev - - - - - -
 END
     done
@@ -218,6 +219,7 @@ dev)
     { have zip && have unzip; } || lacks zip
     have frama-c || lacks frama-c
     have wasm-ld || lacks lld
+    has_header mpfr.h || lacks mpfr
     ;;
 peers)
     have g++ || lacks gxx

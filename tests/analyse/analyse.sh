@@ -41,7 +41,7 @@ functions="$functions nrmi_check_sizes"
 # What is analysed: a copy with smaller blocks, so that small sizes reach their edges, with the
 # assumption, and for two functions without the answer "they overlap".
 cat >"$dir/edit" <<'EOF'
-s/^#define NRM_SOME 16$/#define NRM_SOME 4/
+s/^#define NRM_SOME 64 /#define NRM_SOME 4 /
 s/^    NRMI_AT_ONCE = 4096,/    NRMI_AT_ONCE = 4,/
 s/^    NRMI_BAND_NUMBERS = 16384,/    NRMI_BAND_NUMBERS = 8,/
 s/^    NRMI_ONE_SWEEP = 4096,/    NRMI_ONE_SWEEP = 4,/

@@ -14,28 +14,15 @@ Proof. rewrite exp_Ropp. unfold Rdiv. ring. Qed.
 Lemma exp_double x : exp (2 * x) = exp x ^ 2.
 Proof. replace (2 * x) with (x + x) by ring. rewrite exp_plus. ring. Qed.
 
-(* ACT.2: tanh(x) = −sign(x)·q/(2 + q), q = e^(−2|x|) − 1 *)
-Theorem ACT_2 x : let q := exp (- 2 * Rabs x) - 1 in tanh x = - sign x * q / (2 + q).
+(* ACT.2: tanh(x) = (e^(2x) − 1)/(e^(2x) + 1) *)
+Theorem ACT_2 x : tanh x = (exp (2 * x) - 1) / (exp (2 * x) + 1).
 Proof.
-  assert (H : forall y, tanh y = - (exp (- 2 * y) - 1) / (2 + (exp (- 2 * y) - 1))).
-  { intros y. replace (-2 * y) with (- (2 * y)) by ring. unfold tanh.
-    rewrite !exp_inv, exp_double. pose proof (exp_pos y). field. repeat split; nra. }
-  intros q. unfold q. destruct (Rtotal_order x 0) as [N | [Z | P]].
-  - rewrite Rabs_left, sign_eq_m1, <- (Ropp_involutive x) by exact N.
-    rewrite !Ropp_involutive. transitivity (- tanh (- x)).
-    + unfold tanh. rewrite Ropp_involutive. pose proof (exp_pos x). pose proof (exp_pos (- x)).
-      field. lra.
-    + rewrite H. pose proof (exp_pos (-2 * - x)). field. lra.
-  - rewrite Z, sign_0, Rabs_R0, Rmult_0_r, exp_0. unfold tanh. rewrite Ropp_0, exp_0. field.
-  - rewrite Rabs_right, sign_eq_1, H by lra. pose proof (exp_pos (-2 * x)). field. lra.
+  unfold tanh. rewrite exp_inv, exp_double. pose proof (exp_pos x). field. repeat split; nra.
 Qed.
 
-(* ACT.3: sigmoid(x) = 1/(1 + e^(−x)) = e^x/(1 + e^x) *)
-Theorem ACT_3 x : sigmoid x = 1 / (1 + exp (- x)) /\ sigmoid x = exp x / (1 + exp x).
-Proof.
-  split; [reflexivity |]. unfold sigmoid. rewrite exp_inv. pose proof (exp_pos x).
-  field. lra.
-Qed.
+(* ACT.3: sigmoid(x) = e^x/(1 + e^x) *)
+Theorem ACT_3 x : sigmoid x = exp x / (1 + exp x).
+Proof. unfold sigmoid. rewrite exp_inv. pose proof (exp_pos x). field. lra. Qed.
 
 (* ACT.4: relu′ = 1 if y > 0, else 0, where there is a derivative *)
 Theorem ACT_4 x : x <> 0 -> is_derive relu x (if Rlt_dec 0 (relu x) then 1 else 0).
@@ -81,7 +68,7 @@ Qed.
 Section Softmax.
 Variables (C t : nat) (z : nat -> R) (h : R).
 Hypothesis right_class : (t < C)%nat.
-(* CE.2: Z = ∑_c e^(z_c − h) *)
+(* CE.2: Z = ∑_c e^(z_c − h) = 1 + R *)
 Notation Z h := (∑ c < C, exp (z c - h)).
 Notation p h := (fun c => exp (z c - h) / Z h).
 
@@ -104,9 +91,10 @@ Proof.
     rewrite (Sum_lin1 C (1 / Z h) (fun c => exp (z c - h))) by (intros; field; lra). field. lra.
 Qed.
 
-(* CE.4: ℓ = −ln p_t = ln Z + h − z_t *)
-Theorem CE_4 : - ln (p h t) = ln (Z h) + h - z t.
+(* CE.4: ℓ = −ln p_t = ln (1 + R) + (h − z_t) *)
+Theorem CE_4 r : Z h = 1 + r -> - ln (p h t) = ln (1 + r) + (h - z t).
 Proof.
+  intros <-.
   pose proof (Sum_exp_pos (fun c => z c - h)) as P. cbv beta in P.
   unfold Rdiv. rewrite ln_mult, ln_exp, ln_Rinv by (auto using exp_pos, Rinv_0_lt_compat). ring.
 Qed.
@@ -167,49 +155,58 @@ Qed.
 Lemma exp_power : exp (IZR k * ln 2) = powerRZ 2 k.
 Proof. rewrite powerRZ_Rpower by lra. reflexivity. Qed.
 
-(* EXP.4: e^x = 2^k·(1 + q), q = e^t − 1 *)
-Theorem EXP_4 : let q := exp t - 1 in exp x = powerRZ 2 k * (1 + q).
+Lemma split : exp x = powerRZ 2 k * exp t.
+Proof. rewrite <- exp_power, <- exp_plus. f_equal. ring. Qed.
+
+(* The fraction s/c of EXP.3 stands for tanh(t/2). *)
+Variables (s c : R).
+Hypothesis positive : 0 < c.
+Hypothesis fraction : s = c * tanh (t / 2).
+Notation p := (powerRZ 2 k).
+
+Lemma of_tanh : s = c * ((exp t - 1) / (exp t + 1)).
+Proof. rewrite fraction, ACT_2. replace (2 * (t / 2)) with t by field. reflexivity. Qed.
+Lemma power_pos : 0 < p.
+Proof. apply powerRZ_lt. lra. Qed.
+
+(* EXP.4: e^x = p·(1 + 2·s/(c − s)), p = 2^k *)
+Theorem EXP_4 : exp x = p * (1 + 2 * s / (c - s)).
 Proof.
-  intros q. unfold q. rewrite <- exp_power. replace (1 + (exp t - 1)) with (exp t) by ring.
-  rewrite <- exp_plus. f_equal. ring.
+  rewrite split, of_tanh. pose proof (exp_pos t). field. split; [lra |]. intros E.
+  apply (Rlt_irrefl 0). rewrite <- E at 2. nra.
 Qed.
 
-(* EXP.5: e^x − 1 = 2^k·q + (2^k − 1) *)
-Theorem EXP_5 : let q := exp t - 1 in exp x - 1 = powerRZ 2 k * q + (powerRZ 2 k - 1).
-Proof. intros q. rewrite EXP_4. fold q. ring. Qed.
+(* EXP.5: tanh(x/2) = q/(q + 2·(c − s)), q = (p + 1)·s + (p − 1)·c *)
+Theorem EXP_5 : let q := (p + 1) * s + (p - 1) * c in tanh (x / 2) = q / (q + 2 * (c - s)).
+Proof.
+  intros q. unfold q. rewrite ACT_2. replace (2 * (x / 2)) with x by field.
+  rewrite split, of_tanh. pose proof (exp_pos t). pose proof power_pos.
+  assert (0 < p * exp t) by (apply Rmult_lt_0_compat; assumption).
+  assert (0 < c * (p * exp t)) by (apply Rmult_lt_0_compat; assumption).
+  field. repeat split; nra.
+Qed.
+
+(* EXP.6: sigmoid(x) = p·(c + s)/((c − s) + p·(c + s)) *)
+Theorem EXP_6 : sigmoid x = p * (c + s) / ((c - s) + p * (c + s)).
+Proof.
+  rewrite ACT_3, split, of_tanh. pose proof (exp_pos t). pose proof power_pos.
+  assert (0 < p * exp t) by (apply Rmult_lt_0_compat; assumption).
+  assert (0 < c * (p * exp t)) by (apply Rmult_lt_0_compat; assumption).
+  field. repeat split; nra.
+Qed.
 End Exp.
 
-(* EXP.3: q = e^t − 1 = t·(1 + t/2·(1 + t/3·(1 + t/4·(…)))): the nested form of n levels is the
-   sum of t^j/j! for j = 1, ..., n, and the sums tend to e^t − 1. *)
-Fixpoint nested (t : R) (j n : nat) : R :=
-  match n with O => 0 | S m => t / j * (1 + nested t (S j) m) end.
-
-Lemma nested_sum t n j : (0 < j)%nat ->
-  nested t j n * (t ^ (j - 1) / INR (fact (j - 1))) =
-  ∑ i < n, t ^ (j + i) / INR (fact (j + i)).
+(* EXP.3: s/c = z/(1 + z²/(3 + z²/(5 + z²/(7 + z²/(9 + z²/11))))), z = t/2, with the polynomials of
+   the code. *)
+Theorem EXP_3 t : let z := t / 2 in let u := t ^ 2 in
+  let s := z + z * (u * (1 / 33 + u * (1 / 7920))) in
+  let c := 1 + u * (5 / 44 + u * (1 / 792 + u * (1 / 665280))) in
+  s / c = z / (1 + z ^ 2 / (3 + z ^ 2 / (5 + z ^ 2 / (7 + z ^ 2 / (9 + z ^ 2 / 11))))).
 Proof.
-  revert j. induction n; intros j J; [simpl; ring |].
-  rewrite Sum_first, Nat.add_0_r. cbn [nested].
-  assert (F : forall i, INR (fact i) <> 0) by (intros; apply not_0_INR, fact_neq_0).
-  assert (E : t / j * (t ^ (j - 1) / INR (fact (j - 1))) = t ^ j / INR (fact j)).
-  { destruct j as [| i]; [lia |]. replace (S i - 1)%nat with i by lia.
-    rewrite fact_simpl, mult_INR. simpl pow. field. split; [apply F | apply not_0_INR; lia]. }
-  specialize (IHn (S j)). replace (S j - 1)%nat with j in IHn by lia.
-  transitivity (t / j * (t ^ (j - 1) / INR (fact (j - 1)))
-    + nested t (S j) n * (t / j * (t ^ (j - 1) / INR (fact (j - 1))))); [ring |].
-  rewrite E, IHn by lia. f_equal. apply Sum_ext; intros i.
-  replace (j + S i)%nat with (S j + i)%nat by lia. reflexivity.
-Qed.
-
-Theorem EXP_3 t : is_lim_seq (fun n => nested t 1 n) (exp t - 1).
-Proof.
-  apply (is_lim_seq_ext (fun n => sum_n (fun j => / INR (fact j) * t ^ j) n - 1)).
-  - intros n. pose proof (nested_sum t n 1 Nat.lt_0_1) as E. simpl in E.
-    replace (nested t 1 n) with (nested t 1 n * (1 / 1)) by field. rewrite E. clear E.
-    induction n; [rewrite sum_O; simpl; field |].
-    rewrite sum_Sn. unfold plus; simpl. rewrite <- IHn. unfold Rdiv. simpl. ring.
-  - apply (is_lim_seq_minus' _ _ (exp t) 1); [| apply is_lim_seq_const].
-    exact (proj1 (is_pseries_R _ _ _) (is_exp_Reals t)).
+  intros z u s c. unfold s, c, u. clear s c u. replace t with (2 * z) by (unfold z; field).
+  replace ((2 * z) ^ 2) with (4 * z ^ 2) by ring. pose proof (pow2_ge_0 z) as W.
+  generalize dependent (z ^ 2). intros w W. pose proof (Rmult_le_pos w w W W) as W2.
+  pose proof (Rmult_le_pos (w * w) w W2 W) as W3. field. repeat split; nra.
 Qed.
 
 (* ---- LOG --------------------------------------------------------------------------------- *)

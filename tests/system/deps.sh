@@ -55,7 +55,7 @@ machine 0 apt-get
 deps dev
 for package in tcc musl-tools clang-19 lld-19 wasi-libc gcc-aarch64-linux-gnu \
     gcc-riscv64-linux-gnu gcc-powerpc-linux-gnu gcc-s390x-linux-gnu qemu-user-static \
-    gcc-mingw-w64-x86-64-win32 wine64 valgrind chromium; do
+    gcc-mingw-w64-x86-64-win32 wine64 valgrind chromium libmpfr-dev; do
     check "apt-get is asked for $package" grep -q " $package\( \|$\)" "$dir/asked"
 done
 machine 0

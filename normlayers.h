@@ -201,6 +201,8 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 #define nrm_groupnorm_backward NRM_LINK(nrm_groupnorm_backward)
 #define nrm_rmsnorm_forward NRM_LINK(nrm_rmsnorm_forward)
 #define nrm_rmsnorm_backward NRM_LINK(nrm_rmsnorm_backward)
+#define nrm_rows_forward NRM_LINK(nrm_rows_forward)
+#define nrm_rows_backward NRM_LINK(nrm_rows_backward)
 #define nrm_lp_batchnorm_forward NRM_LINK(nrm_lp_batchnorm_forward)
 #define nrm_lp_batchnorm_backward NRM_LINK(nrm_lp_batchnorm_backward)
 #define nrm_weightnorm_forward NRM_LINK(nrm_weightnorm_forward)
@@ -362,6 +364,21 @@ NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
     const nrm_real *gamma, nrm_real eps, size_t N, size_t D);
 NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real *dy,
     const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D);
+/* ---- rows of a larger array, with a residual ---- */
+typedef struct nrm_rows { /* [N][R][D]: N times R rows of D numbers, such as the heads of queries */
+    size_t N, R, D, pitch; /* rows 0 of neighbouring examples are pitch >= R·D numbers apart */
+    int rms; /* 1: RMS norm, which does not use mean; 0: layer norm */
+} nrm_rows;
+/* y = norm(x + residual). y, sum, x, residual and their gradients have the shape of rows. */
+NRM_DEF int nrm_rows_forward(
+    nrm_real *y, nrm_real *sum, nrm_acc *mean, nrm_acc *rstd, /* out, =; sum: saved; [N][R] saved */
+    const nrm_real *x, const nrm_real *residual, /* sum may be either; NULL: no residual, no sum */
+    const nrm_real *gamma, const nrm_real *beta, nrm_real eps, const nrm_rows *rows); /* [D], [D] */
+NRM_DEF int nrm_rows_backward(
+    nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, /* dx: the residual's gradient, too */
+    const nrm_real *dy, const nrm_real *dsum, /* the gradient of sum beside the norm, or NULL */
+    const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd, /* x: sum, if there is one */
+    const nrm_real *gamma, const nrm_rows *rows);
 /* ---- weight normalization, folding ---- */
 NRM_DEF int nrm_weightnorm_forward( /* W = g·v/|v|, column by column: use W in the linear layer */
     nrm_real *W, nrm_acc *norm, /* [in][out] out, =; |v|: [out] out, saved, or NULL */
@@ -664,6 +681,7 @@ static inline size_t nrmi_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+#define NRM_PLUS(p, i) ((p) != NULL ? (p) + (i) : NULL)
 /* a[i], or what stands for it where there is no array. */
 static inline nrm_acc nrmi_or(const nrm_real *a, size_t i, nrm_acc otherwise)
 {
@@ -1024,8 +1042,27 @@ a single row of D features is meant, i and j run over them, and n (LN.8) over th
     x̂ᵢ = (xᵢ − μ)·r         [LN.4]
     yᵢ = γᵢ·x̂ᵢ + βᵢ         [LN.5]
 
-The function also serves RMS norm (`rms`: no mean) and group norm: rows take G sets of γ, β in turn.
+The functions also serve RMS norm (`rms`: no mean) and group norm: rows take G sets of γ, β in turn.
 */
+static int nrmi_rows_normalize(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
+    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
+    const nrmi_view *v, size_t n, size_t w)
+{
+    nrmi_moments t;
+    nrm_acc r[NRM_SLOTS];
+    size_t k;
+    int lost;
+    if (rms) nrmi_squares_of(&t, x, v, n, w); /* RMS.1 */
+    if (!rms) nrmi_moments_of(&t, x, v, n, w); /* LN.1, LN.2 */
+    lost = nrmi_lost(&t, w, 0);
+    for (k = 0; k < w; k++) r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* LN.3 */
+    for (k = 0; k < w; k++) lost |= !nrmi_finite(r[k]);
+    nrmi_affine_rows(y, x, &t.at, r, gamma, beta, v, n, w); /* LN.4, LN.5 */
+    for (k = 0; k < w && mean != NULL; k++) mean[n + k] = t.mean[k];
+    for (k = 0; k < w && rstd != NULL; k++) rstd[n + k] = r[k];
+    return lost;
+}
+
 static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
     const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t rows, size_t D, size_t G)
 {
@@ -1041,20 +1078,9 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
     v.sets = G;
     step = nrmi_strip(&v);
     NRM_SHARE(rows * D, lost)
-    for (n = 0; n < rows; n += step) {
-        const size_t w = nrmi_least(rows - n, step);
-        nrmi_moments t;
-        nrm_acc r[NRM_SLOTS];
-        size_t k;
-        if (rms) nrmi_squares_of(&t, x, &v, n, w); /* RMS.1 */
-        if (!rms) nrmi_moments_of(&t, x, &v, n, w); /* LN.1, LN.2 */
-        lost |= nrmi_lost(&t, w, 0);
-        for (k = 0; k < w; k++) r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* LN.3 */
-        for (k = 0; k < w; k++) lost |= !nrmi_finite(r[k]);
-        nrmi_affine_rows(y, x, &t.at, r, gamma, beta, &v, n, w); /* LN.4, LN.5 */
-        for (k = 0; k < w && mean != NULL; k++) mean[n + k] = t.mean[k];
-        for (k = 0; k < w && rstd != NULL; k++) rstd[n + k] = r[k];
-    }
+    for (n = 0; n < rows; n += step)
+        lost |= nrmi_rows_normalize(
+            rms, y, mean, rstd, x, gamma, beta, eps, &v, n, nrmi_least(rows - n, step));
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
@@ -1112,7 +1138,7 @@ static void nrmi_rows_sweep(
         p->dx, columns, p->dy, p->gamma, p->x, &mu, r, &s, share, v, n, w); /* LN.8, LN.9, LN.14 */
 }
 
-/* The gradients of gamma and beta alone, of `width` columns from c on, which share one set. */
+/* Adds the gradients of gamma and beta alone, of `width` columns from c on, which share one set. */
 static void nrmi_rows_columns(
     nrmi_columns *columns, const nrmi_backward *p, const nrmi_view *rows, size_t c, size_t width)
 {
@@ -1121,9 +1147,8 @@ static void nrmi_rows_columns(
     nrmi_view row = nrmi_rows(examples, D), part = row; /* row n of this set begins at n·G·D */
     nrmi_centre mu;
     size_t n, k, w;
-    row.apart = part.apart = G * D;
+    row.apart = part.apart = G * rows->apart;
     part.length = width;
-    nrmi_clear(columns, width);
     for (n = 0; n < examples; n += w) {
         w = nrmi_least(examples - n, nrmi_examples(rows)); /* the same sums by either way */
         for (k = 0; k < w; k++) r[k] = p->rstd[(n + k) * G + set];
@@ -1182,6 +1207,7 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
             const size_t from = i % strips * width, c = i / strips * D + from;
             const size_t w = nrmi_least(D - from, width);
             NRM_COLUMNS(columns, NRM_SLOTS);
+            nrmi_clear(&columns, w);
             nrmi_rows_columns(&columns, &p, &v, c, w);
             NRM_GIVE(c, columns.dgamma, columns.dbeta, w);
         }
@@ -1872,6 +1898,111 @@ NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real 
 {
     return nrmi_rows_backward(
         1, dx, dgamma, NULL, dy, x, NULL, rstd, gamma, N, D, 1); /* RMS.3, RMS.4 */
+}
+
+/*
+### 6.5  Rows of a larger array, and a residual
+
+A transformer normalizes a sum u that also goes on beside the norm, or the heads of queries that
+lie in one array with keys and values. So rows may lie apart, and the sum is made on the way:
+
+    uᵢ = xᵢ + residualᵢ, y = norm(u)                  [RES.1]
+    ∂L/∂xᵢ = ∂L/∂residualᵢ = ∂L/∂uᵢ = dxᵢ(u) + dsumᵢ  [RES.2]
+
+dx(u) is LN.14 or RMS.4 at u, and dsum is the gradient of u beside the norm.
+*/
+static void nrmi_add(
+    nrm_real *sum, const nrm_real *a, const nrm_real *b, const nrmi_view *v, size_t n, size_t w)
+{
+    size_t i;
+    for (i = n * v->length; i < (n + w) * v->length; i++) sum[i] = a[i] + b[i]; /* RES.1, RES.2 */
+}
+
+static int nrmi_check_rows(const nrm_rows *rows, nrmi_view *v)
+{
+    int rc = rows == NULL ? NRM_ENULL : nrmi_check_sizes(rows->N, rows->pitch, 1);
+    if (rc == NRM_OK) rc = nrmi_check_sizes(1, rows->R, rows->D);
+    if (rc == NRM_OK) *v = nrmi_rows(rows->R, rows->D);
+    return rc == NRM_OK && rows->R * rows->D > rows->pitch ? NRM_ESIZE : rc;
+}
+#define NRM_SPAN(rows) (((rows)->N - 1) * (rows)->pitch + (rows)->R * (rows)->D) /* for N > 0 */
+
+NRM_DEF int nrm_rows_forward(nrm_real *y, nrm_real *sum, nrm_acc *mean, nrm_acc *rstd,
+    const nrm_real *x, const nrm_real *residual, const nrm_real *gamma, const nrm_real *beta,
+    nrm_real eps, const nrm_rows *rows)
+{
+    const int add = residual != NULL, alone = !add && mean == NULL && rstd == NULL;
+    const int y_role = NRMI_NEEDED | (alone ? NRMI_IN_PLACE : 0), to = add ? NRMI_IN_PLACE : 0;
+    nrmi_view v;
+    size_t strips, i;
+    int lost = 0, rc = nrmi_check_rows(rows, &v);
+    if (rc == NRM_OK) rc = nrmi_check_eps(eps);
+    if (rc == NRM_OK && rows->N > 0) {
+        const size_t all = NRM_SPAN(rows), groups = rows->N * rows->R, D = rows->D;
+        const nrmi_arg args[] = {NRM_FORWARD_ARGS(all, groups, D, y_role, y_role | to, 0),
+            NRM_ARG(residual, all, to), NRM_ARG(add ? sum : NULL, all, NRMI_OUT | to)};
+        rc = add && sum == NULL ? NRM_ENULL : NRM_CHECK(args);
+        if (!rows->rms && (mean == NULL) != (rstd == NULL)) rc = NRM_ENULL;
+    }
+    if (rc != NRM_OK || rows->N == 0) return rc;
+    strips = (v.groups + nrmi_strip(&v) - 1) / nrmi_strip(&v);
+    NRM_SHARE(rows->N * v.groups * v.length, lost)
+    for (i = 0; i < rows->N * strips; i++) {
+        const size_t n = i % strips * nrmi_strip(&v), w = nrmi_least(v.groups - n, nrmi_strip(&v));
+        const size_t at = i / strips * rows->pitch, row = i / strips * rows->R;
+        if (add) nrmi_add(sum + at, x + at, residual + at, &v, n, w);
+        lost |= nrmi_rows_normalize(rows->rms, y + at, NRM_PLUS(mean, row), NRM_PLUS(rstd, row),
+            (add ? sum : x) + at, gamma, beta, eps, &v, n, w);
+    }
+    return lost ? NRM_NONFINITE : NRM_OK;
+}
+
+#define NRM_EXAMPLE(e) /* what belongs to example e */ \
+    {NRM_PLUS(dx, (e) * rows->pitch), NULL, NULL, dy + (e) * rows->pitch, x + (e) * rows->pitch, \
+        gamma, NRM_PLUS(mean, (e) * rows->R), rstd + (e) * rows->R}
+NRM_DEF int nrm_rows_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy,
+    const nrm_real *dsum, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
+    const nrm_real *gamma, const nrm_rows *rows)
+{
+    NRM_COLUMNS(columns, NRM_SLOTS);
+    nrmi_view v;
+    size_t e, n, c, w, count;
+    int together, wanted = dgamma != NULL || dbeta != NULL, rc = nrmi_check_rows(rows, &v);
+    if (rc == NRM_OK && rows->N > 0) {
+        const size_t all = NRM_SPAN(rows), groups = rows->N * rows->R, D = rows->D;
+        const nrmi_arg args[] = {
+            NRM_BACKWARD_ARGS(all, groups, D, rows->rms ? NRMI_IN : NRMI_NEEDED),
+            NRM_ARG(dsum, all, NRMI_IN)};
+        rc = NRM_CHECK(args);
+    }
+    if (rc != NRM_OK || rows->N == 0) return rc;
+    if (rows->rms) mean = NULL;
+    together = wanted && dx != NULL && v.length <= NRM_SLOTS;
+    for (c = 0; c < v.length && wanted && !together; c += w) { /* first: dx may be dy */
+        w = nrmi_least(v.length - c, NRM_SLOTS);
+        nrmi_clear(&columns, w);
+        for (e = 0; e < rows->N; e++) {
+            const nrmi_backward p = NRM_EXAMPLE(e);
+            nrmi_rows_columns(&columns, &p, &v, c, w);
+        }
+        NRM_GIVE(c, columns.dgamma, columns.dbeta, w);
+    }
+    if (together) nrmi_clear(&columns, v.length);
+    for (e = count = 0; e < rows->N && dx != NULL; e++) {
+        const nrmi_backward p = NRM_EXAMPLE(e);
+        for (n = 0; n < rows->R; n += w) {
+            w = nrmi_band(&v, n);
+            nrmi_rows_sweep(&p, together ? &columns : NULL, &v, n, w);
+            count += w;
+            if (together && count >= nrmi_examples(&v)) nrmi_fold(&columns, count = 0, v.length);
+            if (dsum != NULL) nrmi_add(p.dx, p.dx, dsum + e * rows->pitch, &v, n, w);
+        }
+    }
+    if (together) {
+        nrmi_fold(&columns, 0, v.length);
+        NRM_GIVE(0, columns.dgamma, columns.dbeta, v.length);
+    }
+    return NRM_OK;
 }
 
 /*
@@ -3974,7 +4105,6 @@ NRM_VECTOR(nrmi_vec64, 64);
     }
 #define NRM_LOAD(at) (*(const nrmi_some *)(at))
 #define NRM_STORE(at, some) (*(nrmi_some *)(at) = (some))
-#define NRM_PLUS(p, i) ((p) != NULL ? (p) + (i) : NULL)
 
 #ifndef NRM_PLAIN
 /* m is an offset from x1, the first pivot; p, the pivot of these sums, becomes the next one. What a

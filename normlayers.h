@@ -1042,27 +1042,8 @@ a single row of D features is meant, i and j run over them, and n (LN.8) over th
     x̂ᵢ = (xᵢ − μ)·r         [LN.4]
     yᵢ = γᵢ·x̂ᵢ + βᵢ         [LN.5]
 
-The functions also serve RMS norm (`rms`: no mean) and group norm: rows take G sets of γ, β in turn.
+The function also serves RMS norm (`rms`: no mean) and group norm: rows take G sets of γ, β in turn.
 */
-static int nrmi_rows_normalize(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
-    const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, nrm_real eps,
-    const nrmi_view *v, size_t n, size_t w)
-{
-    nrmi_moments t;
-    nrm_acc r[NRM_SLOTS];
-    size_t k;
-    int lost;
-    if (rms) nrmi_squares_of(&t, x, v, n, w); /* RMS.1 */
-    if (!rms) nrmi_moments_of(&t, x, v, n, w); /* LN.1, LN.2 */
-    lost = nrmi_lost(&t, w, 0);
-    for (k = 0; k < w; k++) r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* LN.3 */
-    for (k = 0; k < w; k++) lost |= !nrmi_finite(r[k]);
-    nrmi_affine_rows(y, x, &t.at, r, gamma, beta, v, n, w); /* LN.4, LN.5 */
-    for (k = 0; k < w && mean != NULL; k++) mean[n + k] = t.mean[k];
-    for (k = 0; k < w && rstd != NULL; k++) rstd[n + k] = r[k];
-    return lost;
-}
-
 static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd, const nrm_real *x,
     const nrm_real *gamma, const nrm_real *beta, nrm_real eps, size_t rows, size_t D, size_t G)
 {
@@ -1078,9 +1059,20 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
     v.sets = G;
     step = nrmi_strip(&v);
     NRM_SHARE(rows * D, lost)
-    for (n = 0; n < rows; n += step)
-        lost |= nrmi_rows_normalize(
-            rms, y, mean, rstd, x, gamma, beta, eps, &v, n, nrmi_least(rows - n, step));
+    for (n = 0; n < rows; n += step) {
+        const size_t w = nrmi_least(rows - n, step);
+        nrmi_moments t;
+        nrm_acc r[NRM_SLOTS];
+        size_t k;
+        if (rms) nrmi_squares_of(&t, x, &v, n, w); /* RMS.1 */
+        if (!rms) nrmi_moments_of(&t, x, &v, n, w); /* LN.1, LN.2 */
+        lost |= nrmi_lost(&t, w, 0);
+        for (k = 0; k < w; k++) r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* LN.3 */
+        for (k = 0; k < w; k++) lost |= !nrmi_finite(r[k]);
+        nrmi_affine_rows(y, x, &t.at, r, gamma, beta, &v, n, w); /* LN.4, LN.5 */
+        for (k = 0; k < w && mean != NULL; k++) mean[n + k] = t.mean[k];
+        for (k = 0; k < w && rstd != NULL; k++) rstd[n + k] = r[k];
+    }
     return lost ? NRM_NONFINITE : NRM_OK;
 }
 
@@ -1147,7 +1139,7 @@ static void nrmi_rows_columns(
     nrmi_view row = nrmi_rows(examples, D), part = row; /* row n of this set begins at n·G·D */
     nrmi_centre mu;
     size_t n, k, w;
-    row.apart = part.apart = G * rows->apart;
+    row.apart = part.apart = G * D;
     part.length = width;
     for (n = 0; n < examples; n += w) {
         w = nrmi_least(examples - n, nrmi_examples(rows)); /* the same sums by either way */
@@ -1911,11 +1903,10 @@ lie in one array with keys and values. So rows may lie apart, and the sum is mad
 
 dx(u) is LN.14 or RMS.4 at u, and dsum is the gradient of u beside the norm.
 */
-static void nrmi_add(
-    nrm_real *sum, const nrm_real *a, const nrm_real *b, const nrmi_view *v, size_t n, size_t w)
+static void nrmi_add(nrm_real *sum, const nrm_real *a, const nrm_real *b, size_t n)
 {
     size_t i;
-    for (i = n * v->length; i < (n + w) * v->length; i++) sum[i] = a[i] + b[i]; /* RES.1, RES.2 */
+    for (i = 0; i < n; i++) sum[i] = a[i] + b[i]; /* RES.1, RES.2 */
 }
 
 static int nrmi_check_rows(const nrm_rows *rows, nrmi_view *v)
@@ -1934,7 +1925,7 @@ NRM_DEF int nrm_rows_forward(nrm_real *y, nrm_real *sum, nrm_acc *mean, nrm_acc 
     const int add = residual != NULL, alone = !add && mean == NULL && rstd == NULL;
     const int y_role = NRMI_NEEDED | (alone ? NRMI_IN_PLACE : 0), to = add ? NRMI_IN_PLACE : 0;
     nrmi_view v;
-    size_t strips, i;
+    size_t step, bands, i;
     int lost = 0, rc = nrmi_check_rows(rows, &v);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc == NRM_OK && rows->N > 0) {
@@ -1945,38 +1936,38 @@ NRM_DEF int nrm_rows_forward(nrm_real *y, nrm_real *sum, nrm_acc *mean, nrm_acc 
         if (!rows->rms && (mean == NULL) != (rstd == NULL)) rc = NRM_ENULL;
     }
     if (rc != NRM_OK || rows->N == 0) return rc;
-    strips = (v.groups + nrmi_strip(&v) - 1) / nrmi_strip(&v);
-    NRM_SHARE(rows->N * v.groups * v.length, lost)
-    for (i = 0; i < rows->N * strips; i++) {
-        const size_t n = i % strips * nrmi_strip(&v), w = nrmi_least(v.groups - n, nrmi_strip(&v));
-        const size_t at = i / strips * rows->pitch, row = i / strips * rows->R;
-        if (add) nrmi_add(sum + at, x + at, residual + at, &v, n, w);
-        lost |= nrmi_rows_normalize(rows->rms, y + at, NRM_PLUS(mean, row), NRM_PLUS(rstd, row),
-            (add ? sum : x) + at, gamma, beta, eps, &v, n, w);
+    step = nrmi_band(&v, 0);
+    bands = (rows->R + step - 1) / step;
+    NRM_SHARE(rows->N * rows->R * rows->D, lost)
+    for (i = 0; i < rows->N * bands; i++) {
+        const size_t n = i % bands * step, w = nrmi_least(rows->R - n, step);
+        const size_t at = i / bands * rows->pitch + n * rows->D, row = i / bands * rows->R + n;
+        if (add) nrmi_add(sum + at, x + at, residual + at, w * rows->D);
+        lost |= nrmi_rows_forward(rows->rms, y + at, NRM_PLUS(mean, row), NRM_PLUS(rstd, row),
+            (add ? sum : x) + at, gamma, beta, eps, w, rows->D, 1);
     }
-    return lost ? NRM_NONFINITE : NRM_OK;
+    return lost;
 }
 
 #define NRM_EXAMPLE(e) /* what belongs to example e */ \
     {NRM_PLUS(dx, (e) * rows->pitch), NULL, NULL, dy + (e) * rows->pitch, x + (e) * rows->pitch, \
-        gamma, NRM_PLUS(mean, (e) * rows->R), rstd + (e) * rows->R}
+        gamma, rows->rms ? NULL : mean + (e) * rows->R, rstd + (e) * rows->R}
 NRM_DEF int nrm_rows_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy,
     const nrm_real *dsum, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
     const nrm_real *gamma, const nrm_rows *rows)
 {
-    NRM_COLUMNS(columns, NRM_SLOTS);
+    const int wanted = dgamma != NULL || dbeta != NULL;
     nrmi_view v;
-    size_t e, n, c, w, count;
-    int together, wanted = dgamma != NULL || dbeta != NULL, rc = nrmi_check_rows(rows, &v);
+    size_t e, n, c, w, count = 0;
+    int together, rc = nrmi_check_rows(rows, &v);
+    NRM_COLUMNS(columns, NRM_SLOTS);
     if (rc == NRM_OK && rows->N > 0) {
         const size_t all = NRM_SPAN(rows), groups = rows->N * rows->R, D = rows->D;
-        const nrmi_arg args[] = {
-            NRM_BACKWARD_ARGS(all, groups, D, rows->rms ? NRMI_IN : NRMI_NEEDED),
-            NRM_ARG(dsum, all, NRMI_IN)};
+        const nrmi_arg args[] = {NRM_ARG(dsum, all, NRMI_IN),
+            NRM_BACKWARD_ARGS(all, groups, D, rows->rms ? NRMI_IN : NRMI_NEEDED)};
         rc = NRM_CHECK(args);
     }
     if (rc != NRM_OK || rows->N == 0) return rc;
-    if (rows->rms) mean = NULL;
     together = wanted && dx != NULL && v.length <= NRM_SLOTS;
     for (c = 0; c < v.length && wanted && !together; c += w) { /* first: dx may be dy */
         w = nrmi_least(v.length - c, NRM_SLOTS);
@@ -1988,14 +1979,15 @@ NRM_DEF int nrm_rows_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, c
         NRM_GIVE(c, columns.dgamma, columns.dbeta, w);
     }
     if (together) nrmi_clear(&columns, v.length);
-    for (e = count = 0; e < rows->N && dx != NULL; e++) {
+    for (e = 0; e < rows->N && dx != NULL; e++) {
         const nrmi_backward p = NRM_EXAMPLE(e);
         for (n = 0; n < rows->R; n += w) {
+            const size_t at = e * rows->pitch + n * rows->D;
             w = nrmi_band(&v, n);
             nrmi_rows_sweep(&p, together ? &columns : NULL, &v, n, w);
             count += w;
             if (together && count >= nrmi_examples(&v)) nrmi_fold(&columns, count = 0, v.length);
-            if (dsum != NULL) nrmi_add(p.dx, p.dx, dsum + e * rows->pitch, &v, n, w);
+            if (dsum != NULL) nrmi_add(dx + at, dx + at, dsum + at, w * rows->D);
         }
     }
     if (together) {
@@ -5146,7 +5138,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 
 ### History
 
-- 0.2.0: two parts, `NRM_PLAIN`. What else changed is in docs/10_conventions.md.
+- 0.2.0: two parts, `NRM_PLAIN`, `nrm_rows_*`. What else changed is in docs/10_conventions.md.
 - 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
 
 ### References, by equation

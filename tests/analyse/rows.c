@@ -76,3 +76,41 @@ static int weightnorm_backward(const size_t *n, int mode)
                                    IN(out), in, out);
 }
 ANALYSE(weightnorm_backward, 2, 6)
+
+/* N examples of R rows of D numbers, with n[3] numbers between them; RMS norm in mode 1. */
+static nrm_rows rows_of(const size_t *n, int mode)
+{
+    const nrm_rows rows = {n[0], n[1], n[2], huge ? n[3] : n[1] * n[2] + n[3], mode};
+    return rows;
+}
+static size_t span(const nrm_rows *r)
+{
+    return r->N > 0 ? (r->N - 1) * r->pitch + r->R * r->D : 0;
+}
+#undef ANALYSE
+#define ANALYSE(name, arrays)                                                                      \
+    void analyse_nrm_##name(void)                                                                  \
+    {                                                                                              \
+        all_sizes(name, 4, 4, 2);                                                                  \
+        all_missing(name, arrays, 2);                                                              \
+        all_huge(name, 1, 2, -1, 0);                                                               \
+        all_huge(name, 0, 3, -1, 0);                                                               \
+    }
+
+static int rows_forward(const size_t *n, int mode)
+{
+    const nrm_rows r = rows_of(n, mode);
+    const size_t all = span(&r), D = r.D;
+    return nrm_rows_forward(OUT(all), OUT(all), ACC_OUT(r.N * r.R), ACC_OUT(r.N * r.R), IN(all),
+                            IN(all), IN(D), IN(D), any_real(), &r);
+}
+ANALYSE(rows_forward, 8)
+
+static int rows_backward(const size_t *n, int mode)
+{
+    const nrm_rows r = rows_of(n, mode);
+    const size_t all = span(&r), D = r.D;
+    return nrm_rows_backward(OUT(all), IN(D), IN(D), IN(all), IN(all), IN(all), ACC_IN(r.N * r.R),
+                             ACC_IN(r.N * r.R), IN(D), &r);
+}
+ANALYSE(rows_backward, 9)

@@ -443,6 +443,22 @@ static int claims_call(const char *f, const value *in, int count, value *out)
                                   call_acc_in(in, 2, 1), call_in(in, 3), LIKE(0));
         out[1] = call_made(dgamma, 1, in[0].c);
         found = 2;
+    } else if (IS("rows")) { /* x, residual, gamma, beta, eps, rms */
+        const nrm_rows rows = {1, in[0].r, in[0].c, in[0].r * in[0].c, (int)SIZE(5)};
+        nrm_real *sum = call_out(8);
+        rc = nrm_rows_forward(y, sum, mean, rstd, call_in(in, 0), call_in(in, 1), call_in(in, 2),
+                              call_in(in, 3), (nrm_real)NUMBER(4), &rows);
+        out[1] = call_made(sum, LIKE(0));
+        out[2] = call_made_accs(mean, in[0].r);
+        out[3] = call_made_accs(rstd, in[0].r);
+        found = 4;
+    } else if (IS("rows_back")) { /* sum, dy, dsum, mean, rstd, gamma, rms */
+        const nrm_rows rows = {1, in[0].r, in[0].c, in[0].r * in[0].c, (int)SIZE(6)};
+        rc = nrm_rows_backward(y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1),
+                               call_in(in, 2), call_in(in, 0), call_acc_in(in, 3, 0),
+                               call_acc_in(in, 4, 1), call_in(in, 5), &rows);
+        out[1] = call_made(dgamma, 1, in[0].c);
+        found = 2;
     } else if (IS("std_norm")) { /* x, gamma, beta, eps: layer norm with s + eps, of variants.h */
         layernorm_std_forward(y, mean, rstd, call_in(in, 0), call_in(in, 1), call_in(in, 2),
                               (nrm_real)NUMBER(3), LIKE(0));

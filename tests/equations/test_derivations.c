@@ -21,7 +21,7 @@ typedef struct family { /* its equations are numbered 1 to last */
 /* A DERIVE that is never reached leaves no trace in the table: so here is what must be in it. */
 static const family families[] = {
     {"LIN", 5}, {"EXP", 6}, {"LOG", 3}, {"RNG", 6}, {"SUM", 13}, {"BN", 23},
-    {"LN", 18}, {"NB", 7}, {"ST", 7}, {"BR", 5}, {"GN", 8}, {"RMS", 5},
+    {"LN", 18}, {"NB", 7}, {"ST", 7}, {"BR", 5}, {"GN", 8}, {"RMS", 5}, {"RES", 2},
     {"LP", 16}, {"WN", 14}, {"FOLD", 4}, {"ACT", 6}, {"CE", 7},
     {"RNN", 15}, {"MLP", 9}, {"OPT", 5}, {"GC", 7}};
 

@@ -263,6 +263,7 @@ static void test_arguments_refused(void)
     TRIED(s.residual, s.sum, s.mean, s.rstd, s.x, s.residual, NRM_EPS, NRM_EALIAS);
     TRIED(s.x, NULL, s.mean, s.rstd, s.x, NULL, NRM_EPS, NRM_EALIAS);
     TRIED(s.y, s.x + 1, s.mean, s.rstd, s.x, s.residual, NRM_EPS, NRM_EALIAS);
+    TRIED(s.y, s.sum, s.mean, s.rstd, s.y + 2 * s.rows.pitch, s.residual, NRM_EPS, NRM_EALIAS);
     TRIED(s.gamma, s.sum, s.mean, s.rstd, s.x, s.residual, NRM_EPS, NRM_EALIAS);
     CHECK(refused(BACKWARD(s.dx, NULL, s.dsum, s.sum, s.mean, s.rstd), NRM_ENULL));
     CHECK(refused(BACKWARD(s.dx, s.dy, s.dsum, NULL, s.mean, s.rstd), NRM_ENULL));

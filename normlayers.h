@@ -1898,10 +1898,10 @@ NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real 
 A transformer normalizes a sum u that also goes on beside the norm, or the heads of queries that
 lie in one array with keys and values. So rows may lie apart, and the sum is made on the way:
 
-    uᵢ = xᵢ + residualᵢ, y = norm(u)                  [RES.1]
-    ∂L/∂xᵢ = ∂L/∂residualᵢ = ∂L/∂uᵢ = dxᵢ(u) + dsumᵢ  [RES.2]
+    uᵢ = xᵢ + eᵢ, y = norm(u)  [RES.1]
+    dxᵢ = deᵢ = aᵢ + bᵢ        [RES.2]
 
-dx(u) is LN.14 or RMS.4 at u, and dsum is the gradient of u beside the norm.
+e is the residual, a is LN.14 or RMS.4 at u, and b (`dsum`) the gradient of u beside the norm.
 */
 static void nrmi_add(nrm_real *sum, const nrm_real *a, const nrm_real *b, size_t n)
 {

@@ -180,22 +180,19 @@ End Rms.
 
 (* ---- RES: a residual is added before the norm, and the sum goes on beside it -------------- *)
 
-(* RES.2: ∂L/∂xᵢ = ∂L/∂residualᵢ = ∂L/∂uᵢ = dxᵢ(u) + dsumᵢ, where A is the loss through the norm,
-   with LN.14 or RMS.4 as its gradient dx at u, and B is the loss beside it *)
-Theorem RES_2 D A B x residual dx dsum : let u := (fun i => x i + residual i) in
-  gradient D A u dx -> gradient D B u dsum ->
-  gradient D (fun u => A u + B u) u (fun i => dx i + dsum i) /\
-  gradient D (fun x => let u := (fun i => x i + residual i) in A u + B u) x
-    (fun i => dx i + dsum i) /\
-  gradient D (fun residual => let u := (fun i => x i + residual i) in A u + B u) residual
-    (fun i => dx i + dsum i).
+(* RES.2: dxᵢ = deᵢ = aᵢ + bᵢ, for a loss that meets u = x + e through the norm (A, whose gradient a
+   at u is LN.14 or RMS.4) and beside it (B) *)
+Theorem RES_2 D A B x e a b : let u := (fun i => x i + e i) in
+  gradient D A u a -> gradient D B u b ->
+  gradient D (fun x => let u := (fun i => x i + e i) in A u + B u) x (fun i => a i + b i) /\
+  gradient D (fun e => let u := (fun i => x i + e i) in A u + B u) e (fun i => a i + b i).
 Proof.
   intros u GA GB.
-  assert (G : gradient D (fun u => A u + B u) u (fun i => dx i + dsum i)).
+  assert (G : gradient D (fun u => A u + B u) u (fun i => a i + b i)).
   { intros p t d P. eapply d_eq; [apply d_plus; [apply GA, P | apply GB, P] |].
     rewrite <- Sum_plus. apply Sum_ext; termwise. }
-  split; [exact G |]. split.
-  - intros p t d [E F]. apply (G (fun s i => p s i + residual i)). split.
+  split.
+  - intros p t d [E F]. apply (G (fun s i => p s i + e i)). split.
     + rewrite E. reflexivity.
     + intros i. eapply d_eq; [apply d_plus; [apply F | apply d_const] | ring].
   - intros p t d [E F]. apply (G (fun s i => x i + p s i)). split.

@@ -1,6 +1,6 @@
-/* transformer_rows.c - two calls of a transformer: RMS norm of x + residual, where the sum goes on to
-   the next block, and QK norm, which normalizes each head of the queries inside the array that holds
-   queries, keys and values. */
+/* transformer_rows.c - two calls of a transformer: RMS norm of x + residual, where the sum goes on
+   to the next block, and QK norm, which normalizes each head of the queries inside the array that
+   holds queries, keys and values. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include <stdio.h>

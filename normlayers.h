@@ -1949,9 +1949,9 @@ NRM_DEF int nrm_rows_forward(nrm_real *y, nrm_real *sum, nrm_acc *mean, nrm_acc 
     return lost;
 }
 
-#define NRM_EXAMPLE(e) /* what belongs to example e */ \
-    {NRM_PLUS(dx, (e) * rows->pitch), NULL, NULL, dy + (e) * rows->pitch, x + (e) * rows->pitch, \
-        gamma, rows->rms ? NULL : mean + (e) * rows->R, rstd + (e) * rows->R}
+#define NRM_EXAMPLE(e, at) /* arrays of example e, which begins at `at` */ \
+    {NRM_PLUS(dx, at), NULL, NULL, dy + (at), x + (at), gamma, \
+        rows->rms ? NULL : mean + (e) * rows->R, rstd + (e) * rows->R}
 NRM_DEF int nrm_rows_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy,
     const nrm_real *dsum, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
     const nrm_real *gamma, const nrm_rows *rows)
@@ -1973,14 +1973,14 @@ NRM_DEF int nrm_rows_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, c
         w = nrmi_least(v.length - c, NRM_SLOTS);
         nrmi_clear(&columns, w);
         for (e = 0; e < rows->N; e++) {
-            const nrmi_backward p = NRM_EXAMPLE(e);
+            const nrmi_backward p = NRM_EXAMPLE(e, e * rows->pitch);
             nrmi_rows_columns(&columns, &p, &v, c, w);
         }
         NRM_GIVE(c, columns.dgamma, columns.dbeta, w);
     }
     if (together) nrmi_clear(&columns, v.length);
     for (e = 0; e < rows->N && dx != NULL; e++) {
-        const nrmi_backward p = NRM_EXAMPLE(e);
+        const nrmi_backward p = NRM_EXAMPLE(e, e * rows->pitch);
         for (n = 0; n < rows->R; n += w) {
             const size_t at = e * rows->pitch + n * rows->D;
             w = nrmi_band(&v, n);

@@ -226,8 +226,8 @@ function lengths(    i, n, longest, most, s, c) {
     }
     check_faults("chapters: the longest, " most ", has " longest \
         " lines, limit 340, for the perceptron 495")
-    check(FNR <= 5100, "the header has " FNR " lines, limit 5100")
-    check(bytes <= 240000, "the header has " bytes " bytes, limit 240000")
+    check(FNR <= 5200, "the header has " FNR " lines, limit 5200")
+    check(bytes <= 246500, "the header has " bytes " bytes, limit 246500")
 }
 # Words that a part's code, with its comments, does not mention.
 function layering(    i, c, word, text, used, id) {
@@ -330,7 +330,7 @@ END {
     distances()
     lengths()
     layering()
-    check(publics <= 48 && publics > 0, "public functions: " publics + 0 ", limit 48")
+    check(publics <= 50 && publics > 0, "public functions: " publics + 0 ", limit 50")
     if (verbose)
         for (name_of in public) print "    " name_of
     reach("nrm_batchnorm_forward", "fast")

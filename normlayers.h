@@ -5138,7 +5138,20 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 
 ### History
 
-- 0.2.0: two parts, `NRM_PLAIN`, `nrm_rows_*`. What else changed is in docs/10_conventions.md.
+- 0.2.0, new: two parts, `NRM_PLAIN`; `nrm_rows_*`, rows that lie apart and a residual.
+- 0.2.0, what left (formulas: docs/10_conventions.md): `unfold`, `convention_of`, `running_import`,
+  `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C),
+  `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate`
+  (`examples/training.h`), `version` (`NRM_VERSION`), four checks, files (`examples/npz.h`).
+- 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group in
+  group norm; `NRM_DOUBLE` with `NRM_ACC=float`; x87 floats, unless `NRM_ANY_FLOAT_EVAL`. A network
+  checks all its layers before any of them works.
+- 0.2.0, accepted now: ε = 0; dx NULL beside other outputs; y = x where nothing is saved; a
+  predefined `NRM_DEF`; a global named `gamma` (gcc and clang need no math.h).
+- 0.2.0, results: a cumulative average passes over a channel that is not finite. Backward passes
+  keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`. In float exp, log, tanh
+  and sigmoid are correctly rounded; other functions and random numbers have other last bits. The
+  loss of a row that the network is sure of keeps its digits.
 - 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
 
 ### References, by equation

@@ -139,7 +139,7 @@ accuracy-docs: $(OBJECTS) ## the same, then figure and tables into docs/
 
 .PHONY: exhaustive
 EVERY ?= 1
-exhaustive: ## is exp, log, tanh, sigmoid of every float correctly rounded? (EVERY=997: seconds)
+exhaustive: ## are exp, log, tanh, sigmoid of all floats right? EVERY=997: of some
 	@mkdir -p "$(BUILD)" && $(CC) $(FLAGS) $(WARNINGS) -I. tests/accuracy/exhaustive.c \
 		-o "$(BUILD)/exhaustive" -lmpfr -lgmp -lm && "$(BUILD)/exhaustive" $(EVERY)
 

@@ -365,7 +365,7 @@ NRM_DEF int nrm_rmsnorm_forward(nrm_real *y, nrm_acc *rstd, const nrm_real *x,
 NRM_DEF int nrm_rmsnorm_backward(nrm_real *dx, nrm_real *dgamma, const nrm_real *dy,
     const nrm_real *x, const nrm_acc *rstd, const nrm_real *gamma, size_t N, size_t D);
 /* ---- rows of a larger array, with a residual ---- */
-typedef struct nrm_rows { /* [N][R][D]: N times R rows of D numbers, such as the heads of queries */
+typedef struct NRM_OWN(nrm_rows) { /* [N][R][D]: N times R rows of D numbers, such as heads */
     size_t N, R, D, pitch; /* rows 0 of neighbouring examples are pitch >= R·D numbers apart */
     int rms; /* 1: RMS norm, which does not use mean; 0: layer norm */
 } nrm_rows;

@@ -11,9 +11,10 @@ static void points(nrm_real x[N][2], int label[N], nrm_rng *rng)
 {
     int i;
     for (i = 0; i < N; i++) {
-        const double t = nrm_rng_uniform(rng), angle = 6 * t + 3.14159265 * (label[i] = i % 2);
-        x[i][0] = (nrm_real)(t * cos(angle) + 0.02 * nrm_rng_normal(rng));
-        x[i][1] = (nrm_real)(t * sin(angle) + 0.02 * nrm_rng_normal(rng));
+        const double t = (double)nrm_rng_uniform(rng);
+        const double angle = 6 * t + 3.14159265 * (label[i] = i % 2);
+        x[i][0] = (nrm_real)(t * cos(angle) + 0.02 * (double)nrm_rng_normal(rng));
+        x[i][1] = (nrm_real)(t * sin(angle) + 0.02 * (double)nrm_rng_normal(rng));
     }
 }
 

@@ -65,18 +65,18 @@ static float right_result(int function, float x, long *close)
     return by_mpfr(function, x);
 }
 
-static void results(float *y, const float *x, int function)
+static void results(nrm_real *y, const nrm_real *x, int function)
 {
+    static const int curve[FUNCTIONS] = {NRMI_EXP, 0, NRM_TANH, NRM_SIGMOID};
     nrm_acc v[NRM_SOME];
     size_t i;
     if (function != LOG) {
-        nrmi_curve(y, x, function == EXP ? NRMI_EXP : function == TANH ? NRM_TANH : NRM_SIGMOID,
-                   NRM_SOME);
+        nrmi_curve(y, x, curve[function], NRM_SOME);
         return;
     }
     for (i = 0; i < NRM_SOME; i++) v[i] = (nrm_acc)x[i];
     nrmi_log(v, NRM_SOME);
-    for (i = 0; i < NRM_SOME; i++) y[i] = (float)v[i];
+    for (i = 0; i < NRM_SOME; i++) y[i] = (nrm_real)v[i];
 }
 
 /* The logarithm has positive finite arguments; others: a NaN must stay one. */
@@ -97,16 +97,18 @@ int main(int argc, char **argv)
         long arguments = 0, wrong = 0, close = 0;
         uint64_t u = part * 4294967296u / parts;
         while (u < end) {
-            float x[NRM_SOME], y[NRM_SOME];
+            nrm_real x[NRM_SOME], y[NRM_SOME];
             int i, n = 0;
             for (; u < end && n < NRM_SOME; u += step)
-                if (defined_for(f, float_of((uint32_t)u))) x[n++] = float_of((uint32_t)u);
+                if (defined_for(f, float_of((uint32_t)u))) x[n++] = (nrm_real)float_of((uint32_t)u);
             for (i = n; i < NRM_SOME; i++) x[i] = 1;
             results(y, x, f);
             for (i = 0; i < n; i++) {
                 const int nan = x[i] != x[i];
                 arguments++;
-                if (nan ? y[i] != y[i] : y[i] == right_result(f, x[i], &close)) continue;
+                const nrm_real right =
+                    nan ? x[i] : (nrm_real)right_result(f, (float)x[i], &close);
+                if (nan ? y[i] != y[i] : y[i] == right) continue;
                 if (wrong++ < 5)
                     printf("    %s(%.9g) is %.9g\n", names[f], (double)x[i], (double)y[i]);
             }

@@ -168,11 +168,11 @@ static void take(int rc)
 
 /* Normal numbers by the polar method and a logarithm that stays as it is: with the header's own the
    data, and all lines, would change with its last bit. Nothing volatile is fused. */
-static nrm_acc log_of_data(nrm_acc x)
+static nrm_acc log_of_data(nrm_acc of)
 {
     volatile nrm_acc m, s, product, sum = 0;
     int e, n;
-    m = (nrm_acc)(2 * frexp((double)x, &e));
+    m = (nrm_acc)(2 * frexp((double)of, &e));
     e--;
     if (m > (nrm_acc)1.4142135623730951) {
         m /= 2;

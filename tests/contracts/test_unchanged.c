@@ -308,7 +308,7 @@ static void test_one_value_in_all(void)
             nrm_mlp *net = network(NRM_BATCH_NORM, 0, NRM_SGD, 2);
             if (net == NULL) return;
             others.stats = counts[k];
-            others.stats.count -= k == 0 ? N : 0;
+            others.stats.count -= (nrm_acc)(k == 0 ? N : 0);
             CHECK_INT(nrm_mlp_forward(net, x, (size_t)N, NRM_TRAIN), NRM_ESYNC);
             CHECK_INT(nrm_mlp_train_step(net, NULL, x, labels, (size_t)N), NRM_ESYNC);
             CHECK(only_looked(net));

@@ -1056,7 +1056,8 @@ static void test_killed(void)
         pid_t child;
         CHECK_INT(npz_save("b.npz", &a, 1, NULL), NPZ_OK);
         child = fork();
-        for (turn = 1; child == 0; turn = 1 - turn) {
+        for (turn = 1;; turn = 1 - turn) {
+            if (child != 0) break;
             a.data = number[turn];
             if (npz_save("b.npz", &a, 1, NULL) != NPZ_OK) _exit(1);
         }

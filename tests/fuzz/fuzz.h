@@ -51,7 +51,7 @@ static inline size_t choose_size(choices *c)
 /* An ordinary number, or one of those that break things. */
 static inline double choose_number(choices *c)
 {
-    static const double odd[] = {0,     -0.0,    NAN,   INFINITY, -INFINITY, 1,      -1,    0.5,
+    static const double odd[] = {0,     -0.0,    (double)NAN, HUGE_VAL, -HUGE_VAL, 1, -1,    0.5,
                                  2,     1e-5,    1e-45, 1e-40,    1e-38,     3e38,   1e300, -3e38,
                                  1e-300, 0.1, 0.999, 1e19,     -1e19,     1e-19,  1e6,   16777217};
     const size_t k = choose_byte(c);

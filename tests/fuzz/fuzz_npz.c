@@ -169,7 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (rc == NPZ_OK) {
         if (count > ENTRIES) count = ENTRIES;
         load_all(info, count, what & 32 ? &context : NULL, 0);
-        load_all(info, count, what & 32 ? &context : NULL, 1 + what % 10);
+        load_all(info, count, what & 32 ? &context : NULL, 1 + (int)(what % 10));
     }
     remove(path);
     remove(again);

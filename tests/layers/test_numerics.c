@@ -687,6 +687,7 @@ int main(void)
     RUN(test_tanh_and_sigmoid);
     RUN(test_activation_special);
     RUN(test_cross_entropy_extremes);
+    RUN(test_cross_entropy_of_a_sure_row);
     RUN(test_layernorm_accuracy);
     RUN(test_batchnorm_accuracy);
     RUN(test_long_batchnorm);

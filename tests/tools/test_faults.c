@@ -307,8 +307,9 @@ static void test_killed_while_writing(void)
         pid_t child;
         CHECK_INT(files_write("file", bytes[0], SIZE, NULL), 0);
         child = fork();
-        for (turn = 1; child == 0; turn = 1 - turn)
-            if (files_write("file", bytes[turn], SIZE, NULL) != 0) _exit(1);
+        if (child == 0)
+            for (turn = 1;; turn = 1 - turn)
+                if (files_write("file", bytes[turn], SIZE, NULL) != 0) _exit(1);
         nanosleep(&moment, NULL);
         CHECK(child > 0 && kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child);
         CHECK(WIFSIGNALED(status));

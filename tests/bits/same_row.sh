@@ -42,7 +42,7 @@ done
 
 # A block of 256 values if the batch is small, of 1024 if it is large.
 mkdir -p "$dir/doctored"
-sed 's/= nrmi_least(D - i, NRMI_BLOCK)/= nrmi_least(D - i, v->groups < 8 ? 256 : NRMI_BLOCK)/' \
+sed 's/nrmi_least(D - at->i, NRMI_BLOCK)/nrmi_least(D - at->i, v->groups < 8 ? 256 : NRMI_BLOCK)/' \
     normlayers.h >"$dir/doctored/normlayers.h"
 check "the doctored header is another one" test -n \
     "$(cmp normlayers.h "$dir/doctored/normlayers.h")"

@@ -45,6 +45,11 @@ has_header() { # HEADER [COMPILER]
     echo "#include <$1>" | ${2:-cc} -E - >/dev/null 2>&1
 }
 
+has_openblas() { # other packages bring its header along, with another library
+    has_header cblas.h &&
+        echo 'int main(void) { return 0; }' | cc -x c - -o /dev/null -lopenblas 2>/dev/null
+}
+
 has_32_bits() { # only asked of an x86-64
     [ "$(uname -m)" = x86_64 ] || return 0
     echo '#include <stdio.h>' | cc -m32 -E - >/dev/null 2>&1 &&
@@ -197,7 +202,7 @@ dev)
     have riscv64-unknown-elf-gcc || have riscv64-elf-gcc || lacks riscv
     have rustc || lacks rust
     has_python numpy matplotlib || lacks python-plot
-    has_header cblas.h || lacks openblas
+    has_openblas || lacks openblas
     has_coq || lacks coq
     have gappa || lacks gappa
     for tool in curl cmake meson ninja pkg-config; do have $tool || lacks $tool; done
@@ -226,7 +231,7 @@ peers)
     [ -d /usr/include/torch ] || lacks torch-c
     has_python torch numpy || lacks torch-py
     has_header oneapi/dnnl/dnnl.h || lacks onednn
-    has_header cblas.h || lacks openblas
+    has_openblas || lacks openblas
     ;;
 *)
     say "unknown set '$1'; there are: figures, mnist, dev, peers"

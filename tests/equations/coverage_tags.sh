@@ -15,7 +15,7 @@ cd "$(dirname "$0")/../.." || exit 1
 export BUILD GCC GCOV LC_ALL=C
 out=$BUILD/tagged
 flags="-std=c99 -O0 -ffp-contract=off -pthread -w -I. -Iexamples -Itests"
-suite="layers derivations contracts mlp sync conventions numerics golden workers"
+suite="layers rows derivations contracts mlp sync conventions numerics golden workers"
 
 . tests/suite.sh
 
@@ -120,8 +120,8 @@ FILENAME ~ /\/counts$/ {
         sub(/[^A-Za-z0-9_].*$/, "", name[FNR])
     }
     continued = text ~ /\\$/ ? define[FNR] : 0
-    # What is handed to NRM_EACH or NRM_WIDTHS has, for gcov, the line of the call.
-    if (!define[FNR] && text ~ /NRM_(EACH|WIDTHS)\(/) { call = FNR; depth = 0 }
+    # What is handed to NRM_EACH, NRM_NUMBERS or NRM_WIDTHS has, for gcov, the line of the call.
+    if (!define[FNR] && text ~ /NRM_(EACH|WIDTHS|NUMBERS)\(/) { call = FNR; depth = 0 }
     if (call) {
         within[FNR] = call
         depth += gsub(/\(/, "(", text) - gsub(/\)/, ")", text)

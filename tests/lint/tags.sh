@@ -198,7 +198,7 @@ faults() {
         'sub(/\/\* LN.14/, "/* LN.41") { }' 'LN.41: cited at .* but not defined'
     fault 'prose that cites an unknown tag' \
         '/BN.19 is a projection/ { sub(/BN.19/, "BM.19") }' 'BM.19: cited at .* but not defined'
-    fault 'a range that runs too far' 'sub(/EXP.1 to EXP.3/, "EXP.1 to EXP.9") { }' 'EXP.8: cited'
+    fault 'a range that runs too far' 'sub(/ACT.4 to ACT.6/, "ACT.4 to ACT.9") { }' 'ACT.8: cited'
     fault 'an equation without a DERIVE' '/DERIVE\("SUM.5"/ { next }' 'SUM.5: no DERIVE'
     fault 'a DERIVE that is commented out' \
         '/DERIVE\("SUM.3"/ { $0 = "/*" $0 "*/" }' 'SUM.3: no DERIVE'

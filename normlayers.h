@@ -4421,9 +4421,9 @@ NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nr
             NRM_STORE(y + at + i, NRM_AFFINE(NRM_LOAD(x + at + i), h, s, NRM_LOAD(offset + i)));
         })
     }
-    for (n = 0; n < runs * w && !columns; n++) {
-        const size_t at = start + n * pitch, own = w > 1 ? n : 0;
-        const nrm_real high = mu->high[own], s = slope[own], add = offset[own];
+    for (n = 0; n < runs && !columns; n++) { /* of a single group */
+        const size_t at = start + n * pitch;
+        const nrm_real high = mu->high[0], s = slope[0], add = offset[0];
         i = 0;
         NRM_EACH(i, v->length, {
             NRM_PREFETCH(x + at + i, ahead);
@@ -4488,10 +4488,10 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
                 NRM_PROJECT(NRM_LOAD(dy + at + i), NRM_LOAD(m1 + i), affine, NRM_LOAD(r + i)));
         })
     }
-    for (n = 0; n < runs * w && !columns; n++) {
-        const size_t at = start + n * pitch, own = w > 1 ? n : 0;
-        const nrm_real high = mu->high[own], a = slope[own], b = shift[own];
-        const nrm_real dy_mean = m1[own], factor = r[own];
+    for (n = 0; n < runs && !columns; n++) { /* of a single group */
+        const size_t at = start + n * pitch;
+        const nrm_real high = mu->high[0], a = slope[0], b = shift[0], dy_mean = m1[0];
+        const nrm_real factor = r[0];
         i = 0;
         NRM_EACH(i, v->length, {
             const nrmi_some affine = NRM_AFFINE(NRM_LOAD(x + at + i), high, a, b);

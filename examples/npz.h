@@ -365,7 +365,7 @@ NPZ_DEF int npz_save(const char *path, npz_array *array, size_t count, npz_conte
     if (total >= NPZ_ONES || (f.zip.npy && count != 1)) return NPZ_ESIZE;
     if (n == 0 || n >= NPZ_PATH) return NPZ_EFILE;
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) return NPZ_EPLACE;
-    for (i = 0; i < 16 && file < 0; i++) { /* until a name is not taken */
+    for (i = 0; i < 999 && file < 0; i++) { /* until a name is not taken */
         sprintf(temporary, "%s.tmp%08lx", path, (unsigned long)((uintptr_t)&f + i) & NPZ_ONES);
         file = NPZ_POSIX(open)(temporary, NPZ_NEW);
     }

@@ -206,7 +206,7 @@ static void fill_pool(void)
             square = b * b;
             w += square;
         } while (w >= 1 || w <= 0);
-        stretch = NRM_SQRT(-2 * log_of_data(w) / w);
+        stretch = (nrm_acc)sqrt((double)(-2 * log_of_data(w) / w));
         pool[i] = (nrm_real)(a * stretch);
         if (i + 1 < POOL) pool[i + 1] = (nrm_real)(b * stretch);
     }

@@ -28,14 +28,15 @@ LEAST_MCDC = 98.0  # percent
 JOBS = min(2, os.cpu_count() or 1)
 
 # The tests of the layers, and of what else the header has.
-LAYERS = "layers contracts status unchanged sync workers power numerics".split()
-KERNELS = "layers contracts".split()
+LAYERS = "layers rows contracts status unchanged sync workers power numerics".split()
+KERNELS = "layers rows contracts sync".split()
 # Variant: what it is compiled with, the vectors that it needs, its tests.
 VARIANTS = [
     ("f32", "", None, LAYERS + ["gemm", "recurrent", "mlp"]),
     ("f64", "-DNRM_DOUBLE", None, LAYERS + ["gemm"]),
     ("acc32", "-DNRM_ACC=float", None, LAYERS),
     ("plain32", "-DNRM_PLAIN", None, LAYERS),
+    ("plain_acc32", "-DNRM_PLAIN -DNRM_ACC=float", None, KERNELS),
     ("plain64", "-DNRM_PLAIN -DNRM_DOUBLE", None, KERNELS),
     ("no_vectors", "-DNRM_NO_VECTORS", None, KERNELS),
     ("baseline", "-DNRM_NO_DISPATCH", None, KERNELS),

@@ -255,7 +255,7 @@ static void recurrent(choices *c)
     for (i = 6; i < 10 && rc >= 0; i++) { /* parameters are read only */
         const size_t used = (i == 6 ? rnn.in : i == 7 ? rnn.H : 1) * rnn.H * sizeof(nrm_real);
         HOLDS(p[i] == NULL || p[i] != (void *)&space[i][64] || rnn.N == 0 || rnn.T == 0 ||
-                  (i == 8 && rnn.norm == NRM_NO_NORM) ||
+                  (i == 8 && rnn.norm == NRM_NO_NORM) || (i == 9 && back) || /* not used */
                   memcmp(&space_before[i][64], &space[i][64], used) == 0,
               "a recurrent layer");
     }

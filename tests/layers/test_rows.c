@@ -182,6 +182,34 @@ static void test_gradients(void)
             }
 }
 
+/* What is not wanted may be missing; the rest is the same. */
+static void test_some_outputs(void)
+{
+    static const size_t D[] = {6, WIDEST};
+    size_t k, i;
+    for (k = 0; k < 2; k++) {
+        nrm_real *const no = NULL;
+        fill(3, 2, D[k], 1, 1, 0);
+        CHECK_INT(nrm_rows_forward(s.y, no, NULL, s.rstd, s.x, no, s.gamma, s.beta, NRM_EPS,
+                      &s.rows), NRM_OK);
+        CHECK_INT(nrm_rows_backward(s.dx, s.dgamma, s.dbeta, s.dy, no, s.x, NULL, s.rstd, s.gamma,
+                      &s.rows), NRM_OK);
+        memcpy(&dense, &s, sizeof s);
+        for (i = 0; i < D[k]; i++) s.dgamma[i] = s.dbeta[i] = (nrm_real)0.5;
+        CHECK_INT(nrm_rows_backward(no, s.dgamma, no, s.dy, no, s.x, NULL, s.rstd, s.gamma,
+                      &s.rows), NRM_OK);
+        CHECK_INT(nrm_rows_backward(no, no, s.dbeta, s.dy, no, s.x, NULL, s.rstd, s.gamma,
+                      &s.rows), NRM_OK);
+        for (i = 0; i < D[k]; i++) {
+            CHECK_NEAR(s.dgamma[i], dense.dgamma[i], 1e-5);
+            CHECK_NEAR(s.dbeta[i], dense.dbeta[i], 1e-5);
+        }
+        CHECK_INT(nrm_rows_backward(s.dx, no, no, s.dy, no, s.x, NULL, s.rstd, s.gamma, &s.rows),
+                  NRM_OK);
+        CHECK_INT(memcmp(s.dx, dense.dx, sizeof s.dx), 0);
+    }
+}
+
 /* y in the place of x; the sum in the place of x, or of the residual; dx in that of dy. */
 static void test_in_place(void)
 {
@@ -296,6 +324,7 @@ int main(void)
     RUN(test_as_dense);
     RUN(test_rms_beta);
     RUN(test_gradients);
+    RUN(test_some_outputs);
     RUN(test_in_place);
     RUN(test_shapes_refused);
     RUN(test_arguments_refused);

@@ -1949,8 +1949,8 @@ NRM_DEF int nrm_rows_forward(nrm_real *y, nrm_real *sum, nrm_acc *mean, nrm_acc 
     return lost;
 }
 
-#define NRM_EXAMPLE(e, at) /* arrays of example e, which begins at `at` */ \
-    {NRM_PLUS(dx, at), NULL, NULL, dy + (at), x + (at), gamma, \
+#define NRM_EXAMPLE(dx, e, at) /* arrays of example e, which begins at `at` */ \
+    {dx, NULL, NULL, dy + (at), x + (at), gamma, \
         rows->rms ? NULL : mean + (e) * rows->R, rstd + (e) * rows->R}
 NRM_DEF int nrm_rows_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy,
     const nrm_real *dsum, const nrm_real *x, const nrm_acc *mean, const nrm_acc *rstd,
@@ -1973,14 +1973,14 @@ NRM_DEF int nrm_rows_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, c
         w = nrmi_least(v.length - c, NRM_SLOTS);
         nrmi_clear(&columns, w);
         for (e = 0; e < rows->N; e++) {
-            const nrmi_backward p = NRM_EXAMPLE(e, e * rows->pitch);
+            const nrmi_backward p = NRM_EXAMPLE(NULL, e, e * rows->pitch);
             nrmi_rows_columns(&columns, &p, &v, c, w);
         }
         NRM_GIVE(c, columns.dgamma, columns.dbeta, w);
     }
     if (together) nrmi_clear(&columns, v.length);
     for (e = 0; e < rows->N && dx != NULL; e++) {
-        const nrmi_backward p = NRM_EXAMPLE(e, e * rows->pitch);
+        const nrmi_backward p = NRM_EXAMPLE(dx + e * rows->pitch, e, e * rows->pitch);
         for (n = 0; n < rows->R; n += w) {
             const size_t at = e * rows->pitch + n * rows->D;
             w = nrmi_band(&v, n);
@@ -5006,7 +5006,8 @@ NRM_KERNEL(nrmi_log, (v, n), nrm_acc *v, size_t n)
     NRM_NUMBERS(j, n, {
         const nrmi_num x = *(nrmi_num *)(v + j), zero = {0};
         const nrmi_int to_one = NRM_BITS(zero + 1) - NRM_BITS(zero + (nrm_acc)0.70710678118654752);
-        const nrmi_int power = (NRM_BITS(x) + to_one) >> NRM_DIGITS; /* e + NRM_BIAS */
+        /* e + NRM_BIAS, by halves, which do not overflow */
+        const nrmi_int power = ((NRM_BITS(x) >> 1) + (to_one >> 1)) >> (NRM_DIGITS - 1);
         const nrmi_num e = NRM_VALUE(power + NRM_BITS(zero + NRM_WHOLE)) - (NRM_WHOLE + NRM_BIAS);
         const nrmi_num m = NRM_VALUE(NRM_BITS(x) - ((power - NRM_BIAS) << NRM_DIGITS));
         const nrmi_num s = (m - 1) / (m + 1), w = s * s; /* LOG.1 */

@@ -198,7 +198,7 @@ packaging: ## build a small project in each way of docs/packaging.md that can ru
 	@CC="$(CC)" CXX="$(CXX)" sh tests/compile/packaging.sh
 
 check: test strict sanitize plain equations tagged cortex mutants prove book-check determinism
-check: accuracy exhaustive parity packaging matrix analysers ## all of it
+check: coverage accuracy exhaustive parity packaging matrix analysers ## all of it
 	@sh tests/lint/tags.sh --faults && sh tests/files/files.sh && sh tests/system/mpi.sh
 
 ### Texts

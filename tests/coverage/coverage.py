@@ -36,7 +36,7 @@ VARIANTS = [
     ("f64", "-DNRM_DOUBLE", None, LAYERS + ["gemm"]),
     ("acc32", "-DNRM_ACC=float", None, LAYERS),
     ("plain32", "-DNRM_PLAIN", None, LAYERS),
-    ("plain_acc32", "-DNRM_PLAIN -DNRM_ACC=float", None, KERNELS),
+    ("plain_acc32", "-DNRM_PLAIN -DNRM_ACC=float", None, ["contracts"]),
     ("plain64", "-DNRM_PLAIN -DNRM_DOUBLE", None, KERNELS),
     ("no_vectors", "-DNRM_NO_VECTORS", None, KERNELS),
     ("baseline", "-DNRM_NO_DISPATCH", None, KERNELS),

@@ -5,7 +5,7 @@
 #   run.sh --sample [N]  N (100) that the name of the commit draws, and all in functions that the
 #                        last commits changed (SINCE=COMMIT: since then)
 #   run.sh --only ID...  these, or all that shell patterns name; shows what failed
-#   run.sh --write       all, and writes killers.txt anew if none fails
+#   run.sh --write [ID...]  all or these, and writes their lines of killers.txt anew if none fails
 #
 # A mutant is asked for its equations first (test_derivations), or for the programs that its entry
 # names, and if these are content then all fast tests. It passes if it is killed by the program and
@@ -306,7 +306,10 @@ control) # from below, too: one program, and how long it takes with the header a
     exit 0
     ;;
 '') ;;
---write) write=1 ;;
+--write)
+    shift
+    write=1 patterns=${*:-*}
+    ;;
 --sample)
     sample=${2:-100}
     work=$work.sample
@@ -377,10 +380,11 @@ fi
 if [ $write = 1 ] && [ "$failed" -gt 0 ]; then
     echo "mutants: $killers is left as it was"
 elif [ $write = 1 ]; then
-    for id in $ids; do
-        case $(cat "$work/$id/result") in
+    for id in $all; do
+        case $(cat "$work/$id/result" 2>/dev/null) in
         killed*) echo "$id  $(sed 's/^killed //' "$work/$id/result")" ;;
         survived) echo "$id  none: equivalent" ;;
+        *) grep "^$id  " "$killers" ;; # not asked
         esac
     done >"$killers.tmp" && mv "$killers.tmp" "$killers"
 fi

@@ -27,8 +27,13 @@ STB_CFLAGS := $(if $(STB),-isystem $(call unspaced,$(STB)),$(shell pkg-config --
 	2>/dev/null || for prefix in /usr /usr/local /opt/homebrew /opt/local; do \
 	echo -isystem $$prefix/include/stb; done))
 
-HELPERS := $(wildcard examples/*.h)
-PROGRAMS := $(patsubst examples/%.c,%,$(wildcard examples/[0-9]*.c))
+# What the programs share: modules of their own, those of nrm_real once in float and once in double.
+HELPERS := $(wildcard examples/*.h examples/lab/*.h examples/plot/*.h)
+MODULES := $(wildcard examples/lab/*.c examples/plot/*.c)
+OF_REAL := $(shell grep -l 'normlayers\.h' $(MODULES:.c=.h) 2>/dev/null)
+OF_REAL := $(OF_REAL:examples/%.h=$(BUILD)/%)
+LAB := $(filter-out $(OF_REAL:=.o),$(MODULES:examples/%.c=$(BUILD)/%.o))
+PROGRAMS := $(sort $(basename $(notdir $(wildcard examples/[0-9]*.c examples/experiments/*/*.c))))
 # The newcomer's pictures and the MNIST comparison; the others are `make reproduce`.
 SHORT := $(filter 0% 10_%,$(PROGRAMS))
 EXPERIMENTS := $(filter-out 0%,$(PROGRAMS))
@@ -36,7 +41,7 @@ UNKNOWN := $(strip $(foreach n,$(ONLY),$(if $(filter $(n)_%,$(EXPERIMENTS)),,$(n
 $(if $(UNKNOWN),$(error there is no experiment $(UNKNOWN); the experiments are: $(EXPERIMENTS)))
 WANTED := $(if $(ONLY),$(foreach n,$(ONLY),$(filter $(n)_%,$(EXPERIMENTS))),$(EXPERIMENTS))
 EXAMPLES := $(addprefix $(BUILD)/,$(PROGRAMS))
-OBJECTS := $(BUILD)/helpers.o $(BUILD)/stb_image_write.o
+OBJECTS := $(BUILD)/lab.a
 
 .PHONY: help deps deps-dev deps-peers figures test mnist examples strict sanitize determinism lint \
 	bench bench-peers bench-quick bench-docs bench-mnist check install uninstall clean
@@ -86,14 +91,14 @@ experiments: $(addprefix $(BUILD)/,$(WANTED) verdicts) ## compile all experiment
 # would keep a signal to make from the script.
 reproduce: experiments ## run all experiments, draw and judge them into build/reproduce
 	@exec env BUILD="$(BUILD)" ONLY="$(ONLY)" QUICK="$(QUICK)" JOBS="$(or $(JOBS),2)" \
-		sh examples/reproduce.sh $(EXPERIMENTS)
+		sh examples/experiments/reproduce.sh $(EXPERIMENTS)
 
-reproduce-docs: reproduce ## the same, then tables, figures and verdicts into docs/experiments
+reproduce-docs: reproduce ## the same, then tables, figures and verdicts into examples/experiments
 	@BUILD="$(BUILD)" ONLY="$(ONLY)" QUICK="$(QUICK)" \
-		sh examples/reproduce.sh --publish $(EXPERIMENTS)
+		sh examples/experiments/reproduce.sh --publish $(EXPERIMENTS)
 
-redraw: experiments ## figures and verdicts of docs/experiments from the tables there, without a run
-	@BUILD="$(BUILD)" ONLY="$(ONLY)" sh examples/reproduce.sh --redraw $(EXPERIMENTS)
+redraw: experiments ## figures and verdicts from the tables on file, without a run
+	@BUILD="$(BUILD)" ONLY="$(ONLY)" sh examples/experiments/reproduce.sh --redraw $(EXPERIMENTS)
 
 .PHONY: mpi
 mpi: $(OBJECTS) ## compile the example with several workers, if there is MPI
@@ -311,11 +316,22 @@ always:
 $(BUILD)/compiled_by: always | $(BUILD)
 	@printf '%s\n' '$(COMPILED_BY)' | cmp -s - $@ || printf '%s\n' '$(COMPILED_BY)' >$@
 
-$(BUILD)/stb_image_write.o: examples/stb_image_write.c $(BUILD)/compiled_by
-	$(CC) $(FLAGS) $(STB_CFLAGS) -c $< -o $@
+$(BUILD)/plot/stb_image_write.o: QUIET = -w
+$(LAB): $(BUILD)/%.o: examples/%.c $(HELPERS) $(BUILD)/compiled_by
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(WARNINGS) $(QUIET) -Iexamples $(STB_CFLAGS) '-DBUILD_FLAGS="$(FLAGS)"' -c $< \
+		-o $@
 
-$(BUILD)/helpers.o: examples/helpers.c $(HELPERS) $(BUILD)/compiled_by
-	$(CC) $(FLAGS) $(WARNINGS) $(STB_CFLAGS) '-DBUILD_FLAGS="$(FLAGS)"' -c $< -o $@
+$(BUILD)/lab.a: $(LAB)
+	@rm -f $@ && $(AR) rc $@ $^ && ranlib $@
+
+$(OF_REAL:=.o): $(BUILD)/%.o: examples/%.c normlayers.h $(HELPERS) $(BUILD)/compiled_by
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(WARNINGS) -I. -Iexamples -c $< -o $@
+
+$(OF_REAL:=_f64.o): $(BUILD)/%_f64.o: examples/%.c normlayers.h $(HELPERS) $(BUILD)/compiled_by
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(WARNINGS) -DNRM_DOUBLE -I. -Iexamples -c $< -o $@
 
 # Each example would compile the header for itself; they share one copy of its functions in float,
 # and one in double. Without errno square roots need no branch, so Adam's loop is done in vectors:
@@ -327,31 +343,38 @@ $(BUILD)/normlayers_pic.o: FLAGS += -fPIC
 $(HEADER_OBJECTS): normlayers.h $(BUILD)/compiled_by
 	$(CC) $(FLAGS) $(WARNINGS) -DNORMLAYERS_IMPLEMENTATION -x c -c $< -o $@
 
-IN_DOUBLE := $(patsubst examples/%.c,$(BUILD)/%,$(shell grep -l NRM_DOUBLE examples/[0-9]*.c \
-	examples/uses/*.c))
+IN_DOUBLE := $(addprefix $(BUILD)/,$(basename $(notdir $(shell grep -l NRM_DOUBLE \
+	examples/[0-9]*.c examples/experiments/*/*.c)))) \
+	$(patsubst examples/%.c,$(BUILD)/%,$(shell grep -l NRM_DOUBLE examples/uses/*.c))
 IN_FLOAT := $(filter-out $(IN_DOUBLE) $(BUILD)/uses/small_processor,$(EXAMPLES) $(USES))
-$(IN_FLOAT): EXTRA = -DNRM_IMPLEMENTED $(BUILD)/normlayers.o
+$(IN_FLOAT): REAL = $(BUILD)/normlayers.o
 $(IN_FLOAT): $(BUILD)/normlayers.o
-$(IN_DOUBLE): EXTRA = -DNRM_IMPLEMENTED $(BUILD)/normlayers_f64.o
+$(IN_DOUBLE): REAL = $(BUILD)/normlayers_f64.o
 $(IN_DOUBLE): $(BUILD)/normlayers_f64.o
+# What a program links with, in its precision.
+LINKED = $(if $(findstring _f64,$(REAL)),$(OF_REAL:=_f64.o),$(OF_REAL:=.o)) $(REAL) $(OBJECTS)
 
-$(EXAMPLES): $(BUILD)/%: examples/%.c normlayers.h $(HELPERS) $(OBJECTS)
-	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(EXTRA) $(OBJECTS) -o $@ -lm
+.SECONDEXPANSION:
+$(EXAMPLES): $(BUILD)/%: $$(wildcard examples/$$*.c examples/experiments/$$*/$$*.c) normlayers.h \
+		$(HELPERS) $(OBJECTS) $(OF_REAL:=.o) $(OF_REAL:=_f64.o)
+	$(CC) $(FLAGS) $(WARNINGS) -DNRM_IMPLEMENTED -I. -Iexamples $< $(LINKED) -o $@ -lm
 
-$(BUILD)/verdicts: examples/verdicts.c $(HELPERS) $(OBJECTS)
-	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(OBJECTS) -o $@ -lm
+$(BUILD)/verdicts: examples/experiments/verdicts.c $(HELPERS) $(OBJECTS)
+	$(CC) $(FLAGS) $(WARNINGS) -Iexamples $< $(OBJECTS) -o $@ -lm
 
 $(BUILD)/uses/%: examples/uses/%.c normlayers.h examples/npz.h $(BUILD)/compiled_by
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(WARNINGS) -I. $< $(EXTRA) -o $@ -lm
+	$(CC) $(FLAGS) $(WARNINGS) $(if $(REAL),-DNRM_IMPLEMENTED) -I. $< $(REAL) -o $@ -lm
 
 $(BUILD)/uses/%: examples/uses/%.cpp normlayers.h $(BUILD)/compiled_by
 	@mkdir -p $(@D)
-	$(CXX) -std=c++11 $(CFLAGS) -ffp-contract=off $(WARNINGS) -I. $< $(EXTRA) -o $@
+	$(CXX) -std=c++11 $(CFLAGS) -ffp-contract=off $(WARNINGS) -DNRM_IMPLEMENTED -I. $< $(REAL) -o $@
 
 # The same file twice: in float, and in double without the part that draws.
 $(BUILD)/mpi_batchnorm: export OMPI_CC = $(CC)
 $(BUILD)/mpi_batchnorm: export MPICH_CC = $(CC)
-$(BUILD)/mpi_batchnorm: examples/mpi_batchnorm.c normlayers.h $(HELPERS) $(OBJECTS)
-	$(MPICC) $(FLAGS) $(WARNINGS) -I. -DNRM_DOUBLE -c $< -o $@_f64.o
-	$(MPICC) $(FLAGS) $(WARNINGS) -I. $< $@_f64.o $(OBJECTS) -o $@ -lm
+$(BUILD)/mpi_batchnorm: examples/mpi_batchnorm.c normlayers.h $(HELPERS) $(OBJECTS) \
+		$(BUILD)/lab/training.o $(BUILD)/lab/training_f64.o
+	$(MPICC) $(FLAGS) $(WARNINGS) -I. -Iexamples -DNRM_DOUBLE -c $< -o $@_f64.o
+	$(MPICC) $(FLAGS) $(WARNINGS) -I. -Iexamples $< $@_f64.o $(BUILD)/lab/training.o \
+		$(BUILD)/lab/training_f64.o $(OBJECTS) -o $@ -lm

@@ -1580,8 +1580,8 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
 ### 4.4  Statistics of a whole data set
 
 Running statistics lag behind a network that learns. After training they can be computed
-anew, as `training_reestimate` in `examples/training.h` does: by `nrm_stats_update` for each batch,
-and at the end, with m and u of BN.11,
+anew, as `training_reestimate` in `examples/lab/training.h` does: by `nrm_stats_update` for each
+batch, and at the end, with m and u of BN.11,
 
     m = μ, u = Q/(n − 1), or Q/n if `biased`  (ST.7)
 */
@@ -2856,7 +2856,7 @@ multiplied by γ·r, and 1/r² is, except for ε, the variance of the row: s²·
 input. So s cancels without input, or if Wx is scaled along with Wh. What remains, without input, is
 the root of γ²·⟨f′²⟩/⟨h²⟩: 1 for ReLU, 1.085 for tanh with γ = 1, 1.00006 with γ = 0.1. Input at
 every step makes it smaller, as the state then has only a part of the variance: the cell forgets
-(docs/experiments/20_recurrent_norm.md).
+(examples/experiments/20_recurrent_norm).
 
 As scaling a row of a changes nothing, LN.15 and LN.16 give, for one row and summed over all rows:
 
@@ -5144,7 +5144,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 - 0.2.0, what left (formulas: docs/10_conventions.md): `unfold`, `convention_of`, `running_import`,
   `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C),
   `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate`
-  (`examples/training.h`), `version` (`NRM_VERSION`), four checks, files (`examples/npz.h`).
+  (`examples/lab/training.h`), `version` (`NRM_VERSION`), four checks, files (`examples/npz.h`).
 - 0.2.0, refused now: `new_weight` 0 without `cumulative` in train mode; one value per group in
   group norm; `NRM_DOUBLE` with `NRM_ACC=float`; x87 floats, unless `NRM_ANY_FLOAT_EVAL`. A network
   checks all its layers before any of them works.

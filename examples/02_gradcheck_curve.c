@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
-#include "csv.h"
-#include "plot.h"
+#include "lab/cli.h"
+#include "lab/csv.h"
+#include "plot/plot.h"
 
 enum { ROWS = 4, FEATURES = 7, SIZE = ROWS * FEATURES, STEPS = 129, METHODS = 4 };
 

@@ -13,19 +13,18 @@
 #endif
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "csv.h"
-#include "jobs.h"
-#include "plot.h"
-#include "stats.h"
+#include "lab/cli.h"
+#include "lab/csv.h"
+#include "lab/jobs.h"
+#include "plot/plot.h"
+#include "lab/stats.h"
 
 enum { POINTS = 400, WIDTH = 16, DEPTH = 4, ARMS = 2, GRID = 120, SEEDS_MAX = 20 };
 enum { EPOCHS_MAX = 1000 };

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "csv.h"
-#include "dataset.h"
-#include "plot.h"
+#include "lab/cli.h"
+#include "lab/csv.h"
+#include "lab/dataset.h"
+#include "plot/plot.h"
 
 #define NAME "04_digits"
 enum { COLUMNS = 18, SHOWN = DATASET_CLASSES * COLUMNS };

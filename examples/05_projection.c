@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
-#include "csv.h"
-#include "plot.h"
+#include "lab/cli.h"
+#include "lab/csv.h"
+#include "plot/plot.h"
 
 enum { CELLS = 240, RINGS = 3, SPOKES = 16, ROUND = 181 };
 

@@ -28,11 +28,10 @@
    hidden layer over the first 1000 test images. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
-#include "files.h"
-#include "lab.h"
+#include "lab/files.h"
+#include "lab/lab.h"
 
 #include <math.h>
 #include <stdio.h>

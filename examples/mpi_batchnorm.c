@@ -91,14 +91,13 @@ static int merge(void *context, nrm_stats *stats, size_t n)
 
 /* ---- what one run leaves --------------------------------------------------------------------- */
 
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli.h"
+#include "lab/cli.h"
 
 #define NAME "mpi_batchnorm"
 
@@ -407,9 +406,9 @@ void train_in(experiment *e, run *r, uint64_t seed)
 
 #include <stdarg.h>
 
-#include "csv.h"
-#include "plot.h"
-#include "stats.h"
+#include "lab/csv.h"
+#include "plot/plot.h"
+#include "lab/stats.h"
 
 enum { TRAIN_N = 10000, TEST_N = 10000, QUICK_N = 1000, SHOWN_MAX = 200 };
 

@@ -32,8 +32,14 @@ build() { # f32, f64, ...: the header's functions; helpers: those of the example
     # shellcheck disable=SC2046,SC2086
     case $1 in
     once)
-        $CC $flags -O1 $STB_CFLAGS -c examples/helpers.c -o "$out/once.o" &&
-            $CC $flags -O1 -w $STB_CFLAGS -c examples/stb_image_write.c -o "$out/stb.o"
+        rm -rf "$out/once" && mkdir -p "$out/once" || return
+        for source in $(grep -L nrm_real examples/lab/*.c) examples/plot/*.c; do
+            quiet=
+            [ "${source##*/}" != stb_image_write.c ] || quiet=-w
+            $CC $flags -O1 $quiet $STB_CFLAGS -c "$source" \
+                -o "$out/once/$(basename "$source" .c).o" || return
+        done
+        : >"$out/once.o"
         ;;
     *)
         $CC $flags -O2 $(defines ".$1") -DNORMLAYERS_IMPLEMENTATION -x c -c normlayers.h \
@@ -55,7 +61,7 @@ run_one() { # layers/test_mlp.f64, lint/tags.sh
     object=$out/$(basename "$1") linked=$out/$variant.o level=-O1
     compiled="$(defines "$1") -DNRM_IMPLEMENTED"
     case $(row "$program" 2) in
-    helpers) compiled=$STB_CFLAGS linked="$out/once.o $out/stb.o" ;;
+    helpers) compiled=$STB_CFLAGS linked="$out/once/*.o" ;;
     whole) compiled=$(defines "$1") linked= ;;
     esac
     [ "$SANITIZE" = 1 ] || level=$(row "$program" 3)

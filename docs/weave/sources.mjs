@@ -110,15 +110,14 @@ for (const h of headerPages()) {
     p.segments = h.segments
 }
 ofSource.set('normlayers.h', pages.get('header_opening'))
-const experiments = 'docs/experiments'
+const experiments = 'examples/experiments'
 if (existsSync(join(root, experiments))) {
-    for (const file of ['README.md', ...list(experiments, /^\d\d_.*\.md$/)]) {
-        const path = `${experiments}/${file}`
-        const name = file === 'README.md' ? 'experiments' : `experiment_${basename(file, '.md')}`
+    for (const folder of ['', ...list(experiments, /^\d\d_/)]) {
+        const path = join(experiments, folder, 'README.md')
+        const name = folder ? `experiment_${folder}` : 'experiments'
         page(name, 'experiments', plain(h1(read(path))), path)
     }
-    ofSource.set(experiments, pages.get('experiments'))
-    page('verdicts', 'experiments', 'Verdicts', 'docs/verdicts.md')
+    page('verdicts', 'experiments', 'Verdicts', `${experiments}/verdicts.md`)
 }
 const others = list('docs', /^[a-z].*\.md$/)
     .map((file) => basename(file, '.md'))

@@ -108,7 +108,7 @@ const book = {
         const svg = /^<svg [^>]*\bwidth="(\d+)" height="(\d+)"/.exec(file.toString('latin1', 0, 99))
         if (!svg && file.toString('latin1', 1, 4) !== 'PNG') fail(env, `${src} is no PNG or SVG`)
         return {
-            src: posix.relative(posix.dirname(`docs/${env.page.path}`), path),
+            src: posix.relative(posix.dirname(env.page.path), path.replace(/^docs\//, '')),
             width: svg ? svg[1] : file.readUInt32BE(16),
             height: svg ? svg[2] : file.readUInt32BE(20),
             caption: provenance(path, env),
@@ -226,7 +226,7 @@ function sectionOf(line) {
 
 // The program and seeds that drew a figure: the head of the table beside it.
 function provenance(path, env) {
-    const folder = posix.dirname(path).replace(/^(docs\/experiments)\/figures$/, '$1/data')
+    const folder = posix.dirname(path)
     const stem = basename(path, '.png').split('_')
     let csv = posix.join(folder, `${stem.join('_')}.csv`)
     while (!existsSync(join(root, csv)) && stem.length > 1) {
@@ -248,7 +248,7 @@ function provenance(path, env) {
           ? 'make accuracy-docs'
           : program.startsWith('mpi_')
             ? `mpirun -np 3 build/${program}`
-            : folder.startsWith('docs/experiments')
+            : folder.startsWith('examples/experiments')
               ? `make reproduce ONLY=${program.slice(0, 2)}`
               : `build/${program}`
     parts.push(`<code>${make}</code>`)
@@ -684,7 +684,9 @@ for (const p of pages.values()) {
     }
     anchors.set(p.path, seen)
 }
-const pictures = new Set() // paths below docs
+// Where a picture of the book is in the repository: below docs, or where the book has it.
+const picture = (to) => [`docs/${to}`, to].find((path) => existsSync(join(root, path)))
+const pictures = new Set() // paths below the book's folder
 for (const p of pages.values()) {
     for (const m of p.whole.matchAll(/\s(?:href|src)="([^"]*)"/g)) {
         const target = decodeURIComponent(m[1].replace(/&amp;/g, '&'))
@@ -694,7 +696,7 @@ for (const p of pages.values()) {
         if (/^(book\/book\.(css|js)|explore\.html)$/.test(to)) continue
         if (anchors.has(to)) {
             if (anchor && !anchors.get(to).has(anchor)) problem(p.path, `${target}: no such anchor`)
-        } else if (existsSync(join(root, 'docs', to))) {
+        } else if (picture(to)) {
             pictures.add(to)
         } else {
             problem(p.path, `${target}: no such file`)
@@ -753,7 +755,7 @@ for (const [family, script] of equationData())
     writeFileSync(join(folder, `equations/${family}.js`), script)
 for (const path of pictures) {
     mkdirSync(dirname(join(out, path)), { recursive: true })
-    copyFileSync(join(root, 'docs', path), join(out, path))
+    copyFileSync(join(root, picture(path)), join(out, path))
 }
 writeFileSync(join(out, 'print.html'), printed())
 let bytes = 0

@@ -2,8 +2,8 @@
 # reproduce.sh PROGRAM... - all experiments one after the other, most important first, two runs at
 # a time. What is done already is not done again, so it may be stopped at any moment, in any way.
 #
-#   reproduce.sh --publish PROGRAM...   copies what the full run on MNIST gave to docs/experiments
-#   reproduce.sh --redraw PROGRAM...    draws and judges the tables of docs/experiments anew
+#   reproduce.sh --publish PROGRAM...   copies what the full run on MNIST gave to the folders here
+#   reproduce.sh --redraw PROGRAM...    draws and judges the tables in the folders here anew
 #
 # In the environment: BUILD; ONLY="16 17" for some of them; QUICK=1 for a smoke pass; JOBS=2 runs
 # at a time, 0: one for each processor; MNIST_DIR, see dataset.h.
@@ -11,7 +11,7 @@ set -u
 LC_ALL=C
 export LC_ALL
 : "${BUILD:=build}" "${ONLY:=}" "${QUICK:=}" "${JOBS:=2}"
-docs=docs/experiments
+here=examples/experiments # with a folder for each program
 out=$BUILD/reproduce
 quick= infix=
 case $QUICK in
@@ -125,49 +125,48 @@ ordered_all() { # all programs by number: how the verdicts are listed
     for program in "$@"; do echo "$program"; done | sort
 }
 
-verdicts_of_docs() { # the page of all verdicts, and the tables in the experiments' own pages
-    tables=$(ls "$docs"/data/*_verdicts.csv 2>/dev/null)
+verdicts_of_all() { # the page of all verdicts, and the tables in the experiments' own pages
+    tables=$(ls "$here"/*/*_verdicts.csv 2>/dev/null)
     [ -n "$tables" ] || return 0
     # shellcheck disable=SC2086
-    "$BUILD/verdicts" --pages experiments --out docs/verdicts.md $tables || exit 1
+    "$BUILD/verdicts" --links --out "$here/verdicts.md" $tables || exit 1
     for table in $tables; do
-        page=$docs/$(basename "$table" _verdicts.csv).md
+        page=${table%/*}/README.md
         [ ! -f "$page" ] || "$BUILD/verdicts" --into "$page" "$table" || exit 1
     done
 }
 
 publish_report() { # PROGRAM: its verdicts and pages
-    rm -f "$docs/figures/$1".png "$docs/figures/$1"_*.png
-    cp "$out/${1}_verdicts.csv" "$docs/data/" && cp "$out/$1"*.png "$docs/figures/" || exit 1
+    rm -f "$here/$1/$1".png "$here/$1/$1"_*.png
+    cp "$out/${1}_verdicts.csv" "$out/$1"*.png "$here/$1/" || exit 1
 }
 
 publish() {
-    mkdir -p "$docs/data" "$docs/figures"
     for program in $programs; do
         if ! grep -q '^# mode: full' "$out/$program.csv" 2>/dev/null ||
             grep -q ',not counted:' "$out/${program}_verdicts.csv"; then
             echo "reproduce: $program: not a full run on MNIST; nothing copied" >&2
             exit 1
         fi
-        cp "$out/$program.csv" "$docs/data/" || exit 1
+        cp "$out/$program.csv" "$here/$program/" || exit 1
         publish_report "$program"
     done
-    verdicts_of_docs
+    verdicts_of_all
 }
 
 redraw() { # in a folder of its own: what the reader has run himself is not what is on file
     out=$BUILD/redraw
     for program in $programs; do
-        table=$docs/data/$program.csv
+        table=$here/$program/$program.csv
         if [ ! -f "$table" ]; then
-            echo "reproduce: $program has no table in $docs/data yet"
+            echo "reproduce: there is no $table yet"
             continue
         fi
         forget "$program"
         run "$BUILD/$program" --from "$table" --out "$out" >/dev/null || exit 1
         publish_report "$program"
     done
-    verdicts_of_docs
+    verdicts_of_all
 }
 
 mkdir -p "$out" || exit 1

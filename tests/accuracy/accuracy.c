@@ -17,7 +17,7 @@
 #include "layers/reference.h"
 #include "groups.h"
 
-#include "cli.h"
+#include "lab/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>

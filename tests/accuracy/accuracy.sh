@@ -5,8 +5,8 @@
 #   accuracy.sh            tables and figure into BUILD/accuracy; fails if a bound is broken
 #   accuracy.sh docs       the same, then figure, CSV and tables into docs/
 #
-# Environment: CC, BUILD, FLAGS (of the compiler), as the Makefile sets them. BUILD/helpers.o and
-# BUILD/stb_image_write.o must be there.
+# Environment: CC, BUILD, FLAGS (of the compiler), as the Makefile sets them. BUILD/lab.a must
+# be there.
 set -eu
 cd "$(dirname "$0")/../.."
 : "${CC:=cc}" "${BUILD:=build}" "${FLAGS:=-std=c99 -O2 -ffp-contract=off}"
@@ -23,8 +23,8 @@ compile layers_float_sums layers -DNRM_ACC=float
 compile layers_double layers -DNRM_DOUBLE
 for source in textbook torch report accuracy; do compile $source $source ""; done
 $CC "$out"/layers.o "$out"/layers_float_sums.o "$out"/layers_double.o "$out"/textbook.o \
-    "$out"/torch.o "$out"/report.o "$out"/accuracy.o "$BUILD/helpers.o" \
-    "$BUILD/stb_image_write.o" -o "$out/accuracy" -lm
+    "$out"/torch.o "$out"/report.o "$out"/accuracy.o "$BUILD/lab.a" \
+    -o "$out/accuracy" -lm
 
 python=
 for p in /usr/bin/python3 python3; do

@@ -4,10 +4,10 @@
 #endif
 #include "accuracy.h"
 
-#include "csv.h"
-#include "files.h"
+#include "lab/csv.h"
+#include "lab/files.h"
 #include "normlayers.h"
-#include "plot.h"
+#include "plot/plot.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """analysers.py - the static analysers of gcc (-fanalyzer) and clang (--analyze) on the header,
-npz.h and the helpers of the examples, except plot.h and lab.h, which take them minutes.
+npz.h and the modules of the examples, except plot.c and lab.c, which take them minutes.
 
     analysers.py             all
     analysers.py --sample    clang's on the header and npz.h, gcc's on npz.h
@@ -28,15 +28,15 @@ WARNING = re.compile(r"([^\s:]+):(\d+):\d+: warning: .*\[(?:CWE-\d+\] \[)?-?W?([
 
 def jobs(sample):
     """(compiler, what to analyse, flags) for each run."""
-    helpers = sorted(h for h in os.listdir("examples") if h.endswith(".h"))
-    small = ["examples/" + h for h in helpers if h not in ("plot.h", "lab.h", "npz.h")]
+    small = [f"examples/lab/{c}" for c in sorted(os.listdir("examples/lab"))
+             if c.endswith(".c") and c != "lab.c"] + ["examples/plot/stroke_font.c"]
     in_header = ["-Xclang", "-analyzer-disable-checker", "-Xclang", "core"]
     all_jobs = [(CLANG, "normlayers.h", in_header), (GCC, "examples/npz.h", []),
                 (CLANG, "examples/npz.h", [])]
     if sample:
         return all_jobs
     all_jobs += [(GCC, "normlayers.h", []), (CLANG, "normlayers.h", in_header + ["-DNRM_DOUBLE"])]
-    return all_jobs + [(compiler, h, []) for compiler in (CLANG, GCC) for h in small]
+    return all_jobs + [(compiler, c, []) for compiler in (CLANG, GCC) for c in small]
 
 
 def analyse(job):

@@ -10,14 +10,10 @@
    The table of results goes to the terminal while it grows, and to OUT/layers.csv and
    OUT/layers.md. picture.c draws it. */
 #define _POSIX_C_SOURCE 200809L
-#define FILES_IMPLEMENTATION
-#include "files.h"
-#define CSV_IMPLEMENTATION
-#include "csv.h"
-#define CLI_IMPLEMENTATION
-#include "cli.h"
-#define STATS_IMPLEMENTATION
-#include "stats.h"
+#include "lab/files.c"
+#include "lab/csv.c"
+#include "lab/cli.c"
+#include "lab/stats.c"
 
 #include "bench.h"
 #include "normlayers.h"

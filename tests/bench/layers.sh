@@ -93,10 +93,10 @@ if ! has stb_image_write.h c "$CC" $STB_CFLAGS; then
 fi
 objects=
 compile picture picture.c "$CC" -O1
-# shellcheck disable=SC2086
-compile stb_image_write ../../examples/stb_image_write.c "$CC" -O1 $STB_CFLAGS
-# shellcheck disable=SC2086
-compile helpers ../../examples/helpers.c "$CC" -O1 $STB_CFLAGS
+for module in plot/plot plot/stroke_font plot/stb_image_write lab/csv lab/files; do
+    # shellcheck disable=SC2086
+    compile "${module#*/}" "../../examples/$module.c" "$CC" -O1 $STB_CFLAGS
+done
 # shellcheck disable=SC2086
 $CC $objects -o "$out/picture" -lm
 "$out/picture" "$results/layers.csv" "$results/layers.png" "$results/layers_other.png"

@@ -10,8 +10,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.c"
 
 #include <stdio.h>
 #include <stdlib.h>

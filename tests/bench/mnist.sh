@@ -41,8 +41,8 @@ for p in /usr/bin/python3 python3; do
     fi
 done
 [ -n "$python" ] || echo "bench: no PyTorch here (Debian: python3-torch), timing ours only"
-$CC -O3 -march=native -I. -Iexamples tests/bench/mnist.c "$BUILD/helpers.o" \
-    "$BUILD/stb_image_write.o" -o "$out/mnist" -lm
+$CC -O3 -march=native -I. -Iexamples tests/bench/mnist.c "$BUILD/lab.a" \
+    -o "$out/mnist" -lm
 
 # the last processor: the first one answers most interrupts
 pin=

@@ -4,8 +4,8 @@
 
    NORMS.png has a panel for each pass of batch and layer norm, OTHERS.png one for each pass of
    everything else. A bar is the percentage of the one-pass limit that a contestant reaches. */
-#include "csv.h"
-#include "plot.h"
+#include "lab/csv.h"
+#include "plot/plot.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -85,7 +85,7 @@ check_compiler() { # compiler, all or header
         sed -n '1,8s/^/    /p' "$work/log"
     fi
     [ "$2" = header ] && return
-    for source in examples/*.c examples/uses/*.c tests/*/*.c; do
+    for source in examples/*.c examples/*/*.c examples/experiments/*/*.c tests/*/*.c; do
         [ -f "$source" ] || continue
         # the code of the pages, which plain_code.sh takes out of them and compiles
         [ "$source" = tests/pages/plain_code.c ] && continue
@@ -100,7 +100,7 @@ check_compiler() { # compiler, all or header
             continue
         fi
         case $source in
-        examples/mpi_batchnorm.c) options="- --DNRM_DOUBLE" ;;
+        examples/mpi_batchnorm.c | examples/lab/*.c) options="- --DNRM_DOUBLE" ;;
         tests/compile/side_double.c) options=--DNRM_DOUBLE ;;
         *) options=- ;;
         esac
@@ -119,14 +119,10 @@ check_compiler() { # compiler, all or header
                 "-std=c99 $c_only $stb $mpi -Iexamples -Itests -Itests/bench ${option#-}" "$source"
         done
     done
-    # a helper's implementation is compiled where somebody includes it; here each by itself
-    for header in examples/*.h; do
-        [ -f "$header" ] || continue
-        macro=$(sed -n 's/^#ifdef \([A-Z_0-9]*_IMPLEMENTATION\).*/\1/p' "$header" | sed -n 1p)
-        printf '#define _POSIX_C_SOURCE 200809L\n' >"$work/helper.c"
-        [ -z "$macro" ] || printf '#define %s\n' "$macro" >>"$work/helper.c"
-        printf '#include "%s"\nextern int helper_unit;\n' "$header" >>"$work/helper.c"
-        check "$compiler $header" "$compiler" "-std=c99 $c_only $stb -Iexamples" "$work/helper.c"
+    # each header by itself
+    for header in examples/*.h examples/*/*.h; do
+        printf '#include "%s"\nextern int header_unit;\n' "$header" >"$work/header.c"
+        check "$compiler $header" "$compiler" "-std=c99 $c_only $stb -Iexamples" "$work/header.c"
     done
 }
 

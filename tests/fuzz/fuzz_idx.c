@@ -3,15 +3,12 @@
 
    What holds: a refused file leaves the result alone and says why in one line; one that is accepted
    has a shape whose product is the number of bytes behind its header. */
-#define FILES_IMPLEMENTATION
-#define SYNTHETIC_DIGITS_IMPLEMENTATION
-#define DATASET_IMPLEMENTATION
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#include "files.h"
-#include "synthetic_digits.h"
-#include "dataset.h"
+#include "lab/files.c"
+#include "lab/synthetic_digits.c"
+#include "lab/dataset.c"
 #include "fuzz.h"
 
 enum { MOST = 4096 };

@@ -7,7 +7,7 @@
 #     compiles (zero-width characters, bidirectional controls, soft hyphens);
 #   - in normlayers.h only the characters of the first list, and only inside block comments, never
 #     next to the end of one;
-#   - in all other text also those of the second list; anything at all in the three files whose
+#   - in all other text also those of the second list; anything at all in the files whose
 #     subject is the drawing of letters;
 #   - at most 100 columns, counted in characters. Tables, headings and links of Markdown may be
 #     longer, for they cannot be broken.
@@ -103,8 +103,8 @@ while read -r file; do
     *.csv | tests/fuzz/corpus/*) columns=0 ;;
     *.md) markdown=1 ;;
     normlayers.h) list=$header_list comments_only=1 ;;
-    examples/stroke_font.h | tests/tools/test_stroke_font.c | tests/tools/test_plot.c) list='*' ;;
-    tests/lint/charset.sh) list='*' ;;
+    examples/plot/stroke_font.[ch] | tests/tools/test_stroke_font.c) list='*' ;;
+    tests/tools/test_plot.c | tests/lint/charset.sh) list='*' ;;
     esac
     awk -v name="$file" -v list="$(echo "$list" | tr '\n' ' ')" -v tabs=$tabs \
         -v columns=$columns \

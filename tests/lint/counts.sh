@@ -20,7 +20,7 @@ check "steps of the chapters" same "steps in the" $((all - equations))
 wrong=$(awk -f tests/mutants/entries.awk tests/mutants/list.txt |
     awk '$1 == "mutant" { n++ } $1 == "equivalent" { n-- } END { print n }')
 check "mutants" same "wrong edits of the formulas" "$wrong"
-# "31 claims: 19 reproduced, 5 partly, ..." as docs/verdicts.md counts them
-count=$(sed -n 's/^\*\*\([0-9]* claims: .*\)\.\*\*$/\1/p' docs/verdicts.md)
+# "31 claims: 19 reproduced, 5 partly, ..." as verdicts.md counts them
+count=$(sed -n 's/^\*\*\([0-9]* claims: .*\)\.\*\*$/\1/p' examples/experiments/verdicts.md)
 check "verdicts of the experiments" sh -c "tr '\n' ' ' <README.md | grep -q -F '${count:-no count}'"
 verdict counts

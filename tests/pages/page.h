@@ -20,11 +20,11 @@
        return page_main(argc, argv, "docs/page.md", exact, "the page");
 
    which reports, as test_report does, after it has compared the tables; with --markdown it prints
-   them, with --docs it writes the page. Define FILES_IMPLEMENTATION and include this file before
+   them, with --docs it writes the page. Include this file before
    all others. */
 #ifndef PAGE_H
 #define PAGE_H
-#include "files.h"
+#include "lab/files.c"
 #include "test.h"
 #include <stdarg.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
    which the output does not change. The tables are those of docs/invariance.md, to the letter.
 
    In double, since 10⁻¹² is what "invariant" means here. */
-#define FILES_IMPLEMENTATION
 #include "page.h"
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"

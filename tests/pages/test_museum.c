@@ -5,7 +5,6 @@
    written out here, each in a few lines of its own.
 
    In double. What happened in float is computed in float, whatever nrm_real is. */
-#define FILES_IMPLEMENTATION
 #include "page.h"
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"

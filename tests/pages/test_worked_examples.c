@@ -4,7 +4,6 @@
    Every function that ends in _tables makes the tables of one section of that page; the checks
    beside them compare with values worked out by hand, or by another road. --markdown prints the
    tables, --docs (make tables-docs, in double) writes them into the page. */
-#define FILES_IMPLEMENTATION
 #include "page.h"
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"

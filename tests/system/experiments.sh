@@ -1,15 +1,16 @@
 #!/bin/sh
 # experiments.sh - the experiments can be trusted as machines: a smoke pass of all of them ends in
 # time and leaves every table, figure and verdict; one that was killed three times, with a quarter,
-# a half and three quarters done, ends with the same tables; and the tables in docs/experiments give
-# the verdicts there.
+# a half and three quarters done, ends with the same tables; and the tables on file give the
+# verdicts beside them.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}" "${BUILD:=build}" "${LIMIT:=180}"
 . tests/checks.sh
 first=$BUILD/smoke
 again=$BUILD/killed
-programs=$(cd examples && echo [1-9]*.c | sed 's/\.c//g')
+here=examples/experiments
+programs=$(cd $here && echo [1-9]*)
 
 smoke() { # FOLDER: all experiments, small
     make -s reproduce QUICK=1 CC="$CC" BUILD="$1"
@@ -70,19 +71,19 @@ else
 fi
 
 # The tables that are on file give the verdicts that are on file.
-for table in docs/experiments/data/*_verdicts.csv; do
+for table in $here/*/*_verdicts.csv; do
     [ -f "$table" ] || continue
     program=$(basename "$table" _verdicts.csv)
     check "$program judges its table" "$first/$program" \
-        --from "docs/experiments/data/$program.csv" --out "$dir"
+        --from "$here/$program/$program.csv" --out "$dir"
     check "$program has the verdicts on file" cmp "$dir/${program}_verdicts.csv" "$table"
-    cp "docs/experiments/$program.md" "$dir/page.md"
+    cp "$here/$program/README.md" "$dir/page.md"
     check "the page of $program takes its table" "$first/verdicts" --into "$dir/page.md" "$table"
-    check "the page of $program has it" cmp "$dir/page.md" "docs/experiments/$program.md"
+    check "the page of $program has it" cmp "$dir/page.md" "$here/$program/README.md"
 done
-check "the page of verdicts is written" "$first/verdicts" --pages experiments \
-    --out "$dir/verdicts.md" docs/experiments/data/*_verdicts.csv
-check "docs/verdicts.md is that page" cmp "$dir/verdicts.md" docs/verdicts.md
+check "the page of verdicts is written" "$first/verdicts" --links \
+    --out "$dir/verdicts.md" $here/*/*_verdicts.csv
+check "verdicts.md is that page" cmp "$dir/verdicts.md" $here/verdicts.md
 
 # A table that is none is told in one line, and a line's end in a cell does not end the row.
 table=$dir/lines.csv

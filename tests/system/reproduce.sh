@@ -11,7 +11,8 @@ unset ONLY QUICK JOBS CFLAGS MAKEFLAGS MFLAGS
 BUILD=build
 export BUILD
 cd "$dir" || exit 1
-mkdir -p build docs/experiments/data docs/experiments/figures
+here=examples/experiments
+mkdir -p build $here/16_one $here/17_two
 
 # An experiment that draws the pages named in the file "pages", fails if there is a file "fail", and
 # runs for long if there is a file "long".
@@ -42,7 +43,8 @@ cat >build/verdicts <<'END'
 while [ $# -gt 0 ]; do
     case $1 in
     --out) page=$2 && shift ;;
-    --into | --pages) shift ;;
+    --links) ;;
+    --into) shift ;;
     *) tables="${tables:-} $1" ;;
     esac
     shift
@@ -54,7 +56,7 @@ chmod +x build/*
 echo '_b' >pages
 
 reproduce() {
-    sh "$root/examples/reproduce.sh" "$@" 16_one 17_two
+    sh "$root/examples/experiments/reproduce.sh" "$@" 16_one 17_two
 }
 refuses() { # it ends with code 2, says WORD in one line, and nothing runs
     word=$1
@@ -102,7 +104,7 @@ echo '_a' >pages
 check "with another page" passes reproduce
 check "the old page is gone" test ! -f build/reproduce/16_one_b.png
 check "published" passes reproduce --publish
-check "the page is" test -f docs/experiments/figures/16_one_a.png
+check "the page is" test -f $here/16_one/16_one_a.png
 check "both are in the page of verdicts" grep -q '16_one.*17_two' build/reproduce/verdicts.md
 touch fail
 check "a failure is told" fails with ONLY=16 reproduce
@@ -116,7 +118,7 @@ check "nothing to publish" fails reproduce --publish
 echo mine >build/reproduce/17_two_a.png
 check "redrawn" passes reproduce --redraw
 check "my own page stays" grep -q mine build/reproduce/17_two_a.png
-check "the page on file is the table's" grep -q _a docs/experiments/figures/17_two_a.png
+check "the page on file is the table's" grep -q _a $here/17_two/17_two_a.png
 touch no_verdicts
 check "a page of verdicts that fails" fails reproduce --redraw
 rm no_verdicts
@@ -133,7 +135,7 @@ gone() {
 }
 stops() { # SIGNAL
     rm -f pid ran
-    sh "$root/examples/reproduce.sh" 16_one 17_two >/dev/null 2>&1 &
+    sh "$root/examples/experiments/reproduce.sh" 16_one 17_two >/dev/null 2>&1 &
     script=$!
     until_true test -s pid
     kill -s "$1" "$script"
@@ -172,10 +174,13 @@ compiles() { # NUMBER ASSIGNMENTS...: so many files
 }
 COMPILED=$dir/compiled
 export COMPILED
-check "compiled" compiles 3 CC="$dir/cc"
+# the modules, but for those of nrm_real, and the program
+files=$(grep -L '"normlayers.h"' "$root"/examples/lab/*.h "$root"/examples/plot/*.h | wc -l)
+files=$((files + 2)) # stb_image_write has no header here
+check "compiled" compiles $files CC="$dir/cc"
 check "up to date" compiles 0 CC="$dir/cc"
-check "other flags" compiles 3 CC="$dir/cc" CFLAGS=-O0
+check "other flags" compiles $files CC="$dir/cc" CFLAGS=-O0
 check "up to date again" compiles 0 CC="$dir/cc" CFLAGS=-O0
-check "another compiler" compiles 3 CC="$dir/cc2" CFLAGS=-O0
+check "another compiler" compiles $files CC="$dir/cc2" CFLAGS=-O0
 
 verdict reproduce

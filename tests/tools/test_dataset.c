@@ -1,14 +1,13 @@
 /* test_dataset.c - data files that must be refused and accepted, and the synthetic digits.
 
-   Link with the implementations of examples/dataset.h, synthetic_digits.h and files.h. It writes
-   only below a temporary folder of its own, which it removes. */
+   It writes only below a temporary folder of its own, which it removes. */
 #ifndef _XOPEN_SOURCE
 #define _XOPEN_SOURCE 700 /* mkdtemp, nftw, setenv, truncate */
 #endif
 
-#include "dataset.h"
-#include "files.h"
-#include "synthetic_digits.h"
+#include "lab/dataset.h"
+#include "lab/files.h"
+#include "lab/synthetic_digits.h"
 #include "test.h"
 
 #include <ftw.h>

@@ -104,14 +104,10 @@ static int faulty_rename(const char *from, const char *to)
 #define fsync faulty_fsync
 #define fchmod faulty_fchmod
 #define rename faulty_rename
-#define FILES_IMPLEMENTATION
-#define CSV_IMPLEMENTATION
-#define SYNTHETIC_DIGITS_IMPLEMENTATION
-#define DATASET_IMPLEMENTATION
-#include "files.h"
-#include "csv.h"
-#include "synthetic_digits.h"
-#include "dataset.h"
+#include "lab/files.c"
+#include "lab/csv.c"
+#include "lab/synthetic_digits.c"
+#include "lab/dataset.c"
 #undef malloc
 #undef realloc
 #undef open

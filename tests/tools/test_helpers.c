@@ -4,11 +4,11 @@
    its own, which it removes. */
 #define _XOPEN_SOURCE 700 /* mkdtemp and pseudo terminals */
 
-#include "cli.h"
-#include "csv.h"
-#include "files.h"
-#include "jobs.h"
-#include "stats.h"
+#include "lab/cli.h"
+#include "lab/csv.h"
+#include "lab/files.h"
+#include "lab/jobs.h"
+#include "lab/stats.h"
 #include "test.h"
 
 #include <dirent.h>

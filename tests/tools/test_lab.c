@@ -5,8 +5,8 @@
    Link it with the implementations of the examples' helpers. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 
-#include "lab.h"
-#include "files.h"
+#include "lab/lab.h"
+#include "lab/files.h"
 #include "test.h"
 
 #include <fcntl.h>

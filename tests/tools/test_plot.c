@@ -1,14 +1,13 @@
 /* test_plot.c - the figures: a fingerprint of every capability, and properties that a picture of
-   data must have whatever it shows. Link with the implementations of examples/plot.h, files.h,
-   stroke_font.h and stb_image_write.h.
+   data must have whatever it shows.
 
    `test_plot --print` prints the table of fingerprints; `test_plot --write DIR` also writes every
    scene as DIR/NAME.png, to look at what changed. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L /* mkdtemp, opendir */
 #endif
-#include "plot.h"
-#include "files.h"
+#include "plot/plot.h"
+#include "lab/files.h"
 #include "test.h"
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* test_stroke_font.c - the stroke font of the figures: coverage, metrics, markup, bad input, and a
-   fingerprint of every outline. Link with the implementation of examples/stroke_font.h. */
-#include "stroke_font.h"
+   fingerprint of every outline. */
+#include "plot/stroke_font.h"
 #include "test.h"
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,25 +1,18 @@
 /* test_training.c - what trainings of the experiments share: the order of the mini-batches, the
    residual network with its gradient, and the look around a point of the landscape. */
-#define FILES_IMPLEMENTATION
-#define CSV_IMPLEMENTATION
-#define SYNTHETIC_DIGITS_IMPLEMENTATION
-#define DATASET_IMPLEMENTATION
 #define NORMLAYERS_IMPLEMENTATION
-#define TRAINING_IMPLEMENTATION
-#define RESIDUAL_IMPLEMENTATION
-#define LANDSCAPE_IMPLEMENTATION
-#include "files.h"
+#include "lab/files.c"
 
-#include "csv.h"
-#include "synthetic_digits.h"
+#include "lab/csv.c"
+#include "lab/synthetic_digits.c"
 
-#include "dataset.h"
+#include "lab/dataset.c"
 #include "normlayers.h"
 
-#include "training.h"
+#include "lab/training.c"
 
-#include "landscape.h"
-#include "residual.h"
+#include "lab/landscape.c"
+#include "lab/residual.c"
 #include "test.h"
 
 enum { N = 10, BATCH = 4, FEATURES = 3 };

@@ -58,10 +58,9 @@
    is the first 1000 training images, taken forward in train mode with and without noise. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
-#include "lab.h"
+#include "lab/lab.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -35,7 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab.h"
+#include "lab/lab.h"
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 

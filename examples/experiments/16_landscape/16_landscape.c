@@ -53,11 +53,9 @@
    Four pages come out: Figure 4; sensitivity and Figure 11; the family; histograms. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
-#define LANDSCAPE_IMPLEMENTATION
-#include "landscape.h"
-#include "lab.h"
+#include "lab/training.h"
+#include "lab/landscape.h"
+#include "lab/lab.h"
 
 #include <math.h>
 #include <stdio.h>

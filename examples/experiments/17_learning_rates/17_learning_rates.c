@@ -30,11 +30,9 @@
 #endif
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
-#define RESIDUAL_IMPLEMENTATION
-#include "lab.h"
-#include "residual.h"
+#include "lab/training.h"
+#include "lab/lab.h"
+#include "lab/residual.h"
 
 #include <math.h>
 #include <stdio.h>

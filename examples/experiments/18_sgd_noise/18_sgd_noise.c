@@ -50,10 +50,9 @@
    those that were tried; 18i is new. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
-#include "lab.h"
+#include "lab/lab.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -46,10 +46,9 @@
    steps 3 or 4 without and 200 with batch norm. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
-#include "lab.h"
+#include "lab/lab.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,8 +10,8 @@
    with weight scales ρ = 0.5, 1 and 2, once plain and once with layer norm (γ = 1, ε = 1e-8).
    Everything is in double. States are counted from h[0] = 0, which is given, so t runs from 1.
 
-   Which s? Mean field theory (docs/experiments/20_recurrent_norm.md) says that at each step back
-   the norm of the gradient is multiplied by
+   Which s? Mean field theory (README.md) says that at each step back the norm of the gradient is
+   multiplied by
 
        plain        ρ·√E[f′(z)²],                   z ~ N(0, ρ²·(q + s²)),  q = E[f(z)²] a step ago
        layer norm   γ·√(E[f′(z)²]/(E[f(z)²] + s²)), z ~ N(0, γ²)
@@ -51,7 +51,7 @@
 
    Afterwards: the loud input with γ = 3.377 missed the formula. Four settings were added, once more
    with 768 inputs, to see whether that comes from the small number of inputs, and it does
-   (docs/experiments/20_recurrent_norm.md). No claim is about them. */
+   (README.md). No claim is about them. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -64,9 +64,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab.h"
-#include "plot.h"
-#include "stats.h"
+#include "lab/lab.h"
+#include "plot/plot.h"
+#include "lab/stats.h"
 
 #define NEUTRAL_INPUT 0.2648 /* s for tanh with γ = 1 */
 #define NEUTRAL_GAIN 3.377   /* γ for tanh with s = 1 */

@@ -52,17 +52,16 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab.h"
-#include "plot.h"
-#include "stats.h"
+#include "lab/lab.h"
+#include "plot/plot.h"
+#include "lab/stats.h"
 
 enum { WIDTH = 100, CLASSES = 10, BATCH = 128, STEPS = 200, LOOKED_AT = 64, GROUPS = 10 };
 enum { BATCH_NORM, WEIGHT, LAYER, GROUP, RMS, NONE, ARMS, INFERENCE = ARMS, LINES };

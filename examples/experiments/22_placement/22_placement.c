@@ -43,17 +43,16 @@
 #endif
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab.h"
-#include "plot.h"
-#include "stats.h"
+#include "lab/lab.h"
+#include "plot/plot.h"
+#include "lab/stats.h"
 
 enum { HIDDEN = 6, WIDTH = 100, CLASSES = 10, BATCH = 128, EPOCHS = 5, PROBED = 1000 };
 enum { ACTS = 3, PLACES = 3, RATES = 2, ARMS = ACTS * PLACES * RATES, CELLS = 2 * RATES };

@@ -26,8 +26,7 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
 #include <float.h>
 #include <math.h>
@@ -35,7 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab.h"
+#include "lab/lab.h"
 
 enum { NONE = 0, BATCH, TOY, ARMS };
 

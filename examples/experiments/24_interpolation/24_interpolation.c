@@ -45,10 +45,9 @@
    six pairs, which share their ends. 24g and 24h were added, from the same records. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
-#include "lab.h"
+#include "lab/lab.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -45,11 +45,10 @@
    judged by the rule for comparisons, seed by seed, which is stricter. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
-#include "files.h"
-#include "lab.h"
+#include "lab/files.h"
+#include "lab/lab.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -41,7 +41,7 @@
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 
-#include "lab.h"
+#include "lab/lab.h"
 
 #include <math.h>
 #include <stdio.h>

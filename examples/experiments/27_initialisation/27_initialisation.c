@@ -41,9 +41,8 @@
    paths are drawn; their numbers are with the claims. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
-#include "lab.h"
+#include "lab/training.h"
+#include "lab/lab.h"
 
 #include <math.h>
 #include <stdio.h>

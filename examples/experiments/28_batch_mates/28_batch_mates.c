@@ -28,15 +28,14 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab.h"
+#include "lab/lab.h"
 
 #define NAME "28_batch_mates"
 

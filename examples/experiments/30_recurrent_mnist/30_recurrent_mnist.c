@@ -56,17 +56,16 @@
 #endif
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab.h"
-#include "plot.h"
-#include "stats.h"
+#include "lab/lab.h"
+#include "plot/plot.h"
+#include "lab/stats.h"
 
 enum { ROWS = 28, INPUTS = 28, UNITS = 100, CLASSES = 10, BATCH = 128, EPOCHS = 2 };
 enum { LONG_STEPS = 500, LONG_BATCH = 16, WINDOWS = 20 };

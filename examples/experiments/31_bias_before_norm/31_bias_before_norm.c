@@ -37,17 +37,16 @@
 #endif
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
-#define TRAINING_IMPLEMENTATION
-#include "training.h"
+#include "lab/training.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab.h"
-#include "plot.h"
-#include "stats.h"
+#include "lab/lab.h"
+#include "plot/plot.h"
+#include "lab/stats.h"
 
 enum { WIDTH = 100, CLASSES = 10, BATCH = 128, STEPS = 500 };
 enum { SGD, ADAM, ADAM_LARGE, ADAM_SMALL, NO_NORM, ARMS };

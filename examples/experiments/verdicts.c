@@ -1,12 +1,13 @@
 /* verdicts: the verdicts of all experiments as one page, and those of one experiment in its page.
 
-       verdicts --out docs/verdicts.md --pages experiments docs/experiments/data/NN_verdicts.csv...
-       verdicts --into docs/experiments/NN_name.md docs/experiments/data/NN_name_verdicts.csv
+       verdicts --out examples/experiments/verdicts.md --links NN_name/NN_name_verdicts.csv...
+       verdicts --into NN_name/README.md NN_name/NN_name_verdicts.csv
 
    Nothing is judged here: the first lists, in the order of the command line, every row of the
    tables that the experiments wrote (lab.h), and counts them. A claim that failed is a row as any
-   other. The second writes the rows of one table between the lines <!-- verdicts --> and
-   <!-- end of verdicts --> of a page, and leaves the rest of the page alone. */
+   other. With --links the page leads to those of the experiments, in folders beside it. The second
+   writes the rows of one table between the lines <!-- verdicts --> and <!-- end of verdicts --> of
+   a page, and leaves the rest of the page alone. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -15,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "csv.h"
-#include "files.h"
-#include "stats.h"
+#include "lab/csv.h"
+#include "lab/files.h"
+#include "lab/stats.h"
 
 enum { TABLES_MAX = 100, KINDS = 5, PAGE_MAX = 1 << 22 };
 
@@ -175,7 +176,7 @@ static void put_count(page *p, const table *t, int tables)
 }
 
 /* How each experiment came out: the claims of its sources, and how many others it has. */
-static void put_overview(page *p, const table *t, int tables, const char *pages)
+static void put_overview(page *p, const table *t, int tables, int links)
 {
     int i, k;
     put(p, "\n| claims of the sources | reproduced | partly | inconclusive | not reproduced "
@@ -183,8 +184,8 @@ static void put_overview(page *p, const table *t, int tables, const char *pages)
     for (i = 0; i < tables; i++) {
         const tally one = count_all(&t[i], 1);
         const char *program = csv_comment(&t[i].data, "program");
-        if (pages)
-            put(p, "| [%s](%s/%s.md) ", program, pages, program);
+        if (links)
+            put(p, "| [%s](%s/README.md) ", program, program);
         else
             put(p, "| %s ", program);
         for (k = 0; k < KINDS - 1; k++) put(p, "| %lu ", (unsigned long)one.count[OF_SOURCE][k]);
@@ -193,7 +194,7 @@ static void put_overview(page *p, const table *t, int tables, const char *pages)
     }
 }
 
-static void put_head(page *p, const table *t, int tables, const char *pages)
+static void put_head(page *p, const table *t, int tables, int links)
 {
     put(p, "# Verdicts\n\n"
            "Written by `make reproduce` from the tables of the experiments; not by hand.\n\n");
@@ -204,7 +205,7 @@ static void put_head(page *p, const table *t, int tables, const char *pages)
         "if only the\nmagnitude is missed, or some parts of the claim; *inconclusive* if the "
         "difference is within two\nstandard errors, or the seeds do not agree; *not reproduced* "
         "if the opposite holds. Where a\ncriterion is a threshold or asks for every case, it says "
-        "so. What the rule is worth stands with\n[the rules](experiments/README.md#rules): where "
+        "so. What the rule is worth stands with\n[the rules](README.md#rules): where "
         "there is no effect it still calls 6 of 100 claims\nreproduced with five seeds.\n\n"
         "Criteria were written before the runs, but for some: a few were made stricter or added\n"
         "afterwards, and a few claims were renamed, or turned out to be our own. The page of each\n"
@@ -213,7 +214,7 @@ static void put_head(page *p, const table *t, int tables, const char *pages)
         "here. Numbers\nare mean ± standard deviation over seeds, unless they are named "
         "otherwise. The hexadecimal number\nbeside MNIST is a checksum of the images and "
         "labels.\n");
-    put_overview(p, t, tables, pages);
+    put_overview(p, t, tables, links);
 }
 
 static void put_verdict(page *p, const char *verdict)
@@ -221,13 +222,13 @@ static void put_verdict(page *p, const char *verdict)
     put(p, kind_of(verdict) == 0 ? "| %s " : "| **%s** ", verdict);
 }
 
-static void put_table(page *p, const table *t, const char *pages)
+static void put_table(page *p, const table *t, int links)
 {
     const char *program = csv_comment(&t->data, "program");
     const char *data = csv_comment(&t->data, "data"), *seeds = csv_comment(&t->data, "seeds");
     size_t row;
-    if (pages)
-        put(p, "\n## [%s](%s/%s.md)\n\n", program, pages, program);
+    if (links)
+        put(p, "\n## [%s](%s/README.md)\n\n", program, program);
     else
         put(p, "\n## %s\n\n", program);
     put(p, "%s; seeds %s.\n\n", data ? data : "No data set", seeds ? seeds : "none");
@@ -299,19 +300,19 @@ static int write_into(const char *path, const table *t)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: verdicts --out FILE.md [--pages FOLDER] VERDICTS.csv...\n"
+    fprintf(stderr, "usage: verdicts --out FILE.md [--links] VERDICTS.csv...\n"
                     "       verdicts --into PAGE.md VERDICTS.csv\n");
     return 2;
 }
 
-static int write_page(const char *out, const char *pages, const table *tables, int n)
+static int write_page(const char *out, int links, const table *tables, int n)
 {
     char err[FILES_ERR_MAX];
     page p;
     int i, failed;
     memset(&p, 0, sizeof p);
-    put_head(&p, tables, n, pages);
-    for (i = 0; i < n; i++) put_table(&p, &tables[i], pages);
+    put_head(&p, tables, n, links);
+    for (i = 0; i < n; i++) put_table(&p, &tables[i], links);
     failed = p.failed || files_write(out, p.text, p.length, err);
     if (failed) fprintf(stderr, "verdicts: %s\n", p.failed ? "out of memory" : err);
     free(p.text);
@@ -320,14 +321,14 @@ static int write_page(const char *out, const char *pages, const table *tables, i
 
 int main(int argc, char **argv)
 {
-    const char *out = NULL, *pages = NULL, *into = NULL;
+    const char *out = NULL, *into = NULL;
     static table tables[TABLES_MAX];
-    int i, n = 0, failed = 0;
+    int i, n = 0, failed = 0, links = 0;
     for (i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--out") == 0 && i + 1 < argc)
             out = argv[++i];
-        else if (strcmp(argv[i], "--pages") == 0 && i + 1 < argc)
-            pages = argv[++i];
+        else if (strcmp(argv[i], "--links") == 0)
+            links = 1;
         else if (strcmp(argv[i], "--into") == 0 && i + 1 < argc)
             into = argv[++i];
         else if (argv[i][0] == '-')
@@ -338,7 +339,7 @@ int main(int argc, char **argv)
             failed = 1;
     }
     if (n == 0 || !out == !into || (into && n > 1)) return usage();
-    if (!failed) failed = out ? write_page(out, pages, tables, n) : write_into(into, &tables[0]);
+    if (!failed) failed = out ? write_page(out, links, tables, n) : write_into(into, &tables[0]);
     for (i = 0; i < n; i++) csv_release(&tables[i].data);
     return failed ? 1 : 0;
 }

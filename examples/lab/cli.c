@@ -1,0 +1,595 @@
+/* cli.c - see cli.h. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "cli.h"
+#include "csv.h"
+#include "files.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CLII_STANDARD 12
+#define CLII_MESSAGE_MAX 800
+
+/* ---- the options as one table ---- */
+
+static void clii_set(cli_option *option, const char *name, const char *placeholder,
+                     const char *help, cli_kind kind, void *value)
+{
+    memset(option, 0, sizeof *option);
+    option->name = name;
+    option->placeholder = placeholder;
+    option->help = help;
+    option->kind = kind;
+    option->value = value;
+}
+
+/* The table of the common options; entry i belongs to the bit i of CLI_USES_... */
+static void clii_make_standard(cli_option *table, cli_options *o)
+{
+    clii_set(&table[0], "seed", "N", "first random seed", CLI_U64, &o->seed);
+    clii_set(&table[1], "seeds", "N", "number of seeds", CLI_COUNT, &o->seeds);
+    clii_set(&table[2], "epochs", "N", "passes over the data", CLI_COUNT, &o->epochs);
+    clii_set(&table[3], "batch", "N", "examples of a step", CLI_COUNT, &o->batch);
+    clii_set(&table[4], "lr", "X", "learning rate", CLI_REAL, &o->lr);
+    clii_set(&table[5], "data", "DIR", "folder of MNIST, or \"synthetic\"", CLI_TEXT, &o->data);
+    clii_set(&table[6], "out", "PATH", "folder or file of the picture", CLI_TEXT, &o->out);
+    clii_set(&table[7], "csv", "PATH", "folder or file of the table", CLI_TEXT, &o->csv);
+    clii_set(&table[8], "quick", "", "a small run, to see that it works", CLI_FLAG, &o->quick);
+    clii_set(&table[9], "quiet", "", "no progress on the terminal", CLI_FLAG, &o->quiet);
+    clii_set(&table[10], "threads", "N", "processes at once, 0: one for each processor", CLI_INT,
+             &o->threads);
+    clii_set(&table[11], "plan", "", "only say what would run, and how long", CLI_FLAG, &o->plan);
+    table[1].min = table[2].min = table[3].min = 1;
+    table[1].max = 1000;
+    table[2].max = table[3].max = 1e6;
+    table[4].min = 1e-12;
+    table[4].max = 1e6;
+    table[10].max = 256;
+}
+
+/* The limits of this program in the table of the common options. */
+static void clii_limit(cli_option *table, const cli_program *program)
+{
+    if (program->most_seeds) table[1].max = (double)program->most_seeds;
+    if (program->most_epochs) table[2].max = (double)program->most_epochs;
+    if (program->least_batch) table[3].min = (double)program->least_batch;
+    if (program->most_batch) table[3].max = (double)program->most_batch;
+}
+
+void cli_program_init(cli_program *program, const char *name, const char *purpose, unsigned uses)
+{
+    memset(program, 0, sizeof *program);
+    program->name = name;
+    program->purpose = purpose;
+    program->uses = uses;
+    program->defaults.seed = 11;
+    program->defaults.seeds = 5;
+    program->defaults.epochs = 1;
+    program->defaults.batch = 128;
+    program->defaults.lr = 0.1;
+    program->defaults.out = "build/figures";
+}
+
+/* ---- help ---- */
+
+/* The word number `index` of "none|batch|layer": its start and length, or null. */
+static const char *clii_word(const char *words, int index, size_t *length)
+{
+    for (; index > 0; index--) {
+        words = strchr(words, '|');
+        if (!words) return NULL;
+        words++;
+    }
+    *length = strcspn(words, "|");
+    return words;
+}
+
+/* Prints "(default ...)", if there is one to speak of. */
+static void clii_print_default(const cli_option *option)
+{
+    char number[CSV_NUMBER_MAX];
+    const char *text;
+    size_t length;
+    switch (option->kind) {
+    case CLI_FLAG:
+        return;
+    case CLI_COUNT:
+        printf(" (default %zu)", *(const size_t *)option->value);
+        return;
+    case CLI_U64:
+        printf(" (default %llu)", (unsigned long long)*(const uint64_t *)option->value);
+        return;
+    case CLI_INT:
+        printf(" (default %d)", *(const int *)option->value);
+        return;
+    case CLI_REAL:
+        printf(" (default %s)", csv_format(number, *(const double *)option->value));
+        return;
+    case CLI_TEXT:
+        text = *(const char *const *)option->value;
+        if (text) printf(" (default %s)", text);
+        return;
+    case CLI_CHOICE:
+        text = clii_word(option->placeholder, *(const int *)option->value, &length);
+        if (text) printf(" (default %.*s)", (int)length, text);
+        return;
+    }
+}
+
+/* Writes "--name N" and returns its length. */
+static int clii_print_left(char *left, size_t size, const cli_option *option)
+{
+    (void)snprintf(left, size, "--%s%s%s", option->name, option->kind == CLI_FLAG ? "" : " ",
+                   option->kind == CLI_FLAG ? "" : option->placeholder);
+    return (int)strlen(left);
+}
+
+static void clii_print_option(const cli_option *option, int width)
+{
+    char left[80];
+    (void)clii_print_left(left, sizeof left, option);
+    printf("  %-*s  %s", width, left, option->help);
+    clii_print_default(option);
+    printf("\n");
+}
+
+/* Prints the options that apply, or only measures the widest left side if `width` is 0. */
+static int clii_print_options(const cli_program *program, const cli_option *standard, int width)
+{
+    char left[80];
+    int widest = 0;
+    size_t i;
+    for (i = 0; i < program->own_count + CLII_STANDARD; i++) {
+        const int is_own = i < program->own_count;
+        const size_t bit = is_own ? 0 : i - program->own_count;
+        const cli_option *option = is_own ? &program->own[i] : &standard[bit];
+        int length = clii_print_left(left, sizeof left, option);
+        if (!is_own && !(program->uses >> bit & 1u)) continue;
+        if (length > widest) widest = length;
+        if (width) clii_print_option(option, width);
+    }
+    return widest;
+}
+
+static void clii_print_help(const cli_program *program, const cli_option *standard)
+{
+    int width = clii_print_options(program, standard, 0);
+    if (width < (int)strlen("--version")) width = (int)strlen("--version");
+    printf("%s: %s\n\nusage: %s [options]\n\n", program->name, program->purpose, program->name);
+    (void)clii_print_options(program, standard, width);
+    printf("  %-*s  %s\n", width, "--help", "this text");
+    printf("  %-*s  %s\n", width, "--version", "the version");
+    printf("\nexample: ");
+    if (program->example)
+        printf("%s\n", program->example);
+    else
+        printf("%s%s%s\n", program->name, program->uses & CLI_USES_QUICK ? " --quick" : "",
+               program->uses & CLI_USES_SEED ? " --seed 3" : "");
+}
+
+/* A full disk or a closed pipe shows only when the text leaves the buffer. */
+static int clii_finish_stdout(const cli_program *program)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_EXIT_OK;
+    fprintf(stderr, "%s: cannot write to stdout\n", program->name);
+    return CLI_EXIT_ERROR;
+}
+
+/* ---- parsing ---- */
+
+/* Says "NAME: ..." in one line, whatever the user typed, and returns CLI_EXIT_USAGE. */
+static int clii_complain(const cli_program *program, const char *what, const char *option,
+                         const char *rest, const char *value)
+{
+    char line[CLII_MESSAGE_MAX], *c;
+    (void)snprintf(line, sizeof line, "%s: %s%.100s%s%.100s", program->name, what, option, rest,
+                   value);
+    for (c = line; *c; c++)
+        if ((unsigned char)*c < 32 || *c == 127) *c = '?';
+    fprintf(stderr, "%s\n", line);
+    return CLI_EXIT_USAGE;
+}
+
+static int clii_out_of_range(const cli_program *program, const cli_option *option,
+                             const char *value)
+{
+    char range[160], low[CSV_NUMBER_MAX], high[CSV_NUMBER_MAX];
+    if (option->min < option->max)
+        (void)snprintf(range, sizeof range, ": must be from %s to %s, not ",
+                       csv_format(low, option->min), csv_format(high, option->max));
+    else
+        (void)snprintf(range, sizeof range, ": too small or too large: ");
+    return clii_complain(program, "option --", option->name, range, value);
+}
+
+/* Is the whole text digits, perhaps behind a minus sign? */
+static int clii_is_whole(const char *text)
+{
+    const char *digits = *text == '-' ? text + 1 : text;
+    return *digits && strspn(digits, "0123456789") == strlen(digits);
+}
+
+static int clii_in_range(const cli_option *option, double x)
+{
+    return !(option->min < option->max) || (x >= option->min && x <= option->max);
+}
+
+/* Stores a whole number >= 0. */
+static int clii_store_unsigned(const cli_program *program, const cli_option *option,
+                               const char *value)
+{
+    const unsigned long long most = option->kind == CLI_COUNT ? (size_t)-1 : UINT64_MAX;
+    unsigned long long x;
+    errno = 0;
+    x = strtoull(value, NULL, 10);
+    if (*value == '-' || errno != 0 || x > most || !clii_in_range(option, (double)x))
+        return clii_out_of_range(program, option, value);
+    if (option->kind == CLI_COUNT)
+        *(size_t *)option->value = (size_t)x;
+    else
+        *(uint64_t *)option->value = (uint64_t)x;
+    return CLI_RUN;
+}
+
+static int clii_store_int(const cli_program *program, const cli_option *option, const char *value)
+{
+    long x;
+    errno = 0;
+    x = strtol(value, NULL, 10);
+    if (errno != 0 || x < INT_MIN || x > INT_MAX || !clii_in_range(option, (double)x))
+        return clii_out_of_range(program, option, value);
+    *(int *)option->value = (int)x;
+    return CLI_RUN;
+}
+
+static int clii_store_choice(const cli_program *program, const cli_option *option,
+                             const char *value)
+{
+    char rest[256];
+    const char *word;
+    size_t length;
+    int i;
+    for (i = 0; (word = clii_word(option->placeholder, i, &length)) != NULL; i++) {
+        if (strlen(value) != length || memcmp(word, value, length) != 0) continue;
+        *(int *)option->value = i;
+        return CLI_RUN;
+    }
+    (void)snprintf(rest, sizeof rest, ": must be one of %.200s, not ", option->placeholder);
+    return clii_complain(program, "option --", option->name, rest, value);
+}
+
+static int clii_store(const cli_program *program, const cli_option *option, const char *value)
+{
+    double x;
+    switch (option->kind) {
+    case CLI_FLAG:
+        *(int *)option->value = 1;
+        return CLI_RUN;
+    case CLI_TEXT:
+        *(const char **)option->value = value;
+        return CLI_RUN;
+    case CLI_CHOICE:
+        return clii_store_choice(program, option, value);
+    case CLI_REAL:
+        if (csv_read_number(value, &x) != 0 || isnan(x) || isinf(x))
+            return clii_complain(program, "option --", option->name, ": not a number: ", value);
+        if (!clii_in_range(option, x)) return clii_out_of_range(program, option, value);
+        *(double *)option->value = x;
+        return CLI_RUN;
+    case CLI_COUNT:
+    case CLI_U64:
+    case CLI_INT:
+        break;
+    }
+    if (!clii_is_whole(value))
+        return clii_complain(program, "option --", option->name, ": not a whole number: ", value);
+    return option->kind == CLI_INT ? clii_store_int(program, option, value)
+                                   : clii_store_unsigned(program, option, value);
+}
+
+/* The option named by the first n characters, in the program's own table or the common one. An
+   own option may hide a common one. */
+static cli_option *clii_find(cli_program *program, cli_option *standard, const char *name, size_t n)
+{
+    size_t i;
+    for (i = 0; i < program->own_count + CLII_STANDARD; i++) {
+        cli_option *option =
+            i < program->own_count ? &program->own[i] : &standard[i - program->own_count];
+        if (strlen(option->name) == n && memcmp(option->name, name, n) == 0) return option;
+    }
+    return NULL;
+}
+
+/* Handles the option argv[*i], and its value behind it. Returns as cli_parse does. */
+static int clii_parse_one(cli_options *o, cli_program *program, cli_option *standard, int argc,
+                          char **argv, int *i)
+{
+    const char *name = argv[*i] + 2, *value = strchr(name, '=');
+    cli_option *option =
+        clii_find(program, standard, name, value ? (size_t)(value - name) : strlen(name));
+    size_t index;
+    if (!option) return clii_complain(program, "unknown option ", argv[*i], "; try --help", "");
+    index = option >= standard && option < standard + CLII_STANDARD ? (size_t)(option - standard)
+                                                                    : CLII_STANDARD;
+    if (index < CLII_STANDARD && !(program->uses >> index & 1u))
+        return clii_complain(program, "option --", option->name, " does not apply here; try --help",
+                             "");
+    if (option->kind == CLI_FLAG) {
+        if (value) return clii_complain(program, "option --", option->name, " takes no value", "");
+    } else if (value) {
+        value++;
+    } else if (*i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0) {
+        value = argv[++*i];
+    }
+    if (option->kind != CLI_FLAG && (!value || !*value))
+        return clii_complain(program, "option --", option->name, " needs a value", "");
+    option->given = 1;
+    if (index < CLII_STANDARD) o->given |= 1u << index;
+    return clii_store(program, option, value);
+}
+
+int cli_parse(cli_options *o, cli_program *program, int argc, char **argv)
+{
+    cli_option standard[CLII_STANDARD];
+    cli_options defaults = program->defaults;
+    int i;
+    *o = program->defaults;
+    o->given = 0;
+    for (i = 1; i < argc; i++) {
+        int status;
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            clii_make_standard(standard, &defaults);
+            if (program->out) standard[6].help = program->out;
+            clii_print_help(program, standard);
+            return clii_finish_stdout(program);
+        }
+        if (strcmp(argv[i], "--version") == 0) {
+            printf("%s%s%s\n", program->name, program->version ? " " : "",
+                   program->version ? program->version : "");
+            return clii_finish_stdout(program);
+        }
+        if (argv[i][0] != '-' || argv[i][1] != '-' || !argv[i][2])
+            return clii_complain(program,
+                                 argv[i][0] == '-' ? "unknown option " : "unexpected argument ",
+                                 argv[i], "; try --help", "");
+        clii_make_standard(standard, o);
+        clii_limit(standard, program);
+        status = clii_parse_one(o, program, standard, argc, argv, &i);
+        if (status != CLI_RUN) return status;
+    }
+    return CLI_RUN;
+}
+
+/* ---- paths ---- */
+
+/* Where the extension of the path starts, at its end if it has none. */
+static const char *clii_extension(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char *dot = strrchr(file, '.');
+    return dot && dot > file ? dot : path + strlen(path);
+}
+
+static int clii_fits(char *path, size_t size, int length)
+{
+    if (length >= 0 && (size_t)length < size) return 0;
+    if (size) *path = 0;
+    return -1;
+}
+
+int cli_path(char *path, size_t size, const char *out, const char *name)
+{
+    const char *extension = clii_extension(name);
+    size_t n = out ? strlen(out) : 0;
+    if (!n) return clii_fits(path, size, snprintf(path, size, "%s", name));
+    if (*extension && strcmp(clii_extension(out), extension) == 0)
+        return clii_fits(path, size, snprintf(path, size, "%s", out));
+    return clii_fits(path, size,
+                     snprintf(path, size, "%s%s%s", out, out[n - 1] == '/' ? "" : "/", name));
+}
+
+int cli_path_beside(char *path, size_t size, const char *other, const char *extension)
+{
+    size_t n = (size_t)(clii_extension(other) - other);
+    if (n >= size) return clii_fits(path, size, -1);
+    return clii_fits(path, size, snprintf(path, size, "%.*s%s", (int)n, other, extension));
+}
+
+int cli_can_write(const char *path, char *err)
+{
+    char attempt[4096 + 32], suffix[32], *end;
+    struct stat s;
+    *err = 0;
+    if (stat(path, &s) == 0 && (!S_ISREG(s.st_mode) || access(path, W_OK) != 0)) {
+        if (!S_ISDIR(s.st_mode) && access(path, W_OK) == 0) return 0; /* /dev/null, say */
+        (void)snprintf(err, FILES_ERR_MAX, "cannot write '%.300s': %s", path,
+                       S_ISDIR(s.st_mode) ? "it is a folder" : strerror(errno));
+        return -1;
+    }
+    (void)snprintf(suffix, sizeof suffix, ".%ld.try", (long)getpid());
+    if (clii_fits(attempt, sizeof attempt,
+                  snprintf(attempt, sizeof attempt, "%s%s", path, suffix))) {
+        strcpy(err, "the path is too long");
+        return -1;
+    }
+    if (files_write(attempt, "", 0, err)) {
+        end = strstr(err, suffix); /* it is the file itself that cannot be written */
+        if (end) memmove(end, end + strlen(suffix), strlen(end + strlen(suffix)) + 1);
+        return -1;
+    }
+    (void)unlink(attempt);
+    return 0;
+}
+
+int cli_results(char *png, char *csv, size_t size, const char *name, const cli_options *o,
+                int quick)
+{
+    char file[2][256], err[FILES_ERR_MAX] = "the path is too long";
+    int i, failed;
+    for (i = 0; i < 2; i++)
+        (void)snprintf(file[i], sizeof file[i], "%.200s%s%s", name, quick ? "_quick" : "",
+                       i ? ".csv" : ".png");
+    failed = cli_path(png, size, o->out, file[0]);
+    if (!failed)
+        failed = o->csv ? cli_path(csv, size, o->csv, file[1])
+                        : cli_path_beside(csv, size, png, ".csv");
+    if (!failed && !cli_can_write(png, err) && !cli_can_write(csv, err)) return CLI_RUN;
+    fprintf(stderr, "%s: nothing was run: %s\n", name, err);
+    return CLI_EXIT_USAGE;
+}
+
+int cli_print_plan(const char *name, const cli_options *o, size_t runs, size_t to_do,
+                   double seconds, double seconds_to_do)
+{
+    printf("%s %zu runs, %zu to do; ", name, runs, to_do);
+    if (o->quick)
+        printf("quick ones, of a second or so\n");
+    else
+        printf("%.1f s on one core, %.1f s to do\n", seconds, seconds_to_do);
+    return fflush(stdout) || ferror(stdout) ? CLI_EXIT_ERROR : CLI_EXIT_OK;
+}
+
+const char *cli_quick_note(int quick)
+{
+    return quick ? "QUICK RUN, only to show that it works. " : "";
+}
+
+/* ---- progress ---- */
+
+static double clii_now(void)
+{
+    struct timespec t;
+    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int clii_terminal_columns(void)
+{
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+#endif
+    return 80;
+}
+
+/* Cuts the text to so many columns, taking a code point for one, and makes it one line. */
+static void clii_fit(char *text, int columns)
+{
+    for (; *text; text++) {
+        if (((unsigned char)*text & 0xc0) != 0x80 && columns-- <= 0) *text = 0;
+        if (!*text) return;
+        if ((unsigned char)*text < 32 || *text == 127) *text = ' ';
+    }
+}
+
+static int clii_count_columns(const char *text)
+{
+    int columns = 0;
+    for (; *text; text++) columns += ((unsigned char)*text & 0xc0) != 0x80;
+    return columns;
+}
+
+/* Writes "m:ss" or "h:mm:ss". */
+static void clii_print_time(char *text, size_t size, double seconds)
+{
+    const double most = 359999; /* 99:59:59 */
+    const long s = (long)(seconds < most ? seconds : most);
+    if (s < 3600)
+        (void)snprintf(text, size, "%ld:%02ld", s / 60, s % 60);
+    else
+        (void)snprintf(text, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+}
+
+/* "45% 12.3 steps/s 0:36 left 0:44  note", without what is not known. */
+static void clii_print_numbers(char *text, size_t size, const cli_progress *p, size_t done,
+                               double elapsed, const char *note)
+{
+    char share[32], sofar[32], left[48] = "", pace[80] = "";
+    const double rate = elapsed > 0 ? (double)done / elapsed : 0;
+    clii_print_time(sofar, sizeof sofar, elapsed);
+    if (p->total) {
+        (void)snprintf(share, sizeof share, "%3d%%",
+                       (int)(100.0 * (double)done / (double)p->total));
+        if (rate > 0) {
+            strcpy(left, " left ");
+            clii_print_time(left + 6, sizeof left - 6, (double)(p->total - done) / rate);
+        }
+    } else {
+        (void)snprintf(share, sizeof share, "%zu", done);
+    }
+    if (p->unit)
+        (void)snprintf(pace, sizeof pace, "%.*f %.20s/s ", rate < 100 ? 1 : 0, rate, p->unit);
+    (void)snprintf(text, size, "%s %s%s%s%s%s", share, pace, sofar, left, note ? "  " : "",
+                   note ? note : "");
+}
+
+static void clii_draw(const cli_progress *p, size_t done, double now, const char *note)
+{
+    enum { BAR = 20 };
+    char title[160], bar[BAR + 1], numbers[400], line[800];
+    int room = clii_terminal_columns() - 1, filled, bar_shown;
+    (void)snprintf(title, sizeof title, "%s", p->title);
+    clii_fit(title, room < 24 ? room : 24);
+    room -= clii_count_columns(title);
+    bar_shown = p->total && room >= BAR + 3 + 30;
+    if (bar_shown) room -= BAR + 3;
+    clii_print_numbers(numbers, sizeof numbers, p, done, now - p->started, note);
+    clii_fit(numbers, room - 1);
+    filled = p->total ? (int)((double)BAR * (double)done / (double)p->total) : 0;
+    memset(bar, '.', BAR);
+    memset(bar, '#', (size_t)filled);
+    bar[BAR] = 0;
+    if (bar_shown)
+        (void)snprintf(line, sizeof line, "\r\033[K%s [%s%s%s] %s", title,
+                       p->colour ? "\033[32m" : "", bar, p->colour ? "\033[0m" : "", numbers);
+    else
+        (void)snprintf(line, sizeof line, "\r\033[K%s %s", title, numbers);
+    fputs(line, stderr);
+    (void)fflush(stderr);
+}
+
+void cli_progress_start(cli_progress *p, const char *title, const char *unit, size_t total,
+                        int quiet)
+{
+    const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+    memset(p, 0, sizeof *p);
+    p->title = title;
+    p->unit = unit;
+    p->total = total;
+    p->active = !quiet && term && *term && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO);
+    p->colour = !no_colour || !*no_colour;
+    if (!p->active) return;
+    p->started = p->drawn = clii_now();
+    clii_draw(p, 0, p->started, NULL);
+}
+
+void cli_progress_update(cli_progress *p, size_t done, const char *note)
+{
+    double now;
+    if (!p->active) return;
+    now = clii_now();
+    if (now - p->drawn < 0.1) return;
+    p->drawn = now;
+    clii_draw(p, p->total && done > p->total ? p->total : done, now, note);
+}
+
+void cli_progress_tick(void *progress, size_t done)
+{
+    cli_progress_update((cli_progress *)progress, done, NULL);
+}
+
+void cli_progress_end(cli_progress *p)
+{
+    if (p->active) fputs("\r\033[K", stderr);
+    p->active = 0;
+}

@@ -1,0 +1,406 @@
+/* dataset.c - see dataset.h. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "dataset.h"
+#include "synthetic_digits.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Five times the largest file of MNIST: whatever is larger was not meant. */
+#define DATASET_FILE_MAX ((size_t)256 << 20)
+
+/* No side of an image is longer. */
+#define DATASET_SIDE_MAX 65535u
+
+/* A path and a file name together. */
+#define DATASET_PATH_MAX 4096
+
+#define DATASET_DEFAULT_DIR "data/mnist"
+#define DATASET_HINT "run `make mnist` to download it again"
+
+/* ---------------------------------------------------------------- messages */
+
+#if defined(__GNUC__)
+static int ds_fail(char *err, const char *file, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+#endif
+
+/* Writes "'FILE': what is wrong" and returns -1. A long path loses its beginning, and control
+   characters become '?', since the message must stay one line. */
+static int ds_fail(char *err, const char *file, const char *format, ...)
+{
+    const size_t shown = 200, length = strlen(file);
+    const char *tail = length > shown ? file + (length - shown) : file;
+    va_list args;
+    int used = snprintf(err, DATASET_ERR_MAX, "'%s%s': ", tail == file ? "" : "...", tail);
+    va_start(args, format);
+    if (used > 0) (void)vsnprintf(err + used, DATASET_ERR_MAX - (size_t)used, format, args);
+    va_end(args);
+    for (; *err; err++)
+        if ((unsigned char)*err < 32 || *err == 127) *err = '?';
+    return -1;
+}
+
+/* size_t as a printf argument that every C library knows. */
+static unsigned long ds_ul(size_t n)
+{
+    return (unsigned long)n;
+}
+
+static const char *ds_kind(int dimensions)
+{
+    return dimensions == 3 ? "images" : "labels";
+}
+
+/* ---------------------------------------------------------------- IDX */
+
+static uint32_t ds_word(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
+}
+
+static int ds_begins(const unsigned char *bytes, size_t n, const char *text)
+{
+    size_t length = strlen(text);
+    return n >= length && memcmp(bytes, text, length) == 0;
+}
+
+/* A text that begins with '<', perhaps after a byte order mark and white space. */
+static int ds_is_html(const unsigned char *bytes, size_t n)
+{
+    size_t i = ds_begins(bytes, n, "\xef\xbb\xbf") ? 3 : 0;
+    while (i < n && (bytes[i] == ' ' || (bytes[i] >= '\t' && bytes[i] <= '\r'))) i++;
+    return i < n && bytes[i] == '<';
+}
+
+static const char *ds_type_name(unsigned type)
+{
+    switch (type) {
+    case 0x08:
+        return "unsigned bytes";
+    case 0x09:
+        return "signed bytes";
+    case 0x0b:
+        return "16-bit integers";
+    case 0x0c:
+        return "32-bit integers";
+    case 0x0d:
+        return "floats";
+    case 0x0e:
+        return "doubles";
+    default:
+        return "no known type";
+    }
+}
+
+/* What else than an IDX file may lie there under its name? The usual accidents, each by name. */
+static int ds_check_accidents(const char *name, const unsigned char *b, size_t n, char *err)
+{
+    if (n == 0) return ds_fail(err, name, "the file is empty; " DATASET_HINT);
+    if (n >= 2 && b[0] == 0x1f && b[1] == 0x8b)
+        return ds_fail(err, name, "is still compressed by gzip; unpack it with gzip -d");
+    if (ds_begins(b, n, "PK\003\004"))
+        return ds_fail(err, name, "is a zip archive; unpack it and use the files in it");
+    if (ds_is_html(b, n)) return ds_fail(err, name, "is an HTML page, not the data; " DATASET_HINT);
+    if (ds_begins(b, n, "version https://git-lfs"))
+        return ds_fail(err, name,
+                       "is a pointer of Git LFS, not the data; run `git lfs pull` there");
+    return 0;
+}
+
+static int ds_check_magic(const char *name, const unsigned char *b, size_t n, int dimensions,
+                          char *err)
+{
+    if (n < 4)
+        return ds_fail(err, name, "truncated: %lu bytes, shorter than the magic number of 4",
+                       ds_ul(n));
+    if (b[0] >= 1 && b[0] <= 4 && b[1] >= 0x08 && b[1] <= 0x0e && b[2] == 0 && b[3] == 0)
+        return ds_fail(err, name,
+                       "byte-swapped: the magic number is 0x%08lx, expected 0x0000080%d in "
+                       "big-endian order",
+                       (unsigned long)ds_word(b), dimensions);
+    if (b[0] != 0 || b[1] != 0)
+        return ds_fail(err, name, "no IDX file: the magic number is 0x%08lx, expected 0x0000080%d",
+                       (unsigned long)ds_word(b), dimensions);
+    if (b[2] != 0x08)
+        return ds_fail(err, name, "wrong type code 0x%02x (%s), expected 0x08 (unsigned bytes)",
+                       (unsigned)b[2], ds_type_name(b[2]));
+    if (b[3] != dimensions)
+        return ds_fail(err, name, "wrong number of dimensions: %u%s, expected %d (%s)",
+                       (unsigned)b[3],
+                       b[3] == 1   ? " (labels)"
+                       : b[3] == 3 ? " (images)"
+                                   : "",
+                       dimensions, ds_kind(dimensions));
+    return 0;
+}
+
+/* Reads the dimensions, so checked that their product is the exact number of bytes after them. */
+static int ds_check_shape(const char *name, const unsigned char *b, size_t n, int dimensions,
+                          dataset_idx *idx, char *err)
+{
+    uint32_t size[3] = {1, 1, 1};
+    uint64_t product = 1, header = 4 + 4 * (uint64_t)dimensions;
+    int i;
+    if (n < header)
+        return ds_fail(err, name, "truncated: %lu bytes, shorter than the header of %lu", ds_ul(n),
+                       ds_ul((size_t)header));
+    for (i = 0; i < dimensions; i++) {
+        size[i] = ds_word(b + 4 + 4 * i);
+        if (size[i] == 0)
+            return ds_fail(err, name, "dimension %d is zero, expected at least 1", i + 1);
+        if (i > 0 && size[i] > DATASET_SIDE_MAX)
+            return ds_fail(err, name, "absurd dimension %d: %lu, expected at most %lu", i + 1,
+                           (unsigned long)size[i], (unsigned long)DATASET_SIDE_MAX);
+    }
+    for (i = 0; i < dimensions; i++) product *= size[i]; /* < 2^32 * 2^16 * 2^16 */
+    if (product > DATASET_FILE_MAX)
+        return ds_fail(err, name,
+                       "the product of its dimensions overflows: %lu x %lu x %lu, expected at most "
+                       "%lu bytes",
+                       (unsigned long)size[0], (unsigned long)size[1], (unsigned long)size[2],
+                       ds_ul(DATASET_FILE_MAX));
+    if (n - header < product)
+        return ds_fail(err, name, "truncated: %lu bytes, expected %lu; " DATASET_HINT, ds_ul(n),
+                       ds_ul((size_t)(header + product)));
+    if (n - header > product)
+        return ds_fail(err, name, "trailing bytes: %lu bytes, expected %lu", ds_ul(n),
+                       ds_ul((size_t)(header + product)));
+    idx->count = size[0];
+    idx->rows = size[1];
+    idx->cols = size[2];
+    idx->offset = (size_t)header;
+    idx->bytes = (size_t)product;
+    return 0;
+}
+
+int dataset_parse_idx(const char *name, const unsigned char *bytes, size_t n, int dimensions,
+                      dataset_idx *idx, char *err)
+{
+    *err = '\0';
+    if (dimensions != 1 && dimensions != 3)
+        return ds_fail(err, name, "asked for %d dimensions, expected 1 or 3", dimensions);
+    if (ds_check_accidents(name, bytes, n, err) || ds_check_magic(name, bytes, n, dimensions, err))
+        return -1;
+    return ds_check_shape(name, bytes, n, dimensions, idx, err);
+}
+
+int dataset_read_idx(const char *path, int dimensions, dataset_idx *idx, unsigned char **elements,
+                     char *err)
+{
+    unsigned char *bytes;
+    size_t n;
+    *err = '\0';
+    if (files_read(path, DATASET_FILE_MAX, &bytes, &n, err)) return -1;
+    if (dataset_parse_idx(path, bytes, n, dimensions, idx, err)) {
+        free(bytes);
+        return -1;
+    }
+    memmove(bytes, bytes + idx->offset, idx->bytes);
+    *elements = bytes;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- images with their labels */
+
+static int ds_check_pair(const char *images_path, const dataset_idx *images,
+                         const char *labels_path, const dataset_idx *labels,
+                         const unsigned char *label, char *err)
+{
+    size_t i;
+    if (images->rows != DATASET_SIDE || images->cols != DATASET_SIDE)
+        return ds_fail(err, images_path, "images of %lu x %lu pixels, expected 28 x 28",
+                       ds_ul(images->rows), ds_ul(images->cols));
+    if (images->count != labels->count)
+        return ds_fail(err, labels_path, "count mismatch: %lu labels, expected %lu, one per image",
+                       ds_ul(labels->count), ds_ul(images->count));
+    for (i = 0; i < labels->count; i++)
+        if (label[i] >= DATASET_CLASSES)
+            return ds_fail(err, labels_path, "label %u of sample %lu, expected 0 to 9",
+                           (unsigned)label[i], ds_ul(i));
+    return 0;
+}
+
+/* Gives the tail of a block back; where that fails the longer block does as well. */
+static unsigned char *ds_shrink(unsigned char *block, size_t n)
+{
+    unsigned char *smaller = (unsigned char *)realloc(block, n);
+    return smaller ? smaller : block;
+}
+
+static size_t ds_limited(size_t n, size_t limit)
+{
+    return limit > 0 && limit < n ? limit : n;
+}
+
+int dataset_read_pair(const char *images_path, const char *labels_path, size_t limit,
+                      unsigned char **images, unsigned char **labels, size_t *n, char *err)
+{
+    dataset_idx shape, label_shape;
+    unsigned char *pixel = NULL, *label = NULL;
+    if (dataset_read_idx(images_path, 3, &shape, &pixel, err) ||
+        dataset_read_idx(labels_path, 1, &label_shape, &label, err) ||
+        ds_check_pair(images_path, &shape, labels_path, &label_shape, label, err)) {
+        free(pixel);
+        free(label);
+        return -1;
+    }
+    *n = ds_limited(shape.count, limit);
+    *images = ds_shrink(pixel, *n * DATASET_PIXELS);
+    *labels = ds_shrink(label, *n);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- data sets */
+
+static const char *const ds_files[4] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+                                        "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
+
+static int ds_join(char *path, const char *dir, const char *file, const char *suffix, char *err)
+{
+    int n = snprintf(path, DATASET_PATH_MAX, "%s/%s%s", dir, file, suffix);
+    if (n > 0 && n < DATASET_PATH_MAX) return 0;
+    return ds_fail(err, dir, "the path is too long");
+}
+
+static int ds_exists(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (f) (void)fclose(f);
+    return f != NULL;
+}
+
+static int ds_is_complete(const char *dir)
+{
+    char path[DATASET_PATH_MAX], ignored[DATASET_ERR_MAX];
+    int i;
+    for (i = 0; i < 4; i++)
+        if (ds_join(path, dir, ds_files[i], "", ignored) || !ds_exists(path)) return 0;
+    return 1;
+}
+
+/* Says what to do about a file that is not there. */
+static int ds_missing(const char *dir, const char *file, char *err)
+{
+    char path[DATASET_PATH_MAX];
+    if (ds_join(path, dir, file, ".gz", err)) return -1;
+    if (ds_exists(path)) return ds_fail(err, path, "still compressed; unpack it with gzip -d");
+    if (ds_join(path, dir, file, "", err)) return -1;
+    return ds_fail(err, path,
+                   "missing or not readable; run `make mnist`, which fetches MNIST to data/mnist, "
+                   "or name the folder that holds it, or \"synthetic\"");
+}
+
+static int ds_find(char path[4][DATASET_PATH_MAX], const char *dir, char *err)
+{
+    int i;
+    for (i = 0; i < 4; i++) {
+        if (ds_join(path[i], dir, ds_files[i], "", err)) return -1;
+        if (!ds_exists(path[i])) return ds_missing(dir, ds_files[i], err);
+    }
+    return 0;
+}
+
+static void ds_seal(dataset *d)
+{
+    uint64_t h = FILES_HASH_INIT;
+    d->rows = d->cols = DATASET_SIDE;
+    h = files_hash(h, d->train_images, d->train_n * DATASET_PIXELS);
+    h = files_hash(h, d->train_labels, d->train_n);
+    h = files_hash(h, d->test_images, d->test_n * DATASET_PIXELS);
+    d->hash = files_hash(h, d->test_labels, d->test_n);
+}
+
+int dataset_load_mnist(dataset *d, const char *dir, size_t train_n, size_t test_n, char *err)
+{
+    char path[4][DATASET_PATH_MAX];
+    dataset t;
+    memset(&t, 0, sizeof t);
+    t.name = "MNIST";
+    if (ds_find(path, dir, err) ||
+        dataset_read_pair(path[0], path[1], train_n, &t.train_images, &t.train_labels, &t.train_n,
+                          err) ||
+        dataset_read_pair(path[2], path[3], test_n, &t.test_images, &t.test_labels, &t.test_n,
+                          err)) {
+        dataset_free(&t);
+        return -1;
+    }
+    ds_seal(&t);
+    *d = t;
+    return 0;
+}
+
+int dataset_load_synthetic(dataset *d, uint64_t seed, size_t train_n, size_t test_n, char *err)
+{
+    dataset t;
+    memset(&t, 0, sizeof t);
+    *err = '\0';
+    t.name = "synthetic digits";
+    t.synthetic = 1;
+    t.train_n = ds_limited(DATASET_TRAIN_N, train_n);
+    t.test_n = ds_limited(DATASET_TEST_N, test_n);
+    t.train_images = (unsigned char *)malloc(t.train_n * DATASET_PIXELS);
+    t.train_labels = (unsigned char *)malloc(t.train_n);
+    t.test_images = (unsigned char *)malloc(t.test_n * DATASET_PIXELS);
+    t.test_labels = (unsigned char *)malloc(t.test_n);
+    if (!t.train_images || !t.train_labels || !t.test_images || !t.test_labels) {
+        dataset_free(&t);
+        return ds_fail(err, "synthetic digits", "out of memory");
+    }
+    synthetic_digits_fill(t.train_images, t.train_labels, t.train_n, seed, SYNTHETIC_DIGITS_TRAIN);
+    synthetic_digits_fill(t.test_images, t.test_labels, t.test_n, seed, SYNTHETIC_DIGITS_TEST);
+    ds_seal(&t);
+    *d = t;
+    return 0;
+}
+
+int dataset_load(dataset *d, const char *dir, uint64_t seed, size_t train_n, size_t test_n,
+                 char *err)
+{
+    if (dir && !*dir) return ds_fail(err, dir, "the name of the data folder is empty");
+    if (!dir) dir = getenv("MNIST_DIR");
+    if (dir && !*dir) dir = NULL; /* an empty variable is as good as none */
+    if (!dir && ds_is_complete(DATASET_DEFAULT_DIR)) dir = DATASET_DEFAULT_DIR;
+    if (!dir || strcmp(dir, "synthetic") == 0)
+        return dataset_load_synthetic(d, seed, train_n, test_n, err);
+    return dataset_load_mnist(d, dir, train_n, test_n, err);
+}
+
+void dataset_free(dataset *d)
+{
+    free(d->train_images);
+    free(d->train_labels);
+    free(d->test_images);
+    free(d->test_labels);
+    memset(d, 0, sizeof *d);
+}
+
+/* ---------------------------------------------------------------- pixels as numbers */
+
+static double ds_encode(int x, dataset_encoding e)
+{
+    double value = x / 255.0;
+    if (e == DATASET_STD) return (value - 0.1307) / 0.3081;
+    if (e == DATASET_BIN) return value > 0.5 ? 1 : 0;
+    return value;
+}
+
+void dataset_to_float(float *out, const unsigned char *pixels, size_t n, dataset_encoding e)
+{
+    float table[256];
+    size_t i;
+    for (i = 0; i < 256; i++) table[i] = (float)ds_encode((int)i, e);
+    for (i = 0; i < n; i++) out[i] = table[pixels[i]];
+}
+
+void dataset_to_double(double *out, const unsigned char *pixels, size_t n, dataset_encoding e)
+{
+    double table[256];
+    size_t i;
+    for (i = 0; i < 256; i++) table[i] = ds_encode((int)i, e);
+    for (i = 0; i < n; i++) out[i] = table[pixels[i]];
+}

@@ -1,0 +1,1111 @@
+/* lab.c - see lab.h. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "lab.h"
+#include "cli.h"
+#include "files.h"
+#include "jobs.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LABI_PATH 1024
+#define LABI_SEED_MAX 9007199254740000u /* below 2^53: tables hold seeds as numbers */
+#define LABI_DIGITS "%.7g" /* of every recorded value; figures and verdicts see no more */
+
+/* ---- records of one run ---- */
+
+typedef struct labi_row {
+    size_t series;
+    double x, y;
+} labi_row;
+
+typedef struct labi_records {
+    char **name; /* [names] of the series, in order of appearance */
+    size_t names, names_room, last;
+    labi_row *row;
+    size_t rows, rows_room;
+    int failed; /* 1: out of memory */
+} labi_records;
+
+/* Room for one more of `count` items, doubling; null, with the old array still there, if memory is
+   out. */
+static void *labi_grow(void *array, size_t count, size_t *room, size_t item)
+{
+    void *grown;
+    const size_t more = *room ? 2 * *room : 64;
+    if (count < *room) return array;
+    grown = realloc(array, more * item);
+    if (grown) *room = more;
+    return grown;
+}
+
+static char *labi_copy(const char *text)
+{
+    const size_t n = strlen(text) + 1;
+    char *copy = (char *)malloc(n);
+    if (copy) memcpy(copy, text, n);
+    return copy;
+}
+
+/* The index of the series of this name, a new one if need be; `names` if memory is out. */
+static size_t labi_series_index(labi_records *rec, const char *series)
+{
+    char **grown;
+    size_t i;
+    if (rec->last < rec->names && strcmp(rec->name[rec->last], series) == 0) return rec->last;
+    for (i = 0; i < rec->names; i++)
+        if (strcmp(rec->name[i], series) == 0) return rec->last = i;
+    grown = (char **)labi_grow(rec->name, rec->names, &rec->names_room, sizeof *grown);
+    if (!grown) return rec->names;
+    rec->name = grown;
+    rec->name[rec->names] = labi_copy(series);
+    if (!rec->name[rec->names]) return rec->names;
+    return rec->last = rec->names++;
+}
+
+void lab_record(lab_run *run, const char *series, double x, double y)
+{
+    labi_records *rec = run->records;
+    const size_t index = labi_series_index(rec, series);
+    labi_row *grown = (labi_row *)labi_grow(rec->row, rec->rows, &rec->rows_room, sizeof *grown);
+    if (grown) rec->row = grown;
+    if (!grown || index == rec->names) {
+        rec->failed = 1;
+        return;
+    }
+    grown[rec->rows].series = index;
+    grown[rec->rows].x = x;
+    grown[rec->rows].y = y;
+    rec->rows++;
+}
+
+void lab_record_as(lab_run *run, double x, double y, const char *format, ...)
+{
+    char series[LAB_NAME_MAX];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(series, sizeof series, format, args);
+    va_end(args);
+    lab_record(run, series, x, y);
+}
+
+double lab_round(double y, int digits)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "%.*g", digits, y);
+    return strtod(text, NULL);
+}
+
+void lab_progress(lab_run *run, double fraction)
+{
+    if (run->done && fraction > 0 && fraction < 1)
+        *run->done = (size_t)(fraction * (double)run->units);
+}
+
+static void labi_free_records(labi_records *rec)
+{
+    size_t i;
+    for (i = 0; i < rec->names; i++) free(rec->name[i]);
+    free(rec->name);
+    free(rec->row);
+    memset(rec, 0, sizeof *rec);
+}
+
+/* ---- the experiment as it runs ---- */
+
+typedef struct labi_lab {
+    const lab_program *program;
+    cli_options options;
+    const char *runs_folder, *from;
+    double ahead;  /* seconds of other experiments that wait behind this one */
+    dataset data;
+    size_t *missing; /* [missing_count] runs to be done: arm * seeds + seed    */
+    size_t missing_count;
+    double started, spoke; /* seconds of the clock */
+    size_t units;          /* of all missing runs  */
+    cli_progress progress;
+} labi_lab;
+
+static double labi_clock(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static size_t labi_arm_seeds(const labi_lab *lab, size_t arm)
+{
+    const size_t own = lab->program->arm[arm].seeds, all = lab->options.seeds;
+    return own > 0 && own < all ? own : all;
+}
+
+static size_t labi_units(const lab_program *program, size_t arm)
+{
+    return (size_t)(10 * program->arm[arm].seconds) + 1;
+}
+
+/* Of the arm that has most. */
+static size_t labi_most_seeds(const labi_lab *lab)
+{
+    size_t arm, most = 0;
+    for (arm = 0; arm < lab->program->arms; arm++)
+        if (labi_arm_seeds(lab, arm) > most) most = labi_arm_seeds(lab, arm);
+    return most;
+}
+
+/* The lines that tell where a table comes from: of one run if arm < arms, else of all. */
+static void labi_head(const labi_lab *lab, csv_table *t, size_t arm, size_t seed)
+{
+    const lab_program *program = lab->program;
+    const int whole = arm == program->arms;
+    csv_origin origin;
+    memset(&origin, 0, sizeof origin);
+    origin.program = program->name;
+    origin.version = program->version;
+    origin.first_seed = lab->options.seed + (whole ? 0 : seed);
+    origin.seeds = whole ? labi_most_seeds(lab) : 1;
+    origin.data = program->uses & LAB_USES_DATA ? lab->data.name : NULL;
+    origin.data_hash = lab->data.hash;
+    csv_note_origin(t, &origin);
+    csv_note(t, "mode", lab->options.quick ? "quick" : "full");
+    csv_note_int(t, "revision", program->revision);
+    csv_note(t, "settings", program->settings);
+    if (!whole) csv_note(t, "arm", program->arm[arm].id);
+}
+
+static int labi_too_long(const lab_program *program)
+{
+    fprintf(stderr, "%s: the path is too long\n", program->name);
+    return -1;
+}
+
+/* Runs on other data have a folder of their own: one that went on without MNIST must not take the
+   place of those that count. */
+static const char *labi_kind(const labi_lab *lab)
+{
+    if (lab->options.quick) return "_quick";
+    if (!(lab->program->uses & LAB_USES_DATA)) return "";
+    if (lab->data.synthetic) return "_synthetic";
+    return lab->data.hash == DATASET_MNIST_HASH ? "" : "_other";
+}
+
+static int labi_run_path(const labi_lab *lab, size_t arm, size_t seed, char *path)
+{
+    const int n = snprintf(path, LABI_PATH, "%s/%s%s/%s_seed%llu.csv", lab->runs_folder,
+                           lab->program->name, labi_kind(lab), lab->program->arm[arm].id,
+                           (unsigned long long)(lab->options.seed + seed));
+    return n < 0 || n >= LABI_PATH;
+}
+
+/* Loads a table that begins with `head` (or null) and whose last line is whole: a number that was
+   cut is a number still. Returns 0, or -1 with the reason in err. */
+static int labi_load(const char *path, const csv_table *head, csv_data *d, char *err)
+{
+    unsigned char *text;
+    size_t n;
+    int failed = 1;
+    if (files_read(path, CSV_FILE_MAX, &text, &n, err)) return -1;
+    if (head && (*head->error || n < head->length || memcmp(text, head->text, head->length) != 0))
+        (void)snprintf(err, CSV_ERR_MAX, "'%.400s' is of another build", path);
+    else if (n > 0 && text[n - 1] != '\n')
+        (void)snprintf(err, CSV_ERR_MAX, "'%.400s' is cut", path);
+    else
+        failed = csv_parse((const char *)text, n, path, d, err);
+    free(text);
+    return failed ? -1 : 0;
+}
+
+/* Loads the file of a run if it is there, with the head that the run would get now, and whole.
+   Returns 0, or -1 with the reason in err. */
+static int labi_load_run(const labi_lab *lab, size_t arm, size_t seed, csv_data *run, char *err)
+{
+    char path[LABI_PATH];
+    const char *records;
+    csv_table head;
+    int failed;
+    (void)snprintf(err, CSV_ERR_MAX, "the path is too long");
+    if (labi_run_path(lab, arm, seed, path)) return -1;
+    csv_begin(&head);
+    labi_head(lab, &head, arm, seed);
+    failed = labi_load(path, &head, run, err);
+    csv_end(&head);
+    if (failed) return -1;
+    records = csv_comment(run, "records");
+    if (!records || strtoul(records, NULL, 10) != run->rows)
+        (void)snprintf(err, CSV_ERR_MAX, "'%.400s' is cut", path);
+    else if (csv_texts(run, "series", err) && csv_numbers(run, "x", err) &&
+             csv_numbers(run, "y", err))
+        return 0;
+    csv_release(run);
+    return -1;
+}
+
+static int labi_is_done(const labi_lab *lab, size_t arm, size_t seed)
+{
+    char ignored[CSV_ERR_MAX];
+    csv_data run;
+    if (labi_load_run(lab, arm, seed, &run, ignored)) return 0;
+    csv_release(&run);
+    return 1;
+}
+
+static double labi_seven_digits(double value)
+{
+    char text[CSV_NUMBER_MAX];
+    if (!(fabs(value) <= 1.7e308)) return value;
+    (void)snprintf(text, sizeof text, LABI_DIGITS, value);
+    return strtod(text, NULL);
+}
+
+/* Writes the records, series by series. */
+static int labi_write_run(const labi_lab *lab, size_t arm, size_t seed, const labi_records *rec)
+{
+    static const char *const columns[3] = {"series", "x", "y"};
+    char path[LABI_PATH], err[CSV_ERR_MAX] = "the path is too long";
+    csv_table t;
+    size_t s, i;
+    int failed;
+    csv_begin(&t);
+    labi_head(lab, &t, arm, seed);
+    csv_note_int(&t, "records",
+                 (long long)rec->rows); /* so that a cut file is not taken for whole */
+    csv_columns(&t, columns, 3);
+    for (s = 0; s < rec->names; s++)
+        for (i = 0; i < rec->rows; i++) {
+            if (rec->row[i].series != s) continue;
+            csv_text(&t, rec->name[s]);
+            csv_real(&t, labi_seven_digits(rec->row[i].x));
+            csv_real(&t, labi_seven_digits(rec->row[i].y));
+            csv_end_row(&t);
+        }
+    failed = labi_run_path(lab, arm, seed, path) || csv_save(&t, path, err);
+    if (failed) fprintf(stderr, "%s: %s\n", lab->program->name, err);
+    csv_end(&t);
+    return failed;
+}
+
+static int labi_job(void *context, size_t index, volatile size_t *done)
+{
+    const labi_lab *lab = (const labi_lab *)context;
+    const lab_program *program = lab->program;
+    const size_t arm = lab->missing[index] / lab->options.seeds;
+    const size_t seed = lab->missing[index] % lab->options.seeds;
+    const double started = labi_clock();
+    labi_records records;
+    lab_run run;
+    int failed;
+    memset(&records, 0, sizeof records);
+    memset(&run, 0, sizeof run);
+    run.arm = arm;
+    run.seed = lab->options.seed + seed;
+    run.quick = lab->options.quick;
+    run.data = program->uses & LAB_USES_DATA ? &lab->data : NULL;
+    run.records = &records;
+    run.done = done;
+    run.units = labi_units(program, arm);
+    failed = program->run(&run);
+    if (!failed && (records.failed || records.rows == 0)) {
+        fprintf(stderr, "%s: %s\n", program->name,
+                records.failed ? "out of memory" : "a run left no records");
+        failed = 1;
+    }
+    failed = failed || labi_write_run(lab, arm, seed, &records);
+    labi_free_records(&records);
+    *done = run.units;
+    if (!failed && !lab->progress.active && !lab->options.quiet)
+        fprintf(stderr, "%s: %s, seed %llu: %.1f s\n", program->name, program->arm[arm].id,
+                (unsigned long long)run.seed, labi_clock() - started);
+    return failed;
+}
+
+static void labi_job_name(void *context, size_t index, char *name, size_t size)
+{
+    const labi_lab *lab = (const labi_lab *)context;
+    const size_t run = lab->missing[index];
+    (void)snprintf(name, size, "%s, seed %llu", lab->program->arm[run / lab->options.seeds].name,
+                   (unsigned long long)(lab->options.seed + run % lab->options.seeds));
+}
+
+/* Time to go, for this experiment and those behind it, at the pace so far. */
+static void labi_tick(void *context, size_t done)
+{
+    labi_lab *lab = (labi_lab *)context;
+    const double now = labi_clock(), elapsed = now - lab->started;
+    const double left = (double)(lab->units - done) + 10 * lab->ahead;
+    char note[80] = "";
+    if (done > 0)
+        (void)snprintf(note, sizeof note, "everything: about %.0f min left",
+                       ceil(left * elapsed / (double)done / 60));
+    if (lab->progress.active) {
+        cli_progress_update(&lab->progress, done, note);
+    } else if (!lab->options.quiet && done > 0 && now - lab->spoke > 60) {
+        lab->spoke = now;
+        fprintf(stderr, "%s: %.0f %%; %s\n", lab->program->name,
+                100 * (double)done / (double)lab->units, note);
+    }
+}
+
+static int labi_find_missing(labi_lab *lab)
+{
+    const size_t all = lab->program->arms * lab->options.seeds;
+    char path[LABI_PATH];
+    size_t run;
+    lab->missing = (size_t *)malloc((all + 1) * sizeof *lab->missing);
+    if (!lab->missing) {
+        fprintf(stderr, "%s: out of memory\n", lab->program->name);
+        return -1;
+    }
+    for (run = 0; run < all; run++) {
+        const size_t arm = run / lab->options.seeds, seed = run % lab->options.seeds;
+        if (labi_run_path(lab, arm, seed, path)) return labi_too_long(lab->program);
+        if (seed >= labi_arm_seeds(lab, arm) || labi_is_done(lab, arm, seed)) continue;
+        lab->missing[lab->missing_count++] = run;
+        lab->units += labi_units(lab->program, arm);
+    }
+    return 0;
+}
+
+/* Can files be written to this folder? To be known before the runs, not hours later. */
+static int labi_can_write(const labi_lab *lab, const char *folder)
+{
+    char path[LABI_PATH], err[FILES_ERR_MAX] = "the path is too long";
+    const int n = snprintf(path, sizeof path, "%s/.%s", folder, lab->program->name);
+    if (n >= 0 && n < LABI_PATH && cli_can_write(path, err) == 0) return 1;
+    fprintf(stderr, "%s: nothing was run: %s\n", lab->program->name, err);
+    return 0;
+}
+
+static int labi_run_missing(labi_lab *lab, const char *out)
+{
+    jobs_plan plan;
+    char err[JOBS_ERR_MAX];
+    int failed;
+    if (lab->missing_count == 0) return 0;
+    if (!labi_can_write(lab, out) || !labi_can_write(lab, lab->runs_folder)) return -1;
+    if (lab->program->prepare && lab->program->prepare(&lab->data, lab->options.quick)) return -1;
+    memset(&plan, 0, sizeof plan);
+    plan.count = lab->missing_count;
+    plan.processes = lab->options.threads;
+    plan.job = labi_job;
+    plan.context = lab;
+    plan.name = labi_job_name;
+    plan.tick = labi_tick;
+    plan.tick_context = lab;
+    lab->started = lab->spoke = labi_clock();
+    cli_progress_start(&lab->progress, lab->program->name, NULL, lab->units, lab->options.quiet);
+    failed = jobs_run(&plan, err);
+    cli_progress_end(&lab->progress);
+    if (failed) fprintf(stderr, "%s: %s\n", lab->program->name, err);
+    return failed;
+}
+
+/* ---- the table of all runs ---- */
+
+static void labi_add_run(csv_table *t, const char *arm, uint64_t seed, const csv_data *run,
+                         char *err)
+{
+    char *const *series = csv_texts(run, "series", err);
+    const double *x = csv_numbers(run, "x", err), *y = csv_numbers(run, "y", err);
+    size_t i;
+    for (i = 0; series && x && y && i < run->rows; i++) {
+        csv_text(t, arm);
+        csv_uint(t, seed);
+        csv_text(t, series[i]);
+        csv_real(t, x[i]);
+        csv_real(t, y[i]);
+        csv_end_row(t);
+    }
+}
+
+/* Puts the files of all runs together into one table at `path`. */
+static int labi_join(const labi_lab *lab, const char *path)
+{
+    static const char *const columns[5] = {"arm", "seed", "series", "x", "y"};
+    const lab_program *program = lab->program;
+    char err[CSV_ERR_MAX] = "";
+    csv_table t;
+    size_t arm, seed;
+    int failed;
+    csv_begin(&t);
+    labi_head(lab, &t, program->arms, 0);
+    csv_columns(&t, columns, 5);
+    for (arm = 0; arm < program->arms && !*err; arm++)
+        for (seed = 0; seed < labi_arm_seeds(lab, arm) && !*err; seed++) {
+            csv_data run;
+            if (labi_load_run(lab, arm, seed, &run, err)) break;
+            labi_add_run(&t, program->arm[arm].id, lab->options.seed + seed, &run, err);
+            csv_release(&run);
+        }
+    failed = *err || csv_save(&t, path, err);
+    if (failed) fprintf(stderr, "%s: %s\n", program->name, err);
+    csv_end(&t);
+    return failed;
+}
+
+/* ---- the report ---- */
+
+typedef struct labi_block { /* what lives as long as the report */
+    struct labi_block *next;
+    double align;
+} labi_block;
+
+typedef struct labi_group { /* one series of one run */
+    const char *series;
+    size_t first, n; /* its rows */
+} labi_group;
+
+typedef struct labi_judged {
+    const char *claim, *ours, *verdict;
+} labi_judged;
+
+struct lab_report {
+    const lab_program *program;
+    const char *out; /* folder */
+    csv_data table;
+    const double *x, *y;
+    labi_group *group;
+    size_t *first_group;        /* [arms * LAB_SEEDS_MAX + 1] */
+    size_t *seeds;              /* [arms] */
+    double seed[LAB_SEEDS_MAX]; /* [seed_count] of the whole table; each arm has the first ones */
+    size_t seed_count;
+    size_t checks_failed;
+    csv_table verdicts;
+    labi_judged *judged;
+    size_t judged_count, judged_room;
+    labi_block *blocks;
+};
+
+static void *labi_alloc(lab_report *r, size_t size)
+{
+    labi_block *b = (labi_block *)malloc(sizeof *b + size);
+    if (!b) return NULL;
+    b->next = r->blocks;
+    r->blocks = b;
+    return b + 1;
+}
+
+static const char *labi_note(const lab_report *r, const char *key)
+{
+    const char *text = csv_comment(&r->table, key);
+    return text ? text : "";
+}
+
+size_t lab_seeds(const lab_report *r, size_t arm)
+{
+    return r->seeds[arm];
+}
+
+int lab_quick(const lab_report *r)
+{
+    return strcmp(labi_note(r, "mode"), "full") != 0;
+}
+
+static int labi_synthetic(const lab_report *r)
+{
+    return strncmp(labi_note(r, "data"), "synthetic", 9) == 0;
+}
+
+/* The data of a full run have the format of MNIST's files, but are not MNIST. */
+static int labi_foreign(const lab_report *r)
+{
+    const char *data = labi_note(r, "data");
+    return !lab_quick(r) && strncmp(data, "MNIST ", 6) == 0 &&
+           strtoull(data + 6, NULL, 16) != DATASET_MNIST_HASH;
+}
+
+/* Null, or why the verdicts do not count. */
+static const char *labi_why_not(const lab_report *r)
+{
+    size_t arm;
+    if (lab_quick(r)) return "quick run";
+    if (labi_synthetic(r)) return "synthetic digits";
+    if (labi_foreign(r)) return "not the data of MNIST";
+    for (arm = 0; arm < r->program->arms; arm++) {
+        const size_t own = r->program->arm[arm].seeds, want = own > 0 && own < 5 ? own : 5;
+        if (r->seeds[arm] < want) return "fewer seeds";
+    }
+    return NULL;
+}
+
+int lab_counts(const lab_report *r)
+{
+    return labi_why_not(r) == NULL;
+}
+
+lab_series lab_get(const lab_report *r, size_t arm, size_t s, const char *series)
+{
+    lab_series found;
+    size_t run = arm * LAB_SEEDS_MAX + s, g;
+    memset(&found, 0, sizeof found);
+    if (arm >= r->program->arms || s >= r->seeds[arm]) return found;
+    for (g = r->first_group[run]; g < r->first_group[run + 1]; g++)
+        if (strcmp(r->group[g].series, series) == 0) {
+            found.x = r->x + r->group[g].first;
+            found.y = r->y + r->group[g].first;
+            found.n = r->group[g].n;
+            break;
+        }
+    return found;
+}
+
+double lab_at(const lab_report *r, size_t arm, size_t s, const char *series, double x)
+{
+    const lab_series found = lab_get(r, arm, s, series);
+    const double wanted = labi_seven_digits(x);
+    size_t i;
+    if (found.n > 0 && isinf(x)) return found.y[found.n - 1];
+    for (i = 0; i < found.n; i++)
+        if (!(found.x[i] < wanted) && !(found.x[i] > wanted)) return found.y[i];
+    return (double)NAN;
+}
+
+size_t lab_values(const lab_report *r, size_t arm, const char *series, double x, double *value)
+{
+    size_t s;
+    for (s = 0; s < r->seeds[arm]; s++) value[s] = lab_at(r, arm, s, series, x);
+    return r->seeds[arm];
+}
+
+stats_summary lab_summary(const lab_report *r, size_t arm, const char *series, double x)
+{
+    double value[LAB_SEEDS_MAX];
+    return stats_describe(value, lab_values(r, arm, series, x, value));
+}
+
+double lab_mean(const lab_report *r, size_t arm, const char *series, double x)
+{
+    return lab_summary(r, arm, series, x).mean;
+}
+
+lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series)
+{
+    const lab_series first = lab_get(r, arm, 0, series);
+    double value[LAB_SEEDS_MAX];
+    lab_curve c;
+    size_t i, s;
+    memset(&c, 0, sizeof c);
+    c.x = (double *)labi_alloc(r, 3 * (first.n + 1) * sizeof *c.x);
+    if (!c.x) return c;
+    c.mean = c.x + first.n;
+    c.sd = c.mean + first.n;
+    c.n = first.n;
+    for (i = 0; i < c.n; i++) {
+        stats_summary summary;
+        c.x[i] = first.x[i];
+        for (s = 0; s < r->seeds[arm]; s++) {
+            const lab_series other = lab_get(r, arm, s, series);
+            const int same = i < other.n && other.x[i] <= c.x[i] && other.x[i] >= c.x[i];
+            value[s] = same ? other.y[i] : lab_at(r, arm, s, series, c.x[i]);
+        }
+        summary = stats_describe(value, r->seeds[arm]);
+        c.mean[i] = summary.mean;
+        c.sd[i] = r->seeds[arm] > 1 ? summary.sd : 0;
+    }
+    return c;
+}
+
+stats_verdict lab_compare(const lab_report *r, size_t a, size_t b, const char *series, double x,
+                          int sign, int magnitude_met)
+{
+    double first[LAB_SEEDS_MAX], second[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, a, series, x, first), m = lab_values(r, b, series, x, second);
+    return stats_judge_pairs(first, second, n < m ? n : m, sign, magnitude_met);
+}
+
+stats_verdict lab_compare_series(const lab_report *r, size_t arm, const char *a, const char *b,
+                                 double x, int sign, int magnitude_met)
+{
+    double va[LAB_SEEDS_MAX], vb[LAB_SEEDS_MAX];
+    const size_t n = lab_values(r, arm, a, x, va);
+    (void)lab_values(r, arm, b, x, vb);
+    return stats_judge_pairs(va, vb, n, sign, magnitude_met);
+}
+
+stats_verdict lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,
+                        int sign)
+{
+    double value[LAB_SEEDS_MAX] = {0};
+    const size_t n = lab_values(r, arm, series, x, value);
+    return stats_judge_limit(value, n, limit, sign);
+}
+
+stats_verdict lab_near(const lab_report *r, size_t arm, const char *series, double x, double target,
+                       double tolerance)
+{
+    double off[LAB_SEEDS_MAX] = {0};
+    const size_t n = lab_values(r, arm, series, x, off);
+    size_t s;
+    for (s = 0; s < n; s++) off[s] = fabs(off[s] - target);
+    return stats_judge_limit(off, n, tolerance, -1);
+}
+
+/* ---- verdicts ---- */
+
+static const char *labi_vformat(lab_report *r, const char *format, va_list list)
+{
+    va_list again;
+    char *text = NULL;
+    int n;
+    va_copy(again, list);
+    n = vsnprintf(NULL, 0, format, list);
+    if (n >= 0) text = (char *)labi_alloc(r, (size_t)n + 1);
+    if (text) (void)vsnprintf(text, (size_t)n + 1, format, again);
+    va_end(again);
+    return text ? text : "";
+}
+
+const char *lab_format(lab_report *r, const char *format, ...)
+{
+    const char *text;
+    va_list list;
+    va_start(list, format);
+    text = labi_vformat(r, format, list);
+    va_end(list);
+    return text;
+}
+
+const char *lab_text(lab_report *r, size_t arm, const char *series, double x, int decimals)
+{
+    return lab_mean_sd(r, lab_summary(r, arm, series, x), decimals);
+}
+
+const char *lab_mean_sd(lab_report *r, stats_summary s, int decimals)
+{
+    if (s.n < 2) return lab_format(r, "%.*f", decimals, s.mean);
+    return lab_format(r, "%.*f ± %.*f", decimals, s.mean, decimals, s.sd);
+}
+
+/* One row of the table of verdicts. */
+static void labi_verdict_row(lab_report *r, const char *kind, const lab_claim *c, const char *ours,
+                             const char *verdict, const char *remark)
+{
+    csv_table *t = &r->verdicts;
+    csv_text(t, kind);
+    csv_text(t, c->id);
+    csv_text(t, c->text);
+    csv_text(t, c->source);
+    csv_text(t, c->paper);
+    csv_text(t, ours);
+    csv_text(t, verdict);
+    csv_text(t, remark);
+    csv_text(t, c->criterion);
+    csv_text(t, c->pilot);
+    csv_end_row(t);
+}
+
+void lab_verdict(lab_report *r, const lab_claim *claim, stats_verdict verdict, const char *remark,
+                 const char *ours, ...)
+{
+    const char *why_not = labi_why_not(r), *name = stats_verdict_name(verdict), *found;
+    labi_judged *grown;
+    va_list list;
+    va_start(list, ours);
+    found = labi_vformat(r, ours, list);
+    va_end(list);
+    if (why_not) name = lab_format(r, "not counted: %s", why_not);
+    labi_verdict_row(r, "claim", claim, found, name, remark ? remark : "");
+    printf("%s %s\n    %s\n    paper: %s\n    ours:  %s\n", claim->id, name, claim->text,
+           claim->paper, found);
+    grown = (labi_judged *)labi_grow(r->judged, r->judged_count, &r->judged_room, sizeof *grown);
+    if (!grown) return;
+    r->judged = grown;
+    grown[r->judged_count].claim = claim->text;
+    grown[r->judged_count].ours = found;
+    grown[r->judged_count++].verdict = name;
+}
+
+void lab_check(lab_report *r, int ok, const char *what, const char *found, ...)
+{
+    const char *text;
+    lab_claim check;
+    va_list list;
+    va_start(list, found);
+    text = labi_vformat(r, found, list);
+    va_end(list);
+    memset(&check, 0, sizeof check);
+    check.id = "";
+    check.text = what;
+    check.source = check.paper = check.criterion = check.pilot = "";
+    labi_verdict_row(r, "check", &check, text, ok ? "passed" : "failed", "");
+    if (!ok) r->checks_failed++;
+    if (!ok) fprintf(stderr, "%s: a check FAILED: %s: %s\n", r->program->name, what, text);
+    if (ok) printf("check: %s: %s\n", what, text);
+}
+
+/* ---- drawing ---- */
+
+void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t seeds)
+{
+    const char *data = labi_note(r, "data"), *space = strrchr(data, ' ');
+    const char *all = labi_note(r, r->seed_count == 1 ? "seed" : "seeds"), *end = all;
+    const char *named = "";
+    size_t i;
+    for (i = 0; i < seeds && *end; i++) {
+        end += strspn(end, " ");
+        end += strcspn(end, " ");
+    }
+    if (space && !labi_synthetic(r)) named = lab_format(r, "%.*s. ", (int)(space - data), data);
+    if (labi_synthetic(r)) named = "NOT MNIST but synthetic digits: verdicts do not count. ";
+    if (labi_foreign(r)) named = "NOT MNIST but files of its format: verdicts do not count. ";
+    plot_subtitle(f, lab_format(r, "%s%s%s%s. Seed%s %.*s.", cli_quick_note(lab_quick(r)), named,
+                                lab_quick(r) ? "Settings of a full run: " : "", settings,
+                                seeds == 1 ? "" : "s", (int)(end - all), all));
+}
+
+plot_figure *lab_figure(lab_report *r, const char *title, int width, int height)
+{
+    plot_figure *f = plot_new(width, height);
+    plot_title(f, title);
+    lab_subtitle(r, f, labi_note(r, "settings"), r->seed_count);
+    plot_footer(f, lab_format(r, "%s %s, make reproduce ONLY=%.2s%s", r->program->name,
+                              labi_note(r, "version"), r->program->name,
+                              lab_quick(r) ? " QUICK=1" : ""));
+    return f;
+}
+
+static int labi_out_path(const lab_report *r, const char *what, const char *extension, char *path)
+{
+    const int n = snprintf(path, LABI_PATH, "%s/%s%s%s%s%s", r->out, r->program->name,
+                           lab_quick(r) ? "_quick" : "", what ? "_" : "", what ? what : "",
+                           extension);
+    return n < 0 || n >= LABI_PATH;
+}
+
+int lab_save(lab_report *r, plot_figure *f, const char *what)
+{
+    char path[LABI_PATH];
+    int failed = labi_out_path(r, what, ".png", path);
+    if (failed) {
+        (void)labi_too_long(r->program);
+    } else {
+        failed = plot_save(f, path);
+        if (failed) fprintf(stderr, "%s: %s\n", r->program->name, plot_error(f));
+    }
+    if (!failed) printf("wrote %s\n", path);
+    plot_free(f);
+    return failed ? -1 : 0;
+}
+
+void lab_plot(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *label,
+              plot_style style)
+{
+    const lab_curve c = lab_over_seeds(r, arm, series);
+    if (!label) label = r->program->arm[arm].name;
+    plot_mean_band(p, *label ? label : NULL, c.x, c.mean, c.sd, c.n, style);
+}
+
+void lab_plot_seeds(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *label,
+                    plot_style style)
+{
+    size_t s;
+    if (!label) label = r->program->arm[arm].name;
+    for (s = 0; s < r->seeds[arm]; s++) {
+        const lab_series one = lab_get(r, arm, s, series);
+        plot_line(p, *label ? label : NULL, one.x, one.y, one.n, style);
+    }
+}
+
+void lab_verdict_table(lab_report *r, plot_panel *p)
+{
+    const int rows = (int)r->judged_count + 1;
+    const char **cell = (const char **)labi_alloc(r, (size_t)rows * 3 * sizeof *cell);
+    int i;
+    if (!cell) return;
+    cell[0] = "claim";
+    cell[1] = "found";
+    cell[2] = "verdict";
+    for (i = 1; i < rows; i++) {
+        cell[3 * i] = r->judged[i - 1].claim;
+        cell[3 * i + 1] = r->judged[i - 1].ours;
+        cell[3 * i + 2] = r->judged[i - 1].verdict;
+    }
+    plot_table(p, cell, rows, 3, "lll");
+}
+
+plot_style lab_style(const char *norm)
+{
+    if (strcmp(norm, "batch") == 0) return plot_solid(PLOT_BLUE);
+    if (strcmp(norm, "layer") == 0) return plot_dashdot(PLOT_GREEN);
+    if (strcmp(norm, "noisy") == 0) return plot_dotted(PLOT_PURPLE);
+    if (strcmp(norm, "none") == 0) return plot_dashed(PLOT_VERMILLION);
+    return plot_solid(PLOT_INK);
+}
+
+/* ---- reading the table ---- */
+
+static size_t labi_find_arm(const lab_program *program, const char *id)
+{
+    size_t a;
+    for (a = 0; a < program->arms && strcmp(program->arm[a].id, id) != 0; a++) {
+    }
+    return a;
+}
+
+/* Counts one more run of the arm. Comparisons go seed by seed, so the runs of all arms must have
+   the same seeds in the same order. Returns 0, or -1 with the reason in err. */
+static int labi_add_seed(lab_report *r, size_t arm, double seed, size_t row, char *err)
+{
+    const size_t s = r->seeds[arm];
+    if (s == LAB_SEEDS_MAX) {
+        (void)snprintf(err, CSV_ERR_MAX, "row %lu: too many seeds", (unsigned long)row + 1);
+        return -1;
+    }
+    if (s == r->seed_count) r->seed[r->seed_count++] = seed;
+    if (!(seed <= r->seed[s] && seed >= r->seed[s])) {
+        (void)snprintf(err, CSV_ERR_MAX, "row %lu: seed %.0f of '%.100s' where %.0f is expected",
+                       (unsigned long)row + 1, seed, r->program->arm[arm].id, r->seed[s]);
+        return -1;
+    }
+    r->seeds[arm]++;
+    return 0;
+}
+
+/* Finds the series in the rows, which stand arm by arm, seed by seed, series by series. */
+static int labi_index(lab_report *r, char *const *arm, const double *seed, char *const *series,
+                      char *err)
+{
+    size_t i, g = 0, run = 0, a = 0;
+    for (i = 0; i < r->table.rows; i++) {
+        const int other_arm = i == 0 || strcmp(arm[i], arm[i - 1]) != 0;
+        const int other_run = other_arm || seed[i] > seed[i - 1] || seed[i] < seed[i - 1];
+        if (other_arm) a = labi_find_arm(r->program, arm[i]);
+        if (a == r->program->arms) {
+            (void)snprintf(err, CSV_ERR_MAX, "row %lu is of an unknown arm '%.100s'",
+                           (unsigned long)i + 1, arm[i]);
+            return -1;
+        }
+        if (other_run) {
+            const size_t next = a * LAB_SEEDS_MAX + r->seeds[a];
+            if (next < run) {
+                (void)snprintf(err, CSV_ERR_MAX, "row %lu: the arms are out of order",
+                               (unsigned long)i + 1);
+                return -1;
+            }
+            if (labi_add_seed(r, a, seed[i], i, err)) return -1;
+            for (; run <= next; run++) r->first_group[run] = g;
+        }
+        if (other_run || strcmp(series[i], series[i - 1]) != 0) {
+            r->group[g].first = i;
+            r->group[g].n = 0;
+            r->group[g].series = series[i];
+            g++;
+        }
+        r->group[g - 1].n++;
+    }
+    for (; run <= r->program->arms * LAB_SEEDS_MAX; run++) r->first_group[run] = g;
+    return 0;
+}
+
+static int labi_read(lab_report *r, const char *path, char *err)
+{
+    const lab_program *program = r->program;
+    char *const *arm, *const *series;
+    const double *seed;
+    if (labi_load(path, NULL, &r->table, err)) return -1;
+    if (strcmp(labi_note(r, "program"), program->name) != 0) {
+        (void)snprintf(err, CSV_ERR_MAX, "'%.200s' is a table of '%.100s'", path,
+                       labi_note(r, "program"));
+        return -1;
+    }
+    arm = csv_texts(&r->table, "arm", err);
+    series = csv_texts(&r->table, "series", err);
+    seed = csv_numbers(&r->table, "seed", err);
+    r->x = csv_numbers(&r->table, "x", err);
+    r->y = csv_numbers(&r->table, "y", err);
+    r->group = (labi_group *)calloc(r->table.rows + 1, sizeof *r->group);
+    r->first_group = (size_t *)calloc(program->arms * LAB_SEEDS_MAX + 2, sizeof *r->first_group);
+    r->seeds = (size_t *)calloc(program->arms + 1, sizeof *r->seeds);
+    if (!arm || !series || !seed || !r->x || !r->y) return -1;
+    if (!r->group || !r->first_group || !r->seeds) {
+        (void)snprintf(err, CSV_ERR_MAX, "out of memory");
+        return -1;
+    }
+    return labi_index(r, arm, seed, series, err);
+}
+
+static void labi_begin_verdicts(lab_report *r)
+{
+    static const char *const columns[10] = {"kind", "id",      "claim",  "source",    "paper",
+                                            "ours", "verdict", "remark", "criterion", "pilot"};
+    static const char *const notes[9] = {"program",  "version", "seed", "seeds",   "data",
+                                         "compiler", "flags",   "mode", "settings"};
+    size_t i;
+    csv_begin(&r->verdicts);
+    for (i = 0; i < 9; i++)
+        if (csv_comment(&r->table, notes[i]))
+            csv_note(&r->verdicts, notes[i], labi_note(r, notes[i]));
+    csv_columns(&r->verdicts, columns, 10);
+}
+
+static void labi_end_report(lab_report *r)
+{
+    while (r->blocks) {
+        labi_block *next = r->blocks->next;
+        free(r->blocks);
+        r->blocks = next;
+    }
+    csv_end(&r->verdicts);
+    csv_release(&r->table);
+    free(r->judged);
+    free(r->group);
+    free(r->first_group);
+    free(r->seeds);
+}
+
+/* Reads the table, draws and judges. */
+static int labi_report(const lab_program *program, const char *table, const char *out)
+{
+    char path[LABI_PATH], err[CSV_ERR_MAX] = "";
+    lab_report r;
+    int failed = 1;
+    memset(&r, 0, sizeof r);
+    r.program = program;
+    r.out = out;
+    if (labi_read(&r, table, err)) {
+        fprintf(stderr, "%s: %s\n", program->name, err);
+    } else {
+        labi_begin_verdicts(&r);
+        failed = program->report(&r);
+        if (!failed && r.checks_failed) failed = 1;
+        if (labi_out_path(&r, "verdicts", ".csv", path) || csv_save(&r.verdicts, path, err)) {
+            fprintf(stderr, "%s: %s\n", program->name, err);
+            failed = 1;
+        }
+    }
+    labi_end_report(&r);
+    return failed;
+}
+
+/* ---- the program ---- */
+
+/* Does somebody want a single picture, or a single table? */
+static int labi_is_file_name(const char *out)
+{
+    const char *dot = out ? strrchr(out, '.') : NULL;
+    return dot && (strcmp(dot, ".png") == 0 || strcmp(dot, ".csv") == 0);
+}
+
+static int labi_parse(labi_lab *lab, int argc, char **argv)
+{
+    cli_option own[3];
+    cli_program program;
+    const unsigned data = lab->program->uses & LAB_USES_DATA ? CLI_USES_DATA : 0u;
+    int status;
+    memset(own, 0, sizeof own);
+    own[0].name = "runs";
+    own[0].placeholder = "DIR";
+    own[0].help = "folder of the finished runs (build/runs)";
+    own[0].kind = CLI_TEXT;
+    own[0].value = &lab->runs_folder;
+    own[1].name = "from";
+    own[1].placeholder = "CSV";
+    own[1].help = "draw and judge from this table, without any run";
+    own[1].kind = CLI_TEXT;
+    own[1].value = &lab->from;
+    own[2].name = "ahead";
+    own[2].placeholder = "S";
+    own[2].help = "seconds of other experiments still to come, for the time to go";
+    own[2].kind = CLI_REAL;
+    own[2].value = &lab->ahead;
+    own[2].min = 0;
+    own[2].max = 1e9;
+    cli_program_init(&program, lab->program->name, lab->program->question,
+                     CLI_USES_SEED | CLI_USES_SEEDS | CLI_USES_OUT | CLI_USES_QUICK |
+                         CLI_USES_QUIET | CLI_USES_THREADS | CLI_USES_PLAN | data);
+    program.version = lab->program->version;
+    program.out = "folder of the tables and figures";
+    program.own = own;
+    program.own_count = 3;
+    program.most_seeds = LAB_SEEDS_MAX;
+    status = cli_parse(&lab->options, &program, argc, argv);
+    if (status != CLI_RUN) return status;
+    if (labi_is_file_name(lab->options.out)) {
+        fprintf(stderr, "%s: --out is a folder here, not one picture: %.200s\n", lab->program->name,
+                lab->options.out);
+        return CLI_EXIT_USAGE;
+    }
+    if (lab->options.quick && !(lab->options.given & CLI_USES_SEEDS)) lab->options.seeds = 2;
+    if (lab->options.seed > LABI_SEED_MAX) {
+        fprintf(stderr, "%s: --seed is from 0 to %llu\n", lab->program->name,
+                (unsigned long long)LABI_SEED_MAX);
+        return CLI_EXIT_USAGE;
+    }
+    return CLI_RUN;
+}
+
+static int labi_load_data(labi_lab *lab)
+{
+    const size_t train_n = lab->options.quick ? 6000 : 0, test_n = lab->options.quick ? 1000 : 0;
+    char err[DATASET_ERR_MAX];
+    if (!(lab->program->uses & LAB_USES_DATA)) return 0;
+    if (dataset_load(&lab->data, lab->options.data, 1, train_n, test_n, err)) {
+        fprintf(stderr, "%s: %s\n", lab->program->name, err);
+        return -1;
+    }
+    if (lab->data.synthetic && !lab->options.plan)
+        fprintf(stderr, "%s: %s built-in synthetic digits; the verdicts do not count\n",
+                lab->program->name,
+                lab->options.data && strcmp(lab->options.data, "synthetic") == 0
+                    ? "as asked for, the"
+                    : "no MNIST here (`make mnist` fetches it): using the");
+    if (!lab->data.synthetic && !lab->options.quick && lab->data.hash != DATASET_MNIST_HASH)
+        fprintf(stderr,
+                "%s: these files have MNIST's format, but not its content (`make mnist` "
+                "checks and repairs them): the verdicts do not count\n",
+                lab->program->name);
+    return 0;
+}
+
+static int labi_print_plan(const labi_lab *lab)
+{
+    double seconds = 0, to_do = 0;
+    size_t runs = 0, arm, i;
+    for (arm = 0; arm < lab->program->arms; arm++) {
+        runs += labi_arm_seeds(lab, arm);
+        seconds += lab->program->arm[arm].seconds * (double)labi_arm_seeds(lab, arm);
+    }
+    for (i = 0; i < lab->missing_count; i++)
+        to_do += lab->program->arm[lab->missing[i] / lab->options.seeds].seconds;
+    return cli_print_plan(lab->program->name, &lab->options, runs, lab->missing_count, seconds,
+                          to_do);
+}
+
+static int labi_experiment(labi_lab *lab)
+{
+    const char *out = lab->options.out ? lab->options.out : ".";
+    char table[LABI_PATH];
+    if (labi_load_data(lab) || labi_find_missing(lab)) return 1;
+    if (lab->options.plan) return labi_print_plan(lab);
+    if (snprintf(table, sizeof table, "%s/%s%s.csv", out, lab->program->name,
+                 lab->options.quick ? "_quick" : "") >= LABI_PATH)
+        return labi_too_long(lab->program);
+    if (labi_run_missing(lab, out) || labi_join(lab, table)) return 1;
+    return labi_report(lab->program, table, out);
+}
+
+int lab_main(const lab_program *program, int argc, char **argv)
+{
+    labi_lab lab;
+    int status;
+    memset(&lab, 0, sizeof lab);
+    lab.program = program;
+    lab.runs_folder = "build/runs";
+    status = labi_parse(&lab, argc, argv);
+    if (status != CLI_RUN) return status;
+    status = lab.from ? labi_report(program, lab.from, lab.options.out ? lab.options.out : ".")
+                      : labi_experiment(&lab);
+    free(lab.missing);
+    dataset_free(&lab.data);
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "%s: cannot write the verdicts to the terminal or pipe\n", program->name);
+        status = 1;
+    }
+    return status ? 1 : 0;
+}

@@ -1,0 +1,3974 @@
+/* plot.c - see plot.h. */
+#include "plot.h"
+#include "lab/files.h"
+#include "stroke_font.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stb_image_write.h>
+/* not among its declarations */
+unsigned char *stbi_zlib_compress(unsigned char *data, int data_len, int *out_len, int quality);
+
+#define PLOTI_SIDE_MAX 16384
+#define PLOTI_AREA_MAX 40000000
+#define PLOTI_GRID_MAX 64
+#define PLOTI_TICKS 64
+#define PLOTI_LABEL 96
+#define PLOTI_ENTRIES 48
+#define PLOTI_GAP ((double)NAN) /* no value here: not drawn */
+#define PLOTI_HUGE ((double)INFINITY)
+#define PLOTI_LIMIT 1e300
+#define PLOTI_FAR 1e7 /* device coordinates are clamped here: far outside, exact in integers */
+
+/* ---- structures ----------------------------------------------------------------------------- */
+
+typedef struct ploti_block { /* every allocation of a figure, freed in one sweep */
+    struct ploti_block *next;
+    double align;
+} ploti_block;
+
+typedef struct ploti_rect {
+    double x0, y0, x1, y1;
+} ploti_rect;
+
+typedef struct ploti_area { /* whole pixels, x1 and y1 exclusive */
+    int x0, y0, x1, y1;
+} ploti_area;
+
+enum { PLOTI_BLANK = 0, PLOTI_SHADE, PLOTI_DATA };
+
+typedef struct ploti_canvas {
+    int w, h;
+    unsigned char *rgb;
+    unsigned char *mask; /* coverage of the stroke being drawn */
+    unsigned char
+        *ink;       /* PLOTI_DATA where a legend must not go, PLOTI_SHADE where it had better not */
+    int32_t *cells; /* signed area of the polygon being filled, rows of w + 2 */
+    ploti_area clip, mask_dirty, cell_dirty;
+    int inking; /* what is being drawn now */
+} ploti_canvas;
+
+typedef struct ploti_ticks {
+    int n, minors;
+    double at[PLOTI_TICKS], minor[PLOTI_TICKS * 8];
+    char text[PLOTI_TICKS][PLOTI_LABEL];
+    int factor; /* the labels are to be multiplied by 10^factor */
+} ploti_ticks;
+
+typedef struct ploti_axis {
+    int scale, fixed, tight, hidden, is_custom, ncustom;
+    const char *label;
+    double fixed_lo, fixed_hi; /* as given by the caller */
+    double data_lo, data_hi;   /* what the data span, transformed */
+    double lo, hi;             /* the range, transformed: log10 or log2 on log axes */
+    double from, to;           /* pixels of lo and hi */
+    double tick_em;
+    double *custom;
+    const char **custom_text;
+    plot_panel *share;
+    ploti_ticks ticks;
+} ploti_axis;
+
+enum {
+    PLOTI_LINE,
+    PLOTI_BAND,
+    PLOTI_SCATTER,
+    PLOTI_ERROR,
+    PLOTI_HIST,
+    PLOTI_RIDGE,
+    PLOTI_BAR,
+    PLOTI_HLINE,
+    PLOTI_VLINE,
+    PLOTI_SPAN_X,
+    PLOTI_SPAN_Y,
+    PLOTI_TEXT,
+    PLOTI_NOTE,
+    PLOTI_HEAT,
+    PLOTI_REGION,
+    PLOTI_IMAGES,
+    PLOTI_TABLE,
+    PLOTI_PARAGRAPH
+};
+
+typedef struct ploti_item {
+    struct ploti_item *next;
+    int kind, index, align, inside, in_band; /* index: number of the bar series or ridge row */
+    const char *label, *end;                 /* end: a note, or the name at a line's right end */
+    plot_style style;
+    size_t n, rows, cols;
+    double *x, *y, *lo, *hi;
+    int *classes;
+    plot_color *colors;
+    unsigned char *bytes;
+    const char **texts;
+    double at[6];
+    int map, w, h;
+} ploti_item;
+
+typedef struct ploti_entry { /* one line of a legend */
+    const char *label;
+    plot_style style;
+    int line, fill, points;
+    double fill_alpha;
+} ploti_entry;
+
+typedef struct ploti_legend {
+    ploti_entry entry[PLOTI_ENTRIES];
+    int n;
+} ploti_legend;
+
+struct plot_panel {
+    plot_panel *next;
+    plot_figure *fig;
+    int row, col, rowspan, colspan, index;
+    const char *heading, *bar_label;
+    ploti_axis x, y;
+    ploti_item *items, **tail;
+    int frame, grid, colorbar, legend, spot; /* spot: where the legend ended up */
+    int colors_used, bars, ridges, bar_decimals;
+    double aspect, overlap;
+    ploti_rect cell, box, legend_box; /* cell: the box before the aspect ratio shrinks it */
+    double left, right, top, bottom;  /* what stands around the axes, in pixels */
+    double col_left;                  /* the same left of the whole column: letters line up */
+    double row_top;                   /* the same above the whole row: headings line up */
+    ploti_legend entries;
+};
+
+struct plot_figure {
+    ploti_canvas cv;
+    ploti_block *blocks;
+    plot_panel *panels, **tail;
+    int npanels, failed, drawn, letters, shared;
+    char err[FILES_ERR_MAX];
+    const char *title, *subtitle, *footer;
+    double scale, user_scale;
+    double widths[PLOTI_GRID_MAX], heights[PLOTI_GRID_MAX];
+    double *pts; /* scratch for polylines */
+    size_t pts_cap;
+    ploti_legend entries;
+};
+
+/* ---- errors and memory ---------------------------------------------------------------------- */
+
+static void ploti_fail(plot_figure *f, const char *what, const char *detail)
+{
+    size_t n = 0;
+    if (!f || f->failed) return;
+    f->failed = 1;
+    for (; *what && n + 1 < sizeof f->err; what++) f->err[n++] = *what;
+    for (; detail && *detail && n + 1 < sizeof f->err; detail++) f->err[n++] = *detail;
+    f->err[n] = 0;
+}
+
+/* count * size zeroed bytes that live as long as the figure, or NULL with the error set */
+static void *ploti_alloc(plot_figure *f, size_t count, size_t size)
+{
+    ploti_block *b;
+    if (f->failed) return NULL;
+    if (count == 0) count = 1;
+    if (size > (SIZE_MAX - sizeof *b) / count) {
+        ploti_fail(f, "plot: data too large", NULL);
+        return NULL;
+    }
+    b = (ploti_block *)calloc(1, sizeof *b + count * size);
+    if (!b) {
+        ploti_fail(f, "plot: out of memory", NULL);
+        return NULL;
+    }
+    b->next = f->blocks;
+    f->blocks = b;
+    return b + 1;
+}
+
+static void *ploti_copy(plot_figure *f, const void *src, size_t count, size_t size)
+{
+    void *dst;
+    if (!src && count) {
+        ploti_fail(f, "plot: NULL data", NULL);
+        return NULL;
+    }
+    dst = ploti_alloc(f, count, size);
+    if (dst && count) memcpy(dst, src, count * size);
+    return dst;
+}
+
+static double *ploti_doubles(plot_figure *f, const double *src, size_t n)
+{
+    return (double *)ploti_copy(f, src, n, sizeof *src);
+}
+
+static const char *ploti_string(plot_figure *f, const char *s)
+{
+    return s && !f->failed ? (const char *)ploti_copy(f, s, strlen(s) + 1, 1) : NULL;
+}
+
+static const char **ploti_strings(plot_figure *f, const char *const *s, size_t n)
+{
+    size_t i;
+    const char **out = (const char **)ploti_alloc(f, n, sizeof *out);
+    for (i = 0; out && s && i < n; i++) out[i] = ploti_string(f, s[i]);
+    return f->failed ? NULL : out;
+}
+
+/* A copy in which nothing is markup: file names and commands are full of underscores. */
+static const char *ploti_literal(plot_figure *f, const char *s)
+{
+    size_t i, n = 0, len = s ? strlen(s) : 0;
+    char *out = s && len < SIZE_MAX / 2 ? (char *)ploti_alloc(f, 2 * len + 1, 1) : NULL;
+    if (!out) return NULL;
+    for (i = 0; i < len; i++) {
+        if (strchr("^_{}\\", s[i])) out[n++] = '\\';
+        out[n++] = s[i];
+    }
+    return out;
+}
+
+/* room for n points in the scratch polyline */
+static double *ploti_points(plot_figure *f, size_t n)
+{
+    double *p;
+    if (f->failed) return NULL;
+    if (n <= f->pts_cap) return f->pts;
+    if (n > SIZE_MAX / (4 * sizeof *p)) {
+        ploti_fail(f, "plot: data too large", NULL);
+        return NULL;
+    }
+    p = (double *)realloc(f->pts, n * 2 * sizeof *p);
+    if (!p) {
+        ploti_fail(f, "plot: out of memory", NULL);
+        return NULL;
+    }
+    f->pts = p;
+    f->pts_cap = n;
+    return p;
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+static double ploti_min(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double ploti_max(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double ploti_clamp(double v, double lo, double hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+static int ploti_finite(double v)
+{
+    return v - v == 0;
+}
+
+static int ploti_int(double v) /* floor, held within what fits */
+{
+    return v == v ? (int)floor(ploti_clamp(v, -1e9, 1e9)) : 0;
+}
+
+/* log2 by its own series: the C library's last bit differs between machines */
+static double ploti_log2(double v)
+{
+    int e, k;
+    double m = frexp(v, &e), s, s2, term, sum = 0;
+    if (m < 0.70710678118654752) {
+        m *= 2;
+        e--;
+    }
+    s = (m - 1) / (m + 1);
+    s2 = s * s;
+    for (term = s, k = 1; k < 27; k += 2, term *= s2) sum += term / k;
+    return e + 2 * sum * 1.4426950408889634;
+}
+
+static double ploti_pow10(int k)
+{
+    double p = 1;
+    int i;
+    if (k < -300) return ploti_pow10(-300) / ploti_pow10(-k - 300); /* subnormal, not 1 / inf */
+    for (i = 0; i < (k < 0 ? -k : k); i++) p *= 10;
+    return k < 0 ? 1 / p : p;
+}
+
+static double ploti_cbrt(double v) /* v >= 0, by Newton's iteration */
+{
+    double r;
+    int i, e;
+    if (v <= 0) return 0;
+    (void)frexp(v, &e);
+    r = ldexp(1.0, e / 3);
+    for (i = 0; i < 40; i++) r = (2 * r + v / (r * r)) / 3;
+    return r;
+}
+
+static double ploti_transform(int scale, double v)
+{
+    if (!ploti_finite(v)) return PLOTI_GAP;
+    if (scale == PLOT_LINEAR) return v;
+    if (v <= 0) return PLOTI_GAP;
+    return scale == PLOT_LOG2 ? ploti_log2(v) : ploti_log2(v) * 0.30102999566398120;
+}
+
+/* Pixel of a value: quantised, so that the last bits of the arithmetic above cannot be seen. */
+static double ploti_pixel(const ploti_axis *a, double v)
+{
+    double t = ploti_transform(a->scale, v), px;
+    if (!ploti_finite(t)) return PLOTI_GAP;
+    px = a->from + (t - a->lo) / (a->hi - a->lo) * (a->to - a->from);
+    px = px != px ? 0 : ploti_clamp(px, -PLOTI_FAR, PLOTI_FAR);
+    return floor(px * 64 + 0.5) / 64;
+}
+
+/* As above, but a value that a log axis cannot show lies below its lower end: bars and bands. */
+static double ploti_pixel_low(const ploti_axis *a, double v)
+{
+    if (a->scale != PLOT_LINEAR && v <= 0) {
+        return a->from + (a->from < a->to ? -PLOTI_FAR : PLOTI_FAR);
+    }
+    return ploti_pixel(a, v);
+}
+
+/* v with the given decimals and thousands commas; the C library's would follow the locale */
+static void ploti_number(char *out, double v, int decimals)
+{
+    char digits[40];
+    double scaled = floor(fabs(v) * ploti_pow10(decimals) + 0.5), q;
+    int n = 0, len = 0, group, i;
+    if (!(scaled <= 1e15)) scaled = 1e15;
+    for (i = 0; i <= decimals || scaled > 0; i++) {
+        q = floor(scaled / 10);
+        digits[n++] = (char)('0' + (int)(scaled - q * 10));
+        scaled = q;
+    }
+    for (i = 0; i < n && digits[i] == '0'; i++) {
+    }
+    if (v < 0 && i < n) {
+        memcpy(out, "\xE2\x88\x92", 3); /* a true minus sign */
+        len = 3;
+    }
+    group = n - decimals > 4; /* 1000 stays plain, 10,000 does not */
+    for (i = n - 1; i >= 0; i--) {
+        out[len++] = digits[i];
+        if (group && i > decimals && (i - decimals) % 3 == 0) out[len++] = ',';
+        if (i == decimals && i > 0) out[len++] = '.';
+    }
+    out[len] = 0;
+}
+
+/* Adds text to a string of `cap` bytes; what is cut off are whole characters. */
+static void ploti_append(char *out, size_t cap, const char *text)
+{
+    size_t n = strlen(out);
+    while (*text && n + 1 < cap) out[n++] = *text++;
+    if (((unsigned char)*text & 0xC0) == 0x80) {
+        while (n > 0 && ((unsigned char)out[n - 1] & 0xC0) == 0x80) n--;
+        if (n > 0) n--;
+    }
+    out[n] = 0;
+}
+
+static void ploti_power(char *out, const char *base, int k)
+{
+    char num[40];
+    ploti_number(num, k, 0);
+    out[0] = 0;
+    ploti_append(out, PLOTI_LABEL, base);
+    ploti_append(out, PLOTI_LABEL, "^{");
+    ploti_append(out, PLOTI_LABEL, num);
+    ploti_append(out, PLOTI_LABEL, "}");
+}
+
+/* ---- ticks ---------------------------------------------------------------------------------- */
+
+static int ploti_decade(double v) /* floor(log10 v), exact at the powers of ten */
+{
+    int k;
+    v = v > 0 ? ploti_clamp(v, 1e-306, 1e306) : 1;
+    k = ploti_int(ploti_log2(v) * 0.30102999566398120 + 0.5);
+    while (ploti_pow10(k) > v * (1 + 1e-12)) k--;
+    while (ploti_pow10(k + 1) <= v * (1 + 1e-12)) k++;
+    return k;
+}
+
+/* The smallest 1-2-5 step that puts at most `most` ticks on [lo, hi]. */
+static double ploti_step(double lo, double hi, int most, int *decade)
+{
+    static const double mult[3] = {1, 2, 5};
+    int k = ploti_decade((hi - lo) / most) - 1, i;
+    for (;; k++) {
+        for (i = 0; i < 3; i++) {
+            double s = mult[i] * ploti_pow10(k);
+            if (floor(hi / s + 1e-9) - ceil(lo / s - 1e-9) + 1 <= most) {
+                *decade = k;
+                return s;
+            }
+        }
+    }
+}
+
+static int ploti_linear_ticks(double lo, double hi, int most, double *at, int *decade)
+{
+    double s, k;
+    int n = 0;
+    if (most > PLOTI_TICKS) most = PLOTI_TICKS;
+    if (!(hi > lo) || most < 1 || !ploti_finite(hi - lo) || hi - lo < 1e-290) return 0;
+    s = ploti_step(lo, hi, most, decade);
+    for (k = ceil(lo / s - 1e-9); k <= floor(hi / s + 1e-9) && n < most; k++) {
+        double whole = floor(s * ploti_pow10(-*decade) + 0.5); /* 1, 2 or 5 */
+        at[n++] = *decade < 0 ? k * whole / ploti_pow10(-*decade) : k * s;
+        if (at[n - 1] == 0) at[n - 1] = 0; /* no negative zero */
+    }
+    return n;
+}
+
+/* Whole decades when two or more fit, thinned to at most `most`; else 0. */
+static int ploti_decades(double lo, double hi, int most, double *at, int binary)
+{
+    double tlo = ploti_transform(binary ? PLOT_LOG2 : PLOT_LOG10, lo);
+    double thi = ploti_transform(binary ? PLOT_LOG2 : PLOT_LOG10, hi);
+    int a = (int)ceil(tlo - 1e-9), b = (int)floor(thi + 1e-9), stride = 1, n = 0, k;
+    if (b - a < 1) return 0;
+    while ((b - a) / stride + 1 > most) stride++;
+    a = (int)ceil((double)a / stride) * stride;
+    for (k = a; k <= b && n < most; k += stride) {
+        at[n++] = binary ? ldexp(1.0, k) : ploti_pow10(k);
+    }
+    return n;
+}
+
+/* 1, 2, 5 times powers of ten: a log axis of about one decade */
+static int ploti_log_steps(double lo, double hi, int most, double *at)
+{
+    static const double mult[3] = {1, 2, 5};
+    int k, i, n = 0;
+    for (k = ploti_decade(lo); k <= ploti_decade(hi); k++) {
+        for (i = 0; i < 3; i++) {
+            double v = mult[i] * ploti_pow10(k);
+            if (v < lo * (1 - 1e-9) || v > hi * (1 + 1e-9)) continue;
+            if (n == most) return 0;
+            at[n++] = v;
+        }
+    }
+    return n;
+}
+
+int plot_nice_ticks(double lo, double hi, int scale, int most, double *at)
+{
+    int n = 0, decade;
+    if (!(hi > lo) || !ploti_finite(hi - lo)) return 0;
+    if (most > PLOTI_TICKS) most = PLOTI_TICKS;
+    if (most < 1) return 0;
+    if (scale != PLOT_LINEAR && lo > 0) {
+        n = ploti_decades(lo, hi, most, at, scale == PLOT_LOG2);
+        if (n < 2 && scale == PLOT_LOG10) n = ploti_log_steps(lo, hi, most, at);
+        if (n >= 2) return n;
+    }
+    return ploti_linear_ticks(lo, hi, most, at, &decade);
+}
+
+static void ploti_label_linear(ploti_ticks *t, double step_hint)
+{
+    int i, top, low, decimals;
+    double big = 0;
+    for (i = 0; i < t->n; i++) big = ploti_max(big, fabs(t->at[i]));
+    top = big > 0 ? ploti_decade(big) : 0;
+    low = step_hint > 0 ? ploti_decade(step_hint * (1 + 1e-9)) : 0;
+    t->factor = top >= 6 || (top <= -4 && big > 0) ? top : 0;
+    decimals = t->factor - low;
+    if (decimals < 0) decimals = 0;
+    if (decimals > 12) decimals = 12;
+    for (i = 0; i < t->n; i++) {
+        double scaled =
+            t->factor < 0 ? t->at[i] * ploti_pow10(-t->factor) : t->at[i] / ploti_pow10(t->factor);
+        ploti_number(t->text[i], scaled, decimals);
+    }
+}
+
+static void ploti_label_log(ploti_ticks *t, int scale)
+{
+    int i, plain = 1, k, e;
+    for (i = 0; i < t->n; i++) {
+        if (scale == PLOT_LOG10) plain &= t->at[i] > 0.00999 && t->at[i] < 1001;
+        if (scale == PLOT_LOG2) plain &= t->at[i] > 0.99 && t->at[i] < 70000;
+    }
+    for (i = 0; i < t->n; i++) {
+        k = ploti_decade(t->at[i]);
+        if (scale == PLOT_LOG2 && !plain) {
+            (void)frexp(t->at[i], &e);
+            ploti_power(t->text[i], "2", e - 1);
+        } else if (plain) {
+            ploti_number(t->text[i], t->at[i], k < 0 ? -k : 0);
+        } else if (fabs(t->at[i] / ploti_pow10(k) - 1) < 1e-9) {
+            ploti_power(t->text[i], "10", k);
+        } else {
+            char base[PLOTI_LABEL];
+            ploti_number(base, floor(t->at[i] / ploti_pow10(k) + 0.5), 0);
+            ploti_append(base, sizeof base,
+                         "\xC2\xB7"
+                         "10");
+            ploti_power(t->text[i], base, k);
+        }
+    }
+}
+
+/* The value at an axis end: base^t with square roots only. */
+static double ploti_untransform(int scale, double t)
+{
+    double whole = floor(t), frac = t - whole, r = 1, base = scale == PLOT_LOG2 ? 2 : 10;
+    int i;
+    if (scale == PLOT_LINEAR) return t;
+    whole = ploti_clamp(whole, -1100, 1100);
+    for (i = 0; i < 60; i++) { /* one bit of the fraction a turn */
+        base = sqrt(base);
+        frac *= 2;
+        if (frac >= 1) {
+            r *= base;
+            frac -= 1;
+        }
+    }
+    return scale == PLOT_LOG2 ? ldexp(r, (int)whole) : r * ploti_pow10((int)whole);
+}
+
+#define PLOTI_QUIET 0xFF595959u /* subtitle */
+#define PLOTI_FAINT 0xFF767676u /* footer */
+#define PLOTI_HAIR 0xFFE4E4E4u  /* grid lines */
+
+/* ---- colour --------------------------------------------------------------------------------- */
+
+static int ploti_red(plot_color c)
+{
+    return (int)((c >> 16) & 255u);
+}
+
+static int ploti_green(plot_color c)
+{
+    return (int)((c >> 8) & 255u);
+}
+
+static int ploti_blue(plot_color c)
+{
+    return (int)(c & 255u);
+}
+
+static plot_color ploti_blend(plot_color a, plot_color b, double t) /* a at 0, b at 1 */
+{
+    int k = ploti_int(ploti_clamp(t, 0, 1) * 256 + 0.5), j = 256 - k;
+    int r = (ploti_red(a) * j + ploti_red(b) * k + 128) >> 8;
+    int g = (ploti_green(a) * j + ploti_green(b) * k + 128) >> 8;
+    int l = (ploti_blue(a) * j + ploti_blue(b) * k + 128) >> 8;
+    return PLOT_RGB(r, g, l);
+}
+
+/* A colour for words: light colours are darkened until they read well on white. */
+static plot_color ploti_text_color(plot_color c)
+{
+    int luma = 2 * ploti_red(c) + 5 * ploti_green(c) + ploti_blue(c);
+    return luma > 1000 ? ploti_blend(c, PLOT_BLACK, (luma - 1000) / 1400.0 + 0.12) : c;
+}
+
+static unsigned ploti_channel(double linear) /* linear light to an sRGB byte */
+{
+    double v = ploti_clamp(linear, 0, 1), quarter = sqrt(sqrt(v));
+    /* v^(5/12) = v^(1/4) * v^(1/6) */
+    v = v <= 0.0031308 ? 12.92 * v : 1.055 * quarter * ploti_cbrt(sqrt(v)) - 0.055;
+    return (unsigned)ploti_int(v * 255 + 0.5);
+}
+
+/* Oklab (Ottosson) to sRGB: equal steps of L look like equal steps of lightness. */
+static plot_color ploti_oklab(double lightness, double a, double b)
+{
+    double l = lightness + 0.3963377774 * a + 0.2158037573 * b;
+    double m = lightness - 0.1055613458 * a - 0.0638541728 * b;
+    double s = lightness - 0.0894841775 * a - 1.2914855480 * b;
+    l = l * l * l;
+    m = m * m * m;
+    s = s * s * s;
+    return PLOT_RGB(ploti_channel(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+                    ploti_channel(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
+                    ploti_channel(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s));
+}
+
+plot_color plot_map(int map, double t)
+{
+    t = t == t ? ploti_clamp(t, 0, 1) : 0;
+    if (map == PLOT_DIVERGING) { /* blue, white, red: lightness falls linearly to both ends */
+        double u = 2 * t - 1, d = fabs(u), c = d * (1.35 - 0.35 * d);
+        if (u < 0) return ploti_oklab(0.975 - 0.515 * d, -0.036 * c, -0.128 * c);
+        return ploti_oklab(0.975 - 0.495 * d, 0.165 * c, 0.082 * c);
+    }
+    /* lightness is linear, the hue runs along a parabola from violet over teal to yellow */
+    return ploti_oklab(0.27 + 0.65 * t, 0.08 - 0.56 * t + 0.43 * t * t,
+                       -0.10 + 0.05 * t + 0.23 * t * t);
+}
+
+static plot_color ploti_palette(int i)
+{
+    static const plot_color c[8] = {PLOT_BLUE,   PLOT_VERMILLION, PLOT_GREEN, PLOT_PURPLE,
+                                    PLOT_ORANGE, PLOT_SKY,        PLOT_BLACK, PLOT_YELLOW};
+    return c[(unsigned)i % 8u];
+}
+
+/* ---- styles --------------------------------------------------------------------------------- */
+
+static plot_style ploti_style(plot_color color, int dash)
+{
+    plot_style s;
+    memset(&s, 0, sizeof s);
+    s.color = color;
+    s.dash = dash;
+    return s;
+}
+
+plot_style plot_solid(plot_color color)
+{
+    return ploti_style(color, PLOT_SOLID);
+}
+
+plot_style plot_dashed(plot_color color)
+{
+    return ploti_style(color, PLOT_DASHED);
+}
+
+plot_style plot_dotted(plot_color color)
+{
+    return ploti_style(color, PLOT_DOTTED);
+}
+
+plot_style plot_dashdot(plot_color color)
+{
+    return ploti_style(color, PLOT_DASHDOT);
+}
+
+plot_style plot_thin(plot_color color)
+{
+    plot_style s = ploti_style(color, PLOT_SOLID);
+    s.width = 0.45;
+    s.alpha = 0.45;
+    return s;
+}
+
+plot_style plot_marked(plot_color color, int marker)
+{
+    plot_style s = ploti_style(color, PLOT_SOLID);
+    s.marker = marker;
+    return s;
+}
+
+plot_style plot_with_marker(plot_style s, int marker)
+{
+    s.marker = marker;
+    s.marker_every = 1;
+    return s;
+}
+
+plot_style plot_look(int i)
+{
+    static const int dash[4] = {PLOT_SOLID, PLOT_DASHED, PLOT_DASHDOT, PLOT_DOTTED};
+    plot_style s = ploti_style(ploti_palette(i), dash[(unsigned)i % 4u]);
+    s.marker = PLOT_CIRCLE + (int)((unsigned)i % 5u);
+    return s;
+}
+
+/* ---- canvas: pixels and coverage ------------------------------------------------------------ */
+
+static const ploti_area ploti_nothing = {INT32_MAX, INT32_MAX, 0, 0};
+
+static void ploti_grow(ploti_area *a, int x0, int y0, int x1, int y1)
+{
+    if (x0 < a->x0) a->x0 = x0;
+    if (y0 < a->y0) a->y0 = y0;
+    if (x1 > a->x1) a->x1 = x1;
+    if (y1 > a->y1) a->y1 = y1;
+}
+
+static int ploti_between(int v, int lo, int hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+static void ploti_clip(ploti_canvas *c, double x0, double y0, double x1, double y1)
+{
+    c->clip.x0 = ploti_between(ploti_int(x0), 0, c->w);
+    c->clip.y0 = ploti_between(ploti_int(y0), 0, c->h);
+    c->clip.x1 = ploti_between(ploti_int(ceil(x1)), 0, c->w);
+    c->clip.y1 = ploti_between(ploti_int(ceil(y1)), 0, c->h);
+}
+
+static void ploti_unclip(ploti_canvas *c)
+{
+    ploti_clip(c, 0, 0, c->w, c->h);
+}
+
+static size_t ploti_index(const ploti_canvas *c, int x, int y)
+{
+    return (size_t)y * (size_t)c->w + (size_t)x;
+}
+
+static void ploti_pixel_mix(ploti_canvas *c, int x, int y, plot_color color, int cover)
+{
+    size_t i = ploti_index(c, x, y);
+    unsigned char *p = c->rgb + 3 * i;
+    int keep = 255 - cover;
+    p[0] = (unsigned char)((p[0] * keep + ploti_red(color) * cover + 127) / 255);
+    p[1] = (unsigned char)((p[1] * keep + ploti_green(color) * cover + 127) / 255);
+    p[2] = (unsigned char)((p[2] * keep + ploti_blue(color) * cover + 127) / 255);
+    if (c->inking > c->ink[i] && cover > 3) c->ink[i] = (unsigned char)c->inking;
+}
+
+static int ploti_byte(double alpha)
+{
+    return ploti_int(ploti_clamp(alpha, 0, 1) * 255 + 0.5);
+}
+
+/* A rectangle with whole-pixel edges: spines, image cells, colour bars stay crisp. */
+static void ploti_block_fill(ploti_canvas *c, int x0, int y0, int x1, int y1, plot_color color,
+                             double alpha)
+{
+    int x, y, a = ploti_byte(alpha);
+    x0 = ploti_between(x0, c->clip.x0, c->clip.x1);
+    x1 = ploti_between(x1, c->clip.x0, c->clip.x1);
+    y0 = ploti_between(y0, c->clip.y0, c->clip.y1);
+    y1 = ploti_between(y1, c->clip.y0, c->clip.y1);
+    for (y = y0; y < y1; y++) {
+        for (x = x0; x < x1; x++) ploti_pixel_mix(c, x, y, color, a);
+    }
+}
+
+/* ---- canvas: strokes ------------------------------------------------------------------------ */
+
+/* Coordinates with which the arithmetic below is exact enough; NaN is not. */
+static int ploti_drawable(const double *p)
+{
+    return fabs(p[0]) < 1e9 && fabs(p[1]) < 1e9;
+}
+
+/* The part of the segment inside the clip area grown by `margin`, as parameters; 0 if none. */
+static int ploti_visible(const ploti_canvas *c, const double *a, const double *b, double margin,
+                         double *t0, double *t1)
+{
+    double d[2], lo[2], hi[2];
+    int k;
+    lo[0] = c->clip.x0 - margin;
+    hi[0] = c->clip.x1 + margin;
+    lo[1] = c->clip.y0 - margin;
+    hi[1] = c->clip.y1 + margin;
+    *t0 = 0;
+    *t1 = 1;
+    for (k = 0; k < 2; k++) {
+        d[k] = b[k] - a[k];
+        if (d[k] == 0) {
+            if (a[k] < lo[k] || a[k] > hi[k]) return 0;
+        } else {
+            double u = (lo[k] - a[k]) / d[k], v = (hi[k] - a[k]) / d[k];
+            *t0 = ploti_max(*t0, ploti_min(u, v));
+            *t1 = ploti_min(*t1, ploti_max(u, v));
+        }
+    }
+    return *t0 <= *t1;
+}
+
+typedef struct ploti_capsule { /* a segment with round ends */
+    double x, y, dx, dy, inv, r, peak;
+} ploti_capsule;
+
+/* One row of a capsule: coverage from the distance to the segment, united by the maximum. */
+static void ploti_capsule_row(ploti_canvas *c, const ploti_capsule *s, int row, int x0, int x1)
+{
+    unsigned char *m = c->mask + ploti_index(c, 0, row);
+    double py = row + 0.5 - s->y, outer = (s->r + 0.5) * (s->r + 0.5), inner = s->r - 0.5;
+    int x;
+    for (x = x0; x < x1; x++) {
+        double px = x + 0.5 - s->x, t = ploti_clamp((px * s->dx + py * s->dy) * s->inv, 0, 1);
+        double ex = px - t * s->dx, ey = py - t * s->dy, d2 = ex * ex + ey * ey, cover;
+        int level;
+        if (d2 >= outer || m[x] == 255) continue;
+        cover = d2 <= inner * inner ? 1 : s->r + 0.5 - sqrt(d2);
+        level = (int)(cover * s->peak * 255 + 0.5);
+        if (level > m[x]) m[x] = (unsigned char)(level > 255 ? 255 : level);
+    }
+}
+
+static void ploti_segment(ploti_canvas *c, const double *a, const double *b, double radius)
+{
+    ploti_capsule s;
+    double t0, t1, reach, ya, yb;
+    int row, row0, row1;
+    s.r = ploti_max(radius, 0.5);
+    s.peak = ploti_min(2 * radius, 1); /* thinner than a pixel: paler, not thinner */
+    reach = s.r + 0.5;
+    if (!ploti_drawable(a) || !ploti_drawable(b)) return;
+    if (!ploti_visible(c, a, b, reach + 1, &t0, &t1)) return;
+    s.x = a[0] + t0 * (b[0] - a[0]);
+    s.y = a[1] + t0 * (b[1] - a[1]);
+    s.dx = (t1 - t0) * (b[0] - a[0]);
+    s.dy = (t1 - t0) * (b[1] - a[1]);
+    s.inv = s.dx * s.dx + s.dy * s.dy;
+    s.inv = s.inv > 1e-12 ? 1 / s.inv : 0;
+    ya = ploti_min(s.y, s.y + s.dy);
+    yb = ploti_max(s.y, s.y + s.dy);
+    row0 = ploti_between(ploti_int(ya - reach), c->clip.y0, c->clip.y1);
+    row1 = ploti_between(ploti_int(yb + reach) + 1, c->clip.y0, c->clip.y1);
+    for (row = row0; row < row1; row++) {
+        double u = 0, v = 1, xa, xb;
+        int x0, x1;
+        if (fabs(s.dy) > 1e-9) { /* the stretch of the segment that can reach this row */
+            u = ploti_clamp((row - reach - s.y) / s.dy, 0, 1);
+            v = ploti_clamp((row + 1 + reach - s.y) / s.dy, 0, 1);
+        }
+        xa = s.x + u * s.dx;
+        xb = s.x + v * s.dx;
+        x0 = ploti_between(ploti_int(ploti_min(xa, xb) - reach), c->clip.x0, c->clip.x1);
+        x1 = ploti_between(ploti_int(ploti_max(xa, xb) + reach) + 1, c->clip.x0, c->clip.x1);
+        if (x0 >= x1) continue;
+        ploti_capsule_row(c, &s, row, x0, x1);
+        ploti_grow(&c->mask_dirty, x0, row, x1, row + 1);
+    }
+}
+
+/* Paints what the strokes since the last flush cover, once, so that crossings do not darken. */
+static void ploti_flush(ploti_canvas *c, plot_color color, double alpha)
+{
+    ploti_area d = c->mask_dirty;
+    int x, y, a = ploti_byte(alpha);
+    for (y = d.y0; y < d.y1; y++) {
+        unsigned char *m = c->mask + ploti_index(c, 0, y);
+        for (x = d.x0; x < d.x1; x++) {
+            if (!m[x]) continue;
+            ploti_pixel_mix(c, x, y, color, (m[x] * a + 127) / 255);
+            m[x] = 0;
+        }
+    }
+    c->mask_dirty = ploti_nothing;
+}
+
+static void ploti_polyline(ploti_canvas *c, const double *p, size_t n, double radius)
+{
+    size_t i;
+    if (n == 1) ploti_segment(c, p, p, radius);
+    for (i = 0; i + 1 < n; i++) ploti_segment(c, p + 2 * i, p + 2 * i + 2, radius);
+}
+
+typedef struct ploti_pattern { /* on, off, on, off in pixels, and where we are in it */
+    double len[4], total, phase;
+    int n;
+} ploti_pattern;
+
+static ploti_pattern ploti_dashes(int dash, double w) /* round caps add w to each dash */
+{
+    static const double table[4][4] = {
+        {1, 0, 0, 0}, {2.7, 2.9, 0, 0}, {0.01, 2.1, 0, 0}, {3.6, 2.5, 0.01, 2.5}};
+    ploti_pattern p;
+    int i;
+    p.n = dash == PLOT_DASHDOT ? 4 : 2;
+    p.total = p.phase = 0;
+    for (i = 0; i < 4; i++) {
+        p.len[i] = table[ploti_between(dash, 0, 3)][i] * w;
+        p.total += p.len[i];
+    }
+    return p;
+}
+
+static void ploti_dash_segment(ploti_canvas *c, const double *a, const double *b, double radius,
+                               ploti_pattern *pat)
+{
+    double dx = b[0] - a[0], dy = b[1] - a[1], len = sqrt(dx * dx + dy * dy), t0, t1, s, end;
+    if (len > 0 && ploti_visible(c, a, b, radius + 2, &t0, &t1)) {
+        double at = fmod(pat->phase + t0 * len, pat->total);
+        int k = 0;
+        while (k + 1 < pat->n && at >= pat->len[k]) at -= pat->len[k++];
+        for (s = t0 * len, end = t1 * len; s < end; k = (k + 1) % pat->n, at = 0) {
+            double next = ploti_min(s + ploti_max(pat->len[k] - at, 1e-3), end);
+            if (k % 2 == 0) {
+                double p[2], q[2];
+                p[0] = a[0] + dx * (s / len);
+                p[1] = a[1] + dy * (s / len);
+                q[0] = a[0] + dx * (next / len);
+                q[1] = a[1] + dy * (next / len);
+                ploti_segment(c, p, q, radius);
+            }
+            s = next;
+        }
+    }
+    pat->phase = fmod(pat->phase + len, pat->total);
+}
+
+/* Adds a polyline in the given style to the mask; ploti_flush paints it. */
+static void ploti_stroke(ploti_canvas *c, const double *p, size_t n, double width, int dash)
+{
+    ploti_pattern pat;
+    size_t i;
+    if (dash == PLOT_SOLID || n < 2) {
+        ploti_polyline(c, p, n, width / 2);
+        return;
+    }
+    pat = ploti_dashes(dash, ploti_max(width, 1));
+    for (i = 0; i + 1 < n; i++) ploti_dash_segment(c, p + 2 * i, p + 2 * i + 2, width / 2, &pat);
+}
+
+static void ploti_rule(ploti_canvas *c, double x0, double y0, double x1, double y1, double width,
+                       int dash, plot_color color, double alpha)
+{
+    double p[4];
+    p[0] = x0;
+    p[1] = y0;
+    p[2] = x1;
+    p[3] = y1;
+    ploti_stroke(c, p, 2, width, dash);
+    ploti_flush(c, color, alpha);
+}
+
+/* ---- canvas: polygons, by exact signed area in units of 1/256 pixel ------------------------- */
+
+/* An edge inside one row from (xa, .) to (xb, .), xa <= xb, that falls by dy: area to its right. */
+static void ploti_cells(ploti_canvas *c, int row, int64_t xa, int64_t xb, int64_t dy)
+{
+    int32_t *cell = c->cells + (size_t)row * (size_t)(c->w + 2);
+    int64_t x = xa, done = 0, next, upto;
+    do {
+        next = (x / 256 + 1) * 256;
+        if (next > xb) next = xb;
+        upto = xb > xa ? dy * (next - xa) / (xb - xa) : dy;
+        {
+            int64_t k = x / 256, fx = x + next - 2 * k * 256, d = upto - done;
+            cell[k] += (int32_t)(d * (512 - fx));
+            cell[k + 1] += (int32_t)(d * fx);
+        }
+        done = upto;
+        x = next;
+    } while (x < xb);
+    ploti_grow(&c->cell_dirty, (int)(xa / 256), row, (int)(xb / 256) + 2, row + 1);
+}
+
+/* As above for any x: left of the clip area counts at its border, right of it not at all. */
+static void ploti_row_edge(ploti_canvas *c, int row, int64_t xa, int64_t xb, int64_t dy)
+{
+    int64_t left = (int64_t)c->clip.x0 * 256, right = (int64_t)c->clip.x1 * 256, swap, part;
+    if (xa > xb) {
+        swap = xa;
+        xa = xb;
+        xb = swap;
+    }
+    if (xb <= left) xa = xb = left;
+    if (xa >= right) return;
+    if (xa < left) {
+        part = dy * (left - xa) / (xb - xa);
+        ploti_cells(c, row, left, left, part);
+        dy -= part;
+        xa = left;
+    }
+    if (xb > right) {
+        dy = dy * (right - xa) / (xb - xa);
+        xb = right;
+    }
+    ploti_cells(c, row, xa, xb, dy);
+}
+
+static int64_t ploti_fixed(double v)
+{
+    return (int64_t)floor(ploti_clamp(v, -4e6, 4e6) * 256 + 0.5);
+}
+
+static void ploti_edge(ploti_canvas *c, const double *a, const double *b)
+{
+    int64_t x0 = ploti_fixed(a[0]), y0 = ploti_fixed(a[1]), x1 = ploti_fixed(b[0]);
+    int64_t y1 = ploti_fixed(b[1]), sign = 1, swap, y, end, ny, xa, xb;
+    if (y0 == y1) return;
+    if (y0 > y1) {
+        swap = x0, x0 = x1, x1 = swap;
+        swap = y0, y0 = y1, y1 = swap;
+        sign = -1;
+    }
+    y = y0 < (int64_t)c->clip.y0 * 256 ? (int64_t)c->clip.y0 * 256 : y0;
+    end = y1 > (int64_t)c->clip.y1 * 256 ? (int64_t)c->clip.y1 * 256 : y1;
+    for (xa = x0 + (x1 - x0) * (y - y0) / (y1 - y0); y < end; y = ny, xa = xb) {
+        ny = (y / 256 + 1) * 256;
+        if (ny > end) ny = end;
+        xb = x0 + (x1 - x0) * (ny - y0) / (y1 - y0);
+        ploti_row_edge(c, (int)(y / 256), xa, xb, sign * (ny - y));
+    }
+}
+
+static void ploti_fill_flush(ploti_canvas *c, plot_color color, double alpha)
+{
+    ploti_area d = c->cell_dirty;
+    int x, y, a = ploti_byte(alpha);
+    for (y = d.y0; y < d.y1; y++) {
+        int32_t *cell = c->cells + (size_t)y * (size_t)(c->w + 2);
+        int64_t sum = 0, cover;
+        for (x = d.x0; x < d.x1; x++) {
+            sum += cell[x];
+            cell[x] = 0;
+            cover = sum < 0 ? -sum : sum;
+            if (cover > 131072) cover = 131072;
+            cover = (cover * a + 65536) >> 17;
+            if (cover > 0 && x < c->clip.x1) ploti_pixel_mix(c, x, y, color, (int)cover);
+        }
+    }
+    c->cell_dirty = ploti_nothing;
+}
+
+static void ploti_polygon(ploti_canvas *c, const double *p, size_t n, plot_color color,
+                          double alpha)
+{
+    size_t i;
+    if (n < 3) return;
+    for (i = 0; i < n; i++) {
+        if (!ploti_drawable(p + 2 * i)) return;
+    }
+    for (i = 0; i < n; i++) ploti_edge(c, p + 2 * i, p + 2 * ((i + 1) % n));
+    ploti_fill_flush(c, color, alpha);
+}
+
+static void ploti_box_fill(ploti_canvas *c, double x0, double y0, double x1, double y1,
+                           plot_color color, double alpha)
+{
+    double p[8];
+    p[0] = p[6] = x0;
+    p[1] = p[3] = y0;
+    p[2] = p[4] = x1;
+    p[5] = p[7] = y1;
+    ploti_polygon(c, p, 4, color, alpha);
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+typedef struct ploti_pen {
+    ploti_canvas *c;
+    double x, y, radius;
+    int upright; /* 1: the text runs upwards */
+} ploti_pen;
+
+static void ploti_pen_line(void *ctx, const double *xy, int points)
+{
+    const ploti_pen *pen = (const ploti_pen *)ctx;
+    double last[2] = {0, 0}, now[2];
+    int i;
+    for (i = 0; i < points; i++) {
+        now[0] = pen->x + (pen->upright ? xy[2 * i + 1] : xy[2 * i]);
+        now[1] = pen->y + (pen->upright ? -xy[2 * i] : xy[2 * i + 1]);
+        now[0] = floor(now[0] * 64 + 0.5) / 64;
+        now[1] = floor(now[1] * 64 + 0.5) / 64;
+        if (i == 0) memcpy(last, now, sizeof last);
+        if (i > 0 || points == 1) ploti_segment(pen->c, last, now, pen->radius);
+        memcpy(last, now, sizeof last);
+    }
+}
+
+#define PLOTI_REGULAR 0.074 /* pen width / em */
+#define PLOTI_BOLD 0.118
+
+static double ploti_width(const char *s, double size)
+{
+    return s ? font_text(s, 0, 0, size, NULL, NULL) : 0;
+}
+
+/* Text with its baseline at y; align 0, 1, 2: x is the left end, the middle, the right end. */
+static void ploti_put_as(ploti_canvas *c, double x, double y, const char *s, double size, int align,
+                         double weight, plot_color color, double alpha)
+{
+    ploti_pen pen;
+    if (!s) return;
+    pen.c = c;
+    pen.x = x - ploti_width(s, size) * align / 2;
+    pen.y = floor(y + 0.5);
+    pen.radius = size * weight / 2;
+    pen.upright = 0;
+    (void)font_text(s, 0, 0, size, ploti_pen_line, &pen);
+    ploti_flush(c, color, alpha);
+}
+
+static void ploti_put(ploti_canvas *c, double x, double y, const char *s, double size, int align,
+                      double weight, plot_color color)
+{
+    ploti_put_as(c, x, y, s, size, align, weight, color, 1);
+}
+
+/* The same with a white rim that keeps it readable on lines. */
+static void ploti_put_halo(ploti_canvas *c, double x, double y, const char *s, double size,
+                           int align, plot_color color)
+{
+    ploti_put_as(c, x, y, s, size, align, PLOTI_REGULAR + 0.2, PLOT_WHITE, 0.7);
+    ploti_put(c, x, y, s, size, align, PLOTI_REGULAR, color);
+}
+
+static void ploti_put_up(ploti_canvas *c, double x, double y_middle, const char *s, double size,
+                         plot_color color)
+{
+    ploti_pen pen;
+    if (!s) return;
+    pen.c = c;
+    pen.x = floor(x + 0.5);
+    pen.y = y_middle + ploti_width(s, size) / 2;
+    pen.radius = size * PLOTI_REGULAR / 2;
+    pen.upright = 1;
+    (void)font_text(s, 0, 0, size, ploti_pen_line, &pen);
+    ploti_flush(c, color, 1);
+}
+
+/* The size at which s is no wider than room, but not below 0.55 of the wish. */
+static double ploti_fit(const char *s, double size, double room)
+{
+    double w = ploti_width(s, size);
+    return w > room && w > 0 ? size * ploti_max(room / w, 0.55) : size;
+}
+
+/* Wraps s to `room`, draws it if c is given, and returns the height used. */
+static double ploti_wrap(plot_figure *f, ploti_canvas *c, double x, double y, double room,
+                         const char *s, double size, double weight, double pitch, plot_color color)
+{
+    double used = 0, indent = 0, em = size;
+    char *line;
+    size_t len;
+    if (!s) return 0;
+    line = (char *)malloc(strlen(s) + 1);
+    if (!line) {
+        ploti_fail(f, "plot: out of memory", NULL);
+        return 0;
+    }
+    while (*s) { /* one line per turn */
+        int bullet = s[0] == '-' && s[1] == ' ';
+        size_t good = 0;
+        if (bullet) {
+            s += 2;
+            indent = 1.1 * em;
+        }
+        for (len = 0; s[len] && s[len] != '\n';) { /* whole words while they fit */
+            size_t end = len;
+            while (s[end] == ' ') end++;
+            while (s[end] && s[end] != ' ' && s[end] != '\n') end++;
+            memcpy(line, s, end);
+            line[end] = 0;
+            if (good && ploti_width(line, em) > room - indent) break;
+            good = len = end;
+        }
+        memcpy(line, s, good);
+        line[good] = 0;
+        if (c) {
+            if (bullet)
+                ploti_put(c, x + 0.3 * em, y + used + 0.7 * em, "\xE2\x80\xA2", em, 0, weight,
+                          color);
+            ploti_put(c, x + indent, y + used + 0.7 * em, line, em, 0, weight, color);
+        }
+        used += good ? pitch * em : 0.6 * pitch * em; /* an empty line parts paragraphs */
+        s += good;
+        if (*s == '\n') {
+            s++;
+            indent = 0;
+        } else {
+            while (*s == ' ') s++;
+        }
+    }
+    free(line);
+    return used;
+}
+
+/* ---- markers -------------------------------------------------------------------------------- */
+
+/* Outlines of the filled markers as multiples of the radius; equal-looking areas. */
+static int ploti_marker_shape(int marker, double p[8])
+{
+    static const double square[8] = {-0.87, -0.87, 0.87, -0.87, 0.87, 0.87, -0.87, 0.87};
+    static const double up[6] = {0, -1.25, 1.13, 0.75, -1.13, 0.75};
+    static const double diamond[8] = {0, -1.28, 1.28, 0, 0, 1.28, -1.28, 0};
+    static const double down[6] = {0, 1.25, -1.13, -0.75, 1.13, -0.75};
+    const double *s = marker == PLOT_SQUARE     ? square
+                      : marker == PLOT_TRIANGLE ? up
+                      : marker == PLOT_DIAMOND  ? diamond
+                                                : down;
+    int n = marker == PLOT_TRIANGLE || marker == PLOT_WEDGE ? 3 : 4;
+    memcpy(p, s, sizeof *p * (size_t)n * 2);
+    return n;
+}
+
+static void ploti_marker_disc(ploti_canvas *c, double x, double y, double r, plot_color color,
+                              double alpha)
+{
+    double p[2];
+    p[0] = x;
+    p[1] = y;
+    ploti_segment(c, p, p, r);
+    ploti_flush(c, color, alpha);
+}
+
+static void ploti_marker_poly(ploti_canvas *c, double x, double y, double r, int marker,
+                              plot_color color, double alpha)
+{
+    double p[8];
+    int n = ploti_marker_shape(marker, p), i;
+    for (i = 0; i < n; i++) {
+        p[2 * i] = x + r * p[2 * i];
+        p[2 * i + 1] = y + r * p[2 * i + 1];
+    }
+    ploti_polygon(c, p, (size_t)n, color, alpha);
+}
+
+static void ploti_marker_cross(ploti_canvas *c, double x, double y, double r, int marker, double w)
+{
+    double d = marker == PLOT_CROSS ? 0.85 * r : 0, s = marker == PLOT_PLUS ? 1.15 * r : 0, p[8];
+    p[0] = x - d - s;
+    p[1] = y - d;
+    p[2] = x + d + s;
+    p[3] = y + d;
+    p[4] = x - d;
+    p[5] = y + d + s;
+    p[6] = x + d;
+    p[7] = y - d - s;
+    ploti_segment(c, p, p + 2, w / 2);
+    ploti_segment(c, p + 4, p + 6, w / 2);
+}
+
+/* rim: width of the white edge that parts overlapping markers */
+static void ploti_marker(ploti_canvas *c, double x, double y, double r, int marker, double rim,
+                         plot_color color, double alpha)
+{
+    if (marker == PLOT_CROSS || marker == PLOT_PLUS) {
+        ploti_marker_cross(c, x, y, r, marker, 0.62 * r);
+        ploti_flush(c, color, alpha);
+    } else if (marker == PLOT_RING) {
+        ploti_marker_disc(c, x, y, r * 1.1, color, alpha);
+        ploti_marker_disc(c, x, y, r * 0.62, PLOT_WHITE, 1);
+    } else if (marker == PLOT_CIRCLE) {
+        if (rim > 0) ploti_marker_disc(c, x, y, r + rim, PLOT_WHITE, alpha);
+        ploti_marker_disc(c, x, y, r, color, alpha);
+    } else {
+        if (rim > 0) ploti_marker_poly(c, x, y, r + 1.4 * rim, marker, PLOT_WHITE, alpha);
+        ploti_marker_poly(c, x, y, r, marker, color, alpha);
+    }
+}
+
+/* ---- building a figure ---------------------------------------------------------------------- */
+
+plot_figure *plot_new(int width, int height)
+{
+    plot_figure *f = (plot_figure *)calloc(1, sizeof *f);
+    int i;
+    if (!f) return NULL;
+    f->tail = &f->panels;
+    f->user_scale = 1;
+    for (i = 0; i < PLOTI_GRID_MAX; i++) f->widths[i] = f->heights[i] = 1;
+    if (width < 32 || height < 32 || width > PLOTI_SIDE_MAX || height > PLOTI_SIDE_MAX ||
+        width > PLOTI_AREA_MAX / height) {
+        ploti_fail(f,
+                   "plot: the size of the page must be 32..16384 pixels a side, 40 million in all",
+                   NULL);
+        return f;
+    }
+    f->cv.w = width;
+    f->cv.h = height;
+    return f;
+}
+
+void plot_free(plot_figure *f)
+{
+    ploti_block *b, *next;
+    if (!f) return;
+    for (b = f->blocks; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    free(f->pts);
+    free(f);
+}
+
+const char *plot_error(const plot_figure *f)
+{
+    return f ? f->err : "plot: out of memory";
+}
+
+static int ploti_open_figure(plot_figure *f) /* may this call change the figure? */
+{
+    if (!f || f->failed) return 0;
+    f->drawn = 0;
+    return 1;
+}
+
+static int ploti_open(plot_panel *p)
+{
+    return p && ploti_open_figure(p->fig);
+}
+
+void plot_title(plot_figure *f, const char *text)
+{
+    if (ploti_open_figure(f)) f->title = ploti_string(f, text);
+}
+
+void plot_subtitle(plot_figure *f, const char *text)
+{
+    if (ploti_open_figure(f)) f->subtitle = ploti_string(f, text);
+}
+
+void plot_footer(plot_figure *f, const char *text)
+{
+    if (ploti_open_figure(f)) f->footer = ploti_literal(f, text);
+}
+
+void plot_scale(plot_figure *f, double factor)
+{
+    if (!ploti_open_figure(f)) return;
+    if (!(factor >= 0.1 && factor <= 10)) {
+        ploti_fail(f, "plot: the scale must be 0.1..10", NULL);
+    } else {
+        f->user_scale = factor;
+    }
+}
+
+static void ploti_relative(plot_figure *f, double *dst, const double *rel, int n)
+{
+    int i;
+    if (!ploti_open_figure(f)) return;
+    for (i = 0; i < n; i++) {
+        if (!rel || i >= PLOTI_GRID_MAX || !(rel[i] > 0 && rel[i] < 1e6)) {
+            ploti_fail(f, "plot: relative sizes must be positive, at most 64 of them", NULL);
+            return;
+        }
+        dst[i] = rel[i];
+    }
+}
+
+void plot_widths(plot_figure *f, const double *rel, int n)
+{
+    if (f) ploti_relative(f, f->widths, rel, n);
+}
+
+void plot_heights(plot_figure *f, const double *rel, int n)
+{
+    if (f) ploti_relative(f, f->heights, rel, n);
+}
+
+void plot_letters(plot_figure *f)
+{
+    if (ploti_open_figure(f)) f->letters = 1;
+}
+
+void plot_shared_legend(plot_figure *f)
+{
+    if (ploti_open_figure(f)) f->shared = 1;
+}
+
+plot_panel *plot_add(plot_figure *f, int row, int col, int rowspan, int colspan)
+{
+    plot_panel *p;
+    if (!ploti_open_figure(f)) return NULL;
+    if (row < 0 || col < 0 || rowspan < 1 || colspan < 1 || row >= PLOTI_GRID_MAX ||
+        col >= PLOTI_GRID_MAX || rowspan > PLOTI_GRID_MAX - row || colspan > PLOTI_GRID_MAX - col) {
+        ploti_fail(f, "plot: a panel must lie within a grid of 64 x 64", NULL);
+        return NULL;
+    }
+    p = (plot_panel *)ploti_alloc(f, 1, sizeof *p);
+    if (!p) return NULL;
+    p->fig = f;
+    p->row = row;
+    p->col = col;
+    p->rowspan = rowspan;
+    p->colspan = colspan;
+    p->index = f->npanels++;
+    p->tail = &p->items;
+    p->grid = p->bar_decimals = -1;
+    p->overlap = 2.2;
+    *f->tail = p;
+    f->tail = &p->next;
+    return p;
+}
+
+void plot_heading(plot_panel *p, const char *text)
+{
+    if (ploti_open(p)) p->heading = ploti_string(p->fig, text);
+}
+
+static void ploti_set_axis(plot_panel *p, ploti_axis *a, const char *label, int scale)
+{
+    if (scale < PLOT_LINEAR || scale > PLOT_LOG2) {
+        ploti_fail(p->fig, "plot: unknown axis scale", NULL);
+        return;
+    }
+    a->scale = scale;
+    a->label = ploti_string(p->fig, label);
+}
+
+void plot_axis_x(plot_panel *p, const char *label, int scale)
+{
+    if (ploti_open(p)) ploti_set_axis(p, &p->x, label, scale);
+}
+
+void plot_axis_y(plot_panel *p, const char *label, int scale)
+{
+    if (ploti_open(p)) ploti_set_axis(p, &p->y, label, scale);
+}
+
+static void ploti_set_range(plot_panel *p, ploti_axis *a, double lo, double hi)
+{
+    if (!ploti_finite(lo) || !ploti_finite(hi) || !ploti_finite(hi - lo) || lo == hi) {
+        ploti_fail(p->fig, "plot: an axis range must be finite and not empty", NULL);
+        return;
+    }
+    a->fixed = 1;
+    a->fixed_lo = lo;
+    a->fixed_hi = hi;
+}
+
+void plot_range_x(plot_panel *p, double lo, double hi)
+{
+    if (ploti_open(p)) ploti_set_range(p, &p->x, lo, hi);
+}
+
+void plot_range_y(plot_panel *p, double lo, double hi)
+{
+    if (ploti_open(p)) ploti_set_range(p, &p->y, lo, hi);
+}
+
+static plot_panel *ploti_root_x(plot_panel *p) /* the panel whose range of x is everybody's */
+{
+    while (p->x.share) p = p->x.share;
+    return p;
+}
+
+static plot_panel *ploti_root_y(plot_panel *p)
+{
+    while (p->y.share) p = p->y.share;
+    return p;
+}
+
+void plot_share_x(plot_panel *p, plot_panel *with)
+{
+    if (!ploti_open(p) || !with || with->fig != p->fig) return;
+    if (ploti_root_x(with) != ploti_root_x(p)) ploti_root_x(p)->x.share = ploti_root_x(with);
+}
+
+void plot_share_y(plot_panel *p, plot_panel *with)
+{
+    if (!ploti_open(p) || !with || with->fig != p->fig) return;
+    if (ploti_root_y(with) != ploti_root_y(p)) ploti_root_y(p)->y.share = ploti_root_y(with);
+}
+
+void plot_hide_x(plot_panel *p)
+{
+    if (ploti_open(p)) p->x.hidden = 1;
+}
+
+void plot_hide_y(plot_panel *p)
+{
+    if (ploti_open(p)) p->y.hidden = 1;
+}
+
+static void ploti_set_ticks(plot_panel *p, ploti_axis *a, const double *at,
+                            const char *const *labels, int n)
+{
+    if (n < 0 || n > PLOTI_TICKS) {
+        ploti_fail(p->fig, "plot: at most 64 ticks on an axis", NULL);
+        return;
+    }
+    a->custom = ploti_doubles(p->fig, at, (size_t)n);
+    a->custom_text = labels ? ploti_strings(p->fig, labels, (size_t)n) : NULL;
+    a->ncustom = n;
+    a->is_custom = 1;
+}
+
+void plot_ticks_x(plot_panel *p, const double *at, const char *const *labels, int n)
+{
+    if (ploti_open(p)) ploti_set_ticks(p, &p->x, at, labels, n);
+}
+
+void plot_ticks_y(plot_panel *p, const double *at, const char *const *labels, int n)
+{
+    if (ploti_open(p)) ploti_set_ticks(p, &p->y, at, labels, n);
+}
+
+void plot_categories(plot_panel *p, const char *const *names, int n)
+{
+    double at[PLOTI_TICKS];
+    int i;
+    for (i = 0; i < n && i < PLOTI_TICKS; i++) at[i] = i;
+    plot_ticks_x(p, at, names, n);
+}
+
+void plot_aspect(plot_panel *p, double ratio)
+{
+    if (!ploti_open(p)) return;
+    if (!(ratio >= 0 && ratio < 1e9)) {
+        ploti_fail(p->fig, "plot: the aspect ratio must be positive", NULL);
+    } else {
+        p->aspect = ratio;
+    }
+}
+
+void plot_frame(plot_panel *p, int frame)
+{
+    if (ploti_open(p)) p->frame = frame;
+}
+
+void plot_grid(plot_panel *p, int grid)
+{
+    if (ploti_open(p)) p->grid = grid;
+}
+
+void plot_legend(plot_panel *p, int where)
+{
+    if (ploti_open(p)) p->legend = where;
+}
+
+void plot_ridge_overlap(plot_panel *p, double rows)
+{
+    if (ploti_open(p)) p->overlap = ploti_clamp(rows == rows ? rows : 1, 0.1, 100);
+}
+
+void plot_bar_values(plot_panel *p, int decimals)
+{
+    if (ploti_open(p)) p->bar_decimals = ploti_between(decimals, -1, 9);
+}
+
+void plot_colorbar(plot_panel *p, const char *label)
+{
+    if (!ploti_open(p)) return;
+    p->colorbar = 1;
+    p->bar_label = ploti_string(p->fig, label);
+}
+
+/* ---- marks ---------------------------------------------------------------------------------- */
+
+static int ploti_color_taken(const plot_panel *p, plot_color color)
+{
+    const ploti_item *it;
+    for (it = p->items; it; it = it->next) {
+        if (it->style.color == color) return 1;
+    }
+    return 0;
+}
+
+/* The colour of the items with this label, else the first of the palette that is still free. */
+static plot_color ploti_next_color(plot_panel *p, const char *label)
+{
+    const ploti_item *it;
+    int i;
+    for (it = p->items; it && label; it = it->next) {
+        if (it->label && strcmp(it->label, label) == 0) return it->style.color;
+    }
+    for (i = 0; i < 8; i++) {
+        if (!ploti_color_taken(p, ploti_palette(i))) return ploti_palette(i);
+    }
+    return ploti_palette(p->colors_used++);
+}
+
+/* A style whose numbers are safe to use, whatever the caller has put there. */
+static plot_style ploti_sane(plot_style s)
+{
+    if (s.marker < PLOT_NO_MARKER || s.marker > PLOT_RING) s.marker = PLOT_CIRCLE;
+    if (s.dash < PLOT_SOLID || s.dash > PLOT_DASHDOT) s.dash = PLOT_SOLID;
+    s.width = s.width > 0 ? ploti_clamp(s.width, 0.01, 100) : 0;
+    s.size = s.size > 0 ? ploti_clamp(s.size, 0.01, 100) : 0;
+    s.alpha = s.alpha > 0 ? ploti_min(s.alpha, 1) : 0;
+    return s;
+}
+
+static ploti_item *ploti_push(plot_panel *p, int kind, const char *label, const plot_style *s)
+{
+    ploti_item *it;
+    if (!ploti_open(p)) return NULL;
+    it = (ploti_item *)ploti_alloc(p->fig, 1, sizeof *it);
+    if (!it) return NULL;
+    it->kind = kind;
+    if (s) it->style = ploti_sane(*s);
+    if (s && s->color == PLOT_AUTO && kind != PLOTI_RIDGE) {
+        it->style.color = kind == PLOTI_HLINE || kind == PLOTI_VLINE || kind == PLOTI_SPAN_X ||
+                                  kind == PLOTI_SPAN_Y
+                              ? PLOT_GREY
+                              : ploti_next_color(p, label);
+    }
+    it->label = ploti_string(p->fig, label);
+    *p->tail = it;
+    p->tail = &it->next;
+    return it;
+}
+
+static ploti_item *ploti_series(plot_panel *p, int kind, const char *label, const double *x,
+                                const double *y, size_t n, const plot_style *s)
+{
+    ploti_item *it = ploti_push(p, kind, label, s);
+    if (!it) return NULL;
+    it->n = n;
+    it->x = ploti_doubles(p->fig, x, n);
+    if (y) it->y = ploti_doubles(p->fig, y, n);
+    return p->fig->failed ? NULL : it;
+}
+
+static int ploti_given(plot_panel *p, const void *data, size_t n)
+{
+    if (data || n == 0) return 1;
+    if (p) ploti_fail(p->fig, "plot: NULL data", NULL);
+    return 0;
+}
+
+void plot_line(plot_panel *p, const char *label, const double *x, const double *y, size_t n,
+               plot_style s)
+{
+    if (ploti_given(p, y, n)) (void)ploti_series(p, PLOTI_LINE, label, x, y, n, &s);
+}
+
+static ploti_item *ploti_add_band(plot_panel *p, const char *label, const double *x,
+                                  const double *lo, const double *hi, size_t n, const plot_style *s)
+{
+    ploti_item *it = ploti_series(p, PLOTI_BAND, label, x, NULL, n, s);
+    if (!it) return NULL;
+    it->lo = ploti_doubles(p->fig, lo, n);
+    it->hi = ploti_doubles(p->fig, hi, n);
+    if (it->style.alpha <= 0) it->style.alpha = 0.2;
+    return p->fig->failed ? NULL : it;
+}
+
+void plot_band(plot_panel *p, const char *label, const double *x, const double *lo,
+               const double *hi, size_t n, plot_style s)
+{
+    (void)ploti_add_band(p, label, x, lo, hi, n, &s);
+}
+
+void plot_mean_band(plot_panel *p, const char *label, const double *x, const double *mean,
+                    const double *sd, size_t n, plot_style s)
+{
+    plot_style band = s;
+    ploti_item *it;
+    size_t i;
+    if (!ploti_given(p, mean, n) || !ploti_given(p, sd, n)) return;
+    band.alpha = 0;
+    it = ploti_add_band(p, label, x, mean, mean, n, &band);
+    for (i = 0; it && i < n; i++) {
+        it->lo[i] = mean[i] - sd[i];
+        it->hi[i] = mean[i] + sd[i];
+    }
+    if (it && s.color == PLOT_AUTO) s.color = it->style.color;
+    plot_line(p, label, x, mean, n, s);
+}
+
+void plot_percentiles(plot_panel *p, const char *label, const double *x, const double *q, size_t k,
+                      size_t n, const char *const *names, plot_style s)
+{
+    plot_style edge = s;
+    size_t i;
+    if (!ploti_open(p) || !ploti_given(p, q, k * n)) return;
+    if (s.color == PLOT_AUTO) s.color = ploti_next_color(p, label);
+    for (i = 0; i < k / 2; i++) {
+        plot_style band = plot_solid(s.color);
+        band.alpha = 0.17;
+        (void)ploti_add_band(p, NULL, x, q + i * n, q + (k - 1 - i) * n, n, &band);
+    }
+    for (i = 0; i < k; i++) {
+        int middle = k % 2 == 1 && i == k / 2;
+        ploti_item *it;
+        edge = s;
+        if (!middle) {
+            edge.width = 0.4;
+            edge.marker = PLOT_NO_MARKER;
+            edge.dash = PLOT_SOLID;
+        }
+        it = ploti_series(p, PLOTI_LINE, middle ? label : NULL, x, q + i * n, n, &edge);
+        if (it && names) it->end = ploti_string(p->fig, names[i]);
+        if (it && middle) it->in_band = 1;
+    }
+}
+
+void plot_scatter(plot_panel *p, const char *label, const double *x, const double *y, size_t n,
+                  plot_style s)
+{
+    if (s.marker == PLOT_NO_MARKER) s.marker = PLOT_CIRCLE;
+    if (s.alpha <= 0) s.alpha = 0.85;
+    if (ploti_given(p, y, n)) (void)ploti_series(p, PLOTI_SCATTER, label, x, y, n, &s);
+}
+
+void plot_errorbars(plot_panel *p, const char *label, const double *x, const double *y,
+                    const double *lo, const double *hi, size_t n, plot_style s)
+{
+    ploti_item *it;
+    if (s.marker == PLOT_NO_MARKER) s.marker = PLOT_CIRCLE;
+    if (!ploti_given(p, y, n)) return;
+    it = ploti_series(p, PLOTI_ERROR, label, x, y, n, &s);
+    if (!it) return;
+    it->lo = ploti_doubles(p->fig, lo, n);
+    it->hi = ploti_doubles(p->fig, hi, n);
+}
+
+void plot_hist(plot_panel *p, const char *label, const double *edges, const double *heights,
+               size_t bins, plot_style s)
+{
+    ploti_item *it;
+    if (!ploti_given(p, edges, bins) || !ploti_given(p, heights, bins)) return;
+    if (s.alpha <= 0) s.alpha = 0.25;
+    it = ploti_push(p, PLOTI_HIST, label, &s);
+    if (!it) return;
+    it->n = bins;
+    it->x = ploti_doubles(p->fig, edges, bins ? bins + 1 : 0);
+    it->y = ploti_doubles(p->fig, heights, bins);
+}
+
+void plot_ridge(plot_panel *p, const char *name, const double *x, const double *density, size_t n,
+                plot_style s)
+{
+    ploti_item *it;
+    if (!ploti_given(p, density, n)) return;
+    it = ploti_series(p, PLOTI_RIDGE, name, x, density, n, &s);
+    if (it) it->index = p->ridges++;
+}
+
+void plot_bars(plot_panel *p, const char *label, const double *value, const double *error, size_t n,
+               plot_style s)
+{
+    ploti_item *it;
+    if (!ploti_given(p, value, n)) return;
+    if (s.alpha <= 0) s.alpha = 0.9;
+    it = ploti_push(p, PLOTI_BAR, label, &s);
+    if (!it) return;
+    it->n = n;
+    it->y = ploti_doubles(p->fig, value, n);
+    if (error) it->hi = ploti_doubles(p->fig, error, n);
+    it->index = p->bars++;
+}
+
+static void ploti_reference(plot_panel *p, int kind, double a, double b, const char *note,
+                            const plot_style *s)
+{
+    ploti_item *it = ploti_push(p, kind, NULL, s);
+    if (!it) return;
+    it->at[0] = a;
+    it->at[1] = b;
+    it->end = ploti_string(p->fig, note);
+}
+
+void plot_hline(plot_panel *p, double y, const char *note, plot_style s)
+{
+    ploti_reference(p, PLOTI_HLINE, y, y, note, &s);
+}
+
+void plot_vline(plot_panel *p, double x, const char *note, plot_style s)
+{
+    ploti_reference(p, PLOTI_VLINE, x, x, note, &s);
+}
+
+void plot_span_x(plot_panel *p, double x0, double x1, plot_style s)
+{
+    ploti_reference(p, PLOTI_SPAN_X, x0, x1, NULL, &s);
+}
+
+void plot_span_y(plot_panel *p, double y0, double y1, plot_style s)
+{
+    ploti_reference(p, PLOTI_SPAN_Y, y0, y1, NULL, &s);
+}
+
+static ploti_item *ploti_add_text(plot_panel *p, int kind, double x, double y, const char *text,
+                                  int align, plot_color color)
+{
+    plot_style s = plot_solid(color == PLOT_AUTO ? PLOT_INK : color);
+    ploti_item *it = ploti_push(p, kind, NULL, &s);
+    if (!it) return NULL;
+    it->at[0] = x;
+    it->at[1] = y;
+    it->align = align;
+    it->end = ploti_string(p->fig, text);
+    return it;
+}
+
+void plot_text(plot_panel *p, double x, double y, const char *text, int align, plot_color color)
+{
+    (void)ploti_add_text(p, PLOTI_TEXT, x, y, text, align, color);
+}
+
+void plot_text_in(plot_panel *p, double fx, double fy, const char *text, int align,
+                  plot_color color)
+{
+    ploti_item *it = ploti_add_text(p, PLOTI_TEXT, fx, fy, text, align, color);
+    if (it) it->inside = 1;
+}
+
+void plot_note(plot_panel *p, double x, double y, double fx, double fy, const char *text,
+               plot_color color)
+{
+    ploti_item *it = ploti_add_text(p, PLOTI_NOTE, x, y, text, PLOT_CENTER, color);
+    if (!it) return;
+    it->at[2] = fx;
+    it->at[3] = fy;
+}
+
+static ploti_item *ploti_field(plot_panel *p, int kind, size_t rows, size_t cols, double x0,
+                               double x1, double y0, double y1)
+{
+    ploti_item *it = ploti_push(p, kind, NULL, NULL);
+    if (!it) return NULL;
+    if (!ploti_finite(x0 + x1) || !ploti_finite(y0 + y1) || x0 == x1 || y0 == y1 ||
+        rows > 1000000 || cols > 1000000) {
+        ploti_fail(p->fig,
+                   "plot: a field needs a finite rectangle and at most 10^6 rows or columns", NULL);
+        return NULL;
+    }
+    it->rows = rows;
+    it->cols = cols;
+    it->n = rows * cols;
+    it->at[0] = x0;
+    it->at[1] = x1;
+    it->at[2] = y0;
+    it->at[3] = y1;
+    return it;
+}
+
+static void ploti_heat_range(ploti_item *it, double lo, double hi)
+{
+    size_t i;
+    double big;
+    if (!(lo < hi) || !ploti_finite(hi - lo)) {
+        lo = PLOTI_HUGE;
+        hi = -PLOTI_HUGE;
+        for (i = 0; i < it->n; i++) {
+            double v = ploti_clamp(it->y[i], -PLOTI_LIMIT, PLOTI_LIMIT);
+            if (!ploti_finite(it->y[i])) continue;
+            lo = ploti_min(lo, v);
+            hi = ploti_max(hi, v);
+        }
+        big = ploti_max(fabs(lo), fabs(hi));
+        if (it->map == PLOT_DIVERGING && ploti_finite(big)) {
+            lo = -big;
+            hi = big;
+        }
+        if (!(lo < hi)) { /* nothing, or one value everywhere */
+            lo = ploti_finite(lo) ? lo - 0.5 : 0;
+            hi = lo + 1;
+        }
+    }
+    it->at[4] = lo;
+    it->at[5] = hi;
+}
+
+void plot_heat(plot_panel *p, const double *v, size_t rows, size_t cols, double x0, double x1,
+               double y0, double y1, int map, double lo, double hi)
+{
+    ploti_item *it = ploti_field(p, PLOTI_HEAT, rows, cols, x0, x1, y0, y1);
+    if (!it) return;
+    it->map = map;
+    it->y = ploti_doubles(p->fig, v, it->n);
+    if (it->y) ploti_heat_range(it, lo, hi);
+}
+
+void plot_regions(plot_panel *p, const int *classes, size_t rows, size_t cols, double x0, double x1,
+                  double y0, double y1, const plot_color *colors, int ncolors)
+{
+    ploti_item *it = ploti_field(p, PLOTI_REGION, rows, cols, x0, x1, y0, y1);
+    int i;
+    if (!it) return;
+    it->classes = (int *)ploti_copy(p->fig, classes, it->n, sizeof *classes);
+    if (!colors) ncolors = 8;
+    it->colors =
+        (plot_color *)ploti_alloc(p->fig, (size_t)ploti_between(ncolors, 1, 4096), sizeof *colors);
+    it->w = ploti_between(ncolors, 1, 4096);
+    for (i = 0; it->colors && i < it->w; i++) {
+        it->colors[i] = colors && ncolors > 0 ? colors[i] : ploti_palette(i);
+    }
+}
+
+void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, int h, int columns,
+                 const char *const *captions, int paper)
+{
+    ploti_item *it;
+    if (!ploti_open(p)) return;
+    if (w < 1 || h < 1 || w > PLOTI_SIDE_MAX || h > PLOTI_SIDE_MAX || columns < 1 ||
+        count > (size_t)PLOTI_AREA_MAX / ((size_t)w * (size_t)h)) {
+        ploti_fail(p->fig,
+                   "plot: images need a size of at least 1 x 1 and 40 million pixels at most",
+                   NULL);
+        return;
+    }
+    it = ploti_push(p, PLOTI_IMAGES, NULL, NULL);
+    if (!it) return;
+    it->n = count;
+    it->w = w;
+    it->h = h;
+    it->cols = count < (size_t)columns && count > 0 ? count : (size_t)columns;
+    it->rows = (count + it->cols - 1) / it->cols;
+    it->map = paper;
+    it->bytes = (unsigned char *)ploti_copy(p->fig, grey, count * (size_t)w * (size_t)h, 1);
+    if (captions) it->texts = ploti_strings(p->fig, captions, count);
+}
+
+void plot_table(plot_panel *p, const char *const *cells, int rows, int cols, const char *align)
+{
+    ploti_item *it;
+    if (!ploti_open(p)) return;
+    if (!cells || rows < 1 || cols < 1 || rows > 1000 || cols > PLOTI_GRID_MAX) {
+        ploti_fail(p->fig, "plot: a table has 1..1000 rows and 1..64 columns", NULL);
+        return;
+    }
+    it = ploti_push(p, PLOTI_TABLE, align, NULL);
+    if (!it) return;
+    it->rows = (size_t)rows;
+    it->cols = (size_t)cols;
+    it->texts = ploti_strings(p->fig, cells, (size_t)rows * (size_t)cols);
+}
+
+void plot_paragraph(plot_panel *p, const char *text)
+{
+    ploti_item *it = ploti_push(p, PLOTI_PARAGRAPH, NULL, NULL);
+    if (it) it->end = ploti_string(p->fig, text);
+}
+
+/* ---- ranges of the axes --------------------------------------------------------------------- */
+
+static void ploti_see(ploti_axis *a, double v)
+{
+    double t = ploti_transform(a->scale, v);
+    if (!ploti_finite(t)) return;
+    t = ploti_clamp(t, -PLOTI_LIMIT, PLOTI_LIMIT); /* so that ranges are finite too */
+    if (t < a->data_lo) a->data_lo = t;
+    if (t > a->data_hi) a->data_hi = t;
+}
+
+static int ploti_in_view(const ploti_axis *x,
+                         double v) /* with a fixed x range, y follows what shows */
+{
+    if (!ploti_finite(v)) return 0;
+    return !x->fixed ||
+           (v >= ploti_min(x->fixed_lo, x->fixed_hi) && v <= ploti_max(x->fixed_lo, x->fixed_hi));
+}
+
+static void ploti_see_series(plot_panel *p, const ploti_item *it)
+{
+    size_t i;
+    for (i = 0; i < it->n; i++) {
+        double y = it->y ? it->y[i] : it->lo[i];
+        if (!ploti_finite(y) || !ploti_finite(it->x[i])) continue;
+        ploti_see(&p->x, it->x[i]);
+        if (!ploti_in_view(&p->x, it->x[i])) continue;
+        if (it->y) ploti_see(&p->y, y);
+        if (it->lo) {
+            ploti_see(&p->y, it->lo[i]);
+            ploti_see(&p->y, it->hi[i]);
+        }
+    }
+}
+
+static void ploti_see_hist(plot_panel *p, const ploti_item *it)
+{
+    size_t i;
+    for (i = 0; i < it->n; i++) {
+        ploti_see(&p->x, it->x[i]);
+        ploti_see(&p->x, it->x[i + 1]);
+        ploti_see(&p->y, it->y[i]);
+    }
+    if (it->n) ploti_see(&p->y, 0);
+}
+
+static void ploti_see_bars(plot_panel *p, const ploti_item *it)
+{
+    size_t i;
+    for (i = 0; i < it->n; i++) {
+        ploti_see(&p->y, it->y[i]);
+        if (it->hi && ploti_finite(it->hi[i])) {
+            ploti_see(&p->y, it->y[i] + it->hi[i]);
+            ploti_see(&p->y, it->y[i] - it->hi[i]);
+        }
+    }
+    ploti_see(&p->y, 0);
+    ploti_see(&p->x, -0.5);
+    ploti_see(&p->x, (double)(it->n ? it->n : 1) - 0.5);
+    p->x.tight = 1;
+}
+
+static void ploti_see_item(plot_panel *p, const ploti_item *it)
+{
+    size_t i;
+    switch (it->kind) {
+    case PLOTI_LINE:
+    case PLOTI_BAND:
+    case PLOTI_SCATTER:
+    case PLOTI_ERROR:
+        ploti_see_series(p, it);
+        break;
+    case PLOTI_HIST:
+        ploti_see_hist(p, it);
+        break;
+    case PLOTI_BAR:
+        ploti_see_bars(p, it);
+        break;
+    case PLOTI_HLINE:
+        ploti_see(&p->y, it->at[0]);
+        break;
+    case PLOTI_VLINE:
+        ploti_see(&p->x, it->at[0]);
+        break;
+    case PLOTI_RIDGE:
+        for (i = 0; i < it->n; i++) ploti_see(&p->x, it->x[i]);
+        ploti_see(&p->y, -0.25);
+        ploti_see(&p->y, p->ridges - 1 + p->overlap * 1.04);
+        p->y.tight = 1;
+        break;
+    case PLOTI_HEAT:
+    case PLOTI_REGION:
+        ploti_see(&p->x, it->at[0]);
+        ploti_see(&p->x, it->at[1]);
+        ploti_see(&p->y, it->at[2]);
+        ploti_see(&p->y, it->at[3]);
+        p->x.tight = p->y.tight = 1;
+        break;
+    default:
+        break;
+    }
+}
+
+static void ploti_pad(ploti_axis *a, double pad)
+{
+    double lo = a->data_lo, hi = a->data_hi, d;
+    if (!(lo <= hi)) {
+        lo = 0;
+        hi = 1;
+    } else if (hi - lo <= 1e-12 * ploti_max(fabs(lo), fabs(hi))) { /* constant */
+        d = a->scale != PLOT_LINEAR ? 0.5 : lo != 0 ? 0.1 * fabs(lo) : 1;
+        lo -= d;
+        hi += d;
+    } else if (!a->tight) {
+        d = pad * (hi - lo);
+        /* an axis of non-negative data starts at zero rather than below it */
+        lo = a->scale == PLOT_LINEAR && lo >= 0 && lo - d < 0 ? 0 : lo - d;
+        hi = a->scale == PLOT_LINEAR && hi <= 0 && hi + d > 0 ? 0 : hi + d;
+    }
+    a->lo = lo;
+    a->hi = hi;
+}
+
+static void ploti_settle(plot_figure *f, ploti_axis *a, double pad)
+{
+    if (!a->fixed) {
+        ploti_pad(a, pad);
+        return;
+    }
+    a->lo = ploti_transform(a->scale, a->fixed_lo);
+    a->hi = ploti_transform(a->scale, a->fixed_hi);
+    if (!ploti_finite(a->lo) || !ploti_finite(a->hi)) {
+        ploti_fail(f, "plot: the range of a log axis must be positive", NULL);
+    }
+}
+
+static void ploti_unite(ploti_axis *root, const ploti_axis *a)
+{
+    if (root->scale != a->scale) return; /* a log axis cannot share with a linear one */
+    root->data_lo = ploti_min(root->data_lo, a->data_lo);
+    root->data_hi = ploti_max(root->data_hi, a->data_hi);
+    root->tight |= a->tight;
+}
+
+static void ploti_inherit(ploti_axis *a, const ploti_axis *root)
+{
+    if (a->fixed || a->scale != root->scale) return;
+    a->lo = root->lo;
+    a->hi = root->hi;
+}
+
+static int ploti_has(const plot_panel *p, int kind)
+{
+    const ploti_item *it;
+    for (it = p->items; it; it = it->next) {
+        if (it->kind == kind) return 1;
+    }
+    return 0;
+}
+
+static int ploti_has_field(const plot_panel *p)
+{
+    return ploti_has(p, PLOTI_HEAT) || ploti_has(p, PLOTI_REGION);
+}
+
+static void ploti_ranges(plot_figure *f)
+{
+    plot_panel *p;
+    const ploti_item *it;
+    for (p = f->panels; p; p = p->next) {
+        p->x.data_lo = p->y.data_lo = PLOTI_HUGE;
+        p->x.data_hi = p->y.data_hi = -PLOTI_HUGE;
+        p->x.tight = p->y.tight = 0;
+        for (it = p->items; it; it = it->next) ploti_see_item(p, it);
+    }
+    for (p = f->panels; p; p = p->next) {
+        if (p->x.share) ploti_unite(&ploti_root_x(p)->x, &p->x);
+        if (p->y.share) ploti_unite(&ploti_root_y(p)->y, &p->y);
+    }
+    for (p = f->panels; p; p = p->next) {
+        ploti_settle(f, &p->x, ploti_has(p, PLOTI_SCATTER) ? 0.04 : 0.02);
+        ploti_settle(f, &p->y, p->bars && p->bar_decimals >= 0 ? 0.13 : 0.05);
+    }
+    for (p = f->panels; p; p = p->next) {
+        if (p->x.share) ploti_inherit(&p->x, &ploti_root_x(p)->x);
+        if (p->y.share) ploti_inherit(&p->y, &ploti_root_y(p)->y);
+    }
+}
+
+/* ---- ticks of an axis, as many as fit ------------------------------------------------------- */
+
+enum {
+    PLOTI_EM_TICK,
+    PLOTI_EM_LABEL,
+    PLOTI_EM_LEGEND,
+    PLOTI_EM_NOTE,
+    PLOTI_EM_HEADING,
+    PLOTI_EM_TITLE,
+    PLOTI_EM_SUBTITLE,
+    PLOTI_EM_FOOTER,
+    PLOTI_EM_BODY
+};
+
+static double ploti_em(const plot_figure *f, int what)
+{
+    static const double size[9] = {26, 28.5, 26.5, 25, 30, 41, 27.5, 21, 27};
+    return f->scale * size[what];
+}
+
+static void ploti_log_minors(ploti_ticks *t, double lo, double hi, int powers_only)
+{
+    int k, m, from = ploti_decade(lo), to = ploti_decade(hi);
+    if (to - from > 24 || t->n < 1) return;
+    for (k = from; k <= to; k++) {
+        for (m = 1; m < 10; m++) {
+            double v = m * ploti_pow10(k);
+            if (m > 1 && powers_only) continue;
+            if (v < lo || v > hi || t->minors >= (int)(sizeof t->minor / sizeof *t->minor))
+                continue;
+            t->minor[t->minors++] = v;
+        }
+    }
+}
+
+static void ploti_copy_label(char *dst, const char *src)
+{
+    dst[0] = 0;
+    ploti_append(dst, PLOTI_LABEL, src ? src : "");
+}
+
+static void ploti_custom_ticks(const ploti_axis *a, ploti_ticks *t)
+{
+    int i;
+    double gap = PLOTI_HUGE, step = 0;
+    t->n = a->ncustom;
+    for (i = 0; i < t->n; i++) t->at[i] = a->custom[i];
+    for (i = 0; i + 1 < t->n; i++) gap = ploti_min(gap, fabs(t->at[i + 1] - t->at[i]));
+    for (i = 0; i < t->n && !a->custom_text; i++) { /* enough decimals for every given place */
+        double s = 1;
+        int d = 0;
+        while (d < 6 && fabs(t->at[i] * s - floor(t->at[i] * s + 0.5)) > 1e-9 * s) s *= 10, d++;
+        if (d > 0 && (step == 0 || 1 / s < step)) step = 1 / s;
+    }
+    if (!a->custom_text && a->scale == PLOT_LINEAR) ploti_label_linear(t, step > 0 ? step : 1);
+    if (!a->custom_text && a->scale != PLOT_LINEAR) ploti_label_log(t, a->scale);
+    for (i = 0; i < t->n && a->custom_text; i++) ploti_copy_label(t->text[i], a->custom_text[i]);
+}
+
+/* The rows' names; `lines`: how many lines of text the axis is high. */
+static void ploti_ridge_ticks(const plot_panel *p, ploti_ticks *t, double lines)
+{
+    const ploti_item *it;
+    int every = 1 + ploti_int(1.05 * (p->ridges + p->overlap) / ploti_max(lines, 1));
+    for (it = p->items; it; it = it->next) {
+        if (it->kind != PLOTI_RIDGE || t->n >= PLOTI_TICKS || !it->label) continue;
+        if (it->index % every != 0) continue;
+        t->at[t->n] = p->ridges - 1 - it->index;
+        ploti_copy_label(t->text[t->n++], it->label);
+    }
+}
+
+static void ploti_auto_ticks(const ploti_axis *a, ploti_ticks *t, int most)
+{
+    double lo = ploti_untransform(a->scale, ploti_min(a->lo, a->hi));
+    double hi = ploti_untransform(a->scale, ploti_max(a->lo, a->hi));
+    double step = 0;
+    int i;
+    t->n = plot_nice_ticks(lo, hi, a->scale, most, t->at);
+    for (i = 0; i + 1 < t->n; i++) {
+        double d = t->at[i + 1] - t->at[i];
+        if (step == 0 || d < step) step = d;
+    }
+    if (t->n == 1) step = fabs(t->at[0]);
+    if (a->scale == PLOT_LINEAR) {
+        ploti_label_linear(t, step);
+    } else {
+        ploti_label_log(t, a->scale);
+        if (a->scale == PLOT_LOG10) { /* 2 ... 9 only where a decade has room for them */
+            ploti_log_minors(t, lo, hi,
+                             fabs((a->to - a->from) / (a->hi - a->lo)) < 1.6 * a->tick_em);
+        }
+    }
+}
+
+/* Do the labels along x keep a distance from each other? */
+static int ploti_apart(const ploti_axis *a, double em)
+{
+    double last = -PLOTI_HUGE, gap = (a->is_custom              ? 0.4
+                                      : a->scale == PLOT_LINEAR ? 1.1
+                                                                : 0.75) *
+                                     em;
+    int i, down = a->to < a->from || a->hi < a->lo;
+    for (i = 0; i < a->ticks.n; i++) {
+        int k = down ? a->ticks.n - 1 - i : i;
+        double w = ploti_width(a->ticks.text[k], em), x = ploti_pixel(a, a->ticks.at[k]);
+        if (!ploti_finite(x) || !a->ticks.text[k][0]) continue;
+        if (x - w / 2 < last) return 0;
+        last = x + w / 2 + gap;
+    }
+    return 1;
+}
+
+static void ploti_make_ticks(plot_panel *p, ploti_axis *a, int along_x)
+{
+    double em = ploti_em(p->fig, PLOTI_EM_TICK), len = fabs(a->to - a->from);
+    int most = ploti_between(ploti_int(len / ((along_x ? 1.9 : 2.2) * em)), 2,
+                             a->scale == PLOT_LINEAR ? 8 : 12);
+    a->tick_em = em;
+    for (;; most--) {
+        memset(&a->ticks, 0, sizeof a->ticks);
+        if (a->is_custom) {
+            ploti_custom_ticks(a, &a->ticks);
+        } else if (!along_x && p->ridges) {
+            ploti_ridge_ticks(p, &a->ticks, len / em);
+        } else {
+            ploti_auto_ticks(a, &a->ticks, most);
+        }
+        if (!along_x || ploti_apart(a, a->tick_em)) return;
+        if (a->is_custom) {
+            a->tick_em *= 0.95; /* names cannot be left out: write them smaller */
+            if (a->tick_em < 0.6 * em) return;
+        } else if (most <= 2) {
+            return;
+        }
+    }
+}
+
+static double ploti_widest(const ploti_axis *a)
+{
+    double w = 0;
+    int i;
+    for (i = 0; i < a->ticks.n; i++) w = ploti_max(w, ploti_width(a->ticks.text[i], a->tick_em));
+    return w;
+}
+
+/* The label of an axis, with the common factor of its ticks. */
+static void ploti_axis_title(const ploti_axis *a, char *out, size_t cap)
+{
+    char power[PLOTI_LABEL];
+    out[0] = 0;
+    ploti_append(out, cap, a->label ? a->label : "");
+    if (!a->ticks.factor) return;
+    ploti_power(power, "10", a->ticks.factor);
+    ploti_append(out, cap, a->label && a->label[0] ? " (\xC3\x97" : "(\xC3\x97");
+    ploti_append(out, cap, power);
+    ploti_append(out, cap, ")");
+}
+
+/* ---- legends -------------------------------------------------------------------------------- */
+
+static void ploti_legend_add(ploti_legend *l, const ploti_item *it)
+{
+    ploti_entry *e = NULL;
+    int i;
+    if (!it->label || !it->label[0]) return;
+    for (i = 0; i < l->n; i++) {
+        if (strcmp(l->entry[i].label, it->label) == 0) e = &l->entry[i];
+    }
+    if (!e) {
+        if (l->n == PLOTI_ENTRIES) return;
+        e = &l->entry[l->n++];
+        memset(e, 0, sizeof *e);
+        e->label = it->label;
+        e->style = it->style;
+    }
+    if (it->kind == PLOTI_LINE) {
+        e->style = it->style;
+        e->line = 1;
+        if (it->in_band) e->fill = 1, e->fill_alpha = 0.3;
+    } else if (it->kind == PLOTI_BAND) {
+        e->fill = 1;
+        e->fill_alpha = it->style.alpha;
+    } else if (it->kind == PLOTI_HIST || it->kind == PLOTI_BAR) {
+        e->fill = it->kind == PLOTI_HIST ? 2 : 1; /* 2: with an outline */
+        e->fill_alpha = it->style.alpha;
+        e->style = it->style;
+    } else {
+        e->points = 1;
+        e->style = it->style;
+        if (it->kind == PLOTI_ERROR) e->line = 1, e->style.dash = PLOT_SOLID;
+    }
+}
+
+static void ploti_collect(ploti_legend *l, const plot_panel *p)
+{
+    const ploti_item *it;
+    for (it = p->items; it; it = it->next) {
+        if (it->kind <= PLOTI_BAR && it->kind != PLOTI_RIDGE) ploti_legend_add(l, it);
+    }
+}
+
+static double ploti_line_px(const plot_figure *f, const plot_style *s)
+{
+    return 3.1 * f->scale * (s->width > 0 ? s->width : 1);
+}
+
+static double ploti_marker_px(const plot_figure *f, const plot_style *s)
+{
+    return 6.3 * f->scale * (s->size > 0 ? s->size : 1);
+}
+
+static double ploti_opacity(const plot_style *s, double usual)
+{
+    return s->alpha > 0 ? ploti_min(s->alpha, 1) : usual;
+}
+
+/* The most important thing that has been drawn in a box. */
+static int ploti_covers_ink(const plot_figure *f, const ploti_rect *b, double margin)
+{
+    const ploti_canvas *c = &f->cv;
+    int x0 = ploti_between(ploti_int(b->x0 - margin), 0, c->w), x, y, most = 0;
+    int x1 = ploti_between(ploti_int(b->x1 + margin) + 1, 0, c->w);
+    int y0 = ploti_between(ploti_int(b->y0 - margin), 0, c->h);
+    int y1 = ploti_between(ploti_int(b->y1 + margin) + 1, 0, c->h);
+    for (y = y0; y < y1; y++) {
+        for (x = x0; x < x1; x++) {
+            int ink = c->ink[ploti_index(c, x, y)];
+            if (ink > most) most = ink;
+        }
+    }
+    return most;
+}
+
+/* Where a legend is: one of the eight places inside, or */
+enum { PLOTI_SPOT_NONE = -1, PLOTI_SPOT_RIGHT = 100, PLOTI_SPOT_ABOVE, PLOTI_SPOT_DIRECT };
+
+/* The sample in front of the names: a bare marker needs less room than a line. */
+static double ploti_handle_width(const ploti_legend *l, double em)
+{
+    int i;
+    for (i = 0; i < l->n; i++) {
+        if (l->entry[i].line || l->entry[i].fill) return 2.1 * em;
+    }
+    return 0.8 * em;
+}
+
+static void ploti_handle(plot_figure *f, const ploti_entry *e, double x, double x1, double y,
+                         double em)
+{
+    ploti_canvas *c = &f->cv;
+    double w = ploti_line_px(f, &e->style), h = 0.36 * em;
+    double alpha = ploti_opacity(&e->style, 1);
+    if (e->fill) {
+        ploti_box_fill(c, x, y - h, x1, y + h, e->style.color, e->fill_alpha);
+    }
+    if (e->fill == 2) {
+        double p[10];
+        p[0] = p[6] = p[8] = x + w / 2;
+        p[2] = p[4] = x1 - w / 2;
+        p[1] = p[3] = p[9] = y - h;
+        p[5] = p[7] = y + h;
+        ploti_stroke(c, p, 5, 0.8 * w, e->style.dash);
+        ploti_flush(c, e->style.color, 1);
+    }
+    if (e->line) {
+        ploti_rule(c, x + w / 2, y, x1 - w / 2, y, w, e->style.dash, e->style.color,
+                   ploti_max(alpha, 0.6));
+    }
+    if (e->style.marker && (e->points || e->line)) {
+        ploti_marker(c, (x + x1) / 2, y, ploti_marker_px(f, &e->style), e->style.marker,
+                     1.2 * f->scale, e->style.color, ploti_max(alpha, 0.85));
+    }
+}
+
+typedef struct ploti_flow { /* a legend laid out in rows and columns */
+    int columns, even;      /* even: columns of one width; a single row needs none */
+    double em, pitch, handle, widest, w, h;
+} ploti_flow;
+
+static double ploti_entry_width(const ploti_flow *o, const ploti_entry *e)
+{
+    return o->handle + 0.5 * o->em + ploti_width(e->label, o->em);
+}
+
+#define PLOTI_BETWEEN 1.4 /* em between two columns */
+
+static ploti_flow ploti_flow_columns(const plot_figure *f, const ploti_legend *l, int columns)
+{
+    ploti_flow o;
+    int i;
+    memset(&o, 0, sizeof o);
+    o.em = ploti_em(f, PLOTI_EM_LEGEND);
+    o.pitch = 1.42 * o.em;
+    o.handle = ploti_handle_width(l, o.em);
+    o.columns = ploti_between(columns, 1, l->n > 0 ? l->n : 1);
+    if (o.columns < l->n) { /* no column without entries */
+        int rows = (l->n + o.columns - 1) / o.columns;
+        o.columns = (l->n + rows - 1) / rows;
+        o.even = 1;
+    }
+    for (i = 0; i < l->n; i++) {
+        double one = ploti_entry_width(&o, &l->entry[i]);
+        o.widest = ploti_max(o.widest, one);
+        o.w += one + (i ? PLOTI_BETWEEN * o.em : 0);
+    }
+    if (o.even) o.w = o.columns * (o.widest + PLOTI_BETWEEN * o.em) - PLOTI_BETWEEN * o.em;
+    o.h = ((l->n + o.columns - 1) / o.columns) * o.pitch;
+    return o;
+}
+
+/* As many columns as `room` holds. */
+static ploti_flow ploti_flow_wide(const plot_figure *f, const ploti_legend *l, double room)
+{
+    int columns = l->n;
+    ploti_flow o = ploti_flow_columns(f, l, columns);
+    while (o.w > room && columns > 1) o = ploti_flow_columns(f, l, --columns);
+    return o;
+}
+
+/* As few columns as keep it within `height`. */
+static ploti_flow ploti_flow_high(const plot_figure *f, const ploti_legend *l, double height)
+{
+    int columns = 1;
+    ploti_flow o = ploti_flow_columns(f, l, columns);
+    while (o.h > height && columns < l->n) o = ploti_flow_columns(f, l, ++columns);
+    return o;
+}
+
+static ploti_flow ploti_flow_of(const plot_panel *p, int spot)
+{
+    if (spot == PLOTI_SPOT_ABOVE) {
+        return ploti_flow_wide(p->fig, &p->entries, p->box.x1 - p->box.x0);
+    }
+    if (spot == PLOTI_SPOT_RIGHT) {
+        return ploti_flow_high(p->fig, &p->entries, p->box.y1 - p->box.y0 + 0.5 * p->bottom);
+    }
+    return ploti_flow_columns(p->fig, &p->entries, 1);
+}
+
+static void ploti_draw_flow(plot_figure *f, const ploti_legend *l, const ploti_flow *o, double x,
+                            double y)
+{
+    double at = x;
+    int i, rows = (l->n + o->columns - 1) / o->columns;
+    for (i = 0; i < l->n; i++) { /* down the columns */
+        double cy = y + (i % rows + 0.5) * o->pitch;
+        if (o->even) at = x + (i / rows) * (o->widest + PLOTI_BETWEEN * o->em);
+        ploti_handle(f, &l->entry[i], at, at + o->handle, cy, o->em);
+        ploti_put(&f->cv, at + o->handle + 0.5 * o->em, cy + 0.35 * o->em, l->entry[i].label, o->em,
+                  0, PLOTI_REGULAR, PLOT_INK);
+        at += PLOTI_BETWEEN * o->em + ploti_entry_width(o, &l->entry[i]);
+    }
+}
+
+/* The places inside the axes, best first, as fractions of the free room. */
+static const double ploti_spots[8][2] = {{1, 0},   {0, 0},   {1, 1},   {0, 1},
+                                         {1, 0.5}, {0, 0.5}, {0.5, 0}, {0.5, 1}};
+
+static ploti_rect ploti_spot_box(const plot_panel *p, int spot, double w, double h)
+{
+    double m = 0.55 * ploti_em(p->fig, PLOTI_EM_LEGEND);
+    ploti_rect b;
+    b.x0 = p->box.x0 + m + ploti_spots[spot][0] * (p->box.x1 - p->box.x0 - 2 * m - w);
+    b.y0 = p->box.y0 + m * 0.6 + ploti_spots[spot][1] * (p->box.y1 - p->box.y0 - 1.2 * m - h);
+    b.x1 = b.x0 + w;
+    b.y1 = b.y0 + h;
+    return b;
+}
+
+/* Where the legend goes, given the data drawn in the present layout. */
+static int ploti_choose_spot(plot_panel *p)
+{
+    plot_figure *f = p->fig;
+    double margin = 0.3 * ploti_em(f, PLOTI_EM_LEGEND), aside;
+    ploti_flow o = ploti_flow_columns(f, &p->entries, 1), above, right;
+    int i;
+    for (i = 0; i < 16; i++) { /* the second time round, a shaded background will do */
+        ploti_rect b = ploti_spot_box(p, i % 8, o.w, o.h);
+        if (b.x0 < p->box.x0 || b.x1 > p->box.x1 || b.y0 < p->box.y0 || b.y1 > p->box.y1) break;
+        if (ploti_covers_ink(f, &b, margin) <= (i < 8 ? PLOTI_BLANK : PLOTI_SHADE)) return i % 8;
+    }
+    if (p->colorbar) return PLOTI_SPOT_ABOVE;
+    above = ploti_flow_of(p, PLOTI_SPOT_ABOVE);
+    right = ploti_flow_of(p, PLOTI_SPOT_RIGHT);
+    /* what either costs of the panel; a legend beside a square panel may cost nothing */
+    aside =
+        ploti_max(0, right.w + 2 * right.em - (p->cell.x1 - p->box.x1)) / (p->cell.x1 - p->cell.x0);
+    if (aside > 0 && above.h < 1.5 * above.pitch) return PLOTI_SPOT_ABOVE; /* one row is enough */
+    return aside <= above.h / (p->cell.y1 - p->cell.y0) ? PLOTI_SPOT_RIGHT : PLOTI_SPOT_ABOVE;
+}
+
+static int ploti_first_spot(const plot_panel *p)
+{
+    if (p->legend == PLOT_LEGEND_NONE || p->fig->shared || p->entries.n == 0)
+        return PLOTI_SPOT_NONE;
+    if (p->legend == PLOT_LEGEND_RIGHT) return PLOTI_SPOT_RIGHT;
+    if (p->legend == PLOT_LEGEND_ABOVE) return PLOTI_SPOT_ABOVE;
+    if (p->legend == PLOT_LEGEND_DIRECT) return PLOTI_SPOT_DIRECT;
+    if (p->legend == PLOT_LEGEND_TOP_LEFT) return 1;
+    if (p->legend == PLOT_LEGEND_BOTTOM_RIGHT) return 2;
+    if (p->legend == PLOT_LEGEND_BOTTOM_LEFT) return 3;
+    return 0;
+}
+
+/* Chooses again for the panels that are free to choose; 1 if a legend moved outside. */
+static int ploti_place_legends(plot_figure *f)
+{
+    plot_panel *p;
+    int moved = 0;
+    for (p = f->panels; p; p = p->next) {
+        if (p->legend != PLOT_LEGEND_AUTO || p->spot < 0 || p->spot >= PLOTI_SPOT_RIGHT) continue;
+        p->spot = ploti_choose_spot(p);
+        moved |= p->spot >= PLOTI_SPOT_RIGHT;
+    }
+    return moved;
+}
+
+/* ---- layout --------------------------------------------------------------------------------- */
+
+/* A panel without axes uses its whole cell. */
+static int ploti_free(const plot_panel *p)
+{
+    const ploti_item *it;
+    for (it = p->items; it; it = it->next) {
+        if (it->kind < PLOTI_IMAGES) return 0;
+    }
+    return p->items != NULL;
+}
+
+static const char *ploti_end_label(const plot_panel *p, const ploti_item *it)
+{
+    if (it->kind != PLOTI_LINE) return NULL;
+    return it->end ? it->end : p->spot == PLOTI_SPOT_DIRECT ? it->label : NULL;
+}
+
+static const ploti_item *ploti_heat_item(const plot_panel *p)
+{
+    const ploti_item *it;
+    for (it = p->items; it; it = it->next) {
+        if (it->kind == PLOTI_HEAT) return it;
+    }
+    return NULL;
+}
+
+static void ploti_bar_axis(const plot_panel *p, const ploti_item *heat, ploti_axis *a)
+{
+    double em = ploti_em(p->fig, PLOTI_EM_TICK);
+    memset(a, 0, sizeof *a);
+    a->lo = heat->at[4];
+    a->hi = heat->at[5];
+    a->from = p->box.y1;
+    a->to = p->box.y0;
+    a->label = p->bar_label;
+    a->tick_em = em;
+    ploti_auto_ticks(a, &a->ticks, ploti_between(ploti_int((a->from - a->to) / (2.3 * em)), 2, 10));
+}
+
+static double ploti_gap(const plot_figure *f) /* between an axis and its words */
+{
+    return 7 * f->scale;
+}
+
+static double ploti_tick_len(const plot_figure *f)
+{
+    return 7.5 * f->scale;
+}
+
+static void ploti_measure_right(plot_panel *p)
+{
+    plot_figure *f = p->fig;
+    const ploti_item *it, *heat = ploti_heat_item(p);
+    double em = ploti_em(f, PLOTI_EM_TICK), w, ends = 0;
+    if (p->x.ticks.n && !p->x.hidden) { /* half of the last label may stand out */
+        int last = p->x.lo <= p->x.hi ? p->x.ticks.n - 1 : 0;
+        double x = ploti_pixel(&p->x, p->x.ticks.at[last]);
+        w = ploti_width(p->x.ticks.text[last], p->x.tick_em) / 2;
+        if (ploti_finite(x)) p->right = ploti_max(p->right, x + w - ploti_max(p->x.from, p->x.to));
+    }
+    for (it = p->items; it; it = it->next) {
+        const char *s = ploti_end_label(p, it);
+        if (s) ends = ploti_max(ends, ploti_width(s, ploti_em(f, PLOTI_EM_LEGEND)) + 0.8 * em);
+    }
+    p->right = ploti_max(p->right, ends);
+    if (p->colorbar && heat) {
+        ploti_axis a;
+        ploti_bar_axis(p, heat, &a);
+        p->right = ploti_max(p->right, 1.7 * em + ploti_widest(&a) + ploti_gap(f) +
+                                           ploti_tick_len(f) + (p->bar_label ? 1.75 * em : 0));
+    }
+    if (p->spot == PLOTI_SPOT_RIGHT) p->right += ploti_flow_of(p, p->spot).w + 0.8 * em;
+}
+
+/* What a panel needs around its axes. */
+static void ploti_measure(plot_panel *p)
+{
+    plot_figure *f = p->fig;
+    double tick = ploti_em(f, PLOTI_EM_TICK), label = ploti_em(f, PLOTI_EM_LABEL);
+    char text[256];
+    p->left = p->right = p->bottom = 0;
+    p->top = p->heading || f->letters ? 1.45 * ploti_em(f, PLOTI_EM_HEADING) : 0.35 * tick;
+    if (ploti_free(p)) {
+        p->top += 0.35 * tick;
+        return;
+    }
+    ploti_make_ticks(p, &p->x, 1);
+    ploti_make_ticks(p, &p->y, 0);
+    p->left = p->bottom = ploti_gap(f);
+    if (!p->y.hidden) {
+        p->left = ploti_widest(&p->y) + ploti_tick_len(f) + ploti_gap(f);
+        ploti_axis_title(&p->y, text, sizeof text);
+        if (text[0]) p->left += 1.55 * label;
+    }
+    if (!p->x.hidden) {
+        p->bottom = ploti_tick_len(f) + ploti_gap(f) + 1.1 * tick;
+        ploti_axis_title(&p->x, text, sizeof text);
+        if (text[0]) p->bottom += 1.25 * label;
+    }
+    if (p->spot == PLOTI_SPOT_ABOVE) p->top += ploti_flow_of(p, p->spot).h + 0.2 * tick;
+    ploti_measure_right(p);
+}
+
+typedef struct ploti_tracks { /* the columns, or the rows, of the grid */
+    int n;
+    double before[PLOTI_GRID_MAX], after[PLOTI_GRID_MAX], at[PLOTI_GRID_MAX], len[PLOTI_GRID_MAX];
+} ploti_tracks;
+
+static void ploti_track_need(ploti_tracks *t, int first, int span, double before, double after)
+{
+    t->before[first] = ploti_max(t->before[first], before);
+    t->after[first + span - 1] = ploti_max(t->after[first + span - 1], after);
+    if (first + span > t->n) t->n = first + span;
+}
+
+/* Shares what the decorations leave among the tracks; 0 if that is too little. */
+static int ploti_track_place(ploti_tracks *t, const double *rel, double from, double to, double gap)
+{
+    double room = to - from - gap * (t->n - 1), sum = 0;
+    int i;
+    for (i = 0; i < t->n; i++) {
+        room -= t->before[i] + t->after[i];
+        sum += rel[i];
+    }
+    for (i = 0; i < t->n; i++) {
+        t->len[i] = room * rel[i] / sum;
+        t->at[i] = floor(from + t->before[i]);
+        from += t->before[i] + t->len[i] + t->after[i] + gap;
+    }
+    return room >= 8 * t->n;
+}
+
+/* Shrinks the box so that one unit of y is `aspect` units of x. */
+static void ploti_apply_aspect(plot_panel *p)
+{
+    double xr = fabs(p->x.hi - p->x.lo), yr = fabs(p->y.hi - p->y.lo) * p->aspect;
+    double w = p->box.x1 - p->box.x0, h = p->box.y1 - p->box.y0, unit;
+    if (!(p->aspect > 0) || !(xr > 0) || !(yr > 0)) return;
+    unit = ploti_min(w / xr, h / yr);
+    if (!(unit * xr >= 2 && unit * yr >= 2)) return; /* would leave nothing to see */
+    p->box.x1 = floor(p->box.x0 + unit * xr); /* to the left, as the panels above and below */
+    p->box.y0 = floor(p->box.y0 + (h - unit * yr) / 2);
+    p->box.y1 = floor(p->box.y0 + unit * yr);
+}
+
+static void ploti_set_box(plot_panel *p, const ploti_tracks *cols, const ploti_tracks *rows)
+{
+    int c1 = p->col + p->colspan - 1, r1 = p->row + p->rowspan - 1;
+    p->box.x0 = cols->at[p->col];
+    p->box.x1 = floor(cols->at[c1] + cols->len[c1]);
+    p->box.y0 = rows->at[p->row];
+    p->row_top = p->box.y0 - rows->before[p->row];
+    p->col_left = p->box.x0 - cols->before[p->col];
+    p->box.y1 = floor(rows->at[r1] + rows->len[r1]);
+    p->cell = p->box;
+    if (ploti_free(p)) {
+        p->box.x0 -= cols->before[p->col];
+        p->box.x1 += cols->after[c1];
+        p->box.y1 += rows->after[r1];
+    } else {
+        ploti_apply_aspect(p);
+    }
+    p->x.from = p->box.x0;
+    p->x.to = p->box.x1;
+    p->y.from = p->box.y1;
+    p->y.to = p->box.y0;
+}
+
+/* Title, subtitle, shared legend and footer: measures, or draws. page: what the panels get. */
+static void ploti_page(plot_figure *f, int draw, ploti_rect *page)
+{
+    ploti_canvas *c = draw ? &f->cv : NULL;
+    double m = 1.05 * ploti_em(f, PLOTI_EM_TICK), room = f->cv.w - 2 * m, y = m, h;
+    double foot = ploti_em(f, PLOTI_EM_FOOTER);
+    if (f->title) {
+        y += ploti_wrap(f, c, m, y, room, f->title, ploti_em(f, PLOTI_EM_TITLE), PLOTI_BOLD, 1.25,
+                        PLOT_INK);
+    }
+    if (f->subtitle) {
+        y += ploti_wrap(f, c, m, y, room, f->subtitle, ploti_em(f, PLOTI_EM_SUBTITLE),
+                        PLOTI_REGULAR, 1.3, PLOTI_QUIET);
+    }
+    if (f->title || f->subtitle) y += 0.55 * m;
+    if (f->shared && f->entries.n) {
+        ploti_flow o = ploti_flow_wide(f, &f->entries, room);
+        if (draw) ploti_draw_flow(f, &f->entries, &o, m, y);
+        y += o.h + 0.75 * m;
+    }
+    page->x0 = m;
+    page->x1 = f->cv.w - m;
+    page->y0 = y;
+    page->y1 = f->cv.h - m;
+    if (f->footer) {
+        h = ploti_wrap(f, NULL, m, 0, room, f->footer, foot, PLOTI_REGULAR, 1.3, PLOTI_FAINT);
+        page->y1 -= h + 0.45 * foot;
+        (void)ploti_wrap(f, c, m, f->cv.h - 0.8 * m - h, room, f->footer, foot, PLOTI_REGULAR, 1.3,
+                         PLOTI_FAINT);
+    }
+}
+
+static void ploti_layout(plot_figure *f)
+{
+    plot_panel *p;
+    ploti_tracks cols, rows;
+    ploti_rect page;
+    double gap = 1.15 * ploti_em(f, PLOTI_EM_TICK);
+    int round, fits = 1;
+    ploti_page(f, 0, &page);
+    for (p = f->panels; p; p = p->next) p->cell = p->box = page; /* a first guess */
+    for (round = 0; round < 4; round++) { /* ticks depend on sizes, sizes on the ticks' words */
+        memset(&cols, 0, sizeof cols);
+        memset(&rows, 0, sizeof rows);
+        for (p = f->panels; p; p = p->next) {
+            ploti_measure(p);
+            ploti_track_need(&cols, p->col, p->colspan, p->left,
+                             ploti_max(0, p->right - (p->cell.x1 - p->box.x1)));
+            ploti_track_need(&rows, p->row, p->rowspan, p->top, p->bottom);
+        }
+        fits = ploti_track_place(&cols, f->widths, page.x0, page.x1, gap);
+        fits &= ploti_track_place(&rows, f->heights, page.y0, page.y1, gap * 0.9);
+        for (p = f->panels; p; p = p->next) ploti_set_box(p, &cols, &rows);
+    }
+    for (p = f->panels; p; p = p->next) {
+        if (!ploti_free(p)) ploti_make_ticks(p, &p->x, 1);
+        if (!ploti_free(p)) ploti_make_ticks(p, &p->y, 0);
+    }
+    if (!fits) ploti_fail(f, "plot: the page is too small for its panels and their text", NULL);
+}
+
+/* ---- drawing the marks ---------------------------------------------------------------------- */
+
+static int ploti_on_axis(const ploti_axis *a, double px)
+{
+    return ploti_finite(px) && px >= ploti_min(a->from, a->to) - 0.51 &&
+           px <= ploti_max(a->from, a->to) + 0.51;
+}
+
+static void ploti_draw_markers(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    double r = ploti_marker_px(f, &it->style) * (it->kind == PLOTI_SCATTER ? 0.92 : 1);
+    size_t i, every = 1, start = 0;
+    if (it->kind ==
+        PLOTI_LINE) { /* a dozen per line, staggered by series so that they do not pile up */
+        every = it->style.marker_every > 0 ? (size_t)it->style.marker_every : 1 + it->n / 13;
+        start = it->style.marker_every > 0 || every < 4
+                    ? 0
+                    : (size_t)(it->style.marker % 4) * every / 4;
+    }
+    ploti_unclip(&f->cv); /* half a marker may cross the frame */
+    for (i = start; i < it->n; i += every) {
+        double x = ploti_pixel(&p->x, it->x[i]), y = ploti_pixel(&p->y, it->y[i]);
+        if (!ploti_on_axis(&p->x, x) || !ploti_on_axis(&p->y, y)) continue;
+        ploti_marker(&f->cv, x, y, r, it->style.marker,
+                     it->kind == PLOTI_SCATTER ? 0.9 * f->scale : 1.3 * f->scale, it->style.color,
+                     it->kind == PLOTI_LINE ? 1 : ploti_opacity(&it->style, 1));
+    }
+}
+
+static void ploti_draw_line(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    double w = ploti_line_px(f, &it->style), *q = ploti_points(f, 2 * it->n + 2);
+    size_t i, n = 0;
+    if (!q) return;
+    for (i = 0; i <= it->n; i++) {
+        double x = i < it->n ? ploti_pixel(&p->x, it->x[i]) : PLOTI_GAP;
+        double y = i < it->n ? ploti_pixel(&p->y, it->y[i]) : PLOTI_GAP;
+        if (!ploti_finite(x) || !ploti_finite(y)) { /* a gap ends the run */
+            ploti_stroke(&f->cv, q, n, n == 1 ? 2.4 * w : w, it->style.dash);
+            n = 0;
+            continue;
+        }
+        if (it->style.step && n > 0) {
+            q[2 * n] = x;
+            q[2 * n + 1] = q[2 * n - 1];
+            n++;
+        }
+        q[2 * n] = x;
+        q[2 * n + 1] = y;
+        n++;
+    }
+    ploti_flush(&f->cv, it->style.color, ploti_opacity(&it->style, 1));
+    if (it->style.marker) ploti_draw_markers(p, it);
+}
+
+/* The polygon of one run of a band: lows forwards in the first half of q, then highs backwards. */
+static void ploti_band_run(plot_panel *p, const ploti_item *it, size_t from, size_t to, double *q)
+{
+    size_t i, n = to - from;
+    for (i = 0; i < n; i++) {
+        double *lo = q + 2 * i, *hi = q + 2 * (2 * n - 1 - i);
+        lo[0] = hi[0] = ploti_pixel(&p->x, it->x[from + i]);
+        lo[1] = ploti_pixel_low(&p->y, it->lo[from + i]);
+        hi[1] = ploti_pixel_low(&p->y, it->hi[from + i]);
+    }
+    if (n == 1) {
+        ploti_stroke(&p->fig->cv, q, 2, 3 * ploti_line_px(p->fig, &it->style), PLOT_SOLID);
+        ploti_flush(&p->fig->cv, it->style.color, it->style.alpha);
+    }
+    ploti_polygon(&p->fig->cv, q, 2 * n, it->style.color, it->style.alpha);
+}
+
+static void ploti_draw_band(plot_panel *p, const ploti_item *it)
+{
+    double *q = ploti_points(p->fig, 2 * it->n + 2);
+    size_t i, from = 0;
+    if (!q) return;
+    for (i = 0; i <= it->n; i++) {
+        int good = i < it->n && ploti_finite(ploti_pixel(&p->x, it->x[i])) &&
+                   ploti_finite(it->lo[i]) && ploti_finite(it->hi[i]);
+        if (good) continue;
+        if (i > from) ploti_band_run(p, it, from, i, q);
+        from = i + 1;
+    }
+}
+
+static void ploti_whisker(plot_panel *p, double x, double lo, double hi, double cap, double width,
+                          plot_color color)
+{
+    ploti_canvas *c = &p->fig->cv;
+    double q[12];
+    q[0] = q[2] = x;
+    q[4] = q[8] = x - cap;
+    q[6] = q[10] = x + cap;
+    q[1] = q[5] = q[7] = lo;
+    q[3] = q[9] = q[11] = hi;
+    ploti_polyline(c, q, 2, width / 2);
+    ploti_polyline(c, q + 4, 2, width / 2);
+    ploti_polyline(c, q + 8, 2, width / 2);
+    ploti_flush(c, color, 1);
+}
+
+static void ploti_draw_errors(plot_panel *p, const ploti_item *it)
+{
+    double w = 0.7 * ploti_line_px(p->fig, &it->style), cap = ploti_marker_px(p->fig, &it->style);
+    size_t i;
+    for (i = 0; i < it->n; i++) {
+        double x = ploti_pixel(&p->x, it->x[i]), y = ploti_pixel(&p->y, it->y[i]);
+        double lo = ploti_pixel_low(&p->y, it->lo[i]), hi = ploti_pixel_low(&p->y, it->hi[i]);
+        if (!ploti_finite(x) || !ploti_finite(y)) continue;
+        if (ploti_finite(lo) && ploti_finite(hi)) {
+            ploti_whisker(p, x, lo, hi, 0.8 * cap, w, it->style.color);
+        }
+    }
+    ploti_draw_markers(p, it);
+}
+
+static void ploti_draw_hist(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    double *q = ploti_points(f, 2 * it->n + 4), base = ploti_pixel_low(&p->y, 0), w;
+    size_t i, n = 0;
+    if (!q || it->n == 0) return;
+    w = 0.8 * ploti_line_px(f, &it->style);
+    q[2 * n] = ploti_pixel(&p->x, it->x[0]);
+    q[2 * n++ + 1] = base;
+    for (i = 0; i < it->n; i++) {
+        double x0 = ploti_pixel(&p->x, it->x[i]), x1 = ploti_pixel(&p->x, it->x[i + 1]);
+        double y = ploti_finite(it->y[i]) ? ploti_pixel_low(&p->y, it->y[i]) : base;
+        if (!ploti_finite(x0) || !ploti_finite(x1)) continue;
+        q[2 * n] = x0;
+        q[2 * n++ + 1] = y;
+        q[2 * n] = x1;
+        q[2 * n++ + 1] = y;
+    }
+    q[2 * n] = q[2 * n - 2];
+    q[2 * n++ + 1] = base;
+    if (n < 4 || !ploti_finite(q[0])) return;
+    ploti_polygon(&f->cv, q, n, it->style.color, it->style.alpha);
+    ploti_stroke(&f->cv, q, n, w, it->style.dash);
+    ploti_flush(&f->cv, it->style.color, 1);
+}
+
+static double ploti_ridge_top(const plot_panel *p) /* the highest density of all rows */
+{
+    const ploti_item *it;
+    double top = 0;
+    size_t i;
+    for (it = p->items; it; it = it->next) {
+        for (i = 0; it->kind == PLOTI_RIDGE && i < it->n; i++) {
+            if (ploti_finite(it->y[i])) top = ploti_max(top, it->y[i]);
+        }
+    }
+    return top > 0 ? top : 1;
+}
+
+static void ploti_draw_ridge(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    double *q = ploti_points(f, it->n + 2), unit = p->overlap / ploti_ridge_top(p);
+    double row = p->ridges - 1 - it->index, base = ploti_pixel(&p->y, row), w;
+    plot_color color = it->style.color;
+    size_t i, n = 1;
+    if (!q || !ploti_finite(base)) return;
+    if (color == PLOT_AUTO) {
+        color = plot_map(PLOT_SEQUENTIAL,
+                         p->ridges > 1 ? 0.12 + 0.68 * it->index / (p->ridges - 1) : 0.4);
+    }
+    w = 0.72 * ploti_line_px(f, &it->style);
+    for (i = 0; i < it->n; i++) {
+        double x = ploti_pixel(&p->x, it->x[i]), y;
+        y = ploti_pixel(&p->y, row + it->y[i] * unit);
+        if (!ploti_finite(x)) continue;
+        q[2 * n] = x;
+        q[2 * n++ + 1] = ploti_finite(y) ? y : base;
+    }
+    if (n < 3) return;
+    q[0] = q[2];
+    q[1] = base;
+    q[2 * n] = q[2 * n - 2];
+    q[2 * n++ + 1] = base;
+    ploti_polygon(&f->cv, q, n, PLOT_WHITE, 0.88); /* what lies behind stays a hint */
+    ploti_polygon(&f->cv, q, n, color, ploti_opacity(&it->style, 0.62));
+    ploti_rule(&f->cv, p->box.x0, base, p->box.x1, base, 0.5 * w, PLOT_SOLID, color, 0.6);
+    ploti_stroke(&f->cv, q + 2, n - 2, w, PLOT_SOLID);
+    ploti_flush(&f->cv, ploti_blend(color, PLOT_BLACK, 0.25), 1);
+}
+
+static void ploti_bar_value(plot_panel *p, double x, double y, double v, double room)
+{
+    double em = 0.86 * ploti_em(p->fig, PLOTI_EM_NOTE);
+    ploti_area clip;
+    char text[64];
+    ploti_number(text, v, p->bar_decimals);
+    em = ploti_fit(text, em, room);
+    y = v < 0 ? y + 1.0 * em : y - 0.32 * em;
+    clip = p->fig->cv.clip; /* the words, unlike the bars, may leave the axes */
+    ploti_unclip(&p->fig->cv);
+    ploti_put(&p->fig->cv, x, y, text, em, 1, PLOTI_REGULAR, PLOT_INK);
+    p->fig->cv.clip = clip;
+}
+
+static void ploti_draw_bars(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    double slot = 0.8 / p->bars, base = ploti_pixel_low(&p->y, 0);
+    size_t i;
+    for (i = 0; i < it->n; i++) {
+        double mid = (double)i - 0.4 + (it->index + 0.5) * slot, half = 0.46 * slot, e, top;
+        double x0 = floor(ploti_pixel(&p->x, mid - half) + 0.5), y = ploti_pixel(&p->y, it->y[i]);
+        double x1 = floor(ploti_pixel(&p->x, mid + half) + 0.5), x = (x0 + x1) / 2;
+        if (!ploti_finite(y) || !ploti_finite(x0) || !ploti_finite(x1)) continue;
+        if (x1 <= x0) x1 = x0 + 1;
+        ploti_box_fill(&f->cv, x0, y, x1, base, it->style.color, it->style.alpha);
+        e = it->hi && ploti_finite(it->hi[i]) ? fabs(it->hi[i]) : 0;
+        top = ploti_pixel_low(&p->y, it->y[i] < 0 ? it->y[i] - e : it->y[i] + e);
+        if (e > 0) {
+            double far = ploti_pixel_low(&p->y, it->y[i] < 0 ? it->y[i] + e : it->y[i] - e);
+            double cap = ploti_min(0.22 * (x1 - x0), 8 * f->scale);
+            ploti_whisker(p, x, far, top, cap, 2 * f->scale, PLOT_INK);
+        }
+        if (p->bar_decimals >= 0 && ploti_on_axis(&p->y, top)) {
+            ploti_bar_value(p, x, top, it->y[i], 0.8 / 0.46 * half / slot * (x1 - x0) * 1.3);
+        }
+    }
+}
+
+static void ploti_draw_reference(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    int flat = it->kind == PLOTI_HLINE;
+    double v = ploti_pixel(flat ? &p->y : &p->x, it->at[0]);
+    double w = 0.7 * ploti_line_px(f, &it->style), alpha = ploti_opacity(&it->style, 1);
+    if (!ploti_finite(v)) return;
+    if (flat) {
+        ploti_rule(&f->cv, p->box.x0, v, p->box.x1, v, w, it->style.dash, it->style.color, alpha);
+    } else {
+        ploti_rule(&f->cv, v, p->box.y1, v, p->box.y0, w, it->style.dash, it->style.color, alpha);
+    }
+}
+
+/* The four places of a reference line's note: at either end, on either side of the line. */
+static ploti_rect ploti_reference_box(const plot_panel *p, int flat, double v, int place, double w,
+                                      double em)
+{
+    ploti_rect b;
+    int far = place / 2, other = place % 2;
+    if (flat) {
+        b.x0 = far ? p->box.x0 + 0.4 * em : p->box.x1 - 0.4 * em - w;
+        b.y0 = other ? v + 0.25 * em : v - 1.1 * em;
+    } else {
+        b.x0 = other ? v - 0.45 * em - w : v + 0.45 * em;
+        b.y0 = far ? p->box.y1 - 1.3 * em : p->box.y0 + 0.25 * em;
+    }
+    b.x1 = b.x0 + w;
+    b.y1 = b.y0 + 0.85 * em;
+    return b;
+}
+
+static void ploti_draw_reference_note(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    int flat = it->kind == PLOTI_HLINE, place, best = -1, inside = 0;
+    double em = ploti_em(f, PLOTI_EM_NOTE) * 0.95, v, w = ploti_width(it->end, em);
+    ploti_rect b;
+    v = ploti_pixel(flat ? &p->y : &p->x, it->at[0]);
+    if (!it->end || !ploti_on_axis(flat ? &p->y : &p->x, v)) return;
+    for (place = 0; place < 4 && best < 0; place++) {
+        int fits;
+        b = ploti_reference_box(p, flat, v, place, w, em);
+        fits = b.x0 >= p->box.x0 && b.x1 <= p->box.x1 && b.y0 >= p->box.y0 && b.y1 <= p->box.y1;
+        if (fits && ploti_covers_ink(f, &b, 0) <= PLOTI_SHADE) best = place;
+        if (fits && inside == 0) inside = place + 1; /* else the first that lies within the axes */
+    }
+    if (best < 0) best = inside ? inside - 1 : 0;
+    b = ploti_reference_box(p, flat, v, best, w, em);
+    ploti_put_halo(&f->cv, b.x0, b.y0 + 0.77 * em, it->end, em, 0,
+                   ploti_text_color(it->style.color));
+}
+
+static void ploti_draw_span(plot_panel *p, const ploti_item *it)
+{
+    int along_x = it->kind == PLOTI_SPAN_X;
+    const ploti_axis *a = along_x ? &p->x : &p->y;
+    double u = ploti_pixel(a, it->at[0]), v = ploti_pixel(a, it->at[1]);
+    double alpha = ploti_opacity(&it->style, 0.13);
+    if (!ploti_finite(u) || !ploti_finite(v)) return;
+    if (along_x) {
+        ploti_box_fill(&p->fig->cv, u, p->box.y0, v, p->box.y1, it->style.color, alpha);
+    } else {
+        ploti_box_fill(&p->fig->cv, p->box.x0, u, p->box.x1, v, it->style.color, alpha);
+    }
+}
+
+static void ploti_draw_text(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    double em = ploti_em(f, PLOTI_EM_NOTE), x, y, side = it->align & 3;
+    if (it->inside) {
+        x = p->box.x0 + it->at[0] * (p->box.x1 - p->box.x0);
+        y = p->box.y1 + it->at[1] * (p->box.y0 - p->box.y1);
+    } else {
+        x = ploti_pixel(&p->x, it->at[0]);
+        y = ploti_pixel(&p->y, it->at[1]);
+    }
+    if (!ploti_finite(x) || !ploti_finite(y) || !it->end) return;
+    y += it->align & PLOT_BELOW ? 1.15 * em : it->align & PLOT_ABOVE ? -0.5 * em : 0.35 * em;
+    if (!it->inside && side == 0) x += 0.45 * em;
+    if (!it->inside && side > 1) x -= 0.45 * em;
+    ploti_put_halo(&f->cv, x, y, it->end, em, (int)side, ploti_text_color(it->style.color));
+}
+
+static void ploti_draw_note(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    double em = ploti_em(f, PLOTI_EM_NOTE), w = ploti_width(it->end, em) / 2;
+    double x = ploti_pixel(&p->x, it->at[0]), y = ploti_pixel(&p->y, it->at[1]);
+    double tx = p->box.x0 + it->at[2] * (p->box.x1 - p->box.x0);
+    double ty = p->box.y1 + it->at[3] * (p->box.y0 - p->box.y1), fx, fy;
+    if (!ploti_finite(x) || !ploti_finite(y) || !ploti_finite(tx) || !ploti_finite(ty)) return;
+    fx = ploti_clamp(x, tx - w, tx + w); /* the leader starts at the near edge of the text */
+    fy = ploti_clamp(y, ty - 0.75 * em, ty + 0.75 * em);
+    ploti_rule(&f->cv, fx, fy, x, y, 1.7 * f->scale, PLOT_SOLID, it->style.color, 0.8);
+    ploti_marker_disc(&f->cv, x, y, 4.2 * f->scale, it->style.color, 1);
+    ploti_put_halo(&f->cv, tx, ty + 0.35 * em, it->end, em, 1, ploti_text_color(it->style.color));
+}
+
+/* ---- fields --------------------------------------------------------------------------------- */
+
+typedef struct ploti_grid_map { /* from pixels to cells */
+    double x0, x1, y0, y1;      /* pixels of the field's edges; may be mirrored */
+    int px0, px1, py0, py1;     /* the pixels to paint */
+} ploti_grid_map;
+
+static int ploti_field_map(plot_panel *p, const ploti_item *it, ploti_grid_map *g)
+{
+    g->x0 = ploti_pixel(&p->x, it->at[0]);
+    g->x1 = ploti_pixel(&p->x, it->at[1]);
+    g->y0 = ploti_pixel(&p->y, it->at[2]);
+    g->y1 = ploti_pixel(&p->y, it->at[3]);
+    if (!ploti_finite(g->x0 + g->x1 + g->y0 + g->y1) || g->x0 == g->x1 || g->y0 == g->y1) return 0;
+    g->px0 = ploti_between(ploti_int(ploti_min(g->x0, g->x1) + 0.5), p->fig->cv.clip.x0,
+                           p->fig->cv.clip.x1);
+    g->px1 = ploti_between(ploti_int(ploti_max(g->x0, g->x1) + 0.5), p->fig->cv.clip.x0,
+                           p->fig->cv.clip.x1);
+    g->py0 = ploti_between(ploti_int(ploti_min(g->y0, g->y1) + 0.5), p->fig->cv.clip.y0,
+                           p->fig->cv.clip.y1);
+    g->py1 = ploti_between(ploti_int(ploti_max(g->y0, g->y1) + 0.5), p->fig->cv.clip.y0,
+                           p->fig->cv.clip.y1);
+    return it->rows > 0 && it->cols > 0;
+}
+
+/* The cells that a pixel shows: the one at its middle, or all of them if cells are smaller. */
+static void ploti_cell_range(double px, double e0, double e1, size_t cells, size_t *from,
+                             size_t *to)
+{
+    double n = (double)cells, per = n / fabs(e1 - e0), mid = (px + 0.5 - e0) / (e1 - e0) * n;
+    double a = per > 1 ? mid - per / 2 : mid, b = per > 1 ? mid + per / 2 : mid;
+    *from = (size_t)ploti_clamp(floor(a), 0, n - 1);
+    *to = (size_t)ploti_clamp(ceil(b), (double)*from + 1, n);
+    if (per <= 1) *to = *from + 1;
+}
+
+static double ploti_mean_cell(const ploti_item *it, size_t r0, size_t r1, size_t c0, size_t c1)
+{
+    double sum = 0;
+    size_t r, c, n = 0;
+    for (r = r0; r < r1; r++) {
+        for (c = c0; c < c1; c++) {
+            double v = it->y[r * it->cols + c];
+            if (!ploti_finite(v)) continue;
+            sum += v;
+            n++;
+        }
+    }
+    return n ? sum / (double)n : PLOTI_GAP;
+}
+
+static void ploti_draw_heat(plot_panel *p, const ploti_item *it)
+{
+    ploti_canvas *c = &p->fig->cv;
+    plot_color table[256];
+    ploti_grid_map g;
+    int x, y, i;
+    if (!ploti_field_map(p, it, &g)) return;
+    for (i = 0; i < 256; i++) table[i] = plot_map(it->map, i / 255.0);
+    for (y = g.py0; y < g.py1; y++) {
+        size_t r0, r1, c0, c1;
+        ploti_cell_range(y, g.y0, g.y1, it->rows, &r0, &r1);
+        for (x = g.px0; x < g.px1; x++) {
+            double v;
+            ploti_cell_range(x, g.x0, g.x1, it->cols, &c0, &c1);
+            v = ploti_mean_cell(it, r0, r1, c0, c1);
+            v = (v - it->at[4]) / (it->at[5] - it->at[4]);
+            ploti_pixel_mix(c, x, y,
+                            ploti_finite(v) ? table[ploti_int(ploti_clamp(v, 0, 1) * 255 + 0.5)]
+                                            : PLOT_LIGHT,
+                            255);
+        }
+    }
+}
+
+static int ploti_class_at(const ploti_item *it, int col, int row)
+{
+    size_t c = (size_t)ploti_between(col, 0, (int)it->cols - 1);
+    size_t r = (size_t)ploti_between(row, 0, (int)it->rows - 1);
+    return it->classes[r * it->cols + c];
+}
+
+/* Weights of four cells around a point: the cubic B-spline, t in 0..1 between the middle two. */
+static void ploti_spline(double t, double w[4])
+{
+    double s = 1 - t;
+    w[0] = s * s * s / 6;
+    w[3] = t * t * t / 6;
+    w[1] = (4 - 6 * t * t + 3 * t * t * t) / 6;
+    w[2] = 1 - w[0] - w[1] - w[3];
+}
+
+/* The class at a point of the field, in cells: the smooth vote of the 4 x 4 cells around it, so
+   that borders between classes are curves instead of stairs. */
+static int ploti_vote(const ploti_item *it, double u, double v)
+{
+    int c0 = ploti_int(u - 0.5), r0 = ploti_int(v - 0.5), i, j, winner;
+    int k[16];
+    double wu[4], wv[4], best = -1;
+    ploti_spline(u - 0.5 - c0, wu);
+    ploti_spline(v - 0.5 - r0, wv);
+    for (i = 0; i < 16; i++) k[i] = ploti_class_at(it, c0 - 1 + i % 4, r0 - 1 + i / 4);
+    winner = k[5];
+    for (i = 0; i < 16; i++) {
+        double sum = 0;
+        for (j = 0; j < i && k[j] != k[i]; j++) {
+        }
+        if (j < i) continue; /* counted already */
+        for (j = i; j < 16; j++) sum += k[j] == k[i] ? wu[j % 4] * wv[j / 4] : 0;
+        if (sum > best) {
+            best = sum;
+            winner = k[i];
+        }
+    }
+    return winner;
+}
+
+/* Are all cells that can have a say in this pixel of one class? */
+static int ploti_uniform(const ploti_item *it, double u0, double u1, double v0, double v1)
+{
+    int c0 = ploti_int(ploti_min(u0, u1) - 0.5) - 1, c1 = ploti_int(ploti_max(u0, u1) - 0.5) + 2;
+    int r0 = ploti_int(ploti_min(v0, v1) - 0.5) - 1, r1 = ploti_int(ploti_max(v0, v1) - 0.5) + 2;
+    int first = ploti_class_at(it, c0, r0), c, r;
+    for (r = r0; r <= r1; r++) {
+        for (c = c0; c <= c1; c++) {
+            if (ploti_class_at(it, c, r) != first) return 0;
+        }
+    }
+    return 1;
+}
+
+static plot_color ploti_region_color(const ploti_item *it, int k)
+{
+    return k < 0 ? PLOT_WHITE : ploti_blend(PLOT_WHITE, it->colors[k % it->w], 0.3);
+}
+
+static plot_color ploti_region_pixel(const ploti_item *it, const ploti_grid_map *g, int x, int y)
+{
+    double su = (double)it->cols / (g->x1 - g->x0), sv = (double)it->rows / (g->y1 - g->y0);
+    double u = (x - g->x0) * su, v = (y - g->y0) * sv;
+    int red = 0, green = 0, blue = 0, s;
+    if (ploti_uniform(it, u, u + su, v, v + sv)) {
+        return ploti_region_color(it, ploti_vote(it, u + su / 2, v + sv / 2));
+    }
+    for (s = 0; s < 16; s++) {
+        plot_color k = ploti_region_color(
+            it, ploti_vote(it, u + (s % 4 + 0.5) / 4 * su, v + (s / 4 + 0.5) / 4 * sv));
+        red += ploti_red(k);
+        green += ploti_green(k);
+        blue += ploti_blue(k);
+    }
+    return PLOT_RGB((red + 8) / 16, (green + 8) / 16, (blue + 8) / 16);
+}
+
+static void ploti_draw_region(plot_panel *p, const ploti_item *it)
+{
+    ploti_grid_map g;
+    int x, y;
+    if (!ploti_field_map(p, it, &g)) return;
+    for (y = g.py0; y < g.py1; y++) {
+        for (x = g.px0; x < g.px1; x++) {
+            ploti_pixel_mix(&p->fig->cv, x, y, ploti_region_pixel(it, &g, x, y), 255);
+        }
+    }
+}
+
+/* ---- panels without axes -------------------------------------------------------------------- */
+
+static void ploti_draw_image(plot_figure *f, const ploti_item *it, size_t k, int x0, int y0, int w,
+                             int h)
+{
+    ploti_canvas *c = &f->cv;
+    const unsigned char *img = it->bytes + k * (size_t)it->w * (size_t)it->h;
+    int x, y, line = ploti_int(ploti_max(1, f->scale * 1.4));
+    ploti_block_fill(c, x0 - line, y0 - line, x0 + w + line, y0 + h + line, PLOT_LIGHT, 1);
+    for (y = ploti_between(y0, 0, c->h); y < ploti_between(y0 + h, 0, c->h); y++) {
+        for (x = ploti_between(x0, 0, c->w); x < ploti_between(x0 + w, 0, c->w); x++) {
+            size_t r0, r1, c0, c1, r, s;
+            unsigned sum = 0, n, v;
+            ploti_cell_range(y, y0, y0 + h, (size_t)it->h, &r0, &r1);
+            ploti_cell_range(x, x0, x0 + w, (size_t)it->w, &c0, &c1);
+            for (r = r0; r < r1; r++) {
+                for (s = c0; s < c1; s++) sum += img[r * (size_t)it->w + s];
+            }
+            n = (unsigned)((r1 - r0) * (c1 - c0));
+            v = (sum + n / 2) / n;
+            if (it->map) v = 255 - v;
+            ploti_pixel_mix(c, x, y, PLOT_RGB(v, v, v), 255);
+        }
+    }
+}
+
+static void ploti_draw_images(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    double em = 0.85 * ploti_em(f, PLOTI_EM_NOTE), gap = 0.45 * em,
+           words = it->texts ? 1.3 * em : 0;
+    double pw, ph, k, out = 0;
+    int w, h, x0, y0;
+    size_t i;
+    if (it->n == 0) return;
+    pw = (p->box.x1 - p->box.x0) / (double)it->cols;
+    ph = (p->box.y1 - p->box.y0) / (double)it->rows;
+    k = ploti_min((pw - gap) / it->w, (ph - gap - words) / it->h);
+    if (k > 1) k = floor(k); /* whole pixels per image pixel stay crisp */
+    w = ploti_int(ploti_max(k * it->w, 1));
+    h = ploti_int(ploti_max(k * it->h, 1));
+    pw = ploti_min(pw, w + ploti_max(gap, it->texts ? 1.6 * em : gap) * 2);
+    ph = ploti_min(ph, h + words + gap * 2);
+    for (i = 0; i < it->n && it->texts; i++) { /* room on the left for captions wider than images */
+        out = ploti_max(out, (ploti_width(it->texts[i], em) - w) / 2);
+    }
+    out = ploti_min(out, (pw - w) / 2);
+    for (i = 0; i < it->n; i++) {
+        const char *s = it->texts ? it->texts[i] : NULL;
+        x0 = ploti_int(p->box.x0 + (double)(i % it->cols) * pw + out);
+        y0 = ploti_int(p->box.y0 + (double)(i / it->cols) * ph + gap / 2);
+        ploti_draw_image(f, it, i, x0, y0, w, h);
+        if (s) {
+            ploti_put(&f->cv, x0 + w / 2.0, y0 + h + 0.98 * em, s, ploti_fit(s, em, pw - 0.2 * em),
+                      1, PLOTI_REGULAR, PLOT_INK);
+        }
+    }
+}
+
+static const char *ploti_cell_text(const ploti_item *it, size_t r, size_t c)
+{
+    const char *s = it->texts[r * it->cols + c];
+    return s ? s : "";
+}
+
+static double ploti_table_columns(const ploti_item *it, double em, double *w)
+{
+    double total = 0;
+    size_t r, c;
+    for (c = 0; c < it->cols; c++) {
+        w[c] = 0;
+        for (r = 0; r < it->rows; r++) {
+            w[c] = ploti_max(w[c], ploti_width(ploti_cell_text(it, r, c), em));
+        }
+        total += w[c] + (c ? 1.5 * em : 0);
+    }
+    return total;
+}
+
+static void ploti_table_row(plot_panel *p, const ploti_item *it, size_t r, double y, double em,
+                            const double *w, double spread)
+{
+    double x = p->box.x0 + 0.4 * em;
+    size_t c, aligns = it->label ? strlen(it->label) : 0;
+    for (c = 0; c < it->cols; c++) {
+        char how = c < aligns ? it->label[c] : 'l';
+        int align = how == 'r' ? 2 : how == 'c' ? 1 : 0;
+        ploti_put(&p->fig->cv, x + w[c] * align / 2, y, ploti_cell_text(it, r, c), em, align,
+                  r == 0 ? PLOTI_BOLD : PLOTI_REGULAR, PLOT_INK);
+        x += w[c] + 1.5 * em + spread;
+    }
+}
+
+static void ploti_draw_table(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    double em = ploti_em(f, PLOTI_EM_BODY), w[PLOTI_GRID_MAX],
+           room = p->box.x1 - p->box.x0 - 0.8 * em;
+    double height = p->box.y1 - p->box.y0, total, pitch, spread, y = p->box.y0, right;
+    size_t r;
+    total = ploti_table_columns(it, em, w);
+    em *=
+        ploti_clamp(ploti_min(room / total, height / ((double)it->rows * 1.62 * em + em)), 0.35, 1);
+    total = ploti_table_columns(it, em, w);
+    pitch = 1.62 * em;
+    spread = it->cols > 1 ? ploti_clamp((room - total) / (double)(it->cols - 1), 0, 2.5 * em) : 0;
+    right = p->box.x0 + 0.8 * em + total + spread * (double)(it->cols - 1);
+    ploti_rule(&f->cv, p->box.x0, y, right, y, 3 * f->scale, PLOT_SOLID, PLOT_INK, 1);
+    for (r = 0; r < it->rows; r++) {
+        ploti_table_row(p, it, r, y + pitch / 2 + 0.35 * em, em, w, spread);
+        y += pitch;
+        if (r == 0 || r + 1 == it->rows) {
+            ploti_rule(&f->cv, p->box.x0, y, right, y, (r == 0 ? 1.6 : 3) * f->scale, PLOT_SOLID,
+                       PLOT_INK, 1);
+        } else {
+            ploti_rule(&f->cv, p->box.x0, y, right, y, f->scale, PLOT_SOLID, PLOTI_HAIR, 1);
+        }
+    }
+}
+
+static void ploti_draw_paragraph(plot_panel *p, const ploti_item *it)
+{
+    plot_figure *f = p->fig;
+    double em = ploti_em(f, PLOTI_EM_BODY), room = p->box.x1 - p->box.x0, least = 0.6 * em;
+    while (em > least && ploti_wrap(f, NULL, 0, 0, room, it->end, em, PLOTI_REGULAR, 1.42, 0) >
+                             p->box.y1 - p->box.y0) {
+        em *= 0.96;
+    }
+    (void)ploti_wrap(f, &f->cv, p->box.x0, p->box.y0, room, it->end, em, PLOTI_REGULAR, 1.42,
+                     PLOT_INK);
+}
+
+/* ---- drawing a panel ------------------------------------------------------------------------ */
+
+static int ploti_layer(int kind) /* what is drawn first */
+{
+    static const int layer[18] = {6, 2, 7, 7, 4, 5, 4, 3, 3, 1, 1, 8, 8, 0, 0, 0, 0, 0};
+    return layer[kind];
+}
+
+static void ploti_draw_item(plot_panel *p, const ploti_item *it)
+{
+    switch (it->kind) {
+    case PLOTI_LINE:
+        ploti_draw_line(p, it);
+        break;
+    case PLOTI_BAND:
+        ploti_draw_band(p, it);
+        break;
+    case PLOTI_SCATTER:
+        ploti_draw_markers(p, it);
+        break;
+    case PLOTI_ERROR:
+        ploti_draw_errors(p, it);
+        break;
+    case PLOTI_HIST:
+        ploti_draw_hist(p, it);
+        break;
+    case PLOTI_RIDGE:
+        ploti_draw_ridge(p, it);
+        break;
+    case PLOTI_BAR:
+        ploti_draw_bars(p, it);
+        break;
+    case PLOTI_HLINE:
+    case PLOTI_VLINE:
+        ploti_draw_reference(p, it);
+        break;
+    case PLOTI_SPAN_X:
+    case PLOTI_SPAN_Y:
+        ploti_draw_span(p, it);
+        break;
+    case PLOTI_TEXT:
+        ploti_draw_text(p, it);
+        break;
+    case PLOTI_NOTE:
+        ploti_draw_note(p, it);
+        break;
+    case PLOTI_HEAT:
+        ploti_draw_heat(p, it);
+        break;
+    case PLOTI_REGION:
+        ploti_draw_region(p, it);
+        break;
+    case PLOTI_IMAGES:
+        ploti_draw_images(p, it);
+        break;
+    case PLOTI_TABLE:
+        ploti_draw_table(p, it);
+        break;
+    default:
+        ploti_draw_paragraph(p, it);
+        break;
+    }
+}
+
+static int ploti_thick(const plot_figure *f, double w) /* whole pixels for axis lines */
+{
+    int n = ploti_int(w * f->scale + 0.5);
+    return n < 1 ? 1 : n;
+}
+
+static void ploti_vertical(plot_figure *f, double x, double y0, double y1, double w, plot_color c)
+{
+    int t = ploti_thick(f, w), left = ploti_int(x + 0.5) - t / 2;
+    ploti_block_fill(&f->cv, left, ploti_int(y0), left + t, ploti_int(y1), c, 1);
+}
+
+static void ploti_horizontal(plot_figure *f, double y, double x0, double x1, double w, plot_color c)
+{
+    int t = ploti_thick(f, w), top = ploti_int(y + 0.5) - t / 2;
+    ploti_block_fill(&f->cv, ploti_int(x0), top, ploti_int(x1), top + t, c, 1);
+}
+
+static int ploti_grid_of(const plot_panel *p)
+{
+    if (p->grid >= 0) return p->grid;
+    if (ploti_has_field(p)) return PLOT_GRID_NONE;
+    if (p->ridges) return PLOT_GRID_X;
+    return p->bars ? PLOT_GRID_Y : PLOT_GRID_BOTH;
+}
+
+static void ploti_draw_grid(plot_panel *p)
+{
+    int i, grid = ploti_grid_of(p);
+    for (i = 0; i < p->x.ticks.n && (grid & PLOT_GRID_X); i++) {
+        double x = ploti_pixel(&p->x, p->x.ticks.at[i]);
+        if (ploti_on_axis(&p->x, x)) {
+            ploti_vertical(p->fig, x, p->box.y0, p->box.y1, 1.4, PLOTI_HAIR);
+        }
+    }
+    for (i = 0; i < p->y.ticks.n && (grid & PLOT_GRID_Y); i++) {
+        double y = ploti_pixel(&p->y, p->y.ticks.at[i]);
+        if (ploti_on_axis(&p->y, y)) {
+            ploti_horizontal(p->fig, y, p->box.x0, p->box.x1, 1.4, PLOTI_HAIR);
+        }
+    }
+}
+
+/* The data of a panel, clipped to its axes; words may stand out a little. */
+static void ploti_draw_body(plot_panel *p)
+{
+    ploti_canvas *c = &p->fig->cv;
+    const ploti_item *it;
+    double bleed = ploti_has_field(p) ? 0 : 1.6 * p->fig->scale; /* half a line's width */
+    int layer, whole = ploti_free(p);
+    if (!whole) ploti_draw_grid(p);
+    for (layer = 0; layer < 9; layer++) {
+        for (it = p->items; it; it = it->next) {
+            if (ploti_layer(it->kind) != layer) continue;
+            if (whole || layer == 8) {
+                ploti_unclip(c);
+            } else {
+                ploti_clip(c, p->box.x0 - bleed, p->box.y0 - bleed, p->box.x1 + bleed,
+                           p->box.y1 + bleed);
+            }
+            c->inking =
+                it->kind == PLOTI_SPAN_X || it->kind == PLOTI_SPAN_Y ? PLOTI_SHADE : PLOTI_DATA;
+            ploti_draw_item(p, it);
+        }
+    }
+    c->inking = PLOTI_DATA;
+    ploti_unclip(c);
+    for (it = p->items; it; it = it->next) { /* over the data, where there are none if possible */
+        if (it->kind == PLOTI_HLINE || it->kind == PLOTI_VLINE) ploti_draw_reference_note(p, it);
+    }
+    c->inking = PLOTI_BLANK;
+}
+
+/* ---- axes and words around a panel ---------------------------------------------------------- */
+
+static void ploti_draw_frame(plot_panel *p)
+{
+    plot_figure *f = p->fig;
+    ploti_rect b = p->box;
+    int t = ploti_thick(f, 1.9);
+    if (p->frame == PLOT_BARE) return;
+    ploti_horizontal(f, b.y1, b.x0 - t / 2, b.x1 + (p->frame == PLOT_BOX ? t - t / 2 : 0), 1.9,
+                     PLOT_INK);
+    if (!p->ridges || p->frame == PLOT_BOX) {
+        ploti_vertical(f, b.x0, b.y0 - (p->frame == PLOT_BOX ? t / 2 : 0), b.y1, 1.9, PLOT_INK);
+    }
+    if (p->frame == PLOT_BOX) {
+        ploti_horizontal(f, b.y0, b.x0 - t / 2, b.x1 + t - t / 2, 1.9, PLOT_INK);
+        ploti_vertical(f, b.x1, b.y0 - t / 2, b.y1, 1.9, PLOT_INK);
+    }
+}
+
+static void ploti_draw_x_axis(plot_panel *p)
+{
+    plot_figure *f = p->fig;
+    const ploti_axis *a = &p->x;
+    double len = ploti_tick_len(f), y = p->box.y1, em = a->tick_em,
+           label = ploti_em(f, PLOTI_EM_LABEL);
+    double wide = p->box.x1 - p->box.x0 + 0.7 * (p->left + p->right);
+    char text[256];
+    int i;
+    for (i = 0; i < a->ticks.minors && p->frame != PLOT_BARE; i++) {
+        double x = ploti_pixel(a, a->ticks.minor[i]);
+        if (ploti_on_axis(a, x)) ploti_vertical(f, x, y, y + 0.55 * len + 1, 1.2, PLOT_INK);
+    }
+    for (i = 0; i < a->ticks.n; i++) {
+        double x = ploti_pixel(a, a->ticks.at[i]);
+        if (!ploti_on_axis(a, x)) continue;
+        if (p->frame != PLOT_BARE && !p->bars) ploti_vertical(f, x, y, y + len + 1, 1.7, PLOT_INK);
+        if (a->hidden) continue;
+        ploti_put(&f->cv, x, y + len + ploti_gap(f) + 0.78 * em, a->ticks.text[i], em, 1,
+                  PLOTI_REGULAR, PLOT_INK);
+    }
+    ploti_axis_title(a, text, sizeof text);
+    if (a->hidden || !text[0]) return;
+    label = ploti_fit(text, label, wide);
+    ploti_put(&f->cv, (p->box.x0 + p->box.x1) / 2, y + p->bottom - 0.28 * label, text, label, 1,
+              PLOTI_REGULAR, PLOT_INK);
+}
+
+static void ploti_draw_y_axis(plot_panel *p)
+{
+    plot_figure *f = p->fig;
+    const ploti_axis *a = &p->y;
+    double len = ploti_tick_len(f), x = p->box.x0, em = a->tick_em,
+           label = ploti_em(f, PLOTI_EM_LABEL);
+    double middle;
+    char text[256];
+    int i, marks = p->frame != PLOT_BARE && !p->ridges;
+    for (i = 0; i < a->ticks.minors && marks; i++) {
+        double y = ploti_pixel(a, a->ticks.minor[i]);
+        if (ploti_on_axis(a, y)) ploti_horizontal(f, y, x - 0.55 * len, x, 1.2, PLOT_INK);
+    }
+    for (i = 0; i < a->ticks.n; i++) {
+        double y = ploti_pixel(a, a->ticks.at[i]);
+        if (!ploti_on_axis(a, y)) continue;
+        if (marks) ploti_horizontal(f, y, x - len, x, 1.7, PLOT_INK);
+        if (a->hidden) continue;
+        ploti_put(&f->cv, x - len - ploti_gap(f), y + 0.35 * em, a->ticks.text[i], em, 2,
+                  PLOTI_REGULAR, PLOT_INK);
+    }
+    ploti_axis_title(a, text, sizeof text);
+    if (a->hidden || !text[0]) return;
+    /* a label longer than the axis reaches down, not up into the heading */
+    label = ploti_fit(text, label, p->box.y1 - p->box.y0 + 0.9 * p->bottom);
+    middle = ploti_max((p->box.y0 + p->box.y1) / 2, p->box.y0 + ploti_width(text, label) / 2);
+    ploti_put_up(&f->cv, x - p->left + 0.82 * label, middle, text, label, PLOT_INK);
+}
+
+static void ploti_draw_heading(plot_panel *p)
+{
+    plot_figure *f = p->fig;
+    double em = ploti_em(f, PLOTI_EM_HEADING), x = p->box.x0, y;
+    double right = p->box.x1 + p->right;
+    /* letters stand in line along a row; bare headings stay close to their axes */
+    y = (f->letters ? p->row_top : p->box.y0 - p->top) + 0.78 * em;
+    if (f->letters) {
+        char letter[2];
+        letter[0] = (char)('a' + p->index % 26);
+        letter[1] = 0;
+        x = p->col_left;
+        ploti_put(&f->cv, x, y, letter, 1.12 * em, 0, PLOTI_BOLD * 1.15, PLOT_BLACK);
+        x = ploti_max(x + 1.15 * em, p->box.x0);
+    }
+    if (p->heading) {
+        ploti_put(&f->cv, x, y, p->heading, ploti_fit(p->heading, em, right - x), 0,
+                  (PLOTI_REGULAR + PLOTI_BOLD) / 2, PLOT_INK);
+    }
+}
+
+static void ploti_draw_colorbar(plot_panel *p)
+{
+    plot_figure *f = p->fig;
+    const ploti_item *heat = ploti_heat_item(p);
+    double em = ploti_em(f, PLOTI_EM_TICK), x = p->box.x1 + 0.75 * em, w = 0.85 * em;
+    double label = ploti_em(f, PLOTI_EM_LABEL), high = p->box.y1 - p->box.y0;
+    ploti_axis a;
+    char text[256];
+    int y, i;
+    if (!p->colorbar || !heat) return;
+    ploti_bar_axis(p, heat, &a);
+    for (y = (int)p->box.y0; y < (int)p->box.y1; y++) {
+        ploti_block_fill(&f->cv, ploti_int(x), y, ploti_int(x + w), y + 1,
+                         plot_map(heat->map, (p->box.y1 - y - 0.5) / high), 1);
+    }
+    for (i = 0; i < a.ticks.n; i++) {
+        double ty = ploti_pixel(&a, a.ticks.at[i]);
+        ploti_horizontal(f, ty, x + w, x + w + ploti_tick_len(f), 1.7, PLOT_INK);
+        ploti_put(&f->cv, x + w + ploti_tick_len(f) + ploti_gap(f), ty + 0.35 * em, a.ticks.text[i],
+                  em, 0, PLOTI_REGULAR, PLOT_INK);
+    }
+    ploti_axis_title(&a, text, sizeof text);
+    if (text[0]) {
+        x += w + ploti_tick_len(f) + ploti_gap(f) + ploti_widest(&a) + 1.25 * label;
+        ploti_put_up(&f->cv, x, (p->box.y0 + p->box.y1) / 2, text, ploti_fit(text, label, high),
+                     PLOT_INK);
+    }
+}
+
+/* ---- legends and direct labels -------------------------------------------------------------- */
+
+typedef struct ploti_end { /* a name at the right end of a line */
+    const char *text;
+    plot_color color;
+    double x, y, wish;
+} ploti_end;
+
+static int ploti_find_ends(const plot_panel *p, ploti_end *e)
+{
+    const ploti_item *it;
+    int n = 0;
+    for (it = p->items; it; it = it->next) {
+        const char *text = ploti_end_label(p, it);
+        size_t i;
+        if (!text || n == PLOTI_ENTRIES) continue;
+        for (i = it->n; i-- > 0;) { /* the last point that shows */
+            double x = ploti_pixel(&p->x, it->x[i]), y = ploti_pixel(&p->y, it->y[i]);
+            if (!ploti_on_axis(&p->x, x) || !ploti_finite(y)) continue;
+            e[n].text = text;
+            e[n].color = it->style.color;
+            e[n].x = x;
+            e[n].y = e[n].wish = ploti_clamp(y, p->box.y0, p->box.y1);
+            n++;
+            break;
+        }
+    }
+    return n;
+}
+
+/* Pushes the names apart until no two are closer than `pitch`, as near to their wishes as goes. */
+static void ploti_spread(ploti_end *e, int n, double pitch, double top, double bottom)
+{
+    int i, j, round;
+    for (i = 1; i < n; i++) { /* insertion sort, stable */
+        ploti_end t = e[i];
+        for (j = i; j > 0 && e[j - 1].y > t.y; j--) e[j] = e[j - 1];
+        e[j] = t;
+    }
+    for (round = 0; round < 200; round++) {
+        double worst = 0;
+        for (i = 0; i + 1 < n; i++) {
+            double lack = pitch - (e[i + 1].y - e[i].y);
+            if (lack <= 0) continue;
+            e[i].y -= lack / 2;
+            e[i + 1].y += lack / 2;
+            worst = ploti_max(worst, lack);
+        }
+        if (n && e[0].y < top) e[0].y = top;
+        if (n && e[n - 1].y > bottom) e[n - 1].y = bottom;
+        if (worst < 0.25) break;
+    }
+}
+
+static void ploti_draw_ends(plot_panel *p)
+{
+    plot_figure *f = p->fig;
+    double em = ploti_em(f, PLOTI_EM_LEGEND), pitch = 1.12 * em;
+    ploti_end e[PLOTI_ENTRIES];
+    int n = ploti_find_ends(p, e), i;
+    ploti_spread(e, n, pitch, p->box.y0 + 0.3 * em, p->box.y1 - 0.2 * em);
+    for (i = 0; i < n; i++) {
+        double x = p->box.x1 + 0.55 * em;
+        if (fabs(e[i].y - e[i].wish) > 0.3 * em || e[i].x < p->box.x1 - 0.8 * em) {
+            ploti_rule(&f->cv, e[i].x + 0.1 * em, e[i].wish, x - 0.15 * em, e[i].y, 1.4 * f->scale,
+                       PLOT_SOLID, e[i].color, 0.7);
+        }
+        ploti_put(&f->cv, x, e[i].y + 0.35 * em, e[i].text, em, 0, PLOTI_REGULAR,
+                  ploti_text_color(e[i].color));
+    }
+}
+
+static void ploti_draw_legend(plot_panel *p)
+{
+    plot_figure *f = p->fig;
+    ploti_rect *b = &p->legend_box;
+    ploti_flow o = ploti_flow_of(p, p->spot);
+    b->x0 = b->x1 = -1;
+    if (p->spot == PLOTI_SPOT_NONE || p->spot == PLOTI_SPOT_DIRECT) return;
+    if (p->spot == PLOTI_SPOT_ABOVE) {
+        b->x0 = p->box.x0;
+        b->y0 = p->box.y0 - o.h - 0.25 * o.em;
+    } else if (p->spot == PLOTI_SPOT_RIGHT) {
+        b->x0 = p->box.x1 + p->right - o.w;
+        b->y0 = p->box.y0;
+    } else {
+        *b = ploti_spot_box(p, p->spot, o.w, o.h);
+        ploti_box_fill(&f->cv, b->x0 - 0.2 * o.em, b->y0, b->x0 + o.w + 0.2 * o.em, b->y0 + o.h,
+                       PLOT_WHITE, 0.85); /* hides the grid lines, no data */
+    }
+    b->x1 = b->x0 + o.w;
+    b->y1 = b->y0 + o.h;
+    ploti_draw_flow(f, &p->entries, &o, b->x0, b->y0);
+}
+
+/* ---- the whole page ------------------------------------------------------------------------- */
+
+static int ploti_canvas_ready(plot_figure *f)
+{
+    ploti_canvas *c = &f->cv;
+    size_t area = (size_t)c->w * (size_t)c->h;
+    if (!c->rgb) {
+        c->rgb = (unsigned char *)ploti_alloc(f, area, 3);
+        c->mask = (unsigned char *)ploti_alloc(f, area, 1);
+        c->ink = (unsigned char *)ploti_alloc(f, area, 1);
+        c->cells = (int32_t *)ploti_alloc(f, area + 2 * (size_t)c->h, sizeof *c->cells);
+    }
+    if (f->failed) return 0;
+    memset(c->rgb, 255, area * 3);
+    memset(c->mask, 0, area);
+    memset(c->ink, 0, area);
+    memset(c->cells, 0, (area + 2 * (size_t)c->h) * sizeof *c->cells);
+    c->mask_dirty = c->cell_dirty = ploti_nothing;
+    c->inking = PLOTI_BLANK;
+    ploti_unclip(c);
+    return 1;
+}
+
+static void ploti_draw_around(plot_panel *p)
+{
+    ploti_draw_heading(p);
+    if (ploti_free(p)) return;
+    ploti_draw_frame(p);
+    ploti_draw_x_axis(p);
+    ploti_draw_y_axis(p);
+    ploti_draw_colorbar(p);
+    ploti_draw_ends(p);
+    ploti_draw_legend(p);
+}
+
+static int ploti_render(plot_figure *f)
+{
+    plot_panel *p;
+    ploti_rect page;
+    int round;
+    if (f->failed) return -1;
+    if (f->drawn) return 0;
+    f->scale = f->user_scale * f->cv.w / 1600.0;
+    f->entries.n = 0;
+    for (p = f->panels; p; p = p->next) {
+        p->entries.n = 0;
+        ploti_collect(&p->entries, p);
+        ploti_collect(&f->entries, p);
+        p->spot = ploti_first_spot(p);
+    }
+    ploti_ranges(f);
+    for (round = 0; round < 5 && !f->failed; round++) { /* again when a legend has to go outside */
+        ploti_layout(f);
+        if (f->failed || !ploti_canvas_ready(f)) return -1;
+        for (p = f->panels; p; p = p->next) ploti_draw_body(p);
+        if (!ploti_place_legends(f)) break;
+    }
+    for (p = f->panels; p; p = p->next) ploti_draw_around(p);
+    ploti_page(f, 1, &page);
+    f->drawn = !f->failed;
+    return f->failed ? -1 : 0;
+}
+
+const unsigned char *plot_pixels(plot_figure *f, int *width, int *height)
+{
+    if (!f || ploti_render(f) != 0) return NULL;
+    if (width) *width = f->cv.w;
+    if (height) *height = f->cv.h;
+    return f->cv.rgb;
+}
+
+/* A PNG with a palette: a third of the size. Colours are told apart by six bits a channel. The most
+   frequent ones enter the palette, unless one nearly alike is in it, and the others take the
+   nearest; so flat colours stay, and the shades at the edges of lines share some. */
+enum { PLOTI_PALETTE = 256, PLOTI_COLOURS = 1 << 18, PLOTI_ALIKE = 6 };
+
+static size_t ploti_key(const unsigned char *rgb)
+{
+    return ((size_t)rgb[0] >> 2) << 12 | ((size_t)rgb[1] >> 2) << 6 | (size_t)rgb[2] >> 2;
+}
+
+typedef struct ploti_colour {
+    size_t key, pixels;
+} ploti_colour;
+
+static int ploti_by_pixels(const void *a, const void *b)
+{
+    const ploti_colour *p = (const ploti_colour *)a, *q = (const ploti_colour *)b;
+    if (p->pixels != q->pixels) return p->pixels < q->pixels ? 1 : -1;
+    return p->key < q->key ? -1 : p->key > q->key;
+}
+
+static int ploti_distance(size_t a, size_t b) /* squared distance of two keys */
+{
+    const int r = (int)(a >> 12) - (int)(b >> 12), g = (int)(a >> 6 & 63) - (int)(b >> 6 & 63);
+    const int l = (int)(a & 63) - (int)(b & 63);
+    return r * r + g * g + l * l;
+}
+
+/* Sorts `colour` (found of them, as keys and pixels) and fills the palette and, for each key, its
+   entry; returns the number of entries. */
+static int ploti_choose(unsigned char *palette, unsigned char *entry, ploti_colour *colour,
+                        size_t found)
+{
+    size_t chosen[PLOTI_PALETTE], i;
+    int n = 0, k, c;
+    qsort(colour, found, sizeof *colour, ploti_by_pixels);
+    for (i = 0; i < found; i++) {
+        int best = -1, gap = 0;
+        for (k = 0; k < n; k++) {
+            const int other = ploti_distance(colour[i].key, chosen[k]);
+            if (best < 0 || other < gap) best = k, gap = other;
+        }
+        if (best < 0 || (gap > PLOTI_ALIKE && n < PLOTI_PALETTE)) {
+            best = n;
+            chosen[n++] = colour[i].key;
+            for (c = 0; c < 3; c++)
+                palette[3 * best + c] =
+                    (unsigned char)((colour[i].key >> (12 - 6 * c) & 63) * 255 / 63);
+        }
+        entry[colour[i].key] = (unsigned char)best;
+    }
+    return n;
+}
+
+/* A byte for each pixel, after a byte 0 for each row (it is not filtered), for free(), and the
+   palette, of *entries; NULL if there is no memory. */
+static unsigned char *ploti_indexed(unsigned char *palette, int *entries, const plot_figure *f)
+{
+    const size_t w = (size_t)f->cv.w, h = (size_t)f->cv.h;
+    const unsigned char *rgb = f->cv.rgb;
+    size_t *pixels = (size_t *)calloc(PLOTI_COLOURS, sizeof *pixels), found = 0, i, x;
+    ploti_colour *colour = (ploti_colour *)malloc(PLOTI_COLOURS * sizeof *colour);
+    unsigned char *entry = (unsigned char *)malloc(PLOTI_COLOURS);
+    unsigned char *index = (unsigned char *)malloc((w + 1) * h), *at = index;
+    if (pixels && colour && entry && index) {
+        for (i = 0; i < w * h; i++) pixels[ploti_key(rgb + 3 * i)]++;
+        for (i = 0; i < PLOTI_COLOURS; i++) {
+            if (pixels[i] == 0) continue;
+            colour[found].key = i;
+            colour[found++].pixels = pixels[i];
+        }
+        *entries = ploti_choose(palette, entry, colour, found);
+        for (i = 0; i < h; i++) {
+            *at++ = 0;
+            for (x = 0; x < w; x++, rgb += 3) *at++ = entry[ploti_key(rgb)];
+        }
+    } else {
+        free(index);
+        index = NULL;
+    }
+    free(pixels);
+    free(colour);
+    free(entry);
+    return index;
+}
+
+static unsigned char *ploti_word(unsigned char *to, uint32_t v)
+{
+    int k;
+    for (k = 0; k < 4; k++) to[k] = (unsigned char)(v >> (24 - 8 * k) & 0xff);
+    return to + 4;
+}
+
+/* A chunk: length, name, data, and the CRC-32 of name and data. */
+static unsigned char *ploti_chunk(unsigned char *to, const char *name, const void *data, size_t n)
+{
+    uint32_t crc = 0xffffffffu;
+    size_t i;
+    int k;
+    to = ploti_word(to, (uint32_t)n);
+    memcpy(to, name, 4);
+    if (n > 0) memcpy(to + 4, data, n);
+    for (i = 0; i < n + 4; i++)
+        for (crc ^= to[i], k = 0; k < 8; k++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+    return ploti_word(to + 4 + n, crc ^ 0xffffffffu);
+}
+
+/* The file, for free(); NULL if there is no memory for it. */
+static unsigned char *ploti_png(const plot_figure *f, size_t *size)
+{
+    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    const int pixels = (f->cv.w + 1) * f->cv.h;
+    unsigned char palette[3 * PLOTI_PALETTE], head[13] = {0}, *png = NULL, *at, *packed = NULL;
+    int entries = 0, n = 0;
+    unsigned char *index = ploti_indexed(palette, &entries, f);
+    if (index) packed = stbi_zlib_compress(index, pixels, &n, 64);
+    if (packed) png = (unsigned char *)malloc((size_t)n + sizeof palette + 100);
+    if (png) {
+        memcpy(png, signature, sizeof signature);
+        (void)ploti_word(ploti_word(head, (uint32_t)f->cv.w), (uint32_t)f->cv.h);
+        head[8] = 8; /* bits of an index */
+        head[9] = 3; /* into a palette */
+        at = ploti_chunk(png + sizeof signature, "IHDR", head, sizeof head);
+        at = ploti_chunk(at, "PLTE", palette, 3 * (size_t)entries);
+        at = ploti_chunk(at, "IDAT", packed, (size_t)n);
+        *size = (size_t)(ploti_chunk(at, "IEND", NULL, 0) - png);
+    }
+    free(packed);
+    free(index);
+    return png;
+}
+
+int plot_save(plot_figure *f, const char *path)
+{
+    unsigned char *png;
+    size_t size = 0;
+    char why[FILES_ERR_MAX];
+    if (!f || ploti_render(f) != 0) return -1;
+    if (!path || !path[0]) {
+        ploti_fail(f, "plot: no file name", NULL);
+        return -1;
+    }
+    why[0] = 0;
+    png = ploti_png(f, &size);
+    if (!png)
+        ploti_fail(f, "plot: out of memory while encoding ", path);
+    else if (files_write(path, png, size, why) != 0)
+        ploti_fail(f, "plot: ", why);
+    free(png);
+    return f->failed ? -1 : 0;
+}
+
+int plot_axes_box(const plot_panel *p, double box[4])
+{
+    if (!p || !p->fig->drawn) return -1;
+    box[0] = p->box.x0;
+    box[1] = p->box.y0;
+    box[2] = p->box.x1;
+    box[3] = p->box.y1;
+    return 0;
+}
+
+int plot_legend_box(const plot_panel *p, double box[4])
+{
+    if (!p || !p->fig->drawn || p->legend_box.x1 <= p->legend_box.x0) return -1;
+    box[0] = p->legend_box.x0;
+    box[1] = p->legend_box.y0;
+    box[2] = p->legend_box.x1;
+    box[3] = p->legend_box.y1;
+    return 0;
+}

@@ -169,7 +169,8 @@ run() {
 # Puts FOLDER/mutant in the place of the file; of another than the header in copies of all.
 place() { # place FILE FOLDER
     if [ "$1" != normlayers.h ]; then
-        cp -R tests examples normlayers.h "$2"
+        mkdir -p "$2/examples" && cp -R tests normlayers.h "$2" &&
+            cp -R examples/*.h examples/lab examples/plot "$2/examples"
     fi
     mv "$2/mutant" "$2/$1"
 }

@@ -38,7 +38,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INPUTS = 784, WIDTH1 = 64, WIDTH2 = 128, CLASSES = 10, BATCH = 512, EPOCHS = 20 };
+enum { INPUTS = 784, WIDTH1 = 64, BATCH = 512, EPOCHS = 20 };
 enum { PROBED = 1000, BINS = 60, UNITS = 3, LEVELS = 3, EVERY = 16, SHOWN = 7 };
 #define HIST_LO (-4.0)
 #define HIST_HI 6.5
@@ -104,12 +104,10 @@ typedef struct trial {
 static nrm_mlp *make_net(const lab_run *r, void **block)
 {
     nrm_mlp_layer layer[3];
-    nrm_mlp_spec spec = training_plain(layer, 2, WIDTH1, NRM_RELU, norm[r->arm]);
-    layer[1].width = WIDTH2;
+    nrm_mlp_spec spec = training_notebook(layer, norm[r->arm]);
     layer[0].bias = layer[1].bias = r->arm != BATCH_NO_BIAS;
     spec.max_batch = PROBED;
     spec.seed = r->seed;
-    spec.init = NRM_INIT_FAN_IN;
     spec.gamma_init = gamma_init[r->arm];
     spec.lr = (nrm_real)0.01;
     return training_net(&spec, block);

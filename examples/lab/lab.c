@@ -834,6 +834,8 @@ plot_style lab_style(const char *norm)
     if (strcmp(norm, "batch") == 0) return plot_solid(PLOT_BLUE);
     if (strcmp(norm, "layer") == 0) return plot_dashdot(PLOT_GREEN);
     if (strcmp(norm, "noisy") == 0) return plot_dotted(PLOT_PURPLE);
+    if (strcmp(norm, "group") == 0) return plot_dashed(PLOT_ORANGE);
+    if (strcmp(norm, "rms") == 0) return plot_dashdot(PLOT_SKY);
     if (strcmp(norm, "none") == 0) return plot_dashed(PLOT_VERMILLION);
     return plot_solid(PLOT_INK);
 }

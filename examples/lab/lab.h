@@ -230,7 +230,8 @@ void lab_plot_seeds(lab_report *r, plot_panel *p, size_t arm, const char *series
 void lab_verdict_table(lab_report *r, plot_panel *p);
 
 /* The look of an arm by its norm, the same on every page. Paper colours, safe for the colour-blind:
-   none vermillion dashed, batch blue solid, layer green dash-dot, noisy purple dotted. */
+   none vermillion dashed, batch blue solid, layer green dash-dot, noisy purple dotted, group orange
+   dashed, rms sky dash-dot. */
 plot_style lab_style(const char *norm);
 
 #endif /* LAB_H */

@@ -201,6 +201,15 @@ nrm_mlp_spec training_plain(nrm_mlp_layer *layer, size_t hidden, size_t width, i
     return spec;
 }
 
+nrm_mlp_spec training_notebook(nrm_mlp_layer *layer, int norm)
+{
+    nrm_mlp_spec spec = training_plain(layer, 2, 64, NRM_RELU, norm);
+    layer[1].width = 128;
+    layer[0].bias = layer[1].bias = 1;
+    spec.init = NRM_INIT_FAN_IN;
+    return spec;
+}
+
 nrm_mlp *training_net(const nrm_mlp_spec *spec, void **block)
 {
     const size_t bytes = nrm_mlp_bytes(spec); /* 0 of a bad spec: nrm_mlp_init says why */

@@ -34,6 +34,7 @@
 #define training_load training_load_f64
 #define training_go_on training_go_on_f64
 #define training_plain training_plain_f64
+#define training_notebook training_notebook_f64
 #define training_squares training_squares_f64
 #define training_rms training_rms_f64
 #define training_farthest training_farthest_f64
@@ -107,6 +108,11 @@ size_t training_steps(size_t n, size_t batch);
    the defaults with inputs, layers and Xavier's weights. max_batch, seed, lr are the caller's. */
 nrm_mlp_spec training_plain(nrm_mlp_layer *layer, size_t hidden, size_t width, int activation,
                             int norm);
+
+/* The network of the MNIST comparison, after a tutorial's notebook: 784-64-128-10, ReLU, a bias in
+   every layer, weights and biases uniform in ±1/sqrt(inputs). Fills layer[3]; max_batch, seed, lr
+   are the caller's. */
+nrm_mlp_spec training_notebook(nrm_mlp_layer *layer, int norm);
 
 /* Allocates a block and makes a network in it. NULL, after a line on stderr, if that fails. */
 nrm_mlp *training_net(const nrm_mlp_spec *spec, void **block);

@@ -20,7 +20,6 @@ const list = (folder, pattern) =>
 // ---- what there is -----------------------------------------------------------------------------
 
 const FINDINGS = [
-    'synchronised',
     'performance',
     'accuracy',
     'determinism',

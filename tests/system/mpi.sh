@@ -1,7 +1,7 @@
 #!/bin/sh
 # mpi.sh - the example with several workers (examples/mpi_batchnorm.c), on 2 and 3 ranks of one
-# machine: a step with merged statistics is that of the undivided batch, a step without is not, the
-# same run gives the same tables, and the page shows the code that is run.
+# machine: a step with merged statistics is that of the undivided batch, a step without is not, and
+# the same run gives the same tables.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}" "${BUILD:=build}"
@@ -51,14 +51,6 @@ bounds() { # bounds FOLDER EXPRESSION: true of $2 float, $3 double, $4 separate,
 undivided() { # the rows of the network that knows nothing of other workers
     grep '^[a-z]*,undivided,' "$1/$name.csv"
 }
-shown() { # shown FILE FUNCTION: its text
-    awk -v start="^static int $2\\\\(" '$0 ~ start { on = 1 } on { print } on && /^}/ { exit }' "$1"
-}
-quoted() { # quoted FUNCTION: the page has it as the program has it
-    shown examples/mpi_batchnorm.c "$1" >"$dir/code"
-    shown docs/synchronised.md "$1" >"$dir/page"
-    [ -s "$dir/code" ] && diff "$dir/code" "$dir/page"
-}
 
 check "the example compiles" make -s BUILD="$bin" CC="$CC" CFLAGS="${EXAMPLE_CFLAGS:--O2}" mpi
 for n in 2 3; do
@@ -98,6 +90,4 @@ no_data() { # the second worker has none: all end at once, and the first says wh
     [ $? -eq 1 ] && grep -q '^mpi_batchnorm: worker 1: ' "$dir/why"
 }
 check "a worker without data is named" no_data
-check "the page shows add" quoted add
-check "the page shows merge" quoted merge
 verdict mpi

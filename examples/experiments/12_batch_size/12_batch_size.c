@@ -698,7 +698,7 @@ static void check(lab_report *r)
 #define FIGURE_6 "Ba, Kiros and Hinton 2016, Fig. 6"
 #define BESIDE_6 "ours, beside " FIGURE_6
 #define DERIVATIVE "ours, from the derivative of batch norm (Ioffe and Szegedy 2015) at m = 2"
-#define WORKERS_OURS "ours, of synchronised batch norm (docs/synchronised.md)"
+#define WORKERS_OURS "ours, of synchronised batch norm (docs/03_family.md)"
 #define SMALL_BATCHES "a tutorial on batch and layer norm; Chinese notes on batch norm"
 
 enum {

@@ -333,7 +333,9 @@ static void judge_loss(lab_report *r)
         "below no norm at every epoch of every seed, and a loss of 0.5 in at most half the steps, "
         "seed by seed",
         "trial runs (2 seeds): 1.48 against 2.28 in epoch 1, 0.435 against 1.54 in epoch 5, 0.166 "
-        "against 0.38 in epoch 20"};
+        "against 0.38 in epoch 20",
+        LAB_TRAINING,
+        LAB_SETTING};
     const lab_curve epochs = lab_over_seeds(r, NONE, "epoch_loss");
     double half[LAB_SEEDS_MAX], fast[LAB_SEEDS_MAX];
     const size_t n = lab_values(r, NONE, "steps_to_half", 0, half);
@@ -347,7 +349,7 @@ static void judge_loss(lab_report *r)
     lab_verdict(
         r, &claim,
         lab_compare(r, BATCH_UNIFORM, NONE, "epoch_loss", LAB_LAST, -1,
-                    below == all && stats_judge_pairs(fast, half, n, -1, 1) == STATS_REPRODUCED),
+                    below == all && stats_reproduced(stats_judge_pairs(fast, half, n, -1, 1))),
         "", "below in %lu of %lu; steps to loss 0.5: %s and %s", (unsigned long)below,
         (unsigned long)all, steps_text(r, BATCH_UNIFORM), steps_text(r, NONE));
 }
@@ -361,8 +363,10 @@ static void judge_log(lab_report *r)
         "epoch 20: 0.395 and 0.162",
         "mean of batches 41 to 80 of epoch 20 within 0.03 of each, first loss 2.30 ± 0.03; seed by "
         "seed",
-        "trial runs (2 seeds): 0.38 and 0.166"};
-    stats_verdict part[3];
+        "trial runs (2 seeds): 0.38 and 0.166",
+        LAB_TRAINING,
+        LAB_SETTING};
+    stats_finding part[3];
     part[0] = lab_near(r, NONE, "window_loss", LAB_LAST, 0.395, 0.03);
     part[1] = lab_near(r, BATCH_UNIFORM, "window_loss", LAB_LAST, 0.162, 0.03);
     part[2] = lab_near(r, NONE, "loss", 1, 2.30, 0.03);
@@ -392,10 +396,12 @@ static void judge_centred(lab_report *r)
         "a histogram around 0 with batch norm, around 0.5 and with a tail to 6 without",
         "exact but for what β learns (in training the pooled mean is that of β): |pooled mean| < "
         "0.3 after training; without a norm it drifts further, seed by seed",
-        "trial runs (3 epochs on 10,000 images, seeds 11 and 12): see the page"};
+        "trial runs (3 epochs on 10,000 images, seeds 11 and 12): see the page",
+        LAB_TRAINING,
+        LAB_SETTING};
     double with[LAB_SEEDS_MAX], without[LAB_SEEDS_MAX];
     const size_t n = drifts(r, BATCH_UNIFORM, with);
-    stats_verdict part[2];
+    stats_finding part[2];
     (void)drifts(r, NONE, without);
     part[0] = lab_near(r, BATCH_UNIFORM, "norm_infer/mean", LAB_LAST, 0, 0.3);
     part[1] = stats_judge_pairs(with, without, n, -1, 1);
@@ -413,9 +419,11 @@ static void judge_gaussian(lab_report *r)
         "a tutorial with a custom batch norm (the notebook behind it)",
         "said of a histogram of all units together",
         "units: mean |skewness| < 0.5 and mean |excess kurtosis| < 1, seed by seed",
-        "none before the criterion; the trial run of 10c, later, noted both down"};
+        "none before the criterion; the trial run of 10c, later, noted both down",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const char *const series[2] = {"norm_infer/unit_skew", "norm_infer/unit_kurtosis"};
-    stats_verdict part[2];
+    stats_finding part[2];
     part[0] = lab_limit(r, BATCH_UNIFORM, series[0], LAB_LAST, 0.5, -1);
     part[1] = lab_limit(r, BATCH_UNIFORM, series[1], LAB_LAST, 1, -1);
     lab_verdict(r, &claim, stats_together(part, 2),

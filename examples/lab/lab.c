@@ -124,7 +124,7 @@ typedef struct labi_lab {
     const lab_program *program;
     cli_options options;
     const char *runs_folder, *from;
-    double ahead;  /* seconds of other experiments that wait behind this one */
+    double ahead; /* seconds of other experiments that wait behind this one */
     dataset data;
     size_t *missing; /* [missing_count] runs to be done: arm * seeds + seed    */
     size_t missing_count;
@@ -611,24 +611,24 @@ lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series)
     return c;
 }
 
-stats_verdict lab_compare(const lab_report *r, size_t a, size_t b, const char *series, double x,
-                          int sign, int magnitude_met)
+stats_finding lab_compare(const lab_report *r, size_t a, size_t b, const char *series, double x,
+                          int sign, int size_met)
 {
     double first[LAB_SEEDS_MAX], second[LAB_SEEDS_MAX];
     const size_t n = lab_values(r, a, series, x, first), m = lab_values(r, b, series, x, second);
-    return stats_judge_pairs(first, second, n < m ? n : m, sign, magnitude_met);
+    return stats_judge_pairs(first, second, n < m ? n : m, sign, size_met);
 }
 
-stats_verdict lab_compare_series(const lab_report *r, size_t arm, const char *a, const char *b,
-                                 double x, int sign, int magnitude_met)
+stats_finding lab_compare_series(const lab_report *r, size_t arm, const char *a, const char *b,
+                                 double x, int sign, int size_met)
 {
     double va[LAB_SEEDS_MAX], vb[LAB_SEEDS_MAX];
     const size_t n = lab_values(r, arm, a, x, va);
     (void)lab_values(r, arm, b, x, vb);
-    return stats_judge_pairs(va, vb, n, sign, magnitude_met);
+    return stats_judge_pairs(va, vb, n, sign, size_met);
 }
 
-stats_verdict lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,
+stats_finding lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,
                         int sign)
 {
     double value[LAB_SEEDS_MAX] = {0};
@@ -636,7 +636,7 @@ stats_verdict lab_limit(const lab_report *r, size_t arm, const char *series, dou
     return stats_judge_limit(value, n, limit, sign);
 }
 
-stats_verdict lab_near(const lab_report *r, size_t arm, const char *series, double x, double target,
+stats_finding lab_near(const lab_report *r, size_t arm, const char *series, double x, double target,
                        double tolerance)
 {
     double off[LAB_SEEDS_MAX] = {0};
@@ -647,6 +647,8 @@ stats_verdict lab_near(const lab_report *r, size_t arm, const char *series, doub
 }
 
 /* ---- verdicts ---- */
+
+enum { FOUND = 9, COLUMNS = 12 + FOUND };
 
 static const char *labi_vformat(lab_report *r, const char *format, va_list list)
 {
@@ -682,10 +684,39 @@ const char *lab_mean_sd(lab_report *r, stats_summary s, int decimals)
     return lab_format(r, "%.*f ± %.*f", decimals, s.mean, decimals, s.sd);
 }
 
-/* One row of the table of verdicts. */
-static void labi_verdict_row(lab_report *r, const char *kind, const lab_claim *c, const char *ours,
-                             const char *verdict, const char *remark)
+/* What was found, so that verdicts.c can judge it again: columns n to best_p; of a check nothing. */
+static void labi_found(lab_report *r, const stats_finding *f)
 {
+    enum { SIZE = 6 };
+    csv_table *t = &r->verdicts;
+    double value[FOUND];
+    int i;
+    for (i = 0; i < FOUND; i++) value[i] = (double)NAN;
+    if (f) {
+        const stats_interval of = stats_interval_of(f);
+        value[0] = (double)f->n;
+        value[1] = f->mean;
+        value[2] = of.low;
+        value[3] = of.high;
+        value[4] = stats_effect(f);
+        value[5] = stats_p(f);
+        value[7] = (double)f->parts;
+        value[8] = f->best_p;
+    }
+    for (i = 0; i < FOUND; i++)
+        if (i == SIZE)
+            csv_text(t, !f ? "" : f->size_met ? "met" : "missed");
+        else
+            csv_real(t, lab_round(value[i], 4));
+}
+
+/* One row of the table of verdicts; `found` is null for a check. */
+static void labi_verdict_row(lab_report *r, const char *kind, const lab_claim *c,
+                             const stats_finding *found, const char *ours, const char *verdict,
+                             const char *remark)
+{
+    static const char *const about[3] = {"training", "arithmetic", "identity"};
+    static const char *const why_not[3] = {"setting", "algebra", "news"};
     csv_table *t = &r->verdicts;
     csv_text(t, kind);
     csv_text(t, c->id);
@@ -697,27 +728,31 @@ static void labi_verdict_row(lab_report *r, const char *kind, const lab_claim *c
     csv_text(t, remark);
     csv_text(t, c->criterion);
     csv_text(t, c->pilot);
+    csv_text(t, found ? about[c->about] : "");
+    csv_text(t, found ? why_not[c->why_not] : "");
+    labi_found(r, found);
     csv_end_row(t);
 }
 
-void lab_verdict(lab_report *r, const lab_claim *claim, stats_verdict verdict, const char *remark,
+void lab_verdict(lab_report *r, const lab_claim *claim, stats_finding found, const char *remark,
                  const char *ours, ...)
 {
-    const char *why_not = labi_why_not(r), *name = stats_verdict_name(verdict), *found;
+    const char *why_not = labi_why_not(r), *text;
+    const char *name = stats_verdict_name(stats_word(&found, STATS_LEVEL));
     labi_judged *grown;
     va_list list;
     va_start(list, ours);
-    found = labi_vformat(r, ours, list);
+    text = labi_vformat(r, ours, list);
     va_end(list);
     if (why_not) name = lab_format(r, "not counted: %s", why_not);
-    labi_verdict_row(r, "claim", claim, found, name, remark ? remark : "");
+    labi_verdict_row(r, "claim", claim, &found, text, name, remark ? remark : "");
     printf("%s %s\n    %s\n    paper: %s\n    ours:  %s\n", claim->id, name, claim->text,
-           claim->paper, found);
+           claim->paper, text);
     grown = (labi_judged *)labi_grow(r->judged, r->judged_count, &r->judged_room, sizeof *grown);
     if (!grown) return;
     r->judged = grown;
     grown[r->judged_count].claim = claim->text;
-    grown[r->judged_count].ours = found;
+    grown[r->judged_count].ours = text;
     grown[r->judged_count++].verdict = name;
 }
 
@@ -733,7 +768,7 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...)
     check.id = "";
     check.text = what;
     check.source = check.paper = check.criterion = check.pilot = "";
-    labi_verdict_row(r, "check", &check, text, ok ? "passed" : "failed", "");
+    labi_verdict_row(r, "check", &check, NULL, text, ok ? "passed" : "failed", "");
     if (!ok) r->checks_failed++;
     if (!ok) fprintf(stderr, "%s: a check FAILED: %s: %s\n", r->program->name, what, text);
     if (ok) printf("check: %s: %s\n", what, text);
@@ -772,9 +807,9 @@ plot_figure *lab_figure(lab_report *r, const char *title, int width, int height)
 
 static int labi_out_path(const lab_report *r, const char *what, const char *extension, char *path)
 {
-    const int n = snprintf(path, LABI_PATH, "%s/%s%s%s%s%s", r->out, r->program->name,
-                           lab_quick(r) ? "_quick" : "", what ? "_" : "", what ? what : "",
-                           extension);
+    const int n =
+        snprintf(path, LABI_PATH, "%s/%s%s%s%s%s", r->out, r->program->name,
+                 lab_quick(r) ? "_quick" : "", what ? "_" : "", what ? what : "", extension);
     return n < 0 || n >= LABI_PATH;
 }
 
@@ -934,8 +969,10 @@ static int labi_read(lab_report *r, const char *path, char *err)
 
 static void labi_begin_verdicts(lab_report *r)
 {
-    static const char *const columns[10] = {"kind", "id",      "claim",  "source",    "paper",
-                                            "ours", "verdict", "remark", "criterion", "pilot"};
+    static const char *const columns[COLUMNS] = {
+        "kind",   "id",        "claim",  "source", "paper",   "ours",  "verdict",
+        "remark", "criterion", "pilot",  "class",  "why_not", "n",     "difference",
+        "low",    "high",      "effect", "p",      "size",    "parts", "best_p"};
     static const char *const notes[9] = {"program",  "version", "seed", "seeds",   "data",
                                          "compiler", "flags",   "mode", "settings"};
     size_t i;
@@ -943,7 +980,7 @@ static void labi_begin_verdicts(lab_report *r)
     for (i = 0; i < 9; i++)
         if (csv_comment(&r->table, notes[i]))
             csv_note(&r->verdicts, notes[i], labi_note(r, notes[i]));
-    csv_columns(&r->verdicts, columns, 10);
+    csv_columns(&r->verdicts, columns, COLUMNS);
 }
 
 static void labi_end_report(lab_report *r)

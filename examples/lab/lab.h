@@ -32,7 +32,8 @@
        static int report(lab_report *r)
        {
            static const lab_claim faster = {"9a", "Batch norm trains faster", "Somebody 2015",
-                                            "0.1 against 0.3", "lower loss at step 99", "none"};
+                                            "0.1 against 0.3", "lower loss at step 99", "none",
+                                            LAB_TRAINING, LAB_SETTING};
            plot_figure *f = lab_figure(r, "Loss with and without batch norm", 1600, 1000);
            plot_panel *p = plot_add(f, 0, 0, 1, 1);
            lab_plot(r, p, 0, "loss", NULL, plot_dashed(PLOT_VERMILLION));
@@ -63,8 +64,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAB_SEEDS_MAX 32 /* runs of an arm, at most */
-#define LAB_NAME_MAX 700 /* of the name of a series */
+#define LAB_SEEDS_MAX 512 /* runs of an arm, at most */
+#define LAB_NAME_MAX 700  /* of the name of a series */
 
 /* ---- the experiment -------------------------------------------------------------------------- */
 
@@ -159,23 +160,37 @@ lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series);
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* stats_judge on the differences a - b, seed by seed, of a series at x. `sign` +1: the claim says
-   a > b. */
-stats_verdict lab_compare(const lab_report *r, size_t a, size_t b, const char *series, double x,
-                          int sign, int magnitude_met);
+/* stats_judge_pairs on the differences a - b, seed by seed, of a series at x. `sign` +1: the claim
+   says a > b. */
+stats_finding lab_compare(const lab_report *r, size_t a, size_t b, const char *series, double x,
+                          int sign, int size_met);
 
 /* The same of two series of one arm. */
-stats_verdict lab_compare_series(const lab_report *r, size_t arm, const char *a, const char *b,
-                                 double x, int sign, int magnitude_met);
+stats_finding lab_compare_series(const lab_report *r, size_t arm, const char *a, const char *b,
+                                 double x, int sign, int size_met);
 
 /* stats_judge_limit on the seeds' values of a series at x: are they above (`sign` +1) or below (-1)
    the limit? */
-stats_verdict lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,
+stats_finding lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,
                         int sign);
 
 /* The same on how far they are from `target`: are they within `tolerance` of it? */
-stats_verdict lab_near(const lab_report *r, size_t arm, const char *series, double x, double target,
+stats_finding lab_near(const lab_report *r, size_t arm, const char *series, double x, double target,
                        double tolerance);
+
+/* What a claim is about, and so what a run can say of it. */
+typedef enum lab_class {
+    LAB_TRAINING,   /* networks that have learned, or are about to: other seeds may differ       */
+    LAB_ARITHMETIC, /* one computation or count, without chance                                  */
+    LAB_IDENTITY    /* algebra: a run only confirms or refutes it, whatever the data             */
+} lab_class;
+
+/* What it says if a claim is not reproduced. */
+typedef enum lab_reason {
+    LAB_SETTING, /* of this setting: data, size and length of the training are not the source's  */
+    LAB_ALGEBRA, /* of the sentence: algebra or logic refutes it in every setting                */
+    LAB_NEWS     /* of the matter: it should have held here too                                  */
+} lab_reason;
 
 /* Why a claim is made and what counts as reproduced: written before the run. */
 typedef struct lab_claim {
@@ -186,11 +201,14 @@ typedef struct lab_claim {
     const char *criterion; /* what we count as reproduced; of an identity, which no data can
                               break: begins with "exact"                                     */
     const char *pilot;     /* what trial runs had shown when the criterion was written; "none" */
+    lab_class about;
+    lab_reason why_not;
 } lab_claim;
 
-/* The verdict on a claim; `ours` is a format: what we have, mean ± sd, in the paper's terms.
-   `remark` may be empty. With quick runs or synthetic digits it is written as not counted. */
-void lab_verdict(lab_report *r, const lab_claim *claim, stats_verdict verdict, const char *remark,
+/* The verdict on a claim, stats_word of what was found; `ours` is a format: what we have, mean ± sd,
+   in the paper's terms. `remark` may be empty. With quick runs or synthetic digits it is written as
+   not counted. It is the word of this claim alone; verdicts.c corrects for their number. */
+void lab_verdict(lab_report *r, const lab_claim *claim, stats_finding found, const char *remark,
                  const char *ours, ...);
 
 /* "0.912 ± 0.004", of one series over seeds, in a buffer of the report's. */

@@ -163,96 +163,193 @@ void stats_running_mean(const double *x, size_t n, size_t window, double *out)
     }
 }
 
-stats_paired stats_pair(const double *a, const double *b, size_t n)
+/* Abramowitz and Stegun 26.7.3 and 26.7.4: with whole degrees of freedom the distribution is a
+   finite sum of powers of cos² = freedom / (freedom + t²). */
+double stats_t_p(double t, size_t freedom)
 {
-    stats_paired d;
-    double sum = 0, sum2 = 0;
-    size_t i;
-    d.n = n;
-    d.positive = d.negative = 0;
-    for (i = 0; i < n; i++) {
-        sum += a[i] - b[i];
-        d.positive += a[i] > b[i] ? 1u : 0u;
-        d.negative += a[i] < b[i] ? 1u : 0u;
+    const double pi = 3.14159265358979323846;
+    const double angle = atan(fabs(t) / sqrt((double)freedom));
+    const double cosine = cos(angle);
+    double term = freedom % 2 ? cosine : 1, sum = 0;
+    size_t k;
+    if (isnan(t) || !freedom) return (double)NAN;
+    for (k = 2 + freedom % 2; k <= freedom; k += 2) {
+        sum += term;
+        term *= cosine * cosine * ((double)k - 1) / (double)k;
     }
-    d.mean = n ? sum / (double)n : (double)NAN;
-    for (i = 0; i < n; i++) {
-        double rest = a[i] - b[i] - d.mean;
-        sum2 += rest * rest;
-    }
-    d.sd = n > 1 ? sqrt(sum2 / (double)(n - 1)) : (double)NAN;
-    d.se = d.sd / sqrt((double)n);
-    return d;
+    sum = freedom % 2 ? 2 / pi * (angle + sin(angle) * sum) : sin(angle) * sum;
+    return sum < 1 - 1e-12 ? 1 - sum : 0; /* the rest is rounding */
 }
 
-stats_verdict stats_judge(const stats_paired *d, int sign, int magnitude_met)
+double stats_t_quantile(double p, size_t freedom)
 {
-    const size_t stated = sign > 0 ? d->positive : d->negative;
-    const size_t opposite = sign > 0 ? d->negative : d->positive;
-    const double mean = sign > 0 ? d->mean : -d->mean;
-    if (d->n < 2 || !(fabs(mean) > 2 * d->se)) return STATS_INCONCLUSIVE; /* nan ends here too */
-    if (mean > 0 && stats_most(stated, d->n)) return stats_holds_partly(magnitude_met, 1);
-    if (mean < 0 && stats_most(opposite, d->n)) return STATS_NOT_REPRODUCED;
+    double low = 0, high = 1;
+    int i;
+    if (!(p > 0 && p < 1) || !freedom) return (double)NAN;
+    while (stats_t_p(high, freedom) > p && high < 1e300) high *= 2;
+    for (i = 0; i < 200 && low < high; i++) {
+        const double middle = low + (high - low) / 2;
+        if (middle <= low || middle >= high) break;
+        if (stats_t_p(middle, freedom) > p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+double stats_discoveries(const double *p, size_t n, double level, double *q)
+{
+    double *sorted = (double *)malloc((n + 1) * sizeof *sorted), limit = 0;
+    size_t i, k, tests = 0;
+    if (!sorted) return -1;
+    for (i = 0; i < n; i++) sorted[i] = p[i];
+    stats_sort(sorted, n);
+    while (tests < n && !isnan(sorted[tests])) tests++;
+    for (i = 0; i < n; i++) {
+        q[i] = isnan(p[i]) ? (double)NAN : 1;
+        for (k = 0; k < tests; k++)
+            if (sorted[k] >= p[i])
+                q[i] = stats_smaller(q[i], sorted[k] * (double)tests / (double)(k + 1));
+        if (q[i] <= level) limit = stats_larger(limit, p[i]);
+    }
+    free(sorted);
+    return limit;
+}
+
+/* The finding of `n` differences, in the direction of the claim. */
+static stats_finding statsi_find(const double *a, const double *b, double limit, size_t n, int sign,
+                                 int size_met)
+{
+    stats_finding f;
+    double sum = 0, sum2 = 0, p;
+    size_t i;
+    f.n = n;
+    f.size_met = size_met;
+    f.parts = 1;
+    for (i = 0; i < n; i++) sum += a[i] - (b ? b[i] : limit);
+    f.mean = n ? sum / (double)n : (double)NAN;
+    for (i = 0; i < n; i++) {
+        const double rest = a[i] - (b ? b[i] : limit) - f.mean;
+        sum2 += rest * rest;
+    }
+    f.sd = n > 1 ? sqrt(sum2 / (double)(n - 1)) : (double)NAN;
+    if (!n) f.n = 1; /* no fact, but nothing to judge by */
+    if (sign < 0) f.mean = -f.mean;
+    p = stats_p(&f);
+    f.best_p = f.mean > 0 && p <= 1 ? p : 1;
+    return f;
+}
+
+stats_finding stats_judge_pairs(const double *a, const double *b, size_t n, int sign, int size_met)
+{
+    return statsi_find(a, b, 0, n, sign, size_met);
+}
+
+stats_finding stats_judge_limit(const double *x, size_t n, double limit, int sign)
+{
+    return statsi_find(x, NULL, limit, n, sign, 1);
+}
+
+stats_finding stats_holds(int holds)
+{
+    return stats_holds_partly(holds, 0);
+}
+
+stats_finding stats_holds_partly(int holds, int partly)
+{
+    stats_finding f;
+    f.n = 0;
+    f.mean = holds || partly ? 1 : -1;
+    f.sd = 0;
+    f.size_met = holds;
+    f.parts = 1;
+    f.best_p = holds || partly ? 0 : 1;
+    return f;
+}
+
+stats_finding stats_unknown(void)
+{
+    return stats_judge_limit(NULL, 0, 0, 1);
+}
+
+/* How much a finding says for the claim: t, and of facts more than any t. nan says nothing. */
+static double statsi_for(const stats_finding *f)
+{
+    const double t = f->n ? stats_t_of(f) : f->mean * (double)INFINITY;
+    return isnan(t) ? 0 : t;
+}
+
+/* Of two parts, is a the one that says less for the claim? One whose size is missed says less than
+   any that is met, unless that one is against it. */
+static int statsi_less(const stats_finding *a, const stats_finding *b)
+{
+    const int for_a = stats_word(a, STATS_LEVEL), for_b = stats_word(b, STATS_LEVEL);
+    if (for_a != for_b) return for_a > for_b;
+    return statsi_for(a) < statsi_for(b);
+}
+
+stats_finding stats_together(const stats_finding *part, size_t n)
+{
+    stats_finding f = n ? part[0] : stats_unknown();
+    size_t i;
+    for (i = 1; i < n; i++) {
+        const size_t parts = f.parts + part[i].parts;
+        const double best = stats_smaller(f.best_p, part[i].best_p);
+        if (statsi_less(&part[i], &f)) f = part[i];
+        f.parts = parts;
+        f.best_p = best;
+    }
+    return f;
+}
+
+double stats_t_of(const stats_finding *f)
+{
+    return f->n > 1 ? stats_effect(f) * sqrt((double)f->n) : (double)NAN;
+}
+
+double stats_effect(const stats_finding *f)
+{
+    return f->n > 1 ? f->mean / f->sd : (double)NAN;
+}
+
+double stats_p(const stats_finding *f)
+{
+    return f->n > 1 ? stats_t_p(stats_t_of(f), f->n - 1) : (double)NAN;
+}
+
+stats_interval stats_interval_of(const stats_finding *f)
+{
+    stats_interval of = {(double)NAN, (double)NAN};
+    if (f->n > 1) {
+        const double half = stats_t_quantile(STATS_LEVEL, f->n - 1) * f->sd / sqrt((double)f->n);
+        of.low = f->mean - half;
+        of.high = f->mean + half;
+    }
+    return of;
+}
+
+stats_verdict stats_word(const stats_finding *f, double level)
+{
+    const double p = stats_p(f), effect = stats_effect(f), small = STATS_SMALL * f->sd;
+    const stats_interval of = stats_interval_of(f);
+    const int sure = f->n ? p <= level : 1;
+    if (sure && f->mean > 0)
+        return f->size_met && !(effect < STATS_SMALL) ? STATS_REPRODUCED : STATS_PARTLY;
+    if (f->parts > 1 && f->best_p * (double)f->parts <= level) return STATS_PARTLY;
+    if (sure && f->mean < 0) return STATS_NOT_REPRODUCED;
+    if (of.low > -small && of.high < small) return STATS_NOT_REPRODUCED;
     return STATS_INCONCLUSIVE;
 }
 
-stats_verdict stats_judge_pairs(const double *a, const double *b, size_t n, int sign,
-                                int magnitude_met)
+int stats_reproduced(stats_finding f)
 {
-    const stats_paired pairs = stats_pair(a, b, n);
-    return stats_judge(&pairs, sign, magnitude_met);
-}
-
-stats_verdict stats_judge_limit(const double *x, size_t n, double limit, int sign)
-{
-    const stats_summary s = stats_describe(x, n);
-    stats_paired d;
-    size_t i;
-    d.n = n;
-    d.mean = s.mean - limit;
-    d.sd = s.sd;
-    d.se = s.se;
-    d.positive = d.negative = 0;
-    for (i = 0; i < n; i++) {
-        d.positive += x[i] > limit ? 1u : 0u;
-        d.negative += x[i] < limit ? 1u : 0u;
-    }
-    return stats_judge(&d, sign, 1);
+    return stats_word(&f, STATS_LEVEL) == STATS_REPRODUCED;
 }
 
 int stats_most(size_t agree, size_t n)
 {
     return 5 * agree >= 4 * n;
-}
-
-stats_verdict stats_holds(int holds)
-{
-    return stats_holds_partly(holds, 0);
-}
-
-stats_verdict stats_holds_partly(int holds, int partly)
-{
-    return holds ? STATS_REPRODUCED : partly ? STATS_PARTLY : STATS_NOT_REPRODUCED;
-}
-
-stats_verdict stats_together(const stats_verdict *part, size_t n)
-{
-    size_t i, same = 0, some = 0;
-    for (i = 0; i < n; i++) {
-        same += part[i] == part[0] ? 1u : 0u;
-        some += part[i] == STATS_REPRODUCED || part[i] == STATS_PARTLY ? 1u : 0u;
-    }
-    if (n > 0 && same == n) return part[0];
-    return some > 0 ? STATS_PARTLY : STATS_INCONCLUSIVE;
-}
-
-stats_verdict stats_weakest(const stats_verdict *part, size_t n)
-{
-    stats_verdict weakest = n > 0 ? part[0] : STATS_INCONCLUSIVE;
-    size_t i;
-    for (i = 1; i < n; i++)
-        if (part[i] > weakest) weakest = part[i];
-    return weakest;
 }
 
 const char *stats_verdict_name(stats_verdict verdict)

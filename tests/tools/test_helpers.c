@@ -1229,56 +1229,138 @@ static void test_stats_running_mean(void)
     CHECK(out[2] == 1 && isnan(out[3]) && isnan(out[4]) && out[5] == 1 && out[9] == 1);
 }
 
-static void test_stats_pairs(void)
+/* Known values of Student's t: with 1 degree of freedom p = 1 - 2/pi atan t, with 2 p = 1 -
+   t/sqrt(2 + t²), and the usual tables. */
+static void test_stats_student(void)
+{
+    const double pi = 3.14159265358979323846;
+    CHECK_NEAR(stats_t_p(1.7, 1), 1 - 2 / pi * atan(1.7), 1e-15);
+    CHECK_NEAR(stats_t_p(-1.7, 2), 1 - 1.7 / sqrt(2 + 1.7 * 1.7), 1e-15);
+    CHECK_NEAR(stats_t_p(2.7764451051977987, 4), 0.05, 1e-14);
+    CHECK_NEAR(stats_t_p(4.6040948713499932, 4), 0.01, 1e-14);
+    CHECK_NEAR(stats_t_p(2.2281388519862747, 10), 0.05, 1e-14);
+    CHECK_NEAR(stats_t_p(3.355387331333395, 8), 0.01, 1e-14);
+    CHECK_NEAR(stats_t_p(2.3646242515927853, 7), 0.05, 1e-14);
+    CHECK_NEAR(stats_t_p(1.9719565442517538, 199), 0.05, 1e-12);
+    CHECK_NEAR(stats_t_quantile(0.05, 1), 12.706204736174705, 1e-12);
+    CHECK_NEAR(stats_t_quantile(0.05, 2), 4.3026527297494639, 1e-12);
+    CHECK_NEAR(stats_t_quantile(0.05, 4), 2.7764451051977987, 1e-12);
+    CHECK_NEAR(stats_t_quantile(0.32, 30), 1.0112157453924328, 1e-12);
+    CHECK(stats_t_p(0, 3) == 1 && stats_t_p((double)INFINITY, 3) <= 0);
+    CHECK(isnan(stats_t_p((double)NAN, 3)) && isnan(stats_t_p(1, 0)));
+    CHECK(isnan(stats_t_quantile(0, 3)) && isnan(stats_t_quantile(1, 3)));
+    CHECK(isnan(stats_t_quantile(0.05, 0)));
+}
+
+/* The fifteen p of Benjamini and Hochberg (1995), section 4.1, of which four are discoveries. */
+static void test_stats_discoveries(void)
+{
+    static const double p[17] = {0.0344, 0.0001, (double)NAN, 0.4262, 0.0019,     0.0095,
+                                 0.0201, 0.0278, 0.0298,      0.0004, 0.0459,     0.3240,
+                                 0.5719, 0.6528, 0.7590,      1.0000, (double)NAN};
+    double q[17];
+    CHECK_NEAR(stats_discoveries(p, 17, 0.05, q), 0.0095, 0);
+    CHECK_NEAR(q[1], 0.0015, 1e-15);
+    CHECK_NEAR(q[9], 0.003, 1e-15);
+    CHECK_NEAR(q[5], 0.035625, 1e-15);
+    CHECK_NEAR(q[6], 0.0603, 1e-15);
+    CHECK_NEAR(q[7], 0.0298 * 15 / 7, 1e-15); /* not 0.0278 * 15 / 6: q never falls with p */
+    CHECK_NEAR(q[15], 1, 0);
+    CHECK(isnan(q[2]) && isnan(q[16]));
+    CHECK_NEAR(stats_discoveries(p, 17, 0.001, q), 0, 0);
+    CHECK_NEAR(stats_discoveries(p, 0, 0.05, q), 0, 0);
+}
+
+static void test_stats_findings(void)
 {
     static const double a[] = {3, 5, 4, 4}, b[] = {1, 2, 4, 5};
-    stats_paired d = stats_pair(a, b, 4);
-    CHECK(d.n == 4 && d.positive == 2 && d.negative == 1);
-    CHECK_NEAR(d.mean, 1, 0);
-    CHECK_NEAR(d.sd, sqrt(10.0 / 3), 1e-15);
-    CHECK_NEAR(d.se, sqrt(10.0 / 12), 1e-15);
+    stats_finding f = stats_judge_pairs(a, b, 4, +1, 1);
+    stats_interval of = stats_interval_of(&f);
+    CHECK(f.n == 4 && f.parts == 1 && f.size_met == 1);
+    CHECK_NEAR(f.mean, 1, 0);
+    CHECK_NEAR(f.sd, sqrt(10.0 / 3), 1e-15);
+    CHECK_NEAR(stats_effect(&f), sqrt(0.3), 1e-15);
+    CHECK_NEAR(stats_t_of(&f), sqrt(1.2), 1e-15);
+    CHECK_NEAR(stats_p(&f), 0.3534, 1e-4);
+    CHECK_NEAR(of.high - 1, 3.1824463052837096 * sqrt(10.0 / 12), 1e-12);
+    CHECK_NEAR(of.low + of.high, 2, 1e-12);
+    f = stats_judge_pairs(a, b, 4, -1, 1);
+    CHECK_NEAR(f.mean, -1, 0);
+    CHECK_NEAR(f.best_p, 1, 0); /* it is not as the claim says */
+    f = stats_holds(1);
+    CHECK(f.n == 0 && isnan(stats_p(&f)) && isnan(stats_interval_of(&f).low));
+    f = stats_unknown();
+    CHECK(f.n == 1 && isnan(stats_p(&f)) && stats_word(&f, 0.05) == STATS_INCONCLUSIVE);
+}
+
+static stats_verdict word(stats_finding f)
+{
+    return stats_word(&f, STATS_LEVEL);
+}
+
+/* Five differences: a mean and, by the rest, a spread. */
+static stats_finding five(double mean, double spread, int sign, int size_met)
+{
+    const double x[5] = {mean - spread, mean + spread, mean, mean - spread, mean + spread};
+    const double zero[5] = {0, 0, 0, 0, 0};
+    return stats_judge_pairs(x, zero, 5, sign, size_met);
 }
 
 static void test_stats_parts(void)
 {
-    static const stats_verdict part[6] = {STATS_REPRODUCED,     STATS_REPRODUCED,
-                                          STATS_INCONCLUSIVE,   STATS_NOT_REPRODUCED,
-                                          STATS_NOT_REPRODUCED, STATS_PARTLY};
-    const double a[3] = {2, 3, 4}, b[3] = {1, 1, 1};
-    double mixed[4] = {3, (double)NAN, 1, 2};
-    CHECK_INT(stats_together(part, 2), STATS_REPRODUCED);
-    CHECK_INT(stats_together(part, 3), STATS_PARTLY);
-    CHECK_INT(stats_together(part + 2, 2), STATS_INCONCLUSIVE);
-    CHECK_INT(stats_together(part + 3, 2), STATS_NOT_REPRODUCED);
-    CHECK_INT(stats_together(part + 3, 3), STATS_PARTLY);
-    CHECK_INT(stats_together(part, 0), STATS_INCONCLUSIVE);
-    CHECK_INT(stats_weakest(part, 2), STATS_REPRODUCED);
-    CHECK_INT(stats_weakest(part, 3), STATS_INCONCLUSIVE);
-    CHECK_INT(stats_weakest(part, 5), STATS_NOT_REPRODUCED);
-    CHECK_INT(stats_weakest(part, 0), STATS_INCONCLUSIVE);
-    CHECK_INT(stats_holds(1), STATS_REPRODUCED);
-    CHECK_INT(stats_holds(0), STATS_NOT_REPRODUCED);
-    CHECK_INT(stats_holds_partly(1, 0), STATS_REPRODUCED);
-    CHECK_INT(stats_holds_partly(0, 1), STATS_PARTLY);
-    CHECK_INT(stats_holds_partly(0, 0), STATS_NOT_REPRODUCED);
-    CHECK(stats_mean(a, 3) == 3 && isnan(stats_mean(a, 0)));
-    CHECK(stats_median(mixed, 4) == 2 && isnan(stats_median(mixed, 0)));
-    CHECK(stats_most(4, 5) && !stats_most(3, 5) && !stats_most(7, 9));
-    CHECK(stats_larger(1, 2) == 2 && stats_smaller(1, 2) == 1);
-    CHECK(isnan(stats_larger(1, (double)NAN)) && isnan(stats_larger((double)NAN, 1)));
-    CHECK(isnan(stats_smaller(1, (double)NAN)) && isnan(stats_smaller((double)NAN, 1)));
-    CHECK_INT(stats_judge_pairs(a, b, 3, +1, 0), STATS_PARTLY);
-    CHECK_INT(stats_judge_pairs(a, b, 3, -1, 1), STATS_NOT_REPRODUCED);
+    const stats_finding yes = five(1, 0.1, +1, 1), small = five(1, 0.1, +1, 0);
+    const stats_finding maybe = five(0.1, 1, +1, 1), no = five(1, 0.1, -1, 1);
+    stats_finding part[4];
+    CHECK_INT(word(stats_together(&yes, 1)), STATS_REPRODUCED);
+    part[0] = part[1] = yes;
+    CHECK_INT(word(stats_together(part, 2)), STATS_REPRODUCED);
+    part[1] = small;
+    CHECK_INT(word(stats_together(part, 2)), STATS_PARTLY); /* the weakest part */
+    part[1] = maybe;
+    CHECK_INT(word(stats_together(part, 2)), STATS_PARTLY); /* some of its parts */
+    part[0] = no;
+    CHECK_INT(word(stats_together(part, 2)), STATS_NOT_REPRODUCED); /* a part is refuted */
+    part[1] = part[2] = yes;
+    part[3] = stats_together(part + 1, 2);
+    CHECK_INT((int)stats_together(part, 4).parts, 5); /* parts of parts count */
+    CHECK_INT(word(stats_together(part, 4)), STATS_PARTLY);
+    CHECK_NEAR(stats_together(part, 4).mean, -1, 1e-15); /* what is shown is the weakest */
+    part[0] = stats_holds(0);
+    CHECK_INT(word(stats_together(part, 3)), STATS_PARTLY);
+    CHECK_INT((int)stats_together(part, 3).n, 0);
+    part[0] = stats_holds(1);
+    CHECK_INT((int)stats_together(part, 3).n, 5);
+    /* Two parts at p = 0.04 are as the claim says, and one of many at 0.04 may be so by chance. */
+    part[0] = five(1, 0.74, +1, 1);
+    CHECK_NEAR(stats_p(&part[0]), 0.04, 3e-3);
+    CHECK_INT(word(part[0]), STATS_REPRODUCED);
+    part[1] = maybe;
+    CHECK_INT(word(stats_together(part, 2)), STATS_INCONCLUSIVE);
+    CHECK_INT(word(stats_together(part, 0)), STATS_INCONCLUSIVE);
+    CHECK_INT(word(stats_holds(1)), STATS_REPRODUCED);
+    CHECK_INT(word(stats_holds(0)), STATS_NOT_REPRODUCED);
+    CHECK_INT(word(stats_holds_partly(1, 0)), STATS_REPRODUCED);
+    CHECK_INT(word(stats_holds_partly(0, 1)), STATS_PARTLY);
+    CHECK_INT(word(stats_holds_partly(0, 0)), STATS_NOT_REPRODUCED);
 }
 
 static void test_stats_limits(void)
 {
     const double x[5] = {2.1, 2.2, 2.0, 2.3, 1.9}, broken[3] = {2, (double)NAN, 2};
-    CHECK_INT(stats_judge_limit(x, 5, 1.5, +1), STATS_REPRODUCED);
-    CHECK_INT(stats_judge_limit(x, 5, 1.5, -1), STATS_NOT_REPRODUCED);
-    CHECK_INT(stats_judge_limit(x, 5, 2.05, +1), STATS_INCONCLUSIVE); /* the mean is above */
-    CHECK_INT(stats_judge_limit(x, 1, 1.5, +1), STATS_INCONCLUSIVE);
-    CHECK_INT(stats_judge_limit(broken, 3, 1.5, +1), STATS_INCONCLUSIVE);
+    double mixed[4] = {3, (double)NAN, 1, 2};
+    CHECK_INT(word(stats_judge_limit(x, 5, 1.5, +1)), STATS_REPRODUCED);
+    CHECK_INT(word(stats_judge_limit(x, 5, 1.5, -1)), STATS_NOT_REPRODUCED);
+    CHECK_INT(word(stats_judge_limit(x, 5, 2.05, +1)), STATS_INCONCLUSIVE); /* the mean is above */
+    CHECK_INT(word(stats_judge_limit(x, 1, 1.5, +1)), STATS_INCONCLUSIVE);
+    CHECK_INT(word(stats_judge_limit(broken, 3, 1.5, +1)), STATS_INCONCLUSIVE);
+    CHECK(stats_reproduced(stats_judge_limit(x, 5, 1.5, +1)));
+    CHECK(!stats_reproduced(stats_judge_limit(x, 5, 2.05, +1)));
+    CHECK(stats_mean(x, 3) > 2 && isnan(stats_mean(x, 0)));
+    CHECK(stats_median(mixed, 4) == 2 && isnan(stats_median(mixed, 0)));
+    CHECK(stats_most(4, 5) && !stats_most(3, 5) && !stats_most(7, 9));
+    CHECK(stats_larger(1, 2) == 2 && stats_smaller(1, 2) == 1);
+    CHECK(isnan(stats_larger(1, (double)NAN)) && isnan(stats_larger((double)NAN, 1)));
+    CHECK(isnan(stats_smaller(1, (double)NAN)) && isnan(stats_smaller((double)NAN, 1)));
 }
 
 static void test_stats_verdicts(void)
@@ -1295,35 +1377,45 @@ static void test_stats_verdicts(void)
         {{1, 1.1, 0.9, 1, 1}, 5, -1, 1, STATS_NOT_REPRODUCED},
         {{1, 1.1, 0.9, 1, 1}, 5, -1, 0, STATS_NOT_REPRODUCED},
         {{-1, -1.1, -0.9, -1, -1}, 5, -1, 1, STATS_REPRODUCED},
-        {{1, 1, 1, 1, -0.1}, 5, +1, 1, STATS_REPRODUCED},      /* 4 of 5 is enough */
-        {{1, 1, 1, -0.1, -0.1}, 5, +1, 1, STATS_INCONCLUSIVE}, /* 3 of 5, mean 0.56, SE 0.27 */
-        {{1, 1, 1, 0, 0}, 5, +1, 1, STATS_INCONCLUSIVE},       /* 3 of 5, mean 0.6 > 2 SE */
-        {{1, 1, 1, 1, 0}, 5, +1, 1, STATS_REPRODUCED},         /* a tie is no opposite sign */
-        {{1, 1, 1, 1, 10}, 5, +1, 1, STATS_INCONCLUSIVE},      /* mean 2.8, SE 1.8 */
+        {{1, 1, 1, 1, -0.1}, 5, +1, 1, STATS_REPRODUCED},      /* t = 3.5 */
+        {{1, 1, 1, -0.1, -0.1}, 5, +1, 1, STATS_INCONCLUSIVE}, /* t = 2.1 */
+        {{1, 1, 1, 0, 0}, 5, +1, 1, STATS_INCONCLUSIVE},       /* t = 2.4, p = 0.07 */
+        {{1, 1, 1, 1, 0}, 5, +1, 1, STATS_REPRODUCED},         /* t = 4, p = 0.016 */
+        {{1, 1, 1, 1, 10}, 5, +1, 1, STATS_INCONCLUSIVE},      /* t = 1.6 */
         {{-1, -1, -1, -1, -10}, 5, +1, 1, STATS_INCONCLUSIVE}, /* the same the other way */
         {{0.1, 0.1, 0.1, 0.1, -5}, 5, +1, 1, STATS_INCONCLUSIVE},
         {{0, 0, 0, 0, 0}, 5, +1, 1, STATS_INCONCLUSIVE},
-        {{2, 2, 2, 2, 2}, 5, +1, 1, STATS_REPRODUCED}, /* SE 0 */
+        {{2, 2, 2, 2, 2}, 5, +1, 1, STATS_REPRODUCED}, /* no spread */
         {{2}, 1, +1, 1, STATS_INCONCLUSIVE},
         {{2}, 0, +1, 1, STATS_INCONCLUSIVE},
-        {{2, 2}, 2, +1, 1, STATS_REPRODUCED},
+        {{2, 2.1}, 2, +1, 1, STATS_REPRODUCED},   /* t = 41, p = 0.016 */
+        {{2, 2.5}, 2, +1, 1, STATS_INCONCLUSIVE}, /* t = 9, p = 0.07 */
         {{2, 2.1, 1.9}, 3, +1, 1, STATS_REPRODUCED},
-        {{2, 2.1, 0}, 3, +1, 1, STATS_INCONCLUSIVE}, /* 2 of 3 is less than 80 % */
+        {{2, 2.1, 0}, 3, +1, 1, STATS_INCONCLUSIVE},
     };
-    double bad[5] = {1, 1, 1, 1, 1};
-    stats_paired d;
+    double bad[5] = {1, 1, 1, 1, 1}, many[100];
+    stats_finding f;
     size_t i;
     for (i = 0; i < COUNT(cases); i++) {
-        d = stats_pair(cases[i].d, nothing, cases[i].n);
-        if (!CHECK_INT(stats_judge(&d, cases[i].sign, cases[i].met), cases[i].expected))
-            printf("  case %zu\n", i);
+        f = stats_judge_pairs(cases[i].d, nothing, cases[i].n, cases[i].sign, cases[i].met);
+        if (!CHECK_INT(word(f), cases[i].expected)) printf("  case %zu\n", i);
     }
     bad[2] = (double)NAN;
-    d = stats_pair(bad, nothing, 5);
-    CHECK_INT(stats_judge(&d, +1, 1), STATS_INCONCLUSIVE);
+    CHECK_INT(word(stats_judge_pairs(bad, nothing, 5, +1, 1)), STATS_INCONCLUSIVE);
     bad[2] = (double)INFINITY;
-    d = stats_pair(bad, nothing, 5);
-    CHECK_INT(stats_judge(&d, +1, 1), STATS_INCONCLUSIVE);
+    CHECK_INT(word(stats_judge_pairs(bad, nothing, 5, +1, 1)), STATS_INCONCLUSIVE);
+    /* Many seeds: a difference of 0.3 standard deviations is sure, and too small; one of 0.1 is
+       none to speak of; of a few seeds the same difference says nothing. */
+    for (i = 0; i < 100; i++) many[i] = (i % 2 ? 1 : -1) + 0.3;
+    CHECK_INT(word(stats_judge_limit(many, 100, 0, +1)), STATS_PARTLY);
+    CHECK_INT(word(stats_judge_limit(many, 100, 0, -1)), STATS_NOT_REPRODUCED);
+    CHECK_INT(word(stats_judge_limit(many, 100, 0.2, +1)), STATS_NOT_REPRODUCED);
+    CHECK_INT(word(stats_judge_limit(many, 100, 0.2, -1)), STATS_NOT_REPRODUCED);
+    CHECK_INT(word(stats_judge_limit(many, 10, 0.2, +1)), STATS_INCONCLUSIVE);
+    CHECK_INT(word(stats_judge_limit(many, 100, -0.4, +1)), STATS_REPRODUCED);
+    /* What is left of the level after the correction for many claims. */
+    f = five(1, 0.74, +1, 1);
+    CHECK_INT(stats_word(&f, 0.03), STATS_INCONCLUSIVE);
     CHECK_STR(stats_verdict_name(STATS_REPRODUCED), "reproduced");
     CHECK_STR(stats_verdict_name(STATS_PARTLY), "partly reproduced");
     CHECK_STR(stats_verdict_name(STATS_INCONCLUSIVE), "inconclusive");
@@ -1587,7 +1679,9 @@ static void run_tests(void)
     RUN(test_stats_histogram);
     RUN(test_stats_density);
     RUN(test_stats_running_mean);
-    RUN(test_stats_pairs);
+    RUN(test_stats_student);
+    RUN(test_stats_discoveries);
+    RUN(test_stats_findings);
     RUN(test_stats_parts);
     RUN(test_stats_limits);
     RUN(test_stats_verdicts);

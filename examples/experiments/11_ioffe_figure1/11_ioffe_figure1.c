@@ -271,9 +271,9 @@ static double judged_at(const lab_report *r, int i)
 }
 
 /* Is batch norm above none at all three points, in this setting? */
-static stats_verdict above(const lab_report *r, size_t setting)
+static stats_finding above(const lab_report *r, size_t setting)
 {
-    stats_verdict part[3];
+    stats_finding part[3];
     int i;
     for (i = 0; i < 3; i++)
         part[i] = lab_compare(r, 2 * setting + 1, 2 * setting, "accuracy", judged_at(r, i), +1, 1);
@@ -313,7 +313,9 @@ static void judge_accuracy(lab_report *r)
         "at the end (read off the figure)",
         "above no norm at 5,000, 10,000 and 50,000 steps, each in 4 of 5 seeds and by more than 2 "
         "se",
-        "trial run (1 seed): 0.943 against 0.909 at 5,000, 0.974 against 0.969 at 50,000"};
+        "trial run (1 seed): 0.943 against 0.909 at 5,000, 0.974 against 0.969 at 50,000",
+        LAB_TRAINING,
+        LAB_SETTING};
     lab_verdict(r, &ahead, above(r, 0), "", "%s", accuracies(r, 0));
 }
 
@@ -325,13 +327,17 @@ static void judge_end(lab_report *r)
                                    "ours: a bound below Ioffe & Szegedy 2015, Fig. 1a",
                                    "about 0.983 at 50,000 steps (read off the figure)",
                                    "at least 0.97 at 50,000 steps, seed by seed",
-                                   "trial run (1 seed): 0.974"};
+                                   "trial run (1 seed): 0.974",
+                                   LAB_TRAINING,
+                                   LAB_SETTING};
     static const lab_claim papers = {"11f",
                                      "With batch norm it ends at 0.983",
                                      "Ioffe & Szegedy 2015, Fig. 1a",
                                      "about 0.983 at 50,000 steps (read off the figure)",
                                      "within 0.005 of it at 50,000 steps, seed by seed",
-                                     "added after the run, when 0.973 was known"};
+                                     "added after the run, when 0.973 was known",
+                                     LAB_TRAINING,
+                                     LAB_SETTING};
     lab_verdict(r, &high, lab_limit(r, 1, "accuracy", LAB_LAST, 0.97, +1), "", "%s",
                 lab_text(r, 1, "accuracy", LAB_LAST, 4));
     lab_verdict(r, &papers, lab_near(r, 1, "accuracy", LAB_LAST, 0.983, 0.005),
@@ -350,8 +356,10 @@ static void judge_elsewhere(lab_report *r)
         "ours: the paper gives neither",
         "not stated",
         "11a at the three other settings (2 seeds each), all of them",
-        "trial run (1 seed), sd 0.01: 0.954 against 0.10 at 5,000, 0.977 against 0.952 at 50,000"};
-    stats_verdict others[SETTINGS - 1];
+        "trial run (1 seed), sd 0.01: 0.954 against 0.10 at 5,000, 0.977 against 0.952 at 50,000",
+        LAB_TRAINING,
+        LAB_SETTING};
+    stats_finding others[SETTINGS - 1];
     size_t k;
     for (k = 1; k < SETTINGS; k++) others[k - 1] = above(r, k);
     lab_verdict(r, &elsewhere, stats_together(others, SETTINGS - 1), "two seeds each",
@@ -370,15 +378,19 @@ static void judge_inputs(lab_report *r)
         "D, averaged over the units, smaller with batch norm in 4 of 5 seeds and by more than 2 se",
         "trial run (1 seed), 15 / 50 / 85 %: none 0.37, 0.43, 0.47 to -1.25, 0.60, 1.48; batch "
         "norm "
-        "-1.03, 0.14, 1.12 to -2.05, -0.08, 1.69"};
+        "-1.03, 0.14, 1.12 to -2.05, -0.08, 1.69",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim gaussian = {"11d",
                                        "With batch norm it begins as wide as a standard Gaussian",
                                        "Ioffe & Szegedy 2015, Fig. 1c",
                                        "about -1.1 and 1.1 (read off the figure)",
                                        "15th and 85th percentile of unit 0 at step 0 within 0.1 of "
                                        "-1.036, 1.036, seed by seed",
-                                       "trial run (1 seed): -1.03 and 1.12"};
-    stats_verdict begins[2];
+                                       "trial run (1 seed): -1.03 and 1.12",
+                                       LAB_TRAINING,
+                                       LAB_SETTING};
+    stats_finding begins[2];
     begins[0] = lab_near(r, 1, "unit0_p15", 0, -GAUSSIAN_85, 0.1);
     begins[1] = lab_near(r, 1, "unit0_p85", 0, GAUSSIAN_85, 0.1);
     lab_verdict(r, &stable, lab_compare(r, 1, 0, "D", 0, -1, 1), "", "D = %s against %s",

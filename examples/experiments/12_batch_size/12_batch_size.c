@@ -725,80 +725,76 @@ static const lab_claim claims[CLAIMS] = {
      "0.015 against 0.017 to above 0.025, the end of the axis (65 epochs, width 1000)",
      "lower after 6 epochs in 3 of 3 seeds, mean difference above 2 standard errors; unbiased "
      "variance",
-     "trial run (1 seed, biased variance, pixels 0..1, 3 epochs): 0.0247 against 0.0511"},
+     "trial run (1 seed, biased variance, pixels 0..1, 3 epochs): 0.0247 against 0.0511",
+     LAB_TRAINING, LAB_SETTING},
     {"12b", "At batch 4 layer norm has a lower test error than batch norm of the hidden layers",
      BESIDE_6, "not drawn: batch norm is \"applied to all layers\"",
      "lower after 6 epochs in 3 of 3 seeds, mean difference above 2 standard errors; unbiased "
      "variance",
-     "trial run (1 seed, biased variance, pixels 0..1, 3 epochs): 0.0247 against 0.0403"},
+     "trial run (1 seed, biased variance, pixels 0..1, 3 epochs): 0.0247 against 0.0403",
+     LAB_TRAINING, LAB_SETTING},
     {"12c", "Layer norm loses little by going from batch 128 to batch 4", FIGURE_6,
      "0.013 to 0.015; batch norm 0.0135 to 0.017 and more",
      "error at batch 4 minus error at batch 128, both after 6 epochs: at most 0.005 in the mean, "
      "and smaller than that of batch norm of all layers in 3 of 3 seeds",
-     "none"},
+     "none", LAB_TRAINING, LAB_SETTING},
     {"12d", "At batch 128 layer norm trains faster than batch norm of all layers", FIGURE_6,
      "training loss below 1e-7 by epoch 30 against 1e-4 at epoch 65",
      "lower training loss at epochs 5, 10 and 20, in 3 of 3 seeds each",
-     "trial run (1 seed, pixels 0..1), epoch 5: 0.033 against 0.063"},
+     "trial run (1 seed, pixels 0..1), epoch 5: 0.033 against 0.063", LAB_TRAINING, LAB_SETTING},
     {"12e", "At batch 128 layer norm trains faster than batch norm of the hidden layers", BESIDE_6,
      "not drawn", "lower training loss at epochs 5, 10 and 20, in 3 of 3 seeds each",
-     "trial run (1 seed, pixels 0..1), epoch 5: 0.033 against 0.025: expected to fail"},
+     "trial run (1 seed, pixels 0..1), epoch 5: 0.033 against 0.025: expected to fail",
+     LAB_TRAINING, LAB_SETTING},
     {"12f", "At batch 128 both norms end with a lower test error than no norm", FIGURE_6,
      "layer norm 0.013, batch norm 0.0135, none 0.015",
      "layer norm and batch norm of all layers each below none after 20 epochs, in 3 of 3 seeds",
-     "trial run (1 seed, pixels 0..1, 15 epochs): layer 0.0199, batch 0.0171, none 0.0201"},
+     "trial run (1 seed, pixels 0..1, 15 epochs): layer 0.0199, batch 0.0171, none 0.0201",
+     LAB_TRAINING, LAB_SETTING},
     {"12g", "At batch 4 the training loss is lowest with layer norm, highest with batch norm",
      FIGURE_6, "layer norm 1e-3, none 5e-3, batch norm 4e-2",
      "layer norm below none, none below batch norm of all layers after 6 epochs, in 3 of 3 seeds",
-     "none"},
+     "none", LAB_TRAINING, LAB_SETTING},
     {"12h", "Batch norm is worse than layer norm at batch sizes 2 and 4", SMALL_BATCHES,
      "no numbers", "higher test error at 2 and at 4 in 5 of 5 seeds; learning rate 0.1*m/128",
      "trial run (1 seed, 16,000 and 32,000 examples at 2 and 4), accuracy: 0.653 against 0.928 and "
-     "0.916 against 0.943"},
+     "0.916 against 0.943",
+     LAB_TRAINING, LAB_SETTING},
     {"12i", "Batch norm is at least as good as layer norm from batch size 32 on",
      "ours, the other end of 12h", "no numbers",
      "lower test error, mean over 32, 64, 128, 256, in 4 of 5 seeds; and in the mean over seeds "
      "at each of the four",
-     "trial run (1 seed), accuracy at 128: 0.960 against 0.956"},
+     "trial run (1 seed), accuracy at 128: 0.960 against 0.956", LAB_TRAINING, LAB_SETTING},
     {"12j", "Batch norm is worse than layer norm at 2 and 4, at one learning rate for all sizes",
      SMALL_BATCHES, "no numbers",
-     "higher test error at 2 and at 4 in 3 of 3 seeds; learning rate 0.05 at every m", "none"},
+     "higher test error at 2 and at 4 in 3 of 3 seeds; learning rate 0.05 at every m", "none",
+     LAB_TRAINING, LAB_SETTING},
     {"12k", "At batch size 2 batch norm passes practically no gradient to a unit before it",
      DERIVATIVE, "eps/(v + eps) of what it would be",
      "length of the gradient by one unit's first weights before training, median over units and "
      "batches: at m = 2 below 1 % of that at m = 4 in 5 of 5 seeds",
      "trial run (1 layer): 0.0028 against 1 to 3; short runs of this program (seeds 1, 2): 0.00016 "
-     "against 0.78"},
+     "against 0.78",
+     LAB_TRAINING, LAB_SETTING},
     {"12l", "... and so practically none to the layer", DERIVATIVE, "the same",
      "the same with the length of the gradient by all first weights, median over batches",
      "short runs of this program (seeds 1, 2): the median at m = 2 is above that at m = 4: rare "
-     "units in which the two values nearly agree rule it; expected to fail"},
+     "units in which the two values nearly agree rule it; expected to fail",
+     LAB_TRAINING, LAB_SETTING},
     {"12m", "Statistics merged over 8 workers make up for few examples on each", WORKERS_OURS,
      "no numbers",
      "lower test error than with statistics of their own at m = 2 and m = 4, in 5 of 5 seeds",
-     "none"},
+     "none", LAB_TRAINING, LAB_SETTING},
     {"12n", "8 workers with m examples and merged statistics train as one batch of 8m does",
      WORKERS_OURS, "equal but for rounding",
      "exact but for rounding, which training enlarges: test errors within 0.005 of each other at "
      "every 8m from 8 to 256 in every seed",
-     "none"},
+     "none", LAB_TRAINING, LAB_SETTING},
     {"12o", "Post hoc: group norm does as layer norm does at batch sizes 2 and 4",
      "ours, written after the run", "no numbers",
      "test errors within 0.005 of each other at 2 and at 4 in every seed; learning rate 0.1*m/128",
-     "the run itself: claim and criterion were written when its test errors were known"}};
-
-/* lab_compare, where one seed that does not agree leaves a claim partly reproduced: for claims of 3
-   seeds that changes nothing, for claims of 5 it is "5 of 5" instead of "4 of 5". */
-static stats_verdict in_every_seed(const lab_report *r, size_t a, size_t b, const char *series,
-                                   double x, int sign)
-{
-    double one[LAB_SEEDS_MAX], other[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, a, series, x, one);
-    stats_paired d;
-    (void)lab_values(r, b, series, x, other);
-    d = stats_pair(one, other, n);
-    return stats_judge(&d, sign, (sign > 0 ? d.positive : d.negative) == n);
-}
+     "the run itself: claim and criterion were written when its test errors were known",
+     LAB_TRAINING, LAB_SETTING}};
 
 static const char *error_of(lab_report *r, size_t arm, double x)
 {
@@ -812,7 +808,7 @@ static const char *nll_of(lab_report *r, size_t arm, double epoch)
 }
 
 /* How much worse batch 4 is than batch 128 after as many examples, seed by seed. */
-static stats_verdict judge_loss_by_4(const lab_report *r, double *layer, double *batch)
+static stats_finding judge_loss_by_4(const lab_report *r, double *layer, double *batch)
 {
     double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX], little, much;
     size_t s, n = lab_seeds(r, LAYER_4);
@@ -830,9 +826,9 @@ static stats_verdict judge_loss_by_4(const lab_report *r, double *layer, double 
 static void judge_faster(lab_report *r, const lab_claim *claim, size_t rival)
 {
     static const double epoch[3] = {5, 10, 20};
-    stats_verdict v[3];
+    stats_finding v[3];
     size_t i;
-    for (i = 0; i < 3; i++) v[i] = in_every_seed(r, LAYER_128, rival, "train_nll", epoch[i], -1);
+    for (i = 0; i < 3; i++) v[i] = lab_compare(r, LAYER_128, rival, "train_nll", epoch[i], -1, 1);
     lab_verdict(r, claim, stats_together(v, 3), "",
                 "epoch 5: %s against %s; 10: %s against %s; 20: %s against %s",
                 nll_of(r, LAYER_128, 5), nll_of(r, rival, 5), nll_of(r, LAYER_128, 10),
@@ -842,23 +838,23 @@ static void judge_faster(lab_report *r, const lab_claim *claim, size_t rival)
 static void judge_figure6(lab_report *r)
 {
     double little, much;
-    const stats_verdict lost = judge_loss_by_4(r, &little, &much);
-    stats_verdict v[2];
-    lab_verdict(r, &claims[SMALL_ALL], in_every_seed(r, LAYER_4, ALL_4, "test_error", 6, -1), "",
+    const stats_finding lost = judge_loss_by_4(r, &little, &much);
+    stats_finding v[2];
+    lab_verdict(r, &claims[SMALL_ALL], lab_compare(r, LAYER_4, ALL_4, "test_error", 6, -1, 1), "",
                 "%s against %s", error_of(r, LAYER_4, 6), error_of(r, ALL_4, 6));
-    lab_verdict(r, &claims[SMALL_HIDDEN], in_every_seed(r, LAYER_4, HIDDEN_4, "test_error", 6, -1),
+    lab_verdict(r, &claims[SMALL_HIDDEN], lab_compare(r, LAYER_4, HIDDEN_4, "test_error", 6, -1, 1),
                 "", "%s against %s", error_of(r, LAYER_4, 6), error_of(r, HIDDEN_4, 6));
     lab_verdict(r, &claims[LITTLE_LOST], lost, "",
                 "layer norm %+.4f, batch norm of all layers %+.4f", little, much);
     judge_faster(r, &claims[FASTER_ALL], ALL_128);
     judge_faster(r, &claims[FASTER_HIDDEN], HIDDEN_128);
-    v[0] = in_every_seed(r, LAYER_128, NONE_128, "test_error", 20, -1);
-    v[1] = in_every_seed(r, ALL_128, NONE_128, "test_error", 20, -1);
+    v[0] = lab_compare(r, LAYER_128, NONE_128, "test_error", 20, -1, 1);
+    v[1] = lab_compare(r, ALL_128, NONE_128, "test_error", 20, -1, 1);
     lab_verdict(r, &claims[BELOW_NONE], stats_together(v, 2), "",
                 "layer norm %s, batch norm %s, none %s", error_of(r, LAYER_128, 20),
                 error_of(r, ALL_128, 20), error_of(r, NONE_128, 20));
-    v[0] = in_every_seed(r, LAYER_4, NONE_4, "train_nll", 6, -1);
-    v[1] = in_every_seed(r, NONE_4, ALL_4, "train_nll", 6, -1);
+    v[0] = lab_compare(r, LAYER_4, NONE_4, "train_nll", 6, -1, 1);
+    v[1] = lab_compare(r, NONE_4, ALL_4, "train_nll", 6, -1, 1);
     lab_verdict(r, &claims[ORDER_4], stats_together(v, 2), "",
                 "layer norm %s, none %s, batch norm %s", nll_of(r, LAYER_4, 6),
                 nll_of(r, NONE_4, 6), nll_of(r, ALL_4, 6));
@@ -866,9 +862,9 @@ static void judge_figure6(lab_report *r)
 
 static void judge_small(lab_report *r, const lab_claim *claim, size_t a, size_t b)
 {
-    stats_verdict v[2];
-    v[0] = in_every_seed(r, a, b, "test_error", 2, +1);
-    v[1] = in_every_seed(r, a, b, "test_error", 4, +1);
+    stats_finding v[2];
+    v[0] = lab_compare(r, a, b, "test_error", 2, +1, 1);
+    v[1] = lab_compare(r, a, b, "test_error", 4, +1, 1);
     lab_verdict(r, claim, stats_together(v, 2), "", "m = 2: %s against %s; m = 4: %s against %s",
                 error_of(r, a, 2), error_of(r, b, 2), error_of(r, a, 4), error_of(r, b, 4));
 }
@@ -908,32 +904,33 @@ static void judge_pairs(lab_report *r, const lab_claim *claim, const char *serie
 }
 
 /* Test errors that should be the same: of arm a at m and of arm b at `times` m, for m from `least`
-   to `most`. The largest difference in all seeds; nan if a value is missing, but quick runs have
-   few sizes. */
-static double farthest(const lab_report *r, size_t a, size_t b, double times, double least,
-                       double most)
+   to `most`. The largest difference of each seed, nan if a value is missing, but quick runs have few
+   sizes; returns the number of seeds. */
+static size_t farthest(const lab_report *r, size_t a, size_t b, double times, double least,
+                       double most, double *worst)
 {
-    double worst = 0, m;
+    double m;
     size_t s;
-    for (m = least; m <= most; m *= 2)
-        for (s = 0; s < lab_seeds(r, a); s++) {
+    for (s = 0; s < lab_seeds(r, a); s++)
+        for (worst[s] = 0, m = least; m <= most; m *= 2) {
             const double off =
                 fabs(lab_at(r, a, s, "test_error", m) - lab_at(r, b, s, "test_error", times * m));
-            if (!isnan(off) || !lab_quick(r)) worst = stats_larger(worst, off);
+            if (!isnan(off) || !lab_quick(r)) worst[s] = stats_larger(worst[s], off);
         }
-    return worst;
+    return lab_seeds(r, a);
 }
 
 static void judge_same(lab_report *r)
 {
-    const double merged = farthest(r, TEAM_MERGED, BATCH, WORKERS, 1, (double)MOST / WORKERS);
-    const double group = farthest(r, GROUP, LAYER, 1, 2, 4);
-    lab_verdict(r, &claims[MERGED_SAME], stats_holds(merged <= 0.005), "",
-                "the largest difference is %.4f", merged);
-    lab_verdict(r, &claims[GROUP_SAME], stats_holds(group <= 0.005), "post hoc",
+    double merged[LAB_SEEDS_MAX], group[LAB_SEEDS_MAX];
+    const size_t n = farthest(r, TEAM_MERGED, BATCH, WORKERS, 1, (double)MOST / WORKERS, merged);
+    const size_t of_groups = farthest(r, GROUP, LAYER, 1, 2, 4, group);
+    lab_verdict(r, &claims[MERGED_SAME], stats_judge_limit(merged, n, 0.005, -1), "",
+                "the largest difference is %.4f", stats_describe(merged, n).max);
+    lab_verdict(r, &claims[GROUP_SAME], stats_judge_limit(group, of_groups, 0.005, -1), "post hoc",
                 "m = 2: %s against %s; m = 4: %s against %s; the largest difference is %.4f",
                 error_of(r, GROUP, 2), error_of(r, LAYER, 2), error_of(r, GROUP, 4),
-                error_of(r, LAYER, 4), group);
+                error_of(r, LAYER, 4), stats_describe(group, of_groups).max);
 }
 
 static void judge(lab_report *r)

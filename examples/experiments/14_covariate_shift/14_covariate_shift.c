@@ -385,10 +385,10 @@ static int run(lab_run *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-#define BY_MEANS                                                                                   \
-    "in at least 12 of 24 cells (layer, window, learning rate) the mean over seeds is larger or "  \
-    "equal with batch norm; a threshold on means"
-#define BY_SEEDS(what) what " with batch norm in more than 60 % of the cells that the seeds decide"
+#define OF_CELLS(what)                                                                             \
+    what " in more than half of 24 cells (layer, window, learning rate), seed by seed, and in 60 " \
+         "% of them in the mean"
+#define LARGER OF_CELLS("larger with batch norm")
 #define SPIRAL                                                                                     \
     "steps 200 to 1500 at 0.1: lower cosine before and after a step on one batch, paired, and in " \
     "the mean at least as many steps go down"
@@ -398,31 +398,38 @@ static int run(lab_run *r)
 static const lab_claim claims[] = {
     {"14a", "Batch norm does not reduce the shift |G - G'|: 13 x 100 ReLU",
      "Santurkar et al. 2018, Fig. 3",
-     "VGG, learning rate 0.1: about the same; linear network: batch norm larger", BY_MEANS,
-     "trial runs (1 seed): relative shift 1.29 against 0.18 in steps 0 to 20"},
+     "VGG, learning rate 0.1: about the same; linear network: batch norm larger", LARGER,
+     "trial runs (1 seed): relative shift 1.29 against 0.18 in steps 0 to 20", LAB_TRAINING,
+     LAB_SETTING},
     {"14b", "Batch norm does not reduce the shift |G - G'|: 6 x 100 tanh",
      "Santurkar et al. 2018, Fig. 3",
-     "VGG, learning rate 0.1: about the same; linear network: batch norm larger", BY_MEANS, "none"},
+     "VGG, learning rate 0.1: about the same; linear network: batch norm larger", LARGER, "none",
+     LAB_TRAINING, LAB_SETTING},
     {"14c", "Batch norm does not reduce the relative shift |G - G'|/|G|: 13 x 100 ReLU", "ours",
-     "not shown", BY_SEEDS("larger"), "trial runs (1 seed): 1.29 against 0.18 in steps 0 to 20"},
+     "not shown", LARGER, "trial runs (1 seed): 1.29 against 0.18 in steps 0 to 20", LAB_TRAINING,
+     LAB_SETTING},
     {"14d", "Batch norm does not reduce the relative shift |G - G'|/|G|: 6 x 100 tanh", "ours",
-     "not shown", BY_SEEDS("larger"), "none"},
+     "not shown", LARGER, "none", LAB_TRAINING, LAB_SETTING},
     {"14e", "With batch norm G and G' do not point more alike: 13 x 100 ReLU",
      "Santurkar et al. 2018, Fig. 3", "cosines about the same (VGG) or lower (linear network)",
-     BY_SEEDS("cosine of G and G' lower"),
+     OF_CELLS("cosine of G and G' lower with batch norm"),
      "trial runs (1 seed): 0.36, 0.40, 0.68 against 0.25, 0.11, 0.09 in steps 500 to 1500 at 0.1: "
-     "expected to fail"},
+     "expected to fail",
+     LAB_TRAINING, LAB_SETTING},
     {"14f", "With batch norm G and G' do not point more alike: 6 x 100 tanh",
      "Santurkar et al. 2018, Fig. 3", "cosines about the same (VGG) or lower (linear network)",
-     BY_SEEDS("cosine of G and G' lower"),
-     "trial runs (1 seed): higher with batch norm in most windows: expected to fail"},
+     OF_CELLS("cosine of G and G' lower with batch norm"),
+     "trial runs (1 seed): higher with batch norm in most windows: expected to fail", LAB_TRAINING,
+     LAB_SETTING},
     {"14g", "At learning rate 0.1 batch norm hardly changes the shift: 13 x 100 ReLU",
      "Chinese notes on batch norm", "no obvious change for VGG (read off Fig. 3)",
-     "within a factor of 2 in more than 60 % of the 12 cells that the seeds decide", "none"},
+     "within a factor of 2 in more than half of 12 cells, seed by seed, and in 60 % of them in the "
+     "mean",
+     "none", LAB_TRAINING, LAB_SETTING},
     {"14h", "With batch norm the descent is a spiral, turning but always down: 13 x 100 ReLU",
-     "Chinese notes on batch norm", "a guess", SPIRAL, "none"},
+     "Chinese notes on batch norm", "a guess", SPIRAL, "none", LAB_TRAINING, LAB_SETTING},
     {"14i", "With batch norm the descent is a spiral, turning but always down: 6 x 100 tanh",
-     "Chinese notes on batch norm", "a guess", SPIRAL, "none"},
+     "Chinese notes on batch norm", "a guess", SPIRAL, "none", LAB_TRAINING, LAB_SETTING},
     {"14j", "Post hoc: with batch norm the gradient points more as before after a step along it",
      "Santurkar et al. 2018, section 3; a tutorial on batch and layer norm; a lecture-style post "
      "on "
@@ -431,89 +438,65 @@ static const lab_claim claims[] = {
      "steps 200 to 1500 at 0.1: higher cosine before and after a step on one batch, paired, in "
      "both "
      "networks",
-     POST_HOC},
+     POST_HOC, LAB_TRAINING, LAB_SETTING},
     {"14k", "Post hoc: with batch norm a step along the gradient is likelier to lead down",
      "a derivation of batch norm's backward pass", "\"more likely to lead us to a minima\"",
      "steps 200 to 1500 at 0.1: loss of its own batch lower after more of the steps, paired, in "
      "both "
      "networks",
-     POST_HOC}};
+     POST_HOC, LAB_TRAINING, LAB_SETTING}};
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-typedef struct cells {   /* of one network */
-    int n, not_smaller;  /* how often the mean with batch norm is as large as without, or larger */
-    int larger, smaller; /* where the seeds decide: with batch norm */
-    int alike, far;      /* the same: within a factor of 2, beyond it */
-} cells;
-
-static void count_cell(const lab_report *r, size_t arm, const char *name, int window, cells *c)
+/* In a cell (layer, window, learning rate): is the value with batch norm larger than without (+1),
+   smaller (-1), or within a factor of 2 of it (0)? */
+static int as_said(double batch, double none, int sign)
 {
-    double none[LAB_SEEDS_MAX], batch[LAB_SEEDS_MAX], fold[LAB_SEEDS_MAX], two[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, arm + NONE, name, window, none);
-    stats_verdict more, near;
+    if (sign) return sign > 0 ? batch >= none : batch <= none;
+    return batch <= 2 * none && none <= 2 * batch;
+}
+
+/* The share of cells that are as the claim says, seed by seed; learning rates from `first` to before
+   `last`. Returns the number of seeds. */
+static size_t shares(lab_report *r, int net, int what, int sign, int last, double *share)
+{
+    const size_t n = lab_seeds(r, arm_of(net, FAST, NONE));
     size_t s;
-    (void)lab_values(r, arm + NORMED, name, window, batch);
     for (s = 0; s < n; s++) {
-        fold[s] = batch[s] > none[s] ? batch[s] / none[s] : none[s] / batch[s];
-        two[s] = 2;
+        int rate, k, w, all = 0, met = 0;
+        for (rate = FAST; rate < last; rate++)
+            for (k = 0; k < SHOWN; k++) {
+                const size_t arm = arm_of(net, rate, NONE);
+                const char *name =
+                    lab_format(r, "window_%s_%zu", figure_name[what], networks[net].shown[k] + 1);
+                for (w = 0; w < WINDOWS; w++, all++)
+                    met += as_said(lab_at(r, arm + NORMED, s, name, w),
+                                   lab_at(r, arm + NONE, s, name, w), sign);
+            }
+        share[s] = (double)met / all;
     }
-    more = stats_judge_pairs(batch, none, n, +1, 1);
-    near = stats_judge_pairs(fold, two, n, -1, 1);
-    c->n++;
-    c->not_smaller += stats_mean(batch, n) >= stats_mean(none, n);
-    c->larger += more == STATS_REPRODUCED;
-    c->smaller += more == STATS_NOT_REPRODUCED;
-    c->alike += near == STATS_REPRODUCED;
-    c->far += near == STATS_NOT_REPRODUCED;
+    return n;
 }
 
-/* Over layers, windows and the learning rates from `first` to before `last`. */
-static cells count_cells(lab_report *r, int net, int what, int first, int last)
+/* More than half of the cells, and 60 % of them in the mean. */
+static void judge_share(lab_report *r, const lab_claim *claim, int net, int what, int sign,
+                        int last)
 {
-    cells c = {0, 0, 0, 0, 0, 0};
-    int rate, k, w;
-    for (rate = first; rate < last; rate++)
-        for (k = 0; k < SHOWN; k++) {
-            const char *name =
-                lab_format(r, "window_%s_%zu", figure_name[what], networks[net].shown[k] + 1);
-            for (w = 0; w < WINDOWS; w++) count_cell(r, arm_of(net, rate, NONE), name, w, &c);
-        }
-    return c;
-}
-
-/* Of the cells that the seeds decide, so many are as the claim says. */
-static stats_verdict by_share(int as_said, int otherwise)
-{
-    const int decided = as_said + otherwise;
-    if (5 * as_said > 3 * decided) return STATS_REPRODUCED;
-    if (5 * as_said < 2 * decided) return STATS_NOT_REPRODUCED;
-    return STATS_INCONCLUSIVE;
+    double share[LAB_SEEDS_MAX];
+    const size_t n = shares(r, net, what, sign, last, share);
+    stats_finding found = stats_judge_limit(share, n, 0.5, +1);
+    found.size_met = stats_mean(share, n) >= 0.6;
+    lab_verdict(r, claim, found, "", "%s of the cells",
+                lab_mean_sd(r, stats_describe(share, n), 2));
 }
 
 static void judge_cells(lab_report *r)
 {
-    static const char *const seeds = "the seeds decide %d of %d cells: %s in %d";
     int what, net;
-    cells c;
     for (what = 0; what < FIGURES; what++)
-        for (net = 0; net < NETS; net++) {
-            const lab_claim *claim = &claims[what * NETS + net];
-            c = count_cells(r, net, what, FAST, RATES);
-            if (what == DISTANCE)
-                lab_verdict(r, claim, stats_holds(2 * c.not_smaller >= c.n),
-                            lab_format(r, seeds, c.larger + c.smaller, c.n, "larger", c.larger),
-                            "larger or equal in %d of %d cells", c.not_smaller, c.n);
-            else if (what == RELATIVE)
-                lab_verdict(r, claim, by_share(c.larger, c.smaller), "", seeds,
-                            c.larger + c.smaller, c.n, "larger", c.larger);
-            else
-                lab_verdict(r, claim, by_share(c.smaller, c.larger), "", seeds,
-                            c.larger + c.smaller, c.n, "lower", c.smaller);
-        }
-    c = count_cells(r, RELU13, DISTANCE, FAST, SLOW);
-    lab_verdict(r, &claims[6], by_share(c.alike, c.far), "", seeds, c.alike + c.far, c.n,
-                "within a factor of 2", c.alike);
+        for (net = 0; net < NETS; net++)
+            judge_share(r, &claims[what * NETS + net], net, what, what < COSINE ? +1 : -1, RATES);
+    judge_share(r, &claims[6], RELU13, DISTANCE, 0, SLOW);
 }
 
 /* Means over the two late windows, weighted by their steps. */
@@ -534,7 +517,7 @@ static size_t late_of(const lab_report *r, int net, int kind, const char *series
 
 static void judge_steps(lab_report *r)
 {
-    stats_verdict straight[NETS], lower[NETS];
+    stats_finding straight[NETS], lower[NETS];
     const char *turn[NETS], *fall[NETS];
     int net;
     for (net = 0; net < NETS; net++) {
@@ -545,7 +528,7 @@ static void judge_steps(lab_report *r)
             n = late_of(r, net, kind, "window_same", cosine[kind]);
             (void)late_of(r, net, kind, "window_down", down[kind]);
         }
-        go = stats_pair(down[NORMED], down[NONE], n).mean;
+        go = stats_mean(down[NORMED], n) - stats_mean(down[NONE], n);
         turn[net] = lab_format(r, "cosine %s against %s",
                                lab_mean_sd(r, stats_describe(cosine[NORMED], n), 2),
                                lab_mean_sd(r, stats_describe(cosine[NONE], n), 2));

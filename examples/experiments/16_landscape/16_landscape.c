@@ -632,14 +632,14 @@ static int run(lab_run *r)
 enum { LATE = 3 }; /* the windows from step 200 on: the last three */
 
 typedef struct ratio { /* of two arms, in the late windows */
-    stats_verdict verdict, part[LATE];
+    stats_finding found, part[LATE];
     double mean[LATE]; /* geometric, over seeds */
     double most;       /* of them */
 } ratio;
 
-/* The logarithms of a/b in one window, seed by seed. */
-static stats_paired log_ratios(const lab_report *r, size_t a, size_t b, const char *series,
-                               size_t window)
+/* The logarithms of b/a in one window, seed by seed: the claim is that a is smaller. */
+static stats_finding log_ratios(const lab_report *r, size_t a, size_t b, const char *series,
+                                size_t window)
 {
     double x[LAB_SEEDS_MAX], y[LAB_SEEDS_MAX];
     const size_t n = lab_values(r, a, series, window_end[window], x);
@@ -647,7 +647,7 @@ static stats_paired log_ratios(const lab_report *r, size_t a, size_t b, const ch
     (void)lab_values(r, b, series, window_end[window], y);
     for (s = 0; s < n; s++) x[s] = log(x[s]);
     for (s = 0; s < n; s++) y[s] = log(y[s]);
-    return stats_pair(x, y, n);
+    return stats_judge_pairs(x, y, n, -1, 1);
 }
 
 /* a/b of a series, judged window by window. `bound`: what the ratio is to be below. */
@@ -657,12 +657,12 @@ static ratio late_ratio(const lab_report *r, size_t a, size_t b, const char *ser
     size_t w;
     found.most = 0;
     for (w = 0; w < LATE; w++) {
-        const stats_paired pairs = log_ratios(r, a, b, series, w + WINDOWS - LATE);
-        found.mean[w] = exp(pairs.mean);
-        found.part[w] = stats_judge(&pairs, -1, found.mean[w] < bound);
+        found.part[w] = log_ratios(r, a, b, series, w + WINDOWS - LATE);
+        found.mean[w] = exp(-found.part[w].mean);
+        found.part[w].size_met = found.mean[w] < bound;
         found.most = stats_larger(found.most, found.mean[w]);
     }
-    found.verdict = stats_together(found.part, LATE);
+    found.found = stats_together(found.part, LATE);
     return found;
 }
 
@@ -678,10 +678,12 @@ static void judge_ratio(lab_report *r, const lab_claim *claim, size_t a, size_t 
                         const char *series, double bound, const char *remark)
 {
     const ratio q = late_ratio(r, a, b, series, bound);
-    if (!*remark && (q.part[0] != q.part[1] || q.part[1] != q.part[2]))
-        remark = lab_format(r, "window by window: %s, %s, %s", stats_verdict_name(q.part[0]),
-                            stats_verdict_name(q.part[1]), stats_verdict_name(q.part[2]));
-    lab_verdict(r, claim, q.verdict, remark,
+    const char *word[LATE];
+    size_t w;
+    for (w = 0; w < LATE; w++) word[w] = stats_verdict_name(stats_word(&q.part[w], STATS_LEVEL));
+    if (!*remark && (word[0] != word[1] || word[1] != word[2]))
+        remark = lab_format(r, "window by window: %s, %s, %s", word[0], word[1], word[2]);
+    lab_verdict(r, claim, q.found, remark,
                 "%s in steps 200-500, 500-1000, 1000-3000; ratios %.2f, %.2f, %.2f",
                 windows_text(r, a, b, series), q.mean[0], q.mean[1], q.mean[2]);
 }
@@ -697,40 +699,52 @@ static void judge_main(lab_report *r)
         SANTURKAR "Fig. 4a; three of the tutorials",
         "VGG: the loss reaches 10 without, and stays within the curve's width with batch norm",
         "median loss range below 1/3 of that without, " LATE_TEXT,
-        "trial runs (1 seed), 200-500: 0.054 against 3.24"};
+        "trial runs (1 seed), 200-500: 0.054 against 3.24",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim b = {
         "16b",
         "The gradient changes less along itself with batch norm (13 layers)",
         SANTURKAR "Fig. 4b; three of the tutorials",
         "VGG: up to 250 without, at most 40 with",
         "median of the largest change below 1/2 of that without, " LATE_TEXT,
-        "trial runs (1 seed), 200-500: 2.5 against 15.5"};
+        "trial runs (1 seed), 200-500: 2.5 against 15.5",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim c = {
         "16c",
         "The effective β is better with batch norm (13 layers)",
         SANTURKAR "Fig. 4c; three of the tutorials",
         "VGG: 5 to 45 without, 17 to 20 with",
         "90th percentile of β below that without, " LATE_TEXT,
-        "trial runs (1 seed), 200-500: 20 against 39; medians 17.4 against 24.4"};
+        "trial runs (1 seed), 200-500: 20 against 39; medians 17.4 against 24.4",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim e = {
         "16e",
         "Along the gradient the loss varies less with batch norm (6 layers)",
         SANTURKAR "Fig. 4a",
         "as 16a",
         "as 16a",
-        "trial runs (1 seed): none with batch norm"};
+        "trial runs (1 seed): none with batch norm",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim f = {"16f",
                                 "The gradient changes less along itself with batch norm (6 layers)",
                                 SANTURKAR "Fig. 4b",
                                 "as 16b",
                                 "as 16b",
-                                "none"};
+                                "none",
+                                LAB_TRAINING,
+                                LAB_SETTING};
     static const lab_claim g = {"16g",
                                 "The effective β is better with batch norm (6 layers)",
                                 SANTURKAR "Fig. 4c",
                                 "as 16c",
                                 "as 16c",
-                                "none"};
+                                "none",
+                                LAB_TRAINING,
+                                LAB_SETTING};
     judge_ratio(r, &a, M13 + BATCH, M13 + NONE, "range", 1.0 / 3, "");
     judge_ratio(r, &b, M13 + BATCH, M13 + NONE, "change", 0.5, "");
     judge_ratio(r, &c, M13 + BATCH, M13 + NONE, "beta_p90", 1,
@@ -748,18 +762,20 @@ static void judge_magnitude(lab_report *r)
         SANTURKAR "Fig. 4b",
         "VGG: up to 250 against at most 40 in the figure; the text speaks of two orders",
         "none / batch norm above 50 in one of the five windows (geometric mean of seeds)",
-        "trial runs (1 seed), 200-500: a factor of 6"};
-    stats_paired best = log_ratios(r, M13 + BATCH, M13 + NONE, "change", 0);
+        "trial runs (1 seed), 200-500: a factor of 6",
+        LAB_TRAINING,
+        LAB_SETTING};
+    stats_finding best = log_ratios(r, M13 + BATCH, M13 + NONE, "change", 0);
     size_t w, at = 0;
     for (w = 1; w < WINDOWS; w++) {
-        const stats_paired pairs = log_ratios(r, M13 + BATCH, M13 + NONE, "change", w);
-        if (!(pairs.mean < best.mean)) continue;
+        const stats_finding pairs = log_ratios(r, M13 + BATCH, M13 + NONE, "change", w);
+        if (!(pairs.mean > best.mean)) continue;
         best = pairs;
         at = w;
     }
-    lab_verdict(r, &d, stats_judge(&best, -1, exp(-best.mean) > 50), "",
-                "at most %.1f times, in the window that ends at step %g", exp(-best.mean),
-                window_end[at]);
+    best.size_met = exp(best.mean) > 50;
+    lab_verdict(r, &d, best, "", "at most %.1f times, in the window that ends at step %g",
+                exp(best.mean), window_end[at]);
 }
 
 static void judge_sensitivity(lab_report *r)
@@ -770,34 +786,44 @@ static void judge_sensitivity(lab_report *r)
         "ours, on " SANTURKAR "Fig. 4c",
         "not looked at: s from half the rate on",
         "as 16c, with s from 0.1 of the rate on",
-        "trial runs (1 seed): 50 against 28 to 37, so no"};
+        "trial runs (1 seed): 50 against 28 to 37, so no",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim i = {"16i",
                                 "The effective β is better with batch norm also at rate 0.05",
                                 "ours, on " SANTURKAR "Fig. 4c",
                                 "rate 0.1 only",
                                 "as 16c, with rate 0.05",
-                                "trial runs (1 seed): batch norm about 35, where 1/s is 40"};
+                                "trial runs (1 seed): batch norm about 35, where 1/s is 40",
+                                LAB_TRAINING,
+                                LAB_SETTING};
     static const lab_claim j = {
         "16j",
         "In random directions too the loss varies less with batch norm",
         SANTURKAR "Section 3",
         "similar in other directions, random ones included",
         "as 16a, in random directions",
-        "trial runs (1 seed): 0.0026, 0.0012, 0.0009 against 0.0039, 0.0012, 0.0007"};
+        "trial runs (1 seed): 0.0026, 0.0012, 0.0009 against 0.0039, 0.0012, 0.0007",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim k = {
         "16k",
         "In random directions too the gradient changes less with batch norm",
         SANTURKAR "Section 3",
         "similar in other directions, random ones included",
         "as 16b, in random directions",
-        "trial runs (1 seed): 0.89, 0.55, 0.35 against 0.28, 0.32, 0.19, so no"};
+        "trial runs (1 seed): 0.89, 0.55, 0.35 against 0.28, 0.32, 0.19, so no",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim l = {
         "16l",
         "The difference in loss range is there from the beginning of the training",
         "ours, on " SANTURKAR "Section 3.2",
         "\"especially in the initial phases of training\"",
         "median loss range in steps 0-20 smaller with batch norm",
-        "trial runs (1 seed): 0.33 against 0.007, so no"};
+        "trial runs (1 seed): 0.33 against 0.007, so no",
+        LAB_TRAINING,
+        LAB_SETTING};
     judge_ratio(r, &h, M13 + BATCH, M13 + NONE, "beta_fine_p90", 1,
                 lab_format(r, "medians of 500-1000: %.3g against %.3g",
                            lab_mean(r, M13 + BATCH, "beta_fine", 1000),
@@ -821,21 +847,25 @@ static void judge_lengths(lab_report *r)
         SANTURKAR "Section 3; two of the tutorials",
         "\"the magnitudes of the gradients are smaller too\"",
         "median |g| below that without, " LATE_TEXT,
-        "trial runs (1 seed): 2.02, 1.70, 1.47 against 1.97, 1.71, 1.35, so no"};
+        "trial runs (1 seed): 2.02, 1.70, 1.47 against 1.97, 1.71, 1.35, so no",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim n = {
         "16n",
         "The loss changes at a smaller rate with batch norm",
         SANTURKAR "Section 3; two of the tutorials",
         "\"the loss changes at a smaller rate\"",
         "median of max |change of loss|/distance below that without, " LATE_TEXT,
-        "trial runs (1 seed): 1.08, 0.93, 0.67 against 1.73, 1.15, 0.80"};
+        "trial runs (1 seed): 1.08, 0.93, 0.67 against 1.73, 1.15, 0.80",
+        LAB_TRAINING,
+        LAB_SETTING};
     judge_ratio(r, &m, M13 + BATCH, M13 + NONE, "length", 1, "");
     judge_ratio(r, &n, M13 + BATCH, M13 + NONE, "slope", 1, "");
 }
 
 static void judge_accuracy(lab_report *r, const lab_claim *claim, size_t kind)
 {
-    stats_verdict part[2];
+    stats_finding part[2];
     size_t net, s;
     for (net = 0; net < 2; net++) {
         double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
@@ -865,7 +895,7 @@ static size_t drift_of(const lab_report *r, size_t arm, const char *series, doub
 static void judge_drift(lab_report *r, const lab_claim *claim, size_t kind)
 {
     double mean[2][2], variance[2][2];
-    stats_verdict part[2];
+    stats_finding part[2];
     size_t net;
     for (net = 0; net < 2; net++) {
         double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
@@ -894,15 +924,17 @@ static void judge_smooth_family(lab_report *r)
         SANTURKAR "Section 3.3; Chinese notes on batch norm",
         "the same benefits as batch norm; figures of it for the linear network only",
         "each of them fulfils the criteria of 16a and 16b",
-        "trial runs (1 seed), 200-500: range 0.055, 0.044, 0.041, change 3.0, 2.5, 2.5"};
-    stats_verdict part[6];
+        "trial runs (1 seed), 200-500: range 0.055, 0.044, 0.041, change 3.0, 2.5, 2.5",
+        LAB_TRAINING,
+        LAB_SETTING};
+    stats_finding part[6];
     double range = 0, change = 0;
     size_t i;
     for (i = 0; i < 3; i++) {
         const ratio a = late_ratio(r, M13 + L1 + i, M13 + NONE, "range", 1.0 / 3);
         const ratio b = late_ratio(r, M13 + L1 + i, M13 + NONE, "change", 0.5);
-        part[2 * i] = a.verdict;
-        part[2 * i + 1] = b.verdict;
+        part[2 * i] = a.found;
+        part[2 * i + 1] = b.found;
         range = stats_larger(range, a.most);
         change = stats_larger(change, b.most);
     }
@@ -919,13 +951,14 @@ static void judge_family(lab_report *r)
             "VGG: training accuracy of all three like batch norm's, or above",                     \
             "accuracy on the batches of steps 1 to 500: at least that of batch norm less 0.02, "   \
             "with both depths",                                                                    \
-            "none"                                                                                 \
+            "none", LAB_TRAINING, LAB_SETTING                                                      \
     }
 #define LP_DRIFT(id, name)                                                                         \
     {                                                                                              \
         id, "With " name " the inputs of ReLU drift further than without a norm",                  \
             SANTURKAR "Fig. 6 and 14", "their distributions shift more than without a norm",       \
-            "mean |μ(t) - μ(0)| over time, units and three layers: more, with both depths", "none" \
+            "mean |μ(t) - μ(0)| over time, units and three layers: more, with both depths",        \
+            "none", LAB_TRAINING, LAB_SETTING                                                      \
     }
     static const lab_claim fast[3] = {LP_ACCURACY("16o", "L1"), LP_ACCURACY("16p", "L2"),
                                       LP_ACCURACY("16q", "L∞")};

@@ -578,43 +578,50 @@ static int draw_steps(lab_report *r)
 static const lab_claim width_claim[3] = {
     {"17a", "M13: batch norm widens the range of learning rates that work", NOTES, WIDER,
      WIDTH "than without norm",
-     "trial runs (1 seed): above 0.9 only at 0.1 without; from 0.01 to 3 with batch norm"},
+     "trial runs (1 seed): above 0.9 only at 0.1 without; from 0.01 to 3 with batch norm",
+     LAB_TRAINING, LAB_SETTING},
     {"17b", "P20: batch norm widens the range of learning rates that work", NOTES, WIDER,
      WIDTH "than without norm",
      "trial runs (1 seed): 0.85 to 0.93 from 0.003 to 0.1 without; 0.91 to 0.94 from 0.03 to 1 "
      "with "
-     "batch norm"},
+     "batch norm",
+     LAB_TRAINING, LAB_SETTING},
     {"17c", "R27: batch norm widens the range of learning rates that work", NOTES, WIDER,
-     WIDTH "than without norm", "none"}};
+     WIDTH "than without norm", "none", LAB_TRAINING, LAB_SETTING}};
 
 static const lab_claim largest_claim[3] = {
     {"17d", "M13: with batch norm larger learning rates work", NOTES, WIDER, LARGEST,
-     "trial runs (1 seed): 0.1 without, 3 with batch norm"},
+     "trial runs (1 seed): 0.1 without, 3 with batch norm", LAB_TRAINING, LAB_SETTING},
     {"17e", "P20: with batch norm larger learning rates work", NOTES, WIDER, LARGEST,
-     "trial runs (1 seed): 0.1 without, 1 with batch norm"},
+     "trial runs (1 seed): 0.1 without, 1 with batch norm", LAB_TRAINING, LAB_SETTING},
     {"17f", "R27: with batch norm larger learning rates work", BJORCK "Fig. 1",
-     "0.1 with, 0.0001 without batch norm", LARGEST, "none"}};
+     "0.1 with, 0.0001 without batch norm", LARGEST, "none", LAB_TRAINING, LAB_SETTING}};
 
 static const lab_claim claim_g = {"17g",
                                   "R27: with batch norm the rate 0.1 ends more accurate than 0.003",
                                   BJORCK "Fig. 1",
                                   "93 % against 90.5 % (CIFAR-10)",
                                   "higher test accuracy at the end",
-                                  "none"};
+                                  "none",
+                                  LAB_TRAINING,
+                                  LAB_SETTING};
 static const lab_claim claim_h = {
     "17h",
     "R27: with batch norm the rate 0.003 ends more accurate than 0.0001",
     BJORCK "Fig. 1",
     "90.5 % against 81 % (CIFAR-10)",
     "higher test accuracy at the end",
-    "none"};
-static const lab_claim claim_i = {
-    "17i",
-    "R27: at the rate 0.0001 both networks are comparable",
-    BJORCK "Fig. 1",
-    "81 % with, 82 % without batch norm (CIFAR-10)",
-    "test accuracies at the end differ by at most 2 points, in the mean and in 4 of 5 seeds",
-    "none"};
+    "none",
+    LAB_TRAINING,
+    LAB_SETTING};
+static const lab_claim claim_i = {"17i",
+                                  "R27: at the rate 0.0001 both networks are comparable",
+                                  BJORCK "Fig. 1",
+                                  "81 % with, 82 % without batch norm (CIFAR-10)",
+                                  "test accuracies at the end differ by less than 2 points",
+                                  "none",
+                                  LAB_TRAINING,
+                                  LAB_SETTING};
 static const lab_claim claim_j = {
     "17j",
     "R27: without batch norm the rates 0.1 and 0.003 diverge",
@@ -622,14 +629,18 @@ static const lab_claim claim_j = {
            "caption",
     "diverge (not shown there)",
     "at least 4 of 5 seeds diverge at both rates; partly: at one of them",
-    "none"};
+    "none",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_k = {
     "17k",
     "R27: the large rate that batch norm allows learns faster",
     BJORCK "Fig. 1; " NOTES,
     "0.1 with batch norm is ahead from the start",
     "test accuracy at 10 % of the training: higher with batch norm at 0.1 than without at 0.0001",
-    "none"};
+    "none",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_l = {
     "17l",
     "R27: along the gradient far larger steps do no harm with batch norm",
@@ -637,14 +648,18 @@ static const lab_claim claim_l = {
     "minimum at 0.02 to 0.1 with, rise within 0.001 without batch norm",
     "smallest step that makes the loss 1.05 times larger, median over seeds and mini-batches 1, 4, "
     "7 (10, the largest one, stands for none): at least 10 times larger with batch norm",
-    "trial runs (1 seed, mini-batch 1): 0.1 with, 0.001 without batch norm"};
+    "trial runs (1 seed, mini-batch 1): 0.1 with, 0.001 without batch norm",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_m = {
     "17m",
     "R27: with batch norm no step up to 1 makes the loss explode",
     BJORCK "Fig. 3",
     "stays near 1",
     "no relative loss above 1000 at step sizes up to 1, in any seed or mini-batch",
-    "trial runs (1 seed): never above 1000"};
+    "trial runs (1 seed): never above 1000",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_n = {
     "17n",
     "R27: without batch norm steps of 0.01 make the loss explode",
@@ -652,14 +667,17 @@ static const lab_claim claim_n = {
     "1e6 at step sizes of 0.003 to 0.008",
     "smallest step with a relative loss above 1000: at most 0.01 in the median over seeds and "
     "mini-batches, and in that over mini-batches of 4 of 5 seeds",
-    "trial runs (1 seed, mini-batch 1): 0.0056"};
+    "trial runs (1 seed, mini-batch 1): 0.0056",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim plain_claim[2] = {
     {"17o", "The same as 17l for a plain network, P20",
      "ours; carried over to plain networks from " BJORCK "Fig. 3", "not in the paper", "as 17l",
-     "trial runs (1 seed): 0.03 with, 0.32 without batch norm; expected to fail"},
+     "trial runs (1 seed): 0.03 with, 0.32 without batch norm; expected to fail", LAB_TRAINING,
+     LAB_SETTING},
     {"17p", "The same as 17l for a plain network, M13",
      "ours; carried over to plain networks from " BJORCK "Fig. 3", "not in the paper", "as 17l",
-     "none; expected to fail"}};
+     "none; expected to fail", LAB_TRAINING, LAB_SETTING}};
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
@@ -740,18 +758,16 @@ static void judge_order(lab_report *r, const lab_claim *claim, size_t a, size_t 
 
 static void judge_equal(lab_report *r)
 {
-    size_t n = lab_seeds(r, B_LOW), near = 0, s;
-    double mean = 0;
-    stats_verdict verdict = STATS_INCONCLUSIVE;
-    for (s = 0; s < n; s++) {
-        const double d = lab_at(r, B_LOW, s, "test", 100) - lab_at(r, N_LOW, s, "test", 100);
-        mean += d / (double)n;
-        near += fabs(d) <= 0.02 ? 1 : 0;
-    }
-    if (stats_most(near, n) && fabs(mean) <= 0.02) verdict = STATS_REPRODUCED;
-    if (stats_most(n - near, n)) verdict = STATS_NOT_REPRODUCED;
-    lab_verdict(r, &claim_i, verdict, "", "%s with, %s without batch norm: %+.2f points",
-                lab_text(r, B_LOW, "test", 100, 4), lab_text(r, N_LOW, "test", 100, 4), 100 * mean);
+    double off[LAB_SEEDS_MAX], mean;
+    const size_t n = lab_seeds(r, B_LOW);
+    size_t s;
+    for (s = 0; s < n; s++)
+        off[s] = lab_at(r, B_LOW, s, "test", 100) - lab_at(r, N_LOW, s, "test", 100);
+    mean = stats_mean(off, n);
+    for (s = 0; s < n; s++) off[s] = fabs(off[s]);
+    lab_verdict(r, &claim_i, stats_judge_limit(off, n, 0.02, -1), "",
+                "%s with, %s without batch norm: %+.2f points", lab_text(r, B_LOW, "test", 100, 4),
+                lab_text(r, N_LOW, "test", 100, 4), 100 * mean);
 }
 
 static size_t diverged_seeds(const lab_report *r, size_t arm)
@@ -762,19 +778,11 @@ static size_t diverged_seeds(const lab_report *r, size_t arm)
     return n;
 }
 
-/* Do the seeds agree that the network diverges at this rate? */
-static stats_verdict diverges(size_t seeds, size_t n)
-{
-    return n > 0 && stats_most(seeds, n)       ? STATS_REPRODUCED
-           : n > 0 && stats_most(n - seeds, n) ? STATS_NOT_REPRODUCED
-                                               : STATS_INCONCLUSIVE;
-}
-
 static void judge_divergence(lab_report *r)
 {
     const size_t n = lab_seeds(r, N_HIGH), high = diverged_seeds(r, N_HIGH);
     const size_t middle = diverged_seeds(r, N_MIDDLE), with = diverged_seeds(r, B_HIGH);
-    const stats_verdict part[2] = {diverges(high, n), diverges(middle, n)};
+    const stats_finding part[2] = {stats_holds(high == n), stats_holds(middle == n)};
     lab_verdict(r, &claim_j, stats_together(part, 2), "",
                 "%lu and %lu of %lu seeds at 0.1 and 0.003; with batch norm %lu at 0.1",
                 (unsigned long)high, (unsigned long)middle, (unsigned long)n, (unsigned long)with);
@@ -843,25 +851,15 @@ static double largest_ratio(const lab_report *r, size_t seed)
 
 static void judge_explosions(lab_report *r)
 {
-    double largest = 0, of_seed[LAB_SEEDS_MAX], at;
-    size_t s, bad = 0, n = lab_seeds(r, RS_BATCH);
-    for (s = 0; s < n; s++) {
-        const double most = largest_ratio(r, s);
-        bad += most <= TOO_LARGE ? 0 : 1;
-        if (!(most <= largest) && !isnan(largest)) largest = most;
-    }
-    lab_verdict(r, &claim_m,
-                bad == 0             ? STATS_REPRODUCED
-                : stats_most(bad, n) ? STATS_NOT_REPRODUCED
-                                     : STATS_INCONCLUSIVE,
-                "", "largest relative loss with batch norm, step sizes up to 1: %.3g", largest);
+    double most[LAB_SEEDS_MAX], of_seed[LAB_SEEDS_MAX], at;
+    size_t s, n = lab_seeds(r, RS_BATCH);
+    for (s = 0; s < n; s++) most[s] = log10(largest_ratio(r, s));
+    lab_verdict(r, &claim_m, stats_judge_limit(most, n, log10(TOO_LARGE), -1), "",
+                "largest relative loss with batch norm, step sizes up to 1: %.3g",
+                pow(10, stats_describe(most, n).max));
     at = medians(r, RS_NONE, TOO_LARGE, of_seed);
-    for (s = bad = 0; s < n; s++) bad += of_seed[s] <= -2 ? 0 : 1;
-    lab_verdict(r, &claim_n,
-                at <= 0.01 && stats_most(n - bad, n) ? STATS_REPRODUCED
-                : stats_most(bad, n)                 ? STATS_NOT_REPRODUCED
-                                                     : STATS_INCONCLUSIVE,
-                "", "above 1000 from a step size of %.2g on (mini-batch 1: %.2g)", at,
+    lab_verdict(r, &claim_n, stats_judge_limit(of_seed, n, -2, -1), "",
+                "above 1000 from a step size of %.2g on (mini-batch 1: %.2g)", at,
                 median_at_first(r));
 }
 

@@ -404,7 +404,9 @@ static void judge_tables(lab_report *r)
         "and re-centred data",
         "exact: change below 1e-12 where invariant, else above 1e-2, every seed: 18 of 18; partly: "
         "16",
-        one_layer};
+        one_layer,
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim rms_norm = {
         "21d",
         "RMSNorm does not see scaled W, scaled data, one scaled example; it sees the rest",
@@ -412,7 +414,9 @@ static void judge_tables(lab_report *r)
         "re-scaling of W, data and single case: yes; "
         "re-centring and single weight vectors: no",
         "exact: as above, 6 of 6 cells; partly: 5",
-        one_layer};
+        one_layer,
+        LAB_TRAINING,
+        LAB_SETTING};
     const int right = as_in_table(r, BATCH_NORM) + as_in_table(r, WEIGHT) + as_in_table(r, LAYER);
     const int right_rms = as_in_table(r, RMS);
     lab_verdict(r, &all, stats_holds_partly(right == 18, right > 15), "", "%d of 18 cells", right);
@@ -428,14 +432,18 @@ static void judge_texts(lab_report *r)
         "Ba, Kiros & Hinton 2016, section 5.1",
         "the text says so; Table 1 says no for weight norm",
         "change below 1e-12 for batch, weight and layer norm, every seed",
-        "trial run (1 seed, one layer): not weight norm. Expected to fail"};
+        "trial run (1 seed, one layer): not weight norm. Expected to fail",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim weights = {
         "21c",
         "The norms are invariant to scaling and shifting of the weights",
         "a tutorial on batch and layer norm",
         "no numbers",
         "W scaled, W re-centred: below 1e-12 for batch, weight and layer norm, every seed",
-        "trial run (1 seed, one layer): shifts only layer norm. Expected to fail"};
+        "trial run (1 seed, one layer): shifts only layer norm. Expected to fail",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim moved = {
         "21i",
         "The norms are invariant to shifting of the data",
@@ -443,7 +451,9 @@ static void judge_texts(lab_report *r)
         "no numbers",
         "data re-centred: below 1e-12 for batch, weight and layer norm, every seed. Added after "
         "the run",
-        "trial run (1 seed, one layer): batch norm only. Expected to fail"};
+        "trial run (1 seed, one layer): batch norm only. Expected to fail",
+        LAB_TRAINING,
+        LAB_SETTING};
     int line, scaled_data = 0, moved_data = 0, scaled = 0, shifted = 0;
     for (line = BATCH_NORM; line <= LAYER; line++) {
         scaled_data += unseen(r, line, DATA_SCALED);
@@ -480,14 +490,18 @@ static void judge_gradients(lab_report *r)
         "Ioffe & Szegedy 2015, section 3.3",
         "∂BN((aW)u)/∂(aW) = (1/a)·∂BN(Wu)/∂W",
         "exact: relative error below 1e-10, batch and weight norm, every seed",
-        "trial run (1 seed, one layer): 1e-10 met"};
+        "trial run (1 seed, one layer): 1e-10 met",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim orthogonal = {
         "21f",
         "The gradient of a unit's weights is orthogonal to them",
         "Kohler et al. 2018; Ba et al. 2016, section 5",
         "follows from invariance",
         "exact: |cosine| below 1e-10 for every unit, batch and weight norm, every seed",
-        "trial run (1 seed, one layer): 1e-10 met"};
+        "trial run (1 seed, one layer): 1e-10 met",
+        LAB_TRAINING,
+        LAB_SETTING};
     const double scale = stats_larger(extreme(r, BATCH_NORM, "law", SCALE_LAW, 1),
                                       extreme(r, WEIGHT, "law", SCALE_LAW, 1));
     const double angle = stats_larger(extreme(r, BATCH_NORM, "law", UNIT_ORTHOGONAL, 1),
@@ -512,7 +526,9 @@ static void judge_rest(lab_report *r)
                                      "ours, docs/invariance.md",
                                      "no paper",
                                      "exact to 1 %, in every unit with σ² > 0.01",
-                                     "trial run (1 seed, one layer): met"};
+                                     "trial run (1 seed, one layer): met",
+                                     LAB_TRAINING,
+                                     LAB_SETTING};
     const double most = extreme(r, BATCH_NORM, "bias_gradient", 0, 1);
     double worst = 0, smallest = HUGE_VAL;
     size_t s, i, units = 0;

@@ -836,79 +836,82 @@ static const lab_claim claims[CLAIMS] = {
      "Santurkar et al. 2018, theorem 4.1; a derivation of batch norm's backward pass",
      "stated with ≤, proved",
      "exact: the two sides agree to 1e-9 of the gradient's squared length, all units",
-     "trial run (random layer): 6.5e-10"},
+     "trial run (random layer): 6.5e-10", LAB_TRAINING, LAB_SETTING},
     {"23b", "What is taken is a large part of the gradient", "Santurkar et al. 2018, section 4.1",
      "argued, no number",
      "trained network: more than 10 % of the squared length in the median unit (a random direction "
      "would lose 2/128 = 1.6 %), in 4 of 5 seeds",
-     "trial run (1 seed, two epochs): 1 % after training, 2 % before"},
+     "trial run (1 seed, two epochs): 1 % after training, 2 % before", LAB_TRAINING, LAB_SETTING},
     {"23c", "The curvature along the gradient is that of the plain layer less a known term",
      "Santurkar et al. 2018, theorem 4.2", "stated with ≤, proved",
      "exact: the two sides agree to 1e-4 of their terms in all units",
-     "trial run (random layer): 1.1e-7"},
+     "trial run (random layer): 1.1e-7", LAB_TRAINING, LAB_SETTING},
     {"23d", "Batch norm lowers the curvature along the gradient",
      "Santurkar et al. 2018, theorem 4.2; Chinese notes on batch norm",
      "if two signs are right; said of networks in general",
      "trained network: curvature per squared length along the gradient lower with batch norm in "
      "more than half of the units, in 4 of 5 seeds",
-     "trial run (1 seed, two epochs): lower in 56 % of the units, 52 % before training"},
+     "trial run (1 seed, two epochs): lower in 56 % of the units, 52 % before training",
+     LAB_TRAINING, LAB_SETTING},
     {"23e", "With γ = σ and β = μ batch norm changes no output, yet it changes the gradient",
      "Santurkar et al. 2018, observation 4.3", "proved",
      "exact: outputs and loss equal to 1e-12, and in the median unit more than 1e-6 of the squared "
      "gradient lost, which rounding cannot do",
-     "trial run (1 seed, two epochs): equal to 2e-16, 99 % left"},
+     "trial run (1 seed, two epochs): equal to 2e-16, 99 % left", LAB_TRAINING, LAB_SETTING},
     {"23f", "Theorem 4.4 holds with the lost λ² and 1/m put back",
      "Santurkar et al. 2018, eq. 17 of the appendix", "proved",
      "exact: equality to 1e-9 in all units, for the worst X, λ that of the layer's inputs",
-     "trial run (1 seed, two epochs): 3e-15"},
+     "trial run (1 seed, two epochs): 3e-15", LAB_TRAINING, LAB_SETTING},
     {"23g", "Theorem 4.4 holds as printed", "Santurkar et al. 2018, theorem 4.4", "stated with ≤",
      "the inequality holds in all units, in one of two readings of its g² (as g, or as g²); else "
      "not reproduced",
      "trial runs: a random layer violates it, 136 against -317; 1 seed, two epochs: holds in 4 of "
-     "98 units"},
+     "98 units",
+     LAB_TRAINING, LAB_SETTING},
     {"23h",
      "If every multiple of W* is as good as W*, the nearest of them is nearer to the start by a "
      "known amount",
      "Santurkar et al. 2018, lemma 4.5", "proved",
      "exact: the two sides agree to 1e-12 for 100 random pairs of vectors",
-     "trial run (1 seed, two epochs): 2e-15"},
+     "trial run (1 seed, two epochs): 2e-15", LAB_TRAINING, LAB_SETTING},
     {"23i",
      "Batch norm is a layer with other weights, γ·w/√(w'Sw), and weight norm the same with S = 1",
      "a derivation of batch norm's backward pass, after Kohler et al. 2018",
      "derived, \"assuming x is zero-mean\"",
-     "exact: outputs and gradients equal to 1e-12, inputs centred", "trial run: 1e-14"},
+     "exact: outputs and gradients equal to 1e-12, inputs centred", "trial run: 1e-14",
+     LAB_TRAINING, LAB_SETTING},
     {"23j", "This also holds with inputs that are not centred, S being the mean of xx'",
      "ours, to see whether the assumption is needed", "assumed to be centred",
-     "outputs equal to 1e-12", "trial run: wrong by 0.99"},
+     "outputs equal to 1e-12", "trial run: wrong by 0.99", LAB_TRAINING, LAB_SETTING},
     {"23k", "The gradient of weights before batch norm is at right angles to them",
      "Ba et al. 2016, section 5; Kohler et al. 2018", "follows from invariance",
      "exact: |cosine| below 1e-10 for every unit of the trained network",
-     "trial run (1 seed, two epochs): 2e-16"},
+     "trial run (1 seed, two epochs): 2e-16", LAB_TRAINING, LAB_SETTING},
     {"23l", "Least squares: GDNP converges at least as fast as its bound", "Kohler et al. 2018",
      "linear; in our form (1 - μ/L)^{2t}",
      "exact: the bound holds at every step, at condition 10, 100 and 1000, all seeds",
-     "trial runs: never violated"},
+     "trial runs: never violated", LAB_TRAINING, LAB_SETTING},
     {"23m", "Least squares: GDNP is ahead of gradient descent with step 1/L at every step",
      "Kohler et al. 2018", "faster in theory",
      "smaller gap at every step as long as gradient descent has a relative gap above 1e-12, all "
      "conditions; decided seed by seed",
      "trial runs: condition 100, step 500: 3.7e-7 against 1.9e-5; 1000, step 1999: 5.6e-6 against "
-     "1.1e-2"},
+     "1.1e-2",
+     LAB_TRAINING, LAB_SETTING},
     {"23n", "Least squares: batch norm with a constant rate of 1 ends ahead of gradient descent",
      "ours, after Kohler et al. 2018", "no statement about constant rates",
      "smaller gap after 2000 steps at condition 1000",
      "trial runs: batch norm converged with the larger of the rates 0.1 and 1 only; 1 seed: "
-     "10^-2.5 for all three"},
+     "10^-2.5 for all three",
+     LAB_TRAINING, LAB_SETTING},
     {"23o", "Weights before batch norm can only grow, by η²|gradient|² a step",
      "Ba et al. 2016, section 5.2.2; Salimans and Kingma 2016", "derived",
      "exact: sum over all steps of training equal to the change of |w|² to 1e-9, six layers",
-     "trial run (1 seed, two epochs): 7e-15"},
+     "trial run (1 seed, two epochs): 7e-15", LAB_TRAINING, LAB_SETTING},
     {"23p", "This growth lowers the effective learning rate η/|w|²",
      "Ba et al. 2016, section 5.2.2", "an implicit early stopping; no number",
-     "lower by at least 10 % at the end of training in each of the six hidden layers, 4 of 5 "
-     "seeds; "
-     "lower, but by less: partly",
-     "trial run (1 seed, two epochs): 0.93 to 0.99 of the start"}};
+     "lower at the end of training in each of the six hidden layers, by at least 10 %",
+     "trial run (1 seed, two epochs): 0.93 to 0.99 of the start", LAB_TRAINING, LAB_SETTING}};
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
@@ -955,26 +958,17 @@ static stats_summary medians(lab_report *r, const char *series)
     return stats_describe(v, lab_seeds(r, NONE));
 }
 
-/* At least four of five seeds, for or against. */
-static stats_verdict most_seeds(size_t met, size_t missed, size_t n)
-{
-    if (n == 0) return STATS_INCONCLUSIVE;
-    if (stats_most(met, n)) return STATS_REPRODUCED;
-    return stats_most(missed, n) ? STATS_NOT_REPRODUCED : STATS_INCONCLUSIVE;
-}
-
 static void judge_length(lab_report *r)
 {
     const double off = largest(r, "error41_a", "error41_b");
     const stats_summary end = medians(r, "keep_b"), start = medians(r, "keep_a");
-    size_t s, met = 0, missed = 0;
-    for (s = 0; s < lab_seeds(r, NONE); s++) {
-        met += median_in(r, s, "keep_b") < 0.9;
-        missed += median_in(r, s, "keep_b") >= 0.9;
-    }
+    const size_t n = lab_seeds(r, NONE);
+    double kept[LAB_SEEDS_MAX];
+    size_t s;
+    for (s = 0; s < n; s++) kept[s] = median_in(r, s, "keep_b");
     lab_verdict(r, &claims[LENGTH], stats_holds(off < 1e-9), "an equality where z = y",
                 "largest difference %.1e", off);
-    lab_verdict(r, &claims[LARGE_TERMS], most_seeds(met, missed, lab_seeds(r, NONE)),
+    lab_verdict(r, &claims[LARGE_TERMS], stats_judge_limit(kept, n, 0.9, -1),
                 lab_format(r, "median unit; of the gradient of the weights %.0f %% are taken",
                            100 - 100 * medians(r, "weights_b").mean),
                 "%.0f ± %.0f %% taken after training, %.0f ± %.0f %% before", 100 - 100 * end.mean,
@@ -996,19 +990,17 @@ static void judge_curvature(lab_report *r)
     double end[LAB_SEEDS_MAX], start[LAB_SEEDS_MAX];
     const size_t n = lab_seeds(r, NONE);
     stats_summary e, b;
-    size_t s, met = 0, missed = 0;
+    size_t s;
     for (s = 0; s < n; s++) {
         end[s] = less_curved(r, s, "curve_b", "curve_plain_b");
         start[s] = less_curved(r, s, "curve_a", "curve_plain_a");
-        met += end[s] > 0.5;
-        missed += end[s] <= 0.5;
     }
     e = stats_describe(end, n);
     b = stats_describe(start, n);
     lab_verdict(r, &claims[CURVATURE], stats_holds(off < 1e-4), "by differences of gradients",
                 "largest difference %.1e", off);
     lab_verdict(
-        r, &claims[LESS_CURVED], most_seeds(met, missed, n),
+        r, &claims[LESS_CURVED], stats_judge_limit(end, n, 0.5, +1),
         lab_format(r, "⟨dy·x̂⟩ > 0 in %.0f %% of the units", 100 * lab_mean(r, NONE, "alike_b", 0)),
         "lower in %.0f ± %.0f %% of the units after training, %.0f ± %.0f %% before", 100 * e.mean,
         100 * e.sd, 100 * b.mean, 100 * b.sd);
@@ -1031,7 +1023,7 @@ static void judge_worst_case(lab_report *r)
     lab_verdict(r, &claims[WORST_CASE], stats_holds(off44 < 1e-9), "", "largest difference %.1e",
                 off44);
     lab_verdict(r, &claims[PRINTED],
-                n > 0 ? stats_holds(first >= n || second >= n) : STATS_INCONCLUSIVE, "",
+                n > 0 ? stats_holds(first >= n || second >= n) : stats_unknown(), "",
                 "broken in %.0f of %.0f units (g), in %.0f (g²)", n - first, n, n - second);
     lab_verdict(r, &claims[NEARER], stats_holds(largest(r, "error45", "error45") < 1e-12),
                 lab_format(r,
@@ -1061,20 +1053,20 @@ static void judge_toy(lab_report *r)
 {
     const size_t n = lab_seeds(r, TOY);
     double broken = 0, steps = 0;
-    size_t k, s, met = 0, missed = 0;
+    double behind[LAB_SEEDS_MAX];
+    size_t k, s, met = 0;
     for (s = 0; s < n; s++) {
-        double behind = 0;
+        behind[s] = 0;
         for (k = 0; k < CONDITIONS; k++) {
             broken += lab_at(r, TOY, s, "broken", condition[k]);
-            behind += lab_at(r, TOY, s, "behind", condition[k]);
+            behind[s] += lab_at(r, TOY, s, "behind", condition[k]);
         }
-        met += behind < 0.5;
-        missed += behind >= 0.5;
-        steps += behind;
+        met += behind[s] < 0.5;
+        steps += behind[s];
     }
     lab_verdict(r, &claims[BOUND], stats_holds(n > 0 && broken < 0.5), "",
                 "%.0f steps above the bound", broken);
-    lab_verdict(r, &claims[AHEAD], most_seeds(met, missed, n),
+    lab_verdict(r, &claims[AHEAD], stats_judge_limit(behind, n, 0.5, -1),
                 lab_format(r, "behind at %.0f steps in all", steps),
                 "ahead at every step in %u of %u seeds; condition 1000 ends at 10^%.1f against "
                 "10^%.1f",
@@ -1095,28 +1087,24 @@ static void judge_growth(lab_report *r)
 {
     const size_t n = lab_seeds(r, BATCH);
     const double off = lab_summary(r, BATCH, "sum_off", 0).max;
-    double least = DBL_MAX, most = 0;
-    size_t l, s, met = 0, lower = 0, higher = 0;
+    double least = DBL_MAX, most = 0, highest[LAB_SEEDS_MAX]; /* of the six layers */
+    stats_finding found;
+    size_t l, s;
     for (s = 0; s < n; s++) {
-        double highest = 0; /* of the six layers */
+        highest[s] = 0;
         for (l = 0; l < HIDDEN; l++) {
             const char *name = lab_format(r, "rate%u", (unsigned)l + 1);
             const double ratio = lab_at(r, BATCH, s, name, LAB_LAST) / lab_at(r, BATCH, s, name, 0);
             least = fmin(least, ratio);
-            highest = stats_larger(highest, fabs(ratio));
+            highest[s] = stats_larger(highest[s], fabs(ratio));
         }
-        most = stats_larger(most, highest);
-        met += highest <= 0.9;
-        lower += highest < 1;
-        higher += highest >= 1 && highest < DBL_MAX;
+        most = stats_larger(most, highest[s]);
     }
+    found = stats_judge_limit(highest, n, 1, -1);
+    found.size_met = stats_reproduced(stats_judge_limit(highest, n, 0.9, -1));
     lab_verdict(r, &claims[GROWTH], stats_holds(off < 1e-9), "plain SGD, no weight decay",
                 "largest difference %.1e", off);
-    lab_verdict(r, &claims[DECAY],
-                !stats_most(met, n) && stats_most(lower, n) && n > 0 ? STATS_PARTLY
-                                                                     : most_seeds(met, higher, n),
-                lab_format(r, "lower in all six layers in %u of %u seeds, by 10 %% in %u",
-                           (unsigned)lower, (unsigned)n, (unsigned)met),
+    lab_verdict(r, &claims[DECAY], found, "the layer in which it falls least",
                 "between %.2f and %.2f of what it was", least, most);
 }
 

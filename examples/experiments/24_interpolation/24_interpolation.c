@@ -413,16 +413,16 @@ static size_t apart(const lab_report *r, size_t arm, size_t k, double *value)
 }
 
 /* How many of the six pairs are above the limit, seed by seed; the common verdict of the six. */
-static stats_verdict six_pairs(double (*value)[LAB_SEEDS_MAX], size_t n, double limit, size_t *held)
+static stats_finding six_pairs(double (*value)[LAB_SEEDS_MAX], size_t n, double limit, size_t *held)
 {
     double limits[LAB_SEEDS_MAX];
-    stats_verdict verdict[OF_OPTIMIZERS];
+    stats_finding verdict[OF_OPTIMIZERS];
     size_t k;
     for (k = 0; k < n; k++) limits[k] = limit;
     *held = 0;
     for (k = 0; k < OF_OPTIMIZERS; k++) {
         verdict[k] = stats_judge_pairs(value[k], limits, n, 1, 1);
-        *held += verdict[k] == STATS_REPRODUCED ? 1u : 0u;
+        *held += stats_reproduced(verdict[k]) ? 1u : 0u;
     }
     return stats_together(verdict, OF_OPTIMIZERS);
 }
@@ -434,13 +434,15 @@ static void judge_barrier(lab_report *r, size_t arm)
          "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
          "loss between more than 1 % above that of the worse end, in 4 of 5 seeds, mean beyond 2 "
          "standard errors, for each of six pairs",
-         "none before the criterion; then one seed: barriers of 0.003 to 0.012"},
+         "none before the criterion; then one seed: barriers of 0.003 to 0.012", LAB_TRAINING,
+         LAB_SETTING},
         {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
          "no numbers at hand", "the same with batch norm",
-         "none before the criterion; then one seed: no barrier in any pair"}};
+         "none before the criterion; then one seed: no barrier in any pair", LAB_TRAINING,
+         LAB_SETTING}};
     double value[OF_OPTIMIZERS][LAB_SEEDS_MAX];
     double low = (double)INFINITY, high = 0;
-    stats_verdict verdict;
+    stats_finding verdict;
     size_t k, held, n = 0;
     for (k = 0; k < OF_OPTIMIZERS; k++) {
         n = barriers(r, arm, "", k, 1, value[k]);
@@ -464,26 +466,27 @@ static void judge_consistency(lab_report *r)
         "\"key\" to the consistency across re-initializations; no numbers at hand",
         "a seed's curves are nearer to the means of the other seeds' with batch norm, paired over "
         "seeds, and standard deviation by mean is smaller in 5 of 6 pairs (else partly)",
-        "none"};
+        "none",
+        LAB_TRAINING,
+        LAB_SETTING};
     double with[OF_OPTIMIZERS], without[OF_OPTIMIZERS], far[2][LAB_SEEDS_MAX];
-    stats_paired pairs_of;
-    size_t k, s, arm;
+    size_t k, s, arm, smaller = 0;
     const size_t n = lab_seeds(r, NONE);
     for (k = 0; k < OF_OPTIMIZERS; k++) {
         with[k] = unlikeness(r, BATCH_NORM, k);
         without[k] = unlikeness(r, NONE, k);
+        smaller += with[k] < without[k];
     }
-    pairs_of = stats_pair(with, without, OF_OPTIMIZERS);
     for (arm = 0; arm < 2; arm++)
         for (s = 0; s < n; s++) far[arm][s] = from_others(r, arm, s);
-    lab_verdict(
-        r, &claim, stats_judge_pairs(far[BATCH_NORM], far[NONE], n, -1, pairs_of.negative >= 5),
-        "six pairs share their ends: seeds are what is independent",
-        "from the others' mean by %s without, %s with; spread by mean %.3f without, %.3f "
-        "with, smaller in %lu of 6 pairs",
-        lab_mean_sd(r, stats_describe(far[NONE], n), 3),
-        lab_mean_sd(r, stats_describe(far[BATCH_NORM], n), 3), stats_mean(without, OF_OPTIMIZERS),
-        stats_mean(with, OF_OPTIMIZERS), (unsigned long)pairs_of.negative);
+    lab_verdict(r, &claim, stats_judge_pairs(far[BATCH_NORM], far[NONE], n, -1, smaller >= 5),
+                "six pairs share their ends: seeds are what is independent",
+                "from the others' mean by %s without, %s with; spread by mean %.3f without, %.3f "
+                "with, smaller in %lu of 6 pairs",
+                lab_mean_sd(r, stats_describe(far[NONE], n), 3),
+                lab_mean_sd(r, stats_describe(far[BATCH_NORM], n), 3),
+                stats_mean(without, OF_OPTIMIZERS), stats_mean(with, OF_OPTIMIZERS),
+                (unsigned long)smaller);
 }
 
 static void judge_places(lab_report *r)
@@ -495,9 +498,11 @@ static void judge_places(lab_report *r)
         "\"different\" minima; no numbers at hand",
         "|A-B| above half of the mean distance from the start: 4 of 5 seeds, each of six pairs, "
         "both networks",
-        "none"};
+        "none",
+        LAB_TRAINING,
+        LAB_SETTING};
     double value[OF_OPTIMIZERS][LAB_SEEDS_MAX], low[2], high[2];
-    stats_verdict verdict[2];
+    stats_finding verdict[2];
     size_t k, arm, held[2];
     for (arm = 0; arm < 2; arm++) {
         size_t n = 0;
@@ -522,10 +527,11 @@ static void judge_control(lab_report *r, size_t arm)
         {"24e", "The barrier is that of the optimizers, not of chance, without norm",
          "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"",
          "no numbers at hand",
-         "mean barrier of the six pairs above that of SGD twice with other batches", "none"},
+         "mean barrier of the six pairs above that of SGD twice with other batches", "none",
+         LAB_TRAINING, LAB_SETTING},
         {"24f", "... and with batch norm",
          "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"",
-         "no numbers at hand", "the same with batch norm", "none"}};
+         "no numbers at hand", "the same with batch norm", "none", LAB_TRAINING, LAB_SETTING}};
     double value[LAB_SEEDS_MAX], mean[LAB_SEEDS_MAX] = {0}, other[LAB_SEEDS_MAX], most;
     size_t k, s, n = 0;
     for (k = 0; k < OF_OPTIMIZERS; k++) {
@@ -595,9 +601,10 @@ static void judge_shape(lab_report *r, size_t arm)
          "a seed's curve, over the mean of its ends, is nearest to the other seeds' mean of its "
          "own pair, of six: more often than 1/6, paired over seeds, and in half of all cases. "
          "Added after the run",
-         known},
+         known, LAB_TRAINING, LAB_SETTING},
         {"24h", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
-         "no numbers at hand", "the same with batch norm. Added after the run", known}};
+         "no numbers at hand", "the same with batch norm. Added after the run", known, LAB_TRAINING,
+         LAB_SETTING}};
     double share[LAB_SEEDS_MAX], chance[LAB_SEEDS_MAX], by_ends = 0;
     const size_t n = lab_seeds(r, arm);
     size_t s;

@@ -691,7 +691,7 @@ static const char *series_of(lab_report *r, const char *what, int variant)
 }
 
 /* Is one way of keeping statistics below another, in the same runs? */
-static stats_verdict compare(lab_report *r, size_t arm, const char *what, int low, int high,
+static stats_finding compare(lab_report *r, size_t arm, const char *what, int low, int high,
                              double at)
 {
     return lab_compare_series(r, arm, series_of(r, what, low), series_of(r, what, high), at, -1, 1);
@@ -714,9 +714,11 @@ static void judge_slow(lab_report *r)
         "batches of 128: new weight 0.001 below 0.1 in test accuracy at steps 100 and 1000",
         "trial run (1 seed), steps 10, 100, 1000, 3000: 0.1: 73.9, 91.3, 96.6, 97.4 %; 0.001: "
         "62.5, "
-        "87.4, 94.7, 97.0 %"};
+        "87.4, 94.7, 97.0 %",
+        LAB_TRAINING,
+        LAB_SETTING};
     const double first = lab_quick(r) ? 10 : 100, second = lab_quick(r) ? 50 : 1000;
-    const stats_verdict v[2] = {compare(r, LARGE, "accuracy", SLOW, FAST, first),
+    const stats_finding v[2] = {compare(r, LARGE, "accuracy", SLOW, FAST, first),
                                 compare(r, LARGE, "accuracy", SLOW, FAST, second)};
     lab_verdict(r, &claim, stats_together(v, 2), "",
                 "step 100: %s against %s %%; 1000: %s against %s %%",
@@ -746,10 +748,12 @@ static void judge_tracking(lab_report *r)
         "no number",
         "new weight 0.1 within 0.5 points of Algorithm 2 at the end of every epoch, seed by seed "
         "(of the means, until after the run)",
-        "none"};
+        "none",
+        LAB_TRAINING,
+        LAB_SETTING};
     const lab_curve all = lab_over_seeds(r, LARGE, series_of(r, "accuracy", FAST));
     const double epoch = lab_quick(r) ? 50 : 469;
-    stats_verdict part[EPOCHS];
+    stats_finding part[EPOCHS];
     double points[LAB_SEEDS_MAX], of_mean = 0, of_one = 0;
     size_t i, s, n, epochs = 0, met = 0;
     for (i = 0; i < all.n && epochs < EPOCHS; i++) {
@@ -761,7 +765,7 @@ static void judge_tracking(lab_report *r)
             of_one = stats_larger(of_one, points[s]);
         }
         part[epochs] = stats_judge_limit(points, n, 0.5, -1);
-        met += part[epochs++] == STATS_REPRODUCED;
+        met += stats_reproduced(part[epochs++]) ? 1u : 0u;
     }
     lab_verdict(
         r, &claim, stats_together(part, epochs),
@@ -779,7 +783,9 @@ static void judge_last(lab_report *r)
         "no number",
         "batches of 128: last 10 at most 0.2 points of test accuracy below the population, seed by "
         "seed (of the means, until after the run)",
-        "none"};
+        "none",
+        LAB_TRAINING,
+        LAB_SETTING};
     double points[LAB_SEEDS_MAX];
     const size_t n = apart(r, POPULATION, LAST10, LAB_LAST, points);
     lab_verdict(r, &claim, stats_judge_limit(points, n, 0.2, -1),
@@ -808,7 +814,9 @@ static void judge_bias(lab_report *r)
         "Ioffe & Szegedy 2015, Algorithm 2; a tutorial with a custom batch norm",
         "m/(m-1) is in the algorithm; no number",
         "distance from the population smaller with it, batches of 4 and of 8, after training",
-        "none"};
+        "none",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim logits = {
         "25e",
         "With the unbiased variance the logits are closer, too",
@@ -816,14 +824,18 @@ static void judge_bias(lab_report *r)
         "no number",
         "largest difference of a logit from the population's smaller with it, batches of 4 and of "
         "8",
-        "none"};
+        "none",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim variances = {
         "25f",
         "Variances are to be averaged, not standard deviations",
         "ours: a correction to the Chinese notes on batch norm and to the lecture-style post",
         "both average standard deviations",
         "distance from the population smaller with variances, batches of 4 and of 8",
-        "none"};
+        "none",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const char *const what[3] = {"distance", "logits", "distance"};
     static const int high[3] = {FAST_BIASED, FAST_BIASED, FAST_SD};
     const lab_claim *claim[3];
@@ -832,7 +844,7 @@ static void judge_bias(lab_report *r)
     claim[1] = &logits;
     claim[2] = &variances;
     for (i = 0; i < 3; i++) {
-        const stats_verdict v[2] = {compare(r, FOUR, what[i], FAST, high[i], LAB_LAST),
+        const stats_finding v[2] = {compare(r, FOUR, what[i], FAST, high[i], LAB_LAST),
                                     compare(r, EIGHT, what[i], FAST, high[i], LAB_LAST)};
         lab_verdict(r, claim[i], stats_together(v, 2), i == 1 ? "" : by_layer(r, high[i]),
                     "batches of 4: %s against %s; of 8: %s against %s",
@@ -863,14 +875,18 @@ static void judge_variances(lab_report *r)
         "ours: textbook algorithms",
         "no number",
         "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
-        "trial run: both below 1e-5"};
+        "trial run: both below 1e-5",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim bad = {
         "25h",
         "The variance may be computed as E[x²] − μ² in 32 bits",
         "ours: the formula of a derivation of batch norm's backward pass, taken for a program",
         "the formula is given, not how to compute it",
         "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
-        "trial run: −0.0032 for a variance near 1 at offset 4096, 4.31 for 0.85 at 10,000"};
+        "trial run: −0.0032 for a variance near 1 at offset 4096, 4.31 for 0.85 at 10,000",
+        LAB_TRAINING,
+        LAB_SETTING};
     const double two = worst_error(r, 1), update = worst_error(r, 2), one = worst_error(r, 0);
     lab_verdict(r, &good, stats_holds(two < 1e-5 && update < 1e-5), "", "largest: %.1e and %.1e",
                 two, update);

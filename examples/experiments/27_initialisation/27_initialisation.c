@@ -512,7 +512,8 @@ static void judge_width(lab_report *r, const lab_claim *claim, size_t norm)
     const size_t n = widths_of(r, norm, with);
     (void)widths_of(r, NONE, without);
     lab_verdict(
-        r, claim, stats_judge_pairs(with, without, n, 1, stats_pair(with, without, n).mean >= 2),
+        r, claim,
+        stats_judge_pairs(with, without, n, 1, stats_mean(with, n) - stats_mean(without, n) >= 2),
         "the scales of the test span three decades", "%s against %s decades",
         lab_mean_sd(r, stats_describe(with, n), 2), lab_mean_sd(r, stats_describe(without, n), 2));
 }
@@ -525,21 +526,27 @@ static void judge_scale(lab_report *r)
         "a lecture-style post on how batch norm helps; a tutorial on batch and layer norm",
         "no numbers",
         "accuracy above 0.9 over at least 2 decades of the weights' scale more (mean of seeds)",
-        "trial runs (1 seed): 2.64 against 0.05 decades"};
+        "trial runs (1 seed): 2.64 against 0.05 decades",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim b = {
         "27b",
         "With layer norm the initialisation matters less",
         "a tutorial on batch and layer norm, after Ba, Kiros & Hinton 2016, Table 1",
         "no numbers",
         "as 27a",
-        "trial runs (1 seed): 1.30 against 0.05 decades"};
+        "trial runs (1 seed): 1.30 against 0.05 decades",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim c = {
         "27c",
         "Larger weights before batch norm make its training slower, though not its output",
         "ours, from the formula of Ioffe & Szegedy 2015, Section 3.3",
         "the gradient is 1/a as long where W is a times as large",
         "test accuracy after 600 steps with scale 10 below that with scale 1",
-        "trial runs (1 seed): 0.827 against 0.965"};
+        "trial runs (1 seed): 0.827 against 0.965",
+        LAB_TRAINING,
+        LAB_SETTING};
     double first[LAB_SEEDS_MAX], second[LAB_SEEDS_MAX];
     const size_t arm = arm_of(SCALE, BATCH), n = lab_values(r, arm, "accuracy", 10, first);
     judge_width(r, &a, BATCH);
@@ -565,10 +572,10 @@ static void judge_bad(lab_report *r)
          "a tutorial on batch and layer norm", "no numbers",
          "after a batch with pixels times 100, test accuracy at step 600 is lower by less than "
          "without a norm, and by less than 0.02",
-         "trial runs (1 seed): by 0.000 against 0.926"},
+         "trial runs (1 seed): by 0.000 against 0.926", LAB_TRAINING, LAB_SETTING},
         {"27e", "One bad batch does not ruin the training with layer norm",
          "a tutorial on batch and layer norm", "no numbers", "as 27d",
-         "trial runs (1 seed): by 0.003 against 0.926"}};
+         "trial runs (1 seed): by 0.003 against 0.926", LAB_TRAINING, LAB_SETTING}};
     double none[LAB_SEEDS_MAX], lost[LAB_SEEDS_MAX];
     const size_t n = loss_of(r, NONE, none);
     size_t k;
@@ -621,7 +628,9 @@ static void judge_plane(lab_report *r)
         "drawings only",
         "in the plane: the largest rate at which the loss rises in none of 10 steps from each of "
         "three points",
-        "trial runs (1 seed): 0.1 against 0.03"};
+        "trial runs (1 seed): 0.1 against 0.03",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim g = {
         "27g",
         "With batch norm descent depends less on where it starts",
@@ -629,7 +638,9 @@ static void judge_plane(lab_report *r)
         "drawings only",
         "in the plane: standard deviation over three points of the loss after 10 steps, at each "
         "one's best rate",
-        "trial runs (1 seed): 0.000 against 0.027"};
+        "trial runs (1 seed): 0.000 against 0.027",
+        LAB_TRAINING,
+        LAB_SETTING};
     double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
     const size_t n = lab_seeds(r, arm_of(PATHS, NONE));
     size_t s;
@@ -679,7 +690,9 @@ static void judge_starts(lab_report *r)
         "drawings only",
         "number of six rates at which the loss after 100 steps is below ln(10)/2 from all of three "
         "initialisations",
-        "trial runs (1 seed): 6 against 3"};
+        "trial runs (1 seed): 6 against 3",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim i = {
         "27i",
         "With batch norm the loss reached depends less on the starting point",
@@ -687,7 +700,9 @@ static void judge_starts(lab_report *r)
         "drawings only",
         "standard deviation over three initialisations of the loss after 100 steps, at each one's "
         "best rate",
-        "trial runs (1 seed): 0.003 against 0.049"};
+        "trial runs (1 seed): 0.003 against 0.049",
+        LAB_TRAINING,
+        LAB_SETTING};
     double count[2][LAB_SEEDS_MAX], spread[2][LAB_SEEDS_MAX];
     const size_t n = lab_seeds(r, arm_of(STARTS, NONE));
     size_t s, k;

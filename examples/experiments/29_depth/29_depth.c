@@ -755,21 +755,27 @@ static const lab_claim claim_a = {
     BJORCK "Fig. 2",
     "±4 without and ±0.04 with batch norm: almost two orders of magnitude",
     "standard deviation larger without norm, the ratio (geometric mean over seeds) at least 30",
-    "trial runs (1 seed): 6.19 without and 0.040 with batch norm, 154 times"};
+    "trial runs (1 seed): 6.19 without and 0.040 with batch norm, 154 times",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_b = {
     "29b",
     "R27: without batch norm these gradients are heavy-tailed",
     BJORCK "Fig. 2",
     "heavy tails without; concentrated around the mean with batch norm",
     "kurtosis (3 for a normal distribution) without norm above 3 times that with batch norm",
-    "trial runs (1 seed): 27.6 without and 3.9 with batch norm"};
+    "trial runs (1 seed): 27.6 without and 3.9 with batch norm",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_c = {
     "29c",
     "R27: without batch norm all examples push the same class; with it they differ",
     BJORCK "heat map of output gradients",
     "one class for the whole batch; several with batch norm",
     "classes that cover 80 % of predictions: at most 2 without norm (mean), more with batch norm",
-    "none"};
+    "none",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_d = {
     "29d",
     "R27: without batch norm channels grow exponentially with depth",
@@ -778,7 +784,9 @@ static const lab_claim claim_d = {
     "slope of log10 channel deviation over blocks 14 to 27: without norm at least 3 times that "
     "with",
     "trial runs (1 seed): log10 deviation -0.2 to 1.37 without, -0.23 to 0.52 with batch norm; "
-    "ratio of slopes 6"};
+    "ratio of slopes 6",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_e = {
     "29e",
     "R27: one large step makes the variance explode with depth, not so with batch norm",
@@ -789,7 +797,9 @@ static const lab_claim claim_e = {
     "most 1e2 with batch norm (geometric means)",
     "trial runs (1 seed): 2.5e3, 9.6e31, 1.5e91 without; 1.4, 34, 50 with batch norm (blocks 1, "
     "13, "
-    "27)"};
+    "27)",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_f = {"29f",
                                   "The same as 29a for a plain network, P20",
                                   CARRIED "Fig. 2",
@@ -797,56 +807,76 @@ static const lab_claim claim_f = {"29f",
                                   "as 29a",
                                   "trial runs (1 seed): 0.019 without and 0.034 with batch norm: "
                                   "smaller, kurtosis 62 against 3.8; "
-                                  "expected to fail"};
+                                  "expected to fail",
+                                  LAB_TRAINING,
+                                  LAB_SETTING};
 static const lab_claim claim_g = {
     "29g",
     "The same as 29d for a plain network, P20",
     CARRIED "Fig. 5",
     "not in the paper",
     "as 29d, over hidden layers 11 to 20",
-    "trial runs (1 seed): deviation 1.2 to 0.25 without norm; expected to fail"};
+    "trial runs (1 seed): deviation 1.2 to 0.25 without norm; expected to fail",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_h = {"29h",
                                   "The same as 29e for a plain network, P20",
                                   CARRIED "Fig. 4",
                                   "not in the paper",
                                   "as 29e, with hidden layers 20 and 1",
-                                  "none; expected to fail"};
+                                  "none; expected to fail",
+                                  LAB_TRAINING,
+                                  LAB_SETTING};
 static const lab_claim claim_i = {
     "29i",
     "Batch norm makes gradients of plain ReLU networks grow by 1.211 a layer, backwards",
     "Yang et al. 2019, mean field theory",
     "√(π/(π-1)) = 1.211 a layer, at infinite width",
     "20 hidden layers: mean factor in 1.15 to 1.25, and above the one without norm",
-    "trial runs (1 seed): 1.194 with batch norm; about 1 without"};
+    "trial runs (1 seed): 1.194 with batch norm; about 1 without",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_j = {
     "29j",
     "Batch norm prevents exploding and vanishing gradients (here: plain, 50 layers)",
     NOTES,
     "listed as a result, without numbers",
     "|log10| of the ratio of gradient norms, layer 2 to layer 50: smaller with batch norm",
-    "trial runs (1 seed, 20 layers): 21 to 0.72 with batch norm, flat without; expected to fail"};
+    "trial runs (1 seed, 20 layers): 21 to 0.72 with batch norm, flat without; expected to fail",
+    LAB_TRAINING,
+    LAB_SETTING};
 
-static const lab_claim claim_k = {
-    "29k",      "The same as 29j for a residual network, R27", READ,
-    "not said", "as 29j, layer 2 to layer 55" AFTER,           "seen in the table of the run"};
+static const lab_claim claim_k = {"29k",
+                                  "The same as 29j for a residual network, R27",
+                                  READ,
+                                  "not said",
+                                  "as 29j, layer 2 to layer 55" AFTER,
+                                  "seen in the table of the run",
+                                  LAB_TRAINING,
+                                  LAB_SETTING};
 static const lab_claim claim_l = {
     "29l",
     "By their size: batch norm prevents exploding gradients (plain, 50 layers)",
     READ,
     "not said",
     "largest gradient norm of a layer: smaller with batch norm" AFTER,
-    "seen in the table of the run"};
+    "seen in the table of the run",
+    LAB_TRAINING,
+    LAB_SETTING};
 static const lab_claim claim_m = {
     "29m",          "By their size: batch norm prevents exploding gradients (residual, R27)",
     READ,           "not said",
-    "as 29l" AFTER, "seen in the table of the run"};
+    "as 29l" AFTER, "seen in the table of the run",
+    LAB_TRAINING,   LAB_SETTING};
 static const lab_claim claim_n = {
     "29n",
     "By their size: batch norm prevents vanishing gradients (plain, 20 layers, Glorot)",
     READ,
     "not said",
     "smallest gradient norm of a layer: larger with batch norm" AFTER,
-    "seen in the table of the run"};
+    "seen in the table of the run",
+    LAB_TRAINING,
+    LAB_SETTING};
 
 /* ---- judging --------------------------------------------------------------------------------- */
 

@@ -201,7 +201,9 @@ static void judge_zero(lab_report *r)
         ioffe,
         cancelled,
         "exact; in float the largest |dL/db| at all steps below 1e-6, SGD and Adam, every seed",
-        "trial run (1 seed): at most 1.5e-8"};
+        "trial run (1 seed): at most 1.5e-8",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim output = {
         "31b",
         "The outputs do not depend on it",
@@ -210,14 +212,18 @@ static void judge_zero(lab_report *r)
         "exact; in float, train mode, b set to 0 after 500 steps: largest change / "
         "largest logit below 1e-6, SGD and "
         "Adam, every seed",
-        "none"};
+        "none",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim stays = {
         "31c",
         "Under SGD it stays where it was",
         "ours; a lecture-style post leaves it out",
         "no numbers",
         "exact; in float the largest |b| after 500 steps below 1e-6, every seed",
-        "none"};
+        "none",
+        LAB_TRAINING,
+        LAB_SETTING};
     const double g = stats_larger(most_of(r, SGD, "gradient"), most_of(r, ADAM, "gradient"));
     const double out =
         stats_larger(most_at_end(r, SGD, "change_train"), most_at_end(r, ADAM, "change_train"));
@@ -240,15 +246,19 @@ static void judge_drift(lab_report *r)
         "ours, from trial runs",
         "no paper",
         "largest |b| after 500 steps: Adam > SGD, paired; mean above 1e-3, else partly",
-        "trial run (1 seed): 2.5e-3 to 5e-3"};
+        "trial run (1 seed): 2.5e-3 to 5e-3",
+        LAB_TRAINING,
+        LAB_SETTING};
     static const lab_claim eps = {
         "31e",
         "What drifts is rounding, divided by Adam's ε",
         "ours",
         "no paper",
         "largest |b|: ε 1e-6 < 1e-8 < 1e-10, paired; 1e-6 below a tenth of 1e-8, else partly",
-        "none"};
-    stats_verdict part[2];
+        "none",
+        LAB_TRAINING,
+        LAB_SETTING};
+    stats_finding part[2];
     part[0] = lab_compare(r, ADAM, ADAM_LARGE, "bias", LAB_LAST, +1,
                           end_mean(r, ADAM_LARGE, "bias") < 0.1 * end_mean(r, ADAM, "bias"));
     part[1] = lab_compare(r, ADAM_SMALL, ADAM, "bias", LAB_LAST, +1, 1);

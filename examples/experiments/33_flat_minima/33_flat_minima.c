@@ -482,7 +482,7 @@ static int in_order(const lab_report *r, int norm, const order *o, const char *s
 }
 
 /* Is the series lower in the first setting than in the last, seed by seed? */
-static stats_verdict ends(const lab_report *r, int norm, const order *o, const char *series,
+static stats_finding ends(const lab_report *r, int norm, const order *o, const char *series,
                           double when, int magnitude_met)
 {
     return lab_compare(r, arm_of(norm, o->at[0]), arm_of(norm, o->at[o->n - 1]), series, when, -1,
@@ -493,7 +493,7 @@ enum { MEASURES = 2 };
 static const char *const measure_id[MEASURES] = {"eigenvalue", "filter_rise"};
 
 /* part[MEASURES]: is the first setting the flatter one? */
-static void flatter(const lab_report *r, int norm, const order *o, double when, stats_verdict *part)
+static void flatter(const lab_report *r, int norm, const order *o, double when, stats_finding *part)
 {
     size_t m;
     for (m = 0; m < MEASURES; m++)
@@ -555,17 +555,17 @@ static void judge_ends(lab_report *r)
           "after 50 epochs the largest eigenvalue of the Hessian, and the rise of the loss under "
           "filter-normalized noise: batch 8 below 256, paired, and all four means in order; both "
           "measures (else partly)",
-          trials},
+          trials, LAB_TRAINING, LAB_SETTING},
          {"33b", "... and with batch norm", keskar, no_numbers, "the same with batch norm",
-          norm_trials}},
+          norm_trials, LAB_TRAINING, LAB_SETTING}},
         {{"33c", "A larger learning rate ends in a flatter minimum, without a norm", bjorck,
           "a suggestion, without numbers",
           "the same two measures at batch 128: rate 0.5 below 0.05, paired, 0.1 between them in "
           "the means; both (else partly)",
-          fast_trials},
+          fast_trials, LAB_TRAINING, LAB_SETTING},
          {"33d", "... and with batch norm", bjorck, "a suggestion, without numbers",
-          "the same with batch norm", fast_trials}}};
-    stats_verdict part[MEASURES];
+          "the same with batch norm", fast_trials, LAB_TRAINING, LAB_SETTING}}};
+    stats_finding part[MEASURES];
     size_t o;
     int norm;
     for (o = 0; o < ORDERS; o++)
@@ -590,19 +590,19 @@ static void judge_without_loss(lab_report *r)
          "not stated",
          "the measures of 33a where the loss on the probe images first falls below 0.05; both "
          "measures and both networks (else partly)",
-         trials},
+         trials, LAB_TRAINING, LAB_SETTING},
         {"33m", "A larger learning rate is flatter also where the training loss is the same",
-         "ours", "not stated", "those of 33c, likewise", fast_trials}};
+         "ours", "not stated", "those of 33c, likewise", fast_trials, LAB_TRAINING, LAB_SETTING}};
     static const lab_claim decided[ORDERS] = {
         {"33n", "After a smaller batch noise changes fewer decisions", "ours",
          "not stated; decisions do not see how large the logits have become",
          "share of the probe images decided otherwise under filter-normalized noise, at the end: "
          "batch 8 below 256, paired, means in order, both networks (else partly)",
-         norm_trials},
+         norm_trials, LAB_TRAINING, LAB_SETTING},
         {"33o", "After a larger learning rate noise changes fewer decisions", "ours",
          "not stated; decisions do not see how large the logits have become",
-         "the same: rate 0.5 below 0.05", fast_trials}};
-    stats_verdict part[2 * MEASURES];
+         "the same: rate 0.5 below 0.05", fast_trials, LAB_TRAINING, LAB_SETTING}};
+    stats_finding part[2 * MEASURES];
     size_t o;
     int norm;
     for (o = 0; o < ORDERS; o++) {
@@ -679,16 +679,16 @@ static void judge_relation(lab_report *r)
          "Spearman's correlation of the measure at the end with the test error over the six "
          "settings, seed by seed: above 0, and at least 0.5 in the mean; for the eigenvalue and "
          "for the rise (else partly)",
-         trials},
+         trials, LAB_TRAINING, LAB_SETTING},
         {"33f", "... and with batch norm", keskar,
          "\"sharp minima, which often generalize poorly\"; no numbers", "the same with batch norm",
-         norm_trials}};
+         norm_trials, LAB_TRAINING, LAB_SETTING}};
     int norm;
     size_t m;
     for (norm = NRM_NO_NORM; norm <= NRM_BATCH_NORM; norm++) {
         double rho[LAB_SEEDS_MAX], zero[LAB_SEEDS_MAX] = {0};
         stats_summary found[MEASURES];
-        stats_verdict part[MEASURES];
+        stats_finding part[MEASURES];
         for (m = 0; m < MEASURES; m++) {
             const size_t n = correlations(r, norm, measure_id[m], rho);
             found[m] = stats_describe(rho, n);
@@ -706,14 +706,16 @@ static void judge_accuracy(lab_report *r)
 {
     static const lab_claim claims[ORDERS][2] = {
         {{"33g", "A smaller batch generalizes better, without a norm", keskar, no_numbers,
-          "test error after 50 epochs: batch 8 below 256, paired", trials},
+          "test error after 50 epochs: batch 8 below 256, paired", trials, LAB_TRAINING,
+          LAB_SETTING},
          {"33h", "... and with batch norm", keskar, no_numbers, "the same with batch norm",
-          norm_trials}},
+          norm_trials, LAB_TRAINING, LAB_SETTING}},
         {{"33i", "A larger learning rate generalizes better, without a norm", bjorck,
           "a suggestion, without numbers",
-          "test error after 50 epochs, batch 128: rate 0.5 below 0.05, paired", fast_trials},
+          "test error after 50 epochs, batch 128: rate 0.5 below 0.05, paired", fast_trials,
+          LAB_TRAINING, LAB_SETTING},
          {"33j", "... and with batch norm", bjorck, "CIFAR-10: the largest learning rate ends best",
-          "the same with batch norm", fast_trials}}};
+          "the same with batch norm", fast_trials, LAB_TRAINING, LAB_SETTING}}};
     size_t o;
     int norm;
     for (o = 0; o < ORDERS; o++)
@@ -739,8 +741,10 @@ static void judge_norm(lab_report *r)
         "no numbers",
         "at the end, rise under filter-normalized noise: batch norm below no norm, paired, at "
         "each of the six settings (else partly)",
-        fast_trials};
-    stats_verdict part[SETTINGS];
+        fast_trials,
+        LAB_TRAINING,
+        LAB_SETTING};
+    stats_finding part[SETTINGS];
     size_t i, lower = 0;
     const char *text = "";
     for (i = 0; i < SETTINGS; i++) {

@@ -318,66 +318,70 @@ static const lab_claim claims[CLAIMS] = {
      "the same accuracy with 14 times fewer steps (ImageNet, with rates only batch norm allows)",
      "at the rates of highest held-out accuracy: a training loss of 0.5 in at most half the steps, "
      "seed by seed",
-     PILOT "30 steps at 0.1 against 62 at 0.5"},
+     PILOT "30 steps at 0.1 against 62 at 0.5", LAB_TRAINING, LAB_SETTING},
     {"34b", "Each at its fastest rate, batch norm needs far fewer steps",
      "Ioffe & Szegedy 2015, abstract",
      "the same accuracy with 14 times fewer steps (ImageNet, with rates only batch norm allows)",
      "at the rates of fewest steps to a training loss of 0.5: at most half the steps, seed by seed",
-     PILOT "11 steps at 0.5 and 1 against 62 at 0.5"},
+     PILOT "11 steps at 0.5 and 1 against 62 at 0.5", LAB_TRAINING, LAB_SETTING},
     {"34c", "Each at its own best rate, batch norm ends more accurate",
      "Ioffe & Szegedy 2015, Figure 3", "74.8 against 72.2 % (ImageNet)",
      "higher test accuracy after the last epoch, seed by seed",
-     PILOT "94.8 against 92.3 % of held-out images"},
+     PILOT "94.8 against 92.3 % of held-out images", LAB_TRAINING, LAB_SETTING},
     {"34d", "Batch norm works at larger learning rates", "Ioffe & Szegedy 2015; Bjorck et al. 2018",
      "5 to 30 times the rate (ImageNet)",
      "the largest rate whose held-out accuracy is within a point of the seed's best is more than "
      "twice that without a norm, seed by seed",
-     PILOT "best at 0.1 against 0.5; but batch norm at 5 is within a point of its best"},
+     PILOT "best at 0.1 against 0.5; but batch norm at 5 is within a point of its best",
+     LAB_TRAINING, LAB_SETTING},
     {"34e", "It also pays in time", "ours: seconds in place of steps", "not discussed",
      "each at its own best rate: fewer seconds to a training loss of 0.5, seed by seed",
-     PILOT "an epoch takes up to a third longer"},
+     PILOT "an epoch takes up to a third longer", LAB_TRAINING, LAB_SETTING},
     {"34f", "Layer norm trains faster than batch norm",
      "Ba, Kiros & Hinton 2016, section 6.6 (MNIST)",
      "faster convergence, at batches of 128 and of 4; curves only",
      "each at its own best rate, batches of 512: fewer steps to a training loss of 0.5, seed by "
      "seed",
-     PILOT "48 steps at 0.2 against 30 at 0.1"},
+     PILOT "48 steps at 0.2 against 30 at 0.1", LAB_TRAINING, LAB_SETTING},
     {"34g", "Batch norm suffers in small batches, layer norm does not",
      "Ba, Kiros & Hinton 2016, Figure 6",
      "with batches of 4 layer norm's test error stays near that with 128, batch norm's does not",
      "each at its own best rate for the size: at 4 layer norm's test accuracy is higher than batch "
      "norm's, and by more than at 256, seed by seed",
-     PILOT "at 4: 96.6 against 95.1 % of held-out images"},
+     PILOT "at 4: 96.6 against 95.1 % of held-out images", LAB_TRAINING, LAB_SETTING},
     {"34h", "Group norm is better than batch norm in small batches", "Wu & He 2018, abstract",
      "10.6 points lower error at a batch size of 2 (ImageNet)",
-     "each at its own best rate for a batch of 4: higher test accuracy, seed by seed", "none"},
+     "each at its own best rate for a batch of 4: higher test accuracy, seed by seed", "none",
+     LAB_TRAINING, LAB_SETTING},
     {"34i", "RMS norm is as good as layer norm", "Zhang & Sennrich 2019, abstract",
      "comparable performance",
      "each at its own best rate: test accuracies less than 0.2 points apart, seed by seed",
-     PILOT "94.6 and 94.4 % of held-out images"},
+     PILOT "94.6 and 94.4 % of held-out images", LAB_TRAINING, LAB_SETTING},
     {"34j", "RMS norm takes 7 to 64 % less time than layer norm", "Zhang & Sennrich 2019, abstract",
      "7 to 64 %, by model", "the CPU time of an epoch of this network is at least 7 % lower",
-     PILOT "0.13 s each"},
+     PILOT "0.13 s each", LAB_TRAINING, LAB_SETTING},
     {"34k", "With noise behind it, batch norm still beats no norm",
      "Santurkar et al. 2018, Figure 2", "noisy batch norm above no norm throughout; curves only",
      "each at its own best rate, noisy batch norm tested with its factor: higher test accuracy, "
      "and fewer steps to a training loss of 0.5, seed by seed",
-     PILOT "95.5 against 92.3 % of held-out images, without the factor"},
+     PILOT "95.5 against 92.3 % of held-out images, without the factor", LAB_TRAINING, LAB_SETTING},
     {"34l", "The factor 1.125 belongs to the noisy network at inference", "ours: the header's NB.6",
      "not discussed", "at the best rate with it: test loss lower than without, seed by seed",
-     "none here; 13s to 13u"},
+     "none here; 13s to 13u", LAB_TRAINING, LAB_SETTING},
     {"34m", "Most of the gap at the notebook's rate belongs to the rate", "ours", "not discussed",
      "test accuracy with batch norm minus that without: at the own best rates at most half of that "
      "at 0.01, seed by seed",
      "another program's runs (20 epochs, three seeds): 6.6 points at 0.01, 1.0 at the better of "
-     "0.3 and 1"},
+     "0.3 and 1",
+     LAB_TRAINING, LAB_SETTING},
     {"34n", "Each at its own best rate, batch norm ends more accurate than layer norm", "ours",
      "not discussed", "batches of 512: higher test accuracy after the last epoch, seed by seed",
-     "another program's runs (20 epochs, three seeds): 97.7 and 97.2 % at the better of 0.3 and 1"},
+     "another program's runs (20 epochs, three seeds): 97.7 and 97.2 % at the better of 0.3 and 1",
+     LAB_TRAINING, LAB_SETTING},
 };
 
 /* a below (sign -1) or above (+1) factor * b, seed by seed. */
-static stats_verdict judge(const double *a, const double *b, double factor, size_t n, int sign)
+static stats_finding judge(const double *a, const double *b, double factor, size_t n, int sign)
 {
     double limit[LAB_SEEDS_MAX];
     size_t s;
@@ -463,7 +467,7 @@ static void judge_small(lab_report *r)
 {
     double layer[LAB_SEEDS_MAX], batch[LAB_SEEDS_MAX], gap[2][LAB_SEEDS_MAX];
     const size_t k[2] = {0, 3}; /* 4 and 256 */
-    stats_verdict part[2];
+    stats_finding part[2];
     size_t n = 0, s, i;
     for (i = 2; i-- > 0;) {
         n = at_size(r, LAYER, k[i], layer);
@@ -509,7 +513,7 @@ static void judge_noise(lab_report *r)
 {
     double with[LAB_SEEDS_MAX], without[LAB_SEEDS_MAX], a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
     const size_t n = ends(r, FACTOR, own(r, FACTOR, "accuracy"), with), i = chosen.own[FACTOR];
-    stats_verdict part[2];
+    stats_finding part[2];
     (void)ends(r, NONE, own(r, NONE, "accuracy"), without);
     part[0] = judge(with, without, 1, n, +1);
     (void)ends(r, FACTOR, steps_at(r, i), a);

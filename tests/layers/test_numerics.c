@@ -148,6 +148,20 @@ static void test_log(void)
     CHECK_NEAR(log_of((nrm_acc)FLT_MIN), log((double)FLT_MIN), 1e-5);
 }
 
+/* The only floats whose logarithm, in double, is the middle of two floats: LOG.3 has lost the digits
+   that decide. Here they are the nearest float, found with 60 digits. */
+static void test_log_of_close_calls(void)
+{
+    static const float calls[][2] = {
+        {3.079322e-20f, -44.9269943f}, {0.0117943827f, -4.44013166f}, {9.47263622f, 2.24840713f},
+        {58037908.0f, 17.8766079f}, {235203552.0f, 19.2759628f}, {1.27837837e+23f, 53.2050514f},
+        {3.98526918e+23f, 54.3420639f}, {5.49830608e+28f, 66.1768265f}};
+    size_t i;
+    if (sizeof(nrm_real) == sizeof(nrm_acc)) return; /* results are not rounded again */
+    for (i = 0; i < sizeof calls / sizeof *calls; i++)
+        CHECK((float)log_of((nrm_acc)calls[i][0]) == calls[i][1]);
+}
+
 /* In float builds every result is the float nearest to the exact value (make exhaustive). */
 static void test_tanh_and_sigmoid(void)
 {
@@ -684,6 +698,7 @@ int main(void)
     RUN(test_exp);
     RUN(test_exp_special);
     RUN(test_log);
+    RUN(test_log_of_close_calls);
     RUN(test_tanh_and_sigmoid);
     RUN(test_activation_special);
     RUN(test_cross_entropy_extremes);

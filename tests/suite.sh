@@ -21,6 +21,6 @@ defines() {
     *.acc32) echo -DNRM_ACC=float ;;
     *.plain) echo -DNRM_PLAIN -DNRM_DOUBLE ;;
     *.plain32) echo -DNRM_PLAIN ;;
-    *.plain_acc32) echo -DNRM_PLAIN -DNRM_ACC=float ;;
+    *.small) echo -DNRM_PLAIN -DNRM_ACC=float ;;
     esac
 }

@@ -149,7 +149,7 @@ static double mean_bound(void)
     return acc_in_float ? acc_places(4.5) : 1e-14;
 }
 
-/* How much more in a chain of float sums: half a place for each term, and two (docs/accuracy.md). */
+/* And in a chain of float sums: half a place more for each term, and two (docs/accuracy.md). */
 static double chain(size_t terms)
 {
     return in_chains && acc_in_float ? acc_places(0.5) * (double)(terms + 2) : 0;

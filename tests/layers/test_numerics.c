@@ -148,8 +148,8 @@ static void test_log(void)
     CHECK_NEAR(log_of((nrm_acc)FLT_MIN), log((double)FLT_MIN), 1e-5);
 }
 
-/* The only floats whose logarithm, in double, is the middle of two floats: LOG.3 has lost the digits
-   that decide. Here they are the nearest float, found with 60 digits. */
+/* The only floats whose logarithm, in double, is the middle of two floats: LOG.3 has lost what
+   decides. The nearest float was found with 60 digits. */
 static void test_log_of_close_calls(void)
 {
     static const float calls[][2] = {

@@ -98,7 +98,7 @@ while read -r file; do
     list="$header_list $other_list" tabs=0 columns=100 comments_only=0 markdown=0
     case $file in
     *.png | *.npz | *.html | docs/book/* | *.ttf | *.woff* | *.idx* | *lock*.json) continue ;;
-    LICENSE | *.svg | tests/analyse/reviewed.txt) columns=0 ;; # the last is a table
+    LICENSE | *.svg | tests/analyse/reviewed.txt | tests/suite.txt) columns=0 ;; # two tables
     *Makefile | *.mk | *.tsv) tabs=1 ;;
     *.csv | tests/fuzz/corpus/*) columns=0 ;;
     *.md) markdown=1 ;;

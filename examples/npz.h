@@ -5,7 +5,7 @@
 *How does a C program read weights from Python, so that a damaged file is never taken for a
 good one?* `npz_save` writes a new file and renames it when all is well; `npz_load` checks the
 whole file before it changes an array. Define `NPZ_IMPLEMENTATION` before the `#include` in
-one C99 or C++11 file. Only regular files are read and replaced; see docs/10_conventions.md.
+one C99 or C++11 file. Only regular files are read and replaced; see docs/importing.md.
 */
 #ifndef NPZ_H
 #define NPZ_H

@@ -20,6 +20,7 @@ const list = (folder, pattern) =>
 // ---- what there is -----------------------------------------------------------------------------
 
 const FINDINGS = [
+    'importing',
     'performance',
     'accuracy',
     'determinism',

@@ -1023,7 +1023,7 @@ static void row_of_the_page(char *text, size_t size, const convention *k)
 
 static void test_table_of_the_page(void)
 {
-    FILE *f = fopen("docs/10_conventions.md", "rb");
+    FILE *f = fopen("docs/importing.md", "rb");
     char line[1024], start[64], end[128];
     int found = 0, library;
     if (!CHECK(f != NULL)) return;

@@ -1,6 +1,6 @@
 /* variants.h - equations of the text that no function of the header computes: layer norm with
    s + ε (LN.17, LN.18), the way back from folded weights (FOLD.5, FOLD.6), and the running
-   statistics of other libraries (CONV.1 to CONV.7, and the table of docs/10_conventions.md).
+   statistics of other libraries (CONV.1 to CONV.7, and the table of docs/importing.md).
 
    Plain code, and no argument is checked. Include it after normlayers.h. */
 #ifndef VARIANTS_H

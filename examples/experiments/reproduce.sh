@@ -129,11 +129,8 @@ verdicts_of_all() { # the page of all verdicts, and the tables in the experiment
     tables=$(ls "$here"/*/*_verdicts.csv 2>/dev/null)
     [ -n "$tables" ] || return 0
     # shellcheck disable=SC2086
-    "$BUILD/verdicts" --links --out "$here/verdicts.md" $tables || exit 1
-    for table in $tables; do
-        page=${table%/*}/README.md
-        [ ! -f "$page" ] || "$BUILD/verdicts" --into "$page" "$table" || exit 1
-    done
+    "$BUILD/verdicts" --links --csv "$here/verdicts.csv" --out "$here/verdicts.md" $tables &&
+        "$BUILD/verdicts" --into "$here" $tables || exit 1
 }
 
 publish_report() { # PROGRAM: its verdicts and pages

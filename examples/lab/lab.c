@@ -143,7 +143,8 @@ static double labi_clock(void)
 static size_t labi_arm_seeds(const labi_lab *lab, size_t arm)
 {
     const size_t own = lab->program->arm[arm].seeds, all = lab->options.seeds;
-    return own > 0 && own < all ? own : all;
+    const int asked = lab->options.quick || (lab->options.given & CLI_USES_SEEDS);
+    return own > 0 && (own < all || !asked) ? own : all;
 }
 
 static size_t labi_units(const lab_program *program, size_t arm)
@@ -295,8 +296,8 @@ static int labi_job(void *context, size_t index, volatile size_t *done)
 {
     const labi_lab *lab = (const labi_lab *)context;
     const lab_program *program = lab->program;
-    const size_t arm = lab->missing[index] / lab->options.seeds;
-    const size_t seed = lab->missing[index] % lab->options.seeds;
+    const size_t most = labi_most_seeds(lab);
+    const size_t arm = lab->missing[index] / most, seed = lab->missing[index] % most;
     const double started = labi_clock();
     labi_records records;
     lab_run run;
@@ -328,9 +329,9 @@ static int labi_job(void *context, size_t index, volatile size_t *done)
 static void labi_job_name(void *context, size_t index, char *name, size_t size)
 {
     const labi_lab *lab = (const labi_lab *)context;
-    const size_t run = lab->missing[index];
-    (void)snprintf(name, size, "%s, seed %llu", lab->program->arm[run / lab->options.seeds].name,
-                   (unsigned long long)(lab->options.seed + run % lab->options.seeds));
+    const size_t run = lab->missing[index], most = labi_most_seeds(lab);
+    (void)snprintf(name, size, "%s, seed %llu", lab->program->arm[run / most].name,
+                   (unsigned long long)(lab->options.seed + run % most));
 }
 
 /* Time to go, for this experiment and those behind it, at the pace so far. */
@@ -354,7 +355,7 @@ static void labi_tick(void *context, size_t done)
 
 static int labi_find_missing(labi_lab *lab)
 {
-    const size_t all = lab->program->arms * lab->options.seeds;
+    const size_t most = labi_most_seeds(lab), all = lab->program->arms * most;
     char path[LABI_PATH];
     size_t run;
     lab->missing = (size_t *)malloc((all + 1) * sizeof *lab->missing);
@@ -363,7 +364,7 @@ static int labi_find_missing(labi_lab *lab)
         return -1;
     }
     for (run = 0; run < all; run++) {
-        const size_t arm = run / lab->options.seeds, seed = run % lab->options.seeds;
+        const size_t arm = run / most, seed = run % most;
         if (labi_run_path(lab, arm, seed, path)) return labi_too_long(lab->program);
         if (seed >= labi_arm_seeds(lab, arm) || labi_is_done(lab, arm, seed)) continue;
         lab->missing[lab->missing_count++] = run;
@@ -779,19 +780,14 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...)
 void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t seeds)
 {
     const char *data = labi_note(r, "data"), *space = strrchr(data, ' ');
-    const char *all = labi_note(r, r->seed_count == 1 ? "seed" : "seeds"), *end = all;
-    const char *named = "";
-    size_t i;
-    for (i = 0; i < seeds && *end; i++) {
-        end += strspn(end, " ");
-        end += strcspn(end, " ");
-    }
+    const char *named = "", *of;
     if (space && !labi_synthetic(r)) named = lab_format(r, "%.*s. ", (int)(space - data), data);
     if (labi_synthetic(r)) named = "NOT MNIST but synthetic digits: verdicts do not count. ";
     if (labi_foreign(r)) named = "NOT MNIST but files of its format: verdicts do not count. ";
-    plot_subtitle(f, lab_format(r, "%s%s%s%s. Seed%s %.*s.", cli_quick_note(lab_quick(r)), named,
-                                lab_quick(r) ? "Settings of a full run: " : "", settings,
-                                seeds == 1 ? "" : "s", (int)(end - all), all));
+    of = seeds == 1 ? lab_format(r, "Seed %.0f", r->seed[0])
+                    : lab_format(r, "Seeds %.0f to %.0f", r->seed[0], r->seed[seeds - 1]);
+    plot_subtitle(f, lab_format(r, "%s%s%s%s. %s.", cli_quick_note(lab_quick(r)), named,
+                                lab_quick(r) ? "Settings of a full run: " : "", settings, of));
 }
 
 plot_figure *lab_figure(lab_report *r, const char *title, int width, int height)
@@ -1111,7 +1107,7 @@ static int labi_print_plan(const labi_lab *lab)
         seconds += lab->program->arm[arm].seconds * (double)labi_arm_seeds(lab, arm);
     }
     for (i = 0; i < lab->missing_count; i++)
-        to_do += lab->program->arm[lab->missing[i] / lab->options.seeds].seconds;
+        to_do += lab->program->arm[lab->missing[i] / labi_most_seeds(lab)].seconds;
     return cli_print_plan(lab->program->name, &lab->options, runs, lab->missing_count, seconds,
                           to_do);
 }

@@ -77,18 +77,25 @@ for table in $here/*/*_verdicts.csv; do
     check "$program judges its table" "$first/$program" \
         --from "$here/$program/$program.csv" --out "$dir"
     check "$program has the verdicts on file" cmp "$dir/${program}_verdicts.csv" "$table"
-    cp "$here/$program/README.md" "$dir/page.md"
-    check "the page of $program takes its table" "$first/verdicts" --into "$dir/page.md" "$table"
-    check "the page of $program has it" cmp "$dir/page.md" "$here/$program/README.md"
+    mkdir -p "$dir/$program" && cp "$here/$program/README.md" "$dir/$program"
 done
-check "the page of verdicts is written" "$first/verdicts" --links \
+check "the page of verdicts is written" "$first/verdicts" --links --csv "$dir/verdicts.csv" \
     --out "$dir/verdicts.md" $here/*/*_verdicts.csv
 check "verdicts.md is that page" cmp "$dir/verdicts.md" $here/verdicts.md
+check "verdicts.csv has its numbers" cmp "$dir/verdicts.csv" $here/verdicts.csv
+check "the pages take their tables" "$first/verdicts" --into "$dir" $here/*/*_verdicts.csv
+for table in $here/*/*_verdicts.csv; do
+    program=$(basename "$table" _verdicts.csv)
+    check "the page of $program has them" cmp "$dir/$program/README.md" "$here/$program/README.md"
+done
 
-# A table that is none is told in one line, and a line's end in a cell does not end the row.
+# A table that is none is told in one line, and a line's end in a cell does not end the row. Of three
+# claims with p = 0.04 and one with 0.9 none is left, and three of them were reproduced alone.
 table=$dir/lines.csv
-names=kind,id,claim,source,paper,ours,verdict,remark,criterion,pilot
-row='claim,1a,"a\nb|c",,,,reproduced,,,'
+names=kind,id,claim,source,paper,ours,verdict,remark,criterion,pilot,class,why_not
+names=$names,n,difference,low,high,effect,p,size,parts,best_p
+row='claim,1a,"a\nb|c",,,,reproduced,,,,training,setting,5,1,0.0707,1.929,1.335,0.0407,met,1,0.0407'
+none='claim,1b,d,,,,inconclusive,,,,training,setting,5,0.1,-2,2.2,0.06,0.9,met,1,0.9'
 printf "%b\n" "$names\n$row" >"$table"
 check "a table without a program" sh -c \
     "! '$first/verdicts' --out '$dir/page.md' '$table' 2>'$dir/said' && grep -q program '$dir/said'"
@@ -96,5 +103,9 @@ check "a table that is not there" sh -c "! '$first/verdicts' --out '$dir/page.md
     2>'$dir/said' && [ \"\$(grep -o none.csv '$dir/said' | wc -l)\" -eq 1 ]"
 printf "%b\n" "# program: 16_lines\n$names\n$row" >"$table"
 check "a table with lines in a cell" "$first/verdicts" --out "$dir/page.md" "$table"
-check "is one row" grep -q '^| 1a | a b\\|c |' "$dir/page.md"
+check "is one row" grep -q '^| 1a | a b\\|c |.*| reproduced |' "$dir/page.md"
+printf "%b\n" "# program: 16_lines\n$names\n$row\n$row\n$row\n$none" >"$table"
+check "four tests" "$first/verdicts" --out "$dir/page.md" "$table"
+check "none is a discovery" sh -c "! grep -q '| reproduced |' '$dir/page.md' &&
+    [ \"\$(grep -c '[*]inconclusive[*]' '$dir/page.md')\" -ge 4 ]"
 verdict experiments

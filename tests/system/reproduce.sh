@@ -44,7 +44,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --out) page=$2 && shift ;;
     --links) ;;
-    --into) shift ;;
+    --into | --csv) shift ;;
     *) tables="${tables:-} $1" ;;
     esac
     shift

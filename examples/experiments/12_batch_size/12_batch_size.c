@@ -745,7 +745,7 @@ static const lab_claim claims[CLAIMS] = {
     {"12e", "At batch 128 layer norm trains faster than batch norm of the hidden layers", BESIDE_6,
      "not drawn", "lower training loss at epochs 5, 10 and 20, in 3 of 3 seeds each",
      "trial run (1 seed, pixels 0..1), epoch 5: 0.033 against 0.025: expected to fail",
-     LAB_TRAINING, LAB_SETTING},
+     LAB_TRAINING, LAB_NEWS},
     {"12f", "At batch 128 both norms end with a lower test error than no norm", FIGURE_6,
      "layer norm 0.013, batch norm 0.0135, none 0.015",
      "layer norm and batch norm of all layers each below none after 20 epochs, in 3 of 3 seeds",
@@ -780,7 +780,7 @@ static const lab_claim claims[CLAIMS] = {
      "the same with the length of the gradient by all first weights, median over batches",
      "short runs of this program (seeds 1, 2): the median at m = 2 is above that at m = 4: rare "
      "units in which the two values nearly agree rule it; expected to fail",
-     LAB_TRAINING, LAB_SETTING},
+     LAB_TRAINING, LAB_NEWS},
     {"12m", "Statistics merged over 8 workers make up for few examples on each", WORKERS_OURS,
      "no numbers",
      "lower test error than with statistics of their own at m = 2 and m = 4, in 5 of 5 seeds",
@@ -789,7 +789,7 @@ static const lab_claim claims[CLAIMS] = {
      WORKERS_OURS, "equal but for rounding",
      "exact but for rounding, which training enlarges: test errors within 0.005 of each other at "
      "every 8m from 8 to 256 in every seed",
-     "none", LAB_TRAINING, LAB_SETTING},
+     "none", LAB_IDENTITY, LAB_SETTING},
     {"12o", "Post hoc: group norm does as layer norm does at batch sizes 2 and 4",
      "ours, written after the run", "no numbers",
      "test errors within 0.005 of each other at 2 and at 4 in every seed; learning rate 0.1*m/128",

@@ -427,9 +427,9 @@ static const lab_claim claims[] = {
      "mean",
      "none", LAB_TRAINING, LAB_SETTING},
     {"14h", "With batch norm the descent is a spiral, turning but always down: 13 x 100 ReLU",
-     "Chinese notes on batch norm", "a guess", SPIRAL, "none", LAB_TRAINING, LAB_SETTING},
+     "Chinese notes on batch norm", "a guess", SPIRAL, "none", LAB_TRAINING, LAB_NEWS},
     {"14i", "With batch norm the descent is a spiral, turning but always down: 6 x 100 tanh",
-     "Chinese notes on batch norm", "a guess", SPIRAL, "none", LAB_TRAINING, LAB_SETTING},
+     "Chinese notes on batch norm", "a guess", SPIRAL, "none", LAB_TRAINING, LAB_NEWS},
     {"14j", "Post hoc: with batch norm the gradient points more as before after a step along it",
      "Santurkar et al. 2018, section 3; a tutorial on batch and layer norm; a lecture-style post "
      "on "

@@ -659,7 +659,7 @@ static const lab_claim claims[CLAIMS] = {
     {"15e", "Without a nonlinearity there is no internal covariate shift",
      "Chinese notes on batch norm", "said, not measured",
      "median of |G - G'| / |G| below 0.01 at both layers, both networks, both learning rates",
-     "none: only cosines had been looked at", LAB_TRAINING, LAB_SETTING},
+     "none: only cosines had been looked at", LAB_TRAINING, LAB_ALGEBRA},
     {"15f", "The loss along the gradient varies ten times less with batch norm",
      "Santurkar et al. 2018, Fig. 10a", "orders of magnitude",
      "highest loss along the gradient, median over steps 0 to 1000, at least 10 times lower with "

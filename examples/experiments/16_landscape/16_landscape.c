@@ -788,7 +788,7 @@ static void judge_sensitivity(lab_report *r)
         "as 16c, with s from 0.1 of the rate on",
         "trial runs (1 seed): 50 against 28 to 37, so no",
         LAB_TRAINING,
-        LAB_SETTING};
+        LAB_NEWS};
     static const lab_claim i = {"16i",
                                 "The effective β is better with batch norm also at rate 0.05",
                                 "ours, on " SANTURKAR "Fig. 4c",
@@ -823,7 +823,7 @@ static void judge_sensitivity(lab_report *r)
         "median loss range in steps 0-20 smaller with batch norm",
         "trial runs (1 seed): 0.33 against 0.007, so no",
         LAB_TRAINING,
-        LAB_SETTING};
+        LAB_NEWS};
     judge_ratio(r, &h, M13 + BATCH, M13 + NONE, "beta_fine_p90", 1,
                 lab_format(r, "medians of 500-1000: %.3g against %.3g",
                            lab_mean(r, M13 + BATCH, "beta_fine", 1000),

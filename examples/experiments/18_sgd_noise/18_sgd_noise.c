@@ -496,11 +496,11 @@ static void judge_formula(lab_report *r, size_t way)
         {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
          "Bjorck et al. 2018, via Chinese notes on batch norm", "a bound: α²C/|B|",
          "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
-         "trial runs (a toy): 3.696e-3 for 3.706e-3", LAB_TRAINING, LAB_SETTING},
+         "trial runs (a toy): 3.696e-3 for 3.706e-3", LAB_IDENTITY, LAB_SETTING},
         {"18c", "Without replacement it is smaller by (N−|B|)/(N−1)", "sampling theory",
          "an equality",
          "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
-         "trial runs (a toy): 3.4256e-3 for 3.4267e-3", LAB_TRAINING, LAB_SETTING}};
+         "trial runs (a toy): 3.4256e-3 for 3.4267e-3", LAB_IDENTITY, LAB_SETTING}};
     const char *series = lab_format(r, "ratio_%s", ways[way]);
     double worst = 0, worst_mean = 0;
     size_t arm, s, k;
@@ -527,7 +527,7 @@ static void judge_bias(lab_report *r)
         "the estimate of |bias|², itself without bias, is not above 0 at 4, 16, 64, 256",
         "none",
         LAB_TRAINING,
-        LAB_SETTING};
+        LAB_ALGEBRA};
     stats_finding part[TRAIN_SIZES];
     double mean[TRAIN_SIZES];
     size_t k;
@@ -553,7 +553,7 @@ static void judge_improves(lab_report *r)
         "both networks, as in training",
         "none",
         LAB_TRAINING,
-        LAB_SETTING};
+        LAB_NEWS};
     double error[3][LAB_SEEDS_MAX], factor[2];
     stats_finding v[4];
     size_t arm, k, n = 0;
@@ -742,7 +742,7 @@ static void judge_cost(lab_report *r)
         "exact, a count: in a batch of 64 an image takes at most a tenth of the words of memory "
         "that it takes alone, no norm, no cache",
         "none; the count was known when the criterion was written",
-        LAB_TRAINING,
+        LAB_ARITHMETIC,
         LAB_SETTING};
     const double gradient = gradient_operations();
     lab_check(r, fabs(gradient - (313600 + 5 * 60000 + 6000)) < 0.5,

@@ -1082,7 +1082,7 @@ static void judge_sigmoid(lab_report *r)
         "γ = 1 and β = 0 held: test accuracy not above that of softmax regression",
         "none",
         LAB_TRAINING,
-        LAB_SETTING};
+        LAB_NEWS};
     static const lab_claim out = {
         "19j",
         "γ and β let the inputs out of the linear part again",

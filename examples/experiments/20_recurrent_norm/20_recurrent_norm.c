@@ -416,7 +416,7 @@ static void judge_cells(lab_report *r)
         "s = 1, γ = 1, every t, every seed. Added after the run",
         "the run itself",
         LAB_TRAINING,
-        LAB_SETTING};
+        LAB_NEWS};
     double least = HUGE_VAL, most = 0, most_mean = 0;
     stats_finding far[SCALES], near[SCALES];
     size_t i;
@@ -447,7 +447,7 @@ static void judge_formula(lab_report *r)
                                     "as beyond it",
                                     pilots,
                                     LAB_TRAINING,
-                                    LAB_SETTING};
+                                    LAB_NEWS};
     stats_finding part[ARMS];
     size_t a, right = 0, claimed = 0;
     for (a = 0; a < ARMS; a++) {

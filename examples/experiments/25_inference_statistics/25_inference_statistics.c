@@ -816,7 +816,7 @@ static void judge_bias(lab_report *r)
         "distance from the population smaller with it, batches of 4 and of 8, after training",
         "none",
         LAB_TRAINING,
-        LAB_SETTING};
+        LAB_NEWS};
     static const lab_claim logits = {
         "25e",
         "With the unbiased variance the logits are closer, too",
@@ -835,7 +835,7 @@ static void judge_bias(lab_report *r)
         "distance from the population smaller with variances, batches of 4 and of 8",
         "none",
         LAB_TRAINING,
-        LAB_SETTING};
+        LAB_NEWS};
     static const char *const what[3] = {"distance", "logits", "distance"};
     static const int high[3] = {FAST_BIASED, FAST_BIASED, FAST_SD};
     const lab_claim *claim[3];
@@ -876,8 +876,8 @@ static void judge_variances(lab_report *r)
         "no number",
         "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
         "trial run: both below 1e-5",
-        LAB_TRAINING,
-        LAB_SETTING};
+        LAB_ARITHMETIC,
+        LAB_ALGEBRA};
     static const lab_claim bad = {
         "25h",
         "The variance may be computed as E[x²] − μ² in 32 bits",
@@ -885,8 +885,8 @@ static void judge_variances(lab_report *r)
         "the formula is given, not how to compute it",
         "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
         "trial run: −0.0032 for a variance near 1 at offset 4096, 4.31 for 0.85 at 10,000",
-        LAB_TRAINING,
-        LAB_SETTING};
+        LAB_ARITHMETIC,
+        LAB_ALGEBRA};
     const double two = worst_error(r, 1), update = worst_error(r, 2), one = worst_error(r, 0);
     lab_verdict(r, &good, stats_holds(two < 1e-5 && update < 1e-5), "", "largest: %.1e and %.1e",
                 two, update);

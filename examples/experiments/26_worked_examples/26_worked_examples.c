@@ -696,7 +696,7 @@ static void judge_exact(lab_report *r)
         "mean height 161.1; and the rest of the table",
         "exact: means, variances, standardized and min-max heights to the digits shown",
         "none",
-        LAB_TRAINING,
+        LAB_ARITHMETIC,
         LAB_SETTING};
     static const lab_claim digit = {
         "26b",
@@ -706,8 +706,8 @@ static void judge_exact(lab_report *r)
         "largest distance of the equalized digit's distribution function from the uniform one "
         "below 0.05 (another criterion before the run)",
         "none",
-        LAB_TRAINING,
-        LAB_SETTING};
+        LAB_ARITHMETIC,
+        LAB_ALGEBRA};
     static const lab_claim walk = {
         "26c",
         "The input of the last neuron moves though x does not",
@@ -715,7 +715,7 @@ static void judge_exact(lab_report *r)
         "order 1c, 1b, 1a, 2c, without numbers",
         "exact: input 1 to 1.66, loss 0.25 to 0.43034, G = -1 and G' = 1.6268",
         "none",
-        LAB_TRAINING,
+        LAB_ARITHMETIC,
         LAB_SETTING};
     static const lab_claim product = {
         "26d",
@@ -724,7 +724,7 @@ static void judge_exact(lab_report *r)
         "one term of the second order, no numbers",
         "exact: -12.99183; first order -11.07072; up to the second -12.74352",
         "none",
-        LAB_TRAINING,
+        LAB_ARITHMETIC,
         LAB_SETTING};
     const tested people_told = check_people(r);
     const double off = check_digit(r);
@@ -804,7 +804,7 @@ static void judge_second(lab_report *r)
         "no number",
         "exact: more than 10 % of the change of y, five weights, rate 0.05; added after the run",
         "the orders were known",
-        LAB_TRAINING,
+        LAB_ARITHMETIC,
         LAB_SETTING};
     lab_verdict(r, &second, stats_holds(second_share(r, 0.05) > 0.1), "",
                 "%.0f %% of the change; at the rate 0.1 %.0f %%, at 0.01 %.1f %%",

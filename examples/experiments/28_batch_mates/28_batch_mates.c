@@ -953,7 +953,7 @@ static const lab_claim claims[CLAIMS] = {
     {"28h", "Batch norm of images is batch norm of rows, a row for each position of each image",
      "a tutorial with a custom batch norm; " NOTES, "the formula and the code",
      "exact: outputs, gradients and running statistics to 1e-12; a check until after the run",
-     "none", LAB_TRAINING, LAB_SETTING}};
+     "none", LAB_IDENTITY, LAB_SETTING}};
 
 /* Of the straight line through log(sd) against log(m), m >= least. */
 static double slope_of(const lab_report *r, size_t seed, const char *series, double least)

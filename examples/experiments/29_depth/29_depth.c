@@ -844,7 +844,7 @@ static const lab_claim claim_j = {
     "|log10| of the ratio of gradient norms, layer 2 to layer 50: smaller with batch norm",
     "trial runs (1 seed, 20 layers): 21 to 0.72 with batch norm, flat without; expected to fail",
     LAB_TRAINING,
-    LAB_SETTING};
+    LAB_NEWS};
 
 static const lab_claim claim_k = {"29k",
                                   "The same as 29j for a residual network, R27",
@@ -853,7 +853,7 @@ static const lab_claim claim_k = {"29k",
                                   "as 29j, layer 2 to layer 55" AFTER,
                                   "seen in the table of the run",
                                   LAB_TRAINING,
-                                  LAB_SETTING};
+                                  LAB_NEWS};
 static const lab_claim claim_l = {
     "29l",
     "By their size: batch norm prevents exploding gradients (plain, 50 layers)",
@@ -862,7 +862,7 @@ static const lab_claim claim_l = {
     "largest gradient norm of a layer: smaller with batch norm" AFTER,
     "seen in the table of the run",
     LAB_TRAINING,
-    LAB_SETTING};
+    LAB_NEWS};
 static const lab_claim claim_m = {
     "29m",          "By their size: batch norm prevents exploding gradients (residual, R27)",
     READ,           "not said",

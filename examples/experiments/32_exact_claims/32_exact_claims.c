@@ -824,15 +824,15 @@ static void judge_identities(lab_report *r)
         SAID,
         "exact: to 1e-12 of the spread, on the batch and on another batch",
         "none",
-        LAB_TRAINING,
-        LAB_SETTING};
+        LAB_IDENTITY,
+        LAB_ALGEBRA};
     static const lab_claim one = {"32b",
                                   "Batch norm is impossible with batches of one",
                                   TUTORIAL,
                                   SAID,
                                   "exact: y = β and dx = 0",
                                   "none",
-                                  LAB_TRAINING,
+                                  LAB_IDENTITY,
                                   LAB_SETTING};
     static const lab_claim rows = {"32c",
                                    "Layer norm is batch norm of the transposed input",
@@ -840,7 +840,7 @@ static void judge_identities(lab_report *r)
                                    SAID,
                                    "exact: to 1e-12",
                                    "none",
-                                   LAB_TRAINING,
+                                   LAB_IDENTITY,
                                    LAB_SETTING};
     static const lab_claim two_layers = {
         "32d",
@@ -849,8 +849,8 @@ static void judge_identities(lab_report *r)
         "code and the paper's formula, side by side",
         "exact: to 1e-3 of the largest output, with 12 features",
         "the factor sqrt((D - 1)/D) was known",
-        LAB_TRAINING,
-        LAB_SETTING};
+        LAB_IDENTITY,
+        LAB_ALGEBRA};
     const double same = most(r, "identity_same", 0), other = most(r, "identity_other", 0);
     lab_verdict(r, &identity_claim, stats_holds_partly(same < 1e-12 && other < 1e-12, same < 1e-12),
                 "one choice of γ and β is the identity for one batch only",
@@ -876,16 +876,16 @@ static void judge_whitening(lab_report *r)
                                       SAID,
                                       "mean |correlation| of different features < 0.05",
                                       "none",
-                                      LAB_TRAINING,
-                                      LAB_SETTING};
+                                      LAB_IDENTITY,
+                                      LAB_ALGEBRA};
     static const lab_claim gaussian = {"32f",
                                        "Batch norm makes its outputs N(0, 1)",
                                        TUTORIAL,
                                        SAID,
                                        "mean |skewness| of the features < 0.5",
                                        "none",
-                                       LAB_TRAINING,
-                                       LAB_SETTING};
+                                       LAB_IDENTITY,
+                                       LAB_ALGEBRA};
     static const lab_claim costly = {
         "32g",
         "Full whitening is costly, so each feature is normalized by itself",
@@ -893,7 +893,7 @@ static void judge_whitening(lab_report *r)
         SAID,
         "at least ten times the multiplications at 96 features, growing with their number",
         "none",
-        LAB_TRAINING,
+        LAB_ARITHMETIC,
         LAB_SETTING};
     lab_verdict(r, &whitens, lab_limit(r, EXACT, "correlation", 1, 0.05, -1),
                 "it does not touch correlations at all",
@@ -920,8 +920,8 @@ static void judge_rest(lab_report *r)
         "not said so",
         "exact: they differ by more than 1e-6",
         "none",
-        LAB_TRAINING,
-        LAB_SETTING};
+        LAB_IDENTITY,
+        LAB_ALGEBRA};
     static const lab_claim rescaled = {
         "32i",
         "A recurrent layer with layer norm does not see its summed inputs rescaled",
@@ -929,13 +929,13 @@ static void judge_rest(lab_report *r)
         SAID,
         "exact: doubled, to 1e-12",
         "none",
-        LAB_TRAINING,
+        LAB_IDENTITY,
         LAB_SETTING};
     static const lab_claim printed = {
         "32j",        "∂l/∂μ and ∂l/∂σ² as printed, with ∂l/∂x in the sums, give the gradient",
         DERIVATION,   SAID,
         "to 1e-6",    "a trial: 25 % wrong",
-        LAB_TRAINING, LAB_SETTING};
+        LAB_IDENTITY, LAB_ALGEBRA};
     lab_verdict(r, &nothing_lost, stats_holds(most(r, "told_apart", 0) > 1e-6),
                 "mean and spread of each feature are gone from the output; the layer keeps them",
                 "differ by %.0e; with the saved μ and σ the input comes back to %.0e",
@@ -1170,7 +1170,7 @@ static void judge(lab_report *r)
         "50 steps after inputs 100 times too large: fewer points lost than without, at most 2",
         "none",
         LAB_TRAINING,
-        LAB_SETTING};
+        LAB_NEWS};
     static const lab_claim layer = {
         "32l",
         "A network with layer norm can be used soon after one bad batch",

@@ -359,7 +359,7 @@ static const lab_claim claims[CLAIMS] = {
      PILOT "94.6 and 94.4 % of held-out images", LAB_TRAINING, LAB_SETTING},
     {"34j", "RMS norm takes 7 to 64 % less time than layer norm", "Zhang & Sennrich 2019, abstract",
      "7 to 64 %, by model", "the CPU time of an epoch of this network is at least 7 % lower",
-     PILOT "0.13 s each", LAB_TRAINING, LAB_SETTING},
+     PILOT "0.13 s each", LAB_ARITHMETIC, LAB_SETTING},
     {"34k", "With noise behind it, batch norm still beats no norm",
      "Santurkar et al. 2018, Figure 2", "noisy batch norm above no norm throughout; curves only",
      "each at its own best rate, noisy batch norm tested with its factor: higher test accuracy, "

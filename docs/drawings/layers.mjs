@@ -81,6 +81,95 @@ export function graph() {
     return d
 }
 
+// The backward pass, one card a step: where the gradient comes from, the derivative of that one
+// operation, and the number that results.
+export function steps() {
+    const { gamma, r, xhat, c, v } = three
+    const [tau, rho] = [v + 1e-5, Math.sqrt(v + 1e-5)]
+    const sum = (a) => a.reduce((p, q) => p + q, 0)
+    const dxhat = dy.map((g) => gamma * g)
+    const dr = dot(c, dxhat)
+    const drho = -dr / rho ** 2
+    const dtau = drho / (2 * rho)
+    const dq = dtau / 3
+    const dc = dxhat.map((g, i) => r * g + 2 * c[i] * dq)
+    const dmu = -sum(dc)
+    const dx = dc.map((g) => g + dmu / 3)
+    const all = (a, digits = 4) => `(${a.map((b) => minus(b, digits)).join(', ')})`
+    const one = (a) => minus(a, 4)
+    // title; tags; nodes that get a gradient, each with the derivative beside its arrow; nodes that
+    // it comes from; lines below. A node in brackets waits for a later step.
+    const cards = [
+        ['$y_i = p_i + β$', 'GR.12, 13', [['$p$', '1'], ['$β$', '1']], ['$y$'],
+            [`$dp = dy$ = ${all(dy, 0)}`, `$dβ$ = −2 + 1 + 3 = ${one(sum(dy))}`]],
+        ['$p_i = γ x̂_i$', 'GR.14, 15', [['$x̂$', '$γ$'], ['$γ$', '$x̂$']], ['$p$'],
+            [`$dx̂$ = 2·$dp$ = ${all(dxhat, 0)}`, `$dγ$ = ∑ $dp·x̂$ = ${one(dot(dy, xhat))}`]],
+        ['$x̂_i = c_i r$', 'GR.16', [['$c$', 'step 8'], ['$r$', '$c$']], ['$x̂$'],
+            ['@b$c$ = (−2, −1, 3)@k', `$dr$ = 8 − 2 + 18 = ${one(dr)}`]],
+        ['$r = 1/ρ$', 'GR.17', [['$ρ$', '$−1/ρ^2$']], ['$r$'],
+            [`@b$ρ$ = ${one(rho)}@k`, `$dρ$ = −${one(1 / rho ** 2)}·24 = ${one(drho)}`]],
+        ['$ρ = √τ$', 'GR.18', [['$τ$', '$1/(2ρ)$']], ['$ρ$'],
+            [`@b$τ$ = ${one(tau)}@k`,
+                `$dτ$ = ${one(1 / (2 * rho))}·(${one(drho)}) = ${one(dtau)}`]],
+        ['$τ = v + ε$', 'GR.19', [['$v$', '1']], ['$τ$'],
+            [`@b$v$ = ${one(v)}@k`, `$dv = dτ$ = ${one(dtau)}`]],
+        ['$v = (q_1 + q_2 + q_3)/3$', 'GR.20', [['$q$', '1/3']], ['$v$'],
+            ['@b$q$ = (4, 1, 9)@k', `$dq_i$ = ${one(dtau)}/3 = ${one(dq)}`]],
+        ['$c_i$ has two uses', 'GR.21', [['$c$', '$r$', '$2c$']],
+            ['$x̂$', '$q$'], ['$dc_i = r dx̂_i + 2 c_i dq_i$', `$dc$ = ${all(dc)}`]],
+        ['$c_i = x_i − μ$', 'GR.22', [['$x$', 'step 10'], ['$μ$', '−1']], ['$c$'],
+            [`$dμ$ = −∑ $dc$ = ${one(dmu)}`]],
+        ['$x_i$ has two uses', 'GR.23', [['$x$', '1', '1/3']], ['$c$', '$μ$'],
+            ['$dx_i = dc_i + dμ/3$', `$dx$ = ${all(dx)}`]],
+    ]
+    const [W, H] = [270, 156]
+    const d = drawing('steps', 572, 5 * H + 52, 'The backward pass of batch norm in ten steps',
+        'Each card is one operation. The gradient comes from the right, is multiplied by the ' +
+        'derivative beside its arrow, and goes on to the left. ' + cards.map(([title, , , , lines],
+            k) => `${k + 1}: ${[title, ...lines].join('; ').replace(/@[bk]|\$/g, '')}`).join('. '))
+    d.text(16, 30, 'Each gradient comes from the right and is multiplied on its way.',
+        'soft', 'start', 15)
+    const node = (x, y, name, style = 'fpale srule') => {
+        d.rect(x - 19, y - 14, 38, 28, style, 6)
+        d.text(x, y + 5, name, 'ink', 'middle', 16)
+    }
+    cards.forEach(([title, tags, to, from, lines], k) => {
+        const [x, y] = [12 + (k % 2) * (W + 8), 44 + Math.floor(k / 2) * H]
+        d.rect(x, y, W, H - 8, 'fpaper srule w0', 6)
+        d.circle(x + 17, y + 19, 11, 'forange')
+        d.text(x + 17, y + 24, `${k + 1}`, 'paper b', 'middle', 13)
+        d.text(x + 35, y + 24, title, 'ink', 'start', 15)
+        d.text(x + W - 8, y + 23, tags, 'soft', 'end', 12)
+        const mid = y + 70
+        const place = (n, i) => mid + (n === 1 ? 0 : i === 0 ? -17 : 17)
+        from.forEach((name, i) => node(x + 236, place(from.length, i), name, 'fpeach srule'))
+        if (from.length === 1 && to.length === 1) {
+            d.arrow([[x + 217, mid], [x + 54, mid]], 'orange', 'w2')
+            d.text(x + 135, mid - 9, `· ${to[0][1]}`, 'orange', 'middle', 15)
+        } else if (from.length === 1) {
+            to.forEach(([, factor], i) => {
+                const py = place(2, i)
+                const later = factor.startsWith('step')
+                d.arrow([[x + 217, mid], [x + 150, py], [x + 54, py]], later ? 'soft' : 'orange',
+                    later ? 'dash' : 'w2')
+                d.text(x + 105, py - 6, later ? factor : `· ${factor}`, later ? 'soft' : 'orange',
+                    'middle', later ? 12 : 15)
+            })
+        } else {
+            from.forEach((_, i) => {
+                const py = place(2, i)
+                const end = [x + 56, mid + (i ? 5 : -5)]
+                d.arrow([[x + 217, py], [x + 120, py], end], 'orange', 'w2')
+                d.text(x + 168, py - 6, `· ${to[0][i + 1]}`, 'orange', 'middle', 15)
+            })
+        }
+        to.forEach(([name], i) => node(x + 35, place(to.length, i), name))
+        lines.forEach((line, i) => d.text(x + 12, y + H - 38 + i * 20, line,
+            'ink', 'start', 14))
+    })
+    return d
+}
+
 // Which values share one statistic: the tensor [N][C][S] as a block.
 export function axes() {
     const d = drawing('axes', 840, 372, 'Which values share a mean and a variance',

@@ -306,6 +306,7 @@ static int labi_job(void *context, size_t index, volatile size_t *done)
     memset(&run, 0, sizeof run);
     run.arm = arm;
     run.seed = lab->options.seed + seed;
+    run.first = seed == 0;
     run.quick = lab->options.quick;
     run.data = program->uses & LAB_USES_DATA ? &lab->data : NULL;
     run.records = &records;

@@ -80,6 +80,7 @@ typedef struct lab_arm {
 typedef struct lab_run {
     size_t arm;          /* index of the arm                                            */
     uint64_t seed;       /* 11, 12, ...                                                 */
+    int first;           /* 1: of the first seed; pictures of single runs need no others */
     int quick;           /* 1: a small run that shows the program works                 */
     const dataset *data; /* NULL for an experiment without                              */
     struct labi_records *records;

@@ -677,8 +677,8 @@ static void judge_scale(lab_report *r)
         "McCandlish et al. 2018 (their simple noise scale)",
         "to an order of magnitude",
         "the batch at which steps and images are both twice their "
-        "least: within a factor of 10 and within the batches tried, 4 "
-        "of 5 seeds, both networks (partly: within the factor)",
+        "least: within a factor of 10 and within the batches tried, "
+        "seed by seed, both networks",
         "none",
         LAB_TRAINING,
         LAB_SETTING};

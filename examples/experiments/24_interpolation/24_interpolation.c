@@ -432,8 +432,8 @@ static void judge_barrier(lab_report *r, size_t arm)
     static const lab_claim claims[2] = {
         {"24a", "A barrier separates the solutions of different optimizers, without norm",
          "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
-         "loss between more than 1 % above that of the worse end, in 4 of 5 seeds, mean beyond 2 "
-         "standard errors, for each of six pairs",
+         "loss between more than 1 % above that of the worse end, seed by seed, "
+         "for each of six pairs",
          "none before the criterion; then one seed: barriers of 0.003 to 0.012", LAB_TRAINING,
          LAB_SETTING},
         {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
@@ -496,7 +496,7 @@ static void judge_places(lab_report *r)
         "From one start the optimizers end in different places",
         "Im, Tao & Branson 2016 (abstract)",
         "\"different\" minima; no numbers at hand",
-        "|A-B| above half of the mean distance from the start: 4 of 5 seeds, each of six pairs, "
+        "|A-B| above half of the mean distance from the start: seed by seed, each of six pairs, "
         "both networks",
         "none",
         LAB_TRAINING,

@@ -10,12 +10,12 @@
        product    y = w1 w2 w3 w4 w5 x, w = (1.5, -2, 1.2, 2, 0.8): a step of 0.05 down the gradient
                   of y, sorted by orders
        covariate  a straight line fitted to y = x^2 + noise where x ~ N(-1, 0.5^2), and where x ~
-                  N(1, 0.5^2): 400 examples each, noise 0.2, 5 seeds
+                  N(1, 0.5^2): 400 examples each, noise 0.2, 200 seeds
        chase      a unit with two inputs, behind a 2 x 2 layer that learns too: the line where the
                   unit says one half before its step (H1), after it (H2), and where H2 lies when the
                   inputs have made their step as well (H3). Two classes of 100 points around
                   (1, 0.5) and (-1, -0.5), deviation 0.7; weights N(0, 1); rates 0.01 to 32; in the
-                  pictures 5; 5 seeds
+                  pictures 5; 200 seeds
 
    Claims and criteria, written before the run:
 
@@ -26,8 +26,8 @@
        product    -12.99183 exactly; first order -11.07072; up to the second -12.74352
        second     exact: terms of the second order are more than 10 % of the change of y
        slopes     -2 on the source and +2 on the target, each within 0.1 in the mean over seeds
-       chase      at rate 10 the loss after the step of both is higher than with the unit's own step
-                  on the old inputs: logarithms, paired over seeds
+       chase      at rate 10 the loss after the step of both is at least twice as high as with the
+                  unit's own step on the old inputs: logarithms, paired over seeds
        help       at rate 0.1 it is lower: moving inputs are no disturbance as such
 
    Two of them are younger than the run. The criterion of "digit" was first what equalization does
@@ -50,14 +50,14 @@
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 
-enum { PEOPLE, DIGIT, CHAIN, PRODUCT, SHIFT, CHASE, ARMS };
+enum { PEOPLE, DIGIT, CHAIN, PRODUCT, SHIFT, CHASE, ARMS, MANY = 200 /* seeds */ };
 
 static const lab_arm arms[ARMS] = {{"people", "ten people", 0.01, 1},
                                    {"digit", "a digit", 0.01, 1},
                                    {"chain", "a chain of three neurons", 0.01, 1},
                                    {"product", "a product of five weights", 0.01, 1},
-                                   {"shift", "covariate shift", 0.01, 0},
-                                   {"chase", "the chasing game", 0.01, 0}};
+                                   {"shift", "covariate shift", 0.01, MANY},
+                                   {"chase", "the chasing game", 0.01, MANY}};
 
 enum { STREAM_SHIFT = 26, STREAM_CHASE = 27 };
 
@@ -399,8 +399,7 @@ static int run_shift(lab_run *r)
         for (i = 0; i < POINTS; i++) {
             x[d][i] = (d == 0 ? -1 : 1) + 0.5 * nrm_rng_normal(&rng);
             y[d][i] = x[d][i] * x[d][i] + 0.2 * nrm_rng_normal(&rng);
-            if (i < KEPT && r->seed % 5 == 1)
-                lab_record_as(r, x[d][i], y[d][i], "points_%s", name[d]);
+            if (i < KEPT && r->first) lab_record_as(r, x[d][i], y[d][i], "points_%s", name[d]);
         }
         fit(line[d], 2, x[d], y[d], POINTS);
         lab_record_as(r, 0, line[d][0], "intercept_%s", name[d]);
@@ -511,7 +510,7 @@ static void note_line(lab_run *r, const char *which, const game *g)
 static void note_inputs(lab_run *r, const char *which, const game *g)
 {
     size_t i;
-    for (i = 0; i < SPOTS && r->seed % 5 == 1; i += 2)
+    for (i = 0; i < SPOTS && r->first; i += 2)
         lab_record_as(r, g->h[i][0], g->h[i][1], "%s_%s", i < CLASS ? "one" : "other", which);
 }
 
@@ -525,10 +524,10 @@ static void run_sweep(lab_run *r, const game *start)
         unit_step(&g, rate);
         gradient = g;
         game_gradient(&gradient);
-        lab_record(r, "own", rate, log10(gradient.loss / start->loss));
+        lab_record(r, "own", rate, lab_round(log10(gradient.loss / start->loss), 4));
         layer_step(&g, rate);
         game_gradient(&g);
-        lab_record(r, "both", rate, log10(g.loss / start->loss));
+        lab_record(r, "both", rate, lab_round(log10(g.loss / start->loss), 4));
     }
 }
 
@@ -758,28 +757,30 @@ static void judge_drawn(lab_report *r)
         "At a large rate the unit's step is lost on inputs that have moved meanwhile",
         "Chinese notes on batch norm",
         "a drawing: H1, H2, H3",
-        "rate 10: log loss after both steps above that after the unit's own, paired",
-        "trial runs (2 seeds): near 10 times 1.2 and 200 as large",
+        "rate 10: log loss after both steps above that after the unit's own, paired over 200 "
+        "seeds, "
+        "and in the mean by a factor of 2",
+        "five seeds: a factor of 37; 96 others: of 2.3, above 1 in 62 of them. Expected: partly",
         LAB_TRAINING,
         LAB_SETTING};
-    static const lab_claim help = {
-        "26g",
-        "At a small rate moving inputs help",
-        "ours",
-        "not discussed",
-        "rate 0.1: log loss after both steps below that after the unit's own, paired",
-        "trial runs (2 seeds): 0.90 against 0.92 of the loss, and 0.84 against 0.88",
-        LAB_TRAINING,
-        LAB_SETTING};
-    stats_finding slope[4];
+    static const lab_claim help = {"26g",
+                                   "At a small rate moving inputs help",
+                                   "ours",
+                                   "not discussed",
+                                   "rate 0.1: log loss after both steps below that after the "
+                                   "unit's own, paired over 200 seeds",
+                                   "five seeds: 0.81 against 0.90 of the loss",
+                                   LAB_TRAINING,
+                                   LAB_SETTING};
+    stats_finding slope[4], lost = lab_compare_series(r, CHASE, "both", "own", 10, +1, 1);
     slope[0] = lab_limit(r, SHIFT, "slope_source", 0, -1.9, -1);
     slope[1] = lab_limit(r, SHIFT, "slope_source", 0, -2.1, +1);
     slope[2] = lab_limit(r, SHIFT, "slope_target", 0, 1.9, +1);
     slope[3] = lab_limit(r, SHIFT, "slope_target", 0, 2.1, -1);
     lab_verdict(r, &slopes, stats_together(slope, 4), "", "%s and %s",
                 lab_text(r, SHIFT, "slope_source", 0, 2), lab_text(r, SHIFT, "slope_target", 0, 2));
-    lab_verdict(r, &chase, lab_compare_series(r, CHASE, "both", "own", 10, +1, 1), "",
-                "decades: %s against %s", lab_text(r, CHASE, "both", 10, 2),
+    lost.size_met = lost.mean >= log10(2);
+    lab_verdict(r, &chase, lost, "", "decades: %s against %s", lab_text(r, CHASE, "both", 10, 2),
                 lab_text(r, CHASE, "own", 10, 2));
     lab_verdict(r, &help, lab_compare_series(r, CHASE, "both", "own", 0.1, -1, 1), "",
                 "decades: %s against %s", lab_text(r, CHASE, "both", 0.1, 3),
@@ -1225,7 +1226,7 @@ int main(int argc, char **argv)
         "What do the small examples say by which batch norm is explained?",
         "Ten people; one digit; a chain of three neurons; a product of five weights; a line fitted "
         "to a parabola; a unit that chases its inputs",
-        1,
+        2,
         LAB_USES_DATA,
         arms,
         ARMS,

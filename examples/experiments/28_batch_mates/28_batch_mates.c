@@ -915,7 +915,7 @@ static const lab_claim claims[CLAIMS] = {
     {"28a", "What a network makes of one image varies with its batch mates, like 1/sqrt(m)",
      "ours, of a remark in Ioffe and Szegedy 2015, sec. 3.4, which has no law", "no numbers",
      "slope of log(sd of the logits) against log m, fitted from m = 16 to 256: -0.5 ± 0.1 in the "
-     "mean and in at least 4 of 5 seeds",
+     "mean, seed by seed",
      "trial run (1 network): sd 1.58, 0.977, 0.40, 0.283 at m = 4, 16, 128, 256; slope -0.46",
      LAB_TRAINING, LAB_SETTING},
     {"28b", "Batch norm makes the generalization gap smaller", NOTES, "no numbers",

@@ -956,7 +956,7 @@ static void judge_steps(lab_report *r)
         "Batch norm in a recurrent layer needs statistics of each step",
         TUTORIAL,
         SAID,
-        "largest of 8 steps' variances at least 1.5 times the smallest, in 4 of 5 seeds; added "
+        "largest of 8 steps' variances at least 1.5 times the smallest, seed by seed; added "
         "with "
         "a second run",
         "none",

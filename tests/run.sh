@@ -33,7 +33,8 @@ build() { # f32, f64, ...: the header's functions; helpers: those of the example
     case $1 in
     once)
         rm -rf "$out/once" && mkdir -p "$out/once" || return
-        for source in $(grep -L nrm_real examples/lab/*.c) examples/plot/*.c; do
+        for source in $(grep -L '"normlayers.h"' examples/lab/*.h | sed 's/h$/c/') \
+            examples/plot/*.c; do
             quiet=
             [ "${source##*/}" != stb_image_write.c ] || quiet=-w
             $CC $flags -O1 $quiet $STB_CFLAGS -c "$source" \

@@ -499,6 +499,16 @@ static const char *labi_note(const lab_report *r, const char *key)
     return text ? text : "";
 }
 
+const lab_program *lab_program_of(const lab_report *r)
+{
+    return r->program;
+}
+
+size_t lab_all_seeds(const lab_report *r)
+{
+    return r->seed_count;
+}
+
 size_t lab_seeds(const lab_report *r, size_t arm)
 {
     return r->seeds[arm];
@@ -584,6 +594,11 @@ stats_summary lab_summary(const lab_report *r, size_t arm, const char *series, d
 double lab_mean(const lab_report *r, size_t arm, const char *series, double x)
 {
     return lab_summary(r, arm, series, x).mean;
+}
+
+double *lab_room(lab_report *r, size_t n)
+{
+    return (double *)labi_alloc(r, (n + 1) * sizeof(double));
 }
 
 lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series)
@@ -686,7 +701,7 @@ const char *lab_mean_sd(lab_report *r, stats_summary s, int decimals)
     return lab_format(r, "%.*f ± %.*f", decimals, s.mean, decimals, s.sd);
 }
 
-/* What was found, so that verdicts.c can judge it again: columns n to best_p; of a check nothing. */
+/* What was found, so that verdicts.c can judge it again: columns n to best_p; nothing of a check */
 static void labi_found(lab_report *r, const stats_finding *f)
 {
     enum { SIZE = 6 };

@@ -64,6 +64,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __GNUC__ /* arms, claims and panels are tables of data: what is left out is 0 */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#endif
+
 #define LAB_SEEDS_MAX 512 /* runs of an arm, at most */
 #define LAB_NAME_MAX 700  /* of the name of a series */
 
@@ -118,7 +122,19 @@ typedef struct lab_program {
                              0, or the experiment fails. It is not called if no run is missing */
     int (*run)(lab_run *run);          /* in a process of its own. 0, or the run failed; says why */
     int (*report)(lab_report *report); /* draws and judges. 0, or it failed                      */
+    const struct lab_claim *claim;     /* for lab_judge (judge.h), or null                       */
+    size_t claims;
+    plot_style (*look)(size_t arm);    /* or null: of the arms' lines, for lab_draw (page.h)     */
 } lab_program;
+
+#define LAB_COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define LAB_TEXT(macro) LAB_TEXT_OF(macro) /* the number that a macro stands for, for .settings */
+#define LAB_TEXT_OF(number) #number
+#define LAB_MAIN(program)                                                                          \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        return lab_main(&(program), argc, argv);                                                   \
+    }
 
 /* The whole program: options, missing runs, tables, figures, verdicts. Returns the exit code: 0; 1
    if a run, a check or a file failed; 2 for a wrong command line. A verdict of "not reproduced" is
@@ -134,7 +150,9 @@ typedef struct lab_series {
     size_t n; /* 0: there is no such series */
 } lab_series;
 
+const lab_program *lab_program_of(const lab_report *r);
 size_t lab_seeds(const lab_report *r, size_t arm); /* runs of this arm              */
+size_t lab_all_seeds(const lab_report *r);         /* of the arms that have most    */
 int lab_counts(const lab_report *r); /* 1: MNIST, not --quick, all seeds: verdicts count */
 int lab_quick(const lab_report *r);
 
@@ -204,11 +222,20 @@ typedef struct lab_claim {
     const char *pilot;     /* what trial runs had shown when the criterion was written; "none" */
     lab_class about;
     lab_reason why_not;
+    /* how it is judged: see judge.h */
+    void (*judge)(lab_report *r, const struct lab_claim *claim);
+    int test;
+    size_t a, b; /* arms */
+    const char *series;
+    double at, limit, tolerance;
+    int decimals;
+    const char *remark;
 } lab_claim;
 
-/* The verdict on a claim, stats_word of what was found; `ours` is a format: what we have, mean ± sd,
-   in the paper's terms. `remark` may be empty. With quick runs or synthetic digits it is written as
-   not counted. It is the word of this claim alone; verdicts.c corrects for their number. */
+/* The verdict on a claim, stats_word of what was found; `ours` is a format: what we have,
+   mean ± sd, in the paper's terms. `remark` may be empty. With quick runs or synthetic digits it is
+   written as not counted. It is the word of this claim alone; verdicts.c corrects for their number.
+   */
 void lab_verdict(lab_report *r, const lab_claim *claim, stats_finding found, const char *remark,
                  const char *ours, ...);
 
@@ -217,6 +244,9 @@ const char *lab_text(lab_report *r, size_t arm, const char *series, double x, in
 
 /* The same of a summary that the program has made. */
 const char *lab_mean_sd(lab_report *r, stats_summary s, int decimals);
+
+/* n numbers of the report's; null if memory is out. */
+double *lab_room(lab_report *r, size_t n);
 
 /* A text in a buffer of the report's. */
 const char *lab_format(lab_report *r, const char *format, ...);

@@ -1511,6 +1511,22 @@ void plot_legend(plot_panel *p, int where)
     if (ploti_open(p)) p->legend = where;
 }
 
+plot_panel *plot_place(plot_figure *f, plot_axes a)
+{
+    plot_panel *p = plot_add(f, a.row, a.col, a.rows ? a.rows : 1, a.cols ? a.cols : 1);
+    if (a.heading) plot_heading(p, a.heading);
+    if (a.x || a.x_scale) plot_axis_x(p, a.x ? a.x : "", a.x_scale);
+    if (a.y || a.y_scale) plot_axis_y(p, a.y ? a.y : "", a.y_scale);
+    if (a.x_range[0] != a.x_range[1]) plot_range_x(p, a.x_range[0], a.x_range[1]);
+    if (a.y_range[0] != a.y_range[1]) plot_range_y(p, a.y_range[0], a.y_range[1]);
+    if (a.x_ticks) plot_ticks_x(p, a.x_ticks, a.x_names, a.x_count);
+    if (a.y_ticks) plot_ticks_y(p, a.y_ticks, a.y_names, a.y_count);
+    if (a.grid) plot_grid(p, a.grid > 0 ? a.grid : PLOT_GRID_NONE);
+    plot_frame(p, a.frame);
+    plot_legend(p, a.legend);
+    return p;
+}
+
 void plot_ridge_overlap(plot_panel *p, double rows)
 {
     if (ploti_open(p)) p->overlap = ploti_clamp(rows == rows ? rows : 1, 0.1, 100);

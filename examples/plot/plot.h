@@ -153,6 +153,21 @@ enum {
 enum { PLOT_LEFT = 0, PLOT_CENTER = 1, PLOT_RIGHT = 2, PLOT_BELOW = 4, PLOT_ABOVE = 8 };
 
 plot_panel *plot_add(plot_figure *f, int row, int col, int rowspan, int colspan);
+
+/* A panel with its axes in one call: what is left out is as after plot_add. */
+typedef struct plot_axes {
+    int row, col, rows, cols; /* place in the grid; a span of 0 is 1 */
+    const char *heading, *x, *y;
+    int x_scale, y_scale;
+    double x_range[2], y_range[2]; /* {0, 0}: as the data want it */
+    const double *x_ticks, *y_ticks;
+    const char *const *x_names, *const *y_names;
+    int x_count, y_count; /* of the ticks */
+    int legend, frame;
+    int grid; /* PLOT_GRID_X ..., -1 for none */
+} plot_axes;
+plot_panel *plot_place(plot_figure *f, plot_axes axes);
+
 void plot_heading(plot_panel *p, const char *text);
 void plot_axis_x(plot_panel *p, const char *label, int scale);
 void plot_axis_y(plot_panel *p, const char *label, int scale);

@@ -904,8 +904,8 @@ static void judge_pairs(lab_report *r, const lab_claim *claim, const char *serie
 }
 
 /* Test errors that should be the same: of arm a at m and of arm b at `times` m, for m from `least`
-   to `most`. The largest difference of each seed, nan if a value is missing, but quick runs have few
-   sizes; returns the number of seeds. */
+   to `most`. The largest difference of each seed, nan if a value is missing, but quick runs have
+   few sizes; returns the number of seeds. */
 static size_t farthest(const lab_report *r, size_t a, size_t b, double times, double least,
                        double most, double *worst)
 {

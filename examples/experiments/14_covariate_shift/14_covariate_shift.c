@@ -456,8 +456,8 @@ static int as_said(double batch, double none, int sign)
     return batch <= 2 * none && none <= 2 * batch;
 }
 
-/* The share of cells that are as the claim says, seed by seed; learning rates from `first` to before
-   `last`. Returns the number of seeds. */
+/* The share of cells that are as the claim says, seed by seed; learning rates from `first` to
+   before `last`. Returns the number of seeds. */
 static size_t shares(lab_report *r, int net, int what, int sign, int last, double *share)
 {
     const size_t n = lab_seeds(r, arm_of(net, FAST, NONE));

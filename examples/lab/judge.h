@@ -1,0 +1,79 @@
+/* judge.h - claims as a table, and numbers of which there is one for each seed.
+
+   A program's claims stand in one table, in the order of its page; lab_judge goes through it. What
+   compares two arms, or an arm with a limit, is judged by the row itself; anything else by a
+   function that the row names. An example:
+
+       static const lab_claim claims[] = {
+           {"9a", "Batch norm trains faster", "Somebody 2015", "0.1 against 0.3",
+            "lower loss at step 99", "none", LAB_TRAINING, LAB_SETTING,
+            .test = LAB_LESS, .a = BATCH, .b = NONE, .series = "loss", .at = 99, .decimals = 3},
+           {"9b", "... twice as fast", "ours", "no numbers", "half the steps to 0.5", "none",
+            LAB_TRAINING, LAB_SETTING, .judge = judge_steps}};
+
+       static void judge_steps(lab_report *r, const lab_claim *c)
+       {
+           const lab_numbers a = lab_all(r, BATCH, "steps", 0), b = lab_all(r, NONE, "steps", 0);
+           lab_verdict(r, c, lab_less(a, lab_times(b, 0.5), 1), "", "%s against %s",
+                       lab_pm(r, a, 0), lab_pm(r, b, 0));
+       }
+*/
+#ifndef JUDGE_H
+#define JUDGE_H
+
+#include "lab.h"
+
+enum {
+    LAB_BY_FUNCTION,
+    LAB_MORE,  /* the series of arm a is above that of arm b, seed by seed: "%s against %s" */
+    LAB_LESS,  /* below */
+    LAB_ABOVE, /* that of arm a is above `limit`: "%s" */
+    LAB_BELOW,
+    LAB_WITHIN /* that of arm a is within `tolerance` of `limit` */
+};
+
+/* Judges all claims of the program in their order. */
+void lab_judge(lab_report *r);
+
+/* ---- one number for each seed ---- */
+
+typedef struct lab_numbers {
+    size_t n;
+    double of[LAB_SEEDS_MAX];
+} lab_numbers;
+
+lab_numbers lab_all(const lab_report *r, size_t arm, const char *series, double x);
+
+/* The mean, and the largest, of those values of a series that lie at from <= x <= to (nan if there
+   are none, or one is nan). */
+lab_numbers lab_mean_over(const lab_report *r, size_t arm, const char *series, double from,
+                          double to);
+lab_numbers lab_most_over(const lab_report *r, size_t arm, const char *series, double from,
+                          double to);
+
+/* What a function makes of each seed. */
+lab_numbers lab_each(const lab_report *r, size_t arm,
+                     double (*of)(const lab_report *r, size_t arm, size_t seed));
+
+/* Seed by seed: a op b with + - * or /; a times a number; a function of the number, such as log. */
+lab_numbers lab_calc(lab_numbers a, char op, lab_numbers b);
+lab_numbers lab_times(lab_numbers a, double factor);
+lab_numbers lab_map(lab_numbers a, double (*function)(double));
+
+stats_summary lab_describe(lab_numbers a);
+stats_finding lab_more(lab_numbers a, lab_numbers b, int size_met);
+stats_finding lab_less(lab_numbers a, lab_numbers b, int size_met);
+stats_finding lab_above(lab_numbers a, double limit);
+stats_finding lab_below(lab_numbers a, double limit);
+stats_finding lab_within(lab_numbers a, double target, double tolerance);
+
+/* "0.912 ± 0.004" */
+const char *lab_pm(lab_report *r, lab_numbers a, int decimals);
+
+/* The largest of all values of a series, of all seeds; nan if one is, or a seed has none. */
+double lab_largest(const lab_report *r, size_t arm, const char *series);
+
+/* In quick runs: of all trainings that were done twice, are all as without a look? (trainer.h) */
+void lab_check_same_bits(lab_report *r);
+
+#endif /* JUDGE_H */

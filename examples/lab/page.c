@@ -1,0 +1,86 @@
+/* page.c - see page.h. */
+#include "page.h"
+
+#include <math.h>
+
+static void pagei_min_max(lab_report *r, plot_panel *p, const lab_line *line, const char *label,
+                          plot_style style)
+{
+    const lab_curve c = lab_over_seeds(r, line->arm, line->series);
+    double *low = lab_room(r, 2 * c.n), *high = low + c.n;
+    size_t i;
+    if (!low) return;
+    for (i = 0; i < c.n; i++) {
+        const stats_summary s = lab_summary(r, line->arm, line->series, c.x[i]);
+        low[i] = s.min;
+        high[i] = s.max;
+    }
+    plot_band(p, NULL, c.x, low, high, c.n, style);
+    plot_line(p, label, c.x, c.mean, c.n, style);
+}
+
+void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line)
+{
+    const lab_program *program = lab_program_of(r);
+    const char *label = line->label ? line->label : program->arm[line->arm].name;
+    plot_style style = line->style;
+    lab_series one;
+    if (!style.color && program->look) style = program->look(line->arm);
+    switch (line->how) {
+    case LAB_MIN_MAX:
+        pagei_min_max(r, p, line, *label ? label : NULL, style);
+        break;
+    case LAB_EACH_SEED:
+        lab_plot_seeds(r, p, line->arm, line->series, label, style);
+        break;
+    case LAB_ONE_SEED:
+        one = lab_get(r, line->arm, 0, line->series);
+        plot_line(p, *label ? label : NULL, one.x, one.y, one.n, style);
+        break;
+    default:
+        lab_plot(r, p, line->arm, line->series, label, style);
+    }
+}
+
+static void pagei_mark(plot_panel *p, const lab_mark *m)
+{
+    const plot_color color = m->color ? m->color : PLOT_INK;
+    if (m->what == LAB_NOTE) plot_text(p, m->x, m->y, m->text, m->align, color);
+    if (m->what == LAB_NOTE_IN) plot_text_in(p, m->x, m->y, m->text, m->align, color);
+    if (m->what == LAB_HLINE) plot_hline(p, m->y, m->text, plot_thin(color));
+    if (m->what == LAB_VLINE) plot_vline(p, m->x, m->text, plot_thin(color));
+}
+
+plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel)
+{
+    plot_panel *p = plot_place(f, panel->axes);
+    size_t i;
+    for (i = 0; i < LAB_COUNT(panel->line) && panel->line[i].series; i++)
+        lab_draw_line(r, p, &panel->line[i]);
+    if (panel->draw) panel->draw(r, p, panel);
+    for (i = 0; i < LAB_COUNT(panel->mark) && panel->mark[i].text; i++)
+        pagei_mark(p, &panel->mark[i]);
+    return p;
+}
+
+static int pagei_count(const double *relative)
+{
+    int n = 0;
+    while (n < 8 && relative[n] > 0) n++;
+    return n;
+}
+
+int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels)
+{
+    plot_figure *f = lab_figure(r, page->title, page->width, page->height);
+    size_t i;
+    if (page->settings)
+        lab_subtitle(r, f, page->settings, page->seeds ? page->seeds : lab_all_seeds(r));
+    if (page->scale > 0) plot_scale(f, page->scale);
+    if (!page->no_letters) plot_letters(f);
+    if (page->shared_legend) plot_shared_legend(f);
+    if (pagei_count(page->widths)) plot_widths(f, page->widths, pagei_count(page->widths));
+    if (pagei_count(page->heights)) plot_heights(f, page->heights, pagei_count(page->heights));
+    for (i = 0; i < panels; i++) (void)lab_draw_panel(r, f, &panel[i]);
+    return lab_save(r, f, page->what);
+}

@@ -1,0 +1,68 @@
+/* page.h - the figures of an experiment as data: pages of panels, panels of lines.
+
+   A line is a series of an arm over its seeds; axes, notes and limits stand beside it. What has to
+   be computed first, a panel's own function draws. An example:
+
+       static const lab_panel panels[] = {
+           {.axes = {.heading = "loss", .x = "step", .y_scale = PLOT_LOG10, .y_range = {1e-3, 10},
+                     .legend = PLOT_LEGEND_DIRECT},
+            .line = {{NONE, "loss"}, {BATCH, "loss", .how = LAB_MIN_MAX}},
+            .mark = {{LAB_HLINE, .y = 2.3, .text = "chance"}}},
+           {.axes = {.col = 1, .heading = "ratio"}, .draw = draw_ratio}};
+       static const lab_page page = {.title = "Batch norm is faster", .width = 1600, .height = 900};
+       return lab_draw(r, &page, panels, LAB_COUNT(panels));
+*/
+#ifndef PAGE_OF_PANELS_H
+#define PAGE_OF_PANELS_H
+
+#include "lab.h"
+
+enum { LAB_MEAN_SD, LAB_MIN_MAX, LAB_EACH_SEED, LAB_ONE_SEED }; /* how a line shows its seeds */
+
+typedef struct lab_line {
+    size_t arm;
+    const char *series;
+    const char *label; /* NULL: the arm's name; "": none                              */
+    plot_style style;  /* without a colour: the program's look of the arm, if it has one */
+    int how;           /* LAB_MEAN_SD ...: the mean with a band, or lines                 */
+} lab_line;
+
+enum { LAB_NOTE, LAB_NOTE_IN, LAB_HLINE, LAB_VLINE }; /* text at data, at fractions; limits */
+
+typedef struct lab_mark {
+    int what;
+    double x, y;
+    const char *text; /* of a limit: "" for none */
+    int align;
+    plot_color color; /* 0: ink */
+} lab_mark;
+
+typedef struct lab_panel {
+    plot_axes axes;
+    lab_line line[24]; /* up to the one without a series */
+    lab_mark mark[12]; /* up to the one without a text   */
+    /* or null: what else to draw; the rest is for it */
+    void (*draw)(lab_report *, plot_panel *, const struct lab_panel *);
+    size_t arm, other;
+    const char *series;
+    double value;
+} lab_panel;
+
+typedef struct lab_page {
+    const char *title, *what; /* it becomes NAME.png, or NAME_what.png                   */
+    int width, height;        /* pixels                                                   */
+    double scale;             /* of text and lines; 0: 1                                  */
+    const char *settings;     /* of this page; NULL: the program's                        */
+    size_t seeds;             /* how many of the seeds it shows, if settings; 0: all      */
+    int no_letters, shared_legend;
+    double widths[8], heights[8]; /* relative, of columns and rows, up to a 0; none: equal */
+} lab_page;
+
+/* One panel, or one line of a panel that is there, for pages that need to do more. */
+plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel);
+void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line);
+
+/* Draws the page and saves it. Returns 0, or -1 after a line on stderr. */
+int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels);
+
+#endif /* PAGE_OF_PANELS_H */

@@ -703,7 +703,9 @@ point to the start of the view, arrays of a number for each group (mean, rstd, s
 #undef NRM_WIDTH
 #define NRM_WIDTH 1
 #define NRM_SLOTS 1
+#define NRM_SOME (64 / sizeof(nrm_acc))
 #else
+#define NRM_SOME 64
 #if !defined(NRM_WIDTH) && defined(NRM_NO_LIBC)
 #define NRM_WIDTH 64
 #elif !defined(NRM_WIDTH)
@@ -802,7 +804,6 @@ static void nrmi_product(
 enum { NRMI_EXP = 0 }; /* a curve is this, NRM_TANH or NRM_SIGMOID */
 static void nrmi_curve(nrm_real *y, const nrm_real *x, int curve, size_t n);
 /* Of rows: the largest h, the sum of e^(z − h) less the 1 of one z = h, softmax p, or NULL. */
-#define NRM_SOME 64
 static void nrmi_softmax(
     nrm_real *p, nrm_acc *h, nrm_acc *rest, const nrm_real *z, size_t rows, size_t n);
 static void nrmi_log(nrm_acc *v, size_t n); /* in place: normal numbers > 0; v [NRM_SOME] */
@@ -4951,9 +4952,9 @@ NRM_INLINE nrm_acc nrmi_largest(const nrm_real *z, size_t n)
     for (j = 0; j < NRM_SOME; j++) top[j] = z[0];
     for (i = 0; i < n; i += NRM_SOME)
         NRM_UP_TO(nrmi_least(n - i, NRM_SOME), j, top[j] = z[i + j] > top[j] ? z[i + j] : top[j]);
-    for (j = 0; j < 32; j++) top[j] = top[j + 32] > top[j] ? top[j + 32] : top[j];
-    for (j = 0; j < 16; j++) top[j] = top[j + 16] > top[j] ? top[j + 16] : top[j];
-    for (j = 1; j < 16; j++) top[0] = top[j] > top[0] ? top[j] : top[0];
+    for (j = 0, i = NRM_SOME / 2; j < i; j++) top[j] = top[j + i] > top[j] ? top[j + i] : top[j];
+    for (j = 0, i = i / 2; j < i; j++) top[j] = top[j + i] > top[j] ? top[j + i] : top[j];
+    for (j = 1; j < i; j++) top[0] = top[j] > top[0] ? top[j] : top[0];
     return (nrm_acc)top[0];
 }
 

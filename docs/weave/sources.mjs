@@ -24,8 +24,6 @@ const FINDINGS = [
     'performance',
     'accuracy',
     'determinism',
-    'worked_examples',
-    'invariance',
     'how_we_know',
     'sources',
 ]

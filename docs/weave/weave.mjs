@@ -409,7 +409,7 @@ function spoken(html) {
 function wovenIndex(p) {
     const sections = []
     for (const q of pages.values()) {
-        const found = /^(accuracy|determinism|invariance)$/.test(q.name)
+        const found = /^(accuracy|determinism)$/.test(q.name)
         if (!found && !(q.part === 'chapters' && q.number > 0)) continue
         for (const { anchor, title, html } of sectionsOf(q))
             sections.push({ page: q, anchor, title: title.toLowerCase(), html,

@@ -1,7 +1,6 @@
 #!/bin/sh
-# tables.sh - writes the tables of docs/worked_examples.md, docs/invariance.md and
-# docs/11_bug_museum.md, as the test programs of these names compute them in double. If a check of a
-# program fails, it writes nothing.
+# tables.sh - writes the tables of experiments 26 and 21 and of docs/11_bug_museum.md, as the test
+# programs of these names compute them in double. If a check of a program fails, it writes nothing.
 #
 # Environment: CC, BUILD.
 set -eu

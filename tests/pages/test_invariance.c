@@ -3,7 +3,7 @@
    The layer is y = norm(X·W), with γ and β, and six changes of W and X; how much does y change? It
    is the table of Ba, Kiros and Hinton (2016), computed instead of derived, with group norm and
    RMSNorm added. Then the other side of each invariance: the gradient has no part in a direction in
-   which the output does not change. The tables are those of docs/invariance.md, to the letter.
+   which the output does not change. The tables are those of experiment 21, to the letter.
 
    In double, since 10⁻¹² is what "invariant" means here. */
 #include "page.h"
@@ -458,6 +458,6 @@ int main(int argc, char **argv)
     RUN(test_gradient);
     RUN(test_scaled_weights);
     RUN(test_network);
-    return page_main(argc, argv, "docs/invariance.md", sizeof(nrm_real) == sizeof(double),
-                     "invariance (double)");
+    return page_main(argc, argv, "examples/experiments/21_invariance/README.md",
+                     sizeof(nrm_real) == sizeof(double), "invariance (double)");
 }

@@ -1,5 +1,5 @@
 /* test_worked_examples.c - the small examples by which batch norm is usually explained, computed
-   by the library and compared with the numbers that docs/worked_examples.md shows.
+   by the library and compared with the numbers that the page of experiment 26 shows.
 
    Every function that ends in _tables makes the tables of one section of that page; the checks
    beside them compare with values worked out by hand, or by another road. --markdown prints the
@@ -1119,6 +1119,6 @@ int main(int argc, char **argv)
     RUN(test_tanh_network);
     RUN(test_sample_deviation);
     RUN(test_graph);
-    return page_main(argc, argv, "docs/worked_examples.md", in_double,
+    return page_main(argc, argv, "examples/experiments/26_worked_examples/README.md", in_double,
                      in_double ? "worked examples (double)" : "worked examples (float)");
 }

@@ -35,7 +35,7 @@
    between them), which says nothing of uniformity; that is a check now. "second" was added, with
    the orders of the product known.
 
-   Numbers that a tutorial or docs/worked_examples.md gives are checks, one for each example: the
+   Numbers that a tutorial or the page beside this gives are checks, one for each example: the
    program fails if it computes another one. Everything is in double. */
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION

@@ -806,7 +806,7 @@ static void nrmi_curve(nrm_real *y, const nrm_real *x, int curve, size_t n);
 /* Of rows: the largest h, the sum of e^(z − h) less the 1 of one z = h, softmax p, or NULL. */
 static void nrmi_softmax(
     nrm_real *p, nrm_acc *h, nrm_acc *rest, const nrm_real *z, size_t rows, size_t n);
-static void nrmi_log(nrm_acc *v, size_t n); /* in place: normal numbers > 0; v [NRM_SOME] */
+static void nrmi_log(nrm_acc *v, size_t n); /* in place: normal, > 0; v [NRM_SOME] */
 static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
 /*
 **Threads.** With `NRM_OPENMP` threads share the rounds of a loop that begins with `NRM_SHARE`;

@@ -27,7 +27,8 @@
     X(MUSEUM_NO_STATISTICS, "dl4j", "no gradient through mean and variance")                       \
     X(MUSEUM_UNEVEN, "pytorch", "two workers: means over uneven shares averaged as if even")       \
     X(MUSEUM_GAMMA_OUTSIDE, "folklore", "layer norm: gamma pulled out of the row's means")         \
-    X(MUSEUM_SIGN, "anyone", "the sign")
+    X(MUSEUM_SIGN, "anyone", "the sign")                                                           \
+    X(MUSEUM_GAMMA_ON_ONE, "Deeploy", "gamma on the first of the three terms only")
 
 #define MUSEUM_ENUM(id, owner, mistake) id,
 enum museum_exhibit { MUSEUM_LIST(MUSEUM_ENUM) MUSEUM_EXHIBITS };
@@ -141,6 +142,8 @@ static inline double museum_dx(int exhibit, double dy, double gamma, double xhat
         return r * g;
     case MUSEUM_SIGN:
         return -r * (g - g_mean - xhat * gx_mean);
+    case MUSEUM_GAMMA_ON_ONE:
+        return r * (g - (g_mean + xhat * gx_mean) / gamma);
     default:
         return r * (g - g_mean - xhat * gx_mean);
     }

@@ -338,7 +338,7 @@ stats_verdict stats_word(const stats_finding *f, double level)
         return f->size_met && !(effect < STATS_SMALL) ? STATS_REPRODUCED : STATS_PARTLY;
     if (f->parts > 1 && f->best_p * (double)f->parts <= level) return STATS_PARTLY;
     if (sure && f->mean < 0) return STATS_NOT_REPRODUCED;
-    if (of.low > -small && of.high < small) return STATS_NOT_REPRODUCED;
+    if (of.low >= -small && of.high <= small) return STATS_NOT_REPRODUCED;
     return STATS_INCONCLUSIVE;
 }
 

@@ -1384,8 +1384,8 @@ static void test_stats_verdicts(void)
         {{1, 1, 1, 1, 10}, 5, +1, 1, STATS_INCONCLUSIVE},      /* t = 1.6 */
         {{-1, -1, -1, -1, -10}, 5, +1, 1, STATS_INCONCLUSIVE}, /* the same the other way */
         {{0.1, 0.1, 0.1, 0.1, -5}, 5, +1, 1, STATS_INCONCLUSIVE},
-        {{0, 0, 0, 0, 0}, 5, +1, 1, STATS_INCONCLUSIVE},
-        {{2, 2, 2, 2, 2}, 5, +1, 1, STATS_REPRODUCED}, /* no spread */
+        {{0, 0, 0, 0, 0}, 5, +1, 1, STATS_NOT_REPRODUCED}, /* no difference in any */
+        {{2, 2, 2, 2, 2}, 5, +1, 1, STATS_REPRODUCED},     /* no spread */
         {{2}, 1, +1, 1, STATS_INCONCLUSIVE},
         {{2}, 0, +1, 1, STATS_INCONCLUSIVE},
         {{2, 2.1}, 2, +1, 1, STATS_REPRODUCED},   /* t = 41, p = 0.016 */

@@ -88,8 +88,8 @@ static const size_t window_from[WINDOWS + 1] = {0, 20, 200, 500, 1500};
 static const lab_arm arms[ARMS] = {
     {"relu13_fast_none", "no norm", 9, 0}, {"relu13_fast_batch", "batch norm", 10, 0},
     {"relu13_slow_none", "no norm", 9, 0}, {"relu13_slow_batch", "batch norm", 10, 0},
-    {"tanh6_fast_none", "no norm", 6, 0},  {"tanh6_fast_batch", "batch norm", 7, 0},
-    {"tanh6_slow_none", "no norm", 6, 0},  {"tanh6_slow_batch", "batch norm", 7, 0}};
+    {"tanh6_fast_none", "no norm", 6, 10}, {"tanh6_fast_batch", "batch norm", 7, 10},
+    {"tanh6_slow_none", "no norm", 6, 10}, {"tanh6_slow_batch", "batch norm", 7, 10}};
 
 static size_t arm_of(int net, int rate, int kind)
 {

@@ -42,9 +42,9 @@
 enum { NONE = 0, BATCH, L1, L2, LINF, NORMS };
 enum { FAST = 0, SLOW = NORMS, ALL25 = 2 * NORMS, ARMS };
 
-static const lab_arm arms[ARMS] = {{"none", "no norm", 11, 0},
-                                   {"batch", "batch norm", 16, 0},
-                                   {"l1", "L1 norm", 20, 0},
+static const lab_arm arms[ARMS] = {{"none", "no norm", 11, 20},
+                                   {"batch", "batch norm", 16, 20},
+                                   {"l1", "L1 norm", 20, 20},
                                    {"l2", "L2 norm", 16, 0},
                                    {"linf", "L∞ norm", 25, 0},
                                    {"none_slow", "no norm", 11, 0},

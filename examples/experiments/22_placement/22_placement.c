@@ -68,18 +68,18 @@ static const char *const act_name[ACTS] = {"ReLU", "sigmoid", "tanh"};
 static const char *const place_name[PLACES] = {"no norm", "norm before", "norm after"};
 static const double rate[RATES] = {0.1, 0.5};
 
-#define ARM(act, name, place, what, lr)                                                            \
+#define ARM(act, name, place, what, lr, n)                                                         \
     {                                                                                              \
-        act "_" place "_" lr, name ", " what ", rate " lr, 5, 0                                    \
+        act "_" place "_" lr, name ", " what ", rate " lr, 5, n                                    \
     }
-#define ARM_PLACES(act, name, lr)                                                                  \
-    ARM(act, name, "none", "no norm", lr), ARM(act, name, "before", "norm before", lr),            \
-        ARM(act, name, "after", "norm after", lr)
+#define ARM_PLACES(act, name, lr, n)                                                               \
+    ARM(act, name, "none", "no norm", lr, n), ARM(act, name, "before", "norm before", lr, n),      \
+        ARM(act, name, "after", "norm after", lr, n)
 
 static const lab_arm arms[ARMS] = {
-    ARM_PLACES("relu", "ReLU", "0.1"),       ARM_PLACES("relu", "ReLU", "0.5"),
-    ARM_PLACES("sigmoid", "sigmoid", "0.1"), ARM_PLACES("sigmoid", "sigmoid", "0.5"),
-    ARM_PLACES("tanh", "tanh", "0.1"),       ARM_PLACES("tanh", "tanh", "0.5")};
+    ARM_PLACES("relu", "ReLU", "0.1", 20),      ARM_PLACES("relu", "ReLU", "0.5", 0),
+    ARM_PLACES("sigmoid", "sigmoid", "0.1", 0), ARM_PLACES("sigmoid", "sigmoid", "0.5", 0),
+    ARM_PLACES("tanh", "tanh", "0.1", 0),       ARM_PLACES("tanh", "tanh", "0.5", 0)};
 
 static size_t arm_of(int act, int place, int r)
 {

@@ -39,7 +39,7 @@
 enum { NONE = 0, BATCH, TOY, ARMS };
 
 static const lab_arm arms[ARMS] = {
-    {"none", "no norm", 13, 0}, {"batch", "batch norm", 12, 0}, {"toy", "least squares", 1, 0}};
+    {"none", "no norm", 13, 0}, {"batch", "batch norm", 12, 0}, {"toy", "least squares", 1, 20}};
 
 enum { INPUTS = 784, WIDTH = 100, HIDDEN = 6, CLASSES = 10, M = 128, LAYER = 2, EPOCHS = 6 };
 #define NO_EPSILON 1e-300

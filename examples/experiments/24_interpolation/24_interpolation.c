@@ -64,8 +64,8 @@ enum { OTHER_SEED = 1000 }; /* of the controls: added to the seed */
 
 enum { NONE, BATCH_NORM, TRIANGLE_NONE, TRIANGLE_BATCH, ARMS };
 
-static const lab_arm arms[ARMS] = {{"none", "no norm", 9, 0},
-                                   {"batch", "batch norm", 12, 0},
+static const lab_arm arms[ARMS] = {{"none", "no norm", 9, 20},
+                                   {"batch", "batch norm", 12, 20},
                                    {"triangle_none", "triangles, no norm", 15, 1},
                                    {"triangle_batch", "triangles, batch norm", 20, 1}};
 

@@ -61,8 +61,8 @@ enum { NORMS = 2, RECENT = 10, MAX_BATCH = 1000, EPOCHS = 10 };
 
 enum { LARGE = 0, EIGHT, FOUR, ONE_PASS, ARMS };
 static const lab_arm arms[ARMS] = {{"batch128", "batches of 128", 22, 0},
-                                   {"batch8", "batches of 8", 6, 0},
-                                   {"batch4", "batches of 4", 8, 0},
+                                   {"batch8", "batches of 8", 6, 20},
+                                   {"batch4", "batches of 4", 8, 20},
                                    {"onepass", "variance of 128 numbers", 1, 0}};
 static const size_t batch_size[3] = {128, 8, 4};
 

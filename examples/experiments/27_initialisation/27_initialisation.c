@@ -912,15 +912,21 @@ static int report(lab_report *r)
 
 int main(int argc, char **argv)
 {
-    static const lab_arm arms[PARTS * NORMS] = {
-        {"scale_none", "scale, none", 9, 0},          {"scale_batch", "scale, batch norm", 10, 0},
-        {"scale_layer", "scale, layer norm", 11, 0},  {"bad_none", "bad batch, none", 5, 0},
-        {"bad_batch", "bad batch, batch norm", 5, 0}, {"bad_layer", "bad batch, layer norm", 6, 0},
-        {"starts_none", "starts, none", 3, 0},        {"starts_batch", "starts, batch norm", 3, 0},
-        {"starts_layer", "starts, layer norm", 4, 0}, {"paths_none", "paths, none", 2, 0},
-        {"paths_batch", "paths, batch norm", 2, 0},   {"paths_layer", "paths, layer norm", 2, 0},
-        {"slice_none", "slice, none", 5, 1},          {"slice_batch", "slice, batch norm", 5, 1},
-        {"slice_layer", "slice, layer norm", 6, 1}};
+    static const lab_arm arms[PARTS * NORMS] = {{"scale_none", "scale, none", 9, 0},
+                                                {"scale_batch", "scale, batch norm", 10, 0},
+                                                {"scale_layer", "scale, layer norm", 11, 0},
+                                                {"bad_none", "bad batch, none", 5, 0},
+                                                {"bad_batch", "bad batch, batch norm", 5, 0},
+                                                {"bad_layer", "bad batch, layer norm", 6, 0},
+                                                {"starts_none", "starts, none", 3, 20},
+                                                {"starts_batch", "starts, batch norm", 3, 20},
+                                                {"starts_layer", "starts, layer norm", 4, 20},
+                                                {"paths_none", "paths, none", 2, 20},
+                                                {"paths_batch", "paths, batch norm", 2, 20},
+                                                {"paths_layer", "paths, layer norm", 2, 20},
+                                                {"slice_none", "slice, none", 5, 1},
+                                                {"slice_batch", "slice, batch norm", 5, 1},
+                                                {"slice_layer", "slice, layer norm", 6, 1}};
     static const lab_program program = {
         "27_initialisation",
         NRM_VERSION,

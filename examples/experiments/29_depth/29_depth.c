@@ -88,12 +88,12 @@ static const deep_spec shapes[ARMS] = {
     {DEEP_PLAIN, NRM_LAYER_NORM, 1, 10, 0, 0}, {DEEP_PLAIN, NRM_NO_NORM, 1, 50, 0, 0},
     {DEEP_PLAIN, NRM_BATCH_NORM, 1, 50, 0, 0}, {DEEP_PLAIN, NRM_LAYER_NORM, 1, 50, 0, 0}};
 
-static const lab_arm arms[ARMS] = {{"Rn", "R27, no norm", 1.5, 0},
-                                   {"Rb", "R27, batch norm", 1.5, 0},
+static const lab_arm arms[ARMS] = {{"Rn", "R27, no norm", 1.5, 20},
+                                   {"Rb", "R27, batch norm", 1.5, 20},
                                    {"Hn", "R9he, no norm", 0.6, 0},
                                    {"Hb", "R9he, batch norm", 0.6, 0},
-                                   {"Pn", "P20, no norm", 1, 0},
-                                   {"Pb", "P20, batch norm", 1, 0},
+                                   {"Pn", "P20, no norm", 1, 20},
+                                   {"Pb", "P20, batch norm", 1, 20},
                                    {"Pl", "P20, layer norm", 0.1, 0},
                                    {"Gn", "P20g, no norm", 0.1, 0},
                                    {"Gb", "P20g, batch norm", 0.1, 0},

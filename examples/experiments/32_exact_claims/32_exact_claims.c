@@ -89,15 +89,15 @@ enum {
 #define BAD_SCALE 100
 #define NO_EPS 1e-30 /* beside variances of about 1 it is none; the header refuses 0 */
 
-static const lab_arm arms[ARMS] = {{"exact", "exact claims", 0.5, 0},
-                                   {"none", "no norm", 8, 0},
-                                   {"batch", "batch norm", 10, 0},
-                                   {"layer", "layer norm", 10, 0},
-                                   {"input_raw", "pixels 0..1", 3, 0},
-                                   {"input_centred", "centred", 3, 0},
-                                   {"input_standard", "standardized", 3, 0},
-                                   {"input_white", "whitened", 3, 0},
-                                   {"input_damped", "whitened, ε = 0.01", 3, 0},
+static const lab_arm arms[ARMS] = {{"exact", "exact claims", 0.5, 20},
+                                   {"none", "no norm", 8, 10},
+                                   {"batch", "batch norm", 10, 10},
+                                   {"layer", "layer norm", 10, 10},
+                                   {"input_raw", "pixels 0..1", 3, 20},
+                                   {"input_centred", "centred", 3, 20},
+                                   {"input_standard", "standardized", 3, 20},
+                                   {"input_white", "whitened", 3, 20},
+                                   {"input_damped", "whitened, ε = 0.01", 3, 20},
                                    {"settle", "batch norm, 20 epochs", 4, 0}};
 
 /* ---- data ------------------------------------------------------------------------------------ */

@@ -93,7 +93,7 @@ static const setting settings[SETTINGS] = {{8, 0.1},   {32, 0.1},   {128, 0.1},
 static const lab_arm arms[ARMS] = {
     {"none_8", "no norm, batch 8", 5, 0},          {"none_32", "no norm, batch 32", 5, 0},
     {"none_128", "no norm, batch 128", 5, 0},      {"none_256", "no norm, batch 256", 5, 0},
-    {"none_slow", "no norm, rate 0.05", 5, 0},     {"none_fast", "no norm, rate 0.5", 5, 0},
+    {"none_slow", "no norm, rate 0.05", 5, 15},    {"none_fast", "no norm, rate 0.5", 5, 15},
     {"batch_8", "batch norm, batch 8", 5, 0},      {"batch_32", "batch norm, batch 32", 5, 0},
     {"batch_128", "batch norm, batch 128", 5, 0},  {"batch_256", "batch norm, batch 256", 5, 0},
     {"batch_slow", "batch norm, rate 0.05", 5, 0}, {"batch_fast", "batch norm, rate 0.5", 5, 0}};

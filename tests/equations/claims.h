@@ -26,15 +26,18 @@
        TAG: condition              TAG: a shows 1.25            rounded to as many decimals
 
    Kinds: none for algebra, or derivatives if there is a d(); code and acc, a result of the header
-   of type nrm_real or nrm_acc; bits, equal to the last one; chance, in standard errors; next, what
-   a series leaves out beside its next term; rule, an integral by one. A line that ends in a
-   backslash goes on in the next. Calls of the header are in claims_calls.h. */
+   of type nrm_real or nrm_acc; places, a function of it that is right to the last ones; bits, equal
+   to the last one; chance, in standard errors; next, what a series leaves out beside its next term;
+   rule, an integral by one. A line that ends in a backslash goes on in the next. Calls of the
+   header are in claims_calls.h. */
 #ifndef CLAIMS_H
 #define CLAIMS_H
 
 #include <ctype.h>
 
 #include "derive_tools.h"
+
+enum { CLAIMS_RESULTS = 20, CLAIMS_LINES = 2000, CLAIMS_NAMES = 400, CLAIMS_ARENA = 1 << 21 };
 
 typedef struct num {
     wide v, d;
@@ -51,6 +54,8 @@ typedef struct node { /* of an expression: its kind, a name or a number, and wha
     wide number;
     struct node *kid[12], *made_before;
     int kids, decimals;
+    struct variable *variable; /* of its name, once there is one, */
+    int names;                 /* and how many names there were when it was looked for */
 } node;
 
 typedef struct variable {
@@ -66,13 +71,11 @@ enum line_kind { L_LET, L_DEFINE, L_FOR, L_IF, L_END, L_CLAIM };
 
 typedef struct claims_row {
     enum line_kind kind;
-    int number, count, to; /* to: the line of the end */
-    char name[10][24];     /* assigned to, or loop variables; of a claim its tag, kind */
+    int number, count, to;         /* to: the line of the end */
+    char name[CLAIMS_RESULTS][24]; /* assigned to, or loop variables; of a claim its tag, kind */
     node *side[8], *scale;
     int shows;
 } claims_row;
-
-enum { CLAIMS_LINES = 2000, CLAIMS_NAMES = 400, CLAIMS_ARENA = 1 << 21 };
 
 static const char *claims_file, *claims_at; /* the page, and where its parser stands */
 static int claims_number;
@@ -127,6 +130,13 @@ static size_t count_of(value a)
     return a.r * a.c;
 }
 
+static value claims_copy(value a)
+{
+    value out = claims_make(a.r, a.c);
+    memcpy(out.a, a.a, count_of(a) * sizeof *out.a);
+    return out;
+}
+
 static value claims_keep(value a) /* a copy that lasts */
 {
     value out = a;
@@ -137,7 +147,7 @@ static value claims_keep(value a) /* a copy that lasts */
 
 static num operate(char kind, num a, num b)
 {
-    num out = number_of(0);
+    num out = {0, 0};
     switch (kind) {
     case '+':
         out.v = a.v + b.v, out.d = a.d + b.d;
@@ -170,6 +180,9 @@ static num operate(char kind, num a, num b)
         break;
     case 'e':
         out.v = a.v == b.v;
+        break;
+    case 'n':
+        out.v = a.v != b.v;
         break;
     case 'm':
         out = b.v < a.v ? b : a;
@@ -205,9 +218,11 @@ static value product(value a, value b)
     if (a.c != b.r) claims_fail("matrices do not fit");
     for (i = 0; i < a.r; i++)
         for (j = 0; j < b.c; j++)
-            for (k = 0; k < a.c; k++)
-                out.a[i * b.c + j] = operate('+', out.a[i * b.c + j],
-                                             operate('*', a.a[i * a.c + k], b.a[k * b.c + j]));
+            for (k = 0; k < a.c; k++) {
+                const num *p = &a.a[i * a.c + k], *q = &b.a[k * b.c + j];
+                out.a[i * b.c + j].v += p->v * q->v;
+                out.a[i * b.c + j].d += p->v * q->d + p->d * q->v;
+            }
     return out;
 }
 
@@ -220,8 +235,8 @@ static value transpose(value a)
     return out;
 }
 
-/* A function of one number, with its derivative. */
-static num apply(const char *f, num x)
+/* *to = f(x) for a function of one number, with its derivative; 0 if there is none of that name. */
+static int apply(num *to, const char *f, num x)
 {
     num out = number_of(0);
     wide slope = 0;
@@ -230,6 +245,8 @@ static num apply(const char *f, num x)
         out.v = sqrtl(x.v), slope = x.d == 0 ? 0 : 1 / (2 * out.v);
     else if (IS("exp"))
         slope = out.v = expl(x.v);
+    else if (IS("expm1"))
+        out.v = expm1l(x.v), slope = 1 + out.v;
     else if (IS("log"))
         out.v = logl(x.v), slope = 1 / x.v;
     else if (IS("log1p"))
@@ -262,6 +279,8 @@ static num apply(const char *f, num x)
         out.v = lgammal(x.v);
     else if (IS("real"))
         out.v = (wide)(nrm_real)x.v; /* rounded as the header would */
+    else if (IS("acc"))
+        out.v = (wide)(nrm_acc)x.v;
     else if (IS("float"))
         out.v = (wide)(float)x.v;
     else if (IS("double"))
@@ -271,9 +290,16 @@ static num apply(const char *f, num x)
     else if (IS("!"))
         out.v = x.v == 0;
     else
-        claims_fail(f);
+        return 0;
     out.d = x.d == 0 ? 0 : slope * x.d;
-    return out;
+    *to = out;
+    return 1;
+}
+
+static void apply_to_all(const char *f, value a)
+{
+    size_t k;
+    for (k = 0; k < count_of(a); k++) (void)apply(&a.a[k], f, a.a[k]);
 }
 
 /* ---- the parser ------------------------------------------------------------------------------ */
@@ -428,7 +454,7 @@ static struct { /* parameters, and the variables of sums, of the function now at
 } claims_frame[64];
 static size_t claims_frame_from, claims_frame_to;
 
-static value evaluate(const node *n);
+static value evaluate(node *n);
 static int claims_call(const char *name, const value *in, int count, value *out);
 
 static variable *claims_find(const char *name, int make)
@@ -459,15 +485,17 @@ static void claims_set(const char *name, value v)
     claims_round++;
 }
 
-static value evaluate_name(const char *name)
+/* The variable or function that a node names, or NULL. */
+static variable *claims_named(node *n)
 {
-    variable *x;
+    if (n->variable == NULL && n->names != claims_names) n->variable = claims_find(n->name, 0);
+    n->names = claims_names;
+    return n->variable;
+}
+
+static value evaluate_variable(variable *x)
+{
     value out;
-    size_t i;
-    for (i = claims_frame_to; i > claims_frame_from; i--)
-        if (strcmp(claims_frame[i - 1].name, name) == 0) return claims_frame[i - 1].now;
-    x = claims_find(name, 0);
-    if (x == NULL) claims_fail(name);
     if (x->rule != NULL && x->as_of != claims_round) {
         const size_t from = claims_frame_from;
         value found;
@@ -480,29 +508,38 @@ static value evaluate_name(const char *name)
         x->now = found;
         x->as_of = claims_round;
     }
-    out = claims_make(x->now.r, x->now.c); /* a copy, for it may be computed anew meanwhile */
-    memcpy(out.a, x->now.a, count_of(out) * sizeof *out.a);
+    out = claims_copy(x->now); /* for it may be computed anew meanwhile */
     if (x == claims_moved && x->rule == NULL) out.a[claims_entry].d += 1;
     return out;
 }
 
-static size_t index_of(const node *n)
+static value evaluate_name(node *n)
+{
+    size_t i;
+    for (i = claims_frame_to; i > claims_frame_from; i--)
+        if (strcmp(claims_frame[i - 1].name, n->name) == 0)
+            return claims_copy(claims_frame[i - 1].now); /* for a function changes what it takes */
+    if (claims_named(n) == NULL) claims_fail(n->name);
+    return evaluate_variable(n->variable);
+}
+
+static size_t index_of(node *n)
 {
     const wide i = evaluate(n).a[0].v;
     if (!(i >= 0)) claims_fail("a negative index");
     return (size_t)(i + 0.5L);
 }
 
-static value evaluate_derivative(const node *n)
+static value evaluate_derivative(node *n)
 {
-    const node *by = n->kid[1];
+    node *by = n->kid[1];
     const int one = by->kind == '[';
-    variable *x = claims_find(one ? by->kid[0]->name : by->name, 0);
+    variable *x = claims_named(one ? by->kid[0] : n->kid[1]);
     value at, out, whole;
     size_t entry, inputs, i, top;
     if (x == NULL || claims_moved != NULL) claims_fail("no such derivative");
     entry = one ? index_of(by->kid[1]) : 0;
-    at = evaluate_name(x->name);
+    at = evaluate_variable(x);
     inputs = one ? 1 : count_of(at);
     if (entry >= count_of(at)) claims_fail("no such entry");
     out.r = out.c = 0;
@@ -531,7 +568,7 @@ static value evaluate_derivative(const node *n)
     return out;
 }
 
-static value evaluate_series(const node *n, int vector) /* total, vector */
+static value evaluate_series(node *n, int vector) /* total, vector */
 {
     const wide from = evaluate(n->kid[1]).a[0].v, to = evaluate(n->kid[2]).a[0].v;
     value out = claims_make(1, vector ? (size_t)(to - from + 1.5L) : 1), index, one;
@@ -569,7 +606,7 @@ static value reduce(char axis, value a, int mean)
     for (i = 0; i < a.r; i++)
         for (j = 0; j < a.c; j++) {
             num *to = &out.a[axis == 'r' ? i : axis == 'c' ? j : 0];
-            *to = operate('+', *to, a.a[i * a.c + j]);
+            to->v += a.a[i * a.c + j].v, to->d += a.a[i * a.c + j].d;
         }
     for (i = 0; mean && i < count_of(out); i++) out.a[i] = operate('/', out.a[i], n);
     return out;
@@ -615,11 +652,12 @@ static value entries(char kind, value a) /* functions of the place */
     return out;
 }
 
-static value evaluate_call(const node *n)
+static value evaluate_call(node *n)
 {
     const char *f = n->name;
-    value in[12], out[10];
-    variable *x = claims_find(f, 0);
+    value in[12], out[CLAIMS_RESULTS];
+    variable *x = claims_named(n);
+    num one;
     size_t k;
     int i;
     if (IS("d")) return evaluate_derivative(n);
@@ -649,7 +687,7 @@ static value evaluate_call(const node *n)
             value row = in[0];
             row.r = 1;
             row.a = in[0].a + k * row.c;
-            for (i = 0; IS("rmost") && i < (int)row.c; i++) row.a[i] = apply("abs", row.a[i]);
+            if (IS("rmost")) apply_to_all("abs", row);
             out[0].a[k] = extreme(IS("rmost") ? 'M' : 'm', row).a[0];
         }
         return out[0];
@@ -659,7 +697,7 @@ static value evaluate_call(const node *n)
         return n->kids == 2 ? entrywise(f[1] == 'a' ? 'M' : 'm', in[0], in[1])
                             : extreme(f[1] == 'a' ? 'M' : 'm', in[0]);
     if (IS("most") || IS("gross")) { /* the largest size, the sum of sizes */
-        for (k = 0; k < count_of(in[0]); k++) in[0].a[k] = apply("abs", in[0].a[k]);
+        apply_to_all("abs", in[0]);
         return IS("most") ? extreme('M', in[0]) : reduce('a', in[0], 0);
     }
     if (IS("n")) return claims_number_value((wide)count_of(in[0]));
@@ -706,14 +744,15 @@ static value evaluate_call(const node *n)
                 (wide)uniform_between(&claims_rng, (double)in[2].a[0].v, (double)in[3].a[0].v);
         return out[0];
     }
-    i = claims_call(f, in, n->kids, out);
-    if (i > 0) return out[0];
-    if (n->kids != 1) claims_fail(f);
-    for (k = 0; k < count_of(in[0]); k++) in[0].a[k] = apply(f, in[0].a[k]);
-    return in[0];
+    if (n->kids == 1 && apply(&one, f, number_of(0))) {
+        apply_to_all(f, in[0]);
+        return in[0];
+    }
+    if (claims_call(f, in, n->kids, out) == 0) claims_fail(f);
+    return out[0];
 }
 
-static value evaluate(const node *n)
+static value evaluate(node *n)
 {
     value in[12], out;
     size_t at;
@@ -722,7 +761,7 @@ static value evaluate(const node *n)
     case '#':
         return claims_number_value(n->number);
     case '$':
-        return evaluate_name(n->name);
+        return evaluate_name(n);
     case '(':
         return evaluate_call(n);
     case '\'':
@@ -749,9 +788,9 @@ static value evaluate(const node *n)
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Is there a derivative in it, or in a definition that it names? */
-static int has_derivative(const node *n, int depth)
+static int has_derivative(node *n, int depth)
 {
-    const variable *x = n->kind == '$' || n->kind == '(' ? claims_find(n->name, 0) : NULL;
+    const variable *x = n->kind == '$' || n->kind == '(' ? claims_named(n) : NULL;
     int i;
     if (n->kind == '(' && strcmp(n->name, "d") == 0) return 1;
     if (x != NULL && x->rule != NULL && depth < 4 && has_derivative(x->rule, depth + 1)) return 1;
@@ -768,6 +807,7 @@ static witness claim_kind(const claims_row *l)
     if (IS("acc")) return acc_identity();
     if (IS("bits") || l->shows) return replay();
     if (IS("chance")) return statistics();
+    if (IS("places")) return last_place();
     if (IS("rule")) return acc_difference();
     if (IS("next")) return make_witness('O', 0.02);
     if (*f != 0) claims_fail("no such kind");
@@ -776,21 +816,21 @@ static witness claim_kind(const claims_row *l)
     return algebra();
 }
 
-static int decimals_of(const node *n)
+static int decimals_of(node *n)
 {
     return n->kind == '-' ? n->kid[1]->decimals : n->decimals;
 }
 
-static wide claim_shows(value a, const node *stated)
+static wide claim_shows(value a, node *stated)
 {
-    const node *const *list = (const node *const *)&stated;
+    node *const *list = &stated;
     const value b = evaluate(stated);
     wide worst = unless(count_of(a) == count_of(b));
     size_t i;
     if (worst > 0) return worst;
-    if (stated->kind == ',') list = (const node *const *)stated->kid;
+    if (stated->kind == ',') list = stated->kid;
     for (i = 0; i < count_of(a); i++) {
-        const node *one = list[i];
+        node *one = list[i];
         worst = worse(worst, unless(fabsl(a.a[i].v - b.a[i].v) <=
                                     0.5000001L * powl(10, -(wide)decimals_of(one))));
     }
@@ -872,8 +912,8 @@ static void run_for(const claims_row *l, int from, int to, int k)
 
 static void run_let(const claims_row *l)
 {
-    value out[10], in[12];
-    const node *call = l->side[0];
+    value out[CLAIMS_RESULTS], in[12];
+    node *call = l->side[0];
     int i;
     if (l->count == 1) {
         out[0] = evaluate(call);

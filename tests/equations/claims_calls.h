@@ -10,7 +10,7 @@
 #include "layers/variants.h"
 #include "pages/museum.h"
 
-enum { CALL_MOST = 8192 };
+enum { CALL_MOST = 24000 };
 
 static nrm_real call_reals[12][CALL_MOST];
 static nrm_acc call_accs[4][CALL_MOST];
@@ -205,7 +205,7 @@ static nrm_mlp *call_net(nrm_mlp_spec *spec, nrm_mlp_layer *layer, size_t inputs
 
 static const int *call_labels(value v)
 {
-    static int labels[64];
+    static int labels[CALL_MOST];
     size_t n;
     for (n = 0; n < count_of(v); n++) labels[n] = (int)(v.a[n].v + 0.5L);
     return labels;
@@ -298,39 +298,43 @@ static int call_first_loss(int small, value *out)
     return 2;
 }
 
-/* g, a gradient for each step; 1 for Adam: the two moments and the weight after each. Or constants:
-   of the heavy ball, the rate, beta1, beta2, eps. */
-static int call_optimizer(int run, const value *in, value *out)
+/* g, a row of gradients for each step; 1 for Adam; start, rate, keep or beta1, beta2, eps (without
+   them one weight starts at 0): the two moments and the weights after each step. Or constants: of
+   the heavy ball, the rate, beta1, beta2, eps. */
+static int call_optimizer(int run, const value *in, int count, value *out)
 {
+    const size_t steps = run && count > 2 ? in[0].r : run ? in[0].c : 1;
+    const size_t weights = run && count > 2 ? in[0].c : 1;
     nrm_mlp_layer layer;
     nrm_mlp_spec spec = nrm_mlp_defaults();
     nrm_mlp *net;
-    size_t t;
+    size_t t, i;
     memset(&layer, 0, sizeof layer);
     layer.width = 1;
     spec.max_batch = 1;
     spec.optimizer = run && NUMBER(1) != 0 ? NRM_ADAM : NRM_SGD;
-    spec.lr = (nrm_real)0.0625;
-    spec.heavy_ball = (nrm_real)0.9;
-    net = call_net(&spec, &layer, 1, 1);
-    out[0] = claims_make(1, run ? in[0].c : 5);
+    spec.lr = (nrm_real)(count > 2 ? NUMBER(3) : 0.0625);
+    spec.heavy_ball = (nrm_real)(count > 2 ? NUMBER(4) : 0.9);
+    if (count > 2) spec.beta1 = (nrm_real)NUMBER(4), spec.beta2 = (nrm_real)NUMBER(5);
+    if (count > 2) spec.adam_eps = (nrm_real)NUMBER(6);
+    net = call_net(&spec, &layer, weights, 1);
     if (!run) {
-        out[0].a[0].v = (wide)net->spec.heavy_ball;
-        out[0].a[1].v = (wide)net->spec.lr;
-        out[0].a[2].v = (wide)net->spec.beta1;
-        out[0].a[3].v = (wide)net->spec.beta2;
-        out[0].a[4].v = (wide)net->spec.adam_eps;
+        const nrm_real constants[5] = {net->spec.heavy_ball, net->spec.lr, net->spec.beta1,
+                                       net->spec.beta2, net->spec.adam_eps};
+        out[0] = call_made(constants, 1, 5);
         return 1;
     }
-    out[1] = claims_make(1, in[0].c);
-    out[2] = claims_make(1, in[0].c);
-    net->params[0] = 0;
-    for (t = 0; t < in[0].c; t++) {
-        net->grads[0] = (nrm_real)in[0].a[t].v;
+    for (i = 0; i < 3; i++) out[i] = claims_make(in[0].r, in[0].c);
+    for (i = 0; i < weights; i++) net->params[i] = (nrm_real)(count > 2 ? in[2].a[i].v : 0);
+    for (t = 0; t < steps; t++) {
+        for (i = 0; i < weights; i++) net->grads[i] = (nrm_real)in[0].a[t * weights + i].v;
         if (nrm_mlp_step(net) != NRM_OK) net->params[0] = (nrm_real)HUGE_VAL;
-        out[0].a[t].v = (wide)net->moment1[0];
-        if (spec.optimizer == NRM_ADAM) out[1].a[t].v = (wide)net->moment2[0];
-        out[2].a[t].v = (wide)net->params[0];
+        for (i = 0; i < weights; i++) {
+            const size_t at = t * weights + i;
+            if (net->moment1 != NULL) out[0].a[at].v = (wide)net->moment1[i];
+            if (spec.optimizer == NRM_ADAM) out[1].a[at].v = (wide)net->moment2[i];
+            out[2].a[at].v = (wide)net->params[i];
+        }
     }
     return 3;
 }
@@ -356,13 +360,197 @@ static int call_shared_network(const value *in, value *out)
     return 2;
 }
 
+/* The offsets and factors of noisy batch norm, drawn in the order of section 3.1. */
+static void call_draws(nrm_acc *offset, nrm_acc *factor, const nrm_noise *noise, nrm_rng *rng,
+                       size_t N, size_t C, size_t S)
+{
+    size_t c, i;
+    for (c = 0; c < C; c++) {
+        const nrm_acc mu = (nrm_acc)noise->mean_range * symmetric(rng);
+        const nrm_acc sigma = 1 + ((nrm_acc)noise->scale_max - 1) * (nrm_acc)nrm_rng_uniform(rng);
+        for (i = 0; i < N * S; i++) {
+            const size_t at = (i / S * C + c) * S + i % S;
+            offset[at] = mu + (nrm_acc)noise->mean_jitter * symmetric(rng);
+            factor[at] = sigma + (nrm_acc)noise->scale_jitter * (nrm_acc)nrm_rng_normal(rng);
+        }
+    }
+}
+
+/* N, C, S, 1 with jitter: what noisy batch norm, of random ranges, makes of zeros, and its factors;
+   x; what it makes of x with the same draws, and its factors; batch norm of x; the draws. */
+static int call_noise(const value *in, value *out)
+{
+    const size_t N = SIZE(0), C = SIZE(1), S = SIZE(2), n = N * C * S;
+    const double ranges[4][2] = {{0.1, 1}, {0.5, 3}, {0.01, 0.5}, {0.01, 0.5}};
+    nrm_real *zeros = call_out(0), *x = call_out(1), *y = call_out(2), *f = call_out(3), r[4];
+    nrm_acc *mean = call_accs[0], *rstd = call_accs[1];
+    nrm_noise noise;
+    nrm_rng again, draws;
+    int i, rc = NRM_OK;
+    for (i = 0; i < 4; i++)
+        r[i] = (nrm_real)uniform_between(&claims_rng, ranges[i][0], ranges[i][1]);
+    noise.mean_range = r[0], noise.scale_max = r[1];
+    noise.mean_jitter = NUMBER(3) != 0 ? r[2] : 0, noise.scale_jitter = NUMBER(3) != 0 ? r[3] : 0;
+    draws = claims_rng;
+    (void)nrm_rng_u32(&claims_rng);
+    fill_real(x, n, 0.5, 2, &claims_rng);
+    for (i = 0; i < 2; i++) {
+        again = draws;
+        rc |= nrm_noisy_batchnorm_forward(y, f, mean, rstd, NULL, i == 0 ? zeros : x, NULL, NULL,
+                                          &noise, &again, NRM_TRAIN, NRM_EPS, N, C, S);
+        out[3 * i] = call_made(y, 1, n);
+        out[3 * i + 1] = call_made(f, 1, n);
+    }
+    rc |= nrm_batchnorm_forward(y, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S);
+    if (rc != NRM_OK) y[0] = (nrm_real)HUGE_VAL;
+    call_draws(call_accs[2], call_accs[3], &noise, &draws, N, C, S);
+    out[2] = call_made(x, 1, n);
+    out[5] = call_made(y, 1, n);
+    out[6] = call_made_accs(call_accs[2], n);
+    out[7] = call_made_accs(call_accs[3], n);
+    return 8;
+}
+
+/* norm, norm_after, activation, mode, N, scale of the data: a network 4-6-3 with random parameters
+   whose running statistics have moved. Parameters, x, labels, gradients (of one pass in train or
+   frozen mode), running mean and variance of each layer, the factors and offsets that the noise of
+   that pass has, the outputs of the layers. */
+static int call_random_net(const value *in, value *out)
+{
+    enum { MOST = 32, LAYERS = 2, PARTS = 8 };
+    static const size_t width[LAYERS] = {6, 3};
+    const size_t N = SIZE(4), from[LAYERS] = {0, 6 * N};
+    const int norm = (int)SIZE(0), mode = (int)SIZE(3);
+    const int noisy = norm == NRM_NOISY_BATCH_NORM && mode == NRM_TRAIN;
+    const nrm_real scale = (nrm_real)NUMBER(5);
+    nrm_mlp_layer layer[LAYERS];
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_real *x = call_out(0);
+    nrm_mlp *net;
+    nrm_rng noise;
+    int labels[MOST];
+    size_t l, i;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < LAYERS; l++) {
+        layer[l].width = width[l];
+        layer[l].norm = norm;
+        layer[l].norm_after = l == 0 && NUMBER(1) != 0;
+        layer[l].activation = l == 0 ? (int)SIZE(2) : NRM_IDENTITY;
+        layer[l].bias = !layer[l].norm_after;
+    }
+    spec.max_batch = MOST;
+    spec.eps = (nrm_real)0.01; /* else units that vary little magnify the rounding before them */
+    spec.seed = nrm_rng_u32(&claims_rng);
+    net = call_net(&spec, layer, 4, LAYERS);
+    fill_real(net->params, net->n_params, 0.3, 0.7, &claims_rng);
+    for (i = 0; i < 24; i++) net->params[i] /= scale; /* sums of moderate size */
+    fill_real(x, N * 4, 0.5 * (double)scale, (double)scale, &claims_rng);
+    for (i = 0; i < N; i++) labels[i] = (int)nrm_rng_below(&claims_rng, 3);
+    for (i = 0; i < 3; i++) (void)nrm_mlp_forward(net, x, N, NRM_TRAIN);
+    noise = net->rng;
+    if ((mode == NRM_INFER ? nrm_mlp_forward(net, x, N, mode)
+                           : nrm_mlp_gradient(net, NULL, x, labels, N, mode)) != NRM_OK)
+        net->grads[0] = net->state[0].out[0] = (nrm_real)HUGE_VAL;
+    out[0] = call_made(net->params, 1, net->n_params);
+    out[1] = call_made(x, N, 4);
+    out[2] = claims_make(1, N);
+    out[3] = call_made(net->grads, 1, net->n_params);
+    out[4] = claims_make(1, 2 * 9);
+    for (i = 5; i < PARTS; i++) out[i] = claims_make(1, 9 * N);
+    for (i = 0; i < N; i++) out[2].a[i].v = labels[i];
+    for (l = 0; l < LAYERS; l++) {
+        const nrm_mlp_state *s = &net->state[l];
+        call_draws(call_accs[0], call_accs[1], &spec.noise, &noise, N, width[l], 1);
+        for (i = 0; i < N * width[l]; i++) {
+            out[5].a[from[l] + i].v = noisy ? (wide)call_accs[1][i] : 1;
+            out[6].a[from[l] + i].v = noisy ? (wide)call_accs[0][i] : 0;
+            out[7].a[from[l] + i].v = (wide)s->out[i];
+        }
+        for (i = 0; i < 2 * width[l] && s->running.mean != NULL; i++)
+            out[4].a[2 * from[l] / N + i].v =
+                (wide)(i < width[l] ? s->running.mean : s->running.var - width[l])[i];
+    }
+    return PARTS;
+}
+
+/* norm, mode, activation, T, N, in, H, 1 if the loss looks at the last state only: h, a, x, e, dh,
+   dx, da, Wx, Wh, dWx, dWh, what these two start with, gamma, beta, running means and variances. */
+static int call_rnn(const value *in, value *out)
+{
+    const size_t T = SIZE(3), N = SIZE(4), inputs = SIZE(5), H = SIZE(6);
+    static rnn_case k;
+    int i = 0, rc;
+    rnn_prepare(&k, (int)SIZE(0), (int)SIZE(1), (int)SIZE(2), T, N, inputs, H, 1, 0.01,
+                &claims_rng);
+    fill_real(k.dWx, RNN_SQUARE, 0, 1, &claims_rng);
+    fill_real(k.dWh, RNN_SQUARE, 0, 1, &claims_rng);
+    if (NUMBER(7) != 0) memset(k.e, 0, T * N * H * sizeof *k.e);
+    out[11] = call_made(k.dWx, inputs, H);
+    out[12] = call_made(k.dWh, H, H);
+    rc = rnn_forward(&k);
+    rc |= rnn_backward(&k);
+    if (rc != NRM_OK) k.h[k.states - 1] = k.a[0] = k.da[0] = k.dh[0] = (nrm_real)HUGE_VAL;
+    out[i++] = call_made(k.h, (T + 1) * N, H);
+    out[i++] = call_made(k.a, T * N, H);
+    out[i++] = call_made(k.x, T * N, inputs);
+    out[i++] = call_made(k.e, (T + 1) * N, H);
+    out[i++] = call_made(k.dh, (T + 1) * N, H);
+    out[i++] = call_made(k.dx, T * N, inputs);
+    out[i++] = call_made(k.da, T * N, H);
+    out[i++] = call_made(k.Wx, inputs, H);
+    out[i++] = call_made(k.Wh, H, H);
+    out[i++] = call_made(k.dWx, inputs, H);
+    out[i++] = call_made(k.dWh, H, H);
+    i += 2;
+    out[i++] = call_made(k.gamma, 1, H);
+    out[i++] = call_made(k.beta, 1, H);
+    out[i++] = call_made(k.run_mean, T, H);
+    out[i++] = call_made(k.run_var, T, H);
+    return i;
+}
+
+/* a @ b + start in nrm_real, term by term in ascending order. */
+static value call_in_order(const value *in)
+{
+    const nrm_real *a = call_in(in, 0), *b = call_in(in, 1), *start = call_in(in, 2);
+    const size_t inner = in[0].c, cols = in[1].c;
+    value out = claims_make(in[0].r, cols);
+    size_t i, k;
+    for (i = 0; i < count_of(out); i++) {
+        nrm_real sum = start[i];
+        for (k = 0; k < inner; k++) {
+            const nrm_real product = a[i / cols * inner + k] * b[k * cols + i % cols];
+            sum = sum + product;
+        }
+        out.a[i].v = (wide)sum;
+    }
+    return out;
+}
+
+/* e^x, tanh x or sigmoid x of x <= 0, or its logarithm, as the header has it in an nrm_acc; each x
+   stands among others. */
+static value call_function(int which, const value x)
+{
+    const int bytes = 16; /* of the vectors, where they are chosen at run time */
+    value out = claims_make(1, x.c);
+    size_t k;
+    (void)bytes;
+    for (k = 0; k < x.c; k++) {
+        nrm_acc v[NRM_SOME] = {0, -1, 2}, w[NRM_SOME] = {1, 2, 3};
+        v[7] = w[5] = (nrm_acc)x.a[k].v;
+        if (which >= 0) nrmi_curve_of(NRM_PASS_ON v, which, NRM_SOME);
+        if (which < 0) nrmi_log(w, 6);
+        out.a[k].v = (wide)(which < 0 ? w[5] : v[7]);
+    }
+    return out;
+}
+
 static int claims_call(const char *f, const value *in, int count, value *out)
 {
     nrm_real *y = call_out(11), *dgamma = call_out(10), *dbeta = call_out(9);
     nrm_acc *mean = call_accs[0], *rstd = call_accs[1];
     nrm_running running;
     int rc = 1, found = 0;
-    (void)count;
     memset(&running, 0, sizeof running);
     if (IS("batchnorm")) { /* x, gamma, beta, eps, N, C, S */
         rc = nrm_batchnorm_forward(y, mean, rstd, NULL, call_in(in, 0), call_in(in, 1),
@@ -542,17 +730,21 @@ static int claims_call(const char *f, const value *in, int count, value *out)
         memcpy(y, dv, count_of(in[0]) * sizeof *y);
         out[1] = call_made(dgamma, 1, in[0].c);
         found = 2;
-    } else if (IS("fold") || IS("unfold")) { /* W, b, m, u, gamma, beta, eps: one unit */
+    } else if (IS("fold")) { /* W, b, m, u, gamma, beta, eps, outer (all, if it is left out) */
+        const size_t C = count_of(in[1]), outer = count > 7 ? SIZE(7) : count_of(in[0]) / C;
         running.mean = call_in(in, 2);
         running.var = call_in(in, 3);
-        if (IS("fold"))
-            rc = nrm_batchnorm_fold(y, dbeta, call_in(in, 0), call_in(in, 1), &running,
-                                    call_in(in, 4), call_in(in, 5), (nrm_real)NUMBER(6), in[0].c, 1,
-                                    1);
-        else
-            batchnorm_unfold(y, dbeta, call_in(in, 0), call_in(in, 1), &running, call_in(in, 4),
-                             call_in(in, 5), (nrm_real)NUMBER(6), in[0].c, 1, 1);
-        if (IS("unfold")) rc = NRM_OK;
+        rc = nrm_batchnorm_fold(y, dbeta, call_in(in, 0), call_in(in, 1), &running, call_in(in, 4),
+                                call_in(in, 5), (nrm_real)NUMBER(6), outer, C,
+                                count_of(in[0]) / C / outer);
+        out[1] = call_made(dbeta, 1, C);
+        found = 2;
+    } else if (IS("unfold")) { /* W, b, m, u, gamma, beta, eps: one unit */
+        running.mean = call_in(in, 2);
+        running.var = call_in(in, 3);
+        batchnorm_unfold(y, dbeta, call_in(in, 0), call_in(in, 1), &running, call_in(in, 4),
+                         call_in(in, 5), (nrm_real)NUMBER(6), in[0].c, 1, 1);
+        rc = NRM_OK;
         out[1] = call_made(dbeta, 1, 1);
         found = 2;
     } else if (IS("workers")) { /* x, dy, gamma, beta, eps, examples of each, C, S, mask */
@@ -641,23 +833,62 @@ static int claims_call(const char *f, const value *in, int count, value *out)
                                          call_in(in, 4), NRM_TRAIN, in[0].c, 1, 1);
         out[0] = claims_number_value(rc == NRM_OK ? (wide)dgamma[0] : (wide)HUGE_VAL);
         return 1;
-    } else if (IS("linear_backward")) { /* x, W, dy: dx, dW, db */
+    } else if (IS("linear_backward")) { /* x, W, dy, what dW and db start with: dx, dW, db */
+        if (count > 3) dgamma = call_in(in, 3), dbeta = call_in(in, 4);
         rc = nrm_linear_backward(y, dgamma, dbeta, call_in(in, 2), call_in(in, 0), call_in(in, 1),
                                  in[0].r, in[0].c, in[2].c);
         out[1] = call_made(dgamma, in[0].c, in[2].c);
         out[2] = call_made(dbeta, 1, in[2].c);
         found = 3;
-    } else if (IS("cross_entropy")) { /* logits of an example, label: loss, probabilities */
-        const int label = (int)SIZE(1);
+    } else if (IS("in_order")) {
+        out[0] = call_in_order(in);
+        return 1;
+    } else if (IS("curve") || IS("logarithm")) { /* NRMI_EXP, NRM_TANH or NRM_SIGMOID; x <= 0 */
+        out[0] = call_function(IS("curve") ? (int)SIZE(0) : -1, in[IS("curve") ? 1 : 0]);
+        return 1;
+    } else if (IS("activation")) { /* x, kind */
+        rc = nrm_activation_forward(y, call_in(in, 0), (int)SIZE(1), count_of(in[0]));
+        found = 1;
+    } else if (IS("activation_back")) { /* dy, y, kind */
+        rc = nrm_activation_backward(y, call_in(in, 0), call_in(in, 1), (int)SIZE(2),
+                                     count_of(in[0]));
+        found = 1;
+    } else if (IS("cross_entropy")) { /* logits, labels: mean loss, probabilities */
         nrm_acc loss = (nrm_acc)HUGE_VAL;
-        (void)nrm_cross_entropy_forward(&loss, y, call_in(in, 0), &label, 1, in[0].c);
+        if (nrm_cross_entropy_forward(&loss, y, call_in(in, 0), call_labels(in[1]), in[0].r,
+                                      in[0].c) != NRM_OK)
+            loss = (nrm_acc)HUGE_VAL;
         out[0] = claims_number_value((wide)loss);
         out[1] = call_made(y, LIKE(0));
         return 2;
-    } else if (IS("cross_entropy_back")) { /* probabilities, label */
-        const int label = (int)SIZE(1);
-        rc = nrm_cross_entropy_backward(y, call_in(in, 0), &label, 1, in[0].c);
+    } else if (IS("cross_entropy_back")) { /* probabilities, labels */
+        rc = nrm_cross_entropy_backward(y, call_in(in, 0), call_labels(in[1]), LIKE(0));
         found = 1;
+    } else if (IS("convention")) { /* number: keeps, outside, weight_is_old, momentum, eps */
+        const convention *c = &conventions[SIZE(0)];
+        const nrm_acc fields[5] = {(nrm_acc)c->keeps, (nrm_acc)c->eps_outside,
+                                   (nrm_acc)c->weight_is_old, c->momentum, c->eps};
+        out[0] = call_made_accs(fields, 5);
+        return 1;
+    } else if (IS("imported")) { /* keeps, outside, eps, old, momentum, means, spreads, weight */
+        convention from = conventions[KERAS];
+        from.keeps = (int)SIZE(0);
+        from.eps_outside = (int)SIZE(1);
+        from.eps = (nrm_acc)NUMBER(2);
+        from.weight_is_old = (int)SIZE(3);
+        from.momentum = (nrm_acc)NUMBER(4);
+        running.mean = y;
+        running.var = dbeta;
+        out[2] = claims_number_value((wide)convention_import(
+            &running, &from, call_in(in, 5), call_in(in, 6), (nrm_acc)NUMBER(7), count_of(in[5])));
+        out[1] = call_made(dbeta, LIKE(5));
+        out[3] = claims_number_value((wide)running.new_weight);
+        out[0] = call_made(y, LIKE(5));
+        return 4;
+    } else if (IS("net")) {
+        return call_random_net(in, out);
+    } else if (IS("rnn")) {
+        return call_rnn(in, out);
     } else if (IS("float_overflows")) { /* where exp leaves float and double */
         out[0] = claims_number_value(expf(89) > FLT_MAX && expf(88) < FLT_MAX &&
                                      exp(710) > DBL_MAX && exp(709) < DBL_MAX);
@@ -667,24 +898,32 @@ static int claims_call(const char *f, const value *in, int count, value *out)
     } else if (IS("first_loss")) {
         return call_first_loss(NUMBER(0) != 0, out);
     } else if (IS("optimizer_constants") || IS("optimized")) {
-        return call_optimizer(IS("optimized"), in, out);
+        return call_optimizer(IS("optimized"), in, count, out);
     } else if (IS("shared_network")) {
         return call_shared_network(in, out);
-    } else if (IS("noisy_units")) { /* n, jitter: offsets and factors of the paper, around y = 1 */
-        const size_t units = SIZE(0);
+    } else if (IS("noise")) {
+        return call_noise(in, out);
+    } else if (IS("paper_noise")) {
+        const nrm_noise n = nrm_noise_paper();
+        const nrm_real fields[4] = {n.mean_range, n.scale_max, n.mean_jitter, n.scale_jitter};
+        out[0] = call_made(fields, 1, 4);
+        return 1;
+    } else if (
+        IS("noisy_units")) { /* units, jitter, rows: the paper's offsets, factors, at y = 1 */
+        const size_t units = SIZE(0), shown = count > 2 ? SIZE(2) : 1, all = shown < 2 ? 2 : shown;
         nrm_real *scale = call_out(0), *x = call_out(1), *ones = call_out(2);
         static nrm_acc means[CALL_MOST], rstds[CALL_MOST];
         nrm_noise noise = nrm_noise_paper();
         size_t k;
         if (NUMBER(1) == 0) noise.mean_jitter = noise.scale_jitter = 0;
         for (k = 0; k < units; k++) ones[k] = 1;
-        if (2 * units > CALL_MOST ||
+        if (all * units > CALL_MOST ||
             nrm_noisy_batchnorm_forward(y, scale, means, rstds, NULL, x, NULL, ones, &noise,
-                                        &claims_rng, NRM_TRAIN, NRM_EPS, 2, units, 1) != NRM_OK)
+                                        &claims_rng, NRM_TRAIN, NRM_EPS, all, units, 1) != NRM_OK)
             claims_fail("no noise");
-        for (k = 0; k < units; k++) y[k] -= scale[k];
-        out[0] = call_made(y, 1, units);
-        out[1] = call_made(scale, 1, units);
+        for (k = 0; k < shown * units; k++) y[k] -= scale[k];
+        out[0] = call_made(y, shown, units);
+        out[1] = call_made(scale, shown, units);
         return 2;
     } else if (IS("running_mean")) { /* start, weight, batches of mean 0 */
         nrm_real x[2] = {-1, 1}, m = (nrm_real)NUMBER(0), v = 1;

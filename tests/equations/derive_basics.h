@@ -1,290 +1,8 @@
-/* derive_basics.h - LIN, EXP, LOG, RNG, SUM: the parts that the layers are made of. */
+/* derive_basics.h - RNG, SUM, and how weights are drawn: what claims cannot say, replayed. */
 #ifndef DERIVE_BASICS_H
 #define DERIVE_BASICS_H
 
 #include "derive_tools.h"
-
-/* ---- the linear layer ------------------------------------------------------------------------ */
-
-enum { LIN_BATCH = 13, LIN_IN = 700, LIN_OUT = 70 };
-
-typedef struct linear_case {
-    size_t N, in, out;
-    double x[LIN_BATCH * LIN_IN], W[LIN_IN * LIN_OUT], b[LIN_OUT], dy[LIN_BATCH * LIN_OUT];
-    nrm_real rx[LIN_BATCH * LIN_IN], rW[LIN_IN * LIN_OUT], rb[LIN_OUT]; /* the same as nrm_real */
-    nrm_real rdy[LIN_BATCH * LIN_OUT];
-    nrm_real y[LIN_BATCH * LIN_OUT], dx[LIN_BATCH * LIN_IN], dW[LIN_IN * LIN_OUT], db[LIN_OUT];
-    nrm_real dW_before[LIN_IN * LIN_OUT], db_before[LIN_OUT];
-} linear_case;
-
-typedef struct strided { /* a row or a column of a matrix */
-    const nrm_real *at;
-    size_t step;
-} strided;
-
-static strided every(const nrm_real *at, size_t step)
-{
-    strided s;
-    s.at = at;
-    s.step = step;
-    return s;
-}
-
-/* How far `got` is from start + a·b, relative to the size of the terms. */
-static wide dot_residual(nrm_real got, nrm_real start, strided a, strided b, size_t n)
-{
-    wide sum = (wide)start, size = fabsl((wide)start);
-    size_t k;
-    for (k = 0; k < n; k++) {
-        const wide term = (wide)a.at[k * a.step] * (wide)b.at[k * b.step];
-        sum += term;
-        size += fabsl(term);
-    }
-    return apart((wide)got, sum, size);
-}
-
-/* How far it is from the running sum in nrm_real, in ascending order: 0 if LIN.5 holds. */
-static wide order_residual(nrm_real got, nrm_real start, strided a, strided b, size_t n)
-{
-    nrm_real sum = start;
-    size_t k;
-    for (k = 0; k < n; k++) {
-        const nrm_real product = a.at[k * a.step] * b.at[k * b.step];
-        sum = sum + product;
-    }
-    return unless(memcmp(&sum, &got, sizeof sum) == 0);
-}
-
-typedef wide dot_check(nrm_real got, nrm_real start, strided a, strided b, size_t n);
-
-static wide worst_of_y(const linear_case *k, dot_check *check)
-{
-    wide worst = 0;
-    size_t n, j;
-    for (n = 0; n < k->N; n++)
-        for (j = 0; j < k->out; j++)
-            worst = worse(worst, check(k->y[n * k->out + j], k->rb[j], every(k->rx + n * k->in, 1),
-                                       every(k->rW + j, k->out), k->in));
-    return worst;
-}
-
-static wide worst_of_dx(const linear_case *k, dot_check *check)
-{
-    wide worst = 0;
-    size_t n, i;
-    for (n = 0; n < k->N; n++)
-        for (i = 0; i < k->in; i++)
-            worst = worse(worst, check(k->dx[n * k->in + i], 0, every(k->rdy + n * k->out, 1),
-                                       every(k->rW + i * k->out, 1), k->out));
-    return worst;
-}
-
-static wide worst_of_dW(const linear_case *k, dot_check *check)
-{
-    wide worst = 0;
-    size_t i, j;
-    for (i = 0; i < k->in; i++)
-        for (j = 0; j < k->out; j++)
-            worst = worse(worst,
-                          check(k->dW[i * k->out + j], k->dW_before[i * k->out + j],
-                                every(k->rx + i, k->in), every(k->rdy + j, k->out), k->N));
-    return worst;
-}
-
-static wide worst_of_db(const linear_case *k, dot_check *check)
-{
-    const nrm_real one = 1;
-    wide worst = 0;
-    size_t j;
-    for (j = 0; j < k->out; j++)
-        worst = worse(worst, check(k->db[j], k->db_before[j], every(k->rdy + j, k->out),
-                                   every(&one, 0), k->N));
-    return worst;
-}
-
-/* L = ∑ dy·y as a function of x, W and b. */
-static wide linear_loss(void *context)
-{
-    const linear_case *k = (const linear_case *)context;
-    double y[LIN_BATCH * LIN_OUT];
-    wide loss = 0;
-    size_t i;
-#ifdef NRM_DOUBLE
-    if (nrm_linear_forward(y, k->x, k->W, k->b, k->N, k->in, k->out) != NRM_OK)
-        return (wide)HUGE_VAL;
-#else
-    size_t n, j;
-    for (n = 0; n < k->N; n++)
-        for (j = 0; j < k->out; j++) {
-            y[n * k->out + j] = k->b[j];
-            for (i = 0; i < k->in; i++)
-                y[n * k->out + j] += k->x[n * k->in + i] * k->W[i * k->out + j];
-        }
-#endif
-    for (i = 0; i < k->N * k->out; i++) loss += (wide)k->dy[i] * (wide)y[i];
-    return loss;
-}
-
-/* The gradient less what stood there before, against the slope of the loss. */
-static wide linear_slopes(linear_case *k, double *theta, const nrm_real *grad,
-                          const nrm_real *before, size_t n)
-{
-    wide worst = 0;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        const wide should = slope(linear_loss, k, theta + i, 0.125);
-        const wide got = (wide)grad[i] - (before != NULL ? (wide)before[i] : 0);
-        worst = worse(worst, apart(got, should, 10));
-    }
-    return worst;
-}
-
-static void linear_setup(linear_case *k, size_t N, size_t in, size_t out, nrm_rng *rng)
-{
-    memset(k, 0, sizeof *k);
-    k->N = N;
-    k->in = in;
-    k->out = out;
-    fill(k->x, N * in, 0.3, 1, rng);
-    fill(k->W, in * out, -0.2, 1, rng);
-    fill(k->b, out, 0, 1, rng);
-    fill(k->dy, N * out, 0.1, 1, rng);
-    to_real(k->rx, k->x, N * in);
-    to_real(k->rW, k->W, in * out);
-    to_real(k->rb, k->b, out);
-    to_real(k->rdy, k->dy, N * out);
-    fill_real(k->dW_before, in * out, 0, 1, rng);
-    fill_real(k->db_before, out, 0, 1, rng);
-    memcpy(k->dW, k->dW_before, sizeof k->dW);
-    memcpy(k->db, k->db_before, sizeof k->db);
-    fill_real(k->y, N * out, 0, 1, rng); /* to be overwritten */
-    fill_real(k->dx, N * in, 0, 1, rng);
-    (void)nrm_linear_forward(k->y, k->rx, k->rW, k->rb, N, in, out);
-    (void)nrm_linear_backward(k->dx, k->dW, k->db, k->rdy, k->rx, k->rW, N, in, out);
-}
-
-static void derive_linear(void)
-{
-    static const size_t shape[][3] = {{1, 1, 1}, {2, 3, 5},  {3, 7, 4},    {4, 5, 17}, {7, 2, 3},
-                                      {6, 9, 8}, {13, 5, 70}, {5, 700, 33}, {1, 130, 64}};
-    static linear_case k; /* too large for some stacks */
-    nrm_rng rng = stream(1);
-    size_t i;
-    for (i = 0; i < LENGTH(shape); i++) {
-        const int small = i < 6;
-        linear_setup(&k, shape[i][0], shape[i][1], shape[i][2], &rng);
-        DERIVE("LIN.1", worst_of_y(&k, dot_residual), identity());
-        DERIVE("LIN.2", worst_of_dx(&k, dot_residual), identity());
-        if (small) ALSO(linear_slopes(&k, k.x, k.dx, NULL, k.N * k.in), difference());
-        DERIVE("LIN.3", worst_of_dW(&k, dot_residual), identity());
-        if (small) ALSO(linear_slopes(&k, k.W, k.dW, k.dW_before, k.in * k.out), difference());
-        DERIVE("LIN.4", worst_of_db(&k, dot_residual), identity());
-        if (small) ALSO(linear_slopes(&k, k.b, k.db, k.db_before, k.out), difference());
-        DERIVE("LIN.5",
-               worse(worse(worst_of_y(&k, order_residual), worst_of_dx(&k, order_residual)),
-                     worst_of_dW(&k, order_residual)),
-               replay());
-        memset(k.rb, 0, sizeof k.rb); /* no bias; y is overwritten nevertheless */
-        (void)nrm_linear_forward(k.y, k.rx, k.rW, NULL, k.N, k.in, k.out);
-        ALSO_OF("LIN.1", worst_of_y(&k, dot_residual), identity());
-        ALSO_OF("LIN.5", worst_of_y(&k, order_residual), replay());
-    }
-}
-
-/* ---- exponential and logarithm --------------------------------------------------------------- */
-
-#define WIDE_LN2 0.693147180559945309417232121458176568L
-
-/* Lambert's continued fraction of tanh z, cut after six levels. */
-static wide lambert(wide z)
-{
-    wide level = 11;
-    int n;
-    for (n = 9; n >= 1; n -= 2) level = (wide)n + z * z / level;
-    return z / level;
-}
-
-/* 2·s·(1 + s²/3 + s⁴/5 + ...): ln((1 + s)/(1 - s)). */
-static wide log_series(wide s)
-{
-    wide sum = 0;
-    int n;
-    for (n = 61; n >= 1; n -= 2) sum = 1 / (wide)n + s * s * sum;
-    return 2 * s * sum;
-}
-
-/* e^x, tanh x or sigmoid x as the code has it, in an nrm_acc; x stands among others. */
-static wide curve_at(int curve, nrm_acc x)
-{
-    const int bytes = 16; /* of the vectors, where they are chosen at run time */
-    nrm_acc v[NRM_SOME] = {0, -1, 2};
-    (void)bytes;
-    v[7] = x;
-    nrmi_curve_of(NRM_PASS_ON v, curve, NRM_SOME);
-    return (wide)v[7];
-}
-
-static wide log_at(nrm_acc x)
-{
-    nrm_acc v[NRM_SOME] = {1, 2, 3};
-    v[5] = x;
-    nrmi_log(v, 6);
-    return (wide)v[5];
-}
-
-static void derive_exp_at(nrm_acc x)
-{
-    const wide k = ceill((wide)x / WIDE_LN2 - 0.5L), t = (wide)x - k * WIDE_LN2;
-    const wide e = curve_at(NRMI_EXP, x), scaled = ldexpl(e, -(int)k);
-    /* with k the rest of the exponential is between √½ and √2, and its logarithm is t */
-    DERIVE("EXP.1", unless(scaled > 0.7071L && scaled < 1.41422L), replay());
-    DERIVE("EXP.2", worse(apart(logl(scaled), t, 1), unless(fabsl(t) <= 0.3466L)), last_place());
-    DERIVE("EXP.3", /* tanh z with k = 0 is the fraction itself */
-           worse(relative(curve_at(NRM_TANH, (nrm_acc)(t / 2)), lambert((wide)(nrm_acc)(t / 2))),
-                 relative((1 + lambert(t / 2)) / (1 - lambert(t / 2)), expl(t))),
-           last_place());
-    DERIVE("EXP.4", relative(e, expl((wide)x)), last_place());
-    DERIVE("EXP.5", relative(curve_at(NRM_TANH, x), tanhl((wide)x)), last_place());
-    if (fabs((double)x) > 1e-4) /* (below, a tie is broken on purpose) */
-        DERIVE("EXP.6", relative(curve_at(NRM_SIGMOID, x), 1 / (1 + expl(-(wide)x))), last_place());
-}
-
-static void derive_log_at(nrm_acc x)
-{
-    int e;
-    wide m = 2 * frexpl((wide)x, &e), s;
-    e--;
-    if (m > sqrtl(2)) {
-        m /= 2;
-        e++;
-    }
-    s = (m - 1) / (m + 1);
-    /* the code's s, read back from ln m */
-    DERIVE("LOG.1",
-           worse(apart(tanhl(log_at((nrm_acc)m) / 2), s, fabsl(s)),
-                 unless(fabsl(s) <= 0.1716L)),
-           last_place());
-    DERIVE("LOG.2",
-           worse(apart(log_at((nrm_acc)m), log_series(s), fabsl(s)),
-                 apart(log_series(s), logl(m), fabsl(s))),
-           last_place());
-    DERIVE("LOG.3", apart(log_at(x), logl((wide)x), fabsl(logl((wide)x))), last_place());
-}
-
-static void derive_exp_log(void)
-{
-    const double lowest = sizeof(nrm_acc) == 8 ? -708 : -87; /* below it e^x is taken for 0 */
-    nrm_rng rng = stream(2);
-    int i;
-    for (i = 0; i < 4000; i++) {
-        const double size = pow(10, uniform_between(&rng, -12, 0));
-        derive_exp_at((nrm_acc)(lowest * size));
-        derive_exp_at((nrm_acc)uniform_between(&rng, lowest, 0));
-        derive_log_at((nrm_acc)(1 + size));
-        derive_log_at((nrm_acc)(1 - 0.9 * size));
-        derive_log_at((nrm_acc)pow(10, uniform_between(&rng, -30, 30)));
-    }
-}
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
@@ -352,9 +70,8 @@ static void derive_uniform(void)
 
 static void derive_below(void)
 {
-    static const uint32_t most[] = {1,           2,           3,           10,
-                                    1000,        0x7fffffffu, 0x80000000u, 0x80000001u,
-                                    0xc0000000u, 0xffffffffu};
+    static const uint32_t most[] = {
+        1, 2, 3, 10, 1000, 0x7fffffffu, 0x80000000u, 0x80000001u, 0xc0000000u, 0xffffffffu};
     const uint64_t two_32 = 4294967296u;
     nrm_rng rng = stream(5), copy;
     size_t i, k, below = 0;
@@ -548,20 +265,21 @@ static void derive_moments_of(const nrm_real *x, size_t n)
     }
     block_sums(&su, &sud, x, x[0], NULL, NULL, n);
     DERIVE("SUM.1", apart(e.var, e.squares - e.mean * e.mean, e.squares), algebra());
-    DERIVE("SUM.2", worse(apart(p + d1, e.mean, fabsl(e.mean) + spread),
-                          apart(d2 - d1 * d1, e.var, d2)),
+    DERIVE("SUM.2",
+           worse(apart(p + d1, e.mean, fabsl(e.mean) + spread), apart(d2 - d1 * d1, e.var, d2)),
            algebra());
     m = su * (1 / (nrm_acc)n); /* the code's first pivot is the first value */
     Q = sud - m * m * (nrm_acc)n;
     if (4 * Q >= sud)
         ALSO(unless(mean == (nrm_acc)x[0] + m && one.var[0] == Q * (1 / (nrm_acc)n)), replay());
     DERIVE("SUM.3", worse(apart((wide)su, s1, size1), apart((wide)sud, s2, s2)), identity());
-    DERIVE("SUM.7", worse(apart((wide)two.mean[0], e.mean, fabsl(e.mean) + spread),
-                          apart((wide)two.var[0], e.var, e.var)),
+    DERIVE("SUM.7",
+           worse(apart((wide)two.mean[0], e.mean, fabsl(e.mean) + spread),
+                 apart((wide)two.var[0], e.var, e.var)),
            acc_identity());
-    DERIVE("SUM.10", worse(unless(one.at.high[0] == (nrm_real)mean),
-                           apart((wide)high + (wide)low, (wide)mean,
-                                 fabsl((wide)low) + mean_digits(mean))),
+    DERIVE("SUM.10",
+           worse(unless(one.at.high[0] == (nrm_real)mean),
+                 apart((wide)high + (wide)low, (wide)mean, fabsl((wide)low) + mean_digits(mean))),
            identity());
     ALSO(apart(((wide)high - (wide)x[0]) + (wide)low, s1 / (wide)n, spread), identity());
 }
@@ -621,13 +339,13 @@ static void derive_lines(const nrm_real *x, const nrm_real *dy, size_t n)
         u += (wide)dy[i];
         ux += (wide)dy[i] * xhat;
         size += fabsl((wide)dy[i]) * (1 + fabsl(xhat));
-        forward = worse(forward, apart((wide)y[i], (wide)gamma * xhat + (wide)beta,
-                                       1 + fabsl((wide)y[i])));
+        forward = worse(forward,
+                        apart((wide)y[i], (wide)gamma * xhat + (wide)beta, 1 + fabsl((wide)y[i])));
     }
     for (i = 0; i < n; i++) {
         const wide xhat = (((wide)x[i] - (wide)x[0]) - offset) * (wide)rstd;
-        const wide exact = (wide)gamma * (wide)rstd *
-                           ((wide)dy[i] - u / (wide)n - xhat * ux / (wide)n);
+        const wide exact =
+            (wide)gamma * (wide)rstd * ((wide)dy[i] - u / (wide)n - xhat * ux / (wide)n);
         backward = worse(backward, apart((wide)dx[i], exact, size / (wide)n));
     }
     nrmi_saved(&mu, &mean, x, &row, 0, 1);
@@ -657,6 +375,92 @@ static void derive_sums(void)
                 DERIVE("SUM.8", lane_residual(x, n, lane), replay());
             DERIVE("SUM.9", tree_residual(x, dy, n), replay());
         }
+}
+
+/* ---- initialisation -------------------------------------------------------------------------- */
+
+typedef struct init_residuals {
+    wide replayed, moments;
+} init_residuals;
+
+/* The next weight of a stream, uniform in ±a or normal with standard deviation a. */
+static nrm_real drawn_weight(int uniform, nrm_acc a, nrm_rng *rng)
+{
+    if (uniform) return (nrm_real)(a * symmetric(rng));
+    return (nrm_real)(a * (nrm_acc)nrm_rng_normal(rng));
+}
+
+static nrm_acc root(nrm_acc v)
+{
+    return (nrm_acc)sqrt((double)v);
+}
+
+/* Layers of different shapes, so that `in` and `out` cannot be mistaken for one another. */
+static init_residuals init_case(int init)
+{
+    enum { LAYERS = 3, BLOCK = 1 << 20 };
+    static unsigned char block[BLOCK];
+    static const size_t width[LAYERS] = {60, 200, 10};
+    const int uniform = init == NRM_INIT_XAVIER || init == NRM_INIT_FAN_IN;
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp_layer layer[LAYERS];
+    init_residuals result = {0, 0};
+    nrm_mlp *net = NULL;
+    size_t l, i, in = 90;
+    memset(layer, 0, sizeof layer);
+    for (l = 0; l < LAYERS; l++) {
+        layer[l].width = width[l];
+        layer[l].bias = 1;
+        layer[l].norm = l == 1 ? NRM_LAYER_NORM : NRM_NO_NORM;
+    }
+    spec.inputs = in;
+    spec.layers = LAYERS;
+    spec.layer = layer;
+    spec.max_batch = 1;
+    spec.seed = 77;
+    spec.init = init;
+    spec.init_std = (nrm_real)0.05;
+    if (nrm_mlp_init(&net, block, BLOCK, &spec) != NRM_OK) result.replayed = (wide)HUGE_VAL;
+    for (l = 0; l < LAYERS && net != NULL; l++) {
+        const nrm_mlp_state *s = &net->state[l];
+        const nrm_acc fan = (nrm_acc)in, out = (nrm_acc)width[l];
+        const nrm_acc a = init == NRM_INIT_HE       ? root(2 / fan)
+                          : init == NRM_INIT_XAVIER ? root(6 / (fan + out))
+                          : init == NRM_INIT_FAN_IN ? 1 / root(fan)
+                                                    : (nrm_acc)spec.init_std;
+        nrm_rng weights, biases;
+        moments seen = no_moments();
+        nrm_rng_seed(&weights, 77, 4 * l);
+        nrm_rng_seed(&biases, 77, 4 * l + 1);
+        for (i = 0; i < in * width[l]; i++) {
+            if (s->W[i] != drawn_weight(uniform, a, &weights)) result.replayed = (wide)HUGE_VAL;
+            take(&seen, (wide)s->W[i], 0);
+        }
+        for (i = 0; i < width[l]; i++) {
+            const nrm_real b = init == NRM_INIT_FAN_IN ? drawn_weight(1, a, &biases) : 0;
+            if (s->b[i] != b) result.replayed = (wide)HUGE_VAL;
+        }
+        result.moments = worse(result.moments, uniform ? surprise_uniform(&seen, -(wide)a, (wide)a)
+                                                       : surprise(&seen, (wide)a * (wide)a, 3));
+        in = width[l];
+    }
+    return result;
+}
+
+static void derive_init(void)
+{
+    init_residuals r = init_case(NRM_INIT_HE);
+    DERIVE("MLP.5", r.replayed, replay());
+    ALSO(r.moments, statistics());
+    r = init_case(NRM_INIT_XAVIER);
+    DERIVE("MLP.6", r.replayed, replay());
+    ALSO(r.moments, statistics());
+    r = init_case(NRM_INIT_GAUSSIAN);
+    DERIVE("MLP.7", r.replayed, replay());
+    ALSO(r.moments, statistics());
+    r = init_case(NRM_INIT_FAN_IN);
+    DERIVE("MLP.8", r.replayed, replay());
+    ALSO(r.moments, statistics());
 }
 
 #endif

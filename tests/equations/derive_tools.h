@@ -10,7 +10,7 @@
 
        R  replay        the code's bits against the same operations written out again
        I  identity      the code, or one side, against an independent evaluation of the other
-       F  difference    a derivative against finite differences of the forward pass
+       F  rule          an integral against Simpson's rule
        C  complex step  a derivative against the forward pass at a complex point, or in dual numbers
        O  order         what a series leaves out, against its first omitted term
        S  statistics    moments of random draws, in units of their standard error */
@@ -27,7 +27,7 @@
 
 typedef long double wide; /* the type of independent evaluations */
 
-enum { NUMBERS = 512, GROUP = 80, ROWS_OF_TABLE = 1024 };
+enum { ROWS_OF_TABLE = 1024 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -94,12 +94,6 @@ static inline witness last_place(void)
     return make_witness('I', 1e-15);
 }
 
-static inline witness difference(void)
-{
-    return make_witness('F', in_float() ? 1e-5 : 1e-9);
-}
-
-/* Differences of the formulas, or of the code where it is in double. */
 static inline witness acc_difference(void)
 {
     return make_witness('F', 1e-9);
@@ -234,19 +228,6 @@ static inline wide mean_of(const wide *a, size_t n)
     return sum_of(a, n) / (wide)n;
 }
 
-static inline wide dot_of(const wide *a, const wide *b, size_t n)
-{
-    wide sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
-static inline wide mean_of_product(const wide *a, const wide *b, size_t n)
-{
-    return dot_of(a, b, n) / (wide)n;
-}
-
 /* A condition as a residual: 0, or as bad as can be. */
 static inline wide unless(int condition)
 {
@@ -262,24 +243,11 @@ static inline nrm_rng stream(uint64_t number)
     return rng;
 }
 
-/* Normal numbers around `centre` that an nrm_real holds exactly. */
-static inline void fill(double *a, size_t n, double centre, double spread, nrm_rng *rng)
-{
-    size_t i;
-    for (i = 0; i < n; i++)
-        a[i] = (double)(nrm_real)(centre + spread * (double)nrm_rng_normal(rng));
-}
-
+/* Normal numbers around `centre`. */
 static inline void fill_real(nrm_real *a, size_t n, double centre, double spread, nrm_rng *rng)
 {
     size_t i;
     for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + spread * (double)nrm_rng_normal(rng));
-}
-
-static inline void to_real(nrm_real *to, const double *from, size_t n)
-{
-    size_t i;
-    for (i = 0; i < n; i++) to[i] = (nrm_real)from[i];
 }
 
 static inline double uniform_between(nrm_rng *rng, double low, double high)
@@ -287,31 +255,10 @@ static inline double uniform_between(nrm_rng *rng, double low, double high)
     return low + (high - low) * ((double)nrm_rng_u32(rng) + 0.5) / 4294967296.0;
 }
 
-/* ---- finite differences ---------------------------------------------------------------------- */
-
-typedef wide loss_function(void *context);
-
-/* The five-point derivative of f by *at, error h⁴/30 times the fifth derivative. */
-static inline wide slope(loss_function *f, void *context, double *at, double h)
+/* From -1 to 1, as noise and weights are drawn. */
+static inline nrm_acc symmetric(nrm_rng *rng)
 {
-    const double kept = *at;
-    wide near_by, far_off;
-    *at = kept + h;
-    near_by = f(context);
-    *at = kept - h;
-    near_by -= f(context);
-    *at = kept + 2 * h;
-    far_off = f(context);
-    *at = kept - 2 * h;
-    far_off -= f(context);
-    *at = kept;
-    return (8 * near_by - far_off) / (12 * (wide)h);
-}
-
-/* A power of two near h, so that a nudge by it is nearly free of rounding. */
-static inline double binary(double h)
-{
-    return ldexp(1, ilogb(h));
+    return (nrm_acc)ldexp((double)(nrm_acc)nrm_rng_u32(rng), -31) - 1;
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */

@@ -6,12 +6,8 @@
 #include "normlayers.h"
 
 #include "derive_basics.h"
-#include "derive_fold.h"
-#include "derive_noise.h"
-#include "derive_network.h"
 #include "derive_gradcheck.h"
 #include "claims_calls.h"
-#include "derive_recurrent.h"
 
 typedef struct family { /* its equations are numbered 1 to last */
     const char *name;
@@ -30,24 +26,15 @@ int main(int argc, char **argv)
     const int verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
     size_t f;
     int n;
-    derive_linear();
-    derive_exp_log();
     derive_pcg();
     derive_uniform();
     derive_below();
     derive_normal();
     derive_sums();
-    derive_noise();
-    derive_activations();
-    derive_cross_entropy();
-    derive_layers();
-    derive_biases();
     derive_init();
-    derive_optimizers();
     derive_gradcheck();
-    derive_fold();
-    derive_recurrent();
     claims_run("layers", 10);
+    claims_run("functions", 11);
     if (verbose) printf("tag     kind   times    residual     bound\n");
     for (f = 0; f < LENGTH(families); f++)
         for (n = 1; n <= families[f].last; n++) {

@@ -11,7 +11,6 @@
 #include "normlayers.h"
 
 #include "claims_calls.h"
-#include "steps_conventions.h"
 #include "steps_numerics.h"
 #include "test.h"
 
@@ -29,7 +28,7 @@ static const chapter chapters[] = {
     {"docs/05_gradient_checking.md", "gradient_checking", NULL},
     {"docs/06_network.md", "network", NULL},
     {"docs/08_smoothness.md", "smoothness", NULL},
-    {"docs/10_conventions.md", NULL, steps_conventions},
+    {"docs/10_conventions.md", "conventions", NULL},
     {"docs/09_faq.md", "questions", NULL},
 };
 

@@ -32,7 +32,16 @@ typedef struct rnn_case {
     nrm_acc mean[RNN_SAVED], rstd[RNN_SAVED];
 } rnn_case;
 
+#ifdef RNN_COMPLEX /* the forward pass at complex points, for its derivatives */
+#include <complex.h>
+typedef double complex rnn_wide;
+#define RNN_OF(f) c##f
+#define RNN_REAL(z) creal(z)
+#else
 typedef long double rnn_wide;
+#define RNN_OF(f) f##l
+#define RNN_REAL(z) (z)
+#endif
 
 typedef struct plain_rnn {
     int norm, mode, activation;
@@ -41,7 +50,7 @@ typedef struct plain_rnn {
     rnn_wide m[RNN_SAVED], u[RNN_SAVED]; /* running statistics                          */
     rnn_wide Wx[RNN_SQUARE], Wh[RNN_SQUARE], gamma[RNN_UNITS], beta[RNN_UNITS];
     rnn_wide x[RNN_STATES], e[RNN_STATES];
-    rnn_wide push[RNN_STATES];           /* is added to h: the loss's slope by it is dh */
+    rnn_wide push[RNN_STATES]; /* is added to h: the loss's slope by it is dh */
     rnn_wide h[RNN_STATES], a[RNN_STATES], xhat[RNN_STATES], z[RNN_STATES];
     rnn_wide mean[RNN_SAVED], r[RNN_SAVED];
     rnn_wide dh[RNN_STATES], da[RNN_STATES], dx[RNN_STATES];
@@ -156,10 +165,14 @@ static inline void plain_rnn_of(plain_rnn *p, const rnn_case *k)
 static inline rnn_wide plain_f(int activation, rnn_wide z)
 {
     switch (activation) {
-    case NRM_RELU: return z > 0 ? z : 0;
-    case NRM_TANH: return tanhl(z);
-    case NRM_SIGMOID: return 1 / (1 + expl(-z));
-    default: return z;
+    case NRM_RELU:
+        return RNN_REAL(z) > 0 ? z : 0;
+    case NRM_TANH:
+        return RNN_OF(tanh)(z);
+    case NRM_SIGMOID:
+        return 1 / (1 + RNN_OF(exp)(-z));
+    default:
+        return z;
     }
 }
 
@@ -167,10 +180,14 @@ static inline rnn_wide plain_f_slope(int activation, rnn_wide z)
 {
     const rnn_wide y = plain_f(activation, z);
     switch (activation) {
-    case NRM_RELU: return z > 0 ? 1 : 0;
-    case NRM_TANH: return 1 - y * y;
-    case NRM_SIGMOID: return y * (1 - y);
-    default: return 1;
+    case NRM_RELU:
+        return RNN_REAL(z) > 0 ? 1 : 0;
+    case NRM_TANH:
+        return 1 - y * y;
+    case NRM_SIGMOID:
+        return y * (1 - y);
+    default:
+        return 1;
     }
 }
 
@@ -205,14 +222,13 @@ static inline void plain_normalize(plain_rnn *p, size_t t)
         const size_t n = plain_group(p, place, g);
         rnn_wide mean = 0, var = 0;
         for (i = 0; i < n; i++) mean += a[place[i]] / (rnn_wide)n;
-        for (i = 0; i < n; i++)
-            var += (a[place[i]] - mean) * (a[place[i]] - mean) / (rnn_wide)n;
+        for (i = 0; i < n; i++) var += (a[place[i]] - mean) * (a[place[i]] - mean) / (rnn_wide)n;
         if (plain_constants(p)) {
             mean = p->m[t * groups + g];
             var = p->u[t * groups + g];
         }
         p->mean[t * groups + g] = mean;
-        p->r[t * groups + g] = 1 / sqrtl(var + p->eps);
+        p->r[t * groups + g] = 1 / RNN_OF(sqrt)(var + p->eps);
         for (i = 0; i < n; i++) xhat[place[i]] = (a[place[i]] - mean) * p->r[t * groups + g];
     }
 }
@@ -270,8 +286,8 @@ static inline void plain_norm_backward(plain_rnn *p, size_t t, rnn_wide *da)
         for (i = 0; i < n; i++) dmu -= dv * 2 * (a[place[i]] - mean) / (rnn_wide)n;
         if (plain_constants(p)) dv = dmu = 0;
         for (i = 0; i < n; i++)
-            da[place[i]] = da[place[i]] * r + dv * 2 * (a[place[i]] - mean) / (rnn_wide)n +
-                           dmu / (rnn_wide)n;
+            da[place[i]] =
+                da[place[i]] * r + dv * 2 * (a[place[i]] - mean) / (rnn_wide)n + dmu / (rnn_wide)n;
     }
 }
 

@@ -11,7 +11,8 @@
 #   3. A tag in square brackets, [BN.19], is computed by a line of code; one in round ones, (BN.17),
 #      a step or a property, is not.
 #   4. Every tag that code, prose, a page or a test cites is defined.
-#   5. Every tag has a claim in tests/equations/layers.claims, or one DERIVE in derive_*.h there.
+#   5. Every tag has a claim in layers.claims or functions.claims, or one DERIVE in derive_*.h, of
+#      tests/equations.
 # And in the chapters, docs/NN_*.md:
 #   6. Every display equation has one tag; no tag is shown twice.
 #   7. A tag is one of the header's; or goes on where the header's family ends, in order, or is of a
@@ -93,8 +94,10 @@ FILENAME ~ /\.claims$/ {
     if (!match($0, /^[A-Z]+\.[0-9]+[a-z]?/)) next
     tag = substr($0, 1, RLENGTH)
     if (!(tag in cited)) cited[tag] = FILENAME ":" FNR
-    if (tag in step || FILENAME ~ /layers\.claims$/) derived[tag] = FILENAME ":" FNR
-    else fault(tag, "its claim at " FILENAME ":" FNR " belongs into layers.claims")
+    derived[tag] = FILENAME ":" FNR
+    if ((FILENAME ~ /(layers|functions)\.claims$/) == (tag in step))
+        fault(tag, "its claim at " derived[tag] " belongs to those of the " \
+            (tag in step ? "chapter" : "header"))
     next
 }
 {
@@ -181,7 +184,7 @@ faults() {
     failed=0
     fault 'an equation that stands there twice' '/\[LN.14\]$/ { print }' 'LN.14: defined twice'
     fault 'a missing equation' '/^    .*\(LN.12\)$/ { next }' 'LN.12: out of order'
-    fault 'the last equation of a family missing' '/^    .*\(CE.7\)$/ { next }' 'CE.7: its DERIVE'
+    fault 'the last equation of a family missing' '/^    .*\(CE.7\)$/ { next }' 'CE.7: its claim'
     fault 'an equation whose line is gone' 'sub(/ *\/\* OPT\.5.*\*\//, "") { }' \
         'OPT.5: no line of code computes it'
     fault 'an equation that a comment only speaks of' 'sub(/\/\* OPT\.5/, "/* see OPT.5") { }' \
@@ -203,9 +206,9 @@ faults() {
     fault 'a DERIVE that is commented out' \
         '/DERIVE\("SUM.3"/ { $0 = "/*" $0 "*/" }' 'SUM.3: no DERIVE'
     fault 'two DERIVEs of one equation' '/DERIVE\("SUM.3"/ { print }' 'SUM.3: two DERIVEs'
-    fault 'a DERIVE of no equation' 'sub(/DERIVE\("NB.7"/, "DERIVE(\"NB.8\"") { }' 'NB.8: cited'
-    fault 'a second witness of no equation' 'sub(/ALSO_OF\("CE.1"/, "ALSO_OF(\"CE.0\"") { }' \
-        'CE.0: cited'
+    fault 'a DERIVE of no equation' 'sub(/DERIVE\("GC.7"/, "DERIVE(\"GC.8\"") { }' 'GC.8: cited'
+    fault 'a second witness of no equation' 'sub(/ALSO_OF\("GC.2"/, "ALSO_OF(\"GC.0\"") { }' \
+        'GC.0: cited'
     fault 'an empty header' 'FILENAME ~ /normlayers/ { next }' 'out of order'
     fault 'a fence without a tag' '/\\tag\{BN.4\}/ { next }' 'with 0 tags'
     fault 'an equation shown twice' 'sub(/\\tag\{BN.4\}/, "\\tag{BN.3}") { }' \

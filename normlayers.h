@@ -1537,7 +1537,7 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
 }
 
 /*
-With n, the count of all, in the place of M, BN.19 reads
+With n, the count of all, in place of M, BN.19 reads
 
     dxᵢ = γ·r·(dyᵢ − A/n − x̂ᵢ·B/n)  [ST.6]
 */

@@ -608,10 +608,12 @@ lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series)
     lab_curve c;
     size_t i, s;
     memset(&c, 0, sizeof c);
-    c.x = (double *)labi_alloc(r, 3 * (first.n + 1) * sizeof *c.x);
+    c.x = (double *)labi_alloc(r, 5 * (first.n + 1) * sizeof *c.x);
     if (!c.x) return c;
     c.mean = c.x + first.n;
     c.sd = c.mean + first.n;
+    c.low = c.sd + first.n;
+    c.high = c.low + first.n;
     c.n = first.n;
     for (i = 0; i < c.n; i++) {
         stats_summary summary;
@@ -624,6 +626,8 @@ lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series)
         summary = stats_describe(value, r->seeds[arm]);
         c.mean[i] = summary.mean;
         c.sd[i] = r->seeds[arm] > 1 ? summary.sd : 0;
+        c.low[i] = summary.min;
+        c.high[i] = summary.max;
     }
     return c;
 }
@@ -845,7 +849,9 @@ void lab_plot(lab_report *r, plot_panel *p, size_t arm, const char *series, cons
 {
     const lab_curve c = lab_over_seeds(r, arm, series);
     if (!label) label = r->program->arm[arm].name;
-    plot_mean_band(p, *label ? label : NULL, c.x, c.mean, c.sd, c.n, style);
+    label = *label ? label : NULL;
+    if (r->seeds[arm] > 1) plot_band(p, label, c.x, c.low, c.high, c.n, style);
+    plot_line(p, label, c.x, c.mean, c.n, style);
 }
 
 void lab_plot_seeds(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *label,
@@ -878,13 +884,25 @@ void lab_verdict_table(lab_report *r, plot_panel *p)
 
 plot_style lab_style(const char *norm)
 {
-    if (strcmp(norm, "batch") == 0) return plot_solid(PLOT_BLUE);
-    if (strcmp(norm, "layer") == 0) return plot_dashdot(PLOT_GREEN);
-    if (strcmp(norm, "noisy") == 0) return plot_dotted(PLOT_PURPLE);
-    if (strcmp(norm, "group") == 0) return plot_dashed(PLOT_ORANGE);
-    if (strcmp(norm, "rms") == 0) return plot_dashdot(PLOT_SKY);
-    if (strcmp(norm, "none") == 0) return plot_dashed(PLOT_VERMILLION);
-    return plot_solid(PLOT_INK);
+    static const struct {
+        const char *norm;
+        plot_style style;
+    } look[] = {{"none", {PLOT_VERMILLION, .dash = PLOT_DASHED}},
+                {"batch", {PLOT_BLUE}},
+                {"layer", {PLOT_GREEN, .dash = PLOT_DASHDOT}},
+                {"noisy", {PLOT_PURPLE, .dash = PLOT_DOTTED}},
+                {"group", {PLOT_ORANGE, .dash = PLOT_DASHED}},
+                {"rms", {PLOT_SKY, .dash = PLOT_DASHDOT}}};
+    static const plot_style other = {PLOT_INK};
+    size_t i;
+    for (i = 0; i < LAB_COUNT(look); i++)
+        if (strcmp(norm, look[i].norm) == 0) return look[i].style;
+    return other;
+}
+
+plot_color lab_level(size_t i, size_t n)
+{
+    return plot_map(PLOT_SEQUENTIAL, n > 1 ? 0.25 + 0.65 * (double)i / (double)(n - 1) : 0.6);
 }
 
 /* ---- reading the table ---- */

@@ -124,7 +124,7 @@ typedef struct lab_program {
     int (*report)(lab_report *report); /* draws and judges. 0, or it failed                      */
     const struct lab_claim *claim;     /* for lab_judge (judge.h), or null                       */
     size_t claims;
-    plot_style (*look)(size_t arm);    /* or null: of the arms' lines, for lab_draw (page.h)     */
+    plot_style (*look)(size_t arm); /* or null: of the arms' lines, for lab_draw (page.h)     */
 } lab_program;
 
 #define LAB_COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -169,10 +169,10 @@ size_t lab_values(const lab_report *r, size_t arm, const char *series, double x,
 stats_summary lab_summary(const lab_report *r, size_t arm, const char *series, double x);
 double lab_mean(const lab_report *r, size_t arm, const char *series, double x);
 
-/* Mean and standard deviation over seeds at each x of the first seed. Where a seed has no value,
+/* Mean, standard deviation, lowest and highest over seeds at each x of the first seed. Where a seed has no value,
    because its run diverged, the curve has none either: nan. Arrays live as long as the report. */
 typedef struct lab_curve {
-    double *x, *mean, *sd;
+    double *x, *mean, *sd, *low, *high;
     size_t n;
 } lab_curve;
 lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series);
@@ -267,7 +267,7 @@ void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t se
 /* Saves it as NAME.png, or NAME_what.png, and frees it. Returns 0, or -1 after a line on stderr. */
 int lab_save(lab_report *r, plot_figure *f, const char *what);
 
-/* Mean line and band of ±1 sd over seeds. label NULL: the arm's name; "": none. */
+/* Mean line, and a band from the lowest to the highest seed. label NULL: the arm's name; "": none. */
 void lab_plot(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *label,
               plot_style style);
 
@@ -278,9 +278,12 @@ void lab_plot_seeds(lab_report *r, plot_panel *p, size_t arm, const char *series
 /* The table of the verdicts so far: claim, ours, verdict. */
 void lab_verdict_table(lab_report *r, plot_panel *p);
 
-/* The look of an arm by its norm, the same on every page. Paper colours, safe for the colour-blind:
-   none vermillion dashed, batch blue solid, layer green dash-dot, noisy purple dotted, group orange
-   dashed, rms sky dash-dot. */
+/* The look of an arm by its norm, the same on every page; it means nothing else there. Safe for the
+   colour-blind: none vermillion dashed, batch blue solid, layer green dash-dot, noisy purple dotted,
+   group orange dashed, RMS sky dash-dot. */
 plot_style lab_style(const char *norm);
+
+/* The colour of the i-th of n ordered settings, such as batch sizes or rates: none of a norm's. */
+plot_color lab_level(size_t i, size_t n);
 
 #endif /* LAB_H */

@@ -3,22 +3,6 @@
 
 #include <math.h>
 
-static void pagei_min_max(lab_report *r, plot_panel *p, const lab_line *line, const char *label,
-                          plot_style style)
-{
-    const lab_curve c = lab_over_seeds(r, line->arm, line->series);
-    double *low = lab_room(r, 2 * c.n), *high = low + c.n;
-    size_t i;
-    if (!low) return;
-    for (i = 0; i < c.n; i++) {
-        const stats_summary s = lab_summary(r, line->arm, line->series, c.x[i]);
-        low[i] = s.min;
-        high[i] = s.max;
-    }
-    plot_band(p, NULL, c.x, low, high, c.n, style);
-    plot_line(p, label, c.x, c.mean, c.n, style);
-}
-
 void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line)
 {
     const lab_program *program = lab_program_of(r);
@@ -27,9 +11,6 @@ void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line)
     lab_series one;
     if (!style.color && program->look) style = program->look(line->arm);
     switch (line->how) {
-    case LAB_MIN_MAX:
-        pagei_min_max(r, p, line, *label ? label : NULL, style);
-        break;
     case LAB_EACH_SEED:
         lab_plot_seeds(r, p, line->arm, line->series, label, style);
         break;

@@ -6,7 +6,7 @@
        static const lab_panel panels[] = {
            {.axes = {.heading = "loss", .x = "step", .y_scale = PLOT_LOG10, .y_range = {1e-3, 10},
                      .legend = PLOT_LEGEND_DIRECT},
-            .line = {{NONE, "loss"}, {BATCH, "loss", .how = LAB_MIN_MAX}},
+            .line = {{NONE, "loss"}, {BATCH, "loss", .how = LAB_EACH_SEED}},
             .mark = {{LAB_HLINE, .y = 2.3, .text = "chance"}}},
            {.axes = {.col = 1, .heading = "ratio"}, .draw = draw_ratio}};
        static const lab_page page = {.title = "Batch norm is faster", .width = 1600, .height = 900};
@@ -17,14 +17,14 @@
 
 #include "lab.h"
 
-enum { LAB_MEAN_SD, LAB_MIN_MAX, LAB_EACH_SEED, LAB_ONE_SEED }; /* how a line shows its seeds */
+enum { LAB_RANGE, LAB_EACH_SEED, LAB_ONE_SEED }; /* how a line shows its seeds */
 
 typedef struct lab_line {
     size_t arm;
     const char *series;
     const char *label; /* NULL: the arm's name; "": none                              */
     plot_style style;  /* without a colour: the program's look of the arm, if it has one */
-    int how;           /* LAB_MEAN_SD ...: the mean with a band, or lines                 */
+    int how;           /* LAB_RANGE: the mean, lowest and highest; or lines             */
 } lab_line;
 
 enum { LAB_NOTE, LAB_NOTE_IN, LAB_HLINE, LAB_VLINE }; /* text at data, at fractions; limits */

@@ -2127,10 +2127,11 @@ enum {
     PLOTI_EM_BODY
 };
 
+/* No text is smaller than that of a footer at scale 1: 11 px on a page shown 838 px wide. */
 static double ploti_em(const plot_figure *f, int what)
 {
     static const double size[9] = {26, 28.5, 26.5, 25, 30, 41, 27.5, 21, 27};
-    return f->scale * size[what];
+    return ploti_max(f->scale * size[what], 21 * f->cv.w / 1600.0);
 }
 
 static void ploti_log_minors(ploti_ticks *t, double lo, double hi, int powers_only)

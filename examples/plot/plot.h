@@ -42,7 +42,8 @@ Text
 
 Sizes
     Text and lines scale with the page: at width 1600 tick labels have an em of 26 px and lines are
-    3 px wide, which reads well at half size. plot_scale multiplies all of it. */
+    3 px wide, which reads well at half size. plot_scale multiplies all of it, but no text gets
+    smaller than 11 px on a page that is shown 838 px wide. */
 #ifndef PLOT_H
 #define PLOT_H
 

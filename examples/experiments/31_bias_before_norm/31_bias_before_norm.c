@@ -186,7 +186,7 @@ static plot_style look_of(size_t arm)
 #define AXES                                                                                       \
     .x = "step", .x_range = {0, STEPS}, .y_scale = PLOT_LOG10, .y_range = {1e-11, 10},             \
     .legend = PLOT_LEGEND_NONE
-#define RANGE(arm, series) arm, series, "", .how = LAB_MIN_MAX
+#define RANGE(arm, series) arm, series, ""
 #define BESIDE(y, text, where) LAB_NOTE, 490, y, text, PLOT_RIGHT + (where)
 
 static const lab_panel panels[] = {

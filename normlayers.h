@@ -1097,7 +1097,7 @@ All rows share γ and β, so each row n adds its part to their gradients:
     dγᵢ = ∑ₙ dyₙᵢ·x̂ₙᵢ     [LN.9]
     gᵢ = ∂L/∂x̂ᵢ = dyᵢ·γᵢ  [LN.10]
 
-x reaches x̂ by the same three paths as in batch norm, with D in the place of M:
+x reaches x̂ by the same three paths as in batch norm, with D in place of M:
 
     ∂v/∂xᵢ = (2/D)·(xᵢ − μ)               (LN.11)
     ∂r/∂xᵢ = −½·r³·∂v/∂xᵢ = −(1/D)·r²·x̂ᵢ  (LN.12)
@@ -1865,7 +1865,7 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 /*
 ### 6.4  RMS norm
 
-This is layer norm with 0 in the place of μ, and without β:
+This is layer norm with 0 in place of μ, and without β:
 
     q = (1/D)·∑ⱼ xⱼ², r = 1/√(q + ε)  [RMS.1]
     yᵢ = γᵢ·xᵢ·r                      [RMS.2]
@@ -2236,7 +2236,7 @@ static inline nrm_acc nrmi_lp_u(nrm_real x, const nrmi_centre *mu, size_t k, int
     return ((nrm_acc)x - (nrm_acc)mu->high[k]) - (nrm_acc)mu->low[k]; /* LP.1 */
 }
 
-/* L1 and L∞: puts t in the place of the variances of w channels from g on. */
+/* L1 and L∞: puts t in place of the variances of w channels from g on. */
 static void nrmi_lp_sizes(
     nrmi_moments *t, const nrm_real *x, int p, const nrmi_view *v, size_t g, size_t w)
 {
@@ -3435,7 +3435,7 @@ change of R when the step is halved; how far the difference J of the slopes on b
 shrinking like h, which shows rounding; and the least that rounding does, u being the precision.
 
 At a *kink*, such as ReLU's at 0, J keeps its sign and, as the step shrinks, its size or a little
-less. A J that shrinks like h is curvature; one that grows, or turns, is rounding. If your loss
+less. A J that shrinks like h is curvature; one that grows or changes sign is rounding. If your loss
 gives `branches` (say a hash of the signs of all pre-activations), a kink is where they change.
 
     R(h) = (4·D(h/2) − D(h))/3 = L′ + O(h⁴)                                             [GC.3]
@@ -4321,7 +4321,7 @@ static void nrmi_moments_of(
 }
 
 /*
-Sums of u·x̂ are sums like SUM.3, with u in the place of one factor. The mean is split into a
+Sums of u·x̂ are sums like SUM.3, with u in place of one factor. The mean is split into a
 high part h, μ rounded to `nrm_real`, and a low part t, so that x − h keeps its digits where
 the mean is large:
 
@@ -4390,9 +4390,9 @@ outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹�
 /*
 The processor prefetches along a stream that is being read. While a pass writes what
 belongs to rows read before, no new line is read, and the stream stops. So the writing pass
-asks for the lines that the next reading pass will want. On data in the cache that only costs,
-so it is done from so many numbers on. The address may lie beyond the array, where a pointer
-may not; hence the integer.
+asks for the lines that the next reading pass will want, unless the array is short: in the cache
+that only costs time. The address may lie beyond the array, where a pointer may not; hence the
+integer.
 */
 #if defined(__GNUC__) || defined(__clang__)
 #define NRM_PREFETCH(at, ahead) \

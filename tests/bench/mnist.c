@@ -1,7 +1,7 @@
 /* mnist: seconds per epoch of a perceptron on MNIST, plain SGD: the work of the training steps and
    of gathering their batches, on one thread.
 
-       mnist DATA_DIR none|batch|layer WIDTH1-WIDTH2 BATCH SAMPLES EPOCHS SEED
+       mnist DATA_DIR none|batch|layer|noisy|group|rms WIDTH1-WIDTH2 BATCH SAMPLES EPOCHS SEED
        mnist product       GFLOP/s of a product of two 512x512 matrices, the best of some
 
    The network is 784-WIDTH1-WIDTH2-10; an epoch is the first SAMPLES images in a new order.
@@ -41,6 +41,7 @@ static nrm_mlp *make_net(const settings *s, void **block)
         layer[l].width = l < 2 ? s->width[l] : 10;
         layer[l].activation = l < 2 ? NRM_RELU : NRM_IDENTITY;
         layer[l].norm = l < 2 ? s->norm : NRM_NO_NORM;
+        layer[l].groups = layer[l].norm == NRM_GROUP_NORM ? 8 : 0;
         layer[l].bias = 1;
     }
     spec.inputs = DATASET_PIXELS;
@@ -127,15 +128,15 @@ static int product(void)
 static int usage(const char *what)
 {
     fprintf(stderr,
-            "mnist: %s\nusage: mnist DATA_DIR none|batch|layer WIDTH1-WIDTH2 BATCH SAMPLES EPOCHS "
-            "SEED\n",
+            "mnist: %s\nusage: mnist DATA_DIR none|batch|layer|noisy|group|rms WIDTH1-WIDTH2 BATCH "
+            "SAMPLES EPOCHS SEED\n",
             what);
     return 2;
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const names[3] = {"none", "batch", "layer"};
+    static const char *const names[6] = {"none", "batch", "layer", "noisy", "group", "rms"};
     char err[DATASET_ERR_MAX], *dash;
     dataset d;
     settings s;
@@ -144,14 +145,14 @@ int main(int argc, char **argv)
     if (argc != 8) return usage("seven arguments, please");
     s.norm_name = argv[2];
     s.widths = argv[3];
-    for (s.norm = 0; s.norm < 3 && strcmp(argv[2], names[s.norm]) != 0;) s.norm++;
+    for (s.norm = 0; s.norm < 6 && strcmp(argv[2], names[s.norm]) != 0;) s.norm++;
     s.width[0] = (size_t)strtoul(argv[3], &dash, 10);
     s.width[1] = *dash == '-' ? (size_t)strtoul(dash + 1, NULL, 10) : 0;
     s.batch = (size_t)strtoul(argv[4], NULL, 10);
     s.samples = (size_t)strtoul(argv[5], NULL, 10);
     s.epochs = (size_t)strtoul(argv[6], NULL, 10);
     s.seed = (uint64_t)strtoul(argv[7], NULL, 10);
-    if (s.norm == 3) return usage("unknown norm");
+    if (s.norm == 6) return usage("unknown norm");
     if (!s.width[0] || !s.width[1] || !s.batch || !s.samples)
         return usage("widths, batch and samples are positive numbers");
     if (dataset_load(&d, argv[1], 1, 0, 0, err)) return usage(err);

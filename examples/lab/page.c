@@ -23,6 +23,20 @@ void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line)
     }
 }
 
+void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
+                      size_t n, plot_style style)
+{
+    enum { MOST = 200 };
+    double mean[MOST], sd[MOST];
+    size_t i;
+    for (i = 0; i < n && i < MOST; i++) {
+        const stats_summary s = lab_describe(y[i]);
+        mean[i] = s.mean;
+        sd[i] = s.n > 1 ? s.sd : 0;
+    }
+    plot_mean_band(p, label, x, mean, sd, n < MOST ? n : MOST, style);
+}
+
 static void pagei_mark(plot_panel *p, const lab_mark *m)
 {
     const plot_color color = m->color ? m->color : PLOT_INK;

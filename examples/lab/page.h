@@ -15,7 +15,7 @@
 #ifndef PAGE_OF_PANELS_H
 #define PAGE_OF_PANELS_H
 
-#include "lab.h"
+#include "judge.h"
 
 enum { LAB_RANGE, LAB_EACH_SEED, LAB_ONE_SEED }; /* how a line shows its seeds */
 
@@ -61,6 +61,10 @@ typedef struct lab_page {
 /* One panel, or one line of a panel that is there, for pages that need to do more. */
 plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel);
 void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line);
+
+/* Numbers of n places x, each with one for every seed, such as of n arms: mean and band of ±1 sd. */
+void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
+                      size_t n, plot_style style);
 
 /* Draws the page and saves it. Returns 0, or -1 after a line on stderr. */
 int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels);

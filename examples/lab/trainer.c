@@ -40,9 +40,9 @@ static int traineri_train(trainer *t)
     nrm_acc loss = 0;
     t->status = nrm_mlp_train_step(t->net, &loss, t->order.x, t->order.labels, t->order.count);
     t->loss = (double)loss;
-    t->step++;
+    if (t->status == NRM_OK) t->step++;
     if (t->status < 0)
-        fprintf(stderr, "step %lu: %s\n", (unsigned long)t->step, nrm_strerror(t->status));
+        fprintf(stderr, "step %lu: %s\n", (unsigned long)t->step + 1, nrm_strerror(t->status));
     return t->status < 0 ? -1 : 0;
 }
 

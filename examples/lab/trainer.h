@@ -50,7 +50,7 @@ typedef struct trainer {
     nrm_mlp_layer layer[TRAINER_LAYERS]; /* for plan->network to fill */
     nrm_mlp *net;
     training_order order; /* its x, labels, count: the present mini-batch  */
-    size_t step;          /* steps made                                    */
+    size_t step;          /* steps made; none if status is NRM_NONFINITE   */
     double loss;          /* of the last step's mini-batch, before the step */
     int status;           /* what the header said of the last step         */
     int looked_at;        /* 0: nobody looks at this training, and it records nothing */

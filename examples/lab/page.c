@@ -27,14 +27,17 @@ void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const l
                       size_t n, plot_style style)
 {
     enum { MOST = 200 };
-    double mean[MOST], sd[MOST];
+    double mean[MOST], low[MOST], high[MOST];
     size_t i;
-    for (i = 0; i < n && i < MOST; i++) {
+    if (n > MOST) n = MOST;
+    for (i = 0; i < n; i++) {
         const stats_summary s = lab_describe(y[i]);
         mean[i] = s.mean;
-        sd[i] = s.n > 1 ? s.sd : 0;
+        low[i] = s.min;
+        high[i] = s.max;
     }
-    plot_mean_band(p, label, x, mean, sd, n < MOST ? n : MOST, style);
+    if (n > 0 && y[0].n > 1) plot_band(p, label, x, low, high, n, style);
+    plot_line(p, label, x, mean, n, style);
 }
 
 static void pagei_mark(plot_panel *p, const lab_mark *m)

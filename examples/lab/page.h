@@ -62,7 +62,8 @@ typedef struct lab_page {
 plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel);
 void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line);
 
-/* Numbers of n places x, each with one for every seed, such as of n arms: mean and band of ±1 sd. */
+/* Numbers of n places x, each with one for every seed, such as of n arms: the mean, and a
+   band from the lowest to the highest. */
 void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
                       size_t n, plot_style style);
 

@@ -11,6 +11,7 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 
 #include <complex.h>
 #include <math.h>
@@ -39,10 +40,10 @@ static int problem_make(problem *p, uint64_t seed)
     nrm_rng rng;
     int i, status;
     nrm_rng_seed(&rng, seed, 0);
-    for (i = 0; i < SIZE; i++) p->x[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < SIZE; i++) p->w[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < FEATURES; i++) p->gamma[i] = 0.5 + nrm_rng_uniform(&rng);
-    for (i = 0; i < FEATURES; i++) p->beta[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < SIZE; i++) p->x[i] = draw_normal(&rng);
+    for (i = 0; i < SIZE; i++) p->w[i] = draw_normal(&rng);
+    for (i = 0; i < FEATURES; i++) p->gamma[i] = 0.5 + draw_uniform(&rng);
+    for (i = 0; i < FEATURES; i++) p->beta[i] = draw_normal(&rng);
     status = nrm_layernorm_forward(y, mean, rstd, p->x, p->gamma, p->beta, NRM_EPS, ROWS, FEATURES);
     if (status != NRM_OK) return status;
     return nrm_layernorm_backward(p->dx, NULL, NULL, p->w, p->x, mean, rstd, p->gamma, ROWS,

@@ -13,6 +13,7 @@
 #endif
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 
 #include <math.h>
@@ -61,10 +62,10 @@ static void fill_spiral(training_set *set, nrm_rng *rng)
         s[i] = s[i - 1] * step_cos + c[i - 1] * step_sin;
     }
     for (i = 0; i < POINTS; i++) {
-        const double radius = sqrt((double)nrm_rng_uniform(rng)), side = i % 2 ? -1 : 1;
+        const double radius = sqrt((double)draw_uniform(rng)), side = i % 2 ? -1 : 1;
         const size_t k = (size_t)(radius * TURNS);
-        set->x[2 * i] = (nrm_real)(side * radius * c[k] + 0.03 * (double)nrm_rng_normal(rng));
-        set->x[2 * i + 1] = (nrm_real)(side * radius * s[k] + 0.03 * (double)nrm_rng_normal(rng));
+        set->x[2 * i] = (nrm_real)(side * radius * c[k] + 0.03 * (double)draw_normal(rng));
+        set->x[2 * i + 1] = (nrm_real)(side * radius * s[k] + 0.03 * (double)draw_normal(rng));
         set->labels[i] = (int)(i % 2);
     }
 }

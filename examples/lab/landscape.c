@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "draw.h"
 
 /* ---- a network, or weight norm's parameters of one ---- */
 
@@ -232,7 +233,7 @@ void landscape_turn(landscape_place *p)
     const size_t n = p->m->n;
     nrm_real stretch;
     size_t i;
-    for (i = 0; i < n; i++) p->direction[i] = nrm_rng_normal(&p->rng);
+    for (i = 0; i < n; i++) p->direction[i] = draw_normal(&p->rng);
     stretch = (nrm_real)(p->length / landscape_length(p->direction, n));
     for (i = 0; i < n; i++) p->direction[i] *= stretch;
 }

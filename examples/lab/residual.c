@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "draw.h"
 
 #define RESIDUAL_EPS ((nrm_real)1e-5)
 #define RESIDUAL_NEW_WEIGHT ((nrm_real)0.1)
@@ -114,7 +115,7 @@ static size_t residuali_start_layer(residual_net *net, size_t l, size_t at)
     s->W = net->params + at;
     s->dW = net->grads + at;
     nrm_rng_seed(&rng, net->spec.seed, 4 * (uint64_t)l);
-    for (i = 0; i < weights; i++) s->W[i] = (nrm_real)(sd * (double)nrm_rng_normal(&rng));
+    for (i = 0; i < weights; i++) s->W[i] = (nrm_real)(sd * (double)draw_normal(&rng));
     if (!residuali_has_norm(&net->spec, l)) return weights;
     s->gamma = s->W + weights;
     s->beta = s->gamma + s->out;

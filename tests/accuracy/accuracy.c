@@ -13,6 +13,7 @@
    scale 10^18 dx is about 10^-18, at 10^-18 with a small eps about 10^18. */
 #define REF_FLOAT128 1
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "accuracy.h"
 #include "layers/reference.h"
 #include "groups.h"
@@ -186,10 +187,10 @@ static void draw(bench *b, const tensor_shape *t)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 19, n + (size_t)t->layer);
-    for (i = 0; i < n; i++) b->z[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < n; i++) b->dy[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < t->C; i++) b->gamma[i] = 0.5f + nrm_rng_uniform(&rng);
-    for (i = 0; i < t->C; i++) b->beta[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < n; i++) b->z[i] = draw_normal(&rng);
+    for (i = 0; i < n; i++) b->dy[i] = draw_normal(&rng);
+    for (i = 0; i < t->C; i++) b->gamma[i] = 0.5f + draw_uniform(&rng);
+    for (i = 0; i < t->C; i++) b->beta[i] = draw_normal(&rng);
 }
 
 /* Element i of a tensor: example n, channel (or feature) c, position s. The number of the value in

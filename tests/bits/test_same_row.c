@@ -10,6 +10,7 @@
    builds the same program with threads, with a BLAS, and with a header that breaks the promise. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "test.h"
 
 enum { ROWS = 100, WIDEST = 4097, CHANNELS = 8, GROUPS = 4 };
@@ -180,19 +181,19 @@ static void draw(nrm_rng *rng, size_t D, int kind)
 {
     size_t i;
     for (i = 0; i < ROWS * D; i++) {
-        const nrm_real z = nrm_rng_normal(rng);
+        const nrm_real z = draw_normal(rng);
         x[i] = kind == 0   ? z
                : kind == 1 ? (nrm_real)1e4 + z
                            : z * (nrm_real)(nrm_rng_below(rng, 10) == 0 ? 1e3 : 1e-3);
-        dy[i] = nrm_rng_normal(rng);
+        dy[i] = draw_normal(rng);
     }
     for (i = 0; i < D; i++) {
-        gamma_[i] = nrm_rng_normal(rng);
-        beta_[i] = nrm_rng_normal(rng);
-        run_mean[i] = nrm_rng_normal(rng);
-        run_var[i] = (nrm_real)0.5 + nrm_rng_uniform(rng);
+        gamma_[i] = draw_normal(rng);
+        beta_[i] = draw_normal(rng);
+        run_mean[i] = draw_normal(rng);
+        run_var[i] = (nrm_real)0.5 + draw_uniform(rng);
     }
-    for (i = 0; i < D * outputs_of(D) && D <= 300; i++) W[i] = nrm_rng_normal(rng);
+    for (i = 0; i < D * outputs_of(D) && D <= 300; i++) W[i] = draw_normal(rng);
 }
 
 static void test_layers_have_the_same_bits_in_every_batch(void)

@@ -8,6 +8,7 @@
    Several workers are played by a script: what the others add, and which call fails. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "test.h"
 
 enum { INPUTS = 3, UNITS = 4, CLASSES = 3, LAYERS = 3, BATCH = 6, EXAMPLES = 14, ROOM = 1 << 15 };
@@ -79,7 +80,7 @@ static nrm_mlp *network(int norm, int first_layer_too, int optimizer, int worker
     if (workers > 1) spec.sync.merge = merge;
     spec.sync.context = &others;
     nrm_rng_seed(&rng, 5, 99);
-    for (i = 0; i < EXAMPLES * INPUTS; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < EXAMPLES * INPUTS; i++) x[i] = draw_normal(&rng);
     for (i = 0; i < EXAMPLES; i++) labels[i] = (int)(i * 5 % CLASSES);
     memset(&block, 0xA5, sizeof block);
     CHECK_INT(nrm_mlp_init(&net, block.at, sizeof block, &spec), NRM_OK);

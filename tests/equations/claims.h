@@ -36,6 +36,7 @@
 #include <ctype.h>
 
 #include "derive_tools.h"
+#include "lab/draw.h"
 
 enum { CLAIMS_RESULTS = 20, CLAIMS_LINES = 2000, CLAIMS_NAMES = 400, CLAIMS_ARENA = 1 << 21 };
 
@@ -734,7 +735,7 @@ static value evaluate_call(node *n)
         out[0] = claims_make(SIZE(0), SIZE(1));
         for (k = 0; k < count_of(out[0]); k++)
             out[0].a[k].v =
-                (wide)(nrm_real)(in[2].a[0].v + in[3].a[0].v * (wide)nrm_rng_normal(&claims_rng));
+                (wide)(nrm_real)(in[2].a[0].v + in[3].a[0].v * (wide)draw_normal(&claims_rng));
         return out[0];
     }
     if (IS("uniform")) { /* uniform(rows, columns, low, high) */

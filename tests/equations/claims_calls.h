@@ -9,6 +9,7 @@
 #include "layers/recurrent.h"
 #include "layers/variants.h"
 #include "pages/museum.h"
+#include "lab/draw.h"
 
 enum { CALL_MOST = 24000 };
 
@@ -284,7 +285,7 @@ static int call_first_loss(int small, value *out)
     spec.max_batch = N;
     spec.init = small ? NRM_INIT_GAUSSIAN : NRM_INIT_HE;
     block = malloc(nrm_mlp_bytes(&spec));
-    for (n = 0; x != NULL && n < N * IN; n++) x[n] = nrm_rng_uniform(&rng);
+    for (n = 0; x != NULL && n < N * IN; n++) x[n] = draw_uniform(&rng);
     for (n = 0; n < N; n++) labels[n] = (int)(n % 10);
     if (x == NULL || block == NULL ||
         nrm_mlp_init(&net, block, nrm_mlp_bytes(&spec), &spec) != NRM_OK ||
@@ -367,11 +368,11 @@ static void call_draws(nrm_acc *offset, nrm_acc *factor, const nrm_noise *noise,
     size_t c, i;
     for (c = 0; c < C; c++) {
         const nrm_acc mu = (nrm_acc)noise->mean_range * symmetric(rng);
-        const nrm_acc sigma = 1 + ((nrm_acc)noise->scale_max - 1) * (nrm_acc)nrm_rng_uniform(rng);
+        const nrm_acc sigma = 1 + ((nrm_acc)noise->scale_max - 1) * (nrm_acc)draw_uniform(rng);
         for (i = 0; i < N * S; i++) {
             const size_t at = (i / S * C + c) * S + i % S;
             offset[at] = mu + (nrm_acc)noise->mean_jitter * symmetric(rng);
-            factor[at] = sigma + (nrm_acc)noise->scale_jitter * (nrm_acc)nrm_rng_normal(rng);
+            factor[at] = sigma + (nrm_acc)noise->scale_jitter * (nrm_acc)draw_normal(rng);
         }
     }
 }

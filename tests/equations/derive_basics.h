@@ -3,6 +3,7 @@
 #define DERIVE_BASICS_H
 
 #include "derive_tools.h"
+#include "lab/draw.h"
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
@@ -58,7 +59,7 @@ static void derive_uniform(void)
         nrm_real got;
         copy = rng;
         u = nrm_rng_u32(&copy);
-        got = nrm_rng_uniform(&rng);
+        got = draw_uniform(&rng);
         take(&seen, (wide)got, 0.5L);
         DERIVE("RNG.3",
                unless((double)got == (in_float() ? ldexp(u / 256, -24) : ldexp(u, -32)) &&
@@ -114,9 +115,9 @@ static void derive_normal(void)
         copy = rng;
         w = polar(&copy, &a, &b, &trials);
         stretch = sqrtl(-2 * logl(w) / w);
-        first = (wide)nrm_rng_normal(&rng);
+        first = (wide)draw_normal(&rng);
         DERIVE("RNG.5", unless(copy.state == rng.state), replay());
-        second = (wide)nrm_rng_normal(&rng);
+        second = (wide)draw_normal(&rng);
         /* in float w is off by a place of 1, which near the rim of the disc is much for ln w:
            the root's own derivative by w says how much */
         size = acc_in_float() ? 1 + 1 / (w * stretch) : 1;
@@ -387,7 +388,7 @@ typedef struct init_residuals {
 static nrm_real drawn_weight(int uniform, nrm_acc a, nrm_rng *rng)
 {
     if (uniform) return (nrm_real)(a * symmetric(rng));
-    return (nrm_real)(a * (nrm_acc)nrm_rng_normal(rng));
+    return (nrm_real)(a * (nrm_acc)draw_normal(rng));
 }
 
 static nrm_acc root(nrm_acc v)

@@ -3,6 +3,7 @@
 #define DERIVE_GRADCHECK_H
 
 #include "derive_tools.h"
+#include "lab/draw.h"
 
 /* A loss whose derivatives are all known: e^θ, |θ|, or a polynomial of degree five. */
 enum curve_kind { CURVE_EXP, CURVE_BEND, CURVE_POLYNOMIAL };
@@ -272,7 +273,7 @@ static void derive_gradcheck(void)
     derive_error(1, 0, 3);
     derive_error(1e-6, -1e-6, 10);
     for (i = 0; i < 200; i++) {
-        const double a = (double)nrm_rng_normal(&rng), R = a + pow(10, -(double)(i % 8));
+        const double a = (double)draw_normal(&rng), R = a + pow(10, -(double)(i % 8));
         const double small = pow(10, -(double)(i % 6));
         derive_error(small * a, small * R, 1 + fabs(R));
     }

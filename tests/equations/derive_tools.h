@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "test.h"
+#include "lab/draw.h"
 
 typedef long double wide; /* the type of independent evaluations */
 
@@ -247,7 +248,7 @@ static inline nrm_rng stream(uint64_t number)
 static inline void fill_real(nrm_real *a, size_t n, double centre, double spread, nrm_rng *rng)
 {
     size_t i;
-    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + spread * (double)nrm_rng_normal(rng));
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + spread * (double)draw_normal(rng));
 }
 
 static inline double uniform_between(nrm_rng *rng, double low, double high)

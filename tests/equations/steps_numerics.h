@@ -7,6 +7,7 @@
 #define STEPS_NUMERICS_H
 
 #include "derive_tools.h"
+#include "lab/draw.h"
 
 enum { MEANS_MOST = 128 };
 
@@ -36,7 +37,7 @@ static void means_draw(means_set *s, size_t n, double centre, double spread, nrm
 {
     size_t i;
     s->n = n;
-    for (i = 0; i < n; i++) s->x[i] = (wide)(float)(centre + spread * (double)nrm_rng_normal(rng));
+    for (i = 0; i < n; i++) s->x[i] = (wide)(float)(centre + spread * (double)draw_normal(rng));
     means_take(s);
 }
 
@@ -393,7 +394,7 @@ static void means_fold_steps(nrm_rng *rng)
     volatile float l[8], a, b;
     float t[8];
     int j, k;
-    for (j = 0; j < 8; j++) l[j] = t[j] = (float)nrm_rng_normal(rng) * 1000;
+    for (j = 0; j < 8; j++) l[j] = t[j] = (float)draw_normal(rng) * 1000;
     for (k = 4; k > 0; k /= 2)
         for (j = 0; j < k; j++) l[j] = l[j] + l[j + k]; /* SUM.9 */
     {
@@ -455,7 +456,7 @@ static void means_order_bound(nrm_rng *rng)
             size_t additions;
             float got;
             for (i = 0; i < n; i++) {
-                a[i] = (float)nrm_rng_normal(rng) + 1;
+                a[i] = (float)draw_normal(rng) + 1;
                 sum += (wide)a[i];
                 size += fabsl((wide)a[i]);
             }
@@ -478,7 +479,7 @@ static wide ls_order(size_t K, nrm_rng *rng)
     wide exact = 0, size = 0, first;
     size_t k;
     for (k = 0; k < K; k++) {
-        const float a = (float)nrm_rng_normal(rng), b = (float)nrm_rng_normal(rng);
+        const float a = (float)draw_normal(rng), b = (float)draw_normal(rng);
         const volatile float product = a * b;
         const volatile float before = sum;
         sum = before + product;

@@ -6,6 +6,7 @@
    the wrong backward passes of museum.h. In float the tolerances are the checker's own and wide. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "pages/museum.h"
 #include "test.h"
 
@@ -164,7 +165,7 @@ static void backward(subject *s)
 static void fill(nrm_real *a, size_t n, double centre, double sd, nrm_rng *rng)
 {
     size_t i;
-    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + sd * (double)nrm_rng_normal(rng));
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + sd * (double)draw_normal(rng));
 }
 
 static void prepare(subject *s, int kind, size_t N, size_t C, size_t S, double scale, double eps,
@@ -188,7 +189,7 @@ static void prepare(subject *s, int kind, size_t N, size_t C, size_t S, double s
     fill(s->w, s->n_y, 0, 1, rng);
     fill(s->run_mean, C, 0, scale, rng);
     for (i = 0; i < C; i++)
-        s->run_var[i] = (nrm_real)(scale * scale * (0.5 + (double)nrm_rng_uniform(rng)));
+        s->run_var[i] = (nrm_real)(scale * scale * (0.5 + (double)draw_uniform(rng)));
     for (i = 0; i < N; i++) s->labels[i] = (int)nrm_rng_below(rng, (uint32_t)C);
     s->running.mean = s->run_mean;
     s->running.var = s->run_var;
@@ -482,7 +483,7 @@ static nrm_acc hinge_loss(void *context)
     size_t i;
     for (i = 0; i < 8; i++)
         if (h->theta[i] > 0) sum += (nrm_acc)h->w[i] * (nrm_acc)h->theta[i];
-    if (h->noise > 0) sum += (nrm_acc)(h->noise * (double)nrm_rng_normal(&h->rng));
+    if (h->noise > 0) sum += (nrm_acc)(h->noise * (double)draw_normal(&h->rng));
     return sum;
 }
 

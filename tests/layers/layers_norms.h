@@ -2,6 +2,7 @@
    renorm, and masks. */
 #ifndef LAYERS_NORMS_H
 #define LAYERS_NORMS_H
+#include "lab/draw.h"
 
 /* ---- rows of all kinds ----------------------------------------------------------------------- */
 
@@ -367,7 +368,7 @@ static void check_renorm(nrm_rng *rng, const renorm_case *k)
     passes p = passes_of(n, C, C);
     nrm_running running, other;
     size_t c;
-    for (c = 0; c < C; c++) u[c] = (nrm_real)(0.5 + 8 * (double)nrm_rng_uniform(rng));
+    for (c = 0; c < C; c++) u[c] = (nrm_real)(0.5 + 8 * (double)draw_uniform(rng));
     u2 = copy_of(u, C);
     memset(&running, 0, sizeof running);
     running.new_weight = (nrm_real)0.1;
@@ -688,8 +689,8 @@ static void test_mask_extremes(void)
     memset(none, 0, sizeof none);
     memset(all, 1, sizeof all);
     for (i = 0; i < COUNT(x); i++) {
-        x[i] = nrm_rng_normal(&rng);
-        dy[i] = nrm_rng_normal(&rng);
+        x[i] = draw_normal(&rng);
+        dy[i] = draw_normal(&rng);
     }
     memset(&running, 0, sizeof running);
     running.mean = mean;
@@ -776,7 +777,7 @@ static void check_spoilt(nrm_real poison, size_t S)
     const size_t n = N * C * S, at = (1 * C + 3) * S; /* example 1, channel 3, group 1 */
     size_t i;
     nrm_rng_seed(&rng, 39, S);
-    for (i = 0; i < n; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < n; i++) x[i] = draw_normal(&rng);
     CHECK_INT(nrm_groupnorm_forward(clean, mean, rstd, x, NULL, NULL, NRM_EPS, N, C, S, G), NRM_OK);
     x[at] = poison;
     CHECK_INT(nrm_groupnorm_forward(y, mean, rstd, x, NULL, NULL, NRM_EPS, N, C, S, G),

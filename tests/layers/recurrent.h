@@ -34,6 +34,7 @@ typedef struct rnn_case {
 
 #ifdef RNN_COMPLEX /* the forward pass at complex points, for its derivatives */
 #include <complex.h>
+#include "lab/draw.h"
 typedef double complex rnn_wide;
 #define RNN_OF(f) c##f
 #define RNN_REAL(z) creal(z)
@@ -62,7 +63,7 @@ typedef struct plain_rnn {
 static inline void rnn_fill(nrm_real *a, size_t n, double centre, double sd, nrm_rng *rng)
 {
     size_t i;
-    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + sd * (double)nrm_rng_normal(rng));
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + sd * (double)draw_normal(rng));
 }
 
 /* Points the layer at the arrays of its case, which may have been copied. */
@@ -107,7 +108,7 @@ static inline void rnn_prepare(rnn_case *k, int norm, int mode, int activation, 
     rnn_fill(k->e, k->states, 0, 1, rng);
     rnn_fill(k->run_mean, T * H, 0, 0.3 * scale, rng);
     for (i = 0; i < T * H; i++)
-        k->run_var[i] = (nrm_real)(scale * scale * (1 + 2 * (double)nrm_rng_uniform(rng)));
+        k->run_var[i] = (nrm_real)(scale * scale * (1 + 2 * (double)draw_uniform(rng)));
     rnn_point(k);
 }
 

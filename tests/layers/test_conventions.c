@@ -6,6 +6,7 @@
    largest output. -v prints what was measured. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "test.h"
 #include "variants.h"
 #include <float.h>
@@ -44,7 +45,7 @@ static double uniform_between(double low, double high)
 static void fill(nrm_real *a, size_t n, double center, double spread)
 {
     size_t i;
-    for (i = 0; i < n; i++) a[i] = (nrm_real)(center + spread * (double)nrm_rng_normal(&rng));
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(center + spread * (double)draw_normal(&rng));
 }
 
 /* ---- folding: what should come out ----------------------------------------------------------- */
@@ -154,7 +155,7 @@ static void test_fold_rounds_once(void)
             const nrm_real *beta = absent & 4 ? NULL : f.beta;
             setup(&f, shape[i][0], shape[i][1], shape[i][2], 1);
             for (c = 0; c < f.C; c++) {
-                f.mean[c] = (nrm_real)nrm_rng_normal(&rng);
+                f.mean[c] = (nrm_real)draw_normal(&rng);
                 f.var[c] = (nrm_real)exp(uniform_between(-12, 12));
             }
             CHECK_INT(nrm_batchnorm_fold(f.W_out, f.b_out, f.W, b, &f.running, gamma, beta, f.eps,
@@ -849,7 +850,7 @@ static void draw_batch(imported *l, double scale)
             for (s = 0; s < S; s++)
                 l->x[(n * C + c) * S + s] =
                     (nrm_real)(scale *
-                               ((double)c - 1 + (0.5 + (double)c) * (double)nrm_rng_normal(&rng)));
+                               ((double)c - 1 + (0.5 + (double)c) * (double)draw_normal(&rng)));
 }
 
 static moments channel_moments(const imported *l, size_t c)

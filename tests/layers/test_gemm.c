@@ -39,6 +39,7 @@ static void plain_gemm(enum order order, enum turn ta, enum turn tb, int m, int 
 #define NRM_GEMM plain_gemm
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "test.h"
 
 #include <float.h>
@@ -52,7 +53,7 @@ static nrm_real dx[N_MOST * IN_MOST], dW[IN_MOST * OUT_MOST], db[OUT_MOST], dy[N
 static void draw(nrm_rng *rng, nrm_real *a, size_t n)
 {
     size_t i;
-    for (i = 0; i < n; i++) a[i] = nrm_rng_normal(rng);
+    for (i = 0; i < n; i++) a[i] = draw_normal(rng);
 }
 
 /* Is `got` the sum of n products of `first` and `second`, strides apart, and `start`? */

@@ -6,6 +6,7 @@
    and those that it must add to start as random numbers. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "reference.h"
 #include "test.h"
 #include <float.h>
@@ -71,7 +72,7 @@ static nrm_real *random_reals(nrm_rng *rng, size_t n, double centre, double sd)
 {
     nrm_real *a = reals_of(n, 0);
     size_t i;
-    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + sd * (double)nrm_rng_normal(rng));
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + sd * (double)draw_normal(rng));
     return a;
 }
 
@@ -359,7 +360,7 @@ static void check_batchnorm(nrm_rng *rng, const bn_case *k)
     size_t c;
     int rc;
     for (c = 0; c < C; c++) {
-        run_var[c] = (nrm_real)(k->sd * k->sd * (0.5 + (double)nrm_rng_uniform(rng)));
+        run_var[c] = (nrm_real)(k->sd * k->sd * (0.5 + (double)draw_uniform(rng)));
         dge[c] = WIDE(dgamma[c]);
         dbe[c] = WIDE(dbeta[c]);
     }
@@ -733,7 +734,7 @@ static void test_layernorm_poison(void)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 9, 1);
-    for (i = 0; i < 27; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < 27; i++) x[i] = draw_normal(&rng);
     CHECK_INT(nrm_layernorm_forward(clean, NULL, NULL, x, NULL, NULL, NRM_EPS, 3, 9), NRM_OK);
     x[13] = (nrm_real)INFINITY;
     CHECK_INT(nrm_layernorm_forward(y, NULL, NULL, x, NULL, NULL, NRM_EPS, 3, 9), NRM_NONFINITE);
@@ -764,7 +765,7 @@ static void test_noise_values(void)
     nrm_rng_seed(&data, 10, 1);
     nrm_rng_seed(&rng, 10, 2);
     twin = rng;
-    for (i = 0; i < ALL; i++) x[i] = nrm_rng_normal(&data);
+    for (i = 0; i < ALL; i++) x[i] = draw_normal(&data);
     CHECK_INT(
         nrm_batchnorm_forward(clean, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S),
         NRM_OK);
@@ -773,11 +774,11 @@ static void test_noise_values(void)
               NRM_OK);
     for (c = 0; c < C; c++) {
         const double mu = 0.5 * symmetric(&twin);
-        const double sigma = 1 + 0.25 * (double)nrm_rng_uniform(&twin);
+        const double sigma = 1 + 0.25 * (double)draw_uniform(&twin);
         for (n = 0; n < N; n++)
             for (s = 0; s < S; s++) {
                 const double m = mu + 0.1 * symmetric(&twin);
-                const double f = sigma + 0.1 * (double)nrm_rng_normal(&twin);
+                const double f = sigma + 0.1 * (double)draw_normal(&twin);
                 const size_t at = (n * C + c) * S + s;
                 CHECK_NEAR(scale[at], f, 4 * unit());
                 CHECK_NEAR(y[at], f * (double)clean[at] + m, 16 * unit());
@@ -835,10 +836,10 @@ static void test_noisy_batchnorm(void)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 12, 1);
-    for (i = 0; i < ALL; i++) x[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < ALL; i++) dy[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < C; i++) gamma[i] = nrm_rng_uniform(&rng) + 1;
-    for (i = 0; i < C; i++) beta[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < ALL; i++) x[i] = draw_normal(&rng);
+    for (i = 0; i < ALL; i++) dy[i] = draw_normal(&rng);
+    for (i = 0; i < C; i++) gamma[i] = draw_uniform(&rng) + 1;
+    for (i = 0; i < C; i++) beta[i] = draw_normal(&rng);
     memset(&running, 0, sizeof running);
     running.mean = run_mean;
     running.var = run_var;
@@ -940,7 +941,7 @@ static void test_activations(void)
     nrm_rng_seed(&rng, 13, 1);
     for (i = 0; i < GRID; i++) {
         const double size = pow(10, -8 + (double)(i / 2) * 10.5 / (GRID / 2)); /* 1e-8 .. 300 */
-        x[i] = (nrm_real)((i % 2 ? size : -size) * (1 + (double)nrm_rng_uniform(&rng)));
+        x[i] = (nrm_real)((i % 2 ? size : -size) * (1 + (double)draw_uniform(&rng)));
     }
     for (kind = NRM_IDENTITY; kind <= NRM_SIGMOID; kind++) check_activation(kind, x, GRID);
 }
@@ -1114,14 +1115,14 @@ static void test_rng_stream(void)
     nrm_rng_seed(&b, 2, 0);
     for (i = 0; i < 1000; i++) same += nrm_rng_u32(&a) == nrm_rng_u32(&b);
     CHECK(same <= 2); /* and so do seeds */
-    (void)nrm_rng_normal(&a);
+    (void)draw_normal(&a);
     b = a; /* a copy rewinds, the spare normal included */
-    for (i = 0; i < 5; i++) CHECK(nrm_rng_normal(&a) == nrm_rng_normal(&b));
+    for (i = 0; i < 5; i++) CHECK(draw_normal(&a) == draw_normal(&b));
     nrm_rng_seed(&a, 2, 0); /* and a new seed forgets the spare */
     nrm_rng_seed(&b, 2, 0);
-    (void)nrm_rng_normal(&a);
+    (void)draw_normal(&a);
     nrm_rng_seed(&a, 2, 0);
-    CHECK(nrm_rng_normal(&a) == nrm_rng_normal(&b));
+    CHECK(draw_normal(&a) == draw_normal(&b));
 }
 
 /* Pearson's statistic of counts that should be alike. */
@@ -1174,7 +1175,7 @@ static void test_rng_uniform(void)
     nrm_rng_seed(&rng, 16, 1);
     twin = rng;
     for (i = 0; i < DRAWS; i++) {
-        const double u = (double)nrm_rng_uniform(&rng);
+        const double u = (double)draw_uniform(&rng);
         const uint32_t bits = nrm_rng_u32(&twin);
         CHECK(u == (in_float ? (bits >> 8) / 16777216.0 : bits / 4294967296.0)); /* RNG.3 */
         if (!CHECK(u >= 0 && u < 1)) return;
@@ -1200,7 +1201,7 @@ static void test_rng_normal(void)
     int i, k;
     nrm_rng_seed(&rng, 17, 1);
     for (i = 0; i < DRAWS; i++) {
-        const double z = (double)nrm_rng_normal(&rng);
+        const double z = (double)draw_normal(&rng);
         double power = 1;
         for (k = 0; k < 5; k++, power *= z) moment[k] += power / DRAWS;
         for (k = 1; k < 4; k++) beyond[k] += fabs(z) > k;
@@ -1346,7 +1347,7 @@ static void check_lp(nrm_rng *rng, const lp_setting *k)
     double blurred;
     size_t c;
     for (c = 0; c < C; c++) {
-        run_size[c] = (nrm_real)(k->sd * (0.5 + (double)nrm_rng_uniform(rng)));
+        run_size[c] = (nrm_real)(k->sd * (0.5 + (double)draw_uniform(rng)));
         dge[c] = WIDE(dgamma[c]);
         dbe[c] = WIDE(dbeta[c]);
     }

@@ -4,6 +4,7 @@
    sees the first byte too many. "Untouched" and "the same" mean bytewise. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "test.h"
 #include <float.h>
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static batch random_batch(uint64_t seed)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, seed, 100);
-    for (i = 0; i < COUNT(b.x); i++) b.x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < COUNT(b.x); i++) b.x[i] = draw_normal(&rng);
     for (i = 0; i < BATCH; i++) b.labels[i] = (int)nrm_rng_below(&rng, CLASSES);
     return b;
 }

@@ -9,6 +9,7 @@
    is no wider than double, the bounds in double allow for the reference's own error. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "reference.h"
 #include "test.h"
 #include <float.h>
@@ -268,7 +269,7 @@ static void make_nasty(int kind)
     int i;
     nrm_rng_seed(&rng, 9, (uint64_t)kind);
     for (i = 0; i < COUNT; i++) {
-        double v = (double)nrm_rng_normal(&rng);
+        double v = (double)draw_normal(&rng);
         if (kind == MEAN_1E3) v = 1e3 + v;
         if (kind == MEAN_1E6) v = 1e6 + v;
         if (kind == TINY_SPREAD) v = 1 + v * 1e-4;
@@ -280,9 +281,9 @@ static void make_nasty(int kind)
         if (kind == RAMP) v = i;
         if (kind == BIG_AND_SMALL) v *= i % 2 ? 1e4 : 1e-4;
         x[i] = (nrm_real)v;
-        dy[i] = nrm_rng_normal(&rng);
-        gamma_[i] = (nrm_real)(1 + 0.5 * (double)nrm_rng_normal(&rng));
-        beta_[i] = nrm_rng_normal(&rng);
+        dy[i] = draw_normal(&rng);
+        gamma_[i] = (nrm_real)(1 + 0.5 * (double)draw_normal(&rng));
+        beta_[i] = draw_normal(&rng);
     }
 }
 
@@ -421,8 +422,8 @@ static void long_case_make(long_case *k, size_t N, size_t C, size_t S)
     k->ye = (ref_wide *)long_array(k->values, sizeof *k->ye);
     k->dxe = (ref_wide *)long_array(k->values, sizeof *k->dxe);
     nrm_rng_seed(&rng, 10, N);
-    for (i = 0; i < k->values; i++) k->x[i] = (nrm_real)(1e6 + (double)nrm_rng_normal(&rng));
-    for (i = 0; i < k->values; i++) k->dy[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < k->values; i++) k->x[i] = (nrm_real)(1e6 + (double)draw_normal(&rng));
+    for (i = 0; i < k->values; i++) k->dy[i] = draw_normal(&rng);
 }
 
 static void long_case_free(long_case *k)
@@ -563,7 +564,7 @@ static void test_long_columns(void)
     size_t i;
     nrm_rng_seed(&rng, 4, 1);
     for (i = 0; i < (size_t)N * D; i++) {
-        xs[i] = nrm_rng_normal(&rng);
+        xs[i] = draw_normal(&rng);
         ds[i] = each;
     }
     CHECK_INT(nrm_layernorm_forward(ys, mu, r, xs, NULL, NULL, NRM_EPS, N, D), NRM_OK);

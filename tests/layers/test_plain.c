@@ -6,6 +6,7 @@
    places. With -v the largest differences are printed. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "plain_cases.h"
 #include "test.h"
 
@@ -62,21 +63,21 @@ static void numbers(layer_case *k, nrm_rng *rng)
     static const double eps[4] = {0, 1e-5, 1e-5, 0.1};
     const size_t n = k->N * k->C * k->S, out = k->layer == A_LINEAR ? k->G : 1;
     const size_t room = n > k->N * out ? n : k->N * out;
-    const double scale = pow(10, 6 * (double)nrm_rng_uniform(rng) - 3);
-    const double ratio = pow(10, (k->layer == A_LP ? 2 : 6) * (double)nrm_rng_uniform(rng));
+    const double scale = pow(10, 6 * (double)draw_uniform(rng) - 3);
+    const double ratio = pow(10, (k->layer == A_LP ? 2 : 6) * (double)draw_uniform(rng));
     double centre = one_in(rng, 3) ? 0 : scale * ratio;
     size_t i;
     if (centre > 1e4) centre = 1e4;
     if (k->layer == A_RMS || k->layer == A_WEIGHT || k->layer == A_LINEAR) centre = scale;
-    for (i = 0; i < room; i++) xs[i] = (nrm_real)(centre + scale * (double)nrm_rng_normal(rng));
+    for (i = 0; i < room; i++) xs[i] = (nrm_real)(centre + scale * (double)draw_normal(rng));
     for (i = 0; i < room || i < k->C * out; i++)
-        dys[i] = (nrm_real)((double)nrm_rng_normal(rng) + 0.3);
+        dys[i] = (nrm_real)((double)draw_normal(rng) + 0.3);
     for (i = 0; i < room; i++) masks[i] = (unsigned char)(nrm_rng_below(rng, 4) != 0);
     for (i = 0; i < k->C || i < k->G; i++) {
-        gammas[i] = (nrm_real)((double)nrm_rng_normal(rng) + 0.5);
-        betas[i] = nrm_rng_normal(rng);
-        running_means[i] = (nrm_real)(centre + scale * (double)nrm_rng_normal(rng));
-        running_vars[i] = (nrm_real)(scale * scale * (0.5 + (double)nrm_rng_uniform(rng)));
+        gammas[i] = (nrm_real)((double)draw_normal(rng) + 0.5);
+        betas[i] = draw_normal(rng);
+        running_means[i] = (nrm_real)(centre + scale * (double)draw_normal(rng));
+        running_vars[i] = (nrm_real)(scale * scale * (0.5 + (double)draw_uniform(rng)));
     }
     if (one_in(rng, 30)) /* equal values, which are not round */
         for (i = 0; i < n; i++) xs[i] = (nrm_real)(scale / 3);

@@ -4,6 +4,7 @@
    the rows, and have the gradients of RES.2. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "test.h"
 
 enum { MOST = 1 << 15, WIDEST = 2100, FREE = 77 }; /* FREE: a number that stands between the rows */
@@ -31,15 +32,15 @@ static void fill(size_t N, size_t R, size_t D, size_t gap, int rms, int with_res
     s.rows = rows;
     s.with_residual = with_residual;
     for (i = 0; i < N * rows.pitch; i++) {
-        s.x[i] = 3 + 2 * nrm_rng_normal(&rng);
-        s.residual[i] = nrm_rng_normal(&rng);
-        s.dy[i] = nrm_rng_normal(&rng);
-        s.dsum[i] = nrm_rng_normal(&rng);
+        s.x[i] = 3 + 2 * draw_normal(&rng);
+        s.residual[i] = draw_normal(&rng);
+        s.dy[i] = draw_normal(&rng);
+        s.dsum[i] = draw_normal(&rng);
         s.y[i] = s.sum[i] = s.dx[i] = FREE;
     }
     for (i = 0; i < D; i++) {
-        s.gamma[i] = 1 + nrm_rng_normal(&rng) / 2;
-        s.beta[i] = nrm_rng_normal(&rng);
+        s.gamma[i] = 1 + draw_normal(&rng) / 2;
+        s.beta[i] = draw_normal(&rng);
         s.dgamma[i] = s.dbeta[i] = (nrm_real)0.5;
     }
 }

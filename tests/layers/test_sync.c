@@ -8,6 +8,7 @@
    in earnest fail the same comparisons: that is what the comparisons are worth. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "reference.h"
 #include "test.h"
 #include <pthread.h>
@@ -58,7 +59,7 @@ typedef struct result {
 static void fill(nrm_real *a, size_t n, double centre, double sd, nrm_rng *rng)
 {
     size_t i;
-    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + sd * (double)nrm_rng_normal(rng));
+    for (i = 0; i < n; i++) a[i] = (nrm_real)(centre + sd * (double)draw_normal(rng));
 }
 
 static size_t each(const batch *b)

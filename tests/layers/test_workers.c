@@ -6,6 +6,7 @@
    on anything but the numbers: all copies of the network have the same bits after every step. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "test.h"
 #include <math.h>
 #include <pthread.h>
@@ -167,7 +168,7 @@ static void make_data(uint64_t seed)
     size_t i;
     nrm_rng_seed(&rng, seed, 1000);
     for (i = 0; i < sizeof examples / sizeof *examples; i++)
-        examples[i] = (nrm_real)(1 + (double)i / 400) * nrm_rng_normal(&rng) + 2;
+        examples[i] = (nrm_real)(1 + (double)i / 400) * draw_normal(&rng) + 2;
     for (i = 0; i < sizeof labels / sizeof *labels; i++)
         labels[i] = (int)nrm_rng_below(&rng, CLASSES);
 }

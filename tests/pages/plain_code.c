@@ -4,6 +4,7 @@
    largest value. All have to agree to 1e-12; and with any tagged line of the pages made wrong by a
    factor of 1.001 at least one must not. */
 #include "normlayers.h"
+#include "lab/draw.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static double worst; /* of the check that runs */
 
 static void draw(double *a, int n, double centre)
 {
-    for (int i = 0; i < n; i++) a[i] = centre + nrm_rng_normal(&rng);
+    for (int i = 0; i < n; i++) a[i] = centre + draw_normal(&rng);
 }
 /* Parameters' gradients are added to what is there: both sides start from the same numbers. */
 static void start(double *a, double *b, int n)

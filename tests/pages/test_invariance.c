@@ -9,6 +9,7 @@
 #include "page.h"
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 
 #define R(a) ((nrm_real)(a))
 #define D(a) ((double)(a))
@@ -47,11 +48,11 @@ static problem make_problem(double size)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 6, 200);
-    for (i = 0; i < ROWS * IN; i++) p.x[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < IN * OUT; i++) p.w[i] = nrm_rng_normal(&rng) * R(size / sqrt(IN));
-    for (i = 0; i < OUT; i++) p.gamma[i] = R(0.5) + nrm_rng_uniform(&rng);
-    for (i = 0; i < OUT; i++) p.beta[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < ROWS * OUT; i++) p.dy[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < ROWS * IN; i++) p.x[i] = draw_normal(&rng);
+    for (i = 0; i < IN * OUT; i++) p.w[i] = draw_normal(&rng) * R(size / sqrt(IN));
+    for (i = 0; i < OUT; i++) p.gamma[i] = R(0.5) + draw_uniform(&rng);
+    for (i = 0; i < OUT; i++) p.beta[i] = draw_normal(&rng);
+    for (i = 0; i < ROWS * OUT; i++) p.dy[i] = draw_normal(&rng);
     return p;
 }
 
@@ -62,7 +63,7 @@ static void change_problem(problem *p, int change)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 7, 201);
-    for (i = 0; i < IN; i++) shift[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < IN; i++) shift[i] = draw_normal(&rng);
     if (change == W_SCALE)
         for (i = 0; i < IN * OUT; i++) p->w[i] *= R(delta);
     if (change == W_CENTRE)
@@ -364,7 +365,7 @@ static task make_task(nrm_rng *rng)
     size_t n, i;
     for (n = 0; n < ROWS; n++) {
         nrm_real *x = t.x + n * IN;
-        for (i = 0; i < IN; i++) x[i] = nrm_rng_normal(rng);
+        for (i = 0; i < IN; i++) x[i] = draw_normal(rng);
         t.label[n] = 0; /* which of the first five is largest */
         for (i = 1; i < CLASSES; i++)
             if (x[i] > x[t.label[n]]) t.label[n] = (int)i;

@@ -8,6 +8,7 @@
 #include "page.h"
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 
 #include "museum.h"
 #include "layers/variants.h"
@@ -29,7 +30,7 @@ typedef struct piece { /* an exhibit with data and gradients; count values per g
 static void fill(nrm_real *a, size_t n, double centre, double spread, nrm_rng *rng)
 {
     size_t i;
-    for (i = 0; i < n; i++) a[i] = R(centre + spread * D(nrm_rng_normal(rng)));
+    for (i = 0; i < n; i++) a[i] = R(centre + spread * D(draw_normal(rng)));
 }
 
 static void show(piece *p, int exhibit, size_t count, size_t groups, double scale, nrm_rng *rng)
@@ -247,7 +248,7 @@ static int found_without_sign(int exhibit, uint64_t draw)
     show(&p, exhibit, 8, GROUPS, 1, &rng);
     backward(&p);
     for (i = 0; i < p.N * p.C; i++) {
-        nudge[i] = h * D(nrm_rng_uniform(&rng));
+        nudge[i] = h * D(draw_uniform(&rng));
         promised += D(p.dx[i]) * nudge[i];
         p.x[i] += R(nudge[i]);
     }
@@ -351,14 +352,14 @@ static void test_losses(void)
     int kind;
     size_t i;
     nrm_rng_seed(&rng, 46, 1);
-    for (i = 0; i < WIDE; i++) x[i] = nrm_rng_uniform(&rng);
+    for (i = 0; i < WIDE; i++) x[i] = draw_uniform(&rng);
     page_table("losses");
     page_print("| loss | largest dxᵢ | a backward pass that returns 0 |\n|---|---|---|\n");
     for (kind = 0; kind < 3; kind++) {
         double largest = 0;
         OK(nrm_layernorm_forward(y, &mean, &rstd, x, NULL, NULL, NRM_EPS, 1, WIDE));
         for (i = 0; i < WIDE; i++)
-            dy[i] = kind == 0 ? 1 : kind == 1 ? 2 * y[i] : nrm_rng_normal(&rng);
+            dy[i] = kind == 0 ? 1 : kind == 1 ? 2 * y[i] : draw_normal(&rng);
         OK(nrm_layernorm_backward(dx, NULL, NULL, dy, x, &mean, &rstd, NULL, 1, WIDE));
         for (i = 0; i < WIDE; i++) largest = fmax(largest, fabs(D(dx[i])));
         page_print("| %s | %s | %s |\n", loss[kind], error_text(largest),
@@ -392,7 +393,7 @@ static void test_exit_codes(void)
     for (k = 0; k < sizeof row / sizeof *row; k++) {
         int code;
         for (i = 0; i < 24; i++) {
-            good[i] = D(nrm_rng_normal(&rng));
+            good[i] = D(draw_normal(&rng));
             bad[i] = good[i] * row[k].factor;
         }
         code = careless(good, bad, 24, &off);
@@ -447,7 +448,7 @@ static int worst_of_channels(double *worst, double centre, double spread, nrm_rn
     for (c = 0; c < CHANNELS; c++) {
         double mean[VARIANCES], var[VARIANCES];
         float x[BATCH];
-        for (i = 0; i < BATCH; i++) x[i] = (float)(centre + spread * D(nrm_rng_normal(rng)));
+        for (i = 0; i < BATCH; i++) x[i] = (float)(centre + spread * D(draw_normal(rng)));
         measure_floats(mean, var, x, BATCH);
         lost += var[ONE_PASS] + 1e-5 < 0;
         for (i = 0; i < BATCH; i++)
@@ -587,7 +588,7 @@ static void test_momentum(void)
         const double w = weight[k];
         double m = 0, squares = 0;
         for (i = 0; i < 100000; i++) {
-            m = (1 - w) * m + w * D(nrm_rng_normal(&rng));
+            m = (1 - w) * m + w * D(draw_normal(&rng));
             if (i >= 1000) squares += m * m;
         }
         squares = sqrt(squares / 99000);
@@ -650,7 +651,7 @@ static void test_workers(void)
         nrm_stats part[2];
         museum_group all, a, b;
         double delta, even;
-        for (i = 0; i < n; i++) x[i] = R(D(nrm_rng_normal(&rng)) + (i < first ? 0 : 2));
+        for (i = 0; i < n; i++) x[i] = R(D(draw_normal(&rng)) + (i < first ? 0 : 2));
         all = museum_measure(MUSEUM_NONE, 0, x, n, 1);
         a = museum_measure(MUSEUM_NONE, 0, x, first, 1);
         b = museum_measure(MUSEUM_NONE, 0, x + first, n - first, 1);
@@ -776,8 +777,8 @@ static double fold_error(int mistake, double bias, nrm_rng *rng)
     fill(beta, SIDE, 0, 1, rng);
     fill(mean, SIDE, 0, 1, rng);
     for (i = 0; i < SIDE; i++) {
-        gamma[i] = R(0.5) + nrm_rng_uniform(rng);
-        var[i] = R(0.25) + 4 * nrm_rng_uniform(rng);
+        gamma[i] = R(0.5) + draw_uniform(rng);
+        var[i] = R(0.25) + 4 * draw_uniform(rng);
     }
     OK(nrm_linear_forward(z, x, W, b, SIDE, SIDE, SIDE));
     OK(nrm_batchnorm_forward(y, NULL, NULL, &running, z, gamma, beta, NRM_INFER, NRM_EPS, N, SIDE,

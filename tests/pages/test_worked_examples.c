@@ -7,6 +7,7 @@
 #include "page.h"
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include <float.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -623,8 +624,8 @@ static void make_task(void)
     size_t i;
     int c;
     nrm_rng_seed(&rng, 1, 100);
-    for (i = 0; i < INPUTS * CLASSES; i++) mix[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < COUNT(task_x); i++) task_x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < INPUTS * CLASSES; i++) mix[i] = draw_normal(&rng);
+    for (i = 0; i < COUNT(task_x); i++) task_x[i] = draw_normal(&rng);
     for (i = 0; i < COUNT(task_label); i++) {
         OK(nrm_linear_forward(score, task_x + i * INPUTS, mix, NULL, 1, INPUTS, CLASSES));
         for (c = 1; c < CLASSES; c++)
@@ -669,8 +670,8 @@ static void *make_net(nrm_mlp **net, int norm, double scale, double spread)
     if (block == NULL || nrm_mlp_init(net, block, nrm_mlp_bytes(&spec), &spec) != NRM_OK) exit(2);
     nrm_rng_seed(&rng, 42, 101);
     for (i = 0; i < INPUTS * HIDDEN; i++) (*net)->state[0].W[i] *= R(scale);
-    for (i = 0; i < CLASSES; i++) (*net)->state[1].b[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < HIDDEN; i++) (*net)->state[0].b[i] = R(spread) * nrm_rng_normal(&rng);
+    for (i = 0; i < CLASSES; i++) (*net)->state[1].b[i] = draw_normal(&rng);
+    for (i = 0; i < HIDDEN; i++) (*net)->state[0].b[i] = R(spread) * draw_normal(&rng);
     return block;
 }
 
@@ -744,7 +745,7 @@ static void bias_row(const char *name, int norm, int mode)
     }
     OK(nrm_mlp_forward(net, probe_x(), PROBES, mode));
     memcpy(before, net->logits, sizeof before);
-    for (i = 0; i < HIDDEN; i++) net->state[0].b[i] = 10 * nrm_rng_normal(&rng);
+    for (i = 0; i < HIDDEN; i++) net->state[0].b[i] = 10 * draw_normal(&rng);
     OK(nrm_mlp_gradient(net, NULL, probe_x(), probe_labels(), PROBES,
                         mode == NRM_INFER ? NRM_FROZEN : mode));
     for (i = 0; i < PROBES * CLASSES; i++)
@@ -868,7 +869,7 @@ static void deviation_row(int m)
     memset(var, 0, sizeof var);
     nrm_rng_seed(&rng, 11, 104);
     for (batch = 0; batch < 2000; batch++) {
-        for (i = 0; i < (size_t)m * HIDDEN; i++) x[i] = nrm_rng_normal(&rng);
+        for (i = 0; i < (size_t)m * HIDDEN; i++) x[i] = draw_normal(&rng);
         OK(nrm_batchnorm_forward(y, batch_mean, rstd, &running, x, NULL, NULL, NRM_TRAIN, R(1e-30),
                                  (size_t)m, HIDDEN, 1));
         for (i = 0; i < HIDDEN; i++) of_s += sqrt(m / (m - 1.0)) / D(rstd[i]) / (2000.0 * HIDDEN);

@@ -3,6 +3,7 @@
    docs/07_numerics.md, and fails where an error is beyond its bound. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static int row(size_t M, double centre)
         double mean = 0, distance = 0, about = 0, m, error;
         const nrmi_view v = nrmi_rows(1, M);
         nrm_rng_seed(&rng, (unsigned)seed, 1);
-        for (i = 0; i < M; i++) x[i] = (float)(centre + (double)nrm_rng_normal(&rng));
+        for (i = 0; i < M; i++) x[i] = (float)(centre + (double)draw_normal(&rng));
         nrmi_moments_of(&t, x, &v, 0, 1);
         m = (double)t.at.high[0] + (double)t.at.low[0];
         for (i = 0; i < M; i++) mean += ((double)x[i] - (double)x[0]) / (double)M;

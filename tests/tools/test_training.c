@@ -8,6 +8,7 @@
 
 #include "lab/dataset.c"
 #include "normlayers.h"
+#include "lab/draw.h"
 
 #include "lab/training.c"
 
@@ -100,7 +101,7 @@ static void draw(nrm_real *x, int *labels)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 11, TRAINING_STREAM_DATA);
-    for (i = 0; i < ROWS * IN; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < ROWS * IN; i++) x[i] = draw_normal(&rng);
     for (i = 0; i < ROWS; i++) labels[i] = (int)(i % CLASSES);
 }
 
@@ -161,7 +162,7 @@ static void test_reestimate(void)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 4, 0);
-    for (i = 0; i < ALL * IN; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < ALL * IN; i++) x[i] = draw_normal(&rng);
     CHECK_INT(nrm_linear_forward(z, x, s->W, s->b, ALL, IN, WIDTH), NRM_OK);
     memset(whole, 0, sizeof whole);
     memset(others, 0, sizeof others);

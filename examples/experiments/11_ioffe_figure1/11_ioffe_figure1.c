@@ -39,6 +39,7 @@
    by seed, instead of by the mean of the seeds. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 
 #include "lab/lab.h"
@@ -416,7 +417,7 @@ static void check(lab_report *r)
     lab_check(r, fabs(phi - 0.85) < 1e-4, "85 % of a standard Gaussian lie below 1.0364",
               "%.5f, expected 0.85", phi);
     nrm_rng_seed(&rng, 1, TRAINING_STREAM_DATA);
-    for (i = 0; i < N; i++) x[i] = (nrm_real)7 + (nrm_real)3 * nrm_rng_normal(&rng);
+    for (i = 0; i < N; i++) x[i] = (nrm_real)7 + (nrm_real)3 * draw_normal(&rng);
     (void)nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, &one, NULL, NRM_TRAIN, (nrm_real)1e-5, N,
                                 1, 1);
     for (i = 0; i < N; i++) sorted[i] = (double)y[i];

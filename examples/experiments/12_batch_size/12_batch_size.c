@@ -44,6 +44,7 @@
 #endif
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 
 #include <math.h>
@@ -569,10 +570,10 @@ static void draw(sample *a)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 1, 7);
-    for (i = 0; i < CELLS; i++) a->x[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < CELLS; i++) a->dy[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < COLS; i++) a->gamma[i] = 1 + nrm_rng_uniform(&rng);
-    for (i = 0; i < COLS; i++) a->beta[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < CELLS; i++) a->x[i] = draw_normal(&rng);
+    for (i = 0; i < CELLS; i++) a->dy[i] = draw_normal(&rng);
+    for (i = 0; i < COLS; i++) a->gamma[i] = 1 + draw_uniform(&rng);
+    for (i = 0; i < COLS; i++) a->beta[i] = draw_normal(&rng);
 }
 
 typedef struct by_hand { /* the layer with the unbiased variance u, one column at a time */

@@ -58,6 +58,7 @@
    is the first 1000 training images, taken forward in train mode with and without noise. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 
 #include "lab/lab.h"
@@ -241,12 +242,12 @@ static void add_noise(nrm_real *z, nrm_real *scale, const nrm_noise *noise, nrm_
     size_t n, j;
     for (j = 0; j < width; j++) {
         const double mu = (double)noise->mean_range * symmetric(rng);
-        const double sigma = 1 + ((double)noise->scale_max - 1) * (double)nrm_rng_uniform(rng);
+        const double sigma = 1 + ((double)noise->scale_max - 1) * (double)draw_uniform(rng);
         for (n = 0; n < N; n++) {
             const size_t i = n * width + j;
             const double m = mu + (double)noise->mean_jitter * symmetric(rng);
             scale[i] =
-                (nrm_real)(sigma + (double)noise->scale_jitter * (double)nrm_rng_normal(rng));
+                (nrm_real)(sigma + (double)noise->scale_jitter * (double)draw_normal(rng));
             z[i] = (nrm_real)((double)scale[i] * (double)z[i] + m);
         }
     }
@@ -621,7 +622,7 @@ static int check_by_hand(void)
     r.quick = 1;
     rc = t && x ? trainer_make(t, &r) : -1;
     if (rc >= 0) grads = (nrm_real *)malloc(t->mlp->n_params * sizeof *grads);
-    for (i = 0; i < BATCH * INPUTS && rc >= 0; i++) x[i] = nrm_rng_normal(&t->rng);
+    for (i = 0; i < BATCH * INPUTS && rc >= 0; i++) x[i] = draw_normal(&t->rng);
     for (i = 0; i < BATCH; i++) labels[i] = (int)(i % CLASSES);
     if (rc >= 0) t->mlp->spec.noise = no_noise;
     if (rc >= 0) rc = noise_gradient(t, x, labels, BATCH);

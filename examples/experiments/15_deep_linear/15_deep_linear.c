@@ -28,6 +28,7 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 
 #include <float.h>
 #include <math.h>
@@ -207,10 +208,10 @@ static void net_data(net *t, uint64_t seed)
     size_t i, k, n;
     nrm_rng_seed(&rng, seed, STREAM_A);
     for (k = 0; k < DIM; k++)
-        for (i = 0; i < DIM; i++) t->A[k][i] = nrm_rng_normal(&rng);
+        for (i = 0; i < DIM; i++) t->A[k][i] = draw_normal(&rng);
     nrm_rng_seed(&rng, seed, STREAM_X);
     for (n = 0; n < t->n; n++)
-        for (i = 0; i < DIM; i++) t->x[i * t->n + n] = nrm_rng_normal(&rng);
+        for (i = 0; i < DIM; i++) t->x[i * t->n + n] = draw_normal(&rng);
     product(t->target, t->x, t->A[0], 1, t->n);
 }
 
@@ -243,7 +244,7 @@ static void params_start(params *p, uint64_t seed)
     for (l = 0; l < LAYERS; l++) {
         double *W = net_W(p, l);
         nrm_rng_seed(&rng, seed, STREAM_W + l);
-        for (i = 0; i < WEIGHTS; i++) W[i] = most * (2 * nrm_rng_uniform(&rng) - 1);
+        for (i = 0; i < WEIGHTS; i++) W[i] = most * (2 * draw_uniform(&rng) - 1);
         for (i = 0; i < DIM; i++) W[WEIGHTS + i] = 1;
     }
 }
@@ -409,7 +410,7 @@ static double check_gradient(trainer *c, uint64_t seed, double h)
     params p = c->now, direction;
     size_t i;
     nrm_rng_seed(&rng, seed, 3);
-    for (i = 0; i < PARAMS; i++) direction.a[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < PARAMS; i++) direction.a[i] = draw_normal(&rng);
     (void)net_gradient(&c->t, &p, &c->grad);
     slope = dot(c->grad.a, direction.a, PARAMS);
     params_step(&p, &c->now, &direction, -h, LAYERS);

@@ -53,6 +53,7 @@
    Four pages come out: Figure 4; sensitivity and Figure 11; the family; histograms. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 #include "lab/landscape.h"
 #include "lab/lab.h"
@@ -540,7 +541,7 @@ static int note_linf(lab_run *run)
     int rc;
     if (!x) return -1;
     nrm_rng_seed(&rng, run->seed, TRAINING_STREAM_DATA + 17);
-    for (i = 0; i < ROWS * UNITS; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < ROWS * UNITS; i++) x[i] = draw_normal(&rng);
     rc = nrm_lp_batchnorm_forward(x + ROWS * UNITS, mean, scale, NULL, x, NULL, NULL, NRM_LINF,
                                   NRM_TRAIN, (nrm_real)1e-5, ROWS, UNITS, 1);
     lab_record(run, "linf_rms", 0,

@@ -426,11 +426,11 @@ static double printed_against_library(void)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 1, TRAINING_STREAM_DATA);
-    for (i = 0; i < N * C; i++) x[i] = 3 + 2 * nrm_rng_normal(&rng);
-    for (i = 0; i < N * C; i++) dy[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < N * C; i++) x[i] = 3 + 2 * draw_normal(&rng);
+    for (i = 0; i < N * C; i++) dy[i] = draw_normal(&rng);
     for (i = 0; i < C; i++) gamma[0][i] = (nrm_real)(1 + 0.25 * (double)i);
     for (i = 0; i < C; i++) gamma[1][i] = gamma[0][i] * (nrm_real)sqrt((N - 1.0) / N);
-    for (i = 0; i < C; i++) beta[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < C; i++) beta[i] = draw_normal(&rng);
     memset(dgamma, 0, sizeof dgamma);
     memset(dbeta, 0, sizeof dbeta);
     printed_forward(y[0], mean, spread, x, gamma[0], beta, N, C);
@@ -483,11 +483,11 @@ static void toy_data(toy *t, uint64_t seed)
     size_t i, k;
     int best;
     nrm_rng_seed(&rng, 1, TRAINING_STREAM_DATA + 1);
-    for (i = 0; i < IN * IN; i++) M[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < IN * IN; i++) M[i] = draw_normal(&rng);
     nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA);
     for (i = 0; i < TOY_TRAIN + TOY_TEST; i++) {
         nrm_real *x = t->x + i * IN;
-        for (k = 0; k < IN; k++) x[k] = nrm_rng_normal(&rng);
+        for (k = 0; k < IN; k++) x[k] = draw_normal(&rng);
         (void)nrm_linear_forward(score, x, M, NULL, 1, IN, IN);
         for (best = 0, k = 1; k < IN; k++)
             if (score[k] > score[best]) best = (int)k;
@@ -507,9 +507,9 @@ static toy *toy_make(size_t variant, uint64_t seed)
     t->running.var = t->running_var;
     t->running.new_weight = (nrm_real)0.1;
     nrm_rng_seed(&rng, seed, 1);
-    for (i = 0; i < IN * HIDDEN; i++) t->p.W1[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < HIDDEN * IN; i++) t->p.W2[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < IN; i++) t->p.b2[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < IN * HIDDEN; i++) t->p.W1[i] = draw_normal(&rng);
+    for (i = 0; i < HIDDEN * IN; i++) t->p.W2[i] = draw_normal(&rng);
+    for (i = 0; i < IN; i++) t->p.b2[i] = draw_normal(&rng);
     for (i = 0; i < HIDDEN; i++) t->p.gamma[i] = t->running_var[i] = 1;
     for (i = 0; i < HIDDEN; i++) t->slow_spread[i] = 1;
     return t;

@@ -58,6 +58,7 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -257,7 +258,7 @@ static void draw(nrm_real *a, size_t n, double sd, uint64_t seed, uint64_t strea
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, seed, stream);
-    for (i = 0; i < n; i++) a[i] = sd * nrm_rng_normal(&rng);
+    for (i = 0; i < n; i++) a[i] = sd * draw_normal(&rng);
 }
 
 /* All arms of a seed have the same draws, scaled. */

@@ -52,6 +52,7 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 
 #include <math.h>
@@ -181,7 +182,7 @@ static void change(subject *s, int which)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, s->run->seed, 30);
-    for (i = 0; i < DATASET_PIXELS; i++) s->c[i] = by * nrm_rng_normal(&rng);
+    for (i = 0; i < DATASET_PIXELS; i++) s->c[i] = by * draw_normal(&rng);
     for (i = 0; i < s->n_W; i++) {
         if (which == W_SCALED || (which == UNIT_SCALED && i % WIDTH == s->unit)) s->v[i] *= DELTA;
         if (which == W_SHIFTED) s->v[i] += s->c[i / WIDTH];

@@ -26,6 +26,7 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 
 #include <float.h>
@@ -349,8 +350,8 @@ static void record_lemma(lab_run *r)
     size_t i, k;
     nrm_rng_seed(&rng, r->seed, TRAINING_STREAM_DATA);
     for (k = 0; k < 100; k++) {
-        for (i = 0; i < WIDTH; i++) a[i] = nrm_rng_normal(&rng);
-        for (i = 0; i < WIDTH; i++) b[i] = nrm_rng_normal(&rng) + a[i];
+        for (i = 0; i < WIDTH; i++) a[i] = draw_normal(&rng);
+        for (i = 0; i < WIDTH; i++) b[i] = draw_normal(&rng) + a[i];
         worst = fmax(worst, lemma_45(a, b, WIDTH, NULL));
     }
     lab_record(r, "error45", 0, worst);
@@ -625,9 +626,9 @@ static reparametrized compare_all(uint64_t seed)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA);
-    for (i = 0; i < ROWS * COLS; i++) X[i] = 1 + nrm_rng_normal(&rng);
-    for (i = 0; i < COLS; i++) w[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < ROWS; i++) dy[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < ROWS * COLS; i++) X[i] = 1 + draw_normal(&rng);
+    for (i = 0; i < COLS; i++) w[i] = draw_normal(&rng);
+    for (i = 0; i < ROWS; i++) dy[i] = draw_normal(&rng);
     c.uncentred = compare_weights(X, w, gamma, dy, NULL);
     center(X);
     c.centred = compare_weights(X, w, gamma, dy, &c.gradient);
@@ -663,7 +664,7 @@ static void toy_make(toy *t, double kappa, uint64_t seed)
     size_t i, j, k;
     nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA + 1);
     for (i = 0; i < DIM; i++)
-        for (j = 0; j < DIM; j++) Q[i][j] = nrm_rng_normal(&rng);
+        for (j = 0; j < DIM; j++) Q[i][j] = draw_normal(&rng);
     for (i = 0; i < DIM; i++) {
         double size;
         for (k = 0; k < 2 * i; k++) { /* twice, for the rounding of the first time */
@@ -675,7 +676,7 @@ static void toy_make(toy *t, double kappa, uint64_t seed)
     }
     memset(t, 0, sizeof *t);
     t->smallest = 1 / kappa;
-    for (i = 0; i < DIM; i++) t->u[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < DIM; i++) t->u[i] = draw_normal(&rng);
     for (k = 0; k < DIM; k++) {
         const double value = pow(kappa, -(double)k / (DIM - 1)), part = dot(Q[k], t->u, DIM);
         for (i = 0; i < DIM; i++) t->best[i] += part / value * Q[k][i];
@@ -754,7 +755,7 @@ static void run_condition(lab_run *r, double kappa, size_t steps)
     nrm_rng rng;
     toy_make(&t, kappa, r->seed);
     nrm_rng_seed(&rng, r->seed, TRAINING_STREAM_DATA + 2);
-    for (i = 0; i < DIM; i++) start[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < DIM; i++) start[i] = draw_normal(&rng);
     for (m = 0; m < METHODS; m++) { /* all from the same weights: the best of this direction */
         gamma[m] = toy_weights(used, &t, start, NULL);
         memcpy(w[m], m == GD ? used : start, sizeof start);

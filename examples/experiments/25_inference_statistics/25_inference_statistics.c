@@ -45,6 +45,7 @@
    judged by the rule for comparisons, seed by seed, which is stricter. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 
 #include "lab/files.h"
@@ -577,7 +578,7 @@ static int run_variances(lab_run *r)
         double most[METHODS] = {0, 0, 0, 0}, low[METHODS], high[METHODS], bad = 0;
         for (trial_number = 0; trial_number < TRIALS; trial_number++) {
             double truth;
-            for (i = 0; i < NUMBERS; i++) x[i] = (float)(offset[o] + (double)nrm_rng_normal(&rng));
+            for (i = 0; i < NUMBERS; i++) x[i] = (float)(offset[o] + (double)draw_normal(&rng));
             truth = exact(x);
             for (m = 0; m < METHODS; m++) {
                 const double v = method[m](x), off = fabs(v - truth) / truth;
@@ -620,7 +621,7 @@ static double mean_sd_of_32(void)
     size_t g, i;
     nrm_rng_seed(&rng, 1, TRAINING_STREAM_DATA);
     for (g = 0; g < GROUPS; g++) {
-        for (i = 0; i < 32; i++) x[i] = (double)nrm_rng_normal(&rng);
+        for (i = 0; i < 32; i++) x[i] = (double)draw_normal(&rng);
         mean += stats_describe(x, 32).sd / GROUPS;
     }
     return mean;

@@ -40,6 +40,7 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 
 #include "lab/lab.h"
 
@@ -397,8 +398,8 @@ static int run_shift(lab_run *r)
     nrm_rng_seed(&rng, r->seed, STREAM_SHIFT);
     for (d = 0; d < 2; d++) {
         for (i = 0; i < POINTS; i++) {
-            x[d][i] = (d == 0 ? -1 : 1) + 0.5 * nrm_rng_normal(&rng);
-            y[d][i] = x[d][i] * x[d][i] + 0.2 * nrm_rng_normal(&rng);
+            x[d][i] = (d == 0 ? -1 : 1) + 0.5 * draw_normal(&rng);
+            y[d][i] = x[d][i] * x[d][i] + 0.2 * draw_normal(&rng);
             if (i < KEPT && r->first) lab_record_as(r, x[d][i], y[d][i], "points_%s", name[d]);
         }
         fit(line[d], 2, x[d], y[d], POINTS);
@@ -469,11 +470,11 @@ static void game_start(game *g, uint64_t seed)
     nrm_rng_seed(&rng, seed, STREAM_CHASE);
     for (i = 0; i < SPOTS; i++)
         for (j = 0; j < 2; j++)
-            g->x[i][j] = (i < CLASS ? 1 : -1) * (j == 0 ? 1 : 0.5) + 0.7 * nrm_rng_normal(&rng);
+            g->x[i][j] = (i < CLASS ? 1 : -1) * (j == 0 ? 1 : 0.5) + 0.7 * draw_normal(&rng);
     for (i = 0; i < 2; i++) {
-        g->A[i][0] = nrm_rng_normal(&rng);
-        g->A[i][1] = nrm_rng_normal(&rng);
-        g->w[i] = nrm_rng_normal(&rng);
+        g->A[i][0] = draw_normal(&rng);
+        g->A[i][1] = draw_normal(&rng);
+        g->w[i] = draw_normal(&rng);
     }
     game_inputs(g);
     game_gradient(g);

@@ -41,6 +41,7 @@
    paths are drawn; their numbers are with the claims. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 #include "lab/lab.h"
 
@@ -308,7 +309,7 @@ static void draw_direction(const nrm_mlp *net, nrm_real *d, nrm_rng *rng)
         const nrm_mlp_state *s = &net->state[l];
         nrm_real *part = d + (s->W - net->params);
         const size_t width = s->shape.width;
-        for (i = 0; i < s->in * width; i++) part[i] = nrm_rng_normal(rng);
+        for (i = 0; i < s->in * width; i++) part[i] = draw_normal(rng);
         for (j = 0; j < width; j++) {
             double drawn = 0, own = 0;
             for (i = 0; i < s->in; i++) {

@@ -28,6 +28,7 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 
 #include <math.h>
@@ -372,7 +373,7 @@ static void glorot(nrm_real *W, size_t n, size_t in, size_t out, uint64_t seed, 
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, seed, stream);
-    for (i = 0; i < n; i++) W[i] = reach * (2 * nrm_rng_uniform(&rng) - 1);
+    for (i = 0; i < n; i++) W[i] = reach * (2 * draw_uniform(&rng) - 1);
 }
 
 static void cnn_free(cnn *c)
@@ -679,10 +680,10 @@ static void draw(sample *a)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 1, 7);
-    for (i = 0; i < CELLS; i++) a->x[i] = 2 * nrm_rng_normal(&rng) + (double)(i % 5);
-    for (i = 0; i < CELLS; i++) a->dy[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < C_IMAGES; i++) a->gamma[i] = 1 + nrm_rng_uniform(&rng);
-    for (i = 0; i < C_IMAGES; i++) a->beta[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < CELLS; i++) a->x[i] = 2 * draw_normal(&rng) + (double)(i % 5);
+    for (i = 0; i < CELLS; i++) a->dy[i] = draw_normal(&rng);
+    for (i = 0; i < C_IMAGES; i++) a->gamma[i] = 1 + draw_uniform(&rng);
+    for (i = 0; i < C_IMAGES; i++) a->beta[i] = draw_normal(&rng);
 }
 
 static double difference(const result *a, const result *b)
@@ -853,7 +854,7 @@ static int cnn_gradients_right(int norm, int after, size_t *checked)
     cnn c;
     size_t i;
     nrm_rng_seed(&rng, 2, 9);
-    for (i = 0; i < N * SIDE * SIDE; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < N * SIDE * SIDE; i++) x[i] = draw_normal(&rng);
     memset(&options, 0, sizeof options);
     options.at_most = 150;
     k.net = &c;

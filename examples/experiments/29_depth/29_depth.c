@@ -31,6 +31,7 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 #include "lab/lab.h"
 #include "lab/residual.h"
@@ -1040,7 +1041,7 @@ static void check_gradient(lab_report *r, int norm, const char *what)
     size_t i;
     made = residual_make(&net, &spec) == 0;
     nrm_rng_seed(&rng, 1, TRAINING_STREAM_DATA);
-    for (i = 0; i < 9 * 12; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < 9 * 12; i++) x[i] = draw_normal(&rng);
     for (i = 0; i < 9; i++) labels[i] = (int)(i % 4);
     if (made) g = (double *)malloc(net.n_params * sizeof *g);
     if (g) {

@@ -56,6 +56,7 @@
 #endif
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 
 #include <math.h>
@@ -148,7 +149,7 @@ static void draw(nrm_real *w, size_t n, double sd, uint64_t seed, uint64_t strea
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, seed, stream);
-    for (i = 0; i < n; i++) w[i] = (nrm_real)(sd * (double)nrm_rng_normal(&rng));
+    for (i = 0; i < n; i++) w[i] = (nrm_real)(sd * (double)draw_normal(&rng));
 }
 
 /* All arms of a seed have the same draws, scaled. */

@@ -66,6 +66,7 @@
 #define NRM_DOUBLE
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 
 #include <math.h>
@@ -104,7 +105,7 @@ static const lab_arm arms[ARMS] = {{"exact", "exact claims", 0.5, 20},
 
 static double exponential(nrm_rng *rng)
 {
-    return -log(1 - nrm_rng_uniform(rng));
+    return -log(1 - draw_uniform(rng));
 }
 
 /* x [m][d]: skewed values through a random matrix, with means of their own. */
@@ -124,7 +125,7 @@ static void draw(nrm_rng *rng, const double *mix, double *x, size_t m, size_t d)
 static void draw_mix(nrm_rng *rng, double *mix, size_t d)
 {
     size_t i;
-    for (i = 0; i < d * d; i++) mix[i] = 0.4 * nrm_rng_normal(rng) + (i % (d + 1) == 0 ? 1.0 : 0.0);
+    for (i = 0; i < d * d; i++) mix[i] = 0.4 * draw_normal(rng) + (i % (d + 1) == 0 ? 1.0 : 0.0);
 }
 
 /* What a call of the library answered; the run fails in the end if one was refused. */
@@ -171,11 +172,11 @@ static void tiny_batches(lab_run *r, nrm_rng *rng, const double *x)
     double y[2 * D], dy[2 * D], dx[2 * D], mean[D] = {0}, rstd[D] = {0}, beta[D];
     double largest = 0, size = 0;
     size_t j;
-    for (j = 0; j < 2 * D; j++) dy[j] = nrm_rng_normal(rng);
+    for (j = 0; j < 2 * D; j++) dy[j] = draw_normal(rng);
     for (j = 0; j < D; j++) {
         const double own_mean = x[j] / 1, own_rstd = 1 / sqrt(0 + NRM_EPS);
         const double xhat = (x[j] - own_mean) * own_rstd;
-        beta[j] = nrm_rng_normal(rng);
+        beta[j] = draw_normal(rng);
         y[j] = xhat + beta[j];
         dx[j] = own_rstd * (dy[j] - dy[j] / 1 - xhat * (dy[j] * xhat / 1));
         largest = fabs(dx[j]) > largest ? fabs(dx[j]) : largest;
@@ -378,9 +379,9 @@ static nrm_rnn draw_layer(double *Wx, double *Wh, double *x, size_t T, size_t N,
 {
     nrm_rnn rnn;
     size_t i;
-    for (i = 0; i < in * H; i++) Wx[i] = nrm_rng_normal(rng) / sqrt((double)in);
-    for (i = 0; i < H * H; i++) Wh[i] = nrm_rng_normal(rng) / sqrt((double)H);
-    for (i = 0; i < T * N * in; i++) x[i] = nrm_rng_normal(rng);
+    for (i = 0; i < in * H; i++) Wx[i] = draw_normal(rng) / sqrt((double)in);
+    for (i = 0; i < H * H; i++) Wh[i] = draw_normal(rng) / sqrt((double)H);
+    for (i = 0; i < T * N * in; i++) x[i] = draw_normal(rng);
     memset(&rnn, 0, sizeof rnn);
     rnn.T = T;
     rnn.N = N;
@@ -442,7 +443,7 @@ static void printed_gradient(lab_run *r, nrm_rng *rng, const double *x)
                                            size = 0;
     size_t i, j;
     int meant;
-    for (i = 0; i < M * D; i++) dy[i] = nrm_rng_normal(rng);
+    for (i = 0; i < M * D; i++) dy[i] = draw_normal(rng);
     batch_norm(y, mean, rstd, x, NULL, NULL, M, D);
     must(nrm_batchnorm_backward(dx, NULL, NULL, dy, x, mean, rstd, NULL, NRM_TRAIN, M, D, 1));
     for (meant = 0; meant < 2; meant++)

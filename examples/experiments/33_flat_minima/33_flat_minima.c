@@ -60,6 +60,7 @@
 #endif
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "lab/draw.h"
 #include "lab/training.h"
 
 #include "lab/lab.h"
@@ -253,7 +254,7 @@ static int lanczos(view *v, uint64_t seed, size_t steps, sharpness *out)
     int rc = q ? 0 : -1;
     if (!q) return -1;
     nrm_rng_seed(&rng, seed, STREAM_PROBES + 2 * DIRECTIONS);
-    for (i = 0; i < n; i++) q[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < n; i++) q[i] = draw_normal(&rng);
     scale(q, 1 / sqrt(dot(q, q, n)), n);
     for (k = 0; k < steps && rc >= 0; k++) {
         nrm_real *here = q + k * n, *next = here + n;
@@ -291,7 +292,7 @@ static void direction(const nrm_mlp *net, int kind, uint64_t seed, uint64_t numb
         nrm_real *dw = d + (s->W - net->params);
         const size_t width = s->shape.width;
         for (i = 0; i < s->in * width; i++) {
-            dw[i] = nrm_rng_normal(&rng);
+            dw[i] = draw_normal(&rng);
             if (kind == RELATIVE) dw[i] *= s->W[i];
         }
         for (j = 0; j < width && kind == FILTER; j++) {
@@ -775,7 +776,7 @@ static nrm_mlp *toy_net(size_t hidden, nrm_real *x, int *labels, void **block)
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, 1, STREAM_PROBES);
-    for (i = 0; i < TOY_N * TOY_IN; i++) x[i] = nrm_rng_normal(&rng);
+    for (i = 0; i < TOY_N * TOY_IN; i++) x[i] = draw_normal(&rng);
     for (i = 0; i < TOY_N; i++) labels[i] = (int)nrm_rng_below(&rng, DATASET_CLASSES);
     spec.inputs = TOY_IN;
     spec.max_batch = TOY_N;

@@ -50,14 +50,14 @@ static const size_t shown[SHOWN] = {0, 1, 2, 5, 10, 15, 20}; /* epochs with a hi
 
 enum { NONE = 0, BATCH_UNIFORM, MAIN_ARMS = 4, BATCH_NO_BIAS = 7, ARMS = 8 };
 
-static const lab_arm arms[ARMS] = {{"none", "no norm", 9, 0},
-                                   {"batch", "batch norm", 10, 0},
-                                   {"layer", "layer norm", 9, 0},
-                                   {"noisy", "noisy batch norm", 16, 0},
-                                   {"batch_one", "batch norm, γ = 1", 9, 0},
-                                   {"layer_one", "layer norm, γ = 1", 9, 0},
-                                   {"noisy_one", "noisy batch norm, γ = 1", 16, 0},
-                                   {"batch_no_bias", "batch norm, no bias", 9, 0}};
+static const lab_arm arms[ARMS] = {{"none", "no norm", 4, 0},
+                                   {"batch", "batch norm", 5, 0},
+                                   {"layer", "layer norm", 4, 0},
+                                   {"noisy", "noisy batch norm", 11, 0},
+                                   {"batch_one", "batch norm, γ = 1", 4, 0},
+                                   {"layer_one", "layer norm, γ = 1", 4, 0},
+                                   {"noisy_one", "noisy batch norm, γ = 1", 11, 0},
+                                   {"batch_no_bias", "batch norm, no bias", 4, 0}};
 static const int norm[ARMS] = {NRM_NO_NORM,          NRM_BATCH_NORM, NRM_LAYER_NORM,
                                NRM_NOISY_BATCH_NORM, NRM_BATCH_NORM, NRM_LAYER_NORM,
                                NRM_NOISY_BATCH_NORM, NRM_BATCH_NORM};

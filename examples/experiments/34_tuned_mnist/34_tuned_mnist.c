@@ -456,22 +456,6 @@ static const lab_claim claims[] = {
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-/* The means of the seeds on a band from the lowest to the highest; a gap where one has no value. */
-static void add_range(plot_panel *p, size_t n, const double *x, const lab_numbers *y, size_t count)
-{
-    const plot_style look = lab_style(net[n].look);
-    double middle[POINTS], lo[POINTS], hi[POINTS];
-    size_t i;
-    for (i = 0; i < count; i++) {
-        const stats_summary s = lab_describe(y[i]);
-        middle[i] = s.mean;
-        lo[i] = s.min;
-        hi[i] = s.max;
-    }
-    plot_band(p, NULL, x, lo, hi, count, look);
-    plot_line(p, net[n].name, x, middle, count, look);
-}
-
 /* On the way of the trainings at rate lr; x: the steps times `scale`. */
 static void add_steps(lab_report *r, plot_panel *p, size_t n, double lr, const char *what,
                       double scale)
@@ -485,7 +469,7 @@ static void add_steps(lab_report *r, plot_panel *p, size_t n, double lr, const c
         x[i] = first.x[i] * scale;
         y[i] = lab_all(r, net[n].arm, name, first.x[i]);
     }
-    add_range(p, n, x, y, i);
+    lab_draw_numbers(p, net[n].name, x, y, i, lab_style(net[n].look));
 }
 
 /* panel->value: a rate for all, or 0: each its own; panel->arm: over 0 epochs, 1 seconds;
@@ -507,7 +491,7 @@ static void draw_rates(lab_report *r, plot_panel *p, const lab_panel *panel)
         if (n == NOISY) continue;
         for (i = 0; i < RATES; i++)
             y[i] = panel->series ? ends(r, n, rate[i], panel->series) : steps_at(r, n, i);
-        add_range(p, n, rate, y, RATES);
+        lab_draw_numbers(p, net[n].name, rate, y, RATES, lab_style(net[n].look));
     }
 }
 
@@ -524,7 +508,7 @@ static void draw_sizes(lab_report *r, plot_panel *p, const lab_panel *panel)
             y[k] = owned_at(r, n, k);
         }
         if (panel->arm) plot_line(p, net[n].name, x, best, SIZES, lab_style(net[n].look));
-        if (!panel->arm) add_range(p, n, x, y, SIZES);
+        if (!panel->arm) lab_draw_numbers(p, net[n].name, x, y, SIZES, lab_style(net[n].look));
     }
 }
 

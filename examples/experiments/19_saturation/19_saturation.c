@@ -8,6 +8,7 @@
    A tanh is saturated for an image if |h| > 0.97; a unit is dead if it is so for all images of the
    look (ReLU: if it gives 0 for all). */
 #include "lab/experiment.h"
+#include "lab/draw.h"
 
 #define SATURATED 0.97
 #define TANH_STEPS 600

@@ -454,7 +454,6 @@ static int page_curves(lab_report *r)
         r, "At a rate of 0.01 every norm helps, and the first γ matters more than which norm", 2000,
         1600);
     int row, col;
-    plot_letters(f);
     for (row = 0; row < 2; row++)
         for (col = 0; col < 2; col++) {
             plot_panel *p = add_panel(f, row, col,
@@ -515,7 +514,6 @@ static int page_activations(lab_report *r)
 {
     plot_figure *f = lab_figure(r, "Batch norm keeps the inputs of a ReLU around 0", 2000, 1000);
     lab_subtitle(r, f, "The first hidden layer on 1000 test images, γ from U(0,1)", 1);
-    plot_letters(f);
     add_overlay(r, f);
     add_ridges(r, f, NONE, 1);
     add_ridges(r, f, BATCH_UNIFORM, 2);

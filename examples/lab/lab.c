@@ -814,6 +814,7 @@ plot_figure *lab_figure(lab_report *r, const char *title, int width, int height)
 {
     plot_figure *f = plot_new(width, height);
     plot_title(f, title);
+    plot_letters(f);
     lab_subtitle(r, f, labi_note(r, "settings"), r->seed_count);
     plot_footer(f, lab_format(r, "%s %s, make reproduce ONLY=%.2s%s", r->program->name,
                               labi_note(r, "version"), r->program->name,
@@ -892,7 +893,11 @@ plot_style lab_style(const char *norm)
                 {"layer", {PLOT_GREEN, .dash = PLOT_DASHDOT}},
                 {"noisy", {PLOT_PURPLE, .dash = PLOT_DOTTED}},
                 {"group", {PLOT_ORANGE, .dash = PLOT_DASHED}},
-                {"rms", {PLOT_SKY, .dash = PLOT_DASHDOT}}};
+                {"rms", {PLOT_SKY, .dash = PLOT_DASHDOT}},
+                {"l1", {PLOT_RGB(140, 81, 10), .dash = PLOT_DASHDOT}},
+                {"l2", {PLOT_GREY, .width = 1.4, .dash = PLOT_DOTTED}},
+                {"linf", {PLOT_RGB(136, 34, 85)}},
+                {"weight", {PLOT_BLACK, .dash = PLOT_DOTTED}}};
     static const plot_style other = {PLOT_INK};
     size_t i;
     for (i = 0; i < LAB_COUNT(look); i++)
@@ -902,7 +907,7 @@ plot_style lab_style(const char *norm)
 
 plot_color lab_level(size_t i, size_t n)
 {
-    return plot_map(PLOT_SEQUENTIAL, n > 1 ? 0.25 + 0.65 * (double)i / (double)(n - 1) : 0.6);
+    return plot_map(PLOT_SEQUENTIAL, n > 1 ? 0.1 + 0.7 * (double)i / (double)(n - 1) : 0.6);
 }
 
 /* ---- reading the table ---- */

@@ -75,7 +75,6 @@ int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t
     if (page->settings)
         lab_subtitle(r, f, page->settings, page->seeds ? page->seeds : lab_all_seeds(r));
     if (page->scale > 0) plot_scale(f, page->scale);
-    if (!page->no_letters) plot_letters(f);
     if (page->shared_legend) plot_shared_legend(f);
     if (pagei_count(page->widths)) plot_widths(f, page->widths, pagei_count(page->widths));
     if (pagei_count(page->heights)) plot_heights(f, page->heights, pagei_count(page->heights));

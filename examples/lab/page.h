@@ -54,7 +54,7 @@ typedef struct lab_page {
     double scale;             /* of text and lines; 0: 1                                  */
     const char *settings;     /* of this page; NULL: the program's                        */
     size_t seeds;             /* how many of the seeds it shows, if settings; 0: all      */
-    int no_letters, shared_legend;
+    int shared_legend;
     double widths[8], heights[8]; /* relative, of columns and rows, up to a 0; none: equal */
 } lab_page;
 

@@ -1052,7 +1052,8 @@ static void draw_ridges(lab_report *r, plot_panel *p, int kind, size_t layer)
 static int page_figure2(lab_report *r)
 {
     static const double widths[4] = {1.7, 1, 1, 1};
-    plot_figure *f = lab_figure(r, "Noise behind batch norm: 6 x 100 ReLU", 1600, 1250);
+    plot_figure *f = lab_figure(
+        r, "Noise that moves the inputs of ReLU slows batch norm down only a little", 1600, 1250);
     plot_panel *all = plot_add(f, 0, 0, 2, 1), *zoom = plot_add(f, 2, 0, 1, 1);
     int kind, k;
     plot_scale(f, 0.86);
@@ -1082,27 +1083,29 @@ static int page_drift(lab_report *r)
 {
     static const char *const series[MOVES] = {"step_mean", "step_var",     "start_mean",
                                               "start_var", "weights_mean", "weights_var"};
-    static const char *const axis[MOVES] = {"|Δμ|, step to step",  "|Δσ²|, step to step",
-                                            "|Δμ| from the start", "|Δσ²| from the start",
-                                            "|Δμ|, weights only",  "|Δσ²|, weights only"};
-    plot_figure *f = lab_figure(r, "How far the inputs of ReLU move: 6 x 100 ReLU", 1600, 1800);
-    int i, k;
-    plot_scale(f, 0.86);
-    plot_shared_legend(f);
-    for (k = 0; k < SHOWN; k++)
-        for (i = 0; i < MOVES; i++) {
-            const size_t layer = shown_layer(RELU6, k);
-            plot_panel *p = plot_add(f, i, k, 1, 1);
-            if (i == 0) plot_heading(p, lab_format(r, "layer %zu of 6", layer + 1));
-            plot_axis_x(p, "steps", PLOT_LINEAR);
-            plot_axis_y(p, axis[i], PLOT_LOG10);
-            draw_arms(r, p, RELU6, series_of(r, series[i], layer));
-            if (i < 2) plot_range_y(p, 1e-4, i == 0 ? 1 : 10);
-            if (i >= 2) plot_range_y(p, 1e-2, i % 2 == 0 ? 10 : 100);
-            plot_range_x(p, 0, 3000);
-            if (i + 1 < MOVES) plot_hide_x(p);
-            plot_legend(p, PLOT_LEGEND_NONE);
-        }
+    static const char *const heading[MOVES] = {
+        "means, from batch to batch",  "variances, from batch to batch",
+        "means, from the start",       "variances, from the start",
+        "means, by the weights alone", "variances, by the weights alone"};
+    plot_figure *f = lab_figure(
+        r, "With noise inputs move as without a norm, and weights as with batch norm", 1600, 1560);
+    int i;
+    lab_subtitle(
+        r, f,
+        "6 x 100 ReLU, layer 3, Glorot weights, SGD with learning rate 0.1, batches of 128; "
+        "noise (0.5, 1.25, 0.1, 0.1) before the activation; e, f: a fixed batch, no noise",
+        5);
+    for (i = 0; i < MOVES; i++) {
+        plot_panel *p = plot_add(f, i / 2, i % 2, 1, 1);
+        plot_heading(p, heading[i]);
+        plot_axis_x(p, "steps", PLOT_LINEAR);
+        plot_axis_y(p, i % 2 ? "|Δσ²|, mean of units" : "|Δμ|, mean of units", PLOT_LOG10);
+        draw_arms(r, p, RELU6, series_of(r, series[i], shown_layer(RELU6, 1)));
+        if (i < 2) plot_range_y(p, 1e-4, i == 0 ? 1 : 10);
+        if (i >= 2) plot_range_y(p, 1e-2, i % 2 == 0 ? 10 : 100);
+        plot_range_x(p, 0, 3000);
+        plot_legend(p, PLOT_LEGEND_DIRECT);
+    }
     return lab_save(r, f, "drift");
 }
 
@@ -1162,8 +1165,10 @@ static int page_networks(lab_report *r)
     static const char *const what[3] = {"run_mean", "run_var", "run_relative"};
     static const char *const axis[3] = {"|Δμ|, mean of the run", "|Δσ²|, mean of the run",
                                         "|Δμ|/σ, mean of the run"};
-    plot_figure *f =
-        lab_figure(r, "Three networks: training, moves of all layers, test", 1600, 1850);
+    plot_figure *f = lab_figure(
+        r,
+        "In all three networks noise moves the means more than no norm does, and training goes on",
+        1600, 1850);
     int net, i;
     plot_scale(f, 0.86);
     for (net = 0; net < NETS; net++) {

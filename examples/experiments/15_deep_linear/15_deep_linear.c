@@ -905,14 +905,8 @@ static void check_all(lab_report *r)
 
 static plot_style look(int norm)
 {
-    static const plot_color color[NORMS] = {0, 0, PLOT_GREEN, PLOT_PURPLE, PLOT_ORANGE};
-    static const int dash[NORMS] = {0, 0, PLOT_DASHDOT, PLOT_DOTTED, PLOT_SOLID};
-    plot_style s;
-    if (norm == NONE) return lab_style("none");
-    if (norm == BATCH) return lab_style("batch");
-    s = plot_solid(color[norm]);
-    s.dash = dash[norm];
-    s.width = norm == L2 ? 1.4 : 1;
+    static const char *const id[NORMS] = {"none", "batch", "l1", "l2", "linf"};
+    plot_style s = lab_style(id[norm]);
     if (norm == LINF) s.marker = PLOT_TRIANGLE;
     return s;
 }
@@ -941,8 +935,8 @@ static geometric geometric_of(lab_report *r, size_t arm, const char *series)
         m = stats_describe(v, n);
         g.x[i] = first.x[i];
         g.mean[i] = pow(10, m.mean);
-        g.low[i] = pow(10, m.mean - (n > 1 ? m.sd : 0));
-        g.high[i] = pow(10, m.mean + (n > 1 ? m.sd : 0));
+        g.low[i] = pow(10, m.min);
+        g.high[i] = pow(10, m.max);
     }
     return g;
 }
@@ -954,6 +948,15 @@ static void draw_geometric(lab_report *r, plot_panel *p, size_t arm, const char 
     const plot_style s = look(norm_of(arm));
     plot_band(p, NULL, g.x, g.low, g.high, g.n, s);
     plot_line(p, label, g.x, g.mean, g.n, s);
+    free(g.x);
+}
+
+/* The mean alone, where five bands would cover each other. */
+static void draw_mean(lab_report *r, plot_panel *p, size_t arm, const char *series,
+                      const char *label)
+{
+    const geometric g = geometric_of(r, arm, series);
+    plot_line(p, label, g.x, g.mean, g.n, look(norm_of(arm)));
     free(g.x);
 }
 
@@ -994,10 +997,8 @@ static int draw_shift(lab_report *r)
     static const char *const series[PLACES][2] = {{"ics9", "cos9"}, {"ics17", "cos17"}};
     static const char *const ticks[3] = {"-1", "0", "1"};
     static const double at[3] = {-1, 0, 1};
-    plot_figure *f = lab_figure(r,
-                                "Internal covariate shift in a linear network, with and "
-                                "without batch norm",
-                                1600, 1160);
+    plot_figure *f = lab_figure(
+        r, "In a linear network batch norm turns gradients more, and ends lower", 1600, 1160);
     size_t slow, i, b;
     for (slow = 0; slow < 2; slow++) {
         const int row = (int)(2 * slow);
@@ -1056,7 +1057,7 @@ static void draw_landscape_row(lab_report *r, plot_figure *f, int row, size_t ar
 static int draw_landscape(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "The landscape along the gradient, at learning rates 10^{-6} and 10^{-7}", 1600, 1080);
+        r, "Only early on does the loss along the gradient vary less with batch norm", 1600, 1080);
     draw_landscape_row(r, f, 0, FAST, 2, 1e-6);
     draw_landscape_row(r, f, 1, SLOW, 2, 1e-7);
     plot_shared_legend(f);
@@ -1064,7 +1065,7 @@ static int draw_landscape(lab_report *r)
 }
 
 /* Final losses that can be read off Fig. 13 of Santurkar et al. 2018: one run of another A. */
-static void draw_paper(plot_panel *p)
+static void draw_paper(lab_report *r, plot_panel *p)
 {
     static const int norm[4] = {NONE, BATCH, L1, LINF};
     static const double loss[4] = {1.7e3, 500, 100, 1e3};
@@ -1072,10 +1073,9 @@ static void draw_paper(plot_panel *p)
     const double x = STEPS;
     size_t i;
     for (i = 0; i < 4; i++) {
-        plot_scatter(p, i ? NULL : "the paper's", &x, &loss[i], 1,
-                     plot_marked(look(norm[i]).color, PLOT_RING));
-        plot_text(p, 0.975 * x, loss[i], name[i], PLOT_RIGHT + (norm[i] == NONE ? PLOT_ABOVE : 0),
-                  PLOT_INK);
+        plot_scatter(p, NULL, &x, &loss[i], 1, plot_marked(look(norm[i]).color, PLOT_RING));
+        plot_text(p, 0.975 * x, loss[i], lab_format(r, "%s in the paper", name[i]), PLOT_RIGHT,
+                  look(norm[i]).color);
     }
 }
 
@@ -1086,18 +1086,23 @@ static int draw_lp(lab_report *r)
     static const char *const axis[4] = {"sum of squared errors", "highest", "largest",
                                         "largest change / distance"};
     static const char *const series[4] = {"loss", "high", "dhigh", "beta"};
-    plot_figure *f =
-        lab_figure(r, "Divided by other sizes: L1, L2 and L∞, learning rate 10^{-6}", 1600, 1240);
+    plot_figure *f = lab_figure(
+        r, "L1, L2 and L∞ end below no norm as well; none is below batch norm", 1600, 1240);
     size_t i, k;
     for (i = 0; i < 4; i++) {
         plot_panel *p = plot_add(f, (int)i / 2, (int)i % 2, 1, 1);
         plot_heading(p, name[i]);
         plot_axis_x(p, "step", PLOT_LINEAR);
         plot_axis_y(p, axis[i], PLOT_LOG10);
-        for (k = 0; k < NORMS; k++) draw_geometric(r, p, k, series[i], arms[k].name);
-        if (i == 0) draw_paper(p);
+        plot_legend(p, PLOT_LEGEND_DIRECT);
+        for (k = 0; k < NORMS; k++) draw_mean(r, p, k, series[i], arms[k].name);
+        if (i == 0) draw_paper(r, p);
     }
-    plot_shared_legend(f);
+    lab_subtitle(
+        r, f,
+        "25 linear layers of 10 x 10, norm after layers 1 to 24, learning rate 10^{-6}; "
+        "geometric means of seeds, each with an A of its own; rings: the paper's last loss",
+        lab_seeds(r, L2));
     return lab_save(r, f, "lp");
 }
 
@@ -1165,7 +1170,7 @@ static int draw_runs(lab_report *r)
                                         "Layer 17, batch", "Layer 17, L1"};
     static const size_t arm[5] = {NONE, BATCH, NONE, BATCH, L1};
     plot_figure *f =
-        lab_figure(r, "Where the runs stop, and what a unit does meanwhile", 1600, 1240);
+        lab_figure(r, "Runs come to rest at the loss of the best map of some rank", 1600, 1240);
     size_t i;
     for (i = 0; i < lab_seeds(r, NONE) && i < 5; i++) draw_ranks(r, f, i);
     for (i = 0; i < 5; i++) {

@@ -1017,15 +1017,9 @@ static void check_all(lab_report *r)
 
 static plot_style style_of(size_t kind)
 {
-    static const char *const shared[2] = {"none", "batch"};
-    plot_style s;
-    if (kind <= BATCH) return lab_style(shared[kind]);
-    if (kind == LAYER) return lab_style("layer");
-    s = kind == L1 ? plot_dashdot(PLOT_GREEN) : plot_solid(PLOT_PURPLE);
-    if (kind == LINF) s = plot_dotted(PLOT_RGB(136, 34, 85));
-    if (kind == RMS) s = plot_dotted(PLOT_ORANGE);
-    if (kind == WEIGHT) s = plot_dashdot(PLOT_BLACK);
-    return s;
+    static const char *const id[KINDS] = {"none", "batch", "l1",  "l2",
+                                          "linf", "layer", "rms", "weight"};
+    return lab_style(id[kind]);
 }
 
 /* What lies between the smallest and the largest value over the steps s: of one run. */
@@ -1094,8 +1088,8 @@ static void draw_windows(lab_report *r, plot_panel *p, size_t net, const char *s
             d = stats_describe(v, n);
             x[w] = (from + fine_end[w]) / 2;
             mean[w] = exp(d.mean);
-            low[w] = exp(d.mean - (n > 1 ? d.sd : 0));
-            high[w] = exp(d.mean + (n > 1 ? d.sd : 0));
+            low[w] = exp(d.min);
+            high[w] = exp(d.max);
         }
         plot_band(p, settings[kinds[k]].name, x, low, high, FINE_WINDOWS, style);
         plot_line(p, settings[kinds[k]].name, x, mean, FINE_WINDOWS, style);
@@ -1114,7 +1108,8 @@ static plot_panel *window_panel(lab_report *r, plot_figure *f, int row, int col,
 
 static int draw_figure_4(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "The loss landscape along the gradient", 1600, 1520);
+    plot_figure *f =
+        lab_figure(r, "Along the gradient loss and gradient vary less with batch norm", 1600, 1520);
     static const char *const depth[2] = {"13 layers", "6 layers"};
     const double heights[3] = {1.15, 1, 1};
     int row;
@@ -1131,7 +1126,6 @@ static int draw_figure_4(lab_report *r)
         plot_text_in(p, 0.97, 0.05, "line: 2/rate = 1/least s", PLOT_RIGHT | PLOT_ABOVE, PLOT_INK);
     }
     plot_heights(f, heights, 3);
-    plot_letters(f);
     plot_shared_legend(f);
     return lab_save(r, f, NULL);
 }
@@ -1241,12 +1235,12 @@ static void draw_ratios(lab_report *r, plot_figure *f)
 
 static int draw_sensitivity(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "How the landscape is measured matters", 1600, 1320);
+    plot_figure *f = lab_figure(
+        r, "Small steps, random directions: there batch norm is not the smoother one", 1600, 1320);
     plot_panel *a = draw_figure_11(r, f, NONE, 0), *b = draw_figure_11(r, f, BATCH, 1);
     plot_share_y(a, b);
     draw_beta_of(r, f);
     draw_ratios(r, f);
-    plot_letters(f);
     return lab_save(r, f, "sensitivity");
 }
 
@@ -1311,12 +1305,12 @@ static void draw_dots(lab_report *r, plot_figure *f, int what)
 
 static int draw_family(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "Other norms: training, landscape and drift", 1600, 1320);
+    plot_figure *f = lab_figure(
+        r, "All other norms smooth the landscape too, and none drifts as no norm does", 1600, 1320);
     int what;
     draw_accuracy(r, f, M13, 0);
     draw_accuracy(r, f, M6, 6);
     for (what = 0; what < DOTS; what++) draw_dots(r, f, what);
-    plot_letters(f);
     return lab_save(r, f, "family");
 }
 

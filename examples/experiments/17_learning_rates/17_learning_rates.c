@@ -418,9 +418,9 @@ static void draw_rates(lab_report *r, plot_figure *f, int row, int net)
 static int draw_sweep(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Sweep: 600 steps of SGD; crosses: diverged (bands: ± 1 sd over seeds)", 1800, 1350);
+        r, "With batch norm larger learning rates work (600 steps of SGD; crosses: diverged)", 1800,
+        1350);
     int row, net;
-    plot_letters(f);
     plot_scale(f, 0.85);
     for (row = 0; row < 2; row++)
         for (net = 0; net < 3; net++) draw_rates(r, f, row, net);
@@ -480,12 +480,10 @@ static void draw_ends(lab_report *r, plot_figure *f)
 static int draw_schedule(lab_report *r)
 {
     static const double heights[2] = {2.2, 1};
-    plot_figure *f = lab_figure(
-        r, "Schedule: R27, rate divided by 10 at 50 % and 75 % (bands: ± 1 sd over seeds)", 1800,
-        1350);
+    plot_figure *f =
+        lab_figure(r, "R27: 0.1 works with batch norm only; at 0.0001 both are alike", 1800, 1350);
     int side;
     size_t i;
-    plot_letters(f);
     plot_heights(f, heights, 2);
     for (side = 0; side < 2; side++) {
         plot_panel *p = plot_add(f, 0, side, 1, 1);
@@ -554,10 +552,9 @@ static void draw_step_row(lab_report *r, plot_figure *f, int row)
 static int draw_steps(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Loss after a step along the gradient, over the loss before it: a line for each seed",
-        1800, 2000);
+        r, "Without batch norm a far smaller step raises the loss (a line for each seed)", 1800,
+        2000);
     int row;
-    plot_letters(f);
     plot_scale(f, 0.85);
     for (row = 0; row < 4; row++) draw_step_row(r, f, row);
     return lab_save(r, f, "step");

@@ -878,9 +878,8 @@ static void worth_panel(lab_report *r, plot_figure *f, int col, int steps)
 static int page_noise(lab_report *r)
 {
     plot_figure *f =
-        lab_figure(r, "The noise of mini-batch gradients, and what a batch is worth", 1900, 1500);
+        lab_figure(r, "Gradient noise falls as 1/batch, and batch norm adds a bias", 1900, 1500);
     plot_scale(f, 0.7);
-    plot_letters(f);
     lab_subtitle(r, f,
                  "784-100x6-10 ReLU, SGD. a to d: after 200 steps with learning rate 0.1 and batch "
                  "128, the whole set is 2000 images; e, f: from the start to a loss of 0.3",
@@ -982,9 +981,9 @@ static void cost_panel(plot_figure *f)
 
 static int page_worth(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "What a batch is worth: steps, learning rates, cost", 1900, 800);
+    plot_figure *f =
+        lab_figure(r, "Larger batches save steps up to a size, then only cost images", 1900, 800);
     plot_scale(f, 0.7);
-    plot_letters(f);
     lab_subtitle(r, f,
                  "784-100x6-10 ReLU, SGD from the start to a loss of 0.3 on 1000 training images, "
                  "the best of six learning rates for each batch size",

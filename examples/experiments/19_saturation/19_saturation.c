@@ -940,11 +940,10 @@ static void draw_maps(lab_report *r, plot_panel *p, const lab_panel *panel)
 static int page_maps(lab_report *r)
 {
     static const lab_page page = {
-        "Where tanh saturates: six layers, weights 20 times too large",
+        "With weights 20 times too large tanh saturates; with batch norm it does not",
         .width = 2000,
         .height = 1860,
         .scale = 0.72,
-        .no_letters = 1,
         .settings = "784-200x6-10 tanh, W ~ N(0, 20²/in), SGD with learning rate 0.1, batch 128, "
                     "600 steps; first 100 units and images",
         .seeds = 1};
@@ -1024,7 +1023,7 @@ static void draw_layers(lab_report *r, plot_panel *p, const lab_panel *panel)
 static int page_numbers(lab_report *r)
 {
     static const lab_page page = {
-        "Saturation, dead units, gradients and accuracy of tanh networks", "numbers", 1900, 1560,
+        "Batch norm makes tanh networks train at any gain", "numbers", 1900, 1560,
         0.7};
     const lab_panel panels[] = {
         {.axes = {.heading = "Saturated at the start", .y = "fraction saturated",
@@ -1151,7 +1150,7 @@ static int page_others(lab_report *r)
     static const char *const names[3] = {"layer 1", "layer 2", "layer 3"};
     static const double at[3] = {1, 2, 3};
     static const lab_page page = {
-        "Dead ReLU units, sigmoid's linear part, and a network as printed", "others", 1900, 1560,
+        "Large steps kill ReLU units without batch norm, and none with it", "others", 1900, 1560,
         0.7,
         .settings = "SGD. ReLU: W ~ N(0, 2/in); sigmoid: Glorot's uniform W, learning rate 0.5, "
                     "1200 steps; 5-100-5: W ~ N(0, 1), points of our own"};

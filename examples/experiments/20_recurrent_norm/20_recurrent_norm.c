@@ -502,7 +502,6 @@ static void print_results(const lab_report *r)
 
 /* ---- figure ---------------------------------------------------------------------------------- */
 
-static const plot_color scale_color[SCALES] = {PLOT_BLUE, PLOT_VERMILLION, PLOT_GREEN};
 static const int scale_dash[SCALES] = {PLOT_DASHED, PLOT_SOLID, PLOT_DASHDOT};
 
 /* A curve of decades as factors, against the steps back from the last state. */
@@ -563,7 +562,8 @@ static void draw_both(plot_figure *f, lab_report *r)
     plot_panel *p = gradient_panel(f, r, 0, 0, 1, "plain, and with layer norm");
     size_t i;
     for (i = 0; i < SCALES; i++) {
-        add_curve(p, r, PLAIN + i, arms[PLAIN + i].name, scale_color[i], scale_dash[i]);
+        add_curve(p, r, PLAIN + i, arms[PLAIN + i].name, lab_level((size_t)(i), SCALES),
+                  scale_dash[i]);
     }
     for (i = 0; i < SCALES; i++)
         add_curve(p, r, LAYER + i, "layer norm, all ρ", PLOT_INK, PLOT_SOLID);
@@ -577,7 +577,7 @@ static void draw_normalized(plot_figure *f, lab_report *r)
     add_seeds(p, r, LAYER, PLOT_GREY);
     for (i = 0; i < SCALES; i++) {
         const char *name = lab_format(r, "mean, ρ = %g", settings[LAYER + i].rho);
-        add_curve(p, r, LAYER + i, name, scale_color[i], scale_dash[i]);
+        add_curve(p, r, LAYER + i, name, lab_level((size_t)(i), SCALES), scale_dash[i]);
     }
     plot_range_y(p, 0.003, 30); /* room for the legend below the band */
     plot_text_in(p, 0.03, 0.8, "a factor of 10", PLOT_LEFT, PLOT_GREY);
@@ -589,7 +589,8 @@ static void draw_further(plot_figure *f, lab_report *r)
     static const size_t which[4] = {SILENT, ONLY_WH_2, ONLY_WH_05, LOUD};
     static const char *const name[4] = {"no input", "only W_{h} scaled, ρ = 2",
                                         "only W_{h} scaled, ρ = 0.5", "loud input"};
-    static const plot_color color[4] = {PLOT_PURPLE, PLOT_GREEN, PLOT_BLUE, PLOT_ORANGE};
+    const plot_color color[4] = {lab_level(0, 4), lab_level(1, 4), lab_level(2, 4),
+                                 lab_level(3, 4)};
     static const int dash[4] = {PLOT_SOLID, PLOT_DASHDOT, PLOT_DASHED, PLOT_SOLID};
     plot_panel *p = gradient_panel(f, r, 1, 0, 1, "layer norm, where it is not neutral");
     size_t i;
@@ -603,7 +604,7 @@ static void draw_nearly(plot_figure *f, lab_report *r)
     static const size_t which[3] = {LOUD_GAIN, SILENT_RELU, SILENT_GAIN};
     static const char *const name[3] = {"loud input, γ = 3.377", "no input, ReLU",
                                         "no input, γ = 0.1"};
-    static const plot_color color[3] = {PLOT_VERMILLION, PLOT_INK, PLOT_SKY};
+    const plot_color color[3] = {lab_level(0, 3), lab_level(1, 3), lab_level(2, 3)};
     static const int dash[3] = {PLOT_DASHED, PLOT_SOLID, PLOT_DASHDOT};
     plot_panel *p = gradient_panel(f, r, 1, 1, 0, "neutral by the formula: seeds (thin), means");
     size_t i;
@@ -618,7 +619,7 @@ static void draw_nearly(plot_figure *f, lab_report *r)
 static void draw_formula(plot_figure *f, lab_report *r)
 {
     static const char *const name[4] = {"plain", "layer norm", "beyond the formula", "768 inputs"};
-    static const plot_color color[4] = {PLOT_VERMILLION, PLOT_BLUE, PLOT_INK, PLOT_GREEN};
+    static const plot_color color[4] = {PLOT_VERMILLION, PLOT_GREEN, PLOT_INK, PLOT_GREY};
     static const int marker[4] = {PLOT_TRIANGLE, PLOT_CIRCLE, PLOT_RING, PLOT_PLUS};
     const double line[2] = {0.3, 1.5};
     plot_panel *p = plot_add(f, 2, 0, 1, 1);
@@ -671,13 +672,12 @@ static void draw_table(plot_figure *f, lab_report *r)
 
 static int report(lab_report *r)
 {
-    plot_figure *f =
-        lab_figure(r, "What many steps of a recurrent layer do to the gradient", 1800, 2000);
+    plot_figure *f = lab_figure(
+        r, "Layer norm carries a gradient over 500 steps where the input is weak", 1800, 2000);
     judge_cells(r);
     judge_formula(r);
     check(r);
     print_results(r);
-    plot_letters(f);
     draw_both(f, r);
     draw_normalized(f, r);
     draw_further(f, r);

@@ -611,8 +611,8 @@ static void draw_changes(lab_report *r, plot_figure *f, int row, int real_eps)
 
 static int draw_outputs(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "What a trained network does not see", 1800, 1300);
-    plot_letters(f);
+    plot_figure *f =
+        lab_figure(r, "Each norm is blind to its own row of changes, and to no other", 1800, 1300);
     draw_changes(r, f, 0, 0);
     draw_changes(r, f, 1, 1);
     return lab_save(r, f, NULL);
@@ -665,9 +665,8 @@ static void draw_growth(lab_report *r, plot_figure *f)
 static int draw_gradients(lab_report *r)
 {
     static const double width[2] = {1.35, 1};
-    plot_figure *f =
-        lab_figure(r, "What invariance does to gradients, and what ε leaves of it", 2000, 1050);
-    plot_letters(f);
+    plot_figure *f = lab_figure(
+        r, "Weights that do not matter have gradients at right angles to them", 2000, 1050);
     plot_widths(f, width, 2);
     draw_laws(r, f);
     draw_growth(r, f);

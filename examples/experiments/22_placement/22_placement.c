@@ -635,9 +635,10 @@ static void draw_gains(lab_report *r, plot_figure *f)
 
 static int draw_accuracy(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "Batch norm before or after the activation", 2000, 1400);
+    plot_figure *f = lab_figure(
+        r, "Before or after the activation: little matters for ReLU, more for tanh and sigmoid",
+        2000, 1400);
     int act;
-    plot_letters(f);
     for (act = 0; act < ACTS; act++) draw_bars(r, f, act);
     draw_gains(r, f);
     return lab_save(r, f, NULL);
@@ -696,10 +697,9 @@ static void draw_density(lab_report *r, plot_figure *f, int act)
 
 static int draw_moments(lab_report *r)
 {
-    plot_figure *f =
-        lab_figure(r, "What the next layer gets, with the norm before and after", 2000, 1700);
+    plot_figure *f = lab_figure(
+        r, "Only after the activation does the next layer get mean 0 and variance 1", 2000, 1700);
     int act;
-    plot_letters(f);
     lab_subtitle(r, f,
                  "784-100x6-10, standardized pixels, Glorot initialisation, SGD with learning rate "
                  "0.1, batch 128, at the start and after 5 epochs; 1000 images in train mode",

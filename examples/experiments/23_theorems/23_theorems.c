@@ -1193,11 +1193,11 @@ static void draw_table(lab_report *r, plot_panel *p)
 static int draw_theorems(lab_report *r)
 {
     const plot_style first = plot_dashed(PLOT_ORANGE), last = plot_solid(PLOT_BLUE);
-    plot_figure *f =
-        lab_figure(r, "The theorems at layer 3: what batch norm does to a gradient", 1600, 1040);
+    plot_figure *f = lab_figure(
+        r, "Batch norm takes 2 % of the gradient: the theorems hold, and say little here", 1600,
+        1040);
     plot_panel *p = panel(f, 0, 0, "Left of the gradient, theorem 4.1", "|dx|² / |dy|²",
                           "density of the units");
-    plot_letters(f);
     draw_hist(r, p, "keep_a", 0.8, 1, "start", first);
     draw_hist(r, p, "keep_b", 0.8, 1, "trained", last);
     plot_vline(p, 1 - 2.0 / M, "random direction", plot_thin(PLOT_INK));
@@ -1224,16 +1224,16 @@ static void draw_toy(lab_report *r, plot_figure *f, size_t k)
 {
     static const char *const label[METHODS] = {"gradient descent, 1/L", "GDNP",
                                                "batch norm, rate 0.1", "batch norm, rate 1"};
-    const plot_style style[METHODS] = {plot_dashed(PLOT_VERMILLION), plot_solid(PLOT_BLUE),
-                                       plot_dotted(PLOT_SKY), plot_dashdot(PLOT_GREEN)};
-    plot_panel *p = plot_add(f, 0, 2 * (int)k, 1, k == 2 ? 4 : 2);
+    const plot_style style[METHODS] = {lab_style("none"), plot_solid(PLOT_INK),
+                                       plot_dotted(PLOT_BLUE), plot_solid(PLOT_BLUE)};
+    plot_panel *p = plot_add(f, 0, k == 2, 1, 1);
     size_t m;
     plot_heading(p, lab_format(r, "Condition %.0f", condition[k]));
     plot_axis_x(p, "step", PLOT_LINEAR);
     plot_axis_y(p, "gap, start = 1", PLOT_LOG10);
     plot_range_x(p, 0, k == 0 ? 200 : TOY_STEPS);
-    plot_range_y(p, k == 2 ? 1e-6 : 1e-16, k == 2 ? 10 : 100);
-    plot_legend(p, k == 2 ? PLOT_LEGEND_RIGHT : PLOT_LEGEND_NONE);
+    plot_range_y(p, k == 2 ? 1e-10 : 1e-16, k == 2 ? 10 : 100);
+    plot_legend(p, k == 2 ? PLOT_LEGEND_BOTTOM_LEFT : PLOT_LEGEND_NONE);
     lab_plot_seeds(r, p, TOY, lab_format(r, "bound_%.0f", condition[k]), "GDNP, bound",
                    plot_thin(PLOT_INK));
     for (m = 0; m < METHODS; m++)
@@ -1241,19 +1241,21 @@ static void draw_toy(lab_report *r, plot_figure *f, size_t k)
                        style[m]);
 }
 
-/* A series of layers relative to its start, mean ± sd over seeds. */
+/* A series of layers relative to its start: mean, lowest and highest seed. */
 static void draw_growth(lab_report *r, plot_figure *f, int col, const char *what,
                         const char *heading, const char *axis)
 {
     enum { MOST = 400 };
-    plot_panel *p = plot_add(f, 1, col, 1, 4);
+    plot_panel *p = plot_add(f, 1, col, 1, 1);
     size_t i, l, s;
     plot_heading(p, heading);
     plot_axis_x(p, "step", PLOT_LINEAR);
     plot_axis_y(p, axis, PLOT_LINEAR);
     plot_legend(p, PLOT_LEGEND_DIRECT);
     for (l = 0; l < HIDDEN; l++) {
-        double mean[MOST], sd[MOST];
+        double mean[MOST], low[MOST], high[MOST];
+        const char *label = lab_format(r, "layer %u", (unsigned)l + 1);
+        const plot_style style = plot_solid(lab_level(HIDDEN - 1 - l, HIDDEN));
         const char *name = lab_format(r, "%s%u", what, (unsigned)l + 1);
         const lab_series v = lab_get(r, BATCH, 0, name);
         for (i = 0; i < v.n && i < MOST; i++) {
@@ -1263,23 +1265,24 @@ static void draw_growth(lab_report *r, plot_figure *f, int col, const char *what
                 ratio[s] = lab_at(r, BATCH, s, name, v.x[i]) / lab_at(r, BATCH, s, name, 0);
             m = stats_describe(ratio, lab_seeds(r, BATCH));
             mean[i] = m.mean;
-            sd[i] = m.n > 1 ? m.sd : 0;
+            low[i] = m.min;
+            high[i] = m.max;
         }
-        plot_mean_band(p, lab_format(r, "layer %u", (unsigned)l + 1), v.x, mean, sd, i,
-                       plot_look((int)l));
+        plot_band(p, label, v.x, low, high, i, style);
+        plot_line(p, label, v.x, mean, i, style);
     }
     if (strcmp(what, "rate") == 0) plot_hline(p, 0.9, NULL, plot_thin(PLOT_INK));
 }
 
 static int draw_length(lab_report *r)
 {
-    plot_figure *f = lab_figure(
-        r, "Length and direction: least squares, and the weights of a trained network", 1600, 1160);
+    plot_figure *f =
+        lab_figure(r, "Length apart from direction helps; batch norm with a constant rate does not",
+                   1600, 1160);
     size_t k;
-    plot_letters(f);
-    for (k = 0; k < CONDITIONS; k++) draw_toy(r, f, k);
+    for (k = 0; k < CONDITIONS; k += 2) draw_toy(r, f, k); /* 100 looks like 10 */
     draw_growth(r, f, 0, "length", "Weights before batch norm grow", "|w|², start = 1");
-    draw_growth(r, f, 4, "rate", "Effective learning rate η / |w|²", "start = 1");
+    draw_growth(r, f, 1, "rate", "Effective learning rate η / |w|²", "start = 1");
     return lab_save(r, f, "length");
 }
 

@@ -721,10 +721,11 @@ static void bars_panel(lab_report *r, plot_figure *f, int row, int col, int span
 
 static int page_curves(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "Loss on the line between two solutions", 1800, 1560);
+    plot_figure *f = lab_figure(
+        r, "Between the solutions of two optimizers: a barrier without norm, none with batch norm",
+        1800, 1560);
     size_t k;
     plot_scale(f, 0.78);
-    plot_letters(f);
     plot_shared_legend(f);
     for (k = 0; k < PAIRS; k++) curve_panel(r, f, k);
     bars_panel(r, f, 2, 2, 1, 0);
@@ -818,10 +819,9 @@ static void triangle_panel(lab_report *r, plot_figure *f, size_t arm, size_t k, 
 
 static int page_triangles(lab_report *r)
 {
-    plot_figure *f = lab_figure(r,
-                                "Loss between three solutions (one seed), and how far apart and "
-                                "how alike they are",
-                                1800, 1400);
+    plot_figure *f = lab_figure(
+        r, "Optimizers end in different places of one valley (three solutions of one seed)", 1800,
+        1400);
     size_t arm, k, i;
     plot_scale(f, 0.72);
     for (arm = TRIANGLE_NONE; arm <= TRIANGLE_BATCH; arm++) {

@@ -1003,8 +1003,8 @@ static void draw_distances(lab_report *r, plot_panel *p)
 static int page_statistics(lab_report *r)
 {
     plot_figure *f =
-        lab_figure(r, "With which statistics does a batch norm leave training?", 2000, 1500);
-    plot_letters(f);
+        lab_figure(r, "Any statistics do for batches of 128; batches of 4 need the biased variance",
+                   2000, 1500);
     plot_scale(f, 0.88);
     draw_training(r, f);
     draw_sizes(r,
@@ -1045,7 +1045,7 @@ static int page_one_pass(lab_report *r)
     const unsigned trials = (unsigned)(lab_seeds(r, ONE_PASS) * TRIALS);
     plot_style style[METHODS];
     plot_figure *f =
-        lab_figure(r, "The variance of 128 numbers from N(offset, 1), in 32 bits", 2000, 1000);
+        lab_figure(r, "E[x²] - μ² fails in 32 bits from an offset of some hundreds on", 2000, 1000);
     plot_panel *a = add_panel(f, 0, 0, 1, "from the smallest to the largest of all trials",
                               "offset", PLOT_LOG10, "computed / true variance", PLOT_LINEAR);
     plot_panel *b = add_panel(f, 0, 1, 1, "the largest error of all trials", "offset", PLOT_LOG10,
@@ -1057,7 +1057,6 @@ static int page_one_pass(lab_report *r)
                              "one pass from a pivot. Around 100,000 the numbers themselves are "
                              "1/128 apart.",
                              trials));
-    plot_letters(f);
     plot_shared_legend(f);
     plot_range_y(a, -2, 4);
     plot_range_y(b, 1e-9, 1e5);

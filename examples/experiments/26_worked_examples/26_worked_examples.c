@@ -962,7 +962,6 @@ static int page_chain(lab_report *r)
     plot_figure *f =
         lab_figure(r, "A chain of three neurons and a product of five weights", 1800, 1640);
     plot_scale(f, 0.84);
-    plot_letters(f);
     draw_walk(r, f);
     draw_gradients(r, f);
     draw_rates(r, f);
@@ -1067,7 +1066,6 @@ static int page_scaling(lab_report *r)
     plot_figure *f = lab_figure(r, "Three ways of scaling: ten people, and a digit", 1800, 1040);
     plot_scale(f, 0.84);
     plot_heights(f, heights, 2);
-    plot_letters(f);
     draw_people(r, f, 0, NULL, "As measured", "cm, kg, years");
     draw_people(r, f, 1, "z", "Standardized", "standard deviations");
     draw_people(r, f, 2, "minmax", "Min-max", "0: smallest, 1: largest");
@@ -1215,10 +1213,10 @@ static void draw_chase(lab_report *r, plot_figure *f)
 static int page_shift(lab_report *r)
 {
     static const double heights[2] = {1, 1.15};
-    plot_figure *f = lab_figure(r, "Covariate shift, and the chasing game", 1800, 1360);
+    plot_figure *f = lab_figure(
+        r, "The best line moves with the inputs; a large step is lost when they move", 1800, 1360);
     plot_scale(f, 0.84);
     plot_heights(f, heights, 2);
-    plot_letters(f);
     draw_shift(r, f);
     draw_errors(r, f);
     draw_sweep(r, f);

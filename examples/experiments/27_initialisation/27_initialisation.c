@@ -813,13 +813,13 @@ static void draw_bad(lab_report *r, plot_figure *f, int col, const char *heading
 
 static int draw_sensitivity(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "What a norm forgives", 1600, 1120);
+    plot_figure *f =
+        lab_figure(r, "A norm forgives a bad start: scales, a bad batch, a bad point", 1600, 1120);
     draw_scale(r, f);
     draw_starts(r, f);
     draw_bad(r, f, 0, "batch 300: pixels times 100", "after/100");
     draw_bad(r, f, 1, "pixels times 10", "after/10");
     draw_bad(r, f, 2, "pixels times 0.01", "after/0.01");
-    plot_letters(f);
     plot_shared_legend(f);
     return lab_save(r, f, NULL);
 }
@@ -896,7 +896,6 @@ static int draw_slices(lab_report *r)
     for (k = 0; k < NORMS; k++) draw_slice(r, f, k);
     for (k = 0; k < NORMS; k++) draw_descents(r, f, k);
     plot_heights(f, heights, 2);
-    plot_letters(f);
     plot_shared_legend(f);
     return lab_save(r, f, "slices");
 }

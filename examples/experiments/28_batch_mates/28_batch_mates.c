@@ -1072,10 +1072,10 @@ static void draw_slope(lab_report *r, plot_panel *p)
 
 static int page_mates(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "One image among different batch mates", 1800, 860);
+    plot_figure *f = lab_figure(
+        r, "What a network makes of an image varies with its batch mates, like 1/√m", 1800, 860);
     plot_panel *density = plot_add(f, 0, 0, 1, 1), *sd = plot_add(f, 0, 1, 1, 1);
     plot_panel *flips = plot_add(f, 0, 2, 1, 1);
-    plot_letters(f);
     plot_heading(density, "one logit, one network");
     if (!lab_quick(r)) plot_range_x(density, -6, 4);
     plot_axis_x(density, "logit: train mode - inference", PLOT_LINEAR);
@@ -1136,10 +1136,10 @@ static int page_gap(lab_report *r)
     static const char *const heading[3] = {"2000 training images", "test images",
                                            "gap: the one minus the other"};
     static const double least[3] = {0.7, 0.7, 0}, most[3] = {1.01, 1.01, 0.15};
-    plot_figure *f = lab_figure(r, "Trained on 2000 images: does it generalize?", 1600, 800);
+    plot_figure *f = lab_figure(
+        r, "Trained on 2000 images, batch norm ends less than a point better", 1600, 800);
     size_t i, arm;
     plot_shared_legend(f);
-    plot_letters(f);
     for (i = 0; i < 3; i++) {
         plot_panel *p = plot_add(f, 0, (int)i, 1, 1);
         plot_heading(p, heading[i]);
@@ -1177,12 +1177,12 @@ static int page_conv(lab_report *r)
     static const plot_color color[6] = {PLOT_VERMILLION, PLOT_BLUE,  PLOT_SKY,
                                         PLOT_PURPLE,     PLOT_GREEN, PLOT_INK};
     static const double share[3] = {1, 1.1, 0.7};
-    plot_figure *f = lab_figure(r, "Norms in a small convolutional network", 1800, 860);
+    plot_figure *f =
+        lab_figure(r, "In a small convolutional network no norm is far ahead", 1800, 860);
     plot_panel *loss = plot_add(f, 0, 0, 1, 1), *bars = plot_add(f, 0, 1, 1, 1);
     plot_panel *fast = plot_add(f, 0, 2, 1, 1);
     size_t i;
     plot_widths(f, share, 3);
-    plot_letters(f);
     plot_heading(loss, "learning rate 0.1");
     plot_axis_x(loss, "step", PLOT_LINEAR);
     plot_axis_y(loss, "training loss, mean of 25 steps", PLOT_LOG10);

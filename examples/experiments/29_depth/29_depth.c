@@ -499,15 +499,14 @@ static plot_panel *depth_panel(plot_figure *f, int col, const char *heading, con
 
 static int draw_beginning(lab_report *r)
 {
-    plot_figure *f = lab_figure(
-        r, "Depth at initialization (a to e, g: seed 11; bars: ± 1 sd of log_{10} over channels)",
-        1600, 1680);
+    plot_figure *f =
+        lab_figure(r, "Without batch norm channels and gradients of R27 grow with depth (seed 11)",
+                   1600, 1680);
     static const double heights[4] = {1, 0.66, 0.5, 1};
     const plot_style none = lab_style("none"), batch = lab_style("batch");
     const char *mean = "log_{10} of mean |channel mean|",
                *sd = "log_{10} of mean channel deviation";
     plot_panel *p;
-    plot_letters(f);
     plot_scale(f, 0.92);
     plot_heights(f, heights, 4);
     (void)draw_histogram(r, f, 0, RB, "R27, batch norm: layer 28 of 56");
@@ -536,23 +535,18 @@ static int draw_beginning(lab_report *r)
 
 /* ---- figures: one step ----------------------------------------------------------------------- */
 
-static double as_it_is(double v)
-{
-    return v;
-}
-
 /* Channels across, percent of the step down. */
-static void draw_moments(lab_report *r, plot_figure *f, int row, int col, size_t arm, int w,
-                         char what, double (*scale)(double), const char *heading, const char *bar)
+static void draw_moments(lab_report *r, plot_figure *f, int col, size_t arm, int w,
+                         const char *heading)
 {
-    plot_panel *p = plot_add(f, row, col, 1, 1);
+    plot_panel *p = plot_add(f, 0, col, 1, 1);
     double v[(FRACTIONS + 1) * SHOWN];
     char name[24];
     int i, c;
     for (i = 0; i <= FRACTIONS; i++)
         for (c = 0; c < SHOWN; c++) {
-            (void)snprintf(name, sizeof name, "%c%d/%d", what, w, 100 * i / FRACTIONS);
-            v[i * SHOWN + c] = scale(lab_at(r, arm, 0, name, (double)c));
+            (void)snprintf(name, sizeof name, "v%d/%d", w, 100 * i / FRACTIONS);
+            v[i * SHOWN + c] = log10_or_nan(lab_at(r, arm, 0, name, (double)c));
         }
     plot_heading(p, heading);
     plot_axis_x(p, "channel", PLOT_LINEAR);
@@ -560,8 +554,7 @@ static void draw_moments(lab_report *r, plot_figure *f, int row, int col, size_t
     plot_frame(p, PLOT_BOX);
     plot_heat(p, v, FRACTIONS + 1, SHOWN, 0.5, SHOWN + 0.5, -1, 101, PLOT_SEQUENTIAL, 0, 0);
     plot_range_y(p, 101, -1);
-    plot_colorbar(p, bar);
-    if (row < 2) plot_hide_x(p);
+    plot_colorbar(p, "log_{10} variance");
     if (col > 0) plot_hide_y(p);
 }
 
@@ -571,7 +564,7 @@ static void draw_growth(lab_report *r, plot_figure *f, int col, size_t none, siz
                         const char *heading)
 {
     static const int marker[WATCHED] = {PLOT_CIRCLE, PLOT_TRIANGLE, PLOT_SQUARE};
-    plot_panel *p = plot_add(f, 3, col, 1, 1);
+    plot_panel *p = plot_add(f, 1, col, 1, 1);
     char name[8];
     int norm, w;
     plot_heading(p, heading);
@@ -606,7 +599,7 @@ static double largest_loss(const lab_report *r)
 
 static void draw_loss(lab_report *r, plot_figure *f)
 {
-    plot_panel *p = plot_add(f, 3, 3, 1, 1);
+    plot_panel *p = plot_add(f, 1, 2, 1, 1);
     plot_style look = lab_style("none");
     plot_heading(p, "Loss of the batch");
     plot_axis_x(p, "% of the step", PLOT_LINEAR);
@@ -622,27 +615,22 @@ static void draw_loss(lab_report *r, plot_figure *f)
 static int draw_step(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r,
-        "One step with learning rate 0.1, bit by bit: channels of R27 (maps: seed 11; grey: dead)",
-        1600, 1760);
-    static const char *const bar[3] = {"mean", "variance", "log_{10} variance"};
-    int row, w;
-    plot_letters(f);
-    plot_scale(f, 0.88);
-    for (row = 0; row < 3; row++)
-        for (w = 0; w <= WATCHED; w++) {
-            const size_t arm = w < WATCHED ? RN : RB;
-            const int block = w < WATCHED ? w : WATCHED - 1;
-            const char *heading =
-                row > 0 ? NULL
-                        : lab_format(r, "%s, block %d", arm == RN ? "no norm" : "batch norm",
-                                     watched_block[block]);
-            draw_moments(r, f, row, w, arm, block, row == 0 ? 'm' : 'v',
-                         row == 2 ? log10_or_nan : as_it_is, heading, bar[row]);
-        }
+        r, "Without batch norm one step at rate 0.1 kills or explodes channels", 1600, 1200);
+    int w;
+    lab_subtitle(
+        r, f,
+        "R27: 27 residual blocks of 2 layers, Glorot, at initialization; one batch of 128; "
+        "a to c: seed 11, grey: 0 for all examples; d, e: first, middle, last block or layer",
+        lab_seeds(r, HN));
+    for (w = 1; w <= WATCHED; w++) {
+        const size_t arm = w < WATCHED ? RN : RB;
+        const int block = w < WATCHED ? w : WATCHED - 1;
+        draw_moments(r, f, w - 1, arm, block,
+                     lab_format(r, "%s, block %d", arm == RN ? "no norm" : "batch norm",
+                                watched_block[block]));
+    }
     draw_growth(r, f, 0, RN, RB, "R27");
-    draw_growth(r, f, 1, HN, HB, "R9he");
-    draw_growth(r, f, 2, PN, PB, "P20");
+    draw_growth(r, f, 1, PN, PB, "P20, a plain network");
     draw_loss(r, f);
     return lab_save(r, f, "step");
 }
@@ -720,9 +708,8 @@ static void draw_factors(lab_report *r, plot_figure *f)
 static int draw_plain(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Gradients at initialization, layer by layer (bands: ± 1 sd over seeds)", 1600, 1300);
+        r, "In plain networks it is batch norm that makes gradients explode", 1600, 1300);
     plot_panel *p;
-    plot_letters(f);
     plot_scale(f, 0.95);
     p = gradient_panel(f, 0, 0, "Plain, 20 hidden layers");
     lab_plot(r, p, PN, "g", "no norm", lab_style("none"));

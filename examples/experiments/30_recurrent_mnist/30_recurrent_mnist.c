@@ -844,17 +844,10 @@ static void check(lab_report *r)
 
 static plot_style scale_style(int s)
 {
-    static const plot_color color[SCALES] = {PLOT_PURPLE, PLOT_BLUE, PLOT_GREEN, PLOT_ORANGE,
-                                             PLOT_VERMILLION};
-    static const int dash[SCALES] = {PLOT_DOTTED, PLOT_DASHED, PLOT_DASHDOT, PLOT_SOLID,
-                                     PLOT_SOLID};
-    plot_style style = plot_solid(color[s]);
-    style.dash = dash[s];
-    if (s == SCALES - 1) style.width = 1.7;
-    return style;
+    return plot_solid(lab_level((size_t)s, SCALES));
 }
 
-/* A series of logarithms on a logarithmic axis: mean and deviation of the logarithm. */
+/* A series of logarithms on a logarithmic axis: mean of the logarithm, lowest and highest. */
 static void draw_log(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *name,
                      plot_style style)
 {
@@ -863,8 +856,8 @@ static void draw_log(lab_report *r, plot_panel *p, size_t arm, const char *serie
     size_t i;
     for (i = 0; i < c.n && i < 64; i++) {
         mean[i] = pow(10, c.mean[i]);
-        lo[i] = pow(10, c.mean[i] - c.sd[i]);
-        hi[i] = pow(10, c.mean[i] + c.sd[i]);
+        lo[i] = pow(10, c.low[i]);
+        hi[i] = pow(10, c.high[i]);
     }
     plot_band(p, NULL, c.x, lo, hi, c.n, style);
     plot_line(p, name, c.x, mean, c.n, style);
@@ -924,7 +917,7 @@ static plot_panel *against_scale(plot_figure *f, int row, int col, const char *h
     return p;
 }
 
-/* Mean and deviation over the seeds at each scale; `power`: of logarithms. */
+/* Mean, lowest and highest seed at each scale; `power`: of logarithms. */
 static void draw_against(lab_report *r, plot_panel *p, int group, int net, const char *series,
                          double x, int power, const char *name, plot_style style)
 {
@@ -934,8 +927,8 @@ static void draw_against(lab_report *r, plot_panel *p, int group, int net, const
         const stats_summary v = lab_summary(r, arm_of(group, net, s), series, x);
         at[s] = s + (net == LAYER ? 0.05 : -0.05);
         mean[s] = power ? pow(10, v.mean) : v.mean;
-        lo[s] = power ? pow(10, v.mean - v.sd) : v.mean - v.sd;
-        hi[s] = power ? pow(10, v.mean + v.sd) : v.mean + v.sd;
+        lo[s] = power ? pow(10, v.min) : v.min;
+        hi[s] = power ? pow(10, v.max) : v.max;
     }
     plot_errorbars(p, NULL, at, mean, lo, hi, SCALES, style);
     plot_line(p, name, at, mean, SCALES, style);
@@ -1007,32 +1000,15 @@ static void draw_accuracy(lab_report *r, plot_figure *f, int group)
     plot_legend(p, group == TANH_SLOW ? PLOT_LEGEND_BOTTOM_LEFT : PLOT_LEGEND_NONE);
 }
 
-static void draw_loss(lab_report *r, plot_figure *f, int col, int s)
-{
-    plot_panel *p = plot_add(f, 2, col, 1, 1);
-    int net;
-    plot_heading(p, lab_format(r, "loss, ρ = %g, tanh, rate 0.1", scale[s]));
-    plot_axis_x(p, "step", PLOT_LINEAR);
-    plot_axis_y(p, "training loss", PLOT_LINEAR);
-    plot_range_y(p, 0, 2.6);
-    for (net = 0; net < NETS; net++)
-        lab_plot(r, p, arm_of(TANH_SLOW, net, s), "loss", net_name[net],
-                 lab_style(net == LAYER ? "layer" : "none"));
-}
-
 static int draw_training(lab_report *r)
 {
-    plot_figure *f = lab_figure(
-        r, "Reading MNIST row by row: a recurrent network with and without layer norm", 2000, 1750);
-    plot_letters(f);
+    plot_figure *f =
+        lab_figure(r, "Layer norm stops exploding gradients and trains from any start", 2000, 1250);
     draw_fans(r, f);
     draw_ratio(r, f);
     draw_accuracy(r, f, TANH_SLOW);
     draw_accuracy(r, f, TANH_FAST);
     draw_accuracy(r, f, RELU);
-    draw_loss(r, f, 0, 0);
-    draw_loss(r, f, 1, 2);
-    draw_loss(r, f, 2, 4);
     return lab_save(r, f, NULL);
 }
 
@@ -1075,7 +1051,6 @@ static void draw_saturation(lab_report *r, plot_figure *f)
 static void draw_relu(lab_report *r, plot_figure *f)
 {
     static const int which[2] = {0, SCALES - 1};
-    static const plot_color color[2] = {PLOT_PURPLE, PLOT_VERMILLION};
     plot_panel *p = plot_add(f, 1, 2, 1, 1);
     int net, i;
     plot_heading(p, "ReLU: then a constant row");
@@ -1084,7 +1059,8 @@ static void draw_relu(lab_report *r, plot_figure *f)
     plot_range_x(p, 0, LONG_STEPS);
     for (net = 0; net < NETS; net++)
         for (i = 0; i < 2; i++) {
-            plot_style style = net == LAYER ? plot_solid(color[i]) : plot_dashed(color[i]);
+            plot_style style = scale_style(which[i]);
+            style.dash = net == LAYER ? PLOT_SOLID : PLOT_DASHED;
             draw_log(r, p, arm_of(RELU, net, which[i]), "start_constant",
                      lab_format(r, "%s, ρ = %g", net_name[net], scale[which[i]]), style);
         }
@@ -1093,8 +1069,7 @@ static void draw_relu(lab_report *r, plot_figure *f)
 static int draw_dynamics(lab_report *r)
 {
     plot_figure *f =
-        lab_figure(r, "States of the untrained networks, while they read and after", 2000, 1250);
-    plot_letters(f);
+        lab_figure(r, "With layer norm the states neither die nor explode", 2000, 1250);
     draw_reading(r, f);
     draw_saturation(r, f);
     draw_silent(r, f);

@@ -1320,13 +1320,13 @@ static void draw_settling(lab_report *r, plot_panel *p)
 
 static int page_inputs(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "Whitened inputs; and γ, β of batch norm over time", 2000, 1500);
+    plot_figure *f = lab_figure(
+        r, "Whitened inputs train faster and generalize worse; γ and β settle", 2000, 1500);
     plot_panel *p;
     lab_subtitle(r, f,
                  "a to c: 784-100-10, ReLU, 10,000 images, 3 epochs of SGD, batches of 128; "
                  "d: 784-100-100-10 with batch norm, rate 0.1, 20 epochs of the same images",
                  lab_seeds(r, SETTLE));
-    plot_letters(f);
     p = plot_add(f, 0, 0, 1, 1);
     plot_heading(p, "each input at its best rate");
     draw_curves(r, p);
@@ -1350,7 +1350,6 @@ static int page_inputs(lab_report *r)
 static int report(lab_report *r)
 {
     plot_figure *f = lab_figure(r, "What the sources say in passing", 2000, 1500);
-    plot_letters(f);
     draw_matrix(r, f, 0, "correlations_input", "the input");
     draw_matrix(r, f, 1, "correlations_batch", "after batch norm");
     draw_matrix(r, f, 2, "correlations_white", "after whitening");

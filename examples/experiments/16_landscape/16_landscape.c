@@ -1290,7 +1290,7 @@ static void draw_dots(lab_report *r, plot_figure *f, int what)
             const stats_summary s = stats_describe(value, n);
             const double y = at[kind] + (net == M13 ? 0.14 : -0.14);
             const double line[2] = {s.min, s.max}, level[2] = {y, y};
-            const plot_color color = net == M13 ? PLOT_BLUE : PLOT_VERMILLION;
+            const plot_color color = net == M13 ? PLOT_INK : PLOT_GREY;
             stats_sort(value, n);
             if (!isfinite(value[n / 2]))
                 plot_text_in(p, net == M13 ? 0.04 : 0.52, (at[kind] - 0.4) / 8.2, "diverged",

@@ -1306,7 +1306,7 @@ static void draw_dots(lab_report *r, plot_figure *f, int what)
 static int draw_family(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "All other norms smooth the landscape too, and none drifts as no norm does", 1600, 1320);
+        r, "L1, L2 and L∞ smooth the landscape as batch norm does, and keep means still", 1600, 1320);
     int what;
     draw_accuracy(r, f, M13, 0);
     draw_accuracy(r, f, M6, 6);

@@ -917,22 +917,25 @@ static void unpack_map(const lab_report *r, size_t arm, const char *series, unsi
     }
 }
 
+enum { MAPS = 3 }; /* of the six layers */
+
 /* A row of maps: panel->other says the norm, panel->series when. */
 static void draw_maps(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
+    static const double layer[MAPS] = {1, 3, 6};
     const size_t cells = MAP_UNITS * MAP_IMAGES, arm = tanh_arm(6, GAIN_20, panel->other);
-    const char *captions[DEPTH_MAX], *when = panel->series;
-    unsigned char *grey = (unsigned char *)malloc(DEPTH_MAX * cells);
+    const char *captions[MAPS], *when = panel->series;
+    unsigned char *grey = (unsigned char *)malloc(MAPS * cells);
     size_t l;
-    for (l = 0; l < DEPTH_MAX && grey; l++) {
-        const double x = (double)(l + 1);
-        unpack_map(r, MAP_NONE + panel->other, lab_format(r, "%s%g", when, x), grey + l * cells,
-                   cells);
-        captions[l] = lab_format(r, "layer %g: %.1f %%, %.1f %% dead", x,
-                                 100 * lab_at(r, arm, 0, lab_format(r, "%s/saturated", when), x),
-                                 100 * lab_at(r, arm, 0, lab_format(r, "%s/dead", when), x));
+    for (l = 0; l < MAPS && grey; l++) {
+        unpack_map(r, MAP_NONE + panel->other, lab_format(r, "%s%g", when, layer[l]),
+                   grey + l * cells, cells);
+        captions[l] =
+            lab_format(r, "layer %g: %.0f %%, %.0f %% dead", layer[l],
+                       100 * lab_at(r, arm, 0, lab_format(r, "%s/saturated", when), layer[l]),
+                       100 * lab_at(r, arm, 0, lab_format(r, "%s/dead", when), layer[l]));
     }
-    if (grey) plot_images(p, grey, DEPTH_MAX, MAP_UNITS, MAP_IMAGES, DEPTH_MAX, captions, 0);
+    if (grey) plot_images(p, grey, MAPS, MAP_UNITS, MAP_IMAGES, MAPS, captions, 0);
     free(grey);
 }
 
@@ -942,19 +945,18 @@ static int page_maps(lab_report *r)
     static const lab_page page = {
         "With weights 20 times too large tanh saturates; with batch norm it does not",
         .width = 2000,
-        .height = 1860,
-        .scale = 0.72,
+        .height = 1180,
         .settings = "784-200x6-10 tanh, W ~ N(0, 20²/in), SGD with learning rate 0.1, batch 128, "
-                    "600 steps; first 100 units and images",
+                    "600 steps; 100 units across, 100 images down; white: |h| > 0.97; below: how much of "
+                    "the layer is white, and dead units",
         .seeds = 1};
     static const lab_panel panels[] = {
-        {.axes = {.heading = "no norm, at the start (units across, images down; white: |h| > 0.97; "
-                             "below: how much of the layer is white, dead units)"},
+        {.axes = {.heading = "no norm, at the start"},
          .draw = draw_maps, .series = "start"},
-        {.axes = {1, .heading = "no norm, after 600 steps"}, .draw = draw_maps, .series = "end"},
-        {.axes = {2, .heading = "batch norm, at the start"}, .draw = draw_maps, .other = 1,
+        {.axes = {.col = 1, .heading = "no norm, after 600 steps"}, .draw = draw_maps, .series = "end"},
+        {.axes = {1, .heading = "batch norm, at the start"}, .draw = draw_maps, .other = 1,
          .series = "start"},
-        {.axes = {3, .heading = "batch norm, after 600 steps"}, .draw = draw_maps, .other = 1,
+        {.axes = {1, 1, .heading = "batch norm, after 600 steps"}, .draw = draw_maps, .other = 1,
          .series = "end"}};
     return lab_draw(r, &page, panels, LAB_COUNT(panels));
 }

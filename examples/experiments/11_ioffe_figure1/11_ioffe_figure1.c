@@ -583,7 +583,7 @@ static int page_units(lab_report *r)
     static const char *const heading[2] = {"median of the 100 units, without",
                                            "the same with batch norm"};
     plot_figure *f = lab_figure(
-        r, "Without a norm the units of the last hidden layer spread and saturate", 2200, 980);
+        r, "Without batch norm each unit of the last hidden layer wanders further", 2200, 980);
     plot_panel *p;
     size_t a;
     plot_scale(f, 0.86);

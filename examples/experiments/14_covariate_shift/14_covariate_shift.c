@@ -620,7 +620,8 @@ static void draw_layer(lab_report *r, plot_figure *f, int net, int rate, int k)
 static int page_layers(lab_report *r, int net, const char *what)
 {
     plot_figure *f = lab_figure(
-        r, lab_format(r, "Internal covariate shift, %s", networks[net].name), 1600, 1200);
+        r, lab_format(r, "Batch norm does not reduce covariate shift: %s", networks[net].name),
+        1600, 1200);
     int rate, k;
     plot_scale(f, 0.86);
     plot_shared_legend(f);

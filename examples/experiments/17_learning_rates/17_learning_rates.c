@@ -481,7 +481,7 @@ static int draw_schedule(lab_report *r)
 {
     static const double heights[2] = {2.2, 1};
     plot_figure *f =
-        lab_figure(r, "R27: 0.1 works with batch norm only; at 0.0001 both are alike", 1800, 1350);
+        lab_figure(r, "R27: only with batch norm does a large learning rate work", 1800, 1350);
     int side;
     size_t i;
     plot_heights(f, heights, 2);

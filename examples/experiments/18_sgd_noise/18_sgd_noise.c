@@ -976,7 +976,7 @@ static void cost_panel(plot_figure *f)
     plot_grid(p, PLOT_GRID_BOTH);
     plot_line(p, "operations", at, flop, 10, plot_with_marker(plot_solid(PLOT_INK), PLOT_SQUARE));
     plot_line(p, "words moved, without a cache", at, word, 10,
-              plot_with_marker(plot_dashed(PLOT_ORANGE), PLOT_TRIANGLE));
+              plot_with_marker(plot_dashed(PLOT_GREY), PLOT_TRIANGLE));
 }
 
 static int page_worth(lab_report *r)

@@ -1098,7 +1098,7 @@ static void draw_regime(lab_report *r, plot_panel *p, const lab_panel *panel)
     }
     plot_band(p, "density of z ~ N(0, 1)", z, zero, density, POINTS, shade);
     plot_line(p, "sigmoid", z, sigmoid, POINTS, plot_solid(PLOT_INK));
-    plot_line(p, "best line for these z", z, straight, POINTS, plot_dashed(PLOT_VERMILLION));
+    plot_line(p, "best line for these z", z, straight, POINTS, plot_dashed(PLOT_GREY));
 }
 
 static void draw_errors(lab_report *r, plot_panel *p, const lab_panel *panel)
@@ -1117,7 +1117,7 @@ static void draw_errors(lab_report *r, plot_panel *p, const lab_panel *panel)
             sd[i] = s.n > 1 ? 100 * s.sd : 0;
         }
         plot_bars(p, k ? "with best lines for sigmoids" : "as trained", y, sd, 4,
-                  plot_solid(k ? PLOT_ORANGE : PLOT_BLUE));
+                  plot_solid(k ? PLOT_LIGHT : PLOT_GREY));
     }
 }
 

@@ -567,7 +567,7 @@ static void check(lab_report *r)
 static plot_style place_style(int place)
 {
     if (place == NONE) return lab_style("none");
-    return place == BEFORE ? lab_style("batch") : plot_dashdot(PLOT_ORANGE);
+    return place == BEFORE ? lab_style("batch") : plot_dashdot(PLOT_RGB(120, 170, 215));
 }
 
 static void draw_bars(lab_report *r, plot_figure *f, int act)
@@ -607,7 +607,8 @@ static void draw_gains(lab_report *r, plot_figure *f)
                                   paper[2] = {2.5, 1.5};
     static const char *const label[ACTS + 1] = {"ReLU", "sigmoid", "tanh", "ReLU, ImageNet"};
     static const int marker[CELLS] = {PLOT_CIRCLE, PLOT_SQUARE, PLOT_TRIANGLE, PLOT_DIAMOND};
-    static const plot_color color[CELLS] = {PLOT_BLUE, PLOT_GREEN, PLOT_VERMILLION, PLOT_PURPLE};
+    const plot_color color[CELLS] = {lab_level(0, 4), lab_level(1, 4), lab_level(2, 4),
+                                     lab_level(3, 4)};
     plot_panel *p = plot_add(f, 1, 0, 1, 6);
     int act, i;
     plot_heading(p, "accuracy after minus before, paired: seeds, mean ± 1 sd");
@@ -662,7 +663,7 @@ static void draw_fed(lab_report *r, plot_figure *f, int act, int variance)
     plot_hline(p, moment[variance], NULL, plot_dotted(PLOT_INK));
     for (place = BEFORE; place <= AFTER; place++)
         for (end = 0; end < 2; end++) {
-            plot_style style = plot_solid(place == BEFORE ? PLOT_BLUE : PLOT_ORANGE);
+            plot_style style = plot_solid(place == BEFORE ? PLOT_BLUE : PLOT_RGB(120, 170, 215));
             style.dash = end ? PLOT_SOLID : PLOT_DASHED;
             lab_plot(r, p, arm_of(act, place, 0), series[variance][end],
                      lab_format(r, "%s, %s", place_name[place], end ? "end" : "start"),
@@ -690,7 +691,7 @@ static void draw_density(lab_report *r, plot_figure *f, int act)
     plot_line(p, "N(0, 1)", x, y, BINS, plot_dotted(PLOT_INK));
     for (place = BEFORE; place <= AFTER; place++)
         lab_plot(r, p, arm_of(act, place, 0), "end_density", place_name[place],
-                 plot_solid(place == BEFORE ? PLOT_BLUE : PLOT_ORANGE));
+                 plot_solid(place == BEFORE ? PLOT_BLUE : PLOT_RGB(120, 170, 215)));
     plot_legend(p, PLOT_LEGEND_NONE); /* colours as above */
     plot_text_in(p, 0.97, 0.9, "dotted: N(0, 1)", PLOT_RIGHT, PLOT_INK);
 }

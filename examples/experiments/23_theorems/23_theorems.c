@@ -1192,7 +1192,7 @@ static void draw_table(lab_report *r, plot_panel *p)
 
 static int draw_theorems(lab_report *r)
 {
-    const plot_style first = plot_dashed(PLOT_ORANGE), last = plot_solid(PLOT_BLUE);
+    const plot_style first = plot_dashed(PLOT_GREY), last = plot_solid(PLOT_BLUE);
     plot_figure *f = lab_figure(
         r, "Batch norm takes 2 % of the gradient: the theorems hold, and say little here", 1600,
         1040);
@@ -1202,7 +1202,7 @@ static int draw_theorems(lab_report *r)
     draw_hist(r, p, "keep_b", 0.8, 1, "trained", last);
     plot_vline(p, 1 - 2.0 / M, "random direction", plot_thin(PLOT_INK));
     p = panel(f, 0, 1, "Taken from the gradient", "share of the mean", "share along the output");
-    draw_scatter(r, p, "mean_part_a", "x_part_a", "start", plot_marked(PLOT_ORANGE, PLOT_RING));
+    draw_scatter(r, p, "mean_part_a", "x_part_a", "start", plot_marked(PLOT_GREY, PLOT_RING));
     draw_scatter(r, p, "mean_part_b", "x_part_b", "trained", plot_marked(PLOT_BLUE, PLOT_CIRCLE));
     p = panel(f, 0, 2, "Left of the weights' gradient", "|X'dx|² / |X'dy|²",
               "density of the units");

@@ -909,13 +909,13 @@ static plot_style drawn_style(int i)
     case FAST:
         return plot_solid(PLOT_BLUE);
     case MIDDLE:
-        return plot_dashdot(PLOT_GREEN);
+        return plot_dashdot(lab_level(1, 4));
     case SLOW:
-        return plot_dashed(PLOT_VERMILLION);
+        return plot_dashed(lab_level(3, 4));
     case SLOW_CORRECTED:
-        return plot_marked(PLOT_ORANGE, PLOT_TRIANGLE);
+        return plot_marked(PLOT_GREY, PLOT_TRIANGLE);
     case LAST10:
-        return plot_dotted(PLOT_PURPLE);
+        return plot_dotted(lab_level(0, 4));
     default:
         return plot_marked(PLOT_INK, PLOT_RING);
     }
@@ -956,7 +956,7 @@ static void draw_sizes(lab_report *r, plot_panel *p, int layer)
     static const char *const id[3] = {"biased", "unbiased", "sd"};
     static const char *const name[3] = {"biased variance", "unbiased variance",
                                         "standard deviation²"};
-    static const plot_color color[3] = {PLOT_VERMILLION, PLOT_BLUE, PLOT_GREEN};
+    const plot_color color[3] = {lab_level(0, 3), lab_level(1, 3), lab_level(2, 3)};
     static const int marker[3] = {PLOT_CIRCLE, PLOT_SQUARE, PLOT_TRIANGLE};
     static const double m[7] = {2, 4, 8, 16, 32, 64, 128};
     double theory[7];
@@ -982,7 +982,8 @@ static void draw_distances(lab_report *r, plot_panel *p)
     static const char *const series[2] = {"distance1", "distance2"};
     static const char *const label[2][2] = {{"first layer, m = 8", "second layer, m = 8"},
                                             {"first layer, m = 4", "second layer, m = 4"}};
-    static const plot_color color[2][2] = {{PLOT_SKY, PLOT_YELLOW}, {PLOT_BLUE, PLOT_ORANGE}};
+    const plot_color color[2][2] = {{lab_level(2, 4), lab_level(3, 4)},
+                                    {lab_level(0, 4), lab_level(1, 4)}};
     size_t l, a, i;
     plot_categories(p, names, 4);
     plot_legend(p, PLOT_LEGEND_TOP_RIGHT);
@@ -1002,9 +1003,9 @@ static void draw_distances(lab_report *r, plot_panel *p)
 
 static int page_statistics(lab_report *r)
 {
-    plot_figure *f =
-        lab_figure(r, "Any statistics do for batches of 128; batches of 4 need the biased variance",
-                   2000, 1500);
+    plot_figure *f = lab_figure(
+        r, "In batches of 4 the biased variance serves inference better than the unbiased", 2000,
+        1500);
     plot_scale(f, 0.88);
     draw_training(r, f);
     draw_sizes(r,
@@ -1062,9 +1063,9 @@ static int page_one_pass(lab_report *r)
     plot_range_y(b, 1e-9, 1e5);
     plot_range_x(a, 1, 1e5);
     plot_range_x(b, 1, 1e5);
-    style[0] = plot_dashed(PLOT_VERMILLION);
-    style[1] = plot_solid(PLOT_BLUE);
-    style[2] = plot_dashdot(PLOT_GREEN);
+    style[0] = plot_dashed(lab_level(2, 3));
+    style[1] = plot_solid(lab_level(0, 3));
+    style[2] = plot_dashdot(lab_level(1, 3));
     style[3] = plot_dotted(PLOT_INK);
     for (m = 0; m < METHODS; m++) draw_variances(r, a, b, m, name[m], style[m]);
     plot_hline(b, 1e-5, "criterion", plot_thin(PLOT_INK));

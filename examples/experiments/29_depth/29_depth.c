@@ -526,7 +526,7 @@ static int draw_beginning(lab_report *r)
     plot_range_y(p, -0.6, 2.1);
     p = depth_panel(f, 2, "P20: channel deviations", "hidden layer", sd);
     draw_against_depth(r, p, PN, "s", "sc", "no norm, He", none);
-    draw_against_depth(r, p, GN, "s", "sc", "no norm, Glorot", plot_dashdot(PLOT_ORANGE));
+    draw_against_depth(r, p, GN, "s", "sc", "no norm, Glorot", plot_dashdot(PLOT_GREY));
     draw_against_depth(r, p, PB, "s", "sc", "batch norm, He", batch);
     plot_range_y(p, -5.8, 0.4); /* room for the legend */
     plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
@@ -717,10 +717,10 @@ static int draw_plain(lab_report *r)
     lab_plot(r, p, PL, "g", "layer norm", lab_style("layer"));
     draw_theory(r, p, PB, "theory, batch norm");
     p = gradient_panel(f, 0, 1, "Plain, batch norm, 5 to 50 hidden layers");
-    lab_plot(r, p, D5B, "g", "5", plot_dotted(PLOT_PURPLE));
-    lab_plot(r, p, D10B, "g", "10", plot_dashdot(PLOT_GREEN));
-    lab_plot(r, p, PB, "g", "20", lab_style("batch"));
-    lab_plot(r, p, D50B, "g", "50", plot_dashed(PLOT_INK));
+    lab_plot(r, p, D5B, "g", "5", plot_solid(lab_level(3, 4)));
+    lab_plot(r, p, D10B, "g", "10", plot_solid(lab_level(2, 4)));
+    lab_plot(r, p, PB, "g", "20", plot_solid(lab_level(1, 4)));
+    lab_plot(r, p, D50B, "g", "50", plot_solid(lab_level(0, 4)));
     draw_theory(r, p, D50B, "theory");
     draw_factors(r, f);
     p = gradient_panel(f, 1, 1, "R27: the residual network");

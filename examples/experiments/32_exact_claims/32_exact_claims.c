@@ -1234,7 +1234,7 @@ static void draw_bad_batch(lab_report *r, plot_figure *f)
     static const char *const look[LAYER + 1] = {"", "none", "batch", "layer"};
     plot_panel *p = plot_add(f, 1, 1, 1, 2);
     size_t arm;
-    plot_heading(p, "one bad batch; mean ± 1 sd over seeds");
+    plot_heading(p, "one bad batch");
     plot_axis_x(p, "steps after the bad batch", PLOT_LINEAR);
     plot_axis_y(p, "test accuracy (%)", PLOT_LINEAR);
     plot_range_x(p, 0, AFTER);
@@ -1254,8 +1254,8 @@ static void draw_bad_batch(lab_report *r, plot_figure *f)
 
 static plot_style input_style(size_t arm)
 {
-    static const plot_color color[5] = {PLOT_VERMILLION, PLOT_ORANGE, PLOT_GREEN, PLOT_BLUE,
-                                        PLOT_SKY};
+    const plot_color color[5] = {lab_level(0, 5), lab_level(1, 5), lab_level(2, 5), lab_level(3, 5),
+                                 lab_level(4, 5)};
     static const int dash[5] = {PLOT_DASHED, PLOT_DOTTED, PLOT_DASHDOT, PLOT_SOLID, PLOT_DASHED};
     static const int marker[5] = {PLOT_SQUARE, PLOT_DIAMOND, PLOT_TRIANGLE, PLOT_CIRCLE, PLOT_RING};
     plot_style style = plot_with_marker(plot_solid(color[arm - RAW]), marker[arm - RAW]);
@@ -1308,8 +1308,8 @@ static void draw_settling(lab_report *r, plot_panel *p)
     static const char *const name[KINDS] = {"γ", "β", "weights"};
     int kind;
     for (kind = 0; kind < KINDS; kind++) {
-        const plot_style style = kind == GAMMAS  ? plot_solid(PLOT_BLUE)
-                                 : kind == BETAS ? plot_dashdot(PLOT_GREEN)
+        const plot_style style = kind == GAMMAS  ? plot_solid(lab_level(0, 3))
+                                 : kind == BETAS ? plot_dashdot(lab_level(1, 3))
                                                  : plot_dotted(PLOT_INK);
         lab_plot(r, p, SETTLE, lab_format(r, "move_%s", kind_name[kind]), name[kind], style);
     }

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+#include "lab/draw.h"
 
 enum { RNN_STEPS = 50, RNN_UNITS = 7, RNN_BATCH = 4, RNN_INPUTS = 3 };
 enum {
@@ -34,7 +35,6 @@ typedef struct rnn_case {
 
 #ifdef RNN_COMPLEX /* the forward pass at complex points, for its derivatives */
 #include <complex.h>
-#include "lab/draw.h"
 typedef double complex rnn_wide;
 #define RNN_OF(f) c##f
 #define RNN_REAL(z) creal(z)

@@ -1166,10 +1166,11 @@ static void draw_beta_of(lab_report *r, plot_figure *f)
             lab_curve c = lab_over_seeds(r, net + kind, "beta_of");
             plot_style style = style_of(kind);
             for (i = 0; i < c.n; i++) c.x[i] *= 0.1;
-            plot_mean_band(
-                p, lab_format(r, "%s, %s layers", settings[kind].name, net == M13 ? "13" : "6"),
-                c.x, c.mean, c.sd, c.n,
-                plot_with_marker(style, net == M13 ? PLOT_CIRCLE : PLOT_RING));
+            style = plot_with_marker(style, net == M13 ? PLOT_CIRCLE : PLOT_RING);
+            plot_band(p, NULL, c.x, c.low, c.high, c.n, style);
+            plot_line(p,
+                      lab_format(r, "%s, %s layers", settings[kind].name, net == M13 ? "13" : "6"),
+                      c.x, c.mean, c.n, style);
         }
     plot_line(p, NULL, s, inverse, 2, plot_thin(PLOT_INK));
     plot_text(p, 0.0075, 150, "1/s", PLOT_LEFT, PLOT_INK);
@@ -1305,8 +1306,9 @@ static void draw_dots(lab_report *r, plot_figure *f, int what)
 
 static int draw_family(lab_report *r)
 {
-    plot_figure *f = lab_figure(
-        r, "L1, L2 and L∞ smooth the landscape as batch norm does, and keep means still", 1600, 1320);
+    plot_figure *f =
+        lab_figure(r, "L1, L2 and L∞ smooth the landscape as batch norm does, and keep means still",
+                   1600, 1320);
     int what;
     draw_accuracy(r, f, M13, 0);
     draw_accuracy(r, f, M6, 6);

@@ -841,7 +841,7 @@ static void training_mode_panel(lab_report *r, plot_figure *f)
 /* Steps or images against the batch, with the fit's curve. */
 static void worth_panel(lab_report *r, plot_figure *f, int col, int steps)
 {
-    double at[BATCHES], mean[BATCHES], sd[BATCHES], curve[BATCHES];
+    double at[BATCHES], mean[BATCHES], low[BATCHES], high[BATCHES], curve[BATCHES];
     plot_panel *p = plot_add(f, 1, col, 1, 1);
     size_t norm, k, s;
     plot_heading(p, steps ? "Steps to a loss of 0.3" : "Images to a loss of 0.3");
@@ -854,7 +854,8 @@ static void worth_panel(lab_report *r, plot_figure *f, int col, int steps)
             const stats_summary y = worth_summary(r, norm, k, steps);
             at[k] = (double)batches[k];
             mean[k] = y.mean;
-            sd[k] = y.n > 1 ? y.sd : 0;
+            low[k] = y.min;
+            high[k] = y.max;
             curve[k] = 0;
             for (s = 0; s < n; s++) {
                 double images, least;
@@ -862,8 +863,9 @@ static void worth_panel(lab_report *r, plot_figure *f, int col, int steps)
                 curve[k] += (images + least * at[k]) / (steps ? at[k] : 1) / (double)n;
             }
         }
-        plot_mean_band(p, net_names[norm], at, mean, sd, BATCHES,
-                       plot_with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
+        plot_band(p, NULL, at, low, high, BATCHES, lab_style(norm ? "batch" : "none"));
+        plot_line(p, net_names[norm], at, mean, BATCHES,
+                  plot_with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
         plot_line(p, "fit", at, curve, BATCHES, plot_thin(PLOT_INK));
     }
     for (norm = 0; norm < 2; norm++) {

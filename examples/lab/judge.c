@@ -2,6 +2,9 @@
 #include "judge.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 lab_numbers lab_all(const lab_report *r, size_t arm, const char *series, double x)
 {
@@ -126,6 +129,16 @@ double lab_largest(const lab_report *r, size_t arm, const char *series)
         for (i = 0; i < one.n; i++) most = stats_larger(most, one.y[i]);
     }
     return most;
+}
+
+const lab_claim *lab_find(const lab_report *r, const char *id)
+{
+    const lab_program *program = lab_program_of(r);
+    size_t i;
+    for (i = 0; i < program->claims; i++)
+        if (strcmp(program->claim[i].id, id) == 0) return &program->claim[i];
+    fprintf(stderr, "%s: there is no claim %s\n", program->name, id);
+    exit(1);
 }
 
 static stats_finding judgei_row(const lab_report *r, const lab_claim *c)

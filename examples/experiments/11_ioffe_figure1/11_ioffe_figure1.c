@@ -23,30 +23,9 @@
        D = (highest - lowest median from step 1000 on) / (mean distance of 15th and 85th percentile)
 
    at every thousandth step, averaged over the hundred units: 0 is a distribution that stays where
-   it is, 1 one that wanders by as much as it is wide.
-
-   Claims, and what counts as reproduced:
-
-       11a  batch norm is above none in test accuracy at 5,000, 10,000 and 50,000 steps
-       11b  batch norm ends at 0.97 or better, a bound of our own (the paper: 0.983)
-       11c  the distribution is more stable: D is smaller with batch norm
-       11d  with batch norm the 15th and 85th percentile of unit 0 begin within 0.1 of -1.036 and
-            1.036, those of a Gaussian
-       11e  11a at the three other settings, each of them
-       11f  batch norm ends within 0.005 of the paper's 0.983
-
-   Written after the run: 11f, and that the limits of 11b and 11d are judged by the same rule, seed
-   by seed, instead of by the mean of the seeds. */
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+   it is, 1 one that wanders by as much as it is wide. */
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
-
-#include "lab/lab.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { INPUTS = 784, WIDTH = 100, HIDDEN = 3, CLASSES = 10, BATCH = 60, PART = 1000 };
 enum { STEPS = 50000, EVERY = 500, EVERY_UNITS = 1000, SETTINGS = 4, CHECK_STEPS = 40 };
@@ -303,43 +282,50 @@ static const char *gains(lab_report *r, size_t setting)
     return lab_format(r, "%+.1f, %+.1f, %+.1f", gain[0], gain[1], gain[2]);
 }
 
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"11a", "With batch norm test accuracy is higher, throughout the training",
+     "Ioffe & Szegedy 2015, Fig. 1a", "about 0.955 against 0.71 at 4,000 steps, 0.967 against 0.90 "
+     "at 8,000, 0.983 against 0.974 at the end (read off the figure)",
+     "above no norm at 5,000, 10,000 and 50,000 steps, each, seed by seed",
+     "trial run (1 seed): 0.943 against 0.909 at 5,000, 0.974 against 0.969 at 50,000",
+     LAB_TRAINING, LAB_SETTING},
+    {"11b", "With batch norm it ends at 0.97 or better",
+     "ours: a bound below Ioffe & Szegedy 2015, Fig. 1a",
+     "about 0.983 at 50,000 steps (read off the figure)",
+     "at least 0.97 at 50,000 steps, seed by seed", "trial run (1 seed): 0.974", LAB_TRAINING,
+     LAB_SETTING},
+    {"11f", "With batch norm it ends at 0.983", "Ioffe & Szegedy 2015, Fig. 1a",
+     "about 0.983 at 50,000 steps (read off the figure)",
+     "within 0.005 of it at 50,000 steps, seed by seed",
+     "added after the run, when 0.973 was known", LAB_TRAINING, LAB_SETTING},
+    {"11e", "The same holds at other learning rates and weights", "ours: the paper gives neither",
+     "not stated", "11a at the three other settings (2 seeds each), all of them",
+     "trial run (1 seed), sd 0.01: 0.954 against 0.10 at 5,000, 0.977 against 0.952 at 50,000",
+     LAB_TRAINING, LAB_SETTING},
+    {"11c", "With batch norm the distribution of a sigmoid's input is more stable",
+     "Ioffe & Szegedy 2015, Fig. 1b, c", "no number; without: percentiles begin together near 0.8, "
+     "swing, end near -1.8, 0, 1.7; with: from about -1.1, 0, 1.1 smoothly to -2.0, 0, 2.0",
+     "D, averaged over the units, smaller with batch norm, seed by seed", "trial run (1 seed), 15 "
+     "/ 50 / 85 %: none 0.37, 0.43, 0.47 to -1.25, 0.60, 1.48; batch norm -1.03, 0.14, 1.12 to "
+     "-2.05, -0.08, 1.69", LAB_TRAINING, LAB_SETTING},
+    {"11d", "With batch norm it begins as wide as a standard Gaussian",
+     "Ioffe & Szegedy 2015, Fig. 1c", "about -1.1 and 1.1 (read off the figure)",
+     "15th and 85th percentile of unit 0 at step 0 within 0.1 of -1.036, 1.036, seed by seed",
+     "trial run (1 seed): -1.03 and 1.12", LAB_TRAINING, LAB_SETTING}};
+/* clang-format on */
+
 static void judge_accuracy(lab_report *r)
 {
-    static const lab_claim ahead = {
-        "11a",
-        "With batch norm test accuracy is higher, throughout the training",
-        "Ioffe & Szegedy 2015, Fig. 1a",
-        "about 0.955 against 0.71 at 4,000 steps, 0.967 against 0.90 at 8,000, 0.983 against 0.974 "
-        "at the end (read off the figure)",
-        "above no norm at 5,000, 10,000 and 50,000 steps, each, seed by seed",
-        "trial run (1 seed): 0.943 against 0.909 at 5,000, 0.974 against 0.969 at 50,000",
-        LAB_TRAINING,
-        LAB_SETTING};
-    lab_verdict(r, &ahead, above(r, 0), "", "%s", accuracies(r, 0));
+    lab_verdict(r, lab_find(r, "11a"), above(r, 0), "", "%s", accuracies(r, 0));
 }
 
 /* Where batch norm ends: in the main setting, and, for the paper's number, in the others too. */
 static void judge_end(lab_report *r)
 {
-    static const lab_claim high = {"11b",
-                                   "With batch norm it ends at 0.97 or better",
-                                   "ours: a bound below Ioffe & Szegedy 2015, Fig. 1a",
-                                   "about 0.983 at 50,000 steps (read off the figure)",
-                                   "at least 0.97 at 50,000 steps, seed by seed",
-                                   "trial run (1 seed): 0.974",
-                                   LAB_TRAINING,
-                                   LAB_SETTING};
-    static const lab_claim papers = {"11f",
-                                     "With batch norm it ends at 0.983",
-                                     "Ioffe & Szegedy 2015, Fig. 1a",
-                                     "about 0.983 at 50,000 steps (read off the figure)",
-                                     "within 0.005 of it at 50,000 steps, seed by seed",
-                                     "added after the run, when 0.973 was known",
-                                     LAB_TRAINING,
-                                     LAB_SETTING};
-    lab_verdict(r, &high, lab_limit(r, 1, "accuracy", LAB_LAST, 0.97, +1), "", "%s",
+    lab_verdict(r, lab_find(r, "11b"), lab_limit(r, 1, "accuracy", LAB_LAST, 0.97, +1), "", "%s",
                 lab_text(r, 1, "accuracy", LAB_LAST, 4));
-    lab_verdict(r, &papers, lab_near(r, 1, "accuracy", LAB_LAST, 0.983, 0.005),
+    lab_verdict(r, lab_find(r, "11f"), lab_near(r, 1, "accuracy", LAB_LAST, 0.983, 0.005),
                 lab_format(r, "with lr 0.5: %s; with sd 0.01: %s; with both: %s",
                            lab_text(r, 3, "accuracy", LAB_LAST, 3),
                            lab_text(r, 5, "accuracy", LAB_LAST, 3),
@@ -349,52 +335,22 @@ static void judge_end(lab_report *r)
 
 static void judge_elsewhere(lab_report *r)
 {
-    static const lab_claim elsewhere = {
-        "11e",
-        "The same holds at other learning rates and weights",
-        "ours: the paper gives neither",
-        "not stated",
-        "11a at the three other settings (2 seeds each), all of them",
-        "trial run (1 seed), sd 0.01: 0.954 against 0.10 at 5,000, 0.977 against 0.952 at 50,000",
-        LAB_TRAINING,
-        LAB_SETTING};
     stats_finding others[SETTINGS - 1];
     size_t k;
     for (k = 1; k < SETTINGS; k++) others[k - 1] = above(r, k);
-    lab_verdict(r, &elsewhere, stats_together(others, SETTINGS - 1), "two seeds each",
+    lab_verdict(r, lab_find(r, "11e"), stats_together(others, SETTINGS - 1), "two seeds each",
                 "points above at the three steps: %s with lr 0.5; %s with sd 0.01; %s with both",
                 gains(r, 1), gains(r, 2), gains(r, 3));
 }
 
 static void judge_inputs(lab_report *r)
 {
-    static const lab_claim stable = {
-        "11c",
-        "With batch norm the distribution of a sigmoid's input is more stable",
-        "Ioffe & Szegedy 2015, Fig. 1b, c",
-        "no number; without: percentiles begin together near 0.8, swing, end near -1.8, 0, 1.7; "
-        "with: from about -1.1, 0, 1.1 smoothly to -2.0, 0, 2.0",
-        "D, averaged over the units, smaller with batch norm, seed by seed",
-        "trial run (1 seed), 15 / 50 / 85 %: none 0.37, 0.43, 0.47 to -1.25, 0.60, 1.48; batch "
-        "norm "
-        "-1.03, 0.14, 1.12 to -2.05, -0.08, 1.69",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim gaussian = {"11d",
-                                       "With batch norm it begins as wide as a standard Gaussian",
-                                       "Ioffe & Szegedy 2015, Fig. 1c",
-                                       "about -1.1 and 1.1 (read off the figure)",
-                                       "15th and 85th percentile of unit 0 at step 0 within 0.1 of "
-                                       "-1.036, 1.036, seed by seed",
-                                       "trial run (1 seed): -1.03 and 1.12",
-                                       LAB_TRAINING,
-                                       LAB_SETTING};
     stats_finding begins[2];
     begins[0] = lab_near(r, 1, "unit0_p15", 0, -GAUSSIAN_85, 0.1);
     begins[1] = lab_near(r, 1, "unit0_p85", 0, GAUSSIAN_85, 0.1);
-    lab_verdict(r, &stable, lab_compare(r, 1, 0, "D", 0, -1, 1), "", "D = %s against %s",
+    lab_verdict(r, lab_find(r, "11c"), lab_compare(r, 1, 0, "D", 0, -1, 1), "", "D = %s against %s",
                 lab_text(r, 1, "D", 0, 2), lab_text(r, 0, "D", 0, 2));
-    lab_verdict(r, &gaussian, stats_together(begins, 2), "",
+    lab_verdict(r, lab_find(r, "11d"), stats_together(begins, 2), "",
                 "unit 0: %s and %s; mean of all units: %s and %s",
                 lab_text(r, 1, "unit0_p15", 0, 2), lab_text(r, 1, "unit0_p85", 0, 2),
                 lab_text(r, 1, "begin_units", 0.15, 3), lab_text(r, 1, "begin_units", 0.85, 3));
@@ -609,20 +565,11 @@ static int report(lab_report *r)
     return page_figure1(r) || page_settings(r) || page_units(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "11_ioffe_figure1",
-        NRM_VERSION,
-        "Does the input of a sigmoid stay where it is with batch norm? (Ioffe & Szegedy, Fig. 1)",
-        "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; weights "
-        "N(0, 0.1²) and learning rate 0.1 where not said otherwise",
-        1,
-        LAB_USES_DATA,
-        arms,
-        2 * SETTINGS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "11_ioffe_figure1", NRM_VERSION,
+    "Does the input of a sigmoid stay where it is with batch norm? (Ioffe & Szegedy, Fig. 1)",
+    "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; weights N(0, "
+    "0.1²) and learning rate 0.1 where not said otherwise", 1, LAB_USES_DATA, arms, 2 * SETTINGS,
+    prepare, run, report, claims, LAB_COUNT(claims)};
+LAB_MAIN(program)

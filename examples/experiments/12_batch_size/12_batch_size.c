@@ -1,4 +1,4 @@
-/* 12_batch_size: what do small mini-batches do to the norms?
+/* 12_batch_size: what do small mini-batches do to the norms? (README.md)
 
    Two experiments of one question.
 
@@ -33,26 +33,9 @@
 
    so it is the same layer with k*gamma for gamma and k*k*eps for eps, and where it stores the
    running variance as it is (biased) it also infers the same. What is left is that Adam's step is
-   one of gamma, not of k*gamma: it is multiplied by k. (Its 1e-8 becomes 1e-8/k thereby.)
-
-   The claims and what counts as reproduced stand in the table `claims` below, written before the
-   full run with seeds 11 to 15, the last one after it. Two smoke runs with seeds 11 and 12 on small
-   data came before; the page says what they changed. Verdicts are over paired seeds: same weights,
-   same mini-batches. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+   one of gamma, not of k*gamma: it is multiplied by k. (Its 1e-8 becomes 1e-8/k thereby.) */
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lab/lab.h"
 
 #define NAME "12_batch_size"
 
@@ -1108,20 +1091,10 @@ static int report(lab_report *r)
     return page_figure6(r) || page_curve(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        NAME,
-        NRM_VERSION,
-        "What do small mini-batches do to batch norm, layer norm, group norm?",
-        "a-b: 784-256-256-10, ReLU, Adam 1e-3, batch 128 and 4; curve: 784-128-128-10, ReLU, SGD, "
-        "60,000 examples",
-        1,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    NAME, NRM_VERSION, "What do small mini-batches do to batch norm, layer norm, group norm?",
+    "a-b: 784-256-256-10, ReLU, Adam 1e-3, batch 128 and 4; curve: 784-128-128-10, ReLU, SGD, "
+    "60,000 examples", 1, LAB_USES_DATA, arms, ARMS, prepare, run, report};
+/* clang-format on */
+LAB_MAIN(program)

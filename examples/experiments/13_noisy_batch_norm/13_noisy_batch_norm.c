@@ -1,4 +1,4 @@
-/* 13_noisy_batch_norm: does batch norm help because it keeps distributions steady?
+/* 13_noisy_batch_norm: does batch norm help because it keeps distributions steady? (README.md)
 
    Santurkar et al. (2018) put noise behind every batch norm, noise whose mean and scale are drawn
    anew for each unit at each step. The distributions are then less steady than without any norm,
@@ -17,56 +17,12 @@
    only, and a constant to the backward pass. Running statistics are those of clean batches. All
    arms of a seed start from the same weights and see the same batches; the two noisy ones draw the
    same noise.
-
-   Claims and criteria, written before the run (each for each network):
-
-       drift     |change of a unit's mean from one step to the next|, averaged over units and steps:
-                 noisy > none > batch norm in every hidden layer
-       spread    the same of its variance
-       speed     training accuracy, mean over steps 1 to 500: noisy > none, and (batch - noisy) less
-                 than half of (batch - none); both paired over seeds
-       end       training accuracy, mean over the last 250 steps: noisy > none
-       broken    without a norm, noise ends below 0.2 training accuracy
-       alike     at the end noisy is nearer to batch norm than to none
-       factor    noisy, tested: with all hidden outputs of the norms multiplied by 1.125, the mean
-                 of the noise's factor, test accuracy is higher than without
-
-   Two things were settled after the run. Where a network without a norm ends below 0.2 without
-   noise as well, "broken" is inconclusive instead of reproduced: noise cannot prevent what does not
-   happen anyway. And one claim was added, on 6 x 100 ReLU alone, where the table has what it needs;
-   its criterion was written before it was computed, with the figures in sight:
-
-       figure 1  distributions with and without batch norm hardly differ: |mean - mean at the start|
-                 and |variance - variance at the start| of what the activations are given, on a
-                 fixed batch, mean over units, layers and time: none <= 2 batch norm, paired over
-                 seeds, for means and for variances
-
-   Three more were added later, to be judged from the table as it was, with all curves known:
-
-       depth     what batch norm gains (batch - none, training accuracy, ReLU) is larger with 13
-                 layers than with 6, paired over seeds: over steps 1 to 500, and there more than
-                 three times as large in the mean; and over the last 250 steps
-       sigmoid   over the last 250 steps the network of sigmoids is below 0.2 training accuracy
-                 without a norm and above 0.9 with batch norm, each by the rule for limits
-
-   Trial runs came before (another program, 1 or 2 seeds of 0 to 2, and this one with seed 1); what
-   they had shown stands beside each criterion.
-
    Choices that the specification of the experiment left open: "final" is the last 250 steps; the
    layers shown are the first, the middle and the last hidden one; the unit of the ridges is number
    21; the moments of the training batch are averaged over all 100 units of a layer; the fixed batch
    is the first 1000 training images, taken forward in train mode with and without noise. */
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
-
-#include "lab/lab.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { INPUTS = 784, CLASSES = 10, WIDTH = 100, DEEPEST = 13, BATCH = 128, PROBED = 1000 };
 enum { SHOWN = 3, UNIT = 21, BINS = 41, CHECKED = 101 };
@@ -128,7 +84,7 @@ typedef struct moments { /* of what the activations are given, for each unit */
     double mean[DEEPEST][WIDTH], var[DEEPEST][WIDTH];
 } moments;
 
-typedef struct trainer {
+typedef struct trial {
     lab_run *r;
     int net, kind;
     nrm_mlp *mlp;
@@ -141,14 +97,14 @@ typedef struct trainer {
     moments now;                /* of the last forward pass                         */
     double unit[SHOWN][PROBED]; /* and what one unit of three layers was given  */
     nrm_real *expected;         /* the parameters after CHECKED steps, without any of this */
-} trainer;
+} trial;
 
-static size_t hidden_of(const trainer *t)
+static size_t hidden_of(const trial *t)
 {
     return networks[t->net].hidden;
 }
 
-static void trainer_free(trainer *t)
+static void trial_free(trial *t)
 {
     training_order_free(&t->order);
     free(t->block);
@@ -158,7 +114,7 @@ static void trainer_free(trainer *t)
     free(t->expected);
 }
 
-static nrm_mlp *make_net(const trainer *t, void **block)
+static nrm_mlp *make_net(const trial *t, void **block)
 {
     static const int norm[KINDS] = {NRM_NO_NORM, NRM_BATCH_NORM, NRM_NOISY_BATCH_NORM, NRM_NO_NORM};
     nrm_mlp_layer layer[DEEPEST + 1];
@@ -170,7 +126,7 @@ static nrm_mlp *make_net(const trainer *t, void **block)
     return training_net(&spec, block);
 }
 
-static int trainer_make(trainer *t, lab_run *r)
+static int trial_make(trial *t, lab_run *r)
 {
     size_t i;
     memset(t, 0, sizeof *t);
@@ -187,14 +143,14 @@ static int trainer_make(trainer *t, lab_run *r)
     return 0;
 }
 
-static int trainer_start(trainer *t, lab_run *r)
+static int trial_start(trial *t, lab_run *r)
 {
-    const int rc = trainer_make(t, r);
+    const int rc = trial_make(t, r);
     return rc ? rc : training_order_start(&t->order, train_set.n, BATCH, INPUTS, r->seed);
 }
 
 /* Mean and variance of each column, and the columns that the ridges show. */
-static void look(trainer *t, size_t layer, const nrm_real *z, size_t rows)
+static void look(trial *t, size_t layer, const nrm_real *z, size_t rows)
 {
     double *mean = t->now.mean[layer], *var = t->now.var[layer];
     size_t i, j;
@@ -217,7 +173,7 @@ static void look(trainer *t, size_t layer, const nrm_real *z, size_t rows)
 
 static void on_event(void *context, const nrm_mlp_event *event)
 {
-    trainer *t = (trainer *)context;
+    trial *t = (trial *)context;
     const int before_activation =
         t->kind == NORMED || t->kind == NOISY ? NRM_AT_NORM : NRM_AT_LINEAR;
     if (!event->gradient && event->place == before_activation && event->layer < hidden_of(t))
@@ -246,8 +202,7 @@ static void add_noise(nrm_real *z, nrm_real *scale, const nrm_noise *noise, nrm_
         for (n = 0; n < N; n++) {
             const size_t i = n * width + j;
             const double m = mu + (double)noise->mean_jitter * symmetric(rng);
-            scale[i] =
-                (nrm_real)(sigma + (double)noise->scale_jitter * (double)draw_normal(rng));
+            scale[i] = (nrm_real)(sigma + (double)noise->scale_jitter * (double)draw_normal(rng));
             z[i] = (nrm_real)((double)scale[i] * (double)z[i] + m);
         }
     }
@@ -255,7 +210,7 @@ static void add_noise(nrm_real *z, nrm_real *scale, const nrm_noise *noise, nrm_
 
 /* The forward pass of a network that nrm_mlp does not have: linear part, noise, activation. By the
    layers' own functions, in the network's own arrays. */
-static int noise_forward(trainer *t, const nrm_real *x, size_t N, int watched)
+static int noise_forward(trial *t, const nrm_real *x, size_t N, int watched)
 {
     const nrm_mlp *net = t->mlp;
     size_t l;
@@ -275,7 +230,7 @@ static int noise_forward(trainer *t, const nrm_real *x, size_t N, int watched)
     return rc;
 }
 
-static int noise_backward(trainer *t, const nrm_real *x, const int *labels, size_t N)
+static int noise_backward(trial *t, const nrm_real *x, const int *labels, size_t N)
 {
     const nrm_mlp *net = t->mlp;
     size_t l, i, turn = 0;
@@ -297,7 +252,7 @@ static int noise_backward(trainer *t, const nrm_real *x, const int *labels, size
     return rc;
 }
 
-static int noise_gradient(trainer *t, const nrm_real *x, const int *labels, size_t N)
+static int noise_gradient(trial *t, const nrm_real *x, const int *labels, size_t N)
 {
     nrm_acc loss;
     int rc = noise_forward(t, x, N, t->mlp->probe != NULL);
@@ -307,7 +262,7 @@ static int noise_gradient(trainer *t, const nrm_real *x, const int *labels, size
     return rc;
 }
 
-static int noise_step(trainer *t)
+static int noise_step(trial *t)
 {
     const int rc = noise_gradient(t, t->order.x, t->order.labels, t->order.count);
     return rc < 0 || rc == NRM_NONFINITE ? rc : nrm_mlp_step(t->mlp);
@@ -316,7 +271,7 @@ static int noise_step(trainer *t)
 /* ---- training -------------------------------------------------------------------------------- */
 
 /* One step of SGD. A step that is not finite is not taken. Sets the accuracy on its batch. */
-static int step(trainer *t, double *accuracy)
+static int step(trial *t, double *accuracy)
 {
     nrm_acc hits = 0;
     int rc;
@@ -348,14 +303,14 @@ static change difference(const moments *a, const moments *b, size_t layer)
     return c;
 }
 
-static void record_layer(trainer *t, const char *what, size_t layer, double x, double y)
+static void record_layer(trial *t, const char *what, size_t layer, double x, double y)
 {
     lab_record_as(t->r, x, lab_round(y, 4), "%s_%zu", what, layer + 1);
 }
 
 /* The fixed batch through the network as it is in training, with or without noise; the training
    goes on as if nothing had happened. */
-static int fixed_batch(trainer *t, int noise)
+static int fixed_batch(trial *t, int noise)
 {
     nrm_mlp *net = t->mlp;
     const size_t n = t->rows;
@@ -368,7 +323,7 @@ static int fixed_batch(trainer *t, int noise)
 }
 
 /* The distribution of one unit in three layers. */
-static void record_ridges(trainer *t, size_t at)
+static void record_ridges(trial *t, size_t at)
 {
     static const double lo = -5, hi = 5;
     double grid[BINS], density[BINS];
@@ -389,7 +344,7 @@ static void record_ridges(trainer *t, size_t at)
 
 /* What the weights alone have changed since the start, and (one seed, one network) ridges with the
    noise of training. */
-static int visit(trainer *t, size_t at, moments *first)
+static int visit(trial *t, size_t at, moments *first)
 {
     const moments kept = t->now;
     const int ridges = t->net == RELU6 && t->kind != ONLY_NOISE && t->r->seed % 5 == 1;
@@ -421,7 +376,7 @@ static void add_change(change *sum, change c)
     sum->relative += c.relative;
 }
 
-static void tally_step(tally *a, const trainer *t, const moments *before, const moments *first)
+static void tally_step(tally *a, const trial *t, const moments *before, const moments *first)
 {
     size_t l;
     for (l = 0; l < hidden_of(t); l++) {
@@ -431,7 +386,7 @@ static void tally_step(tally *a, const trainer *t, const moments *before, const 
     a->n++;
 }
 
-static void record_window(trainer *t, tally *a, double x)
+static void record_window(trial *t, tally *a, double x)
 {
     int k;
     for (k = 0; k < SHOWN && t->net == RELU6 && a->n > 0; k++) {
@@ -444,7 +399,7 @@ static void record_window(trainer *t, tally *a, double x)
     memset(a, 0, sizeof *a);
 }
 
-static void record_run(trainer *t, const tally *a)
+static void record_run(trial *t, const tally *a)
 {
     size_t l;
     for (l = 0; l < hidden_of(t); l++) {
@@ -455,7 +410,7 @@ static void record_run(trainer *t, const tally *a)
 }
 
 /* Accuracy on the training batches: means over the last 25 steps, the first 500, the last 250. */
-static void record_accuracy(trainer *t, const double *accuracy)
+static void record_accuracy(trial *t, const double *accuracy)
 {
     const size_t n = t->steps, early = n < 500 ? n : 500, late = n < 250 ? n : 250;
     double *mean = (double *)malloc(n * sizeof *mean);
@@ -474,7 +429,7 @@ static void record_accuracy(trainer *t, const double *accuracy)
     free(mean);
 }
 
-static int train(trainer *t, double *accuracy)
+static int train(trial *t, double *accuracy)
 {
     const size_t window = t->r->quick ? 4 : 150, every = t->r->quick ? 8 : 200;
     moments first, before, fixed;
@@ -513,7 +468,7 @@ static int train(trainer *t, double *accuracy)
 
 /* What follows noise with the mean factor f may expect: gamma and beta, or weights and bias, of all
    hidden layers times f. */
-static void stretch(trainer *t, nrm_real f)
+static void stretch(trial *t, nrm_real f)
 {
     size_t l, i;
     for (l = 0; l < hidden_of(t); l++) {
@@ -527,7 +482,7 @@ static void stretch(trainer *t, nrm_real f)
     }
 }
 
-static int test_infer(trainer *t, const char *name)
+static int test_infer(trial *t, const char *name)
 {
     nrm_acc accuracy = 0;
     const int rc = nrm_mlp_eval(t->mlp, NULL, &accuracy, test_set.x, test_set.labels, test_set.n);
@@ -537,7 +492,7 @@ static int test_infer(trainer *t, const char *name)
 
 /* In batches as in training, with the noise of training. Running statistics and noise move: to be
    called last. */
-static int test_as_trained(trainer *t)
+static int test_as_trained(trial *t)
 {
     double hits = 0;
     size_t at, n;
@@ -555,7 +510,7 @@ static int test_as_trained(trainer *t)
     return rc;
 }
 
-static int test(trainer *t)
+static int test(trial *t)
 {
     nrm_mlp *net = t->mlp;
     const nrm_real factor = (1 + net->spec.noise.scale_max) / 2; /* NB.6 */
@@ -613,14 +568,14 @@ static int check_noise(lab_run *r)
 static int check_by_hand(void)
 {
     lab_run r;
-    trainer *t = (trainer *)malloc(sizeof *t);
+    trial *t = (trial *)malloc(sizeof *t);
     nrm_real *x = (nrm_real *)malloc(BATCH * INPUTS * sizeof *x), *grads = NULL;
     int labels[BATCH], rc;
     size_t i;
     memset(&r, 0, sizeof r);
     r.arm = arm_of(RELU6, ONLY_NOISE);
     r.quick = 1;
-    rc = t && x ? trainer_make(t, &r) : -1;
+    rc = t && x ? trial_make(t, &r) : -1;
     if (rc >= 0) grads = (nrm_real *)malloc(t->mlp->n_params * sizeof *grads);
     for (i = 0; i < BATCH * INPUTS && rc >= 0; i++) x[i] = draw_normal(&t->rng);
     for (i = 0; i < BATCH; i++) labels[i] = (int)(i % CLASSES);
@@ -630,7 +585,7 @@ static int check_by_hand(void)
     if (rc >= 0) rc = nrm_mlp_gradient(t->mlp, NULL, x, labels, BATCH, NRM_TRAIN);
     if (rc >= 0 && grads) rc = !memcmp(grads, t->mlp->grads, t->mlp->n_params * sizeof *grads);
     if (!grads) rc = -1;
-    if (t) trainer_free(t);
+    if (t) trial_free(t);
     free(t);
     free(x);
     free(grads);
@@ -640,31 +595,31 @@ static int check_by_hand(void)
 /* The first steps without a look at the network: what the parameters are then. */
 static nrm_real *unwatched(lab_run *r, size_t steps)
 {
-    trainer *t = (trainer *)malloc(sizeof *t);
+    trial *t = (trial *)malloc(sizeof *t);
     nrm_real *params = NULL;
     double accuracy;
     size_t s;
-    int rc = t ? trainer_start(t, r) : -1;
+    int rc = t ? trial_start(t, r) : -1;
     for (s = 0; s < steps && rc >= 0; s++) rc = step(t, &accuracy);
     if (rc >= 0) params = (nrm_real *)malloc(t->mlp->n_params * sizeof *params);
     if (params) memcpy(params, t->mlp->params, t->mlp->n_params * sizeof *params);
-    if (t) trainer_free(t);
+    if (t) trial_free(t);
     free(t);
     return params;
 }
 
 static int run(lab_run *r)
 {
-    trainer *t = (trainer *)malloc(sizeof *t);
+    trial *t = (trial *)malloc(sizeof *t);
     double *accuracy = NULL;
-    int rc = t ? trainer_start(t, r) : -1;
+    int rc = t ? trial_start(t, r) : -1;
     if (rc >= 0) accuracy = (double *)malloc(t->steps * sizeof *accuracy);
     if (rc >= 0) t->expected = unwatched(r, t->steps < CHECKED ? t->steps : CHECKED);
     if (rc >= 0 && accuracy && t->expected) rc = train(t, accuracy);
     if (rc >= 0) rc = test(t);
     if (rc >= 0 && r->arm == arm_of(RELU6, NOISY)) rc = check_noise(r);
     if (rc < 0) fprintf(stderr, "a run failed: %s\n", nrm_strerror(rc));
-    if (t) trainer_free(t);
+    if (t) trial_free(t);
     free(accuracy);
     free(t);
     return rc < 0;
@@ -1195,20 +1150,12 @@ static int report(lab_report *r)
     return page_figure2(r) || page_drift(r) || page_networks(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "13_noisy_batch_norm",
-        NRM_VERSION,
-        "Does batch norm help because it keeps distributions steady?",
-        "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD with learning rate "
-        "0.1, batches of 128, 3000 steps; noise (0.5, 1.25, 0.1, 0.1) before the activation",
-        2,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "13_noisy_batch_norm", NRM_VERSION,
+    "Does batch norm help because it keeps distributions steady?", "Hidden layers of 100 units, "
+    "Glorot weights, pixels standardized, SGD with learning rate 0.1, batches of 128, 3000 steps; "
+    "noise (0.5, 1.25, 0.1, 0.1) before the activation", 2, LAB_USES_DATA, arms, ARMS, prepare,
+    run, report};
+/* clang-format on */
+LAB_MAIN(program)

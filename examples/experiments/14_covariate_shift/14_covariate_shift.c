@@ -1,4 +1,4 @@
-/* 14_covariate_shift: does batch norm reduce internal covariate shift?
+/* 14_covariate_shift: does batch norm reduce internal covariate shift? (README.md)
 
    Santurkar et al. (2018) measure the shift of layer i at step t by two gradients of the loss by
    its weights, on the same batch: G as it is used, and G' as it would be if the layers before i had
@@ -24,42 +24,10 @@
    cosine of the whole gradients of two steps, each on its own batch; and that on the same batch,
    before and after a whole step, with the share of steps after which the loss on their own batch is
    lower.
-
-   Claims and criteria, written before the run:
-
-       shift      batch norm does not reduce it: in at least half of the 24 cells the mean over
-                  seeds of |G - G'| is at least as large with batch norm as without. For each of the
-                  two networks
-       relative   the same of |G - G'|/|G|
-       cosine     the same of the cosine: with batch norm it is not higher. Expected to fail
-       alike      13 ReLU, learning rate 0.1: with and without batch norm |G - G'| is alike, within
-                  a factor of 2 in at least half of the 12 cells
-       spiral     learning rate 0.1, steps 200 to 1500: on the same batch the gradient turns more
-                  with batch norm (the cosine is lower), paired over seeds, and in the mean at least
-                  as many steps go down
-
-   The rule of "relative", "cosine" and "alike" was made stricter after the run, since half of the
-   means can be met by a claim and by its opposite: a cell counts if the seeds decide it (paired,
-   stats_judge), and the claim is reproduced if more than 60 % of those cells are as it says, not
-   reproduced if fewer than 40 % are, else inconclusive. And two claims of the sources were
-   added after it, on the numbers of "spiral":
-
-       direction  on the same batch the gradient points more as before after the step along it
-       down       more of the steps lower the loss of their own batch
-
    Choices that were left open: the last hidden layer, not the output layer, is "last"; medians over
    a window, since single steps scatter by decades; a cosine with a gradient of length 0 is left
    out. */
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
-#include "lab/training.h"
-
-#include "lab/lab.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "lab/experiment.h"
 
 enum { INPUTS = 784, CLASSES = 10, WIDTH = 100, DEEPEST = 13, BATCH = 128, CHECKED = 41 };
 enum { SHOWN = 3, WINDOWS = 4, BIN = 75, LOOKS = 200 };
@@ -107,7 +75,7 @@ static int prepare(const dataset *data, int quick)
 
 /* ---- a network in training ------------------------------------------------------------------- */
 
-typedef struct trainer {
+typedef struct trial {
     lab_run *r;
     const network *shape;
     nrm_mlp *mlp;
@@ -116,9 +84,9 @@ typedef struct trainer {
     size_t steps;
     nrm_real *kept, *g; /* [n_params] parameters and gradient while a look disturbs them */
     double *pending;    /* where the cosine of g and the next step's gradient is missing */
-} trainer;
+} trial;
 
-static void trainer_free(trainer *t)
+static void trial_free(trial *t)
 {
     training_order_free(&t->order);
     free(t->block);
@@ -126,7 +94,7 @@ static void trainer_free(trainer *t)
     free(t->g);
 }
 
-static nrm_mlp *make_net(const trainer *t, double rate, int norm, void **block)
+static nrm_mlp *make_net(const trial *t, double rate, int norm, void **block)
 {
     nrm_mlp_layer layer[DEEPEST + 1];
     nrm_mlp_spec spec = training_plain(layer, t->shape->hidden, WIDTH, t->shape->activation, norm);
@@ -136,7 +104,7 @@ static nrm_mlp *make_net(const trainer *t, double rate, int norm, void **block)
     return training_net(&spec, block);
 }
 
-static int trainer_make(trainer *t, lab_run *r)
+static int trial_make(trial *t, lab_run *r)
 {
     const int kind = (int)(r->arm % KINDS), rate = (int)(r->arm / KINDS % RATES);
     memset(t, 0, sizeof *t);
@@ -184,7 +152,7 @@ typedef struct sight {
 } sight;
 
 /* G' of layer l against its G. The parameters that come before W of layer l make their step. */
-static int shift_of(trainer *t, size_t l, pair *found)
+static int shift_of(trial *t, size_t l, pair *found)
 {
     nrm_mlp *net = t->mlp;
     const nrm_mlp_state *s = &net->state[l];
@@ -199,7 +167,7 @@ static int shift_of(trainer *t, size_t l, pair *found)
 }
 
 /* The cosine of the last look's gradient and the present one, if that is still missing. */
-static void meet_next(trainer *t)
+static void meet_next(trial *t)
 {
     if (t->pending) *t->pending = compare(t->g, t->mlp->grads, t->mlp->n_params).cosine;
     t->pending = NULL;
@@ -207,7 +175,7 @@ static void meet_next(trainer *t)
 
 /* Before a step: the gradient, the shifts of the layers, the gradient after the whole step; then
    all is as it was, and t->g is the gradient. */
-static int look(trainer *t, sight *s, size_t step)
+static int look(trial *t, sight *s, size_t step)
 {
     nrm_mlp *net = t->mlp;
     nrm_acc loss = 0, after = 0;
@@ -248,7 +216,7 @@ static double figure_of(const sight *s, int layer, int what)
     return what == DISTANCE ? p->distance : what == RELATIVE ? p->relative : p->cosine;
 }
 
-static void put(trainer *t, const char *group, const char *what, size_t layer, double x, double y)
+static void put(trial *t, const char *group, const char *what, size_t layer, double x, double y)
 {
     if (isnan(y)) return;
     if (layer > 0)
@@ -258,7 +226,7 @@ static void put(trainer *t, const char *group, const char *what, size_t layer, d
 }
 
 /* Medians over some looks, at x of the series whose names begin with the group's. */
-static void put_medians(trainer *t, const char *group, const sight *s, size_t n, double x)
+static void put_medians(trial *t, const char *group, const sight *s, size_t n, double x)
 {
     double v[LOOKS], down = 0;
     size_t i;
@@ -286,7 +254,7 @@ static double mean_of(const double *v, size_t from, size_t to)
 }
 
 /* Looks and the losses of all steps, by windows and by bins. */
-static void record(trainer *t, const sight *s, size_t n, const double *loss, const double *accuracy)
+static void record(trial *t, const sight *s, size_t n, const double *loss, const double *accuracy)
 {
     size_t from, i = 0, j;
     int w;
@@ -309,13 +277,13 @@ static void record(trainer *t, const sight *s, size_t n, const double *loss, con
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-static int look_now(const trainer *t, size_t step)
+static int look_now(const trial *t, size_t step)
 {
     return t->r->quick ? step < 4 || step % 5 == 0 : step < 20 || step % 10 == 0;
 }
 
 /* One step of SGD, after a look or not. A step that is not finite is not taken. */
-static int step(trainer *t, sight *s, size_t at, double *loss, double *accuracy)
+static int step(trial *t, sight *s, size_t at, double *loss, double *accuracy)
 {
     nrm_mlp *net = t->mlp;
     nrm_acc value = 0, hits = 0;
@@ -332,22 +300,22 @@ static int step(trainer *t, sight *s, size_t at, double *loss, double *accuracy)
 /* The first steps without a look: the parameters then, to be compared with. */
 static nrm_real *unwatched(lab_run *r)
 {
-    trainer t;
+    trial t;
     nrm_real *params = NULL;
     double loss, accuracy;
     size_t i;
-    int rc = trainer_make(&t, r);
+    int rc = trial_make(&t, r);
     for (i = 0; i < CHECKED && i < t.steps && rc >= 0; i++) {
         training_go_on(&t.order, &train_set, 1);
         rc = step(&t, NULL, i, &loss, &accuracy);
     }
     if (rc >= 0) params = (nrm_real *)malloc(t.mlp->n_params * sizeof *params);
     if (params) memcpy(params, t.mlp->params, t.mlp->n_params * sizeof *params);
-    trainer_free(&t);
+    trial_free(&t);
     return params;
 }
 
-static int train(trainer *t, sight *s, double *loss, double *accuracy)
+static int train(trial *t, sight *s, double *loss, double *accuracy)
 {
     nrm_real *expected = unwatched(t->r);
     size_t i, n = 0;
@@ -368,15 +336,15 @@ static int train(trainer *t, sight *s, double *loss, double *accuracy)
 
 static int run(lab_run *r)
 {
-    trainer t;
+    trial t;
     sight *s = (sight *)malloc(LOOKS * sizeof *s);
     double *loss, *accuracy;
-    int rc = trainer_make(&t, r);
+    int rc = trial_make(&t, r);
     loss = (double *)malloc(t.steps * sizeof *loss);
     accuracy = (double *)malloc(t.steps * sizeof *accuracy);
     rc = rc >= 0 && s && loss && accuracy ? train(&t, s, loss, accuracy) : -1;
     if (rc < 0) fprintf(stderr, "a run failed: %s\n", nrm_strerror(rc));
-    trainer_free(&t);
+    trial_free(&t);
     free(s);
     free(loss);
     free(accuracy);
@@ -734,20 +702,11 @@ static int report(lab_report *r)
     return page_layers(r, RELU13, NULL) || page_layers(r, TANH6, "tanh") || page_stage(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "14_covariate_shift",
-        NRM_VERSION,
-        "Does batch norm reduce internal covariate shift?",
-        "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD, batches of 128, "
-        "1500 steps; looked at in the first 20 steps and in every 10th; medians",
-        1,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "14_covariate_shift", NRM_VERSION, "Does batch norm reduce internal covariate shift?",
+    "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD, batches of 128, 1500 "
+    "steps; looked at in the first 20 steps and in every 10th; medians", 1, LAB_USES_DATA, arms,
+    ARMS, prepare, run, report};
+/* clang-format on */
+LAB_MAIN(program)

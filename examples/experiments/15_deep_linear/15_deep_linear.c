@@ -22,21 +22,11 @@
    The claims, and what counts as reproduced, stand in claims[] below; they were written before
    the run, and what has changed since is on the page. The rule is stats_judge's (paired over
    seeds) where no other is given. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #define NRM_DOUBLE
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+#include "lab/experiment.h"
 #include "lab/draw.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lab/lab.h"
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 
@@ -300,14 +290,14 @@ typedef struct probe {
     landscape along;
 } probe;
 
-typedef struct trainer {
+typedef struct trial {
     net t;
     double lr;
     params now, grad, trial, trial_grad, before; /* before: the gradient of the last step */
-} trainer;
+} trial;
 
 /* Layer counts from 1. The layers before it make their step with all they have, W, γ and β. */
-static shift probe_shift(trainer *c, size_t layer)
+static shift probe_shift(trial *c, size_t layer)
 {
     const double *G = net_W(&c->grad, layer - 1), *H = net_W(&c->trial_grad, layer - 1);
     shift s;
@@ -319,7 +309,7 @@ static shift probe_shift(trainer *c, size_t layer)
     return s;
 }
 
-static landscape probe_landscape(trainer *c)
+static landscape probe_landscape(trial *c)
 {
     const double length = sqrt(dot(c->grad.a, c->grad.a, PARAMS));
     landscape m = {DBL_MAX, 0, DBL_MAX, 0, 0};
@@ -342,7 +332,7 @@ static landscape probe_landscape(trainer *c)
 }
 
 /* Everything at the present parameters, whose gradient is there. Changes nothing but scratch. */
-static probe probe_all(trainer *c, double loss)
+static probe probe_all(trial *c, double loss)
 {
     probe p;
     size_t i;
@@ -403,7 +393,7 @@ static void levels(const net *t, double level[DIM + 1])
 /* ---- checks inside a run --------------------------------------------------------------------- */
 
 /* The slope of the loss in a random direction, against the difference of two losses 2h apart. */
-static double check_gradient(trainer *c, uint64_t seed, double h)
+static double check_gradient(trial *c, uint64_t seed, double h)
 {
     double plus, minus, slope;
     nrm_rng rng;
@@ -444,7 +434,7 @@ static double loss_of_product(const net *t, params *p)
 }
 
 /* Do 12 steps with probes end with the same bits as 12 without? */
-static int check_bits(trainer *c, uint64_t seed)
+static int check_bits(trial *c, uint64_t seed)
 {
     params end[2];
     int probed, step;
@@ -460,7 +450,7 @@ static int check_bits(trainer *c, uint64_t seed)
     return memcmp(&end[0], &end[1], sizeof end[0]) == 0;
 }
 
-static void run_checks(lab_run *r, trainer *c)
+static void run_checks(lab_run *r, trial *c)
 {
     shift first;
     lab_record(r, "check_bits", 0, check_bits(c, r->seed));
@@ -584,7 +574,7 @@ static int run(lab_run *r)
 {
     const size_t grid = r->quick ? 20 : GRID;
     const size_t steps = r->quick ? 120 : is_short(r->arm) ? 3000 : STEPS;
-    trainer *c = (trainer *)malloc(sizeof *c);
+    trial *c = (trial *)malloc(sizeof *c);
     probe *kept = (probe *)malloc(PROBES * sizeof *kept);
     size_t step, n = 0;
     if (!c || !kept || net_make(&c->t, r)) {
@@ -853,7 +843,7 @@ static double worst(lab_report *r, const char *series)
    a small network. */
 static double check_kinks(void)
 {
-    trainer *c = (trainer *)calloc(1, sizeof *c);
+    trial *c = (trial *)calloc(1, sizeof *c);
     double most = c ? 0 : DBL_MAX;
     lab_run r;
     memset(&r, 0, sizeof r);
@@ -1198,21 +1188,12 @@ static int report(lab_report *r)
     return failed;
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "15_deep_linear",
-        NRM_VERSION,
-        "Does batch norm help 25 linear layers, and is it covariate shift that it takes away?",
-        "25 linear layers of 10 x 10, Glorot uniform, norm after layers 1 to 24; targets A x, A "
-        "and "
-        "1000 x Gaussian; gradient descent on the sum of squared errors, 10,000 steps",
-        1,
-        0,
-        arms,
-        ARMS,
-        NULL,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "15_deep_linear", NRM_VERSION,
+    "Does batch norm help 25 linear layers, and is it covariate shift that it takes away?",
+    "25 linear layers of 10 x 10, Glorot uniform, norm after layers 1 to 24; targets A x, A and "
+    "1000 x Gaussian; gradient descent on the sum of squared errors, 10,000 steps", 1, 0, arms,
+    ARMS, NULL, run, report};
+/* clang-format on */
+LAB_MAIN(program)

@@ -51,17 +51,9 @@
    the claims. They let expect that d, h, k, l and m fail.
 
    Four pages come out: Figure 4; sensitivity and Figure 11; the family; histograms. */
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
 #include "lab/landscape.h"
-#include "lab/lab.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 
@@ -692,80 +684,84 @@ static void judge_ratio(lab_report *r, const lab_claim *claim, size_t a, size_t 
 #define SANTURKAR "Santurkar et al. 2018, "
 #define LATE_TEXT "in each of 200-500, 500-1000, 1000-3000 (geometric mean of seeds)"
 
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"16a", "Along the gradient the loss varies less with batch norm (13 layers)",
+     SANTURKAR "Fig. 4a; three of the tutorials",
+     "VGG: the loss reaches 10 without, and stays within the curve's width with batch norm",
+     "median loss range below 1/3 of that without, " LATE_TEXT,
+     "trial runs (1 seed), 200-500: 0.054 against 3.24", LAB_TRAINING, LAB_SETTING},
+    {"16b", "The gradient changes less along itself with batch norm (13 layers)",
+     SANTURKAR "Fig. 4b; three of the tutorials", "VGG: up to 250 without, at most 40 with",
+     "median of the largest change below 1/2 of that without, " LATE_TEXT,
+     "trial runs (1 seed), 200-500: 2.5 against 15.5", LAB_TRAINING, LAB_SETTING},
+    {"16c", "The effective β is better with batch norm (13 layers)",
+     SANTURKAR "Fig. 4c; three of the tutorials", "VGG: 5 to 45 without, 17 to 20 with",
+     "90th percentile of β below that without, " LATE_TEXT,
+     "trial runs (1 seed), 200-500: 20 against 39; medians 17.4 against 24.4", LAB_TRAINING,
+     LAB_SETTING},
+    {"16e", "Along the gradient the loss varies less with batch norm (6 layers)",
+     SANTURKAR "Fig. 4a", "as 16a", "as 16a", "trial runs (1 seed): none with batch norm",
+     LAB_TRAINING, LAB_SETTING},
+    {"16f", "The gradient changes less along itself with batch norm (6 layers)",
+     SANTURKAR "Fig. 4b", "as 16b", "as 16b", "none", LAB_TRAINING, LAB_SETTING},
+    {"16g", "The effective β is better with batch norm (6 layers)", SANTURKAR "Fig. 4c", "as 16c",
+     "as 16c", "none", LAB_TRAINING, LAB_SETTING},
+    {"16d", "The gradient changes are almost two orders of magnitude apart (13 layers)",
+     SANTURKAR "Fig. 4b",
+     "VGG: up to 250 against at most 40 in the figure; the text speaks of two orders",
+     "none / batch norm above 50 in one of the five windows (geometric mean of seeds)",
+     "trial runs (1 seed), 200-500: a factor of 6", LAB_TRAINING, LAB_SETTING},
+    {"16h", "The order of the effective β does not hang on the smallest step that is looked at",
+     "ours, on " SANTURKAR "Fig. 4c", "not looked at: s from half the rate on",
+     "as 16c, with s from 0.1 of the rate on", "trial runs (1 seed): 50 against 28 to 37, so no",
+     LAB_TRAINING, LAB_NEWS},
+    {"16i", "The effective β is better with batch norm also at rate 0.05",
+     "ours, on " SANTURKAR "Fig. 4c", "rate 0.1 only", "as 16c, with rate 0.05",
+     "trial runs (1 seed): batch norm about 35, where 1/s is 40", LAB_TRAINING, LAB_SETTING},
+    {"16j", "In random directions too the loss varies less with batch norm", SANTURKAR "Section 3",
+     "similar in other directions, random ones included", "as 16a, in random directions",
+     "trial runs (1 seed): 0.0026, 0.0012, 0.0009 against 0.0039, 0.0012, 0.0007", LAB_TRAINING,
+     LAB_SETTING},
+    {"16k", "In random directions too the gradient changes less with batch norm",
+     SANTURKAR "Section 3", "similar in other directions, random ones included",
+     "as 16b, in random directions",
+     "trial runs (1 seed): 0.89, 0.55, 0.35 against 0.28, 0.32, 0.19, so no", LAB_TRAINING,
+     LAB_SETTING},
+    {"16l", "The difference in loss range is there from the beginning of the training",
+     "ours, on " SANTURKAR "Section 3.2", "\"especially in the initial phases of training\"",
+     "median loss range in steps 0-20 smaller with batch norm",
+     "trial runs (1 seed): 0.33 against 0.007, so no", LAB_TRAINING, LAB_NEWS},
+    {"16m", "Gradients are shorter with batch norm", SANTURKAR "Section 3; two of the tutorials",
+     "\"the magnitudes of the gradients are smaller too\"",
+     "median |g| below that without, " LATE_TEXT,
+     "trial runs (1 seed): 2.02, 1.70, 1.47 against 1.97, 1.71, 1.35, so no", LAB_TRAINING,
+     LAB_SETTING},
+    {"16n", "The loss changes at a smaller rate with batch norm",
+     SANTURKAR "Section 3; two of the tutorials", "\"the loss changes at a smaller rate\"",
+     "median of max |change of loss|/distance below that without, " LATE_TEXT,
+     "trial runs (1 seed): 1.08, 0.93, 0.67 against 1.73, 1.15, 0.80", LAB_TRAINING, LAB_SETTING},
+    {"16u", "L1, L2 and L∞ smooth the landscape as batch norm does (13 layers)",
+     SANTURKAR "Section 3.3; Chinese notes on batch norm",
+     "the same benefits as batch norm; figures of it for the linear network only",
+     "each of them fulfils the criteria of 16a and 16b",
+     "trial runs (1 seed), 200-500: range 0.055, 0.044, 0.041, change 3.0, 2.5, 2.5", LAB_TRAINING,
+     LAB_SETTING}};
+/* clang-format on */
+
 static void judge_main(lab_report *r)
 {
-    static const lab_claim a = {
-        "16a",
-        "Along the gradient the loss varies less with batch norm (13 layers)",
-        SANTURKAR "Fig. 4a; three of the tutorials",
-        "VGG: the loss reaches 10 without, and stays within the curve's width with batch norm",
-        "median loss range below 1/3 of that without, " LATE_TEXT,
-        "trial runs (1 seed), 200-500: 0.054 against 3.24",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim b = {
-        "16b",
-        "The gradient changes less along itself with batch norm (13 layers)",
-        SANTURKAR "Fig. 4b; three of the tutorials",
-        "VGG: up to 250 without, at most 40 with",
-        "median of the largest change below 1/2 of that without, " LATE_TEXT,
-        "trial runs (1 seed), 200-500: 2.5 against 15.5",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim c = {
-        "16c",
-        "The effective β is better with batch norm (13 layers)",
-        SANTURKAR "Fig. 4c; three of the tutorials",
-        "VGG: 5 to 45 without, 17 to 20 with",
-        "90th percentile of β below that without, " LATE_TEXT,
-        "trial runs (1 seed), 200-500: 20 against 39; medians 17.4 against 24.4",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim e = {
-        "16e",
-        "Along the gradient the loss varies less with batch norm (6 layers)",
-        SANTURKAR "Fig. 4a",
-        "as 16a",
-        "as 16a",
-        "trial runs (1 seed): none with batch norm",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim f = {"16f",
-                                "The gradient changes less along itself with batch norm (6 layers)",
-                                SANTURKAR "Fig. 4b",
-                                "as 16b",
-                                "as 16b",
-                                "none",
-                                LAB_TRAINING,
-                                LAB_SETTING};
-    static const lab_claim g = {"16g",
-                                "The effective β is better with batch norm (6 layers)",
-                                SANTURKAR "Fig. 4c",
-                                "as 16c",
-                                "as 16c",
-                                "none",
-                                LAB_TRAINING,
-                                LAB_SETTING};
-    judge_ratio(r, &a, M13 + BATCH, M13 + NONE, "range", 1.0 / 3, "");
-    judge_ratio(r, &b, M13 + BATCH, M13 + NONE, "change", 0.5, "");
-    judge_ratio(r, &c, M13 + BATCH, M13 + NONE, "beta_p90", 1,
+    judge_ratio(r, lab_find(r, "16a"), M13 + BATCH, M13 + NONE, "range", 1.0 / 3, "");
+    judge_ratio(r, lab_find(r, "16b"), M13 + BATCH, M13 + NONE, "change", 0.5, "");
+    judge_ratio(r, lab_find(r, "16c"), M13 + BATCH, M13 + NONE, "beta_p90", 1,
                 "on this grid 1/s of the smallest step is 20, and so is 2/rate: see 16h");
-    judge_ratio(r, &e, M6 + BATCH, M6 + NONE, "range", 1.0 / 3, "");
-    judge_ratio(r, &f, M6 + BATCH, M6 + NONE, "change", 0.5, "");
-    judge_ratio(r, &g, M6 + BATCH, M6 + NONE, "beta_p90", 1, "");
+    judge_ratio(r, lab_find(r, "16e"), M6 + BATCH, M6 + NONE, "range", 1.0 / 3, "");
+    judge_ratio(r, lab_find(r, "16f"), M6 + BATCH, M6 + NONE, "change", 0.5, "");
+    judge_ratio(r, lab_find(r, "16g"), M6 + BATCH, M6 + NONE, "beta_p90", 1, "");
 }
 
 static void judge_magnitude(lab_report *r)
 {
-    static const lab_claim d = {
-        "16d",
-        "The gradient changes are almost two orders of magnitude apart (13 layers)",
-        SANTURKAR "Fig. 4b",
-        "VGG: up to 250 against at most 40 in the figure; the text speaks of two orders",
-        "none / batch norm above 50 in one of the five windows (geometric mean of seeds)",
-        "trial runs (1 seed), 200-500: a factor of 6",
-        LAB_TRAINING,
-        LAB_SETTING};
     stats_finding best = log_ratios(r, M13 + BATCH, M13 + NONE, "change", 0);
     size_t w, at = 0;
     for (w = 1; w < WINDOWS; w++) {
@@ -775,93 +771,32 @@ static void judge_magnitude(lab_report *r)
         at = w;
     }
     best.size_met = exp(best.mean) > 50;
-    lab_verdict(r, &d, best, "", "at most %.1f times, in the window that ends at step %g",
-                exp(best.mean), window_end[at]);
+    lab_verdict(r, lab_find(r, "16d"), best, "",
+                "at most %.1f times, in the window that ends at step %g", exp(best.mean),
+                window_end[at]);
 }
 
 static void judge_sensitivity(lab_report *r)
 {
-    static const lab_claim h = {
-        "16h",
-        "The order of the effective β does not hang on the smallest step that is looked at",
-        "ours, on " SANTURKAR "Fig. 4c",
-        "not looked at: s from half the rate on",
-        "as 16c, with s from 0.1 of the rate on",
-        "trial runs (1 seed): 50 against 28 to 37, so no",
-        LAB_TRAINING,
-        LAB_NEWS};
-    static const lab_claim i = {"16i",
-                                "The effective β is better with batch norm also at rate 0.05",
-                                "ours, on " SANTURKAR "Fig. 4c",
-                                "rate 0.1 only",
-                                "as 16c, with rate 0.05",
-                                "trial runs (1 seed): batch norm about 35, where 1/s is 40",
-                                LAB_TRAINING,
-                                LAB_SETTING};
-    static const lab_claim j = {
-        "16j",
-        "In random directions too the loss varies less with batch norm",
-        SANTURKAR "Section 3",
-        "similar in other directions, random ones included",
-        "as 16a, in random directions",
-        "trial runs (1 seed): 0.0026, 0.0012, 0.0009 against 0.0039, 0.0012, 0.0007",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim k = {
-        "16k",
-        "In random directions too the gradient changes less with batch norm",
-        SANTURKAR "Section 3",
-        "similar in other directions, random ones included",
-        "as 16b, in random directions",
-        "trial runs (1 seed): 0.89, 0.55, 0.35 against 0.28, 0.32, 0.19, so no",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim l = {
-        "16l",
-        "The difference in loss range is there from the beginning of the training",
-        "ours, on " SANTURKAR "Section 3.2",
-        "\"especially in the initial phases of training\"",
-        "median loss range in steps 0-20 smaller with batch norm",
-        "trial runs (1 seed): 0.33 against 0.007, so no",
-        LAB_TRAINING,
-        LAB_NEWS};
-    judge_ratio(r, &h, M13 + BATCH, M13 + NONE, "beta_fine_p90", 1,
+    judge_ratio(r, lab_find(r, "16h"), M13 + BATCH, M13 + NONE, "beta_fine_p90", 1,
                 lab_format(r, "medians of 500-1000: %.3g against %.3g",
                            lab_mean(r, M13 + BATCH, "beta_fine", 1000),
                            lab_mean(r, M13 + NONE, "beta_fine", 1000)));
-    judge_ratio(r, &i, SLOW + 1, SLOW, "beta_p90", 1,
+    judge_ratio(r, lab_find(r, "16i"), SLOW + 1, SLOW, "beta_p90", 1,
                 lab_format(r, "loss range %s, gradient change %s",
                            windows_text(r, SLOW + 1, SLOW, "range"),
                            windows_text(r, SLOW + 1, SLOW, "change")));
-    judge_ratio(r, &j, M13 + BATCH, M13 + NONE, "random_range", 1.0 / 3, "");
-    judge_ratio(r, &k, M13 + BATCH, M13 + NONE, "random_change", 0.5, "");
-    lab_verdict(r, &l, lab_compare(r, M13 + BATCH, M13 + NONE, "range", 20, -1, 1), "",
-                "%s against %s", lab_text(r, M13 + BATCH, "range", 20, 3),
+    judge_ratio(r, lab_find(r, "16j"), M13 + BATCH, M13 + NONE, "random_range", 1.0 / 3, "");
+    judge_ratio(r, lab_find(r, "16k"), M13 + BATCH, M13 + NONE, "random_change", 0.5, "");
+    lab_verdict(r, lab_find(r, "16l"), lab_compare(r, M13 + BATCH, M13 + NONE, "range", 20, -1, 1),
+                "", "%s against %s", lab_text(r, M13 + BATCH, "range", 20, 3),
                 lab_text(r, M13 + NONE, "range", 20, 3));
 }
 
 static void judge_lengths(lab_report *r)
 {
-    static const lab_claim m = {
-        "16m",
-        "Gradients are shorter with batch norm",
-        SANTURKAR "Section 3; two of the tutorials",
-        "\"the magnitudes of the gradients are smaller too\"",
-        "median |g| below that without, " LATE_TEXT,
-        "trial runs (1 seed): 2.02, 1.70, 1.47 against 1.97, 1.71, 1.35, so no",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim n = {
-        "16n",
-        "The loss changes at a smaller rate with batch norm",
-        SANTURKAR "Section 3; two of the tutorials",
-        "\"the loss changes at a smaller rate\"",
-        "median of max |change of loss|/distance below that without, " LATE_TEXT,
-        "trial runs (1 seed): 1.08, 0.93, 0.67 against 1.73, 1.15, 0.80",
-        LAB_TRAINING,
-        LAB_SETTING};
-    judge_ratio(r, &m, M13 + BATCH, M13 + NONE, "length", 1, "");
-    judge_ratio(r, &n, M13 + BATCH, M13 + NONE, "slope", 1, "");
+    judge_ratio(r, lab_find(r, "16m"), M13 + BATCH, M13 + NONE, "length", 1, "");
+    judge_ratio(r, lab_find(r, "16n"), M13 + BATCH, M13 + NONE, "slope", 1, "");
 }
 
 static void judge_accuracy(lab_report *r, const lab_claim *claim, size_t kind)
@@ -919,15 +854,6 @@ static void judge_drift(lab_report *r, const lab_claim *claim, size_t kind)
 
 static void judge_smooth_family(lab_report *r)
 {
-    static const lab_claim u = {
-        "16u",
-        "L1, L2 and L∞ smooth the landscape as batch norm does (13 layers)",
-        SANTURKAR "Section 3.3; Chinese notes on batch norm",
-        "the same benefits as batch norm; figures of it for the linear network only",
-        "each of them fulfils the criteria of 16a and 16b",
-        "trial runs (1 seed), 200-500: range 0.055, 0.044, 0.041, change 3.0, 2.5, 2.5",
-        LAB_TRAINING,
-        LAB_SETTING};
     stats_finding part[6];
     double range = 0, change = 0;
     size_t i;
@@ -939,7 +865,7 @@ static void judge_smooth_family(lab_report *r)
         range = stats_larger(range, a.most);
         change = stats_larger(change, b.most);
     }
-    lab_verdict(r, &u, stats_together(part, 6), "",
+    lab_verdict(r, lab_find(r, "16u"), stats_together(part, 6), "",
                 "largest ratios of the three: loss range %.2g, change %.2g", range, change);
 }
 
@@ -1387,19 +1313,13 @@ static int report(lab_report *r)
 int main(int argc, char **argv)
 {
     static lab_arm arms[ARMS];
+    /* clang-format off */
     static const lab_program program = {
-        "16_landscape",
-        NRM_VERSION,
-        "Is the loss smoother along the gradient with a norm?",
+        "16_landscape", NRM_VERSION, "Is the loss smoother along the gradient with a norm?",
         "784-100x13-10 and 784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 steps; "
         "s = 1/2, 1, 2, 4 times the rate",
-        1,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
+        1, LAB_USES_DATA, arms, ARMS, prepare, run, report, claims, LAB_COUNT(claims)};
+    /* clang-format on */
     size_t i;
     for (i = 0; i < ARMS; i++) {
         arms[i].id = settings[i].id;

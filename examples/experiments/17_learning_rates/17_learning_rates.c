@@ -25,19 +25,8 @@
    in train mode; 5 seeds. What is not finite is taken for infinite; figures end at 1e6.
 
    What counts as reproduced was written down before the run (claims below). */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
-#include "lab/training.h"
-#include "lab/lab.h"
+#include "lab/experiment.h"
 #include "lab/residual.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BATCH = DEEP_BATCH, RATES = 10, SIZES = 41, MARKS = 20, MINIBATCHES = 7 };
 #define ENOUGH 0.9    /* a test accuracy that counts as trained                  */
@@ -926,20 +915,12 @@ static int report(lab_report *r)
     return draw_sweep(r) || draw_schedule(r) || draw_steps(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "17_learning_rates",
-        NRM_VERSION,
-        "Does batch norm allow larger learning rates, and is that what it is good for?",
-        "Batch 128, standardized pixels, float. Sweep: plain SGD, 600 steps, 3 seeds. Schedule and "
-        "step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10",
-        1,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run_arm,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "17_learning_rates", NRM_VERSION,
+    "Does batch norm allow larger learning rates, and is that what it is good for?",
+    "Batch 128, standardized pixels, float. Sweep: plain SGD, 600 steps, 3 seeds. Schedule and "
+    "step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10", 1,
+    LAB_USES_DATA, arms, ARMS, prepare, run_arm, report};
+/* clang-format on */
+LAB_MAIN(program)

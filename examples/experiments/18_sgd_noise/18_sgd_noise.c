@@ -20,44 +20,8 @@
    memory, not timed.
 
    A check: the gradient of a batch is unbiased, so its mean error along g is within 5 standard
-   errors of 0 in each of the 100 cases (5 sizes, 2 ways to draw, 2 networks, 5 seeds).
-
-   The claims; what counts as reproduced was written down before the run:
-
-       18b  E|α g - α g_B|² is at most α²C/|B|: with replacement it equals it within 3 % for every
-            size, network and seed (partly: the means over seeds do)
-       18c  without replacement it equals α²C/|B| · (N-|B|)/(N-1) within 3 %, the same
-       18d  unbiased also with batch norm as in training: |bias|², estimated without bias from two
-            halves of the draws, is 0 within 2 standard errors over seeds for each size (not
-            reproduced: it is above 0, in 4 of 5 seeds and by more than 2, for each size; else
-            partly)
-       18e  the estimate improves as the batch grows: E|g - g_B|² falls from 16 to 64 to 256, for
-            both networks, batch norm as in training, and in all by 16 ± 4, in the means
-       18f  a larger batch needs fewer steps: those of 512 are below those of 8, and at most an
-            eighth in the means, for both networks
-       18g  ... but more images, beyond some size: those of 512 are above those of 32, both
-            networks
-       18h  beyond what size, the noise tells: the batch at which steps and images both are twice
-            their least, from a fit of steps = least (1 + size/batch), is within a factor of 10 of
-            C/|g|² and within the batches that were tried, in 4 of 5 seeds, both networks (partly:
-            within the factor of 10)
-       18i  a batch is cheaper than its examples one by one: of 64 images, each takes at most a
-            tenth of the words of memory that it takes alone (a count, not a measurement)
-
-   d to g are paired over seeds: the sign in 4 of 5, the mean beyond 2 standard errors. Changed
-   after the run: that the gradient is unbiased had been claim 18a, but it is a test of the draws;
-   18e had compared means alone; 18h had asked for the factor of 10 alone, also of a batch beyond
-   those that were tried; 18i is new. */
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
-#include "lab/training.h"
-
-#include "lab/lab.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+   errors of 0 in each of the 100 cases (5 sizes, 2 ways to draw, 2 networks, 5 seeds). */
+#include "lab/experiment.h"
 
 enum { DEPTH = 6, WIDTH = 100, SET = 2000, STEPS = 200, BATCH = 128 };
 enum { SIZES = 5, TRAIN_SIZES = 4, BATCHES = 7, RATES = 6 };
@@ -492,15 +456,16 @@ static void check_unbiased(lab_report *r)
 
 static void judge_formula(lab_report *r, size_t way)
 {
-    static const lab_claim claims[2] = {
-        {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
-         "Bjorck et al. 2018, via Chinese notes on batch norm", "a bound: α²C/|B|",
-         "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
-         "trial runs (a toy): 3.696e-3 for 3.706e-3", LAB_IDENTITY, LAB_SETTING},
-        {"18c", "Without replacement it is smaller by (N−|B|)/(N−1)", "sampling theory",
-         "an equality",
-         "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
-         "trial runs (a toy): 3.4256e-3 for 3.4267e-3", LAB_IDENTITY, LAB_SETTING}};
+    /* clang-format off */
+static const lab_claim claims[2] = {
+    {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
+     "Bjorck et al. 2018, via Chinese notes on batch norm", "a bound: α²C/|B|",
+     "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
+     "trial runs (a toy): 3.696e-3 for 3.706e-3", LAB_IDENTITY, LAB_SETTING},
+    {"18c", "Without replacement it is smaller by (N−|B|)/(N−1)", "sampling theory", "an equality",
+     "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
+     "trial runs (a toy): 3.4256e-3 for 3.4267e-3", LAB_IDENTITY, LAB_SETTING}};
+    /* clang-format on */
     const char *series = lab_format(r, "ratio_%s", ways[way]);
     double worst = 0, worst_mean = 0;
     size_t arm, s, k;
@@ -517,17 +482,39 @@ static void judge_formula(lab_report *r, size_t way)
                 100 * worst_mean);
 }
 
+static const lab_claim claims[] = {
+    {"18d", "The gradient of a mini-batch is unbiased also with the batch statistics of training",
+     "ours: the decomposition of Bjorck et al. 2018, read as of a network with batch norm",
+     "an equality, where the loss is a mean over examples",
+     "the estimate of |bias|², itself without bias, is not above 0 at 4, 16, 64, 256", "none",
+     LAB_TRAINING, LAB_ALGEBRA},
+    {"18e", "The estimate of the gradient improves with the size of the batch",
+     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
+     "E|g−g_B|² falls from 16 to 64 to 256, paired over seeds, in the means by 16 ± 4 in all, "
+     "both networks, as in training",
+     "none", LAB_TRAINING, LAB_NEWS},
+    {"18f", "A larger batch needs fewer steps to the same loss",
+     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
+     "steps at batch 512 below those at 8, and at most an eighth in the means, both networks",
+     "none", LAB_TRAINING, LAB_SETTING},
+    {"18g", "... but beyond some size more images", "McCandlish et al. 2018; Shallue et al. 2019",
+     "no numbers for this network", "images at batch 512 above those at 32, both networks", "none",
+     LAB_TRAINING, LAB_SETTING},
+    {"18h", "The noise C/|g|² tells beyond which batch size few steps are saved",
+     "McCandlish et al. 2018 (their simple noise scale)", "to an order of magnitude",
+     "the batch at which steps and images are both twice their "
+     "least: within a factor of 10 and within the batches tried, "
+     "seed by seed, both networks",
+     "none", LAB_TRAINING, LAB_SETTING},
+    {"18i", "A batch is cheaper than its examples one by one",
+     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm",
+     "\"much more efficient\", by parallelism; no numbers",
+     "exact, a count: in a batch of 64 an image takes at most a tenth of the words of memory "
+     "that it takes alone, no norm, no cache",
+     "none; the count was known when the criterion was written", LAB_ARITHMETIC, LAB_SETTING}};
+
 static void judge_bias(lab_report *r)
 {
-    static const lab_claim claim = {
-        "18d",
-        "The gradient of a mini-batch is unbiased also with the batch statistics of training",
-        "ours: the decomposition of Bjorck et al. 2018, read as of a network with batch norm",
-        "an equality, where the loss is a mean over examples",
-        "the estimate of |bias|², itself without bias, is not above 0 at 4, 16, 64, 256",
-        "none",
-        LAB_TRAINING,
-        LAB_ALGEBRA};
     stats_finding part[TRAIN_SIZES];
     double mean[TRAIN_SIZES];
     size_t k;
@@ -536,7 +523,7 @@ static void judge_bias(lab_report *r)
         mean[k] = lab_mean(r, NOISE_BATCH, "train_bias", (double)sizes[k + 1]);
     }
     lab_verdict(
-        r, &claim, stats_together(part, TRAIN_SIZES),
+        r, lab_find(r, "18d"), stats_together(part, TRAIN_SIZES),
         lab_format(r, "compared with the gradient of all %.0f images as one batch", set_size(r)),
         "|bias|²/|g|² %.3g, %.3g, %.3g, %.3g at 4, 16, 64, 256", mean[0], mean[1], mean[2],
         mean[3]);
@@ -544,16 +531,6 @@ static void judge_bias(lab_report *r)
 
 static void judge_improves(lab_report *r)
 {
-    static const lab_claim claim = {
-        "18e",
-        "The estimate of the gradient improves with the size of the batch",
-        "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm",
-        "no numbers",
-        "E|g−g_B|² falls from 16 to 64 to 256, paired over seeds, in the means by 16 ± 4 in all, "
-        "both networks, as in training",
-        "none",
-        LAB_TRAINING,
-        LAB_NEWS};
     double error[3][LAB_SEEDS_MAX], factor[2];
     stats_finding v[4];
     size_t arm, k, n = 0;
@@ -565,7 +542,7 @@ static void judge_improves(lab_report *r)
             v[2 * arm + k] =
                 stats_judge_pairs(error[k + 1], error[k], n, -1, fabs(factor[arm] - 16) <= 4);
     }
-    lab_verdict(r, &claim, stats_together(v, 4),
+    lab_verdict(r, lab_find(r, "18e"), stats_together(v, 4),
                 lab_format(r, "drawn without replacement: %.1f expected without norm",
                            formula(16, 1, set_size(r)) / formula(256, 1, set_size(r))),
                 "from 16 to 256 by a factor of %.1f without, %.1f with batch norm", factor[0],
@@ -609,23 +586,6 @@ static void fit(const lab_report *r, size_t norm, size_t s, double *images, doub
 
 static void judge_worth(lab_report *r)
 {
-    static const lab_claim fewer = {
-        "18f",
-        "A larger batch needs fewer steps to the same loss",
-        "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm",
-        "no numbers",
-        "steps at batch 512 below those at 8, and at most an eighth in the means, both networks",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim more = {"18g",
-                                   "... but beyond some size more images",
-                                   "McCandlish et al. 2018; Shallue et al. 2019",
-                                   "no numbers for this network",
-                                   "images at batch 512 above those at 32, both networks",
-                                   "none",
-                                   LAB_TRAINING,
-                                   LAB_SETTING};
     double small[LAB_SEEDS_MAX], middle[LAB_SEEDS_MAX], large[LAB_SEEDS_MAX], ratio[2], growth[2];
     stats_finding v[2], u[2];
     size_t norm, n;
@@ -639,10 +599,10 @@ static void judge_worth(lab_report *r)
         growth[norm] = stats_mean(large, n) / stats_mean(middle, n);
         u[norm] = stats_judge_pairs(large, middle, n, 1, 1);
     }
-    lab_verdict(r, &fewer, stats_together(v, 2), "64 times as large",
+    lab_verdict(r, lab_find(r, "18f"), stats_together(v, 2), "64 times as large",
                 "from 8 to 512: %.1f times fewer steps without, %.1f with batch norm", ratio[0],
                 ratio[1]);
-    lab_verdict(r, &more, stats_together(u, 2), "",
+    lab_verdict(r, lab_find(r, "18g"), stats_together(u, 2), "",
                 "from 32 to 512: %.2f times the images without, %.2f with", growth[0], growth[1]);
 }
 
@@ -671,17 +631,6 @@ static double misfit(const lab_report *r, size_t norm)
 
 static void judge_scale(lab_report *r)
 {
-    static const lab_claim claim = {
-        "18h",
-        "The noise C/|g|² tells beyond which batch size few steps are saved",
-        "McCandlish et al. 2018 (their simple noise scale)",
-        "to an order of magnitude",
-        "the batch at which steps and images are both twice their "
-        "least: within a factor of 10 and within the batches tried, "
-        "seed by seed, both networks",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
     double knee[2] = {0, 0}, scale[2] = {0, 0};
     stats_finding v[2];
     size_t norm, s;
@@ -703,7 +652,7 @@ static void judge_scale(lab_report *r)
         v[norm] = stats_judge_limit(off, n, 1, -1);
         v[norm].size_met = stats_most(inside, n);
     }
-    lab_verdict(r, &claim, stats_together(v, 2),
+    lab_verdict(r, lab_find(r, "18h"), stats_together(v, 2),
                 lab_format(r, "batches of 8 to 512; the fits are off by up to %.0f %% and %.0f %%",
                            100 * misfit(r, 0), 100 * misfit(r, 1)),
                 "knee at %.0f, noise %.0f without; %.0f and %.0f with batch norm", knee[0],
@@ -734,22 +683,12 @@ static double words(double batch)
 
 static void judge_cost(lab_report *r)
 {
-    static const lab_claim claim = {
-        "18i",
-        "A batch is cheaper than its examples one by one",
-        "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm",
-        "\"much more efficient\", by parallelism; no numbers",
-        "exact, a count: in a batch of 64 an image takes at most a tenth of the words of memory "
-        "that it takes alone, no norm, no cache",
-        "none; the count was known when the criterion was written",
-        LAB_ARITHMETIC,
-        LAB_SETTING};
     const double gradient = gradient_operations();
     lab_check(r, fabs(gradient - (313600 + 5 * 60000 + 6000)) < 0.5,
               "operations of a gradient, per image", "%.0f, expected 619600", gradient);
-    lab_verdict(r, &claim, stats_holds(words(64) <= 0.1 * words(1)), "counted, not timed",
-                "%.0f words alone, %.0f in a batch of 64: %.0f times fewer", words(1), words(64),
-                words(1) / words(64));
+    lab_verdict(r, lab_find(r, "18i"), stats_holds(words(64) <= 0.1 * words(1)),
+                "counted, not timed", "%.0f words alone, %.0f in a batch of 64: %.0f times fewer",
+                words(1), words(64), words(1) / words(64));
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -1022,20 +961,10 @@ static int report(lab_report *r)
     return page_noise(r) || page_worth(r) ? -1 : 0;
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "18_sgd_noise",
-        NRM_VERSION,
-        "How far is the gradient of a mini-batch from that of the whole set?",
-        "784-100x6-10 ReLU after 200 steps of SGD, learning rate 0.1, batch 128; the whole set is "
-        "2000 images",
-        2,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "18_sgd_noise", NRM_VERSION,
+    "How far is the gradient of a mini-batch from that of the whole set?", "784-100x6-10 ReLU "
+    "after 200 steps of SGD, learning rate 0.1, batch 128; the whole set is 2000 images", 2,
+    LAB_USES_DATA, arms, ARMS, prepare, run, report, claims, LAB_COUNT(claims)};
+LAB_MAIN(program)

@@ -1,4 +1,4 @@
-/* 20_recurrent_norm: how far back does the gradient of a recurrent layer reach?
+/* 20_recurrent_norm: how far back does the gradient of a recurrent layer reach? (README.md)
 
    A cell of H = 768 tanh units runs for T = 500 steps over N = 8 sequences; the loss is a random
    linear function of the last state, L = sum of w*h[T]. What is looked at is |dL/dh[t]|, the norm
@@ -21,53 +21,14 @@
    any input no odd f but a straight line gives 1, tanh gives 1.085; and in the cells that are
    neutral without input the state freezes, so that all Jacobians become one matrix, whose powers
    care about eigenvalues that the theory does not know of. They are among the further settings.)
-
-   Written down before the run with seeds 11 to 15, from the formula alone:
-
-       plain        in every seed the gradient has changed by more than ten decades at t = 1, at all
-                    three scales. (Formula: -155, -35, +25 decades.)
-       normalized   in every seed, at all three scales and at every t, it stays within a factor of
-                    10 of that at t = 500. (Formula: 0. What is left at finite H: each step's factor
-                    is uncertain by about √(8/(N·H)) to √(8/H), half of it after the root, so that
-                    some tenths of a decade come together in 500 steps; the projection of layer norm
-                    takes away two directions of H at each step, a quarter of a decade in all.)
-       formula      at t = 1 the mean over the seeds is within 1 decade + 5 % of the formula in all
-                    settings, further ones included, but for those marked as beyond it.
-
-   "Normalized" counts as partly reproduced if only the means over the seeds stay within 10. It is a
-   claim of our own: Ba et al. say "much more stable", and have no number.
-
-   Added after the run, so that the case made to be neutral does not stand alone: the same limit for
-   an input of unit variance, s = 1, with γ = 1.
-
    Further settings, shown because there it is not so: only Wh is scaled and not Wx; a loud input (s
    = 1), which takes most of the variance that layer norm divides by; the same with the γ that makes
    it neutral again, 3.377; no input after the first step (s = 1 there), with tanh and γ = 1, which
    explodes; and beyond the formula, without input, tanh with γ = 0.1 and ReLU with γ = 1, both
-   neutral only if H is large beside T², and the plain tanh cell at its critical scale ρ = 1.
-
-   Small pilot runs of another program came first, with seeds 0 to 2 and 100 to 119: settings
-   without input only. They showed the freezing that is told above.
-
-   Afterwards: the loud input with γ = 3.377 missed the formula. Four settings were added, once more
-   with 768 inputs, to see whether that comes from the small number of inputs, and it does
-   (README.md). No claim is about them. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
+   neutral only if H is large beside T², and the plain tanh cell at its critical scale ρ = 1. */
 #define NRM_DOUBLE
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+#include "lab/experiment.h"
 #include "lab/draw.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lab/lab.h"
-#include "plot/plot.h"
-#include "lab/stats.h"
 
 #define NEUTRAL_INPUT 0.2648 /* s for tanh with γ = 1 */
 #define NEUTRAL_GAIN 3.377   /* γ for tanh with s = 1 */
@@ -390,34 +351,25 @@ static const char grow[] =
 static const char pilots[] =
     "trial runs (seeds 0-2, 100-119; settings without input only): states freeze there";
 
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"20a", "The plain cell explodes or vanishes at all three scales", ba, grow,
+     "more than ten decades from t = 500 to t = 1 in every seed", pilots, LAB_TRAINING,
+     LAB_SETTING},
+    {"20b", "With layer norm and s = 0.2648 the gradient stays within a factor of 10", ours, stable,
+     "at all three scales and every t, in every seed; partly: in the mean over the seeds", pilots,
+     LAB_TRAINING, LAB_SETTING},
+    {"20d", "With layer norm and an input of unit variance it stays within a factor of 10",
+     "ours, the limit of 20b for the usual input", stable,
+     "s = 1, γ = 1, every t, every seed. Added after the run", "the run itself", LAB_TRAINING,
+     LAB_NEWS},
+    {"20c", "The formula gives it to 1 decade + 5 %", ours, "no paper",
+     "mean over the seeds at t = 1, all settings but those marked as beyond it", pilots,
+     LAB_TRAINING, LAB_NEWS}};
+/* clang-format on */
+
 static void judge_cells(lab_report *r)
 {
-    static const lab_claim plain = {"20a",
-                                    "The plain cell explodes or vanishes at all three scales",
-                                    ba,
-                                    grow,
-                                    "more than ten decades from t = 500 to t = 1 in every seed",
-                                    pilots,
-                                    LAB_TRAINING,
-                                    LAB_SETTING};
-    static const lab_claim layer = {
-        "20b",
-        "With layer norm and s = 0.2648 the gradient stays within a factor of 10",
-        ours,
-        stable,
-        "at all three scales and every t, in every seed; partly: in the mean over the seeds",
-        pilots,
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim loud = {
-        "20d",
-        "With layer norm and an input of unit variance it stays within a factor of 10",
-        "ours, the limit of 20b for the usual input",
-        stable,
-        "s = 1, γ = 1, every t, every seed. Added after the run",
-        "the run itself",
-        LAB_TRAINING,
-        LAB_NEWS};
     double least = HUGE_VAL, most = 0, most_mean = 0;
     stats_finding far[SCALES], near[SCALES];
     size_t i;
@@ -430,25 +382,17 @@ static void judge_cells(lab_report *r)
         near[i] = lab_limit(r, LAYER + i, "farthest", 0, 1, -1);
         most_mean = stats_larger(most_mean, farthest_mean(r, LAYER + i));
     }
-    lab_verdict(r, &plain, stats_together(far, SCALES), "", "at least %.1f decades", least);
-    lab_verdict(r, &layer, stats_together(near, SCALES), "",
+    lab_verdict(r, lab_find(r, "20a"), stats_together(far, SCALES), "", "at least %.1f decades",
+                least);
+    lab_verdict(r, lab_find(r, "20b"), stats_together(near, SCALES), "",
                 "at most a factor of %.1f (mean of the seeds: %.1f)", pow(10, most),
                 pow(10, most_mean));
-    lab_verdict(r, &loud, lab_limit(r, LOUD, "farthest", 0, 1, -1), "",
+    lab_verdict(r, lab_find(r, "20d"), lab_limit(r, LOUD, "farthest", 0, 1, -1), "",
                 "up to %.1f decades; at t = 1 %.1f", farthest(r, LOUD), gained(r, LOUD).mean);
 }
 
 static void judge_formula(lab_report *r)
 {
-    static const lab_claim claim = {"20c",
-                                    "The formula gives it to 1 decade + 5 %",
-                                    ours,
-                                    "no paper",
-                                    "mean over the seeds at t = 1, all settings but those marked "
-                                    "as beyond it",
-                                    pilots,
-                                    LAB_TRAINING,
-                                    LAB_NEWS};
     stats_finding part[ARMS];
     size_t a, right = 0, claimed = 0;
     for (a = 0; a < ARMS; a++) {
@@ -456,7 +400,7 @@ static void judge_formula(lab_report *r)
         part[claimed++] = lab_near(r, a, "decades", 1, formula(r, a), tolerance(r, a));
         right += (size_t)as_predicted(r, a);
     }
-    lab_verdict(r, &claim, stats_together(part, claimed),
+    lab_verdict(r, lab_find(r, "20c"), stats_together(part, claimed),
                 lab_format(r,
                            "loud input with gain 3.377: %.1f decades, formula %.1f; with 768 "
                            "inputs, afterwards, %.1f",
@@ -687,21 +631,10 @@ static int report(lab_report *r)
     return lab_save(r, f, NULL);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "20_recurrent_norm",
-        NRM_VERSION,
-        "How far back does the gradient of a recurrent layer reach?",
-        "768 tanh units, 500 steps, 8 sequences, loss on the last state, random weights: W_{h} ~ "
-        "N(0, ρ²/H), W_{x} ~ N(0, ρ²s²/16). In a, b and the table: weak input at every step, s = "
-        "0.2648, and γ = 1. Geometric means",
-        1,
-        0,
-        arms,
-        ARMS,
-        NULL,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "20_recurrent_norm", NRM_VERSION, "How far back does the gradient of a recurrent layer reach?",
+    "768 tanh units, 500 steps, 8 sequences, loss on the last state, random weights: W_{h} ~ N(0, "
+    "ρ²/H), W_{x} ~ N(0, ρ²s²/16). In a, b and the table: weak input at every step, s = 0.2648, "
+    "and γ = 1. Geometric means", 1, 0, arms, ARMS, NULL, run, report, claims, LAB_COUNT(claims)};
+LAB_MAIN(program)

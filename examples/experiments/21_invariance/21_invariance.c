@@ -1,4 +1,4 @@
-/* 21_invariance: which changes of weights and data does a trained network not see?
+/* 21_invariance: which changes of weights and data does a trained network not see? (README.md)
 
    Ba, Kiros and Hinton (2016) have a table for batch, weight and layer norm; Zhang and Sennrich
    (2019) add RMSNorm. The page beside this measures both, on one layer with random numbers.
@@ -20,49 +20,10 @@
    largest change of a logit over the largest logit. Choices of ours: the random vectors are normal
    with the root mean square of what they are added to; the one unit is the most active one, since a
    silent one would not be seen without a norm either; group norm has 10 groups; weight norm is the
-   network without norm whose W is made from v = W and the lengths of its columns.
-
-   The claims, and what counts as reproduced, were written down before the run. Trial runs had been
-   made before on a single layer with random numbers (1 seed): all cells as in the papers' tables.
-
-       a  the 18 cells of Ba et al.'s table: a change below 1e-12 where they have an invariance,
-          above 1e-2 where they have none, in every seed; partly: 16 or more
-       b  "all the normalization methods are invariant to re-scaling the dataset": below 1e-12 for
-          batch, weight and layer norm. Expected to fail for weight norm, as in the paper's table
-       c  the tutorial's "scaling and shifting of weights": W scaled and W re-centred below 1e-12
-          for batch, weight and layer norm. Expected to fail: shifts are layer norm's alone
-       i  the tutorial's "shifting of data": data re-centred below 1e-12 for batch, weight and layer
-          norm. Expected to fail: batch norm only
-       d  RMSNorm: not seen are W scaled, data scaled, one example scaled, and the rest is
-       e  scaled weights get a gradient smaller by that factor: |a·dL(aW) - dL(W)| below 1e-10 of
-          the largest, batch and weight norm (ε = 1e-30)
-       f  the gradient of a unit's weights is orthogonal to them: |cosine| below 1e-10 for every
-          unit, batch and weight norm (ε = 1e-30)
-       g  a bias before batch norm has no gradient: below 1e-12 in double (a check; the claim is in
-          31_bias_before_norm)
-       h  with ε = 1e-5 a unit's outputs grow by ε(1 - 1/3.7²)/(2σ²) if its weights are scaled: to
-          1 % in every unit with σ² > 0.01, batch norm
-
-   After the run b and c became stricter: they had been called partly reproduced if two of three
-   norms, or one of both changes, did it, and a sentence about all of them with an exception is
-   wrong. i was added, from the same records. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
+   network without norm whose W is made from v = W and the lengths of its columns. */
 #define NRM_DOUBLE
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lab/lab.h"
-#include "plot/plot.h"
-#include "lab/stats.h"
 
 enum { WIDTH = 100, CLASSES = 10, BATCH = 128, STEPS = 200, LOOKED_AT = 64, GROUPS = 10 };
 enum { BATCH_NORM, WEIGHT, LAYER, GROUP, RMS, NONE, ARMS, INFERENCE = ARMS, LINES };
@@ -394,67 +355,56 @@ static int as_in_table(const lab_report *r, int line)
 static const char one_layer[] = "trial run (1 seed, one layer, random numbers): as in the table";
 static const char ba[] = "Ba, Kiros & Hinton 2016, Table 1";
 
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"21a", "Ba et al.'s table of invariances, for the logits of a trained network", ba,
+     "18 cells: batch norm not invariant to re-centred W and one re-scaled case; weight norm only "
+     "to re-scaled W and weight vectors; layer norm to all but re-scaled weight vectors and "
+     "re-centred data",
+     "exact: change below 1e-12 where invariant, else above 1e-2, every seed: 18 of 18; partly: 16",
+     one_layer, LAB_IDENTITY, LAB_SETTING},
+    {"21d", "RMSNorm does not see scaled W, scaled data, one scaled example; it sees the rest",
+     "Zhang & Sennrich 2019, Table 1",
+     "re-scaling of W, data and single case: yes; re-centring and single weight vectors: no",
+     "exact: as above, 6 of 6 cells; partly: 5", one_layer, LAB_IDENTITY, LAB_SETTING},
+    {"21b", "All the normalization methods are invariant to re-scaling the data set",
+     "Ba, Kiros & Hinton 2016, section 5.1", "the text says so; Table 1 says no for weight norm",
+     "change below 1e-12 for batch, weight and layer norm, every seed",
+     "trial run (1 seed, one layer): not weight norm. Expected to fail", LAB_IDENTITY, LAB_ALGEBRA},
+    {"21c", "The norms are invariant to scaling and shifting of the weights",
+     "a tutorial on batch and layer norm", "no numbers",
+     "W scaled, W re-centred: below 1e-12 for batch, weight and layer norm, every seed",
+     "trial run (1 seed, one layer): shifts only layer norm. Expected to fail", LAB_IDENTITY,
+     LAB_ALGEBRA},
+    {"21i", "The norms are invariant to shifting of the data", "a tutorial on batch and layer norm",
+     "no numbers", "data re-centred: below 1e-12 for batch, weight and layer norm, every seed. "
+     "Added after the run", "trial run (1 seed, one layer): batch norm only. Expected to fail",
+     LAB_IDENTITY, LAB_ALGEBRA},
+    {"21e", "Weights larger by a have a gradient smaller by a", "Ioffe & Szegedy 2015, section 3.3",
+     "∂BN((aW)u)/∂(aW) = (1/a)·∂BN(Wu)/∂W",
+     "exact: relative error below 1e-10, batch and weight norm, every seed",
+     "trial run (1 seed, one layer): 1e-10 met", LAB_IDENTITY, LAB_SETTING},
+    {"21f", "The gradient of a unit's weights is orthogonal to them",
+     "Kohler et al. 2018; Ba et al. 2016, section 5", "follows from invariance",
+     "exact: |cosine| below 1e-10 for every unit, batch and weight norm, every seed",
+     "trial run (1 seed, one layer): 1e-10 met", LAB_IDENTITY, LAB_SETTING},
+    {"21h", "ε is what is left to be seen: a growth of ε(1 - 1/δ²)/(2σ²)", "ours", "no paper",
+     "exact to 1 %, in every unit with σ² > 0.01", "trial run (1 seed, one layer): met",
+     LAB_IDENTITY, LAB_SETTING}};
+/* clang-format on */
+
 static void judge_tables(lab_report *r)
 {
-    static const lab_claim all = {
-        "21a",
-        "Ba et al.'s table of invariances, for the logits of a trained network",
-        ba,
-        "18 cells: batch norm not invariant to re-centred W and one re-scaled case; weight norm "
-        "only to re-scaled W and weight vectors; layer norm to all but re-scaled weight vectors "
-        "and re-centred data",
-        "exact: change below 1e-12 where invariant, else above 1e-2, every seed: 18 of 18; partly: "
-        "16",
-        one_layer,
-        LAB_IDENTITY,
-        LAB_SETTING};
-    static const lab_claim rms_norm = {
-        "21d",
-        "RMSNorm does not see scaled W, scaled data, one scaled example; it sees the rest",
-        "Zhang & Sennrich 2019, Table 1",
-        "re-scaling of W, data and single case: yes; "
-        "re-centring and single weight vectors: no",
-        "exact: as above, 6 of 6 cells; partly: 5",
-        one_layer,
-        LAB_IDENTITY,
-        LAB_SETTING};
     const int right = as_in_table(r, BATCH_NORM) + as_in_table(r, WEIGHT) + as_in_table(r, LAYER);
     const int right_rms = as_in_table(r, RMS);
-    lab_verdict(r, &all, stats_holds_partly(right == 18, right > 15), "", "%d of 18 cells", right);
-    lab_verdict(r, &rms_norm, stats_holds_partly(right_rms == 6, right_rms == 5), "",
+    lab_verdict(r, lab_find(r, "21a"), stats_holds_partly(right == 18, right > 15), "",
+                "%d of 18 cells", right);
+    lab_verdict(r, lab_find(r, "21d"), stats_holds_partly(right_rms == 6, right_rms == 5), "",
                 "%d of 6 cells", right_rms);
 }
 
 static void judge_texts(lab_report *r)
 {
-    static const lab_claim data = {
-        "21b",
-        "All the normalization methods are invariant to re-scaling the data set",
-        "Ba, Kiros & Hinton 2016, section 5.1",
-        "the text says so; Table 1 says no for weight norm",
-        "change below 1e-12 for batch, weight and layer norm, every seed",
-        "trial run (1 seed, one layer): not weight norm. Expected to fail",
-        LAB_IDENTITY,
-        LAB_ALGEBRA};
-    static const lab_claim weights = {
-        "21c",
-        "The norms are invariant to scaling and shifting of the weights",
-        "a tutorial on batch and layer norm",
-        "no numbers",
-        "W scaled, W re-centred: below 1e-12 for batch, weight and layer norm, every seed",
-        "trial run (1 seed, one layer): shifts only layer norm. Expected to fail",
-        LAB_IDENTITY,
-        LAB_ALGEBRA};
-    static const lab_claim moved = {
-        "21i",
-        "The norms are invariant to shifting of the data",
-        "a tutorial on batch and layer norm",
-        "no numbers",
-        "data re-centred: below 1e-12 for batch, weight and layer norm, every seed. Added after "
-        "the run",
-        "trial run (1 seed, one layer): batch norm only. Expected to fail",
-        LAB_IDENTITY,
-        LAB_ALGEBRA};
     int line, scaled_data = 0, moved_data = 0, scaled = 0, shifted = 0;
     for (line = BATCH_NORM; line <= LAYER; line++) {
         scaled_data += unseen(r, line, DATA_SCALED);
@@ -463,20 +413,21 @@ static void judge_texts(lab_report *r)
         shifted += unseen(r, line, W_SHIFTED);
     }
     lab_verdict(
-        r, &data, stats_holds_partly(scaled_data == 3, scaled_data > 0), "",
+        r, lab_find(r, "21b"), stats_holds_partly(scaled_data == 3, scaled_data > 0), "",
         "%d of 3 norms; change: weight norm %.2f in the mean, batch norm %.0e and layer norm "
         "%.0e at most",
         scaled_data, lab_mean(r, WEIGHT, "change", DATA_SCALED),
         extreme(r, BATCH_NORM, "change", DATA_SCALED, 1),
         extreme(r, LAYER, "change", DATA_SCALED, 1));
-    lab_verdict(r, &weights, stats_holds_partly(scaled == 3 && shifted == 3, scaled + shifted > 0),
+    lab_verdict(r, lab_find(r, "21c"),
+                stats_holds_partly(scaled == 3 && shifted == 3, scaled + shifted > 0),
                 lab_format(r, "W re-centred: batch norm %.2f, weight norm %.2f, layer norm %.0e",
                            lab_mean(r, BATCH_NORM, "change", W_SHIFTED),
                            lab_mean(r, WEIGHT, "change", W_SHIFTED),
                            lab_mean(r, LAYER, "change", W_SHIFTED)),
                 "scaling: %d of 3 norms; shifting: %d of 3", scaled, shifted);
     lab_verdict(
-        r, &moved, stats_holds_partly(moved_data == 3, moved_data > 0), "",
+        r, lab_find(r, "21i"), stats_holds_partly(moved_data == 3, moved_data > 0), "",
         "%d of 3 norms; change: batch norm %.0e at most, weight norm %.2f and layer norm %.2f "
         "in the mean",
         moved_data, extreme(r, BATCH_NORM, "change", DATA_SHIFTED, 1),
@@ -485,30 +436,13 @@ static void judge_texts(lab_report *r)
 
 static void judge_gradients(lab_report *r)
 {
-    static const lab_claim smaller = {
-        "21e",
-        "Weights larger by a have a gradient smaller by a",
-        "Ioffe & Szegedy 2015, section 3.3",
-        "∂BN((aW)u)/∂(aW) = (1/a)·∂BN(Wu)/∂W",
-        "exact: relative error below 1e-10, batch and weight norm, every seed",
-        "trial run (1 seed, one layer): 1e-10 met",
-        LAB_IDENTITY,
-        LAB_SETTING};
-    static const lab_claim orthogonal = {
-        "21f",
-        "The gradient of a unit's weights is orthogonal to them",
-        "Kohler et al. 2018; Ba et al. 2016, section 5",
-        "follows from invariance",
-        "exact: |cosine| below 1e-10 for every unit, batch and weight norm, every seed",
-        "trial run (1 seed, one layer): 1e-10 met",
-        LAB_IDENTITY,
-        LAB_SETTING};
     const double scale = stats_larger(extreme(r, BATCH_NORM, "law", SCALE_LAW, 1),
                                       extreme(r, WEIGHT, "law", SCALE_LAW, 1));
     const double angle = stats_larger(extreme(r, BATCH_NORM, "law", UNIT_ORTHOGONAL, 1),
                                       extreme(r, WEIGHT, "law", UNIT_ORTHOGONAL, 1));
-    lab_verdict(r, &smaller, stats_holds(scale < 1e-10), "", "relative error %.0e at most", scale);
-    lab_verdict(r, &orthogonal, stats_holds(angle < 1e-10), "",
+    lab_verdict(r, lab_find(r, "21e"), stats_holds(scale < 1e-10), "",
+                "relative error %.0e at most", scale);
+    lab_verdict(r, lab_find(r, "21f"), stats_holds(angle < 1e-10), "",
                 "|cosine| %.0e at most; layer norm %.2f, none %.2f", angle,
                 lab_mean(r, LAYER, "law", UNIT_ORTHOGONAL),
                 lab_mean(r, NONE, "law", UNIT_ORTHOGONAL));
@@ -522,14 +456,6 @@ static double growth_by(double variance)
 
 static void judge_rest(lab_report *r)
 {
-    static const lab_claim growth = {"21h",
-                                     "ε is what is left to be seen: a growth of ε(1 - 1/δ²)/(2σ²)",
-                                     "ours",
-                                     "no paper",
-                                     "exact to 1 %, in every unit with σ² > 0.01",
-                                     "trial run (1 seed, one layer): met",
-                                     LAB_IDENTITY,
-                                     LAB_SETTING};
     const double most = extreme(r, BATCH_NORM, "bias_gradient", 0, 1);
     double worst = 0, smallest = HUGE_VAL;
     size_t s, i, units = 0;
@@ -544,7 +470,7 @@ static void judge_rest(lab_report *r)
     }
     lab_check(r, most < 1e-12, "a bias before batch norm has no gradient, in double",
               "%.0e at most of all steps", most);
-    lab_verdict(r, &growth, stats_holds(units > 0 && worst < 0.01),
+    lab_verdict(r, lab_find(r, "21h"), stats_holds(units > 0 && worst < 0.01),
                 lab_format(r, "smallest variance of a unit: %.3g", smallest),
                 "at most %.2g %% off in %zu units", 100 * worst, units);
 }
@@ -681,20 +607,11 @@ static int report(lab_report *r)
     return draw_outputs(r) || draw_gradients(r) ? -1 : 0;
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "21_invariance",
-        NRM_VERSION,
-        "Which changes of weights and data does a trained network not see?",
-        "784-100-100-10, ReLU, standardized pixels, 200 steps of SGD with rate 0.1 and batches of "
-        "128, in double; then 64 images in train mode, scaled by 3.7 or re-centred",
-        1,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "21_invariance", NRM_VERSION,
+    "Which changes of weights and data does a trained network not see?", "784-100-100-10, ReLU, "
+    "standardized pixels, 200 steps of SGD with rate 0.1 and batches of 128, in double; then 64 "
+    "images in train mode, scaled by 3.7 or re-centred", 1, LAB_USES_DATA, arms, ARMS, prepare,
+    run, report, claims, LAB_COUNT(claims)};
+LAB_MAIN(program)

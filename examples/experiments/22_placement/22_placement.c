@@ -1,4 +1,4 @@
-/* 22_placement: batch norm before or after the activation?
+/* 22_placement: batch norm before or after the activation? (README.md)
 
    Ioffe and Szegedy (2015) put it before, "since that is where matching the first and second
    moments is more likely to result in a stable distribution". A benchmark on ImageNet that Chinese
@@ -14,45 +14,8 @@
        after    linear with bias, activation, batch norm
 
    Choices of ours: batch size and initialisation, which the benchmark does not share (CaffeNet on
-   ImageNet); the bias, which is of use under "after" and of none under "before".
-
-   The claims, and what counts as reproduced, were written down before the run. Trial runs had been
-   made before (3 seeds, learning rate 0.1, 1 epoch): ReLU 0.959 before and 0.958 after; sigmoid
-   0.926 and 0.953; tanh 0.946 and 0.955.
-
-       a, b, c  with ReLU, sigmoid, tanh: "after" is the better one, at rate 0.1 after one epoch, by
-                the rule for pairs; only partly if not in the mean of the three other cells as well
-                (rate 0.1 after five epochs, rate 0.5 after one and five)
-       d        the difference is small: |mean| + 2 standard errors of the differences of the seeds
-                less than the benchmark's own 1.5 points in every cell; partly: in every cell of
-                ReLU
-       e        before: what the next layer gets has not mean 0 and variance 1. At the start it has
-                those of f(z), z ~ N(0, 1), in the mean over layers and units: the mean to a tenth
-                of the standard deviation of f(z), the variance to 10 %; at the end the variance is
-                still off 1 by more than 0.1 (all three activations, all seeds)
-       f        what a linear layer gives is closer to normal than what the activation before it
-                gave: |skewness| and |excess kurtosis|, mean over units of layers 2 to 6 at the end,
-                arm "before", rate 0.1, by the rule for pairs, for all three activations; partly:
-                for some
-
-   After the run d and e became stricter. d had been 2.5 points, the benchmark's difference without
-   scale and shift, which all networks here have, and looked at means alone. e had allowed 0.05 for
-   everything, more than the variance that a sigmoid has. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
-#include "lab/training.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lab/lab.h"
-#include "plot/plot.h"
-#include "lab/stats.h"
+   ImageNet); the bias, which is of use under "after" and of none under "before". */
+#include "lab/experiment.h"
 
 enum { HIDDEN = 6, WIDTH = 100, CLASSES = 10, BATCH = 128, EPOCHS = 5, PROBED = 1000 };
 enum { ACTS = 3, PLACES = 3, RATES = 2, ARMS = ACTS * PLACES * RATES, CELLS = 2 * RATES };
@@ -382,17 +345,26 @@ static void judge_after(lab_report *r, int act, const lab_claim *claim)
                 lab_text(r, arm_of(act, BEFORE, 0), "test_accuracy", 1, 4));
 }
 
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"22d", "Before or after makes little difference", notes, caffenet,
+     "the paired difference is below 1.5 points and above -1.5 in each of twelve cells",
+     "trial runs (3 seeds): 0.1 (ReLU), 2.7 (sigmoid), 0.9 points (tanh) at rate 0.1, 1 epoch",
+     LAB_TRAINING, LAB_SETTING},
+    {"22e", "A norm before the activation does not give inputs of mean 0 and variance 1",
+     "a lecture-style post on how batch norm helps", "no numbers; for z ~ N(0, 1): ReLU mean "
+     "0.399, variance 0.341; sigmoid 0.5, 0.0434; tanh 0, 0.394", "start: mean within a tenth of a "
+     "standard deviation, variance within 10 % of these; end: |variance - 1| > 0.1; for each "
+     "activation", "none", LAB_TRAINING, LAB_SETTING},
+    {"22f", "What a linear layer gives is more Gaussian than what it is given",
+     "Ioffe & Szegedy 2015, section 3.2", "no numbers: Wu + b is \"more likely to have a "
+     "symmetric, non-sparse distribution, that is 'more Gaussian'\"", "|skewness| and |excess "
+     "kurtosis|, mean over units of layers 2 to 6, arm before, rate 0.1, end: smaller for Wu + b "
+     "than for activations, paired, all three; partly: some", "none", LAB_TRAINING, LAB_SETTING}};
+/* clang-format on */
+
 static void judge_small(lab_report *r)
 {
-    static const lab_claim claim = {
-        "22d",
-        "Before or after makes little difference",
-        notes,
-        caffenet,
-        "the paired difference is below 1.5 points and above -1.5 in each of twelve cells",
-        "trial runs (3 seeds): 0.1 (ReLU), 2.7 (sigmoid), 0.9 points (tanh) at rate 0.1, 1 epoch",
-        LAB_TRAINING,
-        LAB_SETTING};
     double most[ACTS] = {0, 0, 0};
     stats_finding part[2 * ACTS * CELLS];
     size_t parts = 0;
@@ -405,25 +377,13 @@ static void judge_small(lab_report *r)
             part[parts++] = stats_judge_limit(gain, n, -1.5, +1);
             most[act] = stats_larger(most[act], fabs(stats_mean(gain, n)));
         }
-    lab_verdict(r, &claim, stats_together(part, parts), "",
+    lab_verdict(r, lab_find(r, "22d"), stats_together(part, parts), "",
                 "at most %.2f points with ReLU, %.2f with sigmoid, %.2f with tanh", most[RELU],
                 most[SIGMOID], most[TANH]);
 }
 
 static void judge_moments(lab_report *r)
 {
-    static const lab_claim claim = {
-        "22e",
-        "A norm before the activation does not give inputs of mean 0 and variance 1",
-        "a lecture-style post on how batch norm helps",
-        "no numbers; for z ~ N(0, 1): ReLU mean 0.399, variance 0.341; sigmoid 0.5, 0.0434; tanh "
-        "0, "
-        "0.394",
-        "start: mean within a tenth of a standard deviation, variance within 10 % of these; end: "
-        "|variance - 1| > 0.1; for each activation",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
     stats_finding part[3 * ACTS];
     double most_miss = 0, most_off = 0, least = HUGE_VAL;
     int act;
@@ -446,7 +406,7 @@ static void judge_moments(lab_report *r)
         part[3 * act + 2] = stats_judge_limit(end, n, 0.1, +1);
     }
     lab_verdict(
-        r, &claim, stats_together(part, 3 * ACTS),
+        r, lab_find(r, "22e"), stats_together(part, 3 * ACTS),
         lab_format(r,
                    "mean, variance at the end: ReLU %.2f, %.2f; sigmoid %.2f, %.3f; tanh "
                    "%.2f, %.2f",
@@ -484,17 +444,6 @@ static double pair_mean(const lab_report *r, int act, const char *series)
 
 static void judge_normal(lab_report *r)
 {
-    static const lab_claim claim = {
-        "22f",
-        "What a linear layer gives is more Gaussian than what it is given",
-        "Ioffe & Szegedy 2015, section 3.2",
-        "no numbers: Wu + b is \"more likely to have a "
-        "symmetric, non-sparse distribution, that is 'more Gaussian'\"",
-        "|skewness| and |excess kurtosis|, mean over units of layers 2 to 6, arm before, rate 0.1, "
-        "end: smaller for Wu + b than for activations, paired, all three; partly: some",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
     stats_finding part[2 * ACTS];
     int act;
     for (act = 0; act < ACTS; act++) {
@@ -502,7 +451,7 @@ static void judge_normal(lab_report *r)
         part[2 * act] = closer(r, a, "end_skew_linear", "end_skew");
         part[2 * act + 1] = closer(r, a, "end_kurtosis_linear", "end_kurtosis");
     }
-    lab_verdict(r, &claim, stats_together(part, 2 * ACTS), "",
+    lab_verdict(r, lab_find(r, "22f"), stats_together(part, 2 * ACTS), "",
                 "|skewness|, |kurtosis|: ReLU %.2f, %.2f against %.2f, %.2f; sigmoid %.2f, %.2f "
                 "against %.2f, %.2f; tanh %.2f, %.2f against %.2f, %.2f",
                 pair_mean(r, RELU, "end_skew_linear"), pair_mean(r, RELU, "end_kurtosis_linear"),
@@ -718,20 +667,10 @@ static int report(lab_report *r)
     return draw_accuracy(r) || draw_moments(r) ? -1 : 0;
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "22_placement",
-        NRM_VERSION,
-        "Batch norm before or after the activation?",
-        "784-100x6-10, standardized pixels, Glorot initialisation, batch 128, SGD with learning "
-        "rate 0.1 or 0.5, up to 5 epochs, test accuracy with running statistics",
-        1,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "22_placement", NRM_VERSION, "Batch norm before or after the activation?", "784-100x6-10, "
+    "standardized pixels, Glorot initialisation, batch 128, SGD with learning rate 0.1 or 0.5, up "
+    "to 5 epochs, test accuracy with running statistics", 1, LAB_USES_DATA, arms, ARMS, prepare,
+    run, report, claims, LAB_COUNT(claims)};
+LAB_MAIN(program)

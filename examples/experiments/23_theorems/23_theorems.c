@@ -20,22 +20,11 @@
    Everything in double precision and with ε = 1e-300, which vanishes beside any variance. The
    claims and what counts as reproduced are in claims[] below; they were written before the run, and
    what has changed since is on the page. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #define NRM_DOUBLE
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lab/lab.h"
 
 enum { NONE = 0, BATCH, TOY, ARMS };
 
@@ -415,15 +404,15 @@ static int record_theorems(lab_run *r, nrm_mlp *net, const double *x, const int 
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-typedef struct trainer {
+typedef struct trial {
     nrm_mlp *net;
     void *block;
     training_order order;
     double x[M * INPUTS]; /* a batch of its own for the theorems: the last 128 images */
     int labels[M];
-} trainer;
+} trial;
 
-static int trainer_make(trainer *t, const lab_run *r, int norm)
+static int trial_make(trial *t, const lab_run *r, int norm)
 {
     const size_t from = train_set.n - M;
     t->net = make_network(norm, r->seed, &t->block);
@@ -438,7 +427,7 @@ static size_t steps_of(const lab_run *r)
     return r->quick ? 15 : EPOCHS * (train_set.n / M);
 }
 
-static void record_accuracy(lab_run *r, trainer *t)
+static void record_accuracy(lab_run *r, trial *t)
 {
     const size_t n = r->quick ? 500 : r->data->test_n;
     training_set test;
@@ -451,7 +440,7 @@ static void record_accuracy(lab_run *r, trainer *t)
     training_set_free(&test);
 }
 
-static int run_none(lab_run *r, trainer *t)
+static int run_none(lab_run *r, trial *t)
 {
     static double start[WIDTH * WIDTH];
     const size_t steps = steps_of(r);
@@ -509,7 +498,7 @@ static double largest_cosine(const nrm_mlp *net)
 }
 
 /* Twice the weights of layer LAYER: the same loss, and half their gradient. */
-static double check_doubling(trainer *t)
+static double check_doubling(trial *t)
 {
     const nrm_mlp_state *s = &t->net->state[LAYER];
     static double g[WIDTH * WIDTH];
@@ -524,7 +513,7 @@ static double check_doubling(trainer *t)
     return fmax(off / sqrt(dot(g, g, WIDTH * WIDTH)), fabs(after - before) / before);
 }
 
-static int run_batch(lab_run *r, trainer *t)
+static int run_batch(lab_run *r, trial *t)
 {
     const size_t steps = steps_of(r);
     double grown[HIDDEN], off = 0;
@@ -795,11 +784,11 @@ static int run_toy(lab_run *r)
 
 static int run(lab_run *r)
 {
-    trainer *t;
+    trial *t;
     int failed;
     if (r->arm == TOY) return run_toy(r);
-    t = (trainer *)calloc(1, sizeof *t);
-    if (!t || trainer_make(t, r, r->arm == BATCH ? NRM_BATCH_NORM : NRM_NO_NORM)) {
+    t = (trial *)calloc(1, sizeof *t);
+    if (!t || trial_make(t, r, r->arm == BATCH ? NRM_BATCH_NORM : NRM_NO_NORM)) {
         fprintf(stderr, "out of memory\n");
         return -1;
     }
@@ -1328,20 +1317,12 @@ static int report(lab_report *r)
     return failed ? failed : draw_length(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "23_theorems",
-        NRM_VERSION,
-        "Do the theorems about batch norm hold in a trained network, and are their terms large?",
-        "784-100x6-10, ReLU, pixels standardized, Glorot uniform, SGD 0.1, batch 128, six epochs, "
-        "layer 3; least squares in 20 dimensions; double precision",
-        2,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "23_theorems", NRM_VERSION,
+    "Do the theorems about batch norm hold in a trained network, and are their terms large?",
+    "784-100x6-10, ReLU, pixels standardized, Glorot uniform, SGD 0.1, batch 128, six epochs, "
+    "layer 3; least squares in 20 dimensions; double precision", 2, LAB_USES_DATA, arms, ARMS,
+    prepare, run, report};
+/* clang-format on */
+LAB_MAIN(program)

@@ -1,4 +1,4 @@
-/* 24_interpolation: what lies between the solutions that different optimizers find?
+/* 24_interpolation: what lies between the solutions that different optimizers find? (README.md)
 
    A 784-64-64-10 network with ReLU is trained for three epochs (batch 128, pixels with mean 0 and
    variance 1, W ~ U(±sqrt(6/(in+out)))) by four optimizers, from the same start and on the same
@@ -37,22 +37,9 @@
             other seeds' mean curve of the same pair, of all six, more often than the 1/6 of
             chance, paired over seeds, and in at least half of all cases, without norm
        24h  the same with batch norm
-
    Named before the run, to explain 24b: the curve between A and B after every hidden unit's weights
-   in B were scaled to the length that they have in A, which does not change what B computes.
-
-   Changed after the run: 24a and 24b had counted any barrier above 0; 24c had been judged over the
-   six pairs, which share their ends. 24g and 24h were added, from the same records. */
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
-#include "lab/training.h"
-
-#include "lab/lab.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+   in B were scaled to the length that they have in A, which does not change what B computes. */
+#include "lab/experiment.h"
 
 #define BARRIER_LEAST 0.01 /* of the worse end's loss: less is called none */
 
@@ -429,17 +416,18 @@ static stats_finding six_pairs(double (*value)[LAB_SEEDS_MAX], size_t n, double 
 
 static void judge_barrier(lab_report *r, size_t arm)
 {
-    static const lab_claim claims[2] = {
-        {"24a", "A barrier separates the solutions of different optimizers, without norm",
-         "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
-         "loss between more than 1 % above that of the worse end, seed by seed, "
-         "for each of six pairs",
-         "none before the criterion; then one seed: barriers of 0.003 to 0.012", LAB_TRAINING,
-         LAB_SETTING},
-        {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
-         "no numbers at hand", "the same with batch norm",
-         "none before the criterion; then one seed: no barrier in any pair", LAB_TRAINING,
-         LAB_SETTING}};
+    /* clang-format off */
+static const lab_claim claims[2] = {
+    {"24a", "A barrier separates the solutions of different optimizers, without norm",
+     "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
+     "loss between more than 1 % above that of the worse end, seed by seed, for each of six pairs",
+     "none before the criterion; then one seed: barriers of 0.003 to 0.012", LAB_TRAINING,
+     LAB_SETTING},
+    {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
+     "no numbers at hand", "the same with batch norm",
+     "none before the criterion; then one seed: no barrier in any pair", LAB_TRAINING,
+     LAB_SETTING}};
+    /* clang-format on */
     double value[OF_OPTIMIZERS][LAB_SEEDS_MAX];
     double low = (double)INFINITY, high = 0;
     stats_finding verdict;
@@ -457,18 +445,21 @@ static void judge_barrier(lab_report *r, size_t arm)
                 (unsigned long)held, 100 * low, 100 * high, barrier_summary(r, arm, "", 7, 1).mean);
 }
 
+static const lab_claim claims[] = {
+    {"24c", "With batch norm the curves are more alike from start to start",
+     "Im, Tao & Branson 2016 (abstract and notes by others)",
+     "\"key\" to the consistency across re-initializations; no numbers at hand",
+     "a seed's curves are nearer to the means of the other seeds' with batch norm, paired over "
+     "seeds, and standard deviation by mean is smaller in 5 of 6 pairs (else partly)",
+     "none", LAB_TRAINING, LAB_SETTING},
+    {"24d", "From one start the optimizers end in different places",
+     "Im, Tao & Branson 2016 (abstract)", "\"different\" minima; no numbers at hand",
+     "|A-B| above half of the mean distance from the start: seed by seed, each of six pairs, "
+     "both networks",
+     "none", LAB_TRAINING, LAB_SETTING}};
+
 static void judge_consistency(lab_report *r)
 {
-    static const lab_claim claim = {
-        "24c",
-        "With batch norm the curves are more alike from start to start",
-        "Im, Tao & Branson 2016 (abstract and notes by others)",
-        "\"key\" to the consistency across re-initializations; no numbers at hand",
-        "a seed's curves are nearer to the means of the other seeds' with batch norm, paired over "
-        "seeds, and standard deviation by mean is smaller in 5 of 6 pairs (else partly)",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
     double with[OF_OPTIMIZERS], without[OF_OPTIMIZERS], far[2][LAB_SEEDS_MAX];
     size_t k, s, arm, smaller = 0;
     const size_t n = lab_seeds(r, NONE);
@@ -479,28 +470,18 @@ static void judge_consistency(lab_report *r)
     }
     for (arm = 0; arm < 2; arm++)
         for (s = 0; s < n; s++) far[arm][s] = from_others(r, arm, s);
-    lab_verdict(r, &claim, stats_judge_pairs(far[BATCH_NORM], far[NONE], n, -1, smaller >= 5),
-                "six pairs share their ends: seeds are what is independent",
-                "from the others' mean by %s without, %s with; spread by mean %.3f without, %.3f "
-                "with, smaller in %lu of 6 pairs",
-                lab_mean_sd(r, stats_describe(far[NONE], n), 3),
-                lab_mean_sd(r, stats_describe(far[BATCH_NORM], n), 3),
-                stats_mean(without, OF_OPTIMIZERS), stats_mean(with, OF_OPTIMIZERS),
-                (unsigned long)smaller);
+    lab_verdict(
+        r, lab_find(r, "24c"), stats_judge_pairs(far[BATCH_NORM], far[NONE], n, -1, smaller >= 5),
+        "six pairs share their ends: seeds are what is independent",
+        "from the others' mean by %s without, %s with; spread by mean %.3f without, %.3f "
+        "with, smaller in %lu of 6 pairs",
+        lab_mean_sd(r, stats_describe(far[NONE], n), 3),
+        lab_mean_sd(r, stats_describe(far[BATCH_NORM], n), 3), stats_mean(without, OF_OPTIMIZERS),
+        stats_mean(with, OF_OPTIMIZERS), (unsigned long)smaller);
 }
 
 static void judge_places(lab_report *r)
 {
-    static const lab_claim claim = {
-        "24d",
-        "From one start the optimizers end in different places",
-        "Im, Tao & Branson 2016 (abstract)",
-        "\"different\" minima; no numbers at hand",
-        "|A-B| above half of the mean distance from the start: seed by seed, each of six pairs, "
-        "both networks",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
     double value[OF_OPTIMIZERS][LAB_SEEDS_MAX], low[2], high[2];
     stats_finding verdict[2];
     size_t k, arm, held[2];
@@ -515,7 +496,7 @@ static void judge_places(lab_report *r)
         }
         verdict[arm] = six_pairs(value, n, 0.5, &held[arm]);
     }
-    lab_verdict(r, &claim, stats_together(verdict, 2), "",
+    lab_verdict(r, lab_find(r, "24d"), stats_together(verdict, 2), "",
                 "%lu and %lu of 6 pairs; |A-B| is %.2f to %.2f of the distance without, %.2f to "
                 "%.2f with",
                 (unsigned long)held[0], (unsigned long)held[1], low[0], high[0], low[1], high[1]);
@@ -870,20 +851,10 @@ static int report(lab_report *r)
     return page_curves(r) || page_triangles(r) ? -1 : 0;
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "24_interpolation",
-        NRM_VERSION,
-        "What lies between the solutions that different optimizers find?",
-        "784-64-64-10 ReLU, three epochs of batch 128, from one start on the same batches; loss on "
-        "5000 training images",
-        1,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "24_interpolation", NRM_VERSION,
+    "What lies between the solutions that different optimizers find?", "784-64-64-10 ReLU, three "
+    "epochs of batch 128, from one start on the same batches; loss on 5000 training images", 1,
+    LAB_USES_DATA, arms, ARMS, prepare, run, report, claims, LAB_COUNT(claims)};
+LAB_MAIN(program)

@@ -1,4 +1,4 @@
-/* 25_inference_statistics: with which statistics does a batch norm leave training?
+/* 25_inference_statistics: with which statistics does a batch norm leave training? (README.md)
 
    In training a batch norm uses the mean and variance of the mini-batch; afterwards it needs some
    of its own. Ioffe and Szegedy (2015, Algorithm 2) average over mini-batches once training is over
@@ -23,38 +23,11 @@
 
    A second part is about the variance itself: E[x²] - μ² in one pass, two passes and Welford's
    update, all in 32 bits, of 128 numbers from N(offset, 1), 200 times per seed, against two passes
-   in 64 bits on the same numbers. normlayers.h, one pass from a pivot, is drawn beside.
-
-   Claims, and what counts as reproduced:
-
-       25a  new weight 0.001 is worse than 0.1 in test accuracy after 100 and after 1000 steps
-       25b  running averages can track the accuracy: at the end of every epoch new weight 0.1 is
-            within 0.5 points of Algorithm 2
-       25c  the mean over the last 10 batches is enough: after training in batches of 128 its test
-            accuracy is no more than 0.2 points below the population's
-       25d  the unbiased variance is closer to the population than the biased one, for batches of 4
-            and of 8: distance of the running averages after training
-       25e  and so are the logits: largest difference over the test set
-       25f  variances are to be averaged, not standard deviations: the same distance, 4 and 8
-       25g  two passes and Welford's update have relative errors below 1e-5 at offsets 0, 10, 100,
-            1000, 4096 and 10,000 (largest of all trials and seeds)
-       25h  so has E[x²] - μ²
-
-   Comparisons: the sign in 4 of 5 seeds and a mean difference above two standard errors. The limits
-   of 25b and 25c were those of the means of the seeds when the program ran; since then they are
-   judged by the rule for comparisons, seed by seed, which is stricter. */
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+   in 64 bits on the same numbers. normlayers.h, one pass from a pivot, is drawn beside. */
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
 
 #include "lab/files.h"
-#include "lab/lab.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { INPUTS = 784, WIDTH1 = 64, WIDTH2 = 128, CLASSES = 10, UNITS = WIDTH1 + WIDTH2 };
 enum { NORMS = 2, RECENT = 10, MAX_BATCH = 1000, EPOCHS = 10 };
@@ -704,24 +677,54 @@ static const char *text_of(lab_report *r, size_t arm, const char *what, int vari
     return lab_text(r, arm, series_of(r, what, variant), at, decimals);
 }
 
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"25a", "Too slow a running average looks like a failure of batch norm", "ours: a reading of a "
+     "lecture-style post on how batch norm helps, which keeps 0.999 of the old",
+     "the post does not evaluate",
+     "batches of 128: new weight 0.001 below 0.1 in test accuracy at steps 100 and 1000",
+     "trial run (1 seed), steps 10, 100, 1000, 3000: 0.1: 73.9, 91.3, 96.6, 97.4 %; 0.001: 62.5, "
+     "87.4, 94.7, 97.0 %", LAB_TRAINING, LAB_SETTING},
+    {"25b", "With moving averages the accuracy can be tracked as the model trains",
+     "Ioffe & Szegedy 2015, section 3.1", "no number", "new weight 0.1 within 0.5 points of "
+     "Algorithm 2 at the end of every epoch, seed by seed (of the means, until after the run)",
+     "none", LAB_TRAINING, LAB_SETTING},
+    {"25c", "The mean over the last few batches is enough for inference",
+     "Chinese notes on batch norm", "no number", "batches of 128: last 10 at most 0.2 points of "
+     "test accuracy below the population, seed by seed (of the means, until after the run)", "none",
+     LAB_TRAINING, LAB_SETTING},
+    {"25d", "The stored variance should be the unbiased one",
+     "Ioffe & Szegedy 2015, Algorithm 2; a tutorial with a custom batch norm",
+     "m/(m-1) is in the algorithm; no number",
+     "distance from the population smaller with it, batches of 4 and of 8, after training", "none",
+     LAB_TRAINING, LAB_NEWS},
+    {"25e", "With the unbiased variance the logits are closer, too",
+     "ours: what the unbiased variance should be good for", "no number",
+     "largest difference of a logit from the population's smaller with it, batches of 4 and of 8",
+     "none", LAB_TRAINING, LAB_SETTING},
+    {"25f", "Variances are to be averaged, not standard deviations",
+     "ours: a correction to the Chinese notes on batch norm and to the lecture-style post",
+     "both average standard deviations",
+     "distance from the population smaller with variances, batches of 4 and of 8", "none",
+     LAB_TRAINING, LAB_NEWS},
+    {"25g", "Two passes, and Welford's update, are exact enough in 32 bits",
+     "ours: textbook algorithms", "no number",
+     "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
+     "trial run: both below 1e-5", LAB_ARITHMETIC, LAB_ALGEBRA},
+    {"25h", "The variance may be computed as E[x²] − μ² in 32 bits",
+     "ours: the formula of a derivation of batch norm's backward pass, taken for a program",
+     "the formula is given, not how to compute it",
+     "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
+     "trial run: −0.0032 for a variance near 1 at offset 4096, 4.31 for 0.85 at 10,000",
+     LAB_ARITHMETIC, LAB_ALGEBRA}};
+/* clang-format on */
+
 static void judge_slow(lab_report *r)
 {
-    static const lab_claim claim = {
-        "25a",
-        "Too slow a running average looks like a failure of batch norm",
-        "ours: a reading of a lecture-style post on how batch norm helps, which keeps 0.999 of the "
-        "old",
-        "the post does not evaluate",
-        "batches of 128: new weight 0.001 below 0.1 in test accuracy at steps 100 and 1000",
-        "trial run (1 seed), steps 10, 100, 1000, 3000: 0.1: 73.9, 91.3, 96.6, 97.4 %; 0.001: "
-        "62.5, "
-        "87.4, 94.7, 97.0 %",
-        LAB_TRAINING,
-        LAB_SETTING};
     const double first = lab_quick(r) ? 10 : 100, second = lab_quick(r) ? 50 : 1000;
     const stats_finding v[2] = {compare(r, LARGE, "accuracy", SLOW, FAST, first),
                                 compare(r, LARGE, "accuracy", SLOW, FAST, second)};
-    lab_verdict(r, &claim, stats_together(v, 2), "",
+    lab_verdict(r, lab_find(r, "25a"), stats_together(v, 2), "",
                 "step 100: %s against %s %%; 1000: %s against %s %%",
                 text_of(r, LARGE, "accuracy", SLOW, first, 1),
                 text_of(r, LARGE, "accuracy", FAST, first, 1),
@@ -742,16 +745,6 @@ static size_t apart(lab_report *r, int a, int b, double at, double *points)
 
 static void judge_tracking(lab_report *r)
 {
-    static const lab_claim claim = {
-        "25b",
-        "With moving averages the accuracy can be tracked as the model trains",
-        "Ioffe & Szegedy 2015, section 3.1",
-        "no number",
-        "new weight 0.1 within 0.5 points of Algorithm 2 at the end of every epoch, seed by seed "
-        "(of the means, until after the run)",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
     const lab_curve all = lab_over_seeds(r, LARGE, series_of(r, "accuracy", FAST));
     const double epoch = lab_quick(r) ? 50 : 469;
     stats_finding part[EPOCHS];
@@ -769,7 +762,7 @@ static void judge_tracking(lab_report *r)
         met += stats_reproduced(part[epochs++]) ? 1u : 0u;
     }
     lab_verdict(
-        r, &claim, stats_together(part, epochs),
+        r, lab_find(r, "25b"), stats_together(part, epochs),
         lab_format(r, "met at %lu of %lu epochs", (unsigned long)met, (unsigned long)epochs),
         "at most %.2f points apart in the mean of the seeds, %.2f in a single one", of_mean,
         of_one);
@@ -777,19 +770,9 @@ static void judge_tracking(lab_report *r)
 
 static void judge_last(lab_report *r)
 {
-    static const lab_claim claim = {
-        "25c",
-        "The mean over the last few batches is enough for inference",
-        "Chinese notes on batch norm",
-        "no number",
-        "batches of 128: last 10 at most 0.2 points of test accuracy below the population, seed by "
-        "seed (of the means, until after the run)",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
     double points[LAB_SEEDS_MAX];
     const size_t n = apart(r, POPULATION, LAST10, LAB_LAST, points);
-    lab_verdict(r, &claim, stats_judge_limit(points, n, 0.2, -1),
+    lab_verdict(r, lab_find(r, "25c"), stats_judge_limit(points, n, 0.2, -1),
                 lab_format(r, "batches of 8: %s, of 4: %s %%",
                            text_of(r, EIGHT, "accuracy", LAST10, LAB_LAST, 2),
                            text_of(r, FOUR, "accuracy", LAST10, LAB_LAST, 2)),
@@ -809,41 +792,13 @@ static const char *by_layer(lab_report *r, int high)
 
 static void judge_bias(lab_report *r)
 {
-    static const lab_claim unbiased = {
-        "25d",
-        "The stored variance should be the unbiased one",
-        "Ioffe & Szegedy 2015, Algorithm 2; a tutorial with a custom batch norm",
-        "m/(m-1) is in the algorithm; no number",
-        "distance from the population smaller with it, batches of 4 and of 8, after training",
-        "none",
-        LAB_TRAINING,
-        LAB_NEWS};
-    static const lab_claim logits = {
-        "25e",
-        "With the unbiased variance the logits are closer, too",
-        "ours: what the unbiased variance should be good for",
-        "no number",
-        "largest difference of a logit from the population's smaller with it, batches of 4 and of "
-        "8",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim variances = {
-        "25f",
-        "Variances are to be averaged, not standard deviations",
-        "ours: a correction to the Chinese notes on batch norm and to the lecture-style post",
-        "both average standard deviations",
-        "distance from the population smaller with variances, batches of 4 and of 8",
-        "none",
-        LAB_TRAINING,
-        LAB_NEWS};
     static const char *const what[3] = {"distance", "logits", "distance"};
     static const int high[3] = {FAST_BIASED, FAST_BIASED, FAST_SD};
     const lab_claim *claim[3];
     int i;
-    claim[0] = &unbiased;
-    claim[1] = &logits;
-    claim[2] = &variances;
+    claim[0] = lab_find(r, "25d");
+    claim[1] = lab_find(r, "25e");
+    claim[2] = lab_find(r, "25f");
     for (i = 0; i < 3; i++) {
         const stats_finding v[2] = {compare(r, FOUR, what[i], FAST, high[i], LAB_LAST),
                                     compare(r, EIGHT, what[i], FAST, high[i], LAB_LAST)};
@@ -870,28 +825,10 @@ static double worst_error(lab_report *r, int method)
 
 static void judge_variances(lab_report *r)
 {
-    static const lab_claim good = {
-        "25g",
-        "Two passes, and Welford's update, are exact enough in 32 bits",
-        "ours: textbook algorithms",
-        "no number",
-        "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
-        "trial run: both below 1e-5",
-        LAB_ARITHMETIC,
-        LAB_ALGEBRA};
-    static const lab_claim bad = {
-        "25h",
-        "The variance may be computed as E[x²] − μ² in 32 bits",
-        "ours: the formula of a derivation of batch norm's backward pass, taken for a program",
-        "the formula is given, not how to compute it",
-        "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
-        "trial run: −0.0032 for a variance near 1 at offset 4096, 4.31 for 0.85 at 10,000",
-        LAB_ARITHMETIC,
-        LAB_ALGEBRA};
     const double two = worst_error(r, 1), update = worst_error(r, 2), one = worst_error(r, 0);
-    lab_verdict(r, &good, stats_holds(two < 1e-5 && update < 1e-5), "", "largest: %.1e and %.1e",
-                two, update);
-    lab_verdict(r, &bad, stats_holds(one < 1e-5), "",
+    lab_verdict(r, lab_find(r, "25g"), stats_holds(two < 1e-5 && update < 1e-5), "",
+                "largest: %.1e and %.1e", two, update);
+    lab_verdict(r, lab_find(r, "25h"), stats_holds(one < 1e-5), "",
                 "largest: %.1e; between %.1f and %.1f times the true "
                 "variance at offset 10,000",
                 one, lab_summary(r, ONE_PASS, "low/one_pass", 10000).min,
@@ -1083,20 +1020,12 @@ static int report(lab_report *r)
     return page_statistics(r) || page_one_pass(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {"25_inference_statistics",
-                                        NRM_VERSION,
-                                        "With which statistics does a batch norm leave training?",
-                                        "784-64-128-10, ReLU, batch norm before it, SGD with "
-                                        "learning rate 0.05; batches of 128, 10 "
-                                        "epochs, or of 8 and 4, 7500 steps",
-                                        1,
-                                        LAB_USES_DATA,
-                                        arms,
-                                        ARMS,
-                                        prepare,
-                                        run,
-                                        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "25_inference_statistics", NRM_VERSION,
+    "With which statistics does a batch norm leave training?",
+    "784-64-128-10, ReLU, batch norm before it, SGD with learning rate 0.05; batches of 128, 10 "
+    "epochs, or of 8 and 4, 7500 steps", 1, LAB_USES_DATA, arms, ARMS, prepare, run, report, claims,
+    LAB_COUNT(claims)};
+/* clang-format on */
+LAB_MAIN(program)

@@ -16,38 +16,11 @@
                   inputs have made their step as well (H3). Two classes of 100 points around
                   (1, 0.5) and (-1, -0.5), deviation 0.7; weights N(0, 1); rates 0.01 to 32; in the
                   pictures 5; 200 seeds
-
-   Claims and criteria, written before the run:
-
-       people     all numbers of the tutorial's table to the digits it prints
-       digit      after equalization the distribution function of grey values is nowhere further
-                  than 0.05 from that of the uniform distribution
-       chain      in step 2c the input of c is 1.66 instead of 1, and the loss rises to 0.43034
-       product    -12.99183 exactly; first order -11.07072; up to the second -12.74352
-       second     exact: terms of the second order are more than 10 % of the change of y
-       slopes     -2 on the source and +2 on the target, each within 0.1 in the mean over seeds
-       chase      at rate 10 the loss after the step of both is at least twice as high as with the
-                  unit's own step on the old inputs: logarithms, paired over seeds
-       help       at rate 0.1 it is lower: moving inputs are no disturbance as such
-
-   Two of them are younger than the run. The criterion of "digit" was first what equalization does
-   to any picture (the identity at the values that occur, and off by no more than the largest bin
-   between them), which says nothing of uniformity; that is a check now. "second" was added, with
-   the orders of the product known.
-
    Numbers that a tutorial or the page beside this gives are checks, one for each example: the
    program fails if it computes another one. Everything is in double. */
 #define NRM_DOUBLE
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+#include "lab/experiment.h"
 #include "lab/draw.h"
-
-#include "lab/lab.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 
@@ -688,57 +661,56 @@ static double check_digit(lab_report *r)
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"26a", "Ten people, standardized", "Chinese notes on batch norm",
+     "mean height 161.1; and the rest of the table",
+     "exact: means, variances, standardized and min-max heights to the digits shown", "none",
+     LAB_ARITHMETIC, LAB_SETTING},
+    {"26b", "Histogram equalization makes grey values uniform", "Chinese notes on batch norm",
+     "named beside min-max and standardization", "largest distance of the equalized digit's "
+     "distribution function from the uniform one below 0.05 (another criterion before the run)",
+     "none", LAB_ARITHMETIC, LAB_ALGEBRA},
+    {"26c", "The input of the last neuron moves though x does not",
+     "a lecture-style post on how batch norm helps", "order 1c, 1b, 1a, 2c, without numbers",
+     "exact: input 1 to 1.66, loss 0.25 to 0.43034, G = -1 and G' = 1.6268", "none", LAB_ARITHMETIC,
+     LAB_SETTING},
+    {"26d", "The step of a product has terms of higher order that its gradient does not know",
+     "a derivation of batch norm's backward pass", "one term of the second order, no numbers",
+     "exact: -12.99183; first order -11.07072; up to the second -12.74352", "none", LAB_ARITHMETIC,
+     LAB_SETTING},
+    {"26e", "With the inputs the best line changes, though y of x does not",
+     "a tutorial on batch and layer norm; a lecture-style post", "a definition and a drawing",
+     "slopes -2 on the source and +2 on the target, each within 0.1 in the mean", "none",
+     LAB_TRAINING, LAB_SETTING},
+    {"26f", "At a large rate the unit's step is lost on inputs that have moved meanwhile",
+     "Chinese notes on batch norm", "a drawing: H1, H2, H3", "rate 10: log loss after both steps "
+     "above that after the unit's own, paired over 200 seeds, and in the mean by a factor of 2",
+     "five seeds: a factor of 37; 96 others: of 2.3, above 1 in 62 of them. Expected: partly",
+     LAB_TRAINING, LAB_SETTING},
+    {"26g", "At a small rate moving inputs help", "ours", "not discussed",
+     "rate 0.1: log loss after both steps below that after the unit's own, paired over 200 seeds",
+     "five seeds: 0.81 against 0.90 of the loss", LAB_TRAINING, LAB_SETTING},
+    {"26h", "Terms of the second order may become very large",
+     "a derivation of batch norm's backward pass", "no number",
+     "exact: more than 10 % of the change of y, five weights, rate 0.05; added after the run",
+     "the orders were known", LAB_ARITHMETIC, LAB_SETTING}};
+/* clang-format on */
+
 static void judge_exact(lab_report *r)
 {
-    static const lab_claim table = {
-        "26a",
-        "Ten people, standardized",
-        "Chinese notes on batch norm",
-        "mean height 161.1; and the rest of the table",
-        "exact: means, variances, standardized and min-max heights to the digits shown",
-        "none",
-        LAB_ARITHMETIC,
-        LAB_SETTING};
-    static const lab_claim digit = {
-        "26b",
-        "Histogram equalization makes grey values uniform",
-        "Chinese notes on batch norm",
-        "named beside min-max and standardization",
-        "largest distance of the equalized digit's distribution function from the uniform one "
-        "below 0.05 (another criterion before the run)",
-        "none",
-        LAB_ARITHMETIC,
-        LAB_ALGEBRA};
-    static const lab_claim walk = {
-        "26c",
-        "The input of the last neuron moves though x does not",
-        "a lecture-style post on how batch norm helps",
-        "order 1c, 1b, 1a, 2c, without numbers",
-        "exact: input 1 to 1.66, loss 0.25 to 0.43034, G = -1 and G' = 1.6268",
-        "none",
-        LAB_ARITHMETIC,
-        LAB_SETTING};
-    static const lab_claim product = {
-        "26d",
-        "The step of a product has terms of higher order that its gradient does not know",
-        "a derivation of batch norm's backward pass",
-        "one term of the second order, no numbers",
-        "exact: -12.99183; first order -11.07072; up to the second -12.74352",
-        "none",
-        LAB_ARITHMETIC,
-        LAB_SETTING};
     const tested people_told = check_people(r);
     const double off = check_digit(r);
     const int chain_ok = check_chain(r), product_ok = check_product(r);
-    lab_verdict(r, &table, stats_holds(!people_told.wrong), "", "%zu of %zu numbers",
+    lab_verdict(r, lab_find(r, "26a"), stats_holds(!people_told.wrong), "", "%zu of %zu numbers",
                 people_told.count - people_told.wrong, people_told.count);
-    lab_verdict(r, &digit, stats_holds(off < 0.05), "",
+    lab_verdict(r, lab_find(r, "26b"), stats_holds(off < 0.05), "",
                 "off by %.2f; the largest share of one grey value is %.2f", off,
                 lab_at(r, DIGIT, 0, "largest", 0));
-    lab_verdict(r, &walk, stats_holds(chain_ok), "", "%.2f; %.5f; %.4f",
+    lab_verdict(r, lab_find(r, "26c"), stats_holds(chain_ok), "", "%.2f; %.5f; %.4f",
                 lab_at(r, CHAIN, 0, "input", 3), lab_at(r, CHAIN, 0, "loss", 1),
                 lab_at(r, CHAIN, 0, "shifted", 0));
-    lab_verdict(r, &product, stats_holds(product_ok), "", "%.5f; %.5f; %.5f",
+    lab_verdict(r, lab_find(r, "26d"), stats_holds(product_ok), "", "%.5f; %.5f; %.5f",
                 lab_at(r, PRODUCT, 0, "up_to", FACTORS), lab_at(r, PRODUCT, 0, "up_to", 1),
                 lab_at(r, PRODUCT, 0, "up_to", 2));
 }
@@ -759,46 +731,17 @@ static const char *above_text(lab_report *r)
 
 static void judge_drawn(lab_report *r)
 {
-    static const lab_claim slopes = {
-        "26e",
-        "With the inputs the best line changes, though y of x does not",
-        "a tutorial on batch and layer norm; a lecture-style post",
-        "a definition and a drawing",
-        "slopes -2 on the source and +2 on the target, each within 0.1 in the mean",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim chase = {
-        "26f",
-        "At a large rate the unit's step is lost on inputs that have moved meanwhile",
-        "Chinese notes on batch norm",
-        "a drawing: H1, H2, H3",
-        "rate 10: log loss after both steps above that after the unit's own, paired over 200 "
-        "seeds, "
-        "and in the mean by a factor of 2",
-        "five seeds: a factor of 37; 96 others: of 2.3, above 1 in 62 of them. Expected: partly",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim help = {"26g",
-                                   "At a small rate moving inputs help",
-                                   "ours",
-                                   "not discussed",
-                                   "rate 0.1: log loss after both steps below that after the "
-                                   "unit's own, paired over 200 seeds",
-                                   "five seeds: 0.81 against 0.90 of the loss",
-                                   LAB_TRAINING,
-                                   LAB_SETTING};
     stats_finding slope[4], lost = lab_compare_series(r, CHASE, "both", "own", 10, +1, 1);
     slope[0] = lab_limit(r, SHIFT, "slope_source", 0, -1.9, -1);
     slope[1] = lab_limit(r, SHIFT, "slope_source", 0, -2.1, +1);
     slope[2] = lab_limit(r, SHIFT, "slope_target", 0, 1.9, +1);
     slope[3] = lab_limit(r, SHIFT, "slope_target", 0, 2.1, -1);
-    lab_verdict(r, &slopes, stats_together(slope, 4), "", "%s and %s",
+    lab_verdict(r, lab_find(r, "26e"), stats_together(slope, 4), "", "%s and %s",
                 lab_text(r, SHIFT, "slope_source", 0, 2), lab_text(r, SHIFT, "slope_target", 0, 2));
     lost.size_met = lost.mean >= log10(2);
-    lab_verdict(r, &chase, lost, above_text(r), "decades: %s against %s",
+    lab_verdict(r, lab_find(r, "26f"), lost, above_text(r), "decades: %s against %s",
                 lab_text(r, CHASE, "both", 10, 2), lab_text(r, CHASE, "own", 10, 2));
-    lab_verdict(r, &help, lab_compare_series(r, CHASE, "both", "own", 0.1, -1, 1), "",
+    lab_verdict(r, lab_find(r, "26g"), lab_compare_series(r, CHASE, "both", "own", 0.1, -1, 1), "",
                 "decades: %s against %s", lab_text(r, CHASE, "both", 0.1, 3),
                 lab_text(r, CHASE, "own", 0.1, 3));
 }
@@ -814,16 +757,7 @@ static double second_share(lab_report *r, double rate)
 
 static void judge_second(lab_report *r)
 {
-    static const lab_claim second = {
-        "26h",
-        "Terms of the second order may become very large",
-        "a derivation of batch norm's backward pass",
-        "no number",
-        "exact: more than 10 % of the change of y, five weights, rate 0.05; added after the run",
-        "the orders were known",
-        LAB_ARITHMETIC,
-        LAB_SETTING};
-    lab_verdict(r, &second, stats_holds(second_share(r, 0.05) > 0.1), "",
+    lab_verdict(r, lab_find(r, "26h"), stats_holds(second_share(r, 0.05) > 0.1), "",
                 "%.0f %% of the change; at the rate 0.1 %.0f %%, at 0.01 %.1f %%",
                 100 * second_share(r, 0.05), 100 * second_share(r, 0.1),
                 100 * second_share(r, 0.01));
@@ -1232,20 +1166,11 @@ static int report(lab_report *r)
     return page_chain(r) || page_scaling(r) || page_shift(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "26_worked_examples",
-        NRM_VERSION,
-        "What do the small examples say by which batch norm is explained?",
-        "Ten people; one digit; a chain of three neurons; a product of five weights; a line fitted "
-        "to a parabola; a unit that chases its inputs",
-        2,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        NULL,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "26_worked_examples", NRM_VERSION,
+    "What do the small examples say by which batch norm is explained?", "Ten people; one digit; a "
+    "chain of three neurons; a product of five weights; a line fitted to a parabola; a unit that "
+    "chases its inputs", 2, LAB_USES_DATA, arms, ARMS, NULL, run, report, claims,
+    LAB_COUNT(claims)};
+LAB_MAIN(program)

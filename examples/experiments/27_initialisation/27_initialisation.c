@@ -1,4 +1,4 @@
-/* 27_initialisation: does a norm forgive a bad start?
+/* 27_initialisation: does a norm forgive a bad start? (README.md)
 
    784-100x6-10, ReLU, MNIST with mean 0 and variance 1, Glorot (uniform), SGD with rate 0.1,
    batches of 128. Arms: none (with biases), batch norm, layer norm on the hidden layers.
@@ -19,36 +19,9 @@
                   of 0.001 to 10
 
    The slice is after the drawings of a lecture-style post: descent from three points, with and
-   without batch norm. Descent with all weights leaves any plane at once, so here it is kept in it.
-
-   Claims, and what counts as reproduced, seeds 11 to 15 by the rule of stats.h:
-
-       a, b    width with batch norm, layer norm: more than without, by 2 decades and more
-       c       what batch norm does not see still matters: accuracy with scale 10 below that with 1
-       d, e    after the batch times 100 the accuracy at step 600 is lower by less with batch norm,
-               layer norm, than without; and by less than 0.02
-       f       in the plane, the largest of the rates at which the loss rises from none of the three
-               points in 10 steps is larger with batch norm
-       g       in the plane, the spread (standard deviation) of the loss after 10 steps over the
-               three points, each arm at the rate with the lowest mean loss, is smaller
-       h       of the six rates, batch norm has more at which all three initialisations come below a
-               loss of ln(10)/2
-       i       at the rate with the lowest mean loss, the spread over the three initialisations is
-               smaller with batch norm
-
-   c is ours: batch norm's output does not know the scale of W, but the gradient is 1/scale as long,
-   and so a step turns W less by scale². Trial runs (1 seed) preceded, and chose the two rates whose
-   paths are drawn; their numbers are with the claims. */
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+   without batch norm. Descent with all weights leaves any plane at once, so here it is kept in it. */
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
-#include "lab/lab.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
@@ -519,42 +492,49 @@ static void judge_width(lab_report *r, const lab_claim *claim, size_t norm)
         lab_mean_sd(r, stats_describe(with, n), 2), lab_mean_sd(r, stats_describe(without, n), 2));
 }
 
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"27a", "With batch norm the initialisation matters less",
+     "a lecture-style post on how batch norm helps; a tutorial on batch and layer norm",
+     "no numbers",
+     "accuracy above 0.9 over at least 2 decades of the weights' scale more (mean of seeds)",
+     "trial runs (1 seed): 2.64 against 0.05 decades", LAB_TRAINING, LAB_SETTING},
+    {"27b", "With layer norm the initialisation matters less",
+     "a tutorial on batch and layer norm, after Ba, Kiros & Hinton 2016, Table 1", "no numbers",
+     "as 27a", "trial runs (1 seed): 1.30 against 0.05 decades", LAB_TRAINING, LAB_SETTING},
+    {"27c", "Larger weights before batch norm make its training slower, though not its output",
+     "ours, from the formula of Ioffe & Szegedy 2015, Section 3.3",
+     "the gradient is 1/a as long where W is a times as large",
+     "test accuracy after 600 steps with scale 10 below that with scale 1",
+     "trial runs (1 seed): 0.827 against 0.965", LAB_TRAINING, LAB_SETTING},
+    {"27f", "With batch norm a larger step can be taken from all starting points",
+     "a lecture-style post on how batch norm helps, its drawings", "drawings only", "in the plane: "
+     "the largest rate at which the loss rises in none of 10 steps from each of three points",
+     "trial runs (1 seed): 0.1 against 0.03", LAB_TRAINING, LAB_SETTING},
+    {"27g", "With batch norm descent depends less on where it starts",
+     "a lecture-style post on how batch norm helps, its drawings", "drawings only", "in the plane: "
+     "standard deviation over three points of the loss after 10 steps, at each one's best rate",
+     "trial runs (1 seed): 0.000 against 0.027", LAB_TRAINING, LAB_SETTING},
+    {"27h", "With batch norm more learning rates do, whatever the starting point",
+     "a lecture-style post on how batch norm helps", "drawings only", "number of six rates at "
+     "which the loss after 100 steps is below ln(10)/2 from all of three initialisations",
+     "trial runs (1 seed): 6 against 3", LAB_TRAINING, LAB_SETTING},
+    {"27i", "With batch norm the loss reached depends less on the starting point",
+     "a lecture-style post on how batch norm helps", "drawings only", "standard deviation over "
+     "three initialisations of the loss after 100 steps, at each one's best rate",
+     "trial runs (1 seed): 0.003 against 0.049", LAB_TRAINING, LAB_SETTING}};
+/* clang-format on */
+
 static void judge_scale(lab_report *r)
 {
-    static const lab_claim a = {
-        "27a",
-        "With batch norm the initialisation matters less",
-        "a lecture-style post on how batch norm helps; a tutorial on batch and layer norm",
-        "no numbers",
-        "accuracy above 0.9 over at least 2 decades of the weights' scale more (mean of seeds)",
-        "trial runs (1 seed): 2.64 against 0.05 decades",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim b = {
-        "27b",
-        "With layer norm the initialisation matters less",
-        "a tutorial on batch and layer norm, after Ba, Kiros & Hinton 2016, Table 1",
-        "no numbers",
-        "as 27a",
-        "trial runs (1 seed): 1.30 against 0.05 decades",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim c = {
-        "27c",
-        "Larger weights before batch norm make its training slower, though not its output",
-        "ours, from the formula of Ioffe & Szegedy 2015, Section 3.3",
-        "the gradient is 1/a as long where W is a times as large",
-        "test accuracy after 600 steps with scale 10 below that with scale 1",
-        "trial runs (1 seed): 0.827 against 0.965",
-        LAB_TRAINING,
-        LAB_SETTING};
     double first[LAB_SEEDS_MAX], second[LAB_SEEDS_MAX];
     const size_t arm = arm_of(SCALE, BATCH), n = lab_values(r, arm, "accuracy", 10, first);
-    judge_width(r, &a, BATCH);
-    judge_width(r, &b, LAYER);
+    judge_width(r, lab_find(r, "27a"), BATCH);
+    judge_width(r, lab_find(r, "27b"), LAYER);
     (void)lab_values(r, arm, "accuracy", 1, second);
-    lab_verdict(r, &c, stats_judge_pairs(first, second, n, -1, 1), "", "%s against %s",
-                lab_text(r, arm, "accuracy", 10, 3), lab_text(r, arm, "accuracy", 1, 3));
+    lab_verdict(r, lab_find(r, "27c"), stats_judge_pairs(first, second, n, -1, 1), "",
+                "%s against %s", lab_text(r, arm, "accuracy", 10, 3),
+                lab_text(r, arm, "accuracy", 1, 3));
 }
 
 /* How much accuracy is missing at the end. */
@@ -622,38 +602,19 @@ static double best_spread(const lab_report *r, size_t norm, size_t s)
 
 static void judge_plane(lab_report *r)
 {
-    static const lab_claim f = {
-        "27f",
-        "With batch norm a larger step can be taken from all starting points",
-        "a lecture-style post on how batch norm helps, its drawings",
-        "drawings only",
-        "in the plane: the largest rate at which the loss rises in none of 10 steps from each of "
-        "three points",
-        "trial runs (1 seed): 0.1 against 0.03",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim g = {
-        "27g",
-        "With batch norm descent depends less on where it starts",
-        "a lecture-style post on how batch norm helps, its drawings",
-        "drawings only",
-        "in the plane: standard deviation over three points of the loss after 10 steps, at each "
-        "one's best rate",
-        "trial runs (1 seed): 0.000 against 0.027",
-        LAB_TRAINING,
-        LAB_SETTING};
     double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
     const size_t n = lab_seeds(r, arm_of(PATHS, NONE));
     size_t s;
     for (s = 0; s < n; s++) a[s] = safe_rate(r, BATCH, s);
     for (s = 0; s < n; s++) b[s] = safe_rate(r, NONE, s);
-    lab_verdict(r, &f, stats_judge_pairs(a, b, n, 1, 1), "", "10^(%s) against 10^(%s)",
-                lab_mean_sd(r, stats_describe(a, n), 2), lab_mean_sd(r, stats_describe(b, n), 2));
+    lab_verdict(r, lab_find(r, "27f"), stats_judge_pairs(a, b, n, 1, 1), "",
+                "10^(%s) against 10^(%s)", lab_mean_sd(r, stats_describe(a, n), 2),
+                lab_mean_sd(r, stats_describe(b, n), 2));
     for (s = 0; s < n; s++) a[s] = best_spread(r, BATCH, s);
     for (s = 0; s < n; s++) b[s] = best_spread(r, NONE, s);
-    lab_verdict(r, &g, stats_judge_pairs(a, b, n, -1, 1), "", "%.1e ± %.1e against %.1e ± %.1e",
-                stats_mean(a, n), stats_describe(a, n).sd, stats_mean(b, n),
-                stats_describe(b, n).sd);
+    lab_verdict(r, lab_find(r, "27g"), stats_judge_pairs(a, b, n, -1, 1), "",
+                "%.1e ± %.1e against %.1e ± %.1e", stats_mean(a, n), stats_describe(a, n).sd,
+                stats_mean(b, n), stats_describe(b, n).sd);
 }
 
 static double start_loss(const lab_report *r, size_t norm, size_t s, size_t rate, size_t i)
@@ -684,37 +645,17 @@ static double rates_that_work(const lab_report *r, size_t norm, size_t s, double
 
 static void judge_starts(lab_report *r)
 {
-    static const lab_claim h = {
-        "27h",
-        "With batch norm more learning rates do, whatever the starting point",
-        "a lecture-style post on how batch norm helps",
-        "drawings only",
-        "number of six rates at which the loss after 100 steps is below ln(10)/2 from all of three "
-        "initialisations",
-        "trial runs (1 seed): 6 against 3",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim i = {
-        "27i",
-        "With batch norm the loss reached depends less on the starting point",
-        "a lecture-style post on how batch norm helps",
-        "drawings only",
-        "standard deviation over three initialisations of the loss after 100 steps, at each one's "
-        "best rate",
-        "trial runs (1 seed): 0.003 against 0.049",
-        LAB_TRAINING,
-        LAB_SETTING};
     double count[2][LAB_SEEDS_MAX], spread[2][LAB_SEEDS_MAX];
     const size_t n = lab_seeds(r, arm_of(STARTS, NONE));
     size_t s, k;
     for (k = 0; k < 2; k++)
         for (s = 0; s < n; s++)
             count[k][s] = rates_that_work(r, k ? BATCH : NONE, s, &spread[k][s]);
-    lab_verdict(r, &h, stats_judge_pairs(count[1], count[0], n, 1, 1), "", "%s against %s of 6",
-                lab_mean_sd(r, stats_describe(count[1], n), 1),
+    lab_verdict(r, lab_find(r, "27h"), stats_judge_pairs(count[1], count[0], n, 1, 1), "",
+                "%s against %s of 6", lab_mean_sd(r, stats_describe(count[1], n), 1),
                 lab_mean_sd(r, stats_describe(count[0], n), 1));
-    lab_verdict(r, &i, stats_judge_pairs(spread[1], spread[0], n, -1, 1), "", "%s against %s",
-                lab_mean_sd(r, stats_describe(spread[1], n), 3),
+    lab_verdict(r, lab_find(r, "27i"), stats_judge_pairs(spread[1], spread[0], n, -1, 1), "",
+                "%s against %s", lab_mean_sd(r, stats_describe(spread[1], n), 3),
                 lab_mean_sd(r, stats_describe(spread[0], n), 3));
 }
 
@@ -910,34 +851,17 @@ static int report(lab_report *r)
     return draw_sensitivity(r) || draw_slices(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_arm arms[PARTS * NORMS] = {{"scale_none", "scale, none", 9, 0},
-                                                {"scale_batch", "scale, batch norm", 10, 0},
-                                                {"scale_layer", "scale, layer norm", 11, 0},
-                                                {"bad_none", "bad batch, none", 5, 0},
-                                                {"bad_batch", "bad batch, batch norm", 5, 0},
-                                                {"bad_layer", "bad batch, layer norm", 6, 0},
-                                                {"starts_none", "starts, none", 3, 20},
-                                                {"starts_batch", "starts, batch norm", 3, 20},
-                                                {"starts_layer", "starts, layer norm", 4, 20},
-                                                {"paths_none", "paths, none", 2, 20},
-                                                {"paths_batch", "paths, batch norm", 2, 20},
-                                                {"paths_layer", "paths, layer norm", 2, 20},
-                                                {"slice_none", "slice, none", 5, 1},
-                                                {"slice_batch", "slice, batch norm", 5, 1},
-                                                {"slice_layer", "slice, layer norm", 6, 1}};
-    static const lab_program program = {
-        "27_initialisation",
-        NRM_VERSION,
-        "Does a norm forgive a bad start?",
-        "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps",
-        1,
-        LAB_USES_DATA,
-        arms,
-        PARTS * NORMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+#define NORM_ARMS(id, name, a, b, c, seeds)                                                        \
+    {id "_none", name ", none", a, seeds}, {id "_batch", name ", batch norm", b, seeds},           \
+        {id "_layer", name ", layer norm", c, seeds}
+static const lab_arm arms[PARTS * NORMS] = {
+    NORM_ARMS("scale", "scale", 9, 10, 11, 0), NORM_ARMS("bad", "bad batch", 5, 5, 6, 0),
+    NORM_ARMS("starts", "starts", 3, 3, 4, 20), NORM_ARMS("paths", "paths", 2, 2, 2, 20),
+    NORM_ARMS("slice", "slice", 5, 5, 6, 1)};
+static const lab_program program = {
+    "27_initialisation", NRM_VERSION, "Does a norm forgive a bad start?",
+    "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps", 1, LAB_USES_DATA, arms,
+    PARTS * NORMS, prepare, run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
+LAB_MAIN(program)

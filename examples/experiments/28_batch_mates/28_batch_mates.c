@@ -22,21 +22,9 @@
    [out][9*in] times the patches [9*in][S], so the kernel plays the input and the patches play the
    weights. Everything is in double. Seeds 11 to 15; the claims and what counts as reproduced stand
    in the table `claims` below, written before that run, but for 28h, which was a check. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #define NRM_DOUBLE
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lab/lab.h"
 
 #define NAME "28_batch_mates"
 
@@ -1208,21 +1196,11 @@ static int report(lab_report *r)
     return page_mates(r) || page_gap(r) || page_conv(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        NAME,
-        NRM_VERSION,
-        "How much do its batch mates change what a network makes of an image, and is it any good?",
-        "dense: 784-100x6-10, ReLU, SGD 0.1 and 0.5; convolutions: 8 and 16 channels 3x3, batch "
-        "32, "
-        "12,000 images",
-        1,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    NAME, NRM_VERSION,
+    "How much do its batch mates change what a network makes of an image, and is it any good?",
+    "dense: 784-100x6-10, ReLU, SGD 0.1 and 0.5; convolutions: 8 and 16 channels 3x3, batch 32, "
+    "12,000 images", 1, LAB_USES_DATA, arms, ARMS, prepare, run, report};
+/* clang-format on */
+LAB_MAIN(program)

@@ -1,4 +1,4 @@
-/* 29_depth: what does depth do to gradients and activations, with and without batch norm?
+/* 29_depth: what does depth do to gradients and activations, with and without batch norm? (README.md)
 
    Bjorck, Gomes, Selman and Weinberger ("Understanding Batch Normalization", 2018) look at a
    residual network of 110 layers at initialization and during one step that diverges. Without batch
@@ -21,25 +21,11 @@
 
    Measured, for 5 seeds: the gradient of the middle layer's weights, the output gradients, means
    and standard deviations of the channels of each block, and how they move while one step of SGD
-   with learning rate 0.1 is taken, from 0 to 100 % of that one step in steps of 2 %.
-
-   What counts as reproduced was written down before the run (claims below). Only 29k to 29n were
-   added after it: they take the sentence of 29j in the ways in which 29j does not. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
+   with learning rate 0.1 is taken, from 0 to 100 % of that one step in steps of 2 %. */
 #define NRM_DOUBLE
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
-#include "lab/lab.h"
 #include "lab/residual.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     BATCH = DEEP_BATCH,
@@ -1076,22 +1062,12 @@ static int report(lab_report *r)
     return draw_beginning(r) || draw_step(r) || draw_plain(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "29_depth",
-        NRM_VERSION,
-        "What does depth do to gradients and activations, with and without batch norm?",
-        "Networks at initialization, one batch of 128 of the first 10000 training images, "
-        "standardized pixels, double. R27: 784-64, 27 residual blocks of 2 layers, 10, Glorot; "
-        "P20: "
-        "784-100×20-10, He",
-        2,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run_arm,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "29_depth", NRM_VERSION,
+    "What does depth do to gradients and activations, with and without batch norm?", "Networks at "
+    "initialization, one batch of 128 of the first 10000 training images, standardized pixels, "
+    "double. R27: 784-64, 27 residual blocks of 2 layers, 10, Glorot; P20: 784-100×20-10, He", 2,
+    LAB_USES_DATA, arms, ARMS, prepare, run_arm, report};
+/* clang-format on */
+LAB_MAIN(program)

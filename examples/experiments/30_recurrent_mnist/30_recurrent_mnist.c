@@ -17,56 +17,13 @@
 
    A run whose loss or gradient is not finite, or whose loss is above 1000 times the first, has
    diverged: it stops there, and is tested with the weights that it had.
-
-   The claims, and what counts as reproduced, were written down before the run. Trial runs had been
-   made before by another program (1 seed; rates 0.1/0.5): test accuracy plain 0.866/0.563,
-   0.886/0.126, 0.890/0.231, 0.794/0.096, 0.248/0.144 for the five ρ, layer norm 0.869/0.876,
-   0.907/0.904, 0.923/0.923, 0.921/0.928, 0.918/0.940; |dL/dh[1]|/|dL/dh[28]| at the start from
-   9e-13 to 9e4 plain, 6e-10 to 1.9 with layer norm; plain ReLU not finite for ρ >= 1.5.
-
-       a  over the five ρ, log10(|dL/dh[1]|/|dL/dh[28]|) at the start spreads less with layer norm:
-          by the rule for pairs, and to less than 1/1.5 of the plain network's spread
-       b  layer norm has the better test accuracy for ρ >= 1.5 at both rates (tanh): by the rule for
-          pairs in each of the six cells; partly: in the mean in each
-       c  no run with layer norm diverges, tanh or ReLU
-       d  vanishing is prevented: at ρ = 0.5 the ratio is larger than the plain one by the rule for
-          pairs, and (else partly) above 1e-3. Expected to fail: only the scale of Wh is taken out,
-          not the weight that the input has beside it
-       e  exploding is prevented: at ρ = 4 the ratio is smaller than the plain one by the rule for
-          pairs, and (else partly) below 10
-       f  the initialisation matters less: the range of the accuracy over ρ is smaller with layer
-          norm at rate 0.1, by the rule for pairs, and (else partly) at rate 0.5 as well
-       g  stable dynamics: over the five ρ, log10 of the root mean square of h after 500 steps
-          without input spreads less with layer norm, at the start, tanh, by the rule for pairs
-
-   ReLU has one epoch where two had been meant: shortened, for time, when the first runs had
-   begun.
-
    Added later, with runs of its own and a criterion written before them: the same cell with batch
    norm in place of layer norm, tanh, ρ = 1, rate 0.1, trained with the statistics of the batch at
    each step, then tested with those of 100 batches of training images: of each step its own; one
    set for all steps, pooled (the mean of all, the variance about it); one running average with
-   weight 0.1 that goes from step to step, as a single layer called 28 times would keep it.
-
-       h  batch norm in a recurrent layer needs statistics of each step: test accuracy with one set
-          for all (the better of the two) lower than with one for each, paired, and by more than a
-          point in the mean, else partly */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+   weight 0.1 that goes from step to step, as a single layer called 28 times would keep it. */
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lab/lab.h"
-#include "plot/plot.h"
-#include "lab/stats.h"
 
 enum { ROWS = 28, INPUTS = 28, UNITS = 100, CLASSES = 10, BATCH = 128, EPOCHS = 2 };
 enum { LONG_STEPS = 500, LONG_BATCH = 16, WINDOWS = 20 };
@@ -636,34 +593,48 @@ static const char accuracy_pilot[] =
     "trial runs (1 seed), rate 0.1/0.5, ρ = 1.5, 2.5, 4: plain 0.890/0.231, 0.794/0.096, "
     "0.248/0.144; layer norm 0.923/0.923, 0.921/0.928, 0.918/0.940";
 
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"30a", "With layer norm the scale of Wh matters less for gradients through time", ba, stable,
+     "log10(|dL/dh[1]|/|dL/dh[28]|) at the start: range over ρ smaller, paired, and in the mean "
+     "below the plain one / 1.5, else partly", ratio_pilot, LAB_TRAINING, LAB_SETTING},
+    {"30b", "For large ρ the network with layer norm is the better one", tutorial,
+     "no numbers: \"proper weight initialization is not as important\"",
+     "test accuracy, tanh, ρ >= 1.5, both rates: higher in each of six cells, paired",
+     accuracy_pilot, LAB_TRAINING, LAB_SETTING},
+    {"30c", "With layer norm no run diverges", ba, stable, "none of the runs, tanh and ReLU",
+     "trial runs (1 seed): none; plain ReLU does for ρ >= 1.5", LAB_TRAINING, LAB_SETTING},
+    {"30d", "Layer norm prevents vanishing gradients", tutorial, helps, "ρ = 0.5, start: "
+     "|dL/dh[1]|/|dL/dh[28]| larger than plain, paired, and in the mean above 1e-3, else partly",
+     "trial runs (1 seed): 6e-10 against 9e-13. Expected to fail", LAB_TRAINING, LAB_SETTING},
+    {"30e", "Layer norm prevents exploding gradients", tutorial, helps, "ρ = 4, start: "
+     "|dL/dh[1]|/|dL/dh[28]| smaller than plain, paired, and in the mean below 10, else partly",
+     "trial runs (1 seed): 1.9 against 9e4", LAB_TRAINING, LAB_SETTING},
+    {"30f", "With layer norm the initialisation of Wh matters less", tutorial,
+     "no numbers: \"proper weight initialization is not as important\"",
+     "range of the test accuracy over ρ, tanh: smaller at rate 0.1 and at 0.5, paired",
+     accuracy_pilot, LAB_TRAINING, LAB_SETTING},
+    {"30g", "Layer norm makes the dynamics stable", ba, stable, "log10 of the rms of h after 500 "
+     "steps without input, start, tanh: range over ρ smaller, paired", "none", LAB_TRAINING,
+     LAB_SETTING},
+    {"30h", "Batch norm in a recurrent layer needs statistics of each step",
+     "Ba, Kiros & Hinton 2016, section 3.1; a tutorial on batch and layer norm",
+     "no numbers: \"requires computing and storing batch statistics for each time step\"",
+     "test accuracy, tanh, ρ = 1, with one set for all steps (the better of two) lower than with "
+     "one for each, paired, and by more than a point in the mean, else partly; added later, before "
+     "these runs", "none", LAB_TRAINING, LAB_SETTING}};
+/* clang-format on */
+
 static void judge_spread(lab_report *r)
 {
-    static const lab_claim claim = {
-        "30a",
-        "With layer norm the scale of Wh matters less for gradients through time",
-        ba,
-        stable,
-        "log10(|dL/dh[1]|/|dL/dh[28]|) at the start: range over ρ smaller, paired, and in the mean "
-        "below the plain one / 1.5, else partly",
-        ratio_pilot,
-        LAB_TRAINING,
-        LAB_SETTING};
     pair p = spreads(r, TANH_SLOW, "probe_ratio", 0);
     p.less.size_met = p.layer < p.plain / 1.5;
-    lab_verdict(r, &claim, p.less, "", "range over ρ: %.1f decades, plain %.1f", p.layer, p.plain);
+    lab_verdict(r, lab_find(r, "30a"), p.less, "", "range over ρ: %.1f decades, plain %.1f",
+                p.layer, p.plain);
 }
 
 static void judge_accuracy(lab_report *r)
 {
-    static const lab_claim claim = {
-        "30b",
-        "For large ρ the network with layer norm is the better one",
-        tutorial,
-        "no numbers: \"proper weight initialization is not as important\"",
-        "test accuracy, tanh, ρ >= 1.5, both rates: higher in each of six cells, paired",
-        accuracy_pilot,
-        LAB_TRAINING,
-        LAB_SETTING};
     stats_finding part[2 * SCALES];
     int group, s, higher = 0;
     size_t n = 0;
@@ -675,21 +646,13 @@ static void judge_accuracy(lab_report *r)
             higher += p.layer > p.plain;
             cells = lab_format(r, "%s%s%.3f, %.3f", cells, *cells ? "; " : "", p.layer, p.plain);
         }
-    lab_verdict(r, &claim, stats_together(part, n),
+    lab_verdict(r, lab_find(r, "30b"), stats_together(part, n),
                 lab_format(r, "layer norm, plain at rate 0.1, then 0.5: %s", cells),
                 "higher in %d of 6 cells", higher);
 }
 
 static void judge_divergence(lab_report *r)
 {
-    static const lab_claim claim = {"30c",
-                                    "With layer norm no run diverges",
-                                    ba,
-                                    stable,
-                                    "none of the runs, tanh and ReLU",
-                                    "trial runs (1 seed): none; plain ReLU does for ρ >= 1.5",
-                                    LAB_TRAINING,
-                                    LAB_SETTING};
     size_t of[NETS] = {0, 0}, runs = 0;
     int group, s, net;
     for (net = 0; net < NETS; net++)
@@ -698,70 +661,32 @@ static void judge_divergence(lab_report *r)
                 of[net] += diverged(r, arm_of(group, net, s));
                 runs += net == LAYER ? lab_seeds(r, arm_of(group, net, s)) : 0;
             }
-    lab_verdict(r, &claim, stats_holds(of[LAYER] == 0), "",
+    lab_verdict(r, lab_find(r, "30c"), stats_holds(of[LAYER] == 0), "",
                 "%zu of %zu runs with layer norm, %zu plain ones", of[LAYER], runs, of[PLAIN]);
 }
 
 static void judge_ends(lab_report *r)
 {
-    static const lab_claim vanish = {
-        "30d",
-        "Layer norm prevents vanishing gradients",
-        tutorial,
-        helps,
-        "ρ = 0.5, start: |dL/dh[1]|/|dL/dh[28]| larger than plain, paired, and in the mean above "
-        "1e-3, else partly",
-        "trial runs (1 seed): 6e-10 against 9e-13. Expected to fail",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim explode = {"30e",
-                                      "Layer norm prevents exploding gradients",
-                                      tutorial,
-                                      helps,
-                                      "ρ = 4, start: |dL/dh[1]|/|dL/dh[28]| smaller than plain, "
-                                      "paired, and in the mean below 10, else partly",
-                                      "trial runs (1 seed): 1.9 against 9e4",
-                                      LAB_TRAINING,
-                                      LAB_SETTING};
     pair low = values(r, TANH_SLOW, 0, "probe_ratio", 0);
     pair high = values(r, TANH_SLOW, SCALES - 1, "probe_ratio", 0);
     low.more.size_met = low.layer > -3;
     high.less.size_met = high.layer < 1;
-    lab_verdict(r, &vanish, low.more, "", "%.0e, plain %.0e", pow(10, low.layer),
+    lab_verdict(r, lab_find(r, "30d"), low.more, "", "%.0e, plain %.0e", pow(10, low.layer),
                 pow(10, low.plain));
-    lab_verdict(r, &explode, high.less, "", "%.1f, plain %.0e", pow(10, high.layer),
+    lab_verdict(r, lab_find(r, "30e"), high.less, "", "%.1f, plain %.0e", pow(10, high.layer),
                 pow(10, high.plain));
 }
 
 static void judge_ranges(lab_report *r)
 {
-    static const lab_claim range = {
-        "30f",
-        "With layer norm the initialisation of Wh matters less",
-        tutorial,
-        "no numbers: \"proper weight initialization is not as important\"",
-        "range of the test accuracy over ρ, tanh: smaller at rate 0.1 and at 0.5, paired",
-        accuracy_pilot,
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const lab_claim dynamics = {
-        "30g",
-        "Layer norm makes the dynamics stable",
-        ba,
-        stable,
-        "log10 of the rms of h after 500 steps without input, start, tanh: range over ρ smaller, "
-        "paired",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
     const pair slow = spreads(r, TANH_SLOW, "test_accuracy", LAB_LAST);
     const pair fast = spreads(r, TANH_FAST, "test_accuracy", LAB_LAST);
     const pair silent = spreads(r, TANH_SLOW, "start_silent", LAB_LAST);
     const stats_finding part[2] = {slow.less, fast.less};
-    lab_verdict(r, &range, stats_together(part, 2), "",
+    lab_verdict(r, lab_find(r, "30f"), stats_together(part, 2), "",
                 "range %.3f, plain %.3f; at rate 0.5: %.3f, plain %.3f", slow.layer, slow.plain,
                 fast.layer, fast.plain);
-    lab_verdict(r, &dynamics, silent.less,
+    lab_verdict(r, lab_find(r, "30g"), silent.less,
                 "plain at ρ = 0.5 dies out below the range of float: its range is a lower bound",
                 "range over ρ: %.1f decades, plain %.1f", silent.layer, silent.plain);
 }
@@ -769,25 +694,13 @@ static void judge_ranges(lab_report *r)
 /* The better of the two sets that serve all steps, seed by seed. */
 static void judge_statistics(lab_report *r)
 {
-    static const lab_claim each = {
-        "30h",
-        "Batch norm in a recurrent layer needs statistics of each step",
-        "Ba, Kiros & Hinton 2016, section 3.1; a tutorial on batch and layer norm",
-        "no numbers: \"requires computing and storing batch statistics for each time step\"",
-        "test accuracy, tanh, ρ = 1, with one set for all steps (the better of two) lower than "
-        "with "
-        "one for each, paired, and by more than a point in the mean, else partly; added later, "
-        "before these runs",
-        "none",
-        LAB_TRAINING,
-        LAB_SETTING};
     double own[LAB_SEEDS_MAX], one[LAB_SEEDS_MAX], average[LAB_SEEDS_MAX];
     const size_t n = lab_values(r, BATCH_CELL, "test_steps", 0, own);
     size_t s;
     (void)lab_values(r, BATCH_CELL, "test_pooled", 0, one);
     (void)lab_values(r, BATCH_CELL, "test_average", 0, average);
     for (s = 0; s < n; s++) one[s] = stats_larger(one[s], average[s]);
-    lab_verdict(r, &each,
+    lab_verdict(r, lab_find(r, "30h"),
                 stats_judge_pairs(one, own, n, -1, stats_mean(own, n) - stats_mean(one, n) > 0.01),
                 lab_format(r, "with those of the test batch %s",
                            lab_text(r, BATCH_CELL, "test_accuracy", LAB_LAST, 3)),
@@ -1089,20 +1002,11 @@ static int report(lab_report *r)
     return draw_training(r) || draw_dynamics(r) ? -1 : 0;
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "30_recurrent_mnist",
-        NRM_VERSION,
-        "Does layer norm steady a recurrent network that reads MNIST row by row?",
-        "28 steps of 28 standardized pixels, 100 units, W_{h} ~ ρ·N(0, 1/100), softmax on the last "
-        "state, batch 128, 938 steps of SGD with rate 0.1 unless told otherwise",
-        1,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "30_recurrent_mnist", NRM_VERSION,
+    "Does layer norm steady a recurrent network that reads MNIST row by row?", "28 steps of 28 "
+    "standardized pixels, 100 units, W_{h} ~ ρ·N(0, 1/100), softmax on the last state, batch 128, "
+    "938 steps of SGD with rate 0.1 unless told otherwise", 1, LAB_USES_DATA, arms, ARMS, prepare,
+    run, report, claims, LAB_COUNT(claims)};
+LAB_MAIN(program)

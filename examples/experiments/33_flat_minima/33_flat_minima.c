@@ -25,50 +25,9 @@
    scale of a unit either; printed, not judged. And everything also where the loss on these 2000
    images first falls below 0.05 (looked at every quarter of an epoch, near there): flatness at the
    same loss. Test error and loss are of the 10,000 test images; running statistics for that are
-   taken anew from the 5120.
-
-   The claims; what counts as reproduced was written down before the run. Below: paired over seeds.
-
-       a  a smaller batch ends flatter, no norm: eigenvalue and rise of batch 8 below those of 256,
-          the four means in order; both (else partly)
-       b  the same with batch norm
-       c  a larger rate ends flatter, no norm: the same two of rate 0.5 below those of 0.05, 0.1
-          between them in the means; both (else partly)
-       d  the same with batch norm
-       e  flatter minima generalize better, no norm: Spearman's correlation, over the six settings,
-          of eigenvalue and of rise with the test error above 0 seed by seed, and at least 0.5 in
-          the mean; both (else partly)
-       f  the same with batch norm
-       g  a smaller batch generalizes better, no norm: test error of batch 8 below that of 256
-       h  the same with batch norm
-       i  a larger rate generalizes better, no norm: test error of rate 0.5 below that of 0.05
-       j  the same with batch norm
-       k  with batch norm the minimum is flatter: rise below that without at each setting (else
-          partly). Eigenvalues are not compared: behind a batch norm the length of the weights,
-          which divides them twice, means nothing
-       l  a smaller batch is flatter at the same loss too: a and b there, all parts (else partly)
-       m  a larger rate likewise: c and d there
-       n  a smaller batch is flatter by changed decisions at the end: 8 below 256, means in order,
-          both networks (else partly)
-       o  a larger rate likewise: 0.5 below 0.05
-
-   l to o are ours: a to f with the loss taken out. A network with a training error above 0.001 has
-   not converged; verdicts that it takes part in say so (runs are counted; until after the run it
-   was the mean of an arm, and none was above). */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
-#define NORMLAYERS_IMPLEMENTATION
-#include "normlayers.h"
+   taken anew from the 5120. */
+#include "lab/experiment.h"
 #include "lab/draw.h"
-#include "lab/training.h"
-
-#include "lab/lab.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define NUDGE 0.01      /* of the parameters, along a direction of length 1, for a curvature */
 #define NOISE 0.5       /* size of the noise: the share of a unit's length, or of a weight   */
@@ -674,16 +633,17 @@ static size_t correlations(const lab_report *r, int norm, const char *series, do
 
 static void judge_relation(lab_report *r)
 {
-    static const lab_claim claims[2] = {
-        {"33e", "Flatter minima generalize better, without a norm", keskar,
-         "\"sharp minima, which often generalize poorly\"; no numbers",
-         "Spearman's correlation of the measure at the end with the test error over the six "
-         "settings, seed by seed: above 0, and at least 0.5 in the mean; for the eigenvalue and "
-         "for the rise (else partly)",
-         trials, LAB_TRAINING, LAB_SETTING},
-        {"33f", "... and with batch norm", keskar,
-         "\"sharp minima, which often generalize poorly\"; no numbers", "the same with batch norm",
-         norm_trials, LAB_TRAINING, LAB_SETTING}};
+    /* clang-format off */
+static const lab_claim claims[2] = {
+    {"33e", "Flatter minima generalize better, without a norm", keskar,
+     "\"sharp minima, which often generalize poorly\"; no numbers", "Spearman's correlation of the "
+     "measure at the end with the test error over the six settings, seed by seed: above 0, and at "
+     "least 0.5 in the mean; for the eigenvalue and for the rise (else partly)", trials,
+     LAB_TRAINING, LAB_SETTING},
+    {"33f", "... and with batch norm", keskar,
+     "\"sharp minima, which often generalize poorly\"; no numbers", "the same with batch norm",
+     norm_trials, LAB_TRAINING, LAB_SETTING}};
+    /* clang-format on */
     int norm;
     size_t m;
     for (norm = NRM_NO_NORM; norm <= NRM_BATCH_NORM; norm++) {
@@ -732,19 +692,17 @@ static void judge_accuracy(lab_report *r)
         }
 }
 
+static const lab_claim claims[] = {
+    {"33k", "With batch norm the minimum is flatter than without, at the same settings",
+     "Chinese notes on batch norm; a lecture-style post (of the landscape: \"smoother\", fewer "
+     "\"sharp minima\")",
+     "no numbers",
+     "at the end, rise under filter-normalized noise: batch norm below no norm, paired, at "
+     "each of the six settings (else partly)",
+     fast_trials, LAB_TRAINING, LAB_SETTING}};
+
 static void judge_norm(lab_report *r)
 {
-    static const lab_claim flat = {
-        "33k",
-        "With batch norm the minimum is flatter than without, at the same settings",
-        "Chinese notes on batch norm; a lecture-style post (of the landscape: \"smoother\", fewer "
-        "\"sharp minima\")",
-        "no numbers",
-        "at the end, rise under filter-normalized noise: batch norm below no norm, paired, at "
-        "each of the six settings (else partly)",
-        fast_trials,
-        LAB_TRAINING,
-        LAB_SETTING};
     stats_finding part[SETTINGS];
     size_t i, lower = 0;
     const char *text = "";
@@ -756,7 +714,7 @@ static void judge_norm(lab_report *r)
                           lab_mean(r, batch, "filter_rise", AT_END),
                           lab_mean(r, none, "filter_rise", AT_END));
     }
-    lab_verdict(r, &flat, stats_together(part, SETTINGS),
+    lab_verdict(r, lab_find(r, "33k"), stats_together(part, SETTINGS),
                 lab_format(r,
                            "its mean eigenvalue is lower at %lu of 6 settings, but that sees the "
                            "lengths of weights that batch norm makes irrelevant",
@@ -1074,20 +1032,11 @@ static int report(lab_report *r)
     return page_noise(r) || page_runs(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {
-        "33_flat_minima",
-        NRM_VERSION,
-        "Do small batches and large learning rates end in flatter minima that generalize better?",
-        "784-100-100-10, ReLU, standardized pixels, SGD with rate 0.1 and batch 128 where not told "
-        "otherwise, 50 epochs of 5120 images; flatness on 2000 of them",
-        1,
-        LAB_USES_DATA,
-        arms,
-        ARMS,
-        prepare,
-        run,
-        report};
-    return lab_main(&program, argc, argv);
-}
+/* clang-format off */
+static const lab_program program = {
+    "33_flat_minima", NRM_VERSION,
+    "Do small batches and large learning rates end in flatter minima that generalize better?",
+    "784-100-100-10, ReLU, standardized pixels, SGD with rate 0.1 and batch 128 where not told "
+    "otherwise, 50 epochs of 5120 images; flatness on 2000 of them", 1, LAB_USES_DATA, arms, ARMS,
+    prepare, run, report, claims, LAB_COUNT(claims)};
+LAB_MAIN(program)

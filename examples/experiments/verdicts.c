@@ -151,7 +151,7 @@ static int kind_of(const char *verdict)
     return KINDS;
 }
 
-/* ---- the correction for their number ---------------------------------------------------------- */
+/* ---- the correction for their number --------------------------------------------------------- */
 
 typedef struct correction {
     size_t tests, changed; /* claims with a p; those whose verdict it changed */
@@ -195,7 +195,7 @@ static int correct(table *t, int tables, correction *c)
     return c->level < 0 ? -1 : 0;
 }
 
-/* ---- counts ----------------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 /* What a claim is worth: what the sources say of networks that learn; an identity or a matter of
    arithmetic, which comes out the same whatever the seed; or a claim of our own, by a source

@@ -169,8 +169,9 @@ size_t lab_values(const lab_report *r, size_t arm, const char *series, double x,
 stats_summary lab_summary(const lab_report *r, size_t arm, const char *series, double x);
 double lab_mean(const lab_report *r, size_t arm, const char *series, double x);
 
-/* Mean, standard deviation, lowest and highest over seeds at each x of the first seed. Where a seed has no value,
-   because its run diverged, the curve has none either: nan. Arrays live as long as the report. */
+/* Mean, standard deviation, lowest and highest over seeds at each x of the first seed. Where a seed
+   has no value, because its run diverged, the curve has none either: nan. Arrays live as long as
+   the report. */
 typedef struct lab_curve {
     double *x, *mean, *sd, *low, *high;
     size_t n;
@@ -267,7 +268,8 @@ void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t se
 /* Saves it as NAME.png, or NAME_what.png, and frees it. Returns 0, or -1 after a line on stderr. */
 int lab_save(lab_report *r, plot_figure *f, const char *what);
 
-/* Mean line, and a band from the lowest to the highest seed. label NULL: the arm's name; "": none. */
+/* Mean line, and a band from the lowest to the highest seed. label NULL: the arm's name; "": none.
+   */
 void lab_plot(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *label,
               plot_style style);
 
@@ -279,8 +281,8 @@ void lab_plot_seeds(lab_report *r, plot_panel *p, size_t arm, const char *series
 void lab_verdict_table(lab_report *r, plot_panel *p);
 
 /* The look of an arm by its norm, the same on every page; it means nothing else there. Safe for the
-   colour-blind: none vermillion dashed, batch blue solid, layer green dash-dot, noisy purple dotted,
-   group orange dashed, RMS sky dash-dot, L1 brown dash-dot, L2 grey dotted, L∞ wine solid, weight
+   colour-blind: none vermillion dashed, batch blue solid, layer green dash-dot, noisy purple
+   dotted, group orange dashed, RMS sky dash-dot, L1 brown dash-dot, L2 grey dotted, L∞ wine solid, weight
    black dotted. */
 plot_style lab_style(const char *norm);
 

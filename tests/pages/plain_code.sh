@@ -8,7 +8,8 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/checks.sh
 CC=${CC:-cc}
-flags="-std=c99 -O1 -ffp-contract=off -Wall -Wextra -Wpedantic -Werror -DNRM_DOUBLE -I. -Iexamples -Itests"
+flags="-std=c99 -O1 -ffp-contract=off -Wall -Wextra -Wpedantic -Werror -DNRM_DOUBLE -I. -Iexamples
+-Itests"
 
 compare() { # pages...: the comparison with these pages, compiled and run
     awk -f tests/pages/plain_code.awk "$@" >"$dir/pages.h" || return 1

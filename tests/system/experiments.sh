@@ -89,8 +89,8 @@ for table in $here/*/*_verdicts.csv; do
     check "the page of $program has them" cmp "$dir/$program/README.md" "$here/$program/README.md"
 done
 
-# A table that is none is told in one line, and a line's end in a cell does not end the row. Of three
-# claims with p = 0.04 and one with 0.9 none is left, and three of them were reproduced alone.
+# A table that is none is told in one line, and a line's end in a cell does not end the row. Of
+# three claims with p = 0.04 and one with 0.9 none is left, and three of them were reproduced alone.
 table=$dir/lines.csv
 names=kind,id,claim,source,paper,ours,verdict,remark,criterion,pilot,class,why_not
 names=$names,n,difference,low,high,effect,p,size,parts,best_p

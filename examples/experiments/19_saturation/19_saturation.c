@@ -57,7 +57,8 @@ static const lab_arm arms[ARMS] = {
     DEPTH("tanh1", "1 layer", 1.2), DEPTH("tanh6", "6 layers", 3.6),
     PAIR("relu", "ReLU", "", 1.5), PAIR("relu_0.3", "ReLU", ", lr 0.3", 1.5),
     PAIR("relu_0.1", "ReLU", ", lr 0.1", 1.5), PAIR("sigmoid", "sigmoid", "", 1.5),
-    {"sigmoid_held", "sigmoid, batch norm, γ = 1, β = 0", 1.5}, {"softmax", "softmax regression", 1},
+    {"sigmoid_held", "sigmoid, batch norm, γ = 1, β = 0", 1.5},
+    {"softmax", "softmax regression", 1},
     {"toy_none", "no norm", 0.4}, {"toy_batch", "batch norm as usual", 0.4},
     {"toy_printed", "batch norm as printed", 0.4}, {"map_none", "map, no norm", 4, 1},
     {"map_batch", "map, batch norm", 4, 1}, {"map_toy_none", "map of the toy, no norm", 1, 1},
@@ -947,13 +948,14 @@ static int page_maps(lab_report *r)
         .width = 2000,
         .height = 1180,
         .settings = "784-200x6-10 tanh, W ~ N(0, 20²/in), SGD with learning rate 0.1, batch 128, "
-                    "600 steps; 100 units across, 100 images down; white: |h| > 0.97; below: how much of "
-                    "the layer is white, and dead units",
+                    "600 steps; 100 units across, 100 images down; white: |h| > 0.97; below: how "
+                    "much of the layer is white, and dead units",
         .seeds = 1};
     static const lab_panel panels[] = {
         {.axes = {.heading = "no norm, at the start"},
          .draw = draw_maps, .series = "start"},
-        {.axes = {.col = 1, .heading = "no norm, after 600 steps"}, .draw = draw_maps, .series = "end"},
+        {.axes = {.col = 1, .heading = "no norm, after 600 steps"}, .draw = draw_maps,
+         .series = "end"},
         {.axes = {1, .heading = "batch norm, at the start"}, .draw = draw_maps, .other = 1,
          .series = "start"},
         {.axes = {1, 1, .heading = "batch norm, after 600 steps"}, .draw = draw_maps, .other = 1,
@@ -969,7 +971,8 @@ static void draw_gains(lab_report *r, plot_panel *p, const lab_panel *panel)
     size_t k, i;
     for (k = 0; k < 4; k++) {
         lab_numbers y[GAINS];
-        for (i = 0; i < GAINS; i++) y[i] = layers(r, tanh_arm(k % 2 ? 1 : 6, i, k / 2), panel->series);
+        for (i = 0; i < GAINS; i++)
+            y[i] = layers(r, tanh_arm(k % 2 ? 1 : 6, i, k / 2), panel->series);
         lab_draw_numbers(p, names[k], gains, y, GAINS,
                          plot_with_marker(lab_style(k < 2 ? "none" : "batch"),
                                           k % 2 ? PLOT_RING : PLOT_CIRCLE));

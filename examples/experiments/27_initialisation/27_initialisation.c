@@ -19,7 +19,8 @@
                   of 0.001 to 10
 
    The slice is after the drawings of a lecture-style post: descent from three points, with and
-   without batch norm. Descent with all weights leaves any plane at once, so here it is kept in it. */
+   without batch norm. Descent with all weights leaves any plane at once, so here it is kept in
+   it. */
 #include "lab/experiment.h"
 #include "lab/draw.h"
 

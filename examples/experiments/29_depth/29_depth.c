@@ -1,4 +1,5 @@
-/* 29_depth: what does depth do to gradients and activations, with and without batch norm? (README.md)
+/* 29_depth: what does depth do to gradients and activations, with and without batch norm?
+   (README.md)
 
    Bjorck, Gomes, Selman and Weinberger ("Understanding Batch Normalization", 2018) look at a
    residual network of 110 layers at initialization and during one step that diverges. Without batch

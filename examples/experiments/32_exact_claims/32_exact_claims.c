@@ -827,7 +827,8 @@ static const lab_claim claims[] = {
      "1): 84.5 against 89.6 %; pixels 0..1 83.1 %, with which it was to be compared before",
      LAB_TRAINING, LAB_SETTING},
     {"32n", "Networks train faster if their inputs are whitened",
-     "LeCun et al. 1998 and Wiesler & Ney 2011, as cited by Ioffe & Szegedy 2015, section 2; " NOTEBOOK,
+     "LeCun et al. 1998 and Wiesler & Ney 2011, as cited by Ioffe & Szegedy 2015, section 2; "
+     NOTEBOOK,
      SAID, "training loss after 1 and 3 epochs: below that with pixels 0..1" LOSS_CRITERION,
      "a trial (1 seed, rates up to 1): 0.293 against 0.445, 0.029 against 0.425", LAB_TRAINING,
      LAB_SETTING},
@@ -838,7 +839,8 @@ static const lab_claim claims[] = {
      LAB_SETTING},
     {"32p", "Inputs that are also uncorrelated are learned faster still",
      "LeCun et al. 1998, section 4.3", SAID,
-     "training loss after 1 and 3 epochs, whitened: below that with standardized pixels" LOSS_CRITERION,
+     "training loss after 1 and 3 epochs, whitened: below that with standardized pixels"
+     LOSS_CRITERION,
      "a trial (1 seed, rates up to 1): 0.293 against 0.212, 0.029 against 0.195", LAB_TRAINING,
      LAB_SETTING},
     {"32r", "γ and β converge", NOTES, SAID, "rms of what an epoch changes: epoch 20 below epoch "

@@ -668,7 +668,6 @@ static int nrmi_check_args(const nrmi_arg *arg, size_t count); /* NRM_OK, NRM_EN
 static int nrmi_check_sizes(size_t a, size_t b, size_t c); /* b, c > 0; a·b·c is addressable */
 static int nrmi_check_eps(nrm_real eps); /* finite and not negative */
 static int nrmi_finite(nrm_acc v); /* neither NaN nor infinity */
-static int nrmi_fits(nrm_acc v); /* finite also as an nrm_real */
 #define NRM_ALIGN 64 /* a cache line; also enough for any vector load */
 typedef struct nrmi_arena { /* hands out pieces of a block; only counts when base is NULL */
     unsigned char *base;
@@ -746,13 +745,14 @@ typedef struct NRM_OWN(nrmi_columns) { /* sums down columns */
 static nrmi_view nrmi_channels(size_t N, size_t C, size_t S); /* of [N][C][S]: C groups */
 static nrmi_view nrmi_rows(size_t N, size_t D); /* of [N][D]: N groups */
 static size_t nrmi_strip(const nrmi_view *v); /* how many groups at a time */
-/* Means and variances; of `squares`, 0 and the mean squares. `recall` takes known ones. `lost`: is
-   one of them not finite or, if they are to be stored, too large? */
+/* Means and variances; of `squares`, 0 and the mean squares. `put` takes known ones, with the mean
+   in two parts. `lost`: is one not finite, or the variance too large to be `stored`? */
 static void nrmi_moments_of(
     nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w);
 static void nrmi_squares_of(
     nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w);
-static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var);
+static void nrmi_put(nrmi_moments *t, size_t k, nrm_acc x1, nrm_acc offset, nrm_acc var);
+#define NRM_RECALL(t, k, mean, var) nrmi_put(t, k, mean, (nrm_acc)-0.0, var) /* a + −0 is a */
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored);
 /* Saved means for a backward pass; NULL: 0. If an nrm_acc has no more digits than an nrm_real, the
    lost ones are taken from x, unless it is NULL. */
@@ -855,9 +855,9 @@ static int nrmi_track(
         nrm_real *m = to->mean + c + k, *u = to->var + c + k;
         const nrm_acc next_m = kept * (nrm_acc)*m + new_weight * mean[k]; /* BN.8 */
         const nrm_acc next_u = kept * (nrm_acc)*u + new_weight * (var[k] * unbiased); /* BN.9 */
-        const int fits = nrmi_fits(next_m) && nrmi_fits(next_u);
-        if (fits) *m = (nrm_real)next_m;
-        if (fits) *u = (nrm_real)next_u;
+        const nrm_real to_m = (nrm_real)next_m, to_u = (nrm_real)next_u;
+        const int fits = nrmi_finite((nrm_acc)to_m) && nrmi_finite((nrm_acc)to_u);
+        if (fits) *m = to_m, *u = to_u;
         lost |= !fits;
     }
     return lost;
@@ -930,7 +930,7 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
         size_t k;
         if (train) nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
         for (k = train ? w : 0; k < w; k++) /* BN.11 */
-            nrmi_recall(&t, k, (nrm_acc)running->mean[c + k], (nrm_acc)running->var[c + k]);
+            NRM_RECALL(&t, k, (nrm_acc)running->mean[c + k], (nrm_acc)running->var[c + k]);
         lost |= nrmi_lost(&t, w, stored);
         for (k = 0; k < w; k++) {
             r[k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* BN.3 */
@@ -1476,7 +1476,7 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
         size_t k, at, from = 0;
         for (k = 0; k < w; k++) {
             const nrm_acc n = stats[c + k].count;
-            nrmi_recall(&t, k, stats[c + k].mean, n > 0 ? stats[c + k].m2 / n : 0); /* ST.4 */
+            NRM_RECALL(&t, k, stats[c + k].mean, n > 0 ? stats[c + k].m2 / n : 0); /* ST.4 */
             mean[c + k] = t.mean[k];
             rstd[c + k] = 1 / NRM_SQRT(t.var[k] + (nrm_acc)eps); /* BN.3 */
             scale[k] = nrmi_or(gamma, c + k, 1) * rstd[c + k];
@@ -2078,7 +2078,7 @@ NRM_DEF int nrm_weightnorm_forward(
             if (!NRM_ORDINARY(n)) n = nrmi_scaled_norm(v + c + k, in, out);
             gain[k] = NRM_GAIN(nrmi_or(g, c + k, 1), n);
             if (norm != NULL) norm[c + k] = n;
-            lost |= !(n > 0) || !nrmi_fits(gain[k]);
+            lost |= !(n > 0) || !nrmi_finite((nrm_acc)(nrm_real)gain[k]);
         }
         nrmi_affine(W, v, &origin, gain, NULL, &view, c, w); /* WN.2: (v − 0)·g/n */
     }
@@ -2299,7 +2299,7 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
         nrmi_moments t;
         size_t k;
         for (k = 0; k < w && !train; k++)
-            nrmi_recall(&t, k, (nrm_acc)running->mean[c + k], (nrm_acc)running->var[c + k]);
+            NRM_RECALL(&t, k, (nrm_acc)running->mean[c + k], (nrm_acc)running->var[c + k]);
         if (train) nrmi_moments_of(&t, x, &v, c, w); /* BN.1, BN.2 */
         if (train && !l2) nrmi_lp_sizes(&t, x, p, &v, c, w);
         for (k = 0; k < w && train && l2; k++)
@@ -3657,11 +3657,6 @@ static inline int nrmi_finite(nrm_acc v)
     return sizeof v == 4 ? (b.u32 >> 23 & 0xff) != 0xff : (b.u64 >> 52 & 0x7ff) != 0x7ff;
 }
 
-static inline int nrmi_fits(nrm_acc v)
-{
-    return nrmi_finite((nrm_acc)(nrm_real)v);
-}
-
 static int nrmi_check_eps(nrm_real eps)
 {
     return eps >= 0 && nrmi_finite((nrm_acc)eps) ? NRM_OK : NRM_EEPS;
@@ -3777,22 +3772,13 @@ static void nrmi_fold(nrmi_columns *columns, size_t from, size_t to)
     }
 }
 
-/* Splits a mean that is known as x1 + offset: SUM.10. */
-static inline void nrmi_put(nrmi_moments *t, size_t k, nrm_real x1, nrm_acc offset, nrm_acc var)
+/* The mean is x1 + offset: SUM.10. */
+static inline void nrmi_put(nrmi_moments *t, size_t k, nrm_acc x1, nrm_acc offset, nrm_acc var)
 {
-    const nrm_acc mean = (nrm_acc)x1 + offset;
-    t->mean[k] = mean;
+    t->mean[k] = x1 + offset;
     t->var[k] = var;
-    t->at.high[k] = (nrm_real)mean;
-    t->at.low[k] = (nrm_real)(((nrm_acc)x1 - (nrm_acc)(nrm_real)mean) + offset); /* SUM.10 */
-}
-
-static void nrmi_recall(nrmi_moments *t, size_t k, nrm_acc mean, nrm_acc var)
-{
-    t->mean[k] = mean;
-    t->var[k] = var;
-    t->at.high[k] = (nrm_real)mean;
-    t->at.low[k] = (nrm_real)(mean - (nrm_acc)t->at.high[k]); /* SUM.10 */
+    t->at.high[k] = (nrm_real)t->mean[k];
+    t->at.low[k] = (nrm_real)((x1 - (nrm_acc)t->at.high[k]) + offset); /* SUM.10 */
 }
 
 static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)
@@ -3800,9 +3786,8 @@ static int nrmi_lost(const nrmi_moments *t, size_t w, int stored)
     int lost = 0;
     size_t k;
     for (k = 0; k < w; k++) {
-        const nrm_acc mean = stored ? (nrm_acc)(nrm_real)t->mean[k] : t->mean[k];
         const nrm_acc var = stored ? (nrm_acc)(nrm_real)t->var[k] : t->var[k];
-        lost |= !nrmi_finite(mean) || !nrmi_finite(var);
+        lost |= !nrmi_finite((nrm_acc)t->at.high[k]) || !nrmi_finite(var);
     }
     return lost;
 }
@@ -3847,7 +3832,7 @@ static void nrmi_two_passes(nrmi_moments *t, size_t k, const nrm_real *x, const 
         const nrm_acc d = ((nrm_acc)x[nrmi_at(v, 0, i)] - x1) - offset;
         squares += d * d;
     }
-    nrmi_put(t, k, x[0], offset, squares / M); /* SUM.7 */
+    nrmi_put(t, k, x1, offset, squares / M); /* SUM.7 */
 }
 
 /*
@@ -4290,12 +4275,11 @@ static size_t nrmi_turn(
         for (c = 0; c < w; c++) gross[c] += s2[c];
     }
     for (c = 0; c < w; c++) { /* no branch, so that it works on vectors */
-        int settled;
-        nrm_acc var;
-        if (one_block) Q[c] = (nrm_acc)gross[c] - offset[c] * offset[c] * M; /* SUM.2 */
-        settled = NRM_SETTLED(Q[c], (nrm_acc)gross[c]);
-        var = one_block ? Q[c] * per : Q[c] / M;
-        nrmi_put(t, c, first[c], offset[c], settled ? var : -1);
+        const nrm_acc all = (nrm_acc)gross[c];
+        const nrm_acc q = one_block ? all - offset[c] * offset[c] * M : Q[c]; /* SUM.2 */
+        const nrm_acc var = one_block ? q * per : q / M;
+        const int settled = NRM_SETTLED(q, all);
+        nrmi_put(t, c, (nrm_acc)first[c], offset[c], settled ? var : -1);
         first[c] = settled ? first[c] : t->at.high[c];
         unsettled += !settled;
     }

@@ -311,8 +311,8 @@ function reach(root, kind,    f, g, queue, seen, head, tail, n, list, k, lines, 
     d = deep(queue[1])
     chain = name[queue[1]]
     for (f = queue[1]; f in next_of; f = next_of[f]) chain = chain " > " name[next_of[f]]
-    if (tail > 27) remember(tail " functions, limit 27")
-    if (lines > 364) remember(lines " lines, limit 364")
+    if (tail > 25) remember(tail " functions, limit 25")
+    if (lines > 350) remember(lines " lines, limit 350")
     if (d > 4) remember("calls " d " deep, limit 4: " chain)
     if (faults != "" && verbose)
         for (head = 1; head <= tail; head++)

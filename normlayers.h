@@ -809,15 +809,18 @@ static void nrmi_softmax(
 static void nrmi_log(nrm_acc *v, size_t n); /* in place: normal, > 0; v [NRM_SOME] */
 static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
 /*
-**Threads.** With `NRM_OPENMP` threads share the rounds of a loop that begins with `NRM_SHARE`;
-`bad` collects what went wrong. Nothing is summed across threads: their number changes no bit.
+**Threads.** With `NRM_OPENMP` threads share the rounds of a loop that begins with `NRM_SHARE`, and
+what any of them has `lost`. Nothing is summed across threads: their number changes no bit.
 */
 #ifdef NRM_OPENMP
 #define NRM_PRAGMA(text) _Pragma(#text)
-#define NRM_SHARE(numbers, bad) \
-    NRM_PRAGMA(omp parallel for schedule(static) reduction(| : bad) if (nrmi_threads(numbers) > 1))
+#define NRM_SHARE(numbers) \
+    NRM_PRAGMA(omp parallel for schedule(static) if (nrmi_threads(numbers) > 1))
+#define NRM_SHARE_LOST(numbers) \
+    NRM_PRAGMA(omp parallel for schedule(static) reduction(| : lost) if (nrmi_threads(numbers) > 1))
 #else
-#define NRM_SHARE(numbers, bad) (void)(bad);
+#define NRM_SHARE(numbers)
+#define NRM_SHARE_LOST(numbers)
 #endif
 static size_t nrmi_threads(size_t numbers); /* that would share work on so many numbers */
 /*
@@ -918,11 +921,10 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step;
     int lost = 0, rc = nrmi_check_batchnorm(mode, eps, N, C, S);
-    if (rc != NRM_OK || N == 0) return rc;
-    if ((rc = NRM_CHECK(args)) == NRM_OK) rc = nrmi_check_running(running, mode, C);
-    if (rc != NRM_OK) return rc;
+    if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
+    if ((rc = nrmi_check_running(running, mode, C)) != NRM_OK) return rc;
     step = nrmi_strip(&v);
-    NRM_SHARE(N * C * S, lost)
+    NRM_SHARE_LOST(N * C * S)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc r[NRM_SLOTS], scale[NRM_SLOTS], shift[NRM_SLOTS];
@@ -986,11 +988,10 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     const size_t step = nrmi_strip(&v);
     const nrm_acc M = (nrm_acc)N * (nrm_acc)S;
     size_t c;
-    int lost = 0, rc = nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
+    int rc = nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
     if (mode == NRM_INFER) return NRM_EMODE;
-    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    if (rc != NRM_OK || N == 0) return rc;
-    NRM_SHARE(N * C * S, lost)
+    if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
+    NRM_SHARE(N * C * S)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         const nrm_acc *r = rstd + c;
@@ -1008,7 +1009,7 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
         nrmi_saved(&mu, NULL, NULL, &v, c, w);
         nrmi_affine(dx, dy, &mu, scale, NULL, &v, c, w); /* BN.20: (dy − 0)·γr */
     }
-    return lost;
+    return NRM_OK;
 }
 
 /*
@@ -1054,12 +1055,11 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
     size_t n, step;
     int lost = 0, rc = nrmi_check_sizes(rows, D, 1);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
-    if (rc == NRM_OK && rows > 0) rc = NRM_CHECK(args);
-    if (rc != NRM_OK || rows == 0) return rc;
+    if (rc != NRM_OK || rows == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     if (!rms && (mean == NULL) != (rstd == NULL)) return NRM_ENULL;
     v.sets = G;
     step = nrmi_strip(&v);
-    NRM_SHARE(rows * D, lost)
+    NRM_SHARE_LOST(rows * D)
     for (n = 0; n < rows; n += step) {
         const size_t w = nrmi_least(rows - n, step);
         nrmi_moments t;
@@ -1183,9 +1183,8 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
     const nrmi_backward p = {dx, dgamma, dbeta, dy, x, gamma, mean, rstd};
     const int wanted = dgamma != NULL || dbeta != NULL;
     nrmi_view v = nrmi_rows(rows, D);
-    int lost = 0, rc = nrmi_check_sizes(rows, D, 1);
-    if (rc == NRM_OK && rows > 0) rc = NRM_CHECK(args);
-    if (rc != NRM_OK || rows == 0) return rc;
+    int rc = nrmi_check_sizes(rows, D, 1);
+    if (rc != NRM_OK || rows == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     v.sets = G;
     if (wanted && dx != NULL && nrmi_one_sweep(&v)) {
         NRM_COLUMNS(columns, NRM_SLOTS);
@@ -1195,7 +1194,7 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
         const nrmi_view column = nrmi_channels(rows / G, D, 1);
         const size_t width = nrmi_strip(&column), strips = (D + width - 1) / width;
         size_t i;
-        NRM_SHARE(rows * D, lost)
+        NRM_SHARE(rows * D)
         for (i = 0; i < G * strips; i++) {
             const size_t from = i % strips * width, c = i / strips * D + from;
             const size_t w = nrmi_least(D - from, width);
@@ -1208,11 +1207,11 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
     if (dx != NULL) {
         const size_t step = nrmi_band(&v, 0);
         size_t n;
-        NRM_SHARE(rows * D, lost)
+        NRM_SHARE(rows * D)
         for (n = 0; n < rows; n += step)
             nrmi_rows_sweep(&p, NULL, &v, n, nrmi_least(rows - n, step));
     }
-    return lost;
+    return NRM_OK;
 }
 
 NRM_DEF int nrm_layernorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
@@ -1328,8 +1327,7 @@ NRM_DEF int nrm_noisy_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_rea
         NRM_ARG(scale, N * C * S, train ? NRMI_NEEDED : NRMI_IN)};
     size_t i, c, n;
     int rc = mode == NRM_INFER ? NRM_EMODE : nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
-    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    if (rc != NRM_OK || N == 0) return rc;
+    if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     for (i = 0; i < N * C * S && train && dx != NULL; i++) dx[i] = scale[i] * dy[i]; /* NB.7 */
     if (!train || dx != NULL)
         return nrm_batchnorm_backward(
@@ -1398,9 +1396,8 @@ NRM_DEF int nrm_stats_update(
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
-    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    if (rc != NRM_OK || N == 0) return rc;
-    NRM_SHARE(N * C * S, lost)
+    if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
+    NRM_SHARE_LOST(N * C * S)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         size_t k, at, from = 0;
@@ -1467,7 +1464,7 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
     if (rc == NRM_OK) rc = nrmi_check_running(running, NRM_TRAIN, C);
     if (rc == NRM_OK) rc = nrmi_check_counts(stats, C, mask, N * S);
     if (rc != NRM_OK) return rc;
-    NRM_SHARE(N * C * S, lost)
+    NRM_SHARE_LOST(N * C * S)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc scale[NRM_SLOTS], shift[NRM_SLOTS];
@@ -1514,11 +1511,10 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
         NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(mean, C, in), NRM_ARG(rstd, C, in)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
-    int lost = 0, rc = nrmi_check_sizes(N, C, S);
-    if (rc == NRM_OK) rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
+    int rc = nrmi_check_sizes(N, C, S);
+    if (rc != NRM_OK || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     NRM_MEMSET(sums, 0, C * sizeof *sums);
-    NRM_SHARE(N * C * S, lost)
+    NRM_SHARE(N * C * S)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         size_t k, at, from = 0;
@@ -1533,7 +1529,7 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
         }
         for (k = c; k < c + w; k++) NRM_GIVE(k, &sums[k].dy_xhat, &sums[k].dy, 1);
     }
-    return lost;
+    return NRM_OK;
 }
 
 /*
@@ -1551,11 +1547,11 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
         NRM_ARG(sums, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
-    int lost = 0, rc = nrmi_check_sizes(N, C, S);
+    int rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK && N > 0) rc = dx != NULL ? NRM_CHECK(args) : NRM_ENULL;
     if (rc == NRM_OK && N > 0) rc = nrmi_check_counts(stats, C, mask, N * S);
     if (rc != NRM_OK || N == 0) return rc;
-    NRM_SHARE(N * C * S, lost)
+    NRM_SHARE(N * C * S)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         size_t k, at, from = 0;
@@ -1574,7 +1570,7 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
             nrmi_project(dx + at, dy + at, 1, x + at, &mu, rstd + c, scale, &m, 1, &part, c, w);
     }
     nrmi_blank(dx, mask, N, C, S);
-    return lost;
+    return NRM_OK;
 }
 
 /*
@@ -1629,7 +1625,7 @@ NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset
     if (rc == NRM_OK && N > 0) rc = nrmi_check_running(running, NRM_TRAIN, C); /* its weight */
     if (rc == NRM_OK && N > 0) rc = nrmi_check_running(running, NRM_INFER, C); /* its values */
     if (rc != NRM_OK || N == 0) return rc;
-    NRM_SHARE(N * C * S, lost)
+    NRM_SHARE_LOST(N * C * S)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc scale[NRM_SLOTS], shift[NRM_SLOTS];
@@ -1682,12 +1678,11 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
     const size_t step = nrmi_strip(&v);
     const nrm_acc M = (nrm_acc)N * (nrm_acc)S;
     size_t c;
-    int lost = 0, rc = nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
+    int rc = nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
     if (mode != NRM_TRAIN)
         return nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma, mode, N, C, S);
-    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    if (rc != NRM_OK || N == 0) return rc;
-    NRM_SHARE(N * C * S, lost)
+    if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
+    NRM_SHARE(N * C * S)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         const nrm_acc *r = rstd + c, *rho = ratio + c, *d = offset + c;
@@ -1703,7 +1698,7 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
         if (dx != NULL)
             nrmi_project(dx, dy, 1, x, &mu, r, scale, &s, 1 / M, &v, c, w); /* BR.5 */
     }
-    return lost;
+    return NRM_OK;
 }
 
 /*
@@ -1749,10 +1744,9 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
     if (rc != NRM_OK || N == 0) return rc;
     if (S == 1) return nrmi_rows_forward(0, y, mean, rstd, x, gamma, beta, eps, N * G, K, G);
     if ((mean == NULL) != (rstd == NULL)) return NRM_ENULL;
-    rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
+    if ((rc = NRM_CHECK(args)) != NRM_OK) return rc;
     step = nrmi_strip(&groups);
-    NRM_SHARE(N * C * S, lost)
+    NRM_SHARE_LOST(N * C * S)
     for (n = 0; n < N * G; n += step) {
         const size_t w = nrmi_least(N * G - n, step);
         nrm_acc r[NRM_SLOTS];
@@ -1830,15 +1824,14 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
     const int together = wanted && dx != NULL && C <= NRM_SLOTS && nrmi_threads(N * C * S) == 1;
     nrmi_sums total;
     size_t n, c;
-    int lost = 0, rc = nrmi_check_groups(N, C, S, G);
+    int rc = nrmi_check_groups(N, C, S, G);
     if (rc != NRM_OK || N == 0) return rc;
     if (S == 1)
         return nrmi_rows_backward(0, dx, dgamma, dbeta, dy, x, mean, rstd, gamma, N * G, K, G);
-    rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
+    if ((rc = NRM_CHECK(args)) != NRM_OK) return rc;
     for (c = 0; c < C && together; c++) total.dy[c] = total.dy_xhat[c] = 0;
     if (wanted && !together) { /* first, since dx may be dy */
-        NRM_SHARE(N * C * S, lost)
+        NRM_SHARE(N * C * S)
         for (c = 0; c < C; c++) {
             nrm_acc sum = 0, sum_xhat = 0;
             nrmi_centre mu;
@@ -1854,12 +1847,12 @@ NRM_DEF int nrm_groupnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
         }
     }
     if (dx != NULL) {
-        NRM_SHARE(N * C * S, lost)
+        NRM_SHARE(N * C * S)
         for (n = 0; n < N * G; n++)
             nrmi_group_backward(&p, together ? &total : NULL, &groups, &channels, n, n % G * K);
     }
     if (together) NRM_GIVE(0, total.dy_xhat, total.dy, C);
-    return lost;
+    return NRM_OK;
 }
 
 /*
@@ -1939,7 +1932,7 @@ NRM_DEF int nrm_rows_forward(nrm_real *y, nrm_real *sum, nrm_acc *mean, nrm_acc 
     if (rc != NRM_OK || rows->N == 0) return rc;
     step = nrmi_band(&v, 0);
     bands = (rows->R + step - 1) / step;
-    NRM_SHARE(rows->N * rows->R * rows->D, lost)
+    NRM_SHARE_LOST(rows->N * rows->R * rows->D)
     for (i = 0; i < rows->N * bands; i++) {
         const size_t n = i % bands * step, w = nrmi_least(rows->R - n, step);
         const size_t at = i / bands * rows->pitch + n * rows->D, row = i / bands * rows->R + n;
@@ -2062,9 +2055,8 @@ NRM_DEF int nrm_weightnorm_forward(
     const nrmi_view view = nrmi_channels(in, out, 1);
     size_t c, step = nrmi_strip(&view);
     int lost = 0, rc = nrmi_check_sizes(1, in, out);
-    if (rc == NRM_OK) rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
-    NRM_SHARE(in * out, lost)
+    if (rc != NRM_OK || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
+    NRM_SHARE_LOST(in * out)
     for (c = 0; c < out; c += step) {
         const size_t w = nrmi_least(out - c, step);
         nrm_acc gain[NRM_SLOTS];
@@ -2108,10 +2100,9 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
         NRM_ARG(norm, out, NRMI_NEEDED), NRM_ARG(g, out, NRMI_IN)};
     const nrmi_view view = nrmi_channels(in, out, 1);
     size_t c, step = nrmi_strip(&view);
-    int lost = 0, rc = nrmi_check_sizes(1, in, out);
-    if (rc == NRM_OK) rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
-    NRM_SHARE(in * out, lost)
+    int rc = nrmi_check_sizes(1, in, out);
+    if (rc != NRM_OK || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
+    NRM_SHARE(in * out)
     for (c = 0; c < out; c += step) {
         const size_t w = nrmi_least(out - c, step);
         nrm_real gain[NRM_SLOTS], along[NRM_SLOTS]; /* g/n, dg/n */
@@ -2133,7 +2124,7 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
             for (k = 0; k < w; k++)
                 dv[i + k] += gain[k] * (dW[i + k] - along[k] * v[i + k]); /* WN.8 */
     }
-    return lost;
+    return NRM_OK;
 }
 
 /*
@@ -2289,10 +2280,9 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
     int lost = 0, rc = nrmi_check_lp(p, mode, eps, N, C, S);
-    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    if (rc == NRM_OK && N > 0) rc = nrmi_check_running(running, mode, C);
-    if (rc != NRM_OK || N == 0) return rc;
-    NRM_SHARE(N * C * S, lost)
+    if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
+    if ((rc = nrmi_check_running(running, mode, C)) != NRM_OK) return rc;
+    NRM_SHARE_LOST(N * C * S)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc gain[NRM_SLOTS], shift[NRM_SLOTS];
@@ -2387,10 +2377,9 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v);
-    int lost = 0, rc = mode == NRM_INFER ? NRM_EMODE : nrmi_check_lp(p, mode, eps, N, C, S);
-    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    if (rc != NRM_OK || N == 0) return rc;
-    NRM_SHARE(N * C * S, lost)
+    int rc = mode == NRM_INFER ? NRM_EMODE : nrmi_check_lp(p, mode, eps, N, C, S);
+    if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
+    NRM_SHARE(N * C * S)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
         nrm_acc r[NRM_SLOTS], gain[NRM_SLOTS];
@@ -2408,7 +2397,7 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
         nrmi_saved(&mu, NULL, NULL, &v, c, w);
         nrmi_affine(dx, dy, &mu, gain, NULL, &v, c, w); /* LP.12: (dy − 0)·γr */
     }
-    return lost;
+    return NRM_OK;
 }
 
 /*
@@ -2448,8 +2437,7 @@ NRM_DEF int nrm_activation_forward(nrm_real *y, const nrm_real *x, int activatio
         NRM_ARG(x, count, NRMI_NEEDED | NRMI_IN_PLACE)};
     size_t i;
     int rc = nrmi_check_activation(activation, count);
-    if (rc == NRM_OK && count > 0) rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
+    if (rc != NRM_OK || count == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     if (activation == NRM_IDENTITY)
         for (i = 0; i < count; i++) y[i] = x[i];
     else if (activation == NRM_RELU)
@@ -2473,8 +2461,7 @@ NRM_DEF int nrm_activation_backward(
         NRM_ARG(dy, count, NRMI_NEEDED | NRMI_IN_PLACE), NRM_ARG(y, count, NRMI_NEEDED)};
     size_t i;
     int rc = nrmi_check_activation(activation, count);
-    if (rc == NRM_OK && count > 0) rc = NRM_CHECK(args);
-    if (rc != NRM_OK) return rc;
+    if (rc != NRM_OK || count == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     if (activation == NRM_IDENTITY)
         for (i = 0; i < count; i++) dx[i] = dy[i];
     else if (activation == NRM_RELU)
@@ -2520,9 +2507,8 @@ NRM_DEF int nrm_cross_entropy_forward(
     nrm_acc sum = 0, h[NRM_SOME], R[NRM_SOME], w[NRM_SOME] = {0}, right[NRM_SOME];
     size_t n, i, rows;
     int rc = nrmi_check_sizes(N, C, 1);
-    if (rc == NRM_OK) rc = NRM_CHECK(args);
-    if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, C);
-    if (rc != NRM_OK) return rc;
+    if (rc != NRM_OK || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
+    if ((rc = nrmi_check_labels(labels, N, C)) != NRM_OK) return rc;
     for (n = 0; n < N; n += rows) {
         const nrm_real *z = logits + n * C;
         rows = nrmi_least(N - n, nrmi_least(1 + 4096 / C, NRM_SOME)); /* they stay in the cache */
@@ -2551,9 +2537,8 @@ NRM_DEF int nrm_cross_entropy_backward(
         NRM_ARG(prob, N * C, NRMI_NEEDED | NRMI_IN_PLACE), NRM_ARG(labels, N, NRMI_NEEDED)};
     size_t n, c;
     int rc = nrmi_check_sizes(N, C, 1);
-    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, C);
-    if (rc != NRM_OK) return rc;
+    if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
+    if ((rc = nrmi_check_labels(labels, N, C)) != NRM_OK) return rc;
     for (n = 0; n < N; n++)
         for (c = 0; c < C; c++) {
             const nrm_acc p = (nrm_acc)prob[n * C + c], delta = (size_t)labels[n] == c ? 1 : 0;
@@ -2570,9 +2555,8 @@ NRM_DEF int nrm_accuracy(
         NRM_ARG(logits, N * C, needed), NRM_ARG(labels, N, needed)};
     size_t n, hits = 0;
     int rc = nrmi_check_sizes(N, C, 1);
-    if (rc == NRM_OK) rc = NRM_CHECK(args);
-    if (rc == NRM_OK) rc = nrmi_check_labels(labels, N, C);
-    if (rc != NRM_OK) return rc;
+    if (rc != NRM_OK || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
+    if ((rc = nrmi_check_labels(labels, N, C)) != NRM_OK) return rc;
     for (n = 0; n < N; n++) {
         const nrm_real *z = logits + n * C;
         size_t c, best = 0, nans = 0;
@@ -2609,8 +2593,7 @@ NRM_DEF int nrm_linear_forward(nrm_real *y, const nrm_real *x, const nrm_real *W
     const nrmi_matrix w = nrmi_strided(W, out, 1);
     size_t n;
     int rc = nrmi_check_linear(N, in, out);
-    if (rc == NRM_OK && N > 0) rc = NRM_CHECK(args);
-    if (rc != NRM_OK || N == 0) return rc;
+    if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     for (n = 0; n < N && b != NULL; n++) NRM_MEMCPY(y + n * out, b, out * sizeof *y);
     nrmi_product(y, nrmi_strided(x, in, 1), w, N, out, in, b == NULL); /* LIN.1 */
     return NRM_OK;
@@ -4786,7 +4769,7 @@ static void nrmi_product(
     const size_t grain = by_rows ? (size_t)NRMI_TILE_ROWS : nrmi_cols();
     const size_t count = by_rows ? rows : cols;
     size_t numbers, threads, share; /* numbers that are as much work; rows or columns a thread */
-    int i, parts, bad = 0;
+    int i, parts;
     if (rows == 0 || cols == 0 || depth == 0) {
         if (fresh) NRM_MEMSET(c, 0, rows * cols * sizeof *c);
         return;
@@ -4798,7 +4781,7 @@ static void nrmi_product(
     threads = nrmi_threads(numbers);
     share = ((count + grain - 1) / grain + threads - 1) / threads * grain;
     parts = (int)((count + share - 1) / share);
-    NRM_SHARE(numbers, bad)
+    NRM_SHARE(numbers)
     for (i = 0; i < parts; i++) {
         const size_t from = (size_t)i * share, size = nrmi_least(count - from, share);
         if (by_rows)
@@ -4808,7 +4791,6 @@ static void nrmi_product(
             nrmi_multiply(c + from, cols, a, nrmi_strided(b.at + from * b.col, b.row, b.col), rows,
                 size, depth, fresh);
     }
-    (void)bad;
 }
 #endif /* NRM_PLAIN */
 /*

@@ -621,8 +621,9 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #endif
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
-#pragma GCC diagnostic push /* (that a strip is never empty gcc cannot see) */
+#pragma GCC diagnostic push /* (gcc cannot see that a strip is never empty, that a loop ends) */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Waggressive-loop-optimizations"
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #if defined(__x86_64__) && !defined(__AVX__) && !defined(__OPTIMIZE_SIZE__) /* it compiles faster */

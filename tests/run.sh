@@ -65,7 +65,7 @@ run_one() { # layers/test_mlp.f64, lint/tags.sh
     helpers) compiled=$STB_CFLAGS linked="$out/once/*.o" ;;
     whole) compiled=$(defines "$1") linked= ;;
     esac
-    [ "$SANITIZE" = 1 ] || level=$(row "$program" 3)
+    level=$(row "$program" 3)
     if [ "$program" = layers/test_plain ]; then # the header once more
         linked="$linked $out/plain_build.$variant.o"
         # shellcheck disable=SC2086

@@ -294,6 +294,21 @@ static void test_wherever_it_is(void)
             }
 }
 
+/* In the first group and in the last one: of several threads two have met it. */
+static void test_in_two_places(void)
+{
+    int k;
+    for (k = 0; k < SITES; k++) {
+        const site *s = &sites[k];
+        const int expected = expected_of(s, NOT_A_NUMBER);
+        if (expected == -100) continue;
+        prepare();
+        plant(s, NOT_A_NUMBER, 0);
+        plant(s, NOT_A_NUMBER, groups_of(s) - 1);
+        if (!CHECK(s->call(s->shape) == expected)) printf("    %s\n", s->name);
+    }
+}
+
 /* A gradient that is not finite is passed on, by every part of the work: that is no status. */
 static void test_gradients_are_passed_on(void)
 {
@@ -501,6 +516,7 @@ static void test_networks(void)
 int main(void)
 {
     RUN(test_wherever_it_is);
+    RUN(test_in_two_places);
     RUN(test_gradients_are_passed_on);
     RUN(test_empty_channels);
     RUN(test_rows_of_logits);

@@ -181,6 +181,18 @@ static wide lane_residual(const nrm_real *x, size_t n, size_t lane)
     return unless(su == (nrm_acc)u && sud == (nrm_acc)ud);
 }
 
+/* A block has 1024/L lines, or 32 rows of columns, unless the channel ends. */
+static wide block_residual(size_t length, size_t runs)
+{
+    static const nrm_real zeros[80 * 70] = {0};
+    const nrmi_view v = nrmi_channels(runs, 1, length);
+    const size_t fit = length == 1 ? 32 : 1024 / LANES / ((length + LANES - 1) / LANES);
+    nrmi_walk at = {&v, 0, 1, 0, 0, 0};
+    nrm_real u, ud, p = 0;
+    nrmi_next_block(&u, &ud, &at, zeros, &p, NULL, NULL);
+    return unless(at.count == length * (runs < fit ? runs : fit));
+}
+
 /* Both sums of a block, and with u = dy·gamma, bit for bit. */
 static wide tree_residual(const nrm_real *x, const nrm_real *dy, size_t n)
 {
@@ -363,6 +375,7 @@ static void derive_sums(void)
     nrm_rng rng = stream(7);
     nrm_real x[SUM_MOST], dy[SUM_MOST];
     size_t n, c, lane;
+    for (n = 1; n <= 80; n++) DERIVE("SUM.8", block_residual(n, 70), replay());
     for (n = 1; n < SUM_MOST; n += 1 + n / 5)
         for (c = 0; c < LENGTH(centre); c++) {
             fill_real(x, n, centre[c], 1, &rng);

@@ -246,6 +246,8 @@ static void test_linear_shapes(void)
     CHECK(linear_error(&rng, 2, 300, 5) <= 1); /* more than two packs deep */
     CHECK(linear_error(&rng, 3, 129, 65) <= 1);
     CHECK(linear_error(&rng, 65, 3, 129) <= 1);
+    CHECK(linear_error(&rng, 150, 130, 120) <= 1); /* large enough for several threads */
+    CHECK(linear_error(&rng, 120, 130, 150) <= 1);
 }
 
 /* LIN.5 fixes every bit: a running sum over ascending k, with or without fused multiply-adds. */

@@ -233,6 +233,23 @@ static void test_cross_entropy_extremes(void)
     }
 }
 
+/* A logit beyond all others is found wherever it is: nothing overflows. */
+static void test_cross_entropy_largest(void)
+{
+    enum { MOST_CLASSES = 130 };
+    nrm_real z[MOST_CLASSES] = {0}, p[MOST_CLASSES];
+    int place;
+    size_t C;
+    for (C = 63; C <= MOST_CLASSES; C += 67)
+        for (place = 0; place < (int)C; place++) {
+            nrm_acc loss = 1;
+            z[place] = 2000;
+            CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, &place, 1, C), NRM_OK);
+            CHECK(loss == 0 && p[place] == 1 && p[(size_t)(place + 1) % C] == 0);
+            z[place] = 0;
+        }
+}
+
 /* A row that the network is sure of: ln(1 + R) keeps the digits of a tiny R. */
 static void test_cross_entropy_of_a_sure_row(void)
 {
@@ -703,6 +720,7 @@ int main(void)
     RUN(test_tanh_and_sigmoid);
     RUN(test_activation_special);
     RUN(test_cross_entropy_extremes);
+    RUN(test_cross_entropy_largest);
     RUN(test_cross_entropy_of_a_sure_row);
     RUN(test_layernorm_accuracy);
     RUN(test_batchnorm_accuracy);

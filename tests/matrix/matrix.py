@@ -3,7 +3,8 @@
 
     matrix.py             all targets
     matrix.py --sample    the quick ones, and one emulated processor, which the commit chooses
-    matrix.py --docs      all, and the tables into docs/determinism.md
+    matrix.py --docs      all, and the tables into docs/determinism.md; a target that has passed
+                          here before, with the same compiler and sources, is not run again
     matrix.py NAME...     these targets
 
 Each target compiles the header once for each type, links the programs below with it and runs them:
@@ -14,6 +15,8 @@ printed as missing and counts as a failure (`make deps-dev` installs what is nee
 Environment: BUILD, the folder for what is built. The last line is "matrix: N passed, N failed".
 """
 import glob
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -168,10 +171,21 @@ def counts(target, program, kind, printed):
     return passed, failed, lines[-20:] if failed else []
 
 
+def sources():
+    """A fingerprint of all that the programs are built of, and are compared with."""
+    found = hashlib.sha256()
+    for path in sorted(["normlayers.h", "examples/npz.h"] + [source_of(p[1]) for p in PROGRAMS] +
+                       glob.glob("tests/**/*.h", recursive=True) +
+                       glob.glob("tests/matrix/*.*") + glob.glob("tests/expected/*.*")):
+        with open(path, "rb") as file:
+            found.update(file.read())
+    return found.hexdigest()
+
+
 class Check:
     """All programs of one target."""
 
-    def __init__(self, target, build):
+    def __init__(self, target, build, again=True):
         self.target = target
         self.folder = os.path.abspath(os.path.join(build, "matrix", target.name))
         self.passed = {column: 0 for column, *_ in PROGRAMS}
@@ -179,9 +193,29 @@ class Check:
         self.notes = []
         started = time.monotonic()
         self.lacks = target.missing()
-        if self.lacks is None:
+        if self.lacks is None and (again or not self.remembered()):
             self.work()
+            self.remember()
         self.seconds = time.monotonic() - started
+
+    def key(self):
+        return [sources(), self.version(), self.target.compiler, self.target.flags]
+
+    def remembered(self):
+        try:
+            with open(os.path.join(self.folder, "passed.json"), encoding="utf-8") as file:
+                key, passed = json.load(file)
+        except (OSError, ValueError):
+            return False
+        if key == self.key():
+            self.passed = passed
+        return key == self.key()
+
+    def remember(self):
+        if any(self.failed.values()):
+            return
+        with open(os.path.join(self.folder, "passed.json"), "w", encoding="utf-8") as file:
+            json.dump([self.key(), self.passed], file)
 
     def fail(self, column, what, lines):
         self.failed[column] += 1
@@ -307,7 +341,8 @@ def main():
         [t for t in TARGETS if t.name in names or not names]
     with ThreadPoolExecutor(max_workers=max(1, min(2, os.cpu_count() or 1))) as pool:
         checks = []
-        for check in pool.map(lambda target: Check(target, build), chosen):
+        for check in pool.map(lambda target: Check(target, build, "--docs" not in options),
+                              chosen):
             checks.append(check)
             if check.lacks:
                 print(f"matrix: {check.target.name} is not checked: no {check.lacks} here")

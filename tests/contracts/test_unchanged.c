@@ -351,6 +351,28 @@ static void test_arguments_in_the_block(void)
         }
 }
 
+/* So is one that begins before the block, and only the second example of which lies in it. */
+static void test_arguments_into_the_block(void)
+{
+    enum { BEFORE = 512 };
+    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp_layer shape;
+    nrm_mlp *net = NULL;
+    nrm_acc loss = 7;
+    memset(&shape, 0, sizeof shape);
+    shape.width = CLASSES;
+    spec.inputs = INPUTS, spec.layers = 1, spec.layer = &shape, spec.max_batch = 2;
+    memset(&block, 0, sizeof block);
+    CHECK_INT(nrm_mlp_init(&net, block.at + BEFORE, sizeof block - BEFORE, &spec), NRM_OK);
+    if (net == NULL) return;
+    before = block;
+    CHECK_INT(nrm_mlp_forward(net, (nrm_real *)(void *)net - INPUTS, 1, NRM_INFER), NRM_OK);
+    block = before;
+    CHECK_INT(nrm_mlp_forward(net, (nrm_real *)(void *)net - INPUTS, 2, NRM_INFER), NRM_EALIAS);
+    CHECK_INT(nrm_mlp_gradient(net, &loss, x, (int *)(void *)net - 1, 2, NRM_TRAIN), NRM_EALIAS);
+    CHECK(memcmp(&block, &before, sizeof block) == 0 && loss == 7);
+}
+
 /* The block that init takes may not hold what it reads, nor the pointer that it sets. */
 static void test_specification_in_the_block(void)
 {
@@ -412,6 +434,7 @@ int main(void)
     RUN(test_nobody_has_examples);
     RUN(test_one_value_in_all);
     RUN(test_arguments_in_the_block);
+    RUN(test_arguments_into_the_block);
     RUN(test_specification_in_the_block);
     RUN(test_too_many_examples);
     return test_report("unchanged");

@@ -13,7 +13,9 @@ enum shape {
     LINE,
     CURVE,   /* + amount·d²                                      */
     QUINTIC, /* + amount·d⁵: R does not settle before d is small */
+    QUARTIC, /* + amount·d⁴: the sides differ by it              */
     KINK,    /* + amount·|d|                                     */
+    CUSP,    /* + amount·√|d|: the jump grows as d shrinks       */
     NEAR,    /* + amount where 0 < |d| < 0.3 of the first step: no difference of both sides */
     HOLE     /* a NaN where d > 0.8 of the first step            */
 };
@@ -44,7 +46,9 @@ static nrm_acc loss(void *context)
         sum += s->slope[i] * d;
         if (s->shape[i] == CURVE) sum += c * d * d;
         if (s->shape[i] == QUINTIC) sum += c * d * d * d * d * d;
+        if (s->shape[i] == QUARTIC) sum += c * d * d * d * d;
         if (s->shape[i] == KINK) sum += c * size;
+        if (s->shape[i] == CUSP) sum += c * sqrt(size);
         if (s->shape[i] == NEAR && size > 0 && size < 0.3 * h) sum += c;
         if (s->shape[i] == HOLE && d > 0.8 * h) sum = (double)NAN;
     }
@@ -227,6 +231,24 @@ static void test_kinks(void)
     CHECK(r.kinks == 0 && r.vanishing == 2 && r.status == NRM_OK);
 }
 
+/* A jump that grows is no kink. One that U takes for three tolerances shrinks with the step. */
+static void test_growing_and_shrinking(void)
+{
+    subject s = straight(2, 0);
+    const double h = (double)s.options.step, tolerance = in_float ? 1e-2 : 1e-7;
+    nrm_gradcheck_report r;
+    s.shape[0] = CUSP;
+    s.amount[0] = 0.1;
+    r = look(&s, 1, 1);
+    CHECK(r.kinks == 0 && r.unsettled == 1 && r.status == NRM_EUNSETTLED);
+    s.shape[0] = QUARTIC;
+    s.amount[0] = 4 * tolerance / (h * h * h);
+    r = look(&s, 1, 1);
+    CHECK(r.unsettled == 0 && r.status == NRM_OK);
+    r = look(&s, 0, 1 + 3 * tolerance);
+    CHECK(r.wrong == 1 && r.status == NRM_EGRADIENT);
+}
+
 /* One entry that cannot be judged, among many that can: the group has not passed. */
 static void test_unsettled(void)
 {
@@ -378,6 +400,7 @@ int main(void)
     RUN(test_noise);
     RUN(test_zeros_by_the_first_step);
     RUN(test_kinks);
+    RUN(test_growing_and_shrinking);
     RUN(test_unsettled);
     RUN(test_gradients_that_are_none);
     RUN(test_branches_and_zeros);

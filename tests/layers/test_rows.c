@@ -132,6 +132,20 @@ static void test_as_dense(void)
         }
 }
 
+/* Bands of rows end where those of the dense copy do: the sums of its columns have the same bits. */
+static void test_bands(void)
+{
+    int rms;
+    for (rms = 0; rms < 2; rms++) {
+        fill(300, 1, 32, 5, rms, 0);
+        CHECK_INT(forward(), NRM_OK);
+        CHECK_INT(backward(), NRM_OK);
+        compute_dense();
+        CHECK_INT(memcmp(s.dgamma, dense.dgamma, 32 * sizeof *s.dgamma), 0);
+        CHECK(rms || memcmp(s.dbeta, dense.dbeta, 32 * sizeof *s.dbeta) == 0);
+    }
+}
+
 /* RMS norm with beta is not in the dense function: y = x·r·γ + β. */
 static void test_rms_beta(void)
 {
@@ -293,6 +307,10 @@ static void test_arguments_refused(void)
     TRIED(s.x, NULL, s.mean, s.rstd, s.x, NULL, NRM_EPS, NRM_EALIAS);
     TRIED(s.y, s.x + 1, s.mean, s.rstd, s.x, s.residual, NRM_EPS, NRM_EALIAS);
     TRIED(s.y, s.sum, s.mean, s.rstd, s.y + 2 * s.rows.pitch, s.residual, NRM_EPS, NRM_EALIAS);
+    /* the last example ends with its rows: what lies behind them is free */
+    CHECK_INT(FORWARD(s.x + 3 * s.rows.pitch - 1, NULL, NULL, NULL, s.x, NULL, NRM_EPS, &s.rows),
+        NRM_OK);
+    memcpy(&s, &before, sizeof s);
     TRIED(s.gamma, s.sum, s.mean, s.rstd, s.x, s.residual, NRM_EPS, NRM_EALIAS);
     CHECK(refused(BACKWARD(s.dx, NULL, s.dsum, s.sum, s.mean, s.rstd), NRM_ENULL));
     CHECK(refused(BACKWARD(s.dx, s.dy, s.dsum, NULL, s.mean, s.rstd), NRM_ENULL));
@@ -323,6 +341,7 @@ static void test_status(void)
 int main(void)
 {
     RUN(test_as_dense);
+    RUN(test_bands);
     RUN(test_rms_beta);
     RUN(test_gradients);
     RUN(test_some_outputs);

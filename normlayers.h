@@ -1035,7 +1035,7 @@ is the fraction ε·r² of γ·r·dyᵢ less its mean. So the layers before such
 
 Ba, Kiros and Hinton (2016) average over features instead of examples. Each row is on its own, so
 training and inference compute the same, also with a batch of one or in a recurrent network. Below,
-a single row of D features is meant, i and j run over them, and n (LN.8) over the rows.
+i and j run over the D features of one row, and n (LN.8) over the rows.
 
 ### 2.1  Forward
 
@@ -1714,8 +1714,8 @@ of channels; with G = C it is instance norm (Ulyanov et al. 2016). RMS norm (Zha
 ### 6.1  Group norm: shapes
 
 The K = C/G channels of a group lie side by side, M = K·S values in all. So for the statistics a
-group is a *row* of layer norm, but γ and β are the channel's. Below, a single group is meant, c are
-its channels and s their positions. One value per group is refused, as in batch norm.
+group is a *row* of layer norm, but γ and β are the channel's. Below, c and s run over the channels
+and positions of one group. One value per group is refused, as in batch norm.
 */
 static int nrmi_check_groups(size_t N, size_t C, size_t S, size_t G)
 {

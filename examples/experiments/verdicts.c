@@ -307,7 +307,7 @@ static void put_head(page *p, const table *t, int tables, int links, const corre
         "*n* is the number of seeds,\n*difference* the mean with its 95 %% interval (Student's "
         "t), *effect* the mean in standard\ndeviations of the difference. The verdict is\n\n"
         "- *reproduced*, if the difference is above 0 beyond chance, at least %g standard "
-        "deviations, and as\n  large as the claim says, if it says so;\n"
+        "deviations, and as\n  large as the claim says, in the mean, if it says so;\n"
         "- *partly reproduced*, if the direction is right beyond chance, but not the size; or, of "
         "a claim of\n  several parts, if some are as it says;\n"
         "- *not reproduced*, if the difference is below 0 beyond chance; or if the interval of the "

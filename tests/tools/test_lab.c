@@ -394,6 +394,31 @@ static void test_a_failed_run_fails(void)
     CHECK_INT(experiment(NULL, NULL), 0);
 }
 
+static size_t counted[3];
+
+static int count(lab_report *r)
+{
+    counted[0] = lab_seeds(r, 0);
+    counted[1] = lab_seeds(r, 1);
+    counted[2] = lab_compare(r, 1, 0, "loss", 0, +1, 1).n;
+    return 0;
+}
+
+/* An arm may have more seeds than the others; --seeds is the most of any. */
+static void test_an_arm_with_more_seeds(void)
+{
+    static const lab_arm more[2] = {{"first", "the first", 1, 0}, {"second", "the second", 1, 7}};
+    const lab_program usual = program;
+    program.arm = more;
+    program.report = count;
+    CHECK_INT(experiment(NULL, NULL), 0);
+    CHECK(counted[0] == 5 && counted[1] == 7 && counted[2] == 5);
+    CHECK(strstr(content("out/00_test.csv"), "# seeds: 11 12 13 14 15 16 17\n") != NULL);
+    CHECK_INT(experiment("--seeds", "4"), 0);
+    CHECK(counted[0] == 4 && counted[1] == 4 && counted[2] == 4);
+    program = usual;
+}
+
 int main(void)
 {
     const char *base = getenv("TMPDIR");
@@ -421,6 +446,7 @@ int main(void)
     RUN(test_quick_runs_do_not_count);
     RUN(test_a_failed_check_fails);
     RUN(test_a_failed_run_fails);
+    RUN(test_an_arm_with_more_seeds);
     (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (system(command) != 0) fprintf(stderr, "test_lab: %s stays\n", folder);
     return test_report("lab");

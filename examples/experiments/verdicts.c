@@ -155,7 +155,8 @@ static int kind_of(const char *verdict)
 
 typedef struct correction {
     size_t tests, changed; /* claims with a p; those whose verdict it changed */
-    double level;          /* what is left of STATS_LEVEL                      */
+    size_t doubtful;       /* discoveries that would be none under any dependence */
+    double level;          /* what is left of STATS_LEVEL */
 } correction;
 
 /* The verdict that stands in the page: of what does not count it says so. */
@@ -170,6 +171,7 @@ static const char *word_of(const table *t, size_t row, const correction *c)
 static int correct(table *t, int tables, correction *c)
 {
     double *p, *q;
+    double harmonic = 0;
     size_t rows = 0, row, k = 0;
     int i;
     memset(c, 0, sizeof *c);
@@ -189,6 +191,9 @@ static int correct(table *t, int tables, correction *c)
                 c->changed += stats_word(&t[i].found[row], c->level) !=
                               stats_word(&t[i].found[row], STATS_LEVEL);
         }
+    for (k = 1; k <= c->tests; k++) harmonic += 1 / (double)k;
+    for (k = 0; c->level >= 0 && k < rows; k++)
+        c->doubtful += q[k] <= STATS_LEVEL && q[k] * harmonic > STATS_LEVEL ? 1u : 0u;
     free(p);
     free(q);
     if (c->level < 0) fprintf(stderr, "verdicts: out of memory\n");
@@ -322,9 +327,10 @@ static void put_head(page *p, const table *t, int tables, int links, const corre
         "those that are\nsignificant are so by chance (Benjamini and Hochberg 1995; *q* is the "
         "share at which a test still\nis). That leaves p at most %.3g, and changes %lu %s. "
         "It holds for tests that are independent or\nthat go together, as those of one run do; "
-        "an interval with few seeds needs differences that are\nnear to normal.\n\n",
+        "under any dependence (Benjamini and Yekutieli 2001)\n%lu of them would not be "
+        "significant. With few seeds an interval needs differences near to normal.\n\n",
         (unsigned long)c->tests, 100 * STATS_LEVEL, c->level, (unsigned long)c->changed,
-        c->changed == 1 ? "verdict" : "verdicts");
+        c->changed == 1 ? "verdict" : "verdicts", (unsigned long)c->doubtful);
     put(p,
         "Criteria were written before the runs, but for some: a few were made stricter or added\n"
         "afterwards, and a few claims were renamed, or turned out to be our own. The page of "

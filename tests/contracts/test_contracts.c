@@ -74,6 +74,12 @@ static void keep(void)
     before = arena;
 }
 
+static int same_rng(const nrm_rng *a, const nrm_rng *b) /* which has gaps */
+{
+    return a->state == b->state && a->increment == b->increment && a->spare == b->spare &&
+           a->has_spare == b->has_spare;
+}
+
 /* Nothing at all has changed. */
 static int untouched(const args *a, const args *b)
 {
@@ -82,8 +88,7 @@ static int untouched(const args *a, const args *b)
            r->cumulative == s->cumulative && r->biased == s->biased &&
            memcmp(&r->new_weight, &s->new_weight, sizeof r->new_weight) == 0 &&
            memcmp(&a->noise, &b->noise, sizeof a->noise) == 0 &&
-           a->rng.state == b->rng.state && a->rng.increment == b->rng.increment &&
-           a->rng.spare == b->rng.spare && a->rng.has_spare == b->rng.has_spare;
+           same_rng(&a->rng, &b->rng);
 }
 
 static void refused(const site *s, args *a, int expected, const char *what, int i, int j)
@@ -113,14 +118,13 @@ static void test_valid_calls_write_outputs_only(void)
 {
     nrm_rng seeded;
     int k, i;
-    memset(&seeded, 0, sizeof seeded);
     nrm_rng_seed(&seeded, 7, 8);
     for (k = 0; k < SITES; k++) {
         const site *s = &sites[k];
         args a = prepare(s);
         CHECK_RC(s->call(&a), NRM_OK, s, "valid", 0, 0);
         CHECK_AT(only_outputs_changed(s, &a), s, "only outputs", 0, 0);
-        CHECK_AT(s->flags & NOISE || memcmp(&a.rng, &seeded, sizeof seeded) == 0, s, "rng", 0, 0);
+        CHECK_AT(s->flags & NOISE || same_rng(&a.rng, &seeded), s, "rng", 0, 0);
         CHECK_AT(a.running.batches == (s->flags & RUNNING && s->kind == NRM_TRAIN), s, "batches", 0,
                  0);
         for (i = 0; i < buffers_of(s); i++)
@@ -319,14 +323,14 @@ static void test_running_arguments(void)
             a.running.new_weight = 0;
             CHECK_RC(s->call(&a), NRM_OK, s, "weight", 0, 3);
         }
-        for (i = 0; i < 4 && used; i++) {
+        for (i = 0; i < 16 && used; i++) { /* in each channel */
             a = prepare(s);
-            real_at(&a, at + 1)[a.C - 1] = bad_var[i];
+            real_at(&a, at + 1)[i / 4] = bad_var[i % 4];
             keep();
             refused(s, &a, NRM_ESTATS, "variance", i, 0);
-            if (i == 0) continue; /* a mean may be negative */
+            if (i % 4 == 0) continue; /* a mean may be negative */
             a = prepare(s);
-            real_at(&a, at)[a.C - 1] = bad_var[i];
+            real_at(&a, at)[i / 4] = bad_var[i % 4];
             keep();
             refused(s, &a, NRM_ESTATS, "mean", i, 0);
         }
@@ -523,14 +527,14 @@ static nrm_running track(size_t C, double weight)
 
 static void test_constant_inputs_give_beta(void)
 {
-    const double magnitude[6] = {0.1, -0.1, 1e6 / 3, 1e18, -1e18, 1e-30};
-    const size_t counts[7] = {2, 3, 7, 8, 9, 31, 100};
+    const double magnitude[8] = {0.1, -0.1, 1e6 / 3, 1e18, -1e18, 1e-30, 3e37, 1e6 + 0.1};
+    const size_t counts[8] = {2, 3, 7, 8, 9, 13, 31, 100};
     const size_t positions[3] = {1, 3, 11};
     size_t m, k, s, i;
     draw(gammas, MOST, 1.5, 0.5, 1);
     draw(betas, MOST, 0, 1, 2);
-    for (m = 0; m < 6; m++)
-        for (k = 0; k < 7; k++) {
+    for (m = 0; m < 8; m++)
+        for (k = 0; k < 8; k++) {
             const nrm_real c = (nrm_real)magnitude[m];
             const size_t D = counts[k];
             int same = 1;
@@ -553,29 +557,6 @@ static void test_constant_inputs_give_beta(void)
         }
     CHECK_INT(nrm_layernorm_forward(ys, NULL, NULL, xs, gammas, betas, NRM_EPS, 5, 1), NRM_OK);
     for (i = 0; i < 5; i++) CHECK(ys[i] == betas[0]); /* D = 1 is a constant row as well */
-}
-
-/* Mean and variance of y are 0 and 1 even where x has lost all but a digit or two of its spread. */
-static void test_huge_means(void)
-{
-    const size_t D = 1000;
-    const double most = sizeof(nrm_acc) == 4    ? 0.05 /* what a float mean of 1e6 can know */
-                        : sizeof(nrm_real) == 4 ? 1e-6
-                                                : 1e-9;
-    double sum = 0, squares = 0;
-    size_t i;
-    draw(xs, 2 * D, 1e6, 1, 3);
-    CHECK_INT(nrm_layernorm_forward(ys, means, rstds, xs, NULL, NULL, NRM_EPS, 2, D), NRM_OK);
-    for (i = 0; i < D; i++) sum += (double)ys[i], squares += (double)ys[i] * (double)ys[i];
-    CHECK_NEAR(sum / (double)D, 0, most);
-    CHECK_NEAR(squares / (double)D, 1, 3e-5 + most * most);
-    CHECK_INT(nrm_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, D,
-                                    2, 1),
-              NRM_OK);
-    for (sum = squares = 0, i = 0; i < D; i++)
-        sum += (double)ys[2 * i + 1], squares += (double)ys[2 * i + 1] * (double)ys[2 * i + 1];
-    CHECK_NEAR(sum / (double)D, 0, most);
-    CHECK_NEAR(squares / (double)D, 1, 3e-5 + most * most);
 }
 
 /* One bad value in channel `bad` of [N][C][S]: the other channels do not notice. */
@@ -659,108 +640,26 @@ static void test_nan_stays_where_it_is(void)
     }
 }
 
-/* Finite inputs whose variance does not fit into an nrm_real: nothing infinite is stored. */
+/* Finite inputs whose variance does not fit into an nrm_real, or nor into an nrm_acc: nothing
+   infinite is stored. */
 static void test_running_statistics_stay_finite(void)
 {
-    const double huge = sizeof(nrm_real) == 4 ? 3e19 : 1.1e154;
-    nrm_running running = track(2, 0.5);
-    nrm_real y[4], x[4];
-    int rc;
-    x[0] = (nrm_real)huge;
-    x[1] = 1;
-    x[2] = (nrm_real)-huge;
-    x[3] = 2;
-    rc = nrm_batchnorm_forward(y, means, rstds, &running, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 2, 2,
-                               1);
-    CHECK(rc >= 0);
-    CHECK(isfinite((double)rmeans[0]) && isfinite((double)rvars[0]));
-    CHECK(rmeans[1] != 0);
-    CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, NULL, NRM_INFER, NRM_EPS, 2,
-                                    2, 1),
-              NRM_OK);
-}
-
-static void test_running_updates(void)
-{
-    nrm_real x[6] = {1, 2, 3, 4, 5, 9}, y[6]; /* channels {1, 3, 5} and {2, 4, 9} */
-    nrm_running r = track(2, 0.25);
-    CHECK_INT(nrm_batchnorm_forward(y, means, rstds, &r, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 3, 2,
-                                    1),
-              NRM_OK);
-    CHECK_NEAR(rmeans[0], 0.75, 1e-7);           /* 0.25*3               */
-    CHECK_NEAR(rvars[0], 0.75 + 0.25 * 4, 1e-7); /* unbiased: 8/2        */
-    CHECK_INT(r.batches, 1);
-    r = track(2, 0.25);
-    r.biased = 1;
-    CHECK_INT(nrm_batchnorm_forward(y, means, rstds, &r, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 3, 2,
-                                    1),
-              NRM_OK);
-    CHECK_NEAR(rvars[0], 0.75 + 0.25 * 8 / 3, 1e-6);
-    r = track(2, 0);
-    r.cumulative = 1; /* the average of two batches, the second moved by 6 */
-    CHECK_INT(nrm_batchnorm_forward(y, means, rstds, &r, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 3, 2,
-                                    1),
-              NRM_OK);
-    CHECK_NEAR(rmeans[1], 5, 1e-6);
-    x[1] = 8, x[3] = 10, x[5] = 15;
-    CHECK_INT(nrm_batchnorm_forward(y, means, rstds, &r, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 3, 2,
-                                    1),
-              NRM_OK);
-    CHECK_NEAR(rmeans[1], 8, 1e-6);
-    CHECK_NEAR(rvars[1], 13, 1e-5); /* {2, 4, 9} has 26/2 both times */
-    CHECK_INT(r.batches, 2);
-}
-
-/* dγ and dβ are added to what is there, dx is not. */
-static void test_gradients_accumulate(void)
-{
-    const size_t N = 5, C = 70, S = 2, count = N * C * S;
-    int layer, same, added;
-    size_t i;
-    draw(xs, count, 0.5, 1, 8);
-    draw(dys, count, 0, 1, 9);
-    draw(gammas, C * S, 1, 0.5, 10);
-    for (layer = 0; layer < 2; layer++) {
-        const size_t params = layer ? C * S : C;
-        int rc, turn;
-        rc = layer ? nrm_layernorm_forward(ys, means, rstds, xs, gammas, NULL, NRM_EPS, N, C * S)
-                   : nrm_batchnorm_forward(ys, means, rstds, NULL, xs, gammas, NULL, NRM_TRAIN,
-                                           NRM_EPS, N, C, S);
-        CHECK_INT(rc, NRM_OK);
-        for (turn = 0; turn < 2; turn++) {
-            const nrm_real start = turn == 0 ? 0 : 3;
-            nrm_real *const dx = turn == 0 ? dxs : dxs2;
-            nrm_real *const dg = turn == 0 ? dgammas : rmeans;
-            nrm_real *const db = turn == 0 ? dbetas : rvars;
-            for (i = 0; i < params; i++) dg[i] = db[i] = start;
-            for (i = 0; i < count; i++) dx[i] = start;
-            rc = layer ? nrm_layernorm_backward(dx, dg, db, dys, xs, means, rstds, gammas, N, C * S)
-                       : nrm_batchnorm_backward(dx, dg, db, dys, xs, means, rstds, gammas,
-                                                NRM_TRAIN, N, C, S);
-            CHECK_INT(rc, NRM_OK);
-        }
-        same = added = 1;
-        for (i = 0; i < count; i++) same &= dxs[i] == dxs2[i];
-        for (i = 0; i < params; i++)
-            added &= rmeans[i] == dgammas[i] + 3 && rvars[i] == dbetas[i] + 3 && dgammas[i] != 0;
-        CHECK(same);
-        CHECK(added);
+    const double largest = sizeof(nrm_real) == 4 ? 3e19 : 1.1e154;
+    const double fits = sizeof(nrm_acc) == 4 ? 9e18 : sizeof(nrm_real) == 4 ? 1e30 : 1e153;
+    int turn;
+    for (turn = 0; turn < 2; turn++) {
+        const nrm_real huge = (nrm_real)(turn ? fits : largest), x[4] = {huge, 1, -huge, 2};
+        nrm_running running = track(2, 0.5);
+        nrm_real y[4];
+        CHECK(nrm_batchnorm_forward(y, means, rstds, &running, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 2,
+                                    2, 1) >= 0);
+        CHECK(isfinite((double)rmeans[0]) && isfinite((double)rvars[0]));
+        CHECK(rmeans[1] != 0);
+        if (turn) CHECK_NEAR(y[0], 1, 1e-6);
+        if (turn) CHECK_NEAR(y[2], -1, 1e-6);
+        CHECK(nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, NULL, NRM_INFER, NRM_EPS, 2,
+                                    2, 1) >= 0);
     }
-}
-
-static void test_linear_gradients_accumulate(void)
-{
-    const nrm_real x[6] = {1, 2, 3, 4, 5, 6}, dy[4] = {1, -1, 2, 3}; /* two of three, two of two */
-    const nrm_real W[6] = {1, 2, 3, 4, 5, 6};
-    nrm_real dx[6], dW[6], db[2] = {100, 200};
-    int i;
-    for (i = 0; i < 6; i++) dW[i] = 1000, dx[i] = 77;
-    CHECK_INT(nrm_linear_backward(dx, dW, db, dy, x, W, 2, 3, 2), NRM_OK);
-    CHECK(db[0] == 103 && db[1] == 202);
-    CHECK(dW[0] == 1000 + 1 * 1 + 4 * 2);  /* x00*dy00 + x10*dy10 */
-    CHECK(dW[5] == 1000 - 1 * 3 + 6 * 3);  /* x02*dy01 + x12*dy11 */
-    CHECK(dx[0] == 1 - 2);                 /* dy00*W00 + dy01*W01 */
-    CHECK(dx[5] == 2 * 5 + 3 * 6);         /* dy10*W20 + dy11*W21 */
 }
 
 /* ---- the perceptron -------------------------------------------------------------------------- */
@@ -838,7 +737,10 @@ static void test_mlp_spec(void)
     REFUSED_SPEC(spec.new_weight, nan, NRM_EWEIGHT);
     REFUSED_SPEC(spec.eps, -1, NRM_EEPS);
     REFUSED_SPEC(spec.eps, inf, NRM_EEPS);
+    REFUSED_SPEC(spec.noise.mean_range, -1, NRM_ENOISE);
     REFUSED_SPEC(spec.noise.scale_max, nan, NRM_ENOISE);
+    REFUSED_SPEC(spec.noise.scale_jitter, nan, NRM_ENOISE);
+    REFUSED_SPEC(spec.beta2, nan, NRM_ERATE);
     REFUSED_SPEC(spec.gamma_init, -1, NRM_EKIND);
     REFUSED_SPEC(spec.optimizer, -1, NRM_EKIND);
     REFUSED_SPEC(spec.init_std, -1, NRM_EKIND);
@@ -854,6 +756,11 @@ static void test_mlp_spec(void)
     REFUSED_SPEC(layer[0].norm = NRM_GROUP_NORM; layer[0].groups, layer[0].width, NRM_ESIZE);
     REFUSED_SPEC(layer[0].norm = NRM_GROUP_NORM; layer[0].groups, 2 * layer[0].width, NRM_ESIZE);
     refused_spec(NULL, NRM_ENULL);
+    spec = small_spec(layer, NRM_BATCH_NORM);
+    spec.new_weight = nan;
+    spec.cumulative = 1; /* then nobody asks for the weight */
+    spec.eps = 0;
+    CHECK(nrm_mlp_bytes(&spec) > 0);
 }
 
 static void test_mlp_block(void)
@@ -883,22 +790,19 @@ static void test_mlp_block(void)
 /* Specifications of more bytes than there are: refused, whichever sum or product overflows. */
 static void test_mlp_overflow(void)
 {
+    static const size_t huge[] = {SIZE_MAX, SIZE_MAX - 3, SIZE_MAX / 2, SIZE_MAX / 8,
+                                  SIZE_MAX / 64};
+    const size_t half = (size_t)1 << (sizeof(size_t) * CHAR_BIT / 2);
     nrm_mlp_layer layer[2];
-    nrm_mlp_spec spec = small_spec(layer, NRM_BATCH_NORM);
-    nrm_mlp *net = NULL;
-    size_t back, wrong = 0;
-    layer[0].width = SIZE_MAX / 2;
-    CHECK_INT(nrm_mlp_bytes(&spec), 0);
-    CHECK_INT(nrm_mlp_init(&net, block, sizeof block, &spec), NRM_EOVERFLOW);
-    spec = small_spec(layer, NRM_BATCH_NORM);
-    spec.inputs = SIZE_MAX;
-    CHECK_INT(nrm_mlp_bytes(&spec), 0);
-    spec = small_spec(layer, NRM_BATCH_NORM);
-    spec.max_batch = SIZE_MAX / 8;
-    CHECK_INT(nrm_mlp_bytes(&spec), 0);
-    spec = small_spec(layer, NRM_BATCH_NORM);
-    layer[0].width = layer[1].width = (size_t)1 << (sizeof(size_t) * CHAR_BIT / 2);
-    CHECK_INT(nrm_mlp_bytes(&spec), 0);
+    nrm_mlp_spec spec;
+    size_t i, back, wrong = 0;
+    for (i = 0; i < 5; i++) {
+        REFUSED_SPEC(spec.inputs, huge[i], NRM_EOVERFLOW);
+        REFUSED_SPEC(spec.max_batch, huge[i], NRM_EOVERFLOW);
+        REFUSED_SPEC(layer[0].width, huge[i], NRM_EOVERFLOW);
+    }
+    REFUSED_SPEC(spec.inputs = layer[0].width, half, NRM_EOVERFLOW);
+    REFUSED_SPEC(layer[0].width = layer[1].width, half, NRM_EOVERFLOW);
     /* two arrays that leave less than an alignment free, and others after them that wrap around */
     spec = small_spec(layer, NRM_NO_NORM);
     layer[0].activation = NRM_IDENTITY;
@@ -931,127 +835,26 @@ static void test_mlp_many_large_layers(void)
     CHECK(fits > 1 && fits < 9); /* of parameters and gradients, in float or double */
 }
 
-/* A refused call leaves the whole block alone. */
-#define REFUSED_NET(call, expected)                                                                \
-    do {                                                                                           \
-        memcpy(copy, block, sizeof block);                                                         \
-        CHECK_INT(call, expected);                                                                 \
-        CHECK(memcmp(block, copy, sizeof block) == 0);                                             \
-    } while (0)
-
-static nrm_mlp *small_net(int norm, int optimizer)
+/* Logits of moderate size, but their gradient times x overflows: no step. */
+static void test_mlp_gradient_that_overflows(void)
 {
+    const nrm_real huge = sizeof(nrm_real) == 4 ? (nrm_real)1e25 : (nrm_real)1e200;
     nrm_mlp_layer layer[2];
-    nrm_mlp_spec spec = small_spec(layer, norm);
+    const nrm_mlp_spec spec = small_spec(layer, NRM_NO_NORM);
     nrm_mlp *net = NULL;
-    spec.optimizer = optimizer;
-    CHECK_INT(nrm_mlp_init(&net, block, sizeof block, &spec), NRM_OK);
-    return net;
-}
-
-static void test_mlp_arguments(void)
-{
-    int bad_labels[BATCH] = {0, 1, 1, 0, 1, 2};
-    nrm_mlp *net = small_net(NRM_BATCH_NORM, NRM_SGD);
-    nrm_acc loss = 5, accuracy = 5;
-    if (net == NULL) return;
-    draw(xs, INPUTS * BATCH, 0, 1, 11);
-    REFUSED_NET(nrm_mlp_forward(NULL, xs, 2, NRM_TRAIN), NRM_ENULL);
-    REFUSED_NET(nrm_mlp_forward(net, NULL, 2, NRM_TRAIN), NRM_ENULL);
-    REFUSED_NET(nrm_mlp_forward(net, xs, BATCH + 1, NRM_TRAIN), NRM_ESIZE);
-    REFUSED_NET(nrm_mlp_forward(net, xs, 2, 3), NRM_EMODE);
-    REFUSED_NET(nrm_mlp_forward(net, xs, 1, NRM_TRAIN), NRM_EBATCH);
-    REFUSED_NET(nrm_mlp_gradient(net, &loss, xs, some_labels, 2, NRM_INFER), NRM_EMODE);
-    REFUSED_NET(nrm_mlp_gradient(net, &loss, xs, NULL, 2, NRM_TRAIN), NRM_ENULL);
-    REFUSED_NET(nrm_mlp_gradient(net, &loss, xs, bad_labels, BATCH, NRM_TRAIN), NRM_ELABEL);
-    REFUSED_NET(nrm_mlp_gradient(net, &loss, xs, some_labels, 1, NRM_TRAIN), NRM_EBATCH);
-    REFUSED_NET(nrm_mlp_gradient(NULL, &loss, xs, some_labels, 2, NRM_TRAIN), NRM_ENULL);
-    REFUSED_NET(nrm_mlp_train_step(NULL, &loss, xs, some_labels, 2), NRM_ENULL);
-    REFUSED_NET(nrm_mlp_train_step(net, &loss, NULL, some_labels, 2), NRM_ENULL);
-    REFUSED_NET(nrm_mlp_train_step(net, &loss, xs, NULL, 2), NRM_ENULL);
-    REFUSED_NET(nrm_mlp_train_step(net, &loss, xs, some_labels, 1), NRM_EBATCH);
-    REFUSED_NET(nrm_mlp_train_step(net, &loss, xs, some_labels, BATCH + 1), NRM_ESIZE);
-    REFUSED_NET(nrm_mlp_train_step(net, &loss, xs, bad_labels, BATCH), NRM_ELABEL);
-    REFUSED_NET(nrm_mlp_eval(NULL, &loss, &accuracy, xs, some_labels, 2), NRM_ENULL);
-    REFUSED_NET(nrm_mlp_eval(net, &loss, &accuracy, NULL, some_labels, 2), NRM_ENULL);
-    REFUSED_NET(nrm_mlp_eval(net, &loss, &accuracy, xs, NULL, 2), NRM_ENULL);
-    REFUSED_NET(nrm_mlp_eval(net, &loss, &accuracy, xs, bad_labels, BATCH), NRM_ELABEL);
-    CHECK_INT(nrm_mlp_step(NULL), NRM_ENULL);
-    CHECK(loss == 5 && accuracy == 5);
-    net->spec.lr = (nrm_real)NAN;
-    REFUSED_NET(nrm_mlp_step(net), NRM_ERATE);
-    net->spec.lr = -1;
-    REFUSED_NET(nrm_mlp_step(net), NRM_ERATE);
-}
-
-static void test_mlp_empty_batches(void)
-{
-    nrm_mlp *net = small_net(NRM_BATCH_NORM, NRM_ADAM);
-    nrm_acc loss = 5, accuracy = 5;
-    if (net == NULL) return;
-    REFUSED_NET(nrm_mlp_forward(net, xs, 0, NRM_TRAIN), NRM_OK);
-    REFUSED_NET(nrm_mlp_train_step(net, NULL, xs, some_labels, 0), NRM_OK);
-    REFUSED_NET(nrm_mlp_eval(net, &loss, &accuracy, NULL, NULL, 0), NRM_OK);
-    CHECK(loss == 0 && accuracy == 0);
-}
-
-/* `nrm_mlp_gradient` is for looking: parameters, running statistics, noise and steps stay. */
-static void test_mlp_gradient_only_looks(void)
-{
-    nrm_mlp *net = small_net(NRM_NOISY_BATCH_NORM, NRM_ADAM);
-    nrm_real params[64], mean[5], var[5], grads[64];
-    nrm_acc first = 0, second = 1;
-    nrm_rng rng;
-    if (net == NULL) return;
-    draw(xs, INPUTS * BATCH, 0, 1, 12);
-    CHECK(net->n_params <= 64);
-    memcpy(params, net->params, net->n_params * sizeof *params);
-    memcpy(mean, net->state[0].running.mean, sizeof mean);
-    memcpy(var, net->state[0].running.var, sizeof var);
-    rng = net->rng;
-    CHECK_INT(nrm_mlp_gradient(net, &first, xs, some_labels, BATCH, NRM_TRAIN), NRM_OK);
-    memcpy(grads, net->grads, net->n_params * sizeof *grads);
-    CHECK_INT(nrm_mlp_gradient(net, &second, xs, some_labels, BATCH, NRM_TRAIN), NRM_OK);
-    CHECK(first == second && first > 0);
-    CHECK(memcmp(grads, net->grads, net->n_params * sizeof *grads) == 0);
-    CHECK(memcmp(params, net->params, net->n_params * sizeof *params) == 0);
-    CHECK(memcmp(mean, net->state[0].running.mean, sizeof mean) == 0);
-    CHECK(memcmp(var, net->state[0].running.var, sizeof var) == 0);
-    CHECK(rng.state == net->rng.state && net->steps == 0 && net->state[0].running.batches == 0);
-    CHECK_INT(nrm_mlp_train_step(net, &first, xs, some_labels, BATCH), NRM_OK);
-    CHECK(first == second && net->steps == 1 && net->state[0].running.batches == 1);
-    CHECK(memcmp(params, net->params, net->n_params * sizeof *params) != 0);
-    CHECK(rng.state != net->rng.state);
-}
-
-/* Something not finite anywhere, the gradient included: no step. */
-static void test_mlp_never_steps_on_nonfinite(void)
-{
     nrm_real params[64];
     nrm_acc loss = 0;
     size_t i;
-    int k, rc;
-    for (k = 0; k < 4; k++) {
-        nrm_mlp *net = small_net(k == 1 ? NRM_LAYER_NORM : NRM_NO_NORM, NRM_SGD);
-        int finite = 1;
-        if (net == NULL) return;
-        draw(xs, INPUTS * BATCH, 0, 1, 13);
-        if (k < 2) xs[4] = (nrm_real)NAN;
-        if (k == 2) xs[4] = (nrm_real)INFINITY; /* saturates tanh: the loss is finite, dW is not */
-        if (k == 3) { /* logits of moderate size, but their gradient times x overflows */
-            const nrm_real huge = sizeof(nrm_real) == 4 ? (nrm_real)1e25 : (nrm_real)1e200;
-            for (i = 0; i < INPUTS * BATCH; i++) xs[i] *= huge;
-            for (i = 0; i < 15; i++) net->state[0].W[i] /= huge;
-            for (i = 0; i < 10; i++) net->state[1].W[i] *= huge;
-        }
-        memcpy(params, net->params, net->n_params * sizeof *params);
-        rc = nrm_mlp_train_step(net, &loss, xs, some_labels, BATCH);
-        if (!CHECK(rc == NRM_NONFINITE)) printf("    case %d: %d\n", k, rc);
-        CHECK(net->steps == 0);
-        CHECK(memcmp(params, net->params, net->n_params * sizeof *params) == 0);
-        for (i = 0; i < net->n_params; i++) finite &= isfinite((double)net->params[i]) != 0;
-        CHECK(finite);
-    }
+    CHECK_INT(nrm_mlp_init(&net, block, sizeof block, &spec), NRM_OK);
+    if (net == NULL) return;
+    draw(xs, INPUTS * BATCH, 0, 1, 13);
+    for (i = 0; i < INPUTS * BATCH; i++) xs[i] *= huge;
+    for (i = 0; i < 15; i++) net->state[0].W[i] /= huge;
+    for (i = 0; i < 10; i++) net->state[1].W[i] *= huge;
+    memcpy(params, net->params, net->n_params * sizeof *params);
+    CHECK_INT(nrm_mlp_train_step(net, &loss, xs, some_labels, BATCH), NRM_NONFINITE);
+    CHECK(net->steps == 0);
+    CHECK(memcmp(params, net->params, net->n_params * sizeof *params) == 0);
 }
 
 /* ---- gradient checking, random numbers, status codes ----------------------------------------- */
@@ -1248,24 +1051,6 @@ static void test_lp_constant_inputs(void)
                     same &= ys[i] == betas[i / S % 3] && isfinite((double)dxs[i]);
                 CHECK(same);
             }
-}
-
-static void test_lp_gradients_accumulate(void)
-{
-    nrm_real dx[12], dg[2] = {3, 3}, db[2] = {5, 5}, dg0[2] = {0, 0}, db0[2] = {0, 0};
-    draw(xs, 12, 0, 1, 45);
-    draw(dys, 12, 0, 1, 46);
-    CHECK_INT(nrm_lp_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, NRM_L1, NRM_TRAIN,
-                                       NRM_EPS, 6, 2, 1),
-              NRM_OK);
-    CHECK_INT(nrm_lp_batchnorm_backward(dx, dg0, db0, dys, xs, means, rstds, NULL, NRM_L1,
-                                        NRM_TRAIN, NRM_EPS, 6, 2, 1),
-              NRM_OK);
-    CHECK_INT(nrm_lp_batchnorm_backward(dxs, dg, db, dys, xs, means, rstds, NULL, NRM_L1,
-                                        NRM_TRAIN, NRM_EPS, 6, 2, 1),
-              NRM_OK);
-    CHECK(dg[0] == 3 + dg0[0] && dg[1] == 3 + dg0[1] && db[0] == 5 + db0[0]);
-    CHECK(memcmp(dx, dxs, sizeof dx) == 0);
 }
 
 /* Zeros in column 1, a NaN or infinity in column 3: the other columns do not notice. */
@@ -1476,36 +1261,6 @@ static void test_sync_without_examples(void)
     refused(sums, &a, NRM_ENULL, "no sums", 0, 0);
 }
 
-/* A bad channel anywhere is found by whoever uses the statistics, and nothing is written. */
-static void test_statistics_are_checked(void)
-{
-    enum { C = 4 };
-    nrm_real mean[C], var[C], y[C];
-    nrm_running running;
-    size_t c;
-    int bad;
-    memset(&running, 0, sizeof running);
-    running.mean = mean;
-    running.var = var;
-    for (c = 0; c < C; c++)
-        for (bad = 0; bad < 6; bad++) {
-            size_t i;
-            for (i = 0; i < C; i++) {
-                mean[i] = var[i] = 1;
-                y[i] = 7;
-            }
-            if (bad == 1) mean[c] = (nrm_real)NAN;
-            if (bad == 2) mean[c] = (nrm_real)INFINITY;
-            if (bad == 3) var[c] = -1;
-            if (bad == 4) var[c] = (nrm_real)NAN;
-            if (bad == 5) var[c] = (nrm_real)INFINITY;
-            CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &running, xs, NULL, NULL, NRM_INFER,
-                                            NRM_EPS, 1, C, 1),
-                      bad ? NRM_ESTATS : NRM_OK);
-            for (i = 0; i < C && bad; i++) CHECK(y[i] == 7);
-        }
-}
-
 /* Without ε a variance of 0 has no root: NaN there, and a status that says so. */
 static void test_eps_of_zero(void)
 {
@@ -1678,29 +1433,6 @@ static void test_noise_of_a_bad_batch(void)
     CHECK(memcmp(scale, good, sizeof good) == 0 && rng.state == again.state);
 }
 
-static void test_renorm_settings(void)
-{
-    const nrm_real nan = (nrm_real)NAN, half = (nrm_real)0.5;
-    const nrm_real bad[][2] = {{half, 1}, {0, 1}, {-2, 1}, {nan, 1}, {2, -half}, {2, nan}};
-    const nrm_real x[4] = {1, 2, 4, 5};
-    nrm_running r = track(1, 0.5);
-    nrm_acc ratio, offset;
-    nrm_real y[4] = {7, 7, 7, 7};
-    size_t i;
-    for (i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK_INT(nrm_batchrenorm_forward(y, &ratio, &offset, means, rstds, &r, x, NULL, NULL,
-                                          bad[i][0], bad[i][1], NRM_TRAIN, NRM_EPS, 4, 1, 1),
-                  NRM_ERATE);
-    CHECK_INT(nrm_batchrenorm_forward(y, &ratio, &offset, means, rstds, NULL, x, NULL, NULL, 2, 1,
-                                      NRM_TRAIN, NRM_EPS, 4, 1, 1),
-              NRM_ENULL);
-    rvars[0] = -1; /* of these train mode makes use too */
-    CHECK_INT(nrm_batchrenorm_forward(y, &ratio, &offset, means, rstds, &r, x, NULL, NULL, 2, 1,
-                                      NRM_TRAIN, NRM_EPS, 4, 1, 1),
-              NRM_ESTATS);
-    CHECK(y[0] == 7 && r.batches == 0 && rmeans[0] == 0);
-}
-
 /* A NaN in dy stays in its group, or its row; gradients of parameters are sums over the examples,
    so there it stays in its channel. */
 static void test_nan_in_gradients(void)
@@ -1754,40 +1486,30 @@ int main(void)
     RUN(test_in_place);
     RUN(test_noisy_without_noise);
     RUN(test_constant_inputs_give_beta);
-    RUN(test_huge_means);
     RUN(test_nan_stays_where_it_is);
     RUN(test_running_statistics_stay_finite);
-    RUN(test_running_updates);
-    RUN(test_gradients_accumulate);
-    RUN(test_linear_gradients_accumulate);
     RUN(test_mlp_spec);
     RUN(test_mlp_block);
     RUN(test_mlp_overflow);
     RUN(test_mlp_many_large_layers);
-    RUN(test_mlp_arguments);
-    RUN(test_mlp_empty_batches);
-    RUN(test_mlp_gradient_only_looks);
-    RUN(test_mlp_never_steps_on_nonfinite);
+    RUN(test_mlp_gradient_that_overflows);
     RUN(test_gradcheck_arguments);
     RUN(test_rng_arguments);
     RUN(test_messages);
     RUN(test_lp_kinds);
     RUN(test_lp_nan_stays_where_it_is);
     RUN(test_lp_constant_inputs);
-    RUN(test_lp_gradients_accumulate);
     RUN(test_weight_norm_bad_columns);
     RUN(test_group_sizes);
     RUN(test_renorm_limits);
     RUN(test_merged_statistics);
     RUN(test_sync_without_examples);
-    RUN(test_statistics_are_checked);
     RUN(test_eps_of_zero);
     RUN(test_dx_is_optional);
     RUN(test_in_place_if_nothing_is_saved);
     RUN(test_cumulative_passes_over);
     RUN(test_all_masked_in_company);
     RUN(test_noise_of_a_bad_batch);
-    RUN(test_renorm_settings);
     RUN(test_nan_in_gradients);
     return test_report("contracts");
 }

@@ -403,8 +403,8 @@ static int call_noise(const value *in, value *out)
         out[3 * i + 1] = call_made(f, 1, n);
     }
     rc |= nrm_batchnorm_forward(y, mean, rstd, NULL, x, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S);
-    if (rc != NRM_OK) y[0] = (nrm_real)HUGE_VAL;
     call_draws(call_accs[2], call_accs[3], &noise, &draws, N, C, S);
+    if (rc != NRM_OK || again.state != draws.state) y[0] = (nrm_real)HUGE_VAL; /* no draw more */
     out[2] = call_made(x, 1, n);
     out[5] = call_made(y, 1, n);
     out[6] = call_made_accs(call_accs[2], n);

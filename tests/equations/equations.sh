@@ -23,7 +23,7 @@ rm -f "$out"/*.txt # of another time
 pids=
 for program in derivations steps complexstep; do
     (
-        $CC -std=c99 -O0 -ffp-contract=off -DNRM_DOUBLE -I. -Itests \
+        $CC -std=c99 -O0 -ffp-contract=off -DNRM_DOUBLE -I. -Iexamples -Itests \
             "tests/equations/test_$program.c" -o "$out/$program" -lm &&
             "$out/$program" -v >"$out/$program.txt"
     ) &

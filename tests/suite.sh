@@ -17,7 +17,7 @@ variants() {
 # What a variant is compiled with.
 defines() {
     case $1 in
-    *.f64) echo -DNRM_DOUBLE ;;
+    *.f64 | *.threads) echo -DNRM_DOUBLE ;;
     *.acc32) echo -DNRM_ACC=float ;;
     *.plain) echo -DNRM_PLAIN -DNRM_DOUBLE ;;
     *.plain32) echo -DNRM_PLAIN ;;

@@ -801,6 +801,7 @@ static void test_npy_texts(void)
                       "(+3,)", "( 3,)", "(3L,)", "(3.0,)", "(4,)", "(2,)", "(0,)", "()",
                       "(99999999999999999999,)", "(18446744073709551615,)",
                       "(2305843009213693955,)"}}, /* times 8: 3 times 8 again */
+        {NPZ_EFORMAT, SHAPED("|O", "%s"), {"(99999999999999999999,)"}}, /* of no type either */
     };
     /* clang-format on */
     const unsigned char data[24] = {0, 0, 0, 0, 0, 0, 0xf0, 0x3f}; /* 1, 0, 0 */

@@ -32,7 +32,7 @@ TMPDIR=${TMPDIR:-/tmp}
 export TMPDIR
 passed=0 failed=0
 
-run() { # target, variant, seconds, define...
+run() { # target, variant, seconds, define...: status 0 if nothing is found
     name=$1.$2 seconds=$3 target=$1
     shift 3
     work=$out/$name
@@ -41,8 +41,7 @@ run() { # target, variant, seconds, define...
     if ! "$clang" $flags "$@" "$here/fuzz_$target.c" -o "$work/program" -lm 2>"$work/log"; then
         cat "$work/log"
         echo "$name: does not compile"
-        failed=$((failed + 1))
-        return
+        return 1
     fi
     most=400
     [ "$target" != npz ] || most=1200
@@ -53,13 +52,13 @@ run() { # target, variant, seconds, define...
     runs=$(awk '/number_of_executed_units/ { print $2 }' "$work/log")
     findings=$(find "$work/broken" -type f | wc -l)
     echo "$name: ${runs:-0} executions in $seconds s, $((findings)) findings"
-    if [ $code -eq 0 ] && [ "$findings" -eq 0 ] && [ "${runs:-0}" -gt 100 ]; then
-        passed=$((passed + 1))
-    else
-        grep -aE 'broken after|runtime error|ERROR|SUMMARY' "$work/log" | sed 's/^/    /'
-        failed=$((failed + 1))
-    fi
+    [ $code -eq 0 ] && [ "$findings" -eq 0 ] && [ "${runs:-0}" -gt 100 ] && return 0
+    grep -aE 'broken after|runtime error|ERROR|SUMMARY' "$work/log" | sed 's/^/    /'
+    return 1
 }
+
+# The same in the background, and what it said and whether it passed as files.
+start() { (run "$@" >"$out/$1.$2.said" 2>&1 && : >"$out/$1.$2.passed") & }
 
 unpack() { # target: its corpus as files
     rm -rf "$out/corpus.$1" && mkdir -p "$out/corpus.$1"
@@ -79,16 +78,23 @@ of = sorted(open(os.path.join(sys.argv[1], n), "rb").read().hex() for n in os.li
 print("\n".join(sorted(of, key=len)))' "$out/small" >"$here/corpus/$1.txt"
 }
 
+rm -f "$out"/*.said "$out"/*.passed
 for target in ${*:-calls mlp npz idx}; do
     unpack "$target" || exit 1
     case $target in
     calls | mlp)
-        run "$target" f32 $(((SECONDS_EACH + 1) / 2))
-        run "$target" f64 $(((SECONDS_EACH + 1) / 2)) -DNRM_DOUBLE
+        start "$target" f32 $(((SECONDS_EACH + 1) / 2))
+        start "$target" f64 $(((SECONDS_EACH + 1) / 2)) -DNRM_DOUBLE
+        wait
         ;;
-    *) run "$target" bytes "$SECONDS_EACH" ;;
+    *) start "$target" bytes "$SECONDS_EACH" ;;
     esac
-    [ "$keep" = 0 ] || pack "$target"
+done
+wait
+[ "$keep" = 0 ] || for target in ${*:-calls mlp npz idx}; do pack "$target"; done
+for said in "$out"/*.said; do
+    cat "$said"
+    if [ -f "${said%.said}.passed" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 echo "fuzz: $passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -132,7 +132,7 @@ static void test_as_dense(void)
         }
 }
 
-/* Bands of rows end where those of the dense copy do: the sums of its columns have the same bits. */
+/* Bands of rows end where those of the dense copy do: sums of columns have the same bits. */
 static void test_bands(void)
 {
     int rms;

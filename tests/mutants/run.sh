@@ -10,8 +10,8 @@
 # A mutant is asked for its equations first (test_derivations), or for the programs that its entry
 # names, and if these are content then all fast tests. It passes if it is killed by the program and
 # the equation (or test function) that killers.txt has for it, or if it is on record as equivalent
-# and no test says otherwise. Environment: CC, BUILD, JOBS. The last line is "mutants: N passed, M
-# failed".
+# and no test says otherwise. Environment: CC, CC_OPENMP (gcc), BUILD, JOBS. The last line is
+# "mutants: N passed, M failed".
 set -u
 self=$(cd "$(dirname "$0")" && pwd)/run.sh
 cd "${MUTANTS_ROOT:-$(dirname "$0")/../..}" || exit 1
@@ -117,8 +117,12 @@ prebuild() {
 
 # build PROGRAM FOLDER: with the header that is in the folder, to FOLDER/PROGRAM.
 build() {
-    name=${1%.f32} kind=f64
-    case $1 in *.f32) kind=f32 ;; esac
+    name=${1%.*} kind=f64 compiler=$CC header=
+    case $1 in
+    *.f32) kind=f32 ;;
+    *.threads) kind=threads compiler="${CC_OPENMP:-gcc} -fopenmp" header="-DNRM_OPENMP" ;;
+    *) name=$1 ;;
+    esac
     source=tests/$(row "$name" 1).c
     [ -d "$2/tests" ] || prebuild "$1" || return 1
     # shellcheck disable=SC2046,SC2086
@@ -129,16 +133,17 @@ build() {
         $CC $flags $(defines "x.$kind") -I"$2" -Iexamples -Itests "$source" \
             -o "$2/$1" -lm 2>>"$2/compiler"
     else
-        [ -f "$2/$kind.o" ] || $CC $flags $(defines "x.$kind") -DNORMLAYERS_IMPLEMENTATION -x c \
-            -c "$2/normlayers.h" -o "$2/$kind.o" 2>>"$2/compiler" || return 1
-        $CC -pthread "$work/$1.o" "$2/$kind.o" -o "$2/$1" -lm 2>>"$2/compiler"
+        [ -f "$2/$kind.o" ] || $compiler $flags $header $(defines "x.$kind") -x c \
+            -DNORMLAYERS_IMPLEMENTATION -c "$2/normlayers.h" -o "$2/$kind.o" 2>>"$2/compiler" ||
+            return 1
+        $compiler -pthread "$work/$1.o" "$2/$kind.o" -o "$2/$1" -lm 2>>"$2/compiler"
     fi
 }
 
 # run PROGRAM FOLDER SECONDS: status 0 if it is content; else $verdict says what failed.
 run() {
     log=$2/$1.log
-    TMPDIR=$2 limited "$3" "$2/$1" >"$log" 2>&1
+    TMPDIR=$2 OMP_NUM_THREADS=3 limited "$3" "$2/$1" >"$log" 2>&1
     code=$?
     rm -f "$2/$1"
     [ $code -eq 0 ] && return 0

@@ -51,7 +51,7 @@ static void pagei_mark(plot_panel *p, const lab_mark *m)
 
 plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel)
 {
-    plot_panel *p = plot_place(f, panel->axes);
+    plot_panel *p = plot_place_axes(f, panel->axes);
     size_t i;
     for (i = 0; i < LAB_COUNT(panel->line) && panel->line[i].series; i++)
         lab_draw_line(r, p, &panel->line[i]);

@@ -1511,7 +1511,7 @@ void plot_legend(plot_panel *p, int where)
     if (ploti_open(p)) p->legend = where;
 }
 
-plot_panel *plot_place(plot_figure *f, plot_axes a)
+plot_panel *plot_place_axes(plot_figure *f, plot_axes a)
 {
     plot_panel *p = plot_add(f, a.row, a.col, a.rows ? a.rows : 1, a.cols ? a.cols : 1);
     if (a.heading) plot_heading(p, a.heading);

@@ -167,7 +167,8 @@ typedef struct plot_axes {
     int legend, frame;
     int grid; /* PLOT_GRID_X ..., -1 for none */
 } plot_axes;
-plot_panel *plot_place(plot_figure *f, plot_axes axes);
+plot_panel *plot_place_axes(plot_figure *f, plot_axes axes);
+#define plot_place(f, ...) plot_place_axes(f, (plot_axes){__VA_ARGS__}) /* f, .heading = "loss" */
 
 void plot_heading(plot_panel *p, const char *text);
 void plot_axis_x(plot_panel *p, const char *label, int scale);

@@ -456,16 +456,15 @@ static void check_unbiased(lab_report *r)
 
 static void judge_formula(lab_report *r, size_t way)
 {
-    /* clang-format off */
-static const lab_claim claims[2] = {
-    {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
-     "Bjorck et al. 2018, via Chinese notes on batch norm", "a bound: α²C/|B|",
-     "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
-     "trial runs (a toy): 3.696e-3 for 3.706e-3", LAB_IDENTITY, LAB_SETTING},
-    {"18c", "Without replacement it is smaller by (N−|B|)/(N−1)", "sampling theory", "an equality",
-     "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
-     "trial runs (a toy): 3.4256e-3 for 3.4267e-3", LAB_IDENTITY, LAB_SETTING}};
-    /* clang-format on */
+    static const lab_claim claims[2] = {
+        {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
+         "Bjorck et al. 2018, via Chinese notes on batch norm", "a bound: α²C/|B|",
+         "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
+         "trial runs (a toy): 3.696e-3 for 3.706e-3", LAB_IDENTITY, LAB_SETTING},
+        {"18c", "Without replacement it is smaller by (N−|B|)/(N−1)", "sampling theory",
+         "an equality",
+         "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
+         "trial runs (a toy): 3.4256e-3 for 3.4267e-3", LAB_IDENTITY, LAB_SETTING}};
     const char *series = lab_format(r, "ratio_%s", ways[way]);
     double worst = 0, worst_mean = 0;
     size_t arm, s, k;
@@ -482,6 +481,7 @@ static const lab_claim claims[2] = {
                 100 * worst_mean);
 }
 
+/* clang-format off */
 static const lab_claim claims[] = {
     {"18d", "The gradient of a mini-batch is unbiased also with the batch statistics of training",
      "ours: the decomposition of Bjorck et al. 2018, read as of a network with batch norm",
@@ -490,9 +490,8 @@ static const lab_claim claims[] = {
      LAB_TRAINING, LAB_ALGEBRA},
     {"18e", "The estimate of the gradient improves with the size of the batch",
      "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
-     "E|g−g_B|² falls from 16 to 64 to 256, paired over seeds, in the means by 16 ± 4 in all, "
-     "both networks, as in training",
-     "none", LAB_TRAINING, LAB_NEWS},
+     "E|g−g_B|² falls from 16 to 64 to 256, paired over seeds, in the means by 16 ± 4 in all, both "
+     "networks, as in training", "none", LAB_TRAINING, LAB_NEWS},
     {"18f", "A larger batch needs fewer steps to the same loss",
      "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
      "steps at batch 512 below those at 8, and at most an eighth in the means, both networks",
@@ -502,16 +501,14 @@ static const lab_claim claims[] = {
      LAB_TRAINING, LAB_SETTING},
     {"18h", "The noise C/|g|² tells beyond which batch size few steps are saved",
      "McCandlish et al. 2018 (their simple noise scale)", "to an order of magnitude",
-     "the batch at which steps and images are both twice their "
-     "least: within a factor of 10 and within the batches tried, "
-     "seed by seed, both networks",
-     "none", LAB_TRAINING, LAB_SETTING},
+     "the batch at which steps and images are both twice their least: within a factor of 10 and "
+     "within the batches tried, seed by seed, both networks", "none", LAB_TRAINING, LAB_SETTING},
     {"18i", "A batch is cheaper than its examples one by one",
      "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm",
-     "\"much more efficient\", by parallelism; no numbers",
-     "exact, a count: in a batch of 64 an image takes at most a tenth of the words of memory "
-     "that it takes alone, no norm, no cache",
+     "\"much more efficient\", by parallelism; no numbers", "exact, a count: in a batch of 64 an "
+     "image takes at most a tenth of the words of memory that it takes alone, no norm, no cache",
      "none; the count was known when the criterion was written", LAB_ARITHMETIC, LAB_SETTING}};
+/* clang-format on */
 
 static void judge_bias(lab_report *r)
 {

@@ -416,18 +416,17 @@ static stats_finding six_pairs(double (*value)[LAB_SEEDS_MAX], size_t n, double 
 
 static void judge_barrier(lab_report *r, size_t arm)
 {
-    /* clang-format off */
-static const lab_claim claims[2] = {
-    {"24a", "A barrier separates the solutions of different optimizers, without norm",
-     "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
-     "loss between more than 1 % above that of the worse end, seed by seed, for each of six pairs",
-     "none before the criterion; then one seed: barriers of 0.003 to 0.012", LAB_TRAINING,
-     LAB_SETTING},
-    {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
-     "no numbers at hand", "the same with batch norm",
-     "none before the criterion; then one seed: no barrier in any pair", LAB_TRAINING,
-     LAB_SETTING}};
-    /* clang-format on */
+    static const lab_claim claims[2] = {
+        {"24a", "A barrier separates the solutions of different optimizers, without norm",
+         "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
+         "loss between more than 1 % above that of the worse end, seed by seed, for each of six "
+         "pairs",
+         "none before the criterion; then one seed: barriers of 0.003 to 0.012", LAB_TRAINING,
+         LAB_SETTING},
+        {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
+         "no numbers at hand", "the same with batch norm",
+         "none before the criterion; then one seed: no barrier in any pair", LAB_TRAINING,
+         LAB_SETTING}};
     double value[OF_OPTIMIZERS][LAB_SEEDS_MAX];
     double low = (double)INFINITY, high = 0;
     stats_finding verdict;
@@ -445,18 +444,19 @@ static const lab_claim claims[2] = {
                 (unsigned long)held, 100 * low, 100 * high, barrier_summary(r, arm, "", 7, 1).mean);
 }
 
+/* clang-format off */
 static const lab_claim claims[] = {
     {"24c", "With batch norm the curves are more alike from start to start",
      "Im, Tao & Branson 2016 (abstract and notes by others)",
-     "\"key\" to the consistency across re-initializations; no numbers at hand",
-     "a seed's curves are nearer to the means of the other seeds' with batch norm, paired over "
-     "seeds, and standard deviation by mean is smaller in 5 of 6 pairs (else partly)",
-     "none", LAB_TRAINING, LAB_SETTING},
+     "\"key\" to the consistency across re-initializations; no numbers at hand", "a seed's curves "
+     "are nearer to the means of the other seeds' with batch norm, paired over seeds, and standard "
+     "deviation by mean is smaller in 5 of 6 pairs (else partly)", "none", LAB_TRAINING,
+     LAB_SETTING},
     {"24d", "From one start the optimizers end in different places",
-     "Im, Tao & Branson 2016 (abstract)", "\"different\" minima; no numbers at hand",
-     "|A-B| above half of the mean distance from the start: seed by seed, each of six pairs, "
-     "both networks",
+     "Im, Tao & Branson 2016 (abstract)", "\"different\" minima; no numbers at hand", "|A-B| above "
+     "half of the mean distance from the start: seed by seed, each of six pairs, both networks",
      "none", LAB_TRAINING, LAB_SETTING}};
+/* clang-format on */
 
 static void judge_consistency(lab_report *r)
 {

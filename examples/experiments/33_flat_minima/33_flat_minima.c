@@ -633,17 +633,17 @@ static size_t correlations(const lab_report *r, int norm, const char *series, do
 
 static void judge_relation(lab_report *r)
 {
-    /* clang-format off */
-static const lab_claim claims[2] = {
-    {"33e", "Flatter minima generalize better, without a norm", keskar,
-     "\"sharp minima, which often generalize poorly\"; no numbers", "Spearman's correlation of the "
-     "measure at the end with the test error over the six settings, seed by seed: above 0, and at "
-     "least 0.5 in the mean; for the eigenvalue and for the rise (else partly)", trials,
-     LAB_TRAINING, LAB_SETTING},
-    {"33f", "... and with batch norm", keskar,
-     "\"sharp minima, which often generalize poorly\"; no numbers", "the same with batch norm",
-     norm_trials, LAB_TRAINING, LAB_SETTING}};
-    /* clang-format on */
+    static const lab_claim claims[2] = {
+        {"33e", "Flatter minima generalize better, without a norm", keskar,
+         "\"sharp minima, which often generalize poorly\"; no numbers",
+         "Spearman's correlation of the "
+         "measure at the end with the test error over the six settings, seed by seed: above 0, and "
+         "at "
+         "least 0.5 in the mean; for the eigenvalue and for the rise (else partly)",
+         trials, LAB_TRAINING, LAB_SETTING},
+        {"33f", "... and with batch norm", keskar,
+         "\"sharp minima, which often generalize poorly\"; no numbers", "the same with batch norm",
+         norm_trials, LAB_TRAINING, LAB_SETTING}};
     int norm;
     size_t m;
     for (norm = NRM_NO_NORM; norm <= NRM_BATCH_NORM; norm++) {
@@ -692,14 +692,14 @@ static void judge_accuracy(lab_report *r)
         }
 }
 
+/* clang-format off */
 static const lab_claim claims[] = {
     {"33k", "With batch norm the minimum is flatter than without, at the same settings",
      "Chinese notes on batch norm; a lecture-style post (of the landscape: \"smoother\", fewer "
-     "\"sharp minima\")",
-     "no numbers",
-     "at the end, rise under filter-normalized noise: batch norm below no norm, paired, at "
-     "each of the six settings (else partly)",
-     fast_trials, LAB_TRAINING, LAB_SETTING}};
+     "\"sharp minima\")", "no numbers", "at the end, rise under filter-normalized noise: batch "
+     "norm below no norm, paired, at each of the six settings (else partly)", fast_trials,
+     LAB_TRAINING, LAB_SETTING}};
+/* clang-format on */
 
 static void judge_norm(lab_report *r)
 {

@@ -634,7 +634,7 @@ typedef struct claim {
     const char *text, *source, *paper, *criterion, *pilot[NETS];
 } claim;
 
-static const claim claims[CLAIMS] = {
+static const claim of_each[CLAIMS] = {
     {"With noise the means move more from step to step than without a norm, and with batch norm "
      "less",
      "Santurkar et al. 2018, Fig. 2 and 8",
@@ -678,57 +678,45 @@ static const claim claims[CLAIMS] = {
      "test accuracy is higher with the norms' outputs times 1.125",
      {"0.978 against 0.962 (1 seed)", "none", "none"}}};
 
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"13v",
+     "With and without batch norm the distributions hardly differ in how far they go: 6 x 100 ReLU",
+     "Santurkar et al. 2018, Fig. 1", "ridges of two layers of VGG, no numbers", "moves of mean "
+     "and variance since the start, fixed batch, mean over units, layers and time: none <= 2 batch "
+     "norm, paired, for both",
+     "no trial runs; written after the run, before this was computed: expected to fail",
+     LAB_TRAINING, LAB_SETTING},
+    {"13w", "Without batch norm shallow networks suffer little, deep ones are hard to train: 6 and "
+     "13 layers of ReLU", "Chinese notes on batch norm", "no numbers, nor how deep is deep",
+     "training accuracy, mean of steps 1 to 500, batch - none: larger with 13 layers, paired, and "
+     "in the mean more than 3 times as large, else partly; written with the curves known",
+     "none before the run, whose curves were known: a gap with 13 layers, a small one with 6",
+     LAB_TRAINING, LAB_SETTING},
+    {"13x", "... and deep ones do not converge easily: the same at the end",
+     "Chinese notes on batch norm", "no numbers, nor how deep is deep", "the same over the last "
+     "250 steps: batch - none larger with 13 layers, paired; written with the curves known",
+     "none before the run, whose curves were known: hardly a gap at the end", LAB_TRAINING,
+     LAB_SETTING},
+    {"13y", "Batch norm makes a network of sigmoids trainable that is not trainable without",
+     "Ioffe & Szegedy 2015, section 4.2.2",
+     "ImageNet, Inception with sigmoid: 69.8 % with batch norm, never above 0.1 % without",
+     "training accuracy of the last 250 steps: none below 0.2, batch norm above 0.9, both by the "
+     "rule for limits; written with the curves known",
+     "none before the run, whose curves were known; of batch norm alone 0.96, none 0.10 (2 seeds)",
+     LAB_TRAINING, LAB_SETTING}};
+/* clang-format on */
+
 /* On one network, which has the records for it. */
-static const lab_claim figure1 = {
-    "13v",
-    "With and without batch norm the distributions hardly differ in how far they go: 6 x 100 ReLU",
-    "Santurkar et al. 2018, Fig. 1",
-    "ridges of two layers of VGG, no numbers",
-    "moves of mean and variance since the start, fixed batch, mean over units, layers and time: "
-    "none <= 2 batch norm, paired, for both",
-    "no trial runs; written after the run, before this was computed: expected to fail",
-    LAB_TRAINING,
-    LAB_SETTING};
 
 /* On what the sources say of networks without noise; the curves were known. */
-static const lab_claim depth_early = {
-    "13w",
-    "Without batch norm shallow networks suffer little, deep ones are hard to train: 6 and 13 "
-    "layers of ReLU",
-    "Chinese notes on batch norm",
-    "no numbers, nor how deep is deep",
-    "training accuracy, mean of steps 1 to 500, batch - none: larger with 13 layers, paired, and "
-    "in the mean more than 3 times as large, else partly; written with the curves known",
-    "none before the run, whose curves were known: a gap with 13 layers, a small one with 6",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim depth_end = {
-    "13x",
-    "... and deep ones do not converge easily: the same at the end",
-    "Chinese notes on batch norm",
-    "no numbers, nor how deep is deep",
-    "the same over the last 250 steps: batch - none larger with 13 layers, paired; written with "
-    "the curves known",
-    "none before the run, whose curves were known: hardly a gap at the end",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim trainable = {
-    "13y",
-    "Batch norm makes a network of sigmoids trainable that is not trainable without",
-    "Ioffe & Szegedy 2015, section 4.2.2",
-    "ImageNet, Inception with sigmoid: 69.8 % with batch norm, never above 0.1 % without",
-    "training accuracy of the last 250 steps: none below 0.2, batch norm above 0.9, both by the "
-    "rule for limits; written with the curves known",
-    "none before the run, whose curves were known; of batch norm alone 0.96, none 0.10 (2 seeds)",
-    LAB_TRAINING,
-    LAB_SETTING};
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
 /* The claim on one of the three networks: "13a", "13b", "13c" the first on each, and so on. */
 static lab_claim claim_on(lab_report *r, int which, int net)
 {
-    const claim *c = &claims[which];
+    const claim *c = &of_each[which];
     lab_claim out;
     out.id = lab_format(r, "13%c", 'a' + which * NETS + net);
     out.text = lab_format(r, "%s: %s", c->text, networks[net].name);
@@ -881,8 +869,8 @@ static void judge_figure1(lab_report *r)
         text[i] = lab_format(r, "%s against %s", lab_mean_sd(r, stats_describe(none, n), 3),
                              lab_mean_sd(r, stats_describe(batch, n), 3));
     }
-    lab_verdict(r, &figure1, stats_together(part, 2), "", "means %s; variances %s", text[0],
-                text[1]);
+    lab_verdict(r, lab_find(r, "13v"), stats_together(part, 2), "", "means %s; variances %s",
+                text[0], text[1]);
 }
 
 /* batch - none of one seed. */
@@ -916,7 +904,7 @@ static void judge_trainable(lab_report *r)
     stats_finding part[2];
     part[0] = lab_limit(r, arm_of(SIGMOID6, NONE), "final", 0, 0.2, -1);
     part[1] = lab_limit(r, arm_of(SIGMOID6, NORMED), "final", 0, 0.9, +1);
-    lab_verdict(r, &trainable, stats_together(part, 2), "3000 steps, one learning rate",
+    lab_verdict(r, lab_find(r, "13y"), stats_together(part, 2), "3000 steps, one learning rate",
                 "%s with, %s without; test %s and %s", percent(r, SIGMOID6, NORMED, "final"),
                 percent(r, SIGMOID6, NONE, "final"), percent(r, SIGMOID6, NORMED, "test_infer"),
                 percent(r, SIGMOID6, NONE, "test_infer"));
@@ -933,8 +921,8 @@ static void judge(lab_report *r)
     for (net = 0; net < NETS; net++) judge_alike(r, net);
     for (net = 0; net < NETS; net++) judge_factor(r, net);
     judge_figure1(r);
-    judge_depth(r, &depth_early, "early", 3);
-    judge_depth(r, &depth_end, "final", 0);
+    judge_depth(r, lab_find(r, "13w"), "early", 3);
+    judge_depth(r, lab_find(r, "13x"), "final", 0);
     judge_trainable(r);
 }
 
@@ -1156,6 +1144,5 @@ static const lab_program program = {
     "Does batch norm help because it keeps distributions steady?", "Hidden layers of 100 units, "
     "Glorot weights, pixels standardized, SGD with learning rate 0.1, batches of 128, 3000 steps; "
     "noise (0.5, 1.25, 0.1, 0.1) before the activation", 2, LAB_USES_DATA, arms, ARMS, prepare,
-    run, report};
-/* clang-format on */
+    run, report, claims, LAB_COUNT(claims)};
 LAB_MAIN(program)

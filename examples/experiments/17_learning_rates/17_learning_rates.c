@@ -561,101 +561,52 @@ static int draw_steps(lab_report *r)
     "3 "                                                                                           \
     "times that without norm (0.0001 stands for none)"
 
-static const lab_claim width_claim[3] = {
+/* clang-format off */
+static const lab_claim claims[] = {
     {"17a", "M13: batch norm widens the range of learning rates that work", NOTES, WIDER,
      WIDTH "than without norm",
      "trial runs (1 seed): above 0.9 only at 0.1 without; from 0.01 to 3 with batch norm",
      LAB_TRAINING, LAB_SETTING},
     {"17b", "P20: batch norm widens the range of learning rates that work", NOTES, WIDER,
-     WIDTH "than without norm",
-     "trial runs (1 seed): 0.85 to 0.93 from 0.003 to 0.1 without; 0.91 to 0.94 from 0.03 to 1 "
-     "with "
-     "batch norm",
-     LAB_TRAINING, LAB_SETTING},
+     WIDTH "than without norm", "trial runs (1 seed): 0.85 to 0.93 from 0.003 to 0.1 without; 0.91 "
+     "to 0.94 from 0.03 to 1 with batch norm", LAB_TRAINING, LAB_SETTING},
     {"17c", "R27: batch norm widens the range of learning rates that work", NOTES, WIDER,
-     WIDTH "than without norm", "none", LAB_TRAINING, LAB_SETTING}};
-
-static const lab_claim largest_claim[3] = {
+     WIDTH "than without norm", "none", LAB_TRAINING, LAB_SETTING},
     {"17d", "M13: with batch norm larger learning rates work", NOTES, WIDER, LARGEST,
      "trial runs (1 seed): 0.1 without, 3 with batch norm", LAB_TRAINING, LAB_SETTING},
     {"17e", "P20: with batch norm larger learning rates work", NOTES, WIDER, LARGEST,
      "trial runs (1 seed): 0.1 without, 1 with batch norm", LAB_TRAINING, LAB_SETTING},
     {"17f", "R27: with batch norm larger learning rates work", BJORCK "Fig. 1",
-     "0.1 with, 0.0001 without batch norm", LARGEST, "none", LAB_TRAINING, LAB_SETTING}};
-
-static const lab_claim claim_g = {"17g",
-                                  "R27: with batch norm the rate 0.1 ends more accurate than 0.003",
-                                  BJORCK "Fig. 1",
-                                  "93 % against 90.5 % (CIFAR-10)",
-                                  "higher test accuracy at the end",
-                                  "none",
-                                  LAB_TRAINING,
-                                  LAB_SETTING};
-static const lab_claim claim_h = {
-    "17h",
-    "R27: with batch norm the rate 0.003 ends more accurate than 0.0001",
-    BJORCK "Fig. 1",
-    "90.5 % against 81 % (CIFAR-10)",
-    "higher test accuracy at the end",
-    "none",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim claim_i = {"17i",
-                                  "R27: at the rate 0.0001 both networks are comparable",
-                                  BJORCK "Fig. 1",
-                                  "81 % with, 82 % without batch norm (CIFAR-10)",
-                                  "test accuracies at the end differ by less than 2 points",
-                                  "none",
-                                  LAB_TRAINING,
-                                  LAB_SETTING};
-static const lab_claim claim_j = {"17j",
-                                  "R27: without batch norm the rates 0.1 and 0.003 diverge",
-                                  BJORCK "Fig. 1, text of the "
-                                         "caption",
-                                  "diverge (not shown there)",
-                                  "at least 80 % of the seeds diverge, at each rate",
-                                  "none",
-                                  LAB_TRAINING,
-                                  LAB_SETTING};
-static const lab_claim claim_k = {
-    "17k",
-    "R27: the large rate that batch norm allows learns faster",
-    BJORCK "Fig. 1; " NOTES,
-    "0.1 with batch norm is ahead from the start",
-    "test accuracy at 10 % of the training: higher with batch norm at 0.1 than without at 0.0001",
-    "none",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim claim_l = {
-    "17l",
-    "R27: along the gradient far larger steps do no harm with batch norm",
-    BJORCK "Fig. 3",
-    "minimum at 0.02 to 0.1 with, rise within 0.001 without batch norm",
-    "smallest step that makes the loss 1.05 times larger, median over seeds and mini-batches 1, 4, "
-    "7 (10, the largest one, stands for none): at least 10 times larger with batch norm",
-    "trial runs (1 seed, mini-batch 1): 0.1 with, 0.001 without batch norm",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim claim_m = {
-    "17m",
-    "R27: with batch norm no step up to 1 makes the loss explode",
-    BJORCK "Fig. 3",
-    "stays near 1",
-    "no relative loss above 1000 at step sizes up to 1, in any seed or mini-batch",
-    "trial runs (1 seed): never above 1000",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim claim_n = {
-    "17n",
-    "R27: without batch norm steps of 0.01 make the loss explode",
-    BJORCK "Fig. 3",
-    "1e6 at step sizes of 0.003 to 0.008",
-    "smallest step with a relative loss above 1000: at most 0.01 in the median over seeds and "
-    "mini-batches, judged seed by seed",
-    "trial runs (1 seed, mini-batch 1): 0.0056",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim plain_claim[2] = {
+     "0.1 with, 0.0001 without batch norm", LARGEST, "none", LAB_TRAINING, LAB_SETTING},
+    {"17g", "R27: with batch norm the rate 0.1 ends more accurate than 0.003", BJORCK "Fig. 1",
+     "93 % against 90.5 % (CIFAR-10)", "higher test accuracy at the end", "none", LAB_TRAINING,
+     LAB_SETTING},
+    {"17h", "R27: with batch norm the rate 0.003 ends more accurate than 0.0001", BJORCK "Fig. 1",
+     "90.5 % against 81 % (CIFAR-10)", "higher test accuracy at the end", "none", LAB_TRAINING,
+     LAB_SETTING},
+    {"17i", "R27: at the rate 0.0001 both networks are comparable", BJORCK "Fig. 1",
+     "81 % with, 82 % without batch norm (CIFAR-10)",
+     "test accuracies at the end differ by less than 2 points", "none", LAB_TRAINING, LAB_SETTING},
+    {"17j", "R27: without batch norm the rates 0.1 and 0.003 diverge",
+     BJORCK "Fig. 1, text of the caption", "diverge (not shown there)",
+     "at least 80 % of the seeds diverge, at each rate", "none", LAB_TRAINING, LAB_SETTING},
+    {"17k", "R27: the large rate that batch norm allows learns faster", BJORCK "Fig. 1; " NOTES,
+     "0.1 with batch norm is ahead from the start",
+     "test accuracy at 10 % of the training: higher with batch norm at 0.1 than without at 0.0001",
+     "none", LAB_TRAINING, LAB_SETTING},
+    {"17l", "R27: along the gradient far larger steps do no harm with batch norm", BJORCK "Fig. 3",
+     "minimum at 0.02 to 0.1 with, rise within 0.001 without batch norm", "smallest step that "
+     "makes the loss 1.05 times larger, median over seeds and mini-batches 1, 4, 7 (10, the "
+     "largest one, stands for none): at least 10 times larger with batch norm",
+     "trial runs (1 seed, mini-batch 1): 0.1 with, 0.001 without batch norm", LAB_TRAINING,
+     LAB_SETTING},
+    {"17m", "R27: with batch norm no step up to 1 makes the loss explode", BJORCK "Fig. 3",
+     "stays near 1", "no relative loss above 1000 at step sizes up to 1, in any seed or mini-batch",
+     "trial runs (1 seed): never above 1000", LAB_TRAINING, LAB_SETTING},
+    {"17n", "R27: without batch norm steps of 0.01 make the loss explode", BJORCK "Fig. 3",
+     "1e6 at step sizes of 0.003 to 0.008", "smallest step with a relative loss above 1000: at "
+     "most 0.01 in the median over seeds and mini-batches, judged seed by seed",
+     "trial runs (1 seed, mini-batch 1): 0.0056", LAB_TRAINING, LAB_SETTING},
     {"17o", "The same as 17l for a plain network, P20",
      "ours; carried over to plain networks from " BJORCK "Fig. 3", "not in the paper", "as 17l",
      "trial runs (1 seed): 0.03 with, 0.32 without batch norm; expected to fail", LAB_TRAINING,
@@ -663,6 +614,7 @@ static const lab_claim plain_claim[2] = {
     {"17p", "The same as 17l for a plain network, M13",
      "ours; carried over to plain networks from " BJORCK "Fig. 3", "not in the paper", "as 17l",
      "none; expected to fail", LAB_TRAINING, LAB_SETTING}};
+/* clang-format on */
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
@@ -713,7 +665,7 @@ static void judge_widths(lab_report *r, int net)
     for (norm = 0; norm < 3; norm++)
         for (s = 0; s < n; s++) a[norm][s] = width_of(r, sweep_arm(net, norm), s);
     lab_verdict(
-        r, &width_claim[net],
+        r, lab_find(r, "17a") + net,
         stats_judge_pairs(a[1], a[0], n, 1, stats_mean(a[1], n) - stats_mean(a[0], n) >= 0.5), "",
         "%s decades with batch norm, %s without (layer norm %.2f)",
         lab_mean_sd(r, stats_describe(a[1], n), 2), lab_mean_sd(r, stats_describe(a[0], n), 2),
@@ -728,7 +680,7 @@ static void judge_largest(lab_report *r, int net)
     for (norm = 0; norm < 3; norm++)
         for (s = 0; s < n; s++) a[norm][s] = log_largest(r, sweep_arm(net, norm), s);
     times = pow(10, stats_mean(a[1], n) - stats_mean(a[0], n));
-    lab_verdict(r, &largest_claim[net], stats_judge_pairs(a[1], a[0], n, 1, times >= 2.99), "",
+    lab_verdict(r, lab_find(r, "17d") + net, stats_judge_pairs(a[1], a[0], n, 1, times >= 2.99), "",
                 "%.3g with batch norm, %.3g without%s: %.0f times (layer norm %.3g)",
                 pow(10, stats_mean(a[1], n)), pow(10, stats_mean(a[0], n)),
                 seeds_that_work(r, sweep_arm(net, 0)) == 0 ? " (which stands for none at all)" : "",
@@ -750,7 +702,7 @@ static void judge_equal(lab_report *r)
         off[s] = lab_at(r, B_LOW, s, "test", 100) - lab_at(r, N_LOW, s, "test", 100);
     mean = stats_mean(off, n);
     for (s = 0; s < n; s++) off[s] = fabs(off[s]);
-    lab_verdict(r, &claim_i, stats_judge_limit(off, n, 0.02, -1), "",
+    lab_verdict(r, lab_find(r, "17i"), stats_judge_limit(off, n, 0.02, -1), "",
                 "%s with, %s without batch norm: %+.2f points", lab_text(r, B_LOW, "test", 100, 4),
                 lab_text(r, N_LOW, "test", 100, 4), 100 * mean);
 }
@@ -769,7 +721,7 @@ static void judge_divergence(lab_report *r)
     const size_t middle = diverged_seeds(r, N_MIDDLE), with = diverged_seeds(r, B_HIGH);
     const stats_finding part[2] = {stats_holds(stats_most(high, n)),
                                    stats_holds(stats_most(middle, n))};
-    lab_verdict(r, &claim_j, stats_together(part, 2), "",
+    lab_verdict(r, lab_find(r, "17j"), stats_together(part, 2), "",
                 "%lu and %lu of %lu seeds at 0.1 and 0.003; with batch norm %lu at 0.1",
                 (unsigned long)high, (unsigned long)middle, (unsigned long)n, (unsigned long)with);
 }
@@ -840,11 +792,11 @@ static void judge_explosions(lab_report *r)
     double most[LAB_SEEDS_MAX], of_seed[LAB_SEEDS_MAX], at;
     size_t s, n = lab_seeds(r, RS_BATCH);
     for (s = 0; s < n; s++) most[s] = log10(largest_ratio(r, s));
-    lab_verdict(r, &claim_m, stats_judge_limit(most, n, log10(TOO_LARGE), -1), "",
+    lab_verdict(r, lab_find(r, "17m"), stats_judge_limit(most, n, log10(TOO_LARGE), -1), "",
                 "largest relative loss with batch norm, step sizes up to 1: %.3g",
                 pow(10, stats_describe(most, n).max));
     at = medians(r, RS_NONE, TOO_LARGE, of_seed);
-    lab_verdict(r, &claim_n, stats_judge_limit(of_seed, n, -2, -1), "",
+    lab_verdict(r, lab_find(r, "17n"), stats_judge_limit(of_seed, n, -2, -1), "",
                 "above 1000 from a step size of %.2g on (mini-batch 1: %.2g)", at,
                 median_at_first(r));
 }
@@ -900,15 +852,15 @@ static int report(lab_report *r)
     int net;
     for (net = 0; net < 3; net++) judge_widths(r, net);
     for (net = 0; net < 3; net++) judge_largest(r, net);
-    judge_order(r, &claim_g, B_HIGH, B_MIDDLE, 100);
-    judge_order(r, &claim_h, B_MIDDLE, B_LOW, 100);
+    judge_order(r, lab_find(r, "17g"), B_HIGH, B_MIDDLE, 100);
+    judge_order(r, lab_find(r, "17h"), B_MIDDLE, B_LOW, 100);
     judge_equal(r);
     judge_divergence(r);
-    judge_order(r, &claim_k, B_HIGH, N_LOW, 10);
-    judge_rise(r, &claim_l, RS_BATCH, RS_NONE);
+    judge_order(r, lab_find(r, "17k"), B_HIGH, N_LOW, 10);
+    judge_rise(r, lab_find(r, "17l"), RS_BATCH, RS_NONE);
     judge_explosions(r);
-    judge_rise(r, &plain_claim[0], PS_BATCH, PS_NONE);
-    judge_rise(r, &plain_claim[1], MS_BATCH, MS_NONE);
+    judge_rise(r, lab_find(r, "17o") + 0, PS_BATCH, PS_NONE);
+    judge_rise(r, lab_find(r, "17o") + 1, MS_BATCH, MS_NONE);
     check_bits(r);
     check_schedule(r);
     check_optimizer(r);
@@ -921,6 +873,6 @@ static const lab_program program = {
     "Does batch norm allow larger learning rates, and is that what it is good for?",
     "Batch 128, standardized pixels, float. Sweep: plain SGD, 600 steps, 3 seeds. Schedule and "
     "step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10", 1,
-    LAB_USES_DATA, arms, ARMS, prepare, run_arm, report};
-/* clang-format on */
+    LAB_USES_DATA, arms, ARMS, prepare, run_arm, report, claims,
+    LAB_COUNT(claims)};
 LAB_MAIN(program)

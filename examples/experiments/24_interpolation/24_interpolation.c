@@ -414,19 +414,47 @@ static stats_finding six_pairs(double (*value)[LAB_SEEDS_MAX], size_t n, double 
     return stats_together(verdict, OF_OPTIMIZERS);
 }
 
+static const char known[] = "none; the curves had been seen when the criterion was written";
+
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"24a", "A barrier separates the solutions of different optimizers, without norm",
+     "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
+     "loss between more than 1 % above that of the worse end, seed by seed, for each of six pairs",
+     "none before the criterion; then one seed: barriers of 0.003 to 0.012", LAB_TRAINING,
+     LAB_SETTING},
+    {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
+     "no numbers at hand", "the same with batch norm",
+     "none before the criterion; then one seed: no barrier in any pair", LAB_TRAINING, LAB_SETTING},
+    {"24c", "With batch norm the curves are more alike from start to start",
+     "Im, Tao & Branson 2016 (abstract and notes by others)",
+     "\"key\" to the consistency across re-initializations; no numbers at hand", "a seed's curves "
+     "are nearer to the means of the other seeds' with batch norm, paired over seeds, and standard "
+     "deviation by mean is smaller in 5 of 6 pairs (else partly)", "none", LAB_TRAINING,
+     LAB_SETTING},
+    {"24d", "From one start the optimizers end in different places",
+     "Im, Tao & Branson 2016 (abstract)", "\"different\" minima; no numbers at hand", "|A-B| above "
+     "half of the mean distance from the start: seed by seed, each of six pairs, both networks",
+     "none", LAB_TRAINING, LAB_SETTING},
+    {"24e", "The barrier is that of the optimizers, not of chance, without norm",
+     "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"", "no numbers at hand",
+     "mean barrier of the six pairs above that of SGD twice with other batches", "none",
+     LAB_TRAINING, LAB_SETTING},
+    {"24f", "... and with batch norm",
+     "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"", "no numbers at hand",
+     "the same with batch norm", "none", LAB_TRAINING, LAB_SETTING},
+    {"24g", "The shape of the curve tells which optimizers it lies between, without norm",
+     "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
+     "a seed's curve, over the mean of its ends, is nearest to the other seeds' mean of its own "
+     "pair, of six: more often than 1/6, paired over seeds, and in half of all cases. Added after "
+     "the run", known, LAB_TRAINING, LAB_SETTING},
+    {"24h", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
+     "no numbers at hand", "the same with batch norm. Added after the run", known, LAB_TRAINING,
+     LAB_SETTING}};
+/* clang-format on */
+
 static void judge_barrier(lab_report *r, size_t arm)
 {
-    static const lab_claim claims[2] = {
-        {"24a", "A barrier separates the solutions of different optimizers, without norm",
-         "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
-         "loss between more than 1 % above that of the worse end, seed by seed, for each of six "
-         "pairs",
-         "none before the criterion; then one seed: barriers of 0.003 to 0.012", LAB_TRAINING,
-         LAB_SETTING},
-        {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
-         "no numbers at hand", "the same with batch norm",
-         "none before the criterion; then one seed: no barrier in any pair", LAB_TRAINING,
-         LAB_SETTING}};
     double value[OF_OPTIMIZERS][LAB_SEEDS_MAX];
     double low = (double)INFINITY, high = 0;
     stats_finding verdict;
@@ -437,26 +465,12 @@ static void judge_barrier(lab_report *r, size_t arm)
         high = stats_larger(high, stats_mean(value[k], n));
     }
     verdict = six_pairs(value, n, BARRIER_LEAST, &held);
-    lab_verdict(r, &claims[arm], verdict,
+    lab_verdict(r, lab_find(r, "24a") + arm, verdict,
                 "SGD twice from two starts: the barrier that there can be",
                 "%lu of 6 pairs; mean barriers %.1f %% to %.1f %% of the worse end's loss; from "
                 "another start %.1f times it",
                 (unsigned long)held, 100 * low, 100 * high, barrier_summary(r, arm, "", 7, 1).mean);
 }
-
-/* clang-format off */
-static const lab_claim claims[] = {
-    {"24c", "With batch norm the curves are more alike from start to start",
-     "Im, Tao & Branson 2016 (abstract and notes by others)",
-     "\"key\" to the consistency across re-initializations; no numbers at hand", "a seed's curves "
-     "are nearer to the means of the other seeds' with batch norm, paired over seeds, and standard "
-     "deviation by mean is smaller in 5 of 6 pairs (else partly)", "none", LAB_TRAINING,
-     LAB_SETTING},
-    {"24d", "From one start the optimizers end in different places",
-     "Im, Tao & Branson 2016 (abstract)", "\"different\" minima; no numbers at hand", "|A-B| above "
-     "half of the mean distance from the start: seed by seed, each of six pairs, both networks",
-     "none", LAB_TRAINING, LAB_SETTING}};
-/* clang-format on */
 
 static void judge_consistency(lab_report *r)
 {
@@ -504,15 +518,6 @@ static void judge_places(lab_report *r)
 
 static void judge_control(lab_report *r, size_t arm)
 {
-    static const lab_claim claims[2] = {
-        {"24e", "The barrier is that of the optimizers, not of chance, without norm",
-         "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"",
-         "no numbers at hand",
-         "mean barrier of the six pairs above that of SGD twice with other batches", "none",
-         LAB_TRAINING, LAB_SETTING},
-        {"24f", "... and with batch norm",
-         "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"",
-         "no numbers at hand", "the same with batch norm", "none", LAB_TRAINING, LAB_SETTING}};
     double value[LAB_SEEDS_MAX], mean[LAB_SEEDS_MAX] = {0}, other[LAB_SEEDS_MAX], most;
     size_t k, s, n = 0;
     for (k = 0; k < OF_OPTIMIZERS; k++) {
@@ -521,7 +526,7 @@ static void judge_control(lab_report *r, size_t arm)
     }
     (void)barriers(r, arm, "", OF_OPTIMIZERS, 0, other);
     most = stats_larger(stats_describe(mean, n).max, stats_describe(other, n).max);
-    lab_verdict(r, &claims[arm], stats_judge_pairs(mean, other, n, 1, 1),
+    lab_verdict(r, lab_find(r, "24e") + arm, stats_judge_pairs(mean, other, n, 1, 1),
                 most <= 0 ? "no pair has a barrier, so there is nothing to compare" : "",
                 "%s between optimizers, %s with other batches",
                 lab_mean_sd(r, stats_describe(mean, n), 4),
@@ -575,17 +580,6 @@ static double recognized(lab_report *r, size_t arm, size_t s, int ends_alone)
 
 static void judge_shape(lab_report *r, size_t arm)
 {
-    static const char known[] = "none; the curves had been seen when the criterion was written";
-    static const lab_claim claims[2] = {
-        {"24g", "The shape of the curve tells which optimizers it lies between, without norm",
-         "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
-         "a seed's curve, over the mean of its ends, is nearest to the other seeds' mean of its "
-         "own pair, of six: more often than 1/6, paired over seeds, and in half of all cases. "
-         "Added after the run",
-         known, LAB_TRAINING, LAB_SETTING},
-        {"24h", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
-         "no numbers at hand", "the same with batch norm. Added after the run", known, LAB_TRAINING,
-         LAB_SETTING}};
     double share[LAB_SEEDS_MAX], chance[LAB_SEEDS_MAX], by_ends = 0;
     const size_t n = lab_seeds(r, arm);
     size_t s;
@@ -594,7 +588,7 @@ static void judge_shape(lab_report *r, size_t arm)
         by_ends += OF_OPTIMIZERS * recognized(r, arm, s, 1);
         chance[s] = 1.0 / OF_OPTIMIZERS;
     }
-    lab_verdict(r, &claims[arm],
+    lab_verdict(r, lab_find(r, "24g") + arm,
                 stats_judge_pairs(share, chance, n, 1, stats_mean(share, n) >= 0.5),
                 lab_format(r, "by the losses of the two ends alone: %.0f", by_ends),
                 "%.0f of %lu curves are nearest to their own pair's; by chance %.0f",

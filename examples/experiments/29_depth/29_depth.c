@@ -724,134 +724,61 @@ static int draw_plain(lab_report *r)
 #define READ "ours; the sentence of 29j, read in another way"
 #define AFTER "; added after the run"
 
-static const lab_claim claim_a = {
-    "29a",
-    "R27: without batch norm the middle layer's gradients are far larger",
-    BJORCK "Fig. 2",
-    "±4 without and ±0.04 with batch norm: almost two orders of magnitude",
-    "standard deviation larger without norm, the ratio (geometric mean over seeds) at least 30",
-    "trial runs (1 seed): 6.19 without and 0.040 with batch norm, 154 times",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim claim_b = {
-    "29b",
-    "R27: without batch norm these gradients are heavy-tailed",
-    BJORCK "Fig. 2",
-    "heavy tails without; concentrated around the mean with batch norm",
-    "kurtosis (3 for a normal distribution) without norm above 3 times that with batch norm",
-    "trial runs (1 seed): 27.6 without and 3.9 with batch norm",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim claim_c = {
-    "29c",
-    "R27: without batch norm all examples push the same class; with it they differ",
-    BJORCK "heat map of output gradients",
-    "one class for the whole batch; several with batch norm",
-    "classes that cover 80 % of predictions: at most 2 without norm (mean), more with batch norm",
-    "none",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim claim_d = {
-    "29d",
-    "R27: without batch norm channels grow exponentially with depth",
-    BJORCK "Fig. 5",
-    "log deviation from -1.5 to 3.5 over the network without; flat with batch norm",
-    "slope of log10 channel deviation over blocks 14 to 27: without norm at least 3 times that "
-    "with",
-    "trial runs (1 seed): log10 deviation -0.2 to 1.37 without, -0.23 to 0.52 with batch norm; "
-    "ratio of slopes 6",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim claim_e = {
-    "29e",
-    "R27: one large step makes the variance explode with depth, not so with batch norm",
-    BJORCK "Fig. 4",
-    "variances of about 1, 5e6 and 5e16 in layers 8, 44 and 80",
-    "largest variance of block 27 over that of block 1 after the step: at least 1e6 without norm, "
-    "at "
-    "most 1e2 with batch norm (geometric means)",
-    "trial runs (1 seed): 2.5e3, 9.6e31, 1.5e91 without; 1.4, 34, 50 with batch norm (blocks 1, "
-    "13, "
-    "27)",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim claim_f = {"29f",
-                                  "The same as 29a for a plain network, P20",
-                                  CARRIED "Fig. 2",
-                                  "not in the paper",
-                                  "as 29a",
-                                  "trial runs (1 seed): 0.019 without and 0.034 with batch norm: "
-                                  "smaller, kurtosis 62 against 3.8; "
-                                  "expected to fail",
-                                  LAB_TRAINING,
-                                  LAB_SETTING};
-static const lab_claim claim_g = {
-    "29g",
-    "The same as 29d for a plain network, P20",
-    CARRIED "Fig. 5",
-    "not in the paper",
-    "as 29d, over hidden layers 11 to 20",
-    "trial runs (1 seed): deviation 1.2 to 0.25 without norm; expected to fail",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim claim_h = {"29h",
-                                  "The same as 29e for a plain network, P20",
-                                  CARRIED "Fig. 4",
-                                  "not in the paper",
-                                  "as 29e, with hidden layers 20 and 1",
-                                  "none; expected to fail",
-                                  LAB_TRAINING,
-                                  LAB_SETTING};
-static const lab_claim claim_i = {
-    "29i",
-    "Batch norm makes gradients of plain ReLU networks grow by 1.211 a layer, backwards",
-    "Yang et al. 2019, mean field theory",
-    "√(π/(π-1)) = 1.211 a layer, at infinite width",
-    "20 hidden layers: mean factor in 1.15 to 1.25, and above the one without norm",
-    "trial runs (1 seed): 1.194 with batch norm; about 1 without",
-    LAB_TRAINING,
-    LAB_SETTING};
-static const lab_claim claim_j = {
-    "29j",
-    "Batch norm prevents exploding and vanishing gradients (here: plain, 50 layers)",
-    NOTES,
-    "listed as a result, without numbers",
-    "|log10| of the ratio of gradient norms, layer 2 to layer 50: smaller with batch norm",
-    "trial runs (1 seed, 20 layers): 21 to 0.72 with batch norm, flat without; expected to fail",
-    LAB_TRAINING,
-    LAB_NEWS};
-
-static const lab_claim claim_k = {"29k",
-                                  "The same as 29j for a residual network, R27",
-                                  READ,
-                                  "not said",
-                                  "as 29j, layer 2 to layer 55" AFTER,
-                                  "seen in the table of the run",
-                                  LAB_TRAINING,
-                                  LAB_NEWS};
-static const lab_claim claim_l = {
-    "29l",
-    "By their size: batch norm prevents exploding gradients (plain, 50 layers)",
-    READ,
-    "not said",
-    "largest gradient norm of a layer: smaller with batch norm" AFTER,
-    "seen in the table of the run",
-    LAB_TRAINING,
-    LAB_NEWS};
-static const lab_claim claim_m = {
-    "29m",          "By their size: batch norm prevents exploding gradients (residual, R27)",
-    READ,           "not said",
-    "as 29l" AFTER, "seen in the table of the run",
-    LAB_TRAINING,   LAB_SETTING};
-static const lab_claim claim_n = {
-    "29n",
-    "By their size: batch norm prevents vanishing gradients (plain, 20 layers, Glorot)",
-    READ,
-    "not said",
-    "smallest gradient norm of a layer: larger with batch norm" AFTER,
-    "seen in the table of the run",
-    LAB_TRAINING,
-    LAB_SETTING};
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"29a", "R27: without batch norm the middle layer's gradients are far larger", BJORCK "Fig. 2",
+     "±4 without and ±0.04 with batch norm: almost two orders of magnitude",
+     "standard deviation larger without norm, the ratio (geometric mean over seeds) at least 30",
+     "trial runs (1 seed): 6.19 without and 0.040 with batch norm, 154 times", LAB_TRAINING,
+     LAB_SETTING},
+    {"29b", "R27: without batch norm these gradients are heavy-tailed", BJORCK "Fig. 2",
+     "heavy tails without; concentrated around the mean with batch norm",
+     "kurtosis (3 for a normal distribution) without norm above 3 times that with batch norm",
+     "trial runs (1 seed): 27.6 without and 3.9 with batch norm", LAB_TRAINING, LAB_SETTING},
+    {"29c", "R27: without batch norm all examples push the same class; with it they differ",
+     BJORCK "heat map of output gradients",
+     "one class for the whole batch; several with batch norm",
+     "classes that cover 80 % of predictions: at most 2 without norm (mean), more with batch norm",
+     "none", LAB_TRAINING, LAB_SETTING},
+    {"29d", "R27: without batch norm channels grow exponentially with depth", BJORCK "Fig. 5",
+     "log deviation from -1.5 to 3.5 over the network without; flat with batch norm",
+     "slope of log10 channel deviation over blocks 14 to 27: without norm at least 3 times that "
+     "with", "trial runs (1 seed): log10 deviation -0.2 to 1.37 without, -0.23 to 0.52 with batch "
+     "norm; ratio of slopes 6", LAB_TRAINING, LAB_SETTING},
+    {"29e", "R27: one large step makes the variance explode with depth, not so with batch norm",
+     BJORCK "Fig. 4", "variances of about 1, 5e6 and 5e16 in layers 8, 44 and 80",
+     "largest variance of block 27 over that of block 1 after the step: at least 1e6 without norm, "
+     "at most 1e2 with batch norm (geometric means)", "trial runs (1 seed): 2.5e3, 9.6e31, 1.5e91 "
+     "without; 1.4, 34, 50 with batch norm (blocks 1, 13, 27)", LAB_TRAINING, LAB_SETTING},
+    {"29f", "The same as 29a for a plain network, P20", CARRIED "Fig. 2", "not in the paper",
+     "as 29a", "trial runs (1 seed): 0.019 without and 0.034 with batch norm: smaller, kurtosis 62 "
+     "against 3.8; expected to fail", LAB_TRAINING, LAB_SETTING},
+    {"29g", "The same as 29d for a plain network, P20", CARRIED "Fig. 5", "not in the paper",
+     "as 29d, over hidden layers 11 to 20",
+     "trial runs (1 seed): deviation 1.2 to 0.25 without norm; expected to fail", LAB_TRAINING,
+     LAB_SETTING},
+    {"29h", "The same as 29e for a plain network, P20", CARRIED "Fig. 4", "not in the paper",
+     "as 29e, with hidden layers 20 and 1", "none; expected to fail", LAB_TRAINING, LAB_SETTING},
+    {"29i", "Batch norm makes gradients of plain ReLU networks grow by 1.211 a layer, backwards",
+     "Yang et al. 2019, mean field theory", "√(π/(π-1)) = 1.211 a layer, at infinite width",
+     "20 hidden layers: mean factor in 1.15 to 1.25, and above the one without norm",
+     "trial runs (1 seed): 1.194 with batch norm; about 1 without", LAB_TRAINING, LAB_SETTING},
+    {"29j", "Batch norm prevents exploding and vanishing gradients (here: plain, 50 layers)", NOTES,
+     "listed as a result, without numbers",
+     "|log10| of the ratio of gradient norms, layer 2 to layer 50: smaller with batch norm",
+     "trial runs (1 seed, 20 layers): 21 to 0.72 with batch norm, flat without; expected to fail",
+     LAB_TRAINING, LAB_NEWS},
+    {"29k", "The same as 29j for a residual network, R27", READ, "not said",
+     "as 29j, layer 2 to layer 55" AFTER, "seen in the table of the run", LAB_TRAINING, LAB_NEWS},
+    {"29l", "By their size: batch norm prevents exploding gradients (plain, 50 layers)", READ,
+     "not said", "largest gradient norm of a layer: smaller with batch norm" AFTER,
+     "seen in the table of the run", LAB_TRAINING, LAB_NEWS},
+    {"29m", "By their size: batch norm prevents exploding gradients (residual, R27)", READ,
+     "not said", "as 29l" AFTER, "seen in the table of the run", LAB_TRAINING, LAB_SETTING},
+    {"29n", "By their size: batch norm prevents vanishing gradients (plain, 20 layers, Glorot)",
+     READ, "not said", "smallest gradient norm of a layer: larger with batch norm" AFTER,
+     "seen in the table of the run", LAB_TRAINING, LAB_SETTING}};
+/* clang-format on */
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
@@ -873,7 +800,7 @@ static void judge_tails(lab_report *r)
     size_t s;
     (void)lab_values(r, RB, "kurt", LAB_LAST, b);
     for (s = 0; s < n; s++) b[s] *= 3;
-    lab_verdict(r, &claim_b, stats_judge_pairs(a, b, n, 1, 1), "",
+    lab_verdict(r, lab_find(r, "29b"), stats_judge_pairs(a, b, n, 1, 1), "",
                 "kurtosis %s without, %s with batch norm", lab_text(r, RN, "kurt", LAB_LAST, 1),
                 lab_text(r, RB, "kurt", LAB_LAST, 1));
 }
@@ -881,8 +808,8 @@ static void judge_tails(lab_report *r)
 static void judge_classes(lab_report *r)
 {
     lab_verdict(
-        r, &claim_c, lab_compare(r, RB, RN, "classes", 0, 1, lab_mean(r, RN, "classes", 0) <= 2),
-        "",
+        r, lab_find(r, "29c"),
+        lab_compare(r, RB, RN, "classes", 0, 1, lab_mean(r, RN, "classes", 0) <= 2), "",
         "%s classes without, %s with batch norm; the first covers %.0f %% and %.0f %%; largest "
         "column mean of dL/dlogits × 128: %s and %s",
         lab_text(r, RN, "classes", 0, 1), lab_text(r, RB, "classes", 0, 1),
@@ -932,8 +859,8 @@ static void judge_factor(lab_report *r)
         b[s] = factor_of(r, PN, s);
     }
     mean = stats_mean(a, n);
-    lab_verdict(r, &claim_i, stats_judge_pairs(a, b, n, 1, mean >= 1.15 && mean <= 1.25), "",
-                "%s with batch norm, %s without", lab_mean_sd(r, stats_describe(a, n), 3),
+    lab_verdict(r, lab_find(r, "29i"), stats_judge_pairs(a, b, n, 1, mean >= 1.15 && mean <= 1.25),
+                "", "%s with batch norm, %s without", lab_mean_sd(r, stats_describe(a, n), 3),
                 lab_mean_sd(r, stats_describe(b, n), 3));
 }
 
@@ -1042,20 +969,20 @@ static void check_gradient(lab_report *r, int norm, const char *what)
 
 static int report(lab_report *r)
 {
-    judge_size(r, &claim_a, RN, RB);
+    judge_size(r, lab_find(r, "29a"), RN, RB);
     judge_tails(r);
     judge_classes(r);
-    judge_growth(r, &claim_d, RN, RB);
-    judge_explosion(r, &claim_e, RN, RB);
-    judge_size(r, &claim_f, PN, PB);
-    judge_growth(r, &claim_g, PN, PB);
-    judge_explosion(r, &claim_h, PN, PB);
+    judge_growth(r, lab_find(r, "29d"), RN, RB);
+    judge_explosion(r, lab_find(r, "29e"), RN, RB);
+    judge_size(r, lab_find(r, "29f"), PN, PB);
+    judge_growth(r, lab_find(r, "29g"), PN, PB);
+    judge_explosion(r, lab_find(r, "29h"), PN, PB);
     judge_factor(r);
-    judge_spread(r, &claim_j, D50N, D50B);
-    judge_spread(r, &claim_k, RN, RB);
-    judge_extreme(r, &claim_l, D50N, D50B, 1);
-    judge_extreme(r, &claim_m, RN, RB, 1);
-    judge_extreme(r, &claim_n, GN, GB, -1);
+    judge_spread(r, lab_find(r, "29j"), D50N, D50B);
+    judge_spread(r, lab_find(r, "29k"), RN, RB);
+    judge_extreme(r, lab_find(r, "29l"), D50N, D50B, 1);
+    judge_extreme(r, lab_find(r, "29m"), RN, RB, 1);
+    judge_extreme(r, lab_find(r, "29n"), GN, GB, -1);
     check_theory(r);
     check_gradient(r, NRM_NO_NORM, "gradient of the residual network without norm");
     check_gradient(r, NRM_BATCH_NORM, "gradient of the residual network with batch norm");
@@ -1069,6 +996,6 @@ static const lab_program program = {
     "What does depth do to gradients and activations, with and without batch norm?", "Networks at "
     "initialization, one batch of 128 of the first 10000 training images, standardized pixels, "
     "double. R27: 784-64, 27 residual blocks of 2 layers, 10, Glorot; P20: 784-100×20-10, He", 2,
-    LAB_USES_DATA, arms, ARMS, prepare, run_arm, report};
-/* clang-format on */
+    LAB_USES_DATA, arms, ARMS, prepare, run_arm, report, claims,
+    LAB_COUNT(claims)};
 LAB_MAIN(program)

@@ -508,30 +508,66 @@ static const char norm_trials[] =
     "trial run (1 seed) of batch 256 with batch norm: eigenvalue 0.88, rise 0.14, changed 0.040 "
     "(0.099 without a norm), test error 0.066; at loss 0.05 1.9";
 
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"33a", "A smaller batch ends in a flatter minimum, without a norm", keskar, no_numbers,
+     "after 50 epochs the largest eigenvalue of the Hessian, and the rise of the loss under "
+     "filter-normalized noise: batch 8 below 256, paired, and all four means in order; both "
+     "measures (else partly)", trials, LAB_TRAINING, LAB_SETTING},
+    {"33b", "... and with batch norm", keskar, no_numbers, "the same with batch norm", norm_trials,
+     LAB_TRAINING, LAB_SETTING},
+    {"33c", "A larger learning rate ends in a flatter minimum, without a norm", bjorck,
+     "a suggestion, without numbers", "the same two measures at batch 128: rate 0.5 below 0.05, "
+     "paired, 0.1 between them in the means; both (else partly)", fast_trials, LAB_TRAINING,
+     LAB_SETTING},
+    {"33d", "... and with batch norm", bjorck, "a suggestion, without numbers",
+     "the same with batch norm", fast_trials, LAB_TRAINING, LAB_SETTING},
+    {"33e", "Flatter minima generalize better, without a norm", keskar,
+     "\"sharp minima, which often generalize poorly\"; no numbers", "Spearman's correlation of the "
+     "measure at the end with the test error over the six settings, seed by seed: above 0, and at "
+     "least 0.5 in the mean; for the eigenvalue and for the rise (else partly)", trials,
+     LAB_TRAINING, LAB_SETTING},
+    {"33f", "... and with batch norm", keskar,
+     "\"sharp minima, which often generalize poorly\"; no numbers", "the same with batch norm",
+     norm_trials, LAB_TRAINING, LAB_SETTING},
+    {"33g", "A smaller batch generalizes better, without a norm", keskar, no_numbers,
+     "test error after 50 epochs: batch 8 below 256, paired", trials, LAB_TRAINING, LAB_SETTING},
+    {"33h", "... and with batch norm", keskar, no_numbers, "the same with batch norm", norm_trials,
+     LAB_TRAINING, LAB_SETTING},
+    {"33i", "A larger learning rate generalizes better, without a norm", bjorck,
+     "a suggestion, without numbers",
+     "test error after 50 epochs, batch 128: rate 0.5 below 0.05, paired", fast_trials,
+     LAB_TRAINING, LAB_SETTING},
+    {"33j", "... and with batch norm", bjorck, "CIFAR-10: the largest learning rate ends best",
+     "the same with batch norm", fast_trials, LAB_TRAINING, LAB_SETTING},
+    {"33k", "With batch norm the minimum is flatter than without, at the same settings",
+     "Chinese notes on batch norm; a lecture-style post (of the landscape: \"smoother\", fewer "
+     "\"sharp minima\")", "no numbers", "at the end, rise under filter-normalized noise: batch "
+     "norm below no norm, paired, at each of the six settings (else partly)", fast_trials,
+     LAB_TRAINING, LAB_SETTING},
+    {"33l", "A smaller batch is flatter also where the training loss is the same", "ours",
+     "not stated", "the measures of 33a where the loss on the probe images first falls below 0.05; "
+     "both measures and both networks (else partly)", trials, LAB_TRAINING, LAB_SETTING},
+    {"33m", "A larger learning rate is flatter also where the training loss is the same", "ours",
+     "not stated", "those of 33c, likewise", fast_trials, LAB_TRAINING, LAB_SETTING},
+    {"33n", "After a smaller batch noise changes fewer decisions", "ours",
+     "not stated; decisions do not see how large the logits have become", "share of the probe "
+     "images decided otherwise under filter-normalized noise, at the end: batch 8 below 256, "
+     "paired, means in order, both networks (else partly)", norm_trials, LAB_TRAINING, LAB_SETTING},
+    {"33o", "After a larger learning rate noise changes fewer decisions", "ours",
+     "not stated; decisions do not see how large the logits have become",
+     "the same: rate 0.5 below 0.05", fast_trials, LAB_TRAINING, LAB_SETTING}};
+/* clang-format on */
+
 static void judge_ends(lab_report *r)
 {
-    static const lab_claim claims[ORDERS][2] = {
-        {{"33a", "A smaller batch ends in a flatter minimum, without a norm", keskar, no_numbers,
-          "after 50 epochs the largest eigenvalue of the Hessian, and the rise of the loss under "
-          "filter-normalized noise: batch 8 below 256, paired, and all four means in order; both "
-          "measures (else partly)",
-          trials, LAB_TRAINING, LAB_SETTING},
-         {"33b", "... and with batch norm", keskar, no_numbers, "the same with batch norm",
-          norm_trials, LAB_TRAINING, LAB_SETTING}},
-        {{"33c", "A larger learning rate ends in a flatter minimum, without a norm", bjorck,
-          "a suggestion, without numbers",
-          "the same two measures at batch 128: rate 0.5 below 0.05, paired, 0.1 between them in "
-          "the means; both (else partly)",
-          fast_trials, LAB_TRAINING, LAB_SETTING},
-         {"33d", "... and with batch norm", bjorck, "a suggestion, without numbers",
-          "the same with batch norm", fast_trials, LAB_TRAINING, LAB_SETTING}}};
     stats_finding part[MEASURES];
     size_t o;
     int norm;
     for (o = 0; o < ORDERS; o++)
         for (norm = NRM_NO_NORM; norm <= NRM_BATCH_NORM; norm++) {
             flatter(r, norm, &orders[o], AT_END, part);
-            lab_verdict(r, &claims[o][norm], stats_together(part, MEASURES),
+            lab_verdict(r, lab_find(r, "33a") + 2 * o + norm, stats_together(part, MEASURES),
                         unfinished(r, norm, &orders[o],
                                    lab_format(r, "final training loss %s",
                                               means(r, norm, &orders[o], "train_loss", AT_END))),
@@ -545,23 +581,6 @@ static void judge_ends(lab_report *r)
    not decide? */
 static void judge_without_loss(lab_report *r)
 {
-    static const lab_claim equal[ORDERS] = {
-        {"33l", "A smaller batch is flatter also where the training loss is the same", "ours",
-         "not stated",
-         "the measures of 33a where the loss on the probe images first falls below 0.05; both "
-         "measures and both networks (else partly)",
-         trials, LAB_TRAINING, LAB_SETTING},
-        {"33m", "A larger learning rate is flatter also where the training loss is the same",
-         "ours", "not stated", "those of 33c, likewise", fast_trials, LAB_TRAINING, LAB_SETTING}};
-    static const lab_claim decided[ORDERS] = {
-        {"33n", "After a smaller batch noise changes fewer decisions", "ours",
-         "not stated; decisions do not see how large the logits have become",
-         "share of the probe images decided otherwise under filter-normalized noise, at the end: "
-         "batch 8 below 256, paired, means in order, both networks (else partly)",
-         norm_trials, LAB_TRAINING, LAB_SETTING},
-        {"33o", "After a larger learning rate noise changes fewer decisions", "ours",
-         "not stated; decisions do not see how large the logits have become",
-         "the same: rate 0.5 below 0.05", fast_trials, LAB_TRAINING, LAB_SETTING}};
     stats_finding part[2 * MEASURES];
     size_t o;
     int norm;
@@ -569,7 +588,7 @@ static void judge_without_loss(lab_report *r)
         const order *by = &orders[o];
         for (norm = NRM_NO_NORM; norm <= NRM_BATCH_NORM; norm++)
             flatter(r, norm, by, ON_THE_WAY, part + MEASURES * norm);
-        lab_verdict(r, &equal[o], stats_together(part, 2 * MEASURES), "",
+        lab_verdict(r, lab_find(r, "33l") + o, stats_together(part, 2 * MEASURES), "",
                     "%s: eigenvalue %s without a norm, %s with; rise %s and %s", by->values,
                     means(r, NRM_NO_NORM, by, "eigenvalue", ON_THE_WAY),
                     means(r, NRM_BATCH_NORM, by, "eigenvalue", ON_THE_WAY),
@@ -581,7 +600,7 @@ static void judge_without_loss(lab_report *r)
         for (norm = NRM_NO_NORM; norm <= NRM_BATCH_NORM; norm++)
             part[norm] = ends(r, norm, by, "filter_changed", AT_END,
                               in_order(r, norm, by, "filter_changed", AT_END));
-        lab_verdict(r, &decided[o], stats_together(part, 2),
+        lab_verdict(r, lab_find(r, "33n") + o, stats_together(part, 2),
                     unfinished(r, NRM_BATCH_NORM, by, unfinished(r, NRM_NO_NORM, by, "")),
                     "%s: %s without a norm, %s with", by->values,
                     means(r, NRM_NO_NORM, by, "filter_changed", AT_END),
@@ -633,17 +652,6 @@ static size_t correlations(const lab_report *r, int norm, const char *series, do
 
 static void judge_relation(lab_report *r)
 {
-    static const lab_claim claims[2] = {
-        {"33e", "Flatter minima generalize better, without a norm", keskar,
-         "\"sharp minima, which often generalize poorly\"; no numbers",
-         "Spearman's correlation of the "
-         "measure at the end with the test error over the six settings, seed by seed: above 0, and "
-         "at "
-         "least 0.5 in the mean; for the eigenvalue and for the rise (else partly)",
-         trials, LAB_TRAINING, LAB_SETTING},
-        {"33f", "... and with batch norm", keskar,
-         "\"sharp minima, which often generalize poorly\"; no numbers", "the same with batch norm",
-         norm_trials, LAB_TRAINING, LAB_SETTING}};
     int norm;
     size_t m;
     for (norm = NRM_NO_NORM; norm <= NRM_BATCH_NORM; norm++) {
@@ -655,7 +663,7 @@ static void judge_relation(lab_report *r)
             found[m] = stats_describe(rho, n);
             part[m] = stats_judge_pairs(rho, zero, n, +1, found[m].mean >= 0.5);
         }
-        lab_verdict(r, &claims[norm], stats_together(part, MEASURES),
+        lab_verdict(r, lab_find(r, "33e") + norm, stats_together(part, MEASURES),
                     lab_format(r, "with the share of changed decisions: %.2f",
                                stats_mean(rho, correlations(r, norm, "filter_changed", rho))),
                     "correlation %s with the eigenvalue, %s with the rise",
@@ -665,18 +673,6 @@ static void judge_relation(lab_report *r)
 
 static void judge_accuracy(lab_report *r)
 {
-    static const lab_claim claims[ORDERS][2] = {
-        {{"33g", "A smaller batch generalizes better, without a norm", keskar, no_numbers,
-          "test error after 50 epochs: batch 8 below 256, paired", trials, LAB_TRAINING,
-          LAB_SETTING},
-         {"33h", "... and with batch norm", keskar, no_numbers, "the same with batch norm",
-          norm_trials, LAB_TRAINING, LAB_SETTING}},
-        {{"33i", "A larger learning rate generalizes better, without a norm", bjorck,
-          "a suggestion, without numbers",
-          "test error after 50 epochs, batch 128: rate 0.5 below 0.05, paired", fast_trials,
-          LAB_TRAINING, LAB_SETTING},
-         {"33j", "... and with batch norm", bjorck, "CIFAR-10: the largest learning rate ends best",
-          "the same with batch norm", fast_trials, LAB_TRAINING, LAB_SETTING}}};
     size_t o;
     int norm;
     for (o = 0; o < ORDERS; o++)
@@ -684,22 +680,13 @@ static void judge_accuracy(lab_report *r)
             const order *by = &orders[o];
             const size_t first = arm_of(norm, by->at[0]), last = arm_of(norm, by->at[by->n - 1]);
             lab_verdict(
-                r, &claims[o][norm], ends(r, norm, by, "test_error", AT_END, 1),
+                r, lab_find(r, "33g") + 2 * o + norm, ends(r, norm, by, "test_error", AT_END, 1),
                 unfinished(r, norm, by,
                            lab_format(r, "test loss %s", means(r, norm, by, "test_loss", AT_END))),
                 "%s against %s", lab_text(r, first, "test_error", AT_END, 4),
                 lab_text(r, last, "test_error", AT_END, 4));
         }
 }
-
-/* clang-format off */
-static const lab_claim claims[] = {
-    {"33k", "With batch norm the minimum is flatter than without, at the same settings",
-     "Chinese notes on batch norm; a lecture-style post (of the landscape: \"smoother\", fewer "
-     "\"sharp minima\")", "no numbers", "at the end, rise under filter-normalized noise: batch "
-     "norm below no norm, paired, at each of the six settings (else partly)", fast_trials,
-     LAB_TRAINING, LAB_SETTING}};
-/* clang-format on */
 
 static void judge_norm(lab_report *r)
 {

@@ -375,7 +375,7 @@ static void derive_sums(void)
     nrm_rng rng = stream(7);
     nrm_real x[SUM_MOST], dy[SUM_MOST];
     size_t n, c, lane;
-    for (n = 1; n <= 80; n++) DERIVE("SUM.8", block_residual(n, 70), replay());
+    for (n = 1; n <= 80; n++) ALSO_OF("SUM.8", block_residual(n, 70), replay());
     for (n = 1; n < SUM_MOST; n += 1 + n / 5)
         for (c = 0; c < LENGTH(centre); c++) {
             fill_real(x, n, centre[c], 1, &rng);

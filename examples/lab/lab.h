@@ -282,8 +282,8 @@ void lab_verdict_table(lab_report *r, plot_panel *p);
 
 /* The look of an arm by its norm, the same on every page; it means nothing else there. Safe for the
    colour-blind: none vermillion dashed, batch blue solid, layer green dash-dot, noisy purple
-   dotted, group orange dashed, RMS sky dash-dot, L1 brown dash-dot, L2 grey dotted, L∞ wine solid, weight
-   black dotted. */
+   dotted, group orange dashed, RMS sky dash-dot, L1 brown dash-dot, L2 grey dotted, L∞ wine solid,
+   weight black dotted. */
 plot_style lab_style(const char *norm);
 
 /* The colour of the i-th of n ordered settings, such as batch sizes or rates: none of a norm's. */

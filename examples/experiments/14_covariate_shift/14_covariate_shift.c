@@ -431,8 +431,8 @@ static int learns(const lab_report *r, size_t arm, size_t seed, int window)
     return lab_at(r, arm, seed, "window_loss", window) < 2.2;
 }
 
-/* The share of cells that are as the claim says, of those in which both networks learn, seed by seed; learning rates from `first` to
-   before `last`. Returns the number of seeds. */
+/* The share of cells that are as the claim says, of those in which both networks learn, seed by
+   seed; learning rates from the first to before `last`. Returns the number of seeds. */
 static size_t shares(lab_report *r, int net, int what, int sign, int last, double *share)
 {
     const size_t n = lab_seeds(r, arm_of(net, FAST, NONE));

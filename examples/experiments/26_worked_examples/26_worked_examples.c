@@ -1149,6 +1149,11 @@ static int page_shift(lab_report *r)
     static const double heights[2] = {1, 1.15};
     plot_figure *f = lab_figure(
         r, "The best line moves with the inputs; a large step is lost when they move", 1800, 1360);
+    lab_subtitle(
+        r, f,
+        "a, b: a line fitted to y = x² + noise around -1 and around 1; c: the loss after a "
+        "unit's step on the old inputs and on moved ones; d to f: one game at rate 5",
+        lab_seeds(r, CHASE));
     plot_scale(f, 0.84);
     plot_heights(f, heights, 2);
     draw_shift(r, f);

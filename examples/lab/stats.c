@@ -284,7 +284,8 @@ static double statsi_for(const stats_finding *f)
    any that is met, unless that one is against it. */
 static int statsi_less(const stats_finding *a, const stats_finding *b)
 {
-    const int for_a = stats_word(a, STATS_LEVEL), for_b = stats_word(b, STATS_LEVEL);
+    const int for_a = (int)stats_word(a, STATS_LEVEL);
+    const int for_b = (int)stats_word(b, STATS_LEVEL);
     if (for_a != for_b) return for_a > for_b;
     return statsi_for(a) < statsi_for(b);
 }

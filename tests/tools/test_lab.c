@@ -7,6 +7,7 @@
 
 #include "lab/lab.h"
 #include "lab/files.h"
+#include "lab/page.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -324,6 +325,84 @@ static void test_a_damaged_table(void)
     CHECK_INT(experiment("--from", from), 1);
 }
 
+/* ---- claims and panels as tables: loss is 1/3, 2/3, ... of the first arm, 10/3 more of the other */
+
+static void judge_by_function(lab_report *r, const lab_claim *c)
+{
+    const lab_numbers a = lab_all(r, 0, c->series, 0), b = lab_all(r, 1, c->series, 0);
+    CHECK_INT(a.n, 5);
+    CHECK_INT(lab_calc(a, '-', b).n, 3);
+    CHECK_NEAR(lab_describe(lab_calc(b, '-', a)).mean, 10.0 / 3, 1e-6);
+    CHECK_NEAR(lab_calc(a, '/', b).of[1], 2.0 / 12, 1e-6);
+    CHECK_NEAR(lab_calc(a, '*', a).of[1] + lab_calc(a, '+', a).of[1], 4.0 / 9 + 4.0 / 3, 1e-6);
+    CHECK_NEAR(lab_map(lab_times(a, 3), sqrt).of[3], 2, 1e-6);
+    CHECK_NEAR(lab_mean_over(r, 0, c->series, 1, 3).of[2], 1, 1e-6);
+    CHECK_NEAR(lab_most_over(r, 0, c->series, 1, 3).of[2], 1, 1e-6);
+    CHECK(isnan(lab_mean_over(r, 0, c->series, 7, 8).of[0]));
+    CHECK_NEAR(lab_largest(r, 1, c->series), 5 / 3.0 + 10 / 3.0 - 2 / 3.0, 1e-6);
+    CHECK(isnan(lab_largest(r, 1, "none such")));
+    CHECK(lab_find(r, "9f") == c && lab_find(r, "9a") == c - 5);
+    lab_verdict(r, c, lab_more(b, a, 1), "", "%s", lab_pm(r, a, 2));
+}
+
+static const lab_claim table[] = {
+    {"9a", "above", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_MORE, .a = 1, .b = 0,
+     .series = "loss", .decimals = 1},
+    {"9b", "below", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_LESS, .a = 1, .b = 0,
+     .series = "loss", .decimals = 1, .remark = "expected to fail"},
+    {"9c", "above 3", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_ABOVE, .a = 1,
+     .series = "loss", .at = 2, .limit = 3},
+    {"9d", "below 3", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_BELOW, .a = 1,
+     .series = "loss", .at = 2, .limit = 3},
+    {"9e", "about 4", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_WITHIN, .a = 1,
+     .series = "loss", .at = LAB_LAST, .limit = 4, .tolerance = 2},
+    {"9f", "by a function", "", "", "", "", LAB_TRAINING, LAB_NEWS, judge_by_function,
+     .series = "loss"}};
+
+static void draw_more(lab_report *r, plot_panel *p, const lab_panel *panel)
+{
+    const double x[2] = {0, 1};
+    const lab_numbers y[2] = {lab_all(r, 0, panel->series, 0), lab_all(r, 1, panel->series, 0)};
+    lab_draw_numbers(p, "both", x, y, 2, plot_solid(PLOT_BLUE));
+}
+
+static int report_from_tables(lab_report *r)
+{
+    static const lab_panel panels[] = {
+        {.axes = {.heading = "a", .x = "step", .y_scale = PLOT_LOG10, .y_range = {0.1, 10}},
+         .line = {{0, "loss"}, {1, "loss", "", {PLOT_BLUE}, LAB_EACH_SEED}},
+         .mark = {{LAB_HLINE, .y = 1, .text = ""}, {LAB_NOTE, 1, 1, "one", PLOT_LEFT}}},
+        {.axes = {.col = 1, .grid = -1, .legend = PLOT_LEGEND_NONE},
+         .line = {{1, "loss", .how = LAB_ONE_SEED}},
+         .draw = draw_more,
+         .series = "loss"}};
+    static const lab_page page = {"Tables", "tables", 800, 600, 0.8, .widths = {1, 2}};
+    lab_judge(r);
+    lab_check_same_bits(r); /* of a full table it has nothing to say */
+    return lab_draw(r, &page, panels, LAB_COUNT(panels));
+}
+
+static void test_claims_and_panels_as_tables(void)
+{
+    char from[PATH_SIZE];
+    const lab_program kept = program;
+    const char *found;
+    program.report = report_from_tables;
+    program.claim = table;
+    program.claims = LAB_COUNT(table);
+    CHECK_INT(experiment("--from", in_folder(from, "kept.csv")), 0);
+    program = kept;
+    found = content("out/00_test_verdicts.csv");
+    CHECK(strstr(found, "9a,above,\"\",\"\",4.0 ± 0.3 against 1.0 ± 0.5,reproduced,") != NULL);
+    CHECK(strstr(found, "against 1.0 ± 0.5,not reproduced,expected to fail,") != NULL);
+    CHECK(strstr(found, "9c,above 3,\"\",\"\",4 ± 0,reproduced,") != NULL);
+    CHECK(strstr(found, "9d,below 3,\"\",\"\",4 ± 0,not reproduced,") != NULL);
+    CHECK(strstr(found, "9e,about 4,\"\",\"\",4 ± 0,reproduced,") != NULL);
+    CHECK(strstr(found, "9f,by a function,\"\",\"\",1.00 ± 0.53,reproduced,") != NULL);
+    CHECK(strstr(found, "\ncheck,") == NULL);
+    CHECK(*content("out/00_test_tables.png") != 0);
+}
+
 /* Seeds go through tables as numbers: beyond 2^53 two of them would be one. */
 static void test_seeds_out_of_range(void)
 {
@@ -439,6 +518,7 @@ int main(void)
     RUN(test_redrawn_without_runs);
     RUN(test_other_data_do_not_count);
     RUN(test_a_table_of_another_program);
+    RUN(test_claims_and_panels_as_tables);
     RUN(test_a_damaged_table);
     RUN(test_seeds_out_of_range);
     RUN(test_a_path_that_is_too_long);

@@ -10,6 +10,7 @@
 #include "normlayers.h"
 #include "lab/draw.h"
 
+#include "lab/trainer.c"
 #include "lab/training.c"
 
 #include "lab/landscape.c"
@@ -383,8 +384,84 @@ static void test_weight_norm_gradient(void)
 }
 #endif
 
+/* ---- a training with looks; what it would record is counted here ---- */
+
+static int same_bits = -1;
+static size_t looks, seen_at[8];
+
+void lab_record(lab_run *run, const char *series, double x, double y)
+{
+    (void)run;
+    if (strcmp(series, "same_bits") == 0 && x <= 0) same_bits = (int)y;
+}
+
+void lab_progress(lab_run *run, double fraction)
+{
+    CHECK(run->quick >= 0 && fraction > 0 && fraction <= 1);
+}
+
+static nrm_mlp_spec small_network(trainer *t)
+{
+    nrm_mlp_spec spec = training_plain(t->layer, 1, 4, NRM_RELU, NRM_BATCH_NORM);
+    spec.inputs = FEATURES;
+    return spec;
+}
+
+static int count_look(trainer *t)
+{
+    if (looks < 8) seen_at[looks] = t->step;
+    looks++;
+    if (t->run->arm == 1) t->net->params[0] += 1; /* a look that leaves a trace */
+    return 0;
+}
+
+static int stop_after_four(trainer *t)
+{
+    return t->step == 4;
+}
+
+static void test_trainer(void)
+{
+    training_set set = make_set();
+    lab_run run;
+    trainer_plan plan = {.network = small_network,
+                         .look = count_look,
+                         .set = &set,
+                         .batch = BATCH,
+                         .steps = 6,
+                         .every = 3,
+                         .look_first = 1};
+    trainer t;
+    memset(&run, 0, sizeof run);
+    run.seed = 11;
+    CHECK_INT(trainer_run(&run, &plan), 0);
+    CHECK(looks == 3 && seen_at[0] == 0 && seen_at[1] == 3 && seen_at[2] == 6);
+    CHECK_INT(same_bits, -1);
+    run.quick = 1;
+    CHECK_INT(trainer_run(&run, &plan), 0);
+    CHECK_INT(same_bits, 1);
+    CHECK_INT(looks, 6); /* the second training is not looked at */
+    run.arm = 1;
+    CHECK_INT(trainer_run(&run, &plan), 0);
+    CHECK_INT(same_bits, 0);
+    plan.after = stop_after_four;
+    looks = 0;
+    CHECK_INT(trainer_run(&run, &plan), 0);
+    CHECK_INT(looks, 2);
+    CHECK_INT(trainer_open(&t, &run, &plan), 0);
+    CHECK_INT(trainer_steps(&t, 3), 0);
+    CHECK(t.step == 3 && t.status == NRM_OK && t.loss > 0);
+    CHECK(trainer_accuracy(&t, &set, &t.loss) <= 1 && isfinite(t.loss));
+    t.net->params[0] = (nrm_real)NAN;
+    CHECK_INT(trainer_steps(&t, 3), 0);
+    CHECK(t.step == 3 && t.status == NRM_NONFINITE);
+    trainer_close(&t);
+    training_set_free(&set);
+}
+
 int main(void)
 {
+    RUN(test_trainer);
     RUN(test_order_deals_each_example_once);
     RUN(test_going_on_passes_over_short_batches);
     RUN(test_sums);

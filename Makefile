@@ -148,6 +148,10 @@ exhaustive: ## are exp, log, tanh, sigmoid of all floats right? EVERY=997: of so
 	@mkdir -p "$(BUILD)" && $(CC) $(FLAGS) $(WARNINGS) -I. tests/accuracy/exhaustive.c \
 		-o "$(BUILD)/exhaustive" -lmpfr -lgmp -lm && "$(BUILD)/exhaustive" $(EVERY)
 
+.PHONY: random
+random: ## the random numbers under the tests of dieharder
+	@CC="$(CC)" sh tests/layers/dieharder.sh
+
 .PHONY: equations equations-docs
 equations: ## every equation with its checks, and how far its two sides are apart
 	@CC="$(CC)" BUILD="$(BUILD)" sh tests/equations/equations.sh

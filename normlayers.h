@@ -287,12 +287,13 @@ typedef struct NRM_OWN(nrm_rng) { /* copy it to fork or rewind a stream */
     nrm_acc spare; /* normals come in pairs: the second one, if there is one */
     int has_spare;
 } nrm_rng;
-/* Any seed, any stream. A network draws from streams 0 to 4·layers - 1 of its seed: take others. */
+/* Seeds below 2^46, any stream; a network draws from streams 0 to 4·layers - 1 of its seed. */
 NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream);
 NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng); /* all 2^32 values alike */
 NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n); /* 0..n-1, unbiased; 0 if n is 0 */
-NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng); /* in [0, 1) */
-NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng); /* mean 0, standard deviation 1 */
+/* The next numbers, the same ones in whatever portions. */
+NRM_DEF void nrm_rng_uniform(nrm_rng *rng, nrm_real *v, size_t n); /* [n] out, =; 0 <= v < 1 */
+NRM_DEF void nrm_rng_normal(nrm_rng *rng, nrm_real *v, size_t n); /* [n] out, =; N(0, 1) */
 NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n); /* [n] in/out, n < 2^32 */
 /* ---- noisy batch normalization ---- */
 typedef struct NRM_OWN(nrm_noise) { /* how the noise is drawn: equations NB.1 to NB.4 */
@@ -808,7 +809,7 @@ static void nrmi_curve(nrm_real *y, const nrm_real *x, int curve, size_t n);
 static void nrmi_softmax(
     nrm_real *p, nrm_acc *h, nrm_acc *rest, const nrm_real *z, size_t rows, size_t n);
 static void nrmi_log(nrm_acc *v, size_t n); /* in place: normal, > 0; v [NRM_SOME] */
-static nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
+static inline nrm_acc nrmi_symmetric(nrm_rng *rng); /* uniform in ±1 */
 /*
 **Threads.** With `NRM_OPENMP` threads share the rounds of a loop that begins with `NRM_SHARE`, and
 what any of them has `lost`. Nothing is summed across threads: their number changes no bit.
@@ -1241,8 +1242,8 @@ With r = 1/(s + ε), LN.14 gains a factor κ; where s = 0, κ·x̂ᵢ is 0.
 
 *The question it answers: does batch norm help because it keeps a network's distributions steady?*
 
-Santurkar, Tsipras, Ilyas and Mądry (2018) made them unsteady: behind each batch norm they add noise
-whose mean and scale change at every step. If steadiness helped, the help should be gone.
+Santurkar et al. (2018) made them unsteady: behind each batch norm they add noise whose mean and
+scale change at every step. If steadiness helped, the help should be gone.
 */
 NRM_DEF nrm_noise nrm_noise_paper(void)
 {
@@ -1263,7 +1264,7 @@ static int nrmi_check_noise(const nrm_noise *q)
 ### 3.1  Forward
 
 y is the output of batch norm, with γ and β. At every step each unit c in turn draws the centre of
-its noise, and then each of its samples i draws an offset m and a factor s around that centre:
+its noise, and then, 64 samples at a time, factors s and offsets m around that centre:
 
     μ_c ~ U(−n_μ, n_μ)              [NB.1]
     σ_c ~ U(1, n_σ)                 [NB.2]
@@ -1280,14 +1281,16 @@ static void nrmi_noise(nrm_real *y, nrm_real *scale, const nrm_noise *noise, nrm
 {
     const nrm_acc n_mu = (nrm_acc)noise->mean_range, n_sigma = (nrm_acc)noise->scale_max;
     const nrm_acc r_mu = (nrm_acc)noise->mean_jitter, r_sigma = (nrm_acc)noise->scale_jitter;
+    nrm_real z[64];
     size_t n, c;
     for (c = 0; c < C; c++) {
         const nrm_acc mu = n_mu * nrmi_symmetric(rng); /* NB.1 */
-        const nrm_acc sigma = 1 + (n_sigma - 1) * (nrm_acc)nrm_rng_uniform(rng); /* NB.2 */
+        const nrm_acc sigma = 1 + (n_sigma - 1) * (nrmi_symmetric(rng) + 1) / 2; /* NB.2 */
         for (n = 0; n < N * S; n++) {
-            const size_t i = (n / S * C + c) * S + n % S;
+            const size_t i = (n / S * C + c) * S + n % S, k = n % 64;
+            if (k == 0) nrm_rng_normal(rng, z, nrmi_least(N * S - n, 64));
             const nrm_acc m = mu + r_mu * nrmi_symmetric(rng); /* NB.3 */
-            scale[i] = (nrm_real)(sigma + r_sigma * (nrm_acc)nrm_rng_normal(rng)); /* NB.4 */
+            scale[i] = (nrm_real)(sigma + r_sigma * (nrm_acc)z[k]); /* NB.4 */
             y[i] = (nrm_real)((nrm_acc)scale[i] * (nrm_acc)y[i] + m); /* NB.5 */
         }
     }
@@ -1302,8 +1305,7 @@ NRM_DEF int nrm_noisy_batchnorm_forward(nrm_real *y, nrm_real *scale, nrm_acc *m
         NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(noise, 1, need),
         NRM_ARG(scale, N * C * S, NRMI_OUT | need), NRM_ARG(rng, 1, need)};
     int rc = nrmi_check_batchnorm(mode, eps, N, C, S);
-    if (rc == NRM_OK && noisy) rc = NRM_CHECK(args);
-    if (rc == NRM_OK && noisy) rc = nrmi_check_noise(noise);
+    if (rc == NRM_OK && noisy && (rc = NRM_CHECK(args)) == NRM_OK) rc = nrmi_check_noise(noise);
     if (rc != NRM_OK) return rc;
     rc = nrm_batchnorm_forward(y, mean, rstd, running, x, gamma, beta, mode, eps, N, C, S);
     if (rc >= 0 && noisy) nrmi_noise(y, scale, noise, rng, N, C, S);
@@ -3085,10 +3087,11 @@ static size_t nrmi_init_layer(nrm_mlp *net, size_t l, size_t at)
         *value[a] = n > 0 ? p : NULL;
         *grad[a] = n > 0 ? net->grads + at : NULL;
         nrm_rng_seed(&r, spec->seed, NRMI_ARRAYS * (uint64_t)l + a);
+        if (drawn && normal) nrm_rng_normal(&r, p, n);
         for (i = 0; i < n && drawn; i++)
-            p[i] = (nrm_real)(scale * (normal ? (nrm_acc)nrm_rng_normal(&r) : nrmi_symmetric(&r)));
-        for (i = 0; i < n && a == NRMI_GAMMA; i++)
-            p[i] = spec->gamma_init == NRM_GAMMA_UNIFORM ? nrm_rng_uniform(&r) : 1;
+            p[i] = (nrm_real)(scale * (normal ? (nrm_acc)p[i] : nrmi_symmetric(&r)));
+        for (i = 0; i < n && a == NRMI_GAMMA; i++) p[i] = 1;
+        if (a == NRMI_GAMMA && spec->gamma_init == NRM_GAMMA_UNIFORM) nrm_rng_uniform(&r, p, n);
     }
     for (i = 0; s->running.var != NULL && i < s->shape.width; i++) s->running.var[i] = 1;
     return at;
@@ -3204,8 +3207,7 @@ NRM_DEF int nrm_mlp_eval(
     nrm_acc mean, hit, losses = 0, hits = 0;
     size_t at, n, classes;
     int rc = net == NULL ? NRM_ENULL : nrmi_check_data(net, loss, accuracy, x, labels, N, 1);
-    if (rc == NRM_OK && N > 0) rc = nrmi_check_net(net, 1, NRM_INFER, 1);
-    if (rc != NRM_OK) return rc;
+    if (rc != NRM_OK || (N > 0 && (rc = nrmi_check_net(net, 1, NRM_INFER, 1)) != 0)) return rc;
     classes = net->state[net->spec.layers - 1].shape.width;
     for (at = 0; at < N; at += n) {
         n = nrmi_least(N - at, net->spec.max_batch);
@@ -4797,9 +4799,8 @@ static void nrmi_product(
 /*
 ## 20  Exponential and logarithm
 
-These functions have the same bits everywhere. Of floats they are *correctly rounded*, to the float
-nearest to the exact value (`make exhaustive`); in double they are off by at most 2.5
-units in the last place.
+These functions have the same bits everywhere: of floats the *correctly rounded* ones (`make
+exhaustive`), in double at most 2.5 units in the last place off.
 */
 #define NRM_BY_TYPE(as_double, as_float) (sizeof(nrm_acc) == 8 ? (as_double) : (as_float))
 #define NRM_DIGITS NRM_BY_TYPE(52, 23)
@@ -4855,9 +4856,9 @@ Split off a power of two:
     k = ⌈x/ln2 − ½⌉             [EXP.1]
     t = x − k·ln2, |t| ≤ ½·ln2  [EXP.2]
 
-EXP.1 adds a number so large that the sum is rounded to an integer, whose bits are those of k. ln2
-is cut in two: its high part times k is exact. What remains is Lambert's continued fraction of tanh
-z, cut after six levels; s and c are polynomials of u = t², and e^t is off by less than 2⁻⁶²:
+EXP.1 adds so large a number that the sum is rounded to an integer with the bits of k. The high part
+of ln2 times k is exact. The rest is Lambert's continued fraction of tanh z, cut after six levels;
+s and c are polynomials of u = t², and e^t is off by less than 2⁻⁶²:
 
     s/c = z/(1 + z²/(3 + z²/(5 + z²/(7 + z²/(9 + z²/11))))), z = t/2  [EXP.3]
     e^x = p·(1 + 2·s/(c − s)), p = 2^k                                [EXP.4]
@@ -4994,45 +4995,47 @@ NRM_KERNEL(nrmi_log, (v, n), nrm_acc *v, size_t n)
 /*
 ## 21  Random numbers
 
-The generator is PCG32 (O'Neill 2014). Each odd increment c is a sequence of its own, a *stream*:
-with one each for weights, noise and order of the data, drawing from one does not shift another.
+PCG32 (O'Neill 2014). Each odd increment c is a sequence of its own, a *stream*: with one each for
+weights, noise and order of the data, drawing from one does not shift another.
 
     s′ = a·s + c mod 2⁶⁴, a = 6364136223846793005     [RNG.1]
     u = rotate(⌊(s ⊕ ⌊s/2¹⁸⌋)/2²⁷⌋ mod 2³², ⌊s/2⁵⁹⌋)  [RNG.2]
 
 RNG.2 takes the old s.
 */
-NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng)
+static inline uint32_t nrmi_next(nrm_rng *rng)
 {
     const uint64_t s = rng->state;
-    const uint32_t x = (uint32_t)(((s >> 18) ^ s) >> 27);
-    const uint32_t turn = (uint32_t)(s >> 59);
+    const uint32_t x = (uint32_t)(((s >> 18) ^ s) >> 27), turn = (uint32_t)(s >> 59);
     rng->state = s * 6364136223846793005u + rng->increment; /* RNG.1 */
     return (x >> turn) | (x << ((32 - turn) & 31)); /* RNG.2 */
 }
 
+NRM_DEF uint32_t nrm_rng_u32(nrm_rng *rng)
+{
+    return nrmi_next(rng);
+}
+
 NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream)
 {
-    const nrm_rng fresh = {0, stream * 2 + 1, 0, 0};
+    const nrm_rng fresh = {seed + stream * 2 + 1, stream * 2 + 1, 0, 0};
     *rng = fresh;
-    (void)nrm_rng_u32(rng);
-    rng->state += seed;
-    (void)nrm_rng_u32(rng);
+    (void)nrmi_next(rng);
 }
 
 /*
-A uniform number is u, cut to the digits of a float, so that all builds draw the same stream. For an
-integer below n, u mod n alone would favour small values where n does not divide 2³². So the lowest
-u are thrown away, as many as the remainder.
+A uniform number is u, in a float its higher 24 bits. For an integer below n, u mod n alone would
+favour small values where n does not divide 2³². So as many of the lowest u as remain are left out.
 
     U = u/2³² (double), ⌊u/2⁸⌋/2²⁴ (float)    [RNG.3]
     u mod n, drawn again while u < 2³² mod n  [RNG.4]
 */
-NRM_DEF nrm_real nrm_rng_uniform(nrm_rng *rng)
+NRM_DEF void nrm_rng_uniform(nrm_rng *rng, nrm_real *v, size_t n)
 {
-    const uint32_t u = nrm_rng_u32(rng);
-    if (sizeof(nrm_real) == sizeof(float)) return (nrm_real)(u >> 8) / 16777216; /* RNG.3 */
-    return (nrm_real)u / (nrm_real)4294967296; /* RNG.3 */
+    const int lost = sizeof(nrm_real) == sizeof(float) ? 8 : 0;
+    size_t i;
+    for (i = 0; i < n; i++)
+        v[i] = (nrm_real)(nrmi_next(rng) >> lost) / (nrm_real)(4294967296u >> lost); /* RNG.3 */
 }
 
 NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n)
@@ -5040,41 +5043,42 @@ NRM_DEF uint32_t nrm_rng_below(nrm_rng *rng, uint32_t n)
     uint32_t u, least;
     if (n == 0) return 0;
     least = (0u - n) % n; /* 2^32 mod n */
-    do u = nrm_rng_u32(rng);
+    do u = nrmi_next(rng);
     while (u < least);
     return u % n; /* RNG.4 */
 }
 
 /*
-Normal numbers come in pairs by Marsaglia's polar method: a point of the unit disc, found by trial,
-is moved outwards.
+Normal numbers come in pairs by Marsaglia's polar method: a point of the unit disc moves outwards.
 
     w = a² + b² < 1, a and b uniform in ±1        [RNG.5]
     z₁ = a·√(−2·(ln w)/w), z₂ = b·√(−2·(ln w)/w)  [RNG.6]
 */
-static nrm_acc nrmi_symmetric(nrm_rng *rng)
+static inline nrm_acc nrmi_symmetric(nrm_rng *rng)
 {
-    return (nrm_acc)nrm_rng_u32(rng) / (nrm_acc)2147483648u - 1;
+    return (nrm_acc)nrmi_next(rng) / (nrm_acc)2147483648u - 1;
 }
 
-NRM_DEF nrm_real nrm_rng_normal(nrm_rng *rng)
+NRM_DEF void nrm_rng_normal(nrm_rng *rng, nrm_real *v, size_t n)
 {
-    nrm_acc a, b, w, stretch, ln[NRM_SOME] = {0};
-    if (rng->has_spare) {
-        rng->has_spare = 0;
-        return (nrm_real)rng->spare;
+    nrm_acc a[NRM_SOME] = {0}, b[NRM_SOME] = {0}, w[NRM_SOME] = {0}, ln[NRM_SOME] = {0};
+    size_t i = 0, j, k;
+    if (rng->has_spare && n > 0) v[i++] = (nrm_real)rng->spare, rng->has_spare = 0;
+    while (i < n) {
+        const size_t pairs = nrmi_least((n - i) / 2 + (n - i) % 2, NRM_SOME);
+        for (k = 0; k < pairs; k += (w[k] < 1) & (w[k] > 0)) {
+            a[k] = nrmi_symmetric(rng), b[k] = nrmi_symmetric(rng);
+            ln[k] = w[k] = a[k] * a[k] + b[k] * b[k]; /* RNG.5 */
+        }
+        nrmi_log(ln, pairs);
+        for (j = 0; j < pairs; j++) {
+            const nrm_acc stretch = NRM_SQRT(-2 * ln[j] / w[j]);
+            v[i++] = (nrm_real)(a[j] * stretch); /* RNG.6 */
+            rng->spare = b[j] * stretch;
+            rng->has_spare = i == n;
+            if (i < n) v[i++] = (nrm_real)rng->spare;
+        }
     }
-    do {
-        a = nrmi_symmetric(rng);
-        b = nrmi_symmetric(rng);
-        w = a * a + b * b; /* RNG.5 */
-    } while (w >= 1 || w <= 0);
-    ln[0] = w;
-    nrmi_log(ln, 1);
-    stretch = NRM_SQRT(-2 * ln[0] / w);
-    rng->spare = b * stretch;
-    rng->has_spare = 1;
-    return (nrm_real)(a * stretch); /* RNG.6 */
 }
 
 /* Fisher and Yates: from the end, swap each place with one not yet settled. */
@@ -5120,8 +5124,8 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
   predefined `NRM_DEF`; a global named `gamma` (gcc and clang need no math.h).
 - 0.2.0, results: a cumulative average passes over a channel that is not finite. Backward passes
   keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`. In float exp, log, tanh
-  and sigmoid are correctly rounded; other functions and random numbers have other last bits. The
-  loss of a row that the network is sure of keeps its digits.
+  and sigmoid are correctly rounded; other functions and random numbers have other last bits, and
+  noise other draws. The loss of a row that the network is sure of keeps its digits.
 - 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
 
 ### References, by equation

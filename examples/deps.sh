@@ -5,9 +5,9 @@
 #   mnist     curl, if there is no wget either (for `make mnist`)
 #   dev       what the whole check matrix wants: g++, clang with its sanitizers, clang 19, tcc,
 #             musl, compilers for 32 bits, ARM, RISC-V, PowerPC, s390x, Windows, WebAssembly, QEMU,
-#             Wine, valgrind, Chromium, Rust, Node with npm, OpenBLAS, Open MPI, PyTorch, oneDNN,
-#             NumPy, Matplotlib, CMake, Meson, Ninja, pkg-config, curl, zip, lld; Coq, Coquelicot,
-#             Gappa and Frama-C for the proofs
+#             Wine, valgrind, dieharder, Chromium, Rust, Node with npm, OpenBLAS, Open MPI,
+#             PyTorch, oneDNN, NumPy, Matplotlib, CMake, Meson, Ninja, pkg-config, curl, zip, lld;
+#             Coq, Coquelicot, Gappa and Frama-C for the proofs
 #   peers     what `make bench-peers` and `make bench-mnist` compare with (Debian): PyTorch,
 #             oneDNN, and OpenBLAS, without which PyTorch's products are slow
 #
@@ -145,6 +145,7 @@ wasm wasi-libc+libclang-rt-19-dev-wasm32 - - - - - -
 tcc tcc tcc tcc tcc - - -
 musl musl-tools musl-gcc musl - - - -
 valgrind valgrind valgrind valgrind valgrind valgrind - -
+dieharder dieharder dieharder dieharder - - - -
 chromium chromium+fonts-liberation chromium chromium chromium chromium - -
 omp libomp-dev - - - - - -
 zip zip+unzip zip+unzip zip+unzip zip+unzip zip+unzip zip zip
@@ -218,7 +219,7 @@ dev)
     { have x86_64-w64-mingw32-gcc && has_wine; } || lacks windows
     { have clang-19 && have wasm-ld-19 && has_fuzzer; } || lacks clang-19
     has_wasm || lacks wasm
-    for tool in tcc valgrind chromium; do have $tool || lacks $tool; done
+    for tool in tcc valgrind dieharder chromium; do have $tool || lacks $tool; done
     have musl-gcc || lacks musl
     has_header omp.h clang || lacks omp
     { have zip && have unzip; } || lacks zip

@@ -220,8 +220,10 @@ int EXPORT(net_init)(int k, int norm, unsigned seed, double lr)
         unsigned arm;
         for (arm = 0; arm < 2; arm++) {
             const double side = arm ? -radius : radius;
-            points[2 * (i + arm)] = side * c + 0.03 * nrm_rng_normal(&rng);
-            points[2 * (i + arm) + 1] = side * s + 0.03 * nrm_rng_normal(&rng);
+            nrm_real *p = points + 2 * (i + arm);
+            nrm_rng_normal(&rng, p, 2);
+            p[0] = side * c + 0.03 * p[0];
+            p[1] = side * s + 0.03 * p[1];
             labels[i + arm] = (int)arm;
         }
         turn = c * 0.99820053993521 - s * 0.05996400647944;
@@ -279,9 +281,13 @@ uint32_t EXPORT(fingerprint)(void)
     int kind, k;
     unsigned i;
     nrm_rng_seed(&rng, 2024, 7);
-    for (i = 0; i < SIZE; i++) x[i] = 1e3 + nrm_rng_normal(&rng), dy[i] = nrm_rng_normal(&rng);
+    nrm_rng_normal(&rng, x, SIZE);
+    nrm_rng_normal(&rng, dy, SIZE);
+    nrm_rng_uniform(&rng, gamma, C_MAX);
+    nrm_rng_normal(&rng, beta, C_MAX);
+    for (i = 0; i < SIZE; i++) x[i] += 1e3;
     for (i = 0; i < C_MAX; i++) {
-        gamma[i] = 1 + nrm_rng_uniform(&rng), beta[i] = nrm_rng_normal(&rng);
+        gamma[i] += 1;
         running_mean[i] = 0, running_var[i] = 1;
     }
     running.batches = 0;

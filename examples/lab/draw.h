@@ -6,12 +6,16 @@
 
 static inline nrm_real draw_uniform(nrm_rng *rng)
 {
-    return nrm_rng_uniform(rng);
+    nrm_real u = 0;
+    nrm_rng_uniform(rng, &u, 1);
+    return u;
 }
 
 static inline nrm_real draw_normal(nrm_rng *rng)
 {
-    return nrm_rng_normal(rng);
+    nrm_real z = 0;
+    nrm_rng_normal(rng, &z, 1);
+    return z;
 }
 
 #endif

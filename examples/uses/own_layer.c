@@ -49,9 +49,10 @@ int main(void)
     nrm_rng rng;
     int i, forgetful;
     nrm_rng_seed(&rng, 1, 0);
-    for (i = 0; i < N * D; i++) l.x[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < N * D; i++) l.weight[i] = nrm_rng_normal(&rng);
-    for (i = 0; i < D; i++) l.gamma[i] = 1 + nrm_rng_uniform(&rng), l.beta[i] = 0;
+    nrm_rng_normal(&rng, l.x, N * D);
+    nrm_rng_normal(&rng, l.weight, N * D);
+    nrm_rng_uniform(&rng, l.gamma, D);
+    for (i = 0; i < D; i++) l.gamma[i] += 1, l.beta[i] = 0;
     for (forgetful = 0; forgetful < 2; forgetful++) {
         if (loss(&l) == HUGE_VAL || backward(&l, forgetful) != NRM_OK) return 1;
         nrm_gradcheck(report, group, 3, loss, &l, NULL);

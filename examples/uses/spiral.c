@@ -11,10 +11,13 @@ static void points(nrm_real x[N][2], int label[N], nrm_rng *rng)
 {
     int i;
     for (i = 0; i < N; i++) {
-        const double t = (double)nrm_rng_uniform(rng);
-        const double angle = 6 * t + 3.14159265 * (label[i] = i % 2);
-        x[i][0] = (nrm_real)(t * cos(angle) + 0.02 * (double)nrm_rng_normal(rng));
-        x[i][1] = (nrm_real)(t * sin(angle) + 0.02 * (double)nrm_rng_normal(rng));
+        nrm_real t, noise[2];
+        double angle = 3.14159265 * (label[i] = i % 2);
+        nrm_rng_uniform(rng, &t, 1);
+        nrm_rng_normal(rng, noise, 2);
+        angle += 6 * (double)t;
+        x[i][0] = (nrm_real)((double)t * cos(angle) + 0.02 * (double)noise[0]);
+        x[i][1] = (nrm_real)((double)t * sin(angle) + 0.02 * (double)noise[1]);
     }
 }
 

@@ -38,18 +38,17 @@ static int numbers(const size_t *n, int mode)
 {
     nrm_rng *rng = ANY(nrm_rng, 1);
     uint32_t below = (uint32_t)any_int();
-    (void)n;
     if (mode == 0) nrm_rng_seed(rng, rng->state, rng->increment);
     if (mode == 1) (void)nrm_rng_u32(rng);
-    if (mode == 2) (void)nrm_rng_uniform(rng);
-    if (mode == 3) (void)nrm_rng_normal(rng);
+    if (mode == 2) nrm_rng_uniform(rng, OUT(n[0]), n[0]);
+    if (mode == 3) nrm_rng_normal(rng, OUT(n[0]), n[0]);
     if (mode == 4) (void)nrm_rng_below(rng, below);
     return 0;
 }
 #define ANALYSE(name, mode)                                                                        \
     void analyse_nrm_##name(void)                                                              \
     {                                                                                              \
-        const size_t n[4] = {1, 1, 1, 1};                                                          \
+        const size_t n[4] = {3, 1, 1, 1};                                                          \
         (void)call(numbers, n, mode);                                                              \
     }
 ANALYSE(rng_seed, 0)

@@ -504,6 +504,7 @@ static void cross_entropy(void)
 static void random_numbers(void)
 {
     nrm_rng rng;
+    static nrm_real v[10000];
     size_t index[1000], i;
     start();
     nrm_rng_seed(&rng, 11, 12);
@@ -514,8 +515,10 @@ static void random_numbers(void)
     for (i = 0; i < 1000; i++) add(index[i], 4);
     print("exact", "rng_integers");
     start();
-    for (i = 0; i < 10000; i++) add_real(nrm_rng_uniform(&rng));
-    for (i = 0; i < 10000; i++) add_real(nrm_rng_normal(&rng));
+    nrm_rng_uniform(&rng, v, 10000);
+    for (i = 0; i < 10000; i++) add_real(v[i]);
+    nrm_rng_normal(&rng, v, 10000);
+    for (i = 0; i < 10000; i++) add_real(v[i]);
     print("exact", "rng_reals");
 }
 

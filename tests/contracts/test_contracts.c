@@ -920,6 +920,8 @@ static void test_rng_arguments(void)
     if (sizeof(size_t) > 4) CHECK_INT(nrm_rng_shuffle(&rng, index, SIZE_MAX), NRM_ESIZE);
     if (sizeof(size_t) > 4)
         CHECK_INT(nrm_rng_shuffle(&rng, index, (size_t)UINT32_MAX + 1), NRM_ESIZE);
+    nrm_rng_uniform(&rng, NULL, 0);
+    nrm_rng_normal(&rng, NULL, 0);
     CHECK(rng.state == kept.state && index[0] == 0 && index[1] == 1 && index[2] == 2);
     CHECK_INT(nrm_rng_shuffle(&rng, index, 1), NRM_OK);
     CHECK(rng.state == kept.state && index[0] == 0);

@@ -365,14 +365,16 @@ static int call_shared_network(const value *in, value *out)
 static void call_draws(nrm_acc *offset, nrm_acc *factor, const nrm_noise *noise, nrm_rng *rng,
                        size_t N, size_t C, size_t S)
 {
+    nrm_real z[64];
     size_t c, i;
     for (c = 0; c < C; c++) {
         const nrm_acc mu = (nrm_acc)noise->mean_range * symmetric(rng);
-        const nrm_acc sigma = 1 + ((nrm_acc)noise->scale_max - 1) * (nrm_acc)draw_uniform(rng);
+        const nrm_acc sigma = 1 + ((nrm_acc)noise->scale_max - 1) * (symmetric(rng) + 1) / 2;
         for (i = 0; i < N * S; i++) {
             const size_t at = (i / S * C + c) * S + i % S;
+            if (i % 64 == 0) nrm_rng_normal(rng, z, N * S - i < 64 ? N * S - i : 64);
             offset[at] = mu + (nrm_acc)noise->mean_jitter * symmetric(rng);
-            factor[at] = sigma + (nrm_acc)noise->scale_jitter * (nrm_acc)draw_normal(rng);
+            factor[at] = sigma + (nrm_acc)noise->scale_jitter * (nrm_acc)z[i % 64];
         }
     }
 }

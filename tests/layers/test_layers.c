@@ -810,6 +810,30 @@ static void test_rng_stream(void)
     CHECK(draw_normal(&a) == draw_normal(&b));
 }
 
+/* A stream cut into portions of 0, 1, 2, ... numbers is the stream, the state behind it too. */
+static void test_rng_portions(void)
+{
+    enum { MOST = 140, ALL = MOST * (MOST + 1) / 2 };
+    static nrm_real whole[ALL], cut[ALL];
+    int normal, first;
+    for (normal = 0; normal < 2; normal++)
+        for (first = 0; first < 2; first++) {
+            void (*const draw)(nrm_rng *, nrm_real *, size_t) =
+                normal ? nrm_rng_normal : nrm_rng_uniform;
+            nrm_rng a, b;
+            size_t i, n;
+            nrm_rng_seed(&a, 19, 1);
+            if (first) (void)draw_normal(&a); /* its twin is spare */
+            b = a;
+            draw(&a, whole, ALL);
+            for (i = n = 0; i < ALL; i += n++) draw(&b, cut + i, n);
+            draw(&b, cut, 0);
+            CHECK(memcmp(whole, cut, sizeof whole) == 0);
+            CHECK(a.state == b.state && a.has_spare == b.has_spare);
+            CHECK(!a.has_spare || a.spare == b.spare);
+        }
+}
+
 /* Pearson's statistic of counts that should be alike. */
 static double chi_square(const unsigned *count, size_t bins, double draws)
 {
@@ -1191,6 +1215,7 @@ int main(void)
     RUN(test_cross_entropy_extremes);
     RUN(test_accuracy);
     RUN(test_rng_stream);
+    RUN(test_rng_portions);
     RUN(test_rng_shuffle);
     RUN(test_groupnorm_values);
     RUN(test_rmsnorm_values);

@@ -195,15 +195,18 @@ static double symmetric(nrm_rng *rng)
 static void add_noise(nrm_real *z, nrm_real *scale, const nrm_noise *noise, nrm_rng *rng, size_t N,
                       size_t width)
 {
+    nrm_real factor[64];
     size_t n, j;
     for (j = 0; j < width; j++) {
         const double mu = (double)noise->mean_range * symmetric(rng);
-        const double sigma = 1 + ((double)noise->scale_max - 1) * (double)draw_uniform(rng);
+        const double sigma = 1 + ((double)noise->scale_max - 1) * (symmetric(rng) + 1) / 2;
         for (n = 0; n < N; n++) {
             const size_t i = n * width + j;
-            const double m = mu + (double)noise->mean_jitter * symmetric(rng);
-            scale[i] = (nrm_real)(sigma + (double)noise->scale_jitter * (double)draw_normal(rng));
-            z[i] = (nrm_real)((double)scale[i] * (double)z[i] + m);
+            const size_t k = n % 64;
+            if (k == 0) nrm_rng_normal(rng, factor, N - n < 64 ? N - n : 64);
+            scale[i] = (nrm_real)(sigma + (double)noise->scale_jitter * (double)factor[k]);
+            z[i] = (nrm_real)((double)scale[i] * (double)z[i] +
+                              (mu + (double)noise->mean_jitter * symmetric(rng)));
         }
     }
 }

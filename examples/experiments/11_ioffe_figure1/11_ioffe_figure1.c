@@ -36,15 +36,14 @@ static const char *const level_name[LEVELS] = {"p15", "p50", "p85"};
 #define GAUSSIAN_85 1.0364 /* 85 % of a standard Gaussian lie below */
 
 /* Arm 2k is setting k without a norm, 2k + 1 the same with batch norm. */
+/* clang-format off */
+#define BOTH(id, name, more, seeds)                                                                \
+    {"none" id, "no norm" name, 36 + 9 * more, seeds},                                             \
+        {"batch" id, "batch norm" name, 40 + 10 * more, seeds}
 static const lab_arm arms[2 * SETTINGS] = {
-    {"none", "no norm", 45, 0},
-    {"batch", "batch norm", 50, 0},
-    {"none_lr0.5", "no norm, lr 0.5", 36, 2},
-    {"batch_lr0.5", "batch norm, lr 0.5", 40, 2},
-    {"none_w0.01", "no norm, sd 0.01", 36, 2},
-    {"batch_w0.01", "batch norm, sd 0.01", 40, 2},
-    {"none_w0.01_lr0.5", "no norm, sd 0.01, lr 0.5", 36, 2},
-    {"batch_w0.01_lr0.5", "batch norm, sd 0.01, lr 0.5", 40, 2}};
+    BOTH("", "", 1, 0), BOTH("_lr0.5", ", lr 0.5", 0, 2), BOTH("_w0.01", ", sd 0.01", 0, 2),
+    BOTH("_w0.01_lr0.5", ", sd 0.01, lr 0.5", 0, 2)};
+/* clang-format on */
 static const double weight_sd[SETTINGS] = {0.1, 0.1, 0.01, 0.01};
 static const double rate[SETTINGS] = {0.1, 0.5, 0.1, 0.5};
 
@@ -282,50 +281,15 @@ static const char *gains(lab_report *r, size_t setting)
     return lab_format(r, "%+.1f, %+.1f, %+.1f", gain[0], gain[1], gain[2]);
 }
 
-/* clang-format off */
-static const lab_claim claims[] = {
-    {"11a", "With batch norm test accuracy is higher, throughout the training",
-     "Ioffe & Szegedy 2015, Fig. 1a", "about 0.955 against 0.71 at 4,000 steps, 0.967 against 0.90 "
-     "at 8,000, 0.983 against 0.974 at the end (read off the figure)",
-     "above no norm at 5,000, 10,000 and 50,000 steps, each, seed by seed",
-     "trial run (1 seed): 0.943 against 0.909 at 5,000, 0.974 against 0.969 at 50,000",
-     LAB_TRAINING, LAB_SETTING},
-    {"11b", "With batch norm it ends at 0.97 or better",
-     "ours: a bound below Ioffe & Szegedy 2015, Fig. 1a",
-     "about 0.983 at 50,000 steps (read off the figure)",
-     "at least 0.97 at 50,000 steps, seed by seed", "trial run (1 seed): 0.974", LAB_TRAINING,
-     LAB_SETTING},
-    {"11f", "With batch norm it ends at 0.983", "Ioffe & Szegedy 2015, Fig. 1a",
-     "about 0.983 at 50,000 steps (read off the figure)",
-     "within 0.005 of it at 50,000 steps, seed by seed",
-     "added after the run, when 0.973 was known", LAB_TRAINING, LAB_SETTING},
-    {"11e", "The same holds at other learning rates and weights", "ours: the paper gives neither",
-     "not stated", "11a at the three other settings (2 seeds each), all of them",
-     "trial run (1 seed), sd 0.01: 0.954 against 0.10 at 5,000, 0.977 against 0.952 at 50,000",
-     LAB_TRAINING, LAB_SETTING},
-    {"11c", "With batch norm the distribution of a sigmoid's input is more stable",
-     "Ioffe & Szegedy 2015, Fig. 1b, c", "no number; without: percentiles begin together near 0.8, "
-     "swing, end near -1.8, 0, 1.7; with: from about -1.1, 0, 1.1 smoothly to -2.0, 0, 2.0",
-     "D, averaged over the units, smaller with batch norm, seed by seed", "trial run (1 seed), 15 "
-     "/ 50 / 85 %: none 0.37, 0.43, 0.47 to -1.25, 0.60, 1.48; batch norm -1.03, 0.14, 1.12 to "
-     "-2.05, -0.08, 1.69", LAB_TRAINING, LAB_SETTING},
-    {"11d", "With batch norm it begins as wide as a standard Gaussian",
-     "Ioffe & Szegedy 2015, Fig. 1c", "about -1.1 and 1.1 (read off the figure)",
-     "15th and 85th percentile of unit 0 at step 0 within 0.1 of -1.036, 1.036, seed by seed",
-     "trial run (1 seed): -1.03 and 1.12", LAB_TRAINING, LAB_SETTING}};
-/* clang-format on */
-
-static void judge_accuracy(lab_report *r)
+static void judge_accuracy(lab_report *r, const lab_claim *c)
 {
-    lab_verdict(r, lab_find(r, "11a"), above(r, 0), "", "%s", accuracies(r, 0));
+    lab_verdict(r, c, above(r, 0), "", "%s", accuracies(r, 0));
 }
 
-/* Where batch norm ends: in the main setting, and, for the paper's number, in the others too. */
-static void judge_end(lab_report *r)
+/* The paper's number, in the other settings too. */
+static void judge_end(lab_report *r, const lab_claim *c)
 {
-    lab_verdict(r, lab_find(r, "11b"), lab_limit(r, 1, "accuracy", LAB_LAST, 0.97, +1), "", "%s",
-                lab_text(r, 1, "accuracy", LAB_LAST, 4));
-    lab_verdict(r, lab_find(r, "11f"), lab_near(r, 1, "accuracy", LAB_LAST, 0.983, 0.005),
+    lab_verdict(r, c, lab_near(r, 1, "accuracy", LAB_LAST, 0.983, 0.005),
                 lab_format(r, "with lr 0.5: %s; with sd 0.01: %s; with both: %s",
                            lab_text(r, 3, "accuracy", LAB_LAST, 3),
                            lab_text(r, 5, "accuracy", LAB_LAST, 3),
@@ -333,28 +297,66 @@ static void judge_end(lab_report *r)
                 "%s", lab_text(r, 1, "accuracy", LAB_LAST, 4));
 }
 
-static void judge_elsewhere(lab_report *r)
+static void judge_elsewhere(lab_report *r, const lab_claim *c)
 {
     stats_finding others[SETTINGS - 1];
     size_t k;
     for (k = 1; k < SETTINGS; k++) others[k - 1] = above(r, k);
-    lab_verdict(r, lab_find(r, "11e"), stats_together(others, SETTINGS - 1), "two seeds each",
+    lab_verdict(r, c, stats_together(others, SETTINGS - 1), "two seeds each",
                 "points above at the three steps: %s with lr 0.5; %s with sd 0.01; %s with both",
                 gains(r, 1), gains(r, 2), gains(r, 3));
 }
 
-static void judge_inputs(lab_report *r)
+static void judge_stable(lab_report *r, const lab_claim *c)
+{
+    lab_verdict(r, c, lab_compare(r, 1, 0, "D", 0, -1, 1), "", "D = %s against %s",
+                lab_text(r, 1, "D", 0, 2), lab_text(r, 0, "D", 0, 2));
+}
+
+static void judge_begin(lab_report *r, const lab_claim *c)
 {
     stats_finding begins[2];
     begins[0] = lab_near(r, 1, "unit0_p15", 0, -GAUSSIAN_85, 0.1);
     begins[1] = lab_near(r, 1, "unit0_p85", 0, GAUSSIAN_85, 0.1);
-    lab_verdict(r, lab_find(r, "11c"), lab_compare(r, 1, 0, "D", 0, -1, 1), "", "D = %s against %s",
-                lab_text(r, 1, "D", 0, 2), lab_text(r, 0, "D", 0, 2));
-    lab_verdict(r, lab_find(r, "11d"), stats_together(begins, 2), "",
+    lab_verdict(r, c, stats_together(begins, 2), "",
                 "unit 0: %s and %s; mean of all units: %s and %s",
                 lab_text(r, 1, "unit0_p15", 0, 2), lab_text(r, 1, "unit0_p85", 0, 2),
                 lab_text(r, 1, "begin_units", 0.15, 3), lab_text(r, 1, "begin_units", 0.85, 3));
 }
+
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"11a", "With batch norm test accuracy is higher, throughout the training",
+     "Ioffe & Szegedy 2015, Fig. 1a", "about 0.955 against 0.71 at 4,000 steps, 0.967 against 0.90 "
+     "at 8,000, 0.983 against 0.974 at the end (read off the figure)",
+     "above no norm at 5,000, 10,000 and 50,000 steps, each, seed by seed",
+     "trial run (1 seed): 0.943 against 0.909 at 5,000, 0.974 against 0.969 at 50,000",
+     LAB_TRAINING, LAB_SETTING, judge_accuracy},
+    {"11b", "With batch norm it ends at 0.97 or better",
+     "ours: a bound below Ioffe & Szegedy 2015, Fig. 1a",
+     "about 0.983 at 50,000 steps (read off the figure)",
+     "at least 0.97 at 50,000 steps, seed by seed", "trial run (1 seed): 0.974", LAB_TRAINING,
+     LAB_SETTING, .test = LAB_ABOVE, .a = 1, .series = "accuracy", .at = LAB_LAST, .limit = 0.97,
+     .decimals = 4},
+    {"11f", "With batch norm it ends at 0.983", "Ioffe & Szegedy 2015, Fig. 1a",
+     "about 0.983 at 50,000 steps (read off the figure)",
+     "within 0.005 of it at 50,000 steps, seed by seed",
+     "added after the run, when 0.973 was known", LAB_TRAINING, LAB_SETTING, judge_end},
+    {"11c", "With batch norm the distribution of a sigmoid's input is more stable",
+     "Ioffe & Szegedy 2015, Fig. 1b, c", "no number; without: percentiles begin together near 0.8, "
+     "swing, end near -1.8, 0, 1.7; with: from about -1.1, 0, 1.1 smoothly to -2.0, 0, 2.0",
+     "D, averaged over the units, smaller with batch norm, seed by seed", "trial run (1 seed), 15 "
+     "/ 50 / 85 %: none 0.37, 0.43, 0.47 to -1.25, 0.60, 1.48; batch norm -1.03, 0.14, 1.12 to "
+     "-2.05, -0.08, 1.69", LAB_TRAINING, LAB_SETTING, judge_stable},
+    {"11d", "With batch norm it begins as wide as a standard Gaussian",
+     "Ioffe & Szegedy 2015, Fig. 1c", "about -1.1 and 1.1 (read off the figure)",
+     "15th and 85th percentile of unit 0 at step 0 within 0.1 of -1.036, 1.036, seed by seed",
+     "trial run (1 seed): -1.03 and 1.12", LAB_TRAINING, LAB_SETTING, judge_begin},
+    {"11e", "The same holds at other learning rates and weights", "ours: the paper gives neither",
+     "not stated", "11a at the three other settings (2 seeds each), all of them",
+     "trial run (1 seed), sd 0.01: 0.954 against 0.10 at 5,000, 0.977 against 0.952 at 50,000",
+     LAB_TRAINING, LAB_SETTING, judge_elsewhere}};
+/* clang-format on */
 
 /* What must hold whatever the data are: the Gaussian's percentile, as the error function has it and
    as batch norm makes it of Gaussian numbers of any mean and width; and that looking changes
@@ -407,15 +409,15 @@ static plot_style ring(plot_color color)
 }
 
 /* Test accuracy of one setting, with the values that can be read off the paper's figure. */
-static void draw_accuracy(lab_report *r, plot_panel *p, size_t setting)
+static void draw_accuracy(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
+    const size_t setting = panel->arm;
     static const double x0[5] = {4000, 8000, 13000, 20000, 45000};
     static const double y0[5] = {0.71, 0.90, 0.945, 0.965, 0.974};
     static const double x1[4] = {4000, 8000, 17000, 50000};
     static const double y1[4] = {0.955, 0.967, 0.975, 0.983};
     size_t i;
     step_axis(p, r);
-    plot_axis_y(p, "test accuracy", PLOT_LINEAR);
     if (!lab_quick(r)) plot_range_y(p, setting < 2 ? 0.7 : 0, 1);
     for (i = 0; i < 2; i++) {
         const char *label = i ? "with batch norm" : "without";
@@ -444,20 +446,21 @@ static double *pack(lab_report *r, size_t arm, size_t seed, const char *what, la
     return q;
 }
 
-/* The first seed's percentiles as a fan, those of the others as thin lines. */
-static void draw_fan(lab_report *r, plot_panel *p, size_t arm, const char *what)
+/* The first seed's percentiles as a fan, those of the others as thin lines; and, of one unit, where
+   the paper's three lines begin and end, as read off its figure. */
+static void draw_fan(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const char *const percent[LEVELS] = {"15 %", "50 %", "85 %"};
+    static const double x[6] = {0, 0, 0, STEPS, STEPS, STEPS};
+    static const double y[2][6] = {{0.8, 0.8, 0.8, -1.8, 0, 1.7}, {-1.1, 0, 1.1, -2, 0, 2}};
+    const size_t arm = panel->arm;
     const plot_style style = lab_style(arm % 2 ? "batch" : "none");
     lab_series first;
     double *q;
     size_t s, i;
     step_axis(p, r);
-    plot_axis_y(p, "input of the sigmoid", PLOT_LINEAR);
-    plot_range_y(p, -3, 3);
-    plot_legend(p, PLOT_LEGEND_NONE);
     for (s = lab_seeds(r, arm); s-- > 0;) {
-        q = pack(r, arm, s, what, &first);
+        q = pack(r, arm, s, panel->series, &first);
         if (!q) return;
         if (s == 0)
             plot_percentiles(p, NULL, first.x, q, LEVELS, first.n, percent, style);
@@ -466,65 +469,17 @@ static void draw_fan(lab_report *r, plot_panel *p, size_t arm, const char *what)
                 plot_line(p, NULL, first.x, q + i * first.n, first.n, plot_thin(style.color));
         free(q);
     }
-}
-
-/* Where the paper's three lines begin and end, as read off its figure. */
-static void draw_papers_ends(lab_report *r, plot_panel *p, size_t arm)
-{
-    static const double x[6] = {0, 0, 0, STEPS, STEPS, STEPS};
-    static const double y[2][6] = {{0.8, 0.8, 0.8, -1.8, 0, 1.7}, {-1.1, 0, 1.1, -2, 0, 2}};
-    if (!lab_quick(r)) plot_scatter(p, NULL, x, y[arm], 6, ring(PLOT_INK));
-}
-
-static int page_figure1(lab_report *r)
-{
-    static const char *const heading[2] = {"input of one sigmoid, without", "with batch norm"};
-    static const double widths[3] = {1.15, 1, 1};
-    plot_figure *f = lab_figure(
-        r, "With batch norm test accuracy rises sooner, and a sigmoid's inputs keep still", 2200,
-        980);
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
-    size_t a;
-    plot_widths(f, widths, 3);
-    plot_scale(f, 0.86);
-    plot_heading(p, "test accuracy");
-    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
-    draw_accuracy(r, p, 0);
-    for (a = 0; a < 2; a++) {
-        p = plot_add(f, 0, (int)a + 1, 1, 1);
-        plot_heading(p, heading[a]);
-        draw_fan(r, p, a, "unit0");
-        draw_papers_ends(r, p, a);
-    }
-    return lab_save(r, f, NULL);
-}
-
-static int page_settings(lab_report *r)
-{
-    plot_figure *f = lab_figure(
-        r, "Batch norm is ahead at other learning rates and first weights too", 2000, 1560);
-    size_t k;
-    plot_shared_legend(f);
-    for (k = 0; k < SETTINGS; k++) {
-        plot_panel *p = plot_add(f, (int)k / 2, (int)k % 2, 1, 1);
-        plot_heading(p, lab_format(r, "weights of sd %g, learning rate %g%s", weight_sd[k], rate[k],
-                                   k ? "" : ": panel a of the first page"));
-        draw_accuracy(r, p, k);
-    }
-    return lab_save(r, f, "settings");
+    if (panel->other && !lab_quick(r)) plot_scatter(p, NULL, x, y[arm], 6, ring(PLOT_INK));
 }
 
 /* The D of every unit of every seed, sorted: how many units lie below. */
-static void draw_distribution(lab_report *r, plot_panel *p)
+static void draw_distribution(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     double d[LAB_SEEDS_MAX * WIDTH], below[LAB_SEEDS_MAX * WIDTH];
     size_t a, s, i, n;
-    plot_axis_x(p, "D: wandering of the median / width", PLOT_LOG10);
-    plot_axis_y(p, "units below (%)", PLOT_LINEAR);
-    plot_range_y(p, 0, 100);
     for (a = 0; a < 2; a++) {
         for (s = n = 0; s < lab_seeds(r, a); s++) {
-            const lab_series one = lab_get(r, a, s, "unit_D");
+            const lab_series one = lab_get(r, a, s, panel->series);
             for (i = 0; i < one.n; i++) d[n++] = one.y[i];
         }
         stats_sort(d, n);
@@ -534,42 +489,50 @@ static void draw_distribution(lab_report *r, plot_panel *p)
     }
 }
 
-static int page_units(lab_report *r)
-{
-    static const char *const heading[2] = {"median of the 100 units, without",
-                                           "the same with batch norm"};
-    plot_figure *f = lab_figure(
-        r, "Without batch norm each unit of the last hidden layer wanders further", 2200, 980);
-    plot_panel *p;
-    size_t a;
-    plot_scale(f, 0.86);
-    for (a = 0; a < 2; a++) {
-        p = plot_add(f, 0, (int)a, 1, 1);
-        plot_heading(p, heading[a]);
-        draw_fan(r, p, a, "units");
-    }
-    p = plot_add(f, 0, 2, 1, 1);
-    plot_heading(p, "how far each unit wanders");
-    plot_legend(p, PLOT_LEGEND_ABOVE);
-    draw_distribution(r, p);
-    return lab_save(r, f, "units");
-}
+/* clang-format off */
+#define ACCURACY(setting, ...)                                                                     \
+    .axes = {.y = "test accuracy", __VA_ARGS__}, .draw = draw_accuracy, .arm = setting
+#define FAN(column, what)                                                                          \
+    .axes = {.col = column, .heading = what, .y = "input of the sigmoid", .y_range = {-3, 3},      \
+             .legend = PLOT_LEGEND_NONE}, .draw = draw_fan
 
 static int report(lab_report *r)
 {
+    static const lab_page pages[3] = {
+        {"With batch norm test accuracy rises sooner, and a sigmoid's inputs keep still",
+         .width = 2200, .height = 980, .scale = 0.86, .widths = {1.15, 1, 1}},
+        {"Batch norm is ahead at other learning rates and first weights too", "settings", 2000,
+         1560, .shared_legend = 1},
+        {"Without batch norm each unit of the last hidden layer wanders further", "units", 2200,
+         980, 0.86}};
+    static const lab_panel main_page[] = {
+        {ACCURACY(0, .heading = "test accuracy", .legend = PLOT_LEGEND_BOTTOM_RIGHT)},
+        {FAN(1, "input of one sigmoid, without"), .series = "unit0", .other = 1},
+        {FAN(2, "with batch norm"), .arm = 1, .series = "unit0", .other = 1}};
+    static const lab_panel settings_page[] = {
+        {ACCURACY(0, .heading = "weights of sd 0.1, learning rate 0.1: panel a of the first page")},
+        {ACCURACY(1, .col = 1, .heading = "weights of sd 0.1, learning rate 0.5")},
+        {ACCURACY(2, .row = 1, .heading = "weights of sd 0.01, learning rate 0.1")},
+        {ACCURACY(3, .row = 1, .col = 1, .heading = "weights of sd 0.01, learning rate 0.5")}};
+    static const lab_panel units_page[] = {
+        {FAN(0, "median of the 100 units, without"), .series = "units"},
+        {FAN(1, "the same with batch norm"), .arm = 1, .series = "units"},
+        {.axes = {.col = 2, .heading = "how far each unit wanders", .y = "units below (%)",
+                  .x = "D: wandering of the median / width", .x_scale = PLOT_LOG10,
+                  .y_range = {0, 100}, .legend = PLOT_LEGEND_ABOVE},
+         .draw = draw_distribution, .series = "unit_D"}};
     check(r);
-    judge_accuracy(r);
-    judge_end(r);
-    judge_inputs(r);
-    judge_elsewhere(r);
-    return page_figure1(r) || page_settings(r) || page_units(r);
+    lab_judge(r);
+    return lab_draw(r, &pages[0], main_page, LAB_COUNT(main_page)) ||
+           lab_draw(r, &pages[1], settings_page, LAB_COUNT(settings_page)) ||
+           lab_draw(r, &pages[2], units_page, LAB_COUNT(units_page));
 }
 
-/* clang-format off */
 static const lab_program program = {
     "11_ioffe_figure1", NRM_VERSION,
     "Does the input of a sigmoid stay where it is with batch norm? (Ioffe & Szegedy, Fig. 1)",
     "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; weights N(0, "
     "0.1²) and learning rate 0.1 where not said otherwise", 1, LAB_USES_DATA, arms, 2 * SETTINGS,
     prepare, run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

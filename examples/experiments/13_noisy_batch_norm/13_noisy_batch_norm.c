@@ -1148,4 +1148,5 @@ static const lab_program program = {
     "Glorot weights, pixels standardized, SGD with learning rate 0.1, batches of 128, 3000 steps; "
     "noise (0.5, 1.25, 0.1, 0.1) before the activation", 2, LAB_USES_DATA, arms, ARMS, prepare,
     run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

@@ -875,4 +875,5 @@ static const lab_program program = {
     "step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10", 1,
     LAB_USES_DATA, arms, ARMS, prepare, run_arm, report, claims,
     LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

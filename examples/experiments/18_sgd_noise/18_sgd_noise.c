@@ -962,4 +962,5 @@ static const lab_program program = {
     "How far is the gradient of a mini-batch from that of the whole set?", "784-100x6-10 ReLU "
     "after 200 steps of SGD, learning rate 0.1, batch 128; the whole set is 2000 images", 2,
     LAB_USES_DATA, arms, ARMS, prepare, run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

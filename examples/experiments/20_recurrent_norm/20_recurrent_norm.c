@@ -637,4 +637,5 @@ static const lab_program program = {
     "768 tanh units, 500 steps, 8 sequences, loss on the last state, random weights: W_{h} ~ N(0, "
     "ρ²/H), W_{x} ~ N(0, ρ²s²/16). In a, b and the table: weak input at every step, s = 0.2648, "
     "and γ = 1. Geometric means", 1, 0, arms, ARMS, NULL, run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

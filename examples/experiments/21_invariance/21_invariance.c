@@ -614,4 +614,5 @@ static const lab_program program = {
     "standardized pixels, 200 steps of SGD with rate 0.1 and batches of 128, in double; then 64 "
     "images in train mode, scaled by 3.7 or re-centred", 1, LAB_USES_DATA, arms, ARMS, prepare,
     run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

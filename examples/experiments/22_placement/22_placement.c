@@ -672,4 +672,5 @@ static const lab_program program = {
     "standardized pixels, Glorot initialisation, batch 128, SGD with learning rate 0.1 or 0.5, up "
     "to 5 epochs, test accuracy with running statistics", 1, LAB_USES_DATA, arms, ARMS, prepare,
     run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

@@ -851,4 +851,5 @@ static const lab_program program = {
     "What lies between the solutions that different optimizers find?", "784-64-64-10 ReLU, three "
     "epochs of batch 128, from one start on the same batches; loss on 5000 training images", 1,
     LAB_USES_DATA, arms, ARMS, prepare, run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

@@ -1179,4 +1179,5 @@ static const lab_program program = {
     "chain of three neurons; a product of five weights; a line fitted to a parabola; a unit that "
     "chases its inputs", 2, LAB_USES_DATA, arms, ARMS, NULL, run, report, claims,
     LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

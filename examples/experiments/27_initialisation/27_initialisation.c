@@ -863,4 +863,5 @@ static const lab_program program = {
     "27_initialisation", NRM_VERSION, "Does a norm forgive a bad start?",
     "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps", 1, LAB_USES_DATA, arms,
     PARTS * NORMS, prepare, run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

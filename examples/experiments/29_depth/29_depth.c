@@ -998,4 +998,5 @@ static const lab_program program = {
     "double. R27: 784-64, 27 residual blocks of 2 layers, 10, Glorot; P20: 784-100×20-10, He", 2,
     LAB_USES_DATA, arms, ARMS, prepare, run_arm, report, claims,
     LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

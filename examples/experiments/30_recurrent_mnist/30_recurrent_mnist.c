@@ -1009,4 +1009,5 @@ static const lab_program program = {
     "standardized pixels, 100 units, W_{h} ~ ρ·N(0, 1/100), softmax on the last state, batch 128, "
     "938 steps of SGD with rate 0.1 unless told otherwise", 1, LAB_USES_DATA, arms, ARMS, prepare,
     run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

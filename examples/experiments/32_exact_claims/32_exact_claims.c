@@ -1242,4 +1242,5 @@ static const lab_program program = {
     "Skewed, correlated data, 64 examples of 12 features, no ε; bad batch: 784-100-100-10, ReLU, "
     "SGD with learning rate 0.1, batches of 128, at step 300", 3, LAB_USES_DATA, arms, ARMS,
     prepare, run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

@@ -1026,4 +1026,5 @@ static const lab_program program = {
     "784-100-100-10, ReLU, standardized pixels, SGD with rate 0.1 and batch 128 where not told "
     "otherwise, 50 epochs of 5120 images; flatness on 2000 of them", 1, LAB_USES_DATA, arms, ARMS,
     prepare, run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 LAB_MAIN(program)

@@ -327,13 +327,6 @@ void csv_end_row(csv_table *t)
     t->row++;
 }
 
-void csv_row(csv_table *t, const double *values, size_t n)
-{
-    size_t i;
-    for (i = 0; i < n; i++) csv_real(t, values[i]);
-    csv_end_row(t);
-}
-
 int csv_save(const csv_table *t, const char *path, char *err)
 {
     if (*t->error) return csvi_fail(err, "cannot write '%.300s': %.200s", path, t->error);

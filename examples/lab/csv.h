@@ -104,8 +104,6 @@ void csv_uint(csv_table *t, uint64_t x);
 /* Ends the row, which must have as many cells as there are columns. */
 void csv_end_row(csv_table *t);
 
-/* A whole row of numbers: `n` values, as many as there are columns. */
-void csv_row(csv_table *t, const double *values, size_t n);
 
 /* Writes the table to `path`. Returns 0, or -1 with the reason in `err` (CSV_ERR_MAX bytes or
    null): the first error of the table, or that of files_write. */

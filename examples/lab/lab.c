@@ -463,10 +463,6 @@ typedef struct labi_group { /* one series of one run */
     size_t first, n; /* its rows */
 } labi_group;
 
-typedef struct labi_judged {
-    const char *claim, *ours, *verdict;
-} labi_judged;
-
 struct lab_report {
     const lab_program *program;
     const char *out; /* folder */
@@ -479,8 +475,6 @@ struct lab_report {
     size_t seed_count;
     size_t checks_failed;
     csv_table verdicts;
-    labi_judged *judged;
-    size_t judged_count, judged_room;
     labi_block *blocks;
 };
 
@@ -546,11 +540,6 @@ static const char *labi_why_not(const lab_report *r)
     return NULL;
 }
 
-int lab_counts(const lab_report *r)
-{
-    return labi_why_not(r) == NULL;
-}
-
 lab_series lab_get(const lab_report *r, size_t arm, size_t s, const char *series)
 {
     lab_series found;
@@ -594,11 +583,6 @@ stats_summary lab_summary(const lab_report *r, size_t arm, const char *series, d
 double lab_mean(const lab_report *r, size_t arm, const char *series, double x)
 {
     return lab_summary(r, arm, series, x).mean;
-}
-
-double *lab_room(lab_report *r, size_t n)
-{
-    return (double *)labi_alloc(r, (n + 1) * sizeof(double));
 }
 
 lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series)
@@ -760,7 +744,6 @@ void lab_verdict(lab_report *r, const lab_claim *claim, stats_finding found, con
 {
     const char *why_not = labi_why_not(r), *text;
     const char *name = stats_verdict_name(stats_word(&found, STATS_LEVEL));
-    labi_judged *grown;
     va_list list;
     va_start(list, ours);
     text = labi_vformat(r, ours, list);
@@ -769,12 +752,6 @@ void lab_verdict(lab_report *r, const lab_claim *claim, stats_finding found, con
     labi_verdict_row(r, "claim", claim, &found, text, name, remark ? remark : "");
     printf("%s %s\n    %s\n    paper: %s\n    ours:  %s\n", claim->id, name, claim->text,
            claim->paper, text);
-    grown = (labi_judged *)labi_grow(r->judged, r->judged_count, &r->judged_room, sizeof *grown);
-    if (!grown) return;
-    r->judged = grown;
-    grown[r->judged_count].claim = claim->text;
-    grown[r->judged_count].ours = text;
-    grown[r->judged_count++].verdict = name;
 }
 
 void lab_check(lab_report *r, int ok, const char *what, const char *found, ...)
@@ -864,23 +841,6 @@ void lab_plot_seeds(lab_report *r, plot_panel *p, size_t arm, const char *series
         const lab_series one = lab_get(r, arm, s, series);
         plot_line(p, *label ? label : NULL, one.x, one.y, one.n, style);
     }
-}
-
-void lab_verdict_table(lab_report *r, plot_panel *p)
-{
-    const int rows = (int)r->judged_count + 1;
-    const char **cell = (const char **)labi_alloc(r, (size_t)rows * 3 * sizeof *cell);
-    int i;
-    if (!cell) return;
-    cell[0] = "claim";
-    cell[1] = "found";
-    cell[2] = "verdict";
-    for (i = 1; i < rows; i++) {
-        cell[3 * i] = r->judged[i - 1].claim;
-        cell[3 * i + 1] = r->judged[i - 1].ours;
-        cell[3 * i + 2] = r->judged[i - 1].verdict;
-    }
-    plot_table(p, cell, rows, 3, "lll");
 }
 
 plot_style lab_style(const char *norm)
@@ -1027,7 +987,6 @@ static void labi_end_report(lab_report *r)
     }
     csv_end(&r->verdicts);
     csv_release(&r->table);
-    free(r->judged);
     free(r->group);
     free(r->first_group);
     free(r->seeds);

@@ -153,7 +153,6 @@ typedef struct lab_series {
 const lab_program *lab_program_of(const lab_report *r);
 size_t lab_seeds(const lab_report *r, size_t arm); /* runs of this arm              */
 size_t lab_all_seeds(const lab_report *r);         /* of the arms that have most    */
-int lab_counts(const lab_report *r); /* 1: MNIST, not --quick, all seeds: verdicts count */
 int lab_quick(const lab_report *r);
 
 /* Of the seed number s = 0, 1, ... */
@@ -246,9 +245,6 @@ const char *lab_text(lab_report *r, size_t arm, const char *series, double x, in
 /* The same of a summary that the program has made. */
 const char *lab_mean_sd(lab_report *r, stats_summary s, int decimals);
 
-/* n numbers of the report's; null if memory is out. */
-double *lab_room(lab_report *r, size_t n);
-
 /* A text in a buffer of the report's. */
 const char *lab_format(lab_report *r, const char *format, ...);
 
@@ -276,9 +272,6 @@ void lab_plot(lab_report *r, plot_panel *p, size_t arm, const char *series, cons
 /* A thin line for each seed. */
 void lab_plot_seeds(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *label,
                     plot_style style);
-
-/* The table of the verdicts so far: claim, ours, verdict. */
-void lab_verdict_table(lab_report *r, plot_panel *p);
 
 /* The look of an arm by its norm, the same on every page; it means nothing else there. Safe for the
    colour-blind: none vermillion dashed, batch blue solid, layer green dash-dot, noisy purple

@@ -325,7 +325,7 @@ static void test_a_damaged_table(void)
     CHECK_INT(experiment("--from", from), 1);
 }
 
-/* ---- claims and panels as tables: loss is 1/3, 2/3, ... of the first arm, 10/3 more of the other */
+/* ---- claims and panels as tables: losses are 1/3, 2/3, ... and 10/3 more ---------------------- */
 
 static void judge_by_function(lab_report *r, const lab_claim *c)
 {
@@ -436,7 +436,7 @@ static void test_a_plan_runs_nothing(void)
 
 static int report_quick(lab_report *r)
 {
-    CHECK(lab_quick(r) && !lab_counts(r));
+    CHECK(lab_quick(r));
     lab_verdict(r, &claim, stats_holds(1), "", "%d", 1);
     return 0;
 }

@@ -627,8 +627,10 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #pragma GCC diagnostic ignored "-Waggressive-loop-optimizations"
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
-#if defined(__x86_64__) && !defined(__AVX__) && !defined(__OPTIMIZE_SIZE__) /* it compiles faster */
-#pragma GCC optimize("no-inline-small-functions")
+#if defined(__x86_64__) && !defined(__AVX__) && !defined(__OPTIMIZE_SIZE__)
+/* What takes time to compile and makes nothing faster here, where vectors are written out. */
+#pragma GCC optimize("no-inline-small-functions", "no-schedule-insns2", "no-gcse", "no-tree-vrp")
+#pragma GCC optimize("no-tree-bit-ccp", "no-tree-slsr")
 #endif
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
@@ -4193,8 +4195,7 @@ NRM_KERNEL(nrmi_add_rows, (su, sud, x, p, dy, rows, pitch, w), nrm_real *su, nrm
             const nrmi_some pivot = NRM_LOAD(p + c), zero = {0};
             nrmi_some u_sum = n > 0 ? NRM_LOAD(su + c) : zero;
             nrmi_some ud_sum = n > 0 ? NRM_LOAD(sud + c) : zero;
-            NRM_UNROLL for (i = 0; i < some; i++)
-            {
+            for (i = 0; i < some; i++) {
                 const nrmi_some d = NRM_LOAD(at + i * pitch + c) - pivot;
                 const nrmi_some u = dy != NULL ? NRM_LOAD(u_at + i * pitch + c) : d;
                 NRM_ADD(u_sum, ud_sum, u, d); /* SUM.3, SUM.12 */

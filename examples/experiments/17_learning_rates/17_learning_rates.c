@@ -410,6 +410,10 @@ static int draw_sweep(lab_report *r)
         r, "With batch norm larger learning rates work (600 steps of SGD; crosses: diverged)", 1800,
         1350);
     int row, net;
+    lab_subtitle(r, f,
+                 "600 steps of plain SGD, batch 128, standardized pixels; 0.9: what counts as "
+                 "working; crosses: diverged",
+                 lab_seeds(r, sweep_arm(0, 0)));
     plot_scale(f, 0.85);
     for (row = 0; row < 2; row++)
         for (net = 0; net < 3; net++) draw_rates(r, f, row, net);
@@ -473,6 +477,10 @@ static int draw_schedule(lab_report *r)
         lab_figure(r, "R27: only with batch norm does a large learning rate work", 1800, 1350);
     int side;
     size_t i;
+    lab_subtitle(r, f,
+                 "R27: 784-64, 27 residual blocks of 2 layers, 10; SGD with momentum 0.9, the rate "
+                 "divided by 10 at 50 and 75 % of the steps",
+                 lab_seeds(r, B_LOW));
     plot_heights(f, heights, 2);
     for (side = 0; side < 2; side++) {
         plot_panel *p = plot_add(f, 0, side, 1, 1);
@@ -544,6 +552,9 @@ static int draw_steps(lab_report *r)
         r, "Without batch norm a far smaller step raises the loss (a line for each seed)", 1800,
         2000);
     int row;
+    lab_subtitle(
+        r, f, "loss of a mini-batch after a step of this size along its gradient, over that before",
+        lab_seeds(r, RS_BATCH));
     plot_scale(f, 0.85);
     for (row = 0; row < 4; row++) draw_step_row(r, f, row);
     return lab_save(r, f, "step");

@@ -1187,6 +1187,10 @@ static int draw_theorems(lab_report *r)
         1040);
     plot_panel *p = panel(f, 0, 0, "Left of the gradient, theorem 4.1", "|dx|² / |dy|²",
                           "density of the units");
+    lab_subtitle(r, f,
+                 "784-100x6-10, ReLU, six epochs of SGD 0.1, batch 128, layer 3; all units of all "
+                 "seeds; in double",
+                 lab_seeds(r, NONE));
     draw_hist(r, p, "keep_a", 0.8, 1, "start", first);
     draw_hist(r, p, "keep_b", 0.8, 1, "trained", last);
     plot_vline(p, 1 - 2.0 / M, "random direction", plot_thin(PLOT_INK));
@@ -1269,6 +1273,10 @@ static int draw_length(lab_report *r)
         lab_figure(r, "Length apart from direction helps; batch norm with a constant rate does not",
                    1600, 1160);
     size_t k;
+    lab_subtitle(r, f,
+                 "a, b: least squares in 20 dimensions, a line for each seed; c, d: 784-100x6-10, "
+                 "ReLU, SGD 0.1; means, lowest and highest",
+                 lab_seeds(r, BATCH));
     for (k = 0; k < CONDITIONS; k += 2) draw_toy(r, f, k); /* 100 looks like 10 */
     draw_growth(r, f, 0, "length", "Weights before batch norm grow", "|w|², start = 1");
     draw_growth(r, f, 1, "rate", "Effective learning rate η / |w|²", "start = 1");

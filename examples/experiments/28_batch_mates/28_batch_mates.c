@@ -1065,6 +1065,10 @@ static int page_mates(lab_report *r)
         r, "What a network makes of an image varies with its batch mates, like 1/√m", 1800, 860);
     plot_panel *density = plot_add(f, 0, 0, 1, 1), *sd = plot_add(f, 0, 1, 1, 1);
     plot_panel *flips = plot_add(f, 0, 2, 1, 1);
+    lab_subtitle(r, f,
+                 "784-100x6-10, ReLU, trained; one test image in batches with other images, drawn "
+                 "again and again",
+                 lab_seeds(r, MATES));
     plot_heading(density, "one logit, one network");
     if (!lab_quick(r)) plot_range_x(density, -6, 4);
     plot_axis_x(density, "logit: train mode - inference", PLOT_LINEAR);
@@ -1128,6 +1132,8 @@ static int page_gap(lab_report *r)
     plot_figure *f =
         lab_figure(r, "Trained on 2000 images, batch norm and none end within a point", 1600, 800);
     size_t i, arm;
+    lab_subtitle(r, f, "784-100x6-10, ReLU, 20 epochs of SGD on 2000 images, batches of 32",
+                 lab_seeds(r, 1));
     plot_shared_legend(f);
     for (i = 0; i < 3; i++) {
         plot_panel *p = plot_add(f, 0, (int)i, 1, 1);
@@ -1171,6 +1177,10 @@ static int page_conv(lab_report *r)
     plot_panel *loss = plot_add(f, 0, 0, 1, 1), *bars = plot_add(f, 0, 1, 1, 1);
     plot_panel *fast = plot_add(f, 0, 2, 1, 1);
     size_t i;
+    lab_subtitle(r, f,
+                 "8 and 16 channels 3x3, ReLU, one epoch of 12,000 images, batches of 32; bars: "
+                 "means and standard deviations",
+                 lab_seeds(r, 1));
     plot_widths(f, share, 3);
     plot_heading(loss, "learning rate 0.1");
     plot_axis_x(loss, "step", PLOT_LINEAR);

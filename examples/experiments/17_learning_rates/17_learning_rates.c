@@ -549,7 +549,7 @@ static void draw_step_row(lab_report *r, plot_figure *f, int row)
 static int draw_steps(lab_report *r)
 {
     plot_figure *f = lab_figure(
-        r, "Without batch norm a far smaller step raises the loss (a line for each seed)", 1800,
+        r, "R27, P20: without batch norm a smaller step raises the loss; M13: it does not", 1800,
         2000);
     int row;
     lab_subtitle(

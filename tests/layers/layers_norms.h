@@ -4,115 +4,7 @@
 #define LAYERS_NORMS_H
 #include "lab/draw.h"
 
-/* ---- rows of all kinds ----------------------------------------------------------------------- */
-
-enum rows_kind { GROUP_ROWS, RMS_ROWS };
-
-typedef struct rows_case { /* RMS norm has S = G = 1 */
-    enum rows_kind kind;
-    size_t N, C, S, G;
-    double centre, sd;
-    nrm_real eps;
-    const nrm_real *x, *dy, *gamma, *beta;
-} rows_case;
-
-static int rows_forward(const rows_case *k, nrm_real *y, nrm_acc *mean, nrm_acc *rstd)
-{
-    if (k->kind == RMS_ROWS)
-        return nrm_rmsnorm_forward(y, rstd, k->x, k->gamma, k->eps, k->N, k->C);
-    return nrm_groupnorm_forward(y, mean, rstd, k->x, k->gamma, k->beta, k->eps, k->N, k->C, k->S,
-                                 k->G);
-}
-
-static int rows_backward(const rows_case *k, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                         const nrm_real *dy, const nrm_acc *mean, const nrm_acc *rstd)
-{
-    if (k->kind == RMS_ROWS)
-        return nrm_rmsnorm_backward(dx, dgamma, dy, k->x, rstd, k->gamma, k->N, k->C);
-    return nrm_groupnorm_backward(dx, dgamma, dbeta, dy, k->x, mean, rstd, k->gamma, k->N, k->C,
-                                  k->S, k->G);
-}
-
-/* The reference's verdict on row n: statistics, and its part of everything else. */
-static wide rows_reference(const rows_case *k, size_t n, ref_stats *s, wide *y, wide *dx,
-                           wide *dgamma, wide *dbeta)
-{
-    const ref_group g = ref_channels(n / k->G, n % k->G, k->C, k->S, k->G);
-    const wide eps = WIDE(k->eps);
-    wide r;
-    *s = k->kind == RMS_ROWS ? ref_mean_square(&g, k->x) : ref_moments(&g, k->x);
-    r = 1 / ref_sqrt(s->var + eps);
-    ref_forward_by(y, &g, k->x, s, r, k->gamma, k->kind == RMS_ROWS ? NULL : k->beta);
-    if (k->kind == RMS_ROWS)
-        ref_backward_rms(dx, &g, k->x, k->dy, s, eps, k->gamma);
-    else
-        ref_backward_input(dx, &g, k->x, k->dy, s, eps, k->gamma, 0);
-    ref_backward_parameters_by(dgamma, dbeta, &g, k->x, k->dy, s, r);
-    return r;
-}
-
-/* Forward and backward of one case, against the reference; params: which of gamma and beta. */
-static void check_rows(nrm_rng *rng, rows_case k, int params)
-{
-    const size_t n = k.N * k.C * k.S, rows = k.N * k.G;
-    const double tol = allowed(k.centre, k.sd), chained = chain(k.C / k.G * k.S);
-    nrm_real *x = random_reals(rng, n, k.centre, k.sd), *dy = random_reals(rng, n, 0, 1);
-    nrm_real *gamma = random_reals(rng, k.C, 1, 0.5), *beta = random_reals(rng, k.C, 0, 1);
-    nrm_real *dgamma = random_reals(rng, k.C, 0, 1), *dbeta = random_reals(rng, k.C, 0, 1);
-    nrm_real *y = reals_of(n, not_a_number()), *dx = reals_of(n, not_a_number());
-    nrm_acc *mean = accs_of(rows), *rstd = accs_of(rows);
-    wide *ye = wides_of(n), *dxe = wides_of(n), *dge = wides_of(k.C), *dbe = wides_of(k.C);
-    wide steepest = 0;
-    double blur;
-    size_t i;
-    for (i = 0; i < k.C; i++) {
-        dge[i] = WIDE(dgamma[i]);
-        dbe[i] = WIDE(dbeta[i]);
-    }
-    k.eps = (nrm_real)1e-3;
-    k.x = x;
-    k.dy = dy;
-    k.gamma = params & 1 ? gamma : NULL;
-    k.beta = params & 2 ? beta : NULL;
-    CHECK_INT(rows_forward(&k, y, mean, rstd), NRM_OK);
-    CHECK_INT(rows_backward(&k, dx, dgamma, dbeta, dy, mean, rstd), NRM_OK);
-    for (i = 0; i < rows; i++) {
-        ref_stats s;
-        const wide r = rows_reference(&k, i, &s, ye, dxe, dge, dbe), m = ref_mean(&s);
-        if (k.kind != RMS_ROWS)
-            CHECK(acc_gap(mean[i], m, mean_scale(m, s.var)) <= mean_bound() + chained);
-        CHECK(acc_gap(rstd[i], r, r) <= allowed_rstd(k.centre, k.sd));
-        if (r > steepest) steepest = r;
-    }
-    CHECK(gap(y, ye, n) <= tol + chained);
-    blur = k.kind == RMS_ROWS ? 0 : mean_blur(k.centre, steepest);
-    /* where one or two directions are all there are, it is g's rounding that is left of g */
-    CHECK(gap_of_size(dx, dxe, n, steepest) <= 64 * tol + blur);
-    CHECK(gap_of_size(dgamma, dge, k.C, sum_size(k.N * k.S)) <= 8 * tol + blur);
-    if (k.kind != RMS_ROWS) CHECK(gap_of_size(dbeta, dbe, k.C, sum_size(k.N * k.S)) <= 8 * tol);
-    CHECK_INT(rows_backward(&k, dy, NULL, NULL, dy, mean, rstd), NRM_OK);
-    CHECK(same_bits(dy, dx, n)); /* in place, the parameters' gradients not wanted */
-    memcpy(dy, y, n * sizeof *y);
-    CHECK_INT(rows_forward(&k, y, NULL, NULL), NRM_OK);
-    CHECK(same_bits(dy, y, n)); /* nothing saved */
-    if (test_bad > 0)
-        printf("  kind %d, %ux%ux%u, G=%u, %g +- %g\n", (int)k.kind, (unsigned)k.N, (unsigned)k.C,
-               (unsigned)k.S, (unsigned)k.G, k.centre, k.sd);
-    release();
-}
-
-static rows_case rows_of(enum rows_kind kind, size_t N, size_t C, size_t S, size_t G)
-{
-    rows_case k;
-    memset(&k, 0, sizeof k);
-    k.kind = kind;
-    k.N = N;
-    k.C = C;
-    k.S = S;
-    k.G = G;
-    k.sd = 1;
-    return k;
-}
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* Small shapes in all combinations, and then every way through the code: more than 64 groups, more
    groups than rows in a band; more than 1024 and more than 4096 sums; rows, runs and channels
@@ -128,7 +20,7 @@ static void test_groupnorm_values(void)
         {2, 6000, 1, 5},  {3, 1100, 2, 11}, {2, 1100, 3, 1},  {2, 2100, 2, 21}, {2, 4, 1500, 2},
         {2, 3, 4000, 3},  {2, 2, 3000, 1},  {3, 96, 17, 96},  {2, 40, 50, 1},   {1, 4200, 2, 1},
         {33, 40, 33, 10}, {1, 1, 5000, 1}};
-    rows_case k;
+    norm_case k;
     nrm_rng rng;
     size_t c, n, p;
     nrm_rng_seed(&rng, 31, 1);
@@ -136,17 +28,21 @@ static void test_groupnorm_values(void)
         for (n = 0; n < COUNT(Ns); n++)
             for (p = 0; p < COUNT(Ss); p++) {
                 if (small[c][0] == small[c][1] && Ss[p] == 1) continue; /* refused */
-                k = rows_of(GROUP_ROWS, Ns[n], small[c][0], Ss[p], small[c][1]);
-                check_rows(&rng, k, (int)(c + n + p) % 4);
+                k = norm_of(GROUP, Ns[n], small[c][0], Ss[p], small[c][1]);
+                k.params = (int)(c + n + p) % 4;
+                check_norm(&rng, k);
                 k.centre = 100;
                 k.sd = 0.5;
-                check_rows(&rng, k, (int)(c + n + p + 1) % 4);
+                k.params = (int)(c + n + p + 1) % 4;
+                check_norm(&rng, k);
             }
     for (c = 0; c < COUNT(large); c++) {
-        k = rows_of(GROUP_ROWS, large[c][0], large[c][1], large[c][2], large[c][3]);
+        k = norm_of(GROUP, large[c][0], large[c][1], large[c][2], large[c][3]);
         k.centre = c % 2 ? 1 : -20;
-        check_rows(&rng, k, 3);
-        check_rows(&rng, k, (int)c % 3);
+        k.params = 3;
+        check_norm(&rng, k);
+        k.params = (int)c % 3;
+        check_norm(&rng, k);
     }
 }
 
@@ -159,10 +55,12 @@ static void test_rmsnorm_values(void)
     nrm_rng_seed(&rng, 32, 1);
     for (d = 0; d < COUNT(Ds); d++)
         for (n = 0; n < (Ds[d] > 200 ? 3 : COUNT(Ns)); n++) {
-            rows_case k = rows_of(RMS_ROWS, Ns[n], Ds[d], 1, 1);
-            check_rows(&rng, k, (int)(d + n) % 2);
+            norm_case k = norm_of(RMS, Ns[n], Ds[d], 1, 1);
+            k.params = (int)(d + n) % 2;
+            check_norm(&rng, k);
             k.centre = 3;
-            check_rows(&rng, k, (int)(d + n + 1) % 2);
+            k.params = (int)(d + n + 1) % 2;
+            check_norm(&rng, k);
         }
 }
 

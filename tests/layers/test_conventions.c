@@ -321,122 +321,6 @@ static void test_folded_dense_layer(void)
         }
 }
 
-/* One input that is a power of two at a time: every product is exact, there is one sum. */
-static void test_folded_exact_products(void)
-{
-    static folded f;
-    static nrm_real x[MOST_IN], z[MOST_OUT], y[MOST_OUT], y_out[MOST_OUT];
-    double worst = 0;
-    size_t k, c;
-    int statistics;
-    for (statistics = 0; statistics < STATISTICS; statistics++) {
-        setup(&f, 64, 10, 1, 1);
-        train_dense(&f, statistics, NORMAL_INPUT);
-        CHECK_INT(fold(&f), NRM_OK);
-        for (k = 0; k < f.outer; k++) {
-            wide largest = 0, gap = 0;
-            memset(x, 0, sizeof x);
-            x[k] = (nrm_real)ldexp(k % 2 ? -1 : 1, (int)(k % 5) - 2);
-            CHECK_INT(nrm_linear_forward(z, x, f.W, f.b, 1, f.outer, f.C), NRM_OK);
-            CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &f.running, z, f.gamma, f.beta,
-                                            NRM_INFER, f.eps, 1, f.C, 1),
-                      NRM_OK);
-            CHECK_INT(nrm_linear_forward(y_out, x, f.W_out, f.b_out, 1, f.outer, f.C), NRM_OK);
-            for (c = 0; c < f.C; c++) {
-                largest = fmaxl(largest, fabsl(normalized(&f, x, c)));
-                gap = fmaxl(gap, fabsl((wide)y_out[c] - (wide)y[c]));
-            }
-            worst = fmax(worst, (double)gap / place(largest));
-        }
-    }
-    if (verbose) printf("exact products: %.2f places\n", worst);
-    CHECK(worst <= 4);
-}
-
-/* ---- folding: a convolution ------------------------------------------------------------------ */
-
-enum { CONV_IN = 3, CONV_OUT = 6, SIDE = 8, KERNEL = 3, LEFT = SIDE - KERNEL + 1 };
-enum { PIXELS = SIDE * SIDE, PLACES = LEFT * LEFT, PATCH = CONV_IN * KERNEL * KERNEL };
-
-/* The patch that an output sees, in the order of the weights [out][in][h][w]. */
-static void patch_of(nrm_real *patch, const nrm_real *image, size_t row, size_t column)
-{
-    size_t i, h, w;
-    for (i = 0; i < CONV_IN; i++)
-        for (h = 0; h < KERNEL; h++)
-            for (w = 0; w < KERNEL; w++)
-                *patch++ = image[i * PIXELS + (row + h) * SIDE + column + w];
-}
-
-/* A direct convolution without padding, summed in nrm_real. */
-static void convolve(nrm_real *z, const nrm_real *x, const nrm_real *W, const nrm_real *b, size_t N)
-{
-    nrm_real patch[PATCH];
-    size_t n, o, p, k;
-    for (n = 0; n < N; n++)
-        for (o = 0; o < CONV_OUT; o++)
-            for (p = 0; p < PLACES; p++) {
-                nrm_real sum = b[o];
-                patch_of(patch, x + n * CONV_IN * PIXELS, p / LEFT, p % LEFT);
-                for (k = 0; k < PATCH; k++) sum += patch[k] * W[o * PATCH + k];
-                z[(n * CONV_OUT + o) * PLACES + p] = sum;
-            }
-}
-
-static void test_folded_convolution(void)
-{
-    enum { N = 4 };
-    static nrm_real x[N * CONV_IN * PIXELS], z[N * CONV_OUT * PLACES], y[N * CONV_OUT * PLACES];
-    static nrm_real y_out[N * CONV_OUT * PLACES];
-    static folded f;
-    nrm_acc mean[CONV_OUT], rstd[CONV_OUT];
-    nrm_real patch[PATCH];
-    errors worst = {0, 0, 0, 0};
-    int statistics, batch;
-    size_t n, o, p;
-    for (statistics = 0; statistics < STATISTICS; statistics++) {
-        wide largest = 0, weights = 0, one = 0, two = 0, between = 0;
-        errors e;
-        setup(&f, 1, CONV_OUT, PATCH, 1);
-        f.running.biased = statistics == BIASED;
-        f.running.cumulative = statistics == CUMULATIVE;
-        for (batch = 0; batch < 12; batch++) {
-            fill(x, COUNT(x), 0, 1);
-            convolve(z, x, f.W, f.b, N);
-            CHECK_INT(nrm_batchnorm_forward(y, mean, rstd, &f.running, z, f.gamma, f.beta,
-                                            NRM_TRAIN, f.eps, N, CONV_OUT, PLACES),
-                      NRM_OK);
-        }
-        CHECK_INT(fold(&f), NRM_OK);
-        CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &f.running, z, f.gamma, f.beta, NRM_INFER,
-                                        f.eps, N, CONV_OUT, PLACES),
-                  NRM_OK);
-        convolve(y_out, x, f.W_out, f.b_out, N);
-        for (n = 0; n < N; n++)
-            for (o = 0; o < CONV_OUT; o++)
-                for (p = 0; p < PLACES; p++) {
-                    const size_t at = (n * CONV_OUT + o) * PLACES + p;
-                    wide exact;
-                    patch_of(patch, x + n * CONV_IN * PIXELS, p / LEFT, p % LEFT);
-                    exact = normalized(&f, patch, o);
-                    largest = fmaxl(largest, fabsl(exact));
-                    weights =
-                        fmaxl(weights, fabsl(output(&f, f.W_out, f.b_out, patch, o, 0) - exact));
-                    one = fmaxl(one, fabsl((wide)y_out[at] - exact));
-                    two = fmaxl(two, fabsl((wide)y[at] - exact));
-                    between = fmaxl(between, fabsl((wide)y_out[at] - (wide)y[at]));
-                }
-        e.weights = (double)weights / place(largest);
-        e.folded = (double)one / place(largest);
-        e.apart = (double)two / place(largest);
-        e.between = (double)between / place(largest);
-        keep_worst(&worst, &e);
-    }
-    print_errors("conv", PATCH, "normal", &worst);
-    CHECK(worst.weights <= 4);
-    CHECK(worst.between <= 8);
-}
-
 /* ---- folding: what went wrong elsewhere ------------------------------------------------------ */
 
 enum {
@@ -533,40 +417,6 @@ static void test_wrong_axis_is_in_bounds(void)
 }
 
 /* ---- folding: the way back ------------------------------------------------------------------- */
-
-/* What is unfolded folds to the same weights but for the last place, and the bias to that of its
-   largest term; unfolding what was folded gives the weights back. */
-static void test_unfold(void)
-{
-    static folded f, g;
-    const double unit = in_float() ? (double)FLT_EPSILON : DBL_EPSILON;
-    size_t c, k;
-    int statistics;
-    for (statistics = 0; statistics < STATISTICS; statistics++) {
-        setup(&f, 100, 10, 1, 1);
-        train_dense(&f, statistics, NORMAL_INPUT);
-        CHECK_INT(fold(&f), NRM_OK);
-        g = f;
-        batchnorm_unfold(g.W, g.b, f.W_out, f.b_out, &f.running, f.gamma, f.beta, f.eps, 100, 10,
-                         1);
-        g.running.mean = g.mean;
-        g.running.var = g.var;
-        CHECK_INT(fold(&g), NRM_OK);
-        for (c = 0; c < 10; c++) {
-            const double a = fabs((double)factor(&f, c));
-            const double size =
-                fabs((double)f.b[c]) + fabs((double)f.mean[c]) + fabs((double)f.beta[c]) / a;
-            for (k = 0; k < 100; k++) {
-                const size_t at = weight_at(&f, c, k);
-                CHECK_NEAR(g.W_out[at], f.W_out[at],
-                           (acc_no_wider() ? 3 : 1) * unit * fabs((double)f.W_out[at]));
-                CHECK_NEAR(g.W[at], f.W[at], 2 * unit * fabs((double)f.W[at]));
-            }
-            CHECK_NEAR(g.b_out[c], f.b_out[c], 4 * unit * size * a);
-            CHECK_NEAR(g.b[c], f.b[c], 4 * unit * size);
-        }
-    }
-}
 
 /* ---- folding: contracts ---------------------------------------------------------------------- */
 
@@ -1309,11 +1159,8 @@ int main(int argc, char **argv)
     RUN(test_fold_rounds_once);
     RUN(test_fold_layouts);
     RUN(test_folded_dense_layer);
-    RUN(test_folded_exact_products);
-    RUN(test_folded_convolution);
     RUN(test_folding_mistakes_are_found);
     RUN(test_wrong_axis_is_in_bounds);
-    RUN(test_unfold);
     RUN(test_fold_arguments);
     RUN(test_fold_without_eps);
     RUN(test_fold_overflow);

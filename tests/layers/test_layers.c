@@ -313,14 +313,62 @@ static void test_linear_optional(void)
     release();
 }
 
-/* ---- batch normalization --------------------------------------------------------------------- */
+/* ---- batch, layer, group and RMS norm -------------------------------------------------------- */
 
-typedef struct bn_case {
-    size_t N, C, S;
+enum norm_kind { BATCH, LAYER, GROUP, RMS };
+
+typedef struct norm_case { /* rows have S = 1, and G = 1 unless they are groups */
+    enum norm_kind kind;
+    size_t N, C, S, G;
     double centre, sd; /* of the data */
-    int mode;
-    int has_gamma, has_beta;
-} bn_case;
+    int mode, params;  /* params: 1 for gamma, 2 for beta */
+    nrm_real eps;
+    const nrm_real *x, *gamma, *beta;
+    nrm_running running;
+} norm_case;
+
+static norm_case norm_of(enum norm_kind kind, size_t N, size_t C, size_t S, size_t G)
+{
+    norm_case k;
+    memset(&k, 0, sizeof k);
+    k.kind = kind, k.N = N, k.C = C, k.S = S, k.G = G;
+    k.sd = 1;
+    return k;
+}
+
+static int norm_forward(norm_case *k, nrm_real *y, nrm_acc *mean, nrm_acc *rstd)
+{
+    switch (k->kind) {
+    case BATCH:
+        return nrm_batchnorm_forward(y, mean, rstd, k->mode == NRM_TRAIN ? NULL : &k->running, k->x,
+                                     k->gamma, k->beta, k->mode, k->eps, k->N, k->C, k->S);
+    case LAYER:
+        return nrm_layernorm_forward(y, mean, rstd, k->x, k->gamma, k->beta, k->eps, k->N, k->C);
+    case RMS:
+        return nrm_rmsnorm_forward(y, rstd, k->x, k->gamma, k->eps, k->N, k->C);
+    default:
+        return nrm_groupnorm_forward(y, mean, rstd, k->x, k->gamma, k->beta, k->eps, k->N, k->C,
+                                     k->S, k->G);
+    }
+}
+
+static int norm_backward(const norm_case *k, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                         const nrm_real *dy, const nrm_acc *mean, const nrm_acc *rstd)
+{
+    switch (k->kind) {
+    case BATCH:
+        return nrm_batchnorm_backward(dx, dgamma, dbeta, dy, k->x, mean, rstd, k->gamma, k->mode,
+                                      k->N, k->C, k->S);
+    case LAYER:
+        return nrm_layernorm_backward(dx, dgamma, dbeta, dy, k->x, mean, rstd, k->gamma, k->N,
+                                      k->C);
+    case RMS:
+        return nrm_rmsnorm_backward(dx, dgamma, dy, k->x, rstd, k->gamma, k->N, k->C);
+    default:
+        return nrm_groupnorm_backward(dx, dgamma, dbeta, dy, k->x, mean, rstd, k->gamma, k->N, k->C,
+                                      k->S, k->G);
+    }
+}
 
 /* How far rounding may take a result: of the data, and of the mean when it dwarfs the spread. */
 static double allowed(double centre, double sd)
@@ -342,67 +390,85 @@ static double allowed_rstd(double centre, double sd)
     return allowed(centre, sd) + acc_places(8);
 }
 
-/* Forward and backward of one case, against the reference. */
-static void check_batchnorm(nrm_rng *rng, const bn_case *k)
+/* Group i: its statistics, whose rstd is returned, and its part of all results. */
+static wide norm_reference(const norm_case *k, size_t i, const nrm_real *dy, ref_stats *s, wide *y,
+                           wide *dx, wide *dgamma, wide *dbeta)
 {
-    const size_t n = k->N * k->C * k->S, C = k->C;
-    const double tol = allowed(k->centre, k->sd);
-    nrm_real *x = random_reals(rng, n, k->centre, k->sd), *dy = random_reals(rng, n, 0, 1);
+    const ref_group g = k->kind == BATCH ? ref_channel(i, k->N, k->C, k->S)
+                                         : ref_channels(i / k->G, i % k->G, k->C, k->S, k->G);
+    const int given = k->kind == BATCH && k->mode != NRM_TRAIN;
+    wide r;
+    *s = given            ? ref_given(WIDE(k->running.mean[i]), WIDE(k->running.var[i]))
+         : k->kind == RMS ? ref_mean_square(&g, k->x)
+                          : ref_moments(&g, k->x);
+    r = 1 / ref_sqrt(s->var + WIDE(k->eps));
+    ref_forward_by(y, &g, k->x, s, r, k->gamma, k->kind == RMS ? NULL : k->beta);
+    if (k->kind == RMS)
+        ref_backward_rms(dx, &g, k->x, dy, s, WIDE(k->eps), k->gamma);
+    else
+        ref_backward_input(dx, &g, k->x, dy, s, WIDE(k->eps), k->gamma, given);
+    ref_backward_parameters_by(dgamma, dbeta, &g, k->x, dy, s, r);
+    return r;
+}
+
+/* Forward and backward of one case, against the reference; then in place, with nothing saved, and
+   without the parameters' gradients: the same bits. */
+static void check_norm(nrm_rng *rng, norm_case k)
+{
+    const size_t n = k.N * k.C * k.S, C = k.C, groups = k.kind == BATCH ? C : k.N * k.G;
+    const double tol = allowed(k.centre, k.sd), slack = k.kind == BATCH ? 8 : 64;
+    const double chained = k.kind == GROUP || k.kind == RMS ? chain(C / k.G * k.S) : 0;
+    nrm_real *x = random_reals(rng, n, k.centre, k.sd), *dy = random_reals(rng, n, 0, 1);
     nrm_real *gamma = random_reals(rng, C, 1, 0.5), *beta = random_reals(rng, C, 0, 1);
-    nrm_real *run_mean = random_reals(rng, C, k->centre, k->sd), *run_var = reals_of(C, 0);
     nrm_real *dgamma = random_reals(rng, C, 0, 1), *dbeta = random_reals(rng, C, 0, 1);
     nrm_real *y = reals_of(n, not_a_number()), *dx = reals_of(n, not_a_number());
-    const nrm_real *G = k->has_gamma ? gamma : NULL, *B = k->has_beta ? beta : NULL;
-    nrm_acc *mean = accs_of(C), *rstd = accs_of(C);
+    nrm_acc *mean = accs_of(groups), *rstd = accs_of(groups);
     wide *ye = wides_of(n), *dxe = wides_of(n), *dge = wides_of(C), *dbe = wides_of(C);
-    const nrm_real eps = (nrm_real)1e-3;
-    nrm_running running;
     wide steepest = 0;
-    double blurred;
-    size_t c;
-    int rc;
-    for (c = 0; c < C; c++) {
-        run_var[c] = (nrm_real)(k->sd * k->sd * (0.5 + (double)draw_uniform(rng)));
-        dge[c] = WIDE(dgamma[c]);
-        dbe[c] = WIDE(dbeta[c]);
+    double blur;
+    size_t i;
+    k.running.mean = random_reals(rng, C, k.centre, k.sd);
+    k.running.var = reals_of(C, 0);
+    for (i = 0; i < C; i++) {
+        k.running.var[i] = (nrm_real)(k.sd * k.sd * (0.5 + (double)draw_uniform(rng)));
+        dge[i] = WIDE(dgamma[i]);
+        dbe[i] = WIDE(dbeta[i]);
     }
-    memset(&running, 0, sizeof running);
-    running.mean = run_mean;
-    running.var = run_var;
-    rc = nrm_batchnorm_forward(y, mean, rstd, k->mode == NRM_TRAIN ? NULL : &running, x, G, B,
-                               k->mode, eps, k->N, C, k->S);
-    CHECK_INT(rc, NRM_OK);
-    for (c = 0; c < C; c++) {
-        const ref_group g = ref_channel(c, k->N, C, k->S);
-        const ref_stats s = k->mode == NRM_TRAIN
-                                ? ref_moments(&g, x)
-                                : ref_given(WIDE(run_mean[c]), WIDE(run_var[c]));
-        const wide m = ref_mean(&s), v = s.var, r = 1 / sqrtl(v + WIDE(eps));
-        CHECK(acc_gap(mean[c], m, mean_scale(m, v)) <= mean_bound());
-        CHECK(acc_gap(rstd[c], r, r) <= allowed_rstd(k->centre, k->sd));
+    k.eps = (nrm_real)1e-3;
+    k.x = x;
+    k.gamma = k.params & 1 ? gamma : NULL;
+    k.beta = k.params & 2 ? beta : NULL;
+    CHECK_INT(norm_forward(&k, y, mean, rstd), NRM_OK);
+    for (i = 0; i < groups; i++) {
+        ref_stats s;
+        const wide r = norm_reference(&k, i, dy, &s, ye, dxe, dge, dbe), m = ref_mean(&s);
+        if (k.kind != RMS)
+            CHECK(acc_gap(mean[i], m, mean_scale(m, s.var)) <= mean_bound() + chained);
+        CHECK(acc_gap(rstd[i], r, r) <= allowed_rstd(k.centre, k.sd));
         if (r > steepest) steepest = r;
-        ref_forward(ye, &g, x, &s, WIDE(eps), G, B);
-        ref_backward_input(dxe, &g, x, dy, &s, WIDE(eps), G, k->mode != NRM_TRAIN);
-        ref_backward_parameters(dge, dbe, &g, x, dy, &s, WIDE(eps));
     }
-    CHECK(gap(y, ye, n) <= tol);
-    if (k->mode != NRM_INFER) {
-        rc =
-            nrm_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, G, k->mode, k->N, C, k->S);
-        CHECK_INT(rc, NRM_OK);
-        blurred = 8 * tol + mean_blur(k->centre, steepest);
-        CHECK(gap_of_size(dx, dxe, n, acc_in_float ? steepest : 0) <= blurred);
-        CHECK(gap_of_size(dgamma, dge, C, sum_size(k->N * k->S)) <= blurred);
-        CHECK(gap_of_size(dbeta, dbe, C, sum_size(k->N * k->S)) <= 8 * tol);
-        /* in place, without the parameters' gradients: the same dx, bit for bit */
-        rc = nrm_batchnorm_backward(dy, NULL, NULL, dy, x, mean, rstd, G, k->mode, k->N, C, k->S);
-        CHECK_INT(rc, NRM_OK);
-        CHECK(same_bits(dx, dy, n));
-    } else {
-        rc = nrm_batchnorm_forward(x, NULL, NULL, &running, x, G, B, k->mode, eps, k->N, C, k->S);
-        CHECK_INT(rc, NRM_OK);
-        CHECK(same_bits(x, y, n)); /* in place, nothing saved */
+    CHECK(gap(y, ye, n) <= tol + chained);
+    if (k.kind != BATCH || k.mode != NRM_INFER) {
+        CHECK_INT(norm_backward(&k, dx, dgamma, dbeta, dy, mean, rstd), NRM_OK);
+        blur = k.kind == RMS ? 0 : mean_blur(k.centre, steepest);
+        /* where one or two directions are all there are, it is g's rounding that is left of g */
+        if (k.kind == BATCH ? !acc_in_float : k.kind == LAYER && !in_float) steepest = 0;
+        if (k.kind == LAYER && C == 1) /* nothing at all */
+            for (i = 0; i < n; i++) CHECK(dx[i] == 0);
+        else
+            CHECK(gap_of_size(dx, dxe, n, steepest) <= slack * tol + blur);
+        CHECK(gap_of_size(dgamma, dge, C, sum_size(k.N * k.S)) <= 8 * tol + blur);
+        if (k.kind != RMS) CHECK(gap_of_size(dbeta, dbe, C, sum_size(k.N * k.S)) <= 8 * tol);
+        CHECK_INT(norm_backward(&k, dy, NULL, NULL, dy, mean, rstd), NRM_OK);
+        CHECK(same_bits(dy, dx, n));
     }
+    if (k.kind != BATCH || k.mode == NRM_INFER) {
+        CHECK_INT(norm_forward(&k, x, NULL, NULL), NRM_OK);
+        CHECK(same_bits(x, y, n));
+    }
+    if (test_bad > 0)
+        printf("  kind %d, %ux%ux%u, G=%u, %g +- %g\n", (int)k.kind, (unsigned)k.N, (unsigned)C,
+               (unsigned)k.S, (unsigned)k.G, k.centre, k.sd);
     release();
 }
 
@@ -411,7 +477,7 @@ static void test_batchnorm_values(void)
     static const size_t Ns[5] = {2, 3, 4, 7, 32}, Ss[6] = {1, 2, 5, 8, 9, 17};
     static const size_t Cs[7] = {1, 2, 7, 63, 64, 65, 130};
     static const double centres[3] = {0, -5, 1000}, sds[3] = {1, 0.01, 0.1};
-    bn_case k;
+    norm_case k;
     nrm_rng rng;
     size_t i, s, d;
     int turn = 0;
@@ -419,77 +485,18 @@ static void test_batchnorm_values(void)
     for (i = 0; i < COUNT(Cs); i++)
         for (s = 0; s < COUNT(Ss); s++)
             for (d = 0; d < COUNT(centres); d++) {
-                k.N = Ns[nrm_rng_below(&rng, Cs[i] > 8 && Ss[s] > 2 ? 3 : 5)];
-                k.C = Cs[i];
-                k.S = Ss[s];
+                const size_t N = Ns[nrm_rng_below(&rng, Cs[i] > 8 && Ss[s] > 2 ? 3 : 5)];
+                k = norm_of(BATCH, N, Cs[i], Ss[s], 1);
                 k.centre = centres[d];
                 k.sd = sds[d];
                 k.mode = turn % 3;
-                k.has_gamma = nrm_rng_below(&rng, 4) != 0;
-                k.has_beta = nrm_rng_below(&rng, 4) != 0;
+                k.params = (nrm_rng_below(&rng, 4) != 0) + 2 * (nrm_rng_below(&rng, 4) != 0);
                 turn += nrm_rng_below(&rng, 2) ? 1 : 2;
-                check_batchnorm(&rng, &k);
+                check_norm(&rng, k);
             }
-    k.N = 1; /* one example is a batch if it has positions */
-    k.C = 3;
-    k.S = 5;
+    k = norm_of(BATCH, 1, 3, 5, 1); /* one example is a batch if it has positions */
     k.centre = 2;
-    k.sd = 1;
-    k.mode = NRM_TRAIN;
-    for (turn = 0; turn < 4; turn++) { /* gamma and beta absent separately */
-        k.has_gamma = turn & 1;
-        k.has_beta = turn >> 1;
-        check_batchnorm(&rng, &k);
-    }
-}
-
-/* ---- layer normalization --------------------------------------------------------------------- */
-
-static void check_layernorm(nrm_rng *rng, size_t N, size_t D, double centre, double sd, int params)
-{
-    const size_t n = N * D;
-    const double tol = allowed(centre, sd);
-    nrm_real *x = random_reals(rng, n, centre, sd), *dy = random_reals(rng, n, 0, 1);
-    nrm_real *gamma = random_reals(rng, D, 1, 0.5), *beta = random_reals(rng, D, 0, 1);
-    nrm_real *dgamma = random_reals(rng, D, 0, 1), *dbeta = random_reals(rng, D, 0, 1);
-    nrm_real *y = reals_of(n, not_a_number()), *dx = reals_of(n, not_a_number());
-    const nrm_real *G = params & 1 ? gamma : NULL, *B = params & 2 ? beta : NULL;
-    nrm_acc *mean = accs_of(N), *rstd = accs_of(N);
-    wide *ye = wides_of(n), *dxe = wides_of(n), *dge = wides_of(D), *dbe = wides_of(D);
-    wide steepest = 0;
-    double blur;
-    const nrm_real eps = (nrm_real)1e-3;
-    size_t i;
-    for (i = 0; i < D; i++) {
-        dge[i] = WIDE(dgamma[i]);
-        dbe[i] = WIDE(dbeta[i]);
-    }
-    CHECK_INT(nrm_layernorm_forward(y, mean, rstd, x, G, B, eps, N, D), NRM_OK);
-    CHECK_INT(nrm_layernorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, G, N, D), NRM_OK);
-    for (i = 0; i < N; i++) {
-        const ref_group g = ref_row(i, D);
-        const ref_stats s = ref_moments(&g, x);
-        const wide m = ref_mean(&s), v = s.var, r = 1 / sqrtl(v + WIDE(eps));
-        CHECK(acc_gap(mean[i], m, mean_scale(m, v)) <= mean_bound());
-        CHECK(acc_gap(rstd[i], r, r) <= allowed_rstd(centre, sd));
-        if (r > steepest) steepest = r;
-        ref_forward(ye, &g, x, &s, WIDE(eps), G, B);
-        ref_backward_input(dxe, &g, x, dy, &s, WIDE(eps), G, 0);
-        ref_backward_parameters(dge, dbe, &g, x, dy, &s, WIDE(eps));
-    }
-    CHECK(gap(y, ye, n) <= tol);
-    blur = mean_blur(centre, steepest);
-    /* of D = 2 little is left of g: in float it is g's rounding that counts; of D = 1, nothing */
-    if (D > 1) CHECK(gap_of_size(dx, dxe, n, in_float ? steepest : 0) <= 64 * tol + blur);
-    for (i = 0; i < n && D == 1; i++) CHECK(dx[i] == 0);
-    CHECK(gap_of_size(dgamma, dge, D, sum_size(N)) <= 8 * tol + blur);
-    CHECK(gap_of_size(dbeta, dbe, D, sum_size(N)) <= 8 * tol);
-    CHECK_INT(nrm_layernorm_backward(dy, NULL, NULL, dy, x, mean, rstd, G, N, D), NRM_OK);
-    CHECK(same_bits(dy, dx, n)); /* in place */
-    memcpy(dy, y, n * sizeof *y);
-    CHECK_INT(nrm_layernorm_forward(y, NULL, NULL, x, G, B, eps, N, D), NRM_OK);
-    CHECK(same_bits(dy, y, n)); /* nothing saved */
-    release();
+    for (k.params = 0; k.params < 4; k.params++) check_norm(&rng, k);
 }
 
 static void test_layernorm_values(void)
@@ -501,8 +508,13 @@ static void test_layernorm_values(void)
     nrm_rng_seed(&rng, 8, 1);
     for (d = 0; d < COUNT(Ds); d++)
         for (n = 0; n < COUNT(Ns); n++) {
-            check_layernorm(&rng, Ns[n], Ds[d], 0, 1, (int)(d + n) % 4);
-            check_layernorm(&rng, Ns[n], Ds[d], 100, 0.5, (int)(d + n + 1) % 4);
+            norm_case k = norm_of(LAYER, Ns[n], Ds[d], 1, 1);
+            k.params = (int)(d + n) % 4;
+            check_norm(&rng, k);
+            k.params = (k.params + 1) % 4;
+            k.centre = 100;
+            k.sd = 0.5;
+            check_norm(&rng, k);
         }
 }
 
@@ -1013,7 +1025,7 @@ static void check_lp(nrm_rng *rng, const lp_setting *k)
 static void test_lp_values(void)
 {
     static const size_t shape[][3] = {{2, 3, 1}, {7, 1, 1}, {3, 65, 1}, {33, 130, 1}, {4, 1030, 1},
-                                      {1, 2, 3}, {3, 7, 5}, {2, 5, 17}, {4, 3, 33}, {2, 2, 1500}};
+                                      {1, 2, 3}, {3, 7, 5}, {2, 5, 17}, {4, 3, 33},   {2, 2, 1500}};
     static const double centres[4] = {0, -5, 1000, 1e6}, sds[4] = {1, 0.1, 0.1, 1};
     lp_setting k;
     nrm_rng rng;
@@ -1053,12 +1065,12 @@ static void test_lp_is_batchnorm(void)
         nrm_acc *mean = accs_of(C), *rstd = accs_of(C), *scale = accs_of(C);
         wide *expected = wides_of(n);
         size_t i;
-        CHECK_INT(nrm_batchnorm_forward(y, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, eps, N, C,
-                                        S),
-                  NRM_OK);
-        CHECK_INT(nrm_batchnorm_backward(dx, dg, NULL, dy, x, mean, rstd, gamma, NRM_TRAIN, N, C,
-                                         S),
-                  NRM_OK);
+        CHECK_INT(
+            nrm_batchnorm_forward(y, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, eps, N, C, S),
+            NRM_OK);
+        CHECK_INT(
+            nrm_batchnorm_backward(dx, dg, NULL, dy, x, mean, rstd, gamma, NRM_TRAIN, N, C, S),
+            NRM_OK);
         CHECK_INT(nrm_lp_batchnorm_forward(y2, mean, scale, NULL, x, gamma, beta,
                                            NRM_L2 + NRM_CENTRED, NRM_TRAIN, eps, N, C, S),
                   NRM_OK);

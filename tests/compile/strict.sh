@@ -63,14 +63,14 @@ check_compiler() { # compiler, all or header
     cp "$sources"/* "$work"
     for option in "" -DNRM_DOUBLE -DNRM_STATIC "-DNRM_STATIC -DNRM_DOUBLE" -DNRM_ACC=float \
         "-DNRM_DOUBLE -DNRM_ACC=double" -DNRM_NO_VECTORS -DNRM_PLAIN "-O3 -march=native"; do
+        between="c11 c17 c++17" # by options, the oldest standard and the newest will do
+        [ -z "$option" ] || between=
         for source in implementation user; do
-            for standard in c99 c11 c17 c2x; do
+            for standard in c99 c2x c++11 c++20 $between; do
+                only=$c_only suffix=c
+                case $standard in c++*) only= suffix=cc ;; esac
                 check "$compiler -std=$standard $option, $source" "$compiler" \
-                    "-std=$standard $option $c_only" "$work/$source.c"
-            done
-            for standard in c++11 c++17 c++20; do
-                check "$compiler -std=$standard $option, $source" "$compiler" \
-                    "-std=$standard $option" "$work/$source.cc"
+                    "-std=$standard $option $only" "$work/$source.$suffix"
             done
         done
     done

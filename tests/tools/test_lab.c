@@ -325,7 +325,7 @@ static void test_a_damaged_table(void)
     CHECK_INT(experiment("--from", from), 1);
 }
 
-/* ---- claims and panels as tables: losses are 1/3, 2/3, ... and 10/3 more ---------------------- */
+/* ---- claims and panels as tables: losses are 1/3, 2/3, ... and 10/3 more --------------------- */
 
 static void judge_by_function(lab_report *r, const lab_claim *c)
 {

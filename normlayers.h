@@ -3675,15 +3675,15 @@ side. With S > 1 a channel is N *runs* of S values. The rows of `[N][D]` are one
 */
 enum {
     NRMI_FETCH_FROM = 1048576, /* numbers from which memory is asked for data ahead of time */
-    NRMI_AT_ONCE = 4096, /* numbers of a strip of rows: the first-level cache         */
-    NRMI_BAND_NUMBERS = 16384, /* numbers of a band: the second-level cache                 */
-    NRMI_ONE_SWEEP = 4096, /* columns that are summed while dx is computed, at most     */
+    NRMI_AT_ONCE = 4096, /* numbers of a strip of rows: the first-level cache */
+    NRMI_BAND_NUMBERS = 16384, /* numbers of a band: the second-level cache */
+    NRMI_ONE_SWEEP = 4096, /* columns that are summed while dx is computed, at most */
 #ifdef NRM_PLAIN
     NRMI_GROUP = 1,
     NRMI_BAND = 1
 #else
     NRMI_GROUP = 16, /* rows of a strip, at most */
-    NRMI_BAND = 64 /* rows of a band, at most  */
+    NRMI_BAND = 64 /* rows of a band, at most */
 #endif
 };
 #define NRM_LANES (64 / sizeof(nrm_real)) /* L of SUM.8 */
@@ -4114,9 +4114,9 @@ A block has at most 1024/L lines of L values and goes on from run to run. Column
 straight down, in blocks of 32 rows. Vectors of any width give the same bits.
 */
 enum {
-    NRMI_BLOCK = 1024, /* values in a block of runs  */
+    NRMI_BLOCK = 1024, /* values in a block of runs */
     NRMI_LINES = 32, /* rows in a block of columns */
-    NRMI_STREAMS = 8 /* rows read at once          */
+    NRMI_STREAMS = 8 /* rows read at once */
 };
 
 /* Two sums under way, of u and of u·d with d = x − p; u is d if dy is NULL (SUM.3), else dy, or
@@ -4359,11 +4359,10 @@ outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹�
 #define NRM_PROJECT(u, u_mean, affine, scale) ((((u) - (u_mean)) + (affine)) * (scale))
 
 /*
-The processor prefetches along a stream that is being read. While a pass writes what
-belongs to rows read before, no new line is read, and the stream stops. So the writing pass
-asks for the lines that the next reading pass will want, unless the array is short: in the cache
-that only costs time. The address may lie beyond the array, where a pointer may not; hence the
-integer.
+The processor fetches ahead along a stream that is being read, but not while a pass writes. So
+the writing pass asks for the lines that the next reading pass will want, unless the array is
+short enough for the cache. The address may lie beyond the array, where a pointer may not; hence
+the integer.
 */
 #if defined(__GNUC__) || defined(__clang__)
 #define NRM_PREFETCH(at, ahead) \
@@ -4575,8 +4574,7 @@ four vectors. With its operands it takes 15 of the 16 registers of AVX, or 29 of
 AVX-512. Registers have no addresses, so all loops over a tile have literal bounds and are
 unrolled, and `nrmi_tile` is expanded once for each number of rows.
 
-Results do not depend on the width of the vectors, on blocks, or on the number of threads.
-They depend only on whether the compiler fuses multiplication and addition into one
+Results depend only on whether the compiler fuses multiplication and addition into one
 rounding. gcc does so by default in its GNU dialects, newer clangs do too;
 `-ffp-contract=off` forbids it.
 */
@@ -4641,20 +4639,10 @@ NRM_TILE(nrmi_tile6, 6) NRM_TILE(nrmi_tile4, 4) NRM_TILE(nrmi_tile2, 2) NRM_TILE
 {
     while (rows > 0) {
         const size_t step = rows >= 6 ? 6 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
-        switch (step) {
-        case 6:
-            nrmi_tile6(c, ldc, a, b, depth, fresh);
-            break;
-        case 4:
-            nrmi_tile4(c, ldc, a, b, depth, fresh);
-            break;
-        case 2:
-            nrmi_tile2(c, ldc, a, b, depth, fresh);
-            break;
-        default:
-            nrmi_tile1(c, ldc, a, b, depth, fresh);
-            break;
-        }
+        if (step == 6) nrmi_tile6(c, ldc, a, b, depth, fresh);
+        if (step == 4) nrmi_tile4(c, ldc, a, b, depth, fresh);
+        if (step == 2) nrmi_tile2(c, ldc, a, b, depth, fresh);
+        if (step == 1) nrmi_tile1(c, ldc, a, b, depth, fresh);
         c += step * ldc;
         a.at += step * a.row;
         rows -= step;
@@ -4694,13 +4682,10 @@ static void nrmi_narrow_block(nrm_real *c, size_t ldc, nrmi_matrix a, nrmi_matri
 
 /*
 A strip of b, as wide as a tile, is first *packed*: copied into rows of exactly its width that
-cross as few cache lines as possible. Speed then does not depend on where the matrix begins.
-With arrays 16 bytes past a cache line, as `malloc` returns them, 128 x 784 by 784 x 1000
-rises from 73 to 85 GFLOP/s (peak 102, AVX2). For fewer than NRM_PACK_FROM rows the copy
-does not pay; a transposed b needs it in any case. A stretch of at most NRM_DEPTH steps of k
-is packed at a time, 20 KB with AVX. Between two stretches c is stored and loaded, which
-changes no bit. So no bit depends on NRM_DEPTH either, and where `NRM_WIDTH` asks for a
-small stack it shrinks too.
+cross as few cache lines as possible. Speed then does not depend on where the matrix begins. For
+few rows the copy does not pay; a transposed b needs it in any case. At most 320 steps of k are
+packed at a time, fewer where `NRM_WIDTH` asks for a small stack. Between two such stretches c is
+stored and loaded, which changes no bit.
 */
 enum { NRMI_PACK_FROM = 12, NRMI_PACKED = 10240 }; /* rows; numbers in a packed strip */
 #define NRM_PACKED (NRM_WIDTH < 1024 ? 512 + (NRMI_PACKED - 512) * (NRM_WIDTH) / 1024 : NRMI_PACKED)

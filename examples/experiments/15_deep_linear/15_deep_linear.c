@@ -20,7 +20,7 @@
    change of the gradient, and "effective beta", the largest change over distance.
 
    The claims, and what counts as reproduced, stand in claims[] below; they were written before
-   the run, and what has changed since is on the page. The rule is stats_judge's (paired over
+   the run, and what has changed since is on the page. The rule is that of stats.h (paired over
    seeds) where no other is given. */
 #define NRM_DOUBLE
 #include "lab/experiment.h"

@@ -34,8 +34,9 @@ OF_REAL := $(shell grep -l 'normlayers\.h' $(MODULES:.c=.h) 2>/dev/null)
 OF_REAL := $(OF_REAL:examples/%.h=$(BUILD)/%)
 LAB := $(filter-out $(OF_REAL:=.o),$(MODULES:examples/%.c=$(BUILD)/%.o))
 PROGRAMS := $(sort $(basename $(notdir $(wildcard examples/[0-9]*.c examples/experiments/*/*.c))))
-# The newcomer's pictures and the MNIST comparison; the others are `make reproduce`.
-SHORT := $(filter 0% 10_%,$(PROGRAMS))
+# The newcomer's pictures and the MNIST comparison; the others are `make reproduce`, and so are the
+# runs of 34, which is drawn from its table on file.
+SHORT := $(filter 0% 10_% 34_%,$(PROGRAMS))
 EXPERIMENTS := $(filter-out 0%,$(PROGRAMS))
 UNKNOWN := $(strip $(foreach n,$(ONLY),$(if $(filter $(n)_%,$(EXPERIMENTS)),,$(n))))
 $(if $(UNKNOWN),$(error there is no experiment $(UNKNOWN); the experiments are: $(EXPERIMENTS)))
@@ -79,9 +80,10 @@ uses: $(USES) ## compile and run the small programs of examples/uses, one for ea
 
 figures: examples ## draw their figures into build/figures (FIGURES= another folder)
 	@for program in $(filter-out 01_hello_layernorm 06_from_pytorch,$(SHORT)); do \
-		case $$program in 0*) runs= ;; *) runs="--runs $(BUILD)/runs" ;; esac; \
+		case $$program in 0*) from= ;; 10_*) from="--runs $(BUILD)/runs" ;; \
+		*) from="--from examples/experiments/$$program/$$program.csv" ;; esac; \
 		echo "== $$program"; \
-		$(BUILD)/$$program --out "$(FIGURES)" $$runs $(EXAMPLE_FLAGS) || exit 1; done
+		$(BUILD)/$$program --out "$(FIGURES)" $$from $(EXAMPLE_FLAGS) || exit 1; done
 	@echo "The figures are in $(FIGURES)"
 
 .PHONY: experiments reproduce reproduce-docs redraw

@@ -23,7 +23,7 @@ case $QUICK in
 esac
 
 # The order of importance, should time run short; those not named here come last.
-importance='26 32 21 31 23 10 11 13 15 16 14 29 17 20 30 12 22'
+importance='26 32 21 31 23 10 34 11 13 15 16 14 29 17 20 30 12 22'
 
 mode=run
 case ${1:-} in --*) mode=${1#--} && shift ;; esac

@@ -23,4 +23,15 @@ check "mutants" same "wrong edits of the formulas" "$wrong"
 # "31 claims: 19 reproduced, 5 partly, ..." as verdicts.md counts them
 count=$(sed -n 's/^\*\*\([0-9]* claims: .*\)\.\*\*$/\1/p' examples/experiments/verdicts.md)
 check "verdicts of the experiments" sh -c "tr '\n' ' ' <README.md | grep -q -F '${count:-no count}'"
+# what the tuned MNIST comparison found: points ahead at the best rates and at one; fewer steps
+tuned=examples/experiments/34_tuned_mnist/34_tuned_mnist_verdicts.csv
+best=$(sed -n 's/^claim,34m,.*,\([0-9.]*\) ± [0-9.]* points against .*/\1/p' "$tuned")
+one=$(sed -n 's/^claim,34m,.* points against \([0-9.]*\) ±.*/\1/p' "$tuned")
+fewer=$(sed -n 's/^claim,34a,.*: \([0-9.]*\) times.*/\1/p' "$tuned")
+says() {
+    tr '\n' ' ' <README.md | grep -q -F "$1" || { echo "README.md does not say '$1'" && false; }
+}
+check "points at the best rates" says "$(printf '%.1f' "$best") points ahead of no norm"
+check "points at one rate" says "$(printf '%.1f' "$one") points at one small rate for all"
+check "fewer steps" says "$fewer times fewer steps"
 verdict counts

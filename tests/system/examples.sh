@@ -105,6 +105,8 @@ table "$dir/a/10_mnist_norms_quick.csv" |
     grep -E '^arm|,(epoch_loss|window_loss|test_loss|accuracy),' >"$dir/accuracy.csv"
 check "the comparison's numbers are the ones on file" \
     cmp "$dir/accuracy.csv" tests/expected/10_mnist_norms_quick.csv
+check "34_tuned_mnist draws its table on file" "$bin/34_tuned_mnist" --out "$dir/t" \
+    --from examples/experiments/34_tuned_mnist/34_tuned_mnist.csv
 # One program for each use; what they print is on file.
 uses() { # NAME COMMAND...
     name=$1

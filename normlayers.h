@@ -697,10 +697,12 @@ where they lie: channels of `[N][C][S]` for batch norm, rows of `[N][D]` for lay
 work on the w groups from group g on, a strip of `nrmi_strip(&v)` or a band of rows. x, y, dx and dy
 point to the start of the view, arrays of a number for each group (mean, rstd, scale) to group g.
 */
-#if defined(__GNUC__) || defined(__clang__) /* never inlined */
+#if defined(__GNUC__) || defined(__clang__) /* never inlined; always */
 #define NRM_APART __attribute__((noinline))
+#define NRM_INLINE static inline __attribute__((always_inline))
 #else
 #define NRM_APART
+#define NRM_INLINE static inline
 #endif
 #ifdef NRM_PLAIN
 #undef NRM_WIDTH
@@ -1147,7 +1149,7 @@ static void nrmi_rows_columns(
     row.apart = part.apart = G * D;
     part.length = width;
     for (n = 0; n < examples; n += w) {
-        w = nrmi_least(examples - n, nrmi_examples(rows)); /* the same sums by either way */
+        w = nrmi_least(examples - n, nrmi_examples(rows)); /* as in one sweep: same bits */
         for (k = 0; k < w; k++) r[k] = p->rstd[(n + k) * G + set];
         for (k = 0; k < w && p->mean != NULL; k++) means[k] = p->mean[(n + k) * G + set];
         nrmi_saved(&mu, p->mean != NULL ? means : NULL, p->x + set * D, &row, n, w);
@@ -1762,7 +1764,7 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
         for (i = 0; i < w; i++) r[i] = 1 / NRM_SQRT(t.var[i] + (nrm_acc)eps); /* GN.2 */
         for (i = 0; i < w; i++) lost |= !nrmi_finite(r[i]);
         for (i = 0; i < w; i++) {
-            const nrm_acc low = (nrm_acc)(nrm_real)(-(nrm_acc)t.at.low[i] * r[i]); /* as in a row */
+            const nrm_acc low = (nrm_acc)(nrm_real)(-(nrm_acc)t.at.low[i] * r[i]); /* as for rows */
             t.at.high[0] = t.at.high[i];
             t.at.low[0] = 0;
             for (k = 0; k < K; k++) {
@@ -2269,7 +2271,7 @@ static int nrmi_check_lp(int p, int mode, nrm_real eps, size_t N, size_t C, size
     yᵢ = γ·(xᵢ − m)/(a + ε) + β (infer, frozen)  [LP.7]
 
 Compare ε with t, not with t². By LP.5, L2 centred is batch norm except for the place of ε. a has no
-M/(M − 1), which belongs to squares. In L∞ it depends on M: a maximum grows with it.
+M/(M − 1), which belongs to squares. In L∞ it grows with M, as a maximum does.
 */
 NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
     nrm_running *running, const nrm_real *x, const nrm_real *gamma, const nrm_real *beta, int p,
@@ -2840,11 +2842,10 @@ and variance s²/H, and a da independent of them, a step gives RNN.12. A norm do
     E[|da·Whᵀ|²] = s²·|da|²               (RNN.12)
     norm(c·a) = norm(a) for c > 0, ε = 0  (RNN.13)
 
-Without a norm a step's factor is s times the root mean square of f′. With layer norm it is also
-multiplied by γ·r, and 1/r² is, except for ε, the variance of the row: s²·⟨h²⟩ plus the part of the
-input. So s cancels without input, or if Wx is scaled along with Wh. What remains, without input, is
-the root of γ²·⟨f′²⟩/⟨h²⟩: 1 for ReLU, 1.085 for tanh with γ = 1, 1.00006 with γ = 0.1. Input at
-every step makes it smaller, as the state then has only a part of the variance: the cell forgets
+Without a norm a step's factor is s times the root mean square of f′. Layer norm multiplies it by
+γ·r, where 1/r² is, except for ε, the variance of the row: s²·⟨h²⟩ plus the part of the input.
+Without input s cancels, and the root of γ²·⟨f′²⟩/⟨h²⟩ is left: 1 for ReLU, 1.085 for tanh with
+γ = 1, 1.00006 with γ = 0.1. Input makes the factor smaller, so that the cell forgets
 (examples/experiments/20_recurrent_norm).
 
 As scaling a row of a changes nothing, LN.15 and LN.16 give, for one row and summed over all rows:
@@ -3718,18 +3719,18 @@ static size_t nrmi_strip(const nrmi_view *v)
     return nrmi_least(NRMI_AT_ONCE / v->length, NRMI_GROUP);
 }
 
+#define NRM_BAND(D) \
+    nrmi_least((D) > NRMI_BAND_NUMBERS / 4 ? 4 : NRMI_BAND_NUMBERS / (D), NRMI_BAND)
 static size_t nrmi_examples(const nrmi_view *v)
 {
-    const size_t rows = NRMI_BAND_NUMBERS / v->length, G = v->sets;
-    const size_t band = nrmi_least(rows < 4 ? 4 : rows, NRMI_BAND);
+    const size_t band = NRM_BAND(v->length), G = v->sets;
     if (G == 1 || G * v->length > NRMI_ONE_SWEEP) return band;
     return band > G ? band / G : 1;
 }
 
 static size_t nrmi_band(const nrmi_view *v, size_t g)
 {
-    const size_t rows = NRMI_BAND_NUMBERS / v->length, G = v->sets;
-    const size_t band = nrmi_least(rows < 4 ? 4 : rows, NRMI_BAND);
+    const size_t band = NRM_BAND(v->length), G = v->sets;
     const size_t whole = band > G ? band - band % G : nrmi_least(band, G - g % G);
     return nrmi_least(v->groups - g, G == 1 ? band : whole);
 }
@@ -3972,11 +3973,6 @@ NRM_VECTOR(nrmi_quarter, 16); /* of 64 bytes */
 typedef nrm_real nrmi_vec;
 typedef nrm_real nrmi_quarter;
 #define NRM_ON_LINE
-#endif
-#if defined(__GNUC__) || defined(__clang__)
-#define NRM_INLINE static inline __attribute__((always_inline))
-#else
-#define NRM_INLINE static inline
 #endif
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE_SIZE__)
 #define NRM_UNROLL _Pragma("GCC unroll 8")

@@ -277,44 +277,28 @@ typedef struct cell { /* one of four: a learning rate and a number of epochs */
 static const cell cells[CELLS] = {{0, 1}, {0, EPOCHS}, {1, 1}, {1, EPOCHS}};
 static const char *const cell_name[CELLS] = {"0.1, 1", "0.1, 5", "0.5, 1", "0.5, 5"};
 
-/* Seed by seed, the accuracy after minus that before, in points. */
-static size_t gain_of(const lab_report *r, int act, cell c, double *gain)
+/* The accuracy after minus that before, in points. */
+static lab_numbers gain_of(const lab_report *r, int act, cell c)
 {
-    double before[LAB_SEEDS_MAX];
-    size_t n = lab_values(r, arm_of(act, BEFORE, c.r), "test_accuracy", c.epoch, before), s;
-    (void)lab_values(r, arm_of(act, AFTER, c.r), "test_accuracy", c.epoch, gain);
-    for (s = 0; s < n; s++) gain[s] = 100 * (gain[s] - before[s]);
-    return n;
+    return lab_times(lab_calc(lab_all(r, arm_of(act, AFTER, c.r), "test_accuracy", c.epoch), '-',
+                              lab_all(r, arm_of(act, BEFORE, c.r), "test_accuracy", c.epoch)),
+                     100);
 }
 
-static stats_summary mean_gain(const lab_report *r, int act, cell c)
+static double mean_gain(const lab_report *r, int act, int which)
 {
-    double gain[LAB_SEEDS_MAX];
-    const size_t n = gain_of(r, act, c, gain);
-    return stats_describe(gain, n);
+    return lab_describe(gain_of(r, act, cells[which])).mean;
 }
 
-/* Mean over the layers 2 to 7 that are fed, or 2 to 6, of one seed. */
-static double over_layers(const lab_report *r, size_t arm, size_t s, const char *series, int last)
+/* Mean over the layers 2 to 7, which are fed by others. */
+static lab_numbers fed(const lab_report *r, size_t arm, const char *series)
 {
-    double sum = 0;
-    int l;
-    for (l = 2; l <= last; l++) sum += lab_at(r, arm, s, series, l);
-    return sum / (last - 1);
+    return lab_mean_over(r, arm, series, 2, HIDDEN + 1);
 }
 
-static double fed(const lab_report *r, size_t arm, size_t s, const char *series)
+static double fed_mean(const lab_report *r, int act, const char *series)
 {
-    return over_layers(r, arm, s, series, HIDDEN + 1);
-}
-
-/* Over the seeds. */
-static double fed_mean(const lab_report *r, size_t arm, const char *series)
-{
-    double sum = 0;
-    size_t s;
-    for (s = 0; s < lab_seeds(r, arm); s++) sum += fed(r, arm, s, series);
-    return sum / (double)lab_seeds(r, arm);
+    return lab_describe(fed(r, arm_of(act, BEFORE, 0), series)).mean;
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
@@ -328,49 +312,22 @@ static const char after_rule[] =
 static const char notes[] = "caffenet-benchmark, quoted in Chinese notes on batch norm";
 static const char ours[] = "ours: the benchmark has ReLU only";
 
-static void judge_after(lab_report *r, int act, const lab_claim *claim)
+static void judge_after(lab_report *r, const lab_claim *c)
 {
-    int i, elsewhere = 1;
-    double gain[LAB_SEEDS_MAX], zero[LAB_SEEDS_MAX] = {0};
-    const size_t n = gain_of(r, act, cells[0], gain);
-    for (i = 1; i < CELLS; i++)
-        if (!(mean_gain(r, act, cells[i]).mean > 0)) elsewhere = 0;
-    lab_verdict(r, claim, stats_judge_pairs(gain, zero, n, +1, elsewhere),
+    const int act = (int)c->a;
+    const lab_numbers gain = gain_of(r, act, cells[0]);
+    const double more[CELLS] = {mean_gain(r, act, 0), mean_gain(r, act, 1), mean_gain(r, act, 2),
+                                mean_gain(r, act, 3)};
+    lab_verdict(r, c, lab_more(gain, lab_times(gain, 0), more[1] > 0 && more[2] > 0 && more[3] > 0),
                 lab_format(r,
                            "after - before in points at (rate, epochs) 0.1, 1: %+.2f; 0.1, 5: "
                            "%+.2f; 0.5, 1: %+.2f; 0.5, 5: %+.2f",
-                           mean_gain(r, act, cells[0]).mean, mean_gain(r, act, cells[1]).mean,
-                           mean_gain(r, act, cells[2]).mean, mean_gain(r, act, cells[3]).mean),
+                           more[0], more[1], more[2], more[3]),
                 "%s after, %s before", lab_text(r, arm_of(act, AFTER, 0), "test_accuracy", 1, 4),
                 lab_text(r, arm_of(act, BEFORE, 0), "test_accuracy", 1, 4));
 }
 
-/* clang-format off */
-static const lab_claim claims[] = {
-    {"22a", "With ReLU, the norm is better after the activation", notes, caffenet, after_rule,
-     "trial runs (3 seeds): 0.958 after, 0.959 before: no difference expected", LAB_TRAINING,
-     LAB_SETTING},
-    {"22b", "With sigmoid, the norm is better after the activation", ours, "not tried there",
-     after_rule, "trial runs (3 seeds): 0.953 after, 0.926 before", LAB_TRAINING, LAB_SETTING},
-    {"22c", "With tanh, the norm is better after the activation", ours, "not tried there",
-     after_rule, "trial runs (3 seeds): 0.955 after, 0.946 before", LAB_TRAINING, LAB_SETTING},
-    {"22d", "Before or after makes little difference", notes, caffenet,
-     "the paired difference is below 1.5 points and above -1.5 in each of twelve cells",
-     "trial runs (3 seeds): 0.1 (ReLU), 2.7 (sigmoid), 0.9 points (tanh) at rate 0.1, 1 epoch",
-     LAB_TRAINING, LAB_SETTING},
-    {"22e", "A norm before the activation does not give inputs of mean 0 and variance 1",
-     "a lecture-style post on how batch norm helps", "no numbers; for z ~ N(0, 1): ReLU mean "
-     "0.399, variance 0.341; sigmoid 0.5, 0.0434; tanh 0, 0.394", "start: mean within a tenth of a "
-     "standard deviation, variance within 10 % of these; end: |variance - 1| > 0.1; for each "
-     "activation", "none", LAB_TRAINING, LAB_SETTING},
-    {"22f", "What a linear layer gives is more Gaussian than what it is given",
-     "Ioffe & Szegedy 2015, section 3.2", "no numbers: Wu + b is \"more likely to have a "
-     "symmetric, non-sparse distribution, that is 'more Gaussian'\"", "|skewness| and |excess "
-     "kurtosis|, mean over units of layers 2 to 6, arm before, rate 0.1, end: smaller for Wu + b "
-     "than for activations, paired, all three; partly: some", "none", LAB_TRAINING, LAB_SETTING}};
-/* clang-format on */
-
-static void judge_small(lab_report *r)
+static void judge_small(lab_report *r, const lab_claim *c)
 {
     double most[ACTS] = {0, 0, 0};
     stats_finding part[2 * ACTS * CELLS];
@@ -378,114 +335,111 @@ static void judge_small(lab_report *r)
     int act, i;
     for (act = 0; act < ACTS; act++)
         for (i = 0; i < CELLS; i++) {
-            double gain[LAB_SEEDS_MAX];
-            const size_t n = gain_of(r, act, cells[i], gain);
-            part[parts++] = stats_judge_limit(gain, n, 1.5, -1);
-            part[parts++] = stats_judge_limit(gain, n, -1.5, +1);
-            most[act] = stats_larger(most[act], fabs(stats_mean(gain, n)));
+            part[parts++] = lab_below(gain_of(r, act, cells[i]), 1.5);
+            part[parts++] = lab_above(gain_of(r, act, cells[i]), -1.5);
+            most[act] = stats_larger(most[act], fabs(mean_gain(r, act, i)));
         }
-    lab_verdict(r, lab_find(r, "22d"), stats_together(part, parts), "",
+    lab_verdict(r, c, stats_together(part, parts), "",
                 "at most %.2f points with ReLU, %.2f with sigmoid, %.2f with tanh", most[RELU],
                 most[SIGMOID], most[TANH]);
 }
 
-static void judge_moments(lab_report *r)
+/* |a series of the arm before - target| / unit */
+static lab_numbers distance(const lab_report *r, int act, const char *series, double target,
+                            double unit)
+{
+    lab_numbers a = fed(r, arm_of(act, BEFORE, 0), series);
+    size_t s;
+    for (s = 0; s < a.n; s++) a.of[s] = fabs(a.of[s] - target) / unit;
+    return a;
+}
+
+static void judge_moments(lab_report *r, const lab_claim *c)
 {
     stats_finding part[3 * ACTS];
     double most_miss = 0, most_off = 0, least = HUGE_VAL;
     int act;
-    size_t s;
     for (act = 0; act < ACTS; act++) {
-        const size_t a = arm_of(act, BEFORE, 0);
-        const size_t n = lab_seeds(r, a);
-        double mean, variance, miss[LAB_SEEDS_MAX], off[LAB_SEEDS_MAX], end[LAB_SEEDS_MAX];
+        double mean, variance;
+        lab_numbers miss, off, end;
         moments_of(act, &mean, &variance);
-        for (s = 0; s < n; s++) {
-            miss[s] = fabs(fed(r, a, s, "start_mean") - mean) / sqrt(variance);
-            off[s] = fabs(fed(r, a, s, "start_variance") / variance - 1);
-            end[s] = fabs(fed(r, a, s, "end_variance") - 1);
-            most_miss = stats_larger(most_miss, miss[s]);
-            most_off = stats_larger(most_off, off[s]);
-            least = stats_smaller(least, end[s]);
-        }
-        part[3 * act] = stats_judge_limit(miss, n, 0.1, -1);
-        part[3 * act + 1] = stats_judge_limit(off, n, 0.1, -1);
-        part[3 * act + 2] = stats_judge_limit(end, n, 0.1, +1);
+        miss = distance(r, act, "start_mean", mean, sqrt(variance));
+        off = distance(r, act, "start_variance", variance, variance);
+        end = distance(r, act, "end_variance", 1, 1);
+        most_miss = stats_larger(most_miss, lab_describe(miss).max);
+        most_off = stats_larger(most_off, lab_describe(off).max);
+        least = stats_smaller(least, lab_describe(end).min);
+        part[3 * act] = lab_below(miss, 0.1);
+        part[3 * act + 1] = lab_below(off, 0.1);
+        part[3 * act + 2] = lab_above(end, 0.1);
     }
     lab_verdict(
-        r, lab_find(r, "22e"), stats_together(part, 3 * ACTS),
+        r, c, stats_together(part, 3 * ACTS),
         lab_format(r,
                    "mean, variance at the end: ReLU %.2f, %.2f; sigmoid %.2f, %.3f; tanh "
                    "%.2f, %.2f",
-                   fed_mean(r, arm_of(RELU, BEFORE, 0), "end_mean"),
-                   fed_mean(r, arm_of(RELU, BEFORE, 0), "end_variance"),
-                   fed_mean(r, arm_of(SIGMOID, BEFORE, 0), "end_mean"),
-                   fed_mean(r, arm_of(SIGMOID, BEFORE, 0), "end_variance"),
-                   fed_mean(r, arm_of(TANH, BEFORE, 0), "end_mean"),
-                   fed_mean(r, arm_of(TANH, BEFORE, 0), "end_variance")),
+                   fed_mean(r, RELU, "end_mean"), fed_mean(r, RELU, "end_variance"),
+                   fed_mean(r, SIGMOID, "end_mean"), fed_mean(r, SIGMOID, "end_variance"),
+                   fed_mean(r, TANH, "end_mean"), fed_mean(r, TANH, "end_variance")),
         "start: mean %.3f standard deviations, variance %.1f %% off those of f(z) at most; end: "
         "variance at least %.2f off 1",
         most_miss, 100 * most_off, least);
 }
 
-/* Linear minus activation: negative if the linear output is closer to normal. */
-static stats_finding closer(const lab_report *r, size_t arm, const char *linear, const char *act)
+static void judge_normal(lab_report *r, const lab_claim *c)
 {
-    double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
-    size_t s;
-    for (s = 0; s < lab_seeds(r, arm); s++) {
-        a[s] = over_layers(r, arm, s, linear, HIDDEN);
-        b[s] = over_layers(r, arm, s, act, HIDDEN);
-    }
-    return stats_judge_pairs(a, b, lab_seeds(r, arm), -1, 1);
-}
-
-static double pair_mean(const lab_report *r, int act, const char *series)
-{
-    const size_t a = arm_of(act, BEFORE, 0);
-    double sum = 0;
-    size_t s;
-    for (s = 0; s < lab_seeds(r, a); s++) sum += over_layers(r, a, s, series, HIDDEN);
-    return sum / (double)lab_seeds(r, a);
-}
-
-static void judge_normal(lab_report *r)
-{
+    static const char *const series[4] = {"end_skew_linear", "end_kurtosis_linear", "end_skew",
+                                          "end_kurtosis"};
     stats_finding part[2 * ACTS];
-    int act;
+    const char *text = "|skewness|, |kurtosis|:";
+    int act, k;
     for (act = 0; act < ACTS; act++) {
-        const size_t a = arm_of(act, BEFORE, 0);
-        part[2 * act] = closer(r, a, "end_skew_linear", "end_skew");
-        part[2 * act + 1] = closer(r, a, "end_kurtosis_linear", "end_kurtosis");
+        lab_numbers y[4]; /* of layers 2 to 6, which have both */
+        for (k = 0; k < 4; k++)
+            y[k] = lab_mean_over(r, arm_of(act, BEFORE, 0), series[k], 2, HIDDEN);
+        for (k = 0; k < 2; k++) part[2 * act + k] = lab_less(y[k], y[k + 2], 1);
+        text = lab_format(r, "%s%s %s %.2f, %.2f against %.2f, %.2f", text, act ? ";" : "",
+                          act_name[act], lab_describe(y[0]).mean, lab_describe(y[1]).mean,
+                          lab_describe(y[2]).mean, lab_describe(y[3]).mean);
     }
-    lab_verdict(r, lab_find(r, "22f"), stats_together(part, 2 * ACTS), "",
-                "|skewness|, |kurtosis|: ReLU %.2f, %.2f against %.2f, %.2f; sigmoid %.2f, %.2f "
-                "against %.2f, %.2f; tanh %.2f, %.2f against %.2f, %.2f",
-                pair_mean(r, RELU, "end_skew_linear"), pair_mean(r, RELU, "end_kurtosis_linear"),
-                pair_mean(r, RELU, "end_skew"), pair_mean(r, RELU, "end_kurtosis"),
-                pair_mean(r, SIGMOID, "end_skew_linear"),
-                pair_mean(r, SIGMOID, "end_kurtosis_linear"), pair_mean(r, SIGMOID, "end_skew"),
-                pair_mean(r, SIGMOID, "end_kurtosis"), pair_mean(r, TANH, "end_skew_linear"),
-                pair_mean(r, TANH, "end_kurtosis_linear"), pair_mean(r, TANH, "end_skew"),
-                pair_mean(r, TANH, "end_kurtosis"));
+    lab_verdict(r, c, stats_together(part, 2 * ACTS), "", "%s", text);
 }
 
-static void judge(lab_report *r)
-{
-    int act;
-    for (act = 0; act < ACTS; act++) judge_after(r, act, lab_find(r, "22a") + act);
-    judge_small(r);
-    judge_moments(r);
-    judge_normal(r);
-}
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"22a", "With ReLU, the norm is better after the activation", notes, caffenet, after_rule,
+     "trial runs (3 seeds): 0.958 after, 0.959 before: no difference expected", LAB_TRAINING,
+     LAB_SETTING, judge_after, .a = RELU},
+    {"22b", "With sigmoid, the norm is better after the activation", ours, "not tried there",
+     after_rule, "trial runs (3 seeds): 0.953 after, 0.926 before", LAB_TRAINING, LAB_SETTING,
+     judge_after, .a = SIGMOID},
+    {"22c", "With tanh, the norm is better after the activation", ours, "not tried there",
+     after_rule, "trial runs (3 seeds): 0.955 after, 0.946 before", LAB_TRAINING, LAB_SETTING,
+     judge_after, .a = TANH},
+    {"22d", "Before or after makes little difference", notes, caffenet,
+     "the paired difference is below 1.5 points and above -1.5 in each of twelve cells",
+     "trial runs (3 seeds): 0.1 (ReLU), 2.7 (sigmoid), 0.9 points (tanh) at rate 0.1, 1 epoch",
+     LAB_TRAINING, LAB_SETTING, judge_small},
+    {"22e", "A norm before the activation does not give inputs of mean 0 and variance 1",
+     "a lecture-style post on how batch norm helps", "no numbers; for z ~ N(0, 1): ReLU mean "
+     "0.399, variance 0.341; sigmoid 0.5, 0.0434; tanh 0, 0.394", "start: mean within a tenth of a "
+     "standard deviation, variance within 10 % of these; end: |variance - 1| > 0.1; for each "
+     "activation", "none", LAB_TRAINING, LAB_SETTING, judge_moments},
+    {"22f", "What a linear layer gives is more Gaussian than what it is given",
+     "Ioffe & Szegedy 2015, section 3.2", "no numbers: Wu + b is \"more likely to have a "
+     "symmetric, non-sparse distribution, that is 'more Gaussian'\"", "|skewness| and |excess "
+     "kurtosis|, mean over units of layers 2 to 6, arm before, rate 0.1, end: smaller for Wu + b "
+     "than for activations, paired, all three; partly: some", "none", LAB_TRAINING, LAB_SETTING,
+     judge_normal}};
+/* clang-format on */
 
 /* The moments by quadrature against closed forms, and those of a normalized normal sample. */
 static void check(lab_report *r)
 {
     const double pi = 3.14159265358979323846;
     double mean[ACTS], variance[ACTS], worst = 0;
-    size_t a, s, looked = 0;
-    int act, same = 1;
+    size_t a;
+    int act;
     for (act = 0; act < ACTS; act++) moments_of(act, &mean[act], &variance[act]);
     worst =
         stats_larger(fabs(mean[RELU] - 1 / sqrt(2 * pi)), fabs(variance[RELU] - 0.5 + 0.5 / pi));
@@ -497,17 +451,11 @@ static void check(lab_report *r)
               "sigmoid of N(0, 1): mean 0.5, variance 0.0434", "%.5f, %.5f", mean[SIGMOID],
               variance[SIGMOID]);
     for (worst = 0, a = 0; a < ARMS; a++)
-        for (s = 0; s < lab_seeds(r, a) && place_of(a) == AFTER; s++)
-            worst = stats_larger(worst, fabs(fed(r, a, s, "start_off")));
+        if (place_of(a) == AFTER)
+            worst = stats_larger(worst, lab_describe(lab_map(fed(r, a, "start_off"), fabs)).max);
     lab_check(r, worst < 1e-5, "norm after: the next layer gets mean 0 at the start",
               "at most %.1e off, mean over units and layers", worst);
-    for (a = 0; a < ARMS; a++)
-        for (s = 0; s < lab_seeds(r, a) && lab_quick(r) && rate_of(a) < 0.2; s++, looked++)
-            if (lab_at(r, a, s, "same_bits", 0) != 1) same = 0;
-    if (lab_quick(r))
-        lab_check(r, same,
-                  "quick runs: one that is looked at ends with the bits of one that is not",
-                  "%zu runs", looked);
+    lab_check_same_bits(r);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -566,14 +514,14 @@ static void draw_gains(lab_report *r, plot_figure *f)
     plot_hline(p, 0, NULL, plot_dotted(PLOT_GREY));
     for (act = 0; act < ACTS; act++)
         for (i = 0; i < CELLS; i++) {
-            double gain[LAB_SEEDS_MAX], x[LAB_SEEDS_MAX], lo, hi;
             const double middle = 5.0 * act + i;
-            const size_t n = gain_of(r, act, cells[i], gain);
-            const stats_summary s = stats_describe(gain, n);
+            const lab_numbers gain = gain_of(r, act, cells[i]);
+            const stats_summary s = lab_describe(gain);
+            double x[LAB_SEEDS_MAX], lo, hi;
             size_t k;
-            for (k = 0; k < n; k++) x[k] = middle + 0.13 * ((double)k - 2);
+            for (k = 0; k < gain.n; k++) x[k] = middle + 0.13 * ((double)k - 2);
             plot_scatter(p, act == 0 ? lab_format(r, "rate, epochs: %s", cell_name[i]) : NULL, x,
-                         gain, n, plot_marked(color[i], marker[i]));
+                         gain.of, gain.n, plot_marked(color[i], marker[i]));
             lo = s.mean - s.sd;
             hi = s.mean + s.sd;
             plot_errorbars(p, NULL, &middle, &s.mean, &lo, &hi, 1, plot_solid(PLOT_INK));
@@ -661,7 +609,7 @@ static int draw_moments(lab_report *r)
 
 static int report(lab_report *r)
 {
-    judge(r);
+    lab_judge(r);
     check(r);
     return draw_accuracy(r) || draw_moments(r) ? -1 : 0;
 }

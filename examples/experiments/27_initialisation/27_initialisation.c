@@ -458,13 +458,13 @@ static int run(lab_run *r)
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
 /* Decades of the scale from 0.01 to 10 with an accuracy above 0.9. */
-static double width_of(const lab_report *r, size_t norm, size_t s)
+static double width_of(const lab_report *r, size_t arm, size_t s)
 {
     double width = 0;
     size_t k;
     for (k = 1; k + 1 < SCALES && scales[k + 1] <= 10; k++) {
-        const double a = lab_at(r, arm_of(SCALE, norm), s, "accuracy", scales[k]) - 0.9;
-        const double b = lab_at(r, arm_of(SCALE, norm), s, "accuracy", scales[k + 1]) - 0.9;
+        const double a = lab_at(r, arm, s, "accuracy", scales[k]) - 0.9;
+        const double b = lab_at(r, arm, s, "accuracy", scales[k + 1]) - 0.9;
         const double decades = log10(scales[k + 1] / scales[k]);
         if (isnan(a) || isnan(b)) return (double)NAN;
         if (a > 0 && b > 0) width += decades;
@@ -473,113 +473,50 @@ static double width_of(const lab_report *r, size_t norm, size_t s)
     return width;
 }
 
-static size_t widths_of(const lab_report *r, size_t norm, double *width)
+/* c->a: the norm */
+static void judge_width(lab_report *r, const lab_claim *c)
 {
-    const size_t n = lab_seeds(r, arm_of(SCALE, norm));
-    size_t s;
-    for (s = 0; s < n; s++) width[s] = width_of(r, norm, s);
-    return n;
+    const lab_numbers with = lab_each(r, arm_of(SCALE, c->a), width_of);
+    const lab_numbers without = lab_each(r, arm_of(SCALE, NONE), width_of);
+    lab_verdict(r, c,
+                lab_more(with, without, lab_describe(with).mean - lab_describe(without).mean >= 2),
+                "the scales of the test span three decades", "%s against %s decades",
+                lab_pm(r, with, 2), lab_pm(r, without, 2));
 }
 
-static void judge_width(lab_report *r, const lab_claim *claim, size_t norm)
+static void judge_scale(lab_report *r, const lab_claim *c)
 {
-    double with[LAB_SEEDS_MAX], without[LAB_SEEDS_MAX];
-    const size_t n = widths_of(r, norm, with);
-    (void)widths_of(r, NONE, without);
-    lab_verdict(
-        r, claim,
-        stats_judge_pairs(with, without, n, 1, stats_mean(with, n) - stats_mean(without, n) >= 2),
-        "the scales of the test span three decades", "%s against %s decades",
-        lab_mean_sd(r, stats_describe(with, n), 2), lab_mean_sd(r, stats_describe(without, n), 2));
-}
-
-/* clang-format off */
-static const lab_claim claims[] = {
-    {"27a", "With batch norm the initialisation matters less",
-     "a lecture-style post on how batch norm helps; a tutorial on batch and layer norm",
-     "no numbers",
-     "accuracy above 0.9 over at least 2 decades of the weights' scale more (mean of seeds)",
-     "trial runs (1 seed): 2.64 against 0.05 decades", LAB_TRAINING, LAB_SETTING},
-    {"27b", "With layer norm the initialisation matters less",
-     "a tutorial on batch and layer norm, after Ba, Kiros & Hinton 2016, Table 1", "no numbers",
-     "as 27a", "trial runs (1 seed): 1.30 against 0.05 decades", LAB_TRAINING, LAB_SETTING},
-    {"27c", "Larger weights before batch norm make its training slower, though not its output",
-     "ours, from the formula of Ioffe & Szegedy 2015, Section 3.3",
-     "the gradient is 1/a as long where W is a times as large",
-     "test accuracy after 600 steps with scale 10 below that with scale 1",
-     "trial runs (1 seed): 0.827 against 0.965", LAB_TRAINING, LAB_SETTING},
-    {"27d", "One bad batch does not ruin the training with batch norm",
-     "a tutorial on batch and layer norm", "no numbers", "after a batch with pixels times 100, "
-     "test accuracy at step 600 is lower by less than without a norm, and by less than 0.02",
-     "trial runs (1 seed): by 0.000 against 0.926", LAB_TRAINING, LAB_SETTING},
-    {"27e", "One bad batch does not ruin the training with layer norm",
-     "a tutorial on batch and layer norm", "no numbers", "as 27d",
-     "trial runs (1 seed): by 0.003 against 0.926", LAB_TRAINING, LAB_SETTING},
-    {"27f", "With batch norm a larger step can be taken from all starting points",
-     "a lecture-style post on how batch norm helps, its drawings", "drawings only", "in the plane: "
-     "the largest rate at which the loss rises in none of 10 steps from each of three points",
-     "trial runs (1 seed): 0.1 against 0.03", LAB_TRAINING, LAB_SETTING},
-    {"27g", "With batch norm descent depends less on where it starts",
-     "a lecture-style post on how batch norm helps, its drawings", "drawings only", "in the plane: "
-     "standard deviation over three points of the loss after 10 steps, at each one's best rate",
-     "trial runs (1 seed): 0.000 against 0.027", LAB_TRAINING, LAB_SETTING},
-    {"27h", "With batch norm more learning rates do, whatever the starting point",
-     "a lecture-style post on how batch norm helps", "drawings only", "number of six rates at "
-     "which the loss after 100 steps is below ln(10)/2 from all of three initialisations",
-     "trial runs (1 seed): 6 against 3", LAB_TRAINING, LAB_SETTING},
-    {"27i", "With batch norm the loss reached depends less on the starting point",
-     "a lecture-style post on how batch norm helps", "drawings only", "standard deviation over "
-     "three initialisations of the loss after 100 steps, at each one's best rate",
-     "trial runs (1 seed): 0.003 against 0.049", LAB_TRAINING, LAB_SETTING}};
-/* clang-format on */
-
-static void judge_scale(lab_report *r)
-{
-    double first[LAB_SEEDS_MAX], second[LAB_SEEDS_MAX];
-    const size_t arm = arm_of(SCALE, BATCH), n = lab_values(r, arm, "accuracy", 10, first);
-    judge_width(r, lab_find(r, "27a"), BATCH);
-    judge_width(r, lab_find(r, "27b"), LAYER);
-    (void)lab_values(r, arm, "accuracy", 1, second);
-    lab_verdict(r, lab_find(r, "27c"), stats_judge_pairs(first, second, n, -1, 1), "",
-                "%s against %s", lab_text(r, arm, "accuracy", 10, 3),
-                lab_text(r, arm, "accuracy", 1, 3));
+    const lab_numbers ten = lab_all(r, arm_of(SCALE, BATCH), "accuracy", 10);
+    const lab_numbers one = lab_all(r, arm_of(SCALE, BATCH), "accuracy", 1);
+    lab_verdict(r, c, lab_less(ten, one, 1), "", "%s against %s", lab_pm(r, ten, 3),
+                lab_pm(r, one, 3));
 }
 
 /* How much accuracy is missing at the end. */
-static size_t loss_of(const lab_report *r, size_t norm, double *lost)
+static lab_numbers loss_of(const lab_report *r, size_t norm)
 {
-    const size_t n = lab_values(r, arm_of(BAD, norm), "after/1", 600, lost);
-    size_t s;
-    for (s = 0; s < n; s++) lost[s] -= lab_at(r, arm_of(BAD, norm), s, "after/100", 600);
-    return n;
+    return lab_calc(lab_all(r, arm_of(BAD, norm), "after/1", 600), '-',
+                    lab_all(r, arm_of(BAD, norm), "after/100", 600));
 }
 
-static void judge_bad(lab_report *r)
+static void judge_bad(lab_report *r, const lab_claim *c)
 {
-    double none[LAB_SEEDS_MAX], lost[LAB_SEEDS_MAX];
-    const size_t n = loss_of(r, NONE, none);
-    size_t k;
-    for (k = 0; k < 2; k++) {
-        const size_t norm = BATCH + k;
-        (void)loss_of(r, norm, lost);
-        lab_verdict(r, lab_find(r, "27d") + k,
-                    stats_judge_pairs(lost, none, n, -1, stats_mean(lost, n) < 0.02),
-                    lab_format(r, "one step after the batch the accuracy is %s, without a norm %s",
-                               lab_text(r, arm_of(BAD, norm), "after/100", 301, 3),
-                               lab_text(r, arm_of(BAD, NONE), "after/100", 301, 3)),
-                    "lower by %s against %s", lab_mean_sd(r, stats_describe(lost, n), 3),
-                    lab_mean_sd(r, stats_describe(none, n), 3));
-    }
+    const lab_numbers lost = loss_of(r, c->a), none = loss_of(r, NONE);
+    lab_verdict(r, c, lab_less(lost, none, lab_describe(lost).mean < 0.02),
+                lab_format(r, "one step after the batch the accuracy is %s, without a norm %s",
+                           lab_text(r, arm_of(BAD, c->a), "after/100", 301, 3),
+                           lab_text(r, arm_of(BAD, NONE), "after/100", 301, 3)),
+                "lower by %s against %s", lab_pm(r, lost, 3), lab_pm(r, none, 3));
 }
 
 /* log10 of the largest rate from which on downwards no path rises; the smallest rate's third if
    even that one fails. */
-static double safe_rate(const lab_report *r, size_t norm, size_t s)
+static double safe_rate(const lab_report *r, size_t arm, size_t s)
 {
     double safe = plane_rates[0] / 3;
     size_t k;
     for (k = 0; k < PLANE_RATES; k++) {
-        const double rose = lab_at(r, arm_of(PATHS, norm), s, "rose", plane_rates[k]);
+        const double rose = lab_at(r, arm, s, "rose", plane_rates[k]);
         if (isnan(rose)) return rose;
         if (rose > 0.5) break;
         safe = plane_rates[k];
@@ -587,34 +524,34 @@ static double safe_rate(const lab_report *r, size_t norm, size_t s)
     return log10(safe);
 }
 
-static double best_spread(const lab_report *r, size_t norm, size_t s)
+static double best_spread(const lab_report *r, size_t arm, size_t s)
 {
     double best = (double)INFINITY, spread = (double)NAN;
     size_t k;
     for (k = 0; k < PLANE_RATES; k++) {
-        const double mean = lab_at(r, arm_of(PATHS, norm), s, "mean", plane_rates[k]);
+        const double mean = lab_at(r, arm, s, "mean", plane_rates[k]);
         if (!(mean < best)) continue;
         best = mean;
-        spread = lab_at(r, arm_of(PATHS, norm), s, "spread", plane_rates[k]);
+        spread = lab_at(r, arm, s, "spread", plane_rates[k]);
     }
     return spread;
 }
 
-static void judge_plane(lab_report *r)
+static void judge_safe(lab_report *r, const lab_claim *c)
 {
-    double a[LAB_SEEDS_MAX], b[LAB_SEEDS_MAX];
-    const size_t n = lab_seeds(r, arm_of(PATHS, NONE));
-    size_t s;
-    for (s = 0; s < n; s++) a[s] = safe_rate(r, BATCH, s);
-    for (s = 0; s < n; s++) b[s] = safe_rate(r, NONE, s);
-    lab_verdict(r, lab_find(r, "27f"), stats_judge_pairs(a, b, n, 1, 1), "",
-                "10^(%s) against 10^(%s)", lab_mean_sd(r, stats_describe(a, n), 2),
-                lab_mean_sd(r, stats_describe(b, n), 2));
-    for (s = 0; s < n; s++) a[s] = best_spread(r, BATCH, s);
-    for (s = 0; s < n; s++) b[s] = best_spread(r, NONE, s);
-    lab_verdict(r, lab_find(r, "27g"), stats_judge_pairs(a, b, n, -1, 1), "",
-                "%.1e ± %.1e against %.1e ± %.1e", stats_mean(a, n), stats_describe(a, n).sd,
-                stats_mean(b, n), stats_describe(b, n).sd);
+    const lab_numbers batch = lab_each(r, arm_of(PATHS, BATCH), safe_rate);
+    const lab_numbers none = lab_each(r, arm_of(PATHS, NONE), safe_rate);
+    lab_verdict(r, c, lab_more(batch, none, 1), "", "10^(%s) against 10^(%s)", lab_pm(r, batch, 2),
+                lab_pm(r, none, 2));
+}
+
+static void judge_spread(lab_report *r, const lab_claim *c)
+{
+    const lab_numbers batch = lab_each(r, arm_of(PATHS, BATCH), best_spread);
+    const lab_numbers none = lab_each(r, arm_of(PATHS, NONE), best_spread);
+    const stats_summary a = lab_describe(batch), b = lab_describe(none);
+    lab_verdict(r, c, lab_less(batch, none, 1), "", "%.1e ± %.1e against %.1e ± %.1e", a.mean, a.sd,
+                b.mean, b.sd);
 }
 
 static double start_loss(const lab_report *r, size_t norm, size_t s, size_t rate, size_t i)
@@ -643,21 +580,78 @@ static double rates_that_work(const lab_report *r, size_t norm, size_t s, double
     return (double)count;
 }
 
-static void judge_starts(lab_report *r)
+static double working_rates(const lab_report *r, size_t arm, size_t s)
 {
-    double count[2][LAB_SEEDS_MAX], spread[2][LAB_SEEDS_MAX];
-    const size_t n = lab_seeds(r, arm_of(STARTS, NONE));
-    size_t s, k;
-    for (k = 0; k < 2; k++)
-        for (s = 0; s < n; s++)
-            count[k][s] = rates_that_work(r, k ? BATCH : NONE, s, &spread[k][s]);
-    lab_verdict(r, lab_find(r, "27h"), stats_judge_pairs(count[1], count[0], n, 1, 1), "",
-                "%s against %s of 6", lab_mean_sd(r, stats_describe(count[1], n), 1),
-                lab_mean_sd(r, stats_describe(count[0], n), 1));
-    lab_verdict(r, lab_find(r, "27i"), stats_judge_pairs(spread[1], spread[0], n, -1, 1), "",
-                "%s against %s", lab_mean_sd(r, stats_describe(spread[1], n), 3),
-                lab_mean_sd(r, stats_describe(spread[0], n), 3));
+    double spread;
+    return rates_that_work(r, arm % NORMS, s, &spread);
 }
+
+static double spread_of_starts(const lab_report *r, size_t arm, size_t s)
+{
+    double spread;
+    (void)rates_that_work(r, arm % NORMS, s, &spread);
+    return spread;
+}
+
+static void judge_rates(lab_report *r, const lab_claim *c)
+{
+    const lab_numbers batch = lab_each(r, arm_of(STARTS, BATCH), working_rates);
+    const lab_numbers none = lab_each(r, arm_of(STARTS, NONE), working_rates);
+    lab_verdict(r, c, lab_more(batch, none, 1), "", "%s against %s of 6", lab_pm(r, batch, 1),
+                lab_pm(r, none, 1));
+}
+
+static void judge_starts(lab_report *r, const lab_claim *c)
+{
+    const lab_numbers batch = lab_each(r, arm_of(STARTS, BATCH), spread_of_starts);
+    const lab_numbers none = lab_each(r, arm_of(STARTS, NONE), spread_of_starts);
+    lab_verdict(r, c, lab_less(batch, none, 1), "", "%s against %s", lab_pm(r, batch, 3),
+                lab_pm(r, none, 3));
+}
+
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"27a", "With batch norm the initialisation matters less",
+     "a lecture-style post on how batch norm helps; a tutorial on batch and layer norm",
+     "no numbers",
+     "accuracy above 0.9 over at least 2 decades of the weights' scale more (mean of seeds)",
+     "trial runs (1 seed): 2.64 against 0.05 decades", LAB_TRAINING, LAB_SETTING, judge_width,
+     .a = BATCH},
+    {"27b", "With layer norm the initialisation matters less",
+     "a tutorial on batch and layer norm, after Ba, Kiros & Hinton 2016, Table 1", "no numbers",
+     "as 27a", "trial runs (1 seed): 1.30 against 0.05 decades", LAB_TRAINING, LAB_SETTING,
+     judge_width, .a = LAYER},
+    {"27c", "Larger weights before batch norm make its training slower, though not its output",
+     "ours, from the formula of Ioffe & Szegedy 2015, Section 3.3",
+     "the gradient is 1/a as long where W is a times as large",
+     "test accuracy after 600 steps with scale 10 below that with scale 1",
+     "trial runs (1 seed): 0.827 against 0.965", LAB_TRAINING, LAB_SETTING, judge_scale},
+    {"27d", "One bad batch does not ruin the training with batch norm",
+     "a tutorial on batch and layer norm", "no numbers", "after a batch with pixels times 100, "
+     "test accuracy at step 600 is lower by less than without a norm, and by less than 0.02",
+     "trial runs (1 seed): by 0.000 against 0.926", LAB_TRAINING, LAB_SETTING, judge_bad,
+     .a = BATCH},
+    {"27e", "One bad batch does not ruin the training with layer norm",
+     "a tutorial on batch and layer norm", "no numbers", "as 27d",
+     "trial runs (1 seed): by 0.003 against 0.926", LAB_TRAINING, LAB_SETTING, judge_bad,
+     .a = LAYER},
+    {"27f", "With batch norm a larger step can be taken from all starting points",
+     "a lecture-style post on how batch norm helps, its drawings", "drawings only", "in the plane: "
+     "the largest rate at which the loss rises in none of 10 steps from each of three points",
+     "trial runs (1 seed): 0.1 against 0.03", LAB_TRAINING, LAB_SETTING, judge_safe},
+    {"27g", "With batch norm descent depends less on where it starts",
+     "a lecture-style post on how batch norm helps, its drawings", "drawings only", "in the plane: "
+     "standard deviation over three points of the loss after 10 steps, at each one's best rate",
+     "trial runs (1 seed): 0.000 against 0.027", LAB_TRAINING, LAB_SETTING, judge_spread},
+    {"27h", "With batch norm more learning rates do, whatever the starting point",
+     "a lecture-style post on how batch norm helps", "drawings only", "number of six rates at "
+     "which the loss after 100 steps is below ln(10)/2 from all of three initialisations",
+     "trial runs (1 seed): 6 against 3", LAB_TRAINING, LAB_SETTING, judge_rates},
+    {"27i", "With batch norm the loss reached depends less on the starting point",
+     "a lecture-style post on how batch norm helps", "drawings only", "standard deviation over "
+     "three initialisations of the loss after 100 steps, at each one's best rate",
+     "trial runs (1 seed): 0.003 against 0.049", LAB_TRAINING, LAB_SETTING, judge_starts}};
+/* clang-format on */
 
 /* The largest value over seeds; nan if one is missing. */
 static double worst_of(const lab_report *r, size_t arm, const char *series, double x)
@@ -844,10 +838,7 @@ static int draw_slices(lab_report *r)
 static int report(lab_report *r)
 {
     check_all(r);
-    judge_scale(r);
-    judge_bad(r);
-    judge_plane(r);
-    judge_starts(r);
+    lab_judge(r);
     return draw_sensitivity(r) || draw_slices(r);
 }
 

@@ -685,6 +685,17 @@ static void judge_ratio(lab_report *r, const lab_claim *claim, size_t a, size_t 
 #define LATE_TEXT "in each of 200-500, 500-1000, 1000-3000 (geometric mean of seeds)"
 
 /* clang-format off */
+#define LP_ACCURACY(id, name)                                                                      \
+    {id, name " in the place of the standard deviation trains as fast",                            \
+     SANTURKAR "Fig. 5 and 12; Chinese notes on batch norm",                                       \
+     "VGG: training accuracy of all three like batch norm's, or above",                            \
+     "accuracy on the batches of steps 1 to 500: at least that of batch norm less 0.02, with "     \
+     "both depths", "none", LAB_TRAINING, LAB_SETTING}
+#define LP_DRIFT(id, name)                                                                         \
+    {id, "With " name " the inputs of ReLU drift further than without a norm",                     \
+     SANTURKAR "Fig. 6 and 14", "their distributions shift more than without a norm",              \
+     "mean |μ(t) - μ(0)| over time, units and three layers: more, with both depths", "none",       \
+     LAB_TRAINING, LAB_SETTING}
 static const lab_claim claims[] = {
     {"16a", "Along the gradient the loss varies less with batch norm (13 layers)",
      SANTURKAR "Fig. 4a; three of the tutorials",
@@ -741,6 +752,8 @@ static const lab_claim claims[] = {
      SANTURKAR "Section 3; two of the tutorials", "\"the loss changes at a smaller rate\"",
      "median of max |change of loss|/distance below that without, " LATE_TEXT,
      "trial runs (1 seed): 1.08, 0.93, 0.67 against 1.73, 1.15, 0.80", LAB_TRAINING, LAB_SETTING},
+    LP_ACCURACY("16o", "L1"), LP_ACCURACY("16p", "L2"), LP_ACCURACY("16q", "L∞"),
+    LP_DRIFT("16r", "L1"), LP_DRIFT("16s", "L2"), LP_DRIFT("16t", "L∞"),
     {"16u", "L1, L2 and L∞ smooth the landscape as batch norm does (13 layers)",
      SANTURKAR "Section 3.3; Chinese notes on batch norm",
      "the same benefits as batch norm; figures of it for the linear network only",
@@ -871,29 +884,9 @@ static void judge_smooth_family(lab_report *r)
 
 static void judge_family(lab_report *r)
 {
-#define LP_ACCURACY(id, name)                                                                      \
-    {                                                                                              \
-        id, name " in the place of the standard deviation trains as fast",                         \
-            SANTURKAR "Fig. 5 and 12; Chinese notes on batch norm",                                \
-            "VGG: training accuracy of all three like batch norm's, or above",                     \
-            "accuracy on the batches of steps 1 to 500: at least that of batch norm less 0.02, "   \
-            "with both depths",                                                                    \
-            "none", LAB_TRAINING, LAB_SETTING                                                      \
-    }
-#define LP_DRIFT(id, name)                                                                         \
-    {                                                                                              \
-        id, "With " name " the inputs of ReLU drift further than without a norm",                  \
-            SANTURKAR "Fig. 6 and 14", "their distributions shift more than without a norm",       \
-            "mean |μ(t) - μ(0)| over time, units and three layers: more, with both depths",        \
-            "none", LAB_TRAINING, LAB_SETTING                                                      \
-    }
-    static const lab_claim fast[3] = {LP_ACCURACY("16o", "L1"), LP_ACCURACY("16p", "L2"),
-                                      LP_ACCURACY("16q", "L∞")};
-    static const lab_claim drift[3] = {LP_DRIFT("16r", "L1"), LP_DRIFT("16s", "L2"),
-                                       LP_DRIFT("16t", "L∞")};
     size_t i;
-    for (i = 0; i < 3; i++) judge_accuracy(r, &fast[i], L1 + i);
-    for (i = 0; i < 3; i++) judge_drift(r, &drift[i], L1 + i);
+    for (i = 0; i < 3; i++) judge_accuracy(r, lab_find(r, "16o") + i, L1 + i);
+    for (i = 0; i < 3; i++) judge_drift(r, lab_find(r, "16r") + i, L1 + i);
     judge_smooth_family(r);
 }
 

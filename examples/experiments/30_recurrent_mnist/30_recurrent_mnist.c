@@ -524,23 +524,23 @@ static const char *const group_name[GROUPS] = {"tanh, rate 0.1", "tanh, rate 0.5
                                                "ReLU, one epoch"};
 static const char *const net_name[NETS] = {"plain", "layer norm"};
 
-/* Seed by seed: how far a series at x is spread over the five scales. */
-static size_t spread_over_scales(const lab_report *r, int group, int net, const char *series,
-                                 double x, double *spread_of)
+/* How far a series at x is spread over the five scales. */
+static lab_numbers spread_over_scales(const lab_report *r, int group, int net, const char *series,
+                                      double x)
 {
-    const size_t n = lab_seeds(r, arm_of(group, net, 0));
+    lab_numbers spread = lab_all(r, arm_of(group, net, 0), series, x);
     size_t s;
     int i;
-    for (s = 0; s < n; s++) {
+    for (s = 0; s < spread.n; s++) {
         double low = HUGE_VAL, high = -HUGE_VAL; /* nan where a scale has no value */
         for (i = 0; i < SCALES; i++) {
             const double v = lab_at(r, arm_of(group, net, i), s, series, x);
             low = stats_smaller(low, v);
             high = stats_larger(high, v);
         }
-        spread_of[s] = high - low;
+        spread.of[s] = high - low;
     }
-    return n;
+    return spread;
 }
 
 typedef struct pair {         /* plain and layer norm */
@@ -548,30 +548,23 @@ typedef struct pair {         /* plain and layer norm */
     double plain, layer;      /* means */
 } pair;
 
-static pair pair_of(const double *layer, const double *plain, size_t n)
+static pair pair_of(lab_numbers layer, lab_numbers plain)
 {
-    pair p;
-    p.more = stats_judge_pairs(layer, plain, n, +1, 1);
-    p.less = stats_judge_pairs(layer, plain, n, -1, 1);
-    p.plain = stats_mean(plain, n);
-    p.layer = stats_mean(layer, n);
+    const pair p = {lab_more(layer, plain, 1), lab_less(layer, plain, 1), lab_describe(plain).mean,
+                    lab_describe(layer).mean};
     return p;
 }
 
 static pair spreads(const lab_report *r, int group, const char *series, double x)
 {
-    double plain[LAB_SEEDS_MAX], layer[LAB_SEEDS_MAX];
-    const size_t n = spread_over_scales(r, group, PLAIN, series, x, plain);
-    (void)spread_over_scales(r, group, LAYER, series, x, layer);
-    return pair_of(layer, plain, n);
+    return pair_of(spread_over_scales(r, group, LAYER, series, x),
+                   spread_over_scales(r, group, PLAIN, series, x));
 }
 
 static pair values(const lab_report *r, int group, int s, const char *series, double x)
 {
-    double plain[LAB_SEEDS_MAX], layer[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, arm_of(group, PLAIN, s), series, x, plain);
-    (void)lab_values(r, arm_of(group, LAYER, s), series, x, layer);
-    return pair_of(layer, plain, n);
+    return pair_of(lab_all(r, arm_of(group, LAYER, s), series, x),
+                   lab_all(r, arm_of(group, PLAIN, s), series, x));
 }
 
 static size_t diverged(const lab_report *r, size_t arm)
@@ -694,14 +687,13 @@ static void judge_ranges(lab_report *r)
 /* The better of the two sets that serve all steps, seed by seed. */
 static void judge_statistics(lab_report *r)
 {
-    double own[LAB_SEEDS_MAX], one[LAB_SEEDS_MAX], average[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, BATCH_CELL, "test_steps", 0, own);
+    const lab_numbers own = lab_all(r, BATCH_CELL, "test_steps", 0);
+    const lab_numbers average = lab_all(r, BATCH_CELL, "test_average", 0);
+    lab_numbers one = lab_all(r, BATCH_CELL, "test_pooled", 0);
     size_t s;
-    (void)lab_values(r, BATCH_CELL, "test_pooled", 0, one);
-    (void)lab_values(r, BATCH_CELL, "test_average", 0, average);
-    for (s = 0; s < n; s++) one[s] = stats_larger(one[s], average[s]);
+    for (s = 0; s < one.n; s++) one.of[s] = stats_larger(one.of[s], average.of[s]);
     lab_verdict(r, lab_find(r, "30h"),
-                stats_judge_pairs(one, own, n, -1, stats_mean(own, n) - stats_mean(one, n) > 0.01),
+                lab_less(one, own, lab_describe(own).mean - lab_describe(one).mean > 0.01),
                 lab_format(r, "with those of the test batch %s",
                            lab_text(r, BATCH_CELL, "test_accuracy", LAB_LAST, 3)),
                 "%s with one for each; pooled %s, one running average %s",
@@ -732,9 +724,9 @@ static int same_when_scaled(void)
 
 static void check(lab_report *r)
 {
-    size_t a, s, looked = 0;
+    size_t s;
     double most = 0;
-    int same = 1, i;
+    int i;
     lab_check(r, same_when_scaled(), "layer norm, ε = 0: all weights times 4 change no bit of h",
               "28 steps");
     for (s = 0; s < lab_seeds(r, arm_of(TANH_SLOW, LAYER, 0)); s++)
@@ -744,13 +736,7 @@ static void check(lab_report *r)
                            lab_at(r, arm_of(TANH_SLOW, LAYER, 1), s, "start_silent", 10)));
     lab_check(r, most < 1, "layer norm without input: ρ hardly matters for the size of h",
               "after 10 steps all ρ within %.2f decades", most);
-    for (a = 0; a < ARMS && lab_quick(r); a++)
-        for (s = 0; s < lab_seeds(r, a) && group_of(a) == TANH_SLOW; s++, looked++)
-            if (lab_at(r, a, s, "same_bits", 0) != 1) same = 0;
-    if (lab_quick(r))
-        lab_check(r, same,
-                  "quick runs: one that is looked at ends with the bits of one that is not",
-                  "%zu runs", looked);
+    lab_check_same_bits(r);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */

@@ -825,22 +825,18 @@ static void check_scale(lab_report *r)
 static void check_runs(lab_report *r)
 {
     double error = 0, least = (double)INFINITY, most = 0;
-    size_t a, s, looked = 0;
-    int same = 1;
+    size_t a, s;
     for (a = 0; a < ARMS; a++)
-        for (s = 0; s < lab_seeds(r, a); s++, looked++) {
+        for (s = 0; s < lab_seeds(r, a); s++) {
             const double at_end = lab_at(r, a, s, "eigenvalue_error", AT_END);
             const double loss = lab_at(r, a, s, "loss", ON_THE_WAY);
             if (lab_get(r, a, s, "diverged").n > 0) continue;
-            if (lab_quick(r) && lab_at(r, a, s, "same_bits", 0) != 1) same = 0;
             error = stats_larger(error, at_end / lab_at(r, a, s, "eigenvalue", AT_END));
             least = stats_smaller(least, loss);
             most = stats_larger(most, loss);
         }
     if (lab_quick(r)) {
-        lab_check(r, same,
-                  "quick runs: one that is looked at ends with the bits of one that is not",
-                  "%lu runs", (unsigned long)looked);
+        lab_check_same_bits(r);
         return;
     }
     lab_check(r, error < 0.05, "eigenvalues have settled", "error at most %.1e of the value",

@@ -697,12 +697,14 @@ where they lie: channels of `[N][C][S]` for batch norm, rows of `[N][D]` for lay
 work on the w groups from group g on, a strip of `nrmi_strip(&v)` or a band of rows. x, y, dx and dy
 point to the start of the view, arrays of a number for each group (mean, rstd, scale) to group g.
 */
-#if defined(__GNUC__) || defined(__clang__) /* never inlined; always */
+#if defined(__GNUC__) || defined(__clang__) /* never inlined; always; where a cache line begins */
 #define NRM_APART __attribute__((noinline))
 #define NRM_INLINE static inline __attribute__((always_inline))
+#define NRM_ON_LINE __attribute__((aligned(NRM_SLOTS > 1 ? 64 : 4)))
 #else
 #define NRM_APART
 #define NRM_INLINE static inline
+#define NRM_ON_LINE
 #endif
 #ifdef NRM_PLAIN
 #undef NRM_WIDTH
@@ -729,7 +731,7 @@ typedef struct nrmi_view { /* a group is `runs` runs of `length` neighbours, */
 } nrmi_view;
 
 typedef struct NRM_OWN(nrmi_centre) { /* means of some groups, split: SUM.10 */
-    nrm_real high[NRM_SLOTS], low[NRM_SLOTS];
+    nrm_real high[NRM_SLOTS] NRM_ON_LINE, low[NRM_SLOTS];
 } nrmi_centre;
 typedef struct NRM_OWN(nrmi_moments) { /* mean and variance of some groups */
     nrm_acc mean[NRM_SLOTS], var[NRM_SLOTS];
@@ -3968,11 +3970,9 @@ squared deviations from m (Chan, Golub and LeVeque 1979).
         __attribute__((vector_size(bytes), aligned(__alignof__(nrm_real)), may_alias))
 NRM_VECTOR(nrmi_vec, NRM_VEC_BYTES);
 NRM_VECTOR(nrmi_quarter, 16); /* of 64 bytes */
-#define NRM_ON_LINE __attribute__((aligned(64))) /* where a cache line begins */
 #else /* a vector of one number: the same sums in the same order */
 typedef nrm_real nrmi_vec;
 typedef nrm_real nrmi_quarter;
-#define NRM_ON_LINE
 #endif
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE_SIZE__)
 #define NRM_UNROLL _Pragma("GCC unroll 8")
@@ -4245,7 +4245,8 @@ static size_t nrmi_turn(
 {
     const int one_block = v->kind == NRMI_ROWS && v->length <= NRMI_BLOCK; /* nothing to merge */
     const nrm_acc M = (nrm_acc)v->runs * (nrm_acc)v->length, per = 1 / M;
-    nrm_real pivot[NRM_SLOTS], s1[NRM_SLOTS], s2[NRM_SLOTS], gross[NRM_SLOTS];
+    nrm_real pivot[NRM_SLOTS] NRM_ON_LINE, gross[NRM_SLOTS];
+    nrm_real s1[NRM_SLOTS] NRM_ON_LINE, s2[NRM_SLOTS] NRM_ON_LINE;
     nrm_acc *offset = t->mean, *Q = t->var; /* which they become in the end */
     size_t c, n, unsettled = 0;
     nrmi_walk at = {v, 0, w, 0, 0, 0};
@@ -4298,7 +4299,7 @@ the mean is large:
 static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma, const nrm_real *x,
     const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_view *v, size_t g, size_t w)
 {
-    nrm_real su[NRM_SLOTS], sud[NRM_SLOTS];
+    nrm_real su[NRM_SLOTS] NRM_ON_LINE, sud[NRM_SLOTS] NRM_ON_LINE;
     nrmi_walk at = {v, g, w, 0, 0, 0};
     const size_t start = g * v->apart;
     size_t k;
@@ -4434,7 +4435,8 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
     const int columns = v->kind == NRMI_COLUMNS, rows = v->kind == NRMI_ROWS;
     const size_t runs = v->runs, pitch = v->pitch, start = g * v->apart;
     const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (too far for rows) */
-    nrm_real slope[NRM_SLOTS], shift[NRM_SLOTS], m1[NRM_SLOTS], r[NRM_SLOTS];
+    nrm_real slope[NRM_SLOTS] NRM_ON_LINE, shift[NRM_SLOTS] NRM_ON_LINE;
+    nrm_real m1[NRM_SLOTS] NRM_ON_LINE, r[NRM_SLOTS] NRM_ON_LINE;
     const nrm_real gain = (nrm_real)gamma;
     size_t n, i, k;
     for (k = 0; k < w; k++) {

@@ -8,6 +8,7 @@
 #include "normlayers.h"
 #include "lab/draw.h"
 #include "pages/museum.h"
+#include "equations/gradcheck_tally.h"
 #include "test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -196,17 +197,6 @@ static void prepare(subject *s, int kind, size_t N, size_t C, size_t S, double s
     nrm_rng_seed(&s->draws, nrm_rng_u32(rng), 3);
 }
 
-static nrm_gradcheck_group group_of(const char *name, nrm_real *theta, const nrm_real *grad,
-                                    size_t n)
-{
-    nrm_gradcheck_group g;
-    g.name = name;
-    g.theta = theta;
-    g.grad = grad;
-    g.n = n;
-    return g;
-}
-
 static size_t groups_of(subject *s, nrm_gradcheck_group *group)
 {
     group[0] = group_of("x", s->x, s->dx, s->n_x);
@@ -217,11 +207,6 @@ static size_t groups_of(subject *s, nrm_gradcheck_group *group)
 }
 
 /* ---- all layers ------------------------------------------------------------------------------ */
-
-typedef struct tally {
-    double worst;
-    size_t cases, checked, vanishing, unsettled, kinks;
-} tally;
 
 static const char *kind_name(int kind)
 {
@@ -246,26 +231,12 @@ static void check_subject(tally *t, subject *s, const nrm_gradcheck_options *o,
                           int may_be_unsettled, double scale)
 {
     nrm_gradcheck_group group[3];
-    nrm_gradcheck_report report[3];
-    size_t g, groups;
+    char what[100];
     int rc;
+    (void)snprintf(what, sizeof what, "%s, N=%u C=%u S=%u scale %g", kind_name(s->kind),
+                   (unsigned)s->N, (unsigned)s->C, (unsigned)s->S, scale);
     backward(s);
-    groups = groups_of(s, group);
-    rc = nrm_gradcheck(report, group, groups, loss_of, s, o);
-    t->cases++;
-    for (g = 0; g < groups; g++) {
-        t->checked += report[g].checked;
-        t->vanishing += report[g].vanishing;
-        t->unsettled += report[g].unsettled;
-        t->kinks += report[g].kinks;
-        t->worst = fmax(t->worst, (double)report[g].error);
-        if (report[g].wrong > 0 || (report[g].status != NRM_OK && !may_be_unsettled))
-            printf("  %s of %s, N=%u C=%u S=%u scale %g: %s; at %u: %g, differences %g +- %g\n",
-                   group[g].name, kind_name(s->kind), (unsigned)s->N, (unsigned)s->C,
-                   (unsigned)s->S, scale, nrm_strerror(report[g].status), (unsigned)report[g].worst,
-                   (double)report[g].analytic, (double)report[g].numeric,
-                   (double)report[g].uncertainty);
-    }
+    rc = tally_case(t, group, groups_of(s, group), loss_of, s, o, may_be_unsettled, what);
     CHECK(rc == NRM_OK || (rc == NRM_EUNSETTLED && may_be_unsettled));
 }
 
@@ -314,9 +285,7 @@ static void check_kind(int kind)
                     prepare(&s, kind, Ns[n], Cs[c], Ss[p], scales[k], ample, &rng);
                     check_subject(&t, &s, &o, in_float, scales[k]);
                 }
-    printf("%-18s worst %.1e of %5u entries in %3u cases (%u zero, %u at kinks, %u unsettled)\n",
-           kind_name(kind), t.worst, (unsigned)t.checked, (unsigned)t.cases, (unsigned)t.vanishing,
-           (unsigned)t.kinks, (unsigned)t.unsettled);
+    tally_print(&t, kind_name(kind));
     CHECK(t.worst <= (in_float ? 1e-2 : 1e-7));
     CHECK(t.checked > 0 && t.unsettled < t.checked / (in_float ? 4 : 20));
     /* all others are smooth; but a loss that is itself a float is a staircase, seen closely */

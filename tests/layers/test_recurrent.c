@@ -4,6 +4,7 @@
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "recurrent.h"
+#include "equations/gradcheck_tally.h"
 #include "test.h"
 #include <float.h>
 #include <stdlib.h>
@@ -147,30 +148,12 @@ static void clear_gradients(rnn_case *k)
     memset(k->dbeta, 0, sizeof k->dbeta);
 }
 
-static nrm_gradcheck_group group_of(const char *name, nrm_real *theta, const nrm_real *grad,
-                                    size_t n)
-{
-    nrm_gradcheck_group g;
-    g.name = name;
-    g.theta = theta;
-    g.grad = grad;
-    g.n = n;
-    return g;
-}
-
-typedef struct tally {
-    double worst;
-    size_t cases, abstained, checked, vanishing, unsettled, kinks;
-} tally;
-
 static void check_gradients(tally *t, rnn_case *k, const kind *what, const nrm_gradcheck_options *o,
                             double scale)
 {
     nrm_gradcheck_group group[6];
-    nrm_gradcheck_report report[6];
-    const size_t H = k->rnn.H;
-    const size_t groups = k->rnn.norm == NRM_NO_NORM ? 5 : 6;
-    size_t g;
+    const size_t H = k->rnn.H, groups = k->rnn.norm == NRM_NO_NORM ? 5 : 6;
+    char name[100];
     int rc;
     group[0] = group_of("x", k->x, k->dx, k->inputs);
     group[1] = group_of("h[0]", k->h, k->dh, k->rnn.N * H);
@@ -178,25 +161,12 @@ static void check_gradients(tally *t, rnn_case *k, const kind *what, const nrm_g
     group[3] = group_of("Wh", k->Wh, k->dWh, H * H);
     group[4] = group_of("beta", k->beta, k->dbeta, H);
     group[5] = group_of("gamma", k->gamma, k->dgamma, H);
+    (void)snprintf(name, sizeof name, "%s, activation %d, T=%u N=%u H=%u scale %g", what->name,
+                   k->rnn.activation, (unsigned)k->rnn.T, (unsigned)k->rnn.N, (unsigned)H, scale);
     (void)loss_of(k);
     clear_gradients(k);
     CHECK_INT(rnn_backward(k), NRM_OK);
-    rc = nrm_gradcheck(report, group, groups, loss_of, k, o);
-    t->cases++;
-    for (g = 0; g < groups; g++) {
-        t->checked += report[g].checked;
-        t->vanishing += report[g].vanishing;
-        t->unsettled += report[g].unsettled;
-        t->kinks += report[g].kinks;
-        t->worst = fmax(t->worst, (double)report[g].error);
-        if (report[g].wrong > 0)
-            printf("  %s of %s, activation %d, T=%u N=%u H=%u scale %g: %s; at %u: %g, "
-                   "differences %g +- %g\n",
-                   group[g].name, what->name, k->rnn.activation, (unsigned)k->rnn.T,
-                   (unsigned)k->rnn.N, (unsigned)H, scale, nrm_strerror(report[g].status),
-                   (unsigned)report[g].worst, (double)report[g].analytic, (double)report[g].numeric,
-                   (double)report[g].uncertainty);
-    }
+    rc = tally_case(t, group, groups, loss_of, k, o, 1, name);
     if (rc == NRM_EUNSETTLED && !nothing_left(k)) t->abstained++;
     CHECK(rc == NRM_OK || rc == NRM_EUNSETTLED);
 }
@@ -212,6 +182,7 @@ static void check_kind(const kind *what, int activation)
     nrm_gradcheck_options o;
     nrm_rng rng;
     tally t;
+    char name[40];
     size_t s, N, H, c;
     memset(&t, 0, sizeof t);
     memset(&o, 0, sizeof o);
@@ -230,10 +201,8 @@ static void check_kind(const kind *what, int activation)
                                 scale, scale * scale / 10, &rng);
                     check_gradients(&t, &k, what, &o, scale);
                 }
-    printf("%-18s activation %d: worst %.1e of %5u entries in %3u cases (%u zero, %u at kinks, %u "
-           "unsettled; %u abstentions)\n",
-           what->name, activation, t.worst, (unsigned)t.checked, (unsigned)t.cases,
-           (unsigned)t.vanishing, (unsigned)t.kinks, (unsigned)t.unsettled, (unsigned)t.abstained);
+    (void)snprintf(name, sizeof name, "%s, activation %d", what->name, activation);
+    tally_print(&t, name);
     CHECK(t.worst <= (in_float ? 1e-2 : 1e-7));
     CHECK(t.checked > 0 && t.unsettled < t.checked / (in_float ? 4 : 20));
     CHECK(t.abstained <= t.cases / (in_float ? 2 : 20));

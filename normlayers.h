@@ -626,11 +626,12 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Waggressive-loop-optimizations"
 #pragma GCC push_options
-#pragma GCC optimize("fp-contract=off")
+#pragma GCC optimize("fp-contract=off", "no-math-errno")
 #if defined(__x86_64__) && !defined(__AVX__) && !defined(__OPTIMIZE_SIZE__)
 /* What takes time to compile and makes nothing faster here, where vectors are written out. */
 #pragma GCC optimize("no-inline-small-functions", "no-schedule-insns2", "no-gcse", "no-tree-vrp")
 #pragma GCC optimize("no-tree-bit-ccp", "no-tree-slsr")
+#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic") /* with -O2 too, to ## 18 */
 #endif
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
@@ -3989,10 +3990,6 @@ assume the vectors of 16 bytes that every x86-64 has, each kernel is compiled th
 multiplication and addition, so the choice changes no bit. `NRM_DISPATCH_LIMIT`, the most bytes
 to be used, is there for tests.
 */
-#if defined(NRM_DISPATCH) && !defined(__clang__) /* -O2 too, to the end of ## 18 */
-#pragma GCC push_options
-#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
-#endif
 static inline int nrmi_bytes(void)
 {
 #ifdef NRM_DISPATCH
@@ -4506,9 +4503,6 @@ NRM_KERNEL(nrmi_project_rows, (dx, columns, dy, gamma, x, mu, rstd, s, share, v,
         })
     }
 }
-#endif
-#if defined(NRM_DISPATCH) && !defined(__clang__)
-#pragma GCC pop_options
 #endif
 
 /*

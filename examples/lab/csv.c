@@ -494,7 +494,8 @@ static int csvi_read_lines(csvi_reader *r)
         if (status == 0 && !names_known && r->columns) status = csvi_check_names(r);
         if (status != 0) return -1;
     }
-    return r->columns ? 0 : csvi_fail(r->err, "%.300s: no row of column names", r->name);
+    if (!r->columns) (void)csvi_fail(r->err, "%.300s: no row of column names", r->name);
+    return r->columns ? 0 : -1;
 }
 
 /* Puts the cells of column `c` into place, as texts and as numbers. */
@@ -537,7 +538,7 @@ static int csvi_parse_block(char *block, size_t n, const char *name, csv_data *d
 {
     csvi_reader r;
     const char *zero = (const char *)memchr(block, 0, n);
-    int status;
+    int status = -1;
     memset(&r, 0, sizeof r);
     memset(d, 0, sizeof *d);
     d->block = block;
@@ -549,7 +550,7 @@ static int csvi_parse_block(char *block, size_t n, const char *name, csv_data *d
     if (zero) {
         const char *p;
         for (p = block; p < zero; p++) r.line += *p == '\n' ? 1u : 0u;
-        status = csvi_malformed(&r, r.line, "a 0 byte; this is no text");
+        (void)csvi_malformed(&r, r.line, "a 0 byte; this is no text");
     } else {
         status = csvi_read_lines(&r);
     }

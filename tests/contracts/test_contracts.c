@@ -909,7 +909,7 @@ static void test_gradcheck_arguments(void)
 
 static void test_rng_arguments(void)
 {
-    size_t index[3] = {0, 1, 2};
+    size_t index[3] = {0, 1, 2}, k;
     nrm_rng rng, kept;
     nrm_rng_seed(&rng, 1, 2);
     kept = rng;
@@ -926,6 +926,8 @@ static void test_rng_arguments(void)
     CHECK_INT(nrm_rng_shuffle(&rng, index, 1), NRM_OK);
     CHECK(rng.state == kept.state && index[0] == 0);
     CHECK_INT(nrm_rng_below(&rng, 1), 0);
+    for (k = 0; k < 100; k++) /* of which a quarter is drawn again */
+        CHECK(nrm_rng_below(&rng, 3u << 30) < 3u << 30);
     /* the two states in a row whose points are the middle of the disc: drawn again */
     rng.state = ((uint64_t)1 << 58) + ((uint64_t)1 << 40);
     rng.increment = rng.state + 1 - rng.state * 6364136223846793005u;

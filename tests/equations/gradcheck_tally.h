@@ -47,6 +47,17 @@ static int tally_case(tally *t, const nrm_gradcheck_group *group, size_t groups,
     return rc;
 }
 
+static inline void tally_add(tally *to, const tally *of)
+{
+    to->worst = fmax(to->worst, of->worst);
+    to->cases += of->cases;
+    to->abstained += of->abstained;
+    to->checked += of->checked;
+    to->vanishing += of->vanishing;
+    to->unsettled += of->unsettled;
+    to->kinks += of->kinks;
+}
+
 static void tally_print(const tally *t, const char *what)
 {
     printf("%-31s worst %.1e of %5u entries in %3u cases (%u zero, %u at kinks, %u unsettled; %u "

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Tests of dieharder on the random numbers, 20 samples each: on the numbers of one stream, and the
-# shorter half of them on those of 64 neighbouring streams in turn and on normal numbers by way of
-# their distribution. Left out are its slowest tests, those that it calls suspect, and 201, which
-# finds all generators wrong. A test fails below p = 1e-6.
+# shorter half of them on those of 64 neighbouring streams, 4096 of each in turn, and on normal
+# numbers by way of their distribution. Left out are its slowest tests, those that it calls suspect,
+# and 201, which finds all generators wrong. A test fails below p = 1e-6.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 command -v dieharder >/dev/null || { echo "dieharder: missing: dieharder"; exit 1; }

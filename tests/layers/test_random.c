@@ -4,9 +4,9 @@
    has a known distribution, and fails where it is in a part of that with a probability of 1e-6.
 
      test_random KIND SEED   writes 32-bit numbers without end, for programs that test generators
-                             (tests/layers/dieharder.sh): those of one stream (`bits`), of 64
-                             neighbouring streams in turn (`streams`), or what normal numbers say
-                             of the integral of their density (`normal`; in double) */
+                             (tests/layers/dieharder.sh): those of one stream (`bits`), 64
+                             neighbouring streams, 4096 of each in turn (`streams`), or what normal
+                             numbers say of the integral of their density (`normal`; in double) */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 
@@ -231,10 +231,11 @@ static int endless(const char *kind, uint64_t seed)
     const size_t streams = strcmp(kind, "streams") == 0 ? STREAMS : 1;
     static uint32_t u[PORTION];
     nrm_rng rng[STREAMS];
-    size_t i;
+    size_t i, turn = 0;
     for (i = 0; i < STREAMS; i++) nrm_rng_seed(&rng[i], seed, i);
     do {
-        for (i = 0; i < PORTION; i++) u[i] = nrm_rng_u32(&rng[i % streams]);
+        for (i = 0; i < PORTION; i++) u[i] = nrm_rng_u32(&rng[turn % streams]);
+        turn++;
         if (strcmp(kind, "normal") == 0) {
             nrm_rng_normal(rng, drawn, PORTION);
             for (i = 0; i < PORTION; i++)

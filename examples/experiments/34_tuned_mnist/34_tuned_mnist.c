@@ -6,9 +6,10 @@
 
    A training whose loss is not finite, or above 10^6, ends there and counts as chance, 10 %. Steps
    to a loss are those until the mean of the last WINDOW batches is below 0.5. Seconds are steps
-   times the time of a step, measured apart: a clock in the runs would leave another table each
-   time. */
+   times the time of a step, which "34_tuned_mnist --time" measures apart, into a table of its own:
+   a clock in the runs would leave another table of runs each time. */
 #include "lab/experiment.h"
+#include <time.h>
 
 enum { BATCH = 512, EPOCHS = 6, SIZE_EPOCHS = 1, HELD_OUT = 5000, WINDOW = 5, QUICK_STEPS = 20 };
 enum { RATES = 8, SIZES = 6, SIZE_RATES = 6, EARLY = 5, POINTS = 16 /* of a curve, at most */ };
@@ -168,6 +169,120 @@ static int run(lab_run *r)
     return 0;
 }
 
+/* ---- seconds of a step ----------------------------------------------------------------------- */
+
+#define SECONDS "examples/experiments/34_tuned_mnist/34_tuned_mnist_seconds.csv"
+enum { ROUNDS = 21 };
+
+static const char *const seconds_columns[2] = {"network", "seconds_per_step"};
+static double seconds[ARMS]; /* CPU seconds of a step on a batch of 512, its gathering included */
+
+/* Each round takes an epoch of every network, in turn; the median of the rounds counts. */
+static int time_steps(const dataset *d)
+{
+    static double taken[ARMS][ROUNDS];
+    static trainer t[ARMS];
+    setting s = {"", 0.1, {0}, 0, 0};
+    const trainer_plan plan = {
+        .network = network, .set = &train, .batch = BATCH, .least = BATCH, .context = &s};
+    lab_run r[ARMS];
+    size_t n, k, opened = 0;
+    int failed = prepare(d, 0);
+    memset(r, 0, sizeof r);
+    for (; opened < ARMS && !failed; opened++) {
+        r[opened].arm = opened;
+        r[opened].seed = 1;
+        failed = trainer_open(&t[opened], &r[opened], &plan);
+    }
+    for (k = 0; k < ROUNDS; k++)
+        for (n = 0; n < ARMS && !failed; n++) {
+            const clock_t start = clock();
+            failed = trainer_steps(&t[n], train.n / BATCH) || t[n].status;
+            taken[n][k] = (double)(clock() - start) / CLOCKS_PER_SEC / (double)(train.n / BATCH);
+        }
+    for (n = 0; n < opened; n++) trainer_close(&t[n]);
+    for (n = 0; n < ARMS && !failed; n++) seconds[n] = stats_median(taken[n], ROUNDS);
+    return failed;
+}
+
+/* As Linux tells it. */
+static void note_processor(csv_table *t)
+{
+    char line[256], *name = NULL;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && !name && fgets(line, sizeof line, f))
+        if (strncmp(line, "model name", 10) == 0) name = strchr(line, ':');
+    if (f) fclose(f);
+    if (name) name[strcspn(name, "\n")] = 0;
+    csv_note(t, "processor", name ? name + 2 : "unknown");
+}
+
+static int measure(void)
+{
+    char err[DATASET_ERR_MAX + CSV_ERR_MAX];
+    csv_origin origin = {.program = "34_tuned_mnist --time", .version = NRM_VERSION};
+    dataset d;
+    csv_table t;
+    size_t n;
+    int failed;
+    if (dataset_load(&d, NULL, 1, 0, 0, err)) {
+        fprintf(stderr, "%s\n", err);
+        return 1;
+    }
+    (void)snprintf(err, sizeof err, "34_tuned_mnist: %s",
+                   d.synthetic ? "no MNIST here (`make mnist` fetches it)" : "a step failed");
+    failed = d.synthetic || time_steps(&d);
+    origin.data = d.name;
+    origin.data_hash = d.hash;
+    csv_begin(&t);
+    csv_note_origin(&t, &origin);
+    note_processor(&t);
+    csv_note_int(&t, "rounds", ROUNDS);
+    csv_columns(&t, seconds_columns, 2);
+    for (n = 0; n < ARMS; n++) {
+        csv_text(&t, arms[n].id);
+        csv_real(&t, lab_round(seconds[n], 4));
+        csv_end_row(&t);
+        if (!failed) printf("%s: %.3f ms\n", arms[n].name, 1000 * seconds[n]);
+    }
+    failed = failed || csv_save(&t, SECONDS, err);
+    if (failed) fprintf(stderr, "%s\n", err);
+    csv_end(&t);
+    dataset_free(&d);
+    return failed ? 1 : 0;
+}
+
+/* Has the table one row for each network, in their order, with a time above 0? */
+static int take_seconds(const csv_data *d, char *err)
+{
+    char *const *id = csv_texts(d, seconds_columns[0], err);
+    const double *value = id ? csv_numbers(d, seconds_columns[1], err) : NULL;
+    size_t n;
+    if (!value) return -1;
+    (void)snprintf(err, CSV_ERR_MAX, "not one time above 0 for each network");
+    if (d->rows != ARMS) return -1;
+    for (n = 0; n < ARMS; n++) {
+        if (strcmp(id[n], arms[n].id) != 0 || !(value[n] > 0 && value[n] < 1e6)) return -1;
+        seconds[n] = value[n];
+    }
+    return 0;
+}
+
+static int read_seconds(void)
+{
+    char err[CSV_ERR_MAX];
+    csv_data d;
+    int failed = csv_load(SECONDS, &d, err);
+    if (!failed) {
+        failed = take_seconds(&d, err);
+        csv_release(&d);
+    }
+    if (failed)
+        fprintf(stderr, "34_tuned_mnist: the seconds of a step, %s: %s; --time measures them\n",
+                SECONDS, err);
+    return failed;
+}
+
 /* ---- each network's own rate ----------------------------------------------------------------- */
 
 enum { FACTOR = ARMS, NETS }; /* the noisy network with its factor is a network of its own */
@@ -183,12 +298,14 @@ static const struct {
                {NOISY, "", "noisy batch norm", "noisy"},
                {NOISY, "factor_", "noisy, × 1.125", "noisy"}};
 
-/* CPU seconds of an epoch of 55,000 images in batches of 512, on one thread of an AMD EPYC at -O3
-   -march=native: the median of 15, in turn with the others. tests/bench/mnist.c times them, too. */
-static const double epoch_seconds[NETS] = {0.1242, 0.1362, 0.1303, 0.1549, 0.1300, 0.2033, 0.2033};
-#define STEP ((double)BATCH / 55000)
+#define STEP ((double)BATCH / 55000) /* in epochs */
 
 static size_t own[NETS], fastest[NETS], own_at[SIZES][SIZE_ARMS]; /* indices of rates */
+
+static double step_seconds(size_t n)
+{
+    return seconds[net[n].arm];
+}
 
 static const char *of(lab_report *r, size_t n, double lr, const char *what)
 {
@@ -304,7 +421,7 @@ static void judge_larger(lab_report *r, const lab_claim *c)
 
 static void judge_seconds(lab_report *r, const lab_claim *c)
 {
-    const double step[2] = {STEP * epoch_seconds[BATCH_NORM], STEP * epoch_seconds[NONE]};
+    const double step[2] = {step_seconds(BATCH_NORM), step_seconds(NONE)};
     const lab_numbers with = lab_times(steps_at(r, BATCH_NORM, own[BATCH_NORM]), step[0]);
     const lab_numbers without = lab_times(steps_at(r, NONE, own[NONE]), step[1]);
     lab_verdict(r, c, lab_less(with, without, 1), "",
@@ -339,9 +456,9 @@ static void judge_rms(lab_report *r, const lab_claim *c)
 
 static void judge_cheap(lab_report *r, const lab_claim *c)
 {
-    const double less = 100 * (1 - epoch_seconds[RMS] / epoch_seconds[LAYER]);
-    lab_verdict(r, c, stats_holds(less >= 7), "", "%.3f and %.3f s an epoch: %.1f %% less",
-                epoch_seconds[RMS], epoch_seconds[LAYER], less);
+    const double rms = step_seconds(RMS), layer = step_seconds(LAYER), less = 1 - rms / layer;
+    lab_verdict(r, c, stats_holds(less >= 0.07), "", "%.2f and %.2f ms a step: %.1f %% less",
+                1000 * rms, 1000 * layer, 100 * less);
 }
 
 static void judge_noise(lab_report *r, const lab_claim *c)
@@ -479,7 +596,7 @@ static void draw_way(lab_report *r, plot_panel *p, const lab_panel *panel)
     for (n = 0; n < NETS; n++)
         if (n != NOISY || panel->other)
             add_steps(r, p, n, panel->value > 0 ? panel->value : rate[own[n]], panel->series,
-                      STEP * (panel->arm ? epoch_seconds[n] : 1));
+                      panel->arm ? step_seconds(n) : STEP);
 }
 
 /* Of a series no rate at which a seed ends below panel->value; without one, steps to a loss. */
@@ -594,7 +711,7 @@ static void print_results(lab_report *r)
         printf("| %s | %g | %s | %s | %s | %.3f |\n", net[n].name, rate[own[n]],
                lab_pm(r, owned(r, n, "accuracy"), 2), lab_pm(r, owned(r, n, "loss"), 3),
                lab_pm(r, steps_at(r, n, own[n]), 0),
-               STEP * epoch_seconds[n] * mean(steps_at(r, n, own[n])));
+               step_seconds(n) * mean(steps_at(r, n, own[n])));
 }
 
 static int report(lab_report *r)
@@ -610,16 +727,17 @@ static int report(lab_report *r)
                       .title = "Batch norm is ahead from 16 examples on, and behind with 4",
                       .settings = "One epoch of 55,000 images, each network at the best of six "
                                   "rates for each size"};
+    if (read_seconds()) return -1;
     choose(r);
     lab_judge(r);
     print_results(r);
     rates.title = lab_format(
         r, "Batch norm leads by %.1f points at one small rate for all, by %.1f at the best of each",
         mean(gap(r, 1)), mean(gap(r, 0)));
-    time.title = lab_format(
-        r, "To a training loss of 0.5 in %.0f ms with batch norm, in %.0f without",
-        1000 * STEP * epoch_seconds[BATCH_NORM] * mean(steps_at(r, BATCH_NORM, own[BATCH_NORM])),
-        1000 * STEP * epoch_seconds[NONE] * mean(steps_at(r, NONE, own[NONE])));
+    time.title =
+        lab_format(r, "To a training loss of 0.5 in %.0f ms with batch norm, in %.0f without",
+                   1000 * step_seconds(BATCH_NORM) * mean(steps_at(r, BATCH_NORM, own[BATCH_NORM])),
+                   1000 * step_seconds(NONE) * mean(steps_at(r, NONE, own[NONE])));
     return lab_draw(r, &rates, by_rate, LAB_COUNT(by_rate)) ||
            lab_draw(r, &time, by_time, LAB_COUNT(by_time)) ||
            lab_draw(r, &sizes, by_size, LAB_COUNT(by_size));
@@ -640,4 +758,9 @@ static const lab_program program = {
     claims,
     LAB_COUNT(claims),
 };
-LAB_MAIN(program)
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--time") == 0) return measure();
+    return lab_main(&program, argc, argv);
+}

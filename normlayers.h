@@ -5046,8 +5046,9 @@ NRM_DEF void nrm_rng_normal(nrm_rng *rng, nrm_real *v, size_t n)
         const size_t pairs = nrmi_least((n - i) / 2 + (n - i) % 2, NRM_SOME);
         for (k = 0; k < pairs; k += (w[k] < 1) & (w[k] > 0)) {
             a[k] = nrmi_symmetric(rng), b[k] = nrmi_symmetric(rng);
-            ln[k] = w[k] = a[k] * a[k] + b[k] * b[k]; /* RNG.5 */
+            w[k] = a[k] * a[k] + b[k] * b[k]; /* RNG.5 */
         }
+        for (k = 0; k < NRM_SOME; k++) ln[k] = w[k]; /* no logarithm of a logarithm */
         nrmi_log(ln, pairs);
         for (j = 0; j < pairs; j++) {
             const nrm_acc stretch = NRM_SQRT(-2 * ln[j] / w[j]);

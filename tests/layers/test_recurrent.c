@@ -160,19 +160,24 @@ static int check_again(tally *one, double factor, const nrm_gradcheck_group *gro
     return tally_case(one, group, groups, loss_of, k, &other, 1, name);
 }
 
-/* How many of so many entries are at kinks that do not depend on the step: about one smooth entry
-   in 50,000 looks like a kink at one of the steps. */
-static size_t kinks_at_any_step(size_t kinks, const nrm_gradcheck_group *group, size_t groups,
+/* A kink, or a deviation beyond the bound, is real if it does not depend on the step: about one
+   smooth entry in 50,000 looks like a kink at one of the steps, and rounding of the loss may deceive
+   the differences of one. A step that leaves more entries unsettled says nothing of deviations. */
+static double bound(void)
+{
+    return in_float ? 1e-2 : 1e-7;
+}
+static void look_at_other_steps(tally *one, const nrm_gradcheck_group *group, size_t groups,
                                 rnn_case *k, const nrm_gradcheck_options *o, const char *name)
 {
     static const double factors[] = {0.3, 0.45, 2.3, 0.07};
     tally other;
     size_t s;
-    for (s = 0; s < COUNT(factors) && kinks > 0; s++) {
+    for (s = 0; s < COUNT(factors) && (one->kinks > 0 || one->worst > bound()); s++) {
         (void)check_again(&other, factors[s], group, groups, k, o, name);
-        if (other.kinks < kinks) kinks = other.kinks;
+        if (other.kinks < one->kinks) one->kinks = other.kinks;
+        if (other.worst < one->worst && other.unsettled <= one->unsettled) one->worst = other.worst;
     }
-    return kinks;
 }
 
 static size_t looked_closer; /* cases of a kind */
@@ -206,7 +211,7 @@ static void check_gradients(tally *t, rnn_case *k, const kind *what, const nrm_g
         looked_closer++;
         rc = check_again(&one, in_float ? 0.1 : 1e-4, group, groups, k, o, name);
     }
-    one.kinks = kinks_at_any_step(one.kinks, group, groups, k, o, name);
+    look_at_other_steps(&one, group, groups, k, o, name);
     tally_add(t, &one);
     if (rc == NRM_EUNSETTLED && !nothing_left(k)) t->abstained++;
     CHECK(rc == NRM_OK || rc == NRM_EUNSETTLED);
@@ -245,7 +250,7 @@ static void check_kind(const kind *what, int activation)
                 }
     (void)snprintf(name, sizeof name, "%s, activation %d", what->name, activation);
     tally_print(&t, name);
-    CHECK(t.worst <= (in_float ? 1e-2 : 1e-7));
+    CHECK(t.worst <= bound());
     CHECK(t.checked > 0 && t.unsettled < t.checked / (in_float ? 4 : 20));
     CHECK(looked_closer <= t.cases / 50);
     CHECK(t.abstained <= t.cases / (in_float ? 2 : 20));
@@ -279,7 +284,8 @@ static void test_kinks(void)
     CHECK_INT(rnn_backward(&k), NRM_OK);
     group = group_of("beta", k.beta, k.dbeta, RNN_UNITS);
     CHECK_INT(check_again(&t, 1, &group, 1, &k, &o, "kinks"), NRM_EUNSETTLED);
-    CHECK(kinks_at_any_step(t.kinks, &group, 1, &k, &o, "kinks") >= RNN_UNITS - (in_float ? 2 : 0));
+    look_at_other_steps(&t, &group, 1, &k, &o, "kinks");
+    CHECK(t.kinks >= RNN_UNITS - (in_float ? 2 : 0));
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */

@@ -161,8 +161,9 @@ static int check_again(tally *one, double factor, const nrm_gradcheck_group *gro
 }
 
 /* A kink, or a deviation beyond the bound, is real if it does not depend on the step: about one
-   smooth entry in 50,000 looks like a kink at one of the steps, and rounding of the loss may deceive
-   the differences of one. A step that leaves more entries unsettled says nothing of deviations. */
+   smooth entry in 50,000 looks like a kink at one of the steps, and at one of them rounding of the
+   loss may deceive the differences. A step that leaves more entries unsettled says nothing of
+   deviations. */
 static double bound(void)
 {
     return in_float ? 1e-2 : 1e-7;

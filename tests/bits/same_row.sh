@@ -14,8 +14,8 @@ compile() { # program, flags...
     program=$dir/$1
     shift
     # shellcheck disable=SC2086
-    $CC -std=c99 -ffp-contract=off -I. -Itests "$@" tests/bits/test_same_row.c -o "$program" -lm \
-        $libraries
+    $CC -std=c99 -ffp-contract=off -I. -Iexamples -Itests "$@" tests/bits/test_same_row.c \
+        -o "$program" -lm $libraries
 }
 
 finds() { # says that the program fails, and where

@@ -35,7 +35,7 @@ verdict() { # folder, exit code, what: a line for each check, and what was print
 
 build() { # folder, compiler, flags, source, program
     # shellcheck disable=SC2086
-    "$2" $3 -I. "$4" -o "$1/$5" -lm >"$1/log" 2>&1
+    "$2" $3 -I. -Iexamples "$4" -o "$1/$5" -lm >"$1/log" 2>&1
 }
 
 # The lines of a program on some numbers of threads.

@@ -129,15 +129,15 @@ for script in tests/proofs/*.gappa; do # prints nothing if it has proved all
         fail "$script: $report"
     fi
 done
-# The error of the plain primitives, beside the bound: the table of docs/07_numerics.md.
-if $CC -std=c99 -O2 -ffp-contract=off -DNRM_PLAIN -DNRM_ACC=float -I. tests/proofs/rounding.c \
+# The error of the plain primitives, beside the bound: the table of docs/accuracy.md.
+if $CC -std=c99 -O2 -ffp-contract=off -DNRM_PLAIN -DNRM_ACC=float -I. -Iexamples tests/proofs/rounding.c \
     -o "$out/rounding" -lm && "$out/rounding" >"$out/rounding.txt"; then
     passed=$((passed + 1))
 else
     fail "an error is beyond its bound: $(cat "$out/rounding.txt")"
 fi
 while read -r line; do
-    grep -q -x -F "$line" docs/07_numerics.md || fail "docs/07_numerics.md has not the row: $line"
+    grep -q -x -F "$line" docs/accuracy.md || fail "docs/accuracy.md has not the row: $line"
 done <"$out/rounding.txt"
 
 if [ "${1:-}" = all ]; then

@@ -1,6 +1,6 @@
 /* rounding.c - the error of the plain primitives beside the bound that rounding.v proves. Compiled
    with NRM_PLAIN and NRM_ACC=float, where the rounding is largest. Prints the rows of the table in
-   docs/07_numerics.md, and fails where an error is beyond its bound. */
+   docs/accuracy.md, and fails where an error is beyond its bound. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "lab/draw.h"

@@ -1,43 +1,22 @@
 /* 25_inference_statistics: with which statistics does a batch norm leave training? (README.md)
 
-   In training a batch norm uses the mean and variance of the mini-batch; afterwards it needs some
-   of its own. Ioffe and Szegedy (2015, Algorithm 2) average over mini-batches once training is over
-   and correct the variance by m/(m-1); libraries and tutorials keep running averages, each in its
-   own way. One network is trained here and looked at, again and again, through all of them:
-
-       running averages      new weight 0.1, 0.01, 0.001 ("momentum" 0.9, 0.99, 0.999), of the
-                             unbiased variance; the first also of the biased variance, and of the
-                             standard deviation; the last also of the standard deviation (so a
-                             lecture-style post has it), and divided by 1 - 0.999^t (Caffe)
-       averages              of all batches so far; of the last 10, of variances or of standard
-                             deviations
-       Algorithm 2           over all training images in batches of the size trained with
-       population            all training images in batches of 1000, merged into one variance: the
-                             reference
-       folded                the population's, melted into weights and biases
-
-   Settings: 784-64-128-10 with ReLU, batch norm before it, γ from U(0,1), weights and biases
-   uniform in ±1/sqrt(inputs), pixels in 0..1, as in the comparison of 10_mnist_norms; ours: SGD
-   with learning rate 0.05, batches of 128 for 10 epochs, and of 8 and 4 for 7500 steps. eps 1e-5.
-   "Distance" of a variance: mean over all units of |ln(variance / the population's)|.
-
-   A second part is about the variance itself: E[x²] - μ² in one pass, two passes and Welford's
-   update, all in 32 bits, of 128 numbers from N(offset, 1), 200 times per seed, against two passes
-   in 64 bits on the same numbers. normlayers.h, one pass from a pivot, is drawn beside. */
+   One network is trained and looked at, again and again, through every kind of statistics that
+   sources and libraries keep for inference; the reference is the population's. "Distance" of a
+   variance: mean over all units of |ln(variance / the population's)|. A second part computes the
+   variance of 128 numbers from N(offset, 1) in 32 bits, against two passes in 64. */
 #include "lab/experiment.h"
 #include "lab/draw.h"
 
-#include "lab/files.h"
-
-enum { INPUTS = 784, WIDTH1 = 64, WIDTH2 = 128, CLASSES = 10, UNITS = WIDTH1 + WIDTH2 };
-enum { NORMS = 2, RECENT = 10, MAX_BATCH = 1000, EPOCHS = 10 };
+enum { INPUTS = DATASET_PIXELS, CLASSES = DATASET_CLASSES };
+enum { NORMS = 2, WIDTH1 = 64, WIDTH2 = 128, UNITS = WIDTH1 + WIDTH2 };
+enum { RECENT = 10, MAX_BATCH = 1000, EPOCHS = 10, BATCH_SIZES = 7 };
 #define EPS 1e-5
 
-enum { LARGE = 0, EIGHT, FOUR, ONE_PASS, ARMS };
-static const lab_arm arms[ARMS] = {{"batch128", "batches of 128", 22, 0},
+enum { LARGE, EIGHT, FOUR, ONE_PASS, ARMS };
+static const lab_arm arms[ARMS] = {{"batch128", "batches of 128", 22},
                                    {"batch8", "batches of 8", 6, 20},
                                    {"batch4", "batches of 4", 8, 20},
-                                   {"onepass", "variance of 128 numbers", 1, 0}};
+                                   {"onepass", "variance of 128 numbers", 1}};
 static const size_t batch_size[3] = {128, 8, 4};
 
 static training_set train, test;
@@ -50,155 +29,105 @@ static int prepare(const dataset *d, int quick)
 
 /* ---- statistics kept beside those of the network --------------------------------------------- */
 
+enum { BIASED, UNBIASED, SD, SPREADS }; /* what is averaged */
+static const char *const spread_id[SPREADS] = {"biased", "unbiased", "sd"};
+
+/* Those up to SLOW_CORRECTED are running averages; ALGORITHM2 goes over all training images in
+   batches of the size trained with, POPULATION in batches of 1000, merged into one variance. */
+/* clang-format off */
+enum { FAST, FAST_BIASED, FAST_SD, MIDDLE, SLOW, SLOW_SD, SLOW_CORRECTED, ALL_SO_FAR, LAST10,
+       LAST10_SD, ALGORITHM2, POPULATION, VARIANTS };
+/* clang-format on */
+static const struct {
+    const char *id, *name;
+    int spread;
+    double weight; /* of the new batch */
+} variant[VARIANTS] = {{"new0.1", "new weight 0.1", UNBIASED, 0.1},
+                       {"new0.1_biased", "0.1, biased variance", BIASED, 0.1},
+                       {"new0.1_sd", "0.1, standard deviation", SD, 0.1},
+                       {"new0.01", "new weight 0.01", UNBIASED, 0.01},
+                       {"new0.001", "new weight 0.001", UNBIASED, 0.001},
+                       {"new0.001_sd", "0.001, standard deviation", SD, 0.001},
+                       {"new0.001_corrected", "0.001 / (1 − 0.999^{t})", UNBIASED, 0.001},
+                       {"all_so_far", "all batches so far", UNBIASED},
+                       {"last10", "last 10 batches", UNBIASED},
+                       {"last10_sd", "last 10, standard deviation", SD},
+                       {"algorithm2", "Algorithm 2", UNBIASED},
+                       {"population", "population", UNBIASED}};
+
 typedef struct moments { /* of all units of both layers */
     double mean[UNITS], var[UNITS];
 } moments;
 
-enum variant {
-    FAST = 0, /* new weight 0.1, unbiased variance */
-    FAST_BIASED,
-    FAST_SD,
-    MIDDLE, /* 0.01 */
-    SLOW,   /* 0.001 */
-    SLOW_SD,
-    SLOW_CORRECTED,
-    ALL_SO_FAR,
-    LAST10,
-    LAST10_SD,
-    ALGORITHM2,
-    POPULATION,
-    VARIANTS
-};
-static const char *const variant_id[VARIANTS] = {
-    "new0.1",   "new0.1_biased", "new0.1_sd",          "new0.01",
-    "new0.001", "new0.001_sd",   "new0.001_corrected", "all_so_far",
-    "last10",   "last10_sd",     "algorithm2",         "population"};
-static const char *const variant_name[VARIANTS] = {"new weight 0.1",
-                                                   "0.1, biased variance",
-                                                   "0.1, standard deviation",
-                                                   "new weight 0.01",
-                                                   "new weight 0.001",
-                                                   "0.001, standard deviation",
-                                                   "0.001 / (1 − 0.999^{t})",
-                                                   "all batches so far",
-                                                   "last 10 batches",
-                                                   "last 10, standard deviation",
-                                                   "Algorithm 2",
-                                                   "population"};
-
 typedef struct batch_moments { /* of one batch, all units */
-    double mean[UNITS], biased[UNITS], unbiased[UNITS], sd[UNITS];
+    double mean[UNITS], spread[SPREADS][UNITS];
 } batch_moments;
 
 /* Where a spread is averaged as a standard deviation, `var` holds that until it is used. */
-typedef struct ledger {
-    moments kept[SLOW_SD + 1]; /* the running averages                 */
-    moments sum;               /* over all batches                     */
+typedef struct trial {
+    moments kept[ALL_SO_FAR]; /* the running averages */
+    moments sum;              /* over all batches     */
     batch_moments last[RECENT];
     size_t batches;
-} ledger;
+    moments population, now;
+    nrm_real *logits, *reference; /* [test.n][CLASSES] */
+} trial;
 
-/* How the running averages are kept: weight of the new batch, and what is averaged. */
-static const double new_weight[SLOW_SD + 1] = {0.1, 0.1, 0.1, 0.01, 0.001, 0.001};
-
-static void ledger_start(ledger *k)
+static void keep(trial *k, const batch_moments *b)
 {
     size_t v, u;
-    memset(k, 0, sizeof *k);
-    for (v = 0; v <= SLOW_SD; v++)
-        for (u = 0; u < UNITS; u++) k->kept[v].var[u] = 1;
-}
-
-static void ledger_add(ledger *k, const batch_moments *b)
-{
-    size_t v, u;
-    for (v = 0; v <= SLOW_SD; v++) {
-        const double *spread = v == FAST_BIASED               ? b->biased
-                               : v == FAST_SD || v == SLOW_SD ? b->sd
-                                                              : b->unbiased;
-        const double w = new_weight[v];
+    for (v = 0; v < ALL_SO_FAR; v++) {
+        const double *spread = b->spread[variant[v].spread], w = variant[v].weight;
         for (u = 0; u < UNITS; u++) {
+            const double var = k->batches > 0 ? k->kept[v].var[u] : 1;
             k->kept[v].mean[u] = (1 - w) * k->kept[v].mean[u] + w * b->mean[u];
-            k->kept[v].var[u] = (1 - w) * k->kept[v].var[u] + w * spread[u];
+            k->kept[v].var[u] = (1 - w) * var + w * spread[u];
         }
     }
     for (u = 0; u < UNITS; u++) {
         k->sum.mean[u] += b->mean[u];
-        k->sum.var[u] += b->unbiased[u];
+        k->sum.var[u] += b->spread[UNBIASED][u];
     }
     k->last[k->batches++ % RECENT] = *b;
 }
 
-/* Means over the last batches: of unbiased variances, or of standard deviations, squared. */
-static void last_moments(const ledger *k, int of_sd, moments *out)
+/* What this way of keeping would use now; not for those that go over all images. */
+static void read_kept(const trial *k, int v, moments *out)
 {
-    const size_t n = k->batches < RECENT ? k->batches : RECENT;
+    const double n = (double)k->batches, residue = pow(1 - variant[v].weight, n);
+    const size_t recent = k->batches < RECENT ? k->batches : RECENT;
     size_t i, u;
     memset(out, 0, sizeof *out);
-    for (i = 0; i < n; i++)
-        for (u = 0; u < UNITS; u++) {
-            out->mean[u] += k->last[i].mean[u] / (double)n;
-            out->var[u] += (of_sd ? k->last[i].sd[u] : k->last[i].unbiased[u]) / (double)n;
-        }
-    for (u = 0; u < UNITS && of_sd; u++) out->var[u] *= out->var[u];
-}
-
-/* What this way of keeping would use now; not for those that go over all images. */
-static void ledger_read(const ledger *k, int variant, moments *out)
-{
-    const double n = (double)k->batches, residue = pow(1 - new_weight[SLOW], n);
-    size_t u;
-    if (variant == LAST10 || variant == LAST10_SD) {
-        last_moments(k, variant == LAST10_SD, out);
-        return;
-    }
+    if (v < ALL_SO_FAR) *out = k->kept[v];
     for (u = 0; u < UNITS; u++) {
-        if (variant == ALL_SO_FAR) {
+        if (v == SLOW_CORRECTED) { /* a 1 was there to begin with: off it goes */
+            out->mean[u] = out->mean[u] / (1 - residue);
+            out->var[u] = (out->var[u] - residue) / (1 - residue);
+        } else if (v == ALL_SO_FAR) {
             out->mean[u] = k->sum.mean[u] / n;
             out->var[u] = k->sum.var[u] / n;
-        } else if (variant == SLOW_CORRECTED) { /* a 1 was there to begin with: off it goes */
-            out->mean[u] = k->kept[SLOW].mean[u] / (1 - residue);
-            out->var[u] = (k->kept[SLOW].var[u] - residue) / (1 - residue);
-        } else {
-            out->mean[u] = k->kept[variant].mean[u];
-            out->var[u] = k->kept[variant].var[u];
-            if (variant == FAST_SD || variant == SLOW_SD) out->var[u] *= out->var[u];
         }
+        for (i = 0; i < recent && v > ALL_SO_FAR; i++) {
+            out->mean[u] += k->last[i].mean[u] / (double)recent;
+            out->var[u] += k->last[i].spread[variant[v].spread][u] / (double)recent;
+        }
+        if (variant[v].spread == SD) out->var[u] *= out->var[u];
     }
 }
 
-/* ---- the network ----------------------------------------------------------------------------- */
+/* ---- the network's --------------------------------------------------------------------------- */
 
-typedef struct trial {
-    lab_run *run;
-    nrm_mlp *net, *folded;
-    void *block, *folded_block;
-    training_order order;
-    size_t batch, steps;
-    ledger kept;
-    moments population, now;
-    double *logits, *reference; /* [test.n][CLASSES] */
-} trial;
-
-static nrm_mlp *make_net(const trial *t, int norm, void **block)
+static nrm_mlp_spec network(trainer *t)
 {
-    nrm_mlp_layer layer[NORMS + 1];
-    nrm_mlp_spec spec = training_plain(layer, NORMS, WIDTH1, NRM_RELU, norm);
-    layer[1].width = WIDTH2;
-    layer[0].bias = layer[1].bias = 1;
+    nrm_mlp_spec spec = training_notebook(t->layer, NRM_BATCH_NORM);
     spec.max_batch = MAX_BATCH;
-    spec.seed = t->run->seed;
-    spec.init = NRM_INIT_FAN_IN;
-    spec.gamma_init = norm == NRM_NO_NORM ? NRM_GAMMA_ONE : NRM_GAMMA_UNIFORM;
+    spec.gamma_init = NRM_GAMMA_UNIFORM;
     spec.eps = (nrm_real)EPS;
     spec.lr = (nrm_real)0.05;
-    return training_net(&spec, block);
+    return spec;
 }
 
-static size_t first_unit(size_t layer)
-{
-    return layer == 0 ? 0 : WIDTH1;
-}
+static const size_t first_unit[NORMS + 1] = {0, WIDTH1, UNITS};
 
 /* What the last forward pass in train mode has found in its batch of n. */
 static void read_batch(const nrm_mlp *net, size_t n, batch_moments *b)
@@ -207,38 +136,36 @@ static void read_batch(const nrm_mlp *net, size_t n, batch_moments *b)
     size_t l, j;
     for (l = 0; l < NORMS; l++)
         for (j = 0; j < net->state[l].shape.width; j++) {
-            const size_t u = first_unit(l) + j;
+            const size_t u = first_unit[l] + j;
             const double rstd = (double)net->state[l].rstd[j];
             const double v = 1 / (rstd * rstd) - (double)net->spec.eps;
             b->mean[u] = (double)net->state[l].mean[j];
-            b->biased[u] = v > 0 ? v : 0;
-            b->unbiased[u] = lift * b->biased[u];
-            b->sd[u] = sqrt(b->unbiased[u]);
+            b->spread[BIASED][u] = v > 0 ? v : 0;
+            b->spread[UNBIASED][u] = lift * b->spread[BIASED][u];
+            b->spread[SD][u] = sqrt(b->spread[UNBIASED][u]);
         }
 }
 
-static void get_running(const nrm_mlp *net, moments *m)
+enum { GET, SET };
+static void copy_running(const nrm_mlp *net, moments *m, int way)
 {
     size_t l, j;
     for (l = 0; l < NORMS; l++)
         for (j = 0; j < net->state[l].shape.width; j++) {
-            m->mean[first_unit(l) + j] = (double)net->state[l].running.mean[j];
-            m->var[first_unit(l) + j] = (double)net->state[l].running.var[j];
+            nrm_running *s = &net->state[l].running;
+            const size_t u = first_unit[l] + j;
+            if (way == GET) {
+                m->mean[u] = (double)s->mean[j];
+                m->var[u] = (double)s->var[j];
+            } else {
+                s->mean[j] = (nrm_real)m->mean[u];
+                s->var[j] = (nrm_real)m->var[u];
+            }
         }
 }
 
-static void set_running(nrm_mlp *net, const moments *m)
-{
-    size_t l, j;
-    for (l = 0; l < NORMS; l++)
-        for (j = 0; j < net->state[l].shape.width; j++) {
-            net->state[l].running.mean[j] = (nrm_real)m->mean[first_unit(l) + j];
-            net->state[l].running.var[j] = (nrm_real)m->var[first_unit(l) + j];
-        }
-}
-
-/* Algorithm 2: batches of `size` forward in train mode, their means and unbiased variances
-   averaged. A last, smaller batch is left out. */
+/* Batches of `size` forward in train mode, their means and unbiased variances averaged. A last,
+   smaller batch is left out. */
 static int algorithm2(nrm_mlp *net, size_t size, moments *m)
 {
     const size_t batches = train.n / size;
@@ -251,7 +178,7 @@ static int algorithm2(nrm_mlp *net, size_t size, moments *m)
         read_batch(net, size, &b);
         for (u = 0; u < UNITS; u++) {
             m->mean[u] += b.mean[u] / (double)batches;
-            m->var[u] += b.unbiased[u] / (double)batches;
+            m->var[u] += b.spread[UNBIASED][u] / (double)batches;
         }
     }
     return status;
@@ -259,234 +186,200 @@ static int algorithm2(nrm_mlp *net, size_t size, moments *m)
 
 /* ---- looking at it through each kind of statistics ------------------------------------------- */
 
-static void record(lab_run *r, const char *what, const char *of, double x, double y)
-{
-    lab_record_as(r, x, y, "%s/%s", what, of);
-}
-
 /* Logits of the whole test set; returns the percentage that is right, or -1. */
-static double test_logits(nrm_mlp *net, double *logits)
+static double test_logits(nrm_mlp *net, nrm_real *logits)
 {
-    size_t at, i, c, right = 0;
+    nrm_acc right = 0;
+    size_t at;
     for (at = 0; at < test.n; at += MAX_BATCH) {
         const size_t n = test.n - at < MAX_BATCH ? test.n - at : MAX_BATCH;
         if (nrm_mlp_forward(net, test.x + at * INPUTS, n, NRM_INFER) < 0) return -1;
-        for (i = 0; i < n; i++) {
-            const nrm_real *row = net->logits + i * CLASSES;
-            size_t best = 0;
-            for (c = 0; c < CLASSES; c++) {
-                logits[(at + i) * CLASSES + c] = (double)row[c];
-                if (row[c] > row[best]) best = c;
-            }
-            right += (int)best == test.labels[at + i];
-        }
+        memcpy(logits + at * CLASSES, net->logits, n * CLASSES * sizeof *logits);
     }
-    return 100 * (double)right / (double)test.n;
-}
-
-static double largest_difference(const double *a, const double *b, size_t n)
-{
-    double most = 0;
-    size_t i;
-    for (i = 0; i < n; i++)
-        if (fabs(a[i] - b[i]) > most) most = fabs(a[i] - b[i]);
-    return most;
+    if (nrm_accuracy(&right, logits, test.labels, test.n, CLASSES) < 0) return -1;
+    return 100 * (double)right;
 }
 
 /* Over the units from the first to the last, without the last. */
-static double distance(const moments *a, const moments *b, size_t first, size_t last)
+static void record_distance(const trainer *t, const char *what, int v, size_t first, size_t last)
 {
+    const trial *k = (const trial *)t->plan->context;
     double sum = 0;
     size_t u;
-    for (u = first; u < last; u++) sum += fabs(log(a->var[u] / b->var[u]));
-    return sum / (double)(last - first);
+    for (u = first; u < last; u++) sum += fabs(log(k->now.var[u] / k->population.var[u]));
+    lab_record_as(t->run, (double)t->step, sum / (double)(last - first), "%s/%s", what,
+                  variant[v].id);
 }
 
-/* Of both layers; for the small batches, and the kinds that the page compares, also of each. */
-static void record_distance(trial *t, int variant, size_t step)
+/* Distances of both layers; for the small batches, and the kinds that the page compares, also of
+   each. */
+static int look_through(trainer *t, int v)
 {
-    const char *id = variant_id[variant];
-    record(t->run, "distance", id, (double)step, distance(&t->now, &t->population, 0, UNITS));
-    if (t->run->arm == LARGE || (variant > FAST_SD && variant != ALGORITHM2)) return;
-    record(t->run, "distance1", id, (double)step, distance(&t->now, &t->population, 0, WIDTH1));
-    record(t->run, "distance2", id, (double)step, distance(&t->now, &t->population, WIDTH1, UNITS));
-}
-
-static int look_through(trial *t, int variant, size_t step)
-{
-    const char *id = variant_id[variant];
-    double accuracy, apart;
-    if (variant < ALGORITHM2) ledger_read(&t->kept, variant, &t->now);
-    set_running(t->net, &t->now);
-    accuracy = test_logits(t->net, t->logits);
-    apart = largest_difference(t->logits, t->reference, test.n * CLASSES);
-    record(t->run, "accuracy", id, (double)step, accuracy);
-    if (variant == POPULATION) return accuracy < 0 ? -1 : 0;
-    record(t->run, "logits", id, (double)step, apart);
-    record_distance(t, variant, step);
-    return accuracy < 0 ? -1 : 0;
+    trial *k = (trial *)t->plan->context;
+    const double step = (double)t->step;
+    double accuracy;
+    if (v < ALGORITHM2) read_kept(k, v, &k->now);
+    copy_running(t->net, &k->now, SET);
+    accuracy = test_logits(t->net, k->logits);
+    lab_record_as(t->run, step, accuracy, "accuracy/%s", variant[v].id);
+    if (accuracy < 0 || v == POPULATION) return accuracy < 0 ? -1 : 0;
+    lab_record_as(t->run, step, training_farthest(k->logits, k->reference, test.n * CLASSES),
+                  "logits/%s", variant[v].id);
+    record_distance(t, "distance", v, 0, UNITS);
+    if (t->run->arm == LARGE || (v > FAST_SD && v != ALGORITHM2)) return 0;
+    record_distance(t, "distance1", v, 0, WIDTH1);
+    record_distance(t, "distance2", v, WIDTH1, UNITS);
+    return 0;
 }
 
 /* The network without batch norms whose weights and biases have them inside. The running statistics
    are the population's. */
-static int record_folded(trial *t)
+static int record_folded(trainer *t)
 {
+    const trial *k = (const trial *)t->plan->context;
+    const nrm_mlp_state *s = t->net->state;
     const size_t n = test.n * CLASSES;
-    double most = 0;
-    size_t l, i;
-    int status = 0;
-    for (l = 0; l < NORMS && status >= 0; l++) {
-        const nrm_mlp_state *s = &t->net->state[l];
-        status = nrm_batchnorm_fold(t->folded->state[l].W, t->folded->state[l].b, s->W, s->b,
-                                    &s->running, s->gamma, s->beta, t->net->spec.eps, s->in,
-                                    s->shape.width, 1);
-    }
-    memcpy(t->folded->state[NORMS].W, t->net->state[NORMS].W,
-           WIDTH2 * CLASSES * sizeof *t->net->state[NORMS].W);
-    memcpy(t->folded->state[NORMS].b, t->net->state[NORMS].b,
-           CLASSES * sizeof *t->net->state[NORMS].b);
-    if (status < 0 || test_logits(t->folded, t->logits) < 0) return -1;
-    for (i = 0; i < n; i++)
-        if (fabs(t->reference[i]) > most) most = fabs(t->reference[i]);
-    lab_record(t->run, "folded", 0, largest_difference(t->logits, t->reference, n) / most);
-    return 0;
+    nrm_mlp_layer layer[NORMS + 1];
+    nrm_mlp_spec spec = training_notebook(layer, NRM_NO_NORM);
+    nrm_mlp *folded;
+    void *block;
+    size_t l;
+    int status = NRM_OK;
+    spec.max_batch = MAX_BATCH;
+    folded = training_net(&spec, &block);
+    if (!folded) return -1;
+    for (l = 0; l < NORMS && status >= 0; l++, s++)
+        status = nrm_batchnorm_fold(folded->state[l].W, folded->state[l].b, s->W, s->b, &s->running,
+                                    s->gamma, s->beta, t->net->spec.eps, s->in, s->shape.width, 1);
+    memcpy(folded->state[NORMS].W, s->W, WIDTH2 * CLASSES * sizeof *s->W);
+    memcpy(folded->state[NORMS].b, s->b, CLASSES * sizeof *s->b);
+    if (status >= 0 && test_logits(folded, k->logits) < 0) status = -1;
+    lab_record(t->run, "folded", 0,
+               training_farthest(k->logits, k->reference, n) /
+                   training_farthest(k->reference, NULL, n));
+    free(block);
+    return status;
 }
 
 /* How large the variances of batches of m come out, relative to the population's: mean over the
    units of a layer, for the weights as they are after training. */
-static int record_sizes(trial *t)
+static int record_sizes(trainer *t)
 {
     enum { BATCHES = 400 };
-    static const size_t size[7] = {2, 4, 8, 16, 32, 64, 128};
-    static const char *const name[3] = {"biased", "unbiased", "sd"};
-    const size_t first[NORMS + 1] = {0, WIDTH1, UNITS};
-    static double sum[3][UNITS];
+    const double *population = ((const trial *)t->plan->context)->population.var;
     batch_moments b;
-    size_t m, i, k, l, u;
-    for (m = 0; m < 7; m++) {
-        memset(sum, 0, sizeof sum);
+    size_t m, i, j, l, u;
+    for (m = 2; m <= 128; m *= 2) {
+        double sum[SPREADS][UNITS] = {{0}};
         for (i = 0; i < BATCHES; i++) {
             const size_t at = (i * 128 + 64 * (i / (train.n / 128))) % (train.n - 128);
-            if (nrm_mlp_forward(t->net, train.x + at * INPUTS, size[m], NRM_TRAIN) < 0) return -1;
-            read_batch(t->net, size[m], &b);
-            for (u = 0; u < UNITS; u++) {
-                sum[0][u] += b.biased[u] / BATCHES;
-                sum[1][u] += b.unbiased[u] / BATCHES;
-                sum[2][u] += b.sd[u] / BATCHES;
-            }
+            if (nrm_mlp_forward(t->net, train.x + at * INPUTS, m, NRM_TRAIN) < 0) return -1;
+            read_batch(t->net, m, &b);
+            for (j = 0; j < SPREADS; j++)
+                for (u = 0; u < UNITS; u++) sum[j][u] += b.spread[j][u] / BATCHES;
         }
-        for (k = 0; k < 3; k++)
+        for (j = 0; j < SPREADS; j++)
             for (l = 0; l < NORMS; l++) {
                 double mean = 0;
-                for (u = first[l]; u < first[l + 1]; u++) {
-                    const double v = k == 2 ? sum[k][u] * sum[k][u] : sum[k][u];
-                    mean += v / t->population.var[u] / (double)(first[l + 1] - first[l]);
+                for (u = first_unit[l]; u < first_unit[l + 1]; u++) {
+                    const double v = j == SD ? sum[j][u] * sum[j][u] : sum[j][u];
+                    mean += v / population[u] / (double)(first_unit[l + 1] - first_unit[l]);
                 }
-                record(t->run, l == 0 ? "size1" : "size2", name[k], (double)size[m], mean);
+                lab_record_as(t->run, (double)m, mean, "size%d/%s", (int)l + 1, spread_id[j]);
             }
     }
     return 0;
 }
 
-static int look(trial *t, size_t step, int is_last)
+static int look(trainer *t)
 {
+    trial *k = (trial *)t->plan->context;
+    const int is_last = t->step == t->plan->steps;
     size_t batches[NORMS], l;
     moments running, after;
     int status, v;
-    get_running(t->net, &running);
+    copy_running(t->net, &running, GET);
     for (l = 0; l < NORMS; l++) batches[l] = t->net->state[l].running.batches;
     status = training_reestimate(t->net, train.x, train.n);
-    get_running(t->net, &t->population);
-    if (status >= 0 && test_logits(t->net, t->reference) < 0) status = -1;
-    t->now = t->population;
-    if (status >= 0) status = look_through(t, POPULATION, step);
+    copy_running(t->net, &k->population, GET);
+    if (status >= 0 && test_logits(t->net, k->reference) < 0) status = -1;
+    k->now = k->population;
+    if (status >= 0) status = look_through(t, POPULATION);
     if (status >= 0 && is_last) status = record_folded(t);
     if (status >= 0 && is_last && t->run->arm == LARGE) status = record_sizes(t);
-    for (v = 0; v < ALGORITHM2 && status >= 0; v++) status = look_through(t, v, step);
-    if (status >= 0) status = algorithm2(t->net, t->batch, &t->now);
-    if (status >= 0) status = look_through(t, ALGORITHM2, step);
-    set_running(t->net, &running);
+    for (v = 0; v < ALGORITHM2 && status >= 0; v++) status = look_through(t, v);
+    if (status >= 0) status = algorithm2(t->net, t->plan->batch, &k->now);
+    if (status >= 0) status = look_through(t, ALGORITHM2);
+    copy_running(t->net, &running, SET);
     for (l = 0; l < NORMS; l++) t->net->state[l].running.batches = batches[l];
-    get_running(t->net, &after);
+    copy_running(t->net, &after, GET);
     if (memcmp(&running, &after, sizeof running) != 0) lab_record(t->run, "touched", 0, 1);
-    return status;
+    return status < 0 ? -1 : 0;
 }
 
 /* ---- one training ---------------------------------------------------------------------------- */
 
-static int is_looked_at(const trial *t, size_t step)
+static int is_looked_at(const trainer *t)
 {
     static const size_t at[7] = {10, 20, 50, 100, 200, 1000, 3000};
-    const size_t epoch = training_steps(train.n, t->batch);
+    const size_t epoch = training_steps(train.n, t->plan->batch), step = t->step;
     size_t i;
-    if (step == t->steps || (t->run->arm == LARGE && step % epoch == 0)) return 1;
+    if (step == t->plan->steps || (t->run->arm == LARGE && step % epoch == 0)) return 1;
     for (i = 0; i < 7; i++)
         if (at[i] == step) return t->run->arm == LARGE || step >= 1000;
     return 0;
 }
 
-/* The network keeps running statistics too: they must be those of the ledger. */
-static void record_agreement(trial *t)
+static int after_step(trainer *t)
+{
+    batch_moments b;
+    read_batch(t->net, t->order.count, &b);
+    keep((trial *)t->plan->context, &b);
+    return is_looked_at(t) ? look(t) : 0;
+}
+
+/* The network keeps running statistics too: they must be those with new weight 0.1. */
+static int end(trainer *t)
 {
     moments running, mine;
     double worst = 0;
     size_t u;
-    get_running(t->net, &running);
-    ledger_read(&t->kept, FAST, &mine);
-    for (u = 0; u < UNITS; u++) {
-        const double off = fabs(running.var[u] / mine.var[u] - 1);
-        if (off > worst) worst = off;
-    }
+    copy_running(t->net, &running, GET);
+    read_kept((const trial *)t->plan->context, FAST, &mine);
+    for (u = 0; u < UNITS; u++) worst = fmax(worst, fabs(running.var[u] / mine.var[u] - 1));
     lab_record(t->run, "agreement", 0, worst);
-}
-
-static int train_net(trial *t)
-{
-    batch_moments b;
-    size_t step;
-    int status = NRM_OK;
-    ledger_start(&t->kept);
-    for (step = 1; step <= t->steps && status >= 0; step++) {
-        if (!training_next(&t->order, &train) && !training_next(&t->order, &train)) return -1;
-        status = nrm_mlp_train_step(t->net, NULL, t->order.x, t->order.labels, t->order.count);
-        read_batch(t->net, t->order.count, &b);
-        ledger_add(&t->kept, &b);
-        if (status >= 0 && is_looked_at(t, step)) status = look(t, step, step == t->steps);
-        if (step % 50 == 0) lab_progress(t->run, (double)step / (double)t->steps);
-    }
-    record_agreement(t);
-    return status;
+    return 0;
 }
 
 static int run_training(lab_run *r)
 {
-    trial *t = (trial *)calloc(1, sizeof *t);
-    int status = -1;
-    if (!t) return -1;
-    t->run = r;
-    t->batch = batch_size[r->arm];
-    t->steps = r->quick ? 50 : r->arm == LARGE ? EPOCHS * training_steps(train.n, t->batch) : 7500;
-    t->net = make_net(t, NRM_BATCH_NORM, &t->block);
-    t->folded = make_net(t, NRM_NO_NORM, &t->folded_block);
-    t->logits = (double *)malloc(test.n * CLASSES * sizeof *t->logits);
-    t->reference = (double *)malloc(test.n * CLASSES * sizeof *t->reference);
-    if (t->net && t->folded && t->logits && t->reference &&
-        !training_order_start(&t->order, train.n, t->batch, INPUTS, r->seed))
-        status = train_net(t);
-    training_order_free(&t->order);
-    free(t->logits);
-    free(t->reference);
-    free(t->block);
-    free(t->folded_block);
-    free(t);
-    return status < 0 ? -1 : 0;
+    const size_t batch = batch_size[r->arm], bytes = test.n * CLASSES * sizeof(nrm_real);
+    trial *k = (trial *)calloc(1, sizeof *k);
+    const trainer_plan plan = {.network = network,
+                               .after = after_step,
+                               .end = end,
+                               .set = &train,
+                               .batch = batch,
+                               .steps = r->quick          ? 50
+                                        : r->arm == LARGE ? EPOCHS * training_steps(train.n, batch)
+                                                          : 7500,
+                               .context = k};
+    int rc = -1;
+    if (k) {
+        k->logits = (nrm_real *)malloc(bytes);
+        k->reference = (nrm_real *)malloc(bytes);
+        if (k->logits && k->reference) rc = trainer_run(r, &plan);
+        free(k->logits);
+        free(k->reference);
+    }
+    free(k);
+    return rc;
 }
 
 /* ---- the variance of 128 numbers ------------------------------------------------------------- */
 
 enum { NUMBERS = 128, TRIALS = 200, OFFSETS = 12, METHODS = 4 };
 static const double offset[OFFSETS] = {0, 1, 3, 10, 30, 100, 300, 1000, 4096, 10000, 30000, 100000};
-static const char *const method_id[METHODS] = {"one_pass", "two_passes", "welford", "header"};
 
 static double one_pass(const float *x)
 {
@@ -540,32 +433,39 @@ static double exact(const float *x)
     return squares / NUMBERS;
 }
 
+static const struct {
+    const char *id, *name;
+    double (*variance)(const float *);
+} method[METHODS] = {{"one_pass", "E[x²] − μ², one pass", one_pass},
+                     {"two_passes", "two passes", two_passes},
+                     {"welford", "Welford's update", welford},
+                     {"header", "normlayers.h", header}};
+
 static int run_variances(lab_run *r)
 {
-    double (*const method[METHODS])(const float *) = {one_pass, two_passes, welford, header};
     float x[NUMBERS];
     nrm_rng rng;
-    size_t o, trial_number, m, i;
+    size_t o, k, m, i;
     nrm_rng_seed(&rng, r->seed, TRAINING_STREAM_DATA);
     for (o = 0; o < OFFSETS; o++) {
-        double most[METHODS] = {0, 0, 0, 0}, low[METHODS], high[METHODS], bad = 0;
-        for (trial_number = 0; trial_number < TRIALS; trial_number++) {
+        double most[METHODS] = {0}, low[METHODS], high[METHODS], bad = 0;
+        for (k = 0; k < TRIALS; k++) {
             double truth;
             for (i = 0; i < NUMBERS; i++) x[i] = (float)(offset[o] + (double)draw_normal(&rng));
             truth = exact(x);
             for (m = 0; m < METHODS; m++) {
-                const double v = method[m](x), off = fabs(v - truth) / truth;
-                if (off > most[m]) most[m] = off;
-                if (trial_number == 0 || v / truth < low[m]) low[m] = v / truth;
-                if (trial_number == 0 || v / truth > high[m]) high[m] = v / truth;
+                const double v = method[m].variance(x);
+                most[m] = fmax(most[m], fabs(v - truth) / truth);
+                low[m] = k == 0 ? v / truth : fmin(low[m], v / truth);
+                high[m] = k == 0 ? v / truth : fmax(high[m], v / truth);
                 /* clamped at 0, as it must be before the root */
                 if (!isfinite(1 / sqrt((v > 0 ? v : 0) + EPS))) bad++;
             }
         }
         for (m = 0; m < METHODS; m++) {
-            record(r, "error", method_id[m], offset[o], most[m]);
-            record(r, "low", method_id[m], offset[o], low[m]);
-            record(r, "high", method_id[m], offset[o], high[m]);
+            lab_record_as(r, offset[o], most[m], "error/%s", method[m].id);
+            lab_record_as(r, offset[o], low[m], "low/%s", method[m].id);
+            lab_record_as(r, offset[o], high[m], "high/%s", method[m].id);
         }
         lab_record(r, "not_finite", offset[o], bad);
     }
@@ -659,22 +559,112 @@ static void check(lab_report *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-static const char *series_of(lab_report *r, const char *what, int variant)
+static lab_numbers seen(lab_report *r, size_t arm, const char *what, int v, double at)
 {
-    return lab_format(r, "%s/%s", what, variant_id[variant]);
+    return lab_all(r, arm, lab_format(r, "%s/%s", what, variant[v].id), at);
 }
 
-/* Is one way of keeping statistics below another, in the same runs? */
-static stats_finding compare(lab_report *r, size_t arm, const char *what, int low, int high,
-                             double at)
+static const char *text_of(lab_report *r, size_t arm, const char *what, int v, int decimals)
 {
-    return lab_compare_series(r, arm, series_of(r, what, low), series_of(r, what, high), at, -1, 1);
+    return lab_pm(r, seen(r, arm, what, v, LAB_LAST), decimals);
 }
 
-static const char *text_of(lab_report *r, size_t arm, const char *what, int variant, double at,
-                           int decimals)
+static void judge_slow(lab_report *r, const lab_claim *c)
 {
-    return lab_text(r, arm, series_of(r, what, variant), at, decimals);
+    const double at[2] = {lab_quick(r) ? 10 : 100, lab_quick(r) ? 50 : 1000};
+    lab_numbers slow[2], fast[2];
+    stats_finding part[2];
+    size_t i;
+    for (i = 0; i < 2; i++) {
+        slow[i] = seen(r, LARGE, "accuracy", SLOW, at[i]);
+        fast[i] = seen(r, LARGE, "accuracy", FAST, at[i]);
+        part[i] = lab_less(slow[i], fast[i], 1);
+    }
+    lab_verdict(r, c, stats_together(part, 2), "",
+                "step 100: %s against %s %%; 1000: %s against %s %%", lab_pm(r, slow[0], 1),
+                lab_pm(r, fast[0], 1), lab_pm(r, slow[1], 1), lab_pm(r, fast[1], 1));
+}
+
+static void judge_tracking(lab_report *r, const lab_claim *c)
+{
+    const lab_curve all = lab_over_seeds(r, LARGE, "accuracy/new0.1");
+    const double epoch = lab_quick(r) ? 50 : 469;
+    stats_finding part[EPOCHS];
+    double of_mean = 0, of_one = 0;
+    size_t i, epochs = 0, met = 0;
+    for (i = 0; i < all.n && epochs < EPOCHS; i++) {
+        lab_numbers apart;
+        if (fmod(all.x[i], epoch) >= 0.5) continue;
+        apart = lab_calc(seen(r, LARGE, "accuracy", FAST, all.x[i]), '-',
+                         seen(r, LARGE, "accuracy", ALGORITHM2, all.x[i]));
+        of_mean = stats_larger(of_mean, fabs(lab_describe(apart).mean));
+        of_one = stats_larger(of_one, lab_describe(lab_map(apart, fabs)).max);
+        part[epochs] = lab_within(apart, 0, 0.5);
+        met += stats_reproduced(part[epochs++]) ? 1u : 0u;
+    }
+    lab_verdict(
+        r, c, stats_together(part, epochs),
+        lab_format(r, "met at %lu of %lu epochs", (unsigned long)met, (unsigned long)epochs),
+        "at most %.2f points apart in the mean of the seeds, %.2f in a single one", of_mean,
+        of_one);
+}
+
+static void judge_last(lab_report *r, const lab_claim *c)
+{
+    const lab_numbers all = seen(r, LARGE, "accuracy", POPULATION, LAB_LAST);
+    const lab_numbers last = seen(r, LARGE, "accuracy", LAST10, LAB_LAST);
+    lab_verdict(r, c, lab_below(lab_calc(all, '-', last), 0.2),
+                lab_format(r, "batches of 8: %s, of 4: %s %%",
+                           text_of(r, EIGHT, "accuracy", LAST10, 2),
+                           text_of(r, FOUR, "accuracy", LAST10, 2)),
+                "%s against %s %%", lab_pm(r, last, 2), lab_pm(r, all, 2));
+}
+
+/* Is c->series smaller with new weight 0.1 than with the variant c->b? If it is a distance, the
+   remark has that of each layer. */
+static void judge_bias(lab_report *r, const lab_claim *c)
+{
+    const char *of = c->series, *remark = "";
+    const int b = (int)c->b;
+    const stats_finding part[2] = {
+        lab_less(seen(r, FOUR, of, FAST, LAB_LAST), seen(r, FOUR, of, b, LAB_LAST), 1),
+        lab_less(seen(r, EIGHT, of, FAST, LAB_LAST), seen(r, EIGHT, of, b, LAB_LAST), 1)};
+    if (strcmp(of, "distance") == 0)
+        remark =
+            lab_format(r, "batches of 4, first layer alone: %s against %s; second: %s against %s",
+                       text_of(r, FOUR, "distance1", FAST, 3), text_of(r, FOUR, "distance1", b, 3),
+                       text_of(r, FOUR, "distance2", FAST, 3), text_of(r, FOUR, "distance2", b, 3));
+    lab_verdict(r, c, stats_together(part, 2), remark,
+                "batches of 4: %s against %s; of 8: %s against %s", text_of(r, FOUR, of, FAST, 3),
+                text_of(r, FOUR, of, b, 3), text_of(r, EIGHT, of, FAST, 3),
+                text_of(r, EIGHT, of, b, 3));
+}
+
+/* The largest relative error of all trials and seeds at the offsets of the claim. */
+static double worst_error(const lab_report *r, const char *series)
+{
+    static const double claimed[6] = {0, 10, 100, 1000, 4096, 10000};
+    double worst = 0;
+    size_t i;
+    for (i = 0; i < 6; i++)
+        worst = stats_larger(worst, lab_summary(r, ONE_PASS, series, claimed[i]).max);
+    return worst;
+}
+
+static void judge_exact(lab_report *r, const lab_claim *c)
+{
+    const double two = worst_error(r, "error/two_passes"), update = worst_error(r, "error/welford");
+    lab_verdict(r, c, stats_holds(two < 1e-5 && update < 1e-5), "", "largest: %.1e and %.1e", two,
+                update);
+}
+
+static void judge_one_pass(lab_report *r, const lab_claim *c)
+{
+    const double one = worst_error(r, "error/one_pass");
+    lab_verdict(r, c, stats_holds(one < 1e-5), "",
+                "largest: %.1e; between %.1f and %.1f times the true variance at offset 10,000",
+                one, lab_summary(r, ONE_PASS, "low/one_pass", 10000).min,
+                lab_summary(r, ONE_PASS, "high/one_pass", 10000).max);
 }
 
 /* clang-format off */
@@ -684,340 +674,188 @@ static const lab_claim claims[] = {
      "the post does not evaluate",
      "batches of 128: new weight 0.001 below 0.1 in test accuracy at steps 100 and 1000",
      "trial run (1 seed), steps 10, 100, 1000, 3000: 0.1: 73.9, 91.3, 96.6, 97.4 %; 0.001: 62.5, "
-     "87.4, 94.7, 97.0 %", LAB_TRAINING, LAB_SETTING},
+     "87.4, 94.7, 97.0 %", LAB_TRAINING, LAB_SETTING, judge_slow},
     {"25b", "With moving averages the accuracy can be tracked as the model trains",
      "Ioffe & Szegedy 2015, section 3.1", "no number", "new weight 0.1 within 0.5 points of "
      "Algorithm 2 at the end of every epoch, seed by seed (of the means, until after the run)",
-     "none", LAB_TRAINING, LAB_SETTING},
+     "none", LAB_TRAINING, LAB_SETTING, judge_tracking},
     {"25c", "The mean over the last few batches is enough for inference",
      "Chinese notes on batch norm", "no number", "batches of 128: last 10 at most 0.2 points of "
      "test accuracy below the population, seed by seed (of the means, until after the run)", "none",
-     LAB_TRAINING, LAB_SETTING},
+     LAB_TRAINING, LAB_SETTING, judge_last},
     {"25d", "The stored variance should be the unbiased one",
      "Ioffe & Szegedy 2015, Algorithm 2; a tutorial with a custom batch norm",
      "m/(m-1) is in the algorithm; no number",
      "distance from the population smaller with it, batches of 4 and of 8, after training", "none",
-     LAB_TRAINING, LAB_NEWS},
+     LAB_TRAINING, LAB_NEWS, judge_bias, .series = "distance", .b = FAST_BIASED},
     {"25e", "With the unbiased variance the logits are closer, too",
      "ours: what the unbiased variance should be good for", "no number",
      "largest difference of a logit from the population's smaller with it, batches of 4 and of 8",
-     "none", LAB_TRAINING, LAB_SETTING},
+     "none", LAB_TRAINING, LAB_SETTING, judge_bias, .series = "logits", .b = FAST_BIASED},
     {"25f", "Variances are to be averaged, not standard deviations",
      "ours: a correction to the Chinese notes on batch norm and to the lecture-style post",
      "both average standard deviations",
      "distance from the population smaller with variances, batches of 4 and of 8", "none",
-     LAB_TRAINING, LAB_NEWS},
+     LAB_TRAINING, LAB_NEWS, judge_bias, .series = "distance", .b = FAST_SD},
     {"25g", "Two passes, and Welford's update, are exact enough in 32 bits",
      "ours: textbook algorithms", "no number",
      "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
-     "trial run: both below 1e-5", LAB_ARITHMETIC, LAB_ALGEBRA},
+     "trial run: both below 1e-5", LAB_ARITHMETIC, LAB_ALGEBRA, judge_exact},
     {"25h", "The variance may be computed as E[x²] − μ² in 32 bits",
      "ours: the formula of a derivation of batch norm's backward pass, taken for a program",
      "the formula is given, not how to compute it",
      "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
      "trial run: −0.0032 for a variance near 1 at offset 4096, 4.31 for 0.85 at 10,000",
-     LAB_ARITHMETIC, LAB_ALGEBRA}};
+     LAB_ARITHMETIC, LAB_ALGEBRA, judge_one_pass}};
 /* clang-format on */
-
-static void judge_slow(lab_report *r)
-{
-    const double first = lab_quick(r) ? 10 : 100, second = lab_quick(r) ? 50 : 1000;
-    const stats_finding v[2] = {compare(r, LARGE, "accuracy", SLOW, FAST, first),
-                                compare(r, LARGE, "accuracy", SLOW, FAST, second)};
-    lab_verdict(r, lab_find(r, "25a"), stats_together(v, 2), "",
-                "step 100: %s against %s %%; 1000: %s against %s %%",
-                text_of(r, LARGE, "accuracy", SLOW, first, 1),
-                text_of(r, LARGE, "accuracy", FAST, first, 1),
-                text_of(r, LARGE, "accuracy", SLOW, second, 1),
-                text_of(r, LARGE, "accuracy", FAST, second, 1));
-}
-
-/* How far two ways of keeping are apart in test accuracy, seed by seed, batches of 128. */
-static size_t apart(lab_report *r, int a, int b, double at, double *points)
-{
-    double other[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, LARGE, series_of(r, "accuracy", a), at, points);
-    size_t s;
-    (void)lab_values(r, LARGE, series_of(r, "accuracy", b), at, other);
-    for (s = 0; s < n; s++) points[s] -= other[s];
-    return n;
-}
-
-static void judge_tracking(lab_report *r)
-{
-    const lab_curve all = lab_over_seeds(r, LARGE, series_of(r, "accuracy", FAST));
-    const double epoch = lab_quick(r) ? 50 : 469;
-    stats_finding part[EPOCHS];
-    double points[LAB_SEEDS_MAX], of_mean = 0, of_one = 0;
-    size_t i, s, n, epochs = 0, met = 0;
-    for (i = 0; i < all.n && epochs < EPOCHS; i++) {
-        if (fmod(all.x[i], epoch) >= 0.5) continue;
-        n = apart(r, FAST, ALGORITHM2, all.x[i], points);
-        of_mean = stats_larger(of_mean, fabs(stats_mean(points, n)));
-        for (s = 0; s < n; s++) {
-            points[s] = fabs(points[s]);
-            of_one = stats_larger(of_one, points[s]);
-        }
-        part[epochs] = stats_judge_limit(points, n, 0.5, -1);
-        met += stats_reproduced(part[epochs++]) ? 1u : 0u;
-    }
-    lab_verdict(
-        r, lab_find(r, "25b"), stats_together(part, epochs),
-        lab_format(r, "met at %lu of %lu epochs", (unsigned long)met, (unsigned long)epochs),
-        "at most %.2f points apart in the mean of the seeds, %.2f in a single one", of_mean,
-        of_one);
-}
-
-static void judge_last(lab_report *r)
-{
-    double points[LAB_SEEDS_MAX];
-    const size_t n = apart(r, POPULATION, LAST10, LAB_LAST, points);
-    lab_verdict(r, lab_find(r, "25c"), stats_judge_limit(points, n, 0.2, -1),
-                lab_format(r, "batches of 8: %s, of 4: %s %%",
-                           text_of(r, EIGHT, "accuracy", LAST10, LAB_LAST, 2),
-                           text_of(r, FOUR, "accuracy", LAST10, LAB_LAST, 2)),
-                "%s against %s %%", text_of(r, LARGE, "accuracy", LAST10, LAB_LAST, 2),
-                text_of(r, LARGE, "accuracy", POPULATION, LAB_LAST, 2));
-}
-
-/* The same in each layer, for batches of 4. */
-static const char *by_layer(lab_report *r, int high)
-{
-    return lab_format(r, "batches of 4, first layer alone: %s against %s; second: %s against %s",
-                      text_of(r, FOUR, "distance1", FAST, LAB_LAST, 3),
-                      text_of(r, FOUR, "distance1", high, LAB_LAST, 3),
-                      text_of(r, FOUR, "distance2", FAST, LAB_LAST, 3),
-                      text_of(r, FOUR, "distance2", high, LAB_LAST, 3));
-}
-
-static void judge_bias(lab_report *r)
-{
-    static const char *const what[3] = {"distance", "logits", "distance"};
-    static const int high[3] = {FAST_BIASED, FAST_BIASED, FAST_SD};
-    const lab_claim *claim[3];
-    int i;
-    claim[0] = lab_find(r, "25d");
-    claim[1] = lab_find(r, "25e");
-    claim[2] = lab_find(r, "25f");
-    for (i = 0; i < 3; i++) {
-        const stats_finding v[2] = {compare(r, FOUR, what[i], FAST, high[i], LAB_LAST),
-                                    compare(r, EIGHT, what[i], FAST, high[i], LAB_LAST)};
-        lab_verdict(r, claim[i], stats_together(v, 2), i == 1 ? "" : by_layer(r, high[i]),
-                    "batches of 4: %s against %s; of 8: %s against %s",
-                    text_of(r, FOUR, what[i], FAST, LAB_LAST, 3),
-                    text_of(r, FOUR, what[i], high[i], LAB_LAST, 3),
-                    text_of(r, EIGHT, what[i], FAST, LAB_LAST, 3),
-                    text_of(r, EIGHT, what[i], high[i], LAB_LAST, 3));
-    }
-}
-
-/* The largest relative error of all trials and seeds at the offsets of the claim. */
-static double worst_error(lab_report *r, int method)
-{
-    static const double claimed[6] = {0, 10, 100, 1000, 4096, 10000};
-    const char *series = lab_format(r, "error/%s", method_id[method]);
-    double worst = 0;
-    size_t i;
-    for (i = 0; i < 6; i++)
-        worst = stats_larger(worst, lab_summary(r, ONE_PASS, series, claimed[i]).max);
-    return worst;
-}
-
-static void judge_variances(lab_report *r)
-{
-    const double two = worst_error(r, 1), update = worst_error(r, 2), one = worst_error(r, 0);
-    lab_verdict(r, lab_find(r, "25g"), stats_holds(two < 1e-5 && update < 1e-5), "",
-                "largest: %.1e and %.1e", two, update);
-    lab_verdict(r, lab_find(r, "25h"), stats_holds(one < 1e-5), "",
-                "largest: %.1e; between %.1f and %.1f times the true "
-                "variance at offset 10,000",
-                one, lab_summary(r, ONE_PASS, "low/one_pass", 10000).min,
-                lab_summary(r, ONE_PASS, "high/one_pass", 10000).max);
-}
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-enum { DRAWN = 6 };
-static const int drawn[DRAWN] = {POPULATION, FAST, MIDDLE, SLOW, SLOW_CORRECTED, LAST10};
-
-static plot_style drawn_style(int i)
+/* panel->series of the first panel->other of these. */
+static void draw_training(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    switch (drawn[i]) {
-    case FAST:
-        return plot_solid(PLOT_BLUE);
-    case MIDDLE:
-        return plot_dashdot(lab_level(1, 4));
-    case SLOW:
-        return plot_dashed(lab_level(3, 4));
-    case SLOW_CORRECTED:
-        return plot_marked(PLOT_GREY, PLOT_TRIANGLE);
-    case LAST10:
-        return plot_dotted(lab_level(0, 4));
-    default:
-        return plot_marked(PLOT_INK, PLOT_RING);
-    }
-}
-
-static plot_panel *add_panel(plot_figure *f, int row, int col, int colspan, const char *heading,
-                             const char *x, int x_scale, const char *y, int y_scale)
-{
-    plot_panel *p = plot_add(f, row, col, 1, colspan);
-    plot_heading(p, heading);
-    plot_axis_x(p, x, x_scale);
-    plot_axis_y(p, y, y_scale);
-    return p;
-}
-
-static void draw_training(lab_report *r, plot_figure *f)
-{
-    plot_panel *a = add_panel(f, 0, 0, 3, "test accuracy, batches of 128", "training step",
-                              PLOT_LOG10, "test accuracy (%)", PLOT_LINEAR);
-    plot_panel *b = add_panel(f, 0, 3, 3, "how far the logits are from the population's",
-                              "training step", PLOT_LOG10, "largest difference", PLOT_LOG10);
-    int i;
-    plot_range_y(a, 0, 100);
-    plot_legend(a, PLOT_LEGEND_BOTTOM_RIGHT);
-    plot_legend(b, PLOT_LEGEND_NONE);
-    for (i = DRAWN - 1; i >= 0; i--) {
-        const char *name = variant_name[drawn[i]];
-        lab_plot(r, a, LARGE, series_of(r, "accuracy", drawn[i]), name, drawn_style(i));
-        if (drawn[i] != POPULATION)
-            lab_plot(r, b, LARGE, series_of(r, "logits", drawn[i]), name, drawn_style(i));
-    }
+    const struct {
+        int variant;
+        plot_style style;
+    } drawn[] = {{LAST10, plot_dotted(lab_level(0, 4))},
+                 {SLOW_CORRECTED, plot_marked(PLOT_GREY, PLOT_TRIANGLE)},
+                 {SLOW, plot_dashed(lab_level(3, 4))},
+                 {MIDDLE, plot_dashdot(lab_level(1, 4))},
+                 {FAST, plot_solid(PLOT_BLUE)},
+                 {POPULATION, plot_marked(PLOT_INK, PLOT_RING)}};
+    size_t i;
+    for (i = 0; i < panel->other; i++)
+        lab_plot(r, p, LARGE, lab_format(r, "%s/%s", panel->series, variant[drawn[i].variant].id),
+                 variant[drawn[i].variant].name, drawn[i].style);
 }
 
 /* How large variances of small batches come out: measured, and what theory says of a layer whose
-   inputs are independent examples, or come from another batch norm. */
-static void draw_sizes(lab_report *r, plot_panel *p, int layer)
+   inputs are independent examples, or, in layer 2, come from another batch norm. */
+static void draw_sizes(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    static const char *const id[3] = {"biased", "unbiased", "sd"};
-    static const char *const name[3] = {"biased variance", "unbiased variance",
-                                        "standard deviation²"};
-    const plot_color color[3] = {lab_level(0, 3), lab_level(1, 3), lab_level(2, 3)};
-    static const int marker[3] = {PLOT_CIRCLE, PLOT_SQUARE, PLOT_TRIANGLE};
-    static const double m[7] = {2, 4, 8, 16, 32, 64, 128};
-    double theory[7];
-    size_t i, k;
-    plot_range_y(p, 0.4, 1.5);
-    plot_legend(p, layer == 1 ? PLOT_LEGEND_TOP_RIGHT : PLOT_LEGEND_NONE);
-    for (k = 0; k < 3; k++) {
-        const lab_curve c = lab_over_seeds(r, LARGE, lab_format(r, "size%d/%s", layer, id[k]));
-        for (i = 0; i < 7; i++) {
+    static const char *const name[SPREADS] = {"biased variance", "unbiased variance",
+                                              "standard deviation²"};
+    static const int marker[SPREADS] = {PLOT_CIRCLE, PLOT_SQUARE, PLOT_TRIANGLE};
+    static const double m[BATCH_SIZES] = {2, 4, 8, 16, 32, 64, 128};
+    double theory[BATCH_SIZES];
+    size_t i, j;
+    for (j = 0; j < SPREADS; j++) {
+        const lab_curve c =
+            lab_over_seeds(r, LARGE, lab_format(r, "%s/%s", panel->series, spread_id[j]));
+        for (i = 0; i < BATCH_SIZES; i++) {
             const double shrunk = (m[i] - 1) / m[i];
-            theory[i] = k == 0 ? shrunk : k == 1 ? 1 : c4(m[i]) * c4(m[i]);
-            if (layer == 2) theory[i] /= shrunk;
+            theory[i] = j == BIASED ? shrunk : j == UNBIASED ? 1 : c4(m[i]) * c4(m[i]);
+            if (panel->value == 2) theory[i] /= shrunk;
         }
-        plot_line(p, NULL, m, theory, 7, plot_solid(color[k]));
-        plot_scatter(p, name[k], c.x, c.mean, c.n, plot_marked(color[k], marker[k]));
+        plot_line(p, NULL, m, theory, BATCH_SIZES, plot_solid(lab_level(j, 3)));
+        plot_scatter(p, name[j], c.x, c.mean, c.n, plot_marked(lab_level(j, 3), marker[j]));
     }
 }
 
-static void draw_distances(lab_report *r, plot_panel *p)
+static void draw_distances(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    static const int variant[4] = {FAST, FAST_BIASED, FAST_SD, ALGORITHM2};
+    static const int shown[4] = {FAST, FAST_BIASED, FAST_SD, ALGORITHM2};
     static const char *const names[4] = {"unbiased", "biased", "sd", "Alg. 2"};
-    static const char *const series[2] = {"distance1", "distance2"};
-    static const char *const label[2][2] = {{"first layer, m = 8", "second layer, m = 8"},
-                                            {"first layer, m = 4", "second layer, m = 4"}};
-    const plot_color color[2][2] = {{lab_level(2, 4), lab_level(3, 4)},
-                                    {lab_level(0, 4), lab_level(1, 4)}};
-    size_t l, a, i;
+    static const struct {
+        size_t arm, level;
+        const char *series, *label;
+    } bars[4] = {{FOUR, 0, "distance1", "first layer, m = 4"},
+                 {EIGHT, 2, "distance1", "first layer, m = 8"},
+                 {FOUR, 1, "distance2", "second layer, m = 4"},
+                 {EIGHT, 3, "distance2", "second layer, m = 8"}};
+    size_t b, i;
+    (void)panel;
     plot_categories(p, names, 4);
-    plot_legend(p, PLOT_LEGEND_TOP_RIGHT);
-    plot_range_y(p, 0, 0.6);
-    for (l = 0; l < 2; l++)
-        for (a = 2; a-- > 0;) {
-            double mean[4], sd[4];
-            for (i = 0; i < 4; i++) {
-                const stats_summary s =
-                    lab_summary(r, EIGHT + a, series_of(r, series[l], variant[i]), LAB_LAST);
-                mean[i] = s.mean;
-                sd[i] = s.n > 1 ? s.sd : 0;
-            }
-            plot_bars(p, label[a][l], mean, sd, 4, plot_solid(color[a][l]));
+    for (b = 0; b < 4; b++) {
+        double mean[4], sd[4];
+        for (i = 0; i < 4; i++) {
+            const stats_summary s =
+                lab_describe(seen(r, bars[b].arm, bars[b].series, shown[i], LAB_LAST));
+            mean[i] = s.mean;
+            sd[i] = s.n > 1 ? s.sd : 0;
         }
-}
-
-static int page_statistics(lab_report *r)
-{
-    plot_figure *f = lab_figure(
-        r, "In batches of 4 the biased variance serves inference better than the unbiased", 2000,
-        1500);
-    plot_scale(f, 0.88);
-    draw_training(r, f);
-    draw_sizes(r,
-               add_panel(f, 1, 0, 2, "first layer, 400 batches", "batch size m", PLOT_LOG2,
-                         "average / population variance", PLOT_LINEAR),
-               1);
-    draw_sizes(r,
-               add_panel(f, 1, 2, 2, "second layer, behind the first", "batch size m", PLOT_LOG2,
-                         "", PLOT_LINEAR),
-               2);
-    draw_distances(r, add_panel(f, 1, 4, 2, "variances after training in batches of m", "",
-                                PLOT_LINEAR, "distance from population", PLOT_LINEAR));
-    return lab_save(r, f, NULL);
-}
-
-/* Smallest and largest of all trials of all seeds. */
-static void draw_variances(lab_report *r, plot_panel *a, plot_panel *b, size_t method,
-                           const char *name, plot_style style)
-{
-    const char *id = method_id[method];
-    double low[OFFSETS], high[OFFSETS], most[OFFSETS];
-    size_t i;
-    for (i = 0; i < OFFSETS; i++) {
-        low[i] = lab_summary(r, ONE_PASS, lab_format(r, "low/%s", id), offset[i]).min;
-        high[i] = lab_summary(r, ONE_PASS, lab_format(r, "high/%s", id), offset[i]).max;
-        most[i] = lab_summary(r, ONE_PASS, lab_format(r, "error/%s", id), offset[i]).max;
+        plot_bars(p, bars[b].label, mean, sd, 4, plot_solid(lab_level(bars[b].level, 4)));
     }
-    if (method == 0) plot_band(a, NULL, offset, low, high, OFFSETS, style);
-    plot_line(a, name, offset, low, OFFSETS, style);
-    plot_line(a, name, offset, high, OFFSETS, style);
-    plot_line(b, name, offset, most, OFFSETS, style);
 }
+
+/* The largest of all trials of all seeds; but for panel->other, the smallest too. */
+static void draw_variances(lab_report *r, plot_panel *p, const lab_panel *panel)
+{
+    const plot_style style[METHODS] = {plot_dashed(lab_level(2, 3)), plot_solid(lab_level(0, 3)),
+                                       plot_dashdot(lab_level(1, 3)), plot_dotted(PLOT_INK)};
+    double low[OFFSETS], high[OFFSETS];
+    size_t m, i;
+    for (m = 0; m < METHODS; m++) {
+        const char *up = lab_format(r, "%s/%s", panel->series, method[m].id);
+        const char *down = lab_format(r, "low/%s", method[m].id);
+        for (i = 0; i < OFFSETS; i++) {
+            low[i] = lab_summary(r, ONE_PASS, down, offset[i]).min;
+            high[i] = lab_summary(r, ONE_PASS, up, offset[i]).max;
+        }
+        if (!panel->other && m == 0) plot_band(p, NULL, offset, low, high, OFFSETS, style[m]);
+        if (!panel->other) plot_line(p, method[m].name, offset, low, OFFSETS, style[m]);
+        plot_line(p, method[m].name, offset, high, OFFSETS, style[m]);
+    }
+}
+
+/* clang-format off */
+#define STEPS_OF(column) .col = column, .cols = 3, .x = "training step", .x_scale = PLOT_LOG10
+#define SIZES_OF(column) .row = 1, .col = column, .cols = 2, .x = "batch size m",                  \
+    .x_scale = PLOT_LOG2, .y_range = {0.4, 1.5}
+static const lab_panel panels[] = {
+    {.axes = {STEPS_OF(0), .heading = "test accuracy, batches of 128", .y = "test accuracy (%)",
+              .y_range = {0, 100}, .legend = PLOT_LEGEND_BOTTOM_RIGHT},
+     .draw = draw_training, .series = "accuracy", .other = 6},
+    {.axes = {STEPS_OF(3), .heading = "how far the logits are from the population's",
+              .y = "largest difference", .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_NONE},
+     .draw = draw_training, .series = "logits", .other = 5},
+    {.axes = {SIZES_OF(0), .heading = "first layer, 400 batches",
+              .y = "average / population variance", .legend = PLOT_LEGEND_TOP_RIGHT},
+     .draw = draw_sizes, .series = "size1", .value = 1},
+    {.axes = {SIZES_OF(2), .heading = "second layer, behind the first",
+              .legend = PLOT_LEGEND_NONE},
+     .draw = draw_sizes, .series = "size2", .value = 2},
+    {.axes = {.row = 1, .col = 4, .cols = 2, .heading = "variances after training in batches of m",
+              .y = "distance from population", .y_range = {0, 0.6},
+              .legend = PLOT_LEGEND_TOP_RIGHT},
+     .draw = draw_distances}};
+static const lab_page page = {
+    .title = "In batches of 4 the biased variance serves inference better than the unbiased",
+    .width = 2000, .height = 1500, .scale = 0.88};
+
+static const lab_panel variance_panels[2] = {
+    {.axes = {.heading = "from the smallest to the largest of all trials", .x = "offset",
+              .x_scale = PLOT_LOG10, .x_range = {1, 1e5}, .y = "computed / true variance",
+              .y_range = {-2, 4}},
+     .draw = draw_variances, .series = "high"},
+    {.axes = {.col = 1, .heading = "the largest error of all trials", .x = "offset",
+              .x_scale = PLOT_LOG10, .x_range = {1, 1e5}, .y = "relative error",
+              .y_scale = PLOT_LOG10, .y_range = {1e-9, 1e5}},
+     .draw = draw_variances, .series = "error", .other = 1,
+     .mark = {{LAB_HLINE, .y = 1e-5, .text = "criterion"}}}};
+/* clang-format on */
 
 static int page_one_pass(lab_report *r)
 {
-    static const char *const name[METHODS] = {"E[x²] − μ², one pass", "two passes",
-                                              "Welford's update", "normlayers.h"};
     const unsigned trials = (unsigned)(lab_seeds(r, ONE_PASS) * TRIALS);
-    plot_style style[METHODS];
     plot_figure *f =
         lab_figure(r, "E[x²] - μ² fails in 32 bits from an offset of some hundreds on", 2000, 1000);
-    plot_panel *a = add_panel(f, 0, 0, 1, "from the smallest to the largest of all trials",
-                              "offset", PLOT_LOG10, "computed / true variance", PLOT_LINEAR);
-    plot_panel *b = add_panel(f, 0, 1, 1, "the largest error of all trials", "offset", PLOT_LOG10,
-                              "relative error", PLOT_LOG10);
-    size_t m;
-    plot_subtitle(f,
-                  lab_format(r,
-                             "%u trials for each offset, everything in 32 bits; normlayers.h takes "
-                             "one pass from a pivot. Around 100,000 the numbers themselves are "
-                             "1/128 apart.",
-                             trials));
+    plot_subtitle(f, lab_format(r,
+                                "%u trials for each offset, everything in 32 bits; normlayers.h "
+                                "takes one pass from a pivot. Around 100,000 the numbers "
+                                "themselves are 1/128 apart.",
+                                trials));
     plot_shared_legend(f);
-    plot_range_y(a, -2, 4);
-    plot_range_y(b, 1e-9, 1e5);
-    plot_range_x(a, 1, 1e5);
-    plot_range_x(b, 1, 1e5);
-    style[0] = plot_dashed(lab_level(2, 3));
-    style[1] = plot_solid(lab_level(0, 3));
-    style[2] = plot_dashdot(lab_level(1, 3));
-    style[3] = plot_dotted(PLOT_INK);
-    for (m = 0; m < METHODS; m++) draw_variances(r, a, b, m, name[m], style[m]);
-    plot_hline(b, 1e-5, "criterion", plot_thin(PLOT_INK));
+    (void)lab_draw_panel(r, f, &variance_panels[0]);
+    (void)lab_draw_panel(r, f, &variance_panels[1]);
     return lab_save(r, f, "onepass");
 }
 
 static int report(lab_report *r)
 {
     check(r);
-    judge_slow(r);
-    judge_tracking(r);
-    judge_last(r);
-    judge_bias(r);
-    judge_variances(r);
-    return page_statistics(r) || page_one_pass(r);
+    lab_judge(r);
+    return lab_draw(r, &page, panels, LAB_COUNT(panels)) || page_one_pass(r);
 }
 
 /* clang-format off */
@@ -1025,7 +863,8 @@ static const lab_program program = {
     "25_inference_statistics", NRM_VERSION,
     "With which statistics does a batch norm leave training?",
     "784-64-128-10, ReLU, batch norm before it, SGD with learning rate 0.05; batches of 128, 10 "
-    "epochs, or of 8 and 4, 7500 steps", 1, LAB_USES_DATA, arms, ARMS, prepare, run, report, claims,
-    LAB_COUNT(claims)};
+    "epochs, or of 8 and 4, 7500 steps", .revision = 1, .uses = LAB_USES_DATA, .arm = arms,
+    .arms = ARMS, .prepare = prepare, .run = run, .report = report, .claim = claims,
+    .claims = LAB_COUNT(claims)};
 /* clang-format on */
 LAB_MAIN(program)

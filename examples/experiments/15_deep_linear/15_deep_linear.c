@@ -1,27 +1,10 @@
-/* 15_deep_linear: batch norm where there is nothing to squash. Does it help a network of 25 linear
-   layers, and is it internal covariate shift that it takes away?
+/* 15_deep_linear: does batch norm help a network of 25 linear layers, and is it internal covariate
+   shift that it takes away? (README.md)
 
-   Santurkar, Tsipras, Ilyas and Mądry (2018) train a product of 25 matrices of 10 x 10 to be one
-   random matrix A: without activations, and with all 1000 examples in every step, neither
-   nonlinearity nor noise of batches can be to blame. As in the paper: A and x Gaussian, Glorot's
-   uniform initialization, plain gradient descent on the sum of ||z - A x||² over all examples,
-   10,000 steps. Ours, since the paper does not say: no bias; norm after layers 1 to 24, none after
-   the last (an arm has one there too); γ and β learned, from 1 and 0; ε = 1e-5; double precision.
-
-       none, batch norm           learning rate 1e-6 and 1e-7
-       L1, L2, L∞ norm            1e-6, and 1e-7 for 3,000 steps and three seeds; batch norm
-                                  divided by another size, taken before the mean is subtracted
-       batch norm after all 25    1e-6, three seeds
-
-   Every 100 steps, and at each of the first 20, a probe: internal covariate shift at layers 9 and
-   17, that is, the gradient G of a layer's weights and the gradient G' after all layers before it
-   have made their step; and the landscape along the gradient g of all parameters, at s·g for s =
-   0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30 learning rates: the range of the loss, the range of the
-   change of the gradient, and "effective beta", the largest change over distance.
-
-   The claims, and what counts as reproduced, stand in claims[] below; they were written before
-   the run, and what has changed since is on the page. The rule is that of stats.h (paired over
-   seeds) where no other is given. */
+   Every 100 steps, and at each of the first 20, a probe: the shift at layers 9 and 17, that is, the
+   gradient G of a layer's weights and G' after all layers before it have made their step; and the
+   landscape along the gradient of all parameters, at several learning rates. Everything is in
+   double. */
 #define NRM_DOUBLE
 #include "lab/experiment.h"
 #include "lab/draw.h"
@@ -475,7 +458,6 @@ static int drawn(size_t step)
 
 static void record_curves(lab_run *r, const probe *p, size_t step)
 {
-    static const char *const names[PLACES][2] = {{"ics9", "cos9"}, {"ics17", "cos17"}};
     const double x = (double)step;
     size_t i;
     if (!drawn(step) || r->arm == ALL25) return;
@@ -485,57 +467,59 @@ static void record_curves(lab_run *r, const probe *p, size_t step)
     lab_record(r, "dhigh", x, p->along.most_change);
     lab_record(r, "beta", x, p->along.beta);
     for (i = 0; i < PLACES && norm_of(r->arm) <= BATCH; i++) {
-        lab_record(r, names[i][0], x, p->at[i].length);
-        lab_record(r, names[i][1], x, p->at[i].cosine);
+        lab_record_as(r, x, p->at[i].length, "ics%u", (unsigned)place[i]);
+        lab_record_as(r, x, p->at[i].cosine, "cos%u", (unsigned)place[i]);
     }
 }
 
 /* The distribution of one unit before and after its norm: see distribution page. */
 static void record_unit(lab_run *r, const net *t, size_t step)
 {
-    static const char *const names[PLACES][4] = {{"mean9", "sd9", "out_mean9", "out_sd9"},
-                                                 {"mean17", "sd17", "out_mean17", "out_sd17"}};
+    const double x = (double)step;
     size_t i;
     if (step % 1000 || norm_of(r->arm) > L1 || r->arm >= SLOW) return;
     for (i = 0; i < PLACES; i++) {
         const size_t l = place[i] - 1;
         const stats_summary s = stats_describe(t->linear[l], t->n);
-        lab_record(r, names[i][0], (double)step, s.mean);
-        lab_record(r, names[i][1], (double)step, s.sd);
+        lab_record_as(r, x, s.mean, "mean%u", (unsigned)place[i]);
+        lab_record_as(r, x, s.sd, "sd%u", (unsigned)place[i]);
         if (step == 0) lab_record(r, "skew", (double)i, s.skew);
         if (step == 0) lab_record(r, "kurtosis", (double)i, s.kurtosis);
         if (t->norm != NONE) {
             const stats_summary o = stats_describe(t->out[l], t->n);
-            lab_record(r, names[i][2], (double)step, o.mean);
-            lab_record(r, names[i][3], (double)step, o.sd);
+            lab_record_as(r, x, o.mean, "out_mean%u", (unsigned)place[i]);
+            lab_record_as(r, x, o.sd, "out_sd%u", (unsigned)place[i]);
         }
     }
 }
 
-/* Medians over all probes of the even grid. `spread` is how wide the range of the loss is. */
+/* Medians over all probes of the even grid. */
 static void record_medians(lab_run *r, const probe *p, size_t n)
 {
-    static const char *const names[PLACES][3] = {{"ics9_m", "rel9_m", "cos9_m"},
-                                                 {"ics17_m", "rel17_m", "cos17_m"}};
-    const size_t early = n < 11 ? n : 11; /* steps 0..1000 */
+    static const struct {
+        const char *name;
+        size_t at; /* of the probe, which number */
+        int early; /* of steps 0 to 1000, log10 */
+    } of[] = {{"ics9_m", offsetof(probe, at[0].length), 0},
+              {"rel9_m", offsetof(probe, at[0].relative), 0},
+              {"cos9_m", offsetof(probe, at[0].cosine), 0},
+              {"ics17_m", offsetof(probe, at[1].length), 0},
+              {"rel17_m", offsetof(probe, at[1].relative), 0},
+              {"cos17_m", offsetof(probe, at[1].cosine), 0},
+              {"turn_m", offsetof(probe, turn), 0},
+              {"high_m", offsetof(probe, along.highest), 1},
+              {"dhigh_m", offsetof(probe, along.most_change), 1},
+              {"beta_early", offsetof(probe, along.beta), 1}};
     double v[PROBES];
     size_t i, k;
-    for (k = 0; k < PLACES; k++) {
-        for (i = 0; i < n; i++) v[i] = p[i].at[k].length;
-        lab_record(r, names[k][0], 0, stats_median(v, n));
-        for (i = 0; i < n; i++) v[i] = p[i].at[k].relative;
-        lab_record(r, names[k][1], 0, stats_median(v, n));
-        for (i = 0; i < n; i++) v[i] = p[i].at[k].cosine;
-        lab_record(r, names[k][2], 0, stats_median(v, n));
+    for (k = 0; k < LAB_COUNT(of); k++) {
+        const size_t count = of[k].early && n > 11 ? 11 : n;
+        for (i = 0; i < count; i++) {
+            memcpy(&v[i], (const char *)&p[i] + of[k].at, sizeof v[i]);
+            if (of[k].early) v[i] = log10(v[i]);
+        }
+        lab_record(r, of[k].name, 0, stats_median(v, count));
     }
-    for (i = 0; i < n; i++) v[i] = p[i].turn;
-    lab_record(r, "turn_m", 0, stats_median(v, n));
-    for (i = 0; i < early; i++) v[i] = log10(p[i].along.highest);
-    lab_record(r, "high_m", 0, stats_median(v, early));
-    for (i = 0; i < early; i++) v[i] = log10(p[i].along.most_change);
-    lab_record(r, "dhigh_m", 0, stats_median(v, early));
-    for (i = 0; i < early; i++) v[i] = log10(p[i].along.beta);
-    lab_record(r, "beta_early", 0, stats_median(v, early));
     for (k = 0, i = 5; i < n && i <= 20; i++) /* steps 500..2000, while the loss still moves */
         if (fabs(p[i - 5].loss - p[i].loss) >= 1e-3 * p[i - 5].loss)
             v[k++] = p[i].along.beta * learning_rate(r->arm);
@@ -609,129 +593,47 @@ static int run(lab_run *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-enum {
-    LOWER, /* indices into claims[] */
-    SLOW_COSINE,
-    FAST_COSINE,
-    NOT_LESS_SHIFT,
-    NO_SHIFT,
-    LOSS_RANGE,
-    GRADIENT_RANGE,
-    BETA,
-    LP_FIRST,
-    L1_BEST = LP_FIRST + 3,
-    EDGE,
-    RANKS,
-    CLAIMS
-};
-
-static const lab_claim claims[CLAIMS] = {
-    {"15a", "A 25-layer linear network ends with a lower loss with batch norm than without",
-     "Santurkar et al. 2018, Fig. 3 and 13", "about 500 against 1.7e3 after 10,000 steps",
-     "final loss of batch norm below none, learning rate 1e-6",
-     "trial runs (5 seeds): lower in 5 of 5, 2120 to 8300 against 10100 to 22200", LAB_TRAINING,
-     LAB_SETTING},
-    {"15b",
-     "At learning rate 1e-7 gradients survive the step of the earlier layers without a norm, and "
-     "do not with batch norm",
-     "Santurkar et al. 2018, Fig. 3", "cosine 1.00 without; anywhere in -1..1 with batch norm",
-     "median cosine of G and G' lower with batch norm at layers 9 and 17, none > 0.99, batch norm "
-     "< 0.9 (the mean over seeds, and 4 of 5 seeds)",
-     "trial run (1 seed): none 1.00 everywhere, batch norm in -0.9..1", LAB_TRAINING, LAB_SETTING},
-    {"15c", "At learning rate 1e-6 the gradient is kept at layer 9 and reversed at layer 17",
-     "Santurkar et al. 2018, Fig. 3", "cosine about 1 at layer 9, about -1 at 17, both networks",
-     "median cosine > 0.9 at layer 9 and < -0.5 at 17, with and without",
-     "trial run (1 seed): layer 17 about -0.9 for both", LAB_TRAINING, LAB_SETTING},
-    {"15d", "Batch norm does not reduce internal covariate shift",
-     "Santurkar et al. 2018, Fig. 3; a tutorial on batch and layer norm",
-     "more shift with batch norm in the linear network",
-     "median of |G - G'| / |G| larger with batch norm at layers 9 and 17, learning rate 1e-7",
-     "none: only cosines had been looked at", LAB_TRAINING, LAB_SETTING},
-    {"15e", "Without a nonlinearity there is no internal covariate shift",
-     "Chinese notes on batch norm", "said, not measured",
-     "median of |G - G'| / |G| below 0.01 at both layers, both networks, both learning rates",
-     "none: only cosines had been looked at", LAB_TRAINING, LAB_ALGEBRA},
-    {"15f", "The loss along the gradient varies ten times less with batch norm",
-     "Santurkar et al. 2018, Fig. 10a", "orders of magnitude",
-     "highest loss along the gradient, median over steps 0 to 1000, at least 10 times lower with "
-     "batch norm, learning rate 1e-6",
-     "trial run (1 seed): 8.5e8 against 1.6e5 at step 100", LAB_TRAINING, LAB_SETTING},
-    {"15g", "The gradient along the gradient varies ten times less with batch norm",
-     "Santurkar et al. 2018, Fig. 10b", "orders of magnitude",
-     "largest change of the gradient, median over steps 0 to 1000, at least 10 times smaller with "
-     "batch norm, learning rate 1e-6",
-     "none", LAB_TRAINING, LAB_SETTING},
-    {"15h", "Effective beta is smaller with batch norm", "Santurkar et al. 2018, Fig. 10c",
-     "batch norm near 2e6, standard far above at first",
-     "effective beta, median over steps 0 to 1000, smaller with batch norm, learning rate 1e-6",
-     "trial run (1 seed): standard up to 4e9 early, later 2e6 or below; batch norm 2.0e6",
-     LAB_TRAINING, LAB_SETTING},
-    {"15i", "L1 norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
-     "about 100 against 1.7e3", "final loss below none, learning rate 1e-6",
-     "trial runs (5 seeds): 5 of 5", LAB_TRAINING, LAB_SETTING},
-    {"15j", "L2 norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
-     "lower than 1.7e3", "final loss below none, learning rate 1e-6",
-     "trial runs (5 seeds): 5 of 5", LAB_TRAINING, LAB_SETTING},
-    {"15k", "L∞ norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
-     "about 1e3 against 1.7e3", "final loss below none, learning rate 1e-6",
-     "trial runs (5 seeds): 4 of 5 below, 1 equal", LAB_TRAINING, LAB_SETTING},
-    {"15l", "L1 norm does better than batch norm", "Santurkar et al. 2018, Fig. 13",
-     "about 100 against 500", "final loss of L1 below batch norm, learning rate 1e-6",
-     "trial runs (5 seeds): 4 ties and 1 lower; inconclusive expected", LAB_TRAINING, LAB_SETTING},
-    {"15m", "The level of effective beta is 2 / learning rate, where descent stops being stable",
-     "ours; the papers' plots show 2e6 at 1e-6", "2e6 at learning rate 1e-6, not commented on",
-     "batch norm: median effective beta of steps 500 to 2000, while the loss moves (0.1 % in 500 "
-     "steps), within 25 % of 2 / learning rate, at both learning rates",
-     "trial run (1 seed): 2.0e6 and 2.0e7", LAB_TRAINING, LAB_SETTING},
-    {"15n", "Runs come to rest at the loss of the best linear map of some rank", "ours",
-     "sudden drops of the loss, not commented on",
-     "of all runs of 10,000 steps with up to 24 norms whose loss fell by less than 0.1 % in the "
-     "last 1000 steps, "
-     "all are within 0.5 % of the loss of the best map of some rank; 80 %: partly",
-     "trial runs (5 seeds): most of the plateaus within 0.5 %", LAB_TRAINING, LAB_SETTING}};
-
-static double mean_of(lab_report *r, size_t arm, const char *series)
-{
-    return lab_mean(r, arm, series, 0);
-}
-
 /* Is a series above the bound (sign 1) or below it (-1), in the mean and in 4 of 5 seeds? nan is
    neither. */
 static int beyond(lab_report *r, size_t arm, const char *series, int sign, double bound)
 {
-    double v[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, arm, series, 0, v);
+    const lab_numbers a = lab_all(r, arm, series, 0);
     size_t s, met = 0;
-    for (s = 0; s < n; s++) met += sign * v[s] > sign * bound;
-    return n > 0 && sign * stats_mean(v, n) > sign * bound && stats_most(met, n);
+    for (s = 0; s < a.n; s++) met += sign * a.of[s] > sign * bound;
+    return a.n > 0 && sign * lab_describe(a).mean > sign * bound && stats_most(met, a.n);
 }
 
-static void judge_cosines(lab_report *r)
+/* The cosines of both layers at a learning rate: that of arm c->a, with c->decimals. */
+static void say_cosines(lab_report *r, const lab_claim *c, stats_finding found, const char *remark)
+{
+    const size_t none = c->a, batch = c->a + BATCH;
+    lab_verdict(r, c, found, remark, "layer 9: %s without, %s with; layer 17: %s, %s",
+                lab_text(r, none, "cos9_m", 0, c->decimals), lab_text(r, batch, "cos9_m", 0, 2),
+                lab_text(r, none, "cos17_m", 0, c->decimals), lab_text(r, batch, "cos17_m", 0, 2));
+}
+
+static void judge_slow(lab_report *r, const lab_claim *c)
 {
     static const char *const series[PLACES] = {"cos9_m", "cos17_m"};
-    stats_finding slow[PLACES], fast[2 * PLACES];
+    stats_finding part[PLACES];
     size_t i;
-    for (i = 0; i < PLACES; i++) {
-        const int far =
-            beyond(r, SLOW, series[i], 1, 0.99) && beyond(r, SLOW + BATCH, series[i], -1, 0.9);
-        slow[i] = lab_compare(r, SLOW + BATCH, SLOW, series[i], 0, -1, far);
-    }
-    for (i = NONE; i <= BATCH; i++) {
-        fast[2 * i] = lab_limit(r, i, "cos9_m", 0, 0.9, +1);
-        fast[2 * i + 1] = lab_limit(r, i, "cos17_m", 0, -0.5, -1);
-    }
-    lab_verdict(r, &claims[SLOW_COSINE], stats_together(slow, PLACES), "medians over all probes",
-                "layer 9: %s without, %s with; layer 17: %s, %s", lab_text(r, SLOW, "cos9_m", 0, 3),
-                lab_text(r, SLOW + BATCH, "cos9_m", 0, 2), lab_text(r, SLOW, "cos17_m", 0, 3),
-                lab_text(r, SLOW + BATCH, "cos17_m", 0, 2));
-    lab_verdict(r, &claims[FAST_COSINE], stats_together(fast, 2 * PLACES), "",
-                "layer 9: %s without, %s with; layer 17: %s, %s", lab_text(r, NONE, "cos9_m", 0, 2),
-                lab_text(r, BATCH, "cos9_m", 0, 2), lab_text(r, NONE, "cos17_m", 0, 2),
-                lab_text(r, BATCH, "cos17_m", 0, 2));
+    for (i = 0; i < PLACES; i++)
+        part[i] = lab_compare(r, SLOW + BATCH, SLOW, series[i], 0, -1,
+                              beyond(r, SLOW, series[i], 1, 0.99) &&
+                                  beyond(r, SLOW + BATCH, series[i], -1, 0.9));
+    say_cosines(r, c, stats_together(part, PLACES), "medians over all probes");
+}
+
+static void judge_fast(lab_report *r, const lab_claim *c)
+{
+    const stats_finding part[4] = {
+        lab_limit(r, NONE, "cos9_m", 0, 0.9, +1), lab_limit(r, NONE, "cos17_m", 0, -0.5, -1),
+        lab_limit(r, BATCH, "cos9_m", 0, 0.9, +1), lab_limit(r, BATCH, "cos17_m", 0, -0.5, -1)};
+    say_cosines(r, c, stats_together(part, 4), "");
 }
 
 /* Without a nonlinearity, no shift: two layers, two networks, two learning rates. */
-static void judge_no_shift(lab_report *r)
+static void judge_no_shift(lab_report *r, const lab_claim *c)
 {
     enum { NETS = 4, ALL = NETS * PLACES };
     static const size_t of[NETS] = {NONE, BATCH, SLOW, SLOW + BATCH};
@@ -741,71 +643,48 @@ static void judge_no_shift(lab_report *r)
     stats_summary range;
     size_t i;
     for (i = 0; i < ALL; i++) {
-        mean[i] = mean_of(r, of[i / PLACES], series[i % PLACES]);
+        mean[i] = lab_mean(r, of[i / PLACES], series[i % PLACES], 0);
         part[i] = lab_limit(r, of[i / PLACES], series[i % PLACES], 0, 0.01, -1);
     }
     range = stats_describe(mean, ALL);
-    lab_verdict(r, &claims[NO_SHIFT], stats_together(part, ALL), "",
-                "|G - G'| / |G| between %.3g and %.3g", range.min, range.max);
+    lab_verdict(r, c, stats_together(part, ALL), "", "|G - G'| / |G| between %.3g and %.3g",
+                range.min, range.max);
 }
 
-static void judge_shift(lab_report *r)
+static void judge_shift(lab_report *r, const lab_claim *c)
 {
     const stats_finding v[PLACES] = {lab_compare(r, SLOW + BATCH, SLOW, "rel9_m", 0, 1, 1),
                                      lab_compare(r, SLOW + BATCH, SLOW, "rel17_m", 0, 1, 1)};
-    lab_verdict(r, &claims[NOT_LESS_SHIFT], stats_together(v, PLACES),
-                "relative to the gradient's length",
+    lab_verdict(r, c, stats_together(v, PLACES), "relative to the gradient's length",
                 "layer 9: %s with, %s without; layer 17: %s, %s",
                 lab_text(r, SLOW + BATCH, "rel9_m", 0, 3), lab_text(r, SLOW, "rel9_m", 0, 3),
                 lab_text(r, SLOW + BATCH, "rel17_m", 0, 3), lab_text(r, SLOW, "rel17_m", 0, 3));
-    judge_no_shift(r);
 }
 
-static void judge_landscape(lab_report *r)
+/* Logarithms; c->limit: how many decades they should be apart, or 0. */
+static void judge_landscape(lab_report *r, const lab_claim *c)
 {
-    static const char *const series[3] = {"high_m", "dhigh_m", "beta_early"};
-    size_t i;
-    for (i = 0; i < 3; i++) {
-        const double ratio = mean_of(r, NONE, series[i]) - mean_of(r, BATCH, series[i]);
-        const stats_finding v = lab_compare(r, BATCH, NONE, series[i], 0, -1, i == 2 || ratio >= 1);
-        lab_verdict(r, &claims[LOSS_RANGE + i], v, "geometric means over seeds",
-                    "%.2g with, %.2g without: a factor of %.3g",
-                    pow(10, mean_of(r, BATCH, series[i])), pow(10, mean_of(r, NONE, series[i])),
-                    pow(10, ratio));
-    }
+    const double with = lab_mean(r, BATCH, c->series, 0), without = lab_mean(r, NONE, c->series, 0);
+    const int far = c->limit > 0 ? without - with >= c->limit : 1;
+    lab_verdict(r, c, lab_compare(r, BATCH, NONE, c->series, 0, -1, far),
+                "geometric means over seeds", "%.2g with, %.2g without: a factor of %.3g",
+                pow(10, with), pow(10, without), pow(10, without - with));
 }
 
-static void judge_losses(lab_report *r)
+static void judge_edge(lab_report *r, const lab_claim *c)
 {
-    size_t i;
-    lab_verdict(r, &claims[LOWER], lab_compare(r, BATCH, NONE, "end", 0, -1, 1), "",
-                "%s against %s", lab_text(r, BATCH, "end", 0, 0), lab_text(r, NONE, "end", 0, 0));
-    judge_cosines(r);
-    judge_shift(r);
-    judge_landscape(r);
-    for (i = 0; i < 3; i++)
-        lab_verdict(r, &claims[LP_FIRST + i], lab_compare(r, L1 + i, NONE, "end", 0, -1, 1), "",
-                    "%s against %s", lab_text(r, L1 + i, "end", 0, 0),
-                    lab_text(r, NONE, "end", 0, 0));
-    lab_verdict(r, &claims[L1_BEST], lab_compare(r, L1, BATCH, "end", 0, -1, 1), "",
-                "%s against %s", lab_text(r, L1, "end", 0, 0), lab_text(r, BATCH, "end", 0, 0));
+    const stats_finding part[2] = {lab_near(r, BATCH, "beta_m", 0, 2, 0.5),
+                                   lab_near(r, SLOW + BATCH, "beta_m", 0, 2, 0.5)};
+    const stats_summary fast = lab_summary(r, NONE, "beta_m", 0);
+    const stats_summary slow = lab_summary(r, SLOW, "beta_m", 0);
+    lab_verdict(r, c, stats_together(part, 2),
+                lab_format(r, "without norm between %.2g and %.2g, and %.1g and %.1g", fast.min,
+                           fast.max, slow.min, slow.max),
+                "%s / lr at 1e-6, %s / lr at 1e-7", lab_text(r, BATCH, "beta_m", 0, 2),
+                lab_text(r, SLOW + BATCH, "beta_m", 0, 2));
 }
 
-static void judge_edge(lab_report *r)
-{
-    stats_finding part[2];
-    part[0] = lab_near(r, BATCH, "beta_m", 0, 2, 0.5);
-    part[1] = lab_near(r, SLOW + BATCH, "beta_m", 0, 2, 0.5);
-    lab_verdict(
-        r, &claims[EDGE], stats_together(part, 2),
-        lab_format(r, "without norm between %.2g and %.2g, and %.1g and %.1g",
-                   lab_summary(r, NONE, "beta_m", 0).min, lab_summary(r, NONE, "beta_m", 0).max,
-                   lab_summary(r, SLOW, "beta_m", 0).min, lab_summary(r, SLOW, "beta_m", 0).max),
-        "%s / lr at 1e-6, %s / lr at 1e-7", lab_text(r, BATCH, "beta_m", 0, 2),
-        lab_text(r, SLOW + BATCH, "beta_m", 0, 2));
-}
-
-static void judge_ranks(lab_report *r)
+static void judge_ranks(lab_report *r, const lab_claim *c)
 {
     size_t arm, s, all = 0, rest = 0, near = 0;
     double off = 0;
@@ -818,11 +697,81 @@ static void judge_ranks(lab_report *r)
             off = stats_larger(off, fabs(lab_at(r, arm, s, "off", 0)));
         }
     lab_verdict(
-        r, &claims[RANKS],
+        r, c,
         rest == 0 ? stats_unknown() : stats_holds_partly(near == rest, stats_most(near, rest)),
         lab_format(r, "largest distance %.2g %%", 100 * off), "%u of %u runs at rest, of %u in all",
         (unsigned)near, (unsigned)rest, (unsigned)all);
 }
+
+#define ENDS_BELOW(arm_a, arm_b) .test = LAB_LESS, .a = arm_a, .b = arm_b, .series = "end"
+
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"15a", "A 25-layer linear network ends with a lower loss with batch norm than without",
+     "Santurkar et al. 2018, Fig. 3 and 13", "about 500 against 1.7e3 after 10,000 steps",
+     "final loss of batch norm below none, learning rate 1e-6",
+     "trial runs (5 seeds): lower in 5 of 5, 2120 to 8300 against 10100 to 22200", LAB_TRAINING,
+     LAB_SETTING, ENDS_BELOW(BATCH, NONE)},
+    {"15b", "At learning rate 1e-7 gradients survive the step of the earlier layers without a "
+     "norm, and do not with batch norm", "Santurkar et al. 2018, Fig. 3",
+     "cosine 1.00 without; anywhere in -1..1 with batch norm", "median cosine of G and G' lower "
+     "with batch norm at layers 9 and 17, none > 0.99, batch norm < 0.9 (the mean over seeds, and "
+     "4 of 5 seeds)", "trial run (1 seed): none 1.00 everywhere, batch norm in -0.9..1",
+     LAB_TRAINING, LAB_SETTING, judge_slow, .a = SLOW, .decimals = 3},
+    {"15c", "At learning rate 1e-6 the gradient is kept at layer 9 and reversed at layer 17",
+     "Santurkar et al. 2018, Fig. 3", "cosine about 1 at layer 9, about -1 at 17, both networks",
+     "median cosine > 0.9 at layer 9 and < -0.5 at 17, with and without",
+     "trial run (1 seed): layer 17 about -0.9 for both", LAB_TRAINING, LAB_SETTING, judge_fast,
+     .a = NONE, .decimals = 2},
+    {"15d", "Batch norm does not reduce internal covariate shift",
+     "Santurkar et al. 2018, Fig. 3; a tutorial on batch and layer norm",
+     "more shift with batch norm in the linear network",
+     "median of |G - G'| / |G| larger with batch norm at layers 9 and 17, learning rate 1e-7",
+     "none: only cosines had been looked at", LAB_TRAINING, LAB_SETTING, judge_shift},
+    {"15e", "Without a nonlinearity there is no internal covariate shift",
+     "Chinese notes on batch norm", "said, not measured",
+     "median of |G - G'| / |G| below 0.01 at both layers, both networks, both learning rates",
+     "none: only cosines had been looked at", LAB_TRAINING, LAB_ALGEBRA, judge_no_shift},
+    {"15f", "The loss along the gradient varies ten times less with batch norm",
+     "Santurkar et al. 2018, Fig. 10a", "orders of magnitude", "highest loss along the gradient, "
+     "median over steps 0 to 1000, at least 10 times lower with batch norm, learning rate 1e-6",
+     "trial run (1 seed): 8.5e8 against 1.6e5 at step 100", LAB_TRAINING, LAB_SETTING,
+     judge_landscape, .series = "high_m", .limit = 1},
+    {"15g", "The gradient along the gradient varies ten times less with batch norm",
+     "Santurkar et al. 2018, Fig. 10b", "orders of magnitude", "largest change of the gradient, "
+     "median over steps 0 to 1000, at least 10 times smaller with batch norm, learning rate 1e-6",
+     "none", LAB_TRAINING, LAB_SETTING, judge_landscape, .series = "dhigh_m", .limit = 1},
+    {"15h", "Effective beta is smaller with batch norm", "Santurkar et al. 2018, Fig. 10c",
+     "batch norm near 2e6, standard far above at first",
+     "effective beta, median over steps 0 to 1000, smaller with batch norm, learning rate 1e-6",
+     "trial run (1 seed): standard up to 4e9 early, later 2e6 or below; batch norm 2.0e6",
+     LAB_TRAINING, LAB_SETTING, judge_landscape, .series = "beta_early"},
+    {"15i", "L1 norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
+     "about 100 against 1.7e3", "final loss below none, learning rate 1e-6",
+     "trial runs (5 seeds): 5 of 5", LAB_TRAINING, LAB_SETTING, ENDS_BELOW(L1, NONE)},
+    {"15j", "L2 norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
+     "lower than 1.7e3", "final loss below none, learning rate 1e-6",
+     "trial runs (5 seeds): 5 of 5", LAB_TRAINING, LAB_SETTING, ENDS_BELOW(L2, NONE)},
+    {"15k", "L∞ norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
+     "about 1e3 against 1.7e3", "final loss below none, learning rate 1e-6",
+     "trial runs (5 seeds): 4 of 5 below, 1 equal", LAB_TRAINING, LAB_SETTING,
+     ENDS_BELOW(LINF, NONE)},
+    {"15l", "L1 norm does better than batch norm", "Santurkar et al. 2018, Fig. 13",
+     "about 100 against 500", "final loss of L1 below batch norm, learning rate 1e-6",
+     "trial runs (5 seeds): 4 ties and 1 lower; inconclusive expected", LAB_TRAINING, LAB_SETTING,
+     ENDS_BELOW(L1, BATCH)},
+    {"15m", "The level of effective beta is 2 / learning rate, where descent stops being stable",
+     "ours; the papers' plots show 2e6 at 1e-6", "2e6 at learning rate 1e-6, not commented on",
+     "batch norm: median effective beta of steps 500 to 2000, while the loss moves (0.1 % in 500 "
+     "steps), within 25 % of 2 / learning rate, at both learning rates",
+     "trial run (1 seed): 2.0e6 and 2.0e7", LAB_TRAINING, LAB_SETTING, judge_edge},
+    {"15n", "Runs come to rest at the loss of the best linear map of some rank", "ours",
+     "sudden drops of the loss, not commented on", "of all runs of 10,000 steps with up to 24 "
+     "norms whose loss fell by less than 0.1 % in the last 1000 steps, all are within 0.5 % of the "
+     "loss of the best map of some rank; 80 %: partly",
+     "trial runs (5 seeds): most of the plateaus within 0.5 %", LAB_TRAINING, LAB_SETTING,
+     judge_ranks}};
+/* clang-format on */
 
 /* The largest |value| of a series over all runs that have it; one of them should. */
 static double worst(lab_report *r, const char *series)
@@ -893,207 +842,162 @@ static void check_all(lab_report *r)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static plot_style look(int norm)
+static plot_style look_of(size_t arm)
 {
     static const char *const id[NORMS] = {"none", "batch", "l1", "l2", "linf"};
-    plot_style s = lab_style(id[norm]);
-    if (norm == LINF) s.marker = PLOT_TRIANGLE;
+    plot_style s = lab_style(id[norm_of(arm)]);
+    if (norm_of(arm) == LINF) s.marker = PLOT_TRIANGLE;
     return s;
 }
 
-/* Geometric mean over seeds, and one sd of the logarithm up and down; freed by the caller. */
-typedef struct geometric {
-    double *x, *mean, *low, *high;
-    size_t n;
-} geometric;
-
-static geometric geometric_of(lab_report *r, size_t arm, const char *series)
+/* Geometric mean over seeds, lowest and highest. */
+static lab_curve geometric_of(lab_report *r, size_t arm, const char *series)
 {
-    const lab_series first = lab_get(r, arm, 0, series);
-    geometric g;
-    size_t i, s;
-    g.x = (double *)malloc(4 * (first.n + 1) * sizeof *g.x);
-    g.n = g.x ? first.n : 0;
-    g.mean = g.x + first.n;
-    g.low = g.mean + first.n;
-    g.high = g.low + first.n;
-    for (i = 0; i < g.n; i++) {
-        double v[LAB_SEEDS_MAX];
-        const size_t n = lab_values(r, arm, series, first.x[i], v);
-        stats_summary m;
-        for (s = 0; s < n; s++) v[s] = log10(v[s]);
-        m = stats_describe(v, n);
-        g.x[i] = first.x[i];
-        g.mean[i] = pow(10, m.mean);
-        g.low[i] = pow(10, m.min);
-        g.high[i] = pow(10, m.max);
+    lab_curve c = lab_over_seeds(r, arm, series);
+    size_t i;
+    for (i = 0; i < c.n; i++) {
+        const stats_summary m = lab_describe(lab_map(lab_all(r, arm, series, c.x[i]), log10));
+        c.mean[i] = pow(10, m.mean);
+        c.low[i] = pow(10, m.min);
+        c.high[i] = pow(10, m.max);
     }
-    return g;
+    return c;
 }
 
-static void draw_geometric(lab_report *r, plot_panel *p, size_t arm, const char *series,
-                           const char *label)
+/* The panel's series without a norm and with batch norm. */
+static void draw_geometric(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    const geometric g = geometric_of(r, arm, series);
-    const plot_style s = look(norm_of(arm));
-    plot_band(p, NULL, g.x, g.low, g.high, g.n, s);
-    plot_line(p, label, g.x, g.mean, g.n, s);
-    free(g.x);
+    size_t b;
+    for (b = 0; b < 2; b++) {
+        const lab_curve c = geometric_of(r, panel->arm + b, panel->series);
+        plot_band(p, NULL, c.x, c.low, c.high, c.n, look_of(b));
+        plot_line(p, arms[panel->arm + b].name, c.x, c.mean, c.n, look_of(b));
+    }
 }
 
-/* The mean alone, where five bands would cover each other. */
-static void draw_mean(lab_report *r, plot_panel *p, size_t arm, const char *series,
-                      const char *label)
+/* The same above another panel. */
+static void draw_upper(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    const geometric g = geometric_of(r, arm, series);
-    plot_line(p, label, g.x, g.mean, g.n, look(norm_of(arm)));
-    free(g.x);
+    plot_hide_x(p);
+    draw_geometric(r, p, panel);
 }
 
 /* From the lowest to the highest along the gradient, geometric means over seeds. */
-static void draw_range(lab_report *r, plot_panel *p, size_t arm, const char *low, const char *high)
+static void draw_range(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    const geometric a = geometric_of(r, arm, low), b = geometric_of(r, arm, high);
-    plot_style fill = look(norm_of(arm)), line = fill;
-    fill.alpha = 0.25;
-    plot_band(p, NULL, a.x, a.mean, b.mean, a.n < b.n ? a.n : b.n, fill);
-    plot_line(p, arms[arm].name, b.x, b.mean, b.n, line);
-    line.width = 0.6;
-    plot_line(p, NULL, a.x, a.mean, a.n, line);
-    free(a.x);
-    free(b.x);
-}
-
-/* The mean over seeds, and the band from the lowest to the highest. */
-static void draw_span(lab_report *r, plot_panel *p, size_t arm, const char *series)
-{
-    const lab_curve c = lab_over_seeds(r, arm, series);
-    double *low = (double *)malloc(2 * (c.n + 1) * sizeof *low), *high = low + c.n;
-    const plot_style s = look(norm_of(arm));
-    size_t i;
-    for (i = 0; i < c.n && low; i++) {
-        double v[LAB_SEEDS_MAX];
-        const stats_summary m = stats_describe(v, lab_values(r, arm, series, c.x[i], v));
-        low[i] = m.min;
-        high[i] = m.max;
+    size_t k;
+    for (k = 0; k < 2; k++) {
+        const size_t arm = panel->arm + k;
+        const lab_curve a = geometric_of(r, arm, lab_format(r, "%slow", panel->series));
+        const lab_curve b = geometric_of(r, arm, lab_format(r, "%shigh", panel->series));
+        plot_style fill = look_of(arm), line = fill;
+        fill.alpha = 0.25;
+        line.width = 0.6;
+        plot_band(p, NULL, a.x, a.mean, b.mean, a.n < b.n ? a.n : b.n, fill);
+        plot_line(p, arms[arm].name, b.x, b.mean, b.n, look_of(arm));
+        plot_line(p, NULL, a.x, a.mean, a.n, line);
     }
-    if (low) plot_band(p, NULL, c.x, low, high, c.n, s);
-    plot_line(p, NULL, c.x, c.mean, c.n, s);
-    free(low);
-}
-
-static int draw_shift(lab_report *r)
-{
-    static const char *const series[PLACES][2] = {{"ics9", "cos9"}, {"ics17", "cos17"}};
-    static const char *const ticks[3] = {"-1", "0", "1"};
-    static const double at[3] = {-1, 0, 1};
-    plot_figure *f = lab_figure(
-        r, "In a linear network batch norm turns gradients more, and ends lower", 1600, 1160);
-    size_t slow, i, b;
-    for (slow = 0; slow < 2; slow++) {
-        const int row = (int)(2 * slow);
-        plot_panel *p = plot_add(f, row, 0, 2, 1);
-        plot_heading(p, slow ? "Learning rate 10^{-7}: training loss"
-                             : "Learning rate 10^{-6}: training loss");
-        plot_axis_x(p, "step", PLOT_LINEAR);
-        plot_axis_y(p, "sum of squared errors", PLOT_LOG10);
-        for (b = 0; b < 2; b++) draw_geometric(r, p, slow * SLOW + b, "loss", arms[b].name);
-        for (i = 0; i < PLACES; i++) {
-            plot_panel *up = plot_add(f, row, 1 + (int)i, 1, 1);
-            plot_panel *down = plot_add(f, row + 1, 1 + (int)i, 1, 1);
-            plot_heading(up, lab_format(r, "Layer %u", (unsigned)place[i]));
-            plot_axis_x(up, "step", PLOT_LINEAR);
-            plot_hide_x(up);
-            plot_axis_y(up, "|G − G'|", PLOT_LOG10);
-            plot_axis_x(down, "step", PLOT_LINEAR);
-            plot_axis_y(down, "cosine of G, G'", PLOT_LINEAR);
-            plot_range_y(down, -1.1, 1.1);
-            plot_ticks_y(down, at, ticks, 3);
-            plot_hline(down, 1, NULL, plot_thin(PLOT_INK));
-            for (b = 0; b < 2; b++) {
-                draw_geometric(r, up, slow * SLOW + b, series[i][0], arms[b].name);
-                draw_span(r, down, slow * SLOW + b, series[i][1]);
-            }
-        }
-    }
-    plot_shared_legend(f);
-    return lab_save(r, f, NULL);
-}
-
-static void draw_landscape_row(lab_report *r, plot_figure *f, int row, size_t arm, size_t count,
-                               double lr)
-{
-    static const char *const name[3] = {"loss", "gradient", "effective β"};
-    static const char *const low[3] = {"low", "dlow", ""}, *const high[3] = {"high", "dhigh",
-                                                                             "beta"};
-    size_t i, k;
-    for (i = 0; i < 3; i++) {
-        plot_panel *p = plot_add(f, row, (int)i, 1, 1);
-        plot_heading(p, lab_format(r, "10^{%d}: %s", lr > 5e-7 ? -6 : -7, name[i]));
-        plot_axis_x(p, "step", PLOT_LINEAR);
-        plot_axis_y(p,
-                    i == 0   ? "loss along the gradient"
-                    : i == 1 ? "change of the gradient"
-                             : "largest change / distance",
-                    PLOT_LOG10);
-        for (k = 0; k < count; k++) {
-            if (i < 2) draw_range(r, p, arm + k, low[i], high[i]);
-            if (i == 2) draw_geometric(r, p, arm + k, high[i], arms[arm + k].name);
-        }
-        if (i == 2) plot_hline(p, 2 / lr, "2 / learning rate", plot_thin(PLOT_INK));
-    }
-}
-
-static int draw_landscape(lab_report *r)
-{
-    plot_figure *f = lab_figure(
-        r, "Only early on does the loss along the gradient vary less with batch norm", 1600, 1080);
-    draw_landscape_row(r, f, 0, FAST, 2, 1e-6);
-    draw_landscape_row(r, f, 1, SLOW, 2, 1e-7);
-    plot_shared_legend(f);
-    return lab_save(r, f, "landscape");
 }
 
 /* Final losses that can be read off Fig. 13 of Santurkar et al. 2018: one run of another A. */
-static void draw_paper(lab_report *r, plot_panel *p)
+static void draw_paper(plot_panel *p)
 {
-    static const int norm[4] = {NONE, BATCH, L1, LINF};
-    static const double loss[4] = {1.7e3, 500, 100, 1e3};
-    static const char *const name[4] = {"none", "batch norm", "L1", "L∞"};
+    static const struct {
+        size_t norm;
+        double loss;
+        const char *text;
+    } paper[4] = {{NONE, 1.7e3, "none in the paper"},
+                  {BATCH, 500, "batch norm in the paper"},
+                  {L1, 100, "L1 in the paper"},
+                  {LINF, 1e3, "L∞ in the paper"}};
     const double x = STEPS;
     size_t i;
     for (i = 0; i < 4; i++) {
-        plot_scatter(p, NULL, &x, &loss[i], 1, plot_marked(look(norm[i]).color, PLOT_RING));
-        plot_text(p, 0.975 * x, loss[i], lab_format(r, "%s in the paper", name[i]), PLOT_RIGHT,
-                  look(norm[i]).color);
+        const plot_color color = look_of(paper[i].norm).color;
+        plot_scatter(p, NULL, &x, &paper[i].loss, 1, plot_marked(color, PLOT_RING));
+        plot_text(p, 0.975 * x, paper[i].loss, paper[i].text, PLOT_RIGHT, color);
     }
 }
 
-static int draw_lp(lab_report *r)
+/* The means of all norms alone, for five bands would cover each other. */
+static void draw_norms(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    static const char *const name[4] = {"Training loss", "Loss along the gradient",
-                                        "Change of the gradient", "Effective β"};
-    static const char *const axis[4] = {"sum of squared errors", "highest", "largest",
-                                        "largest change / distance"};
-    static const char *const series[4] = {"loss", "high", "dhigh", "beta"};
-    plot_figure *f = lab_figure(
-        r, "L1, L2 and L∞ end below no norm as well; none is below batch norm", 1600, 1240);
-    size_t i, k;
-    for (i = 0; i < 4; i++) {
-        plot_panel *p = plot_add(f, (int)i / 2, (int)i % 2, 1, 1);
-        plot_heading(p, name[i]);
-        plot_axis_x(p, "step", PLOT_LINEAR);
-        plot_axis_y(p, axis[i], PLOT_LOG10);
-        plot_legend(p, PLOT_LEGEND_DIRECT);
-        for (k = 0; k < NORMS; k++) draw_mean(r, p, k, series[i], arms[k].name);
-        if (i == 0) draw_paper(r, p);
+    size_t k;
+    for (k = 0; k < NORMS; k++) {
+        const lab_curve c = geometric_of(r, k, panel->series);
+        plot_line(p, arms[k].name, c.x, c.mean, c.n, look_of(k));
     }
-    lab_subtitle(
-        r, f,
-        "25 linear layers of 10 x 10, norm after layers 1 to 24, learning rate 10^{-6}; "
-        "geometric means of seeds, each with an A of its own; rings: the paper's last loss",
-        lab_seeds(r, L2));
-    return lab_save(r, f, "lp");
+    if (panel->value > 0) draw_paper(p);
+}
+
+/* clang-format off */
+#define LOSS_AXES .x = "step", .y = "sum of squared errors", .y_scale = PLOT_LOG10
+#define SHIFT(at_row, at_col, place, arms_from)                                                    \
+    {.axes = {at_row, at_col, .heading = "Layer " #place, .x = "step", .y = "|G − G'|",            \
+              .y_scale = PLOT_LOG10},                                                              \
+     .draw = draw_upper, .arm = arms_from, .series = "ics" #place},                                \
+    {.axes = {at_row + 1, at_col, .x = "step", .y = "cosine of G, G'", .y_range = {-1.1, 1.1},     \
+              .y_ticks = ends, .y_names = names, .y_count = 3},                                    \
+     .line = {{arms_from, "cos" #place, ""}, {(arms_from) + BATCH, "cos" #place, ""}},            \
+     .mark = {{LAB_HLINE, .y = 1, .text = ""}}}
+
+static int page_shift(lab_report *r)
+{
+    static const char *const names[3] = {"-1", "0", "1"};
+    static const double ends[3] = {-1, 0, 1};
+    static const lab_page page = {
+        "In a linear network batch norm turns gradients more, and ends lower", NULL, 1600, 1160,
+        .shared_legend = 1};
+    const lab_panel panels[] = {
+        {.axes = {.rows = 2, .heading = "Learning rate 10^{-6}: training loss", LOSS_AXES},
+         .draw = draw_geometric, .arm = FAST, .series = "loss"},
+        SHIFT(0, 1, 9, FAST), SHIFT(0, 2, 17, FAST),
+        {.axes = {2, .rows = 2, .heading = "Learning rate 10^{-7}: training loss", LOSS_AXES},
+         .draw = draw_geometric, .arm = SLOW, .series = "loss"},
+        SHIFT(2, 1, 9, SLOW), SHIFT(2, 2, 17, SLOW)};
+    return lab_draw(r, &page, panels, LAB_COUNT(panels));
+}
+
+#define LANDSCAPE(at_row, rate, arms_from, limit)                                                  \
+    {.axes = {at_row, 0, .heading = rate ": loss", .x = "step", .y = "loss along the gradient",    \
+              .y_scale = PLOT_LOG10},                                                              \
+     .draw = draw_range, .arm = arms_from, .series = ""},                   \
+    {.axes = {at_row, 1, .heading = rate ": gradient", .x = "step",                                \
+              .y = "change of the gradient", .y_scale = PLOT_LOG10},                               \
+     .draw = draw_range, .arm = arms_from, .series = "d"},                                         \
+    {.axes = {at_row, 2, .heading = rate ": effective β", .x = "step",                             \
+              .y = "largest change / distance", .y_scale = PLOT_LOG10},                            \
+     .draw = draw_geometric, .arm = arms_from, .series = "beta",                                   \
+     .mark = {{LAB_HLINE, .y = limit, .text = "2 / learning rate"}}}
+
+static int page_landscape(lab_report *r)
+{
+    static const lab_page page = {
+        "Only early on does the loss along the gradient vary less with batch norm", "landscape",
+        1600, 1080, .shared_legend = 1};
+    static const lab_panel panels[] = {LANDSCAPE(0, "10^{-6}", FAST, 2 / 1e-6),
+                                       LANDSCAPE(1, "10^{-7}", SLOW, 2 / 1e-7)};
+    return lab_draw(r, &page, panels, LAB_COUNT(panels));
+}
+
+#define OF_NORMS(at_row, at_col, name, y_text, which)                                              \
+    .axes = {at_row, at_col, .heading = name, .x = "step", .y = y_text, .y_scale = PLOT_LOG10,     \
+             .legend = PLOT_LEGEND_DIRECT}, .draw = draw_norms, .series = which
+
+static int page_lp(lab_report *r)
+{
+    const lab_page page = {
+        "L1, L2 and L∞ end below no norm as well; none is below batch norm", "lp", 1600, 1240,
+        .settings = "25 linear layers of 10 x 10, norm after layers 1 to 24, learning rate "
+                    "10^{-6}; geometric means of seeds, each with an A of its own; rings: the "
+                    "paper's last loss",
+        .seeds = lab_seeds(r, L2)};
+    static const lab_panel panels[] = {
+        {OF_NORMS(0, 0, "Training loss", "sum of squared errors", "loss"), .value = 1},
+        {OF_NORMS(0, 1, "Loss along the gradient", "highest", "high")},
+        {OF_NORMS(1, 0, "Change of the gradient", "largest", "dhigh")},
+        {OF_NORMS(1, 1, "Effective β", "largest change / distance", "beta")}};
+    return lab_draw(r, &page, panels, LAB_COUNT(panels));
 }
 
 /* ---- ranks and distributions ----------------------------------------------------------------- */
@@ -1103,16 +1007,13 @@ static void draw_ranks(lab_report *r, plot_figure *f, size_t s)
 {
     static const double at[3] = {0, 5000, 10000};
     static const char *const ticks[3] = {"0", "5000", "10^{4}"};
-    plot_panel *p = plot_add(f, 0, (int)s, 1, 1);
+    plot_panel *p = plot_place(f, 0, (int)s, .heading = lab_format(r, "Run %u", (unsigned)s + 1),
+                               .x = "step", .x_range = {0, 1.14 * STEPS}, .x_ticks = at,
+                               .x_names = ticks, .x_count = 3,
+                               .y = s ? "" : "sum of squared errors", .y_scale = PLOT_LOG10,
+                               .y_range = {1000, 2e5}, .grid = -1);
     const lab_series level = lab_get(r, NONE, s, "level");
     size_t i;
-    plot_heading(p, lab_format(r, "Run %u", (unsigned)s + 1));
-    plot_axis_x(p, "step", PLOT_LINEAR);
-    plot_axis_y(p, s ? "" : "sum of squared errors", PLOT_LOG10);
-    plot_range_x(p, 0, 1.14 * STEPS);
-    plot_ticks_x(p, at, ticks, 3);
-    plot_range_y(p, 1000, 2e5);
-    plot_grid(p, PLOT_GRID_NONE);
     for (i = 1; i < level.n; i++)
         if (level.y[i] > 1000) {
             plot_hline(p, level.y[i], NULL, plot_thin(PLOT_GREY));
@@ -1121,7 +1022,7 @@ static void draw_ranks(lab_report *r, plot_figure *f, size_t s)
         }
     for (i = NONE; i < NORMS; i++) {
         const lab_series v = lab_get(r, i, s, "loss");
-        plot_style line = look((int)i);
+        plot_style line = look_of(i);
         line.marker_every = 25;
         line.size = 0.7;
         plot_line(p, arms[i].name, v.x, v.y, v.n, line);
@@ -1130,10 +1031,11 @@ static void draw_ranks(lab_report *r, plot_figure *f, size_t s)
 
 /* What a unit of a linear network gives for Gaussian inputs is Gaussian, so that its histogram is
    known from mean and standard deviation: one curve for each 1000 steps, the first on top. */
-static void draw_ridges(lab_report *r, plot_panel *p, size_t arm, const char *mean, const char *sd)
+static void draw_ridges(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     enum { POINTS = 81 };
-    const lab_series m = lab_get(r, arm, 0, mean), s = lab_get(r, arm, 0, sd);
+    const lab_series m = lab_get(r, panel->arm, 0, lab_format(r, "mean%s", panel->series));
+    const lab_series s = lab_get(r, panel->arm, 0, lab_format(r, "sd%s", panel->series));
     double x[POINTS], y[POINTS], at[2], reach = 0;
     const char *text[2];
     size_t i, k;
@@ -1143,7 +1045,7 @@ static void draw_ridges(lab_report *r, plot_panel *p, size_t arm, const char *me
             x[k] = reach * (2 * (double)k / (POINTS - 1) - 1);
             y[k] = exp(-0.5 * pow((x[k] - m.y[i]) / s.y[i], 2)) / s.y[i];
         }
-        plot_ridge(p, lab_format(r, "%.0f", m.x[i]), x, y, POINTS, look(norm_of(arm)));
+        plot_ridge(p, lab_format(r, "%.0f", m.x[i]), x, y, POINTS, look_of(panel->arm));
     }
     at[1] = reach > 4 ? 4 : reach > 2 ? 2 : 1;
     at[0] = -at[1];
@@ -1152,40 +1054,32 @@ static void draw_ridges(lab_report *r, plot_panel *p, size_t arm, const char *me
     plot_ticks_x(p, at, text, 2);
 }
 
-static int draw_runs(lab_report *r)
+#define RIDGES(at_col, name, from, place)                                                          \
+    {                                                                                              \
+        .axes = {1, at_col, .heading = name, .x = "value", .y = at_col ? "" : "step"},             \
+        .draw = draw_ridges, .arm = from, .series = place                                          \
+    }
+
+static int page_runs(lab_report *r)
 {
-    static const char *const mean[5] = {"mean9", "mean9", "mean17", "mean17", "mean17"};
-    static const char *const sd[5] = {"sd9", "sd9", "sd17", "sd17", "sd17"};
-    static const char *const name[5] = {"Layer 9, none", "Layer 9, batch", "Layer 17, none",
-                                        "Layer 17, batch", "Layer 17, L1"};
-    static const size_t arm[5] = {NONE, BATCH, NONE, BATCH, L1};
+    static const lab_panel ridges[5] = {
+        RIDGES(0, "Layer 9, none", NONE, "9"), RIDGES(1, "Layer 9, batch", BATCH, "9"),
+        RIDGES(2, "Layer 17, none", NONE, "17"), RIDGES(3, "Layer 17, batch", BATCH, "17"),
+        RIDGES(4, "Layer 17, L1", L1, "17")};
     plot_figure *f =
         lab_figure(r, "Runs come to rest at the loss of the best map of some rank", 1600, 1240);
     size_t i;
     for (i = 0; i < lab_seeds(r, NONE) && i < 5; i++) draw_ranks(r, f, i);
-    for (i = 0; i < 5; i++) {
-        plot_panel *p = plot_add(f, 1, (int)i, 1, 1);
-        plot_heading(p, name[i]);
-        plot_axis_x(p, "value", PLOT_LINEAR);
-        plot_axis_y(p, i ? "" : "step", PLOT_LINEAR);
-        draw_ridges(r, p, arm[i], mean[i], sd[i]);
-    }
+    for (i = 0; i < 5; i++) (void)lab_draw_panel(r, f, &ridges[i]);
     plot_shared_legend(f);
     return lab_save(r, f, "runs");
 }
 
 static int report(lab_report *r)
 {
-    int failed;
     check_all(r);
-    judge_losses(r);
-    judge_edge(r);
-    judge_ranks(r);
-    failed = draw_shift(r);
-    if (!failed) failed = draw_landscape(r);
-    if (!failed) failed = draw_lp(r);
-    if (!failed) failed = draw_runs(r);
-    return failed;
+    lab_judge(r);
+    return page_shift(r) || page_landscape(r) || page_lp(r) || page_runs(r);
 }
 
 /* clang-format off */
@@ -1194,6 +1088,6 @@ static const lab_program program = {
     "Does batch norm help 25 linear layers, and is it covariate shift that it takes away?",
     "25 linear layers of 10 x 10, Glorot uniform, norm after layers 1 to 24; targets A x, A and "
     "1000 x Gaussian; gradient descent on the sum of squared errors, 10,000 steps", 1, 0, arms,
-    ARMS, NULL, run, report};
+    ARMS, NULL, run, report, claims, LAB_COUNT(claims), look_of};
 /* clang-format on */
 LAB_MAIN(program)

@@ -1,47 +1,33 @@
 /* 18_sgd_noise: how far is the gradient of a mini-batch from that of the whole set, and what is a
-   larger batch worth?
+   larger batch worth? (README.md)
 
-   A 784-100x6-10 network with ReLU (pixels with mean 0 and variance 1, W ~ U(±sqrt(6/(in+out))))
-   is trained for 200 steps of SGD, learning rate 0.1, batch 128, without norm and with batch
-   norm. Then N = 2000 training images are the whole set. C is the mean of |g_i - g|² over its
-   images, g_i the gradient of the loss of one image, g their mean; for batch norm this is with
-   running statistics taken as constants, since with those of a batch no image has a loss of its
-   own. Batches of 1, 4, 16, 64, 256 are drawn from the set, with and without replacement, 2000 of
-   256 and more of smaller ones, 2000 · 256 / size. All inner products g_i · g_j are computed at
-   first; a batch is then a sum over its pairs, exact to rounding.
-
-   With batch norm as it is in training, with the statistics of each batch, 200 batches of 4, 16,
-   64, 256 are put through the network, and compared with the whole set as one batch.
-
-   What a batch is worth: steps until the loss on the first 1000 training images (running
-   statistics) is 0.3, for batches of 8, 16, ..., 512, at the best of the six learning rates 0.1
-   sqrt(batch/64) times 1/4, 1/2, 1, 2, 4, 8; at most 90,000 images, and an attempt ends at twice
-   the images of the best so far. What one image costs is counted, in operations and in words of
-   memory, not timed.
-
-   A check: the gradient of a batch is unbiased, so its mean error along g is within 5 standard
-   errors of 0 in each of the 100 cases (5 sizes, 2 ways to draw, 2 networks, 5 seeds). */
+   C is the mean of |g_i - g|² over the images of the set, g_i the gradient of the loss of one
+   image, g their mean; for batch norm this is with running statistics taken as constants, since
+   with those of a batch no image has a loss of its own. All inner products g_i · g_j are computed
+   at first; a drawn batch is then a sum over its pairs, exact to rounding. */
 #include "lab/experiment.h"
 
-enum { DEPTH = 6, WIDTH = 100, SET = 2000, STEPS = 200, BATCH = 128 };
+enum { DEPTH = 6, WIDTH = 100, SET = 2000, SEEN_IMAGES = 1000, STEPS = 200, BATCH = 128 };
 enum { SIZES = 5, TRAIN_SIZES = 4, BATCHES = 7, RATES = 6 };
+enum { SEEN_EVERY = 1024, IMAGES_MAX = 90000 };
 enum { STREAM_DRAWS = TRAINING_STREAM_DATA + 10 };
 
 static const size_t sizes[SIZES] = {1, 4, 16, 64, 256};
+static const size_t batches[BATCHES] = {8, 16, 32, 64, 128, 256, 512};
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 
 enum { NOISE_NONE, NOISE_BATCH, WORTH, ARMS = WORTH + 2 * BATCHES };
 
 static const lab_arm arms[ARMS] = {
-    {"noise_none", "no norm", 4, 0},          {"noise_batch", "batch norm", 5, 0},
-    {"none_8", "no norm, batch 8", 4, 0},     {"batch_8", "batch norm, batch 8", 4, 0},
-    {"none_16", "no norm, batch 16", 3, 0},   {"batch_16", "batch norm, batch 16", 3, 0},
-    {"none_32", "no norm, batch 32", 2, 0},   {"batch_32", "batch norm, batch 32", 2, 0},
-    {"none_64", "no norm, batch 64", 2, 0},   {"batch_64", "batch norm, batch 64", 2, 0},
-    {"none_128", "no norm, batch 128", 2, 0}, {"batch_128", "batch norm, batch 128", 2, 0},
-    {"none_256", "no norm, batch 256", 3, 0}, {"batch_256", "batch norm, batch 256", 3, 0},
-    {"none_512", "no norm, batch 512", 4, 0}, {"batch_512", "batch norm, batch 512", 4, 0}};
+    {"noise_none", "no norm", 4},          {"noise_batch", "batch norm", 5},
+    {"none_8", "no norm, batch 8", 4},     {"batch_8", "batch norm, batch 8", 4},
+    {"none_16", "no norm, batch 16", 3},   {"batch_16", "batch norm, batch 16", 3},
+    {"none_32", "no norm, batch 32", 2},   {"batch_32", "batch norm, batch 32", 2},
+    {"none_64", "no norm, batch 64", 2},   {"batch_64", "batch norm, batch 64", 2},
+    {"none_128", "no norm, batch 128", 2}, {"batch_128", "batch norm, batch 128", 2},
+    {"none_256", "no norm, batch 256", 3}, {"batch_256", "batch norm, batch 256", 3},
+    {"none_512", "no norm, batch 512", 4}, {"batch_512", "batch norm, batch 512", 4}};
 
 static size_t worth_arm(size_t batch_index, size_t norm)
 {
@@ -56,14 +42,14 @@ static int prepare(const dataset *data, int quick)
     return training_load(&train, NULL, data, 0, 0, DATASET_STD);
 }
 
-static nrm_mlp *make_net(int norm, uint64_t seed, double lr, size_t max_batch, void **block)
+/* The learning rate is the plan's context. */
+static nrm_mlp_spec network(trainer *t)
 {
-    nrm_mlp_layer layer[DEPTH + 1];
-    nrm_mlp_spec spec = training_plain(layer, DEPTH, WIDTH, NRM_RELU, norm);
-    spec.max_batch = max_batch;
-    spec.seed = seed;
-    spec.lr = (nrm_real)lr;
-    return training_net(&spec, block);
+    nrm_mlp_spec spec = training_plain(t->layer, DEPTH, WIDTH, NRM_RELU,
+                                       t->run->arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM);
+    spec.max_batch = t->run->arm < WORTH ? SET : SEEN_IMAGES;
+    spec.lr = (nrm_real)(*(const double *)t->plan->context);
+    return spec;
 }
 
 /* ---- all inner products of the gradients of single images ------------------------------------ */
@@ -274,14 +260,13 @@ static void measure_draws(const gram *m, lab_run *run, size_t *pick, size_t size
 static int measure_training_mode(lab_run *run, nrm_mlp *net, size_t n, size_t *pick, size_t size)
 {
     const size_t p = net->n_params, draws = run->quick ? 4 : 200;
-    double *half = (double *)calloc(2 * p, sizeof *half), square = 0, total = 0, bias = 0;
+    double *half = (double *)calloc(2 * p, sizeof *half), total = 0, bias = 0;
     nrm_real *g = (nrm_real *)malloc(p * sizeof *g);
     nrm_real *x = (nrm_real *)malloc(size * DATASET_PIXELS * sizeof *x);
     int labels[256], rc = half && g && x ? NRM_OK : -1;
     nrm_rng rng;
     size_t k, i;
     if (rc >= 0) rc = nrm_mlp_gradient(net, NULL, train.x, train.labels, n, NRM_TRAIN);
-    for (i = 0; i < p && rc >= 0; i++) square += (double)net->grads[i] * (double)net->grads[i];
     if (rc >= 0) memcpy(g, net->grads, p * sizeof *g);
     nrm_rng_seed(&rng, run->seed, STREAM_DRAWS + 1000 + size);
     for (i = 0; i < n; i++) pick[i] = i;
@@ -301,44 +286,37 @@ static int measure_training_mode(lab_run *run, nrm_mlp *net, size_t n, size_t *p
         }
     }
     for (i = 0; i < p && rc >= 0; i++) bias += half[i] * half[p + i];
-    lab_record(run, "train_error", (double)size, total / (double)draws / square);
-    lab_record(run, "train_bias", (double)size, bias / (0.25 * (double)(draws * draws)) / square);
+    if (rc >= 0) {
+        lab_record(run, "train_error", (double)size,
+                   total / (double)draws / training_squares(g, p));
+        lab_record(run, "train_bias", (double)size,
+                   bias / (0.25 * (double)(draws * draws)) / training_squares(g, p));
+    }
     free(half);
     free(g);
     free(x);
     return rc < 0 ? -1 : 0;
 }
 
-static int train_steps(nrm_mlp *net, uint64_t seed, size_t steps)
-{
-    training_order order;
-    int rc = NRM_OK;
-    if (training_order_start(&order, train.n, BATCH, DATASET_PIXELS, seed)) return -1;
-    while (net->steps < steps && rc == NRM_OK) {
-        training_go_on(&order, &train, 1);
-        rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
-    }
-    training_order_free(&order);
-    return rc == NRM_OK ? 0 : -1;
-}
-
-static int run_noise(lab_run *run, int norm)
+static int run_noise(lab_run *run)
 {
     const size_t n = run->quick ? 400 : SET;
+    double rate = 0.1;
+    const trainer_plan plan = {.network = network, .set = &train, .batch = BATCH, .context = &rate};
     size_t *pick = (size_t *)malloc(n * sizeof *pick), k;
-    void *block;
-    nrm_mlp *net = make_net(norm, run->seed, 0.1, n, &block);
+    trainer t;
     gram m;
-    int failed = !pick || !net || train_steps(net, run->seed, run->quick ? 20 : STEPS);
+    int failed = trainer_open(&t, run, &plan) || !pick ||
+                 trainer_steps(&t, run->quick ? 20 : STEPS) || t.status != NRM_OK;
     memset(&m, 0, sizeof m);
-    failed = failed || gram_make(&m, net, n);
+    failed = failed || gram_make(&m, t.net, n);
     for (k = 0; k < SIZES && !failed; k++) {
         measure_draws(&m, run, pick, sizes[k], 1);
         measure_draws(&m, run, pick, sizes[k], 0);
         lab_progress(run, (double)(k + 1) / SIZES);
     }
     for (k = 1; k < SIZES && !failed; k++)
-        failed = measure_training_mode(run, net, n, pick, sizes[k]);
+        failed = measure_training_mode(run, t.net, n, pick, sizes[k]);
     if (!failed) {
         lab_record(run, "C", 0, m.C);
         lab_record(run, "square", 0, m.mean_square);
@@ -346,60 +324,52 @@ static int run_noise(lab_run *run, int norm)
     }
     gram_end(&m);
     free(pick);
-    free(block);
-    return failed;
+    trainer_close(&t);
+    return failed ? -1 : 0;
 }
 
 /* ---- what a batch is worth ------------------------------------------------------------------- */
-
-enum { SEEN_IMAGES = 1000, SEEN_EVERY = 1024, IMAGES_MAX = 90000 };
 
 static const double rate_factor[RATES] = {1, 2, 0.5, 4, 0.25, 8}; /* in the order of the attempts */
 
 /* Images until the loss is 0.3: between two looks, by a straight line in log loss. nan: not within
    `most`. */
-static int images_to_target(lab_run *run, int norm, size_t batch, double lr, double most,
-                            double *images)
+static int images_to_target(lab_run *run, size_t batch, double rate, double most, double *images)
 {
+    const trainer_plan plan = {
+        .network = network, .set = &train, .batch = batch, .least = batch, .context = &rate};
     const size_t every = SEEN_EVERY / batch;
     const double target = log(run->quick ? 2.2 : 0.3);
     double last = 0, now = 0;
-    training_order order;
-    nrm_acc loss;
-    void *block;
-    nrm_mlp *net = make_net(norm, run->seed, lr, SEEN_IMAGES, &block);
-    int rc = NRM_OK;
+    nrm_acc loss = 0;
+    trainer t;
+    int failed = trainer_open(&t, run, &plan);
     *images = (double)NAN;
-    if (!net || training_order_start(&order, train.n, batch, DATASET_PIXELS, run->seed)) {
-        free(block);
-        return -1;
-    }
-    while (rc == NRM_OK && (double)(net->steps * batch) < most) {
-        training_go_on(&order, &train, batch);
-        rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, batch);
-        if (rc != NRM_OK || net->steps % every > 0) continue;
-        rc = nrm_mlp_eval(net, &loss, NULL, train.x, train.labels, SEEN_IMAGES);
+    while (!failed && t.status == NRM_OK && (double)(t.step * batch) < most) {
+        failed = trainer_step(&t);
+        if (failed || t.status != NRM_OK || t.step % every > 0) continue;
+        t.status = nrm_mlp_eval(t.net, &loss, NULL, train.x, train.labels, SEEN_IMAGES);
         now = log((double)loss);
-        if (rc != NRM_OK || now <= target) break;
+        if (t.status < 0) failed = -1;
+        if (now <= target) break;
         last = now;
     }
-    if (rc == NRM_OK && now <= target && last > target) {
+    if (!failed && t.status == NRM_OK && now <= target && last > target) {
         const double back = (target - now) / (last - now) * (double)(every * batch);
-        *images = (double)(net->steps * batch) - back;
+        *images = (double)(t.step * batch) - back;
     }
-    training_order_free(&order);
-    free(block);
-    return rc < 0 ? -1 : 0; /* not finite: this rate is too large */
+    trainer_close(&t);
+    return failed; /* not finite: this rate is too large */
 }
 
-static int run_worth(lab_run *run, size_t batch, int norm)
+static int run_worth(lab_run *run, size_t batch)
 {
     double best = run->quick ? 1024 : IMAGES_MAX / 2.0, best_rate = (double)NAN;
     size_t k;
     for (k = 0; k < RATES; k++) {
         const double lr = 0.1 * sqrt((double)batch / 64) * rate_factor[k];
         double images;
-        if (images_to_target(run, norm, batch, lr, 2 * best, &images)) return -1;
+        if (images_to_target(run, batch, lr, 2 * best, &images)) return -1;
         lab_record(run, "images", rate_factor[k], images);
         if (images < best || (isnan(best_rate) && images > 0)) {
             best = images;
@@ -412,13 +382,9 @@ static int run_worth(lab_run *run, size_t batch, int norm)
     return 0;
 }
 
-static const size_t batches[BATCHES] = {8, 16, 32, 64, 128, 256, 512};
-
 static int run(lab_run *r)
 {
-    const int norm = r->arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM;
-    if (r->arm < WORTH) return run_noise(r, norm);
-    return run_worth(r, batches[(r->arm - WORTH) / 2], norm);
+    return r->arm < WORTH ? run_noise(r) : run_worth(r, batches[(r->arm - WORTH) / 2]);
 }
 
 /* ---- what came out --------------------------------------------------------------------------- */
@@ -454,61 +420,24 @@ static void check_unbiased(lab_report *r)
               "largest of %lu errors: %.2f standard errors, at most 5", (unsigned long)cases, most);
 }
 
-/* clang-format off */
-static const lab_claim claims[] = {
-    {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
-     "Bjorck et al. 2018, via Chinese notes on batch norm", "a bound: α²C/|B|",
-     "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
-     "trial runs (a toy): 3.696e-3 for 3.706e-3", LAB_IDENTITY, LAB_SETTING},
-    {"18c", "Without replacement it is smaller by (N−|B|)/(N−1)", "sampling theory", "an equality",
-     "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
-     "trial runs (a toy): 3.4256e-3 for 3.4267e-3", LAB_IDENTITY, LAB_SETTING},
-    {"18d", "The gradient of a mini-batch is unbiased also with the batch statistics of training",
-     "ours: the decomposition of Bjorck et al. 2018, read as of a network with batch norm",
-     "an equality, where the loss is a mean over examples",
-     "the estimate of |bias|², itself without bias, is not above 0 at 4, 16, 64, 256", "none",
-     LAB_TRAINING, LAB_ALGEBRA},
-    {"18e", "The estimate of the gradient improves with the size of the batch",
-     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
-     "E|g−g_B|² falls from 16 to 64 to 256, paired over seeds, in the means by 16 ± 4 in all, both "
-     "networks, as in training", "none", LAB_TRAINING, LAB_NEWS},
-    {"18f", "A larger batch needs fewer steps to the same loss",
-     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
-     "steps at batch 512 below those at 8, and at most an eighth in the means, both networks",
-     "none", LAB_TRAINING, LAB_SETTING},
-    {"18g", "... but beyond some size more images", "McCandlish et al. 2018; Shallue et al. 2019",
-     "no numbers for this network", "images at batch 512 above those at 32, both networks", "none",
-     LAB_TRAINING, LAB_SETTING},
-    {"18h", "The noise C/|g|² tells beyond which batch size few steps are saved",
-     "McCandlish et al. 2018 (their simple noise scale)", "to an order of magnitude",
-     "the batch at which steps and images are both twice their least: within a factor of 10 and "
-     "within the batches tried, seed by seed, both networks", "none", LAB_TRAINING, LAB_SETTING},
-    {"18i", "A batch is cheaper than its examples one by one",
-     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm",
-     "\"much more efficient\", by parallelism; no numbers", "exact, a count: in a batch of 64 an "
-     "image takes at most a tenth of the words of memory that it takes alone, no norm, no cache",
-     "none; the count was known when the criterion was written", LAB_ARITHMETIC, LAB_SETTING}};
-/* clang-format on */
-
-static void judge_formula(lab_report *r, size_t way)
+static void judge_formula(lab_report *r, const lab_claim *c)
 {
-    const char *series = lab_format(r, "ratio_%s", ways[way]);
     double worst = 0, worst_mean = 0;
-    size_t arm, s, k;
+    size_t arm, k;
     for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++)
         for (k = 0; k < SIZES; k++) {
-            const double b = (double)sizes[k];
-            for (s = 0; s < lab_seeds(r, arm); s++)
-                worst = stats_larger(worst, fabs(lab_at(r, arm, s, series, b) - 1));
-            worst_mean = stats_larger(worst_mean, fabs(lab_mean(r, arm, series, b) - 1));
+            const lab_numbers ratio = lab_all(r, arm, c->series, (double)sizes[k]);
+            const stats_summary s = lab_describe(ratio);
+            worst = stats_larger(worst, stats_larger(s.max - 1, 1 - s.min));
+            worst_mean = stats_larger(worst_mean, fabs(s.mean - 1));
         }
-    lab_verdict(r, lab_find(r, "18b") + way, stats_holds_partly(worst <= 0.03, worst_mean <= 0.03),
+    lab_verdict(r, c, stats_holds_partly(worst <= 0.03, worst_mean <= 0.03),
                 "at 2000 · 256/|B| draws chance itself makes up to 2 %",
                 "off by at most %.1f %% in any run, %.1f %% in a mean over seeds", 100 * worst,
                 100 * worst_mean);
 }
 
-static void judge_bias(lab_report *r)
+static void judge_bias(lab_report *r, const lab_claim *c)
 {
     stats_finding part[TRAIN_SIZES];
     double mean[TRAIN_SIZES];
@@ -518,26 +447,31 @@ static void judge_bias(lab_report *r)
         mean[k] = lab_mean(r, NOISE_BATCH, "train_bias", (double)sizes[k + 1]);
     }
     lab_verdict(
-        r, lab_find(r, "18d"), stats_together(part, TRAIN_SIZES),
+        r, c, stats_together(part, TRAIN_SIZES),
         lab_format(r, "compared with the gradient of all %.0f images as one batch", set_size(r)),
         "|bias|²/|g|² %.3g, %.3g, %.3g, %.3g at 4, 16, 64, 256", mean[0], mean[1], mean[2],
         mean[3]);
 }
 
-static void judge_improves(lab_report *r)
+/* The mean over seeds of the one, over that of the other. */
+static double times(lab_numbers a, lab_numbers b)
 {
-    double error[3][LAB_SEEDS_MAX], factor[2];
+    return lab_describe(a).mean / lab_describe(b).mean;
+}
+
+static void judge_improves(lab_report *r, const lab_claim *c)
+{
+    lab_numbers error[3];
     stats_finding v[4];
-    size_t arm, k, n = 0;
+    double factor[2];
+    size_t arm, k;
     for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++) {
-        for (k = 0; k < 3; k++)
-            n = lab_values(r, arm, "train_error", (double)sizes[k + 2], error[k]);
-        factor[arm] = stats_mean(error[0], n) / stats_mean(error[2], n);
+        for (k = 0; k < 3; k++) error[k] = lab_all(r, arm, "train_error", (double)sizes[k + 2]);
+        factor[arm] = times(error[0], error[2]);
         for (k = 0; k < 2; k++)
-            v[2 * arm + k] =
-                stats_judge_pairs(error[k + 1], error[k], n, -1, fabs(factor[arm] - 16) <= 4);
+            v[2 * arm + k] = lab_less(error[k + 1], error[k], fabs(factor[arm] - 16) <= 4);
     }
-    lab_verdict(r, lab_find(r, "18e"), stats_together(v, 4),
+    lab_verdict(r, c, stats_together(v, 4),
                 lab_format(r, "drawn without replacement: %.1f expected without norm",
                            formula(16, 1, set_size(r)) / formula(256, 1, set_size(r))),
                 "from 16 to 256 by a factor of %.1f without, %.1f with batch norm", factor[0],
@@ -545,59 +479,56 @@ static void judge_improves(lab_report *r)
 }
 
 /* steps = 1: the steps, else the images, that the best rate takes. */
-static size_t worth(const lab_report *r, size_t norm, size_t k, int steps, double *value)
+static lab_numbers worth(const lab_report *r, size_t norm, size_t k, int steps)
 {
-    const size_t arm = worth_arm(k, norm), n = lab_values(r, arm, "best_images", 0, value);
-    size_t s;
-    for (s = 0; s < n && steps; s++) value[s] /= (double)batches[k];
-    return n;
-}
-
-static stats_summary worth_summary(const lab_report *r, size_t norm, size_t k, int steps)
-{
-    double value[LAB_SEEDS_MAX];
-    const size_t n = worth(r, norm, k, steps, value);
-    return stats_describe(value, n);
+    const lab_numbers images = lab_all(r, worth_arm(k, norm), "best_images", 0);
+    return steps ? lab_times(images, 1 / (double)batches[k]) : images;
 }
 
 /* The fit images = least images + least steps · batch, least squares of relative errors. */
 static void fit(const lab_report *r, size_t norm, size_t s, double *images, double *steps)
 {
-    double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0, value[LAB_SEEDS_MAX];
+    double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
     size_t k;
     for (k = 0; k < BATCHES; k++) {
-        const double x = (double)batches[k];
-        (void)worth(r, norm, k, 0, value);
-        if (!(value[s] > 0)) continue;
-        w += 1 / (value[s] * value[s]);
-        wx += x / (value[s] * value[s]);
-        wy += 1 / value[s];
-        wxx += x * x / (value[s] * value[s]);
-        wxy += x / value[s];
+        const double x = (double)batches[k], y = worth(r, norm, k, 0).of[s];
+        if (!(y > 0)) continue;
+        w += 1 / (y * y);
+        wx += x / (y * y);
+        wy += 1 / y;
+        wxx += x * x / (y * y);
+        wxy += x / y;
     }
     *steps = (w * wxy - wx * wy) / (w * wxx - wx * wx);
     *images = (wy - *steps * wx) / w;
 }
 
-static void judge_worth(lab_report *r)
+static void judge_steps(lab_report *r, const lab_claim *c)
 {
-    double small[LAB_SEEDS_MAX], middle[LAB_SEEDS_MAX], large[LAB_SEEDS_MAX], ratio[2], growth[2];
-    stats_finding v[2], u[2];
-    size_t norm, n;
+    stats_finding v[2];
+    double fewer[2];
+    size_t norm;
     for (norm = 0; norm < 2; norm++) {
-        n = worth(r, norm, BATCHES - 1, 1, large);
-        (void)worth(r, norm, 0, 1, small);
-        ratio[norm] = stats_mean(small, n) / stats_mean(large, n);
-        v[norm] = stats_judge_pairs(large, small, n, -1, ratio[norm] >= 8);
-        (void)worth(r, norm, BATCHES - 1, 0, large);
-        (void)worth(r, norm, 2, 0, middle);
-        growth[norm] = stats_mean(large, n) / stats_mean(middle, n);
-        u[norm] = stats_judge_pairs(large, middle, n, 1, 1);
+        const lab_numbers small = worth(r, norm, 0, 1), large = worth(r, norm, BATCHES - 1, 1);
+        fewer[norm] = times(small, large);
+        v[norm] = lab_less(large, small, fewer[norm] >= 8);
     }
-    lab_verdict(r, lab_find(r, "18f"), stats_together(v, 2), "64 times as large",
-                "from 8 to 512: %.1f times fewer steps without, %.1f with batch norm", ratio[0],
-                ratio[1]);
-    lab_verdict(r, lab_find(r, "18g"), stats_together(u, 2), "",
+    lab_verdict(r, c, stats_together(v, 2), "64 times as large",
+                "from 8 to 512: %.1f times fewer steps without, %.1f with batch norm", fewer[0],
+                fewer[1]);
+}
+
+static void judge_images(lab_report *r, const lab_claim *c)
+{
+    stats_finding v[2];
+    double growth[2];
+    size_t norm;
+    for (norm = 0; norm < 2; norm++) {
+        const lab_numbers middle = worth(r, norm, 2, 0), large = worth(r, norm, BATCHES - 1, 0);
+        growth[norm] = times(large, middle);
+        v[norm] = lab_more(large, middle, 1);
+    }
+    lab_verdict(r, c, stats_together(v, 2), "",
                 "from 32 to 512: %.2f times the images without, %.2f with", growth[0], growth[1]);
 }
 
@@ -612,7 +543,7 @@ static double misfit(const lab_report *r, size_t norm)
     double worst = 0;
     size_t k, s;
     for (k = 0; k < BATCHES; k++) {
-        const stats_summary measured = worth_summary(r, norm, k, 0);
+        const stats_summary measured = lab_describe(worth(r, norm, k, 0));
         double fitted = 0;
         for (s = 0; s < measured.n; s++) {
             double images, steps;
@@ -624,9 +555,20 @@ static double misfit(const lab_report *r, size_t norm)
     return worst;
 }
 
-static void judge_scale(lab_report *r)
+/* Mean over seeds of C/|g|². */
+static double mean_scale(const lab_report *r, size_t norm)
 {
-    double knee[2] = {0, 0}, scale[2] = {0, 0};
+    const size_t n = lab_seeds(r, NOISE_NONE + norm);
+    double mean = 0;
+    size_t s;
+    for (s = 0; s < n; s++) mean += noise_scale(r, norm, s) / (double)n;
+    return mean;
+}
+
+static void judge_scale(lab_report *r, const lab_claim *c)
+{
+    const double least = (double)batches[0], most = (double)batches[BATCHES - 1];
+    double knee[2] = {0, 0};
     stats_finding v[2];
     size_t norm, s;
     for (norm = 0; norm < 2; norm++) {
@@ -637,21 +579,17 @@ static void judge_scale(lab_report *r)
             double images, steps;
             fit(r, norm, s, &images, &steps);
             knee[norm] += images / steps / (double)n;
-            scale[norm] += noise_scale(r, norm, s) / (double)n;
             off[s] = fabs(log10(images / steps / noise_scale(r, norm, s)));
-            inside += images >= steps * (double)batches[0] &&
-                              images <= steps * (double)batches[BATCHES - 1]
-                          ? 1u
-                          : 0u;
+            inside += images >= steps * least && images <= steps * most ? 1u : 0u;
         }
         v[norm] = stats_judge_limit(off, n, 1, -1);
         v[norm].size_met = stats_most(inside, n);
     }
-    lab_verdict(r, lab_find(r, "18h"), stats_together(v, 2),
+    lab_verdict(r, c, stats_together(v, 2),
                 lab_format(r, "batches of 8 to 512; the fits are off by up to %.0f %% and %.0f %%",
                            100 * misfit(r, 0), 100 * misfit(r, 1)),
                 "knee at %.0f, noise %.0f without; %.0f and %.0f with batch norm", knee[0],
-                scale[0], knee[1], scale[1]);
+                mean_scale(r, 0), knee[1], mean_scale(r, 1));
 }
 
 /* Operations and words of memory that one image costs without a norm, counted. A step takes the
@@ -676,36 +614,75 @@ static double words(double batch)
     return 2 * 784.0 + 4 * (DEPTH * WIDTH + 10.0) + 6 * (weights + biases) / batch;
 }
 
-static void judge_cost(lab_report *r)
+static void judge_cost(lab_report *r, const lab_claim *c)
 {
     const double gradient = gradient_operations();
     lab_check(r, fabs(gradient - (313600 + 5 * 60000 + 6000)) < 0.5,
               "operations of a gradient, per image", "%.0f, expected 619600", gradient);
-    lab_verdict(r, lab_find(r, "18i"), stats_holds(words(64) <= 0.1 * words(1)),
-                "counted, not timed", "%.0f words alone, %.0f in a batch of 64: %.0f times fewer",
-                words(1), words(64), words(1) / words(64));
+    lab_verdict(r, c, stats_holds(words(64) <= 0.1 * words(1)), "counted, not timed",
+                "%.0f words alone, %.0f in a batch of 64: %.0f times fewer", words(1), words(64),
+                words(1) / words(64));
 }
+
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
+     "Bjorck et al. 2018, via Chinese notes on batch norm", "a bound: α²C/|B|",
+     "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
+     "trial runs (a toy): 3.696e-3 for 3.706e-3", LAB_IDENTITY, LAB_SETTING, judge_formula,
+     .series = "ratio_with"},
+    {"18c", "Without replacement it is smaller by (N−|B|)/(N−1)", "sampling theory", "an equality",
+     "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
+     "trial runs (a toy): 3.4256e-3 for 3.4267e-3", LAB_IDENTITY, LAB_SETTING, judge_formula,
+     .series = "ratio_without"},
+    {"18d", "The gradient of a mini-batch is unbiased also with the batch statistics of training",
+     "ours: the decomposition of Bjorck et al. 2018, read as of a network with batch norm",
+     "an equality, where the loss is a mean over examples",
+     "the estimate of |bias|², itself without bias, is not above 0 at 4, 16, 64, 256", "none",
+     LAB_TRAINING, LAB_ALGEBRA, judge_bias},
+    {"18e", "The estimate of the gradient improves with the size of the batch",
+     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
+     "E|g−g_B|² falls from 16 to 64 to 256, paired over seeds, in the means by 16 ± 4 in all, both "
+     "networks, as in training", "none", LAB_TRAINING, LAB_NEWS, judge_improves},
+    {"18f", "A larger batch needs fewer steps to the same loss",
+     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
+     "steps at batch 512 below those at 8, and at most an eighth in the means, both networks",
+     "none", LAB_TRAINING, LAB_SETTING, judge_steps},
+    {"18g", "... but beyond some size more images", "McCandlish et al. 2018; Shallue et al. 2019",
+     "no numbers for this network", "images at batch 512 above those at 32, both networks", "none",
+     LAB_TRAINING, LAB_SETTING, judge_images},
+    {"18h", "The noise C/|g|² tells beyond which batch size few steps are saved",
+     "McCandlish et al. 2018 (their simple noise scale)", "to an order of magnitude",
+     "the batch at which steps and images are both twice their least: within a factor of 10 and "
+     "within the batches tried, seed by seed, both networks", "none", LAB_TRAINING, LAB_SETTING,
+     judge_scale},
+    {"18i", "A batch is cheaper than its examples one by one",
+     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm",
+     "\"much more efficient\", by parallelism; no numbers", "exact, a count: in a batch of 64 an "
+     "image takes at most a tenth of the words of memory that it takes alone, no norm, no cache",
+     "none; the count was known when the criterion was written", LAB_ARITHMETIC, LAB_SETTING,
+     judge_cost}};
+/* clang-format on */
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 static const char *const net_names[2] = {"no norm", "batch norm"};
+static const plot_color net_color[2] = {PLOT_VERMILLION, PLOT_BLUE};
 
-static void error_panel(lab_report *r, plot_figure *f, size_t norm)
+static plot_style look_of(size_t norm)
+{
+    return plot_with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE);
+}
+
+static void draw_error(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     enum { FINE = 60 };
     static const double alphas[2] = {0.1, 0.01};
-    const double C = lab_mean(r, NOISE_NONE + norm, "C", 0), n = set_size(r);
+    const double C = lab_mean(r, panel->arm, "C", 0), n = set_size(r);
     double x[FINE], line[FINE], curve[FINE], at[SIZES], mean[2][SIZES];
-    plot_panel *p = plot_add(f, 0, (int)norm, 1, 1);
     size_t a, i, k, way;
-    plot_heading(p, norm ? "Batch norm, running statistics" : "No norm");
-    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
-    plot_axis_y(p, "E|αg − αg_B|^2", PLOT_LOG10);
-    plot_grid(p, PLOT_GRID_Y);
-    plot_range_x(p, 0.8, 400);
     for (a = 0; a < 2; a++) {
         const double scale = alphas[a] * alphas[a];
-        const plot_color color = norm ? PLOT_BLUE : PLOT_VERMILLION;
         for (i = 0; i < FINE; i++) {
             x[i] = exp2(8.5 * (double)i / (FINE - 1));
             line[i] = scale * C / x[i];
@@ -713,79 +690,53 @@ static void error_panel(lab_report *r, plot_figure *f, size_t norm)
         }
         for (way = 0; way < 2; way++)
             for (k = 0; k < SIZES; k++) {
+                const char *series = lab_format(r, "error_%s", ways[way]);
                 at[k] = (double)sizes[k];
-                mean[way][k] = scale * lab_mean(r, NOISE_NONE + norm,
-                                                lab_format(r, "error_%s", ways[way]), at[k]);
+                mean[way][k] = scale * lab_mean(r, panel->arm, series, at[k]);
             }
         plot_line(p, "the bound α^2C/|B|", x, line, FINE, plot_thin(PLOT_INK));
         plot_line(p, "the bound · (N−|B|)/(N−1)", x, curve, FINE, plot_dashed(PLOT_INK));
         plot_scatter(p, "drawn with replacement", at, mean[0], SIZES,
-                     plot_marked(color, PLOT_RING));
-        plot_scatter(p, "without", at, mean[1], SIZES, plot_marked(color, PLOT_CROSS));
+                     plot_marked(net_color[panel->arm], PLOT_RING));
+        plot_scatter(p, "without", at, mean[1], SIZES,
+                     plot_marked(net_color[panel->arm], PLOT_CROSS));
         plot_text(p, 1.2, scale * C * 0.1, a ? "α = 0.01" : "α = 0.1", PLOT_LEFT, PLOT_INK);
     }
 }
 
-static void ratio_panel(lab_report *r, plot_figure *f)
+static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_panel *p = plot_add(f, 0, 2, 1, 1);
     size_t arm, way, s, k;
-    plot_heading(p, "Measured over formula, each seed");
-    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
-    plot_axis_y(p, "ratio", PLOT_LINEAR);
-    plot_grid(p, PLOT_GRID_Y);
-    plot_range_x(p, 0.7, 420);
+    (void)panel;
     if (!lab_quick(r)) plot_range_y(p, 0.94, 1.06);
     plot_hline(p, 1, NULL, plot_thin(PLOT_INK));
     plot_span_y(p, 0.97, 1.03, plot_solid(PLOT_LIGHT));
     for (arm = 0; arm < 2; arm++)
-        for (way = 0; way < 2; way++)
+        for (way = 0; way < 2; way++) {
+            const char *series = lab_format(r, "ratio_%s", ways[way]);
+            const double aside = 0.06 * (2 * (double)(2 * arm + way) - 3); /* for the eye */
             for (s = 0; s < lab_seeds(r, arm); s++) {
                 double x[SIZES], y[SIZES];
-                for (k = 0; k < SIZES; k++) { /* side by side, for the eye */
-                    const double aside = 0.06 * (2 * (double)(2 * arm + way) - 3);
+                for (k = 0; k < SIZES; k++) {
                     x[k] = (double)sizes[k] * exp2(aside);
-                    y[k] =
-                        lab_at(r, arm, s, lab_format(r, "ratio_%s", ways[way]), (double)sizes[k]);
+                    y[k] = lab_at(r, arm, s, series, (double)sizes[k]);
                 }
-                plot_scatter(
-                    p, lab_format(r, "%s, %s", net_names[arm], way ? "without" : "with"), x, y,
-                    SIZES,
-                    plot_marked(arm ? PLOT_BLUE : PLOT_VERMILLION, way ? PLOT_CROSS : PLOT_RING));
+                plot_scatter(p, lab_format(r, "%s, %s", net_names[arm], ways[way]), x, y, SIZES,
+                             plot_marked(net_color[arm], way ? PLOT_CROSS : PLOT_RING));
             }
+        }
 }
 
-static void training_mode_panel(lab_report *r, plot_figure *f)
+/* Steps (panel->other) or images against the batch, with the fit's curve. */
+static void draw_worth(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_panel *p = plot_add(f, 1, 0, 1, 1);
-    size_t arm;
-    plot_heading(p, "As in training: batch statistics");
-    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
-    plot_axis_y(p, "over |g|^2 of all images", PLOT_LOG10);
-    plot_grid(p, PLOT_GRID_Y);
-    for (arm = 0; arm < 2; arm++) {
-        plot_style bias =
-            plot_with_marker(plot_dotted(arm ? PLOT_BLUE : PLOT_VERMILLION), PLOT_DIAMOND);
-        lab_plot(r, p, arm, "train_error", lab_format(r, "%s: E|g − g_B|^2", net_names[arm]),
-                 plot_with_marker(lab_style(arm ? "batch" : "none"), PLOT_CIRCLE));
-        lab_plot(r, p, arm, "train_bias", lab_format(r, "%s: |bias|^2", net_names[arm]), bias);
-    }
-}
-
-/* Steps or images against the batch, with the fit's curve. */
-static void worth_panel(lab_report *r, plot_figure *f, int col, int steps)
-{
+    const int steps = panel->other == 1;
     double at[BATCHES], mean[BATCHES], low[BATCHES], high[BATCHES], curve[BATCHES];
-    plot_panel *p = plot_add(f, 1, col, 1, 1);
     size_t norm, k, s;
-    plot_heading(p, steps ? "Steps to a loss of 0.3" : "Images to a loss of 0.3");
-    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
-    plot_axis_y(p, steps ? "steps" : "images", PLOT_LOG10);
-    plot_grid(p, PLOT_GRID_BOTH);
     for (norm = 0; norm < 2; norm++) {
         const size_t n = lab_seeds(r, worth_arm(0, norm));
         for (k = 0; k < BATCHES; k++) {
-            const stats_summary y = worth_summary(r, norm, k, steps);
+            const stats_summary y = lab_describe(worth(r, norm, k, steps));
             at[k] = (double)batches[k];
             mean[k] = y.mean;
             low[k] = y.min;
@@ -798,90 +749,50 @@ static void worth_panel(lab_report *r, plot_figure *f, int col, int steps)
             }
         }
         plot_band(p, NULL, at, low, high, BATCHES, lab_style(norm ? "batch" : "none"));
-        plot_line(p, net_names[norm], at, mean, BATCHES,
-                  plot_with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
+        plot_line(p, net_names[norm], at, mean, BATCHES, look_of(norm));
         plot_line(p, "fit", at, curve, BATCHES, plot_thin(PLOT_INK));
     }
-    for (norm = 0; norm < 2; norm++) {
-        double scale = 0;
-        for (s = 0; s < lab_seeds(r, norm); s++)
-            scale += noise_scale(r, norm, s) / (double)lab_seeds(r, norm);
-        plot_vline(p, scale, "C/|g|^2",
-                   norm ? plot_dotted(PLOT_BLUE) : plot_dotted(PLOT_VERMILLION));
-    }
+    for (norm = 0; norm < 2; norm++)
+        plot_vline(p, mean_scale(r, norm), "C/|g|^2", plot_dotted(net_color[norm]));
 }
 
-static int page_noise(lab_report *r)
+static void draw_pareto(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_figure *f =
-        lab_figure(r, "Gradient noise falls as 1/batch, and batch norm adds a bias", 1900, 1500);
-    plot_scale(f, 0.7);
-    lab_subtitle(r, f,
-                 "784-100x6-10 ReLU, SGD. a to d: after 200 steps with learning rate 0.1 and batch "
-                 "128, the whole set is 2000 images; e, f: from the start to a loss of 0.3",
-                 lab_seeds(r, 0));
-    error_panel(r, f, 0);
-    error_panel(r, f, 1);
-    ratio_panel(r, f);
-    training_mode_panel(r, f);
-    worth_panel(r, f, 1, 1);
-    worth_panel(r, f, 2, 0);
-    return lab_save(r, f, NULL);
-}
-
-static void pareto_panel(lab_report *r, plot_figure *f)
-{
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
     size_t norm, k;
-    plot_heading(p, "Steps against images");
-    plot_axis_x(p, "steps", PLOT_LOG10);
-    plot_axis_y(p, "images", PLOT_LOG10);
-    plot_grid(p, PLOT_GRID_BOTH);
+    (void)panel;
     if (!lab_quick(r)) plot_range_y(p, 2000, 1e5);
     if (!lab_quick(r)) plot_range_x(p, 10, 5000);
-    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
     for (norm = 0; norm < 2; norm++) {
         double x[BATCHES], y[BATCHES];
         for (k = 0; k < BATCHES; k++) {
-            x[k] = worth_summary(r, norm, k, 1).mean;
-            y[k] = worth_summary(r, norm, k, 0).mean;
-            if (k % 2 == 0) /* beside the line: right of one, below the other or left of its end */
+            /* beside the line: right of one, below the other or left of its end */
+            const int end = k == BATCHES - 1;
+            const int align = !norm ? PLOT_LEFT : end ? PLOT_RIGHT : PLOT_CENTER | PLOT_BELOW;
+            x[k] = lab_describe(worth(r, norm, k, 1)).mean;
+            y[k] = lab_describe(worth(r, norm, k, 0)).mean;
+            if (k % 2 == 0)
                 plot_text(p,
-                          x[k] * (!norm              ? 1.12
-                                  : k == BATCHES - 1 ? 0.88
-                                                     : 1),
-                          y[k] * (norm && k < BATCHES - 1 ? 0.93 : 1.05),
-                          lab_format(r, "%lu", (unsigned long)batches[k]),
-                          !norm              ? PLOT_LEFT
-                          : k == BATCHES - 1 ? PLOT_RIGHT
-                                             : PLOT_CENTER | PLOT_BELOW,
-                          PLOT_INK);
+                          x[k] * (!norm ? 1.12
+                                  : end ? 0.88
+                                        : 1),
+                          y[k] * (norm && !end ? 0.93 : 1.05),
+                          lab_format(r, "%lu", (unsigned long)batches[k]), align, PLOT_INK);
         }
         plot_line(p, lab_format(r, "%s (numbers: batch)", net_names[norm]), x, y, BATCHES,
-                  plot_with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE));
+                  look_of(norm));
     }
 }
 
 /* Means and deviations of logarithms: rates are a geometric grid. */
-static void rate_panel(lab_report *r, plot_figure *f)
+static void draw_rates(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     double at[BATCHES], mean[BATCHES], lo[BATCHES], hi[BATCHES], least[BATCHES], most[BATCHES];
-    double value[LAB_SEEDS_MAX];
-    plot_panel *p = plot_add(f, 0, 1, 1, 1);
-    size_t norm, k, s, n;
-    plot_heading(p, "The best of the six learning rates");
-    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
-    plot_axis_y(p, "learning rate", PLOT_LOG10);
-    plot_range_y(p, 0.002, 4);
-    plot_grid(p, PLOT_GRID_BOTH);
-    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
+    size_t norm, k;
+    (void)panel;
     for (norm = 0; norm < 2; norm++) {
-        const plot_style style = plot_with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE);
         for (k = 0; k < BATCHES; k++) {
-            stats_summary y;
-            n = lab_values(r, worth_arm(k, norm), "best_rate", 0, value);
-            for (s = 0; s < n; s++) value[s] = log2(value[s]);
-            y = stats_describe(value, n);
+            const stats_summary y =
+                lab_describe(lab_map(lab_all(r, worth_arm(k, norm), "best_rate", 0), log2));
             at[k] = (double)batches[k];
             mean[k] = exp2(y.mean);
             lo[k] = exp2(y.mean - (y.n > 1 ? y.sd : 0));
@@ -889,48 +800,84 @@ static void rate_panel(lab_report *r, plot_figure *f)
             least[k] = 0.025 * sqrt(at[k] / 64);
             most[k] = 0.8 * sqrt(at[k] / 64);
         }
-        plot_band(p, NULL, at, lo, hi, BATCHES, style);
-        plot_line(p, net_names[norm], at, mean, BATCHES, style);
+        plot_band(p, NULL, at, lo, hi, BATCHES, look_of(norm));
+        plot_line(p, net_names[norm], at, mean, BATCHES, look_of(norm));
     }
     plot_line(p, "least and greatest tried", at, least, BATCHES, plot_thin(PLOT_INK));
     plot_line(p, "least and greatest tried", at, most, BATCHES, plot_thin(PLOT_INK));
 }
 
-static void cost_panel(plot_figure *f)
+static void draw_cost(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     double at[10], flop[10], word[10];
-    plot_panel *p = plot_add(f, 0, 2, 1, 1);
     size_t k;
+    (void)r;
+    (void)panel;
     for (k = 0; k < 10; k++) {
         at[k] = exp2((double)k);
         flop[k] = operations(at[k]);
         word[k] = words(at[k]);
     }
-    plot_heading(p, "What an image costs, counted (no norm)");
-    plot_axis_x(p, "batch size |B|", PLOT_LOG2);
-    plot_axis_y(p, "per image", PLOT_LOG10);
-    plot_grid(p, PLOT_GRID_BOTH);
     plot_line(p, "operations", at, flop, 10, plot_with_marker(plot_solid(PLOT_INK), PLOT_SQUARE));
     plot_line(p, "words moved, without a cache", at, word, 10,
               plot_with_marker(plot_dashed(PLOT_GREY), PLOT_TRIANGLE));
 }
 
-static int page_worth(lab_report *r)
-{
-    plot_figure *f =
-        lab_figure(r, "Larger batches save steps up to a size, then only cost images", 1900, 800);
-    plot_scale(f, 0.7);
-    lab_subtitle(r, f,
-                 "784-100x6-10 ReLU, SGD from the start to a loss of 0.3 on 1000 training images, "
-                 "the best of six learning rates for each batch size",
-                 lab_seeds(r, 0));
-    pareto_panel(r, f);
-    rate_panel(r, f);
-    cost_panel(f);
-    return lab_save(r, f, "worth");
-}
+/* clang-format off */
+#define OF_SIZE .x = "batch size |B|", .x_scale = PLOT_LOG2
+static const lab_panel noise_panels[] = {
+    {.axes = {.heading = "No norm", OF_SIZE, .x_range = {0.8, 400}, .y = "E|αg − αg_B|^2",
+              .y_scale = PLOT_LOG10, .grid = PLOT_GRID_Y},
+     .draw = draw_error, .arm = NOISE_NONE},
+    {.axes = {.col = 1, .heading = "Batch norm, running statistics", OF_SIZE,
+              .x_range = {0.8, 400}, .y = "E|αg − αg_B|^2", .y_scale = PLOT_LOG10,
+              .grid = PLOT_GRID_Y},
+     .draw = draw_error, .arm = NOISE_BATCH},
+    {.axes = {.col = 2, .heading = "Measured over formula, each seed", OF_SIZE,
+              .x_range = {0.7, 420}, .y = "ratio", .grid = PLOT_GRID_Y},
+     .draw = draw_ratio},
+    {.axes = {.row = 1, .heading = "As in training: batch statistics", OF_SIZE,
+              .y = "over |g|^2 of all images", .y_scale = PLOT_LOG10, .grid = PLOT_GRID_Y},
+     .line = {{NOISE_NONE, "train_error", "no norm: E|g − g_B|^2",
+               {PLOT_VERMILLION, .dash = PLOT_DASHED, .marker = PLOT_CIRCLE, .marker_every = 1}},
+              {NOISE_NONE, "train_bias", "no norm: |bias|^2",
+               {PLOT_VERMILLION, .dash = PLOT_DOTTED, .marker = PLOT_DIAMOND, .marker_every = 1}},
+              {NOISE_BATCH, "train_error", "batch norm: E|g − g_B|^2",
+               {PLOT_BLUE, .marker = PLOT_CIRCLE, .marker_every = 1}},
+              {NOISE_BATCH, "train_bias", "batch norm: |bias|^2",
+               {PLOT_BLUE, .dash = PLOT_DOTTED, .marker = PLOT_DIAMOND, .marker_every = 1}}}},
+    {.axes = {.row = 1, .col = 1, .heading = "Steps to a loss of 0.3", OF_SIZE, .y = "steps",
+              .y_scale = PLOT_LOG10, .grid = PLOT_GRID_BOTH},
+     .draw = draw_worth, .other = 1},
+    {.axes = {.row = 1, .col = 2, .heading = "Images to a loss of 0.3", OF_SIZE, .y = "images",
+              .y_scale = PLOT_LOG10, .grid = PLOT_GRID_BOTH},
+     .draw = draw_worth}};
+static const lab_page noise_page = {
+    .title = "Gradient noise falls as 1/batch, and batch norm adds a bias",
+    .width = 1900, .height = 1500, .scale = 0.7,
+    .settings = "784-100x6-10 ReLU, SGD. a to d: after 200 steps with learning rate 0.1 and batch "
+                "128, the whole set is 2000 images; e, f: from the start to a loss of 0.3"};
 
-static void check_all(lab_report *r)
+static const lab_panel worth_panels[] = {
+    {.axes = {.heading = "Steps against images", .x = "steps", .x_scale = PLOT_LOG10,
+              .y = "images", .y_scale = PLOT_LOG10, .grid = PLOT_GRID_BOTH,
+              .legend = PLOT_LEGEND_BOTTOM_RIGHT},
+     .draw = draw_pareto},
+    {.axes = {.col = 1, .heading = "The best of the six learning rates", OF_SIZE,
+              .y = "learning rate", .y_scale = PLOT_LOG10, .y_range = {0.002, 4},
+              .grid = PLOT_GRID_BOTH, .legend = PLOT_LEGEND_BOTTOM_RIGHT},
+     .draw = draw_rates},
+    {.axes = {.col = 2, .heading = "What an image costs, counted (no norm)", OF_SIZE,
+              .y = "per image", .y_scale = PLOT_LOG10, .grid = PLOT_GRID_BOTH},
+     .draw = draw_cost}};
+static const lab_page worth_page = {
+    .title = "Larger batches save steps up to a size, then only cost images", .what = "worth",
+    .width = 1900, .height = 800, .scale = 0.7,
+    .settings = "784-100x6-10 ReLU, SGD from the start to a loss of 0.3 on 1000 training images, "
+                "the best of six learning rates for each batch size"};
+/* clang-format on */
+
+static void check_inner_products(lab_report *r)
 {
     size_t arm;
     for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++) {
@@ -944,23 +891,21 @@ static void check_all(lab_report *r)
 
 static int report(lab_report *r)
 {
-    check_all(r);
+    check_inner_products(r);
     check_unbiased(r);
-    judge_formula(r, 0);
-    judge_formula(r, 1);
-    judge_bias(r);
-    judge_improves(r);
-    judge_worth(r);
-    judge_scale(r);
-    judge_cost(r);
-    return page_noise(r) || page_worth(r) ? -1 : 0;
+    lab_judge(r);
+    return lab_draw(r, &noise_page, noise_panels, LAB_COUNT(noise_panels)) ||
+                   lab_draw(r, &worth_page, worth_panels, LAB_COUNT(worth_panels))
+               ? -1
+               : 0;
 }
 
 /* clang-format off */
 static const lab_program program = {
     "18_sgd_noise", NRM_VERSION,
     "How far is the gradient of a mini-batch from that of the whole set?", "784-100x6-10 ReLU "
-    "after 200 steps of SGD, learning rate 0.1, batch 128; the whole set is 2000 images", 2,
-    LAB_USES_DATA, arms, ARMS, prepare, run, report, claims, LAB_COUNT(claims)};
+    "after 200 steps of SGD, learning rate 0.1, batch 128; the whole set is 2000 images",
+    .revision = 2, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare,
+    .run = run, .report = report, .claim = claims, .claims = LAB_COUNT(claims)};
 /* clang-format on */
 LAB_MAIN(program)

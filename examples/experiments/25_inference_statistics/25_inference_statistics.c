@@ -346,7 +346,7 @@ static int end(trainer *t)
     size_t u;
     copy_running(t->net, &running, GET);
     read_kept((const trial *)t->plan->context, FAST, &mine);
-    for (u = 0; u < UNITS; u++) worst = fmax(worst, fabs(running.var[u] / mine.var[u] - 1));
+    for (u = 0; u < UNITS; u++) worst = stats_larger(worst, fabs(running.var[u] / mine.var[u] - 1));
     lab_record(t->run, "agreement", 0, worst);
     return 0;
 }
@@ -455,9 +455,9 @@ static int run_variances(lab_run *r)
             truth = exact(x);
             for (m = 0; m < METHODS; m++) {
                 const double v = method[m].variance(x);
-                most[m] = fmax(most[m], fabs(v - truth) / truth);
-                low[m] = k == 0 ? v / truth : fmin(low[m], v / truth);
-                high[m] = k == 0 ? v / truth : fmax(high[m], v / truth);
+                most[m] = stats_larger(most[m], fabs(v - truth) / truth);
+                low[m] = k == 0 ? v / truth : stats_smaller(low[m], v / truth);
+                high[m] = k == 0 ? v / truth : stats_larger(high[m], v / truth);
                 /* clamped at 0, as it must be before the root */
                 if (!isfinite(1 / sqrt((v > 0 ? v : 0) + EPS))) bad++;
             }

@@ -17,33 +17,21 @@ enum { LEAST = 2, MOST = 256, PROBED = 1024 };
 enum { NONE_128, LAYER_128, HIDDEN_128, ALL_128, NONE_4, LAYER_4, HIDDEN_4, ALL_4, HIDDEN_4_BIASED,
        ALL_4_BIASED, NONE, LAYER, GROUP, BATCH, NONE_FLAT, LAYER_FLAT, GROUP_FLAT, BATCH_FLAT,
        TEAM_OWN, TEAM_MERGED, ARMS };
-/* clang-format on */
 
 static const struct setup {
     int norm;
     int all;              /* 1: the logits are normalized too */
     int unbiased;         /* 1: by the unbiased variance      */
     size_t batch, epochs; /* of figure 6                      */
-} setups[ARMS] = {{NRM_NO_NORM, 0, 0, 128, 20},
-                  {NRM_LAYER_NORM, 0, 0, 128, 20},
-                  {NRM_BATCH_NORM, 0, 0, 128, 20},
-                  {NRM_BATCH_NORM, 1, 0, 128, 20},
-                  {NRM_NO_NORM, 0, 0, 4, 6},
-                  {NRM_LAYER_NORM, 0, 0, 4, 6},
-                  {NRM_BATCH_NORM, 0, 1, 4, 6},
-                  {NRM_BATCH_NORM, 1, 1, 4, 6},
-                  {NRM_BATCH_NORM, 0, 0, 4, 3},
-                  {NRM_BATCH_NORM, 1, 0, 4, 3},
-                  {NRM_NO_NORM},
-                  {NRM_LAYER_NORM},
-                  {NRM_GROUP_NORM},
-                  {NRM_BATCH_NORM},
-                  {NRM_NO_NORM},
-                  {NRM_LAYER_NORM},
-                  {NRM_GROUP_NORM},
-                  {NRM_BATCH_NORM},
-                  {NRM_BATCH_NORM},
-                  {NRM_BATCH_NORM}};
+} setups[ARMS] = {
+    {NRM_NO_NORM, 0, 0, 128, 20}, {NRM_LAYER_NORM, 0, 0, 128, 20}, {NRM_BATCH_NORM, 0, 0, 128, 20},
+    {NRM_BATCH_NORM, 1, 0, 128, 20}, {NRM_NO_NORM, 0, 0, 4, 6}, {NRM_LAYER_NORM, 0, 0, 4, 6},
+    {NRM_BATCH_NORM, 0, 1, 4, 6}, {NRM_BATCH_NORM, 1, 1, 4, 6}, {NRM_BATCH_NORM, 0, 0, 4, 3},
+    {NRM_BATCH_NORM, 1, 0, 4, 3},
+    {NRM_NO_NORM}, {NRM_LAYER_NORM}, {NRM_GROUP_NORM}, {NRM_BATCH_NORM}, /* the curve */
+    {NRM_NO_NORM}, {NRM_LAYER_NORM}, {NRM_GROUP_NORM}, {NRM_BATCH_NORM}, /* at one learning rate */
+    {NRM_BATCH_NORM}, {NRM_BATCH_NORM}};
+/* clang-format on */
 
 static int is_team(size_t arm)
 {
@@ -976,9 +964,10 @@ static int report(lab_report *r)
 
 /* clang-format off */
 static const lab_program program = {
-    "12_batch_size", NRM_VERSION, "What do small mini-batches do to batch norm, layer norm, group norm?",
+    "12_batch_size", NRM_VERSION,
+    "What do small mini-batches do to batch norm, layer norm, group norm?",
     "a-b: 784-256-256-10, ReLU, Adam 1e-3, batch 128 and 4; curve: 784-128-128-10, ReLU, SGD, "
-    "60,000 examples", 1, LAB_USES_DATA, arms, ARMS, prepare, run, report, claims,
-    LAB_COUNT(claims)};
+    "60,000 examples",
+    1, LAB_USES_DATA, arms, ARMS, prepare, run, report, claims, LAB_COUNT(claims)};
 /* clang-format on */
 LAB_MAIN(program)

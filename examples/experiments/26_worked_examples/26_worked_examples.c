@@ -420,6 +420,7 @@ static void game_gradient(game *g)
     }
 }
 
+/* Two classes of 100 points around (1, 0.5) and (-1, -0.5), deviation 0.7; weights N(0, 1). */
 static void game_start(game *g, uint64_t seed)
 {
     nrm_rng rng;

@@ -1004,8 +1004,9 @@ static const lab_claim claims[] = {
      "50 steps after inputs 100 times too large: fewer points lost than without, at most 2", "none",
      LAB_TRAINING, LAB_SETTING, .judge = judge_bad_batch, .a = LAYER},
     {"32n", "Networks train faster if their inputs are whitened",
-     "LeCun et al. 1998 and Wiesler & Ney 2011, as cited by Ioffe & Szegedy 2015, section 2; " NOTEBOOK,
-     SAID, "training loss after 1 and 3 epochs: below that with pixels 0..1" LOSS_CRITERION,
+     "LeCun et al. 1998 and Wiesler & Ney 2011, as cited by Ioffe & Szegedy 2015, section 2; "
+     NOTEBOOK, SAID,
+     "training loss after 1 and 3 epochs: below that with pixels 0..1" LOSS_CRITERION,
      "a trial (1 seed, rates up to 1): 0.293 against 0.445, 0.029 against 0.425", LAB_TRAINING,
      LAB_SETTING, .judge = judge_speed, .a = WHITE, .b = RAW},
     {"32o", "Normalizing each pixel by itself speeds it up too, though they stay correlated",
@@ -1015,7 +1016,8 @@ static const lab_claim claims[] = {
      LAB_SETTING, .judge = judge_speed, .a = STANDARD, .b = RAW},
     {"32p", "Inputs that are also uncorrelated are learned faster still",
      "LeCun et al. 1998, section 4.3", SAID,
-     "training loss after 1 and 3 epochs, whitened: below that with standardized pixels" LOSS_CRITERION,
+     "training loss after 1 and 3 epochs, whitened: below that with standardized pixels"
+     LOSS_CRITERION,
      "a trial (1 seed, rates up to 1): 0.293 against 0.212, 0.029 against 0.195", LAB_TRAINING,
      LAB_SETTING, .judge = judge_speed, .a = WHITE, .b = STANDARD},
     {"32q", "Whitened inputs cost generalization", "Wadia et al. 2021",
@@ -1152,7 +1154,7 @@ static const lab_panel inputs[] = {
 
 static int report(lab_report *r)
 {
-    static const lab_page first = {"What the sources say in passing", .width = 2000, .height = 1500};
+    const lab_page first = {"What the sources say in passing", .width = 2000, .height = 1500};
     const lab_page second = {
         "Whitened inputs train faster and generalize worse; γ and β settle", "inputs", 2000, 1500,
         .settings = "a to c: 784-100-10, ReLU, 10,000 images, 3 epochs of SGD, batches of 128; "

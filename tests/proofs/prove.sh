@@ -130,8 +130,8 @@ for script in tests/proofs/*.gappa; do # prints nothing if it has proved all
     fi
 done
 # The error of the plain primitives, beside the bound: the table of docs/accuracy.md.
-if $CC -std=c99 -O2 -ffp-contract=off -DNRM_PLAIN -DNRM_ACC=float -I. -Iexamples tests/proofs/rounding.c \
-    -o "$out/rounding" -lm && "$out/rounding" >"$out/rounding.txt"; then
+if $CC -std=c99 -O2 -ffp-contract=off -DNRM_PLAIN -DNRM_ACC=float -I. -Iexamples \
+    tests/proofs/rounding.c -o "$out/rounding" -lm && "$out/rounding" >"$out/rounding.txt"; then
     passed=$((passed + 1))
 else
     fail "an error is beyond its bound: $(cat "$out/rounding.txt")"

@@ -775,6 +775,7 @@ static int claims_call(const char *f, const value *in, int count, value *out)
             claims_number_value(rc == NRM_OK ? (wide)all.m2 / (wide)all.count : (wide)HUGE_VAL);
         return 1;
     } else if (IS("linear")) { /* x, W, b */
+        y[0] = y[1] = 7; /* not read */
         rc = nrm_linear_forward(y, call_in(in, 0), call_in(in, 1), call_in(in, 2), in[0].r, in[0].c,
                                 in[1].c);
         out[0] = call_made(y, in[0].r, in[1].c);
@@ -838,6 +839,7 @@ static int claims_call(const char *f, const value *in, int count, value *out)
         return 1;
     } else if (IS("linear_backward")) { /* x, W, dy, what dW and db start with: dx, dW, db */
         if (count > 3) dgamma = call_in(in, 3), dbeta = call_in(in, 4);
+        y[0] = y[1] = 7; /* not read */
         rc = nrm_linear_backward(y, dgamma, dbeta, call_in(in, 2), call_in(in, 0), call_in(in, 1),
                                  in[0].r, in[0].c, in[2].c);
         out[1] = call_made(dgamma, in[0].c, in[2].c);

@@ -631,7 +631,7 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 /* What takes time to compile and makes nothing faster here, where vectors are written out. */
 #pragma GCC optimize("no-inline-small-functions", "no-schedule-insns2", "no-gcse", "no-tree-vrp")
 #pragma GCC optimize("no-tree-bit-ccp", "no-tree-slsr")
-#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic") /* with -O2 too, to ## 18 */
+#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic") /* until ## 19, also at -O2 */
 #endif
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
@@ -1161,7 +1161,8 @@ static void nrmi_rows_columns(
     }
 }
 
-static int nrmi_rows_together(const nrmi_backward *p, nrmi_columns *columns, const nrmi_view *v)
+static void nrmi_rows_together(
+    const nrmi_backward *p, nrmi_columns *columns, const nrmi_view *v)
 {
     const size_t D = v->length, all = v->sets * D;
     size_t n, w;
@@ -1174,14 +1175,13 @@ static int nrmi_rows_together(const nrmi_backward *p, nrmi_columns *columns, con
     }
     nrmi_give(p->dbeta, 0, columns->dbeta, all);
     nrmi_give(p->dgamma, 0, columns->dgamma, all);
-    return NRM_OK;
 }
 
 /* Apart, so that rows of usual width do not pay for the stack of wide ones. */
-static NRM_APART int nrmi_rows_wide(const nrmi_backward *p, const nrmi_view *v)
+static NRM_APART void nrmi_rows_wide(const nrmi_backward *p, const nrmi_view *v)
 {
     NRM_COLUMNS(columns, NRM_WIDE);
-    return nrmi_rows_together(p, &columns, v);
+    nrmi_rows_together(p, &columns, v);
 }
 
 static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
@@ -1197,7 +1197,11 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
     v.sets = G;
     if (wanted && dx != NULL && nrmi_one_sweep(&v)) {
         NRM_COLUMNS(columns, NRM_SLOTS);
-        return G * D > NRM_SLOTS ? nrmi_rows_wide(&p, &v) : nrmi_rows_together(&p, &columns, &v);
+        if (G * D > NRM_SLOTS)
+            nrmi_rows_wide(&p, &v);
+        else
+            nrmi_rows_together(&p, &columns, &v);
+        return NRM_OK;
     }
     if (wanted) { /* the columns first: dx may be dy */
         const nrmi_view column = nrmi_channels(rows / G, D, 1);
@@ -5091,7 +5095,8 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 
 ### History
 
-- 0.2.0, new: two parts, `NRM_PLAIN`; `nrm_rows_*`, rows that lie apart and a residual.
+- 0.2.0, new: two parts, `NRM_PLAIN`; `nrm_rows_*`, rows that lie apart and a residual;
+  `nrm_rng_uniform` and `nrm_rng_normal` fill arrays.
 - 0.2.0, what left (formulas: docs/10_conventions.md): `unfold`, `convention_of`, `running_import`,
   `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C),
   `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate`

@@ -87,8 +87,7 @@ enum {
     PLOTI_HEAT,
     PLOTI_REGION,
     PLOTI_IMAGES,
-    PLOTI_TABLE,
-    PLOTI_PARAGRAPH
+    PLOTI_TABLE
 };
 
 typedef struct ploti_item {
@@ -1121,7 +1120,7 @@ static double ploti_fit(const char *s, double size, double room)
 static double ploti_wrap(plot_figure *f, ploti_canvas *c, double x, double y, double room,
                          const char *s, double size, double weight, double pitch, plot_color color)
 {
-    double used = 0, indent = 0, em = size;
+    double used = 0, em = size;
     char *line;
     size_t len;
     if (!s) return 0;
@@ -1131,37 +1130,25 @@ static double ploti_wrap(plot_figure *f, ploti_canvas *c, double x, double y, do
         return 0;
     }
     while (*s) { /* one line per turn */
-        int bullet = s[0] == '-' && s[1] == ' ';
         size_t good = 0;
-        if (bullet) {
-            s += 2;
-            indent = 1.1 * em;
-        }
         for (len = 0; s[len] && s[len] != '\n';) { /* whole words while they fit */
             size_t end = len;
             while (s[end] == ' ') end++;
             while (s[end] && s[end] != ' ' && s[end] != '\n') end++;
             memcpy(line, s, end);
             line[end] = 0;
-            if (good && ploti_width(line, em) > room - indent) break;
+            if (good && ploti_width(line, em) > room) break;
             good = len = end;
         }
         memcpy(line, s, good);
         line[good] = 0;
-        if (c) {
-            if (bullet)
-                ploti_put(c, x + 0.3 * em, y + used + 0.7 * em, "\xE2\x80\xA2", em, 0, weight,
-                          color);
-            ploti_put(c, x + indent, y + used + 0.7 * em, line, em, 0, weight, color);
-        }
+        if (c) ploti_put(c, x, y + used + 0.7 * em, line, em, 0, weight, color);
         used += good ? pitch * em : 0.6 * pitch * em; /* an empty line parts paragraphs */
         s += good;
-        if (*s == '\n') {
+        if (*s == '\n')
             s++;
-            indent = 0;
-        } else {
+        else
             while (*s == ' ') s++;
-        }
     }
     free(line);
     return used;
@@ -1421,22 +1408,10 @@ void plot_range_y(plot_panel *p, double lo, double hi)
     if (ploti_open(p)) ploti_set_range(p, &p->y, lo, hi);
 }
 
-static plot_panel *ploti_root_x(plot_panel *p) /* the panel whose range of x is everybody's */
-{
-    while (p->x.share) p = p->x.share;
-    return p;
-}
-
-static plot_panel *ploti_root_y(plot_panel *p)
+static plot_panel *ploti_root_y(plot_panel *p) /* the panel whose range of y is everybody's */
 {
     while (p->y.share) p = p->y.share;
     return p;
-}
-
-void plot_share_x(plot_panel *p, plot_panel *with)
-{
-    if (!ploti_open(p) || !with || with->fig != p->fig) return;
-    if (ploti_root_x(with) != ploti_root_x(p)) ploti_root_x(p)->x.share = ploti_root_x(with);
 }
 
 void plot_share_y(plot_panel *p, plot_panel *with)
@@ -1918,12 +1893,6 @@ void plot_table(plot_panel *p, const char *const *cells, int rows, int cols, con
     it->texts = ploti_strings(p->fig, cells, (size_t)rows * (size_t)cols);
 }
 
-void plot_paragraph(plot_panel *p, const char *text)
-{
-    ploti_item *it = ploti_push(p, PLOTI_PARAGRAPH, NULL, NULL);
-    if (it) it->end = ploti_string(p->fig, text);
-}
-
 /* ---- ranges of the axes --------------------------------------------------------------------- */
 
 static void ploti_see(ploti_axis *a, double v)
@@ -2100,7 +2069,6 @@ static void ploti_ranges(plot_figure *f)
         for (it = p->items; it; it = it->next) ploti_see_item(p, it);
     }
     for (p = f->panels; p; p = p->next) {
-        if (p->x.share) ploti_unite(&ploti_root_x(p)->x, &p->x);
         if (p->y.share) ploti_unite(&ploti_root_y(p)->y, &p->y);
     }
     for (p = f->panels; p; p = p->next) {
@@ -2108,7 +2076,6 @@ static void ploti_ranges(plot_figure *f)
         ploti_settle(f, &p->y, p->bars && p->bar_decimals >= 0 ? 0.13 : 0.05);
     }
     for (p = f->panels; p; p = p->next) {
-        if (p->x.share) ploti_inherit(&p->x, &ploti_root_x(p)->x);
         if (p->y.share) ploti_inherit(&p->y, &ploti_root_y(p)->y);
     }
 }
@@ -3377,23 +3344,11 @@ static void ploti_draw_table(plot_panel *p, const ploti_item *it)
     }
 }
 
-static void ploti_draw_paragraph(plot_panel *p, const ploti_item *it)
-{
-    plot_figure *f = p->fig;
-    double em = ploti_em(f, PLOTI_EM_BODY), room = p->box.x1 - p->box.x0, least = 0.6 * em;
-    while (em > least && ploti_wrap(f, NULL, 0, 0, room, it->end, em, PLOTI_REGULAR, 1.42, 0) >
-                             p->box.y1 - p->box.y0) {
-        em *= 0.96;
-    }
-    (void)ploti_wrap(f, &f->cv, p->box.x0, p->box.y0, room, it->end, em, PLOTI_REGULAR, 1.42,
-                     PLOT_INK);
-}
-
 /* ---- drawing a panel ------------------------------------------------------------------------ */
 
 static int ploti_layer(int kind) /* what is drawn first */
 {
-    static const int layer[18] = {6, 2, 7, 7, 4, 5, 4, 3, 3, 1, 1, 8, 8, 0, 0, 0, 0, 0};
+    static const int layer[17] = {6, 2, 7, 7, 4, 5, 4, 3, 3, 1, 1, 8, 8, 0, 0, 0, 0};
     return layer[kind];
 }
 
@@ -3444,11 +3399,8 @@ static void ploti_draw_item(plot_panel *p, const ploti_item *it)
     case PLOTI_IMAGES:
         ploti_draw_images(p, it);
         break;
-    case PLOTI_TABLE:
-        ploti_draw_table(p, it);
-        break;
     default:
-        ploti_draw_paragraph(p, it);
+        ploti_draw_table(p, it);
         break;
     }
 }

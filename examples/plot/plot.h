@@ -3,7 +3,7 @@
 What it is
     A figure is a page of W x H pixels with a title, a subtitle, a footer and a grid of panels. A
     panel holds any mix of lines, bands, points, histograms, ridges, bars, heat maps, decision
-    regions, reference lines and notes, or a table, a paragraph, a contact sheet of small images.
+    regions, reference lines and notes, or a table, a contact sheet of small images.
     Calls only record what is to be drawn (data are copied); plot_save lays the page out from the
     measured text, draws it and writes the file. Every edge is anti-aliased; coordinates and
     coverage are integers in the end, and nothing depends on the last bits of the C library's
@@ -175,8 +175,7 @@ void plot_axis_x(plot_panel *p, const char *label, int scale);
 void plot_axis_y(plot_panel *p, const char *label, int scale);
 void plot_range_x(plot_panel *p, double lo, double hi); /* lo > hi turns the axis round */
 void plot_range_y(plot_panel *p, double lo, double hi);
-void plot_share_x(plot_panel *p, plot_panel *with); /* both get the union of their ranges */
-void plot_share_y(plot_panel *p, plot_panel *with);
+void plot_share_y(plot_panel *p, plot_panel *with); /* both get the union of their ranges */
 void plot_hide_x(plot_panel *p); /* no label and no tick labels: the panel below has them */
 void plot_hide_y(plot_panel *p);
 void plot_ticks_x(plot_panel *p, const double *at, const char *const *labels, int n);
@@ -247,7 +246,6 @@ void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, 
                  const char *const *captions, int paper);
 /* rows x cols texts, row by row, the first row being the header; align: one of l c r per column. */
 void plot_table(plot_panel *p, const char *const *cells, int rows, int cols, const char *align);
-void plot_paragraph(plot_panel *p, const char *text); /* wrapped; \n breaks, "- " starts an item */
 
 /* ---- for tests and callers who compute ------------------------------------------------------ */
 

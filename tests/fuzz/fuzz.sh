@@ -4,7 +4,7 @@
 #   SECONDS_EACH=20 fuzz.sh [TARGET...]    calls, mlp, npz, idx; without a name all of them
 #   fuzz.sh --keep [TARGET...]             the same, and what is new goes into corpus/, made small
 #
-# corpus/TARGET.txt holds inputs that reach different code, one a line, in base 16.
+# corpus/TARGET.txt holds inputs that reach different code, in base 16.
 # Clang's libFuzzer with the address and undefined-behaviour sanitizers; half of the time in float
 # and half in double, where the target has numbers. An input that breaks something stays in
 # $BUILD/fuzz and fails. The last line is "fuzz: N passed, N failed".
@@ -63,8 +63,8 @@ start() { (run "$@" >"$out/$1.$2.said" 2>&1 && : >"$out/$1.$2.passed") & }
 unpack() { # target: its corpus as files
     rm -rf "$out/corpus.$1" && mkdir -p "$out/corpus.$1"
     python3 -c 'import sys
-for number, line in enumerate(open(sys.argv[1])):
-    open("%s/%d" % (sys.argv[2], number), "wb").write(bytes.fromhex(line))' \
+for number, word in enumerate(open(sys.argv[1]).read().split()):
+    open("%s/%d" % (sys.argv[2], number), "wb").write(bytes.fromhex(word))' \
         "$here/corpus/$1.txt" "$out/corpus.$1"
 }
 
@@ -73,9 +73,10 @@ pack() { # target: what reaches more than the others, into its corpus
     # shellcheck disable=SC2086
     "$(echo "$out/$1".*/program | cut -d' ' -f1)" -set_cover_merge=1 "$out/small" \
         "$out/corpus.$1" "$out/$1".*/found >/dev/null 2>&1
-    python3 -c 'import os, sys
+    python3 -c 'import os, sys, textwrap
 of = sorted(open(os.path.join(sys.argv[1], n), "rb").read().hex() for n in os.listdir(sys.argv[1]))
-print("\n".join(sorted(of, key=len)))' "$out/small" >"$here/corpus/$1.txt"
+print(textwrap.fill(" ".join(sorted(of, key=len)), 100, break_long_words=False))' \
+        "$out/small" >"$here/corpus/$1.txt"
 }
 
 rm -f "$out"/*.said "$out"/*.passed

@@ -100,7 +100,7 @@ while read -r file; do
     *.png | *.npz | *.html | docs/book/* | *.ttf | *.woff* | *.idx* | *lock*.json) continue ;;
     LICENSE | *.svg | tests/analyse/reviewed.txt | tests/suite.txt) columns=0 ;; # two tables
     *Makefile | *.mk | *.tsv) tabs=1 ;;
-    *.csv | tests/fuzz/corpus/*) columns=0 ;;
+    *.csv | tests/fuzz/corpus/* | tests/expected/torch_*) columns=0 ;;
     *.md) markdown=1 ;;
     normlayers.h) list=$header_list comments_only=1 ;;
     examples/plot/stroke_font.[ch] | tests/tools/test_stroke_font.c) list='*' ;;

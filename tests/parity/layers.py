@@ -8,9 +8,10 @@ formula is written out and differentiated by autograd. The names are those of th
 in float64 and float32, this makes one entry of a file that tests/layers/test_golden.c reads:
 
     case LAYER TITLE
-    set NAME NUMBER
-    in NAME [SHAPE]        and the values
-    out NAME [SHAPE]       and the values: first the float64 results, then the float32 ones
+    set NAME NUMBER set NAME NUMBER ...
+    in NAME [SHAPE] VALUE ...              an array each
+    out NAME [SHAPE] VALUE ...             the float64 results, and the float32 results
+     VALUE ...                             on the next line
     end
 
 Networks in training have one setting more. `set drift` is what float32 may be off by; `set kinks`
@@ -453,11 +454,9 @@ def drift(arrays, settings, truth, nudge=2.0 ** -22):
 # ---- the files -----------------------------------------------------------------------------------
 
 def block(values, digits):
-    """The values in lines of at most 100 columns: 17 digits tell doubles apart, 9 floats."""
-    texts = [repr(v) if digits == 17 else "%.9g" % v for v in values.double().reshape(-1).tolist()]
-    per_line = 4 if digits == 17 else 6
-    return "".join(" %s\n" % " ".join(texts[at:at + per_line])
-                   for at in range(0, len(texts), per_line))
+    """The values in a line: 17 digits tell doubles apart, 9 floats."""
+    return "".join(" " + (repr(v) if digits == 17 else "%.9g" % v)
+                   for v in values.double().reshape(-1).tolist()) + "\n"
 
 
 def shape(tensor):
@@ -470,11 +469,10 @@ def write_case(file, layer, title, settings, arrays):
         settings = dict(settings, drift=drift(arrays, settings, double))
     single = run(layer, arrays, settings, torch.float32)
     file.write("case %s %s\n" % (layer, title.replace(" ", "_")))
-    for name, value in settings.items():
-        file.write("set %s %s\n" % (name, repr(value)))
+    file.write(" ".join("set %s %s" % setting for setting in settings.items()) + "\n")
     for name, array in arrays.items():
-        file.write("in %s %s\n%s" % (name, shape(array), block(array, 17)))
+        file.write("in %s %s%s" % (name, shape(array), block(array, 17)))
     for name in sorted(double):
-        file.write("out %s %s\n%s%s" % (name, shape(double[name]), block(double[name], 17),
+        file.write("out %s %s%s%s" % (name, shape(double[name]), block(double[name], 17),
                                         block(single[name], 9)))
     file.write("end\n\n")

@@ -116,7 +116,9 @@ stats_finding lab_within(lab_numbers a, double target, double tolerance)
 
 const char *lab_pm(lab_report *r, lab_numbers a, int decimals)
 {
-    return lab_mean_sd(r, lab_describe(a), decimals);
+    const stats_summary s = lab_describe(a);
+    if (decimals < 0) return lab_format(r, "%.*g ± %.1g", -decimals, s.mean, s.sd);
+    return lab_mean_sd(r, s, decimals);
 }
 
 double lab_largest(const lab_report *r, size_t arm, const char *series)
@@ -131,6 +133,36 @@ double lab_largest(const lab_report *r, size_t arm, const char *series)
     return most;
 }
 
+double lab_worst(const lab_report *r, const char *series)
+{
+    double most = (double)-INFINITY;
+    size_t arm, s, i;
+    for (arm = 0; arm < lab_program_of(r)->arms; arm++)
+        for (s = 0; s < lab_seeds(r, arm); s++) {
+            const lab_series one = lab_get(r, arm, s, series);
+            for (i = 0; i < one.n; i++) most = stats_larger(most, fabs(one.y[i]));
+        }
+    return most < 0 ? (double)NAN : most;
+}
+
+double lab_slope(const lab_report *r, size_t arm, size_t seed, const char *series, double from,
+                 double to, int logs)
+{
+    const lab_series s = lab_get(r, arm, seed, series);
+    double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+    size_t i;
+    for (i = 0; i < s.n; i++) {
+        const double x = logs ? log(s.x[i]) : s.x[i], y = logs ? log(s.y[i]) : s.y[i];
+        if (s.x[i] < from || s.x[i] > to) continue;
+        n += 1;
+        sx += x;
+        sy += y;
+        sxx += x * x;
+        sxy += x * y;
+    }
+    return (n * sxy - sx * sy) / (n * sxx - sx * sx);
+}
+
 const lab_claim *lab_find(const lab_report *r, const char *id)
 {
     const lab_program *program = lab_program_of(r);
@@ -141,41 +173,81 @@ const lab_claim *lab_find(const lab_report *r, const char *id)
     exit(1);
 }
 
-static stats_finding judgei_row(const lab_report *r, const lab_claim *c)
+static lab_numbers judgei_values(const lab_report *r, const lab_part *p, int of_b)
 {
-    const lab_numbers a = lab_all(r, c->a, c->series, c->at);
-    switch (c->test) {
+    const size_t arm = of_b ? p->b : p->a;
+    if (p->each) return lab_each(r, arm, p->each);
+    return lab_all(r, arm, of_b && p->other ? p->other : p->series,
+                   of_b && p->other_at > 0 ? p->other_at : p->at);
+}
+
+static stats_finding judgei_test(const lab_part *p, lab_numbers a, lab_numbers b)
+{
+    const double apart = p->limit > 0 ? lab_describe(a).mean - lab_describe(b).mean : 0;
+    switch (p->test) {
     case LAB_MORE:
-        return lab_more(a, lab_all(r, c->b, c->series, c->at), 1);
+        return lab_more(a, b, p->limit > 0 ? apart >= p->limit : 1);
     case LAB_LESS:
-        return lab_less(a, lab_all(r, c->b, c->series, c->at), 1);
+        return lab_less(a, b, p->limit > 0 ? -apart >= p->limit : 1);
     case LAB_ABOVE:
-        return lab_above(a, c->limit);
+        return lab_above(a, p->limit);
     case LAB_BELOW:
-        return lab_below(a, c->limit);
+        return lab_below(a, p->limit);
     case LAB_WITHIN:
-        return lab_within(a, c->limit, c->tolerance);
+        return lab_within(a, p->limit, p->tolerance);
     }
     return stats_unknown();
+}
+
+enum { JUDGEI_PARTS = 12 };
+
+/* `say` with the n-th text for $n. */
+static const char *judgei_say(lab_report *r, const char *say, const char *const *text)
+{
+    const char *done = "", *at;
+    while ((at = strchr(say, '$')) != NULL) {
+        char *end;
+        const size_t n = (size_t)strtoul(at + 1, &end, 10);
+        done = lab_format(r, "%s%.*s%s", done, (int)(at - say), say, n > 0 ? text[n - 1] : "");
+        say = end;
+    }
+    return lab_format(r, "%s%s", done, say);
+}
+
+/* A claim without a function: what its parts, or the row itself, compare. */
+static void judgei_claim(lab_report *r, const lab_claim *c)
+{
+    const lab_part row[2] = {
+        {c->test, c->a, c->b, c->series, c->at, c->limit, c->tolerance, NULL, 0, c->each}};
+    const lab_part *p = c->part ? c->part : row;
+    const char *text[2 * JUDGEI_PARTS], *remark = c->remark ? c->remark : "";
+    stats_finding found[JUDGEI_PARTS];
+    size_t parts = 0, texts = 0;
+    for (; (p->series || p->each) && parts < JUDGEI_PARTS; p++) {
+        const int pair = p->test == LAB_MORE || p->test == LAB_LESS;
+        const lab_numbers a = judgei_values(r, p, 0), b = pair ? judgei_values(r, p, 1) : a;
+        text[texts++] = lab_pm(r, a, c->decimals);
+        if (pair) text[texts++] = lab_pm(r, b, c->decimals);
+        if (p->test) found[parts++] = judgei_test(p, a, b);
+    }
+    lab_verdict(r, c,
+                parts == 1 ? found[0]
+                : parts    ? stats_together(found, parts)
+                           : stats_unknown(),
+                judgei_say(r, remark, text), "%s",
+                judgei_say(r,
+                           c->say      ? c->say
+                           : texts > 1 ? "$1 against $2"
+                                       : "$1",
+                           text));
 }
 
 void lab_judge(lab_report *r)
 {
     const lab_program *program = lab_program_of(r);
     size_t i;
-    for (i = 0; i < program->claims; i++) {
-        const lab_claim *c = &program->claim[i];
-        const char *remark = c->remark ? c->remark : "";
-        if (c->judge)
-            c->judge(r, c);
-        else if (c->test == LAB_MORE || c->test == LAB_LESS)
-            lab_verdict(r, c, judgei_row(r, c), remark, "%s against %s",
-                        lab_text(r, c->a, c->series, c->at, c->decimals),
-                        lab_text(r, c->b, c->series, c->at, c->decimals));
-        else
-            lab_verdict(r, c, judgei_row(r, c), remark, "%s",
-                        lab_text(r, c->a, c->series, c->at, c->decimals));
-    }
+    for (i = 0; i < program->claims; i++)
+        (program->claim[i].judge ? program->claim[i].judge : judgei_claim)(r, &program->claim[i]);
 }
 
 void lab_check_same_bits(lab_report *r)

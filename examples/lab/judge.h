@@ -17,6 +17,12 @@
            lab_verdict(r, c, lab_less(a, lab_times(b, 0.5), 1), "", "%s against %s",
                        lab_pm(r, a, 0), lab_pm(r, b, 0));
        }
+
+   A claim of several parts has them as a list, and says in which order their numbers are told: $1
+   is the first one's a, $2 its b, and so on, in `say` and in `remark`. All of them are tested:
+
+       LAB_PARTS({LAB_LESS, BATCH, NONE, "loss", 50}, {LAB_LESS, LAYER, NONE, "loss", 50}),
+       .decimals = 3, .say = "batch norm $1, layer norm $3, none $2"
 */
 #ifndef JUDGE_H
 #define JUDGE_H
@@ -24,13 +30,33 @@
 #include "lab.h"
 
 enum {
-    LAB_BY_FUNCTION,
-    LAB_MORE,  /* the series of arm a is above that of arm b, seed by seed: "%s against %s" */
-    LAB_LESS,  /* below */
-    LAB_ABOVE, /* that of arm a is above `limit`: "%s" */
+    LAB_BY_FUNCTION, /* of a part: no test, but a number to tell */
+    LAB_MORE, /* the series of arm a is above that of arm b, seed by seed: "$1 against $2"; if there
+                  is a `limit`, in the means by that much at least                              */
+    LAB_LESS, /* below */
+    LAB_ABOVE, /* that of arm a is above `limit`: "$1" */
     LAB_BELOW,
     LAB_WITHIN /* that of arm a is within `tolerance` of `limit` */
 };
+
+typedef struct lab_part { /* as in a claim */
+    int test;
+    size_t a, b;
+    const char *series;
+    double at, limit, tolerance;
+    const char *other; /* of b; NULL: the same series */
+    double other_at;   /* of b; 0: the same x         */
+    double (*each)(const lab_report *r, size_t arm, size_t seed);
+} lab_part;
+
+#define LAB_PARTS(...)                                                                             \
+    .part = (const lab_part[])                                                                     \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
 
 /* Judges all claims of the program in their order. */
 void lab_judge(lab_report *r);
@@ -71,11 +97,19 @@ stats_finding lab_above(lab_numbers a, double limit);
 stats_finding lab_below(lab_numbers a, double limit);
 stats_finding lab_within(lab_numbers a, double target, double tolerance);
 
-/* "0.912 ± 0.004" */
+/* "0.912 ± 0.004"; with -2 decimals to two digits, ± to one: "9.1e-05 ± 4e-06" */
 const char *lab_pm(lab_report *r, lab_numbers a, int decimals);
 
 /* The largest of all values of a series, of all seeds; nan if one is, or a seed has none. */
 double lab_largest(const lab_report *r, size_t arm, const char *series);
+
+/* The largest |value| of a series over all runs that have it; nan if none has, or a value is nan. */
+double lab_worst(const lab_report *r, const char *series);
+
+/* Of the straight line through the values of a series at from <= x <= to, by least squares; `logs`:
+   through the logarithms of x and value. */
+double lab_slope(const lab_report *r, size_t arm, size_t seed, const char *series, double from,
+                 double to, int logs);
 
 /* In quick runs: of all trainings that were done twice, are all as without a look? (trainer.h) */
 void lab_check_same_bits(lab_report *r);

@@ -228,8 +228,10 @@ typedef struct lab_claim {
     size_t a, b; /* arms */
     const char *series;
     double at, limit, tolerance;
+    const struct lab_part *part; /* of a claim of several: each tested like a row */
+    double (*each)(const lab_report *r, size_t arm, size_t seed); /* in place of a series */
     int decimals;
-    const char *remark;
+    const char *say, *remark;
 } lab_claim;
 
 /* The verdict on a claim, stats_word of what was found; `ours` is a format: what we have,

@@ -40,6 +40,21 @@ void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const l
     plot_line(p, label, x, mean, n, style);
 }
 
+void lab_draw_bars(plot_panel *p, const char *label, const lab_numbers *y, size_t n,
+                   plot_style style)
+{
+    enum { MOST = 20 };
+    double mean[MOST], sd[MOST];
+    size_t i;
+    if (n > MOST) n = MOST;
+    for (i = 0; i < n; i++) {
+        const stats_summary s = lab_describe(y[i]);
+        mean[i] = s.mean;
+        sd[i] = s.n > 1 ? s.sd : 0;
+    }
+    plot_bars(p, label, mean, sd, n, style);
+}
+
 static void pagei_mark(plot_panel *p, const lab_mark *m)
 {
     const plot_color color = m->color ? m->color : PLOT_INK;

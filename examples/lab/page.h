@@ -67,6 +67,10 @@ void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line);
 void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
                       size_t n, plot_style style);
 
+/* The same of n categories as bars: means, and standard deviations if there are several seeds. */
+void lab_draw_bars(plot_panel *p, const char *label, const lab_numbers *y, size_t n,
+                   plot_style style);
+
 /* Draws the page and saves it. Returns 0, or -1 after a line on stderr. */
 int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels);
 

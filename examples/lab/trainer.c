@@ -84,17 +84,23 @@ static int traineri_all(trainer *t)
     return rc < 0 ? -1 : 0;
 }
 
-int trainer_run(lab_run *run, const trainer_plan *plan)
+int trainer_twice(lab_run *run, const trainer_plan *plan, const char *series)
 {
     trainer t, again;
     int failed = trainer_open(&t, run, plan) || traineri_all(&t);
-    if (!failed && run->quick && plan->look && !plan->no_repeat) {
+    if (!failed && series) {
         failed = trainer_open(&again, run, plan);
         again.looked_at = 0;
         if (!failed) failed = traineri_all(&again);
-        if (!failed) lab_record(run, "same_bits", 0, training_same_bits(t.net, again.net));
+        if (!failed) lab_record(run, series, 0, training_same_bits(t.net, again.net));
         trainer_close(&again);
     }
     trainer_close(&t);
     return failed ? -1 : 0;
+}
+
+int trainer_run(lab_run *run, const trainer_plan *plan)
+{
+    const int repeated = run->quick && plan->look && !plan->no_repeat;
+    return trainer_twice(run, plan, repeated ? "same_bits" : NULL);
 }

@@ -38,6 +38,7 @@
 #define trainer_steps trainer_steps_f64
 #define trainer_accuracy trainer_accuracy_f64
 #define trainer_run trainer_run_f64
+#define trainer_twice trainer_twice_f64
 #endif
 
 enum { TRAINER_LAYERS = 32 }; /* of a network, at most */
@@ -88,5 +89,9 @@ double trainer_accuracy(trainer *t, const training_set *set, double *loss);
    or 1 to end the training. One that diverges (NRM_NONFINITE) ends, but for `after`, which may set
    t->status to NRM_OK. */
 int trainer_run(lab_run *run, const trainer_plan *plan);
+
+/* A whole training and, whether quick or not, a second one without looks: whether both end with the
+   same bits is recorded as `series`. */
+int trainer_twice(lab_run *run, const trainer_plan *plan, const char *series);
 
 #endif /* TRAINER_H */

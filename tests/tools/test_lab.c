@@ -340,9 +340,17 @@ static void judge_by_function(lab_report *r, const lab_claim *c)
     CHECK_NEAR(lab_most_over(r, 0, c->series, 1, 3).of[2], 1, 1e-6);
     CHECK(isnan(lab_mean_over(r, 0, c->series, 7, 8).of[0]));
     CHECK_NEAR(lab_largest(r, 1, c->series), 5 / 3.0 + 10 / 3.0 - 2 / 3.0, 1e-6);
-    CHECK(isnan(lab_largest(r, 1, "none such")));
+    CHECK(isnan(lab_largest(r, 1, "none such")) && isnan(lab_worst(r, "none such")));
+    CHECK_NEAR(lab_worst(r, c->series), 13 / 3.0, 1e-6);
+    CHECK_NEAR(lab_slope(r, 0, 1, c->series, 0, 4, 0), 0, 1e-6);
+    CHECK_NEAR(lab_slope(r, 0, 1, c->series, 1, 3, 1), 0, 1e-6);
     CHECK(lab_find(r, "9f") == c && lab_find(r, "9a") == c - 5);
     lab_verdict(r, c, lab_more(b, a, 1), "", "%s", lab_pm(r, a, 2));
+}
+
+static double ten_times(const lab_report *r, size_t arm, size_t seed)
+{
+    return 10 * lab_at(r, arm, seed, "loss", 0);
 }
 
 static const lab_claim table[] = {
@@ -357,13 +365,20 @@ static const lab_claim table[] = {
     {"9e", "about 4", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_WITHIN, .a = 1,
      .series = "loss", .at = LAB_LAST, .limit = 4, .tolerance = 2},
     {"9f", "by a function", "", "", "", "", LAB_TRAINING, LAB_NEWS, judge_by_function,
-     .series = "loss"}};
+     .series = "loss"},
+    {"9g", "of parts", "", "", "", "", LAB_TRAINING, LAB_NEWS,
+     LAB_PARTS({LAB_MORE, 1, 0, "loss", 2, 3}, {.a = 1, .series = "loss"},
+               {LAB_ABOVE, .a = 1, .limit = 9, .each = ten_times}),
+     .decimals = 1, .say = "$2, $1, $4", .remark = "and $3"},
+    {"9h", "by 4", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_LESS, .a = 0, .b = 1,
+     .series = "loss", .limit = 4, .decimals = -2}};
 
 static void draw_more(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     const double x[2] = {0, 1};
     const lab_numbers y[2] = {lab_all(r, 0, panel->series, 0), lab_all(r, 1, panel->series, 0)};
     lab_draw_numbers(p, "both", x, y, 2, plot_solid(PLOT_BLUE));
+    lab_draw_bars(p, "both", y, 2, plot_solid(PLOT_BLUE));
 }
 
 static int report_from_tables(lab_report *r)
@@ -398,6 +413,9 @@ static void test_claims_and_panels_as_tables(void)
     CHECK(strstr(found, "9c,above 3,\"\",\"\",4 ± 0,reproduced,") != NULL);
     CHECK(strstr(found, "9d,below 3,\"\",\"\",4 ± 0,not reproduced,") != NULL);
     CHECK(strstr(found, "9e,about 4,\"\",\"\",4 ± 0,reproduced,") != NULL);
+    CHECK(strstr(found,
+                 "9g,of parts,\"\",\"\",\"1.0 ± 0.5, 4.0 ± 0.3, 40.0 ± 3.3\",reproduced,and 4.0"));
+    CHECK(strstr(found, "9h,by 4,\"\",\"\",1 ± 0.5 against 4 ± 0.3,partly reproduced,") != NULL);
     CHECK(strstr(found, "9f,by a function,\"\",\"\",1.00 ± 0.53,reproduced,") != NULL);
     CHECK(strstr(found, "\ncheck,") == NULL);
     CHECK(*content("out/00_test_tables.png") != 0);

@@ -3,16 +3,41 @@
 
 #include <math.h>
 
+lab_curve lab_geometric(lab_report *r, size_t arm, const char *series, int logs)
+{
+    lab_curve c = lab_over_seeds(r, arm, series);
+    size_t i;
+    for (i = 0; i < c.n; i++) {
+        const lab_numbers all = lab_all(r, arm, series, c.x[i]);
+        const stats_summary m = lab_describe(logs ? all : lab_map(all, log10));
+        c.mean[i] = pow(10, m.mean);
+        c.low[i] = pow(10, m.min);
+        c.high[i] = pow(10, m.max);
+    }
+    return c;
+}
+
 void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line)
 {
     const lab_program *program = lab_program_of(r);
     const char *label = line->label ? line->label : program->arm[line->arm].name;
     plot_style style = line->style;
     lab_series one;
+    lab_curve all;
     if (!style.color && program->look) style = program->look(line->arm);
     switch (line->how) {
     case LAB_EACH_SEED:
         lab_plot_seeds(r, p, line->arm, line->series, label, style);
+        break;
+    case LAB_MEAN:
+        all = lab_over_seeds(r, line->arm, line->series);
+        plot_line(p, *label ? label : NULL, all.x, all.mean, all.n, style);
+        break;
+    case LAB_GEOMETRIC:
+    case LAB_POWERS:
+        all = lab_geometric(r, line->arm, line->series, line->how == LAB_POWERS);
+        plot_band(p, NULL, all.x, all.low, all.high, all.n, style);
+        plot_line(p, *label ? label : NULL, all.x, all.mean, all.n, style);
         break;
     case LAB_ONE_SEED:
         one = lab_get(r, line->arm, 0, line->series);
@@ -68,8 +93,11 @@ plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel
 {
     plot_panel *p = plot_place_axes(f, panel->axes);
     size_t i;
-    for (i = 0; i < LAB_COUNT(panel->line) && panel->line[i].series; i++)
-        lab_draw_line(r, p, &panel->line[i]);
+    for (i = 0; i < LAB_COUNT(panel->line) && panel->line[i].series; i++) {
+        lab_line line = panel->line[i];
+        do lab_draw_line(r, p, &line);
+        while (line.arm++ < line.to);
+    }
     if (panel->draw) panel->draw(r, p, panel);
     for (i = 0; i < LAB_COUNT(panel->mark) && panel->mark[i].text; i++)
         pagei_mark(p, &panel->mark[i]);

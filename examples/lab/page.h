@@ -17,14 +17,17 @@
 
 #include "judge.h"
 
-enum { LAB_RANGE, LAB_EACH_SEED, LAB_ONE_SEED }; /* how a line shows its seeds */
+/* How a line shows its seeds: their mean, lowest and highest; a line for each; the first one's; the
+   mean alone; as LAB_RANGE, but the geometric mean; ten to the power of what LAB_RANGE has. */
+enum { LAB_RANGE, LAB_EACH_SEED, LAB_ONE_SEED, LAB_MEAN, LAB_GEOMETRIC, LAB_POWERS };
 
 typedef struct lab_line {
     size_t arm;
     const char *series;
     const char *label; /* NULL: the arm's name; "": none                              */
     plot_style style;  /* without a colour: the program's look of the arm, if it has one */
-    int how;           /* LAB_RANGE: the mean, lowest and highest; or lines             */
+    int how;           /* LAB_RANGE ...                                                    */
+    size_t to;         /* the same of the arms after it up to this one; 0: of none         */
 } lab_line;
 
 enum { LAB_NOTE, LAB_NOTE_IN, LAB_HLINE, LAB_VLINE }; /* text at data, at fractions; limits */
@@ -61,6 +64,9 @@ typedef struct lab_page {
 /* One panel, or one line of a panel that is there, for pages that need to do more. */
 plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel);
 void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line);
+
+/* Geometric mean over seeds, lowest and highest at each x; `logs`: the series are logarithms. */
+lab_curve lab_geometric(lab_report *r, size_t arm, const char *series, int logs);
 
 /* Numbers of n places x, each with one for every seed, such as of n arms: the mean, and a
    band from the lowest to the highest. */

@@ -1497,6 +1497,9 @@ plot_panel *plot_place_axes(plot_figure *f, plot_axes a)
     if (a.x_ticks) plot_ticks_x(p, a.x_ticks, a.x_names, a.x_count);
     if (a.y_ticks) plot_ticks_y(p, a.y_ticks, a.y_names, a.y_count);
     if (a.grid) plot_grid(p, a.grid > 0 ? a.grid : PLOT_GRID_NONE);
+    if (a.hide & PLOT_GRID_X) plot_hide_x(p);
+    if (a.hide & PLOT_GRID_Y) plot_hide_y(p);
+    if (a.aspect > 0) plot_aspect(p, a.aspect);
     plot_frame(p, a.frame);
     plot_legend(p, a.legend);
     return p;

@@ -166,6 +166,8 @@ typedef struct plot_axes {
     int x_count, y_count; /* of the ticks */
     int legend, frame;
     int grid; /* PLOT_GRID_X ..., -1 for none */
+    int hide; /* PLOT_GRID_X ...: no label and no tick labels */
+    double aspect;
 } plot_axes;
 plot_panel *plot_place_axes(plot_figure *f, plot_axes axes);
 #define plot_place(f, ...) plot_place_axes(f, (plot_axes){__VA_ARGS__}) /* f, .heading = "loss" */

@@ -7,6 +7,7 @@
 
 #include "lab/lab.h"
 #include "lab/files.h"
+#include "lab/matrix.h"
 #include "lab/page.h"
 #include "test.h"
 
@@ -385,7 +386,11 @@ static int report_from_tables(lab_report *r)
 {
     static const lab_panel panels[] = {
         {.axes = {.heading = "a", .x = "step", .y_scale = PLOT_LOG10, .y_range = {0.1, 10}},
-         .line = {{0, "loss"}, {1, "loss", "", {PLOT_BLUE}, LAB_EACH_SEED}},
+         .line = {{0, "loss", .to = 1},
+                  {1, "loss", "", {PLOT_BLUE}, LAB_EACH_SEED},
+                  {0, "loss", .how = LAB_GEOMETRIC},
+                  {0, "loss", .how = LAB_POWERS},
+                  {0, "loss", .how = LAB_MEAN}},
          .mark = {{LAB_HLINE, .y = 1, .text = ""}, {LAB_NOTE, 1, 1, "one", PLOT_LEFT}}},
         {.axes = {.col = 1, .grid = -1, .legend = PLOT_LEGEND_NONE},
          .line = {{1, "loss", .how = LAB_ONE_SEED}},
@@ -419,6 +424,18 @@ static void test_claims_and_panels_as_tables(void)
     CHECK(strstr(found, "9f,by a function,\"\",\"\",1.00 ± 0.53,reproduced,") != NULL);
     CHECK(strstr(found, "\ncheck,") == NULL);
     CHECK(*content("out/00_test_tables.png") != 0);
+}
+
+static void test_eigenvalues(void)
+{
+    double a[9] = {2, 1, 0, 1, 2, 0, 0, 0, 5}, v[9], alone[4] = {2, 1, 1, 2};
+    CHECK(matrix_eigen(a, v, 3) > 0);
+    CHECK_NEAR(fabs(a[0] - 2) + fabs(a[4] - 2), 2, 1e-12); /* 1 and 3 */
+    CHECK_NEAR(a[8], 5, 0);
+    CHECK_NEAR(fabs(v[0]), sqrt(0.5), 1e-12);
+    CHECK_NEAR(v[0] * v[1] + v[3] * v[4], 0, 1e-12);
+    (void)matrix_eigen(alone, NULL, 2);
+    CHECK_NEAR(alone[0] * alone[3], 3, 1e-12);
 }
 
 /* Seeds go through tables as numbers: beyond 2^53 two of them would be one. */
@@ -537,6 +554,7 @@ int main(void)
     RUN(test_other_data_do_not_count);
     RUN(test_a_table_of_another_program);
     RUN(test_claims_and_panels_as_tables);
+    RUN(test_eigenvalues);
     RUN(test_a_damaged_table);
     RUN(test_seeds_out_of_range);
     RUN(test_a_path_that_is_too_long);

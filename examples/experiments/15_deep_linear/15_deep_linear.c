@@ -8,6 +8,7 @@
 #define NRM_DOUBLE
 #include "lab/experiment.h"
 #include "lab/draw.h"
+#include "lab/matrix.h"
 
 #include <float.h>
 
@@ -40,7 +41,7 @@ static int norm_of(size_t arm)
 
 /* ---- the network ----------------------------------------------------------------------------- */
 
-enum { DIM = 10, LAYERS = 25, SAMPLES = 1000, LANES = 8 };
+enum { DIM = 10, LAYERS = 25, SAMPLES = 1000 };
 enum { WEIGHTS = DIM * DIM, OF_LAYER = WEIGHTS + 2 * DIM, PARAMS = LAYERS * OF_LAYER };
 #define EPSILON 1e-5
 
@@ -52,7 +53,6 @@ typedef struct params { /* layer by layer: W[10][10], γ[10], β[10]; unused one
 typedef struct net {
     int norm;
     size_t n, normed; /* examples; layers 0..normed-1 have a norm */
-    double A[DIM][DIM];
     double *x, *target, *linear[LAYERS], *out[LAYERS], *back[2];
     double mean[LAYERS][DIM], scale[LAYERS][DIM];
     double *block;
@@ -63,47 +63,27 @@ static double *net_W(params *p, size_t layer)
     return p->a + layer * OF_LAYER;
 }
 
-/* y[k] = sum of W[i][k]·x[i] over i, or of W[k][i]·x[i] if transposed. n is a multiple of LANES,
-   which the compiler keeps in registers. */
-static void product(double *restrict y, const double *restrict x, const double *W, int transposed,
-                    size_t n)
+/* y = Wᵀ·x for W [10][10], x [10][n]: with W as the input of a layer, the gradient of its weights. */
+static void product(double *y, const double *W, const double *x, size_t n)
 {
-    double w[DIM][DIM];
-    size_t i, j, k, at;
-    for (k = 0; k < DIM; k++)
-        for (i = 0; i < DIM; i++) w[k][i] = transposed ? W[k * DIM + i] : W[i * DIM + k];
-    for (at = 0; at < n; at += LANES)
-        for (k = 0; k < DIM; k++) {
-            double sum[LANES];
-            for (j = 0; j < LANES; j++) sum[j] = w[k][0] * x[at + j];
-            for (i = 1; i < DIM; i++)
-                for (j = 0; j < LANES; j++) sum[j] += w[k][i] * x[i * n + at + j];
-            for (j = 0; j < LANES; j++) y[k * n + at + j] = sum[j];
-        }
+    memset(y, 0, DIM * n * sizeof *y);
+    (void)nrm_linear_backward(NULL, y, NULL, x, W, NULL, DIM, DIM, n);
 }
 
 /* dW[i][k..k+4] = sums of x[i]·dy[k] over the examples, LANES partial sums each. */
-static void weight_gradient_part(double *dW, const double *restrict xi, const double *restrict dy,
-                                 size_t n)
+static void weight_gradient(double *dW, const double *restrict x, const double *restrict dy,
+                            size_t n)
 {
-    enum { PART = 5 };
-    double sum[PART][LANES] = {{0}};
-    size_t at, j, k;
-    for (at = 0; at < n; at += LANES)
+    enum { PART = 5, LANES = 8 };
+    size_t i, at, j, k;
+    for (i = 0; i < DIM * DIM; i += PART) {
+        const double *xi = x + i / DIM * n, *from = dy + i % DIM * n;
+        double sum[PART][LANES] = {{0}};
+        for (at = 0; at < n; at += LANES)
+            for (k = 0; k < PART; k++)
+                for (j = 0; j < LANES; j++) sum[k][j] += xi[at + j] * from[k * n + at + j];
         for (k = 0; k < PART; k++)
-            for (j = 0; j < LANES; j++) sum[k][j] += xi[at + j] * dy[k * n + at + j];
-    for (k = 0; k < PART; k++) {
-        dW[k] = 0;
-        for (j = 0; j < LANES; j++) dW[k] += sum[k][j];
-    }
-}
-
-static void weight_gradient(double *dW, const double *x, const double *dy, size_t n)
-{
-    size_t i;
-    for (i = 0; i < DIM; i++) {
-        weight_gradient_part(dW + i * DIM, x + i * n, dy, n);
-        weight_gradient_part(dW + i * DIM + 5, x + i * n, dy + 5 * n, n);
+            for (dW[i + k] = 0, j = 0; j < LANES; j++) dW[i + k] += sum[k][j];
     }
 }
 
@@ -139,12 +119,12 @@ static int norm_backward(net *t, double *dx, double *dW, const double *dy, const
 static double net_gradient(net *t, const params *p, params *g)
 {
     const double *in = t->x;
-    double loss = 0, *dy = t->back[0], *dx = t->back[1];
+    double loss = 0, *dy = t->back[0], *dx = t->back[1], *swap;
     size_t i, l;
     memset(g, 0, sizeof *g);
     for (l = 0; l < LAYERS; l++) {
         const double *W = p->a + l * OF_LAYER;
-        product(t->linear[l], in, W, 0, t->n);
+        product(t->linear[l], W, in, t->n);
         if (l < t->normed) (void)norm_forward(t, W, l);
         in = l < t->normed ? t->out[l] : t->linear[l];
     }
@@ -153,19 +133,13 @@ static double net_gradient(net *t, const params *p, params *g)
         loss += d * d;
         dy[i] = 2 * d;
     }
-    for (l = LAYERS; l-- > 0;) {
+    for (l = LAYERS; l-- > 0; swap = dx, dx = dy, dy = swap) {
         const double *W = p->a + l * OF_LAYER;
         double *dW = g->a + l * OF_LAYER;
         const double *from = l == 0 ? t->x : l <= t->normed ? t->out[l - 1] : t->linear[l - 1];
         if (l < t->normed) (void)norm_backward(t, dy, dW, dy, W, l);
         weight_gradient(dW, from, dy, t->n);
-        if (l == 0) break;
-        product(dx, dy, W, 1, t->n);
-        {
-            double *swap = dx;
-            dx = dy;
-            dy = swap;
-        }
+        if (l > 0) (void)nrm_linear_forward(dx, W, dy, NULL, DIM, DIM, t->n);
     }
     return loss;
 }
@@ -177,15 +151,15 @@ enum { STREAM_A = 1, STREAM_X = 2, STREAM_W = 100 };
 /* x and target are gathered unit by unit; the numbers are drawn example by example. */
 static void net_data(net *t, uint64_t seed)
 {
+    double A[WEIGHTS];
     nrm_rng rng;
-    size_t i, k, n;
+    size_t i, n;
     nrm_rng_seed(&rng, seed, STREAM_A);
-    for (k = 0; k < DIM; k++)
-        for (i = 0; i < DIM; i++) t->A[k][i] = draw_normal(&rng);
+    for (i = 0; i < WEIGHTS; i++) A[i] = draw_normal(&rng);
     nrm_rng_seed(&rng, seed, STREAM_X);
     for (n = 0; n < t->n; n++)
         for (i = 0; i < DIM; i++) t->x[i * t->n + n] = draw_normal(&rng);
-    product(t->target, t->x, t->A[0], 1, t->n);
+    (void)nrm_linear_forward(t->target, A, t->x, NULL, DIM, DIM, t->n);
 }
 
 static int net_make(net *t, const lab_run *r)
@@ -329,47 +303,17 @@ static probe probe_all(trial *c, double loss)
 
 /* ---- the loss of the best linear maps -------------------------------------------------------- */
 
-/* One rotation of Jacobi's method: makes S[p][q] zero. */
-static void jacobi_rotate(double S[DIM][DIM], size_t p, size_t q)
-{
-    const double theta = (S[q][q] - S[p][p]) / (2 * S[p][q]);
-    const double t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1));
-    const double c = 1 / sqrt(t * t + 1), s = t * c;
-    size_t i;
-    for (i = 0; i < DIM; i++) {
-        const double a = S[i][p], b = S[i][q];
-        S[i][p] = c * a - s * b;
-        S[i][q] = s * a + c * b;
-    }
-    for (i = 0; i < DIM; i++) {
-        const double a = S[p][i], b = S[q][i];
-        S[p][i] = c * a - s * b;
-        S[q][i] = s * a + c * b;
-    }
-}
-
-/* Eigenvalues of the symmetric S, which is lost, upwards. */
-static void jacobi(double S[DIM][DIM], double value[DIM])
-{
-    size_t i, j, sweep;
-    for (sweep = 0; sweep < 30; sweep++)
-        for (i = 0; i < DIM; i++)
-            for (j = i + 1; j < DIM; j++)
-                if (fabs(S[i][j]) > 1e-15 * sqrt(fabs(S[i][i] * S[j][j]))) jacobi_rotate(S, i, j);
-    for (i = 0; i < DIM; i++) value[i] = S[i][i];
-    stats_sort(value, DIM);
-}
-
 /* level[r]: the loss of the best linear map of rank r, by Eckart and Young. With targets T = A x
    it is the sum of the DIM - r smallest eigenvalues of the sum of T T', for the best map of any
    rank, A itself, has loss 0. */
 static void levels(const net *t, double level[DIM + 1])
 {
-    double S[DIM][DIM], value[DIM];
-    size_t i, j;
-    for (i = 0; i < DIM; i++)
-        for (j = 0; j < DIM; j++) S[i][j] = dot(t->target + i * t->n, t->target + j * t->n, t->n);
-    jacobi(S, value);
+    double S[DIM * DIM], value[DIM];
+    size_t i, n = t->n;
+    for (i = 0; i < DIM * DIM; i++) S[i] = dot(t->target + i / DIM * n, t->target + i % DIM * n, n);
+    (void)matrix_eigen(S, NULL, DIM);
+    for (i = 0; i < DIM; i++) value[i] = S[i * (DIM + 1)];
+    stats_sort(value, DIM);
     for (level[DIM] = 0, i = 0; i < DIM; i++) level[DIM - 1 - i] = level[DIM - i] + value[i];
 }
 
@@ -396,23 +340,16 @@ static double check_gradient(trial *c, uint64_t seed, double h)
 /* A linear network without norm is one matrix P, and its loss is that of P: for comparison. */
 static double loss_of_product(const net *t, params *p)
 {
-    double P[WEIGHTS], Q[WEIGHTS], loss = 0;
-    size_t i, j, k, l, n;
+    double P[WEIGHTS], Q[WEIGHTS], loss = 0, *y = t->back[0];
+    size_t i, l;
     memcpy(P, net_W(p, 0), sizeof P);
     for (l = 1; l < LAYERS; l++) {
-        const double *W = net_W(p, l);
-        for (i = 0; i < DIM; i++)
-            for (k = 0; k < DIM; k++)
-                for (Q[i * DIM + k] = 0, j = 0; j < DIM; j++)
-                    Q[i * DIM + k] += P[i * DIM + j] * W[j * DIM + k];
+        (void)nrm_linear_forward(Q, P, net_W(p, l), NULL, DIM, DIM, DIM);
         memcpy(P, Q, sizeof P);
     }
-    for (n = 0; n < t->n; n++)
-        for (k = 0; k < DIM; k++) {
-            double d = -t->target[k * t->n + n];
-            for (i = 0; i < DIM; i++) d += t->x[i * t->n + n] * P[i * DIM + k];
-            loss += d * d;
-        }
+    for (i = 0; i < DIM * t->n; i++) y[i] = -t->target[i];
+    (void)nrm_linear_backward(NULL, y, NULL, t->x, P, NULL, DIM, DIM, t->n);
+    for (i = 0; i < DIM * t->n; i++) loss += pow(y[i % DIM * t->n + i / DIM], 2);
     return loss;
 }
 
@@ -603,15 +540,6 @@ static int beyond(lab_report *r, size_t arm, const char *series, int sign, doubl
     return a.n > 0 && sign * lab_describe(a).mean > sign * bound && stats_most(met, a.n);
 }
 
-/* The cosines of both layers at a learning rate: that of arm c->a, with c->decimals. */
-static void say_cosines(lab_report *r, const lab_claim *c, stats_finding found, const char *remark)
-{
-    const size_t none = c->a, batch = c->a + BATCH;
-    lab_verdict(r, c, found, remark, "layer 9: %s without, %s with; layer 17: %s, %s",
-                lab_text(r, none, "cos9_m", 0, c->decimals), lab_text(r, batch, "cos9_m", 0, 2),
-                lab_text(r, none, "cos17_m", 0, c->decimals), lab_text(r, batch, "cos17_m", 0, 2));
-}
-
 static void judge_slow(lab_report *r, const lab_claim *c)
 {
     static const char *const series[PLACES] = {"cos9_m", "cos17_m"};
@@ -621,15 +549,10 @@ static void judge_slow(lab_report *r, const lab_claim *c)
         part[i] = lab_compare(r, SLOW + BATCH, SLOW, series[i], 0, -1,
                               beyond(r, SLOW, series[i], 1, 0.99) &&
                                   beyond(r, SLOW + BATCH, series[i], -1, 0.9));
-    say_cosines(r, c, stats_together(part, PLACES), "medians over all probes");
-}
-
-static void judge_fast(lab_report *r, const lab_claim *c)
-{
-    const stats_finding part[4] = {
-        lab_limit(r, NONE, "cos9_m", 0, 0.9, +1), lab_limit(r, NONE, "cos17_m", 0, -0.5, -1),
-        lab_limit(r, BATCH, "cos9_m", 0, 0.9, +1), lab_limit(r, BATCH, "cos17_m", 0, -0.5, -1)};
-    say_cosines(r, c, stats_together(part, 4), "");
+    lab_verdict(r, c, stats_together(part, PLACES), "medians over all probes",
+                "layer 9: %s without, %s with; layer 17: %s, %s", lab_text(r, SLOW, "cos9_m", 0, 3),
+                lab_text(r, SLOW + BATCH, "cos9_m", 0, 2), lab_text(r, SLOW, "cos17_m", 0, 3),
+                lab_text(r, SLOW + BATCH, "cos17_m", 0, 2));
 }
 
 /* Without a nonlinearity, no shift: two layers, two networks, two learning rates. */
@@ -649,16 +572,6 @@ static void judge_no_shift(lab_report *r, const lab_claim *c)
     range = stats_describe(mean, ALL);
     lab_verdict(r, c, stats_together(part, ALL), "", "|G - G'| / |G| between %.3g and %.3g",
                 range.min, range.max);
-}
-
-static void judge_shift(lab_report *r, const lab_claim *c)
-{
-    const stats_finding v[PLACES] = {lab_compare(r, SLOW + BATCH, SLOW, "rel9_m", 0, 1, 1),
-                                     lab_compare(r, SLOW + BATCH, SLOW, "rel17_m", 0, 1, 1)};
-    lab_verdict(r, c, stats_together(v, PLACES), "relative to the gradient's length",
-                "layer 9: %s with, %s without; layer 17: %s, %s",
-                lab_text(r, SLOW + BATCH, "rel9_m", 0, 3), lab_text(r, SLOW, "rel9_m", 0, 3),
-                lab_text(r, SLOW + BATCH, "rel17_m", 0, 3), lab_text(r, SLOW, "rel17_m", 0, 3));
 }
 
 /* Logarithms; c->limit: how many decades they should be apart, or 0. */
@@ -717,17 +630,23 @@ static const lab_claim claims[] = {
      "cosine 1.00 without; anywhere in -1..1 with batch norm", "median cosine of G and G' lower "
      "with batch norm at layers 9 and 17, none > 0.99, batch norm < 0.9 (the mean over seeds, and "
      "4 of 5 seeds)", "trial run (1 seed): none 1.00 everywhere, batch norm in -0.9..1",
-     LAB_TRAINING, LAB_SETTING, judge_slow, .a = SLOW, .decimals = 3},
+     LAB_TRAINING, LAB_SETTING, judge_slow},
     {"15c", "At learning rate 1e-6 the gradient is kept at layer 9 and reversed at layer 17",
      "Santurkar et al. 2018, Fig. 3", "cosine about 1 at layer 9, about -1 at 17, both networks",
      "median cosine > 0.9 at layer 9 and < -0.5 at 17, with and without",
-     "trial run (1 seed): layer 17 about -0.9 for both", LAB_TRAINING, LAB_SETTING, judge_fast,
-     .a = NONE, .decimals = 2},
+     "trial run (1 seed): layer 17 about -0.9 for both", LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_ABOVE, NONE, 0, "cos9_m", 0, 0.9}, {LAB_BELOW, NONE, 0, "cos17_m", 0, -0.5},
+               {LAB_ABOVE, BATCH, 0, "cos9_m", 0, 0.9}, {LAB_BELOW, BATCH, 0, "cos17_m", 0, -0.5}),
+     .decimals = 2, .say = "layer 9: $1 without, $3 with; layer 17: $2, $4"},
     {"15d", "Batch norm does not reduce internal covariate shift",
      "Santurkar et al. 2018, Fig. 3; a tutorial on batch and layer norm",
      "more shift with batch norm in the linear network",
      "median of |G - G'| / |G| larger with batch norm at layers 9 and 17, learning rate 1e-7",
-     "none: only cosines had been looked at", LAB_TRAINING, LAB_SETTING, judge_shift},
+     "none: only cosines had been looked at", LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_MORE, SLOW + BATCH, SLOW, "rel9_m"},
+               {LAB_MORE, SLOW + BATCH, SLOW, "rel17_m"}), .decimals = 3,
+     .say = "layer 9: $1 with, $2 without; layer 17: $3, $4",
+     .remark = "relative to the gradient's length"},
     {"15e", "Without a nonlinearity there is no internal covariate shift",
      "Chinese notes on batch norm", "said, not measured",
      "median of |G - G'| / |G| below 0.01 at both layers, both networks, both learning rates",
@@ -773,21 +692,6 @@ static const lab_claim claims[] = {
      judge_ranks}};
 /* clang-format on */
 
-/* The largest |value| of a series over all runs that have it; one of them should. */
-static double worst(lab_report *r, const char *series)
-{
-    double most = 0;
-    size_t arm, s, found = 0;
-    for (arm = 0; arm < ARMS; arm++)
-        for (s = 0; s < lab_seeds(r, arm); s++) {
-            const lab_series v = lab_get(r, arm, s, series);
-            size_t i;
-            for (i = 0; i < v.n; i++) most = stats_larger(most, fabs(v.y[i]));
-            found += v.n;
-        }
-    return found ? most : DBL_MAX;
-}
-
 /* L1 and L∞ have kinks, and the step of the runs' own check is too long for them: a shorter one, in
    a small network. */
 static double check_kinks(void)
@@ -826,18 +730,18 @@ static void check_all(lab_report *r)
               "The slope of the loss in a random direction is that of central differences",
               "relative error at most %.1e; with all norms, a shorter step, at most %.1e", smooth,
               kinks);
-    lab_check(r, worst(r, "check_first") <= 0, "The first layer has no covariate shift",
-              "|G - G'| + (1 if their cosine is not 1) = %g", worst(r, "check_first"));
-    lab_check(r, worst(r, "check_product") < 1e-9,
+    lab_check(r, lab_worst(r, "check_first") <= 0, "The first layer has no covariate shift",
+              "|G - G'| + (1 if their cosine is not 1) = %g", lab_worst(r, "check_first"));
+    lab_check(r, lab_worst(r, "check_product") < 1e-9,
               "The loss without norm is that of the product of the 25 matrices",
-              "relative difference at most %.1e", worst(r, "check_product"));
-    lab_check(r, worst(r, "check_level") < 1e-9,
+              "relative difference at most %.1e", lab_worst(r, "check_product"));
+    lab_check(r, lab_worst(r, "check_level") < 1e-9,
               "The loss of the best map of rank 0 is the sum of the squared targets",
-              "relative difference at most %.1e", worst(r, "check_level"));
-    lab_check(r, lab_quick(r) || (worst(r, "skew") < 0.4 && worst(r, "kurtosis") < 0.8),
+              "relative difference at most %.1e", lab_worst(r, "check_level"));
+    lab_check(r, lab_quick(r) || (lab_worst(r, "skew") < 0.4 && lab_worst(r, "kurtosis") < 0.8),
               "A unit of a linear network with Gaussian inputs is Gaussian",
               "|skewness| at most %.2f, |excess kurtosis| at most %.2f (1000 examples)",
-              worst(r, "skew"), worst(r, "kurtosis"));
+              lab_worst(r, "skew"), lab_worst(r, "kurtosis"));
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -850,46 +754,14 @@ static plot_style look_of(size_t arm)
     return s;
 }
 
-/* Geometric mean over seeds, lowest and highest. */
-static lab_curve geometric_of(lab_report *r, size_t arm, const char *series)
-{
-    lab_curve c = lab_over_seeds(r, arm, series);
-    size_t i;
-    for (i = 0; i < c.n; i++) {
-        const stats_summary m = lab_describe(lab_map(lab_all(r, arm, series, c.x[i]), log10));
-        c.mean[i] = pow(10, m.mean);
-        c.low[i] = pow(10, m.min);
-        c.high[i] = pow(10, m.max);
-    }
-    return c;
-}
-
-/* The panel's series without a norm and with batch norm. */
-static void draw_geometric(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    size_t b;
-    for (b = 0; b < 2; b++) {
-        const lab_curve c = geometric_of(r, panel->arm + b, panel->series);
-        plot_band(p, NULL, c.x, c.low, c.high, c.n, look_of(b));
-        plot_line(p, arms[panel->arm + b].name, c.x, c.mean, c.n, look_of(b));
-    }
-}
-
-/* The same above another panel. */
-static void draw_upper(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    plot_hide_x(p);
-    draw_geometric(r, p, panel);
-}
-
 /* From the lowest to the highest along the gradient, geometric means over seeds. */
 static void draw_range(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     size_t k;
     for (k = 0; k < 2; k++) {
         const size_t arm = panel->arm + k;
-        const lab_curve a = geometric_of(r, arm, lab_format(r, "%slow", panel->series));
-        const lab_curve b = geometric_of(r, arm, lab_format(r, "%shigh", panel->series));
+        const lab_curve a = lab_geometric(r, arm, lab_format(r, "%slow", panel->series), 0);
+        const lab_curve b = lab_geometric(r, arm, lab_format(r, "%shigh", panel->series), 0);
         plot_style fill = look_of(arm), line = fill;
         fill.alpha = 0.25;
         line.width = 0.6;
@@ -924,7 +796,7 @@ static void draw_norms(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     size_t k;
     for (k = 0; k < NORMS; k++) {
-        const lab_curve c = geometric_of(r, k, panel->series);
+        const lab_curve c = lab_geometric(r, k, panel->series, 0);
         plot_line(p, arms[k].name, c.x, c.mean, c.n, look_of(k));
     }
     if (panel->value > 0) draw_paper(p);
@@ -932,13 +804,14 @@ static void draw_norms(lab_report *r, plot_panel *p, const lab_panel *panel)
 
 /* clang-format off */
 #define LOSS_AXES .x = "step", .y = "sum of squared errors", .y_scale = PLOT_LOG10
+#define BOTH(arms_from, what) {arms_from, what, .to = (arms_from) + BATCH, .how = LAB_GEOMETRIC}
 #define SHIFT(at_row, at_col, place, arms_from)                                                    \
     {.axes = {at_row, at_col, .heading = "Layer " #place, .x = "step", .y = "|G − G'|",            \
-              .y_scale = PLOT_LOG10},                                                              \
-     .draw = draw_upper, .arm = arms_from, .series = "ics" #place},                                \
+              .y_scale = PLOT_LOG10, .hide = PLOT_GRID_X},                                         \
+     .line = {BOTH(arms_from, "ics" #place)}},                                \
     {.axes = {at_row + 1, at_col, .x = "step", .y = "cosine of G, G'", .y_range = {-1.1, 1.1},     \
               .y_ticks = ends, .y_names = names, .y_count = 3},                                    \
-     .line = {{arms_from, "cos" #place, ""}, {(arms_from) + BATCH, "cos" #place, ""}},            \
+     .line = {{arms_from, "cos" #place, "", .to = (arms_from) + BATCH}},                           \
      .mark = {{LAB_HLINE, .y = 1, .text = ""}}}
 
 static int page_shift(lab_report *r)
@@ -950,10 +823,10 @@ static int page_shift(lab_report *r)
         .shared_legend = 1};
     const lab_panel panels[] = {
         {.axes = {.rows = 2, .heading = "Learning rate 10^{-6}: training loss", LOSS_AXES},
-         .draw = draw_geometric, .arm = FAST, .series = "loss"},
+         .line = {BOTH(FAST, "loss")}},
         SHIFT(0, 1, 9, FAST), SHIFT(0, 2, 17, FAST),
         {.axes = {2, .rows = 2, .heading = "Learning rate 10^{-7}: training loss", LOSS_AXES},
-         .draw = draw_geometric, .arm = SLOW, .series = "loss"},
+         .line = {BOTH(SLOW, "loss")}},
         SHIFT(2, 1, 9, SLOW), SHIFT(2, 2, 17, SLOW)};
     return lab_draw(r, &page, panels, LAB_COUNT(panels));
 }
@@ -967,7 +840,7 @@ static int page_shift(lab_report *r)
      .draw = draw_range, .arm = arms_from, .series = "d"},                                         \
     {.axes = {at_row, 2, .heading = rate ": effective β", .x = "step",                             \
               .y = "largest change / distance", .y_scale = PLOT_LOG10},                            \
-     .draw = draw_geometric, .arm = arms_from, .series = "beta",                                   \
+     .line = {BOTH(arms_from, "beta")},                                                            \
      .mark = {{LAB_HLINE, .y = limit, .text = "2 / learning rate"}}}
 
 static int page_landscape(lab_report *r)

@@ -68,6 +68,13 @@ lab_numbers lab_calc(lab_numbers a, char op, lab_numbers b)
     return a;
 }
 
+lab_numbers lab_plus(lab_numbers a, double number)
+{
+    size_t s;
+    for (s = 0; s < a.n; s++) a.of[s] += number;
+    return a;
+}
+
 lab_numbers lab_times(lab_numbers a, double factor)
 {
     size_t s;

@@ -85,8 +85,9 @@ lab_numbers lab_most_over(const lab_report *r, size_t arm, const char *series, d
 lab_numbers lab_each(const lab_report *r, size_t arm,
                      double (*of)(const lab_report *r, size_t arm, size_t seed));
 
-/* Seed by seed: a op b with + - * or /; a times a number; a function of the number, such as log. */
+/* Seed by seed: a op b with + - * or /; a plus, or times, a number; a function, such as log. */
 lab_numbers lab_calc(lab_numbers a, char op, lab_numbers b);
+lab_numbers lab_plus(lab_numbers a, double number);
 lab_numbers lab_times(lab_numbers a, double factor);
 lab_numbers lab_map(lab_numbers a, double (*function)(double));
 

@@ -48,21 +48,38 @@ void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line)
     }
 }
 
-void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
-                      size_t n, plot_style style)
+static double pagei_same(double x)
+{
+    return x;
+}
+
+static void pagei_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
+                          size_t n, plot_style style, double (*to)(double), double (*back)(double))
 {
     enum { MOST = 200 };
     double mean[MOST], low[MOST], high[MOST];
     size_t i;
     if (n > MOST) n = MOST;
     for (i = 0; i < n; i++) {
-        const stats_summary s = lab_describe(y[i]);
-        mean[i] = s.mean;
-        low[i] = s.min;
-        high[i] = s.max;
+        const stats_summary s = lab_describe(lab_map(y[i], to));
+        mean[i] = back(s.mean);
+        low[i] = back(s.min);
+        high[i] = back(s.max);
     }
     if (n > 0 && y[0].n > 1) plot_band(p, label, x, low, high, n, style);
     plot_line(p, label, x, mean, n, style);
+}
+
+void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
+                      size_t n, plot_style style)
+{
+    pagei_numbers(p, label, x, y, n, style, pagei_same, pagei_same);
+}
+
+void lab_draw_geometric(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
+                        size_t n, plot_style style)
+{
+    pagei_numbers(p, label, x, y, n, style, log, exp);
 }
 
 void lab_draw_bars(plot_panel *p, const char *label, const lab_numbers *y, size_t n,
@@ -114,6 +131,7 @@ static int pagei_count(const double *relative)
 int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels)
 {
     plot_figure *f = lab_figure(r, page->title, page->width, page->height);
+    plot_panel *before = NULL;
     size_t i;
     if (page->settings)
         lab_subtitle(r, f, page->settings, page->seeds ? page->seeds : lab_all_seeds(r));
@@ -121,6 +139,10 @@ int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t
     if (page->shared_legend) plot_shared_legend(f);
     if (pagei_count(page->widths)) plot_widths(f, page->widths, pagei_count(page->widths));
     if (pagei_count(page->heights)) plot_heights(f, page->heights, pagei_count(page->heights));
-    for (i = 0; i < panels; i++) (void)lab_draw_panel(r, f, &panel[i]);
+    for (i = 0; i < panels; i++) {
+        plot_panel *p = lab_draw_panel(r, f, &panel[i]);
+        if (panel[i].share_y) plot_share_y(before, p);
+        before = p;
+    }
     return lab_save(r, f, page->what);
 }

@@ -49,6 +49,7 @@ typedef struct lab_panel {
     size_t arm, other;
     const char *series;
     double value;
+    int share_y; /* 1: its y range is that of the panel before it too, if lab_draw draws both */
 } lab_panel;
 
 typedef struct lab_page {
@@ -72,6 +73,10 @@ lab_curve lab_geometric(lab_report *r, size_t arm, const char *series, int logs)
    band from the lowest to the highest. */
 void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
                       size_t n, plot_style style);
+
+/* The same with the geometric mean. */
+void lab_draw_geometric(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
+                        size_t n, plot_style style);
 
 /* The same of n categories as bars: means, and standard deviations if there are several seeds. */
 void lab_draw_bars(plot_panel *p, const char *label, const lab_numbers *y, size_t n,

@@ -118,6 +118,23 @@ double training_farthest(const nrm_real *a, const nrm_real *b, size_t n)
     return most;
 }
 
+double training_cosine(const nrm_real *a, const nrm_real *b, size_t rows, size_t cols)
+{
+    double most = 0;
+    size_t i, j;
+    for (j = 0; j < cols; j++) {
+        double aa = 0, ab = 0, bb = 0;
+        for (i = j; i < rows * cols; i += cols) {
+            const double x = (double)a[i], y = (double)b[i];
+            aa += x * x;
+            ab += x * y;
+            bb += y * y;
+        }
+        if (bb > 0) most = fmax(most, fabs(ab) / sqrt(aa * bb));
+    }
+    return most;
+}
+
 int training_same_bits(const nrm_mlp *a, const nrm_mlp *b)
 {
     int same = memcmp(a->params, b->params, a->n_params * sizeof *a->params) == 0;

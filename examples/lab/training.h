@@ -39,6 +39,7 @@
 #define training_rms training_rms_f64
 #define training_farthest training_farthest_f64
 #define training_same_bits training_same_bits_f64
+#define training_cosine training_cosine_f64
 #define training_reestimate training_reestimate_f64
 #endif
 
@@ -89,6 +90,10 @@ void training_go_on(training_order *order, const training_set *set, size_t least
 double training_squares(const nrm_real *a, size_t n);
 double training_rms(const nrm_real *a, size_t n);
 double training_farthest(const nrm_real *a, const nrm_real *b, size_t n);
+
+/* Of two matrices [rows][cols], such as weights and their gradient: the largest |cosine| between a
+   column of a and that of b. Columns of zeros in b do not count. */
+double training_cosine(const nrm_real *a, const nrm_real *b, size_t rows, size_t cols);
 
 /* Have two networks of one shape the same parameters and running statistics, to the bit? Two
    trainings of which only one was looked at must end so. */

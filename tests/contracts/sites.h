@@ -4,6 +4,7 @@
    for each promise by itself, and by tests/fuzz/fuzz_calls.c, which draws the arguments. */
 #ifndef SITES_H
 #define SITES_H
+#include "../layers/call.h"
 #include <string.h>
 
 enum { SLOTS = 10, ROOM = 1024, MARGIN = 256, GROUPS = 2 };
@@ -34,12 +35,11 @@ enum {
 };
 
 /* Buffers are described by three letters each, in the order of the parameters.
-   Role: o output, i input, capital if it may be NULL. Type: r nrm_real, a nrm_acc, l int, t
-   nrm_stats, u nrm_sums, m a mask's byte. Shape: x N*C*S, c C, n N, 1 one, y N*C, z N*S, w C*S,
-   s S, g N times GROUPS. */
+   Role: o output, i input, capital if it may be NULL. Name: that of call_array. Shape: x N*C*S,
+   c C, n N, 1 one, y N*C, z N*S, w C*S, s S, g N times GROUPS. */
 typedef struct site {
     const char *name;
-    int (*call)(args *);
+    int function; /* of call.h */
     const char *buffers;
     int in_place_out, in_place_in; /* the pair that may be one buffer; -1 if none */
     const char *sizes;             /* which of N, C, S are parameters             */
@@ -63,10 +63,6 @@ static nrm_stats *stats_at(const args *a, int i)
 {
     return (nrm_stats *)a->p[i];
 }
-static const unsigned char *mask_at(const args *a, int i)
-{
-    return (const unsigned char *)a->p[i];
-}
 
 static nrm_running *running_of(args *a, int i)
 {
@@ -74,278 +70,77 @@ static nrm_running *running_of(args *a, int i)
     a->running.var = real_at(a, i + 1);
     return a->null_running ? NULL : &a->running;
 }
-static const nrm_noise *noise_of(const args *a)
-{
-    return a->null_noise ? NULL : &a->noise;
-}
-static nrm_rng *rng_of(args *a)
-{
-    return a->null_rng ? NULL : &a->rng;
-}
 
-static int call_linear_forward(args *a)
-{
-    return nrm_linear_forward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3), a->N,
-                              a->C, a->S);
-}
-static int call_linear_backward(args *a)
-{
-    return nrm_linear_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                               real_at(a, 4), real_at(a, 5), a->N, a->C, a->S);
-}
-static int call_batchnorm_forward(args *a)
-{
-    return nrm_batchnorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), running_of(a, 3),
-                                 real_at(a, 5), real_at(a, 6), real_at(a, 7), a->kind, a->eps,
-                                 a->N, a->C, a->S);
-}
-static int call_batchnorm_backward(args *a)
-{
-    return nrm_batchnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                                  real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7),
-                                  a->kind, a->N, a->C, a->S);
-}
-static int call_layernorm_forward(args *a)
-{
-    return nrm_layernorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), real_at(a, 3),
-                                 real_at(a, 4), real_at(a, 5), a->eps, a->N, a->C);
-}
-static int call_layernorm_backward(args *a)
-{
-    return nrm_layernorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                                  real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7), a->N,
-                                  a->C);
-}
-static int call_noisy_forward(args *a)
-{
-    return nrm_noisy_batchnorm_forward(real_at(a, 0), real_at(a, 1), acc_at(a, 2), acc_at(a, 3),
-                                       running_of(a, 4), real_at(a, 6), real_at(a, 7),
-                                       real_at(a, 8), noise_of(a), rng_of(a), a->kind, a->eps,
-                                       a->N, a->C, a->S);
-}
-static int call_noisy_backward(args *a)
-{
-    return nrm_noisy_batchnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                                        real_at(a, 4), real_at(a, 5), acc_at(a, 6), acc_at(a, 7),
-                                        real_at(a, 8), a->kind, a->N, a->C, a->S);
-}
-static int call_activation_forward(args *a)
-{
-    return nrm_activation_forward(real_at(a, 0), real_at(a, 1), a->kind, a->N);
-}
-static int call_activation_backward(args *a)
-{
-    return nrm_activation_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), a->kind, a->N);
-}
-static int call_cross_entropy_forward(args *a)
-{
-    return nrm_cross_entropy_forward(acc_at(a, 0), real_at(a, 1), real_at(a, 2), label_at(a, 3),
-                                     a->N, a->C);
-}
-static int call_cross_entropy_backward(args *a)
-{
-    return nrm_cross_entropy_backward(real_at(a, 0), real_at(a, 1), label_at(a, 2), a->N, a->C);
-}
-static int call_accuracy(args *a)
-{
-    return nrm_accuracy(acc_at(a, 0), real_at(a, 1), label_at(a, 2), a->N, a->C);
-}
-static int call_lp_forward(args *a)
-{
-    return nrm_lp_batchnorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), running_of(a, 3),
-                                    real_at(a, 5), real_at(a, 6), real_at(a, 7),
-                                    NRM_L1 + NRM_CENTRED, a->kind, a->eps, a->N, a->C, a->S);
-}
-static int call_lp_backward(args *a)
-{
-    return nrm_lp_batchnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                                     real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7),
-                                     NRM_LINF, a->kind, a->eps, a->N, a->C, a->S);
-}
-static int call_weightnorm_forward(args *a)
-{
-    return nrm_weightnorm_forward(real_at(a, 0), acc_at(a, 1), real_at(a, 2), real_at(a, 3), a->C,
-                                  a->S);
-}
-static int call_weightnorm_backward(args *a)
-{
-    return nrm_weightnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                                   acc_at(a, 4), real_at(a, 5), a->C, a->S);
-}
-
-static int call_fold(args *a)
-{
-    return nrm_batchnorm_fold(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                              running_of(a, 4), real_at(a, 6), real_at(a, 7), a->eps, a->N, a->C,
-                              a->S);
-}
-
-#define BN_TRAIN "orx oac oac orc orc irx Irc Irc"
-#define BN_FROZEN "orx oac oac irc irc irx Irc Irc"
-#define BN_INFER "orx Oac Oac irc irc irx Irc Irc"
-#define BN_BACK "Orx Orc Orc irx irx iac iac Irc"
-#define NB_TRAIN "orx orx oac oac orc orc irx Irc Irc"
-#define NB_BACK "Orx Orc Orc irx irx irx iac iac Irc"
-#define NB_BACK_FROZEN "Orx Orc Orc irx Irx irx iac iac Irc"
-
-#define ROWS_BACK "Orx Orc Orc irx irx iag iag Irc"
-#define RENORM "orx oac oac oac oac orc orc irx Irc Irc"
-
-static int call_groupnorm_forward(args *a)
-{
-    return nrm_groupnorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), real_at(a, 3),
-                                 real_at(a, 4), real_at(a, 5), a->eps, a->N, a->C, a->S, GROUPS);
-}
-static int call_groupnorm_backward(args *a)
-{
-    return nrm_groupnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                                  real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7), a->N,
-                                  a->C, a->S, GROUPS);
-}
-static int call_groupnorm_rows(args *a)
-{
-    return nrm_groupnorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), real_at(a, 3),
-                                 real_at(a, 4), real_at(a, 5), a->eps, a->N, a->C, 1, GROUPS);
-}
-static int call_groupnorm_rows_backward(args *a)
-{
-    return nrm_groupnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                                  real_at(a, 4), acc_at(a, 5), acc_at(a, 6), real_at(a, 7), a->N,
-                                  a->C, 1, GROUPS);
-}
-static int call_rmsnorm_forward(args *a)
-{
-    return nrm_rmsnorm_forward(real_at(a, 0), acc_at(a, 1), real_at(a, 2), real_at(a, 3), a->eps,
-                               a->N, a->C);
-}
-static int call_rmsnorm_backward(args *a)
-{
-    return nrm_rmsnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                                acc_at(a, 4), real_at(a, 5), a->N, a->C);
-}
-static int call_renorm_forward(args *a)
-{
-    return nrm_batchrenorm_forward(real_at(a, 0), acc_at(a, 3), acc_at(a, 4), acc_at(a, 1),
-                                   acc_at(a, 2), running_of(a, 5), real_at(a, 7), real_at(a, 8),
-                                   real_at(a, 9), 3, 5, a->kind, a->eps, a->N, a->C, a->S);
-}
-/* In the other modes ratio and offset are not looked at. */
-static int call_renorm_fixed(args *a)
-{
-    return nrm_batchrenorm_forward(real_at(a, 0), NULL, NULL, acc_at(a, 1), acc_at(a, 2),
-                                   running_of(a, 3), real_at(a, 5), real_at(a, 6), real_at(a, 7),
-                                   1, 0, a->kind, a->eps, a->N, a->C, a->S);
-}
-static int call_renorm_backward(args *a)
-{
-    return nrm_batchrenorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                                    real_at(a, 4), acc_at(a, 5), acc_at(a, 6), acc_at(a, 7),
-                                    acc_at(a, 8), real_at(a, 9), a->kind, a->N, a->C, a->S);
-}
-static int call_renorm_backward_fixed(args *a)
-{
-    return nrm_batchrenorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), real_at(a, 3),
-                                    real_at(a, 4), NULL, NULL, acc_at(a, 5), acc_at(a, 6),
-                                    real_at(a, 7), a->kind, a->N, a->C, a->S);
-}
-static int call_stats_update(args *a)
-{
-    return nrm_stats_update(stats_at(a, 0), real_at(a, 1), mask_at(a, 2), a->N, a->C, a->S);
-}
-static int call_stats_merge(args *a)
-{
-    return nrm_stats_merge(stats_at(a, 0), stats_at(a, 1), a->C);
-}
-static int call_sync_forward(args *a)
-{
-    return nrm_sync_batchnorm_forward(real_at(a, 0), acc_at(a, 1), acc_at(a, 2), running_of(a, 3),
-                                      real_at(a, 5), mask_at(a, 6), stats_at(a, 7), real_at(a, 8),
-                                      real_at(a, 9), a->eps, a->N, a->C, a->S);
-}
-static int call_sync_sums(args *a)
-{
-    return nrm_sync_batchnorm_sums((nrm_sums *)a->p[0], real_at(a, 1), real_at(a, 2),
-                                   real_at(a, 3), real_at(a, 4), mask_at(a, 5), acc_at(a, 6),
-                                   acc_at(a, 7), a->N, a->C, a->S);
-}
-static int call_sync_backward(args *a)
-{
-    return nrm_sync_batchnorm_backward(real_at(a, 0), real_at(a, 1), real_at(a, 2), mask_at(a, 3),
-                                       acc_at(a, 4), acc_at(a, 5), real_at(a, 6), stats_at(a, 7),
-                                       (const nrm_sums *)a->p[8], a->N, a->C, a->S);
-}
+#define BN_TRAIN "oyx omc orc ouc ovc ixx Igc Ibc"
+#define BN_FROZEN "oyx omc orc iuc ivc ixx Igc Ibc"
+#define BN_INFER "oyx Omc Orc iuc ivc ixx Igc Ibc"
+#define BN_BACK "OXx OGc OBc iYx ixx imc irc Igc"
+#define NB_TRAIN "oyx ofx omc orc ouc ovc ixx Igc Ibc"
+#define NB_BACK "OXx OGc OBc iYx ifx ixx imc irc Igc"
+#define NB_BACK_FROZEN "OXx OGc OBc iYx Ifx ixx imc irc Igc"
+#define RENORM "oyx omc orc oqc ooc ouc ovc ixx Igc Ibc"
 
 static const site sites[] = {
-    {"linear forward", call_linear_forward, "orz iry irw Irs", -1, -1, "NCS", 0, 0},
-    {"linear backward", call_linear_backward, "Ory Orw Ors irz iry irw", -1, -1, "NCS", 0, 0},
-    {"batch norm train", call_batchnorm_forward, BN_TRAIN, -1, -1, "NCS", EPS | RUNNING | MODE,
-     NRM_TRAIN},
-    {"batch norm infer", call_batchnorm_forward, BN_INFER, 0, 5, "NCS", EPS | RUNNING | MODE,
-     NRM_INFER},
-    {"batch norm frozen", call_batchnorm_forward, BN_FROZEN, -1, -1, "NCS", EPS | RUNNING | MODE,
+    {"linear forward", CALL_LINEAR, "oyz ixy igw Ibs", -1, -1, "NCS", 0, 0},
+    {"linear backward", CALL_LINEAR_BACK, "OXy OGw OBs iYz ixy igw", -1, -1, "NCS", 0, 0},
+    {"batch norm train", CALL_BATCHNORM, BN_TRAIN, -1, -1, "NCS", EPS | RUNNING | MODE, NRM_TRAIN},
+    {"batch norm infer", CALL_BATCHNORM, BN_INFER, 0, 5, "NCS", EPS | RUNNING | MODE, NRM_INFER},
+    {"batch norm frozen", CALL_BATCHNORM, BN_FROZEN, -1, -1, "NCS", EPS | RUNNING | MODE,
      NRM_FROZEN},
-    {"batch norm backward", call_batchnorm_backward, BN_BACK, 0, 3, "NCS", MODE, NRM_TRAIN},
-    {"batch norm backward frozen", call_batchnorm_backward, BN_BACK, 0, 3, "NCS", MODE, NRM_FROZEN},
-    {"layer norm", call_layernorm_forward, "ory oan oan iry Irc Irc", -1, -1, "NC", EPS, 0},
-    {"layer norm backward", call_layernorm_backward, "Ory Orc Orc iry iry ian ian Irc", 0, 3, "NC",
-     0, 0},
-    {"noisy batch norm train", call_noisy_forward, NB_TRAIN, -1, -1, "NCS",
-     EPS | RUNNING | MODE | NOISE, NRM_TRAIN},
-    {"noisy batch norm backward", call_noisy_backward, NB_BACK, 0, 3, "NCS", MODE, NRM_TRAIN},
-    {"noisy batch norm backward frozen", call_noisy_backward, NB_BACK_FROZEN, 0, 3, "NCS", MODE,
-     NRM_FROZEN},
-    {"identity", call_activation_forward, "orn irn", 0, 1, "N", ACTIVATION, NRM_IDENTITY},
-    {"relu", call_activation_forward, "orn irn", 0, 1, "N", ACTIVATION, NRM_RELU},
-    {"tanh", call_activation_forward, "orn irn", 0, 1, "N", ACTIVATION, NRM_TANH},
-    {"sigmoid", call_activation_forward, "orn irn", 0, 1, "N", ACTIVATION, NRM_SIGMOID},
-    {"identity backward", call_activation_backward, "orn irn irn", 0, 1, "N", ACTIVATION,
-     NRM_IDENTITY},
-    {"relu backward", call_activation_backward, "orn irn irn", 0, 1, "N", ACTIVATION, NRM_RELU},
-    {"tanh backward", call_activation_backward, "orn irn irn", 0, 1, "N", ACTIVATION, NRM_TANH},
-    {"sigmoid backward", call_activation_backward, "orn irn irn", 0, 1, "N", ACTIVATION,
-     NRM_SIGMOID},
-    {"cross-entropy", call_cross_entropy_forward, "oa1 Ory iry iln", 1, 2, "NC", LOSS, 0},
-    {"cross-entropy backward", call_cross_entropy_backward, "ory iry iln", 0, 1, "NC", 0, 0},
-    {"accuracy", call_accuracy, "oa1 iry iln", -1, -1, "NC", LOSS, 0},
-    {"Lp batch norm train", call_lp_forward, BN_TRAIN, -1, -1, "NCS", EPS | RUNNING | MODE,
-     NRM_TRAIN},
-    {"Lp batch norm infer", call_lp_forward, BN_INFER, 0, 5, "NCS", EPS | RUNNING | MODE,
-     NRM_INFER},
-    {"Lp batch norm frozen", call_lp_forward, BN_FROZEN, -1, -1, "NCS", EPS | RUNNING | MODE,
-     NRM_FROZEN},
-    {"Lp batch norm backward", call_lp_backward, BN_BACK, 0, 3, "NCS", EPS | MODE, NRM_TRAIN},
-    {"Lp batch norm backward frozen", call_lp_backward, BN_BACK, 0, 3, "NCS", EPS | MODE,
-     NRM_FROZEN},
-    {"weight norm", call_weightnorm_forward, "orw Oas irw Irs", -1, -1, "CS", 0, 0},
-    {"weight norm backward", call_weightnorm_backward, "Orw Ors irw irw ias Irs", -1, -1, "CS", 0,
+    {"batch norm backward", CALL_BATCHNORM_BACK, BN_BACK, 0, 3, "NCS", MODE, NRM_TRAIN},
+    {"batch norm backward frozen", CALL_BATCHNORM_BACK, BN_BACK, 0, 3, "NCS", MODE, NRM_FROZEN},
+    {"layer norm", CALL_LAYERNORM, "oyy omn orn ixy Igc Ibc", -1, -1, "NC", EPS, 0},
+    {"layer norm backward", CALL_LAYERNORM_BACK, "OXy OGc OBc iYy ixy imn irn Igc", 0, 3, "NC", 0,
      0},
-    {"group norm", call_groupnorm_forward, "orx oag oag irx Irc Irc", -1, -1, "NCS", EPS, 0},
-    {"group norm backward", call_groupnorm_backward, ROWS_BACK, 0, 3, "NCS", 0, 0},
-    {"group norm of rows", call_groupnorm_rows, "ory oag oag iry Irc Irc", -1, -1, "NC", EPS, 0},
-    {"group norm backward of rows", call_groupnorm_rows_backward, "Ory Orc Orc iry iry iag iag Irc",
-     0, 3, "NC", 0, 0},
-    {"RMS norm", call_rmsnorm_forward, "ory Oan iry Irc", -1, -1, "NC", EPS, 0},
-    {"RMS norm backward", call_rmsnorm_backward, "Ory Orc iry iry ian Irc", 0, 2, "NC", 0, 0},
-    {"batch renorm train", call_renorm_forward, RENORM, -1, -1, "NCS", EPS | RUNNING | MODE | USED,
+    {"noisy batch norm train", CALL_NOISY, NB_TRAIN, -1, -1, "NCS", EPS | RUNNING | MODE | NOISE,
      NRM_TRAIN},
-    {"batch renorm infer", call_renorm_fixed, BN_INFER, 0, 5, "NCS", EPS | RUNNING | MODE,
-     NRM_INFER},
-    {"batch renorm frozen", call_renorm_fixed, BN_FROZEN, -1, -1, "NCS", EPS | RUNNING | MODE,
+    {"noisy batch norm backward", CALL_NOISY_BACK, NB_BACK, 0, 3, "NCS", MODE, NRM_TRAIN},
+    {"noisy batch norm backward frozen", CALL_NOISY_BACK, NB_BACK_FROZEN, 0, 3, "NCS", MODE,
      NRM_FROZEN},
-    {"batch renorm backward", call_renorm_backward, "Orx Orc Orc irx irx iac iac iac iac Irc", 0, 3,
+    {"identity", CALL_ACTIVATION, "oyn ixn", 0, 1, "N", ACTIVATION, NRM_IDENTITY},
+    {"relu", CALL_ACTIVATION, "oyn ixn", 0, 1, "N", ACTIVATION, NRM_RELU},
+    {"tanh", CALL_ACTIVATION, "oyn ixn", 0, 1, "N", ACTIVATION, NRM_TANH},
+    {"sigmoid", CALL_ACTIVATION, "oyn ixn", 0, 1, "N", ACTIVATION, NRM_SIGMOID},
+    {"identity backward", CALL_ACTIVATION_BACK, "oXn iYn iyn", 0, 1, "N", ACTIVATION, NRM_IDENTITY},
+    {"relu backward", CALL_ACTIVATION_BACK, "oXn iYn iyn", 0, 1, "N", ACTIVATION, NRM_RELU},
+    {"tanh backward", CALL_ACTIVATION_BACK, "oXn iYn iyn", 0, 1, "N", ACTIVATION, NRM_TANH},
+    {"sigmoid backward", CALL_ACTIVATION_BACK, "oXn iYn iyn", 0, 1, "N", ACTIVATION, NRM_SIGMOID},
+    {"cross-entropy", CALL_CROSS_ENTROPY, "oL1 Oyy ixy iln", 1, 2, "NC", LOSS, 0},
+    {"cross-entropy backward", CALL_CROSS_ENTROPY_BACK, "oXy iyy iln", 0, 1, "NC", 0, 0},
+    {"accuracy", CALL_ACCURACY, "oL1 ixy iln", -1, -1, "NC", LOSS, 0},
+    {"Lp batch norm train", CALL_LP, BN_TRAIN, -1, -1, "NCS", EPS | RUNNING | MODE, NRM_TRAIN},
+    {"Lp batch norm infer", CALL_LP, BN_INFER, 0, 5, "NCS", EPS | RUNNING | MODE, NRM_INFER},
+    {"Lp batch norm frozen", CALL_LP, BN_FROZEN, -1, -1, "NCS", EPS | RUNNING | MODE, NRM_FROZEN},
+    {"Lp batch norm backward", CALL_LP_BACK, BN_BACK, 0, 3, "NCS", EPS | MODE, NRM_TRAIN},
+    {"Lp batch norm backward frozen", CALL_LP_BACK, BN_BACK, 0, 3, "NCS", EPS | MODE, NRM_FROZEN},
+    {"weight norm", CALL_WEIGHTNORM, "oyw Oms ixw Igs", -1, -1, "CS", 0, 0},
+    {"weight norm backward", CALL_WEIGHTNORM_BACK, "OXw OGs iYw ixw ims Igs", -1, -1, "CS", 0, 0},
+    {"group norm", CALL_GROUPNORM, "oyx omg org ixx Igc Ibc", -1, -1, "NCS", EPS, 0},
+    {"group norm backward", CALL_GROUPNORM_BACK, "OXx OGc OBc iYx ixx img irg Igc", 0, 3, "NCS", 0,
+     0},
+    {"group norm of rows", CALL_GROUPNORM, "oyy omg org ixy Igc Ibc", -1, -1, "NC", EPS, 0},
+    {"group norm backward of rows", CALL_GROUPNORM_BACK, "OXy OGc OBc iYy ixy img irg Igc", 0, 3,
+     "NC", 0, 0},
+    {"RMS norm", CALL_RMSNORM, "oyy Orn ixy Igc", -1, -1, "NC", EPS, 0},
+    {"RMS norm backward", CALL_RMSNORM_BACK, "OXy OGc iYy ixy irn Igc", 0, 2, "NC", 0, 0},
+    {"batch renorm train", CALL_RENORM, RENORM, -1, -1, "NCS", EPS | RUNNING | MODE | USED,
+     NRM_TRAIN},
+    {"batch renorm infer", CALL_RENORM, BN_INFER, 0, 5, "NCS", EPS | RUNNING | MODE, NRM_INFER},
+    {"batch renorm frozen", CALL_RENORM, BN_FROZEN, -1, -1, "NCS", EPS | RUNNING | MODE,
+     NRM_FROZEN},
+    {"batch renorm backward", CALL_RENORM_BACK, "OXx OGc OBc iYx ixx iqc ioc imc irc Igc", 0, 3,
      "NCS", MODE, NRM_TRAIN},
-    {"batch renorm backward frozen", call_renorm_backward_fixed, BN_BACK, 0, 3, "NCS", MODE,
-     NRM_FROZEN},
-    {"folding", call_fold, "orx orc irx Irc irc irc Irc Irc", 0, 2, "NCS", EPS | RUNNING | ALWAYS,
+    {"batch renorm backward frozen", CALL_RENORM_BACK, BN_BACK, 0, 3, "NCS", MODE, NRM_FROZEN},
+    {"folding", CALL_FOLD, "oyx oXc ixx IYc iuc ivc Igc Ibc", 0, 2, "NCS", EPS | RUNNING | ALWAYS,
      NRM_INFER},
-    {"statistics, update", call_stats_update, "otc irx Imz", -1, -1, "NCS", 0, 0},
-    {"statistics, merge", call_stats_merge, "otc itc", -1, -1, "C", MERGED, 0},
-    {"sync batch norm", call_sync_forward, "orx oac oac orc orc irx Imz itc Irc Irc", -1, -1, "NCS",
+    {"statistics, update", CALL_STATS_UPDATE, "osc ixx Ikz", -1, -1, "NCS", 0, 0},
+    {"statistics, merge", CALL_STATS_MERGE, "osc iwc", -1, -1, "C", MERGED, 0},
+    {"sync batch norm", CALL_SYNC, "oyx omc orc ouc ovc ixx Ikz isc Igc Ibc", -1, -1, "NCS",
      EPS | RUNNING | MERGED | ALWAYS, NRM_TRAIN},
-    {"sync batch norm sums", call_sync_sums, "ouc Orc Orc irx irx Imz iac iac", -1, -1, "NCS",
+    {"sync batch norm sums", CALL_SYNC_SUMS, "odc OGc OBc iYx ixx Ikz imc irc", -1, -1, "NCS",
      ALWAYS, 0},
-    {"sync batch norm backward", call_sync_backward, "orx irx irx Imz iac iac Irc itc iuc", 0, 1,
-     "NCS", MERGED, 0},
+    {"sync batch norm backward", CALL_SYNC_BACK, "oXx iYx ixx Ikz imc irc Igc isc idc", 0, 1, "NCS",
+     MERGED, 0},
 };
 enum { SITES = (int)(sizeof sites / sizeof sites[0]) };
 
@@ -357,9 +152,15 @@ static char role(const site *s, int i)
 {
     return s->buffers[4 * i];
 }
-static char type(const site *s, int i)
+static char type(const site *s, int i) /* r nrm_real, a nrm_acc, t nrm_stats, u nrm_sums, m, l */
 {
-    return s->buffers[4 * i + 1];
+    const char name = s->buffers[4 * i + 1];
+    return strchr("mrqoL", name) != NULL ? 'a'
+           : name == 's' || name == 'w'  ? 't'
+           : name == 'd'                 ? 'u'
+           : name == 'k'                 ? 'm'
+           : name == 'l'                 ? 'l'
+                                         : 'r';
 }
 static int is_output(const site *s, int i)
 {
@@ -385,6 +186,33 @@ static size_t bytes_of(const site *s, int i, const args *a)
     case 's': return size * a->S;
     default: return size;
     }
+}
+
+/* Makes the call. Groups of rows have no S, nor has weight norm an N. */
+static int site_call(const site *s, args *a)
+{
+    const int weight = s->function == CALL_WEIGHTNORM || s->function == CALL_WEIGHTNORM_BACK;
+    layer_call c;
+    int i;
+    memset(&c, 0, sizeof c);
+    c.N = weight ? a->C : a->N, c.C = weight ? a->S : a->C, c.G = GROUPS;
+    c.S = strchr(s->sizes, 'S') != NULL ? a->S : 1;
+    c.mode = a->kind, c.eps = a->eps;
+    c.r_max = s->kind == NRM_TRAIN ? 3 : 1, c.d_max = s->kind == NRM_TRAIN ? 5 : 0;
+    c.p = s->function == CALL_LP ? NRM_L1 + NRM_CENTRED : NRM_LINF;
+    c.running = &a->running;
+    c.noise = a->null_noise ? NULL : &a->noise;
+    c.rng = a->null_rng ? NULL : &a->rng;
+    for (i = 0; i < buffers_of(s); i++) call_array(&c, s->buffers[4 * i + 1], a->p[i]);
+    if (a->null_running) c.running = NULL;
+    return call_layer(s->function, &c);
+}
+
+/* Which buffer holds the running means; the variances are next. */
+static int running_at(const site *s)
+{
+    const char *u = strstr(s->buffers, "uc");
+    return u == NULL ? -1 : (int)(u - s->buffers) / 4;
 }
 
 static size_t *size_of(args *a, char which)

@@ -94,7 +94,7 @@ static int untouched(const args *a, const args *b)
 static void refused(const site *s, args *a, int expected, const char *what, int i, int j)
 {
     const args kept = *a;
-    CHECK_RC(s->call(a), expected, s, what, i, j);
+    CHECK_RC(site_call(s, a), expected, s, what, i, j);
     CHECK_AT(untouched(a, &kept), s, what, i, j);
 }
 
@@ -122,7 +122,7 @@ static void test_valid_calls_write_outputs_only(void)
     for (k = 0; k < SITES; k++) {
         const site *s = &sites[k];
         args a = prepare(s);
-        CHECK_RC(s->call(&a), NRM_OK, s, "valid", 0, 0);
+        CHECK_RC(site_call(s, &a), NRM_OK, s, "valid", 0, 0);
         CHECK_AT(only_outputs_changed(s, &a), s, "only outputs", 0, 0);
         CHECK_AT(s->flags & NOISE || same_rng(&a.rng, &seeded), s, "rng", 0, 0);
         CHECK_AT(a.running.batches == (s->flags & RUNNING && s->kind == NRM_TRAIN), s, "batches", 0,
@@ -145,13 +145,13 @@ static void test_null_pointers(void)
             if (role(s, i) == 'o' || role(s, i) == 'i')
                 refused(s, &a, NRM_ENULL, "null", i, 0);
             else
-                CHECK_RC(s->call(&a), NRM_OK, s, "optional null", i, 0);
+                CHECK_RC(site_call(s, &a), NRM_OK, s, "optional null", i, 0);
         }
         if (s->flags & RUNNING) {
             a = prepare(s);
             a.null_running = 1;
             if (s->kind == NRM_TRAIN && !(s->flags & USED))
-                CHECK_RC(s->call(&a), NRM_OK, s, "no running", 0, 0);
+                CHECK_RC(site_call(s, &a), NRM_OK, s, "no running", 0, 0);
             else
                 refused(s, &a, NRM_ENULL, "no running", 0, 0);
         }
@@ -173,14 +173,14 @@ static void test_null_pairs(void)
     args a = prepare(linear);
     CHECK_STR(linear->name, "linear backward");
     a.p[1] = a.p[4] = NULL; /* no dW, so x is not needed */
-    CHECK_INT(linear->call(&a), NRM_OK);
+    CHECK_INT(site_call(linear, &a), NRM_OK);
     a = prepare(linear);
     a.p[0] = a.p[5] = NULL; /* no dx, so W is not needed */
-    CHECK_INT(linear->call(&a), NRM_OK);
+    CHECK_INT(site_call(linear, &a), NRM_OK);
     a = prepare(layer);
     CHECK_STR(layer->name, "layer norm");
     a.p[1] = a.p[2] = NULL; /* nothing saved */
-    CHECK_INT(layer->call(&a), NRM_OK);
+    CHECK_INT(site_call(layer, &a), NRM_OK);
 }
 
 static void test_sizes(void)
@@ -203,7 +203,7 @@ static void test_sizes(void)
                     (size_t)1 << (sizeof(size_t) * CHAR_BIT / 2);
                 refused(s, &a, NRM_EOVERFLOW, "wrap", (int)i, (int)j);
             }
-            if (s->sizes[i] == 'N' && s->call != call_fold) continue; /* which has no batch */
+            if (s->sizes[i] == 'N' && s->function != CALL_FOLD) continue; /* which has no batch */
             a = prepare(s);
             *size_of(&a, s->sizes[i]) = 0;
             refused(s, &a, NRM_ESIZE, "zero", (int)i, 0);
@@ -222,7 +222,7 @@ static void test_empty_batches(void)
         a.N = 0;
         for (i = s->flags & LOSS ? 1 : 0; i < SLOTS; i++) a.p[i] = NULL;
         kept = a;
-        CHECK_RC(s->call(&a), NRM_OK, s, "empty", 0, 0);
+        CHECK_RC(site_call(s, &a), NRM_OK, s, "empty", 0, 0);
         if (s->flags & LOSS) {
             CHECK_AT(acc_at(&a, 0)[0] == 0, s, "empty", 0, 0);
             fill(s, &a, 0);
@@ -249,7 +249,7 @@ static void test_settings(void)
         if (s->flags & EPS) { /* no variance here is 0 */
             a = prepare(s);
             a.eps = 0;
-            CHECK_RC(s->call(&a), NRM_OK, s, "eps", 0, 0);
+            CHECK_RC(site_call(s, &a), NRM_OK, s, "eps", 0, 0);
         }
         for (i = 0; i < 4 && s->flags & MODE; i++) {
             a = prepare(s);
@@ -282,10 +282,10 @@ static void test_one_value_per_channel(void)
         if (s->kind == NRM_TRAIN)
             refused(s, &a, NRM_EBATCH, "one value", 0, 0);
         else
-            CHECK_RC(s->call(&a), NRM_OK, s, "one value", 0, 0);
+            CHECK_RC(site_call(s, &a), NRM_OK, s, "one value", 0, 0);
         a = prepare(s);
         a.N = 1;
-        CHECK_RC(s->call(&a), NRM_OK, s, "one example of two positions", 0, 0);
+        CHECK_RC(site_call(s, &a), NRM_OK, s, "one example of two positions", 0, 0);
     }
 }
 
@@ -297,9 +297,7 @@ static void test_running_arguments(void)
     int k, i;
     for (k = 0; k < SITES; k++) {
         const site *s = &sites[k];
-        const int at = s->call == call_noisy_forward || s->call == call_fold ? 4
-                       : s->call == call_renorm_forward ? 5
-                                                        : 3;
+        const int at = running_at(s);
         const int used = s->kind != NRM_TRAIN || s->flags & USED;
         args a;
         if (!(s->flags & RUNNING)) continue;
@@ -308,20 +306,20 @@ static void test_running_arguments(void)
             a.running.new_weight = bad_weight[i];
             refused(s, &a, NRM_EWEIGHT, "weight", i, 0);
             a.running.cumulative = 1; /* then the weight is not looked at */
-            CHECK_RC(s->call(&a), NRM_OK, s, "weight", i, 1);
+            CHECK_RC(site_call(s, &a), NRM_OK, s, "weight", i, 1);
         }
         for (i = 0; i < 2 && s->kind == NRM_TRAIN; i++) { /* 1 is in the range; 0 never learns */
             a = prepare(s);
             a.running.new_weight = (nrm_real)(1 - i);
             if (i == 1) refused(s, &a, NRM_EWEIGHT, "weight", i, 2);
             a.running.cumulative = i;
-            CHECK_RC(s->call(&a), NRM_OK, s, "weight", i, 2);
+            CHECK_RC(site_call(s, &a), NRM_OK, s, "weight", i, 2);
             CHECK_AT(a.running.batches == 1, s, "batches", i, 2);
         }
         if (s->kind != NRM_TRAIN) { /* nobody learns */
             a = prepare(s);
             a.running.new_weight = 0;
-            CHECK_RC(s->call(&a), NRM_OK, s, "weight", 0, 3);
+            CHECK_RC(site_call(s, &a), NRM_OK, s, "weight", 0, 3);
         }
         for (i = 0; i < 16 && used; i++) { /* in each channel */
             a = prepare(s);
@@ -337,7 +335,7 @@ static void test_running_arguments(void)
         if (used) { /* no variance at all is a variance */
             a = prepare(s);
             real_at(&a, at + 1)[0] = 0;
-            CHECK_RC(s->call(&a), NRM_OK, s, "zero variance", 0, 0);
+            CHECK_RC(site_call(s, &a), NRM_OK, s, "zero variance", 0, 0);
             CHECK_AT(a.running.batches == (s->kind == NRM_TRAIN), s, "batches", 0, 0);
         }
     }
@@ -413,7 +411,7 @@ static void test_aliases(void)
                     const int shifts[5] = {-last_j, -8, 0, 8, last_i}, shift = shifts[place];
                     const int pair = (i == s->in_place_out && j == s->in_place_in) ||
                                      (j == s->in_place_out && i == s->in_place_in) ||
-                                     (s->call == call_fold && i + j == 4 && i * j == 3);
+                                     (s->function == CALL_FOLD && i + j == 4 && i * j == 3);
                     const int allowed = pair && shift == 0;
                     if (i == j || !is_output(s, i) || allowed) continue;
                     if (shift >= (int)bytes_of(s, i, &a)) continue;
@@ -437,16 +435,16 @@ static void test_neighbours_and_shared_inputs(void)
                 args a = prepare(s);
                 if (i == j) continue;
                 if (is_output(s, i)) { /* of zeros, which have no direction */
-                    const int directions = s->call == call_weightnorm_forward && j == 2;
+                    const int directions = s->function == CALL_WEIGHTNORM && j == 2;
                     neutral(s, i);
                     a.p[j] = (unsigned char *)a.p[i] + (bytes_of(s, i, &a) + 7) / 8 * 8;
-                    CHECK_RC(s->call(&a), directions ? NRM_NONFINITE : NRM_OK, s, "neighbour",
+                    CHECK_RC(site_call(s, &a), directions ? NRM_NONFINITE : NRM_OK, s, "neighbour",
                              i * 100 + j, 0);
                 } else if (!is_output(s, j)) {
                     neutral_if_judged(s, i, j);
                     keep();
                     if (bytes_of(s, i, &a) >= bytes_of(s, j, &a)) a.p[j] = a.p[i];
-                    CHECK_RC(s->call(&a), NRM_OK, s, "shared inputs", i * 100 + j, 0);
+                    CHECK_RC(site_call(s, &a), NRM_OK, s, "shared inputs", i * 100 + j, 0);
                     CHECK_AT(only_outputs_changed(s, &a), s, "shared inputs", i, j);
                 }
             }
@@ -463,11 +461,11 @@ static void test_in_place(void)
         args a;
         if (to < 0) continue;
         a = prepare(s);
-        CHECK_RC(s->call(&a), NRM_OK, s, "apart", 0, 0);
+        CHECK_RC(site_call(s, &a), NRM_OK, s, "apart", 0, 0);
         memcpy(out, arena.slot, sizeof out);
         a = prepare(s);
         a.p[to] = a.p[from];
-        CHECK_RC(s->call(&a), NRM_OK, s, "in place", 0, 0);
+        CHECK_RC(site_call(s, &a), NRM_OK, s, "in place", 0, 0);
         for (i = 0; i < buffers_of(s); i++) {
             const int where = i == to ? from : i;
             if (i == from) continue;
@@ -489,7 +487,7 @@ static void test_noisy_without_noise(void)
         a.kind = mode;
         a.p[1] = NULL;
         a.null_noise = a.null_rng = 1;
-        CHECK_INT(s->call(&a), NRM_OK);
+        CHECK_INT(site_call(s, &a), NRM_OK);
         CHECK_INT(nrm_batchnorm_forward(plain, acc_at(&a, 2), acc_at(&a, 3), running_of(&a, 4),
                                         real_at(&a, 6), real_at(&a, 7), real_at(&a, 8), mode,
                                         a.eps, a.N, a.C, a.S),
@@ -1131,10 +1129,10 @@ static void test_group_sizes(void)
     refused(back, &a, NRM_EBATCH, "one value", 0, 0);
     a = prepare(forward);
     a.C = GROUPS; /* instance norm of two positions */
-    CHECK_INT(forward->call(&a), NRM_OK);
+    CHECK_INT(site_call(forward, &a), NRM_OK);
     a = prepare(site_named("group norm")); /* nothing saved: both or neither */
     a.p[1] = a.p[2] = NULL;
-    CHECK_INT(call_groupnorm_forward(&a), NRM_OK);
+    CHECK_INT(site_call(forward, &a), NRM_OK);
 }
 
 static void test_renorm_limits(void)
@@ -1196,12 +1194,12 @@ static void test_merged_statistics(void)
         a = prepare(s);
         memset(stats_at(&a, 7), 0, a.C * sizeof(nrm_stats)); /* nothing anywhere */
         memset(a.p[k == 0 ? 6 : 3], 0, a.N * a.S);
-        CHECK_RC(s->call(&a), NRM_OK, s, "all masked", 0, 0);
+        CHECK_RC(site_call(s, &a), NRM_OK, s, "all masked", 0, 0);
         for (n = 0; n < a.N * a.C * a.S; n++) CHECK(real_at(&a, 0)[n] == 0);
         if (k == 0) CHECK_INT(a.running.batches, 0);
         a = prepare(s);
         stats_at(&a, 7)[0].mean = (nrm_acc)NAN;
-        rc = s->call(&a);
+        rc = site_call(s, &a);
         CHECK_INT(rc, k == 0 ? NRM_NONFINITE : NRM_OK);
     }
     { /* the plain average passes over the channel, and counts the batch */
@@ -1209,7 +1207,7 @@ static void test_merged_statistics(void)
         a.running.cumulative = 1;
         stats_at(&a, 7)[0].mean = (nrm_acc)NAN;
         keep();
-        CHECK_INT(call_sync_forward(&a), NRM_NONFINITE);
+        CHECK_INT(site_call(site_named("sync batch norm"), &a), NRM_NONFINITE);
         CHECK_INT(a.running.batches, 1);
         for (i = 3; i < 5; i++)
             CHECK(memcmp(arena.slot[i], before.slot[i], MARGIN + sizeof(nrm_real)) == 0);
@@ -1225,7 +1223,7 @@ static void test_sync_without_examples(void)
     int i;
     a.N = 0;
     a.p[0] = a.p[5] = a.p[6] = NULL;
-    CHECK_INT(s->call(&a), NRM_OK);
+    CHECK_INT(site_call(s, &a), NRM_OK);
     CHECK_INT(a.running.batches, 1);
     CHECK(memcmp(arena.slot[3], before.slot[3], ROOM) != 0);
     CHECK(acc_at(&a, 1)[1] == stats_at(&a, 7)[1].mean);
@@ -1240,7 +1238,7 @@ static void test_sync_without_examples(void)
     a.N = 0;
     memset(stats_at(&a, 7), 0, a.C * sizeof(nrm_stats)); /* nobody had any */
     keep();
-    CHECK_INT(s->call(&a), NRM_OK);
+    CHECK_INT(site_call(s, &a), NRM_OK);
     CHECK_INT(a.running.batches, 0);
     CHECK(memcmp(arena.slot[3], before.slot[3], ROOM) == 0);
     a = prepare(s);
@@ -1256,7 +1254,7 @@ static void test_sync_without_examples(void)
     a.N = 0;
     a.p[3] = a.p[4] = a.p[5] = NULL;
     kept = a;
-    CHECK_INT(sums->call(&a), NRM_OK);
+    CHECK_INT(site_call(sums, &a), NRM_OK);
     for (i = 0; i < 8; i++) CHECK(acc_at(&kept, 0)[i] == 0);
     CHECK(memcmp(arena.slot[1], before.slot[1], ROOM) == 0);
     a = prepare(sums);
@@ -1318,19 +1316,19 @@ static void test_dx_is_optional(void)
         unsigned char out[SLOTS][ROOM];
         args a;
         if (strstr(s->name, "norm backward") == NULL || role(s, 0) != 'O') continue;
-        if (s->call == call_weightnorm_backward || s->call == call_sync_backward) continue;
+        if (s->function == CALL_WEIGHTNORM_BACK || s->function == CALL_SYNC_BACK) continue;
         a = prepare(s);
-        if (s->call == call_noisy_backward) true_means(&a);
-        CHECK_RC(s->call(&a), NRM_OK, s, outputs[0], 0, 0);
+        if (s->function == CALL_NOISY_BACK) true_means(&a);
+        CHECK_RC(site_call(s, &a), NRM_OK, s, outputs[0], 0, 0);
         memcpy(out, arena.slot, sizeof out);
         a = prepare(s);
-        if (s->call == call_noisy_backward) true_means(&a);
+        if (s->function == CALL_NOISY_BACK) true_means(&a);
         a.p[0] = NULL;
-        CHECK_RC(s->call(&a), NRM_OK, s, "without dx", 0, 0);
+        CHECK_RC(site_call(s, &a), NRM_OK, s, "without dx", 0, 0);
         CHECK_AT(memcmp(arena.slot[0], before.slot[0], ROOM) == 0, s, outputs[0], 0, 0);
         for (i = 1; i < buffers_of(s); i++)
             if (is_output(s, i))
-                CHECK_AT(s->call == call_noisy_backward
+                CHECK_AT(s->function == CALL_NOISY_BACK
                              ? nearly(out[i] + MARGIN, arena.slot[i] + MARGIN, a.C)
                              : memcmp(out[i], arena.slot[i], ROOM) == 0,
                          s, outputs[i], i, 0);
@@ -1349,12 +1347,12 @@ static void test_in_place_if_nothing_is_saved(void)
         args a = prepare(s);
         int i;
         for (i = 1; i < x; i++) a.p[i] = NULL;
-        CHECK_RC(s->call(&a), NRM_OK, s, "apart", 0, 0);
+        CHECK_RC(site_call(s, &a), NRM_OK, s, "apart", 0, 0);
         memcpy(y, arena.slot[0], sizeof y);
         a = prepare(s);
         for (i = 1; i < x; i++) a.p[i] = NULL;
         a.p[0] = a.p[x];
-        CHECK_RC(s->call(&a), NRM_OK, s, "in place", 0, 0);
+        CHECK_RC(site_call(s, &a), NRM_OK, s, "in place", 0, 0);
         CHECK_AT(memcmp(y + MARGIN, arena.slot[x] + MARGIN, bytes_of(s, 0, &a)) == 0, s,
                  "in place", 0, 0);
         a = prepare(s);

@@ -108,9 +108,7 @@ static int same_state(const args *a, const args *b)
 /* Is there a buffer at all, where running statistics may be absent as a whole? */
 static int is_there(const site *s, const args *a, int i)
 {
-    const int at = s->call == call_noisy_forward || s->call == call_fold ? 4
-                   : s->call == call_renorm_forward                       ? 5
-                                                                          : 3;
+    const int at = running_at(s);
     if (s->flags & RUNNING && (i == at || i == at + 1) && a->null_running) return 0;
     return a->p[i] != NULL && bytes_of(s, i, a) > 0;
 }
@@ -119,11 +117,11 @@ static int may_share(const site *s, const args *a, int i, int j)
 {
     const int pair = (i == s->in_place_out && j == s->in_place_in) ||
                      (j == s->in_place_out && i == s->in_place_in) ||
-                     (s->call == call_fold && i + j == 4 && i * j == 3);
+                     (s->function == CALL_FOLD && i + j == 4 && i * j == 3);
     const int forward = s->in_place_out < 0 && i + j > 0 && i * j == 0; /* y and x of a norm */
     int k, saved = 0;
     for (k = 1; k < buffers_of(s); k++) saved |= is_output(s, k) && a->p[k] != NULL;
-    return a->p[i] == a->p[j] && (pair || (forward && !saved && s->call != call_linear_forward));
+    return a->p[i] == a->p[j] && (pair || (forward && !saved && s->function != CALL_LINEAR));
 }
 
 static void accepted(const site *s, const args *a, int rc)
@@ -149,7 +147,7 @@ static void accepted(const site *s, const args *a, int rc)
         const int both = s->in_place_out < 0 && strchr("ng", s->buffers[4 * i + 2]) != NULL;
         const int saved = both && is_output(s, i) && a->p[1] == a->p[2]; /* neither: NULL */
         const int needed = (role(s, i) == 'o' || role(s, i) == 'i') && !saved;
-        HOLDS(p != NULL || !needed || s->call == call_linear_backward || a->null_running, s->name);
+        HOLDS(p != NULL || !needed || s->function == CALL_LINEAR_BACK || a->null_running, s->name);
         for (j = 0; j < buffers_of(s) && is_output(s, i); j++) {
             q = (const unsigned char *)a->p[j];
             if (i == j || !is_there(s, a, i) || !is_there(s, a, j) || may_share(s, a, i, j))
@@ -157,7 +155,7 @@ static void accepted(const site *s, const args *a, int rc)
             HOLDS(p >= q + bytes_of(s, j, a) || q >= p + bytes_of(s, i, a), s->name);
         }
         if (rc == NRM_OK && is_output(s, i) && type(s, i) == 'a' && p != NULL && a->N > 0 &&
-            s->call != call_sync_forward)
+            s->function != CALL_SYNC)
             for (k = 0; k < count_of(s, i, a); k++)
                 HOLDS(isfinite((double)acc_at(a, i)[k]), s->name);
     }
@@ -178,7 +176,7 @@ static void one_site(choices *c)
     if (!fits && !overflows) return;
     before = arena;
     kept = a;
-    rc = s->call(&a);
+    rc = site_call(s, &a);
     HOLDS(rc <= NRM_NONFINITE && rc >= NRM_ERATE, s->name);
     HOLDS(rc < 0 || !overflows, s->name);
     if (rc < 0) {

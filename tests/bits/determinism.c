@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../layers/call.h"
 #include "../layers/variants.h"
 
 #if defined(NRM_DOUBLE)
@@ -42,7 +43,7 @@ static nrm_real pool[POOL]; /* standard normal numbers, from which all data are 
 static nrm_real x[MOST], y[MOST], dy[MOST], dx[MOST], scale[MOST];
 static nrm_real gamma_[MOST_PARAMS], beta_[MOST_PARAMS], dgamma[MOST_PARAMS], dbeta[MOST_PARAMS];
 static nrm_real run_mean[MOST_PARAMS], run_var[MOST_PARAMS];
-static nrm_acc mean[MOST_PARAMS], rstd[MOST_PARAMS];
+static nrm_acc mean[MOST_PARAMS], rstd[MOST_PARAMS], ratio[MOST_PARAMS], offset[MOST_PARAMS];
 
 /* ---- who works ------------------------------------------------------------------------------- */
 
@@ -230,8 +231,22 @@ static void draw_parameters(size_t n)
 
 /* ---- the norms ------------------------------------------------------------------------------- */
 
-enum layer { BATCH_NORM, NOISY_BATCH_NORM, LAYER_NORM };
-static const char *const layer_name[] = {"batchnorm", "noisy_batchnorm", "layernorm"};
+/* What a line is made of. > is the forward pass, < the backward one, and the letters are arrays, as
+   call_array has them: added to the hash in this order. */
+static const struct {
+    int function;
+    const char *name, *of;
+    int by_row; /* is a row normalized, or a channel? */
+} layers[] = {
+    {CALL_BATCHNORM, "batchnorm", ">ymruv<XGB", 0},
+    {CALL_NOISY, "noisy_batchnorm", ">yfmruv<XGB", 0},
+    {CALL_RENORM, "renorm_batchnorm", "><yqomruvXGB", 0},
+    {CALL_LP, "lp", "><yXmruvGB", 0},
+    {CALL_SYNC, "sync_batchnorm", "ymruvXGB", 0},
+    {CALL_LAYERNORM, "layernorm", ">ymr<XGB", 1},
+    {CALL_RMSNORM, "rmsnorm", "><yrXGB", 1},
+    {CALL_GROUPNORM, "groupnorm", "><yrmXGB", 1},
+};
 static const char *const mode_name[] = {"_train", "_infer", "_frozen"};
 
 enum data { PLAIN, FAR_OFF, CONSTANT, OUTLIER, LARGE, TINY, SPOILT };
@@ -251,12 +266,20 @@ static const char *const option_name[] = {"_nogamma",    "_nobeta", "_nosums", "
                                           "_cumulative", "_biased", "_inplace"};
 
 typedef struct norm_case {
-    enum layer layer;
-    int mode;
+    int function, mode;
     size_t N, C, S; /* of layer norm, C is D */
     enum data data;
     int options;
+    int more; /* groups; p; merged with a mask */
 } norm_case;
+
+static size_t layer_of(const norm_case *k)
+{
+    size_t i;
+    for (i = 0; layers[i].function != k->function; i++) {
+    }
+    return i;
+}
 
 static size_t numbers_of(const norm_case *k)
 {
@@ -265,14 +288,20 @@ static size_t numbers_of(const norm_case *k)
 
 static void norm_name(char *name, size_t most, const norm_case *k)
 {
-    char size[64];
+    const size_t layer = layer_of(k);
+    const int instance = k->function == CALL_GROUPNORM && (size_t)k->more == k->C;
+    char size[64], p[8] = "";
     size_t i;
-    snprintf(size, sizeof size, k->S > 1 ? "_%lux%lux%lu" : "_%lux%lu", (unsigned long)k->N,
+    if (k->function == CALL_LP) snprintf(p, sizeof p, "%d", k->more);
+    snprintf(size, sizeof size, k->S > 1 || *p ? "_%lux%lux%lu" : "_%lux%lu", (unsigned long)k->N,
              (unsigned long)k->C, (unsigned long)k->S);
-    snprintf(name, most, "%s%s%s%s", layer_name[k->layer],
-             k->layer == LAYER_NORM ? "" : mode_name[k->mode], size, data_name[k->data]);
+    snprintf(name, most, "%s%s%s%s%s", instance ? "instancenorm" : layers[layer].name, p,
+             layers[layer].by_row || *p ? "" : mode_name[k->mode], size, data_name[k->data]);
     for (i = 0; i < sizeof option_name / sizeof option_name[0]; i++)
         if (k->options >> i & 1) strncat(name, option_name[i], most - strlen(name) - 1);
+    if (k->function == CALL_GROUPNORM && !instance)
+        snprintf(name + strlen(name), 32, "_%dgroups", k->more);
+    if (k->function == CALL_SYNC && k->more) strncat(name, "_masked", most - strlen(name) - 1);
 }
 
 /* 2^k. */
@@ -288,12 +317,13 @@ static nrm_real power(int k)
 static void draw_x(const norm_case *k)
 {
     const nrm_real large = power(100), tiny = power(-66); /* their squares are no normal floats */
+    const int by_row = layers[layer_of(k)].by_row;
     size_t i;
     draw(x, numbers_of(k), k->data == FAR_OFF ? 1000 : 0, 0);
     for (i = 0; i < numbers_of(k); i++) {
         const size_t n = i / k->S / k->C, c = i / k->S % k->C, s = i % k->S;
-        const int first = k->layer == LAYER_NORM ? c == 0 : n == 0 && s == 0;
-        if (k->data == CONSTANT) x[i] = 3 + pool[k->layer == LAYER_NORM ? n : c];
+        const int first = by_row ? c == 0 : n == 0 && s == 0;
+        if (k->data == CONSTANT) x[i] = 3 + pool[by_row ? n : c];
         if (k->data == OUTLIER && first) x[i] += 8192;
         if (k->data == LARGE) x[i] *= large;
         if (k->data == TINY) x[i] *= tiny;
@@ -321,66 +351,72 @@ static void start_running(nrm_running *running, const norm_case *k)
     }
 }
 
-static int norm_forward(const norm_case *k, nrm_real *out)
+/* All arguments of a case, its data drawn. */
+static layer_call call_of(const norm_case *k, nrm_running *running, nrm_rng *rng)
 {
-    const nrm_noise noise = nrm_noise_paper();
-    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
-    const nrm_real *b = k->options & NO_BETA ? NULL : beta_;
-    nrm_running running, *track = k->options & UNTRACKED ? NULL : &running;
-    nrm_rng rng;
-    start_running(&running, k);
-    nrm_rng_seed(&rng, 5, 6);
-    switch (k->layer) {
-    case LAYER_NORM: return nrm_layernorm_forward(out, mean, rstd, x, g, b, NRM_EPS, k->N, k->C);
-    case BATCH_NORM:
-        return nrm_batchnorm_forward(out, mean, rstd, track, x, g, b, k->mode, NRM_EPS, k->N, k->C,
-                                     k->S);
-    default:
-        return nrm_noisy_batchnorm_forward(out, scale, mean, rstd, track, x, g, b, &noise, &rng,
-                                           k->mode, NRM_EPS, k->N, k->C, k->S);
-    }
+    static nrm_noise noise;
+    layer_call c;
+    noise = nrm_noise_paper();
+    draw_parameters(k->C);
+    draw_x(k);
+    draw(dy, numbers_of(k), 0, 10000);
+    start_running(running, k);
+    nrm_rng_seed(rng, 5, 6);
+    memset(&c, 0, sizeof c);
+    c.x = x, c.y = y, c.dy = dy, c.dx = dx, c.scale = scale;
+    if (k->options & IN_PLACE) c.dx = dy;
+    if (k->options & IN_PLACE && k->mode == NRM_INFER) c.y = x;
+    if (!(k->options & NO_GAMMA)) c.gamma = gamma_;
+    if (!(k->options & NO_BETA)) c.beta = beta_;
+    if (!(k->options & NO_SUMS)) c.dgamma = dgamma, c.dbeta = dbeta;
+    if (!(k->options & UNTRACKED)) c.running = running;
+    c.mean = mean, c.rstd = rstd, c.ratio = ratio, c.offset = offset;
+    c.noise = &noise, c.rng = rng;
+    c.N = k->N, c.C = k->C, c.S = k->S, c.G = (size_t)k->more;
+    c.mode = k->mode, c.p = k->more, c.eps = NRM_EPS;
+    c.r_max = (nrm_real)1.5, c.d_max = (nrm_real)0.75; /* in reach of some channels */
+    return c;
 }
 
-static int norm_backward(const norm_case *k, nrm_real *out)
+static void passes_and_results(const norm_case *k, const layer_call *c, const char *name)
 {
-    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
-    nrm_real *dg = k->options & NO_SUMS ? NULL : dgamma;
-    nrm_real *db = k->options & NO_SUMS ? NULL : dbeta;
-    switch (k->layer) {
-    case LAYER_NORM: return nrm_layernorm_backward(out, dg, db, dy, x, mean, rstd, g, k->N, k->C);
-    case BATCH_NORM:
-        return nrm_batchnorm_backward(out, dg, db, dy, x, mean, rstd, g, k->mode, k->N, k->C, k->S);
-    default:
-        return nrm_noisy_batchnorm_backward(out, dg, db, dy, scale, x, mean, rstd, g, k->mode, k->N,
-                                            k->C, k->S);
-    }
+    const size_t layer = layer_of(k), numbers = numbers_of(k), C = k->C;
+    const size_t groups = layers[layer].by_row ? k->N * (k->more ? (size_t)k->more : 1) : C;
+    const int drawn = k->mode == NRM_TRAIN; /* there are factors and limits in this mode alone */
+    const char *of;
+    for (of = layers[layer].of; *of && (*of != '<' || k->mode != NRM_INFER); of++)
+        switch (*of) {
+        case '>':
+            take(call_layer(k->function, c));
+            look(name, "forward", numbers);
+            break;
+        case '<':
+            take(call_layer(k->function + 1, c));
+            look(name, "backward", numbers);
+            break;
+        case 'y': add_reals(c->y, numbers); break;
+        case 'f': add_reals(scale, drawn ? numbers : 0); break;
+        case 'm': add_accs(mean, groups); break;
+        case 'r': add_accs(rstd, groups); break;
+        case 'q': add_accs(ratio, drawn ? C : 0); break;
+        case 'o': add_accs(offset, drawn ? C : 0); break;
+        case 'u': add_reals(run_mean, C); break;
+        case 'v': add_reals(run_var, C); break;
+        case 'X': add_reals(c->dx, numbers); break;
+        case 'G': add_reals(dgamma, C); break;
+        default: add_reals(dbeta, C); /* B */
+        }
 }
 
 static void norm(const norm_case *k)
 {
-    const size_t numbers = numbers_of(k), groups = k->layer == LAYER_NORM ? k->N : k->C;
-    const int in_place = (k->options & IN_PLACE) != 0;
-    nrm_real *out = k->mode == NRM_INFER && in_place ? x : y;
+    nrm_running running;
+    nrm_rng rng;
     char name[128];
+    const layer_call c = call_of(k, &running, &rng);
     norm_name(name, sizeof name, k);
     start();
-    draw_parameters(k->C);
-    draw_x(k);
-    take(norm_forward(k, out));
-    look(name, "forward", numbers);
-    add_reals(out, numbers);
-    if (k->layer == NOISY_BATCH_NORM && k->mode == NRM_TRAIN) add_reals(scale, numbers);
-    add_accs(mean, groups);
-    add_accs(rstd, groups);
-    if (k->layer != LAYER_NORM) add_reals(run_mean, k->C), add_reals(run_var, k->C);
-    if (k->mode != NRM_INFER) {
-        draw(dy, numbers, 0, 10000);
-        take(norm_backward(k, in_place ? dy : dx));
-        look(name, "backward", numbers);
-        add_reals(in_place ? dy : dx, numbers);
-        add_reals(dgamma, k->C);
-        add_reals(dbeta, k->C);
-    }
+    passes_and_results(k, &c, name);
     print("exact", name);
 }
 
@@ -388,74 +424,74 @@ static void norm(const norm_case *k)
    rows of a block, and S the 1024 values of one; the last case of each layer has so many numbers
    that it fetches ahead. */
 static const norm_case batch_norms[] = {
-    {BATCH_NORM, NRM_TRAIN, 2, 1, 1, PLAIN, 0},
-    {BATCH_NORM, NRM_TRAIN, 33, 1, 1, FAR_OFF, NO_BETA},
-    {BATCH_NORM, NRM_TRAIN, 100, 7, 1, PLAIN, CUMULATIVE},
-    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, PLAIN, 0},
-    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, FAR_OFF, UNTRACKED},
-    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, CONSTANT, 0},
-    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, OUTLIER, BIASED},
-    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, LARGE, 0},
-    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, TINY, NO_GAMMA},
-    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, SPOILT, 0},
-    {BATCH_NORM, NRM_TRAIN, 33, 70, 1, SPOILT, CUMULATIVE},
-    {BATCH_NORM, NRM_TRAIN, 100, 1030, 1, PLAIN, NO_GAMMA | NO_BETA},
-    {BATCH_NORM, NRM_TRAIN, 33, 1030, 1, OUTLIER, IN_PLACE | CUMULATIVE},
-    {BATCH_NORM, NRM_TRAIN, 64, 1030, 1, FAR_OFF, NO_SUMS},
-    {BATCH_NORM, NRM_INFER, 1, 7, 1, PLAIN, 0},
-    {BATCH_NORM, NRM_INFER, 33, 1030, 1, PLAIN, IN_PLACE},
-    {BATCH_NORM, NRM_FROZEN, 1, 70, 1, PLAIN, 0},
-    {BATCH_NORM, NRM_FROZEN, 100, 1030, 1, FAR_OFF, NO_GAMMA},
-    {BATCH_NORM, NRM_TRAIN, 1, 3, 2, PLAIN, 0},
-    {BATCH_NORM, NRM_TRAIN, 5, 6, 3, FAR_OFF, BIASED | CUMULATIVE},
-    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, PLAIN, 0},
-    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, CONSTANT, UNTRACKED},
-    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, OUTLIER, 0},
-    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, LARGE, NO_BETA},
-    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, TINY, 0},
-    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0},
-    {BATCH_NORM, NRM_TRAIN, 33, 6, 196, FAR_OFF, CUMULATIVE},
-    {BATCH_NORM, NRM_TRAIN, 3, 4, 3000, PLAIN, IN_PLACE},
-    {BATCH_NORM, NRM_TRAIN, 3, 4, 3000, OUTLIER, NO_GAMMA | NO_BETA},
-    {BATCH_NORM, NRM_INFER, 33, 6, 196, PLAIN, NO_GAMMA},
-    {BATCH_NORM, NRM_FROZEN, 5, 6, 51, PLAIN, NO_SUMS},
-    {BATCH_NORM, NRM_FROZEN, 3, 4, 3000, FAR_OFF, 0},
-    {BATCH_NORM, NRM_TRAIN, 9, 39, 3000, FAR_OFF, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 2, 1, 1, PLAIN, 0, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 33, 1, 1, FAR_OFF, NO_BETA, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 100, 7, 1, PLAIN, CUMULATIVE, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, PLAIN, 0, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, FAR_OFF, UNTRACKED, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, CONSTANT, 0, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, OUTLIER, BIASED, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, LARGE, 0, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, TINY, NO_GAMMA, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, SPOILT, 0, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, SPOILT, CUMULATIVE, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 100, 1030, 1, PLAIN, NO_GAMMA | NO_BETA, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 33, 1030, 1, OUTLIER, IN_PLACE | CUMULATIVE, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 64, 1030, 1, FAR_OFF, NO_SUMS, 0},
+    {CALL_BATCHNORM, NRM_INFER, 1, 7, 1, PLAIN, 0, 0},
+    {CALL_BATCHNORM, NRM_INFER, 33, 1030, 1, PLAIN, IN_PLACE, 0},
+    {CALL_BATCHNORM, NRM_FROZEN, 1, 70, 1, PLAIN, 0, 0},
+    {CALL_BATCHNORM, NRM_FROZEN, 100, 1030, 1, FAR_OFF, NO_GAMMA, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 1, 3, 2, PLAIN, 0, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 3, FAR_OFF, BIASED | CUMULATIVE, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, PLAIN, 0, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, CONSTANT, UNTRACKED, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, OUTLIER, 0, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, LARGE, NO_BETA, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, TINY, 0, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 33, 6, 196, FAR_OFF, CUMULATIVE, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 3, 4, 3000, PLAIN, IN_PLACE, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 3, 4, 3000, OUTLIER, NO_GAMMA | NO_BETA, 0},
+    {CALL_BATCHNORM, NRM_INFER, 33, 6, 196, PLAIN, NO_GAMMA, 0},
+    {CALL_BATCHNORM, NRM_FROZEN, 5, 6, 51, PLAIN, NO_SUMS, 0},
+    {CALL_BATCHNORM, NRM_FROZEN, 3, 4, 3000, FAR_OFF, 0, 0},
+    {CALL_BATCHNORM, NRM_TRAIN, 9, 39, 3000, FAR_OFF, 0, 0},
 };
 
 static const norm_case noisy_norms[] = {
-    {NOISY_BATCH_NORM, NRM_TRAIN, 33, 70, 1, PLAIN, 0},
-    {NOISY_BATCH_NORM, NRM_TRAIN, 5, 6, 51, FAR_OFF, UNTRACKED},
-    {NOISY_BATCH_NORM, NRM_TRAIN, 33, 1030, 1, PLAIN, IN_PLACE},
-    {NOISY_BATCH_NORM, NRM_FROZEN, 33, 70, 1, PLAIN, 0},
-    {NOISY_BATCH_NORM, NRM_INFER, 33, 70, 1, PLAIN, 0},
+    {CALL_NOISY, NRM_TRAIN, 33, 70, 1, PLAIN, 0, 0},
+    {CALL_NOISY, NRM_TRAIN, 5, 6, 51, FAR_OFF, UNTRACKED, 0},
+    {CALL_NOISY, NRM_TRAIN, 33, 1030, 1, PLAIN, IN_PLACE, 0},
+    {CALL_NOISY, NRM_FROZEN, 33, 70, 1, PLAIN, 0, 0},
+    {CALL_NOISY, NRM_INFER, 33, 70, 1, PLAIN, 0, 0},
 };
 
 static const norm_case layer_norms[] = {
-    {LAYER_NORM, NRM_TRAIN, 33, 1, 1, PLAIN, 0},
-    {LAYER_NORM, NRM_TRAIN, 70, 9, 1, PLAIN, NO_BETA},
-    {LAYER_NORM, NRM_TRAIN, 70, 9, 1, FAR_OFF, 0},
-    {LAYER_NORM, NRM_TRAIN, 70, 9, 1, SPOILT, 0},
-    {LAYER_NORM, NRM_TRAIN, 1, 130, 1, PLAIN, 0},
-    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, CONSTANT, 0},
-    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, OUTLIER, NO_GAMMA},
-    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, LARGE, 0},
-    {LAYER_NORM, NRM_TRAIN, 33, 130, 1, TINY, 0},
-    {LAYER_NORM, NRM_TRAIN, 300, 130, 1, PLAIN, IN_PLACE},
-    {LAYER_NORM, NRM_TRAIN, 100, 1000, 1, FAR_OFF, NO_SUMS},
-    {LAYER_NORM, NRM_TRAIN, 5, 1500, 1, PLAIN, NO_GAMMA | NO_BETA},
-    {LAYER_NORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, IN_PLACE},
-    {LAYER_NORM, NRM_TRAIN, 5, 1500, 1, CONSTANT, 0},
-    {LAYER_NORM, NRM_TRAIN, 5, 1500, 1, SPOILT, 0},
-    {LAYER_NORM, NRM_TRAIN, 3, 5000, 1, LARGE, 0},
-    {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, FAR_OFF, 0},
-    {LAYER_NORM, NRM_TRAIN, 211, 5000, 1, PLAIN, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 33, 1, 1, PLAIN, 0, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 70, 9, 1, PLAIN, NO_BETA, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 70, 9, 1, FAR_OFF, 0, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 70, 9, 1, SPOILT, 0, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 1, 130, 1, PLAIN, 0, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 33, 130, 1, CONSTANT, 0, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 33, 130, 1, OUTLIER, NO_GAMMA, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 33, 130, 1, LARGE, 0, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 33, 130, 1, TINY, 0, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 300, 130, 1, PLAIN, IN_PLACE, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 100, 1000, 1, FAR_OFF, NO_SUMS, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 5, 1500, 1, PLAIN, NO_GAMMA | NO_BETA, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, IN_PLACE, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 5, 1500, 1, CONSTANT, 0, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 5, 1500, 1, SPOILT, 0, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 3, 5000, 1, LARGE, 0, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 7, 5000, 1, FAR_OFF, 0, 0},
+    {CALL_LAYERNORM, NRM_TRAIN, 211, 5000, 1, PLAIN, 0, 0},
 };
 
-#define RUN_ALL(cases)                                                                             \
+#define RUN_ALL(function, cases)                                                                   \
     do {                                                                                           \
         size_t i_;                                                                                 \
-        for (i_ = 0; i_ < sizeof(cases) / sizeof((cases)[0]); i_++) norm(&(cases)[i_]);            \
+        for (i_ = 0; i_ < sizeof(cases) / sizeof((cases)[0]); i_++) function(&(cases)[i_]);        \
     } while (0)
 
 /* ---- noise, activations, loss, random numbers ------------------------------------------------ */
@@ -721,168 +757,91 @@ static void folding(const char *name, size_t outer, size_t C, size_t inner)
 
 /* ---- rows of other kinds --------------------------------------------------------------------- */
 
-enum rows { GROUP_NORM, INSTANCE_NORM, RMS_NORM };
-static const char *const rows_name[] = {"groupnorm", "instancenorm", "rmsnorm"};
-
-typedef struct rows_case {
-    enum rows kind;
-    size_t G;
-    norm_case k; /* its layer is LAYER_NORM, for the data are drawn by rows */
-} rows_case;
-
-static int rows_forward(const rows_case *r, nrm_real *out)
-{
-    const norm_case *k = &r->k;
-    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
-    const nrm_real *b = k->options & NO_BETA ? NULL : beta_;
-    switch (r->kind) {
-    case RMS_NORM: return nrm_rmsnorm_forward(out, rstd, x, g, NRM_EPS, k->N, k->C);
-    default:
-        return nrm_groupnorm_forward(out, mean, rstd, x, g, b, NRM_EPS, k->N, k->C, k->S, r->G);
-    }
-}
-
-static int rows_backward(const rows_case *r, nrm_real *out)
-{
-    const norm_case *k = &r->k;
-    const nrm_real *g = k->options & NO_GAMMA ? NULL : gamma_;
-    nrm_real *dg = k->options & NO_SUMS ? NULL : dgamma;
-    nrm_real *db = k->options & NO_SUMS ? NULL : dbeta;
-    switch (r->kind) {
-    case RMS_NORM: return nrm_rmsnorm_backward(out, dg, dy, x, rstd, g, k->N, k->C);
-    default:
-        return nrm_groupnorm_backward(out, dg, db, dy, x, mean, rstd, g, k->N, k->C, k->S, r->G);
-    }
-}
-
-static void rows_norm(const rows_case *r)
-{
-    const norm_case *k = &r->k;
-    const size_t numbers = numbers_of(k), groups = k->N * r->G;
-    nrm_real *out = k->options & IN_PLACE ? dy : dx;
-    char size[96], name[160];
-    norm_name(size, sizeof size, k);
-    snprintf(name, sizeof name, "%s%s", rows_name[r->kind], size + strlen(layer_name[LAYER_NORM]));
-    if (r->kind == GROUP_NORM)
-        snprintf(name + strlen(name), 32, "_%lugroups", (unsigned long)r->G);
-    start();
-    draw_parameters(k->C);
-    draw_x(k);
-    take(rows_forward(r, y));
-    look(name, "forward", numbers);
-    draw(dy, numbers, 0, 10000);
-    take(rows_backward(r, out));
-    look(name, "backward", numbers);
-    add_reals(y, numbers);
-    add_accs(rstd, groups);
-    if (r->kind != RMS_NORM) add_accs(mean, groups);
-    add_reals(out, numbers);
-    add_reals(dgamma, k->C);
-    add_reals(dbeta, k->C);
-    print("exact", name);
-}
-
 /* All ways through the backward pass: at most 1024 and at most 4096 sums beside dx, or the sums by
    themselves; bands of several examples, of one and of less; channels in runs, more than 1024 of
    them, runs of more than 1024. */
-static const rows_case other_rows[] = {
-    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 1, PLAIN, 0}},
-    {GROUP_NORM, 8, {LAYER_NORM, NRM_TRAIN, 300, 256, 1, FAR_OFF, 0}},
-    {GROUP_NORM, 100, {LAYER_NORM, NRM_TRAIN, 33, 2000, 1, PLAIN, NO_BETA}},
-    {GROUP_NORM, 3, {LAYER_NORM, NRM_TRAIN, 40, 3999, 1, OUTLIER, IN_PLACE}},
-    {GROUP_NORM, 80, {LAYER_NORM, NRM_TRAIN, 9, 8000, 1, PLAIN, 0}},
-    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 9, 8000, 1, PLAIN, NO_GAMMA}},
-    {GROUP_NORM, 3, {LAYER_NORM, NRM_TRAIN, 5, 6, 3, PLAIN, 0}},
-    {GROUP_NORM, 3, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, CONSTANT, 0}},
-    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, LARGE, NO_GAMMA}},
-    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, TINY, NO_SUMS}},
-    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0}},
-    {GROUP_NORM, 8, {LAYER_NORM, NRM_TRAIN, 33, 64, 49, FAR_OFF, IN_PLACE}},
-    {GROUP_NORM, 2, {LAYER_NORM, NRM_TRAIN, 3, 4, 3000, OUTLIER, NO_BETA}},
-    {GROUP_NORM, 11, {LAYER_NORM, NRM_TRAIN, 33, 1100, 2, PLAIN, 0}},
-    {INSTANCE_NORM, 96, {LAYER_NORM, NRM_TRAIN, 30, 96, 17, FAR_OFF, 0}},
-    {INSTANCE_NORM, 3, {LAYER_NORM, NRM_TRAIN, 5, 3, 3000, OUTLIER, IN_PLACE}},
-    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 70, 9, 1, PLAIN, 0}},
-    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 130, 1, LARGE, 0}},
-    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 130, 1, TINY, NO_GAMMA}},
-    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 130, 1, SPOILT, 0}},
-    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 300, 130, 1, FAR_OFF, IN_PLACE}},
-    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, 0}},
-    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, PLAIN, NO_SUMS}},
-    {RMS_NORM, 1, {LAYER_NORM, NRM_TRAIN, 7, 5000, 1, PLAIN, 0}},
+static const norm_case other_rows[] = {
+    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 1, PLAIN, 0, 2},
+    {CALL_GROUPNORM, NRM_TRAIN, 300, 256, 1, FAR_OFF, 0, 8},
+    {CALL_GROUPNORM, NRM_TRAIN, 33, 2000, 1, PLAIN, NO_BETA, 100},
+    {CALL_GROUPNORM, NRM_TRAIN, 40, 3999, 1, OUTLIER, IN_PLACE, 3},
+    {CALL_GROUPNORM, NRM_TRAIN, 9, 8000, 1, PLAIN, 0, 80},
+    {CALL_GROUPNORM, NRM_TRAIN, 9, 8000, 1, PLAIN, NO_GAMMA, 2},
+    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 3, PLAIN, 0, 3},
+    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 51, CONSTANT, 0, 3},
+    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 51, LARGE, NO_GAMMA, 2},
+    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 51, TINY, NO_SUMS, 2},
+    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0, 2},
+    {CALL_GROUPNORM, NRM_TRAIN, 33, 64, 49, FAR_OFF, IN_PLACE, 8},
+    {CALL_GROUPNORM, NRM_TRAIN, 3, 4, 3000, OUTLIER, NO_BETA, 2},
+    {CALL_GROUPNORM, NRM_TRAIN, 33, 1100, 2, PLAIN, 0, 11},
+    {CALL_GROUPNORM, NRM_TRAIN, 30, 96, 17, FAR_OFF, 0, 96},
+    {CALL_GROUPNORM, NRM_TRAIN, 5, 3, 3000, OUTLIER, IN_PLACE, 3},
+    {CALL_RMSNORM, NRM_TRAIN, 70, 9, 1, PLAIN, 0, 1},
+    {CALL_RMSNORM, NRM_TRAIN, 33, 130, 1, LARGE, 0, 1},
+    {CALL_RMSNORM, NRM_TRAIN, 33, 130, 1, TINY, NO_GAMMA, 1},
+    {CALL_RMSNORM, NRM_TRAIN, 33, 130, 1, SPOILT, 0, 1},
+    {CALL_RMSNORM, NRM_TRAIN, 300, 130, 1, FAR_OFF, IN_PLACE, 1},
+    {CALL_RMSNORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, 0, 1},
+    {CALL_RMSNORM, NRM_TRAIN, 7, 5000, 1, PLAIN, NO_SUMS, 1},
+    {CALL_RMSNORM, NRM_TRAIN, 7, 5000, 1, PLAIN, 0, 1},
 };
 
 /* ---- statistics that merge, and batch renorm ------------------------------------------------- */
 
 enum { MOST_SHARDS = 3 };
 
-typedef struct merge_case {
-    norm_case k;
-    int masked;
-} merge_case;
-
 static unsigned char mask_[MOST_PARAMS];
 
-static const unsigned char *mask_of(const merge_case *m, size_t example)
-{
-    return m->masked ? mask_ + example * m->k.S : NULL;
-}
-
 /* Three shards, the second of no examples: their statistics, their sums, and what they make. */
-static void merged(const merge_case *m)
+static void merged(const norm_case *k)
 {
     static nrm_stats part[MOST_PARAMS], stats[MOST_PARAMS];
     static nrm_sums some[MOST_PARAMS], sums[MOST_PARAMS];
-    const norm_case *k = &m->k;
-    const size_t from[MOST_SHARDS + 1] = {0, k->N / 3, k->N / 3, k->N}, each = k->C * k->S;
+    const size_t from[MOST_SHARDS + 1] = {0, k->N / 3, k->N / 3, k->N};
     nrm_running running;
-    char size[96], name[160];
-    size_t i, c;
-    norm_name(size, sizeof size, k);
-    snprintf(name, sizeof name, "sync_%s%s", size, m->masked ? "_masked" : "");
+    nrm_rng rng;
+    char name[128];
+    layer_call all = call_of(k, &running, &rng), c = all;
+    size_t i, n;
+    int pass;
+    norm_name(name, sizeof name, k);
     start();
-    draw_parameters(k->C);
-    draw_x(k);
-    draw(dy, numbers_of(k), 0, 10000);
     for (i = 0; i < k->N * k->S; i++) mask_[i] = pool[(600 + i) % POOL] > (nrm_real)-0.5;
     memset(stats, 0, k->C * sizeof *stats);
     memset(sums, 0, k->C * sizeof *sums);
-    for (i = 0; i < MOST_SHARDS; i++) {
-        const size_t at = from[i] * each, N = from[i + 1] - from[i];
-        memset(part, 0, k->C * sizeof *part);
-        take(nrm_stats_update(part, x + at, mask_of(m, from[i]), N, k->C, k->S));
-        take(nrm_stats_merge(stats, part, k->C));
-    }
-    for (i = 0; i < MOST_SHARDS; i++) {
-        const size_t at = from[i] * each, N = from[i + 1] - from[i];
-        start_running(&running, k);
-        take(nrm_sync_batchnorm_forward(y + at, mean, rstd, &running, x + at, mask_of(m, from[i]),
-                                        stats, gamma_, beta_, NRM_EPS, N, k->C, k->S));
-        take(nrm_sync_batchnorm_sums(some, dgamma, dbeta, dy + at, x + at, mask_of(m, from[i]),
-                                     mean, rstd, N, k->C, k->S));
-        for (c = 0; c < k->C; c++) {
-            sums[c].dy += some[c].dy;
-            sums[c].dy_xhat += some[c].dy_xhat;
+    for (pass = 0; pass < 3; pass++)
+        for (i = 0; i < MOST_SHARDS; i++) {
+            const size_t at = from[i] * k->C * k->S;
+            c.N = from[i + 1] - from[i];
+            c.x = all.x + at, c.y = all.y + at, c.dy = all.dy + at, c.dx = all.dx + at;
+            c.mask = k->more ? mask_ + from[i] * k->S : NULL;
+            if (pass == 0) {
+                memset(part, 0, k->C * sizeof *part);
+                c.stats = part;
+                take(call_layer(CALL_STATS_UPDATE, &c));
+                c.stats = stats, c.from = part;
+                take(call_layer(CALL_STATS_MERGE, &c));
+            } else if (pass == 1) {
+                start_running(&running, k);
+                take(call_layer(CALL_SYNC, &c));
+                c.sums = some;
+                take(call_layer(CALL_SYNC_SUMS, &c));
+                for (n = 0; n < k->C; n++) {
+                    sums[n].dy += some[n].dy;
+                    sums[n].dy_xhat += some[n].dy_xhat;
+                }
+            } else {
+                c.sums = sums;
+                take(call_layer(CALL_SYNC_BACK, &c));
+            }
         }
-    }
-    for (i = 0; i < MOST_SHARDS; i++) {
-        const size_t at = from[i] * each, N = from[i + 1] - from[i];
-        take(nrm_sync_batchnorm_backward(dx + at, dy + at, x + at, mask_of(m, from[i]), mean, rstd,
-                                         gamma_, stats, sums, N, k->C, k->S));
-    }
-    add_reals(y, numbers_of(k));
-    add_accs(mean, k->C);
-    add_accs(rstd, k->C);
-    add_reals(run_mean, k->C);
-    add_reals(run_var, k->C);
-    add_reals(dx, numbers_of(k));
-    add_reals(dgamma, k->C);
-    add_reals(dbeta, k->C);
+    passes_and_results(k, &all, name);
     if (k->data != SPOILT) {
         take(NRM_OK);
-        for (c = 0; c < k->C; c++) { /* ST.7 */
-            run_mean[c] = (nrm_real)stats[c].mean;
-            run_var[c] = (nrm_real)(stats[c].m2 / (stats[c].count - (running.biased ? 0 : 1)));
+        for (i = 0; i < k->C; i++) { /* ST.7 */
+            run_mean[i] = (nrm_real)stats[i].mean;
+            run_var[i] = (nrm_real)(stats[i].m2 / (stats[i].count - (running.biased ? 0 : 1)));
         }
         add_reals(run_mean, k->C);
         add_reals(run_var, k->C);
@@ -890,63 +849,23 @@ static void merged(const merge_case *m)
     print("exact", name);
 }
 
-static const merge_case merge_cases[] = {
-    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, PLAIN, 0}, 0},
-    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, FAR_OFF, CUMULATIVE}, 1},
-    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, OUTLIER, BIASED}, 1},
-    {{BATCH_NORM, NRM_TRAIN, 33, 70, 1, SPOILT, 0}, 0},
-    {{BATCH_NORM, NRM_TRAIN, 15, 6, 51, PLAIN, 0}, 0},
-    {{BATCH_NORM, NRM_TRAIN, 15, 6, 51, FAR_OFF, 0}, 1},
-    {{BATCH_NORM, NRM_TRAIN, 15, 6, 51, TINY, 0}, 1},
+static const norm_case merge_cases[] = {
+    {CALL_SYNC, NRM_TRAIN, 33, 70, 1, PLAIN, 0, 0},
+    {CALL_SYNC, NRM_TRAIN, 33, 70, 1, FAR_OFF, CUMULATIVE, 1},
+    {CALL_SYNC, NRM_TRAIN, 33, 70, 1, OUTLIER, BIASED, 1},
+    {CALL_SYNC, NRM_TRAIN, 33, 70, 1, SPOILT, 0, 0},
+    {CALL_SYNC, NRM_TRAIN, 15, 6, 51, PLAIN, 0, 0},
+    {CALL_SYNC, NRM_TRAIN, 15, 6, 51, FAR_OFF, 0, 1},
+    {CALL_SYNC, NRM_TRAIN, 15, 6, 51, TINY, 0, 1},
 };
-
-/* With the limits in reach of some channels. */
-static void renorm(const norm_case *k)
-{
-    const nrm_real r_max = (nrm_real)1.5, d_max = (nrm_real)0.75;
-    static nrm_acc ratio[MOST_PARAMS], offset[MOST_PARAMS];
-    nrm_running running;
-    char size[96], name[160];
-    norm_name(size, sizeof size, k);
-    snprintf(name, sizeof name, "renorm_%s", size);
-    start();
-    draw_parameters(k->C);
-    draw_x(k);
-    draw(dy, numbers_of(k), 0, 10000);
-    start_running(&running, k);
-    take(nrm_batchrenorm_forward(y, ratio, offset, mean, rstd, &running, x, gamma_, beta_, r_max,
-                                 d_max, k->mode, NRM_EPS, k->N, k->C, k->S));
-    look(name, "forward", numbers_of(k));
-    take(nrm_batchrenorm_backward(dx, dgamma, dbeta, dy, x, ratio, offset, mean, rstd, gamma_,
-                                  k->mode, k->N, k->C, k->S));
-    look(name, "backward", numbers_of(k));
-    add_reals(y, numbers_of(k));
-    if (k->mode == NRM_TRAIN) add_accs(ratio, k->C), add_accs(offset, k->C);
-    add_accs(mean, k->C);
-    add_accs(rstd, k->C);
-    add_reals(run_mean, k->C);
-    add_reals(run_var, k->C);
-    add_reals(dx, numbers_of(k));
-    add_reals(dgamma, k->C);
-    add_reals(dbeta, k->C);
-    print("exact", name);
-}
 
 static const norm_case renorms[] = {
-    {BATCH_NORM, NRM_TRAIN, 100, 7, 1, PLAIN, CUMULATIVE},
-    {BATCH_NORM, NRM_TRAIN, 100, 1030, 1, PLAIN, 0},
-    {BATCH_NORM, NRM_TRAIN, 33, 6, 196, FAR_OFF, BIASED},
-    {BATCH_NORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0},
-    {BATCH_NORM, NRM_FROZEN, 5, 6, 51, PLAIN, 0},
+    {CALL_RENORM, NRM_TRAIN, 100, 7, 1, PLAIN, CUMULATIVE, 0},
+    {CALL_RENORM, NRM_TRAIN, 100, 1030, 1, PLAIN, 0, 0},
+    {CALL_RENORM, NRM_TRAIN, 33, 6, 196, FAR_OFF, BIASED, 0},
+    {CALL_RENORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0, 0},
+    {CALL_RENORM, NRM_FROZEN, 5, 6, 51, PLAIN, 0, 0},
 };
-
-static void newer_norms(void)
-{
-    size_t i;
-    for (i = 0; i < sizeof other_rows / sizeof other_rows[0]; i++) rows_norm(&other_rows[i]);
-    for (i = 0; i < sizeof merge_cases / sizeof merge_cases[0]; i++) merged(&merge_cases[i]);
-    for (i = 0; i < sizeof renorms / sizeof renorms[0]; i++) renorm(&renorms[i]);
-}
 
 /* ---- the recurrent layer --------------------------------------------------------------------- */
 
@@ -1022,55 +941,23 @@ static void recurrents(void)
     recurrent("rnn_batchnorm_frozen_tanh", NRM_BATCH_NORM, NRM_FROZEN, NRM_TANH);
 }
 
-/* Both forms of one p: dense channels that straddle the 1024, or runs. */
-static void lp_norm(int p, int data, size_t N, size_t C, size_t S)
-{
-    norm_case k;
-    nrm_running running;
-    char name[64];
-    int form;
-    memset(&k, 0, sizeof k);
-    k.layer = BATCH_NORM;
-    k.N = N;
-    k.C = C;
-    k.S = S;
-    k.data = (enum data)data;
-    for (form = p; form < p + 2 * NRM_CENTRED; form += NRM_CENTRED) {
-        snprintf(name, sizeof name, "lp%d_%dx%dx%d%s", form, (int)N, (int)C, (int)S,
-                 data_name[data]);
-        start();
-        draw_parameters(C);
-        draw_x(&k);
-        draw(dy, N * C * S, 0, 10000);
-        start_running(&running, &k);
-        take(nrm_lp_batchnorm_forward(y, mean, rstd, &running, x, gamma_, beta_, form, NRM_TRAIN,
-                                      NRM_EPS, N, C, S));
-        look(name, "forward", N * C * S);
-        take(nrm_lp_batchnorm_backward(dx, dgamma, dbeta, dy, x, mean, rstd, gamma_, form,
-                                       NRM_TRAIN, NRM_EPS, N, C, S));
-        look(name, "backward", N * C * S);
-        add_reals(y, N * C * S);
-        add_reals(dx, N * C * S);
-        add_accs(mean, C);
-        add_accs(rstd, C);
-        add_reals(run_mean, C);
-        add_reals(run_var, C);
-        add_reals(dgamma, C);
-        add_reals(dbeta, C);
-        print("exact", name);
-    }
-}
-
+/* Both forms of each p: dense channels that straddle the 1024, and runs. */
 static void lp_norms(void)
 {
-    int p;
-    for (p = NRM_L1; p <= NRM_LINF; p++) {
-        lp_norm(p, PLAIN, 33, 70, 1);
-        lp_norm(p, FAR_OFF, 100, 1030, 1);
-        lp_norm(p, PLAIN, 5, 6, 51);
-        lp_norm(p, FAR_OFF, 33, 6, 196);
-        lp_norm(p, SPOILT, 5, 6, 51);
-    }
+    static const norm_case cases[] = {
+        {CALL_LP, NRM_TRAIN, 33, 70, 1, PLAIN, 0, 0},
+        {CALL_LP, NRM_TRAIN, 100, 1030, 1, FAR_OFF, 0, 0},
+        {CALL_LP, NRM_TRAIN, 5, 6, 51, PLAIN, 0, 0},
+        {CALL_LP, NRM_TRAIN, 33, 6, 196, FAR_OFF, 0, 0},
+        {CALL_LP, NRM_TRAIN, 5, 6, 51, SPOILT, 0, 0},
+    };
+    int p, i;
+    for (p = NRM_L1; p <= NRM_LINF; p++)
+        for (i = 0; i < 10; i++) {
+            norm_case k = cases[i / 2];
+            k.more = p + i % 2 * NRM_CENTRED;
+            norm(&k);
+        }
 }
 
 static void weight_norm(size_t in, size_t out)
@@ -1099,9 +986,9 @@ int main(void)
 {
     size_t i;
     fill_pool();
-    RUN_ALL(batch_norms);
-    RUN_ALL(noisy_norms);
-    RUN_ALL(layer_norms);
+    RUN_ALL(norm, batch_norms);
+    RUN_ALL(norm, noisy_norms);
+    RUN_ALL(norm, layer_norms);
     activation("relu", NRM_RELU);
     activation("tanh", NRM_TANH);
     activation("sigmoid", NRM_SIGMOID);
@@ -1113,7 +1000,9 @@ int main(void)
     folding("fold_784x300", 784, 300, 1);
     folding("fold_32x3x3x3", 1, 32, 27);
     folding("fold_4x1500x2", 4, 1500, 2);
-    newer_norms();
+    RUN_ALL(norm, other_rows);
+    RUN_ALL(merged, merge_cases);
+    RUN_ALL(norm, renorms);
     recurrents();
     lp_norms();
     weight_norm(1, 3);

@@ -4,7 +4,7 @@
    and pass it on, so that each prototype is written out once. The names are those of batch norm: of
    the linear layer gamma is W and beta is b, C the inputs and S the outputs; of weight norm x is v,
    y is W, mean is the norm, N the inputs and C the outputs; of a loss x are the logits and y the
-   probabilities; of an activation N is the count and mode its kind. Include it after normlayers.h. */
+   probabilities; of an activation N is the count and mode its kind. Include normlayers.h first. */
 #ifndef CALL_H
 #define CALL_H
 
@@ -75,7 +75,8 @@ static inline int call_layer(int function, const layer_call *c)
     case CALL_LAYERNORM_BACK:
         return nrm_layernorm_backward(c->dx, c->dgamma, c->dbeta, c->dy, c->x, c->mean, c->rstd,
                                       c->gamma, c->N, c->C);
-    case CALL_RMSNORM: return nrm_rmsnorm_forward(c->y, c->rstd, c->x, c->gamma, c->eps, c->N, c->C);
+    case CALL_RMSNORM:
+        return nrm_rmsnorm_forward(c->y, c->rstd, c->x, c->gamma, c->eps, c->N, c->C);
     case CALL_RMSNORM_BACK:
         return nrm_rmsnorm_backward(c->dx, c->dgamma, c->dy, c->x, c->rstd, c->gamma, c->N, c->C);
     case CALL_GROUPNORM:

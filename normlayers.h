@@ -753,7 +753,7 @@ typedef struct NRM_OWN(nrmi_columns) { /* sums down columns */
 
 static nrmi_view nrmi_channels(size_t N, size_t C, size_t S); /* of [N][C][S]: C groups */
 static nrmi_view nrmi_rows(size_t N, size_t D); /* of [N][D]: N groups */
-static size_t nrmi_strip(const nrmi_view *v); /* how many groups at a time */
+static size_t nrmi_strip(const nrmi_view *v, int once); /* groups at a time; x read once? */
 /* Means and variances; of `squares`, 0 and the mean squares. `put` takes known ones, with the mean
    in two parts. `lost`: is one not finite, or the variance too large to be `stored`? */
 static void nrmi_moments_of(
@@ -932,7 +932,7 @@ NRM_DEF int nrm_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, nrm
     int lost = 0, rc = nrmi_check_batchnorm(mode, eps, N, C, S);
     if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     if ((rc = nrmi_check_running(running, mode, C)) != NRM_OK) return rc;
-    step = nrmi_strip(&v);
+    step = nrmi_strip(&v, !train);
     NRM_SHARE_LOST(N * C * S)
     for (c = 0; c < C; c += step) {
         const size_t w = nrmi_least(C - c, step);
@@ -994,7 +994,7 @@ NRM_DEF int nrm_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbe
 {
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    const size_t step = nrmi_strip(&v);
+    const size_t step = nrmi_strip(&v, 0);
     const nrm_acc M = (nrm_acc)N * (nrm_acc)S;
     size_t c;
     int rc = nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
@@ -1067,7 +1067,7 @@ static int nrmi_rows_forward(int rms, nrm_real *y, nrm_acc *mean, nrm_acc *rstd,
     if (rc != NRM_OK || rows == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     if (!rms && (mean == NULL) != (rstd == NULL)) return NRM_ENULL;
     v.sets = G;
-    step = nrmi_strip(&v);
+    step = nrmi_strip(&v, 0);
     NRM_SHARE_LOST(rows * D)
     for (n = 0; n < rows; n += step) {
         const size_t w = nrmi_least(rows - n, step);
@@ -1205,7 +1205,7 @@ static int nrmi_rows_backward(int rms, nrm_real *dx, nrm_real *dgamma, nrm_real 
     }
     if (wanted) { /* the columns first: dx may be dy */
         const nrmi_view column = nrmi_channels(rows / G, D, 1);
-        const size_t width = nrmi_strip(&column), strips = (D + width - 1) / width;
+        const size_t width = nrmi_strip(&column, 0), strips = (D + width - 1) / width;
         size_t i;
         NRM_SHARE(rows * D)
         for (i = 0; i < G * strips; i++) {
@@ -1408,7 +1408,7 @@ NRM_DEF int nrm_stats_update(
     const nrmi_arg args[] = {NRM_ARG(stats, C, NRMI_OUT | NRMI_NEEDED),
         NRM_ARG(x, N * C * S, NRMI_NEEDED), NRM_ARG(mask, N * S, NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    size_t c, step = nrmi_strip(&v);
+    size_t c, step = nrmi_strip(&v, 0);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
     if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     NRM_SHARE_LOST(N * C * S)
@@ -1471,7 +1471,7 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
         NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(mask, N * S, NRMI_IN),
         NRM_ARG(stats, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    size_t c, step = nrmi_strip(&v);
+    size_t c, step = nrmi_strip(&v, 0);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
@@ -1524,7 +1524,7 @@ NRM_DEF int nrm_sync_batchnorm_sums(nrm_sums *sums, nrm_real *dgamma, nrm_real *
         NRM_ARG(dbeta, C, NRMI_OUT), NRM_ARG(dy, N * C * S, some), NRM_ARG(x, N * C * S, some),
         NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(mean, C, in), NRM_ARG(rstd, C, in)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    size_t c, step = nrmi_strip(&v);
+    size_t c, step = nrmi_strip(&v, 0);
     int rc = nrmi_check_sizes(N, C, S);
     if (rc != NRM_OK || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     NRM_MEMSET(sums, 0, C * sizeof *sums);
@@ -1560,7 +1560,7 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
         NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(stats, C, NRMI_NEEDED),
         NRM_ARG(sums, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    size_t c, step = nrmi_strip(&v);
+    size_t c, step = nrmi_strip(&v, 0);
     int rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK && N > 0) rc = dx != NULL ? NRM_CHECK(args) : NRM_ENULL;
     if (rc == NRM_OK && N > 0) rc = nrmi_check_counts(stats, C, mask, N * S);
@@ -1629,7 +1629,7 @@ NRM_DEF int nrm_batchrenorm_forward(nrm_real *y, nrm_acc *ratio, nrm_acc *offset
         NRM_RUNNING_ARGS(C, out), NRM_ARG(ratio, C, out), NRM_ARG(offset, C, out)};
     const nrmi_view v = nrmi_channels(N, C, S);
     const nrm_acc rho_max = (nrm_acc)r_max, d_lim = (nrm_acc)d_max;
-    const size_t step = nrmi_strip(&v);
+    const size_t step = nrmi_strip(&v, 0);
     size_t c;
     int lost = 0, rc = nrmi_check_batchnorm(mode, eps, N, C, S);
     if (rc == NRM_OK && (!(r_max >= 1) || !(d_max >= 0))) rc = NRM_ERATE;
@@ -1689,7 +1689,7 @@ NRM_DEF int nrm_batchrenorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *d
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
         NRM_ARG(ratio, C, NRMI_NEEDED), NRM_ARG(offset, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    const size_t step = nrmi_strip(&v);
+    const size_t step = nrmi_strip(&v, 0);
     const nrm_acc M = (nrm_acc)N * (nrm_acc)S;
     size_t c;
     int rc = nrmi_check_batchnorm(mode, NRM_EPS, N, C, S);
@@ -1761,7 +1761,7 @@ NRM_DEF int nrm_groupnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd, con
     if (S == 1) return nrmi_rows_forward(0, y, mean, rstd, x, gamma, beta, eps, N * G, K, G);
     if ((mean == NULL) != (rstd == NULL)) return NRM_ENULL;
     if ((rc = NRM_CHECK(args)) != NRM_OK) return rc;
-    step = nrmi_strip(&groups);
+    step = nrmi_strip(&groups, 0);
     NRM_SHARE_LOST(N * C * S)
     for (n = 0; n < N * G; n += step) {
         const size_t w = nrmi_least(N * G - n, step);
@@ -2069,7 +2069,7 @@ NRM_DEF int nrm_weightnorm_forward(
     const nrmi_arg args[] = {NRM_ARG(W, in * out, NRMI_OUT | NRMI_NEEDED),
         NRM_ARG(norm, out, NRMI_OUT), NRM_ARG(v, in * out, NRMI_NEEDED), NRM_ARG(g, out, NRMI_IN)};
     const nrmi_view view = nrmi_channels(in, out, 1);
-    size_t c, step = nrmi_strip(&view);
+    size_t c, step = nrmi_strip(&view, 0);
     int lost = 0, rc = nrmi_check_sizes(1, in, out);
     if (rc != NRM_OK || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     NRM_SHARE_LOST(in * out)
@@ -2115,7 +2115,7 @@ NRM_DEF int nrm_weightnorm_backward(nrm_real *dv, nrm_real *dg, const nrm_real *
         NRM_ARG(dW, in * out, NRMI_NEEDED), NRM_ARG(v, in * out, NRMI_NEEDED),
         NRM_ARG(norm, out, NRMI_NEEDED), NRM_ARG(g, out, NRMI_IN)};
     const nrmi_view view = nrmi_channels(in, out, 1);
-    size_t c, step = nrmi_strip(&view);
+    size_t c, step = nrmi_strip(&view, 0);
     int rc = nrmi_check_sizes(1, in, out);
     if (rc != NRM_OK || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     NRM_SHARE(in * out)
@@ -2294,7 +2294,7 @@ NRM_DEF int nrm_lp_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *scale,
     const nrmi_arg args[] = {NRM_FORWARD_ARGS(N * C * S, C, C, needed, needed, saved),
         NRM_RUNNING_ARGS(C, train ? NRMI_OUT : NRMI_IN)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    size_t c, step = nrmi_strip(&v);
+    size_t c, step = nrmi_strip(&v, 0);
     int lost = 0, rc = nrmi_check_lp(p, mode, eps, N, C, S);
     if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     if ((rc = nrmi_check_running(running, mode, C)) != NRM_OK) return rc;
@@ -2392,7 +2392,7 @@ NRM_DEF int nrm_lp_batchnorm_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *
     const nrm_acc *const rstd = scale;
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    size_t c, step = nrmi_strip(&v);
+    size_t c, step = nrmi_strip(&v, 0);
     int rc = mode == NRM_INFER ? NRM_EMODE : nrmi_check_lp(p, mode, eps, N, C, S);
     if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     NRM_SHARE(N * C * S)
@@ -2481,7 +2481,10 @@ NRM_DEF int nrm_activation_backward(
     if (activation == NRM_IDENTITY)
         for (i = 0; i < count; i++) dx[i] = dy[i];
     else if (activation == NRM_RELU)
-        for (i = 0; i < count; i++) dx[i] = y[i] <= 0 ? 0 : dy[i]; /* ACT.4 */
+        for (i = 0; i < count; i++) {
+            const nrm_real d = dy[i]; /* no branch */
+            dx[i] = y[i] <= 0 ? 0 : d; /* ACT.4 */
+        }
     else if (activation == NRM_TANH)
         for (i = 0; i < count; i++) dx[i] = dy[i] * (1 - y[i] * y[i]); /* ACT.5 */
     else
@@ -3662,8 +3665,8 @@ static int nrmi_check_eps(nrm_real eps)
 
 /*
 With `NRM_OPENMP` the layers share their work: batch norm by channels, layer norm by rows,
-products by rows or columns of the result. Below 32768 numbers one thread does it alone:
-waking another takes some microseconds.
+products by rows or columns of the result. Below 32768 numbers one does it alone, for waking
+another takes microseconds.
 */
 enum { NRMI_SHARED_FROM = 32768 };
 
@@ -3713,17 +3716,19 @@ static nrmi_view nrmi_rows(size_t N, size_t D)
 }
 
 /*
-A strip is as many columns as fit the stack, or one channel of runs, which is still in the cache
-for the pass that writes, or a few rows, so that their square roots overlap. The
+A strip is as many columns, or channels read once, as fit the stack, or one channel of runs, still
+in the cache for the pass that writes, or a few rows, whose square roots overlap. The
 gradients of layer norm's γ and β go down the columns: they are summed in `nrm_real` over a band
 of rows that fits the second-level cache, and band after band in `nrm_acc`. With several sets of
-γ and β a band holds whole examples, or a part of one.
+γ and β a band is whole examples or part of one.
 */
-static size_t nrmi_strip(const nrmi_view *v)
+static size_t nrmi_strip(const nrmi_view *v, int once)
 {
     const size_t threads = nrmi_threads(v->groups * v->runs * v->length);
-    const size_t lines = ((v->groups + threads - 1) / threads + NRM_LANES - 1) / NRM_LANES;
+    const size_t share = (v->groups + threads - 1) / threads;
+    const size_t lines = (share + NRM_LANES - 1) / NRM_LANES;
     if (v->kind == NRMI_COLUMNS) return nrmi_least(lines * NRM_LANES, NRM_WIDTH);
+    if (once) return nrmi_least(share, NRM_WIDTH);
     if (v->kind == NRMI_RUNS || v->length > NRMI_AT_ONCE) return 1;
     return nrmi_least(NRMI_AT_ONCE / v->length, NRMI_GROUP);
 }
@@ -3993,8 +3998,8 @@ typedef nrm_real nrmi_quarter;
 **Instruction sets.** A *kernel* is a function that works on vectors. Where the compiler may only
 assume the vectors of 16 bytes that every x86-64 has, each kernel is compiled three times, for
 16, 32 (AVX2) and 64 bytes (AVX-512), and at each call the processor decides. No copy fuses
-multiplication and addition, so the choice changes no bit. `NRM_DISPATCH_LIMIT`, the most bytes
-to be used, is there for tests.
+multiplication and addition, so the choice changes no bit. `NRM_DISPATCH_LIMIT`, the most bytes,
+is for tests.
 */
 static inline int nrmi_bytes(void)
 {
@@ -4360,10 +4365,9 @@ outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹�
 
 /*
 The processor fetches ahead along a stream that is being read, but not while a pass writes. So
-the writing pass asks for the lines that the next reading pass will want, unless the array is
-short enough for the cache. The address may lie beyond the array, where a pointer may not; hence
-the integer. The pause is some empty instructions on x86: a short loop asks for so many lines at
-once that the processor drops some, and then the pass takes up to a fifth longer.
+the writing pass asks for what the next reading pass will want, unless the array fits the cache.
+The address may lie beyond the array, where no pointer may. The pause is empty instructions: of
+too many requests at once x86 drops some.
 */
 #if defined(__GNUC__) || defined(__clang__)
 #ifdef __x86_64__
@@ -4401,15 +4405,16 @@ NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nr
             NRM_STORE(y + at + i, NRM_AFFINE(NRM_LOAD(x + at + i), h, s, NRM_LOAD(offset + i)));
         })
     }
-    for (n = 0; n < runs && !columns; n++) { /* of a single group */
-        const size_t at = start + n * pitch;
-        const nrm_real high = mu->high[0], s = slope[0], add = offset[0];
-        i = 0;
-        NRM_EACH(i, v->length, {
-            NRM_PREFETCH(x + at + i, ahead);
-            NRM_STORE(y + at + i, NRM_AFFINE(NRM_LOAD(x + at + i), high, s, add)); /* SUM.11 */
-        })
-    }
+    for (n = 0; n < runs && !columns; n++)
+        for (k = 0; k < w; k++) { /* as in memory */
+            const size_t at = start + n * pitch + k * v->apart;
+            const nrm_real high = mu->high[k], s = slope[k], add = offset[k];
+            i = 0;
+            NRM_EACH(i, v->length, {
+                NRM_PREFETCH(x + at + i, ahead);
+                NRM_STORE(y + at + i, NRM_AFFINE(NRM_LOAD(x + at + i), high, s, add)); /* SUM.11 */
+            })
+        }
 }
 
 /* x̂ first, then γ and β along the row. */
@@ -5121,7 +5126,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
   keep the low part of a large mean with `NRM_ACC=float` or `NRM_DOUBLE`. In float exp, log, tanh
   and sigmoid are correctly rounded; other functions and random numbers have other last bits, and
   noise other draws. The loss of a row that the network is sure of keeps its digits.
-- 0.1.0: all layers, the perceptron, random numbers, files, gradient checking.
+- 0.1.0: the first.
 
 ### References, by equation
 

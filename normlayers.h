@@ -3687,7 +3687,7 @@ are *columns*: neighbours belong to different channels, and many channels are su
 side. With S > 1 a channel is N *runs* of S values. The rows of `[N][D]` are one run each.
 */
 enum {
-    NRMI_FETCH_FROM = 1048576, /* numbers from which memory is asked for data ahead of time */
+    NRMI_FETCH_FROM = 1048576, /* numbers from which memory is asked ahead of time */
     NRMI_AT_ONCE = 4096, /* numbers of a strip of rows: the first-level cache */
     NRMI_BAND_NUMBERS = 16384, /* numbers of a band: the second-level cache */
     NRMI_ONE_SWEEP = 4096, /* columns that are summed while dx is computed, at most */
@@ -4182,8 +4182,8 @@ static inline nrm_real nrmi_fold_lanes(const nrm_real *l)
 ## 17  Sums down columns, fast
 
 The pass reads w columns of eight rows at a time, or of four rows of x and four of dy: the
-sums of a few columns stay in registers for eight values. More would be worse, since rows that
-are a multiple of 4 KB apart share eight places in the first-level cache.
+sums of a few columns stay in registers for eight values. More would be worse, since rows a
+multiple of 4 KB apart share eight places in the first-level cache.
 */
 #ifndef NRM_PLAIN
 NRM_KERNEL(nrmi_add_rows, (su, sud, x, p, dy, rows, pitch, w), nrm_real *su, nrm_real *sud,
@@ -4392,24 +4392,22 @@ NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nr
     const size_t runs = v->runs, pitch = v->pitch, ahead = v->ahead, start = g * v->apart;
     const nrm_acc *b = shift != NULL ? shift : scale; /* a masked load from NULL is slow */
     nrm_real slope[NRM_SLOTS], offset[NRM_SLOTS];
-    size_t n, i, k;
+    size_t n, i = 0, k;
     for (k = 0; k < w; k++) {
         slope[k] = (nrm_real)scale[k];
         offset[k] = (nrm_real)((shift != NULL ? b[k] : 0) - scale[k] * (nrm_acc)mu->low[k]);
     }
-    for (n = 0; n < runs && columns; n++) {
+    for (n = 0; n < runs && columns; n++, i = 0) {
         const size_t at = start + n * pitch;
-        i = 0;
         NRM_EACH(i, w, {
             const nrmi_some h = NRM_LOAD(mu->high + i), s = NRM_LOAD(slope + i); /* SUM.11 */
             NRM_STORE(y + at + i, NRM_AFFINE(NRM_LOAD(x + at + i), h, s, NRM_LOAD(offset + i)));
         })
     }
     for (n = 0; n < runs && !columns; n++)
-        for (k = 0; k < w; k++) { /* as in memory */
+        for (k = 0; k < w; k++, i = 0) { /* as in memory */
             const size_t at = start + n * pitch + k * v->apart;
             const nrm_real high = mu->high[k], s = slope[k], add = offset[k];
-            i = 0;
             NRM_EACH(i, v->length, {
                 NRM_PREFETCH(x + at + i, ahead);
                 NRM_STORE(y + at + i, NRM_AFFINE(NRM_LOAD(x + at + i), high, s, add)); /* SUM.11 */
@@ -5112,7 +5110,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 ### History
 
 - 0.2.0, new: two parts, `NRM_PLAIN`; `nrm_rows_*`, rows that lie apart and a residual;
-  `nrm_rng_uniform` and `nrm_rng_normal` fill arrays.
+  `nrm_rng_uniform`, `nrm_rng_normal`.
 - 0.2.0, what left (formulas: docs/10_conventions.md): `unfold`, `convention_of`, `running_import`,
   `running_set` (ST.7), `layernorm_std` (LN.17, LN.18), `instancenorm` (group norm with G = C),
   `noise_forward`, `noise_backward`, `argmax`, `mlp_predict`, `mlp_reestimate`
@@ -5147,7 +5145,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 - RNG.1, RNG.2: O'Neill, "PCG", 2014. RNG.5, RNG.6: Marsaglia, Bray, "A convenient method for
   generating normal variables", 1964. GC.3: Richardson, "Approximate Arithmetical Solution", 1911.
 
-### Licences: either of these two, whichever you prefer
+### Licences: whichever you prefer
 
 - Public domain (The Unlicense). This is free and unencumbered software released into the public
   domain. Anyone is free to copy, modify, publish, use, compile, sell, or distribute this software,

@@ -3727,10 +3727,10 @@ static size_t nrmi_strip(const nrmi_view *v, int once)
     const size_t threads = nrmi_threads(v->groups * v->runs * v->length);
     const size_t share = (v->groups + threads - 1) / threads;
     const size_t lines = (share + NRM_LANES - 1) / NRM_LANES;
+    if (NRM_WIDTH == 1 || (v->kind == NRMI_RUNS && !once)) return 1;
     if (v->kind == NRMI_COLUMNS) return nrmi_least(lines * NRM_LANES, NRM_WIDTH);
     if (once) return nrmi_least(share, NRM_WIDTH);
-    if (v->kind == NRMI_RUNS || v->length > NRMI_AT_ONCE) return 1;
-    return nrmi_least(NRMI_AT_ONCE / v->length, NRMI_GROUP);
+    return v->length > NRMI_AT_ONCE ? 1 : nrmi_least(NRMI_AT_ONCE / v->length, NRMI_GROUP);
 }
 
 #define NRM_BAND(D) \
@@ -4449,7 +4449,7 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
 {
     const int columns = v->kind == NRMI_COLUMNS, rows = v->kind == NRMI_ROWS;
     const size_t runs = v->runs, pitch = v->pitch, start = g * v->apart;
-    const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (too far for rows) */
+    const size_t ahead = v->kind == NRMI_RUNS ? v->ahead : 0; /* (too far) */
     nrm_real slope[NRM_SLOTS] NRM_ON_LINE, shift[NRM_SLOTS] NRM_ON_LINE;
     nrm_real m1[NRM_SLOTS] NRM_ON_LINE, r[NRM_SLOTS] NRM_ON_LINE;
     const nrm_real gain = (nrm_real)gamma;
@@ -5145,7 +5145,7 @@ NRM_DEF int nrm_rng_shuffle(nrm_rng *rng, size_t *index, size_t n)
 - RNG.1, RNG.2: O'Neill, "PCG", 2014. RNG.5, RNG.6: Marsaglia, Bray, "A convenient method for
   generating normal variables", 1964. GC.3: Richardson, "Approximate Arithmetical Solution", 1911.
 
-### Licences: whichever you prefer
+### Licences: take either
 
 - Public domain (The Unlicense). This is free and unencumbered software released into the public
   domain. Anyone is free to copy, modify, publish, use, compile, sell, or distribute this software,

@@ -1,16 +1,13 @@
-/* 28_batch_mates: what do the other examples of a batch do to an example? (README.md)
-
-   The convolution is made of the linear layer: for one image its output [out][S] is the kernel
-   [out][9*in] times the patches [9*in][S], so the kernel plays the input and the patches play the
-   weights. Everything is in double. */
+/* 28_batch_mates: what do the other examples of a batch do to an example? (README.md) */
 #define NRM_DOUBLE
 #include "lab/experiment.h"
+#include "lab/convolution.h"
 #include "lab/draw.h"
 
 enum { INPUTS = 784, CLASSES = 10, HIDDEN = 6, WIDTH = 100 };
 enum { SIZES = 7, LEAST = 4, MOST = 256, DRAWS = 200, IMAGES = 5, POINTS = 121 };
 enum { SUBSET = 2000, GAP_BATCH = 32, GAP_EPOCHS = 20 };
-enum { CNN_BATCH = 32, CNN_IMAGES = 12000, WINDOW = 25, CHANNELS1 = 8, CHANNELS2 = 16 };
+enum { CNN_BATCH = 32, CNN_IMAGES = 12000, WINDOW = 25 };
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 
@@ -35,7 +32,8 @@ static const lab_arm arms[ARMS] = {{"mates", "batch norm", 12, 12},
                                    {"cnn_before_fast", "batch, before ReLU, 0.5", 4, 0},
                                    {"cnn_after_fast", "batch, after ReLU, 0.5", 4, 0}};
 
-enum { NO_NORM = NRM_NO_NORM, BATCH = NRM_BATCH_NORM, GROUP, LAYER, INSTANCE };
+enum { NO_NORM = NRM_NO_NORM, BATCH = NRM_BATCH_NORM, GROUP = NRM_GROUP_NORM };
+enum { LAYER = NRM_LAYER_NORM, INSTANCE = CONVOLUTION_INSTANCE };
 
 static const struct setup {
     int norm, after; /* ReLU */
@@ -180,25 +178,10 @@ static int run_mates(lab_run *r)
     return failed;
 }
 
-/* A training with probes must end with the same bits as one without: here the probe is
-   nrm_mlp_gradient on other batches, of another size. */
-static int check_probe(lab_run *r)
+/* Other batches, of another size: a training that is looked at so ends with the same bits. */
+static int look_aside(trainer *t)
 {
-    const trainer_plan plan = {.network = network, .set = &train, .batch = 16};
-    trainer t[2];
-    size_t k, step;
-    int failed = 0;
-    for (k = 0; k < 2; k++) {
-        failed |= trainer_open(&t[k], r, &plan);
-        for (step = 0; !failed && step < 4; step++) {
-            failed = trainer_step(&t[k]);
-            if (k == 1)
-                (void)nrm_mlp_gradient(t[k].net, NULL, test.x, test.labels, 4 + step, NRM_TRAIN);
-        }
-    }
-    if (!failed) lab_record(r, "check_probe", 0, training_same_bits(t[0].net, t[1].net));
-    for (k = 0; k < 2; k++) trainer_close(&t[k]);
-    return failed;
+    return nrm_mlp_gradient(t->net, NULL, test.x, test.labels, 3 + t->step, NRM_TRAIN) < 0;
 }
 
 /* ---- generalization gap ---------------------------------------------------------------------- */
@@ -230,265 +213,25 @@ static int run_gap(lab_run *r)
 
 /* ---- a convolutional network ----------------------------------------------------------------- */
 
-enum { STAGES = 2, CNN_MOST = 64, MAPS = CNN_MOST * CHANNELS1 * INPUTS };
-enum { KERNELS = CHANNELS2 * 9 * CHANNELS1, PATCHES = 9 * CHANNELS1 * INPUTS / 4 };
-enum { FEATURES = CHANNELS2 * INPUTS / 16, PARAMS = 2 * KERNELS + (FEATURES + 1) * CLASSES };
-
-typedef struct stage {           /* convolution, norm and ReLU in either order, maximum of 2x2 */
-    size_t in, out, side, cells; /* cells: side*side, positions of a channel */
-    int norm, after;
-    nrm_real *K, *gamma, *beta;    /* [out][9*in], [out]; without a norm beta is the bias */
-    nrm_real *dK, *dgamma, *dbeta; /* their gradients                                     */
-    nrm_real patches[CNN_MOST * PATCHES], dpatches[PATCHES]; /* [N][9*in][cells]; one image's */
-    nrm_real z[MAPS], y[MAPS], h[MAPS], d[MAPS];             /* [N][out][cells] */
-    nrm_real pooled[MAPS / 4], part[KERNELS];                /* a quarter; [out][9*in] */
-    size_t from[MAPS / 4];                                   /* whose value the maximum is */
-    nrm_acc mean[CNN_MOST * CHANNELS2], rstd[CNN_MOST * CHANNELS2];
-    nrm_real running_mean[CHANNELS2], running_var[CHANNELS2];
-    nrm_running running; /* of batch norm */
-} stage;
-
-typedef struct cnn { /* for images of 28x28 at most; memory that is not used stays untouched */
-    stage stages[STAGES];
-    size_t features, params;
-    nrm_real *W, *b, *dW, *db;            /* the linear layer */
-    nrm_real theta[PARAMS], grad[PARAMS]; /* everything trained, so that one loop can step */
-    nrm_real logits[CNN_MOST * CLASSES], prob[CNN_MOST * CLASSES], d[CNN_MOST * FEATURES];
-} cnn;
-
-static nrm_real *take(cnn *c, nrm_real **gradient, size_t n)
+static int cnn_train(lab_run *r, convolution_net *c, double lr)
 {
-    nrm_real *at = c->theta + c->params;
-    *gradient = c->grad + c->params;
-    c->params += n;
-    return at;
-}
-
-static void glorot(nrm_real *W, size_t n, size_t in, size_t out, uint64_t seed, uint64_t stream)
-{
-    const double reach = sqrt(6 / (double)(in + out));
-    nrm_rng rng;
-    size_t i;
-    nrm_rng_seed(&rng, seed, stream);
-    for (i = 0; i < n; i++) W[i] = reach * (2 * draw_uniform(&rng) - 1);
-}
-
-static cnn *cnn_make(int norm, int after, size_t side, uint64_t seed)
-{
-    cnn *c = (cnn *)calloc(1, sizeof *c);
-    size_t l, i;
-    if (!c) return NULL;
-    for (l = 0; l < STAGES; l++) {
-        stage *s = &c->stages[l];
-        s->in = l == 0 ? 1 : CHANNELS1;
-        s->out = l == 0 ? CHANNELS1 : CHANNELS2;
-        s->side = side >> l;
-        s->cells = s->side * s->side;
-        s->norm = norm;
-        s->after = after;
-        s->K = take(c, &s->dK, s->out * 9 * s->in);
-        if (norm != NO_NORM) s->gamma = take(c, &s->dgamma, s->out);
-        s->beta = take(c, &s->dbeta, s->out);
-        s->running.mean = s->running_mean;
-        s->running.var = s->running_var;
-        s->running.new_weight = 0.1;
-        glorot(s->K, s->out * 9 * s->in, 9 * s->in, 9 * s->out, seed, l);
-        for (i = 0; s->gamma && i < s->out; i++) s->gamma[i] = 1;
-        for (i = 0; i < s->out; i++) s->running.var[i] = 1;
-    }
-    c->features = CHANNELS2 * (side / 4) * (side / 4);
-    c->W = take(c, &c->dW, c->features * CLASSES);
-    c->b = take(c, &c->db, CLASSES);
-    glorot(c->W, c->features * CLASSES, c->features, CLASSES, seed, STAGES);
-    return c;
-}
-
-/* Which value of the image is at (i, j) of row 9*channel + 3*dy + dx of the patches, where the
-   image is moved: its place plus 1, or 0 for a zero from outside. */
-static size_t patch_of(size_t row, size_t i, size_t j, size_t side)
-{
-    const size_t down = i + row % 9 / 3, right = j + row % 3; /* 1: at the edge */
-    if (down < 1 || down > side || right < 1 || right > side) return 0;
-    return (row / 9 * side + down - 1) * side + right;
-}
-
-/* x [in][side*side] to patches [9*in][side*side]. */
-static void make_patches(nrm_real *patches, const nrm_real *x, size_t in, size_t side)
-{
-    size_t row, i, j;
-    for (row = 0; row < 9 * in; row++)
-        for (i = 0; i < side; i++)
-            for (j = 0; j < side; j++) {
-                const size_t from = patch_of(row, i, j, side);
-                *patches++ = from ? x[from - 1] : 0;
-            }
-}
-
-/* The way back: gradients of patches are added up where they came from. */
-static void add_patches(nrm_real *dx, const nrm_real *dpatches, size_t in, size_t side)
-{
-    size_t row, i, j;
-    for (row = 0; row < 9 * in; row++)
-        for (i = 0; i < side; i++)
-            for (j = 0; j < side; j++, dpatches++) {
-                const size_t to = patch_of(row, i, j, side);
-                if (to) dx[to - 1] += *dpatches;
-            }
-}
-
-static size_t groups_of(const stage *s)
-{
-    return s->norm == GROUP ? 4 : s->norm == LAYER ? 1 : s->out;
-}
-
-static int norm_forward(stage *s, nrm_real *y, const nrm_real *x, int mode, size_t N, int track)
-{
-    const size_t C = s->out, S = s->cells;
-    if (s->norm == BATCH)
-        return nrm_batchnorm_forward(y, s->mean, s->rstd, track ? &s->running : NULL, x, s->gamma,
-                                     s->beta, mode, NRM_EPS, N, C, S);
-    return nrm_groupnorm_forward(y, s->mean, s->rstd, x, s->gamma, s->beta, NRM_EPS, N, C, S,
-                                 groups_of(s));
-}
-
-static int norm_backward(stage *s, nrm_real *d, const nrm_real *x, size_t N)
-{
-    const size_t C = s->out, S = s->cells;
-    if (s->norm == BATCH)
-        return nrm_batchnorm_backward(d, s->dgamma, s->dbeta, d, x, s->mean, s->rstd, s->gamma,
-                                      NRM_TRAIN, N, C, S);
-    return nrm_groupnorm_backward(d, s->dgamma, s->dbeta, d, x, s->mean, s->rstd, s->gamma, N, C, S,
-                                  groups_of(s));
-}
-
-/* z to what the maximum is taken of: h, or y if the norm comes last. */
-static nrm_real *middle_forward(stage *s, int mode, size_t N, int track, int *status)
-{
-    const size_t all = N * s->out * s->cells;
-    nrm_real *in = s->z;
-    if (s->norm != NO_NORM && !s->after) {
-        *status = norm_forward(s, s->y, in, mode, N, track);
-        in = s->y;
-    }
-    if (*status >= 0) *status = nrm_activation_forward(s->h, in, NRM_RELU, all);
-    if (s->norm == NO_NORM || !s->after) return s->h;
-    if (*status >= 0) *status = norm_forward(s, s->y, s->h, mode, N, track);
-    return s->y;
-}
-
-static void pool(stage *s, const nrm_real *x, size_t N)
-{
-    const size_t half = s->side / 2;
-    size_t p, i, j, k;
-    for (p = 0; p < N * s->out; p++)
-        for (i = 0; i < half; i++)
-            for (j = 0; j < half; j++) {
-                const size_t corner = p * s->cells + 2 * i * s->side + 2 * j;
-                size_t best = corner;
-                for (k = 1; k < 4; k++) {
-                    const size_t at = corner + (k / 2) * s->side + k % 2;
-                    if (x[at] > x[best]) best = at;
-                }
-                s->from[(p * half + i) * half + j] = best;
-                s->pooled[(p * half + i) * half + j] = x[best];
-            }
-}
-
-static int stage_forward(stage *s, const nrm_real *x, int mode, size_t N, int track)
-{
-    const size_t rows = 9 * s->in, S = s->cells;
-    const nrm_real *top;
-    size_t n, c, i;
-    int status = NRM_OK;
-    for (n = 0; n < N && status >= 0; n++) {
-        nrm_real *patches = s->patches + n * rows * S, *z = s->z + n * s->out * S;
-        make_patches(patches, x + n * s->in * S, s->in, s->side);
-        status = nrm_linear_forward(z, s->K, patches, NULL, s->out, rows, S);
-        for (c = 0; s->norm == NO_NORM && c < s->out; c++)
-            for (i = 0; i < S; i++) z[c * S + i] += s->beta[c];
-    }
-    if (status < 0) return status;
-    top = middle_forward(s, mode, N, track, &status);
-    if (status >= 0) pool(s, top, N);
-    return status;
-}
-
-/* d_pooled, the gradient of the maxima, to the gradients of the parameters, and to dx unless it is
-   null. */
-static int stage_backward(stage *s, nrm_real *dx, const nrm_real *d_pooled, size_t N)
-{
-    const size_t rows = 9 * s->in, S = s->cells, all = N * s->out * S;
-    size_t i, n, c;
-    int status = NRM_OK;
-    memset(s->d, 0, all * sizeof *s->d);
-    for (i = 0; i < all / 4; i++) s->d[s->from[i]] += d_pooled[i];
-    if (s->norm != NO_NORM && s->after) status = norm_backward(s, s->d, s->h, N);
-    if (status >= 0) status = nrm_activation_backward(s->d, s->d, s->h, NRM_RELU, all);
-    if (status >= 0 && s->norm != NO_NORM && !s->after) status = norm_backward(s, s->d, s->z, N);
-    if (dx) memset(dx, 0, N * s->in * S * sizeof *dx);
-    for (n = 0; n < N && status >= 0; n++) {
-        const nrm_real *d = s->d + n * s->out * S;
-        memset(s->dpatches, 0, rows * S * sizeof *s->dpatches);
-        status = nrm_linear_backward(s->part, dx ? s->dpatches : NULL, NULL, d, s->K,
-                                     s->patches + n * rows * S, s->out, rows, S);
-        for (i = 0; i < s->out * rows; i++) s->dK[i] += s->part[i];
-        for (c = 0; s->norm == NO_NORM && c < s->out; c++)
-            for (i = 0; i < S; i++) s->dbeta[c] += d[c * S + i];
-        if (dx) add_patches(dx + n * s->in * S, s->dpatches, s->in, s->side);
-    }
-    return status;
-}
-
-static int cnn_forward(cnn *c, const nrm_real *x, size_t N, int mode, int track)
-{
-    int status = stage_forward(&c->stages[0], x, mode, N, track);
-    if (status >= 0) status = stage_forward(&c->stages[1], c->stages[0].pooled, mode, N, track);
-    if (status >= 0)
-        status =
-            nrm_linear_forward(c->logits, c->stages[1].pooled, c->W, c->b, N, c->features, CLASSES);
-    return status;
-}
-
-static int cnn_gradient(cnn *c, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N,
-                        int track)
-{
-    int status = cnn_forward(c, x, N, NRM_TRAIN, track);
-    memset(c->grad, 0, c->params * sizeof *c->grad);
-    if (status >= 0)
-        status = nrm_cross_entropy_forward(loss, c->prob, c->logits, labels, N, CLASSES);
-    if (status >= 0) status = nrm_cross_entropy_backward(c->prob, c->prob, labels, N, CLASSES);
-    if (status >= 0)
-        status = nrm_linear_backward(c->d, c->dW, c->db, c->prob, c->stages[1].pooled, c->W, N,
-                                     c->features, CLASSES);
-    /* the maxima of the first stage are not needed any more, their gradients take the place */
-    if (status >= 0) status = stage_backward(&c->stages[1], c->stages[0].pooled, c->d, N);
-    if (status >= 0) status = stage_backward(&c->stages[0], NULL, c->stages[0].pooled, N);
-    return status;
-}
-
-/* ---- runs of it ------------------------------------------------------------------------------ */
-
-static int cnn_train(lab_run *r, cnn *c, double lr)
-{
-    const size_t n = train.n < CNN_IMAGES ? train.n : CNN_IMAGES;
+    const size_t n = train.n < CNN_IMAGES ? train.n : CNN_IMAGES, every = r->quick ? 4 : WINDOW;
     const size_t steps = training_steps(n, CNN_BATCH);
     training_order order;
-    const size_t every = r->quick ? 4 : WINDOW;
     double sum = 0;
     size_t step, i;
-    int status = NRM_OK;
-    if (training_order_start(&order, n, CNN_BATCH, INPUTS, r->seed)) return -1;
-    for (step = 1; training_next(&order, &train) && status >= 0; step++) {
+    int failed = training_order_start(&order, n, CNN_BATCH, INPUTS, r->seed);
+    for (step = 1; !failed && training_next(&order, &train); step++) {
         nrm_acc loss = 0;
-        status = cnn_gradient(c, &loss, order.x, order.labels, order.count, 1);
-        for (i = 0; i < c->params && status == NRM_OK; i++) c->theta[i] -= lr * c->grad[i];
+        failed = convolution_gradient(c, &loss, order.x, order.labels, order.count, 1);
+        for (i = 0; i < c->params && !failed; i++) c->theta[i] -= lr * c->grad[i];
         sum += loss / (double)every;
         if (step % every == 0) lab_record(r, "loss", (double)step, sum);
         if (step % every == 0) sum = 0;
         lab_progress(r, (double)step / (double)steps * 0.8);
     }
     training_order_free(&order);
-    return status;
+    return failed;
 }
 
 static int run_cnn(lab_run *r)
@@ -496,23 +239,25 @@ static int run_cnn(lab_run *r)
     const struct setup *s = &setups[r->arm];
     double right = 0;
     size_t i, n;
-    cnn *c = cnn_make(s->norm, s->after, DATASET_SIDE, r->seed);
-    int status = c ? cnn_train(r, c, s->lr) : -1;
-    for (i = 0; i < test.n && status >= 0; i += n) {
+    convolution_net *c = convolution_make(s->norm, s->after, DATASET_SIDE, r->seed);
+    int failed = !c || cnn_train(r, c, s->lr);
+    for (i = 0; i < test.n && !failed; i += n) {
         nrm_acc share = 0;
-        n = test.n - i < CNN_MOST ? test.n - i : CNN_MOST;
-        status = cnn_forward(c, test.x + i * INPUTS, n, NRM_INFER, 1);
-        if (status >= 0) status = nrm_accuracy(&share, c->logits, test.labels + i, n, CLASSES);
+        n = test.n - i < CONVOLUTION_BATCH ? test.n - i : (size_t)CONVOLUTION_BATCH;
+        failed = convolution_forward(c, test.x + i * INPUTS, n, NRM_INFER, 1) ||
+                 nrm_accuracy(&share, c->logits, test.labels + i, n, CLASSES) < 0;
         right += share * (double)n;
     }
     lab_record(r, "test_accuracy", s->lr, right / (double)test.n);
     free(c);
-    return status < 0;
+    return failed;
 }
 
 static int run(lab_run *r)
 {
-    if (r->arm == MATES) return check_probe(r) || run_mates(r);
+    const trainer_plan looked_at = {
+        .network = network, .look = look_aside, .set = &train, .batch = 16, .steps = 4, .every = 1};
+    if (r->arm == MATES) return trainer_twice(r, &looked_at, "check_probe") || run_mates(r);
     return r->arm < CNN_NONE ? run_gap(r) : run_cnn(r);
 }
 
@@ -670,54 +415,50 @@ static double running_difference(const sample *a, size_t N)
 }
 
 typedef struct cnn_case { /* for the gradient check: the loss of one batch */
-    cnn *net;
-    const nrm_real *x;
-    const int *labels;
-    size_t N;
+    convolution_net *net;
+    nrm_real x[3 * 8 * 8];
+    int labels[3];
 } cnn_case;
 
 static nrm_acc cnn_loss(void *context)
 {
     const cnn_case *k = (const cnn_case *)context;
     nrm_acc loss = (nrm_acc)NAN;
-    (void)cnn_forward(k->net, k->x, k->N, NRM_TRAIN, 0);
-    (void)nrm_cross_entropy_forward(&loss, NULL, k->net->logits, k->labels, k->N, CLASSES);
+    (void)convolution_forward(k->net, k->x, 3, NRM_TRAIN, 0);
+    (void)nrm_cross_entropy_forward(&loss, NULL, k->net->logits, k->labels, 3, CLASSES);
     return loss;
 }
 
 /* The gradients of a small one, by differences: 1 if all that could be judged are right. */
 static int cnn_gradients_right(int norm, int after, size_t *checked)
 {
-    enum { SIDE = 8, N = 3 };
-    static const int labels[N] = {3, 1, 4};
-    static nrm_real grad[PARAMS];
+    static nrm_real grad[CONVOLUTION_PARAMS];
     const nrm_gradcheck_options options = {.at_most = 150};
-    nrm_real x[N * SIDE * SIDE];
     nrm_gradcheck_report found;
-    cnn *c = cnn_make(norm, after, SIDE, 3);
-    cnn_case k = {c, x, labels, N};
+    cnn_case k = {convolution_make(norm, after, 8, 3), {0}, {3, 1, 4}};
     nrm_gradcheck_group group = {.name = "all", .grad = grad};
     nrm_acc loss;
     nrm_rng rng;
     size_t i;
     int right;
-    if (!c) return 0;
+    if (!k.net) return 0;
     nrm_rng_seed(&rng, 2, 9);
-    for (i = 0; i < N * SIDE * SIDE; i++) x[i] = draw_normal(&rng);
-    (void)cnn_gradient(c, &loss, x, labels, N, 0);
-    memcpy(grad, c->grad, sizeof grad);
-    group.theta = c->theta;
-    group.n = c->params;
+    for (i = 0; i < LAB_COUNT(k.x); i++) k.x[i] = draw_normal(&rng);
+    (void)convolution_gradient(k.net, &loss, k.x, k.labels, 3, 0);
+    memcpy(grad, k.net->grad, sizeof grad);
+    group.theta = k.net->theta;
+    group.n = k.net->params;
     right = nrm_gradcheck(&found, &group, 1, cnn_loss, &k, &options) == NRM_OK;
     *checked += right ? found.checked - found.kinks - found.unsettled : 0;
-    free(c);
+    free(k.net);
     return right;
 }
 
 static void check(lab_report *r)
 {
+    static const int norms[] = {NO_NORM, BATCH, GROUP, LAYER, INSTANCE};
     size_t checked = 0, i;
-    int norm, after, right = 1;
+    int after, right = 1;
     const sample a = draw();
     const struct {
         double difference;
@@ -733,8 +474,8 @@ static void check(lab_report *r)
     for (i = 0; i < LAB_COUNT(exact); i++)
         lab_check(r, exact[i].difference < 1e-12, exact[i].what, "largest difference%s %.1e",
                   exact[i].of, exact[i].difference);
-    for (norm = NO_NORM; norm <= INSTANCE; norm++)
-        for (after = 0; after < 2; after++) right &= cnn_gradients_right(norm, after, &checked);
+    for (i = 0; i < LAB_COUNT(norms); i++)
+        for (after = 0; after < 2; after++) right &= cnn_gradients_right(norms[i], after, &checked);
     lab_check(r, right, "gradients of the convolutional network, all norms in both places",
               "%lu of them by differences", (unsigned long)checked);
     lab_check(r, lab_summary(r, MATES, "check_probe", 0).min > 0.5,
@@ -744,48 +485,33 @@ static void check(lab_report *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-/* Of the straight line through log(sd) against log(m), m >= least. */
-static double slope_of(const lab_report *r, size_t seed, const char *series, double least)
+/* log(sd) against log(m) from m = 16 on, or of all. */
+static double slope(const lab_report *r, size_t arm, size_t seed)
 {
-    const lab_series s = lab_get(r, MATES, seed, series);
-    double mx = 0, my = 0, xy = 0, xx = 0;
-    size_t i, n = 0;
-    for (i = 0; i < s.n; i++)
-        if (s.x[i] >= least) {
-            mx += log(s.x[i]);
-            my += log(s.y[i]);
-            n++;
-        }
-    mx /= (double)n;
-    my /= (double)n;
-    for (i = 0; i < s.n; i++)
-        if (s.x[i] >= least) {
-            xy += (log(s.x[i]) - mx) * (log(s.y[i]) - my);
-            xx += pow(log(s.x[i]) - mx, 2);
-        }
-    return xy / xx;
+    return lab_slope(r, arm, seed, "sd", 16, MOST, 1);
 }
 
-static lab_numbers slopes(const lab_report *r, const char *series, double least)
+static double slope_of_all(const lab_report *r, size_t arm, size_t seed)
 {
-    lab_numbers a;
-    size_t s;
-    a.n = lab_seeds(r, MATES);
-    for (s = 0; s < a.n; s++) a.of[s] = slope_of(r, s, series, least);
-    return a;
+    return lab_slope(r, arm, seed, "sd", LEAST, MOST, 1);
+}
+
+static double slope_of_five(const lab_report *r, size_t arm, size_t seed)
+{
+    return lab_slope(r, arm, seed, "sd_of_five", 16, MOST, 1);
 }
 
 static void judge_slope(lab_report *r, const lab_claim *c)
 {
-    const lab_numbers a = slopes(r, "sd", 16);
+    const lab_numbers a = lab_each(r, MATES, slope);
     size_t s, inside = 0;
     for (s = 0; s < a.n; s++) inside += fabs(a.of[s] + 0.5) <= 0.1;
     lab_verdict(r, c, lab_within(a, -0.5, 0.1), "",
                 "slope %s, inside in %lu of %lu; from m = 4: %.3f; mean sd of five "
                 "images: %.3f; sd %.2f at m = 4, %.3f at 256",
                 lab_pm(r, a, 3), (unsigned long)inside, (unsigned long)a.n,
-                lab_describe(slopes(r, "sd", 4)).mean,
-                lab_describe(slopes(r, "sd_of_five", 16)).mean, lab_mean(r, MATES, "sd", 4),
+                lab_describe(lab_each(r, MATES, slope_of_all)).mean,
+                lab_describe(lab_each(r, MATES, slope_of_five)).mean, lab_mean(r, MATES, "sd", 4),
                 lab_mean(r, MATES, "sd", 256));
 }
 
@@ -936,23 +662,11 @@ static void draw_errors(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_bar_values(p, 1);
 }
 
-static void draw_losses(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const plot_style look[6] = {{PLOT_VERMILLION, .dash = PLOT_DASHED},
-                                       {PLOT_BLUE},
-                                       {PLOT_RGB(120, 170, 215), .dash = PLOT_DOTTED},
-                                       {PLOT_ORANGE, .dash = PLOT_DASHDOT},
-                                       {PLOT_GREEN, .dash = PLOT_DASHED},
-                                       {PLOT_INK, .dash = PLOT_DOTTED}};
-    size_t i;
-    (void)panel;
-    for (i = 0; i < 6; i++) {
-        const lab_curve c = lab_over_seeds(r, CNN_NONE + i, "loss");
-        plot_line(p, arms[CNN_NONE + i].name, c.x, c.mean, c.n, look[i]);
-    }
-}
-
 /* clang-format off */
+#define GAP(column, title, what, low, high, name)                                                  \
+    {.axes = {0, column, .heading = title, .x = "epoch", .y = what,                                \
+              .y_range = {(low) * all, (high) * all}, .grid = PLOT_GRID_Y},                        \
+     .draw = draw_gap, .series = name}
 static int page_gap(lab_report *r)
 {
     const int all = !lab_quick(r);
@@ -961,16 +675,9 @@ static int page_gap(lab_report *r)
         .settings = "784-100x6-10, ReLU, 20 epochs of SGD on 2000 images, batches of 32",
         .seeds = lab_seeds(r, GAP_NONE), .shared_legend = 1};
     const lab_panel panels[] = {
-        {.axes = {.heading = "2000 training images", .x = "epoch", .y = "accuracy",
-                  .y_range = {0.7 * all, 1.01 * all}, .grid = PLOT_GRID_Y},
-         .draw = draw_gap, .series = "train_accuracy"},
-        {.axes = {0, 1, .heading = "test images", .x = "epoch", .y = "accuracy",
-                  .y_range = {0.7 * all, 1.01 * all}, .grid = PLOT_GRID_Y},
-         .draw = draw_gap, .series = "test_accuracy"},
-        {.axes = {0, 2, .heading = "gap: the one minus the other", .x = "epoch",
-                  .y = "difference of accuracies", .y_range = {0, 0.15 * all},
-                  .grid = PLOT_GRID_Y},
-         .draw = draw_gap, .series = "gap"}};
+        GAP(0, "2000 training images", "accuracy", 0.7, 1.01, "train_accuracy"),
+        GAP(1, "test images", "accuracy", 0.7, 1.01, "test_accuracy"),
+        GAP(2, "gap: the one minus the other", "difference of accuracies", 0, 0.15, "gap")};
     return lab_draw(r, &page, panels, LAB_COUNT(panels));
 }
 
@@ -985,7 +692,13 @@ static int page_conv(lab_report *r)
         {.axes = {.heading = "learning rate 0.1", .x = "step",
                   .y = "training loss, mean of 25 steps", .y_scale = PLOT_LOG10,
                   .grid = PLOT_GRID_Y},
-         .draw = draw_losses},
+         .line = {{CNN_NONE, "loss", NULL, {PLOT_VERMILLION, .dash = PLOT_DASHED}, LAB_MEAN},
+                  {CNN_BEFORE, "loss", NULL, {PLOT_BLUE}, LAB_MEAN},
+                  {CNN_AFTER, "loss", NULL, {PLOT_RGB(120, 170, 215), .dash = PLOT_DOTTED},
+                   LAB_MEAN},
+                  {CNN_GROUP, "loss", NULL, {PLOT_ORANGE, .dash = PLOT_DASHDOT}, LAB_MEAN},
+                  {CNN_LAYER, "loss", NULL, {PLOT_GREEN, .dash = PLOT_DASHED}, LAB_MEAN},
+                  {CNN_INSTANCE, "loss", NULL, {PLOT_INK, .dash = PLOT_DOTTED}, LAB_MEAN}}},
         {.axes = {0, 1, .heading = "learning rate 0.1", .y = "test error (%)"},
          .draw = draw_errors, .arm = CNN_NONE, .other = CNN_INSTANCE},
         {.axes = {0, 2, .heading = "learning rate 0.5", .y = "test error (%)"},

@@ -229,14 +229,21 @@ static void judgei_claim(lab_report *r, const lab_claim *c)
     const lab_part *p = c->part ? c->part : row;
     const char *text[2 * JUDGEI_PARTS], *remark = c->remark ? c->remark : "";
     stats_finding found[JUDGEI_PARTS];
-    size_t parts = 0, texts = 0;
-    for (; (p->series || p->each) && parts < JUDGEI_PARTS; p++) {
+    size_t parts = 0, texts = 0, exact = 0, held = 0;
+    for (; (p->series || p->each) && parts + exact < JUDGEI_PARTS; p++) {
         const int pair = p->test == LAB_MORE || p->test == LAB_LESS;
         const lab_numbers a = judgei_values(r, p, 0), b = pair ? judgei_values(r, p, 1) : a;
-        text[texts++] = lab_pm(r, a, c->decimals);
+        text[texts++] = p->test == LAB_EXACT
+                            ? lab_format(r, "%.*e", c->decimals, lab_largest(r, p->a, p->series))
+                            : lab_pm(r, a, c->decimals);
         if (pair) text[texts++] = lab_pm(r, b, c->decimals);
-        if (p->test) found[parts++] = judgei_test(p, a, b);
+        if (p->test == LAB_EXACT) {
+            exact++;
+            held += lab_largest(r, p->a, p->series) < p->limit;
+        } else if (p->test)
+            found[parts++] = judgei_test(p, a, b);
     }
+    if (exact) found[parts++] = stats_holds(held == exact);
     lab_verdict(r, c,
                 parts == 1 ? found[0]
                 : parts    ? stats_together(found, parts)

@@ -36,7 +36,9 @@ enum {
     LAB_LESS, /* below */
     LAB_ABOVE, /* that of arm a is above `limit`: "$1" */
     LAB_BELOW,
-    LAB_WITHIN /* that of arm a is within `tolerance` of `limit` */
+    LAB_WITHIN, /* that of arm a is within `tolerance` of `limit` */
+    LAB_EXACT   /* all values of all seeds are below `limit`: "$1", the largest, as 1e-16; the exact
+                   parts of a claim are one fact together                                       */
 };
 
 typedef struct lab_part { /* as in a claim */

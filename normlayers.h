@@ -80,8 +80,8 @@ disagree on `NRM_DOUBLE` or `NRM_ACC` do not link; a program may use both in dif
 - `N = 0` returns `NRM_OK` and writes nothing, with three exceptions: cross entropy and accuracy (so
   `nrm_mlp_eval` too) write 0; a worker without examples gets the mean, rstd, running statistics and
   sums of ## 4; and in a network with `sync` it shares each step.
-- A row has the same bits alone, in any batch and on any number of threads in layer, RMS and group
-  norm, batch norm in infer and frozen mode, the linear layer, and a network in infer mode, unless
+- In layer, RMS and group norm, batch norm in infer and frozen mode, the linear layer, and a network
+  in infer mode, a row has the same bits alone, in any batch and on any number of threads, unless
   `NRM_GEMM` makes the products (docs/determinism.md).
 - In a forward pass a NaN or infinity spoils its channel (batch norm) or its row (layer norm) and
   nothing else, no running statistic. It spoils the gradients of parameters that are sums over it.
@@ -628,7 +628,7 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off", "no-math-errno")
 #if defined(__x86_64__) && !defined(__AVX__) && !defined(__OPTIMIZE_SIZE__)
-/* What takes time to compile and makes nothing faster here, where vectors are written out. */
+/* Off: they take time to compile and make nothing faster, as vectors are written out here. */
 #pragma GCC optimize("no-inline-small-functions", "no-schedule-insns2", "no-gcse", "no-tree-vrp")
 #pragma GCC optimize("no-tree-bit-ccp", "no-tree-slsr")
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic") /* until ## 19, also at -O2 */
@@ -812,7 +812,7 @@ static void nrmi_product(
     nrm_real *c, nrmi_matrix a, nrmi_matrix b, size_t rows, size_t cols, size_t depth, int fresh);
 enum { NRMI_EXP = 0 }; /* a curve is this, NRM_TANH or NRM_SIGMOID */
 static void nrmi_curve(nrm_real *y, const nrm_real *x, int curve, size_t n);
-/* Of rows: the largest h, the sum of e^(z − h) less the 1 of one z = h, softmax p, or NULL. */
+/* Of each row: its largest z, h; the sum of all other e^(z − h); its softmax p, or NULL. */
 static void nrmi_softmax(
     nrm_real *p, nrm_acc *h, nrm_acc *rest, const nrm_real *z, size_t rows, size_t n);
 static void nrmi_log(nrm_acc *v, size_t n); /* in place: normal, > 0; v [NRM_SOME] */
@@ -1041,8 +1041,8 @@ is the fraction ε·r² of γ·r·dyᵢ less its mean. So the layers before such
 
 *The question it answers: is this value large for its example, judged by the other features?*
 
-Ba, Kiros and Hinton (2016) average over features instead of examples. Each row is on its own, so
-training and inference compute the same, also with a batch of one or in a recurrent network. Below,
+Ba, Kiros and Hinton (2016) average over features instead of examples. Rows are independent, so
+training and inference compute the same, even with a batch of one or in a recurrent network. Below,
 i and j run over the D features of one row, and n (LN.8) over the rows.
 
 ### 2.1  Forward
@@ -1445,7 +1445,7 @@ static int nrmi_check_counts(
     return NRM_OK;
 }
 
-/* Zeros where the mask is 0. */
+/* Writes 0 where the mask is 0. */
 static void nrmi_blank(nrm_real *a, const unsigned char *mask, size_t N, size_t C, size_t S)
 {
     size_t i, c;
@@ -1509,7 +1509,7 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
 ### 4.3  Synchronised batch norm: backward
 
 In BN.18, an xᵢ of one worker reaches an x̂ⱼ of another through μ, which needs the sum of its dyⱼ,
-and through r, which needs the sum of dyⱼ·x̂ⱼ. So each worker takes both sums, and you add up
+and through r, which needs the sum of dyⱼ·x̂ⱼ. So each worker takes its sums, and you add them up:
 
     A = ∑ᵢ dyᵢ, B = ∑ᵢ dyᵢ·x̂ᵢ over the values of all workers  [ST.5]
 
@@ -2222,8 +2222,8 @@ NRM_DEF int nrm_batchnorm_fold(nrm_real *W_out, nrm_real *b_out, const nrm_real 
 *The question it answers: does it matter that batch norm divides by the standard deviation?*
 
 Santurkar, Tsipras, Ilyas and Mądry (2018) divide by other sizes, which give no channel a fixed
-variance, and their networks trained about as fast. So it is not the variance that helps; division
-by some size, through which gradients flow, may be.
+variance, and their networks trained about as fast. So what helps is not the variance, but perhaps
+division by a size through which gradients flow.
 
 ### 8.1  Forward
 
@@ -2916,7 +2916,7 @@ static int nrmi_check_layer(const nrm_mlp_layer *shape, const nrm_mlp_spec *spec
     return rc == NRM_OK ? nrmi_check_noise(&spec->noise) : rc;
 }
 
-/* What a call is given lies outside the block, of which work[1] is the end. */
+/* A call's arrays must lie outside the block, which ends with work[1]. */
 static int nrmi_check_data(const nrm_mlp *net, const nrm_acc *loss, const nrm_acc *accuracy,
     const nrm_real *x, const int *labels, size_t N, int judged)
 {
@@ -2930,7 +2930,7 @@ static int nrmi_check_data(const nrm_mlp *net, const nrm_acc *loss, const nrm_ac
     return bad || !judged ? bad : nrmi_check_labels(labels, N, classes);
 }
 
-/* All layers, before the first one works, so that a refusal moves no running statistics. */
+/* Checks all layers first, so that a refusal changes no running statistics. */
 static int nrmi_check_net(const nrm_mlp *net, size_t N, int mode, int moves)
 {
     int rc = NRM_OK;
@@ -2997,7 +2997,7 @@ static int nrmi_mlp_forward(nrm_mlp *net, const nrm_real *x, size_t N, int mode,
         if (place == NRM_AT_LINEAR) rc = nrm_linear_forward(out[0], x, s->W, s->b, N, s->in, D);
         if (place == NRM_AT_NORM) rc = nrmi_norm_forward(net, s, N, mode, moves);
         if (place == NRM_AT_ACTIVATION) rc = nrm_activation_forward(s->act_out, x, f, N * D);
-        if (rc < 0) return NRM_ESYNC; /* all but what was merged has been checked */
+        if (rc < 0) return NRM_ESYNC; /* all else has been checked */
         worst |= rc;
         event.data = x = out[place];
         if (net->probe != NULL) net->probe(net->probe_context, &event);
@@ -3385,7 +3385,7 @@ static nrm_acc nrmi_larger(nrm_acc a, nrm_acc b)
 {
     return a > b ? a : b;
 }
-/* By the coarser of the two types, which is nrm_real's. */
+/* Depends on nrm_real, the coarser of the two types. */
 static nrm_acc nrmi_by_type(nrm_acc in_double, nrm_acc in_float)
 {
     return sizeof(nrm_real) == sizeof(float) ? in_float : in_double;
@@ -3665,8 +3665,8 @@ static int nrmi_check_eps(nrm_real eps)
 
 /*
 With `NRM_OPENMP` the layers share their work: batch norm by channels, layer norm by rows,
-products by rows or columns of the result. Below 32768 numbers one does it alone, for waking
-another takes microseconds.
+products by rows or columns of the result. Below 32768 numbers one thread works alone:
+waking another takes microseconds.
 */
 enum { NRMI_SHARED_FROM = 32768 };
 
@@ -4096,7 +4096,7 @@ half of that:
 
     S₂ − S₁²/B + δ²·n·B/(n + B) ≥ ½·∑ᵢ (xᵢ − m)² ≥ S₂/8  [SUM.6]
 
-The last step is the price of rounding p: it is the float nearest to m and xᵢ is a float, so
+The last step is the price of rounding: p is the float nearest to m and xᵢ is a float, so
 |xᵢ − p| ≤ 2·|xᵢ − m|. Only the first block depends on how good x₁ is as a pivot. If Q turns
 out to be less than a quarter of all S₂ together, two bits were lost, and the sums are taken
 once more with the mean just found as the first pivot. If that does not settle it, a square
@@ -4323,7 +4323,7 @@ static void nrmi_sums_of(nrmi_sums *s, const nrm_real *dy, const nrm_real *gamma
     }
 }
 
-/* A square of a float overflows above 10¹⁹ and loses digits below 10⁻¹⁹: then nrm_acc has to do. */
+/* A square of a float overflows above 10¹⁹ and loses digits below 10⁻¹⁹: then nrm_acc is used. */
 static void nrmi_squares_of(
     nrmi_moments *t, const nrm_real *x, const nrmi_view *v, size_t g, size_t w)
 {
@@ -4767,7 +4767,7 @@ static void nrmi_product(
     const int by_rows = rows > cols;
     const size_t grain = by_rows ? (size_t)NRMI_TILE_ROWS : nrmi_cols();
     const size_t count = by_rows ? rows : cols;
-    size_t numbers, threads, share; /* numbers that are as much work; rows or columns a thread */
+    size_t numbers, threads, share; /* the work; rows or columns for each thread */
     int i, parts;
     if (rows == 0 || cols == 0 || depth == 0) {
         if (fresh) NRM_MEMSET(c, 0, rows * cols * sizeof *c);
@@ -5021,7 +5021,7 @@ NRM_DEF void nrm_rng_seed(nrm_rng *rng, uint64_t seed, uint64_t stream)
 
 /*
 A uniform number is u, in a float its higher 24 bits. For an integer below n, u mod n alone would
-favour small values where n does not divide 2³². So as many of the lowest u as remain are left out.
+favour small values where n does not divide 2³². So the lowest 2³² mod n values of u are left out.
 
     U = u/2³² (double), ⌊u/2⁸⌋/2²⁴ (float)    [RNG.3]
     u mod n, drawn again while u < 2³² mod n  [RNG.4]

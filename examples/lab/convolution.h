@@ -69,8 +69,8 @@ typedef struct convolution_net { /* memory that is not used stays untouched */
     nrm_real d[CONVOLUTION_BATCH * CONVOLUTION_FEATURES];
 } convolution_net;
 
-/* norm: none, batch, layer, group (four groups) or instance norm; `after` ReLU. To be freed; NULL if
-   memory is out. */
+/* norm: none, batch, layer, group (of four groups) or instance norm; `after` ReLU. To be freed;
+   NULL if memory is out. */
 convolution_net *convolution_make(int norm, int after, size_t side, uint64_t seed);
 
 /* Logits, and loss and gradients in train mode; with `track` running statistics move on. 0, also if

@@ -106,7 +106,7 @@ const char *lab_pm(lab_report *r, lab_numbers a, int decimals);
 /* The largest of all values of a series, of all seeds; nan if one is, or a seed has none. */
 double lab_largest(const lab_report *r, size_t arm, const char *series);
 
-/* The largest |value| of a series over all runs that have it; nan if none has, or a value is nan. */
+/* The largest |value| of a series over all runs that have it; nan if none has, or one is nan. */
 double lab_worst(const lab_report *r, const char *series);
 
 /* Of the straight line through the values of a series at from <= x <= to, by least squares; `logs`:

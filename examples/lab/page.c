@@ -110,6 +110,8 @@ plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel
 {
     plot_panel *p = plot_place_axes(f, panel->axes);
     size_t i;
+    for (i = 0; i < LAB_COUNT(panel->under) && panel->under[i].text; i++)
+        pagei_mark(p, &panel->under[i]);
     for (i = 0; i < LAB_COUNT(panel->line) && panel->line[i].series; i++) {
         lab_line line = panel->line[i];
         do lab_draw_line(r, p, &line);

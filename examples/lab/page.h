@@ -44,6 +44,7 @@ typedef struct lab_panel {
     plot_axes axes;
     lab_line line[24]; /* up to the one without a series */
     lab_mark mark[12]; /* up to the one without a text   */
+    lab_mark under[4]; /* the same, below the lines      */
     /* or null: what else to draw; the rest is for it */
     void (*draw)(lab_report *, plot_panel *, const struct lab_panel *);
     size_t arm, other;

@@ -63,7 +63,7 @@ static double *net_W(params *p, size_t layer)
     return p->a + layer * OF_LAYER;
 }
 
-/* y = Wᵀ·x for W [10][10], x [10][n]: with W as the input of a layer, the gradient of its weights. */
+/* y = Wᵀ·x for W [10][10], x [10][n]: of a layer whose input is W, the gradient of its weights. */
 static void product(double *y, const double *W, const double *x, size_t n)
 {
     memset(y, 0, DIM * n * sizeof *y);

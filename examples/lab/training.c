@@ -93,12 +93,17 @@ void training_go_on(training_order *order, const training_set *set, size_t least
     }
 }
 
-double training_squares(const nrm_real *a, size_t n)
+double training_dot(const nrm_real *a, const nrm_real *b, size_t n)
 {
     double sum = 0;
     size_t i;
-    for (i = 0; i < n; i++) sum += (double)a[i] * (double)a[i];
+    for (i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
     return sum;
+}
+
+double training_squares(const nrm_real *a, size_t n)
+{
+    return training_dot(a, a, n);
 }
 
 double training_rms(const nrm_real *a, size_t n)

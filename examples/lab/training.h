@@ -36,6 +36,7 @@
 #define training_plain training_plain_f64
 #define training_notebook training_notebook_f64
 #define training_squares training_squares_f64
+#define training_dot training_dot_f64
 #define training_rms training_rms_f64
 #define training_farthest training_farthest_f64
 #define training_same_bits training_same_bits_f64
@@ -85,8 +86,10 @@ size_t training_next(training_order *order, const training_set *set);
    shorter than `least` are passed over (1: none is). */
 void training_go_on(training_order *order, const training_set *set, size_t least);
 
-/* Of weights, gradients, outputs: the sum of the squares and the root mean square, in double and in
-   the order of the numbers; the largest |a - b|, or |a| if b is null, nan if one is. */
+/* Of weights, gradients, outputs: the sum of the products, of the squares, and the root mean square,
+   in double and in the order of the numbers; the largest |a - b|, or |a| if b is null, nan if one
+   is. */
+double training_dot(const nrm_real *a, const nrm_real *b, size_t n);
 double training_squares(const nrm_real *a, size_t n);
 double training_rms(const nrm_real *a, size_t n);
 double training_farthest(const nrm_real *a, const nrm_real *b, size_t n);

@@ -188,14 +188,22 @@ static lab_numbers judgei_values(const lab_report *r, const lab_part *p, int of_
                    of_b && p->other_at > 0 ? p->other_at : p->at);
 }
 
+/* Is the size met that the claim states of the means? `sign`: is a more (+1) than b, or less? */
+static int judgei_size(const lab_part *p, lab_numbers a, lab_numbers b, int sign)
+{
+    const double more = lab_describe(sign > 0 ? a : b).mean;
+    const double less = lab_describe(sign > 0 ? b : a).mean;
+    return (p->limit > 0 ? more - less >= p->limit : 1) &&
+           (p->times > 0 ? more >= p->times * less : 1);
+}
+
 static stats_finding judgei_test(const lab_part *p, lab_numbers a, lab_numbers b)
 {
-    const double apart = p->limit > 0 ? lab_describe(a).mean - lab_describe(b).mean : 0;
     switch (p->test) {
     case LAB_MORE:
-        return lab_more(a, b, p->limit > 0 ? apart >= p->limit : 1);
+        return lab_more(a, b, judgei_size(p, a, b, 1));
     case LAB_LESS:
-        return lab_less(a, b, p->limit > 0 ? -apart >= p->limit : 1);
+        return lab_less(a, b, judgei_size(p, a, b, -1));
     case LAB_ABOVE:
         return lab_above(a, p->limit);
     case LAB_BELOW:
@@ -208,52 +216,59 @@ static stats_finding judgei_test(const lab_part *p, lab_numbers a, lab_numbers b
 
 enum { JUDGEI_PARTS = 12 };
 
-/* `say` with the n-th text for $n. */
-static const char *judgei_say(lab_report *r, const char *say, const char *const *text)
+typedef struct judgei_texts { /* what $1, $2, ... and #1, #2, ... stand for */
+    const char *pm[2 * JUDGEI_PARTS], *mean[2 * JUDGEI_PARTS];
+    size_t n;
+} judgei_texts;
+
+static const char *judgei_say(lab_report *r, const char *say, const judgei_texts *text)
 {
     const char *done = "", *at;
-    while ((at = strchr(say, '$')) != NULL) {
+    while ((at = strpbrk(say, "$#")) != NULL) {
         char *end;
-        const size_t n = (size_t)strtoul(at + 1, &end, 10);
-        done = lab_format(r, "%s%.*s%s", done, (int)(at - say), say, n > 0 ? text[n - 1] : "");
+        const size_t n = (size_t)strtoul(at + 1, &end, 10) - 1;
+        const char *const *of = *at == '$' ? text->pm : text->mean;
+        done = lab_format(r, "%s%.*s%s", done, (int)(at - say), say, n < text->n ? of[n] : "");
         say = end;
     }
     return lab_format(r, "%s%s", done, say);
+}
+
+static void judgei_tell(lab_report *r, judgei_texts *text, lab_numbers a, int decimals)
+{
+    text->pm[text->n] = lab_pm(r, a, decimals);
+    text->mean[text->n++] = lab_format(r, "%.*f", decimals, lab_describe(a).mean);
 }
 
 /* A claim without a function: what its parts, or the row itself, compare. */
 static void judgei_claim(lab_report *r, const lab_claim *c)
 {
     const lab_part row[2] = {
-        {c->test, c->a, c->b, c->series, c->at, c->limit, c->tolerance, NULL, 0, c->each}};
+        {c->test, c->a, c->b, c->series, c->at, c->limit, c->tolerance, c->times, .each = c->each}};
     const lab_part *p = c->part ? c->part : row;
-    const char *text[2 * JUDGEI_PARTS], *remark = c->remark ? c->remark : "";
+    judgei_texts text = {.n = 0};
     stats_finding found[JUDGEI_PARTS];
-    size_t parts = 0, texts = 0, exact = 0, held = 0;
+    size_t parts = 0, exact = 0, held = 0;
+    const char *say;
     for (; (p->series || p->each) && parts + exact < JUDGEI_PARTS; p++) {
         const int pair = p->test == LAB_MORE || p->test == LAB_LESS;
         const lab_numbers a = judgei_values(r, p, 0), b = pair ? judgei_values(r, p, 1) : a;
-        text[texts++] = p->test == LAB_EXACT
-                            ? lab_format(r, "%.*e", c->decimals, lab_largest(r, p->a, p->series))
-                            : lab_pm(r, a, c->decimals);
-        if (pair) text[texts++] = lab_pm(r, b, c->decimals);
         if (p->test == LAB_EXACT) {
+            const double most = lab_largest(r, p->a, p->series);
+            text.pm[text.n++] = lab_format(r, "%.*e", c->decimals, most);
+            held += most < p->limit;
             exact++;
-            held += lab_largest(r, p->a, p->series) < p->limit;
-        } else if (p->test)
-            found[parts++] = judgei_test(p, a, b);
+            continue;
+        }
+        judgei_tell(r, &text, a, c->decimals);
+        if (pair) judgei_tell(r, &text, b, c->decimals);
+        if (p->test) found[parts++] = judgei_test(p, a, b);
     }
     if (exact) found[parts++] = stats_holds(held == exact);
-    lab_verdict(r, c,
-                parts == 1 ? found[0]
-                : parts    ? stats_together(found, parts)
-                           : stats_unknown(),
-                judgei_say(r, remark, text), "%s",
-                judgei_say(r,
-                           c->say      ? c->say
-                           : texts > 1 ? "$1 against $2"
-                                       : "$1",
-                           text));
+    if (parts == 0) found[0] = stats_unknown();
+    say = c->say ? c->say : text.n > 1 ? "$1 against $2" : "$1";
+    lab_verdict(r, c, parts > 1 ? stats_together(found, parts) : found[0],
+                judgei_say(r, c->remark ? c->remark : "", &text), "%s", judgei_say(r, say, &text));
 }
 
 void lab_judge(lab_report *r)

@@ -19,7 +19,8 @@
        }
 
    A claim of several parts has them as a list, and says in which order their numbers are told: $1
-   is the first one's a, $2 its b, and so on, in `say` and in `remark`. All of them are tested:
+   is the first one's a, $2 its b, and so on, in `say` and in `remark`, #1 the mean of $1 alone. All
+   of them are tested:
 
        LAB_PARTS({LAB_LESS, BATCH, NONE, "loss", 50}, {LAB_LESS, LAYER, NONE, "loss", 50}),
        .decimals = 3, .say = "batch norm $1, layer norm $3, none $2"
@@ -31,9 +32,9 @@
 
 enum {
     LAB_BY_FUNCTION, /* of a part: no test, but a number to tell */
-    LAB_MORE, /* the series of arm a is above that of arm b, seed by seed: "$1 against $2"; if there
-                  is a `limit`, in the means by that much at least                              */
-    LAB_LESS, /* below */
+    LAB_MORE, /* the series of arm a is above that of arm b, seed by seed: "$1 against $2"; where the
+                 claim states a size, in the means by `limit` at least, or `times` as large */
+    LAB_LESS,  /* below */
     LAB_ABOVE, /* that of arm a is above `limit`: "$1" */
     LAB_BELOW,
     LAB_WITHIN, /* that of arm a is within `tolerance` of `limit` */
@@ -45,20 +46,15 @@ typedef struct lab_part { /* as in a claim */
     int test;
     size_t a, b;
     const char *series;
-    double at, limit, tolerance;
+    double at, limit, tolerance, times;
     const char *other; /* of b; NULL: the same series */
     double other_at;   /* of b; 0: the same x         */
     double (*each)(const lab_report *r, size_t arm, size_t seed);
 } lab_part;
 
-#define LAB_PARTS(...)                                                                             \
-    .part = (const lab_part[])                                                                     \
-    {                                                                                              \
-        __VA_ARGS__,                                                                               \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
+/* clang-format off */
+#define LAB_PARTS(...) .part = (const lab_part[]){__VA_ARGS__, {0}}
+/* clang-format on */
 
 /* Judges all claims of the program in their order. */
 void lab_judge(lab_report *r);

@@ -227,7 +227,7 @@ typedef struct lab_claim {
     int test;
     size_t a, b; /* arms */
     const char *series;
-    double at, limit, tolerance;
+    double at, limit, tolerance, times;
     const struct lab_part *part; /* of a claim of several: each tested like a row */
     double (*each)(const lab_report *r, size_t arm, size_t seed); /* in place of a series */
     int decimals;

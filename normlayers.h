@@ -243,8 +243,8 @@ typedef char nrm_acc_holds_an_nrm_real[sizeof(nrm_acc) >= sizeof(nrm_real) ? 1 :
 enum nrm_status { NRM_STATUS_LIST(NRM_STATUS_ENUM) };
 NRM_DEF const char *nrm_strerror(int status); /* never NULL, even for unknown codes */
 
-/* Below, = means overwritten and += added to; "saved" is what the backward pass needs. An array
-   without a shape has the one of the pass before, or of batch norm. In norms gamma and beta may be
+/* Below, = means overwritten and += added to; "saved" is what the backward pass needs. Where no
+   shape is given, it is as in the pass before, or as in batch norm. In norms gamma and beta may be
    NULL, for 1 and 0, and dx, dgamma, dbeta if not wanted; dx may be dy. Without a backward pass
    (for batch norms: in infer mode) all saved outputs may be NULL, and then y may be x. */
 /* ---- batch normalization ---- */
@@ -2760,7 +2760,7 @@ NRM_DEF int nrm_rnn_forward(nrm_real *h, nrm_real *a, nrm_acc *mean, nrm_acc *rs
 ### 11.3  Why batch norm is awkward here
 
 The state of step 1 is not distributed as that of step 50, so each step has its own running
-statistics, `running[t]` (Cooijmans et al., 2016). Layer norm has none of the consequences:
+statistics, `running[t]` (Cooijmans et al., 2016). The consequences, which layer norm does not have:
 
 - `running` must have T entries, which cannot be checked.
 - A sequence longer than those of the training has no statistics for its end, and is refused

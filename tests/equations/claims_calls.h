@@ -6,6 +6,7 @@
 #define CLAIMS_CALLS_H
 
 #include "claims.h"
+#include "layers/call.h"
 #include "layers/recurrent.h"
 #include "layers/variants.h"
 #include "pages/museum.h"
@@ -548,93 +549,122 @@ static value call_function(int which, const value x)
     return out;
 }
 
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+/* Arguments and results in order: arrays by the letters of call_array; N, C and S; e eps, p of Lp,
+   a groups, R r_max, D d_max, W weight, K cumulative, Z biased, T batches, A activation. Without
+   N and C they are the rows and columns of the first argument. */
+static const struct call_row {
+    const char *name;
+    int function, mode;
+    const char *arguments, *results;
+} call_rows[] = {
+    {"batchnorm", CALL_BATCHNORM, NRM_TRAIN, "xgbeNCS", "ymr"},
+    {"batchnorm_infer", CALL_BATCHNORM, NRM_INFER, "xuvgbeNCS", "y"},
+    {"batchnorm_frozen", CALL_BATCHNORM, NRM_FROZEN, "xuvgbeNCS", "ymr"},
+    {"batchnorm_back", CALL_BATCHNORM_BACK, NRM_TRAIN, "xYmrgNCS", "XGB"},
+    {"frozen_back", CALL_BATCHNORM_BACK, NRM_FROZEN, "xYmrgNCS", "XGB"},
+    {"tracked", CALL_BATCHNORM, NRM_TRAIN, "uvWKZTxNCS", "uv"},
+    {"layernorm", CALL_LAYERNORM, 0, "xgbe", "ymr"},
+    {"layernorm_back", CALL_LAYERNORM_BACK, 0, "xYmrg", "XGB"},
+    {"groupnorm", CALL_GROUPNORM, 0, "xgbeNCSa", "ymr"},
+    {"groupnorm_back", CALL_GROUPNORM_BACK, 0, "xYmrgNCSa", "XGB"},
+    {"rmsnorm", CALL_RMSNORM, 0, "xge", "yr"},
+    {"rmsnorm_back", CALL_RMSNORM_BACK, 0, "xYrg", "XG"},
+    {"renorm", CALL_RENORM, NRM_TRAIN, "xuvgbRDeNCS", "yqomr"},
+    {"renorm_back", CALL_RENORM_BACK, NRM_TRAIN, "xYqomrgNCS", "XGB"},
+    {"lp", CALL_LP, NRM_TRAIN, "xgbpeNCS", "ymr"},
+    {"lp_frozen", CALL_LP, NRM_FROZEN, "xgbpeNCSuv", "ymr"},
+    {"lp_back", CALL_LP_BACK, NRM_TRAIN, "xYmrgpeNCS", "XGB"},
+    {"lp_frozen_back", CALL_LP_BACK, NRM_FROZEN, "xYmrgpeNCS", "XGB"},
+    {"lp_tracked", CALL_LP, NRM_TRAIN, "uvWKZTxpNCS", "uvT"},
+    {"noisy", CALL_NOISY, NRM_TRAIN, "xgbeNCS", "yfmr"},
+    {"noisy_back", CALL_NOISY_BACK, NRM_TRAIN, "xYfmrgNCS", "X"},
+    {"weightnorm", CALL_WEIGHTNORM, 0, "xg", "ym"},
+    {"activation", CALL_ACTIVATION, 0, "xA", "y"},
+    {"activation_back", CALL_ACTIVATION_BACK, 0, "YyA", "X"},
+    {"cross_entropy_back", CALL_CROSS_ENTROPY_BACK, 0, "yl", "X"},
+};
+
+static void call_argument(layer_call *c, nrm_running *running, char letter, const value *in, int i)
+{
+    static const char accs[] = "mrqo";
+    switch (letter) {
+    case 'N': c->N = SIZE(i); break;
+    case 'C': c->C = SIZE(i); break;
+    case 'S': c->S = SIZE(i); break;
+    case 'a': c->G = SIZE(i); break;
+    case 'p': c->p = (int)SIZE(i); break;
+    case 'A': c->mode = (int)SIZE(i); break;
+    case 'e': c->eps = (nrm_real)NUMBER(i); break;
+    case 'R': c->r_max = (nrm_real)NUMBER(i); break;
+    case 'D': c->d_max = (nrm_real)NUMBER(i); break;
+    case 'W': running->new_weight = (nrm_real)NUMBER(i); break;
+    case 'K': running->cumulative = (int)SIZE(i); break;
+    case 'Z': running->biased = (int)SIZE(i); break;
+    case 'T': running->batches = SIZE(i); break;
+    case 'l': c->labels = call_labels(in[i]); break;
+    default:
+        if (letter == 'u') c->running = running;
+        call_array(c, letter, strchr(accs, letter) == NULL
+                                  ? (void *)call_in(in, i)
+                                  : call_acc_in(in, i, (int)(strchr(accs, letter) - accs)));
+    }
+}
+
+static value call_result(const layer_call *c, char letter, size_t stats, const value *in)
+{
+    switch (letter) {
+    case 'y': return call_made(c->y, LIKE(0));
+    case 'X': return call_made(c->dx, LIKE(0));
+    case 'f': return call_made(c->scale, LIKE(0));
+    case 'G': return call_made(c->dgamma, 1, c->C);
+    case 'B': return call_made(c->dbeta, 1, c->C);
+    case 'u': return call_made(c->running->mean, 1, c->C);
+    case 'v': return call_made(c->running->var, 1, c->C);
+    case 'T': return claims_number_value((wide)c->running->batches);
+    case 'm': return call_made_accs(c->mean, stats);
+    case 'r': return call_made_accs(c->rstd, stats);
+    case 'q': return call_made_accs(c->ratio, stats);
+    default: return call_made_accs(c->offset, stats); /* o */
+    }
+}
+
+static int call_row_of(const struct call_row *row, const value *in, value *out)
+{
+    static const nrm_noise noise = {(nrm_real)0.4, (nrm_real)1.75, (nrm_real)0.2, (nrm_real)0.15};
+    const int by_row = row->function == CALL_LAYERNORM || row->function == CALL_RMSNORM;
+    nrm_running running;
+    layer_call c;
+    int i, rc;
+    memset(&running, 0, sizeof running);
+    memset(&c, 0, sizeof c);
+    running.new_weight = (nrm_real)0.1;
+    c.y = c.dx = call_out(11), c.scale = call_out(8);
+    c.dgamma = call_ones(call_out(10)), c.dbeta = call_ones(call_out(9));
+    c.mean = call_accs[0], c.rstd = call_accs[1], c.ratio = call_accs[2], c.offset = call_accs[3];
+    c.N = in[0].r, c.C = in[0].c, c.S = 1;
+    c.mode = row->mode, c.eps = NRM_EPS, c.noise = &noise, c.rng = &claims_rng;
+    for (i = 0; row->arguments[i]; i++) call_argument(&c, &running, row->arguments[i], in, i);
+    if (strchr(row->arguments, 'A') != NULL) c.N = count_of(in[0]);
+    rc = call_layer(row->function, &c);
+    for (i = 0; row->results[i]; i++)
+        out[i] = call_result(&c, row->results[i], by_row ? c.N : c.G ? c.N * c.G : c.C, in);
+    if (rc != NRM_OK) out[0].a[0].v = (wide)HUGE_VAL;
+    return i;
+}
+
 static int claims_call(const char *f, const value *in, int count, value *out)
 {
     nrm_real *y = call_out(11), *dgamma = call_out(10), *dbeta = call_out(9);
     nrm_acc *mean = call_accs[0], *rstd = call_accs[1];
     nrm_running running;
     int rc = 1, found = 0;
+    size_t row;
     memset(&running, 0, sizeof running);
-    if (IS("batchnorm")) { /* x, gamma, beta, eps, N, C, S */
-        rc = nrm_batchnorm_forward(y, mean, rstd, NULL, call_in(in, 0), call_in(in, 1),
-                                   call_in(in, 2), NRM_TRAIN, (nrm_real)NUMBER(3), SIZE(4), SIZE(5),
-                                   SIZE(6));
-        out[1] = call_made_accs(mean, SIZE(5));
-        out[2] = call_made_accs(rstd, SIZE(5));
-        found = 3;
-    } else if (IS("batchnorm_infer")) { /* x, mean, var, gamma, beta, eps, N, C, S */
-        running.mean = call_in(in, 1);
-        running.var = call_in(in, 2);
-        rc = nrm_batchnorm_forward(y, NULL, NULL, &running, call_in(in, 0), call_in(in, 3),
-                                   call_in(in, 4), NRM_INFER, (nrm_real)NUMBER(5), SIZE(6), SIZE(7),
-                                   SIZE(8));
-        found = 1;
-    } else if (IS("batchnorm_frozen")) { /* the same: y, and what the backward pass wants */
-        running.mean = call_in(in, 1);
-        running.var = call_in(in, 2);
-        rc = nrm_batchnorm_forward(y, mean, rstd, &running, call_in(in, 0), call_in(in, 3),
-                                   call_in(in, 4), NRM_FROZEN, (nrm_real)NUMBER(5), SIZE(6),
-                                   SIZE(7), SIZE(8));
-        out[1] = call_made_accs(mean, SIZE(7));
-        out[2] = call_made_accs(rstd, SIZE(7));
-        found = 3;
-    } else if (IS("batchnorm_back") || IS("frozen_back")) { /* x, dy, mean, rstd, gamma, N, C, S */
-        rc = nrm_batchnorm_backward(y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1),
-                                    call_in(in, 0), call_acc_in(in, 2, 0), call_acc_in(in, 3, 1),
-                                    call_in(in, 4), IS("frozen_back") ? NRM_FROZEN : NRM_TRAIN,
-                                    SIZE(5), SIZE(6), SIZE(7));
-        out[1] = call_made(dgamma, 1, SIZE(6));
-        out[2] = call_made(dbeta, 1, SIZE(6));
-        found = 3;
-    } else if (IS("tracked")) { /* m, u, weight, cumulative, biased, batches, x, N, C, S */
-        running.mean = call_in(in, 0);
-        running.var = call_in(in, 1);
-        running.new_weight = (nrm_real)NUMBER(2);
-        running.cumulative = (int)SIZE(3);
-        running.biased = (int)SIZE(4);
-        running.batches = SIZE(5);
-        rc = nrm_batchnorm_forward(y, mean, rstd, &running, call_in(in, 6), NULL, NULL, NRM_TRAIN,
-                                   NRM_EPS, SIZE(7), SIZE(8), SIZE(9));
-        out[0] = call_made(rc == NRM_OK ? running.mean : y, 1, SIZE(8));
-        out[1] = call_made(running.var, 1, SIZE(8));
-        return 2;
-    } else if (IS("layernorm")) { /* x, gamma, beta, eps */
-        rc = nrm_layernorm_forward(y, mean, rstd, call_in(in, 0), call_in(in, 1), call_in(in, 2),
-                                   (nrm_real)NUMBER(3), LIKE(0));
-        out[1] = call_made_accs(mean, in[0].r);
-        out[2] = call_made_accs(rstd, in[0].r);
-        found = 3;
-    } else if (IS("layernorm_back")) { /* x, dy, mean, rstd, gamma */
-        rc = nrm_layernorm_backward(y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1),
-                                    call_in(in, 0), call_acc_in(in, 2, 0), call_acc_in(in, 3, 1),
-                                    call_in(in, 4), LIKE(0));
-        out[1] = call_made(dgamma, 1, in[0].c);
-        out[2] = call_made(dbeta, 1, in[0].c);
-        found = 3;
-    } else if (IS("groupnorm")) { /* x, gamma, beta, eps, N, C, S, G */
-        rc = nrm_groupnorm_forward(y, mean, rstd, call_in(in, 0), call_in(in, 1), call_in(in, 2),
-                                   (nrm_real)NUMBER(3), SIZE(4), SIZE(5), SIZE(6), SIZE(7));
-        out[1] = call_made_accs(mean, SIZE(4) * SIZE(7));
-        out[2] = call_made_accs(rstd, SIZE(4) * SIZE(7));
-        found = 3;
-    } else if (IS("groupnorm_back")) { /* x, dy, mean, rstd, gamma, N, C, S, G */
-        rc = nrm_groupnorm_backward(y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1),
-                                    call_in(in, 0), call_acc_in(in, 2, 0), call_acc_in(in, 3, 1),
-                                    call_in(in, 4), SIZE(5), SIZE(6), SIZE(7), SIZE(8));
-        out[1] = call_made(dgamma, 1, SIZE(6));
-        out[2] = call_made(dbeta, 1, SIZE(6));
-        found = 3;
-    } else if (IS("rmsnorm")) { /* x, gamma, eps */
-        rc = nrm_rmsnorm_forward(y, rstd, call_in(in, 0), call_in(in, 1), (nrm_real)NUMBER(2),
-                                 LIKE(0));
-        out[1] = call_made_accs(rstd, in[0].r);
-        found = 2;
-    } else if (IS("rmsnorm_back")) { /* x, dy, rstd, gamma */
-        rc = nrm_rmsnorm_backward(y, call_ones(dgamma), call_in(in, 1), call_in(in, 0),
-                                  call_acc_in(in, 2, 1), call_in(in, 3), LIKE(0));
-        out[1] = call_made(dgamma, 1, in[0].c);
-        found = 2;
-    } else if (IS("rows")) { /* x, residual, gamma, beta, eps, rms */
+    for (row = 0; row < sizeof call_rows / sizeof *call_rows; row++)
+        if (IS(call_rows[row].name)) return call_row_of(&call_rows[row], in, out);
+    if (IS("rows")) { /* x, residual, gamma, beta, eps, rms */
         const nrm_rows rows = {1, in[0].r, in[0].c, in[0].r * in[0].c, (int)SIZE(5)};
         nrm_real *sum = call_out(8);
         rc = nrm_rows_forward(y, sum, mean, rstd, call_in(in, 0), call_in(in, 1), call_in(in, 2),
@@ -664,67 +694,6 @@ static int claims_call(const char *f, const value *in, int count, value *out)
         out[2] = call_made(dbeta, 1, in[0].c);
         rc = NRM_OK;
         found = 3;
-    } else if (IS("renorm")) { /* x, m, u, gamma, beta, r_max, d_max, eps, N, C, S */
-        nrm_acc *ratio = call_accs[2], *offset = call_accs[3];
-        running.mean = call_in(in, 1);
-        running.var = call_in(in, 2);
-        running.new_weight = (nrm_real)0.1;
-        rc = nrm_batchrenorm_forward(y, ratio, offset, mean, rstd, &running, call_in(in, 0),
-                                     call_in(in, 3), call_in(in, 4), (nrm_real)NUMBER(5),
-                                     (nrm_real)NUMBER(6), NRM_TRAIN, (nrm_real)NUMBER(7), SIZE(8),
-                                     SIZE(9), SIZE(10));
-        out[1] = call_made_accs(ratio, SIZE(9));
-        out[2] = call_made_accs(offset, SIZE(9));
-        out[3] = call_made_accs(mean, SIZE(9));
-        out[4] = call_made_accs(rstd, SIZE(9));
-        found = 5;
-    } else if (IS("renorm_back")) { /* x, dy, ratio, offset, mean, rstd, gamma, N, C, S */
-        rc = nrm_batchrenorm_backward(y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1),
-                                      call_in(in, 0), call_acc_in(in, 2, 2), call_acc_in(in, 3, 3),
-                                      call_acc_in(in, 4, 0), call_acc_in(in, 5, 1), call_in(in, 6),
-                                      NRM_TRAIN, SIZE(7), SIZE(8), SIZE(9));
-        out[1] = call_made(dgamma, 1, SIZE(8));
-        out[2] = call_made(dbeta, 1, SIZE(8));
-        found = 3;
-    } else if (IS("lp") ||
-               IS("lp_frozen")) { /* x, gamma, beta, kind, eps, N, C, S; m, a if frozen */
-        if (IS("lp_frozen")) {
-            running.mean = call_in(in, 8);
-            running.var = call_in(in, 9);
-        }
-        rc = nrm_lp_batchnorm_forward(y, mean, rstd, IS("lp") ? NULL : &running, call_in(in, 0),
-                                      call_in(in, 1), call_in(in, 2), (int)SIZE(3),
-                                      IS("lp") ? NRM_TRAIN : NRM_FROZEN, (nrm_real)NUMBER(4),
-                                      SIZE(5), SIZE(6), SIZE(7));
-        out[1] = call_made_accs(mean, SIZE(6));
-        out[2] = call_made_accs(rstd, SIZE(6));
-        found = 3;
-    } else if (IS("lp_back") ||
-               IS("lp_frozen_back")) { /* x, dy, mean, t, gamma, kind, eps, N, C, S */
-        rc = nrm_lp_batchnorm_backward(
-            y, call_ones(dgamma), call_ones(dbeta), call_in(in, 1), call_in(in, 0),
-            call_acc_in(in, 2, 0), call_acc_in(in, 3, 1), call_in(in, 4), (int)SIZE(5),
-            IS("lp_back") ? NRM_TRAIN : NRM_FROZEN, (nrm_real)NUMBER(6), SIZE(7), SIZE(8), SIZE(9));
-        out[1] = call_made(dgamma, 1, SIZE(8));
-        out[2] = call_made(dbeta, 1, SIZE(8));
-        found = 3;
-    } else if (IS("lp_tracked")) { /* m, a, weight, cumulative, biased, batches, x, kind, N, C, S */
-        running.mean = call_in(in, 0);
-        running.var = call_in(in, 1);
-        running.new_weight = (nrm_real)NUMBER(2);
-        running.cumulative = (int)SIZE(3);
-        running.biased = (int)SIZE(4);
-        running.batches = SIZE(5);
-        rc = nrm_lp_batchnorm_forward(y, mean, rstd, &running, call_in(in, 6), NULL, NULL,
-                                      (int)SIZE(7), NRM_TRAIN, NRM_EPS, SIZE(8), SIZE(9), SIZE(10));
-        out[0] = call_made(rc == NRM_OK ? running.mean : y, 1, SIZE(9));
-        out[1] = call_made(running.var, 1, SIZE(9));
-        out[2] = claims_number_value((wide)running.batches);
-        return 3;
-    } else if (IS("weightnorm")) { /* v, g: a column for each unit */
-        rc = nrm_weightnorm_forward(y, mean, call_in(in, 0), call_in(in, 1), LIKE(0));
-        out[1] = call_made_accs(mean, in[0].c);
-        found = 2;
     } else if (IS("weightnorm_back")) { /* v, dW, g, what dv starts with */
         nrm_real *dv = call_in(in, 3);
         rc = nrm_weightnorm_forward(dbeta, mean, call_in(in, 0), call_in(in, 2), LIKE(0));
@@ -851,13 +820,6 @@ static int claims_call(const char *f, const value *in, int count, value *out)
     } else if (IS("curve") || IS("logarithm")) { /* NRMI_EXP, NRM_TANH or NRM_SIGMOID; x <= 0 */
         out[0] = call_function(IS("curve") ? (int)SIZE(0) : -1, in[IS("curve") ? 1 : 0]);
         return 1;
-    } else if (IS("activation")) { /* x, kind */
-        rc = nrm_activation_forward(y, call_in(in, 0), (int)SIZE(1), count_of(in[0]));
-        found = 1;
-    } else if (IS("activation_back")) { /* dy, y, kind */
-        rc = nrm_activation_backward(y, call_in(in, 0), call_in(in, 1), (int)SIZE(2),
-                                     count_of(in[0]));
-        found = 1;
     } else if (IS("cross_entropy")) { /* logits, labels: mean loss, probabilities */
         nrm_acc loss = (nrm_acc)HUGE_VAL;
         if (nrm_cross_entropy_forward(&loss, y, call_in(in, 0), call_labels(in[1]), in[0].r,
@@ -866,9 +828,6 @@ static int claims_call(const char *f, const value *in, int count, value *out)
         out[0] = claims_number_value((wide)loss);
         out[1] = call_made(y, LIKE(0));
         return 2;
-    } else if (IS("cross_entropy_back")) { /* probabilities, labels */
-        rc = nrm_cross_entropy_backward(y, call_in(in, 0), call_labels(in[1]), LIKE(0));
-        found = 1;
     } else if (IS("convention")) { /* number: keeps, outside, weight_is_old, momentum, eps */
         const convention *c = &conventions[SIZE(0)];
         const nrm_acc fields[5] = {(nrm_acc)c->keeps, (nrm_acc)c->eps_outside,
@@ -965,20 +924,6 @@ static int claims_call(const char *f, const value *in, int count, value *out)
     } else if (IS("double_range")) {
         out[0] = claims_number_value(!in_float() && !acc_in_float());
         return 1;
-    } else if (IS("noisy")) { /* x, gamma, beta, eps, N, C, S: z, the factors, mean, rstd */
-        const nrm_noise noise = {(nrm_real)0.4, (nrm_real)1.75, (nrm_real)0.2, (nrm_real)0.15};
-        rc = nrm_noisy_batchnorm_forward(y, dgamma, mean, rstd, NULL, call_in(in, 0),
-                                         call_in(in, 1), call_in(in, 2), &noise, &claims_rng,
-                                         NRM_TRAIN, (nrm_real)NUMBER(3), SIZE(4), SIZE(5), SIZE(6));
-        out[1] = call_made(dgamma, LIKE(0));
-        out[2] = call_made_accs(mean, SIZE(5));
-        out[3] = call_made_accs(rstd, SIZE(5));
-        found = 4;
-    } else if (IS("noisy_back")) { /* x, dy, factors, mean, rstd, gamma, N, C, S */
-        rc = nrm_noisy_batchnorm_backward(
-            y, dgamma, dbeta, call_in(in, 1), call_in(in, 2), call_in(in, 0), call_acc_in(in, 3, 0),
-            call_acc_in(in, 4, 1), call_in(in, 5), NRM_TRAIN, SIZE(6), SIZE(7), SIZE(8));
-        found = 1;
     } else if (IS("acc_no_wider")) {
         out[0] = claims_number_value(acc_no_wider());
         return 1;

@@ -11,6 +11,7 @@
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "lab/draw.h"
+#include "layers/call.h"
 #include "test.h"
 
 enum { ROWS = 100, WIDEST = 4097, CHANNELS = 8, GROUPS = 4 };
@@ -38,115 +39,58 @@ typedef struct result { /* what a layer computes for some rows: y, dx; mean and 
 } result;
 static result whole, part;
 
-/* Computes `rows` rows from row `from` on, each of D values; returns a status. */
-typedef int layer_fn(result *out, size_t from, size_t rows, size_t D);
-
-static int layer_norm(result *out, size_t from, size_t rows, size_t D)
-{
-    int rc = nrm_layernorm_forward(out->real[0], out->acc[0], out->acc[1], x + from * D, gamma_,
-                                   beta_, NRM_EPS, rows, D);
-    rc |= nrm_layernorm_backward(out->real[1], NULL, NULL, dy + from * D, x + from * D, out->acc[0],
-                                 out->acc[1], gamma_, rows, D);
-    return rc;
-}
-
-static int layer_norm_with_gradients(result *out, size_t from, size_t rows, size_t D)
-{
-    int rc = nrm_layernorm_forward(out->real[0], out->acc[0], out->acc[1], x + from * D, NULL, NULL,
-                                   NRM_EPS, rows, D);
-    rc |= nrm_layernorm_backward(out->real[1], dgamma, dbeta, dy + from * D, x + from * D,
-                                 out->acc[0], out->acc[1], NULL, rows, D);
-    return rc;
-}
-
-static int layer_norm_in_place(result *out, size_t from, size_t rows, size_t D)
-{
-    memcpy(out->real[0], x + from * D, rows * D * sizeof *x);
-    return nrm_layernorm_forward(out->real[0], NULL, NULL, out->real[0], gamma_, beta_, NRM_EPS,
-                                 rows, D);
-}
-
-static int rms_norm(result *out, size_t from, size_t rows, size_t D)
-{
-    int rc = nrm_rmsnorm_forward(out->real[0], out->acc[0], x + from * D, gamma_, NRM_EPS, rows, D);
-    rc |= nrm_rmsnorm_backward(out->real[1], dgamma, dy + from * D, x + from * D, out->acc[0],
-                               gamma_, rows, D);
-    return rc;
-}
-
-/* An example of 8 channels is a row. */
-static int group_norm(result *out, size_t from, size_t rows, size_t D)
-{
-    const size_t S = D / CHANNELS;
-    int rc = nrm_groupnorm_forward(out->real[0], out->acc[0], out->acc[1], x + from * D, gamma_,
-                                   beta_, NRM_EPS, rows, CHANNELS, S, GROUPS);
-    rc |= nrm_groupnorm_backward(out->real[1], dgamma, dbeta, dy + from * D, x + from * D,
-                                 out->acc[0], out->acc[1], gamma_, rows, CHANNELS, S, GROUPS);
-    return rc;
-}
-
-static int batch_norm(result *out, size_t from, size_t rows, size_t C, size_t S, int mode)
-{
-    nrm_running running = {run_mean, run_var, (nrm_real)0.1, 0, 0, 0};
-    const size_t D = C * S;
-    int rc = nrm_batchnorm_forward(out->real[0], channel_mean, channel_rstd, &running, x + from * D,
-                                   gamma_, beta_, mode, NRM_EPS, rows, C, S);
-    if (mode != NRM_FROZEN) return rc;
-    rc |= nrm_batchnorm_backward(out->real[1], dgamma, dbeta, dy + from * D, x + from * D,
-                                 channel_mean, channel_rstd, gamma_, mode, rows, C, S);
-    return rc;
-}
-
-static int batch_norm_infer(result *out, size_t from, size_t rows, size_t D)
-{
-    return batch_norm(out, from, rows, D, 1, NRM_INFER);
-}
-
-static int batch_norm_frozen(result *out, size_t from, size_t rows, size_t D)
-{
-    return batch_norm(out, from, rows, D, 1, NRM_FROZEN);
-}
-
-static int batch_norm_frozen_images(result *out, size_t from, size_t rows, size_t D)
-{
-    return batch_norm(out, from, rows, CHANNELS, D / CHANNELS, NRM_FROZEN);
-}
-
 /* D inputs, D/2 + 3 outputs; y has rows of its own width, dx of D. */
 static size_t outputs_of(size_t D)
 {
     return D / 2 + 3;
 }
 
-static int linear(result *out, size_t from, size_t rows, size_t D)
-{
-    const size_t cols = outputs_of(D);
-    int rc = nrm_linear_forward(out->real[0], x + from * D, W, beta_, rows, D, cols);
-    rc |= nrm_linear_backward(out->real[1], NULL, NULL, dy + from * cols, x + from * D, W, rows, D,
-                              cols);
-    return rc;
-}
-
 typedef struct subject {
     const char *name;
-    layer_fn *run;
+    int function, mode;
     size_t saved, per_row; /* how many arrays of statistics, and numbers of a row in each */
     int dx;                /* is there one? */
-    size_t multiple, most; /* of the widths that it can have */
+    size_t channels, most; /* of an example, if there are positions; the widest row */
+    int plain, sums;       /* without gamma and beta; with their gradients */
 } subject;
 
 static const subject subjects[] = {
-    {"layer norm", layer_norm, 2, 1, 1, 1, WIDEST},
-    {"layer norm with the gradients of gamma and beta", layer_norm_with_gradients, 2, 1, 1, 1,
-     WIDEST},
-    {"layer norm in place", layer_norm_in_place, 0, 1, 0, 1, WIDEST},
-    {"RMS norm", rms_norm, 1, 1, 1, 1, WIDEST},
-    {"group norm", group_norm, 2, GROUPS, 1, CHANNELS, WIDEST},
-    {"batch norm, infer", batch_norm_infer, 0, 1, 0, 1, WIDEST},
-    {"batch norm, frozen", batch_norm_frozen, 0, 1, 1, 1, WIDEST},
-    {"batch norm, frozen, images", batch_norm_frozen_images, 0, 1, 1, CHANNELS, WIDEST},
-    {"linear", linear, 0, 1, 1, 1, 300},
+    {"layer norm", CALL_LAYERNORM, 0, 2, 1, 1, 1, WIDEST, 0, 0},
+    {"layer norm with the gradients of gamma and beta", CALL_LAYERNORM, 0, 2, 1, 1, 1, WIDEST, 1,
+     1},
+    {"layer norm in place", CALL_LAYERNORM, 0, 0, 1, 0, 1, WIDEST, 0, 0},
+    {"RMS norm", CALL_RMSNORM, 0, 1, 1, 1, 1, WIDEST, 0, 1},
+    {"group norm", CALL_GROUPNORM, 0, 2, GROUPS, 1, CHANNELS, WIDEST, 0, 1},
+    {"batch norm, infer", CALL_BATCHNORM, NRM_INFER, 0, 1, 0, 1, WIDEST, 0, 1},
+    {"batch norm, frozen", CALL_BATCHNORM, NRM_FROZEN, 0, 1, 1, 1, WIDEST, 0, 1},
+    {"batch norm, frozen, images", CALL_BATCHNORM, NRM_FROZEN, 0, 1, 1, CHANNELS, WIDEST, 0, 1},
+    {"linear", CALL_LINEAR, 0, 0, 1, 1, 1, 300, 0, 0},
 };
+
+/* Computes `rows` rows from row `from` on, each of D values; returns a status. */
+static int run(const subject *s, result *out, size_t from, size_t rows, size_t D)
+{
+    const int by_channel = s->function == CALL_BATCHNORM;
+    nrm_running running = {run_mean, run_var, (nrm_real)0.1, 0, 0, 0};
+    layer_call c;
+    int rc;
+    memset(&c, 0, sizeof c);
+    c.N = rows, c.C = s->channels > 1 ? s->channels : D, c.S = D / c.C, c.G = GROUPS;
+    c.x = x + from * D, c.dy = dy + from * D, c.y = out->real[0], c.dx = out->real[1];
+    c.mean = by_channel ? channel_mean : out->acc[0];
+    c.rstd = by_channel ? channel_rstd : out->acc[s->function == CALL_RMSNORM ? 0 : 1];
+    if (!s->plain) c.gamma = gamma_, c.beta = beta_;
+    if (s->sums) c.dgamma = dgamma, c.dbeta = dbeta;
+    c.running = &running, c.mode = s->mode, c.eps = NRM_EPS;
+    if (s->function == CALL_LINEAR)
+        c.gamma = W, c.C = D, c.S = outputs_of(D), c.dy = dy + from * c.S;
+    if (s->function == CALL_LAYERNORM && !s->dx) { /* in place */
+        memcpy(c.y, c.x, rows * D * sizeof *x);
+        c.x = c.y, c.mean = c.rstd = NULL;
+    }
+    rc = call_layer(s->function, &c);
+    return s->dx ? rc | call_layer(s->function + 1, &c) : rc;
+}
 
 static void same(const char *name, const char *array, const void *a, const void *b, size_t bytes,
                  size_t width, size_t rows, size_t at)
@@ -161,7 +105,7 @@ static void same(const char *name, const char *array, const void *a, const void 
 
 static void compare_rows(const subject *s, size_t D, size_t from, size_t rows)
 {
-    const size_t y_width = s->run == linear ? outputs_of(D) : D, stats = s->per_row;
+    const size_t y_width = s->function == CALL_LINEAR ? outputs_of(D) : D, stats = s->per_row;
     size_t n, k;
     for (n = 0; n < rows; n++) {
         const size_t at = from + n;
@@ -208,12 +152,12 @@ static void test_layers_have_the_same_bits_in_every_batch(void)
             draw(&rng, D, kind);
             for (s = 0; s < sizeof subjects / sizeof *subjects; s++) {
                 const subject *layer = &subjects[s];
-                if (D % layer->multiple != 0 || D > layer->most || D > MOST) continue;
-                if (!CHECK_INT(layer->run(&whole, 0, ROWS, D), NRM_OK)) printf("%s\n", layer->name);
+                if (D % layer->channels != 0 || D > layer->most || D > MOST) continue;
+                if (!CHECK_INT(run(layer, &whole, 0, ROWS, D), NRM_OK)) printf("%s\n", layer->name);
                 for (k = 0; k < sizeof sizes / sizeof *sizes; k++)
                     for (from = 0; from < ROWS; from += sizes[k]) {
                         const size_t rows = ROWS - from < sizes[k] ? ROWS - from : sizes[k];
-                        CHECK_INT(layer->run(&part, from, rows, D), NRM_OK);
+                        CHECK_INT(run(layer, &part, from, rows, D), NRM_OK);
                         compare_rows(layer, D, from, rows);
                     }
             }

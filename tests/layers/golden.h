@@ -40,6 +40,7 @@ enum { GOLDEN_ARRAYS = 40, GOLDEN_SCRATCH = 64 };
 
 typedef struct golden {
     char layer[32], title[96];
+    int function; /* of call.h, for the caller */
     golden_array array[GOLDEN_ARRAYS];
     size_t count;
     void *scratch[GOLDEN_SCRATCH];
@@ -177,6 +178,11 @@ static nrm_real real(golden *g, const char *name)
 static size_t size(golden *g, const char *name)
 {
     return (size_t)number(g, name);
+}
+
+static size_t size_or(golden *g, const char *name, size_t otherwise)
+{
+    return golden_find(g, name, 0) == NULL ? otherwise : size(g, name);
 }
 
 static int choice(golden *g, const char *name)

@@ -4,10 +4,11 @@
        test_golden -v FILE...  these files, and what each case is off by
 
    The files hold inputs and PyTorch's results; golden.h reads them and compares: within 2e-6 of the
-   largest entry in float, 1e-12 in double. Here is one function per layer, that hands the arrays
-   of a case to ours. `make parity` runs the same program on files of larger cases, written anew. */
+   largest entry in float, 1e-12 in double. The functions here hand the arrays of a case
+   to ours. `make parity` runs the same program on files of larger cases, written anew. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "call.h"
 #include "golden.h"
 #include "variants.h"
 
@@ -19,7 +20,7 @@ static nrm_running running_of(golden *g)
     running.mean = reals(g, "running_mean");
     running.var = reals(g, "running_var");
     running.new_weight = real(g, "new_weight");
-    running.cumulative = choice(g, "cumulative");
+    running.cumulative = (int)size_or(g, "cumulative", 0);
     return running;
 }
 
@@ -32,26 +33,76 @@ static void keep_running(golden *g, const nrm_running *running, size_t t, size_t
     memcpy(vars + t * C, running->var, C * sizeof *vars);
 }
 
-/* ---- one function per layer: a status -------------------------------------------------------- */
-
-static int batchnorm(golden *g)
+/* Of several names the one that the case has. */
+static const char *named(golden *g, const char *names, int is_result)
 {
-    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S"), batches = size(g, "batches");
-    const int mode = choice(g, "mode");
-    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma"), *beta = reals(g, "beta");
-    nrm_acc *mean = saved(g, "mean", C), *rstd = saved(g, "rstd", C);
+    static char name[32];
+    size_t n;
+    do {
+        n = strcspn(names, " ");
+        memcpy(name, names, n), name[n] = 0;
+        names += n + (names[n] == ' ');
+    } while (*names && golden_find(g, name, is_result) == NULL);
+    return name;
+}
+
+/* The arrays and settings that a case has; `groups` is how many statistics there are. */
+static layer_call call_of(golden *g, size_t groups)
+{
+    layer_call c;
+    memset(&c, 0, sizeof c);
+    c.x = reals(g, named(g, "x v logits", 0)), c.dy = reals(g, named(g, "dy dW", 0));
+    c.gamma = reals(g, named(g, "gamma W g", 0)), c.beta = reals(g, named(g, "beta b", 0));
+    c.y = wanted(g, named(g, "y W prob", 1)), c.dx = wanted(g, named(g, "dx dv dlogits", 1));
+    c.dgamma = wanted(g, named(g, "dgamma dW dg", 1)), c.dbeta = wanted(g, named(g, "dbeta db", 1));
+    c.mean = saved(g, named(g, "mean norm", 1), groups);
+    c.rstd = saved(g, named(g, "rstd scale", 1), groups);
+    c.ratio = saved(g, "ratio", groups), c.offset = saved(g, "offset", groups);
+    c.loss = wanted_accs(g, "loss"), c.labels = ints(g, "labels");
+    c.N = size_or(g, "N", 1), c.C = size_or(g, "C", size_or(g, "D", size_or(g, "in", 1)));
+    c.S = size_or(g, "S", size_or(g, "out", 1)), c.G = size_or(g, "G", 0);
+    c.mode = (int)size_or(g, "mode", NRM_TRAIN), c.p = (int)size_or(g, "p", 0);
+    if (golden_find(g, "eps", 0) != NULL) c.eps = real(g, "eps");
+    if (golden_find(g, "r_max", 0) != NULL) c.r_max = real(g, "r_max"), c.d_max = real(g, "d_max");
+    return c;
+}
+
+/* ---- layers: a status ------------------------------------------------------------------------ */
+
+/* Batches one after another, with running statistics; the gradients of the last. */
+static int of_batches(golden *g)
+{
+    layer_call c = call_of(g, size(g, "C"));
+    const size_t batches = size(g, "batches");
     nrm_running running = running_of(g);
     size_t t;
     int rc = NRM_OK;
+    c.running = &running;
     for (t = 0; t < batches && rc == NRM_OK; t++) {
-        rc = nrm_batchnorm_forward(wanted(g, "y"), mean, rstd, &running, x + t * N * C * S, gamma,
-                                   beta, mode, real(g, "eps"), N, C, S);
-        keep_running(g, &running, t, C);
+        c.x = reals(g, "x") + t * c.N * c.C * c.S;
+        rc = call_layer(g->function, &c);
+        keep_running(g, &running, t, c.C);
     }
-    if (rc != NRM_OK || mode == NRM_INFER) return rc;
-    return nrm_batchnorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
-                                  reals(g, "dy"), x + (batches - 1) * N * C * S, mean, rstd, gamma,
-                                  mode, N, C, S);
+    return rc != NRM_OK || c.mode == NRM_INFER ? rc : call_layer(g->function + 1, &c);
+}
+
+static int one_batch(golden *g)
+{
+    layer_call c = call_of(g, size_or(g, "N", size_or(g, "out", 1)) * size_or(g, "G", 1));
+    int rc;
+    if (g->function == CALL_WEIGHTNORM) c.N = c.C, c.C = c.S;
+    if (g->function == CALL_ACTIVATION) c.N = golden_find(g, "x", 0)->count;
+    if (g->function == CALL_ACTIVATION) c.mode = choice(g, "activation");
+    rc = call_layer(g->function, &c);
+    return rc != NRM_OK ? rc : call_layer(g->function + 1, &c);
+}
+
+static int layernorm_std(golden *g)
+{
+    const layer_call c = call_of(g, size(g, "N"));
+    layernorm_std_forward(c.y, c.mean, c.rstd, c.x, c.gamma, c.beta, c.eps, c.N, c.C);
+    layernorm_std_backward(c.dx, c.dgamma, c.dbeta, c.dy, c.x, c.gamma, c.eps, c.N, c.C);
+    return NRM_OK;
 }
 
 /* y is s·clean + m with the factors and offsets that were drawn; the offsets alone are what
@@ -78,221 +129,89 @@ static void check_noise(golden *g, const nrm_real *y, const nrm_real *s, const n
 
 static int noisy_batchnorm(golden *g)
 {
-    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S"), count = N * C * S;
-    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma"), *beta = reals(g, "beta");
-    nrm_acc *mean = saved(g, "mean", C), *rstd = saved(g, "rstd", C);
-    nrm_real *y = (nrm_real *)scratch(g, count * sizeof *y);
-    nrm_real *drawn = (nrm_real *)scratch(g, count * sizeof *drawn);
+    layer_call c = call_of(g, size(g, "C"));
     const nrm_noise noise = nrm_noise_paper();
     nrm_rng rng, before;
-    int rc = nrm_batchnorm_forward(wanted(g, "clean"), mean, rstd, NULL, x, gamma, beta, NRM_TRAIN,
-                                   real(g, "eps"), N, C, S);
+    int rc;
+    c.y = wanted(g, "clean");
+    rc = call_layer(CALL_BATCHNORM, &c);
     nrm_rng_seed(&rng, 1, 1);
     before = rng;
-    if (rc == NRM_OK)
-        rc = nrm_noisy_batchnorm_forward(y, drawn, mean, rstd, NULL, x, gamma, beta, &noise, &rng,
-                                         NRM_TRAIN, real(g, "eps"), N, C, S);
-    check_noise(g, y, drawn, &before);
-    if (rc != NRM_OK) return rc;
-    return nrm_noisy_batchnorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
-                                        reals(g, "dy"), reals(g, "scale"), x, mean, rstd, gamma,
-                                        NRM_TRAIN, N, C, S);
-}
-
-static int layernorm(golden *g)
-{
-    const size_t N = size(g, "N"), D = size(g, "D");
-    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma");
-    nrm_acc *mean = saved(g, "mean", N), *rstd = saved(g, "rstd", N);
-    const int rc = nrm_layernorm_forward(wanted(g, "y"), mean, rstd, x, gamma, reals(g, "beta"),
-                                         real(g, "eps"), N, D);
-    if (rc != NRM_OK) return rc;
-    return nrm_layernorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
-                                  reals(g, "dy"), x, mean, rstd, gamma, N, D);
-}
-
-static int layernorm_std(golden *g)
-{
-    const size_t N = size(g, "N"), D = size(g, "D");
-    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma"), eps = real(g, "eps");
-    nrm_acc *mean = saved(g, "mean", N), *rstd = saved(g, "rstd", N);
-    layernorm_std_forward(wanted(g, "y"), mean, rstd, x, gamma, reals(g, "beta"), eps, N, D);
-    layernorm_std_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
-                           reals(g, "dy"), x, gamma, eps, N, D);
-    return NRM_OK;
-}
-
-static int rmsnorm(golden *g)
-{
-    const size_t N = size(g, "N"), D = size(g, "D");
-    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma");
-    nrm_acc *rstd = saved(g, "rstd", N);
-    const int rc = nrm_rmsnorm_forward(wanted(g, "y"), rstd, x, gamma, real(g, "eps"), N, D);
-    if (rc != NRM_OK) return rc;
-    return nrm_rmsnorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), reals(g, "dy"), x, rstd,
-                                gamma, N, D);
-}
-
-static int groupnorm(golden *g)
-{
-    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S"), G = size(g, "G");
-    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma");
-    nrm_acc *mean = saved(g, "mean", N * G), *rstd = saved(g, "rstd", N * G);
-    const int rc = nrm_groupnorm_forward(wanted(g, "y"), mean, rstd, x, gamma, reals(g, "beta"),
-                                         real(g, "eps"), N, C, S, G);
-    if (rc != NRM_OK) return rc;
-    return nrm_groupnorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
-                                  reals(g, "dy"), x, mean, rstd, gamma, N, C, S, G);
-}
-
-static int instancenorm(golden *g)
-{
-    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S");
-    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma");
-    nrm_acc *mean = saved(g, "mean", N * C), *rstd = saved(g, "rstd", N * C);
-    const int rc = nrm_groupnorm_forward(wanted(g, "y"), mean, rstd, x, gamma, reals(g, "beta"),
-                                         real(g, "eps"), N, C, S, C);
-    if (rc != NRM_OK) return rc;
-    return nrm_groupnorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
-                                  reals(g, "dy"), x, mean, rstd, gamma, N, C, S, C);
-}
-
-static int batchrenorm(golden *g)
-{
-    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S"), batches = size(g, "batches");
-    const int mode = choice(g, "mode");
-    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma"), *beta = reals(g, "beta");
-    nrm_acc *ratio = saved(g, "ratio", C), *offset = saved(g, "offset", C);
-    nrm_acc *mean = saved(g, "mean", C), *rstd = saved(g, "rstd", C);
-    nrm_running running = running_of(g);
-    size_t t;
-    int rc = NRM_OK;
-    for (t = 0; t < batches && rc == NRM_OK; t++) {
-        rc = nrm_batchrenorm_forward(wanted(g, "y"), ratio, offset, mean, rstd, &running,
-                                     x + t * N * C * S, gamma, beta, real(g, "r_max"),
-                                     real(g, "d_max"), mode, real(g, "eps"), N, C, S);
-        keep_running(g, &running, t, C);
-    }
-    if (rc != NRM_OK || mode == NRM_INFER) return rc;
-    return nrm_batchrenorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
-                                    reals(g, "dy"), x + (batches - 1) * N * C * S, ratio, offset,
-                                    mean, rstd, gamma, mode, N, C, S);
-}
-
-static int lp_batchnorm(golden *g)
-{
-    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S"), batches = size(g, "batches");
-    const int mode = choice(g, "mode"), p = choice(g, "p");
-    const nrm_real *x = reals(g, "x"), *gamma = reals(g, "gamma"), *beta = reals(g, "beta");
-    const nrm_real eps = real(g, "eps");
-    nrm_acc *mean = saved(g, "mean", C), *scale = saved(g, "scale", C);
-    nrm_running running = running_of(g);
-    size_t t;
-    int rc = NRM_OK;
-    for (t = 0; t < batches && rc == NRM_OK; t++) {
-        rc = nrm_lp_batchnorm_forward(wanted(g, "y"), mean, scale, &running, x + t * N * C * S,
-                                      gamma, beta, p, mode, eps, N, C, S);
-        keep_running(g, &running, t, C);
-    }
-    if (rc != NRM_OK || mode == NRM_INFER) return rc;
-    return nrm_lp_batchnorm_backward(wanted(g, "dx"), wanted(g, "dgamma"), wanted(g, "dbeta"),
-                                     reals(g, "dy"), x + (batches - 1) * N * C * S, mean, scale,
-                                     gamma, p, mode, eps, N, C, S);
+    c.noise = &noise, c.rng = &rng;
+    c.y = (nrm_real *)scratch(g, c.N * c.C * c.S * sizeof *c.y);
+    c.scale = (nrm_real *)scratch(g, c.N * c.C * c.S * sizeof *c.scale);
+    if (rc == NRM_OK) rc = call_layer(g->function, &c);
+    check_noise(g, c.y, c.scale, &before);
+    c.scale = reals(g, "scale");
+    return rc != NRM_OK ? rc : call_layer(g->function + 1, &c);
 }
 
 /* ---- synchronised batch norm: the batch is dealt out to workers ------------------------------ */
-
-typedef struct worker { /* rows from .. from + N - 1 are its own */
-    size_t from, N;
-    nrm_running running;
-    nrm_acc *mean, *rstd;
-    nrm_sums *sums;
-    const unsigned char *mask;
-} worker;
 
 static void *copied(golden *g, const void *from, size_t bytes)
 {
     return memcpy(scratch(g, bytes), from, bytes);
 }
 
-static worker *workers_of(golden *g, size_t count)
+/* What each worker calls with: its rows, and running statistics of its own. */
+static layer_call *workers_of(golden *g, size_t count)
 {
-    const size_t N = size(g, "N"), C = size(g, "C"), S = size(g, "S");
+    const layer_call whole = call_of(g, size(g, "C"));
+    const size_t N = whole.N, C = whole.C, S = whole.S;
     const nrm_real *mask = reals(g, "mask");
     unsigned char *bytes = (unsigned char *)scratch(g, N * S);
-    worker *w = (worker *)scratch(g, count * sizeof *w);
+    layer_call *w = (layer_call *)scratch(g, count * sizeof *w);
     size_t i;
     for (i = 0; i < N * S; i++) bytes[i] = mask == NULL || mask[i] > 0;
     for (i = 0; i < count; i++) {
-        w[i].from = N * i / count;
-        w[i].N = N * (i + 1) / count - w[i].from;
-        w[i].running.mean = (nrm_real *)copied(g, reals(g, "running_mean"), C * sizeof(nrm_real));
-        w[i].running.var = (nrm_real *)copied(g, reals(g, "running_var"), C * sizeof(nrm_real));
-        w[i].running.new_weight = real(g, "new_weight");
+        const size_t from = N * i / count, at = from * C * S;
+        const nrm_running running = running_of(g);
+        w[i] = whole;
+        w[i].N = N * (i + 1) / count - from;
+        w[i].x += at, w[i].y += at, w[i].dy += at, w[i].dx += at;
+        w[i].running = (nrm_running *)copied(g, &running, sizeof running);
+        w[i].running->mean = (nrm_real *)copied(g, running.mean, C * sizeof(nrm_real));
+        w[i].running->var = (nrm_real *)copied(g, running.var, C * sizeof(nrm_real));
         w[i].mean = (nrm_acc *)scratch(g, C * sizeof(nrm_acc));
         w[i].rstd = (nrm_acc *)scratch(g, C * sizeof(nrm_acc));
+        w[i].stats = (nrm_stats *)scratch(g, C * sizeof(nrm_stats));
         w[i].sums = (nrm_sums *)scratch(g, C * sizeof(nrm_sums));
-        w[i].mask = mask == NULL ? NULL : bytes + w[i].from * S;
+        w[i].mask = mask == NULL ? NULL : bytes + from * S;
     }
     return w;
 }
 
-static int sync_forward(golden *g, worker *w, size_t count, nrm_stats *all)
+static int sync_batchnorm(golden *g)
 {
-    const size_t C = size(g, "C"), S = size(g, "S");
-    size_t i;
-    for (i = 0; i < count; i++) {
-        nrm_stats *own = (nrm_stats *)scratch(g, C * sizeof *own);
-        const nrm_real *x = reals(g, "x") + w[i].from * C * S;
-        CHECK_INT(nrm_stats_update(own, x, w[i].mask, w[i].N, C, S), NRM_OK);
-        CHECK_INT(nrm_stats_merge(all, own, C), NRM_OK);
-    }
-    for (i = 0; i < count; i++) {
-        const size_t at = w[i].from * C * S;
-        const int rc = nrm_sync_batchnorm_forward(
-            wanted(g, "y") + at, w[i].mean, w[i].rstd, &w[i].running, reals(g, "x") + at, w[i].mask,
-            all, reals(g, "gamma"), reals(g, "beta"), real(g, "eps"), w[i].N, C, S);
-        if (rc != NRM_OK) return rc;
-        CHECK(memcmp(w[i].running.mean, w[0].running.mean, C * sizeof(nrm_real)) == 0);
-        CHECK(memcmp(w[i].running.var, w[0].running.var, C * sizeof(nrm_real)) == 0);
-    }
-    return NRM_OK;
-}
-
-static int sync_backward(golden *g, worker *w, size_t count, const nrm_stats *all)
-{
-    const size_t C = size(g, "C"), S = size(g, "S");
-    const nrm_real *gamma = reals(g, "gamma");
+    const size_t count = size(g, "workers"), C = size(g, "C");
+    nrm_stats *all = (nrm_stats *)scratch(g, C * sizeof *all);
     nrm_sums *sums = (nrm_sums *)scratch(g, C * sizeof *sums);
+    layer_call *w = workers_of(g, count);
     size_t i, c;
     int rc = NRM_OK;
+    for (i = 0; i < count; i++) {
+        CHECK_INT(call_layer(CALL_STATS_UPDATE, &w[i]), NRM_OK);
+        CHECK_INT(nrm_stats_merge(all, w[i].stats, C), NRM_OK);
+    }
     for (i = 0; i < count && rc == NRM_OK; i++) {
-        const size_t at = w[i].from * C * S;
-        rc = nrm_sync_batchnorm_sums(w[i].sums, wanted(g, "dgamma"), wanted(g, "dbeta"),
-                                     reals(g, "dy") + at, reals(g, "x") + at, w[i].mask, w[i].mean,
-                                     w[i].rstd, w[i].N, C, S);
+        w[i].stats = all;
+        rc = call_layer(g->function, &w[i]);
+        CHECK(memcmp(w[i].running->mean, w[0].running->mean, C * sizeof(nrm_real)) == 0);
+        CHECK(memcmp(w[i].running->var, w[0].running->var, C * sizeof(nrm_real)) == 0);
+    }
+    keep_running(g, w[0].running, 0, C);
+    for (i = 0; i < count && rc == NRM_OK; i++) {
+        rc = call_layer(CALL_SYNC_SUMS, &w[i]);
         for (c = 0; c < C; c++) {
             sums[c].dy += w[i].sums[c].dy;
             sums[c].dy_xhat += w[i].sums[c].dy_xhat;
         }
     }
     for (i = 0; i < count && rc == NRM_OK; i++) {
-        const size_t at = w[i].from * C * S;
-        rc = nrm_sync_batchnorm_backward(wanted(g, "dx") + at, reals(g, "dy") + at,
-                                         reals(g, "x") + at, w[i].mask, w[i].mean, w[i].rstd, gamma,
-                                         all, sums, w[i].N, C, S);
+        w[i].sums = sums;
+        rc = call_layer(CALL_SYNC_BACK, &w[i]);
     }
     return rc;
-}
-
-static int sync_batchnorm(golden *g)
-{
-    const size_t count = size(g, "workers"), C = size(g, "C");
-    worker *w = workers_of(g, count);
-    nrm_stats *all = (nrm_stats *)scratch(g, C * sizeof *all);
-    const int rc = sync_forward(g, w, count, all);
-    keep_running(g, &w[0].running, 0, C);
-    return rc == NRM_OK ? sync_backward(g, w, count, all) : rc;
 }
 
 /* ---- a recurrent layer ----------------------------------------------------------------------- */
@@ -363,17 +282,6 @@ static int rnn(golden *g)
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-static int weightnorm(golden *g)
-{
-    const size_t in = size(g, "in"), out = size(g, "out");
-    const nrm_real *v = reals(g, "v"), *lengths = reals(g, "g");
-    nrm_acc *norm = saved(g, "norm", out);
-    const int rc = nrm_weightnorm_forward(wanted(g, "W"), norm, v, lengths, in, out);
-    if (rc != NRM_OK) return rc;
-    return nrm_weightnorm_backward(wanted(g, "dv"), wanted(g, "dg"), reals(g, "dW"), v, norm,
-                                   lengths, in, out);
-}
-
 /* Folding, the linear layer with what it gives, and the way back. */
 static int fold(golden *g)
 {
@@ -395,37 +303,6 @@ static int fold(golden *g)
     batchnorm_unfold(wanted(g, "W_back"), wanted(g, "b_back"), W, b, &running, gamma, beta, eps,
                      outer, C, inner);
     return NRM_OK;
-}
-
-/* ---- layers without statistics --------------------------------------------------------------- */
-
-static int linear(golden *g)
-{
-    const size_t N = size(g, "N"), in = size(g, "in"), out = size(g, "out");
-    const nrm_real *x = reals(g, "x"), *W = reals(g, "W");
-    const int rc = nrm_linear_forward(wanted(g, "y"), x, W, reals(g, "b"), N, in, out);
-    if (rc != NRM_OK) return rc;
-    return nrm_linear_backward(wanted(g, "dx"), wanted(g, "dW"), wanted(g, "db"), reals(g, "dy"), x,
-                               W, N, in, out);
-}
-
-static int activation(golden *g)
-{
-    const size_t count = golden_find(g, "x", 0)->count;
-    const int kind = choice(g, "activation");
-    const int rc = nrm_activation_forward(wanted(g, "y"), reals(g, "x"), kind, count);
-    if (rc != NRM_OK) return rc;
-    return nrm_activation_backward(wanted(g, "dx"), reals(g, "dy"), wanted(g, "y"), kind, count);
-}
-
-static int cross_entropy(golden *g)
-{
-    const size_t N = size(g, "N"), C = size(g, "C");
-    const int *labels = ints(g, "labels");
-    const int rc = nrm_cross_entropy_forward(wanted_accs(g, "loss"), wanted(g, "prob"),
-                                             reals(g, "logits"), labels, N, C);
-    if (rc != NRM_OK) return rc;
-    return nrm_cross_entropy_backward(wanted(g, "dlogits"), wanted(g, "prob"), labels, N, C);
 }
 
 /* ---- networks in training -------------------------------------------------------------------- */
@@ -540,25 +417,26 @@ static int mlp(golden *g)
 static const struct {
     const char *layer;
     int (*run)(golden *g);
+    int function;
 } layers[] = {
-    {"batchnorm", batchnorm},
-    {"noisy_batchnorm", noisy_batchnorm},
-    {"sync_batchnorm", sync_batchnorm},
-    {"batchrenorm", batchrenorm},
-    {"lp_batchnorm", lp_batchnorm},
-    {"layernorm", layernorm},
-    {"layernorm_std", layernorm_std},
-    {"rmsnorm", rmsnorm},
-    {"groupnorm", groupnorm},
-    {"instancenorm", instancenorm},
-    {"rnn", rnn},
-    {"weightnorm", weightnorm},
-    {"fold", fold},
-    {"linear", linear},
-    {"activation", activation},
-    {"cross_entropy", cross_entropy},
-    {"optimizer", optimizer},
-    {"mlp", mlp},
+    {"batchnorm", of_batches, CALL_BATCHNORM},
+    {"noisy_batchnorm", noisy_batchnorm, CALL_NOISY},
+    {"sync_batchnorm", sync_batchnorm, CALL_SYNC},
+    {"batchrenorm", of_batches, CALL_RENORM},
+    {"lp_batchnorm", of_batches, CALL_LP},
+    {"layernorm", one_batch, CALL_LAYERNORM},
+    {"layernorm_std", layernorm_std, 0},
+    {"rmsnorm", one_batch, CALL_RMSNORM},
+    {"groupnorm", one_batch, CALL_GROUPNORM},
+    {"instancenorm", one_batch, CALL_GROUPNORM},
+    {"rnn", rnn, 0},
+    {"weightnorm", one_batch, CALL_WEIGHTNORM},
+    {"fold", fold, 0},
+    {"linear", one_batch, CALL_LINEAR},
+    {"activation", one_batch, CALL_ACTIVATION},
+    {"cross_entropy", one_batch, CALL_CROSS_ENTROPY},
+    {"optimizer", optimizer, 0},
+    {"mlp", mlp, 0},
 };
 
 static int verbose;
@@ -581,6 +459,7 @@ static void run_case(golden *g)
     for (i = 0; i < sizeof layers / sizeof layers[0]; i++)
         if (strcmp(layers[i].layer, g->layer) == 0) break;
     if (i == sizeof layers / sizeof layers[0]) golden_fatal("unknown layer", g->layer);
+    g->function = layers[i].function;
     CHECK_INT(layers[i].run(g), NRM_OK);
     golden_compare(g);
     if (verbose) tell(g);

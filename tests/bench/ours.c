@@ -17,6 +17,14 @@
 
 extern const bench_contestant BENCH_OURS;
 
+/* One pass of one layer: the call, which sees the work as w. */
+#define PASS(name, call)                                                                           \
+    static int name(bench_work *w, void *state)                                                    \
+    {                                                                                              \
+        (void)state;                                                                               \
+        return call;                                                                               \
+    }
+
 static nrm_running tracked(bench_work *w)
 {
     nrm_running r;
@@ -41,17 +49,8 @@ static int norm_backward(bench_work *w, int mode)
                                   w->gamma, mode, w->N, w->C, w->S);
 }
 
-static int batch_forward(bench_work *w, void *state)
-{
-    (void)state;
-    return norm_forward(w, NRM_TRAIN);
-}
-
-static int batch_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return norm_backward(w, NRM_TRAIN);
-}
+PASS(batch_forward, norm_forward(w, NRM_TRAIN))
+PASS(batch_backward, norm_backward(w, NRM_TRAIN))
 
 static int batch_inference(bench_work *w, void *state)
 {
@@ -61,17 +60,8 @@ static int batch_inference(bench_work *w, void *state)
                                  w->eps, w->N, w->C, w->S);
 }
 
-static int frozen_forward(bench_work *w, void *state)
-{
-    (void)state;
-    return norm_forward(w, NRM_FROZEN);
-}
-
-static int frozen_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return norm_backward(w, NRM_FROZEN);
-}
+PASS(frozen_forward, norm_forward(w, NRM_FROZEN))
+PASS(frozen_backward, norm_backward(w, NRM_FROZEN))
 
 static int noisy_forward(bench_work *w, void *state)
 {
@@ -84,49 +74,25 @@ static int noisy_forward(bench_work *w, void *state)
                                        w->beta, &noise, &rng, NRM_TRAIN, w->eps, w->N, w->C, w->S);
 }
 
-static int noisy_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_noisy_batchnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->scale, w->x, w->mean,
-                                        w->rstd, w->gamma, NRM_TRAIN, w->N, w->C, w->S);
-}
-
-static int layer_forward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_layernorm_forward(w->out, w->mean, w->rstd, w->x, w->gamma, w->beta, w->eps, w->N,
-                                 w->C);
-}
-
-static int layer_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_layernorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
-                                  w->gamma, w->N, w->C);
-}
-
-static int layer_inference(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_layernorm_forward(w->out, NULL, NULL, w->x, w->gamma, w->beta, w->eps, w->N, w->C);
-}
+PASS(noisy_backward,
+     nrm_noisy_batchnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->scale, w->x, w->mean,
+                                  w->rstd, w->gamma, NRM_TRAIN, w->N, w->C, w->S))
+PASS(layer_forward,
+     nrm_layernorm_forward(w->out, w->mean, w->rstd, w->x, w->gamma, w->beta, w->eps, w->N, w->C))
+PASS(layer_backward,
+     nrm_layernorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd, w->gamma,
+                            w->N, w->C))
+PASS(layer_inference,
+     nrm_layernorm_forward(w->out, NULL, NULL, w->x, w->gamma, w->beta, w->eps, w->N, w->C))
 
 static int kind_of(int layer)
 {
     return layer == BENCH_RELU ? NRM_RELU : layer == BENCH_TANH ? NRM_TANH : NRM_SIGMOID;
 }
 
-static int activation_forward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_activation_forward(w->out, w->x, kind_of(w->layer), w->x_count);
-}
-
-static int activation_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_activation_backward(w->out, w->dy, w->x, kind_of(w->layer), w->x_count);
-}
+PASS(activation_forward, nrm_activation_forward(w->out, w->x, kind_of(w->layer), w->x_count))
+PASS(activation_backward,
+     nrm_activation_backward(w->out, w->dy, w->x, kind_of(w->layer), w->x_count))
 
 static int entropy_forward(bench_work *w, void *state)
 {
@@ -137,64 +103,25 @@ static int entropy_forward(bench_work *w, void *state)
     return status;
 }
 
-static int entropy_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_cross_entropy_backward(w->out, w->x, w->labels, w->N, w->C);
-}
-
-static int linear_forward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_linear_forward(w->out, w->x, w->gamma, w->beta, w->N, w->C, w->S);
-}
-
-static int linear_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_linear_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->gamma, w->N, w->C,
-                               w->S);
-}
-
-static int group_forward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_groupnorm_forward(w->out, w->mean, w->rstd, w->x, w->gamma, w->beta, w->eps, w->N,
-                                 w->C, w->S, w->G);
-}
-
-static int group_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_groupnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
-                                  w->gamma, w->N, w->C, w->S, w->G);
-}
-
-static int instance_forward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_groupnorm_forward(w->out, w->mean, w->rstd, w->x, w->gamma, w->beta, w->eps, w->N,
-                                 w->C, w->S, w->C);
-}
-
-static int instance_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_groupnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
-                                  w->gamma, w->N, w->C, w->S, w->C);
-}
-
-static int rms_forward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_rmsnorm_forward(w->out, w->rstd, w->x, w->gamma, w->eps, w->N, w->C);
-}
-
-static int rms_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_rmsnorm_backward(w->out, w->dgamma, w->dy, w->x, w->rstd, w->gamma, w->N, w->C);
-}
+PASS(entropy_backward, nrm_cross_entropy_backward(w->out, w->x, w->labels, w->N, w->C))
+PASS(linear_forward, nrm_linear_forward(w->out, w->x, w->gamma, w->beta, w->N, w->C, w->S))
+PASS(linear_backward,
+     nrm_linear_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->gamma, w->N, w->C, w->S))
+PASS(group_forward,
+     nrm_groupnorm_forward(w->out, w->mean, w->rstd, w->x, w->gamma, w->beta, w->eps, w->N, w->C,
+                           w->S, w->G))
+PASS(group_backward,
+     nrm_groupnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd, w->gamma,
+                            w->N, w->C, w->S, w->G))
+PASS(instance_forward,
+     nrm_groupnorm_forward(w->out, w->mean, w->rstd, w->x, w->gamma, w->beta, w->eps, w->N, w->C,
+                           w->S, w->C))
+PASS(instance_backward,
+     nrm_groupnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd, w->gamma,
+                            w->N, w->C, w->S, w->C))
+PASS(rms_forward, nrm_rmsnorm_forward(w->out, w->rstd, w->x, w->gamma, w->eps, w->N, w->C))
+PASS(rms_backward,
+     nrm_rmsnorm_backward(w->out, w->dgamma, w->dy, w->x, w->rstd, w->gamma, w->N, w->C))
 
 static int lp_of(int layer)
 {
@@ -209,13 +136,9 @@ static int lp_forward(bench_work *w, void *state)
                                     lp_of(w->layer), NRM_TRAIN, w->eps, w->N, w->C, w->S);
 }
 
-static int lp_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_lp_batchnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
-                                     w->gamma, lp_of(w->layer), NRM_TRAIN, w->eps, w->N, w->C,
-                                     w->S);
-}
+PASS(lp_backward,
+     nrm_lp_batchnorm_backward(w->out, w->dgamma, w->dbeta, w->dy, w->x, w->mean, w->rstd,
+                               w->gamma, lp_of(w->layer), NRM_TRAIN, w->eps, w->N, w->C, w->S))
 
 typedef struct worker { /* [C] each: what synchronised batch norm would exchange */
     nrm_stats *stats;
@@ -266,17 +189,9 @@ static int sync_backward(bench_work *w, void *state)
                                        own->stats, own->sums, w->N, w->C, w->S);
 }
 
-static int weight_forward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_weightnorm_forward(w->out, w->mean, w->x, w->gamma, w->N, w->C);
-}
-
-static int weight_backward(bench_work *w, void *state)
-{
-    (void)state;
-    return nrm_weightnorm_backward(w->out, w->dgamma, w->dy, w->x, w->mean, w->gamma, w->N, w->C);
-}
+PASS(weight_forward, nrm_weightnorm_forward(w->out, w->mean, w->x, w->gamma, w->N, w->C))
+PASS(weight_backward,
+     nrm_weightnorm_backward(w->out, w->dgamma, w->dy, w->x, w->mean, w->gamma, w->N, w->C))
 
 const bench_contestant BENCH_OURS = {
     BENCH_OURS_NAME,

@@ -19,7 +19,8 @@ enum { /* of a layer, and after it its backward pass */
 };
 
 typedef struct layer_call {
-    nrm_real *y, *x, *dy, *dx, *gamma, *beta, *dgamma, *dbeta, *scale;
+    const nrm_real *x, *dy, *gamma, *beta;
+    nrm_real *y, *dx, *dgamma, *dbeta, *scale;
     nrm_acc *mean, *rstd, *ratio, *offset, *loss;
     nrm_running *running;
     const nrm_noise *noise;
@@ -119,11 +120,11 @@ static inline void call_array(layer_call *c, char letter, void *array)
 {
     switch (letter) {
     case 'y': c->y = (nrm_real *)array; break;
-    case 'x': c->x = (nrm_real *)array; break;
-    case 'Y': c->dy = (nrm_real *)array; break;
+    case 'x': c->x = (const nrm_real *)array; break;
+    case 'Y': c->dy = (const nrm_real *)array; break;
     case 'X': c->dx = (nrm_real *)array; break;
-    case 'g': c->gamma = (nrm_real *)array; break;
-    case 'b': c->beta = (nrm_real *)array; break;
+    case 'g': c->gamma = (const nrm_real *)array; break;
+    case 'b': c->beta = (const nrm_real *)array; break;
     case 'G': c->dgamma = (nrm_real *)array; break;
     case 'B': c->dbeta = (nrm_real *)array; break;
     case 'f': c->scale = (nrm_real *)array; break; /* the factors of the noise */

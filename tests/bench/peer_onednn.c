@@ -205,14 +205,8 @@ const bench_contestant bench_onednn = {
     fetch,
     close_primitive,
     {
-        {run, run, run},
-        {run, run, NULL},
-        {NULL, NULL, NULL},
-        {run, run, run},
-        {NULL, NULL, NULL},
-        {NULL, NULL, NULL},
-        {NULL, NULL, NULL},
-        {NULL, NULL, NULL},
-        {NULL, NULL, NULL},
+        [BENCH_BATCH_NORM] = {run, run, run},
+        [BENCH_FROZEN_NORM] = {run, run},
+        [BENCH_LAYER_NORM] = {run, run, run},
     },
 };

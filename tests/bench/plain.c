@@ -580,12 +580,6 @@ static int weight_backward(bench_work *w, void *state)
     return 0;
 }
 
-#define NO_OTHERS                                                                                  \
-    {NULL, NULL, NULL}, {NULL, NULL, NULL}, {NULL, NULL, NULL}, {NULL, NULL, NULL},                \
-    {                                                                                              \
-        NULL, NULL, NULL                                                                           \
-    }
-
 const bench_contestant bench_one_pass = {
     "one-pass",
     "plain C, E[x*x] - mean*mean, -O3 -march=native",
@@ -595,18 +589,11 @@ const bench_contestant bench_one_pass = {
     NULL,
     close_scratch,
     {
-        {one_pass_batch_forward, NULL, batch_inference},
-        {NULL, NULL, NULL},
-        {NULL, NULL, NULL},
-        {one_pass_layer_forward, NULL, one_pass_layer_forward},
-        NO_OTHERS,
-        {one_pass_group_forward, NULL, NULL},
-        {one_pass_group_forward, NULL, NULL},
-        {NULL, NULL, NULL},
-        {NULL, NULL, NULL},
-        {NULL, NULL, NULL},
-        {one_pass_batch_forward, NULL, NULL},
-        {NULL, NULL, NULL},
+        [BENCH_BATCH_NORM] = {one_pass_batch_forward, NULL, batch_inference},
+        [BENCH_LAYER_NORM] = {one_pass_layer_forward, NULL, one_pass_layer_forward},
+        [BENCH_GROUP_NORM] = {one_pass_group_forward},
+        [BENCH_INSTANCE_NORM] = {one_pass_group_forward},
+        [BENCH_SYNC_NORM] = {one_pass_batch_forward},
     },
 };
 
@@ -619,17 +606,14 @@ const bench_contestant bench_three_pass = {
     NULL,
     close_scratch,
     {
-        {three_pass_batch_forward, batch_backward, NULL},
-        {NULL, NULL, NULL},
-        {NULL, NULL, NULL},
-        {three_pass_layer_forward, layer_backward, three_pass_layer_forward},
-        NO_OTHERS,
-        {three_pass_group_forward, group_backward, NULL},
-        {three_pass_group_forward, group_backward, NULL},
-        {rms_forward, rms_backward, NULL},
-        {lp_forward, lp_backward, NULL},
-        {lp_forward, lp_backward, NULL},
-        {three_pass_batch_forward, batch_backward, NULL},
-        {weight_forward, weight_backward, NULL},
+        [BENCH_BATCH_NORM] = {three_pass_batch_forward, batch_backward},
+        [BENCH_LAYER_NORM] = {three_pass_layer_forward, layer_backward, three_pass_layer_forward},
+        [BENCH_GROUP_NORM] = {three_pass_group_forward, group_backward},
+        [BENCH_INSTANCE_NORM] = {three_pass_group_forward, group_backward},
+        [BENCH_RMS_NORM] = {rms_forward, rms_backward},
+        [BENCH_L1_NORM] = {lp_forward, lp_backward},
+        [BENCH_LINF_NORM] = {lp_forward, lp_backward},
+        [BENCH_SYNC_NORM] = {three_pass_batch_forward, batch_backward},
+        [BENCH_WEIGHT_NORM] = {weight_forward, weight_backward},
     },
 };

@@ -1,27 +1,11 @@
 /* 30_recurrent_mnist: a recurrent network that reads MNIST row by row, with and without layer norm
-
-   Ba, Kiros and Hinton (2016) say of a recurrent network with layer norm that it is "invariant to
-   re-scaling all of the summed inputs to a layer, which results in much more stable
-   hidden-to-hidden dynamics"; a tutorial on batch and layer norm adds that this "helps preventing
-   exploding or vanishing gradients". Neither has a figure of it. Here is one.
-
-   The 28 rows of an image (standardized pixels) come in one after the other:
+   (README.md)
 
        a[t] = x[t]·Wx + h[t-1]·Wh,   h[t] = f(a[t] + b)  or  h[t] = f(γ·(a[t] - μ)/σ + b)
 
-   h[0] = 0, 100 units, softmax on h[28]. Wx ~ N(0, 1/28), Wh ~ ρ·N(0, 1/100), readout ~ N(0,
-   1/100), γ = 1, b = 0, ε = 1e-5. Batches of 128, 938 steps (two epochs) of plain SGD with rate 0.1
-   or 0.5, no clipping, seeds 11-13 where not told otherwise. ρ = 0.5, 1, 1.5, 2.5, 4. Once more
-   with ReLU in place of tanh at rate 0.1, for one epoch. Only Wh is scaled by ρ, so that the
-   balance between state and input changes with it, also for layer norm.
-
-   A run whose loss or gradient is not finite, or whose loss is above 1000 times the first, has
-   diverged: it stops there, and is tested with the weights that it had.
-   Added later, with runs of its own and a criterion written before them: the same cell with batch
-   norm in place of layer norm, tanh, ρ = 1, rate 0.1, trained with the statistics of the batch at
-   each step, then tested with those of 100 batches of training images: of each step its own; one
-   set for all steps, pooled (the mean of all, the variance about it); one running average with
-   weight 0.1 that goes from step to step, as a single layer called 28 times would keep it. */
+   Only Wh is scaled by ρ, so that the balance between state and input changes with it, also for
+   layer norm. A run whose loss or gradient is not finite, or whose loss is above 1000 times the
+   first, has diverged: it stops there, and is tested with the weights that it had. */
 #include "lab/experiment.h"
 #include "lab/draw.h"
 
@@ -35,25 +19,27 @@ enum { COUNTED = 100 }; /* batches that running statistics are made of */
 
 static const double scale[SCALES] = {0.5, 1, 1.5, 2.5, 4};
 
-#define ARM(id, name, s, rate)                                                                     \
-    {                                                                                              \
-        id s rate, name ", ρ = " s, 7, 3                                                           \
-    }
+/* clang-format off */
+#define ARM(id, name, s, rate) {id s rate, name ", ρ = " s, 7, 3}
 #define ARM_SCALES(id, name, rate)                                                                 \
     ARM(id, name, "0.5", rate), ARM(id, name, "1", rate), ARM(id, name, "1.5", rate),              \
         ARM(id, name, "2.5", rate), ARM(id, name, "4", rate)
+static const lab_arm arms[ARMS] = {
+    ARM_SCALES("tanh_plain_", "plain", "_rate0.1"),
+    ARM_SCALES("tanh_layer_", "layer norm", "_rate0.1"),
+    ARM_SCALES("tanh_plain_", "plain", "_rate0.5"),
+    ARM_SCALES("tanh_layer_", "layer norm", "_rate0.5"),
+    ARM_SCALES("relu_plain_", "plain, ReLU", "_rate0.1"),
+    ARM_SCALES("relu_layer_", "layer norm, ReLU", "_rate0.1"),
+    {"tanh_batch_1_rate0.1", "batch norm, ρ = 1", 10, 3}};
 
-static const lab_arm arms[ARMS] = {ARM_SCALES("tanh_plain_", "plain", "_rate0.1"),
-                                   ARM_SCALES("tanh_layer_", "layer norm", "_rate0.1"),
-                                   ARM_SCALES("tanh_plain_", "plain", "_rate0.5"),
-                                   ARM_SCALES("tanh_layer_", "layer norm", "_rate0.5"),
-                                   ARM_SCALES("relu_plain_", "plain, ReLU", "_rate0.1"),
-                                   ARM_SCALES("relu_layer_", "layer norm, ReLU", "_rate0.1"),
-                                   {"tanh_batch_1_rate0.1", "batch norm, ρ = 1", 10, 3}};
+/* The first of five, one for each scale. */
+#define FIRST(group, net) ((size_t)(((group) * NETS + (net)) * SCALES))
+/* clang-format on */
 
 static size_t arm_of(int group, int net, int s)
 {
-    return (size_t)((group * NETS + net) * SCALES + s);
+    return FIRST(group, net) + (size_t)s;
 }
 
 static int group_of(size_t arm)
@@ -189,16 +175,6 @@ static int finite_all(const nrm_real *v, size_t n)
     return 1;
 }
 
-static int predict_right(network *k, const nrm_real *image, const int *labels, size_t n,
-                         double *right)
-{
-    nrm_acc accuracy = 0;
-    if (forward(k, image, n) < 0) return -1;
-    if (nrm_accuracy(&accuracy, k->logits, labels, n, CLASSES) < 0) return -1;
-    *right += (double)accuracy * (double)n;
-    return 0;
-}
-
 /* ---- data, made once and seen by all runs ---------------------------------------------------- */
 
 static training_set train_set, test_set;
@@ -215,8 +191,10 @@ static int test_accuracy(network *k, double *accuracy)
     size_t at;
     for (at = 0; at < test_set.n; at += BATCH) {
         const size_t n = test_set.n - at < BATCH ? test_set.n - at : BATCH;
-        if (predict_right(k, test_set.x + at * DATASET_PIXELS, test_set.labels + at, n, &right))
-            return -1;
+        nrm_acc share = 0;
+        if (forward(k, test_set.x + at * DATASET_PIXELS, n) < 0) return -1;
+        if (nrm_accuracy(&share, k->logits, test_set.labels + at, n, CLASSES) < 0) return -1;
+        right += (double)share * (double)n;
     }
     *accuracy = right / (double)test_set.n;
     return 0;
@@ -469,10 +447,9 @@ static int test_statistics(lab_run *r, network *k)
     statistics *s = (statistics *)malloc(sizeof *s);
     size_t t, i;
     int failed = !s;
-    if (!failed) {
-        statistics_start(s, 0);
-        failed = statistics_take(s, k) || statistics_test(r, k, s, "test_steps");
-    }
+    if (failed) return -1;
+    statistics_start(s, 0);
+    failed = statistics_take(s, k) || statistics_test(r, k, s, "test_steps");
     for (t = 0; t < ROWS && !failed; t++) {
         double mean2 = 0, var = 0;
         for (i = 0; i < UNITS; i++) {
@@ -482,31 +459,21 @@ static int test_statistics(lab_run *r, network *k)
         lab_record(r, "step_mean2", (double)t + 1, mean2);
         lab_record(r, "step_variance", (double)t + 1, var);
     }
-    if (!failed) {
-        statistics_pool(s);
-        failed = statistics_test(r, k, s, "test_pooled");
-    }
-    if (!failed) {
-        statistics_start(s, 1);
-        failed = statistics_take(s, k) || statistics_test(r, k, s, "test_average");
-    }
+    if (!failed) statistics_pool(s);
+    failed = failed || statistics_test(r, k, s, "test_pooled");
+    statistics_start(s, 1);
+    failed = failed || statistics_take(s, k) || statistics_test(r, k, s, "test_average");
     free(s);
     return failed;
-}
-
-static int run_batch_cell(lab_run *r, network *k)
-{
-    return train(r, k, 1) || test_statistics(r, k);
 }
 
 static int run(lab_run *r)
 {
     network *k = network_new(r->arm, r->seed), *again = NULL;
     int failed = !k;
-    if (!failed)
-        failed = r->arm == BATCH_CELL
-                     ? run_batch_cell(r, k)
-                     : long_run(r, k, "start") || train(r, k, 1) || long_run(r, k, "end");
+    if (!failed && r->arm == BATCH_CELL) failed = train(r, k, 1) || test_statistics(r, k);
+    if (!failed && r->arm != BATCH_CELL)
+        failed = long_run(r, k, "start") || train(r, k, 1) || long_run(r, k, "end");
     if (!failed && r->quick && group_of(r->arm) == TANH_SLOW) { /* once more without looking */
         again = network_new(r->arm, r->seed);
         failed = !again || train(r, again, 0);
@@ -518,53 +485,58 @@ static int run(lab_run *r)
     return failed ? -1 : 0;
 }
 
-/* ---- what the records say -------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
-static const char *const group_name[GROUPS] = {"tanh, rate 0.1", "tanh, rate 0.5",
-                                               "ReLU, one epoch"};
-static const char *const net_name[NETS] = {"plain", "layer norm"};
-
-/* How far a series at x is spread over the five scales. */
-static lab_numbers spread_over_scales(const lab_report *r, int group, int net, const char *series,
-                                      double x)
+static double mean(lab_numbers a)
 {
-    lab_numbers spread = lab_all(r, arm_of(group, net, 0), series, x);
-    size_t s;
-    int i;
-    for (s = 0; s < spread.n; s++) {
-        double low = HUGE_VAL, high = -HUGE_VAL; /* nan where a scale has no value */
-        for (i = 0; i < SCALES; i++) {
-            const double v = lab_at(r, arm_of(group, net, i), s, series, x);
-            low = stats_smaller(low, v);
-            high = stats_larger(high, v);
-        }
-        spread.of[s] = high - low;
+    return lab_describe(a).mean;
+}
+
+/* How far a series at x is spread over the five scales, of which `arm` is the first; nan where one
+   has no value. */
+static double range(const lab_report *r, size_t arm, size_t seed, const char *series, double x)
+{
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    size_t i;
+    for (i = arm; i < arm + SCALES; i++) {
+        low = stats_smaller(low, lab_at(r, i, seed, series, x));
+        high = stats_larger(high, lab_at(r, i, seed, series, x));
     }
-    return spread;
+    return high - low;
 }
 
-typedef struct pair {         /* plain and layer norm */
-    stats_finding more, less; /* is it more with layer norm, or less? */
-    double plain, layer;      /* means */
-} pair;
-
-static pair pair_of(lab_numbers layer, lab_numbers plain)
+static double ratio_range(const lab_report *r, size_t arm, size_t seed)
 {
-    const pair p = {lab_more(layer, plain, 1), lab_less(layer, plain, 1), lab_describe(plain).mean,
-                    lab_describe(layer).mean};
-    return p;
+    return range(r, arm, seed, "probe_ratio", 0);
 }
 
-static pair spreads(const lab_report *r, int group, const char *series, double x)
+static double accuracy_range(const lab_report *r, size_t arm, size_t seed)
 {
-    return pair_of(spread_over_scales(r, group, LAYER, series, x),
-                   spread_over_scales(r, group, PLAIN, series, x));
+    return range(r, arm, seed, "test_accuracy", LAB_LAST);
 }
 
-static pair values(const lab_report *r, int group, int s, const char *series, double x)
+static double silent_range(const lab_report *r, size_t arm, size_t seed)
 {
-    return pair_of(lab_all(r, arm_of(group, LAYER, s), series, x),
-                   lab_all(r, arm_of(group, PLAIN, s), series, x));
+    return range(r, arm, seed, "start_silent", LAB_LAST);
+}
+
+static void judge_accuracy(lab_report *r, const lab_claim *c)
+{
+    stats_finding part[2 * SCALES];
+    int group, s, higher = 0;
+    size_t n = 0;
+    const char *cells = "";
+    for (group = TANH_SLOW; group <= TANH_FAST; group++)
+        for (s = 2; s < SCALES; s++) {
+            const lab_numbers a = lab_all(r, arm_of(group, LAYER, s), "test_accuracy", LAB_LAST);
+            const lab_numbers b = lab_all(r, arm_of(group, PLAIN, s), "test_accuracy", LAB_LAST);
+            part[n++] = lab_more(a, b, 1);
+            higher += mean(a) > mean(b);
+            cells = lab_format(r, "%s%s%.3f, %.3f", cells, *cells ? "; " : "", mean(a), mean(b));
+        }
+    lab_verdict(r, c, stats_together(part, n),
+                lab_format(r, "layer norm, plain at rate 0.1, then 0.5: %s", cells),
+                "higher in %d of 6 cells", higher);
 }
 
 static size_t diverged(const lab_report *r, size_t arm)
@@ -574,7 +546,46 @@ static size_t diverged(const lab_report *r, size_t arm)
     return count;
 }
 
-/* ---- verdicts -------------------------------------------------------------------------------- */
+static void judge_divergence(lab_report *r, const lab_claim *c)
+{
+    size_t of[NETS] = {0, 0}, runs = 0, arm;
+    for (arm = 0; arm < BATCH_CELL; arm++) {
+        of[net_of(arm)] += diverged(r, arm);
+        runs += net_of(arm) == LAYER ? lab_seeds(r, arm) : 0;
+    }
+    lab_verdict(r, c, stats_holds(of[LAYER] == 0), "",
+                "%zu of %zu runs with layer norm, %zu plain ones", of[LAYER], runs, of[PLAIN]);
+}
+
+/* Of log10(|dL/dh[1]|/|dL/dh[28]|): c->limit is that of the mean with layer norm. */
+static void judge_end(lab_report *r, const lab_claim *c)
+{
+    const lab_numbers layer = lab_all(r, c->a, "probe_ratio", 0);
+    const lab_numbers plain = lab_all(r, c->b, "probe_ratio", 0);
+    const double with = mean(layer), without = mean(plain);
+    if (c->test == LAB_MORE)
+        lab_verdict(r, c, lab_more(layer, plain, with > c->limit), "", "%.0e, plain %.0e",
+                    pow(10, with), pow(10, without));
+    else
+        lab_verdict(r, c, lab_less(layer, plain, with < c->limit), "", "%.1f, plain %.0e",
+                    pow(10, with), pow(10, without));
+}
+
+/* The better of the two sets that serve all steps, seed by seed. */
+static void judge_statistics(lab_report *r, const lab_claim *c)
+{
+    const lab_numbers own = lab_all(r, BATCH_CELL, "test_steps", 0);
+    const lab_numbers average = lab_all(r, BATCH_CELL, "test_average", 0);
+    const lab_numbers pooled = lab_all(r, BATCH_CELL, "test_pooled", 0);
+    lab_numbers one = pooled;
+    size_t s;
+    for (s = 0; s < one.n; s++) one.of[s] = stats_larger(one.of[s], average.of[s]);
+    lab_verdict(r, c, lab_less(one, own, mean(own) - mean(one) > 0.01),
+                lab_format(r, "with those of the test batch %s",
+                           lab_text(r, BATCH_CELL, "test_accuracy", LAB_LAST, 3)),
+                "%s with one for each; pooled %s, one running average %s", lab_pm(r, own, 3),
+                lab_pm(r, pooled, 3), lab_pm(r, average, 3));
+}
 
 static const char ba[] = "Ba, Kiros & Hinton 2016, section 3.1";
 static const char stable[] = "no numbers: \"much more stable hidden-to-hidden dynamics\"";
@@ -586,121 +597,56 @@ static const char accuracy_pilot[] =
     "trial runs (1 seed), rate 0.1/0.5, ρ = 1.5, 2.5, 4: plain 0.890/0.231, 0.794/0.096, "
     "0.248/0.144; layer norm 0.923/0.923, 0.921/0.928, 0.918/0.940";
 
+#define RANGES(which)                                                                              \
+    .test = LAB_LESS, .a = FIRST(TANH_SLOW, LAYER), .b = FIRST(TANH_SLOW, PLAIN),                  \
+    .each = which##_range, .decimals = 1, .say = "range over ρ: #1 decades, plain #2"
+#define END(which, s, of_mean)                                                                     \
+    judge_end, .test = LAB_##which, .a = FIRST(TANH_SLOW, LAYER) + (s),                            \
+               .b = FIRST(TANH_SLOW, PLAIN) + (s), .limit = of_mean
+
 /* clang-format off */
 static const lab_claim claims[] = {
     {"30a", "With layer norm the scale of Wh matters less for gradients through time", ba, stable,
      "log10(|dL/dh[1]|/|dL/dh[28]|) at the start: range over ρ smaller, paired, and in the mean "
-     "below the plain one / 1.5, else partly", ratio_pilot, LAB_TRAINING, LAB_SETTING},
+     "below the plain one / 1.5, else partly", ratio_pilot, LAB_TRAINING, LAB_SETTING,
+     RANGES(ratio), .times = 1.5},
     {"30b", "For large ρ the network with layer norm is the better one", tutorial,
      "no numbers: \"proper weight initialization is not as important\"",
      "test accuracy, tanh, ρ >= 1.5, both rates: higher in each of six cells, paired",
-     accuracy_pilot, LAB_TRAINING, LAB_SETTING},
+     accuracy_pilot, LAB_TRAINING, LAB_SETTING,
+     judge_accuracy},
     {"30c", "With layer norm no run diverges", ba, stable, "none of the runs, tanh and ReLU",
-     "trial runs (1 seed): none; plain ReLU does for ρ >= 1.5", LAB_TRAINING, LAB_SETTING},
+     "trial runs (1 seed): none; plain ReLU does for ρ >= 1.5", LAB_TRAINING, LAB_SETTING,
+     judge_divergence},
     {"30d", "Layer norm prevents vanishing gradients", tutorial, helps, "ρ = 0.5, start: "
      "|dL/dh[1]|/|dL/dh[28]| larger than plain, paired, and in the mean above 1e-3, else partly",
-     "trial runs (1 seed): 6e-10 against 9e-13. Expected to fail", LAB_TRAINING, LAB_SETTING},
+     "trial runs (1 seed): 6e-10 against 9e-13. Expected to fail", LAB_TRAINING, LAB_SETTING,
+     END(MORE, 0, -3)},
     {"30e", "Layer norm prevents exploding gradients", tutorial, helps, "ρ = 4, start: "
      "|dL/dh[1]|/|dL/dh[28]| smaller than plain, paired, and in the mean below 10, else partly",
-     "trial runs (1 seed): 1.9 against 9e4", LAB_TRAINING, LAB_SETTING},
+     "trial runs (1 seed): 1.9 against 9e4", LAB_TRAINING, LAB_SETTING,
+     END(LESS, SCALES - 1, 1)},
     {"30f", "With layer norm the initialisation of Wh matters less", tutorial,
      "no numbers: \"proper weight initialization is not as important\"",
      "range of the test accuracy over ρ, tanh: smaller at rate 0.1 and at 0.5, paired",
-     accuracy_pilot, LAB_TRAINING, LAB_SETTING},
+     accuracy_pilot, LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_LESS, FIRST(TANH_SLOW, LAYER), FIRST(TANH_SLOW, PLAIN), .each = accuracy_range},
+               {LAB_LESS, FIRST(TANH_FAST, LAYER), FIRST(TANH_FAST, PLAIN),
+                .each = accuracy_range}),
+     .decimals = 3, .say = "range #1, plain #2; at rate 0.5: #3, plain #4"},
     {"30g", "Layer norm makes the dynamics stable", ba, stable, "log10 of the rms of h after 500 "
      "steps without input, start, tanh: range over ρ smaller, paired", "none", LAB_TRAINING,
-     LAB_SETTING},
+     LAB_SETTING,
+     RANGES(silent), .remark = "plain at ρ = 0.5 dies "
+     "out below the range of float: its range is a lower bound"},
     {"30h", "Batch norm in a recurrent layer needs statistics of each step",
      "Ba, Kiros & Hinton 2016, section 3.1; a tutorial on batch and layer norm",
      "no numbers: \"requires computing and storing batch statistics for each time step\"",
      "test accuracy, tanh, ρ = 1, with one set for all steps (the better of two) lower than with "
      "one for each, paired, and by more than a point in the mean, else partly; added later, before "
-     "these runs", "none", LAB_TRAINING, LAB_SETTING}};
+     "these runs", "none", LAB_TRAINING, LAB_SETTING,
+     judge_statistics}};
 /* clang-format on */
-
-static void judge_spread(lab_report *r)
-{
-    pair p = spreads(r, TANH_SLOW, "probe_ratio", 0);
-    p.less.size_met = p.layer < p.plain / 1.5;
-    lab_verdict(r, lab_find(r, "30a"), p.less, "", "range over ρ: %.1f decades, plain %.1f",
-                p.layer, p.plain);
-}
-
-static void judge_accuracy(lab_report *r)
-{
-    stats_finding part[2 * SCALES];
-    int group, s, higher = 0;
-    size_t n = 0;
-    const char *cells = "";
-    for (group = TANH_SLOW; group <= TANH_FAST; group++)
-        for (s = 2; s < SCALES; s++) {
-            const pair p = values(r, group, s, "test_accuracy", LAB_LAST);
-            part[n++] = p.more;
-            higher += p.layer > p.plain;
-            cells = lab_format(r, "%s%s%.3f, %.3f", cells, *cells ? "; " : "", p.layer, p.plain);
-        }
-    lab_verdict(r, lab_find(r, "30b"), stats_together(part, n),
-                lab_format(r, "layer norm, plain at rate 0.1, then 0.5: %s", cells),
-                "higher in %d of 6 cells", higher);
-}
-
-static void judge_divergence(lab_report *r)
-{
-    size_t of[NETS] = {0, 0}, runs = 0;
-    int group, s, net;
-    for (net = 0; net < NETS; net++)
-        for (group = 0; group < GROUPS; group++)
-            for (s = 0; s < SCALES; s++) {
-                of[net] += diverged(r, arm_of(group, net, s));
-                runs += net == LAYER ? lab_seeds(r, arm_of(group, net, s)) : 0;
-            }
-    lab_verdict(r, lab_find(r, "30c"), stats_holds(of[LAYER] == 0), "",
-                "%zu of %zu runs with layer norm, %zu plain ones", of[LAYER], runs, of[PLAIN]);
-}
-
-static void judge_ends(lab_report *r)
-{
-    pair low = values(r, TANH_SLOW, 0, "probe_ratio", 0);
-    pair high = values(r, TANH_SLOW, SCALES - 1, "probe_ratio", 0);
-    low.more.size_met = low.layer > -3;
-    high.less.size_met = high.layer < 1;
-    lab_verdict(r, lab_find(r, "30d"), low.more, "", "%.0e, plain %.0e", pow(10, low.layer),
-                pow(10, low.plain));
-    lab_verdict(r, lab_find(r, "30e"), high.less, "", "%.1f, plain %.0e", pow(10, high.layer),
-                pow(10, high.plain));
-}
-
-static void judge_ranges(lab_report *r)
-{
-    const pair slow = spreads(r, TANH_SLOW, "test_accuracy", LAB_LAST);
-    const pair fast = spreads(r, TANH_FAST, "test_accuracy", LAB_LAST);
-    const pair silent = spreads(r, TANH_SLOW, "start_silent", LAB_LAST);
-    const stats_finding part[2] = {slow.less, fast.less};
-    lab_verdict(r, lab_find(r, "30f"), stats_together(part, 2), "",
-                "range %.3f, plain %.3f; at rate 0.5: %.3f, plain %.3f", slow.layer, slow.plain,
-                fast.layer, fast.plain);
-    lab_verdict(r, lab_find(r, "30g"), silent.less,
-                "plain at ρ = 0.5 dies out below the range of float: its range is a lower bound",
-                "range over ρ: %.1f decades, plain %.1f", silent.layer, silent.plain);
-}
-
-/* The better of the two sets that serve all steps, seed by seed. */
-static void judge_statistics(lab_report *r)
-{
-    const lab_numbers own = lab_all(r, BATCH_CELL, "test_steps", 0);
-    const lab_numbers average = lab_all(r, BATCH_CELL, "test_average", 0);
-    lab_numbers one = lab_all(r, BATCH_CELL, "test_pooled", 0);
-    size_t s;
-    for (s = 0; s < one.n; s++) one.of[s] = stats_larger(one.of[s], average.of[s]);
-    lab_verdict(r, lab_find(r, "30h"),
-                lab_less(one, own, lab_describe(own).mean - lab_describe(one).mean > 0.01),
-                lab_format(r, "with those of the test batch %s",
-                           lab_text(r, BATCH_CELL, "test_accuracy", LAB_LAST, 3)),
-                "%s with one for each; pooled %s, one running average %s",
-                lab_text(r, BATCH_CELL, "test_steps", 0, 3),
-                lab_text(r, BATCH_CELL, "test_pooled", 0, 3),
-                lab_text(r, BATCH_CELL, "test_average", 0, 3));
-}
 
 /* ε = 0, weights times 4: a cell with layer norm gives the same bits. */
 static int same_when_scaled(void)
@@ -741,251 +687,178 @@ static void check(lab_report *r)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static plot_style scale_style(int s)
-{
-    return plot_solid(lab_level((size_t)s, SCALES));
-}
+static const char *const net_name[NETS] = {"plain", "layer norm"};
 
-/* A series of logarithms on a logarithmic axis: mean of the logarithm, lowest and highest. */
-static void draw_log(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *name,
-                     plot_style style)
+/* panel->series of five arms from panel->arm on; LAB_POWERS in panel->value: of logarithms. */
+static void draw_scales(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    const lab_curve c = lab_over_seeds(r, arm, series);
-    double mean[64], lo[64], hi[64];
-    size_t i;
-    for (i = 0; i < c.n && i < 64; i++) {
-        mean[i] = pow(10, c.mean[i]);
-        lo[i] = pow(10, c.low[i]);
-        hi[i] = pow(10, c.high[i]);
+    size_t s;
+    for (s = 0; s < SCALES; s++) {
+        const lab_line line = {panel->arm + s, panel->series, lab_format(r, "ρ = %g", scale[s]),
+                               plot_solid(lab_level(s, SCALES)), (int)panel->value};
+        lab_draw_line(r, p, &line);
     }
-    plot_band(p, NULL, c.x, lo, hi, c.n, style);
-    plot_line(p, name, c.x, mean, c.n, style);
 }
 
-/* One line for each scale. */
-static plot_panel *scales_panel(lab_report *r, plot_figure *f, int row, int col, int group, int net,
-                                const char *series, int logarithms)
+/* With names, where no other line is. */
+static void draw_named(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_panel *p = plot_add(f, row, col, 1, 1);
+    static const double at[SCALES] = {7, 2, 2, 2, 4};
+    size_t s;
+    draw_scales(r, p, panel);
+    for (s = 0; s < SCALES; s++) {
+        const int last = s == SCALES - 1;
+        const double y = lab_mean(r, panel->arm + s, panel->series, at[s]) + (last ? 0.2 : -0.2);
+        plot_text(p, at[s], pow(10, y), lab_format(r, "ρ = %g", scale[s]),
+                  PLOT_LEFT + (last ? PLOT_ABOVE : PLOT_BELOW), PLOT_INK);
+    }
+}
+
+/* Mean, lowest and highest seed at each scale of the group panel->arm, at x = panel->value, such as
+   the last one; panel->other: of logarithms. */
+static void draw_net(lab_report *r, plot_panel *p, const lab_panel *panel, int net)
+{
+    const plot_style style = plot_with_marker(lab_style(net == LAYER ? "layer" : "none"),
+                                              net == LAYER ? PLOT_CIRCLE : PLOT_TRIANGLE);
+    double at[SCALES], mid[SCALES], lo[SCALES], hi[SCALES];
     int s;
     for (s = 0; s < SCALES; s++) {
-        const char *name = lab_format(r, "ρ = %g", scale[s]);
-        if (logarithms)
-            draw_log(r, p, arm_of(group, net, s), series, name, scale_style(s));
-        else
-            lab_plot(r, p, arm_of(group, net, s), series, name, scale_style(s));
-    }
-    plot_axis_x(p, "step t", PLOT_LINEAR);
-    plot_legend(p, PLOT_LEGEND_NONE);
-    return p;
-}
-
-static void draw_fans(lab_report *r, plot_figure *f)
-{
-    static const double at[SCALES] = {7, 2, 2, 2, 4}; /* names, where no other line is */
-    plot_panel *p[NETS];
-    int net, s;
-    for (net = 0; net < NETS; net++) {
-        p[net] = scales_panel(r, f, 0, net, TANH_SLOW, net, "start_slope", 1);
-        plot_heading(p[net], lab_format(r, "%s, at the start", net_name[net]));
-        plot_axis_y(p[net], "|∂L/∂h_{t}|", PLOT_LOG10);
-        plot_range_x(p[net], 1, ROWS);
-        plot_range_y(p[net], 1e-14, 1e7);
-    }
-    plot_share_y(p[1], p[0]);
-    for (s = 0; s < SCALES; s++)
-        plot_text(p[0], at[s],
-                  pow(10, lab_mean(r, arm_of(TANH_SLOW, PLAIN, s), "start_slope", at[s]) +
-                              (s == SCALES - 1 ? 0.2 : -0.2)),
-                  lab_format(r, "ρ = %g", scale[s]),
-                  PLOT_LEFT + (s == SCALES - 1 ? PLOT_ABOVE : PLOT_BELOW), PLOT_INK);
-}
-
-/* Against ρ, at equal distances. */
-static plot_panel *against_scale(plot_figure *f, int row, int col, const char *heading,
-                                 const char *y, int axis)
-{
-    static const double at[SCALES] = {0, 1, 2, 3, 4};
-    static const char *const label[SCALES] = {"0.5", "1", "1.5", "2.5", "4"};
-    plot_panel *p = plot_add(f, row, col, 1, 1);
-    plot_heading(p, heading);
-    plot_axis_x(p, "scale ρ of W_{h}", PLOT_LINEAR);
-    plot_axis_y(p, y, axis);
-    plot_range_x(p, -0.3, 4.3);
-    plot_ticks_x(p, at, label, SCALES);
-    return p;
-}
-
-/* Mean, lowest and highest seed at each scale; `power`: of logarithms. */
-static void draw_against(lab_report *r, plot_panel *p, int group, int net, const char *series,
-                         double x, int power, const char *name, plot_style style)
-{
-    double at[SCALES], mean[SCALES], lo[SCALES], hi[SCALES];
-    int s;
-    for (s = 0; s < SCALES; s++) {
-        const stats_summary v = lab_summary(r, arm_of(group, net, s), series, x);
+        const size_t arm = arm_of((int)panel->arm, net, s);
+        const stats_summary v = lab_summary(r, arm, panel->series, panel->value);
         at[s] = s + (net == LAYER ? 0.05 : -0.05);
-        mean[s] = power ? pow(10, v.mean) : v.mean;
-        lo[s] = power ? pow(10, v.min) : v.min;
-        hi[s] = power ? pow(10, v.max) : v.max;
+        mid[s] = panel->other ? pow(10, v.mean) : v.mean;
+        lo[s] = panel->other ? pow(10, v.min) : v.min;
+        hi[s] = panel->other ? pow(10, v.max) : v.max;
     }
-    plot_errorbars(p, NULL, at, mean, lo, hi, SCALES, style);
-    plot_line(p, name, at, mean, SCALES, style);
+    plot_errorbars(p, NULL, at, mid, lo, hi, SCALES, style);
+    plot_line(p, net_name[net], at, mid, SCALES, style);
 }
 
-static plot_style net_style(int net)
+static void draw_against(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    return plot_with_marker(lab_style(net == LAYER ? "layer" : "none"),
-                            net == LAYER ? PLOT_CIRCLE : PLOT_TRIANGLE);
+    draw_net(r, p, panel, PLAIN);
+    draw_net(r, p, panel, LAYER);
 }
 
-/* At the last step that was looked at. A gradient that has left the range of float at the first
-   state has no logarithm: it is drawn at the end of that range. */
-static void draw_trained(lab_report *r, plot_panel *p, int net)
+/* And thin lines: at the last step that was looked at. A gradient that has left the range of float
+   at the first state has no logarithm: it is drawn at the end of that range. */
+static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    double at[SCALES], mean[SCALES];
-    plot_style style = net_style(net);
+    int net, s;
     size_t k;
-    int s;
-    for (s = 0; s < SCALES; s++) {
-        const size_t arm = arm_of(TANH_SLOW, net, s), n = lab_seeds(r, arm);
-        double sum = 0;
-        for (k = 0; k < n; k++) {
-            const lab_series steps = lab_get(r, arm, k, "probe_saturated");
-            const double v = steps.n ? lab_at(r, arm, k, "probe_ratio", steps.x[steps.n - 1]) : 0;
-            sum += isfinite(v) ? v : -45;
-        }
-        at[s] = s;
-        mean[s] = pow(10, sum / (double)n);
-    }
-    style.width = 0.6;
-    style.size = 0.7;
-    style.marker = net == LAYER ? PLOT_RING : PLOT_WEDGE;
-    plot_line(p, NULL, at, mean, SCALES, style);
-}
-
-static void draw_ratio(lab_report *r, plot_figure *f)
-{
-    plot_panel *p = against_scale(f, 0, 2, "gradient at t = 1 over t = 28",
-                                  "|∂L/∂h_{1}| / |∂L/∂h_{28}|", PLOT_LOG10);
-    int net;
     plot_hline(p, 1, NULL, plot_dotted(PLOT_GREY));
     for (net = 0; net < NETS; net++) {
-        draw_against(r, p, TANH_SLOW, net, "probe_ratio", 0, 1, net_name[net], net_style(net));
-        draw_trained(r, p, net);
+        plot_style style = plot_with_marker(lab_style(net == LAYER ? "layer" : "none"),
+                                            net == LAYER ? PLOT_RING : PLOT_WEDGE);
+        double mid[SCALES];
+        for (s = 0; s < SCALES; s++) {
+            const size_t arm = arm_of(TANH_SLOW, net, s), n = lab_seeds(r, arm);
+            double sum = 0;
+            for (k = 0; k < n; k++) {
+                const lab_series steps = lab_get(r, arm, k, "probe_saturated");
+                const double x = steps.n ? steps.x[steps.n - 1] : 0;
+                const double v = steps.n ? lab_at(r, arm, k, "probe_ratio", x) : 0;
+                sum += isfinite(v) ? v : -45;
+            }
+            mid[s] = pow(10, sum / (double)n);
+        }
+        style.width = 0.6;
+        style.size = 0.7;
+        draw_net(r, p, panel, net);
+        plot_line(p, NULL, panel->axes.x_ticks, mid, SCALES, style);
     }
-    plot_text_in(p, 0.04, 0.04, "thin: after training", PLOT_LEFT + PLOT_ABOVE, PLOT_INK);
-    plot_legend(p, PLOT_LEGEND_NONE); /* the colours of the panels below */
 }
 
-static void draw_accuracy(lab_report *r, plot_figure *f, int group)
+/* And crosses where runs have diverged. */
+static void draw_accuracy(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_panel *p = against_scale(f, 1, group, lab_format(r, "accuracy, %s", group_name[group]),
-                                  "test accuracy", PLOT_LINEAR);
     int net, s, any = 0;
     for (net = 0; net < NETS; net++) {
-        draw_against(r, p, group, net, "test_accuracy", LAB_LAST, 0, net_name[net], net_style(net));
+        draw_net(r, p, panel, net);
         for (s = 0; s < SCALES; s++) {
-            const size_t arm = arm_of(group, net, s);
+            const size_t arm = arm_of((int)panel->arm, net, s);
             const double x = s, y = lab_mean(r, arm, "test_accuracy", LAB_LAST) + 0.06;
-            plot_style cross = plot_marked(PLOT_INK, PLOT_CROSS);
             if (diverged(r, arm) == 0) continue;
-            plot_scatter(p, NULL, &x, &y, 1, cross);
+            plot_scatter(p, NULL, &x, &y, 1, plot_marked(PLOT_INK, PLOT_CROSS));
             any = 1;
         }
     }
-    plot_range_y(p, 0, 1);
     if (any) plot_text_in(p, 0.04, 0.1, "×: diverged", PLOT_LEFT, PLOT_INK);
-    plot_legend(p, group == TANH_SLOW ? PLOT_LEGEND_BOTTOM_LEFT : PLOT_LEGEND_NONE);
 }
 
-static int draw_training(lab_report *r)
+/* The smallest and the largest scale, plain ones dashed. */
+static void draw_relu(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_figure *f =
-        lab_figure(r, "Layer norm stops exploding gradients and trains from any start", 2000, 1250);
-    draw_fans(r, f);
-    draw_ratio(r, f);
-    draw_accuracy(r, f, TANH_SLOW);
-    draw_accuracy(r, f, TANH_FAST);
-    draw_accuracy(r, f, RELU);
-    return lab_save(r, f, NULL);
-}
-
-/* States: their size while reading. */
-static void draw_reading(lab_report *r, plot_figure *f)
-{
-    int net;
-    for (net = 0; net < NETS; net++) {
-        plot_panel *p = scales_panel(r, f, 0, net, TANH_SLOW, net, "start_rms", 0);
-        plot_heading(p, lab_format(r, "%s: |h| while reading", net_name[net]));
-        plot_axis_y(p, "rms of h_{t}", PLOT_LINEAR);
-        plot_range_x(p, 1, ROWS);
-        plot_range_y(p, 0, 1);
-    }
-}
-
-/* And in the steps after that, without input. */
-static void draw_silent(lab_report *r, plot_figure *f)
-{
-    int net;
-    for (net = 0; net < NETS; net++) {
-        plot_panel *p = scales_panel(r, f, 1, net, TANH_SLOW, net, "start_silent", 1);
-        plot_heading(p, lab_format(r, "%s: then without input", net_name[net]));
-        plot_axis_y(p, "rms of h", PLOT_LOG10);
-        plot_axis_x(p, "steps without input", PLOT_LINEAR);
-        plot_range_y(p, 1e-8, 10);
-        plot_legend(p, net == LAYER ? PLOT_LEGEND_BOTTOM_RIGHT : PLOT_LEGEND_NONE);
-    }
-}
-
-static void draw_saturation(lab_report *r, plot_figure *f)
-{
-    plot_panel *p = against_scale(f, 0, 2, "states beyond ±0.97", "share of states", PLOT_LINEAR);
-    int net;
+    size_t net, s;
     for (net = 0; net < NETS; net++)
-        draw_against(r, p, TANH_SLOW, net, "probe_saturated", 0, 0, net_name[net], net_style(net));
-    plot_range_y(p, 0, 1);
-}
-
-static void draw_relu(lab_report *r, plot_figure *f)
-{
-    static const int which[2] = {0, SCALES - 1};
-    plot_panel *p = plot_add(f, 1, 2, 1, 1);
-    int net, i;
-    plot_heading(p, "ReLU: then a constant row");
-    plot_axis_x(p, "steps with the same input", PLOT_LINEAR);
-    plot_axis_y(p, "rms of h", PLOT_LOG10);
-    plot_range_x(p, 0, LONG_STEPS);
-    for (net = 0; net < NETS; net++)
-        for (i = 0; i < 2; i++) {
-            plot_style style = scale_style(which[i]);
-            style.dash = net == LAYER ? PLOT_SOLID : PLOT_DASHED;
-            draw_log(r, p, arm_of(RELU, net, which[i]), "start_constant",
-                     lab_format(r, "%s, ρ = %g", net_name[net], scale[which[i]]), style);
+        for (s = 0; s < SCALES; s += SCALES - 1) {
+            const lab_line line = {
+                FIRST(RELU, net) + s,
+                panel->series,
+                lab_format(r, "%s, ρ = %g", net_name[net], scale[s]),
+                {lab_level(s, SCALES), .dash = net == LAYER ? PLOT_SOLID : PLOT_DASHED},
+                LAB_POWERS};
+            lab_draw_line(r, p, &line);
         }
 }
 
-static int draw_dynamics(lab_report *r)
-{
-    plot_figure *f =
-        lab_figure(r, "With layer norm the states neither die nor explode", 2000, 1250);
-    draw_reading(r, f);
-    draw_saturation(r, f);
-    draw_silent(r, f);
-    draw_relu(r, f);
-    return lab_save(r, f, "dynamics");
-}
+static const double scale_at[SCALES] = {0, 1, 2, 3, 4}; /* at equal distances */
+static const char *const scale_name[SCALES] = {"0.5", "1", "1.5", "2.5", "4"};
+
+/* clang-format off */
+#define NO_LEGEND .legend = PLOT_LEGEND_NONE
+#define AGAINST .x = "scale ρ of W_{h}", .x_range = {-0.3, 4.3}, .x_ticks = scale_at,              \
+    .x_names = scale_name, .x_count = SCALES
+#define FAN(net, title, drawn)                                                                     \
+    {.axes = {0, net, .heading = title, .x = "step t", .x_range = {1, ROWS},                       \
+              .y = "|∂L/∂h_{t}|", .y_scale = PLOT_LOG10, .y_range = {1e-14, 1e7}, NO_LEGEND},      \
+     .draw = drawn, .arm = FIRST(TANH_SLOW, net), .series = "start_slope", .value = LAB_POWERS}
+#define ACCURACY(group, name, where)                                                               \
+    {.axes = {1, group, .heading = "accuracy, " name, AGAINST, .y = "test accuracy",               \
+              .y_range = {0, 1}, .legend = PLOT_LEGEND_##where},                                   \
+     .draw = draw_accuracy, .arm = group, .series = "test_accuracy", .value = LAB_LAST}
+static const lab_page training_page = {
+    "Layer norm stops exploding gradients and trains from any start", NULL, 2000, 1250};
+static const lab_panel training_panels[] = {
+    FAN(PLAIN, "plain, at the start", draw_named),
+    FAN(LAYER, "layer norm, at the start", draw_scales),
+    {.axes = {0, 2, .heading = "gradient at t = 1 over t = 28", AGAINST,
+              .y = "|∂L/∂h_{1}| / |∂L/∂h_{28}|", .y_scale = PLOT_LOG10, NO_LEGEND},
+     .draw = draw_ratio, .arm = TANH_SLOW, .other = 1, .series = "probe_ratio",
+     .mark = {{LAB_NOTE_IN, 0.04, 0.04, "thin: after training", PLOT_LEFT + PLOT_ABOVE}}},
+    ACCURACY(TANH_SLOW, "tanh, rate 0.1", BOTTOM_LEFT),
+    ACCURACY(TANH_FAST, "tanh, rate 0.5", NONE),
+    ACCURACY(RELU, "ReLU, one epoch", NONE)};
+
+#define READING(net, title)                                                                        \
+    {.axes = {0, net, .heading = title ": |h| while reading", .x = "step t", .x_range = {1, ROWS}, \
+              .y = "rms of h_{t}", .y_range = {0, 1}, NO_LEGEND},                                  \
+     .draw = draw_scales, .arm = FIRST(TANH_SLOW, net), .series = "start_rms"}
+#define SILENT(net, title, where)                                                                  \
+    {.axes = {1, net, .heading = title ": then without input", .x = "steps without input",         \
+              .y = "rms of h", .y_scale = PLOT_LOG10, .y_range = {1e-8, 10},                       \
+              .legend = PLOT_LEGEND_##where},                                                      \
+     .draw = draw_scales, .arm = FIRST(TANH_SLOW, net), .series = "start_silent",                  \
+     .value = LAB_POWERS}
+static const lab_page dynamics_page = {
+    "With layer norm the states neither die nor explode", "dynamics", 2000, 1250};
+static const lab_panel dynamics_panels[] = {
+    READING(PLAIN, "plain"), READING(LAYER, "layer norm"),
+    {.axes = {0, 2, .heading = "states beyond ±0.97", AGAINST, .y = "share of states",
+              .y_range = {0, 1}},
+     .draw = draw_against, .arm = TANH_SLOW, .series = "probe_saturated"},
+    SILENT(PLAIN, "plain", NONE), SILENT(LAYER, "layer norm", BOTTOM_RIGHT),
+    {.axes = {1, 2, .heading = "ReLU: then a constant row", .x = "steps with the same input",
+              .x_range = {0, LONG_STEPS}, .y = "rms of h", .y_scale = PLOT_LOG10},
+     .draw = draw_relu, .series = "start_constant"}};
+/* clang-format on */
 
 static int report(lab_report *r)
 {
-    judge_spread(r);
-    judge_accuracy(r);
-    judge_divergence(r);
-    judge_ends(r);
-    judge_ranges(r);
-    judge_statistics(r);
+    lab_judge(r);
     check(r);
-    return draw_training(r) || draw_dynamics(r) ? -1 : 0;
+    return lab_draw(r, &training_page, training_panels, LAB_COUNT(training_panels)) ||
+           lab_draw(r, &dynamics_page, dynamics_panels, LAB_COUNT(dynamics_panels));
 }
 
 /* clang-format off */

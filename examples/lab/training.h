@@ -86,7 +86,7 @@ size_t training_next(training_order *order, const training_set *set);
    shorter than `least` are passed over (1: none is). */
 void training_go_on(training_order *order, const training_set *set, size_t least);
 
-/* Of weights, gradients, outputs: the sum of the products, of the squares, and the root mean square,
+/* Of weights, gradients, outputs: the sums of the products and of the squares, the root mean square,
    in double and in the order of the numbers; the largest |a - b|, or |a| if b is null, nan if one
    is. */
 double training_dot(const nrm_real *a, const nrm_real *b, size_t n);

@@ -1,31 +1,16 @@
 /* 13_noisy_batch_norm: does batch norm help because it keeps distributions steady? (README.md)
 
-   Santurkar et al. (2018) put noise behind every batch norm, noise whose mean and scale are drawn
-   anew for each unit at each step. The distributions are then less steady than without any norm,
-   and still the network trained about as fast as with batch norm. The same on MNIST, with three
-   networks:
-
-       6 x 100 ReLU       784-100-100-100-100-100-100-10
-       6 x 100 sigmoid    the same with sigmoid
-       13 x 100 ReLU      as many hidden layers as VGG-16 has convolutions
-
-   each in four arms: no norm, batch norm, batch norm and noise, no norm but the same noise.
-
-   Settings: pixels with mean 0 and variance 1, Glorot's uniform weights, SGD with learning rate
-   0.1, batches of 128, 3000 steps, seeds 11 to 15. The noise is the paper's (range of means 0.5,
-   largest scale 1.25, jitters 0.1), after gamma and beta, before the activation, in hidden layers
-   only, and a constant to the backward pass. Running statistics are those of clean batches. All
-   arms of a seed start from the same weights and see the same batches; the two noisy ones draw the
-   same noise.
    Choices that the specification of the experiment left open: "final" is the last 250 steps; the
    layers shown are the first, the middle and the last hidden one; the unit of the ridges is number
    21; the moments of the training batch are averaged over all 100 units of a layer; the fixed batch
-   is the first 1000 training images, taken forward in train mode with and without noise. */
+   is the first 1000 training images, taken forward in train mode with and without noise. Running
+   statistics are those of clean batches; the two noisy arms draw the same noise. */
 #include "lab/experiment.h"
 #include "lab/draw.h"
+#include "lab/landscape.h"
 
 enum { INPUTS = 784, CLASSES = 10, WIDTH = 100, DEEPEST = 13, BATCH = 128, PROBED = 1000 };
-enum { SHOWN = 3, UNIT = 21, BINS = 41, CHECKED = 101 };
+enum { STEPS = 3000, SHOWN = 3, UNIT = 21, BINS = 41, CHECKED = 101 };
 enum { STREAM_NOISE_TEST = 13 }; /* of the generator's test */
 
 /* ---- the arms -------------------------------------------------------------------------------- */
@@ -44,13 +29,13 @@ static const network networks[NETS] = {{"6 x 100 ReLU", 6, NRM_RELU},
                                        {"6 x 100 sigmoid", 6, NRM_SIGMOID},
                                        {"13 x 100 ReLU", 13, NRM_RELU}};
 
-static const lab_arm arms[ARMS] = {
-    {"relu6_none", "no norm", 8, 0},    {"relu6_batch", "batch norm", 9, 0},
-    {"relu6_noisy", "noisy", 13, 0},    {"relu6_noise", "noise, no norm", 13, 0},
-    {"sigmoid6_none", "no norm", 8, 0}, {"sigmoid6_batch", "batch norm", 9, 0},
-    {"sigmoid6_noisy", "noisy", 13, 0}, {"sigmoid6_noise", "noise, no norm", 13, 0},
-    {"relu13_none", "no norm", 12, 0},  {"relu13_batch", "batch norm", 13, 0},
-    {"relu13_noisy", "noisy", 22, 0},   {"relu13_noise", "noise, no norm", 22, 0}};
+/* clang-format off */
+#define OF_NETWORK(id, s, more)                                                                    \
+    {id "_none", "no norm", s}, {id "_batch", "batch norm", s + 1},                                \
+    {id "_noisy", "noisy", s + more}, {id "_noise", "noise, no norm", s + more}
+static const lab_arm arms[ARMS] = {OF_NETWORK("relu6", 8, 5), OF_NETWORK("sigmoid6", 8, 5),
+                                   OF_NETWORK("relu13", 12, 10)};
+/* clang-format on */
 
 static size_t arm_of(int net, int kind)
 {
@@ -92,7 +77,7 @@ typedef struct trial {
     training_order order;
     nrm_rng rng;                /* noise without a norm; as in the network with one */
     nrm_real *scale;            /* [hidden][rows][WIDTH] its factors                */
-    nrm_real *d[2];             /* [rows][WIDTH] gradients on their way back        */
+    nrm_real *d[2];             /* [rows][WIDTH] gradients on their way back, behind them */
     size_t rows, steps;         /* the most rows of a batch; steps of the run       */
     moments now;                /* of the last forward pass                         */
     double unit[SHOWN][PROBED]; /* and what one unit of three layers was given  */
@@ -109,36 +94,29 @@ static void trial_free(trial *t)
     training_order_free(&t->order);
     free(t->block);
     free(t->scale);
-    free(t->d[0]);
-    free(t->d[1]);
     free(t->expected);
-}
-
-static nrm_mlp *make_net(const trial *t, void **block)
-{
-    static const int norm[KINDS] = {NRM_NO_NORM, NRM_BATCH_NORM, NRM_NOISY_BATCH_NORM, NRM_NO_NORM};
-    nrm_mlp_layer layer[DEEPEST + 1];
-    nrm_mlp_spec spec =
-        training_plain(layer, hidden_of(t), WIDTH, networks[t->net].activation, norm[t->kind]);
-    spec.max_batch = t->rows;
-    spec.seed = t->r->seed;
-    spec.lr = (nrm_real)0.1;
-    return training_net(&spec, block);
 }
 
 static int trial_make(trial *t, lab_run *r)
 {
-    size_t i;
+    static const int norm[KINDS] = {NRM_NO_NORM, NRM_BATCH_NORM, NRM_NOISY_BATCH_NORM, NRM_NO_NORM};
+    nrm_mlp_layer layer[DEEPEST + 1];
+    nrm_mlp_spec spec;
     memset(t, 0, sizeof *t);
     t->r = r;
     t->net = (int)(r->arm / KINDS);
     t->kind = (int)(r->arm % KINDS);
     t->rows = r->quick ? BATCH : PROBED;
-    t->steps = r->quick ? 16 : 3000;
-    t->mlp = make_net(t, &t->block);
-    t->scale = (nrm_real *)malloc(hidden_of(t) * t->rows * WIDTH * sizeof *t->scale);
-    for (i = 0; i < 2; i++) t->d[i] = (nrm_real *)malloc(t->rows * WIDTH * sizeof *t->d[i]);
-    if (!t->mlp || !t->scale || !t->d[0] || !t->d[1]) return -1;
+    t->steps = r->quick ? 16 : STEPS;
+    spec = training_plain(layer, hidden_of(t), WIDTH, networks[t->net].activation, norm[t->kind]);
+    spec.max_batch = t->rows;
+    spec.seed = r->seed;
+    spec.lr = (nrm_real)0.1;
+    t->mlp = training_net(&spec, &t->block);
+    t->scale = (nrm_real *)malloc((hidden_of(t) + 2) * t->rows * WIDTH * sizeof *t->scale);
+    if (!t->mlp || !t->scale) return -1;
+    t->d[0] = t->scale + hidden_of(t) * t->rows * WIDTH;
+    t->d[1] = t->d[0] + t->rows * WIDTH;
     t->rng = t->mlp->rng;
     return 0;
 }
@@ -150,25 +128,14 @@ static int trial_start(trial *t, lab_run *r)
 }
 
 /* Mean and variance of each column, and the columns that the ridges show. */
-static void look(trial *t, size_t layer, const nrm_real *z, size_t rows)
+static void look(trial *t, size_t layer, const nrm_mlp_event *event)
 {
-    double *mean = t->now.mean[layer], *var = t->now.var[layer];
-    size_t i, j;
+    size_t i;
     int k;
-    memset(mean, 0, sizeof t->now.mean[0]);
-    memset(var, 0, sizeof t->now.var[0]);
-    for (i = 0; i < rows; i++)
-        for (j = 0; j < WIDTH; j++) mean[j] += (double)z[i * WIDTH + j];
-    for (j = 0; j < WIDTH; j++) mean[j] /= (double)rows;
-    for (i = 0; i < rows; i++)
-        for (j = 0; j < WIDTH; j++) {
-            const double c = (double)z[i * WIDTH + j] - mean[j];
-            var[j] += c * c;
-        }
-    for (j = 0; j < WIDTH; j++) var[j] /= (double)rows;
+    landscape_columns(event, WIDTH, t->now.mean[layer], t->now.var[layer]);
     for (k = 0; k < SHOWN; k++)
-        for (i = 0; i < rows && layer == shown_layer(t->net, k); i++)
-            t->unit[k][i] = (double)z[i * WIDTH + UNIT];
+        for (i = 0; i < event->rows && layer == shown_layer(t->net, k); i++)
+            t->unit[k][i] = (double)event->data[i * event->cols + UNIT];
 }
 
 static void on_event(void *context, const nrm_mlp_event *event)
@@ -177,7 +144,7 @@ static void on_event(void *context, const nrm_mlp_event *event)
     const int before_activation =
         t->kind == NORMED || t->kind == NOISY ? NRM_AT_NORM : NRM_AT_LINEAR;
     if (!event->gradient && event->place == before_activation && event->layer < hidden_of(t))
-        look(t, event->layer, event->data, event->rows);
+        look(t, event->layer, event);
 }
 
 /* Factors of 1 and offsets of 0. */
@@ -216,6 +183,7 @@ static void add_noise(nrm_real *z, nrm_real *scale, const nrm_noise *noise, nrm_
 static int noise_forward(trial *t, const nrm_real *x, size_t N, int watched)
 {
     const nrm_mlp *net = t->mlp;
+    nrm_mlp_event event = {.rows = N, .cols = WIDTH};
     size_t l;
     int rc = NRM_OK;
     for (l = 0; l < net->spec.layers && rc >= 0; l++) {
@@ -225,7 +193,8 @@ static int noise_forward(trial *t, const nrm_real *x, size_t N, int watched)
         if (l < hidden_of(t) && rc >= 0) {
             add_noise(s->linear_out, t->scale + l * t->rows * WIDTH, &net->spec.noise, &t->rng, N,
                       width);
-            if (watched) look(t, l, s->linear_out, N);
+            event.data = s->linear_out;
+            if (watched) look(t, l, &event);
             rc = nrm_activation_forward(s->act_out, s->linear_out, s->shape.activation, N * width);
         }
         x = s->out;
@@ -287,23 +256,21 @@ static int step(trial *t, double *accuracy)
     return rc;
 }
 
-/* Of one layer: mean over the units of |a - b| in the means, or in the variances; and the former in
-   units of each one's standard deviation. */
-typedef struct change {
-    double mean, var, relative;
-} change;
+enum { MEAN, VAR, RELATIVE, CHANGES };
 
-static change difference(const moments *a, const moments *b, size_t layer)
+/* Adds, of one layer, the mean over the units of |a - b| in the means, and in the variances; and
+   the former in units of each one's standard deviation. */
+static void add_change(double sum[CHANGES], const moments *a, const moments *b, size_t layer)
 {
-    change c = {0, 0, 0};
+    double c[CHANGES] = {0};
     size_t j;
     for (j = 0; j < WIDTH; j++) {
         const double moved = fabs(a->mean[layer][j] - b->mean[layer][j]);
-        c.mean += moved / WIDTH;
-        c.var += fabs(a->var[layer][j] - b->var[layer][j]) / WIDTH;
-        c.relative += moved / sqrt(a->var[layer][j] + 1e-12) / WIDTH;
+        c[MEAN] += moved / WIDTH;
+        c[VAR] += fabs(a->var[layer][j] - b->var[layer][j]) / WIDTH;
+        c[RELATIVE] += moved / sqrt(a->var[layer][j] + 1e-12) / WIDTH;
     }
-    return c;
+    for (j = 0; j < CHANGES; j++) sum[j] += c[j];
 }
 
 static void record_layer(trial *t, const char *what, size_t layer, double x, double y)
@@ -355,9 +322,10 @@ static int visit(trial *t, size_t at, moments *first)
     if (at == 0) *first = t->now;
     for (k = 0; k < SHOWN && t->net == RELU6; k++) {
         const size_t layer = shown_layer(t->net, k);
-        const change c = difference(&t->now, first, layer);
-        record_layer(t, "weights_mean", layer, (double)at, c.mean);
-        record_layer(t, "weights_var", layer, (double)at, c.var);
+        double c[CHANGES] = {0};
+        add_change(c, &t->now, first, layer);
+        record_layer(t, "weights_mean", layer, (double)at, c[MEAN]);
+        record_layer(t, "weights_var", layer, (double)at, c[VAR]);
     }
     if (ridges && rc >= 0) {
         if (t->kind == NOISY) rc = fixed_batch(t, 1);
@@ -368,23 +336,15 @@ static int visit(trial *t, size_t at, moments *first)
 }
 
 typedef struct tally { /* sums over a window, or over the run */
-    change step[DEEPEST], start[DEEPEST];
-    double n;
+    double step[DEEPEST][CHANGES], start[DEEPEST][CHANGES], n;
 } tally;
-
-static void add_change(change *sum, change c)
-{
-    sum->mean += c.mean;
-    sum->var += c.var;
-    sum->relative += c.relative;
-}
 
 static void tally_step(tally *a, const trial *t, const moments *before, const moments *first)
 {
     size_t l;
     for (l = 0; l < hidden_of(t); l++) {
-        add_change(&a->step[l], difference(&t->now, before, l));
-        add_change(&a->start[l], difference(&t->now, first, l));
+        add_change(a->step[l], &t->now, before, l);
+        add_change(a->start[l], &t->now, first, l);
     }
     a->n++;
 }
@@ -394,22 +354,20 @@ static void record_window(trial *t, tally *a, double x)
     int k;
     for (k = 0; k < SHOWN && t->net == RELU6 && a->n > 0; k++) {
         const size_t l = shown_layer(t->net, k);
-        record_layer(t, "step_mean", l, x, a->step[l].mean / a->n);
-        record_layer(t, "step_var", l, x, a->step[l].var / a->n);
-        record_layer(t, "start_mean", l, x, a->start[l].mean / a->n);
-        record_layer(t, "start_var", l, x, a->start[l].var / a->n);
+        record_layer(t, "step_mean", l, x, a->step[l][MEAN] / a->n);
+        record_layer(t, "step_var", l, x, a->step[l][VAR] / a->n);
+        record_layer(t, "start_mean", l, x, a->start[l][MEAN] / a->n);
+        record_layer(t, "start_var", l, x, a->start[l][VAR] / a->n);
     }
     memset(a, 0, sizeof *a);
 }
 
 static void record_run(trial *t, const tally *a)
 {
-    size_t l;
-    for (l = 0; l < hidden_of(t); l++) {
-        record_layer(t, "run_mean", l, 0, a->step[l].mean / a->n);
-        record_layer(t, "run_var", l, 0, a->step[l].var / a->n);
-        record_layer(t, "run_relative", l, 0, a->step[l].relative / a->n);
-    }
+    static const char *const name[CHANGES] = {"run_mean", "run_var", "run_relative"};
+    size_t l, k;
+    for (l = 0; l < hidden_of(t); l++)
+        for (k = 0; k < CHANGES; k++) record_layer(t, name[k], l, 0, a->step[l][k] / a->n);
 }
 
 /* Accuracy on the training batches: means over the last 25 steps, the first 500, the last 250. */
@@ -628,306 +586,229 @@ static int run(lab_run *r)
     return rc < 0;
 }
 
-/* ---- claims ---------------------------------------------------------------------------------- */
-
-enum { DRIFT, SPREAD, SPEED, END, BROKEN, ALIKE, FACTOR, CLAIMS };
-
-/* What is claimed of each network; pilot: of the three. */
-typedef struct claim {
-    const char *text, *source, *paper, *criterion, *pilot[NETS];
-} claim;
-
-static const claim of_each[CLAIMS] = {
-    {"With noise the means move more from step to step than without a norm, and with batch norm "
-     "less",
-     "Santurkar et al. 2018, Fig. 2 and 8",
-     "shown in figures: noisy > standard > batch norm (VGG)",
-     "noisy > none > batch norm in every hidden layer",
-     {"0.33, 0.16 to 0.22, 0.000 (1 seed)", "not measured",
-      "0.33, about 0.1, 0 (another program, 2 seeds)"}},
-    {"The same of the variances",
-     "Santurkar et al. 2018, Fig. 8",
-     "shown in a figure: noisy > standard > batch norm (VGG)",
-     "noisy > none > batch norm in every hidden layer",
-     {"0.20, 0.26 to 0.70, 0.000 (1 seed): expected to fail", "not measured", "not measured"}},
-    {"With noise training is faster than without a norm, and nearly as fast as with batch norm",
-     "Santurkar et al. 2018, Fig. 2",
-     "shown in a figure: batch norm and noisy far above standard",
-     "mean training accuracy of steps 1 to 500: noisy > none, and batch - noisy < (batch - "
-     "none)/2, "
-     "both paired over seeds",
-     {"0.897, 0.871, batch norm 0.917 (1 seed)", "0.96, 0.10, 0.96 after 2000 steps (2 seeds)",
-      "0.80, 0.27, 0.857 at step 100 (2 seeds)"}},
-    {"At the end the training accuracy is higher with noise than without a norm",
-     "Santurkar et al. 2018, Fig. 2",
-     "shown in a figure: noisy far above standard",
-     "mean training accuracy of the last 250 steps: noisy > none",
-     {"0.971 against 0.980 (2 seeds): expected to fail", "0.96 against 0.10 (2 seeds)",
-      "0.963 against 0.978 (2 seeds): expected to fail"}},
-    {"The same noise without a norm prevents training",
-     "Santurkar et al. 2018, section 2.2",
-     "\"prevents it from training entirely\"",
-     "training accuracy of the last 250 steps: below 0.2 with noise, above it without",
-     {"0.973 (2 seeds): expected to fail", "0.10 (2 seeds)", "0.959 (2 seeds): expected to fail"}},
-    {"With noise it ends largely as with batch norm",
-     "a lecture-style post on how batch norm helps; Chinese notes on batch norm",
-     "\"largely similar\"; no obvious difference (read off Fig. 2)",
-     "last 250 steps: |noisy - batch| < |noisy - none|",
-     {"0.971; 0.985, 0.980 (2 seeds): expected to fail", "0.96; 0.96, 0.10 (2 seeds)",
-      "0.963; 0.977, 0.978 (2 seeds): expected to fail"}},
-    {"Tested without noise, the noisy network suffers from the missing factor 1.125",
-     "ours",
-     "not discussed",
-     "test accuracy is higher with the norms' outputs times 1.125",
-     {"0.978 against 0.962 (1 seed)", "none", "none"}}};
-
-/* clang-format off */
-static const lab_claim claims[] = {
-    {"13v",
-     "With and without batch norm the distributions hardly differ in how far they go: 6 x 100 ReLU",
-     "Santurkar et al. 2018, Fig. 1", "ridges of two layers of VGG, no numbers", "moves of mean "
-     "and variance since the start, fixed batch, mean over units, layers and time: none <= 2 batch "
-     "norm, paired, for both",
-     "no trial runs; written after the run, before this was computed: expected to fail",
-     LAB_TRAINING, LAB_SETTING},
-    {"13w", "Without batch norm shallow networks suffer little, deep ones are hard to train: 6 and "
-     "13 layers of ReLU", "Chinese notes on batch norm", "no numbers, nor how deep is deep",
-     "training accuracy, mean of steps 1 to 500, batch - none: larger with 13 layers, paired, and "
-     "in the mean more than 3 times as large, else partly; written with the curves known",
-     "none before the run, whose curves were known: a gap with 13 layers, a small one with 6",
-     LAB_TRAINING, LAB_SETTING},
-    {"13x", "... and deep ones do not converge easily: the same at the end",
-     "Chinese notes on batch norm", "no numbers, nor how deep is deep", "the same over the last "
-     "250 steps: batch - none larger with 13 layers, paired; written with the curves known",
-     "none before the run, whose curves were known: hardly a gap at the end", LAB_TRAINING,
-     LAB_SETTING},
-    {"13y", "Batch norm makes a network of sigmoids trainable that is not trainable without",
-     "Ioffe & Szegedy 2015, section 4.2.2",
-     "ImageNet, Inception with sigmoid: 69.8 % with batch norm, never above 0.1 % without",
-     "training accuracy of the last 250 steps: none below 0.2, batch norm above 0.9, both by the "
-     "rule for limits; written with the curves known",
-     "none before the run, whose curves were known; of batch norm alone 0.96, none 0.10 (2 seeds)",
-     LAB_TRAINING, LAB_SETTING}};
-/* clang-format on */
-
-/* On one network, which has the records for it. */
-
-/* On what the sources say of networks without noise; the curves were known. */
-
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-/* The claim on one of the three networks: "13a", "13b", "13c" the first on each, and so on. */
-static lab_claim claim_on(lab_report *r, int which, int net)
+/* Of a claim on one of the networks, b says which. */
+static lab_numbers values(const lab_report *r, size_t net, int kind, const char *series)
 {
-    const claim *c = &of_each[which];
-    lab_claim out;
-    out.id = lab_format(r, "13%c", 'a' + which * NETS + net);
-    out.text = lab_format(r, "%s: %s", c->text, networks[net].name);
-    out.source = c->source;
-    out.paper = c->paper;
-    out.criterion = c->criterion;
-    out.pilot = lab_format(r, "trial runs: %s", c->pilot[net]);
-    out.about = LAB_TRAINING;
-    out.why_not = LAB_SETTING;
-    return out;
+    return lab_all(r, arm_of((int)net, kind), series, 0);
 }
 
-static double value(const lab_report *r, int net, int kind, size_t seed, const char *series)
+static const char *percent(lab_report *r, size_t net, int kind, const char *series)
 {
-    return lab_at(r, arm_of(net, kind), seed, series, 0);
+    return lab_format(r, "%s %%", lab_pm(r, lab_times(values(r, net, kind, series), 100), 1));
 }
 
 /* Mean over the layers and over the seeds. */
-static double over_layers(lab_report *r, int net, int kind, const char *what)
+static double over_layers(lab_report *r, size_t net, int kind, const char *what)
 {
     double sum = 0;
     size_t l;
     for (l = 0; l < networks[net].hidden; l++)
-        sum += lab_mean(r, arm_of(net, kind), series_of(r, what, l), 0);
+        sum += lab_mean(r, arm_of((int)net, kind), series_of(r, what, l), 0);
     return sum / (double)networks[net].hidden;
 }
 
 /* Two comparisons for each layer: noisy above none, none above batch norm. */
-static void judge_moves(lab_report *r, int which, int net, const char *what)
+static void judge_moves(lab_report *r, const lab_claim *c)
 {
-    const lab_claim c = claim_on(r, which, net);
+    const size_t hidden = networks[c->b].hidden;
     stats_finding part[2 * DEEPEST];
     size_t l;
-    for (l = 0; l < networks[net].hidden; l++) {
-        const char *series = series_of(r, what, l);
-        part[2 * l] = lab_compare(r, arm_of(net, NOISY), arm_of(net, NONE), series, 0, +1, 1);
-        part[2 * l + 1] = lab_compare(r, arm_of(net, NONE), arm_of(net, NORMED), series, 0, +1, 1);
+    for (l = 0; l < hidden; l++) {
+        const char *series = series_of(r, c->series, l);
+        const lab_numbers none = values(r, c->b, NONE, series);
+        part[2 * l] = lab_more(values(r, c->b, NOISY, series), none, 1);
+        part[2 * l + 1] = lab_more(none, values(r, c->b, NORMED, series), 1);
     }
-    lab_verdict(r, &c, stats_together(part, 2 * networks[net].hidden),
-                "means over the layers; judged in each", "%.3g, %.3g, %.3g",
-                over_layers(r, net, NOISY, what), over_layers(r, net, NONE, what),
-                over_layers(r, net, NORMED, what));
+    lab_verdict(r, c, stats_together(part, 2 * hidden), "means over the layers; judged in each",
+                "%.3g, %.3g, %.3g", over_layers(r, c->b, NOISY, c->series),
+                over_layers(r, c->b, NONE, c->series), over_layers(r, c->b, NORMED, c->series));
 }
 
-static const char *percent(lab_report *r, int net, int kind, const char *series)
+static void judge_speed(lab_report *r, const lab_claim *c)
 {
-    const stats_summary s = lab_summary(r, arm_of(net, kind), series, 0);
-    return lab_format(r, "%.1f ± %.1f %%", 100 * s.mean, 100 * s.sd);
+    const lab_numbers noisy = values(r, c->b, NOISY, "early"),
+                      none = values(r, c->b, NONE, "early");
+    const lab_numbers batch = values(r, c->b, NORMED, "early");
+    const lab_numbers half = lab_times(lab_calc(batch, '-', none), 0.5);
+    const int near = stats_reproduced(lab_less(lab_calc(batch, '-', noisy), half, 1));
+    lab_verdict(r, c, lab_more(noisy, none, near), "", "%s, none %s, batch norm %s",
+                percent(r, c->b, NOISY, "early"), percent(r, c->b, NONE, "early"),
+                percent(r, c->b, NORMED, "early"));
 }
 
-static void judge_speed(lab_report *r, int net)
+static void judge_end(lab_report *r, const lab_claim *c)
 {
-    const lab_claim c = claim_on(r, SPEED, net);
-    const size_t n = lab_seeds(r, arm_of(net, NOISY));
-    double lost[LAB_SEEDS_MAX], half[LAB_SEEDS_MAX];
-    size_t s;
-    for (s = 0; s < n; s++) {
-        const double batch = value(r, net, NORMED, s, "early");
-        lost[s] = batch - value(r, net, NOISY, s, "early");
-        half[s] = (batch - value(r, net, NONE, s, "early")) / 2;
-    }
-    lab_verdict(r, &c,
-                lab_compare(r, arm_of(net, NOISY), arm_of(net, NONE), "early", 0, +1,
-                            stats_reproduced(stats_judge_pairs(lost, half, n, -1, 1))),
-                "", "%s, none %s, batch norm %s", percent(r, net, NOISY, "early"),
-                percent(r, net, NONE, "early"), percent(r, net, NORMED, "early"));
-}
-
-static void judge_end(lab_report *r, int net)
-{
-    const lab_claim c = claim_on(r, END, net);
-    lab_verdict(r, &c, lab_compare(r, arm_of(net, NOISY), arm_of(net, NONE), "final", 0, +1, 1), "",
-                "%s against %s", percent(r, net, NOISY, "final"), percent(r, net, NONE, "final"));
+    lab_verdict(r, c, lab_more(values(r, c->b, NOISY, "final"), values(r, c->b, NONE, "final"), 1),
+                "", "%s against %s", percent(r, c->b, NOISY, "final"),
+                percent(r, c->b, NONE, "final"));
 }
 
 /* Noise prevents the training where the accuracy is above the limit without it, and below with it:
    the smaller of the two distances, seed by seed. */
-static void judge_broken(lab_report *r, int net)
+static void judge_broken(lab_report *r, const lab_claim *c)
 {
-    const lab_claim c = claim_on(r, BROKEN, net);
-    double with[LAB_SEEDS_MAX], without[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, arm_of(net, ONLY_NOISE), "final", 0, with);
-    const int trains = lab_mean(r, arm_of(net, NONE), "final", 0) >= 0.2;
+    const lab_numbers without = values(r, c->b, NONE, "final");
+    lab_numbers with = values(r, c->b, ONLY_NOISE, "final");
     size_t s;
-    (void)lab_values(r, arm_of(net, NONE), "final", 0, without);
-    for (s = 0; s < n; s++) with[s] = stats_smaller(without[s] - 0.2, 0.2 - with[s]);
-    lab_verdict(r, &c, stats_judge_limit(with, n, 0, +1),
-                trains ? "" : "without noise it does not train either", "%s; without noise %s",
-                percent(r, net, ONLY_NOISE, "final"), percent(r, net, NONE, "final"));
+    for (s = 0; s < with.n; s++) with.of[s] = stats_smaller(without.of[s] - 0.2, 0.2 - with.of[s]);
+    lab_verdict(r, c, lab_above(with, 0),
+                lab_describe(without).mean >= 0.2 ? "" : "without noise it does not train either",
+                "%s; without noise %s", percent(r, c->b, ONLY_NOISE, "final"),
+                percent(r, c->b, NONE, "final"));
 }
 
-static void judge_alike(lab_report *r, int net)
+static void judge_alike(lab_report *r, const lab_claim *c)
 {
-    const lab_claim c = claim_on(r, ALIKE, net);
-    const size_t n = lab_seeds(r, arm_of(net, NOISY));
-    double batch[LAB_SEEDS_MAX], none[LAB_SEEDS_MAX];
-    size_t s;
-    for (s = 0; s < n; s++) {
-        const double noisy = value(r, net, NOISY, s, "final");
-        batch[s] = fabs(noisy - value(r, net, NORMED, s, "final"));
-        none[s] = fabs(noisy - value(r, net, NONE, s, "final"));
-    }
-    lab_verdict(r, &c, stats_judge_pairs(batch, none, n, -1, 1), "", "%s; batch norm %s, none %s",
-                percent(r, net, NOISY, "final"), percent(r, net, NORMED, "final"),
-                percent(r, net, NONE, "final"));
+    const lab_numbers noisy = values(r, c->b, NOISY, "final");
+    lab_verdict(r, c,
+                lab_less(lab_map(lab_calc(noisy, '-', values(r, c->b, NORMED, "final")), fabs),
+                         lab_map(lab_calc(noisy, '-', values(r, c->b, NONE, "final")), fabs), 1),
+                "", "%s; batch norm %s, none %s", percent(r, c->b, NOISY, "final"),
+                percent(r, c->b, NORMED, "final"), percent(r, c->b, NONE, "final"));
 }
 
-static void judge_factor(lab_report *r, int net)
+static void judge_factor(lab_report *r, const lab_claim *c)
 {
-    const lab_claim c = claim_on(r, FACTOR, net);
-    const size_t arm = arm_of(net, NOISY);
-    lab_verdict(r, &c, lab_compare_series(r, arm, "test_factor", "test_infer", 0, +1, 1), "",
-                "%s against %s; batch norm %s", percent(r, net, NOISY, "test_factor"),
-                percent(r, net, NOISY, "test_infer"), percent(r, net, NORMED, "test_infer"));
+    lab_verdict(
+        r, c,
+        lab_more(values(r, c->b, NOISY, "test_factor"), values(r, c->b, NOISY, "test_infer"), 1),
+        "", "%s against %s; batch norm %s", percent(r, c->b, NOISY, "test_factor"),
+        percent(r, c->b, NOISY, "test_infer"), percent(r, c->b, NORMED, "test_infer"));
 }
 
 /* How far the weights alone move the moments of the fixed batch: mean over layers and time. */
-static double gone(lab_report *r, int kind, size_t seed, const char *what)
+static lab_numbers gone(lab_report *r, int kind, const char *what)
 {
-    double sum = 0, n = 0;
-    size_t i;
+    lab_numbers sum = {0};
     int k;
     for (k = 0; k < SHOWN; k++) {
-        const char *series = series_of(r, what, shown_layer(RELU6, k));
-        const lab_series s = lab_get(r, arm_of(RELU6, kind), seed, series);
-        for (i = 0; i < s.n; i++) {
-            sum += s.x[i] > 0 ? s.y[i] : 0;
-            n += s.x[i] > 0 ? 1 : 0;
-        }
+        const lab_numbers one = lab_mean_over(r, arm_of(RELU6, kind),
+                                              series_of(r, what, shown_layer(RELU6, k)), 1, STEPS);
+        sum = k ? lab_calc(sum, '+', one) : one;
     }
-    return sum / n;
+    return lab_times(sum, 1.0 / SHOWN);
 }
 
-static void judge_figure1(lab_report *r)
+static void judge_figure1(lab_report *r, const lab_claim *c)
 {
     static const char *const what[2] = {"weights_mean", "weights_var"};
-    const size_t n = lab_seeds(r, arm_of(RELU6, NORMED));
     stats_finding part[2];
     const char *text[2];
-    size_t s;
     int i;
     for (i = 0; i < 2; i++) {
-        double none[LAB_SEEDS_MAX], batch[LAB_SEEDS_MAX], twice[LAB_SEEDS_MAX];
-        for (s = 0; s < n; s++) {
-            none[s] = gone(r, NONE, s, what[i]);
-            batch[s] = gone(r, NORMED, s, what[i]);
-            twice[s] = 2 * batch[s];
-        }
-        part[i] = stats_judge_pairs(none, twice, n, -1, 1);
-        text[i] = lab_format(r, "%s against %s", lab_mean_sd(r, stats_describe(none, n), 3),
-                             lab_mean_sd(r, stats_describe(batch, n), 3));
+        const lab_numbers none = gone(r, NONE, what[i]), batch = gone(r, NORMED, what[i]);
+        part[i] = lab_less(none, lab_times(batch, 2), 1);
+        text[i] = lab_format(r, "%s against %s", lab_pm(r, none, 3), lab_pm(r, batch, 3));
     }
-    lab_verdict(r, lab_find(r, "13v"), stats_together(part, 2), "", "means %s; variances %s",
-                text[0], text[1]);
+    lab_verdict(r, c, stats_together(part, 2), "", "means %s; variances %s", text[0], text[1]);
 }
 
-/* batch - none of one seed. */
-static double gain(const lab_report *r, int net, size_t seed, const char *series)
+/* What batch norm gains, in points. */
+static lab_numbers gain(const lab_report *r, size_t net, const char *series)
 {
-    return value(r, net, NORMED, seed, series) - value(r, net, NONE, seed, series);
+    return lab_times(lab_calc(values(r, net, NORMED, series), '-', values(r, net, NONE, series)),
+                     100);
 }
 
-/* times: how many times as large it is to be; 0: no matter. */
-static void judge_depth(lab_report *r, const lab_claim *stated, const char *series, double times)
+/* c->limit: how many times as large it is to be; 0: no matter. */
+static void judge_depth(lab_report *r, const lab_claim *c)
 {
-    const size_t n = lab_seeds(r, arm_of(RELU13, NORMED));
-    double shallow[LAB_SEEDS_MAX], deep[LAB_SEEDS_MAX];
-    stats_summary of[2];
-    size_t s;
-    int met;
-    for (s = 0; s < n; s++) {
-        shallow[s] = 100 * gain(r, RELU6, s, series);
-        deep[s] = 100 * gain(r, RELU13, s, series);
-    }
-    of[0] = stats_describe(shallow, n);
-    of[1] = stats_describe(deep, n);
-    met = times <= 0 || of[1].mean > times * of[0].mean;
-    lab_verdict(r, stated, stats_judge_pairs(deep, shallow, n, +1, met), "",
-                "batch norm gains %s points with 6 layers, %s with 13", lab_mean_sd(r, of[0], 1),
-                lab_mean_sd(r, of[1], 1));
+    const lab_numbers shallow = gain(r, RELU6, c->series), deep = gain(r, RELU13, c->series);
+    const int met =
+        c->limit <= 0 || lab_describe(deep).mean > c->limit * lab_describe(shallow).mean;
+    lab_verdict(r, c, lab_more(deep, shallow, met), "",
+                "batch norm gains %s points with 6 layers, %s with 13", lab_pm(r, shallow, 1),
+                lab_pm(r, deep, 1));
 }
 
-static void judge_trainable(lab_report *r)
+static void judge_trainable(lab_report *r, const lab_claim *c)
 {
-    stats_finding part[2];
-    part[0] = lab_limit(r, arm_of(SIGMOID6, NONE), "final", 0, 0.2, -1);
-    part[1] = lab_limit(r, arm_of(SIGMOID6, NORMED), "final", 0, 0.9, +1);
-    lab_verdict(r, lab_find(r, "13y"), stats_together(part, 2), "3000 steps, one learning rate",
+    const stats_finding part[2] = {lab_below(values(r, SIGMOID6, NONE, "final"), 0.2),
+                                   lab_above(values(r, SIGMOID6, NORMED, "final"), 0.9)};
+    lab_verdict(r, c, stats_together(part, 2), "3000 steps, one learning rate",
                 "%s with, %s without; test %s and %s", percent(r, SIGMOID6, NORMED, "final"),
                 percent(r, SIGMOID6, NONE, "final"), percent(r, SIGMOID6, NORMED, "test_infer"),
                 percent(r, SIGMOID6, NONE, "test_infer"));
 }
 
-static void judge(lab_report *r)
-{
-    int net;
-    for (net = 0; net < NETS; net++) judge_moves(r, DRIFT, net, "run_mean");
-    for (net = 0; net < NETS; net++) judge_moves(r, SPREAD, net, "run_var");
-    for (net = 0; net < NETS; net++) judge_speed(r, net);
-    for (net = 0; net < NETS; net++) judge_end(r, net);
-    for (net = 0; net < NETS; net++) judge_broken(r, net);
-    for (net = 0; net < NETS; net++) judge_alike(r, net);
-    for (net = 0; net < NETS; net++) judge_factor(r, net);
-    judge_figure1(r);
-    judge_depth(r, lab_find(r, "13w"), "early", 3);
-    judge_depth(r, lab_find(r, "13x"), "final", 0);
-    judge_trainable(r);
-}
+#define SANTURKAR "Santurkar et al. 2018, "
+#define NOTES "Chinese notes on batch norm"
+#define KNOWN "none before the run, whose curves were known"
+
+/* clang-format off */
+#define OF_EACH(one, two, three, text, source, paper, criterion, relu6, sigmoid6, relu13, ...)     \
+    {"13" one, text ": 6 x 100 ReLU", source, paper, criterion, "trial runs: " relu6, .b = RELU6,  \
+     __VA_ARGS__},                                                                                 \
+    {"13" two, text ": 6 x 100 sigmoid", source, paper, criterion, "trial runs: " sigmoid6,        \
+     .b = SIGMOID6, __VA_ARGS__},                                                                  \
+    {"13" three, text ": 13 x 100 ReLU", source, paper, criterion, "trial runs: " relu13,          \
+     .b = RELU13, __VA_ARGS__}
+static const lab_claim claims[] = {
+    OF_EACH("a", "b", "c", "With noise the means move more from step to step than without a norm, "
+            "and with batch norm less", SANTURKAR "Fig. 2 and 8",
+            "shown in figures: noisy > standard > batch norm (VGG)",
+            "noisy > none > batch norm in every hidden layer",
+            "0.33, 0.16 to 0.22, 0.000 (1 seed)", "not measured",
+            "0.33, about 0.1, 0 (another program, 2 seeds)",
+            .judge = judge_moves, .series = "run_mean"),
+    OF_EACH("d", "e", "f", "The same of the variances", SANTURKAR "Fig. 8",
+            "shown in a figure: noisy > standard > batch norm (VGG)",
+            "noisy > none > batch norm in every hidden layer",
+            "0.20, 0.26 to 0.70, 0.000 (1 seed): expected to fail", "not measured",
+            "not measured", .judge = judge_moves, .series = "run_var"),
+    OF_EACH("g", "h", "i", "With noise training is faster than without a norm, and nearly as fast "
+            "as with batch norm", SANTURKAR "Fig. 2",
+            "shown in a figure: batch norm and noisy far above standard",
+            "mean training accuracy of steps 1 to 500: noisy > none, and batch - noisy < (batch - "
+            "none)/2, both paired over seeds", "0.897, 0.871, batch norm 0.917 (1 seed)",
+            "0.96, 0.10, 0.96 after 2000 steps (2 seeds)",
+            "0.80, 0.27, 0.857 at step 100 (2 seeds)", .judge = judge_speed),
+    OF_EACH("j", "k", "l", "At the end the training accuracy is higher with noise than without a "
+            "norm", SANTURKAR "Fig. 2", "shown in a figure: noisy far above standard",
+            "mean training accuracy of the last 250 steps: noisy > none",
+            "0.971 against 0.980 (2 seeds): expected to fail", "0.96 against 0.10 (2 seeds)",
+            "0.963 against 0.978 (2 seeds): expected to fail", .judge = judge_end),
+    OF_EACH("m", "n", "o", "The same noise without a norm prevents training",
+            SANTURKAR "section 2.2", "\"prevents it from training entirely\"",
+            "training accuracy of the last 250 steps: below 0.2 with noise, above it without",
+            "0.973 (2 seeds): expected to fail", "0.10 (2 seeds)",
+            "0.959 (2 seeds): expected to fail", .judge = judge_broken),
+    OF_EACH("p", "q", "r", "With noise it ends largely as with batch norm",
+            "a lecture-style post on how batch norm helps; " NOTES,
+            "\"largely similar\"; no obvious difference (read off Fig. 2)",
+            "last 250 steps: |noisy - batch| < |noisy - none|",
+            "0.971; 0.985, 0.980 (2 seeds): expected to fail", "0.96; 0.96, 0.10 (2 seeds)",
+            "0.963; 0.977, 0.978 (2 seeds): expected to fail", .judge = judge_alike),
+    OF_EACH("s", "t", "u",
+            "Tested without noise, the noisy network suffers from the missing factor 1.125", "ours",
+            "not discussed", "test accuracy is higher with the norms' outputs times 1.125",
+            "0.978 against 0.962 (1 seed)", "none", "none", .judge = judge_factor),
+    {"13v",
+     "With and without batch norm the distributions hardly differ in how far they go: 6 x 100 ReLU",
+     SANTURKAR "Fig. 1", "ridges of two layers of VGG, no numbers", "moves of mean and variance "
+     "since the start, fixed batch, mean over units, layers and time: none <= 2 batch norm, "
+     "paired, for both",
+     "no trial runs; written after the run, before this was computed: expected to fail",
+     .judge = judge_figure1},
+    {"13w", "Without batch norm shallow networks suffer little, deep ones are hard to train: 6 and "
+     "13 layers of ReLU", NOTES, "no numbers, nor how deep is deep",
+     "training accuracy, mean of steps 1 to 500, batch - none: larger with 13 layers, paired, and "
+     "in the mean more than 3 times as large, else partly; written with the curves known",
+     KNOWN ": a gap with 13 layers, a small one with 6", .judge = judge_depth, .series = "early",
+     .limit = 3},
+    {"13x", "... and deep ones do not converge easily: the same at the end", NOTES,
+     "no numbers, nor how deep is deep", "the same over the last 250 steps: batch - none larger "
+     "with 13 layers, paired; written with the curves known", KNOWN ": hardly a gap at the end",
+     .judge = judge_depth, .series = "final"},
+    {"13y", "Batch norm makes a network of sigmoids trainable that is not trainable without",
+     "Ioffe & Szegedy 2015, section 4.2.2",
+     "ImageNet, Inception with sigmoid: 69.8 % with batch norm, never above 0.1 % without",
+     "training accuracy of the last 250 steps: none below 0.2, batch norm above 0.9, both by the "
+     "rule for limits; written with the curves known",
+     KNOWN "; of batch norm alone 0.96, none 0.10 (2 seeds)", .judge = judge_trainable}};
+/* clang-format on */
 
 static void check_close(lab_report *r, const char *series, double expected, double within)
 {
@@ -954,40 +835,24 @@ static void check_runs(lab_report *r)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static plot_style style_of(int kind)
+static plot_style look_of(size_t arm)
 {
-    static const char *const norm[KINDS] = {"none", "batch", "noisy", ""};
+    static const char *const norm[KINDS] = {"none", "batch", "noisy"};
+    const size_t kind = arm % KINDS;
     plot_style style = kind == ONLY_NOISE ? plot_dashdot(PLOT_INK) : lab_style(norm[kind]);
     if (kind == NOISY) style.width = 1.7;
     return style;
 }
 
-static void draw_arms(lab_report *r, plot_panel *p, int net, const char *series)
+/* One unit's inputs in the layer panel->other, a ridge for each time, from the seed that has it. */
+static void draw_ridges(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    int kind;
-    for (kind = 0; kind < KINDS; kind++)
-        lab_plot(r, p, arm_of(net, kind), series, NULL, style_of(kind));
-}
-
-static void draw_accuracy(lab_report *r, plot_panel *p, int net, double lo, double steps)
-{
-    plot_axis_x(p, "steps", PLOT_LINEAR);
-    plot_axis_y(p, "training accuracy", PLOT_LINEAR);
-    draw_arms(r, p, net, "accuracy");
-    plot_range_y(p, lo, 1);
-    plot_range_x(p, 0, steps);
-}
-
-/* One unit's inputs, a ridge for each time, from the seed that has them. */
-static void draw_ridges(lab_report *r, plot_panel *p, int kind, size_t layer)
-{
-    const size_t arm = arm_of(RELU6, kind);
     size_t at, s;
-    for (s = 0; s < lab_seeds(r, arm); s++)
-        for (at = 0; at <= 3000; at++) {
+    for (s = 0; s < lab_seeds(r, panel->arm); s++)
+        for (at = 0; at <= STEPS; at++) {
             const lab_series d =
-                lab_get(r, arm, s, lab_format(r, "ridge_%zu_%04zu", layer + 1, at));
-            plot_style style = style_of(kind);
+                lab_get(r, panel->arm, s, lab_format(r, "ridge_%zu_%04zu", panel->other, at));
+            plot_style style = look_of(panel->arm);
             style.dash = PLOT_SOLID;
             if (d.n > 0)
                 plot_ridge(p, at % 1000 == 0 ? lab_format(r, "%zu", at) : "", d.x, d.y, d.n, style);
@@ -995,158 +860,125 @@ static void draw_ridges(lab_report *r, plot_panel *p, int kind, size_t layer)
     plot_ridge_overlap(p, 3);
 }
 
-static int page_figure2(lab_report *r)
-{
-    static const double widths[4] = {1.7, 1, 1, 1};
-    plot_figure *f = lab_figure(
-        r, "Noise that moves the inputs of ReLU slows batch norm down only a little", 1600, 1250);
-    plot_panel *all = plot_add(f, 0, 0, 2, 1), *zoom = plot_add(f, 2, 0, 1, 1);
-    int kind, k;
-    plot_scale(f, 0.86);
-    plot_widths(f, widths, 4);
-    plot_heading(all, "Training accuracy, first 500 steps");
-    draw_accuracy(r, all, RELU6, 0, 500);
-    plot_legend(all, PLOT_LEGEND_BOTTOM_RIGHT);
-    plot_heading(zoom, "All steps, enlarged");
-    draw_accuracy(r, zoom, RELU6, 0.92, 3000);
-    plot_legend(zoom, PLOT_LEGEND_NONE);
-    for (kind = NONE; kind <= NOISY; kind++)
-        for (k = 0; k < SHOWN; k++) {
-            const size_t layer = shown_layer(RELU6, k);
-            plot_panel *p = plot_add(f, k, kind + 1, 1, 1);
-            plot_heading(p, lab_format(r, "%s, layer %zu", arms[kind].name, layer + 1));
-            plot_axis_x(p, k == 2 ? "input of ReLU, unit 21" : "", PLOT_LINEAR);
-            if (kind == NONE) plot_axis_y(p, "steps", PLOT_LINEAR);
-            draw_ridges(r, p, kind, layer);
-        }
-    return lab_save(r, f, NULL);
-}
-
-enum { MOVES = 6 };
-
-/* In the layout of Fig. 8; and what the weights alone have moved. */
-static int page_drift(lab_report *r)
-{
-    static const char *const series[MOVES] = {"step_mean", "step_var",     "start_mean",
-                                              "start_var", "weights_mean", "weights_var"};
-    static const char *const heading[MOVES] = {
-        "means, from batch to batch",  "variances, from batch to batch",
-        "means, from the start",       "variances, from the start",
-        "means, by the weights alone", "variances, by the weights alone"};
-    plot_figure *f = lab_figure(
-        r, "With noise inputs move as without a norm, and weights as with batch norm", 1600, 1560);
-    int i;
-    lab_subtitle(
-        r, f,
-        "6 x 100 ReLU, layer 3, Glorot weights, SGD with learning rate 0.1, batches of 128; "
-        "noise (0.5, 1.25, 0.1, 0.1) before the activation; e, f: a fixed batch, no noise",
-        5);
-    for (i = 0; i < MOVES; i++) {
-        plot_panel *p = plot_add(f, i / 2, i % 2, 1, 1);
-        plot_heading(p, heading[i]);
-        plot_axis_x(p, "steps", PLOT_LINEAR);
-        plot_axis_y(p, i % 2 ? "|Δσ²|, mean of units" : "|Δμ|, mean of units", PLOT_LOG10);
-        draw_arms(r, p, RELU6, series_of(r, series[i], shown_layer(RELU6, 1)));
-        if (i < 2) plot_range_y(p, 1e-4, i == 0 ? 1 : 10);
-        if (i >= 2) plot_range_y(p, 1e-2, i % 2 == 0 ? 10 : 100);
-        plot_range_x(p, 0, 3000);
-        plot_legend(p, PLOT_LEGEND_DIRECT);
-    }
-    return lab_save(r, f, "drift");
-}
-
-/* The error of each arm, tested in three ways. */
-static void draw_tests(lab_report *r, plot_panel *p, int net)
+/* The error of each arm of a network, tested in three ways. */
+static void draw_tests(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const char *const series[3] = {"test_as_trained", "test_infer", "test_factor"};
     static const char *const name[3] = {"as in training", "running statistics", "and times 1.125"};
-    static const char *const names[KINDS] = {"none", "batch", "noisy", "noise"};
-    static const double at[KINDS] = {0, 1, 2, 3};
     static const plot_color colors[3] = {PLOT_GREY, PLOT_BLUE, PLOT_ORANGE};
-    int i, kind;
-    plot_axis_y(p, "test error", PLOT_LOG10);
+    size_t i, kind;
     for (i = 0; i < 3; i++) {
         double x[KINDS], y[KINDS], lo[KINDS], hi[KINDS];
         for (kind = 0; kind < KINDS; kind++) {
-            const stats_summary s = lab_summary(r, arm_of(net, kind), series[i], 0);
-            x[kind] = at[kind] + 0.2 * (i - 1);
+            const stats_summary s = lab_summary(r, panel->arm + kind, series[i], 0);
+            x[kind] = (double)kind + 0.2 * ((double)i - 1);
             y[kind] = 1 - s.mean;
             lo[kind] = y[kind] - s.sd;
             hi[kind] = y[kind] + s.sd;
         }
-        plot_errorbars(p, name[i], x, y, lo, hi, KINDS, plot_marked(colors[i], PLOT_CIRCLE + i));
+        plot_errorbars(p, name[i], x, y, lo, hi, KINDS,
+                       plot_marked(colors[i], PLOT_CIRCLE + (int)i));
     }
-    plot_ticks_x(p, at, names, KINDS);
-    plot_range_x(p, -0.5, 3.5);
-    plot_range_y(p, 0.015, 1);
-    plot_legend(p, PLOT_LEGEND_NONE);
 }
 
 /* Over the layers: mean over the run, all units and seeds. */
-static void draw_layers(lab_report *r, plot_panel *p, int net, const char *what)
+static void draw_layers(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    int kind;
+    static const int marker[KINDS] = {PLOT_SQUARE, PLOT_CIRCLE, PLOT_TRIANGLE, PLOT_DIAMOND};
+    const size_t n = networks[panel->arm / KINDS].hidden;
+    size_t kind, l;
     for (kind = 0; kind < KINDS; kind++) {
         double x[DEEPEST], y[DEEPEST];
-        const size_t n = networks[net].hidden;
-        plot_style style = style_of(kind);
-        size_t l;
         for (l = 0; l < n; l++) {
             x[l] = (double)l + 1;
-            y[l] = lab_mean(r, arm_of(net, kind), series_of(r, what, l), 0);
+            y[l] = lab_mean(r, panel->arm + kind, series_of(r, panel->series, l), 0);
         }
-        style = plot_with_marker(style, kind == NONE     ? PLOT_SQUARE
-                                        : kind == NORMED ? PLOT_CIRCLE
-                                        : kind == NOISY  ? PLOT_TRIANGLE
-                                                         : PLOT_DIAMOND);
-        plot_line(p, arms[kind].name, x, y, n, style);
+        plot_line(p, arms[kind].name, x, y, n, plot_with_marker(look_of(kind), marker[kind]));
     }
-    plot_axis_x(p, "hidden layer", PLOT_LINEAR);
-    plot_range_x(p, 0.6, (double)networks[net].hidden + 0.4);
-    plot_legend(p, PLOT_LEGEND_NONE);
-}
-
-static int page_networks(lab_report *r)
-{
-    static const char *const what[3] = {"run_mean", "run_var", "run_relative"};
-    static const char *const axis[3] = {"|Δμ|, mean of the run", "|Δσ²|, mean of the run",
-                                        "|Δμ|/σ, mean of the run"};
-    plot_figure *f = lab_figure(
-        r,
-        "In all three networks noise moves the means more than no norm does, and training goes on",
-        1600, 1850);
-    int net, i;
-    plot_scale(f, 0.86);
-    for (net = 0; net < NETS; net++) {
-        plot_panel *p = plot_add(f, 0, net, 1, 1);
-        plot_heading(p, networks[net].name);
-        draw_accuracy(r, p, net, 0, 3000);
-        plot_legend(p, net == 0 ? PLOT_LEGEND_BOTTOM_RIGHT : PLOT_LEGEND_NONE);
-        for (i = 0; i < 3; i++) {
-            p = plot_add(f, i + 1, net, 1, 1);
-            plot_axis_y(p, axis[i], PLOT_LOG10);
-            draw_layers(r, p, net, what[i]);
-        }
-        p = plot_add(f, 4, net, 1, 1);
-        draw_tests(r, p, net);
-        if (net == SIGMOID6) plot_legend(p, PLOT_LEGEND_ABOVE);
-    }
-    return lab_save(r, f, "networks");
-}
-
-static int report(lab_report *r)
-{
-    judge(r);
-    check_runs(r);
-    return page_figure2(r) || page_drift(r) || page_networks(r);
 }
 
 /* clang-format off */
+#define ARM(net, kind) (net * KINDS + kind)
+#define ALL_KINDS(net, of)                                                                         \
+    .line = {{ARM(net, NONE), of}, {ARM(net, NORMED), of}, {ARM(net, NOISY), of},                  \
+             {ARM(net, ONLY_NOISE), of}}
+#define ACCURACY(least, steps)                                                                     \
+    .x = "steps", .y = "training accuracy", .x_range = {0, steps}, .y_range = {least, 1}
+#define RIDGES(place, kind, name, layer, ...)                                                      \
+    {.axes = {.row = place, .col = kind + 1, .heading = name ", layer " #layer, __VA_ARGS__},      \
+     .draw = draw_ridges, .arm = ARM(RELU6, kind), .other = layer}
+#define THREE_RIDGES(kind, name, ...)                                                              \
+    RIDGES(0, kind, name, 1, .x = "", __VA_ARGS__),                                                \
+    RIDGES(1, kind, name, 3, .x = "", __VA_ARGS__),                                                \
+    RIDGES(2, kind, name, 6, .x = "input of ReLU, unit 21", __VA_ARGS__)
+
+static const lab_panel figure_2[] = {
+    {.axes = {.rows = 2, .heading = "Training accuracy, first 500 steps", ACCURACY(0, 500),
+              .legend = PLOT_LEGEND_BOTTOM_RIGHT}, ALL_KINDS(RELU6, "accuracy")},
+    {.axes = {.row = 2, .heading = "All steps, enlarged", ACCURACY(0.92, STEPS),
+              .legend = PLOT_LEGEND_NONE}, ALL_KINDS(RELU6, "accuracy")},
+    THREE_RIDGES(NONE, "no norm", .y = "steps"), THREE_RIDGES(NORMED, "batch norm", .frame = 0),
+    THREE_RIDGES(NOISY, "noisy", .frame = 0)};
+
+/* In the layout of Fig. 8; and what the weights alone have moved. */
+#define MOVES(place, of, how, low, high)                                                           \
+    {.axes = {.row = place, .heading = "means, " how, .x = "steps", .x_range = {0, STEPS},         \
+              .y = "|Δμ|, mean of units", .y_scale = PLOT_LOG10, .y_range = {low, high},           \
+              .legend = PLOT_LEGEND_DIRECT}, ALL_KINDS(RELU6, of "_mean_3")},                      \
+    {.axes = {.row = place, .col = 1, .heading = "variances, " how, .x = "steps",                  \
+              .x_range = {0, STEPS}, .y = "|Δσ²|, mean of units", .y_scale = PLOT_LOG10,           \
+              .y_range = {low, 10 * high}, .legend = PLOT_LEGEND_DIRECT},                          \
+     ALL_KINDS(RELU6, of "_var_3")}
+
+static const lab_panel drift[] = {MOVES(0, "step", "from batch to batch", 1e-4, 1),
+                                  MOVES(1, "start", "from the start", 1e-2, 10),
+                                  MOVES(2, "weights", "by the weights alone", 1e-2, 10)};
+
+static const double kind_at[KINDS] = {0, 1, 2, 3};
+static const char *const kind_name[KINDS] = {"none", "batch", "noisy", "noise"};
+#define OVER_LAYERS(place, net, hidden, of, label)                                                 \
+    {.axes = {.row = place, .col = net, .x = "hidden layer", .x_range = {0.6, hidden + 0.4},       \
+              .y = label ", mean of the run", .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_NONE},  \
+     .draw = draw_layers, .arm = ARM(net, 0), .series = of}
+#define NETWORK(net, name, hidden, curves, tests)                                                  \
+    {.axes = {.col = net, .heading = name, ACCURACY(0, STEPS), .legend = curves},                  \
+     ALL_KINDS(net, "accuracy")},                                                                  \
+    OVER_LAYERS(1, net, hidden, "run_mean", "|Δμ|"),                                               \
+    OVER_LAYERS(2, net, hidden, "run_var", "|Δσ²|"),                                               \
+    OVER_LAYERS(3, net, hidden, "run_relative", "|Δμ|/σ"),                                         \
+    {.axes = {.row = 4, .col = net, .x_range = {-0.5, 3.5}, .x_ticks = kind_at,                    \
+              .x_names = kind_name, .x_count = KINDS, .y = "test error", .y_scale = PLOT_LOG10,    \
+              .y_range = {0.015, 1}, .legend = tests}, .draw = draw_tests, .arm = ARM(net, 0)}
+
+static const lab_panel of_networks[] = {
+    NETWORK(RELU6, "6 x 100 ReLU", 6, PLOT_LEGEND_BOTTOM_RIGHT, PLOT_LEGEND_NONE),
+    NETWORK(SIGMOID6, "6 x 100 sigmoid", 6, PLOT_LEGEND_NONE, PLOT_LEGEND_ABOVE),
+    NETWORK(RELU13, "13 x 100 ReLU", 13, PLOT_LEGEND_NONE, PLOT_LEGEND_NONE)};
+
+static int report(lab_report *r)
+{
+    static const lab_page pages[3] = {
+        {"Noise that moves the inputs of ReLU slows batch norm down only a little", NULL, 1600,
+         1250, 0.86, .widths = {1.7, 1, 1, 1}},
+        {"With noise inputs move as without a norm, and weights as with batch norm", "drift", 1600,
+         1560, .settings = "6 x 100 ReLU, layer 3, Glorot weights, SGD with learning rate 0.1, "
+         "batches of 128; noise (0.5, 1.25, 0.1, 0.1) before the activation; e, f: a fixed batch, "
+         "no noise", .seeds = 5},
+        {"In all three networks noise moves the means more than no norm does, and training goes on",
+         "networks", 1600, 1850, 0.86}};
+    lab_judge(r);
+    check_runs(r);
+    return lab_draw(r, &pages[0], figure_2, LAB_COUNT(figure_2)) ||
+           lab_draw(r, &pages[1], drift, LAB_COUNT(drift)) ||
+           lab_draw(r, &pages[2], of_networks, LAB_COUNT(of_networks));
+}
+
 static const lab_program program = {
     "13_noisy_batch_norm", NRM_VERSION,
     "Does batch norm help because it keeps distributions steady?", "Hidden layers of 100 units, "
     "Glorot weights, pixels standardized, SGD with learning rate 0.1, batches of 128, 3000 steps; "
-    "noise (0.5, 1.25, 0.1, 0.1) before the activation", 2, LAB_USES_DATA, arms, ARMS, prepare,
-    run, report, claims, LAB_COUNT(claims)};
+    "noise (0.5, 1.25, 0.1, 0.1) before the activation",
+    .revision = 2, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare, .run = run,
+    .report = report, .claim = claims, .claims = LAB_COUNT(claims), .look = look_of};
 /* clang-format on */
 LAB_MAIN(program)

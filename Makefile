@@ -99,6 +99,15 @@ reproduce-docs: reproduce ## the same, then tables, figures and verdicts into ex
 	@BUILD="$(BUILD)" ONLY="$(ONLY)" QUICK="$(QUICK)" \
 		sh examples/experiments/reproduce.sh --publish $(EXPERIMENTS)
 
+# From nothing, in a folder of its own. QUICK=1: the quick pass on the synthetic digits, whose
+# checksums are on file. UNDER=qemu-aarch64 CC=...: programs of another processor.
+.PHONY: replicate
+REPLICATE = BUILD="$(BUILD)/replicate" QUICK="$(QUICK)"
+replicate: ## run all from nothing and write a report: are tables and verdicts those on file?
+	@rm -rf "$(BUILD)/replicate" && start=$$(date +%s) && \
+		$(if $(QUICK),MNIST_DIR=synthetic) $(MAKE) --no-print-directory $(REPLICATE) reproduce && \
+		$(REPLICATE) sh examples/experiments/replicate.sh $$(($$(date +%s) - start)) $(WANTED)
+
 redraw: experiments ## figures and verdicts from the tables on file, without a run
 	@BUILD="$(BUILD)" ONLY="$(ONLY)" sh examples/experiments/reproduce.sh --redraw $(EXPERIMENTS)
 

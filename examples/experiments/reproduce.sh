@@ -6,11 +6,12 @@
 #   reproduce.sh --redraw PROGRAM...    draws and judges the tables in the folders here anew
 #
 # In the environment: BUILD; ONLY="16 17" for some of them; QUICK=1 for a smoke pass; JOBS=2 runs
-# at a time, 0: one for each processor; MNIST_DIR, see dataset.h.
+# at a time, 0: one for each processor; MNIST_DIR, see dataset.h; UNDER=qemu-aarch64 for programs of
+# another processor.
 set -u
 LC_ALL=C
 export LC_ALL
-: "${BUILD:=build}" "${ONLY:=}" "${QUICK:=}" "${JOBS:=2}"
+: "${BUILD:=build}" "${ONLY:=}" "${QUICK:=}" "${JOBS:=2}" "${UNDER:=}"
 here=examples/experiments # with a folder for each program
 out=$BUILD/reproduce
 quick= infix=
@@ -95,7 +96,7 @@ forget() { # what an earlier pass left of this program, so that nobody takes it 
 
 run_all() {
     plan=$(for program in $programs; do
-        "$BUILD/$program" $quick --runs "$BUILD/runs" --plan || exit 1
+        $UNDER "$BUILD/$program" $quick --runs "$BUILD/runs" --plan || exit 1
     done) || exit 1
     echo "$plan" | awk '{ runs += $2; missing += $4 } END {
         printf "reproduce: %d runs, %d of them to do\n", runs, missing }'
@@ -109,14 +110,14 @@ run_all() {
         echo "== $program"
         forget "$program"
         # shellcheck disable=SC2086
-        run "$BUILD/$program" $quick --threads "$JOBS" --runs "$BUILD/runs" --ahead "$ahead" \
-            --out "$out" || failed="$failed $program"
+        run $UNDER "$BUILD/$program" $quick --threads "$JOBS" --runs "$BUILD/runs" \
+            --ahead "$ahead" --out "$out" || failed="$failed $program"
     done
     [ -z "$failed" ] || echo "reproduce: FAILED:$failed" >&2
     tables=$(for program in $(ordered_all "$@"); do ls "$out/$program${infix}_verdicts.csv"; done \
         2>/dev/null)
     # shellcheck disable=SC2086
-    [ -z "$tables" ] || "$BUILD/verdicts" --out "$out/verdicts.md" $tables || failed=verdicts
+    [ -z "$tables" ] || $UNDER "$BUILD/verdicts" --out "$out/verdicts.md" $tables || failed=verdicts
     echo "reproduce: tables, figures and verdicts.md are in $out"
     [ -z "$failed" ]
 }

@@ -44,7 +44,8 @@ while [ $# -gt 0 ]; do
     case $1 in
     --out) page=$2 && shift ;;
     --links) ;;
-    --into | --csv) shift ;;
+    --into) shift ;;
+    --csv) printf 'id,verdict\n16a,%s\n' "$(cat verdict)" >"$2" && shift ;;
     *) tables="${tables:-} $1" ;;
     esac
     shift
@@ -54,6 +55,7 @@ END
 cp build/16_one build/17_two
 chmod +x build/*
 echo '_b' >pages
+echo reproduced >verdict
 
 reproduce() {
     sh "$root/examples/experiments/reproduce.sh" "$@" 16_one 17_two
@@ -113,6 +115,35 @@ check "by name" grep -q 'FAILED: 16_one' said
 check "it leaves no old verdicts" sh -c '! grep -q 16_one build/reproduce/verdicts.md'
 check "others stay" grep -q 17_two build/reproduce/verdicts.md
 check "nothing to publish" fails reproduce --publish
+
+# The report of a replication
+replicate() {
+    sh "$root/examples/experiments/replicate.sh" "$@" 16_one 17_two
+}
+says() { # WORDS: the report does
+    grep -q -- "$1" build/replication.md
+}
+check "run" passes reproduce
+check "the tables are those on file" passes replicate 61
+check "it says so, and the time" sh -c "grep -q '1 min 1 s' build/replication.md &&
+    [ \$(grep -c 'the same |' build/replication.md) -eq 2 ]"
+check "the verdicts, too" says 'Each is the one on file'
+echo inconclusive >verdict
+check "other verdicts" passes replicate 61
+check "are named" says '16a: on file reproduced, here inconclusive'
+echo reproduced >verdict
+sed 's/^# data.*/&\n1,2/' $here/17_two/17_two.csv >build/reproduce/17_two.csv
+check "another table fails" fails replicate 61
+check "by name" says '17_two .*differs'
+rm build/reproduce/17_two.csv
+check "no table fails" fails replicate 61
+check "run quickly" with QUICK=1 passes reproduce
+for name in 16_one 17_two; do
+    mv build/reproduce_quick/$name.csv build/reproduce_quick/${name}_quick.csv
+done
+check "recorded" passes replicate --record
+check "the quick tables are on record" with QUICK=1 passes replicate 61
+check "run again" passes reproduce
 
 # What a reader has run himself is not what is on file.
 echo mine >build/reproduce/17_two_a.png

@@ -31,33 +31,26 @@ static const struct setup {
     {NRM_NO_NORM}, {NRM_LAYER_NORM}, {NRM_GROUP_NORM}, {NRM_BATCH_NORM}, /* the curve */
     {NRM_NO_NORM}, {NRM_LAYER_NORM}, {NRM_GROUP_NORM}, {NRM_BATCH_NORM}, /* at one learning rate */
     {NRM_BATCH_NORM}, {NRM_BATCH_NORM}};
+
+static const lab_arm arms[ARMS] = {
+    {"none_128", "no norm", 36, 3}, {"layer_128", "layer norm", 37, 3},
+    {"hidden_128", "batch norm, hidden layers", 37, 3},
+    {"all_128", "batch norm, logits too", 37, 3}, {"none_4", "no norm", 49, 3},
+    {"layer_4", "layer norm", 52, 3},
+    {"hidden_4", "batch norm, hidden layers", 54, 3}, {"all_4", "batch norm, logits too", 55, 3},
+    {"hidden_4_biased", "hidden layers, biased variance", 27, 3},
+    {"all_4_biased", "logits too, biased variance", 28, 3},
+    {"none", "no norm", 9}, {"layer", "layer norm", 9}, {"group", "group norm", 9},
+    {"batch", "batch norm", 11}, {"none_flat", "no norm", 9, 3}, {"layer_flat", "layer norm", 9, 3},
+    {"group_flat", "group norm", 9, 3}, {"batch_flat", "batch norm", 11, 3},
+    {"team_own", "8 workers, statistics of their own", 7},
+    {"team_merged", "8 workers, merged statistics", 7}};
 /* clang-format on */
 
 static int is_team(size_t arm)
 {
     return arm >= TEAM_OWN;
 }
-
-static const lab_arm arms[ARMS] = {{"none_128", "no norm", 36, 3},
-                                   {"layer_128", "layer norm", 37, 3},
-                                   {"hidden_128", "batch norm, hidden layers", 37, 3},
-                                   {"all_128", "batch norm, logits too", 37, 3},
-                                   {"none_4", "no norm", 49, 3},
-                                   {"layer_4", "layer norm", 52, 3},
-                                   {"hidden_4", "batch norm, hidden layers", 54, 3},
-                                   {"all_4", "batch norm, logits too", 55, 3},
-                                   {"hidden_4_biased", "hidden layers, biased variance", 27, 3},
-                                   {"all_4_biased", "logits too, biased variance", 28, 3},
-                                   {"none", "no norm", 9, 0},
-                                   {"layer", "layer norm", 9, 0},
-                                   {"group", "group norm", 9, 0},
-                                   {"batch", "batch norm", 11, 0},
-                                   {"none_flat", "no norm", 9, 3},
-                                   {"layer_flat", "layer norm", 9, 3},
-                                   {"group_flat", "group norm", 9, 3},
-                                   {"batch_flat", "batch norm", 11, 3},
-                                   {"team_own", "8 workers, statistics of their own", 7, 0},
-                                   {"team_merged", "8 workers, merged statistics", 7, 0}};
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
@@ -229,8 +222,7 @@ static double unit_length(const nrm_mlp *net, size_t unit)
     const size_t width = net->state[0].shape.width;
     double sum = 0;
     size_t i;
-    for (i = unit; i < INPUTS * width; i += width)
-        sum += (double)net->grads[i] * (double)net->grads[i];
+    for (i = unit; i < INPUTS * width; i += width) sum += pow((double)net->grads[i], 2);
     return sqrt(sum);
 }
 
@@ -399,25 +391,12 @@ static int curve_point(lab_run *r, team *workers, size_t m)
 
 /* ---- checks that need a network and data ----------------------------------------------------- */
 
-/* Twenty steps with probes between them must leave the same bits as twenty without. */
-static int check_probes(lab_run *r)
+/* The probes of a curve, by a training that must not notice. */
+static int look_only(trainer *t)
 {
-    const trainer_plan plan = {.network = network, .set = &train, .batch = 64};
-    trainer t[2];
-    size_t i, k;
-    int failed = 0;
-    for (k = 0; k < 2; k++) {
-        failed |= trainer_open(&t[k], r, &plan);
-        for (i = 0; !failed && i < 20; i++) {
-            failed = trainer_step(&t[k]);
-            if (k == 0 || i % 10 != 0) continue;
-            first_gradient(r, NULL, t[k].net, 64);
-            (void)error_by_batches(t[k].net, 100);
-        }
-    }
-    if (!failed) lab_record(r, "check_probes", 0, training_same_bits(t[0].net, t[1].net));
-    for (k = 0; k < 2; k++) trainer_close(&t[k]);
-    return failed;
+    first_gradient(t->run, NULL, t->net, 64);
+    (void)error_by_batches(t->net, 100);
+    return 0;
 }
 
 /* The workers' gradient against the library's: merged, that of one batch of 8m; else the mean of
@@ -461,6 +440,12 @@ static int check_team(lab_run *r, team *workers)
 static int run(lab_run *r)
 {
     const size_t last = is_team(r->arm) ? MOST / WORKERS : MOST;
+    const trainer_plan looked_at = {.network = network,
+                                    .look = look_only,
+                                    .set = &train,
+                                    .batch = 64,
+                                    .steps = 20,
+                                    .every = 10};
     size_t m = r->arm == TEAM_MERGED ? 1 : LEAST;
     team *workers = NULL;
     int failed = 0;
@@ -470,7 +455,7 @@ static int run(lab_run *r)
         if (!workers) return -1;
         failed = check_team(r, workers);
     }
-    if (r->arm == BATCH) failed = check_probes(r);
+    if (r->arm == BATCH) failed = trainer_twice(r, &looked_at, "check_probes");
     for (; m <= last && !failed; m *= 2) {
         if (r->quick && m != 2 && m != 4 && m != 32) continue;
         failed = curve_point(r, workers, m);
@@ -628,12 +613,6 @@ static const char *error_of(lab_report *r, size_t arm, double x)
     return lab_text(r, arm, "test_error", x, 4);
 }
 
-static const char *nll_of(lab_report *r, size_t arm, double epoch)
-{
-    const stats_summary s = lab_summary(r, arm, "train_nll", epoch);
-    return lab_format(r, "%.2g ± %.1g", s.mean, s.sd);
-}
-
 /* How much worse batch 4 is than batch 128 after as many examples. */
 static void judge_lost(lab_report *r, const lab_claim *c)
 {
@@ -645,43 +624,6 @@ static void judge_lost(lab_report *r, const lab_claim *c)
     lab_verdict(r, c, lab_less(layer, batch, little <= 0.005), "",
                 "layer norm %+.4f, batch norm of all layers %+.4f", little,
                 lab_describe(batch).mean);
-}
-
-static void judge_faster(lab_report *r, const lab_claim *c)
-{
-    static const double epoch[3] = {5, 10, 20};
-    stats_finding v[3];
-    size_t i;
-    for (i = 0; i < 3; i++) v[i] = lab_compare(r, c->a, c->b, "train_nll", epoch[i], -1, 1);
-    lab_verdict(r, c, stats_together(v, 3), "",
-                "epoch 5: %s against %s; 10: %s against %s; 20: %s against %s", nll_of(r, c->a, 5),
-                nll_of(r, c->b, 5), nll_of(r, c->a, 10), nll_of(r, c->b, 10), nll_of(r, c->a, 20),
-                nll_of(r, c->b, 20));
-}
-
-static void judge_below_none(lab_report *r, const lab_claim *c)
-{
-    const stats_finding v[2] = {lab_compare(r, LAYER_128, NONE_128, "test_error", 20, -1, 1),
-                                lab_compare(r, ALL_128, NONE_128, "test_error", 20, -1, 1)};
-    lab_verdict(r, c, stats_together(v, 2), "", "layer norm %s, batch norm %s, none %s",
-                error_of(r, LAYER_128, 20), error_of(r, ALL_128, 20), error_of(r, NONE_128, 20));
-}
-
-static void judge_order(lab_report *r, const lab_claim *c)
-{
-    const stats_finding v[2] = {lab_compare(r, LAYER_4, NONE_4, "train_nll", 6, -1, 1),
-                                lab_compare(r, NONE_4, ALL_4, "train_nll", 6, -1, 1)};
-    lab_verdict(r, c, stats_together(v, 2), "", "layer norm %s, none %s, batch norm %s",
-                nll_of(r, LAYER_4, 6), nll_of(r, NONE_4, 6), nll_of(r, ALL_4, 6));
-}
-
-static void judge_small(lab_report *r, const lab_claim *c)
-{
-    const stats_finding v[2] = {lab_compare(r, c->a, c->b, "test_error", 2, +1, 1),
-                                lab_compare(r, c->a, c->b, "test_error", 4, +1, 1)};
-    lab_verdict(r, c, stats_together(v, 2), "", "m = 2: %s against %s; m = 4: %s against %s",
-                error_of(r, c->a, 2), error_of(r, c->b, 2), error_of(r, c->a, 4),
-                error_of(r, c->b, 4));
 }
 
 static void judge_large(lab_report *r, const lab_claim *c)
@@ -747,20 +689,28 @@ static void judge_group(lab_report *r, const lab_claim *c)
                 error_of(r, LAYER, 4), lab_describe(off).max);
 }
 
+#define LOWER(arm_a, arm_b)                                                                        \
+    .test = LAB_LESS, .a = arm_a, .b = arm_b, .series = "test_error", .at = 6, .decimals = 4
+#define FASTER(a, b)                                                                               \
+    LAB_PARTS({LAB_LESS, a, b, "train_nll", 5}, {LAB_LESS, a, b, "train_nll", 10},                 \
+              {LAB_LESS, a, b, "train_nll", 20}),                                                  \
+        .decimals = -2, .say = "epoch 5: $1 against $2; 10: $3 against $4; 20: $5 against $6"
+#define WORSE(a, b)                                                                                \
+    LAB_PARTS({LAB_MORE, a, b, "test_error", 2}, {LAB_MORE, a, b, "test_error", 4}),               \
+        .decimals = 4, .say = "m = 2: $1 against $2; m = 4: $3 against $4"
+
 /* clang-format off */
 static const lab_claim claims[] = {
     {"12a", "At batch 4 layer norm has a lower test error than batch norm of all layers", FIGURE_6,
      "0.015 against 0.017 to above 0.025, the end of the axis (65 epochs, width 1000)",
      "lower after 6 epochs, seed by seed; unbiased variance",
      "trial run (1 seed, biased variance, pixels 0..1, 3 epochs): 0.0247 against 0.0511",
-     LAB_TRAINING, LAB_SETTING, .test = LAB_LESS, .a = LAYER_4, .b = ALL_4, .series = "test_error",
-     .at = 6, .decimals = 4},
+     LAB_TRAINING, LAB_SETTING, LOWER(LAYER_4, ALL_4)},
     {"12b", "At batch 4 layer norm has a lower test error than batch norm of the hidden layers",
      BESIDE_6, "not drawn: batch norm is \"applied to all layers\"",
      "lower after 6 epochs, seed by seed; unbiased variance",
      "trial run (1 seed, biased variance, pixels 0..1, 3 epochs): 0.0247 against 0.0403",
-     LAB_TRAINING, LAB_SETTING, .test = LAB_LESS, .a = LAYER_4, .b = HIDDEN_4,
-     .series = "test_error", .at = 6, .decimals = 4},
+     LAB_TRAINING, LAB_SETTING, LOWER(LAYER_4, HIDDEN_4)},
     {"12c", "Layer norm loses little by going from batch 128 to batch 4", FIGURE_6,
      "0.013 to 0.015; batch norm 0.0135 to 0.017 and more", "error at batch 4 minus error at batch "
      "128, both after 6 epochs: at most 0.005 in the mean, and smaller than that of batch norm of "
@@ -769,24 +719,30 @@ static const lab_claim claims[] = {
      "training loss below 1e-7 by epoch 30 against 1e-4 at epoch 65",
      "lower training loss at epochs 5, 10 and 20, seed by seed",
      "trial run (1 seed, pixels 0..1), epoch 5: 0.033 against 0.063", LAB_TRAINING, LAB_SETTING,
-     judge_faster, .a = LAYER_128, .b = ALL_128},
+     FASTER(LAYER_128, ALL_128)},
     {"12e", "At batch 128 layer norm trains faster than batch norm of the hidden layers", BESIDE_6,
      "not drawn", "lower training loss at epochs 5, 10 and 20, seed by seed",
      "trial run (1 seed, pixels 0..1), epoch 5: 0.033 against 0.025: expected to fail",
-     LAB_TRAINING, LAB_NEWS, judge_faster, .a = LAYER_128, .b = HIDDEN_128},
+     LAB_TRAINING, LAB_NEWS, FASTER(LAYER_128, HIDDEN_128)},
     {"12f", "At batch 128 both norms end with a lower test error than no norm", FIGURE_6,
      "layer norm 0.013, batch norm 0.0135, none 0.015",
      "layer norm and batch norm of all layers each below none after 20 epochs, seed by seed",
      "trial run (1 seed, pixels 0..1, 15 epochs): layer 0.0199, batch 0.0171, none 0.0201",
-     LAB_TRAINING, LAB_SETTING, judge_below_none},
+     LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_LESS, LAYER_128, NONE_128, "test_error", 20},
+               {LAB_LESS, ALL_128, NONE_128, "test_error", 20}),
+     .decimals = 4, .say = "layer norm $1, batch norm $3, none $2"},
     {"12g", "At batch 4 the training loss is lowest with layer norm, highest with batch norm",
      FIGURE_6, "layer norm 1e-3, none 5e-3, batch norm 4e-2",
      "layer norm below none, none below batch norm of all layers after 6 epochs, seed by seed",
-     "none", LAB_TRAINING, LAB_SETTING, judge_order},
+     "none", LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_LESS, LAYER_4, NONE_4, "train_nll", 6},
+               {LAB_LESS, NONE_4, ALL_4, "train_nll", 6}),
+     .decimals = -2, .say = "layer norm $1, none $2, batch norm $4"},
     {"12h", "Batch norm is worse than layer norm at batch sizes 2 and 4", SMALL_BATCHES,
      "no numbers", "higher test error at 2 and at 4, seed by seed; learning rate 0.1*m/128",
      "trial run (1 seed, 16,000 and 32,000 examples at 2 and 4), accuracy: 0.653 against 0.928 and "
-     "0.916 against 0.943", LAB_TRAINING, LAB_SETTING, judge_small, .a = BATCH, .b = LAYER},
+     "0.916 against 0.943", LAB_TRAINING, LAB_SETTING, WORSE(BATCH, LAYER)},
     {"12i", "Batch norm is at least as good as layer norm from batch size 32 on",
      "ours, the other end of 12h", "no numbers", "lower test error, mean over 32, 64, 128, 256, "
      "seed by seed; and in the mean over seeds at each of the four",
@@ -795,7 +751,7 @@ static const lab_claim claims[] = {
     {"12j", "Batch norm is worse than layer norm at 2 and 4, at one learning rate for all sizes",
      SMALL_BATCHES, "no numbers",
      "higher test error at 2 and at 4, seed by seed; learning rate 0.05 at every m", "none",
-     LAB_TRAINING, LAB_SETTING, judge_small, .a = BATCH_FLAT, .b = LAYER_FLAT},
+     LAB_TRAINING, LAB_SETTING, WORSE(BATCH_FLAT, LAYER_FLAT)},
     {"12k", "At batch size 2 batch norm passes practically no gradient to a unit before it",
      DERIVATIVE, "eps/(v + eps) of what it would be", "length of the gradient by one unit's first "
      "weights before training, median over units and batches: at m = 2 below 1 % of that at m = 4 "
@@ -810,7 +766,7 @@ static const lab_claim claims[] = {
     {"12m", "Statistics merged over 8 workers make up for few examples on each", WORKERS_OURS,
      "no numbers",
      "lower test error than with statistics of their own at m = 2 and m = 4, seed by seed", "none",
-     LAB_TRAINING, LAB_SETTING, judge_small, .a = TEAM_OWN, .b = TEAM_MERGED},
+     LAB_TRAINING, LAB_SETTING, WORSE(TEAM_OWN, TEAM_MERGED)},
     {"12n", "8 workers with m examples and merged statistics train as one batch of 8m does",
      WORKERS_OURS, "equal but for rounding", "exact but for rounding, which training enlarges: "
      "test errors within 0.005 of each other at every 8m from 8 to 256 in every seed", "none",
@@ -888,6 +844,8 @@ static void draw_one_machine(lab_report *r, plot_panel *p, const lab_panel *pane
 #define ERROR .y = "test error", .y_range = {0.005, 0.06}, .grid = PLOT_GRID_Y
 #define IN_128 .x = "epoch", .x_range = {0, 21}
 #define IN_4 .x = "epoch", .x_range = {0, 6.3}
+#define OF_128 .draw = draw_figure6, .arm = NONE_128, .other = ALL_128, .value = 20.7
+#define OF_4 .draw = draw_figure6, .arm = NONE_4, .other = ALL_4_BIASED, .value = 6.2
 
 static int page_figure6(lab_report *r)
 {
@@ -896,16 +854,12 @@ static int page_figure6(lab_report *r)
         1600, 1340, .shared_legend = 1, .seeds = 3,
         .settings = "784-256-256-10, ReLU, Adam with learning rate 0.001, batch 128 and 4"};
     const lab_panel panels[] = {
-        {.axes = {.heading = "batch 128", IN_128, LOSS}, .draw = draw_figure6, .arm = NONE_128,
-         .other = ALL_128, .series = "train_nll", .value = 20.7,
+        {.axes = {.heading = "batch 128", IN_128, LOSS}, OF_128, .series = "train_nll",
          .mark = {{LAB_NOTE_IN, 0.03, 0.14, "the paper at epoch 65: batch norm 10^{-4},"},
                   {LAB_NOTE_IN, 0.03, 0.05, "layer norm and none below 10^{-7}"}}},
-        {.axes = {.col = 1, .heading = "batch 4", IN_4, LOSS}, .draw = draw_figure6, .arm = NONE_4,
-         .other = ALL_4_BIASED, .series = "train_nll", .value = 6.2},
-        {.axes = {.row = 1, IN_128, ERROR}, .draw = draw_figure6, .arm = NONE_128,
-         .other = ALL_128, .series = "test_error", .value = 20.7},
-        {.axes = {1, 1, IN_4, ERROR}, .draw = draw_figure6, .arm = NONE_4, .other = ALL_4_BIASED,
-         .series = "test_error", .value = 6.2}};
+        {.axes = {.col = 1, .heading = "batch 4", IN_4, LOSS}, OF_4, .series = "train_nll"},
+        {.axes = {.row = 1, IN_128, ERROR}, OF_128, .series = "test_error"},
+        {.axes = {1, 1, IN_4, ERROR}, OF_4, .series = "test_error"}};
     return lab_draw(r, &page, panels, LAB_COUNT(panels));
 }
 

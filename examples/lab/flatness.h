@@ -1,14 +1,15 @@
 /* flatness.h - how flat the loss of a network is around its parameters.
 
-   A view is the loss of n images, taken as one batch in train mode, as a function of the parameters;
-   what looks at it puts them back. Two measures of it:
+   A view is the loss of n images, taken as one batch in train mode, as a function of the
+   parameters; what looks at it puts them back. Two measures of it:
 
        flatness_lanczos   the largest eigenvalue of the Hessian, by Lanczos: H times a vector of
-                          length 1 is the difference of the gradients at +-0.01 of it. Sees the scale
-                          of the weights.
+                          length 1 is the difference of the gradients at ±0.01 of it. Sees the
+                          scale of the weights.
        flatness_shake     what noise in the weights does to the loss, and to the decisions. Noise
                           into each unit as long as its weights (Li et al. 2018, filters) does not
-                          see the scale of a layer, noise relative to each weight not that of a unit.
+                          see the scale of a layer, noise relative to each weight not that of a
+                          unit.
 
    An example:
 

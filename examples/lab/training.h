@@ -86,8 +86,8 @@ size_t training_next(training_order *order, const training_set *set);
    shorter than `least` are passed over (1: none is). */
 void training_go_on(training_order *order, const training_set *set, size_t least);
 
-/* Of weights, gradients, outputs: the sums of the products and of the squares, the root mean square,
-   in double and in the order of the numbers; the largest |a - b|, or |a| if b is null, nan if one
+/* Of weights, gradients, outputs: the sums of products and of squares, the root mean square, in
+   double and in the order of the numbers; the largest |a - b|, or |a| if b is null, nan if one
    is. */
 double training_dot(const nrm_real *a, const nrm_real *b, size_t n);
 double training_squares(const nrm_real *a, size_t n);

@@ -1112,7 +1112,7 @@ static const lab_panel theorems[] = {
     SEEDS_OF("bn1_" kappa, "batch norm, rate 1", PLOT_BLUE)}
 #define GAP .x = "step", .y = "gap, start = 1", .y_scale = PLOT_LOG10
 
-static const lab_panel length[] = { /* condition 100 looks like 10 */
+static const lab_panel length[] = { /* condition 100 lies between */
     {.axes = {.heading = "Condition 10", GAP, .x_range = {0, 200}, .y_range = {1e-16, 100},
               .legend = PLOT_LEGEND_NONE}, .line = TOY_LINES("10")},
     {.axes = {.col = 1, .heading = "Condition 1000", GAP, .x_range = {0, TOY_STEPS},
@@ -1158,7 +1158,7 @@ static int report(lab_report *r)
          .seeds = lab_seeds(r, NONE)},
         {"Length apart from direction helps; batch norm with a constant rate does not", "length",
          1600, 1160,
-         .settings = "a, b: least squares in 20 dimensions, a line for each seed; c, d: "
+         .settings = "a, b: least squares in 20 dimensions, a line for each of 20 seeds; c, d: "
                      "784-100x6-10, ReLU, SGD 0.1; means, lowest and highest",
          .seeds = lab_seeds(r, BATCH)}};
     const double twice = lab_summary(r, BATCH, "doubling", 0).max, same = check_gdnp();

@@ -32,7 +32,7 @@ typedef struct {
     const char *path;
 } sf_glyph;
 
-/* The tables that are looked up by code are sorted by it, for SF_SEARCH. */
+/* Sorted by code. */
 /* clang-format off */
 static const sf_glyph sf_glyphs[] = {
     {' ', 0, 270, ""},
@@ -152,61 +152,12 @@ static const sf_glyph sf_glyphs[] = {
     {'}', 70, 320, "M0 790C70 790 100 755 100 690V440C100 370 130 335 190 325"
                    "C130 315 100 280 100 210V-40C100 -105 70 -140 0 -140"},
     {'~', 80, 560, "M0 260C20 350 70 385 120 385C220 385 180 255 280 255C330 255 380 290 400 380"},
-    {0xA0, 0, 270, ""},
-    {0xA1, 108, 216, "M0 -195V290D0 495"},
-    {0xA2, 76, 560, "M352 392C325 466 268 508 196 508h0 249v196 -10C268 -10 325 32 352 106"
-                    "M196 620V-120"},
-    {0xA3, 80, 560, "M375 590C350 670 300 710 235 710h90 560V150C90 90 60 40 5 0H395M0 350H290"},
-    {0xA4, 80, 560, "M200 510h390 320v200 130h10 320v200 510ZM0 520L66 454M400 520L334 454M0 120"
-                    "L66 186M400 120L334 186"},
-    {0xA5, 40, 560, "M0 700L240 345L480 700M240 345V0M60 270H420M60 130H420"},
-    {0xA6, 110, 220, "M0 790V420M0 230V-140"},
-    {0xA7, 80, 470, "M290 610C272 672 220 710 155 710C80 710 25 670 25 605"
-                    "C25 470 310 470 310 310C310 245 270 205 215 185M95 425C40 405 0 365 0 300"
-                    "C0 150 285 150 285 10C285 -55 230 -95 155 -95C90 -95 38 -57 20 5"},
-    {0xA8, 90, 370, "D0 665D190 665"},
-    {0xA9, 70, 840, "M350 710h700 350v350 -10h0 350v350 710ZM470 455C445 500 405 525 355 525"
-                    "h180 350v355 175C405 175 445 200 470 245"},
-    {0xAA, 60, 400, "G97 0 370 660"},
-    {0xAB, 60, 520, "M180 440L0 255L180 70M380 440L200 255L380 70"},
-    {0xAC, 80, 560, "M0 400H400V200"},
-    {0xAE, 70, 840, "M350 710h700 350v350 -10h0 350v350 710ZM255 170V530H365h465 430v365 330H255"
-                    "M370 330L470 170"},
-    {0xAF, 60, 370, "M0 640H250"},
     {0xB0, 70, 330, "M95 715h190 620v95 525h0 620v95 715Z"},
     {0xB1, 80, 560, "M0 350H400M200 550V150M0 30H400"},
-    {0xB4, 90, 300, "M0 590L110 720"},
-    {0xB6, 60, 600, "M430 -140V700H185h0 515v185 330H260M260 700V-140"},
     {0xB7, 112, 225, "D0 320"},
-    {0xB8, 110, 300, "M60 -10L45 -75C100 -75 140 -100 140 -145C140 -195 90 -215 0 -210"},
-    {0xBA, 60, 400, "G111 0 370 660"},
-    {0xBB, 80, 520, "M0 440L180 255L0 70M200 440L380 255L200 70"},
-    {0xBC, 60, 860, "M0 630L100 700V330M120 0L570 700G52 490 0 520"},
     {0xBD, 60, 860, "M0 630L100 700V330M120 0L570 700G50 500 0 520"},
-    {0xBE, 60, 900, "G51 0 330 520M160 0L610 700G52 530 0 520"},
-    {0xBF, 65, 450, "M350 -65C330 -160 265 -205 175 -205C70 -205 0 -145 0 -50"
-                    "C0 100 180 105 180 280D180 495"},
-    {0xC6, 40, 900, "M0 0L340 700M820 700H340V0H820M340 362H770M112 230H340"},
-    {0xD0, 70, 704, "M34 0V700H224h524 350v224 0ZM0 362H250"},
     {0xD7, 120, 560, "M0 480L320 160M0 160L320 480"},
-    {0xD8, 76, 752, "M300 710h600 350v300 -10h0 350v300 710ZM545 740L55 -40"},
-    {0xDE, 104, 585, "M0 700V0M0 565H215h420 370v215 170H0"},
-    {0xDF, 92, 570, "M0 0V540v180 735h348 570C348 470 250 450 250 375C250 290 400 290 400 140"
-                    "C400 50 330 -10 235 -10C190 -10 155 0 125 20"},
-    {0xE6, 74, 850, "M20 400C46 468 104 508 180 508h334 350V294M334 294H176h0 144v150 -10"
-                    "h334 170M334 262H700v520 508h334 249v524 -10C600 -10 654 24 684 88"},
-    {0xF0, 76, 550, "M100 700C310 650 392 480 392 245v196 -10h0 235v196 480"
-                    "C280 480 350 430 385 330M110 585L330 690"},
-    {0xF7, 80, 560, "M0 320H400D200 510D200 130"},
-    {0xF8, 76, 552, "M200 508h400 249v200 -10h0 249v200 508ZM375 540L25 -42"},
-    {0xFE, 100, 562, "M0 730V-195M0 333C40 445 104 508 194 508h386 249v194 -10"
-                     "C104 -10 40 53 0 165"},
     {0x131, 104, 208, "M0 500V0"},
-    {0x141, 60, 530, "M48 700V0H420M0 280L210 410"},
-    {0x142, 45, 300, "M78 730V100v173 0H190M0 320L156 425"},
-    {0x152, 76, 1000, "M930 700H300h0 350v300 0H935M480 700V0M480 362H890"},
-    {0x153, 76, 900, "M200 508h400 249v200 -10h0 249v200 508ZM400 262H752v574 508h400 249"
-                     "v580 -10C650 -10 704 24 734 88"},
     {0x237, 8, 214, "M98 500V-75v-15 -197"},
     {0x300, 0, 0, "M-68 725L37 605"},
     {0x301, 0, 0, "M-37 605L68 725"},
@@ -214,16 +165,8 @@ static const sf_glyph sf_glyphs[] = {
     {0x303, 0, 0, "M-130 625C-120 680 -95 700 -65 700C-10 700 10 630 65 630"
                   "C95 630 120 650 130 705"},
     {0x304, 0, 0, "M-125 655H125"},
-    {0x305, 0, 0, "M-190 655H190"},
-    {0x306, 0, 0, "M-110 715C-95 640 -55 612 0 612C55 612 95 640 110 715"},
     {0x307, 0, 0, "D0 680"},
     {0x308, 0, 0, "D-95 680D95 680"},
-    {0x30A, 0, 0, "M0 745h70 675v0 605h-70 675v0 745Z"},
-    {0x30B, 0, 0, "M-110 605L-35 725M30 605L105 725"},
-    {0x30C, 0, 0, "M-112 712L0 608L112 712"},
-    {0x323, 0, 0, "D0 -130"},
-    {0x327, 0, 0, "M0 -10L-15 -75C40 -75 80 -100 80 -145C80 -195 30 -215 -60 -210"},
-    {0x328, 0, 0, "M60 0C10 -40 -20 -75 -20 -125C-20 -175 20 -200 75 -190"},
     {0x393, 104, 528, "M0 0V700H385"},
     {0x394, 45, 660, "M0 0L285 700L570 0Z"},
     {0x398, 76, 752, "M300 710h600 350v300 -10h0 350v300 710ZM150 355H450"},
@@ -260,8 +203,6 @@ static const sf_glyph sf_glyphs[] = {
                      "C320 -160 270 -195 205 -195"},
     {0x3C0, 48, 560, "M0 500H452M106 500V0M338 500V92v414 0H434"},
     {0x3C1, 100, 562, "M0 -195V249v193 508h386 249v193 -10C104 -10 40 53 0 165"},
-    {0x3C2, 76, 468, "M350 405C324 470 268 508 198 508C80 508 0 400 0 258C0 100 95 30 200 5"
-                     "C280 -14 315 -42 315 -98C315 -160 265 -195 200 -195"},
     {0x3C3, 76, 562, "M440 500H200h0 245v200 -10h400 245v200 500"},
     {0x3C4, 48, 456, "M0 500H360M178 500V100v273 0H308"},
     {0x3C5, 94, 532, "M0 500V165v172 -10h352 225C352 340 335 430 310 505"},
@@ -273,77 +214,42 @@ static const sf_glyph sf_glyphs[] = {
     {0x3C9, 76, 670, "M115 500C40 430 0 335 0 205C0 75 52 -10 135 -10C212 -10 258 55 258 160V310"
                      "M258 160C258 55 304 -10 382 -10C465 -10 517 75 517 205"
                      "C517 335 477 430 402 500"},
-    {0x3D5, 76, 622, "M235 508h470 249v235 -10h0 249v235 508ZM235 735V-195"},
-    {0x3F5, 70, 455, "M335 415C305 475 255 508 195 508h0 249v195 -10C255 -10 305 23 335 83M0 252"
-                     "H275"},
-    {0x2002, 0, 500, ""},
-    {0x2003, 0, 1000, ""},
-    {0x2007, 0, 560, ""},
-    {0x2009, 0, 150, ""},
-    {0x200B, 0, 0, ""},
     {0x2013, 50, 560, "M0 290H460"},
     {0x2014, 50, 960, "M0 290H860"},
     {0x2016, 112, 376, "M0 790V-140M152 790V-140"},
     {0x2018, 80, 220, "D18 588M12 596C12 648 28 692 66 730"},
     {0x2019, 70, 220, "D52 706M58 698C58 646 42 602 4 564"},
-    {0x201A, 72, 240, "D52 8M58 0C58 -55 42 -98 4 -138"},
     {0x201C, 80, 370, "D18 588M12 596C12 648 28 692 66 730D168 588M162 596"
                       "C162 648 178 692 216 730"},
     {0x201D, 70, 370, "D52 706M58 698C58 646 42 602 4 564D202 706M208 698"
                       "C208 646 192 602 154 564"},
-    {0x201E, 72, 390, "D52 8M58 0C58 -55 42 -98 4 -138D202 8M208 0C208 -55 192 -98 154 -138"},
-    {0x2020, 60, 430, "M155 720V-140M0 480H310"},
     {0x2022, 120, 340, "M50 390h100 340v50 290h0 340v50 390ZM50 365h75 340v50 315h25 340v50 365Z"},
     {0x2026, 112, 704, "D0 8D240 8D480 8"},
-    {0x2030, 70, 1150, "M142 710h284 555v142 400h0 555v142 710ZM518 300h660 145v518 -10h376 145"
-                       "v518 300ZM868 300h1010 145v868 -10h726 145v868 300ZM550 700L110 0"},
     {0x2032, 60, 190, "M60 730L0 530"},
     {0x2033, 60, 320, "M60 730L0 530M190 730L130 530"},
-    {0x2039, 60, 320, "M180 440L0 255L180 70"},
-    {0x203A, 80, 320, "M0 440L180 255L0 70"},
-    {0x2044, 0, 320, "M0 0L320 700"},
-    {0x20AC, 60, 590, "M450 600C420 670 370 710 300 710h70 350v300 -10C370 -10 420 28 450 98"
-                      "M0 425H350M0 275H330"},
     {0x2113, 50, 430, "M0 180C170 290 330 460 330 610C330 690 300 735 245 735"
                       "C160 735 125 590 125 380V150C125 45 160 -10 220 -10C275 -10 315 25 340 85"},
-    {0x2115, 104, 700, "M0 0V700L490 0V700M95 0V565"},
     {0x211D, 104, 625, "M0 0V700H240h430 506v240 312H0M250 312L455 0M95 700V0"},
-    {0x2124, 64, 585, "M12 700H445L0 0H457M345 700L0 140"},
     {0x2190, 60, 760, "M640 320H0M190 510L0 320L190 130"},
     {0x2191, 60, 500, "M190 -60V700M0 510L190 700L380 510"},
     {0x2192, 60, 760, "M0 320H640M450 510L640 320L450 130"},
     {0x2193, 60, 500, "M190 700V-60M0 130L190 -60L380 130"},
-    {0x2194, 60, 800, "M0 320H680M490 510L680 320L490 130M190 510L0 320L190 130"},
-    {0x21A6, 90, 790, "M0 320H640M450 510L640 320L450 130M0 450V190"},
-    {0x21D2, 60, 800, "M0 400H610M0 240H610M500 530L690 320L500 110"},
-    {0x2200, 40, 610, "M0 700L265 0L530 700M92 455H438"},
     {0x2202, 76, 552, "M35 650C75 705 128 735 190 735C335 735 400 600 400 400"
                       "C400 150 305 -10 175 -10C70 -10 0 60 0 170C0 305 85 405 200 405"
                       "C290 405 360 360 396 282"},
-    {0x2203, 90, 570, "M0 700H400V0H0M60 362H400"},
-    {0x2205, 70, 600, "M225 570h450 340v225 110h0 340v225 570ZM440 650L10 30"},
     {0x2207, 45, 660, "M0 700H570L285 0Z"},
     {0x2208, 80, 560, "M400 540H235h0 320v235 100H400M0 320H380"},
-    {0x2209, 80, 560, "M400 540H235h0 320v235 100H400M0 320H380M330 660L110 -20"},
     {0x220F, 80, 720, "M0 760H560M80 760V-100M480 760V-100"},
     {0x2211, 76, 620, "M450 760H0L270 330L0 -100H465"},
     {0x2212, 80, 560, "M0 320H400"},
-    {0x2217, 100, 440, "M120 460V180M0 390L240 250M0 250L240 390"},
     {0x2218, 100, 400, "M100 420h200 320v100 220h0 320v100 420Z"},
     {0x221A, 40, 600, "M0 330L85 380L215 -20L390 790H560"},
     {0x221D, 80, 640, "M480 480C385 480 335 430 280 320C240 240 190 180 125 180h0 320v125 460"
                       "C190 460 240 400 280 320C335 210 385 160 480 160"},
     {0x221E, 70, 720, "M290 320C240 235 195 180 130 180h0 320v130 460C195 460 240 405 290 320"
                       "C340 235 385 180 450 180h580 320v450 460C385 460 340 405 290 320Z"},
-    {0x2225, 112, 376, "M0 790V-140M152 790V-140"},
-    {0x2227, 80, 560, "M0 120L200 560L400 120"},
-    {0x2228, 80, 560, "M0 560L200 120L400 560"},
-    {0x2229, 90, 600, "M0 60V380v210 580h420 380V60"},
-    {0x222A, 90, 600, "M0 580V260v210 60h420 260V580"},
     {0x222B, 40, 420, "M340 750C325 778 300 795 270 795h185 685C178 445 162 205 155 -35v70 -145"
                       "C40 -145 15 -128 0 -100"},
-    {0x2243, 80, 560, "M0 140H400M0 345C20 435 70 470 120 470C220 470 180 355 280 355"
-                      "C330 355 380 390 400 480"},
     {0x2248, 80, 560, "M0 365C20 440 70 470 120 470C220 470 180 375 280 375"
                       "C330 375 380 405 400 480M0 165C20 240 70 270 120 270"
                       "C220 270 180 175 280 175C330 175 380 205 400 280"},
@@ -351,20 +257,8 @@ static const sf_glyph sf_glyphs[] = {
     {0x2261, 80, 560, "M0 470H400M0 320H400M0 170H400"},
     {0x2264, 80, 560, "M400 590L0 410L400 230M0 80H400"},
     {0x2265, 80, 560, "M0 590L400 410L0 230M0 80H400"},
-    {0x226A, 80, 780, "M340 520L0 320L340 120M620 520L280 320L620 120"},
-    {0x226B, 80, 780, "M0 520L340 320L0 120M280 520L620 320L280 120"},
-    {0x2282, 80, 560, "M400 540H220h0 320v220 100H400"},
-    {0x2286, 80, 560, "M400 590H200h0 400v200 210H400M0 80H400"},
-    {0x2295, 60, 620, "M250 570h500 320v250 70h0 320v250 570ZM0 320H500M250 570V70"},
-    {0x2297, 60, 620, "M250 570h500 320v250 70h0 320v250 570ZM74 496L426 144M74 144L426 496"},
     {0x2299, 60, 620, "M250 570h500 320v250 70h0 320v250 570ZD250 320"},
     {0x22A4, 60, 560, "M0 640H440M220 640V0"},
-    {0x22A5, 60, 560, "M0 0H440M220 640V0"},
-    {0x22EF, 112, 704, "D0 320D240 320D480 320"},
-    {0x2308, 105, 300, "M140 790H0V-140"},
-    {0x2309, 55, 300, "M0 790H140V-140"},
-    {0x230A, 105, 300, "M0 790V-140H140"},
-    {0x230B, 55, 300, "M140 790V-140H0"},
     {0x2713, 70, 640, "M0 300L170 70L500 660"},
     {0x2717, 90, 640, "M0 60L460 640M30 620L430 80"},
     {0x27E8, 80, 320, "M160 790L0 325L160 -140"},
@@ -374,92 +268,10 @@ static const sf_glyph sf_glyphs[] = {
 /* Drawn for every character the font does not have. */
 static const sf_glyph sf_missing = {0, 80, 560, "M0 0H400V700H0Z"};
 
-/* Characters made of others: a base and a combining mark, or a base alone (mark 0). */
-typedef struct {
-    unsigned code, base, mark;
-} sf_composed;
-
-static const sf_composed sf_compositions[] = {
-    {0xB5, 0x3BC, 0},      {0xC0, 'A', 0x300},    {0xC1, 'A', 0x301},    {0xC2, 'A', 0x302},
-    {0xC3, 'A', 0x303},    {0xC4, 'A', 0x308},    {0xC5, 'A', 0x30A},    {0xC7, 'C', 0x327},
-    {0xC8, 'E', 0x300},    {0xC9, 'E', 0x301},    {0xCA, 'E', 0x302},    {0xCB, 'E', 0x308},
-    {0xCC, 'I', 0x300},    {0xCD, 'I', 0x301},    {0xCE, 'I', 0x302},    {0xCF, 'I', 0x308},
-    {0xD1, 'N', 0x303},    {0xD2, 'O', 0x300},    {0xD3, 'O', 0x301},    {0xD4, 'O', 0x302},
-    {0xD5, 'O', 0x303},    {0xD6, 'O', 0x308},    {0xD9, 'U', 0x300},    {0xDA, 'U', 0x301},
-    {0xDB, 'U', 0x302},    {0xDC, 'U', 0x308},    {0xDD, 'Y', 0x301},    {0xE0, 'a', 0x300},
-    {0xE1, 'a', 0x301},    {0xE2, 'a', 0x302},    {0xE3, 'a', 0x303},    {0xE4, 'a', 0x308},
-    {0xE5, 'a', 0x30A},    {0xE7, 'c', 0x327},    {0xE8, 'e', 0x300},    {0xE9, 'e', 0x301},
-    {0xEA, 'e', 0x302},    {0xEB, 'e', 0x308},    {0xEC, 0x131, 0x300},  {0xED, 0x131, 0x301},
-    {0xEE, 0x131, 0x302},  {0xEF, 0x131, 0x308},  {0xF1, 'n', 0x303},    {0xF2, 'o', 0x300},
-    {0xF3, 'o', 0x301},    {0xF4, 'o', 0x302},    {0xF5, 'o', 0x303},    {0xF6, 'o', 0x308},
-    {0xF9, 'u', 0x300},    {0xFA, 'u', 0x301},    {0xFB, 'u', 0x302},    {0xFC, 'u', 0x308},
-    {0xFD, 'y', 0x301},    {0xFF, 'y', 0x308},    {0x100, 'A', 0x304},   {0x101, 'a', 0x304},
-    {0x102, 'A', 0x306},   {0x103, 'a', 0x306},   {0x104, 'A', 0x328},   {0x105, 'a', 0x328},
-    {0x106, 'C', 0x301},   {0x107, 'c', 0x301},   {0x108, 'C', 0x302},   {0x109, 'c', 0x302},
-    {0x10A, 'C', 0x307},   {0x10B, 'c', 0x307},   {0x10C, 'C', 0x30C},   {0x10D, 'c', 0x30C},
-    {0x10E, 'D', 0x30C},   {0x112, 'E', 0x304},   {0x113, 'e', 0x304},   {0x114, 'E', 0x306},
-    {0x115, 'e', 0x306},   {0x116, 'E', 0x307},   {0x117, 'e', 0x307},   {0x118, 'E', 0x328},
-    {0x119, 'e', 0x328},   {0x11A, 'E', 0x30C},   {0x11B, 'e', 0x30C},   {0x11C, 'G', 0x302},
-    {0x11D, 'g', 0x302},   {0x11E, 'G', 0x306},   {0x11F, 'g', 0x306},   {0x120, 'G', 0x307},
-    {0x121, 'g', 0x307},   {0x124, 'H', 0x302},   {0x125, 'h', 0x302},   {0x128, 'I', 0x303},
-    {0x129, 0x131, 0x303}, {0x12A, 'I', 0x304},   {0x12B, 0x131, 0x304}, {0x12C, 'I', 0x306},
-    {0x12D, 0x131, 0x306}, {0x12E, 'I', 0x328},   {0x12F, 'i', 0x328},   {0x130, 'I', 0x307},
-    {0x134, 'J', 0x302},   {0x135, 0x237, 0x302}, {0x139, 'L', 0x301},   {0x143, 'N', 0x301},
-    {0x144, 'n', 0x301},   {0x147, 'N', 0x30C},   {0x148, 'n', 0x30C},   {0x14C, 'O', 0x304},
-    {0x14D, 'o', 0x304},   {0x14E, 'O', 0x306},   {0x14F, 'o', 0x306},   {0x150, 'O', 0x30B},
-    {0x151, 'o', 0x30B},   {0x154, 'R', 0x301},   {0x155, 'r', 0x301},   {0x158, 'R', 0x30C},
-    {0x159, 'r', 0x30C},   {0x15A, 'S', 0x301},   {0x15B, 's', 0x301},   {0x15C, 'S', 0x302},
-    {0x15D, 's', 0x302},   {0x15E, 'S', 0x327},   {0x15F, 's', 0x327},   {0x160, 'S', 0x30C},
-    {0x161, 's', 0x30C},   {0x162, 'T', 0x327},   {0x163, 't', 0x327},   {0x164, 'T', 0x30C},
-    {0x168, 'U', 0x303},   {0x169, 'u', 0x303},   {0x16A, 'U', 0x304},   {0x16B, 'u', 0x304},
-    {0x16C, 'U', 0x306},   {0x16D, 'u', 0x306},   {0x16E, 'U', 0x30A},   {0x16F, 'u', 0x30A},
-    {0x170, 'U', 0x30B},   {0x171, 'u', 0x30B},   {0x172, 'U', 0x328},   {0x173, 'u', 0x328},
-    {0x174, 'W', 0x302},   {0x175, 'w', 0x302},   {0x176, 'Y', 0x302},   {0x177, 'y', 0x302},
-    {0x178, 'Y', 0x308},   {0x179, 'Z', 0x301},   {0x17A, 'z', 0x301},   {0x17B, 'Z', 0x307},
-    {0x17C, 'z', 0x307},   {0x17D, 'Z', 0x30C},   {0x17E, 'z', 0x30C},   {0x1F8, 'N', 0x300},
-    {0x1F9, 'n', 0x300},   {0x391, 'A', 0},       {0x392, 'B', 0},       {0x395, 'E', 0},
-    {0x396, 'Z', 0},       {0x397, 'H', 0},       {0x399, 'I', 0},       {0x39A, 'K', 0},
-    {0x39C, 'M', 0},       {0x39D, 'N', 0},       {0x39F, 'O', 0},       {0x3A1, 'P', 0},
-    {0x3A4, 'T', 0},       {0x3A5, 'Y', 0},       {0x3A7, 'X', 0},       {0x3AC, 0x3B1, 0x301},
-    {0x3AD, 0x3B5, 0x301}, {0x3AE, 0x3B7, 0x301}, {0x3AF, 0x3B9, 0x301}, {0x3BF, 'o', 0},
-    {0x3CC, 'o', 0x301}, {0x3CD, 0x3C5, 0x301}, {0x3CE, 0x3C9, 0x301}, {0x1E26, 'H', 0x308},
-    {0x1E27, 'h', 0x308},  {0x1E7C, 'V', 0x303},  {0x1E7D, 'v', 0x303},  {0x1E80, 'W', 0x300},
-    {0x1E81, 'w', 0x300},  {0x1E82, 'W', 0x301},  {0x1E83, 'w', 0x301},  {0x1E84, 'W', 0x308},
-    {0x1E85, 'w', 0x308},  {0x1E8A, 'X', 0x307},  {0x1E8B, 'x', 0x307},  {0x1E8C, 'X', 0x308},
-    {0x1E8D, 'x', 0x308},  {0x1E8E, 'Y', 0x307},  {0x1E8F, 'y', 0x307},  {0x1E90, 'Z', 0x302},
-    {0x1E91, 'z', 0x302},  {0x1E97, 't', 0x308},  {0x1E98, 'w', 0x30A},  {0x1E99, 'y', 0x30A},
-    {0x1EBC, 'E', 0x303},  {0x1EBD, 'e', 0x303},  {0x1EF2, 'Y', 0x300},  {0x1EF3, 'y', 0x300},
-    {0x1EF8, 'Y', 0x303},  {0x1EF9, 'y', 0x303},  {0x2008, 0x2009, 0},   {0x2010, '-', 0},
-    {0x2011, '-', 0},      {0x202F, 0x2009, 0},   {0x2126, 0x3A9, 0},    {0x2206, 0x394, 0},
-    {0x2215, '/', 0},      {0x2219, 0xB7, 0},     {0x2223, '|', 0},      {0x223C, '~', 0},
-    {0x22C5, 0xB7, 0}};
-
-/* Unicode's superscript and subscript characters, read as markup. */
-typedef struct {
-    unsigned code, base;
-    int side; /* 1 superscript, -1 subscript */
-} sf_scripted;
-
-static const sf_scripted sf_scripteds[] = {
-    {0xB2, '2', 1},        {0xB3, '3', 1},        {0xB9, '1', 1},        {0x2B0, 'h', 1},
-    {0x2B2, 'j', 1},       {0x2B3, 'r', 1},       {0x2B7, 'w', 1},       {0x2B8, 'y', 1},
-    {0x2E1, 'l', 1},       {0x2E2, 's', 1},       {0x2E3, 'x', 1},       {0x1D40, 'T', 1},
-    {0x1D43, 'a', 1},      {0x1D47, 'b', 1},      {0x1D48, 'd', 1},      {0x1D49, 'e', 1},
-    {0x1D4F, 'k', 1},      {0x1D50, 'm', 1},      {0x1D52, 'o', 1},      {0x1D56, 'p', 1},
-    {0x1D57, 't', 1},      {0x1D58, 'u', 1},      {0x1D5B, 'v', 1},      {0x1D5D, 0x3B2, 1},
-    {0x1D62, 'i', -1},     {0x1D63, 'r', -1},     {0x1D64, 'u', -1},     {0x1D65, 'v', -1},
-    {0x1D66, 0x3B2, -1},   {0x1D67, 0x3B3, -1},   {0x1D68, 0x3C1, -1},   {0x1D69, 0x3C6, -1},
-    {0x1D6A, 0x3C7, -1},   {0x2070, '0', 1},      {0x2071, 'i', 1},      {0x2074, '4', 1},
-    {0x2075, '5', 1},      {0x2076, '6', 1},      {0x2077, '7', 1},      {0x2078, '8', 1},
-    {0x2079, '9', 1},      {0x207A, '+', 1},      {0x207B, 0x2212, 1},   {0x207C, '=', 1},
-    {0x207D, '(', 1},      {0x207E, ')', 1},      {0x207F, 'n', 1},      {0x2080, '0', -1},
-    {0x2081, '1', -1},     {0x2082, '2', -1},     {0x2083, '3', -1},     {0x2084, '4', -1},
-    {0x2085, '5', -1},     {0x2086, '6', -1},     {0x2087, '7', -1},     {0x2088, '8', -1},
-    {0x2089, '9', -1},     {0x208A, '+', -1},     {0x208B, 0x2212, -1},  {0x208C, '=', -1},
-    {0x208D, '(', -1},     {0x208E, ')', -1},     {0x2090, 'a', -1},     {0x2091, 'e', -1},
-    {0x2092, 'o', -1},     {0x2093, 'x', -1},     {0x2095, 'h', -1},     {0x2096, 'k', -1},
-    {0x2097, 'l', -1},     {0x2098, 'm', -1},     {0x2099, 'n', -1},     {0x209A, 'p', -1},
-    {0x209B, 's', -1},     {0x209C, 't', -1},     {0x2C7C, 'j', -1}};
+/* Unicode's superscripts and subscripts, and what they stand for. */
+static const char *const sf_scripts[2][2] = {
+    {"⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵀᵏᵐᵗ", "0123456789+−=()niTkmt"},
+    {"₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", "0123456789+−=()aehijklmnoprstuvx"}};
 
 /* Pairs that need less room than their neighbours, by classes; the first match counts. Digits are
    left alone among themselves: numbers below each other must line up. */
@@ -481,41 +293,23 @@ static const sf_kern_class sf_kerns[] = {
 
 #define SF_COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
-/* Every row of a sorted table begins with its code, so a row can be compared as a code. */
+/* Every row begins with its code, so a row can be compared as a code. */
 static int sf_compare(const void *code, const void *row)
 {
     const unsigned a = *(const unsigned *)code, b = *(const unsigned *)row;
     return a < b ? -1 : a > b;
 }
 
-#define SF_SEARCH(table, code)                                                                     \
-    bsearch(&(code), table, SF_COUNT(table), sizeof((table)[0]), sf_compare)
-
 /* The row of the code, or NULL. */
 static const sf_glyph *sf_find(unsigned code)
 {
-    return (const sf_glyph *)SF_SEARCH(sf_glyphs, code);
-}
-
-static const sf_composed *sf_find_composed(unsigned code)
-{
-    return (const sf_composed *)SF_SEARCH(sf_compositions, code);
-}
-
-static const sf_scripted *sf_find_scripted(unsigned code)
-{
-    return (const sf_scripted *)SF_SEARCH(sf_scripteds, code);
+    return (const sf_glyph *)bsearch(&code, sf_glyphs, SF_COUNT(sf_glyphs), sizeof *sf_glyphs,
+                                     sf_compare);
 }
 
 static int sf_is_mark(unsigned code)
 {
     return code >= 0x300 && code <= 0x36F;
-}
-
-/* Dot below, cedilla, ogonek: they hang under the baseline whatever they are put on. */
-static int sf_is_low_mark(unsigned code)
-{
-    return code >= 0x323 && code <= 0x328;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -753,6 +547,24 @@ static const char *sf_character(const char *p, const char *end, unsigned *code)
     return sf_decode(p, end, code);
 }
 
+/* What a superscript (*side: 1) or subscript (-1) of Unicode stands for; of all others, 0. */
+static unsigned sf_unfold(unsigned code, int *side)
+{
+    unsigned from, to;
+    int k;
+    for (k = 0; k < 2 && code >= 0xB2; k++) {
+        const char *script = sf_scripts[k][0], *plain = sf_scripts[k][1];
+        while (*script != '\0') {
+            script = sf_decode(script, script + strlen(script), &from);
+            plain = sf_decode(plain, plain + strlen(plain), &to);
+            if (from != code) continue;
+            *side = k == 0 ? 1 : -1;
+            return to;
+        }
+    }
+    return 0;
+}
+
 /* A superscript or subscript found in the text: its content is [begin, end), the text goes on at
    next. `folded` says that the content is made of Unicode's script characters. */
 typedef struct {
@@ -793,9 +605,9 @@ static void sf_read_folded(const char *p, const char *end, sf_script *script)
     script->begin = p;
     while (p < end) {
         unsigned code;
+        int side;
         const char *next = sf_decode(p, end, &code);
-        const sf_scripted *folded = sf_find_scripted(code);
-        if (!folded || folded->side != script->side) break;
+        if (!sf_unfold(code, &side) || side != script->side) break;
         p = next;
     }
     script->end = script->next = p;
@@ -804,14 +616,11 @@ static void sf_read_folded(const char *p, const char *end, sf_script *script)
 /* 1 if a script begins at p. */
 static int sf_read_script(const char *p, const char *end, sf_script *script)
 {
-    const sf_scripted *folded;
     unsigned code;
     if (p == end) return 0;
     sf_decode(p, end, &code);
-    folded = sf_find_scripted(code);
-    script->folded = folded != NULL;
-    if (folded) {
-        script->side = folded->side;
+    script->folded = sf_unfold(code, &script->side) != 0;
+    if (script->folded) {
         sf_read_folded(p, end, script);
         return 1;
     }
@@ -951,8 +760,7 @@ static void sf_set_mark(const sf_page *page, const sf_style *style, sf_line_stat
         middle = line->base_x + sf_width_scale(style) * (e.x0 + e.x1) / 2.0;
         if (e.top > SF_LOW_TOP) lift = e.top - 500.0;
     }
-    lift = sf_is_low_mark(code) ? 0.0 : lift + SF_MARK_STEP * line->marks++;
-    sf_draw(page, style, mark->path, middle, lift);
+    sf_draw(page, style, mark->path, middle, lift + SF_MARK_STEP * line->marks++);
 }
 
 static int sf_is_letter(unsigned code)
@@ -966,11 +774,9 @@ static int sf_joins_words(unsigned before, unsigned after)
     return sf_is_letter(before) && sf_is_letter(after);
 }
 
-/* One character, with what it is made of. */
 static void sf_set(const sf_page *page, const sf_style *style, sf_line_state *line, unsigned code,
                    unsigned following)
 {
-    const sf_composed *composed = sf_find_composed(code);
     if (sf_is_mark(code) && sf_find(code)) {
         sf_set_mark(page, style, line, code);
         return;
@@ -978,12 +784,11 @@ static void sf_set(const sf_page *page, const sf_style *style, sf_line_state *li
     if (code == '\t' || code == '\n' || code == '\r') code = ' ';
     if (code == '-' && style->depth > 0 && !sf_joins_words(line->previous, following))
         code = 0x2212;
-    if (sf_is_mark(following) && !sf_is_low_mark(following)) {
+    if (sf_is_mark(following)) {
         if (code == 'i') code = 0x131;
         if (code == 'j') code = 0x237;
     }
-    sf_set_glyph(page, style, line, composed ? composed->base : code);
-    if (composed && composed->mark) sf_set_mark(page, style, line, composed->mark);
+    sf_set_glyph(page, style, line, code);
 }
 
 /* Scripts contain text, text contains scripts. */
@@ -1030,6 +835,7 @@ static double sf_run(const sf_page *page, const sf_style *style, const char *p, 
     while (p < end) {
         sf_script script;
         unsigned code, following = 0;
+        int side;
         if (!style->folded && style->depth < SF_DEPTH && sf_read_script(p, end, &script)) {
             line.x = sf_set_scripts(page, style, &script, line.x, end, &p);
             line.base = NULL;
@@ -1038,7 +844,7 @@ static double sf_run(const sf_page *page, const sf_style *style, const char *p, 
         }
         p = sf_character(p, end, &code);
         if (p < end) sf_decode(p, end, &following);
-        if (style->folded) code = sf_find_scripted(code)->base;
+        if (style->folded) code = sf_unfold(code, &side);
         sf_set(page, style, &line, code, following);
     }
     return line.x;
@@ -1072,7 +878,6 @@ double font_width(const char *utf8, double size)
 
 int font_has(unsigned long code)
 {
-    const unsigned c = (unsigned)code;
-    if (code > 0x10FFFF) return 0;
-    return sf_find(c) || sf_find_composed(c) || sf_find_scripted(c);
+    int side;
+    return code <= 0x10FFFF && (sf_find((unsigned)code) || sf_unfold((unsigned)code, &side));
 }

@@ -45,8 +45,8 @@
 
    Characters
 
-       ASCII, Latin-1, most Latin letters with accents, Greek, the usual signs of mathematics and
-       typography, and combining accents over anything (x̂, x̄, x̃). A character that is not there
+       ASCII, Greek, the usual signs of mathematics and typography, and combining accents over
+       anything (x̂, x̄, x̃). A character that is not there
        draws an empty box, a byte that is not UTF-8 a crossed one; neither stops the text. All
        digits have one advance, and + − = × and their kin have it too, so that columns of numbers
        line up. Tab and line end are drawn as a space.

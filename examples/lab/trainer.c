@@ -35,7 +35,7 @@ void trainer_deal(trainer *t)
     training_go_on(&t->order, t->plan->set, t->plan->least ? t->plan->least : 1);
 }
 
-static int traineri_train(trainer *t)
+int trainer_learn(trainer *t)
 {
     nrm_acc loss = 0;
     t->status = nrm_mlp_train_step(t->net, &loss, t->order.x, t->order.labels, t->order.count);
@@ -49,7 +49,7 @@ static int traineri_train(trainer *t)
 int trainer_step(trainer *t)
 {
     trainer_deal(t);
-    return traineri_train(t);
+    return trainer_learn(t);
 }
 
 int trainer_steps(trainer *t, size_t n)

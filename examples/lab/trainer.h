@@ -34,6 +34,7 @@
 #define trainer_open trainer_open_f64
 #define trainer_close trainer_close_f64
 #define trainer_deal trainer_deal_f64
+#define trainer_learn trainer_learn_f64
 #define trainer_step trainer_step_f64
 #define trainer_steps trainer_steps_f64
 #define trainer_accuracy trainer_accuracy_f64
@@ -77,8 +78,9 @@ int trainer_open(trainer *t, lab_run *run, const trainer_plan *plan);
 void trainer_close(trainer *t);
 void trainer_deal(trainer *t); /* the next mini-batch into t->order */
 
-/* One step on a mini-batch that it deals, or has been dealt (trainer_steps: n of them, until the
-   loss is not finite). Returns 0, also with NRM_NONFINITE in t->status; -1 after an error. */
+/* One step on a mini-batch that has been dealt, or that it deals (trainer_steps: n of them, until
+   the loss is not finite). Returns 0, also with NRM_NONFINITE in t->status; -1 after an error. */
+int trainer_learn(trainer *t);
 int trainer_step(trainer *t);
 int trainer_steps(trainer *t, size_t n);
 

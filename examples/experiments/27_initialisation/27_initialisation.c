@@ -1,26 +1,10 @@
 /* 27_initialisation: does a norm forgive a bad start? (README.md)
 
-   784-100x6-10, ReLU, MNIST with mean 0 and variance 1, Glorot (uniform), SGD with rate 0.1,
-   batches of 128. Arms: none (with biases), batch norm, layer norm on the hidden layers.
-
-       scale      all weight matrices are multiplied by 0.01, 0.1, 0.3, 1, 3, 10 at the start; 600
-                  steps; accuracy on the test set. "Width": how many decades of the scale, from 0.01
-                  to 10, have an accuracy above 0.9 (straight lines between the points, in the
-                  logarithm). Beyond that, and not judged: 0.001 and 100
-       bad batch  the pixels of batch 300 are multiplied by 100; also by 10 and by 0.01. Accuracy on
-                  2000 test images, before and after, up to step 600
-       starts     three initialisations of each seed, 100 steps with each of six rates: mean loss of
-                  the last ten batches
-       slice      after 100 steps a plane is laid through the weights, along two random directions
-                  that have the length of each unit's own weights (filter-normalised: Li, Xu,
-                  Taylor, Studer and Goldstein 2018), biases, γ and β aside. The loss of 512
-                  training images, norms in train mode, on 41 x 41 points of it; and from three
-                  starting points in it 10 steps of gradient descent within the plane, at rates
-                  of 0.001 to 10
-
+   Accuracy at scales of 0.001 and 100, and after a batch times 10 or 0.01, is drawn and not judged.
    The slice is after the drawings of a lecture-style post: descent from three points, with and
    without batch norm. Descent with all weights leaves any plane at once, so here it is kept in
-   it. */
+   it: along two random directions that have the length of each unit's own weights
+   (filter-normalised: Li, Xu, Taylor, Studer and Goldstein 2018), biases, γ and β aside. */
 #include "lab/experiment.h"
 #include "lab/draw.h"
 
@@ -31,7 +15,7 @@ enum { SCALE = 0, BAD, STARTS, PATHS, SLICE, PARTS }; /* an arm is a part with a
 
 static const int norm_of[NORMS] = {NRM_NO_NORM, NRM_BATCH_NORM, NRM_LAYER_NORM};
 static const char *const norm_name[NORMS] = {"none", "batch norm", "layer norm"};
-static const char *const norm_style[NORMS] = {"none", "batch", "layer"};
+#define ARM(part, norm) ((size_t)((part)*NORMS + (norm)))
 
 enum { HIDDEN = 6, SCALES = 8, FACTORS = 4, MOMENTS = 9, RATES = 6, POINTS = 3, WALK = 10 };
 enum { PLANE_RATES = 9, SIDE = 41, DRAWN = 2 };
@@ -56,11 +40,6 @@ static extent extent_of(const lab_run *r)
     return r->quick ? small : all;
 }
 
-static size_t arm_of(size_t part, size_t norm)
-{
-    return part * NORMS + norm;
-}
-
 static training_set train_set, test_set; /* made once; the runs are forked with them */
 
 static int prepare(const dataset *data, int quick)
@@ -72,51 +51,44 @@ static int prepare(const dataset *data, int quick)
 /* ---- a training ------------------------------------------------------------------------------ */
 
 typedef struct training {
-    lab_run *run;
-    extent size;
-    nrm_mlp *net;
-    void *block;
-    training_order order;
+    trainer t;
+    trainer_plan plan;
+    double rate;
 } training;
 
-static int start(training *t, lab_run *run, uint64_t seed, double rate)
+static nrm_mlp_spec network(trainer *t)
 {
-    const extent size = extent_of(run);
-    nrm_mlp_layer layer[HIDDEN + 1];
+    const extent size = extent_of(t->run);
     nrm_mlp_spec spec =
-        training_plain(layer, HIDDEN, size.width, NRM_RELU, norm_of[run->arm % NORMS]);
-    memset(t, 0, sizeof *t);
-    t->run = run;
-    t->size = size;
-    spec.max_batch = t->size.slice > t->size.batch ? t->size.slice : t->size.batch;
-    spec.seed = seed;
-    spec.lr = (nrm_real)rate;
-    t->net = training_net(&spec, &t->block);
-    if (!t->net) return -1;
-    return training_order_start(&t->order, train_set.n, t->size.batch, DATASET_PIXELS, run->seed);
+        training_plain(t->layer, HIDDEN, size.width, NRM_RELU, norm_of[t->run->arm % NORMS]);
+    spec.max_batch = size.slice;
+    spec.lr = (nrm_real)(*(const double *)t->plan->context);
+    return spec;
 }
 
-static void finish(training *t)
+static int start(training *g, lab_run *run, uint64_t seed, double rate)
 {
-    training_order_free(&t->order);
-    free(t->block);
+    const trainer_plan plan = {.network = network,
+                               .set = &train_set,
+                               .batch = extent_of(run).batch,
+                               .seed = seed,
+                               .context = &g->rate};
+    g->plan = plan;
+    g->rate = rate;
+    return trainer_open(&g->t, run, &g->plan);
 }
 
-/* A loss that is not finite is no failure of the run: it says so, and no step is made. */
-static int one_step(training *t, double *loss)
+/* What is not finite is no failure of the run: no step is made, and the loss is infinite. */
+static double loss_of_step(const trainer *t)
 {
-    nrm_acc value = 0;
-    const int rc = nrm_mlp_train_step(t->net, &value, t->order.x, t->order.labels, t->order.count);
-    *loss = rc == NRM_OK ? (double)value : (double)INFINITY;
-    return rc < 0 ? -1 : 0;
+    return t->status == NRM_OK ? t->loss : (double)INFINITY;
 }
 
-static double accuracy(const training *t, size_t n)
+static double accuracy(trainer *t, size_t n)
 {
-    nrm_acc value = 0;
-    (void)nrm_mlp_eval(t->net, NULL, &value, test_set.x, test_set.labels,
-                       n < test_set.n ? n : test_set.n);
-    return (double)value;
+    training_set first = test_set;
+    if (n < first.n) first.n = n;
+    return trainer_accuracy(t, &first, NULL);
 }
 
 /* Weight matrices of the layers before `end`. */
@@ -143,10 +115,10 @@ static double difference(const nrm_real *a, const nrm_real *b, size_t n, double 
 }
 
 /* Twice the weights before a norm: the same outputs, half the gradient. How far that is off. */
-static int note_invariance(training *t)
+static int note_invariance(trainer *t)
 {
-    const size_t rows = t->order.count, n = rows * 10,
-                 weights = t->net->state[0].in * t->size.width;
+    const size_t rows = t->order.count, n = rows * DATASET_CLASSES,
+                 weights = t->net->state[0].in * t->net->state[0].shape.width;
     nrm_real *kept = (nrm_real *)malloc((n + weights) * sizeof *kept);
     int rc;
     if (!kept) return -1;
@@ -166,30 +138,28 @@ static int note_invariance(training *t)
 
 static int run_scale(lab_run *run)
 {
+    const size_t steps = extent_of(run).steps;
     size_t k, step;
     int failed = 0;
     for (k = 0; k < SCALES && !failed; k++) {
-        training t;
-        double loss = 0, end = 0, diverged = 0;
-        size_t counted = 0;
-        failed = start(&t, run, run->seed, 0.1);
-        if (!failed) training_go_on(&t.order, &train_set, 1);
-        if (!failed && k == 0) failed = note_invariance(&t);
-        if (!failed) scale_weights(t.net, HIDDEN + 1, scales[k]);
-        for (step = 0; step < t.size.steps && !failed; step++) {
-            if (step > 0) training_go_on(&t.order, &train_set, 1);
-            failed = one_step(&t, &loss);
-            if (isinf(loss)) diverged = 1;
-            if (step + 50 < t.size.steps) continue;
-            end += loss;
-            counted++;
+        training g;
+        double end = 0, diverged = 0;
+        failed = start(&g, run, run->seed, 0.1);
+        for (step = 0; step < steps && !failed; step++) {
+            trainer_deal(&g.t);
+            if (step == 0 && k == 0) failed = note_invariance(&g.t);
+            if (step == 0) scale_weights(g.t.net, HIDDEN + 1, scales[k]);
+            failed = failed || trainer_learn(&g.t);
+            if (isinf(loss_of_step(&g.t))) diverged = 1;
+            if (step + 50 >= steps) end += loss_of_step(&g.t);
         }
         if (!failed) {
-            lab_record(run, "accuracy", scales[k], lab_round(accuracy(&t, test_set.n), 5));
-            lab_record(run, "loss", scales[k], lab_round(end / (double)counted, 5));
-            lab_record(run, "diverged", scales[k], lab_round(diverged, 5));
+            const double counted = (double)(steps < 50 ? steps : 50);
+            lab_record(run, "accuracy", scales[k], lab_round(accuracy(&g.t, test_set.n), 5));
+            lab_record(run, "loss", scales[k], lab_round(end / counted, 5));
+            lab_record(run, "diverged", scales[k], diverged);
         }
-        finish(&t);
+        trainer_close(&g.t);
         lab_progress(run, (double)(k + 1) / SCALES);
     }
     return failed;
@@ -197,24 +167,18 @@ static int run_scale(lab_run *run)
 
 /* ---- a bad batch ----------------------------------------------------------------------------- */
 
-static void spoil(training *t, double by)
+/* The pixels of the batch times `by`; how much its gradient differs then. */
+static int spoil(trainer *t, double by)
 {
-    size_t i;
-    for (i = 0; i < t->order.count * DATASET_PIXELS; i++) t->order.x[i] *= (nrm_real)by;
-}
-
-/* How much the gradient of the spoilt batch differs from that of the batch. */
-static int note_spoilt(training *t, double by)
-{
-    const size_t n = t->net->n_params;
+    const size_t n = t->net->n_params, rows = t->order.count;
     nrm_real *kept = (nrm_real *)malloc(n * sizeof *kept);
+    size_t i;
     int rc;
     if (!kept) return -1;
-    rc = nrm_mlp_gradient(t->net, NULL, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
+    rc = nrm_mlp_gradient(t->net, NULL, t->order.x, t->order.labels, rows, NRM_TRAIN);
     memcpy(kept, t->net->grads, n * sizeof *kept);
-    spoil(t, by);
-    if (rc >= 0)
-        rc = nrm_mlp_gradient(t->net, NULL, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
+    for (i = 0; i < rows * DATASET_PIXELS; i++) t->order.x[i] *= (nrm_real)by;
+    if (rc >= 0) rc = nrm_mlp_gradient(t->net, NULL, t->order.x, t->order.labels, rows, NRM_TRAIN);
     lab_record(t->run, "spoilt_gradient", by, lab_round(difference(t->net->grads, kept, n, 1), 5));
     free(kept);
     return rc < 0 ? -1 : 0;
@@ -222,22 +186,22 @@ static int note_spoilt(training *t, double by)
 
 static int run_bad(lab_run *run)
 {
+    const size_t steps = extent_of(run).steps;
     size_t k, step, m;
     int failed = 0;
     for (k = 0; k < FACTORS && !failed; k++) {
-        training t;
-        double loss;
-        failed = start(&t, run, run->seed, 0.1);
-        for (step = 0, m = 0; step < t.size.steps && !failed; step++) {
-            const double per = 600.0 / (double)t.size.steps, done = (double)(step + 1) * per;
-            training_go_on(&t.order, &train_set, 1);
-            if (step == t.size.steps / 2) failed = note_spoilt(&t, factors[k]);
-            if (!failed) failed = one_step(&t, &loss);
+        training g;
+        failed = start(&g, run, run->seed, 0.1);
+        for (step = 0, m = 0; step < steps && !failed; step++) {
+            const double done = (double)(step + 1) * (600.0 / (double)steps);
+            trainer_deal(&g.t);
+            if (step == steps / 2) failed = spoil(&g.t, factors[k]);
+            failed = failed || trainer_learn(&g.t);
             for (; m < MOMENTS && moment[m] <= done && !failed; m++)
-                lab_record_as(run, moment[m], lab_round(accuracy(&t, t.size.tested), 5), "after/%g",
-                              factors[k]);
+                lab_record_as(run, moment[m], lab_round(accuracy(&g.t, extent_of(run).tested), 5),
+                              "after/%g", factors[k]);
         }
-        finish(&t);
+        trainer_close(&g.t);
         lab_progress(run, (double)(k + 1) / FACTORS);
     }
     return failed;
@@ -247,21 +211,21 @@ static int run_bad(lab_run *run)
 
 static int run_starts(lab_run *run)
 {
+    const size_t steps = extent_of(run).warm;
     size_t k, i, step;
     int failed = 0;
     for (k = 0; k < RATES && !failed; k++)
         for (i = 0; i < POINTS && !failed; i++) {
-            training t;
-            double loss = 0, end = 0;
-            failed = start(&t, run, 1000 * run->seed + i, rates[k]);
-            for (step = 0; step < t.size.warm && !failed; step++) {
-                training_go_on(&t.order, &train_set, 1);
-                failed = one_step(&t, &loss);
-                if (step + 10 >= t.size.warm) end += loss / 10;
+            training g;
+            double end = 0;
+            failed = start(&g, run, 1000 * run->seed + i, rates[k]);
+            for (step = 0; step < steps && !failed; step++) {
+                failed = trainer_step(&g.t);
+                if (step + 10 >= steps) end += loss_of_step(&g.t) / 10;
             }
             if (!failed)
                 lab_record_as(run, rates[k], lab_round(end, 5), "start%lu", (unsigned long)i + 1);
-            finish(&t);
+            trainer_close(&g.t);
             lab_progress(run, (double)(k + 1) / RATES);
         }
     return failed;
@@ -270,7 +234,8 @@ static int run_starts(lab_run *run)
 /* ---- the slice ------------------------------------------------------------------------------- */
 
 typedef struct plane {
-    training t;
+    training g;
+    nrm_mlp *net;
     nrm_real *centre, *d[2]; /* [n_params] */
 } plane;
 
@@ -321,51 +286,40 @@ static int plane_make(plane *p, lab_run *run)
 {
     nrm_rng rng;
     size_t step, n;
-    double loss;
-    int failed;
+    int failed = start(&p->g, run, run->seed, 0.1);
     p->centre = NULL;
-    failed = start(&p->t, run, run->seed, 0.1);
-    for (step = 0; step < p->t.size.warm && !failed; step++) {
-        training_go_on(&p->t.order, &train_set, 1);
-        failed = one_step(&p->t, &loss);
-    }
+    for (step = 0; step < extent_of(run).warm && !failed; step++) failed = trainer_step(&p->g.t);
     if (failed) return -1;
-    n = p->t.net->n_params;
+    p->net = p->g.t.net;
+    n = p->net->n_params;
     p->centre = (nrm_real *)malloc(3 * n * sizeof *p->centre);
     if (!p->centre) return -1;
     p->d[0] = p->centre + n;
     p->d[1] = p->d[0] + n;
-    memcpy(p->centre, p->t.net->params, n * sizeof *p->centre);
+    memcpy(p->centre, p->net->params, n * sizeof *p->centre);
     nrm_rng_seed(&rng, run->seed, TRAINING_STREAM_DATA + 27);
-    draw_direction(p->t.net, p->d[0], &rng);
-    draw_direction(p->t.net, p->d[1], &rng);
+    draw_direction(p->net, p->d[0], &rng);
+    draw_direction(p->net, p->d[1], &rng);
     return 0;
 }
 
 static void plane_free(plane *p)
 {
     free(p->centre);
-    finish(&p->t);
-}
-
-static void plane_go(plane *p, double a, double b)
-{
-    nrm_mlp *net = p->t.net;
-    size_t i;
-    for (i = 0; i < net->n_params; i++)
-        net->params[i] = p->centre[i] + (nrm_real)a * p->d[0][i] + (nrm_real)b * p->d[1][i];
+    trainer_close(&p->g.t);
 }
 
 /* Loss, and if wanted the gradient by the plane's two coordinates. The forward pass moves running
    statistics, which nobody needs here any more. */
 static double plane_loss(plane *p, double a, double b, double *gradient)
 {
-    nrm_mlp *net = p->t.net;
-    const size_t rows = p->t.size.slice;
+    nrm_mlp *net = p->net;
+    const size_t rows = extent_of(p->g.t.run).slice;
     nrm_acc loss = 0;
     size_t i, k;
     int rc;
-    plane_go(p, a, b);
+    for (i = 0; i < net->n_params; i++)
+        net->params[i] = p->centre[i] + (nrm_real)a * p->d[0][i] + (nrm_real)b * p->d[1][i];
     if (gradient) {
         rc = nrm_mlp_gradient(net, &loss, train_set.x, train_set.labels, rows, NRM_TRAIN);
         for (k = 0; k < 2; k++)
@@ -391,8 +345,8 @@ static double walk(plane *p, double rate, size_t point, int *rose, int recorded)
         if (step > 0 && !(loss <= before)) *rose = 1;
         before = loss;
         for (i = 0; i < 3 && recorded; i++)
-            lab_record_as(p->t.run, step, lab_round(i < 2 ? at[i] : loss, 5), "%c%lu/%g", "abl"[i],
-                          (unsigned long)point + 1, rate);
+            lab_record_as(p->g.t.run, step, lab_round(i < 2 ? at[i] : loss, 5), "%c%lu/%g",
+                          "abl"[i], (unsigned long)point + 1, rate);
         for (i = 0; i < 2; i++) at[i] -= rate * gradient[i];
         if (isfinite(loss) && fabs(at[0]) + fabs(at[1]) < 1e6) continue;
         *rose = 1;
@@ -406,7 +360,7 @@ static int run_paths(lab_run *run)
     plane p;
     size_t k, i;
     int failed = plane_make(&p, run);
-    if (!failed) lab_record(run, "length_ratio", 0, lab_round(length_ratio(p.t.net, p.d[0]), 5));
+    if (!failed) lab_record(run, "length_ratio", 0, lab_round(length_ratio(p.net, p.d[0]), 5));
     for (k = 0; k < PLANE_RATES && !failed; k++) {
         double sum = 0, sum2 = 0, end;
         int rose = 0;
@@ -427,17 +381,18 @@ static int run_paths(lab_run *run)
 
 static int run_slice(lab_run *run)
 {
+    const size_t side = extent_of(run).side;
+    const double step = 2 * REACH / (double)(side - 1);
     plane p;
     size_t i, j;
     int failed = plane_make(&p, run);
-    for (i = 0; i < p.t.size.side && !failed; i++) {
-        const double step = 2 * REACH / (double)(p.t.size.side - 1);
-        for (j = 0; j < p.t.size.side; j++) {
+    for (i = 0; i < side && !failed; i++) {
+        for (j = 0; j < side; j++) {
             const double loss =
                 plane_loss(&p, (double)j * step - REACH, (double)i * step - REACH, NULL);
-            lab_record(run, "z", (double)(i * p.t.size.side + j), lab_round(log10(loss), 5));
+            lab_record(run, "z", (double)(i * side + j), lab_round(log10(loss), 5));
         }
-        lab_progress(run, (double)(i + 1) / (double)p.t.size.side);
+        lab_progress(run, (double)(i + 1) / (double)side);
     }
     for (i = 0; i < DRAWN && !failed; i++)
         for (j = 0; j < POINTS; j++) {
@@ -473,40 +428,20 @@ static double width_of(const lab_report *r, size_t arm, size_t s)
     return width;
 }
 
-/* c->a: the norm */
-static void judge_width(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers with = lab_each(r, arm_of(SCALE, c->a), width_of);
-    const lab_numbers without = lab_each(r, arm_of(SCALE, NONE), width_of);
-    lab_verdict(r, c,
-                lab_more(with, without, lab_describe(with).mean - lab_describe(without).mean >= 2),
-                "the scales of the test span three decades", "%s against %s decades",
-                lab_pm(r, with, 2), lab_pm(r, without, 2));
-}
-
-static void judge_scale(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers ten = lab_all(r, arm_of(SCALE, BATCH), "accuracy", 10);
-    const lab_numbers one = lab_all(r, arm_of(SCALE, BATCH), "accuracy", 1);
-    lab_verdict(r, c, lab_less(ten, one, 1), "", "%s against %s", lab_pm(r, ten, 3),
-                lab_pm(r, one, 3));
-}
-
 /* How much accuracy is missing at the end. */
-static lab_numbers loss_of(const lab_report *r, size_t norm)
+static double lost(const lab_report *r, size_t arm, size_t seed)
 {
-    return lab_calc(lab_all(r, arm_of(BAD, norm), "after/1", 600), '-',
-                    lab_all(r, arm_of(BAD, norm), "after/100", 600));
+    return lab_at(r, arm, seed, "after/1", 600) - lab_at(r, arm, seed, "after/100", 600);
 }
 
 static void judge_bad(lab_report *r, const lab_claim *c)
 {
-    const lab_numbers lost = loss_of(r, c->a), none = loss_of(r, NONE);
-    lab_verdict(r, c, lab_less(lost, none, lab_describe(lost).mean < 0.02),
+    const lab_numbers with = lab_each(r, c->a, lost), none = lab_each(r, c->b, lost);
+    lab_verdict(r, c, lab_less(with, none, lab_describe(with).mean < 0.02),
                 lab_format(r, "one step after the batch the accuracy is %s, without a norm %s",
-                           lab_text(r, arm_of(BAD, c->a), "after/100", 301, 3),
-                           lab_text(r, arm_of(BAD, NONE), "after/100", 301, 3)),
-                "lower by %s against %s", lab_pm(r, lost, 3), lab_pm(r, none, 3));
+                           lab_text(r, c->a, "after/100", 301, 3),
+                           lab_text(r, c->b, "after/100", 301, 3)),
+                "lower by %s against %s", lab_pm(r, with, 3), lab_pm(r, none, 3));
 }
 
 /* log10 of the largest rate from which on downwards no path rises; the smallest rate's third if
@@ -537,31 +472,23 @@ static double best_spread(const lab_report *r, size_t arm, size_t s)
     return spread;
 }
 
-static void judge_safe(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers batch = lab_each(r, arm_of(PATHS, BATCH), safe_rate);
-    const lab_numbers none = lab_each(r, arm_of(PATHS, NONE), safe_rate);
-    lab_verdict(r, c, lab_more(batch, none, 1), "", "10^(%s) against 10^(%s)", lab_pm(r, batch, 2),
-                lab_pm(r, none, 2));
-}
-
 static void judge_spread(lab_report *r, const lab_claim *c)
 {
-    const lab_numbers batch = lab_each(r, arm_of(PATHS, BATCH), best_spread);
-    const lab_numbers none = lab_each(r, arm_of(PATHS, NONE), best_spread);
+    const lab_numbers batch = lab_each(r, ARM(PATHS, BATCH), best_spread);
+    const lab_numbers none = lab_each(r, ARM(PATHS, NONE), best_spread);
     const stats_summary a = lab_describe(batch), b = lab_describe(none);
     lab_verdict(r, c, lab_less(batch, none, 1), "", "%.1e ± %.1e against %.1e ± %.1e", a.mean, a.sd,
                 b.mean, b.sd);
 }
 
-static double start_loss(const lab_report *r, size_t norm, size_t s, size_t rate, size_t i)
+static double start_loss(const lab_report *r, size_t arm, size_t s, size_t rate, size_t i)
 {
     static const char *const name[POINTS] = {"start1", "start2", "start3"};
-    return lab_at(r, arm_of(STARTS, norm), s, name[i], rates[rate]);
+    return lab_at(r, arm, s, name[i], rates[rate]);
 }
 
 /* Rates at which all three come below ln(10)/2; and the spread at the best rate. */
-static double rates_that_work(const lab_report *r, size_t norm, size_t s, double *spread)
+static double rates_that_work(const lab_report *r, size_t arm, size_t s, double *spread)
 {
     double best = (double)INFINITY;
     size_t k, i, count = 0;
@@ -569,7 +496,7 @@ static double rates_that_work(const lab_report *r, size_t norm, size_t s, double
     for (k = 0; k < RATES; k++) {
         double loss[POINTS];
         stats_summary three;
-        for (i = 0; i < POINTS; i++) loss[i] = start_loss(r, norm, s, k, i);
+        for (i = 0; i < POINTS; i++) loss[i] = start_loss(r, arm, s, k, i);
         three = stats_describe(loss, POINTS);
         if (isnan(three.mean)) return three.mean; /* a record is missing: nothing to judge by */
         if (three.max < log(10) / 2) count++;
@@ -583,31 +510,22 @@ static double rates_that_work(const lab_report *r, size_t norm, size_t s, double
 static double working_rates(const lab_report *r, size_t arm, size_t s)
 {
     double spread;
-    return rates_that_work(r, arm % NORMS, s, &spread);
+    return rates_that_work(r, arm, s, &spread);
 }
 
 static double spread_of_starts(const lab_report *r, size_t arm, size_t s)
 {
     double spread;
-    (void)rates_that_work(r, arm % NORMS, s, &spread);
+    (void)rates_that_work(r, arm, s, &spread);
     return spread;
 }
 
-static void judge_rates(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers batch = lab_each(r, arm_of(STARTS, BATCH), working_rates);
-    const lab_numbers none = lab_each(r, arm_of(STARTS, NONE), working_rates);
-    lab_verdict(r, c, lab_more(batch, none, 1), "", "%s against %s of 6", lab_pm(r, batch, 1),
-                lab_pm(r, none, 1));
-}
-
-static void judge_starts(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers batch = lab_each(r, arm_of(STARTS, BATCH), spread_of_starts);
-    const lab_numbers none = lab_each(r, arm_of(STARTS, NONE), spread_of_starts);
-    lab_verdict(r, c, lab_less(batch, none, 1), "", "%s against %s", lab_pm(r, batch, 3),
-                lab_pm(r, none, 3));
-}
+#define NORMED(which, part, norm, of)                                                              \
+    .test = LAB_##which, .a = ARM(part, norm), .b = ARM(part, NONE), .each = of
+#define WIDTH(norm)                                                                                \
+    NORMED(MORE, SCALE, norm, width_of), .limit = 2, .decimals = 2,                                \
+                                         .say = "$1 against $2 decades",                           \
+                                         .remark = "the scales of the test span three decades"
 
 /* clang-format off */
 static const lab_claim claims[] = {
@@ -615,30 +533,32 @@ static const lab_claim claims[] = {
      "a lecture-style post on how batch norm helps; a tutorial on batch and layer norm",
      "no numbers",
      "accuracy above 0.9 over at least 2 decades of the weights' scale more (mean of seeds)",
-     "trial runs (1 seed): 2.64 against 0.05 decades", LAB_TRAINING, LAB_SETTING, judge_width,
-     .a = BATCH},
+     "trial runs (1 seed): 2.64 against 0.05 decades", LAB_TRAINING, LAB_SETTING, WIDTH(BATCH)},
     {"27b", "With layer norm the initialisation matters less",
      "a tutorial on batch and layer norm, after Ba, Kiros & Hinton 2016, Table 1", "no numbers",
      "as 27a", "trial runs (1 seed): 1.30 against 0.05 decades", LAB_TRAINING, LAB_SETTING,
-     judge_width, .a = LAYER},
+     WIDTH(LAYER)},
     {"27c", "Larger weights before batch norm make its training slower, though not its output",
      "ours, from the formula of Ioffe & Szegedy 2015, Section 3.3",
      "the gradient is 1/a as long where W is a times as large",
      "test accuracy after 600 steps with scale 10 below that with scale 1",
-     "trial runs (1 seed): 0.827 against 0.965", LAB_TRAINING, LAB_SETTING, judge_scale},
+     "trial runs (1 seed): 0.827 against 0.965", LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_LESS, ARM(SCALE, BATCH), ARM(SCALE, BATCH), "accuracy", 10, .other_at = 1}),
+     .decimals = 3},
     {"27d", "One bad batch does not ruin the training with batch norm",
      "a tutorial on batch and layer norm", "no numbers", "after a batch with pixels times 100, "
      "test accuracy at step 600 is lower by less than without a norm, and by less than 0.02",
      "trial runs (1 seed): by 0.000 against 0.926", LAB_TRAINING, LAB_SETTING, judge_bad,
-     .a = BATCH},
+     .a = ARM(BAD, BATCH), .b = ARM(BAD, NONE)},
     {"27e", "One bad batch does not ruin the training with layer norm",
      "a tutorial on batch and layer norm", "no numbers", "as 27d",
      "trial runs (1 seed): by 0.003 against 0.926", LAB_TRAINING, LAB_SETTING, judge_bad,
-     .a = LAYER},
+     .a = ARM(BAD, LAYER), .b = ARM(BAD, NONE)},
     {"27f", "With batch norm a larger step can be taken from all starting points",
      "a lecture-style post on how batch norm helps, its drawings", "drawings only", "in the plane: "
      "the largest rate at which the loss rises in none of 10 steps from each of three points",
-     "trial runs (1 seed): 0.1 against 0.03", LAB_TRAINING, LAB_SETTING, judge_safe},
+     "trial runs (1 seed): 0.1 against 0.03", LAB_TRAINING, LAB_SETTING,
+     NORMED(MORE, PATHS, BATCH, safe_rate), .decimals = 2, .say = "10^($1) against 10^($2)"},
     {"27g", "With batch norm descent depends less on where it starts",
      "a lecture-style post on how batch norm helps, its drawings", "drawings only", "in the plane: "
      "standard deviation over three points of the loss after 10 steps, at each one's best rate",
@@ -646,26 +566,27 @@ static const lab_claim claims[] = {
     {"27h", "With batch norm more learning rates do, whatever the starting point",
      "a lecture-style post on how batch norm helps", "drawings only", "number of six rates at "
      "which the loss after 100 steps is below ln(10)/2 from all of three initialisations",
-     "trial runs (1 seed): 6 against 3", LAB_TRAINING, LAB_SETTING, judge_rates},
+     "trial runs (1 seed): 6 against 3", LAB_TRAINING, LAB_SETTING,
+     NORMED(MORE, STARTS, BATCH, working_rates), .decimals = 1, .say = "$1 against $2 of 6"},
     {"27i", "With batch norm the loss reached depends less on the starting point",
      "a lecture-style post on how batch norm helps", "drawings only", "standard deviation over "
      "three initialisations of the loss after 100 steps, at each one's best rate",
-     "trial runs (1 seed): 0.003 against 0.049", LAB_TRAINING, LAB_SETTING, judge_starts}};
+     "trial runs (1 seed): 0.003 against 0.049", LAB_TRAINING, LAB_SETTING,
+     NORMED(LESS, STARTS, BATCH, spread_of_starts), .decimals = 3}};
 /* clang-format on */
 
-/* The largest value over seeds; nan if one is missing. */
-static double worst_of(const lab_report *r, size_t arm, const char *series, double x)
+static double most(const lab_report *r, size_t part, size_t norm, const char *series, double x)
 {
-    return lab_summary(r, arm, series, x).max;
+    return lab_summary(r, ARM(part, norm), series, x).max;
 }
 
 static void check_all(lab_report *r)
 {
-    const double output = worst_of(r, arm_of(SCALE, BATCH), "twice_output", 0);
-    const double gradient = worst_of(r, arm_of(SCALE, BATCH), "twice_gradient", 0);
-    const double batch = worst_of(r, arm_of(BAD, BATCH), "spoilt_gradient", 100);
-    const double layer = worst_of(r, arm_of(BAD, LAYER), "spoilt_gradient", 100);
-    const stats_summary length = lab_summary(r, arm_of(PATHS, BATCH), "length_ratio", 0);
+    const double output = most(r, SCALE, BATCH, "twice_output", 0);
+    const double gradient = most(r, SCALE, BATCH, "twice_gradient", 0);
+    const double batch = most(r, BAD, BATCH, "spoilt_gradient", 100);
+    const double layer = most(r, BAD, LAYER, "spoilt_gradient", 100);
+    const stats_summary length = lab_summary(r, ARM(PATHS, BATCH), "length_ratio", 0);
     lab_check(r, output < 1e-2, "batch norm does not see weights twice as large",
               "outputs differ by at most %.1e of their size", output);
     lab_check(r, gradient < 1e-2, "and its gradient is half as long",
@@ -680,166 +601,142 @@ static void check_all(lab_report *r)
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* Crosses where the loss became infinite, or no number, in most seeds. */
-static void mark_diverged(lab_report *r, plot_panel *p, size_t norm)
+static plot_style look_of(size_t arm)
 {
-    const size_t arm = arm_of(SCALE, norm);
-    size_t k;
-    for (k = 0; k < SCALES; k++) {
-        const double y = lab_mean(r, arm, "accuracy", scales[k]);
-        plot_style s = plot_marked(PLOT_INK, PLOT_CROSS);
-        s.size = 1.6;
-        if (lab_mean(r, arm, "diverged", scales[k]) > 0.5)
-            plot_scatter(p, "diverged", &scales[k], &y, 1, s);
-    }
+    static const char *const name[NORMS] = {"none", "batch", "layer"};
+    return lab_style(name[arm % NORMS]);
 }
 
-static void draw_scale(lab_report *r, plot_figure *f)
+/* Crosses where the loss became infinite, or no number, in most seeds. */
+static void draw_scale(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_panel *p = plot_add(f, 0, 0, 1, 2);
-    plot_style shade = plot_solid(PLOT_LIGHT);
-    size_t k;
-    shade.alpha = 0.3;
-    plot_heading(p, "accuracy after 600 steps");
-    plot_axis_x(p, "scale of all weights at the start, 1: Glorot", PLOT_LOG10);
-    plot_axis_y(p, "test accuracy", PLOT_LINEAR);
-    plot_range_y(p, -0.04, 1.04);
+    const plot_style shade = {PLOT_LIGHT, .alpha = 0.3};
+    const plot_style cross = {PLOT_INK, .marker = PLOT_CROSS, .marker_every = 1, .size = 1.6};
+    size_t norm, k;
     plot_span_x(p, 0.01, 10, shade);
     plot_hline(p, 0.9, "", plot_thin(PLOT_INK));
-    for (k = 0; k < NORMS; k++) {
-        lab_plot(r, p, arm_of(SCALE, k), "accuracy", norm_name[k],
-                 plot_with_marker(lab_style(norm_style[k]), PLOT_CIRCLE));
-        mark_diverged(r, p, k);
+    for (norm = 0; norm < NORMS; norm++) {
+        const size_t arm = ARM(SCALE, norm);
+        lab_plot(r, p, arm, panel->series, norm_name[norm],
+                 plot_with_marker(look_of(arm), PLOT_CIRCLE));
+        for (k = 0; k < SCALES; k++) {
+            const double y = lab_mean(r, arm, panel->series, scales[k]);
+            if (lab_mean(r, arm, "diverged", scales[k]) > 0.5)
+                plot_scatter(p, "diverged", &scales[k], &y, 1, cross);
+        }
     }
 }
 
-static void draw_starts(lab_report *r, plot_figure *f)
+static void draw_starts(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_panel *p = plot_add(f, 0, 2, 1, 1);
-    size_t k, i, s;
-    plot_heading(p, "three starts of each seed");
-    plot_axis_x(p, "learning rate", PLOT_LOG10);
-    plot_axis_y(p, "loss after 100 steps", PLOT_LOG10);
-    plot_range_y(p, 0.1, 10);
+    size_t k, i, s, j;
+    (void)panel;
     for (k = 0; k < NORMS; k++)
-        for (s = 0; s < lab_seeds(r, arm_of(STARTS, k)); s++)
+        for (s = 0; s < lab_seeds(r, ARM(STARTS, k)); s++)
             for (i = 0; i < POINTS; i++) {
                 double loss[RATES];
-                plot_style style = lab_style(norm_style[k]);
-                size_t j;
-                for (j = 0; j < RATES; j++) loss[j] = start_loss(r, k, s, j, i);
+                plot_style style = look_of(k);
+                for (j = 0; j < RATES; j++) loss[j] = start_loss(r, ARM(STARTS, k), s, j, i);
                 style.width = 0.6;
                 plot_line(p, norm_name[k], rates, loss, RATES, style);
             }
 }
 
-static void draw_bad(lab_report *r, plot_figure *f, int col, const char *heading,
-                     const char *series)
-{
-    plot_panel *p = plot_add(f, 1, col, 1, 1);
-    size_t k;
-    plot_heading(p, heading);
-    plot_axis_x(p, "step", PLOT_LINEAR);
-    plot_axis_y(p, "test accuracy", PLOT_LINEAR);
-    plot_range_y(p, 0, 1);
-    for (k = 0; k < NORMS; k++)
-        lab_plot(r, p, arm_of(BAD, k), series, norm_name[k], lab_style(norm_style[k]));
-}
+/* clang-format off */
+#define AFTER_BATCH(column, title, series)                                                         \
+    {.axes = {1, column, .heading = title, .x = "step", .y = "test accuracy", .y_range = {0, 1}},  \
+     .line = {{ARM(BAD, NONE), series, "none"}, {ARM(BAD, BATCH), series, "batch norm"},           \
+              {ARM(BAD, LAYER), series, "layer norm"}}}
+static const lab_page sensitivity_page = {
+    "A norm forgives a bad start: scales, a bad batch, a bad point", NULL, 1600, 1120,
+    .shared_legend = 1};
+static const lab_panel sensitivity[] = {
+    {.axes = {.cols = 2, .heading = "accuracy after 600 steps", .x_scale = PLOT_LOG10,
+              .x = "scale of all weights at the start, 1: Glorot", .y = "test accuracy",
+              .y_range = {-0.04, 1.04}},
+     .draw = draw_scale, .series = "accuracy"},
+    {.axes = {0, 2, .heading = "three starts of each seed", .x = "learning rate",
+              .x_scale = PLOT_LOG10, .y = "loss after 100 steps", .y_scale = PLOT_LOG10,
+              .y_range = {0.1, 10}},
+     .draw = draw_starts},
+    AFTER_BATCH(0, "batch 300: pixels times 100", "after/100"),
+    AFTER_BATCH(1, "pixels times 10", "after/10"),
+    AFTER_BATCH(2, "pixels times 0.01", "after/0.01")};
+/* clang-format on */
 
-static int draw_sensitivity(lab_report *r)
-{
-    plot_figure *f =
-        lab_figure(r, "A norm forgives a bad start: scales, a bad batch, a bad point", 1600, 1120);
-    draw_scale(r, f);
-    draw_starts(r, f);
-    draw_bad(r, f, 0, "batch 300: pixels times 100", "after/100");
-    draw_bad(r, f, 1, "pixels times 10", "after/10");
-    draw_bad(r, f, 2, "pixels times 0.01", "after/0.01");
-    plot_shared_legend(f);
-    return lab_save(r, f, NULL);
-}
-
-static const plot_color point_color[POINTS] = {PLOT_VERMILLION, PLOT_PURPLE, PLOT_SKY};
 static const char *const point_name[POINTS] = {"A", "B", "C"};
 
 /* "a": direction 1, "b": direction 2, "l": loss. */
 static lab_series path_of(lab_report *r, size_t norm, char what, size_t point, size_t rate)
 {
-    return lab_get(r, arm_of(SLICE, norm), 0,
+    return lab_get(r, ARM(SLICE, norm), 0,
                    lab_format(r, "%c%d/%g", what, (int)point + 1, drawn_rates[rate]));
 }
 
 static plot_style path_style(size_t point, size_t rate)
 {
-    plot_style s =
-        plot_with_marker(plot_solid(point_color[point]), rate == 0 ? PLOT_CIRCLE : PLOT_RING);
-    s.dash = rate == 0 ? PLOT_SOLID : PLOT_DASHED;
+    static const plot_color color[POINTS] = {PLOT_VERMILLION, PLOT_PURPLE, PLOT_SKY};
+    const plot_style s = {color[point], .dash = rate == 0 ? PLOT_SOLID : PLOT_DASHED,
+                          .marker = rate == 0 ? PLOT_CIRCLE : PLOT_RING, .marker_every = 1};
     return s;
 }
 
-static void draw_slice(lab_report *r, plot_figure *f, size_t norm)
+/* A step of colour every tenth of a decade: its edges are the contour lines. */
+static void draw_slice(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const double label[POINTS][2] = {{-0.86, -0.84}, {0.78, -0.9}, {0.25, 0.84}};
-    const lab_series z = lab_get(r, arm_of(SLICE, norm), 0, "z");
+    const lab_series z = lab_get(r, ARM(SLICE, panel->arm), 0, "z");
     const size_t side = (size_t)(sqrt((double)z.n) + 0.5);
     double *level = (double *)malloc((z.n + 1) * sizeof *level);
-    plot_panel *p = plot_add(f, 0, (int)norm, 1, 1);
     size_t i, k;
-    /* A step of colour every tenth of a decade: its edges are the contour lines. */
     for (i = 0; level && i < z.n; i++) level[i] = floor(z.y[i] * 10) / 10;
-    plot_heading(p, norm_name[norm]);
-    plot_axis_x(p, "direction 1", PLOT_LINEAR);
-    plot_axis_y(p, "direction 2", PLOT_LINEAR);
-    plot_range_x(p, -REACH, REACH);
-    plot_range_y(p, -REACH, REACH);
     if (level)
         plot_heat(p, level, side, side, -REACH, REACH, -REACH, REACH, PLOT_SEQUENTIAL, -1, 1.5);
     free(level);
-    plot_aspect(p, 1);
     for (i = 0; i < DRAWN; i++)
         for (k = 0; k < POINTS; k++) {
-            const lab_series a = path_of(r, norm, 'a', k, i), b = path_of(r, norm, 'b', k, i);
-            plot_line(p, NULL, a.y, b.y, a.n, path_style(k, i));
+            const lab_series a = path_of(r, panel->arm, 'a', k, i);
+            plot_line(p, NULL, a.y, path_of(r, panel->arm, 'b', k, i).y, a.n, path_style(k, i));
             if (i == 0)
                 plot_text(p, label[k][0], label[k][1], point_name[k], PLOT_CENTER, PLOT_WHITE);
         }
-    if (norm + 1 == NORMS) plot_colorbar(p, "log_{10} of the loss");
+    if (panel->arm + 1 == NORMS) plot_colorbar(p, "log_{10} of the loss");
 }
 
-static void draw_descents(lab_report *r, plot_figure *f, size_t norm)
+static void draw_descents(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_panel *p = plot_add(f, 1, (int)norm, 1, 1);
     size_t i, k;
-    plot_axis_x(p, "step of descent in the plane", PLOT_LINEAR);
-    plot_axis_y(p, norm == NONE ? "loss" : "", PLOT_LOG10);
-    plot_range_x(p, 0, WALK);
-    plot_range_y(p, 0.1, 100);
     for (i = 0; i < DRAWN; i++)
         for (k = 0; k < POINTS; k++) {
-            const lab_series c = path_of(r, norm, 'l', k, i);
+            const lab_series c = path_of(r, panel->arm, 'l', k, i);
             plot_line(p, lab_format(r, "from %s, rate %g", point_name[k], drawn_rates[i]), c.x, c.y,
                       c.n, path_style(k, i));
         }
 }
 
-static int draw_slices(lab_report *r)
-{
-    plot_figure *f = lab_figure(
-        r, "A plane through the weights, and three descents in it: the first seed", 1760, 1200);
-    const double heights[2] = {1.25, 1};
-    size_t k;
-    for (k = 0; k < NORMS; k++) draw_slice(r, f, k);
-    for (k = 0; k < NORMS; k++) draw_descents(r, f, k);
-    plot_heights(f, heights, 2);
-    plot_shared_legend(f);
-    return lab_save(r, f, "slices");
-}
+/* clang-format off */
+#define PLANE(norm, name)                                                                          \
+    {.axes = {0, norm, .heading = name, .x = "direction 1", .x_range = {-REACH, REACH},            \
+              .y = "direction 2", .y_range = {-REACH, REACH}, .aspect = 1},                        \
+     .draw = draw_slice, .arm = norm}
+#define DESCENTS(norm, name)                                                                       \
+    {.axes = {1, norm, .x = "step of descent in the plane", .x_range = {0, WALK}, .y = name,       \
+              .y_scale = PLOT_LOG10, .y_range = {0.1, 100}},                                       \
+     .draw = draw_descents, .arm = norm}
+static const lab_page slices_page = {
+    "A plane through the weights, and three descents in it: the first seed", "slices", 1760, 1200,
+    .shared_legend = 1, .heights = {1.25, 1}};
+static const lab_panel slices[] = {
+    PLANE(NONE, "none"), PLANE(BATCH, "batch norm"), PLANE(LAYER, "layer norm"),
+    DESCENTS(NONE, "loss"), DESCENTS(BATCH, ""), DESCENTS(LAYER, "")};
+/* clang-format on */
 
 static int report(lab_report *r)
 {
     check_all(r);
     lab_judge(r);
-    return draw_sensitivity(r) || draw_slices(r);
+    return lab_draw(r, &sensitivity_page, sensitivity, LAB_COUNT(sensitivity)) ||
+           lab_draw(r, &slices_page, slices, LAB_COUNT(slices));
 }
 
 /* clang-format off */
@@ -853,6 +750,6 @@ static const lab_arm arms[PARTS * NORMS] = {
 static const lab_program program = {
     "27_initialisation", NRM_VERSION, "Does a norm forgive a bad start?",
     "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps", 1, LAB_USES_DATA, arms,
-    PARTS * NORMS, prepare, run, report, claims, LAB_COUNT(claims)};
+    PARTS * NORMS, prepare, run, report, claims, LAB_COUNT(claims), look_of};
 /* clang-format on */
 LAB_MAIN(program)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every mutant that docs/12_exercises.md names is in the list, every question has one answer, and
-# they are numbered without gaps. And the list and the killers speak of the same mutants, in the
-# same order, and they are about equations that there are.
+# they are numbered without gaps. And the list and the killers speak of the same mutants, and these
+# are about equations that there are.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/checks.sh
@@ -54,8 +54,8 @@ numbered() { # page: **1.** **2.** ... each followed by one answer
 }
 
 same_mutants() {
-    awk '$1 == "mutant" { print $2 }' "$list" >"$dir/list"
-    sed 's/  .*//' "$killers" >"$dir/killers"
+    awk '$1 == "mutant" { print $2 }' "$list" | sort >"$dir/list"
+    sed 's/^[^ ].*  / /' "$killers" | tr -s ' ' '\n' | sed '/^$/d' | sort >"$dir/killers"
     diff "$dir/list" "$dir/killers"
 }
 

@@ -5,11 +5,11 @@
 #   run.sh --sample [N]  N (100) that the name of the commit draws, and all in functions that the
 #                        last commits changed (SINCE=COMMIT: since then)
 #   run.sh --only ID...  these, or all that shell patterns name; shows what failed
-#   run.sh --write [ID...]  all or these, and writes their lines of killers.txt anew if none fails
+#   run.sh --write [ID...]  all or these, and writes their killers to killers.txt if none fails
 #
 # A mutant is asked for its equations first (test_derivations), or for the programs that its entry
 # names, and if these are content then all fast tests. It passes if it is killed by the program and
-# the equation (or test function) that killers.txt has for it, or if it is on record as equivalent
+# the equation (or test function) that killers.txt names before it, or if it is on record as equivalent
 # and no test says otherwise. Environment: CC, CC_OPENMP (gcc), BUILD, JOBS. The last line is
 # "mutants: N passed, M failed".
 set -u
@@ -222,12 +222,12 @@ report() { # report ID FOLDER
     about=$(field "$1" about)
     case $result in
     killed*)
-        recorded=$(sed -n "s/^$1  //p" "$killers" 2>/dev/null)
+        recorded=$(recorded | sed -n "s/^$1  //p")
         line="killed  $1  by ${verdict#*: } (${verdict%%:*})"
         if [ -n "$reason" ]; then
             echo "FAILED  $1  is on record as equivalent, but was killed by $verdict"
             return 1
-        elif [ "$write" = 0 ] && [ "$(first "$recorded")" != "$(first "$verdict")" ]; then
+        elif [ "$write" = 0 ] && [ "$recorded" != "$(first "$verdict")" ]; then
             echo "FAILED  $1  killed by $verdict; on record: ${recorded:-nothing}"
             return 1
         fi
@@ -250,6 +250,28 @@ report() { # report ID FOLDER
 # The program and the first name of a verdict.
 first() {
     echo "${1%%[,]*}" | sed 's/ and [0-9]* more$//'
+}
+
+# killers.txt as a line for each mutant, and the way back: a line for each killer.
+recorded() {
+    awk '!/^ / { killer = $0; sub(/  .*/, "", killer); sub(/^.*  /, "") }
+        { for (i = 1; i <= NF; i++) print $i "  " killer }' "$killers" 2>/dev/null
+}
+grouped() {
+    awk '
+        function flush() { if (line != "") print line; line = "" }
+        { id = $1; sub(/^[^ ]+  /, ""); if (!($0 in of)) name[++n] = $0; of[$0] = of[$0] " " id }
+        END {
+            for (i = 1; i <= n; i++) {
+                m = split(of[name[i]], ids, " ")
+                line = name[i] " "
+                for (j = 1; j <= m; j++) {
+                    if (length(line) + length(ids[j]) + 1 > 100) { flush(); line = "   " }
+                    line = line " " ids[j]
+                }
+                flush()
+            }
+        }'
 }
 
 # ---- all of them ---------------------------------------------------------------------------------
@@ -386,13 +408,14 @@ fi
 if [ $write = 1 ] && [ "$failed" -gt 0 ]; then
     echo "mutants: $killers is left as it was"
 elif [ $write = 1 ]; then
+    recorded >"$work/recorded"
     for id in $all; do
         case $(cat "$work/$id/result" 2>/dev/null) in
-        killed*) echo "$id  $(sed 's/^killed //' "$work/$id/result")" ;;
+        killed*) echo "$id  $(first "$(sed 's/^killed //' "$work/$id/result")")" ;;
         survived) echo "$id  none: equivalent" ;;
-        *) grep "^$id  " "$killers" ;; # not asked
+        *) grep "^$id  " "$work/recorded" ;; # not asked
         esac
-    done >"$killers.tmp" && mv "$killers.tmp" "$killers"
+    done | grouped >"$killers.tmp" && mv "$killers.tmp" "$killers"
 fi
 echo "mutants: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

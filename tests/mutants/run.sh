@@ -9,9 +9,9 @@
 #
 # A mutant is asked for its equations first (test_derivations), or for the programs that its entry
 # names, and if these are content then all fast tests. It passes if it is killed by the program and
-# the equation (or test function) that killers.txt names before it, or if it is on record as equivalent
-# and no test says otherwise. Environment: CC, CC_OPENMP (gcc), BUILD, JOBS. The last line is
-# "mutants: N passed, M failed".
+# the equation (or test function) that killers.txt names before it, or if it is on record as
+# equivalent and no test says otherwise. Environment: CC, CC_OPENMP (gcc), BUILD, JOBS. The last
+# line is "mutants: N passed, M failed".
 set -u
 self=$(cd "$(dirname "$0")" && pwd)/run.sh
 cd "${MUTANTS_ROOT:-$(dirname "$0")/../..}" || exit 1

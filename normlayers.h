@@ -847,7 +847,7 @@ Each channel of `[N][C][S]` has statistics of its own, over M = N·S values; i b
 ### 1.2  Running statistics
 
 Inference has no batch. So training keeps a running mean m and variance u. Each batch moves
-them by a weight w (`new_weight`) towards its μ and v; with `cumulative` all t so far count alike.
+them by a weight w (`new_weight`) towards its μ and v; with `cumulative` all t batches count alike.
 
     m ← (1 − w)·m + w·μ            [BN.8]
     u ← (1 − w)·u + w·v·M/(M − 1)  [BN.9]
@@ -4366,8 +4366,8 @@ outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹�
 /*
 The processor fetches ahead along a stream that is being read, but not while a pass writes. So
 the writing pass asks for what the next reading pass will want, unless the array fits the cache.
-The address may lie beyond the array, where no pointer may. The pause is empty instructions: of
-too many requests at once x86 drops some.
+The address may lie beyond the array, where no pointer may. Empty instructions make
+the pause: of too many requests at once x86 drops some.
 */
 #if defined(__GNUC__) || defined(__clang__)
 #ifdef __x86_64__

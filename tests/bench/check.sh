@@ -46,6 +46,8 @@ if [ -s "$csv" ]; then
     check "Markdown has a row for each case" \
         test "$(cat "$dir/bench/layers.md" "$dir/bench/family.md" | grep -c '^| .*[μm]s')" \
         -eq "$cases"
+    check "the table of faster contestants has the plain loops and ggml's" \
+        test "$(grep -c '^| [pt].* of [0-9]* |' "$dir/bench/slower.md")" -eq 3
 fi
 check "nothing to do is an error" sh -c "! '$dir/bench/layers' --only nothing --out '$dir/none'"
 check "it can be asked for one layer" "$dir/bench/layers" --quick --only relu --out "$dir/one"

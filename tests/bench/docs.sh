@@ -39,6 +39,7 @@ insert() { # name of the markers, file: replaces what stands between them
 
 insert "layers" "$results/layers.md"
 insert "family" "$results/family.md"
+insert "slower" "$results/slower.md"
 cp "$results/layers.csv" docs/figures/bench_layers.csv
 cp "$results/layers.png" docs/figures/bench_layers.png
 cp "$results/layers_other.png" docs/figures/bench_layers_other.png

@@ -1,6 +1,6 @@
 # layers.awk - the table of layers.c as Markdown: a table for each of the two norms, one for all
 # other layers, and one for the rest of the norms. A cell is the time of a call and the percentage
-# of the one-pass limit.
+# of the one-pass limit. The table "slower" has the cases in which the header is beaten.
 #
 #   LC_ALL=C awk [-v tables="batchnorm layernorm other"] -f layers.awk build/bench/layers.csv
 
@@ -11,6 +11,7 @@ BEGIN {
     if (tables == "") tables = "batchnorm layernorm other family"
     split("groupnorm instancenorm rmsnorm l1norm linfnorm sync weightnorm", family, " ")
     for (k in family) in_family[family[k]] = 1
+    label["batchnorm"] = "batch norm"; label["layernorm"] = "layer norm"
     label["groupnorm"] = "group norm"; label["instancenorm"] = "instance norm"
     label["rmsnorm"] = "RMS norm"; label["weightnorm"] = "weight norm"
     label["l1norm"] = "L1 batch norm"; label["linfnorm"] = "L∞ batch norm"
@@ -45,7 +46,10 @@ BEGIN {
     if (!(who in seen)) { seen[who] = 1; contestant[++contestants] = who }
     cell[name, who] = $at["status"] != "ok" ? "wrong" : time($at["seconds"]) \
         (who == "limit" ? "" : sprintf(" (%.0f %%)", $at["percent_of_limit"]))
-    if ($at["status"] == "ok") times[name, who] = ratio($at["times_ours"])
+    if ($at["status"] == "ok") {
+        times[name, who] = ratio($at["times_ours"])
+        seconds_of[name, who] = $at["seconds"]
+    }
     has[group_of(name), who] = 1
 }
 
@@ -100,7 +104,37 @@ function table(which,   i, k, name, other, who, start) {
     }
 }
 
+# The cases that `who` has in common with a build of the header, those in which it takes less time,
+# and its part of the header's time there, layer by layer.
+function beaten(who, build,   i, name, part, all, fewer, line, last) {
+    for (i = 1; i <= cases; i++) {
+        name = order[i]
+        if (!((name, who) in seconds_of) || !((name, build) in seconds_of)) continue
+        all++
+        part = build == "ours" ? times[name, who] : \
+            ratio(seconds_of[name, who] / seconds_of[name, build])
+        if (part >= 1) continue
+        fewer++
+        line = line (line == "" ? "" : layer[name] == last ? ", " : "; ") \
+            (layer[name] == last ? "" : "**" label_of(layer[name]) "** ") \
+            size[name] " " pass[name] " " part
+        last = layer[name]
+    }
+    if (all) printf "| %s | `%s` | %d of %d | %s |\n", heads[who], \
+        substr(heads[build], 7), fewer, all, line == "" ? "–" : line
+}
+
+function slower(   k) {
+    print "| faster than the header | header built with | in |" \
+        " cases, and its time over the header's |\n|---|---|---|---|"
+    for (k = 1; k <= contestants; k++)
+        if (contestant[k] !~ /^(limit|ours)/) beaten(contestant[k], "ours")
+    for (k = 1; k <= contestants; k++)
+        if (is_peer(contestant[k])) beaten(contestant[k], "ours-O2")
+}
+
 END {
+    if (tables == "slower") { slower(); exit }
     printf "normlayers.h %s on %s,\n%s, one thread; medians of %s rounds.\n", about["version"],
         about["processor"], about["compiler"], about["rounds"]
     n = split(tables, which_of, " ")

@@ -3,9 +3,9 @@
 #
 #   layers.sh [OPTIONS OF layers.c]
 #
-# The results go to BUILD/bench, or where --out says: layers.csv, layers.md and family.md (the newer
-# norms), and the pictures layers.png (batch and layer norm) and layers_other.png where
-# stb_image_write.h is installed.
+# The results go to BUILD/bench, or where --out says: layers.csv, layers.md, family.md (the newer
+# norms), slower.md (where the header is beaten), and the pictures layers.png (batch and layer norm)
+# and layers_other.png where stb_image_write.h is installed.
 #
 # Environment: CC, CXX, BUILD, STB_CFLAGS; PEERS=1 adds the libraries that are installed: PyTorch
 # (Debian: libtorch-dev) and oneDNN (libdnnl-dev). Without them only a C compiler is needed.
@@ -85,6 +85,7 @@ case " $* " in *" --help "* | *" --version "*) exit 0 ;; esac
 LC_ALL=C awk -v tables="batchnorm layernorm other" -f tests/bench/layers.awk \
     "$results/layers.csv" >"$results/layers.md"
 LC_ALL=C awk -v tables=family -f tests/bench/layers.awk "$results/layers.csv" >"$results/family.md"
+LC_ALL=C awk -v tables=slower -f tests/bench/layers.awk "$results/layers.csv" >"$results/slower.md"
 
 # shellcheck disable=SC2086
 if ! has stb_image_write.h c "$CC" $STB_CFLAGS; then

@@ -1,44 +1,11 @@
 /* 24_interpolation: what lies between the solutions that different optimizers find? (README.md)
 
-   A 784-64-64-10 network with ReLU is trained for three epochs (batch 128, pixels with mean 0 and
-   variance 1, W ~ U(±sqrt(6/(in+out)))) by four optimizers, from the same start and on the same
-   batches:
-
-       SGD        learning rate 0.1
-       momentum   0.9, learning rate 0.01
-       RMSprop    learning rate 0.001, v kept by 0.9, 1e-8 added to its root
-       Adam       learning rate 0.001, 0.9, 0.999, 1e-8
-
-   Between each two solutions A and B the loss and the error on the first 5000 training images are
-   taken at (1-a) A + a B, all parameters alike, at 29 points from a = -0.2 to 1.2; and between each
-   three of them on a triangle of 21 points a side. Batch norm uses the statistics of these 5000
-   images at every point. Two pairs more tell how much of it is due to the optimizer: SGD twice, the
-   second time with other batches, or from another start.
-
-   The barrier of a pair is the largest loss at 0 <= a <= 1, less that of the worse end. The claims;
-   what counts as reproduced was written down before the run:
-
-       24a  a barrier separates the solutions of different optimizers: without norm it is above 1 %
-            of the worse end's loss in at least 4 of 5 seeds, mean beyond 2 standard errors, for
-            each of the six pairs (partly: for some)
-       24b  the same with batch norm
-       24c  with batch norm the curves are more alike from start to start: the distance of a seed's
-            curve from the mean of the other seeds' curves, divided by that mean, averaged over 0 <=
-            a <= 1 and the six pairs, is smaller than without, paired over seeds; and the standard
-            deviation over seeds, divided by the mean, is smaller in at least 5 of the 6 pairs
-            (else partly)
-       24d  from one start the optimizers end in different places: |A-B| is more than half of the
-            mean distance from the start, for each of the six pairs (as in 24a), both networks
-       24e  the barrier is that of the optimizers: the mean barrier of the six pairs is above that
-            of SGD twice with other batches, without norm
-       24f  the same with batch norm
-       24g  the shape of the curve is characteristic of the optimizers: the curve of a seed and a
-            pair, divided by the mean of its ends, is nearest (mean distance, 0 <= a <= 1) to the
-            other seeds' mean curve of the same pair, of all six, more often than the 1/6 of
-            chance, paired over seeds, and in at least half of all cases, without norm
-       24h  the same with batch norm
-   Named before the run, to explain 24b: the curve between A and B after every hidden unit's weights
-   in B were scaled to the length that they have in A, which does not change what B computes. */
+   Four optimizers start from the same weights and see the same batches; SGD does so twice more,
+   with other batches and from another start. Between each two solutions A and B loss and error are
+   taken at (1-a) A + a B, all parameters alike, and between each three on a triangle. Batch norm
+   uses the statistics of these images at every point. To explain 24b: the curve between A and B
+   after every hidden unit's weights in B were scaled to the length that they have in A, which does
+   not change what B computes. */
 #include "lab/experiment.h"
 
 #define BARRIER_LEAST 0.01 /* of the worse end's loss: less is called none */
@@ -62,32 +29,37 @@ static const char *const solution_name[SOLUTIONS] = {
     "SGD", "momentum", "RMSprop", "Adam", "SGD, other batches", "SGD, other start"};
 
 typedef struct pair {
-    const char *id;
+    const char *loss; /* series; behind the first five letters is its name */
     size_t a, b;
 } pair;
 
 enum { PAIRS = 8, OF_OPTIMIZERS = 6 }; /* the last two are the controls */
 
-static const pair pairs[PAIRS] = {{"sgd-momentum", SGD, MOMENTUM},
-                                  {"sgd-rmsprop", SGD, RMSPROP},
-                                  {"sgd-adam", SGD, ADAM},
-                                  {"momentum-rmsprop", MOMENTUM, RMSPROP},
-                                  {"momentum-adam", MOMENTUM, ADAM},
-                                  {"rmsprop-adam", RMSPROP, ADAM},
-                                  {"sgd-batches", SGD, OTHER_BATCHES},
-                                  {"sgd-start", SGD, OTHER_START}};
+static const pair pairs[PAIRS] = {{"loss/sgd-momentum", SGD, MOMENTUM},
+                                  {"loss/sgd-rmsprop", SGD, RMSPROP},
+                                  {"loss/sgd-adam", SGD, ADAM},
+                                  {"loss/momentum-rmsprop", MOMENTUM, RMSPROP},
+                                  {"loss/momentum-adam", MOMENTUM, ADAM},
+                                  {"loss/rmsprop-adam", RMSPROP, ADAM},
+                                  {"loss/sgd-batches", SGD, OTHER_BATCHES},
+                                  {"loss/sgd-start", SGD, OTHER_START}};
+
+static const char *name_of(const pair *p)
+{
+    return p->loss + strlen("loss/");
+}
 
 typedef struct triple {
-    const char *id;
+    const char *loss;
     size_t corner[3];
 } triple;
 
 enum { TRIPLES = 4 };
 
-static const triple triples[TRIPLES] = {{"sgd-momentum-rmsprop", {SGD, MOMENTUM, RMSPROP}},
-                                        {"sgd-momentum-adam", {SGD, MOMENTUM, ADAM}},
-                                        {"sgd-rmsprop-adam", {SGD, RMSPROP, ADAM}},
-                                        {"momentum-rmsprop-adam", {MOMENTUM, RMSPROP, ADAM}}};
+static const triple triples[TRIPLES] = {{"loss/sgd-momentum-rmsprop", {SGD, MOMENTUM, RMSPROP}},
+                                        {"loss/sgd-momentum-adam", {SGD, MOMENTUM, ADAM}},
+                                        {"loss/sgd-rmsprop-adam", {SGD, RMSPROP, ADAM}},
+                                        {"loss/momentum-rmsprop-adam", {MOMENTUM, RMSPROP, ADAM}}};
 
 static training_set train, test; /* made before the first run, shared by all */
 
@@ -99,18 +71,22 @@ static int prepare(const dataset *data, int quick)
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-static nrm_mlp *make_net(int norm, size_t solution, uint64_t seed, size_t max_batch, void **block)
+typedef struct solver { /* the plan's context */
+    size_t solution, max_batch;
+} solver;
+
+static nrm_mlp_spec network(trainer *t)
 {
-    nrm_mlp_layer layer[HIDDEN + 1];
-    nrm_mlp_spec spec = training_plain(layer, HIDDEN, WIDTH, NRM_RELU, norm);
-    spec.max_batch = max_batch;
-    spec.seed = seed;
-    spec.optimizer = solution == ADAM ? NRM_ADAM : NRM_SGD;
-    spec.heavy_ball = (nrm_real)(solution == MOMENTUM ? 0.9 : 0);
-    spec.lr = (nrm_real)(solution == MOMENTUM                      ? 0.01
-                         : solution == RMSPROP || solution == ADAM ? 0.001
-                                                                   : 0.1);
-    return training_net(&spec, block);
+    const solver *how = (const solver *)t->plan->context;
+    const int norm = t->run->arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM, adam = how->solution == ADAM;
+    nrm_mlp_spec spec = training_plain(t->layer, HIDDEN, WIDTH, NRM_RELU, norm);
+    spec.max_batch = how->max_batch;
+    spec.optimizer = adam ? NRM_ADAM : NRM_SGD;
+    spec.heavy_ball = (nrm_real)(how->solution == MOMENTUM ? 0.9 : 0);
+    spec.lr = (nrm_real)(how->solution == MOMENTUM          ? 0.01
+                         : how->solution == RMSPROP || adam ? 0.001
+                                                            : 0.1);
+    return spec;
 }
 
 /* RMSprop: a step against the gradient, divided by the root of its running mean square. */
@@ -125,30 +101,24 @@ static void rmsprop_step(nrm_mlp *net, nrm_real *v)
     }
 }
 
-static int train_steps(nrm_mlp *net, size_t solution, uint64_t order_seed, size_t steps)
+static int train_steps(trainer *t, size_t solution, size_t steps)
 {
-    nrm_real *v = (nrm_real *)calloc(net->n_params, sizeof *v);
-    training_order order;
-    size_t step = 0;
-    int rc = NRM_OK;
-    if (!v || training_order_start(&order, train.n, BATCH, DATASET_PIXELS, order_seed)) {
-        free(v);
-        return -1;
-    }
-    while (step < steps && rc == NRM_OK) {
-        training_go_on(&order, &train, 1);
-        step++;
-        if (solution != RMSPROP) {
-            rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
-            continue;
+    nrm_real *v = (nrm_real *)calloc(t->net->n_params, sizeof *v);
+    int failed = !v;
+    for (; steps > 0 && !failed; steps--) {
+        trainer_deal(t);
+        if (solution == RMSPROP) {
+            t->status = nrm_mlp_gradient(t->net, NULL, t->order.x, t->order.labels, t->order.count,
+                                         NRM_TRAIN);
+            rmsprop_step(t->net, v);
+        } else {
+            failed = trainer_learn(t);
         }
-        rc = nrm_mlp_gradient(net, NULL, order.x, order.labels, order.count, NRM_TRAIN);
-        if (rc == NRM_OK) rmsprop_step(net, v);
+        failed = failed || t->status != NRM_OK;
     }
-    if (rc != NRM_OK) fprintf(stderr, "training: %s\n", nrm_strerror(rc));
-    training_order_free(&order);
+    if (failed) fprintf(stderr, "training: %s\n", nrm_strerror(t->status));
     free(v);
-    return rc == NRM_OK ? 0 : -1;
+    return failed ? -1 : 0;
 }
 
 /* ---- between solutions ----------------------------------------------------------------------- */
@@ -156,15 +126,17 @@ static int train_steps(nrm_mlp *net, size_t solution, uint64_t order_seed, size_
 typedef struct solutions {
     size_t n;                        /* parameters          */
     nrm_real *start, *at[SOLUTIONS]; /* [n] each            */
-    nrm_mlp *net;                    /* to evaluate with    */
-    void *block;
+    trainer t;                       /* to evaluate with    */
+    trainer_plan plan;
+    solver how;
+    nrm_mlp *net;
     size_t images;
 } solutions;
 
 static void free_solutions(solutions *s)
 {
     free(s->start);
-    free(s->block);
+    trainer_close(&s->t);
 }
 
 /* Loss and error at the parameters of s->net, batch norm with the statistics of these images. */
@@ -183,35 +155,48 @@ static int evaluate(solutions *s, double *loss, double *error)
     return 0;
 }
 
-static int make_solutions(solutions *s, lab_run *run, int norm)
+static int make_solution(solutions *s, lab_run *run, size_t k)
 {
     const size_t steps = run->quick ? 8 : EPOCHS * training_steps(train.n, BATCH);
+    solver how = {k, run->quick ? 500 : 1000};
+    lab_run other = *run; /* its seed is that of the batches */
+    const trainer_plan plan = {.network = network,
+                               .set = &train,
+                               .batch = BATCH,
+                               .seed = run->seed + (k == OTHER_START ? OTHER_SEED : 0),
+                               .context = &how};
+    trainer t;
+    int failed;
+    other.seed += k == OTHER_BATCHES ? OTHER_SEED : 0;
+    failed = trainer_open(&t, &other, &plan) || train_steps(&t, k, steps);
+    if (!failed) memcpy(s->at[k], t.net->params, s->n * sizeof *s->start);
+    if (!failed && run->arm % 2) failed = training_reestimate(t.net, train.x, s->images) < 0;
+    if (!failed)
+        lab_record(run, "test_error", (double)k, 1 - (double)trainer_accuracy(&t, &test, NULL));
+    lab_progress(run, 0.5 * (double)(k + 1) / SOLUTIONS);
+    trainer_close(&t);
+    return failed;
+}
+
+static int make_solutions(solutions *s, lab_run *run)
+{
+    const trainer_plan plan = {.network = network, .set = &train, .batch = 1, .context = &s->how};
     size_t k;
-    void *block;
+    int failed = 0;
     memset(s, 0, sizeof *s);
-    s->images = run->quick ? 200 : IMAGES;
-    s->net = make_net(norm, SGD, run->seed, s->images, &s->block);
-    if (!s->net) return -1;
+    s->plan = plan;
+    s->images = s->how.max_batch = run->quick ? 200 : IMAGES;
+    if (trainer_open(&s->t, run, &s->plan)) return -1;
+    s->net = s->t.net;
     s->n = s->net->n_params;
     s->start = (nrm_real *)malloc((SOLUTIONS + 1) * s->n * sizeof *s->start);
     if (!s->start) return -1;
     memcpy(s->start, s->net->params, s->n * sizeof *s->start);
-    for (k = 0; k < SOLUTIONS; k++) {
-        const uint64_t start = run->seed + (k == OTHER_START ? OTHER_SEED : 0);
-        nrm_mlp *net = make_net(norm, k, start, run->quick ? 500 : 1000, &block);
-        nrm_acc accuracy = 0;
-        int failed =
-            !net || train_steps(net, k, run->seed + (k == OTHER_BATCHES ? OTHER_SEED : 0), steps);
+    for (k = 0; k < SOLUTIONS && !failed; k++) {
         s->at[k] = s->start + (k + 1) * s->n;
-        if (!failed) memcpy(s->at[k], net->params, s->n * sizeof *s->start);
-        if (!failed && norm) failed = training_reestimate(net, train.x, s->images) < 0;
-        if (!failed) failed = nrm_mlp_eval(net, NULL, &accuracy, test.x, test.labels, test.n) < 0;
-        lab_record(run, "test_error", (double)k, 1 - (double)accuracy);
-        lab_progress(run, 0.5 * (double)(k + 1) / SOLUTIONS);
-        free(block);
-        if (failed) return -1;
+        failed = make_solution(s, run, k);
     }
-    return 0;
+    return failed;
 }
 
 static double distance(const nrm_real *a, const nrm_real *b, size_t n)
@@ -222,8 +207,8 @@ static double distance(const nrm_real *a, const nrm_real *b, size_t n)
     return sqrt(sum);
 }
 
-/* Along the line through a and b. */
-static int walk(solutions *s, lab_run *run, const char *what, const char *id, const nrm_real *a,
+/* Along the line through a and b; `scaled`: losses alone, into a series of that name. */
+static int walk(solutions *s, lab_run *run, int scaled, const pair *p, const nrm_real *a,
                 const nrm_real *b)
 {
     double loss, error;
@@ -233,8 +218,8 @@ static int walk(solutions *s, lab_run *run, const char *what, const char *id, co
         for (i = 0; i < s->n; i++)
             s->net->params[i] = (nrm_real)((1 - at) * (double)a[i] + at * (double)b[i]);
         if (evaluate(s, &loss, &error)) return -1;
-        lab_record_as(run, at, loss, "%sloss/%s", what, id);
-        if (!*what) lab_record_as(run, at, error, "error/%s", id);
+        lab_record_as(run, at, loss, "%s%s", scaled ? "scaled_" : "", p->loss);
+        if (!scaled) lab_record_as(run, at, error, "error/%s", name_of(p));
     }
     return 0;
 }
@@ -260,7 +245,7 @@ static void same_lengths(const solutions *s, nrm_real *out, const nrm_real *a, c
     }
 }
 
-static int run_pairs(solutions *s, lab_run *run, int norm)
+static int run_pairs(solutions *s, lab_run *run)
 {
     nrm_real *scaled = (nrm_real *)malloc(s->n * sizeof *scaled);
     size_t k;
@@ -270,10 +255,10 @@ static int run_pairs(solutions *s, lab_run *run, int norm)
     for (k = 0; k < PAIRS && !failed; k++) {
         const nrm_real *a = s->at[pairs[k].a], *b = s->at[pairs[k].b];
         lab_record(run, "apart", (double)k, distance(a, b, s->n));
-        failed = walk(s, run, "", pairs[k].id, a, b);
-        if (failed || !norm) continue;
+        failed = walk(s, run, 0, &pairs[k], a, b);
+        if (failed || run->arm == NONE) continue;
         same_lengths(s, scaled, a, b);
-        failed = walk(s, run, "scaled_", pairs[k].id, a, scaled);
+        failed = walk(s, run, 1, &pairs[k], a, scaled);
         lab_progress(run, 0.5 + 0.5 * (double)(k + 1) / PAIRS);
     }
     free(scaled);
@@ -295,7 +280,7 @@ static int run_triangles(solutions *s, lab_run *run)
                     s->net->params[p] = (nrm_real)((1 - u - v) * (double)a[p] + u * (double)b[p] +
                                                    v * (double)c[p]);
                 if (evaluate(s, &loss, &error)) return -1;
-                lab_record_as(run, (double)count, loss, "loss/%s", triples[k].id);
+                lab_record(run, triples[k].loss, (double)count, loss);
             }
         lab_progress(run, 0.5 + 0.5 * (double)(k + 1) / TRIPLES);
     }
@@ -304,11 +289,9 @@ static int run_triangles(solutions *s, lab_run *run)
 
 static int run(lab_run *r)
 {
-    const int norm =
-        r->arm == BATCH_NORM || r->arm == TRIANGLE_BATCH ? NRM_BATCH_NORM : NRM_NO_NORM;
     solutions s;
-    int failed = make_solutions(&s, r, norm);
-    if (!failed) failed = r->arm >= TRIANGLE_NONE ? run_triangles(&s, r) : run_pairs(&s, r, norm);
+    int failed = make_solutions(&s, r);
+    if (!failed) failed = r->arm >= TRIANGLE_NONE ? run_triangles(&s, r) : run_pairs(&s, r);
     free_solutions(&s);
     return failed;
 }
@@ -333,28 +316,24 @@ static double barrier_of(lab_series loss, int relative)
     return loss.n ? (most - ends) / (relative ? ends : 1) : (double)NAN;
 }
 
-static size_t barriers(lab_report *r, size_t arm, const char *what, size_t pair_index, int relative,
-                       double *value)
+static lab_numbers barriers(lab_report *r, size_t arm, const char *what, size_t k, int relative)
 {
-    const char *series = lab_format(r, "%sloss/%s", what, pairs[pair_index].id);
+    const char *series = lab_format(r, "%s%s", what, pairs[k].loss);
+    lab_numbers a = {lab_seeds(r, arm), {0}};
     size_t s;
-    for (s = 0; s < lab_seeds(r, arm); s++)
-        value[s] = barrier_of(lab_get(r, arm, s, series), relative);
-    return lab_seeds(r, arm);
+    for (s = 0; s < a.n; s++) a.of[s] = barrier_of(lab_get(r, arm, s, series), relative);
+    return a;
 }
 
-static stats_summary barrier_summary(lab_report *r, size_t arm, const char *what, size_t k,
-                                     int relative)
+static double mean(lab_numbers a)
 {
-    double value[LAB_SEEDS_MAX];
-    const size_t n = barriers(r, arm, what, k, relative, value);
-    return stats_describe(value, n);
+    return lab_describe(a).mean;
 }
 
 /* Mean over 0 <= a <= 1 of the loss's standard deviation over seeds divided by its mean. */
 static double unlikeness(lab_report *r, size_t arm, size_t k)
 {
-    const lab_curve c = lab_over_seeds(r, arm, lab_format(r, "loss/%s", pairs[k].id));
+    const lab_curve c = lab_over_seeds(r, arm, pairs[k].loss);
     double sum = 0;
     size_t i, n = 0;
     for (i = 0; i < c.n; i++) {
@@ -367,19 +346,19 @@ static double unlikeness(lab_report *r, size_t arm, size_t k)
 
 /* How far the curves of seed s are from the means of the other seeds' curves, over those means:
    mean over 0 <= a <= 1 and the six pairs. */
-static double from_others(lab_report *r, size_t arm, size_t s)
+static double from_others(const lab_report *r, size_t arm, size_t s)
 {
     const size_t n = lab_seeds(r, arm);
     double sum = 0;
     size_t i, k, other, count = 0;
     for (k = 0; k < OF_OPTIMIZERS; k++) {
-        const char *series = lab_format(r, "loss/%s", pairs[k].id);
-        const lab_series own = lab_get(r, arm, s, series);
+        const lab_series own = lab_get(r, arm, s, pairs[k].loss);
         for (i = 0; i < own.n; i++) {
             double mean = 0;
             if (!between(own.x[i])) continue;
             for (other = 0; other < n; other++)
-                if (other != s) mean += lab_at(r, arm, other, series, own.x[i]) / ((double)n - 1);
+                if (other != s)
+                    mean += lab_at(r, arm, other, pairs[k].loss, own.x[i]) / ((double)n - 1);
             sum += fabs(own.y[i] - mean) / mean;
             count++;
         }
@@ -388,30 +367,163 @@ static double from_others(lab_report *r, size_t arm, size_t s)
 }
 
 /* |A-B| over the mean distance of A and B from the start. */
-static size_t apart(const lab_report *r, size_t arm, size_t k, double *value)
+static lab_numbers apart(const lab_report *r, size_t arm, size_t k)
 {
-    size_t s;
-    for (s = 0; s < lab_seeds(r, arm); s++) {
-        const double a = lab_at(r, arm, s, "from_start", (double)pairs[k].a);
-        const double b = lab_at(r, arm, s, "from_start", (double)pairs[k].b);
-        value[s] = lab_at(r, arm, s, "apart", (double)k) / (0.5 * (a + b));
-    }
-    return lab_seeds(r, arm);
+    const lab_numbers a = lab_all(r, arm, "from_start", (double)pairs[k].a);
+    const lab_numbers b = lab_all(r, arm, "from_start", (double)pairs[k].b);
+    return lab_calc(lab_all(r, arm, "apart", (double)k), '/', lab_times(lab_calc(a, '+', b), 0.5));
 }
 
-/* How many of the six pairs are above the limit, seed by seed; the common verdict of the six. */
-static stats_finding six_pairs(double (*value)[LAB_SEEDS_MAX], size_t n, double limit, size_t *held)
+typedef struct six { /* of the six pairs: above the limit, how many, and their means */
+    stats_finding found;
+    unsigned long held;
+    double low, high;
+} six;
+
+static six six_pairs(const lab_numbers *value, double limit)
 {
-    double limits[LAB_SEEDS_MAX];
-    stats_finding verdict[OF_OPTIMIZERS];
+    stats_finding part[OF_OPTIMIZERS];
+    six all = {.low = (double)INFINITY};
     size_t k;
-    for (k = 0; k < n; k++) limits[k] = limit;
-    *held = 0;
     for (k = 0; k < OF_OPTIMIZERS; k++) {
-        verdict[k] = stats_judge_pairs(value[k], limits, n, 1, 1);
-        *held += stats_reproduced(verdict[k]) ? 1u : 0u;
+        part[k] = lab_above(value[k], limit);
+        all.held += stats_reproduced(part[k]) ? 1u : 0u;
+        all.low = stats_smaller(all.low, mean(value[k]));
+        all.high = stats_larger(all.high, mean(value[k]));
     }
-    return stats_together(verdict, OF_OPTIMIZERS);
+    all.found = stats_together(part, OF_OPTIMIZERS);
+    return all;
+}
+
+static void judge_barrier(lab_report *r, const lab_claim *c)
+{
+    lab_numbers value[OF_OPTIMIZERS];
+    six all;
+    size_t k;
+    for (k = 0; k < OF_OPTIMIZERS; k++) value[k] = barriers(r, c->a, "", k, 1);
+    all = six_pairs(value, BARRIER_LEAST);
+    lab_verdict(r, c, all.found, "SGD twice from two starts: the barrier that there can be",
+                "%lu of 6 pairs; mean barriers %.1f %% to %.1f %% of the worse end's loss; from "
+                "another start %.1f times it",
+                all.held, 100 * all.low, 100 * all.high, mean(barriers(r, c->a, "", 7, 1)));
+}
+
+static void judge_consistency(lab_report *r, const lab_claim *c)
+{
+    const lab_numbers far = lab_each(r, NONE, from_others);
+    const lab_numbers near = lab_each(r, BATCH_NORM, from_others);
+    double with[OF_OPTIMIZERS], without[OF_OPTIMIZERS];
+    size_t k, smaller = 0;
+    for (k = 0; k < OF_OPTIMIZERS; k++) {
+        with[k] = unlikeness(r, BATCH_NORM, k);
+        without[k] = unlikeness(r, NONE, k);
+        smaller += with[k] < without[k];
+    }
+    lab_verdict(r, c, lab_less(near, far, smaller >= 5),
+                "six pairs share their ends: seeds are what is independent",
+                "from the others' mean by %s without, %s with; spread by mean %.3f without, %.3f "
+                "with, smaller in %lu of 6 pairs",
+                lab_pm(r, far, 3), lab_pm(r, near, 3), stats_mean(without, OF_OPTIMIZERS),
+                stats_mean(with, OF_OPTIMIZERS), (unsigned long)smaller);
+}
+
+static void judge_places(lab_report *r, const lab_claim *c)
+{
+    lab_numbers value[OF_OPTIMIZERS];
+    stats_finding part[2];
+    six all[2];
+    size_t k, arm;
+    for (arm = 0; arm < 2; arm++) {
+        for (k = 0; k < OF_OPTIMIZERS; k++) value[k] = apart(r, arm, k);
+        all[arm] = six_pairs(value, 0.5);
+        part[arm] = all[arm].found;
+    }
+    lab_verdict(r, c, stats_together(part, 2), "",
+                "%lu and %lu of 6 pairs; |A-B| is %.2f to %.2f of the distance without, %.2f to "
+                "%.2f with",
+                all[0].held, all[1].held, all[0].low, all[0].high, all[1].low, all[1].high);
+}
+
+static void judge_control(lab_report *r, const lab_claim *c)
+{
+    const lab_numbers other = barriers(r, c->a, "", OF_OPTIMIZERS, 0);
+    lab_numbers all = {other.n, {0}};
+    double most;
+    size_t k, s;
+    for (k = 0; k < OF_OPTIMIZERS; k++) {
+        const lab_numbers value = barriers(r, c->a, "", k, 0);
+        for (s = 0; s < all.n; s++) all.of[s] += value.of[s] / OF_OPTIMIZERS;
+    }
+    most = stats_larger(lab_describe(all).max, lab_describe(other).max);
+    lab_verdict(r, c, lab_more(all, other, 1),
+                most <= 0 ? "no pair has a barrier, so there is nothing to compare" : "",
+                "%s between optimizers, %s with other batches", lab_pm(r, all, 4),
+                lab_pm(r, other, 4));
+}
+
+/* The curve of a seed and a pair at 0 <= a <= 1, over the mean of its ends, or its ends alone;
+   returns its points. */
+static size_t shape(const lab_report *r, size_t arm, size_t s, size_t k, int ends_alone, double *y)
+{
+    const lab_series loss = lab_get(r, arm, s, pairs[k].loss);
+    size_t i, n = 0;
+    double ends;
+    for (i = 0; i < loss.n && n < POINTS; i++)
+        if (between(loss.x[i])) y[n++] = loss.y[i];
+    ends = n > 0 ? (y[0] + y[n - 1]) / 2 : 1;
+    for (i = 0; i < n; i++) y[i] /= ends;
+    if (!ends_alone || n < 3) return n;
+    y[1] = y[n - 1];
+    return 2;
+}
+
+/* The share of the six curves of seed s that are nearest to the other seeds' mean of their pair. */
+static double recognized_by(const lab_report *r, size_t arm, size_t s, int ends_alone)
+{
+    double average[OF_OPTIMIZERS][POINTS] = {{0}}, y[POINTS];
+    size_t k, c, i, other, n = 0, right = 0;
+    for (k = 0; k < OF_OPTIMIZERS; k++)
+        for (other = 0; other < lab_seeds(r, arm); other++) {
+            if (other == s) continue;
+            n = shape(r, arm, other, k, ends_alone, y);
+            for (i = 0; i < n; i++) average[k][i] += y[i] / ((double)lab_seeds(r, arm) - 1);
+        }
+    for (k = 0; k < OF_OPTIMIZERS; k++) {
+        double least = (double)INFINITY;
+        size_t nearest = OF_OPTIMIZERS;
+        n = shape(r, arm, s, k, ends_alone, y);
+        for (c = 0; c < OF_OPTIMIZERS; c++) {
+            double far = 0;
+            for (i = 0; i < n; i++) far += fabs(y[i] - average[c][i]);
+            if (far < least) nearest = c;
+            least = stats_smaller(least, far);
+        }
+        right += n > 0 && nearest == k ? 1u : 0u;
+    }
+    return (double)right / OF_OPTIMIZERS;
+}
+
+static double recognized(const lab_report *r, size_t arm, size_t s)
+{
+    return recognized_by(r, arm, s, 0);
+}
+
+static double by_ends(const lab_report *r, size_t arm, size_t s)
+{
+    return recognized_by(r, arm, s, 1);
+}
+
+static void judge_shape(lab_report *r, const lab_claim *c)
+{
+    const lab_numbers share = lab_each(r, c->a, recognized), ends = lab_each(r, c->a, by_ends);
+    const double n = (double)share.n;
+    stats_finding found = lab_above(share, 1.0 / OF_OPTIMIZERS);
+    found.size_met = mean(share) >= 0.5;
+    lab_verdict(
+        r, c, found,
+        lab_format(r, "by the losses of the two ends alone: %.0f", mean(ends) * n * OF_OPTIMIZERS),
+        "%.0f of %lu curves are nearest to their own pair's; by chance %.0f",
+        mean(share) * n * OF_OPTIMIZERS, (unsigned long)share.n * OF_OPTIMIZERS, n);
 }
 
 static const char known[] = "none; the curves had been seen when the criterion was written";
@@ -422,179 +534,44 @@ static const lab_claim claims[] = {
      "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
      "loss between more than 1 % above that of the worse end, seed by seed, for each of six pairs",
      "none before the criterion; then one seed: barriers of 0.003 to 0.012", LAB_TRAINING,
-     LAB_SETTING},
+     LAB_SETTING,
+     judge_barrier, .a = NONE},
     {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
      "no numbers at hand", "the same with batch norm",
-     "none before the criterion; then one seed: no barrier in any pair", LAB_TRAINING, LAB_SETTING},
+     "none before the criterion; then one seed: no barrier in any pair", LAB_TRAINING, LAB_SETTING,
+     judge_barrier, .a = BATCH_NORM},
     {"24c", "With batch norm the curves are more alike from start to start",
      "Im, Tao & Branson 2016 (abstract and notes by others)",
      "\"key\" to the consistency across re-initializations; no numbers at hand", "a seed's curves "
      "are nearer to the means of the other seeds' with batch norm, paired over seeds, and standard "
      "deviation by mean is smaller in 5 of 6 pairs (else partly)", "none", LAB_TRAINING,
-     LAB_SETTING},
+     LAB_SETTING,
+     judge_consistency},
     {"24d", "From one start the optimizers end in different places",
      "Im, Tao & Branson 2016 (abstract)", "\"different\" minima; no numbers at hand", "|A-B| above "
      "half of the mean distance from the start: seed by seed, each of six pairs, both networks",
-     "none", LAB_TRAINING, LAB_SETTING},
+     "none", LAB_TRAINING, LAB_SETTING,
+     judge_places},
     {"24e", "The barrier is that of the optimizers, not of chance, without norm",
      "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"", "no numbers at hand",
      "mean barrier of the six pairs above that of SGD twice with other batches", "none",
-     LAB_TRAINING, LAB_SETTING},
+     LAB_TRAINING, LAB_SETTING,
+     judge_control, .a = NONE},
     {"24f", "... and with batch norm",
      "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"", "no numbers at hand",
-     "the same with batch norm", "none", LAB_TRAINING, LAB_SETTING},
+     "the same with batch norm", "none", LAB_TRAINING, LAB_SETTING,
+     judge_control, .a = BATCH_NORM},
     {"24g", "The shape of the curve tells which optimizers it lies between, without norm",
      "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
      "a seed's curve, over the mean of its ends, is nearest to the other seeds' mean of its own "
      "pair, of six: more often than 1/6, paired over seeds, and in half of all cases. Added after "
-     "the run", known, LAB_TRAINING, LAB_SETTING},
+     "the run", known, LAB_TRAINING, LAB_SETTING,
+     judge_shape, .a = NONE},
     {"24h", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
      "no numbers at hand", "the same with batch norm. Added after the run", known, LAB_TRAINING,
-     LAB_SETTING}};
+     LAB_SETTING,
+     judge_shape, .a = BATCH_NORM}};
 /* clang-format on */
-
-static void judge_barrier(lab_report *r, size_t arm)
-{
-    double value[OF_OPTIMIZERS][LAB_SEEDS_MAX];
-    double low = (double)INFINITY, high = 0;
-    stats_finding verdict;
-    size_t k, held, n = 0;
-    for (k = 0; k < OF_OPTIMIZERS; k++) {
-        n = barriers(r, arm, "", k, 1, value[k]);
-        low = stats_smaller(low, stats_mean(value[k], n));
-        high = stats_larger(high, stats_mean(value[k], n));
-    }
-    verdict = six_pairs(value, n, BARRIER_LEAST, &held);
-    lab_verdict(r, lab_find(r, "24a") + arm, verdict,
-                "SGD twice from two starts: the barrier that there can be",
-                "%lu of 6 pairs; mean barriers %.1f %% to %.1f %% of the worse end's loss; from "
-                "another start %.1f times it",
-                (unsigned long)held, 100 * low, 100 * high, barrier_summary(r, arm, "", 7, 1).mean);
-}
-
-static void judge_consistency(lab_report *r)
-{
-    double with[OF_OPTIMIZERS], without[OF_OPTIMIZERS], far[2][LAB_SEEDS_MAX];
-    size_t k, s, arm, smaller = 0;
-    const size_t n = lab_seeds(r, NONE);
-    for (k = 0; k < OF_OPTIMIZERS; k++) {
-        with[k] = unlikeness(r, BATCH_NORM, k);
-        without[k] = unlikeness(r, NONE, k);
-        smaller += with[k] < without[k];
-    }
-    for (arm = 0; arm < 2; arm++)
-        for (s = 0; s < n; s++) far[arm][s] = from_others(r, arm, s);
-    lab_verdict(
-        r, lab_find(r, "24c"), stats_judge_pairs(far[BATCH_NORM], far[NONE], n, -1, smaller >= 5),
-        "six pairs share their ends: seeds are what is independent",
-        "from the others' mean by %s without, %s with; spread by mean %.3f without, %.3f "
-        "with, smaller in %lu of 6 pairs",
-        lab_mean_sd(r, stats_describe(far[NONE], n), 3),
-        lab_mean_sd(r, stats_describe(far[BATCH_NORM], n), 3), stats_mean(without, OF_OPTIMIZERS),
-        stats_mean(with, OF_OPTIMIZERS), (unsigned long)smaller);
-}
-
-static void judge_places(lab_report *r)
-{
-    double value[OF_OPTIMIZERS][LAB_SEEDS_MAX], low[2], high[2];
-    stats_finding verdict[2];
-    size_t k, arm, held[2];
-    for (arm = 0; arm < 2; arm++) {
-        size_t n = 0;
-        low[arm] = (double)INFINITY;
-        high[arm] = 0;
-        for (k = 0; k < OF_OPTIMIZERS; k++) {
-            n = apart(r, arm, k, value[k]);
-            low[arm] = stats_smaller(low[arm], stats_mean(value[k], n));
-            high[arm] = stats_larger(high[arm], stats_mean(value[k], n));
-        }
-        verdict[arm] = six_pairs(value, n, 0.5, &held[arm]);
-    }
-    lab_verdict(r, lab_find(r, "24d"), stats_together(verdict, 2), "",
-                "%lu and %lu of 6 pairs; |A-B| is %.2f to %.2f of the distance without, %.2f to "
-                "%.2f with",
-                (unsigned long)held[0], (unsigned long)held[1], low[0], high[0], low[1], high[1]);
-}
-
-static void judge_control(lab_report *r, size_t arm)
-{
-    double value[LAB_SEEDS_MAX], mean[LAB_SEEDS_MAX] = {0}, other[LAB_SEEDS_MAX], most;
-    size_t k, s, n = 0;
-    for (k = 0; k < OF_OPTIMIZERS; k++) {
-        n = barriers(r, arm, "", k, 0, value);
-        for (s = 0; s < n; s++) mean[s] += value[s] / OF_OPTIMIZERS;
-    }
-    (void)barriers(r, arm, "", OF_OPTIMIZERS, 0, other);
-    most = stats_larger(stats_describe(mean, n).max, stats_describe(other, n).max);
-    lab_verdict(r, lab_find(r, "24e") + arm, stats_judge_pairs(mean, other, n, 1, 1),
-                most <= 0 ? "no pair has a barrier, so there is nothing to compare" : "",
-                "%s between optimizers, %s with other batches",
-                lab_mean_sd(r, stats_describe(mean, n), 4),
-                lab_mean_sd(r, stats_describe(other, n), 4));
-}
-
-/* The curve of a seed and a pair at 0 <= a <= 1, over the mean of its ends, or its ends alone;
-   returns its points. */
-static size_t shape(lab_report *r, size_t arm, size_t s, size_t k, int ends_alone, double *y)
-{
-    const lab_series loss = lab_get(r, arm, s, lab_format(r, "loss/%s", pairs[k].id));
-    size_t i, n = 0;
-    for (i = 0; i < loss.n && n < POINTS; i++)
-        if (between(loss.x[i])) y[n++] = loss.y[i];
-    if (n > 0) {
-        const double ends = (y[0] + y[n - 1]) / 2;
-        for (i = 0; i < n; i++) y[i] /= ends;
-    }
-    if (ends_alone && n > 2) {
-        y[1] = y[n - 1];
-        n = 2;
-    }
-    return n;
-}
-
-/* The share of the six curves of seed s that are nearest to the other seeds' mean of their pair. */
-static double recognized(lab_report *r, size_t arm, size_t s, int ends_alone)
-{
-    double mean[OF_OPTIMIZERS][POINTS] = {{0}}, y[POINTS];
-    size_t k, c, i, other, n = 0, right = 0;
-    for (k = 0; k < OF_OPTIMIZERS; k++)
-        for (other = 0; other < lab_seeds(r, arm); other++) {
-            if (other == s) continue;
-            n = shape(r, arm, other, k, ends_alone, y);
-            for (i = 0; i < n; i++) mean[k][i] += y[i] / ((double)lab_seeds(r, arm) - 1);
-        }
-    for (k = 0; k < OF_OPTIMIZERS; k++) {
-        double least = (double)INFINITY;
-        size_t nearest = OF_OPTIMIZERS;
-        n = shape(r, arm, s, k, ends_alone, y);
-        for (c = 0; c < OF_OPTIMIZERS; c++) {
-            double far = 0;
-            for (i = 0; i < n; i++) far += fabs(y[i] - mean[c][i]);
-            if (far < least) nearest = c;
-            least = stats_smaller(least, far);
-        }
-        right += n > 0 && nearest == k ? 1u : 0u;
-    }
-    return (double)right / OF_OPTIMIZERS;
-}
-
-static void judge_shape(lab_report *r, size_t arm)
-{
-    double share[LAB_SEEDS_MAX], chance[LAB_SEEDS_MAX], by_ends = 0;
-    const size_t n = lab_seeds(r, arm);
-    size_t s;
-    for (s = 0; s < n; s++) {
-        share[s] = recognized(r, arm, s, 0);
-        by_ends += OF_OPTIMIZERS * recognized(r, arm, s, 1);
-        chance[s] = 1.0 / OF_OPTIMIZERS;
-    }
-    lab_verdict(r, lab_find(r, "24g") + arm,
-                stats_judge_pairs(share, chance, n, 1, stats_mean(share, n) >= 0.5),
-                lab_format(r, "by the losses of the two ends alone: %.0f", by_ends),
-                "%.0f of %lu curves are nearest to their own pair's; by chance %.0f",
-                stats_mean(share, n) * (double)n * OF_OPTIMIZERS, (unsigned long)n * OF_OPTIMIZERS,
-                (double)n);
-}
 
 /* The ends of a line are the same for all pairs that share a solution, and scaling must not move
    them. */
@@ -607,15 +584,15 @@ static void check_ends(lab_report *r)
             for (k = 0; k < OF_OPTIMIZERS; k++) {
                 const pair *p = &pairs[k];
                 const char *first = p->a == SGD ? "loss/sgd-momentum" : "loss/sgd-rmsprop";
-                const char *own = lab_format(r, "loss/%s", p->id);
-                const char *scaled = lab_format(r, "scaled_loss/%s", p->id);
+                const char *scaled = lab_format(r, "scaled_%s", p->loss);
                 const double at = p->a == SGD ? 0 : 1;
                 if (p->a == MOMENTUM) first = "loss/sgd-momentum";
                 worst = stats_larger(
-                    worst, fabs(lab_at(r, arm, s, own, 0) - lab_at(r, arm, s, first, at)));
+                    worst, fabs(lab_at(r, arm, s, p->loss, 0) - lab_at(r, arm, s, first, at)));
                 if (arm == BATCH_NORM)
                     moved = stats_larger(
-                        moved, fabs(lab_at(r, arm, s, own, 1) / lab_at(r, arm, s, scaled, 1) - 1));
+                        moved,
+                        fabs(lab_at(r, arm, s, p->loss, 1) / lab_at(r, arm, s, scaled, 1) - 1));
             }
     lab_check(r, worst <= 0, "lines that share an end agree there", "largest difference %.1e",
               worst);
@@ -625,63 +602,21 @@ static void check_ends(lab_report *r)
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-static void curve_panel(lab_report *r, plot_figure *f, size_t k)
+/* panel->arm 0: barriers, 1: distances by that from the start, 2: spreads by the mean. */
+static void draw_bars(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    const int log_axis = k == PAIRS - 1;
-    plot_panel *p = plot_add(f, (int)k / 3, (int)k % 3, 1, 1);
-    const char *series = lab_format(r, "loss/%s", pairs[k].id);
-    size_t arm;
-    plot_heading(p,
-                 lab_format(r, "%s to %s", solution_name[pairs[k].a], solution_name[pairs[k].b]));
-    plot_axis_x(p,
-                lab_format(r, "a (0: %s, 1: %s)", solution_name[pairs[k].a],
-                           k < OF_OPTIMIZERS ? solution_name[pairs[k].b]
-                                             : strchr(solution_name[pairs[k].b], 'o')),
-                PLOT_LINEAR);
-    plot_axis_y(p, "loss", log_axis ? PLOT_LOG10 : PLOT_LINEAR);
-    plot_grid(p, PLOT_GRID_Y);
-    plot_range_x(p, -0.2, 1.2);
-    if (!log_axis && !lab_quick(r)) plot_range_y(p, 0.03, 0.15);
-    plot_vline(p, 0, NULL, plot_thin(PLOT_INK));
-    plot_vline(p, 1, NULL, plot_thin(PLOT_INK));
-    for (arm = 0; arm < 2; arm++) {
-        plot_style thin = lab_style(arms[arm].id);
-        const lab_curve c = lab_over_seeds(r, arm, series);
-        thin.width = 0.4;
-        thin.alpha = 0.6;
-        lab_plot_seeds(r, p, arm, series, "", thin);
-        plot_line(p, lab_format(r, "%s, mean (thin: each seed)", arms[arm].name), c.x, c.mean, c.n,
-                  lab_style(arms[arm].id));
-    }
-}
-
-static const char *const short_names[PAIRS] = {"S-M", "S-R", "S-A",       "M-R",
-                                               "M-A", "R-A", "S-S batch", "S-S start"};
-
-static void bars_panel(lab_report *r, plot_figure *f, int row, int col, int span, int what)
-{
-    double value[2][PAIRS], sd[2][PAIRS], seed[LAB_SEEDS_MAX];
-    const size_t n = what == 0 ? (size_t)OF_OPTIMIZERS + 1 : (size_t)PAIRS;
-    plot_panel *p = plot_add(f, row, col, 1, span);
+    static const char *const short_names[PAIRS] = {"S-M", "S-R", "S-A",       "M-R",
+                                                   "M-A", "R-A", "S-S batch", "S-S start"};
+    const size_t what = panel->arm, n = what == 0 ? (size_t)OF_OPTIMIZERS + 1 : (size_t)PAIRS;
+    double value[2][PAIRS], sd[2][PAIRS];
     size_t arm, k;
     for (arm = 0; arm < 2; arm++)
         for (k = 0; k < n; k++) {
-            stats_summary b;
-            if (what == 0) b = barrier_summary(r, arm, "", k, 1);
-            if (what == 1) b = stats_describe(seed, apart(r, arm, k, seed));
+            const lab_numbers all = what ? apart(r, arm, k) : barriers(r, arm, "", k, 1);
+            const stats_summary b = lab_describe(all);
             value[arm][k] = what == 2 ? unlikeness(r, arm, k) : what ? b.mean : 100 * b.mean;
-            sd[arm][k] = what == 2 || b.n < 2 ? 0 : what ? b.sd : 100 * b.sd;
+            sd[arm][k] = b.n < 2 ? 0 : what ? b.sd : 100 * b.sd;
         }
-    plot_heading(p, what == 0   ? "Barrier (another start: see h)"
-                    : what == 1 ? "Distance of the two, by that from the start"
-                                : "Spread over starts, by the mean");
-    plot_axis_y(p,
-                what == 0   ? "loss above the worse end, %"
-                : what == 1 ? "ratio"
-                            : "sd / mean of loss",
-                PLOT_LINEAR);
-    plot_axis_x(p, "S SGD, M momentum, R RMSprop, A Adam", PLOT_LINEAR);
-    plot_grid(p, PLOT_GRID_Y);
     plot_categories(p, short_names, (int)n);
     for (arm = 0; arm < 2; arm++)
         plot_bars(p, what ? arms[arm].name : NULL, value[arm], what == 2 ? NULL : sd[arm], n,
@@ -694,18 +629,43 @@ static void bars_panel(lab_report *r, plot_figure *f, int row, int col, int span
                  PLOT_RIGHT, PLOT_BLUE);
 }
 
+/* clang-format off */
+#define BARS(at_row, at_col, span, which, title, name)                                             \
+    {.axes = {at_row, at_col, .cols = span, .heading = title, .y = name, .grid = PLOT_GRID_Y,      \
+              .x = "S SGD, M momentum, R RMSprop, A Adam"},                                        \
+     .draw = draw_bars, .arm = which}
+#define SEEDS_AND_MEAN(arm, name, series, ...)                                                     \
+    {arm, series, "", {__VA_ARGS__, .width = 0.4, .alpha = 0.6}, LAB_EACH_SEED},                   \
+        {arm, series, name ", mean (thin: each seed)", {__VA_ARGS__}, LAB_MEAN}
+#define CURVES(place, first, second, end, series, ...)                                             \
+    {.axes = {(place) / 3, (place) % 3, .heading = first " to " second,                            \
+              .x = "a (0: " first ", 1: " end ")", .x_range = {-0.2, 1.2}, .y = "loss",            \
+              .grid = PLOT_GRID_Y, __VA_ARGS__},                                                   \
+     .under = {{LAB_VLINE, .x = 0, .text = ""}, {LAB_VLINE, .x = 1, .text = ""}},                  \
+     .line = {SEEDS_AND_MEAN(NONE, "no norm", series, PLOT_VERMILLION, .dash = PLOT_DASHED),       \
+              SEEDS_AND_MEAN(BATCH_NORM, "batch norm", series, PLOT_BLUE)}}
+#define LINEAR .y_range = {0.03 * all, 0.15 * all}
+
 static int page_curves(lab_report *r)
 {
-    plot_figure *f = lab_figure(
-        r, "Between the solutions of two optimizers: a barrier without norm, none with batch norm",
-        1800, 1560);
-    size_t k;
-    plot_scale(f, 0.78);
-    plot_shared_legend(f);
-    for (k = 0; k < PAIRS; k++) curve_panel(r, f, k);
-    bars_panel(r, f, 2, 2, 1, 0);
-    return lab_save(r, f, NULL);
+    const int all = !lab_quick(r);
+    static const lab_page page = {
+        "Between the solutions of two optimizers: a barrier without norm, none with batch norm",
+        NULL, 1800, 1560, .scale = 0.78, .shared_legend = 1};
+    const lab_panel panels[] = {
+        CURVES(0, "SGD", "momentum", "momentum", "loss/sgd-momentum", LINEAR),
+        CURVES(1, "SGD", "RMSprop", "RMSprop", "loss/sgd-rmsprop", LINEAR),
+        CURVES(2, "SGD", "Adam", "Adam", "loss/sgd-adam", LINEAR),
+        CURVES(3, "momentum", "RMSprop", "RMSprop", "loss/momentum-rmsprop", LINEAR),
+        CURVES(4, "momentum", "Adam", "Adam", "loss/momentum-adam", LINEAR),
+        CURVES(5, "RMSprop", "Adam", "Adam", "loss/rmsprop-adam", LINEAR),
+        CURVES(6, "SGD", "SGD, other batches", "other batches", "loss/sgd-batches", LINEAR),
+        CURVES(7, "SGD", "SGD, other start", "other start", "loss/sgd-start",
+               .y_scale = PLOT_LOG10),
+        BARS(2, 2, 1, 0, "Barrier (another start: see h)", "loss above the worse end, %")};
+    return lab_draw(r, &page, panels, LAB_COUNT(panels));
 }
+/* clang-format on */
 
 /* The value at u, v of the triangle's points, linear between them; nan outside. */
 static double in_triangle(lab_series loss, double u, double v)
@@ -754,14 +714,14 @@ static void triangle_edge(plot_panel *p, double height)
     plot_line(p, NULL, ex, ey, 4, edge);
 }
 
-static void triangle_panel(lab_report *r, plot_figure *f, size_t arm, size_t k, double lo,
-                           double hi)
+/* Of the three solutions panel->other. All of an arm have one scale of colours. */
+static void draw_triangle(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     enum { ROWS = 156, COLS = 180 };
     const double height = 0.8660254;
-    const lab_series loss = lab_get(r, arm, 0, lab_format(r, "loss/%s", triples[k].id));
-    double *field = (double *)malloc(sizeof(double) * ROWS * COLS);
-    plot_panel *p = plot_add(f, (int)(arm - TRIANGLE_NONE), 3 * (int)k, 1, 3);
+    const triple *of = &triples[panel->other];
+    const lab_series loss = lab_get(r, panel->arm, 0, of->loss);
+    double *field = (double *)malloc(sizeof(double) * ROWS * COLS), lo = 1e9, hi = 0;
     size_t i, j;
     if (!field) return;
     for (i = 0; i < ROWS; i++)
@@ -769,51 +729,37 @@ static void triangle_panel(lab_report *r, plot_figure *f, size_t arm, size_t k, 
             const double v = ((double)i + 0.5) / ROWS, x = ((double)j + 0.5) / COLS;
             field[i * COLS + j] = loss.n ? in_triangle(loss, x - 0.5 * v, v) : (double)NAN;
         }
-    plot_heading(p, lab_format(r, "%s%s",
-                               k                      ? ""
-                               : arm == TRIANGLE_NONE ? "no norm"
-                                                      : "batch norm",
-                               k ? " " : ""));
-    plot_frame(p, PLOT_BARE);
-    plot_axis_x(p, "", PLOT_LINEAR);
-    plot_axis_y(p, "", PLOT_LINEAR);
-    plot_hide_x(p);
-    plot_hide_y(p);
-    plot_range_x(p, -0.2, 1.2);
-    plot_range_y(p, -0.12, 1.0);
-    plot_aspect(p, 1);
+    for (j = 0; j < TRIPLES; j++) {
+        const lab_series any = lab_get(r, panel->arm, 0, triples[j].loss);
+        for (i = 0; i < any.n; i++) lo = fmin(lo, any.y[i]);
+        for (i = 0; i < any.n; i++) hi = fmax(hi, any.y[i]);
+    }
     plot_heat(p, field, ROWS, COLS, 0, 1, 0, height, PLOT_SEQUENTIAL, lo, hi);
-    if (k == TRIPLES - 1) plot_colorbar(p, "loss");
+    if (panel->other == TRIPLES - 1) plot_colorbar(p, "loss");
     triangle_edge(p, height);
-    plot_text(p, 0, -0.02, solution_name[triples[k].corner[0]], PLOT_CENTER | PLOT_BELOW, PLOT_INK);
-    plot_text(p, 1, -0.02, solution_name[triples[k].corner[1]], PLOT_CENTER | PLOT_BELOW, PLOT_INK);
-    plot_text(p, 0.5, height + 0.02, solution_name[triples[k].corner[2]], PLOT_CENTER | PLOT_ABOVE,
+    plot_text(p, 0, -0.02, solution_name[of->corner[0]], PLOT_CENTER | PLOT_BELOW, PLOT_INK);
+    plot_text(p, 1, -0.02, solution_name[of->corner[1]], PLOT_CENTER | PLOT_BELOW, PLOT_INK);
+    plot_text(p, 0.5, height + 0.02, solution_name[of->corner[2]], PLOT_CENTER | PLOT_ABOVE,
               PLOT_INK);
     free(field);
 }
 
-static int page_triangles(lab_report *r)
-{
-    plot_figure *f = lab_figure(
-        r, "Optimizers end in different places of one valley (three solutions of one seed)", 1800,
-        1400);
-    size_t arm, k, i;
-    plot_scale(f, 0.72);
-    for (arm = TRIANGLE_NONE; arm <= TRIANGLE_BATCH; arm++) {
-        double lo = 1e9, hi = 0;
-        for (k = 0; k < TRIPLES; k++) {
-            const lab_series loss = lab_get(r, arm, 0, lab_format(r, "loss/%s", triples[k].id));
-            for (i = 0; i < loss.n; i++) {
-                lo = fmin(lo, loss.y[i]);
-                hi = fmax(hi, loss.y[i]);
-            }
-        }
-        for (k = 0; k < TRIPLES; k++) triangle_panel(r, f, arm, k, lo, hi);
-    }
-    bars_panel(r, f, 2, 0, 6, 1);
-    bars_panel(r, f, 2, 6, 6, 2);
-    return lab_save(r, f, "triangles");
-}
+/* clang-format off */
+#define TRIANGLE(from, k, title)                                                                   \
+    {.axes = {(from) - TRIANGLE_NONE, 3 * (k), .cols = 3, .heading = title, .x = "", .y = "",      \
+              .frame = PLOT_BARE, .hide = PLOT_GRID_BOTH, .x_range = {-0.2, 1.2},                  \
+              .y_range = {-0.12, 1.0}, .aspect = 1},                                               \
+     .draw = draw_triangle, .arm = from, .other = k}
+#define TRIANGLES(from, title)                                                                     \
+    TRIANGLE(from, 0, title), TRIANGLE(from, 1, " "), TRIANGLE(from, 2, " "), TRIANGLE(from, 3, " ")
+static const lab_page triangles_page = {
+    "Optimizers end in different places of one valley (three solutions of one seed)", "triangles",
+    1800, 1400, 0.72};
+static const lab_panel triangles[] = {
+    TRIANGLES(TRIANGLE_NONE, "no norm"), TRIANGLES(TRIANGLE_BATCH, "batch norm"),
+    BARS(2, 0, 6, 1, "Distance of the two, by that from the start", "ratio"),
+    BARS(2, 6, 6, 2, "Spread over starts, by the mean", "sd / mean of loss")};
+/* clang-format on */
 
 static void print_ends(lab_report *r)
 {
@@ -825,24 +771,17 @@ static void print_ends(lab_report *r)
                    lab_text(r, arm, "from_start", (double)k, 2));
     for (k = 0; k < OF_OPTIMIZERS; k++)
         printf("%s: barrier %.4f without, %.4f with, %.4f with weights of the same lengths\n",
-               pairs[k].id, barrier_summary(r, NONE, "", k, 0).mean,
-               barrier_summary(r, BATCH_NORM, "", k, 0).mean,
-               barrier_summary(r, BATCH_NORM, "scaled_", k, 0).mean);
+               name_of(&pairs[k]), mean(barriers(r, NONE, "", k, 0)),
+               mean(barriers(r, BATCH_NORM, "", k, 0)),
+               mean(barriers(r, BATCH_NORM, "scaled_", k, 0)));
 }
 
 static int report(lab_report *r)
 {
     check_ends(r);
-    judge_barrier(r, NONE);
-    judge_barrier(r, BATCH_NORM);
-    judge_consistency(r);
-    judge_places(r);
-    judge_control(r, NONE);
-    judge_control(r, BATCH_NORM);
-    judge_shape(r, NONE);
-    judge_shape(r, BATCH_NORM);
+    lab_judge(r);
     print_ends(r);
-    return page_curves(r) || page_triangles(r) ? -1 : 0;
+    return page_curves(r) || lab_draw(r, &triangles_page, triangles, LAB_COUNT(triangles));
 }
 
 /* clang-format off */

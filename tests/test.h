@@ -25,6 +25,7 @@ static int test_bad;                 /* failed checks in the function now runnin
 #define CHECK_NEAR(a, b, tol)                                                                      \
     test_near((double)(a), (double)(b), (double)(tol), #a, __FILE__, __LINE__)
 #define CHECK_INT(a, b) test_int((long long)(a), (long long)(b), #a, __FILE__, __LINE__)
+#define OK(call) test_int((call), NRM_OK, #call, __FILE__, __LINE__) /* of normlayers.h */
 #define CHECK_STR(a, b) test_str((a), (b), #a, __FILE__, __LINE__)
 #define RUN(function) test_run(#function, function)
 

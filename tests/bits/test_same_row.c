@@ -153,11 +153,11 @@ static void test_layers_have_the_same_bits_in_every_batch(void)
             for (s = 0; s < sizeof subjects / sizeof *subjects; s++) {
                 const subject *layer = &subjects[s];
                 if (D % layer->channels != 0 || D > layer->most || D > MOST) continue;
-                if (!CHECK_INT(run(layer, &whole, 0, ROWS, D), NRM_OK)) printf("%s\n", layer->name);
+                if (!OK(run(layer, &whole, 0, ROWS, D))) printf("%s\n", layer->name);
                 for (k = 0; k < sizeof sizes / sizeof *sizes; k++)
                     for (from = 0; from < ROWS; from += sizes[k]) {
                         const size_t rows = ROWS - from < sizes[k] ? ROWS - from : sizes[k];
-                        CHECK_INT(run(layer, &part, from, rows, D), NRM_OK);
+                        OK(run(layer, &part, from, rows, D));
                         compare_rows(layer, D, from, rows);
                     }
             }
@@ -191,16 +191,16 @@ static void test_a_network_has_the_same_bits_in_every_batch(void)
         spec.inputs = INPUTS, spec.layers = 3, spec.layer = layer, spec.max_batch = ROWS;
         spec.seed = 3, spec.lr = (nrm_real)0.01;
         block = malloc(nrm_mlp_bytes(&spec));
-        if (!CHECK_INT(nrm_mlp_init(&net, block, nrm_mlp_bytes(&spec), &spec), NRM_OK)) {
+        if (!OK(nrm_mlp_init(&net, block, nrm_mlp_bytes(&spec), &spec))) {
             free(block);
             continue;
         }
-        for (n = 0; n < 5; n++) CHECK_INT(nrm_mlp_train_step(net, NULL, x, labels, ROWS), NRM_OK);
-        CHECK_INT(nrm_mlp_forward(net, x, ROWS, NRM_INFER), NRM_OK);
+        for (n = 0; n < 5; n++) OK(nrm_mlp_train_step(net, NULL, x, labels, ROWS));
+        OK(nrm_mlp_forward(net, x, ROWS, NRM_INFER));
         memcpy(logits, net->logits, sizeof logits);
         for (rows = 1; rows <= ROWS; rows++)
             for (from = 0; from + rows <= ROWS; from += rows) {
-                CHECK_INT(nrm_mlp_forward(net, x + from * INPUTS, rows, NRM_INFER), NRM_OK);
+                OK(nrm_mlp_forward(net, x + from * INPUTS, rows, NRM_INFER));
                 for (n = 0; n < rows; n++)
                     same("a network", "logits", logits + (from + n) * CLASSES,
                          net->logits + n * CLASSES, CLASSES * sizeof *logits, INPUTS, rows,

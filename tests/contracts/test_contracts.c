@@ -173,14 +173,14 @@ static void test_null_pairs(void)
     args a = prepare(linear);
     CHECK_STR(linear->name, "linear backward");
     a.p[1] = a.p[4] = NULL; /* no dW, so x is not needed */
-    CHECK_INT(site_call(linear, &a), NRM_OK);
+    OK(site_call(linear, &a));
     a = prepare(linear);
     a.p[0] = a.p[5] = NULL; /* no dx, so W is not needed */
-    CHECK_INT(site_call(linear, &a), NRM_OK);
+    OK(site_call(linear, &a));
     a = prepare(layer);
     CHECK_STR(layer->name, "layer norm");
     a.p[1] = a.p[2] = NULL; /* nothing saved */
-    CHECK_INT(site_call(layer, &a), NRM_OK);
+    OK(site_call(layer, &a));
 }
 
 static void test_sizes(void)
@@ -487,11 +487,10 @@ static void test_noisy_without_noise(void)
         a.kind = mode;
         a.p[1] = NULL;
         a.null_noise = a.null_rng = 1;
-        CHECK_INT(site_call(s, &a), NRM_OK);
-        CHECK_INT(nrm_batchnorm_forward(plain, acc_at(&a, 2), acc_at(&a, 3), running_of(&a, 4),
-                                        real_at(&a, 6), real_at(&a, 7), real_at(&a, 8), mode,
-                                        a.eps, a.N, a.C, a.S),
-                  NRM_OK);
+        OK(site_call(s, &a));
+        OK(nrm_batchnorm_forward(plain, acc_at(&a, 2), acc_at(&a, 3), running_of(&a, 4),
+                                 real_at(&a, 6), real_at(&a, 7), real_at(&a, 8), mode, a.eps, a.N,
+                                 a.C, a.S));
         CHECK(memcmp(plain, a.p[0], sizeof plain) == 0);
     }
 }
@@ -537,23 +536,21 @@ static void test_constant_inputs_give_beta(void)
             const size_t D = counts[k];
             int same = 1;
             for (i = 0; i < MOST; i++) xs[i] = c;
-            CHECK_INT(nrm_layernorm_forward(ys, means, rstds, xs, gammas, betas, NRM_EPS, 2, D),
-                      NRM_OK);
+            OK(nrm_layernorm_forward(ys, means, rstds, xs, gammas, betas, NRM_EPS, 2, D));
             for (i = 0; i < 2 * D; i++) same &= ys[i] == betas[i % D];
             CHECK(same);
             CHECK(means[0] == (nrm_acc)c && means[1] == (nrm_acc)c);
             for (s = 0; s < 3; s++) {
                 const size_t S = positions[s];
                 same = 1;
-                CHECK_INT(nrm_batchnorm_forward(ys, means, rstds, NULL, xs, gammas, betas,
-                                                NRM_TRAIN, NRM_EPS, D, 3, S),
-                          NRM_OK);
+                OK(nrm_batchnorm_forward(ys, means, rstds, NULL, xs, gammas, betas, NRM_TRAIN,
+                                         NRM_EPS, D, 3, S));
                 for (i = 0; i < D * 3 * S; i++) same &= ys[i] == betas[i / S % 3];
                 CHECK(same);
                 CHECK(means[2] == (nrm_acc)c);
             }
         }
-    CHECK_INT(nrm_layernorm_forward(ys, NULL, NULL, xs, gammas, betas, NRM_EPS, 5, 1), NRM_OK);
+    OK(nrm_layernorm_forward(ys, NULL, NULL, xs, gammas, betas, NRM_EPS, 5, 1));
     for (i = 0; i < 5; i++) CHECK(ys[i] == betas[0]); /* D = 1 is a constant row as well */
 }
 
@@ -566,9 +563,8 @@ static void poison_channel(nrm_real value, size_t N, size_t C, size_t S, size_t 
     int same = 1, spoiled = 1;
     size_t i;
     draw(xs, count, 1, 2, 4);
-    CHECK_INT(nrm_batchnorm_forward(ys, means, rstds, &running, xs, NULL, NULL, NRM_TRAIN, NRM_EPS,
-                                    N, C, S),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(ys, means, rstds, &running, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C,
+                             S));
     memcpy(kept_mean, rmeans, C * sizeof *rmeans);
     memcpy(kept_var, rvars, C * sizeof *rvars);
     running = track(C, 0.25);
@@ -591,9 +587,7 @@ static void poison_channel(nrm_real value, size_t N, size_t C, size_t S, size_t 
     /* and on the way back */
     draw(xs, count, 1, 2, 4);
     draw(dys, count, 0, 1, 5);
-    CHECK_INT(nrm_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, N,
-                                    C, S),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S));
     CHECK(nrm_batchnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, NULL, NRM_TRAIN, N, C,
                                  S) >= 0);
     dys[bad * S] = value;
@@ -611,7 +605,7 @@ static void poison_row(nrm_real value, size_t N, size_t D, size_t bad)
     size_t i;
     draw(xs, N * D, 1, 2, 6);
     draw(gammas, D, 1, 1, 7);
-    CHECK_INT(nrm_layernorm_forward(ys, means, rstds, xs, gammas, NULL, NRM_EPS, N, D), NRM_OK);
+    OK(nrm_layernorm_forward(ys, means, rstds, xs, gammas, NULL, NRM_EPS, N, D));
     xs[bad * D + D / 2] = value;
     CHECK_INT(nrm_layernorm_forward(ys2, means, rstds, xs, gammas, NULL, NRM_EPS, N, D),
               NRM_NONFINITE);
@@ -774,9 +768,9 @@ static void test_mlp_block(void)
     CHECK_INT(nrm_mlp_init(NULL, block, bytes, &spec), NRM_ENULL);
     CHECK_INT(nrm_mlp_init(&net, NULL, bytes, &spec), NRM_ENULL);
     CHECK(net == NULL && memcmp(block, copy, sizeof block) == 0);
-    CHECK_INT(nrm_mlp_init(&net, block, bytes, &spec), NRM_OK);
+    OK(nrm_mlp_init(&net, block, bytes, &spec));
     memset(block2, 0xA5, sizeof block2);
-    CHECK_INT(nrm_mlp_init(&shifted, block2 + 13, bytes, &spec), NRM_OK);
+    OK(nrm_mlp_init(&shifted, block2 + 13, bytes, &spec));
     if (net == NULL || shifted == NULL) return;
     CHECK(memcmp(net->params, shifted->params, net->n_params * sizeof *net->params) == 0);
     CHECK((unsigned char *)net >= block && (unsigned char *)net < block + bytes);
@@ -843,7 +837,7 @@ static void test_mlp_gradient_that_overflows(void)
     nrm_real params[64];
     nrm_acc loss = 0;
     size_t i;
-    CHECK_INT(nrm_mlp_init(&net, block, sizeof block, &spec), NRM_OK);
+    OK(nrm_mlp_init(&net, block, sizeof block, &spec));
     if (net == NULL) return;
     draw(xs, INPUTS * BATCH, 0, 1, 13);
     for (i = 0; i < INPUTS * BATCH; i++) xs[i] *= huge;
@@ -896,7 +890,7 @@ static void test_gradcheck_arguments(void)
         CHECK_INT(nrm_gradcheck(report, group, 1, sum_of_squares, v, &options), NRM_ERATE);
     }
     CHECK(memcmp(report, untouched_report, sizeof report) == 0);
-    CHECK_INT(nrm_gradcheck(report, group, 2, sum_of_squares, v, NULL), NRM_OK); /* one is empty */
+    OK(nrm_gradcheck(report, group, 2, sum_of_squares, v, NULL)); /* one is empty */
     CHECK(report[0].checked == 2 && report[1].checked == 0 && report[1].status == NRM_OK);
     CHECK(memcmp(kept, v, sizeof v) == 0);
     grad[1] = -grad[1];
@@ -912,7 +906,7 @@ static void test_rng_arguments(void)
     nrm_rng_seed(&rng, 1, 2);
     kept = rng;
     CHECK_INT(nrm_rng_below(&rng, 0), 0);
-    CHECK_INT(nrm_rng_shuffle(&rng, NULL, 0), NRM_OK);
+    OK(nrm_rng_shuffle(&rng, NULL, 0));
     CHECK_INT(nrm_rng_shuffle(NULL, index, 3), NRM_ENULL);
     CHECK_INT(nrm_rng_shuffle(&rng, NULL, 3), NRM_ENULL);
     if (sizeof(size_t) > 4) CHECK_INT(nrm_rng_shuffle(&rng, index, SIZE_MAX), NRM_ESIZE);
@@ -921,7 +915,7 @@ static void test_rng_arguments(void)
     nrm_rng_uniform(&rng, NULL, 0);
     nrm_rng_normal(&rng, NULL, 0);
     CHECK(rng.state == kept.state && index[0] == 0 && index[1] == 1 && index[2] == 2);
-    CHECK_INT(nrm_rng_shuffle(&rng, index, 1), NRM_OK);
+    OK(nrm_rng_shuffle(&rng, index, 1));
     CHECK(rng.state == kept.state && index[0] == 0);
     CHECK_INT(nrm_rng_below(&rng, 1), 0);
     for (k = 0; k < 100; k++) /* of which a quarter is drawn again */
@@ -990,20 +984,17 @@ static void poison_lp(nrm_real value, int p, size_t N, size_t C, size_t S, size_
         running = track(C, 0.25);
         running.cumulative = cumulative;
         draw(xs, count, 1, 2, 41);
-        CHECK_INT(nrm_lp_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, p, NRM_TRAIN,
-                                           NRM_EPS, N, C, S),
-                  NRM_OK);
-        CHECK_INT(nrm_lp_batchnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, NULL, p,
-                                            NRM_TRAIN, NRM_EPS, N, C, S),
-                  NRM_OK);
+        OK(nrm_lp_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, p, NRM_TRAIN, NRM_EPS,
+                                    N, C, S));
+        OK(nrm_lp_batchnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, NULL, p, NRM_TRAIN,
+                                     NRM_EPS, N, C, S));
         xs[((N - 1) * C + bad) * S + S / 2] = value;
         CHECK_INT(nrm_lp_batchnorm_forward(ys2, means, rstds, &running, xs, NULL, NULL, p,
                                            NRM_TRAIN, NRM_EPS, N, C, S),
                   NRM_NONFINITE);
         CHECK_INT(running.batches, 1);
-        CHECK_INT(nrm_lp_batchnorm_backward(dxs2, NULL, NULL, dys, xs, means, rstds, NULL, p,
-                                            NRM_TRAIN, NRM_EPS, N, C, S),
-                  NRM_OK);
+        OK(nrm_lp_batchnorm_backward(dxs2, NULL, NULL, dys, xs, means, rstds, NULL, p, NRM_TRAIN,
+                                     NRM_EPS, N, C, S));
         for (i = 0; i < count; i++) {
             if (i / S % C == bad)
                 spoiled &= ys2[i] != ys2[i] && dxs2[i] != dxs2[i];
@@ -1043,12 +1034,10 @@ static void test_lp_constant_inputs(void)
                 const size_t count = 3 * 3 * S;
                 if (p == NRM_CENTRED) continue;
                 for (i = 0; i < count; i++) xs[i] = (nrm_real)magnitude[m];
-                CHECK_INT(nrm_lp_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, betas, p,
-                                                   NRM_TRAIN, NRM_EPS, 3, 3, S),
-                          NRM_OK);
-                CHECK_INT(nrm_lp_batchnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, NULL,
-                                                    p, NRM_TRAIN, NRM_EPS, 3, 3, S),
-                          NRM_OK);
+                OK(nrm_lp_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, betas, p, NRM_TRAIN,
+                                            NRM_EPS, 3, 3, S));
+                OK(nrm_lp_batchnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, NULL, p,
+                                             NRM_TRAIN, NRM_EPS, 3, 3, S));
                 for (same = 1, i = 0; i < count; i++)
                     same &= ys[i] == betas[i / S % 3] && isfinite((double)dxs[i]);
                 CHECK(same);
@@ -1066,8 +1055,8 @@ static void test_weight_norm_bad_columns(void)
     draw(dW, 15, 0, 1, 48);
     memset(dv, 0, sizeof dv);
     memset(dg, 0, sizeof dg);
-    CHECK_INT(nrm_weightnorm_forward(W, norm, v, NULL, 3, 5), NRM_OK);
-    CHECK_INT(nrm_weightnorm_backward(dv, dg, dW, v, norm, NULL, 3, 5), NRM_OK);
+    OK(nrm_weightnorm_forward(W, norm, v, NULL, 3, 5));
+    OK(nrm_weightnorm_backward(dv, dg, dW, v, norm, NULL, 3, 5));
     for (k = 0; k < 2; k++) {
         for (i = 0; i < 15; i++) dv2[i] = 7;
         for (i = 0; i < 5; i++) dg2[i] = 7;
@@ -1075,7 +1064,7 @@ static void test_weight_norm_bad_columns(void)
         v[8] = values[k];
         if (k == 1) v[3] = v[13] = 0;
         CHECK_INT(nrm_weightnorm_forward(W2, norm2, v, NULL, 3, 5), NRM_NONFINITE);
-        CHECK_INT(nrm_weightnorm_backward(dv2, dg2, dW, v, norm2, NULL, 3, 5), NRM_OK);
+        OK(nrm_weightnorm_backward(dv2, dg2, dW, v, norm2, NULL, 3, 5));
         CHECK(norm2[1] == 0);
         for (i = 0; i < 15; i++) {
             if (i % 5 == 1) CHECK(W2[i] == 0 && dv2[i] == 7 && dg2[1] == 7);
@@ -1129,10 +1118,10 @@ static void test_group_sizes(void)
     refused(back, &a, NRM_EBATCH, "one value", 0, 0);
     a = prepare(forward);
     a.C = GROUPS; /* instance norm of two positions */
-    CHECK_INT(site_call(forward, &a), NRM_OK);
+    OK(site_call(forward, &a));
     a = prepare(site_named("group norm")); /* nothing saved: both or neither */
     a.p[1] = a.p[2] = NULL;
-    CHECK_INT(site_call(forward, &a), NRM_OK);
+    OK(site_call(forward, &a));
 }
 
 static void test_renorm_limits(void)
@@ -1154,13 +1143,10 @@ static void test_renorm_limits(void)
     for (i = 0; i < 2; i++) { /* no limit at all is a limit */
         args a = prepare(s);
         size_t k;
-        CHECK_INT(nrm_batchrenorm_forward(real_at(&a, 0), acc_at(&a, 3), acc_at(&a, 4),
-                                          acc_at(&a, 1), acc_at(&a, 2), running_of(&a, 5),
-                                          real_at(&a, 7), NULL, NULL,
-                                          i ? (nrm_real)INFINITY : (nrm_real)1,
-                                          i ? (nrm_real)INFINITY : 0, NRM_TRAIN, NRM_EPS, a.N, a.C,
-                                          a.S),
-                  NRM_OK);
+        OK(nrm_batchrenorm_forward(real_at(&a, 0), acc_at(&a, 3), acc_at(&a, 4), acc_at(&a, 1),
+                                   acc_at(&a, 2), running_of(&a, 5), real_at(&a, 7), NULL, NULL,
+                                   i ? (nrm_real)INFINITY : (nrm_real)1, i ? (nrm_real)INFINITY : 0,
+                                   NRM_TRAIN, NRM_EPS, a.N, a.C, a.S));
         for (k = 0; k < a.N * a.C * a.S; k++) CHECK(isfinite((double)real_at(&a, 0)[k]));
         for (k = 0; k < a.C && i == 0; k++)
             CHECK(acc_at(&a, 3)[k] == 1 && acc_at(&a, 4)[k] == 0);
@@ -1223,7 +1209,7 @@ static void test_sync_without_examples(void)
     int i;
     a.N = 0;
     a.p[0] = a.p[5] = a.p[6] = NULL;
-    CHECK_INT(site_call(s, &a), NRM_OK);
+    OK(site_call(s, &a));
     CHECK_INT(a.running.batches, 1);
     CHECK(memcmp(arena.slot[3], before.slot[3], ROOM) != 0);
     CHECK(acc_at(&a, 1)[1] == stats_at(&a, 7)[1].mean);
@@ -1238,7 +1224,7 @@ static void test_sync_without_examples(void)
     a.N = 0;
     memset(stats_at(&a, 7), 0, a.C * sizeof(nrm_stats)); /* nobody had any */
     keep();
-    CHECK_INT(site_call(s, &a), NRM_OK);
+    OK(site_call(s, &a));
     CHECK_INT(a.running.batches, 0);
     CHECK(memcmp(arena.slot[3], before.slot[3], ROOM) == 0);
     a = prepare(s);
@@ -1254,7 +1240,7 @@ static void test_sync_without_examples(void)
     a.N = 0;
     a.p[3] = a.p[4] = a.p[5] = NULL;
     kept = a;
-    CHECK_INT(site_call(sums, &a), NRM_OK);
+    OK(site_call(sums, &a));
     for (i = 0; i < 8; i++) CHECK(acc_at(&kept, 0)[i] == 0);
     CHECK(memcmp(arena.slot[1], before.slot[1], ROOM) == 0);
     a = prepare(sums);
@@ -1277,7 +1263,7 @@ static void test_eps_of_zero(void)
         CHECK_NEAR(y[2 * i], ((double)x[2 * i] - 7. / 3) / sqrt((double)v), 1e-6);
         CHECK(!isfinite((double)y[2 * i + 1]));
     }
-    CHECK_INT(nrm_layernorm_forward(y, means, rstds, x, NULL, NULL, 0, 3, 2), NRM_OK);
+    OK(nrm_layernorm_forward(y, means, rstds, x, NULL, NULL, 0, 3, 2));
     for (i = 0; i < 6; i++) CHECK_NEAR(y[i], i % 2 ? 1 : -1, 1e-6);
     rvars[1] = 0;
     CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, NULL, NRM_INFER, 0, 3, 2, 1),
@@ -1381,9 +1367,7 @@ static void test_cumulative_passes_over(void)
     CHECK_NEAR(rvars[0], 4, 1e-6);
     CHECK(rmeans[1] == 0 && rvars[1] == 1);
     x[3] = 4;
-    CHECK_INT(nrm_batchnorm_forward(y, means, rstds, &r, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 3, 2,
-                                    1),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(y, means, rstds, &r, x, NULL, NULL, NRM_TRAIN, NRM_EPS, 3, 2, 1));
     CHECK_INT(r.batches, 2);
     CHECK_NEAR(rmeans[0], 3, 1e-6);
     CHECK_NEAR(rmeans[1], 0.5 * 5, 1e-6);
@@ -1402,15 +1386,12 @@ static void test_all_masked_in_company(void)
     nrm_sums sums[C];
     size_t i;
     for (i = 0; i < N * C * S; i++) x[i] = y[i] = dx[i] = (nrm_real)NAN;
-    CHECK_INT(nrm_sync_batchnorm_forward(y, mean, rstd, &r, x, mask, stats, NULL, NULL, NRM_EPS, N,
-                                         C, S),
-              NRM_OK);
+    OK(nrm_sync_batchnorm_forward(y, mean, rstd, &r, x, mask, stats, NULL, NULL, NRM_EPS, N, C, S));
     CHECK(mean[0] == 1 && mean[1] == -2 && r.batches == 1 && rmeans[1] == -1);
     CHECK_NEAR(rstd[1], 0.5, 1e-5);
-    CHECK_INT(nrm_sync_batchnorm_sums(sums, NULL, NULL, x, x, mask, mean, rstd, N, C, S), NRM_OK);
+    OK(nrm_sync_batchnorm_sums(sums, NULL, NULL, x, x, mask, mean, rstd, N, C, S));
     CHECK(sums[0].dy == 0 && sums[0].dy_xhat == 0 && sums[1].dy == 0 && sums[1].dy_xhat == 0);
-    CHECK_INT(nrm_sync_batchnorm_backward(dx, x, x, mask, mean, rstd, NULL, stats, sums, N, C, S),
-              NRM_OK);
+    OK(nrm_sync_batchnorm_backward(dx, x, x, mask, mean, rstd, NULL, stats, sums, N, C, S));
     for (i = 0; i < N * C * S; i++) CHECK(y[i] == 0 && dx[i] == 0);
 }
 
@@ -1425,9 +1406,8 @@ static void test_noise_of_a_bad_batch(void)
     nrm_rng_seed(&rng, 3, 1);
     again = rng;
     for (i = 0; i < N * C; i++) x[i] = (nrm_real)(i * i % 7);
-    CHECK_INT(nrm_noisy_batchnorm_forward(y, good, means, rstds, NULL, x, NULL, NULL, &noise, &rng,
-                                          NRM_TRAIN, NRM_EPS, N, C, 1),
-              NRM_OK);
+    OK(nrm_noisy_batchnorm_forward(y, good, means, rstds, NULL, x, NULL, NULL, &noise, &rng,
+                                   NRM_TRAIN, NRM_EPS, N, C, 1));
     x[4] = (nrm_real)NAN;
     CHECK_INT(nrm_noisy_batchnorm_forward(y, scale, means, rstds, NULL, x, NULL, NULL, &noise,
                                           &again, NRM_TRAIN, NRM_EPS, N, C, 1),
@@ -1447,15 +1427,11 @@ static void test_nan_in_gradients(void)
         draw(dys, n, 0, 1, 15);
         draw(gammas, C, 1, 0.5, 16);
         for (i = 0; i < C; i++) dgammas[i] = dbetas[i] = 0;
-        CHECK_INT(nrm_groupnorm_forward(ys, means, rstds, xs, gammas, NULL, NRM_EPS, N, C, S, G),
-                  NRM_OK);
-        CHECK_INT(nrm_groupnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, gammas, N, C, S,
-                                         G),
-                  NRM_OK);
+        OK(nrm_groupnorm_forward(ys, means, rstds, xs, gammas, NULL, NRM_EPS, N, C, S, G));
+        OK(nrm_groupnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, gammas, N, C, S, G));
         dys[at] = (nrm_real)NAN;
-        CHECK_INT(nrm_groupnorm_backward(dxs2, dgammas, dbetas, dys, xs, means, rstds, gammas, N, C,
-                                         S, G),
-                  NRM_OK);
+        OK(nrm_groupnorm_backward(dxs2, dgammas, dbetas, dys, xs, means, rstds, gammas, N, C, S,
+                                  G));
         for (i = 0; i < n; i++)
             CHECK(i / S / (C / G) == at / S / (C / G) ? dxs2[i] != dxs2[i] : dxs2[i] == dxs[i]);
         for (i = 0; i < C; i++)
@@ -1463,10 +1439,10 @@ static void test_nan_in_gradients(void)
     }
     draw(xs, N * C, 1, 2, 14);
     draw(dys, N * C, 0, 1, 15);
-    CHECK_INT(nrm_rmsnorm_forward(ys, rstds, xs, gammas, NRM_EPS, N, C), NRM_OK);
-    CHECK_INT(nrm_rmsnorm_backward(dxs, NULL, dys, xs, rstds, gammas, N, C), NRM_OK);
+    OK(nrm_rmsnorm_forward(ys, rstds, xs, gammas, NRM_EPS, N, C));
+    OK(nrm_rmsnorm_backward(dxs, NULL, dys, xs, rstds, gammas, N, C));
     dys[C] = (nrm_real)INFINITY;
-    CHECK_INT(nrm_rmsnorm_backward(dxs2, NULL, dys, xs, rstds, gammas, N, C), NRM_OK);
+    OK(nrm_rmsnorm_backward(dxs2, NULL, dys, xs, rstds, gammas, N, C));
     for (i = 0; i < N * C; i++) CHECK(i / C == 1 || dxs2[i] == dxs[i]);
     CHECK(dxs2[C] != dxs2[C]);
 }

@@ -290,7 +290,7 @@ static void test_empty_channels(void)
     mean[3] = rstd[3] = 7;
     call = call_on(s, NRM_TRAIN, 0);
     call.mask = mask;
-    CHECK_INT(call_layer(CALL_SYNC, &call), NRM_OK);
+    OK(call_layer(CALL_SYNC, &call));
     CHECK(run_mean[3] == 0 && run_var[3] == 1 && run_mean[4] != 0 && running.batches == 1);
     CHECK(mean[3] == 0 && rstd[3] != 7 && mean[4] == 1);
     stats[5].mean = (nrm_acc)INFINITY; /* and statistics that others have brought */
@@ -310,7 +310,7 @@ static void test_rows_of_logits(void)
         prepare();
         if (n < N) x[n * C + (size_t)labels[n]] = -(nrm_real)INFINITY;
         CHECK_INT(nrm_cross_entropy_forward(&loss, y, x, labels, N, C), n < N);
-        CHECK_INT(nrm_accuracy(&accuracy, x, labels, N, C), NRM_OK);
+        OK(nrm_accuracy(&accuracy, x, labels, N, C));
         if (n < N) x[n * C + (C - 1)] = (nrm_real)NAN;
         CHECK_INT(nrm_cross_entropy_forward(&loss, y, x, labels, N, C), n < N);
         CHECK_INT(nrm_accuracy(&accuracy, x, labels, N, C), n < N);
@@ -330,7 +330,7 @@ static void test_weights(void)
         CHECK_INT(call_site(weight), NRM_NONFINITE);
         prepare();
         gamma_[c] = 1 / tiny; /* makes of the weights no more than 1e31 */
-        CHECK_INT(call_site(fold), NRM_OK);
+        OK(call_site(fold));
         run_var[c] = tiny * tiny > 0 ? 0 : tiny; /* but of a small variance */
         eps = tiny;
         CHECK_INT(call_site(fold), NRM_NONFINITE);
@@ -398,9 +398,9 @@ static void test_networks(void)
         shape[2].bias = 1;
         spec.inputs = INPUTS, spec.layers = 3, spec.layer = shape, spec.max_batch = BATCH;
         prepare();
-        CHECK_INT(nrm_mlp_init(&net, memory, sizeof memory, &spec), NRM_OK);
+        OK(nrm_mlp_init(&net, memory, sizeof memory, &spec));
         if (net == NULL) return;
-        CHECK_INT(nrm_mlp_forward(net, x, BATCH, NRM_TRAIN), NRM_OK);
+        OK(nrm_mlp_forward(net, x, BATCH, NRM_TRAIN));
         if (k == 1) { /* the first layer's running mean stays a NaN; the output is fine */
             net->state[0].running.mean[1] = (nrm_real)NAN;
             CHECK_INT(nrm_mlp_forward(net, x, BATCH, NRM_TRAIN), NRM_NONFINITE);
@@ -414,21 +414,21 @@ static void test_networks(void)
         }
         if (k == 4) { /* a label that its logit excludes: of all results the loss alone */
             net->state[2].b[1] = -(nrm_real)INFINITY;
-            CHECK_INT(nrm_mlp_forward(net, x, BATCH, NRM_INFER), NRM_OK);
+            OK(nrm_mlp_forward(net, x, BATCH, NRM_INFER));
             CHECK_INT(nrm_mlp_eval(net, &loss, &hits, x, labels, N), NRM_NONFINITE);
             CHECK_INT(nrm_mlp_gradient(net, &loss, x, labels, BATCH, NRM_FROZEN), NRM_NONFINITE);
         }
         if (k == 5) { /* in the first part of the examples only */
             x[0] = (nrm_real)NAN;
             CHECK_INT(nrm_mlp_eval(net, &loss, NULL, x, labels, N), NRM_NONFINITE);
-            CHECK_INT(nrm_mlp_eval(net, NULL, &hits, x + INPUTS, labels + 1, N - 1), NRM_OK);
+            OK(nrm_mlp_eval(net, NULL, &hits, x + INPUTS, labels + 1, N - 1));
         }
         if (k == 6) { /* of an infinite input, which tanh hides */
             x[BATCH * INPUTS - 1] = (nrm_real)INFINITY;
             rc = nrm_mlp_train_step(net, &loss, x, labels, BATCH);
             CHECK(rc == NRM_NONFINITE && net->steps == 0);
         }
-        if (k == 3) CHECK_INT(nrm_mlp_eval(net, &loss, &hits, x, labels, N), NRM_OK);
+        if (k == 3) OK(nrm_mlp_eval(net, &loss, &hits, x, labels, N));
     }
 }
 

@@ -83,9 +83,8 @@ static nrm_mlp *network(int norm, int first_layer_too, int optimizer, int worker
     for (i = 0; i < EXAMPLES * INPUTS; i++) x[i] = draw_normal(&rng);
     for (i = 0; i < EXAMPLES; i++) labels[i] = (int)(i * 5 % CLASSES);
     memset(&block, 0xA5, sizeof block);
-    CHECK_INT(nrm_mlp_init(&net, block.at, sizeof block, &spec), NRM_OK);
-    for (i = 0; i < 2 && net != NULL; i++)
-        CHECK_INT(nrm_mlp_train_step(net, NULL, x, labels, BATCH), NRM_OK);
+    OK(nrm_mlp_init(&net, block.at, sizeof block, &spec));
+    for (i = 0; i < 2 && net != NULL; i++) OK(nrm_mlp_train_step(net, NULL, x, labels, BATCH));
     others.calls = 0;
     before = block;
     return net;
@@ -363,10 +362,10 @@ static void test_arguments_into_the_block(void)
     shape.width = CLASSES;
     spec.inputs = INPUTS, spec.layers = 1, spec.layer = &shape, spec.max_batch = 2;
     memset(&block, 0, sizeof block);
-    CHECK_INT(nrm_mlp_init(&net, block.at + BEFORE, sizeof block - BEFORE, &spec), NRM_OK);
+    OK(nrm_mlp_init(&net, block.at + BEFORE, sizeof block - BEFORE, &spec));
     if (net == NULL) return;
     before = block;
-    CHECK_INT(nrm_mlp_forward(net, (nrm_real *)(void *)net - INPUTS, 1, NRM_INFER), NRM_OK);
+    OK(nrm_mlp_forward(net, (nrm_real *)(void *)net - INPUTS, 1, NRM_INFER));
     block = before;
     CHECK_INT(nrm_mlp_forward(net, (nrm_real *)(void *)net - INPUTS, 2, NRM_INFER), NRM_EALIAS);
     CHECK_INT(nrm_mlp_gradient(net, &loss, x, (int *)(void *)net - 1, 2, NRM_TRAIN), NRM_EALIAS);
@@ -420,7 +419,7 @@ static void test_nobody_has_examples(void)
     nrm_acc loss = 7;
     size_t i;
     if (net == NULL) return;
-    CHECK_INT(nrm_mlp_gradient(net, &loss, NULL, NULL, 0, NRM_TRAIN), NRM_OK);
+    OK(nrm_mlp_gradient(net, &loss, NULL, NULL, 0, NRM_TRAIN));
     CHECK(loss == 0 && others.calls == 2 && only_looked(net));
     for (i = 0; i < net->n_params; i++) CHECK(net->grads[i] == 0);
 }

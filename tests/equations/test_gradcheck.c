@@ -335,7 +335,7 @@ static void test_finds_wrong_gradients(void)
     for (i = 0; i < s.n_x; i++)
         if (fabs((double)s.dx[i]) > fabs((double)s.dx[largest])) largest = i;
     r = verdict(&s, s.dx);
-    CHECK_INT(r.status, NRM_OK);
+    OK(r.status);
     CHECK_INT(r.checked, s.n_x);
     CHECK_INT(r.wrong + r.unsettled + r.kinks + r.vanishing, 0);
 
@@ -381,7 +381,7 @@ static void test_finds_wrong_gradients(void)
     for (i = 0; i < s.n_x; i++) grad[i] = s.dx[i] * (nrm_real)(1 + 1e-6);
     CHECK_INT(verdict(&s, grad).status, NRM_EGRADIENT); /* ten times the tolerance */
     for (i = 0; i < s.n_x; i++) grad[i] = s.dx[i] * (nrm_real)(1 + 1e-8);
-    CHECK_INT(verdict(&s, grad).status, NRM_OK); /* a tenth of it */
+    OK(verdict(&s, grad).status); /* a tenth of it */
 }
 
 /* LN.14 with one of its terms left out, or without gamma. */
@@ -492,7 +492,7 @@ static void test_kinks(void)
         memset(&o, 0, sizeof o);
         o.branches = with_branches ? hinge_branches : NULL;
         grad[5] = h.w[5];
-        CHECK_INT(nrm_gradcheck(&r, &group, 1, hinge_loss, &h, &o), NRM_OK);
+        OK(nrm_gradcheck(&r, &group, 1, hinge_loss, &h, &o));
         CHECK_INT(r.kinks, 3); /* 0 and its two neighbours: skipped, and it shows */
         CHECK_INT(r.checked, 8);
         CHECK_INT(r.wrong + r.unsettled, 0);
@@ -520,7 +520,7 @@ static void test_near_kink(void)
     h.theta[3] = (nrm_real)2e-6;
     h.theta[4] = (nrm_real)-1e-5;
     grad[2] = h.w[2];
-    CHECK_INT(nrm_gradcheck(&r, &group, 1, hinge_loss, &h, NULL), NRM_OK);
+    OK(nrm_gradcheck(&r, &group, 1, hinge_loss, &h, NULL));
     CHECK_INT(r.kinks, 0);
     CHECK_INT(r.vanishing, 3);
     CHECK((double)r.error <= 1e-7);
@@ -567,7 +567,7 @@ static void test_degenerate_loss(void)
     for (i = 0; i < s.n_y; i++) s.w[i] = 1;
     backward(&s);
     r = verdict(&s, s.dx);
-    CHECK_INT(r.status, NRM_OK);
+    OK(r.status);
     CHECK_INT(r.checked, s.n_x);
     CHECK_INT(r.vanishing, s.n_x);
 }
@@ -611,7 +611,7 @@ static void test_restores_theta(void)
     w.theta[6] = (nrm_real)(1.0 / 3);
     memcpy(w.base, w.theta, sizeof w.base);
     memcpy(w.grad, w.theta, sizeof w.grad); /* the gradient of half the square */
-    CHECK_INT(nrm_gradcheck(&r, &group, 1, watch_loss, &w, NULL), NRM_OK);
+    OK(nrm_gradcheck(&r, &group, 1, watch_loss, &w, NULL));
     CHECK(memcmp(w.theta, w.base, sizeof w.base) == 0);
     for (i = 0; i < 100; i++) nudged += w.nudged[i];
     CHECK_INT(nudged, 100);
@@ -631,7 +631,7 @@ static void test_small_entries(void)
     w.theta[41] = (nrm_real)0.005;
     memcpy(w.grad, w.theta, sizeof w.grad);
     if (in_float) return;
-    CHECK_INT(nrm_gradcheck(&r, &group, 1, watch_loss, &w, NULL), NRM_OK);
+    OK(nrm_gradcheck(&r, &group, 1, watch_loss, &w, NULL));
     w.grad[41] *= (nrm_real)(1 + 1e-5);
     CHECK_INT(nrm_gradcheck(&r, &group, 1, watch_loss, &w, NULL), NRM_EGRADIENT);
     CHECK_INT(r.wrong, 1);
@@ -648,7 +648,7 @@ static void check_stretches(watch *w, size_t at_most, uint64_t seed)
     memset(w->nudged, 0, sizeof w->nudged);
     o.at_most = at_most;
     o.seed = seed;
-    CHECK_INT(nrm_gradcheck(&r, &group, 1, watch_loss, w, &o), NRM_OK);
+    OK(nrm_gradcheck(&r, &group, 1, watch_loss, w, &o));
     CHECK_INT(r.checked, at_most);
     for (i = 0; i < 100; i++) total += w->nudged[i];
     CHECK_INT(total, at_most); /* all distinct */
@@ -697,7 +697,7 @@ static void test_groups_and_codes(void)
     for (k = 0; k < 2; k++) { /* a wrong gradient outweighs one that could not be judged */
         const nrm_gradcheck_group last = group[2];
         CHECK_INT(nrm_gradcheck(r, group, 3, hinge_loss, &h, NULL), NRM_EGRADIENT);
-        CHECK_INT(r[0].status, NRM_OK);
+        OK(r[0].status);
         CHECK_INT(r[1 + k].status, NRM_EGRADIENT);
         CHECK_INT(r[2 - k].status, NRM_EUNSETTLED);
         group[2] = group[1];
@@ -710,7 +710,7 @@ static void test_groups_and_codes(void)
     group[0].grad = NULL;
     CHECK_INT(nrm_gradcheck(r, group, 1, hinge_loss, &h, NULL), NRM_ENULL);
     group[0].n = 0;
-    CHECK_INT(nrm_gradcheck(r, group, 1, hinge_loss, &h, NULL), NRM_OK); /* nothing to check */
+    OK(nrm_gradcheck(r, group, 1, hinge_loss, &h, NULL)); /* nothing to check */
     CHECK_INT(r[0].checked, 0);
 }
 

@@ -90,8 +90,8 @@ static void test_rmsnorm_scales(void)
                     release(); /* the sum of squares is no float */
                     continue;
                 }
-                CHECK_INT(nrm_rmsnorm_forward(y, rstd, x, gamma, eps, N, D), NRM_OK);
-                CHECK_INT(nrm_rmsnorm_backward(dx, dgamma, dy, x, rstd, gamma, N, D), NRM_OK);
+                OK(nrm_rmsnorm_forward(y, rstd, x, gamma, eps, N, D));
+                OK(nrm_rmsnorm_backward(dx, dgamma, dy, x, rstd, gamma, N, D));
                 for (i = 0; i < N; i++) {
                     const ref_group g = ref_row(i, D);
                     const ref_stats s = ref_mean_square(&g, x);
@@ -156,21 +156,16 @@ static void test_groupnorm_names(void)
         passes a = passes_of(n, C, N * C), b = passes_of(n, C, N * C);
         size_t j, at;
         if (S > 1) {
-            CHECK_INT(
-                nrm_groupnorm_forward(a.y, a.mean, a.rstd, x, gamma, beta, NRM_EPS, N, C, S, C),
-                NRM_OK);
-            CHECK_INT(nrm_groupnorm_backward(a.dx, a.dgamma, a.dbeta, dy, x, a.mean, a.rstd, gamma,
-                                             N, C, S, C),
-                      NRM_OK);
+            OK(nrm_groupnorm_forward(a.y, a.mean, a.rstd, x, gamma, beta, NRM_EPS, N, C, S, C));
+            OK(nrm_groupnorm_backward(a.dx, a.dgamma, a.dbeta, dy, x, a.mean, a.rstd, gamma, N, C,
+                                      S, C));
             for (j = 0; j < N; j++) {
                 at = j * C * S;
-                CHECK_INT(nrm_batchnorm_forward(b.y + at, b.mean + j * C, b.rstd + j * C, NULL,
-                                                x + at, gamma, beta, NRM_TRAIN, NRM_EPS, 1, C, S),
-                          NRM_OK);
-                CHECK_INT(nrm_batchnorm_backward(b.dx + at, b.dgamma, b.dbeta, dy + at, x + at,
-                                                 b.mean + j * C, b.rstd + j * C, gamma, NRM_TRAIN,
-                                                 1, C, S),
-                          NRM_OK);
+                OK(nrm_batchnorm_forward(b.y + at, b.mean + j * C, b.rstd + j * C, NULL, x + at,
+                                         gamma, beta, NRM_TRAIN, NRM_EPS, 1, C, S));
+                OK(nrm_batchnorm_backward(b.dx + at, b.dgamma, b.dbeta, dy + at, x + at,
+                                          b.mean + j * C, b.rstd + j * C, gamma, NRM_TRAIN, 1, C,
+                                          S));
             }
             for (j = 0; j < n; j++) {
                 const double r = (double)a.rstd[j / S] * (fabs((double)gamma[j / S % C]) + 1);
@@ -184,17 +179,11 @@ static void test_groupnorm_names(void)
         } else {
             a = passes_of(n, C, N);
             b = passes_of(n, C, N);
-            CHECK_INT(
-                nrm_groupnorm_forward(a.y, a.mean, a.rstd, x, gamma, beta, NRM_EPS, N, C, 1, 1),
-                NRM_OK);
-            CHECK_INT(nrm_groupnorm_backward(a.dx, a.dgamma, a.dbeta, dy, x, a.mean, a.rstd, gamma,
-                                             N, C, 1, 1),
-                      NRM_OK);
-            CHECK_INT(nrm_layernorm_forward(b.y, b.mean, b.rstd, x, gamma, beta, NRM_EPS, N, C),
-                      NRM_OK);
-            CHECK_INT(
-                nrm_layernorm_backward(b.dx, b.dgamma, b.dbeta, dy, x, b.mean, b.rstd, gamma, N, C),
-                NRM_OK);
+            OK(nrm_groupnorm_forward(a.y, a.mean, a.rstd, x, gamma, beta, NRM_EPS, N, C, 1, 1));
+            OK(nrm_groupnorm_backward(a.dx, a.dgamma, a.dbeta, dy, x, a.mean, a.rstd, gamma, N, C,
+                                      1, 1));
+            OK(nrm_layernorm_forward(b.y, b.mean, b.rstd, x, gamma, beta, NRM_EPS, N, C));
+            OK(nrm_layernorm_backward(b.dx, b.dgamma, b.dbeta, dy, x, b.mean, b.rstd, gamma, N, C));
             CHECK(same_passes(&a, &b, n, C, N));
         }
         release();
@@ -219,21 +208,15 @@ static void test_groupnorm_scales(void)
         nrm_real *gamma = random_reals(&rng, C, 1, 0.5), *scaled = reals_of(n, 0);
         passes a = passes_of(n, C, N * G), b = passes_of(n, C, N * G);
         wide *expected = wides_of(n);
-        CHECK_INT(nrm_groupnorm_forward(a.y, a.mean, a.rstd, x, gamma, NULL, eps, N, C, S, G),
-                  NRM_OK);
-        CHECK_INT(nrm_groupnorm_backward(a.dx, NULL, NULL, dy, x, a.mean, a.rstd, gamma, N, C, S,
-                                         G),
-                  NRM_OK);
+        OK(nrm_groupnorm_forward(a.y, a.mean, a.rstd, x, gamma, NULL, eps, N, C, S, G));
+        OK(nrm_groupnorm_backward(a.dx, NULL, NULL, dy, x, a.mean, a.rstd, gamma, N, C, S, G));
         for (j = 0; j < n; j++) expected[j] = WIDE(a.dx[j]);
         for (power = -50; power <= 110; power += 10) {
             if (acc_in_float && power > 50) continue; /* the sum of squares is no float */
             for (j = 0; j < n; j++) scaled[j] = (nrm_real)ldexp((double)x[j], power);
-            CHECK_INT(nrm_groupnorm_forward(b.y, b.mean, b.rstd, scaled, gamma, NULL, eps, N, C, S,
-                                            G),
-                      NRM_OK);
-            CHECK_INT(nrm_groupnorm_backward(b.dx, NULL, NULL, dy, scaled, b.mean, b.rstd, gamma,
-                                             N, C, S, G),
-                      NRM_OK);
+            OK(nrm_groupnorm_forward(b.y, b.mean, b.rstd, scaled, gamma, NULL, eps, N, C, S, G));
+            OK(nrm_groupnorm_backward(b.dx, NULL, NULL, dy, scaled, b.mean, b.rstd, gamma, N, C, S,
+                                      G));
             for (j = 0; j < n; j++) b.dx[j] = (nrm_real)ldexp((double)b.dx[j], power);
             CHECK(gap(b.dx, expected, n) <= 8 * allowed(0, 1));
             if (test_bad > 0) printf("  case %u, scale 2^%d\n", (unsigned)i, power);
@@ -300,16 +283,11 @@ static void check_renorm(nrm_rng *rng, const renorm_case *k)
         dbe[c] = WIDE(0.5) + sum;
         size = fmaxl(size, fabsl(ratio_e) + fabsl(offset_e));
     }
-    CHECK_INT(nrm_batchrenorm_forward(p.y, ratio, offset, p.mean, p.rstd, &running, x, gamma, beta,
-                                      (nrm_real)k->r_max, (nrm_real)k->d_max, NRM_TRAIN, eps, N, C,
-                                      S),
-              NRM_OK);
-    CHECK_INT(nrm_batchrenorm_backward(p.dx, p.dgamma, p.dbeta, dy, x, ratio, offset, p.mean,
-                                       p.rstd, gamma, NRM_TRAIN, N, C, S),
-              NRM_OK);
-    CHECK_INT(
-        nrm_batchnorm_forward(plain, mean2, rstd2, &other, x, gamma, beta, NRM_TRAIN, eps, N, C, S),
-        NRM_OK);
+    OK(nrm_batchrenorm_forward(p.y, ratio, offset, p.mean, p.rstd, &running, x, gamma, beta,
+                               (nrm_real)k->r_max, (nrm_real)k->d_max, NRM_TRAIN, eps, N, C, S));
+    OK(nrm_batchrenorm_backward(p.dx, p.dgamma, p.dbeta, dy, x, ratio, offset, p.mean, p.rstd,
+                                gamma, NRM_TRAIN, N, C, S));
+    OK(nrm_batchnorm_forward(plain, mean2, rstd2, &other, x, gamma, beta, NRM_TRAIN, eps, N, C, S));
     CHECK(same_bits(m, m2, C) && same_bits(u, u2, C));
     CHECK_INT(running.batches, other.batches);
     CHECK(memcmp(p.mean, mean2, C * sizeof *mean2) == 0);
@@ -323,15 +301,13 @@ static void check_renorm(nrm_rng *rng, const renorm_case *k)
     if (k->r_max <= 1 && k->d_max <= 0) { /* plain batch norm */
         passes q = passes_of(n, C, C);
         CHECK(same_bits(p.y, plain, n));
-        CHECK_INT(nrm_batchnorm_backward(q.dx, q.dgamma, q.dbeta, dy, x, mean2, rstd2, folded_gamma,
-                                         NRM_TRAIN, N, C, S),
-                  NRM_OK);
+        OK(nrm_batchnorm_backward(q.dx, q.dgamma, q.dbeta, dy, x, mean2, rstd2, folded_gamma,
+                                  NRM_TRAIN, N, C, S));
         CHECK(same_bits(p.dx, q.dx, n) && same_bits(p.dgamma, q.dgamma, C) &&
               same_bits(p.dbeta, q.dbeta, C));
     }
-    CHECK_INT(nrm_batchrenorm_backward(dy, NULL, NULL, dy, x, ratio, offset, p.mean, p.rstd, gamma,
-                                       NRM_TRAIN, N, C, S),
-              NRM_OK);
+    OK(nrm_batchrenorm_backward(dy, NULL, NULL, dy, x, ratio, offset, p.mean, p.rstd, gamma,
+                                NRM_TRAIN, N, C, S));
     CHECK(same_bits(dy, p.dx, n)); /* in place */
     release();
 }
@@ -384,26 +360,21 @@ static void test_renorm_modes(void)
     running.var = u;
     running.new_weight = (nrm_real)0.1;
     for (mode = NRM_INFER; mode <= NRM_FROZEN; mode++) {
-        CHECK_INT(nrm_batchrenorm_forward(a.y, NULL, NULL, a.mean, a.rstd, &running, x, gamma, beta,
-                                          2, 1, mode, NRM_EPS, N, C, S),
-                  NRM_OK);
-        CHECK_INT(nrm_batchnorm_forward(b.y, b.mean, b.rstd, &running, x, gamma, beta, mode,
-                                        NRM_EPS, N, C, S),
-                  NRM_OK);
+        OK(nrm_batchrenorm_forward(a.y, NULL, NULL, a.mean, a.rstd, &running, x, gamma, beta, 2, 1,
+                                   mode, NRM_EPS, N, C, S));
+        OK(nrm_batchnorm_forward(b.y, b.mean, b.rstd, &running, x, gamma, beta, mode, NRM_EPS, N, C,
+                                 S));
         if (mode == NRM_FROZEN) {
-            CHECK_INT(nrm_batchrenorm_backward(a.dx, a.dgamma, a.dbeta, dy, x, NULL, NULL, a.mean,
-                                               a.rstd, gamma, mode, N, C, S),
-                      NRM_OK);
-            CHECK_INT(nrm_batchnorm_backward(b.dx, b.dgamma, b.dbeta, dy, x, b.mean, b.rstd, gamma,
-                                             mode, N, C, S),
-                      NRM_OK);
+            OK(nrm_batchrenorm_backward(a.dx, a.dgamma, a.dbeta, dy, x, NULL, NULL, a.mean, a.rstd,
+                                        gamma, mode, N, C, S));
+            OK(nrm_batchnorm_backward(b.dx, b.dgamma, b.dbeta, dy, x, b.mean, b.rstd, gamma, mode,
+                                      N, C, S));
         }
         CHECK(same_passes(&a, &b, COUNT_, C, C));
         CHECK_INT(running.batches, 0);
     }
-    CHECK_INT(nrm_batchrenorm_forward(a.y, ratio, offset, a.mean, a.rstd, &running, x, gamma, beta,
-                                      (nrm_real)1e9, (nrm_real)1e9, NRM_TRAIN, NRM_EPS, N, C, S),
-              NRM_OK);
+    OK(nrm_batchrenorm_forward(a.y, ratio, offset, a.mean, a.rstd, &running, x, gamma, beta,
+                               (nrm_real)1e9, (nrm_real)1e9, NRM_TRAIN, NRM_EPS, N, C, S));
     for (i = 0; i < COUNT_; i++) CHECK_NEAR(a.y[i], b.y[i], 40 * unit());
     release();
 }
@@ -464,16 +435,13 @@ static void masked_passes(passes *p, const masked_case *k)
     nrm_stats *stats = (nrm_stats *)bytes_of(C * sizeof *stats);
     nrm_sums *sums = (nrm_sums *)bytes_of(C * sizeof *sums);
     memset(stats, 0, C * sizeof *stats);
-    CHECK_INT(nrm_stats_update(stats, k->x, k->mask, N, C, S), NRM_OK);
-    CHECK_INT(nrm_sync_batchnorm_forward(p->y, p->mean, p->rstd, k->running, k->x, k->mask, stats,
-                                         k->gamma, k->beta, NRM_EPS, N, C, S),
-              NRM_OK);
-    CHECK_INT(nrm_sync_batchnorm_sums(sums, p->dgamma, p->dbeta, k->dy, k->x, k->mask, p->mean,
-                                      p->rstd, N, C, S),
-              NRM_OK);
-    CHECK_INT(nrm_sync_batchnorm_backward(p->dx, k->dy, k->x, k->mask, p->mean, p->rstd, k->gamma,
-                                          stats, sums, N, C, S),
-              NRM_OK);
+    OK(nrm_stats_update(stats, k->x, k->mask, N, C, S));
+    OK(nrm_sync_batchnorm_forward(p->y, p->mean, p->rstd, k->running, k->x, k->mask, stats,
+                                  k->gamma, k->beta, NRM_EPS, N, C, S));
+    OK(nrm_sync_batchnorm_sums(sums, p->dgamma, p->dbeta, k->dy, k->x, k->mask, p->mean, p->rstd, N,
+                               C, S));
+    OK(nrm_sync_batchnorm_backward(p->dx, k->dy, k->x, k->mask, p->mean, p->rstd, k->gamma, stats,
+                                   sums, N, C, S));
 }
 
 /* The largest difference; infinite if there is a NaN. */
@@ -515,12 +483,10 @@ static void check_mask(nrm_rng *rng, enum mask_kind kind, size_t N, size_t C, si
     other.var = u2;
     compact(bx, x, mask, N, C, S, 0);
     compact(bdy, dy, mask, N, C, S, 0);
-    CHECK_INT(nrm_batchnorm_forward(batch.y, batch.mean, batch.rstd, &other, bx, gamma, beta,
-                                    NRM_TRAIN, NRM_EPS, kept, C, 1),
-              NRM_OK);
-    CHECK_INT(nrm_batchnorm_backward(batch.dx, batch.dgamma, batch.dbeta, bdy, bx, batch.mean,
-                                     batch.rstd, gamma, NRM_TRAIN, kept, C, 1),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(batch.y, batch.mean, batch.rstd, &other, bx, gamma, beta, NRM_TRAIN,
+                             NRM_EPS, kept, C, 1));
+    OK(nrm_batchnorm_backward(batch.dx, batch.dgamma, batch.dbeta, bdy, bx, batch.mean, batch.rstd,
+                              gamma, NRM_TRAIN, kept, C, 1));
     compact(batch.y, y, mask, N, C, S, 1);
     compact(batch.dx, dx, mask, N, C, S, 1);
     k.N = N;
@@ -597,16 +563,14 @@ static void test_mask_extremes(void)
     for (S = 1; S <= 4; S += 3) {
         const size_t n = N * C * S;
         memset(stats, 0, sizeof stats);
-        CHECK_INT(nrm_stats_update(stats, x, none, N, C, S), NRM_OK);
+        OK(nrm_stats_update(stats, x, none, N, C, S));
         for (i = 0; i < C; i++)
             CHECK(stats[i].count == 0 && stats[i].mean == 0 && stats[i].m2 == 0);
         for (i = 0; i < n; i++) y[i] = dx[i] = not_a_number();
-        CHECK_INT(nrm_sync_batchnorm_forward(y, mu, r, &running, x, none, stats, NULL, NULL,
-                                             NRM_EPS, N, C, S),
-                  NRM_OK);
-        CHECK_INT(nrm_sync_batchnorm_sums(sums, dgamma, NULL, dy, x, none, mu, r, N, C, S), NRM_OK);
-        CHECK_INT(nrm_sync_batchnorm_backward(dx, dy, x, none, mu, r, NULL, stats, sums, N, C, S),
-                  NRM_OK);
+        OK(nrm_sync_batchnorm_forward(y, mu, r, &running, x, none, stats, NULL, NULL, NRM_EPS, N, C,
+                                      S));
+        OK(nrm_sync_batchnorm_sums(sums, dgamma, NULL, dy, x, none, mu, r, N, C, S));
+        OK(nrm_sync_batchnorm_backward(dx, dy, x, none, mu, r, NULL, stats, sums, N, C, S));
         for (i = 0; i < n; i++) CHECK(y[i] == 0 && dx[i] == 0);
         for (i = 0; i < C; i++) CHECK(sums[i].dy == 0 && sums[i].dy_xhat == 0);
         CHECK(dgamma[2] == 3 && mean[2] == 3 && var[2] == 1);
@@ -614,8 +578,8 @@ static void test_mask_extremes(void)
     }
     memset(stats, 0, sizeof stats);
     memset(full, 0, sizeof full);
-    CHECK_INT(nrm_stats_update(stats, x, NULL, N, C, 1), NRM_OK);
-    CHECK_INT(nrm_stats_update(full, x, all, N, C, 1), NRM_OK);
+    OK(nrm_stats_update(stats, x, NULL, N, C, 1));
+    OK(nrm_stats_update(full, x, all, N, C, 1));
     CHECK(memcmp(stats, full, sizeof stats) == 0);
 }
 
@@ -638,24 +602,21 @@ static void test_constant_groups(void)
     for (k = 0; k < COUNT(values); k++) {
         for (i = 0; i < ROOM_; i++) x[i] = (nrm_real)values[k];
         for (G = 1; G <= C; G += G == 3 ? 3 : 1) {
-            CHECK_INT(nrm_groupnorm_forward(y, mean, rstd, x, gamma, beta, NRM_EPS, N, C, S, G),
-                      NRM_OK);
+            OK(nrm_groupnorm_forward(y, mean, rstd, x, gamma, beta, NRM_EPS, N, C, S, G));
             for (i = 0; i < ROOM_; i++) CHECK(y[i] == beta[i / S % C]);
             if (G == C) break;
-            CHECK_INT(nrm_groupnorm_forward(y, mean, rstd, x, gamma, beta, NRM_EPS, N * S, C, 1, G),
-                      NRM_OK);
+            OK(nrm_groupnorm_forward(y, mean, rstd, x, gamma, beta, NRM_EPS, N * S, C, 1, G));
             for (i = 0; i < ROOM_; i++) CHECK(y[i] == beta[i % C]);
         }
         memset(stats, 0, sizeof stats);
-        for (i = 0; i < 4; i++) CHECK_INT(nrm_stats_update(stats, x, NULL, N, C, S), NRM_OK);
-        CHECK_INT(nrm_sync_batchnorm_forward(y, mean, rstd, NULL, x, NULL, stats, gamma, beta,
-                                             NRM_EPS, N, C, S),
-                  NRM_OK);
+        for (i = 0; i < 4; i++) OK(nrm_stats_update(stats, x, NULL, N, C, S));
+        OK(nrm_sync_batchnorm_forward(y, mean, rstd, NULL, x, NULL, stats, gamma, beta, NRM_EPS, N,
+                                      C, S));
         for (i = 0; i < ROOM_; i++) CHECK(y[i] == beta[i / S % C]);
     }
     memset(x, 0, sizeof x); /* zeros are the constant rows of RMS norm */
-    CHECK_INT(nrm_rmsnorm_forward(y, rstd, x, gamma, NRM_EPS, N, C), NRM_OK);
-    CHECK_INT(nrm_rmsnorm_backward(dx, NULL, dy, x, rstd, gamma, N, C), NRM_OK);
+    OK(nrm_rmsnorm_forward(y, rstd, x, gamma, NRM_EPS, N, C));
+    OK(nrm_rmsnorm_backward(dx, NULL, dy, x, rstd, gamma, N, C));
     for (i = 0; i < N * C; i++) {
         CHECK(y[i] == 0);
         CHECK_NEAR(dx[i], (double)dy[i] * (double)gamma[i % C] / sqrt((double)NRM_EPS),
@@ -676,14 +637,14 @@ static void check_spoilt(nrm_real poison, size_t S)
     size_t i;
     nrm_rng_seed(&rng, 39, S);
     for (i = 0; i < n; i++) x[i] = draw_normal(&rng);
-    CHECK_INT(nrm_groupnorm_forward(clean, mean, rstd, x, NULL, NULL, NRM_EPS, N, C, S, G), NRM_OK);
+    OK(nrm_groupnorm_forward(clean, mean, rstd, x, NULL, NULL, NRM_EPS, N, C, S, G));
     x[at] = poison;
     CHECK_INT(nrm_groupnorm_forward(y, mean, rstd, x, NULL, NULL, NRM_EPS, N, C, S, G),
               NRM_NONFINITE);
     for (i = 0; i < n; i++)
         CHECK(i / S / (C / G) == at / S / (C / G) ? y[i] != y[i] : y[i] == clean[i]);
     x[at] = 1;
-    CHECK_INT(nrm_rmsnorm_forward(clean, rstd, x, NULL, NRM_EPS, N, C), NRM_OK);
+    OK(nrm_rmsnorm_forward(clean, rstd, x, NULL, NRM_EPS, N, C));
     x[C] = poison;
     CHECK_INT(nrm_rmsnorm_forward(y, rstd, x, NULL, NRM_EPS, N, C), NRM_NONFINITE);
     for (i = 0; i < N * C; i++) /* infinity: the others are divided by it */

@@ -158,9 +158,8 @@ static void test_fold_rounds_once(void)
                 f.mean[c] = (nrm_real)draw_normal(&rng);
                 f.var[c] = (nrm_real)exp(uniform_between(-12, 12));
             }
-            CHECK_INT(nrm_batchnorm_fold(f.W_out, f.b_out, f.W, b, &f.running, gamma, beta, f.eps,
-                                         f.outer, f.C, f.inner),
-                      NRM_OK);
+            OK(nrm_batchnorm_fold(f.W_out, f.b_out, f.W, b, &f.running, gamma, beta, f.eps, f.outer,
+                                  f.C, f.inner));
             rounding_of(&f, b, gamma, beta, &weights, &biases);
         }
     if (verbose) printf("folded weights: %.4f places, biases: %.4f\n", weights, biases);
@@ -185,20 +184,15 @@ static void test_fold_layouts(void)
         var[c] = (nrm_real)uniform_between(0.1, 4);
         for (k = 0; k < 4; k++) W[1][c * 4 + k] = W[0][k * MOST_C + c];
     }
-    CHECK_INT(
-        nrm_batchnorm_fold(out[0], b_out[0], W[0], b, &running, NULL, NULL, NRM_EPS, 4, MOST_C, 1),
-        NRM_OK);
-    CHECK_INT(
-        nrm_batchnorm_fold(out[1], b_out[1], W[1], b, &running, NULL, NULL, NRM_EPS, 1, MOST_C, 4),
-        NRM_OK);
+    OK(nrm_batchnorm_fold(out[0], b_out[0], W[0], b, &running, NULL, NULL, NRM_EPS, 4, MOST_C, 1));
+    OK(nrm_batchnorm_fold(out[1], b_out[1], W[1], b, &running, NULL, NULL, NRM_EPS, 1, MOST_C, 4));
     for (c = 0; c < MOST_C; c++)
         for (k = 0; k < 4; k++) CHECK(out[0][k * MOST_C + c] == out[1][c * 4 + k]);
     CHECK(memcmp(b_out[0], b_out[1], sizeof b) == 0);
     memcpy(out[2], W[0], sizeof out[2]); /* in place */
     memcpy(b_out[2], b, sizeof b);
-    CHECK_INT(nrm_batchnorm_fold(out[2], b_out[2], out[2], b_out[2], &running, NULL, NULL, NRM_EPS,
-                                 4, MOST_C, 1),
-              NRM_OK);
+    OK(nrm_batchnorm_fold(out[2], b_out[2], out[2], b_out[2], &running, NULL, NULL, NRM_EPS, 4,
+                          MOST_C, 1));
     CHECK(memcmp(out[0], out[2], sizeof out[0]) == 0 && memcmp(b_out[0], b_out[2], sizeof b) == 0);
 }
 
@@ -227,10 +221,9 @@ static void train_dense(folded *f, int statistics, int kind)
     f->running.new_weight = (nrm_real)0.3;
     for (batch = 0; batch < 12; batch++) {
         draw_inputs(x, ROWS * f->outer, kind);
-        CHECK_INT(nrm_linear_forward(z, x, f->W, f->b, ROWS, f->outer, f->C), NRM_OK);
-        CHECK_INT(nrm_batchnorm_forward(y, mean, rstd, &f->running, z, f->gamma, f->beta, NRM_TRAIN,
-                                        f->eps, ROWS, f->C, 1),
-                  NRM_OK);
+        OK(nrm_linear_forward(z, x, f->W, f->b, ROWS, f->outer, f->C));
+        OK(nrm_batchnorm_forward(y, mean, rstd, &f->running, z, f->gamma, f->beta, NRM_TRAIN,
+                                 f->eps, ROWS, f->C, 1));
     }
 }
 
@@ -248,11 +241,10 @@ static void dense_errors(folded *f, int kind, errors *e)
     wide largest = 0, weights = 0, one = 0, two = 0, between = 0;
     size_t n, c;
     draw_inputs(x, ROWS * f->outer, kind);
-    CHECK_INT(nrm_linear_forward(z, x, f->W, f->b, ROWS, f->outer, f->C), NRM_OK);
-    CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &f->running, z, f->gamma, f->beta, NRM_INFER,
-                                    f->eps, ROWS, f->C, 1),
-              NRM_OK);
-    CHECK_INT(nrm_linear_forward(y_out, x, f->W_out, f->b_out, ROWS, f->outer, f->C), NRM_OK);
+    OK(nrm_linear_forward(z, x, f->W, f->b, ROWS, f->outer, f->C));
+    OK(nrm_batchnorm_forward(y, NULL, NULL, &f->running, z, f->gamma, f->beta, NRM_INFER, f->eps,
+                             ROWS, f->C, 1));
+    OK(nrm_linear_forward(y_out, x, f->W_out, f->b_out, ROWS, f->outer, f->C));
     for (n = 0; n < ROWS; n++)
         for (c = 0; c < f->C; c++) {
             const nrm_real *row = x + n * f->outer;
@@ -308,7 +300,7 @@ static void test_folded_dense_layer(void)
                 for (statistics = 0; statistics < STATISTICS; statistics++) {
                     setup(&f, in[i], 10, 1, 1);
                     train_dense(&f, statistics, kind);
-                    CHECK_INT(fold(&f), NRM_OK);
+                    OK(fold(&f));
                     dense_errors(&f, kind, &e);
                     keep_worst(&worst, &e);
                 }
@@ -387,7 +379,7 @@ static void test_folding_mistakes_are_found(void)
     setup(&f, 10, 10, 1, 1);
     train_dense(&f, UNBIASED, NORMAL_INPUT);
     f.eps = (nrm_real)1e-3;
-    CHECK_INT(fold(&f), NRM_OK);
+    OK(fold(&f));
     CHECK(places_off(&f) <= 4);
     for (mistake = 0; mistake < FOLDS; mistake++) {
         double off;
@@ -410,9 +402,8 @@ static void test_wrong_axis_is_in_bounds(void)
     static folded f;
     setup(&f, 10, 10, 1, 1);
     train_dense(&f, UNBIASED, NORMAL_INPUT);
-    CHECK_INT(nrm_batchnorm_fold(f.W_out, f.b_out, f.W, f.b, &f.running, f.gamma, f.beta, f.eps, 1,
-                                 10, 10),
-              NRM_OK);
+    OK(nrm_batchnorm_fold(f.W_out, f.b_out, f.W, f.b, &f.running, f.gamma, f.beta, f.eps, 1, 10,
+                          10));
     CHECK(places_off(&f) > 100);
 }
 
@@ -512,7 +503,7 @@ static void test_fold_without_eps(void)
     static folded f;
     setup(&f, 4, 3, 2, 1);
     f.eps = 0;
-    CHECK_INT(fold(&f), NRM_OK);
+    OK(fold(&f));
     CHECK_NEAR(f.W_out[2], (double)f.W[2] * (double)f.gamma[1], 2 * place((wide)f.W_out[2]));
     f.var[1] = 0;
     CHECK_INT(fold(&f), NRM_NONFINITE);
@@ -533,7 +524,7 @@ static void test_fold_overflow(void)
     CHECK(f.b_out[0] != f.b_out[0] && f.b_out[1] == f.b_out[1] && f.W_out[0] == f.W_out[0]);
     setup(&f, 4, 3, 2, 1);
     f.gamma[1] = 0; /* such a channel is beta, whatever the input */
-    CHECK_INT(fold(&f), NRM_OK);
+    OK(fold(&f));
     CHECK(f.W_out[2] == 0 && f.W_out[3] == 0 && f.b_out[1] == f.beta[1]);
 }
 
@@ -736,9 +727,8 @@ static double inference_error(imported *l)
 {
     wide gap = 0, largest = 0;
     size_t c, i;
-    CHECK_INT(nrm_batchnorm_forward(l->y, NULL, NULL, &l->running, l->x, l->gamma, l->beta,
-                                    NRM_INFER, l->eps, N, C, S),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(l->y, NULL, NULL, &l->running, l->x, l->gamma, l->beta, NRM_INFER,
+                             l->eps, N, C, S));
     for (i = 0; i < N * C * S; i++) {
         c = i / S % C;
         {
@@ -779,9 +769,8 @@ static double update_error(imported *l, double new_weight)
     size_t c;
     draw_batch(l, 1);
     if (new_weight > 0) l->running.new_weight = (nrm_real)new_weight;
-    CHECK_INT(nrm_batchnorm_forward(l->y, mean, rstd, &l->running, l->x, l->gamma, l->beta,
-                                    NRM_TRAIN, l->eps, N, C, S),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(l->y, mean, rstd, &l->running, l->x, l->gamma, l->beta, NRM_TRAIN,
+                             l->eps, N, C, S));
     CHECK_INT(l->running.batches, 1);
     for (c = 0; c < C; c++) {
         const moments m = channel_moments(l, c);
@@ -926,9 +915,8 @@ static void test_darknet_has_two_forms(void)
         running.var = &u;
         eps = convention_import(&running, &conventions[gpu ? DARKNET_GPU : DARKNET_CPU], &mean,
                                 &var, 1, 1);
-        CHECK_INT(nrm_batchnorm_forward(&y, NULL, NULL, &running, &x, NULL, NULL, NRM_INFER, eps, 1,
-                                        1, 1),
-                  NRM_OK);
+        OK(nrm_batchnorm_forward(&y, NULL, NULL, &running, &x, NULL, NULL, NRM_INFER, eps, 1, 1,
+                                 1));
         CHECK_NEAR(y, 1 / s[gpu], 1e-4);
     }
     CHECK_NEAR(s[1] / s[0], 1.049, 5e-4);
@@ -941,7 +929,7 @@ static void test_gamma_less_one(void)
     nrm_real gamma[2], y[2];
     size_t i;
     for (i = 0; i < 2; i++) gamma[i] = stored[i] + 1;
-    CHECK_INT(nrm_rmsnorm_forward(y, NULL, x, gamma, (nrm_real)1e-6, 1, 2), NRM_OK);
+    OK(nrm_rmsnorm_forward(y, NULL, x, gamma, (nrm_real)1e-6, 1, 2));
     for (i = 0; i < 2; i++)
         CHECK_NEAR(y[i], (double)x[i] / sqrt(12.5 + 1e-6) * (1 + (double)stored[i]), 1e-6);
 }
@@ -988,9 +976,8 @@ static void test_one_pass_variance_fails(void)
     running.var = &var;
     running.new_weight = 1;
     running.biased = 1;
-    CHECK_INT(nrm_batchnorm_forward(y, &mu, &rstd, &running, x, NULL, NULL, NRM_TRAIN,
-                                    (nrm_real)1e-6, VALUES, 1, 1),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(y, &mu, &rstd, &running, x, NULL, NULL, NRM_TRAIN, (nrm_real)1e-6,
+                             VALUES, 1, 1));
     if (verbose)
         printf("variance about %g: one pass %.6g, here %.6g, exact %.6Lg\n", in_float() ? 1e4 : 1e9,
                (double)one_pass, (double)var, exact.biased);
@@ -1021,11 +1008,10 @@ static void test_last_batches(void)
             l.running.cumulative = 1;
             l.running.batches = 0;
         }
-        CHECK_INT(nrm_batchnorm_forward(l.y, mu, rstd, &l.running, l.x, NULL, NULL, NRM_TRAIN,
-                                        NRM_EPS, N, C, S),
-                  NRM_OK);
+        OK(nrm_batchnorm_forward(l.y, mu, rstd, &l.running, l.x, NULL, NULL, NRM_TRAIN, NRM_EPS, N,
+                                 C, S));
         memset(slot, 0, sizeof stats[0]);
-        CHECK_INT(nrm_stats_update(slot, l.x, NULL, N, C, S), NRM_OK);
+        OK(nrm_stats_update(slot, l.x, NULL, N, C, S));
         for (c = 0; c < C && batch >= ALL - LAST; c++) {
             const moments m = channel_moments(&l, c);
             mean[c] += m.mean / LAST;
@@ -1034,8 +1020,7 @@ static void test_last_batches(void)
         for (i = 0; i < M && batch >= ALL - LAST; i++) /* the first channel, to merge by hand */
             all[(size_t)(batch - ALL + LAST) * M + i] = l.x[i / S * C * S + i % S];
     }
-    for (batch = 1; batch < LAST; batch++)
-        CHECK_INT(nrm_stats_merge(stats[0], stats[batch], C), NRM_OK);
+    for (batch = 1; batch < LAST; batch++) OK(nrm_stats_merge(stats[0], stats[batch], C));
     for (c = 0; c < C; c++) { /* ST.7 */
         mean_set[c] = (nrm_real)stats[0][c].mean;
         var_set[c] = (nrm_real)(stats[0][c].m2 / (stats[0][c].count - 1));
@@ -1066,9 +1051,8 @@ static void test_export(void)
         if (library == CUDNN || library == TINY_DNN || library == RUNNING_STD) continue;
         train_theirs(&l, PYTORCH, 1, 30);
         draw_batch(&l, 1);
-        CHECK_INT(nrm_batchnorm_forward(l.y, NULL, NULL, &l.running, l.x, l.gamma, l.beta,
-                                        NRM_INFER, l.eps, N, C, S),
-                  NRM_OK);
+        OK(nrm_batchnorm_forward(l.y, NULL, NULL, &l.running, l.x, l.gamma, l.beta, NRM_INFER,
+                                 l.eps, N, C, S));
         for (c = 0; c < C; c++) {
             const double s = sqrt((double)l.var[c] + (double)l.eps), root = s - 1e-6;
             kept *k = &l.theirs[c];
@@ -1143,9 +1127,8 @@ static void test_no_epsilon(void)
             if (!normal && sizeof(nrm_acc) == sizeof(nrm_real))
                 CHECK(eps == (nrm_real)(in_float() ? (double)FLT_MIN : DBL_MIN));
             if (normal) CHECK_NEAR(eps, outside ? tiny[i] * tiny[i] : tiny[i], 1e-6 * tiny[i]);
-            CHECK_INT(nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, beta, NRM_INFER, eps,
-                                            1, 2, 1),
-                      NRM_OK);
+            OK(nrm_batchnorm_forward(y, NULL, NULL, &running, x, NULL, beta, NRM_INFER, eps, 1, 2,
+                                     1));
             CHECK(y[0] == 7);
             CHECK_NEAR(y[1], 0.5, 1e-6);
         }

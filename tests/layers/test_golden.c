@@ -119,9 +119,8 @@ static void check_noise(golden *g, const nrm_real *y, const nrm_real *s, const n
     const nrm_noise noise = nrm_noise_paper();
     nrm_rng rng = *drawn_from;
     size_t i;
-    CHECK_INT(nrm_noisy_batchnorm_forward(m, again, mean, rstd, NULL, zeros, NULL, NULL, &noise,
-                                          &rng, NRM_TRAIN, NRM_EPS, N, C, S),
-              NRM_OK);
+    OK(nrm_noisy_batchnorm_forward(m, again, mean, rstd, NULL, zeros, NULL, NULL, &noise, &rng,
+                                   NRM_TRAIN, NRM_EPS, N, C, S));
     for (i = 0; i < count; i++)
         CHECK_NEAR(y[i], (double)s[i] * (double)clean[i] + (double)m[i],
                    8 * (sizeof(nrm_real) == sizeof(float) ? (double)FLT_EPSILON : DBL_EPSILON));
@@ -190,8 +189,8 @@ static int sync_batchnorm(golden *g)
     size_t i, c;
     int rc = NRM_OK;
     for (i = 0; i < count; i++) {
-        CHECK_INT(call_layer(CALL_STATS_UPDATE, &w[i]), NRM_OK);
-        CHECK_INT(nrm_stats_merge(all, w[i].stats, C), NRM_OK);
+        OK(call_layer(CALL_STATS_UPDATE, &w[i]));
+        OK(nrm_stats_merge(all, w[i].stats, C));
     }
     for (i = 0; i < count && rc == NRM_OK; i++) {
         w[i].stats = all;
@@ -311,7 +310,7 @@ static nrm_mlp *network_of(golden *g, nrm_mlp_spec spec)
 {
     const size_t bytes = nrm_mlp_bytes(&spec);
     nrm_mlp *net = NULL;
-    CHECK_INT(nrm_mlp_init(&net, scratch(g, bytes), bytes, &spec), NRM_OK);
+    OK(nrm_mlp_init(&net, scratch(g, bytes), bytes, &spec));
     if (net == NULL) golden_fatal("no network for", g->title);
     CHECK_INT(net->n_params, golden_find(g, "params", 0)->count);
     memcpy(net->params, reals(g, "params"), net->n_params * sizeof *net->params);
@@ -460,7 +459,7 @@ static void run_case(golden *g)
         if (strcmp(layers[i].layer, g->layer) == 0) break;
     if (i == sizeof layers / sizeof layers[0]) golden_fatal("unknown layer", g->layer);
     g->function = layers[i].function;
-    CHECK_INT(layers[i].run(g), NRM_OK);
+    OK(layers[i].run(g));
     golden_compare(g);
     if (verbose) tell(g);
     if (test_bad > 0) printf("FAILED %s, %s\n", g->layer, g->title);

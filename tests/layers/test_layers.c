@@ -207,11 +207,11 @@ static double linear_error(nrm_rng *rng, size_t N, size_t in, size_t out)
     nrm_real *y = reals_of(N * out, not_a_number()), *dx = reals_of(N * in, not_a_number());
     double worst;
     size_t n, i, j;
-    CHECK_INT(nrm_linear_forward(y, x, W, b, N, in, out), NRM_OK);
+    OK(nrm_linear_forward(y, x, W, b, N, in, out));
     worst = linear_forward_error(y, x, W, b, N, in, out);
-    CHECK_INT(nrm_linear_forward(y, x, W, NULL, N, in, out), NRM_OK);
+    OK(nrm_linear_forward(y, x, W, NULL, N, in, out));
     worst = larger(worst, linear_forward_error(y, x, W, NULL, N, in, out));
-    CHECK_INT(nrm_linear_backward(dx, dW, db, dy, x, W, N, in, out), NRM_OK);
+    OK(nrm_linear_backward(dx, dW, db, dy, x, W, N, in, out));
     for (n = 0; n < N; n++)
         for (i = 0; i < in; i++)
             worst =
@@ -264,7 +264,7 @@ static void test_linear_order(void)
     y = reals_of(N * out, 0);
     plain = reals_of(N * out, 0);
     fused = reals_of(N * out, 0);
-    CHECK_INT(nrm_linear_forward(y, x, W, b, N, in, out), NRM_OK);
+    OK(nrm_linear_forward(y, x, W, b, N, in, out));
     for (n = 0; n < N; n++)
         for (j = 0; j < out; j++) {
             nrm_real sum = b[j], sum_fused = b[j];
@@ -299,15 +299,15 @@ static void test_linear_optional(void)
         dW[k] = reals_of(in * out, 1);
         db[k] = reals_of(out, 2);
     }
-    CHECK_INT(nrm_linear_backward(dx[0], dW[0], db[0], dy, x, W, N, in, out), NRM_OK);
-    CHECK_INT(nrm_linear_backward(dx[1], NULL, NULL, dy, NULL, W, N, in, out), NRM_OK);
-    CHECK_INT(nrm_linear_backward(NULL, dW[1], NULL, dy, x, NULL, N, in, out), NRM_OK);
-    CHECK_INT(nrm_linear_backward(NULL, NULL, db[1], dy, NULL, NULL, N, in, out), NRM_OK);
+    OK(nrm_linear_backward(dx[0], dW[0], db[0], dy, x, W, N, in, out));
+    OK(nrm_linear_backward(dx[1], NULL, NULL, dy, NULL, W, N, in, out));
+    OK(nrm_linear_backward(NULL, dW[1], NULL, dy, x, NULL, N, in, out));
+    OK(nrm_linear_backward(NULL, NULL, db[1], dy, NULL, NULL, N, in, out));
     CHECK(same_bits(dx[0], dx[1], N * in));
     CHECK(same_bits(dW[0], dW[1], in * out));
     CHECK(same_bits(db[0], db[1], out));
-    CHECK_INT(nrm_linear_backward(dx[0], dW[0], db[0], dy, x, W, 0, in, out), NRM_OK);
-    CHECK_INT(nrm_linear_forward(dx[0], x, W, NULL, 0, in, out), NRM_OK);
+    OK(nrm_linear_backward(dx[0], dW[0], db[0], dy, x, W, 0, in, out));
+    OK(nrm_linear_forward(dx[0], x, W, NULL, 0, in, out));
     CHECK(same_bits(dx[0], dx[1], N * in) && same_bits(dW[0], dW[1], in * out));
     CHECK(same_bits(db[0], db[1], out));
     release();
@@ -503,7 +503,7 @@ static void check_norm(nrm_rng *rng, norm_case k)
     k.x = x;
     k.gamma = k.params & 1 ? gamma : NULL;
     k.beta = k.params & 2 ? beta : NULL;
-    CHECK_INT(norm_forward(&k, y, mean, rstd), NRM_OK);
+    OK(norm_forward(&k, y, mean, rstd));
     for (i = 0; i < groups; i++) {
         ref_stats s;
         wide r;
@@ -515,7 +515,7 @@ static void check_norm(nrm_rng *rng, norm_case k)
     }
     CHECK(gap(y, ye, n) <= tol + chained);
     if (k.kind > LP || k.mode != NRM_INFER) {
-        CHECK_INT(norm_backward(&k, dx, dgamma, dbeta, dy, mean, rstd), NRM_OK);
+        OK(norm_backward(&k, dx, dgamma, dbeta, dy, mean, rstd));
         blur = k.kind == RMS ? 0 : mean_blur(k.centre, steepest);
         /* where one or two directions are all there are, it is g's rounding that is left of g */
         if (k.kind <= LP && !acc_in_float && (k.kind == BATCH || k.N * k.S != 2)) steepest = 0;
@@ -526,11 +526,11 @@ static void check_norm(nrm_rng *rng, norm_case k)
             CHECK(gap_of_size(dx, dxe, n, steepest) <= slack * tol + blur);
         CHECK(gap_of_size(dgamma, dge, C, sum_size(k.N * k.S)) <= 8 * tol + blur);
         if (k.kind != RMS) CHECK(gap_of_size(dbeta, dbe, C, sum_size(k.N * k.S)) <= 8 * tol);
-        CHECK_INT(norm_backward(&k, dy, NULL, NULL, dy, mean, rstd), NRM_OK);
+        OK(norm_backward(&k, dy, NULL, NULL, dy, mean, rstd));
         CHECK(same_bits(dy, dx, n));
     }
     if (k.kind > LP || k.mode == NRM_INFER) {
-        CHECK_INT(norm_forward(&k, x, NULL, NULL), NRM_OK);
+        OK(norm_forward(&k, x, NULL, NULL));
         CHECK(same_bits(x, y, n));
     }
     if (test_bad > 0)
@@ -608,36 +608,26 @@ static void test_noisy_batchnorm(void)
     running.mean = run_mean;
     running.var = run_var;
     running.new_weight = (nrm_real)0.1;
-    CHECK_INT(nrm_noisy_batchnorm_forward(y, scale, mean, rstd, &running, x, gamma, beta, &noise,
-                                          &rng, NRM_TRAIN, NRM_EPS, N, C, S),
-              NRM_OK);
+    OK(nrm_noisy_batchnorm_forward(y, scale, mean, rstd, &running, x, gamma, beta, &noise, &rng,
+                                   NRM_TRAIN, NRM_EPS, N, C, S));
     CHECK(run_mean[0] != 0 && running.batches == 1);
-    CHECK_INT(nrm_noisy_batchnorm_backward(dx, dg, db, dy, scale, x, mean, rstd, gamma, NRM_TRAIN,
-                                           N, C, S),
-              NRM_OK);
+    OK(nrm_noisy_batchnorm_backward(dx, dg, db, dy, scale, x, mean, rstd, gamma, NRM_TRAIN, N, C,
+                                    S));
     for (i = 0; i < ALL; i++) dx2[i] = scale[i] * dy[i]; /* NB.7 */
-    CHECK_INT(nrm_batchnorm_backward(dx2, dg2, db2, dx2, x, mean, rstd, gamma, NRM_TRAIN, N, C, S),
-              NRM_OK);
+    OK(nrm_batchnorm_backward(dx2, dg2, db2, dx2, x, mean, rstd, gamma, NRM_TRAIN, N, C, S));
     CHECK(same_bits(dx, dx2, ALL) && same_bits(dg, dg2, C) && same_bits(db, db2, C));
-    CHECK_INT(nrm_noisy_batchnorm_backward(dy, NULL, NULL, dy, scale, x, mean, rstd, gamma,
-                                           NRM_TRAIN, N, C, S),
-              NRM_OK);
+    OK(nrm_noisy_batchnorm_backward(dy, NULL, NULL, dy, scale, x, mean, rstd, gamma, NRM_TRAIN, N,
+                                    C, S));
     CHECK(same_bits(dx, dy, ALL)); /* in place */
-    CHECK_INT(nrm_noisy_batchnorm_forward(y, NULL, NULL, NULL, &running, x, gamma, beta, NULL, NULL,
-                                          NRM_INFER, NRM_EPS, N, C, S),
-              NRM_OK);
-    CHECK_INT(
-        nrm_batchnorm_forward(z, NULL, NULL, &running, x, gamma, beta, NRM_INFER, NRM_EPS, N, C, S),
-        NRM_OK);
+    OK(nrm_noisy_batchnorm_forward(y, NULL, NULL, NULL, &running, x, gamma, beta, NULL, NULL,
+                                   NRM_INFER, NRM_EPS, N, C, S));
+    OK(nrm_batchnorm_forward(z, NULL, NULL, &running, x, gamma, beta, NRM_INFER, NRM_EPS, N, C, S));
     CHECK(same_bits(y, z, ALL));
     noise.mean_range = noise.mean_jitter = noise.scale_jitter = 0;
     noise.scale_max = 1;
-    CHECK_INT(nrm_noisy_batchnorm_forward(y, scale, mean, rstd, NULL, x, gamma, beta, &noise, &rng,
-                                          NRM_TRAIN, NRM_EPS, N, C, S),
-              NRM_OK);
-    CHECK_INT(
-        nrm_batchnorm_forward(z, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, NRM_EPS, N, C, S),
-        NRM_OK);
+    OK(nrm_noisy_batchnorm_forward(y, scale, mean, rstd, NULL, x, gamma, beta, &noise, &rng,
+                                   NRM_TRAIN, NRM_EPS, N, C, S));
+    OK(nrm_batchnorm_forward(z, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, NRM_EPS, N, C, S));
     CHECK(same_bits(y, z, ALL));
 }
 
@@ -678,8 +668,8 @@ static void check_activation(int kind, const nrm_real *x, size_t n)
     nrm_real *y = reals_of(n, not_a_number()), *dx = reals_of(n, not_a_number());
     nrm_real *dy = reals_of(n, (nrm_real)1.5), *in_place = copy_of(x, n);
     size_t i;
-    CHECK_INT(nrm_activation_forward(y, x, kind, n), NRM_OK);
-    CHECK_INT(nrm_activation_backward(dx, dy, y, kind, n), NRM_OK);
+    OK(nrm_activation_forward(y, x, kind, n));
+    OK(nrm_activation_backward(dx, dy, y, kind, n));
     for (i = 0; i < n; i++) {
         const wide e = activation_of(WIDE(x[i]), kind);
         const wide d = WIDE(1.5) * slope_of(WIDE(x[i]), kind);
@@ -688,9 +678,9 @@ static void check_activation(int kind, const nrm_real *x, size_t n)
         /* the output is all that the derivative sees, so 1 - y loses what y lost */
         CHECK(fabsl(WIDE(dx[i]) - d) <= 8 * WIDE(unit()) + tiny);
     }
-    CHECK_INT(nrm_activation_forward(in_place, in_place, kind, n), NRM_OK);
+    OK(nrm_activation_forward(in_place, in_place, kind, n));
     CHECK(same_bits(in_place, y, n));
-    CHECK_INT(nrm_activation_backward(dy, dy, y, kind, n), NRM_OK);
+    OK(nrm_activation_backward(dy, dy, y, kind, n));
     CHECK(same_bits(dy, dx, n));
     release();
 }
@@ -722,18 +712,18 @@ static void test_activation_extremes(void)
     nrm_real y[8], dx[8], bad = (nrm_real)NAN;
     int kind;
     size_t i;
-    CHECK_INT(nrm_activation_forward(y, x, NRM_TANH, 8), NRM_OK);
+    OK(nrm_activation_forward(y, x, NRM_TANH, 8));
     for (i = 0; i < 8; i++) CHECK(y[i] == (nrm_real)tanh_is[i]);
-    CHECK_INT(nrm_activation_backward(dx, ones, y, NRM_TANH, 8), NRM_OK);
+    OK(nrm_activation_backward(dx, ones, y, NRM_TANH, 8));
     for (i = 0; i < 8; i++) CHECK(dx[i] == (x[i] == 0 ? 1 : 0));
-    CHECK_INT(nrm_activation_forward(y, x, NRM_SIGMOID, 8), NRM_OK);
+    OK(nrm_activation_forward(y, x, NRM_SIGMOID, 8));
     for (i = 0; i < 8; i++) CHECK(y[i] == (nrm_real)sigmoid_is[i]);
-    CHECK_INT(nrm_activation_forward(y, x, NRM_RELU, 8), NRM_OK);
+    OK(nrm_activation_forward(y, x, NRM_RELU, 8));
     for (i = 0; i < 8; i++) CHECK(y[i] == (x[i] > 0 ? x[i] : 0));
-    CHECK_INT(nrm_activation_backward(dx, ones, y, NRM_RELU, 8), NRM_OK);
+    OK(nrm_activation_backward(dx, ones, y, NRM_RELU, 8));
     for (i = 0; i < 8; i++) CHECK(dx[i] == (x[i] > 0 ? 1 : 0)); /* 0 at 0 */
     for (kind = NRM_IDENTITY; kind <= NRM_SIGMOID; kind++) {
-        CHECK_INT(nrm_activation_forward(y, &bad, kind, 1), NRM_OK);
+        OK(nrm_activation_forward(y, &bad, kind, 1));
         CHECK(y[0] != y[0]);
     }
 }
@@ -763,20 +753,20 @@ static void check_cross_entropy(nrm_rng *rng, size_t N, size_t C, double centre,
         labels[n] = (int)nrm_rng_below(rng, (uint32_t)C);
         expected += cross_entropy_of(pe + n * C, z + n * C, labels[n], C) / WIDE(N);
     }
-    CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, labels, N, C), NRM_OK);
-    CHECK_INT(nrm_cross_entropy_forward(&alone, NULL, z, labels, N, C), NRM_OK);
+    OK(nrm_cross_entropy_forward(&loss, p, z, labels, N, C));
+    OK(nrm_cross_entropy_forward(&alone, NULL, z, labels, N, C));
     CHECK(loss == alone);
     CHECK(fabsl(WIDE(loss) - expected) <= WIDE(acc_places(4.5)) * (fabsl(expected) * 8 + 4));
     CHECK(gap(p, pe, N * C) <= 4 * unit());
-    CHECK_INT(nrm_cross_entropy_backward(dz, p, labels, N, C), NRM_OK);
+    OK(nrm_cross_entropy_backward(dz, p, labels, N, C));
     for (n = 0; n < N; n++)
         for (c = 0; c < C; c++) {
             const wide e = (pe[n * C + c] - ((size_t)labels[n] == c ? 1 : 0)) / WIDE(N);
             CHECK(fabsl(WIDE(dz[n * C + c]) - e) <= 4 * WIDE(unit()) / WIDE(N));
         }
-    CHECK_INT(nrm_cross_entropy_forward(&loss, z, z, labels, N, C), NRM_OK); /* in place */
+    OK(nrm_cross_entropy_forward(&loss, z, z, labels, N, C)); /* in place */
     CHECK(loss == alone && same_bits(z, p, N * C));
-    CHECK_INT(nrm_cross_entropy_backward(p, p, labels, N, C), NRM_OK);
+    OK(nrm_cross_entropy_backward(p, p, labels, N, C));
     CHECK(same_bits(p, dz, N * C));
     release();
 }
@@ -803,7 +793,7 @@ static void test_cross_entropy_extremes(void)
     z[0] = 1;
     z[1] = -inf; /* a class that is ruled out */
     z[2] = 1;
-    CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, &label, 1, 3), NRM_OK);
+    OK(nrm_cross_entropy_forward(&loss, p, z, &label, 1, 3));
     CHECK_NEAR(loss, log(2), acc_places(4.5));
     CHECK(p[1] == 0 && p[0] == (nrm_real)0.5);
     label = 1; /* and is the right one after all */
@@ -821,7 +811,7 @@ static void test_cross_entropy_extremes(void)
     CHECK(loss == 7);
     label = -1;
     CHECK_INT(nrm_cross_entropy_backward(p, p, &label, 1, 3), NRM_ELABEL);
-    CHECK_INT(nrm_cross_entropy_forward(&loss, NULL, NULL, NULL, 0, 3), NRM_OK);
+    OK(nrm_cross_entropy_forward(&loss, NULL, NULL, NULL, 0, 3));
     CHECK(loss == 0);
 }
 
@@ -849,15 +839,15 @@ static void test_accuracy(void)
     const int right[6] = {1, 0, 1, 0, 1, 0}, zeros[6] = {0, 0, 0, 0, 0, 0};
     const int bad = 3;
     nrm_acc accuracy = -1;
-    CHECK_INT(nrm_accuracy(&accuracy, z, right, 4, 3), NRM_OK);
+    OK(nrm_accuracy(&accuracy, z, right, 4, 3));
     CHECK(accuracy == 1);
-    CHECK_INT(nrm_accuracy(&accuracy, z, zeros, 4, 3), NRM_OK);
+    OK(nrm_accuracy(&accuracy, z, zeros, 4, 3));
     CHECK(accuracy == (nrm_acc)0.5);
     CHECK_INT(nrm_accuracy(&accuracy, z, right, 6, 3), NRM_NONFINITE);
     /* rows with a NaN are wrong, whatever the label */
     CHECK_NEAR(accuracy, 4.0 / 6, acc_places(1));
     CHECK_INT(nrm_accuracy(&accuracy, z, &bad, 1, 3), NRM_ELABEL);
-    CHECK_INT(nrm_accuracy(&accuracy, z, right, 0, 3), NRM_OK);
+    OK(nrm_accuracy(&accuracy, z, right, 0, 3));
     CHECK(accuracy == 0);
 }
 
@@ -939,7 +929,7 @@ static void test_rng_shuffle(void)
     int round, moved = 0;
     nrm_rng_seed(&rng, 18, 1);
     for (i = 0; i < 1000; i++) big[i] = i;
-    CHECK_INT(nrm_rng_shuffle(&rng, big, 1000), NRM_OK);
+    OK(nrm_rng_shuffle(&rng, big, 1000));
     for (i = 0; i < 1000; i++) {
         seen[big[i]]++;
         moved += big[i] != i;
@@ -949,7 +939,7 @@ static void test_rng_shuffle(void)
     for (round = 0; round < ROUNDS; round++) {
         size_t code = 0, k;
         for (i = 0; i < 4; i++) small[i] = i;
-        CHECK_INT(nrm_rng_shuffle(&rng, small, 4), NRM_OK);
+        OK(nrm_rng_shuffle(&rng, small, 4));
         for (i = 0; i < 4; i++) { /* the number of the order: Lehmer's code */
             size_t smaller = 0;
             for (k = i + 1; k < 4; k++) smaller += small[k] < small[i];
@@ -958,7 +948,7 @@ static void test_rng_shuffle(void)
         count[code]++;
     }
     check_alike(count, 24, ROUNDS);
-    CHECK_INT(nrm_rng_shuffle(&rng, NULL, 0), NRM_OK);
+    OK(nrm_rng_shuffle(&rng, NULL, 0));
     CHECK_INT(nrm_rng_shuffle(&rng, NULL, 2), NRM_ENULL);
 }
 
@@ -1008,18 +998,12 @@ static void test_lp_is_batchnorm(void)
         nrm_acc *mean = accs_of(C), *rstd = accs_of(C), *scale = accs_of(C);
         wide *expected = wides_of(n);
         size_t i;
-        CHECK_INT(
-            nrm_batchnorm_forward(y, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, eps, N, C, S),
-            NRM_OK);
-        CHECK_INT(
-            nrm_batchnorm_backward(dx, dg, NULL, dy, x, mean, rstd, gamma, NRM_TRAIN, N, C, S),
-            NRM_OK);
-        CHECK_INT(nrm_lp_batchnorm_forward(y2, mean, scale, NULL, x, gamma, beta,
-                                           NRM_L2 + NRM_CENTRED, NRM_TRAIN, eps, N, C, S),
-                  NRM_OK);
-        CHECK_INT(nrm_lp_batchnorm_backward(dx2, dg2, NULL, dy, x, mean, scale, gamma,
-                                            NRM_L2 + NRM_CENTRED, NRM_TRAIN, eps, N, C, S),
-                  NRM_OK);
+        OK(nrm_batchnorm_forward(y, mean, rstd, NULL, x, gamma, beta, NRM_TRAIN, eps, N, C, S));
+        OK(nrm_batchnorm_backward(dx, dg, NULL, dy, x, mean, rstd, gamma, NRM_TRAIN, N, C, S));
+        OK(nrm_lp_batchnorm_forward(y2, mean, scale, NULL, x, gamma, beta, NRM_L2 + NRM_CENTRED,
+                                    NRM_TRAIN, eps, N, C, S));
+        OK(nrm_lp_batchnorm_backward(dx2, dg2, NULL, dy, x, mean, scale, gamma,
+                                     NRM_L2 + NRM_CENTRED, NRM_TRAIN, eps, N, C, S));
         CHECK(same_bits(y, y2, n));
         for (i = 0; i < n; i++) expected[i] = WIDE(dx[i]);
         CHECK(gap(dx2, expected, n) <= 4 * unit());
@@ -1040,25 +1024,21 @@ static void test_lp_kinks(void)
         const nrm_real eps = NRM_EPS;
         nrm_real a, common;
         dg[0] = 0;
-        CHECK_INT(nrm_lp_batchnorm_forward(y, mean, t, NULL, x, NULL, NULL, NRM_LINF, NRM_TRAIN,
-                                           eps, 6 / S, 1, S),
-                  NRM_OK);
+        OK(nrm_lp_batchnorm_forward(y, mean, t, NULL, x, NULL, NULL, NRM_LINF, NRM_TRAIN, eps,
+                                    6 / S, 1, S));
         CHECK(t[0] == 3);
-        CHECK_INT(nrm_lp_batchnorm_backward(dx, dg, NULL, dy, x, mean, t, NULL, NRM_LINF, NRM_TRAIN,
-                                            eps, 6 / S, 1, S),
-                  NRM_OK);
+        OK(nrm_lp_batchnorm_backward(dx, dg, NULL, dy, x, mean, t, NULL, NRM_LINF, NRM_TRAIN, eps,
+                                     6 / S, 1, S));
         a = (nrm_real)(1 / (3 + (double)eps));
         common = (nrm_real)(5.5 / 6);
         for (i = 0; i < 6; i++)
             CHECK_NEAR(dx[i], a * (dy[i] - common - (i == 1 ? dg[0] : 0)), 4 * unit());
         dg[0] = 0;
-        CHECK_INT(nrm_lp_batchnorm_forward(y, mean, t, NULL, x, NULL, NULL, NRM_L1, NRM_TRAIN, eps,
-                                           6 / S, 1, S),
-                  NRM_OK);
+        OK(nrm_lp_batchnorm_forward(y, mean, t, NULL, x, NULL, NULL, NRM_L1, NRM_TRAIN, eps, 6 / S,
+                                    1, S));
         CHECK_NEAR(t[0], 13.0 / 6, acc_places(2));
-        CHECK_INT(nrm_lp_batchnorm_backward(other, dg, NULL, dy, x, mean, t, NULL, NRM_L1,
-                                            NRM_TRAIN, eps, 6 / S, 1, S),
-                  NRM_OK);
+        OK(nrm_lp_batchnorm_backward(other, dg, NULL, dy, x, mean, t, NULL, NRM_L1, NRM_TRAIN, eps,
+                                     6 / S, 1, S));
         a = (nrm_real)(1 / (13.0 / 6 + (double)eps));
         for (i = 0; i < 6; i++)
             CHECK_NEAR(other[i],
@@ -1078,9 +1058,9 @@ static void check_weightnorm(nrm_rng *rng, size_t in, size_t out, double sd, int
     nrm_acc *norm = accs_of(out);
     wide *We = wides_of(n), *dve = wides_of(n), *dge = wides_of(out);
     size_t i, j;
-    CHECK_INT(nrm_weightnorm_forward(W, norm, v, has_g ? g : NULL, in, out), NRM_OK);
-    CHECK_INT(nrm_weightnorm_backward(dv, dg, dW, v, norm, has_g ? g : NULL, in, out), NRM_OK);
-    CHECK_INT(nrm_weightnorm_backward(NULL, dg2, dW, v, norm, has_g ? g : NULL, in, out), NRM_OK);
+    OK(nrm_weightnorm_forward(W, norm, v, has_g ? g : NULL, in, out));
+    OK(nrm_weightnorm_backward(dv, dg, dW, v, norm, has_g ? g : NULL, in, out));
+    OK(nrm_weightnorm_backward(NULL, dg2, dW, v, norm, has_g ? g : NULL, in, out));
     CHECK(same_bits(dg, dg2, out));
     for (j = 0; j < out; j++) {
         const wide length = has_g ? WIDE(g[j]) : 1, unit_of = WIDE(sd);
@@ -1135,10 +1115,8 @@ static void test_long_runs(void)
         in[i] = (nrm_real)((double)(i * 7919 % 1009) / 512 - 1);
         d[i] = (nrm_real)((double)(i * 104729 % 997) / 512 - 1);
     }
-    CHECK_INT(nrm_batchnorm_forward(out, mu, r, NULL, in, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S),
-              NRM_OK);
-    CHECK_INT(nrm_batchnorm_backward(din, NULL, NULL, d, in, mu, r, NULL, NRM_TRAIN, N, C, S),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(out, mu, r, NULL, in, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S));
+    OK(nrm_batchnorm_backward(din, NULL, NULL, d, in, mu, r, NULL, NRM_TRAIN, N, C, S));
     for (i = 0; i < N * C * S; i++) {
         c = i / S % C;
         sum[c] += (nrm_acc)d[i];

@@ -38,7 +38,7 @@ static holder build_at(const nrm_mlp_spec *spec, size_t shift)
     h.before = (unsigned char *)malloc(h.bytes);
     if (h.block == NULL || h.before == NULL) exit(2);
     memset(h.block, (int)(0x5a + shift), h.bytes);
-    if (!CHECK_INT(nrm_mlp_init(&h.net, h.block + shift, h.bytes - shift, spec), NRM_OK)) exit(2);
+    if (!OK(nrm_mlp_init(&h.net, h.block + shift, h.bytes - shift, spec))) exit(2);
     return h;
 }
 
@@ -164,10 +164,9 @@ static void check_overfits(int norm, int activation, int norm_after)
     spec.lr = (nrm_real)0.03;
     spec.noise.mean_jitter = spec.noise.scale_jitter = (nrm_real)0.02;
     h = build(&spec);
-    CHECK_INT(nrm_mlp_gradient(h.net, &first, b.x, b.labels, BATCH, NRM_TRAIN), NRM_OK);
-    for (step = 0; step < 150; step++)
-        CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH), NRM_OK);
-    CHECK_INT(nrm_mlp_eval(h.net, NULL, &accuracy, b.x, b.labels, BATCH), NRM_OK);
+    OK(nrm_mlp_gradient(h.net, &first, b.x, b.labels, BATCH, NRM_TRAIN));
+    for (step = 0; step < 150; step++) OK(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH));
+    OK(nrm_mlp_eval(h.net, NULL, &accuracy, b.x, b.labels, BATCH));
     if (!CHECK(first > 1 && (double)loss < 0.05 && accuracy >= 1))
         printf("  norm %d, activation %d, after %d: loss %g -> %g, accuracy %g\n", norm, activation,
                norm_after, (double)first, (double)loss, (double)accuracy);
@@ -213,7 +212,7 @@ static holder train_twenty(nrm_acc *losses, int norm, uint64_t seed, size_t shif
     spec.heavy_ball = (nrm_real)0.5;
     h = build_at(&spec, shift);
     for (step = 0; step < 20; step++)
-        CHECK_INT(nrm_mlp_train_step(h.net, &losses[step], b.x, b.labels, BATCH), NRM_OK);
+        OK(nrm_mlp_train_step(h.net, &losses[step], b.x, b.labels, BATCH));
     return h;
 }
 
@@ -283,17 +282,17 @@ static void test_gradient_changes_nothing(void)
             spec.optimizer = optimizer;
             spec.heavy_ball = (nrm_real)0.9;
             h = build(&spec);
-            CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH), NRM_OK);
+            OK(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH));
             remember(&h);
             for (mode = NRM_TRAIN; mode <= NRM_FROZEN; mode += NRM_FROZEN) {
-                CHECK_INT(nrm_mlp_gradient(h.net, &loss[0], b.x, b.labels, BATCH, mode), NRM_OK);
-                CHECK_INT(nrm_mlp_gradient(h.net, &loss[1], b.x, b.labels, BATCH, mode), NRM_OK);
-                CHECK_INT(nrm_mlp_gradient(h.net, NULL, b.x, b.labels, BATCH, mode), NRM_OK);
+                OK(nrm_mlp_gradient(h.net, &loss[0], b.x, b.labels, BATCH, mode));
+                OK(nrm_mlp_gradient(h.net, &loss[1], b.x, b.labels, BATCH, mode));
+                OK(nrm_mlp_gradient(h.net, NULL, b.x, b.labels, BATCH, mode));
                 CHECK(loss[0] == loss[1]); /* the same noise, too */
             }
             CHECK(learned_same(&h) && running_same(&h) && noise_same(&h));
             /* a step, by contrast, moves all there is to move */
-            CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH), NRM_OK);
+            OK(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH));
             CHECK(!learned_same(&h));
             CHECK(running_same(&h) == !keeps_statistics(norm));
             CHECK(noise_same(&h) == (norm != NRM_NOISY_BATCH_NORM));
@@ -347,13 +346,13 @@ static double check_whole_net(int norm, int activation, int after, int bias, int
     spec.gamma_init = NRM_GAMMA_UNIFORM;
     spec.eps = (nrm_real)1e-2;
     h = build(&spec);
-    for (i = 0; i < 3; i++) CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, N), NRM_OK);
+    for (i = 0; i < 3; i++) OK(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, N));
     w.net = h.net;
     w.x = b.x;
     w.labels = b.labels;
     w.N = N;
     w.mode = mode;
-    CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, N, mode), NRM_OK);
+    OK(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, N, mode));
     CHECK(loss == whole_loss(&w));
     group.name = "params";
     group.theta = h.net->params;
@@ -429,10 +428,10 @@ static void test_train_step_is_its_parts(void)
         w = whole.net, a = apart.net;
         CHECK(norm % 2 == 0 || w->state[0].running.cumulative == 1);
         for (step = 0; step < 4; step++) {
-            CHECK_INT(nrm_mlp_train_step(whole.net, &loss, b.x, b.labels, BATCH), NRM_OK);
-            CHECK_INT(nrm_mlp_gradient(apart.net, &parts, b.x, b.labels, BATCH, NRM_TRAIN), NRM_OK);
-            CHECK_INT(nrm_mlp_forward(apart.net, b.x, BATCH, NRM_TRAIN), NRM_OK); /* statistics */
-            CHECK_INT(nrm_mlp_step(apart.net), NRM_OK);
+            OK(nrm_mlp_train_step(whole.net, &loss, b.x, b.labels, BATCH));
+            OK(nrm_mlp_gradient(apart.net, &parts, b.x, b.labels, BATCH, NRM_TRAIN));
+            OK(nrm_mlp_forward(apart.net, b.x, BATCH, NRM_TRAIN)); /* statistics */
+            OK(nrm_mlp_step(apart.net));
             CHECK(loss == parts);
         }
         CHECK(same_params(w, a) && equal(w->moment1, a->moment1, w->n_params) &&
@@ -528,18 +527,18 @@ static void test_modes(void)
         nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, norm, 0);
         nrm_real train[BATCH * CLASSES], infer[BATCH * CLASSES];
         const holder h = build(&spec);
-        CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH), NRM_OK);
-        CHECK_INT(nrm_mlp_forward(h.net, b.x, BATCH, NRM_TRAIN), NRM_OK);
+        OK(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH));
+        OK(nrm_mlp_forward(h.net, b.x, BATCH, NRM_TRAIN));
         memcpy(train, h.net->logits, sizeof train);
         remember(&h);
-        CHECK_INT(nrm_mlp_forward(h.net, b.x, BATCH, NRM_INFER), NRM_OK);
+        OK(nrm_mlp_forward(h.net, b.x, BATCH, NRM_INFER));
         memcpy(infer, h.net->logits, sizeof infer);
         CHECK(equal(train, infer, COUNT(train)) == !keeps_statistics(norm));
-        CHECK_INT(nrm_mlp_forward(h.net, b.x, BATCH, NRM_FROZEN), NRM_OK);
+        OK(nrm_mlp_forward(h.net, b.x, BATCH, NRM_FROZEN));
         CHECK(equal(infer, h.net->logits, COUNT(infer)));
         CHECK(learned_same(&h) && running_same(&h) && noise_same(&h));
         /* in infer mode an example does not depend on its companions */
-        CHECK_INT(nrm_mlp_forward(h.net, b.x + 3 * INPUTS, 1, NRM_INFER), NRM_OK);
+        OK(nrm_mlp_forward(h.net, b.x + 3 * INPUTS, 1, NRM_INFER));
         CHECK(equal(infer + 3 * CLASSES, h.net->logits, CLASSES));
         drop(h);
     }
@@ -555,11 +554,10 @@ static void test_eval(void)
     const double loss_places = sizeof(nrm_acc) == sizeof(float) ? 4 * (double)FLT_EPSILON : 1e-14;
     size_t k, i, hits = 0;
     holder one = build(&spec), other;
-    CHECK_INT(nrm_mlp_train_step(one.net, NULL, b.x, b.labels, BATCH), NRM_OK);
-    CHECK_INT(nrm_mlp_eval(one.net, &loss, &accuracy, b.x, b.labels, BATCH), NRM_OK);
-    CHECK_INT(nrm_mlp_forward(one.net, b.x, BATCH, NRM_INFER), NRM_OK);
-    CHECK_INT(nrm_cross_entropy_forward(&direct, NULL, one.net->logits, b.labels, BATCH, CLASSES),
-              NRM_OK);
+    OK(nrm_mlp_train_step(one.net, NULL, b.x, b.labels, BATCH));
+    OK(nrm_mlp_eval(one.net, &loss, &accuracy, b.x, b.labels, BATCH));
+    OK(nrm_mlp_forward(one.net, b.x, BATCH, NRM_INFER));
+    OK(nrm_cross_entropy_forward(&direct, NULL, one.net->logits, b.labels, BATCH, CLASSES));
     CHECK_NEAR(loss, direct, loss_places);
     for (i = 0; i < BATCH; i++) {
         const nrm_real *z = one.net->logits + i * CLASSES;
@@ -578,14 +576,13 @@ static void test_eval(void)
                HIDDEN * sizeof(nrm_real));
         memcpy(other.net->state[0].running.var, one.net->state[0].running.var,
                HIDDEN * sizeof(nrm_real));
-        CHECK_INT(nrm_mlp_eval(other.net, &part_loss, &part_accuracy, b.x, b.labels, BATCH),
-                  NRM_OK);
+        OK(nrm_mlp_eval(other.net, &part_loss, &part_accuracy, b.x, b.labels, BATCH));
         CHECK_NEAR(part_loss, loss, loss_places);
         CHECK_NEAR(part_accuracy, accuracy, 1e-15);
-        CHECK_INT(nrm_mlp_eval(other.net, NULL, NULL, b.x, b.labels, BATCH), NRM_OK);
+        OK(nrm_mlp_eval(other.net, NULL, NULL, b.x, b.labels, BATCH));
         drop(other);
     }
-    CHECK_INT(nrm_mlp_eval(one.net, &loss, &accuracy, NULL, NULL, 0), NRM_OK);
+    OK(nrm_mlp_eval(one.net, &loss, &accuracy, NULL, NULL, 0));
     CHECK(loss == 0 && accuracy == 0);
     drop(one);
 }
@@ -648,7 +645,7 @@ static void check_probe(int after)
     h.net->probe = note;
     h.net->probe_context = &r;
     s = h.net->state;
-    CHECK_INT(nrm_mlp_gradient(h.net, NULL, b.x, b.labels, N, NRM_TRAIN), NRM_OK);
+    OK(nrm_mlp_gradient(h.net, NULL, b.x, b.labels, N, NRM_TRAIN));
     CHECK_INT(r.count, 8);
 
     (void)nrm_linear_forward(lin, b.x, s[0].W, s[0].b, N, INPUTS, HIDDEN);
@@ -700,7 +697,7 @@ static void test_refused_calls(void)
     nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, NRM_NOISY_BATCH_NORM, 0);
     const holder h = build(&spec);
     nrm_acc loss = 7;
-    CHECK_INT(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH), NRM_OK);
+    OK(nrm_mlp_train_step(h.net, NULL, b.x, b.labels, BATCH));
     remember(&h);
     CHECK_INT(nrm_mlp_train_step(h.net, &loss, one_more, one_more_labels, BATCH + 1), NRM_ESIZE);
     CHECK_INT(nrm_mlp_gradient(h.net, &loss, one_more, one_more_labels, BATCH + 1, NRM_TRAIN),
@@ -736,15 +733,15 @@ static void test_refused_calls(void)
     CHECK(loss == 7 && unchanged(&h));
     h.net->spec.lr = (nrm_real)0.1;
     remember(&h);
-    CHECK_INT(nrm_mlp_forward(h.net, NULL, 0, NRM_TRAIN), NRM_OK); /* nothing in, nothing done */
-    CHECK_INT(nrm_mlp_gradient(h.net, &loss, NULL, NULL, 0, NRM_TRAIN), NRM_OK);
+    OK(nrm_mlp_forward(h.net, NULL, 0, NRM_TRAIN)); /* nothing in, nothing done */
+    OK(nrm_mlp_gradient(h.net, &loss, NULL, NULL, 0, NRM_TRAIN));
     CHECK(loss == 0);
     loss = 7;
-    CHECK_INT(nrm_mlp_train_step(h.net, &loss, NULL, NULL, 0), NRM_OK);
+    OK(nrm_mlp_train_step(h.net, &loss, NULL, NULL, 0));
     CHECK(loss == 0);
     CHECK(learned_same(&h) && running_same(&h) && noise_same(&h));
-    CHECK_INT(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, 1, NRM_FROZEN), NRM_OK);
-    CHECK_INT(nrm_mlp_forward(h.net, b.x, 1, NRM_INFER), NRM_OK);
+    OK(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, 1, NRM_FROZEN));
+    OK(nrm_mlp_forward(h.net, b.x, 1, NRM_INFER));
     drop(h);
 }
 
@@ -764,7 +761,7 @@ static holder two_norms(const batch *b, int first, int second)
     spec.layers = 3;
     spec.heavy_ball = (nrm_real)0.5;
     h = build(&spec);
-    CHECK_INT(nrm_mlp_train_step(h.net, NULL, b->x, b->labels, BATCH), NRM_OK);
+    OK(nrm_mlp_train_step(h.net, NULL, b->x, b->labels, BATCH));
     return h;
 }
 
@@ -832,9 +829,8 @@ static void test_batch_of_one(void)
     int step;
     spec.max_batch = 1;
     h = build(&spec);
-    CHECK_INT(nrm_mlp_gradient(h.net, &first, b.x, b.labels, 1, NRM_TRAIN), NRM_OK);
-    for (step = 0; step < 30; step++)
-        CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, 1), NRM_OK);
+    OK(nrm_mlp_gradient(h.net, &first, b.x, b.labels, 1, NRM_TRAIN));
+    for (step = 0; step < 30; step++) OK(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, 1));
     CHECK(loss < first / 4);
     drop(h);
 }
@@ -852,7 +848,7 @@ static void check_nonfinite(int norm, int activation, nrm_real poison)
     int rc;
     spec.optimizer = NRM_ADAM;
     h = build(&spec);
-    CHECK_INT(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH), NRM_OK);
+    OK(nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH));
     remember(&h);
     b.x[5 * INPUTS + 2] = poison;
     rc = nrm_mlp_train_step(h.net, &loss, b.x, b.labels, BATCH);

@@ -193,17 +193,17 @@ static void test_activation_special(void)
     x[0] = inf, x[1] = -inf, x[2] = nan, x[3] = 0, x[4] = -(nrm_real)0, x[5] = tiny, x[6] = -tiny;
     x[7] = (nrm_real)1e-30;
     CHECK(tiny > 0);
-    CHECK_INT(nrm_activation_forward(y, x, NRM_TANH, 8), NRM_OK);
+    OK(nrm_activation_forward(y, x, NRM_TANH, 8));
     CHECK(y[0] == 1 && y[1] == -1 && y[2] != y[2] && y[3] == 0 && y[4] == 0);
     CHECK(!signbit((double)y[3]) && signbit((double)y[4])); /* tanh(-0) is -0 */
     CHECK(y[5] == tiny && y[6] == -tiny && y[7] == x[7]);
-    CHECK_INT(nrm_activation_forward(y, x, NRM_SIGMOID, 8), NRM_OK);
+    OK(nrm_activation_forward(y, x, NRM_SIGMOID, 8));
     CHECK(y[0] == 1 && y[1] == 0 && y[2] != y[2]);
     for (i = 3; i < 8; i++) CHECK(y[i] == (nrm_real)0.5);
-    CHECK_INT(nrm_activation_forward(y, x, NRM_RELU, 8), NRM_OK);
+    OK(nrm_activation_forward(y, x, NRM_RELU, 8));
     CHECK(y[0] == inf && y[1] == 0 && y[2] != y[2] && y[3] == 0 && y[4] == 0 && y[5] == tiny);
     CHECK(y[6] == 0 && y[7] == x[7]);
-    CHECK_INT(nrm_activation_forward(y, x, NRM_IDENTITY, 8), NRM_OK);
+    OK(nrm_activation_forward(y, x, NRM_IDENTITY, 8));
     CHECK(y[0] == inf && y[1] == -inf && y[2] != y[2] && y[6] == -tiny);
 }
 
@@ -215,11 +215,11 @@ static void test_cross_entropy_extremes(void)
     nrm_real z[3], p[3];
     nrm_acc loss;
     z[0] = huge, z[1] = -huge / 4, z[2] = 0;
-    CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, label, 1, 3), NRM_OK);
+    OK(nrm_cross_entropy_forward(&loss, p, z, label, 1, 3));
     CHECK(loss == (nrm_acc)huge - (nrm_acc)z[1]);
     CHECK(p[0] == 1 && p[1] == 0 && p[2] == 0);
     z[0] = z[1] = z[2] = (nrm_real)1e4;
-    CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, label, 1, 3), NRM_OK);
+    OK(nrm_cross_entropy_forward(&loss, p, z, label, 1, 3));
     CHECK_NEAR(loss, log(3), sizeof(nrm_acc) == 8 ? 3e-16 : 2e-7);
     z[1] = (nrm_real)INFINITY;
     CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, label, 1, 3), NRM_NONFINITE);
@@ -227,7 +227,7 @@ static void test_cross_entropy_extremes(void)
     z[0] = 2, z[2] = 3;
     {
         const int other[1] = {2};
-        CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, other, 1, 3), NRM_OK);
+        OK(nrm_cross_entropy_forward(&loss, p, z, other, 1, 3));
         CHECK_NEAR(loss, log1p(exp(-1.0)), sizeof(nrm_acc) == 8 ? 3e-16 : 2e-7);
         CHECK(p[1] == 0);
     }
@@ -244,7 +244,7 @@ static void test_cross_entropy_largest(void)
         for (place = 0; place < (int)C; place++) {
             nrm_acc loss = 1;
             z[place] = 2000;
-            CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, &place, 1, C), NRM_OK);
+            OK(nrm_cross_entropy_forward(&loss, p, z, &place, 1, C));
             CHECK(loss == 0 && p[place] == 1 && p[(size_t)(place + 1) % C] == 0);
             z[place] = 0;
         }
@@ -262,11 +262,11 @@ static void test_cross_entropy_of_a_sure_row(void)
         int c;
         for (c = 0; c < 40; c++) z[c] = (nrm_real)(3 - gaps[i]);
         z[1] = 3;
-        CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, label, 1, 40), NRM_OK);
+        OK(nrm_cross_entropy_forward(&loss, p, z, label, 1, 40));
         CHECK_NEAR(loss / (nrm_acc)log1p(39 * exp(-gaps[i])), 1,
                    sizeof(nrm_acc) == 8 ? 2e-15 : 1e-6);
         z[5] = 3; /* two largest */
-        CHECK_INT(nrm_cross_entropy_forward(&loss, p, z, label, 1, 40), NRM_OK);
+        OK(nrm_cross_entropy_forward(&loss, p, z, label, 1, 40));
         CHECK_NEAR(loss / (nrm_acc)log(2 + 38 * exp(-gaps[i])), 1,
                    sizeof(nrm_acc) == 8 ? 2e-15 : 1e-6);
     }
@@ -376,10 +376,8 @@ static void test_layernorm_accuracy(void)
         make_nasty(kind);
         make_reference(&r, 1);
         memset(dgamma, 0, sizeof dgamma);
-        CHECK_INT(nrm_layernorm_forward(y, &mean, &rstd, x, gamma_, beta_, NRM_EPS, 1, COUNT),
-                  NRM_OK);
-        CHECK_INT(nrm_layernorm_backward(dx, dgamma, NULL, dy, x, &mean, &rstd, gamma_, 1, COUNT),
-                  NRM_OK);
+        OK(nrm_layernorm_forward(y, &mean, &rstd, x, gamma_, beta_, NRM_EPS, 1, COUNT));
+        OK(nrm_layernorm_backward(dx, dgamma, NULL, dy, x, &mean, &rstd, gamma_, 1, COUNT));
         CHECK_NASTY(relative(y, r.y, COUNT), norm_bound(&r), kind);
         CHECK_NASTY(relative(dx, r.dx, COUNT), norm_bound(&r), kind);
         CHECK_NASTY(relative(dgamma, r.dgamma, COUNT), norm_bound(&r), kind);
@@ -398,12 +396,10 @@ static void test_batchnorm_accuracy(void)
             nrm_real dgamma = 0, dbeta = 0;
             make_nasty(kind);
             make_reference(&r, 0);
-            CHECK_INT(nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, gamma_, beta_, NRM_TRAIN,
-                                            NRM_EPS, N, 1, S),
-                      NRM_OK);
-            CHECK_INT(nrm_batchnorm_backward(dx, &dgamma, &dbeta, dy, x, &mean, &rstd, gamma_,
-                                             NRM_TRAIN, N, 1, S),
-                      NRM_OK);
+            OK(nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, gamma_, beta_, NRM_TRAIN, NRM_EPS, N,
+                                     1, S));
+            OK(nrm_batchnorm_backward(dx, &dgamma, &dbeta, dy, x, &mean, &rstd, gamma_, NRM_TRAIN,
+                                      N, 1, S));
             CHECK_NASTY(relative(y, r.y, COUNT), norm_bound(&r), kind);
             CHECK_NASTY(relative(dx, r.dx, COUNT), norm_bound(&r), kind);
             CHECK_NASTY(relative(&dgamma, r.dgamma, 1), sum_bound(&r), kind);
@@ -480,12 +476,9 @@ static void check_long_batchnorm(size_t N, size_t C, size_t S)
         ref_backward_input(k.dxe, &g, k.x, k.dy, &s, REF(NRM_EPS), NULL, 0);
         ref_backward_parameters(dgamma_e, dbeta_e, &g, k.x, k.dy, &s, REF(NRM_EPS));
     }
-    CHECK_INT(nrm_batchnorm_forward(k.y, mean, rstd, NULL, k.x, NULL, NULL, NRM_TRAIN, NRM_EPS, N,
-                                    C, S),
-              NRM_OK);
-    CHECK_INT(nrm_batchnorm_backward(k.dx, dgamma, dbeta, k.dy, k.x, mean, rstd, NULL, NRM_TRAIN, N,
-                                     C, S),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(k.y, mean, rstd, NULL, k.x, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S));
+    OK(nrm_batchnorm_backward(k.dx, dgamma, dbeta, k.dy, k.x, mean, rstd, NULL, NRM_TRAIN, N, C,
+                              S));
     CHECK_NASTY(relative(k.y, k.ye, k.values), long_bound, (int)S);
     CHECK_NASTY(relative(k.dx, k.dxe, k.values), slope_blur(N * S), (int)S);
     CHECK_NASTY(relative(dgamma, dgamma_e, C), sum_blur(), (int)S);
@@ -516,9 +509,8 @@ static void test_long_layernorm(void)
         ref_backward_input(k.dxe, &g, k.x, k.dy, &s, REF(NRM_EPS), NULL, 0);
         ref_backward_parameters(dgamma_e, dbeta_e, &g, k.x, k.dy, &s, REF(NRM_EPS));
     }
-    CHECK_INT(nrm_layernorm_forward(k.y, mean, rstd, k.x, NULL, NULL, NRM_EPS, N, D), NRM_OK);
-    CHECK_INT(nrm_layernorm_backward(k.dx, dgamma, NULL, k.dy, k.x, mean, rstd, NULL, N, D),
-              NRM_OK);
+    OK(nrm_layernorm_forward(k.y, mean, rstd, k.x, NULL, NULL, NRM_EPS, N, D));
+    OK(nrm_layernorm_backward(k.dx, dgamma, NULL, k.dy, k.x, mean, rstd, NULL, N, D));
     CHECK_NASTY(relative(k.y, k.ye, k.values), long_bound, N);
     CHECK_NASTY(relative(k.dx, k.dxe, k.values), slope_blur(D), N);
     CHECK_NASTY(relative(dgamma, dgamma_e, D), sum_blur(), N);
@@ -543,8 +535,7 @@ static double error_with_first_off(size_t N, size_t S, double a, double b)
     }
     for (i = 0; i < count; i++)
         var += ((long double)xs[i] - mean) * ((long double)xs[i] - mean) / (long double)count;
-    CHECK_INT(nrm_batchnorm_forward(ys, &mu, &r, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, N, 1, S),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(ys, &mu, &r, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, N, 1, S));
     for (i = 0; i < count; i++) {
         const long double exact = ((long double)xs[i] - mean) / sqrtl(var + (long double)NRM_EPS);
         const long double gap = fabsl((long double)ys[i] - exact);
@@ -584,8 +575,8 @@ static void test_long_columns(void)
         xs[i] = draw_normal(&rng);
         ds[i] = each;
     }
-    CHECK_INT(nrm_layernorm_forward(ys, mu, r, xs, NULL, NULL, NRM_EPS, N, D), NRM_OK);
-    CHECK_INT(nrm_layernorm_backward(ys, NULL, dbeta, ds, xs, mu, r, NULL, N, D), NRM_OK);
+    OK(nrm_layernorm_forward(ys, mu, r, xs, NULL, NULL, NRM_EPS, N, D));
+    OK(nrm_layernorm_backward(ys, NULL, dbeta, ds, xs, mu, r, NULL, N, D));
     for (i = 0; i < D; i++)
         CHECK(fabs((double)dbeta[i] - exact) <= (sizeof(nrm_acc) == 8 ? 2e-6 : 1e-3) * exact);
     free(xs);
@@ -602,9 +593,7 @@ static void test_frozen_alone(void)
     nrm_real xs[4] = {1, 2, 3, 4}, ds[4] = {1, 1, 1, 1}, out[4];
     int i;
     ds[2] = (nrm_real)NAN;
-    CHECK_INT(nrm_batchnorm_backward(out, NULL, NULL, ds, xs, &mean, &rstd, NULL, NRM_FROZEN, 4, 1,
-                                     1),
-              NRM_OK);
+    OK(nrm_batchnorm_backward(out, NULL, NULL, ds, xs, &mean, &rstd, NULL, NRM_FROZEN, 4, 1, 1));
     for (i = 0; i < 4; i++) CHECK(i == 2 ? out[i] != out[i] : out[i] == 1);
 }
 
@@ -622,12 +611,8 @@ static void test_far_scales(void)
             xs[i] = (nrm_real)(scales[k] * (i * 0.37 - (i % 3)));
             ds[i] = (nrm_real)(1 + 0.5 * (i % 4) - 0.3 * i);
         }
-        CHECK_INT(nrm_batchnorm_forward(ys, &mu, &r, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, 8, 1,
-                                        1),
-                  NRM_OK);
-        CHECK_INT(nrm_batchnorm_backward(out, NULL, NULL, ds, xs, &mu, &r, NULL, NRM_TRAIN, 8, 1,
-                                         1),
-                  NRM_OK);
+        OK(nrm_batchnorm_forward(ys, &mu, &r, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, 8, 1, 1));
+        OK(nrm_batchnorm_backward(out, NULL, NULL, ds, xs, &mu, &r, NULL, NRM_TRAIN, 8, 1, 1));
         for (i = 0; i < 8; i++) {
             sum += (long double)ds[i] / 8;
             sum_x += (long double)ds[i] * ((long double)xs[i] - (long double)mu) *
@@ -676,15 +661,12 @@ static void check_rows(const rows_shape *k, int kind, double dy_mean)
         far = off > far ? off : far;
     }
     if (k->rms) {
-        CHECK_INT(nrm_rmsnorm_forward(y, rstd, in, gamma_, NRM_EPS, 1, n), NRM_OK);
-        CHECK_INT(nrm_rmsnorm_backward(dx, dgamma, dy, in, rstd, gamma_, 1, n), NRM_OK);
+        OK(nrm_rmsnorm_forward(y, rstd, in, gamma_, NRM_EPS, 1, n));
+        OK(nrm_rmsnorm_backward(dx, dgamma, dy, in, rstd, gamma_, 1, n));
     } else {
-        CHECK_INT(nrm_groupnorm_forward(y, mean, rstd, in, gamma_, beta_, NRM_EPS, 1, k->C, k->S,
-                                        k->G),
-                  NRM_OK);
-        CHECK_INT(nrm_groupnorm_backward(dx, dgamma, dbeta, dy, in, mean, rstd, gamma_, 1, k->C,
-                                         k->S, k->G),
-                  NRM_OK);
+        OK(nrm_groupnorm_forward(y, mean, rstd, in, gamma_, beta_, NRM_EPS, 1, k->C, k->S, k->G));
+        OK(nrm_groupnorm_backward(dx, dgamma, dbeta, dy, in, mean, rstd, gamma_, 1, k->C, k->S,
+                                  k->G));
     }
     bound = sizeof(nrm_real) < sizeof(nrm_acc)
                 ? 1e-6

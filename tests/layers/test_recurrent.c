@@ -110,8 +110,8 @@ static void check_values(const kind *what, int activation)
                             0.05, &rng);
                 plain_rnn_of(&p, &k);
                 poison(&k);
-                CHECK_INT(rnn_forward(&k), NRM_OK);
-                CHECK_INT(rnn_backward(&k), NRM_OK);
+                OK(rnn_forward(&k));
+                OK(rnn_backward(&k));
                 plain_forward(&p);
                 plain_backward(&p);
                 found = case_gap(&k, &p);
@@ -137,7 +137,7 @@ static nrm_acc loss_of(void *context)
     rnn_case *k = (rnn_case *)context;
     long double sum = 0; /* the loss should have no rounding of its own */
     size_t i;
-    CHECK_INT(rnn_forward(k), NRM_OK);
+    OK(rnn_forward(k));
     for (i = 0; i < k->states; i++) sum += (long double)k->e[i] * (long double)k->h[i];
     return (nrm_acc)sum;
 }
@@ -206,7 +206,7 @@ static void check_gradients(tally *t, rnn_case *k, const kind *what, const nrm_g
                    k->rnn.activation, (unsigned)k->rnn.T, (unsigned)k->rnn.N, (unsigned)H, scale);
     (void)loss_of(k);
     clear_gradients(k);
-    CHECK_INT(rnn_backward(k), NRM_OK);
+    OK(rnn_backward(k));
     rc = check_again(&one, 1, group, groups, k, o, name);
     if (rc == NRM_EGRADIENT && (nothing_left(k) || k->rnn.activation == NRM_RELU)) {
         looked_closer++;
@@ -282,7 +282,7 @@ static void test_kinks(void)
     memset(k.beta, 0, sizeof k.beta);
     clear_gradients(&k);
     (void)loss_of(&k);
-    CHECK_INT(rnn_backward(&k), NRM_OK);
+    OK(rnn_backward(&k));
     group = group_of("beta", k.beta, k.dbeta, RNN_UNITS);
     CHECK_INT(check_again(&t, 1, &group, 1, &k, &o, "kinks"), NRM_EUNSETTLED);
     look_at_other_steps(&t, &group, 1, &k, &o, "kinks");
@@ -317,15 +317,15 @@ static void test_two_calls_are_one(void)
         prepare_usual(&whole, &kinds[i], 1);
         part = whole;
         rnn_point(&part);
-        CHECK_INT(rnn_forward(&whole), NRM_OK);
+        OK(rnn_forward(&whole));
         part.rnn.T = first;
-        CHECK_INT(rnn_forward(&part), NRM_OK);
+        OK(rnn_forward(&part));
         CHECK(same_bits(part.h, whole.h, (first + 1) * state));
         part.rnn.T = rest;
         memmove(part.h, part.h + first * state, state * sizeof *part.h);
         memmove(part.x, part.x + first * N4 * IN2, rest * N4 * IN2 * sizeof *part.x);
         if (part.rnn.running != NULL) part.rnn.running = part.running + first;
-        CHECK_INT(rnn_forward(&part), NRM_OK);
+        OK(rnn_forward(&part));
         CHECK(same_bits(part.h, whole.h + first * state, (rest + 1) * state));
     }
 }
@@ -342,8 +342,8 @@ static void test_who_is_beside(void)
         rnn_point(&other);
         for (t = 0; t < T7; t++) /* the last sequence only */
             other.x[(t * N4 + N4 - 1) * IN2] += 1;
-        CHECK_INT(rnn_forward(&k), NRM_OK);
-        CHECK_INT(rnn_forward(&other), NRM_OK);
+        OK(rnn_forward(&k));
+        OK(rnn_forward(&other));
         for (t = 1; t <= T7; t++) {
             kept = kept && same_bits(k.h + t * N4 * H7, other.h + t * N4 * H7, (N4 - 1) * H7);
             CHECK(!same_bits(k.h + (t * N4 + N4 - 1) * H7, other.h + (t * N4 + N4 - 1) * H7, H7));
@@ -364,10 +364,10 @@ static void test_scale_of_weights(void)
         for (j = 0; j < H7 * H7; j++) twice.Wh[j] *= 2;
         for (j = 0; j < IN2 * H7; j++) twice.Wx[j] *= 2;
         twice.rnn.eps *= 4;
-        CHECK_INT(rnn_forward(&k), NRM_OK);
-        CHECK_INT(rnn_forward(&twice), NRM_OK);
-        CHECK_INT(rnn_backward(&k), NRM_OK);
-        CHECK_INT(rnn_backward(&twice), NRM_OK);
+        OK(rnn_forward(&k));
+        OK(rnn_forward(&twice));
+        OK(rnn_backward(&k));
+        OK(rnn_backward(&twice));
         CHECK(same_bits(k.h, twice.h, k.states));
         CHECK(same_bits(k.dh, twice.dh, k.states));
         CHECK(same_bits(k.dgamma, twice.dgamma, H7));
@@ -387,17 +387,15 @@ static void test_modes(void)
         if (kinds[i].norm == NRM_BATCH_NORM) k.mode = other.mode = NRM_FROZEN;
         rnn_point(&k);
         rnn_point(&other);
-        CHECK_INT(rnn_forward(&k), NRM_OK);
-        CHECK_INT(nrm_rnn_forward(other.h, other.a, NULL, NULL, other.x, &other.rnn, NRM_INFER),
-                  NRM_OK);
+        OK(rnn_forward(&k));
+        OK(nrm_rnn_forward(other.h, other.a, NULL, NULL, other.x, &other.rnn, NRM_INFER));
         CHECK(same_bits(k.h, other.h, k.states));
         if (kinds[i].norm == NRM_NO_NORM) continue;
         CHECK_INT(
             nrm_rnn_forward(other.h, other.a, other.mean, NULL, other.x, &other.rnn, NRM_INFER),
             NRM_ENULL); /* both or neither */
-        CHECK_INT(nrm_rnn_forward(other.h, other.a, other.mean, other.rstd, other.x, &other.rnn,
-                                  NRM_INFER),
-                  NRM_OK);
+        OK(nrm_rnn_forward(other.h, other.a, other.mean, other.rstd, other.x, &other.rnn,
+                           NRM_INFER));
         CHECK(memcmp(other.rstd, k.rstd, k.saved * sizeof *k.rstd) == 0);
     }
 }
@@ -419,11 +417,10 @@ static void test_running_statistics(void)
         }
         before = k;
         rnn_point(&before);
-        CHECK_INT(rnn_forward(&k), NRM_OK);
+        OK(rnn_forward(&k));
         for (t = 0; t < T7; t++) {
-            CHECK_INT(nrm_batchnorm_forward(y, mean, rstd, &before.running[t], k.a + t * N4 * H7,
-                                            k.gamma, k.beta, NRM_TRAIN, k.rnn.eps, N4, H7, 1),
-                      NRM_OK);
+            OK(nrm_batchnorm_forward(y, mean, rstd, &before.running[t], k.a + t * N4 * H7, k.gamma,
+                                     k.beta, NRM_TRAIN, k.rnn.eps, N4, H7, 1));
             CHECK_INT(k.running[t].batches, 1);
             CHECK(memcmp(rstd, k.rstd + t * H7, sizeof rstd) == 0);
         }
@@ -439,16 +436,16 @@ static void test_longer_than_training(void)
     prepare_usual(&k, &kinds[2], 6);
     k.rnn.running = k.running;
     k.rnn.T = 5;
-    CHECK_INT(rnn_forward(&k), NRM_OK);
+    OK(rnn_forward(&k));
     k.mode = NRM_FROZEN;
-    CHECK_INT(rnn_forward(&k), NRM_OK);
-    CHECK_INT(rnn_backward(&k), NRM_OK);
+    OK(rnn_forward(&k));
+    OK(rnn_backward(&k));
     k.rnn.T = T7;
     CHECK_INT(rnn_forward(&k), NRM_ESIZE);
     CHECK_INT(nrm_rnn_forward(k.h, k.a, NULL, NULL, k.x, &k.rnn, NRM_INFER), NRM_ESIZE);
     k.rnn.running = k.running + 5; /* none of these has seen a batch: somebody has set them */
     k.rnn.T = 2;
-    CHECK_INT(rnn_forward(&k), NRM_OK);
+    OK(rnn_forward(&k));
 }
 
 /* A NaN spoils its own sequence with layer norm, from its step on; with batch norm all of them, and
@@ -463,7 +460,7 @@ static void test_poison(void)
         for (t = 0; t < T7; t++) k.running[t].new_weight = (nrm_real)0.5;
         clean = k;
         rnn_point(&clean);
-        CHECK_INT(rnn_forward(&clean), NRM_OK);
+        OK(rnn_forward(&clean));
         k.x[(2 * N4 + 1) * IN2] = (nrm_real)NAN; /* step 2, sequence 1 */
         CHECK_INT(rnn_forward(&k), kinds[i].norm == NRM_NO_NORM ? NRM_OK : NRM_NONFINITE);
         CHECK(same_bits(k.h, clean.h, 3 * N4 * H7));
@@ -487,28 +484,26 @@ static void test_gradients_accumulate(void)
     for (i = 0; i < COUNT(kinds); i++) {
         nrm_rnn_grads only;
         prepare_usual(&k, &kinds[i], 8);
-        CHECK_INT(rnn_forward(&k), NRM_OK);
-        CHECK_INT(rnn_backward(&k), NRM_OK);
+        OK(rnn_forward(&k));
+        OK(rnn_backward(&k));
         again = k;
         rnn_point(&again);
-        CHECK_INT(rnn_backward(&again), NRM_OK);
+        OK(rnn_backward(&again));
         for (j = 0; j < H7 * H7; j++)
             CHECK_NEAR(again.dWh[j] / 2, k.dWh[j], in_float ? 1e-5 : 1e-13);
         for (j = 0; j < H7; j++)
             CHECK_NEAR(again.dbeta[j] / 2, k.dbeta[j], in_float ? 1e-5 : 1e-13);
         memcpy(again.dh, k.e, sizeof again.dh);
-        CHECK_INT(nrm_rnn_backward(again.dh, NULL, NULL, again.da, k.h, k.a, k.mean, k.rstd, NULL,
-                                   &k.rnn, k.mode),
-                  NRM_OK);
+        OK(nrm_rnn_backward(again.dh, NULL, NULL, again.da, k.h, k.a, k.mean, k.rstd, NULL, &k.rnn,
+                            k.mode));
         CHECK(same_bits(again.dh, k.dh, k.states) && same_bits(again.da, k.da, k.sums));
         memset(&only, 0, sizeof only);
         memset(again.dWh, 0, sizeof again.dWh);
         only.dWh = again.dWh;
         memcpy(again.dh, k.e, sizeof again.dh);
         k.rnn.Wx = NULL; /* not needed without dx */
-        CHECK_INT(nrm_rnn_backward(again.dh, NULL, &only, again.da, k.h, k.a, k.mean, k.rstd, NULL,
-                                   &k.rnn, k.mode),
-                  NRM_OK);
+        OK(nrm_rnn_backward(again.dh, NULL, &only, again.da, k.h, k.a, k.mean, k.rstd, NULL, &k.rnn,
+                            k.mode));
         CHECK(same_bits(again.dWh, k.dWh, H7 * H7));
     }
 }
@@ -533,7 +528,7 @@ static call usual_call(const kind *what)
     memset(&c, 0, sizeof c);
     prepare_usual(&store, what, 9);
     if (what->norm == NRM_BATCH_NORM) store.rnn.running = store.running;
-    CHECK_INT(rnn_forward(&store), NRM_OK);
+    OK(rnn_forward(&store));
     c.h = store.h;
     c.a = store.a;
     c.dh = store.dh;
@@ -614,7 +609,7 @@ static void test_null_pointers(void)
         } else {
             c = usual_call(what);
             c.a = NULL;
-            CHECK_INT(backward_of(&c), NRM_OK);
+            OK(backward_of(&c));
         }
         if (what->mode == NRM_FROZEN) {
             WITHOUT(rnn.running, forward_of);
@@ -629,8 +624,8 @@ static void test_null_pointers(void)
         c = usual_call(what);
         c.rnn.gamma = NULL;
         c.rnn.beta = NULL;
-        CHECK_INT(forward_of(&c), NRM_OK);
-        CHECK_INT(backward_of(&c), NRM_OK);
+        OK(forward_of(&c));
+        OK(backward_of(&c));
     }
 }
 
@@ -706,7 +701,7 @@ static void test_running_arguments(void)
     REFUSED(forward_of, NRM_ESTATS);
     c = usual_call(&kinds[3]); /* read only: they may be anywhere, and shared */
     store.running[4] = kept.running[4] = store.running[3];
-    CHECK_INT(forward_of(&c), NRM_OK);
+    OK(forward_of(&c));
 }
 
 /* ---- overlaps -------------------------------------------------------------------------------- */

@@ -126,8 +126,8 @@ static void test_as_dense(void)
     for (k = 0; k < sizeof shape / sizeof *shape; k++)
         for (kind = 0; kind < 4; kind++) {
             fill(shape[k][0], shape[k][1], shape[k][2], shape[k][3], kind & 1, kind >> 1);
-            CHECK_INT(forward(), NRM_OK);
-            CHECK_INT(backward(), NRM_OK);
+            OK(forward());
+            OK(backward());
             CHECK(as_the_dense_copy());
         }
 }
@@ -138,8 +138,8 @@ static void test_bands(void)
     int rms;
     for (rms = 0; rms < 2; rms++) {
         fill(300, 1, 32, 5, rms, 0);
-        CHECK_INT(forward(), NRM_OK);
-        CHECK_INT(backward(), NRM_OK);
+        OK(forward());
+        OK(backward());
         compute_dense();
         CHECK_INT(memcmp(s.dgamma, dense.dgamma, 32 * sizeof *s.dgamma), 0);
         CHECK(rms || memcmp(s.dbeta, dense.dbeta, 32 * sizeof *s.dbeta) == 0);
@@ -152,8 +152,8 @@ static void test_rms_beta(void)
     nrm_real without[3];
     size_t i;
     fill(1, 1, 3, 0, 1, 0);
-    CHECK_INT(forward(), NRM_OK);
-    CHECK_INT(nrm_rmsnorm_forward(without, NULL, s.x, s.gamma, NRM_EPS, 1, 3), NRM_OK);
+    OK(forward());
+    OK(nrm_rmsnorm_forward(without, NULL, s.x, s.gamma, NRM_EPS, 1, 3));
     for (i = 0; i < 3; i++) CHECK_NEAR(s.y[i], without[i] + s.beta[i], 1e-6);
 }
 
@@ -163,7 +163,7 @@ static nrm_acc loss_of(void *context)
     long double loss = 0;
     size_t n, i;
     (void)context;
-    CHECK_INT(forward(), NRM_OK);
+    OK(forward());
     for (n = 0; n < s.rows.N * s.rows.R; n++)
         for (i = 0; i < s.rows.D; i++) {
             const size_t at = place(&s.rows, n, i);
@@ -191,9 +191,9 @@ static void test_gradients(void)
                 for (i = 0; i < 4; i++) s.dgamma[i] = s.dbeta[i] = 0;
                 group[0].n = group[1].n = Ns[n] * s.rows.pitch;
                 (void)loss_of(NULL);
-                CHECK_INT(backward(), NRM_OK);
+                OK(backward());
                 if (!s.with_residual) group[1] = group[2];
-                CHECK_INT(nrm_gradcheck(report, group, 4, loss_of, NULL, NULL), NRM_OK);
+                OK(nrm_gradcheck(report, group, 4, loss_of, NULL, NULL));
             }
 }
 
@@ -205,22 +205,18 @@ static void test_some_outputs(void)
     for (k = 0; k < 2; k++) {
         nrm_real *const no = NULL;
         fill(3, 2, D[k], 1, 1, 0);
-        CHECK_INT(nrm_rows_forward(s.y, no, NULL, s.rstd, s.x, no, s.gamma, s.beta, NRM_EPS,
-                      &s.rows), NRM_OK);
-        CHECK_INT(nrm_rows_backward(s.dx, s.dgamma, s.dbeta, s.dy, no, s.x, NULL, s.rstd, s.gamma,
-                      &s.rows), NRM_OK);
+        OK(nrm_rows_forward(s.y, no, NULL, s.rstd, s.x, no, s.gamma, s.beta, NRM_EPS, &s.rows));
+        OK(nrm_rows_backward(s.dx, s.dgamma, s.dbeta, s.dy, no, s.x, NULL, s.rstd, s.gamma,
+                             &s.rows));
         memcpy(&dense, &s, sizeof s);
         for (i = 0; i < D[k]; i++) s.dgamma[i] = s.dbeta[i] = (nrm_real)0.5;
-        CHECK_INT(nrm_rows_backward(no, s.dgamma, no, s.dy, no, s.x, NULL, s.rstd, s.gamma,
-                      &s.rows), NRM_OK);
-        CHECK_INT(nrm_rows_backward(no, no, s.dbeta, s.dy, no, s.x, NULL, s.rstd, s.gamma,
-                      &s.rows), NRM_OK);
+        OK(nrm_rows_backward(no, s.dgamma, no, s.dy, no, s.x, NULL, s.rstd, s.gamma, &s.rows));
+        OK(nrm_rows_backward(no, no, s.dbeta, s.dy, no, s.x, NULL, s.rstd, s.gamma, &s.rows));
         for (i = 0; i < D[k]; i++) {
             CHECK_NEAR(s.dgamma[i], dense.dgamma[i], 1e-5);
             CHECK_NEAR(s.dbeta[i], dense.dbeta[i], 1e-5);
         }
-        CHECK_INT(nrm_rows_backward(s.dx, no, no, s.dy, no, s.x, NULL, s.rstd, s.gamma, &s.rows),
-                  NRM_OK);
+        OK(nrm_rows_backward(s.dx, no, no, s.dy, no, s.x, NULL, s.rstd, s.gamma, &s.rows));
         CHECK_INT(memcmp(s.dx, dense.dx, sizeof s.dx), 0);
     }
 }
@@ -232,21 +228,21 @@ static void test_in_place(void)
     for (kind = 0; kind < 4; kind++) {
         nrm_real *sum;
         fill(3, 2, 40, 9, kind & 1, kind >> 1);
-        CHECK_INT(forward(), NRM_OK);
+        OK(forward());
         sum = kind & 1 ? s.x : s.residual;
         if (s.with_residual)
-            CHECK_INT(nrm_rows_forward(dense.y, sum, dense.mean, dense.rstd, s.x, s.residual,
-                          s.gamma, s.beta, NRM_EPS, &s.rows), NRM_OK);
+            OK(nrm_rows_forward(dense.y, sum, dense.mean, dense.rstd, s.x, s.residual, s.gamma,
+                                s.beta, NRM_EPS, &s.rows));
         else {
             memcpy(dense.y, s.x, sizeof s.x);
-            CHECK_INT(nrm_rows_forward(dense.y, NULL, NULL, NULL, dense.y, NULL, s.gamma, s.beta,
-                          NRM_EPS, &s.rows), NRM_OK);
+            OK(nrm_rows_forward(dense.y, NULL, NULL, NULL, dense.y, NULL, s.gamma, s.beta, NRM_EPS,
+                                &s.rows));
         }
         CHECK_INT(memcmp(s.y, dense.y, 40 * sizeof *s.y), 0);
         CHECK(!s.with_residual || memcmp(s.sum, sum, 40 * sizeof *sum) == 0);
-        CHECK_INT(backward(), NRM_OK);
-        CHECK_INT(nrm_rows_backward(s.dy, NULL, NULL, s.dy, s.with_residual ? s.dsum : NULL,
-                      s.with_residual ? s.sum : s.x, s.mean, s.rstd, s.gamma, &s.rows), NRM_OK);
+        OK(backward());
+        OK(nrm_rows_backward(s.dy, NULL, NULL, s.dy, s.with_residual ? s.dsum : NULL,
+                             s.with_residual ? s.sum : s.x, s.mean, s.rstd, s.gamma, &s.rows));
         CHECK(!s.with_residual || memcmp(s.dx, s.dy, 40 * sizeof *s.dx) == 0);
     }
 }
@@ -274,7 +270,7 @@ static void test_shapes_refused(void)
     nrm_rows none = {0, 2, 5, 10, 0};
     size_t k;
     fill(3, 2, 5, 1, 0, 1);
-    CHECK_INT(forward(), NRM_OK);
+    OK(forward());
     memcpy(&before, &s, sizeof s);
     for (k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         CHECK(refused(FORWARD(s.y, s.sum, s.mean, s.rstd, s.x, s.residual, NRM_EPS, &wrong[k].rows),
@@ -291,7 +287,7 @@ static void test_shapes_refused(void)
 static void test_arguments_refused(void)
 {
     fill(3, 2, 5, 1, 0, 1);
-    CHECK_INT(forward(), NRM_OK);
+    OK(forward());
     memcpy(&before, &s, sizeof s);
 #define TRIED(y, sum, mean, rstd, x, residual, eps, rc)                                            \
     CHECK(refused(FORWARD(y, sum, mean, rstd, x, residual, eps, &s.rows), rc))
@@ -308,8 +304,7 @@ static void test_arguments_refused(void)
     TRIED(s.y, s.x + 1, s.mean, s.rstd, s.x, s.residual, NRM_EPS, NRM_EALIAS);
     TRIED(s.y, s.sum, s.mean, s.rstd, s.y + 2 * s.rows.pitch, s.residual, NRM_EPS, NRM_EALIAS);
     /* the last example ends with its rows: what lies behind them is free */
-    CHECK_INT(FORWARD(s.x + 3 * s.rows.pitch - 1, NULL, NULL, NULL, s.x, NULL, NRM_EPS, &s.rows),
-        NRM_OK);
+    OK(FORWARD(s.x + 3 * s.rows.pitch - 1, NULL, NULL, NULL, s.x, NULL, NRM_EPS, &s.rows));
     memcpy(&s, &before, sizeof s);
     TRIED(s.gamma, s.sum, s.mean, s.rstd, s.x, s.residual, NRM_EPS, NRM_EALIAS);
     CHECK(refused(BACKWARD(s.dx, NULL, s.dsum, s.sum, s.mean, s.rstd), NRM_ENULL));

@@ -126,12 +126,10 @@ static void start(result *r, const batch *b)
 static void undivided(result *r, const batch *b)
 {
     start(r, b);
-    CHECK_INT(nrm_batchnorm_forward(r->y, r->mean, r->rstd, &r->running, b->x, b->gamma, b->beta,
-                                    NRM_TRAIN, NRM_EPS, b->N, b->C, b->S),
-              NRM_OK);
-    CHECK_INT(nrm_batchnorm_backward(r->dx, r->dgamma, r->dbeta, b->dy, b->x, r->mean, r->rstd,
-                                     b->gamma, NRM_TRAIN, b->N, b->C, b->S),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(r->y, r->mean, r->rstd, &r->running, b->x, b->gamma, b->beta,
+                             NRM_TRAIN, NRM_EPS, b->N, b->C, b->S));
+    OK(nrm_batchnorm_backward(r->dx, r->dgamma, r->dbeta, b->dy, b->x, r->mean, r->rstd, b->gamma,
+                              NRM_TRAIN, b->N, b->C, b->S));
 }
 
 /* What one worker does by himself: the first three, with a meeting after the first and second. */
@@ -188,7 +186,7 @@ static void in_parts_by(result *r, const batch *b, const nrm_stats *merged)
     for (w = 0; w < b->workers; w++) {
         start(&own, b);
         memcpy(own.y, r->y, sizeof own.y);
-        CHECK_INT(forward_and_sums(&own, one, b, merged, w), NRM_OK);
+        OK(forward_and_sums(&own, one, b, merged, w));
         add_sums(sums, one, b->C);
         memcpy(r->y, own.y, sizeof own.y);
         for (c = 0; c < b->C; c++) {
@@ -207,7 +205,7 @@ static void in_parts_by(result *r, const batch *b, const nrm_stats *merged)
         memcpy(r->rstd, own.rstd, sizeof own.rstd);
         r->running.batches = own.running.batches;
     }
-    for (w = 0; w < b->workers; w++) CHECK_INT(backward(r, b, merged, sums, w), NRM_OK);
+    for (w = 0; w < b->workers; w++) OK(backward(r, b, merged, sums, w));
 }
 
 /* Merged by number. */
@@ -217,8 +215,8 @@ static void merge_all(nrm_stats *merged, const batch *b)
     size_t w;
     memset(merged, 0, b->C * sizeof *merged);
     for (w = 0; w < b->workers; w++) {
-        CHECK_INT(take_statistics(one, b, w), NRM_OK);
-        CHECK_INT(nrm_stats_merge(merged, one, b->C), NRM_OK);
+        OK(take_statistics(one, b, w));
+        OK(nrm_stats_merge(merged, one, b->C));
     }
 }
 
@@ -342,9 +340,9 @@ static void test_empty_workers(void)
     merge_all(stats, &b);
     memcpy(kept, stats, sizeof stats);
     memset(empty, 0, sizeof empty);
-    CHECK_INT(nrm_stats_merge(stats, empty, b.C), NRM_OK);
+    OK(nrm_stats_merge(stats, empty, b.C));
     CHECK(memcmp(stats, kept, b.C * sizeof *stats) == 0);
-    CHECK_INT(nrm_stats_merge(empty, stats, b.C), NRM_OK);
+    OK(nrm_stats_merge(empty, stats, b.C));
     CHECK(memcmp(empty, kept, b.C * sizeof *stats) == 0);
 }
 
@@ -408,10 +406,10 @@ static void merge_in_order(nrm_stats *merged, nrm_stats parts[][MOST_C], const s
         nrm_stats half[MOST_C];
         merge_in_order(merged, parts, order, n / 2, C, 1);
         merge_in_order(half, parts, order + n / 2, n - n / 2, C, 1);
-        CHECK_INT(nrm_stats_merge(merged, half, C), NRM_OK);
+        OK(nrm_stats_merge(merged, half, C));
         return;
     }
-    for (i = 0; i < n; i++) CHECK_INT(nrm_stats_merge(merged, parts[order[i]], C), NRM_OK);
+    for (i = 0; i < n; i++) OK(nrm_stats_merge(merged, parts[order[i]], C));
 }
 
 /* All 120 orders of five, as a chain and as a tree. */
@@ -430,7 +428,7 @@ static void test_all_orders(void)
     make_batch(&b, 61, 7, 3, 10, &rng);
     cut(&b, PARTS, &rng);
     undivided(&whole, &b);
-    for (w = 0; w < PARTS; w++) CHECK_INT(take_statistics(stats[w], &b, w), NRM_OK);
+    for (w = 0; w < PARTS; w++) OK(take_statistics(stats[w], &b, w));
     do {
         for (as_tree = 0; as_tree < 2; as_tree++) {
             merge_in_order(merged, stats, order, PARTS, b.C, as_tree);
@@ -528,7 +526,7 @@ static void in_threads(result *r, const batch *b)
     start(r, b);
     for (w = 0; w < b->workers; w++) {
         const size_t at = b->from[w] * each(b), n = share(b, w) * each(b);
-        CHECK_INT(all.status[w], NRM_OK);
+        OK(all.status[w]);
         memcpy(r->y + at, all.own[w].y + at, n * sizeof *r->y);
         memcpy(r->dx + at, all.own[w].dx + at, n * sizeof *r->dx);
         for (c = 0; c < b->C; c++) {
@@ -588,29 +586,24 @@ static void test_virtual_batches(void)
             memset(sums, 0, sizeof sums);
             start(&parts, &b);
             for (w = 0; w < b.N; w += size) /* all go through the layers below, and are looked at */
-                CHECK_INT(nrm_stats_update(stats, b.x + w * each(&b), NULL,
-                                           b.N - w < size ? b.N - w : size, b.C, b.S),
-                          NRM_OK);
+                OK(nrm_stats_update(stats, b.x + w * each(&b), NULL,
+                                    b.N - w < size ? b.N - w : size, b.C, b.S));
             for (w = 0; w < b.N; w += size) { /* then all go on; running statistics move once */
                 const size_t n = b.N - w < size ? b.N - w : size;
                 at = w * each(&b);
-                CHECK_INT(nrm_sync_batchnorm_forward(parts.y + at, parts.mean, parts.rstd,
-                                                     w == 0 ? &parts.running : NULL, b.x + at, NULL,
-                                                     stats, b.gamma, b.beta, NRM_EPS, n, b.C, b.S),
-                          NRM_OK);
-                CHECK_INT(nrm_sync_batchnorm_sums(one, parts.dgamma, parts.dbeta, b.dy + at,
-                                                  b.x + at, NULL, parts.mean, parts.rstd, n, b.C,
-                                                  b.S),
-                          NRM_OK);
+                OK(nrm_sync_batchnorm_forward(parts.y + at, parts.mean, parts.rstd,
+                                              w == 0 ? &parts.running : NULL, b.x + at, NULL, stats,
+                                              b.gamma, b.beta, NRM_EPS, n, b.C, b.S));
+                OK(nrm_sync_batchnorm_sums(one, parts.dgamma, parts.dbeta, b.dy + at, b.x + at,
+                                           NULL, parts.mean, parts.rstd, n, b.C, b.S));
                 add_sums(sums, one, b.C);
             }
             memcpy(dy, b.dy, sizeof dy);
             for (w = 0; w < b.N; w += size) {
                 at = w * each(&b);
-                CHECK_INT(nrm_sync_batchnorm_backward(dy + at, dy + at, b.x + at, NULL, parts.mean,
-                                                      parts.rstd, b.gamma, stats, sums,
-                                                      b.N - w < size ? b.N - w : size, b.C, b.S),
-                          NRM_OK);
+                OK(nrm_sync_batchnorm_backward(dy + at, dy + at, b.x + at, NULL, parts.mean,
+                                               parts.rstd, b.gamma, stats, sums,
+                                               b.N - w < size ? b.N - w : size, b.C, b.S));
             }
             memcpy(parts.dx, dy, sizeof dy);
             worst = fmax(worst, apart(&parts, &whole, &b));
@@ -634,38 +627,32 @@ typedef struct network { /* linear, batch norm, linear; and the gradients of all
 /* Forward to the norm, and back from it, for the examples from..to−1. */
 static void below(network *k, size_t from, size_t to)
 {
-    CHECK_INT(nrm_linear_forward(k->a + from * HIDDEN, k->x + from * IN, k->W1, k->b1, to - from,
-                                 IN, HIDDEN),
-              NRM_OK);
+    OK(nrm_linear_forward(k->a + from * HIDDEN, k->x + from * IN, k->W1, k->b1, to - from, IN,
+                          HIDDEN));
 }
 
 static void above(network *k, size_t from, size_t to)
 {
-    CHECK_INT(nrm_linear_forward(k->z + from * OUT, k->h + from * HIDDEN, k->W2, k->b2, to - from,
-                                 HIDDEN, OUT),
-              NRM_OK);
-    CHECK_INT(nrm_linear_backward(k->dh + from * HIDDEN, k->dW2, k->db2, k->dz + from * OUT,
-                                  k->h + from * HIDDEN, k->W2, to - from, HIDDEN, OUT),
-              NRM_OK);
+    OK(nrm_linear_forward(k->z + from * OUT, k->h + from * HIDDEN, k->W2, k->b2, to - from, HIDDEN,
+                          OUT));
+    OK(nrm_linear_backward(k->dh + from * HIDDEN, k->dW2, k->db2, k->dz + from * OUT,
+                           k->h + from * HIDDEN, k->W2, to - from, HIDDEN, OUT));
 }
 
 static void back_below(network *k, size_t from, size_t to)
 {
-    CHECK_INT(nrm_linear_backward(k->dx + from * IN, k->dW1, k->db1, k->da + from * HIDDEN,
-                                  k->x + from * IN, k->W1, to - from, IN, HIDDEN),
-              NRM_OK);
+    OK(nrm_linear_backward(k->dx + from * IN, k->dW1, k->db1, k->da + from * HIDDEN,
+                           k->x + from * IN, k->W1, to - from, IN, HIDDEN));
 }
 
 static void network_whole(network *k)
 {
     below(k, 0, EXAMPLES);
-    CHECK_INT(nrm_batchnorm_forward(k->h, k->mean, k->rstd, NULL, k->a, k->gamma, k->beta,
-                                    NRM_TRAIN, NRM_EPS, EXAMPLES, HIDDEN, 1),
-              NRM_OK);
+    OK(nrm_batchnorm_forward(k->h, k->mean, k->rstd, NULL, k->a, k->gamma, k->beta, NRM_TRAIN,
+                             NRM_EPS, EXAMPLES, HIDDEN, 1));
     above(k, 0, EXAMPLES);
-    CHECK_INT(nrm_batchnorm_backward(k->da, k->dgamma, k->dbeta, k->dh, k->a, k->mean, k->rstd,
-                                     k->gamma, NRM_TRAIN, EXAMPLES, HIDDEN, 1),
-              NRM_OK);
+    OK(nrm_batchnorm_backward(k->da, k->dgamma, k->dbeta, k->dh, k->a, k->mean, k->rstd, k->gamma,
+                              NRM_TRAIN, EXAMPLES, HIDDEN, 1));
     back_below(k, 0, EXAMPLES);
 }
 
@@ -679,27 +666,22 @@ static void network_in_parts(network *k, const size_t *from, size_t workers)
     for (w = 0; w < workers; w++) {
         memset(one, 0, sizeof one);
         below(k, from[w], from[w + 1]);
-        CHECK_INT(
-            nrm_stats_update(one, k->a + from[w] * HIDDEN, NULL, from[w + 1] - from[w], HIDDEN, 1),
-            NRM_OK);
-        CHECK_INT(nrm_stats_merge(stats, one, HIDDEN), NRM_OK);
+        OK(nrm_stats_update(one, k->a + from[w] * HIDDEN, NULL, from[w + 1] - from[w], HIDDEN, 1));
+        OK(nrm_stats_merge(stats, one, HIDDEN));
     }
     for (w = 0; w < workers; w++) {
         const size_t at = from[w] * HIDDEN, N = from[w + 1] - from[w];
-        CHECK_INT(nrm_sync_batchnorm_forward(k->h + at, k->mean, k->rstd, NULL, k->a + at, NULL,
-                                             stats, k->gamma, k->beta, NRM_EPS, N, HIDDEN, 1),
-                  NRM_OK);
+        OK(nrm_sync_batchnorm_forward(k->h + at, k->mean, k->rstd, NULL, k->a + at, NULL, stats,
+                                      k->gamma, k->beta, NRM_EPS, N, HIDDEN, 1));
         above(k, from[w], from[w + 1]);
-        CHECK_INT(nrm_sync_batchnorm_sums(part, k->dgamma, k->dbeta, k->dh + at, k->a + at, NULL,
-                                          k->mean, k->rstd, N, HIDDEN, 1),
-                  NRM_OK);
+        OK(nrm_sync_batchnorm_sums(part, k->dgamma, k->dbeta, k->dh + at, k->a + at, NULL, k->mean,
+                                   k->rstd, N, HIDDEN, 1));
         add_sums(sums, part, HIDDEN);
     }
     for (w = 0; w < workers; w++) {
         const size_t at = from[w] * HIDDEN, N = from[w + 1] - from[w];
-        CHECK_INT(nrm_sync_batchnorm_backward(k->da + at, k->dh + at, k->a + at, NULL, k->mean,
-                                              k->rstd, k->gamma, stats, sums, N, HIDDEN, 1),
-                  NRM_OK);
+        OK(nrm_sync_batchnorm_backward(k->da + at, k->dh + at, k->a + at, NULL, k->mean, k->rstd,
+                                       k->gamma, stats, sums, N, HIDDEN, 1));
         back_below(k, from[w], from[w + 1]);
     }
 }
@@ -758,9 +740,8 @@ static void check_data_set(size_t N, size_t C, size_t S, size_t batch_size, doub
     fill(x, N * C * S, centre, 2, rng);
     memset(stats, 0, sizeof stats);
     for (n = 0; n < N; n += batch_size)
-        CHECK_INT(nrm_stats_update(stats, x + n * C * S, NULL,
-                                   N - n < batch_size ? N - n : batch_size, C, S),
-                  NRM_OK);
+        OK(nrm_stats_update(stats, x + n * C * S, NULL, N - n < batch_size ? N - n : batch_size, C,
+                            S));
     for (biased = 0; biased < 2; biased++) {
         for (c = 0; c < C; c++) {
             const ref_group g = ref_channel(c, N, C, S);
@@ -798,11 +779,11 @@ static void test_last_batches(void)
     for (t = 0; t < STEPS; t++) {
         const size_t known = t + 1 < K ? t + 1 : K, first = t + 1 - known;
         memset(ring[t % K], 0, sizeof ring[t % K]);
-        CHECK_INT(nrm_stats_update(ring[t % K], x + t * EACH, NULL, N, C, S), NRM_OK);
+        OK(nrm_stats_update(ring[t % K], x + t * EACH, NULL, N, C, S));
         memset(merged, 0, sizeof merged);
-        for (k = first; k <= t; k++) CHECK_INT(nrm_stats_merge(merged, ring[k % K], C), NRM_OK);
+        for (k = first; k <= t; k++) OK(nrm_stats_merge(merged, ring[k % K], C));
         memset(at_once, 0, sizeof at_once);
-        CHECK_INT(nrm_stats_update(at_once, x + first * EACH, NULL, known * N, C, S), NRM_OK);
+        OK(nrm_stats_update(at_once, x + first * EACH, NULL, known * N, C, S));
         for (c = 0; c < C; c++) {
             CHECK(merged[c].count == (nrm_acc)(known * N * S));
             CHECK_NEAR(merged[c].mean, at_once[c].mean, in_float ? 2e-6 : 1e-14);
@@ -823,7 +804,7 @@ static void merge_wrongly(nrm_stats *merged, const batch *b, int unweighted)
     for (w = 0; w < b->workers; w++) {
         if (share(b, w) == 0) continue;
         parts++;
-        CHECK_INT(take_statistics(one, b, w), NRM_OK);
+        OK(take_statistics(one, b, w));
         for (c = 0; c < b->C; c++) {
             const nrm_acc weight = unweighted ? 1 : one[c].count;
             merged[c].mean += weight * one[c].mean;
@@ -887,7 +868,7 @@ static void test_impossible_statistics(void)
     running.new_weight = 1;
     for (i = 0; i < COUNT(impossible) + 2; i++) {
         memset(stats, 0, sizeof stats);
-        CHECK_INT(nrm_stats_update(stats, x, NULL, 4, 2, 1), NRM_OK);
+        OK(nrm_stats_update(stats, x, NULL, 4, 2, 1));
         y[0] = 77;
         if (i < COUNT(impossible)) {
             stats[1].count = (nrm_acc)impossible[i][0];

@@ -13,7 +13,6 @@
 
 #define R(a) ((nrm_real)(a))
 #define D(a) ((double)(a))
-#define OK(call) CHECK_INT((call), NRM_OK)
 
 enum { ROWS = 64, IN = 20, OUT = 16, GROUPS = 4, UNIT = 3, CASE = 5 };
 enum kind { BATCH, WEIGHT, LAYER, GROUP, RMS, NONE, KINDS };

@@ -15,7 +15,6 @@
 
 #define R(a) ((nrm_real)(a))
 #define D(a) ((double)(a))
-#define OK(call) CHECK_INT((call), NRM_OK)
 
 enum { GROUPS = 4, MOST = MUSEUM_GROUP_MAX * GROUPS, DRAWS = 21 };
 

@@ -11,7 +11,6 @@
 #include <float.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define OK(call) CHECK_INT((call), NRM_OK)
 #define R(a) ((nrm_real)(a))
 #define D(a) ((double)(a))
 

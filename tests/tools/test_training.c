@@ -127,10 +127,10 @@ static void test_same_bits(void)
     draw(x, labels);
     if (!CHECK(a && b)) return;
     CHECK(training_same_bits(a, b));
-    CHECK_INT(nrm_mlp_train_step(a, NULL, x, labels, ROWS), NRM_OK);
+    OK(nrm_mlp_train_step(a, NULL, x, labels, ROWS));
     CHECK(!training_same_bits(a, b));
-    CHECK_INT(nrm_mlp_train_step(b, NULL, x, labels, ROWS), NRM_OK);
-    CHECK_INT(nrm_mlp_gradient(b, NULL, x, labels, ROWS / 2, NRM_TRAIN), NRM_OK); /* a look */
+    OK(nrm_mlp_train_step(b, NULL, x, labels, ROWS));
+    OK(nrm_mlp_gradient(b, NULL, x, labels, ROWS / 2, NRM_TRAIN)); /* a look */
     CHECK(training_same_bits(a, b));
     kept = b->params[0];
     b->params[0] += 1;
@@ -164,17 +164,17 @@ static void test_reestimate(void)
     size_t i;
     nrm_rng_seed(&rng, 4, 0);
     for (i = 0; i < ALL * IN; i++) x[i] = draw_normal(&rng);
-    CHECK_INT(nrm_linear_forward(z, x, s->W, s->b, ALL, IN, WIDTH), NRM_OK);
+    OK(nrm_linear_forward(z, x, s->W, s->b, ALL, IN, WIDTH));
     memset(whole, 0, sizeof whole);
     memset(others, 0, sizeof others);
-    CHECK_INT(nrm_stats_update(whole, z, NULL, ALL, WIDTH, 1), NRM_OK);
-    CHECK_INT(nrm_stats_update(others, z, NULL, OTHERS, WIDTH, 1), NRM_OK);
+    OK(nrm_stats_update(whole, z, NULL, ALL, WIDTH, 1));
+    OK(nrm_stats_update(others, z, NULL, OTHERS, WIDTH, 1));
     rng = alone->rng;
-    CHECK_INT(training_reestimate(alone, x, ALL), NRM_OK); /* in parts, of which none has one row */
+    OK(training_reestimate(alone, x, ALL)); /* in parts, of which none has one row */
     CHECK(memcmp(&rng, &alone->rng, sizeof rng) == 0);
     worker->spec.sync.merge = merge_others;
     worker->spec.sync.context = others;
-    CHECK_INT(training_reestimate(worker, x + OTHERS * IN, ALL - OTHERS), NRM_OK);
+    OK(training_reestimate(worker, x + OTHERS * IN, ALL - OTHERS));
     CHECK(worker->spec.sync.merge == merge_others);
     for (i = 0; i < WIDTH; i++) {
         const double var = (double)(whole[i].m2 / (whole[i].count - 1));
@@ -183,7 +183,7 @@ static void test_reestimate(void)
         CHECK_NEAR(w->mean[i], whole[i].mean, 1e-5);
         CHECK_NEAR(w->var[i], var, 1e-5 * var);
     }
-    CHECK_INT(training_reestimate(worker, NULL, 0), NRM_OK);
+    OK(training_reestimate(worker, NULL, 0));
     CHECK_NEAR(w->mean[0], others[0].mean, 1e-5);
     CHECK_INT(training_reestimate(alone, x, 1), NRM_EBATCH);
     x[1] = (nrm_real)NAN;
@@ -207,12 +207,12 @@ static void test_residual_probe_leaves_no_trace(void)
     if (!CHECK(residual_make(&net, &residual) == 0)) return;
     CHECK_INT(net.layers, 6);
     weight = net.params[0];
-    CHECK_INT(residual_gradient(&net, &loss, x, labels, ROWS, 0), NRM_OK);
-    CHECK_INT(residual_loss(&net, &again, x, labels, ROWS), NRM_OK);
+    OK(residual_gradient(&net, &loss, x, labels, ROWS, 0));
+    OK(residual_loss(&net, &again, x, labels, ROWS));
     CHECK_NEAR(loss, again, 0);
     mean = net.layer[0].running.mean[0];
     CHECK(!(mean < 0) && !(mean > 0) && !(net.params[0] < weight) && !(net.params[0] > weight));
-    CHECK_INT(residual_gradient(&net, &loss, x, labels, ROWS, 1), NRM_OK);
+    OK(residual_gradient(&net, &loss, x, labels, ROWS, 1));
     CHECK(net.layer[0].running.mean[0] != mean);
     CHECK_INT(residual_gradient(&net, &loss, x, labels, ROWS + 1, 0), NRM_ESIZE);
     residual_free(&net);
@@ -231,14 +231,14 @@ static void test_residual_gradient(void)
         residual_net net;
         spec.norm = norms[k];
         if (!CHECK(residual_make(&net, &spec) == 0)) return;
-        CHECK_INT(residual_gradient(&net, NULL, x, labels, ROWS, 0), NRM_OK);
+        OK(residual_gradient(&net, NULL, x, labels, ROWS, 0));
         for (i = 0; i < net.n_params; i++) {
             const double h = 1e-6, kept = net.params[i];
             nrm_acc up, down;
             net.params[i] = kept + h;
-            CHECK_INT(residual_loss(&net, &up, x, labels, ROWS), NRM_OK);
+            OK(residual_loss(&net, &up, x, labels, ROWS));
             net.params[i] = kept - h;
-            CHECK_INT(residual_loss(&net, &down, x, labels, ROWS), NRM_OK);
+            OK(residual_loss(&net, &down, x, labels, ROWS));
             net.params[i] = kept;
             CHECK_NEAR(net.grads[i], (up - down) / (2 * h), 1e-7);
         }
@@ -257,8 +257,8 @@ static void test_residual_evaluation_in_parts(void)
     draw(x, labels);
     spec.max_batch = 3; /* 3 + 3 + 2 */
     if (!CHECK(residual_make(&net, &spec) == 0 && residual_make(&wide, &residual) == 0)) return;
-    CHECK_INT(residual_eval(&net, &loss, &accuracy, x, labels, ROWS), NRM_OK);
-    CHECK_INT(residual_eval(&wide, &loss2, &accuracy2, x, labels, ROWS), NRM_OK);
+    OK(residual_eval(&net, &loss, &accuracy, x, labels, ROWS));
+    OK(residual_eval(&wide, &loss2, &accuracy2, x, labels, ROWS));
     CHECK_NEAR(loss, loss2, 1e-6);
     CHECK_NEAR(accuracy, accuracy2, 1e-6);
     residual_free(&net);
@@ -295,21 +295,21 @@ static void test_look_at_a_bowl(void)
     m.evaluate = evaluate_bowl;
     memcpy(kept, params, sizeof kept);
     if (!CHECK(landscape_place_make(&p, &m, 11) == 0)) return;
-    CHECK_INT(landscape_arrive(&p), NRM_OK);
+    OK(landscape_arrive(&p));
     CHECK_NEAR(p.length, BOWL * sqrt(14.25), 1e-5);
-    CHECK_INT(landscape_look(&p, 1.0 / BOWL, &loss, &change), NRM_OK); /* the lowest point */
+    OK(landscape_look(&p, 1.0 / BOWL, &loss, &change)); /* the lowest point */
     CHECK_NEAR(loss, 0, 1e-10);
     CHECK_NEAR(change, p.length, 1e-5);
     CHECK(memcmp(params, kept, sizeof kept) == 0);
     landscape_view_start(&v);
-    for (s = 0.05; s < 0.3; s *= 2) CHECK_INT(landscape_view_add(&v, &p, s), NRM_OK);
+    for (s = 0.05; s < 0.3; s *= 2) OK(landscape_view_add(&v, &p, s));
     CHECK_NEAR(v.beta, BOWL, 1e-5);
     CHECK_NEAR(v.highest, BOWL / 2.0 * 14.25 * 0.85 * 0.85, 1e-4);
     CHECK_NEAR(v.lowest, BOWL / 2.0 * 14.25 * 0.4 * 0.4, 1e-4);
     CHECK_NEAR(landscape_range(&v), v.highest - v.lowest, 0);
     landscape_turn(&p);
     CHECK_NEAR(landscape_length(p.direction, 4), p.length, 1e-5);
-    CHECK_INT(landscape_look(&p, 100, &loss, &change), NRM_OK); /* what is not finite is no error */
+    OK(landscape_look(&p, 100, &loss, &change)); /* what is not finite is no error */
     CHECK(memcmp(params, kept, sizeof kept) == 0);
     landscape_place_free(&p);
 }
@@ -346,10 +346,10 @@ static void test_weight_norm_first_batch(void)
     size_t j;
     draw(x, labels);
     m = make_weight_norm(x, labels);
-    CHECK_INT(landscape_first_batch(&m), NRM_OK);
+    OK(landscape_first_batch(&m));
     m.net->probe = keep_first_layer;
     m.net->probe_context = found;
-    CHECK_INT(m.evaluate(&m, &loss), NRM_OK);
+    OK(m.evaluate(&m, &loss));
     for (j = 0; j < WIDTH; j++) {
         CHECK_NEAR(found[j], 0, 1e-5);
         CHECK_NEAR(found[WIDTH + j], 1, 1e-5);
@@ -373,9 +373,9 @@ static void test_weight_norm_gradient(void)
     for (i = 0; i < m.n; i++) {
         const double h = 1e-6, kept = m.params[i];
         m.params[i] = kept + h;
-        CHECK_INT(m.evaluate(&m, &up), NRM_OK);
+        OK(m.evaluate(&m, &up));
         m.params[i] = kept - h;
-        CHECK_INT(m.evaluate(&m, &down), NRM_OK);
+        OK(m.evaluate(&m, &down));
         m.params[i] = kept;
         CHECK_NEAR(expected[i], (up - down) / (2 * h), 1e-7);
     }

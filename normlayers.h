@@ -3219,7 +3219,7 @@ NRM_DEF int nrm_mlp_train_step(
 NRM_DEF int nrm_mlp_eval(
     nrm_mlp *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x, const int *labels, size_t N)
 {
-    nrm_acc mean, hit, losses = 0, hits = 0;
+    nrm_acc mean = 0, hit = 0, losses = 0, hits = 0;
     size_t at, n, classes;
     int rc = net == NULL ? NRM_ENULL : nrmi_check_data(net, loss, accuracy, x, labels, N, 1);
     if (rc != NRM_OK || (N > 0 && (rc = nrmi_check_net(net, 1, NRM_INFER, 1)) != 0)) return rc;

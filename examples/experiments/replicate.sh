@@ -99,7 +99,8 @@ table on file is replicated if every number in it is the same, to the last digit
 ## Method
 
 - Data: $(head_line data "$first"). Seeds of $(basename "$first"): $(head_line seeds "$first").
-- Compiler: $(head_line compiler "$first"), $(head_line flags "$first"). Machine: $(uname -sm)${UNDER:+, under $UNDER}.
+- Compiler: $(head_line compiler "$first"), $(head_line flags "$first").
+- Machine: $(uname -sm)${UNDER:+, under $UNDER}.
 - Time: $((seconds / 60)) min $((seconds % 60)) s, compiling included.
 - Settings, criteria and what each run measures stand in the programs and on their pages.
 

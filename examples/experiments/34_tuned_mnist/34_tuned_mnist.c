@@ -243,7 +243,6 @@ static int measure(void)
         csv_text(&t, arms[n].id);
         csv_real(&t, lab_round(seconds[n], 4));
         csv_end_row(&t);
-        if (!failed) printf("%s: %.3f ms\n", arms[n].name, 1000 * seconds[n]);
     }
     failed = failed || csv_save(&t, SECONDS, err);
     if (failed) fprintf(stderr, "%s\n", err);
@@ -442,9 +441,8 @@ static void judge_small(lab_report *r, const lab_claim *c)
 
 static void judge_group(lab_report *r, const lab_claim *c)
 {
-    const lab_numbers group = owned_at(r, GROUP, 0), batch = owned_at(r, BATCH_NORM, 0);
-    lab_verdict(r, c, lab_more(group, batch, 1), "", "%s against %s %%", lab_pm(r, group, 2),
-                lab_pm(r, batch, 2));
+    const lab_numbers a = owned_at(r, GROUP, 0), b = owned_at(r, BATCH_NORM, 0);
+    lab_verdict(r, c, lab_more(a, b, 1), "", "%s against %s %%", lab_pm(r, a, 2), lab_pm(r, b, 2));
 }
 
 static void judge_rms(lab_report *r, const lab_claim *c)
@@ -497,14 +495,14 @@ static void judge_gap(lab_report *r, const lab_claim *c)
 
 #define PILOT "one trial run (seed 1, one epoch, on the training images only): "
 
+/* clang-format off */
 static const lab_claim claims[] = {
     {"34a", "Each at its own best rate, batch norm needs far fewer steps",
      "Ioffe & Szegedy 2015, abstract",
      "the same accuracy with 14 times fewer steps (ImageNet, with rates only batch norm allows)",
      "at the rates of highest held-out accuracy: a training loss of 0.5 in at most half the steps, "
-     "seed by seed",
-     PILOT "30 steps at 0.1 against 62 at 0.5", LAB_TRAINING, LAB_SETTING, judge_steps,
-     .a = BATCH_NORM, .b = NONE, .limit = 0.5},
+     "seed by seed", PILOT "30 steps at 0.1 against 62 at 0.5", LAB_TRAINING, LAB_SETTING,
+     judge_steps, .a = BATCH_NORM, .b = NONE, .limit = 0.5},
     {"34b", "Each at its fastest rate, batch norm needs far fewer steps",
      "Ioffe & Szegedy 2015, abstract",
      "the same accuracy with 14 times fewer steps (ImageNet, with rates only batch norm allows)",
@@ -517,9 +515,8 @@ static const lab_claim claims[] = {
      PILOT "94.8 against 92.3 % of held-out images", LAB_TRAINING, LAB_SETTING, judge_accuracy,
      .a = BATCH_NORM, .b = NONE},
     {"34d", "Batch norm works at larger learning rates", "Ioffe & Szegedy 2015; Bjorck et al. 2018",
-     "5 to 30 times the rate (ImageNet)",
-     "the largest rate whose held-out accuracy is within a point of the seed's best is more than "
-     "twice that without a norm, seed by seed",
+     "5 to 30 times the rate (ImageNet)", "the largest rate whose held-out accuracy is within a "
+     "point of the seed's best is more than twice that without a norm, seed by seed",
      PILOT "best at 0.1 against 0.5; but batch norm at 5 is within a point of its best",
      LAB_TRAINING, LAB_SETTING, judge_larger},
     {"34e", "It also pays in time", "ours: seconds in place of steps", "not discussed",
@@ -527,9 +524,8 @@ static const lab_claim claims[] = {
      PILOT "an epoch takes up to a third longer", LAB_TRAINING, LAB_SETTING, judge_seconds},
     {"34f", "Layer norm trains faster than batch norm",
      "Ba, Kiros & Hinton 2016, section 6.6 (MNIST)",
-     "faster convergence, at batches of 128 and of 4; curves only",
-     "each at its own best rate, batches of 512: fewer steps to a training loss of 0.5, seed by "
-     "seed",
+     "faster convergence, at batches of 128 and of 4; curves only", "each at its own best rate, "
+     "batches of 512: fewer steps to a training loss of 0.5, seed by seed",
      PILOT "48 steps at 0.2 against 30 at 0.1", LAB_TRAINING, LAB_SETTING, judge_steps, .a = LAYER,
      .b = BATCH_NORM, .limit = 1},
     {"34g", "Batch norm suffers in small batches, layer norm does not",
@@ -560,15 +556,13 @@ static const lab_claim claims[] = {
      "none here; 13s to 13u", LAB_TRAINING, LAB_SETTING, judge_factor},
     {"34m", "Most of the gap at the notebook's rate belongs to the rate", "ours", "not discussed",
      "test accuracy with batch norm minus that without: at the own best rates at most half of that "
-     "at 0.01, seed by seed",
-     "another program's runs (20 epochs, three seeds): 6.6 points at 0.01, 1.0 at the better of "
-     "0.3 and 1",
-     LAB_TRAINING, LAB_SETTING, judge_gap},
+     "at 0.01, seed by seed", "another program's runs (20 epochs, three seeds): 6.6 points at "
+     "0.01, 1.0 at the better of 0.3 and 1", LAB_TRAINING, LAB_SETTING, judge_gap},
     {"34n", "Each at its own best rate, batch norm ends more accurate than layer norm", "ours",
      "not discussed", "batches of 512: higher test accuracy after the last epoch, seed by seed",
      "another program's runs (20 epochs, three seeds): 97.7 and 97.2 % at the better of 0.3 and 1",
-     LAB_TRAINING, LAB_SETTING, judge_accuracy, .a = BATCH_NORM, .b = LAYER},
-};
+     LAB_TRAINING, LAB_SETTING, judge_accuracy, .a = BATCH_NORM, .b = LAYER}};
+/* clang-format on */
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
@@ -635,73 +629,41 @@ static const double rate_tick[4] = {0.01, 0.1, 1, 10}, loss_tick[4] = {0.1, 0.2,
 static const char *const rate_name[4] = {"0.01", "0.1", "1", "10"};
 static const char *const loss_name[4] = {"0.1", "0.2", "0.5", "1"};
 
+/* clang-format off */
 #define EPOCH_AXIS .x = "epoch", .x_range = {0, EPOCHS}
-#define RATE_AXIS                                                                                  \
-    .x = "learning rate", .x_scale = PLOT_LOG10, .x_range = {0.003, 10}, .x_ticks = rate_tick,     \
-    .x_names = rate_name, .x_count = 4
+#define RATE_AXIS .x = "learning rate", .x_scale = PLOT_LOG10, .x_range = {0.003, 10},             \
+    .x_ticks = rate_tick, .x_names = rate_name, .x_count = 4
 #define SIZE_AXIS .x = "examples in a batch", .x_scale = PLOT_LOG2, .x_range = {4, 4096}
 #define ACCURACY_AXIS .y = "test accuracy (%)", .y_range = {60, 100}
 #define DIRECT .legend = PLOT_LEGEND_DIRECT
 
 static const lab_panel by_rate[] = {
-    {.axes =
-         {.heading = "one rate for all, the notebook's 0.01", EPOCH_AXIS, ACCURACY_AXIS, DIRECT},
-     .draw = draw_way,
-     .series = "accuracy",
-     .value = 0.01},
+    {.axes = {.heading = "one rate for all, the notebook's 0.01", EPOCH_AXIS, ACCURACY_AXIS,
+              DIRECT},
+     .draw = draw_way, .series = "accuracy", .value = 0.01},
     {.axes = {.col = 1, .heading = "each at its own best rate", EPOCH_AXIS, ACCURACY_AXIS, DIRECT},
-     .draw = draw_way,
-     .series = "accuracy"},
-    {.axes = {.row = 1,
-              .heading = "after six epochs, where no seed fails",
-              RATE_AXIS,
-              .y = "test accuracy (%)",
-              .y_range = {90, 98},
-              DIRECT},
-     .draw = draw_rates,
-     .series = "accuracy",
-     .value = 90},
-    {.axes = {.row = 1,
-              .col = 1,
-              .heading = "how soon, at every rate",
-              RATE_AXIS,
-              .y = "steps to a training loss of 0.5",
-              .y_scale = PLOT_LOG10,
-              DIRECT},
+     .draw = draw_way, .series = "accuracy"},
+    {.axes = {.row = 1, .heading = "after six epochs, where no seed fails", RATE_AXIS,
+              .y = "test accuracy (%)", .y_range = {90, 98}, DIRECT},
+     .draw = draw_rates, .series = "accuracy", .value = 90},
+    {.axes = {.row = 1, .col = 1, .heading = "how soon, at every rate", RATE_AXIS,
+              .y = "steps to a training loss of 0.5", .y_scale = PLOT_LOG10, DIRECT},
      .draw = draw_rates}};
 
-static const lab_panel by_time[] = {{.axes = {.heading = "test accuracy",
-                                              .x = "seconds of one core",
-                                              .x_scale = PLOT_LOG10,
-                                              ACCURACY_AXIS,
-                                              DIRECT},
-                                     .draw = draw_way,
-                                     .series = "accuracy",
-                                     .arm = 1},
-                                    {.axes = {.col = 1,
-                                              .heading = "test loss",
-                                              EPOCH_AXIS,
-                                              .y = "test loss (nats)",
-                                              .y_scale = PLOT_LOG10,
-                                              .y_range = {0.06, 1},
-                                              .y_ticks = loss_tick,
-                                              .y_names = loss_name,
-                                              .y_count = 4,
-                                              DIRECT},
-                                     .draw = draw_way,
-                                     .series = "loss",
-                                     .other = 1}};
+static const lab_panel by_time[] = {
+    {.axes = {.heading = "test accuracy", .x = "seconds of one core", .x_scale = PLOT_LOG10,
+              ACCURACY_AXIS, DIRECT},
+     .draw = draw_way, .series = "accuracy", .arm = 1},
+    {.axes = {.col = 1, .heading = "test loss", EPOCH_AXIS, .y = "test loss (nats)",
+              .y_scale = PLOT_LOG10, .y_range = {0.06, 1}, .y_ticks = loss_tick,
+              .y_names = loss_name, .y_count = 4, DIRECT},
+     .draw = draw_way, .series = "loss", .other = 1}};
 
 static const lab_panel by_size[] = {
     {.axes = {.heading = "after one epoch", SIZE_AXIS, ACCURACY_AXIS, DIRECT}, .draw = draw_sizes},
-    {.axes = {.col = 1,
-              .heading = "the rate that is best",
-              SIZE_AXIS,
-              .y = "learning rate",
-              .y_scale = PLOT_LOG10,
-              DIRECT},
-     .draw = draw_sizes,
-     .arm = 1}};
+    {.axes = {.col = 1, .heading = "the rate that is best", SIZE_AXIS, .y = "learning rate",
+              .y_scale = PLOT_LOG10, DIRECT},
+     .draw = draw_sizes, .arm = 1}};
 
 /* The rows of the page's table. */
 static void print_results(lab_report *r)
@@ -716,17 +678,14 @@ static void print_results(lab_report *r)
 
 static int report(lab_report *r)
 {
+    /* clang-format off */
     lab_page rates = {.width = 2000, .height = 1640};
-    lab_page time = {.what = "time",
-                     .width = 2000,
-                     .height = 900,
+    lab_page time = {.what = "time", .width = 2000, .height = 900,
                      .settings = "Each network at its own best rate, batches of 512"};
-    lab_page sizes = {.what = "batches",
-                      .width = 2000,
-                      .height = 900,
-                      .title = "Batch norm is ahead from 16 examples on, and behind with 4",
-                      .settings = "One epoch of 55,000 images, each network at the best of six "
-                                  "rates for each size"};
+    lab_page sizes = {"Batch norm is ahead from 16 examples on, and behind with 4", "batches", 2000,
+                      900, .settings = "One epoch of 55,000 images, each network at the best of "
+                                       "six rates for each size"};
+    /* clang-format on */
     if (read_seconds()) return -1;
     choose(r);
     lab_judge(r);
@@ -743,21 +702,11 @@ static int report(lab_report *r)
            lab_draw(r, &sizes, by_size, LAB_COUNT(by_size));
 }
 
+/* clang-format off */
 static const lab_program program = {
-    "34_tuned_mnist",
-    NRM_VERSION,
-    "The norms on MNIST, each at its own best learning rate",
-    SETTINGS,
-    2,
-    LAB_USES_DATA,
-    arms,
-    ARMS,
-    prepare,
-    run,
-    report,
-    claims,
-    LAB_COUNT(claims),
-};
+    "34_tuned_mnist", NRM_VERSION, "The norms on MNIST, each at its own best learning rate",
+    SETTINGS, 2, LAB_USES_DATA, arms, ARMS, prepare, run, report, claims, LAB_COUNT(claims)};
+/* clang-format on */
 
 int main(int argc, char **argv)
 {

@@ -7,6 +7,7 @@
 #define NRM_DOUBLE
 #include "lab/experiment.h"
 #include "lab/draw.h"
+#include "lab/matrix.h"
 
 enum { EXACT = 0, NONE, BATCH, LAYER, RAW, CENTRED, STANDARD, WHITE, DAMPED, SETTLE, ARMS };
 enum { M = 64, D = 12, D_MOST = 96, INPUTS = 784, BATCH_SIZE = 128, MOST = 1000 };
@@ -14,16 +15,14 @@ enum { BAD_AT = 300, AFTER = 100, EPOCHS = 3, RATES = 5, WINDOW = 20, JUDGED = 2
 #define BAD_SCALE 100
 #define NO_EPS 1e-30 /* beside variances of about 1 it is none; the header refuses 0 */
 
-static const lab_arm arms[ARMS] = {{"exact", "exact claims", 0.5, 20},
-                                   {"none", "no norm", 8, 10},
-                                   {"batch", "batch norm", 10, 10},
-                                   {"layer", "layer norm", 10, 10},
-                                   {"input_raw", "pixels 0..1", 3, 20},
-                                   {"input_centred", "centred", 3, 20},
-                                   {"input_standard", "standardized", 3, 20},
-                                   {"input_white", "whitened", 3, 20},
-                                   {"input_damped", "whitened, ε = 0.01", 3, 20},
-                                   {"settle", "batch norm, 20 epochs", 4, 0}};
+/* clang-format off */
+static const lab_arm arms[ARMS] = {
+    {"exact", "exact claims", 0.5, 20}, {"none", "no norm", 8, 10}, {"batch", "batch norm", 10, 10},
+    {"layer", "layer norm", 10, 10}, {"input_raw", "pixels 0..1", 3, 20},
+    {"input_centred", "centred", 3, 20}, {"input_standard", "standardized", 3, 20},
+    {"input_white", "whitened", 3, 20}, {"input_damped", "whitened, ε = 0.01", 3, 20},
+    {"settle", "batch norm, 20 epochs", 4, 0}};
+/* clang-format on */
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
@@ -144,93 +143,12 @@ static void layers_of_rows(lab_run *r, const double *x)
     lab_record(r, "std_layer_factor", 0, training_farthest(by_rows, y, M * (size_t)D) / size);
 }
 
-/* c [d][d]: covariance matrix of x [m][d], or correlations if `scaled`. Returns multiplications. */
-static double covariance(double *c, const double *x, size_t m, size_t d, int scaled)
-{
-    double *mean = (double *)calloc(d, sizeof *mean);
-    size_t i, j, k;
-    if (!mean) return 0;
-    for (i = 0; i < m * d; i++) mean[i % d] += x[i] / (double)m;
-    for (j = 0; j < d; j++)
-        for (k = 0; k <= j; k++) {
-            double sum = 0;
-            for (i = 0; i < m; i++) sum += (x[i * d + j] - mean[j]) * (x[i * d + k] - mean[k]);
-            c[j * d + k] = c[k * d + j] = sum / (double)m;
-        }
-    free(mean);
-    for (j = 0; scaled && j < d; j++)
-        for (k = 0; k < d; k++)
-            if (j != k) c[j * d + k] /= sqrt(c[j * d + j] * c[k * d + k]);
-    for (j = 0; scaled && j < d; j++) c[j * d + j] = 1;
-    return (double)(m * d * (d + 1) / 2);
-}
-
-/* One rotation of Jacobi's that makes a[p][q] zero, in a and in the eigenvectors v [d][d]. */
-static void rotate(double *a, double *v, size_t p, size_t q, size_t d)
-{
-    const double theta = (a[q * d + q] - a[p * d + p]) / (2 * a[p * d + q]);
-    const double t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1));
-    const double c = 1 / sqrt(t * t + 1), s = t * c;
-    size_t k;
-    for (k = 0; k < d; k++) {
-        const double kp = a[k * d + p], kq = a[k * d + q];
-        a[k * d + p] = c * kp - s * kq;
-        a[k * d + q] = s * kp + c * kq;
-    }
-    for (k = 0; k < d; k++) {
-        const double pk = a[p * d + k], qk = a[q * d + k], vp = v[k * d + p], vq = v[k * d + q];
-        a[p * d + k] = c * pk - s * qk;
-        a[q * d + k] = s * pk + c * qk;
-        v[k * d + p] = c * vp - s * vq;
-        v[k * d + q] = s * vp + c * vq;
-    }
-}
-
-/* Eigenvectors in the columns of v, eigenvalues on the diagonal of a. Returns multiplications. */
-static double eigen(double *a, double *v, size_t d)
-{
-    double multiplications = 0;
-    size_t sweep, p, q;
-    for (p = 0; p < d * d; p++) v[p] = p % (d + 1) == 0 ? 1.0 : 0.0;
-    for (sweep = 0; sweep < 12; sweep++)
-        for (p = 0; p + 1 < d; p++)
-            for (q = p + 1; q < d; q++)
-                if (fabs(a[p * d + q]) > 1e-14 * sqrt(a[p * d + p] * a[q * d + q])) {
-                    rotate(a, v, p, q, d);
-                    multiplications += 12 * (double)d;
-                }
-    return multiplications;
-}
-
-/* y [m][d]: x centred and multiplied by covariance^(-1/2), so-called ZCA whitening. Returns
-   multiplications, or 0 if memory is out. */
-static double whiten(double *y, const double *x, size_t m, size_t d)
-{
-    double *block = (double *)calloc(3 * d * d + d, sizeof *block);
-    double *a = block, *v = block + d * d, *w = v + d * d, *mean = w + d * d, n;
-    size_t i, j, k;
-    if (!block) return 0;
-    for (i = 0; i < m * d; i++) mean[i % d] += x[i] / (double)m;
-    n = covariance(a, x, m, d, 0) + eigen(a, v, d);
-    for (i = 0; i < d; i++)
-        for (j = 0; j < d; j++)
-            for (k = 0; k < d; k++)
-                w[i * d + j] += v[i * d + k] * v[j * d + k] / sqrt(a[k * d + k]);
-    for (i = 0; i < m; i++)
-        for (j = 0; j < d; j++) {
-            y[i * d + j] = 0;
-            for (k = 0; k < d; k++) y[i * d + j] += (x[i * d + k] - mean[k]) * w[k * d + j];
-        }
-    free(block);
-    return n + (double)(d * d * d) + (double)(m * d * d);
-}
-
 /* Mean absolute correlation of two different features; all of them into the series `name`. */
 static double correlations(lab_run *r, const char *name, const double *y)
 {
     double c[D * D], sum = 0;
     size_t i;
-    (void)covariance(c, y, M, D, 1);
+    (void)matrix_covariance(c, y, M, D, 1);
     for (i = 0; i < D * D; i++) {
         if (i % (D + 1) != 0) sum += fabs(c[i]) / (D * (D - 1));
         lab_record(r, name, (double)i, c[i]);
@@ -259,7 +177,7 @@ static void whitening(lab_run *r, nrm_rng *rng, const double *x)
     batch_norm(y, mean, rstd, x, NULL, NULL, M, D);
     lab_record(r, "correlation", 1, correlations(r, "correlations_batch", y));
     lab_record(r, "skewness", 1, mean_skewness(y));
-    (void)whiten(y, x, M, D);
+    (void)matrix_whiten(y, x, M, D);
     lab_record(r, "correlation", 2, correlations(r, "correlations_white", y));
     lab_record(r, "skewness", 2, mean_skewness(y));
     for (k = 0; k < 3; k++) {
@@ -269,7 +187,8 @@ static void whitening(lab_run *r, nrm_rng *rng, const double *x)
         draw_mix(rng, block + 2 * m * d, d);
         draw(rng, block + 2 * m * d, block, m, d);
         /* batch norm: a square for the variance, x̂, and γ: three for each value */
-        lab_record(r, "cost", (double)d, whiten(block + m * d, block, m, d) / (double)(3 * m * d));
+        lab_record(r, "cost", (double)d,
+                   matrix_whiten(block + m * d, block, m, d) / (double)(3 * m * d));
         free(block);
     }
 }
@@ -411,16 +330,10 @@ static nrm_mlp_spec network(trainer *t)
 static double train_mode_accuracy(nrm_mlp *net)
 {
     const size_t n = test.n < MOST ? test.n : MOST;
-    size_t i, k, right = 0;
+    nrm_acc accuracy = 0;
     if (nrm_mlp_gradient(net, NULL, test.x, test.labels, n, NRM_TRAIN) < 0) return (double)NAN;
-    for (i = 0; i < n; i++) {
-        const double *p = net->prob + i * 10;
-        int best = 0;
-        for (k = 1; k < 10; k++)
-            if (p[k] > p[best]) best = (int)k;
-        right += best == test.labels[i];
-    }
-    return 100 * (double)right / (double)n;
+    (void)nrm_accuracy(&accuracy, net->prob, test.labels, n, DATASET_CLASSES);
+    return 100 * (double)accuracy;
 }
 
 /* Trains with and without the bad batch: the same weights, the same batches. A step that is refused
@@ -461,30 +374,6 @@ static double pixel_mean[INPUTS], pixel_var[INPUTS];
 static nrm_real *white_train[2], *white_test[2];
 static double not_restored; /* by how much the whitened images miss, taken back */
 
-/* The lower factor of a symmetric positive definite matrix, in place; what is above stays. */
-static void cholesky(double *a, size_t d)
-{
-    size_t i, j, k;
-    for (i = 0; i < d; i++)
-        for (j = 0; j <= i; j++) {
-            double sum = a[i * d + j];
-            for (k = 0; k < j; k++) sum -= a[i * d + k] * a[j * d + k];
-            a[i * d + j] = i == j ? sqrt(sum) : sum / a[j * d + j];
-        }
-}
-
-/* w = the inverse of the lower factor. w [d][d] is zero before. */
-static void invert_lower(double *w, const double *l, size_t d)
-{
-    size_t i, j, k;
-    for (i = 0; i < d; i++) {
-        for (k = 0; k < i; k++)
-            for (j = 0; j <= k; j++) w[i * d + j] -= l[i * d + k] * w[k * d + j];
-        for (j = 0; j < i; j++) w[i * d + j] /= l[i * d + i];
-        w[i * d + i] = 1 / l[i * d + i];
-    }
-}
-
 /* The first images again, out of the whitened ones y = (x - mean)·w': they are L·y + mean. */
 static double restore_error(const nrm_real *y, const double *l)
 {
@@ -514,8 +403,8 @@ static int whiten_pixels(int which, const double *cov)
     }
     memcpy(l, cov, d * d * sizeof *l);
     for (i = 0; i < d; i++) l[i * d + i] += white_eps[which];
-    cholesky(l, d);
-    invert_lower(inverse, l, d);
+    matrix_cholesky(l, d);
+    matrix_invert_lower(inverse, l, d);
     for (k = 0; k < d; k++)
         for (i = k; i < d; i++) {
             w[k * d + i] = inverse[i * d + k];
@@ -763,12 +652,6 @@ static void judge_one(lab_report *r, const lab_claim *c)
                 most(r, "two_dx", 0));
 }
 
-static void judge_transpose(lab_report *r, const lab_claim *c)
-{
-    const double off = most(r, "transpose", 0);
-    lab_verdict(r, c, stats_holds(off < 1e-12), "without γ and β", "differs by %.0e", off);
-}
-
 static void judge_divisor(lab_report *r, const lab_claim *c)
 {
     const double off = most(r, "std_layer", 0);
@@ -845,15 +728,22 @@ static void judge_steps(lab_report *r, const lab_claim *c)
                 lab_mean(r, EXACT, "step_variance", 0), lab_mean(r, EXACT, "step_variance", 7));
 }
 
-/* Test accuracy lost, 50 steps after the bad batch, of a network with a norm and of one without. */
+/* Test accuracy lost, 50 steps after the bad batch. */
+static lab_numbers points_lost(const lab_report *r, size_t arm)
+{
+    return lab_calc(lab_all(r, arm, "twin", 50), '-', lab_all(r, arm, "hit", 50));
+}
+
 static void judge_bad_batch(lab_report *r, const lab_claim *c)
 {
-    const lab_numbers with =
-        lab_calc(lab_all(r, c->a, "twin", 50), '-', lab_all(r, c->a, "hit", 50));
-    const lab_numbers without =
-        lab_calc(lab_all(r, NONE, "twin", 50), '-', lab_all(r, NONE, "hit", 50));
+    const lab_numbers with = points_lost(r, c->a), without = points_lost(r, NONE);
     lab_verdict(r, c, lab_less(with, without, lab_describe(with).mean <= 2), "",
                 "%s points lost; %s without a norm", lab_pm(r, with, 1), lab_pm(r, without, 1));
+}
+
+static const char *of_rate(lab_report *r, const char *what, size_t k)
+{
+    return lab_format(r, "%s_%lu", what, (unsigned long)k);
 }
 
 /* The rate with the lowest loss after so many epochs, mean over seeds; RATES if none has one. */
@@ -862,12 +752,9 @@ static size_t best_rate(lab_report *r, size_t arm, size_t epoch)
     double least = HUGE_VAL;
     size_t k, best = RATES;
     for (k = 0; k < RATES; k++) {
-        const double v =
-            lab_mean(r, arm, lab_format(r, "loss_%lu", (unsigned long)k), (double)epoch);
-        if (v < least) {
-            least = v;
-            best = k;
-        }
+        const double v = lab_mean(r, arm, of_rate(r, "loss", k), (double)epoch);
+        if (v < least) best = k;
+        if (v < least) least = v;
     }
     return best;
 }
@@ -875,8 +762,7 @@ static size_t best_rate(lab_report *r, size_t arm, size_t epoch)
 /* At its best rate: loss after so many epochs; nan where there is none. */
 static lab_numbers best_losses(lab_report *r, size_t arm, size_t epoch)
 {
-    return lab_all(r, arm, lab_format(r, "loss_%lu", (unsigned long)best_rate(r, arm, epoch)),
-                   (double)epoch);
+    return lab_all(r, arm, of_rate(r, "loss", best_rate(r, arm, epoch)), (double)epoch);
 }
 
 /* Is input a learned faster than input b? */
@@ -884,26 +770,24 @@ static void judge_speed(lab_report *r, const lab_claim *c)
 {
     static const size_t after[2] = {1, EPOCHS};
     stats_finding part[2];
-    const char *text[2];
-    double best[2][2];
+    const char *text[2], *rates[2];
     size_t i;
     for (i = 0; i < 2; i++) {
         const lab_numbers a = best_losses(r, c->a, after[i]), b = best_losses(r, c->b, after[i]);
         part[i] = lab_less(a, b, 1);
         text[i] = lab_format(r, "%s against %s", lab_pm(r, a, 3), lab_pm(r, b, 3));
-        best[i][0] = rate[best_rate(r, c->a, after[i]) % RATES];
-        best[i][1] = rate[best_rate(r, c->b, after[i]) % RATES];
+        rates[i] = lab_format(r, "%g, %g", rate[best_rate(r, c->a, after[i]) % RATES],
+                              rate[best_rate(r, c->b, after[i]) % RATES]);
     }
     lab_verdict(r, c, stats_together(part, 2),
-                lab_format(r, "rates after 1 epoch %g, %g; after 3 %g, %g", best[0][0], best[0][1],
-                           best[1][0], best[1][1]),
+                lab_format(r, "rates after 1 epoch %s; after 3 %s", rates[0], rates[1]),
                 "after 1 epoch %s, after 3 %s", text[0], text[1]);
 }
 
 /* Test accuracy at the rate of the lowest training loss. */
 static lab_numbers best_test(lab_report *r, size_t arm)
 {
-    return lab_all(r, arm, lab_format(r, "test_%lu", (unsigned long)best_rate(r, arm, EPOCHS)), 0);
+    return lab_all(r, arm, of_rate(r, "test", best_rate(r, arm, EPOCHS)), 0);
 }
 
 static void judge_generalization(lab_report *r, const lab_claim *c)
@@ -967,7 +851,8 @@ static const lab_claim claims[] = {
     {"32b", "Batch norm is impossible with batches of one", TUTORIAL, SAID,
      "exact: y = β and dx = 0", "none", LAB_IDENTITY, LAB_SETTING, .judge = judge_one},
     {"32c", "Layer norm is batch norm of the transposed input", TUTORIAL, SAID, "exact: to 1e-12",
-     "none", LAB_IDENTITY, LAB_SETTING, .judge = judge_transpose},
+     "none", LAB_IDENTITY, LAB_SETTING, .test = LAB_EXACT,
+     .series = "transpose", .limit = 1e-12, .say = "differs by $1", .remark = "without γ and β"},
     {"32d", "A tutorial's layer norm (divisor D - 1, ε outside the root) is the paper's",
      "ours, on the code of " TUTORIAL, "code and the paper's formula, side by side",
      "exact: to 1e-3 of the largest output, with 12 features",
@@ -994,7 +879,7 @@ static const lab_claim claims[] = {
      SAID, "to 1e-6", "a trial: 25 % wrong", LAB_IDENTITY, LAB_ALGEBRA, .judge = judge_printed},
     {"32m", "Batch norm in a recurrent layer needs statistics of each step", TUTORIAL, SAID,
      "largest of 8 steps' variances at least 1.5 times the smallest, seed by seed; added with a "
-     "second run", "none", LAB_TRAINING, LAB_SETTING, .judge = judge_steps},
+     "second run", "none", .judge = judge_steps},
     {"32k", "A network with batch norm can be used soon after one bad batch",
      "ours, after " TUTORIAL, "not said; it speaks of the training",
      "50 steps after inputs 100 times too large: fewer points lost than without, at most 2", "none",
@@ -1002,35 +887,35 @@ static const lab_claim claims[] = {
     {"32l", "A network with layer norm can be used soon after one bad batch",
      "ours, after " TUTORIAL, "not said; it speaks of the training",
      "50 steps after inputs 100 times too large: fewer points lost than without, at most 2", "none",
-     LAB_TRAINING, LAB_SETTING, .judge = judge_bad_batch, .a = LAYER},
+     .judge = judge_bad_batch, .a = LAYER},
     {"32n", "Networks train faster if their inputs are whitened",
      "LeCun et al. 1998 and Wiesler & Ney 2011, as cited by Ioffe & Szegedy 2015, section 2; "
      NOTEBOOK, SAID,
      "training loss after 1 and 3 epochs: below that with pixels 0..1" LOSS_CRITERION,
-     "a trial (1 seed, rates up to 1): 0.293 against 0.445, 0.029 against 0.425", LAB_TRAINING,
-     LAB_SETTING, .judge = judge_speed, .a = WHITE, .b = RAW},
+     "a trial (1 seed, rates up to 1): 0.293 against 0.445, 0.029 against 0.425",
+     .judge = judge_speed, .a = WHITE, .b = RAW},
     {"32o", "Normalizing each pixel by itself speeds it up too, though they stay correlated",
      "LeCun et al. 1998, as cited by Ioffe & Szegedy 2015, section 3", SAID,
      "training loss after 1 and 3 epochs, standardized: below that with pixels 0..1" LOSS_CRITERION,
-     "a trial (1 seed, rates up to 1): 0.212 against 0.445, 0.195 against 0.425", LAB_TRAINING,
-     LAB_SETTING, .judge = judge_speed, .a = STANDARD, .b = RAW},
+     "a trial (1 seed, rates up to 1): 0.212 against 0.445, 0.195 against 0.425",
+     .judge = judge_speed, .a = STANDARD, .b = RAW},
     {"32p", "Inputs that are also uncorrelated are learned faster still",
      "LeCun et al. 1998, section 4.3", SAID,
      "training loss after 1 and 3 epochs, whitened: below that with standardized pixels"
      LOSS_CRITERION,
-     "a trial (1 seed, rates up to 1): 0.293 against 0.212, 0.029 against 0.195", LAB_TRAINING,
-     LAB_SETTING, .judge = judge_speed, .a = WHITE, .b = STANDARD},
+     "a trial (1 seed, rates up to 1): 0.293 against 0.212, 0.029 against 0.195",
+     .judge = judge_speed, .a = WHITE, .b = STANDARD},
     {"32q", "Whitened inputs cost generalization", "Wadia et al. 2021",
      "proved for whitening with more features than examples, shown in experiments beyond it",
      "test accuracy after 3 epochs lower than with standardized pixels, paired, each at the rate "
      "of its lowest training loss; added later, before the runs", "a trial (1 seed, rates up to "
      "1): 84.5 against 89.6 %; pixels 0..1 83.1 %, with which it was to be compared before",
-     LAB_TRAINING, LAB_SETTING, .judge = judge_generalization},
+     .judge = judge_generalization},
     {"32r", "γ and β converge", NOTES, SAID, "rms of what an epoch changes: epoch 20 below epoch "
      "1, paired; and (else partly) in the mean below a tenth of it, the distance from the start "
      "less than a tenth larger than in epoch 10; γ and β; added later, before the runs",
      "a trial (1 seed): 0.086 and 0.072 of epoch 1, which was to be all; distances 34 and 27 % "
-     "larger than in epoch 10", LAB_TRAINING, LAB_SETTING, .judge = judge_settled}};
+     "larger than in epoch 10", .judge = judge_settled}};
 /* clang-format on */
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -1051,22 +936,6 @@ static void draw_identity(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_scatter(p, "64 examples", points.x, points.y, points.n, plot_marked(PLOT_BLUE, PLOT_RING));
 }
 
-static void draw_bad_batch(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const char *const look[LAYER + 1] = {"", "none", "batch", "layer"};
-    size_t arm;
-    for (arm = NONE; arm <= LAYER; arm++) {
-        const plot_style style = lab_style(look[arm]);
-        const lab_curve twin = lab_over_seeds(r, arm, "twin");
-        lab_plot(r, p, arm, panel->series, NULL, style);
-        plot_line(p, arm == NONE ? "thin: no bad batch" : NULL, twin.x, twin.mean, twin.n,
-                  plot_thin(style.color));
-        if (arm == BATCH)
-            lab_plot(r, p, arm, "hit_own_statistics", "batch norm, own statistics",
-                     plot_dotted(PLOT_SKY));
-    }
-}
-
 static plot_style input_style(size_t arm)
 {
     static const int dash[5] = {PLOT_DASHED, PLOT_DOTTED, PLOT_DASHDOT, PLOT_SOLID, PLOT_DASHED};
@@ -1084,8 +953,7 @@ static void draw_rates(lab_report *r, plot_panel *p, const lab_panel *panel)
     for (arm = RAW; arm <= DAMPED; arm++) {
         double where[RATES], mean[RATES], lo[RATES], hi[RATES];
         for (k = 0; k < RATES; k++) {
-            const stats_summary v = lab_summary(
-                r, arm, lab_format(r, "%s_%lu", panel->series, (unsigned long)k), panel->value);
+            const stats_summary v = lab_summary(r, arm, of_rate(r, panel->series, k), panel->value);
             where[k] = (double)k + 0.04 * ((double)arm - STANDARD);
             mean[k] = v.mean;
             lo[k] = v.mean - v.sd;
@@ -1102,20 +970,20 @@ static void draw_curves(lab_report *r, plot_panel *p, const lab_panel *panel)
     for (arm = RAW; arm <= DAMPED; arm++) {
         plot_style style = input_style(arm);
         style.marker = PLOT_NO_MARKER;
-        lab_plot(r, p, arm,
-                 lab_format(r, "%s_%lu", panel->series, (unsigned long)best_rate(r, arm, EPOCHS)),
-                 NULL, style);
+        lab_plot(r, p, arm, of_rate(r, panel->series, best_rate(r, arm, EPOCHS)), NULL, style);
     }
 }
 
-static void draw_settling(lab_report *r, plot_panel *p, const lab_panel *panel)
+static plot_style look_of(size_t arm)
 {
-    lab_plot(r, p, panel->arm, "move_gamma", "γ", plot_solid(lab_level(0, 3)));
-    lab_plot(r, p, panel->arm, "move_beta", "β", plot_dashdot(lab_level(1, 3)));
-    lab_plot(r, p, panel->arm, "move_weights", "weights", plot_dotted(PLOT_INK));
+    static const char *const norm[LAYER + 1] = {"", "none", "batch", "layer"};
+    return lab_style(norm[arm]);
 }
 
 /* clang-format off */
+#define HIT(arm, label, color)                                                                     \
+    {arm, "hit"}, {arm, "twin", label, {color, .width = 0.45, .alpha = 0.45}, LAB_MEAN}
+
 static const lab_panel said[] = {
     {.axes = {.heading = "the input", .x = "feature", .y = "feature"},
      .draw = draw_matrix, .series = "correlations_input"},
@@ -1130,30 +998,34 @@ static const lab_panel said[] = {
     {.axes = {.row = 1, .col = 1, .cols = 2, .heading = "one bad batch",
               .x = "steps after the bad batch", .y = "test accuracy (%)", .x_range = {0, AFTER},
               .y_range = {0, 100}, .legend = PLOT_LEGEND_RIGHT},
-     .draw = draw_bad_batch, .series = "hit"}};
+     .line = {HIT(NONE, "thin: no bad batch", PLOT_VERMILLION), HIT(BATCH, "", PLOT_BLUE),
+              {BATCH, "hit_own_statistics", "batch norm, own statistics",
+               {PLOT_SKY, .dash = PLOT_DOTTED}}, HIT(LAYER, "", PLOT_GREEN)}}};
 
 static const double rate_at[RATES] = {0, 1, 2, 3, 4};
 static const char *const rate_name[RATES] = {"0.03", "0.1", "0.3", "1", "3"};
 #define RATE_AXIS .x = "learning rate", .x_range = {-0.3, 4.3}, .x_ticks = rate_at, \
     .x_names = rate_name, .x_count = RATES
 
-static const lab_panel inputs[] = {
-    {.axes = {.heading = "each input at its best rate", .x = "steps", .y = "training loss",
-              .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_NONE},
-     .draw = draw_curves, .series = "batch_loss"},
-    {.axes = {.col = 1, .heading = "training loss after 3 epochs", RATE_AXIS, .y = "training loss",
-              .y_scale = PLOT_LOG10, .y_range = {0.02, 20}, .legend = PLOT_LEGEND_NONE},
-     .draw = draw_rates, .series = "loss", .value = EPOCHS},
-    {.axes = {.row = 1, .heading = "test accuracy after 3 epochs", RATE_AXIS,
-              .y = "test accuracy (%)", .y_range = {0, 100}, .legend = PLOT_LEGEND_BOTTOM_LEFT},
-     .draw = draw_rates, .series = "test"},
-    {.axes = {.row = 1, .col = 1, .heading = "do γ and β settle?", .x = "epoch",
-              .y = "rms of what it changes", .y_scale = PLOT_LOG10,
-              .legend = PLOT_LEGEND_TOP_RIGHT},
-     .draw = draw_settling, .arm = SETTLE}};
-
 static int report(lab_report *r)
 {
+    const lab_panel inputs[] = {
+        {.axes = {.heading = "each input at its best rate", .x = "steps", .y = "training loss",
+                  .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_NONE},
+         .draw = draw_curves, .series = "batch_loss"},
+        {.axes = {.col = 1, .heading = "training loss after 3 epochs", RATE_AXIS,
+                  .y = "training loss", .y_scale = PLOT_LOG10, .y_range = {0.02, 20},
+                  .legend = PLOT_LEGEND_NONE},
+         .draw = draw_rates, .series = "loss", .value = EPOCHS},
+        {.axes = {.row = 1, .heading = "test accuracy after 3 epochs", RATE_AXIS,
+                  .y = "test accuracy (%)", .y_range = {0, 100}, .legend = PLOT_LEGEND_BOTTOM_LEFT},
+         .draw = draw_rates, .series = "test"},
+        {.axes = {.row = 1, .col = 1, .heading = "do γ and β settle?", .x = "epoch",
+                  .y = "rms of what it changes", .y_scale = PLOT_LOG10,
+                  .legend = PLOT_LEGEND_TOP_RIGHT},
+         .line = {{SETTLE, "move_gamma", "γ", {lab_level(0, 3)}},
+                  {SETTLE, "move_beta", "β", {lab_level(1, 3), .dash = PLOT_DASHDOT}},
+                  {SETTLE, "move_weights", "weights", {PLOT_INK, .dash = PLOT_DOTTED}}}}};
     const lab_page first = {
         "What the sources say in passing", .width = 2000, .height = 1500,
         .settings = "a to d: skewed, correlated data, 64 examples of 12 features, no ε, first "
@@ -1178,5 +1050,5 @@ static const lab_program program = {
     "Skewed, correlated data, 64 examples of 12 features, no ε; bad batch: 784-100-100-10, ReLU, "
     "SGD with learning rate 0.1, batches of 128, at step 300",
     .revision = 3, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare,
-    .run = run, .report = report, .claim = claims, .claims = LAB_COUNT(claims)};
+    .run = run, .report = report, .claim = claims, .claims = LAB_COUNT(claims), .look = look_of};
 LAB_MAIN(program)

@@ -36,42 +36,32 @@ typedef struct plan {
 enum { RS_BATCH, RS_NONE, PS_BATCH, PS_NONE, MS_BATCH, MS_NONE, B_HIGH, B_MIDDLE, B_LOW, N_LOW,
        N_MIDDLE, N_HIGH, SWEEPS, ARMS = SWEEPS + 9 };
 enum { M13_NET, P20_NET, R27_NET };
-/* clang-format on */
 
-static const plan plans[ARMS] = {{STEP, R27(NRM_BATCH_NORM, KEEP, DECAY), 0.1},
-                                 {STEP, R27(NRM_NO_NORM, KEEP, DECAY), 0.0001},
-                                 {STEP, P20(NRM_BATCH_NORM, KEEP), 0.1},
-                                 {STEP, P20(NRM_NO_NORM, KEEP), 0.0001},
-                                 {STEP, M13(NRM_BATCH_NORM, KEEP), 0.1},
-                                 {STEP, M13(NRM_NO_NORM, KEEP), 0.0001},
-                                 {SCHEDULE, R27(NRM_BATCH_NORM, KEEP, DECAY), 0.1},
-                                 {SCHEDULE, R27(NRM_BATCH_NORM, KEEP, DECAY), 0.003},
-                                 {SCHEDULE, R27(NRM_BATCH_NORM, KEEP, DECAY), 0.0001},
-                                 {SCHEDULE, R27(NRM_NO_NORM, KEEP, DECAY), 0.0001},
-                                 {SCHEDULE, R27(NRM_NO_NORM, KEEP, DECAY), 0.003},
-                                 {SCHEDULE, R27(NRM_NO_NORM, KEEP, DECAY), 0.1},
-                                 {SWEEP, M13(NRM_NO_NORM, 0)},
-                                 {SWEEP, P20(NRM_NO_NORM, 0)},
-                                 {SWEEP, R27(NRM_NO_NORM, 0, 0)},
-                                 {SWEEP, M13(NRM_BATCH_NORM, 0)},
-                                 {SWEEP, P20(NRM_BATCH_NORM, 0)},
-                                 {SWEEP, R27(NRM_BATCH_NORM, 0, 0)},
-                                 {SWEEP, M13(NRM_LAYER_NORM, 0)},
-                                 {SWEEP, P20(NRM_LAYER_NORM, 0)},
-                                 {SWEEP, R27(NRM_LAYER_NORM, 0, 0)}};
+#define STEPS(batch, net) {STEP, batch, 0.1}, {STEP, net, 0.0001}
+#define R27_TRAINED(norm, rate) {SCHEDULE, R27(norm, KEEP, DECAY), rate}
+#define SWEPT(norm) {SWEEP, M13(norm, 0)}, {SWEEP, P20(norm, 0)}, {SWEEP, R27(norm, 0, 0)}
+static const plan plans[ARMS] = {
+    STEPS(R27(NRM_BATCH_NORM, KEEP, DECAY), R27(NRM_NO_NORM, KEEP, DECAY)),
+    STEPS(P20(NRM_BATCH_NORM, KEEP), P20(NRM_NO_NORM, KEEP)),
+    STEPS(M13(NRM_BATCH_NORM, KEEP), M13(NRM_NO_NORM, KEEP)), R27_TRAINED(NRM_BATCH_NORM, 0.1),
+    R27_TRAINED(NRM_BATCH_NORM, 0.003), R27_TRAINED(NRM_BATCH_NORM, 0.0001),
+    R27_TRAINED(NRM_NO_NORM, 0.0001), R27_TRAINED(NRM_NO_NORM, 0.003),
+    R27_TRAINED(NRM_NO_NORM, 0.1), SWEPT(NRM_NO_NORM), SWEPT(NRM_BATCH_NORM),
+    SWEPT(NRM_LAYER_NORM)};
 
+#define STEP_ARMS(net, a, b)                                                                       \
+    {"step_" net "_batch", net ", batch norm", a}, {"step_" net "_none", net ", no norm", b}
+#define SWEEP_ARMS(id, name, a, b, c)                                                              \
+    {"sweep_M13_" id, "M13, " name, a, 3}, {"sweep_P20_" id, "P20, " name, b, 3},                  \
+        {"sweep_R27_" id, "R27, " name, c, 3}
 static const lab_arm arms[ARMS] = {
-    {"step_R27_batch", "R27, batch norm", 0.6},     {"step_R27_none", "R27, no norm", 0.5},
-    {"step_P20_batch", "P20, batch norm", 1},       {"step_P20_none", "P20, no norm", 1},
-    {"step_M13_batch", "M13, batch norm", 0.6},     {"step_M13_none", "M13, no norm", 0.6},
-    {"R27_batch_0.1", "batch norm, 0.1", 28},       {"R27_batch_0.003", "batch norm, 0.003", 28},
+    STEP_ARMS("R27", 0.6, 0.5), STEP_ARMS("P20", 1, 1), STEP_ARMS("M13", 0.6, 0.6),
+    {"R27_batch_0.1", "batch norm, 0.1", 28}, {"R27_batch_0.003", "batch norm, 0.003", 28},
     {"R27_batch_0.0001", "batch norm, 0.0001", 28}, {"R27_none_0.0001", "no norm, 0.0001", 26},
-    {"R27_none_0.003", "no norm, 0.003", 0.1},      {"R27_none_0.1", "no norm, 0.1", 0.1},
-    {"sweep_M13_none", "M13, no norm", 20, 3},      {"sweep_P20_none", "P20, no norm", 28, 3},
-    {"sweep_R27_none", "R27, no norm", 25, 3},      {"sweep_M13_batch", "M13, batch norm", 25, 3},
-    {"sweep_P20_batch", "P20, batch norm", 36, 3},  {"sweep_R27_batch", "R27, batch norm", 34, 3},
-    {"sweep_M13_layer", "M13, layer norm", 25, 3},  {"sweep_P20_layer", "P20, layer norm", 36, 3},
-    {"sweep_R27_layer", "R27, layer norm", 34, 3}};
+    {"R27_none_0.003", "no norm, 0.003", 0.1}, {"R27_none_0.1", "no norm, 0.1", 0.1},
+    SWEEP_ARMS("none", "no norm", 20, 28, 25), SWEEP_ARMS("batch", "batch norm", 25, 36, 34),
+    SWEEP_ARMS("layer", "layer norm", 25, 36, 34)};
+/* clang-format on */
 
 static training_set train, test;
 
@@ -334,17 +324,6 @@ static size_t seeds_that_work(const lab_report *r, size_t arm)
     return n;
 }
 
-static void judge_width(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers none = lab_each(r, sweep_arm(c->a, 0), width_of);
-    const lab_numbers batch = lab_each(r, sweep_arm(c->a, 1), width_of);
-    const lab_numbers layer = lab_each(r, sweep_arm(c->a, 2), width_of);
-    const double more = lab_describe(batch).mean - lab_describe(none).mean;
-    lab_verdict(r, c, lab_more(batch, none, more >= 0.5), "",
-                "%s decades with batch norm, %s without (layer norm %.2f)", lab_pm(r, batch, 2),
-                lab_pm(r, none, 2), lab_describe(layer).mean);
-}
-
 static void judge_largest(lab_report *r, const lab_claim *c)
 {
     lab_numbers a[3];
@@ -390,7 +369,7 @@ static void judge_divergence(lab_report *r, const lab_claim *c)
                 (unsigned long)high, (unsigned long)middle, (unsigned long)n, (unsigned long)with);
 }
 
-static const char *const ratio_name[3] = {"ratio1", "ratio4", "ratio7"};
+static const char *const ratio_name[3] = {"ratio1", "ratio4", "ratio7"}; /* of mini-batches */
 
 /* The smallest step whose relative loss is above `level`; 10 if there is none. */
 static double first_above(const lab_report *r, size_t arm, size_t seed, size_t m, double level)
@@ -474,6 +453,11 @@ static void judge_explosion(lab_report *r, const lab_claim *c)
     "3 "                                                                                           \
     "times that without norm (0.0001 stands for none)"
 
+#define SWEPT_ARM(net, norm) (SWEEPS + 3 * (norm) + (net))
+#define WIDER_BY(net)                                                                              \
+    LAB_PARTS({LAB_MORE, SWEPT_ARM(net, 1), SWEPT_ARM(net, 0), .each = width_of, .limit = 0.5},    \
+              {.a = SWEPT_ARM(net, 2), .each = width_of}),                                         \
+        .decimals = 2, .say = "$1 decades with batch norm, $2 without (layer norm #3)"
 #define ORDER(more, less, percent)                                                                 \
     .test = LAB_MORE, .a = more, .b = less, .series = "test", .at = percent, .decimals = 4
 
@@ -482,13 +466,12 @@ static const lab_claim claims[] = {
     {"17a", "M13: batch norm widens the range of learning rates that work", NOTES, WIDER,
      WIDTH "than without norm",
      "trial runs (1 seed): above 0.9 only at 0.1 without; from 0.01 to 3 with batch norm",
-     LAB_TRAINING, LAB_SETTING, judge_width, .a = M13_NET},
+     LAB_TRAINING, LAB_SETTING, WIDER_BY(M13_NET)},
     {"17b", "P20: batch norm widens the range of learning rates that work", NOTES, WIDER,
      WIDTH "than without norm", "trial runs (1 seed): 0.85 to 0.93 from 0.003 to 0.1 without; 0.91 "
-     "to 0.94 from 0.03 to 1 with batch norm", LAB_TRAINING, LAB_SETTING, judge_width,
-     .a = P20_NET},
+     "to 0.94 from 0.03 to 1 with batch norm", LAB_TRAINING, LAB_SETTING, WIDER_BY(P20_NET)},
     {"17c", "R27: batch norm widens the range of learning rates that work", NOTES, WIDER,
-     WIDTH "than without norm", "none", LAB_TRAINING, LAB_SETTING, judge_width, .a = R27_NET},
+     WIDTH "than without norm", "none", LAB_TRAINING, LAB_SETTING, WIDER_BY(R27_NET)},
     {"17d", "M13: with batch norm larger learning rates work", NOTES, WIDER, LARGEST,
      "trial runs (1 seed): 0.1 without, 3 with batch norm", LAB_TRAINING, LAB_SETTING,
      judge_largest, .a = M13_NET},

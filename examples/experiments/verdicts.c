@@ -326,7 +326,7 @@ static void put_head(page *p, const table *t, int tables, int links, const corre
         "*Beyond chance* is corrected for the number of claims: of %lu tests, at most %g %% of "
         "those that are\nsignificant are so by chance (Benjamini and Hochberg 1995; *q* is the "
         "share at which a test still\nis). That leaves p at most %.3g, and changes %lu %s. "
-        "It holds for tests that are independent or\nthat go together, as those of one run do; "
+        "It holds for tests that are independent\nor that go together, as those of one run do; "
         "under any dependence (Benjamini and Yekutieli 2001)\n%lu of them would not be "
         "significant. With few seeds an interval needs differences near to normal.\n\n",
         (unsigned long)c->tests, 100 * STATS_LEVEL, c->level, (unsigned long)c->changed,

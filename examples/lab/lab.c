@@ -508,6 +508,11 @@ size_t lab_seeds(const lab_report *r, size_t arm)
     return r->seeds[arm];
 }
 
+uint64_t lab_seed(const lab_report *r, size_t s)
+{
+    return (uint64_t)r->seed[s];
+}
+
 int lab_quick(const lab_report *r)
 {
     return strcmp(labi_note(r, "mode"), "full") != 0;

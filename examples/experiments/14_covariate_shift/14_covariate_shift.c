@@ -700,7 +700,7 @@ static int page_stage(lab_report *r)
         r, f,
         "Hidden layers of 100 units, Glorot weights, SGD with learning rate 0.1, batches of "
         "128; c, f: a mark for 75 steps of a seed, means between the thin lines",
-        5);
+        lab_all_seeds(r));
     plot_shared_legend(f);
     for (net = 0; net < NETS; net++) draw_row(r, f, net);
     return lab_save(r, f, "stage");

@@ -721,7 +721,7 @@ static int draw_step(lab_report *r)
         "Without batch norm one step at rate 0.1 kills or explodes channels", "step", 1600, 1200,
         .settings = "R27: 27 residual blocks of 2 layers, Glorot, at initialization; one batch of "
                     "128; a to c: seed 11, grey: 0 for all examples; d, e: first, middle, last "
-                    "block or layer", .seeds = lab_seeds(r, HN)};
+                    "block or layer", .seeds = lab_seeds(r, RN)};
     const lab_panel panels[] = {
         MOMENTS(0, RN, 1, "no norm, block 13", 0),
         MOMENTS(1, RN, 2, "no norm, block 27", PLOT_GRID_Y),

@@ -353,25 +353,21 @@ static int end(trainer *t)
 
 static int run_training(lab_run *r)
 {
-    const size_t batch = batch_size[r->arm], bytes = test.n * CLASSES * sizeof(nrm_real);
-    trial *k = (trial *)calloc(1, sizeof *k);
+    const size_t batch = batch_size[r->arm], logits = test.n * CLASSES;
+    const size_t all = r->arm == LARGE ? EPOCHS * training_steps(train.n, batch) : 7500;
+    trial *k = (trial *)calloc(1, sizeof *k + 2 * logits * sizeof(nrm_real));
     const trainer_plan plan = {.network = network,
                                .after = after_step,
                                .end = end,
                                .set = &train,
                                .batch = batch,
-                               .steps = r->quick          ? 50
-                                        : r->arm == LARGE ? EPOCHS * training_steps(train.n, batch)
-                                                          : 7500,
+                               .steps = r->quick ? 50 : all,
                                .context = k};
-    int rc = -1;
-    if (k) {
-        k->logits = (nrm_real *)malloc(bytes);
-        k->reference = (nrm_real *)malloc(bytes);
-        if (k->logits && k->reference) rc = trainer_run(r, &plan);
-        free(k->logits);
-        free(k->reference);
-    }
+    int rc;
+    if (!k) return -1;
+    k->logits = (nrm_real *)(k + 1);
+    k->reference = k->logits + logits;
+    rc = trainer_run(r, &plan);
     free(k);
     return rc;
 }
@@ -381,26 +377,24 @@ static int run_training(lab_run *r)
 enum { NUMBERS = 128, TRIALS = 200, OFFSETS = 12, METHODS = 4 };
 static const double offset[OFFSETS] = {0, 1, 3, 10, 30, 100, 300, 1000, 4096, 10000, 30000, 100000};
 
+/* The sum of (x - from)^power. */
+static float sum_of(const float *x, float from, int power)
+{
+    float sum = 0;
+    size_t i;
+    for (i = 0; i < NUMBERS; i++) sum += power == 1 ? x[i] - from : (x[i] - from) * (x[i] - from);
+    return sum;
+}
+
 static double one_pass(const float *x)
 {
-    float sum = 0, squares = 0, mean;
-    size_t i;
-    for (i = 0; i < NUMBERS; i++) {
-        sum += x[i];
-        squares += x[i] * x[i];
-    }
-    mean = sum / NUMBERS;
-    return (double)(squares / NUMBERS - mean * mean);
+    const float mean = sum_of(x, 0, 1) / NUMBERS;
+    return (double)(sum_of(x, 0, 2) / NUMBERS - mean * mean);
 }
 
 static double two_passes(const float *x)
 {
-    float sum = 0, squares = 0, mean;
-    size_t i;
-    for (i = 0; i < NUMBERS; i++) sum += x[i];
-    mean = sum / NUMBERS;
-    for (i = 0; i < NUMBERS; i++) squares += (x[i] - mean) * (x[i] - mean);
-    return (double)(squares / NUMBERS);
+    return (double)(sum_of(x, sum_of(x, 0, 1) / NUMBERS, 2) / NUMBERS);
 }
 
 static double welford(const float *x)
@@ -620,26 +614,6 @@ static void judge_last(lab_report *r, const lab_claim *c)
                 "%s against %s %%", lab_pm(r, last, 2), lab_pm(r, all, 2));
 }
 
-/* Is c->series smaller with new weight 0.1 than with the variant c->b? If it is a distance, the
-   remark has that of each layer. */
-static void judge_bias(lab_report *r, const lab_claim *c)
-{
-    const char *of = c->series, *remark = "";
-    const int b = (int)c->b;
-    const stats_finding part[2] = {
-        lab_less(seen(r, FOUR, of, FAST, LAB_LAST), seen(r, FOUR, of, b, LAB_LAST), 1),
-        lab_less(seen(r, EIGHT, of, FAST, LAB_LAST), seen(r, EIGHT, of, b, LAB_LAST), 1)};
-    if (strcmp(of, "distance") == 0)
-        remark =
-            lab_format(r, "batches of 4, first layer alone: %s against %s; second: %s against %s",
-                       text_of(r, FOUR, "distance1", FAST, 3), text_of(r, FOUR, "distance1", b, 3),
-                       text_of(r, FOUR, "distance2", FAST, 3), text_of(r, FOUR, "distance2", b, 3));
-    lab_verdict(r, c, stats_together(part, 2), remark,
-                "batches of 4: %s against %s; of 8: %s against %s", text_of(r, FOUR, of, FAST, 3),
-                text_of(r, FOUR, of, b, 3), text_of(r, EIGHT, of, FAST, 3),
-                text_of(r, EIGHT, of, b, 3));
-}
-
 /* The largest relative error of all trials and seeds at the offsets of the claim. */
 static double worst_error(const lab_report *r, const char *series)
 {
@@ -667,7 +641,18 @@ static void judge_one_pass(lab_report *r, const lab_claim *c)
                 lab_summary(r, ONE_PASS, "high/one_pass", 10000).max);
 }
 
+/* Is the series smaller with new weight 0.1 than with another way of keeping? */
 /* clang-format off */
+#define SMALLER(arm, what, way)                                                                    \
+    {LAB_LESS, arm, arm, what "/new0.1", LAB_LAST, .other = what "/new0.1_" way}
+#define TOLD(what, way) {.a = FOUR, .series = what "/new0.1" way, .at = LAB_LAST}
+#define BATCHES .decimals = 3, .say = "batches of 4: $1 against $2; of 8: $3 against $4"
+#define DISTANCES(way)                                                                             \
+    LAB_PARTS(SMALLER(FOUR, "distance", way), SMALLER(EIGHT, "distance", way),                     \
+              TOLD("distance1", ""), TOLD("distance1", "_" way), TOLD("distance2", ""),            \
+              TOLD("distance2", "_" way)),                                                         \
+    BATCHES, .remark = "batches of 4, first layer alone: $5 against $6; second: $7 against $8"
+
 static const lab_claim claims[] = {
     {"25a", "Too slow a running average looks like a failure of batch norm", "ours: a reading of a "
      "lecture-style post on how batch norm helps, which keeps 0.999 of the old",
@@ -687,16 +672,17 @@ static const lab_claim claims[] = {
      "Ioffe & Szegedy 2015, Algorithm 2; a tutorial with a custom batch norm",
      "m/(m-1) is in the algorithm; no number",
      "distance from the population smaller with it, batches of 4 and of 8, after training", "none",
-     LAB_TRAINING, LAB_NEWS, judge_bias, .series = "distance", .b = FAST_BIASED},
+     LAB_TRAINING, LAB_NEWS, DISTANCES("biased")},
     {"25e", "With the unbiased variance the logits are closer, too",
      "ours: what the unbiased variance should be good for", "no number",
      "largest difference of a logit from the population's smaller with it, batches of 4 and of 8",
-     "none", LAB_TRAINING, LAB_SETTING, judge_bias, .series = "logits", .b = FAST_BIASED},
+     "none", LAB_TRAINING, LAB_SETTING, 
+     LAB_PARTS(SMALLER(FOUR, "logits", "biased"), SMALLER(EIGHT, "logits", "biased")), BATCHES},
     {"25f", "Variances are to be averaged, not standard deviations",
      "ours: a correction to the Chinese notes on batch norm and to the lecture-style post",
      "both average standard deviations",
      "distance from the population smaller with variances, batches of 4 and of 8", "none",
-     LAB_TRAINING, LAB_NEWS, judge_bias, .series = "distance", .b = FAST_SD},
+     LAB_TRAINING, LAB_NEWS, DISTANCES("sd")},
     {"25g", "Two passes, and Welford's update, are exact enough in 32 bits",
      "ours: textbook algorithms", "no number",
      "relative error below 1e-5 at offsets 0 to 10,000, largest of all trials and seeds",
@@ -767,14 +753,9 @@ static void draw_distances(lab_report *r, plot_panel *p, const lab_panel *panel)
     (void)panel;
     plot_categories(p, names, 4);
     for (b = 0; b < 4; b++) {
-        double mean[4], sd[4];
-        for (i = 0; i < 4; i++) {
-            const stats_summary s =
-                lab_describe(seen(r, bars[b].arm, bars[b].series, shown[i], LAB_LAST));
-            mean[i] = s.mean;
-            sd[i] = s.n > 1 ? s.sd : 0;
-        }
-        plot_bars(p, bars[b].label, mean, sd, 4, plot_solid(lab_level(bars[b].level, 4)));
+        lab_numbers y[4];
+        for (i = 0; i < 4; i++) y[i] = seen(r, bars[b].arm, bars[b].series, shown[i], LAB_LAST);
+        lab_draw_bars(p, bars[b].label, y, 4, plot_solid(lab_level(bars[b].level, 4)));
     }
 }
 
@@ -837,14 +818,13 @@ static const lab_panel variance_panels[2] = {
 
 static int page_one_pass(lab_report *r)
 {
-    const unsigned trials = (unsigned)(lab_seeds(r, ONE_PASS) * TRIALS);
     plot_figure *f =
         lab_figure(r, "E[x²] - μ² fails in 32 bits from an offset of some hundreds on", 2000, 1000);
     plot_subtitle(f, lab_format(r,
                                 "%u trials for each offset, everything in 32 bits; normlayers.h "
                                 "takes one pass from a pivot. Around 100,000 the numbers "
                                 "themselves are 1/128 apart.",
-                                trials));
+                                (unsigned)(lab_seeds(r, ONE_PASS) * TRIALS)));
     plot_shared_legend(f);
     (void)lab_draw_panel(r, f, &variance_panels[0]);
     (void)lab_draw_panel(r, f, &variance_panels[1]);

@@ -12,21 +12,11 @@
        synchronised   gradients are added up, and the statistics of batch norm are merged
        separate       gradients are added up; each worker normalizes its part by itself
 
-   The claims, and when they hold, were written down before the run; a first run, with the seeds 0
-   to 2, came before them:
-
-       step     after the first step, loss, statistics and gradients of synchronised are those of
-                undivided to 1e-13 in double and 1e-5 in float, relative to the largest of each
-                array; those of separate differ by more than 0.01
-       copies   at the end of every epoch the workers' copies of a network have the same bits
-       drift    what parts synchronised from undivided later is rounding. By itself it grows
-                slowly; but sooner or later the input of a ReLU is as close to 0 as rounding is
-                large, and is positive here and negative there. So in float the parameters are
-                within 1e-5 of undivided's as long as all ReLUs agree; and in double they are within
-                1e-9 to the end, and every test accuracy is the same
-       separate is less accurate than synchronised in every seed. The reason: the normalized values
-                of two examples are 1 and -1 whatever these are, so worker 0 learns from signs, and
-                no network sees in inference what it has seen in training
+   Synchronised should be undivided but for rounding: after one step to 1e-13 in double and 1e-5 in
+   float, and later as long as no input of a ReLU is so close to 0 that rounding moves it to the
+   other side. Separate should be less accurate: the normalized values of two examples are 1 and -1
+   whatever these are, so worker 0 learns from signs. The criteria, in judge() below, were written
+   down before the run; a first run, with the seeds 0 to 2, came before them.
 
    Evaluation is with running statistics: for separate those of worker 0, as data-parallel
    frameworks do it.
@@ -103,25 +93,19 @@ static int merge(void *context, nrm_stats *stats, size_t n)
 
 enum { UNDIVIDED = 0, SYNCHRONISED, SEPARATE, ARMS };
 enum { FLOAT = 0, DOUBLE, TYPES };
-enum { INPUTS = 784, WIDTH1 = 64, WIDTH2 = 128, CLASSES = 10, EVAL_BATCH = 500 };
-enum { PATH_MOST = 1024 };
+enum { INPUTS = 784, HIDDEN = 2, CLASSES = 10, EVAL_BATCH = 500, PATH_MOST = 1024 };
 enum { EPOCHS_MAX = 100, SEEDS_MAX = 20, BLOCKS = 20 }; /* losses are means over 1/20 of an epoch */
 
+/* What is recorded of a network, in an array each; and of the first step, the distances from
+   undivided of these. */
+enum { TRAIN_LOSS = 0, TEST_LOSS, ACCURACY, ANEW, BLOCK_LOSS, AWAY, DIFFER, FIRST, SERIES };
 enum { LOSS = 0, MEAN1, RSTD1, MEAN2, RSTD2, GRADS1, GRADS2, GRADS3, QUANTITIES };
 
-typedef struct epoch_record {
-    double train_loss; /* mean over the epoch's batches (epoch 0: nothing) */
-    double test_loss, accuracy;
-} epoch_record;
-
-typedef struct run {                /* one seed in one type; what is evaluated, on rank 0 only */
-    double first[ARMS][QUANTITIES]; /* after one step: how far from undivided */
-    epoch_record epoch[ARMS][EPOCHS_MAX + 1];
-    double block[ARMS][EPOCHS_MAX * BLOCKS]; /* mean losses */
-    double *away[ARMS]; /* [epochs*steps] how far the parameters are from undivided's   */
-    double *differ;     /* [epochs*steps] ReLUs open in only one of the first two networks */
-    double anew[ARMS];  /* accuracy with statistics of all training data                */
-} run;
+/* One seed in one type, by arm and series. [epochs+1]: mean loss of an epoch's batches, loss and
+   accuracy (%) on the test set; [1]: accuracy with statistics of all training data; [epochs*20]:
+   mean losses; [epochs*steps]: how far the parameters are from undivided's, and the ReLUs that are
+   open in only one of the first two networks; [QUANTITIES]: the first step. On rank 0. */
+typedef double *run[ARMS][SERIES];
 
 typedef struct experiment {
     const cli_options *o;
@@ -131,11 +115,11 @@ typedef struct experiment {
     size_t train_n, steps; /* of one epoch */
     size_t taken;          /* steps so far, for the progress line */
     int rank, size;
-    run *runs[TYPES]; /* [seeds] */
+    run runs[TYPES][SEEDS_MAX];
 } experiment;
 
-void train_in_float(experiment *e, run *r, uint64_t seed);
-void train_in_double(experiment *e, run *r, uint64_t seed);
+void train_in_float(experiment *e, run r, uint64_t seed);
+void train_in_double(experiment *e, run r, uint64_t seed);
 
 /* An error that the other workers do not know of: they would wait for this one for ever. */
 static void give_up(const char *why)
@@ -180,23 +164,13 @@ typedef struct trainer {
 
 static void make_net(trainer *t, int arm, uint64_t seed)
 {
-    const experiment *e = t->e;
-    nrm_mlp_layer layer[3];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
-    memset(layer, 0, sizeof layer);
-    layer[0].width = WIDTH1;
-    layer[1].width = WIDTH2;
-    layer[0].activation = layer[1].activation = NRM_RELU;
-    layer[0].norm = layer[1].norm = NRM_BATCH_NORM;
-    layer[2].width = CLASSES;
-    layer[2].bias = 1;
-    spec.inputs = INPUTS;
-    spec.layers = 3;
-    spec.layer = layer;
-    spec.max_batch = e->o->batch > EVAL_BATCH ? e->o->batch : EVAL_BATCH;
+    nrm_mlp_layer layer[HIDDEN + 1];
+    nrm_mlp_spec spec = training_plain(layer, HIDDEN, 64, NRM_RELU, NRM_BATCH_NORM);
+    layer[1].width = 128;
+    spec.max_batch = t->e->o->batch > EVAL_BATCH ? t->e->o->batch : EVAL_BATCH;
     spec.seed = seed;
     spec.init = NRM_INIT_FAN_IN;
-    spec.lr = (nrm_real)e->o->lr;
+    spec.lr = (nrm_real)t->e->o->lr;
     if (arm != UNDIVIDED) spec.sync.add = add;
     if (arm == SYNCHRONISED) spec.sync.merge = merge;
     spec.sync.context = &t->everyone;
@@ -206,15 +180,11 @@ static void make_net(trainer *t, int arm, uint64_t seed)
 
 static void prepare(trainer *t, experiment *e, uint64_t seed)
 {
-    const dataset *d = &e->data;
     int arm;
     memset(t, 0, sizeof *t);
     t->e = e;
-    if (training_set_make(&t->train, d->train_images, d->train_labels, d->train_n, INPUTS,
-                          DATASET_RAW01) ||
-        training_set_make(&t->test, d->test_images, d->test_labels, d->test_n, INPUTS,
-                          DATASET_RAW01) ||
-        training_order_start(&t->order, d->train_n, e->o->batch, INPUTS, seed))
+    if (training_load(&t->train, &t->test, &e->data, 0, 0, DATASET_RAW01) ||
+        training_order_start(&t->order, e->train_n, e->o->batch, INPUTS, seed))
         give_up("out of memory");
     for (arm = 0; arm < ARMS; arm++) make_net(t, arm, seed);
     t->everyone.comm = MPI_COMM_WORLD;
@@ -253,16 +223,10 @@ static double worse(double a, double b)
     return a > b || a != a ? a : b;
 }
 
-/* The largest |a - b|, relative to the largest |b|; once for each type of number. */
+/* The largest |a - b|, relative to the largest |b|. */
 static double reals_apart(const nrm_real *a, const nrm_real *b, size_t n)
 {
-    double apart = 0, size = 0;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        apart = worse(apart, fabs((double)a[i] - (double)b[i]));
-        size = worse(size, fabs((double)b[i]));
-    }
-    return apart / size;
+    return training_farthest(a, b, n) / training_farthest(b, NULL, n);
 }
 
 static double accs_apart(const nrm_acc *a, const nrm_acc *b, size_t n)
@@ -278,20 +242,16 @@ static double accs_apart(const nrm_acc *a, const nrm_acc *b, size_t n)
 
 /* What the layers have saved in the step just taken, and the gradients of all workers. A layer's
    gradients lie side by side: W, b, gamma, beta. */
-static void compare_step(const trainer *t, int arm, double loss, double whole_loss,
-                         double apart[QUANTITIES])
+static void compare_step(const nrm_mlp *net, const nrm_mlp *whole, double *apart)
 {
-    const nrm_mlp *net = t->net[arm], *whole = t->net[UNDIVIDED];
-    const nrm_mlp_state *s = net->state, *of_whole = whole->state;
     size_t l;
-    apart[LOSS] = fabs(loss - whole_loss) / whole_loss;
-    apart[MEAN1] = accs_apart(s[0].mean, of_whole[0].mean, WIDTH1);
-    apart[RSTD1] = accs_apart(s[0].rstd, of_whole[0].rstd, WIDTH1);
-    apart[MEAN2] = accs_apart(s[1].mean, of_whole[1].mean, WIDTH2);
-    apart[RSTD2] = accs_apart(s[1].rstd, of_whole[1].rstd, WIDTH2);
-    for (l = 0; l < 3; l++) {
-        const nrm_real *end = l < 2 ? whole->state[l + 1].dW : whole->grads + whole->n_params;
-        apart[GRADS1 + l] = reals_apart(s[l].dW, of_whole[l].dW, (size_t)(end - of_whole[l].dW));
+    for (l = 0; l <= HIDDEN; l++) {
+        const nrm_mlp_state *s = &net->state[l], *of_whole = &whole->state[l];
+        const nrm_real *end = l < HIDDEN ? of_whole[1].dW : whole->grads + whole->n_params;
+        apart[GRADS1 + l] = reals_apart(s->dW, of_whole->dW, (size_t)(end - of_whole->dW));
+        if (l == HIDDEN) break;
+        apart[MEAN1 + 2 * l] = accs_apart(s->mean, of_whole->mean, s->shape.width);
+        apart[RSTD1 + 2 * l] = accs_apart(s->rstd, of_whole->rstd, s->shape.width);
     }
 }
 
@@ -301,7 +261,7 @@ static double relus_that_differ(const trainer *t)
     const size_t from = part_begins(t->e, t->order.count, t->e->rank);
     const size_t to = part_begins(t->e, t->order.count, t->e->rank + 1);
     size_t l, i, found = 0;
-    for (l = 0; l < 2; l++) {
+    for (l = 0; l < HIDDEN; l++) {
         const size_t width = t->net[UNDIVIDED]->state[l].shape.width;
         const nrm_real *whole = t->net[UNDIVIDED]->state[l].act_out + from * width;
         const nrm_real *part = t->net[SYNCHRONISED]->state[l].act_out;
@@ -317,7 +277,7 @@ static void check_copies(const trainer *t, int arm)
     uint64_t hash = files_hash(FILES_HASH_INIT, net->params, net->n_params * sizeof *net->params);
     uint64_t *all = (uint64_t *)allocate((size_t)t->e->size, sizeof *all);
     int l, w;
-    for (l = 0; l < 2 && arm != SEPARATE; l++) {
+    for (l = 0; l < HIDDEN && arm != SEPARATE; l++) {
         const nrm_mlp_state *s = &net->state[l];
         hash = files_hash(hash, s->running.mean, s->shape.width * sizeof *s->running.mean);
         hash = files_hash(hash, s->running.var, s->shape.width * sizeof *s->running.var);
@@ -328,36 +288,42 @@ static void check_copies(const trainer *t, int arm)
     free(all);
 }
 
-static void evaluate(const trainer *t, run *r, size_t epoch)
+static double accuracy_of(const trainer *t, int arm, double *loss)
+{
+    nrm_acc of_loss = 0, accuracy = 0;
+    if (nrm_mlp_eval(t->net[arm], &of_loss, &accuracy, t->test.x, t->test.labels, t->test.n))
+        give_up("the evaluation failed");
+    if (loss) *loss = (double)of_loss;
+    return (double)accuracy;
+}
+
+static void evaluate(const trainer *t, run r, size_t epoch)
 {
     int arm;
     for (arm = 0; arm < ARMS; arm++) check_copies(t, arm);
-    for (arm = 0; arm < ARMS && t->e->rank == 0; arm++) {
-        nrm_acc loss = 0, accuracy = 0;
-        if (nrm_mlp_eval(t->net[arm], &loss, &accuracy, t->test.x, t->test.labels, t->test.n))
-            give_up("the evaluation failed");
-        r->epoch[arm][epoch].test_loss = (double)loss;
-        r->epoch[arm][epoch].accuracy = (double)accuracy;
-    }
+    for (arm = 0; arm < ARMS && t->e->rank == 0; arm++)
+        r[arm][ACCURACY][epoch] = accuracy_of(t, arm, &r[arm][TEST_LOSS][epoch]);
 }
 
 /* What step k of an epoch (0, 1, ...) leaves of one network. */
-static void record(const trainer *t, run *r, int arm, size_t epoch, size_t k, const double *loss)
+static void record(const trainer *t, run r, int arm, size_t epoch, size_t k, const double *loss)
 {
-    const experiment *e = t->e;
-    const size_t b = k * BLOCKS / e->steps; /* block b: steps (b*steps/20 .. (b+1)*steps/20), up */
-    const size_t first = (b * e->steps + BLOCKS - 1) / BLOCKS;
-    const size_t next = ((b + 1) * e->steps + BLOCKS - 1) / BLOCKS;
-    r->epoch[arm][epoch].train_loss += loss[arm] / (double)e->steps;
-    r->block[arm][(epoch - 1) * BLOCKS + b] += loss[arm] / (double)(next - first);
-    r->away[arm][(epoch - 1) * e->steps + k] =
-        reals_apart(t->net[arm]->params, t->net[UNDIVIDED]->params, t->net[arm]->n_params);
-    if (epoch == 1 && k == 0) compare_step(t, arm, loss[arm], loss[UNDIVIDED], r->first[arm]);
+    const nrm_mlp *net = t->net[arm], *whole = t->net[UNDIVIDED];
+    const size_t steps = t->e->steps;
+    const size_t b = k * BLOCKS / steps; /* block b: steps (b*steps/20 .. (b+1)*steps/20), up */
+    const size_t first = (b * steps + BLOCKS - 1) / BLOCKS;
+    const size_t next = ((b + 1) * steps + BLOCKS - 1) / BLOCKS;
+    r[arm][TRAIN_LOSS][epoch] += loss[arm] / (double)steps;
+    r[arm][BLOCK_LOSS][(epoch - 1) * BLOCKS + b] += loss[arm] / (double)(next - first);
+    r[arm][AWAY][(epoch - 1) * steps + k] = reals_apart(net->params, whole->params, net->n_params);
+    if (epoch > 1 || k > 0) return;
+    r[arm][FIRST][LOSS] = fabs(loss[arm] - loss[UNDIVIDED]) / loss[UNDIVIDED];
+    compare_step(net, whole, r[arm][FIRST]);
 }
 
-static void train_epoch(trainer *t, run *r, size_t epoch)
+static void train_epoch(trainer *t, run r, size_t epoch)
 {
-    double loss[ARMS], differ, *sum = r->differ + (epoch - 1) * t->e->steps;
+    double loss[ARMS], differ, *sum = r[SYNCHRONISED][DIFFER] + (epoch - 1) * t->e->steps;
     size_t k;
     int arm;
     for (k = 0; training_next(&t->order, &t->train); k++) {
@@ -371,7 +337,7 @@ static void train_epoch(trainer *t, run *r, size_t epoch)
 
 /* The statistics of batch norm once more, from all training data: is it the running ones that are
    to blame? Synchronised: each worker looks at its share of the data. */
-static void evaluate_anew(trainer *t, run *r)
+static void evaluate_anew(trainer *t, run r)
 {
     const size_t n = t->train.n, share = n / (size_t)t->e->size, from = share * (size_t)t->e->rank;
     const size_t mine = t->e->rank == t->e->size - 1 ? n - from : share;
@@ -379,15 +345,13 @@ static void evaluate_anew(trainer *t, run *r)
     if (training_reestimate(t->net[SYNCHRONISED], t->train.x + from * INPUTS, mine))
         give_up("no statistics");
     for (arm = 0; arm < ARMS && t->e->rank == 0; arm++) {
-        nrm_acc accuracy = 0;
-        if ((arm != SYNCHRONISED && training_reestimate(t->net[arm], t->train.x, n)) ||
-            nrm_mlp_eval(t->net[arm], NULL, &accuracy, t->test.x, t->test.labels, t->test.n))
-            give_up("the evaluation failed");
-        r->anew[arm] = (double)accuracy;
+        if (arm != SYNCHRONISED && training_reestimate(t->net[arm], t->train.x, n))
+            give_up("no statistics");
+        r[arm][ANEW][0] = accuracy_of(t, arm, NULL);
     }
 }
 
-void train_in(experiment *e, run *r, uint64_t seed)
+void train_in(experiment *e, run r, uint64_t seed)
 {
     trainer t;
     size_t epoch;
@@ -411,6 +375,7 @@ void train_in(experiment *e, run *r, uint64_t seed)
 #include "lab/stats.h"
 
 enum { TRAIN_N = 10000, TEST_N = 10000, QUICK_N = 1000, SHOWN_MAX = 200 };
+enum { CLAIMS = 4, TEXT = 160 };
 
 static const char *const arm_name[ARMS] = {"undivided", "synchronised", "separate"};
 static const char *const type_name[TYPES] = {"float", "double"};
@@ -431,149 +396,105 @@ static void put(char *text, size_t size, const char *format, ...)
     va_end(args);
 }
 
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 /* ---- over the seeds -------------------------------------------------------------------------- */
 
-typedef double picker(const run *r, int arm, size_t at);
-
-static double pick_block(const run *r, int arm, size_t at)
+/* Accuracies in %. */
+static stats_summary over_seeds(const experiment *e, int type, int arm, int series, size_t at)
 {
-    return r->block[arm][at];
-}
-
-static double pick_loss(const run *r, int arm, size_t at)
-{
-    return r->epoch[arm][at].train_loss;
-}
-
-static double pick_accuracy(const run *r, int arm, size_t at)
-{
-    return 100 * r->epoch[arm][at].accuracy;
-}
-
-static double pick_anew(const run *r, int arm, size_t at)
-{
-    (void)at;
-    return 100 * r->anew[arm];
-}
-
-static double pick_away(const run *r, int arm, size_t at)
-{
-    return r->away[arm][at];
-}
-
-/* Counted from 1; one more than there are steps if there is none. */
-static size_t first_that_differs(const experiment *e, const run *r)
-{
-    const size_t all = e->o->epochs * e->steps;
-    size_t k;
-    for (k = 0; k < all; k++)
-        if (r->differ[k] > 0) return k + 1;
-    return all + 1;
-}
-
-static double pick_first(const run *r, int arm, size_t at)
-{
-    return r->first[arm][at];
-}
-
-static stats_summary over_seeds(const experiment *e, picker *pick, int type, int arm, size_t at)
-{
+    const double unit = series == ACCURACY || series == ANEW ? 100 : 1;
     double value[SEEDS_MAX];
     stats_summary summary;
     size_t s;
-    for (s = 0; s < e->o->seeds; s++) value[s] = pick(&e->runs[type][s], arm, at);
+    for (s = 0; s < e->o->seeds; s++) value[s] = unit * e->runs[type][s][arm][series][at];
     summary = stats_describe(value, e->o->seeds);
     if (e->o->seeds == 1) summary.sd = 0;
     return summary;
 }
 
-static double most(const experiment *e, picker *pick, int type, int arm, size_t at)
+static double most(const experiment *e, int type, int arm, int series, size_t at)
 {
     double found = 0;
     size_t s;
-    for (s = 0; s < e->o->seeds; s++) found = worse(found, pick(&e->runs[type][s], arm, at));
+    for (s = 0; s < e->o->seeds; s++) found = worse(found, e->runs[type][s][arm][series][at]);
     return found;
 }
 
-/* Over all quantities of the first step, and all seeds. */
-static double most_first(const experiment *e, int type, int arm)
+/* The step, from 1 on, with the first ReLU that differs; one more than there are steps if none. */
+static size_t first_that_differs(const experiment *e, size_t seed)
 {
-    double found = 0;
-    size_t q;
-    for (q = 0; q < QUANTITIES; q++) found = worse(found, most(e, pick_first, type, arm, q));
-    return found;
+    const size_t all = e->o->epochs * e->steps;
+    size_t k;
+    for (k = 0; k < all; k++)
+        if (e->runs[FLOAT][seed][SYNCHRONISED][DIFFER][k] > 0) return k + 1;
+    return all + 1;
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-enum { CLAIMS = 4, TEXT = 160 };
-
 typedef struct verdict {
-    const char *claim;
-    char criterion[TEXT], found[TEXT];
+    const char *claim, *criterion;
+    char found[TEXT];
     int holds;
 } verdict;
 
+static const char *result(const verdict *v)
+{
+    return v->holds ? "holds" : "does not hold";
+}
+
 static void judge_step(const experiment *e, verdict *v)
 {
-    const double in_float = most_first(e, FLOAT, SYNCHRONISED);
-    const double in_double = most_first(e, DOUBLE, SYNCHRONISED);
-    double least = 1e300;
+    double worst[TYPES] = {0, 0}, least = 1e300;
     size_t q, s;
+    int type;
+    for (q = 0; q < QUANTITIES; q++)
+        for (type = 0; type < TYPES; type++)
+            worst[type] = worse(worst[type], most(e, type, SYNCHRONISED, FIRST, q));
     for (s = 0; s < e->o->seeds; s++)
         for (q = MEAN1; q < QUANTITIES; q++)
-            least = fmin(least, e->runs[FLOAT][s].first[SEPARATE][q]);
+            least = fmin(least, e->runs[FLOAT][s][SEPARATE][FIRST][q]);
     v->claim = "One step is that of the undivided batch";
-    put(v->criterion, TEXT, "apart by at most 1e-13 in double, 1e-5 in float; separate > 0.01");
-    put(v->found, TEXT, "%.1e in double, %.1e in float; separate >= %.2f", in_double, in_float,
-        least);
-    v->holds = in_double <= 1e-13 && in_float <= 1e-5 && least > 0.01;
+    v->criterion = "apart by at most 1e-13 in double, 1e-5 in float; separate > 0.01";
+    put(v->found, TEXT, "%.1e in double, %.1e in float; separate >= %.2f", worst[DOUBLE],
+        worst[FLOAT], least);
+    v->holds = worst[DOUBLE] <= 1e-13 && worst[FLOAT] <= 1e-5 && least > 0.01;
 }
 
 static void judge_copies(const experiment *e, verdict *v)
 {
+    const size_t seeds = e->o->seeds, epochs = e->o->epochs;
     v->claim = "All copies of a network stay the same";
-    put(v->criterion, TEXT, "the same bits on all workers at the end of every epoch");
-    put(v->found, TEXT, "so they are: %d workers, %zu seed%s, 2 types, %zu epoch%s", e->size,
-        e->o->seeds, e->o->seeds == 1 ? "" : "s", e->o->epochs, e->o->epochs == 1 ? "" : "s");
+    v->criterion = "the same bits on all workers at the end of every epoch";
+    put(v->found, TEXT, "so they are: %d workers, %zu seed%s, 2 types, %zu epoch%s", e->size, seeds,
+        plural(seeds), epochs, plural(epochs));
     v->holds = 1; /* check_copies would have ended the program */
-}
-
-/* "6, 768, 1632": where the first ReLU differs in each seed, "-" where none ever does. */
-static void list_first(const experiment *e, char *text, size_t size)
-{
-    size_t s, used = 0;
-    text[0] = '\0';
-    for (s = 0; s < e->o->seeds && used + 16 < size; s++) {
-        const size_t differs = first_that_differs(e, &e->runs[FLOAT][s]);
-        const char *comma = s > 0 ? ", " : "";
-        if (differs > e->o->epochs * e->steps)
-            put(text + used, size - used, "%s-", comma);
-        else
-            put(text + used, size - used, "%s%zu", comma, differs);
-        used += strlen(text + used);
-    }
 }
 
 static void judge_drift(const experiment *e, verdict *v)
 {
-    const size_t last = e->o->epochs * e->steps - 1;
-    const double in_double = most(e, pick_away, DOUBLE, SYNCHRONISED, last);
-    char first[64];
+    const size_t all = e->o->epochs * e->steps;
+    const double in_double = most(e, DOUBLE, SYNCHRONISED, AWAY, all - 1);
+    char first[64] = ""; /* "6, 768, -": where the first ReLU differs in each seed */
     double agreed = 0;
     size_t s, k, others = 0;
     for (s = 0; s < e->o->seeds; s++) {
-        const run *r = &e->runs[FLOAT][s], *in_double_run = &e->runs[DOUBLE][s];
-        const size_t differs = first_that_differs(e, r);
-        for (k = 0; k + 1 < differs; k++) agreed = worse(agreed, r->away[SYNCHRONISED][k]);
+        const size_t differs = first_that_differs(e, s), used = strlen(first);
+        for (k = 0; k + 1 < differs; k++)
+            agreed = worse(agreed, e->runs[FLOAT][s][SYNCHRONISED][AWAY][k]);
         for (k = 0; k <= e->o->epochs; k++)
-            others += pick_accuracy(in_double_run, SYNCHRONISED, k) !=
-                      pick_accuracy(in_double_run, UNDIVIDED, k);
+            others += e->runs[DOUBLE][s][SYNCHRONISED][ACCURACY][k] !=
+                      e->runs[DOUBLE][s][UNDIVIDED][ACCURACY][k];
+        if (used + 16 >= sizeof first) continue;
+        put(first + used, sizeof first - used, differs > all ? "%s-" : "%s%zu", s > 0 ? ", " : "",
+            differs);
     }
-    list_first(e, first, sizeof first);
     v->claim = "What parts them later is rounding";
-    put(v->criterion, TEXT,
-        "float: 1e-5 while all ReLUs agree; double: 1e-9 to the end, same accuracies");
+    v->criterion = "float: 1e-5 while all ReLUs agree; double: 1e-9 to the end, same accuracies";
     put(v->found, TEXT, "%.1e, first ReLUs at %s; %.1e, %zu differ", agreed, first, in_double,
         others);
     v->holds = agreed <= 1e-5 && in_double <= 1e-9 && others == 0;
@@ -584,27 +505,14 @@ static void judge_separate(const experiment *e, verdict *v)
     const size_t last = e->o->epochs;
     size_t s, below = 0;
     for (s = 0; s < e->o->seeds; s++)
-        below += pick_accuracy(&e->runs[FLOAT][s], SEPARATE, last) <
-                 pick_accuracy(&e->runs[FLOAT][s], SYNCHRONISED, last);
+        below += e->runs[FLOAT][s][SEPARATE][ACCURACY][last] <
+                 e->runs[FLOAT][s][SYNCHRONISED][ACCURACY][last];
     v->claim = "Separate is less accurate";
-    put(v->criterion, TEXT, "below synchronised in every seed, after the last epoch");
+    v->criterion = "below synchronised in every seed, after the last epoch";
     put(v->found, TEXT, "below in %zu of %zu: %.2f %% against %.2f %%", below, e->o->seeds,
-        over_seeds(e, pick_accuracy, FLOAT, SEPARATE, last).mean,
-        over_seeds(e, pick_accuracy, FLOAT, SYNCHRONISED, last).mean);
+        over_seeds(e, FLOAT, SEPARATE, ACCURACY, last).mean,
+        over_seeds(e, FLOAT, SYNCHRONISED, ACCURACY, last).mean);
     v->holds = below == e->o->seeds;
-}
-
-static void judge_all(const experiment *e, verdict v[CLAIMS])
-{
-    judge_step(e, &v[0]);
-    judge_copies(e, &v[1]);
-    judge_drift(e, &v[2]);
-    judge_separate(e, &v[3]);
-}
-
-static const char *result(const verdict *v)
-{
-    return v->holds ? "holds" : "does not hold";
 }
 
 static void print_results(const experiment *e, const verdict v[CLAIMS])
@@ -614,8 +522,8 @@ static void print_results(const experiment *e, const verdict v[CLAIMS])
     size_t q;
     int a, w;
     printf("%s, %zu images, %zu seed%s from %llu, %zu epoch%s, lr %g\n", e->data.name, e->train_n,
-           o->seeds, o->seeds == 1 ? "" : "s", (unsigned long long)o->seed, o->epochs,
-           o->epochs == 1 ? "" : "s", o->lr);
+           o->seeds, plural(o->seeds), (unsigned long long)o->seed, o->epochs, plural(o->epochs),
+           o->lr);
     printf("%d workers, with", e->size);
     for (w = 0; w < e->size; w++)
         printf(" %zu", part_begins(e, o->batch, w + 1) - part_begins(e, o->batch, w));
@@ -628,15 +536,14 @@ static void print_results(const experiment *e, const verdict v[CLAIMS])
     printf("%-24s %15s %15s %15s\n", "", "float", "double", "float");
     for (q = 0; q < QUANTITIES; q++)
         printf("%-24s %15.1e %15.1e %15.1e\n", quantity_name[q],
-               most(e, pick_first, FLOAT, SYNCHRONISED, q),
-               most(e, pick_first, DOUBLE, SYNCHRONISED, q),
-               most(e, pick_first, FLOAT, SEPARATE, q));
+               most(e, FLOAT, SYNCHRONISED, FIRST, q), most(e, DOUBLE, SYNCHRONISED, FIRST, q),
+               most(e, FLOAT, SEPARATE, FIRST, q));
     printf("\n%-24s %17s %17s %17s\n", "in float", "training loss", "test accuracy %",
            "statistics anew");
     for (a = 0; a < ARMS; a++) {
-        const stats_summary loss = over_seeds(e, pick_loss, FLOAT, a, last);
-        const stats_summary accuracy = over_seeds(e, pick_accuracy, FLOAT, a, last);
-        const stats_summary anew = over_seeds(e, pick_anew, FLOAT, a, 0);
+        const stats_summary loss = over_seeds(e, FLOAT, a, TRAIN_LOSS, last);
+        const stats_summary accuracy = over_seeds(e, FLOAT, a, ACCURACY, last);
+        const stats_summary anew = over_seeds(e, FLOAT, a, ANEW, 0);
         printf("%-24s %8.4f ± %6.4f %9.2f ± %5.2f %9.2f ± %5.2f\n", arm_name[a], loss.mean, loss.sd,
                accuracy.mean, accuracy.sd, anew.mean, anew.sd);
     }
@@ -696,16 +603,15 @@ static int write_epochs(const experiment *e, const verdict v[CLAIMS], const char
         for (a = 0; a < ARMS; a++)
             for (s = 0; s < e->o->seeds; s++)
                 for (epoch = 0; epoch <= e->o->epochs; epoch++) {
-                    const run *r = &e->runs[type][s];
-                    const epoch_record *at = &r->epoch[a][epoch];
+                    double *const *of = e->runs[type][s][a];
                     csv_text(&t, type_name[type]);
                     csv_text(&t, arm_name[a]);
                     csv_uint(&t, e->o->seed + s);
                     csv_int(&t, (long long)epoch);
-                    csv_real(&t, epoch ? at->train_loss : (double)NAN);
-                    csv_real(&t, at->test_loss);
-                    csv_real(&t, at->accuracy);
-                    csv_real(&t, epoch == e->o->epochs ? r->anew[a] : (double)NAN);
+                    csv_real(&t, epoch ? of[TRAIN_LOSS][epoch] : (double)NAN);
+                    csv_real(&t, of[TEST_LOSS][epoch]);
+                    csv_real(&t, of[ACCURACY][epoch]);
+                    csv_real(&t, epoch == e->o->epochs ? of[ANEW][0] : (double)NAN);
                     csv_end_row(&t);
                 }
     return end_table(&t, path);
@@ -725,7 +631,7 @@ static int write_loss(const experiment *e, const char *path)
     for (i = 0; i < e->o->epochs * BLOCKS; i++) {
         csv_real(&t, (double)(i + 1) / BLOCKS);
         for (a = 0; a < ARMS; a++) {
-            const stats_summary s = over_seeds(e, pick_block, FLOAT, a, i);
+            const stats_summary s = over_seeds(e, FLOAT, a, BLOCK_LOSS, i);
             csv_float(&t, (float)s.mean);
             csv_float(&t, (float)s.sd);
         }
@@ -747,7 +653,7 @@ static int write_first(const experiment *e, const char *path)
     for (q = 0; q < QUANTITIES; q++) {
         csv_text(&t, quantity_name[q]);
         for (a = SYNCHRONISED; a < ARMS; a++)
-            for (type = 0; type < TYPES; type++) csv_real(&t, most(e, pick_first, type, a, q));
+            for (type = 0; type < TYPES; type++) csv_real(&t, most(e, type, a, FIRST, q));
         csv_end_row(&t);
     }
     return end_table(&t, path);
@@ -790,8 +696,8 @@ static int write_drift(const experiment *e, const char *path)
             csv_uint(&t, e->o->seed + s);
             csv_real(&t, shown[i]);
             for (type = 0; type < TYPES; type++) {
-                for (a = SYNCHRONISED; a < ARMS; a++) csv_real(&t, e->runs[type][s].away[a][k]);
-                csv_real(&t, e->runs[type][s].differ[k]);
+                for (a = SYNCHRONISED; a < ARMS; a++) csv_real(&t, e->runs[type][s][a][AWAY][k]);
+                csv_real(&t, e->runs[type][s][SYNCHRONISED][DIFFER][k]);
             }
             csv_end_row(&t);
         }
@@ -811,51 +717,41 @@ static plot_style arm_style(int a)
     return style;
 }
 
-static void add_curves(const experiment *e, plot_panel *p, picker *pick, size_t n, const double *x)
+/* Means over the seeds in float; with a band, but synchronised's would hide the one below. */
+static void add_curves(const experiment *e, plot_panel *p, int series, size_t n, const double *x)
 {
     static double mean[EPOCHS_MAX * BLOCKS], sd[EPOCHS_MAX * BLOCKS];
     size_t i;
     int a;
     for (a = 0; a < ARMS; a++) {
         for (i = 0; i < n; i++) {
-            const stats_summary s = over_seeds(e, pick, FLOAT, a, i);
+            const stats_summary s = over_seeds(e, FLOAT, a, series, i);
             mean[i] = s.mean;
             sd[i] = s.sd;
         }
-        if (a == SYNCHRONISED) /* its band would hide the one below */
+        if (a == SYNCHRONISED)
             plot_line(p, arm_name[a], x, mean, n, arm_style(a));
         else
             plot_mean_band(p, arm_name[a], x, mean, sd, n, arm_style(a));
     }
 }
 
-static void add_loss(const experiment *e, plot_figure *f)
+static void add_learning(const experiment *e, plot_figure *f)
 {
     static double x[EPOCHS_MAX * BLOCKS];
+    const double epochs = (double)e->o->epochs;
     const size_t n = e->o->epochs * BLOCKS;
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *loss =
+        plot_place(f, .heading = "training loss, mean ± 1 sd over seeds", .x = "epoch",
+                   .y = "cross-entropy (nats)", .x_range = {0, epochs});
+    plot_panel *accuracy =
+        plot_place(f, .col = 1, .heading = "test accuracy, by running statistics", .x = "epoch",
+                   .y = "test accuracy (%)", .x_range = {0, epochs}, .y_range = {50, 100});
     size_t i;
     for (i = 0; i < n; i++) x[i] = (double)(i + 1) / BLOCKS;
-    plot_heading(p, "training loss, mean ± 1 sd over seeds");
-    plot_axis_x(p, "epoch", PLOT_LINEAR);
-    plot_axis_y(p, "cross-entropy (nats)", PLOT_LINEAR);
-    plot_range_x(p, 0, (double)e->o->epochs);
-    add_curves(e, p, pick_block, n, x);
-}
-
-static void add_accuracy(const experiment *e, plot_figure *f)
-{
-    double x[EPOCHS_MAX + 1];
-    const size_t n = e->o->epochs + 1;
-    plot_panel *p = plot_add(f, 0, 1, 1, 1);
-    size_t i;
-    for (i = 0; i < n; i++) x[i] = (double)i; /* epoch 0 is below the axis */
-    plot_heading(p, "test accuracy, by running statistics");
-    plot_axis_x(p, "epoch", PLOT_LINEAR);
-    plot_axis_y(p, "test accuracy (%)", PLOT_LINEAR);
-    plot_range_x(p, 0, (double)e->o->epochs);
-    plot_range_y(p, 50, 100);
-    add_curves(e, p, pick_accuracy, n, x);
+    add_curves(e, loss, BLOCK_LOSS, n, x);
+    for (i = 0; i <= e->o->epochs; i++) x[i] = (double)i; /* epoch 0 is below the axis */
+    add_curves(e, accuracy, ACCURACY, e->o->epochs + 1, x);
 }
 
 /* A line for each seed, and a ring where the first ReLU differs. */
@@ -863,28 +759,26 @@ static void add_drift(const experiment *e, plot_figure *f)
 {
     double shown[SHOWN_MAX], away[ARMS + 1][SHOWN_MAX], at, height;
     const size_t n = shown_steps(e, shown);
-    plot_panel *p = plot_add(f, 1, 0, 1, 1);
+    plot_panel *p = plot_place(f, .row = 1, .heading = "parameters: how far from undivided",
+                               .x = "step", .x_scale = PLOT_LOG10,
+                               .y = "largest difference / largest", .y_scale = PLOT_LOG10);
     plot_style in_double = arm_style(SYNCHRONISED);
     size_t s, i;
     in_double.dash = PLOT_DOTTED;
-    plot_heading(p, "parameters: how far from undivided");
-    plot_axis_x(p, "step", PLOT_LOG10);
-    plot_axis_y(p, "largest difference / largest", PLOT_LOG10);
     for (s = 0; s < e->o->seeds; s++) {
-        const run *r = &e->runs[FLOAT][s];
-        const size_t differs = first_that_differs(e, r);
+        const size_t differs = first_that_differs(e, s);
         for (i = 0; i < n; i++) {
             const size_t k = (size_t)shown[i] - 1;
-            away[SYNCHRONISED][i] = r->away[SYNCHRONISED][k];
-            away[SEPARATE][i] = r->away[SEPARATE][k];
-            away[ARMS][i] = e->runs[DOUBLE][s].away[SYNCHRONISED][k];
+            away[SYNCHRONISED][i] = e->runs[FLOAT][s][SYNCHRONISED][AWAY][k];
+            away[SEPARATE][i] = e->runs[FLOAT][s][SEPARATE][AWAY][k];
+            away[ARMS][i] = e->runs[DOUBLE][s][SYNCHRONISED][AWAY][k];
         }
         plot_line(p, arm_name[SEPARATE], shown, away[SEPARATE], n, arm_style(SEPARATE));
         plot_line(p, arm_name[SYNCHRONISED], shown, away[SYNCHRONISED], n, arm_style(SYNCHRONISED));
         plot_line(p, "synchronised, in double", shown, away[ARMS], n, in_double);
         if (differs > e->o->epochs * e->steps) continue;
         at = (double)differs;
-        height = r->away[SYNCHRONISED][differs - 1];
+        height = e->runs[FLOAT][s][SYNCHRONISED][AWAY][differs - 1];
         plot_scatter(p, "first ReLU that differs", &at, &height, 1,
                      plot_marked(PLOT_INK, PLOT_RING));
     }
@@ -905,37 +799,35 @@ static void power(char *text, size_t size, double x)
 static void add_first(const experiment *e, plot_figure *f)
 {
     enum { COLUMNS = 4 };
-    static char text[QUANTITIES * COLUMNS][32];
-    const char *cells[(QUANTITIES + 1) * COLUMNS] = {"", "synch., float", "synch., double",
-                                                     "separate"};
-    plot_panel *p = plot_add(f, 1, 1, 1, 1);
-    size_t i;
+    static char text[QUANTITIES][COLUMNS][32];
+    const char *cells[QUANTITIES + 1][COLUMNS] = {
+        {"", "synch., float", "synch., double", "separate"}};
+    plot_panel *p = plot_place(f, .row = 1, .col = 1,
+                               .heading = "after one step: largest difference / largest");
+    size_t i, c;
     for (i = 0; i < QUANTITIES; i++) {
-        cells[(i + 1) * COLUMNS] = quantity_name[i];
-        power(text[i * COLUMNS + 1], 32, most(e, pick_first, FLOAT, SYNCHRONISED, i));
-        power(text[i * COLUMNS + 2], 32, most(e, pick_first, DOUBLE, SYNCHRONISED, i));
-        power(text[i * COLUMNS + 3], 32, most(e, pick_first, FLOAT, SEPARATE, i));
+        power(text[i][1], 32, most(e, FLOAT, SYNCHRONISED, FIRST, i));
+        power(text[i][2], 32, most(e, DOUBLE, SYNCHRONISED, FIRST, i));
+        power(text[i][3], 32, most(e, FLOAT, SEPARATE, FIRST, i));
+        cells[i + 1][0] = quantity_name[i];
+        for (c = 1; c < COLUMNS; c++) cells[i + 1][c] = text[i][c];
     }
-    for (i = 0; i < QUANTITIES * COLUMNS; i++)
-        if (i % COLUMNS) cells[COLUMNS + i] = text[i];
-    plot_heading(p, "after one step: largest difference / largest");
-    plot_table(p, cells, QUANTITIES + 1, COLUMNS, "lrrr");
+    plot_table(p, cells[0], QUANTITIES + 1, COLUMNS, "lrrr");
 }
 
 static void add_verdicts(plot_figure *f, const verdict v[CLAIMS])
 {
-    const char *cells[(CLAIMS + 1) * 4] = {"claim", "criterion, written before the run", "found",
-                                           "verdict"};
-    plot_panel *p = plot_add(f, 2, 0, 1, 2);
+    const char *cells[CLAIMS + 1][4] = {
+        {"claim", "criterion, written before the run", "found", "verdict"}};
     int i;
     for (i = 0; i < CLAIMS; i++) {
-        cells[4 * i + 4] = v[i].claim;
-        cells[4 * i + 5] = v[i].criterion;
-        cells[4 * i + 6] = v[i].found;
-        cells[4 * i + 7] = result(&v[i]);
+        cells[i + 1][0] = v[i].claim;
+        cells[i + 1][1] = v[i].criterion;
+        cells[i + 1][2] = v[i].found;
+        cells[i + 1][3] = result(&v[i]);
     }
-    plot_heading(p, "verdicts");
-    plot_table(p, cells, CLAIMS + 1, 4, "llll");
+    plot_table(plot_place(f, .row = 2, .cols = 2, .heading = "verdicts"), cells[0], CLAIMS + 1, 4,
+               "llll");
 }
 
 static int draw(const experiment *e, const verdict v[CLAIMS], const char *path)
@@ -950,7 +842,7 @@ static int draw(const experiment *e, const verdict v[CLAIMS], const char *path)
         "%s%s%s, %zu training images. 784-64-128-10, ReLU, SGD with learning rate %g, batches of "
         "%zu over %d workers. %zu seed%s.",
         cli_quick_note(o->quick), e->data.synthetic ? "Not MNIST: " : "", e->data.name, e->train_n,
-        o->lr, o->batch, e->size, o->seeds, o->seeds == 1 ? "" : "s");
+        o->lr, o->batch, e->size, o->seeds, plural(o->seeds));
     plot_subtitle(f, text);
     put(text, sizeof text,
         "mpirun -np %d " NAME " --seed %llu --seeds %zu --epochs %zu --batch %zu --lr %g%s",
@@ -960,8 +852,7 @@ static int draw(const experiment *e, const verdict v[CLAIMS], const char *path)
     plot_heights(f, heights, 3);
     plot_letters(f);
     plot_shared_legend(f);
-    add_loss(e, f);
-    add_accuracy(e, f);
+    add_learning(e, f);
     add_drift(e, f);
     add_first(e, f);
     add_verdicts(f, v);
@@ -978,7 +869,10 @@ static int publish(const experiment *e)
     verdict v[CLAIMS];
     int i;
     for (i = 0; i < 3; i++) (void)cli_path_beside(path[i], sizeof path[i], e->png, ending[i]);
-    judge_all(e, v);
+    judge_step(e, &v[0]);
+    judge_copies(e, &v[1]);
+    judge_drift(e, &v[2]);
+    judge_separate(e, &v[3]);
     print_results(e, v);
     if (draw(e, v, e->png) || write_epochs(e, v, e->csv) || write_loss(e, path[0]) ||
         write_drift(e, path[1]) || write_first(e, path[2]))
@@ -1056,36 +950,29 @@ static int load(experiment *e)
     return check_parts(e);
 }
 
+/* Room for the series of a run, each as long as the longest. */
+static void make_run(const experiment *e, run r)
+{
+    const size_t room = e->o->epochs * e->steps + QUANTITIES;
+    double *block = (double *)allocate(ARMS * SERIES * room, sizeof(double));
+    size_t a, s;
+    for (a = 0; a < ARMS; a++)
+        for (s = 0; s < SERIES; s++) r[a][s] = block + (a * SERIES + s) * room;
+}
+
 static void run_all(experiment *e)
 {
     const size_t steps = e->o->epochs * e->steps;
     size_t s;
-    int type, a;
+    int type;
     cli_progress_start(&e->progress, "training", "steps", TYPES * e->o->seeds * steps,
                        e->o->quiet || e->rank != 0);
-    for (type = 0; type < TYPES; type++) {
-        e->runs[type] = (run *)allocate(e->o->seeds, sizeof(run));
+    for (type = 0; type < TYPES; type++)
         for (s = 0; s < e->o->seeds; s++) {
-            run *r = &e->runs[type][s];
-            for (a = 0; a < ARMS; a++) r->away[a] = (double *)allocate(steps, sizeof(double));
-            r->differ = (double *)allocate(steps, sizeof(double));
-            (type == FLOAT ? train_in_float : train_in_double)(e, r, e->o->seed + s);
+            make_run(e, e->runs[type][s]);
+            (type == FLOAT ? train_in_float : train_in_double)(e, e->runs[type][s], e->o->seed + s);
         }
-    }
     cli_progress_end(&e->progress);
-}
-
-static void free_runs(experiment *e)
-{
-    size_t s;
-    int type, a;
-    for (type = 0; type < TYPES; type++) {
-        for (s = 0; e->runs[type] && s < e->o->seeds; s++) {
-            for (a = 0; a < ARMS; a++) free(e->runs[type][s].away[a]);
-            free(e->runs[type][s].differ);
-        }
-        free(e->runs[type]);
-    }
 }
 
 static int run_program(experiment *e, cli_options *o, int argc, char **argv)
@@ -1114,12 +1001,12 @@ int main(int argc, char **argv)
 {
     static experiment e;
     cli_options o;
-    int status;
+    int status, i;
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS) return 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &e.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &e.size);
     status = run_program(&e, &o, argc, argv);
-    free_runs(&e);
+    for (i = 0; i < TYPES * SEEDS_MAX; i++) free(e.runs[i / SEEDS_MAX][i % SEEDS_MAX][0][0]);
     dataset_free(&e.data);
     MPI_Finalize();
     return status;

@@ -116,9 +116,12 @@ static double worst_error(const problem *p, int method, double h)
 
 static int draw(const char *path, double h[], double error[METHODS][STEPS], uint64_t seed)
 {
-    const plot_color color[METHODS] = {PLOT_BLACK, PLOT_BLUE, PLOT_GREEN, PLOT_VERMILLION};
+    const plot_style style[METHODS] = {plot_dotted(PLOT_BLACK), plot_solid(PLOT_BLUE),
+                                       plot_dashed(PLOT_GREEN), plot_dashdot(PLOT_VERMILLION)};
     plot_figure *f = plot_new(1600, 1040);
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, .x = "step h", .x_scale = PLOT_LOG10, .x_range = {1e-16, 1},
+                               .y = "relative error", .y_scale = PLOT_LOG10, .y_range = {1e-17, 10},
+                               .legend = PLOT_LEGEND_ABOVE);
     char footer[120];
     int m, failed;
     plot_title(f, "Checking a gradient: the error against the step");
@@ -127,19 +130,7 @@ static int draw(const char *path, double h[], double error[METHODS][STEPS], uint
     (void)snprintf(footer, sizeof footer, "02_gradcheck_curve --seed %llu",
                    (unsigned long long)seed);
     plot_footer(f, footer);
-    plot_axis_x(p, "step h", PLOT_LOG10);
-    plot_axis_y(p, "relative error", PLOT_LOG10);
-    plot_range_x(p, 1e-16, 1);
-    plot_range_y(p, 1e-17, 10);
-    plot_legend(p, PLOT_LEGEND_ABOVE);
-    for (m = 0; m < METHODS; m++) {
-        plot_style style = plot_solid(color[m]);
-        style.dash = m == 0   ? PLOT_DOTTED
-                     : m == 2 ? PLOT_DASHED
-                     : m == 3 ? PLOT_DASHDOT
-                              : PLOT_SOLID;
-        plot_line(p, method_name[m], h, error[m], STEPS, style);
-    }
+    for (m = 0; m < METHODS; m++) plot_line(p, method_name[m], h, error[m], STEPS, style[m]);
     plot_hline(p, 2.220446049250313e-16, "precision of double", plot_thin(PLOT_GREY));
     plot_text(p, 2e-12, 3e-2, "cancellation ∝ 1/h", PLOT_LEFT, PLOT_INK);
     plot_text(p, 1e-5, 3e-4, "truncation ∝ h", PLOT_CENTER, PLOT_INK);
@@ -154,15 +145,11 @@ static int draw(const char *path, double h[], double error[METHODS][STEPS], uint
 static int write_table(const char *path, double h[], double error[METHODS][STEPS], uint64_t seed)
 {
     const char *columns[METHODS + 1] = {"h", "forward", "central", "richardson", "complex_step"};
-    csv_origin origin;
+    const csv_origin origin = {
+        .program = "02_gradcheck_curve", .version = NRM_VERSION, .first_seed = seed, .seeds = 1};
     csv_table t;
     char err[CSV_ERR_MAX];
     int i, m, failed;
-    memset(&origin, 0, sizeof origin);
-    origin.program = "02_gradcheck_curve";
-    origin.version = NRM_VERSION;
-    origin.first_seed = seed;
-    origin.seeds = 1;
     csv_begin(&t);
     csv_note_origin(&t, &origin);
     csv_columns(&t, columns, METHODS + 1);

@@ -30,7 +30,7 @@
 enum { POINTS = 400, WIDTH = 16, DEPTH = 4, ARMS = 2, GRID = 120, SEEDS_MAX = 20 };
 enum { EPOCHS_MAX = 1000 };
 #define EPOCH_SECONDS 0.0004 /* of one training, about */
-#define HALF 1.3 /* the picture shows the square of this half width */
+#define HALF 1.3             /* the picture shows the square of this half width */
 
 static const char *const arm_name[ARMS] = {"no norm", "batch norm"};
 static const plot_color arm_color[ARMS] = {PLOT_VERMILLION, PLOT_BLUE};
@@ -90,23 +90,14 @@ static int make_spiral(training_set *set, uint64_t seed)
 static nrm_mlp *make_net(int arm, const cli_options *o, uint64_t seed, void **block)
 {
     nrm_mlp_layer layer[DEPTH + 1];
-    nrm_mlp_spec spec = nrm_mlp_defaults();
+    nrm_mlp_spec spec =
+        training_plain(layer, DEPTH, WIDTH, NRM_TANH, arm == 1 ? NRM_BATCH_NORM : NRM_NO_NORM);
     int l;
-    memset(layer, 0, sizeof layer);
-    for (l = 0; l < DEPTH; l++) {
-        layer[l].width = WIDTH;
-        layer[l].activation = NRM_TANH;
-        layer[l].norm = arm == 1 ? NRM_BATCH_NORM : NRM_NO_NORM;
-        layer[l].bias = 1;
-    }
+    for (l = 0; l < DEPTH; l++) layer[l].bias = 1;
     layer[DEPTH].width = 2;
-    layer[DEPTH].bias = 1;
     spec.inputs = 2;
-    spec.layers = DEPTH + 1;
-    spec.layer = layer;
     spec.max_batch = o->batch > GRID ? o->batch : GRID;
     spec.seed = seed;
-    spec.init = NRM_INIT_XAVIER;
     spec.lr = (nrm_real)o->lr;
     return training_net(&spec, block);
 }
@@ -171,17 +162,22 @@ static int job(void *context, size_t index, volatile size_t *done)
     return failed;
 }
 
-/* Mean and standard deviation over the seeds of the loss of one arm. */
-static void loss_over_seeds(const experiment *e, int arm, double *mean, double *sd)
+static stats_summary loss_over_seeds(const experiment *e, int arm, size_t epoch)
 {
     double value[SEEDS_MAX];
-    size_t epoch, s;
+    size_t s;
+    for (s = 0; s < e->o->seeds; s++) value[s] = e->runs[s * ARMS + (size_t)arm].loss[epoch];
+    return stats_describe(value, e->o->seeds);
+}
+
+/* Mean and standard deviation over the seeds, epoch by epoch. */
+static void losses_over_seeds(const experiment *e, int arm, double *mean, double *sd)
+{
+    size_t epoch;
     for (epoch = 0; epoch < e->o->epochs; epoch++) {
-        stats_summary summary;
-        for (s = 0; s < e->o->seeds; s++) value[s] = e->runs[s * ARMS + (size_t)arm].loss[epoch];
-        summary = stats_describe(value, e->o->seeds);
-        mean[epoch] = summary.mean;
-        sd[epoch] = e->o->seeds > 1 ? summary.sd : 0;
+        const stats_summary s = loss_over_seeds(e, arm, epoch);
+        mean[epoch] = s.mean;
+        sd[epoch] = e->o->seeds > 1 ? s.sd : 0;
     }
 }
 
@@ -199,7 +195,9 @@ static void draw_regions(plot_figure *f, const experiment *e, const training_set
     const run *r = &e->runs[arm];
     double x[POINTS], y[POINTS];
     char heading[80];
-    plot_panel *p = plot_add(f, 0, arm, 1, 1);
+    plot_panel *p =
+        plot_place(f, .col = arm, .x = "x_1", .y = arm == 0 ? "x_2" : "", .x_range = {-HALF, HALF},
+                   .y_range = {-HALF, HALF}, .aspect = 1, .frame = PLOT_BOX);
     size_t i, n;
     int label;
     (void)snprintf(heading, sizeof heading, "%s: %.0f %% of new points right", arm_name[arm],
@@ -217,12 +215,6 @@ static void draw_regions(plot_figure *f, const experiment *e, const training_set
             }
         plot_scatter(p, NULL, x, y, n, style);
     }
-    plot_range_x(p, -HALF, HALF);
-    plot_range_y(p, -HALF, HALF);
-    plot_aspect(p, 1);
-    plot_frame(p, PLOT_BOX);
-    plot_axis_x(p, "x_1", PLOT_LINEAR);
-    plot_axis_y(p, arm == 0 ? "x_2" : "", PLOT_LINEAR);
 }
 
 static int draw(const experiment *e, const training_set *set, const char *path)
@@ -248,16 +240,13 @@ static int draw(const experiment *e, const training_set *set, const char *path)
     plot_footer(f, text);
     plot_widths(f, widths, 3);
     for (arm = 0; arm < ARMS; arm++) draw_regions(f, e, set, arm);
-    p = plot_add(f, 0, 2, 1, 1);
-    plot_heading(p, "training loss");
-    plot_axis_x(p, "epoch", PLOT_LINEAR);
-    plot_axis_y(p, "cross-entropy", PLOT_LINEAR);
-    plot_range_y(p, 0, 0.8);
+    p = plot_place(f, .col = 2, .heading = "training loss", .x = "epoch", .y = "cross-entropy",
+                   .y_range = {0, 0.8});
     for (i = 0; i < o->epochs; i++) epoch[i] = (double)(i + 1);
     for (arm = 0; arm < ARMS; arm++) {
         plot_style style = plot_solid(arm_color[arm]);
         if (arm == 0) style.dash = PLOT_DASHED;
-        loss_over_seeds(e, arm, mean, sd);
+        losses_over_seeds(e, arm, mean, sd);
         plot_mean_band(p, arm_name[arm], epoch, mean, sd, o->epochs, style);
     }
     failed = plot_save(f, path);
@@ -270,23 +259,21 @@ static int write_table(const experiment *e, const char *path)
 {
     static double mean[ARMS][EPOCHS_MAX], sd[ARMS][EPOCHS_MAX];
     const char *columns[5] = {"epoch", "none_mean", "none_sd", "batch_mean", "batch_sd"};
-    csv_origin origin;
+    const csv_origin origin = {.program = "03_spiral",
+                               .version = NRM_VERSION,
+                               .first_seed = e->o->seed,
+                               .seeds = e->o->seeds};
     csv_table t;
     char err[CSV_ERR_MAX];
     size_t i;
     int arm, failed;
-    memset(&origin, 0, sizeof origin);
-    origin.program = "03_spiral";
-    origin.version = NRM_VERSION;
-    origin.first_seed = e->o->seed;
-    origin.seeds = e->o->seeds;
     csv_begin(&t);
     csv_note_origin(&t, &origin);
     csv_note(&t, "mode", e->o->quick ? "quick" : "full");
     csv_note_real(&t, "lr", e->o->lr);
     csv_note_int(&t, "batch", (long long)e->o->batch);
     csv_columns(&t, columns, 5);
-    for (arm = 0; arm < ARMS; arm++) loss_over_seeds(e, arm, mean[arm], sd[arm]);
+    for (arm = 0; arm < ARMS; arm++) losses_over_seeds(e, arm, mean[arm], sd[arm]);
     for (i = 0; i < e->o->epochs; i++) {
         csv_int(&t, (long long)i + 1);
         for (arm = 0; arm < ARMS; arm++) {
@@ -305,16 +292,14 @@ static int run_all(experiment *e)
 {
     const size_t count = e->o->seeds * ARMS;
     cli_progress progress;
-    jobs_plan plan;
+    const jobs_plan plan = {.count = count,
+                            .processes = e->o->threads,
+                            .job = job,
+                            .context = e,
+                            .tick = cli_progress_tick,
+                            .tick_context = &progress};
     char err[JOBS_ERR_MAX];
     int failed;
-    memset(&plan, 0, sizeof plan);
-    plan.count = count;
-    plan.processes = e->o->threads;
-    plan.job = job;
-    plan.context = e;
-    plan.tick = cli_progress_tick;
-    plan.tick_context = &progress;
     cli_progress_start(&progress, "spiral", "epochs", count * e->o->epochs, e->o->quiet);
     failed = jobs_run(&plan, err);
     cli_progress_end(&progress);
@@ -327,12 +312,8 @@ static void print_results(const experiment *e)
     int arm;
     printf("%-12s %22s  %22s\n", "network", "loss, last epoch", "accuracy, fresh points");
     for (arm = 0; arm < ARMS; arm++) {
-        double loss[SEEDS_MAX];
-        stats_summary l, a = accuracy_over_seeds(e, arm);
-        size_t s;
-        for (s = 0; s < e->o->seeds; s++)
-            loss[s] = e->runs[s * ARMS + (size_t)arm].loss[e->o->epochs - 1];
-        l = stats_describe(loss, e->o->seeds);
+        const stats_summary l = loss_over_seeds(e, arm, e->o->epochs - 1);
+        const stats_summary a = accuracy_over_seeds(e, arm);
         printf("%-12s %12.4f ± %7.4f  %12.4f ± %7.4f\n", arm_name[arm], l.mean, l.sd, a.mean, a.sd);
     }
 }

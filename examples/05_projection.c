@@ -205,13 +205,10 @@ static int draw(const char *path, spot ring[RINGS][SPOKES])
 static int write_table(const char *path, spot ring[RINGS][SPOKES])
 {
     const char *columns[9] = {"u", "w", "x1", "x2", "x3", "loss", "dx1", "dx2", "dx3"};
-    csv_origin origin;
+    const csv_origin origin = {.program = "05_projection", .version = NRM_VERSION};
     csv_table t;
     char err[CSV_ERR_MAX];
     int i, k, j, failed;
-    memset(&origin, 0, sizeof origin);
-    origin.program = "05_projection";
-    origin.version = NRM_VERSION;
     csv_begin(&t);
     csv_note_origin(&t, &origin);
     csv_columns(&t, columns, 9);

@@ -541,18 +541,16 @@ static int report(lab_report *r)
     return page_curves(r) || page_activations(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const lab_program program = {"10_mnist_norms",
-                                        NRM_VERSION,
+static const lab_program program = {.name = "10_mnist_norms",
+                                    .version = NRM_VERSION,
+                                    .question =
                                         "Batch, layer and noisy batch norm against none, on MNIST",
-                                        SETTINGS,
-                                        2,
-                                        LAB_USES_DATA,
-                                        arms,
-                                        ARMS,
-                                        prepare,
-                                        run,
-                                        report};
-    return lab_main(&program, argc, argv);
-}
+                                    .settings = SETTINGS,
+                                    .revision = 2,
+                                    .uses = LAB_USES_DATA,
+                                    .arm = arms,
+                                    .arms = ARMS,
+                                    .prepare = prepare,
+                                    .run = run,
+                                    .report = report};
+LAB_MAIN(program)

@@ -22,48 +22,30 @@
 
 /* ---- the options as one table ---- */
 
-static void clii_set(cli_option *option, const char *name, const char *placeholder,
-                     const char *help, cli_kind kind, void *value)
+/* The options that all programs share, with the limits of this one; entry i belongs to the bit i of
+   CLI_USES_... */
+static void clii_make_standard(cli_option *table, const cli_program *program, cli_options *o)
 {
-    memset(option, 0, sizeof *option);
-    option->name = name;
-    option->placeholder = placeholder;
-    option->help = help;
-    option->kind = kind;
-    option->value = value;
-}
-
-/* The table of the common options; entry i belongs to the bit i of CLI_USES_... */
-static void clii_make_standard(cli_option *table, cli_options *o)
-{
-    clii_set(&table[0], "seed", "N", "first random seed", CLI_U64, &o->seed);
-    clii_set(&table[1], "seeds", "N", "number of seeds", CLI_COUNT, &o->seeds);
-    clii_set(&table[2], "epochs", "N", "passes over the data", CLI_COUNT, &o->epochs);
-    clii_set(&table[3], "batch", "N", "examples of a step", CLI_COUNT, &o->batch);
-    clii_set(&table[4], "lr", "X", "learning rate", CLI_REAL, &o->lr);
-    clii_set(&table[5], "data", "DIR", "folder of MNIST, or \"synthetic\"", CLI_TEXT, &o->data);
-    clii_set(&table[6], "out", "PATH", "folder or file of the picture", CLI_TEXT, &o->out);
-    clii_set(&table[7], "csv", "PATH", "folder or file of the table", CLI_TEXT, &o->csv);
-    clii_set(&table[8], "quick", "", "a small run, to see that it works", CLI_FLAG, &o->quick);
-    clii_set(&table[9], "quiet", "", "no progress on the terminal", CLI_FLAG, &o->quiet);
-    clii_set(&table[10], "threads", "N", "processes at once, 0: one for each processor", CLI_INT,
-             &o->threads);
-    clii_set(&table[11], "plan", "", "only say what would run, and how long", CLI_FLAG, &o->plan);
-    table[1].min = table[2].min = table[3].min = 1;
-    table[1].max = 1000;
-    table[2].max = table[3].max = 1e6;
-    table[4].min = 1e-12;
-    table[4].max = 1e6;
-    table[10].max = 256;
-}
-
-/* The limits of this program in the table of the common options. */
-static void clii_limit(cli_option *table, const cli_program *program)
-{
-    if (program->most_seeds) table[1].max = (double)program->most_seeds;
-    if (program->most_epochs) table[2].max = (double)program->most_epochs;
-    if (program->least_batch) table[3].min = (double)program->least_batch;
-    if (program->most_batch) table[3].max = (double)program->most_batch;
+    const double seeds = program->most_seeds ? (double)program->most_seeds : 1000;
+    const double epochs = program->most_epochs ? (double)program->most_epochs : 1e6;
+    const double least = program->least_batch ? (double)program->least_batch : 1;
+    const double most = program->most_batch ? (double)program->most_batch : 1e6;
+    const char *out = program->out ? program->out : "folder or file of the picture";
+    const cli_option standard[CLII_STANDARD] = {
+        {"seed", "N", "first random seed", CLI_U64, &o->seed, 0, 0, 0},
+        {"seeds", "N", "number of seeds", CLI_COUNT, &o->seeds, 1, seeds, 0},
+        {"epochs", "N", "passes over the data", CLI_COUNT, &o->epochs, 1, epochs, 0},
+        {"batch", "N", "examples of a step", CLI_COUNT, &o->batch, least, most, 0},
+        {"lr", "X", "learning rate", CLI_REAL, &o->lr, 1e-12, 1e6, 0},
+        {"data", "DIR", "folder of MNIST, or \"synthetic\"", CLI_TEXT, &o->data, 0, 0, 0},
+        {"out", "PATH", out, CLI_TEXT, &o->out, 0, 0, 0},
+        {"csv", "PATH", "folder or file of the table", CLI_TEXT, &o->csv, 0, 0, 0},
+        {"quick", "", "a small run, to see that it works", CLI_FLAG, &o->quick, 0, 0, 0},
+        {"quiet", "", "no progress on the terminal", CLI_FLAG, &o->quiet, 0, 0, 0},
+        {"threads", "N", "processes at once, 0: one for each processor", CLI_INT, &o->threads, 0,
+         256, 0},
+        {"plan", "", "only say what would run, and how long", CLI_FLAG, &o->plan, 0, 0, 0}};
+    memcpy(table, standard, sizeof standard);
 }
 
 void cli_program_init(cli_program *program, const char *name, const char *purpose, unsigned uses)
@@ -82,24 +64,11 @@ void cli_program_init(cli_program *program, const char *name, const char *purpos
 
 /* ---- help ---- */
 
-/* The word number `index` of "none|batch|layer": its start and length, or null. */
-static const char *clii_word(const char *words, int index, size_t *length)
-{
-    for (; index > 0; index--) {
-        words = strchr(words, '|');
-        if (!words) return NULL;
-        words++;
-    }
-    *length = strcspn(words, "|");
-    return words;
-}
-
 /* Prints "(default ...)", if there is one to speak of. */
 static void clii_print_default(const cli_option *option)
 {
     char number[CSV_NUMBER_MAX];
     const char *text;
-    size_t length;
     switch (option->kind) {
     case CLI_FLAG:
         return;
@@ -118,10 +87,6 @@ static void clii_print_default(const cli_option *option)
     case CLI_TEXT:
         text = *(const char *const *)option->value;
         if (text) printf(" (default %s)", text);
-        return;
-    case CLI_CHOICE:
-        text = clii_word(option->placeholder, *(const int *)option->value, &length);
-        if (text) printf(" (default %.*s)", (int)length, text);
         return;
     }
 }
@@ -252,22 +217,6 @@ static int clii_store_int(const cli_program *program, const cli_option *option, 
     return CLI_RUN;
 }
 
-static int clii_store_choice(const cli_program *program, const cli_option *option,
-                             const char *value)
-{
-    char rest[256];
-    const char *word;
-    size_t length;
-    int i;
-    for (i = 0; (word = clii_word(option->placeholder, i, &length)) != NULL; i++) {
-        if (strlen(value) != length || memcmp(word, value, length) != 0) continue;
-        *(int *)option->value = i;
-        return CLI_RUN;
-    }
-    (void)snprintf(rest, sizeof rest, ": must be one of %.200s, not ", option->placeholder);
-    return clii_complain(program, "option --", option->name, rest, value);
-}
-
 static int clii_store(const cli_program *program, const cli_option *option, const char *value)
 {
     double x;
@@ -278,8 +227,6 @@ static int clii_store(const cli_program *program, const cli_option *option, cons
     case CLI_TEXT:
         *(const char **)option->value = value;
         return CLI_RUN;
-    case CLI_CHOICE:
-        return clii_store_choice(program, option, value);
     case CLI_REAL:
         if (csv_read_number(value, &x) != 0 || isnan(x) || isinf(x))
             return clii_complain(program, "option --", option->name, ": not a number: ", value);
@@ -348,8 +295,7 @@ int cli_parse(cli_options *o, cli_program *program, int argc, char **argv)
     for (i = 1; i < argc; i++) {
         int status;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            clii_make_standard(standard, &defaults);
-            if (program->out) standard[6].help = program->out;
+            clii_make_standard(standard, program, &defaults);
             clii_print_help(program, standard);
             return clii_finish_stdout(program);
         }
@@ -362,8 +308,7 @@ int cli_parse(cli_options *o, cli_program *program, int argc, char **argv)
             return clii_complain(program,
                                  argv[i][0] == '-' ? "unknown option " : "unexpected argument ",
                                  argv[i], "; try --help", "");
-        clii_make_standard(standard, o);
-        clii_limit(standard, program);
+        clii_make_standard(standard, program, o);
         status = clii_parse_one(o, program, standard, argc, argv, &i);
         if (status != CLI_RUN) return status;
     }
@@ -441,8 +386,8 @@ int cli_results(char *png, char *csv, size_t size, const char *name, const cli_o
                        i ? ".csv" : ".png");
     failed = cli_path(png, size, o->out, file[0]);
     if (!failed)
-        failed = o->csv ? cli_path(csv, size, o->csv, file[1])
-                        : cli_path_beside(csv, size, png, ".csv");
+        failed =
+            o->csv ? cli_path(csv, size, o->csv, file[1]) : cli_path_beside(csv, size, png, ".csv");
     if (!failed && !cli_can_write(png, err) && !cli_can_write(csv, err)) return CLI_RUN;
     fprintf(stderr, "%s: nothing was run: %s\n", name, err);
     return CLI_EXIT_USAGE;

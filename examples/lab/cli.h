@@ -84,14 +84,13 @@ typedef enum cli_kind {
     CLI_U64,   /* a whole number >= 0; uint64_t                                                 */
     CLI_INT,   /* a whole number; int                                                           */
     CLI_REAL,  /* a number; double                                                              */
-    CLI_TEXT,  /* a text, not empty; const char *                                               */
-    CLI_CHOICE /* one of the words of the placeholder "none|batch|layer"; int, counted from 0   */
+    CLI_TEXT   /* a text, not empty; const char *                                               */
 } cli_kind;
 
 /* An option of the program's own. */
 typedef struct cli_option {
     const char *name;        /* without the dashes                                 */
-    const char *placeholder; /* "N", for --help; for CLI_CHOICE the words          */
+    const char *placeholder; /* "N", for --help                                   */
     const char *help;        /* half a line                                        */
     cli_kind kind;
     void *value;     /* holds the default before, the choice after, cli_parse      */

@@ -49,29 +49,28 @@ static int csvi_print_special(char *text, double x)
     return 1;
 }
 
-char *csv_format(char *text, double x)
+/* The fewest digits that give the same number back, or the same float. */
+static char *csvi_shortest(char *text, double x, int digits, int single)
 {
-    int digits;
+    double back;
     if (csvi_print_special(text, x)) return text;
-    for (digits = 15; digits <= 17; digits++) {
-        double back;
+    /* 0 and -0 are printed differently, so equal values are equal bits here. */
+    for (; digits <= 17; digits++) {
         csvi_print(text, digits, x);
-        /* 0 and -0 are printed differently, so equal values are equal bits here. */
-        if (csv_read_number(text, &back) == 0 && back == x) break;
+        if (csv_read_number(text, &back) != 0) continue;
+        if (single ? (float)back == (float)x : back == x) break;
     }
     return text;
 }
 
+char *csv_format(char *text, double x)
+{
+    return csvi_shortest(text, x, 15, 0);
+}
+
 char *csv_format_float(char *text, float x)
 {
-    int digits;
-    if (csvi_print_special(text, (double)x)) return text;
-    for (digits = 6; digits <= 9; digits++) {
-        double back;
-        csvi_print(text, digits, (double)x);
-        if (csv_read_number(text, &back) == 0 && (float)back == x) break;
-    }
-    return text;
+    return csvi_shortest(text, (double)x, 6, 1);
 }
 
 static const char *csvi_skip_digits(const char *s, int *any)
@@ -285,34 +284,36 @@ void csv_text(csv_table *t, const char *text)
     csvi_append_quoted(t, text ? text : "");
 }
 
+static void csvi_number(csv_table *t, const char *text)
+{
+    csvi_start_cell(t);
+    csvi_append_text(t, text);
+}
+
 void csv_real(csv_table *t, double x)
 {
     char text[CSV_NUMBER_MAX];
-    csvi_start_cell(t);
-    csvi_append_text(t, csv_format(text, x));
+    csvi_number(t, csv_format(text, x));
 }
 
 void csv_float(csv_table *t, float x)
 {
     char text[CSV_NUMBER_MAX];
-    csvi_start_cell(t);
-    csvi_append_text(t, csv_format_float(text, x));
+    csvi_number(t, csv_format_float(text, x));
 }
 
 void csv_int(csv_table *t, long long x)
 {
     char text[CSV_NUMBER_MAX];
     (void)snprintf(text, sizeof text, "%lld", x);
-    csvi_start_cell(t);
-    csvi_append_text(t, text);
+    csvi_number(t, text);
 }
 
 void csv_uint(csv_table *t, uint64_t x)
 {
     char text[CSV_NUMBER_MAX];
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)x);
-    csvi_start_cell(t);
-    csvi_append_text(t, text);
+    csvi_number(t, text);
 }
 
 void csv_end_row(csv_table *t)

@@ -51,92 +51,11 @@ static unsigned long ds_ul(size_t n)
     return (unsigned long)n;
 }
 
-static const char *ds_kind(int dimensions)
-{
-    return dimensions == 3 ? "images" : "labels";
-}
-
 /* ---------------------------------------------------------------- IDX */
 
 static uint32_t ds_word(const unsigned char *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
-}
-
-static int ds_begins(const unsigned char *bytes, size_t n, const char *text)
-{
-    size_t length = strlen(text);
-    return n >= length && memcmp(bytes, text, length) == 0;
-}
-
-/* A text that begins with '<', perhaps after a byte order mark and white space. */
-static int ds_is_html(const unsigned char *bytes, size_t n)
-{
-    size_t i = ds_begins(bytes, n, "\xef\xbb\xbf") ? 3 : 0;
-    while (i < n && (bytes[i] == ' ' || (bytes[i] >= '\t' && bytes[i] <= '\r'))) i++;
-    return i < n && bytes[i] == '<';
-}
-
-static const char *ds_type_name(unsigned type)
-{
-    switch (type) {
-    case 0x08:
-        return "unsigned bytes";
-    case 0x09:
-        return "signed bytes";
-    case 0x0b:
-        return "16-bit integers";
-    case 0x0c:
-        return "32-bit integers";
-    case 0x0d:
-        return "floats";
-    case 0x0e:
-        return "doubles";
-    default:
-        return "no known type";
-    }
-}
-
-/* What else than an IDX file may lie there under its name? The usual accidents, each by name. */
-static int ds_check_accidents(const char *name, const unsigned char *b, size_t n, char *err)
-{
-    if (n == 0) return ds_fail(err, name, "the file is empty; " DATASET_HINT);
-    if (n >= 2 && b[0] == 0x1f && b[1] == 0x8b)
-        return ds_fail(err, name, "is still compressed by gzip; unpack it with gzip -d");
-    if (ds_begins(b, n, "PK\003\004"))
-        return ds_fail(err, name, "is a zip archive; unpack it and use the files in it");
-    if (ds_is_html(b, n)) return ds_fail(err, name, "is an HTML page, not the data; " DATASET_HINT);
-    if (ds_begins(b, n, "version https://git-lfs"))
-        return ds_fail(err, name,
-                       "is a pointer of Git LFS, not the data; run `git lfs pull` there");
-    return 0;
-}
-
-static int ds_check_magic(const char *name, const unsigned char *b, size_t n, int dimensions,
-                          char *err)
-{
-    if (n < 4)
-        return ds_fail(err, name, "truncated: %lu bytes, shorter than the magic number of 4",
-                       ds_ul(n));
-    if (b[0] >= 1 && b[0] <= 4 && b[1] >= 0x08 && b[1] <= 0x0e && b[2] == 0 && b[3] == 0)
-        return ds_fail(err, name,
-                       "byte-swapped: the magic number is 0x%08lx, expected 0x0000080%d in "
-                       "big-endian order",
-                       (unsigned long)ds_word(b), dimensions);
-    if (b[0] != 0 || b[1] != 0)
-        return ds_fail(err, name, "no IDX file: the magic number is 0x%08lx, expected 0x0000080%d",
-                       (unsigned long)ds_word(b), dimensions);
-    if (b[2] != 0x08)
-        return ds_fail(err, name, "wrong type code 0x%02x (%s), expected 0x08 (unsigned bytes)",
-                       (unsigned)b[2], ds_type_name(b[2]));
-    if (b[3] != dimensions)
-        return ds_fail(err, name, "wrong number of dimensions: %u%s, expected %d (%s)",
-                       (unsigned)b[3],
-                       b[3] == 1   ? " (labels)"
-                       : b[3] == 3 ? " (images)"
-                                   : "",
-                       dimensions, ds_kind(dimensions));
-    return 0;
 }
 
 /* Reads the dimensions, so checked that their product is the exact number of bytes after them. */
@@ -181,11 +100,16 @@ static int ds_check_shape(const char *name, const unsigned char *b, size_t n, in
 int dataset_parse_idx(const char *name, const unsigned char *bytes, size_t n, int dimensions,
                       dataset_idx *idx, char *err)
 {
+    const uint32_t magic = 0x800u + (uint32_t)dimensions; /* unsigned bytes */
     *err = '\0';
     if (dimensions != 1 && dimensions != 3)
         return ds_fail(err, name, "asked for %d dimensions, expected 1 or 3", dimensions);
-    if (ds_check_accidents(name, bytes, n, err) || ds_check_magic(name, bytes, n, dimensions, err))
-        return -1;
+    if (n >= 4 && ds_word(bytes) != magic)
+        return ds_fail(
+            err, name,
+            "no IDX file of %s: the magic number is 0x%08lx, expected 0x%08lx; " DATASET_HINT,
+            dimensions == 3 ? "images" : "labels", (unsigned long)ds_word(bytes),
+            (unsigned long)magic);
     return ds_check_shape(name, bytes, n, dimensions, idx, err);
 }
 

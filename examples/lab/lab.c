@@ -17,7 +17,7 @@
 
 #define LABI_PATH 1024
 #define LABI_SEED_MAX 9007199254740000u /* below 2^53: tables hold seeds as numbers */
-#define LABI_DIGITS "%.7g" /* of every recorded value; figures and verdicts see no more */
+#define LABI_DIGITS 7 /* of every recorded value; figures and verdicts see no more */
 
 /* ---- records of one run ---- */
 
@@ -46,14 +46,6 @@ static void *labi_grow(void *array, size_t count, size_t *room, size_t item)
     return grown;
 }
 
-static char *labi_copy(const char *text)
-{
-    const size_t n = strlen(text) + 1;
-    char *copy = (char *)malloc(n);
-    if (copy) memcpy(copy, text, n);
-    return copy;
-}
-
 /* The index of the series of this name, a new one if need be; `names` if memory is out. */
 static size_t labi_series_index(labi_records *rec, const char *series)
 {
@@ -65,7 +57,7 @@ static size_t labi_series_index(labi_records *rec, const char *series)
     grown = (char **)labi_grow(rec->name, rec->names, &rec->names_room, sizeof *grown);
     if (!grown) return rec->names;
     rec->name = grown;
-    rec->name[rec->names] = labi_copy(series);
+    rec->name[rec->names] = strdup(series);
     if (!rec->name[rec->names]) return rec->names;
     return rec->last = rec->names++;
 }
@@ -80,10 +72,7 @@ void lab_record(lab_run *run, const char *series, double x, double y)
         rec->failed = 1;
         return;
     }
-    grown[rec->rows].series = index;
-    grown[rec->rows].x = x;
-    grown[rec->rows].y = y;
-    rec->rows++;
+    grown[rec->rows++] = (labi_row){index, x, y};
 }
 
 void lab_record_as(lab_run *run, double x, double y, const char *format, ...)
@@ -99,6 +88,7 @@ void lab_record_as(lab_run *run, double x, double y, const char *format, ...)
 double lab_round(double y, int digits)
 {
     char text[64];
+    if (!(fabs(y) <= 1.7e308)) return y;
     (void)snprintf(text, sizeof text, "%.*g", digits, y);
     return strtod(text, NULL);
 }
@@ -166,14 +156,12 @@ static void labi_head(const labi_lab *lab, csv_table *t, size_t arm, size_t seed
 {
     const lab_program *program = lab->program;
     const int whole = arm == program->arms;
-    csv_origin origin;
-    memset(&origin, 0, sizeof origin);
-    origin.program = program->name;
-    origin.version = program->version;
-    origin.first_seed = lab->options.seed + (whole ? 0 : seed);
-    origin.seeds = whole ? labi_most_seeds(lab) : 1;
-    origin.data = program->uses & LAB_USES_DATA ? lab->data.name : NULL;
-    origin.data_hash = lab->data.hash;
+    const csv_origin origin = {.program = program->name,
+                               .version = program->version,
+                               .first_seed = lab->options.seed + (whole ? 0 : seed),
+                               .seeds = whole ? labi_most_seeds(lab) : 1,
+                               .data = program->uses & LAB_USES_DATA ? lab->data.name : NULL,
+                               .data_hash = lab->data.hash};
     csv_note_origin(t, &origin);
     csv_note(t, "mode", lab->options.quick ? "quick" : "full");
     csv_note_int(t, "revision", program->revision);
@@ -257,14 +245,6 @@ static int labi_is_done(const labi_lab *lab, size_t arm, size_t seed)
     return 1;
 }
 
-static double labi_seven_digits(double value)
-{
-    char text[CSV_NUMBER_MAX];
-    if (!(fabs(value) <= 1.7e308)) return value;
-    (void)snprintf(text, sizeof text, LABI_DIGITS, value);
-    return strtod(text, NULL);
-}
-
 /* Writes the records, series by series. */
 static int labi_write_run(const labi_lab *lab, size_t arm, size_t seed, const labi_records *rec)
 {
@@ -282,8 +262,8 @@ static int labi_write_run(const labi_lab *lab, size_t arm, size_t seed, const la
         for (i = 0; i < rec->rows; i++) {
             if (rec->row[i].series != s) continue;
             csv_text(&t, rec->name[s]);
-            csv_real(&t, labi_seven_digits(rec->row[i].x));
-            csv_real(&t, labi_seven_digits(rec->row[i].y));
+            csv_real(&t, lab_round(rec->row[i].x, LABI_DIGITS));
+            csv_real(&t, lab_round(rec->row[i].y, LABI_DIGITS));
             csv_end_row(&t);
         }
     failed = labi_run_path(lab, arm, seed, path) || csv_save(&t, path, err);
@@ -299,20 +279,16 @@ static int labi_job(void *context, size_t index, volatile size_t *done)
     const size_t most = labi_most_seeds(lab);
     const size_t arm = lab->missing[index] / most, seed = lab->missing[index] % most;
     const double started = labi_clock();
-    labi_records records;
-    lab_run run;
-    int failed;
-    memset(&records, 0, sizeof records);
-    memset(&run, 0, sizeof run);
-    run.arm = arm;
-    run.seed = lab->options.seed + seed;
-    run.first = seed == 0;
-    run.quick = lab->options.quick;
-    run.data = program->uses & LAB_USES_DATA ? &lab->data : NULL;
-    run.records = &records;
-    run.done = done;
-    run.units = labi_units(program, arm);
-    failed = program->run(&run);
+    labi_records records = {0};
+    lab_run run = {.arm = arm,
+                   .seed = lab->options.seed + seed,
+                   .first = seed == 0,
+                   .quick = lab->options.quick,
+                   .data = program->uses & LAB_USES_DATA ? &lab->data : NULL,
+                   .records = &records,
+                   .done = done,
+                   .units = labi_units(program, arm)};
+    int failed = program->run(&run);
     if (!failed && (records.failed || records.rows == 0)) {
         fprintf(stderr, "%s: %s\n", program->name,
                 records.failed ? "out of memory" : "a run left no records");
@@ -386,20 +362,18 @@ static int labi_can_write(const labi_lab *lab, const char *folder)
 
 static int labi_run_missing(labi_lab *lab, const char *out)
 {
-    jobs_plan plan;
+    const jobs_plan plan = {.count = lab->missing_count,
+                            .processes = lab->options.threads,
+                            .job = labi_job,
+                            .context = lab,
+                            .name = labi_job_name,
+                            .tick = labi_tick,
+                            .tick_context = lab};
     char err[JOBS_ERR_MAX];
     int failed;
     if (lab->missing_count == 0) return 0;
     if (!labi_can_write(lab, out) || !labi_can_write(lab, lab->runs_folder)) return -1;
     if (lab->program->prepare && lab->program->prepare(&lab->data, lab->options.quick)) return -1;
-    memset(&plan, 0, sizeof plan);
-    plan.count = lab->missing_count;
-    plan.processes = lab->options.threads;
-    plan.job = labi_job;
-    plan.context = lab;
-    plan.name = labi_job_name;
-    plan.tick = labi_tick;
-    plan.tick_context = lab;
     lab->started = lab->spoke = labi_clock();
     cli_progress_start(&lab->progress, lab->program->name, NULL, lab->units, lab->options.quiet);
     failed = jobs_run(&plan, err);
@@ -547,24 +521,21 @@ static const char *labi_why_not(const lab_report *r)
 
 lab_series lab_get(const lab_report *r, size_t arm, size_t s, const char *series)
 {
-    lab_series found;
-    size_t run = arm * LAB_SEEDS_MAX + s, g;
-    memset(&found, 0, sizeof found);
-    if (arm >= r->program->arms || s >= r->seeds[arm]) return found;
-    for (g = r->first_group[run]; g < r->first_group[run + 1]; g++)
-        if (strcmp(r->group[g].series, series) == 0) {
-            found.x = r->x + r->group[g].first;
-            found.y = r->y + r->group[g].first;
-            found.n = r->group[g].n;
-            break;
-        }
-    return found;
+    const lab_series none = {NULL, NULL, 0};
+    const size_t run = arm * LAB_SEEDS_MAX + s;
+    const labi_group *g, *end;
+    if (arm >= r->program->arms || s >= r->seeds[arm]) return none;
+    end = r->group + r->first_group[run + 1];
+    for (g = r->group + r->first_group[run]; g < end; g++)
+        if (strcmp(g->series, series) == 0)
+            return (lab_series){r->x + g->first, r->y + g->first, g->n};
+    return none;
 }
 
 double lab_at(const lab_report *r, size_t arm, size_t s, const char *series, double x)
 {
     const lab_series found = lab_get(r, arm, s, series);
-    const double wanted = labi_seven_digits(x);
+    const double wanted = lab_round(x, LABI_DIGITS);
     size_t i;
     if (found.n > 0 && isinf(x)) return found.y[found.n - 1];
     for (i = 0; i < found.n; i++)
@@ -727,21 +698,22 @@ static void labi_verdict_row(lab_report *r, const char *kind, const lab_claim *c
 {
     static const char *const about[3] = {"training", "arithmetic", "identity"};
     static const char *const why_not[3] = {"setting", "algebra", "news"};
-    csv_table *t = &r->verdicts;
-    csv_text(t, kind);
-    csv_text(t, c->id);
-    csv_text(t, c->text);
-    csv_text(t, c->source);
-    csv_text(t, c->paper);
-    csv_text(t, ours);
-    csv_text(t, verdict);
-    csv_text(t, remark);
-    csv_text(t, c->criterion);
-    csv_text(t, c->pilot);
-    csv_text(t, found ? about[c->about] : "");
-    csv_text(t, found ? why_not[c->why_not] : "");
+    const char *const text[COLUMNS - FOUND] = {kind,
+                                               c->id,
+                                               c->text,
+                                               c->source,
+                                               c->paper,
+                                               ours,
+                                               verdict,
+                                               remark,
+                                               c->criterion,
+                                               c->pilot,
+                                               found ? about[c->about] : "",
+                                               found ? why_not[c->why_not] : ""};
+    int i;
+    for (i = 0; i < COLUMNS - FOUND; i++) csv_text(&r->verdicts, text[i]);
     labi_found(r, found);
-    csv_end_row(t);
+    csv_end_row(&r->verdicts);
 }
 
 void lab_verdict(lab_report *r, const lab_claim *claim, stats_finding found, const char *remark,
@@ -762,15 +734,12 @@ void lab_verdict(lab_report *r, const lab_claim *claim, stats_finding found, con
 void lab_check(lab_report *r, int ok, const char *what, const char *found, ...)
 {
     const char *text;
-    lab_claim check;
+    const lab_claim check = {
+        .id = "", .text = what, .source = "", .paper = "", .criterion = "", .pilot = ""};
     va_list list;
     va_start(list, found);
     text = labi_vformat(r, found, list);
     va_end(list);
-    memset(&check, 0, sizeof check);
-    check.id = "";
-    check.text = what;
-    check.source = check.paper = check.criterion = check.pilot = "";
     labi_verdict_row(r, "check", &check, NULL, text, ok ? "passed" : "failed", "");
     if (!ok) r->checks_failed++;
     if (!ok) fprintf(stderr, "%s: a check FAILED: %s: %s\n", r->program->name, what, text);
@@ -1001,11 +970,8 @@ static void labi_end_report(lab_report *r)
 static int labi_report(const lab_program *program, const char *table, const char *out)
 {
     char path[LABI_PATH], err[CSV_ERR_MAX] = "";
-    lab_report r;
+    lab_report r = {.program = program, .out = out};
     int failed = 1;
-    memset(&r, 0, sizeof r);
-    r.program = program;
-    r.out = out;
     if (labi_read(&r, table, err)) {
         fprintf(stderr, "%s: %s\n", program->name, err);
     } else {
@@ -1032,28 +998,14 @@ static int labi_is_file_name(const char *out)
 
 static int labi_parse(labi_lab *lab, int argc, char **argv)
 {
-    cli_option own[3];
+    cli_option own[3] = {
+        {"runs", "DIR", "folder of the finished runs (build/runs)", CLI_TEXT, &lab->runs_folder},
+        {"from", "CSV", "draw and judge from this table, without any run", CLI_TEXT, &lab->from},
+        {"ahead", "S", "seconds of other experiments still to come, for the time to go", CLI_REAL,
+         &lab->ahead, 0, 1e9}};
     cli_program program;
     const unsigned data = lab->program->uses & LAB_USES_DATA ? CLI_USES_DATA : 0u;
     int status;
-    memset(own, 0, sizeof own);
-    own[0].name = "runs";
-    own[0].placeholder = "DIR";
-    own[0].help = "folder of the finished runs (build/runs)";
-    own[0].kind = CLI_TEXT;
-    own[0].value = &lab->runs_folder;
-    own[1].name = "from";
-    own[1].placeholder = "CSV";
-    own[1].help = "draw and judge from this table, without any run";
-    own[1].kind = CLI_TEXT;
-    own[1].value = &lab->from;
-    own[2].name = "ahead";
-    own[2].placeholder = "S";
-    own[2].help = "seconds of other experiments still to come, for the time to go";
-    own[2].kind = CLI_REAL;
-    own[2].value = &lab->ahead;
-    own[2].min = 0;
-    own[2].max = 1e9;
     cli_program_init(&program, lab->program->name, lab->program->question,
                      CLI_USES_SEED | CLI_USES_SEEDS | CLI_USES_OUT | CLI_USES_QUICK |
                          CLI_USES_QUIET | CLI_USES_THREADS | CLI_USES_PLAN | data);
@@ -1130,12 +1082,8 @@ static int labi_experiment(labi_lab *lab)
 
 int lab_main(const lab_program *program, int argc, char **argv)
 {
-    labi_lab lab;
-    int status;
-    memset(&lab, 0, sizeof lab);
-    lab.program = program;
-    lab.runs_folder = "build/runs";
-    status = labi_parse(&lab, argc, argv);
+    labi_lab lab = {.program = program, .runs_folder = "build/runs"};
+    int status = labi_parse(&lab, argc, argv);
     if (status != CLI_RUN) return status;
     status = lab.from ? labi_report(program, lab.from, lab.options.out ? lab.options.out : ".")
                       : labi_experiment(&lab);

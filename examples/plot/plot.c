@@ -163,14 +163,11 @@ static void ploti_fail(plot_figure *f, const char *what, const char *detail)
 /* count * size zeroed bytes that live as long as the figure, or NULL with the error set */
 static void *ploti_alloc(plot_figure *f, size_t count, size_t size)
 {
-    ploti_block *b;
+    ploti_block *b = NULL;
     if (f->failed) return NULL;
     if (count == 0) count = 1;
-    if (size > (SIZE_MAX - sizeof *b) / count) {
-        ploti_fail(f, "plot: data too large", NULL);
-        return NULL;
-    }
-    b = (ploti_block *)calloc(1, sizeof *b + count * size);
+    if (size <= (SIZE_MAX - sizeof *b) / count)
+        b = (ploti_block *)calloc(1, sizeof *b + count * size);
     if (!b) {
         ploti_fail(f, "plot: out of memory", NULL);
         return NULL;
@@ -226,14 +223,10 @@ static const char *ploti_literal(plot_figure *f, const char *s)
 /* room for n points in the scratch polyline */
 static double *ploti_points(plot_figure *f, size_t n)
 {
-    double *p;
+    double *p = NULL;
     if (f->failed) return NULL;
     if (n <= f->pts_cap) return f->pts;
-    if (n > SIZE_MAX / (4 * sizeof *p)) {
-        ploti_fail(f, "plot: data too large", NULL);
-        return NULL;
-    }
-    p = (double *)realloc(f->pts, n * 2 * sizeof *p);
+    if (n <= SIZE_MAX / (4 * sizeof *p)) p = (double *)realloc(f->pts, n * 2 * sizeof *p);
     if (!p) {
         ploti_fail(f, "plot: out of memory", NULL);
         return NULL;
@@ -616,10 +609,7 @@ static plot_color ploti_palette(int i)
 
 static plot_style ploti_style(plot_color color, int dash)
 {
-    plot_style s;
-    memset(&s, 0, sizeof s);
-    s.color = color;
-    s.dash = dash;
+    const plot_style s = {.color = color, .dash = dash};
     return s;
 }
 
@@ -645,16 +635,13 @@ plot_style plot_dashdot(plot_color color)
 
 plot_style plot_thin(plot_color color)
 {
-    plot_style s = ploti_style(color, PLOT_SOLID);
-    s.width = 0.45;
-    s.alpha = 0.45;
+    const plot_style s = {.color = color, .width = 0.45, .alpha = 0.45};
     return s;
 }
 
 plot_style plot_marked(plot_color color, int marker)
 {
-    plot_style s = ploti_style(color, PLOT_SOLID);
-    s.marker = marker;
+    const plot_style s = {.color = color, .marker = marker};
     return s;
 }
 
@@ -750,12 +737,10 @@ static int ploti_drawable(const double *p)
 static int ploti_visible(const ploti_canvas *c, const double *a, const double *b, double margin,
                          double *t0, double *t1)
 {
-    double d[2], lo[2], hi[2];
+    const double lo[2] = {c->clip.x0 - margin, c->clip.y0 - margin};
+    const double hi[2] = {c->clip.x1 + margin, c->clip.y1 + margin};
+    double d[2];
     int k;
-    lo[0] = c->clip.x0 - margin;
-    hi[0] = c->clip.x1 + margin;
-    lo[1] = c->clip.y0 - margin;
-    hi[1] = c->clip.y1 + margin;
     *t0 = 0;
     *t1 = 1;
     for (k = 0; k < 2; k++) {
@@ -883,11 +868,8 @@ static void ploti_dash_segment(ploti_canvas *c, const double *a, const double *b
         for (s = t0 * len, end = t1 * len; s < end; k = (k + 1) % pat->n, at = 0) {
             double next = ploti_min(s + ploti_max(pat->len[k] - at, 1e-3), end);
             if (k % 2 == 0) {
-                double p[2], q[2];
-                p[0] = a[0] + dx * (s / len);
-                p[1] = a[1] + dy * (s / len);
-                q[0] = a[0] + dx * (next / len);
-                q[1] = a[1] + dy * (next / len);
+                const double p[2] = {a[0] + dx * (s / len), a[1] + dy * (s / len)};
+                const double q[2] = {a[0] + dx * (next / len), a[1] + dy * (next / len)};
                 ploti_segment(c, p, q, radius);
             }
             s = next;
@@ -912,11 +894,7 @@ static void ploti_stroke(ploti_canvas *c, const double *p, size_t n, double widt
 static void ploti_rule(ploti_canvas *c, double x0, double y0, double x1, double y1, double width,
                        int dash, plot_color color, double alpha)
 {
-    double p[4];
-    p[0] = x0;
-    p[1] = y0;
-    p[2] = x1;
-    p[3] = y1;
+    const double p[4] = {x0, y0, x1, y1};
     ploti_stroke(c, p, 2, width, dash);
     ploti_flush(c, color, alpha);
 }
@@ -946,12 +924,8 @@ static void ploti_cells(ploti_canvas *c, int row, int64_t xa, int64_t xb, int64_
 /* As above for any x: left of the clip area counts at its border, right of it not at all. */
 static void ploti_row_edge(ploti_canvas *c, int row, int64_t xa, int64_t xb, int64_t dy)
 {
-    int64_t left = (int64_t)c->clip.x0 * 256, right = (int64_t)c->clip.x1 * 256, swap, part;
-    if (xa > xb) {
-        swap = xa;
-        xa = xb;
-        xb = swap;
-    }
+    int64_t left = (int64_t)c->clip.x0 * 256, right = (int64_t)c->clip.x1 * 256, part;
+    if (xa > xb) part = xa, xa = xb, xb = part;
     if (xb <= left) xa = xb = left;
     if (xa >= right) return;
     if (xa < left) {
@@ -1026,11 +1000,7 @@ static void ploti_polygon(ploti_canvas *c, const double *p, size_t n, plot_color
 static void ploti_box_fill(ploti_canvas *c, double x0, double y0, double x1, double y1,
                            plot_color color, double alpha)
 {
-    double p[8];
-    p[0] = p[6] = x0;
-    p[1] = p[3] = y0;
-    p[2] = p[4] = x1;
-    p[5] = p[7] = y1;
+    const double p[8] = {x0, y0, x1, y0, x1, y1, x0, y1};
     ploti_polygon(c, p, 4, color, alpha);
 }
 
@@ -1045,13 +1015,12 @@ typedef struct ploti_pen {
 static void ploti_pen_line(void *ctx, const double *xy, int points)
 {
     const ploti_pen *pen = (const ploti_pen *)ctx;
-    double last[2] = {0, 0}, now[2];
+    double last[2] = {0, 0};
     int i;
     for (i = 0; i < points; i++) {
-        now[0] = pen->x + (pen->upright ? xy[2 * i + 1] : xy[2 * i]);
-        now[1] = pen->y + (pen->upright ? -xy[2 * i] : xy[2 * i + 1]);
-        now[0] = floor(now[0] * 64 + 0.5) / 64;
-        now[1] = floor(now[1] * 64 + 0.5) / 64;
+        const double x = pen->x + (pen->upright ? xy[2 * i + 1] : xy[2 * i]);
+        const double y = pen->y + (pen->upright ? -xy[2 * i] : xy[2 * i + 1]);
+        const double now[2] = {floor(x * 64 + 0.5) / 64, floor(y * 64 + 0.5) / 64};
         if (i == 0) memcpy(last, now, sizeof last);
         if (i > 0 || points == 1) ploti_segment(pen->c, last, now, pen->radius);
         memcpy(last, now, sizeof last);
@@ -1061,22 +1030,11 @@ static void ploti_pen_line(void *ctx, const double *xy, int points)
 #define PLOTI_REGULAR 0.074 /* pen width / em */
 #define PLOTI_BOLD 0.118
 
-static double ploti_width(const char *s, double size)
-{
-    return s ? font_text(s, 0, 0, size, NULL, NULL) : 0;
-}
-
 /* Text with its baseline at y; align 0, 1, 2: x is the left end, the middle, the right end. */
 static void ploti_put_as(ploti_canvas *c, double x, double y, const char *s, double size, int align,
                          double weight, plot_color color, double alpha)
 {
-    ploti_pen pen;
-    if (!s) return;
-    pen.c = c;
-    pen.x = x - ploti_width(s, size) * align / 2;
-    pen.y = floor(y + 0.5);
-    pen.radius = size * weight / 2;
-    pen.upright = 0;
+    ploti_pen pen = {c, x - font_width(s, size) * align / 2, floor(y + 0.5), size * weight / 2, 0};
     (void)font_text(s, 0, 0, size, ploti_pen_line, &pen);
     ploti_flush(c, color, alpha);
 }
@@ -1098,13 +1056,8 @@ static void ploti_put_halo(ploti_canvas *c, double x, double y, const char *s, d
 static void ploti_put_up(ploti_canvas *c, double x, double y_middle, const char *s, double size,
                          plot_color color)
 {
-    ploti_pen pen;
-    if (!s) return;
-    pen.c = c;
-    pen.x = floor(x + 0.5);
-    pen.y = y_middle + ploti_width(s, size) / 2;
-    pen.radius = size * PLOTI_REGULAR / 2;
-    pen.upright = 1;
+    ploti_pen pen = {c, floor(x + 0.5), y_middle + font_width(s, size) / 2,
+                     size * PLOTI_REGULAR / 2, 1};
     (void)font_text(s, 0, 0, size, ploti_pen_line, &pen);
     ploti_flush(c, color, 1);
 }
@@ -1112,7 +1065,7 @@ static void ploti_put_up(ploti_canvas *c, double x, double y_middle, const char 
 /* The size at which s is no wider than room, but not below 0.55 of the wish. */
 static double ploti_fit(const char *s, double size, double room)
 {
-    double w = ploti_width(s, size);
+    double w = font_width(s, size);
     return w > room && w > 0 ? size * ploti_max(room / w, 0.55) : size;
 }
 
@@ -1137,7 +1090,7 @@ static double ploti_wrap(plot_figure *f, ploti_canvas *c, double x, double y, do
             while (s[end] && s[end] != ' ' && s[end] != '\n') end++;
             memcpy(line, s, end);
             line[end] = 0;
-            if (good && ploti_width(line, em) > room) break;
+            if (good && font_width(line, em) > room) break;
             good = len = end;
         }
         memcpy(line, s, good);
@@ -1175,9 +1128,7 @@ static int ploti_marker_shape(int marker, double p[8])
 static void ploti_marker_disc(ploti_canvas *c, double x, double y, double r, plot_color color,
                               double alpha)
 {
-    double p[2];
-    p[0] = x;
-    p[1] = y;
+    const double p[2] = {x, y};
     ploti_segment(c, p, p, r);
     ploti_flush(c, color, alpha);
 }
@@ -1196,15 +1147,8 @@ static void ploti_marker_poly(ploti_canvas *c, double x, double y, double r, int
 
 static void ploti_marker_cross(ploti_canvas *c, double x, double y, double r, int marker, double w)
 {
-    double d = marker == PLOT_CROSS ? 0.85 * r : 0, s = marker == PLOT_PLUS ? 1.15 * r : 0, p[8];
-    p[0] = x - d - s;
-    p[1] = y - d;
-    p[2] = x + d + s;
-    p[3] = y + d;
-    p[4] = x - d;
-    p[5] = y + d + s;
-    p[6] = x + d;
-    p[7] = y - d - s;
+    const double d = marker == PLOT_CROSS ? 0.85 * r : 0, s = marker == PLOT_PLUS ? 1.15 * r : 0;
+    const double p[8] = {x - d - s, y - d, x + d + s, y + d, x - d, y + d + s, x + d, y - d - s};
     ploti_segment(c, p, p + 2, w / 2);
     ploti_segment(c, p + 4, p + 6, w / 2);
 }
@@ -1752,7 +1696,7 @@ void plot_span_y(plot_panel *p, double y0, double y1, plot_style s)
 static ploti_item *ploti_add_text(plot_panel *p, int kind, double x, double y, const char *text,
                                   int align, plot_color color)
 {
-    plot_style s = plot_solid(color == PLOT_AUTO ? PLOT_INK : color);
+    const plot_style s = {.color = color == PLOT_AUTO ? PLOT_INK : color};
     ploti_item *it = ploti_push(p, kind, NULL, &s);
     if (!it) return NULL;
     it->at[0] = x;
@@ -2189,7 +2133,7 @@ static int ploti_apart(const ploti_axis *a, double em)
     int i, down = a->to < a->from || a->hi < a->lo;
     for (i = 0; i < a->ticks.n; i++) {
         int k = down ? a->ticks.n - 1 - i : i;
-        double w = ploti_width(a->ticks.text[k], em), x = ploti_pixel(a, a->ticks.at[k]);
+        double w = font_width(a->ticks.text[k], em), x = ploti_pixel(a, a->ticks.at[k]);
         if (!ploti_finite(x) || !a->ticks.text[k][0]) continue;
         if (x - w / 2 < last) return 0;
         last = x + w / 2 + gap;
@@ -2226,7 +2170,7 @@ static double ploti_widest(const ploti_axis *a)
 {
     double w = 0;
     int i;
-    for (i = 0; i < a->ticks.n; i++) w = ploti_max(w, ploti_width(a->ticks.text[i], a->tick_em));
+    for (i = 0; i < a->ticks.n; i++) w = ploti_max(w, font_width(a->ticks.text[i], a->tick_em));
     return w;
 }
 
@@ -2341,11 +2285,8 @@ static void ploti_handle(plot_figure *f, const ploti_entry *e, double x, double 
         ploti_box_fill(c, x, y - h, x1, y + h, e->style.color, e->fill_alpha);
     }
     if (e->fill == 2) {
-        double p[10];
-        p[0] = p[6] = p[8] = x + w / 2;
-        p[2] = p[4] = x1 - w / 2;
-        p[1] = p[3] = p[9] = y - h;
-        p[5] = p[7] = y + h;
+        const double l = x + w / 2, r = x1 - w / 2;
+        const double p[10] = {l, y - h, r, y - h, r, y + h, l, y + h, l, y - h};
         ploti_stroke(c, p, 5, 0.8 * w, e->style.dash);
         ploti_flush(c, e->style.color, 1);
     }
@@ -2366,7 +2307,7 @@ typedef struct ploti_flow { /* a legend laid out in rows and columns */
 
 static double ploti_entry_width(const ploti_flow *o, const ploti_entry *e)
 {
-    return o->handle + 0.5 * o->em + ploti_width(e->label, o->em);
+    return o->handle + 0.5 * o->em + font_width(e->label, o->em);
 }
 
 #define PLOTI_BETWEEN 1.4 /* em between two columns */
@@ -2560,12 +2501,12 @@ static void ploti_measure_right(plot_panel *p)
     if (p->x.ticks.n && !p->x.hidden) { /* half of the last label may stand out */
         int last = p->x.lo <= p->x.hi ? p->x.ticks.n - 1 : 0;
         double x = ploti_pixel(&p->x, p->x.ticks.at[last]);
-        w = ploti_width(p->x.ticks.text[last], p->x.tick_em) / 2;
+        w = font_width(p->x.ticks.text[last], p->x.tick_em) / 2;
         if (ploti_finite(x)) p->right = ploti_max(p->right, x + w - ploti_max(p->x.from, p->x.to));
     }
     for (it = p->items; it; it = it->next) {
         const char *s = ploti_end_label(p, it);
-        if (s) ends = ploti_max(ends, ploti_width(s, ploti_em(f, PLOTI_EM_LEGEND)) + 0.8 * em);
+        if (s) ends = ploti_max(ends, font_width(s, ploti_em(f, PLOTI_EM_LEGEND)) + 0.8 * em);
     }
     p->right = ploti_max(p->right, ends);
     if (p->colorbar && heat) {
@@ -2824,12 +2765,7 @@ static void ploti_whisker(plot_panel *p, double x, double lo, double hi, double 
                           plot_color color)
 {
     ploti_canvas *c = &p->fig->cv;
-    double q[12];
-    q[0] = q[2] = x;
-    q[4] = q[8] = x - cap;
-    q[6] = q[10] = x + cap;
-    q[1] = q[5] = q[7] = lo;
-    q[3] = q[9] = q[11] = hi;
+    const double q[12] = {x, lo, x, hi, x - cap, lo, x + cap, lo, x - cap, hi, x + cap, hi};
     ploti_polyline(c, q, 2, width / 2);
     ploti_polyline(c, q + 4, 2, width / 2);
     ploti_polyline(c, q + 8, 2, width / 2);
@@ -2968,11 +2904,8 @@ static void ploti_draw_reference(plot_panel *p, const ploti_item *it)
     double v = ploti_pixel(flat ? &p->y : &p->x, it->at[0]);
     double w = 0.7 * ploti_line_px(f, &it->style), alpha = ploti_opacity(&it->style, 1);
     if (!ploti_finite(v)) return;
-    if (flat) {
-        ploti_rule(&f->cv, p->box.x0, v, p->box.x1, v, w, it->style.dash, it->style.color, alpha);
-    } else {
-        ploti_rule(&f->cv, v, p->box.y1, v, p->box.y0, w, it->style.dash, it->style.color, alpha);
-    }
+    ploti_rule(&f->cv, flat ? p->box.x0 : v, flat ? v : p->box.y1, flat ? p->box.x1 : v,
+               flat ? v : p->box.y0, w, it->style.dash, it->style.color, alpha);
 }
 
 /* The four places of a reference line's note: at either end, on either side of the line. */
@@ -2997,7 +2930,7 @@ static void ploti_draw_reference_note(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
     int flat = it->kind == PLOTI_HLINE, place, best = -1, inside = 0;
-    double em = ploti_em(f, PLOTI_EM_NOTE) * 0.95, v, w = ploti_width(it->end, em);
+    double em = ploti_em(f, PLOTI_EM_NOTE) * 0.95, v, w = font_width(it->end, em);
     ploti_rect b;
     v = ploti_pixel(flat ? &p->y : &p->x, it->at[0]);
     if (!it->end || !ploti_on_axis(flat ? &p->y : &p->x, v)) return;
@@ -3049,7 +2982,7 @@ static void ploti_draw_text(plot_panel *p, const ploti_item *it)
 static void ploti_draw_note(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
-    double em = ploti_em(f, PLOTI_EM_NOTE), w = ploti_width(it->end, em) / 2;
+    double em = ploti_em(f, PLOTI_EM_NOTE), w = font_width(it->end, em) / 2;
     double x = ploti_pixel(&p->x, it->at[0]), y = ploti_pixel(&p->y, it->at[1]);
     double tx = p->box.x0 + it->at[2] * (p->box.x1 - p->box.x0);
     double ty = p->box.y1 + it->at[3] * (p->box.y0 - p->box.y1), fx, fy;
@@ -3271,7 +3204,7 @@ static void ploti_draw_images(plot_panel *p, const ploti_item *it)
     pw = ploti_min(pw, w + ploti_max(gap, it->texts ? 1.6 * em : gap) * 2);
     ph = ploti_min(ph, h + words + gap * 2);
     for (i = 0; i < it->n && it->texts; i++) { /* room on the left for captions wider than images */
-        out = ploti_max(out, (ploti_width(it->texts[i], em) - w) / 2);
+        out = ploti_max(out, (font_width(it->texts[i], em) - w) / 2);
     }
     out = ploti_min(out, (pw - w) / 2);
     for (i = 0; i < it->n; i++) {
@@ -3299,7 +3232,7 @@ static double ploti_table_columns(const ploti_item *it, double em, double *w)
     for (c = 0; c < it->cols; c++) {
         w[c] = 0;
         for (r = 0; r < it->rows; r++) {
-            w[c] = ploti_max(w[c], ploti_width(ploti_cell_text(it, r, c), em));
+            w[c] = ploti_max(w[c], font_width(ploti_cell_text(it, r, c), em));
         }
         total += w[c] + (c ? 1.5 * em : 0);
     }
@@ -3349,64 +3282,20 @@ static void ploti_draw_table(plot_panel *p, const ploti_item *it)
 
 /* ---- drawing a panel ------------------------------------------------------------------------ */
 
-static int ploti_layer(int kind) /* what is drawn first */
-{
-    static const int layer[17] = {6, 2, 7, 7, 4, 5, 4, 3, 3, 1, 1, 8, 8, 0, 0, 0, 0};
-    return layer[kind];
-}
-
-static void ploti_draw_item(plot_panel *p, const ploti_item *it)
-{
-    switch (it->kind) {
-    case PLOTI_LINE:
-        ploti_draw_line(p, it);
-        break;
-    case PLOTI_BAND:
-        ploti_draw_band(p, it);
-        break;
-    case PLOTI_SCATTER:
-        ploti_draw_markers(p, it);
-        break;
-    case PLOTI_ERROR:
-        ploti_draw_errors(p, it);
-        break;
-    case PLOTI_HIST:
-        ploti_draw_hist(p, it);
-        break;
-    case PLOTI_RIDGE:
-        ploti_draw_ridge(p, it);
-        break;
-    case PLOTI_BAR:
-        ploti_draw_bars(p, it);
-        break;
-    case PLOTI_HLINE:
-    case PLOTI_VLINE:
-        ploti_draw_reference(p, it);
-        break;
-    case PLOTI_SPAN_X:
-    case PLOTI_SPAN_Y:
-        ploti_draw_span(p, it);
-        break;
-    case PLOTI_TEXT:
-        ploti_draw_text(p, it);
-        break;
-    case PLOTI_NOTE:
-        ploti_draw_note(p, it);
-        break;
-    case PLOTI_HEAT:
-        ploti_draw_heat(p, it);
-        break;
-    case PLOTI_REGION:
-        ploti_draw_region(p, it);
-        break;
-    case PLOTI_IMAGES:
-        ploti_draw_images(p, it);
-        break;
-    default:
-        ploti_draw_table(p, it);
-        break;
-    }
-}
+/* By kind of item: what draws it, and when. */
+static const struct {
+    int layer;
+    void (*draw)(plot_panel *p, const ploti_item *it);
+} ploti_kinds[] = {
+    [PLOTI_LINE] = {6, ploti_draw_line},       [PLOTI_BAND] = {2, ploti_draw_band},
+    [PLOTI_SCATTER] = {7, ploti_draw_markers}, [PLOTI_ERROR] = {7, ploti_draw_errors},
+    [PLOTI_HIST] = {4, ploti_draw_hist},       [PLOTI_RIDGE] = {5, ploti_draw_ridge},
+    [PLOTI_BAR] = {4, ploti_draw_bars},        [PLOTI_HLINE] = {3, ploti_draw_reference},
+    [PLOTI_VLINE] = {3, ploti_draw_reference}, [PLOTI_SPAN_X] = {1, ploti_draw_span},
+    [PLOTI_SPAN_Y] = {1, ploti_draw_span},     [PLOTI_TEXT] = {8, ploti_draw_text},
+    [PLOTI_NOTE] = {8, ploti_draw_note},       [PLOTI_HEAT] = {0, ploti_draw_heat},
+    [PLOTI_REGION] = {0, ploti_draw_region},   [PLOTI_IMAGES] = {0, ploti_draw_images},
+    [PLOTI_TABLE] = {0, ploti_draw_table}};
 
 static int ploti_thick(const plot_figure *f, double w) /* whole pixels for axis lines */
 {
@@ -3414,16 +3303,26 @@ static int ploti_thick(const plot_figure *f, double w) /* whole pixels for axis 
     return n < 1 ? 1 : n;
 }
 
-static void ploti_vertical(plot_figure *f, double x, double y0, double y1, double w, plot_color c)
+/* A crisp line, flat at y = `at` from x = from to x = to, or upright with x and y exchanged. */
+static void ploti_straight(plot_figure *f, int flat, double at, double from, double to, double w,
+                           plot_color c)
 {
-    int t = ploti_thick(f, w), left = ploti_int(x + 0.5) - t / 2;
-    ploti_block_fill(&f->cv, left, ploti_int(y0), left + t, ploti_int(y1), c, 1);
+    const int t = ploti_thick(f, w), a = ploti_int(at + 0.5) - t / 2;
+    if (flat)
+        ploti_block_fill(&f->cv, ploti_int(from), a, ploti_int(to), a + t, c, 1);
+    else
+        ploti_block_fill(&f->cv, a, ploti_int(from), a + t, ploti_int(to), c, 1);
 }
 
-static void ploti_horizontal(plot_figure *f, double y, double x0, double x1, double w, plot_color c)
+/* The ticks of an axis, from `from` to `to` across it, or the grid lines. */
+static void ploti_draw_ticks(plot_figure *f, const ploti_axis *a, int flat, const double *at, int n,
+                             double from, double to, double w, plot_color c)
 {
-    int t = ploti_thick(f, w), top = ploti_int(y + 0.5) - t / 2;
-    ploti_block_fill(&f->cv, ploti_int(x0), top, ploti_int(x1), top + t, c, 1);
+    int i;
+    for (i = 0; i < n; i++) {
+        const double v = ploti_pixel(a, at[i]);
+        if (ploti_on_axis(a, v)) ploti_straight(f, flat, v, from, to, w, c);
+    }
 }
 
 static int ploti_grid_of(const plot_panel *p)
@@ -3436,19 +3335,13 @@ static int ploti_grid_of(const plot_panel *p)
 
 static void ploti_draw_grid(plot_panel *p)
 {
-    int i, grid = ploti_grid_of(p);
-    for (i = 0; i < p->x.ticks.n && (grid & PLOT_GRID_X); i++) {
-        double x = ploti_pixel(&p->x, p->x.ticks.at[i]);
-        if (ploti_on_axis(&p->x, x)) {
-            ploti_vertical(p->fig, x, p->box.y0, p->box.y1, 1.4, PLOTI_HAIR);
-        }
-    }
-    for (i = 0; i < p->y.ticks.n && (grid & PLOT_GRID_Y); i++) {
-        double y = ploti_pixel(&p->y, p->y.ticks.at[i]);
-        if (ploti_on_axis(&p->y, y)) {
-            ploti_horizontal(p->fig, y, p->box.x0, p->box.x1, 1.4, PLOTI_HAIR);
-        }
-    }
+    const ploti_ticks *x = &p->x.ticks, *y = &p->y.ticks;
+    const ploti_rect b = p->box;
+    const int grid = ploti_grid_of(p);
+    if (grid & PLOT_GRID_X)
+        ploti_draw_ticks(p->fig, &p->x, 0, x->at, x->n, b.y0, b.y1, 1.4, PLOTI_HAIR);
+    if (grid & PLOT_GRID_Y)
+        ploti_draw_ticks(p->fig, &p->y, 1, y->at, y->n, b.x0, b.x1, 1.4, PLOTI_HAIR);
 }
 
 /* The data of a panel, clipped to its axes; words may stand out a little. */
@@ -3461,7 +3354,7 @@ static void ploti_draw_body(plot_panel *p)
     if (!whole) ploti_draw_grid(p);
     for (layer = 0; layer < 9; layer++) {
         for (it = p->items; it; it = it->next) {
-            if (ploti_layer(it->kind) != layer) continue;
+            if (ploti_kinds[it->kind].layer != layer) continue;
             if (whole || layer == 8) {
                 ploti_unclip(c);
             } else {
@@ -3470,7 +3363,7 @@ static void ploti_draw_body(plot_panel *p)
             }
             c->inking =
                 it->kind == PLOTI_SPAN_X || it->kind == PLOTI_SPAN_Y ? PLOTI_SHADE : PLOTI_DATA;
-            ploti_draw_item(p, it);
+            ploti_kinds[it->kind].draw(p, it);
         }
     }
     c->inking = PLOTI_DATA;
@@ -3486,17 +3379,17 @@ static void ploti_draw_body(plot_panel *p)
 static void ploti_draw_frame(plot_panel *p)
 {
     plot_figure *f = p->fig;
-    ploti_rect b = p->box;
-    int t = ploti_thick(f, 1.9);
+    const ploti_rect b = p->box;
+    const int t = ploti_thick(f, 1.9), all = p->frame == PLOT_BOX;
+    const double right = b.x1 + t - t / 2;
     if (p->frame == PLOT_BARE) return;
-    ploti_horizontal(f, b.y1, b.x0 - t / 2, b.x1 + (p->frame == PLOT_BOX ? t - t / 2 : 0), 1.9,
-                     PLOT_INK);
-    if (!p->ridges || p->frame == PLOT_BOX) {
-        ploti_vertical(f, b.x0, b.y0 - (p->frame == PLOT_BOX ? t / 2 : 0), b.y1, 1.9, PLOT_INK);
+    ploti_straight(f, 1, b.y1, b.x0 - t / 2, all ? right : b.x1, 1.9, PLOT_INK);
+    if (!p->ridges || all) {
+        ploti_straight(f, 0, b.x0, all ? b.y0 - t / 2 : b.y0, b.y1, 1.9, PLOT_INK);
     }
-    if (p->frame == PLOT_BOX) {
-        ploti_horizontal(f, b.y0, b.x0 - t / 2, b.x1 + t - t / 2, 1.9, PLOT_INK);
-        ploti_vertical(f, b.x1, b.y0 - t / 2, b.y1, 1.9, PLOT_INK);
+    if (all) {
+        ploti_straight(f, 1, b.y0, b.x0 - t / 2, right, 1.9, PLOT_INK);
+        ploti_straight(f, 0, b.x1, b.y0 - t / 2, b.y1, 1.9, PLOT_INK);
     }
 }
 
@@ -3504,25 +3397,22 @@ static void ploti_draw_x_axis(plot_panel *p)
 {
     plot_figure *f = p->fig;
     const ploti_axis *a = &p->x;
-    double len = ploti_tick_len(f), y = p->box.y1, em = a->tick_em,
-           label = ploti_em(f, PLOTI_EM_LABEL);
+    const ploti_ticks *t = &a->ticks;
+    double len = ploti_tick_len(f), y = p->box.y1, em = a->tick_em;
+    double label = ploti_em(f, PLOTI_EM_LABEL);
     double wide = p->box.x1 - p->box.x0 + 0.7 * (p->left + p->right);
     char text[256];
-    int i;
-    for (i = 0; i < a->ticks.minors && p->frame != PLOT_BARE; i++) {
-        double x = ploti_pixel(a, a->ticks.minor[i]);
-        if (ploti_on_axis(a, x)) ploti_vertical(f, x, y, y + 0.55 * len + 1, 1.2, PLOT_INK);
-    }
-    for (i = 0; i < a->ticks.n; i++) {
-        double x = ploti_pixel(a, a->ticks.at[i]);
+    int i, marks = p->frame != PLOT_BARE;
+    if (marks) ploti_draw_ticks(f, a, 0, t->minor, t->minors, y, y + 0.55 * len + 1, 1.2, PLOT_INK);
+    if (marks && !p->bars) ploti_draw_ticks(f, a, 0, t->at, t->n, y, y + len + 1, 1.7, PLOT_INK);
+    if (a->hidden) return;
+    for (i = 0; i < t->n; i++) {
+        double x = ploti_pixel(a, t->at[i]);
         if (!ploti_on_axis(a, x)) continue;
-        if (p->frame != PLOT_BARE && !p->bars) ploti_vertical(f, x, y, y + len + 1, 1.7, PLOT_INK);
-        if (a->hidden) continue;
-        ploti_put(&f->cv, x, y + len + ploti_gap(f) + 0.78 * em, a->ticks.text[i], em, 1,
-                  PLOTI_REGULAR, PLOT_INK);
+        ploti_put(&f->cv, x, y + len + ploti_gap(f) + 0.78 * em, t->text[i], em, 1, PLOTI_REGULAR,
+                  PLOT_INK);
     }
     ploti_axis_title(a, text, sizeof text);
-    if (a->hidden || !text[0]) return;
     label = ploti_fit(text, label, wide);
     ploti_put(&f->cv, (p->box.x0 + p->box.x1) / 2, y + p->bottom - 0.28 * label, text, label, 1,
               PLOTI_REGULAR, PLOT_INK);
@@ -3532,28 +3422,26 @@ static void ploti_draw_y_axis(plot_panel *p)
 {
     plot_figure *f = p->fig;
     const ploti_axis *a = &p->y;
-    double len = ploti_tick_len(f), x = p->box.x0, em = a->tick_em,
-           label = ploti_em(f, PLOTI_EM_LABEL);
-    double middle;
+    const ploti_ticks *t = &a->ticks;
+    double len = ploti_tick_len(f), x = p->box.x0, em = a->tick_em;
+    double label = ploti_em(f, PLOTI_EM_LABEL), middle;
     char text[256];
-    int i, marks = p->frame != PLOT_BARE && !p->ridges;
-    for (i = 0; i < a->ticks.minors && marks; i++) {
-        double y = ploti_pixel(a, a->ticks.minor[i]);
-        if (ploti_on_axis(a, y)) ploti_horizontal(f, y, x - 0.55 * len, x, 1.2, PLOT_INK);
+    int i;
+    if (p->frame != PLOT_BARE && !p->ridges) {
+        ploti_draw_ticks(f, a, 1, t->minor, t->minors, x - 0.55 * len, x, 1.2, PLOT_INK);
+        ploti_draw_ticks(f, a, 1, t->at, t->n, x - len, x, 1.7, PLOT_INK);
     }
-    for (i = 0; i < a->ticks.n; i++) {
-        double y = ploti_pixel(a, a->ticks.at[i]);
+    if (a->hidden) return;
+    for (i = 0; i < t->n; i++) {
+        double y = ploti_pixel(a, t->at[i]);
         if (!ploti_on_axis(a, y)) continue;
-        if (marks) ploti_horizontal(f, y, x - len, x, 1.7, PLOT_INK);
-        if (a->hidden) continue;
-        ploti_put(&f->cv, x - len - ploti_gap(f), y + 0.35 * em, a->ticks.text[i], em, 2,
-                  PLOTI_REGULAR, PLOT_INK);
+        ploti_put(&f->cv, x - len - ploti_gap(f), y + 0.35 * em, t->text[i], em, 2, PLOTI_REGULAR,
+                  PLOT_INK);
     }
     ploti_axis_title(a, text, sizeof text);
-    if (a->hidden || !text[0]) return;
     /* a label longer than the axis reaches down, not up into the heading */
     label = ploti_fit(text, label, p->box.y1 - p->box.y0 + 0.9 * p->bottom);
-    middle = ploti_max((p->box.y0 + p->box.y1) / 2, p->box.y0 + ploti_width(text, label) / 2);
+    middle = ploti_max((p->box.y0 + p->box.y1) / 2, p->box.y0 + font_width(text, label) / 2);
     ploti_put_up(&f->cv, x - p->left + 0.82 * label, middle, text, label, PLOT_INK);
 }
 
@@ -3595,16 +3483,14 @@ static void ploti_draw_colorbar(plot_panel *p)
     }
     for (i = 0; i < a.ticks.n; i++) {
         double ty = ploti_pixel(&a, a.ticks.at[i]);
-        ploti_horizontal(f, ty, x + w, x + w + ploti_tick_len(f), 1.7, PLOT_INK);
+        ploti_straight(f, 1, ty, x + w, x + w + ploti_tick_len(f), 1.7, PLOT_INK);
         ploti_put(&f->cv, x + w + ploti_tick_len(f) + ploti_gap(f), ty + 0.35 * em, a.ticks.text[i],
                   em, 0, PLOTI_REGULAR, PLOT_INK);
     }
     ploti_axis_title(&a, text, sizeof text);
-    if (text[0]) {
-        x += w + ploti_tick_len(f) + ploti_gap(f) + ploti_widest(&a) + 1.25 * label;
-        ploti_put_up(&f->cv, x, (p->box.y0 + p->box.y1) / 2, text, ploti_fit(text, label, high),
-                     PLOT_INK);
-    }
+    x += w + ploti_tick_len(f) + ploti_gap(f) + ploti_widest(&a) + 1.25 * label;
+    ploti_put_up(&f->cv, x, (p->box.y0 + p->box.y1) / 2, text, ploti_fit(text, label, high),
+                 PLOT_INK);
 }
 
 /* ---- legends and direct labels -------------------------------------------------------------- */
@@ -3928,19 +3814,13 @@ int plot_save(plot_figure *f, const char *path)
 int plot_axes_box(const plot_panel *p, double box[4])
 {
     if (!p || !p->fig->drawn) return -1;
-    box[0] = p->box.x0;
-    box[1] = p->box.y0;
-    box[2] = p->box.x1;
-    box[3] = p->box.y1;
+    memcpy(box, &p->box, sizeof p->box);
     return 0;
 }
 
 int plot_legend_box(const plot_panel *p, double box[4])
 {
     if (!p || !p->fig->drawn || p->legend_box.x1 <= p->legend_box.x0) return -1;
-    box[0] = p->legend_box.x0;
-    box[1] = p->legend_box.y0;
-    box[2] = p->legend_box.x1;
-    box[3] = p->legend_box.y1;
+    memcpy(box, &p->legend_box, sizeof p->legend_box);
     return 0;
 }

@@ -251,9 +251,9 @@ static void test_files_hash(void)
 
 typedef struct cli_case {
     cli_program program;
-    cli_option own[6];
+    cli_option own[5];
     size_t steps;
-    int offset, norm, flag;
+    int offset, flag;
     double eps;
     const char *label;
     cli_options o;
@@ -279,13 +279,11 @@ static void make_cli_case(cli_case *c, unsigned uses)
     c->program.version = "1.2.3";
     c->steps = 100;
     c->eps = 1e-5;
-    c->norm = 1;
     set_own(&c->own[0], "steps", "N", CLI_COUNT, &c->steps, 1, 1000);
     set_own(&c->own[1], "offset", "N", CLI_INT, &c->offset, -5, 5);
     set_own(&c->own[2], "eps", "X", CLI_REAL, &c->eps, 0, 0);
     set_own(&c->own[3], "label", "TEXT", CLI_TEXT, &c->label, 0, 0);
-    set_own(&c->own[4], "norm", "none|batch|layer", CLI_CHOICE, &c->norm, 0, 0);
-    set_own(&c->own[5], "flag", NULL, CLI_FLAG, &c->flag, 0, 0);
+    set_own(&c->own[4], "flag", NULL, CLI_FLAG, &c->flag, 0, 0);
     c->program.own = c->own;
     c->program.own_count = COUNT(c->own);
 }
@@ -390,10 +388,10 @@ static void test_cli_values(void)
     CHECK_INT(c.o.given, CLI_USES_ALL);
     make_cli_case(&c, CLI_USES_SEED);
     CHECK_INT(parse_line(&c, words, sizeof words,
-                         "--steps 5 --offset -4 --eps=-1.5 --label=--x=y --norm layer --flag "
+                         "--steps 5 --offset -4 --eps=-1.5 --label=--x=y --flag "
                          "--seed 1 --seed 2"),
               CLI_RUN);
-    CHECK(c.steps == 5 && c.offset == -4 && c.eps == -1.5 && c.norm == 2 && c.flag == 1);
+    CHECK(c.steps == 5 && c.offset == -4 && c.eps == -1.5 && c.flag == 1);
     CHECK_STR(c.label, "--x=y");
     CHECK(c.o.seed == 2 && c.own[0].given == 1 && c.o.given == CLI_USES_SEED);
 }
@@ -445,9 +443,6 @@ static void test_cli_errors(void)
         {"--eps inf", "option --eps: not a number: inf"},
         {"--eps 1e999", "option --eps: not a number: 1e999"},
         {"--eps 1,5", "option --eps: not a number: 1,5"},
-        {"--norm group", "option --norm: must be one of none|batch|layer, not group"},
-        {"--norm lay", "option --norm: must be one of none|batch|layer, not lay"},
-        {"--norm layers", "option --norm: must be one of none|batch|layer, not layers"},
         {"--seed 3 --steps x --help", "option --steps: not a whole number: x"},
         {"--out a --two\nlines", "unknown option --two?lines; try --help"},
     };
@@ -493,16 +488,15 @@ static void test_cli_help(void)
                    "\n"
                    "usage: prog [options]\n"
                    "\n"
-                   "  --steps N                help (default 100)\n"
-                   "  --offset N               help (default 0)\n"
-                   "  --eps X                  help (default 1e-05)\n"
-                   "  --label TEXT             help\n"
-                   "  --norm none|batch|layer  help (default batch)\n"
-                   "  --flag                   help\n"
-                   "  --seed N                 first random seed (default 11)\n"
-                   "  --quick                  a small run, to see that it works\n"
-                   "  --help                   this text\n"
-                   "  --version                the version\n"
+                   "  --steps N     help (default 100)\n"
+                   "  --offset N    help (default 0)\n"
+                   "  --eps X       help (default 1e-05)\n"
+                   "  --label TEXT  help\n"
+                   "  --flag        help\n"
+                   "  --seed N      first random seed (default 11)\n"
+                   "  --quick       a small run, to see that it works\n"
+                   "  --help        this text\n"
+                   "  --version     the version\n"
                    "\n"
                    "example: prog --quick --seed 3\n");
     work.line = "--version";

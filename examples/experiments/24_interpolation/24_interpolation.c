@@ -534,8 +534,7 @@ static const lab_claim claims[] = {
      "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
      "loss between more than 1 % above that of the worse end, seed by seed, for each of six pairs",
      "none before the criterion; then one seed: barriers of 0.003 to 0.012", LAB_TRAINING,
-     LAB_SETTING,
-     judge_barrier, .a = NONE},
+     LAB_SETTING, judge_barrier, .a = NONE},
     {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
      "no numbers at hand", "the same with batch norm",
      "none before the criterion; then one seed: no barrier in any pair", LAB_TRAINING, LAB_SETTING,
@@ -545,32 +544,26 @@ static const lab_claim claims[] = {
      "\"key\" to the consistency across re-initializations; no numbers at hand", "a seed's curves "
      "are nearer to the means of the other seeds' with batch norm, paired over seeds, and standard "
      "deviation by mean is smaller in 5 of 6 pairs (else partly)", "none", LAB_TRAINING,
-     LAB_SETTING,
-     judge_consistency},
+     LAB_SETTING, judge_consistency},
     {"24d", "From one start the optimizers end in different places",
      "Im, Tao & Branson 2016 (abstract)", "\"different\" minima; no numbers at hand", "|A-B| above "
      "half of the mean distance from the start: seed by seed, each of six pairs, both networks",
-     "none", LAB_TRAINING, LAB_SETTING,
-     judge_places},
+     "none", LAB_TRAINING, LAB_SETTING, judge_places},
     {"24e", "The barrier is that of the optimizers, not of chance, without norm",
      "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"", "no numbers at hand",
      "mean barrier of the six pairs above that of SGD twice with other batches", "none",
-     LAB_TRAINING, LAB_SETTING,
-     judge_control, .a = NONE},
+     LAB_TRAINING, LAB_SETTING, judge_control, .a = NONE},
     {"24f", "... and with batch norm",
      "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"", "no numbers at hand",
-     "the same with batch norm", "none", LAB_TRAINING, LAB_SETTING,
-     judge_control, .a = BATCH_NORM},
+     "the same with batch norm", "none", LAB_TRAINING, LAB_SETTING, judge_control, .a = BATCH_NORM},
     {"24g", "The shape of the curve tells which optimizers it lies between, without norm",
      "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
      "a seed's curve, over the mean of its ends, is nearest to the other seeds' mean of its own "
      "pair, of six: more often than 1/6, paired over seeds, and in half of all cases. Added after "
-     "the run", known, LAB_TRAINING, LAB_SETTING,
-     judge_shape, .a = NONE},
+     "the run", known, LAB_TRAINING, LAB_SETTING, judge_shape, .a = NONE},
     {"24h", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
      "no numbers at hand", "the same with batch norm. Added after the run", known, LAB_TRAINING,
-     LAB_SETTING,
-     judge_shape, .a = BATCH_NORM}};
+     LAB_SETTING, judge_shape, .a = BATCH_NORM}};
 /* clang-format on */
 
 /* The ends of a line are the same for all pairs that share a solution, and scaling must not move

@@ -419,8 +419,7 @@ static const lab_claim claims[] = {
      "±4 without and ±0.04 with batch norm: almost two orders of magnitude",
      "standard deviation larger without norm, the ratio (geometric mean over seeds) at least 30",
      "trial runs (1 seed): 6.19 without and 0.040 with batch norm, 154 times", LAB_TRAINING,
-     LAB_SETTING,
-     judge_size, .a = RN, .b = RB},
+     LAB_SETTING, judge_size, .a = RN, .b = RB},
     {"29b", "R27: without batch norm these gradients are heavy-tailed", BJORCK "Fig. 2",
      "heavy tails without; concentrated around the mean with batch norm",
      "kurtosis (3 for a normal distribution) without norm above 3 times that with batch norm",
@@ -430,14 +429,12 @@ static const lab_claim claims[] = {
      BJORCK "heat map of output gradients",
      "one class for the whole batch; several with batch norm",
      "classes that cover 80 % of predictions: at most 2 without norm (mean), more with batch norm",
-     "none", LAB_TRAINING, LAB_SETTING,
-     judge_classes},
+     "none", LAB_TRAINING, LAB_SETTING, judge_classes},
     {"29d", "R27: without batch norm channels grow exponentially with depth", BJORCK "Fig. 5",
      "log deviation from -1.5 to 3.5 over the network without; flat with batch norm",
      "slope of log10 channel deviation over blocks 14 to 27: without norm at least 3 times that "
      "with", "trial runs (1 seed): log10 deviation -0.2 to 1.37 without, -0.23 to 0.52 with batch "
-     "norm; ratio of slopes 6", LAB_TRAINING, LAB_SETTING,
-     judge_growth, .a = RN, .b = RB},
+     "norm; ratio of slopes 6", LAB_TRAINING, LAB_SETTING, judge_growth, .a = RN, .b = RB},
     {"29e", "R27: one large step makes the variance explode with depth, not so with batch norm",
      BJORCK "Fig. 4", "variances of about 1, 5e6 and 5e16 in layers 8, 44 and 80",
      "largest variance of block 27 over that of block 1 after the step: at least 1e6 without norm, "
@@ -446,13 +443,11 @@ static const lab_claim claims[] = {
      judge_explosion, .a = RN, .b = RB},
     {"29f", "The same as 29a for a plain network, P20", CARRIED "Fig. 2", "not in the paper",
      "as 29a", "trial runs (1 seed): 0.019 without and 0.034 with batch norm: smaller, kurtosis 62 "
-     "against 3.8; expected to fail", LAB_TRAINING, LAB_SETTING,
-     judge_size, .a = PN, .b = PB},
+     "against 3.8; expected to fail", LAB_TRAINING, LAB_SETTING, judge_size, .a = PN, .b = PB},
     {"29g", "The same as 29d for a plain network, P20", CARRIED "Fig. 5", "not in the paper",
      "as 29d, over hidden layers 11 to 20",
      "trial runs (1 seed): deviation 1.2 to 0.25 without norm; expected to fail", LAB_TRAINING,
-     LAB_SETTING,
-     judge_growth, .a = PN, .b = PB},
+     LAB_SETTING, judge_growth, .a = PN, .b = PB},
     {"29h", "The same as 29e for a plain network, P20", CARRIED "Fig. 4", "not in the paper",
      "as 29e, with hidden layers 20 and 1", "none; expected to fail", LAB_TRAINING, LAB_SETTING,
      judge_explosion, .a = PN, .b = PB},
@@ -465,22 +460,19 @@ static const lab_claim claims[] = {
      "listed as a result, without numbers",
      "|log10| of the ratio of gradient norms, layer 2 to layer 50: smaller with batch norm",
      "trial runs (1 seed, 20 layers): 21 to 0.72 with batch norm, flat without; expected to fail",
-     LAB_TRAINING, LAB_NEWS,
-     judge_spread, .a = D50N, .b = D50B},
+     LAB_TRAINING, LAB_NEWS, judge_spread, .a = D50N, .b = D50B},
     {"29k", "The same as 29j for a residual network, R27", READ, "not said",
      "as 29j, layer 2 to layer 55" AFTER, "seen in the table of the run", LAB_TRAINING, LAB_NEWS,
      judge_spread, .a = RN, .b = RB},
     {"29l", "By their size: batch norm prevents exploding gradients (plain, 50 layers)", READ,
      "not said", "largest gradient norm of a layer: smaller with batch norm" AFTER,
-     "seen in the table of the run", LAB_TRAINING, LAB_NEWS,
-     EXTREME(LESS, largest, D50B, D50N)},
+     "seen in the table of the run", LAB_TRAINING, LAB_NEWS, EXTREME(LESS, largest, D50B, D50N)},
     {"29m", "By their size: batch norm prevents exploding gradients (residual, R27)", READ,
      "not said", "as 29l" AFTER, "seen in the table of the run", LAB_TRAINING, LAB_SETTING,
      EXTREME(LESS, largest, RB, RN)},
     {"29n", "By their size: batch norm prevents vanishing gradients (plain, 20 layers, Glorot)",
      READ, "not said", "smallest gradient norm of a layer: larger with batch norm" AFTER,
-     "seen in the table of the run", LAB_TRAINING, LAB_SETTING,
-     EXTREME(MORE, smallest, GB, GN)}};
+     "seen in the table of the run", LAB_TRAINING, LAB_SETTING, EXTREME(MORE, smallest, GB, GN)}};
 /* clang-format on */
 
 /* ---- checks ---------------------------------------------------------------------------------- */

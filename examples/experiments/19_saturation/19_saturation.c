@@ -22,22 +22,10 @@
 /* ---- the arms -------------------------------------------------------------------------------- */
 
 enum { GAINS = 4, GAIN_5 = 2, GAIN_20 = 3, RATES = 3, RULES = 2 };
-enum { /* tanh: 2 depths x 4 gains x (none, batch); ReLU: 3 learning rates x (none, batch) */
-       RELU_NONE = 2 * GAINS * RULES,
-       RELU_BATCH,
-       SIGMOID_NONE = RELU_NONE + RATES * RULES,
-       SIGMOID_BATCH,
-       SIGMOID_HELD,
-       SOFTMAX,
-       TOY_NONE,
-       TOY_BATCH,
-       TOY_PRINTED,
-       MAP_NONE,
-       MAP_BATCH,
-       MAP_TOY_NONE,
-       MAP_TOY_PRINTED,
-       ARMS
-};
+/* tanh: 2 depths x 4 gains x (none, batch); ReLU: 3 learning rates x (none, batch) */
+enum { RELU_NONE = 2 * GAINS * RULES, RELU_BATCH, SIGMOID_NONE = RELU_NONE + RATES * RULES };
+enum { SIGMOID_BATCH = SIGMOID_NONE + 1, SIGMOID_HELD, SOFTMAX, TOY_NONE, TOY_BATCH, TOY_PRINTED };
+enum { MAP_NONE = TOY_PRINTED + 1, MAP_BATCH, MAP_TOY_NONE, MAP_TOY_PRINTED, ARMS };
 
 static const double gains[GAINS] = {1, 5.0 / 3, 5, 20}, rates[RATES] = {1, 0.3, 0.1};
 static const char *const gain_names[GAINS] = {"1", "5/3", "5", "20"};
@@ -78,27 +66,22 @@ static int is_map(size_t arm)
 
 static setting setting_of(const lab_run *run)
 {
-    size_t arm = is_map(run->arm) ? tanh_arm(6, GAIN_20, run->arm - MAP_NONE) : run->arm;
-    setting k = {arm < tanh_arm(6, 0, 0) ? 1 : 6,
-                 200,
-                 TANH_STEPS,
-                 100,
-                 NRM_TANH,
-                 arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM,
-                 NRM_INIT_GAUSSIAN,
-                 gains[arm / RULES % GAINS],
-                 0.1};
+    const size_t arm = is_map(run->arm) ? tanh_arm(6, GAIN_20, run->arm - MAP_NONE) : run->arm;
+    setting k = {.depth = arm < tanh_arm(6, 0, 0) ? 1 : 6, .width = 200, .steps = TANH_STEPS};
+    k.every = 100;
+    k.activation = NRM_TANH;
+    k.norm = arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM;
+    k.init = NRM_INIT_GAUSSIAN;
+    k.gain = gains[arm / RULES % GAINS];
+    k.lr = 0.1;
     if (arm >= SIGMOID_NONE) {
-        const setting sigmoid = {arm == SOFTMAX ? 0 : 3,
-                                 100,
-                                 1200,
-                                 1200,
-                                 NRM_SIGMOID,
-                                 arm == SIGMOID_NONE ? NRM_NO_NORM : NRM_BATCH_NORM,
-                                 NRM_INIT_XAVIER,
-                                 1,
-                                 arm == SOFTMAX ? 0.1 : 0.5};
-        k = sigmoid;
+        k.depth = arm == SOFTMAX ? 0 : 3;
+        k.width = 100;
+        k.steps = k.every = 1200;
+        k.activation = NRM_SIGMOID;
+        k.norm = arm == SIGMOID_NONE ? NRM_NO_NORM : NRM_BATCH_NORM;
+        k.init = NRM_INIT_XAVIER;
+        if (arm != SOFTMAX) k.lr = 0.5;
     } else if (arm >= RELU_NONE) {
         k.activation = NRM_RELU;
         k.init = NRM_INIT_HE;
@@ -423,7 +406,7 @@ static double printed_against_library(void)
     enum { N = 32, C = 5 };
     nrm_real x[N * C], dy[N * C], y[2][N * C], dx[2][N * C], dgamma[2][C], dbeta[2][C], gamma[2][C],
         beta[C];
-    double mean[C], spread[C], worst = 0;
+    double mean[C], spread[C], worst;
     nrm_acc m[C], rstd[C];
     nrm_rng rng;
     size_t i;
@@ -442,17 +425,10 @@ static double printed_against_library(void)
         nrm_batchnorm_backward(dx[1], dgamma[1], dbeta[1], dy, x, m, rstd, gamma[1], NRM_TRAIN, N,
                                C, 1) < 0)
         return (double)INFINITY;
-    for (i = 0; i < N * C; i++) {
-        const double a = fabs((double)y[0][i] - (double)y[1][i]) / 3;
-        const double b = fabs((double)dx[0][i] - (double)dx[1][i]);
-        if (!(a <= worst)) worst = a;
-        if (!(b <= worst)) worst = b;
-    }
-    for (i = 0; i < C; i++) {
-        const double a = (double)dgamma[0][i] - (double)dgamma[1][i] * sqrt((N - 1.0) / N);
-        if (!(fabs(a) / 10 <= worst)) worst = fabs(a) / 10;
-    }
-    return worst;
+    for (i = 0; i < C; i++) dgamma[1][i] *= (nrm_real)sqrt((N - 1.0) / N);
+    worst = stats_larger(training_farthest(y[0], y[1], N * (size_t)C) / 3,
+                         training_farthest(dx[0], dx[1], N * (size_t)C));
+    return stats_larger(worst, training_farthest(dgamma[0], dgamma[1], C) / 10);
 }
 
 /* ---- the toy network ------------------------------------------------------------------------- */
@@ -671,11 +647,6 @@ static double layers_mean(const lab_report *r, size_t arm, const char *series)
     return lab_describe(layers(r, arm, series)).mean;
 }
 
-static const char *accuracy(lab_report *r, size_t arm)
-{
-    return lab_text(r, arm, "accuracy", 0, 3);
-}
-
 static void check_all(lab_report *r)
 {
     const double printed = printed_against_library(), normal = normal_saturated();
@@ -752,20 +723,6 @@ static void judge_dead(lab_report *r, const lab_claim *c)
                 lab_text(r, arm, c->series, 1, 3), lab_pm(r, none, 3), lab_pm(r, batch, 3));
 }
 
-/* Accuracies with batch norm and without, at the gain of arm a and the next one. */
-static void judge_accuracy(lab_report *r, const lab_claim *c)
-{
-    const int sign = c->test == LAB_MORE ? 1 : -1;
-    const size_t a = c->a, b = a + RULES;
-    stats_finding part[2];
-    part[0] = lab_compare(r, a + 1, a, "accuracy", 0, sign, 1);
-    part[1] = lab_compare(r, b + 1, b, "accuracy", 0, sign, 1);
-    lab_verdict(r, c, stats_together(part, 2), c->remark ? c->remark : "",
-                "gain %s: %s without, %s with; gain %s: %s, %s", gain_names[a / RULES % GAINS],
-                accuracy(r, a), accuracy(r, a + 1), gain_names[b / RULES % GAINS], accuracy(r, b),
-                accuracy(r, b + 1));
-}
-
 /* The largest less the smallest test accuracy over the gains, six layers. */
 static double accuracy_range(const lab_report *r, size_t norm, size_t s)
 {
@@ -777,13 +734,6 @@ static double accuracy_range(const lab_report *r, size_t norm, size_t s)
         high = stats_larger(high, y);
     }
     return high - low;
-}
-
-static void judge_range(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers none = lab_each(r, 0, accuracy_range), batch = lab_each(r, 1, accuracy_range);
-    lab_verdict(r, c, lab_less(batch, none, 1), "", "range %s without, %s with", lab_pm(r, none, 3),
-                lab_pm(r, batch, 3));
 }
 
 static void judge_relu(lab_report *r, const lab_claim *c)
@@ -829,14 +779,6 @@ static void judge_linear(lab_report *r, const lab_claim *c)
         100 * lab_describe(left).max);
 }
 
-static void judge_single(lab_report *r, const lab_claim *c)
-{
-    lab_verdict(r, c, lab_compare(r, SIGMOID_HELD, SOFTMAX, "accuracy", 0, -1, 1), "",
-                "γ, β held: %s; softmax regression: %s; lines instead of sigmoids: %s",
-                accuracy(r, SIGMOID_HELD), accuracy(r, SOFTMAX),
-                lab_text(r, SIGMOID_HELD, "lines", 0, 3));
-}
-
 static void judge_out(lab_report *r, const lab_claim *c)
 {
     const lab_numbers before = layers(r, SIGMOID_BATCH, "start/bent");
@@ -848,59 +790,68 @@ static void judge_out(lab_report *r, const lab_claim *c)
 }
 
 /* clang-format off */
+#define BOTH_GAINS(test, none)                                                                     \
+    LAB_PARTS({test, none + 1, none, "accuracy"}, {test, none + 3, none + 2, "accuracy"}),         \
+    .decimals = 3
 static const lab_claim claims[] = {
     {"19a", "Batch norm hands tanh standardized inputs: at the start 3.6 % are saturated, whatever "
      "the gain", "a tutorial on batch norm in a tanh network; Karpathy's makemore, part 3",
      "\"zero mean and unit variance\"; for a normal distribution 0.0364 beyond 0.97",
      "up to the shape of a sum of many inputs: 0.0364 ± 0.015 at the start, mean over layers, each "
-     "gain, both depths", "trial runs (1 seed): 0.04 at all gains", LAB_TRAINING, LAB_SETTING,
-     judge_standard, .series = "start/saturated"},
+     "gain, both depths", "trial runs (1 seed): 0.04 at all gains", .judge = judge_standard,
+     .series = "start/saturated"},
     {"19b", "Without a norm, tanh saturates if the weights are large",
      "a tutorial on batch norm in a tanh network; Karpathy's makemore, part 3", "no numbers",
      "six layers, at the start: a larger fraction saturated without batch norm, at gains 5/3, 5 "
      "and 20",
      "trial runs (1 seed): 0.04, 0.20, 0.66, 0.91 at gains 1, 5/3, 5, 20 without, 0.04 with",
-     LAB_TRAINING, LAB_SETTING, judge_large, .series = "start/saturated"},
+     .judge = judge_large, .series = "start/saturated"},
     {"19c", "Batch norm prevents dead units",
      "a tutorial on batch norm in a tanh network (\"prevents ... dead neurons\")", "no numbers",
      "gain 20, six layers, after 600 steps: more units saturated on all 1000 images without, none "
-     "with", "trial runs (1 seed): 13 % dead in layer 1 without", LAB_TRAINING, LAB_SETTING,
-     judge_dead, .series = "end/dead"},
+     "with", "trial runs (1 seed): 13 % dead in layer 1 without", .judge = judge_dead,
+     .series = "end/dead"},
     {"19d", "... and so a network with large weights trains",
      "a tutorial on batch norm in a tanh network", "no numbers",
      "six layers, gains 5 and 20: higher test accuracy with batch norm",
-     "trial runs (1 seed): 0.34 without, 0.85 with, at gain 20", LAB_TRAINING, LAB_SETTING,
-     judge_accuracy, LAB_MORE, (GAINS + GAIN_5) * RULES},
+     "trial runs (1 seed): 0.34 without, 0.85 with, at gain 20",
+     BOTH_GAINS(LAB_MORE, (GAINS + GAIN_5) * RULES),
+     .say = "gain 5: $2 without, $1 with; gain 20: $4, $3"},
     {"19e", "Batch norm does not help a well-initialized network of one hidden layer",
      "ours, after the log of Karpathy's makemore, part 3",
      "training loss 2.0377 without, 2.0668 with",
      "one layer, gains 1 and 5/3: lower test accuracy with batch norm", "trial runs (1 seed): not "
-     "better with one hidden layer; six layers, gain 1: 0.959 without, 0.957 with", LAB_TRAINING,
-     LAB_SETTING, judge_accuracy, LAB_LESS, 0, .remark = "test accuracy here, training loss there"},
+     "better with one hidden layer; six layers, gain 1: 0.959 without, 0.957 with",
+     BOTH_GAINS(LAB_LESS, 0), .say = "gain 1: $2 without, $1 with; gain 5/3: $4, $3",
+     .remark = "test accuracy here, training loss there"},
     {"19f", "With batch norm the initialization matters less",
      "a tutorial on batch and layer norm (\"proper weight init not as important\")", "no numbers",
      "six layers: the test accuracy's range over the four gains is smaller with batch norm",
      "trial runs (1 seed): with gains 1 and 20 0.957 and 0.85 with, 0.959 and 0.34 without",
-     LAB_TRAINING, LAB_SETTING, judge_range},
+     .test = LAB_LESS, .a = 1, .b = 0, .each = accuracy_range, .decimals = 3,
+     .say = "range $2 without, $1 with"},
     {"19g", "ReLU units die in a few large steps, and batch norm prevents it",
      "a tutorial on batch norm in a tanh network (dead neurons), for ReLU", "no numbers",
      "learning rate 1: a larger fraction of units gives 0 for all 1000 images without batch norm, "
      "when its loss was last finite, than at any look with, and below 0.01 with", "none",
-     LAB_TRAINING, LAB_SETTING, judge_relu},
+     .judge = judge_relu},
     {"19h", "Normalizing the inputs of a sigmoid puts them into its linear part",
      "Ioffe & Szegedy 2015, section 3; a tutorial with a custom batch norm",
      "no numbers; a normal distribution has 0.683 in ±1 and leaves 1.6 % to a straight line",
      "as 19a: at the start, in each layer 0.683 ± 0.05 in ±1, at most 2.5 % of the output's "
-     "variance not explained by a straight line", "none", LAB_TRAINING, LAB_SETTING, judge_linear},
+     "variance not explained by a straight line", "none", .judge = judge_linear},
     {"19i", "... which makes the network equivalent to one of a single layer",
      "a tutorial with a custom batch norm", "no numbers",
      "γ = 1 and β = 0 held: test accuracy not above that of softmax regression", "none",
-     LAB_TRAINING, LAB_NEWS, judge_single},
+     LAB_TRAINING, LAB_NEWS,
+     LAB_PARTS({LAB_LESS, SIGMOID_HELD, SOFTMAX, "accuracy"},
+               {.a = SIGMOID_HELD, .series = "lines"}), .decimals = 3,
+     .say = "γ, β held: $1; softmax regression: $2; lines instead of sigmoids: $3"},
     {"19j", "γ and β let the inputs out of the linear part again",
      "Ioffe & Szegedy 2015, section 3; a tutorial with a custom batch norm",
-     "Fig. 1c: inputs' 15th and 85th percentiles widen from ±1.1 to ±2.0", "what a straight line "
-     "leaves unexplained, mean over layers: larger after training than at the start", "none",
-     LAB_TRAINING, LAB_SETTING, judge_out}};
+     "Fig. 1c: inputs' 15th and 85th percentiles widen from ±1.1 to ±2.0",
+     "what a straight line leaves unexplained, mean over layers: larger after training than at the "
+     "start", "none", .judge = judge_out}};
 /* clang-format on */
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -1087,7 +1038,7 @@ static void draw_relu(lab_report *r, plot_panel *p, const lab_panel *panel)
 static void draw_regime(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     enum { POINTS = 121 };
-    double z[POINTS], sigmoid[POINTS], straight[POINTS], density[POINTS], zero[POINTS];
+    double z[POINTS], sigmoid[POINTS], straight[POINTS], density[POINTS], zero[POINTS] = {0};
     const plot_style shade = {PLOT_BLUE, .alpha = 0.18};
     size_t i;
     (void)r;
@@ -1097,7 +1048,6 @@ static void draw_regime(lab_report *r, plot_panel *p, const lab_panel *panel)
         sigmoid[i] = 1 / (1 + exp(-z[i]));
         straight[i] = 0.5 + 0.20662 * z[i];
         density[i] = exp(-0.5 * z[i] * z[i]) / sqrt(2 * acos(-1.0));
-        zero[i] = 0;
     }
     plot_band(p, "density of z ~ N(0, 1)", z, zero, density, POINTS, shade);
     plot_line(p, "sigmoid", z, sigmoid, POINTS, plot_solid(PLOT_INK));
@@ -1139,17 +1089,12 @@ static void draw_toy_maps(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_images(p, grey, 2, MAP_UNITS, 32, 1, captions, 0);
 }
 
+/* clang-format off */
 #define BEND(arm, series, label, color, ...)                                                       \
-    {                                                                                              \
-        arm, series, label,                                                                        \
-        {                                                                                          \
-            color, .marker_every = 1, __VA_ARGS__                                                  \
-        }                                                                                          \
-    }
+    {arm, series, label, {color, .marker_every = 1, __VA_ARGS__}}
 #define RING .dash = PLOT_DOTTED, .marker = PLOT_RING
 #define DISC .marker = PLOT_CIRCLE
 
-/* clang-format off */
 static int page_others(lab_report *r)
 {
     static const char *const names[3] = {"layer 1", "layer 2", "layer 3"};

@@ -7,6 +7,7 @@
    so that a write beyond the end is one too. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
+#include "../layers/call.h"
 #include "lab/draw.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -51,75 +52,58 @@ static void take(work *w, int rc)
     add(w, w->out->dx, sizeof w->out->dx);
 }
 
-static void batch_norms(work *w, nrm_rng *rng)
+/* Every layer, forwards and backwards. */
+static void layers(work *w, nrm_rng *rng)
 {
+    static const struct {
+        int function, mode;
+        size_t C, S, G;
+    } layer[] = {
+        {CALL_BATCHNORM, NRM_TRAIN, WIDTH, 1, 0},
+        {CALL_NOISY, NRM_TRAIN, C, S, 0},
+        {CALL_LAYERNORM, 0, WIDTH, 1, 0},
+        {CALL_LINEAR, 0, WIDTH, WIDTH, 0},
+        {CALL_ACTIVATION, NRM_IDENTITY, WIDTH, 1, 0},
+        {CALL_ACTIVATION, NRM_RELU, WIDTH, 1, 0},
+        {CALL_ACTIVATION, NRM_TANH, WIDTH, 1, 0},
+        {CALL_ACTIVATION, NRM_SIGMOID, WIDTH, 1, 0},
+        {CALL_CROSS_ENTROPY, 0, WIDTH, 1, 0},
+        {CALL_GROUPNORM, 0, C, S, 2},
+        {CALL_GROUPNORM, 0, C, S, C},
+        {CALL_RMSNORM, 0, WIDTH, 1, 0},
+        {CALL_RENORM, NRM_TRAIN, C, S, 0},
+        {CALL_SYNC, 0, C, S, 0},
+    };
     outputs *o = w->out;
     const nrm_noise noise = nrm_noise_paper();
     nrm_running running;
-    memset(&running, 0, sizeof running);
-    running.mean = o->run_mean;
-    running.var = o->run_var;
-    running.new_weight = (nrm_real)0.1;
-    take(w, nrm_batchnorm_forward(o->y, o->mean, o->rstd, &running, x, gamma_, beta_, NRM_TRAIN,
-                                  NRM_EPS, N, WIDTH, 1));
-    take(w, nrm_batchnorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->mean, o->rstd, gamma_,
-                                   NRM_TRAIN, N, WIDTH, 1));
-    take(w, nrm_noisy_batchnorm_forward(o->y, o->scale, o->mean, o->rstd, &running, x, gamma_,
-                                        beta_, &noise, rng, NRM_TRAIN, NRM_EPS, N, C, S));
-    take(w, nrm_noisy_batchnorm_backward(o->dx, o->dgamma, o->dbeta, dy, o->scale, x, o->mean,
-                                         o->rstd, gamma_, NRM_TRAIN, N, C, S));
-    add(w, o->run_var, sizeof o->run_var);
-}
-
-static void other_layers(work *w)
-{
-    outputs *o = w->out;
     nrm_acc loss = 0;
-    int kind;
-    take(w, nrm_layernorm_forward(o->y, o->mean, o->rstd, x, gamma_, beta_, NRM_EPS, N, WIDTH));
-    take(w, nrm_layernorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->mean, o->rstd, gamma_, N,
-                                   WIDTH));
-    take(w, nrm_linear_forward(o->y, x, W, beta_, N, WIDTH, WIDTH));
-    take(w, nrm_linear_backward(o->dx, o->dW, o->dbeta, dy, x, W, N, WIDTH, WIDTH));
-    for (kind = NRM_IDENTITY; kind <= NRM_SIGMOID; kind++) {
-        take(w, nrm_activation_forward(o->y, x, kind, COUNT));
-        take(w, nrm_activation_backward(o->dx, dy, o->y, kind, COUNT));
-    }
-    take(w, nrm_cross_entropy_forward(&loss, o->y, x, labels, N, WIDTH));
-    take(w, nrm_cross_entropy_backward(o->dx, o->y, labels, N, WIDTH));
-    add(w, &loss, sizeof loss);
-}
-
-static void other_norms(work *w)
-{
-    outputs *o = w->out;
-    nrm_running running;
+    layer_call c;
+    size_t i;
     memset(&running, 0, sizeof running);
+    memset(&c, 0, sizeof c);
+    memset(o->stats, 0, sizeof o->stats);
     running.mean = o->run_mean;
     running.var = o->run_var;
     running.new_weight = (nrm_real)0.1;
-    take(w, nrm_groupnorm_forward(o->y, o->mean, o->rstd, x, gamma_, beta_, NRM_EPS, N, C, S, 2));
-    take(w, nrm_groupnorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->mean, o->rstd, gamma_, N,
-                                   C, S, 2));
-    take(w, nrm_groupnorm_forward(o->y, o->mean, o->rstd, x, gamma_, beta_, NRM_EPS, N, C, S, C));
-    take(w, nrm_groupnorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->mean, o->rstd, gamma_, N,
-                                   C, S, C));
-    take(w, nrm_rmsnorm_forward(o->y, o->rstd, x, gamma_, NRM_EPS, N, WIDTH));
-    take(w, nrm_rmsnorm_backward(o->dx, o->dgamma, dy, x, o->rstd, gamma_, N, WIDTH));
-    take(w, nrm_batchrenorm_forward(o->y, o->ratio, o->offset, o->mean, o->rstd, &running, x,
-                                    gamma_, beta_, 2, 1, NRM_TRAIN, NRM_EPS, N, C, S));
-    take(w, nrm_batchrenorm_backward(o->dx, o->dgamma, o->dbeta, dy, x, o->ratio, o->offset,
-                                     o->mean, o->rstd, gamma_, NRM_TRAIN, N, C, S));
-    memset(o->stats, 0, sizeof o->stats);
-    take(w, nrm_stats_update(o->stats, x, mask, N, C, S));
-    take(w, nrm_sync_batchnorm_forward(o->y, o->mean, o->rstd, &running, x, mask, o->stats, gamma_,
-                                       beta_, NRM_EPS, N, C, S));
-    take(w, nrm_sync_batchnorm_sums(o->sums, o->dgamma, o->dbeta, dy, x, mask, o->mean, o->rstd, N,
-                                    C, S));
-    take(w, nrm_sync_batchnorm_backward(o->dx, dy, x, mask, o->mean, o->rstd, gamma_, o->stats,
-                                        o->sums, N, C, S));
-    add(w, o->dgamma, sizeof o->dgamma);
-    add(w, o->run_var, sizeof o->run_var);
+    c.x = x, c.dy = dy, c.beta = beta_, c.y = o->y, c.dx = o->dx, c.dbeta = o->dbeta;
+    c.mean = o->mean, c.rstd = o->rstd, c.ratio = o->ratio, c.offset = o->offset;
+    c.scale = o->scale, c.stats = o->stats, c.sums = o->sums, c.loss = &loss, c.labels = labels;
+    c.running = &running, c.noise = &noise, c.rng = rng, c.mask = mask;
+    c.eps = NRM_EPS, c.r_max = 2, c.d_max = 1;
+    for (i = 0; i < sizeof layer / sizeof *layer; i++) {
+        const int function = layer[i].function, linear = function == CALL_LINEAR;
+        c.gamma = linear ? W : gamma_, c.dgamma = linear ? o->dW : o->dgamma;
+        c.N = function == CALL_ACTIVATION ? COUNT : N;
+        c.C = layer[i].C, c.S = layer[i].S, c.G = layer[i].G, c.mode = layer[i].mode;
+        if (function == CALL_SYNC) take(w, call_layer(CALL_STATS_UPDATE, &c));
+        take(w, call_layer(function, &c));
+        if (function == CALL_SYNC) take(w, call_layer(CALL_SYNC_SUMS, &c));
+        take(w, call_layer(function + 1, &c));
+        add(w, o->dgamma, sizeof o->dgamma);
+        add(w, o->run_var, sizeof o->run_var);
+    }
+    add(w, &loss, sizeof loss);
 }
 
 static void network(work *w)
@@ -155,9 +139,7 @@ static void *all_calls(void *context)
     w->refused = NRM_OK;
     nrm_rng_seed(&rng, 1, 2);
     for (round = 0; round < ROUNDS; round++) {
-        batch_norms(w, &rng);
-        other_layers(w);
-        other_norms(w);
+        layers(w, &rng);
         network(w);
     }
     return NULL;

@@ -7,6 +7,7 @@
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "lab/draw.h"
+#include "call.h"
 #include "reference.h"
 #include "test.h"
 #include <float.h>
@@ -336,45 +337,33 @@ static norm_case norm_of(enum norm_kind kind, size_t N, size_t C, size_t S, size
     return k;
 }
 
-static int norm_forward(norm_case *k, nrm_real *y, nrm_acc *mean, nrm_acc *rstd)
+static const int norm_function[] = {CALL_BATCHNORM, CALL_LP, CALL_LAYERNORM, CALL_GROUPNORM,
+                                    CALL_RMSNORM};
+
+static layer_call norm_call(norm_case *k, nrm_acc *mean, nrm_acc *rstd)
 {
-    switch (k->kind) {
-    case BATCH:
-        return nrm_batchnorm_forward(y, mean, rstd, k->mode == NRM_TRAIN ? NULL : &k->running, k->x,
-                                     k->gamma, k->beta, k->mode, k->eps, k->N, k->C, k->S);
-    case LP:
-        return nrm_lp_batchnorm_forward(y, mean, rstd, k->mode == NRM_TRAIN ? NULL : &k->running,
-                                        k->x, k->gamma, k->beta, k->p, k->mode, k->eps, k->N, k->C,
-                                        k->S);
-    case LAYER:
-        return nrm_layernorm_forward(y, mean, rstd, k->x, k->gamma, k->beta, k->eps, k->N, k->C);
-    case RMS:
-        return nrm_rmsnorm_forward(y, rstd, k->x, k->gamma, k->eps, k->N, k->C);
-    default:
-        return nrm_groupnorm_forward(y, mean, rstd, k->x, k->gamma, k->beta, k->eps, k->N, k->C,
-                                     k->S, k->G);
-    }
+    layer_call c;
+    memset(&c, 0, sizeof c);
+    c.x = k->x, c.gamma = k->gamma, c.beta = k->beta, c.mean = mean, c.rstd = rstd;
+    c.N = k->N, c.C = k->C, c.S = k->S, c.G = k->G;
+    c.mode = k->mode, c.p = k->p, c.eps = k->eps;
+    if (k->mode != NRM_TRAIN) c.running = &k->running;
+    return c;
 }
 
-static int norm_backward(const norm_case *k, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
-                         const nrm_real *dy, const nrm_acc *mean, const nrm_acc *rstd)
+static int norm_forward(norm_case *k, nrm_real *y, nrm_acc *mean, nrm_acc *rstd)
 {
-    switch (k->kind) {
-    case BATCH:
-        return nrm_batchnorm_backward(dx, dgamma, dbeta, dy, k->x, mean, rstd, k->gamma, k->mode,
-                                      k->N, k->C, k->S);
-    case LP:
-        return nrm_lp_batchnorm_backward(dx, dgamma, dbeta, dy, k->x, mean, rstd, k->gamma, k->p,
-                                         k->mode, k->eps, k->N, k->C, k->S);
-    case LAYER:
-        return nrm_layernorm_backward(dx, dgamma, dbeta, dy, k->x, mean, rstd, k->gamma, k->N,
-                                      k->C);
-    case RMS:
-        return nrm_rmsnorm_backward(dx, dgamma, dy, k->x, rstd, k->gamma, k->N, k->C);
-    default:
-        return nrm_groupnorm_backward(dx, dgamma, dbeta, dy, k->x, mean, rstd, k->gamma, k->N, k->C,
-                                      k->S, k->G);
-    }
+    layer_call c = norm_call(k, mean, rstd);
+    c.y = y;
+    return call_layer(norm_function[k->kind], &c);
+}
+
+static int norm_backward(norm_case *k, nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta,
+                         const nrm_real *dy, nrm_acc *mean, nrm_acc *rstd)
+{
+    layer_call c = norm_call(k, mean, rstd);
+    c.dx = dx, c.dgamma = dgamma, c.dbeta = dbeta, c.dy = dy;
+    return call_layer(norm_function[k->kind] + 1, &c);
 }
 
 /* How far rounding may take a result: of the data, and of the mean when it dwarfs the spread. */
@@ -636,14 +625,10 @@ static void test_noisy_batchnorm(void)
 static wide activation_of(wide x, int kind)
 {
     switch (kind) {
-    case NRM_RELU:
-        return x > 0 ? x : 0;
-    case NRM_TANH:
-        return tanhl(x);
-    case NRM_SIGMOID:
-        return 1 / (1 + expl(-x));
-    default:
-        return x;
+    case NRM_RELU: return x > 0 ? x : 0;
+    case NRM_TANH: return tanhl(x);
+    case NRM_SIGMOID: return 1 / (1 + expl(-x));
+    default: return x;
     }
 }
 
@@ -651,14 +636,10 @@ static wide slope_of(wide x, int kind)
 {
     const wide y = activation_of(x, kind);
     switch (kind) {
-    case NRM_RELU:
-        return x > 0 ? 1 : 0;
-    case NRM_TANH:
-        return 1 - y * y;
-    case NRM_SIGMOID:
-        return y * (1 - y);
-    default:
-        return 1;
+    case NRM_RELU: return x > 0 ? 1 : 0;
+    case NRM_TANH: return 1 - y * y;
+    case NRM_SIGMOID: return y * (1 - y);
+    default: return 1;
     }
 }
 
@@ -818,24 +799,12 @@ static void test_cross_entropy_extremes(void)
 static void test_accuracy(void)
 {
     const nrm_real nan = (nrm_real)NAN, inf = (nrm_real)INFINITY;
-    const nrm_real z[6 * 3] = {1,
-                               3,
-                               2,
-                               /* plain      */ 5,
-                               5,
-                               5,
-                               /* all equal  */ 0,
-                               2,
-                               2, /* tie */
-                               -inf,
-                               -inf,
-                               -inf,
-                               nan,
-                               9,
-                               1,
-                               /* NaN first  */ 9,
-                               1,
-                               nan /* NaN last */};
+    const nrm_real z[6 * 3] = {1,    3,    2,    /* plain */
+                               5,    5,    5,    /* all equal */
+                               0,    2,    2,    /* tie */
+                               -inf, -inf, -inf, /* all equal, too */
+                               nan,  9,    1,    /* NaN first */
+                               9,    1,    nan}; /* NaN last */
     const int right[6] = {1, 0, 1, 0, 1, 0}, zeros[6] = {0, 0, 0, 0, 0, 0};
     const int bad = 3;
     nrm_acc accuracy = -1;

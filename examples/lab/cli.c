@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -350,32 +349,6 @@ int cli_path_beside(char *path, size_t size, const char *other, const char *exte
     return clii_fits(path, size, snprintf(path, size, "%.*s%s", (int)n, other, extension));
 }
 
-int cli_can_write(const char *path, char *err)
-{
-    char attempt[4096 + 32], suffix[32], *end;
-    struct stat s;
-    *err = 0;
-    if (stat(path, &s) == 0 && (!S_ISREG(s.st_mode) || access(path, W_OK) != 0)) {
-        if (!S_ISDIR(s.st_mode) && access(path, W_OK) == 0) return 0; /* /dev/null, say */
-        (void)snprintf(err, FILES_ERR_MAX, "cannot write '%.300s': %s", path,
-                       S_ISDIR(s.st_mode) ? "it is a folder" : strerror(errno));
-        return -1;
-    }
-    (void)snprintf(suffix, sizeof suffix, ".%ld.try", (long)getpid());
-    if (clii_fits(attempt, sizeof attempt,
-                  snprintf(attempt, sizeof attempt, "%s%s", path, suffix))) {
-        strcpy(err, "the path is too long");
-        return -1;
-    }
-    if (files_write(attempt, "", 0, err)) {
-        end = strstr(err, suffix); /* it is the file itself that cannot be written */
-        if (end) memmove(end, end + strlen(suffix), strlen(end + strlen(suffix)) + 1);
-        return -1;
-    }
-    (void)unlink(attempt);
-    return 0;
-}
-
 int cli_results(char *png, char *csv, size_t size, const char *name, const cli_options *o,
                 int quick)
 {
@@ -388,7 +361,7 @@ int cli_results(char *png, char *csv, size_t size, const char *name, const cli_o
     if (!failed)
         failed =
             o->csv ? cli_path(csv, size, o->csv, file[1]) : cli_path_beside(csv, size, png, ".csv");
-    if (!failed && !cli_can_write(png, err) && !cli_can_write(csv, err)) return CLI_RUN;
+    if (!failed && !files_can_write(png, err) && !files_can_write(csv, err)) return CLI_RUN;
     fprintf(stderr, "%s: nothing was run: %s\n", name, err);
     return CLI_EXIT_USAGE;
 }

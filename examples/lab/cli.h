@@ -129,10 +129,6 @@ int cli_path(char *path, size_t size, const char *out, const char *name);
    above. */
 int cli_path_beside(char *path, size_t size, const char *other, const char *extension);
 
-/* Can `path` be written? To be known before the work, not hours later. Makes missing parent
-   folders. Returns 0, or -1 with the reason in `err` of FILES_ERR_MAX bytes. */
-int cli_can_write(const char *path, char *err);
-
 /* Where picture and table of a program go, "out/NAME.png" and "out/NAME.csv", as --out and --csv
    say; those of a quick run are "out/NAME_quick.png" and so on, beside the full ones. Both have
    `size` bytes. Returns CLI_RUN, or the exit code after one line on stderr, if the paths are too

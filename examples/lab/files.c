@@ -81,63 +81,12 @@ static int filesi_make_parents(const char *path)
     return 0;
 }
 
-/* Follows symbolic links at the end of `path` into `target` (FILESI_PATH_MAX bytes): a rename
-   would replace the link itself. Returns 0, or -1 with errno set. */
-static int filesi_follow_links(const char *path, char *target)
-{
-    char link[FILESI_PATH_MAX];
-    int hops;
-    size_t length = strlen(path);
-    if (length >= FILESI_PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(target, path, length + 1);
-    for (hops = 0; hops < 32; hops++) {
-        ssize_t got = readlink(target, link, sizeof link);
-        size_t keep;
-        if (got < 0) return 0; /* not a link, or nothing there yet */
-        keep = got > 0 && link[0] == '/' ? 0 : filesi_folder_length(target);
-        if (keep + (size_t)got >= FILESI_PATH_MAX) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        memcpy(target + keep, link, (size_t)got);
-        target[keep + (size_t)got] = 0;
-    }
-    errno = ELOOP;
-    return -1;
-}
-
-/* Creates a file of a name not yet taken in the folder of `path`. The name does not contain that
-   of `path`, so that it is not too long where `path` itself is not. Returns the descriptor with
-   the name in `temporary` (FILESI_PATH_MAX bytes), or -1 with errno set. */
-static int filesi_open_temporary(const char *path, char *temporary)
-{
-    size_t folder = filesi_folder_length(path);
-    int attempt;
-    if (folder + 64 > FILESI_PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(temporary, path, folder);
-    for (attempt = 0; attempt < 1000; attempt++) {
-        int fd;
-        (void)snprintf(temporary + folder, FILESI_PATH_MAX - folder, ".files-%ld-%d.tmp",
-                       (long)getpid(), attempt);
-        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
-        if (fd >= 0 || errno != EEXIST) return fd;
-    }
-    return -1;
-}
-
-/* Fills the new file `fd`, forces it to the disk and closes it, always. `old`: what is to be
-   replaced, or null. Returns 0, or -1 with errno set. */
-static int filesi_fill(int fd, const void *data, size_t n, const struct stat *old)
+/* Fills the new file `fd`, forces it to the disk and closes it, always. Returns 0, or -1 with errno
+   set. */
+static int filesi_fill(int fd, const void *data, size_t n)
 {
     int reason = 0;
-    if (old && fchmod(fd, old->st_mode & 0777) != 0) reason = errno;
-    if (!reason && filesi_write_all(fd, (const unsigned char *)data, n) != 0) reason = errno;
+    if (filesi_write_all(fd, (const unsigned char *)data, n) != 0) reason = errno;
     /* EINVAL: a file system that has nothing to force. */
     if (!reason && fsync(fd) != 0 && errno != EINVAL) reason = errno;
     if (close(fd) != 0 && !reason) reason = errno;
@@ -145,64 +94,43 @@ static int filesi_fill(int fd, const void *data, size_t n, const struct stat *ol
     return reason ? -1 : 0;
 }
 
-/* Is `st` the file that the descriptor `fd` writes to? */
-static int filesi_is_same(const struct stat *st, int fd)
+/* files_write; in a rehearsal without the rename. The temporary name does not contain that of
+   `path`, so it is not too long where `path` itself is not. */
+static int filesi_put(const char *path, const void *data, size_t n, int rehearsal, char *err)
 {
-    struct stat other;
-    return fstat(fd, &other) == 0 && st->st_dev == other.st_dev && st->st_ino == other.st_ino;
-}
-
-/* A descriptor for what cannot be replaced by a rename, or -1 with errno set. The program's own
-   output may well be a regular file (PROGRAM > FILE), but a new file in its place would not get
-   what is printed later. */
-static int filesi_open_stream(const char *path, const struct stat *st)
-{
-    (void)fflush(stdout);
-    if (filesi_is_same(st, STDOUT_FILENO)) return dup(STDOUT_FILENO);
-    if (filesi_is_same(st, STDERR_FILENO)) return dup(STDERR_FILENO);
-    return open(path, O_WRONLY | O_NOCTTY);
-}
-
-static int filesi_is_stream(const struct stat *st)
-{
-    return S_ISCHR(st->st_mode) || S_ISFIFO(st->st_mode) || filesi_is_same(st, STDOUT_FILENO) ||
-           filesi_is_same(st, STDERR_FILENO);
-}
-
-/* No atomicity to be had here, and none needed. */
-static int filesi_write_stream(const char *path, const struct stat *st, const void *data, size_t n,
-                               char *err)
-{
-    int reason = 0, fd = filesi_open_stream(path, st);
+    char temporary[FILESI_PATH_MAX];
+    struct stat old;
+    int fd, reason = 0;
+    if (err) *err = 0;
+    if (!path || !*path) return filesi_fail(err, "write", "", "the file name is empty");
+    if (n && !data) return filesi_fail(err, "write", path, "no data");
+    if (strlen(path) + 64 > FILESI_PATH_MAX)
+        return filesi_fail(err, "write", path, strerror(ENAMETOOLONG));
+    if (stat(path, &old) == 0) {
+        if (S_ISDIR(old.st_mode)) return filesi_fail(err, "write", path, strerror(EISDIR));
+        if (!S_ISREG(old.st_mode)) return filesi_fail(err, "write", path, "not a regular file");
+        if (access(path, W_OK) != 0) return filesi_fail(err, "write", path, strerror(errno));
+    }
+    if (filesi_make_parents(path) != 0) return filesi_fail(err, "write", path, strerror(errno));
+    (void)snprintf(temporary, sizeof temporary, "%.*s.files-%ld.tmp",
+                   (int)filesi_folder_length(path), path, (long)getpid());
+    (void)unlink(temporary); /* what a killed process of the same number has left */
+    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (fd < 0) return filesi_fail(err, "write", path, strerror(errno));
-    if (filesi_write_all(fd, (const unsigned char *)data, n) != 0) reason = errno;
-    if (close(fd) != 0 && !reason) reason = errno;
+    if (filesi_fill(fd, data, n) != 0 || (!rehearsal && rename(temporary, path) != 0))
+        reason = errno;
+    if (reason || rehearsal) (void)unlink(temporary);
     return reason ? filesi_fail(err, "write", path, strerror(reason)) : 0;
 }
 
 int files_write(const char *path, const void *data, size_t n, char *err)
 {
-    char target[FILESI_PATH_MAX], temporary[FILESI_PATH_MAX];
-    struct stat old;
-    int fd, exists;
-    if (err) *err = 0;
-    if (!path || !*path) return filesi_fail(err, "write", "", "the file name is empty");
-    if (n && !data) return filesi_fail(err, "write", path, "no data");
-    exists = stat(path, &old) == 0;
-    if (exists && filesi_is_stream(&old)) return filesi_write_stream(path, &old, data, n, err);
-    if (exists && S_ISDIR(old.st_mode)) return filesi_fail(err, "write", path, strerror(EISDIR));
-    if (exists && !S_ISREG(old.st_mode))
-        return filesi_fail(err, "write", path, "not a regular file");
-    if (exists && access(path, W_OK) != 0) return filesi_fail(err, "write", path, strerror(errno));
-    if (filesi_follow_links(path, target) != 0 || filesi_make_parents(target) != 0 ||
-        (fd = filesi_open_temporary(target, temporary)) < 0)
-        return filesi_fail(err, "write", path, strerror(errno));
-    if (filesi_fill(fd, data, n, exists ? &old : NULL) != 0 || rename(temporary, target) != 0) {
-        int reason = errno;
-        (void)unlink(temporary);
-        return filesi_fail(err, "write", path, strerror(reason));
-    }
-    return 0;
+    return filesi_put(path, data, n, 0, err);
+}
+
+int files_can_write(const char *path, char *err)
+{
+    return filesi_put(path, NULL, 0, 1, err);
 }
 
 /* Reads the open file `fd` to its end or past `limit`, into a block that grows; `first` is its

@@ -15,7 +15,7 @@
        if (files_write("out/copy.bin", data, n, err)) return fprintf(stderr, "%s\n", err), 1;
        free(data);
 
-   Needs POSIX.1-2008. Keeps no state; may be used from several threads and processes at once.
+   Needs POSIX.1-2008. Keeps no state; may be used from several processes at once.
 */
 #ifndef FILES_H
 #define FILES_H
@@ -30,12 +30,13 @@
 #define FILES_HASH_INIT ((uint64_t)0xcbf29ce484222325u)
 
 /* Writes `n` bytes of `data` (may be null if n is 0) as the file `path`. Missing parent folders
-   are made. An existing file keeps its permissions, and is refused if it is not writable; a
-   symbolic link is followed, so that what it points at is replaced. Terminals, pipes and other
-   character devices (/dev/null) and the program's own output (/dev/stdout) cannot be replaced
-   by a rename and are written straight.
+   are made. What is there already is replaced if it is a regular file that may be written.
    `err`: FILES_ERR_MAX bytes or null. Returns 0, or -1 with the reason in `err`. */
 int files_write(const char *path, const void *data, size_t n, char *err);
+
+/* Could `path` be written? To be known before the work, not hours later. Makes missing parent
+   folders. Returns as above. */
+int files_can_write(const char *path, char *err);
 
 /* Reads the regular file `path` of at most `limit` bytes. On success `*data` is a block for
    free(), with `*n` bytes and a 0 byte behind them that is not counted, so text can be read as a

@@ -355,7 +355,7 @@ static int labi_can_write(const labi_lab *lab, const char *folder)
 {
     char path[LABI_PATH], err[FILES_ERR_MAX] = "the path is too long";
     const int n = snprintf(path, sizeof path, "%s/.%s", folder, lab->program->name);
-    if (n >= 0 && n < LABI_PATH && cli_can_write(path, err) == 0) return 1;
+    if (n >= 0 && n < LABI_PATH && files_can_write(path, err) == 0) return 1;
     fprintf(stderr, "%s: nothing was run: %s\n", lab->program->name, err);
     return 0;
 }

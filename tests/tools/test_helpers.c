@@ -177,7 +177,8 @@ static void test_files_refusals(void)
     CHECK(strstr(err, strerror(ENAMETOOLONG)) != NULL && strlen(err) < FILES_ERR_MAX);
     CHECK_INT(files_write(in_folder(path, "a-file/two\nlines"), "x", 1, err), -1);
     CHECK(strchr(err, '\n') == NULL);
-    CHECK_INT(files_write("/dev/full", "x", 1, err), access("/dev/full", F_OK) == 0 ? -1 : 0);
+    CHECK_INT(files_write("/dev/null", "x", 1, err), -1); /* a rename would take its place */
+    CHECK(strstr(err, "not a regular file") != NULL);
     if (geteuid() == 0) return; /* nothing is unwritable for root */
     CHECK_INT(mkdir(in_folder(path, "locked"), 0555), 0);
     CHECK_INT(files_write(in_folder(path, "locked/x"), "x", 1, err), -1);
@@ -185,23 +186,6 @@ static void test_files_refusals(void)
     CHECK_INT(chmod(in_folder(path, "a-file"), 0444), 0);
     CHECK_INT(files_write(path, "y", 1, err), -1);
     CHECK(file_is(path, "x"));
-}
-
-static void test_files_links_and_modes(void)
-{
-    char path[PATH_SIZE], link[PATH_SIZE];
-    struct stat st;
-    CHECK_INT(files_write(in_folder(path, "target.txt"), "1", 1, NULL), 0);
-    CHECK_INT(chmod(path, 0640), 0);
-    CHECK_INT(symlink("target.txt", in_folder(link, "link.txt")), 0);
-    CHECK_INT(files_write(link, "22", 2, NULL), 0);
-    CHECK(file_is(path, "22"));
-    CHECK(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
-    CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0640);
-    CHECK_INT(symlink("loop", in_folder(link, "loop")), 0);
-    CHECK_INT(files_write(link, "x", 1, NULL), -1);
-    CHECK_INT(files_write("/dev/null", "x", 1, NULL), 0);
-    CHECK(stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode));
 }
 
 static void test_files_read_limits(void)
@@ -581,7 +565,7 @@ static void test_cli_results(void)
     CHECK(strstr(w.png, "/walk_quick.png") != NULL && strcmp(w.table, file) == 0);
     CHECK_INT(mkdir(file, 0777), 0);
     CHECK_INT(run_caught(results, &w, out, err, sizeof out), 2);
-    CHECK(strstr(err, "it is a folder") != NULL);
+    CHECK(strstr(err, strerror(EISDIR)) != NULL);
     (void)snprintf(missing, sizeof missing, "%s/my.csv/none", folder);
     w.csv = missing;
     CHECK_INT(results(&w), 100); /* missing folders are made */
@@ -1639,7 +1623,6 @@ static void run_tests(void)
     RUN(test_files_relative_name);
     RUN(test_files_failed_write_keeps_old);
     RUN(test_files_refusals);
-    RUN(test_files_links_and_modes);
     RUN(test_files_read_limits);
     RUN(test_files_read_unknown_size);
     RUN(test_files_hash);

@@ -1,6 +1,6 @@
-/* reference.c - the right results of a case: what normlayers.h computes in double, where tests/layers
-   compares it with long double. What a contestant leaves in its buffers is compared with this before
-   it is timed. */
+/* reference.c - the right results of a case: what normlayers.h computes in double. The tests of
+   layers compare that with long double. What a contestant leaves in its buffers is compared with
+   it before it is timed. */
 #define NRM_STATIC
 #define NRM_DOUBLE
 #include "normlayers.h"

@@ -11,12 +11,13 @@
 
 enum { PEOPLE, DIGIT, CHAIN, PRODUCT, SHIFT, CHASE, ARMS, MANY = 200 /* seeds */ };
 
-static const lab_arm arms[ARMS] = {{"people", "ten people", 0.01, 1},
-                                   {"digit", "a digit", 0.01, 1},
-                                   {"chain", "a chain of three neurons", 0.01, 1},
-                                   {"product", "a product of five weights", 0.01, 1},
-                                   {"shift", "covariate shift", 0.01, MANY},
-                                   {"chase", "the chasing game", 0.01, MANY}};
+/* clang-format off */
+static const lab_arm arms[ARMS] = {
+    {"people", "ten people", 0.01, 1}, {"digit", "a digit", 0.01, 1},
+    {"chain", "a chain of three neurons", 0.01, 1},
+    {"product", "a product of five weights", 0.01, 1},
+    {"shift", "covariate shift", 0.01, MANY}, {"chase", "the chasing game", 0.01, MANY}};
+/* clang-format on */
 
 enum { STREAM_SHIFT = 26, STREAM_CHASE = 27 };
 
@@ -214,13 +215,6 @@ static void run_walk(lab_run *r)
     lab_record(r, "loss", 2, k.loss);
 }
 
-/* The mistake: each weight makes its step before the derivative is handed on through it. */
-static void run_mistake(lab_run *r)
-{
-    const double dz = -1, w_c = 1.5 - 0.1 * dz * 1; /* ∂L/∂z and the new weight of c */
-    lab_record(r, "mistake", 1, dz * w_c * 0.5);
-}
-
 /* The loss after one step against the rate; and what the gradient promises. */
 static void run_rates(lab_run *r, const char *which, size_t n, int norm)
 {
@@ -258,7 +252,8 @@ static void run_batch(lab_run *r, const char *which, int norm)
 static int run_chain(lab_run *r)
 {
     run_walk(r);
-    run_mistake(r);
+    /* The mistake: each weight makes its step before the derivative -1 is handed on through it. */
+    lab_record(r, "mistake", 1, -1 * (1.5 + 0.1) * 0.5);
     run_rates(r, "one", 1, 0);
     run_rates(r, "none", FOUR, 0);
     run_rates(r, "batch", FOUR, 1);
@@ -365,9 +360,7 @@ static int run_shift(lab_run *r)
         lab_record_as(r, 0, line[d][1], "slope_%s", name[d]);
     }
     fit(square, 3, x[0], y[0], POINTS);
-    lab_record(r, "square", 0, square[0]);
-    lab_record(r, "square", 1, square[1]);
-    lab_record(r, "square", 2, square[2]);
+    for (i = 0; i < 3; i++) lab_record(r, "square", (double)i, square[i]);
     for (d = 0; d < 2; d++) {
         lab_record_as(r, 0, error_of(line[0], x[d], y[d], POINTS), "error_source_line_%s", name[d]);
         lab_record_as(r, 0, error_of(line[1], x[d], y[d], POINTS), "error_target_line_%s", name[d]);
@@ -381,42 +374,44 @@ static int run_shift(lab_run *r)
 enum { CLASS = 100, SPOTS = 2 * CLASS, SWEEP = 15 }; /* four rates a decade */
 static const double shown_rate = 5;                  /* in the pictures */
 
-typedef struct game { /* two inputs, a 2 x 2 layer, a unit: p = sigmoid(w·h + b), h = A·x + a */
+/* Two inputs, a 2 x 2 layer, a unit: p = sigmoid(w·h + b), h = A·x + a. */
+enum { A, LAYER_BIAS = A + 4, W = LAYER_BIAS + 2, BIAS = W + 2, WEIGHTS };
+
+typedef struct game {
     double x[SPOTS][2], h[SPOTS][2];
-    double A[2][2], a[2], w[2], b;
-    double dA[2][2], da[2], dw[2], db, loss, hits;
+    double p[WEIGHTS], g[WEIGHTS], loss, hits; /* A, a, w, b and the gradients by them */
 } game;
 
 static void game_inputs(game *g)
 {
     size_t i, j;
     for (i = 0; i < SPOTS; i++)
-        for (j = 0; j < 2; j++)
-            g->h[i][j] = g->A[j][0] * g->x[i][0] + g->A[j][1] * g->x[i][1] + g->a[j];
+        for (j = 0; j < 2; j++) {
+            const double *row = g->p + A + 2 * j;
+            g->h[i][j] = row[0] * g->x[i][0] + row[1] * g->x[i][1] + g->p[LAYER_BIAS + j];
+        }
 }
 
 /* Cross-entropy of the unit on the inputs as they stand in h, and all gradients. */
 static void game_gradient(game *g)
 {
+    const double *w = g->p + W;
     size_t i, j;
-    memset(g->dA, 0, sizeof g->dA);
-    memset(g->da, 0, sizeof g->da);
-    memset(g->dw, 0, sizeof g->dw);
-    g->db = g->loss = g->hits = 0;
+    memset(g->g, 0, sizeof g->g);
+    g->loss = g->hits = 0;
     for (i = 0; i < SPOTS; i++) {
-        const double t = i < CLASS ? 1 : 0;
-        const double z = g->w[0] * g->h[i][0] + g->w[1] * g->h[i][1] + g->b;
+        const double t = i < CLASS ? 1 : 0, z = w[0] * g->h[i][0] + w[1] * g->h[i][1] + g->p[BIAS];
         const double margin = t > 0 ? z : -z;
         const double p = 1 / (1 + exp(-z)), d = (p - t) / SPOTS;
         g->loss += (margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin) / SPOTS;
         g->hits += (margin > 0 ? 1.0 : 0.0) / SPOTS;
         for (j = 0; j < 2; j++) {
-            g->dw[j] += d * g->h[i][j];
-            g->da[j] += d * g->w[j];
-            g->dA[j][0] += d * g->w[j] * g->x[i][0];
-            g->dA[j][1] += d * g->w[j] * g->x[i][1];
+            g->g[W + j] += d * g->h[i][j];
+            g->g[LAYER_BIAS + j] += d * w[j];
+            g->g[A + 2 * j] += d * w[j] * g->x[i][0];
+            g->g[A + 2 * j + 1] += d * w[j] * g->x[i][1];
         }
-        g->db += d;
+        g->g[BIAS] += d;
     }
 }
 
@@ -431,9 +426,9 @@ static void game_start(game *g, uint64_t seed)
         for (j = 0; j < 2; j++)
             g->x[i][j] = (i < CLASS ? 1 : -1) * (j == 0 ? 1 : 0.5) + 0.7 * draw_normal(&rng);
     for (i = 0; i < 2; i++) {
-        g->A[i][0] = draw_normal(&rng);
-        g->A[i][1] = draw_normal(&rng);
-        g->w[i] = draw_normal(&rng);
+        g->p[A + 2 * i] = draw_normal(&rng);
+        g->p[A + 2 * i + 1] = draw_normal(&rng);
+        g->p[W + i] = draw_normal(&rng);
     }
     game_inputs(g);
     game_gradient(g);
@@ -442,28 +437,22 @@ static void game_start(game *g, uint64_t seed)
 /* The unit's step; then that of the layer before it. */
 static void unit_step(game *g, double rate)
 {
-    size_t j;
-    for (j = 0; j < 2; j++) g->w[j] -= rate * g->dw[j];
-    g->b -= rate * g->db;
+    size_t i;
+    for (i = W; i < WEIGHTS; i++) g->p[i] -= rate * g->g[i];
 }
 
 static void layer_step(game *g, double rate)
 {
-    size_t j;
-    for (j = 0; j < 2; j++) {
-        g->A[j][0] -= rate * g->dA[j][0];
-        g->A[j][1] -= rate * g->dA[j][1];
-        g->a[j] -= rate * g->da[j];
-    }
+    size_t i;
+    for (i = A; i < W; i++) g->p[i] -= rate * g->g[i];
     game_inputs(g);
 }
 
 static void note_line(lab_run *r, const char *which, const game *g)
 {
+    size_t i;
     if (!r->first) return;
-    lab_record_as(r, 0, g->w[0], "line_%s", which);
-    lab_record_as(r, 1, g->w[1], "line_%s", which);
-    lab_record_as(r, 2, g->b, "line_%s", which);
+    for (i = 0; i < 3; i++) lab_record_as(r, (double)i, g->p[W + i], "line_%s", which);
     lab_record_as(r, shown_rate, g->loss, "loss_%s", which);
     lab_record_as(r, shown_rate, g->hits, "hits_%s", which);
 }
@@ -593,47 +582,37 @@ static tested compare(lab_report *r, const char *example)
     return t;
 }
 
-static void check_numbers(lab_report *r, const char *example)
-{
-    const tested t = compare(r, example);
-    lab_check(r, t.count > 0 && !t.wrong, example, "%zu of %zu numbers as expected%s",
-              t.count - t.wrong, t.count, t.first ? t.first : "");
-}
-
-/* After equalization the grey u stands for the share u of pixels that are not lighter: the distance
-   of its distribution function from u, which is that of the uniform distribution, at the values
-   that occur and between them. */
-typedef struct distances {
-    double at, between;
-} distances;
-
-static distances from_uniform(const lab_report *r)
+static void from_uniform(const lab_report *r, double *at, double *between)
 {
     const lab_series cdf = lab_get(r, DIGIT, 0, "cdf"), pixel = lab_get(r, DIGIT, 0, "pixel");
-    distances d = {cdf.n ? 0 : (double)NAN, cdf.n ? 0 : (double)NAN};
     double below = 0;
     size_t i, j;
+    *at = *between = cdf.n ? 0 : (double)NAN;
     for (i = 0; i < cdf.n; i++) {
         double n = 0;
         for (j = 0; j < pixel.n; j++) n += pixel.y[j] <= cdf.x[i];
-        d.at = fmax(d.at, fabs(n / (double)pixel.n - cdf.y[i]));
-        d.between = fmax(d.between, cdf.y[i] - below);
+        *at = fmax(*at, fabs(n / (double)pixel.n - cdf.y[i]));
+        *between = fmax(*between, cdf.y[i] - below);
         below = cdf.y[i];
     }
-    return d;
 }
 
 static void checks(lab_report *r)
 {
-    const distances d = from_uniform(r);
+    static const char *const example[4] = {"ten people", SEVERAL, ONE, "product"};
     const double largest = lab_at(r, DIGIT, 0, "largest", 0);
-    check_numbers(r, "ten people");
-    lab_check(r, d.at < 1e-6 && d.between <= largest + 1e-6, "equalized digit",
-              "off by %.1e at values that occur, by %.4f between; largest bin %.4f", d.at,
-              d.between, largest);
-    check_numbers(r, SEVERAL);
-    check_numbers(r, ONE);
-    check_numbers(r, "product");
+    double at, between;
+    size_t i;
+    from_uniform(r, &at, &between);
+    for (i = 0; i < 4; i++) {
+        const tested t = compare(r, example[i]);
+        lab_check(r, t.count > 0 && !t.wrong, example[i], "%zu of %zu numbers as expected%s",
+                  t.count - t.wrong, t.count, t.first ? t.first : "");
+        if (i == 0)
+            lab_check(r, at < 1e-6 && between <= largest + 1e-6, "equalized digit",
+                      "off by %.1e at values that occur, by %.4f between; largest bin %.4f", at,
+                      between, largest);
+    }
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */
@@ -647,11 +626,11 @@ static void judge_people(lab_report *r, const lab_claim *c)
 
 static void judge_uniform(lab_report *r, const lab_claim *c)
 {
-    const distances d = from_uniform(r);
-    const double off = stats_larger(d.at, d.between);
-    lab_verdict(r, c, stats_holds(off < 0.05), "",
-                "off by %.2f; the largest share of one grey value is %.2f", off,
-                lab_at(r, DIGIT, 0, "largest", 0));
+    double at, between;
+    from_uniform(r, &at, &between);
+    lab_verdict(r, c, stats_holds(stats_larger(at, between) < 0.05), "",
+                "off by %.2f; the largest share of one grey value is %.2f",
+                stats_larger(at, between), lab_at(r, DIGIT, 0, "largest", 0));
 }
 
 static void judge_chain(lab_report *r, const lab_claim *c)
@@ -668,43 +647,18 @@ static void judge_product(lab_report *r, const lab_claim *c)
                 lab_at(r, PRODUCT, 0, "up_to", 2));
 }
 
-static void judge_slopes(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers source = lab_all(r, SHIFT, "slope_source", 0);
-    const lab_numbers target = lab_all(r, SHIFT, "slope_target", 0);
-    const stats_finding part[4] = {lab_below(source, -1.9), lab_above(source, -2.1),
-                                   lab_above(target, 1.9), lab_below(target, 2.1)};
-    lab_verdict(r, c, stats_together(part, 4), "", "%s and %s", lab_pm(r, source, 2),
-                lab_pm(r, target, 2));
-}
-
-/* In how many seeds the loss is higher where the inputs move too. */
-static const char *above_text(lab_report *r)
-{
-    const size_t n = lab_seeds(r, CHASE);
-    double times[LAB_SEEDS_MAX];
-    size_t s, above = 0;
-    for (s = 0; s < n; s++) {
-        times[s] = lab_at(r, CHASE, s, "both", 10) - lab_at(r, CHASE, s, "own", 10);
-        above += times[s] > 0 ? 1u : 0u;
-    }
-    return lab_format(r, "higher in %lu of %lu seeds; median factor %.1f", (unsigned long)above,
-                      (unsigned long)n, pow(10, stats_median(times, n)));
-}
-
 static void judge_lost(lab_report *r, const lab_claim *c)
 {
-    stats_finding lost = lab_compare_series(r, CHASE, "both", "own", 10, +1, 1);
-    lost.size_met = lost.mean >= log10(2);
-    lab_verdict(r, c, lost, above_text(r), "decades: %s against %s",
-                lab_text(r, CHASE, "both", 10, 2), lab_text(r, CHASE, "own", 10, 2));
-}
-
-static void judge_helps(lab_report *r, const lab_claim *c)
-{
-    lab_verdict(r, c, lab_compare_series(r, CHASE, "both", "own", 0.1, -1, 1), "",
-                "decades: %s against %s", lab_text(r, CHASE, "both", 0.1, 3),
-                lab_text(r, CHASE, "own", 0.1, 3));
+    const lab_numbers both = lab_all(r, CHASE, "both", 10), own = lab_all(r, CHASE, "own", 10);
+    lab_numbers times = lab_calc(both, '-', own);
+    stats_finding lost = lab_more(both, own, lab_describe(times).mean >= log10(2));
+    size_t s, above = 0;
+    for (s = 0; s < times.n; s++) above += times.of[s] > 0;
+    lab_verdict(r, c, lost,
+                lab_format(r, "higher in %lu of %lu seeds; median factor %.1f",
+                           (unsigned long)above, (unsigned long)times.n,
+                           pow(10, stats_median(times.of, times.n))),
+                "decades: %s against %s", lab_pm(r, both, 2), lab_pm(r, own, 2));
 }
 
 /* Of the change of the product: all its orders have one sign. */
@@ -745,15 +699,21 @@ static const lab_claim claims[] = {
     {"26e", "With the inputs the best line changes, though y of x does not",
      "a tutorial on batch and layer norm; a lecture-style post", "a definition and a drawing",
      "slopes -2 on the source and +2 on the target, each within 0.1 in the mean", "none",
-     LAB_TRAINING, LAB_SETTING, .judge = judge_slopes},
+     LAB_PARTS({LAB_BELOW, SHIFT, .series = "slope_source", .limit = -1.9},
+               {LAB_ABOVE, SHIFT, .series = "slope_source", .limit = -2.1},
+               {LAB_ABOVE, SHIFT, .series = "slope_target", .limit = 1.9},
+               {LAB_BELOW, SHIFT, .series = "slope_target", .limit = 2.1}),
+     .decimals = 2, .say = "$1 and $3"},
     {"26f", "At a large rate the unit's step is lost on inputs that have moved meanwhile",
      "Chinese notes on batch norm", "a drawing: H1, H2, H3", "rate 10: log loss after both steps "
      "above that after the unit's own, paired over 200 seeds, and in the mean by a factor of 2",
      "five seeds: 36 times that, 22 times the start; 96 others: 2.3 times the start, above it in "
-     "62 of them", LAB_TRAINING, LAB_SETTING, .judge = judge_lost},
+     "62 of them", .judge = judge_lost},
     {"26g", "At a small rate moving inputs help", "ours", "not discussed",
      "rate 0.1: log loss after both steps below that after the unit's own, paired over 200 seeds",
-     "five seeds: 0.81 against 0.90 of the loss", LAB_TRAINING, LAB_SETTING, .judge = judge_helps},
+     "five seeds: 0.81 against 0.90 of the loss",
+     LAB_PARTS({LAB_LESS, CHASE, CHASE, "both", 0.1, .other = "own"}), .decimals = 3,
+     .say = "decades: $1 against $2"},
     {"26h", "Terms of the second order may become very large",
      "a derivation of batch norm's backward pass", "no number",
      "exact: more than 10 % of the change of y, five weights, rate 0.05; added after the run",
@@ -1002,19 +962,14 @@ static void draw_errors(lab_report *r, plot_panel *p, const lab_panel *panel)
     static const char *const model[3] = {"source_line", "target_line", "square"};
     static const char *const names[3] = {"line of\nsource", "line of\ntarget", "parabola"};
     static const char *const on[2] = {"source", "target"};
-    int d;
-    size_t k;
+    lab_numbers of[3];
+    size_t d, k;
     (void)panel;
     for (d = 0; d < 2; d++) {
-        double mean[3], sd[3];
-        for (k = 0; k < 3; k++) {
-            const stats_summary s =
-                lab_summary(r, SHIFT, lab_format(r, "error_%s_%s", model[k], on[d]), 0);
-            mean[k] = s.mean;
-            sd[k] = s.sd;
-        }
-        plot_bars(p, d ? "on the target" : "on the source", mean, sd, 3,
-                  plot_solid(d ? PLOT_VERMILLION : PLOT_SKY));
+        for (k = 0; k < 3; k++)
+            of[k] = lab_all(r, SHIFT, lab_format(r, "error_%s_%s", model[k], on[d]), 0);
+        lab_draw_bars(p, d ? "on the target" : "on the source", of, 3,
+                      plot_solid(d ? PLOT_VERMILLION : PLOT_SKY));
     }
     plot_categories(p, names, 3);
     plot_bar_values(p, 2);
@@ -1086,28 +1041,19 @@ static const lab_panel shift_panels[] = {
               {CHASE, "both", "unit and inputs (H3)", {PLOT_VERMILLION, .dash = PLOT_DASHED}}},
      .draw = draw_zero},
     GAME(0, 4, "1"), GAME(1, 4, "2"), GAME(2, 11, "3")};
-/* clang-format on */
 
 static int report(lab_report *r)
 {
     const lab_page chain_page = {"A chain of three neurons and a product of five weights", NULL,
                                  1800, 1640, 0.84};
-    const lab_page scaling_page = {"Three ways of scaling: ten people, and a digit",
-                                   "scaling",
-                                   1800,
-                                   1040,
-                                   0.84,
-                                   .heights = {1, 1.35}};
+    const lab_page scaling_page = {"Three ways of scaling: ten people, and a digit", "scaling",
+                                   1800, 1040, 0.84, .heights = {1, 1.35}};
     const lab_page shift_page = {
-        "The best line moves with the inputs; a large step is lost when they move",
-        "shift",
-        1800,
-        1360,
-        0.84,
+        "The best line moves with the inputs; a large step is lost when they move", "shift", 1800,
+        1360, 0.84,
         "a, b: a line fitted to y = x² + noise around -1 and around 1; c: the loss after a "
         "unit's step on the old inputs and on moved ones; d to f: one game at rate 5",
-        .seeds = lab_seeds(r, CHASE),
-        .heights = {1, 1.15}};
+        .seeds = lab_seeds(r, CHASE), .heights = {1, 1.15}};
     checks(r);
     lab_judge(r);
     return lab_draw(r, &chain_page, chain_panels, LAB_COUNT(chain_panels)) ||
@@ -1115,7 +1061,6 @@ static int report(lab_report *r)
            lab_draw(r, &shift_page, shift_panels, LAB_COUNT(shift_panels));
 }
 
-/* clang-format off */
 static const lab_program program = {
     "26_worked_examples", NRM_VERSION,
     "What do the small examples say by which batch norm is explained?",

@@ -19,15 +19,14 @@ static const size_t batches[BATCHES] = {8, 16, 32, 64, 128, 256, 512};
 
 enum { NOISE_NONE, NOISE_BATCH, WORTH, ARMS = WORTH + 2 * BATCHES };
 
+/* clang-format off */
+#define OF_BATCH(size, seconds)                                                                    \
+    {"none_" #size, "no norm, batch " #size, seconds},                                             \
+    {"batch_" #size, "batch norm, batch " #size, seconds}
 static const lab_arm arms[ARMS] = {
-    {"noise_none", "no norm", 4},          {"noise_batch", "batch norm", 5},
-    {"none_8", "no norm, batch 8", 4},     {"batch_8", "batch norm, batch 8", 4},
-    {"none_16", "no norm, batch 16", 3},   {"batch_16", "batch norm, batch 16", 3},
-    {"none_32", "no norm, batch 32", 2},   {"batch_32", "batch norm, batch 32", 2},
-    {"none_64", "no norm, batch 64", 2},   {"batch_64", "batch norm, batch 64", 2},
-    {"none_128", "no norm, batch 128", 2}, {"batch_128", "batch norm, batch 128", 2},
-    {"none_256", "no norm, batch 256", 3}, {"batch_256", "batch norm, batch 256", 3},
-    {"none_512", "no norm, batch 512", 4}, {"batch_512", "batch norm, batch 512", 4}};
+    {"noise_none", "no norm", 4}, {"noise_batch", "batch norm", 5}, OF_BATCH(8, 4), OF_BATCH(16, 3),
+    OF_BATCH(32, 2), OF_BATCH(64, 2), OF_BATCH(128, 2), OF_BATCH(256, 3), OF_BATCH(512, 4)};
+/* clang-format on */
 
 static size_t worth_arm(size_t batch_index, size_t norm)
 {
@@ -56,10 +55,11 @@ static nrm_mlp_spec network(trainer *t)
 
 typedef struct gram {
     size_t n;
-    nrm_real *k;              /* [n][n] g_i · g_j                           */
-    double *with_mean;        /* [n] g_i · g                                */
-    double mean_square, C;    /* |g|², mean |g_i - g|²                      */
-    nrm_real *flat, *product; /* [n][784] turned round, [n][n]: work space  */
+    double mean_square, C; /* |g|², mean |g_i - g|²                                      */
+    double *with_mean;     /* [n] g_i · g; the block of all these                        */
+    nrm_real *k, *product; /* [n][n] g_i · g_j; work space                               */
+    nrm_real *kept, *flat; /* [n][n], [n][784] turned round: work space                  */
+    nrm_real *error;       /* [n][100] gradients of single images by what a layer makes  */
     nrm_mlp *net;
     int failed;
 } gram;
@@ -73,30 +73,17 @@ static void inner_products(gram *m, const nrm_real *a, size_t width)
     if (nrm_linear_forward(m->product, a, m->flat, NULL, m->n, width, m->n) < 0) m->failed = 1;
 }
 
-/* k += factor · product, with factor[i][j] = b_i · b_j + more. A layer's weights have the gradient
-   input x error: the inner product of two of those is that of the inputs times that of the errors;
-   `more` is 1 if there is a bias, whose gradient is the error. */
-static void add_layer(gram *m, const nrm_real *input, size_t in, const nrm_real *error,
-                      size_t width, double more)
-{
-    nrm_real *kept = (nrm_real *)malloc(m->n * m->n * sizeof *kept);
-    size_t i;
-    if (!kept) {
-        m->failed = 1;
-        return;
-    }
-    inner_products(m, input, in);
-    memcpy(kept, m->product, m->n * m->n * sizeof *kept);
-    inner_products(m, error, width);
-    for (i = 0; i < m->n * m->n; i++) m->k[i] += (kept[i] + (nrm_real)more) * m->product[i];
-    free(kept);
-}
-
-static void add_vectors(gram *m, const nrm_real *a, size_t width)
+/* k += (a_i · a_j + more)·(error_i · error_j). A layer's weights have the gradient input x error:
+   the inner product of two of those is that of the inputs times that of the errors; `more` is 1 if
+   there is a bias, whose gradient is the error, and if there is no input. */
+static void add_products(gram *m, const nrm_real *input, size_t in, size_t width, double more)
 {
     size_t i;
-    inner_products(m, a, width);
-    for (i = 0; i < m->n * m->n; i++) m->k[i] += m->product[i];
+    if (input) inner_products(m, input, in);
+    if (input) memcpy(m->kept, m->product, m->n * m->n * sizeof *m->kept);
+    inner_products(m, m->error, width);
+    for (i = 0; i < m->n * m->n; i++)
+        m->k[i] += ((input ? m->kept[i] : 0) + (nrm_real)more) * m->product[i];
 }
 
 /* Called on the way back. The loss is a mean over n images: times n, these are gradients of single
@@ -106,36 +93,21 @@ static void see_gradient(void *context, const nrm_mlp_event *e)
     gram *m = (gram *)context;
     const nrm_mlp_state *s = &m->net->state[e->layer];
     const size_t width = e->cols;
-    nrm_real *d;
     size_t i, j;
     if (!e->gradient || e->place == NRM_AT_ACTIVATION) return;
-    d = (nrm_real *)malloc(m->n * width * sizeof *d);
-    if (!d) {
-        m->failed = 1;
+    for (i = 0; i < m->n * width; i++) m->error[i] = e->data[i] * (nrm_real)m->n;
+    if (e->place == NRM_AT_LINEAR) {
+        add_products(m, e->layer ? m->net->state[e->layer - 1].out : train.x, s->in, width,
+                     s->shape.bias);
         return;
     }
-    for (i = 0; i < m->n * width; i++) d[i] = e->data[i] * (nrm_real)m->n;
-    if (e->place == NRM_AT_LINEAR) {
-        const nrm_real *input = e->layer ? m->net->state[e->layer - 1].out : train.x;
-        add_layer(m, input, s->in, d, width, s->shape.bias);
-    } else {
-        add_vectors(m, d, width); /* of β; that of γ is this times the normalized input */
-        for (i = 0; i < m->n; i++)
-            for (j = 0; j < width; j++)
-                d[i * width + j] *=
-                    (nrm_real)(((double)s->linear_out[i * width + j] - (double)s->mean[j]) *
-                               (double)s->rstd[j]);
-        add_vectors(m, d, width);
+    add_products(m, NULL, 0, width, 1); /* of β; that of γ is this times the normalized input */
+    for (i = 0; i < m->n * width; i++) {
+        j = i % width;
+        m->error[i] *=
+            (nrm_real)(((double)s->linear_out[i] - (double)s->mean[j]) * (double)s->rstd[j]);
     }
-    free(d);
-}
-
-static void gram_end(gram *m)
-{
-    free(m->k);
-    free(m->flat);
-    free(m->product);
-    free(m->with_mean);
+    add_products(m, NULL, 0, width, 1);
 }
 
 /* At the parameters of `net`, of the first n training images; running statistics as constants. */
@@ -145,11 +117,14 @@ static int gram_make(gram *m, nrm_mlp *net, size_t n)
     memset(m, 0, sizeof *m);
     m->n = n;
     m->net = net;
-    m->k = (nrm_real *)calloc(n * n, sizeof *m->k);
-    m->flat = (nrm_real *)malloc(n * DATASET_PIXELS * sizeof *m->flat);
-    m->product = (nrm_real *)malloc(n * n * sizeof *m->product);
-    m->with_mean = (double *)calloc(n, sizeof *m->with_mean);
-    if (!m->k || !m->flat || !m->product || !m->with_mean) return -1;
+    m->with_mean = (double *)calloc(1, n * sizeof(double) +
+                                           n * (3 * n + DATASET_PIXELS + WIDTH) * sizeof(nrm_real));
+    if (!m->with_mean) return -1;
+    m->k = (nrm_real *)(m->with_mean + n);
+    m->product = m->k + n * n;
+    m->kept = m->product + n * n;
+    m->flat = m->kept + n * n;
+    m->error = m->flat + n * DATASET_PIXELS;
     net->probe = see_gradient;
     net->probe_context = m;
     if (nrm_mlp_gradient(net, NULL, train.x, train.labels, n, NRM_FROZEN) < 0) m->failed = 1;
@@ -322,7 +297,7 @@ static int run_noise(lab_run *run)
         lab_record(run, "square", 0, m.mean_square);
         lab_record(run, "gram_error", 0, gram_error(&m));
     }
-    gram_end(&m);
+    free(m.with_mean);
     free(pick);
     trainer_close(&t);
     return failed ? -1 : 0;
@@ -485,111 +460,104 @@ static lab_numbers worth(const lab_report *r, size_t norm, size_t k, int steps)
     return steps ? lab_times(images, 1 / (double)batches[k]) : images;
 }
 
-/* The fit images = least images + least steps · batch, least squares of relative errors. */
-static void fit(const lab_report *r, size_t norm, size_t s, double *images, double *steps)
+/* The fit images = least images + least steps · batch of each seed, least squares of relative
+   errors. */
+static void fit(const lab_report *r, size_t norm, lab_numbers *images, lab_numbers *steps)
 {
-    double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
-    size_t k;
-    for (k = 0; k < BATCHES; k++) {
-        const double x = (double)batches[k], y = worth(r, norm, k, 0).of[s];
-        if (!(y > 0)) continue;
-        w += 1 / (y * y);
-        wx += x / (y * y);
-        wy += 1 / y;
-        wxx += x * x / (y * y);
-        wxy += x / y;
+    lab_numbers y[BATCHES];
+    size_t k, s;
+    for (k = 0; k < BATCHES; k++) y[k] = worth(r, norm, k, 0);
+    images->n = steps->n = y[0].n;
+    for (s = 0; s < y[0].n; s++) {
+        double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
+        for (k = 0; k < BATCHES; k++) {
+            const double x = (double)batches[k], of = y[k].of[s];
+            if (!(of > 0)) continue;
+            w += 1 / (of * of);
+            wx += x / (of * of);
+            wy += 1 / of;
+            wxx += x * x / (of * of);
+            wxy += x / of;
+        }
+        steps->of[s] = (w * wxy - wx * wy) / (w * wxx - wx * wx);
+        images->of[s] = (wy - steps->of[s] * wx) / w;
     }
-    *steps = (w * wxy - wx * wy) / (w * wxx - wx * wx);
-    *images = (wy - *steps * wx) / w;
 }
 
-static void judge_steps(lab_report *r, const lab_claim *c)
+/* Images of the fits at a batch, mean over seeds. */
+static double fitted(lab_numbers images, lab_numbers steps, double batch)
 {
+    return lab_describe(lab_calc(images, '+', lab_times(steps, batch))).mean;
+}
+
+/* Steps at the smallest batch over those at the largest, or images at the largest over those at 32:
+   the same word for both networks. */
+static void judge_worth(lab_report *r, const lab_claim *c)
+{
+    const int steps = c->test == LAB_LESS;
     stats_finding v[2];
-    double fewer[2];
+    double factor[2];
     size_t norm;
     for (norm = 0; norm < 2; norm++) {
-        const lab_numbers small = worth(r, norm, 0, 1), large = worth(r, norm, BATCHES - 1, 1);
-        fewer[norm] = times(small, large);
-        v[norm] = lab_less(large, small, fewer[norm] >= 8);
+        const lab_numbers small = worth(r, norm, steps ? 0 : 2, steps);
+        const lab_numbers large = worth(r, norm, BATCHES - 1, steps);
+        factor[norm] = steps ? times(small, large) : times(large, small);
+        v[norm] = steps ? lab_less(large, small, factor[norm] >= 8) : lab_more(large, small, 1);
     }
-    lab_verdict(r, c, stats_together(v, 2), "64 times as large",
-                "from 8 to 512: %.1f times fewer steps without, %.1f with batch norm", fewer[0],
-                fewer[1]);
+    lab_verdict(r, c, stats_together(v, 2), steps ? "64 times as large" : "", "%s",
+                steps ? lab_format(r,
+                                   "from 8 to 512: %.1f times fewer steps without, %.1f with "
+                                   "batch norm",
+                                   factor[0], factor[1])
+                      : lab_format(r, "from 32 to 512: %.2f times the images without, %.2f with",
+                                   factor[0], factor[1]));
 }
 
-static void judge_images(lab_report *r, const lab_claim *c)
+/* C/|g|² */
+static lab_numbers noise_scale(const lab_report *r, size_t norm)
 {
-    stats_finding v[2];
-    double growth[2];
-    size_t norm;
-    for (norm = 0; norm < 2; norm++) {
-        const lab_numbers middle = worth(r, norm, 2, 0), large = worth(r, norm, BATCHES - 1, 0);
-        growth[norm] = times(large, middle);
-        v[norm] = lab_more(large, middle, 1);
-    }
-    lab_verdict(r, c, stats_together(v, 2), "",
-                "from 32 to 512: %.2f times the images without, %.2f with", growth[0], growth[1]);
-}
-
-static double noise_scale(const lab_report *r, size_t norm, size_t s)
-{
-    return lab_at(r, NOISE_NONE + norm, s, "C", 0) / lab_at(r, NOISE_NONE + norm, s, "square", 0);
+    return lab_calc(lab_all(r, NOISE_NONE + norm, "C", 0), '/',
+                    lab_all(r, NOISE_NONE + norm, "square", 0));
 }
 
 /* How far the fits are from the images, at most: means over seeds, relative. */
 static double misfit(const lab_report *r, size_t norm)
 {
+    lab_numbers images, steps;
     double worst = 0;
-    size_t k, s;
+    size_t k;
+    fit(r, norm, &images, &steps);
     for (k = 0; k < BATCHES; k++) {
-        const stats_summary measured = lab_describe(worth(r, norm, k, 0));
-        double fitted = 0;
-        for (s = 0; s < measured.n; s++) {
-            double images, steps;
-            fit(r, norm, s, &images, &steps);
-            fitted += (images + steps * (double)batches[k]) / (double)measured.n;
-        }
-        worst = stats_larger(worst, fabs(fitted / measured.mean - 1));
+        const double measured = lab_describe(worth(r, norm, k, 0)).mean;
+        worst = stats_larger(worst, fabs(fitted(images, steps, (double)batches[k]) / measured - 1));
     }
     return worst;
-}
-
-/* Mean over seeds of C/|g|². */
-static double mean_scale(const lab_report *r, size_t norm)
-{
-    const size_t n = lab_seeds(r, NOISE_NONE + norm);
-    double mean = 0;
-    size_t s;
-    for (s = 0; s < n; s++) mean += noise_scale(r, norm, s) / (double)n;
-    return mean;
 }
 
 static void judge_scale(lab_report *r, const lab_claim *c)
 {
     const double least = (double)batches[0], most = (double)batches[BATCHES - 1];
-    double knee[2] = {0, 0};
+    double mean[2], noise[2];
     stats_finding v[2];
     size_t norm, s;
     for (norm = 0; norm < 2; norm++) {
-        const size_t n = lab_seeds(r, NOISE_NONE + norm);
-        double off[LAB_SEEDS_MAX];
+        lab_numbers images, steps, knee, off;
         size_t inside = 0;
-        for (s = 0; s < n; s++) {
-            double images, steps;
-            fit(r, norm, s, &images, &steps);
-            knee[norm] += images / steps / (double)n;
-            off[s] = fabs(log10(images / steps / noise_scale(r, norm, s)));
-            inside += images >= steps * least && images <= steps * most ? 1u : 0u;
-        }
-        v[norm] = stats_judge_limit(off, n, 1, -1);
-        v[norm].size_met = stats_most(inside, n);
+        fit(r, norm, &images, &steps);
+        knee = lab_calc(images, '/', steps);
+        mean[norm] = lab_describe(knee).mean;
+        noise[norm] = lab_describe(noise_scale(r, norm)).mean;
+        off = lab_map(lab_map(lab_calc(knee, '/', noise_scale(r, norm)), log10), fabs);
+        for (s = 0; s < images.n; s++)
+            inside += images.of[s] >= steps.of[s] * least && images.of[s] <= steps.of[s] * most;
+        v[norm] = lab_below(off, 1);
+        v[norm].size_met = stats_most(inside, images.n);
     }
     lab_verdict(r, c, stats_together(v, 2),
                 lab_format(r, "batches of 8 to 512; the fits are off by up to %.0f %% and %.0f %%",
                            100 * misfit(r, 0), 100 * misfit(r, 1)),
-                "knee at %.0f, noise %.0f without; %.0f and %.0f with batch norm", knee[0],
-                mean_scale(r, 0), knee[1], mean_scale(r, 1));
+                "knee at %.0f, noise %.0f without; %.0f and %.0f with batch norm", mean[0],
+                noise[0], mean[1], noise[1]);
 }
 
 /* Operations and words of memory that one image costs without a norm, counted. A step takes the
@@ -647,10 +615,10 @@ static const lab_claim claims[] = {
     {"18f", "A larger batch needs fewer steps to the same loss",
      "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
      "steps at batch 512 below those at 8, and at most an eighth in the means, both networks",
-     "none", LAB_TRAINING, LAB_SETTING, judge_steps},
+     "none", LAB_TRAINING, LAB_SETTING, judge_worth, .test = LAB_LESS},
     {"18g", "... but beyond some size more images", "McCandlish et al. 2018; Shallue et al. 2019",
      "no numbers for this network", "images at batch 512 above those at 32, both networks", "none",
-     LAB_TRAINING, LAB_SETTING, judge_images},
+     LAB_TRAINING, LAB_SETTING, judge_worth, .test = LAB_MORE},
     {"18h", "The noise C/|g|² tells beyond which batch size few steps are saved",
      "McCandlish et al. 2018 (their simple noise scale)", "to an order of magnitude",
      "the batch at which steps and images are both twice their least: within a factor of 10 and "
@@ -732,28 +700,25 @@ static void draw_worth(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     const int steps = panel->other == 1;
     double at[BATCHES], mean[BATCHES], low[BATCHES], high[BATCHES], curve[BATCHES];
-    size_t norm, k, s;
+    size_t norm, k;
     for (norm = 0; norm < 2; norm++) {
-        const size_t n = lab_seeds(r, worth_arm(0, norm));
+        lab_numbers least_images, least_steps;
+        fit(r, norm, &least_images, &least_steps);
         for (k = 0; k < BATCHES; k++) {
             const stats_summary y = lab_describe(worth(r, norm, k, steps));
             at[k] = (double)batches[k];
             mean[k] = y.mean;
             low[k] = y.min;
             high[k] = y.max;
-            curve[k] = 0;
-            for (s = 0; s < n; s++) {
-                double images, least;
-                fit(r, norm, s, &images, &least);
-                curve[k] += (images + least * at[k]) / (steps ? at[k] : 1) / (double)n;
-            }
+            curve[k] = fitted(least_images, least_steps, at[k]) / (steps ? at[k] : 1);
         }
         plot_band(p, NULL, at, low, high, BATCHES, lab_style(norm ? "batch" : "none"));
         plot_line(p, net_names[norm], at, mean, BATCHES, look_of(norm));
         plot_line(p, "fit", at, curve, BATCHES, plot_thin(PLOT_INK));
     }
     for (norm = 0; norm < 2; norm++)
-        plot_vline(p, mean_scale(r, norm), "C/|g|^2", plot_dotted(net_color[norm]));
+        plot_vline(p, lab_describe(noise_scale(r, norm)).mean, "C/|g|^2",
+                   plot_dotted(net_color[norm]));
 }
 
 static void draw_pareto(lab_report *r, plot_panel *p, const lab_panel *panel)
@@ -825,14 +790,12 @@ static void draw_cost(lab_report *r, plot_panel *p, const lab_panel *panel)
 
 /* clang-format off */
 #define OF_SIZE .x = "batch size |B|", .x_scale = PLOT_LOG2
+#define ERRORS(of, title)                                                                          \
+    {.axes = {.col = of, .heading = title, OF_SIZE, .x_range = {0.8, 400}, .y = "E|αg − αg_B|^2",  \
+              .y_scale = PLOT_LOG10, .grid = PLOT_GRID_Y},                                         \
+     .draw = draw_error, .arm = of}
 static const lab_panel noise_panels[] = {
-    {.axes = {.heading = "No norm", OF_SIZE, .x_range = {0.8, 400}, .y = "E|αg − αg_B|^2",
-              .y_scale = PLOT_LOG10, .grid = PLOT_GRID_Y},
-     .draw = draw_error, .arm = NOISE_NONE},
-    {.axes = {.col = 1, .heading = "Batch norm, running statistics", OF_SIZE,
-              .x_range = {0.8, 400}, .y = "E|αg − αg_B|^2", .y_scale = PLOT_LOG10,
-              .grid = PLOT_GRID_Y},
-     .draw = draw_error, .arm = NOISE_BATCH},
+    ERRORS(NOISE_NONE, "No norm"), ERRORS(NOISE_BATCH, "Batch norm, running statistics"),
     {.axes = {.col = 2, .heading = "Measured over formula, each seed", OF_SIZE,
               .x_range = {0.7, 420}, .y = "ratio", .grid = PLOT_GRID_Y},
      .draw = draw_ratio},

@@ -814,8 +814,8 @@ static void draw_paper(plot_panel *p)
     }
 }
 
-/* The means of all norms alone, for five bands would cover each other; over the seeds that all have,
-   since each has an A of its own. */
+/* The means of all norms alone, for five bands would cover each other; over the seeds that all
+   have, since each has an A of its own. */
 static void draw_norms(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     size_t k, i;

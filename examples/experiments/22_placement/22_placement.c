@@ -519,7 +519,8 @@ static void draw_gains(lab_report *r, plot_figure *f)
             const stats_summary s = lab_describe(gain);
             double x[LAB_SEEDS_MAX], lo, hi;
             size_t k;
-            for (k = 0; k < gain.n; k++) x[k] = middle + 0.13 * ((double)k - 2);
+            for (k = 0; k < gain.n; k++)
+                x[k] = middle + 0.65 * (((double)k + 0.5) / (double)gain.n - 0.5);
             plot_scatter(p, act == 0 ? lab_format(r, "rate, epochs: %s", cell_name[i]) : NULL, x,
                          gain.of, gain.n, plot_marked(color[i], marker[i]));
             lo = s.mean - s.sd;

@@ -616,7 +616,7 @@ static void draw_bars(lab_report *r, plot_panel *p, const lab_panel *panel)
                   plot_solid(arm ? PLOT_BLUE : PLOT_VERMILLION));
     if (what) return;
     for (k = 1; k < n; k++) value[1][0] = stats_larger(value[1][0], value[1][k]);
-    if (!lab_quick(r)) plot_range_y(p, -1.5, 16);
+    if (!lab_quick(r)) plot_range_y(p, -5, 34);
     plot_hline(p, 100 * BARRIER_LEAST, NULL, plot_thin(PLOT_INK));
     plot_text_in(p, 0.97, 0.93, lab_format(r, "batch norm: at most %.1f %%", value[1][0]),
                  PLOT_RIGHT, PLOT_BLUE);

@@ -801,8 +801,10 @@ static const lab_panel panels[] = {
               .legend = PLOT_LEGEND_TOP_RIGHT},
      .draw = draw_distances}};
 static const lab_page page = {
-    .title = "In batches of 4 the biased variance serves inference better than the unbiased",
-    .width = 2000, .height = 1500, .scale = 0.88};
+    .title = "In batches of 4 the biased variance is nearer to the population's than the unbiased",
+    .width = 2000, .height = 1500, .scale = 0.88,
+    .settings = "784-64-128-10, ReLU, batch norm before it, SGD with learning rate 0.05; a to d: "
+                "batches of 128, 10 epochs, five seeds; e: of 8 and 4, 7500 steps"};
 
 static const lab_panel variance_panels[2] = {
     {.axes = {.heading = "from the smallest to the largest of all trials", .x = "offset",

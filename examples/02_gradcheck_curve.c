@@ -123,7 +123,7 @@ static int draw(const char *path, double h[], double error[METHODS][STEPS], uint
                                .y = "relative error", .y_scale = PLOT_LOG10, .y_range = {1e-17, 10},
                                .legend = PLOT_LEGEND_ABOVE);
     char footer[120];
-    int m, failed;
+    int m;
     plot_title(f, "Checking a gradient: the error against the step");
     plot_subtitle(f, "Layer norm, 4 × 7 inputs, double precision. Largest error of the numerical "
                      "∂L/∂x, relative to the largest gradient.");
@@ -136,10 +136,7 @@ static int draw(const char *path, double h[], double error[METHODS][STEPS], uint
     plot_text(p, 1e-5, 3e-4, "truncation ∝ h", PLOT_CENTER, PLOT_INK);
     plot_text(p, 3e-6, 1e-13, "∝ h^2", PLOT_LEFT, PLOT_INK);
     plot_text(p, 3e-2, 2e-10, "∝ h^4", PLOT_LEFT, PLOT_INK);
-    failed = plot_save(f, path);
-    if (failed) fprintf(stderr, "%s\n", plot_error(f));
-    plot_free(f);
-    return failed;
+    return plot_finish(f, path);
 }
 
 static int write_table(const char *path, double h[], double error[METHODS][STEPS], uint64_t seed)
@@ -148,8 +145,7 @@ static int write_table(const char *path, double h[], double error[METHODS][STEPS
     const csv_origin origin = {
         .program = "02_gradcheck_curve", .version = NRM_VERSION, .first_seed = seed, .seeds = 1};
     csv_table t;
-    char err[CSV_ERR_MAX];
-    int i, m, failed;
+    int i, m;
     csv_begin(&t);
     csv_note_origin(&t, &origin);
     csv_columns(&t, columns, METHODS + 1);
@@ -158,10 +154,7 @@ static int write_table(const char *path, double h[], double error[METHODS][STEPS
         for (m = 0; m < METHODS; m++) csv_real(&t, error[m][i]);
         csv_end_row(&t);
     }
-    failed = csv_save(&t, path, err);
-    if (failed) fprintf(stderr, "%s\n", err);
-    csv_end(&t);
-    return failed;
+    return csv_finish(&t, path);
 }
 
 int main(int argc, char **argv)

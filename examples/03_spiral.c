@@ -226,7 +226,7 @@ static int draw(const experiment *e, const training_set *set, const char *path)
     plot_panel *p;
     char text[300];
     size_t i;
-    int arm, failed;
+    int arm;
     plot_title(f, "Two spirals, learnt with and without batch norm");
     (void)snprintf(text, sizeof text,
                    "%s2-16-16-16-16-2, tanh, SGD, learning rate %g, %zu of %d points a step. "
@@ -249,10 +249,7 @@ static int draw(const experiment *e, const training_set *set, const char *path)
         losses_over_seeds(e, arm, mean, sd);
         plot_mean_band(p, arm_name[arm], epoch, mean, sd, o->epochs, style);
     }
-    failed = plot_save(f, path);
-    if (failed) fprintf(stderr, "%s\n", plot_error(f));
-    plot_free(f);
-    return failed;
+    return plot_finish(f, path);
 }
 
 static int write_table(const experiment *e, const char *path)
@@ -264,9 +261,8 @@ static int write_table(const experiment *e, const char *path)
                                .first_seed = e->o->seed,
                                .seeds = e->o->seeds};
     csv_table t;
-    char err[CSV_ERR_MAX];
     size_t i;
-    int arm, failed;
+    int arm;
     csv_begin(&t);
     csv_note_origin(&t, &origin);
     csv_note(&t, "mode", e->o->quick ? "quick" : "full");
@@ -282,10 +278,7 @@ static int write_table(const experiment *e, const char *path)
         }
         csv_end_row(&t);
     }
-    failed = csv_save(&t, path, err);
-    if (failed) fprintf(stderr, "%s\n", err);
-    csv_end(&t);
-    return failed;
+    return csv_finish(&t, path);
 }
 
 static int run_all(experiment *e)

@@ -37,7 +37,6 @@ static int draw(const dataset *d, const unsigned char *sheet, const char *path)
     plot_figure *f = plot_new(1440, 920);
     plot_panel *p = plot_add(f, 0, 0, 1, 1);
     char text[200];
-    int failed;
     plot_title(f, d->synthetic ? "Synthetic digits" : "MNIST");
     (void)snprintf(text, sizeof text,
                    "%sThe first %d of each class; %zu for training, %zu for testing.",
@@ -46,10 +45,7 @@ static int draw(const dataset *d, const unsigned char *sheet, const char *path)
     plot_subtitle(f, text);
     plot_footer(f, NAME);
     plot_images(p, sheet, SHOWN, DATASET_SIDE, DATASET_SIDE, COLUMNS, NULL, 1);
-    failed = plot_save(f, path);
-    if (failed) fprintf(stderr, NAME ": %s\n", plot_error(f));
-    plot_free(f);
-    return failed;
+    return plot_finish(f, path);
 }
 
 static int write_table(const dataset *d, const size_t *count, const char *path)
@@ -57,8 +53,7 @@ static int write_table(const dataset *d, const size_t *count, const char *path)
     const char *columns[2] = {"digit", "training_images"};
     csv_origin origin;
     csv_table t;
-    char err[CSV_ERR_MAX];
-    int i, failed;
+    int i;
     memset(&origin, 0, sizeof origin);
     origin.program = NAME;
     origin.version = NRM_VERSION;
@@ -72,10 +67,7 @@ static int write_table(const dataset *d, const size_t *count, const char *path)
         csv_uint(&t, count[i]);
         csv_end_row(&t);
     }
-    failed = csv_save(&t, path, err);
-    if (failed) fprintf(stderr, NAME ": %s\n", err);
-    csv_end(&t);
-    return failed;
+    return csv_finish(&t, path);
 }
 
 int main(int argc, char **argv)

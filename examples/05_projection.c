@@ -207,8 +207,7 @@ static int write_table(const char *path, spot ring[RINGS][SPOKES])
     const char *columns[9] = {"u", "w", "x1", "x2", "x3", "loss", "dx1", "dx2", "dx3"};
     const csv_origin origin = {.program = "05_projection", .version = NRM_VERSION};
     csv_table t;
-    char err[CSV_ERR_MAX];
-    int i, k, j, failed;
+    int i, k, j;
     csv_begin(&t);
     csv_note_origin(&t, &origin);
     csv_columns(&t, columns, 9);
@@ -221,10 +220,7 @@ static int write_table(const char *path, spot ring[RINGS][SPOKES])
             for (j = 0; j < 3; j++) csv_real(&t, ring[k][i].dx[j]);
             csv_end_row(&t);
         }
-    failed = csv_save(&t, path, err);
-    if (failed) fprintf(stderr, "%s\n", err);
-    csv_end(&t);
-    return failed;
+    return csv_finish(&t, path);
 }
 
 int main(int argc, char **argv)

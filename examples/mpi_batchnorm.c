@@ -575,15 +575,6 @@ static void begin_table(const experiment *e, csv_table *t)
     csv_note_real(t, "lr", e->o->lr);
 }
 
-static int end_table(csv_table *t, const char *path)
-{
-    char err[CSV_ERR_MAX];
-    const int failed = csv_save(t, path, err);
-    if (failed) fprintf(stderr, NAME ": %s\n", err);
-    csv_end(t);
-    return failed;
-}
-
 static int write_epochs(const experiment *e, const verdict v[CLAIMS], const char *path)
 {
     const char *columns[8] = {"type",       "network",   "seed",     "epoch",
@@ -614,7 +605,7 @@ static int write_epochs(const experiment *e, const verdict v[CLAIMS], const char
                     csv_real(&t, epoch == e->o->epochs ? of[ANEW][0] : (double)NAN);
                     csv_end_row(&t);
                 }
-    return end_table(&t, path);
+    return csv_finish(&t, path);
 }
 
 /* Panel a: mean and standard deviation over the seeds, in float. */
@@ -637,7 +628,7 @@ static int write_loss(const experiment *e, const char *path)
         }
         csv_end_row(&t);
     }
-    return end_table(&t, path);
+    return csv_finish(&t, path);
 }
 
 /* Panel d. */
@@ -656,7 +647,7 @@ static int write_first(const experiment *e, const char *path)
             for (type = 0; type < TYPES; type++) csv_real(&t, most(e, type, a, FIRST, q));
         csv_end_row(&t);
     }
-    return end_table(&t, path);
+    return csv_finish(&t, path);
 }
 
 /* The steps that are shown on a logarithmic axis: 1, 2, 3, ... ever further apart, and the last. */
@@ -701,7 +692,7 @@ static int write_drift(const experiment *e, const char *path)
             }
             csv_end_row(&t);
         }
-    return end_table(&t, path);
+    return csv_finish(&t, path);
 }
 
 /* ---- figure ---------------------------------------------------------------------------------- */
@@ -836,7 +827,6 @@ static int draw(const experiment *e, const verdict v[CLAIMS], const char *path)
     const cli_options *o = e->o;
     plot_figure *f = plot_new(2200, 2000);
     char text[400];
-    int failed;
     plot_title(f, "One batch norm over several workers");
     put(text, sizeof text,
         "%s%s%s, %zu training images. 784-64-128-10, ReLU, SGD with learning rate %g, batches of "
@@ -856,10 +846,7 @@ static int draw(const experiment *e, const verdict v[CLAIMS], const char *path)
     add_drift(e, f);
     add_first(e, f);
     add_verdicts(f, v);
-    failed = plot_save(f, path);
-    if (failed) fprintf(stderr, NAME ": %s\n", plot_error(f));
-    plot_free(f);
-    return failed;
+    return plot_finish(f, path);
 }
 
 static int publish(const experiment *e)

@@ -99,23 +99,24 @@ static int is_claim(const table *t, size_t row)
 
 static int columns(table *t, char *err)
 {
-    char *const **text[12];
-    const double **number[7];
-    static const char *const texts[12] = {"kind",      "id",    "claim",   "source",
-                                          "paper",     "ours",  "verdict", "remark",
-                                          "criterion", "class", "why_not", "size"};
-    static const char *const numbers[7] = {"n",      "difference", "low",   "high",
-                                           "effect", "parts",      "best_p"};
-    int i;
-    text[0] = &t->kind, text[1] = &t->id, text[2] = &t->claim, text[3] = &t->source;
-    text[4] = &t->paper, text[5] = &t->ours, text[6] = &t->verdict, text[7] = &t->remark;
-    text[8] = &t->criterion, text[9] = &t->about, text[10] = &t->why_not, text[11] = &t->size;
-    number[0] = &t->n, number[1] = &t->difference, number[2] = &t->low, number[3] = &t->high;
-    number[4] = &t->effect, number[5] = &t->parts, number[6] = &t->best_p;
-    for (i = 0; i < 12; i++)
-        if (!(*text[i] = csv_texts(&t->data, texts[i], err))) return -1;
-    for (i = 0; i < 7; i++)
-        if (!(*number[i] = csv_numbers(&t->data, numbers[i], err))) return -1;
+    const struct {
+        const char *name;
+        char *const **to;
+    } text[] = {{"kind", &t->kind},       {"id", &t->id},           {"claim", &t->claim},
+                {"source", &t->source},   {"paper", &t->paper},     {"ours", &t->ours},
+                {"verdict", &t->verdict}, {"remark", &t->remark},   {"criterion", &t->criterion},
+                {"class", &t->about},     {"why_not", &t->why_not}, {"size", &t->size}};
+    const struct {
+        const char *name;
+        const double **to;
+    } number[] = {{"n", &t->n},          {"difference", &t->difference}, {"low", &t->low},
+                  {"high", &t->high},    {"effect", &t->effect},         {"parts", &t->parts},
+                  {"best_p", &t->best_p}};
+    size_t i;
+    for (i = 0; i < sizeof text / sizeof *text; i++)
+        if (!(*text[i].to = csv_texts(&t->data, text[i].name, err))) return -1;
+    for (i = 0; i < sizeof number / sizeof *number; i++)
+        if (!(*number[i].to = csv_numbers(&t->data, number[i].name, err))) return -1;
     return csv_comment(&t->data, "program") ? 0 : -1;
 }
 
@@ -394,10 +395,9 @@ static int write_csv(const char *path, const table *tables, int n, const correct
     static const char *const columns_of[12] = {"id",         "class", "why_not", "n",
                                                "difference", "low",   "high",    "effect",
                                                "p",          "q",     "parts",   "verdict"};
-    char err[CSV_ERR_MAX];
     csv_table out;
     size_t row;
-    int i, k, failed;
+    int i, k;
     csv_begin(&out);
     csv_columns(&out, columns_of, 12);
     for (i = 0; i < n; i++)
@@ -420,10 +420,7 @@ static int write_csv(const char *path, const table *tables, int n, const correct
             csv_text(&out, word_of(t, row, c));
             csv_end_row(&out);
         }
-    failed = csv_save(&out, path, err);
-    if (failed) fprintf(stderr, "verdicts: %s\n", err);
-    csv_end(&out);
-    return failed;
+    return csv_finish(&out, path);
 }
 
 /* ---- the page of one experiment -------------------------------------------------------------- */
@@ -446,6 +443,16 @@ static void put_own_table(page *p, const table *t, const correction *c)
     }
 }
 
+/* Writes the page and frees its text. */
+static int finish(page *p, const char *path)
+{
+    char err[FILES_ERR_MAX] = "out of memory";
+    const int failed = p->failed || files_write(path, p->text, p->length, err);
+    if (failed) fprintf(stderr, "verdicts: %s\n", err);
+    free(p->text);
+    return failed;
+}
+
 /* Replaces what stands between the two marks in the page of the experiment in this folder. */
 static int write_into(const char *folder, const table *t, const correction *c)
 {
@@ -453,10 +460,9 @@ static int write_into(const char *folder, const table *t, const correction *c)
     char err[FILES_ERR_MAX], path[1024];
     unsigned char *old = NULL;
     const char *from, *to;
-    page p;
+    page p = {0};
     size_t n;
     int failed = -1;
-    memset(&p, 0, sizeof p);
     (void)snprintf(path, sizeof path, "%.500s/%.100s/README.md", folder,
                    csv_comment(&t->data, "program"));
     if (files_read(path, PAGE_MAX, &old, &n, err)) {
@@ -469,12 +475,10 @@ static int write_into(const char *folder, const table *t, const correction *c)
         put(&p, "%.*s\n", (int)(from - (const char *)old) + (int)strlen(begin), (const char *)old);
         put_own_table(&p, t, c);
         put(&p, "\n%s", to);
-        failed = p.failed || files_write(path, p.text, p.length, err);
-        if (failed) fprintf(stderr, "verdicts: %s\n", p.failed ? "out of memory" : err);
+        failed = finish(&p, path);
     } else {
         fprintf(stderr, "verdicts: '%s' has no place for them\n", path);
     }
-    free(p.text);
     free(old);
     return failed;
 }
@@ -490,16 +494,11 @@ static int usage(void)
 
 static int write_page(const char *out, int links, const table *tables, int n, const correction *c)
 {
-    char err[FILES_ERR_MAX];
-    page p;
-    int i, failed;
-    memset(&p, 0, sizeof p);
+    page p = {0};
+    int i;
     put_head(&p, tables, n, links, c);
     for (i = 0; i < n; i++) put_table(&p, &tables[i], links, c);
-    failed = p.failed || files_write(out, p.text, p.length, err);
-    if (failed) fprintf(stderr, "verdicts: %s\n", p.failed ? "out of memory" : err);
-    free(p.text);
-    return failed;
+    return finish(&p, out);
 }
 
 int main(int argc, char **argv)

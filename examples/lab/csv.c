@@ -336,6 +336,15 @@ int csv_save(const csv_table *t, const char *path, char *err)
     return files_write(path, t->text, t->length, err);
 }
 
+int csv_finish(csv_table *t, const char *path)
+{
+    char err[CSV_ERR_MAX];
+    const int failed = csv_save(t, path, err);
+    if (failed) fprintf(stderr, "%s\n", err);
+    csv_end(t);
+    return failed;
+}
+
 /* ---- reading ---- */
 
 typedef struct csvi_cell {

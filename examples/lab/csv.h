@@ -15,8 +15,7 @@
        csv_note_real(&t, "lr", 0.1);
        csv_columns(&t, columns, 3);
        csv_int(&t, 1); csv_real(&t, 2.25); csv_text(&t, "batch norm"); csv_end_row(&t);
-       if (csv_save(&t, "out/loss.csv", err)) fprintf(stderr, "%s\n", err);
-       csv_end(&t);
+       if (csv_finish(&t, "out/loss.csv")) return 1;
 
        csv_data d;
        const double *loss;
@@ -104,10 +103,12 @@ void csv_uint(csv_table *t, uint64_t x);
 /* Ends the row, which must have as many cells as there are columns. */
 void csv_end_row(csv_table *t);
 
-
 /* Writes the table to `path`. Returns 0, or -1 with the reason in `err` (CSV_ERR_MAX bytes or
    null): the first error of the table, or that of files_write. */
 int csv_save(const csv_table *t, const char *path, char *err);
+
+/* The same with the reason on stderr, and csv_end. */
+int csv_finish(csv_table *t, const char *path);
 
 /* ---- reading ---- */
 

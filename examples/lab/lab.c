@@ -784,16 +784,13 @@ static int labi_out_path(const lab_report *r, const char *what, const char *exte
 int lab_save(lab_report *r, plot_figure *f, const char *what)
 {
     char path[LABI_PATH];
-    int failed = labi_out_path(r, what, ".png", path);
-    if (failed) {
-        (void)labi_too_long(r->program);
-    } else {
-        failed = plot_save(f, path);
-        if (failed) fprintf(stderr, "%s: %s\n", r->program->name, plot_error(f));
+    if (labi_out_path(r, what, ".png", path)) {
+        plot_free(f);
+        return labi_too_long(r->program);
     }
-    if (!failed) printf("wrote %s\n", path);
-    plot_free(f);
-    return failed ? -1 : 0;
+    if (plot_finish(f, path)) return -1;
+    printf("wrote %s\n", path);
+    return 0;
 }
 
 void lab_plot(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *label,

@@ -4,6 +4,7 @@
 #include "stroke_font.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stb_image_write.h>
@@ -3809,6 +3810,14 @@ int plot_save(plot_figure *f, const char *path)
         ploti_fail(f, "plot: ", why);
     free(png);
     return f->failed ? -1 : 0;
+}
+
+int plot_finish(plot_figure *f, const char *path)
+{
+    const int failed = plot_save(f, path);
+    if (failed) fprintf(stderr, "%s\n", plot_error(f));
+    plot_free(f);
+    return failed;
 }
 
 int plot_axes_box(const plot_panel *p, double box[4])

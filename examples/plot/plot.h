@@ -17,15 +17,11 @@ How to use it
             double step[3] = {0, 1, 2}, loss[3] = {2.3, 0.7, 0.2}, sd[3] = {0.1, 0.1, 0.05};
             plot_figure *f = plot_new(1600, 1000);
             plot_panel *p = plot_add(f, 0, 0, 1, 1);
-            int failed;
             plot_title(f, "Training loss");
             plot_axis_x(p, "step", PLOT_LINEAR);
             plot_axis_y(p, "loss", PLOT_LOG10);
             plot_mean_band(p, "batch norm", step, loss, sd, 3, plot_solid(PLOT_BLUE));
-            failed = plot_save(f, "loss.png");
-            if (failed) fprintf(stderr, "%s\n", plot_error(f));
-            plot_free(f);
-            return failed ? 1 : 0;
+            return plot_finish(f, "loss.png") ? 1 : 0;
         }
 
 Errors
@@ -108,7 +104,7 @@ plot_style plot_dashed(plot_color color);
 plot_style plot_dotted(plot_color color);
 plot_style plot_dashdot(plot_color color);
 plot_style plot_thin(plot_color color); /* thin and translucent: raw curves, single seeds */
-plot_style plot_marked(plot_color color, int marker); /* solid line with markers; scatter points */
+plot_style plot_marked(plot_color color, int marker);  /* solid line with markers; scatter points */
 plot_style plot_with_marker(plot_style s, int marker); /* the same, a marker at every point */
 plot_style plot_look(int i); /* i-th colour, dash and marker: safe for grey print */
 
@@ -134,6 +130,9 @@ const unsigned char *plot_pixels(plot_figure *f, int *width, int *height);
 
 /* Draws and writes the PNG. 0, or -1 with plot_error set; a failed write leaves no file behind. */
 int plot_save(plot_figure *f, const char *path);
+
+/* The same with the error on stderr, and plot_free. */
+int plot_finish(plot_figure *f, const char *path);
 
 /* ---- panels --------------------------------------------------------------------------------- */
 

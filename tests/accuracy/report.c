@@ -128,9 +128,7 @@ int report_csv(const report *r, const char *path)
         "y",   "dx",    "dgamma", "dbeta", "y_ulps", "dx_ulps", "dgamma_ulps", "dbeta_ulps"};
     csv_origin origin;
     csv_table t;
-    char err[CSV_ERR_MAX];
     size_t i, c;
-    int failed;
     memset(&origin, 0, sizeof origin);
     origin.program = "tests/accuracy";
     origin.version = NRM_VERSION;
@@ -144,10 +142,7 @@ int report_csv(const report *r, const char *path)
         for (c = 0; c < r->many; c++)
             if (r->cases[i].scores[c].ran)
                 csv_outcome(&t, &r->cases[i], &r->who[c], &r->cases[i].scores[c]);
-    failed = csv_save(&t, path, err);
-    if (failed) fprintf(stderr, "accuracy: %s\n", err);
-    csv_end(&t);
-    return failed;
+    return csv_finish(&t, path);
 }
 
 /* ---- Markdown -------------------------------------------------------------------------------- */
@@ -324,7 +319,7 @@ int report_figure(const report *r, const char *path)
         {"mean / standard deviation", "mean / standard deviation"}, {"batch size N", "features D"}};
     plot_figure *f = plot_new(2000, 1720);
     char footer[160];
-    int row, layer, failed;
+    int row, layer;
     plot_title(f, "How exact is a normalized value?");
     plot_subtitle(
         f, "Largest error of y as a part of the largest exact y. Normal data in float32, the "
@@ -341,8 +336,5 @@ int report_figure(const report *r, const char *path)
             plot_axis_x(p, labels[row][layer], PLOT_LOG10);
             draw_sweep(p, r, row == 0 ? BY_MEAN : BY_LENGTH, layer);
         }
-    failed = plot_save(f, path);
-    if (failed) fprintf(stderr, "accuracy: %s\n", plot_error(f));
-    plot_free(f);
-    return failed;
+    return plot_finish(f, path);
 }

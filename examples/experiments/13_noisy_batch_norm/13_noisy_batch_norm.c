@@ -81,7 +81,7 @@ typedef struct trial {
     size_t rows, steps;         /* the most rows of a batch; steps of the run       */
     moments now;                /* of the last forward pass                         */
     double unit[SHOWN][PROBED]; /* and what one unit of three layers was given  */
-    nrm_real *expected;         /* the parameters after CHECKED steps, without any of this */
+    double accuracy[STEPS];     /* on the batch of each step                        */
 } trial;
 
 static size_t hidden_of(const trial *t)
@@ -94,7 +94,6 @@ static void trial_free(trial *t)
     training_order_free(&t->order);
     free(t->block);
     free(t->scale);
-    free(t->expected);
 }
 
 static int trial_make(trial *t, lab_run *r)
@@ -242,8 +241,8 @@ static int noise_step(trial *t)
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-/* One step of SGD. A step that is not finite is not taken. Sets the accuracy on its batch. */
-static int step(trial *t, double *accuracy)
+/* Step s = 1, 2, ... of SGD. A step that is not finite is not taken. */
+static int step(trial *t, size_t s)
 {
     nrm_acc hits = 0;
     int rc;
@@ -252,7 +251,7 @@ static int step(trial *t, double *accuracy)
              ? noise_step(t)
              : nrm_mlp_train_step(t->mlp, NULL, t->order.x, t->order.labels, t->order.count);
     if (rc >= 0) rc = nrm_accuracy(&hits, t->mlp->logits, t->order.labels, t->order.count, CLASSES);
-    *accuracy = (double)hits;
+    t->accuracy[s - 1] = (double)hits;
     return rc;
 }
 
@@ -371,26 +370,24 @@ static void record_run(trial *t, const tally *a)
 }
 
 /* Accuracy on the training batches: means over the last 25 steps, the first 500, the last 250. */
-static void record_accuracy(trial *t, const double *accuracy)
+static void record_accuracy(trial *t)
 {
     const size_t n = t->steps, early = n < 500 ? n : 500, late = n < 250 ? n : 250;
-    double *mean = (double *)malloc(n * sizeof *mean);
-    double first = 0, last = 0;
+    double mean[STEPS], first = 0, last = 0;
     size_t s;
-    if (!mean) return;
-    stats_running_mean(accuracy, n, 25, mean);
+    stats_running_mean(t->accuracy, n, 25, mean);
     for (s = 1; s <= n; s++) {
-        if (s <= early) first += accuracy[s - 1] / (double)early;
-        if (s > n - late) last += accuracy[s - 1] / (double)late;
+        if (s <= early) first += t->accuracy[s - 1] / (double)early;
+        if (s > n - late) last += t->accuracy[s - 1] / (double)late;
         if ((s <= 500 && s % 25 == 0) || s % 100 == 0)
             lab_record(t->r, "accuracy", (double)s, lab_round(mean[s - 1], 4));
     }
     lab_record(t->r, "early", 0, first);
     lab_record(t->r, "final", 0, last);
-    free(mean);
 }
 
-static int train(trial *t, double *accuracy)
+/* `unwatched` has made the first CHECKED steps without any of this. */
+static int train(trial *t, const nrm_mlp *unwatched)
 {
     const size_t window = t->r->quick ? 4 : 150, every = t->r->quick ? 8 : 200;
     moments first, before, fixed;
@@ -404,11 +401,12 @@ static int train(trial *t, double *accuracy)
     rc = visit(t, 0, &fixed);
     for (s = 1; s <= t->steps && rc >= 0; s++) {
         before = t->now;
-        rc = step(t, &accuracy[s - 1]);
+        rc = step(t, s);
         bad += rc > 0;
         if (s == CHECKED || (s == t->steps && s < CHECKED))
-            lab_record(t->r, "same_bits", 0,
-                       !memcmp(t->mlp->params, t->expected, t->mlp->n_params * sizeof(nrm_real)));
+            lab_record(
+                t->r, "same_bits", 0,
+                !memcmp(t->mlp->params, unwatched->params, t->mlp->n_params * sizeof(nrm_real)));
         if (s == 1) first = t->now;
         if (s > 1) {
             tally_step(&recent, t, &before, &first);
@@ -420,7 +418,7 @@ static int train(trial *t, double *accuracy)
     }
     t->mlp->probe = NULL;
     record_run(t, &all);
-    record_accuracy(t, accuracy);
+    record_accuracy(t);
     lab_record(t->r, "not_finite", 0, (double)bad);
     return rc < 0 ? rc : 0;
 }
@@ -553,35 +551,20 @@ static int check_by_hand(void)
     return rc;
 }
 
-/* The first steps without a look at the network: what the parameters are then. */
-static nrm_real *unwatched(lab_run *r, size_t steps)
-{
-    trial *t = (trial *)malloc(sizeof *t);
-    nrm_real *params = NULL;
-    double accuracy;
-    size_t s;
-    int rc = t ? trial_start(t, r) : -1;
-    for (s = 0; s < steps && rc >= 0; s++) rc = step(t, &accuracy);
-    if (rc >= 0) params = (nrm_real *)malloc(t->mlp->n_params * sizeof *params);
-    if (params) memcpy(params, t->mlp->params, t->mlp->n_params * sizeof *params);
-    if (t) trial_free(t);
-    free(t);
-    return params;
-}
-
 static int run(lab_run *r)
 {
-    trial *t = (trial *)malloc(sizeof *t);
-    double *accuracy = NULL;
-    int rc = t ? trial_start(t, r) : -1;
-    if (rc >= 0) accuracy = (double *)malloc(t->steps * sizeof *accuracy);
-    if (rc >= 0) t->expected = unwatched(r, t->steps < CHECKED ? t->steps : CHECKED);
-    if (rc >= 0 && accuracy && t->expected) rc = train(t, accuracy);
+    trial *t = (trial *)malloc(2 * sizeof *t); /* the second one is not looked at */
+    size_t s;
+    int rc;
+    if (!t) return -1;
+    memset(&t[1], 0, sizeof t[1]);
+    rc = trial_start(&t[0], r) || trial_start(&t[1], r) ? -1 : NRM_OK;
+    for (s = 1; s <= CHECKED && s <= t->steps && rc >= 0; s++) rc = step(&t[1], s);
+    if (rc >= 0) rc = train(t, t[1].mlp);
     if (rc >= 0) rc = test(t);
     if (rc >= 0 && r->arm == arm_of(RELU6, NOISY)) rc = check_noise(r);
     if (rc < 0) fprintf(stderr, "a run failed: %s\n", nrm_strerror(rc));
-    if (t) trial_free(t);
-    free(accuracy);
+    for (s = 0; s < 2; s++) trial_free(&t[s]);
     free(t);
     return rc < 0;
 }

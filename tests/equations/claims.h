@@ -150,50 +150,24 @@ static num operate(char kind, num a, num b)
 {
     num out = {0, 0};
     switch (kind) {
-    case '+':
-        out.v = a.v + b.v, out.d = a.d + b.d;
-        break;
-    case '-':
-        out.v = a.v - b.v, out.d = a.d - b.d;
-        break;
-    case '*':
-        out.v = a.v * b.v, out.d = a.v * b.d + a.d * b.v;
-        break;
-    case '/':
-        out.v = a.v / b.v, out.d = (a.d - out.v * b.d) / b.v;
-        break;
+    case '+': out.v = a.v + b.v, out.d = a.d + b.d; break;
+    case '-': out.v = a.v - b.v, out.d = a.d - b.d; break;
+    case '*': out.v = a.v * b.v, out.d = a.v * b.d + a.d * b.v; break;
+    case '/': out.v = a.v / b.v, out.d = (a.d - out.v * b.d) / b.v; break;
     case '^':
         out.v = powl(a.v, b.v);
         if (a.d != 0) out.d = b.v * powl(a.v, b.v - 1) * a.d;
         if (b.d != 0) out.d += out.v * logl(a.v) * b.d;
         break;
-    case '<':
-        out.v = a.v < b.v;
-        break;
-    case '>':
-        out.v = a.v > b.v;
-        break;
-    case 'l':
-        out.v = a.v <= b.v;
-        break;
-    case 'g':
-        out.v = a.v >= b.v;
-        break;
-    case 'e':
-        out.v = a.v == b.v;
-        break;
-    case 'n':
-        out.v = a.v != b.v;
-        break;
-    case 'm':
-        out = b.v < a.v ? b : a;
-        break;
-    case 'M':
-        out = b.v > a.v ? b : a;
-        break;
-    default:
-        out.v = fmodl(a.v, b.v);
-        break;
+    case '<': out.v = a.v < b.v; break;
+    case '>': out.v = a.v > b.v; break;
+    case 'l': out.v = a.v <= b.v; break;
+    case 'g': out.v = a.v >= b.v; break;
+    case 'e': out.v = a.v == b.v; break;
+    case 'n': out.v = a.v != b.v; break;
+    case 'm': out = b.v < a.v ? b : a; break;
+    case 'M': out = b.v > a.v ? b : a; break;
+    default: out.v = fmodl(a.v, b.v); break;
     }
     return out;
 }
@@ -759,14 +733,10 @@ static value evaluate(node *n)
     size_t at;
     int i;
     switch (n->kind) {
-    case '#':
-        return claims_number_value(n->number);
-    case '$':
-        return evaluate_name(n);
-    case '(':
-        return evaluate_call(n);
-    case '\'':
-        return transpose(evaluate(n->kid[0]));
+    case '#': return claims_number_value(n->number);
+    case '$': return evaluate_name(n);
+    case '(': return evaluate_call(n);
+    case '\'': return transpose(evaluate(n->kid[0]));
     case '@':
         in[0] = evaluate(n->kid[0]);
         return product(in[0], evaluate(n->kid[1]));
@@ -934,9 +904,7 @@ static void run_lines(int from, int to)
         variable *x;
         claims_number = l->number;
         switch (l->kind) {
-        case L_LET:
-            run_let(l);
-            break;
+        case L_LET: run_let(l); break;
         case L_DEFINE:
             x = claims_find(l->name[0], 1);
             x->rule = l->side[0];
@@ -944,18 +912,13 @@ static void run_lines(int from, int to)
             memcpy(x->param, l->name[1], sizeof x->param);
             claims_round++;
             break;
-        case L_CLAIM:
-            run_claim(l);
-            break;
+        case L_CLAIM: run_claim(l); break;
         case L_FOR:
             run_for(l, k + 1, l->to, 0);
             k = l->to;
             break;
-        case L_IF:
-            if (evaluate(l->side[0]).a[0].v == 0) k = l->to;
-            break;
-        default:
-            break;
+        case L_IF: if (evaluate(l->side[0]).a[0].v == 0) k = l->to; break;
+        default: break;
         }
         claims_top = top;
     }

@@ -7,6 +7,7 @@
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "lab/draw.h"
+#include "layers/call.h"
 #include "pages/museum.h"
 #include "equations/gradcheck_tally.h"
 #include "test.h"
@@ -19,30 +20,17 @@ static const int acc_in_float = sizeof(nrm_acc) == sizeof(float);
 /* ---- a layer under test ---------------------------------------------------------------------- */
 
 enum kind {
-    BATCH_TRAIN,
-    BATCH_FROZEN,
-    LAYER,
-    NOISY_TRAIN,
-    LINEAR,
-    IDENTITY,
-    RELU,
-    TANH,
-    SIGMOID,
-    CROSS_ENTROPY,
-    EXHIBIT,
-    LP_TRAIN,
-    LP_FROZEN,
-    WEIGHT
+    BATCH_TRAIN, BATCH_FROZEN, LAYER, NOISY_TRAIN, LINEAR, IDENTITY, RELU, TANH, SIGMOID,
+    CROSS_ENTROPY, EXHIBIT, LP_TRAIN, LP_FROZEN, WEIGHT
 };
 enum { MOST = 1120 }; /* 32 examples, 7 channels, 5 positions */
 
 typedef struct subject {
     int kind, exhibit, p; /* p: of Lp batch norm */
-    size_t N, C, S; /* of the linear layer: examples, inputs, outputs                  */
+    size_t N, C, S;       /* of the linear layer: examples, inputs, outputs */
     size_t n_x, n_gamma, n_beta, n_y;
     nrm_real eps;
-    nrm_real x[MOST], gamma[MOST], beta[MOST],
-        w[MOST]; /* gamma and beta: W and b of linear       */
+    nrm_real x[MOST], gamma[MOST], beta[MOST], w[MOST]; /* w: dy; gamma, beta: W, b of linear */
     nrm_real dx[MOST], dgamma[MOST], dbeta[MOST];
     nrm_real y[MOST], scale[MOST];
     nrm_acc mean[MOST], rstd[MOST];
@@ -52,50 +40,48 @@ typedef struct subject {
     nrm_rng draws; /* every forward pass starts from here: the same noise each time   */
 } subject;
 
-static void forward(subject *s)
+static const struct { /* in the order of the kinds */
+    const char *name;
+    int function, mode;
+} kinds[] = {
+    {"batch norm, train", CALL_BATCHNORM, NRM_TRAIN},
+    {"batch norm, frozen", CALL_BATCHNORM, NRM_FROZEN},
+    {"layer norm", CALL_LAYERNORM, 0},
+    {"noisy batch norm", CALL_NOISY, NRM_TRAIN},
+    {"linear", CALL_LINEAR, 0},
+    {"identity", CALL_ACTIVATION, NRM_IDENTITY},
+    {"relu", CALL_ACTIVATION, NRM_RELU},
+    {"tanh", CALL_ACTIVATION, NRM_TANH},
+    {"sigmoid", CALL_ACTIVATION, NRM_SIGMOID},
+    {"cross-entropy", CALL_CROSS_ENTROPY, 0},
+    {"exhibit", -1, 0},
+    {"Lp, train", CALL_LP, NRM_TRAIN},
+    {"Lp, frozen", CALL_LP, NRM_FROZEN},
+    {"weight norm", CALL_WEIGHTNORM, 0},
+};
+
+static int call_of(subject *s, int back, nrm_acc *loss)
 {
     const nrm_noise noise = nrm_noise_paper();
+    const int activation = kinds[s->kind].function == CALL_ACTIVATION;
     nrm_rng rng = s->draws;
-    int rc = NRM_OK;
-    switch (s->kind) {
-    case BATCH_TRAIN:
-    case BATCH_FROZEN:
-        rc = nrm_batchnorm_forward(
-            s->y, s->mean, s->rstd, s->kind == BATCH_FROZEN ? &s->running : NULL, s->x, s->gamma,
-            s->beta, s->kind == BATCH_FROZEN ? NRM_FROZEN : NRM_TRAIN, s->eps, s->N, s->C, s->S);
-        break;
-    case LAYER:
-        rc = nrm_layernorm_forward(s->y, s->mean, s->rstd, s->x, s->gamma, s->beta, s->eps, s->N,
-                                   s->C);
-        break;
-    case NOISY_TRAIN:
-        rc =
-            nrm_noisy_batchnorm_forward(s->y, s->scale, s->mean, s->rstd, NULL, s->x, s->gamma,
-                                        s->beta, &noise, &rng, NRM_TRAIN, s->eps, s->N, s->C, s->S);
-        break;
-    case LINEAR:
-        rc = nrm_linear_forward(s->y, s->x, s->gamma, s->beta, s->N, s->C, s->S);
-        break;
-    case CROSS_ENTROPY:
-        break;
-    case EXHIBIT:
+    layer_call c;
+    memset(&c, 0, sizeof c);
+    c.x = s->x, c.dy = s->w, c.gamma = s->gamma, c.beta = s->beta, c.y = s->y, c.dx = s->dx;
+    c.dgamma = s->dgamma, c.dbeta = s->dbeta, c.scale = s->scale, c.mean = s->mean;
+    c.rstd = s->rstd, c.labels = s->labels, c.loss = loss, c.noise = &noise, c.rng = &rng;
+    c.N = activation ? s->n_x : s->N, c.C = s->C, c.S = s->S;
+    c.mode = kinds[s->kind].mode, c.p = s->p, c.eps = s->eps;
+    if (!activation && c.mode == NRM_FROZEN) c.running = &s->running;
+    return call_layer(kinds[s->kind].function + back, &c);
+}
+
+static void forward(subject *s)
+{
+    if (s->kind == EXHIBIT)
         museum_forward(s->exhibit, s->y, s->x, s->gamma, s->beta, (double)s->eps, s->N, s->C);
-        break;
-    case LP_TRAIN:
-    case LP_FROZEN:
-        rc = nrm_lp_batchnorm_forward(s->y, s->mean, s->rstd,
-                                      s->kind == LP_FROZEN ? &s->running : NULL, s->x, s->gamma,
-                                      s->beta, s->p, s->kind == LP_FROZEN ? NRM_FROZEN : NRM_TRAIN,
-                                      s->eps, s->N, s->C, s->S);
-        break;
-    case WEIGHT:
-        rc = nrm_weightnorm_forward(s->y, s->mean, s->x, s->gamma, s->N, s->C);
-        break;
-    default:
-        rc = nrm_activation_forward(s->y, s->x, s->kind - IDENTITY, s->n_x);
-        break;
-    }
-    CHECK(rc == NRM_OK);
+    else if (s->kind != CROSS_ENTROPY)
+        CHECK(call_of(s, 0, NULL) == NRM_OK);
 }
 
 static nrm_acc loss_of(void *context)
@@ -105,7 +91,7 @@ static nrm_acc loss_of(void *context)
     long double sum = 0; /* the loss should have no rounding of its own */
     size_t i;
     if (s->kind == CROSS_ENTROPY) {
-        CHECK(nrm_cross_entropy_forward(&loss, s->y, s->x, s->labels, s->N, s->C) == NRM_OK);
+        CHECK(call_of(s, 0, &loss) == NRM_OK);
         return loss;
     }
     forward(s);
@@ -115,52 +101,15 @@ static nrm_acc loss_of(void *context)
 
 static void backward(subject *s)
 {
-    int rc = NRM_OK;
     (void)loss_of(s);
     memset(s->dgamma, 0, sizeof s->dgamma);
     memset(s->dbeta, 0, sizeof s->dbeta);
-    switch (s->kind) {
-    case BATCH_TRAIN:
-    case BATCH_FROZEN:
-        rc = nrm_batchnorm_backward(s->dx, s->dgamma, s->dbeta, s->w, s->x, s->mean, s->rstd,
-                                    s->gamma, s->kind == BATCH_FROZEN ? NRM_FROZEN : NRM_TRAIN,
-                                    s->N, s->C, s->S);
-        break;
-    case LAYER:
-        rc = nrm_layernorm_backward(s->dx, s->dgamma, s->dbeta, s->w, s->x, s->mean, s->rstd,
-                                    s->gamma, s->N, s->C);
-        break;
-    case NOISY_TRAIN:
-        rc = nrm_noisy_batchnorm_backward(s->dx, s->dgamma, s->dbeta, s->w, s->scale, s->x, s->mean,
-                                          s->rstd, s->gamma, NRM_TRAIN, s->N, s->C, s->S);
-        break;
-    case LINEAR:
-        rc =
-            nrm_linear_backward(s->dx, s->dgamma, s->dbeta, s->w, s->x, s->gamma, s->N, s->C, s->S);
-        break;
-    case CROSS_ENTROPY:
-        rc = nrm_cross_entropy_backward(s->dx, s->y, s->labels, s->N, s->C);
-        break;
-    case EXHIBIT:
+    if (s->kind == WEIGHT) memset(s->dx, 0, sizeof s->dx);
+    if (s->kind == EXHIBIT)
         museum_backward(s->exhibit, s->dx, s->dgamma, s->dbeta, s->w, s->x, s->gamma,
                         (double)s->eps, s->N, s->C);
-        break;
-    case LP_TRAIN:
-    case LP_FROZEN:
-        rc = nrm_lp_batchnorm_backward(s->dx, s->dgamma, s->dbeta, s->w, s->x, s->mean, s->rstd,
-                                       s->gamma, s->p,
-                                       s->kind == LP_FROZEN ? NRM_FROZEN : NRM_TRAIN, s->eps, s->N,
-                                       s->C, s->S);
-        break;
-    case WEIGHT:
-        memset(s->dx, 0, sizeof s->dx);
-        rc = nrm_weightnorm_backward(s->dx, s->dgamma, s->w, s->x, s->mean, s->gamma, s->N, s->C);
-        break;
-    default:
-        rc = nrm_activation_backward(s->dx, s->w, s->y, s->kind - IDENTITY, s->n_x);
-        break;
-    }
-    CHECK(rc == NRM_OK);
+    else
+        CHECK(call_of(s, 1, NULL) == NRM_OK);
 }
 
 static void fill(nrm_real *a, size_t n, double centre, double sd, nrm_rng *rng)
@@ -208,32 +157,13 @@ static size_t groups_of(subject *s, nrm_gradcheck_group *group)
 
 /* ---- all layers ------------------------------------------------------------------------------ */
 
-static const char *kind_name(int kind)
-{
-    static const char *const names[] = {"batch norm, train",
-                                        "batch norm, frozen",
-                                        "layer norm",
-                                        "noisy batch norm",
-                                        "linear",
-                                        "identity",
-                                        "relu",
-                                        "tanh",
-                                        "sigmoid",
-                                        "cross-entropy",
-                                        "exhibit",
-                                        "Lp, train",
-                                        "Lp, frozen",
-                                        "weight norm"};
-    return names[kind];
-}
-
 static void check_subject(tally *t, subject *s, const nrm_gradcheck_options *o,
                           int may_be_unsettled, double scale)
 {
     nrm_gradcheck_group group[3];
     char what[100];
     int rc;
-    (void)snprintf(what, sizeof what, "%s, N=%u C=%u S=%u scale %g", kind_name(s->kind),
+    (void)snprintf(what, sizeof what, "%s, N=%u C=%u S=%u scale %g", kinds[s->kind].name,
                    (unsigned)s->N, (unsigned)s->C, (unsigned)s->S, scale);
     backward(s);
     rc = tally_case(t, group, groups_of(s, group), loss_of, s, o, may_be_unsettled, what);
@@ -285,7 +215,7 @@ static void check_kind(int kind)
                     prepare(&s, kind, Ns[n], Cs[c], Ss[p], scales[k], ample, &rng);
                     check_subject(&t, &s, &o, in_float, scales[k]);
                 }
-    tally_print(&t, kind_name(kind));
+    tally_print(&t, kinds[kind].name);
     CHECK(t.worst <= (in_float ? 1e-2 : 1e-7));
     CHECK(t.checked > 0 && t.unsettled < t.checked / (in_float ? 4 : 20));
     /* all others are smooth; but a loss that is itself a float is a staircase, seen closely */
@@ -829,7 +759,7 @@ static void check_lp(int p, int kind)
                     prepare_lp(&s, kind, p, shape, scales[k], scales[k] / 3, &rng);
                     check_subject(&t, &s, &o, 1, scales[k]);
                 }
-    printf("%-10s %-7s worst %.1e of %5u entries in %3u cases", kind_name(kind), names[p],
+    printf("%-10s %-7s worst %.1e of %5u entries in %3u cases", kinds[kind].name, names[p],
            t.worst, (unsigned)t.checked, (unsigned)t.cases);
     printf(" (%u zero, %u at kinks, %u unsettled)\n", (unsigned)t.vanishing, (unsigned)t.kinks,
            (unsigned)t.unsettled);
@@ -871,7 +801,7 @@ static void test_weight_norm(void)
                 check_subject(&t, &s, &o, in_float || ins[n] < 3, scales[k]); /* 1: dv is 0 */
             }
     printf("%-18s worst %.1e of %5u entries in %3u cases (%u zero, %u at kinks, %u unsettled)\n",
-           kind_name(WEIGHT), t.worst, (unsigned)t.checked, (unsigned)t.cases,
+           kinds[WEIGHT].name, t.worst, (unsigned)t.checked, (unsigned)t.cases,
            (unsigned)t.vanishing, (unsigned)t.kinks, (unsigned)t.unsettled);
     CHECK(t.worst <= (in_float ? 1e-2 : 1e-7));
     CHECK(t.checked > 0 && t.unsettled < t.checked / (in_float ? 4 : 20));

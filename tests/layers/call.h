@@ -38,8 +38,7 @@ typedef struct layer_call {
 static inline int call_layer(int function, const layer_call *c)
 {
     switch (function) {
-    case CALL_LINEAR:
-        return nrm_linear_forward(c->y, c->x, c->gamma, c->beta, c->N, c->C, c->S);
+    case CALL_LINEAR: return nrm_linear_forward(c->y, c->x, c->gamma, c->beta, c->N, c->C, c->S);
     case CALL_LINEAR_BACK:
         return nrm_linear_backward(c->dx, c->dgamma, c->dbeta, c->dy, c->x, c->gamma, c->N, c->C,
                                    c->S);
@@ -86,8 +85,7 @@ static inline int call_layer(int function, const layer_call *c)
     case CALL_GROUPNORM_BACK:
         return nrm_groupnorm_backward(c->dx, c->dgamma, c->dbeta, c->dy, c->x, c->mean, c->rstd,
                                       c->gamma, c->N, c->C, c->S, c->G);
-    case CALL_WEIGHTNORM:
-        return nrm_weightnorm_forward(c->y, c->mean, c->x, c->gamma, c->N, c->C);
+    case CALL_WEIGHTNORM: return nrm_weightnorm_forward(c->y, c->mean, c->x, c->gamma, c->N, c->C);
     case CALL_WEIGHTNORM_BACK:
         return nrm_weightnorm_backward(c->dx, c->dgamma, c->dy, c->x, c->mean, c->gamma, c->N,
                                        c->C);

@@ -166,14 +166,10 @@ static inline void plain_rnn_of(plain_rnn *p, const rnn_case *k)
 static inline rnn_wide plain_f(int activation, rnn_wide z)
 {
     switch (activation) {
-    case NRM_RELU:
-        return RNN_REAL(z) > 0 ? z : 0;
-    case NRM_TANH:
-        return RNN_OF(tanh)(z);
-    case NRM_SIGMOID:
-        return 1 / (1 + RNN_OF(exp)(-z));
-    default:
-        return z;
+    case NRM_RELU: return RNN_REAL(z) > 0 ? z : 0;
+    case NRM_TANH: return RNN_OF(tanh)(z);
+    case NRM_SIGMOID: return 1 / (1 + RNN_OF(exp)(-z));
+    default: return z;
     }
 }
 
@@ -181,14 +177,10 @@ static inline rnn_wide plain_f_slope(int activation, rnn_wide z)
 {
     const rnn_wide y = plain_f(activation, z);
     switch (activation) {
-    case NRM_RELU:
-        return RNN_REAL(z) > 0 ? 1 : 0;
-    case NRM_TANH:
-        return 1 - y * y;
-    case NRM_SIGMOID:
-        return y * (1 - y);
-    default:
-        return 1;
+    case NRM_RELU: return RNN_REAL(z) > 0 ? 1 : 0;
+    case NRM_TANH: return 1 - y * y;
+    case NRM_SIGMOID: return y * (1 - y);
+    default: return 1;
     }
 }
 

@@ -560,30 +560,20 @@ static moments moments_of(const nrm_real *x, size_t M, size_t stride)
 static wide plain_inference(int library, wide x, const kept *k, wide gamma, wide beta)
 {
     switch (library) {
-    case PYTORCH:
-        return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
-    case KERAS:
-        return gamma * (x - k->mean) / sqrtl(k->spread + 1e-3L) + beta;
-    case FLAX:
-        return (x - k->mean) * (1 / sqrtl(k->spread + 1e-5L) * gamma) + beta;
-    case ONNX:
-        return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
+    case PYTORCH: return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
+    case KERAS: return gamma * (x - k->mean) / sqrtl(k->spread + 1e-3L) + beta;
+    case FLAX: return (x - k->mean) * (1 / sqrtl(k->spread + 1e-5L) * gamma) + beta;
+    case ONNX: return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
     case CAFFE: { /* the BatchNorm layer, and the Scale layer after it */
         const wide scale = k->factor == 0 ? 0 : 1 / k->factor;
         return gamma * ((x - scale * k->mean) / sqrtl(scale * k->spread + 1e-5L)) + beta;
     }
-    case DARKNET_CPU:
-        return (x - k->mean) / (sqrtl(k->spread) + .000001L) * gamma + beta;
-    case DARKNET_GPU:
-        return (x - k->mean) / sqrtl(k->spread + .00001L) * gamma + beta;
-    case CUDNN:
-        return gamma * (x - k->mean) / sqrtl(1e-4L + k->spread) + beta;
-    case TINY_DNN:
-        return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
-    case RUNNING_STD:
-        return gamma * (x - k->mean) / k->spread + beta;
-    default:
-        return gamma * (x - k->mean) * k->spread + beta;
+    case DARKNET_CPU: return (x - k->mean) / (sqrtl(k->spread) + .000001L) * gamma + beta;
+    case DARKNET_GPU: return (x - k->mean) / sqrtl(k->spread + .00001L) * gamma + beta;
+    case CUDNN: return gamma * (x - k->mean) / sqrtl(1e-4L + k->spread) + beta;
+    case TINY_DNN: return (x - k->mean) / sqrtl(k->spread + 1e-5L) * gamma + beta;
+    case RUNNING_STD: return gamma * (x - k->mean) / k->spread + beta;
+    default: return gamma * (x - k->mean) * k->spread + beta;
     }
 }
 

@@ -134,18 +134,12 @@ static inline double museum_dx(int exhibit, double dy, double gamma, double xhat
     switch (exhibit) {
     case MUSEUM_FALSE_ALARM: /* dL/dmean with its part by way of the variance: a sum that is 0 */
         return r * (g - g_mean - xhat * gx_mean) + r * r * gx_mean * m->left / n;
-    case MUSEUM_LOST_GAMMA:
-        return r * (g - g_mean - xhat * gx_mean) / gamma;
-    case MUSEUM_MEAN_TWICE:
-        return r * (g - 2 * g_mean - xhat * gx_mean);
-    case MUSEUM_NO_STATISTICS:
-        return r * g;
-    case MUSEUM_SIGN:
-        return -r * (g - g_mean - xhat * gx_mean);
-    case MUSEUM_GAMMA_ON_ONE:
-        return r * (g - (g_mean + xhat * gx_mean) / gamma);
-    default:
-        return r * (g - g_mean - xhat * gx_mean);
+    case MUSEUM_LOST_GAMMA: return r * (g - g_mean - xhat * gx_mean) / gamma;
+    case MUSEUM_MEAN_TWICE: return r * (g - 2 * g_mean - xhat * gx_mean);
+    case MUSEUM_NO_STATISTICS: return r * g;
+    case MUSEUM_SIGN: return -r * (g - g_mean - xhat * gx_mean);
+    case MUSEUM_GAMMA_ON_ONE: return r * (g - (g_mean + xhat * gx_mean) / gamma);
+    default: return r * (g - g_mean - xhat * gx_mean);
     }
 }
 

@@ -6,6 +6,7 @@
 #ifndef PLAIN_CASES_H
 #define PLAIN_CASES_H
 
+#include "call.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,25 +123,32 @@ static nrm_running running_of(const layer_case *k)
     return running;
 }
 
+/* The call of a case, on the arrays above. */
+static layer_call call_of(const layer_case *k, nrm_running *running)
+{
+    layer_call c;
+    memset(&c, 0, sizeof c);
+    c.x = k->x, c.dy = k->dy, c.gamma = k->gamma, c.beta = k->beta, c.mask = k->mask;
+    c.y = out_y, c.dx = k->without_dx ? NULL : out_dx, c.dgamma = out_dgamma, c.dbeta = out_dbeta;
+    c.mean = out_mean, c.rstd = out_rstd, c.ratio = out_ratio, c.offset = out_offset;
+    c.stats = out_stats, c.sums = out_sums, c.running = running;
+    c.N = k->N, c.C = k->C, c.S = k->S, c.G = k->G;
+    c.mode = k->mode, c.p = k->p, c.eps = k->eps, c.r_max = 3, c.d_max = (nrm_real)0.75;
+    return c;
+}
+
 static void run_batch(layer_outcome *o, const layer_case *k)
 {
-    const size_t n = k->N * k->C * k->S, N = k->N, C = k->C, S = k->S;
+    const size_t n = k->N * k->C * k->S, N = k->N, C = k->C;
+    const int function = k->layer == A_LP       ? CALL_LP
+                         : k->layer == A_RENORM ? CALL_RENORM
+                                                : CALL_BATCHNORM;
     const double size = largest_of(k->x, n) + largest_of(k->running_mean, C);
     const double var = size * size + largest_of(k->running_var, C);
-    nrm_real *dx = k->without_dx ? NULL : out_dx;
     nrm_running running = running_of(k);
+    const layer_call call = call_of(k, &running);
+    const int rc = call_layer(function, &call);
     term_sizes z;
-    int rc;
-    if (k->layer == A_LP)
-        rc = nrm_lp_batchnorm_forward(out_y, out_mean, out_rstd, &running, k->x, k->gamma, k->beta,
-                                      k->p, k->mode, k->eps, N, C, S);
-    else if (k->layer == A_RENORM)
-        rc = nrm_batchrenorm_forward(out_y, out_ratio, out_offset, out_mean, out_rstd, &running,
-                                     k->x, k->gamma, k->beta, 3, (nrm_real)0.75, k->mode, k->eps, N,
-                                     C, S);
-    else
-        rc = nrm_batchnorm_forward(out_y, out_mean, out_rstd, &running, k->x, k->gamma, k->beta,
-                                   k->mode, k->eps, N, C, S);
     status_of(o, rc);
     if (rc < 0 || N == 0) return;
     if (k->mode == NRM_INFER) { /* saves nothing; like mode frozen but for that */
@@ -164,16 +172,7 @@ static void run_batch(layer_outcome *o, const layer_case *k)
     if (k->mode == NRM_INFER) return;
     give_accs(o, "mean", out_mean, C, size);
     give_accs(o, "rstd", out_rstd, C, 0);
-    if (k->layer == A_LP)
-        rc = nrm_lp_batchnorm_backward(dx, out_dgamma, out_dbeta, k->dy, k->x, out_mean, out_rstd,
-                                       k->gamma, k->p, k->mode, k->eps, N, C, S);
-    else if (k->layer == A_RENORM)
-        rc = nrm_batchrenorm_backward(dx, out_dgamma, out_dbeta, k->dy, k->x, out_ratio, out_offset,
-                                      out_mean, out_rstd, k->gamma, k->mode, N, C, S);
-    else
-        rc = nrm_batchnorm_backward(dx, out_dgamma, out_dbeta, k->dy, k->x, out_mean, out_rstd,
-                                    k->gamma, k->mode, N, C, S);
-    status_of(o, rc);
+    status_of(o, call_layer(function + 1, &call));
     give_reals(o, "dx", out_dx, n, z.dx);
     give_reals(o, "dgamma", out_dgamma, C, z.dgamma);
     give_reals(o, "dbeta", out_dbeta, C, z.dbeta);
@@ -181,35 +180,22 @@ static void run_batch(layer_outcome *o, const layer_case *k)
 
 static void run_rows(layer_outcome *o, const layer_case *k)
 {
-    const size_t n = k->N * k->C * k->S, N = k->N, C = k->C, S = k->S, G = k->G;
+    const size_t n = k->N * k->C * k->S, N = k->N, C = k->C, G = k->G;
     const size_t groups = k->layer == A_GROUP ? N * G : N, K = k->layer == A_GROUP && G ? C / G : C;
     const nrm_acc *mean = k->layer == A_RMS ? NULL : out_mean;
-    nrm_real *dx = k->without_dx ? NULL : out_dx;
+    const int function = k->layer == A_LAYER ? CALL_LAYERNORM
+                         : k->layer == A_RMS ? CALL_RMSNORM
+                                             : CALL_GROUPNORM;
+    const layer_call call = call_of(k, NULL);
+    const int rc = call_layer(function, &call);
     term_sizes z;
-    int rc;
-    if (k->layer == A_LAYER)
-        rc = nrm_layernorm_forward(out_y, out_mean, out_rstd, k->x, k->gamma, k->beta, k->eps, N,
-                                   C);
-    else if (k->layer == A_RMS)
-        rc = nrm_rmsnorm_forward(out_y, out_rstd, k->x, k->gamma, k->eps, N, C);
-    else
-        rc = nrm_groupnorm_forward(out_y, out_mean, out_rstd, k->x, k->gamma, k->beta, k->eps, N, C,
-                                   S, G);
     status_of(o, rc);
     if (rc < 0 || N == 0) return;
     z = sizes_of(k, K, mean, out_rstd);
     give_reals(o, "y", out_y, n, z.y);
     if (mean != NULL) give_accs(o, "mean", out_mean, groups, largest_of(k->x, n));
     give_accs(o, "rstd", out_rstd, groups, 0);
-    if (k->layer == A_LAYER)
-        rc = nrm_layernorm_backward(dx, out_dgamma, out_dbeta, k->dy, k->x, out_mean, out_rstd,
-                                    k->gamma, N, C);
-    else if (k->layer == A_RMS)
-        rc = nrm_rmsnorm_backward(dx, out_dgamma, k->dy, k->x, out_rstd, k->gamma, N, C);
-    else
-        rc = nrm_groupnorm_backward(dx, out_dgamma, out_dbeta, k->dy, k->x, out_mean, out_rstd,
-                                    k->gamma, N, C, S, G);
-    status_of(o, rc);
+    status_of(o, call_layer(function + 1, &call));
     give_reals(o, "dx", out_dx, n, z.dx);
     give_reals(o, "dgamma", out_dgamma, C, z.dgamma);
     give_reals(o, "dbeta", out_dbeta, C, z.dbeta);
@@ -217,18 +203,19 @@ static void run_rows(layer_outcome *o, const layer_case *k)
 
 static void run_sync(layer_outcome *o, const layer_case *k)
 {
-    const size_t n = k->N * k->C * k->S, N = k->N, C = k->C, S = k->S;
+    const size_t n = k->N * k->C * k->S, N = k->N, C = k->C;
     const double size = largest_of(k->x, n) + largest_of(k->running_mean, C);
     nrm_running running = running_of(k);
+    layer_call call = call_of(k, &running);
     term_sizes z;
     size_t c;
     int rc;
     memset(out_stats, 0, C * sizeof *out_stats);
-    rc = nrm_stats_update(out_stats, k->x, k->mask, N, C, S);
+    call.dx = out_dx;
+    rc = call_layer(CALL_STATS_UPDATE, &call);
     status_of(o, rc);
     if (rc < 0) return;
-    rc = nrm_sync_batchnorm_forward(out_y, out_mean, out_rstd, &running, k->x, k->mask, out_stats,
-                                    k->gamma, k->beta, k->eps, N, C, S);
+    rc = call_layer(CALL_SYNC, &call);
     status_of(o, rc);
     if (rc < 0) return;
     z = sizes_of(k, 0, out_mean, out_rstd);
@@ -241,13 +228,10 @@ static void run_sync(layer_outcome *o, const layer_case *k)
     give_accs(o, "rstd", out_rstd, C, 0);
     give_reals(o, "running mean", out_running_mean, C, size);
     give_reals(o, "running var", out_running_var, C, 0);
-    rc = nrm_sync_batchnorm_sums(out_sums, out_dgamma, out_dbeta, k->dy, k->x, k->mask, out_mean,
-                                 out_rstd, N, C, S);
+    rc = call_layer(CALL_SYNC_SUMS, &call);
     status_of(o, rc);
     if (rc < 0) return;
-    rc = nrm_sync_batchnorm_backward(out_dx, k->dy, k->x, k->mask, out_mean, out_rstd, k->gamma,
-                                     out_stats, out_sums, N, C, S);
-    status_of(o, rc);
+    status_of(o, call_layer(CALL_SYNC_BACK, &call));
     if (N > 0) give_reals(o, "dx", out_dx, n, z.dx);
     give_reals(o, "dgamma", out_dgamma, C, z.dgamma);
     give_reals(o, "dbeta", out_dbeta, C, z.dbeta);

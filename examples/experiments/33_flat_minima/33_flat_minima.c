@@ -7,6 +7,7 @@
 #include "lab/experiment.h"
 #include "lab/draw.h"
 #include "lab/flatness.h"
+#include "lab/matrix.h"
 
 #define NOISE 0.5       /* size of the noise: the share of a unit's length, or of a weight */
 #define EQUAL_LOSS 0.05 /* on the probe images, where all arms are looked at on the way    */
@@ -438,27 +439,21 @@ static nrm_mlp *toy_net(size_t hidden, nrm_real *x, int *labels, void **block)
     return training_net(&spec, block);
 }
 
-/* The largest eigenvalue of the mean of (x, 1)(x, 1)ᵀ, by multiplying it with a vector again and
-   again. */
+/* The largest eigenvalue of the mean of (x, 1)(x, 1)ᵀ. */
 static double second_moment(const nrm_real *x)
 {
-    double v[TOY_IN + 1], w[TOY_IN + 1], length = 0;
-    size_t round, i, j;
-    for (j = 0; j <= TOY_IN; j++) v[j] = 1;
-    for (round = 0; round < 1000; round++) {
-        memset(w, 0, sizeof w);
-        for (i = 0; i < TOY_N; i++) {
-            double along = v[TOY_IN];
-            for (j = 0; j < TOY_IN; j++) along += v[j] * (double)x[i * TOY_IN + j];
-            for (j = 0; j < TOY_IN; j++) w[j] += along * (double)x[i * TOY_IN + j] / TOY_N;
-            w[TOY_IN] += along / TOY_N;
+    enum { D = TOY_IN + 1 };
+    double a[D * D] = {0}, largest = 0;
+    size_t n, i;
+    for (n = 0; n < TOY_N; n++)
+        for (i = 0; i < D * D; i++) {
+            const size_t j = i / D, k = i % D;
+            a[i] += (j < TOY_IN ? (double)x[n * TOY_IN + j] : 1) *
+                    (k < TOY_IN ? (double)x[n * TOY_IN + k] : 1) / TOY_N;
         }
-        length = 0;
-        for (j = 0; j <= TOY_IN; j++) length += w[j] * w[j];
-        length = sqrt(length);
-        for (j = 0; j <= TOY_IN; j++) v[j] = w[j] / length;
-    }
-    return length;
+    (void)matrix_eigen(a, NULL, D);
+    for (i = 0; i < D; i++) largest = fmax(largest, a[i * D + i]);
+    return largest;
 }
 
 /* Softmax regression with weights 0 has the Hessian of its logits, (I - 11ᵀ/10)/10, in Kronecker's

@@ -44,13 +44,8 @@ sha256()
 
 is_right() { [ -f "$1" ] && [ "$(sha256 "$1")" = "$2" ]; }
 
-# The first bytes of file $1: a gzip file? a web page?
+# The first bytes of file $1: a gzip file?
 is_gzip() { [ "$(dd if="$1" bs=2 count=1 2>/dev/null | od -An -tx1 | tr -d ' \n')" = 1f8b ]; }
-is_html()
-{
-    dd if="$1" bs=1024 count=1 2>/dev/null | tr -d '\000' |
-        grep -qi -e '<html' -e '<!doctype' -e '<head' -e '<?xml'
-}
 
 # Copies file $2 of folder $1 to $3.
 copy()
@@ -80,12 +75,7 @@ download()
 get()
 {
     case $1 in
-    file://*)
-        folder=${1#file://}
-        folder=${folder#localhost}
-        [ -d "$folder" ] || folder=$(printf '%s\n' "$folder" | sed 's/%20/ /g')
-        copy "$folder" "$2" "$3"
-        ;;
+    file://*) copy "${1#file://}" "$2" "$3" ;;
     *://*) download "$1/$2" "$3" ;;
     *) copy "$1" "$2" "$3" ;;
     esac
@@ -139,13 +129,7 @@ fetch_from()
         mv -f "$work/raw" "$dir/$2" || die "cannot write $dir/$2"
         return 0
     fi
-    if [ ! -s "$work/raw" ]; then
-        complain "$1: $2 is empty"
-    elif is_html "$work/raw"; then
-        complain "$1: sent a web page in place of $2"
-    else
-        complain "$1: $2 is not the file of MNIST: SHA-256 $(sha256 "$work/raw"), expected $3"
-    fi
+    complain "$1: $2 is not the file of MNIST: SHA-256 $(sha256 "$work/raw"), expected $3"
     return 1
 }
 

@@ -14,9 +14,9 @@ refused() { # refused TEXT: and the folder is as empty as it was
 }
 check "no file" refused "cannot get train-images-idx3-ubyte.gz or"
 : >"$file"
-check "an empty file" refused "is empty"
+check "an empty file" refused "is not the file of MNIST"
 echo "<html>" >"$file"
-check "a web page" refused "sent a web page"
+check "a web page" refused "is not the file of MNIST"
 echo "something else" | gzip >"$file.gz"
 check "another file" refused "is not the file of MNIST"
 head -c 20000 /dev/urandom | gzip | head -c 15000 >"$file.gz"

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -391,101 +390,38 @@ static double clii_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int clii_terminal_columns(void)
-{
-#ifdef TIOCGWINSZ
-    struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-#endif
-    return 80;
-}
-
-/* Cuts the text to so many columns, taking a code point for one, and makes it one line. */
-static void clii_fit(char *text, int columns)
-{
-    for (; *text; text++) {
-        if (((unsigned char)*text & 0xc0) != 0x80 && columns-- <= 0) *text = 0;
-        if (!*text) return;
-        if ((unsigned char)*text < 32 || *text == 127) *text = ' ';
-    }
-}
-
-static int clii_count_columns(const char *text)
-{
-    int columns = 0;
-    for (; *text; text++) columns += ((unsigned char)*text & 0xc0) != 0x80;
-    return columns;
-}
-
-/* Writes "m:ss" or "h:mm:ss". */
-static void clii_print_time(char *text, size_t size, double seconds)
+/* Writes "BEFORE m:ss" or "BEFORE h:mm:ss". */
+static void clii_print_time(const char *before, double seconds)
 {
     const double most = 359999; /* 99:59:59 */
     const long s = (long)(seconds < most ? seconds : most);
-    if (s < 3600)
-        (void)snprintf(text, size, "%ld:%02ld", s / 60, s % 60);
-    else
-        (void)snprintf(text, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+    fprintf(stderr, "%s ", before);
+    if (s >= 3600) fprintf(stderr, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+    if (s < 3600) fprintf(stderr, "%ld:%02ld", s / 60, s % 60);
 }
 
-/* "45% 12.3 steps/s 0:36 left 0:44  note", without what is not known. */
-static void clii_print_numbers(char *text, size_t size, const cli_progress *p, size_t done,
-                               double elapsed, const char *note)
-{
-    char share[32], sofar[32], left[48] = "", pace[80] = "";
-    const double rate = elapsed > 0 ? (double)done / elapsed : 0;
-    clii_print_time(sofar, sizeof sofar, elapsed);
-    if (p->total) {
-        (void)snprintf(share, sizeof share, "%3d%%",
-                       (int)(100.0 * (double)done / (double)p->total));
-        if (rate > 0) {
-            strcpy(left, " left ");
-            clii_print_time(left + 6, sizeof left - 6, (double)(p->total - done) / rate);
-        }
-    } else {
-        (void)snprintf(share, sizeof share, "%zu", done);
-    }
-    if (p->unit)
-        (void)snprintf(pace, sizeof pace, "%.*f %.20s/s ", rate < 100 ? 1 : 0, rate, p->unit);
-    (void)snprintf(text, size, "%s %s%s%s%s%s", share, pace, sofar, left, note ? "  " : "",
-                   note ? note : "");
-}
-
+/* In a line that the terminal cuts instead of wrapping it. */
 static void clii_draw(const cli_progress *p, size_t done, double now, const char *note)
 {
-    enum { BAR = 20 };
-    char title[160], bar[BAR + 1], numbers[400], line[800];
-    int room = clii_terminal_columns() - 1, filled, bar_shown;
-    (void)snprintf(title, sizeof title, "%s", p->title);
-    clii_fit(title, room < 24 ? room : 24);
-    room -= clii_count_columns(title);
-    bar_shown = p->total && room >= BAR + 3 + 30;
-    if (bar_shown) room -= BAR + 3;
-    clii_print_numbers(numbers, sizeof numbers, p, done, now - p->started, note);
-    clii_fit(numbers, room - 1);
-    filled = p->total ? (int)((double)BAR * (double)done / (double)p->total) : 0;
-    memset(bar, '.', BAR);
-    memset(bar, '#', (size_t)filled);
-    bar[BAR] = 0;
-    if (bar_shown)
-        (void)snprintf(line, sizeof line, "\r\033[K%s [%s%s%s] %s", title,
-                       p->colour ? "\033[32m" : "", bar, p->colour ? "\033[0m" : "", numbers);
-    else
-        (void)snprintf(line, sizeof line, "\r\033[K%s %s", title, numbers);
-    fputs(line, stderr);
+    const double elapsed = now - p->started, rate = elapsed > 0 ? (double)done / elapsed : 0;
+    fprintf(stderr, "\r\033[K\033[?7l%s %3d%%", p->title,
+            (int)(100 * (double)done / (double)p->total));
+    if (p->unit) fprintf(stderr, " %.*f %s/s", rate < 100 ? 1 : 0, rate, p->unit);
+    clii_print_time("", elapsed);
+    if (rate > 0) clii_print_time(" left", (double)(p->total - done) / rate);
+    fprintf(stderr, "%s%s\033[?7h", note ? "  " : "", note ? note : "");
     (void)fflush(stderr);
 }
 
 void cli_progress_start(cli_progress *p, const char *title, const char *unit, size_t total,
                         int quiet)
 {
-    const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
     memset(p, 0, sizeof *p);
     p->title = title;
     p->unit = unit;
     p->total = total;
     p->active = !quiet && term && *term && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO);
-    p->colour = !no_colour || !*no_colour;
     if (!p->active) return;
     p->started = p->drawn = clii_now();
     clii_draw(p, 0, p->started, NULL);
@@ -498,7 +434,7 @@ void cli_progress_update(cli_progress *p, size_t done, const char *note)
     now = clii_now();
     if (now - p->drawn < 0.1) return;
     p->drawn = now;
-    clii_draw(p, p->total && done > p->total ? p->total : done, now, note);
+    clii_draw(p, done > p->total ? p->total : done, now, note);
 }
 
 void cli_progress_tick(void *progress, size_t done)

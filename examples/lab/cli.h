@@ -146,21 +146,21 @@ const char *cli_quick_note(int quick);
 
 /* ---- progress ---- */
 
-/* One line on stderr with a bar, percent, rate, time so far and time to go:
+/* One line on stderr with percent, rate, time so far and time to go:
 
-       training [#########...........]  45% 12.3 steps/s 0:36 left 0:44  loss 0.31
+       training  45% 12.3 steps/s 0:36 left 0:44  loss 0.31
 
-   It is drawn only if stderr is a terminal that is not dumb, at most ten times a second, without
-   colour if NO_COLOR is set, and it is erased at the end. Treat the members as private. */
+   It is drawn only if stderr is a terminal that is not dumb, at most ten times a second, and erased
+   at the end. Treat the members as private. */
 typedef struct cli_progress {
-    int active, colour;
+    int active;
     const char *title, *unit;
     size_t total;
     double started, drawn; /* seconds of the monotonic clock */
 } cli_progress;
 
-/* Starts it: `title` and `unit` ("steps") must live until the end; `total` units of work, 0 if
-   nobody knows. Without a unit no rate is shown. */
+/* Starts it: `title` and `unit` ("steps") must live until the end; `total` > 0 units of work.
+   Without a unit no rate is shown. */
 void cli_progress_start(cli_progress *p, const char *title, const char *unit, size_t total,
                         int quiet);
 

@@ -89,49 +89,24 @@ static void clii_print_default(const cli_option *option)
     }
 }
 
-/* Writes "--name N" and returns its length. */
-static int clii_print_left(char *left, size_t size, const cli_option *option)
-{
-    (void)snprintf(left, size, "--%s%s%s", option->name, option->kind == CLI_FLAG ? "" : " ",
-                   option->kind == CLI_FLAG ? "" : option->placeholder);
-    return (int)strlen(left);
-}
-
-static void clii_print_option(const cli_option *option, int width)
+static void clii_print_option(const cli_option *option)
 {
     char left[80];
-    (void)clii_print_left(left, sizeof left, option);
-    printf("  %-*s  %s", width, left, option->help);
+    (void)snprintf(left, sizeof left, "--%s %s", option->name,
+                   option->kind == CLI_FLAG ? "" : option->placeholder);
+    printf("  %-22s  %s", left, option->help);
     clii_print_default(option);
     printf("\n");
 }
 
-/* Prints the options that apply, or only measures the widest left side if `width` is 0. */
-static int clii_print_options(const cli_program *program, const cli_option *standard, int width)
-{
-    char left[80];
-    int widest = 0;
-    size_t i;
-    for (i = 0; i < program->own_count + CLII_STANDARD; i++) {
-        const int is_own = i < program->own_count;
-        const size_t bit = is_own ? 0 : i - program->own_count;
-        const cli_option *option = is_own ? &program->own[i] : &standard[bit];
-        int length = clii_print_left(left, sizeof left, option);
-        if (!is_own && !(program->uses >> bit & 1u)) continue;
-        if (length > widest) widest = length;
-        if (width) clii_print_option(option, width);
-    }
-    return widest;
-}
-
 static void clii_print_help(const cli_program *program, const cli_option *standard)
 {
-    int width = clii_print_options(program, standard, 0);
-    if (width < (int)strlen("--version")) width = (int)strlen("--version");
+    size_t i;
     printf("%s: %s\n\nusage: %s [options]\n\n", program->name, program->purpose, program->name);
-    (void)clii_print_options(program, standard, width);
-    printf("  %-*s  %s\n", width, "--help", "this text");
-    printf("  %-*s  %s\n", width, "--version", "the version");
+    for (i = 0; i < program->own_count; i++) clii_print_option(&program->own[i]);
+    for (i = 0; i < CLII_STANDARD; i++)
+        if (program->uses >> i & 1u) clii_print_option(&standard[i]);
+    printf("  %-22s  this text\n  %-22s  the version\n", "--help", "--version");
     printf("\nexample: ");
     if (program->example)
         printf("%s\n", program->example);

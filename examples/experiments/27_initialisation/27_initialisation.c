@@ -649,7 +649,9 @@ static void draw_starts(lab_report *r, plot_panel *p, const lab_panel *panel)
               {ARM(BAD, LAYER), series, "layer norm"}}}
 static const lab_page sensitivity_page = {
     "A norm forgives a bad start: scales, a bad batch, a bad point", NULL, 1600, 1120,
-    .shared_legend = 1};
+    .shared_legend = 1,
+    .settings = "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps; a, c to e "
+                "with five seeds"};
 static const lab_panel sensitivity[] = {
     {.axes = {.cols = 2, .heading = "accuracy after 600 steps", .x_scale = PLOT_LOG10,
               .x = "scale of all weights at the start, 1: Glorot", .y = "test accuracy",
@@ -725,7 +727,8 @@ static void draw_descents(lab_report *r, plot_panel *p, const lab_panel *panel)
      .draw = draw_descents, .arm = norm}
 static const lab_page slices_page = {
     "A plane through the weights, and three descents in it: the first seed", "slices", 1760, 1200,
-    .shared_legend = 1, .heights = {1.25, 1}};
+    .shared_legend = 1, .heights = {1.25, 1}, .seeds = 1,
+    .settings = "784-100x6-10, ReLU, Glorot, after 100 steps of SGD with rate 0.1, batch 128"};
 static const lab_panel slices[] = {
     PLANE(NONE, "none"), PLANE(BATCH, "batch norm"), PLANE(LAYER, "layer norm"),
     DESCENTS(NONE, "loss"), DESCENTS(BATCH, ""), DESCENTS(LAYER, "")};

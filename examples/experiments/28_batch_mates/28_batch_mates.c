@@ -686,7 +686,7 @@ static int page_conv(lab_report *r)
     const lab_page page = {
         "In a small convolutional network no norm is far ahead at rate 0.1", "conv", 1800, 860,
         .settings = "8 and 16 channels 3x3, ReLU, one epoch of 12,000 images, batches of 32; "
-                    "bars: means and standard deviations",
+                    "bars: means and standard deviations; group, layer, instance, c: five seeds",
         .seeds = lab_seeds(r, GAP_NONE), .widths = {1, 1.1, 0.7}};
     static const lab_panel panels[] = {
         {.axes = {.heading = "learning rate 0.1", .x = "step",

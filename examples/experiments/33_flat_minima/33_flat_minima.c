@@ -598,23 +598,27 @@ static void draw_order(lab_report *r, plot_panel *p, const lab_panel *panel)
 }
 
 /* All runs at the end, panel->series against that of the heading. Beside the rightmost of a setting
-   stands its name, unless they are crowded; those of rate 0.05 lie among those of batch 256. */
+   without a norm, and the leftmost with one, stands its name, where there is room; those of rate
+   0.05 lie among those of batch 256. */
 static void draw_runs(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    static const char *const name[SETTINGS] = {"  8", "  32", "  128", "  256", NULL, "  0.5"};
+    static const char *const name[SETTINGS] = {"8", "32", "128", "256", NULL, "0.5"};
     const char *of = panel->axes.row ? "test_error" : "eigenvalue";
     size_t arm, s;
     for (arm = 0; arm < ARMS; arm++) {
         const lab_numbers x = lab_all(r, arm, panel->series, AT_END),
                           y = lab_all(r, arm, of, AT_END);
         plot_style style = style_of(arm / SETTINGS, AT_END);
-        size_t right = 0;
+        const int left = arm >= SETTINGS;
+        size_t last = 0;
         style.alpha = 0.6;
         plot_scatter(p, NULL, x.of, y.of, x.n, style);
         for (s = 1; s < x.n; s++)
-            if (x.of[s] > x.of[right]) right = s;
-        if (name[arm % SETTINGS] && (arm == arm_of(NONE, HIGH) || panel->value < 1))
-            plot_text(p, x.of[right], y.of[right], name[arm % SETTINGS], PLOT_LEFT, PLOT_INK);
+            if (left ? x.of[s] < x.of[last] : x.of[s] > x.of[last]) last = s;
+        if (name[arm % SETTINGS] && (arm == arm_of(NONE, HIGH) || !panel->axes.row))
+            plot_text(p, x.of[last], y.of[last],
+                      lab_format(r, left ? "%s  " : "  %s", name[arm % SETTINGS]),
+                      left ? PLOT_RIGHT : PLOT_LEFT, PLOT_INK);
     }
 }
 
@@ -648,11 +652,11 @@ static int page_runs(lab_report *r)
         "The flatter a run ends, the lower its test error; and the lower its loss", "runs", 1600,
         1180, .shared_legend = 1};
     const double all = lab_quick(r) ? 0 : 1; /* of a quick run the data say */
-#define ERROR_OVER(place, title, label, of, lo, hi, crowded)                                       \
+#define ERROR_OVER(place, title, label, of, lo, hi)                                                \
     {.axes = {.row = 1, .col = place, .heading = title, .x = title " " label,                      \
               .x_scale = PLOT_LOG10, .x_range = {all * lo, all * hi}, .y = "test error",           \
               .grid = PLOT_GRID_BOTH},                                                             \
-     .draw = draw_runs, .series = of, .value = crowded}
+     .draw = draw_runs, .series = of}
     const lab_panel panels[] = {
         {.axes = {EIGENVALUE, OVER_BATCHES}, .draw = draw_order, .arm = BY_BATCH,
          .series = "eigenvalue"},
@@ -662,9 +666,9 @@ static int page_runs(lab_report *r)
                   .x_scale = PLOT_LOG10, .x_range = {all * 1e-5, all * 0.1},
                   .y = "largest eigenvalue", .y_scale = PLOT_LOG10, .grid = PLOT_GRID_BOTH},
          .draw = draw_runs, .series = "train_loss"},
-        ERROR_OVER(0, "largest eigenvalue", "of the Hessian", "eigenvalue", 2e-3, 40, 0),
-        ERROR_OVER(1, "rise of the loss", "under noise", "filter_rise", 0.01, 100, 1),
-        ERROR_OVER(2, "changed decisions", "under noise", "filter_changed", 4e-3, 2, 1)};
+        ERROR_OVER(0, "largest eigenvalue", "of the Hessian", "eigenvalue", 2e-3, 40),
+        ERROR_OVER(1, "rise of the loss", "under noise", "filter_rise", 0.01, 100),
+        ERROR_OVER(2, "changed decisions", "under noise", "filter_changed", 4e-3, 2)};
     return lab_draw(r, &page, panels, LAB_COUNT(panels));
 }
 /* clang-format on */

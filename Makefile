@@ -103,7 +103,7 @@ reproduce-docs: reproduce ## the same, then tables, figures and verdicts into ex
 # checksums are on file. UNDER=qemu-aarch64 CC=...: programs of another processor.
 .PHONY: replicate
 REPLICATE = BUILD="$(BUILD)/replicate" QUICK="$(QUICK)"
-replicate: ## run all from nothing and write a report: are tables and verdicts those on file?
+replicate: ## run all from nothing: are tables and verdicts those on file? With a report
 	@rm -rf "$(BUILD)/replicate" && start=$$(date +%s) && \
 		$(if $(QUICK),MNIST_DIR=synthetic) $(MAKE) --no-print-directory $(REPLICATE) reproduce && \
 		$(REPLICATE) sh examples/experiments/replicate.sh $$(($$(date +%s) - start)) $(WANTED)

@@ -3156,7 +3156,7 @@ static int nrmi_mlp_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, con
         if (net->total[n] != 0) rc = NRM_NONFINITE;
     }
     for (i = 0; i < n; i++) /* (0·∞, under a finite loss) */
-        if (!nrmi_finite((nrm_acc)net->grads[i])) rc = NRM_NONFINITE;
+        rc |= net->grads[i] - net->grads[i] == 0 ? NRM_OK : NRM_NONFINITE;
     if (loss != NULL) *loss = value;
     return rc;
 }

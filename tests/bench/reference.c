@@ -42,7 +42,7 @@ static double *doubles(const float *from, size_t n)
 }
 
 /* The forward pass for what it computes or saves, and the backward pass if that is the case. */
-static int passes(const bench_work *w, layer_call *c)
+static int passes(const bench_work *w, layer_call *c, double *x)
 {
     const int function = layers[w->layer].function, backward = w->pass == BENCH_BACKWARD;
     const int saved = function == CALL_ACTIVATION || function == CALL_CROSS_ENTROPY;
@@ -51,7 +51,7 @@ static int passes(const bench_work *w, layer_call *c)
     if (status == NRM_OK && !(backward && saved)) /* of noisy batch norm the noise is given */
         status = call_layer(backward && function == CALL_NOISY ? CALL_BATCHNORM : function, c);
     if (status != NRM_OK || !backward) return status;
-    if (saved) c->y = (double *)c->x;
+    if (saved) c->y = x; /* which holds what the forward pass gave */
     if (function == CALL_SYNC) status = call_layer(CALL_SYNC_SUMS, c);
     return status == NRM_OK ? call_layer(function + 1, c) : status;
 }
@@ -98,7 +98,7 @@ static int compute(bench_reference *r, const bench_work *w)
     for (i = 0; i < w->C; i++) running.var[i] = (double)w->running_var[i];
     nrm_rng_seed(&rng, BENCH_NOISE_SEED, 0);
     for (i = 0; i < 7; i++) failed |= array[i] == NULL;
-    failed = failed || !c.stats || !c.sums || passes(w, &c) != NRM_OK;
+    failed = failed || !c.stats || !c.sums || passes(w, &c, array[0]) != NRM_OK;
     for (i = 0; i < w->out_count && !failed; i++)
         r->out[i] = (float)(backward ? c.dx : array[5])[i];
     for (i = 0; i < w->x_count && !failed; i++) r->scale[i] = (float)c.scale[i];

@@ -46,29 +46,9 @@ typedef struct site {
     int flags, kind;
 } site;
 
-static nrm_real *real_at(const args *a, int i)
-{
-    return (nrm_real *)a->p[i];
-}
 static nrm_acc *acc_at(const args *a, int i)
 {
     return (nrm_acc *)a->p[i];
-}
-static int *label_at(const args *a, int i)
-{
-    return (int *)a->p[i];
-}
-
-static nrm_stats *stats_at(const args *a, int i)
-{
-    return (nrm_stats *)a->p[i];
-}
-
-static nrm_running *running_of(args *a, int i)
-{
-    a->running.mean = real_at(a, i);
-    a->running.var = real_at(a, i + 1);
-    return a->null_running ? NULL : &a->running;
 }
 
 #define BN_TRAIN "oyx omc orc ouc ovc ixx Igc Ibc"

@@ -14,6 +14,28 @@
 #include <stdlib.h>
 #include "sites.h"
 
+static nrm_real *real_at(const args *a, int i)
+{
+    return (nrm_real *)a->p[i];
+}
+
+static int *label_at(const args *a, int i)
+{
+    return (int *)a->p[i];
+}
+
+static nrm_stats *stats_at(const args *a, int i)
+{
+    return (nrm_stats *)a->p[i];
+}
+
+static nrm_running *running_of(args *a, int i)
+{
+    a->running.mean = real_at(a, i);
+    a->running.var = real_at(a, i + 1);
+    return a->null_running ? NULL : &a->running;
+}
+
 /* A failed check inside a loop says where in the loop it was. */
 #define CHECK_AT(cond, s, what, i, j)                                                              \
     do {                                                                                           \

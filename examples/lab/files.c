@@ -114,7 +114,7 @@ static int filesi_put(const char *path, const void *data, size_t n, int rehearsa
     if (filesi_make_parents(path) != 0) return filesi_fail(err, "write", path, strerror(errno));
     (void)snprintf(temporary, sizeof temporary, "%.*s.files-%ld.tmp",
                    (int)filesi_folder_length(path), path, (long)getpid());
-    (void)unlink(temporary); /* what a killed process of the same number has left */
+    (void)unlink(temporary); /* left by a killed process of the same number */
     fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (fd < 0) return filesi_fail(err, "write", path, strerror(errno));
     if (filesi_fill(fd, data, n) != 0 || (!rehearsal && rename(temporary, path) != 0))

@@ -80,7 +80,7 @@ typedef struct bench_contestant {
     bench_run *run[BENCH_LAYERS][BENCH_PASSES]; /* NULL: does not have it */
 } bench_contestant;
 
-/* reference.c: the right results, computed in long double. */
+/* reference.c: the right results, computed by the header in double. */
 typedef struct bench_reference {
     float *out, *scale;
     double *dgamma, *dbeta, *mean, *rstd, *running_mean, *running_var;

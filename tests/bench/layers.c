@@ -5,7 +5,7 @@
    contestant may meet a busy minute and the next one a quiet one. So one process holds all
    contestants, and a round times each of them once, A B C ..., A B C ...; what counts is the
    median over the rounds of the ratio of two times of the same round. Before that, everybody's
-   results are compared with a reference in long double, and who is wrong is not timed.
+   results are compared with those of the header in double, and who is wrong is not timed.
 
    The table of results goes to the terminal while it grows, and to OUT/layers.csv and
    OUT/layers.md. picture.c draws it. */

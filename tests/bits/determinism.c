@@ -4,14 +4,15 @@
    tests/bits/determinism.sh builds this program in many ways and compares its lines with those of
    tests/expected/golden.txt. A line is
 
-       type class name hash
+       class name hash
 
-   The type is f32, f64 (NRM_DOUBLE) or acc32 (NRM_ACC=float). The class says what the header
-   promises: `exact` lines are the same in every build; `train` lines contain matrix products and
-   are the same in every build without fused multiply-add. The name spells out the case: layer,
-   mode, sizes, what the data are like, what was left out. The hash is FNV-1a over all results, each
-   number from its lowest byte on, so that the order of bytes in memory does not matter. All NaNs
-   count as one, for which NaN it is is nobody's promise; where they are is one.
+   and on file there is a hash for each type: f32, f64 (NRM_DOUBLE) and acc32 (NRM_ACC=float). The
+   class says what the header promises: `exact` lines are the same in every build; `train` lines
+   contain matrix products and are the same in every build without fused multiply-add. The name
+   spells out the case: layer, mode (train, if nothing is said), sizes, what the data are like, what
+   was left out. The hash is FNV-1a over all results, each number from its lowest byte on, so that
+   the order of bytes in memory does not matter. All NaNs count as one, for which NaN it is is
+   nobody's promise; where they are is one.
 
    The products have lines of their own (class `train`), so that a difference in training can be
    told from one in a product.
@@ -28,14 +29,6 @@
 
 #include "../layers/call.h"
 #include "../layers/variants.h"
-
-#if defined(NRM_DOUBLE)
-#define TYPE "f64"
-#elif defined(NRM_ACC)
-#define TYPE "acc32"
-#else
-#define TYPE "f32"
-#endif
 
 enum { POOL = 65521, MOST = 1100000, MOST_PARAMS = 8192 };
 
@@ -152,7 +145,7 @@ static void add_accs(const nrm_acc *a, size_t n)
 
 static void print(const char *kind, const char *name)
 {
-    printf("%s %s %s %08lx%08lx\n", TYPE, kind, name, (unsigned long)(hash >> 32),
+    printf("%s %s %08lx%08lx\n", kind, name, (unsigned long)(hash >> 32),
            (unsigned long)(hash & 0xffffffffu));
 }
 
@@ -238,16 +231,16 @@ static const struct {
     const char *name, *of;
     int by_row; /* is a row normalized, or a channel? */
 } layers[] = {
-    {CALL_BATCHNORM, "batchnorm", ">ymruv<XGB", 0},
-    {CALL_NOISY, "noisy_batchnorm", ">yfmruv<XGB", 0},
-    {CALL_RENORM, "renorm_batchnorm", "><yqomruvXGB", 0},
+    {CALL_BATCHNORM, "batch", ">ymruv<XGB", 0},
+    {CALL_NOISY, "noisy_batch", ">yfmruv<XGB", 0},
+    {CALL_RENORM, "renorm", "><yqomruvXGB", 0},
     {CALL_LP, "lp", "><yXmruvGB", 0},
-    {CALL_SYNC, "sync_batchnorm", "ymruvXGB", 0},
-    {CALL_LAYERNORM, "layernorm", ">ymr<XGB", 1},
-    {CALL_RMSNORM, "rmsnorm", "><yrXGB", 1},
-    {CALL_GROUPNORM, "groupnorm", "><yrmXGB", 1},
+    {CALL_SYNC, "sync", "ymruvXGB", 0},
+    {CALL_LAYERNORM, "layer", ">ymr<XGB", 1},
+    {CALL_RMSNORM, "rms", "><yrXGB", 1},
+    {CALL_GROUPNORM, "group", "><yrmXGB", 1},
 };
-static const char *const mode_name[] = {"_train", "_infer", "_frozen"};
+static const char *const mode_name[] = {"", "_infer", "_frozen"};
 
 enum data { PLAIN, FAR_OFF, CONSTANT, OUTLIER, LARGE, TINY, SPOILT };
 static const char *const data_name[] = {"", "_far", "_constant", "_outlier", "_large", "_tiny",
@@ -295,7 +288,7 @@ static void norm_name(char *name, size_t most, const norm_case *k)
     if (k->function == CALL_LP) snprintf(p, sizeof p, "%d", k->more);
     snprintf(size, sizeof size, k->S > 1 || *p ? "_%lux%lux%lu" : "_%lux%lu", (unsigned long)k->N,
              (unsigned long)k->C, (unsigned long)k->S);
-    snprintf(name, most, "%s%s%s%s%s", instance ? "instancenorm" : layers[layer].name, p,
+    snprintf(name, most, "%s%s%s%s%s", instance ? "instance" : layers[layer].name, p,
              layers[layer].by_row || *p ? "" : mode_name[k->mode], size, data_name[k->data]);
     for (i = 0; i < sizeof option_name / sizeof option_name[0]; i++)
         if (k->options >> i & 1) strncat(name, option_name[i], most - strlen(name) - 1);

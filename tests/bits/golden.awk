@@ -1,0 +1,3 @@
+# The lines that determinism.c has to print, of tests/expected/golden.txt: awk -v type=f32 -f ...
+/^# class/ { for (i = 4; i <= NF; i++) if ($i == type) column = i - 1 }
+!/^#/ { print $1, $2, $column }

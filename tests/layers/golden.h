@@ -1,8 +1,8 @@
 /* golden.h - reads the cases of tests/expected/torch_*.txt and compares our answers with theirs.
 
    A case names a layer, its settings and its input arrays, and holds the results that PyTorch has
-   for it, in float64 and float32; tests/parity/layers.py writes them and explains the format. The
-   caller asks for inputs and for buffers by name,
+   for it in float64; tests/parity/layers.py writes them and explains the format. The caller asks
+   for inputs and for buffers by name,
 
        reals(g, "x")            an input, NULL if the case has none of that name
        size(g, "N")             a setting
@@ -24,17 +24,12 @@
 typedef struct golden_array {
     char name[32];
     size_t count;
-    double *value;   /* an input, or the float64 results               */
-    double *single;  /* the float32 results, or NULL: it is an input   */
+    int is_result;
+    double *value;   /* an input, or PyTorch's results                 */
     nrm_real *reals; /* an input in our type, or the buffer for ours   */
     nrm_acc *accs;   /* the buffer, if it was asked for in this type   */
     int *ints;       /* labels                                         */
 } golden_array;
-
-typedef struct golden_worst { /* the largest error, and the array that has it */
-    double error;
-    const char *name;
-} golden_worst;
 
 enum { GOLDEN_ARRAYS = 40, GOLDEN_SCRATCH = 64 };
 
@@ -45,7 +40,8 @@ typedef struct golden {
     size_t count;
     void *scratch[GOLDEN_SCRATCH];
     size_t scratches;
-    golden_worst from_double, from_single; /* the comparison with either of PyTorch's results */
+    double error; /* the largest, and the array that has it */
+    const char *worst;
 } golden;
 
 static void golden_fatal(const char *what, const char *about)
@@ -110,13 +106,12 @@ static size_t golden_volume(FILE *file, const char *name)
 static void golden_entry(FILE *file, golden *g, const char *what)
 {
     golden_array *a = &g->array[g->count++];
-    const int is_result = strcmp(what, "out") == 0;
     if (g->count == GOLDEN_ARRAYS) golden_fatal("too many arrays:", g->title);
     memset(a, 0, sizeof *a);
     golden_word(file, a->name, sizeof a->name);
     a->count = strcmp(what, "set") == 0 ? 1 : golden_volume(file, a->name);
     a->value = golden_values(file, a->count, a->name);
-    a->single = is_result ? golden_values(file, a->count, a->name) : NULL;
+    a->is_result = strcmp(what, "out") == 0;
 }
 
 /* The next case of the file; 0 if there is none. */
@@ -144,7 +139,6 @@ static void golden_release(golden *g)
     size_t i;
     for (i = 0; i < g->count; i++) {
         free(g->array[i].value);
-        free(g->array[i].single);
         free(g->array[i].reals);
         free(g->array[i].accs);
         free(g->array[i].ints);
@@ -158,7 +152,7 @@ static golden_array *golden_find(golden *g, const char *name, int is_result)
 {
     size_t i;
     for (i = 0; i < g->count; i++)
-        if (strcmp(g->array[i].name, name) == 0 && (g->array[i].single != NULL) == is_result)
+        if (strcmp(g->array[i].name, name) == 0 && g->array[i].is_result == is_result)
             return &g->array[i];
     return NULL;
 }
@@ -243,52 +237,39 @@ static nrm_acc *saved(golden *g, const char *name, size_t count)
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-static double golden_ours(const golden_array *a, size_t i)
-{
-    return a->reals != NULL ? (double)a->reals[i] : (double)a->accs[i];
-}
-
-/* The largest difference of two sets of results, relative to the largest entry of the first. With
-   rms, both in the root mean square instead. ours: compare with the buffer. */
-static double golden_distance(const golden_array *a, const double *given, int ours, int rms)
+/* The largest difference of our results from PyTorch's, relative to the largest entry of these. With
+   rms, both in the root mean square instead. */
+static double golden_distance(const golden_array *a, int rms)
 {
     double largest = 0, worst = 0, squares = 0, off_squares = 0;
     size_t i;
     for (i = 0; i < a->count; i++) {
-        const double off = fabs((ours ? golden_ours(a, i) : a->single[i]) - given[i]);
+        const double ours = a->reals != NULL ? (double)a->reals[i] : (double)a->accs[i];
+        const double off = fabs(ours - a->value[i]);
         if (!(off < HUGE_VAL)) return HUGE_VAL; /* NaN too */
         worst = fmax(worst, off);
-        largest = fmax(largest, fabs(given[i]));
-        squares += given[i] * given[i];
+        largest = fmax(largest, fabs(a->value[i]));
+        squares += a->value[i] * a->value[i];
         off_squares += off * off;
     }
     if (rms) return squares > 0 ? sqrt(off_squares / squares) : sqrt(off_squares);
     return largest > 0 ? worst / largest : worst;
 }
 
-static void golden_judge(golden *g, const golden_array *a, double error, double bound,
-                         golden_worst *worst, const char *whose)
+static void golden_judge(golden *g, const golden_array *a)
 {
-    if (error >= worst->error) {
-        worst->error = error;
-        worst->name = a->name;
+    const int in_float = sizeof(nrm_real) == sizeof(float);
+    const golden_array *drift = in_float ? golden_find(g, "drift", 0) : NULL;
+    const double error = golden_distance(a, drift != NULL);
+    const double bound = drift != NULL ? drift->value[0] : in_float ? GOLDEN_FLOAT : GOLDEN_DOUBLE;
+    if (error >= g->error) {
+        g->error = error;
+        g->worst = a->name;
     }
     if (error <= bound) return;
     test_bad++;
-    printf("%s, %s: %s differs from PyTorch's %s by %.2g, bound %.2g\n", g->layer, g->title,
-           a->name, whose, error, bound);
-}
-
-/* In double we must be near PyTorch's float64. In float too, and near its float32, whose own
-   distance from its float64 is allowed for. */
-static void golden_compare_float(golden *g, const golden_array *a)
-{
-    const golden_array *drift = golden_find(g, "drift", 0);
-    const int rms = drift != NULL;
-    const double bound = drift != NULL ? drift->value[0] : GOLDEN_FLOAT;
-    golden_judge(g, a, golden_distance(a, a->value, 1, rms), bound, &g->from_double, "float64");
-    golden_judge(g, a, golden_distance(a, a->single, 1, rms),
-                 bound + golden_distance(a, a->value, 0, rms), &g->from_single, "float32");
+    printf("%s, %s: %s differs from PyTorch's by %.2g, bound %.2g\n", g->layer, g->title, a->name,
+           error, bound);
 }
 
 static void golden_compare(golden *g)
@@ -296,15 +277,11 @@ static void golden_compare(golden *g)
     size_t i;
     for (i = 0; i < g->count; i++) {
         const golden_array *a = &g->array[i];
-        if (a->single == NULL) continue;
-        if (a->reals == NULL && a->accs == NULL) {
+        if (a->is_result && a->reals == NULL && a->accs == NULL) {
             test_bad++;
             printf("%s, %s: nobody computed %s\n", g->layer, g->title, a->name);
-        } else if (sizeof(nrm_real) == sizeof(float)) {
-            golden_compare_float(g, a);
-        } else {
-            golden_judge(g, a, golden_distance(a, a->value, 1, 0), GOLDEN_DOUBLE, &g->from_double,
-                         "float64");
+        } else if (a->is_result) {
+            golden_judge(g, a);
         }
     }
 }

@@ -443,10 +443,8 @@ static int verbose;
 static void tell(golden *g)
 {
     const golden_array *drift = golden_find(g, "drift", 0);
-    const golden_worst *a = &g->from_double, *b = &g->from_single;
-    printf("%-16s %-42s %8.1e %-8.8s", g->layer, g->title, a->error, a->name);
-    if (b->name != NULL) printf(" %8.1e %-8.8s", b->error, b->name);
-    if (drift != NULL && b->name != NULL) printf(" drift %.1e", drift->value[0]);
+    printf("%-16s %-42s %8.1e %-8.8s", g->layer, g->title, g->error, g->worst);
+    if (drift != NULL && sizeof(nrm_real) == sizeof(float)) printf(" drift %.1e", drift->value[0]);
     putchar('\n');
 }
 

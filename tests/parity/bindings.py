@@ -60,7 +60,7 @@ def largest_error(layer, arrays, settings, lib, module, real):
     for way in "forward", "backward":
         if call(lib, module, "nrm_%s_%s" % (layer, way), real, have, sizes) != module.NRM_OK:
             return float("inf")
-    truth = run(layer, arrays, settings, torch.float64)
+    truth = run(layer, arrays, settings)
     both = [n for n in truth if n in have]
     assert len(both) > 1
     return max(((have[n].double().reshape(-1) - truth[n].reshape(-1)).abs().max()

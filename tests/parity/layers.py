@@ -1,17 +1,16 @@
 """What PyTorch makes of every layer of normlayers.h, and the text files that hold it.
 
 A case is a layer, its settings (plain numbers) and its arrays (float64 tensors whose values
-float32 holds exactly, so that both precisions answer the same question). Each function below takes
-the arrays in one precision, a, and the settings, s, and gives all results: values, gradients,
-saved statistics. Where PyTorch has the layer, its own code computes them; where it has not, the
-formula is written out and differentiated by autograd. The names are those of the header. Run twice,
-in float64 and float32, this makes one entry of a file that tests/layers/test_golden.c reads:
+float32 holds exactly, so that float and double answer the same question). Each function below takes
+the arrays, a, and the settings, s, and gives all results: values, gradients, saved statistics.
+Where PyTorch has the layer, its own code computes them; where it has not, the formula is written
+out and differentiated by autograd. The names are those of the header. This makes one entry of a
+file that tests/layers/test_golden.c reads:
 
     case LAYER TITLE
     set NAME NUMBER set NAME NUMBER ...
     in NAME [SHAPE] VALUE ...              an array each
-    out NAME [SHAPE] VALUE ...             the float64 results, and the float32 results
-     VALUE ...                             on the next line
+    out NAME [SHAPE] VALUE ...             a result each
     end
 
 Networks in training have one setting more. `set drift` is what float32 may be off by; `set kinks`
@@ -413,11 +412,11 @@ LAYERS = {f.__name__: f for f in (
     cross_entropy, optimizer, mlp)}
 
 
-def run(layer, arrays, settings, dtype, **more):
-    """All results of a case in one precision, as float64."""
-    a = {name: array.to(dtype) for name, array in arrays.items()}
+def run(layer, arrays, settings, **more):
+    """All results of a case."""
+    a = {name: array.double() for name, array in arrays.items()}
     results = LAYERS[layer](a, settings, **more)
-    return {name: result.detach().double() for name, result in results.items()}
+    return {name: result.detach() for name, result in results.items()}
 
 
 def distance(results, truth):
@@ -448,31 +447,26 @@ def drift(arrays, settings, truth, nudge=2.0 ** -22):
         for p in net.parameters():
             noise = torch.rand(p.shape, generator=generator, dtype=p.dtype) * 2 - 1
             p.data.mul_(1 + nudge * noise)
-    return distance(run("mlp", arrays, settings, torch.float64, nudge=move), truth)
+    return distance(run("mlp", arrays, settings, nudge=move), truth)
 
 
 # ---- the files -----------------------------------------------------------------------------------
 
-def block(values, digits):
-    """The values in a line: 17 digits tell doubles apart, 9 floats."""
-    return "".join(" " + (repr(v) if digits == 17 else "%.9g" % v)
-                   for v in values.double().reshape(-1).tolist()) + "\n"
-
-
-def shape(tensor):
-    return "".join("[%d]" % size for size in tensor.shape or (1,))
+def block(name, tensor):
+    """Name, shape and values in a line, with all digits."""
+    shape = "".join("[%d]" % size for size in tensor.shape or (1,))
+    values = [repr(v) for v in tensor.double().reshape(-1).tolist()]
+    return " ".join([name, shape] + values) + "\n"
 
 
 def write_case(file, layer, title, settings, arrays):
-    double = run(layer, arrays, settings, torch.float64)
+    results = run(layer, arrays, settings)
     if settings.get("drift") == 0:  # it is to be measured
-        settings = dict(settings, drift=drift(arrays, settings, double))
-    single = run(layer, arrays, settings, torch.float32)
+        settings = dict(settings, drift=drift(arrays, settings, results))
     file.write("case %s %s\n" % (layer, title.replace(" ", "_")))
     file.write(" ".join("set %s %s" % setting for setting in settings.items()) + "\n")
     for name, array in arrays.items():
-        file.write("in %s %s%s" % (name, shape(array), block(array, 17)))
-    for name in sorted(double):
-        file.write("out %s %s%s%s" % (name, shape(double[name]), block(double[name], 17),
-                                        block(single[name], 9)))
+        file.write("in " + block(name, array))
+    for name in sorted(results):
+        file.write("out " + block(name, results[name]))
     file.write("end\n\n")

@@ -1,12 +1,11 @@
 #!/bin/sh
 # parity.sh - every layer beside PyTorch's, on random data of larger shapes.
 #
-# PyTorch answers the cases of parity.py, in float64 and float32; test_golden.c, built for float and
-# for double, answers them too and compares: 2e-6 of the largest entry in float, 1e-12 in double;
-# for networks in training in float what drift() in layers.py measures. The tables have a line
-# for each case, with the largest errors and the arrays that have them: first from PyTorch's
-# float64, then from its float32, then the drift. Without PyTorch nothing is compared, which
-# is said, and no failure.
+# PyTorch answers the cases of parity.py in float64; test_golden.c, built for float and for double,
+# answers them too and compares: 2e-6 of the largest entry in float, 1e-12 in double; for networks
+# in training in float what drift() in layers.py measures. The tables have a line for each case,
+# with the largest error, the array that has it, and the drift. Without PyTorch nothing is compared,
+# which is said, and no failure.
 #
 # Environment: CC, BUILD (folder for what is built), SEED (of the data; default 1).
 set -eu

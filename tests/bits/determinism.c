@@ -232,19 +232,22 @@ static const struct {
     int by_row; /* is a row normalized, or a channel? */
 } layers[] = {
     {CALL_BATCHNORM, "batch", ">ymruv<XGB", 0},
-    {CALL_NOISY, "noisy_batch", ">yfmruv<XGB", 0},
+    {CALL_NOISY, "noisy", ">yfmruv<XGB", 0},
     {CALL_RENORM, "renorm", "><yqomruvXGB", 0},
     {CALL_LP, "lp", "><yXmruvGB", 0},
     {CALL_SYNC, "sync", "ymruvXGB", 0},
     {CALL_LAYERNORM, "layer", ">ymr<XGB", 1},
     {CALL_RMSNORM, "rms", "><yrXGB", 1},
     {CALL_GROUPNORM, "group", "><yrmXGB", 1},
+    {CALL_GROUPNORM, "instance", "><yrmXGB", 1}, /* a group each channel */
 };
-static const char *const mode_name[] = {"", "_infer", "_frozen"};
+
+/* The words that a name is made of, besides its layer and its sizes. */
+static const char *const mode_name[] = {"train", "infer", "frozen", NULL};
 
 enum data { PLAIN, FAR_OFF, CONSTANT, OUTLIER, LARGE, TINY, SPOILT };
-static const char *const data_name[] = {"", "_far", "_constant", "_outlier", "_large", "_tiny",
-                                        "_spoilt"};
+static const char *const data_name[] = {"plain", "far", "constant", "outlier", "large", "tiny",
+                                        "spoilt", NULL};
 
 enum option { /* what is left out or otherwise; bits */
     NO_GAMMA = 1,
@@ -253,48 +256,62 @@ enum option { /* what is left out or otherwise; bits */
     UNTRACKED = 8,   /* no running statistics           */
     CUMULATIVE = 16, /* their plain average             */
     BIASED = 32,
-    IN_PLACE = 64    /* dx over dy; in infer mode y over x */
+    IN_PLACE = 64, /* dx over dy; in infer mode y over x */
+    MASKED = 128
 };
-static const char *const option_name[] = {"_nogamma",    "_nobeta", "_nosums", "_untracked",
-                                          "_cumulative", "_biased", "_inplace"};
+static const char *const option_name[] = {"nogamma", "nobeta", "nosums", "untracked", "cumulative",
+                                          "biased", "inplace", "masked", NULL};
 
 typedef struct norm_case {
-    int function, mode;
-    size_t N, C, S; /* of layer norm, C is D */
-    enum data data;
-    int options;
-    int more; /* groups; p; merged with a mask */
+    const char *name;
+    size_t layer, N, C, S; /* of layer norm, C is D */
+    int mode, data, options;
+    int more; /* groups, or p */
 } norm_case;
 
-static size_t layer_of(const norm_case *k)
+/* The place of the first n characters in a list of words; -1 if they are no word of it. */
+static int place_of(const char *text, size_t n, const char *const *words)
 {
-    size_t i;
-    for (i = 0; layers[i].function != k->function; i++) {
+    int i;
+    for (i = 0; words[i] != NULL; i++)
+        if (strlen(words[i]) == n && memcmp(words[i], text, n) == 0) return i;
+    return -1;
+}
+
+/* A name is words with _ between: the layer, with its p if it has one, then mode, sizes, data and
+   options as far as they are not the usual ones. */
+static norm_case case_of(const char *name)
+{
+    unsigned long N = 0, C = 0, S = 1;
+    size_t n = strcspn(name, "_0123456789");
+    const char *word = name + n;
+    norm_case k;
+    memset(&k, 0, sizeof k);
+    k.name = name;
+    while (strlen(layers[k.layer].name) != n || memcmp(layers[k.layer].name, name, n) != 0)
+        k.layer++;
+    k.more = atoi(word);
+    for (word += strcspn(word, "_"); *word; word += n) {
+        n = strcspn(++word, "_");
+        if (place_of(word, n, mode_name) >= 0)
+            k.mode = place_of(word, n, mode_name);
+        else if (place_of(word, n, data_name) >= 0)
+            k.data = place_of(word, n, data_name);
+        else if (place_of(word, n, option_name) >= 0)
+            k.options |= 1 << place_of(word, n, option_name);
+        else if (word[n - 1] == 's')
+            k.more = atoi(word); /* 8groups */
+        else if (sscanf(word, "%lux%lux%lu", &N, &C, &S) < 2)
+            exit(1);
     }
-    return i;
+    k.N = N, k.C = C, k.S = S;
+    if (strcmp(layers[k.layer].name, "instance") == 0) k.more = (int)C;
+    return k;
 }
 
 static size_t numbers_of(const norm_case *k)
 {
     return k->N * k->C * k->S;
-}
-
-static void norm_name(char *name, size_t most, const norm_case *k)
-{
-    const size_t layer = layer_of(k);
-    const int instance = k->function == CALL_GROUPNORM && (size_t)k->more == k->C;
-    char size[64], p[8] = "";
-    size_t i;
-    if (k->function == CALL_LP) snprintf(p, sizeof p, "%d", k->more);
-    snprintf(size, sizeof size, k->S > 1 || *p ? "_%lux%lux%lu" : "_%lux%lu", (unsigned long)k->N,
-             (unsigned long)k->C, (unsigned long)k->S);
-    snprintf(name, most, "%s%s%s%s%s", instance ? "instance" : layers[layer].name, p,
-             layers[layer].by_row || *p ? "" : mode_name[k->mode], size, data_name[k->data]);
-    for (i = 0; i < sizeof option_name / sizeof option_name[0]; i++)
-        if (k->options >> i & 1) strncat(name, option_name[i], most - strlen(name) - 1);
-    if (k->function == CALL_GROUPNORM && !instance)
-        snprintf(name + strlen(name), 32, "_%dgroups", k->more);
-    if (k->function == CALL_SYNC && k->more) strncat(name, "_masked", most - strlen(name) - 1);
 }
 
 /* 2^k. */
@@ -310,7 +327,7 @@ static nrm_real power(int k)
 static void draw_x(const norm_case *k)
 {
     const nrm_real large = power(100), tiny = power(-66); /* their squares are no normal floats */
-    const int by_row = layers[layer_of(k)].by_row;
+    const int by_row = layers[k->layer].by_row;
     size_t i;
     draw(x, numbers_of(k), k->data == FAR_OFF ? 1000 : 0, 0);
     for (i = 0; i < numbers_of(k); i++) {
@@ -371,21 +388,22 @@ static layer_call call_of(const norm_case *k, nrm_running *running, nrm_rng *rng
     return c;
 }
 
-static void passes_and_results(const norm_case *k, const layer_call *c, const char *name)
+static void passes_and_results(const norm_case *k, const layer_call *c)
 {
-    const size_t layer = layer_of(k), numbers = numbers_of(k), C = k->C;
-    const size_t groups = layers[layer].by_row ? k->N * (k->more ? (size_t)k->more : 1) : C;
+    const int function = layers[k->layer].function;
+    const size_t numbers = numbers_of(k), C = k->C;
+    const size_t groups = layers[k->layer].by_row ? k->N * (k->more ? (size_t)k->more : 1) : C;
     const int drawn = k->mode == NRM_TRAIN; /* there are factors and limits in this mode alone */
     const char *of;
-    for (of = layers[layer].of; *of && (*of != '<' || k->mode != NRM_INFER); of++)
+    for (of = layers[k->layer].of; *of && (*of != '<' || k->mode != NRM_INFER); of++)
         switch (*of) {
         case '>':
-            take(call_layer(k->function, c));
-            look(name, "forward", numbers);
+            take(call_layer(function, c));
+            look(k->name, "forward", numbers);
             break;
         case '<':
-            take(call_layer(k->function + 1, c));
-            look(name, "backward", numbers);
+            take(call_layer(function + 1, c));
+            look(k->name, "backward", numbers);
             break;
         case 'y': add_reals(c->y, numbers); break;
         case 'f': add_reals(scale, drawn ? numbers : 0); break;
@@ -401,91 +419,48 @@ static void passes_and_results(const norm_case *k, const layer_call *c, const ch
         }
 }
 
-static void norm(const norm_case *k)
+static void norm(const char *name)
 {
+    const norm_case k = case_of(name);
     nrm_running running;
     nrm_rng rng;
-    char name[128];
-    const layer_call c = call_of(k, &running, &rng);
-    norm_name(name, sizeof name, k);
+    const layer_call c = call_of(&k, &running, &rng);
     start();
-    passes_and_results(k, &c, name);
+    passes_and_results(&k, &c);
     print("exact", name);
 }
 
 /* The widths straddle vectors, lanes and the 1024 channels that are worked on together; N the 32
    rows of a block, and S the 1024 values of one; the last case of each layer has so many numbers
    that it fetches ahead. */
-static const norm_case batch_norms[] = {
-    {CALL_BATCHNORM, NRM_TRAIN, 2, 1, 1, PLAIN, 0, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 33, 1, 1, FAR_OFF, NO_BETA, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 100, 7, 1, PLAIN, CUMULATIVE, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, PLAIN, 0, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, FAR_OFF, UNTRACKED, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, CONSTANT, 0, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, OUTLIER, BIASED, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, LARGE, 0, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, TINY, NO_GAMMA, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, SPOILT, 0, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 33, 70, 1, SPOILT, CUMULATIVE, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 100, 1030, 1, PLAIN, NO_GAMMA | NO_BETA, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 33, 1030, 1, OUTLIER, IN_PLACE | CUMULATIVE, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 64, 1030, 1, FAR_OFF, NO_SUMS, 0},
-    {CALL_BATCHNORM, NRM_INFER, 1, 7, 1, PLAIN, 0, 0},
-    {CALL_BATCHNORM, NRM_INFER, 33, 1030, 1, PLAIN, IN_PLACE, 0},
-    {CALL_BATCHNORM, NRM_FROZEN, 1, 70, 1, PLAIN, 0, 0},
-    {CALL_BATCHNORM, NRM_FROZEN, 100, 1030, 1, FAR_OFF, NO_GAMMA, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 1, 3, 2, PLAIN, 0, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 3, FAR_OFF, BIASED | CUMULATIVE, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, PLAIN, 0, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, CONSTANT, UNTRACKED, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, OUTLIER, 0, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, LARGE, NO_BETA, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, TINY, 0, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 33, 6, 196, FAR_OFF, CUMULATIVE, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 3, 4, 3000, PLAIN, IN_PLACE, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 3, 4, 3000, OUTLIER, NO_GAMMA | NO_BETA, 0},
-    {CALL_BATCHNORM, NRM_INFER, 33, 6, 196, PLAIN, NO_GAMMA, 0},
-    {CALL_BATCHNORM, NRM_FROZEN, 5, 6, 51, PLAIN, NO_SUMS, 0},
-    {CALL_BATCHNORM, NRM_FROZEN, 3, 4, 3000, FAR_OFF, 0, 0},
-    {CALL_BATCHNORM, NRM_TRAIN, 9, 39, 3000, FAR_OFF, 0, 0},
-};
+static const char norms[] =
+    "batch_2x1 batch_33x1_far_nobeta batch_100x7_cumulative batch_33x70 batch_33x70_far_untracked "
+    "batch_33x70_constant batch_33x70_outlier_biased batch_33x70_large batch_33x70_tiny_nogamma "
+    "batch_33x70_spoilt batch_33x70_spoilt_cumulative batch_100x1030_nogamma_nobeta "
+    "batch_33x1030_outlier_cumulative_inplace batch_64x1030_far_nosums batch_infer_1x7 "
+    "batch_infer_33x1030_inplace batch_frozen_1x70 batch_frozen_100x1030_far_nogamma batch_1x3x2 "
+    "batch_5x6x3_far_cumulative_biased batch_5x6x51 batch_5x6x51_constant_untracked "
+    "batch_5x6x51_outlier batch_5x6x51_large_nobeta batch_5x6x51_tiny batch_5x6x51_spoilt "
+    "batch_33x6x196_far_cumulative batch_3x4x3000_inplace batch_3x4x3000_outlier_nogamma_nobeta "
+    "batch_infer_33x6x196_nogamma batch_frozen_5x6x51_nosums batch_frozen_3x4x3000_far "
+    "batch_9x39x3000_far "
+    "noisy_33x70 noisy_5x6x51_far_untracked noisy_33x1030_inplace noisy_frozen_33x70 "
+    "noisy_infer_33x70 "
+    "layer_33x1 layer_70x9_nobeta layer_70x9_far layer_70x9_spoilt layer_1x130 "
+    "layer_33x130_constant layer_33x130_outlier_nogamma layer_33x130_large layer_33x130_tiny "
+    "layer_300x130_inplace layer_100x1000_far_nosums layer_5x1500_nogamma_nobeta "
+    "layer_33x1500_outlier_inplace layer_5x1500_constant layer_5x1500_spoilt layer_3x5000_large "
+    "layer_7x5000_far layer_211x5000";
 
-static const norm_case noisy_norms[] = {
-    {CALL_NOISY, NRM_TRAIN, 33, 70, 1, PLAIN, 0, 0},
-    {CALL_NOISY, NRM_TRAIN, 5, 6, 51, FAR_OFF, UNTRACKED, 0},
-    {CALL_NOISY, NRM_TRAIN, 33, 1030, 1, PLAIN, IN_PLACE, 0},
-    {CALL_NOISY, NRM_FROZEN, 33, 70, 1, PLAIN, 0, 0},
-    {CALL_NOISY, NRM_INFER, 33, 70, 1, PLAIN, 0, 0},
-};
-
-static const norm_case layer_norms[] = {
-    {CALL_LAYERNORM, NRM_TRAIN, 33, 1, 1, PLAIN, 0, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 70, 9, 1, PLAIN, NO_BETA, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 70, 9, 1, FAR_OFF, 0, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 70, 9, 1, SPOILT, 0, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 1, 130, 1, PLAIN, 0, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 33, 130, 1, CONSTANT, 0, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 33, 130, 1, OUTLIER, NO_GAMMA, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 33, 130, 1, LARGE, 0, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 33, 130, 1, TINY, 0, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 300, 130, 1, PLAIN, IN_PLACE, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 100, 1000, 1, FAR_OFF, NO_SUMS, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 5, 1500, 1, PLAIN, NO_GAMMA | NO_BETA, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, IN_PLACE, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 5, 1500, 1, CONSTANT, 0, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 5, 1500, 1, SPOILT, 0, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 3, 5000, 1, LARGE, 0, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 7, 5000, 1, FAR_OFF, 0, 0},
-    {CALL_LAYERNORM, NRM_TRAIN, 211, 5000, 1, PLAIN, 0, 0},
-};
-
-#define RUN_ALL(function, cases)                                                                   \
-    do {                                                                                           \
-        size_t i_;                                                                                 \
-        for (i_ = 0; i_ < sizeof(cases) / sizeof((cases)[0]); i_++) function(&(cases)[i_]);        \
-    } while (0)
+static void run_all(void (*run)(const char *name), const char *names)
+{
+    for (; *names; names += strspn(names, " ")) {
+        char name[64] = "";
+        strncat(name, names, strcspn(names, " "));
+        run(name);
+        names += strlen(name);
+    }
+}
 
 /* ---- noise, activations, loss, random numbers ------------------------------------------------ */
 
@@ -753,32 +728,15 @@ static void folding(const char *name, size_t outer, size_t C, size_t inner)
 /* All ways through the backward pass: at most 1024 and at most 4096 sums beside dx, or the sums by
    themselves; bands of several examples, of one and of less; channels in runs, more than 1024 of
    them, runs of more than 1024. */
-static const norm_case other_rows[] = {
-    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 1, PLAIN, 0, 2},
-    {CALL_GROUPNORM, NRM_TRAIN, 300, 256, 1, FAR_OFF, 0, 8},
-    {CALL_GROUPNORM, NRM_TRAIN, 33, 2000, 1, PLAIN, NO_BETA, 100},
-    {CALL_GROUPNORM, NRM_TRAIN, 40, 3999, 1, OUTLIER, IN_PLACE, 3},
-    {CALL_GROUPNORM, NRM_TRAIN, 9, 8000, 1, PLAIN, 0, 80},
-    {CALL_GROUPNORM, NRM_TRAIN, 9, 8000, 1, PLAIN, NO_GAMMA, 2},
-    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 3, PLAIN, 0, 3},
-    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 51, CONSTANT, 0, 3},
-    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 51, LARGE, NO_GAMMA, 2},
-    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 51, TINY, NO_SUMS, 2},
-    {CALL_GROUPNORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0, 2},
-    {CALL_GROUPNORM, NRM_TRAIN, 33, 64, 49, FAR_OFF, IN_PLACE, 8},
-    {CALL_GROUPNORM, NRM_TRAIN, 3, 4, 3000, OUTLIER, NO_BETA, 2},
-    {CALL_GROUPNORM, NRM_TRAIN, 33, 1100, 2, PLAIN, 0, 11},
-    {CALL_GROUPNORM, NRM_TRAIN, 30, 96, 17, FAR_OFF, 0, 96},
-    {CALL_GROUPNORM, NRM_TRAIN, 5, 3, 3000, OUTLIER, IN_PLACE, 3},
-    {CALL_RMSNORM, NRM_TRAIN, 70, 9, 1, PLAIN, 0, 1},
-    {CALL_RMSNORM, NRM_TRAIN, 33, 130, 1, LARGE, 0, 1},
-    {CALL_RMSNORM, NRM_TRAIN, 33, 130, 1, TINY, NO_GAMMA, 1},
-    {CALL_RMSNORM, NRM_TRAIN, 33, 130, 1, SPOILT, 0, 1},
-    {CALL_RMSNORM, NRM_TRAIN, 300, 130, 1, FAR_OFF, IN_PLACE, 1},
-    {CALL_RMSNORM, NRM_TRAIN, 33, 1500, 1, OUTLIER, 0, 1},
-    {CALL_RMSNORM, NRM_TRAIN, 7, 5000, 1, PLAIN, NO_SUMS, 1},
-    {CALL_RMSNORM, NRM_TRAIN, 7, 5000, 1, PLAIN, 0, 1},
-};
+static const char other_rows[] =
+    "group_5x6_2groups group_300x256_far_8groups group_33x2000_nobeta_100groups "
+    "group_40x3999_outlier_inplace_3groups group_9x8000_80groups group_9x8000_nogamma_2groups "
+    "group_5x6x3_3groups group_5x6x51_constant_3groups group_5x6x51_large_nogamma_2groups "
+    "group_5x6x51_tiny_nosums_2groups group_5x6x51_spoilt_2groups "
+    "group_33x64x49_far_inplace_8groups group_3x4x3000_outlier_nobeta_2groups "
+    "group_33x1100x2_11groups instance_30x96x17_far instance_5x3x3000_outlier_inplace rms_70x9 "
+    "rms_33x130_large rms_33x130_tiny_nogamma rms_33x130_spoilt rms_300x130_far_inplace "
+    "rms_33x1500_outlier rms_7x5000_nosums rms_7x5000";
 
 /* ---- statistics that merge, and batch renorm ------------------------------------------------- */
 
@@ -787,18 +745,17 @@ enum { MOST_SHARDS = 3 };
 static unsigned char mask_[MOST_PARAMS];
 
 /* Three shards, the second of no examples: their statistics, their sums, and what they make. */
-static void merged(const norm_case *k)
+static void merged(const char *name)
 {
+    const norm_case named = case_of(name), *k = &named;
     static nrm_stats part[MOST_PARAMS], stats[MOST_PARAMS];
     static nrm_sums some[MOST_PARAMS], sums[MOST_PARAMS];
     const size_t from[MOST_SHARDS + 1] = {0, k->N / 3, k->N / 3, k->N};
     nrm_running running;
     nrm_rng rng;
-    char name[128];
     layer_call all = call_of(k, &running, &rng), c = all;
     size_t i, n;
     int pass;
-    norm_name(name, sizeof name, k);
     start();
     for (i = 0; i < k->N * k->S; i++) mask_[i] = pool[(600 + i) % POOL] > (nrm_real)-0.5;
     memset(stats, 0, k->C * sizeof *stats);
@@ -808,7 +765,7 @@ static void merged(const norm_case *k)
             const size_t at = from[i] * k->C * k->S;
             c.N = from[i + 1] - from[i];
             c.x = all.x + at, c.y = all.y + at, c.dy = all.dy + at, c.dx = all.dx + at;
-            c.mask = k->more ? mask_ + from[i] * k->S : NULL;
+            c.mask = k->options & MASKED ? mask_ + from[i] * k->S : NULL;
             if (pass == 0) {
                 memset(part, 0, k->C * sizeof *part);
                 c.stats = part;
@@ -829,7 +786,7 @@ static void merged(const norm_case *k)
                 take(call_layer(CALL_SYNC_BACK, &c));
             }
         }
-    passes_and_results(k, &all, name);
+    passes_and_results(k, &all);
     if (k->data != SPOILT) {
         take(NRM_OK);
         for (i = 0; i < k->C; i++) { /* ST.7 */
@@ -842,23 +799,13 @@ static void merged(const norm_case *k)
     print("exact", name);
 }
 
-static const norm_case merge_cases[] = {
-    {CALL_SYNC, NRM_TRAIN, 33, 70, 1, PLAIN, 0, 0},
-    {CALL_SYNC, NRM_TRAIN, 33, 70, 1, FAR_OFF, CUMULATIVE, 1},
-    {CALL_SYNC, NRM_TRAIN, 33, 70, 1, OUTLIER, BIASED, 1},
-    {CALL_SYNC, NRM_TRAIN, 33, 70, 1, SPOILT, 0, 0},
-    {CALL_SYNC, NRM_TRAIN, 15, 6, 51, PLAIN, 0, 0},
-    {CALL_SYNC, NRM_TRAIN, 15, 6, 51, FAR_OFF, 0, 1},
-    {CALL_SYNC, NRM_TRAIN, 15, 6, 51, TINY, 0, 1},
-};
+static const char merge_cases[] =
+    "sync_33x70 sync_33x70_far_cumulative_masked sync_33x70_outlier_biased_masked "
+    "sync_33x70_spoilt sync_15x6x51 sync_15x6x51_far_masked sync_15x6x51_tiny_masked";
 
-static const norm_case renorms[] = {
-    {CALL_RENORM, NRM_TRAIN, 100, 7, 1, PLAIN, CUMULATIVE, 0},
-    {CALL_RENORM, NRM_TRAIN, 100, 1030, 1, PLAIN, 0, 0},
-    {CALL_RENORM, NRM_TRAIN, 33, 6, 196, FAR_OFF, BIASED, 0},
-    {CALL_RENORM, NRM_TRAIN, 5, 6, 51, SPOILT, 0, 0},
-    {CALL_RENORM, NRM_FROZEN, 5, 6, 51, PLAIN, 0, 0},
-};
+static const char renorms[] =
+    "renorm_100x7_cumulative renorm_100x1030 renorm_33x6x196_far_biased renorm_5x6x51_spoilt "
+    "renorm_frozen_5x6x51";
 
 /* ---- the recurrent layer --------------------------------------------------------------------- */
 
@@ -937,19 +884,14 @@ static void recurrents(void)
 /* Both forms of each p: dense channels that straddle the 1024, and runs. */
 static void lp_norms(void)
 {
-    static const norm_case cases[] = {
-        {CALL_LP, NRM_TRAIN, 33, 70, 1, PLAIN, 0, 0},
-        {CALL_LP, NRM_TRAIN, 100, 1030, 1, FAR_OFF, 0, 0},
-        {CALL_LP, NRM_TRAIN, 5, 6, 51, PLAIN, 0, 0},
-        {CALL_LP, NRM_TRAIN, 33, 6, 196, FAR_OFF, 0, 0},
-        {CALL_LP, NRM_TRAIN, 5, 6, 51, SPOILT, 0, 0},
-    };
+    static const char *const cases[] = {"33x70x1", "100x1030x1_far", "5x6x51", "33x6x196_far",
+                                        "5x6x51_spoilt"};
+    char name[64];
     int p, i;
     for (p = NRM_L1; p <= NRM_LINF; p++)
         for (i = 0; i < 10; i++) {
-            norm_case k = cases[i / 2];
-            k.more = p + i % 2 * NRM_CENTRED;
-            norm(&k);
+            snprintf(name, sizeof name, "lp%d_%s", p + i % 2 * NRM_CENTRED, cases[i / 2]);
+            norm(name);
         }
 }
 
@@ -979,9 +921,7 @@ int main(void)
 {
     size_t i;
     fill_pool();
-    RUN_ALL(norm, batch_norms);
-    RUN_ALL(norm, noisy_norms);
-    RUN_ALL(norm, layer_norms);
+    run_all(norm, norms);
     activation("relu", NRM_RELU);
     activation("tanh", NRM_TANH);
     activation("sigmoid", NRM_SIGMOID);
@@ -993,9 +933,9 @@ int main(void)
     folding("fold_784x300", 784, 300, 1);
     folding("fold_32x3x3x3", 1, 32, 27);
     folding("fold_4x1500x2", 4, 1500, 2);
-    RUN_ALL(norm, other_rows);
-    RUN_ALL(merged, merge_cases);
-    RUN_ALL(norm, renorms);
+    run_all(norm, other_rows);
+    run_all(merged, merge_cases);
+    run_all(norm, renorms);
     recurrents();
     lp_norms();
     weight_norm(1, 3);

@@ -237,8 +237,8 @@ static nrm_acc *saved(golden *g, const char *name, size_t count)
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* The largest difference of our results from PyTorch's, relative to the largest entry of these. With
-   rms, both in the root mean square instead. */
+/* The largest difference of our results from PyTorch's, relative to the largest entry of theirs.
+   With rms, both in the root mean square instead. */
 static double golden_distance(const golden_array *a, int rms)
 {
     double largest = 0, worst = 0, squares = 0, off_squares = 0;

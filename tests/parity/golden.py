@@ -7,7 +7,10 @@ All files, or those named (batchnorm, layernorm, ...), into tests/expected or an
 tests/layers/test_golden.c compares our answers with them, and wants no Python for that. The inputs
 come from a generator of our own and are the same bytes on every machine; the answers are those of
 the PyTorch named in the first line of each file. layers.py says how a file is to be read.
+
+A function named after a layer makes one case, of the numbers n; parity.py makes larger ones of it.
 """
+import math
 import os
 import sys
 
@@ -41,22 +44,25 @@ class Numbers:
         count = torch.Size(shape).numel()
         return torch.tensor([self.below(classes) for _ in range(count)]).reshape(shape)
 
+    def running(self, *shape):
+        return {"running_mean": self.array(*shape), "running_var": self.array(*shape, centre=5)}
 
-def affine(n, C):
-    return {"gamma": n.array(C, centre=1, spread=0.25), "beta": n.array(C)}
+
+def affine(n, C, centre=1, spread=0.25):
+    return {"gamma": n.array(C, centre=centre, spread=spread), "beta": n.array(C)}
 
 
-def running(n, C):
-    return {"running_mean": n.array(C), "running_var": n.array(C, centre=5)}
+def tensor_shape(N, C, S):
+    return (N, C) if S == 1 else (N, C, S)
 
 
 def batchnorm(n, N=5, C=2, S=1, batches=1, mode=TRAIN, eps=1e-5, new_weight=0.1, cumulative=0,
-              plain=False, centre=0.0):
-    size = (N, C) if S == 1 else (N, C, S)
+              plain=False, **spread):
+    size = tensor_shape(N, C, S)
     settings = {"N": N, "C": C, "S": S, "batches": batches, "mode": mode, "eps": eps,
                 "new_weight": new_weight, "cumulative": cumulative}
-    arrays = {"x": n.array(batches, *size, centre=centre), **({} if plain else affine(n, C)),
-              **running(n, C)}
+    arrays = {"x": n.array(batches, *size, **spread), **({} if plain else affine(n, C)),
+              **n.running(C)}
     return settings, arrays if mode == INFER else {**arrays, "dy": n.array(*size)}
 
 
@@ -76,19 +82,22 @@ def batchnorm_cases(n):
     yield "frozen, positions", batchnorm(n, N=2, C=2, S=4, mode=FROZEN, eps=1e-3)
 
 
+def noisy(n, N, C, S):
+    size = tensor_shape(N, C, S)
+    return ({"N": N, "C": C, "S": S, "eps": 1e-5},
+            {"x": n.array(*size), **affine(n, C), "dy": n.array(*size),
+             "scale": n.array(*size, centre=1.125, spread=0.125),
+             "offset": n.array(*size, spread=0.25)})
+
+
 def noisy_cases(n):
-    for title, N, C, S in ("dense", 5, 3, 1), ("positions", 2, 3, 4):
-        size = (N, C) if S == 1 else (N, C, S)
-        yield title, ({"N": N, "C": C, "S": S, "eps": 1e-5},
-                      {"x": n.array(*size), **affine(n, C), "dy": n.array(*size),
-                       "scale": n.array(*size, centre=1.125, spread=0.125),
-                       "offset": n.array(*size, spread=0.25)})
+    yield "dense", noisy(n, 5, 3, 1)
+    yield "positions", noisy(n, 2, 3, 4)
 
 
-def layernorm(n, N=3, D=5, eps=1e-5, plain=False, centre=0.0):
+def layernorm(n, N=3, D=5, eps=1e-5, plain=False, **spread):
     return ({"N": N, "D": D, "eps": eps},
-            {"x": n.array(N, D, centre=centre), **({} if plain else affine(n, D)),
-             "dy": n.array(N, D)})
+            {"x": n.array(N, D, **spread), **({} if plain else affine(n, D)), "dy": n.array(N, D)})
 
 
 def layernorm_cases(n):
@@ -107,18 +116,24 @@ def layernorm_std_cases(n):
     yield "eps 0.3, no gamma and beta", layernorm(n, eps=0.3, plain=True)
 
 
+def rmsnorm(n, **more):
+    settings, arrays = layernorm(n, **more)
+    arrays.pop("beta", None)
+    return settings, arrays
+
+
 def rmsnorm_cases(n):
-    for title, more in (("plain", {}), ("eps 1e-12", {"eps": 1e-12}), ("no gamma", {"plain": True}),
-                        ("mean of 20", {"centre": 20})):
-        settings, arrays = layernorm(n, **more)
-        arrays.pop("beta", None)
-        yield title, (settings, arrays)
+    yield "plain", rmsnorm(n)
+    yield "eps 1e-12", rmsnorm(n, eps=1e-12)
+    yield "no gamma", rmsnorm(n, plain=True)
+    yield "mean of 20", rmsnorm(n, centre=20)
 
 
-def groupnorm(n, N=2, C=4, S=1, G=2, eps=1e-5, plain=False):
-    size = (N, C) if S == 1 else (N, C, S)
-    settings = {"N": N, "C": C, "S": S, "G": G, "eps": eps}
-    return settings, {"x": n.array(*size), **({} if plain else affine(n, C)), "dy": n.array(*size)}
+def groupnorm(n, N=2, C=4, S=1, G=2, eps=1e-5, plain=False, **spread):
+    size = tensor_shape(N, C, S)
+    return ({"N": N, "C": C, "S": S, "G": G, "eps": eps},
+            {"x": n.array(*size, **spread), **({} if plain else affine(n, C)),
+             "dy": n.array(*size)})
 
 
 def groupnorm_cases(n):
@@ -135,17 +150,20 @@ def instancenorm_cases(n):
     yield "no gamma and beta", groupnorm(n, C=2, S=4, G=2, plain=True)
 
 
+def sync(n, N, C, S, workers, mask=None):
+    size = tensor_shape(N, C, S)
+    settings = {"N": N, "C": C, "S": S, "workers": workers, "eps": 1e-5, "new_weight": 0.1}
+    arrays = {"x": n.array(*size), **affine(n, C), **n.running(C), "dy": n.array(*size)}
+    return settings, arrays if mask is None else dict(arrays, mask=torch.as_tensor(mask))
+
+
 def sync_cases(n):
-    def case(N, C, S, workers, mask=None):
-        size = (N, C) if S == 1 else (N, C, S)
-        settings = {"N": N, "C": C, "S": S, "workers": workers, "eps": 1e-5, "new_weight": 0.1}
-        arrays = {"x": n.array(*size), **affine(n, C), **running(n, C), "dy": n.array(*size)}
-        return settings, dict(arrays, mask=torch.tensor(mask)) if mask else arrays
-    yield "three workers, dense", case(5, 3, 1, 3)
-    yield "two workers, positions", case(3, 2, 4, 2)
-    yield "more workers than examples", case(2, 2, 3, 4)
-    yield "a mask, one worker", case(3, 2, 4, 1, [[1, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 0]])
-    yield "a mask, three workers", case(4, 2, 3, 3, [[1, 1, 0], [0, 0, 0], [1, 0, 0], [1, 1, 1]])
+    yield "three workers, dense", sync(n, 5, 3, 1, 3)
+    yield "two workers, positions", sync(n, 3, 2, 4, 2)
+    yield "more workers than examples", sync(n, 2, 2, 3, 4)
+    yield "a mask, one worker", sync(n, 3, 2, 4, 1, [[1, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 0]])
+    yield "a mask, three workers", sync(n, 4, 2, 3, 3,
+                                        [[1, 1, 0], [0, 0, 0], [1, 0, 0], [1, 1, 1]])
 
 
 def renorm_cases(n):
@@ -177,78 +195,95 @@ def lp_cases(n):
     yield "Linf, frozen", case(LINF, FROZEN, N=2, S=3)
 
 
+def weightnorm(n, inputs, outputs):
+    return ({"in": inputs, "out": outputs},
+            {"v": n.array(inputs, outputs), "g": n.array(outputs), "dW": n.array(inputs, outputs)})
+
+
 def weightnorm_cases(n):
-    for title, inputs, outputs in ("four to three", 4, 3), ("two to one", 2, 1):
-        arrays = {"v": n.array(inputs, outputs), "g": n.array(outputs),
-                  "dW": n.array(inputs, outputs)}
-        yield title, ({"in": inputs, "out": outputs}, arrays)
-    del arrays["g"]
-    arrays.update(v=n.array(5, 2), dW=n.array(5, 2))
-    yield "no lengths", ({"in": 5, "out": 2}, arrays)
+    yield "four to three", weightnorm(n, 4, 3)
+    yield "two to one", weightnorm(n, 2, 1)
+    yield "no lengths", ({"in": 5, "out": 2}, {"v": n.array(5, 2), "dW": n.array(5, 2)})
+
+
+def fold(n, *shape, examples=0, **spread):
+    """Of a linear layer, [in][out], or a convolution, [out][in][rows][columns]."""
+    outer, C, inner = (1, shape[0], math.prod(shape[1:])) if len(shape) > 2 else (*shape, 1)
+    arrays = {"W": n.array(*shape, **spread), "b": n.array(C), **n.running(C), **affine(n, C)}
+    if inner == 1:
+        arrays["x"] = n.array(examples, outer)
+    return {"eps": 1e-5, "outer": outer, "C": C, "inner": inner}, arrays
 
 
 def fold_cases(n):
-    settings = {"eps": 1e-5, "outer": 4, "C": 3, "inner": 1}
-    arrays = {"W": n.array(4, 3), "b": n.array(3), **running(n, 3), **affine(n, 3),
-              "x": n.array(2, 4)}
+    settings, arrays = fold(n, 4, 3, examples=2)
     yield "linear", (settings, arrays)
     del arrays["gamma"], arrays["beta"], arrays["b"]
     yield "linear, no bias, gamma and beta", (dict(settings, eps=1e-3), arrays)
-    yield "convolution", ({"eps": 1e-5, "outer": 1, "C": 2, "inner": 12},
-                          {"W": n.array(2, 3, 2, 2), "b": n.array(2), **running(n, 2),
-                           **affine(n, 2)})
+    yield "convolution", fold(n, 2, 3, 2, 2)
+
+
+def rnn(n, norm, activation, mode=TRAIN, plain=False, T=5, N=2, inputs=2, H=3,
+        spreads=(0.25, 0.25, 0.25), gamma=(1, 0.25)):
+    """The spreads are those of h0, Wx and Wh; gamma has a centre and a spread."""
+    settings = {"T": T, "N": N, "in": inputs, "H": H, "norm": norm, "activation": activation,
+                "mode": mode, "eps": 1e-5, "new_weight": 0.1, "cumulative": 0}
+    arrays = {"x": n.array(T, N, inputs), "h0": n.array(N, H, spread=spreads[0]),
+              "Wx": n.array(inputs, H, spread=spreads[1]), "Wh": n.array(H, H, spread=spreads[2]),
+              **({} if plain else affine(n, H, *gamma)), "dh": n.array(T + 1, N, H)}
+    if norm == BATCH_NORM:
+        arrays.update(n.running(T, H))
+    if norm == NO_NORM:
+        arrays.pop("gamma", None)
+    return settings, arrays
 
 
 def rnn_cases(n):
-    def case(norm, activation, mode=TRAIN, plain=False, T=5, N=2, inputs=2, H=3):
-        settings = {"T": T, "N": N, "in": inputs, "H": H, "norm": norm, "activation": activation,
-                    "mode": mode, "eps": 1e-5, "new_weight": 0.1, "cumulative": 0}
-        arrays = {"x": n.array(T, N, inputs), "h0": n.array(N, H, spread=0.25),
-                  "Wx": n.array(inputs, H, spread=0.25), "Wh": n.array(H, H, spread=0.25),
-                  **({} if plain else affine(n, H)), "dh": n.array(T + 1, N, H)}
-        if norm == BATCH_NORM:
-            arrays.update(running_mean=n.array(T, H), running_var=n.array(T, H, centre=5))
-        if norm == NO_NORM:
-            arrays.pop("gamma", None)
-        return settings, arrays
-    yield "no norm, tanh", case(NO_NORM, TANH, T=3)
-    yield "no norm, ReLU, no bias", case(NO_NORM, RELU, plain=True, T=3)
-    yield "layer norm, tanh", case(LAYER_NORM, TANH)
-    yield "layer norm, ReLU", case(LAYER_NORM, RELU)
-    yield "layer norm, sigmoid, no gamma and beta", case(LAYER_NORM, SIGMOID, plain=True, T=3)
-    yield "batch norm, tanh", case(BATCH_NORM, TANH, T=3, N=4)
-    yield "batch norm, tanh, frozen", case(BATCH_NORM, TANH, FROZEN, T=3)
-    yield "one step", case(LAYER_NORM, TANH, T=1)
+    yield "no norm, tanh", rnn(n, NO_NORM, TANH, T=3)
+    yield "no norm, ReLU, no bias", rnn(n, NO_NORM, RELU, plain=True, T=3)
+    yield "layer norm, tanh", rnn(n, LAYER_NORM, TANH)
+    yield "layer norm, ReLU", rnn(n, LAYER_NORM, RELU)
+    yield "layer norm, sigmoid, no gamma and beta", rnn(n, LAYER_NORM, SIGMOID, plain=True, T=3)
+    yield "batch norm, tanh", rnn(n, BATCH_NORM, TANH, T=3, N=4)
+    yield "batch norm, tanh, frozen", rnn(n, BATCH_NORM, TANH, FROZEN, T=3)
+    yield "one step", rnn(n, LAYER_NORM, TANH, T=1)
+
+
+def linear(n, N, inputs, outputs, **spread):
+    return ({"N": N, "in": inputs, "out": outputs},
+            {"x": n.array(N, inputs), "W": n.array(inputs, outputs, **spread),
+             "b": n.array(outputs), "dy": n.array(N, outputs)})
 
 
 def linear_cases(n):
-    for title, N, inputs, outputs in ("wide", 3, 5, 2), ("one example", 1, 3, 4):
-        arrays = {"x": n.array(N, inputs), "W": n.array(inputs, outputs), "b": n.array(outputs),
-                  "dy": n.array(N, outputs)}
-        yield title, ({"N": N, "in": inputs, "out": outputs}, arrays)
+    for title, sizes in ("wide", (3, 5, 2)), ("one example", (1, 3, 4)):
+        settings, arrays = linear(n, *sizes)
+        yield title, (settings, arrays)
         del arrays["b"]
-        yield title + ", no bias", ({"N": N, "in": inputs, "out": outputs}, arrays)
+        yield title + ", no bias", (settings, arrays)
 
 
-def activation_cases(n):
+def activation_cases(n, count=12, spread=2):
     for title, kind in ("identity", IDENTITY), ("ReLU", RELU), ("tanh", TANH), ("sigmoid", SIGMOID):
-        yield title, ({"activation": kind}, {"x": n.array(12, spread=2), "dy": n.array(12)})
+        yield title, ({"activation": kind},
+                      {"x": n.array(count, spread=spread), "dy": n.array(count)})
+
+
+def cross_entropy(n, N=4, C=5, **spread):
+    return {"N": N, "C": C}, {"logits": n.array(N, C, **spread), "labels": n.labels(C, N)}
 
 
 def cross_entropy_cases(n):
-    for title, spread in ("logits of a few units", 1), ("logits of tens", 16):
-        yield title, ({"N": 4, "C": 5}, {"logits": n.array(4, 5, spread=spread),
-                                         "labels": n.labels(5, 4)})
+    yield "logits of a few units", cross_entropy(n)
+    yield "logits of tens", cross_entropy(n, spread=16)
 
 
-def optimizer_cases(n):
-    def case(rule, lr, heavy_ball):
-        return ({"optimizer": rule, "lr": lr, "heavy_ball": heavy_ball,
-                 "adam_eps": 1e-8},
-                {"params": n.array(6), "grads": n.array(5, 6)})
-    yield "SGD", case(SGD, 0.1, 0.0)
-    yield "SGD, momentum 0.9", case(SGD, 0.01, 0.9)
-    yield "Adam", case(ADAM, 1e-3, 0.0)
+def optimizer_cases(n, count=6, steps=5):
+    for title, rule, lr, heavy_ball in (
+            ("SGD", SGD, 0.1, 0.0), ("SGD, momentum 0.9", SGD, 0.01, 0.9),
+            ("Adam", ADAM, 1e-3, 0.0)):
+        yield title, ({"optimizer": rule, "lr": lr, "heavy_ball": heavy_ball, "adam_eps": 1e-8},
+                      {"params": n.array(count), "grads": n.array(steps, count)})
 
 
 def has(norm, name):
@@ -314,4 +349,5 @@ def main():
                     write_case(file, layer, title, settings, arrays)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -13,11 +13,10 @@ import sys
 
 import torch
 
-from layers import (ADAM, BATCH_NORM, BATCH_RENORM, CENTRED, FROZEN, GROUP_NORM, IDENTITY, INFER,
-                    L1, L2, LAYER_NORM, LINF, NO_NORM, RELU, RMS_NORM, SGD, SIGMOID, TANH, TRAIN,
-                    write_case)
-
-EPS = 1e-5
+import golden
+from golden import batchnorm
+from layers import (ADAM, BATCH_NORM, BATCH_RENORM, CENTRED, FROZEN, GROUP_NORM, INFER, L1, L2,
+                    LAYER_NORM, LINF, NO_NORM, RELU, RMS_NORM, SGD, TANH, TRAIN, write_case)
 
 
 class Random:
@@ -33,17 +32,8 @@ class Random:
     def labels(self, classes, *shape):
         return torch.randint(classes, shape, generator=self.generator)
 
-
-def tensor_shape(N, C, S):
-    return (N, C) if S == 1 else (N, C, S)
-
-
-def affine(n, C):
-    return {"gamma": n.array(C, centre=1, spread=0.25), "beta": n.array(C)}
-
-
-def running(n, C):
-    return {"running_mean": n.array(C), "running_var": n.array(C).abs() + 0.5}
+    def running(self, *shape):
+        return {"running_mean": self.array(*shape), "running_var": self.array(*shape).abs() + 0.5}
 
 
 # N, C, S: a layer of a network, columns wider than the library's strips, images, many rows, one. Of
@@ -55,23 +45,13 @@ TENSORS = (64, 128, 1), (9, 1037, 1), (7, 9, 143), (4, 16, 196), (2000, 9, 1), (
 def batchnorm_cases(n):
     for mode, name in (TRAIN, "train"), (FROZEN, "frozen"), (INFER, "infer"):
         for N, C, S in TENSORS:
-            size = tensor_shape(N, C, S)
-            settings = {"N": N, "C": C, "S": S, "batches": 1, "mode": mode, "eps": EPS,
-                        "new_weight": 0.1, "cumulative": 0}
-            arrays = {"x": n.array(1, *size, centre=0.5, spread=2), **affine(n, C),
-                      **running(n, C)}
-            if mode != INFER:
-                arrays["dy"] = n.array(*size)
-            yield "%s, %d x %d x %d" % (name, N, C, S), (settings, arrays)
-    for title, new_weight, cumulative in (("momentum 0.1", 0.1, 0), ("momentum 0.01", 0.01, 0),
-                                          ("momentum None", 0.1, 1)):
-        N, C, S = 8, 6, 5
-        yield "100 batches, " + title, (
-            {"N": N, "C": C, "S": S, "batches": 100, "mode": TRAIN, "eps": EPS,
-             "new_weight": new_weight, "cumulative": cumulative},
-            {"x": n.array(100, N, C, S, centre=1, spread=3), **affine(n, C),
-             "running_mean": torch.zeros(C).double(), "running_var": torch.ones(C).double(),
-             "dy": n.array(N, C, S)})
+            yield ("%s, %d x %d x %d" % (name, N, C, S),
+                   batchnorm(n, N, C, S, mode=mode, centre=0.5, spread=2))
+    for title, more in (("momentum 0.1", {}), ("momentum 0.01", {"new_weight": 0.01}),
+                        ("momentum None", {"cumulative": 1})):
+        settings, arrays = batchnorm(n, 8, 6, 5, 100, centre=1, spread=3, **more)
+        arrays.update(running_mean=torch.zeros(6).double(), running_var=torch.ones(6).double())
+        yield "100 batches, " + title, (settings, arrays)
 
 
 def renorm_cases(n):
@@ -93,46 +73,32 @@ def lp_cases(n):
 
 
 def noisy_cases(n):
-    for N, C, S in TENSORS:
-        size = tensor_shape(N, C, S)
-        yield "%d x %d x %d" % (N, C, S), (
-            {"N": N, "C": C, "S": S, "eps": EPS},
-            {"x": n.array(*size), **affine(n, C), "dy": n.array(*size),
-             "scale": n.array(*size, centre=1.125, spread=0.1),
-             "offset": n.array(*size, spread=0.3)})
+    for sizes in TENSORS:
+        yield "%d x %d x %d" % sizes, golden.noisy(n, *sizes)
 
 
 def sync_cases(n):
     for N, C, S, workers in (64, 128, 1, 4), (16, 5, 49, 3), (5, 3, 200, 8):
-        for share in (1, 0.7) if S > 1 else (1,):
-            size = tensor_shape(N, C, S)
-            arrays = {"x": n.array(*size), **affine(n, C), **running(n, C), "dy": n.array(*size)}
-            if share < 1:
-                arrays["mask"] = (torch.rand(N, S, generator=n.generator) < share).long()
-            masked = ", a mask" if "mask" in arrays else ""
-            yield ("%d x %d x %d, %d workers%s" % (N, C, S, workers, masked),
-                   ({"N": N, "C": C, "S": S, "workers": workers, "eps": EPS, "new_weight": 0.1},
-                    arrays))
+        title = "%d x %d x %d, %d workers" % (N, C, S, workers)
+        yield title, golden.sync(n, N, C, S, workers)
+        if S > 1:
+            mask = torch.rand(N, S, generator=n.generator) < 0.7
+            yield title + ", a mask", golden.sync(n, N, C, S, workers, mask.long())
 
 
-def layernorm_cases(n, with_beta=True):
+def layernorm_cases(n, layer=golden.layernorm):
     for N, D in (64, 128), (5, 2049), (300, 9), (1, 4096), (16, 1000):
-        arrays = {"x": n.array(N, D, centre=0.5, spread=2), **affine(n, D), "dy": n.array(N, D)}
-        if not with_beta:
-            del arrays["beta"]
-        yield "%d x %d" % (N, D), ({"N": N, "D": D, "eps": EPS}, arrays)
+        yield "%d x %d" % (N, D), layer(n, N=N, D=D, centre=0.5, spread=2)
 
 
 def rmsnorm_cases(n):
-    return layernorm_cases(n, with_beta=False)
+    return layernorm_cases(n, golden.rmsnorm)
 
 
 def groupnorm_cases(n):
-    for N, C, S, G in (32, 128, 1, 8), (4, 32, 49, 8), (3, 30, 64, 1), (3, 12, 101, 12):
-        size = tensor_shape(N, C, S)
-        yield "%d x %d x %d, %d groups" % (N, C, S, G), (
-            {"N": N, "C": C, "S": S, "G": G, "eps": EPS},
-            {"x": n.array(*size, centre=0.5, spread=2), **affine(n, C), "dy": n.array(*size)})
+    for sizes in (32, 128, 1, 8), (4, 32, 49, 8), (3, 30, 64, 1), (3, 12, 101, 12):
+        yield ("%d x %d x %d, %d groups" % sizes,
+               golden.groupnorm(n, *sizes, centre=0.5, spread=2))
 
 
 def instancenorm_cases(n):
@@ -142,38 +108,31 @@ def instancenorm_cases(n):
 def linear_cases(n):
     # a running sum of n numbers in float is off by some sqrt(n) roundings: 784 would reach 2e-6
     for N, inputs, outputs in (64, 256, 128), (1, 37, 53), (128, 5, 9):
-        yield "%d, %d to %d" % (N, inputs, outputs), (
-            {"N": N, "in": inputs, "out": outputs},
-            {"x": n.array(N, inputs), "W": n.array(inputs, outputs, spread=inputs ** -0.5),
-             "b": n.array(outputs), "dy": n.array(N, outputs)})
+        yield ("%d, %d to %d" % (N, inputs, outputs),
+               golden.linear(n, N, inputs, outputs, spread=inputs ** -0.5))
 
 
 def activation_cases(n):
-    for title, kind in ("identity", IDENTITY), ("ReLU", RELU), ("tanh", TANH), ("sigmoid", SIGMOID):
-        yield title, ({"activation": kind}, {"x": n.array(4000, spread=3), "dy": n.array(4000)})
+    return golden.activation_cases(n, 4000, 3)
 
 
 def cross_entropy_cases(n):
     for N, C, spread in (256, 10, 1), (16, 1000, 4), (32, 10, 30):
-        yield "%d x %d, logits of %g" % (N, C, spread), (
-            {"N": N, "C": C}, {"logits": n.array(N, C, spread=spread), "labels": n.labels(C, N)})
+        yield ("%d x %d, logits of %g" % (N, C, spread),
+               golden.cross_entropy(n, N, C, spread=spread))
 
 
 def optimizer_cases(n):
-    for title, rule, lr, heavy_ball in (("SGD", SGD, 0.1, 0.0), ("SGD, momentum", SGD, 0.01, 0.9),
-                                        ("Adam", ADAM, 1e-3, 0.0)):
-        yield title + ", 100 steps", ({"optimizer": rule, "lr": lr, "heavy_ball": heavy_ball,
-                                       "adam_eps": 1e-8},
-                                      {"params": n.array(50), "grads": n.array(100, 50)})
+    return golden.optimizer_cases(n, 50, 100)
 
 
 def mlp_params(n, sizes, norm):
     params = []
     for before, width in zip(sizes, sizes[1:]):
         params.append(n.array(before * width, spread=(2 / before) ** 0.5))
-        if norm != NO_NORM and width != sizes[-1]:
+        if golden.has(norm, "gamma") and width != sizes[-1]:
             params.append(torch.ones(width).double())
-        if norm != RMS_NORM or width == sizes[-1]:
+        if golden.has(norm, "beta") or width == sizes[-1]:
             params.append(torch.zeros(width).double())
     return torch.cat(params)
 
@@ -182,7 +141,7 @@ def mlp_cases(n):
     """784-64-128-10 on batches of 64, of ten classes with means of their own."""
     N, batches, sizes = 64, 4, (784, 64, 128, 10)
     settings = {"inputs": sizes[0], "width1": sizes[1], "width2": sizes[2], "classes": sizes[3],
-                "N": N, "batches": batches, "steps": 100, "G": 8, "eps": EPS, "new_weight": 0.1,
+                "N": N, "batches": batches, "steps": 100, "G": 8, "eps": 1e-5, "new_weight": 0.1,
                 "r_max": 3.0, "d_max": 5.0}
     sgd = {"optimizer": SGD, "lr": 0.05, "heavy_ball": 0.0, "adam_eps": 1e-8}
     momentum = dict(sgd, lr=0.01, heavy_ball=0.9)
@@ -204,22 +163,15 @@ def mlp_cases(n):
 
 
 def weightnorm_cases(n):
-    for inputs, outputs in (300, 64), (5, 1000), (3000, 3):
-        yield "%d to %d" % (inputs, outputs), (
-            {"in": inputs, "out": outputs},
-            {"v": n.array(inputs, outputs), "g": n.array(outputs), "dW": n.array(inputs, outputs)})
+    for sizes in (300, 64), (5, 1000), (3000, 3):
+        yield "%d to %d" % sizes, golden.weightnorm(n, *sizes)
 
 
 def fold_cases(n):
-    for title, shape in (("linear", (100, 64)), ("linear", (256, 10)),
-                         ("convolution", (32, 16, 3, 3))):
-        outer, C, inner = (1, shape[0], 144) if len(shape) > 2 else (*shape, 1)
-        arrays = {"W": n.array(*shape, spread=(outer * inner) ** -0.5), "b": n.array(C),
-                  **running(n, C), **affine(n, C)}
-        if inner == 1:
-            arrays["x"] = n.array(20, outer)
-        yield "%s, %s" % (title, " x ".join(map(str, shape))), (
-            {"eps": EPS, "outer": outer, "C": C, "inner": inner}, arrays)
+    for title, shape, terms in (("linear", (100, 64), 100), ("linear", (256, 10), 256),
+                                ("convolution", (32, 16, 3, 3), 144)):
+        yield ("%s, %s" % (title, " x ".join(map(str, shape))),
+               golden.fold(n, *shape, examples=20, spread=terms ** -0.5))
 
 
 def rnn_cases(n):
@@ -227,16 +179,9 @@ def rnn_cases(n):
         for norm, name in ((NO_NORM, "no norm"), (LAYER_NORM, "layer norm"),
                            (BATCH_NORM, "batch norm")):
             for kind, how in (TANH, "tanh"), (RELU, "ReLU"):
-                settings = {"T": T, "N": N, "in": inputs, "H": H, "norm": norm, "mode": TRAIN,
-                            "activation": kind, "eps": EPS, "new_weight": 0.1}
-                arrays = {"x": n.array(T, N, inputs), "h0": n.array(N, H), "beta": n.array(H),
-                          "Wx": n.array(inputs, H, spread=inputs ** -0.5),
-                          "Wh": n.array(H, H, spread=H ** -0.5), "dh": n.array(T + 1, N, H)}
-                if norm != NO_NORM:
-                    arrays["gamma"] = n.array(H, centre=0.5, spread=0.1)
-                if norm == BATCH_NORM:
-                    arrays.update(running_mean=n.array(T, H), running_var=n.array(T, H).abs() + 0.5)
-                yield "%s, %s, %d steps, %d x %d" % (name, how, T, N, H), (settings, arrays)
+                yield ("%s, %s, %d steps, %d x %d" % (name, how, T, N, H),
+                       golden.rnn(n, norm, kind, T=T, N=N, inputs=inputs, H=H,
+                                  spreads=(1, inputs ** -0.5, H ** -0.5), gamma=(0.5, 0.1)))
 
 
 CASES = {

@@ -33,22 +33,25 @@ mkdir -p "$out"
 "$python" -B tests/parity/parity.py "$out" "$SEED"
 passed=0
 failed=0
+count() { # what a log's last line, "NAME: N passed, N failed", says
+    cat "$out/$2.log"
+    line=$(tail -n 1 "$out/$2.log")
+    case $line in
+    "$1: "*" passed, "*" failed") ;;
+    *) line="$1: 0 passed, 1 failed" ;;
+    esac
+    line=${line#*: }
+    passed=$((passed + ${line%% passed*}))
+    line=${line##*passed, }
+    failed=$((failed + ${line%% failed*}))
+}
 for real in float double; do
     # shellcheck disable=SC2046
     $CC -std=c99 -O2 -ffp-contract=off -Wall -Wextra -I. -Itests \
         $([ $real = float ] || echo -DNRM_DOUBLE) tests/layers/test_golden.c -o "$out/$real" -lm
     echo "== $real, seed $SEED"
     "$out/$real" -v "$out"/*.txt >"$out/$real.log" || true
-    cat "$out/$real.log"
-    line=$(tail -n 1 "$out/$real.log")
-    case $line in
-    "golden: "*" passed, "*" failed") ;;
-    *) line="golden: 0 passed, 1 failed" ;;
-    esac
-    p=${line#golden: }
-    passed=$((passed + ${p%% passed*}))
-    f=${line##*passed, }
-    failed=$((failed + ${f%% failed*}))
+    count golden "$real"
 done
 rm -f "$out"/*.txt # tens of megabytes
 # The same library by way of docs/api.json.
@@ -60,15 +63,6 @@ for real in "" double; do
     "$python" -B tests/bindings/generate.py python $real <docs/api.json >"$out/$name.py"
 done
 "$python" -B tests/parity/bindings.py "$out" >"$out/bindings.log" 2>&1 || true
-cat "$out/bindings.log"
-line=$(tail -n 1 "$out/bindings.log")
-case $line in
-"bindings: "*" passed, "*" failed") ;;
-*) line="bindings: 0 passed, 1 failed" ;;
-esac
-p=${line#bindings: }
-passed=$((passed + ${p%% passed*}))
-f=${line##*passed, }
-failed=$((failed + ${f%% failed*}))
+count bindings bindings
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

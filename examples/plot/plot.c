@@ -1013,19 +1013,19 @@ typedef struct ploti_pen {
     int upright; /* 1: the text runs upwards */
 } ploti_pen;
 
-static void ploti_pen_line(void *ctx, const double *xy, int points)
+static void ploti_pen_line(void *ctx, const double *from, const double *to)
 {
     const ploti_pen *pen = (const ploti_pen *)ctx;
-    double last[2] = {0, 0};
+    const double *xy[2] = {from, to};
+    double p[4];
     int i;
-    for (i = 0; i < points; i++) {
-        const double x = pen->x + (pen->upright ? xy[2 * i + 1] : xy[2 * i]);
-        const double y = pen->y + (pen->upright ? -xy[2 * i] : xy[2 * i + 1]);
-        const double now[2] = {floor(x * 64 + 0.5) / 64, floor(y * 64 + 0.5) / 64};
-        if (i == 0) memcpy(last, now, sizeof last);
-        if (i > 0 || points == 1) ploti_segment(pen->c, last, now, pen->radius);
-        memcpy(last, now, sizeof last);
+    for (i = 0; i < 2; i++) {
+        const double x = pen->x + (pen->upright ? xy[i][1] : xy[i][0]);
+        const double y = pen->y + (pen->upright ? -xy[i][0] : xy[i][1]);
+        p[2 * i] = floor(x * 64 + 0.5) / 64;
+        p[2 * i + 1] = floor(y * 64 + 0.5) / 64;
     }
+    ploti_segment(pen->c, p, p + 2, pen->radius);
 }
 
 #define PLOTI_REGULAR 0.074 /* pen width / em */
@@ -1036,7 +1036,7 @@ static void ploti_put_as(ploti_canvas *c, double x, double y, const char *s, dou
                          double weight, plot_color color, double alpha)
 {
     ploti_pen pen = {c, x - font_width(s, size) * align / 2, floor(y + 0.5), size * weight / 2, 0};
-    (void)font_text(s, 0, 0, size, ploti_pen_line, &pen);
+    (void)font_text(s, size, ploti_pen_line, &pen);
     ploti_flush(c, color, alpha);
 }
 
@@ -1059,7 +1059,7 @@ static void ploti_put_up(ploti_canvas *c, double x, double y_middle, const char 
 {
     ploti_pen pen = {c, floor(x + 0.5), y_middle + font_width(s, size) / 2,
                      size * PLOTI_REGULAR / 2, 1};
-    (void)font_text(s, 0, 0, size, ploti_pen_line, &pen);
+    (void)font_text(s, size, ploti_pen_line, &pen);
     ploti_flush(c, color, 1);
 }
 

@@ -20,7 +20,6 @@
        v x y        quarter of an oval that leaves vertically and arrives horizontally
        C x1 y1 x2 y2 x y          cubic Bezier curve
        D x y                      dot
-       G code x y permille        another glyph, scaled, its origin at x y
 
    The ovals do most of the work: strokes made of them join smoothly by construction, and all of
    them share one curvature, which makes the letters a family. Straight strokes of neighbouring
@@ -152,32 +151,11 @@ static const sf_glyph sf_glyphs[] = {
     {'}', 70, 320, "M0 790C70 790 100 755 100 690V440C100 370 130 335 190 325"
                    "C130 315 100 280 100 210V-40C100 -105 70 -140 0 -140"},
     {'~', 80, 560, "M0 260C20 350 70 385 120 385C220 385 180 255 280 255C330 255 380 290 400 380"},
-    {0xB0, 70, 330, "M95 715h190 620v95 525h0 620v95 715Z"},
     {0xB1, 80, 560, "M0 350H400M200 550V150M0 30H400"},
     {0xB7, 112, 225, "D0 320"},
-    {0xBD, 60, 860, "M0 630L100 700V330M120 0L570 700G50 500 0 520"},
     {0xD7, 120, 560, "M0 480L320 160M0 160L320 480"},
-    {0x131, 104, 208, "M0 500V0"},
-    {0x237, 8, 214, "M98 500V-75v-15 -197"},
-    {0x300, 0, 0, "M-68 725L37 605"},
-    {0x301, 0, 0, "M-37 605L68 725"},
     {0x302, 0, 0, "M-112 608L0 712L112 608"},
-    {0x303, 0, 0, "M-130 625C-120 680 -95 700 -65 700C-10 700 10 630 65 630"
-                  "C95 630 120 650 130 705"},
-    {0x304, 0, 0, "M-125 655H125"},
-    {0x307, 0, 0, "D0 680"},
-    {0x308, 0, 0, "D-95 680D95 680"},
-    {0x393, 104, 528, "M0 0V700H385"},
     {0x394, 45, 660, "M0 0L285 700L570 0Z"},
-    {0x398, 76, 752, "M300 710h600 350v300 -10h0 350v300 710ZM150 355H450"},
-    {0x39B, 42, 614, "M0 0L265 700L530 0"},
-    {0x39E, 75, 570, "M0 700H420M45 360H375M0 0H420"},
-    {0x3A0, 104, 688, "M0 0V700H480V0"},
-    {0x3A3, 75, 575, "M425 700H0L260 360L0 0H440"},
-    {0x3A6, 74, 748, "M300 605h600 350v300 95h0 350v300 605ZM300 730V-30"},
-    {0x3A8, 90, 720, "M0 700V440v270 180h540 440V700M270 700V0"},
-    {0x3A9, 70, 730, "M0 0H190C95 90 15 220 15 390C15 590 130 710 295 710"
-                     "C460 710 575 590 575 390C575 220 495 90 400 0H590"},
     {0x3B1, 76, 565, "M412 500C375 235 305 -10 182 -10h0 249v182 508C312 508 332 140 356 60"
                      "C369 18 390 -2 424 -2"},
     {0x3B2, 100, 570, "M0 -195V562v172 735h340 570v172 405H112M172 405h390 197v194 -10"
@@ -189,89 +167,34 @@ static const sf_glyph sf_glyphs[] = {
     {0x3B5, 65, 460, "M318 425C292 478 240 508 175 508C85 508 22 462 22 385"
                      "C22 308 80 262 165 262H220M165 262C65 262 0 215 0 128C0 42 70 -10 172 -10"
                      "C245 -10 300 22 330 85"},
-    {0x3B6, 60, 440, "M15 730H325C130 580 0 400 0 205C0 60 75 10 180 -8C270 -24 315 -45 315 -100"
-                     "C315 -160 265 -195 200 -195"},
     {0x3B7, 100, 546, "M0 500V0M0 322C36 444 100 508 192 508h346 336V-195"},
     {0x3B8, 82, 554, "M195 735h390 362v195 -10h0 362v195 735ZM0 362H390"},
-    {0x3B9, 102, 262, "M0 500V100v95 0H112"},
-    {0x3BA, 100, 486, "M0 500V0M318 500L0 196M114 305L345 0"},
     {0x3BB, 45, 490, "M10 730H35C92 730 112 690 132 638L385 0M0 0L190 488"},
     {0x3BC, 98, 546, "M0 500V-195M346 500V0M346 178C310 56 246 -10 154 -10h0 164"},
-    {0x3BD, 45, 475, "M0 500L188 0C310 130 382 300 382 500"},
-    {0x3BE, 60, 445, "M310 730H165C85 730 35 685 35 618C35 545 90 500 180 500H260M180 500"
-                     "C70 500 0 425 0 310C0 140 90 25 200 0C285 -20 320 -45 320 -100"
-                     "C320 -160 270 -195 205 -195"},
     {0x3C0, 48, 560, "M0 500H452M106 500V0M338 500V92v414 0H434"},
     {0x3C1, 100, 562, "M0 -195V249v193 508h386 249v193 -10C104 -10 40 53 0 165"},
     {0x3C3, 76, 562, "M440 500H200h0 245v200 -10h400 245v200 500"},
-    {0x3C4, 48, 456, "M0 500H360M178 500V100v273 0H308"},
-    {0x3C5, 94, 532, "M0 500V165v172 -10h352 225C352 340 335 430 310 505"},
-    {0x3C6, 76, 622, "M135 500C45 440 0 350 0 240v235 -10h470 245C470 405 415 508 335 508"
-                     "C265 508 235 450 235 370V-195"},
-    {0x3C7, 50, 490, "M0 505C70 510 95 470 115 415L268 -110C285 -165 315 -200 380 -195M370 500"
-                     "L15 -195"},
-    {0x3C8, 94, 658, "M0 500V230v235 -10h470 230V500M235 640V-195"},
-    {0x3C9, 76, 670, "M115 500C40 430 0 335 0 205C0 75 52 -10 135 -10C212 -10 258 55 258 160V310"
-                     "M258 160C258 55 304 -10 382 -10C465 -10 517 75 517 205"
-                     "C517 335 477 430 402 500"},
     {0x2013, 50, 560, "M0 290H460"},
-    {0x2014, 50, 960, "M0 290H860"},
-    {0x2016, 112, 376, "M0 790V-140M152 790V-140"},
-    {0x2018, 80, 220, "D18 588M12 596C12 648 28 692 66 730"},
-    {0x2019, 70, 220, "D52 706M58 698C58 646 42 602 4 564"},
-    {0x201C, 80, 370, "D18 588M12 596C12 648 28 692 66 730D168 588M162 596"
-                      "C162 648 178 692 216 730"},
-    {0x201D, 70, 370, "D52 706M58 698C58 646 42 602 4 564D202 706M208 698"
-                      "C208 646 192 602 154 564"},
-    {0x2022, 120, 340, "M50 390h100 340v50 290h0 340v50 390ZM50 365h75 340v50 315h25 340v50 365Z"},
-    {0x2026, 112, 704, "D0 8D240 8D480 8"},
     {0x2032, 60, 190, "M60 730L0 530"},
-    {0x2033, 60, 320, "M60 730L0 530M190 730L130 530"},
-    {0x2113, 50, 430, "M0 180C170 290 330 460 330 610C330 690 300 735 245 735"
-                      "C160 735 125 590 125 380V150C125 45 160 -10 220 -10C275 -10 315 25 340 85"},
-    {0x211D, 104, 625, "M0 0V700H240h430 506v240 312H0M250 312L455 0M95 700V0"},
-    {0x2190, 60, 760, "M640 320H0M190 510L0 320L190 130"},
-    {0x2191, 60, 500, "M190 -60V700M0 510L190 700L380 510"},
     {0x2192, 60, 760, "M0 320H640M450 510L640 320L450 130"},
-    {0x2193, 60, 500, "M190 700V-60M0 130L190 -60L380 130"},
     {0x2202, 76, 552, "M35 650C75 705 128 735 190 735C335 735 400 600 400 400"
                       "C400 150 305 -10 175 -10C70 -10 0 60 0 170C0 305 85 405 200 405"
                       "C290 405 360 360 396 282"},
     {0x2207, 45, 660, "M0 700H570L285 0Z"},
-    {0x2208, 80, 560, "M400 540H235h0 320v235 100H400M0 320H380"},
-    {0x220F, 80, 720, "M0 760H560M80 760V-100M480 760V-100"},
     {0x2211, 76, 620, "M450 760H0L270 330L0 -100H465"},
     {0x2212, 80, 560, "M0 320H400"},
-    {0x2218, 100, 400, "M100 420h200 320v100 220h0 320v100 420Z"},
     {0x221A, 40, 600, "M0 330L85 380L215 -20L390 790H560"},
     {0x221D, 80, 640, "M480 480C385 480 335 430 280 320C240 240 190 180 125 180h0 320v125 460"
                       "C190 460 240 400 280 320C335 210 385 160 480 160"},
     {0x221E, 70, 720, "M290 320C240 235 195 180 130 180h0 320v130 460C195 460 240 405 290 320"
                       "C340 235 385 180 450 180h580 320v450 460C385 460 340 405 290 320Z"},
-    {0x222B, 40, 420, "M340 750C325 778 300 795 270 795h185 685C178 445 162 205 155 -35v70 -145"
-                      "C40 -145 15 -128 0 -100"},
-    {0x2248, 80, 560, "M0 365C20 440 70 470 120 470C220 470 180 375 280 375"
-                      "C330 375 380 405 400 480M0 165C20 240 70 270 120 270"
-                      "C220 270 180 175 280 175C330 175 380 205 400 280"},
-    {0x2260, 80, 560, "M0 400H400M0 240H400M300 580L100 60"},
-    {0x2261, 80, 560, "M0 470H400M0 320H400M0 170H400"},
     {0x2264, 80, 560, "M400 590L0 410L400 230M0 80H400"},
-    {0x2265, 80, 560, "M0 590L400 410L0 230M0 80H400"},
-    {0x2299, 60, 620, "M250 570h500 320v250 70h0 320v250 570ZD250 320"},
-    {0x22A4, 60, 560, "M0 640H440M220 640V0"},
     {0x2713, 70, 640, "M0 300L170 70L500 660"},
-    {0x2717, 90, 640, "M0 60L460 640M30 620L430 80"},
     {0x27E8, 80, 320, "M160 790L0 325L160 -140"},
-    {0x27E9, 80, 320, "M0 790L160 325L0 -140"},
-    {0xFFFD, 80, 560, "M0 0H400V700H0ZM0 700L400 0M400 700L0 0"}};
+    {0x27E9, 80, 320, "M0 790L160 325L0 -140"}};
 
 /* Drawn for every character the font does not have. */
 static const sf_glyph sf_missing = {0, 80, 560, "M0 0H400V700H0Z"};
-
-/* Unicode's superscripts and subscripts, and what they stand for. */
-static const char *const sf_scripts[2][2] = {
-    {"⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵀᵏᵐᵗ", "0123456789+−=()niTkmt"},
-    {"₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", "0123456789+−=()aehijklmnoprstuvx"}};
 
 /* Pairs that need less room than their neighbours, by classes; the first match counts. Digits are
    left alone among themselves: numbers below each other must line up. */
@@ -307,66 +230,38 @@ static const sf_glyph *sf_find(unsigned code)
                                      sf_compare);
 }
 
-static int sf_is_mark(unsigned code)
-{
-    return code >= 0x300 && code <= 0x36F;
-}
-
 /* ------------------------------------------------------------------------------------------------
-   From paths to polylines */
+   From paths to strokes */
 
-#define SF_POINTS 512     /* longest polyline; a longer stroke is handed out in pieces */
 #define SF_SEGMENTS 64    /* most segments of one curve */
 #define SF_TOLERANCE 0.05 /* how far a chord may be from its curve, in pixels */
 #define SF_OVAL 0.575     /* handle length of the ovals; a circle has 0.5523 */
 #define SF_DOT 17.0       /* radius of the pen's path in a dot, in units */
 
-/* Where glyph units land: pixel = (x, y) + (kx, -ky) * units. */
-typedef struct {
-    double x, y, kx, ky;
-} sf_frame;
-
+/* Where glyph units land, pixel = (x, y) + (kx, -ky) * units, and where the pen is, in pixels. */
 typedef struct {
     font_pen *pen;
     void *ctx;
-    int count;
-    double xy[2 * SF_POINTS];
+    double x, y, kx, ky, at[2];
 } sf_stroke;
 
-static void sf_lift(sf_stroke *s)
+static void sf_go(sf_stroke *s, int down, double x, double y)
 {
-    if (s->count > 1) s->pen(s->ctx, s->xy, s->count);
-    s->count = 0;
-}
-
-static void sf_point(sf_stroke *s, double x, double y)
-{
-    if (s->count == SF_POINTS) {
-        sf_lift(s);
-        s->xy[0] = s->xy[2 * SF_POINTS - 2];
-        s->xy[1] = s->xy[2 * SF_POINTS - 1];
-        s->count = 1;
-    }
-    s->xy[2 * s->count] = x;
-    s->xy[2 * s->count + 1] = y;
-    s->count++;
-}
-
-static void sf_line(sf_stroke *s, const sf_frame *f, double x, double y)
-{
-    sf_point(s, f->x + f->kx * x, f->y - f->ky * y);
+    const double to[2] = {s->x + s->kx * x, s->y - s->ky * y};
+    if (down) s->pen(s->ctx, s->at, to);
+    memcpy(s->at, to, sizeof to);
 }
 
 /* How many chords keep a cubic within the tolerance: the error of n chords is at most
    max|second derivative| / (8 n^2), and the second derivative of a cubic is at most 6 times the
    longer second difference of its control points. */
-static int sf_segments(const sf_frame *f, const double *p)
+static int sf_segments(const sf_stroke *s, const double *p)
 {
     double longest = 0.0, n;
     int i;
     for (i = 0; i < 2; i++) {
-        const double dx = f->kx * (p[2 * i] - 2.0 * p[2 * i + 2] + p[2 * i + 4]);
-        const double dy = f->ky * (p[2 * i + 1] - 2.0 * p[2 * i + 3] + p[2 * i + 5]);
+        const double dx = s->kx * (p[2 * i] - 2.0 * p[2 * i + 2] + p[2 * i + 4]);
+        const double dy = s->ky * (p[2 * i + 1] - 2.0 * p[2 * i + 3] + p[2 * i + 5]);
         const double d = sqrt(dx * dx + dy * dy);
         if (d > longest) longest = d;
     }
@@ -375,110 +270,57 @@ static int sf_segments(const sf_frame *f, const double *p)
 }
 
 /* p: the four control points of the curve; the pen is at the first. */
-static void sf_curve(sf_stroke *s, const sf_frame *f, const double *p)
+static void sf_curve(sf_stroke *s, const double *p)
 {
-    const int n = sf_segments(f, p);
+    const int n = sf_segments(s, p);
     int i;
     for (i = 1; i < n; i++) {
         const double t = (double)i / n, u = 1.0 - t;
         const double b0 = u * u * u, b1 = 3.0 * t * u * u, b2 = 3.0 * t * t * u, b3 = t * t * t;
-        sf_line(s, f, b0 * p[0] + b1 * p[2] + b2 * p[4] + b3 * p[6],
-                b0 * p[1] + b1 * p[3] + b2 * p[5] + b3 * p[7]);
+        sf_go(s, 1, b0 * p[0] + b1 * p[2] + b2 * p[4] + b3 * p[6],
+              b0 * p[1] + b1 * p[3] + b2 * p[5] + b3 * p[7]);
     }
-    sf_line(s, f, p[6], p[7]);
+    sf_go(s, 1, p[6], p[7]);
 }
 
 /* A quarter of an oval from (x0, y0) to (x1, y1). */
-static void sf_oval(sf_stroke *s, const sf_frame *f, int horizontal, double x0, double y0,
-                    double x1, double y1)
+static void sf_oval(sf_stroke *s, int horizontal, double x0, double y0, double x1, double y1)
 {
     const double hx = SF_OVAL * (x1 - x0), hy = SF_OVAL * (y1 - y0);
-    double p[8];
-    p[0] = x0;
-    p[1] = y0;
-    p[2] = horizontal ? x0 + hx : x0;
-    p[3] = horizontal ? y0 : y0 + hy;
-    p[4] = horizontal ? x1 : x1 - hx;
-    p[5] = horizontal ? y1 - hy : y1;
-    p[6] = x1;
-    p[7] = y1;
-    sf_curve(s, f, p);
+    const double flat[8] = {x0, y0, x0 + hx, y0, x1, y1 - hy, x1, y1};
+    const double steep[8] = {x0, y0, x0, y0 + hy, x1 - hx, y1, x1, y1};
+    sf_curve(s, horizontal ? flat : steep);
 }
 
-static void sf_dot(sf_stroke *s, const sf_frame *f, double x, double y)
+static void sf_dot(sf_stroke *s, double x, double y)
 {
-    sf_line(s, f, x, y + SF_DOT);
-    sf_oval(s, f, 1, x, y + SF_DOT, x + SF_DOT, y);
-    sf_oval(s, f, 0, x + SF_DOT, y, x, y - SF_DOT);
-    sf_oval(s, f, 1, x, y - SF_DOT, x - SF_DOT, y);
-    sf_oval(s, f, 0, x - SF_DOT, y, x, y + SF_DOT);
-    sf_lift(s);
+    sf_go(s, 0, x, y + SF_DOT);
+    sf_oval(s, 1, x, y + SF_DOT, x + SF_DOT, y);
+    sf_oval(s, 0, x + SF_DOT, y, x, y - SF_DOT);
+    sf_oval(s, 1, x, y - SF_DOT, x - SF_DOT, y);
+    sf_oval(s, 0, x - SF_DOT, y, x, y + SF_DOT);
 }
 
-/* Reads up to `want` integers of a path into a. */
+/* Reads the `want` integers of a step into a. */
 static const char *sf_numbers(const char *p, int want, double *a)
 {
-    int i;
-    for (i = 0; i < want; i++) {
-        int sign = 1, value = 0;
-        while (*p == ' ') p++;
-        if (*p == '-') {
-            sign = -1;
-            p++;
-        }
-        for (; *p >= '0' && *p <= '9'; p++) value = 10 * value + (*p - '0');
-        a[i] = sign * value;
-    }
+    char *end;
+    for (; want > 0; want--, p = end) *a++ = (double)strtol(p, &end, 10);
     return p;
 }
 
-static int sf_operands(char op)
-{
-    if (op == 'H' || op == 'V') return 1;
-    if (op == 'C') return 6;
-    if (op == 'G') return 4;
-    return op == 'Z' ? 0 : 2;
-}
-
-/* The frame of a glyph that is part of another: its place x y and its size in permille. */
-static sf_frame sf_part_frame(const sf_frame *f, double x, double y, double permille)
-{
-    sf_frame part;
-    part.x = f->x + f->kx * x;
-    part.y = f->y - f->ky * y;
-    part.kx = f->kx * permille / 1000.0;
-    part.ky = f->ky * permille / 1000.0;
-    return part;
-}
-
-static void sf_play(sf_stroke *s, const sf_frame *f, const char *path);
-
-static void sf_part(sf_stroke *s, const sf_frame *f, const double *a)
-{
-    const sf_glyph *glyph = sf_find((unsigned)a[0]);
-    const sf_frame part = sf_part_frame(f, a[1], a[2], a[3]);
-    if (glyph) sf_play(s, &part, glyph->path);
-}
-
-/* Plays a path. The pen is up before and afterwards. */
-static void sf_play(sf_stroke *s, const sf_frame *f, const char *path)
+static void sf_play(sf_stroke *s, const char *path)
 {
     double a[8] = {0.0}; /* a[0], a[1]: where the pen is; then the operands */
     double start_x = 0.0, start_y = 0.0;
     while (*path != '\0') {
         const char op = *path++;
-        path = sf_numbers(path, sf_operands(op), a + 2);
+        path = sf_numbers(path, strchr("HV", op) ? 1 : op == 'C' ? 6 : op == 'Z' ? 0 : 2, a + 2);
         switch (op) {
-        case 'G':
-            sf_lift(s);
-            sf_part(s, f, a + 2);
-            continue;
         case 'D':
-            sf_lift(s);
-            sf_dot(s, f, a[2], a[3]);
-            continue;
+            sf_dot(s, a[2], a[3]);
+            break;
         case 'M':
-            sf_lift(s);
             start_x = a[2];
             start_y = a[3];
             break;
@@ -494,82 +336,48 @@ static void sf_play(sf_stroke *s, const sf_frame *f, const char *path)
             a[3] = start_y;
             break;
         case 'C':
-            sf_curve(s, f, a);
+            sf_curve(s, a);
             a[2] = a[6];
             a[3] = a[7];
             break;
         case 'h':
         case 'v':
-            sf_oval(s, f, op == 'h', a[0], a[1], a[2], a[3]);
+            sf_oval(s, op == 'h', a[0], a[1], a[2], a[3]);
             break;
         default:
             break;
         }
-        if (strchr("MLHVZ", op)) sf_line(s, f, a[2], a[3]);
+        if (strchr("MLHVZ", op)) sf_go(s, op != 'M', a[2], a[3]);
         a[0] = a[2];
         a[1] = a[3];
     }
-    sf_lift(s);
 }
 
 /* ------------------------------------------------------------------------------------------------
    From text to glyphs */
 
-/* Decodes one character of [p, end), p < end. What is not UTF-8 (stray and missing continuation
-   bytes, overlong forms, surrogates, too large) gives U+FFFD and moves on by one byte. */
-static const char *sf_decode(const char *p, const char *end, unsigned *code)
+/* Decodes one character. What is not UTF-8 gives some other code; the zero at the end of a text
+   ends a character too. */
+static const char *sf_decode(const char *p, unsigned *code)
 {
     const unsigned char *b = (const unsigned char *)p;
-    const ptrdiff_t room = end - p;
-    unsigned c = b[0], least;
-    int more, i;
-    *code = c;
-    if (c < 0x80) return p + 1;
-    *code = 0xFFFD;
-    if (c < 0xC2 || c > 0xF4) return p + 1;
-    more = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
-    least = more == 1 ? 0x80u : more == 2 ? 0x800u : 0x10000u;
-    if (room <= more) return p + 1;
-    c &= 0x3Fu >> more;
-    for (i = 1; i <= more; i++) {
-        if ((b[i] & 0xC0u) != 0x80u) return p + 1;
-        c = c << 6 | (b[i] & 0x3Fu);
-    }
-    if (c < least || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) return p + 1;
-    *code = c;
-    return p + more + 1;
+    *code = b[0] < 0xC0 ? b[0] : b[0] & (b[0] < 0xE0 ? 0x1Fu : b[0] < 0xF0 ? 0x0Fu : 0x07u);
+    while ((*++b & 0xC0u) == 0x80u) *code = *code << 6 | (*b & 0x3Fu);
+    return (const char *)b;
 }
 
 /* The same, with the backslash escapes of the markup. */
 static const char *sf_character(const char *p, const char *end, unsigned *code)
 {
-    if (p[0] == '\\' && end - p > 1 && strchr("^_{}\\", p[1]) && p[1] != '\0') p++;
-    return sf_decode(p, end, code);
-}
-
-/* What a superscript (*side: 1) or subscript (-1) of Unicode stands for; of all others, 0. */
-static unsigned sf_unfold(unsigned code, int *side)
-{
-    unsigned from, to;
-    int k;
-    for (k = 0; k < 2 && code >= 0xB2; k++) {
-        const char *script = sf_scripts[k][0], *plain = sf_scripts[k][1];
-        while (*script != '\0') {
-            script = sf_decode(script, script + strlen(script), &from);
-            plain = sf_decode(plain, plain + strlen(plain), &to);
-            if (from != code) continue;
-            *side = k == 0 ? 1 : -1;
-            return to;
-        }
-    }
-    return 0;
+    if (p[0] == '\\' && end - p > 1 && strchr("^_{}\\", p[1])) p++;
+    return sf_decode(p, code);
 }
 
 /* A superscript or subscript found in the text: its content is [begin, end), the text goes on at
-   next. `folded` says that the content is made of Unicode's script characters. */
+   next. */
 typedef struct {
     const char *begin, *end, *next;
-    int side, folded;
+    int side; /* 1: superscript; -1: subscript */
 } sf_script;
 
 /* The content of braces; p is behind the opening one. */
@@ -585,141 +393,74 @@ static void sf_read_braces(const char *p, const char *end, sf_script *script)
     script->next = p < end ? p + 1 : end;
 }
 
-/* One character and the marks it carries. */
-static void sf_read_single(const char *p, const char *end, sf_script *script)
-{
-    unsigned code;
-    script->begin = p;
-    p = sf_character(p, end, &code);
-    while (p < end) {
-        const char *next = sf_decode(p, end, &code);
-        if (!sf_is_mark(code)) break;
-        p = next;
-    }
-    script->end = script->next = p;
-}
-
-/* As many script characters of one side as there are. */
-static void sf_read_folded(const char *p, const char *end, sf_script *script)
-{
-    script->begin = p;
-    while (p < end) {
-        unsigned code;
-        int side;
-        const char *next = sf_decode(p, end, &code);
-        if (!sf_unfold(code, &side) || side != script->side) break;
-        p = next;
-    }
-    script->end = script->next = p;
-}
-
 /* 1 if a script begins at p. */
 static int sf_read_script(const char *p, const char *end, sf_script *script)
 {
+    static const char two[] = "2";
     unsigned code;
     if (p == end) return 0;
-    sf_decode(p, end, &code);
-    script->folded = sf_unfold(code, &script->side) != 0;
-    if (script->folded) {
-        sf_read_folded(p, end, script);
+    script->next = sf_decode(p, &code);
+    script->side = code == '_' ? -1 : 1;
+    if (code == 0xB2) { /* ² */
+        script->begin = two;
+        script->end = two + 1;
         return 1;
     }
-    if ((*p != '^' && *p != '_') || end - p < 2 || p[1] == ' ') return 0;
-    script->side = *p == '^' ? 1 : -1;
+    if ((code != '^' && code != '_') || end - p < 2 || p[1] == ' ') return 0;
     if (p[1] == '{') {
         sf_read_braces(p + 2, end, script);
     } else {
-        sf_read_single(p + 1, end, script);
+        script->begin = p + 1;
+        script->end = script->next = sf_character(p + 1, end, &code);
     }
     return 1;
 }
 
 /* What stays the same during one text. */
 typedef struct {
-    double x, y, scale; /* pixel position of the origin, pixels per unit */
+    double scale; /* pixels per unit */
     font_pen *pen;
     void *ctx;
 } sf_page;
 
 /* What changes from script to script. */
 typedef struct {
-    int depth, folded;
+    int depth;
     double raise, scale;
 } sf_style;
 
 #define SF_DEPTH 4     /* scripts nest this deep; further down ^ and _ stand for themselves */
 #define SF_WIDEN 1.04  /* small text is drawn a little wider, to keep it open */
+#define SF_SCRIPT 0.68 /* size of a script, relative to the text that carries it */
 #define SF_SUPER 330.0 /* how far a superscript rises and a subscript falls */
 #define SF_SUB 135.0
-#define SF_STACKED 70.0    /* how much further each of two stacked scripts moves away */
-#define SF_AFTER 30.0      /* room behind a script */
-#define SF_LOW_TOP 515.0   /* tops up to here count as x-height */
-#define SF_MARK_STEP 150.0 /* from one accent to the next above it */
+#define SF_STACKED 70.0 /* how much further each of two stacked scripts moves away */
+#define SF_AFTER 30.0   /* room behind a script */
 
 static double sf_width_scale(const sf_style *style)
 {
     return style->depth > 0 ? SF_WIDEN * style->scale : style->scale;
 }
 
-/* Draws one glyph path with its origin at x units along the baseline, `lift` units above it. */
-static void sf_draw(const sf_page *page, const sf_style *style, const char *path, double x,
-                    double lift)
+/* Draws one glyph path with its origin at x units along the baseline. */
+static void sf_draw(const sf_page *page, const sf_style *style, const char *path, double x)
 {
     sf_stroke stroke;
-    sf_frame frame;
-    if (!page->pen || *path == '\0') return;
+    if (!page->pen) return;
     stroke.pen = page->pen;
     stroke.ctx = page->ctx;
-    stroke.count = 0;
-    frame.kx = page->scale * sf_width_scale(style);
-    frame.ky = page->scale * style->scale;
-    frame.x = page->x + page->scale * x;
-    frame.y = page->y - page->scale * (style->raise + style->scale * lift);
-    sf_play(&stroke, &frame, path);
+    stroke.kx = page->scale * sf_width_scale(style);
+    stroke.ky = page->scale * style->scale;
+    stroke.x = page->scale * x;
+    stroke.y = -page->scale * style->raise;
+    sf_play(&stroke, path);
 }
 
+/* The line being set: where the next glyph goes, and the one before it, 0 after a script. */
 typedef struct {
-    double x0, x1, top;
-} sf_extent;
-
-static void sf_extent_pen(void *ctx, const double *xy, int points)
-{
-    sf_extent *e = (sf_extent *)ctx;
-    int i;
-    for (i = 0; i < points; i++) {
-        if (xy[2 * i + 1] > 0.0) continue;
-        if (xy[2 * i] < e->x0) e->x0 = xy[2 * i];
-        if (xy[2 * i] > e->x1) e->x1 = xy[2 * i];
-        if (-xy[2 * i + 1] > e->top) e->top = -xy[2 * i + 1];
-    }
-}
-
-/* How far the path reaches, in units. Only what is above the baseline counts, since this places the
-   accents, and they should not follow the tail of a j. */
-static sf_extent sf_measure(const char *path)
-{
-    sf_extent e;
-    sf_stroke stroke;
-    sf_frame frame;
-    e.x0 = 1e9;
-    e.x1 = -1e9;
-    e.top = -1e9;
-    frame.x = frame.y = 0.0;
-    frame.kx = frame.ky = 1.0;
-    stroke.pen = sf_extent_pen;
-    stroke.ctx = &e;
-    stroke.count = 0;
-    sf_play(&stroke, &frame, path);
-    return e;
-}
-
-/* The line being set: x is where the next glyph goes, base the glyph that a mark would sit on. */
-typedef struct {
-    double x, base_x;
-    const sf_glyph *base;
-    int marks;
+    double x, advance;
     unsigned previous;
-} sf_line_state;
+} sf_line;
 
 static double sf_kerning(unsigned left, unsigned right)
 {
@@ -732,63 +473,32 @@ static double sf_kerning(unsigned left, unsigned right)
     return 0.0;
 }
 
-static void sf_set_glyph(const sf_page *page, const sf_style *style, sf_line_state *line,
-                         unsigned code)
-{
-    const double k = sf_width_scale(style);
-    const sf_glyph *glyph = sf_find(code);
-    if (!glyph) glyph = &sf_missing;
-    line->x += k * sf_kerning(line->previous, code);
-    line->base = glyph;
-    line->base_x = line->x + k * glyph->left;
-    line->marks = 0;
-    line->previous = code;
-    sf_draw(page, style, glyph->path, line->base_x, 0.0);
-    line->x += k * glyph->advance;
-}
-
-/* Marks are drawn for a lower case letter with its middle at x = 0; over taller ones they move up,
-   and each further mark stands above the one before. */
-static void sf_set_mark(const sf_page *page, const sf_style *style, sf_line_state *line,
-                        unsigned code)
-{
-    const sf_glyph *mark = sf_find(code);
-    double middle = line->x, lift = 0.0;
-    if (!mark) return;
-    if (line->base && *line->base->path != '\0') {
-        const sf_extent e = sf_measure(line->base->path);
-        middle = line->base_x + sf_width_scale(style) * (e.x0 + e.x1) / 2.0;
-        if (e.top > SF_LOW_TOP) lift = e.top - 500.0;
-    }
-    sf_draw(page, style, mark->path, middle, lift + SF_MARK_STEP * line->marks++);
-}
-
 static int sf_is_letter(unsigned code)
 {
     return (code >= 'A' && code <= 'Z') || (code >= 'a' && code <= 'z');
 }
 
-/* In scripts a hyphen is a minus, except between letters: "10^{-3}" but "x_{pre-norm}". */
-static int sf_joins_words(unsigned before, unsigned after)
-{
-    return sf_is_letter(before) && sf_is_letter(after);
-}
-
-static void sf_set(const sf_page *page, const sf_style *style, sf_line_state *line, unsigned code,
+static void sf_set(const sf_page *page, const sf_style *style, sf_line *line, unsigned code,
                    unsigned following)
 {
-    if (sf_is_mark(code) && sf_find(code)) {
-        sf_set_mark(page, style, line, code);
+    const double k = sf_width_scale(style);
+    const sf_glyph *glyph;
+    if (code == '\t' || code == '\n' || code == '\r') code = ' ';
+    /* in scripts a hyphen is a minus, except between letters: "10^{-3}" but "x_{pre-norm}" */
+    if (code == '-' && style->depth > 0 &&
+        !(sf_is_letter(line->previous) && sf_is_letter(following)))
+        code = 0x2212;
+    glyph = sf_find(code);
+    if (code == 0x302) { /* drawn with its middle at 0 */
+        sf_draw(page, style, glyph->path, line->x - k * line->advance / 2.0);
         return;
     }
-    if (code == '\t' || code == '\n' || code == '\r') code = ' ';
-    if (code == '-' && style->depth > 0 && !sf_joins_words(line->previous, following))
-        code = 0x2212;
-    if (sf_is_mark(following)) {
-        if (code == 'i') code = 0x131;
-        if (code == 'j') code = 0x237;
-    }
-    sf_set_glyph(page, style, line, code);
+    if (!glyph) glyph = &sf_missing;
+    line->x += k * sf_kerning(line->previous, code);
+    sf_draw(page, style, glyph->path, line->x + k * glyph->left);
+    line->x += k * glyph->advance;
+    line->advance = glyph->advance;
+    line->previous = code;
 }
 
 /* Scripts contain text, text contains scripts. */
@@ -802,9 +512,8 @@ static double sf_set_script(const sf_page *page, const sf_style *around, const s
     const double shift = script->side > 0 ? SF_SUPER + extra : -SF_SUB - extra;
     sf_style style;
     style.depth = around->depth + 1;
-    style.folded = script->folded;
     style.raise = around->raise + around->scale * shift;
-    style.scale = around->depth == 0 ? FONT_SCRIPT_SCALE : 0.8 * around->scale;
+    style.scale = around->depth == 0 ? SF_SCRIPT : 0.8 * around->scale;
     return sf_run(page, &style, script->begin, script->end, x);
 }
 
@@ -826,58 +535,33 @@ static double sf_set_scripts(const sf_page *page, const sf_style *style, const s
 static double sf_run(const sf_page *page, const sf_style *style, const char *p, const char *end,
                      double x)
 {
-    sf_line_state line;
+    sf_line line = {0.0, 0.0, 0};
     line.x = x;
-    line.base_x = x;
-    line.base = NULL;
-    line.marks = 0;
-    line.previous = 0;
     while (p < end) {
         sf_script script;
         unsigned code, following = 0;
-        int side;
-        if (!style->folded && style->depth < SF_DEPTH && sf_read_script(p, end, &script)) {
+        if (style->depth < SF_DEPTH && sf_read_script(p, end, &script)) {
             line.x = sf_set_scripts(page, style, &script, line.x, end, &p);
-            line.base = NULL;
+            line.advance = 0.0;
             line.previous = 0;
             continue;
         }
         p = sf_character(p, end, &code);
-        if (p < end) sf_decode(p, end, &following);
-        if (style->folded) code = sf_unfold(code, &side);
+        if (p < end) sf_decode(p, &following);
         sf_set(page, style, &line, code, following);
     }
     return line.x;
 }
 
-static int sf_finite(double v)
+double font_text(const char *utf8, double size, font_pen *pen, void *ctx)
 {
-    return v - v == 0.0;
-}
-
-double font_text(const char *utf8, double x, double y, double size, font_pen *pen, void *ctx)
-{
-    sf_page page;
-    sf_style style;
-    if (!utf8 || !(size > 0.0) || !sf_finite(size)) return 0.0;
-    page.x = x;
-    page.y = y;
-    page.scale = size / 1000.0;
-    page.pen = sf_finite(x) && sf_finite(y) ? pen : NULL;
-    page.ctx = ctx;
-    style.depth = style.folded = 0;
-    style.raise = 0.0;
-    style.scale = 1.0;
+    const sf_page page = {size / 1000.0, pen, ctx};
+    const sf_style style = {0, 0.0, 1.0};
+    if (!utf8 || !(size > 0.0 && size < 1e9)) return 0.0;
     return page.scale * sf_run(&page, &style, utf8, utf8 + strlen(utf8), 0.0);
 }
 
 double font_width(const char *utf8, double size)
 {
-    return font_text(utf8, 0.0, 0.0, size, NULL, NULL);
-}
-
-int font_has(unsigned long code)
-{
-    int side;
-    return code <= 0x10FFFF && (sf_find((unsigned)code) || sf_unfold((unsigned)code, &side));
+    return font_text(utf8, size, NULL, NULL);
 }

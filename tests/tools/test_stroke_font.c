@@ -6,64 +6,66 @@
 #include <stdlib.h>
 
 #define EM 1000.0 /* at this size a pixel is one unit of the design grid */
+#define CAP_HEIGHT 700.0
+#define X_HEIGHT 500.0
+#define ASCENDER 740.0
+#define DESCENDER 200.0
+#define TOP 1000.0
+#define BOTTOM 250.0
+#define PEN 80.0 /* of regular text */
 #define MAX_POINTS 65536
 #define MAX_CODE 0x110000ul
 
-/* Everything a text sends to the pen. */
+/* Everything a text sends to the pen, as polylines. */
 typedef struct {
     int lines, points;
     int begins[2048]; /* first point of each polyline */
     double xy[2 * MAX_POINTS];
     double x0, x1, y0, y1;
-    int short_lines; /* polylines of fewer than two points: never allowed */
 } drawing;
 
-static void take(void *ctx, const double *xy, int points)
+static void add_point(drawing *d, const double *p)
+{
+    if (d->points == MAX_POINTS) return;
+    memcpy(d->xy + 2 * d->points++, p, 2 * sizeof *p);
+    if (!(p[0] >= d->x0)) d->x0 = p[0];
+    if (!(p[0] <= d->x1)) d->x1 = p[0];
+    if (!(p[1] >= d->y0)) d->y0 = p[1];
+    if (!(p[1] <= d->y1)) d->y1 = p[1];
+}
+
+static void take(void *ctx, const double *from, const double *to)
 {
     drawing *d = (drawing *)ctx;
-    int i;
-    if (points < 2) d->short_lines++;
-    if (d->lines >= 2047 || d->points + points > MAX_POINTS) return;
-    d->begins[d->lines++] = d->points;
-    d->begins[d->lines] = d->points + points;
-    for (i = 0; i < points; i++, d->points++) {
-        const double x = xy[2 * i], y = xy[2 * i + 1];
-        d->xy[2 * d->points] = x;
-        d->xy[2 * d->points + 1] = y;
-        if (!(x >= d->x0)) d->x0 = x;
-        if (!(x <= d->x1)) d->x1 = x;
-        if (!(y >= d->y0)) d->y0 = y;
-        if (!(y <= d->y1)) d->y1 = y;
+    const double *last = d->xy + 2 * d->points - 2;
+    if (d->points == 0 || from[0] != last[0] || from[1] != last[1]) {
+        if (d->lines >= 2046) return;
+        d->begins[d->lines++] = d->points;
+        add_point(d, from);
     }
+    add_point(d, to);
+    d->begins[d->lines] = d->points;
 }
 
-static void clear(drawing *d)
+static double draw_at(drawing *d, const char *text, double size)
 {
-    d->lines = d->points = d->short_lines = 0;
+    d->lines = d->points = 0;
     d->x0 = d->y0 = 1e300;
     d->x1 = d->y1 = -1e300;
-}
-
-static double draw_at(drawing *d, const char *text, double x, double y, double size)
-{
-    clear(d);
-    return font_text(text, x, y, size, take, d);
+    return font_text(text, size, take, d);
 }
 
 static double draw(drawing *d, const char *text)
 {
-    return draw_at(d, text, 0.0, 0.0, EM);
+    return draw_at(d, text, EM);
 }
 
-/* Same polylines, moved by (dx, dy)? */
-static int same_drawing(const drawing *a, const drawing *b, double dx, double dy)
+static int same_drawing(const drawing *a, const drawing *b)
 {
     int i;
     if (a->lines != b->lines || a->points != b->points) return 0;
-    for (i = 0; i < a->points; i++) {
-        if (fabs(a->xy[2 * i] + dx - b->xy[2 * i]) > 1e-6) return 0;
-        if (fabs(a->xy[2 * i + 1] + dy - b->xy[2 * i + 1]) > 1e-6) return 0;
-    }
+    for (i = 0; i < 2 * a->points; i++)
+        if (fabs(a->xy[i] - b->xy[i]) > 1e-6) return 0;
     return 1;
 }
 
@@ -72,7 +74,7 @@ static drawing first, second; /* too large for the stack */
 static int same_text(const char *a, const char *b)
 {
     const double wa = draw(&first, a), wb = draw(&second, b);
-    return wa == wb && same_drawing(&first, &second, 0.0, 0.0);
+    return wa == wb && same_drawing(&first, &second);
 }
 
 static const char *encode(unsigned long c, char *out)
@@ -101,11 +103,6 @@ static const char *literal(unsigned long c, char *out)
     return out;
 }
 
-static int is_mark(unsigned long c)
-{
-    return c >= 0x300 && c <= 0x36F;
-}
-
 /* One code point of a string of valid UTF-8. */
 static const char *next_code(const char *p, unsigned long *code)
 {
@@ -117,36 +114,7 @@ static const char *next_code(const char *p, unsigned long *code)
     return p + more + 1;
 }
 
-/* ---------------------------------------------------------------------------------------------- */
-
-static void test_coverage(void)
-{
-    const char *p = "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩ"
-                    "−×·±≤≥≠≈∝→←↑↓∞∂∇√∑∏∫∈‖′″°…–—‘’“”•½²³⁻¹⁰⁴⁵⁶⁷⁸⁹⁺₀₁₂₃₄₅₆₇₈₉ᵢⱼₖₜₙ✓✗"
-                    "⟨⟩⊙∘≡ℝ⊤ℓ";
-    unsigned long c;
-    for (c = 0x20; c < 0x7F; c++) CHECK(font_has(c));
-    while (*p != '\0') {
-        p = next_code(p, &c);
-        if (!CHECK(font_has(c))) printf("missing: U+%04lX\n", c);
-    }
-    for (c = 0x300; c <= 0x308; c++) CHECK(font_has(c) || c == 0x305 || c == 0x306);
-    CHECK(!font_has(0) && !font_has('\n') && !font_has(0x4E00) && !font_has(0x1F600));
-    CHECK(!font_has(MAX_CODE) && !font_has(~0ul));
-}
-
-/* A glyph may only be empty if it is a space. */
-static int is_blank(unsigned long c)
-{
-    return c == ' ';
-}
-
-static int is_subscript(unsigned long c)
-{
-    return (c >= 0x1D62 && c <= 0x1D6A) || (c >= 0x2080 && c <= 0x209C) || c == 0x2C7C;
-}
-
-/* The outline that begins every box: no letter is a closed upright rectangle. */
+/* An upright rectangle, as the box for what is not there; no letter is one. */
 static int is_rectangle(const drawing *d, int line)
 {
     const double *p = d->xy + 2 * d->begins[line];
@@ -154,84 +122,63 @@ static int is_rectangle(const drawing *d, int line)
     return p[0] == p[8] && p[1] == p[9] && p[1] == p[3] && p[2] == p[4] && p[5] == p[7];
 }
 
-/* Tables refer to each other: no covered character may end at the box of the unknown ones. */
-static void check_not_missing(unsigned long c)
+/* Does the font draw the code point, and no box instead? The outline is in `first`. */
+static int has(unsigned long c)
 {
     char text[8];
     draw(&first, literal(c, text));
-    if (!CHECK(first.lines == 0 || !is_rectangle(&first, 0))) printf("U+%04lX draws a box\n", c);
+    return c == ' ' || (first.lines > 0 && !is_rectangle(&first, 0));
 }
 
-static void check_glyph(unsigned long c)
-{
-    char text[8];
-    const double slack = 30.0, advance = draw(&first, literal(c, text));
-    const double bottom = (is_subscript(c) ? 1.2 : 1.0) * FONT_BOTTOM * EM;
-    int ok = first.short_lines == 0 && (first.points > 0) != is_blank(c);
-    if (is_mark(c)) {
-        ok = ok && advance == 0.0;
-    } else if (first.points > 0) {
-        ok = ok && advance > 0.0 && first.x0 >= -slack && first.x1 <= advance + slack;
-        ok = ok && first.y0 >= -FONT_TOP * EM && first.y1 <= bottom;
-    }
-    if (!CHECK(ok)) printf("U+%04lX leaves its box\n", c);
-}
+/* ---------------------------------------------------------------------------------------------- */
 
-static void test_glyphs_stay_in_their_boxes(void)
+/* What the figures draw; all of it stays in its box, and there is nothing else. */
+static void test_coverage(void)
 {
+    const char *p = "αβγδεηθλμπρσΔ−×·±≤∝→∞∂∇√∑′–²✓⟨⟩\xCC\x82";
     unsigned long c;
-    int count = 0;
-    for (c = 0; c < MAX_CODE; c++) {
-        if (!font_has(c)) continue;
-        count++;
-        check_glyph(c);
-        if (c != 0xFFFD) check_not_missing(c);
+    int listed = 0, count = 0;
+    for (c = 0x20; c < 0x7F; c++, listed++) CHECK(has(c));
+    for (; *p != '\0'; listed++) {
+        p = next_code(p, &c);
+        if (!CHECK(has(c))) printf("missing: U+%04lX\n", c);
     }
-    CHECK_INT(count, 235);
+    for (c = 1; c < MAX_CODE; c++) {
+        char text[8];
+        const double slack = 30.0, advance = font_width(literal(c, text), EM);
+        if (!has(c)) continue;
+        count++;
+        if (c == ' ') continue;
+        if (!CHECK(c == 0x302 ? advance == 0.0 : advance > 0.0) ||
+            !CHECK(c == 0x302 || (first.x0 >= -slack && first.x1 <= advance + slack)) ||
+            !CHECK(first.y0 >= -TOP && first.y1 <= BOTTOM))
+            printf("U+%04lX leaves its box\n", c);
+    }
+    CHECK_INT(count, listed);
 }
 
-static void test_marks_sit_above_their_letters(void)
+static void test_hat(void)
 {
-    static const char *const letters[] = {"x", "o", "i", "j", "h", "A", "θ", "y"};
-    static const char *const marks[] = {"\xCC\x80", "\xCC\x81", "\xCC\x82", "\xCC\x83",
-                                        "\xCC\x84", "\xCC\x87", "\xCC\x88"};
-    size_t i, k;
+    static const char *const letters[] = {"x", "o", "y", "θ"};
+    size_t i;
     for (i = 0; i < sizeof(letters) / sizeof(*letters); i++) {
-        double top, middle;
-        const double advance = draw(&first, *letters[i] == 'i'   ? "ı"
-                                            : *letters[i] == 'j' ? "ȷ"
-                                                                 : letters[i]);
-        top = first.y0;
-        middle = *letters[i] == 'j' ? first.x1 : (first.x0 + first.x1) / 2.0;
-        for (k = 0; k < sizeof(marks) / sizeof(*marks); k++) {
-            const int before = first.lines;
-            char text[16];
-            int p, outline;
-            double x0 = 1e9, x1 = -1e9, lowest = -1e9;
-            strcpy(text, letters[i]);
-            strcat(text, marks[k]);
-            CHECK_NEAR(draw(&second, text), advance, 0.0);
-            CHECK(second.y0 >= -FONT_TOP * EM && second.lines > before);
-            outline = second.begins[before];
-            for (p = outline; p < second.points; p++) {
-                if (second.xy[2 * p] < x0) x0 = second.xy[2 * p];
-                if (second.xy[2 * p] > x1) x1 = second.xy[2 * p];
-                if (second.xy[2 * p + 1] > lowest) lowest = second.xy[2 * p + 1];
-            }
-            CHECK(lowest <= top - 70.0);
-            CHECK_NEAR((x0 + x1) / 2.0, middle, 25.0); /* acute and grave lean */
-        }
+        const double advance = draw(&first, letters[i]);
+        const double *hat;
+        char text[16];
+        strcpy(text, letters[i]);
+        strcat(text, "\xCC\x82");
+        CHECK_NEAR(draw(&second, text), advance, 0.0);
+        if (!CHECK_INT(second.lines, first.lines + 1)) continue;
+        hat = second.xy + 2 * second.begins[first.lines];
+        CHECK_NEAR((hat[0] + hat[4]) / 2.0, (first.x0 + first.x1) / 2.0, 10.0);
+        CHECK(*letters[i] != 'x' || (hat[1] <= first.y0 - 70.0 && hat[3] <= first.y0 - 70.0));
     }
-    CHECK(same_text("i\xCC\x82", "ı\xCC\x82"));
-    draw(&first, "x\xCC\x82");
-    draw(&second, "x\xCC\x82\xCC\x82"); /* a second hat stands on the first */
-    CHECK(second.y0 < first.y0 - 100.0);
     CHECK(font_width("\xCC\x82", EM) == 0.0); /* a hat over nothing */
 }
 
 static void test_figures_line_up(void)
 {
-    static const char *const wide[] = {"+", "−", "=", "×", "±", "<", ">", "≤", "≥", "≠", "≈"};
+    static const char *const wide[] = {"+", "−", "=", "×", "±", "<", ">", "≤"};
     const double digit = font_width("0", EM);
     size_t i;
     char text[3] = {0, 0, 0};
@@ -254,20 +201,20 @@ static void test_figures_line_up(void)
 static void test_heights(void)
 {
     draw(&first, "HEI17");
-    CHECK_NEAR(first.y0, -FONT_CAP_HEIGHT * EM, 1e-9);
+    CHECK_NEAR(first.y0, -CAP_HEIGHT, 1e-9);
     CHECK_NEAR(first.y1, 0.0, 1e-9);
     draw(&first, "xvz");
-    CHECK_NEAR(first.y0, -FONT_X_HEIGHT * EM, 1e-9);
+    CHECK_NEAR(first.y0, -X_HEIGHT, 1e-9);
     draw(&first, "bdfghklpqy");
-    CHECK(first.y0 >= -FONT_ASCENDER * EM && first.y0 < -FONT_CAP_HEIGHT * EM);
-    CHECK(first.y1 <= FONT_DESCENDER * EM && first.y1 > 0.9 * FONT_DESCENDER * EM);
+    CHECK(first.y0 >= -ASCENDER && first.y0 < -CAP_HEIGHT);
+    CHECK(first.y1 <= DESCENDER && first.y1 > 0.9 * DESCENDER);
 }
 
 static void test_lookalikes_differ(void)
 {
     CHECK(!same_text("1", "l") && !same_text("l", "I") && !same_text("1", "I"));
     CHECK(font_width("O", EM) > 1.2 * font_width("0", EM));
-    CHECK(!same_text("ν", "v") && !same_text("μ", "u"));
+    CHECK(!same_text("η", "n") && !same_text("μ", "u"));
 }
 
 static void test_widths_add_up(void)
@@ -287,19 +234,15 @@ static void test_widths_add_up(void)
     }
     CHECK(font_width("AV", EM) < font_width("A", EM) + font_width("V", EM));
     CHECK(font_width("To", EM) < font_width("T", EM) + font_width("o", EM));
-    CHECK_NEAR(font_width("A\xCC\x88V", EM), font_width("AV", EM), 1e-9);
+    CHECK_NEAR(font_width("A\xCC\x82V", EM), font_width("AV", EM), 1e-9);
     CHECK_NEAR(font_width("A^{}V", EM) - font_width("^{}", EM),
                font_width("A", EM) + font_width("V", EM), 1e-9);
 }
 
-static void test_moving_and_scaling(void)
+static void test_scaling(void)
 {
     const char *text = "x̂_i = (x_i − μ)/√(σ^2 + ε) ✓";
-    const double width = draw_at(&first, text, 0.0, 0.0, 31.0);
-    CHECK_NEAR(draw_at(&second, text, 17.25, -400.5, 31.0), width, 0.0);
-    CHECK(same_drawing(&first, &second, 17.25, -400.5));
-    CHECK_NEAR(font_width(text, 31.0), width, 0.0);
-    CHECK_NEAR(font_width(text, 62.0), 2.0 * width, 1e-9);
+    CHECK_NEAR(font_width(text, 62.0), 2.0 * font_width(text, 31.0), 1e-9);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -308,16 +251,14 @@ static void test_scripts(void)
 {
     double plain, scripted, limit;
     CHECK(same_text("x^2", "x^{2}") && same_text("x²", "x^2") && same_text("h_t", "h_{t}"));
-    CHECK(same_text("10⁻³", "10^{-3}") && same_text("10^{-3}", "10^{−3}"));
-    CHECK(same_text("xᵢ", "x_i") && same_text("a₁₂", "a_{12}") && !same_text("a₁₂", "a_12"));
-    CHECK(same_text("x_x̂y", "x_{x̂}y"));
+    CHECK(same_text("10^{-3}", "10^{−3}") && !same_text("a_{12}", "a_12"));
     CHECK(!same_text("-", "−") && !same_text("x_{a-b}", "x_{a−b}") &&
           same_text("x^{n-1}", "x^{n−1}"));
     plain = font_width("2", EM);
     scripted = font_width("x^2", EM) - font_width("x", EM);
-    CHECK(scripted < 0.85 * plain && scripted > FONT_SCRIPT_SCALE * plain);
+    CHECK(scripted < 0.85 * plain && scripted > 0.68 * plain);
     draw(&first, "x^2");
-    CHECK(first.y0 < -FONT_CAP_HEIGHT * EM - 50.0); /* a superscript rises above the capitals */
+    CHECK(first.y0 < -CAP_HEIGHT - 50.0); /* a superscript rises above the capitals */
     draw(&first, "x_2");
     CHECK(first.y1 > 100.0);
     draw(&first, "e^{x}");
@@ -333,7 +274,7 @@ static void test_stacked_scripts(void)
     double upper, lower;
     CHECK_NEAR(font_width("θ_t^{(k)}", EM), up > down ? up : down, 1e-9);
     CHECK_NEAR(font_width("θ^{(k)}_t", EM), up > down ? up : down, 1e-9);
-    CHECK(same_text("x_i^2", "xᵢ²"));
+    CHECK(same_text("x_i^2", "x_i²"));
     CHECK_NEAR(font_width("x^2^3", EM) - font_width("x^2", EM),
                font_width("x^3", EM) - font_width("x", EM),
                1e-9);      /* same side: one after the other */
@@ -343,7 +284,7 @@ static void test_stacked_scripts(void)
     draw(&first, "I^I_I"); /* drawn from the foot up: a pen and a half fits between the scripts */
     upper = first.xy[2 * first.begins[1] + 1];
     lower = first.xy[2 * first.begins[2] + 3];
-    CHECK(lower - upper > 1.5 * FONT_PEN_REGULAR * EM);
+    CHECK(lower - upper > 1.5 * PEN);
 }
 
 static void test_escapes_and_odd_braces(void)
@@ -356,7 +297,7 @@ static void test_escapes_and_odd_braces(void)
         "^_",        "_^",      "^^^^^^",    "\\",
         "^\\",       "^{\\",    "^{\\}",     "^{a\\}b}c",
         "^{a{b}c}d", "^ a",     "_ _",       "^{x^{x^{x^{x^{x^{x}}}}}}",
-        "²",         "²₂²₂",    "^²",        "^{²}",
+        "²",         "²²²",     "^²",        "^{²}",
         "x^\xFF",    "^{\xFF}", "^\xCC\x82", "\xCC\x82\xCC\x82"};
     size_t i;
     char deep[3000];
@@ -369,7 +310,7 @@ static void test_escapes_and_odd_braces(void)
     CHECK(font_width("^{a{b}c}", EM) > font_width("^{abc}", EM));
     for (i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
         const double width = draw(&first, odd[i]);
-        CHECK(width >= 0.0 && width < 10.0 * EM && first.short_lines == 0);
+        CHECK(width >= 0.0 && width < 10.0 * EM);
     }
     for (i = 0; i + 2 < sizeof(deep); i += 2) memcpy(deep + i, "^{", 2);
     deep[i] = '\0';
@@ -378,34 +319,24 @@ static void test_escapes_and_odd_braces(void)
 
 /* ---------------------------------------------------------------------------------------------- */
 
-static int count_crossed_boxes(const char *text)
+static int count_boxes(const char *text)
 {
-    drawing *d = &first;
-    int i, crossings = 0;
-    draw(d, text);
-    for (i = 0; i + 2 < d->lines; i++) {
-        crossings += is_rectangle(d, i) && d->begins[i + 2] - d->begins[i + 1] == 2 &&
-                     d->begins[i + 3] - d->begins[i + 2] == 2;
-    }
-    return crossings;
+    int i, boxes = 0;
+    draw(&first, text);
+    for (i = 0; i < first.lines; i++) boxes += is_rectangle(&first, i);
+    return boxes;
 }
 
 static void test_invalid_utf8(void)
 {
-    CHECK_INT(count_crossed_boxes("\xEF\xBF\xBD"), 1); /* U+FFFD itself */
-    CHECK_INT(count_crossed_boxes("\x80"), 1);         /* a continuation without a lead */
-    CHECK_INT(count_crossed_boxes("\xFF\xFE"), 2);
-    CHECK_INT(count_crossed_boxes("\xC3"), 1); /* cut off by the end of the text */
-    CHECK_INT(count_crossed_boxes("\xE2\x88"), 2);
-    CHECK_INT(count_crossed_boxes("\xF0\x9F\x98"), 3);
-    CHECK_INT(count_crossed_boxes("\xC3(\xE2(\xF0("), 3); /* a letter where a byte should follow */
-    CHECK_INT(count_crossed_boxes("\xC0\xAF"), 2);        /* overlong */
-    CHECK_INT(count_crossed_boxes("\xE0\x80\xAF"), 3);
-    CHECK_INT(count_crossed_boxes("\xF0\x80\x80\xAF"), 4);
-    CHECK_INT(count_crossed_boxes("\xED\xA0\x80"), 3);     /* surrogate */
-    CHECK_INT(count_crossed_boxes("\xF4\x90\x80\x80"), 4); /* beyond U+10FFFF */
-    CHECK_INT(count_crossed_boxes("β→✓"), 0);
-    CHECK(!same_text("\xE4\xB8\x80", "\xFF") && same_text("\xE4\xB8\x80", "\xF0\x9F\x98\x80"));
+    CHECK_INT(count_boxes("\x80"), 1); /* a continuation without a lead */
+    CHECK_INT(count_boxes("\xFF\xFE"), 2);
+    CHECK_INT(count_boxes("\xC3"), 1); /* cut off by the end of the text */
+    CHECK_INT(count_boxes("\xE2\x88"), 1);
+    CHECK_INT(count_boxes("\xC3(\xE2(\xF0("), 3);          /* a letter where a byte should follow */
+    CHECK_INT(count_boxes("\xF4\x90\x80\x80"), 1);         /* beyond U+10FFFF */
+    CHECK_INT(count_boxes("\xE4\xB8\x80\xEF\xBF\xBD"), 2); /* not in the font */
+    CHECK_INT(count_boxes("β→✓"), 0);
 }
 
 /* All strings of up to three bytes out of the awkward ones, each in a block of exactly its size, so
@@ -425,30 +356,26 @@ static void test_no_byte_past_the_end(void)
             if (!text) return;
             for (k = 0; k < length; k++, rest /= n) text[k] = (char)awkward[rest % n];
             text[length] = '\0';
-            CHECK(draw(&first, text) >= 0.0 && first.short_lines == 0);
+            CHECK(draw(&first, text) >= 0.0);
             CHECK_NEAR(font_width(text, EM), draw(&second, text), 0.0);
             free(text);
         }
     }
 }
 
-static void test_bad_sizes_and_places(void)
+static void test_bad_sizes(void)
 {
-    const double zero = 0.0, nan = zero / zero, inf = 1.0 / zero;
+    const double zero = 0.0;
     const double bad[] = {0.0, -0.0, -12.0, 0.0 / zero, 1.0 / zero, -1.0 / zero};
     size_t i;
     for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        CHECK_NEAR(draw_at(&first, "abc", 1.0, 2.0, bad[i]), 0.0, 0.0);
+        CHECK_NEAR(draw_at(&first, "abc", bad[i]), 0.0, 0.0);
         CHECK_INT(first.points, 0);
     }
-    CHECK_NEAR(draw_at(&first, "abc", nan, 0.0, 20.0), font_width("abc", 20.0), 0.0);
-    CHECK_INT(first.points, 0);
-    CHECK_NEAR(draw_at(&first, "abc", 0.0, inf, 20.0), font_width("abc", 20.0), 0.0);
-    CHECK_INT(first.points, 0);
-    CHECK_NEAR(draw_at(&first, NULL, 0.0, 0.0, 20.0), 0.0, 0.0);
-    CHECK_NEAR(draw_at(&first, "", 0.0, 0.0, 20.0), 0.0, 0.0);
-    CHECK(draw_at(&first, "abc @", 0.0, 0.0, 1e-9) > 0.0 && first.short_lines == 0);
-    CHECK(draw_at(&first, "a\tb\nc\r", 0.0, 0.0, 20.0) == font_width("a b c ", 20.0));
+    CHECK_NEAR(draw_at(&first, NULL, 20.0), 0.0, 0.0);
+    CHECK_NEAR(draw_at(&first, "", 20.0), 0.0, 0.0);
+    CHECK(draw_at(&first, "abc @", 1e-9) > 0.0);
+    CHECK(draw_at(&first, "a\tb\nc\r", 20.0) == font_width("a b c ", 20.0));
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -469,8 +396,8 @@ static double flattening_error(const char *text, double size, double zoom)
 {
     double worst = 0.0;
     int line, i, k;
-    draw_at(&first, text, 0.0, 0.0, size);
-    draw_at(&second, text, 0.0, 0.0, size * zoom);
+    draw_at(&first, text, size);
+    draw_at(&second, text, size * zoom);
     if (first.lines != second.lines) return 1e9;
     for (line = 0; line < first.lines; line++) {
         for (i = second.begins[line]; i < second.begins[line + 1]; i++) {
@@ -492,24 +419,12 @@ static void test_curves_are_smooth_at_every_size(void)
     static const double sizes[] = {9.0, 12.0, 20.0, 48.0, 96.0, 300.0};
     size_t i;
     for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-        const double error = flattening_error("&@S8agαξ∞", sizes[i], 8.0);
+        const double error = flattening_error("&@S8agαδ∞", sizes[i], 8.0);
         CHECK(error <= 0.05 && error > 0.0);
     }
-    draw_at(&first, "o", 0.0, 0.0, 10.0);
-    draw_at(&second, "o", 0.0, 0.0, 100.0);
+    draw_at(&first, "o", 10.0);
+    draw_at(&second, "o", 100.0);
     CHECK(second.points > 2 * first.points); /* and no finer than it needs to be */
-}
-
-/* A stroke with more points than one call can carry goes on where the previous piece ended. */
-static void test_long_strokes_continue(void)
-{
-    const double huge = 1e6;
-    int joint;
-    draw_at(&first, "∞", 0.0, 0.0, huge);
-    CHECK_INT(first.lines, 2);
-    joint = first.begins[1];
-    CHECK(first.xy[2 * joint] == first.xy[2 * joint - 2]);
-    CHECK(first.xy[2 * joint + 1] == first.xy[2 * joint - 1]);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -530,7 +445,7 @@ static uint64_t hash_text(uint64_t h, const char *text)
 {
     const double size = 40.0, grid = 1000.0 / size;
     int i;
-    h = hash_number(h, draw_at(&first, text, 0.0, 0.0, size) * grid);
+    h = hash_number(h, draw_at(&first, text, size) * grid);
     for (i = 0; i < first.lines; i++) h = hash_number(h, first.begins[i]);
     for (i = 0; i < 2 * first.points; i++) h = hash_number(h, first.xy[i] * grid);
     return h;
@@ -540,15 +455,15 @@ static uint64_t hash_text(uint64_t h, const char *text)
    value with it; look at the figures before accepting it. */
 static void test_fingerprint(void)
 {
-    static const char *const labels[] = {"Training loss per step", "x̂ᵢ = (xᵢ − μ)/√(σ² + ε)",
+    static const char *const labels[] = {"Training loss per step", "x̂_i = (x_i − μ)/√(σ² + ε)",
                                          "10^{-3}", "AVATAR, To. Te LT r.", "θ_t^{(k)} e^{−x^{2}}"};
-    const uint64_t expected = 0x50DEE2B181A72333ull;
+    const uint64_t expected = 0x3CD7FDFDFDB6D0C1ull;
     uint64_t h = 0xCBF29CE484222325ull;
     unsigned long c;
     size_t i;
     char text[8];
-    for (c = 0; c < MAX_CODE; c++)
-        if (font_has(c)) h = hash_text(h, literal(c, text));
+    for (c = 1; c < MAX_CODE; c++)
+        if (has(c)) h = hash_text(h, literal(c, text));
     h = hash_text(h, "\xFF");
     for (i = 0; i < sizeof(labels) / sizeof(*labels); i++) h = hash_text(h, labels[i]);
     if (!CHECK(h == expected))
@@ -559,21 +474,19 @@ static void test_fingerprint(void)
 int main(void)
 {
     RUN(test_coverage);
-    RUN(test_glyphs_stay_in_their_boxes);
-    RUN(test_marks_sit_above_their_letters);
+    RUN(test_hat);
     RUN(test_figures_line_up);
     RUN(test_heights);
     RUN(test_lookalikes_differ);
     RUN(test_widths_add_up);
-    RUN(test_moving_and_scaling);
+    RUN(test_scaling);
     RUN(test_scripts);
     RUN(test_stacked_scripts);
     RUN(test_escapes_and_odd_braces);
     RUN(test_invalid_utf8);
     RUN(test_no_byte_past_the_end);
-    RUN(test_bad_sizes_and_places);
+    RUN(test_bad_sizes);
     RUN(test_curves_are_smooth_at_every_size);
-    RUN(test_long_strokes_continue);
     RUN(test_fingerprint);
     return test_report("stroke font");
 }

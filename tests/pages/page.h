@@ -2,26 +2,25 @@
 
    A page marks where a table goes, and the program says what belongs there:
 
-       <!-- table: heights (make tables-docs) -->          page_table("heights");
-                                                           page_print("| x | y |\n|---|---|\n");
-       | x | y |                                           page_print("| 1 | %s |\n",
-       |---|---|                                                      page_number(y, 4));
+       <!-- table: heights (make tables-docs) -->          page_table("heights", "| x | y |");
+                                                           page_print("| 1 | %s |\n",
+       | x | y |                                                      page_number(y, 4));
+       |---|---|
        | 1 | 0.5774 |
 
        <!-- end -->
 
-   Then page_compare fails for every line that is not as computed, for tables that the page lacks
-   and for marks that no table belongs to; page_write brings the page up to date. The page is as the
-   program in double gives it, to the letter. With `exact` = 0 numbers may differ by a unit and a
-   half in their last written place plus 2e-4 of their size, which leaves room for floats.
+   Then page_compare fails at the first line that is not as computed, for a table that the page lacks
+   or has twice and for marks that no table belongs to; page_write brings the page up to date. The
+   page is as the program in double gives it, to the letter. With `exact` = 0 numbers may differ by a
+   unit and a half in their last written place plus 2e-4 of their size, which leaves room for floats.
 
    In the main program:
 
        return page_main(argc, argv, "docs/page.md", exact, "the page");
 
-   which reports, as test_report does, after it has compared the tables; with --markdown it prints
-   them, with --docs it writes the page. Include this file before
-   all others. */
+   which reports, as test_report does, after it has compared the tables; with --docs it writes the
+   page. Include this file before all others. */
 #ifndef PAGE_H
 #define PAGE_H
 #include "lab/files.c"
@@ -38,27 +37,15 @@ static struct {
     const char *name;
     size_t start; /* in page_text; the next one's start, or page_length, ends it */
     int skipped;  /* whatever the page says is right */
+    int found;    /* its mark, in the page */
 } page_tables[PAGE_TABLES_MAX];
 static size_t page_count;
-
-static inline void page_table(const char *name)
-{
-    if (!CHECK(page_count < PAGE_TABLES_MAX)) exit(2);
-    page_tables[page_count].name = name;
-    page_tables[page_count++].start = page_length;
-}
-
-/* A table that this build of the program does not compute. */
-static inline void page_skip(const char *name)
-{
-    page_table(name);
-    page_tables[page_count - 1].skipped = 1;
-}
 
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif
-static inline void page_print(const char *format, ...)
+static inline void
+page_print(const char *format, ...)
 {
     va_list args;
     int n;
@@ -67,6 +54,24 @@ static inline void page_print(const char *format, ...)
     va_end(args);
     if (!CHECK(n >= 0 && page_length + (size_t)n < PAGE_TEXT_MAX)) exit(2);
     page_length += (size_t)n;
+}
+
+/* Begins a table: its name, and the line of its columns' names. */
+static inline void page_table(const char *name, const char *heading)
+{
+    if (!CHECK(page_count < PAGE_TABLES_MAX)) exit(2);
+    page_tables[page_count].name = name;
+    page_tables[page_count++].start = page_length;
+    page_print("%s\n|", heading);
+    while ((heading = strchr(heading + 1, '|')) != NULL) page_print("---|");
+    page_print("\n");
+}
+
+/* A table that this build of the program does not compute. */
+static inline void page_skip(const char *name)
+{
+    page_table(name, "|");
+    page_tables[page_count - 1].skipped = 1;
 }
 
 /* One of 16 buffers in turn, so that one page_print can show up to 16 numbers. */
@@ -115,12 +120,12 @@ static inline double page_place(const char *text, const char *end)
     return exponent < end ? place * pow(10, strtod(exponent + 1, NULL)) : place;
 }
 
-/* Both are lines that end with '\n'. */
+/* Both are lines, which '\n' ends, or 0. */
 static inline int page_same(const char *computed, const char *written, int exact)
 {
-    while (*computed != '\n' && *written != '\n') {
-        const int number = !exact && strspn(written, "-0123456789.") > 0 &&
-                           strspn(computed, "-0123456789.") > 0;
+    while (*computed != 0 && *computed != '\n' && *written != '\n') {
+        const int number =
+            !exact && strspn(written, "-0123456789.") > 0 && strspn(computed, "-0123456789.") > 0;
         char *end_computed, *end_written;
         const double a = number ? strtod(computed, &end_computed) : 0;
         const double b = number ? strtod(written, &end_written) : 0;
@@ -135,10 +140,9 @@ static inline int page_same(const char *computed, const char *written, int exact
     return *computed == *written;
 }
 
-static inline const char *page_next_line(const char *p, const char *end)
+static inline const char *page_next_line(const char *p)
 {
-    const char *newline = (const char *)memchr(p, '\n', (size_t)(end - p));
-    return newline == NULL ? end : newline + 1;
+    return p + strcspn(p, "\n") + (strchr(p, '\n') != NULL);
 }
 
 static inline const char *page_table_end(size_t t)
@@ -165,128 +169,98 @@ static inline int page_is_end(const char *line)
     return strncmp(line, "<!-- end -->", 12) == 0;
 }
 
-/* The two lines that differ first, if any; p is behind the mark. Returns what follows the table. */
-static inline const char *page_compare_table(size_t t, const char *p, const char *end, int exact)
+/* The page as it should be, for free(); NULL after a word if it has not each table once, with an
+   end. */
+static inline char *page_fill(const char *page)
 {
-    const char *q = page_text + page_tables[t].start, *q_end = page_table_end(t);
+    char *const made = (char *)malloc(strlen(page) + page_length + 2 * page_count + 1), *to = made;
+    size_t found = 0;
     int bad = 0;
-    while (page_tables[t].skipped && p < end && !page_is_end(p)) p = page_next_line(p, end);
-    if (page_tables[t].skipped) return p;
-    if (p < end && *p == '\n') p++; /* an empty line on both sides, as Markdown wants */
-    for (; p < end && !page_is_end(p) && q < q_end && !bad; p = page_next_line(p, end)) {
-        bad = !page_same(q, p, exact);
-        if (bad)
-            printf("  table %s: computed %.*s\n  table %s: written  %.*s\n", page_tables[t].name,
-                   (int)strcspn(q, "\n"), q, page_tables[t].name, (int)strcspn(p, "\n"), p);
-        q = page_next_line(q, q_end);
-    }
-    if (!bad && p < end && *p == '\n') p++;
-    CHECK(!bad && q == q_end && p < end && page_is_end(p));
-    while (p < end && !page_is_end(p)) p = page_next_line(p, end);
-    return p;
-}
-
-static inline void page_compare(const char *path, int exact)
-{
-    unsigned char *data;
-    const char *p, *end;
-    size_t n, t, found = 0;
-    char err[FILES_ERR_MAX];
-    if (!CHECK_INT(files_read(path, 1u << 20, &data, &n, err), 0)) {
-        printf("  %s\n", err);
-        return;
-    }
-    end = (const char *)data + n;
-    for (p = (const char *)data; p < end; p = page_next_line(p, end)) {
-        t = page_mark(p);
-        if (!CHECK(t <= page_count)) printf("  no such table: %.*s\n", (int)strcspn(p, "\n"), p);
-        if (t >= page_count) continue;
-        found++;
-        p = page_compare_table(t, page_next_line(p, end), end, exact);
-    }
-    if (!CHECK_INT(found, page_count)) printf("  %s lacks a table, or has one twice\n", path);
-    free(data);
-}
-
-/* ---- writing --------------------------------------------------------------------------------- */
-
-/* Replaces what stands between marks and ends in data; returns the length, 0 if that is impossible.
-   made has room for `room` characters. */
-static inline size_t page_fill(char *made, size_t room, const char *data, size_t size)
-{
-    const char *p = data, *end = data + size, *next;
-    size_t t, n, length = 0;
-    while (p < end) {
-        next = page_next_line(p, end);
-        n = (size_t)(next - p);
-        if (n > room - length) return 0;
-        memcpy(made + length, p, n);
-        length += n;
-        t = page_mark(p);
-        p = next;
-        if (t >= page_count) continue;
-        while (p < end && !page_is_end(p) && page_mark(p) == page_count) p = page_next_line(p, end);
-        if (p == end || !page_is_end(p)) return 0;
-        n = (size_t)(page_table_end(t) - page_text) - page_tables[t].start;
-        if (n + 2 > room - length) return 0; /* a table twice */
-        made[length++] = '\n';
-        memcpy(made + length, page_text + page_tables[t].start, n);
-        length += n;
-        made[length++] = '\n';
-    }
-    return length;
-}
-
-static inline int page_write(const char *path)
-{
-    unsigned char *data;
-    char *made, err[FILES_ERR_MAX];
-    size_t n, length, room;
-    int rc = -1;
-    if (files_read(path, 1u << 20, &data, &n, err) != 0) {
-        printf("%s\n", err);
-        return 2;
-    }
-    room = n + page_length + 2 * page_count + 1;
-    made = (char *)malloc(room);
     if (made == NULL) exit(2);
-    length = page_fill(made, room, (const char *)data, n);
-    if (length > 0) rc = files_write(path, made, length, err);
-    if (length == 0) (void)snprintf(err, sizeof err, "a mark without an end, or a table twice");
-    if (rc == 0)
-        printf("wrote %s\n", path);
-    else
-        printf("%s: %s\n", path, err);
+    while (*page && !bad) {
+        const char *from = page;
+        const size_t t = page_mark(page);
+        page = page_next_line(page);
+        bad = t != page_count && (t > page_count || page_tables[t].found++ > 0);
+        if (bad) printf("  no such table, or twice: %.*s\n", (int)strcspn(from, "\n"), from);
+        memcpy(to, from, (size_t)(page - from));
+        to += page - from;
+        if (t == page_count || bad) continue;
+        found++;
+        from = page;
+        while (*page && !page_is_end(page)) page = page_next_line(page);
+        bad = *page == 0;
+        if (bad) printf("  table %s has no end\n", page_tables[t].name);
+        if (page_tables[t].skipped) {
+            memcpy(to, from, (size_t)(page - from));
+            to += page - from;
+        } else {
+            from = page_text + page_tables[t].start;
+            to += sprintf(to, "\n%.*s\n", (int)(page_table_end(t) - from), from);
+        }
+    }
+    *to = 0;
+    if (!bad && found == page_count) return made;
+    if (!bad) printf("  the page lacks a table\n");
     free(made);
-    free(data);
-    return rc == 0 ? 0 : 2;
+    return NULL;
 }
 
 static const char *page_path;
 static int page_exact;
 
+/* The page and what it should be, both for free(); 0, or -1 after a word. */
+static inline int page_both(char **written, char **made)
+{
+    unsigned char *data;
+    size_t n;
+    char err[FILES_ERR_MAX];
+    if (files_read(page_path, 1u << 20, &data, &n, err) != 0) {
+        printf("%s\n", err);
+        return -1;
+    }
+    *written = (char *)data;
+    *made = page_fill(*written);
+    if (*made == NULL) free(data);
+    return *made == NULL ? -1 : 0;
+}
+
 static inline void test_page(void)
 {
-    page_compare(page_path, page_exact);
+    char *written, *made;
+    const char *p, *q;
+    if (!CHECK_INT(page_both(&written, &made), 0)) return;
+    for (p = made, q = written; *p && *q && page_same(p, q, page_exact); q = page_next_line(q))
+        p = page_next_line(p);
+    if (!CHECK(*p == 0 && *q == 0))
+        printf("  computed %.*s\n  written  %.*s\n", (int)strcspn(p, "\n"), p,
+               (int)strcspn(q, "\n"), q);
+    free(made);
+    free(written);
+}
+
+static inline int page_write(void)
+{
+    char *written, *made, err[FILES_ERR_MAX];
+    int rc;
+    if (page_both(&written, &made) != 0) return 2;
+    rc = files_write(page_path, made, strlen(made), err);
+    printf("%s %s\n", rc == 0 ? "wrote" : err, rc == 0 ? page_path : "");
+    free(made);
+    free(written);
+    return rc == 0 ? 0 : 2;
 }
 
 /* To be called when all tables are there. Returns the exit code. */
 static inline int page_main(int argc, char **argv, const char *path, int exact, const char *name)
 {
-    size_t t;
     page_path = path;
     page_exact = exact;
-    if (argc > 1 && strcmp(argv[1], "--markdown") == 0) {
-        for (t = 0; t < page_count; t++)
-            printf("<!-- table: %s -->\n\n%.*s\n", page_tables[t].name,
-                   (int)((size_t)(page_table_end(t) - page_text) - page_tables[t].start),
-                   page_text + page_tables[t].start);
-        return test_failed != 0;
-    }
     if (argc > 1 && strcmp(argv[1], "--docs") == 0) {
+        size_t t;
         for (t = 0; t < page_count; t++)
             if (page_tables[t].skipped) return 2;
-        return test_failed ? 1 : page_write(path);
+        return test_failed ? 1 : page_write();
     }
     RUN(test_page);
     return test_report(name);

@@ -165,9 +165,8 @@ static double output_change(int kind, int change, double eps)
 
 static void changes_heading(const char *name)
 {
-    page_table(name);
-    page_print("| | W scaled | W re-centred | one unit's weights scaled | data scaled "
-               "| data re-centred | one example scaled |\n|---|---|---|---|---|---|---|\n");
+    page_table(name, "| | W scaled | W re-centred | one unit's weights scaled | data scaled | data "
+                     "re-centred | one example scaled |");
 }
 
 /* ε = 10⁻³⁰ stands for none. */
@@ -219,8 +218,7 @@ static double growth(double v, double eps)
 static void test_small_activations(void)
 {
     int power;
-    page_table("sizes");
-    page_print("| standard deviation s | growth of x̂ | ½·ε·(1 − 1/δ²)/s² |\n|---|---|---|\n");
+    page_table("sizes", "| standard deviation s | growth of x̂ | ½·ε·(1 − 1/δ²)/s² |");
     for (power = 1; power >= -4; power--) {
         const double s = pow(10, power), eps = 1e-5;
         nrm_real x[2], y[2], y_scaled[2];
@@ -301,9 +299,9 @@ static void test_gradient(void)
     static result r;
     const problem p = make_problem(1);
     int kind, change;
-    page_table("gradient");
-    page_print("| | ⟨W, ∇W⟩ = 0 | ∑ⱼ ∇wⱼ = 0 | ⟨wⱼ, ∇wⱼ⟩ = 0 | ⟨X, ∇X⟩ = 0 | ∑ₙ ∇xₙ = 0 "
-               "| ⟨xₙ, ∇xₙ⟩ = 0 |\n|---|---|---|---|---|---|---|\n");
+    page_table("gradient",
+               "| | ⟨W, ∇W⟩ = 0 | ∑ⱼ ∇wⱼ = 0 | ⟨wⱼ, ∇wⱼ⟩ = 0 | ⟨X, ∇X⟩ = 0 | ∑ₙ ∇xₙ = 0 | ⟨xₙ, "
+               "∇xₙ⟩ = 0 |");
     for (kind = 0; kind < KINDS; kind++) {
         run(&r, &p, kind, 1e-30);
         page_print("| %s |", kind_name[kind]);
@@ -325,8 +323,7 @@ static void test_scaled_weights(void)
     static result r, scaled;
     const double rate = 0.1;
     int kind;
-    page_table("weights");
-    page_print("| | a·∇(a·W) = ∇W | ‖wⱼ − η·∇wⱼ‖² = ‖wⱼ‖² + η²·‖∇wⱼ‖² |\n|---|---|---|\n");
+    page_table("weights", "| | a·∇(a·W) = ∇W | ‖wⱼ − η·∇wⱼ‖² = ‖wⱼ‖² + η²·‖∇wⱼ‖² |");
     for (kind = 0; kind < KINDS; kind++) {
         problem p = make_problem(1);
         double change, worst = 0;
@@ -437,8 +434,7 @@ static void test_network(void)
                {"RMSNorm", NRM_RMS_NORM, NRM_INFER, 1},
                {"none", NRM_NO_NORM, NRM_INFER, 0}};
     size_t i, layer;
-    page_table("network");
-    page_print("| | first layer's W scaled | second layer's W scaled |\n|---|---|---|\n");
+    page_table("network", "| | first layer's W scaled | second layer's W scaled |");
     for (i = 0; i < sizeof row / sizeof *row; i++) {
         page_print("| %s |", row[i].name);
         for (layer = 0; layer < 2; layer++) {

@@ -2,8 +2,8 @@
    by the library and compared with the numbers that the page of experiment 26 shows.
 
    Every function that ends in _tables makes the tables of one section of that page; the checks
-   beside them compare with values worked out by hand, or by another road. --markdown prints the
-   tables, --docs (make tables-docs, in double) writes them into the page. */
+   beside them compare with values worked out by hand, or by another road. --docs (make
+   tables-docs, in double) writes the tables into the page. */
 #include "page.h"
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
@@ -81,8 +81,7 @@ static void statistics_table(void)
     nrm_real y[PEOPLE * FEATURES];
     const stats3 v = people_running(y, 1, 1, 1), sample = people_running(y, 1, 0, 1);
     const stats3 once = people_running(y, 0.1, 0, 1), biased = people_running(y, 0.1, 1, 1);
-    page_table("statistics");
-    page_print("| | height | weight | age |\n|---|---|---|---|\n");
+    page_table("statistics", "| | height | weight | age |");
     people_row("mean μ, BN.1", v.mean, 3);
     people_row("variance v, by 10, BN.2", v.var, 3);
     people_row("sample variance, by 9", sample.var, 3);
@@ -120,9 +119,8 @@ static void scalings_table(void)
     nrm_real y[PEOPLE * FEATURES];
     int i;
     (void)people_running(y, 1, 1, 1);
-    page_table("people");
-    page_print("| height | weight | age | x̂ height | x̂ weight | x̂ age | min-max height | rank |"
-               "\n|---|---|---|---|---|---|---|---|\n");
+    page_table("people",
+               "| height | weight | age | x̂ height | x̂ weight | x̂ age | min-max height | rank |");
     for (i = 0; i < PEOPLE; i++) {
         const nrm_real *row = y + i * FEATURES;
         const double scaled = (people[i][0] - 60) / (192 - 60.0);
@@ -141,9 +139,7 @@ static void early_table(void)
     nrm_real y[PEOPLE * FEATURES], x[PEOPLE * FEATURES];
     size_t i;
     people_as_reals(x);
-    page_table("early");
-    page_print("| updates | running mean | running variance | y of height 150, BN.11 |\n");
-    page_print("|---|---|---|---|\n");
+    page_table("early", "| updates | running mean | running variance | y of height 150, BN.11 |");
     for (i = 0; i < COUNT(times); i++) {
         stats3 s = people_running(y, 0.1, 0, times[i]);
         nrm_running running;
@@ -175,8 +171,7 @@ static void undo_table(void)
     memmove(x + FEATURES, x + 2 * FEATURES, (PEOPLE - 2) * FEATURES * sizeof *x);
     OK(nrm_batchnorm_forward(fewer, mean, rstd, NULL, x, gamma, s.mean, NRM_TRAIN, NRM_EPS,
                              PEOPLE - 1, FEATURES, 1));
-    page_table("undo");
-    page_print("| height | y, batch of all ten | y, batch without the second |\n|---|---|---|\n");
+    page_table("undo", "| height | y, batch of all ten | y, batch without the second |");
     for (i = 0; i < PEOPLE; i++)
         page_print("| %d | %s | %s |\n", people[i][0], num(D(all[i * FEATURES]), 1),
                    i == 1 ? "" : num(D(fewer[(i - (i > 1)) * FEATURES]), 1));
@@ -301,9 +296,9 @@ static void walk_table(void)
     chain c = chain_start(1, 0);
     int pass;
     size_t k;
-    page_table("walk");
-    page_print("| step | input of the neuron | ∂L/∂z | ∂L/∂w = ∂L/∂z · input | w before | w after "
-               "|\n|---|---|---|---|---|---|\n");
+    page_table("walk",
+               "| step | input of the neuron | ∂L/∂z | ∂L/∂w = ∂L/∂z · input | w before | w after "
+               "|");
     for (pass = 1; pass <= 2; pass++) {
         chain before;
         chain_gradient(&c);
@@ -328,8 +323,7 @@ static void forward_table(void)
     static const char *const when[] = {"at the start", "after one step", "after two"};
     chain c = chain_start(1, 0);
     int pass;
-    page_table("forward");
-    page_print("| | w_a | w_b | w_c | z_a | z_b | z_c | L |\n|---|---|---|---|---|---|---|---|\n");
+    page_table("forward", "| | w_a | w_b | w_c | z_a | z_b | z_c | L |");
     for (pass = 0; pass < 3; pass++) {
         chain_gradient(&c);
         page_print("| %s | %s | %s | %s | %s | %s | %s | %s |\n", when[pass], num(D(c.w[A]), 4),
@@ -363,9 +357,9 @@ static void order_and_shift_table(void)
     size_t k;
     chain_gradient(&right);
     sequential_gradients(&wrong, 0.1);
-    page_table("shift");
-    page_print("| weight | G: gradient, all weights old | in sequence (wrong) | G′: earlier "
-               "weights new | ‖G′ − G‖ |\n|---|---|---|---|---|\n");
+    page_table("shift",
+               "| weight | G: gradient, all weights old | in sequence (wrong) | G′: earlier "
+               "weights new | ‖G′ − G‖ |");
     for (k = NEURONS; k-- > A;) {
         const double moved = chain_moved_gradient(&right, k, 0.1);
         page_print("| w_%s | %s | %s | %s | %s |\n", name[k], num(D(right.dw[k]), 4),
@@ -395,9 +389,9 @@ static void rates_table(void)
     chain_gradient(&c);
     squares = pow(D(c.dw[A]), 2) + pow(D(c.dw[B]), 2) + pow(D(c.dw[C]), 2);
     CHECK_NEAR(squares, 10.5625, places(32));
-    page_table("rates");
-    page_print("| α | L, promised: L − α·‖∇L‖² | L after the step | G′ of w_c | batch of 4: L "
-               "after the step | with batch norm |\n|---|---|---|---|---|---|\n");
+    page_table("rates",
+               "| α | L, promised: L − α·‖∇L‖² | L after the step | G′ of w_c | batch of 4: L "
+               "after the step | with batch norm |");
     for (i = 0; i < COUNT(rate); i++)
         page_print("| %g | %s | %s | %s | %s | %s |\n", rate[i],
                    num(0.25 - rate[i] * squares, 4), num(chain_loss_after(one, rate[i]), 4),
@@ -418,9 +412,9 @@ static void input_of_c(const chain *c, double *mean, double *sd)
 static void batch_table(void)
 {
     int norm;
-    page_table("batch");
-    page_print("| batch of 4 | L | L after one step | L after two | input of c, mean ± sd | the "
-               "same after one step | G of w_c | G′ of w_c |\n|---|---|---|---|---|---|---|---|\n");
+    page_table("batch",
+               "| batch of 4 | L | L after one step | L after two | input of c, mean ± sd | the "
+               "same after one step | G of w_c | G′ of w_c |");
     for (norm = 0; norm < 2; norm++) {
         const chain start = chain_start(BATCH, norm);
         chain c = start, once;
@@ -448,8 +442,7 @@ static void parameters_table(void)
     chain_gradient(&before);
     after = before;
     chain_step(&after, 0.1);
-    page_table("parameters");
-    page_print("| parameter | value | gradient | value after the step |\n|---|---|---|---|\n");
+    page_table("parameters", "| parameter | value | gradient | value after the step |");
     for (k = A; k < NEURONS; k++) {
         page_print("| w_%s | %s | %s | %s |\n", name[k], num(D(before.w[k]), 4),
                    num(D(before.dw[k]), 3), num(D(after.w[k]), 3));
@@ -537,8 +530,7 @@ static void orders_table(void)
     const double y = product_gradient(g);
     int k;
     product_orders(coefficient, g);
-    page_table("orders");
-    page_print("| order in ε | terms | their sum | y up to here |\n|---|---|---|---|\n");
+    page_table("orders", "| order in ε | terms | their sum | y up to here |");
     for (k = 0; k <= FACTORS; k++) {
         static const int binomial[] = {1, 5, 10, 10, 5, 1};
         const double part = coefficient[k] * pow(0.05, k);
@@ -560,8 +552,7 @@ static void pairs_table(void)
     int i, j, k;
     (void)product_gradient(g);
     product_orders(coefficient, g);
-    page_table("pairs");
-    page_print("| | w₂ | w₃ | w₄ | w₅ |\n|---|---|---|---|---|\n");
+    page_table("pairs", "| | w₂ | w₃ | w₄ | w₅ |");
     for (i = 0; i < FACTORS - 1; i++) {
         page_print("| w%s |", i == 0 ? "₁" : i == 1 ? "₂" : i == 2 ? "₃" : "₄");
         for (j = 1; j < FACTORS; j++) {
@@ -582,9 +573,7 @@ static void steps_table(void)
     size_t i;
     const double y = product_gradient(g);
     product_orders(coefficient, g);
-    page_table("steps");
-    page_print("| ε | y after the step | first order | second order | the rest |\n");
-    page_print("|---|---|---|---|---|\n");
+    page_table("steps", "| ε | y after the step | first order | second order | the rest |");
     for (i = 0; i < COUNT(eps); i++) {
         const double e = eps[i], exact = product_after(e, g);
         const double first = coefficient[1] * e, second = coefficient[2] * e * e;
@@ -597,8 +586,7 @@ static void test_product(void)
 {
     double g[FACTORS];
     (void)product_gradient(g);
-    page_table("factors");
-    page_print("| | w₁ | w₂ | w₃ | w₄ | w₅ |\n|---|---|---|---|---|---|\n");
+    page_table("factors", "| | w₁ | w₂ | w₃ | w₄ | w₅ |");
     page_print("| w | %g | %g | %g | %g | %g |\n", factor[0], factor[1], factor[2], factor[3],
                factor[4]);
     page_print("| g = ∂y/∂w | %s | %s | %s | %s | %s |\n", num(g[0], 2), num(g[1], 2),
@@ -707,9 +695,9 @@ static void saturation_table(void)
                  {"W₁ ~ N(0, 1), b₁ ~ N(0, 10²)", 1, 10}};
     size_t i;
     int norm;
-    page_table("saturation");
-    page_print("| start | saturated | dead of 100 | rms ∂L/∂W₁ | with batch norm: saturated | dead "
-               "| rms ∂L/∂W₁ |\n|---|---|---|---|---|---|---|\n");
+    page_table("saturation",
+               "| start | saturated | dead of 100 | rms ∂L/∂W₁ | with batch norm: saturated | "
+               "dead | rms ∂L/∂W₁ |");
     for (i = 0; i < COUNT(start); i++) {
         page_print("| %s", start[i].name);
         for (norm = NRM_NO_NORM; norm <= NRM_BATCH_NORM; norm++) {
@@ -760,9 +748,7 @@ static void bias_row(const char *name, int norm, int mode)
 
 static void bias_table(void)
 {
-    page_table("bias");
-    page_print("| norm before tanh | largest change of a logit | largest ∂L/∂b₁ |\n"
-               "|---|---|---|\n");
+    page_table("bias", "| norm before tanh | largest change of a logit | largest ∂L/∂b₁ |");
     bias_row("none", NRM_NO_NORM, NRM_TRAIN);
     bias_row("layer norm", NRM_LAYER_NORM, NRM_TRAIN);
     bias_row("batch norm", NRM_BATCH_NORM, NRM_TRAIN);
@@ -802,9 +788,9 @@ static void training_table(void)
                {"no norm, b₁ ~ N(0, 10²)", NRM_NO_NORM, 1, 10},
                {"batch norm, b₁ ~ N(0, 10²)", NRM_BATCH_NORM, 1, 10}};
     size_t i;
-    page_table("training");
-    page_print("| start | loss of the first batch | test loss | test accuracy | saturated | dead "
-               "of 100 |\n|---|---|---|---|---|---|\n");
+    page_table("training",
+               "| start | loss of the first batch | test loss | test accuracy | saturated | dead "
+               "of 100 |");
     for (i = 0; i < COUNT(arm); i++) {
         nrm_mlp *net;
         void *block = make_net(&net, arm[i].norm, arm[i].scale, arm[i].spread);
@@ -882,9 +868,9 @@ static void deviation_row(int m)
 
 static void deviation_table(void)
 {
-    page_table("deviation");
-    page_print("| batch | root of the average variance | average standard deviation | expected: c₄ "
-               "|\n|---|---|---|---|\n");
+    page_table("deviation",
+               "| batch | root of the average variance | average standard deviation | expected: "
+               "c₄ |");
     deviation_row(4);
     deviation_row(8);
     deviation_row(32);
@@ -988,9 +974,7 @@ static void nodes_tables(const double *a, const double *d)
     static const char *const index[] = {"₁", "₂", "₃"};
     size_t i;
     int k;
-    page_table("nodes");
-    page_print("| node | how it is made | value | ∂L/∂node | how that is made |\n"
-               "|---|---|---|---|---|\n");
+    page_table("nodes", "| node | how it is made | value | ∂L/∂node | how that is made |");
     for (i = 0; i < COUNT(row); i++)
         for (k = 0; k < row[i].count; k++)
             page_print("| %s%s | %s | %s | %s | %s |\n", row[i].name,
@@ -1004,9 +988,7 @@ static void jacobian_table(const double *a)
     double plain[NODES], moved[NODES];
     int i, j;
     graph_forward(plain, -1, 0);
-    page_table("jacobian");
-    page_print("| | ∂μ, BN.15 | ∂v, BN.16 | ∂r, BN.17 | ∂x̂₁, BN.18 | ∂x̂₂ | ∂x̂₃ |\n");
-    page_print("|---|---|---|---|---|---|---|\n");
+    page_table("jacobian", "| | ∂μ, BN.15 | ∂v, BN.16 | ∂r, BN.17 | ∂x̂₁, BN.18 | ∂x̂₂ | ∂x̂₃ |");
     for (i = 0; i < 3; i++) {
         const double h = 1e-6, dv = 2 * a[C1 + i] / 3, dr = -a[RSTD] * a[RSTD] * a[H1 + i] / 3;
         graph_forward(moved, X1 + i, h);
@@ -1071,8 +1053,7 @@ static void dx_table(const double *a, const double *d)
         CHECK_NEAR(library[i], d[X1 + i], places(16));
         CHECK_NEAR(D(l.y[i]), a[Y1 + i], places(16));
     }
-    page_table("dx");
-    page_print("| dx | of x₁ | of x₂ | of x₃ | ∑ dxᵢ | ∑ dxᵢ·x̂ᵢ |\n|---|---|---|---|---|---|\n");
+    page_table("dx", "| dx | of x₁ | of x₂ | of x₃ | ∑ dxᵢ | ∑ dxᵢ·x̂ᵢ |");
     dx_row("node by node", &d[X1], a);
     dx_row("in one line, BN.19", closed, a);
     dx_row("`nrm_batchnorm_backward`", library, a);

@@ -20,4 +20,25 @@
 #include "trainer.h"
 #include "training.h"
 
+/* The data sets of a program, made before the first run and shared by all, and the function that
+   its lab_program names: the first train_n and test_n examples, 0 for all, fewer if `quick`. */
+#define LAB_SETS(train, test, train_n, test_n, encoding)                                           \
+    static training_set train, test;                                                               \
+    static int prepare(const dataset *data, int quick)                                             \
+    {                                                                                              \
+        (void)quick;                                                                               \
+        return training_load(&train, &test, data, train_n, test_n, encoding);                      \
+    }                                                                                              \
+    static int prepare(const dataset *data, int quick)
+
+/* The same without a test set. */
+#define LAB_SET(train, train_n, encoding)                                                          \
+    static training_set train;                                                                     \
+    static int prepare(const dataset *data, int quick)                                             \
+    {                                                                                              \
+        (void)quick;                                                                               \
+        return training_load(&train, NULL, data, train_n, 0, encoding);                            \
+    }                                                                                              \
+    static int prepare(const dataset *data, int quick)
+
 #endif /* EXPERIMENT_H */

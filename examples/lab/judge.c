@@ -94,6 +94,11 @@ stats_summary lab_describe(lab_numbers a)
     return stats_describe(a.of, a.n);
 }
 
+double lab_average(lab_numbers a)
+{
+    return lab_describe(a).mean;
+}
+
 stats_finding lab_more(lab_numbers a, lab_numbers b, int size_met)
 {
     return stats_judge_pairs(a.of, b.of, a.n < b.n ? a.n : b.n, +1, size_met);
@@ -152,6 +157,16 @@ double lab_worst(const lab_report *r, const char *series)
     return most < 0 ? (double)NAN : most;
 }
 
+double lab_least(const lab_report *r, size_t first, size_t last, const char *series, double x)
+{
+    double least = (double)INFINITY;
+    size_t s;
+    for (; first <= last; first++)
+        for (s = 0; s < lab_seeds(r, first); s++)
+            least = stats_smaller(least, lab_at(r, first, s, series, x));
+    return least;
+}
+
 double lab_slope(const lab_report *r, size_t arm, size_t seed, const char *series, double from,
                  double to, int logs)
 {
@@ -183,9 +198,10 @@ const lab_claim *lab_find(const lab_report *r, const char *id)
 static lab_numbers judgei_values(const lab_report *r, const lab_part *p, int of_b)
 {
     const size_t arm = of_b ? p->b : p->a;
+    const char *series = of_b && p->other ? p->other : p->series;
     if (p->each) return lab_each(r, arm, p->each);
-    return lab_all(r, arm, of_b && p->other ? p->other : p->series,
-                   of_b && p->other_at > 0 ? p->other_at : p->at);
+    if (p->to > 0) return lab_mean_over(r, arm, series, p->at, p->to);
+    return lab_all(r, arm, series, of_b && p->other_at > 0 ? p->other_at : p->at);
 }
 
 /* Is the size met that the claim states of the means? `sign`: is a more (+1) than b, or less? */
@@ -216,37 +232,64 @@ static stats_finding judgei_test(const lab_part *p, lab_numbers a, lab_numbers b
 
 enum { JUDGEI_PARTS = 12 };
 
-typedef struct judgei_texts { /* what $1, $2, ... and #1, #2, ... stand for */
-    const char *pm[2 * JUDGEI_PARTS], *mean[2 * JUDGEI_PARTS];
+typedef struct judgei_told { /* what $1, $2, ... stand for */
+    lab_numbers of[2 * JUDGEI_PARTS];
+    int exact[2 * JUDGEI_PARTS]; /* 1: the largest of all */
     size_t n;
-} judgei_texts;
+    int decimals;
+} judgei_told;
 
-static const char *judgei_say(lab_report *r, const char *say, const judgei_texts *text)
+/* What stands for "$1" or "#2[max %.1e]" and so on; `end`: behind it. */
+static const char *judgei_value(lab_report *r, const judgei_told *told, const char *at, char **end)
+{
+    const size_t i = (size_t)strtoul(at + 1, end, 10) - 1;
+    const char *how = "";
+    lab_numbers a = told->of[i < told->n ? i : 0];
+    stats_summary s;
+    double value;
+    if (*at == '#' && **end == '-') a = lab_calc(a, '-', told->of[strtoul(*end + 1, end, 10) - 1]);
+    if (**end == '[') {
+        const size_t n = strcspn(*end, "]");
+        how = lab_format(r, "%.*s", (int)n - 1, *end + 1);
+        *end += n + 1;
+    }
+    if (i >= told->n) return "";
+    if (*at == '$' && *how) return lab_pm(r, a, atoi(how));
+    if (*at == '$' && !told->exact[i]) return lab_pm(r, a, told->decimals);
+    s = lab_describe(a);
+    value = strncmp(how, "max ", 4) == 0 ? s.max : strncmp(how, "min ", 4) == 0 ? s.min : s.mean;
+    if (*how == 'm') how += 4;
+    if (strncmp(how, "10^", 3) == 0) return lab_format(r, how + 3, pow(10, value));
+    if (strncmp(how, "100 ", 4) == 0) return lab_format(r, how + 4, 100 * value);
+    if (*how) return lab_format(r, how, value);
+    return lab_format(r, *at == '$' ? "%.*e" : "%.*f", told->decimals, value);
+}
+
+static const char *judgei_say(lab_report *r, const char *say, const judgei_told *told)
 {
     const char *done = "", *at;
     while ((at = strpbrk(say, "$#")) != NULL) {
         char *end;
-        const size_t n = (size_t)strtoul(at + 1, &end, 10) - 1;
-        const char *const *of = *at == '$' ? text->pm : text->mean;
-        done = lab_format(r, "%s%.*s%s", done, (int)(at - say), say, n < text->n ? of[n] : "");
+        const char *value = judgei_value(r, told, at, &end);
+        done = lab_format(r, "%s%.*s%s", done, (int)(at - say), say, value);
         say = end;
     }
     return lab_format(r, "%s%s", done, say);
 }
 
-static void judgei_tell(lab_report *r, judgei_texts *text, lab_numbers a, int decimals)
+static void judgei_tell(judgei_told *told, lab_numbers a, int exact)
 {
-    text->pm[text->n] = lab_pm(r, a, decimals);
-    text->mean[text->n++] = lab_format(r, "%.*f", decimals, lab_describe(a).mean);
+    told->exact[told->n] = exact;
+    told->of[told->n++] = a;
 }
 
 /* A claim without a function: what its parts, or the row itself, compare. */
 static void judgei_claim(lab_report *r, const lab_claim *c)
 {
-    const lab_part row[2] = {
-        {c->test, c->a, c->b, c->series, c->at, c->limit, c->tolerance, c->times, .each = c->each}};
+    const lab_part row[2] = {{c->test, c->a, c->b, c->series, c->at, c->limit, c->tolerance,
+                              c->times, .each = c->each, .to = c->to}};
     const lab_part *p = c->part ? c->part : row;
-    judgei_texts text = {.n = 0};
+    judgei_told told = {.decimals = c->decimals};
     stats_finding found[JUDGEI_PARTS];
     size_t parts = 0, exact = 0, held = 0;
     const char *say;
@@ -254,21 +297,21 @@ static void judgei_claim(lab_report *r, const lab_claim *c)
         const int pair = p->test == LAB_MORE || p->test == LAB_LESS;
         const lab_numbers a = judgei_values(r, p, 0), b = pair ? judgei_values(r, p, 1) : a;
         if (p->test == LAB_EXACT) {
-            const double most = lab_largest(r, p->a, p->series);
-            text.pm[text.n++] = lab_format(r, "%.*e", c->decimals, most);
-            held += most < p->limit;
+            const lab_numbers most = {1, {lab_largest(r, p->a, p->series)}};
+            judgei_tell(&told, most, 1);
+            held += most.of[0] < p->limit;
             exact++;
             continue;
         }
-        judgei_tell(r, &text, a, c->decimals);
-        if (pair) judgei_tell(r, &text, b, c->decimals);
+        judgei_tell(&told, a, 0);
+        if (pair) judgei_tell(&told, b, 0);
         if (p->test) found[parts++] = judgei_test(p, a, b);
     }
     if (exact) found[parts++] = stats_holds(held == exact);
     if (parts == 0) found[0] = stats_unknown();
-    say = c->say ? c->say : text.n > 1 ? "$1 against $2" : "$1";
+    say = c->say ? c->say : told.n > 1 ? "$1 against $2" : "$1";
     lab_verdict(r, c, parts > 1 ? stats_together(found, parts) : found[0],
-                judgei_say(r, c->remark ? c->remark : "", &text), "%s", judgei_say(r, say, &text));
+                judgei_say(r, c->remark ? c->remark : "", &told), "%s", judgei_say(r, say, &told));
 }
 
 void lab_judge(lab_report *r)

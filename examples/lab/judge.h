@@ -24,6 +24,10 @@
 
        LAB_PARTS({LAB_LESS, BATCH, NONE, "loss", 50}, {LAB_LESS, LAYER, NONE, "loss", 50}),
        .decimals = 3, .say = "batch norm $1, layer norm $3, none $2"
+
+   $1[2] has two decimals. After # stand the mean, or the largest or the smallest of the seeds, a
+   hundred times it or ten to its power, and a format: #1[%.1e], #1[max 100 %.1f], #1[10^%.2g];
+   #2-1[10^%.2g] is of the differences.
 */
 #ifndef JUDGE_H
 #define JUDGE_H
@@ -50,6 +54,7 @@ typedef struct lab_part { /* as in a claim */
     const char *other; /* of b; NULL: the same series */
     double other_at;   /* of b; 0: the same x         */
     double (*each)(const lab_report *r, size_t arm, size_t seed);
+    double to; /* above 0: means over at <= x <= to */
 } lab_part;
 
 /* clang-format off */
@@ -90,6 +95,7 @@ lab_numbers lab_times(lab_numbers a, double factor);
 lab_numbers lab_map(lab_numbers a, double (*function)(double));
 
 stats_summary lab_describe(lab_numbers a);
+double lab_average(lab_numbers a);
 stats_finding lab_more(lab_numbers a, lab_numbers b, int size_met);
 stats_finding lab_less(lab_numbers a, lab_numbers b, int size_met);
 stats_finding lab_above(lab_numbers a, double limit);
@@ -104,6 +110,10 @@ double lab_largest(const lab_report *r, size_t arm, const char *series);
 
 /* The largest |value| of a series over all runs that have it; nan if none has, or one is nan. */
 double lab_worst(const lab_report *r, const char *series);
+
+/* The smallest value of a series at x over all runs of the arms from the first to the last; nan if
+   one has none, or is nan. */
+double lab_least(const lab_report *r, size_t first, size_t last, const char *series, double x);
 
 /* Of the straight line through the values of a series at from <= x <= to, by least squares; `logs`:
    through the logarithms of x and value. */

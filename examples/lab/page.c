@@ -100,10 +100,11 @@ void lab_draw_bars(plot_panel *p, const char *label, const lab_numbers *y, size_
 static void pagei_mark(plot_panel *p, const lab_mark *m)
 {
     const plot_color color = m->color ? m->color : PLOT_INK;
+    const plot_style limit = m->dash ? (plot_style){color, .dash = m->dash} : plot_thin(color);
     if (m->what == LAB_NOTE) plot_text(p, m->x, m->y, m->text, m->align, color);
     if (m->what == LAB_NOTE_IN) plot_text_in(p, m->x, m->y, m->text, m->align, color);
-    if (m->what == LAB_HLINE) plot_hline(p, m->y, m->text, plot_thin(color));
-    if (m->what == LAB_VLINE) plot_vline(p, m->x, m->text, plot_thin(color));
+    if (m->what == LAB_HLINE) plot_hline(p, m->y, m->text, limit);
+    if (m->what == LAB_VLINE) plot_vline(p, m->x, m->text, limit);
 }
 
 plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel)

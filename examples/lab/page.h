@@ -38,6 +38,7 @@ typedef struct lab_mark {
     const char *text; /* of a limit: "" for none */
     int align;
     plot_color color; /* 0: ink */
+    int dash;         /* of a limit; PLOT_SOLID: thin */
 } lab_mark;
 
 typedef struct lab_panel {

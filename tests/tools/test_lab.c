@@ -343,6 +343,8 @@ static void judge_by_function(lab_report *r, const lab_claim *c)
     CHECK_NEAR(lab_largest(r, 1, c->series), 5 / 3.0 + 10 / 3.0 - 2 / 3.0, 1e-6);
     CHECK(isnan(lab_largest(r, 1, "none such")) && isnan(lab_worst(r, "none such")));
     CHECK_NEAR(lab_worst(r, c->series), 13 / 3.0, 1e-6);
+    CHECK_NEAR(lab_least(r, 0, 1, c->series, 0), 1 / 3.0, 1e-6);
+    CHECK(isnan(lab_least(r, 0, 1, "none such", 0)));
     CHECK_NEAR(lab_slope(r, 0, 1, c->series, 0, 4, 0), 0, 1e-6);
     CHECK_NEAR(lab_slope(r, 0, 1, c->series, 1, 3, 1), 0, 1e-6);
     CHECK(lab_find(r, "9f") == c && lab_find(r, "9a") == c - 5);
@@ -372,7 +374,10 @@ static const lab_claim table[] = {
                {LAB_ABOVE, .a = 1, .limit = 9, .each = ten_times}),
      .decimals = 1, .say = "#2, $1, $4", .remark = "and $3"},
     {"9h", "5 times", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_LESS, .a = 0, .b = 1,
-     .series = "loss", .times = 5, .decimals = -2}};
+     .series = "loss", .times = 5, .decimals = -2},
+    {"9i", "told", "", "", "", "", LAB_TRAINING, LAB_NEWS,
+     LAB_PARTS({LAB_MORE, 1, 0, "loss", .to = 4}), .decimals = 1,
+     .say = "$1[2], #1[max %.2f], #2[min 100 %.0f], #1-2[10^%.0f], #2"}};
 
 static void draw_more(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
@@ -421,6 +426,7 @@ static void test_claims_and_panels_as_tables(void)
     CHECK(strstr(found, "9e,about 4,\"\",\"\",4 ± 0,reproduced,") != NULL);
     CHECK(strstr(found, "9g,of parts,\"\",\"\",\"1.0, 4.0 ± 0.3, 40.0 ± 3.3\",reproduced,and 4.0"));
     CHECK(strstr(found, "9h,5 times,\"\",\"\",1 ± 0.5 against 4 ± 0.3,partly reproduced,") != NULL);
+    CHECK(strstr(found, "9i,told,\"\",\"\",\"4.00 ± 0.33, 4.33, 33, 2154, 1.0\",reproduced,"));
     CHECK(strstr(found, "9f,by a function,\"\",\"\",1.00 ± 0.53,reproduced,") != NULL);
     CHECK(strstr(found, "\ncheck,") == NULL);
     CHECK(*content("out/00_test_tables.png") != 0);

@@ -1,29 +1,12 @@
 /* 11_ioffe_figure1: what a sigmoid deep in a network is given, with and without batch norm.
 
-   Ioffe and Szegedy (2015, section 4.1 and Figure 1) train a network on binary MNIST, three hidden
-   layers of 100 sigmoids, with batches of 60 for 50,000 steps, once as it is and once with batch
-   norm before each sigmoid. Three panels show the result: (a) test accuracy, (b, c) the 15th, 50th
-   and 85th percentile of the input of one sigmoid of the last hidden layer, without and with batch
-   norm. This program runs the same network and draws the same three panels.
-
-   Settings of the paper: 784-100-100-100-10, pixels above one half are 1 and the others 0, weights
-   "small random Gaussian values", batches of 60, 50,000 steps, no bias before a batch norm.
-   Settings that the paper does not give, and what they are here: plain SGD; learning rate 0.1;
-   standard deviation of the weights 0.1 (all percentiles of the paper's figure start near 0.8, and
-   an offset of that size comes from weights of about 0.1: half the sum of a hundred of them);
-   biases 0; eps 1e-5; new weight of the running statistics 0.1; images drawn with replacement.
-   Both open settings have a second value, 0.5 and 0.01, so there are four settings; the other three
-   run with two seeds and are drawn whatever they show.
-
-   Test accuracy is taken every 500 steps (in the other settings every 1000), and so, in the main
-   setting, are percentiles: those of the 10,000 test images. Batch norm is shown with statistics of
-   batches of 1000 of them, as in training; accuracy is that of running statistics. The unit is unit
-   0; the third page has all hundred. Stability of a unit is
+   Figure 1 of Ioffe and Szegedy (2015). What the paper leaves open, the learning rate and the
+   deviation of the first weights, has a second value each, so there are four settings; three of
+   them run with two seeds. Stability of a unit, at every thousandth step, mean of the hundred
+   units:
 
        D = (highest - lowest median from step 1000 on) / (mean distance of 15th and 85th percentile)
-
-   at every thousandth step, averaged over the hundred units: 0 is a distribution that stays where
-   it is, 1 one that wanders by as much as it is wide. */
+*/
 #include "lab/experiment.h"
 #include "lab/draw.h"
 
@@ -47,12 +30,7 @@ static const lab_arm arms[2 * SETTINGS] = {
 static const double weight_sd[SETTINGS] = {0.1, 0.1, 0.01, 0.01};
 static const double rate[SETTINGS] = {0.1, 0.5, 0.1, 0.5};
 
-static training_set train, test;
-
-static int prepare(const dataset *d, int quick)
-{
-    return training_load(&train, &test, d, 0, quick ? PART : 0, DATASET_BIN);
-}
+LAB_SETS(train, test, 0, quick ? PART : 0, DATASET_BIN);
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
@@ -286,17 +264,6 @@ static void judge_accuracy(lab_report *r, const lab_claim *c)
     lab_verdict(r, c, above(r, 0), "", "%s", accuracies(r, 0));
 }
 
-/* The paper's number, in the other settings too. */
-static void judge_end(lab_report *r, const lab_claim *c)
-{
-    lab_verdict(r, c, lab_near(r, 1, "accuracy", LAB_LAST, 0.983, 0.005),
-                lab_format(r, "with lr 0.5: %s; with sd 0.01: %s; with both: %s",
-                           lab_text(r, 3, "accuracy", LAB_LAST, 3),
-                           lab_text(r, 5, "accuracy", LAB_LAST, 3),
-                           lab_text(r, 7, "accuracy", LAB_LAST, 3)),
-                "%s", lab_text(r, 1, "accuracy", LAB_LAST, 4));
-}
-
 static void judge_elsewhere(lab_report *r, const lab_claim *c)
 {
     stats_finding others[SETTINGS - 1];
@@ -307,24 +274,8 @@ static void judge_elsewhere(lab_report *r, const lab_claim *c)
                 gains(r, 1), gains(r, 2), gains(r, 3));
 }
 
-static void judge_stable(lab_report *r, const lab_claim *c)
-{
-    lab_verdict(r, c, lab_compare(r, 1, 0, "D", 0, -1, 1), "", "D = %s against %s",
-                lab_text(r, 1, "D", 0, 2), lab_text(r, 0, "D", 0, 2));
-}
-
-static void judge_begin(lab_report *r, const lab_claim *c)
-{
-    stats_finding begins[2];
-    begins[0] = lab_near(r, 1, "unit0_p15", 0, -GAUSSIAN_85, 0.1);
-    begins[1] = lab_near(r, 1, "unit0_p85", 0, GAUSSIAN_85, 0.1);
-    lab_verdict(r, c, stats_together(begins, 2), "",
-                "unit 0: %s and %s; mean of all units: %s and %s",
-                lab_text(r, 1, "unit0_p15", 0, 2), lab_text(r, 1, "unit0_p85", 0, 2),
-                lab_text(r, 1, "begin_units", 0.15, 3), lab_text(r, 1, "begin_units", 0.85, 3));
-}
-
 /* clang-format off */
+#define END_OF(arm) {.a = arm, .series = "accuracy", .at = LAB_LAST}
 static const lab_claim claims[] = {
     {"11a", "With batch norm test accuracy is higher, throughout the training",
      "Ioffe & Szegedy 2015, Fig. 1a", "about 0.955 against 0.71 at 4,000 steps, 0.967 against 0.90 "
@@ -341,17 +292,26 @@ static const lab_claim claims[] = {
     {"11f", "With batch norm it ends at 0.983", "Ioffe & Szegedy 2015, Fig. 1a",
      "about 0.983 at 50,000 steps (read off the figure)",
      "within 0.005 of it at 50,000 steps, seed by seed",
-     "added after the run, when 0.973 was known", LAB_TRAINING, LAB_SETTING, judge_end},
+     "added after the run, when 0.973 was known", LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_WITHIN, 1, .series = "accuracy", .at = LAB_LAST, .limit = 0.983,
+                .tolerance = 0.005}, END_OF(3), END_OF(5), END_OF(7)), .decimals = 3,
+     .say = "$1[4]", .remark = "with lr 0.5: $2; with sd 0.01: $3; with both: $4"},
     {"11c", "With batch norm the distribution of a sigmoid's input is more stable",
      "Ioffe & Szegedy 2015, Fig. 1b, c", "no number; without: percentiles begin together near 0.8, "
      "swing, end near -1.8, 0, 1.7; with: from about -1.1, 0, 1.1 smoothly to -2.0, 0, 2.0",
      "D, averaged over the units, smaller with batch norm, seed by seed", "trial run (1 seed), 15 "
      "/ 50 / 85 %: none 0.37, 0.43, 0.47 to -1.25, 0.60, 1.48; batch norm -1.03, 0.14, 1.12 to "
-     "-2.05, -0.08, 1.69", LAB_TRAINING, LAB_SETTING, judge_stable},
+     "-2.05, -0.08, 1.69", LAB_TRAINING, LAB_SETTING, .test = LAB_LESS, .a = 1, .b = 0,
+     .series = "D", .decimals = 2, .say = "D = $1 against $2"},
     {"11d", "With batch norm it begins as wide as a standard Gaussian",
      "Ioffe & Szegedy 2015, Fig. 1c", "about -1.1 and 1.1 (read off the figure)",
      "15th and 85th percentile of unit 0 at step 0 within 0.1 of -1.036, 1.036, seed by seed",
-     "trial run (1 seed): -1.03 and 1.12", LAB_TRAINING, LAB_SETTING, judge_begin},
+     "trial run (1 seed): -1.03 and 1.12", LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_WITHIN, 1, .series = "unit0_p15", .limit = -GAUSSIAN_85, .tolerance = 0.1},
+               {LAB_WITHIN, 1, .series = "unit0_p85", .limit = GAUSSIAN_85, .tolerance = 0.1},
+               {.a = 1, .series = "begin_units", .at = 0.15},
+               {.a = 1, .series = "begin_units", .at = 0.85}), .decimals = 2,
+     .say = "unit 0: $1 and $2; mean of all units: $3[3] and $4[3]"},
     {"11e", "The same holds at other learning rates and weights", "ours: the paper gives neither",
      "not stated", "11a at the three other settings (2 seeds each), all of them",
      "trial run (1 seed), sd 0.01: 0.954 against 0.10 at 5,000, 0.977 against 0.952 at 50,000",

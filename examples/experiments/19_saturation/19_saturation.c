@@ -93,13 +93,7 @@ static setting setting_of(const lab_run *run)
     return k;
 }
 
-static training_set train, test; /* made before the first run, shared by all */
-
-static int prepare(const dataset *data, int quick)
-{
-    (void)quick;
-    return training_load(&train, &test, data, 0, 0, DATASET_STD);
-}
+LAB_SETS(train, test, 0, 0, DATASET_STD);
 
 /* ---- looks ----------------------------------------------------------------------------------- */
 
@@ -779,16 +773,6 @@ static void judge_linear(lab_report *r, const lab_claim *c)
         100 * lab_describe(left).max);
 }
 
-static void judge_out(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers before = layers(r, SIGMOID_BATCH, "start/bent");
-    const lab_numbers after = layers(r, SIGMOID_BATCH, "end/bent");
-    lab_verdict(r, c, lab_more(after, before, 1), "",
-                "%.2f %% at the start, %.2f %% after; with γ, β held %.2f %% after",
-                100 * lab_describe(before).mean, 100 * lab_describe(after).mean,
-                100 * layers_mean(r, SIGMOID_HELD, "end/bent"));
-}
-
 /* clang-format off */
 #define BOTH_GAINS(test, none)                                                                     \
     LAB_PARTS({test, none + 1, none, "accuracy"}, {test, none + 3, none + 2, "accuracy"}),         \
@@ -851,7 +835,11 @@ static const lab_claim claims[] = {
      "Ioffe & Szegedy 2015, section 3; a tutorial with a custom batch norm",
      "Fig. 1c: inputs' 15th and 85th percentiles widen from ±1.1 to ±2.0",
      "what a straight line leaves unexplained, mean over layers: larger after training than at the "
-     "start", "none", .judge = judge_out}};
+     "start", "none", 
+     LAB_PARTS({LAB_MORE, SIGMOID_BATCH, SIGMOID_BATCH, "end/bent", .other = "start/bent",
+                .to = DEPTH_MAX}, {.a = SIGMOID_HELD, .series = "end/bent", .to = DEPTH_MAX}),
+     .say = "#2[100 %.2f] % at the start, #1[100 %.2f] % after; with γ, β held #3[100 %.2f] % "
+     "after"}};
 /* clang-format on */
 
 /* ---- pages ----------------------------------------------------------------------------------- */

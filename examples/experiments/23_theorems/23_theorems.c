@@ -17,14 +17,7 @@ enum { INPUTS = 784, WIDTH = 100, HIDDEN = 6, CLASSES = 10, M = 128, LAYER = 2, 
 #define NO_EPSILON 1e-300
 #define RATE 0.1
 
-static training_set train_set, test_set;
-
-/* Once, before the runs: 60,000 images in double are many megabytes, which the runs share. */
-static int prepare(const dataset *data, int quick)
-{
-    return training_load(&train_set, &test_set, data, quick ? 2000 : 0, quick ? 500 : 0,
-                         DATASET_STD);
-}
+LAB_SETS(train_set, test_set, quick ? 2000 : 0, quick ? 500 : 0, DATASET_STD);
 
 static double dot(const double *a, const double *b, size_t n)
 {
@@ -817,13 +810,6 @@ static void judge_nearer(lab_report *r, const lab_claim *c)
         "largest difference %.1e", off);
 }
 
-static void judge_not_centred(lab_report *r, const lab_claim *c)
-{
-    const double off = lab_summary(r, TOY, "uncentred", 0).max;
-    lab_verdict(r, c, stats_holds(off < 1e-12), "BN(Xw) and γ·Xw/√(w'Sw), inputs of mean 1",
-                "wrong by up to %.2f", off);
-}
-
 /* Steps at which something was so, of all conditions: a number for each seed. */
 static lab_numbers steps_that_were(const lab_report *r, const char *series)
 {
@@ -853,14 +839,6 @@ static void judge_ahead(lab_report *r, const lab_claim *c)
         "ahead at every step in %u of %u seeds; condition 1000 ends at 10^%.1f against 10^%.1f",
         met, (unsigned)behind.n, lab_mean(r, TOY, "end_gdnp", 1000),
         lab_mean(r, TOY, "end_gd", 1000));
-}
-
-static void judge_constant_rate(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers bn = lab_all(r, TOY, "end_bn1", 1000), gd = lab_all(r, TOY, "end_gd", 1000);
-    lab_verdict(r, c, lab_less(bn, gd, 1), "logarithms of the gap",
-                "10^%.1f against 10^%.1f; rate 0.1: 10^%.1f", lab_describe(bn).mean,
-                lab_describe(gd).mean, lab_mean(r, TOY, "end_bn01", 1000));
 }
 
 /* A series of a layer of the network with batch norm, relative to its start. */
@@ -941,7 +919,8 @@ static const lab_claim claims[] = {
     {"23j", "This also holds with inputs that are not centred, S being the mean of xx'",
      "ours, to see whether the assumption is needed", "assumed to be centred",
      "outputs equal to 1e-12", "trial run: wrong by 0.99", LAB_IDENTITY, LAB_ALGEBRA,
-     .judge = judge_not_centred},
+     .test = LAB_EXACT, .a = TOY, .series = "uncentred", .limit = 1e-12,
+     .say = "wrong by up to #1[%.2f]", .remark = "BN(Xw) and γ·Xw/√(w'Sw), inputs of mean 1"},
     {"23k", "The gradient of weights before batch norm is at right angles to them",
      "Ba et al. 2016, section 5; Kohler et al. 2018", "follows from invariance",
      "exact: |cosine| below 1e-10 for every unit of the trained network",
@@ -962,7 +941,9 @@ static const lab_claim claims[] = {
      "ours, after Kohler et al. 2018", "no statement about constant rates",
      "smaller gap after 2000 steps at condition 1000", "trial runs: batch norm converged with the "
      "larger of the rates 0.1 and 1 only; 1 seed: 10^-2.5 for all three", LAB_TRAINING, LAB_NEWS,
-     .judge = judge_constant_rate},
+     LAB_PARTS({LAB_LESS, TOY, TOY, "end_bn1", 1000, .other = "end_gd"},
+               {.a = TOY, .series = "end_bn01", .at = 1000}), .decimals = 1,
+     .say = "10^#1 against 10^#2; rate 0.1: 10^#3", .remark = "logarithms of the gap"},
     {"23o", "Weights before batch norm can only grow, by η²|gradient|² a step",
      "Ba et al. 2016, section 5.2.2; Salimans and Kingma 2016", "derived",
      "exact: sum over all steps of training equal to the change of |w|² to 1e-9, six layers",

@@ -249,13 +249,7 @@ static int record_step(lab_run *run, deep_net *s, const training_order *batch)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-static training_set images;
-
-static int prepare(const dataset *data, int quick)
-{
-    (void)quick;
-    return training_load(&images, NULL, data, IMAGES, 0, DATASET_STD);
-}
+LAB_SET(images, IMAGES, DATASET_STD);
 
 static int run_arm(lab_run *run)
 {
@@ -285,17 +279,6 @@ static double mean(lab_numbers a)
     return lab_describe(a).mean;
 }
 
-/* All of these compare c->a, without a norm, and c->b, with batch norm. */
-static void judge_size(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers a = lab_all(r, c->a, "log_sd", LAB_LAST);
-    const lab_numbers b = lab_all(r, c->b, "log_sd", LAB_LAST);
-    const double ratio = pow(10, mean(a) - mean(b));
-    lab_verdict(r, c, lab_more(a, b, ratio >= 30), "",
-                "%.3g without and %.3g with batch norm: %.3g times", pow(10, mean(a)),
-                pow(10, mean(b)), ratio);
-}
-
 static void judge_tails(lab_report *r, const lab_claim *c)
 {
     const lab_numbers a = lab_all(r, c->a, "kurt", LAB_LAST),
@@ -320,16 +303,6 @@ static double growth(const lab_report *r, size_t arm, size_t seed)
 {
     const double depth = (double)shapes[arm].depth;
     return lab_slope(r, arm, seed, "s", floor(depth / 2) + 1, depth, 0);
-}
-
-static void judge_growth(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers a = lab_each(r, c->a, growth), b = lab_each(r, c->b, growth);
-    lab_verdict(r, c, lab_more(a, b, mean(a) >= 3 * mean(b)), "",
-                "%s a layer or block without, %s with batch norm; deviation at the end %.2g and "
-                "%.2g",
-                lab_pm(r, a, 4), lab_pm(r, b, 4), pow(10, lab_mean(r, c->a, "s", LAB_LAST)),
-                pow(10, lab_mean(r, c->b, "s", LAB_LAST)));
 }
 
 static void judge_explosion(lab_report *r, const lab_claim *c)
@@ -409,6 +382,18 @@ static double smallest_gradient(const lab_report *r, size_t arm, size_t seed)
 #define READ "ours; the sentence of 29j, read in another way"
 #define AFTER "; added after the run"
 
+#define SIZES(none, batch) /* log10(30) apart */                                                   \
+    .test = LAB_MORE, .a = none, .b = batch, .series = "log_sd", .at = LAB_LAST,                   \
+    .limit = 1.4771212547196624,                                                                   \
+    .say = "#1[10^%.3g] without and #2[10^%.3g] with batch norm: "                                 \
+           "#1-2[10^%.3g] times"
+#define GROWTHS(none, batch)                                                                       \
+    LAB_PARTS({LAB_MORE, none, batch, .each = growth, .times = 3},                                 \
+              {.a = none, .series = "s", .at = LAB_LAST},                                          \
+              {.a = batch, .series = "s", .at = LAB_LAST}),                                        \
+        .decimals = 4,                                                                             \
+        .say = "$1 a layer or block without, $2 with batch norm; deviation at the end "            \
+               "#3[10^%.2g] and #4[10^%.2g]"
 #define EXTREME(which, of, batch, none)                                                            \
     .test = LAB_##which, .a = batch, .b = none, .each = of##_gradient, .decimals = 2,              \
     .say = "10^($1) with batch norm, 10^($2) without"
@@ -419,7 +404,7 @@ static const lab_claim claims[] = {
      "±4 without and ±0.04 with batch norm: almost two orders of magnitude",
      "standard deviation larger without norm, the ratio (geometric mean over seeds) at least 30",
      "trial runs (1 seed): 6.19 without and 0.040 with batch norm, 154 times", LAB_TRAINING,
-     LAB_SETTING, judge_size, .a = RN, .b = RB},
+     LAB_SETTING, SIZES(RN, RB)},
     {"29b", "R27: without batch norm these gradients are heavy-tailed", BJORCK "Fig. 2",
      "heavy tails without; concentrated around the mean with batch norm",
      "kurtosis (3 for a normal distribution) without norm above 3 times that with batch norm",
@@ -434,7 +419,7 @@ static const lab_claim claims[] = {
      "log deviation from -1.5 to 3.5 over the network without; flat with batch norm",
      "slope of log10 channel deviation over blocks 14 to 27: without norm at least 3 times that "
      "with", "trial runs (1 seed): log10 deviation -0.2 to 1.37 without, -0.23 to 0.52 with batch "
-     "norm; ratio of slopes 6", LAB_TRAINING, LAB_SETTING, judge_growth, .a = RN, .b = RB},
+     "norm; ratio of slopes 6", LAB_TRAINING, LAB_SETTING, GROWTHS(RN, RB)},
     {"29e", "R27: one large step makes the variance explode with depth, not so with batch norm",
      BJORCK "Fig. 4", "variances of about 1, 5e6 and 5e16 in layers 8, 44 and 80",
      "largest variance of block 27 over that of block 1 after the step: at least 1e6 without norm, "
@@ -443,11 +428,11 @@ static const lab_claim claims[] = {
      judge_explosion, .a = RN, .b = RB},
     {"29f", "The same as 29a for a plain network, P20", CARRIED "Fig. 2", "not in the paper",
      "as 29a", "trial runs (1 seed): 0.019 without and 0.034 with batch norm: smaller, kurtosis 62 "
-     "against 3.8; expected to fail", LAB_TRAINING, LAB_SETTING, judge_size, .a = PN, .b = PB},
+     "against 3.8; expected to fail", LAB_TRAINING, LAB_SETTING, SIZES(PN, PB)},
     {"29g", "The same as 29d for a plain network, P20", CARRIED "Fig. 5", "not in the paper",
      "as 29d, over hidden layers 11 to 20",
      "trial runs (1 seed): deviation 1.2 to 0.25 without norm; expected to fail", LAB_TRAINING,
-     LAB_SETTING, judge_growth, .a = PN, .b = PB},
+     LAB_SETTING, GROWTHS(PN, PB)},
     {"29h", "The same as 29e for a plain network, P20", CARRIED "Fig. 4", "not in the paper",
      "as 29e, with hidden layers 20 and 1", "none; expected to fail", LAB_TRAINING, LAB_SETTING,
      judge_explosion, .a = PN, .b = PB},

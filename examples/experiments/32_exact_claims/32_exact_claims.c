@@ -652,23 +652,6 @@ static void judge_one(lab_report *r, const lab_claim *c)
                 most(r, "two_dx", 0));
 }
 
-static void judge_divisor(lab_report *r, const lab_claim *c)
-{
-    const double off = most(r, "std_layer", 0);
-    lab_verdict(r, c, stats_holds(off < 1e-3), "the factor √((D - 1)/D) tells them apart, and ε",
-                "differs by %.3f; with the factor by %.0e", off, most(r, "std_layer_factor", 0));
-}
-
-/* Correlation and skewness: of the input, and after batch norm. */
-static void judge_moment(lab_report *r, const lab_claim *c)
-{
-    const int skew = c->series[0] == 's';
-    lab_verdict(r, c, lab_limit(r, EXACT, c->series, 1, c->limit, -1), c->remark,
-                "mean |%s| %s before, %s after%s", skew ? "skewness" : "r",
-                lab_text(r, EXACT, c->series, 0, 2), lab_text(r, EXACT, c->series, 1, 2),
-                skew ? "" : lab_format(r, "; whitening leaves %.0e", most(r, c->series, 2)));
-}
-
 static void judge_cost(lab_report *r, const lab_claim *c)
 {
     const double few = lab_mean(r, EXACT, "cost", 12), many = lab_mean(r, EXACT, "cost", 96);
@@ -685,21 +668,6 @@ static void judge_information(lab_report *r, const lab_claim *c)
                 "mean and spread of each feature are gone from the output; the layer keeps them",
                 "differ by %.0e; with the saved μ and σ the input comes back to %.0e", apart,
                 most(r, "given_back", 0));
-}
-
-static void judge_rescaling(lab_report *r, const lab_claim *c)
-{
-    const double off = most(r, "rescaled_layer", 0), none = lab_mean(r, EXACT, "rescaled_none", 0);
-    lab_verdict(r, c, stats_holds(off < 1e-12),
-                lab_format(r, "without a norm the states move by %.2f", none),
-                "states differ by %.0e", off);
-}
-
-static void judge_printed(lab_report *r, const lab_claim *c)
-{
-    lab_verdict(r, c, stats_holds(most(r, "printed", 0) < 1e-6),
-                lab_format(r, "with ∂l/∂x̂, as is meant: %.0e", most(r, "printed_meant", 0)),
-                "off by %.0f %%", 100 * lab_mean(r, EXACT, "printed", 0));
 }
 
 /* The smallest and the largest variance of the steps of a seed, and their ratio. */
@@ -856,13 +824,20 @@ static const lab_claim claims[] = {
     {"32d", "A tutorial's layer norm (divisor D - 1, ε outside the root) is the paper's",
      "ours, on the code of " TUTORIAL, "code and the paper's formula, side by side",
      "exact: to 1e-3 of the largest output, with 12 features",
-     "the factor sqrt((D - 1)/D) was known", LAB_IDENTITY, LAB_ALGEBRA, .judge = judge_divisor},
+     "the factor sqrt((D - 1)/D) was known", LAB_IDENTITY, LAB_ALGEBRA, 
+     LAB_PARTS({LAB_EXACT, .series = "std_layer", .limit = 1e-3}, {.series = "std_layer_factor"}),
+     .say = "differs by #1[%.3f]; with the factor by #2[max %.0e]",
+     .remark = "the factor √((D - 1)/D) tells them apart, and ε"},
     {"32e", "Batch norm whitens", TUTORIAL, SAID, "mean |correlation| of different features < 0.05",
-     "none", LAB_IDENTITY, LAB_ALGEBRA, .judge = judge_moment, .series = "correlation",
-     .limit = 0.05, .remark = "it does not touch correlations at all"},
+     "none", LAB_IDENTITY, LAB_ALGEBRA, 
+     LAB_PARTS({.series = "correlation"}, {LAB_BELOW, .series = "correlation", .at = 1,
+               .limit = 0.05}, {.series = "correlation", .at = 2}), .decimals = 2,
+     .say = "mean |r| $1 before, $2 after; whitening leaves #3[max %.0e]",
+     .remark = "it does not touch correlations at all"},
     {"32f", "Batch norm makes its outputs N(0, 1)", TUTORIAL, SAID,
      "mean |skewness| of the features < 0.5", "none", LAB_IDENTITY, LAB_ALGEBRA,
-     .judge = judge_moment, .series = "skewness", .limit = 0.5,
+     LAB_PARTS({.series = "skewness"}, {LAB_BELOW, .series = "skewness", .at = 1, .limit = 0.5}),
+     .decimals = 2, .say = "mean |skewness| $1 before, $2 after",
      .remark = "nor the shape of a distribution"},
     {"32g", "Full whitening is costly, so each feature is normalized by itself",
      NOTEBOOK "; Ioffe & Szegedy 2015, section 3", SAID,
@@ -874,9 +849,15 @@ static const lab_claim claims[] = {
      .judge = judge_information},
     {"32i", "A recurrent layer with layer norm does not see its summed inputs rescaled",
      TUTORIAL "; Ba, Kiros & Hinton 2016, section 4", SAID, "exact: doubled, to 1e-12", "none",
-     LAB_IDENTITY, LAB_SETTING, .judge = judge_rescaling},
+     LAB_IDENTITY, LAB_SETTING, 
+     LAB_PARTS({LAB_EXACT, .series = "rescaled_layer", .limit = 1e-12},
+               {.series = "rescaled_none"}), .say = "states differ by $1",
+     .remark = "without a norm the states move by #2[%.2f]"},
     {"32j", "∂l/∂μ and ∂l/∂σ² as printed, with ∂l/∂x in the sums, give the gradient", DERIVATION,
-     SAID, "to 1e-6", "a trial: 25 % wrong", LAB_IDENTITY, LAB_ALGEBRA, .judge = judge_printed},
+     SAID, "to 1e-6", "a trial: 25 % wrong", LAB_IDENTITY, LAB_ALGEBRA,
+     LAB_PARTS({LAB_EXACT, .series = "printed", .limit = 1e-6}, {.series = "printed"},
+               {.series = "printed_meant"}), .say = "off by #2[100 %.0f] %",
+     .remark = "with ∂l/∂x̂, as is meant: #3[max %.0e]"},
     {"32m", "Batch norm in a recurrent layer needs statistics of each step", TUTORIAL, SAID,
      "largest of 8 steps' variances at least 1.5 times the smallest, seed by seed; added with a "
      "second run", "none", .judge = judge_steps},

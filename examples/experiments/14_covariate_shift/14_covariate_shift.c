@@ -1,32 +1,10 @@
 /* 14_covariate_shift: does batch norm reduce internal covariate shift? (README.md)
 
-   Santurkar et al. (2018) measure the shift of layer i at step t by two gradients of the loss by
-   its weights, on the same batch: G as it is used, and G' as it would be if the layers before i had
-   already made their step of t, and the layers from i on had not. If the layers before i did not
-   disturb layer i, the two would agree:
-
-       shift |G - G'|, ideally 0;        cosine between G and G', ideally 1
-
-   "Moved" are all parameters of the earlier layers, by the actual step: weights, biases, gamma and
-   beta. Of layer i the weights' gradient is compared. The first layer has nothing before it: its
-   shift must be exactly 0.
-
-   Networks: 13 hidden layers of 100 ReLU (as many as VGG-16 has convolutions) and 6 hidden layers
-   of 100 tanh, each without a norm and with batch norm before the activation. Pixels with mean 0
-   and variance 1, Glorot's uniform weights, SGD with learning rate 0.1 and 0.01, batches of 128,
-   1500 steps, seeds 11 to 15. All arms of a seed start from the same weights and see the same
-   batches.
-
-   Looked at in each of the first 20 steps, then in every 10th: the hidden layers at a third, two
-   thirds and the end (4, 9 and 13 of 13; 2, 4 and 6 of 6). Medians over the looks of four windows:
-   steps 0-20, 20-200, 200-500, 500-1500. Three layers, four windows and two learning rates make 24
-   cells. Beside them: the loss of each window, as the networks are not at the same stage; the
-   cosine of the whole gradients of two steps, each on its own batch; and that on the same batch,
-   before and after a whole step, with the share of steps after which the loss on their own batch is
-   lower.
-   Choices that were left open: the last hidden layer, not the output layer, is "last"; medians over
-   a window, since single steps scatter by decades; a cosine with a gradient of length 0 is left
-   out. */
+   G is the gradient of a layer's weights as it is used, G' as it would be if the layers before it
+   had already made their step: "moved" are all their parameters, γ and β too. The first layer has
+   nothing before it: its shift must be exactly 0. Choices that were left open: the last hidden
+   layer, not the output layer, is "last"; medians over a window, since single steps scatter by
+   decades; a cosine with a gradient of length 0 is left out. */
 #include "lab/experiment.h"
 
 enum { INPUTS = 784, CLASSES = 10, WIDTH = 100, DEEPEST = 13, BATCH = 128, CHECKED = 41 };
@@ -64,14 +42,7 @@ static size_t arm_of(int net, int rate, int kind)
     return (size_t)((net * RATES + rate) * KINDS + kind);
 }
 
-/* ---- what all runs share --------------------------------------------------------------------- */
-
-static training_set train_set;
-
-static int prepare(const dataset *data, int quick)
-{
-    return training_load(&train_set, NULL, data, quick ? 4000 : 0, 0, DATASET_STD);
-}
+LAB_SET(train_set, quick ? 4000 : 0, DATASET_STD);
 
 /* ---- a network in training ------------------------------------------------------------------- */
 
@@ -94,24 +65,20 @@ static void trial_free(trial *t)
     free(t->g);
 }
 
-static nrm_mlp *make_net(const trial *t, double rate, int norm, void **block)
-{
-    nrm_mlp_layer layer[DEEPEST + 1];
-    nrm_mlp_spec spec = training_plain(layer, t->shape->hidden, WIDTH, t->shape->activation, norm);
-    spec.max_batch = BATCH;
-    spec.seed = t->r->seed;
-    spec.lr = (nrm_real)rate;
-    return training_net(&spec, block);
-}
-
 static int trial_make(trial *t, lab_run *r)
 {
-    const int kind = (int)(r->arm % KINDS), rate = (int)(r->arm / KINDS % RATES);
+    const network *shape = &networks[r->arm / (KINDS * RATES)];
+    const int norm = r->arm % KINDS == NORMED ? NRM_BATCH_NORM : NRM_NO_NORM;
+    nrm_mlp_layer layer[DEEPEST + 1];
+    nrm_mlp_spec spec = training_plain(layer, shape->hidden, WIDTH, shape->activation, norm);
     memset(t, 0, sizeof *t);
     t->r = r;
-    t->shape = &networks[r->arm / (KINDS * RATES)];
+    t->shape = shape;
     t->steps = r->quick ? 26 : 1500;
-    t->mlp = make_net(t, rates[rate], kind == NORMED ? NRM_BATCH_NORM : NRM_NO_NORM, &t->block);
+    spec.max_batch = BATCH;
+    spec.seed = r->seed;
+    spec.lr = (nrm_real)rates[r->arm / KINDS % RATES];
+    t->mlp = training_net(&spec, &t->block);
     if (!t->mlp || training_order_start(&t->order, train_set.n, BATCH, INPUTS, r->seed)) return -1;
     t->kept = (nrm_real *)malloc(t->mlp->n_params * sizeof *t->kept);
     t->g = (nrm_real *)malloc(t->mlp->n_params * sizeof *t->g);
@@ -120,8 +87,11 @@ static int trial_make(trial *t, lab_run *r)
 
 /* ---- two gradients beside each other --------------------------------------------------------- */
 
+enum { DISTANCE, RELATIVE, COSINE, FIGURES }; /* what is told of two gradients */
+static const char *const figure_name[FIGURES] = {"shift", "relative", "cosine"};
+
 typedef struct pair {
-    double distance, relative, cosine;
+    double of[FIGURES];
 } pair;
 
 static pair compare(const nrm_real *g, const nrm_real *g2, size_t n)
@@ -136,9 +106,9 @@ static pair compare(const nrm_real *g, const nrm_real *g2, size_t n)
         gh += a * b;
         dd += (a - b) * (a - b);
     }
-    p.distance = sqrt(dd);
-    p.relative = gg > 0 ? sqrt(dd / gg) : (double)NAN;
-    p.cosine = gg > 0 && hh > 0 ? gh / sqrt(gg) / sqrt(hh) : (double)NAN;
+    p.of[DISTANCE] = sqrt(dd);
+    p.of[RELATIVE] = gg > 0 ? sqrt(dd / gg) : (double)NAN;
+    p.of[COSINE] = gg > 0 && hh > 0 ? gh / sqrt(gg) / sqrt(hh) : (double)NAN;
     return p;
 }
 
@@ -169,7 +139,7 @@ static int shift_of(trial *t, size_t l, pair *found)
 /* The cosine of the last look's gradient and the present one, if that is still missing. */
 static void meet_next(trial *t)
 {
-    if (t->pending) *t->pending = compare(t->g, t->mlp->grads, t->mlp->n_params).cosine;
+    if (t->pending) *t->pending = compare(t->g, t->mlp->grads, t->mlp->n_params).of[COSINE];
     t->pending = NULL;
 }
 
@@ -179,7 +149,7 @@ static int look(trial *t, sight *s, size_t step)
 {
     nrm_mlp *net = t->mlp;
     nrm_acc loss = 0, after = 0;
-    pair first = {0, 0, 1}, same;
+    pair first = {{0, 0, 1}}, same;
     size_t i;
     int k,
         rc = nrm_mlp_gradient(net, &loss, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
@@ -190,15 +160,15 @@ static int look(trial *t, sight *s, size_t step)
     for (k = 0; k < SHOWN && rc >= 0; k++) rc = shift_of(t, t->shape->shown[k], &s->shift[k]);
     if (step == 0 && rc >= 0) {
         rc = shift_of(t, 0, &first);
-        lab_record(t->r, "first_layer_shift", 0, first.distance);
-        lab_record(t->r, "first_layer_cosine", 0, first.cosine);
+        lab_record(t->r, "first_layer_shift", 0, first.of[DISTANCE]);
+        lab_record(t->r, "first_layer_cosine", 0, first.of[COSINE]);
     }
     for (i = 0; i < net->n_params; i++) net->params[i] = t->kept[i] - net->spec.lr * t->g[i];
     if (rc >= 0)
         rc = nrm_mlp_gradient(net, &after, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
     same = compare(t->g, net->grads, net->n_params);
     memcpy(net->params, t->kept, net->n_params * sizeof *t->kept);
-    s->same = same.cosine;
+    s->same = same.of[COSINE];
     s->next = (double)NAN;
     s->loss = (double)loss;
     s->down = after < loss;
@@ -206,15 +176,6 @@ static int look(trial *t, sight *s, size_t step)
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
-
-enum { DISTANCE, RELATIVE, COSINE, FIGURES }; /* what is told of the shift of a layer */
-static const char *const figure_name[FIGURES] = {"shift", "relative", "cosine"};
-
-static double figure_of(const sight *s, int layer, int what)
-{
-    const pair *p = &s->shift[layer];
-    return what == DISTANCE ? p->distance : what == RELATIVE ? p->relative : p->cosine;
-}
 
 static void put(trial *t, const char *group, const char *what, size_t layer, double x, double y)
 {
@@ -234,7 +195,7 @@ static void put_medians(trial *t, const char *group, const sight *s, size_t n, d
     if (n == 0) return;
     for (k = 0; k < SHOWN; k++)
         for (what = 0; what < FIGURES; what++) {
-            for (i = 0; i < n; i++) v[i] = figure_of(&s[i], k, what);
+            for (i = 0; i < n; i++) v[i] = s[i].shift[k].of[what];
             put(t, group, figure_name[what], t->shape->shown[k] + 1, x, stats_median(v, n));
         }
     for (i = 0; i < n; i++) v[i] = s[i].next;
@@ -297,122 +258,43 @@ static int step(trial *t, sight *s, size_t at, double *loss, double *accuracy)
     return rc;
 }
 
-/* The first steps without a look: the parameters then, to be compared with. */
-static nrm_real *unwatched(lab_run *r)
+/* Beside it, for the first steps, one that nobody looks at: the parameters stay the same. */
+static int train(trial *t, trial *alone, sight *s, double *loss, double *accuracy)
 {
-    trial t;
-    nrm_real *params = NULL;
-    double loss, accuracy;
-    size_t i;
-    int rc = trial_make(&t, r);
-    for (i = 0; i < CHECKED && i < t.steps && rc >= 0; i++) {
-        training_go_on(&t.order, &train_set, 1);
-        rc = step(&t, NULL, i, &loss, &accuracy);
-    }
-    if (rc >= 0) params = (nrm_real *)malloc(t.mlp->n_params * sizeof *params);
-    if (params) memcpy(params, t.mlp->params, t.mlp->n_params * sizeof *params);
-    trial_free(&t);
-    return params;
-}
-
-static int train(trial *t, sight *s, double *loss, double *accuracy)
-{
-    nrm_real *expected = unwatched(t->r);
+    const size_t bytes = t->mlp->n_params * sizeof *t->kept;
+    const size_t checked = t->steps < CHECKED ? t->steps : (size_t)CHECKED;
     size_t i, n = 0;
-    int rc = expected ? 0 : -1;
+    int rc = 0;
     for (i = 0; i < t->steps && rc >= 0; i++) {
         const int looking = look_now(t, i) && n < LOOKS;
+        if (i < checked) {
+            training_go_on(&alone->order, &train_set, 1);
+            rc = step(alone, NULL, i, &loss[i], &accuracy[i]);
+        }
         training_go_on(&t->order, &train_set, 1);
-        rc = step(t, looking ? &s[n++] : NULL, i, &loss[i], &accuracy[i]);
-        if (i + 1 == CHECKED || (i + 1 == t->steps && t->steps < CHECKED))
-            lab_record(t->r, "same_bits", 0,
-                       !memcmp(t->mlp->params, expected, t->mlp->n_params * sizeof *expected));
+        if (rc >= 0) rc = step(t, looking ? &s[n++] : NULL, i, &loss[i], &accuracy[i]);
+        if (i + 1 == checked)
+            lab_record(t->r, "same_bits", 0, !memcmp(t->mlp->params, alone->mlp->params, bytes));
         if (i % 50 == 0) lab_progress(t->r, (double)i / (double)t->steps);
     }
-    free(expected);
     if (rc >= 0) record(t, s, n, loss, accuracy);
     return rc;
 }
 
 static int run(lab_run *r)
 {
-    trial t;
+    trial t, alone;
+    int rc = trial_make(&t, r), other = trial_make(&alone, r);
     sight *s = (sight *)malloc(LOOKS * sizeof *s);
-    double *loss, *accuracy;
-    int rc = trial_make(&t, r);
-    loss = (double *)malloc(t.steps * sizeof *loss);
-    accuracy = (double *)malloc(t.steps * sizeof *accuracy);
-    rc = rc >= 0 && s && loss && accuracy ? train(&t, s, loss, accuracy) : -1;
+    double *loss = (double *)malloc(2 * t.steps * sizeof *loss);
+    rc = rc >= 0 && other >= 0 && s && loss ? train(&t, &alone, s, loss, loss + t.steps) : -1;
     if (rc < 0) fprintf(stderr, "a run failed: %s\n", nrm_strerror(rc));
     trial_free(&t);
+    trial_free(&alone);
     free(s);
     free(loss);
-    free(accuracy);
     return rc < 0;
 }
-
-/* ---- claims ---------------------------------------------------------------------------------- */
-
-#define OF_CELLS(what)                                                                             \
-    what " in more than half of the cells (layer, window, learning rate) in which both networks "  \
-         "learn, seed by seed, and in 60 % of them in the mean"
-#define LARGER OF_CELLS("larger with batch norm")
-#define SPIRAL                                                                                     \
-    "steps 200 to 1500 at 0.1: lower cosine before and after a step on one batch, paired, and in " \
-    "the mean at least as many steps go down"
-
-#define POST_HOC "the run itself: written when the numbers of 14h and 14i were known"
-
-static const lab_claim claims[] = {
-    {"14a", "Batch norm does not reduce the shift |G - G'|: 13 x 100 ReLU",
-     "Santurkar et al. 2018, Fig. 3",
-     "VGG, learning rate 0.1: about the same; linear network: batch norm larger", LARGER,
-     "trial runs (1 seed): relative shift 1.29 against 0.18 in steps 0 to 20", LAB_TRAINING,
-     LAB_SETTING},
-    {"14b", "Batch norm does not reduce the shift |G - G'|: 6 x 100 tanh",
-     "Santurkar et al. 2018, Fig. 3",
-     "VGG, learning rate 0.1: about the same; linear network: batch norm larger", LARGER, "none",
-     LAB_TRAINING, LAB_SETTING},
-    {"14c", "Batch norm does not reduce the relative shift |G - G'|/|G|: 13 x 100 ReLU", "ours",
-     "not shown", LARGER, "trial runs (1 seed): 1.29 against 0.18 in steps 0 to 20", LAB_TRAINING,
-     LAB_SETTING},
-    {"14d", "Batch norm does not reduce the relative shift |G - G'|/|G|: 6 x 100 tanh", "ours",
-     "not shown", LARGER, "none", LAB_TRAINING, LAB_SETTING},
-    {"14e", "With batch norm G and G' do not point more alike: 13 x 100 ReLU",
-     "Santurkar et al. 2018, Fig. 3", "cosines about the same (VGG) or lower (linear network)",
-     OF_CELLS("cosine of G and G' lower with batch norm"),
-     "trial runs (1 seed): 0.36, 0.40, 0.68 against 0.25, 0.11, 0.09 in steps 500 to 1500 at 0.1: "
-     "expected to fail",
-     LAB_TRAINING, LAB_SETTING},
-    {"14f", "With batch norm G and G' do not point more alike: 6 x 100 tanh",
-     "Santurkar et al. 2018, Fig. 3", "cosines about the same (VGG) or lower (linear network)",
-     OF_CELLS("cosine of G and G' lower with batch norm"),
-     "trial runs (1 seed): higher with batch norm in most windows: expected to fail", LAB_TRAINING,
-     LAB_SETTING},
-    {"14g", "At learning rate 0.1 batch norm hardly changes the shift: 13 x 100 ReLU",
-     "Chinese notes on batch norm", "no obvious change for VGG (read off Fig. 3)",
-     "within a factor of 2 in more than half of 12 cells in which both learn, seed by seed, and in "
-     "60 % of them in the mean",
-     "none", LAB_TRAINING, LAB_SETTING},
-    {"14h", "With batch norm the descent is a spiral, turning but always down: 13 x 100 ReLU",
-     "Chinese notes on batch norm", "a guess", SPIRAL, "none", LAB_TRAINING, LAB_NEWS},
-    {"14i", "With batch norm the descent is a spiral, turning but always down: 6 x 100 tanh",
-     "Chinese notes on batch norm", "a guess", SPIRAL, "none", LAB_TRAINING, LAB_NEWS},
-    {"14j", "Post hoc: with batch norm the gradient points more as before after a step along it",
-     "Santurkar et al. 2018, section 3; a tutorial on batch and layer norm; a lecture-style post "
-     "on "
-     "how batch norm helps",
-     "\"a fairly accurate estimate of the actual gradient direction after taking that step\"",
-     "steps 200 to 1500 at 0.1: higher cosine before and after a step on one batch, paired, in "
-     "both "
-     "networks",
-     POST_HOC, LAB_TRAINING, LAB_SETTING},
-    {"14k", "Post hoc: with batch norm a step along the gradient is likelier to lead down",
-     "a derivation of batch norm's backward pass", "\"more likely to lead us to a minima\"",
-     "steps 200 to 1500 at 0.1: loss of its own batch lower after more of the steps, paired, in "
-     "both "
-     "networks",
-     POST_HOC, LAB_TRAINING, LAB_SETTING}};
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
@@ -432,12 +314,13 @@ static int learns(const lab_report *r, size_t arm, size_t seed, int window)
 }
 
 /* The share of cells that are as the claim says, of those in which both networks learn, seed by
-   seed; learning rates from the first to before `last`. Returns the number of seeds. */
-static size_t shares(lab_report *r, int net, int what, int sign, int last, double *share)
+   seed; learning rates from the first to before `last`. */
+static lab_numbers shares(lab_report *r, int net, int what, int sign, int last)
 {
-    const size_t n = lab_seeds(r, arm_of(net, FAST, NONE));
+    lab_numbers share;
     size_t s;
-    for (s = 0; s < n; s++) {
+    share.n = lab_seeds(r, arm_of(net, FAST, NONE));
+    for (s = 0; s < share.n; s++) {
         int rate, k, w, all = 0, met = 0;
         for (rate = FAST; rate < last; rate++)
             for (k = 0; k < SHOWN; k++) {
@@ -451,171 +334,135 @@ static size_t shares(lab_report *r, int net, int what, int sign, int last, doubl
                                    lab_at(r, arm + NONE, s, name, w), sign);
                 }
             }
-        share[s] = all ? (double)met / all : (double)NAN;
+        share.of[s] = all ? (double)met / all : (double)NAN;
     }
-    return n;
+    return share;
 }
 
-/* More than half of the cells, and 60 % of them in the mean. */
-static void judge_share(lab_report *r, const lab_claim *claim, int net, int what, int sign,
-                        int last)
+/* More than half of the cells, and 60 % of them in the mean. c->a is the network, c->b the figure,
+   without a test it is to stay as it is, at the large rate alone. */
+static void judge_share(lab_report *r, const lab_claim *c)
 {
-    double share[LAB_SEEDS_MAX];
-    const size_t n = shares(r, net, what, sign, last, share);
-    stats_finding found = stats_judge_limit(share, n, 0.5, +1);
-    found.size_met = stats_mean(share, n) >= 0.6;
-    lab_verdict(r, claim, found, "", "%s of the cells",
-                lab_mean_sd(r, stats_describe(share, n), 2));
+    const int sign = c->test == LAB_MORE ? 1 : c->test == LAB_LESS ? -1 : 0;
+    const lab_numbers share = shares(r, (int)c->a, (int)c->b, sign, sign ? RATES : SLOW);
+    stats_finding found = lab_above(share, 0.5);
+    found.size_met = lab_average(share) >= 0.6;
+    lab_verdict(r, c, found, "", "%s of the cells", lab_pm(r, share, 2));
 }
 
-static void judge_cells(lab_report *r)
+/* Means over the two late windows, weighted by their steps, of a network at 0.1. */
+static lab_numbers late(const lab_report *r, size_t net, int kind, const char *series)
 {
-    int what, net;
-    for (what = 0; what < FIGURES; what++)
-        for (net = 0; net < NETS; net++)
-            judge_share(r, &claims[what * NETS + net], net, what, what < COSINE ? +1 : -1, RATES);
-    judge_share(r, &claims[6], RELU13, DISTANCE, 0, SLOW);
-}
-
-/* Means over the two late windows, weighted by their steps. */
-static double late(const lab_report *r, size_t arm, size_t seed, const char *series)
-{
-    const double a = lab_at(r, arm, seed, series, 2), b = lab_at(r, arm, seed, series, 3);
-    return (3 * a + 10 * b) / 13;
-}
-
-/* Those of a network at 0.1, seed by seed; returns the number of seeds. */
-static size_t late_of(const lab_report *r, int net, int kind, const char *series, double *value)
-{
-    const size_t arm = arm_of(net, FAST, kind), n = lab_seeds(r, arm);
+    const size_t arm = arm_of((int)net, FAST, kind);
+    const lab_numbers a = lab_all(r, arm, series, 2), b = lab_all(r, arm, series, 3);
+    lab_numbers mean = a;
     size_t s;
-    for (s = 0; s < n; s++) value[s] = late(r, arm, s, series);
-    return n;
+    for (s = 0; s < a.n; s++) mean.of[s] = (3 * a.of[s] + 10 * b.of[s]) / 13;
+    return mean;
 }
 
-static void judge_steps(lab_report *r)
+static const char *told(lab_report *r, size_t net, const char *series)
 {
-    stats_finding straight[NETS], lower[NETS];
-    const char *turn[NETS], *fall[NETS];
-    int net;
-    for (net = 0; net < NETS; net++) {
-        double cosine[KINDS][LAB_SEEDS_MAX], down[KINDS][LAB_SEEDS_MAX], go;
-        size_t n = 0;
-        int kind;
-        for (kind = 0; kind < KINDS; kind++) {
-            n = late_of(r, net, kind, "window_same", cosine[kind]);
-            (void)late_of(r, net, kind, "window_down", down[kind]);
-        }
-        go = stats_mean(down[NORMED], n) - stats_mean(down[NONE], n);
-        turn[net] = lab_format(r, "cosine %s against %s",
-                               lab_mean_sd(r, stats_describe(cosine[NORMED], n), 2),
-                               lab_mean_sd(r, stats_describe(cosine[NONE], n), 2));
-        fall[net] = lab_format(r, "down %.0f %% against %.0f %%", 100 * stats_mean(down[NORMED], n),
-                               100 * stats_mean(down[NONE], n));
-        lab_verdict(r, &claims[7 + net],
-                    stats_judge_pairs(cosine[NORMED], cosine[NONE], n, -1, go >= 0), "", "%s; %s",
-                    turn[net], fall[net]);
-        straight[net] = stats_judge_pairs(cosine[NORMED], cosine[NONE], n, +1, 1);
-        lower[net] = stats_judge_pairs(down[NORMED], down[NONE], n, +1, 1);
-    }
-    lab_verdict(r, &claims[9], stats_together(straight, NETS), "post hoc", "%s: %s; %s: %s",
-                networks[0].name, turn[0], networks[1].name, turn[1]);
-    lab_verdict(r, &claims[10], stats_together(lower, NETS), "post hoc", "%s: %s; %s: %s",
-                networks[0].name, fall[0], networks[1].name, fall[1]);
+    const lab_numbers batch = late(r, net, NORMED, series), none = late(r, net, NONE, series);
+    if (strcmp(series, "window_down") == 0)
+        return lab_format(r, "down %.0f %% against %.0f %%", 100 * lab_average(batch),
+                          100 * lab_average(none));
+    return lab_format(r, "cosine %s against %s", lab_pm(r, batch, 2), lab_pm(r, none, 2));
+}
+
+static void judge_spiral(lab_report *r, const lab_claim *c)
+{
+    const char *same = "window_same", *down = "window_down";
+    const int go =
+        lab_average(late(r, c->a, NORMED, down)) - lab_average(late(r, c->a, NONE, down)) >= 0;
+    lab_verdict(r, c, lab_less(late(r, c->a, NORMED, same), late(r, c->a, NONE, same), go), "",
+                "%s; %s", told(r, c->a, same), told(r, c->a, down));
+}
+
+static void judge_post_hoc(lab_report *r, const lab_claim *c)
+{
+    stats_finding more[NETS];
+    size_t net;
+    for (net = 0; net < NETS; net++)
+        more[net] = lab_more(late(r, net, NORMED, c->series), late(r, net, NONE, c->series), 1);
+    lab_verdict(r, c, stats_together(more, NETS), "post hoc", "%s: %s; %s: %s", networks[0].name,
+                told(r, 0, c->series), networks[1].name, told(r, 1, c->series));
 }
 
 /* Nothing comes before the first layer; and a look changes nothing. */
 static void check_runs(lab_report *r)
 {
+    const int same = lab_least(r, 0, ARMS - 1, "same_bits", 0) > 0;
+    const double shift = lab_worst(r, "first_layer_shift");
+    double cosine = 0;
     size_t a, s;
-    double shift = 0, cosine = 0;
-    int same = 1, first = 1;
     for (a = 0; a < ARMS; a++)
-        for (s = 0; s < lab_seeds(r, a); s++) {
-            const double d = lab_at(r, a, s, "first_layer_shift", 0);
-            const double c = fabs(lab_at(r, a, s, "first_layer_cosine", 0) - 1);
-            if (!(d <= 0 && c < 1e-6)) first = 0; /* nan is no pass */
-            shift = fmax(shift, d);
-            cosine = fmax(cosine, c);
-            if (!(lab_at(r, a, s, "same_bits", 0) > 0)) same = 0;
-        }
-    lab_check(r, first, "first layer", "shift %g, expected 0; cosine off 1 by %.1e", shift, cosine);
+        for (s = 0; s < lab_seeds(r, a); s++)
+            cosine = stats_larger(cosine, fabs(lab_at(r, a, s, "first_layer_cosine", 0) - 1));
+    lab_check(r, shift <= 0 && cosine < 1e-6, "first layer",
+              "shift %g, expected 0; cosine off 1 by %.1e", shift, cosine);
     lab_check(r, same, "a look changes nothing", same ? "the same bits" : "other parameters");
 }
 
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+#define OF_CELLS(what)                                                                             \
+    what " in more than half of the cells (layer, window, learning rate) in which both networks "  \
+         "learn, seed by seed, and in 60 % of them in the mean"
+#define LARGER OF_CELLS("larger with batch norm")
+#define SPIRAL                                                                                     \
+    "steps 200 to 1500 at 0.1: lower cosine before and after a step on one batch, paired, and in " \
+    "the mean at least as many steps go down"
+
+#define POST_HOC "the run itself: written when the numbers of 14h and 14i were known"
+
+#define SANTURKAR "Santurkar et al. 2018, "
+#define NOTES "Chinese notes on batch norm"
+/* clang-format off */
+#define OF_BOTH(one, two, text, source, paper, criterion, relu, tanh, why_not, ...)                \
+    {"14" one, text ": 13 x 100 ReLU", source, paper, criterion, relu, LAB_TRAINING, why_not,      \
+     .judge = __VA_ARGS__, .a = RELU13},                                                           \
+    {"14" two, text ": 6 x 100 tanh", source, paper, criterion, tanh, LAB_TRAINING, why_not,       \
+     .judge = __VA_ARGS__, .a = TANH6}
+static const lab_claim claims[] = {
+    OF_BOTH("a", "b", "Batch norm does not reduce the shift |G - G'|", SANTURKAR "Fig. 3",
+            "VGG, learning rate 0.1: about the same; linear network: batch norm larger", LARGER,
+            "trial runs (1 seed): relative shift 1.29 against 0.18 in steps 0 to 20", "none",
+            LAB_SETTING, judge_share, LAB_MORE, .b = DISTANCE),
+    OF_BOTH("c", "d", "Batch norm does not reduce the relative shift |G - G'|/|G|", "ours",
+            "not shown", LARGER, "trial runs (1 seed): 1.29 against 0.18 in steps 0 to 20", "none",
+            LAB_SETTING, judge_share, LAB_MORE, .b = RELATIVE),
+    OF_BOTH("e", "f", "With batch norm G and G' do not point more alike", SANTURKAR "Fig. 3",
+            "cosines about the same (VGG) or lower (linear network)",
+            OF_CELLS("cosine of G and G' lower with batch norm"), "trial runs (1 seed): 0.36, "
+            "0.40, 0.68 against 0.25, 0.11, 0.09 in steps 500 to 1500 at 0.1: expected to fail",
+            "trial runs (1 seed): higher with batch norm in most windows: expected to fail",
+            LAB_SETTING, judge_share, LAB_LESS, .b = COSINE),
+    {"14g", "At learning rate 0.1 batch norm hardly changes the shift: 13 x 100 ReLU", NOTES,
+     "no obvious change for VGG (read off Fig. 3)", "within a factor of 2 in more than half of 12 "
+     "cells in which both learn, seed by seed, and in 60 % of them in the mean", "none",
+     LAB_TRAINING, LAB_SETTING, judge_share, .a = RELU13, .b = DISTANCE},
+    OF_BOTH("h", "i", "With batch norm the descent is a spiral, turning but always down", NOTES,
+            "a guess", SPIRAL, "none", "none", LAB_NEWS, judge_spiral),
+    {"14j", "Post hoc: with batch norm the gradient points more as before after a step along it",
+     SANTURKAR "section 3; a tutorial on batch and layer norm; a lecture-style post on how batch "
+     "norm helps",
+     "\"a fairly accurate estimate of the actual gradient direction after taking that step\"",
+     "steps 200 to 1500 at 0.1: higher cosine before and after a step on one batch, paired, in "
+     "both networks", POST_HOC, LAB_TRAINING, LAB_SETTING, judge_post_hoc,
+     .series = "window_same"},
+    {"14k", "Post hoc: with batch norm a step along the gradient is likelier to lead down",
+     "a derivation of batch norm's backward pass", "\"more likely to lead us to a minima\"",
+     "steps 200 to 1500 at 0.1: loss of its own batch lower after more of the steps, paired, in "
+     "both networks", POST_HOC, LAB_TRAINING, LAB_SETTING, judge_post_hoc,
+     .series = "window_down"}};
+/* clang-format on */
+
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static const char *const kind_style[KINDS] = {"none", "batch"};
-
-static void draw_both(lab_report *r, plot_panel *p, int net, int rate, const char *series)
+static plot_style look_of(size_t arm)
 {
-    int kind;
-    for (kind = 0; kind < KINDS; kind++)
-        lab_plot(r, p, arm_of(net, rate, kind), series, NULL, lab_style(kind_style[kind]));
-}
-
-/* The same on a logarithmic axis: seeds and their mean, for a band may reach below 0. */
-static void draw_log(lab_report *r, plot_panel *p, int net, int rate, const char *series)
-{
-    int kind;
-    for (kind = 0; kind < KINDS; kind++) {
-        const size_t arm = arm_of(net, rate, kind);
-        const lab_curve c = lab_over_seeds(r, arm, series);
-        const plot_style style = lab_style(kind_style[kind]);
-        lab_plot_seeds(r, p, arm, series, "", plot_thin(style.color));
-        plot_line(p, arms[arm].name, c.x, c.mean, c.n, style);
-    }
-}
-
-static const char *rate_name(lab_report *r, int rate)
-{
-    return lab_format(r, "learning rate %g", rates[rate]);
-}
-
-/* Shift above, cosine below. */
-static void draw_layer(lab_report *r, plot_figure *f, int net, int rate, int k)
-{
-    const size_t layer = networks[net].shown[k] + 1;
-    plot_panel *top = plot_add(f, 2 * rate, k + 1, 1, 1);
-    plot_panel *bottom = plot_add(f, 2 * rate + 1, k + 1, 1, 1);
-    plot_heading(
-        top, lab_format(r, "layer %zu of %zu, rate %g", layer, networks[net].hidden, rates[rate]));
-    plot_axis_y(top, "|G − G′|", PLOT_LOG10);
-    draw_log(r, top, net, rate, lab_format(r, "bin_shift_%zu", layer));
-    plot_range_y(top, 5e-4, 5);
-    plot_range_x(top, 0, 1500);
-    plot_hide_x(top);
-    plot_legend(top, PLOT_LEGEND_NONE);
-    plot_axis_x(bottom, "steps", PLOT_LINEAR);
-    plot_axis_y(bottom, "cosine", PLOT_LINEAR);
-    plot_hline(bottom, 1, NULL, plot_dashed(PLOT_GREY));
-    draw_both(r, bottom, net, rate, lab_format(r, "bin_cosine_%zu", layer));
-    plot_range_y(bottom, -0.5, 1.08);
-    plot_range_x(bottom, 0, 1500);
-    plot_legend(bottom, PLOT_LEGEND_NONE);
-}
-
-static int page_layers(lab_report *r, int net, const char *what)
-{
-    plot_figure *f = lab_figure(
-        r,
-        lab_format(r, "Once both learn, the shift is alike with and without batch norm: %s",
-                   networks[net].name),
-        1600, 1200);
-    int rate, k;
-    plot_scale(f, 0.86);
-    plot_shared_legend(f);
-    for (rate = 0; rate < RATES; rate++) {
-        plot_panel *p = plot_add(f, 2 * rate, 0, 2, 1);
-        plot_heading(p, rate_name(r, rate));
-        plot_axis_x(p, "steps", PLOT_LINEAR);
-        plot_axis_y(p, "training accuracy", PLOT_LINEAR);
-        draw_both(r, p, net, rate, "bin_accuracy");
-        plot_range_y(p, 0, 1);
-        plot_range_x(p, 0, 1500);
-        for (k = 0; k < SHOWN; k++) draw_layer(r, f, net, rate, k);
-    }
-    return lab_save(r, f, what);
+    return lab_style(arm % KINDS == NONE ? "none" : "batch");
 }
 
 #define STAGE_LO 0.15 /* losses that all networks pass */
@@ -638,87 +485,94 @@ static double at_stage(const lab_report *r, size_t arm, const char *series)
 }
 
 /* How alike G and G' are against the loss at that time, all seeds: nets at the same stage. */
-static void draw_stage(lab_report *r, plot_panel *p, int net, int rate)
+static void draw_stage(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    const char *series = lab_format(r, "bin_cosine_%zu", networks[net].shown[1] + 1);
     int kind;
+    plot_heading(p, lab_format(r, "mean: none %.2f, batch norm %.2f",
+                               at_stage(r, panel->arm + NONE, panel->series),
+                               at_stage(r, panel->arm + NORMED, panel->series)));
     for (kind = 0; kind < KINDS; kind++) {
-        const size_t arm = arm_of(net, rate, kind);
-        plot_style style =
-            plot_marked(lab_style(kind_style[kind]).color, kind == NONE ? PLOT_RING : PLOT_CIRCLE);
+        const size_t arm = panel->arm + (size_t)kind;
+        const plot_style style = {look_of(arm).color, .alpha = 0.6, .size = 0.7,
+                                  .marker = kind == NONE ? PLOT_RING : PLOT_CIRCLE};
         size_t s;
-        style.alpha = 0.6;
-        style.size = 0.7;
         for (s = 0; s < lab_seeds(r, arm); s++) {
-            const lab_series loss = lab_get(r, arm, s, "bin_loss"), y = lab_get(r, arm, s, series);
+            const lab_series loss = lab_get(r, arm, s, "bin_loss");
+            const lab_series y = lab_get(r, arm, s, panel->series);
             if (loss.n == y.n) plot_scatter(p, arms[arm].name, loss.y, y.y, y.n, style);
         }
     }
-    plot_range_y(p, -0.5, 1.08);
-    plot_range_x(p, 0.03, 3);
-    plot_hline(p, 1, NULL, plot_dashed(PLOT_GREY));
-    plot_vline(p, STAGE_LO, NULL, plot_thin(PLOT_GREY));
-    plot_vline(p, STAGE_HI, NULL, plot_thin(PLOT_GREY));
-}
-
-/* A network at the learning rate 0.1: its loss, how its gradient turns, and that at equal loss. */
-static void draw_row(lab_report *r, plot_figure *f, int net)
-{
-    const char *layer = lab_format(r, "bin_cosine_%zu", networks[net].shown[1] + 1);
-    plot_panel *loss = plot_add(f, net, 0, 1, 1), *same = plot_add(f, net, 1, 1, 1);
-    plot_panel *stage = plot_add(f, net, 2, 1, 1);
-    plot_heading(loss, networks[net].name);
-    plot_axis_x(loss, "steps", PLOT_LINEAR);
-    plot_axis_y(loss, "training loss", PLOT_LOG10);
-    draw_log(r, loss, net, FAST, "bin_loss");
-    plot_range_y(loss, 0.03, 3);
-    plot_range_x(loss, 0, 1500);
-    plot_heading(same, "before and after a step");
-    plot_axis_x(same, "steps", PLOT_LINEAR);
-    plot_axis_y(same, "cosine, same batch", PLOT_LINEAR);
-    draw_both(r, same, net, FAST, "bin_same");
-    plot_range_y(same, -0.9, 1.08);
-    plot_range_x(same, 0, 1500);
-    plot_heading(stage, lab_format(r, "mean: none %.2f, batch norm %.2f",
-                                   at_stage(r, arm_of(net, FAST, NONE), layer),
-                                   at_stage(r, arm_of(net, FAST, NORMED), layer)));
-    plot_axis_x(stage, "training loss", PLOT_LOG10);
-    plot_axis_y(stage, lab_format(r, "cosine of G and G′, layer %zu", networks[net].shown[1] + 1),
-                PLOT_LINEAR);
-    draw_stage(r, stage, net, FAST);
-    plot_legend(loss, PLOT_LEGEND_NONE);
-    plot_legend(same, PLOT_LEGEND_NONE);
-    plot_legend(stage, PLOT_LEGEND_NONE);
-}
-
-static int page_stage(lab_report *r)
-{
-    plot_figure *f =
-        lab_figure(r, "At the same loss batch norm's gradient turns less under a step", 1600, 1120);
-    int net;
-    lab_subtitle(
-        r, f,
-        "Hidden layers of 100 units, Glorot weights, SGD with learning rate 0.1, batches of "
-        "128; c, f: a mark for 75 steps of a seed, means between the thin lines",
-        lab_all_seeds(r));
-    plot_shared_legend(f);
-    for (net = 0; net < NETS; net++) draw_row(r, f, net);
-    return lab_save(r, f, "stage");
-}
-
-static int report(lab_report *r)
-{
-    judge_cells(r);
-    judge_steps(r);
-    check_runs(r);
-    return page_layers(r, RELU13, NULL) || page_layers(r, TANH6, "tanh") || page_stage(r);
 }
 
 /* clang-format off */
+/* Means of both kinds with bands; on logarithmic axes with the seeds, for a band may reach below
+   0. */
+#define ARM(net, rate) (((net) * RATES + (rate)) * KINDS)
+#define BOTH(arm, series) .line = {{arm, series, .to = (arm) + NORMED}}
+#define SEEDS(arm, of, hue)                                                                        \
+    {arm, of, "", {hue, .width = 0.45, .alpha = 0.45}, LAB_EACH_SEED}, {arm, of, .how = LAB_MEAN}
+#define BOTH_SEEDS(arm, of)                                                                        \
+    .line = {SEEDS(arm, of, PLOT_VERMILLION), SEEDS((arm) + NORMED, of, PLOT_BLUE)}
+#define STEPS .x = "steps", .x_range = {0, 1500}
+#define ONE .under = {{LAB_HLINE, .y = 1, .text = "", .color = PLOT_GREY, .dash = PLOT_DASHED}}
+#define LAYER(net, rate, value, right, layer, depth)                                               \
+    {.axes = {2 * (rate), right, .heading = "layer " #layer " of " depth ", rate " value,          \
+              .x_range = {0, 1500}, .y = "|G − G′|", .y_scale = PLOT_LOG10, .y_range = {5e-4, 5},  \
+              .hide = PLOT_GRID_X, .legend = PLOT_LEGEND_NONE},                                    \
+     BOTH_SEEDS(ARM(net, rate), "bin_shift_" #layer)},                                             \
+    {.axes = {2 * (rate) + 1, right, STEPS, .y = "cosine", .y_range = {-0.5, 1.08},                \
+              .legend = PLOT_LEGEND_NONE}, ONE, BOTH(ARM(net, rate), "bin_cosine_" #layer)}
+#define AT_RATE(net, rate, value, one, two, three, depth)                                          \
+    {.axes = {.row = 2 * (rate), .rows = 2, .heading = "learning rate " value, STEPS,              \
+              .y = "training accuracy", .y_range = {0, 1}},                                        \
+     BOTH(ARM(net, rate), "bin_accuracy")},                                                        \
+    LAYER(net, rate, value, 1, one, depth), LAYER(net, rate, value, 2, two, depth),                \
+    LAYER(net, rate, value, 3, three, depth)
+#define LAYERS(net, ...) {AT_RATE(net, FAST, "0.1", __VA_ARGS__),                                  \
+                          AT_RATE(net, SLOW, "0.01", __VA_ARGS__)}
+static const lab_panel relu_panels[] = LAYERS(RELU13, 4, 9, 13, "13");
+static const lab_panel tanh_panels[] = LAYERS(TANH6, 2, 4, 6, "6");
+
+/* A network at the learning rate 0.1: its loss, how its gradient turns, and that at equal loss. */
+#define STAGES(net, name, layer)                                                                   \
+    {.axes = {net, .heading = name, STEPS, .y = "training loss", .y_scale = PLOT_LOG10,            \
+              .y_range = {0.03, 3}, .legend = PLOT_LEGEND_NONE},                                   \
+     BOTH_SEEDS(ARM(net, FAST), "bin_loss")},                                                      \
+    {.axes = {net, 1, .heading = "before and after a step", STEPS, .y = "cosine, same batch",      \
+              .y_range = {-0.9, 1.08}, .legend = PLOT_LEGEND_NONE},                                \
+     BOTH(ARM(net, FAST), "bin_same")},                                                            \
+    {.axes = {net, 2, .x = "training loss", .x_scale = PLOT_LOG10, .x_range = {0.03, 3},           \
+              .y = "cosine of G and G′, layer " #layer, .y_range = {-0.5, 1.08},                   \
+              .legend = PLOT_LEGEND_NONE},                                                         \
+     .draw = draw_stage, .arm = ARM(net, FAST), .series = "bin_cosine_" #layer,                    \
+     .mark = {{LAB_HLINE, .y = 1, .text = "", .color = PLOT_GREY, .dash = PLOT_DASHED},            \
+              {LAB_VLINE, .x = STAGE_LO, .text = "", .color = PLOT_GREY},                          \
+              {LAB_VLINE, .x = STAGE_HI, .text = "", .color = PLOT_GREY}}}
+static const lab_panel stages[] = {STAGES(RELU13, "13 x 100 ReLU", 9),
+                                   STAGES(TANH6, "6 x 100 tanh", 4)};
+
+static int report(lab_report *r)
+{
+    static const lab_page pages[3] = {
+        {"Once both learn, the shift is alike with and without batch norm: 13 x 100 ReLU", NULL,
+         1600, 1200, 0.86, .shared_legend = 1},
+        {"Once both learn, the shift is alike with and without batch norm: 6 x 100 tanh", "tanh",
+         1600, 1200, 0.86, .shared_legend = 1},
+        {"At the same loss batch norm's gradient turns less under a step", "stage", 1600, 1120,
+         .shared_legend = 1, .settings = "Hidden layers of 100 units, Glorot weights, SGD with "
+         "learning rate 0.1, batches of 128; c, f: a mark for 75 steps of a seed, means between "
+         "the thin lines"}};
+    lab_judge(r);
+    check_runs(r);
+    return lab_draw(r, &pages[0], relu_panels, LAB_COUNT(relu_panels)) ||
+           lab_draw(r, &pages[1], tanh_panels, LAB_COUNT(tanh_panels)) ||
+           lab_draw(r, &pages[2], stages, LAB_COUNT(stages));
+}
+
 static const lab_program program = {
     "14_covariate_shift", NRM_VERSION, "Does batch norm reduce internal covariate shift?",
     "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD, batches of 128, 1500 "
     "steps; looked at in the first 20 steps and in every 10th; medians", 1, LAB_USES_DATA, arms,
-    ARMS, prepare, run, report};
+    ARMS, prepare, run, report, claims, LAB_COUNT(claims), look_of};
 /* clang-format on */
 LAB_MAIN(program)

@@ -1,37 +1,19 @@
 /* 20_recurrent_norm: how far back does the gradient of a recurrent layer reach? (README.md)
 
-   A cell of H = 768 tanh units runs for T = 500 steps over N = 8 sequences; the loss is a random
-   linear function of the last state, L = sum of w*h[T]. What is looked at is |dL/dh[t]|, the norm
-   over all units and sequences, against t, divided by that at t = 500: how much the gradient has
-   grown or shrunk on its way back to step t. No training: the weights are random.
-
-       Wh ~ N(0, ρ²/H),  Wx ~ N(0, ρ²·s²/in),  x ~ N(0, 1),  in = 16,  w ~ N(0, 1),  no biases
-
-   with weight scales ρ = 0.5, 1 and 2, once plain and once with layer norm (γ = 1, ε = 1e-8).
-   Everything is in double. States are counted from h[0] = 0, which is given, so t runs from 1.
-
-   Which s? Mean field theory (README.md) says that at each step back the norm of the gradient is
-   multiplied by
+   What is looked at is |dL/dh[t]|, the norm over all units and sequences, against t, divided by
+   that at the last state, for a random linear function L of that state. States are counted from
+   h[0] = 0, which is given, so t runs from 1. The factor of one step back, by mean field theory:
 
        plain        ρ·√E[f′(z)²],                   z ~ N(0, ρ²·(q + s²)),  q = E[f(z)²] a step ago
-       layer norm   γ·√(E[f′(z)²]/(E[f(z)²] + s²)), z ~ N(0, γ²)
-
-   The second line knows no ρ, since Wh and Wx are scaled together. With tanh and γ = 1 it is 1 if
-   s² = 0.4644 - 0.3943, so s = 0.2648: a weak input at every step. That is the setting. (Without
-   any input no odd f but a straight line gives 1, tanh gives 1.085; and in the cells that are
-   neutral without input the state freezes, so that all Jacobians become one matrix, whose powers
-   care about eigenvalues that the theory does not know of. They are among the further settings.)
-   Further settings, shown because there it is not so: only Wh is scaled and not Wx; a loud input (s
-   = 1), which takes most of the variance that layer norm divides by; the same with the γ that makes
-   it neutral again, 3.377; no input after the first step (s = 1 there), with tanh and γ = 1, which
-   explodes; and beyond the formula, without input, tanh with γ = 0.1 and ReLU with γ = 1, both
-   neutral only if H is large beside T², and the plain tanh cell at its critical scale ρ = 1. */
+       layer norm   γ·√(E[f′(z)²]/(E[f(z)²] + s²)), z ~ N(0, γ²) */
 #define NRM_DOUBLE
 #include "lab/experiment.h"
 #include "lab/draw.h"
 
-#define NEUTRAL_INPUT 0.2648 /* s for tanh with γ = 1 */
-#define NEUTRAL_GAIN 3.377   /* γ for tanh with s = 1 */
+#define WEAK 0.2648, ALWAYS /* s for tanh with γ = 1 */
+#define LOUD_INPUT 1, ALWAYS
+#define NO_MORE 1, AT_FIRST
+#define NEUTRAL 3.377 /* γ for tanh with s = 1 */
 #define EPS 1e-8
 
 /* ---- the settings ---------------------------------------------------------------------------- */
@@ -53,71 +35,55 @@ enum { N = 8, FEW = 16, MANY = 768 };
 #define PLAIN_RELU NRM_NO_NORM, NRM_RELU
 #define LAYER_TANH NRM_LAYER_NORM, NRM_TANH
 #define LAYER_RELU NRM_LAYER_NORM, NRM_RELU
+/* clang-format off */
+#define ALL_SETTINGS(ROW)                                                                          \
+    ROW("plain_05", "plain, ρ = 0.5", PLAIN_TANH, 1, 0.5, WEAK, BOTH, CLAIMED, FEW)                \
+    ROW("plain_1", "plain, ρ = 1", PLAIN_TANH, 1, 1, WEAK, BOTH, CLAIMED, FEW)                     \
+    ROW("plain_2", "plain, ρ = 2", PLAIN_TANH, 1, 2, WEAK, BOTH, CLAIMED, FEW)                     \
+    ROW("layer_05", "layer norm, ρ = 0.5", LAYER_TANH, 1, 0.5, WEAK, BOTH, CLAIMED, FEW)           \
+    ROW("layer_1", "layer norm, ρ = 1", LAYER_TANH, 1, 1, WEAK, BOTH, CLAIMED, FEW)                \
+    ROW("layer_2", "layer norm, ρ = 2", LAYER_TANH, 1, 2, WEAK, BOTH, CLAIMED, FEW)                \
+    ROW("only_wh_05", "layer norm, only Wh scaled, ρ = 0.5",                                       \
+        LAYER_TANH, 1, 0.5, WEAK, RECURRENT, CLAIMED, FEW)                                         \
+    ROW("only_wh_2", "layer norm, only Wh scaled, ρ = 2",                                          \
+        LAYER_TANH, 1, 2, WEAK, RECURRENT, CLAIMED, FEW)                                           \
+    ROW("loud", "layer norm, loud input", LAYER_TANH, 1, 1, LOUD_INPUT, BOTH, CLAIMED, FEW)        \
+    ROW("loud_gain", "layer norm, loud input, gain 3.377",                                         \
+        LAYER_TANH, NEUTRAL, 1, LOUD_INPUT, BOTH, CLAIMED, FEW)                                    \
+    ROW("silent", "layer norm, no input", LAYER_TANH, 1, 1, NO_MORE, BOTH, CLAIMED, FEW)           \
+    ROW("silent_gain", "layer norm, no input, gain 0.1",                                           \
+        LAYER_TANH, 0.1, 1, NO_MORE, BOTH, BEYOND, FEW)                                            \
+    ROW("silent_relu", "layer norm, no input, ReLU", LAYER_RELU, 1, 1, NO_MORE, BOTH, BEYOND, FEW) \
+    ROW("plain_silent_05", "plain, no input, ρ = 0.5",                                             \
+        PLAIN_TANH, 1, 0.5, NO_MORE, BOTH, CLAIMED, FEW)                                           \
+    ROW("plain_silent_1", "plain, no input, ρ = 1", PLAIN_TANH, 1, 1, NO_MORE, BOTH, BEYOND, FEW)  \
+    ROW("plain_silent_2", "plain, no input, ρ = 2", PLAIN_TANH, 1, 2, NO_MORE, BOTH, CLAIMED, FEW) \
+    ROW("plain_relu_05", "plain, no input, ReLU, ρ = 0.5",                                         \
+        PLAIN_RELU, 1, 0.5, NO_MORE, BOTH, CLAIMED, FEW)                                           \
+    ROW("plain_relu_1", "plain, no input, ReLU, ρ = 1",                                            \
+        PLAIN_RELU, 1, 1, NO_MORE, BOTH, CLAIMED, FEW)                                             \
+    ROW("plain_relu_2", "plain, no input, ReLU, ρ = 2",                                            \
+        PLAIN_RELU, 1, 2, NO_MORE, BOTH, CLAIMED, FEW)                                             \
+    ROW("layer_1_in768", "layer norm, ρ = 1, 768 inputs",                                          \
+        LAYER_TANH, 1, 1, WEAK, BOTH, AFTERWARDS, MANY)                                            \
+    ROW("only_wh_05_in768", "layer norm, only Wh scaled, ρ = 0.5, 768 inputs",                     \
+        LAYER_TANH, 1, 0.5, WEAK, RECURRENT, AFTERWARDS, MANY)                                     \
+    ROW("loud_in768", "layer norm, loud input, 768 inputs",                                        \
+        LAYER_TANH, 1, 1, LOUD_INPUT, BOTH, AFTERWARDS, MANY)                                      \
+    ROW("loud_gain_in768", "layer norm, loud input, gain 3.377, 768 inputs",                       \
+        LAYER_TANH, NEUTRAL, 1, LOUD_INPUT, BOTH, AFTERWARDS, MANY)
 
-static const setting settings[] = {
-    {PLAIN_TANH, 1, 0.5, NEUTRAL_INPUT, ALWAYS, BOTH, CLAIMED, FEW},
-    {PLAIN_TANH, 1, 1, NEUTRAL_INPUT, ALWAYS, BOTH, CLAIMED, FEW},
-    {PLAIN_TANH, 1, 2, NEUTRAL_INPUT, ALWAYS, BOTH, CLAIMED, FEW},
-    {LAYER_TANH, 1, 0.5, NEUTRAL_INPUT, ALWAYS, BOTH, CLAIMED, FEW},
-    {LAYER_TANH, 1, 1, NEUTRAL_INPUT, ALWAYS, BOTH, CLAIMED, FEW},
-    {LAYER_TANH, 1, 2, NEUTRAL_INPUT, ALWAYS, BOTH, CLAIMED, FEW},
-    {LAYER_TANH, 1, 0.5, NEUTRAL_INPUT, ALWAYS, RECURRENT, CLAIMED, FEW},
-    {LAYER_TANH, 1, 2, NEUTRAL_INPUT, ALWAYS, RECURRENT, CLAIMED, FEW},
-    {LAYER_TANH, 1, 1, 1, ALWAYS, BOTH, CLAIMED, FEW},
-    {LAYER_TANH, NEUTRAL_GAIN, 1, 1, ALWAYS, BOTH, CLAIMED, FEW},
-    {LAYER_TANH, 1, 1, 1, AT_FIRST, BOTH, CLAIMED, FEW},
-    {LAYER_TANH, 0.1, 1, 1, AT_FIRST, BOTH, BEYOND, FEW},
-    {LAYER_RELU, 1, 1, 1, AT_FIRST, BOTH, BEYOND, FEW},
-    {PLAIN_TANH, 1, 0.5, 1, AT_FIRST, BOTH, CLAIMED, FEW},
-    {PLAIN_TANH, 1, 1, 1, AT_FIRST, BOTH, BEYOND, FEW},
-    {PLAIN_TANH, 1, 2, 1, AT_FIRST, BOTH, CLAIMED, FEW},
-    {PLAIN_RELU, 1, 0.5, 1, AT_FIRST, BOTH, CLAIMED, FEW},
-    {PLAIN_RELU, 1, 1, 1, AT_FIRST, BOTH, CLAIMED, FEW},
-    {PLAIN_RELU, 1, 2, 1, AT_FIRST, BOTH, CLAIMED, FEW},
-    {LAYER_TANH, 1, 1, NEUTRAL_INPUT, ALWAYS, BOTH, AFTERWARDS, MANY},
-    {LAYER_TANH, 1, 0.5, NEUTRAL_INPUT, ALWAYS, RECURRENT, AFTERWARDS, MANY},
-    {LAYER_TANH, 1, 1, 1, ALWAYS, BOTH, AFTERWARDS, MANY},
-    {LAYER_TANH, NEUTRAL_GAIN, 1, 1, ALWAYS, BOTH, AFTERWARDS, MANY}};
-
-static const lab_arm arms[] = {
-    {"plain_05", "plain, ρ = 0.5", 1, 0},
-    {"plain_1", "plain, ρ = 1", 1, 0},
-    {"plain_2", "plain, ρ = 2", 1, 0},
-    {"layer_05", "layer norm, ρ = 0.5", 1, 0},
-    {"layer_1", "layer norm, ρ = 1", 1, 0},
-    {"layer_2", "layer norm, ρ = 2", 1, 0},
-    {"only_wh_05", "layer norm, only Wh scaled, ρ = 0.5", 1, 0},
-    {"only_wh_2", "layer norm, only Wh scaled, ρ = 2", 1, 0},
-    {"loud", "layer norm, loud input", 1, 0},
-    {"loud_gain", "layer norm, loud input, gain 3.377", 1, 0},
-    {"silent", "layer norm, no input", 1, 0},
-    {"silent_gain", "layer norm, no input, gain 0.1", 1, 0},
-    {"silent_relu", "layer norm, no input, ReLU", 1, 0},
-    {"plain_silent_05", "plain, no input, ρ = 0.5", 1, 0},
-    {"plain_silent_1", "plain, no input, ρ = 1", 1, 0},
-    {"plain_silent_2", "plain, no input, ρ = 2", 1, 0},
-    {"plain_relu_05", "plain, no input, ReLU, ρ = 0.5", 1, 0},
-    {"plain_relu_1", "plain, no input, ReLU, ρ = 1", 1, 0},
-    {"plain_relu_2", "plain, no input, ReLU, ρ = 2", 1, 0},
-    {"layer_1_in768", "layer norm, ρ = 1, 768 inputs", 1, 0},
-    {"only_wh_05_in768", "layer norm, only Wh scaled, ρ = 0.5, 768 inputs", 1, 0},
-    {"loud_in768", "layer norm, loud input, 768 inputs", 1, 0},
-    {"loud_gain_in768", "layer norm, loud input, gain 3.377, 768 inputs", 1, 0}};
+#define AS_SETTING(id, name, ...) {__VA_ARGS__},
+#define AS_ARM(id, name, ...) {id, name, 1, 0},
+static const setting settings[] = {ALL_SETTINGS(AS_SETTING)};
+static const lab_arm arms[] = {ALL_SETTINGS(AS_ARM)};
 
 enum { ARMS = sizeof arms / sizeof arms[0], SCALES = 3, STEPS_MAX = 500 };
+
 /* Places in the table; the first two begin three scales. */
-enum {
-    PLAIN = 0,
-    LAYER = 3,
-    ONLY_WH_05 = 6,
-    ONLY_WH_2,
-    LOUD,
-    LOUD_GAIN,
-    SILENT,
-    SILENT_GAIN,
-    SILENT_RELU,
-    FIRST_AFTERWARDS = 19
-};
+enum { PLAIN = 0, LAYER = 3, ONLY_WH_05 = 6, ONLY_WH_2, LOUD, LOUD_GAIN, SILENT, SILENT_GAIN,
+       SILENT_RELU };
+/* clang-format on */
 
 static size_t steps_of(int quick)
 {
@@ -426,27 +392,7 @@ static void check(lab_report *r)
               tanh_1.square, tanh_1.slope);
 }
 
-static void print_results(const lab_report *r)
-{
-    size_t a;
-    printf("decades that the gradient gains from the last state to the first\n");
-    printf("%-50s %9s %9s %9s %9s  %s\n", "setting", "formula", "mean", "min", "max",
-           "factor of a step: formula, mean");
-    printf("(off: missed, counted in 20c; beyond the formula, afterwards: not counted there)\n");
-    for (a = 0; a < ARMS; a++) {
-        const stats_summary s = gained(r, a);
-        printf("%-50s %9.2f %9.2f %9.2f %9.2f  %.4f %.4f%s\n", arms[a].name, formula(r, a), s.mean,
-               s.min, s.max, per_step(r, formula(r, a)), per_step(r, s.mean),
-               settings[a].claimed == BEYOND       ? "  (beyond the formula)"
-               : settings[a].claimed == AFTERWARDS ? "  (afterwards)"
-               : as_predicted(r, a)                ? ""
-                                                   : "  (off)");
-    }
-}
-
 /* ---- figure ---------------------------------------------------------------------------------- */
-
-static const int scale_dash[SCALES] = {PLOT_DASHED, PLOT_SOLID, PLOT_DASHDOT};
 
 /* A curve of decades as factors, against the steps back from the last state. */
 static void add_factors(plot_panel *p, const char *name, const double *t, const double *decades,
@@ -461,121 +407,57 @@ static void add_factors(plot_panel *p, const char *name, const double *t, const 
     plot_line(p, name, back, factor, n, style);
 }
 
-static void add_curve(plot_panel *p, lab_report *r, size_t a, const char *name, plot_color color,
-                      int dash)
+/* The curves from panel->arm to panel->other: means, of some the seeds before. */
+static void draw_curves(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    const lab_curve c = lab_over_seeds(r, a, "decades");
-    plot_style style = plot_solid(color);
-    style.dash = dash;
-    add_factors(p, name, c.x, c.mean, c.n, steps_of(lab_quick(r)), style);
-}
-
-static void add_seeds(plot_panel *p, const lab_report *r, size_t a, plot_color color)
-{
-    size_t s;
-    for (s = 0; s < lab_seeds(r, a); s++) {
-        const lab_series one = lab_get(r, a, s, "decades");
-        add_factors(p, NULL, one.x, one.y, one.n, steps_of(lab_quick(r)), plot_thin(color));
+    enum { MEANS, SEEDS, GREY_SEEDS };
+    static const struct curve {
+        size_t arm, level, levels; /* 0 levels: ink */
+        int dash, what;
+        const char *name;
+    } curves[] = {{PLAIN, 0, 3, PLOT_DASHED, MEANS, "plain, ρ = 0.5"},
+                  {PLAIN + 1, 1, 3, PLOT_SOLID, MEANS, "plain, ρ = 1"},
+                  {PLAIN + 2, 2, 3, PLOT_DASHDOT, MEANS, "plain, ρ = 2"},
+                  {LAYER, 0, 0, PLOT_SOLID, MEANS, "layer norm, all ρ"},
+                  {LAYER + 1, 0, 0, PLOT_SOLID, MEANS, "layer norm, all ρ"},
+                  {LAYER + 2, 0, 0, PLOT_SOLID, MEANS, "layer norm, all ρ"},
+                  {LAYER, 0, 3, PLOT_DASHED, GREY_SEEDS, "mean, ρ = 0.5"},
+                  {LAYER + 1, 1, 3, PLOT_SOLID, MEANS, "mean, ρ = 1"},
+                  {LAYER + 2, 2, 3, PLOT_DASHDOT, MEANS, "mean, ρ = 2"},
+                  {SILENT, 0, 4, PLOT_SOLID, MEANS, "no input"},
+                  {ONLY_WH_2, 1, 4, PLOT_DASHDOT, MEANS, "only W_{h} scaled, ρ = 2"},
+                  {ONLY_WH_05, 2, 4, PLOT_DASHED, MEANS, "only W_{h} scaled, ρ = 0.5"},
+                  {LOUD, 3, 4, PLOT_SOLID, MEANS, "loud input"},
+                  {LOUD_GAIN, 0, 3, PLOT_DASHED, SEEDS, "loud input, γ = 3.377"},
+                  {SILENT_RELU, 1, 3, PLOT_SOLID, SEEDS, "no input, ReLU"},
+                  {SILENT_GAIN, 2, 3, PLOT_DASHDOT, SEEDS, "no input, γ = 0.1"}};
+    const size_t T = steps_of(lab_quick(r));
+    size_t i, s;
+    if (panel->value > 0) plot_span_y(p, 0.1, 10, (plot_style){PLOT_LIGHT, .alpha = 0.35});
+    for (i = panel->arm; i <= panel->other; i++) {
+        const struct curve *c = &curves[i];
+        const lab_curve mean = lab_over_seeds(r, c->arm, "decades");
+        const plot_style style = {c->levels ? lab_level(c->level, c->levels) : PLOT_INK,
+                                  .dash = c->dash};
+        for (s = 0; s < lab_seeds(r, c->arm) && c->what; s++) {
+            const lab_series one = lab_get(r, c->arm, s, "decades");
+            add_factors(p, NULL, one.x, one.y, one.n, T,
+                        plot_thin(c->what == SEEDS ? style.color : PLOT_GREY));
+        }
+        add_factors(p, c->name, mean.x, mean.mean, mean.n, T, style);
     }
-}
-
-/* Both kinds of panel: with decades up to a hundred and more, or about a factor of 10. */
-static plot_panel *gradient_panel(plot_figure *f, const lab_report *r, int row, int col, int wide,
-                                  const char *heading)
-{
-    static const double at[6] = {1e-150, 1e-100, 1e-50, 1, 1e25, 1e50};
-    static const char *const label[6] = {"10^{-150}", "10^{-100}", "10^{-50}",
-                                         "1",         "10^{25}",   "10^{50}"};
-    plot_panel *p = plot_add(f, row, col, 1, 1);
-    plot_heading(p, heading);
-    plot_axis_x(p, "steps back from the last state", PLOT_LINEAR);
-    plot_axis_y(p, "|∂L/∂h_{t}|, last state: 1", PLOT_LOG10);
-    plot_range_x(p, 0, (double)steps_of(lab_quick(r)));
-    if (wide) {
-        if (!lab_quick(r)) plot_ticks_y(p, at, label, 6);
-    } else {
-        plot_style shade = plot_solid(PLOT_LIGHT);
-        shade.alpha = 0.35;
-        plot_span_y(p, 0.1, 10, shade);
-    }
-    return p;
-}
-
-static void draw_both(plot_figure *f, lab_report *r)
-{
-    plot_panel *p = gradient_panel(f, r, 0, 0, 1, "plain, and with layer norm");
-    size_t i;
-    for (i = 0; i < SCALES; i++) {
-        add_curve(p, r, PLAIN + i, arms[PLAIN + i].name, lab_level((size_t)(i), SCALES),
-                  scale_dash[i]);
-    }
-    for (i = 0; i < SCALES; i++)
-        add_curve(p, r, LAYER + i, "layer norm, all ρ", PLOT_INK, PLOT_SOLID);
-    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
-}
-
-static void draw_normalized(plot_figure *f, lab_report *r)
-{
-    plot_panel *p = gradient_panel(f, r, 0, 1, 0, "layer norm alone: seeds (thin), means");
-    size_t i;
-    add_seeds(p, r, LAYER, PLOT_GREY);
-    for (i = 0; i < SCALES; i++) {
-        const char *name = lab_format(r, "mean, ρ = %g", settings[LAYER + i].rho);
-        add_curve(p, r, LAYER + i, name, lab_level((size_t)(i), SCALES), scale_dash[i]);
-    }
-    plot_range_y(p, 0.003, 30); /* room for the legend below the band */
-    plot_text_in(p, 0.03, 0.8, "a factor of 10", PLOT_LEFT, PLOT_GREY);
-    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
-}
-
-static void draw_further(plot_figure *f, lab_report *r)
-{
-    static const size_t which[4] = {SILENT, ONLY_WH_2, ONLY_WH_05, LOUD};
-    static const char *const name[4] = {"no input", "only W_{h} scaled, ρ = 2",
-                                        "only W_{h} scaled, ρ = 0.5", "loud input"};
-    const plot_color color[4] = {lab_level(0, 4), lab_level(1, 4), lab_level(2, 4),
-                                 lab_level(3, 4)};
-    static const int dash[4] = {PLOT_SOLID, PLOT_DASHDOT, PLOT_DASHED, PLOT_SOLID};
-    plot_panel *p = gradient_panel(f, r, 1, 0, 1, "layer norm, where it is not neutral");
-    size_t i;
-    for (i = 0; i < 4; i++) add_curve(p, r, which[i], name[i], color[i], dash[i]);
-    if (!lab_quick(r)) plot_range_y(p, 1e-175, 1e30); /* room for the legend below the curves */
-    plot_legend(p, lab_quick(r) ? PLOT_LEGEND_AUTO : PLOT_LEGEND_BOTTOM_LEFT);
-}
-
-static void draw_nearly(plot_figure *f, lab_report *r)
-{
-    static const size_t which[3] = {LOUD_GAIN, SILENT_RELU, SILENT_GAIN};
-    static const char *const name[3] = {"loud input, γ = 3.377", "no input, ReLU",
-                                        "no input, γ = 0.1"};
-    const plot_color color[3] = {lab_level(0, 3), lab_level(1, 3), lab_level(2, 3)};
-    static const int dash[3] = {PLOT_DASHED, PLOT_SOLID, PLOT_DASHDOT};
-    plot_panel *p = gradient_panel(f, r, 1, 1, 0, "neutral by the formula: seeds (thin), means");
-    size_t i;
-    for (i = 0; i < 3; i++) {
-        add_seeds(p, r, which[i], color[i]);
-        add_curve(p, r, which[i], name[i], color[i], dash[i]);
-    }
-    plot_legend(p, PLOT_LEGEND_TOP_LEFT);
 }
 
 /* Factors of a step: the formula's and the measured ones. */
-static void draw_formula(plot_figure *f, lab_report *r)
+static void draw_formula(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const char *const name[4] = {"plain", "layer norm", "beyond the formula", "768 inputs"};
     static const plot_color color[4] = {PLOT_VERMILLION, PLOT_GREEN, PLOT_INK, PLOT_GREY};
     static const int marker[4] = {PLOT_TRIANGLE, PLOT_CIRCLE, PLOT_RING, PLOT_PLUS};
-    const double line[2] = {0.3, 1.5};
-    plot_panel *p = plot_add(f, 2, 0, 1, 1);
     double x[ARMS], y[ARMS];
     size_t a, n;
     int group;
-    plot_heading(p, "the factor of one step, all settings");
-    plot_axis_x(p, "by the formula", PLOT_LINEAR);
-    plot_axis_y(p, "measured", PLOT_LINEAR);
-    plot_range_x(p, line[0], line[1]);
-    plot_range_y(p, line[0], line[1]);
-    plot_line(p, NULL, line, line, 2, plot_dotted(PLOT_GREY));
+    plot_line(p, NULL, panel->axes.x_range, panel->axes.x_range, 2, plot_dotted(PLOT_GREY));
     for (group = 0; group < 4; group++) {
         for (a = 0, n = 0; a < ARMS; a++) {
             const int own = settings[a].claimed == CLAIMED  ? settings[a].norm == NRM_LAYER_NORM
@@ -587,7 +469,6 @@ static void draw_formula(plot_figure *f, lab_report *r)
         }
         plot_scatter(p, name[group], x, y, n, plot_marked(color[group], marker[group]));
     }
-    plot_legend(p, PLOT_LEGEND_BOTTOM_RIGHT);
 }
 
 /* Rounded, and not to -0. */
@@ -596,12 +477,12 @@ static double tenth(double v)
     return fabs(v) < 0.05 ? 0 : v;
 }
 
-static void draw_table(plot_figure *f, lab_report *r)
+static void draw_table(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     enum { ROWS = 2 * SCALES + 1, COLUMNS = 4 };
     const char *cells[ROWS * COLUMNS] = {"cell", "formula", "mean", "min to max"};
-    plot_panel *p = plot_add(f, 2, 1, 1, 1);
     size_t i;
+    (void)panel;
     for (i = 1; i < ROWS; i++) {
         const size_t a = PLAIN + i - 1;
         const stats_summary s = gained(r, a);
@@ -610,28 +491,48 @@ static void draw_table(plot_figure *f, lab_report *r)
         cells[i * COLUMNS + 2] = lab_format(r, "%.1f", tenth(s.mean));
         cells[i * COLUMNS + 3] = lab_format(r, "%.1f to %.1f", s.min, s.max);
     }
-    plot_heading(p, "decades gained on the way back to t = 1");
     plot_table(p, cells, ROWS, COLUMNS, "lrrr");
 }
 
+/* clang-format off */
+/* Both kinds of panel: with decades up to a hundred and more, or about a factor of 10. */
+#define GRADIENT(right, down, title, ...)                                                          \
+    .axes = {.row = down, .col = right, .heading = title, .x = "steps back from the last state",   \
+             .x_range = {0, quick ? 60 : STEPS_MAX}, .y = "|∂L/∂h_{t}|, last state: 1",            \
+             .y_scale = PLOT_LOG10, __VA_ARGS__}, .draw = draw_curves
+#define WIDE .y_ticks = quick ? NULL : at, .y_names = label, .y_count = LAB_COUNT(at)
+#define FACTOR .x_range = {0.3, 1.5}, .y_range = {0.3, 1.5}
 static int report(lab_report *r)
 {
-    plot_figure *f = lab_figure(
-        r, "Layer norm carries a gradient over 500 steps where the input is weak", 1800, 2000);
+    static const double at[] = {1e-150, 1e-100, 1e-50, 1, 1e25, 1e50};
+    static const char *const label[] = {"10^{-150}", "10^{-100}", "10^{-50}", "1", "10^{25}",
+                                        "10^{50}"};
+    const int quick = lab_quick(r);
+    const lab_page page = {"Layer norm carries a gradient over 500 steps where the input is weak",
+                           .width = 1800, .height = 2000};
+    const lab_panel panels[] = {
+        {GRADIENT(0, 0, "plain, and with layer norm", WIDE, .legend = PLOT_LEGEND_BOTTOM_LEFT),
+         .other = 5},
+        {GRADIENT(1, 0, "layer norm alone: seeds (thin), means", .y_range = {0.003, 30},
+                  .legend = PLOT_LEGEND_BOTTOM_LEFT), .arm = 6, .other = 8, .value = 1,
+         .mark = {{LAB_NOTE_IN, 0.03, 0.8, "a factor of 10", PLOT_LEFT, PLOT_GREY}}},
+        {GRADIENT(0, 1, "layer norm, where it is not neutral", WIDE, /* room for the legend */
+                  .y_range = {quick ? 0 : 1e-175, quick ? 0 : 1e30},
+                  .legend = quick ? PLOT_LEGEND_AUTO : PLOT_LEGEND_BOTTOM_LEFT),
+         .arm = 9, .other = 12},
+        {GRADIENT(1, 1, "neutral by the formula: seeds (thin), means",
+                  .legend = PLOT_LEGEND_TOP_LEFT), .arm = 13, .other = 15, .value = 1},
+        {.axes = {.row = 2, .heading = "the factor of one step, all settings",
+                  .x = "by the formula", .y = "measured", FACTOR,
+                  .legend = PLOT_LEGEND_BOTTOM_RIGHT}, .draw = draw_formula},
+        {.axes = {.row = 2, .col = 1, .heading = "decades gained on the way back to t = 1"},
+         .draw = draw_table}};
     judge_cells(r);
     judge_formula(r);
     check(r);
-    print_results(r);
-    draw_both(f, r);
-    draw_normalized(f, r);
-    draw_further(f, r);
-    draw_nearly(f, r);
-    draw_formula(f, r);
-    draw_table(f, r);
-    return lab_save(r, f, NULL);
+    return lab_draw(r, &page, panels, LAB_COUNT(panels));
 }
 
-/* clang-format off */
 static const lab_program program = {
     "20_recurrent_norm", NRM_VERSION, "How far back does the gradient of a recurrent layer reach?",
     "768 tanh units, 500 steps, 8 sequences, loss on the last state, random weights: W_{h} ~ N(0, "

@@ -1,26 +1,11 @@
 /* 21_invariance: which changes of weights and data does a trained network not see? (README.md)
 
-   Ba, Kiros and Hinton (2016) have a table for batch, weight and layer norm; Zhang and Sennrich
-   (2019) add RMSNorm. The page beside this measures both, on one layer with random numbers.
-   Here the layer is the first one of a network trained on MNIST, and what is watched are the
-   logits; then the gradients, which have their own equation for each invariance.
-
-   784-100-100-10, ReLU, standardized pixels, no biases before the norm (the output layer has one),
-   Glorot's uniform initialisation, 200 steps of SGD with rate 0.1 and batches of 128, ε = 1e-5, all
-   in double. Then, for a batch of 64 training images and in train mode:
-
-       W scaled        the first layer's W times 3.7
-       W re-centred    the same random vector added to the weights of all its units
-       one unit        the weights of one unit times 3.7
-       data scaled     all images times 3.7
-       data re-centred the same random vector added to all images
-       one example     one image times 3.7
-
-   once with ε = 1e-30, which is as good as none, and once with the ε of the training. A cell is the
-   largest change of a logit over the largest logit. Choices of ours: the random vectors are normal
-   with the root mean square of what they are added to; the one unit is the most active one, since a
-   silent one would not be seen without a norm either; group norm has 10 groups; weight norm is the
-   network without norm whose W is made from v = W and the lengths of its columns. */
+   The first layer of a trained network and its data are changed in six ways, with an ε that is as
+   good as none and with that of the training; a cell is the largest change of a logit over the
+   largest logit. Then the gradients, which have their own equation for each invariance. The one
+   unit that is changed is the most active one, since a silent one would not be seen without a norm
+   either; weight norm is the network without norm whose W is made from v = W and the lengths of
+   its columns. */
 #define NRM_DOUBLE
 #include "lab/experiment.h"
 #include "lab/draw.h"
@@ -39,14 +24,7 @@ static const lab_arm arms[ARMS] = {{"batch", "batch norm", 2, 0}, {"weight", "we
 static const int norm_of[ARMS] = {NRM_BATCH_NORM, NRM_NO_NORM,  NRM_LAYER_NORM,
                                   NRM_GROUP_NORM, NRM_RMS_NORM, NRM_NO_NORM};
 
-/* ---- data ------------------------------------------------------------------------------------ */
-
-static training_set train_set;
-
-static int prepare(const dataset *data, int quick)
-{
-    return training_load(&train_set, NULL, data, quick ? 512 : STEPS * BATCH, 0, DATASET_STD);
-}
+LAB_SET(train_set, quick ? 512 : STEPS *BATCH, DATASET_STD);
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
@@ -62,39 +40,27 @@ typedef struct subject { /* a trained network, and what is done to it */
     nrm_real logits[LOOKED_AT * CLASSES];
 } subject;
 
-static nrm_mlp *make_net(const lab_run *r, int bias, void **block)
+/* The plan's context: of a network with a bias before a norm, where the largest |dL/db| goes. */
+static nrm_mlp_spec network(trainer *t)
 {
-    nrm_mlp_layer layer[3];
-    nrm_mlp_spec spec = training_plain(layer, 2, WIDTH, NRM_RELU, norm_of[r->arm]);
+    nrm_mlp_spec spec = training_plain(t->layer, 2, WIDTH, NRM_RELU, norm_of[t->run->arm]);
     size_t l;
     for (l = 0; l < 2; l++) {
-        layer[l].groups = GROUPS;
-        layer[l].bias = bias;
+        t->layer[l].groups = GROUPS;
+        t->layer[l].bias = t->plan->context != NULL;
     }
-    spec.max_batch = BATCH;
-    spec.seed = r->seed;
     spec.eps = REAL_EPS;
     spec.lr = 0.1;
-    return training_net(&spec, block);
+    return spec;
 }
 
-/* Also the largest |dL/db| before a norm, if there is such a bias. */
-static int train(const lab_run *r, nrm_mlp *net, double *bias_gradient)
+static int note_bias(trainer *t)
 {
-    const size_t steps = r->quick ? 4 : STEPS;
-    training_order order;
-    size_t step, j;
-    int l, rc = 0;
-    if (training_order_start(&order, train_set.n, BATCH, DATASET_PIXELS, r->seed)) return -1;
-    for (step = 0; step < steps && rc == 0; step++) {
-        training_go_on(&order, &train_set, 1);
-        rc = nrm_mlp_train_step(net, NULL, order.x, order.labels, order.count);
-        for (l = 0; l < 2 && net->state[l].db; l++)
-            for (j = 0; j < WIDTH; j++)
-                *bias_gradient = fmax(*bias_gradient, fabs((double)net->state[l].db[j]));
-    }
-    training_order_free(&order);
-    return rc;
+    double *most = (double *)t->plan->context;
+    size_t l;
+    for (l = 0; l < 2; l++)
+        *most = fmax(*most, training_farthest(t->net->state[l].db, NULL, WIDTH));
+    return 0;
 }
 
 /* What the units of the first layer have for weights, made from v. */
@@ -175,19 +141,6 @@ static int measure_outputs(lab_run *r, subject *s, int mode, const char *series)
     return rc < 0 ? rc : apply(s);
 }
 
-/* |cosine| of column j (of all columns: j = WIDTH) of a and b. */
-static double cosine(const nrm_real *a, const nrm_real *b, size_t n, size_t j)
-{
-    double ab = 0, aa = 0, bb = 0;
-    size_t i;
-    for (i = j < WIDTH ? j : 0; i < n; i += j < WIDTH ? WIDTH : 1) {
-        ab += (double)a[i] * (double)b[i];
-        aa += (double)a[i] * (double)a[i];
-        bb += (double)b[i] * (double)b[i];
-    }
-    return aa > 0 && bb > 0 ? fabs(ab) / sqrt(aa * bb) : 0;
-}
-
 static int measure_gradients(lab_run *r, subject *s)
 {
     double worst = 0, sums = 0, terms = 0;
@@ -203,7 +156,7 @@ static int measure_gradients(lab_run *r, subject *s)
     free(scaled);
     if (rc < 0) return rc;
     lab_record(r, "law", SCALE_LAW, worst / training_farthest(s->dW, NULL, s->n_W));
-    lab_record(r, "law", ALL_ORTHOGONAL, cosine(s->W, s->dW, s->n_W, WIDTH));
+    lab_record(r, "law", ALL_ORTHOGONAL, training_cosine(s->W, s->dW, s->n_W, 1));
     for (i = 0; i < DATASET_PIXELS; i++) {
         double sum = 0;
         for (j = 0; j < WIDTH; j++) {
@@ -213,8 +166,7 @@ static int measure_gradients(lab_run *r, subject *s)
         sums += fabs(sum);
     }
     lab_record(r, "law", SHIFT_LAW, sums / terms);
-    for (j = 0, worst = 0; j < WIDTH; j++) worst = fmax(worst, cosine(s->W, s->dW, s->n_W, j));
-    lab_record(r, "law", UNIT_ORTHOGONAL, worst);
+    lab_record(r, "law", UNIT_ORTHOGONAL, training_cosine(s->W, s->dW, DATASET_PIXELS, WIDTH));
     restore(s);
     return apply(s);
 }
@@ -269,8 +221,10 @@ static int subject_make(subject *s, const lab_run *r, nrm_mlp *net)
     return 0;
 }
 
-static int measure(lab_run *r, nrm_mlp *net)
+static int measure(trainer *t)
 {
+    lab_run *r = t->run;
+    nrm_mlp *net = t->net;
     subject s;
     int rc = nrm_mlp_gradient(net, NULL, train_set.x, train_set.labels, LOOKED_AT, NRM_TRAIN);
     if (rc < 0 || subject_make(&s, r, net)) return -1;
@@ -288,18 +242,17 @@ static int measure(lab_run *r, nrm_mlp *net)
 
 static int run(lab_run *r)
 {
-    void *block = NULL, *with_bias = NULL;
-    double bias_gradient = 0;
-    nrm_mlp *net = make_net(r, 0, &block), *other;
-    int failed = !net || train(r, net, &bias_gradient) || measure(r, net);
-    if (!failed && r->arm == BATCH_NORM) {
-        other = make_net(r, 1, &with_bias);
-        failed = !other || train(r, other, &bias_gradient);
-        lab_record(r, "bias_gradient", 0, bias_gradient);
-    }
-    free(block);
-    free(with_bias);
-    return failed ? -1 : 0;
+    double most = 0;
+    const size_t steps = r->quick ? 4 : STEPS;
+    const trainer_plan plan = {network, .end = measure, .set = &train_set, .batch = BATCH,
+                               .steps = steps};
+    const trainer_plan with_bias = {network,        .after = note_bias, .set = &train_set,
+                                    .batch = BATCH, .steps = steps,     .context = &most};
+    if (trainer_run(r, &plan)) return -1;
+    if (r->arm != BATCH_NORM) return 0;
+    if (trainer_run(r, &with_bias)) return -1;
+    lab_record(r, "bias_gradient", 0, most);
+    return 0;
 }
 
 /* ---- what the records say -------------------------------------------------------------------- */
@@ -475,14 +428,6 @@ static void judge_rest(lab_report *r)
                 "at most %.2g %% off in %zu units", 100 * worst, units);
 }
 
-static void judge(lab_report *r)
-{
-    judge_tables(r);
-    judge_texts(r);
-    judge_gradients(r);
-    judge_rest(r);
-}
-
 /* ---- figures --------------------------------------------------------------------------------- */
 
 /* A cell for each line and column: log10 of the mean, its colour; ✓ if it is below `ok`. */
@@ -508,71 +453,41 @@ static void draw_cells(plot_panel *p, const double *value, const double *most, i
         }
 }
 
-static void draw_changes(lab_report *r, plot_figure *f, int row, int real_eps)
+/* Of the logits, panel->other 1: with the ε of the training; or of the gradients, whose equations
+   the network in inference has none of. */
+static void draw_changes(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    static const char *const name[CHANGES] = {"W × 3.7",    "W re-centred",    "one unit's W × 3.7",
-                                              "data × 3.7", "data re-centred", "one image × 3.7"};
+    static const char *const change_name[CHANGES] = {
+        "W × 3.7",    "W re-centred",    "one unit's W × 3.7",
+        "data × 3.7", "data re-centred", "one image × 3.7"};
+    static const char *const law_name[LAWS] = {"a·∇L(aW) = ∇L(W)", "⟨W, ∇W⟩ = 0",
+                                               "∑_{j} ∇w_{j} = 0", "⟨w_{j}, ∇w_{j}⟩ = 0"};
     static const int order[LINES] = {NONE, RMS, GROUP, LAYER, WEIGHT, INFERENCE, BATCH_NORM};
     static const double at[LINES] = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5};
+    const int laws = panel->series != NULL, cols = laws ? (int)LAWS : (int)CHANGES;
     const char *label[LINES];
     double value[LINES * CHANGES], most[LINES * CHANGES];
-    plot_panel *p = plot_add(f, row, 0, 1, 1);
-    int i, j;
+    int i, j, rows = 0;
     for (i = 0; i < LINES; i++) {
-        label[i] = line_name[order[i]];
-        for (j = 0; j < CHANGES; j++) {
-            const stats_summary s =
-                lab_summary(r, arm_of(order[i]), series_of(order[i], real_eps), j);
-            value[i * CHANGES + j] = s.mean;
-            most[i * CHANGES + j] = s.max;
+        if (laws && order[i] == INFERENCE) continue;
+        label[rows] = line_name[order[i]];
+        for (j = 0; j < cols; j++) {
+            const char *series = laws ? panel->series : series_of(order[i], panel->other == 1);
+            const stats_summary s = lab_summary(r, arm_of(order[i]), series, j);
+            value[rows * cols + j] = s.mean;
+            most[rows * cols + j] = s.max;
         }
+        rows++;
     }
-    plot_heading(p, real_eps ? "the same with ε = 10^{-5}"
-                             : "largest change of a logit / largest logit, ε → 0 (✓: < 10^{-12})");
-    draw_cells(p, value, most, LINES, CHANGES, 1e-12);
-    plot_ticks_x(p, at, name, CHANGES);
-    plot_ticks_y(p, at, label, LINES);
+    draw_cells(p, value, most, rows, cols, laws ? 1e-10 : 1e-12);
+    plot_ticks_x(p, at, laws ? law_name : change_name, cols);
+    plot_ticks_y(p, at, label, rows);
     plot_frame(p, PLOT_BARE);
 }
 
-static int draw_outputs(lab_report *r)
+static void draw_growth(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_figure *f =
-        lab_figure(r, "Each norm is blind to its own row of changes, and to no other", 1800, 1300);
-    draw_changes(r, f, 0, 0);
-    draw_changes(r, f, 1, 1);
-    return lab_save(r, f, NULL);
-}
-
-static void draw_laws(lab_report *r, plot_figure *f)
-{
-    static const char *const name[LAWS] = {"a·∇L(aW) = ∇L(W)", "⟨W, ∇W⟩ = 0", "∑_{j} ∇w_{j} = 0",
-                                           "⟨w_{j}, ∇w_{j}⟩ = 0"};
-    static const int order[ARMS] = {NONE, RMS, GROUP, LAYER, WEIGHT, BATCH_NORM};
-    static const double at[ARMS] = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5};
-    const char *label[ARMS];
-    double value[ARMS * LAWS], most[ARMS * LAWS];
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
-    int i, j;
-    for (i = 0; i < ARMS; i++) {
-        label[i] = line_name[order[i]];
-        for (j = 0; j < LAWS; j++) {
-            const stats_summary s = lab_summary(r, (size_t)order[i], "law", j);
-            value[i * LAWS + j] = s.mean;
-            most[i * LAWS + j] = s.max;
-        }
-    }
-    plot_heading(p, "error of the gradient's equations, mean of seeds (✓: < 10^{-10})");
-    draw_cells(p, value, most, ARMS, LAWS, 1e-10);
-    plot_ticks_x(p, at, name, LAWS);
-    plot_ticks_y(p, at, label, ARMS);
-    plot_frame(p, PLOT_BARE);
-}
-
-static void draw_growth(lab_report *r, plot_figure *f)
-{
-    plot_panel *p = plot_add(f, 0, 1, 1, 1);
-    const lab_series g = lab_get(r, BATCH_NORM, 0, "growth");
+    const lab_series g = lab_get(r, BATCH_NORM, 0, panel->series);
     double x[2] = {HUGE_VAL, 0}, y[2];
     size_t i;
     for (i = 0; i < g.n; i++) {
@@ -580,34 +495,40 @@ static void draw_growth(lab_report *r, plot_figure *f)
         x[1] = fmax(x[1], g.x[i]);
     }
     for (i = 0; i < 2; i++) y[i] = growth_by(x[i]);
-    plot_heading(p, "W × 3.7 with ε = 10^{-5}: batch norm's units");
-    plot_axis_x(p, "variance σ^{2} of a unit's summed input", PLOT_LOG10);
-    plot_axis_y(p, "growth of its output (factor − 1)", PLOT_LOG10);
     plot_line(p, "ε(1 − 1/3.7^{2})/(2σ^{2})", x, y, 2, plot_solid(PLOT_INK));
     plot_scatter(p, "units, first seed", g.x, g.y, g.n, plot_marked(PLOT_BLUE, PLOT_RING));
-    plot_legend(p, PLOT_LEGEND_TOP_RIGHT);
-}
-
-static int draw_gradients(lab_report *r)
-{
-    static const double width[2] = {1.35, 1};
-    plot_figure *f = lab_figure(
-        r, "Weights that do not matter have gradients at right angles to them", 2000, 1050);
-    plot_widths(f, width, 2);
-    draw_laws(r, f);
-    draw_growth(r, f);
-    return lab_save(r, f, "gradients");
-}
-
-static int report(lab_report *r)
-{
-    judge(r);
-    lab_check(r, fabs(growth_by(1) - 4.635e-6) < 1e-8, "a growth of 4.6e-6 at variance 1, ε = 1e-5",
-              "%.3e", growth_by(1));
-    return draw_outputs(r) || draw_gradients(r) ? -1 : 0;
 }
 
 /* clang-format off */
+static int report(lab_report *r)
+{
+    static const lab_page pages[2] = {
+        {"Each norm is blind to its own row of changes, and to no other", NULL, 1800, 1300},
+        {"Weights that do not matter have gradients at right angles to them", "gradients", 2000,
+         1050, .widths = {1.35, 1}}};
+    static const lab_panel outputs[] = {
+        {.axes = {.heading =
+                      "largest change of a logit / largest logit, ε → 0 (✓: < 10^{-12})"},
+         .draw = draw_changes},
+        {.axes = {.row = 1, .heading = "the same with ε = 10^{-5}"}, .draw = draw_changes,
+         .other = 1}};
+    static const lab_panel gradients[] = {
+        {.axes = {.heading = "error of the gradient's equations, mean of seeds (✓: < 10^{-10})"},
+         .draw = draw_changes, .series = "law"},
+        {.axes = {.col = 1, .heading = "W × 3.7 with ε = 10^{-5}: batch norm's units",
+                  .x = "variance σ^{2} of a unit's summed input", .x_scale = PLOT_LOG10,
+                  .y = "growth of its output (factor − 1)", .y_scale = PLOT_LOG10,
+                  .legend = PLOT_LEGEND_TOP_RIGHT}, .draw = draw_growth, .series = "growth"}};
+    judge_tables(r);
+    judge_texts(r);
+    judge_gradients(r);
+    judge_rest(r);
+    lab_check(r, fabs(growth_by(1) - 4.635e-6) < 1e-8, "a growth of 4.6e-6 at variance 1, ε = 1e-5",
+              "%.3e", growth_by(1));
+    return lab_draw(r, &pages[0], outputs, LAB_COUNT(outputs)) ||
+           lab_draw(r, &pages[1], gradients, LAB_COUNT(gradients));
+}
+
 static const lab_program program = {
     "21_invariance", NRM_VERSION,
     "Which changes of weights and data does a trained network not see?", "784-100-100-10, ReLU, "

@@ -1,20 +1,8 @@
 /* 22_placement: batch norm before or after the activation? (README.md)
 
-   Ioffe and Szegedy (2015) put it before, "since that is where matching the first and second
-   moments is more likely to result in a stable distribution". A benchmark on ImageNet that Chinese
-   notes on batch norm quote found "after" a little better. A lecture-style post objects that a norm
-   before the activation does not give the next layer inputs of mean 0 and variance 1 anyway.
-
-   784-100x6-10 on MNIST (standardized pixels), ReLU, sigmoid or tanh; Glorot's uniform
-   initialisation, batches of 128, plain SGD with learning rate 0.1 or 0.5, 5 epochs, seeds 11-15.
-   What counts is the test accuracy after 1 and after 5 epochs, with running statistics.
-
-       none     linear with bias, activation
-       before   linear without bias, batch norm, activation
-       after    linear with bias, activation, batch norm
-
-   Choices of ours: batch size and initialisation, which the benchmark does not share (CaffeNet on
-   ImageNet); the bias, which is of use under "after" and of none under "before". */
+   What counts is the test accuracy after 1 and after 5 epochs, with running statistics. Choices of
+   ours: batch size and initialisation, which the benchmark does not share; the linear layer has a
+   bias where no norm follows it at once. */
 #include "lab/experiment.h"
 
 enum { HIDDEN = 6, WIDTH = 100, CLASSES = 10, BATCH = 128, EPOCHS = 5, PROBED = 1000 };
@@ -90,13 +78,7 @@ static void moments_of(int act, double *mean, double *variance)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-static training_set train_set, test_set; /* made once, seen by all runs */
-
-static int prepare(const dataset *data, int quick)
-{
-    return training_load(&train_set, &test_set, data, quick ? 512 : 0, quick ? 250 : 0,
-                         DATASET_STD);
-}
+LAB_SETS(train_set, test_set, quick ? 512 : 0, quick ? 250 : 0, DATASET_STD);
 
 static nrm_mlp *make_net(const lab_run *r, void **block)
 {
@@ -460,162 +442,144 @@ static void check(lab_report *r)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static plot_style place_style(int place)
+#define LIGHT_BLUE PLOT_RGB(120, 170, 215)
+
+static plot_style look_of(size_t arm)
 {
-    if (place == NONE) return lab_style("none");
-    return place == BEFORE ? lab_style("batch") : plot_dashdot(PLOT_RGB(120, 170, 215));
+    if (place_of(arm) == NONE) return lab_style("none");
+    return place_of(arm) == BEFORE ? lab_style("batch") : plot_dashdot(LIGHT_BLUE);
 }
 
-static void draw_bars(lab_report *r, plot_figure *f, int act)
+/* Of an activation, panel->arm; bars that the panel cuts off have a number. */
+static void draw_bars(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_panel *p = plot_add(f, 0, 2 * act, 1, 2);
     int place, i;
-    plot_heading(p, lab_format(r, "%s: test error", act_name[act]));
-    plot_axis_x(p, "learning rate, epochs", PLOT_LINEAR);
-    plot_axis_y(p, "test error (%)", PLOT_LINEAR);
     plot_categories(p, cell_name, CELLS);
     for (place = 0; place < PLACES; place++) {
         double value[CELLS], sd[CELLS];
         for (i = 0; i < CELLS; i++) {
-            const stats_summary s =
-                lab_summary(r, arm_of(act, place, cells[i].r), "test_accuracy", cells[i].epoch);
+            const stats_summary s = lab_summary(r, arm_of((int)panel->arm, place, cells[i].r),
+                                                panel->series, cells[i].epoch);
             value[i] = 100 * (1 - s.mean);
             sd[i] = 100 * s.sd;
-        }
-        plot_bars(p, place_name[place], value, sd, CELLS, place_style(place));
-    }
-    plot_range_y(p, 0, 12);
-    for (place = 0; place < PLACES; place++) /* bars that the panel cuts off */
-        for (i = 0; i < CELLS; i++) {
-            const double error = 100 * (1 - lab_mean(r, arm_of(act, place, cells[i].r),
-                                                     "test_accuracy", cells[i].epoch));
-            if (error > 12)
-                plot_text(p, i + 0.27 * (place - 1), 11.6, lab_format(r, "%.0f", error),
+            if (value[i] > panel->axes.y_range[1])
+                plot_text(p, i + 0.27 * (place - 1), 11.6, lab_format(r, "%.0f", value[i]),
                           PLOT_CENTER + PLOT_BELOW, PLOT_INK);
         }
-    plot_legend(p, act == RELU ? PLOT_LEGEND_TOP_RIGHT : PLOT_LEGEND_NONE);
+        plot_bars(p, place_name[place], value, sd, CELLS, look_of((size_t)place));
+    }
 }
 
 /* Every seed's difference as a point, and their mean and deviation; the benchmark's as rings. */
-static void draw_gains(lab_report *r, plot_figure *f)
+static void draw_gains(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    static const double at[ACTS + 1] = {1.5, 6.5, 11.5, 15.5}, paper_x[2] = {15, 16},
-                                  paper[2] = {2.5, 1.5};
-    static const char *const label[ACTS + 1] = {"ReLU", "sigmoid", "tanh", "ReLU, ImageNet"};
+    static const double paper_x[2] = {15, 16}, paper[2] = {2.5, 1.5};
     static const int marker[CELLS] = {PLOT_CIRCLE, PLOT_SQUARE, PLOT_TRIANGLE, PLOT_DIAMOND};
-    const plot_color color[CELLS] = {lab_level(0, 4), lab_level(1, 4), lab_level(2, 4),
-                                     lab_level(3, 4)};
-    plot_panel *p = plot_add(f, 1, 0, 1, 6);
     int act, i;
-    plot_heading(p, "accuracy after minus before, paired: seeds, mean ± 1 sd");
-    plot_axis_y(p, "points", PLOT_LINEAR);
-    plot_range_x(p, -1, 17);
-    plot_ticks_x(p, at, label, ACTS + 1);
-    plot_hline(p, 0, NULL, plot_dotted(PLOT_GREY));
+    (void)panel;
     for (act = 0; act < ACTS; act++)
         for (i = 0; i < CELLS; i++) {
             const double middle = 5.0 * act + i;
             const lab_numbers gain = gain_of(r, act, cells[i]);
             const stats_summary s = lab_describe(gain);
-            double x[LAB_SEEDS_MAX], lo, hi;
+            const double lo = s.mean - s.sd, hi = s.mean + s.sd;
+            double x[LAB_SEEDS_MAX];
             size_t k;
             for (k = 0; k < gain.n; k++)
                 x[k] = middle + 0.65 * (((double)k + 0.5) / (double)gain.n - 0.5);
             plot_scatter(p, act == 0 ? lab_format(r, "rate, epochs: %s", cell_name[i]) : NULL, x,
-                         gain.of, gain.n, plot_marked(color[i], marker[i]));
-            lo = s.mean - s.sd;
-            hi = s.mean + s.sd;
+                         gain.of, gain.n, plot_marked(lab_level((size_t)i, CELLS), marker[i]));
             plot_errorbars(p, NULL, &middle, &s.mean, &lo, &hi, 1, plot_solid(PLOT_INK));
         }
     plot_scatter(p, "reported, single runs", paper_x, paper, 2, plot_marked(PLOT_INK, PLOT_RING));
-    plot_legend(p, PLOT_LEGEND_ABOVE);
 }
 
-static int draw_accuracy(lab_report *r)
+/* What the layers 2 to 7 get, at the start (dashed) and at the end; panel->other: the moment. */
+static void draw_fed(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_figure *f = lab_figure(
-        r, "Before or after the activation: little matters for ReLU, more for tanh and sigmoid",
-        2000, 1400);
-    int act;
-    for (act = 0; act < ACTS; act++) draw_bars(r, f, act);
-    draw_gains(r, f);
-    return lab_save(r, f, NULL);
-}
-
-/* What the layers 2 to 7 get, at the start (dashed) and at the end. */
-static void draw_fed(lab_report *r, plot_figure *f, int act, int variance)
-{
-    static const char *const series[2][2] = {{"start_mean", "end_mean"},
-                                             {"start_variance", "end_variance"}};
-    plot_panel *p = plot_add(f, variance, act, 1, 1);
+    const int act = (int)panel->arm;
     double moment[2];
     int place, end;
     moments_of(act, &moment[0], &moment[1]);
-    plot_heading(p, lab_format(r, "%s: %s", act_name[act], variance ? "variance" : "mean"));
-    plot_axis_x(p, "layer that is fed", PLOT_LINEAR);
-    plot_axis_y(p, variance ? "variance of a unit" : "mean of a unit",
-                variance ? PLOT_LOG10 : PLOT_LINEAR);
-    if (variance) plot_range_y(p, 0.01, 10);
-    if (!variance) plot_range_y(p, -0.3, 1.2);
-    plot_hline(p, moment[variance], NULL, plot_dotted(PLOT_INK));
+    plot_hline(p, moment[panel->other], NULL, plot_dotted(PLOT_INK));
     for (place = BEFORE; place <= AFTER; place++)
         for (end = 0; end < 2; end++) {
-            plot_style style = plot_solid(place == BEFORE ? PLOT_BLUE : PLOT_RGB(120, 170, 215));
-            style.dash = end ? PLOT_SOLID : PLOT_DASHED;
-            lab_plot(r, p, arm_of(act, place, 0), series[variance][end],
-                     lab_format(r, "%s, %s", place_name[place], end ? "end" : "start"),
+            const char *when = end ? "end" : "start";
+            const plot_style style = {place == BEFORE ? PLOT_BLUE : LIGHT_BLUE,
+                                      .dash = end ? PLOT_SOLID : PLOT_DASHED};
+            lab_plot(r, p, arm_of(act, place, 0), lab_format(r, "%s_%s", when, panel->series),
+                     lab_format(r, "%s, %s", place_name[place], when),
                      plot_with_marker(style, place == BEFORE ? PLOT_CIRCLE : PLOT_SQUARE));
         }
-    plot_legend(p, act == TANH && !variance ? PLOT_LEGEND_TOP_RIGHT : PLOT_LEGEND_NONE);
 }
 
 /* What the fourth layer gets at the end: all units pooled. */
-static void draw_density(lab_report *r, plot_figure *f, int act)
+static void draw_density(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_panel *p = plot_add(f, 2, act, 1, 1);
     double x[BINS], y[BINS];
     int i, place;
     for (i = 0; i < BINS; i++) {
         x[i] = BIN_LO + (BIN_HI - BIN_LO) * (i + 0.5) / BINS;
         y[i] = exp(-x[i] * x[i] / 2) / sqrt(2 * 3.14159265358979323846);
     }
-    plot_heading(p,
-                 lab_format(r, "%s: what layer %d gets, end", act_name[act], HISTOGRAM_LAYER + 2));
-    plot_axis_x(p, "value", PLOT_LINEAR);
-    plot_axis_y(p, "density", PLOT_LOG10);
-    plot_range_y(p, 0.003, 30);
-    plot_range_x(p, BIN_LO, BIN_HI);
     plot_line(p, "N(0, 1)", x, y, BINS, plot_dotted(PLOT_INK));
     for (place = BEFORE; place <= AFTER; place++)
-        lab_plot(r, p, arm_of(act, place, 0), "end_density", place_name[place],
-                 plot_solid(place == BEFORE ? PLOT_BLUE : PLOT_RGB(120, 170, 215)));
-    plot_legend(p, PLOT_LEGEND_NONE); /* colours as above */
-    plot_text_in(p, 0.97, 0.9, "dotted: N(0, 1)", PLOT_RIGHT, PLOT_INK);
-}
-
-static int draw_moments(lab_report *r)
-{
-    plot_figure *f = lab_figure(
-        r, "Only after the activation does the next layer get mean 0 and variance 1", 2000, 1700);
-    int act;
-    lab_subtitle(r, f,
-                 "784-100x6-10, standardized pixels, Glorot initialisation, SGD with learning rate "
-                 "0.1, batch 128, at the start and after 5 epochs; 1000 images in train mode",
-                 lab_seeds(r, 0));
-    for (act = 0; act < ACTS; act++) draw_fed(r, f, act, 0);
-    for (act = 0; act < ACTS; act++) draw_fed(r, f, act, 1);
-    for (act = 0; act < ACTS; act++) draw_density(r, f, act);
-    return lab_save(r, f, "moments");
-}
-
-static int report(lab_report *r)
-{
-    lab_judge(r);
-    check(r);
-    return draw_accuracy(r) || draw_moments(r) ? -1 : 0;
+        lab_plot(r, p, arm_of((int)panel->arm, place, 0), panel->series, place_name[place],
+                 plot_solid(place == BEFORE ? PLOT_BLUE : LIGHT_BLUE));
 }
 
 /* clang-format off */
+#define BARS(act, name, where)                                                                     \
+    {.axes = {.col = 2 * (act), .cols = 2, .heading = name ": test error",                         \
+              .x = "learning rate, epochs", .y = "test error (%)", .y_range = {0, 12},             \
+              .legend = where}, .draw = draw_bars, .arm = act, .series = "test_accuracy"}
+#define MEANS(act, name, where)                                                                    \
+    {.axes = {.col = act, .heading = name ": mean", .x = "layer that is fed",                      \
+              .y = "mean of a unit", .y_range = {-0.3, 1.2}, .legend = where},                     \
+     .draw = draw_fed, .arm = act, .series = "mean"}
+#define VARIANCES(act, name)                                                                       \
+    {.axes = {1, act, .heading = name ": variance", .x = "layer that is fed",                      \
+              .y = "variance of a unit", .y_scale = PLOT_LOG10, .y_range = {0.01, 10},             \
+              .legend = PLOT_LEGEND_NONE}, .draw = draw_fed, .arm = act, .other = 1,               \
+     .series = "variance"}
+#define DENSITY(act, name) /* colours as above */                                                  \
+    {.axes = {2, act, .heading = name ": what layer 4 gets, end", .x = "value",                    \
+              .x_range = {BIN_LO, BIN_HI}, .y = "density", .y_scale = PLOT_LOG10,                  \
+              .y_range = {0.003, 30}, .legend = PLOT_LEGEND_NONE},                                 \
+     .draw = draw_density, .arm = act, .series = "end_density",                                    \
+     .mark = {{LAB_NOTE_IN, 0.97, 0.9, "dotted: N(0, 1)", PLOT_RIGHT}}}
+
+static int report(lab_report *r)
+{
+    static const double at[ACTS + 1] = {1.5, 6.5, 11.5, 15.5};
+    static const char *const label[ACTS + 1] = {"ReLU", "sigmoid", "tanh", "ReLU, ImageNet"};
+    static const lab_panel accuracy[] = {
+        BARS(RELU, "ReLU", PLOT_LEGEND_TOP_RIGHT), BARS(SIGMOID, "sigmoid", PLOT_LEGEND_NONE),
+        BARS(TANH, "tanh", PLOT_LEGEND_NONE),
+        {.axes = {.row = 1, .cols = 6,
+                  .heading = "accuracy after minus before, paired: seeds, mean ± 1 sd",
+                  .y = "points", .x_range = {-1, 17}, .x_ticks = at, .x_names = label,
+                  .x_count = ACTS + 1, .legend = PLOT_LEGEND_ABOVE},
+         .under = {{LAB_HLINE, .text = "", .color = PLOT_GREY, .dash = PLOT_DOTTED}},
+         .draw = draw_gains}};
+    static const lab_panel moments[] = {
+        MEANS(RELU, "ReLU", PLOT_LEGEND_NONE), MEANS(SIGMOID, "sigmoid", PLOT_LEGEND_NONE),
+        MEANS(TANH, "tanh", PLOT_LEGEND_TOP_RIGHT), VARIANCES(RELU, "ReLU"),
+        VARIANCES(SIGMOID, "sigmoid"), VARIANCES(TANH, "tanh"), DENSITY(RELU, "ReLU"),
+        DENSITY(SIGMOID, "sigmoid"), DENSITY(TANH, "tanh")};
+    const lab_page pages[2] = {
+        {"Before or after the activation: little matters for ReLU, more for tanh and sigmoid", NULL,
+         2000, 1400},
+        {"Only after the activation does the next layer get mean 0 and variance 1", "moments", 2000,
+         1700, .seeds = lab_seeds(r, 0), .settings = "784-100x6-10, standardized pixels, Glorot "
+         "initialisation, SGD with learning rate 0.1, batch 128, at the start and after 5 epochs; "
+         "1000 images in train mode"}};
+    lab_judge(r);
+    check(r);
+    return lab_draw(r, &pages[0], accuracy, LAB_COUNT(accuracy)) ||
+           lab_draw(r, &pages[1], moments, LAB_COUNT(moments));
+}
+
 static const lab_program program = {
     "22_placement", NRM_VERSION, "Batch norm before or after the activation?", "784-100x6-10, "
     "standardized pixels, Glorot initialisation, batch 128, SGD with learning rate 0.1 or 0.5, up "

@@ -54,12 +54,7 @@ static int is_team(size_t arm)
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
-static training_set train, test;
-
-static int prepare(const dataset *data, int quick)
-{
-    return training_load(&train, &test, data, quick ? 800 : 0, quick ? 200 : 0, DATASET_STD);
-}
+LAB_SETS(train, test, quick ? 800 : 0, quick ? 200 : 0, DATASET_STD);
 
 /* ---- the network ----------------------------------------------------------------------------- */
 

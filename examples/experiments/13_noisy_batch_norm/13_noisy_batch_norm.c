@@ -55,13 +55,7 @@ static const char *series_of(lab_report *r, const char *what, size_t layer)
 
 /* ---- what all runs share --------------------------------------------------------------------- */
 
-static training_set train_set, test_set;
-
-static int prepare(const dataset *data, int quick)
-{
-    return training_load(&train_set, &test_set, data, quick ? 4000 : 0, quick ? 500 : 0,
-                         DATASET_STD);
-}
+LAB_SETS(train_set, test_set, quick ? 4000 : 0, quick ? 500 : 0, DATASET_STD);
 
 /* ---- a network in training ------------------------------------------------------------------- */
 

@@ -89,13 +89,7 @@ typedef struct training {
     double unit[PLACES][FIXED]; /* all values of one unit */
 } training;
 
-static training_set train_set, test_set; /* made once; the runs are forked with them */
-
-static int prepare(const dataset *data, int quick)
-{
-    (void)quick;
-    return training_load(&train_set, &test_set, data, 0, 0, DATASET_STD);
-}
+LAB_SETS(train_set, test_set, 0, 0, DATASET_STD);
 
 static int start(training *t, lab_run *run)
 {

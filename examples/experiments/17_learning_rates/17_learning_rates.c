@@ -63,12 +63,7 @@ static const lab_arm arms[ARMS] = {
     SWEEP_ARMS("layer", "layer norm", 25, 36, 34)};
 /* clang-format on */
 
-static training_set train, test;
-
-static int prepare(const dataset *data, int quick)
-{
-    return training_load(&train, &test, data, 0, quick ? 100 : 0, DATASET_STD);
-}
+LAB_SETS(train, test, 0, quick ? 100 : 0, DATASET_STD);
 
 static int start(const lab_run *run, deep_net *net, training_order *order)
 {

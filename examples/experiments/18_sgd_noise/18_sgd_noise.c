@@ -33,13 +33,7 @@ static size_t worth_arm(size_t batch_index, size_t norm)
     return WORTH + 2 * batch_index + norm;
 }
 
-static training_set train; /* made before the first run, shared by all */
-
-static int prepare(const dataset *data, int quick)
-{
-    (void)quick;
-    return training_load(&train, NULL, data, 0, 0, DATASET_STD);
-}
+LAB_SET(train, 0, DATASET_STD);
 
 /* The learning rate is the plan's context. */
 static nrm_mlp_spec network(trainer *t)

@@ -61,13 +61,7 @@ static const triple triples[TRIPLES] = {{"loss/sgd-momentum-rmsprop", {SGD, MOME
                                         {"loss/sgd-rmsprop-adam", {SGD, RMSPROP, ADAM}},
                                         {"loss/momentum-rmsprop-adam", {MOMENTUM, RMSPROP, ADAM}}};
 
-static training_set train, test; /* made before the first run, shared by all */
-
-static int prepare(const dataset *data, int quick)
-{
-    (void)quick;
-    return training_load(&train, &test, data, 0, 0, DATASET_STD);
-}
+LAB_SETS(train, test, 0, 0, DATASET_STD);
 
 /* ---- training -------------------------------------------------------------------------------- */
 

@@ -19,13 +19,7 @@ static const lab_arm arms[ARMS] = {{"batch128", "batches of 128", 22},
                                    {"onepass", "variance of 128 numbers", 1}};
 static const size_t batch_size[3] = {128, 8, 4};
 
-static training_set train, test;
-
-static int prepare(const dataset *d, int quick)
-{
-    (void)quick;
-    return training_load(&train, &test, d, 0, 0, DATASET_RAW01);
-}
+LAB_SETS(train, test, 0, 0, DATASET_RAW01);
 
 /* ---- statistics kept beside those of the network --------------------------------------------- */
 

@@ -40,13 +40,7 @@ static extent extent_of(const lab_run *r)
     return r->quick ? small : all;
 }
 
-static training_set train_set, test_set; /* made once; the runs are forked with them */
-
-static int prepare(const dataset *data, int quick)
-{
-    (void)quick;
-    return training_load(&train_set, &test_set, data, 0, 0, DATASET_STD);
-}
+LAB_SETS(train_set, test_set, 0, 0, DATASET_STD);
 
 /* ---- a training ------------------------------------------------------------------------------ */
 

@@ -43,12 +43,7 @@ static const struct setup {
                   {GROUP, 0, 0.1}, {LAYER, 0, 0.1},   {INSTANCE, 0, 0.1}, {NO_NORM, 0, 0.5},
                   {BATCH, 0, 0.5}, {BATCH, 1, 0.5}};
 
-static training_set train, test;
-
-static int prepare(const dataset *data, int quick)
-{
-    return training_load(&train, &test, data, quick ? 400 : 0, quick ? 200 : 0, DATASET_STD);
-}
+LAB_SETS(train, test, quick ? 400 : 0, quick ? 200 : 0, DATASET_STD);
 
 static nrm_mlp_spec network(trainer *t)
 {

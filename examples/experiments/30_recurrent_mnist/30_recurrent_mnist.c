@@ -177,13 +177,7 @@ static int finite_all(const nrm_real *v, size_t n)
 
 /* ---- data, made once and seen by all runs ---------------------------------------------------- */
 
-static training_set train_set, test_set;
-
-static int prepare(const dataset *data, int quick)
-{
-    return training_load(&train_set, &test_set, data, quick ? 256 : 0, quick ? 128 : 0,
-                         DATASET_STD);
-}
+LAB_SETS(train_set, test_set, quick ? 256 : 0, quick ? 128 : 0, DATASET_STD);
 
 static int test_accuracy(network *k, double *accuracy)
 {

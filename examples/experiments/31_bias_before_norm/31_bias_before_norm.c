@@ -19,12 +19,7 @@ static const double adam_eps[ARMS] = {1e-8, 1e-8, 1e-6, 1e-10, 1e-8};
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-static training_set train;
-
-static int prepare(const dataset *data, int quick)
-{
-    return training_load(&train, NULL, data, quick ? 512 : STEPS * BATCH, 0, DATASET_STD);
-}
+LAB_SET(train, quick ? 512 : STEPS *BATCH, DATASET_STD);
 
 static nrm_mlp_spec network(trainer *t)
 {

@@ -41,12 +41,7 @@ static size_t arm_of(size_t norm, size_t setting)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-static training_set train, test; /* made before the first run, shared by all */
-
-static int prepare(const dataset *data, int quick)
-{
-    return training_load(&train, &test, data, quick ? 512 : IMAGES, quick ? 200 : 0, DATASET_STD);
-}
+LAB_SETS(train, test, quick ? 512 : IMAGES, quick ? 200 : 0, DATASET_STD);
 
 static size_t probe_images(void)
 {

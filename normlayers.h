@@ -727,7 +727,7 @@ enum { NRMI_COLUMNS, NRMI_RUNS, NRMI_ROWS };
 typedef struct nrmi_view { /* a group is `runs` runs of `length` neighbours, */
     size_t groups, runs, length;
     size_t pitch, apart; /* its runs `pitch` apart; the next group begins `apart` further on */
-    size_t sets, ahead; /* of γ and β, which rows take in turn; how far on to fetch memory, or 0 */
+    size_t sets, ahead; /* of γ and β, which rows take in turn; how far on to fetch, or 0 */
     int kind; /* NRMI_COLUMNS: neighbours belong to different groups */
 } nrmi_view;
 
@@ -1471,7 +1471,7 @@ NRM_DEF int nrm_sync_batchnorm_forward(nrm_real *y, nrm_acc *mean, nrm_acc *rstd
         NRM_RUNNING_ARGS(C, NRMI_OUT), NRM_ARG(mask, N * S, NRMI_IN),
         NRM_ARG(stats, C, NRMI_NEEDED)};
     const nrmi_view v = nrmi_channels(N, C, S);
-    size_t c, step = nrmi_strip(&v, 0);
+    size_t c, step = nrmi_strip(&v, 1);
     int lost = 0, rc = nrmi_check_sizes(N, C, S);
     if (rc == NRM_OK) rc = nrmi_check_eps(eps);
     if (rc == NRM_OK) rc = NRM_CHECK(args);
@@ -1559,9 +1559,10 @@ NRM_DEF int nrm_sync_batchnorm_backward(nrm_real *dx, const nrm_real *dy, const 
     const nrmi_arg args[] = {NRM_BACKWARD_ARGS(N * C * S, C, C, NRMI_NEEDED),
         NRM_ARG(mask, N * S, NRMI_IN), NRM_ARG(stats, C, NRMI_NEEDED),
         NRM_ARG(sums, C, NRMI_NEEDED)};
-    const nrmi_view v = nrmi_channels(N, C, S);
+    nrmi_view v = nrmi_channels(N, C, S);
     size_t c, step = nrmi_strip(&v, 0);
     int rc = nrmi_check_sizes(N, C, S);
+    v.ahead = 0; /* one pass */
     if (rc == NRM_OK && N > 0) rc = dx != NULL ? NRM_CHECK(args) : NRM_ENULL;
     if (rc == NRM_OK && N > 0) rc = nrmi_check_counts(stats, C, mask, N * S);
     if (rc != NRM_OK || N == 0) return rc;
@@ -3599,9 +3600,8 @@ NRM_DEF int nrm_gradcheck(nrm_gradcheck_report *report, const nrm_gradcheck_grou
 
 ## 14  Arguments and threads
 
-Every public function checks before it writes. The checks are a few comparisons a call, which
-is nothing beside the passes over the data. NaN and infinity are detected from their bits, so
-that no compiler option can remove the test.
+Every public function checks before it writes: a few comparisons a call. NaN and infinity are
+detected from their bits, so that no compiler option can remove the test.
 */
 NRM_DEF const char *nrm_strerror(int status)
 {
@@ -3687,7 +3687,7 @@ are *columns*: neighbours belong to different channels, and many channels are su
 side. With S > 1 a channel is N *runs* of S values. The rows of `[N][D]` are one run each.
 */
 enum {
-    NRMI_FETCH_FROM = 1048576, /* numbers from which memory is asked ahead of time */
+    NRMI_FETCH_FROM = 2097152, /* numbers in two arrays that leave the cache */
     NRMI_AT_ONCE = 4096, /* numbers of a strip of rows: the first-level cache */
     NRMI_BAND_NUMBERS = 16384, /* numbers of a band: the second-level cache */
     NRMI_ONE_SWEEP = 4096, /* columns that are summed while dx is computed, at most */
@@ -3703,7 +3703,7 @@ enum {
 
 static nrmi_view nrmi_channels(size_t N, size_t C, size_t S)
 {
-    const nrmi_view v = {C, N, S, C * S, S, 1, N * C * S < NRMI_FETCH_FROM ? 0 : S,
+    const nrmi_view v = {C, N, S, C * S, S, 1, N * C * S < NRMI_FETCH_FROM / 2 ? 0 : S,
         S == 1 ? NRMI_COLUMNS : NRMI_RUNS};
     return v;
 }
@@ -4365,9 +4365,9 @@ outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹�
 
 /*
 The processor fetches ahead along a stream that is being read, but not while a pass writes. So
-the writing pass asks for what the next reading pass will want, unless the array fits the cache.
-The address may lie beyond the array, where no pointer may. Empty instructions make
-the pause: of too many requests at once x86 drops some.
+the writing pass asks for what the next reading pass will want, unless the arrays fit the cache.
+The address may lie beyond the array, where no pointer may. Empty instructions pause: x86 drops
+some of too many requests.
 */
 #if defined(__GNUC__) || defined(__clang__)
 #ifdef __x86_64__
@@ -4389,10 +4389,10 @@ NRM_KERNEL(nrmi_affine, (y, x, mu, scale, shift, v, g, w), nrm_real *y, const nr
     size_t w)
 {
     const int columns = v->kind == NRMI_COLUMNS;
-    const size_t runs = v->runs, pitch = v->pitch, ahead = v->ahead, start = g * v->apart;
+    const size_t runs = v->runs, pitch = v->pitch, start = g * v->apart;
     const nrm_acc *b = shift != NULL ? shift : scale; /* a masked load from NULL is slow */
     nrm_real slope[NRM_SLOTS], offset[NRM_SLOTS];
-    size_t n, i = 0, k;
+    size_t n, i = 0, k, ahead = v->groups * runs * v->length < NRMI_FETCH_FROM ? 0 : v->ahead;
     for (k = 0; k < w; k++) {
         slope[k] = (nrm_real)scale[k];
         offset[k] = (nrm_real)((shift != NULL ? b[k] : 0) - scale[k] * (nrm_acc)mu->low[k]);

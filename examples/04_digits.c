@@ -35,7 +35,7 @@ static void pick(const dataset *d, unsigned char *sheet, size_t *count)
 static int draw(const dataset *d, const unsigned char *sheet, const char *path)
 {
     plot_figure *f = plot_new(1440, 920);
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, 0);
     char text[200];
     plot_title(f, d->synthetic ? "Synthetic digits" : "MNIST");
     (void)snprintf(text, sizeof text,

@@ -96,17 +96,11 @@ static void circle(plot_panel *p, plot_style s)
 }
 
 /* From lo to hi upwards, and as far as that to both sides. */
-static void frame(plot_panel *p, const char *heading, double lo, double hi)
+static plot_panel *panel(plot_figure *f, int col, const char *heading, double lo, double hi)
 {
-    plot_heading(p, heading);
-    plot_aspect(p, 1);
-    plot_range_x(p, -(hi - lo) / 2, (hi - lo) / 2);
-    plot_range_y(p, lo, hi);
-    plot_frame(p, PLOT_BARE);
-    plot_grid(p, PLOT_GRID_NONE);
-    plot_hide_x(p);
-    plot_hide_y(p);
-    plot_legend(p, PLOT_LEGEND_NONE);
+    return plot_place(f, .col = col, .heading = heading, .x_range = {-(hi - lo) / 2, (hi - lo) / 2},
+                      .y_range = {lo, hi}, .aspect = 1, .frame = PLOT_BARE, .grid = -1,
+                      .hide = PLOT_GRID_BOTH, .legend = PLOT_LEGEND_NONE);
 }
 
 /* Where each of the three values alone points to, seen in the plane. */
@@ -123,8 +117,9 @@ static void draw_axes(plot_panel *p)
     }
 }
 
-static int draw_batch(plot_panel *p)
+static int draw_batch(plot_figure *f)
 {
+    plot_panel *p = panel(f, 0, "The plane of three values without their mean", -2.3, 4.2);
     const double x[3] = {1, 2, 6}, flat[3] = {3, 3.2, 4}, dy[3] = {-1, 1, 1}, one = 1;
     double xhat[3], dx[3], mean, rstd, u, w, hu, hw, gu, gw, tu, tw, ray[2][2] = {{0, 0}, {0, 0}};
     int i, status;
@@ -134,7 +129,6 @@ static int draw_batch(plot_panel *p)
     status = nrm_batchnorm_backward(dx, NULL, NULL, dy, x, &mean, &rstd, &one, NRM_TRAIN, 3, 1, 1);
     if (status != NRM_OK) return status;
     for (i = 0; i < 3; i++) dx[i] /= rstd; /* without the factor in front */
-    frame(p, "The plane of three values without their mean", -2.3, 4.2);
     draw_axes(p);
     circle(p, plot_solid(PLOT_BLACK));
     to_plane(&u, &w, x);
@@ -161,8 +155,9 @@ static int draw_batch(plot_panel *p)
     return NRM_OK;
 }
 
-static int draw_loss(plot_panel *p, spot ring[RINGS][SPOKES])
+static int draw_loss(plot_figure *f, spot ring[RINGS][SPOKES])
 {
+    plot_panel *p = panel(f, 1, "The loss over that plane, and −dx", -REACH, REACH);
     static double loss[CELLS * CELLS];
     int i, k, status;
     for (i = 0; i < CELLS * CELLS; i++) {
@@ -172,7 +167,6 @@ static int draw_loss(plot_panel *p, spot ring[RINGS][SPOKES])
         if (status != NRM_OK) return status;
         loss[i] = s.loss;
     }
-    frame(p, "The loss over that plane, and −dx", -REACH, REACH);
     plot_heat(p, loss, CELLS, CELLS, -REACH, REACH, -REACH, REACH, PLOT_SEQUENTIAL, 0, 0);
     plot_colorbar(p, "loss");
     circle(p, plot_dashed(PLOT_WHITE));
@@ -195,7 +189,7 @@ static int draw(const char *path, spot ring[RINGS][SPOKES])
                      "part along (1, 1, 1), which would point at the reader, and none along x̂.");
     plot_footer(f, "05_projection");
     plot_letters(f);
-    failed = draw_batch(plot_add(f, 0, 0, 1, 1)) || draw_loss(plot_add(f, 0, 1, 1, 1), ring);
+    failed = draw_batch(f) || draw_loss(f, ring);
     if (!failed) failed = plot_save(f, path);
     if (failed) fprintf(stderr, "05_projection: %s\n", plot_error(f));
     plot_free(f);

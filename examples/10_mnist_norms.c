@@ -414,16 +414,6 @@ static void check(lab_report *r)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static plot_panel *add_panel(plot_figure *f, int row, int col, const char *heading, const char *x,
-                             const char *y)
-{
-    plot_panel *p = plot_add(f, row, col, 1, 1);
-    plot_heading(p, heading);
-    plot_axis_x(p, x, PLOT_LINEAR);
-    plot_axis_y(p, y, PLOT_LINEAR);
-    return p;
-}
-
 /* The notebook's logged losses, beside our curves of the same quantity. */
 static void add_logged(plot_panel *p)
 {
@@ -436,12 +426,10 @@ static void add_logged(plot_panel *p)
 
 static const size_t random_gamma[MAIN_ARMS] = {0, 1, 2, 3}, gamma_one[MAIN_ARMS] = {0, 4, 5, 6};
 
-/* One column: the four networks with one start of γ. Their accuracies are below their losses. */
+/* The four networks with one start of γ. */
 static void add_curves(lab_report *r, plot_panel *p, const char *series, const size_t *which)
 {
     size_t i;
-    plot_range_x(p, 0, lab_quick(r) ? 3 : EPOCHS);
-    plot_legend(p, PLOT_LEGEND_DIRECT);
     for (i = 0; i < MAIN_ARMS; i++)
         lab_plot(r, p, which[i], series, arms[i].name, lab_style(arms[i].id));
 }
@@ -453,34 +441,37 @@ static int page_curves(lab_report *r)
     plot_figure *f = lab_figure(
         r, "At a rate of 0.01 every norm helps, and the first γ matters more than which norm", 2000,
         1600);
-    int row, col;
-    for (row = 0; row < 2; row++)
-        for (col = 0; col < 2; col++) {
-            plot_panel *p = add_panel(f, row, col,
-                                      row   ? ""
-                                      : col ? "γ = 1 at the start"
-                                            : "γ from U(0,1), as in the source",
-                                      row ? "epoch" : "", "");
-            if (row == 0) plot_axis_y(p, col ? "" : "training loss (nats)", PLOT_LOG10);
-            if (row == 0) plot_range_y(p, 0.1, 2.5);
-            if (row == 0) plot_ticks_y(p, tick, tick_name, 5);
-            if (row == 1) plot_axis_y(p, col ? "" : "test accuracy (%)", PLOT_LINEAR);
-            if (row == 1 && !lab_quick(r)) plot_range_y(p, 80, 98);
-            add_curves(r, p, row ? "accuracy" : "window_loss", col ? gamma_one : random_gamma);
-            if (row + col == 0 && !lab_quick(r)) add_logged(p);
-        }
+    const double epochs = lab_quick(r) ? 3 : EPOCHS;
+    int col;
+    for (col = 0; col < 2; col++) {
+        plot_panel *p =
+            plot_place(f, .col = col,
+                       .heading = col ? "γ = 1 at the start" : "γ from U(0,1), as in the source",
+                       .y = col ? "" : "training loss (nats)", .y_scale = PLOT_LOG10,
+                       .x_range = {0, epochs}, .y_range = {0.1, 2.5}, .y_ticks = tick,
+                       .y_names = tick_name, .y_count = 5, .legend = PLOT_LEGEND_DIRECT);
+        add_curves(r, p, "window_loss", col ? gamma_one : random_gamma);
+        if (col == 0 && !lab_quick(r)) add_logged(p);
+    }
+    for (col = 0; col < 2; col++) {
+        plot_panel *p = plot_place(f, .row = 1, .col = col, .heading = "", .x = "epoch",
+                                   .y = col ? "" : "test accuracy (%)", .x_range = {0, epochs},
+                                   .legend = PLOT_LEGEND_DIRECT);
+        if (!lab_quick(r)) plot_range_y(p, 80, 98);
+        add_curves(r, p, "accuracy", col ? gamma_one : random_gamma);
+    }
     return lab_save(r, f, NULL);
 }
 
 /* a: the source's figure. Histograms of the first seed's units after training. */
 static void add_overlay(lab_report *r, plot_figure *f)
 {
-    plot_panel *p = add_panel(f, 0, 0, "all 64 units after training", "input of ReLU", "density");
+    plot_panel *p =
+        plot_place(f, .heading = "all 64 units after training", .x = "input of ReLU",
+                   .y = "density", .x_range = {HIST_LO, HIST_HI}, .legend = PLOT_LEGEND_NONE);
     double edges[BINS + 1];
     size_t i;
     for (i = 0; i <= BINS; i++) edges[i] = HIST_LO + (HIST_HI - HIST_LO) * (double)i / BINS;
-    plot_range_x(p, HIST_LO, HIST_HI);
-    plot_legend(p, PLOT_LEGEND_NONE);
     for (i = NONE; i <= BATCH_UNIFORM; i++) {
         const lab_series s = lab_get(r, i, 0,
                                      lab_format(r, "%s/density_%d", place_name[i ? TRAIN : BEFORE],
@@ -495,11 +486,10 @@ static void add_overlay(lab_report *r, plot_figure *f)
    the start the running ones say nothing. */
 static void add_ridges(lab_report *r, plot_figure *f, size_t arm, int col)
 {
-    plot_panel *p =
-        add_panel(f, 0, col, arm ? "batch norm, over the epochs" : "no norm, over the epochs",
-                  "input of ReLU", "");
+    plot_panel *p = plot_place(
+        f, .col = col, .heading = arm ? "batch norm, over the epochs" : "no norm, over the epochs",
+        .x = "input of ReLU", .x_range = {HIST_LO, HIST_HI});
     size_t i;
-    plot_range_x(p, HIST_LO, HIST_HI);
     for (i = 0; i < SHOWN; i++) {
         const lab_series s = lab_get(
             r, arm, 0,

@@ -35,7 +35,7 @@
                                             "0.1 against 0.3", "lower loss at step 99", "none",
                                             LAB_TRAINING, LAB_SETTING};
            plot_figure *f = lab_figure(r, "Loss with and without batch norm", 1600, 1000);
-           plot_panel *p = plot_add(f, 0, 0, 1, 1);
+           plot_panel *p = plot_place(f, 0);
            lab_plot(r, p, 0, "loss", NULL, plot_dashed(PLOT_VERMILLION));
            lab_plot(r, p, 1, "loss", NULL, plot_solid(PLOT_BLUE));
            lab_verdict(r, &faster, lab_compare(r, 1, 0, "loss", 99, -1, 1), "",

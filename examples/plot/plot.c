@@ -54,11 +54,10 @@ typedef struct ploti_ticks {
     int n, minors;
     double at[PLOTI_TICKS], minor[PLOTI_TICKS * 8];
     char text[PLOTI_TICKS][PLOTI_LABEL];
-    int factor; /* the labels are to be multiplied by 10^factor */
 } ploti_ticks;
 
 typedef struct ploti_axis {
-    int scale, fixed, tight, hidden, is_custom, ncustom;
+    int scale, fixed, tight, is_custom, ncustom;
     const char *label;
     double fixed_lo, fixed_hi; /* as given by the caller */
     double data_lo, data_hi;   /* what the data span, transformed */
@@ -121,13 +120,13 @@ typedef struct ploti_legend {
 struct plot_panel {
     plot_panel *next;
     plot_figure *fig;
-    int row, col, rowspan, colspan, index;
-    const char *heading, *bar_label;
+    plot_axes axes;
+    const char *bar_label;
     ploti_axis x, y;
     ploti_item *items, **tail;
-    int frame, grid, colorbar, legend, spot; /* spot: where the legend ended up */
-    int colors_used, bars, ridges, bar_decimals;
-    double aspect, overlap;
+    int index, colorbar, spot; /* spot: where the legend ended up */
+    int bars, ridges, bar_decimals;
+    double overlap;
     ploti_rect cell, box, legend_box; /* cell: the box before the aspect ratio shrinks it */
     double left, right, top, bottom;  /* what stands around the axes, in pixels */
     double col_left;                  /* the same left of the whole column: letters line up */
@@ -139,7 +138,7 @@ struct plot_figure {
     ploti_canvas cv;
     ploti_block *blocks;
     plot_panel *panels, **tail;
-    int npanels, failed, drawn, letters, shared;
+    int npanels, failed, letters, shared;
     char err[FILES_ERR_MAX];
     const char *title, *subtitle, *footer;
     double scale, user_scale;
@@ -161,6 +160,13 @@ static void ploti_fail(plot_figure *f, const char *what, const char *detail)
     f->err[n] = 0;
 }
 
+/* Is it so? If not, the figure has failed, and this says why. */
+static int ploti_demand(plot_figure *f, int good, const char *what)
+{
+    if (!good) ploti_fail(f, what, NULL);
+    return good;
+}
+
 /* count * size zeroed bytes that live as long as the figure, or NULL with the error set */
 static void *ploti_alloc(plot_figure *f, size_t count, size_t size)
 {
@@ -169,10 +175,7 @@ static void *ploti_alloc(plot_figure *f, size_t count, size_t size)
     if (count == 0) count = 1;
     if (size <= (SIZE_MAX - sizeof *b) / count)
         b = (ploti_block *)calloc(1, sizeof *b + count * size);
-    if (!b) {
-        ploti_fail(f, "plot: out of memory", NULL);
-        return NULL;
-    }
+    if (!ploti_demand(f, b != NULL, "plot: out of memory")) return NULL;
     b->next = f->blocks;
     f->blocks = b;
     return b + 1;
@@ -181,10 +184,7 @@ static void *ploti_alloc(plot_figure *f, size_t count, size_t size)
 static void *ploti_copy(plot_figure *f, const void *src, size_t count, size_t size)
 {
     void *dst;
-    if (!src && count) {
-        ploti_fail(f, "plot: NULL data", NULL);
-        return NULL;
-    }
+    if (!ploti_demand(f, src || !count, "plot: NULL data")) return NULL;
     dst = ploti_alloc(f, count, size);
     if (dst && count) memcpy(dst, src, count * size);
     return dst;
@@ -228,10 +228,7 @@ static double *ploti_points(plot_figure *f, size_t n)
     if (f->failed) return NULL;
     if (n <= f->pts_cap) return f->pts;
     if (n <= SIZE_MAX / (4 * sizeof *p)) p = (double *)realloc(f->pts, n * 2 * sizeof *p);
-    if (!p) {
-        ploti_fail(f, "plot: out of memory", NULL);
-        return NULL;
-    }
+    if (!ploti_demand(f, p != NULL, "plot: out of memory")) return NULL;
     f->pts = p;
     f->pts_cap = n;
     return p;
@@ -250,6 +247,11 @@ static double ploti_max(double a, double b)
 }
 
 static double ploti_clamp(double v, double lo, double hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+static int ploti_between(int v, int lo, int hi)
 {
     return v < lo ? lo : v > hi ? hi : v;
 }
@@ -464,22 +466,11 @@ int plot_nice_ticks(double lo, double hi, int scale, int most, double *at)
     return ploti_linear_ticks(lo, hi, most, at, &decade);
 }
 
-static void ploti_label_linear(ploti_ticks *t, double step_hint)
+static void ploti_label_linear(ploti_ticks *t, double step)
 {
-    int i, top, low, decimals;
-    double big = 0;
-    for (i = 0; i < t->n; i++) big = ploti_max(big, fabs(t->at[i]));
-    top = big > 0 ? ploti_decade(big) : 0;
-    low = step_hint > 0 ? ploti_decade(step_hint * (1 + 1e-9)) : 0;
-    t->factor = top >= 6 || (top <= -4 && big > 0) ? top : 0;
-    decimals = t->factor - low;
-    if (decimals < 0) decimals = 0;
-    if (decimals > 12) decimals = 12;
-    for (i = 0; i < t->n; i++) {
-        double scaled =
-            t->factor < 0 ? t->at[i] * ploti_pow10(-t->factor) : t->at[i] / ploti_pow10(t->factor);
-        ploti_number(t->text[i], scaled, decimals);
-    }
+    const int decimals = step > 0 ? ploti_between(-ploti_decade(step * (1 + 1e-9)), 0, 12) : 0;
+    int i;
+    for (i = 0; i < t->n; i++) ploti_number(t->text[i], t->at[i], decimals);
 }
 
 static void ploti_label_log(ploti_ticks *t, int scale)
@@ -608,44 +599,6 @@ static plot_color ploti_palette(int i)
 
 /* ---- styles --------------------------------------------------------------------------------- */
 
-static plot_style ploti_style(plot_color color, int dash)
-{
-    const plot_style s = {.color = color, .dash = dash};
-    return s;
-}
-
-plot_style plot_solid(plot_color color)
-{
-    return ploti_style(color, PLOT_SOLID);
-}
-
-plot_style plot_dashed(plot_color color)
-{
-    return ploti_style(color, PLOT_DASHED);
-}
-
-plot_style plot_dotted(plot_color color)
-{
-    return ploti_style(color, PLOT_DOTTED);
-}
-
-plot_style plot_dashdot(plot_color color)
-{
-    return ploti_style(color, PLOT_DASHDOT);
-}
-
-plot_style plot_thin(plot_color color)
-{
-    const plot_style s = {.color = color, .width = 0.45, .alpha = 0.45};
-    return s;
-}
-
-plot_style plot_marked(plot_color color, int marker)
-{
-    const plot_style s = {.color = color, .marker = marker};
-    return s;
-}
-
 plot_style plot_with_marker(plot_style s, int marker)
 {
     s.marker = marker;
@@ -656,8 +609,9 @@ plot_style plot_with_marker(plot_style s, int marker)
 plot_style plot_look(int i)
 {
     static const int dash[4] = {PLOT_SOLID, PLOT_DASHED, PLOT_DASHDOT, PLOT_DOTTED};
-    plot_style s = ploti_style(ploti_palette(i), dash[(unsigned)i % 4u]);
-    s.marker = PLOT_CIRCLE + (int)((unsigned)i % 5u);
+    const plot_style s = {.color = ploti_palette(i),
+                          .dash = dash[(unsigned)i % 4u],
+                          .marker = PLOT_CIRCLE + (int)((unsigned)i % 5u)};
     return s;
 }
 
@@ -671,11 +625,6 @@ static void ploti_grow(ploti_area *a, int x0, int y0, int x1, int y1)
     if (y0 < a->y0) a->y0 = y0;
     if (x1 > a->x1) a->x1 = x1;
     if (y1 > a->y1) a->y1 = y1;
-}
-
-static int ploti_between(int v, int lo, int hi)
-{
-    return v < lo ? lo : v > hi ? hi : v;
 }
 
 static void ploti_clip(ploti_canvas *c, double x0, double y0, double x1, double y1)
@@ -1079,16 +1028,13 @@ static double ploti_wrap(plot_figure *f, ploti_canvas *c, double x, double y, do
     size_t len;
     if (!s) return 0;
     line = (char *)malloc(strlen(s) + 1);
-    if (!line) {
-        ploti_fail(f, "plot: out of memory", NULL);
-        return 0;
-    }
+    if (!ploti_demand(f, line != NULL, "plot: out of memory")) return 0;
     while (*s) { /* one line per turn */
         size_t good = 0;
-        for (len = 0; s[len] && s[len] != '\n';) { /* whole words while they fit */
+        for (len = 0; s[len];) { /* whole words while they fit */
             size_t end = len;
             while (s[end] == ' ') end++;
-            while (s[end] && s[end] != ' ' && s[end] != '\n') end++;
+            while (s[end] && s[end] != ' ') end++;
             memcpy(line, s, end);
             line[end] = 0;
             if (good && font_width(line, em) > room) break;
@@ -1097,12 +1043,8 @@ static double ploti_wrap(plot_figure *f, ploti_canvas *c, double x, double y, do
         memcpy(line, s, good);
         line[good] = 0;
         if (c) ploti_put(c, x, y + used + 0.7 * em, line, em, 0, weight, color);
-        used += good ? pitch * em : 0.6 * pitch * em; /* an empty line parts paragraphs */
-        s += good;
-        if (*s == '\n')
-            s++;
-        else
-            while (*s == ' ') s++;
+        used += pitch * em;
+        for (s += good; *s == ' '; s++) continue;
     }
     free(line);
     return used;
@@ -1183,13 +1125,12 @@ plot_figure *plot_new(int width, int height)
     f->tail = &f->panels;
     f->user_scale = 1;
     for (i = 0; i < PLOTI_GRID_MAX; i++) f->widths[i] = f->heights[i] = 1;
-    if (width < 32 || height < 32 || width > PLOTI_SIDE_MAX || height > PLOTI_SIDE_MAX ||
-        width > PLOTI_AREA_MAX / height) {
-        ploti_fail(f,
-                   "plot: the size of the page must be 32..16384 pixels a side, 40 million in all",
-                   NULL);
+    if (!ploti_demand(
+            f,
+            width >= 32 && height >= 32 && width <= PLOTI_SIDE_MAX && height <= PLOTI_SIDE_MAX &&
+                width <= PLOTI_AREA_MAX / height,
+            "plot: the size of the page must be 32..16384 pixels a side, 40 million in all"))
         return f;
-    }
     f->cv.w = width;
     f->cv.h = height;
     return f;
@@ -1215,7 +1156,6 @@ const char *plot_error(const plot_figure *f)
 static int ploti_open_figure(plot_figure *f) /* may this call change the figure? */
 {
     if (!f || f->failed) return 0;
-    f->drawn = 0;
     return 1;
 }
 
@@ -1241,12 +1181,9 @@ void plot_footer(plot_figure *f, const char *text)
 
 void plot_scale(plot_figure *f, double factor)
 {
-    if (!ploti_open_figure(f)) return;
-    if (!(factor >= 0.1 && factor <= 10)) {
-        ploti_fail(f, "plot: the scale must be 0.1..10", NULL);
-    } else {
+    if (ploti_open_figure(f) &&
+        ploti_demand(f, factor >= 0.1 && factor <= 10, "plot: the scale must be 0.1..10"))
         f->user_scale = factor;
-    }
 }
 
 static void ploti_relative(plot_figure *f, double *dst, const double *rel, int n)
@@ -1254,10 +1191,9 @@ static void ploti_relative(plot_figure *f, double *dst, const double *rel, int n
     int i;
     if (!ploti_open_figure(f)) return;
     for (i = 0; i < n; i++) {
-        if (!rel || i >= PLOTI_GRID_MAX || !(rel[i] > 0 && rel[i] < 1e6)) {
-            ploti_fail(f, "plot: relative sizes must be positive, at most 64 of them", NULL);
+        if (!ploti_demand(f, rel && i < PLOTI_GRID_MAX && rel[i] > 0 && rel[i] < 1e6,
+                          "plot: relative sizes must be positive, at most 64 of them"))
             return;
-        }
         dst[i] = rel[i];
     }
 }
@@ -1282,62 +1218,17 @@ void plot_shared_legend(plot_figure *f)
     if (ploti_open_figure(f)) f->shared = 1;
 }
 
-plot_panel *plot_add(plot_figure *f, int row, int col, int rowspan, int colspan)
-{
-    plot_panel *p;
-    if (!ploti_open_figure(f)) return NULL;
-    if (row < 0 || col < 0 || rowspan < 1 || colspan < 1 || row >= PLOTI_GRID_MAX ||
-        col >= PLOTI_GRID_MAX || rowspan > PLOTI_GRID_MAX - row || colspan > PLOTI_GRID_MAX - col) {
-        ploti_fail(f, "plot: a panel must lie within a grid of 64 x 64", NULL);
-        return NULL;
-    }
-    p = (plot_panel *)ploti_alloc(f, 1, sizeof *p);
-    if (!p) return NULL;
-    p->fig = f;
-    p->row = row;
-    p->col = col;
-    p->rowspan = rowspan;
-    p->colspan = colspan;
-    p->index = f->npanels++;
-    p->tail = &p->items;
-    p->grid = p->bar_decimals = -1;
-    p->overlap = 2.2;
-    *f->tail = p;
-    f->tail = &p->next;
-    return p;
-}
-
 void plot_heading(plot_panel *p, const char *text)
 {
-    if (ploti_open(p)) p->heading = ploti_string(p->fig, text);
-}
-
-static void ploti_set_axis(plot_panel *p, ploti_axis *a, const char *label, int scale)
-{
-    if (scale < PLOT_LINEAR || scale > PLOT_LOG2) {
-        ploti_fail(p->fig, "plot: unknown axis scale", NULL);
-        return;
-    }
-    a->scale = scale;
-    a->label = ploti_string(p->fig, label);
-}
-
-void plot_axis_x(plot_panel *p, const char *label, int scale)
-{
-    if (ploti_open(p)) ploti_set_axis(p, &p->x, label, scale);
-}
-
-void plot_axis_y(plot_panel *p, const char *label, int scale)
-{
-    if (ploti_open(p)) ploti_set_axis(p, &p->y, label, scale);
+    if (ploti_open(p)) p->axes.heading = ploti_string(p->fig, text);
 }
 
 static void ploti_set_range(plot_panel *p, ploti_axis *a, double lo, double hi)
 {
-    if (!ploti_finite(lo) || !ploti_finite(hi) || !ploti_finite(hi - lo) || lo == hi) {
-        ploti_fail(p->fig, "plot: an axis range must be finite and not empty", NULL);
+    if (!ploti_demand(p->fig,
+                      ploti_finite(lo) && ploti_finite(hi) && ploti_finite(hi - lo) && lo != hi,
+                      "plot: an axis range must be finite and not empty"))
         return;
-    }
     a->fixed = 1;
     a->fixed_lo = lo;
     a->fixed_hi = hi;
@@ -1365,23 +1256,11 @@ void plot_share_y(plot_panel *p, plot_panel *with)
     if (ploti_root_y(with) != ploti_root_y(p)) ploti_root_y(p)->y.share = ploti_root_y(with);
 }
 
-void plot_hide_x(plot_panel *p)
-{
-    if (ploti_open(p)) p->x.hidden = 1;
-}
-
-void plot_hide_y(plot_panel *p)
-{
-    if (ploti_open(p)) p->y.hidden = 1;
-}
-
 static void ploti_set_ticks(plot_panel *p, ploti_axis *a, const double *at,
                             const char *const *labels, int n)
 {
-    if (n < 0 || n > PLOTI_TICKS) {
-        ploti_fail(p->fig, "plot: at most 64 ticks on an axis", NULL);
+    if (!ploti_demand(p->fig, n >= 0 && n <= PLOTI_TICKS, "plot: at most 64 ticks on an axis"))
         return;
-    }
     a->custom = ploti_doubles(p->fig, at, (size_t)n);
     a->custom_text = labels ? ploti_strings(p->fig, labels, (size_t)n) : NULL;
     a->ncustom = n;
@@ -1406,47 +1285,43 @@ void plot_categories(plot_panel *p, const char *const *names, int n)
     plot_ticks_x(p, at, names, n);
 }
 
-void plot_aspect(plot_panel *p, double ratio)
-{
-    if (!ploti_open(p)) return;
-    if (!(ratio >= 0 && ratio < 1e9)) {
-        ploti_fail(p->fig, "plot: the aspect ratio must be positive", NULL);
-    } else {
-        p->aspect = ratio;
-    }
-}
-
-void plot_frame(plot_panel *p, int frame)
-{
-    if (ploti_open(p)) p->frame = frame;
-}
-
-void plot_grid(plot_panel *p, int grid)
-{
-    if (ploti_open(p)) p->grid = grid;
-}
-
 void plot_legend(plot_panel *p, int where)
 {
-    if (ploti_open(p)) p->legend = where;
+    if (ploti_open(p)) p->axes.legend = where;
 }
 
 plot_panel *plot_place_axes(plot_figure *f, plot_axes a)
 {
-    plot_panel *p = plot_add(f, a.row, a.col, a.rows ? a.rows : 1, a.cols ? a.cols : 1);
-    if (a.heading) plot_heading(p, a.heading);
-    if (a.x || a.x_scale) plot_axis_x(p, a.x ? a.x : "", a.x_scale);
-    if (a.y || a.y_scale) plot_axis_y(p, a.y ? a.y : "", a.y_scale);
+    plot_panel *p;
+    if (!ploti_open_figure(f)) return NULL;
+    if (a.rows == 0) a.rows = 1;
+    if (a.cols == 0) a.cols = 1;
+    if (!ploti_demand(f,
+                      a.row >= 0 && a.row < PLOTI_GRID_MAX && a.col >= 0 &&
+                          a.col < PLOTI_GRID_MAX && a.rows > 0 &&
+                          a.rows <= PLOTI_GRID_MAX - a.row && a.cols > 0 &&
+                          a.cols <= PLOTI_GRID_MAX - a.col,
+                      "plot: a panel must lie within a grid of 64 x 64"))
+        return NULL;
+    p = (plot_panel *)ploti_alloc(f, 1, sizeof *p);
+    if (!p) return NULL;
+    p->fig = f;
+    p->axes = a;
+    p->index = f->npanels++;
+    p->tail = &p->items;
+    p->bar_decimals = -1;
+    p->overlap = 2.2;
+    p->x.scale = a.x_scale;
+    p->y.scale = a.y_scale;
+    p->x.label = ploti_string(f, a.x);
+    p->y.label = ploti_string(f, a.y);
+    plot_heading(p, a.heading);
     if (a.x_range[0] != a.x_range[1]) plot_range_x(p, a.x_range[0], a.x_range[1]);
     if (a.y_range[0] != a.y_range[1]) plot_range_y(p, a.y_range[0], a.y_range[1]);
     if (a.x_ticks) plot_ticks_x(p, a.x_ticks, a.x_names, a.x_count);
     if (a.y_ticks) plot_ticks_y(p, a.y_ticks, a.y_names, a.y_count);
-    if (a.grid) plot_grid(p, a.grid > 0 ? a.grid : PLOT_GRID_NONE);
-    if (a.hide & PLOT_GRID_X) plot_hide_x(p);
-    if (a.hide & PLOT_GRID_Y) plot_hide_y(p);
-    if (a.aspect > 0) plot_aspect(p, a.aspect);
-    plot_frame(p, a.frame);
-    plot_legend(p, a.legend);
+    *f->tail = p;
+    f->tail = &p->next;
     return p;
 }
 
@@ -1469,29 +1344,6 @@ void plot_colorbar(plot_panel *p, const char *label)
 
 /* ---- marks ---------------------------------------------------------------------------------- */
 
-static int ploti_color_taken(const plot_panel *p, plot_color color)
-{
-    const ploti_item *it;
-    for (it = p->items; it; it = it->next) {
-        if (it->style.color == color) return 1;
-    }
-    return 0;
-}
-
-/* The colour of the items with this label, else the first of the palette that is still free. */
-static plot_color ploti_next_color(plot_panel *p, const char *label)
-{
-    const ploti_item *it;
-    int i;
-    for (it = p->items; it && label; it = it->next) {
-        if (it->label && strcmp(it->label, label) == 0) return it->style.color;
-    }
-    for (i = 0; i < 8; i++) {
-        if (!ploti_color_taken(p, ploti_palette(i))) return ploti_palette(i);
-    }
-    return ploti_palette(p->colors_used++);
-}
-
 /* A style whose numbers are safe to use, whatever the caller has put there. */
 static plot_style ploti_sane(plot_style s)
 {
@@ -1511,12 +1363,6 @@ static ploti_item *ploti_push(plot_panel *p, int kind, const char *label, const 
     if (!it) return NULL;
     it->kind = kind;
     if (s) it->style = ploti_sane(*s);
-    if (s && s->color == PLOT_AUTO && kind != PLOTI_RIDGE) {
-        it->style.color = kind == PLOTI_HLINE || kind == PLOTI_VLINE || kind == PLOTI_SPAN_X ||
-                                  kind == PLOTI_SPAN_Y
-                              ? PLOT_GREY
-                              : ploti_next_color(p, label);
-    }
     it->label = ploti_string(p->fig, label);
     *p->tail = it;
     p->tail = &it->next;
@@ -1536,9 +1382,7 @@ static ploti_item *ploti_series(plot_panel *p, int kind, const char *label, cons
 
 static int ploti_given(plot_panel *p, const void *data, size_t n)
 {
-    if (data || n == 0) return 1;
-    if (p) ploti_fail(p->fig, "plot: NULL data", NULL);
-    return 0;
+    return ploti_open(p) && ploti_demand(p->fig, data || n == 0, "plot: NULL data");
 }
 
 void plot_line(plot_panel *p, const char *label, const double *x, const double *y, size_t n,
@@ -1577,7 +1421,6 @@ void plot_mean_band(plot_panel *p, const char *label, const double *x, const dou
         it->lo[i] = mean[i] - sd[i];
         it->hi[i] = mean[i] + sd[i];
     }
-    if (it && s.color == PLOT_AUTO) s.color = it->style.color;
     plot_line(p, label, x, mean, n, s);
 }
 
@@ -1587,7 +1430,6 @@ void plot_percentiles(plot_panel *p, const char *label, const double *x, const d
     plot_style edge = s;
     size_t i;
     if (!ploti_open(p) || !ploti_given(p, q, k * n)) return;
-    if (s.color == PLOT_AUTO) s.color = ploti_next_color(p, label);
     for (i = 0; i < k / 2; i++) {
         plot_style band = plot_solid(s.color);
         band.alpha = 0.17;
@@ -1697,7 +1539,7 @@ void plot_span_y(plot_panel *p, double y0, double y1, plot_style s)
 static ploti_item *ploti_add_text(plot_panel *p, int kind, double x, double y, const char *text,
                                   int align, plot_color color)
 {
-    const plot_style s = {.color = color == PLOT_AUTO ? PLOT_INK : color};
+    const plot_style s = {.color = color ? color : PLOT_INK};
     ploti_item *it = ploti_push(p, kind, NULL, &s);
     if (!it) return NULL;
     it->at[0] = x;
@@ -1733,12 +1575,11 @@ static ploti_item *ploti_field(plot_panel *p, int kind, size_t rows, size_t cols
 {
     ploti_item *it = ploti_push(p, kind, NULL, NULL);
     if (!it) return NULL;
-    if (!ploti_finite(x0 + x1) || !ploti_finite(y0 + y1) || x0 == x1 || y0 == y1 ||
-        rows > 1000000 || cols > 1000000) {
-        ploti_fail(p->fig,
-                   "plot: a field needs a finite rectangle and at most 10^6 rows or columns", NULL);
+    if (!ploti_demand(p->fig,
+                      ploti_finite(x0 + x1) && ploti_finite(y0 + y1) && x0 != x1 && y0 != y1 &&
+                          rows <= 1000000 && cols <= 1000000,
+                      "plot: a field needs a finite rectangle and at most 10^6 rows or columns"))
         return NULL;
-    }
     it->rows = rows;
     it->cols = cols;
     it->n = rows * cols;
@@ -1806,14 +1647,12 @@ void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, 
                  const char *const *captions, int paper)
 {
     ploti_item *it;
-    if (!ploti_open(p)) return;
-    if (w < 1 || h < 1 || w > PLOTI_SIDE_MAX || h > PLOTI_SIDE_MAX || columns < 1 ||
-        count > (size_t)PLOTI_AREA_MAX / ((size_t)w * (size_t)h)) {
-        ploti_fail(p->fig,
-                   "plot: images need a size of at least 1 x 1 and 40 million pixels at most",
-                   NULL);
+    if (!ploti_open(p) ||
+        !ploti_demand(p->fig,
+                      w >= 1 && h >= 1 && w <= PLOTI_SIDE_MAX && h <= PLOTI_SIDE_MAX &&
+                          columns >= 1 && count <= (size_t)PLOTI_AREA_MAX / ((size_t)w * (size_t)h),
+                      "plot: images need a size of at least 1 x 1 and 40 million pixels at most"))
         return;
-    }
     it = ploti_push(p, PLOTI_IMAGES, NULL, NULL);
     if (!it) return;
     it->n = count;
@@ -1829,11 +1668,11 @@ void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, 
 void plot_table(plot_panel *p, const char *const *cells, int rows, int cols, const char *align)
 {
     ploti_item *it;
-    if (!ploti_open(p)) return;
-    if (!cells || rows < 1 || cols < 1 || rows > 1000 || cols > PLOTI_GRID_MAX) {
-        ploti_fail(p->fig, "plot: a table has 1..1000 rows and 1..64 columns", NULL);
+    if (!ploti_open(p) ||
+        !ploti_demand(p->fig,
+                      cells && rows >= 1 && cols >= 1 && rows <= 1000 && cols <= PLOTI_GRID_MAX,
+                      "plot: a table has 1..1000 rows and 1..64 columns"))
         return;
-    }
     it = ploti_push(p, PLOTI_TABLE, align, NULL);
     if (!it) return;
     it->rows = (size_t)rows;
@@ -1972,9 +1811,8 @@ static void ploti_settle(plot_figure *f, ploti_axis *a, double pad)
     }
     a->lo = ploti_transform(a->scale, a->fixed_lo);
     a->hi = ploti_transform(a->scale, a->fixed_hi);
-    if (!ploti_finite(a->lo) || !ploti_finite(a->hi)) {
-        ploti_fail(f, "plot: the range of a log axis must be positive", NULL);
-    }
+    (void)ploti_demand(f, ploti_finite(a->lo) && ploti_finite(a->hi),
+                       "plot: the range of a log axis must be positive");
 }
 
 static void ploti_unite(ploti_axis *root, const ploti_axis *a)
@@ -2073,19 +1911,11 @@ static void ploti_copy_label(char *dst, const char *src)
 static void ploti_custom_ticks(const ploti_axis *a, ploti_ticks *t)
 {
     int i;
-    double gap = PLOTI_HUGE, step = 0;
     t->n = a->ncustom;
-    for (i = 0; i < t->n; i++) t->at[i] = a->custom[i];
-    for (i = 0; i + 1 < t->n; i++) gap = ploti_min(gap, fabs(t->at[i + 1] - t->at[i]));
-    for (i = 0; i < t->n && !a->custom_text; i++) { /* enough decimals for every given place */
-        double s = 1;
-        int d = 0;
-        while (d < 6 && fabs(t->at[i] * s - floor(t->at[i] * s + 0.5)) > 1e-9 * s) s *= 10, d++;
-        if (d > 0 && (step == 0 || 1 / s < step)) step = 1 / s;
+    for (i = 0; i < t->n; i++) {
+        t->at[i] = a->custom[i];
+        if (a->custom_text) ploti_copy_label(t->text[i], a->custom_text[i]);
     }
-    if (!a->custom_text && a->scale == PLOT_LINEAR) ploti_label_linear(t, step > 0 ? step : 1);
-    if (!a->custom_text && a->scale != PLOT_LINEAR) ploti_label_log(t, a->scale);
-    for (i = 0; i < t->n && a->custom_text; i++) ploti_copy_label(t->text[i], a->custom_text[i]);
 }
 
 /* The rows' names; `lines`: how many lines of text the axis is high. */
@@ -2173,19 +2003,6 @@ static double ploti_widest(const ploti_axis *a)
     int i;
     for (i = 0; i < a->ticks.n; i++) w = ploti_max(w, font_width(a->ticks.text[i], a->tick_em));
     return w;
-}
-
-/* The label of an axis, with the common factor of its ticks. */
-static void ploti_axis_title(const ploti_axis *a, char *out, size_t cap)
-{
-    char power[PLOTI_LABEL];
-    out[0] = 0;
-    ploti_append(out, cap, a->label ? a->label : "");
-    if (!a->ticks.factor) return;
-    ploti_power(power, "10", a->ticks.factor);
-    ploti_append(out, cap, a->label && a->label[0] ? " (\xC3\x97" : "(\xC3\x97");
-    ploti_append(out, cap, power);
-    ploti_append(out, cap, ")");
 }
 
 /* ---- legends -------------------------------------------------------------------------------- */
@@ -2420,14 +2237,14 @@ static int ploti_choose_spot(plot_panel *p)
 
 static int ploti_first_spot(const plot_panel *p)
 {
-    if (p->legend == PLOT_LEGEND_NONE || p->fig->shared || p->entries.n == 0)
+    if (p->axes.legend == PLOT_LEGEND_NONE || p->fig->shared || p->entries.n == 0)
         return PLOTI_SPOT_NONE;
-    if (p->legend == PLOT_LEGEND_RIGHT) return PLOTI_SPOT_RIGHT;
-    if (p->legend == PLOT_LEGEND_ABOVE) return PLOTI_SPOT_ABOVE;
-    if (p->legend == PLOT_LEGEND_DIRECT) return PLOTI_SPOT_DIRECT;
-    if (p->legend == PLOT_LEGEND_TOP_LEFT) return 1;
-    if (p->legend == PLOT_LEGEND_BOTTOM_RIGHT) return 2;
-    if (p->legend == PLOT_LEGEND_BOTTOM_LEFT) return 3;
+    if (p->axes.legend == PLOT_LEGEND_RIGHT) return PLOTI_SPOT_RIGHT;
+    if (p->axes.legend == PLOT_LEGEND_ABOVE) return PLOTI_SPOT_ABOVE;
+    if (p->axes.legend == PLOT_LEGEND_DIRECT) return PLOTI_SPOT_DIRECT;
+    if (p->axes.legend == PLOT_LEGEND_TOP_LEFT) return 1;
+    if (p->axes.legend == PLOT_LEGEND_BOTTOM_RIGHT) return 2;
+    if (p->axes.legend == PLOT_LEGEND_BOTTOM_LEFT) return 3;
     return 0;
 }
 
@@ -2437,7 +2254,8 @@ static int ploti_place_legends(plot_figure *f)
     plot_panel *p;
     int moved = 0;
     for (p = f->panels; p; p = p->next) {
-        if (p->legend != PLOT_LEGEND_AUTO || p->spot < 0 || p->spot >= PLOTI_SPOT_RIGHT) continue;
+        if (p->axes.legend != PLOT_LEGEND_AUTO || p->spot < 0 || p->spot >= PLOTI_SPOT_RIGHT)
+            continue;
         p->spot = ploti_choose_spot(p);
         moved |= p->spot >= PLOTI_SPOT_RIGHT;
     }
@@ -2499,7 +2317,7 @@ static void ploti_measure_right(plot_panel *p)
     plot_figure *f = p->fig;
     const ploti_item *it, *heat = ploti_heat_item(p);
     double em = ploti_em(f, PLOTI_EM_TICK), w, ends = 0;
-    if (p->x.ticks.n && !p->x.hidden) { /* half of the last label may stand out */
+    if (p->x.ticks.n && !(p->axes.hide & PLOT_GRID_X)) { /* half of the last label may stand out */
         int last = p->x.lo <= p->x.hi ? p->x.ticks.n - 1 : 0;
         double x = ploti_pixel(&p->x, p->x.ticks.at[last]);
         w = font_width(p->x.ticks.text[last], p->x.tick_em) / 2;
@@ -2524,9 +2342,8 @@ static void ploti_measure(plot_panel *p)
 {
     plot_figure *f = p->fig;
     double tick = ploti_em(f, PLOTI_EM_TICK), label = ploti_em(f, PLOTI_EM_LABEL);
-    char text[256];
     p->left = p->right = p->bottom = 0;
-    p->top = p->heading || f->letters ? 1.45 * ploti_em(f, PLOTI_EM_HEADING) : 0.35 * tick;
+    p->top = p->axes.heading || f->letters ? 1.45 * ploti_em(f, PLOTI_EM_HEADING) : 0.35 * tick;
     if (ploti_free(p)) {
         p->top += 0.35 * tick;
         return;
@@ -2534,15 +2351,13 @@ static void ploti_measure(plot_panel *p)
     ploti_make_ticks(p, &p->x, 1);
     ploti_make_ticks(p, &p->y, 0);
     p->left = p->bottom = ploti_gap(f);
-    if (!p->y.hidden) {
+    if (!(p->axes.hide & PLOT_GRID_Y)) {
         p->left = ploti_widest(&p->y) + ploti_tick_len(f) + ploti_gap(f);
-        ploti_axis_title(&p->y, text, sizeof text);
-        if (text[0]) p->left += 1.55 * label;
+        if (p->y.label && p->y.label[0]) p->left += 1.55 * label;
     }
-    if (!p->x.hidden) {
+    if (!(p->axes.hide & PLOT_GRID_X)) {
         p->bottom = ploti_tick_len(f) + ploti_gap(f) + 1.1 * tick;
-        ploti_axis_title(&p->x, text, sizeof text);
-        if (text[0]) p->bottom += 1.25 * label;
+        if (p->x.label && p->x.label[0]) p->bottom += 1.25 * label;
     }
     if (p->spot == PLOTI_SPOT_ABOVE) p->top += ploti_flow_of(p, p->spot).h + 0.2 * tick;
     ploti_measure_right(p);
@@ -2580,9 +2395,9 @@ static int ploti_track_place(ploti_tracks *t, const double *rel, double from, do
 /* Shrinks the box so that one unit of y is `aspect` units of x. */
 static void ploti_apply_aspect(plot_panel *p)
 {
-    double xr = fabs(p->x.hi - p->x.lo), yr = fabs(p->y.hi - p->y.lo) * p->aspect;
+    double xr = fabs(p->x.hi - p->x.lo), yr = fabs(p->y.hi - p->y.lo) * p->axes.aspect;
     double w = p->box.x1 - p->box.x0, h = p->box.y1 - p->box.y0, unit;
-    if (!(p->aspect > 0) || !(xr > 0) || !(yr > 0)) return;
+    if (!(p->axes.aspect > 0) || !(xr > 0) || !(yr > 0)) return;
     unit = ploti_min(w / xr, h / yr);
     if (!(unit * xr >= 2 && unit * yr >= 2)) return; /* would leave nothing to see */
     p->box.x1 = floor(p->box.x0 + unit * xr); /* to the left, as the panels above and below */
@@ -2592,16 +2407,16 @@ static void ploti_apply_aspect(plot_panel *p)
 
 static void ploti_set_box(plot_panel *p, const ploti_tracks *cols, const ploti_tracks *rows)
 {
-    int c1 = p->col + p->colspan - 1, r1 = p->row + p->rowspan - 1;
-    p->box.x0 = cols->at[p->col];
+    int c1 = p->axes.col + p->axes.cols - 1, r1 = p->axes.row + p->axes.rows - 1;
+    p->box.x0 = cols->at[p->axes.col];
     p->box.x1 = floor(cols->at[c1] + cols->len[c1]);
-    p->box.y0 = rows->at[p->row];
-    p->row_top = p->box.y0 - rows->before[p->row];
-    p->col_left = p->box.x0 - cols->before[p->col];
+    p->box.y0 = rows->at[p->axes.row];
+    p->row_top = p->box.y0 - rows->before[p->axes.row];
+    p->col_left = p->box.x0 - cols->before[p->axes.col];
     p->box.y1 = floor(rows->at[r1] + rows->len[r1]);
     p->cell = p->box;
     if (ploti_free(p)) {
-        p->box.x0 -= cols->before[p->col];
+        p->box.x0 -= cols->before[p->axes.col];
         p->box.x1 += cols->after[c1];
         p->box.y1 += rows->after[r1];
     } else {
@@ -2659,9 +2474,9 @@ static void ploti_layout(plot_figure *f)
         memset(&rows, 0, sizeof rows);
         for (p = f->panels; p; p = p->next) {
             ploti_measure(p);
-            ploti_track_need(&cols, p->col, p->colspan, p->left,
+            ploti_track_need(&cols, p->axes.col, p->axes.cols, p->left,
                              ploti_max(0, p->right - (p->cell.x1 - p->box.x1)));
-            ploti_track_need(&rows, p->row, p->rowspan, p->top, p->bottom);
+            ploti_track_need(&rows, p->axes.row, p->axes.rows, p->top, p->bottom);
         }
         fits = ploti_track_place(&cols, f->widths, page.x0, page.x1, gap);
         fits &= ploti_track_place(&rows, f->heights, page.y0, page.y1, gap * 0.9);
@@ -2671,7 +2486,7 @@ static void ploti_layout(plot_figure *f)
         if (!ploti_free(p)) ploti_make_ticks(p, &p->x, 1);
         if (!ploti_free(p)) ploti_make_ticks(p, &p->y, 0);
     }
-    if (!fits) ploti_fail(f, "plot: the page is too small for its panels and their text", NULL);
+    (void)ploti_demand(f, fits, "plot: the page is too small for its panels and their text");
 }
 
 /* ---- drawing the marks ---------------------------------------------------------------------- */
@@ -2832,13 +2647,9 @@ static void ploti_draw_ridge(plot_panel *p, const ploti_item *it)
     plot_figure *f = p->fig;
     double *q = ploti_points(f, it->n + 2), unit = p->overlap / ploti_ridge_top(p);
     double row = p->ridges - 1 - it->index, base = ploti_pixel(&p->y, row), w;
-    plot_color color = it->style.color;
+    const plot_color color = it->style.color;
     size_t i, n = 1;
     if (!q || !ploti_finite(base)) return;
-    if (color == PLOT_AUTO) {
-        color = plot_map(PLOT_SEQUENTIAL,
-                         p->ridges > 1 ? 0.12 + 0.68 * it->index / (p->ridges - 1) : 0.4);
-    }
     w = 0.72 * ploti_line_px(f, &it->style);
     for (i = 0; i < it->n; i++) {
         double x = ploti_pixel(&p->x, it->x[i]), y;
@@ -3328,8 +3139,8 @@ static void ploti_draw_ticks(plot_figure *f, const ploti_axis *a, int flat, cons
 
 static int ploti_grid_of(const plot_panel *p)
 {
-    if (p->grid >= 0) return p->grid;
-    if (ploti_has_field(p)) return PLOT_GRID_NONE;
+    if (p->axes.grid) return p->axes.grid > 0 ? p->axes.grid : 0;
+    if (ploti_has_field(p)) return 0;
     if (p->ridges) return PLOT_GRID_X;
     return p->bars ? PLOT_GRID_Y : PLOT_GRID_BOTH;
 }
@@ -3381,9 +3192,9 @@ static void ploti_draw_frame(plot_panel *p)
 {
     plot_figure *f = p->fig;
     const ploti_rect b = p->box;
-    const int t = ploti_thick(f, 1.9), all = p->frame == PLOT_BOX;
+    const int t = ploti_thick(f, 1.9), all = p->axes.frame == PLOT_BOX;
     const double right = b.x1 + t - t / 2;
-    if (p->frame == PLOT_BARE) return;
+    if (p->axes.frame == PLOT_BARE) return;
     ploti_straight(f, 1, b.y1, b.x0 - t / 2, all ? right : b.x1, 1.9, PLOT_INK);
     if (!p->ridges || all) {
         ploti_straight(f, 0, b.x0, all ? b.y0 - t / 2 : b.y0, b.y1, 1.9, PLOT_INK);
@@ -3402,20 +3213,18 @@ static void ploti_draw_x_axis(plot_panel *p)
     double len = ploti_tick_len(f), y = p->box.y1, em = a->tick_em;
     double label = ploti_em(f, PLOTI_EM_LABEL);
     double wide = p->box.x1 - p->box.x0 + 0.7 * (p->left + p->right);
-    char text[256];
-    int i, marks = p->frame != PLOT_BARE;
+    int i, marks = p->axes.frame != PLOT_BARE;
     if (marks) ploti_draw_ticks(f, a, 0, t->minor, t->minors, y, y + 0.55 * len + 1, 1.2, PLOT_INK);
     if (marks && !p->bars) ploti_draw_ticks(f, a, 0, t->at, t->n, y, y + len + 1, 1.7, PLOT_INK);
-    if (a->hidden) return;
+    if (p->axes.hide & PLOT_GRID_X) return;
     for (i = 0; i < t->n; i++) {
         double x = ploti_pixel(a, t->at[i]);
         if (!ploti_on_axis(a, x)) continue;
         ploti_put(&f->cv, x, y + len + ploti_gap(f) + 0.78 * em, t->text[i], em, 1, PLOTI_REGULAR,
                   PLOT_INK);
     }
-    ploti_axis_title(a, text, sizeof text);
-    label = ploti_fit(text, label, wide);
-    ploti_put(&f->cv, (p->box.x0 + p->box.x1) / 2, y + p->bottom - 0.28 * label, text, label, 1,
+    label = ploti_fit(a->label, label, wide);
+    ploti_put(&f->cv, (p->box.x0 + p->box.x1) / 2, y + p->bottom - 0.28 * label, a->label, label, 1,
               PLOTI_REGULAR, PLOT_INK);
 }
 
@@ -3426,24 +3235,22 @@ static void ploti_draw_y_axis(plot_panel *p)
     const ploti_ticks *t = &a->ticks;
     double len = ploti_tick_len(f), x = p->box.x0, em = a->tick_em;
     double label = ploti_em(f, PLOTI_EM_LABEL), middle;
-    char text[256];
     int i;
-    if (p->frame != PLOT_BARE && !p->ridges) {
+    if (p->axes.frame != PLOT_BARE && !p->ridges) {
         ploti_draw_ticks(f, a, 1, t->minor, t->minors, x - 0.55 * len, x, 1.2, PLOT_INK);
         ploti_draw_ticks(f, a, 1, t->at, t->n, x - len, x, 1.7, PLOT_INK);
     }
-    if (a->hidden) return;
+    if (p->axes.hide & PLOT_GRID_Y) return;
     for (i = 0; i < t->n; i++) {
         double y = ploti_pixel(a, t->at[i]);
         if (!ploti_on_axis(a, y)) continue;
         ploti_put(&f->cv, x - len - ploti_gap(f), y + 0.35 * em, t->text[i], em, 2, PLOTI_REGULAR,
                   PLOT_INK);
     }
-    ploti_axis_title(a, text, sizeof text);
     /* a label longer than the axis reaches down, not up into the heading */
-    label = ploti_fit(text, label, p->box.y1 - p->box.y0 + 0.9 * p->bottom);
-    middle = ploti_max((p->box.y0 + p->box.y1) / 2, p->box.y0 + font_width(text, label) / 2);
-    ploti_put_up(&f->cv, x - p->left + 0.82 * label, middle, text, label, PLOT_INK);
+    label = ploti_fit(a->label, label, p->box.y1 - p->box.y0 + 0.9 * p->bottom);
+    middle = ploti_max((p->box.y0 + p->box.y1) / 2, p->box.y0 + font_width(a->label, label) / 2);
+    ploti_put_up(&f->cv, x - p->left + 0.82 * label, middle, a->label, label, PLOT_INK);
 }
 
 static void ploti_draw_heading(plot_panel *p)
@@ -3461,8 +3268,8 @@ static void ploti_draw_heading(plot_panel *p)
         ploti_put(&f->cv, x, y, letter, 1.12 * em, 0, PLOTI_BOLD * 1.15, PLOT_BLACK);
         x = ploti_max(x + 1.15 * em, p->box.x0);
     }
-    if (p->heading) {
-        ploti_put(&f->cv, x, y, p->heading, ploti_fit(p->heading, em, right - x), 0,
+    if (p->axes.heading) {
+        ploti_put(&f->cv, x, y, p->axes.heading, ploti_fit(p->axes.heading, em, right - x), 0,
                   (PLOTI_REGULAR + PLOTI_BOLD) / 2, PLOT_INK);
     }
 }
@@ -3474,7 +3281,6 @@ static void ploti_draw_colorbar(plot_panel *p)
     double em = ploti_em(f, PLOTI_EM_TICK), x = p->box.x1 + 0.75 * em, w = 0.85 * em;
     double label = ploti_em(f, PLOTI_EM_LABEL), high = p->box.y1 - p->box.y0;
     ploti_axis a;
-    char text[256];
     int y, i;
     if (!p->colorbar || !heat) return;
     ploti_bar_axis(p, heat, &a);
@@ -3488,9 +3294,8 @@ static void ploti_draw_colorbar(plot_panel *p)
         ploti_put(&f->cv, x + w + ploti_tick_len(f) + ploti_gap(f), ty + 0.35 * em, a.ticks.text[i],
                   em, 0, PLOTI_REGULAR, PLOT_INK);
     }
-    ploti_axis_title(&a, text, sizeof text);
     x += w + ploti_tick_len(f) + ploti_gap(f) + ploti_widest(&a) + 1.25 * label;
-    ploti_put_up(&f->cv, x, (p->box.y0 + p->box.y1) / 2, text, ploti_fit(text, label, high),
+    ploti_put_up(&f->cv, x, (p->box.y0 + p->box.y1) / 2, a.label, ploti_fit(a.label, label, high),
                  PLOT_INK);
 }
 
@@ -3630,7 +3435,6 @@ static int ploti_render(plot_figure *f)
     ploti_rect page;
     int round;
     if (f->failed) return -1;
-    if (f->drawn) return 0;
     f->scale = f->user_scale * f->cv.w / 1600.0;
     f->entries.n = 0;
     for (p = f->panels; p; p = p->next) {
@@ -3648,7 +3452,6 @@ static int ploti_render(plot_figure *f)
     }
     for (p = f->panels; p; p = p->next) ploti_draw_around(p);
     ploti_page(f, 1, &page);
-    f->drawn = !f->failed;
     return f->failed ? -1 : 0;
 }
 
@@ -3797,11 +3600,8 @@ int plot_save(plot_figure *f, const char *path)
     unsigned char *png;
     size_t size = 0;
     char why[FILES_ERR_MAX];
-    if (!f || ploti_render(f) != 0) return -1;
-    if (!path || !path[0]) {
-        ploti_fail(f, "plot: no file name", NULL);
+    if (!f || ploti_render(f) != 0 || !ploti_demand(f, path && path[0], "plot: no file name"))
         return -1;
-    }
     why[0] = 0;
     png = ploti_png(f, &size);
     if (!png)
@@ -3822,14 +3622,14 @@ int plot_finish(plot_figure *f, const char *path)
 
 int plot_axes_box(const plot_panel *p, double box[4])
 {
-    if (!p || !p->fig->drawn) return -1;
+    if (!p || !p->fig->cv.rgb) return -1;
     memcpy(box, &p->box, sizeof p->box);
     return 0;
 }
 
 int plot_legend_box(const plot_panel *p, double box[4])
 {
-    if (!p || !p->fig->drawn || p->legend_box.x1 <= p->legend_box.x0) return -1;
+    if (!p || !p->fig->cv.rgb || p->legend_box.x1 <= p->legend_box.x0) return -1;
     memcpy(box, &p->legend_box, sizeof p->legend_box);
     return 0;
 }

@@ -16,10 +16,8 @@ How to use it
         {
             double step[3] = {0, 1, 2}, loss[3] = {2.3, 0.7, 0.2}, sd[3] = {0.1, 0.1, 0.05};
             plot_figure *f = plot_new(1600, 1000);
-            plot_panel *p = plot_add(f, 0, 0, 1, 1);
+            plot_panel *p = plot_place(f, .x = "step", .y = "loss", .y_scale = PLOT_LOG10);
             plot_title(f, "Training loss");
-            plot_axis_x(p, "step", PLOT_LINEAR);
-            plot_axis_y(p, "loss", PLOT_LOG10);
             plot_mean_band(p, "batch norm", step, loss, sd, 3, plot_solid(PLOT_BLUE));
             return plot_finish(f, "loss.png") ? 1 : 0;
         }
@@ -53,13 +51,12 @@ extern "C" {
 typedef struct plot_figure plot_figure;
 typedef struct plot_panel plot_panel;
 
-/* ---- colours: opaque 0xFFRRGGBB; 0 means "the next of the palette" -------------------------- */
+/* ---- colours: opaque 0xFFRRGGBB ------------------------------------------------------------- */
 
 typedef uint32_t plot_color;
 
 #define PLOT_RGB(r, g, b)                                                                          \
     (0xFF000000u | ((plot_color)(r) << 16) | ((plot_color)(g) << 8) | (plot_color)(b))
-#define PLOT_AUTO 0u
 #define PLOT_BLACK 0xFF000000u /* Okabe and Ito's eight colours, told apart by the colour-blind */
 #define PLOT_ORANGE 0xFFE69F00u
 #define PLOT_SKY 0xFF56B4E9u
@@ -99,12 +96,14 @@ typedef struct plot_style {
     int step;         /* 1: staircase (the value holds until the next x) */
 } plot_style;
 
-plot_style plot_solid(plot_color color);
-plot_style plot_dashed(plot_color color);
-plot_style plot_dotted(plot_color color);
-plot_style plot_dashdot(plot_color color);
-plot_style plot_thin(plot_color color); /* thin and translucent: raw curves, single seeds */
-plot_style plot_marked(plot_color color, int marker);  /* solid line with markers; scatter points */
+/* thin: translucent too, for raw curves, single seeds */
+#define plot_styled(...) ((plot_style){__VA_ARGS__})
+#define plot_solid(c) plot_styled(.color = (c))
+#define plot_dashed(c) plot_styled(.color = (c), .dash = PLOT_DASHED)
+#define plot_dotted(c) plot_styled(.color = (c), .dash = PLOT_DOTTED)
+#define plot_dashdot(c) plot_styled(.color = (c), .dash = PLOT_DASHDOT)
+#define plot_thin(c) plot_styled(.color = (c), .width = 0.45, .alpha = 0.45)
+#define plot_marked(c, m) plot_styled(.color = (c), .marker = (m))
 plot_style plot_with_marker(plot_style s, int marker); /* the same, a marker at every point */
 plot_style plot_look(int i); /* i-th colour, dash and marker: safe for grey print */
 
@@ -138,7 +137,7 @@ int plot_finish(plot_figure *f, const char *path);
 
 enum { PLOT_LINEAR = 0, PLOT_LOG10, PLOT_LOG2 };
 enum { PLOT_OPEN = 0, PLOT_BOX, PLOT_BARE }; /* left and bottom spine; four spines; none */
-enum { PLOT_GRID_NONE = 0, PLOT_GRID_X = 1, PLOT_GRID_Y = 2, PLOT_GRID_BOTH = 3 };
+enum { PLOT_GRID_X = 1, PLOT_GRID_Y = 2, PLOT_GRID_BOTH = 3 };
 enum {
     PLOT_LEGEND_AUTO = 0, /* a free corner, else outside: what covers no data */
     PLOT_LEGEND_NONE,
@@ -152,11 +151,8 @@ enum {
 };
 enum { PLOT_LEFT = 0, PLOT_CENTER = 1, PLOT_RIGHT = 2, PLOT_BELOW = 4, PLOT_ABOVE = 8 };
 
-plot_panel *plot_add(plot_figure *f, int row, int col, int rowspan, int colspan);
-
-/* A panel with its axes in one call: what is left out is as after plot_add. */
 typedef struct plot_axes {
-    int row, col, rows, cols; /* place in the grid; a span of 0 is 1 */
+    int row, col, rows, cols; /* place in the grid, from 0; a span of 0 is 1 */
     const char *heading, *x, *y;
     int x_scale, y_scale;
     double x_range[2], y_range[2]; /* {0, 0}: as the data want it */
@@ -164,26 +160,19 @@ typedef struct plot_axes {
     const char *const *x_names, *const *y_names;
     int x_count, y_count; /* of the ticks */
     int legend, frame;
-    int grid; /* PLOT_GRID_X ..., -1 for none */
-    int hide; /* PLOT_GRID_X ...: no label and no tick labels */
-    double aspect;
+    int grid;      /* PLOT_GRID_X ..., -1 for none; 0: as the marks want it */
+    int hide;      /* PLOT_GRID_X ...: no label and no tick labels */
+    double aspect; /* pixels of one y unit / pixels of one x unit */
 } plot_axes;
 plot_panel *plot_place_axes(plot_figure *f, plot_axes axes);
 #define plot_place(f, ...) plot_place_axes(f, (plot_axes){__VA_ARGS__}) /* f, .heading = "loss" */
 
 void plot_heading(plot_panel *p, const char *text);
-void plot_axis_x(plot_panel *p, const char *label, int scale);
-void plot_axis_y(plot_panel *p, const char *label, int scale);
 void plot_range_x(plot_panel *p, double lo, double hi); /* lo > hi turns the axis round */
 void plot_range_y(plot_panel *p, double lo, double hi);
 void plot_share_y(plot_panel *p, plot_panel *with); /* both get the union of their ranges */
-void plot_hide_x(plot_panel *p); /* no label and no tick labels: the panel below has them */
-void plot_hide_y(plot_panel *p);
 void plot_ticks_x(plot_panel *p, const double *at, const char *const *labels, int n);
 void plot_ticks_y(plot_panel *p, const double *at, const char *const *labels, int n);
-void plot_aspect(plot_panel *p, double ratio); /* pixels of one y unit / pixels of one x unit */
-void plot_frame(plot_panel *p, int frame);
-void plot_grid(plot_panel *p, int grid);
 void plot_legend(plot_panel *p, int where);
 
 /* ---- marks: label may be NULL (not in the legend); equal labels share one legend entry ------ */

@@ -298,9 +298,6 @@ static void draw_line(plot_panel *p, const report *r, const contestant *who, int
 static void draw_sweep(plot_panel *p, const report *r, int set, int layer)
 {
     size_t c;
-    plot_axis_y(p, "relative error of y", PLOT_LOG10);
-    plot_range_y(p, 2e-9, 2e3);
-    plot_grid(p, PLOT_GRID_Y);
     for (c = 0; c < r->many; c++) {
         const contestant *who = &r->who[(c + OTHERS) % r->many];
         if (who->in_figure) draw_line(p, r, who, set, layer);
@@ -331,9 +328,10 @@ int report_figure(const report *r, const char *path)
     plot_letters(f);
     for (row = 0; row < 2; row++)
         for (layer = 0; layer < 2; layer++) {
-            plot_panel *p = plot_add(f, row, layer, 1, 1);
-            plot_heading(p, headings[row][layer]);
-            plot_axis_x(p, labels[row][layer], PLOT_LOG10);
+            plot_panel *p = plot_place(f, .row = row, .col = layer, .heading = headings[row][layer],
+                                       .x = labels[row][layer], .x_scale = PLOT_LOG10,
+                                       .y = "relative error of y", .y_scale = PLOT_LOG10,
+                                       .y_range = {2e-9, 2e3}, .grid = PLOT_GRID_Y);
             draw_sweep(p, r, row == 0 ? BY_MEAN : BY_LENGTH, layer);
         }
     return plot_finish(f, path);

@@ -121,16 +121,11 @@ static int panel(plot_figure *f, const bench_table *t, int row, int col, const c
                  const char *pass, const char *heading, const char *axis)
 {
     bar_groups g;
-    plot_panel *p;
     collect(&g, t, layer, pass);
     if (g.count == 0) return 0;
-    p = plot_add(f, row, col, 1, 1);
-    if (heading) plot_heading(p, heading);
-    plot_axis_y(p, axis, PLOT_LINEAR);
-    plot_range_y(p, 0, TOP);
-    plot_grid(p, PLOT_GRID_Y);
-    if (col > 0) plot_hide_y(p);
-    bars(p, t, &g, pass);
+    bars(plot_place(f, .row = row, .col = col, .heading = heading, .y = axis, .y_range = {0, TOP},
+                    .grid = PLOT_GRID_Y, .hide = col > 0 ? PLOT_GRID_Y : 0),
+         t, &g, pass);
     return 1;
 }
 

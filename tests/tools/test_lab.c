@@ -98,7 +98,7 @@ static const lab_claim claim = {"1a",          "The second arm is higher, \"much
 static int report(lab_report *r)
 {
     plot_figure *f = lab_figure(r, "A test", 800, 600);
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, 0);
     lab_subtitle(r, f, "other settings", 2);
     lab_plot(r, p, 0, "loss", NULL, lab_style("none"));
     lab_plot_seeds(r, p, 1, "loss", NULL, lab_style("batch"));

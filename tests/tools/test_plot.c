@@ -50,10 +50,7 @@ static plot_figure *page(void)
 
 static plot_panel *only_panel(plot_figure *f)
 {
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
-    plot_axis_x(p, "step", PLOT_LINEAR);
-    plot_axis_y(p, "value", PLOT_LINEAR);
-    return p;
+    return plot_place(f, .x = "step", .y = "value");
 }
 
 static void scene_lines(plot_figure *f)
@@ -117,7 +114,8 @@ static void scene_percentiles(plot_figure *f)
 
 static void scene_log(plot_figure *f)
 {
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, .x = "step size α", .x_scale = PLOT_LOG10, .y = "loss",
+                               .y_scale = PLOT_LOG10);
     double x[24], y[24], lo[24], hi[24];
     int i;
     for (i = 0; i < 24; i++) {
@@ -126,16 +124,14 @@ static void scene_log(plot_figure *f)
         lo[i] = y[i] - 0.02; /* falls below zero: the band must reach the bottom */
         hi[i] = 2 * y[i];
     }
-    plot_axis_x(p, "step size α", PLOT_LOG10);
-    plot_axis_y(p, "loss", PLOT_LOG10);
     plot_line(p, "GD", x, y, 24, plot_solid(PLOT_BLUE));
     plot_band(p, "GD", x, lo, hi, 24, plot_solid(PLOT_BLUE));
-    plot_hline(p, 1, "no change", plot_dashed(PLOT_AUTO));
+    plot_hline(p, 1, "no change", plot_dashed(PLOT_GREY));
 }
 
 static void scene_log2(plot_figure *f)
 {
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, .x = "batch size", .x_scale = PLOT_LOG2, .y = "error (%)");
     double x[8], y[8], lo[8], hi[8];
     int i;
     for (i = 0; i < 8; i++) {
@@ -144,9 +140,7 @@ static void scene_log2(plot_figure *f)
         lo[i] = y[i] - 0.4;
         hi[i] = y[i] + 0.6;
     }
-    plot_axis_x(p, "batch size", PLOT_LOG2);
-    plot_axis_y(p, "error (%)", PLOT_LINEAR);
-    plot_errorbars(p, "batch norm", x, y, lo, hi, 8, plot_marked(PLOT_AUTO, PLOT_SQUARE));
+    plot_errorbars(p, "batch norm", x, y, lo, hi, 8, plot_marked(PLOT_BLUE, PLOT_SQUARE));
 }
 
 static void scene_histogram(plot_figure *f)
@@ -157,7 +151,8 @@ static void scene_histogram(plot_figure *f)
     for (k = 0; k < 2; k++) {
         for (i = 0; i <= N; i++) edges[i] = -4 + 8 * (double)i / N;
         for (i = 0; i < N; i++) h[i] = bump(i, 0.4 + 0.2 * k, 0.1 + 0.1 * k) / (1 + k);
-        plot_hist(p, k ? "none" : "BN", edges, h, N, k ? plot_dashed(PLOT_AUTO) : plot_look(0));
+        plot_hist(p, k ? "none" : "BN", edges, h, N,
+                  k ? plot_dashed(PLOT_VERMILLION) : plot_look(0));
     }
 }
 
@@ -172,7 +167,7 @@ static void scene_ridges(plot_figure *f)
             x[i] = i;
             y[i] = bump(i, 0.3 + 0.07 * k, 0.12 + 0.02 * k);
         }
-        plot_ridge(p, name[k], x, y, N, plot_solid(PLOT_AUTO));
+        plot_ridge(p, name[k], x, y, N, plot_solid(plot_map(PLOT_SEQUENTIAL, 0.12 + 0.68 * k / 5)));
     }
 }
 
@@ -190,7 +185,7 @@ static void scene_bars(plot_figure *f)
 
 static void scene_heat(plot_figure *f)
 {
-    plot_panel *p = plot_add(f, 0, 0, 1, 1), *q = plot_add(f, 1, 0, 1, 1);
+    plot_panel *p = plot_place(f, 0), *q = plot_place(f, .row = 1);
     double v[12 * 20];
     int i;
     for (i = 0; i < 240; i++) v[i] = wiggle(i, 1) * (1 + i / 20);
@@ -204,7 +199,7 @@ static void scene_heat(plot_figure *f)
 
 static void scene_heat_small_cells(plot_figure *f)
 {
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, 0);
     static double v[500 * 700];
     int i;
     for (i = 0; i < 500 * 700; i++) v[i] = (i % 700) * 0.01 + wiggle(i, 3);
@@ -213,7 +208,7 @@ static void scene_heat_small_cells(plot_figure *f)
 
 static void scene_regions(plot_figure *f)
 {
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, .aspect = 1, .frame = PLOT_BOX);
     int cls[20 * 20], i, k;
     double x[20], y[20];
     for (i = 0; i < 400; i++) {
@@ -221,8 +216,6 @@ static void scene_regions(plot_figure *f)
         cls[i] = u * u + v * v < 30 ? 0 : u > v ? 1 : 2;
     }
     plot_regions(p, cls, 20, 20, -1, 1, -1, 1, NULL, 0);
-    plot_aspect(p, 1);
-    plot_frame(p, PLOT_BOX);
     for (k = 0; k < 3; k++) {
         for (i = 0; i < 20; i++) {
             x[i] = wiggle(i, k) + 0.3 * (k - 1);
@@ -232,7 +225,7 @@ static void scene_regions(plot_figure *f)
                      k == 0   ? "0"
                      : k == 1 ? "1"
                               : "2",
-                     x, y, 20, plot_marked(PLOT_AUTO, PLOT_CIRCLE + k));
+                     x, y, 20, plot_marked(plot_look(k).color, PLOT_CIRCLE + k));
     }
 }
 
@@ -246,7 +239,7 @@ static void scene_markers(plot_figure *f)
             x[i] = i;
             y[i] = k;
         }
-        plot_scatter(p, NULL, x, y, 6, plot_marked(PLOT_AUTO, k));
+        plot_scatter(p, NULL, x, y, 6, plot_marked(plot_look(k - PLOT_CIRCLE).color, k));
     }
 }
 
@@ -263,9 +256,9 @@ static void scene_notes(plot_figure *f)
     s.step = 1;
     plot_line(p, NULL, x, y, N, s);
     plot_span_x(p, 20, 40, plot_solid(PLOT_ORANGE));
-    plot_span_y(p, 1.5, 1.8, plot_solid(PLOT_AUTO));
-    plot_vline(p, 30, "lr / 10", plot_dotted(PLOT_AUTO));
-    plot_text(p, 10, 1, "left", PLOT_LEFT | PLOT_ABOVE, PLOT_AUTO);
+    plot_span_y(p, 1.5, 1.8, plot_solid(PLOT_GREY));
+    plot_vline(p, 30, "lr / 10", plot_dotted(PLOT_GREY));
+    plot_text(p, 10, 1, "left", PLOT_LEFT | PLOT_ABOVE, 0);
     plot_text_in(p, 1, 0, "corner", PLOT_RIGHT | PLOT_ABOVE, PLOT_BLUE);
     plot_note(p, 40, 3, 0.3, 0.9, "jump", PLOT_VERMILLION);
 }
@@ -281,7 +274,7 @@ static void scene_direct(plot_figure *f)
             x[i] = 1000.0 * i;
             y[i] = ramp(i) * (1 + 0.02 * k);
         }
-        plot_line(p, name[k], x, y, N, plot_solid(PLOT_AUTO));
+        plot_line(p, name[k], x, y, N, plot_solid(plot_look(k).color));
     }
     plot_legend(p, PLOT_LEGEND_DIRECT);
 }
@@ -299,17 +292,14 @@ static void scene_page(plot_figure *f)
     plot_shared_legend(f);
     for (r = 0; r < 2; r++) {
         for (c = 0; c < 2; c++) {
-            p[r][c] = plot_add(f, r, c, 1, 1);
+            p[r][c] = plot_place(f, .row = r, .col = c, .heading = "panel", .x = "x",
+                                 .hide = (r == 0 ? PLOT_GRID_X : 0) | (c == 1 ? PLOT_GRID_Y : 0));
             for (i = 0; i < N; i++) {
                 x[i] = i;
                 y[i] = (r + 1) * bump(i, 0.3 + 0.4 * c, 0.3);
             }
             plot_line(p[r][c], "one", x, y, N, plot_look(0));
-            plot_axis_x(p[r][c], "x", PLOT_LINEAR);
-            plot_heading(p[r][c], "panel");
             if (r || c) plot_share_y(p[r][c], p[0][0]);
-            if (r == 0) plot_hide_x(p[r][c]);
-            if (c == 1) plot_hide_y(p[r][c]);
         }
     }
 }
@@ -318,7 +308,7 @@ static void scene_images(plot_figure *f)
 {
     static const char *const caption[6] = {"0", "1", NULL, "3", "a long caption", "5"};
     unsigned char grey[6 * 64];
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, 0);
     int i;
     for (i = 0; i < 6 * 64; i++) grey[i] = (unsigned char)(i * 7 % 256);
     plot_images(p, grey, 6, 8, 8, 3, caption, 0);
@@ -329,23 +319,23 @@ static void scene_table(plot_figure *f)
 {
     static const char *const cell[9] = {"claim", "measured", "verdict", "B.1", "0.31",
                                         "yes",   "B.2",      "−4",      NULL};
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, 0);
     plot_table(p, cell, 3, 3, "lrc");
 }
 
 static void scene_corner_cases(plot_figure *f)
 {
     double x[3] = {1, 2, 3}, flat[3] = {5, 5, 5}, none[3], one = 2;
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, 0);
     none[0] = none[1] = nan_value;
     none[2] = inf_value;
-    plot_line(p, "empty", x, flat, 0, plot_solid(PLOT_AUTO));
-    p = plot_add(f, 0, 1, 1, 1);
-    plot_line(p, "flat", x, flat, 3, plot_solid(PLOT_AUTO));
-    p = plot_add(f, 1, 0, 1, 1);
-    plot_line(p, "none", x, none, 3, plot_solid(PLOT_AUTO));
-    p = plot_add(f, 1, 1, 1, 1);
-    plot_line(p, "one", &one, &one, 1, plot_solid(PLOT_AUTO));
+    plot_line(p, "empty", x, flat, 0, plot_solid(PLOT_BLUE));
+    p = plot_place(f, .col = 1);
+    plot_line(p, "flat", x, flat, 3, plot_solid(PLOT_BLUE));
+    p = plot_place(f, .row = 1);
+    plot_line(p, "none", x, none, 3, plot_solid(PLOT_BLUE));
+    p = plot_place(f, .row = 1, .col = 1);
+    plot_line(p, "one", &one, &one, 1, plot_solid(PLOT_BLUE));
 }
 
 typedef struct scene {
@@ -430,7 +420,7 @@ static int darkest(const unsigned char *px, int w, const double *box, double mar
 static plot_figure *legend_case(int pattern, int where, plot_panel **panel)
 {
     plot_figure *f = plot_new(800, 600);
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, .grid = -1, .legend = where);
     double x[N], y[N], lo[N], hi[N];
     int i, k;
     for (k = 0; k < 3; k++) {
@@ -453,8 +443,6 @@ static plot_figure *legend_case(int pattern, int where, plot_panel **panel)
                   x, y, N, plot_look(k));
         plot_band(p, NULL, x, lo, hi, N, plot_look(k));
     }
-    plot_grid(p, PLOT_GRID_NONE);
-    plot_legend(p, where);
     *panel = p;
     return f;
 }
@@ -531,14 +519,12 @@ static void test_nothing_is_clipped(void)
 static void test_panels_align(void)
 {
     plot_figure *f = plot_new(900, 700);
-    plot_panel *a = plot_add(f, 0, 0, 1, 1), *b = plot_add(f, 1, 0, 1, 1),
-               *c = plot_add(f, 0, 1, 1, 1);
+    plot_panel *a = plot_place(f, 0), *b = plot_place(f, .row = 1),
+               *c = plot_place(f, .col = 1, .heading = "with a heading", .x = "with a label");
     double x[2] = {0, 1}, small[2] = {0, 1}, large[2] = {0, 90000}, p[4], q[4], r[4];
-    plot_line(a, NULL, x, small, 2, plot_solid(PLOT_AUTO));
-    plot_line(b, NULL, x, large, 2, plot_solid(PLOT_AUTO));
-    plot_line(c, NULL, x, large, 2, plot_solid(PLOT_AUTO));
-    plot_axis_x(c, "with a label", PLOT_LINEAR);
-    plot_heading(c, "with a heading");
+    plot_line(a, NULL, x, small, 2, plot_solid(PLOT_BLUE));
+    plot_line(b, NULL, x, large, 2, plot_solid(PLOT_BLUE));
+    plot_line(c, NULL, x, large, 2, plot_solid(PLOT_BLUE));
     CHECK(plot_pixels(f, NULL, NULL) != NULL);
     CHECK(plot_axes_box(a, p) == 0 && plot_axes_box(b, q) == 0 && plot_axes_box(c, r) == 0);
     CHECK(p[0] == q[0] && p[2] == q[2]); /* one column */
@@ -550,14 +536,11 @@ static int row_ink(const double *y,
                    int column) /* coloured pixels in a column of a wide line plot */
 {
     plot_figure *f = plot_new(700, 300);
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, .x_range = {0, 6}, .y_range = {0, 2}, .grid = -1);
     double x[7] = {0, 1, 2, 3, 4, 5, 6}, box[4];
     const unsigned char *px;
     int w, h, row, n = 0, at;
     plot_line(p, NULL, x, y, 7, plot_solid(PLOT_VERMILLION));
-    plot_range_x(p, 0, 6);
-    plot_range_y(p, 0, 2);
-    plot_grid(p, PLOT_GRID_NONE);
     px = plot_pixels(f, &w, &h);
     CHECK(px != NULL && plot_axes_box(p, box) == 0);
     at = (int)(box[0] + (column + 0.5) / 6 * (box[2] - box[0]));
@@ -591,17 +574,15 @@ static void test_wild_numbers(void)
     for (k = 0; k < 6; k++) {
         for (scale = PLOT_LINEAR; scale <= PLOT_LOG2; scale++) {
             plot_figure *f = plot_new(200, 160);
-            plot_panel *p = plot_add(f, 0, 0, 1, 1);
+            plot_panel *p = plot_place(f, .x = "x", .x_scale = scale, .y = "y", .y_scale = scale);
             for (i = 0; i < 6; i++) x[i] = big[(i + k) % (k + 1)];
-            plot_axis_x(p, "x", scale);
-            plot_axis_y(p, "y", scale);
             plot_line(p, "a", x, big, 6, plot_look(1));
             plot_mean_band(p, "b", big, x, big, 6, plot_look(k));
             plot_hist(p, "c", big, x, 5, plot_look(k));
             plot_bars(p, "d", big, x, 6, plot_look(k));
             plot_heat(p, big, 2, 3, 0, 1, 0, 1, PLOT_DIVERGING, 0, 0);
             plot_colorbar(p, NULL);
-            plot_ridge(p, "e", big, x, 6, plot_solid(PLOT_AUTO));
+            plot_ridge(p, "e", big, x, 6, plot_solid(PLOT_BLUE));
             CHECK(plot_pixels(f, NULL, NULL) != NULL);
             CHECK_STR(plot_error(f), "");
             plot_free(f);
@@ -697,7 +678,7 @@ static void test_sizes(void)
         plot_figure *f = plot_new(bad[i][0], bad[i][1]);
         CHECK(f != NULL);
         CHECK(strstr(plot_error(f), "size of the page") != NULL);
-        CHECK(plot_add(f, 0, 0, 1, 1) == NULL);
+        CHECK(plot_place(f, 0) == NULL);
         CHECK(plot_pixels(f, NULL, NULL) == NULL);
         CHECK_INT(plot_save(f, "never.png"), -1);
         plot_free(f);
@@ -707,13 +688,13 @@ static void test_sizes(void)
 static void test_first_error_stays(void)
 {
     plot_figure *f = plot_new(300, 200);
-    plot_panel *p = plot_add(f, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, 0);
     double x[2] = {0, 1};
     plot_range_x(p, 1, 1);
     CHECK(strstr(plot_error(f), "range") != NULL);
     plot_scale(f, -1);
-    plot_line(p, "a", x, x, 2, plot_solid(PLOT_AUTO));
-    plot_line(p, "a", NULL, x, 2, plot_solid(PLOT_AUTO));
+    plot_line(p, "a", x, x, 2, plot_solid(PLOT_BLUE));
+    plot_line(p, "a", NULL, x, 2, plot_solid(PLOT_BLUE));
     CHECK(strstr(plot_error(f), "range") != NULL);
     CHECK_INT(plot_save(f, "never.png"), -1);
     CHECK(access("never.png", F_OK) != 0);
@@ -722,28 +703,25 @@ static void test_first_error_stays(void)
 
 static void test_every_misuse_is_named(void)
 {
-    static const char *const words[12] = {"grid",   "grid",  "scale", "relative",
-                                          "range",  "ticks", "NULL",  "field",
-                                          "images", "table", "axis",  "log axis"};
+    static const char *const words[11] = {"grid", "grid",  "scale",  "relative", "range",   "ticks",
+                                          "NULL", "field", "images", "table",    "log axis"};
     double x[2] = {0, 1}, rel = -1;
     int i;
-    for (i = 0; i < 12; i++) {
+    for (i = 0; i < 11; i++) {
         plot_figure *f = plot_new(300, 200);
-        plot_panel *p = plot_add(f, 0, 0, 1, 1);
-        if (i == 0) (void)plot_add(f, -1, 0, 1, 1);
-        if (i == 1) (void)plot_add(f, 0, 3, 1, 2147483647);
+        plot_panel *p = plot_place(f, 0);
+        if (i == 0) (void)plot_place(f, .row = -1);
+        if (i == 1) (void)plot_place(f, .col = 3, .cols = 2147483647);
         if (i == 2) plot_scale(f, nan_value);
         if (i == 3) plot_widths(f, &rel, 1);
         if (i == 4) plot_range_y(p, 0, inf_value);
         if (i == 5) plot_ticks_x(p, x, NULL, 65);
-        if (i == 6) plot_line(p, NULL, x, NULL, 2, plot_solid(PLOT_AUTO));
+        if (i == 6) plot_line(p, NULL, x, NULL, 2, plot_solid(PLOT_BLUE));
         if (i == 7) plot_heat(p, x, (size_t)-1, 2, 0, 1, 0, 1, 0, 0, 0);
         if (i == 8) plot_images(p, (const unsigned char *)x, (size_t)-1, 28, 28, 4, NULL, 0);
         if (i == 9) plot_table(p, NULL, 2, 2, "ll");
-        if (i == 10) plot_axis_x(p, "x", 17);
-        if (i == 11) {
-            plot_axis_y(p, "y", PLOT_LOG10);
-            plot_range_y(p, -1, 1);
+        if (i == 10) {
+            p = plot_place(f, .y_scale = PLOT_LOG10, .y_range = {-1, 1});
             (void)plot_pixels(f, NULL, NULL);
         }
         if (!CHECK(strstr(plot_error(f), words[i]) != NULL)) printf("    %s\n", plot_error(f));
@@ -758,10 +736,10 @@ static void test_null_is_harmless(void)
     plot_title(NULL, "x");
     plot_letters(NULL);
     plot_widths(NULL, x, 1);
-    CHECK(plot_add(NULL, 0, 0, 1, 1) == NULL);
+    CHECK(plot_place(NULL, 0) == NULL);
     plot_heading(NULL, "x");
-    plot_line(NULL, "x", x, x, 1, plot_solid(PLOT_AUTO));
-    plot_line(NULL, "x", NULL, NULL, 1, plot_solid(PLOT_AUTO));
+    plot_line(NULL, "x", x, x, 1, plot_solid(PLOT_BLUE));
+    plot_line(NULL, "x", NULL, NULL, 1, plot_solid(PLOT_BLUE));
     plot_share_y(NULL, NULL);
     CHECK(plot_pixels(NULL, NULL, NULL) == NULL);
     CHECK_INT(plot_save(NULL, "never.png"), -1);
@@ -775,7 +753,7 @@ static void test_crowded_page_is_refused(void)
     plot_figure *f = plot_new(100, 60);
     int i;
     plot_scale(f, 10);
-    for (i = 0; i < 6; i++) plot_heading(plot_add(f, i, i, 1, 1), "heading");
+    for (i = 0; i < 6; i++) (void)plot_place(f, .row = i, .col = i, .heading = "heading");
     CHECK(plot_pixels(f, NULL, NULL) == NULL);
     CHECK(strstr(plot_error(f), "too small") != NULL);
     plot_free(f);
@@ -853,7 +831,7 @@ static void test_saving(void)
 static void test_figure_can_grow_after_drawing(void)
 {
     plot_figure *f = plot_new(300, 200), *g = plot_new(300, 200);
-    plot_panel *p = plot_add(f, 0, 0, 1, 1), *q = plot_add(g, 0, 0, 1, 1);
+    plot_panel *p = plot_place(f, 0), *q = plot_place(g, 0);
     double x[3] = {0, 1, 2}, y[3] = {0, 1, 0};
     const unsigned char *a, *b;
     plot_line(p, "a", x, x, 3, plot_look(0));

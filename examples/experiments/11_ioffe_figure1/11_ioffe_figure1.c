@@ -356,7 +356,6 @@ static void step_axis(plot_panel *p, const lab_report *r)
 {
     static const double at[6] = {0, 10000, 20000, 30000, 40000, 50000};
     static const char *const name[6] = {"0", "10k", "20k", "30k", "40k", "50k"};
-    plot_axis_x(p, "training step", PLOT_LINEAR);
     if (lab_quick(r)) return;
     plot_range_x(p, 0, STEPS);
     plot_ticks_x(p, at, name, 6);
@@ -451,10 +450,11 @@ static void draw_distribution(lab_report *r, plot_panel *p, const lab_panel *pan
 
 /* clang-format off */
 #define ACCURACY(setting, ...)                                                                     \
-    .axes = {.y = "test accuracy", __VA_ARGS__}, .draw = draw_accuracy, .arm = setting
+    .axes = {.x = "training step", .y = "test accuracy", __VA_ARGS__}, .draw = draw_accuracy,      \
+    .arm = setting
 #define FAN(column, what)                                                                          \
-    .axes = {.col = column, .heading = what, .y = "input of the sigmoid", .y_range = {-3, 3},      \
-             .legend = PLOT_LEGEND_NONE}, .draw = draw_fan
+    .axes = {.col = column, .heading = what, .x = "training step", .y = "input of the sigmoid",    \
+             .y_range = {-3, 3}, .legend = PLOT_LEGEND_NONE}, .draw = draw_fan
 
 static int report(lab_report *r)
 {

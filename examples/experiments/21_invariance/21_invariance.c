@@ -482,7 +482,6 @@ static void draw_changes(lab_report *r, plot_panel *p, const lab_panel *panel)
     draw_cells(p, value, most, rows, cols, laws ? 1e-10 : 1e-12);
     plot_ticks_x(p, at, laws ? law_name : change_name, cols);
     plot_ticks_y(p, at, label, rows);
-    plot_frame(p, PLOT_BARE);
 }
 
 static void draw_growth(lab_report *r, plot_panel *p, const lab_panel *panel)
@@ -508,12 +507,14 @@ static int report(lab_report *r)
          1050, .widths = {1.35, 1}}};
     static const lab_panel outputs[] = {
         {.axes = {.heading =
-                      "largest change of a logit / largest logit, ε → 0 (✓: < 10^{-12})"},
+                      "largest change of a logit / largest logit, ε → 0 (✓: < 10^{-12})",
+                  .frame = PLOT_BARE},
          .draw = draw_changes},
-        {.axes = {.row = 1, .heading = "the same with ε = 10^{-5}"}, .draw = draw_changes,
-         .other = 1}};
+        {.axes = {.row = 1, .heading = "the same with ε = 10^{-5}", .frame = PLOT_BARE},
+         .draw = draw_changes, .other = 1}};
     static const lab_panel gradients[] = {
-        {.axes = {.heading = "error of the gradient's equations, mean of seeds (✓: < 10^{-10})"},
+        {.axes = {.heading = "error of the gradient's equations, mean of seeds (✓: < 10^{-10})",
+                  .frame = PLOT_BARE},
          .draw = draw_changes, .series = "law"},
         {.axes = {.col = 1, .heading = "W × 3.7 with ε = 10^{-5}: batch norm's units",
                   .x = "variance σ^{2} of a unit's summed input", .x_scale = PLOT_LOG10,

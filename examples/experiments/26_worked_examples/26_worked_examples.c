@@ -854,7 +854,6 @@ static void draw_people(lab_report *r, plot_panel *p, const lab_panel *panel)
         plot_scatter(p, NULL, x, y, MEN, style);
         plot_scatter(p, NULL, x + 1, y + 1, 1, ring);
     }
-    if (panel->axes.col > 0) plot_hide_y(p);
 }
 
 /* The digit: as it is, and with each grey replaced by the share of pixels not lighter than it. */
@@ -907,11 +906,14 @@ static const lab_panel scaling_panels[] = {
     {.axes = {.heading = "As measured", .x = "cm, kg, years", .x_range = {-12, 205}, ROWS},
      .draw = draw_people},
     {.axes = {.col = 1, .heading = "Standardized", .x = "standard deviations",
-              .x_range = {-3.3, 2}, ROWS}, .draw = draw_people, .series = "z"},
+              .x_range = {-3.3, 2}, ROWS, .hide = PLOT_GRID_Y},
+     .draw = draw_people, .series = "z"},
     {.axes = {.col = 2, .heading = "Min-max", .x = "0: smallest, 1: largest",
-              .x_range = {-0.08, 1.08}, ROWS}, .draw = draw_people, .series = "minmax"},
+              .x_range = {-0.08, 1.08}, ROWS, .hide = PLOT_GRID_Y},
+     .draw = draw_people, .series = "minmax"},
     {.axes = {.col = 3, .heading = "Ranks", .x = "share of people not above",
-              .x_range = {-0.08, 1.08}, ROWS}, .draw = draw_people, .series = "rank"},
+              .x_range = {-0.08, 1.08}, ROWS, .hide = PLOT_GRID_Y},
+     .draw = draw_people, .series = "rank"},
     {.axes = {.row = 1, .cols = 2, .heading = "The first test image"}, .draw = draw_digit},
     {.axes = {.row = 1, .col = 2, .heading = "What a grey value becomes",
               .x = "grey value (0 paper, 255 ink)", .y = "scaled value",
@@ -1020,13 +1022,12 @@ static void draw_chase(lab_report *r, plot_panel *p, const lab_panel *panel)
     draw_spots(r, p, i == 2 ? "3" : "1");
     if (i == 1) draw_boundary(r, p, "1", NULL, plot_thin(PLOT_INK));
     draw_boundary(r, p, panel->series, NULL, plot_solid(PLOT_INK));
-    plot_aspect(p, 1);
 }
 
 /* clang-format off */
 #define GAME(place, reach, what) {                                                        \
     .axes = {.row = 1, .col = place, .x = "input h_{1} of the unit", .y = "input h_{2}",  \
-             .x_range = {-reach, reach}, .y_range = {-reach, reach}},                     \
+             .x_range = {-reach, reach}, .y_range = {-reach, reach}, .aspect = 1},        \
     .draw = draw_chase, .series = what}
 
 static const lab_panel shift_panels[] = {

@@ -904,7 +904,6 @@ static const lab_claim claims[] = {
 static void draw_matrix(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     const lab_series c = lab_get(r, EXACT, 0, panel->series);
-    plot_aspect(p, 1);
     if (c.n == D * D) plot_heat(p, c.y, D, D, 0.5, D + 0.5, 0.5, D + 0.5, PLOT_DIVERGING, -1, 1);
     if (panel->axes.col == 2) plot_colorbar(p, "correlation");
 }
@@ -966,11 +965,11 @@ static plot_style look_of(size_t arm)
     {arm, "hit"}, {arm, "twin", label, {color, .width = 0.45, .alpha = 0.45}, LAB_MEAN}
 
 static const lab_panel said[] = {
-    {.axes = {.heading = "the input", .x = "feature", .y = "feature"},
+    {.axes = {.heading = "the input", .x = "feature", .y = "feature", .aspect = 1},
      .draw = draw_matrix, .series = "correlations_input"},
-    {.axes = {.col = 1, .heading = "after batch norm", .x = "feature", .y = ""},
+    {.axes = {.col = 1, .heading = "after batch norm", .x = "feature", .y = "", .aspect = 1},
      .draw = draw_matrix, .series = "correlations_batch"},
-    {.axes = {.col = 2, .heading = "after whitening", .x = "feature", .y = ""},
+    {.axes = {.col = 2, .heading = "after whitening", .x = "feature", .y = "", .aspect = 1},
      .draw = draw_matrix, .series = "correlations_white"},
     {.axes = {.row = 1, .heading = "γ, β of another batch", .x = "input, first feature",
               .y = "output", .legend = PLOT_LEGEND_NONE},

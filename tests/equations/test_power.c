@@ -319,6 +319,7 @@ static void test_branches_and_zeros(void)
     nrm_gradcheck_group group;
     nrm_gradcheck_options options;
     nrm_acc start = 1;
+    int i;
     memset(&group, 0, sizeof group);
     memset(&options, 0, sizeof options);
     group.theta = point;
@@ -333,9 +334,11 @@ static void test_branches_and_zeros(void)
     point[1] = 1; /* far from the other branch */
     OK(nrm_gradcheck(&r, &group, 1, line, &start, &options));
     CHECK(r.checked == 3 && r.kinks == 0);
-    start = (nrm_acc)NAN;
-    CHECK_INT(nrm_gradcheck(&r, &group, 1, line, &start, &options), NRM_EUNSETTLED);
-    CHECK(r.unsettled == 3 && r.wrong == 0);
+    for (i = 0; i < 2; i++) {
+        start = i == 0 ? (nrm_acc)NAN : (nrm_acc)INFINITY;
+        CHECK_INT(nrm_gradcheck(&r, &group, 1, line, &start, &options), NRM_EUNSETTLED);
+        CHECK(r.unsettled == 3 && r.wrong == 0);
+    }
 }
 
 /* All entries can be drawn, one from each stretch, and which ones depends on the seed alone. */
@@ -347,7 +350,7 @@ static void test_drawn(void)
             unsigned seen = 0;
             for (seed = 0; seed < 60; seed++) {
                 subject s = straight(n, 0), t = s;
-                size_t count = 0;
+                size_t count = 0, k, end;
                 s.options.at_most = t.options.at_most = most;
                 s.options.seed = t.options.seed = seed;
                 CHECK_INT(look(&s, 0, 1).checked, most);
@@ -355,6 +358,11 @@ static void test_drawn(void)
                 CHECK(s.nudged == t.nudged && s.calls == t.calls);
                 for (i = 0; i < n; i++) count += s.nudged >> i & 1;
                 CHECK_INT(count, most);
+                for (i = k = 0; k < most; k++) { /* the first stretches have one more */
+                    for (end = i + n / most + (k < n % most), count = 0; i < end; i++)
+                        count += s.nudged >> i & 1;
+                    CHECK_INT(count, 1);
+                }
                 seen |= s.nudged;
             }
             CHECK_INT(seen, (1u << n) - 1);

@@ -520,7 +520,7 @@ static void test_noisy_without_noise(void)
 /* ---- values ---------------------------------------------------------------------------------- */
 
 enum { MOST = 4096 };
-static nrm_real xs[MOST], ys[MOST], ys2[MOST], dys[MOST], dxs[MOST], dxs2[MOST];
+static nrm_real xs[MOST], ys[MOST], dys[MOST], dxs[MOST];
 static nrm_real gammas[MOST], betas[MOST], dgammas[MOST], dbetas[MOST], rmeans[MOST], rvars[MOST];
 static nrm_acc means[MOST], rstds[MOST];
 
@@ -544,114 +544,169 @@ static nrm_running track(size_t C, double weight)
     return r;
 }
 
+/* A layer on [N][C][S] whose groups of values know nothing of each other: its channels, or G groups
+   of channels in each example. */
+typedef struct grouped {
+    int function, p;
+    size_t N, C, S, G;
+} grouped;
+
+static const grouped layers[] = {
+    {CALL_BATCHNORM, 0, 6, 5, 1, 0},
+    {CALL_BATCHNORM, 0, 4, 70, 1, 0}, /* a second block of channels */
+    {CALL_BATCHNORM, 0, 3, 4, 13, 0},
+    {CALL_LP, NRM_L1, 6, 5, 1, 0},
+    {CALL_LP, NRM_L1, 3, 4, 19, 0},
+    {CALL_LP, NRM_L2, 6, 5, 1, 0},
+    {CALL_LP, NRM_L2, 3, 4, 19, 0},
+    {CALL_LP, NRM_LINF, 6, 5, 1, 0},
+    {CALL_LP, NRM_LINF, 3, 4, 19, 0},
+    {CALL_LP, NRM_L1 + NRM_CENTRED, 3, 4, 19, 0},
+    {CALL_LP, NRM_L2 + NRM_CENTRED, 3, 4, 19, 0},
+    {CALL_LP, NRM_LINF + NRM_CENTRED, 3, 4, 19, 0},
+    {CALL_RENORM, 0, 3, 6, 1, 0},
+    {CALL_RENORM, 0, 3, 6, 5, 0},
+    {CALL_SYNC, 0, 3, 6, 1, 0},
+    {CALL_SYNC, 0, 3, 6, 13, 0},
+    {CALL_LAYERNORM, 0, 4, 9, 1, 1},
+    {CALL_LAYERNORM, 0, 3, 17, 1, 1},
+    {CALL_GROUPNORM, 0, 3, 6, 1, 3},
+    {CALL_GROUPNORM, 0, 3, 6, 5, 3},
+    {CALL_GROUPNORM, 0, 3, 6, 13, 1},
+    {CALL_RMSNORM, 0, 3, 6, 1, 1},
+};
+enum { LAYERS = (int)(sizeof layers / sizeof layers[0]) };
+
+static nrm_acc ratios[MOST], offsets[MOST];
+static nrm_stats statistics[MOST];
+static nrm_sums sums[MOST];
+
+static size_t channel_at(const grouped *k, size_t i)
+{
+    return i / k->S % k->C;
+}
+static size_t group_at(const grouped *k, size_t i)
+{
+    if (k->G == 0) return channel_at(k, i);
+    return i / k->S / k->C * k->G + channel_at(k, i) / (k->C / k->G);
+}
+
+static layer_call call_of(const grouped *k)
+{
+    layer_call c;
+    memset(&c, 0, sizeof c);
+    c.x = xs, c.y = ys, c.dy = dys, c.dx = dxs, c.gamma = gammas, c.beta = betas;
+    c.dgamma = dgammas, c.dbeta = dbetas, c.mean = means, c.rstd = rstds;
+    c.ratio = ratios, c.offset = offsets, c.stats = statistics, c.sums = sums;
+    c.N = k->N, c.C = k->C, c.S = k->S, c.G = k->G;
+    c.mode = NRM_TRAIN, c.p = k->p, c.eps = NRM_EPS, c.r_max = 2, c.d_max = 1;
+    return c;
+}
+
+static int both_passes(const grouped *k, const layer_call *c)
+{
+    int i, rc;
+    memset(dgammas, 0, sizeof dgammas);
+    memset(dbetas, 0, sizeof dbetas);
+    memset(statistics, 0, sizeof statistics);
+    for (i = 0; i < 2 && k->function == CALL_SYNC; i++) (void)call_layer(CALL_STATS_UPDATE, c);
+    rc = call_layer(k->function, c);
+    if (k->function == CALL_SYNC) OK(call_layer(CALL_SYNC_SUMS, c));
+    CHECK(call_layer(k->function + 1, c) >= 0);
+    return rc;
+}
+
+/* Equal values give exactly beta, whatever their size and number, and no gradient is NaN; in RMS
+   norm zeros do. */
 static void test_constant_inputs_give_beta(void)
 {
-    const double magnitude[8] = {0.1, -0.1, 1e6 / 3, 1e18, -1e18, 1e-30, 3e37, 1e6 + 0.1};
-    const size_t counts[8] = {2, 3, 7, 8, 9, 13, 31, 100};
-    const size_t positions[3] = {1, 3, 11};
-    size_t m, k, s, i;
+    const double magnitude[10] = {0, 0.1, -0.1, 1e6 / 3, 1e18, -1e18, 1e-30, 3e37, 1e6 + 0.1, -0.7};
+    const size_t counts[9] = {1, 2, 3, 7, 8, 9, 13, 31, 100};
+    size_t m, j, i;
+    int k;
     draw(gammas, MOST, 1.5, 0.5, 1);
     draw(betas, MOST, 0, 1, 2);
-    for (m = 0; m < 8; m++)
-        for (k = 0; k < 8; k++) {
-            const nrm_real c = (nrm_real)magnitude[m];
-            const size_t D = counts[k];
-            int same = 1;
-            for (i = 0; i < MOST; i++) xs[i] = c;
-            OK(nrm_layernorm_forward(ys, means, rstds, xs, gammas, betas, NRM_EPS, 2, D));
-            for (i = 0; i < 2 * D; i++) same &= ys[i] == betas[i % D];
-            CHECK(same);
-            CHECK(means[0] == (nrm_acc)c && means[1] == (nrm_acc)c);
-            for (s = 0; s < 3; s++) {
-                const size_t S = positions[s];
-                same = 1;
-                OK(nrm_batchnorm_forward(ys, means, rstds, NULL, xs, gammas, betas, NRM_TRAIN,
-                                         NRM_EPS, D, 3, S));
-                for (i = 0; i < D * 3 * S; i++) same &= ys[i] == betas[i / S % 3];
-                CHECK(same);
-                CHECK(means[2] == (nrm_acc)c);
+    draw(dys, MOST, 0, 1, 44);
+    for (k = 0; k < LAYERS; k++)
+        for (m = 0; m < 10; m++)
+            for (j = layers[k].function == CALL_LAYERNORM ? 0 : 1; j < 9; j++) {
+                const int rms = layers[k].function == CALL_RMSNORM;
+                grouped l = layers[k];
+                layer_call c;
+                size_t n;
+                int same;
+                if (l.G == 0)
+                    l.N = counts[j];
+                else if (l.S > 1)
+                    l.S = counts[j];
+                else
+                    l.C = counts[j] * l.G;
+                n = l.N * l.C * l.S;
+                if (n > MOST || l.function == CALL_RENORM || (rms && m > 0)) continue;
+                if (l.function == CALL_LP && magnitude[m] > 1e37) continue; /* a sum of sizes */
+                for (i = 0; i < n; i++) xs[i] = (nrm_real)magnitude[m];
+                c = call_of(&l);
+                same = both_passes(&l, &c) == NRM_OK;
+                for (i = 0; i < n; i++)
+                    same &= ys[i] == (rms ? 0 : betas[channel_at(&l, i)]) &&
+                            isfinite((double)dxs[i]);
+                same &= rms || means[group_at(&l, n - 1)] == (nrm_acc)(nrm_real)magnitude[m];
+                if (!CHECK(same)) printf("  layer %d, %g, %d\n", k, magnitude[m], (int)counts[j]);
             }
+}
+
+/* One bad value of x, or of dy: the other groups do not notice. Of dy it stays in its channel where
+   gradients of parameters are summed; of x it keeps out of the running statistics. */
+static void check_spoilt(const grouped *k, nrm_real value, int cumulative)
+{
+    enum { CLEAN, BAD_X, BAD_DY, TURNS };
+    static nrm_real y[TURNS][MOST], dx[TURNS][MOST], dg[TURNS][MOST], db[TURNS][MOST];
+    static nrm_real m[TURNS][MOST], u[TURNS][MOST];
+    const size_t n = k->N * k->C * k->S, at = ((k->N - 1) * k->C + k->C / 2) * k->S + k->S / 2;
+    const int whole = value != value || k->function != CALL_RMSNORM; /* which divides by infinity */
+    size_t i;
+    int turn;
+    for (turn = 0; turn < TURNS; turn++) {
+        nrm_running running = track(k->C, 0.25);
+        layer_call c = call_of(k);
+        running.cumulative = cumulative;
+        c.running = &running;
+        draw(xs, n, 1, 2, 4);
+        draw(dys, n, 0, 1, 5);
+        draw(gammas, k->C, 1, 0.5, 7);
+        if (turn == BAD_X) xs[at] = value;
+        if (turn == BAD_DY) dys[at] = value;
+        CHECK_INT(both_passes(k, &c), turn == BAD_X ? NRM_NONFINITE : NRM_OK);
+        CHECK_INT(running.batches, k->G == 0);
+        memcpy(y[turn], ys, sizeof ys), memcpy(dx[turn], dxs, sizeof dxs);
+        memcpy(dg[turn], dgammas, sizeof dgammas), memcpy(db[turn], dbetas, sizeof dbetas);
+        memcpy(m[turn], rmeans, sizeof rmeans), memcpy(u[turn], rvars, sizeof rvars);
+    }
+    for (i = 0; i < n; i++)
+        if (group_at(k, i) != group_at(k, at)) {
+            CHECK(y[BAD_X][i] == y[CLEAN][i] && dx[BAD_X][i] == dx[CLEAN][i]);
+            CHECK(dx[BAD_DY][i] == dx[CLEAN][i]);
+        } else {
+            if (whole) CHECK(y[BAD_X][i] != y[BAD_X][i] && dx[BAD_X][i] != dx[BAD_X][i]);
+            if (value != value || i == at) CHECK(dx[BAD_DY][i] != dx[BAD_DY][i]);
         }
-    OK(nrm_layernorm_forward(ys, NULL, NULL, xs, gammas, betas, NRM_EPS, 5, 1));
-    for (i = 0; i < 5; i++) CHECK(ys[i] == betas[0]); /* D = 1 is a constant row as well */
-}
-
-/* One bad value in channel `bad` of [N][C][S]: the other channels do not notice. */
-static void poison_channel(nrm_real value, size_t N, size_t C, size_t S, size_t bad)
-{
-    const size_t count = N * C * S;
-    nrm_running running = track(C, 0.25);
-    nrm_real kept_mean[80], kept_var[80];
-    int same = 1, spoiled = 1;
-    size_t i;
-    draw(xs, count, 1, 2, 4);
-    OK(nrm_batchnorm_forward(ys, means, rstds, &running, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C,
-                             S));
-    memcpy(kept_mean, rmeans, C * sizeof *rmeans);
-    memcpy(kept_var, rvars, C * sizeof *rvars);
-    running = track(C, 0.25);
-    xs[((N - 1) * C + bad) * S + S / 2] = value;
-    CHECK_INT(nrm_batchnorm_forward(ys2, means, rstds, &running, xs, NULL, NULL, NRM_TRAIN,
-                                    NRM_EPS, N, C, S),
-              NRM_NONFINITE);
-    for (i = 0; i < count; i++) {
-        if (i / S % C == bad)
-            spoiled &= ys2[i] != ys2[i];
-        else
-            same &= ys[i] == ys2[i];
+    for (i = 0; i < k->C; i++) {
+        const int bad = i == channel_at(k, at);
+        CHECK(bad == !(dg[BAD_DY][i] == dg[CLEAN][i]));
+        if (k->function != CALL_RMSNORM) CHECK(bad == !(db[BAD_DY][i] == db[CLEAN][i]));
+        if (k->G > 0) continue;
+        CHECK(m[BAD_X][i] == (bad ? 0 : m[CLEAN][i]) && m[CLEAN][i] != 0);
+        CHECK(u[BAD_X][i] == (bad ? 1 : u[CLEAN][i]) && u[CLEAN][i] != 1);
     }
-    CHECK(same);
-    CHECK(spoiled);
-    for (i = 0; i < C; i++) {
-        CHECK(rmeans[i] == (i == bad ? 0 : kept_mean[i]));
-        CHECK(rvars[i] == (i == bad ? 1 : kept_var[i]));
-    }
-    /* and on the way back */
-    draw(xs, count, 1, 2, 4);
-    draw(dys, count, 0, 1, 5);
-    OK(nrm_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S));
-    CHECK(nrm_batchnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, NULL, NRM_TRAIN, N, C,
-                                 S) >= 0);
-    dys[bad * S] = value;
-    CHECK(nrm_batchnorm_backward(dxs2, NULL, NULL, dys, xs, means, rstds, NULL, NRM_TRAIN, N, C,
-                                 S) >= 0);
-    for (same = 1, i = 0; i < count; i++)
-        if (i / S % C != bad) same &= dxs[i] == dxs2[i];
-    CHECK(same);
-    CHECK(dxs2[bad * S] != dxs2[bad * S]);
-}
-
-static void poison_row(nrm_real value, size_t N, size_t D, size_t bad)
-{
-    int same = 1, spoiled = 1;
-    size_t i;
-    draw(xs, N * D, 1, 2, 6);
-    draw(gammas, D, 1, 1, 7);
-    OK(nrm_layernorm_forward(ys, means, rstds, xs, gammas, NULL, NRM_EPS, N, D));
-    xs[bad * D + D / 2] = value;
-    CHECK_INT(nrm_layernorm_forward(ys2, means, rstds, xs, gammas, NULL, NRM_EPS, N, D),
-              NRM_NONFINITE);
-    for (i = 0; i < N * D; i++) {
-        if (i / D == bad)
-            spoiled &= ys2[i] != ys2[i];
-        else
-            same &= ys[i] == ys2[i];
-    }
-    CHECK(same);
-    CHECK(spoiled);
+    if (test_bad > 0) printf("  function %d, p %d: %g\n", k->function, k->p, (double)value);
 }
 
 static void test_nan_stays_where_it_is(void)
 {
     const nrm_real values[3] = {(nrm_real)NAN, (nrm_real)INFINITY, -(nrm_real)INFINITY};
-    int v;
-    for (v = 0; v < 3; v++) {
-        poison_channel(values[v], 6, 5, 1, 2);
-        poison_channel(values[v], 4, 70, 1, 65); /* in the second block of channels */
-        poison_channel(values[v], 3, 4, 13, 0);
-        poison_row(values[v], 4, 9, 0);
-        poison_row(values[v], 3, 17, 2);
-    }
+    int v, k;
+    for (v = 0; v < 6; v++)
+        for (k = 0; k < LAYERS; k++) check_spoilt(&layers[k], values[v / 2], v % 2);
 }
 
 /* Finite inputs whose variance does not fit into an nrm_real, or nor into an nrm_acc: nothing
@@ -992,78 +1047,6 @@ static void test_lp_kinds(void)
     }
     for (k = 0; k < 4; k++) CHECK(y[k] == 7 && dx[k] == 7);
     CHECK(running.batches == 0 && rvars[0] == 1 && rmeans[0] == 0);
-}
-
-/* One bad value in channel `bad`: the others do not notice, and running statistics stay. */
-static void poison_lp(nrm_real value, int p, size_t N, size_t C, size_t S, size_t bad)
-{
-    const size_t count = N * C * S;
-    nrm_running running;
-    int same = 1, spoiled = 1, cumulative;
-    size_t i;
-    draw(dys, count, 0, 1, 42);
-    for (cumulative = 0; cumulative < 2; cumulative++) {
-        running = track(C, 0.25);
-        running.cumulative = cumulative;
-        draw(xs, count, 1, 2, 41);
-        OK(nrm_lp_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, NULL, p, NRM_TRAIN, NRM_EPS,
-                                    N, C, S));
-        OK(nrm_lp_batchnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, NULL, p, NRM_TRAIN,
-                                     NRM_EPS, N, C, S));
-        xs[((N - 1) * C + bad) * S + S / 2] = value;
-        CHECK_INT(nrm_lp_batchnorm_forward(ys2, means, rstds, &running, xs, NULL, NULL, p,
-                                           NRM_TRAIN, NRM_EPS, N, C, S),
-                  NRM_NONFINITE);
-        CHECK_INT(running.batches, 1);
-        OK(nrm_lp_batchnorm_backward(dxs2, NULL, NULL, dys, xs, means, rstds, NULL, p, NRM_TRAIN,
-                                     NRM_EPS, N, C, S));
-        for (i = 0; i < count; i++) {
-            if (i / S % C == bad)
-                spoiled &= ys2[i] != ys2[i] && dxs2[i] != dxs2[i];
-            else
-                same &= ys[i] == ys2[i] && dxs[i] == dxs2[i];
-        }
-        for (i = 0; i < C; i++)
-            CHECK((i == bad) == (rmeans[i] == 0 && rvars[i] == 1));
-    }
-    CHECK(same);
-    CHECK(spoiled);
-}
-
-static void test_lp_nan_stays_where_it_is(void)
-{
-    const nrm_real values[3] = {(nrm_real)NAN, (nrm_real)INFINITY, -(nrm_real)INFINITY};
-    int v, p;
-    for (v = 0; v < 3; v++)
-        for (p = NRM_L1; p <= NRM_LINF + NRM_CENTRED; p++) {
-            if (p == NRM_CENTRED) continue;
-            poison_lp(values[v], p, 6, 5, 1, 2);
-            poison_lp(values[v], p, 3, 4, 19, 0);
-        }
-}
-
-/* A channel of equal values has no deviations: y is beta, and no gradient is NaN, be it all 0. */
-static void test_lp_constant_inputs(void)
-{
-    const double magnitude[4] = {0, 0.1, 1e6 / 3, -1e18};
-    int m, p, same;
-    size_t i, S;
-    draw(betas, 3, 0, 1, 43);
-    draw(dys, 3 * 3 * 5, 0, 1, 44);
-    for (m = 0; m < 4; m++)
-        for (p = NRM_L1; p <= NRM_LINF + NRM_CENTRED; p++)
-            for (S = 1; S <= 5; S += 4) {
-                const size_t count = 3 * 3 * S;
-                if (p == NRM_CENTRED) continue;
-                for (i = 0; i < count; i++) xs[i] = (nrm_real)magnitude[m];
-                OK(nrm_lp_batchnorm_forward(ys, means, rstds, NULL, xs, NULL, betas, p, NRM_TRAIN,
-                                            NRM_EPS, 3, 3, S));
-                OK(nrm_lp_batchnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, NULL, p,
-                                             NRM_TRAIN, NRM_EPS, 3, 3, S));
-                for (same = 1, i = 0; i < count; i++)
-                    same &= ys[i] == betas[i / S % 3] && isfinite((double)dxs[i]);
-                CHECK(same);
-            }
 }
 
 /* Zeros in column 1, a NaN or infinity in column 3: the other columns do not notice. */
@@ -1437,38 +1420,6 @@ static void test_noise_of_a_bad_batch(void)
     CHECK(memcmp(scale, good, sizeof good) == 0 && rng.state == again.state);
 }
 
-/* A NaN in dy stays in its group, or its row; gradients of parameters are sums over the examples,
-   so there it stays in its channel. */
-static void test_nan_in_gradients(void)
-{
-    enum { N = 3, C = 6, G = 3 };
-    size_t S, i;
-    for (S = 1; S <= 5; S += 4) {
-        const size_t n = N * C * S, at = (C + 3) * S; /* example 1, channel 3, group 1 */
-        draw(xs, n, 1, 2, 14);
-        draw(dys, n, 0, 1, 15);
-        draw(gammas, C, 1, 0.5, 16);
-        for (i = 0; i < C; i++) dgammas[i] = dbetas[i] = 0;
-        OK(nrm_groupnorm_forward(ys, means, rstds, xs, gammas, NULL, NRM_EPS, N, C, S, G));
-        OK(nrm_groupnorm_backward(dxs, NULL, NULL, dys, xs, means, rstds, gammas, N, C, S, G));
-        dys[at] = (nrm_real)NAN;
-        OK(nrm_groupnorm_backward(dxs2, dgammas, dbetas, dys, xs, means, rstds, gammas, N, C, S,
-                                  G));
-        for (i = 0; i < n; i++)
-            CHECK(i / S / (C / G) == at / S / (C / G) ? dxs2[i] != dxs2[i] : dxs2[i] == dxs[i]);
-        for (i = 0; i < C; i++)
-            CHECK((i == 3) == (dgammas[i] != dgammas[i]) && (i == 3) == (dbetas[i] != dbetas[i]));
-    }
-    draw(xs, N * C, 1, 2, 14);
-    draw(dys, N * C, 0, 1, 15);
-    OK(nrm_rmsnorm_forward(ys, rstds, xs, gammas, NRM_EPS, N, C));
-    OK(nrm_rmsnorm_backward(dxs, NULL, dys, xs, rstds, gammas, N, C));
-    dys[C] = (nrm_real)INFINITY;
-    OK(nrm_rmsnorm_backward(dxs2, NULL, dys, xs, rstds, gammas, N, C));
-    for (i = 0; i < N * C; i++) CHECK(i / C == 1 || dxs2[i] == dxs[i]);
-    CHECK(dxs2[C] != dxs2[C]);
-}
-
 int main(void)
 {
     RUN(test_valid_calls_write_outputs_only);
@@ -1497,8 +1448,6 @@ int main(void)
     RUN(test_rng_arguments);
     RUN(test_messages);
     RUN(test_lp_kinds);
-    RUN(test_lp_nan_stays_where_it_is);
-    RUN(test_lp_constant_inputs);
     RUN(test_weight_norm_bad_columns);
     RUN(test_group_sizes);
     RUN(test_renorm_limits);
@@ -1510,6 +1459,5 @@ int main(void)
     RUN(test_cumulative_passes_over);
     RUN(test_all_masked_in_company);
     RUN(test_noise_of_a_bad_batch);
-    RUN(test_nan_in_gradients);
     return test_report("contracts");
 }

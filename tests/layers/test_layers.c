@@ -1128,8 +1128,6 @@ int main(void)
     RUN(test_renorm_modes);
     RUN(test_masks);
     RUN(test_mask_extremes);
-    RUN(test_constant_groups);
-    RUN(test_spoilt_groups);
     RUN(test_lp_values);
     RUN(test_lp_is_batchnorm);
     RUN(test_lp_kinks);

@@ -130,7 +130,7 @@ static void test_looking(void)
         for (workers = 0; workers < (norm == NRM_BATCH_NORM ? 3 : 2); workers++)
             for (first = 0; first < 2; first++)
                 for (bad = 0; bad < 3; bad++) {
-                    nrm_acc loss = 0, hits = 0;
+                    nrm_acc loss = 0, again = 0, hits = 0;
                     nrm_mlp *net = network(norm, first, first, workers);
                     int rc[6], k;
                     if (net == NULL) return;
@@ -141,9 +141,15 @@ static void test_looking(void)
                     CHECK(only_looked(net));
                     rc[2] = nrm_mlp_gradient(net, &loss, x, labels, BATCH, NRM_FROZEN);
                     CHECK(only_looked(net));
-                    rc[3] = nrm_mlp_gradient(net, &loss, x, labels, BATCH, NRM_TRAIN);
-                    CHECK(only_looked(net));
+                    rc[3] = nrm_mlp_gradient(net, &again, x, labels, BATCH, NRM_TRAIN);
+                    rc[3] |= nrm_mlp_gradient(net, &loss, x, labels, BATCH, NRM_TRAIN);
+                    CHECK(only_looked(net) && (bad || loss == again)); /* the same noise, too */
                     rc[4] = nrm_mlp_gradient(net, NULL, x, labels, 0, NRM_TRAIN);
+                    if (workers == 0) { /* else the others' examples count */
+                        rc[4] |= nrm_mlp_forward(net, NULL, 0, NRM_TRAIN);
+                        rc[4] |= nrm_mlp_train_step(net, &loss, NULL, NULL, 0);
+                        CHECK(loss == 0);
+                    }
                     CHECK(only_looked(net));
                     rc[5] = nrm_mlp_eval(net, &loss, &hits, x, labels, EXAMPLES);
                     CHECK(only_looked(net));
@@ -161,7 +167,7 @@ static void test_refusals(void)
     int norm, first, k;
     for (norm = NRM_NO_NORM; norm <= NRM_LP_BATCH_NORM; norm++)
         for (first = 0; first < 2; first++)
-            for (k = 0; k < 24; k++) {
+            for (k = 0; k < 32; k++) {
                 const int batch = norm == NRM_BATCH_NORM || norm == NRM_NOISY_BATCH_NORM ||
                                   norm == NRM_BATCH_RENORM || norm == NRM_LP_BATCH_NORM;
                 nrm_mlp *net = network(norm, first, 1 - first, 0);
@@ -179,6 +185,9 @@ static void test_refusals(void)
                 if (k == 7 && batch) r->new_weight = large;
                 if (k >= 8 && k < 10 && batch) r->var[UNITS - 1] = -1;
                 if (k >= 10 && k < 12 && batch) r->mean[UNITS - 1] = nan;
+                if (k == 24) net->state[1].shape.groups = 3;
+                if (k == 25) net->state[1].shape.p = 4;
+                if (k == 26 && batch) r->var[UNITS - 1] = -1;
                 before = block;
                 if (k < 2) {
                     got = k ? nrm_mlp_train_step(net, &loss, x, wrong, BATCH)
@@ -236,6 +245,34 @@ static void test_refusals(void)
                     expected = NRM_ENULL;
                 } else if (k == 22) {
                     got = nrm_mlp_eval(net, &loss, &hits, x, NULL, EXAMPLES);
+                    expected = NRM_ENULL;
+                } else if (k == 24 || k == 25) {
+                    if (norm != (k == 24 ? NRM_GROUP_NORM : NRM_LP_BATCH_NORM)) continue;
+                    got = nrm_mlp_train_step(net, &loss, x, labels, BATCH);
+                    CHECK_INT(nrm_mlp_forward(net, x, BATCH, NRM_INFER), got);
+                    expected = k == 24 ? NRM_ESIZE : NRM_EKIND;
+                } else if (k == 26) { /* running statistics, which renorm reads in training too */
+                    if (norm != NRM_BATCH_RENORM) continue;
+                    got = nrm_mlp_train_step(net, &loss, x, labels, BATCH);
+                    expected = NRM_ESTATS;
+                } else if (k == 27) {
+                    got = nrm_mlp_train_step(net, &loss, x, labels, BATCH + 1);
+                    expected = NRM_ESIZE;
+                } else if (k == 28) {
+                    got = nrm_mlp_forward(net, x, BATCH, -1);
+                    expected = NRM_EMODE;
+                } else if (k == 29) {
+                    got = nrm_mlp_forward(net, NULL, 2, NRM_TRAIN);
+                    expected = NRM_ENULL;
+                } else if (k == 30) {
+                    got = nrm_mlp_gradient(net, &loss, x, NULL, BATCH, NRM_TRAIN);
+                    expected = NRM_ENULL;
+                } else if (k == 31) {
+                    got = nrm_mlp_forward(NULL, x, 2, NRM_TRAIN);
+                    CHECK_INT(nrm_mlp_gradient(NULL, &loss, x, labels, 2, NRM_TRAIN), got);
+                    CHECK_INT(nrm_mlp_train_step(NULL, &loss, x, labels, 2), got);
+                    CHECK_INT(nrm_mlp_eval(NULL, &loss, NULL, x, labels, 2), got);
+                    CHECK_INT(nrm_mlp_step(NULL), got);
                     expected = NRM_ENULL;
                 } else {
                     int far[EXAMPLES] = {0};

@@ -123,6 +123,16 @@ double training_farthest(const nrm_real *a, const nrm_real *b, size_t n)
     return most;
 }
 
+double training_log_length(const nrm_real *a, size_t n)
+{
+    const double most = training_farthest(a, NULL, n);
+    double sum = 0;
+    size_t i;
+    if (!(most > 0) || isinf(most)) return log10(most);
+    for (i = 0; i < n; i++) sum += ((double)a[i] / most) * ((double)a[i] / most);
+    return log10(most) + 0.5 * log10(sum);
+}
+
 double training_cosine(const nrm_real *a, const nrm_real *b, size_t rows, size_t cols)
 {
     double most = 0;

@@ -39,6 +39,7 @@
 #define training_dot training_dot_f64
 #define training_rms training_rms_f64
 #define training_farthest training_farthest_f64
+#define training_log_length training_log_length_f64
 #define training_same_bits training_same_bits_f64
 #define training_cosine training_cosine_f64
 #define training_reestimate training_reestimate_f64
@@ -93,6 +94,10 @@ double training_dot(const nrm_real *a, const nrm_real *b, size_t n);
 double training_squares(const nrm_real *a, size_t n);
 double training_rms(const nrm_real *a, size_t n);
 double training_farthest(const nrm_real *a, const nrm_real *b, size_t n);
+
+/* log10 of the length of a vector, also where its square is too small or too large for a double;
+   of zeros, and where one is not finite, not finite either. */
+double training_log_length(const nrm_real *a, size_t n);
 
 /* Of two matrices [rows][cols], such as weights and their gradient: the largest |cosine| between a
    column of a and that of b. Columns of zeros in b do not count. */

@@ -86,11 +86,14 @@ static void test_going_on_passes_over_short_batches(void)
 static void test_sums(void)
 {
     nrm_real a[3] = {3, -4, 0}, b[3] = {3, -4, (nrm_real)NAN};
+    const nrm_real tiny[2] = {(nrm_real)3e-30, (nrm_real)-4e-30};
     CHECK_NEAR(training_squares(a, 3), 25, 0);
     CHECK_NEAR(training_rms(a, 2), sqrt(12.5), 1e-15);
     CHECK_NEAR(training_farthest(a, NULL, 3), 4, 0);
     CHECK_NEAR(training_farthest(a, b, 2), 0, 0);
     CHECK(isnan(training_farthest(a, b, 3)) && isnan(training_squares(b, 3)));
+    CHECK_NEAR(training_log_length(tiny, 2), log10(5e-30), 1e-6); /* its square is none in float */
+    CHECK(isinf(training_log_length(a + 2, 1)) && isnan(training_log_length(b, 3)));
 }
 
 /* ---- two networks ---------------------------------------------------------------------------- */

@@ -26,10 +26,9 @@ typedef struct setting {
     int norm, activation;
     double gain, rho, input;
     int when, scaled, claimed;
-    size_t inputs;
 } setting;
 
-enum { N = 8, FEW = 16, MANY = 768 };
+enum { N = 8 };
 
 #define PLAIN_TANH NRM_NO_NORM, NRM_TANH
 #define PLAIN_RELU NRM_NO_NORM, NRM_RELU
@@ -37,41 +36,34 @@ enum { N = 8, FEW = 16, MANY = 768 };
 #define LAYER_RELU NRM_LAYER_NORM, NRM_RELU
 /* clang-format off */
 #define ALL_SETTINGS(ROW)                                                                          \
-    ROW("plain_05", "plain, ρ = 0.5", PLAIN_TANH, 1, 0.5, WEAK, BOTH, CLAIMED, FEW)                \
-    ROW("plain_1", "plain, ρ = 1", PLAIN_TANH, 1, 1, WEAK, BOTH, CLAIMED, FEW)                     \
-    ROW("plain_2", "plain, ρ = 2", PLAIN_TANH, 1, 2, WEAK, BOTH, CLAIMED, FEW)                     \
-    ROW("layer_05", "layer norm, ρ = 0.5", LAYER_TANH, 1, 0.5, WEAK, BOTH, CLAIMED, FEW)           \
-    ROW("layer_1", "layer norm, ρ = 1", LAYER_TANH, 1, 1, WEAK, BOTH, CLAIMED, FEW)                \
-    ROW("layer_2", "layer norm, ρ = 2", LAYER_TANH, 1, 2, WEAK, BOTH, CLAIMED, FEW)                \
-    ROW("only_wh_05", "layer norm, only Wh scaled, ρ = 0.5",                                       \
-        LAYER_TANH, 1, 0.5, WEAK, RECURRENT, CLAIMED, FEW)                                         \
-    ROW("only_wh_2", "layer norm, only Wh scaled, ρ = 2",                                          \
-        LAYER_TANH, 1, 2, WEAK, RECURRENT, CLAIMED, FEW)                                           \
-    ROW("loud", "layer norm, loud input", LAYER_TANH, 1, 1, LOUD_INPUT, BOTH, CLAIMED, FEW)        \
-    ROW("loud_gain", "layer norm, loud input, gain 3.377",                                         \
-        LAYER_TANH, NEUTRAL, 1, LOUD_INPUT, BOTH, CLAIMED, FEW)                                    \
-    ROW("silent", "layer norm, no input", LAYER_TANH, 1, 1, NO_MORE, BOTH, CLAIMED, FEW)           \
+    ROW("plain_05", "plain, ρ = 0.5", PLAIN_TANH, 1, 0.5, WEAK)                                    \
+    ROW("plain_1", "plain, ρ = 1", PLAIN_TANH, 1, 1, WEAK)                                         \
+    ROW("plain_2", "plain, ρ = 2", PLAIN_TANH, 1, 2, WEAK)                                         \
+    ROW("layer_05", "layer norm, ρ = 0.5", LAYER_TANH, 1, 0.5, WEAK)                               \
+    ROW("layer_1", "layer norm, ρ = 1", LAYER_TANH, 1, 1, WEAK)                                    \
+    ROW("layer_2", "layer norm, ρ = 2", LAYER_TANH, 1, 2, WEAK)                                    \
+    ROW("only_wh_05", "layer norm, only Wh scaled, ρ = 0.5", LAYER_TANH, 1, 0.5, WEAK, RECURRENT)  \
+    ROW("only_wh_2", "layer norm, only Wh scaled, ρ = 2", LAYER_TANH, 1, 2, WEAK, RECURRENT)       \
+    ROW("loud", "layer norm, loud input", LAYER_TANH, 1, 1, LOUD_INPUT)                            \
+    ROW("loud_gain", "layer norm, loud input, gain 3.377", LAYER_TANH, NEUTRAL, 1, LOUD_INPUT)     \
+    ROW("silent", "layer norm, no input", LAYER_TANH, 1, 1, NO_MORE)                               \
     ROW("silent_gain", "layer norm, no input, gain 0.1",                                           \
-        LAYER_TANH, 0.1, 1, NO_MORE, BOTH, BEYOND, FEW)                                            \
-    ROW("silent_relu", "layer norm, no input, ReLU", LAYER_RELU, 1, 1, NO_MORE, BOTH, BEYOND, FEW) \
-    ROW("plain_silent_05", "plain, no input, ρ = 0.5",                                             \
-        PLAIN_TANH, 1, 0.5, NO_MORE, BOTH, CLAIMED, FEW)                                           \
-    ROW("plain_silent_1", "plain, no input, ρ = 1", PLAIN_TANH, 1, 1, NO_MORE, BOTH, BEYOND, FEW)  \
-    ROW("plain_silent_2", "plain, no input, ρ = 2", PLAIN_TANH, 1, 2, NO_MORE, BOTH, CLAIMED, FEW) \
-    ROW("plain_relu_05", "plain, no input, ReLU, ρ = 0.5",                                         \
-        PLAIN_RELU, 1, 0.5, NO_MORE, BOTH, CLAIMED, FEW)                                           \
-    ROW("plain_relu_1", "plain, no input, ReLU, ρ = 1",                                            \
-        PLAIN_RELU, 1, 1, NO_MORE, BOTH, CLAIMED, FEW)                                             \
-    ROW("plain_relu_2", "plain, no input, ReLU, ρ = 2",                                            \
-        PLAIN_RELU, 1, 2, NO_MORE, BOTH, CLAIMED, FEW)                                             \
+        LAYER_TANH, 0.1, 1, NO_MORE, BOTH, BEYOND)                                                 \
+    ROW("silent_relu", "layer norm, no input, ReLU", LAYER_RELU, 1, 1, NO_MORE, BOTH, BEYOND)      \
+    ROW("plain_silent_05", "plain, no input, ρ = 0.5", PLAIN_TANH, 1, 0.5, NO_MORE)                \
+    ROW("plain_silent_1", "plain, no input, ρ = 1", PLAIN_TANH, 1, 1, NO_MORE, BOTH, BEYOND)       \
+    ROW("plain_silent_2", "plain, no input, ρ = 2", PLAIN_TANH, 1, 2, NO_MORE)                     \
+    ROW("plain_relu_05", "plain, no input, ReLU, ρ = 0.5", PLAIN_RELU, 1, 0.5, NO_MORE)            \
+    ROW("plain_relu_1", "plain, no input, ReLU, ρ = 1", PLAIN_RELU, 1, 1, NO_MORE)                 \
+    ROW("plain_relu_2", "plain, no input, ReLU, ρ = 2", PLAIN_RELU, 1, 2, NO_MORE)                 \
     ROW("layer_1_in768", "layer norm, ρ = 1, 768 inputs",                                          \
-        LAYER_TANH, 1, 1, WEAK, BOTH, AFTERWARDS, MANY)                                            \
+        LAYER_TANH, 1, 1, WEAK, BOTH, AFTERWARDS)                                                  \
     ROW("only_wh_05_in768", "layer norm, only Wh scaled, ρ = 0.5, 768 inputs",                     \
-        LAYER_TANH, 1, 0.5, WEAK, RECURRENT, AFTERWARDS, MANY)                                     \
+        LAYER_TANH, 1, 0.5, WEAK, RECURRENT, AFTERWARDS)                                           \
     ROW("loud_in768", "layer norm, loud input, 768 inputs",                                        \
-        LAYER_TANH, 1, 1, LOUD_INPUT, BOTH, AFTERWARDS, MANY)                                      \
+        LAYER_TANH, 1, 1, LOUD_INPUT, BOTH, AFTERWARDS)                                            \
     ROW("loud_gain_in768", "layer norm, loud input, gain 3.377, 768 inputs",                       \
-        LAYER_TANH, NEUTRAL, 1, LOUD_INPUT, BOTH, AFTERWARDS, MANY)
+        LAYER_TANH, NEUTRAL, 1, LOUD_INPUT, BOTH, AFTERWARDS)
 
 #define AS_SETTING(id, name, ...) {__VA_ARGS__},
 #define AS_ARM(id, name, ...) {id, name, 1, 0},
@@ -149,19 +141,24 @@ typedef struct cell { /* the layer, and all that it needs */
     nrm_acc *mean, *rstd;
 } cell;
 
+static size_t inputs_of(const setting *k)
+{
+    return k->claimed == AFTERWARDS ? 768 : 16;
+}
+
 static int cell_make(cell *c, const setting *k, size_t T, size_t H)
 {
     const size_t rows = T * N, state = N * H;
-    const size_t count = k->inputs * H + H * H + H + rows * k->inputs + 2 * (rows * H + state) +
-                         2 * rows * H + 2 * rows;
+    const size_t count = inputs_of(k) * H + H * H + H + rows * inputs_of(k) +
+                         2 * (rows * H + state) + 2 * rows * H + 2 * rows;
     memset(c, 0, sizeof *c);
     c->block = (nrm_real *)calloc(count, sizeof *c->block);
     if (!c->block) return -1;
     c->Wx = c->block;
-    c->Wh = c->Wx + k->inputs * H;
+    c->Wh = c->Wx + inputs_of(k) * H;
     c->gamma = c->Wh + H * H;
     c->x = c->gamma + H;
-    c->h = c->x + rows * k->inputs;
+    c->h = c->x + rows * inputs_of(k);
     c->dh = c->h + rows * H + state;
     c->a = c->dh + rows * H + state;
     c->da = c->a + rows * H;
@@ -169,7 +166,7 @@ static int cell_make(cell *c, const setting *k, size_t T, size_t H)
     c->rstd = c->mean + rows;
     c->rnn.T = T;
     c->rnn.N = N;
-    c->rnn.in = k->inputs;
+    c->rnn.in = inputs_of(k);
     c->rnn.H = H;
     c->rnn.norm = k->norm;
     c->rnn.activation = k->activation;
@@ -180,40 +177,17 @@ static int cell_make(cell *c, const setting *k, size_t T, size_t H)
     return 0;
 }
 
-static void draw(nrm_real *a, size_t n, double sd, uint64_t seed, uint64_t stream)
-{
-    nrm_rng rng;
-    size_t i;
-    nrm_rng_seed(&rng, seed, stream);
-    for (i = 0; i < n; i++) a[i] = sd * draw_normal(&rng);
-}
-
 /* All arms of a seed have the same draws, scaled. */
 static void cell_fill(cell *c, const setting *k, uint64_t seed)
 {
     const double scale = k->scaled == BOTH ? k->rho : 1;
     const size_t T = c->rnn.T, H = c->rnn.H;
     size_t i;
-    draw(c->Wh, H * H, k->rho / sqrt((double)H), seed, 20);
-    draw(c->Wx, k->inputs * H, scale * k->input / sqrt((double)k->inputs), seed, 21);
-    draw(c->x, (k->when == ALWAYS ? T : 1) * N * k->inputs, 1, seed, 22);
-    draw(c->dh + T * N * H, N * H, 1, seed, 23); /* w, what the loss says of h[T] */
+    draw_normals(c->Wh, H * H, k->rho / sqrt((double)H), seed, 20);
+    draw_normals(c->Wx, inputs_of(k) * H, scale * k->input / sqrt((double)inputs_of(k)), seed, 21);
+    draw_normals(c->x, (k->when == ALWAYS ? T : 1) * N * inputs_of(k), 1, seed, 22);
+    draw_normals(c->dh + T * N * H, N * H, 1, seed, 23); /* w, what the loss says of h[T] */
     for (i = 0; i < H; i++) c->gamma[i] = k->gain;
-}
-
-/* log10 of the length of a vector, also where its square is too small or too large for a double. */
-static double log_length(const nrm_real *v, size_t n)
-{
-    double most = 0, sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        if (!(fabs(v[i]) <= most)) most = fabs(v[i]);
-        if (isnan(v[i])) return (double)NAN;
-    }
-    if (most == 0) return -HUGE_VAL;
-    if (isinf(most)) return HUGE_VAL;
-    for (i = 0; i < n; i++) sum += (v[i] / most) * (v[i] / most);
-    return log10(most) + 0.5 * log10(sum);
 }
 
 /* To a thousandth of a decade, so that the last bits of the C library's logarithm do not matter. */
@@ -251,7 +225,7 @@ static int run(lab_run *r)
     if (rc >= 0)
         rc = nrm_rnn_backward(c.dh, NULL, NULL, c.da, c.h, c.a, c.mean, c.rstd, NULL, &c.rnn,
                               NRM_TRAIN);
-    for (t = 0; t <= T; t++) decades[t] = log_length(c.dh + t * state, state);
+    for (t = 0; t <= T; t++) decades[t] = training_log_length(c.dh + t * state, state);
     for (t = 0; t <= T; t++) decades[t] = thousandth(decades[t] - decades[T]);
     note(r, decades, T);
     predict(decades, k, T);

@@ -28,14 +28,16 @@ LAB_SET(train_set, quick ? 512 : STEPS *BATCH, DATASET_STD);
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
+enum { N_W = DATASET_PIXELS * WIDTH, N_X = DATASET_PIXELS * LOOKED_AT };
+
 typedef struct subject { /* a trained network, and what is done to it */
-    const lab_run *run;
+    lab_run *run;
     nrm_mlp *net;
     nrm_mlp_state *first; /* its first layer */
-    size_t n_W, n_x, unit;
-    nrm_real *W, *x, *dW;    /* as they were; the gradient then */
-    nrm_real *v, *x_now, *c; /* as they are now; a random vector */
-    nrm_real length[WIDTH];  /* of the columns, for weight norm */
+    size_t unit;
+    nrm_real W[N_W], x[N_X], dW[N_W], scaled[N_W];  /* as they were; the gradients then, of aW */
+    nrm_real v[N_W], x_now[N_X], c[DATASET_PIXELS]; /* as they are now; a random vector */
+    nrm_real length[WIDTH];                         /* of the columns, for weight norm */
     nrm_acc norm[WIDTH];
     nrm_real logits[LOOKED_AT * CLASSES];
 } subject;
@@ -67,7 +69,7 @@ static int note_bias(trainer *t)
 static int apply(subject *s)
 {
     if (s->run->arm != WEIGHT) {
-        memcpy(s->first->W, s->v, s->n_W * sizeof *s->v);
+        memcpy(s->first->W, s->v, sizeof s->v);
         return 0;
     }
     return nrm_weightnorm_forward(s->first->W, s->norm, s->v, s->length, DATASET_PIXELS, WIDTH);
@@ -90,38 +92,38 @@ static int gradient_now(subject *s, nrm_real *out)
     int rc = apply(s);
     if (rc < 0) return rc;
     rc = nrm_mlp_gradient(s->net, NULL, s->x_now, train_set.labels, LOOKED_AT, NRM_TRAIN);
-    memcpy(out, s->first->dW, s->n_W * sizeof *out);
+    memcpy(out, s->first->dW, N_W * sizeof *out);
     if (s->run->arm != WEIGHT || rc < 0) return rc;
-    memset(out, 0, s->n_W * sizeof *out);
+    memset(out, 0, N_W * sizeof *out);
     return nrm_weightnorm_backward(out, NULL, s->first->dW, s->v, s->norm, s->length,
                                    DATASET_PIXELS, WIDTH);
 }
 
 static void restore(subject *s)
 {
-    memcpy(s->v, s->W, s->n_W * sizeof *s->v);
-    memcpy(s->x_now, s->x, s->n_x * sizeof *s->x);
+    memcpy(s->v, s->W, sizeof s->v);
+    memcpy(s->x_now, s->x, sizeof s->x);
 }
 
 static void change(subject *s, int which)
 {
-    const double by = which == W_SHIFTED ? training_rms(s->W, s->n_W) : training_rms(s->x, s->n_x);
+    const double by = which == W_SHIFTED ? training_rms(s->W, N_W) : training_rms(s->x, N_X);
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, s->run->seed, 30);
     for (i = 0; i < DATASET_PIXELS; i++) s->c[i] = by * draw_normal(&rng);
-    for (i = 0; i < s->n_W; i++) {
+    for (i = 0; i < N_W; i++) {
         if (which == W_SCALED || (which == UNIT_SCALED && i % WIDTH == s->unit)) s->v[i] *= DELTA;
         if (which == W_SHIFTED) s->v[i] += s->c[i / WIDTH];
     }
-    for (i = 0; i < s->n_x; i++) {
+    for (i = 0; i < N_X; i++) {
         if (which == DATA_SCALED || (which == ONE_SCALED && i < DATASET_PIXELS))
             s->x_now[i] *= DELTA;
         if (which == DATA_SHIFTED) s->x_now[i] += s->c[i % DATASET_PIXELS];
     }
 }
 
-static int measure_outputs(lab_run *r, subject *s, int mode, const char *series)
+static int measure_outputs(subject *s, int mode, const char *series)
 {
     nrm_real before[LOOKED_AT * CLASSES];
     size_t i;
@@ -133,30 +135,25 @@ static int measure_outputs(lab_run *r, subject *s, int mode, const char *series)
         change(s, which);
         rc = logits_now(s, mode, s->logits);
         for (i = 0; i < LOOKED_AT * CLASSES; i++) s->logits[i] -= before[i];
-        lab_record(r, series, which,
+        lab_record(s->run, series, which,
                    training_farthest(s->logits, NULL, LOOKED_AT * CLASSES) /
                        training_farthest(before, NULL, LOOKED_AT * CLASSES));
     }
-    restore(s);
-    return rc < 0 ? rc : apply(s);
+    return rc;
 }
 
-static int measure_gradients(lab_run *r, subject *s)
+static int measure_gradients(subject *s)
 {
     double worst = 0, sums = 0, terms = 0;
     size_t i, j;
-    nrm_real *scaled = (nrm_real *)malloc(s->n_W * sizeof *scaled);
     int rc;
     restore(s);
-    rc = scaled ? gradient_now(s, s->dW) : -1;
+    rc = gradient_now(s, s->dW);
     change(s, W_SCALED);
-    if (rc >= 0) rc = gradient_now(s, scaled);
-    for (i = 0; i < s->n_W && rc >= 0; i++)
-        worst = fmax(worst, fabs((double)(DELTA * scaled[i] - s->dW[i])));
-    free(scaled);
-    if (rc < 0) return rc;
-    lab_record(r, "law", SCALE_LAW, worst / training_farthest(s->dW, NULL, s->n_W));
-    lab_record(r, "law", ALL_ORTHOGONAL, training_cosine(s->W, s->dW, s->n_W, 1));
+    if (rc >= 0) rc = gradient_now(s, s->scaled);
+    for (i = 0; i < N_W; i++) worst = fmax(worst, fabs((double)(DELTA * s->scaled[i] - s->dW[i])));
+    lab_record(s->run, "law", SCALE_LAW, worst / training_farthest(s->dW, NULL, N_W));
+    lab_record(s->run, "law", ALL_ORTHOGONAL, training_cosine(s->W, s->dW, N_W, 1));
     for (i = 0; i < DATASET_PIXELS; i++) {
         double sum = 0;
         for (j = 0; j < WIDTH; j++) {
@@ -165,15 +162,14 @@ static int measure_gradients(lab_run *r, subject *s)
         }
         sums += fabs(sum);
     }
-    lab_record(r, "law", SHIFT_LAW, sums / terms);
-    lab_record(r, "law", UNIT_ORTHOGONAL, training_cosine(s->W, s->dW, DATASET_PIXELS, WIDTH));
-    restore(s);
-    return apply(s);
+    lab_record(s->run, "law", SHIFT_LAW, sums / terms);
+    lab_record(s->run, "law", UNIT_ORTHOGONAL, training_cosine(s->W, s->dW, DATASET_PIXELS, WIDTH));
+    return rc;
 }
 
 /* With the ε of the training: by how much do a unit's outputs grow if all weights are scaled?
    Against the variance of its summed inputs. */
-static int measure_growth(lab_run *r, subject *s)
+static int measure_growth(subject *s)
 {
     nrm_acc rstd[WIDTH];
     size_t j;
@@ -184,32 +180,20 @@ static int measure_growth(lab_run *r, subject *s)
     change(s, W_SCALED);
     if (rc >= 0) rc = logits_now(s, NRM_TRAIN, s->logits);
     for (j = 0; j < WIDTH && rc >= 0; j++)
-        lab_record(r, "growth", 1 / (double)(rstd[j] * rstd[j]) - REAL_EPS,
+        lab_record(s->run, "growth", 1 / (double)(rstd[j] * rstd[j]) - REAL_EPS,
                    (double)(DELTA * s->first->rstd[j] / rstd[j]) - 1);
-    restore(s);
-    return rc < 0 ? rc : apply(s);
+    return rc;
 }
 
-static int subject_make(subject *s, const lab_run *r, nrm_mlp *net)
+static void subject_make(subject *s, lab_run *r, nrm_mlp *net)
 {
-    size_t i, j, room;
+    size_t i, j;
     double most = -1;
-    memset(s, 0, sizeof *s);
     s->run = r;
     s->net = net;
     s->first = &net->state[0];
-    s->n_W = DATASET_PIXELS * WIDTH;
-    s->n_x = DATASET_PIXELS * LOOKED_AT;
-    room = 3 * s->n_W + 2 * s->n_x + DATASET_PIXELS;
-    s->W = (nrm_real *)malloc(room * sizeof *s->W);
-    if (!s->W) return -1;
-    s->dW = s->W + s->n_W;
-    s->v = s->dW + s->n_W;
-    s->x = s->v + s->n_W;
-    s->x_now = s->x + s->n_x;
-    s->c = s->x_now + s->n_x;
-    memcpy(s->W, s->first->W, s->n_W * sizeof *s->W);
-    memcpy(s->x, train_set.x, s->n_x * sizeof *s->x);
+    memcpy(s->W, s->first->W, sizeof s->W);
+    memcpy(s->x, train_set.x, sizeof s->x);
     for (j = 0; j < WIDTH; j++) {
         double sum = 0, active = 0;
         for (i = 0; i < DATASET_PIXELS; i++) sum += s->W[i * WIDTH + j] * s->W[i * WIDTH + j];
@@ -218,25 +202,23 @@ static int subject_make(subject *s, const lab_run *r, nrm_mlp *net)
         if (active > most) s->unit = j;
         most = fmax(most, active);
     }
-    return 0;
 }
 
 static int measure(trainer *t)
 {
     lab_run *r = t->run;
     nrm_mlp *net = t->net;
-    subject s;
+    static subject s;
     int rc = nrm_mlp_gradient(net, NULL, train_set.x, train_set.labels, LOOKED_AT, NRM_TRAIN);
-    if (rc < 0 || subject_make(&s, r, net)) return -1;
-    rc = measure_outputs(r, &s, NRM_TRAIN, "change_real_eps");
-    if (rc >= 0 && r->arm == BATCH_NORM) rc = measure_growth(r, &s);
+    subject_make(&s, r, net);
+    if (rc >= 0) rc = measure_outputs(&s, NRM_TRAIN, "change_real_eps");
+    if (rc >= 0 && r->arm == BATCH_NORM) rc = measure_growth(&s);
     if (rc >= 0 && r->arm == BATCH_NORM)
-        rc = measure_outputs(r, &s, NRM_INFER, "change_inference_real_eps");
+        rc = measure_outputs(&s, NRM_INFER, "change_inference_real_eps");
     net->spec.eps = EXACT;
-    if (rc >= 0) rc = measure_outputs(r, &s, NRM_TRAIN, "change");
-    if (rc >= 0 && r->arm == BATCH_NORM) rc = measure_outputs(r, &s, NRM_INFER, "change_inference");
-    if (rc >= 0) rc = measure_gradients(r, &s);
-    free(s.W);
+    if (rc >= 0) rc = measure_outputs(&s, NRM_TRAIN, "change");
+    if (rc >= 0 && r->arm == BATCH_NORM) rc = measure_outputs(&s, NRM_INFER, "change_inference");
+    if (rc >= 0) rc = measure_gradients(&s);
     return rc < 0 ? -1 : 0;
 }
 

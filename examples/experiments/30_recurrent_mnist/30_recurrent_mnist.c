@@ -87,14 +87,6 @@ static nrm_real *part(nrm_real *all, int which)
     return all;
 }
 
-static void draw(nrm_real *w, size_t n, double sd, uint64_t seed, uint64_t stream)
-{
-    nrm_rng rng;
-    size_t i;
-    nrm_rng_seed(&rng, seed, stream);
-    for (i = 0; i < n; i++) w[i] = (nrm_real)(sd * (double)draw_normal(&rng));
-}
-
 /* All arms of a seed have the same draws, scaled. */
 static network *network_new(size_t arm, uint64_t seed)
 {
@@ -115,9 +107,9 @@ static network *network_new(size_t arm, uint64_t seed)
     k->rnn.Wh = part(k->params, WH);
     k->rnn.gamma = part(k->params, GAMMA);
     k->rnn.beta = part(k->params, BETA);
-    draw(part(k->params, WX), part_size[WX], 1 / sqrt((double)INPUTS), seed, 20);
-    draw(part(k->params, WH), part_size[WH], scale_of(arm) / sqrt((double)UNITS), seed, 21);
-    draw(part(k->params, READOUT), part_size[READOUT], 1 / sqrt((double)UNITS), seed, 22);
+    draw_normals(part(k->params, WX), part_size[WX], 1 / sqrt((double)INPUTS), seed, 20);
+    draw_normals(part(k->params, WH), part_size[WH], scale_of(arm) / sqrt((double)UNITS), seed, 21);
+    draw_normals(part(k->params, READOUT), part_size[READOUT], 1 / sqrt((double)UNITS), seed, 22);
     for (i = 0; i < UNITS; i++) part(k->params, GAMMA)[i] = 1;
     return k;
 }
@@ -196,24 +188,9 @@ static int test_accuracy(network *k, double *accuracy)
 
 /* ---- looking at it --------------------------------------------------------------------------- */
 
-/* log10 of the length of a vector, also where its square is too small or too large. */
-static double log_length(const nrm_real *v, size_t n)
-{
-    double most = 0, sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        if (isnan(v[i])) return (double)NAN;
-        most = fmax(most, fabs((double)v[i]));
-    }
-    if (most <= 0) return -HUGE_VAL;
-    if (isinf(most)) return HUGE_VAL;
-    for (i = 0; i < n; i++) sum += ((double)v[i] / most) * ((double)v[i] / most);
-    return log10(most) + 0.5 * log10(sum);
-}
-
 static double rms(const nrm_real *v, size_t n)
 {
-    return pow(10, log_length(v, n)) / sqrt((double)n);
+    return pow(10, training_log_length(v, n)) / sqrt((double)n);
 }
 
 /* Root of the mean variance of a row [n][UNITS]. */
@@ -256,13 +233,13 @@ static int take_look(lab_run *r, network *k, size_t step, const char *all)
     double first, last;
     size_t t;
     if (gradient(k, train_set.x, train_set.labels, n)) return -1;
-    first = log_length(k->dh + state, state);
-    last = log_length(k->dh + ROWS * state, state);
+    first = training_log_length(k->dh + state, state);
+    last = training_log_length(k->dh + ROWS * state, state);
     record(r, "probe", "ratio", (double)step, first - last);
-    record(r, "probe", "norm", (double)step, log_length(k->grads, PARAMS));
+    record(r, "probe", "norm", (double)step, training_log_length(k->grads, PARAMS));
     record(r, "probe", "saturated", (double)step, saturated(k, n));
     for (t = 1; t <= ROWS && all; t++) {
-        record(r, all, "slope", (double)t, log_length(k->dh + t * state, state));
+        record(r, all, "slope", (double)t, training_log_length(k->dh + t * state, state));
         if (t % 3 != 1) continue;
         record(r, all, "rms", (double)t, rms(k->h + t * state, state));
         record(r, all, "spread", (double)t, spread(k->a + (t - 1) * state, n));
@@ -295,7 +272,7 @@ static int iterate(lab_run *r, const network *k, const char *when, const char *w
         memcpy(x + i * INPUTS, train_set.x + i * DATASET_PIXELS + 14 * INPUTS, INPUTS * sizeof *x);
     memcpy(h, k->h + ROWS * k->rnn.N * UNITS, state * sizeof *h);
     for (t = 0; t <= steps; t++) {
-        const double size = log_length(h, state) - 0.5 * log10((double)state);
+        const double size = training_log_length(h, state) - 0.5 * log10((double)state);
         if (worth_noting(t)) record(r, when, what, (double)t, size);
         if (!(size < 36) || t == steps) break;
         if (nrm_rnn_forward(h, a, mean, rstd, x, &rnn, NRM_TRAIN) < 0) return -1;
@@ -651,7 +628,7 @@ static int same_when_scaled(void)
     size_t i;
     int same = 0;
     if (k && b) {
-        draw(image, 4 * DATASET_PIXELS, 1, 1, 23);
+        draw_normals(image, 4 * DATASET_PIXELS, 1, 1, 23);
         k->rnn.eps = b->rnn.eps = (nrm_real)1e-30;
         for (i = 0; i < part_size[WX] + part_size[WH]; i++) b->params[i] *= 4;
         same = forward(k, image, 4) == NRM_OK && forward(b, image, 4) == NRM_OK &&

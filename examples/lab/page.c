@@ -134,7 +134,6 @@ static int pagei_count(const double *relative)
 int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels)
 {
     plot_figure *f = lab_figure(r, page->title, page->width, page->height);
-    plot_panel *before = NULL;
     size_t i;
     if (page->settings)
         lab_subtitle(r, f, page->settings, page->seeds ? page->seeds : lab_all_seeds(r));
@@ -144,8 +143,7 @@ int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t
     if (pagei_count(page->heights)) plot_heights(f, page->heights, pagei_count(page->heights));
     for (i = 0; i < panels; i++) {
         plot_panel *p = lab_draw_panel(r, f, &panel[i]);
-        if (panel[i].share_y) plot_share_y(before, p);
-        before = p;
+        if (panel[i].share_y) plot_share_y(p);
     }
     return lab_save(r, f, page->what);
 }

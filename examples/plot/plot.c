@@ -57,17 +57,14 @@ typedef struct ploti_ticks {
 } ploti_ticks;
 
 typedef struct ploti_axis {
-    int scale, fixed, tight, is_custom, ncustom;
+    int scale, fixed, tight, is_custom;
     const char *label;
     double fixed_lo, fixed_hi; /* as given by the caller */
     double data_lo, data_hi;   /* what the data span, transformed */
     double lo, hi;             /* the range, transformed: log10 or log2 on log axes */
     double from, to;           /* pixels of lo and hi */
     double tick_em;
-    double *custom;
-    const char **custom_text;
-    plot_panel *share;
-    ploti_ticks ticks;
+    ploti_ticks ticks, custom;
 } ploti_axis;
 
 enum {
@@ -92,8 +89,8 @@ enum {
 
 typedef struct ploti_item {
     struct ploti_item *next;
-    int kind, index, align, inside, in_band; /* index: number of the bar series or ridge row */
-    const char *label, *end;                 /* end: a note, or the name at a line's right end */
+    int kind, index, align, inside; /* index: number of the bar series or ridge row */
+    const char *label, *end;        /* end: a note */
     plot_style style;
     size_t n, rows, cols;
     double *x, *y, *lo, *hi;
@@ -124,7 +121,7 @@ struct plot_panel {
     const char *bar_label;
     ploti_axis x, y;
     ploti_item *items, **tail;
-    int index, colorbar, spot; /* spot: where the legend ended up */
+    int index, colorbar, shares_y, spot; /* spot: where the legend ended up */
     int bars, ridges, bar_decimals;
     double overlap;
     ploti_rect cell, box, legend_box; /* cell: the box before the aspect ratio shrinks it */
@@ -290,17 +287,6 @@ static double ploti_pow10(int k)
     return k < 0 ? 1 / p : p;
 }
 
-static double ploti_cbrt(double v) /* v >= 0, by Newton's iteration */
-{
-    double r;
-    int i, e;
-    if (v <= 0) return 0;
-    (void)frexp(v, &e);
-    r = ldexp(1.0, e / 3);
-    for (i = 0; i < 40; i++) r = (2 * r + v / (r * r)) / 3;
-    return r;
-}
-
 static double ploti_transform(int scale, double v)
 {
     if (!ploti_finite(v)) return PLOTI_GAP;
@@ -328,54 +314,33 @@ static double ploti_pixel_low(const ploti_axis *a, double v)
     return ploti_pixel(a, v);
 }
 
-/* v with the given decimals and thousands commas; the C library's would follow the locale */
+/* v with the given decimals and thousands commas */
 static void ploti_number(char *out, double v, int decimals)
 {
-    char digits[40];
-    double scaled = floor(fabs(v) * ploti_pow10(decimals) + 0.5), q;
-    int n = 0, len = 0, group, i;
-    if (!(scaled <= 1e15)) scaled = 1e15;
-    for (i = 0; i <= decimals || scaled > 0; i++) {
-        q = floor(scaled / 10);
-        digits[n++] = (char)('0' + (int)(scaled - q * 10));
-        scaled = q;
-    }
-    for (i = 0; i < n && digits[i] == '0'; i++) {
-    }
-    if (v < 0 && i < n) {
+    char digits[PLOTI_LABEL];
+    const int n = snprintf(digits, sizeof digits, "%.*f", decimals, ploti_min(fabs(v), 1e15));
+    const int whole = decimals > 0 ? n - decimals - 1 : n;
+    int len = 0, i;
+    if (v < 0 && strspn(digits, "0.") < (size_t)n) {
         memcpy(out, "\xE2\x88\x92", 3); /* a true minus sign */
         len = 3;
     }
-    group = n - decimals > 4; /* 1000 stays plain, 10,000 does not */
-    for (i = n - 1; i >= 0; i--) {
+    for (i = 0; i < n; i++) {
         out[len++] = digits[i];
-        if (group && i > decimals && (i - decimals) % 3 == 0) out[len++] = ',';
-        if (i == decimals && i > 0) out[len++] = '.';
+        if (whole > 4 && i + 1 < whole && (whole - 1 - i) % 3 == 0)
+            out[len++] = ','; /* 1000 stays plain, 10,000 does not */
     }
     out[len] = 0;
 }
 
-/* Adds text to a string of `cap` bytes; what is cut off are whole characters. */
-static void ploti_append(char *out, size_t cap, const char *text)
+/* Copies a text; what is cut off are whole characters. */
+static void ploti_label(char *out, const char *text)
 {
-    size_t n = strlen(out);
-    while (*text && n + 1 < cap) out[n++] = *text++;
-    if (((unsigned char)*text & 0xC0) == 0x80) {
-        while (n > 0 && ((unsigned char)out[n - 1] & 0xC0) == 0x80) n--;
-        if (n > 0) n--;
-    }
+    size_t n = text ? strlen(text) : 0;
+    if (n >= PLOTI_LABEL)
+        for (n = PLOTI_LABEL - 1; n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80;) n--;
+    if (n > 0) memcpy(out, text, n);
     out[n] = 0;
-}
-
-static void ploti_power(char *out, const char *base, int k)
-{
-    char num[40];
-    ploti_number(num, k, 0);
-    out[0] = 0;
-    ploti_append(out, PLOTI_LABEL, base);
-    ploti_append(out, PLOTI_LABEL, "^{");
-    ploti_append(out, PLOTI_LABEL, num);
-    ploti_append(out, PLOTI_LABEL, "}");
 }
 
 /* ---- ticks ---------------------------------------------------------------------------------- */
@@ -466,37 +431,37 @@ int plot_nice_ticks(double lo, double hi, int scale, int most, double *at)
     return ploti_linear_ticks(lo, hi, most, at, &decade);
 }
 
-static void ploti_label_linear(ploti_ticks *t, double step)
+static int ploti_decimals(double v) /* the fewest that show v */
 {
-    const int decimals = step > 0 ? ploti_between(-ploti_decade(step * (1 + 1e-9)), 0, 12) : 0;
-    int i;
-    for (i = 0; i < t->n; i++) ploti_number(t->text[i], t->at[i], decimals);
+    int d = 0;
+    while (d < 12 && fabs(v * ploti_pow10(d) - floor(v * ploti_pow10(d) + 0.5)) > 1e-6) d++;
+    return d;
+}
+
+static void ploti_label_linear(ploti_ticks *t)
+{
+    int i, most = 0;
+    for (i = 0; i < t->n; i++)
+        if (ploti_decimals(t->at[i]) > most) most = ploti_decimals(t->at[i]);
+    for (i = 0; i < t->n; i++) ploti_number(t->text[i], t->at[i], most);
 }
 
 static void ploti_label_log(ploti_ticks *t, int scale)
 {
-    int i, plain = 1, k, e;
+    int i, plain = 1;
+    for (i = 0; i < t->n; i++) plain &= t->at[i] > 0.00999 && t->at[i] < 1001;
     for (i = 0; i < t->n; i++) {
-        if (scale == PLOT_LOG10) plain &= t->at[i] > 0.00999 && t->at[i] < 1001;
-        if (scale == PLOT_LOG2) plain &= t->at[i] > 0.99 && t->at[i] < 70000;
-    }
-    for (i = 0; i < t->n; i++) {
-        k = ploti_decade(t->at[i]);
-        if (scale == PLOT_LOG2 && !plain) {
-            (void)frexp(t->at[i], &e);
-            ploti_power(t->text[i], "2", e - 1);
-        } else if (plain) {
-            ploti_number(t->text[i], t->at[i], k < 0 ? -k : 0);
-        } else if (fabs(t->at[i] / ploti_pow10(k) - 1) < 1e-9) {
-            ploti_power(t->text[i], "10", k);
-        } else {
-            char base[PLOTI_LABEL];
-            ploti_number(base, floor(t->at[i] / ploti_pow10(k) + 0.5), 0);
-            ploti_append(base, sizeof base,
-                         "\xC2\xB7"
-                         "10");
-            ploti_power(t->text[i], base, k);
+        const int k = ploti_decade(t->at[i]);
+        const double v = t->at[i] / ploti_pow10(k);
+        char base[PLOTI_LABEL / 2] = "", power[40];
+        if (plain || scale == PLOT_LOG2) {
+            ploti_number(t->text[i], t->at[i], ploti_decimals(t->at[i]));
+            continue;
         }
+        if (fabs(v - 1) > 1e-9) ploti_number(base, v, ploti_decimals(v));
+        ploti_number(power, k, 0);
+        (void)snprintf(t->text[i], PLOTI_LABEL, "%s%s10^{%s}", base, base[0] ? "\xC2\xB7" : "",
+                       power);
     }
 }
 
@@ -557,9 +522,8 @@ static plot_color ploti_text_color(plot_color c)
 
 static unsigned ploti_channel(double linear) /* linear light to an sRGB byte */
 {
-    double v = ploti_clamp(linear, 0, 1), quarter = sqrt(sqrt(v));
-    /* v^(5/12) = v^(1/4) * v^(1/6) */
-    v = v <= 0.0031308 ? 12.92 * v : 1.055 * quarter * ploti_cbrt(sqrt(v)) - 0.055;
+    double v = ploti_clamp(linear, 0, 1);
+    v = v <= 0.0031308 ? 12.92 * v : 1.055 * pow(v, 1 / 2.4) - 0.055;
     return (unsigned)ploti_int(v * 255 + 0.5);
 }
 
@@ -1244,26 +1208,23 @@ void plot_range_y(plot_panel *p, double lo, double hi)
     if (ploti_open(p)) ploti_set_range(p, &p->y, lo, hi);
 }
 
-static plot_panel *ploti_root_y(plot_panel *p) /* the panel whose range of y is everybody's */
+void plot_share_y(plot_panel *p)
 {
-    while (p->y.share) p = p->y.share;
-    return p;
-}
-
-void plot_share_y(plot_panel *p, plot_panel *with)
-{
-    if (!ploti_open(p) || !with || with->fig != p->fig) return;
-    if (ploti_root_y(with) != ploti_root_y(p)) ploti_root_y(p)->y.share = ploti_root_y(with);
+    if (ploti_open(p)) p->shares_y = 1;
 }
 
 static void ploti_set_ticks(plot_panel *p, ploti_axis *a, const double *at,
                             const char *const *labels, int n)
 {
+    int i;
     if (!ploti_demand(p->fig, n >= 0 && n <= PLOTI_TICKS, "plot: at most 64 ticks on an axis"))
         return;
-    a->custom = ploti_doubles(p->fig, at, (size_t)n);
-    a->custom_text = labels ? ploti_strings(p->fig, labels, (size_t)n) : NULL;
-    a->ncustom = n;
+    memset(&a->custom, 0, sizeof a->custom);
+    for (i = 0; i < n; i++) {
+        a->custom.at[i] = at[i];
+        if (labels) ploti_label(a->custom.text[i], labels[i]);
+    }
+    a->custom.n = n;
     a->is_custom = 1;
 }
 
@@ -1344,17 +1305,6 @@ void plot_colorbar(plot_panel *p, const char *label)
 
 /* ---- marks ---------------------------------------------------------------------------------- */
 
-/* A style whose numbers are safe to use, whatever the caller has put there. */
-static plot_style ploti_sane(plot_style s)
-{
-    if (s.marker < PLOT_NO_MARKER || s.marker > PLOT_RING) s.marker = PLOT_CIRCLE;
-    if (s.dash < PLOT_SOLID || s.dash > PLOT_DASHDOT) s.dash = PLOT_SOLID;
-    s.width = s.width > 0 ? ploti_clamp(s.width, 0.01, 100) : 0;
-    s.size = s.size > 0 ? ploti_clamp(s.size, 0.01, 100) : 0;
-    s.alpha = s.alpha > 0 ? ploti_min(s.alpha, 1) : 0;
-    return s;
-}
-
 static ploti_item *ploti_push(plot_panel *p, int kind, const char *label, const plot_style *s)
 {
     ploti_item *it;
@@ -1362,7 +1312,7 @@ static ploti_item *ploti_push(plot_panel *p, int kind, const char *label, const 
     it = (ploti_item *)ploti_alloc(p->fig, 1, sizeof *it);
     if (!it) return NULL;
     it->kind = kind;
-    if (s) it->style = ploti_sane(*s);
+    if (s) it->style = *s;
     it->label = ploti_string(p->fig, label);
     *p->tail = it;
     p->tail = &it->next;
@@ -1422,32 +1372,6 @@ void plot_mean_band(plot_panel *p, const char *label, const double *x, const dou
         it->hi[i] = mean[i] + sd[i];
     }
     plot_line(p, label, x, mean, n, s);
-}
-
-void plot_percentiles(plot_panel *p, const char *label, const double *x, const double *q, size_t k,
-                      size_t n, const char *const *names, plot_style s)
-{
-    plot_style edge = s;
-    size_t i;
-    if (!ploti_open(p) || !ploti_given(p, q, k * n)) return;
-    for (i = 0; i < k / 2; i++) {
-        plot_style band = plot_solid(s.color);
-        band.alpha = 0.17;
-        (void)ploti_add_band(p, NULL, x, q + i * n, q + (k - 1 - i) * n, n, &band);
-    }
-    for (i = 0; i < k; i++) {
-        int middle = k % 2 == 1 && i == k / 2;
-        ploti_item *it;
-        edge = s;
-        if (!middle) {
-            edge.width = 0.4;
-            edge.marker = PLOT_NO_MARKER;
-            edge.dash = PLOT_SOLID;
-        }
-        it = ploti_series(p, PLOTI_LINE, middle ? label : NULL, x, q + i * n, n, &edge);
-        if (it && names) it->end = ploti_string(p->fig, names[i]);
-        if (it && middle) it->in_band = 1;
-    }
 }
 
 void plot_scatter(plot_panel *p, const char *label, const double *x, const double *y, size_t n,
@@ -1593,7 +1517,6 @@ static ploti_item *ploti_field(plot_panel *p, int kind, size_t rows, size_t cols
 static void ploti_heat_range(ploti_item *it, double lo, double hi)
 {
     size_t i;
-    double big;
     if (!(lo < hi) || !ploti_finite(hi - lo)) {
         lo = PLOTI_HUGE;
         hi = -PLOTI_HUGE;
@@ -1602,11 +1525,6 @@ static void ploti_heat_range(ploti_item *it, double lo, double hi)
             if (!ploti_finite(it->y[i])) continue;
             lo = ploti_min(lo, v);
             hi = ploti_max(hi, v);
-        }
-        big = ploti_max(fabs(lo), fabs(hi));
-        if (it->map == PLOT_DIVERGING && ploti_finite(big)) {
-            lo = -big;
-            hi = big;
         }
         if (!(lo < hi)) { /* nothing, or one value everywhere */
             lo = ploti_finite(lo) ? lo - 0.5 : 0;
@@ -1631,16 +1549,10 @@ void plot_regions(plot_panel *p, const int *classes, size_t rows, size_t cols, d
                   double y0, double y1, const plot_color *colors, int ncolors)
 {
     ploti_item *it = ploti_field(p, PLOTI_REGION, rows, cols, x0, x1, y0, y1);
-    int i;
     if (!it) return;
     it->classes = (int *)ploti_copy(p->fig, classes, it->n, sizeof *classes);
-    if (!colors) ncolors = 8;
-    it->colors =
-        (plot_color *)ploti_alloc(p->fig, (size_t)ploti_between(ncolors, 1, 4096), sizeof *colors);
-    it->w = ploti_between(ncolors, 1, 4096);
-    for (i = 0; it->colors && i < it->w; i++) {
-        it->colors[i] = colors && ncolors > 0 ? colors[i] : ploti_palette(i);
-    }
+    it->colors = (plot_color *)ploti_copy(p->fig, colors, (size_t)ncolors, sizeof *colors);
+    it->w = ncolors;
 }
 
 void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, int h, int columns,
@@ -1815,33 +1727,30 @@ static void ploti_settle(plot_figure *f, ploti_axis *a, double pad)
                        "plot: the range of a log axis must be positive");
 }
 
-static void ploti_unite(ploti_axis *root, const ploti_axis *a)
+/* The panels from this one on that share their range of y: what the data of all of them span. */
+static void ploti_unite(plot_panel *first)
 {
-    if (root->scale != a->scale) return; /* a log axis cannot share with a linear one */
-    root->data_lo = ploti_min(root->data_lo, a->data_lo);
-    root->data_hi = ploti_max(root->data_hi, a->data_hi);
-    root->tight |= a->tight;
-}
-
-static void ploti_inherit(ploti_axis *a, const ploti_axis *root)
-{
-    if (a->fixed || a->scale != root->scale) return;
-    a->lo = root->lo;
-    a->hi = root->hi;
-}
-
-static int ploti_has(const plot_panel *p, int kind)
-{
-    const ploti_item *it;
-    for (it = p->items; it; it = it->next) {
-        if (it->kind == kind) return 1;
+    plot_panel *p;
+    for (p = first->next; p && p->shares_y; p = p->next) {
+        first->y.data_lo = ploti_min(first->y.data_lo, p->y.data_lo);
+        first->y.data_hi = ploti_max(first->y.data_hi, p->y.data_hi);
     }
-    return 0;
+    for (p = first->next; p && p->shares_y; p = p->next) {
+        p->y.data_lo = first->y.data_lo;
+        p->y.data_hi = first->y.data_hi;
+    }
+}
+
+static const ploti_item *ploti_find(const plot_panel *p, int kind)
+{
+    const ploti_item *it = p->items;
+    while (it && it->kind != kind) it = it->next;
+    return it;
 }
 
 static int ploti_has_field(const plot_panel *p)
 {
-    return ploti_has(p, PLOTI_HEAT) || ploti_has(p, PLOTI_REGION);
+    return ploti_find(p, PLOTI_HEAT) || ploti_find(p, PLOTI_REGION);
 }
 
 static void ploti_ranges(plot_figure *f)
@@ -1855,14 +1764,11 @@ static void ploti_ranges(plot_figure *f)
         for (it = p->items; it; it = it->next) ploti_see_item(p, it);
     }
     for (p = f->panels; p; p = p->next) {
-        if (p->y.share) ploti_unite(&ploti_root_y(p)->y, &p->y);
+        if (!p->shares_y) ploti_unite(p);
     }
     for (p = f->panels; p; p = p->next) {
-        ploti_settle(f, &p->x, ploti_has(p, PLOTI_SCATTER) ? 0.04 : 0.02);
+        ploti_settle(f, &p->x, ploti_find(p, PLOTI_SCATTER) ? 0.04 : 0.02);
         ploti_settle(f, &p->y, p->bars && p->bar_decimals >= 0 ? 0.13 : 0.05);
-    }
-    for (p = f->panels; p; p = p->next) {
-        if (p->y.share) ploti_inherit(&p->y, &ploti_root_y(p)->y);
     }
 }
 
@@ -1902,22 +1808,6 @@ static void ploti_log_minors(ploti_ticks *t, double lo, double hi, int powers_on
     }
 }
 
-static void ploti_copy_label(char *dst, const char *src)
-{
-    dst[0] = 0;
-    ploti_append(dst, PLOTI_LABEL, src ? src : "");
-}
-
-static void ploti_custom_ticks(const ploti_axis *a, ploti_ticks *t)
-{
-    int i;
-    t->n = a->ncustom;
-    for (i = 0; i < t->n; i++) {
-        t->at[i] = a->custom[i];
-        if (a->custom_text) ploti_copy_label(t->text[i], a->custom_text[i]);
-    }
-}
-
 /* The rows' names; `lines`: how many lines of text the axis is high. */
 static void ploti_ridge_ticks(const plot_panel *p, ploti_ticks *t, double lines)
 {
@@ -1927,7 +1817,7 @@ static void ploti_ridge_ticks(const plot_panel *p, ploti_ticks *t, double lines)
         if (it->kind != PLOTI_RIDGE || t->n >= PLOTI_TICKS || !it->label) continue;
         if (it->index % every != 0) continue;
         t->at[t->n] = p->ridges - 1 - it->index;
-        ploti_copy_label(t->text[t->n++], it->label);
+        ploti_label(t->text[t->n++], it->label);
     }
 }
 
@@ -1935,16 +1825,9 @@ static void ploti_auto_ticks(const ploti_axis *a, ploti_ticks *t, int most)
 {
     double lo = ploti_untransform(a->scale, ploti_min(a->lo, a->hi));
     double hi = ploti_untransform(a->scale, ploti_max(a->lo, a->hi));
-    double step = 0;
-    int i;
     t->n = plot_nice_ticks(lo, hi, a->scale, most, t->at);
-    for (i = 0; i + 1 < t->n; i++) {
-        double d = t->at[i + 1] - t->at[i];
-        if (step == 0 || d < step) step = d;
-    }
-    if (t->n == 1) step = fabs(t->at[0]);
     if (a->scale == PLOT_LINEAR) {
-        ploti_label_linear(t, step);
+        ploti_label_linear(t);
     } else {
         ploti_label_log(t, a->scale);
         if (a->scale == PLOT_LOG10) { /* 2 ... 9 only where a decade has room for them */
@@ -1981,7 +1864,7 @@ static void ploti_make_ticks(plot_panel *p, ploti_axis *a, int along_x)
     for (;; most--) {
         memset(&a->ticks, 0, sizeof a->ticks);
         if (a->is_custom) {
-            ploti_custom_ticks(a, &a->ticks);
+            a->ticks = a->custom;
         } else if (!along_x && p->ridges) {
             ploti_ridge_ticks(p, &a->ticks, len / em);
         } else {
@@ -2025,7 +1908,6 @@ static void ploti_legend_add(ploti_legend *l, const ploti_item *it)
     if (it->kind == PLOTI_LINE) {
         e->style = it->style;
         e->line = 1;
-        if (it->in_band) e->fill = 1, e->fill_alpha = 0.3;
     } else if (it->kind == PLOTI_BAND) {
         e->fill = 1;
         e->fill_alpha = it->style.alpha;
@@ -2079,9 +1961,6 @@ static int ploti_covers_ink(const plot_figure *f, const ploti_rect *b, double ma
     }
     return most;
 }
-
-/* Where a legend is: one of the eight places inside, or */
-enum { PLOTI_SPOT_NONE = -1, PLOTI_SPOT_RIGHT = 100, PLOTI_SPOT_ABOVE, PLOTI_SPOT_DIRECT };
 
 /* The sample in front of the names: a bare marker needs less room than a line. */
 static double ploti_handle_width(const ploti_legend *l, double em)
@@ -2174,10 +2053,10 @@ static ploti_flow ploti_flow_high(const plot_figure *f, const ploti_legend *l, d
 
 static ploti_flow ploti_flow_of(const plot_panel *p, int spot)
 {
-    if (spot == PLOTI_SPOT_ABOVE) {
+    if (spot == PLOT_LEGEND_ABOVE) {
         return ploti_flow_wide(p->fig, &p->entries, p->box.x1 - p->box.x0);
     }
-    if (spot == PLOTI_SPOT_RIGHT) {
+    if (spot == PLOT_LEGEND_RIGHT) {
         return ploti_flow_high(p->fig, &p->entries, p->box.y1 - p->box.y0 + 0.5 * p->bottom);
     }
     return ploti_flow_columns(p->fig, &p->entries, 1);
@@ -2198,7 +2077,8 @@ static void ploti_draw_flow(plot_figure *f, const ploti_legend *l, const ploti_f
     }
 }
 
-/* The places inside the axes, best first, as fractions of the free room. */
+/* The places inside the axes, best first, as fractions of the free room: PLOT_LEGEND_TOP_RIGHT and
+   so on, and four more. */
 static const double ploti_spots[8][2] = {{1, 0},   {0, 0},   {1, 1},   {0, 1},
                                          {1, 0.5}, {0, 0.5}, {0.5, 0}, {0.5, 1}};
 
@@ -2206,8 +2086,10 @@ static ploti_rect ploti_spot_box(const plot_panel *p, int spot, double w, double
 {
     double m = 0.55 * ploti_em(p->fig, PLOTI_EM_LEGEND);
     ploti_rect b;
-    b.x0 = p->box.x0 + m + ploti_spots[spot][0] * (p->box.x1 - p->box.x0 - 2 * m - w);
-    b.y0 = p->box.y0 + m * 0.6 + ploti_spots[spot][1] * (p->box.y1 - p->box.y0 - 1.2 * m - h);
+    b.x0 = p->box.x0 + m +
+           ploti_spots[spot - PLOT_LEGEND_TOP_RIGHT][0] * (p->box.x1 - p->box.x0 - 2 * m - w);
+    b.y0 = p->box.y0 + m * 0.6 +
+           ploti_spots[spot - PLOT_LEGEND_TOP_RIGHT][1] * (p->box.y1 - p->box.y0 - 1.2 * m - h);
     b.x1 = b.x0 + w;
     b.y1 = b.y0 + h;
     return b;
@@ -2221,31 +2103,25 @@ static int ploti_choose_spot(plot_panel *p)
     ploti_flow o = ploti_flow_columns(f, &p->entries, 1), above, right;
     int i;
     for (i = 0; i < 16; i++) { /* the second time round, a shaded background will do */
-        ploti_rect b = ploti_spot_box(p, i % 8, o.w, o.h);
+        const int spot = PLOT_LEGEND_TOP_RIGHT + i % 8;
+        const ploti_rect b = ploti_spot_box(p, spot, o.w, o.h);
         if (b.x0 < p->box.x0 || b.x1 > p->box.x1 || b.y0 < p->box.y0 || b.y1 > p->box.y1) break;
-        if (ploti_covers_ink(f, &b, margin) <= (i < 8 ? PLOTI_BLANK : PLOTI_SHADE)) return i % 8;
+        if (ploti_covers_ink(f, &b, margin) <= (i < 8 ? PLOTI_BLANK : PLOTI_SHADE)) return spot;
     }
-    if (p->colorbar) return PLOTI_SPOT_ABOVE;
-    above = ploti_flow_of(p, PLOTI_SPOT_ABOVE);
-    right = ploti_flow_of(p, PLOTI_SPOT_RIGHT);
+    if (p->colorbar) return PLOT_LEGEND_ABOVE;
+    above = ploti_flow_of(p, PLOT_LEGEND_ABOVE);
+    right = ploti_flow_of(p, PLOT_LEGEND_RIGHT);
     /* what either costs of the panel; a legend beside a square panel may cost nothing */
     aside =
         ploti_max(0, right.w + 2 * right.em - (p->cell.x1 - p->box.x1)) / (p->cell.x1 - p->cell.x0);
-    if (aside > 0 && above.h < 1.5 * above.pitch) return PLOTI_SPOT_ABOVE; /* one row is enough */
-    return aside <= above.h / (p->cell.y1 - p->cell.y0) ? PLOTI_SPOT_RIGHT : PLOTI_SPOT_ABOVE;
+    if (aside > 0 && above.h < 1.5 * above.pitch) return PLOT_LEGEND_ABOVE; /* one row is enough */
+    return aside <= above.h / (p->cell.y1 - p->cell.y0) ? PLOT_LEGEND_RIGHT : PLOT_LEGEND_ABOVE;
 }
 
 static int ploti_first_spot(const plot_panel *p)
 {
-    if (p->axes.legend == PLOT_LEGEND_NONE || p->fig->shared || p->entries.n == 0)
-        return PLOTI_SPOT_NONE;
-    if (p->axes.legend == PLOT_LEGEND_RIGHT) return PLOTI_SPOT_RIGHT;
-    if (p->axes.legend == PLOT_LEGEND_ABOVE) return PLOTI_SPOT_ABOVE;
-    if (p->axes.legend == PLOT_LEGEND_DIRECT) return PLOTI_SPOT_DIRECT;
-    if (p->axes.legend == PLOT_LEGEND_TOP_LEFT) return 1;
-    if (p->axes.legend == PLOT_LEGEND_BOTTOM_RIGHT) return 2;
-    if (p->axes.legend == PLOT_LEGEND_BOTTOM_LEFT) return 3;
-    return 0;
+    if (p->fig->shared || p->entries.n == 0) return PLOT_LEGEND_NONE;
+    return p->axes.legend == PLOT_LEGEND_AUTO ? PLOT_LEGEND_TOP_RIGHT : p->axes.legend;
 }
 
 /* Chooses again for the panels that are free to choose; 1 if a legend moved outside. */
@@ -2254,10 +2130,9 @@ static int ploti_place_legends(plot_figure *f)
     plot_panel *p;
     int moved = 0;
     for (p = f->panels; p; p = p->next) {
-        if (p->axes.legend != PLOT_LEGEND_AUTO || p->spot < 0 || p->spot >= PLOTI_SPOT_RIGHT)
-            continue;
+        if (p->axes.legend != PLOT_LEGEND_AUTO || p->spot < PLOT_LEGEND_TOP_RIGHT) continue;
         p->spot = ploti_choose_spot(p);
-        moved |= p->spot >= PLOTI_SPOT_RIGHT;
+        moved |= p->spot < PLOT_LEGEND_TOP_RIGHT;
     }
     return moved;
 }
@@ -2276,17 +2151,7 @@ static int ploti_free(const plot_panel *p)
 
 static const char *ploti_end_label(const plot_panel *p, const ploti_item *it)
 {
-    if (it->kind != PLOTI_LINE) return NULL;
-    return it->end ? it->end : p->spot == PLOTI_SPOT_DIRECT ? it->label : NULL;
-}
-
-static const ploti_item *ploti_heat_item(const plot_panel *p)
-{
-    const ploti_item *it;
-    for (it = p->items; it; it = it->next) {
-        if (it->kind == PLOTI_HEAT) return it;
-    }
-    return NULL;
+    return it->kind == PLOTI_LINE && p->spot == PLOT_LEGEND_DIRECT ? it->label : NULL;
 }
 
 static void ploti_bar_axis(const plot_panel *p, const ploti_item *heat, ploti_axis *a)
@@ -2315,7 +2180,7 @@ static double ploti_tick_len(const plot_figure *f)
 static void ploti_measure_right(plot_panel *p)
 {
     plot_figure *f = p->fig;
-    const ploti_item *it, *heat = ploti_heat_item(p);
+    const ploti_item *it, *heat = ploti_find(p, PLOTI_HEAT);
     double em = ploti_em(f, PLOTI_EM_TICK), w, ends = 0;
     if (p->x.ticks.n && !(p->axes.hide & PLOT_GRID_X)) { /* half of the last label may stand out */
         int last = p->x.lo <= p->x.hi ? p->x.ticks.n - 1 : 0;
@@ -2334,7 +2199,7 @@ static void ploti_measure_right(plot_panel *p)
         p->right = ploti_max(p->right, 1.7 * em + ploti_widest(&a) + ploti_gap(f) +
                                            ploti_tick_len(f) + (p->bar_label ? 1.75 * em : 0));
     }
-    if (p->spot == PLOTI_SPOT_RIGHT) p->right += ploti_flow_of(p, p->spot).w + 0.8 * em;
+    if (p->spot == PLOT_LEGEND_RIGHT) p->right += ploti_flow_of(p, p->spot).w + 0.8 * em;
 }
 
 /* What a panel needs around its axes. */
@@ -2359,7 +2224,7 @@ static void ploti_measure(plot_panel *p)
         p->bottom = ploti_tick_len(f) + ploti_gap(f) + 1.1 * tick;
         if (p->x.label && p->x.label[0]) p->bottom += 1.25 * label;
     }
-    if (p->spot == PLOTI_SPOT_ABOVE) p->top += ploti_flow_of(p, p->spot).h + 0.2 * tick;
+    if (p->spot == PLOT_LEGEND_ABOVE) p->top += ploti_flow_of(p, p->spot).h + 0.2 * tick;
     ploti_measure_right(p);
 }
 
@@ -3277,7 +3142,7 @@ static void ploti_draw_heading(plot_panel *p)
 static void ploti_draw_colorbar(plot_panel *p)
 {
     plot_figure *f = p->fig;
-    const ploti_item *heat = ploti_heat_item(p);
+    const ploti_item *heat = ploti_find(p, PLOTI_HEAT);
     double em = ploti_em(f, PLOTI_EM_TICK), x = p->box.x1 + 0.75 * em, w = 0.85 * em;
     double label = ploti_em(f, PLOTI_EM_LABEL), high = p->box.y1 - p->box.y0;
     ploti_axis a;
@@ -3377,11 +3242,11 @@ static void ploti_draw_legend(plot_panel *p)
     ploti_rect *b = &p->legend_box;
     ploti_flow o = ploti_flow_of(p, p->spot);
     b->x0 = b->x1 = -1;
-    if (p->spot == PLOTI_SPOT_NONE || p->spot == PLOTI_SPOT_DIRECT) return;
-    if (p->spot == PLOTI_SPOT_ABOVE) {
+    if (p->spot == PLOT_LEGEND_NONE || p->spot == PLOT_LEGEND_DIRECT) return;
+    if (p->spot == PLOT_LEGEND_ABOVE) {
         b->x0 = p->box.x0;
         b->y0 = p->box.y0 - o.h - 0.25 * o.em;
-    } else if (p->spot == PLOTI_SPOT_RIGHT) {
+    } else if (p->spot == PLOT_LEGEND_RIGHT) {
         b->x0 = p->box.x1 + p->right - o.w;
         b->y0 = p->box.y0;
     } else {

@@ -170,7 +170,7 @@ plot_panel *plot_place_axes(plot_figure *f, plot_axes axes);
 void plot_heading(plot_panel *p, const char *text);
 void plot_range_x(plot_panel *p, double lo, double hi); /* lo > hi turns the axis round */
 void plot_range_y(plot_panel *p, double lo, double hi);
-void plot_share_y(plot_panel *p, plot_panel *with); /* both get the union of their ranges */
+void plot_share_y(plot_panel *p); /* the same range as the panel added before it */
 void plot_ticks_x(plot_panel *p, const double *at, const char *const *labels, int n);
 void plot_ticks_y(plot_panel *p, const double *at, const char *const *labels, int n);
 void plot_legend(plot_panel *p, int where);
@@ -184,10 +184,6 @@ void plot_band(plot_panel *p, const char *label, const double *x, const double *
 /* mean +- sd as a band with the mean as a line on it */
 void plot_mean_band(plot_panel *p, const char *label, const double *x, const double *mean,
                     const double *sd, size_t n, plot_style s);
-/* k rows of n values, from the lowest percentile to the highest; rows i and k-1-i enclose nested
-   bands, the middle row of an odd k is drawn as the line. names (or NULL): k texts at the right. */
-void plot_percentiles(plot_panel *p, const char *label, const double *x, const double *q, size_t k,
-                      size_t n, const char *const *names, plot_style s);
 void plot_scatter(plot_panel *p, const char *label, const double *x, const double *y, size_t n,
                   plot_style s);
 void plot_errorbars(plot_panel *p, const char *label, const double *x, const double *y,
@@ -219,12 +215,12 @@ void plot_note(plot_panel *p, double x, double y, double fx, double fy, const ch
 
 enum { PLOT_SEQUENTIAL = 0, PLOT_DIVERGING };
 /* rows x cols values, row 0 at y0; the field covers [x0, x1] x [y0, y1]. lo >= hi: the range of the
-   data (symmetric about 0 for the diverging map). NaN cells are grey. */
+   data. NaN cells are grey. */
 void plot_heat(plot_panel *p, const double *v, size_t rows, size_t cols, double x0, double x1,
                double y0, double y1, int map, double lo, double hi);
 void plot_colorbar(plot_panel *p, const char *label);
 plot_color plot_map(int map, double t); /* the colour at t in 0..1 */
-/* A field of class numbers (negative: none), tinted with colors[class] (NULL: the palette). */
+/* A field of class numbers (negative: none), tinted with colors[class]. */
 void plot_regions(plot_panel *p, const int *classes, size_t rows, size_t cols, double x0, double x1,
                   double y0, double y1, const plot_color *colors, int ncolors);
 

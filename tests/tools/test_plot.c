@@ -99,19 +99,6 @@ static void scene_bands(plot_figure *f)
     plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
 }
 
-static void scene_percentiles(plot_figure *f)
-{
-    static const char *const name[5] = {"5 %", "15 %", "50 %", "85 %", "95 %"};
-    plot_panel *p = only_panel(f);
-    double x[N], q[5 * N];
-    int i, k;
-    for (i = 0; i < N; i++) {
-        x[i] = i;
-        for (k = 0; k < 5; k++) q[k * N + i] = (k - 2) * (0.5 + ramp(i)) + wiggle(i, 0);
-    }
-    plot_percentiles(p, "unit 21", x, q, 5, N, name, plot_solid(PLOT_GREEN));
-}
-
 static void scene_log(plot_figure *f)
 {
     plot_panel *p = plot_place(f, .x = "step size α", .x_scale = PLOT_LOG10, .y = "loss",
@@ -127,6 +114,13 @@ static void scene_log(plot_figure *f)
     plot_line(p, "GD", x, y, 24, plot_solid(PLOT_BLUE));
     plot_band(p, "GD", x, lo, hi, 24, plot_solid(PLOT_BLUE));
     plot_hline(p, 1, "no change", plot_dashed(PLOT_GREY));
+}
+
+/* Within a decade the ticks are 1.2·10^4, 1.4·10^4, ... and not 10^4 and 10^4. */
+static void scene_within_a_decade(plot_figure *f)
+{
+    const double x[3] = {0, 1, 2}, y[3] = {11000, 18000, 15000};
+    plot_line(plot_place(f, .y_scale = PLOT_LOG10), "GD", x, y, 3, plot_solid(PLOT_BLUE));
 }
 
 static void scene_log2(plot_figure *f)
@@ -186,11 +180,12 @@ static void scene_bars(plot_figure *f)
 static void scene_heat(plot_figure *f)
 {
     plot_panel *p = plot_place(f, 0), *q = plot_place(f, .row = 1);
-    double v[12 * 20];
+    double v[12 * 20], most = 0;
     int i;
     for (i = 0; i < 240; i++) v[i] = wiggle(i, 1) * (1 + i / 20);
     v[25] = nan_value;
-    plot_heat(p, v, 12, 20, 0, 20, 0, 12, PLOT_DIVERGING, 0, 0);
+    for (i = 0; i < 240; i++) most = fabs(v[i]) > most ? fabs(v[i]) : most;
+    plot_heat(p, v, 12, 20, 0, 20, 0, 12, PLOT_DIVERGING, -most, most);
     plot_colorbar(p, "∂L");
     for (i = 0; i < 240; i++) v[i] = (i % 20) * (i / 20);
     plot_heat(q, v, 12, 20, 0, 20, 12, 0, PLOT_SEQUENTIAL, 0, 0);
@@ -209,13 +204,15 @@ static void scene_heat_small_cells(plot_figure *f)
 static void scene_regions(plot_figure *f)
 {
     plot_panel *p = plot_place(f, .aspect = 1, .frame = PLOT_BOX);
+    plot_color colors[3];
     int cls[20 * 20], i, k;
     double x[20], y[20];
     for (i = 0; i < 400; i++) {
         int u = i % 20 - 9, v = i / 20 - 9;
         cls[i] = u * u + v * v < 30 ? 0 : u > v ? 1 : 2;
     }
-    plot_regions(p, cls, 20, 20, -1, 1, -1, 1, NULL, 0);
+    for (k = 0; k < 3; k++) colors[k] = plot_look(k).color;
+    plot_regions(p, cls, 20, 20, -1, 1, -1, 1, colors, 3);
     for (k = 0; k < 3; k++) {
         for (i = 0; i < 20; i++) {
             x[i] = wiggle(i, k) + 0.3 * (k - 1);
@@ -299,7 +296,7 @@ static void scene_page(plot_figure *f)
                 y[i] = (r + 1) * bump(i, 0.3 + 0.4 * c, 0.3);
             }
             plot_line(p[r][c], "one", x, y, N, plot_look(0));
-            if (r || c) plot_share_y(p[r][c], p[0][0]);
+            if (r || c) plot_share_y(p[r][c]);
         }
     }
 }
@@ -350,8 +347,8 @@ static const scene scenes[] = {
     {"lines", scene_lines, HASH(0x6D19D4F1u, 0x7F93BD64u)},
     {"gaps", scene_gaps, HASH(0xAA7F5E8Du, 0x04C456A6u)},
     {"bands", scene_bands, HASH(0x6313E812u, 0x19A555F5u)},
-    {"percentiles", scene_percentiles, HASH(0x470308F6u, 0xEA842EA2u)},
     {"log", scene_log, HASH(0xA505E9B5u, 0x616D1143u)},
+    {"within_a_decade", scene_within_a_decade, HASH(0x07C39200u, 0x3DD7BBCAu)},
     {"log2", scene_log2, HASH(0x5ACFF5ADu, 0x75BBD320u)},
     {"histogram", scene_histogram, HASH(0x21F09D39u, 0x3C32C943u)},
     {"ridges", scene_ridges, HASH(0xFD97C736u, 0xFF43BFE6u)},
@@ -740,7 +737,7 @@ static void test_null_is_harmless(void)
     plot_heading(NULL, "x");
     plot_line(NULL, "x", x, x, 1, plot_solid(PLOT_BLUE));
     plot_line(NULL, "x", NULL, NULL, 1, plot_solid(PLOT_BLUE));
-    plot_share_y(NULL, NULL);
+    plot_share_y(NULL);
     CHECK(plot_pixels(NULL, NULL, NULL) == NULL);
     CHECK_INT(plot_save(NULL, "never.png"), -1);
     CHECK(plot_error(NULL)[0] != 0);

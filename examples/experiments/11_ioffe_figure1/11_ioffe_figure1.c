@@ -422,10 +422,13 @@ static void draw_fan(lab_report *r, plot_panel *p, const lab_panel *panel)
         q = pack(r, arm, s, panel->series, &first);
         if (!q) return;
         if (s == 0)
-            plot_percentiles(p, NULL, first.x, q, LEVELS, first.n, percent, style);
-        else
-            for (i = 0; i < LEVELS; i++)
-                plot_line(p, NULL, first.x, q + i * first.n, first.n, plot_thin(style.color));
+            plot_band(p, NULL, first.x, q, q + 2 * first.n, first.n,
+                      plot_styled(style.color, .alpha = 0.17));
+        for (i = 0; i < LEVELS; i++)
+            plot_line(p, s ? NULL : percent[i], first.x, q + i * first.n, first.n,
+                      s        ? plot_thin(style.color)
+                      : i == 1 ? style
+                               : plot_styled(style.color, .width = 0.4));
         free(q);
     }
     if (panel->other && !lab_quick(r)) plot_scatter(p, NULL, x, y[arm], 6, ring(PLOT_INK));
@@ -454,7 +457,7 @@ static void draw_distribution(lab_report *r, plot_panel *p, const lab_panel *pan
     .arm = setting
 #define FAN(column, what)                                                                          \
     .axes = {.col = column, .heading = what, .x = "training step", .y = "input of the sigmoid",    \
-             .y_range = {-3, 3}, .legend = PLOT_LEGEND_NONE}, .draw = draw_fan
+             .y_range = {-3, 3}, .legend = PLOT_LEGEND_DIRECT}, .draw = draw_fan
 
 static int report(lab_report *r)
 {

@@ -497,26 +497,6 @@ static void test_in_place(void)
     }
 }
 
-/* Noisy batch norm outside train mode is batch norm, and asks for neither noise nor scale. */
-static void test_noisy_without_noise(void)
-{
-    const site *s = &sites[9];
-    nrm_real plain[32];
-    int mode;
-    CHECK_STR(s->name, "noisy batch norm train");
-    for (mode = NRM_INFER; mode <= NRM_FROZEN; mode++) {
-        args a = prepare(s);
-        a.kind = mode;
-        a.p[1] = NULL;
-        a.null_noise = a.null_rng = 1;
-        OK(site_call(s, &a));
-        OK(nrm_batchnorm_forward(plain, acc_at(&a, 2), acc_at(&a, 3), running_of(&a, 4),
-                                 real_at(&a, 6), real_at(&a, 7), real_at(&a, 8), mode, a.eps, a.N,
-                                 a.C, a.S));
-        CHECK(memcmp(plain, a.p[0], sizeof plain) == 0);
-    }
-}
-
 /* ---- values ---------------------------------------------------------------------------------- */
 
 enum { MOST = 4096 };
@@ -614,6 +594,49 @@ static int both_passes(const grouped *k, const layer_call *c)
     if (k->function == CALL_SYNC) OK(call_layer(CALL_SYNC_SUMS, c));
     CHECK(call_layer(k->function + 1, c) >= 0);
     return rc;
+}
+
+/* Noisy batch norm and batch renorm outside train mode are batch norm, to the bit, and ask for no
+   noise, factors or limits; in train mode without noise, and at the limits of no correction, too. */
+static void test_is_batch_norm(void)
+{
+    static nrm_real y[MOST], dx[MOST], dg[MOST], db[MOST], m[MOST], u[MOST], scale[MOST];
+    static nrm_acc mean[MOST], rstd[MOST];
+    const int functions[3] = {CALL_BATCHNORM, CALL_NOISY, CALL_RENORM};
+    const nrm_noise silent = {0, 1, 0, 0};
+    const grouped k = {0, 0, 9, 5, 3, 0};
+    const size_t n = k.N * k.C * k.S;
+    nrm_rng rng;
+    int f, mode;
+    nrm_rng_seed(&rng, 12, 1);
+    draw(xs, n, 1, 2, 36);
+    draw(dys, n, 0, 1, 37);
+    draw(gammas, k.C, 1, 0.5, 38);
+    for (mode = NRM_TRAIN; mode <= NRM_FROZEN; mode++)
+        for (f = 0; f < 3; f++) {
+            nrm_running running = track(k.C, 0.25);
+            layer_call c = call_of(&k);
+            memset(dgammas, 0, sizeof dgammas);
+            memset(dbetas, 0, sizeof dbetas);
+            c.running = &running;
+            c.mode = mode;
+            c.r_max = 1, c.d_max = 0;
+            if (mode != NRM_TRAIN) c.ratio = c.offset = NULL;
+            if (mode == NRM_TRAIN) c.scale = scale, c.noise = &silent, c.rng = &rng;
+            OK(call_layer(functions[f], &c));
+            if (mode != NRM_INFER) OK(call_layer(functions[f] + 1, &c));
+            if (f == 0) {
+                memcpy(y, ys, sizeof y), memcpy(dx, dxs, sizeof dx);
+                memcpy(dg, dgammas, sizeof dg), memcpy(db, dbetas, sizeof db);
+                memcpy(m, rmeans, sizeof m), memcpy(u, rvars, sizeof u);
+                memcpy(mean, means, sizeof mean), memcpy(rstd, rstds, sizeof rstd);
+            }
+            CHECK(memcmp(y, ys, sizeof y) == 0 && memcmp(dx, dxs, sizeof dx) == 0);
+            CHECK(memcmp(dg, dgammas, sizeof dg) == 0 && memcmp(db, dbetas, sizeof db) == 0);
+            CHECK(memcmp(m, rmeans, sizeof m) == 0 && memcmp(u, rvars, sizeof u) == 0);
+            CHECK(memcmp(mean, means, sizeof mean) == 0 && memcmp(rstd, rstds, sizeof rstd) == 0);
+            CHECK_INT(running.batches, mode == NRM_TRAIN);
+        }
 }
 
 /* Equal values give exactly beta, whatever their size and number, and no gradient is NaN; in RMS
@@ -1435,7 +1458,7 @@ int main(void)
     RUN(test_aliases);
     RUN(test_neighbours_and_shared_inputs);
     RUN(test_in_place);
-    RUN(test_noisy_without_noise);
+    RUN(test_is_batch_norm);
     RUN(test_constant_inputs_give_beta);
     RUN(test_nan_stays_where_it_is);
     RUN(test_running_statistics_stay_finite);

@@ -334,51 +334,6 @@ static void test_renorm_values(void)
         }
 }
 
-/* In the modes infer and frozen it is batch norm, to the last bit; and without limits its output in
-   training is that of infer mode. */
-static void test_renorm_modes(void)
-{
-    enum { N = 9, C = 5, S = 3, COUNT_ = N * C * S };
-    nrm_acc ratio[C], offset[C];
-    nrm_real *x, *dy, *gamma, *beta, *m, *u;
-    nrm_running running;
-    passes a, b;
-    nrm_rng rng;
-    int mode;
-    size_t i;
-    nrm_rng_seed(&rng, 36, 1);
-    x = random_reals(&rng, COUNT_, 1, 2);
-    dy = random_reals(&rng, COUNT_, 0, 1);
-    gamma = random_reals(&rng, C, 1, 0.5);
-    beta = random_reals(&rng, C, 0, 1);
-    m = random_reals(&rng, C, 1, 1);
-    u = reals_of(C, 2);
-    a = passes_of(COUNT_, C, C);
-    b = passes_of(COUNT_, C, C);
-    memset(&running, 0, sizeof running);
-    running.mean = m;
-    running.var = u;
-    running.new_weight = (nrm_real)0.1;
-    for (mode = NRM_INFER; mode <= NRM_FROZEN; mode++) {
-        OK(nrm_batchrenorm_forward(a.y, NULL, NULL, a.mean, a.rstd, &running, x, gamma, beta, 2, 1,
-                                   mode, NRM_EPS, N, C, S));
-        OK(nrm_batchnorm_forward(b.y, b.mean, b.rstd, &running, x, gamma, beta, mode, NRM_EPS, N, C,
-                                 S));
-        if (mode == NRM_FROZEN) {
-            OK(nrm_batchrenorm_backward(a.dx, a.dgamma, a.dbeta, dy, x, NULL, NULL, a.mean, a.rstd,
-                                        gamma, mode, N, C, S));
-            OK(nrm_batchnorm_backward(b.dx, b.dgamma, b.dbeta, dy, x, b.mean, b.rstd, gamma, mode,
-                                      N, C, S));
-        }
-        CHECK(same_passes(&a, &b, COUNT_, C, C));
-        CHECK_INT(running.batches, 0);
-    }
-    OK(nrm_batchrenorm_forward(a.y, ratio, offset, a.mean, a.rstd, &running, x, gamma, beta,
-                               (nrm_real)1e9, (nrm_real)1e9, NRM_TRAIN, NRM_EPS, N, C, S));
-    for (i = 0; i < COUNT_; i++) CHECK_NEAR(a.y[i], b.y[i], 40 * unit());
-    release();
-}
-
 /* ---- masks ----------------------------------------------------------------------------------- */
 
 enum mask_kind { RANDOM_MASK, FULL_MASK, PREFIX_MASK, STRIPED_MASK, MASK_KINDS };
@@ -523,6 +478,9 @@ static void check_mask(nrm_rng *rng, enum mask_kind kind, size_t N, size_t C, si
 
 static void test_masks(void)
 {
+    const unsigned char all[6] = {1, 1, 1, 1, 1, 1};
+    nrm_stats stats[3], full[3];
+    nrm_real *x;
     static const size_t shape[][3] = {{2, 3, 1}, {9, 1, 1}, {40, 7, 1}, {100, 65, 1}, {9, 1100, 1},
                                       {2, 3, 2}, {5, 4, 9}, {7, 3, 64}, {3, 2, 1500}, {1, 5, 33}};
     nrm_rng rng;
@@ -532,55 +490,13 @@ static void test_masks(void)
     for (i = 0; i < COUNT(shape); i++)
         for (kind = 0; kind < MASK_KINDS; kind++)
             check_mask(&rng, (enum mask_kind)kind, shape[i][0], shape[i][1], shape[i][2]);
-}
-
-/* A mask that lets nothing through: no statistics, zeros, and running statistics stay. A full one
-   in a dense batch is none. */
-static void test_mask_extremes(void)
-{
-    enum { N = 6, C = 3 };
-    unsigned char none[N * 4], all[N * 4];
-    nrm_real x[N * C * 4], dy[N * C * 4], dgamma[C] = {1, 2, 3}, mean[C] = {1, 2, 3},
-                                          var[C] = {1, 1, 1};
-    nrm_real y[N * C * 4], dx[N * C * 4];
-    nrm_acc mu[C], r[C];
-    nrm_stats stats[C], full[C];
-    nrm_sums sums[C];
-    nrm_running running;
-    nrm_rng rng;
-    size_t i, S;
-    nrm_rng_seed(&rng, 38, 1);
-    memset(none, 0, sizeof none);
-    memset(all, 1, sizeof all);
-    for (i = 0; i < COUNT(x); i++) {
-        x[i] = draw_normal(&rng);
-        dy[i] = draw_normal(&rng);
-    }
-    memset(&running, 0, sizeof running);
-    running.mean = mean;
-    running.var = var;
-    running.new_weight = (nrm_real)0.5;
-    for (S = 1; S <= 4; S += 3) {
-        const size_t n = N * C * S;
-        memset(stats, 0, sizeof stats);
-        OK(nrm_stats_update(stats, x, none, N, C, S));
-        for (i = 0; i < C; i++)
-            CHECK(stats[i].count == 0 && stats[i].mean == 0 && stats[i].m2 == 0);
-        for (i = 0; i < n; i++) y[i] = dx[i] = not_a_number();
-        OK(nrm_sync_batchnorm_forward(y, mu, r, &running, x, none, stats, NULL, NULL, NRM_EPS, N, C,
-                                      S));
-        OK(nrm_sync_batchnorm_sums(sums, dgamma, NULL, dy, x, none, mu, r, N, C, S));
-        OK(nrm_sync_batchnorm_backward(dx, dy, x, none, mu, r, NULL, stats, sums, N, C, S));
-        for (i = 0; i < n; i++) CHECK(y[i] == 0 && dx[i] == 0);
-        for (i = 0; i < C; i++) CHECK(sums[i].dy == 0 && sums[i].dy_xhat == 0);
-        CHECK(dgamma[2] == 3 && mean[2] == 3 && var[2] == 1);
-        CHECK_INT(running.batches, 0);
-    }
+    x = random_reals(&rng, 6 * 3, 0, 1); /* a full mask in a dense batch is none */
     memset(stats, 0, sizeof stats);
     memset(full, 0, sizeof full);
-    OK(nrm_stats_update(stats, x, NULL, N, C, 1));
-    OK(nrm_stats_update(full, x, all, N, C, 1));
+    OK(nrm_stats_update(stats, x, NULL, 6, 3, 1));
+    OK(nrm_stats_update(full, x, all, 6, 3, 1));
     CHECK(memcmp(stats, full, sizeof stats) == 0);
+    release();
 }
 
 #endif

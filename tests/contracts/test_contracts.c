@@ -597,7 +597,7 @@ static int both_passes(const grouped *k, const layer_call *c)
 }
 
 /* Noisy batch norm and batch renorm outside train mode are batch norm, to the bit, and ask for no
-   noise, factors or limits; in train mode without noise, and at the limits of no correction, too. */
+   noise, factors or limits; so they are in train mode, without noise and without correction. */
 static void test_is_batch_norm(void)
 {
     static nrm_real y[MOST], dx[MOST], dg[MOST], db[MOST], m[MOST], u[MOST], scale[MOST];

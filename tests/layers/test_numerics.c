@@ -10,6 +10,7 @@
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "lab/draw.h"
+#include "call.h"
 #include "reference.h"
 #include "test.h"
 #include <float.h>
@@ -284,23 +285,6 @@ static void make_nasty(int kind)
     }
 }
 
-typedef struct reference { /* of one row: statistics, output, gradients */
-    ref_stats stats;
-    ref_wide y[COUNT], dx[COUNT], dgamma[COUNT], dbeta[COUNT];
-} reference;
-
-/* gamma and beta one per value (layer norm) or the first for all (batch norm). */
-static void make_reference(reference *r, int per_value)
-{
-    const ref_group g = per_value ? ref_row(0, COUNT) : ref_channel(0, COUNT, 1, 1);
-    int i;
-    for (i = 0; i < COUNT; i++) r->dgamma[i] = r->dbeta[i] = 0;
-    r->stats = ref_moments(&g, x);
-    ref_forward(r->y, &g, x, &r->stats, REF(NRM_EPS), gamma_, beta_);
-    ref_backward_input(r->dx, &g, x, dy, &r->stats, REF(NRM_EPS), gamma_, 0);
-    ref_backward_parameters(r->dgamma, r->dbeta, &g, x, dy, &r->stats, REF(NRM_EPS));
-}
-
 /* The largest error of `got`, as a fraction of the largest exact value; infinite with a NaN. */
 static double relative(const nrm_real *got, const ref_wide *exact, size_t n)
 {
@@ -315,26 +299,53 @@ static double relative(const nrm_real *got, const ref_wide *exact, size_t n)
     return (double)(error / largest);
 }
 
-static double mean_in_rstd(const ref_stats *s)
+/* A norm of one row or channel of nasty data, or of groups: [N][C][S]. */
+typedef struct norm_shape {
+    int function;
+    size_t N, C, S, G;
+} norm_shape;
+
+static ref_group group_of(const norm_shape *k, size_t i)
 {
-    return (double)(ref_abs(ref_mean(s)) / ref_sqrt(s->var + REF(NRM_EPS)));
+    return k->function == CALL_BATCHNORM ? ref_channel(i, k->N, k->C, k->S)
+                                         : ref_channels(i / k->G, i % k->G, k->C, k->S, k->G);
 }
 
-/* In float the bound is 5e-7 whatever the data: inside a block floats are added to floats, at most
-   64 to a lane, and everything else is done in double. With as many digits in the sums as in the
-   data, the mean is known only to its own last place, which is a larger part of the spread the
-   larger |mean|/spread is, and a pivot far from the mean may cost a few bits of the variance. */
-static double norm_bound(const reference *r)
-{
-    const double u = sizeof(nrm_acc) == 8 ? 1.2e-16 : 6e-8;
-    if (sizeof(nrm_real) < sizeof(nrm_acc)) return 5e-7;
-    return u * (32 + 16 * mean_in_rstd(&r->stats));
-}
+/* The arrays of a case: what is given, what is computed, and what should be. */
+typedef struct norm_arrays {
+    nrm_real *x, *dy, *gamma, *beta, *y, *dx, *dgamma, *dbeta;
+    nrm_acc *mean, *rstd;
+    ref_wide *ye, *dxe, *dge, *dbe;
+} norm_arrays;
 
-/* The same for one sum over all values, whose terms may cancel to a small part of themselves. */
-static double sum_bound(const reference *r)
+/* Both passes, and both references. Returns the largest |mean|/std of a group. */
+static double both_passes(const norm_shape *k, const norm_arrays *a)
 {
-    return (sizeof(nrm_real) < sizeof(nrm_acc) ? 10 : 32) * norm_bound(r);
+    const size_t groups = k->function == CALL_BATCHNORM ? k->C : k->N * k->G;
+    const int rms = k->function == CALL_RMSNORM;
+    double far = 0;
+    layer_call c;
+    size_t i;
+    for (i = 0; i < k->C; i++) a->dge[i] = a->dbe[i] = 0, a->dgamma[i] = a->dbeta[i] = 0;
+    for (i = 0; i < groups; i++) {
+        const ref_group g = group_of(k, i);
+        const ref_stats s = rms ? ref_mean_square(&g, a->x) : ref_moments(&g, a->x);
+        if (!rms)
+            far = fmax(far, (double)(ref_abs(ref_mean(&s)) / ref_sqrt(s.var + REF(NRM_EPS))));
+        ref_forward(a->ye, &g, a->x, &s, REF(NRM_EPS), a->gamma, rms ? NULL : a->beta);
+        if (rms)
+            ref_backward_rms(a->dxe, &g, a->x, a->dy, &s, REF(NRM_EPS), a->gamma);
+        else
+            ref_backward_input(a->dxe, &g, a->x, a->dy, &s, REF(NRM_EPS), a->gamma, 0);
+        ref_backward_parameters(a->dge, a->dbe, &g, a->x, a->dy, &s, REF(NRM_EPS));
+    }
+    memset(&c, 0, sizeof c);
+    c.x = a->x, c.dy = a->dy, c.gamma = a->gamma, c.beta = a->beta, c.y = a->y, c.dx = a->dx;
+    c.dgamma = a->dgamma, c.dbeta = a->dbeta, c.mean = a->mean, c.rstd = a->rstd;
+    c.N = k->N, c.C = k->C, c.S = k->S, c.G = k->G, c.mode = NRM_TRAIN, c.eps = NRM_EPS;
+    OK(call_layer(k->function, &c));
+    OK(call_layer(k->function + 1, &c));
+    return far;
 }
 
 #define CHECK_NASTY(error, bound, kind)                                                            \
@@ -346,82 +357,63 @@ static double sum_bound(const reference *r)
             printf("input %d: %s %.3g, bound %.3g\n", (kind), #error, got_, (double)(bound));      \
     } while (0)
 
-static void test_layernorm_accuracy(void)
+/* In float the bound is 5e-7 whatever the data (of groups twice that): inside a block floats are
+   added to floats, at most 64 to a lane, and everything else is done in double. With as many digits
+   in the sums as in the data, the mean is known only to its own last place, which is a larger part
+   of the spread the larger |mean|/spread is, and a pivot far from the mean may cost a few bits of
+   the variance. One sum over all values has terms that may cancel to a small part of themselves. */
+static void check_nasty(const norm_shape *k, int kind, double dy_mean)
 {
-    static reference r;
-    nrm_real dgamma[COUNT];
-    nrm_acc mean, rstd;
-    int kind;
-    for (kind = 0; kind < NASTY; kind++) {
-        make_nasty(kind);
-        make_reference(&r, 1);
-        memset(dgamma, 0, sizeof dgamma);
-        OK(nrm_layernorm_forward(y, &mean, &rstd, x, gamma_, beta_, NRM_EPS, 1, COUNT));
-        OK(nrm_layernorm_backward(dx, dgamma, NULL, dy, x, &mean, &rstd, gamma_, 1, COUNT));
-        CHECK_NASTY(relative(y, r.y, COUNT), norm_bound(&r), kind);
-        CHECK_NASTY(relative(dx, r.dx, COUNT), norm_bound(&r), kind);
-        CHECK_NASTY(relative(dgamma, r.dgamma, COUNT), norm_bound(&r), kind);
-    }
+    static nrm_real dgamma[COUNT], dbeta[COUNT];
+    static nrm_acc mean[COUNT], rstd[COUNT];
+    static ref_wide ye[COUNT], dxe[COUNT], dge[COUNT], dbe[COUNT];
+    const size_t n = k->N * k->C * k->S, params = k->C;
+    const int wider = sizeof(nrm_real) < sizeof(nrm_acc), batch = k->function == CALL_BATCHNORM;
+    norm_arrays a = {NULL, dy, gamma_, beta_, y, dx, dgamma, dbeta, mean, rstd, ye, dxe, dge, dbe};
+    double bound, sums, far;
+    size_t j;
+    make_nasty(kind);
+    /* of COUNT values so many that they divide, the outlier among them */
+    a.x = kind == OUTLIER_LAST ? x + (COUNT - n) : x;
+    for (j = 0; j < n; j++) dy[j] = (nrm_real)((double)dy[j] + dy_mean);
+    far = both_passes(k, &a);
+    bound = batch || k->function == CALL_LAYERNORM ? 5e-7 : 1e-6;
+    if (!wider) bound = (sizeof(nrm_acc) == 8 ? 1.2e-16 : 6e-8) * (32 + 16 * far) * (1 + dy_mean);
+    sums = bound * (batch ? (wider ? 10 : 32) : k->S > 1 ? 16 : 1);
+    CHECK_NASTY(relative(y, ye, n), bound, kind);
+    CHECK_NASTY(relative(dx, dxe, n), bound, kind);
+    CHECK_NASTY(relative(dgamma, dge, params), sums, kind);
+    if (k->function != CALL_RMSNORM) CHECK_NASTY(relative(dbeta, dbe, params), sums, kind);
 }
 
-/* One channel, dense and as one run of positions: two paths of the code, one reference. */
-static void test_batchnorm_accuracy(void)
+static void test_accuracy(void)
 {
-    static reference r;
-    nrm_acc mean, rstd;
-    int kind, dense;
-    for (kind = 0; kind < NASTY; kind++)
-        for (dense = 0; dense < 2; dense++) {
-            const size_t N = dense ? COUNT : 1, S = dense ? 1 : COUNT;
-            nrm_real dgamma = 0, dbeta = 0;
-            make_nasty(kind);
-            make_reference(&r, 0);
-            OK(nrm_batchnorm_forward(y, &mean, &rstd, NULL, x, gamma_, beta_, NRM_TRAIN, NRM_EPS, N,
-                                     1, S));
-            OK(nrm_batchnorm_backward(dx, &dgamma, &dbeta, dy, x, &mean, &rstd, gamma_, NRM_TRAIN,
-                                      N, 1, S));
-            CHECK_NASTY(relative(y, r.y, COUNT), norm_bound(&r), kind);
-            CHECK_NASTY(relative(dx, r.dx, COUNT), norm_bound(&r), kind);
-            CHECK_NASTY(relative(&dgamma, r.dgamma, 1), sum_bound(&r), kind);
-            CHECK_NASTY(relative(&dbeta, r.dbeta, 1), sum_bound(&r), kind);
+    static const norm_shape shape[] = {
+        {CALL_LAYERNORM, 1, COUNT, 1, 1}, {CALL_BATCHNORM, COUNT, 1, 1, 1},
+        {CALL_BATCHNORM, 1, 1, COUNT, 1}, {CALL_GROUPNORM, 1, 257, 1, 1},
+        {CALL_GROUPNORM, 1, 256, 1, 8},   {CALL_GROUPNORM, 1, 1, 257, 1},
+        {CALL_GROUPNORM, 1, 8, 32, 1},    {CALL_GROUPNORM, 1, 8, 32, 2},
+        {CALL_GROUPNORM, 1, 4, 64, 4},    {CALL_GROUPNORM, 1, 64, 4, 8},
+        {CALL_RMSNORM, 1, 257, 1, 1},
+    };
+    size_t i;
+    int kind;
+    for (i = 0; i < sizeof shape / sizeof shape[0]; i++)
+        for (kind = 0; kind < NASTY; kind++) {
+            check_nasty(&shape[i], kind, 0);
+            /* where gamma differs within a group, the mean of dy is no small part of what dx is */
+            if (i > 2 && shape[i].C / shape[i].G > 1 && (kind == PLAIN || kind == MEAN_1E3))
+                check_nasty(&shape[i], kind, 100);
         }
 }
 
 /* ---- long sums ------------------------------------------------------------------------------- */
-
-typedef struct long_case { /* a tensor [N][C][S], and all that is made from it */
-    size_t N, C, S, values;
-    nrm_real *x, *y, *dy, *dx;
-    ref_wide *ye, *dxe;
-} long_case;
 
 static void *long_array(size_t n, size_t size)
 {
     void *a = calloc(n, size);
     if (a == NULL) exit(2);
     return a;
-}
-
-/* Values of standard deviation 1 about a million. */
-static void long_case_make(long_case *k, size_t N, size_t C, size_t S)
-{
-    nrm_rng rng;
-    size_t i;
-    k->N = N, k->C = C, k->S = S, k->values = N * C * S;
-    k->x = (nrm_real *)long_array(k->values, sizeof *k->x);
-    k->y = (nrm_real *)long_array(k->values, sizeof *k->y);
-    k->dy = (nrm_real *)long_array(k->values, sizeof *k->dy);
-    k->dx = (nrm_real *)long_array(k->values, sizeof *k->dx);
-    k->ye = (ref_wide *)long_array(k->values, sizeof *k->ye);
-    k->dxe = (ref_wide *)long_array(k->values, sizeof *k->dxe);
-    nrm_rng_seed(&rng, 10, N);
-    for (i = 0; i < k->values; i++) k->x[i] = (nrm_real)(1e6 + (double)draw_normal(&rng));
-    for (i = 0; i < k->values; i++) k->dy[i] = draw_normal(&rng);
-}
-
-static void long_case_free(long_case *k)
-{
-    free(k->x), free(k->y), free(k->dy), free(k->dx), free(k->ye), free(k->dxe);
 }
 
 /* What normlayers.h promises of sums of up to a hundred thousand terms. */
@@ -440,62 +432,37 @@ static double slope_blur(size_t terms)
     return sizeof(nrm_acc) == sizeof(float) ? 3.0 / 32 / sqrt((double)terms) : long_bound;
 }
 
-static void check_long_batchnorm(size_t N, size_t C, size_t S)
+/* Values of standard deviation 1 about a million. */
+static void check_long(int function, size_t N, size_t C, size_t S)
 {
-    enum { MOST = 4 };
-    nrm_acc mean[MOST], rstd[MOST];
-    nrm_real dgamma[MOST] = {0}, dbeta[MOST] = {0};
-    ref_wide dgamma_e[MOST] = {0}, dbeta_e[MOST] = {0};
-    long_case k;
-    size_t c;
-    long_case_make(&k, N, C, S);
-    for (c = 0; c < C; c++) {
-        const ref_group g = ref_channel(c, N, C, S);
-        const ref_stats s = ref_moments(&g, k.x);
-        ref_forward(k.ye, &g, k.x, &s, REF(NRM_EPS), NULL, NULL);
-        ref_backward_input(k.dxe, &g, k.x, k.dy, &s, REF(NRM_EPS), NULL, 0);
-        ref_backward_parameters(dgamma_e, dbeta_e, &g, k.x, k.dy, &s, REF(NRM_EPS));
-    }
-    OK(nrm_batchnorm_forward(k.y, mean, rstd, NULL, k.x, NULL, NULL, NRM_TRAIN, NRM_EPS, N, C, S));
-    OK(nrm_batchnorm_backward(k.dx, dgamma, dbeta, k.dy, k.x, mean, rstd, NULL, NRM_TRAIN, N, C,
-                              S));
-    CHECK_NASTY(relative(k.y, k.ye, k.values), long_bound, (int)S);
-    CHECK_NASTY(relative(k.dx, k.dxe, k.values), slope_blur(N * S), (int)S);
-    CHECK_NASTY(relative(dgamma, dgamma_e, C), sum_blur(), (int)S);
-    CHECK_NASTY(relative(dbeta, dbeta_e, C), long_bound, (int)S);
-    long_case_free(&k);
+    const norm_shape k = {function, N, C, S, 1};
+    const size_t n = N * C * S, terms = function == CALL_BATCHNORM ? N * S : C;
+    nrm_real *real = (nrm_real *)long_array(4 * n + 2 * C, sizeof *real);
+    nrm_acc *acc = (nrm_acc *)long_array(2 * (N + C), sizeof *acc);
+    ref_wide *wide = (ref_wide *)long_array(2 * n + 2 * C, sizeof *wide);
+    norm_arrays a = {real, real + n, NULL, NULL, real + 2 * n, real + 3 * n, real + 4 * n,
+                     real + 4 * n + C, acc, acc + N + C, wide, wide + n, wide + 2 * n,
+                     wide + 2 * n + C};
+    nrm_rng rng;
+    size_t i;
+    nrm_rng_seed(&rng, 10, N);
+    for (i = 0; i < n; i++) a.x[i] = (nrm_real)(1e6 + (double)draw_normal(&rng));
+    for (i = 0; i < n; i++) a.dy[i] = draw_normal(&rng);
+    (void)both_passes(&k, &a);
+    CHECK_NASTY(relative(a.y, a.ye, n), long_bound, (int)S);
+    CHECK_NASTY(relative(a.dx, a.dxe, n), slope_blur(terms), (int)S);
+    CHECK_NASTY(relative(a.dgamma, a.dge, C), sum_blur(), (int)S);
+    CHECK_NASTY(relative(a.dbeta, a.dbe, C), long_bound, (int)S);
+    free(real);
+    free(acc);
+    free(wide);
 }
 
-static void test_long_batchnorm(void)
+static void test_long_sums(void)
 {
-    check_long_batchnorm(100352, 3, 1);
-    check_long_batchnorm(32, 3, 3136);
-}
-
-static void test_long_layernorm(void)
-{
-    enum { N = 2, D = 100000 };
-    nrm_acc mean[N], rstd[N];
-    nrm_real *dgamma = (nrm_real *)long_array(D, sizeof *dgamma);
-    ref_wide *dgamma_e = (ref_wide *)long_array(D, sizeof *dgamma_e);
-    ref_wide *dbeta_e = (ref_wide *)long_array(D, sizeof *dbeta_e);
-    long_case k;
-    size_t n;
-    long_case_make(&k, N, D, 1);
-    for (n = 0; n < N; n++) {
-        const ref_group g = ref_row(n, D);
-        const ref_stats s = ref_moments(&g, k.x);
-        ref_forward(k.ye, &g, k.x, &s, REF(NRM_EPS), NULL, NULL);
-        ref_backward_input(k.dxe, &g, k.x, k.dy, &s, REF(NRM_EPS), NULL, 0);
-        ref_backward_parameters(dgamma_e, dbeta_e, &g, k.x, k.dy, &s, REF(NRM_EPS));
-    }
-    OK(nrm_layernorm_forward(k.y, mean, rstd, k.x, NULL, NULL, NRM_EPS, N, D));
-    OK(nrm_layernorm_backward(k.dx, dgamma, NULL, k.dy, k.x, mean, rstd, NULL, N, D));
-    CHECK_NASTY(relative(k.y, k.ye, k.values), long_bound, N);
-    CHECK_NASTY(relative(k.dx, k.dxe, k.values), slope_blur(D), N);
-    CHECK_NASTY(relative(dgamma, dgamma_e, D), sum_blur(), N);
-    long_case_free(&k);
-    free(dgamma), free(dgamma_e), free(dbeta_e);
+    check_long(CALL_BATCHNORM, 100352, 3, 1);
+    check_long(CALL_BATCHNORM, 32, 3, 3136);
+    check_long(CALL_LAYERNORM, 2, 100000, 1);
 }
 
 /* ---- what went wrong once -------------------------------------------------------------------- */
@@ -606,73 +573,6 @@ static void test_far_scales(void)
     }
 }
 
-/* ---- the newer norms ------------------------------------------------------------------------- */
-
-/* Nasty data as one example [C][S], in G groups or by the mean square; dy may have a mean. */
-typedef struct rows_shape {
-    size_t C, S, G;
-    int rms;
-} rows_shape;
-
-static void check_rows(const rows_shape *k, int kind, double dy_mean)
-{
-    static ref_wide ye[COUNT], dxe[COUNT], dge[COUNT], dbe[COUNT];
-    const size_t n = k->C * k->S;
-    /* of COUNT values so many that they divide, the outlier among them */
-    const nrm_real *in = kind == OUTLIER_LAST ? x + (COUNT - n) : x;
-    nrm_real dgamma[COUNT] = {0}, dbeta[COUNT] = {0};
-    nrm_acc mean[COUNT], rstd[COUNT];
-    double bound = 0, far = 0;
-    size_t j;
-    make_nasty(kind);
-    for (j = 0; j < n; j++) dy[j] = (nrm_real)((double)dy[j] + dy_mean);
-    memset(dge, 0, sizeof dge);
-    memset(dbe, 0, sizeof dbe);
-    for (j = 0; j < k->G; j++) {
-        const ref_group g = ref_channels(0, j, k->C, k->S, k->G);
-        const ref_stats s = k->rms ? ref_mean_square(&g, in) : ref_moments(&g, in);
-        const double off = k->rms ? 0 : mean_in_rstd(&s);
-        ref_forward(ye, &g, in, &s, REF(NRM_EPS), gamma_, k->rms ? NULL : beta_);
-        if (k->rms)
-            ref_backward_rms(dxe, &g, in, dy, &s, REF(NRM_EPS), gamma_);
-        else
-            ref_backward_input(dxe, &g, in, dy, &s, REF(NRM_EPS), gamma_, 0);
-        ref_backward_parameters(dge, dbe, &g, in, dy, &s, REF(NRM_EPS));
-        far = off > far ? off : far;
-    }
-    if (k->rms) {
-        OK(nrm_rmsnorm_forward(y, rstd, in, gamma_, NRM_EPS, 1, n));
-        OK(nrm_rmsnorm_backward(dx, dgamma, dy, in, rstd, gamma_, 1, n));
-    } else {
-        OK(nrm_groupnorm_forward(y, mean, rstd, in, gamma_, beta_, NRM_EPS, 1, k->C, k->S, k->G));
-        OK(nrm_groupnorm_backward(dx, dgamma, dbeta, dy, in, mean, rstd, gamma_, 1, k->C, k->S,
-                                  k->G));
-    }
-    bound = sizeof(nrm_real) < sizeof(nrm_acc)
-                ? 1e-6
-                : (sizeof(nrm_acc) == 8 ? 1.2e-16 : 6e-8) * (32 + 16 * far) * (1 + dy_mean);
-    CHECK_NASTY(relative(y, ye, n), bound, kind);
-    CHECK_NASTY(relative(dx, dxe, n), bound, kind);
-    CHECK_NASTY(relative(dgamma, dge, k->C), (k->S > 1 ? 16 : 1) * bound, kind);
-    if (!k->rms) CHECK_NASTY(relative(dbeta, dbe, k->C), (k->S > 1 ? 16 : 1) * bound, kind);
-}
-
-static void test_rows_accuracy(void)
-{
-    static const rows_shape shape[] = {{257, 1, 1, 0}, {256, 1, 8, 0}, {1, 257, 1, 0},
-                                       {8, 32, 1, 0},  {8, 32, 2, 0},  {4, 64, 4, 0},
-                                       {64, 4, 8, 0},  {257, 1, 1, 1}};
-    size_t i;
-    int kind;
-    for (i = 0; i < sizeof shape / sizeof shape[0]; i++)
-        for (kind = 0; kind < NASTY; kind++) {
-            check_rows(&shape[i], kind, 0);
-            /* where gamma differs within a group, the mean of dy is no small part of what dx is */
-            if (shape[i].C / shape[i].G > 1 && (kind == PLAIN || kind == MEAN_1E3))
-                check_rows(&shape[i], kind, 100);
-        }
-}
-
 int main(void)
 {
     RUN(test_exp);
@@ -683,14 +583,11 @@ int main(void)
     RUN(test_activation_special);
     RUN(test_cross_entropy_largest);
     RUN(test_cross_entropy_of_a_sure_row);
-    RUN(test_layernorm_accuracy);
-    RUN(test_batchnorm_accuracy);
-    RUN(test_long_batchnorm);
-    RUN(test_long_layernorm);
+    RUN(test_accuracy);
+    RUN(test_long_sums);
     RUN(test_first_value_off);
     RUN(test_long_columns);
     RUN(test_frozen_alone);
     RUN(test_far_scales);
-    RUN(test_rows_accuracy);
     return test_report("numerics");
 }

@@ -434,6 +434,7 @@ static init_residuals init_case(int init)
     spec.seed = 77;
     spec.init = init;
     spec.init_std = (nrm_real)0.05;
+    spec.gamma_init = NRM_GAMMA_UNIFORM;
     if (nrm_mlp_init(&net, block, BLOCK, &spec) != NRM_OK) result.replayed = (wide)HUGE_VAL;
     for (l = 0; l < LAYERS && net != NULL; l++) {
         const nrm_mlp_state *s = &net->state[l];
@@ -442,17 +443,19 @@ static init_residuals init_case(int init)
                           : init == NRM_INIT_XAVIER ? root(6 / (fan + out))
                           : init == NRM_INIT_FAN_IN ? 1 / root(fan)
                                                     : (nrm_acc)spec.init_std;
-        nrm_rng weights, biases;
+        nrm_rng weights, biases, gammas;
         moments seen = no_moments();
         nrm_rng_seed(&weights, 77, 4 * l);
         nrm_rng_seed(&biases, 77, 4 * l + 1);
+        nrm_rng_seed(&gammas, 77, 4 * l + 2);
         for (i = 0; i < in * width[l]; i++) {
             if (s->W[i] != drawn_weight(uniform, a, &weights)) result.replayed = (wide)HUGE_VAL;
             take(&seen, (wide)s->W[i], 0);
         }
         for (i = 0; i < width[l]; i++) {
             const nrm_real b = init == NRM_INIT_FAN_IN ? drawn_weight(1, a, &biases) : 0;
-            if (s->b[i] != b) result.replayed = (wide)HUGE_VAL;
+            const int gamma = l != 1 || s->gamma[i] == draw_uniform(&gammas);
+            if (s->b[i] != b || !gamma) result.replayed = (wide)HUGE_VAL;
         }
         result.moments = worse(result.moments, uniform ? surprise_uniform(&seen, -(wide)a, (wide)a)
                                                        : surprise(&seen, (wide)a * (wide)a, 3));

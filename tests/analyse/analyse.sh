@@ -61,9 +61,9 @@ eva() {
     apart=0
     case $file in
     */mlp.c)
-        returns=nrmi_check_labels:0,nrmi_check_spec:0
+        returns=nrmi_check_labels:0,nrmi_check_spec:0,nrm_mlp_init:0,network:0
         options="-absolute-valid-range 0x10000-0x13fff -eva-slevel 5 -eva-auto-loop-unroll 400
-        -eva-slevel-function nrm_rng_normal:0,nrmi_log:0
+        -eva-slevel-function nrm_rng_normal:30,nrmi_log:0
         -eva-slevel-function nrmi_mlp_forward:200,nrmi_mlp_backward:200" ;;
     */network.c) options="$options -eva-slevel 20" ;;
     */tools.c) options="-eva-auto-loop-unroll 400" ;;

@@ -261,7 +261,7 @@ static void compare(outcome *o, bench *b, const problem *p, const contestant *wh
     for (c = 0; c < many; c++) {
         score *s = &o->scores[c];
         s->ran =
-            (o->set == IN_TABLE || who[c].in_figure) && who[c].run(who[c].context, p, &b->got) == 0;
+            (o->set == IN_TABLE || who[c].in_figure) && who[c].run(who[c].way, p, &b->got) == 0;
         for (k = 0; k < QUANTITIES && s->ran; k++) judge(s, k, b, quantity_size(p, k), who[c].bits);
     }
 }
@@ -282,21 +282,18 @@ static void describe(outcome *o, int set, const tensor_shape *t, const data_kind
 
 typedef struct run { /* everything that is passed around below */
     bench arrays;
-    contestant who[CONTESTANTS_MAX];
-    size_t many;
-    outcome *cases;
-    size_t done;
+    report results;
     cli_progress progress;
 } run;
 
 static void run_case(run *r, int set, const tensor_shape *t, const data_kind *d, int kind)
 {
-    outcome *o = &r->cases[r->done];
+    outcome *o = &r->results.cases[r->results.done];
     problem p;
     describe(o, set, t, d, kind);
     pose(&p, &r->arrays, t, d);
-    compare(o, &r->arrays, &p, r->who, r->many);
-    cli_progress_update(&r->progress, ++r->done, d->name);
+    compare(o, &r->arrays, &p, r->results.who, r->results.many);
+    cli_progress_update(&r->progress, ++r->results.done, d->name);
 }
 
 static void run_table(run *r)
@@ -360,7 +357,7 @@ static int within(const outcome *o, int precision)
 }
 
 /* Prints what is broken, then the verdict; returns how many are. */
-static int check_bounds(const run *r)
+static int check_bounds(const report *r)
 {
     int precision, passed = 0, failed = 0;
     size_t i;
@@ -379,70 +376,55 @@ static int check_bounds(const run *r)
 
 /* ---- contestants ----------------------------------------------------------------------------- */
 
-static void enter(run *r, const char *key, const char *name, const char *brief, int bits,
-                  int in_figure, contestant_run *function, void *context)
-{
-    contestant *c = &r->who[r->many++];
-    c->key = key;
-    c->name = name;
-    c->brief = brief;
-    c->bits = bits;
-    c->in_figure = in_figure;
-    c->run = function;
-    c->context = context;
-}
-
-/* The first three in the order of OURS, OURS_FLOAT_SUMS, OURS_DOUBLE. */
-static void enter_all(run *r, torch_process *torch)
-{
-    enter(r, "normlayers", "normlayers.h", "ours", 24, 1, layers_default, NULL);
-    enter(r, "normlayers_float_sums", "normlayers.h, NRM_ACC=float", "ours, f32", 24, 1,
-          layers_float_sums, NULL);
-    enter(r, "normlayers_double", "normlayers.h, NRM_DOUBLE", "ours, f64", 53, 0, layers_double,
-          NULL);
-    enter(r, "one_pass", "one pass, ⟨x²⟩ − μ²", "one pass", 24, 1, textbook_one_pass, NULL);
-    enter(r, "two_pass", "two passes", "two passes", 24, 1, textbook_two_pass, NULL);
-    enter(r, "welford", "Welford", "Welford", 24, 1, textbook_welford, NULL);
-    enter(r, "shifted", "two passes from x₁", "from x_1", 24, 1, textbook_shifted, NULL);
-    enter(r, "double_sums", "double sums, float mean", "f64, f32 μ", 24, 1, textbook_double_sums,
-          NULL);
-    if (torch->running) enter(r, "pytorch", "PyTorch", "PyTorch", 24, 1, torch_run, torch);
-}
+/* The first three in the order of OURS, OURS_FLOAT_SUMS, OURS_DOUBLE; PyTorch is the last. */
+static const contestant contestants[] = {
+    {"normlayers", "normlayers.h", 24, 1, layers_default, 0},
+    {"normlayers_float_sums", "normlayers.h, NRM_ACC=float", 24, 1, layers_float_sums, 0},
+    {"normlayers_double", "normlayers.h, NRM_DOUBLE", 53, 0, layers_double, 0},
+    {"one_pass", "one pass, ⟨x²⟩ − μ²", 24, 1, textbook_run, ONE_PASS},
+    {"two_pass", "two passes", 24, 1, textbook_run, TWO_PASS},
+    {"welford", "Welford", 24, 1, textbook_run, WELFORD},
+    {"shifted", "two passes from x₁", 24, 1, textbook_run, SHIFTED},
+    {"double_sums", "double sums, float mean", 24, 1, textbook_run, DOUBLE_SUMS},
+    {"pytorch", "PyTorch", 24, 1, torch_run, 0},
+};
 
 /* ---- main ------------------------------------------------------------------------------------ */
 
 static int write_reports(const report *r, const char *folder)
 {
     char csv[1024], markdown[1024], png[1024];
+    FILE *table;
     if (cli_path(csv, sizeof csv, folder, "accuracy.csv") ||
         cli_path(markdown, sizeof markdown, folder, "accuracy_tables.md") ||
         cli_path(png, sizeof png, folder, "accuracy.png")) {
         fprintf(stderr, "accuracy: the path is too long\n");
         return -1;
     }
-    if (report_csv(r, csv) || report_markdown(r, markdown) || report_figure(r, png)) return -1;
+    report_table(r, stdout);
+    if (report_csv(r, csv) || report_figure(r, png)) return -1;
+    table = fopen(markdown, "w");
+    if (table != NULL) report_table(r, table);
+    if (table == NULL || ferror(table) | fclose(table)) {
+        perror(markdown);
+        return -1;
+    }
     printf("wrote %s, %s, %s\n", csv, markdown, png);
     return 0;
 }
 
-static void report_of(report *to, const run *r, const torch_process *torch)
+/* PyTorch's version, or NULL. */
+static const char *start_torch(const char *python, const char *folder)
 {
-    to->who = r->who;
-    to->many = r->many;
-    to->cases = r->cases;
-    to->done = r->done;
-    to->kinds = KINDS;
-    to->torch_version = torch->version[0] ? torch->version : NULL;
-    to->reference = REF_TYPE;
-}
-
-static void start_torch(torch_process *torch, const char *python)
-{
-    memset(torch, 0, sizeof *torch);
+    char answers[1024];
+    const char *version = NULL;
     if (python == NULL)
         printf("no PyTorch here (Debian: python3-torch): its column is left out\n");
-    else if (torch_start(torch, python, "tests/accuracy/torch_norms.py"))
+    else if (!cli_path(answers, sizeof answers, folder, "torch_answers"))
+        version = torch_start(python, "tests/accuracy/torch_norms.py", answers);
+    if (python != NULL && version == NULL)
         printf("PyTorch does not start: its column is left out\n");
+    return version;
 }
 
 int main(int argc, char **argv)
@@ -452,9 +434,8 @@ int main(int argc, char **argv)
         {"python", "PROGRAM", "a Python that has PyTorch", CLI_TEXT, NULL, 0, 0, 0}};
     cli_program program;
     cli_options o;
-    torch_process torch;
-    report results;
     run r;
+    report *const results = &r.results;
     int status;
     own[0].value = &python;
     cli_program_init(&program, "accuracy", "Norms against the exact result, on data that hurt.",
@@ -466,21 +447,22 @@ int main(int argc, char **argv)
     status = cli_parse(&o, &program, argc, argv);
     if (status != CLI_RUN) return status;
     memset(&r, 0, sizeof r);
-    start_torch(&torch, python);
-    enter_all(&r, &torch);
+    results->torch_version = start_torch(python, o.out);
+    results->reference = REF_TYPE;
+    results->kinds = KINDS;
+    results->who = contestants;
+    results->many = sizeof contestants / sizeof *contestants - !results->torch_version;
+    results->cases = (outcome *)array(OUTCOMES_MAX, sizeof *results->cases);
     bench_make(&r.arrays);
-    r.cases = (outcome *)array(OUTCOMES_MAX, sizeof *r.cases);
     cli_progress_start(&r.progress, "comparing", "results", OUTCOMES_MAX, o.quiet);
     run_table(&r);
     run_sweeps(&r);
     cli_progress_end(&r.progress);
-    if (torch.version[0] && !torch.running) printf("PyTorch ended early: its column has gaps\n");
-    torch_stop(&torch);
-    report_of(&results, &r, &torch);
+    if (results->torch_version && torch_stop())
+        printf("PyTorch ended early: its column has gaps\n");
     if (!REF_IS_WIDE) printf("no type wider than double: results in double are not judged well\n");
-    report_print(&results);
-    status = write_reports(&results, o.out) ? 2 : check_bounds(&r) ? 1 : 0;
-    free(r.cases);
+    status = write_reports(results, o.out) ? 2 : check_bounds(results) ? 1 : 0;
+    free(results->cases);
     bench_free(&r.arrays);
     return status;
 }

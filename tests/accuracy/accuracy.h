@@ -4,6 +4,7 @@
 #define ACCURACY_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 enum { BATCH_NORM = 0, LAYER_NORM = 1, GROUP_NORM = 2, RMS_NORM = 3, LAYERS };
 enum { Y = 0, DX, DGAMMA, DBETA, QUANTITIES };
@@ -26,17 +27,17 @@ typedef struct answer {
 /* How many values a quantity has. */
 size_t quantity_size(const problem *p, int quantity);
 
-/* Fills `*a`, gradients of parameters included (set, not added). Returns 0, or -1 if it cannot. */
-typedef int contestant_run(void *context, const problem *p, answer *a);
+/* Fills `*a`, gradients of parameters included (set, not added), in one of the function's ways.
+   Returns 0, or -1 if it cannot. */
+typedef int contestant_run(int way, const problem *p, answer *a);
 
 typedef struct contestant {
-    const char *key;   /* in the CSV file                                  */
-    const char *name;  /* in tables and figure                             */
-    const char *brief; /* at most 10 characters, over a column of numbers  */
-    int bits;          /* of its results: 24 or 53                         */
+    const char *key;  /* in the CSV file          */
+    const char *name; /* in tables and figure     */
+    int bits;         /* of its results: 24 or 53 */
     int in_figure;
     contestant_run *run;
-    void *context;
+    int way;
 } contestant;
 
 enum { CONTESTANTS_MAX = 12 };
@@ -45,18 +46,14 @@ enum { CONTESTANTS_MAX = 12 };
 contestant_run layers_default, layers_float_sums, layers_double;
 
 /* Algorithms as textbooks and libraries have them: textbook.c. */
-contestant_run textbook_one_pass, textbook_two_pass, textbook_welford, textbook_shifted,
-    textbook_double_sums;
+enum { ONE_PASS, TWO_PASS, WELFORD, SHIFTED, DOUBLE_SUMS };
+contestant_run textbook_run;
 
-/* PyTorch in a process of its own: torch.c. The program `python` runs the file `script`. */
-typedef struct torch_process {
-    int running, to, from; /* file descriptors */
-    long pid;
-    char version[64];
-} torch_process;
-int torch_start(torch_process *t, const char *python, const char *script); /* 0, or -1 */
-void torch_stop(torch_process *t);
-contestant_run torch_run; /* its context is the torch_process */
+/* PyTorch in a process of its own: torch.c. The program `python` runs the file `script`, and
+   answers by the FIFO `answers`, which is made. Returns its version, or NULL. */
+const char *torch_start(const char *python, const char *script, const char *answers);
+int torch_stop(void); /* 0, or -1 if it had ended before */
+contestant_run torch_run;
 
 /* ---- results --------------------------------------------------------------------------------- */
 
@@ -81,17 +78,16 @@ typedef struct outcome { /* one case: its data, and everybody's score */
 typedef struct report {
     const contestant *who;
     size_t many;
-    const outcome *cases;
+    outcome *cases;
     size_t done;
     int kinds;
     const char *torch_version; /* or NULL */
     const char *reference;     /* type of the reference */
 } report;
 
-void report_print(const report *r);
+void report_table(const report *r, FILE *to); /* in Markdown */
 /* These return 0, or -1 after a line on stderr. */
 int report_csv(const report *r, const char *path);
-int report_markdown(const report *r, const char *path);
 int report_figure(const report *r, const char *path);
 
 #endif

@@ -3,6 +3,7 @@
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "accuracy.h"
+#include "layers/call.h"
 #include <stdlib.h>
 
 #if defined(NRM_DOUBLE)
@@ -60,35 +61,24 @@ static int buffers_make(buffers *b, const problem *p)
 /* Forward and backward; a positive status (a statistic was not finite) counts as an answer. */
 static int run_layer(buffers *b, const problem *p)
 {
-    nrm_real *const *in = b->in, *const *out = b->out;
-    const nrm_real eps = (nrm_real)p->eps;
-    if (p->layer == BATCH_NORM)
-        return nrm_batchnorm_forward(out[Y], b->mean, b->rstd, NULL, in[X_IN], in[GAMMA_IN],
-                                     in[BETA_IN], NRM_TRAIN, eps, p->N, p->C, p->S) < 0 ||
-               nrm_batchnorm_backward(out[DX], out[DGAMMA], out[DBETA], in[DY_IN], in[X_IN],
-                                      b->mean, b->rstd, in[GAMMA_IN], NRM_TRAIN, p->N, p->C,
-                                      p->S) < 0;
-    if (p->layer == GROUP_NORM)
-        return nrm_groupnorm_forward(out[Y], b->mean, b->rstd, in[X_IN], in[GAMMA_IN], in[BETA_IN],
-                                     eps, p->N, p->C, p->S, p->G) < 0 ||
-               nrm_groupnorm_backward(out[DX], out[DGAMMA], out[DBETA], in[DY_IN], in[X_IN],
-                                      b->mean, b->rstd, in[GAMMA_IN], p->N, p->C, p->S, p->G) < 0;
-    if (p->layer == RMS_NORM)
-        return nrm_rmsnorm_forward(out[Y], b->rstd, in[X_IN], in[GAMMA_IN], eps, p->N, p->C) < 0 ||
-               nrm_rmsnorm_backward(out[DX], out[DGAMMA], in[DY_IN], in[X_IN], b->rstd,
-                                    in[GAMMA_IN], p->N, p->C) < 0;
-    return nrm_layernorm_forward(out[Y], b->mean, b->rstd, in[X_IN], in[GAMMA_IN], in[BETA_IN], eps,
-                                 p->N, p->C) < 0 ||
-           nrm_layernorm_backward(out[DX], out[DGAMMA], out[DBETA], in[DY_IN], in[X_IN], b->mean,
-                                  b->rstd, in[GAMMA_IN], p->N, p->C) < 0;
+    static const int function[LAYERS] = {CALL_BATCHNORM, CALL_LAYERNORM, CALL_GROUPNORM,
+                                         CALL_RMSNORM};
+    layer_call c;
+    memset(&c, 0, sizeof c);
+    c.x = b->in[X_IN], c.dy = b->in[DY_IN], c.gamma = b->in[GAMMA_IN], c.beta = b->in[BETA_IN];
+    c.y = b->out[Y], c.dx = b->out[DX], c.dgamma = b->out[DGAMMA], c.dbeta = b->out[DBETA];
+    c.mean = b->mean, c.rstd = b->rstd;
+    c.N = p->N, c.C = p->C, c.S = p->S, c.G = p->G;
+    c.mode = NRM_TRAIN, c.eps = (nrm_real)p->eps;
+    return call_layer(function[p->layer], &c) < 0 || call_layer(function[p->layer] + 1, &c) < 0;
 }
 
-int LAYERS_RUN(void *context, const problem *p, answer *a)
+int LAYERS_RUN(int way, const problem *p, answer *a)
 {
     buffers b;
     int k, failed;
     size_t i;
-    (void)context;
+    (void)way;
     failed = buffers_make(&b, p) || run_layer(&b, p);
     for (k = 0; k < QUANTITIES && !failed; k++)
         for (i = 0; i < quantity_size(p, k); i++) a->out[k][i] = (double)b.out[k][i];

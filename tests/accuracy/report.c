@@ -5,23 +5,21 @@
 #include "accuracy.h"
 
 #include "lab/csv.h"
-#include "lab/files.h"
 #include "normlayers.h"
 #include "plot/plot.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER = 24, SHAPE = 40 };
+enum { NUMBER = 24 };
 enum { OTHERS = 3 }; /* the first contestant that is not ours */
 static const char *const layer_names[LAYERS] = {"batch norm", "layer norm", "group norm",
                                                 "RMS norm"};
 
-/* `digits` digits: 0.5, 76, 310, 3.4e4, 1.2e-7; no zeros in the exponent. */
-static const char *number(char *text, double v, int digits)
+/* One digit: 0.5, 3e4, 1e-7, or all before the point: 76, 310; no zeros in the exponent. */
+static const char *number(char *text, double v)
 {
     char *e;
     if (!(v <= 1e300)) return strcpy(text, "inf");
@@ -29,67 +27,12 @@ static const char *number(char *text, double v, int digits)
     if (v >= 9.5 && v < 999.5) /* as many as stand before the point */
         (void)snprintf(text, NUMBER, "%.0f", v);
     else if (v >= 0.0095 && v < 9.5)
-        (void)snprintf(text, NUMBER, "%.*g", digits, v);
+        (void)snprintf(text, NUMBER, "%.1g", v);
     else
-        (void)snprintf(text, NUMBER, "%.*e", digits - 1, v);
+        (void)snprintf(text, NUMBER, "%.0e", v);
     e = strchr(text, 'e');
     if (e != NULL) (void)snprintf(e, NUMBER - (size_t)(e - text), "e%d", atoi(e + 1));
     return text;
-}
-
-/* "32x8x3136", "64x128", "16x64x784/8" in 8 groups */
-static const char *shape_text(char *text, const outcome *o, const char *times)
-{
-    if (o->S > 1)
-        (void)snprintf(text, SHAPE, "%zu%s%zu%s%zu", o->N, times, o->C, times, o->S);
-    else
-        (void)snprintf(text, SHAPE, "%zu%s%zu", o->N, times, o->C);
-    if (o->layer == GROUP_NORM) {
-        const size_t n = strlen(text);
-        (void)snprintf(text + n, SHAPE - n, "/%zu", o->G);
-    }
-    return text;
-}
-
-/* ---- on the terminal ------------------------------------------------------------------------- */
-
-/* Pads by columns, not bytes: continuation bytes of UTF-8 take none. */
-static void print_right(const char *text, int width)
-{
-    const char *at;
-    for (at = text; *at; at++) width -= ((unsigned char)*at & 0xC0) != 0x80;
-    printf("%*s%s", width > 0 ? width : 0, "", text);
-}
-
-static void print_block(const report *r, const char *title, int quantity, int in_ulps)
-{
-    char text[NUMBER], shape[SHAPE];
-    size_t i, c;
-    printf("\n%-46s", title);
-    for (c = 0; c < r->many; c++) print_right(r->who[c].brief, 11);
-    printf("\n");
-    for (i = 0; i < r->done; i++) {
-        const outcome *o = &r->cases[i];
-        if (o->set != IN_TABLE) continue;
-        printf("%-10s %-12s %-22s", layer_names[o->layer], shape_text(shape, o, "x"), o->data);
-        for (c = 0; c < r->many; c++) {
-            const score *s = &o->scores[c];
-            const double v = in_ulps ? s->ulps[quantity] : s->relative[quantity];
-            print_right(s->ran ? number(text, v, 2) : "-", 11);
-        }
-        printf("\n");
-    }
-}
-
-void report_print(const report *r)
-{
-    printf("Reference: %s. PyTorch: %s.\n", r->reference,
-           r->torch_version ? r->torch_version : "not here");
-    print_block(r, "y: max |error| / max |exact|", Y, 0);
-    print_block(r, "dx: max |error| / max |exact|", DX, 0);
-    print_block(r, "dgamma: max |error| / max |exact|", DGAMMA, 0);
-    print_block(r, "dbeta: max |error| / max |exact|", DBETA, 0);
-    print_block(r, "y: max |error| in ulps of max |exact|", Y, 1);
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
@@ -147,37 +90,6 @@ int report_csv(const report *r, const char *path)
 
 /* ---- Markdown -------------------------------------------------------------------------------- */
 
-typedef struct text { /* grows; `failed` once there is no memory */
-    char *bytes;
-    size_t n, capacity;
-    int failed;
-} text;
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static void
-put(text *t, const char *format, ...)
-{
-    char line[512];
-    va_list arguments;
-    size_t n;
-    va_start(arguments, format);
-    (void)vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    n = strlen(line);
-    if (t->capacity - t->n < n + 1 && !t->failed) {
-        char *grown = (char *)realloc(t->bytes, 2 * t->capacity + n + 1024);
-        t->failed = grown == NULL;
-        if (grown == NULL) return;
-        t->bytes = grown;
-        t->capacity = 2 * t->capacity + n + 1024;
-    }
-    if (t->failed) return;
-    memcpy(t->bytes + t->n, line, n + 1);
-    t->n += n;
-}
-
 /* The worst relative error of y, dx and dγ over all layers and shapes with these data; -1 if the
    contestant has none of them. */
 static double worst(const report *r, int kind, size_t c)
@@ -201,37 +113,24 @@ static const char *kind_name(const report *r, int kind)
     return "";
 }
 
-static void put_table(text *t, const report *r)
+void report_table(const report *r, FILE *to)
 {
     char cell[NUMBER];
     size_t c;
     int kind;
-    put(t, "| data |");
-    for (c = 0; c < r->many; c++) put(t, " %s |", r->who[c].name);
-    put(t, "\n|---|");
-    for (c = 0; c < r->many; c++) put(t, "---|");
+    fprintf(to, "Reference: %s. PyTorch: %s.\n\n| data |", r->reference,
+            r->torch_version ? r->torch_version : "not measured");
+    for (c = 0; c < r->many; c++) fprintf(to, " %s |", r->who[c].name);
+    fprintf(to, "\n|---|");
+    for (c = 0; c < r->many; c++) fprintf(to, "---|");
     for (kind = 0; kind < r->kinds; kind++) {
-        put(t, "\n| %s |", kind_name(r, kind));
+        fprintf(to, "\n| %s |", kind_name(r, kind));
         for (c = 0; c < r->many; c++) {
             const double error = worst(r, kind, c);
-            put(t, " %s |", error < 0 ? "–" : number(cell, error, 1));
+            fprintf(to, " %s |", error < 0 ? "–" : number(cell, error));
         }
     }
-    put(t, "\n");
-}
-
-int report_markdown(const report *r, const char *path)
-{
-    text t = {NULL, 0, 0, 0};
-    char err[FILES_ERR_MAX];
-    int failed;
-    put(&t, "Reference: %s. PyTorch: %s.\n\n", r->reference,
-        r->torch_version ? r->torch_version : "not measured");
-    put_table(&t, r);
-    failed = t.failed || files_write(path, t.bytes, t.n, err);
-    if (failed) fprintf(stderr, "accuracy: %s\n", t.failed ? "no memory" : err);
-    free(t.bytes);
-    return failed ? -1 : 0;
+    fprintf(to, "\n");
 }
 
 /* ---- figure ---------------------------------------------------------------------------------- */

@@ -124,8 +124,9 @@ static void backward(answer *a, const problem *p, const ref_group *g, const mome
     });
 }
 
-static int solve(const problem *p, answer *a, moments_of *statistics, int in_double)
+int textbook_run(int way, const problem *p, answer *a)
 {
+    static moments_of *const statistics[] = {one_pass, two_pass, welford, shifted, double_sums};
     const size_t groups = group_count(p);
     size_t k;
     if (p->layer == RMS_NORM) return -1; /* without a mean these algorithms are one */
@@ -134,44 +135,14 @@ static int solve(const problem *p, answer *a, moments_of *statistics, int in_dou
         const ref_group g = group_number(p, k);
         moments m = {0, 0, 0};
         float rstd;
-        statistics(&m, &g, p->x);
+        statistics[way](&m, &g, p->x);
         rstd = 1 / sqrtf(m.var + p->eps);
         forward(a, p, &g, &m, rstd);
-        backward(a, p, &g, &m, rstd, in_double);
+        backward(a, p, &g, &m, rstd, way == DOUBLE_SUMS);
     }
     for (k = 0; k < p->C; k++) {
         a->out[DGAMMA][k] = (double)(float)a->out[DGAMMA][k];
         a->out[DBETA][k] = (double)(float)a->out[DBETA][k];
     }
     return 0;
-}
-
-int textbook_one_pass(void *context, const problem *p, answer *a)
-{
-    (void)context;
-    return solve(p, a, one_pass, 0);
-}
-
-int textbook_two_pass(void *context, const problem *p, answer *a)
-{
-    (void)context;
-    return solve(p, a, two_pass, 0);
-}
-
-int textbook_welford(void *context, const problem *p, answer *a)
-{
-    (void)context;
-    return solve(p, a, welford, 0);
-}
-
-int textbook_shifted(void *context, const problem *p, answer *a)
-{
-    (void)context;
-    return solve(p, a, shifted, 0);
-}
-
-int textbook_double_sums(void *context, const problem *p, answer *a)
-{
-    (void)context;
-    return solve(p, a, double_sums, 1);
 }

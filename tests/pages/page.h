@@ -2,18 +2,18 @@
 
    A page marks where a table goes, and the program says what belongs there:
 
-       <!-- table: heights (make tables-docs) -->          page_table("heights", "| x | y |");
-                                                           page_print("| 1 | %s |\n",
-       | x | y |                                                      page_number(y, 4));
+       <!-- table: heights (make tables-docs) -->         page_table("heights", "| x | y |");
+                                                          page_print("| 1 | %s |\n",
+       | x | y |                                                     page_number(y, 4));
        |---|---|
        | 1 | 0.5774 |
 
        <!-- end -->
 
-   Then page_compare fails at the first line that is not as computed, for a table that the page lacks
-   or has twice and for marks that no table belongs to; page_write brings the page up to date. The
-   page is as the program in double gives it, to the letter. With `exact` = 0 numbers may differ by a
-   unit and a half in their last written place plus 2e-4 of their size, which leaves room for floats.
+   Then test_page fails at the first line that is not as computed, for a table that the page lacks
+   or has twice, and for a mark of no table; page_write brings the page up to date. The page is as
+   the program in double gives it, to the letter. With `exact` = 0 numbers may differ by a unit and
+   a half in their last written place plus 2e-4 of their size, which leaves room for floats.
 
    In the main program:
 

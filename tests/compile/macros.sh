@@ -5,11 +5,7 @@
 # macros), and the options that the user has set keep their values.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-passed=0
-failed=0
+. tests/checks.sh
 
 # What the declarations define for the user ...
 public='NORMLAYERS_H NRM_VERSION_MAJOR NRM_VERSION_MINOR NRM_VERSION_PATCH NRM_VERSION NRM_EPS
@@ -20,14 +16,9 @@ expect() { # what, actual file, allowed names...
     what=$1
     actual=$2
     shift 2
-    printf '%s\n' "$@" | sort >"$work/allowed"
-    sort "$actual" | comm -13 "$work/allowed" - >"$work/extra"
-    if [ -s "$work/extra" ]; then
-        failed=$((failed + 1))
-        echo "macros: $what leaks $(tr '\n' ' ' <"$work/extra")"
-    else
-        passed=$((passed + 1))
-    fi
+    printf '%s\n' "$@" | sort >"$dir/allowed"
+    sort "$actual" | comm -13 "$dir/allowed" - >"$dir/log"
+    if [ -s "$dir/log" ]; then fail "$what leaks"; else pass; fi
 }
 
 names() {
@@ -36,13 +27,13 @@ names() {
 
 # The names defined after including the header, less those that its own includes define.
 left() { # compiler, flags, include line
-    printf '#include <%s.h>\n' stddef stdint math string stdio >"$work/plain"
-    { cat "$work/plain" && printf '%s\n#include "normlayers.h"\n' "$3"; } >"$work/with"
+    printf '#include <%s.h>\n' stddef stdint math string stdio >"$dir/plain"
+    { cat "$dir/plain" && printf '%s\n#include "normlayers.h"\n' "$3"; } >"$dir/with"
     # shellcheck disable=SC2086
-    "$1" $2 -E -dM -x "$language" "$work/plain" | names >"$work/before"
+    "$1" $2 -E -dM -x "$language" "$dir/plain" | names >"$dir/before"
     # shellcheck disable=SC2086
-    "$1" $2 -I. -E -dM -x "$language" "$work/with" | names >"$work/after"
-    comm -13 "$work/before" "$work/after"
+    "$1" $2 -I. -E -dM -x "$language" "$dir/with" | names >"$dir/after"
+    comm -13 "$dir/before" "$dir/after"
 }
 
 # Options that the user sets, with values that the header would not choose.
@@ -50,16 +41,16 @@ options='-DNRM_SQRT(a)=my_sqrt(a) -DNRM_MEMCPY(a,b,n)=my_copy(a,b,n)
 -DNRM_MEMSET(a,b,n)=my_set(a,b,n)
 -DNRM_WIDTH=96 -DNRM_DEF=extern'
 kept() { # compiler, flags: each option is defined as before, with its value
-    printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/unit"
+    printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$dir/unit"
     # shellcheck disable=SC2086
-    "$1" $2 $options -I. -E -dM -x "$language" "$work/unit" >"$work/all" || return 1
+    "$1" $2 $options -I. -E -dM -x "$language" "$dir/unit" >"$dir/all" || return 1
     for option in NORMLAYERS_IMPLEMENTATION $options $2; do
         given=${option#-D}
         case $given in *=*) text=${given#*=} ;; *) text= ;; esac
         name=${given%%=*}
         name=${name%%(*}
-        grep -q "^#define $name\([ (].*\)\{0,1\}$text\$" "$work/all" ||
-            { echo "$option: $(grep "^#define $name[ (]" "$work/all")"; return 1; }
+        grep -q "^#define $name\([ (].*\)\{0,1\}$text\$" "$dir/all" ||
+            { echo "$option: $(grep "^#define $name[ (]" "$dir/all")"; return 1; }
     done
 }
 
@@ -68,56 +59,35 @@ for compiler in gcc clang; do
     for language in c c++; do
         for flags in "" -DNRM_DOUBLE -DNRM_ACC=float -DNRM_STATIC -DNRM_NO_VECTORS -DNRM_PLAIN; do
             what="$compiler $language $flags"
-            left "$compiler" "$flags" "" >"$work/declared"
-            left "$compiler" "$flags" "#define NORMLAYERS_IMPLEMENTATION" >"$work/implemented"
+            left "$compiler" "$flags" "" >"$dir/declared"
+            left "$compiler" "$flags" "#define NORMLAYERS_IMPLEMENTATION" >"$dir/implemented"
             # the functions' new names: nrm_x defined as a macro
-            grep '^nrm_' "$work/implemented" >"$work/renamed"
+            grep '^nrm_' "$dir/implemented" >"$dir/renamed"
             case $flags in
-            *NRM_DOUBLE* | *NRM_ACC*) extra="$renaming $(cat "$work/renamed")" ;;
+            *NRM_DOUBLE* | *NRM_ACC*) extra="$renaming $(cat "$dir/renamed")" ;;
             *) extra= ;;
             esac
             private=
-            case $flags in *NRM_STATIC*) private=$(grep '^NRM_' "$work/implemented") ;; esac
+            case $flags in *NRM_STATIC*) private=$(grep '^NRM_' "$dir/implemented") ;; esac
             # shellcheck disable=SC2086
-            expect "$what: include" "$work/declared" $public $extra $private
+            expect "$what: include" "$dir/declared" $public $extra $private
             # shellcheck disable=SC2046,SC2086
-            expect "$what: implementation" "$work/implemented" $extra NORMLAYERS_H \
-                NORMLAYERS_IMPLEMENTATION $(grep '^NRM_' "$work/implemented")
+            expect "$what: implementation" "$dir/implemented" $extra NORMLAYERS_H \
+                NORMLAYERS_IMPLEMENTATION $(grep '^NRM_' "$dir/implemented")
             # a macro that exists only for the lint would be a hole in it
-            if grep -q '^NRM_VERSION$' "$work/declared"; then
-                passed=$((passed + 1))
-            else
-                failed=$((failed + 1))
-                echo "macros: $what: nothing found"
-            fi
+            check "$what: NRM_VERSION is found" grep -q '^NRM_VERSION$' "$dir/declared"
             [ "$flags" = -DNRM_PLAIN ] && continue # its NRM_WIDTH is 1, as the options say
-            if kept "$compiler" "$flags" >"$work/log" 2>&1; then
-                passed=$((passed + 1))
-            else
-                failed=$((failed + 1))
-                echo "macros: $what: an option has changed: $(cat "$work/log")"
-            fi
+            check "$what: the options are kept" kept "$compiler" "$flags"
         done
     done
 done
 
 # Every function is renamed: one that is forgotten would link across precisions. A public struct has
 # its own name in C++ by NRM_OWN.
-sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' normlayers.h | sort -u >"$work/functions"
-sed -n 's/^#define \(nrm_[a-z0-9_]*\) NRM_LINK(\1)$/\1/p' normlayers.h | sort >"$work/links"
-if [ -s "$work/functions" ] && diff "$work/functions" "$work/links" >"$work/log"; then
-    passed=$((passed + 1))
-else
-    failed=$((failed + 1))
-    echo "macros: functions and their link names differ:"
-    sed 's/^/    /' "$work/log"
-fi
-if grep -q '^typedef struct NRM_OWN(nrm_' normlayers.h &&
-    ! grep '^typedef struct nrm_' normlayers.h >"$work/log"; then
-    passed=$((passed + 1))
-else
-    failed=$((failed + 1))
-    echo "macros: structs without NRM_OWN: $(cat "$work/log")"
-fi
-echo "macros: $passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' normlayers.h | sort -u >"$dir/functions"
+sed -n 's/^#define \(nrm_[a-z0-9_]*\) NRM_LINK(\1)$/\1/p' normlayers.h | sort >"$dir/links"
+check "functions are found" test -s "$dir/functions"
+check "functions and their link names agree" diff "$dir/functions" "$dir/links"
+check "structs have NRM_OWN" sh -c "grep -q '^typedef struct NRM_OWN(nrm_' normlayers.h &&
+    ! grep '^typedef struct nrm_' normlayers.h"
+verdict macros

@@ -3,32 +3,17 @@
 # no C library; and the builds that must fail, with the reason that must be given.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-passed=0
-failed=0
+. tests/checks.sh
 here=tests/compile
 MOST_SECONDS=${MOST_SECONDS:-6} # for compiling the implementation at -O2: 0.7 for a thousand lines
 
-pass() { passed=$((passed + 1)); }
-fail() {
-    failed=$((failed + 1))
-    echo "compile: failed: $1"
-    [ ! -s "$work/log" ] || sed -n '1,12s/^/    /p' "$work/log"
-}
-expect() { # what, command...: the command succeeds
-    what=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then pass; else fail "$what"; fi
-}
 refuse() { # what, text, command...: the command fails and says the text
     what=$1
     text=$2
     shift 2
-    if "$@" >"$work/log" 2>&1; then
+    if "$@" >"$dir/log" 2>&1; then
         fail "$what: was accepted"
-    elif grep -q "$text" "$work/log"; then
+    elif grep -q "$text" "$dir/log"; then
         pass
     else
         fail "$what: without saying '$text'"
@@ -42,12 +27,12 @@ object() {
     tool=$1 language_flags=$2 source=$3 out=$4
     shift 4
     # shellcheck disable=SC2086
-    "$tool" $language_flags -O1 -I. "$@" -c "$here/$source" -o "$work/$out"
+    "$tool" $language_flags -O1 -I. "$@" -c "$here/$source" -o "$dir/$out"
 }
 link() { # compiler, objects...
     tool=$1
     shift
-    (cd "$work" && "$tool" "$@" -o program -lm) && "$work/program"
+    (cd "$dir" && "$tool" "$@" -o program -lm) && "$dir/program"
 }
 # Succeeds if all steps do.
 three_files() { # compiler and language of the implementation, then of the users; flags
@@ -70,24 +55,24 @@ static_files() { # compiler, language: no implementation file at all
 own_names() { # compiler
     printf '%s\n' 'double gamma[3];' \
         '#define NRM_DEF extern __attribute__((visibility("hidden")))' \
-        '#define NORMLAYERS_IMPLEMENTATION' '#include "normlayers.h"' >"$work/own.c" &&
-        "$1" -std=c99 -Wall -Wextra -Werror -I. -c "$work/own.c" -o "$work/own.o" &&
-        nm "$work/own.o" | grep -q 'T nrm_layernorm_forward'
+        '#define NORMLAYERS_IMPLEMENTATION' '#include "normlayers.h"' >"$dir/own.c" &&
+        "$1" -std=c99 -Wall -Wextra -Werror -I. -c "$dir/own.c" -o "$dir/own.o" &&
+        nm "$dir/own.o" | grep -q 'T nrm_layernorm_forward'
 }
 # NRM_EPS in a C++ file of a user who forbids casts as C has them.
 eps_without_cast() { # compiler
-    printf '%s\n' '#include "normlayers.h"' 'nrm_real eps = NRM_EPS;' >"$work/eps.cpp" &&
-        "$1" -std=c++11 -Wold-style-cast -Werror -fsyntax-only -I. "$work/eps.cpp"
+    printf '%s\n' '#include "normlayers.h"' 'nrm_real eps = NRM_EPS;' >"$dir/eps.cpp" &&
+        "$1" -std=c++11 -Wold-style-cast -Werror -fsyntax-only -I. "$dir/eps.cpp"
 }
 # No frame is larger than this: the stack follows NRM_WIDTH everywhere.
 frames() { # most bytes, flags
-    gcc -std=c99 -O2 -fstack-usage -I. $2 -c $here/implementation.c -o "$work/frames.o" &&
+    gcc -std=c99 -O2 -fstack-usage -I. $2 -c $here/implementation.c -o "$dir/frames.o" &&
         awk -v most="$1" '$2 > most { print; bad = 1 } END { exit bad || NR == 0 }' \
-            "$work"/frames.su
+            "$dir"/frames.su
 }
 # What the contracts say of the stack: of all functions, and of layer norm's wide rows.
 stack() { # compiler, flags, most bytes, most bytes
-    "$1" -std=c99 $2 -pthread -I. $here/stack.c -o "$work/stack" -lm && "$work/stack" "$3" "$4"
+    "$1" -std=c99 $2 -pthread -I. $here/stack.c -o "$dir/stack" -lm && "$dir/stack" "$3" "$4"
 }
 mismatch() { # compiler, flags of the implementation, flags of the users: must not link
     object "$1" -std=c99 implementation.c implementation.o $2 &&
@@ -98,7 +83,7 @@ mismatch() { # compiler, flags of the implementation, flags of the users: must n
 }
 undefined() { # object: what it wants from elsewhere, but for what the compiler brings itself: its
     # table, and in libgcc or compiler-rt what the processor can (__builtin_cpu_supports)
-    nm -u "$work/$1" | awk '{print $NF}' | grep -v -e '^_GLOBAL_OFFSET_TABLE_$' -e '^__cpu_' |
+    nm -u "$dir/$1" | awk '{print $NF}' | grep -v -e '^_GLOBAL_OFFSET_TABLE_$' -e '^__cpu_' |
         sort | tr '\n' ' '
 }
 freestanding() { # compiler, flags
@@ -112,7 +97,7 @@ freestanding() { # compiler, flags
     done
     object "$1" -std=c99 freestanding.c whole.o -ffreestanding -fno-stack-protector \
         -DFREESTANDING_WHOLE $2 &&
-        (cd "$work" && "$1" -nostdlib -static -Wl,-e,entry whole.o -o whole) &&
+        (cd "$dir" && "$1" -nostdlib -static -Wl,-e,entry whole.o -o whole) &&
         object "$1" -std=c99 main_freestanding.c m.o && link "$1" bare.o m.o
 }
 
@@ -120,7 +105,7 @@ freestanding() { # compiler, flags
 # in sd or pd, convert from or to such, or are the x87's. Not counted are those that move, shuffle
 # or mask 64 bits, for compilers use them on pairs of floats too.
 double_instructions() { # object
-    objdump -d --no-show-raw-insn "$work/$1" |
+    objdump -d --no-show-raw-insn "$dir/$1" |
         awk -F '\t' 'NF > 1 { sub(/ .*/, "", $2); print $2 }' |
         grep -E '[sp]d$|cvtt?[sp]d2|^f[a-z]' |
         grep -Ev '^v?(mov|unpck|shuf|perm|blend|and|or|xor|broadcast|insert|extract)' |
@@ -164,71 +149,71 @@ finds_double() { # compiler, flags
 }
 
 # The program in the header's opening comment, and the line that says what it prints.
-sed -n '/^```c$/,/^```$/p' normlayers.h | sed '/^```/d' >"$work/example.c"
-sed -n 's|^ *return rc; // both rows print ||p' "$work/example.c" >"$work/claim"
+sed -n '/^```c$/,/^```$/p' normlayers.h | sed '/^```/d' >"$dir/example.c"
+sed -n 's|^ *return rc; // both rows print ||p' "$dir/example.c" >"$dir/claim"
 example() { # compiler, language: output equal to the claim, in each of two rows
     # shellcheck disable=SC2086
-    "$1" $2 -I. "$work/example.c" -o "$work/example" -lm || return 1
-    "$work/example" >"$work/printed" || return 1
-    if [ "$(wc -l <"$work/printed")" -ne 2 ] || [ ! -s "$work/claim" ]; then
-        cat "$work/printed"
+    "$1" $2 -I. "$dir/example.c" -o "$dir/example" -lm || return 1
+    "$dir/example" >"$dir/printed" || return 1
+    if [ "$(wc -l <"$dir/printed")" -ne 2 ] || [ ! -s "$dir/claim" ]; then
+        cat "$dir/printed"
         return 1
     fi
     while read -r line; do
         # shellcheck disable=SC2086
-        [ "$(echo $line)" = "$(cat "$work/claim")" ] || { echo "printed: $line"; return 1; }
-    done <"$work/printed"
+        [ "$(echo $line)" = "$(cat "$dir/claim")" ] || { echo "printed: $line"; return 1; }
+    done <"$dir/printed"
 }
 
 # The user time of all children so far, in hundredths: less disturbed by other work on the machine
 # than a clock on the wall.
 hundredths() {
-    times >"$work/times"
-    sed -n '2s/^\([0-9]*\)m\([0-9.]*\)s.*/\1 \2/p' "$work/times" |
+    times >"$dir/times"
+    sed -n '2s/^\([0-9]*\)m\([0-9.]*\)s.*/\1 \2/p' "$dir/times" |
         awk '{printf "%d\n", ($1 * 60 + $2) * 100}'
 }
 
-[ "$(wc -l <"$work/example.c")" -ge 12 ] || fail "no program in the header's opening comment"
+[ "$(wc -l <"$dir/example.c")" -ge 12 ] || fail "no program in the header's opening comment"
 for cc in gcc clang; do
     have $cc || { echo "compile: missing: $cc"; continue; }
     for std in c99 c11 c17 c2x; do
-        expect "$cc $std" object $cc -std=$std implementation.c x.o
-        expect "$cc $std NRM_STATIC" object $cc -std=$std implementation.c x.o -DNRM_STATIC
+        check "$cc $std" object $cc -std=$std implementation.c x.o
+        check "$cc $std NRM_STATIC" object $cc -std=$std implementation.c x.o -DNRM_STATIC
     done
     for std in c++11 c++17 c++20; do
-        expect "$cc $std" object $cc "-x c++ -std=$std" implementation.c x.o
-        expect "$cc $std NRM_STATIC" object $cc "-x c++ -std=$std" implementation.c x.o -DNRM_STATIC
+        check "$cc $std" object $cc "-x c++ -std=$std" implementation.c x.o
+        check "$cc $std NRM_STATIC" object $cc "-x c++ -std=$std" implementation.c x.o -DNRM_STATIC
     done
     cxx=g++
     [ $cc = clang ] && cxx=clang++
     have $cxx || { echo "compile: missing: $cxx"; cxx=$cc; }
     for option in "" -DNRM_DOUBLE -DNRM_ACC=float -DNRM_NO_VECTORS -DNRM_PLAIN; do
-        expect "$cc three files $option" three_files $cc -std=c99 $cc -std=c99 "$option"
+        check "$cc three files $option" three_files $cc -std=c99 $cc -std=c99 "$option"
     done
-    expect "$cc: implementation in C, users in C++" \
+    check "$cc: implementation in C, users in C++" \
         three_files $cc -std=c99 $cxx "-x c++ -std=c++11" ""
-    expect "$cc: implementation in C++, users in C" \
+    check "$cc: implementation in C++, users in C" \
         three_files $cc "-x c++ -std=c++11 -fno-exceptions -fno-rtti" $cc -std=c99 ""
     for language in -std=c99 "-x c++ -std=c++17"; do
-        expect "$cc $language: float and double side by side" side_by_side $cc "$language"
-        expect "$cc $language: NRM_STATIC in two precisions" static_files $cc "$language"
+        check "$cc $language: float and double side by side" side_by_side $cc "$language"
+        check "$cc $language: NRM_STATIC in two precisions" static_files $cc "$language"
     done
     refuse "$cc: double user, float functions" "undefined.*_f64" mismatch $cc "" -DNRM_DOUBLE
     refuse "$cc: float user, double functions" "undefined.*nrm_" mismatch $cc -DNRM_DOUBLE ""
     refuse "$cc: NRM_ACC differs" "undefined.*_f32_float" mismatch $cc "" -DNRM_ACC=float
     for option in "" -DNRM_DOUBLE -DNRM_PLAIN; do
-        expect "$cc freestanding $option" freestanding $cc "$option"
+        check "$cc freestanding $option" freestanding $cc "$option"
     done
     if [ "$(uname -m)" = x86_64 ] && have objdump; then
         for level in -O1 -O2; do
-            expect "$cc $level NRM_ACC=float: no double" single_precision $cc "$level"
-            expect "$cc $level: double is found" finds_double $cc "$level"
+            check "$cc $level NRM_ACC=float: no double" single_precision $cc "$level"
+            check "$cc $level: double is found" finds_double $cc "$level"
         done
     else
         echo "compile: instructions are looked at on an x86-64 with objdump only"
     fi
     for option in "" -DNRM_DOUBLE -DNRM_PLAIN; do
-        expect "$cc $option: little of the C library" little_library $cc "$option"
+        check "$cc $option: little of the C library" little_library $cc "$option"
     done
     refuse "$cc: -ffast-math" "compile without -ffast-math" \
         object $cc -std=c99 implementation.c x.o -ffast-math
@@ -236,35 +221,34 @@ for cc in gcc clang; do
         object $cc -std=c99 implementation.c x.o -Ofast
     refuse "$cc: NRM_DOUBLE with NRM_ACC=float" "nrm_acc_holds_an_nrm_real" \
         object $cc -std=c99 implementation.c x.o -DNRM_DOUBLE -DNRM_ACC=float
-    expect "$cc: names of the user's own" own_names $cc
+    check "$cc: names of the user's own" own_names $cc
     if [ $cc = gcc ] && [ "$(uname -m)" = x86_64 ]; then # (clang has no x87 on 64 bits)
         refuse "$cc: floats of the x87" "computed in another type" \
             object $cc -std=c99 implementation.c x.o -mfpmath=387
-        expect "$cc: floats of the x87, all the same" \
+        check "$cc: floats of the x87, all the same" \
             object $cc -std=c99 implementation.c x.o -mfpmath=387 -DNRM_ANY_FLOAT_EVAL
     fi
     for language in -std=c99 "-x c++ -std=c++11"; do
-        expect "$cc $language: the program in the header's comment" example $cc "$language"
+        check "$cc $language: the program in the header's comment" example $cc "$language"
     done
-    hundredths >"$work/begin"
-    expect "$cc -O2" $cc -std=c99 -O2 -I. -c $here/implementation.c -o "$work/x.o"
-    hundredths >"$work/end"
-    took=$(($(cat "$work/end") - $(cat "$work/begin")))
+    hundredths >"$dir/begin"
+    check "$cc -O2" $cc -std=c99 -O2 -I. -c $here/implementation.c -o "$dir/x.o"
+    hundredths >"$dir/end"
+    took=$(($(cat "$dir/end") - $(cat "$dir/begin")))
     echo "compile: $cc -O2 takes $took hundredths of a second, at most $MOST_SECONDS seconds"
     if [ "$took" -le $((MOST_SECONDS * 100)) ]; then pass; else fail "$cc takes too long"; fi
 done
 for cc in gcc clang; do
     have $cc || continue
     for level in -O2 "-O3 -march=native"; do
-        expect "$cc $level: the stack" stack $cc "$level" 100000 185000
-        expect "$cc $level: the stack in double" stack $cc "$level -DNRM_DOUBLE" 155000 285000
+        check "$cc $level: the stack" stack $cc "$level" 100000 185000
+        check "$cc $level: the stack in double" stack $cc "$level -DNRM_DOUBLE" 155000 285000
     done
 done
-have g++ && expect "g++: NRM_EPS without a cast" eps_without_cast g++
+have g++ && check "g++: NRM_EPS without a cast" eps_without_cast g++
 if have gcc; then
-    expect "stack: at most 110 KB in one frame" frames 110000 ""
-    expect "stack: at most 11 KB with NRM_WIDTH=64" frames 11000 -DNRM_WIDTH=64
-    expect "stack: at most 1 KB with NRM_PLAIN" frames 1000 -DNRM_PLAIN
+    check "stack: at most 110 KB in one frame" frames 110000 ""
+    check "stack: at most 11 KB with NRM_WIDTH=64" frames 11000 -DNRM_WIDTH=64
+    check "stack: at most 1 KB with NRM_PLAIN" frames 1000 -DNRM_PLAIN
 fi
-echo "compile: $passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+verdict compile

@@ -7,11 +7,7 @@
 #   tests/compile/strict.sh header     the header only
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-passed=0
-failed=0
+. tests/checks.sh
 
 common="-Werror -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow \
 -Wdouble-promotion -Wvla -Wundef -Wcast-qual -Wmissing-declarations"
@@ -24,25 +20,19 @@ for words in "$(mpicc --showme:compile 2>/dev/null)" "$(mpicc -compile_info 2>/d
     done
 done
 
-check() { # what, compiler, flags, source
+compiles() { # what, compiler, flags, source
     # shellcheck disable=SC2086
-    if "$2" $3 $common -I. -fsyntax-only "$4" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-        return
-    fi
-    failed=$((failed + 1))
-    echo "strict: $1"
-    sed -n '1,8s/^/    /p' "$work/log"
+    check "$1" "$2" $3 $common -I. -fsyntax-only "$4"
 }
 
 has() { # compiler, header, flags...
-    printf '#include <%s>\n' "$2" >"$work/has.c"
+    printf '#include <%s>\n' "$2" >"$dir/has.c"
     has_compiler=$1
     shift 2
-    "$has_compiler" "$@" -fsyntax-only "$work/has.c" 2>/dev/null
+    "$has_compiler" "$@" -fsyntax-only "$dir/has.c" 2>/dev/null
 }
 
-sources=$work/sources
+sources=$dir/sources
 mkdir "$sources"
 # A file that holds the implementation, and one that only reads the declarations.
 printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$sources/implementation.c"
@@ -58,9 +48,9 @@ cp "$sources/implementation.c" "$sources/implementation.cc"
 sed '/^int main(void);$/d' "$sources/user.c" >"$sources/user.cc"
 
 check_compiler() { # compiler, all or header
-    compiler=$1 work=$work/$1
-    mkdir "$work"
-    cp "$sources"/* "$work"
+    compiler=$1 dir=$dir/$1
+    mkdir "$dir"
+    cp "$sources"/* "$dir"
     for option in "" -DNRM_DOUBLE -DNRM_STATIC "-DNRM_STATIC -DNRM_DOUBLE" -DNRM_ACC=float \
         "-DNRM_DOUBLE -DNRM_ACC=double" -DNRM_NO_VECTORS -DNRM_PLAIN "-O3 -march=native"; do
         between="c11 c17 c++17" # by options, the oldest standard and the newest will do
@@ -69,21 +59,15 @@ check_compiler() { # compiler, all or header
             for standard in c99 c2x c++11 c++20 $between; do
                 only=$c_only suffix=c
                 case $standard in c++*) only= suffix=cc ;; esac
-                check "$compiler -std=$standard $option, $source" "$compiler" \
-                    "-std=$standard $option $only" "$work/$source.$suffix"
+                compiles "$compiler -std=$standard $option, $source" "$compiler" \
+                    "-std=$standard $option $only" "$dir/$source.$suffix"
             done
         done
     done
     # -fsyntax-only stops before the warnings that come with optimisation
     # shellcheck disable=SC2086
-    if "$compiler" -std=c99 -O2 $common $c_only -I. -c "$work/implementation.c" -o "$work/x.o" \
-        >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "strict: $compiler -O2"
-        sed -n '1,8s/^/    /p' "$work/log"
-    fi
+    check "$compiler -O2" "$compiler" -std=c99 -O2 $common $c_only -I. -c "$dir/implementation.c" \
+        -o "$dir/x.o"
     [ "$2" = header ] && return
     for source in examples/*.c examples/*/*.c examples/experiments/*/*.c tests/*/*.c; do
         [ -f "$source" ] || continue
@@ -115,14 +99,14 @@ check_compiler() { # compiler, all or header
             ;;
         esac
         for option in $options; do
-            check "$compiler $source $option" "$compiler" \
+            compiles "$compiler $source $option" "$compiler" \
                 "-std=c99 $c_only $stb $mpi -Iexamples -Itests -Itests/bench ${option#-}" "$source"
         done
     done
     # each header by itself
     for header in examples/*.h examples/*/*.h; do
-        printf '#include "%s"\nextern int header_unit;\n' "$header" >"$work/header.c"
-        check "$compiler $header" "$compiler" "-std=c99 $c_only $stb -Iexamples" "$work/header.c"
+        printf '#include "%s"\nextern int header_unit;\n' "$header" >"$dir/header.c"
+        compiles "$compiler $header" "$compiler" "-std=c99 $c_only $stb -Iexamples" "$dir/header.c"
     done
 }
 
@@ -148,14 +132,9 @@ if [ "${1:-all}" = all ] && command -v g++ >/dev/null 2>&1; then
     # shellcheck disable=SC2086
     if ! has g++ ATen/ATen.h -x c++ $torch; then
         echo "strict: missing: PyTorch for C++, tests/bench/peer_torch.cpp is not checked"
-    elif g++ $torch -Werror -Wall -Wextra -Wshadow -Itests/bench -fsyntax-only \
-        tests/bench/peer_torch.cpp >"$work/log" 2>&1; then
-        passed=$((passed + 1))
     else
-        failed=$((failed + 1))
-        echo "strict: tests/bench/peer_torch.cpp"
-        sed -n '1,8s/^/    /p' "$work/log"
+        check tests/bench/peer_torch.cpp g++ $torch -Werror -Wall -Wextra -Wshadow -Itests/bench \
+            -fsyntax-only tests/bench/peer_torch.cpp
     fi
 fi
-echo "strict: $passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+verdict strict

@@ -5,34 +5,23 @@
 # takes no more than its prefix.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-passed=0
-failed=0
-
-pass() { passed=$((passed + 1)); }
-fail() {
-    failed=$((failed + 1))
-    echo "symbols: $1"
-    [ ! -s "$work/log" ] || sed 's/^/    /' "$work/log"
-}
+. tests/checks.sh
 
 judge() { # an empty log is good
-    if [ -s "$work/log" ]; then fail "$1"; else pass; fi
+    if [ -s "$dir/log" ]; then fail "$1"; else pass; fi
 }
 
 # nm in POSIX format, "name type value size", of an object built from the header alone.
 names() { # compiler language flags
-    printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/unit.$2"
+    printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$dir/unit.$2"
     # shellcheck disable=SC2086
-    "$1" $3 -O0 -I. -c "$work/unit.$2" -o "$work/unit.o" >"$work/log" 2>&1 &&
-        nm -P "$work/unit.o" >"$work/names" 2>>"$work/log"
+    "$1" $3 -O0 -I. -c "$dir/unit.$2" -o "$dir/unit.o" >"$dir/log" 2>&1 &&
+        nm -P "$dir/unit.o" >"$dir/names" 2>>"$dir/log"
 }
 
 # Every name that the header declares with NRM_DEF.
 sed -n '/^#ifndef NORMLAYERS_H$/,/^#endif .* NORMLAYERS_H/p' normlayers.h |
-    sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' | sort -u >"$work/declared"
+    sed -n 's/^NRM_DEF [^(]*[ *]\(nrm_[a-z0-9_]*\)(.*/\1/p' | sort -u >"$dir/declared"
 
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null 2>&1 || { echo "symbols: missing: $compiler"; continue; }
@@ -46,24 +35,23 @@ for compiler in gcc clang; do
             *) tag= ;;
             esac
             names "$compiler" "$language" "$option" || { fail "$what does not compile"; continue; }
-            : >"$work/log"
+            : >"$dir/log"
             # external: upper-case types other than U (undefined)
-            awk '$2 ~ /^[A-TV-Z]$/ && !($2 == "T" && $1 ~ /^nrm_/)' "$work/names" >"$work/log"
+            awk '$2 ~ /^[A-TV-Z]$/ && !($2 == "T" && $1 ~ /^nrm_/)' "$dir/names" >"$dir/log"
             judge "$what: exports more than nrm_ functions"
             # objects of any linkage that can be written to
-            awk '$2 ~ /^[bBdDcCsS]$/' "$work/names" >"$work/log"
+            awk '$2 ~ /^[bBdDcCsS]$/' "$dir/names" >"$dir/log"
             judge "$what: has data"
-            awk '$2 == "T" {print $1}' "$work/names" | sort >"$work/exported"
-            sed "s/\$/$tag/" "$work/declared" | sort >"$work/expected"
-            diff "$work/expected" "$work/exported" >"$work/log"
+            awk '$2 == "T" {print $1}' "$dir/names" | sort >"$dir/exported"
+            sed "s/\$/$tag/" "$dir/declared" | sort >"$dir/expected"
+            diff "$dir/expected" "$dir/exported" >"$dir/log"
             judge "$what: exports differ from the declarations"
             names "$compiler" "$language" "$option -DNRM_STATIC" ||
                 { fail "$what NRM_STATIC does not compile"; continue; }
-            awk '$2 ~ /^[A-TV-Zbdcs]$/' "$work/names" >"$work/log"
+            awk '$2 ~ /^[A-TV-Zbdcs]$/' "$dir/names" >"$dir/log"
             judge "$what NRM_STATIC: exports or data"
         done
     done
 done
-[ -s "$work/declared" ] || { : >"$work/log"; fail "no declarations found in normlayers.h"; }
-echo "symbols: $passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+[ -s "$dir/declared" ] || { : >"$dir/log"; fail "no declarations found in normlayers.h"; }
+verdict symbols

@@ -8,25 +8,15 @@
 # ```c sketch
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-passed=0
-failed=0
+. tests/checks.sh
 CC=${CC:-cc}
 
-pass() { passed=$((passed + 1)); }
-fail() {
-    failed=$((failed + 1))
-    echo "blocks: $1"
-    [ ! -s "$work/log" ] || sed -n '1,8s/^/    /p' "$work/log"
-}
 flags="-Werror=implicit -I. -Iexamples $(pkg-config --cflags stb 2>/dev/null)"
 
 # Splits a file into its fenced blocks: N.c, N.sh, N.console, with the line where each begins.
 split_blocks() { # file
-    rm -f "$work"/*.block
-    awk -v to="$work" '
+    rm -f "$dir"/*.block
+    awk -v to="$dir" '
         /^```/ && open { open = 0; close(out); next }
         /^```(c|sh|console|bash|shell)[ \t]*$/ {
             kind = substr($1, 4)
@@ -40,12 +30,12 @@ split_blocks() { # file
         open && keep { print > out }' "$1"
 }
 
-printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$work/implementation.c"
+printf '#define NORMLAYERS_IMPLEMENTATION\n#include "normlayers.h"\n' >"$dir/implementation.c"
 # shellcheck disable=SC2086
-$CC $flags -c "$work/implementation.c" -o "$work/implementation.o" 2>"$work/log" ||
+$CC $flags -c "$dir/implementation.c" -o "$dir/implementation.o" 2>"$dir/log" ||
     fail "the header does not compile"
 
-cat >"$work/includes" <<'END'
+cat >"$dir/includes" <<'END'
 #include "normlayers.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,8 +44,8 @@ END
 
 c_block() { # block, where
     if grep -q 'main *(' "$1"; then
-        cp "$1" "$work/block.c"
-        objects=$work/implementation.o
+        cp "$1" "$dir/block.c"
+        objects=$dir/implementation.o
         # with its own copy of the functions where it is shown first, and where it sets options
         if grep -q 'define NORMLAYERS_IMPLEMENTATION' "$1"; then
             case $2 in
@@ -70,26 +60,22 @@ c_block() { # block, where
             esac
         fi
         # shellcheck disable=SC2086
-        if $CC $flags ${3:-} "$work/block.c" $objects -o "$work/block" -lm >"$work/log" 2>&1 &&
-            (cd "$work" && ./block >"$work/log" 2>&1); then
-            pass
-        else
-            fail "$2: does not compile or run"
-        fi
+        check "$2: compiles" $CC $flags ${3:-} "$dir/block.c" $objects -o "$dir/block" -lm
+        check "$2: runs" sh -c "cd '$dir' && ./block"
         return
     fi
-    cat "$work/includes" "$1" >"$work/file.c"
+    cat "$dir/includes" "$1" >"$dir/file.c"
     # includes stay outside of the function
     {
-        cat "$work/includes"
+        cat "$dir/includes"
         grep '^ *#' "$1"
         echo 'int body(void) {'
         grep -v '^ *#' "$1"
         echo 'return 0; }'
-    } >"$work/body.c"
+    } >"$dir/body.c"
     # shellcheck disable=SC2086
-    if $CC $flags -fsyntax-only "$work/file.c" >"$work/log" 2>&1 ||
-        $CC $flags -fsyntax-only "$work/body.c" >"$work/log" 2>&1; then
+    if $CC $flags -fsyntax-only "$dir/file.c" >"$dir/log" 2>&1 ||
+        $CC $flags -fsyntax-only "$dir/body.c" >"$dir/log" 2>&1; then
         pass
     else
         fail "$2: compiles neither as declarations nor as statements"
@@ -98,10 +84,10 @@ c_block() { # block, where
 
 sh_block() { # block, where
     case $1 in
-    *.console.block) sed -n 's/^[$#] //p' "$1" >"$work/block.sh" ;;
-    *) sed 's/^\$ //' "$1" >"$work/block.sh" ;;
+    *.console.block) sed -n 's/^[$#] //p' "$1" >"$dir/block.sh" ;;
+    *) sed 's/^\$ //' "$1" >"$dir/block.sh" ;;
     esac
-    if sh -n "$work/block.sh" >"$work/log" 2>&1; then pass; else fail "$2: not a shell command"; fi
+    check "$2: a shell command" sh -n "$dir/block.sh"
 }
 
 documents=normlayers.h
@@ -110,7 +96,7 @@ pages=$(find docs examples tests -name '*.md' ! -path '*/node_modules/*' | sort 
 documents="$documents $pages"
 for document in $documents; do
     split_blocks "$document"
-    for block in "$work"/*.block; do
+    for block in "$dir"/*.block; do
         [ -f "$block" ] || continue
         line=$(basename "$block" | sed 's/^0*\([0-9]*\)\..*/\1/')
         case $block in
@@ -124,33 +110,24 @@ if [ -f Makefile ]; then
     # The documents call the folder build, whatever it is called while this runs.
     make -pnq BUILD=build : 2>/dev/null |
         sed -n 's/^\([A-Za-z0-9][A-Za-z0-9_./-]*\) *::*\([^=].*\)*$/\1/p' |
-        sort -u >"$work/targets"
+        sort -u >"$dir/targets"
     # A phony target without a rule would do nothing, and say that all is well.
     phony=$(awk '/^\.PHONY:/ { on = 1; $1 = "" } on { on = sub(/\\$/, ""); print }' Makefile)
     for target in $phony; do
-        : >"$work/log"
-        if grep -q "^$target:" Makefile; then
-            pass
-        else
-            fail "Makefile: $target is phony, but nothing makes it"
-        fi
+        check "Makefile: something makes $target, which is phony" grep -q "^$target:" Makefile
     done
     # shellcheck disable=SC2086
     grep -n -o -E '(`|^ *\$? *|&& *)make( +[A-Za-z0-9_./=:~-]+)*' $documents /dev/null |
-        sed 's/^\([^:]*:[0-9]*\):.*make/\1/' >"$work/named"
+        sed 's/^\([^:]*:[0-9]*\):.*make/\1/' >"$dir/named"
     while read -r where words; do
         for word in $words; do
             case $word in
             *=* | -*) continue ;; # a setting or an option
             esac
-            : >"$work/log"
-            if grep -q -x -F -- "$word" "$work/targets"; then
-                pass
-            else
-                fail "$where: the Makefile has no target $word"
-            fi
+            check "$where: the Makefile has a target $word" \
+                grep -q -x -F -- "$word" "$dir/targets"
         done
-    done <"$work/named"
+    done <"$dir/named"
 else
     echo "blocks: no Makefile yet, its targets are not checked"
 fi
@@ -159,19 +136,13 @@ fi
 for document in README.md docs/*.md; do
     awk '/^```/ { inside = !inside; open = inside && !/^```(c plain|diff)$/; next }
         open { sub(/ +$/, ""); print }' "$document" |
-        grep -E '([[(]|/\* )[A-Z]+\.[0-9]+([])]$|.* \*/$)' | sed 's/^ *//' >"$work/quoted"
+        grep -E '([[(]|/\* )[A-Z]+\.[0-9]+([])]$|.* \*/$)' | sed 's/^ *//' >"$dir/quoted"
     while IFS= read -r quoted; do
         tag=$(echo "$quoted" | grep -o -E '([[(]|/\* )[A-Z]+\.[0-9]+' | tail -n 1 |
             sed 's/^.*[[( ]//')
         # an equation of the page, and its code
         grep -q -E "[[(]${tag}[])]\$" normlayers.h || continue
-        : >"$work/log"
-        if grep -q -F -- "$quoted" normlayers.h; then
-            pass
-        else
-            fail "$document quotes a line that the header does not have: $quoted"
-        fi
-    done <"$work/quoted"
+        check "$document quotes a line of the header: $quoted" grep -q -F -- "$quoted" normlayers.h
+    done <"$dir/quoted"
 done
-echo "blocks: $passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+verdict blocks

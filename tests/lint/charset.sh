@@ -13,20 +13,16 @@
 #     longer, for they cannot be broken.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
+. tests/checks.sh
 LC_ALL=C # bytes, whatever the user's locale
 export LC_ALL
-passed=0
-failed=0
 
 header_list='± ² ³ · ¹ ½ × ą ̂ β γ δ ε η θ κ μ ρ σ ᵀ ᵗ ᵢ ₛ … ′ ″ ‴ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹ ⁻ ₀ ₁ ₂ ₃ ₄ ₅ ₆ ₇ ₈ ₊
 ₖ ₙ ℓ ← ∂ ∑ − √ ∞ ≠ ≤ ≥ ⊕ ⌈ ⌉ ⌊ ⌋ ⟨ ⟩ ⱼ'
 other_list='÷ ° § – — ‖ ‘ ’ “ ” • → ↑ ↓ ∇ ∈ ∏ ∘ ∝ ∫ ∼ ≈ ≡ ≪ ≫ ⊙ ⊤ ⋅ ✓ ✗ ⁰ ⁺ ⁿ
 ᵏ ᵖ ₉ ₘ ₜ ⅓ ¼ ¾ é è ö ü ä ñ ø ł α ζ ι λ ν ξ π τ φ χ ψ ω ϕ ϵ Γ Δ Θ Λ Ξ Π Σ Φ Ψ Ω ℝ'
 
-cat >"$work/check.awk" <<'END'
+cat >"$dir/check.awk" <<'END'
 # One file. Variables: list (allowed characters, or "*"), tabs, columns, comments_only.
 BEGIN {
     count = split(list, item, /[ \n]+/)
@@ -88,7 +84,7 @@ function code_of(line,   out, p, q) {
 }
 END
 
-if ! git ls-files >"$work/files" 2>/dev/null; then
+if ! git ls-files >"$dir/files" 2>/dev/null; then
     echo "charset: not a git checkout, nothing to look at"
     echo "charset: 0 passed, 0 failed"
     exit 0
@@ -109,33 +105,23 @@ while read -r file; do
     awk -v name="$file" -v list="$(echo "$list" | tr '\n' ' ')" -v tabs=$tabs \
         -v columns=$columns \
         -v comments_only=$comments_only -v markdown=$markdown \
-        -f "$work/check.awk" "$file" >"$work/log"
-    if [ -s "$work/log" ]; then
-        failed=$((failed + 1))
-        sed 's/^/charset: /' "$work/log" | sed -n 1,10p
-    else
-        passed=$((passed + 1))
-    fi
-done <"$work/files"
+        -f "$dir/check.awk" "$file" >"$dir/log"
+    if [ -s "$dir/log" ]; then fail "$file"; else pass; fi
+done <"$dir/files"
 
 # The check must be able to fail: one line for each thing it looks for.
-printf 'a\tb\n' >"$work/1"
-printf 'a\342\200\213b\n' >"$work/2"
-printf 'int x; // \316\262\n' >"$work/3"
-printf '/* \342\202\254 */\n' >"$work/4"
-printf '%0101d\n' 0 >"$work/5"
-printf 'a\377b\n' >"$work/6"
-printf 'a\342\200b\n' >"$work/7"
-printf 'a\342\200\256b\n' >"$work/8"
-printf '/* \316\262*/\n' >"$work/9"
+printf 'a\tb\n' >"$dir/1"
+printf 'a\342\200\213b\n' >"$dir/2"
+printf 'int x; // \316\262\n' >"$dir/3"
+printf '/* \342\202\254 */\n' >"$dir/4"
+printf '%0101d\n' 0 >"$dir/5"
+printf 'a\377b\n' >"$dir/6"
+printf 'a\342\200b\n' >"$dir/7"
+printf 'a\342\200\256b\n' >"$dir/8"
+printf '/* \316\262*/\n' >"$dir/9"
 for bad in 1 2 3 4 5 6 7 8 9; do
-    if awk -v name=bad -v list="$(echo "$header_list" | tr '\n' ' ')" -v tabs=0 -v columns=100 \
-        -v comments_only=1 -v markdown=0 -f "$work/check.awk" "$work/$bad" | grep -q .; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "charset: the check itself misses case $bad"
-    fi
+    awk -v name=bad -v list="$(echo "$header_list" | tr '\n' ' ')" -v tabs=0 -v columns=100 \
+        -v comments_only=1 -v markdown=0 -f "$dir/check.awk" "$dir/$bad" >"$dir/found"
+    check "the check itself finds case $bad" test -s "$dir/found"
 done
-echo "charset: $passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+verdict charset

@@ -23,7 +23,7 @@
 LC_ALL=C
 export LC_ALL
 
-check() {
+agree() {
     awk -f "$lint/extract_tags.awk" "$1/normlayers.h" "$1"/README.md "$1"/docs/*.md |
         awk '
 function fault(tag, what) {
@@ -159,29 +159,18 @@ fault() {
     what=$1
     program=$2
     expected=$3
-    rm -rf "$work/copy"
-    mkdir -p "$work/copy/docs" "$work/copy/tests/equations"
+    rm -rf "$dir/copy"
+    mkdir -p "$dir/copy/docs" "$dir/copy/tests/equations"
     for file in normlayers.h README.md docs/*.md tests/equations/test_derivations.c \
         tests/equations/derive_*.h tests/equations/steps_*.h tests/equations/*.claims; do
-        awk "$program"' { print }' "$file" >"$work/copy/$file"
+        awk "$program"' { print }' "$file" >"$dir/copy/$file"
     done
-    if report=$(check "$work/copy"); then
-        failed=$((failed + 1))
-        echo "not found: $what"
-    elif printf '%s\n' "$report" | grep -q -e "$expected"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "found, but not named \"$expected\": $what"
-        printf '%s\n' "$report"
-    fi
+    agree "$dir/copy" >"$dir/report" && fail "$what: not found" && return
+    check "$what: found, but not named $expected" grep -e "$expected" "$dir/report"
 }
 
 faults() {
-    work=$(mktemp -d) || exit 1
-    trap 'rm -rf "$work"' EXIT
-    passed=0
-    failed=0
+    . "$lint/../checks.sh"
     fault 'an equation that stands there twice' '/\[LN.14\]$/ { print }' 'LN.14: defined twice'
     fault 'a missing equation' '/^    .*\(LN.12\)$/ { next }' 'LN.12: out of order'
     fault 'the last equation of a family missing' '/^    .*\(CE.7\)$/ { next }' 'CE.7: its claim'
@@ -220,13 +209,12 @@ faults() {
     fault 'a DERIVE of no step' 'sub(/^BN.19a:/, "BN.19z:") { }' 'BN.19z: cited'
     fault 'a page that cites an unknown tag' \
         '/^# Batch/ { print; $0 = "See BN.99." }' 'BN.99: cited at .* but not defined'
-    echo "tags, doctored: $passed passed, $failed failed"
-    [ "$failed" -eq 0 ]
+    verdict "tags, doctored"
 }
 
 cd "$(dirname "$0")/../.." || exit 1
 lint=$PWD/tests/lint
-command=check
+command=agree
 if [ "${1:-}" = --faults ]; then
     command=faults
     shift

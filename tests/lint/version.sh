@@ -3,26 +3,14 @@
 # the newest entry of the history, and, where they exist, the README and the pkg-config file.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-passed=0
-failed=0
+. tests/checks.sh
 
 same() { # where, version
-    if [ "$2" = "$version" ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "version: $1 says '$2', the header's first line '$version'"
-    fi
+    check "$1 says '$2', the header's first line '$version'" test "$2" = "$version"
 }
 
 version=$(sed -n '1s/^.* - v\([0-9]*\.[0-9]*\.[0-9]*\) - .*/\1/p' normlayers.h)
-case $version in
-[0-9]*.[0-9]*.[0-9]*) passed=1 ;;
-*) failed=1; echo "version: none in the first line of normlayers.h" ;;
-esac
+check "a version in the first line of normlayers.h" test -n "$version"
 number() {
     sed -n "s/^#define NRM_VERSION_$1 \([0-9]*\)\$/\1/p" normlayers.h
 }
@@ -36,15 +24,14 @@ for file in README.md docs/README.md docs/packaging.md examples/README.md; do
     # a version in the prose is one that stands beside the library's name or in a badge or tag
     number='[0-9]+\.[0-9]+\.[0-9]+'
     grep -o -E "(normlayers(\.h)?[ -]v?|[Vv]ersion:? *v?|NRM_VERSION \"?)$number" "$file" |
-        grep -o -E "$number\$" | sort -u >"$work/mentioned"
-    while read -r mentioned; do same "$file" "$mentioned"; done <"$work/mentioned"
+        grep -o -E "$number\$" | sort -u >"$dir/mentioned"
+    while read -r mentioned; do same "$file" "$mentioned"; done <"$dir/mentioned"
 done
 for file in $(git ls-files '*.pc' '*.pc.in' 2>/dev/null); do
     written=$(sed -n 's/^Version: *//p' "$file")
     case $written in
-    @*@) passed=$((passed + 1)) ;; # filled in from the header
+    @*@) pass ;; # filled in from the header
     *) same "$file" "$written" ;;
     esac
 done
-echo "version: $passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+verdict version

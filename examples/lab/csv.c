@@ -6,7 +6,6 @@
 
 #include <locale.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,25 +112,6 @@ int csv_read_number(const char *text, double *x)
     return isinf(*x) ? -1 : 0;
 }
 
-/* ---- errors ---- */
-
-/* Puts a formatted line into err, if there is one, and returns -1. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static int
-csvi_fail(char *err, const char *format, ...)
-{
-    va_list arguments;
-    if (!err) return -1;
-    va_start(arguments, format);
-    (void)vsnprintf(err, CSV_ERR_MAX, format, arguments);
-    va_end(arguments);
-    for (; *err; err++)
-        if ((unsigned char)*err < 32 || *err == 127) *err = '?';
-    return -1;
-}
-
 /* ---- writing ---- */
 
 void csv_begin(csv_table *t)
@@ -152,7 +132,7 @@ static void csvi_append(csv_table *t, const char *text, size_t n)
         size_t capacity = 2 * t->capacity + n + 1024;
         char *grown = capacity > t->capacity ? (char *)realloc(t->text, capacity) : NULL;
         if (!grown) {
-            (void)csvi_fail(t->error, "no memory for a table of %zu bytes", t->length);
+            (void)files_fail(t->error, "no memory for a table of %zu bytes", t->length);
             return;
         }
         t->text = grown;
@@ -176,7 +156,7 @@ static void csvi_append_one_line(csv_table *t, const char *text)
 void csv_note(csv_table *t, const char *key, const char *value)
 {
     if (t->columns && !*t->error)
-        (void)csvi_fail(t->error, "the comment '%s' comes after the column names", key);
+        (void)files_fail(t->error, "the comment '%s' comes after the column names", key);
     csvi_append_text(t, "# ");
     csvi_append_one_line(t, key);
     csvi_append_text(t, ": ");
@@ -255,12 +235,12 @@ void csv_columns(csv_table *t, const char *const *names, size_t n)
 {
     size_t i, k;
     if (*t->error) return;
-    if (t->columns) (void)csvi_fail(t->error, "column names twice");
-    if (n == 0 || n > CSV_COLUMNS_MAX) (void)csvi_fail(t->error, "%zu columns", n);
+    if (t->columns) (void)files_fail(t->error, "column names twice");
+    if (n == 0 || n > CSV_COLUMNS_MAX) (void)files_fail(t->error, "%zu columns", n);
     for (i = 0; i < n && !*t->error; i++) {
         for (k = 0; k < i && strcmp(names[k], names[i]) != 0; k++) {
         }
-        if (k < i || !*names[i]) (void)csvi_fail(t->error, "column name '%s' is bad", names[i]);
+        if (k < i || !*names[i]) (void)files_fail(t->error, "column name '%s' is bad", names[i]);
         if (i) csvi_append_text(t, ",");
         csvi_append_quoted(t, names[i]);
     }
@@ -273,7 +253,7 @@ static void csvi_start_cell(csv_table *t)
 {
     if (*t->error) return;
     if (t->cell == t->columns)
-        (void)csvi_fail(t->error, "row %zu has more than %zu cells", t->row + 1, t->columns);
+        (void)files_fail(t->error, "row %zu has more than %zu cells", t->row + 1, t->columns);
     else if (t->cell++)
         csvi_append_text(t, ",");
 }
@@ -292,8 +272,18 @@ static void csvi_number(csv_table *t, const char *text)
 
 void csv_real(csv_table *t, double x)
 {
+    csv_list(t, &x, 1, 1);
+}
+
+void csv_list(csv_table *t, const double *x, size_t n, size_t step)
+{
     char text[CSV_NUMBER_MAX];
-    csvi_number(t, csv_format(text, x));
+    size_t i;
+    csvi_start_cell(t);
+    for (i = 0; i < n; i++) {
+        if (i) csvi_append_text(t, " ");
+        csvi_append_text(t, csv_format(text, x[i * step]));
+    }
 }
 
 void csv_float(csv_table *t, float x)
@@ -320,7 +310,7 @@ void csv_end_row(csv_table *t)
 {
     if (*t->error) return;
     if (t->cell != t->columns || !t->columns) {
-        (void)csvi_fail(t->error, "row %zu has %zu of %zu cells", t->row + 1, t->cell, t->columns);
+        (void)files_fail(t->error, "row %zu has %zu of %zu cells", t->row + 1, t->cell, t->columns);
         return;
     }
     csvi_append_text(t, "\n");
@@ -330,9 +320,9 @@ void csv_end_row(csv_table *t)
 
 int csv_save(const csv_table *t, const char *path, char *err)
 {
-    if (*t->error) return csvi_fail(err, "cannot write '%.300s': %.200s", path, t->error);
+    if (*t->error) return files_fail(err, "cannot write '%.300s': %.200s", path, t->error);
     if (!t->columns || t->cell)
-        return csvi_fail(err, "cannot write '%.300s': the table is unfinished", path);
+        return files_fail(err, "cannot write '%.300s': the table is unfinished", path);
     return files_write(path, t->text, t->length, err);
 }
 
@@ -369,12 +359,10 @@ enum { CSVI_NEXT_CELL, CSVI_NEXT_LINE, CSVI_BAD };
 
 static int csvi_malformed(const csvi_reader *r, size_t line, const char *what)
 {
-    return csvi_fail(r->err, "%.300s: line %zu: %s", r->name, line, what);
+    return files_fail(r->err, "%.300s: line %zu: %s", r->name, line, what);
 }
 
-/* Room for one more item in an array of `count` of them: returns it, perhaps moved, or null, and
-   then the old array is still there. */
-static void *csvi_grow(void *array, size_t count, size_t *capacity, size_t item)
+void *csv_grow(void *array, size_t count, size_t *capacity, size_t item)
 {
     size_t more = 2 * *capacity + 64;
     void *grown;
@@ -442,7 +430,7 @@ static int csvi_read_row(csvi_reader *r)
     int next = CSVI_NEXT_CELL;
     while (next == CSVI_NEXT_CELL) {
         csvi_cell *grown =
-            (csvi_cell *)csvi_grow(r->cells, r->count, &r->capacity, sizeof *r->cells);
+            (csvi_cell *)csv_grow(r->cells, r->count, &r->capacity, sizeof *r->cells);
         csvi_cell *cell;
         if (!grown) return csvi_malformed(r, r->line, "no memory for the table");
         r->cells = grown;
@@ -453,8 +441,8 @@ static int csvi_read_row(csvi_reader *r)
         if (++cells > CSV_COLUMNS_MAX) return csvi_malformed(r, line, "too many cells");
     }
     if (r->columns && cells != r->columns)
-        return csvi_fail(r->err, "%.300s: line %zu: %zu cells where %zu are expected", r->name,
-                         line, cells, r->columns);
+        return files_fail(r->err, "%.300s: line %zu: %zu cells where %zu are expected", r->name,
+                          line, cells, r->columns);
     r->columns = cells;
     return 0;
 }
@@ -462,7 +450,7 @@ static int csvi_read_row(csvi_reader *r)
 static int csvi_read_comment(csvi_reader *r)
 {
     char **grown =
-        (char **)csvi_grow(r->comment, r->comments, &r->comments_capacity, sizeof *r->comment);
+        (char **)csv_grow(r->comment, r->comments, &r->comments_capacity, sizeof *r->comment);
     char *stop = (char *)memchr(r->at, '\n', (size_t)(r->end - r->at));
     char *next = stop ? stop + 1 : r->end;
     if (!grown) return csvi_malformed(r, r->line, "no memory for the table");
@@ -504,7 +492,7 @@ static int csvi_read_lines(csvi_reader *r)
         if (status == 0 && !names_known && r->columns) status = csvi_check_names(r);
         if (status != 0) return -1;
     }
-    if (!r->columns) (void)csvi_fail(r->err, "%.300s: no row of column names", r->name);
+    if (!r->columns) (void)files_fail(r->err, "%.300s: no row of column names", r->name);
     return r->columns ? 0 : -1;
 }
 
@@ -535,7 +523,7 @@ static int csvi_make_columns(csvi_reader *r, csv_data *d)
     d->texts = (char **)malloc((cells + 1) * sizeof *d->texts);
     d->numbers = (double *)malloc((cells + 1) * sizeof *d->numbers);
     if (!d->names || !d->text_line || !d->texts || !d->numbers)
-        return csvi_fail(r->err, "%.300s: no memory for the table", r->name);
+        return files_fail(r->err, "%.300s: no memory for the table", r->name);
     for (c = 0; c < d->columns; c++) {
         d->names[c] = r->cells[c].text;
         csvi_fill_column(d, r->cells, c);
@@ -577,7 +565,7 @@ int csv_parse(const char *text, size_t n, const char *name, csv_data *d, char *e
     char *block = n < (size_t)-1 ? (char *)malloc(n + 1) : NULL;
     memset(d, 0, sizeof *d);
     if (err) *err = 0;
-    if (!block) return csvi_fail(err, "%.300s: no memory for the table", name);
+    if (!block) return files_fail(err, "%.300s: no memory for the table", name);
     if (n) memcpy(block, text, n);
     block[n] = 0;
     return csvi_parse_block(block, n, name, d, err);
@@ -598,7 +586,7 @@ static size_t csvi_find_column(const csv_data *d, const char *name, char *err)
     size_t c;
     for (c = 0; c < d->columns && strcmp(d->names[c], name) != 0; c++) {
     }
-    if (c == d->columns) (void)csvi_fail(err, "there is no column '%.300s'", name);
+    if (c == d->columns) (void)files_fail(err, "there is no column '%.300s'", name);
     return c;
 }
 
@@ -607,7 +595,8 @@ const double *csv_numbers(const csv_data *d, const char *name, char *err)
     size_t c = csvi_find_column(d, name, err);
     if (c == d->columns) return NULL;
     if (!d->text_line[c]) return d->numbers + c * d->rows;
-    (void)csvi_fail(err, "line %zu: the column '%.300s' is not all numbers", d->text_line[c], name);
+    (void)files_fail(err, "line %zu: the column '%.300s' is not all numbers", d->text_line[c],
+                     name);
     return NULL;
 }
 

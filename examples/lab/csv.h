@@ -100,6 +100,9 @@ void csv_float(csv_table *t, float x);
 void csv_int(csv_table *t, long long x);
 void csv_uint(csv_table *t, uint64_t x);
 
+/* The numbers x[0], x[step], ..., `n` of them, in one cell with a blank between two. */
+void csv_list(csv_table *t, const double *x, size_t n, size_t step);
+
 /* Ends the row, which must have as many cells as there are columns. */
 void csv_end_row(csv_table *t);
 
@@ -145,5 +148,9 @@ const char *csv_comment(const csv_data *d, const char *key);
 
 /* Frees what csv_load or csv_parse made; harmless after their failure. */
 void csv_release(csv_data *d);
+
+/* Room for one more item in an array of `count` of them: returns it, perhaps moved, or null, and
+   then the old array is still there. */
+void *csv_grow(void *array, size_t count, size_t *capacity, size_t item);
 
 #endif /* CSV_H */

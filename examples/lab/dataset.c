@@ -29,26 +29,17 @@ static int ds_fail(char *err, const char *file, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 #endif
 
-/* Writes "'FILE': what is wrong" and returns -1. A long path loses its beginning, and control
-   characters become '?', since the message must stay one line. */
+/* "'FILE': what is wrong"; a long path loses its beginning. */
 static int ds_fail(char *err, const char *file, const char *format, ...)
 {
     const size_t shown = 200, length = strlen(file);
     const char *tail = length > shown ? file + (length - shown) : file;
+    char what[DATASET_ERR_MAX];
     va_list args;
-    int used = snprintf(err, DATASET_ERR_MAX, "'%s%s': ", tail == file ? "" : "...", tail);
     va_start(args, format);
-    if (used > 0) (void)vsnprintf(err + used, DATASET_ERR_MAX - (size_t)used, format, args);
+    (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    for (; *err; err++)
-        if ((unsigned char)*err < 32 || *err == 127) *err = '?';
-    return -1;
-}
-
-/* size_t as a printf argument that every C library knows. */
-static unsigned long ds_ul(size_t n)
-{
-    return (unsigned long)n;
+    return files_fail(err, "'%s%s': %s", tail == file ? "" : "...", tail, what);
 }
 
 /* ---------------------------------------------------------------- IDX */
@@ -66,8 +57,8 @@ static int ds_check_shape(const char *name, const unsigned char *b, size_t n, in
     uint64_t product = 1, header = 4 + 4 * (uint64_t)dimensions;
     int i;
     if (n < header)
-        return ds_fail(err, name, "truncated: %lu bytes, shorter than the header of %lu", ds_ul(n),
-                       ds_ul((size_t)header));
+        return ds_fail(err, name, "truncated: %zu bytes, shorter than the header of %zu", n,
+                       (size_t)header);
     for (i = 0; i < dimensions; i++) {
         size[i] = ds_word(b + 4 + 4 * i);
         if (size[i] == 0)
@@ -80,15 +71,15 @@ static int ds_check_shape(const char *name, const unsigned char *b, size_t n, in
     if (product > DATASET_FILE_MAX)
         return ds_fail(err, name,
                        "the product of its dimensions overflows: %lu x %lu x %lu, expected at most "
-                       "%lu bytes",
+                       "%zu bytes",
                        (unsigned long)size[0], (unsigned long)size[1], (unsigned long)size[2],
-                       ds_ul(DATASET_FILE_MAX));
+                       DATASET_FILE_MAX);
     if (n - header < product)
-        return ds_fail(err, name, "truncated: %lu bytes, expected %lu; " DATASET_HINT, ds_ul(n),
-                       ds_ul((size_t)(header + product)));
+        return ds_fail(err, name, "truncated: %zu bytes, expected %zu; " DATASET_HINT, n,
+                       (size_t)(header + product));
     if (n - header > product)
-        return ds_fail(err, name, "trailing bytes: %lu bytes, expected %lu", ds_ul(n),
-                       ds_ul((size_t)(header + product)));
+        return ds_fail(err, name, "trailing bytes: %zu bytes, expected %zu", n,
+                       (size_t)(header + product));
     idx->count = size[0];
     idx->rows = size[1];
     idx->cols = size[2];
@@ -137,15 +128,15 @@ static int ds_check_pair(const char *images_path, const dataset_idx *images,
 {
     size_t i;
     if (images->rows != DATASET_SIDE || images->cols != DATASET_SIDE)
-        return ds_fail(err, images_path, "images of %lu x %lu pixels, expected 28 x 28",
-                       ds_ul(images->rows), ds_ul(images->cols));
+        return ds_fail(err, images_path, "images of %zu x %zu pixels, expected 28 x 28",
+                       images->rows, images->cols);
     if (images->count != labels->count)
-        return ds_fail(err, labels_path, "count mismatch: %lu labels, expected %lu, one per image",
-                       ds_ul(labels->count), ds_ul(images->count));
+        return ds_fail(err, labels_path, "count mismatch: %zu labels, expected %zu, one per image",
+                       labels->count, images->count);
     for (i = 0; i < labels->count; i++)
         if (label[i] >= DATASET_CLASSES)
-            return ds_fail(err, labels_path, "label %u of sample %lu, expected 0 to 9",
-                           (unsigned)label[i], ds_ul(i));
+            return ds_fail(err, labels_path, "label %u of sample %zu, expected 0 to 9",
+                           (unsigned)label[i], i);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +16,24 @@
 #define FILESI_PATH_MAX 4096
 #define FILESI_PATH_SHOWN 300 /* leaves room for the reason behind it */
 
-/* Writes "cannot VERB 'PATH': WHY" into err and returns -1. A long path loses its beginning, and
-   control characters become '?', since the message must stay one line. */
+int files_fail(char *err, const char *format, ...)
+{
+    va_list arguments;
+    if (!err) return -1;
+    va_start(arguments, format);
+    (void)vsnprintf(err, FILES_ERR_MAX, format, arguments);
+    va_end(arguments);
+    for (; *err; err++)
+        if ((unsigned char)*err < 32 || *err == 127) *err = '?';
+    return -1;
+}
+
+/* "cannot VERB 'PATH': WHY"; a long path loses its beginning. */
 static int filesi_fail(char *err, const char *verb, const char *path, const char *why)
 {
     size_t length = strlen(path);
     const char *shown = length > FILESI_PATH_SHOWN ? path + length - FILESI_PATH_SHOWN : path;
-    if (!err) return -1;
-    (void)snprintf(err, FILES_ERR_MAX, "cannot %s '%s%s': %s", verb, shown == path ? "" : "...",
-                   shown, why);
-    for (; *err; err++)
-        if ((unsigned char)*err < 32 || *err == 127) *err = '?';
-    return -1;
+    return files_fail(err, "cannot %s '%s%s': %s", verb, shown == path ? "" : "...", shown, why);
 }
 
 static int filesi_write_all(int fd, const unsigned char *data, size_t n)

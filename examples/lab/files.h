@@ -26,6 +26,13 @@
 /* Size of the caller's buffer `err`. It receives one line without a newline, empty on success. */
 #define FILES_ERR_MAX 512
 
+/* Puts a formatted line into `err` (or null), cut where it is too long, with ? for control
+   characters. Returns -1. */
+#ifdef __GNUC__
+__attribute__((format(printf, 2, 3)))
+#endif
+int files_fail(char *err, const char *format, ...);
+
 /* Where an FNV-1a 64 hash starts. */
 #define FILES_HASH_INIT ((uint64_t)0xcbf29ce484222325u)
 

@@ -16,63 +16,52 @@
 #include <unistd.h>
 
 #define LABI_PATH 1024
-#define LABI_SEED_MAX 9007199254740000u /* below 2^53: tables hold seeds as numbers */
+#define LABI_SEED_MAX 9007199254740000u /* below 2^53: exact wherever it is read as a number */
 #define LABI_DIGITS 7 /* of every recorded value; figures and verdicts see no more */
 
 /* ---- records of one run ---- */
 
-typedef struct labi_row {
-    size_t series;
-    double x, y;
-} labi_row;
+typedef struct labi_series {
+    char *name;
+    double *pair; /* [n]: x, y */
+    size_t n, room;
+} labi_series;
 
 typedef struct labi_records {
-    char **name; /* [names] of the series, in order of appearance */
-    size_t names, names_room, last;
-    labi_row *row;
-    size_t rows, rows_room;
+    labi_series *series; /* [count], in order of appearance */
+    size_t count, room, last;
     int failed; /* 1: out of memory */
 } labi_records;
 
-/* Room for one more of `count` items, doubling; null, with the old array still there, if memory is
-   out. */
-static void *labi_grow(void *array, size_t count, size_t *room, size_t item)
+/* The series of this name, a new one if need be; null if memory is out. */
+static labi_series *labi_series_of(labi_records *rec, const char *name)
 {
-    void *grown;
-    const size_t more = *room ? 2 * *room : 64;
-    if (count < *room) return array;
-    grown = realloc(array, more * item);
-    if (grown) *room = more;
-    return grown;
-}
-
-/* The index of the series of this name, a new one if need be; `names` if memory is out. */
-static size_t labi_series_index(labi_records *rec, const char *series)
-{
-    char **grown;
+    labi_series *grown;
     size_t i;
-    if (rec->last < rec->names && strcmp(rec->name[rec->last], series) == 0) return rec->last;
-    for (i = 0; i < rec->names; i++)
-        if (strcmp(rec->name[i], series) == 0) return rec->last = i;
-    grown = (char **)labi_grow(rec->name, rec->names, &rec->names_room, sizeof *grown);
-    if (!grown) return rec->names;
-    rec->name = grown;
-    rec->name[rec->names] = strdup(series);
-    if (!rec->name[rec->names]) return rec->names;
-    return rec->last = rec->names++;
+    for (i = 0; i < rec->count; i++) {
+        labi_series *s = &rec->series[(rec->last + i) % rec->count];
+        if (strcmp(s->name, name) != 0) continue;
+        rec->last = (size_t)(s - rec->series);
+        return s;
+    }
+    grown = (labi_series *)csv_grow(rec->series, rec->count, &rec->room, sizeof *grown);
+    if (!grown) return NULL;
+    rec->series = grown;
+    grown[rec->count] = (labi_series){strdup(name)};
+    return grown[rec->count].name ? &grown[rec->last = rec->count++] : NULL;
 }
 
 void lab_record(lab_run *run, const char *series, double x, double y)
 {
-    labi_records *rec = run->records;
-    const size_t index = labi_series_index(rec, series);
-    labi_row *grown = (labi_row *)labi_grow(rec->row, rec->rows, &rec->rows_room, sizeof *grown);
-    if (grown) rec->row = grown;
-    if (!grown || index == rec->names) {
-        rec->failed = 1;
+    labi_series *s = labi_series_of(run->records, series);
+    double *grown = s ? (double *)csv_grow(s->pair, s->n, &s->room, 2 * sizeof *grown) : NULL;
+    if (!grown) {
+        run->records->failed = 1;
         return;
     }
-    grown[rec->rows++] = (labi_row){index, x, y};
+    s->pair = grown;
+    grown[2 * s->n] = lab_round(x, LABI_DIGITS);
+    grown[2 * s->n++ + 1] = lab_round(y, LABI_DIGITS);
 }
 
 void lab_record_as(lab_run *run, double x, double y, const char *format, ...)
@@ -102,10 +91,11 @@ void lab_progress(lab_run *run, double fraction)
 static void labi_free_records(labi_records *rec)
 {
     size_t i;
-    for (i = 0; i < rec->names; i++) free(rec->name[i]);
-    free(rec->name);
-    free(rec->row);
-    memset(rec, 0, sizeof *rec);
+    for (i = 0; i < rec->count; i++) {
+        free(rec->series[i].name);
+        free(rec->series[i].pair);
+    }
+    free(rec->series);
 }
 
 /* ---- the experiment as it runs ---- */
@@ -193,79 +183,143 @@ static int labi_run_path(const labi_lab *lab, size_t arm, size_t seed, char *pat
     return n < 0 || n >= LABI_PATH;
 }
 
+/* ---- tables: arm, series, all x in one cell, and for each seed all y ---- */
+
+enum { LABI_X = 2, LABI_SEED = 3 }; /* columns */
+
+typedef struct labi_table {
+    csv_data csv;
+    char *const *arm, *const *series;
+    size_t seeds;
+    lab_series *cell; /* [columns][rows], from the column of x on */
+    double *number;   /* all that the cells point to */
+} labi_table;
+
+static lab_series *labi_cell(const labi_table *t, size_t row, size_t s)
+{
+    return &t->cell[(LABI_SEED + s) * t->csv.rows + row];
+}
+
+static void labi_columns(csv_table *t, uint64_t first, size_t seeds)
+{
+    char text[LAB_SEEDS_MAX][32];
+    const char *name[LABI_SEED + LAB_SEEDS_MAX] = {"arm", "series", "x"};
+    size_t s;
+    for (s = 0; s < seeds; s++) {
+        (void)snprintf(text[s], sizeof text[s], "seed_%llu", (unsigned long long)(first + s));
+        name[LABI_SEED + s] = text[s];
+    }
+    csv_columns(t, name, LABI_SEED + seeds);
+}
+
+static void labi_release(labi_table *t)
+{
+    csv_release(&t->csv);
+    free(t->cell);
+    free(t->number);
+    memset(t, 0, sizeof *t);
+}
+
+/* Reads the lists: there is a separator behind each number, so `size` bytes hold at most half as
+   many of them. Returns 0, or -1 with the reason in err. */
+static int labi_read_lists(labi_table *t, size_t size, char *err)
+{
+    const size_t rows = t->csv.rows, columns = t->csv.columns;
+    double *next = t->number = (double *)malloc((size / 2 + 1) * sizeof *next);
+    size_t c, row;
+    t->cell = (lab_series *)calloc(columns * rows + 1, sizeof *t->cell);
+    t->arm = csv_texts(&t->csv, "arm", err);
+    t->series = csv_texts(&t->csv, "series", err);
+    if (!t->arm || !t->series || !csv_texts(&t->csv, "x", err)) return -1;
+    t->seeds = columns - LABI_SEED;
+    if (t->seeds == 0 || t->seeds > LAB_SEEDS_MAX) return files_fail(err, "%zu seeds", t->seeds);
+    if (!t->cell || !next) return files_fail(err, "out of memory");
+    for (c = LABI_X; c < columns; c++) {
+        char *const *text = csv_texts(&t->csv, t->csv.names[c], err), *rest, *number;
+        if (c > LABI_X && strncmp(t->csv.names[c], "seed_", 5) != 0)
+            return files_fail(err, "column '%.100s' is of no seed", t->csv.names[c]);
+        for (row = 0; row < rows; row++) {
+            lab_series *x = &t->cell[LABI_X * rows + row], *y = &t->cell[c * rows + row];
+            int bad = 0;
+            *y = (lab_series){y == x ? next : x->x, next, 0};
+            for (number = strtok_r(text[row], " ", &rest); number;
+                 number = strtok_r(NULL, " ", &rest), y->n++)
+                bad |= csv_read_number(number, next++);
+            if (bad || (y->n > 0 && y->n != x->n))
+                return files_fail(err, "row %zu: %.100s has not a number for each x", row + 1,
+                                  t->csv.names[c]);
+        }
+    }
+    return 0;
+}
+
 /* Loads a table that begins with `head` (or null) and whose last line is whole: a number that was
    cut is a number still. Returns 0, or -1 with the reason in err. */
-static int labi_load(const char *path, const csv_table *head, csv_data *d, char *err)
+static int labi_load(const char *path, const csv_table *head, labi_table *t, char *err)
 {
     unsigned char *text;
     size_t n;
-    int failed = 1;
+    int failed;
+    memset(t, 0, sizeof *t);
     if (files_read(path, CSV_FILE_MAX, &text, &n, err)) return -1;
     if (head && (*head->error || n < head->length || memcmp(text, head->text, head->length) != 0))
-        (void)snprintf(err, CSV_ERR_MAX, "'%.400s' is of another build", path);
+        failed = files_fail(err, "'%.400s' is of another build", path);
     else if (n > 0 && text[n - 1] != '\n')
-        (void)snprintf(err, CSV_ERR_MAX, "'%.400s' is cut", path);
+        failed = files_fail(err, "'%.400s' is cut", path);
     else
-        failed = csv_parse((const char *)text, n, path, d, err);
+        failed = csv_parse((const char *)text, n, path, &t->csv, err) || labi_read_lists(t, n, err);
     free(text);
+    if (failed) labi_release(t);
     return failed ? -1 : 0;
 }
 
 /* Loads the file of a run if it is there, with the head that the run would get now, and whole.
    Returns 0, or -1 with the reason in err. */
-static int labi_load_run(const labi_lab *lab, size_t arm, size_t seed, csv_data *run, char *err)
+static int labi_load_run(const labi_lab *lab, size_t arm, size_t seed, labi_table *run, char *err)
 {
     char path[LABI_PATH];
-    const char *records;
+    const char *rows;
     csv_table head;
     int failed;
-    (void)snprintf(err, CSV_ERR_MAX, "the path is too long");
-    if (labi_run_path(lab, arm, seed, path)) return -1;
+    if (labi_run_path(lab, arm, seed, path)) return files_fail(err, "the path is too long");
     csv_begin(&head);
     labi_head(lab, &head, arm, seed);
     failed = labi_load(path, &head, run, err);
     csv_end(&head);
     if (failed) return -1;
-    records = csv_comment(run, "records");
-    if (!records || strtoul(records, NULL, 10) != run->rows)
-        (void)snprintf(err, CSV_ERR_MAX, "'%.400s' is cut", path);
-    else if (csv_texts(run, "series", err) && csv_numbers(run, "x", err) &&
-             csv_numbers(run, "y", err))
-        return 0;
-    csv_release(run);
-    return -1;
+    rows = csv_comment(&run->csv, "rows");
+    if (rows && strtoul(rows, NULL, 10) == run->csv.rows && run->seeds == 1) return 0;
+    labi_release(run);
+    return files_fail(err, "'%.400s' is cut", path);
 }
 
 static int labi_is_done(const labi_lab *lab, size_t arm, size_t seed)
 {
     char ignored[CSV_ERR_MAX];
-    csv_data run;
+    labi_table run;
     if (labi_load_run(lab, arm, seed, &run, ignored)) return 0;
-    csv_release(&run);
+    labi_release(&run);
     return 1;
 }
 
-/* Writes the records, series by series. */
 static int labi_write_run(const labi_lab *lab, size_t arm, size_t seed, const labi_records *rec)
 {
-    static const char *const columns[3] = {"series", "x", "y"};
     char path[LABI_PATH], err[CSV_ERR_MAX] = "the path is too long";
     csv_table t;
-    size_t s, i;
+    size_t i;
     int failed;
     csv_begin(&t);
     labi_head(lab, &t, arm, seed);
-    csv_note_int(&t, "records",
-                 (long long)rec->rows); /* so that a cut file is not taken for whole */
-    csv_columns(&t, columns, 3);
-    for (s = 0; s < rec->names; s++)
-        for (i = 0; i < rec->rows; i++) {
-            if (rec->row[i].series != s) continue;
-            csv_text(&t, rec->name[s]);
-            csv_real(&t, lab_round(rec->row[i].x, LABI_DIGITS));
-            csv_real(&t, lab_round(rec->row[i].y, LABI_DIGITS));
-            csv_end_row(&t);
-        }
+    csv_note_int(&t, "rows", (long long)rec->count); /* so that a cut file is not taken for whole */
+    labi_columns(&t, lab->options.seed + seed, 1);
+    for (i = 0; i < rec->count; i++) {
+        const labi_series *s = &rec->series[i];
+        csv_text(&t, lab->program->arm[arm].id);
+        csv_text(&t, s->name);
+        csv_list(&t, s->pair, s->n, 2);
+        csv_list(&t, s->pair + 1, s->n, 2);
+        csv_end_row(&t);
+    }
     failed = labi_run_path(lab, arm, seed, path) || csv_save(&t, path, err);
     if (failed) fprintf(stderr, "%s: %s\n", lab->program->name, err);
     csv_end(&t);
@@ -289,7 +343,7 @@ static int labi_job(void *context, size_t index, volatile size_t *done)
                    .done = done,
                    .units = labi_units(program, arm)};
     int failed = program->run(&run);
-    if (!failed && (records.failed || records.rows == 0)) {
+    if (!failed && (records.failed || records.count == 0)) {
         fprintf(stderr, "%s: %s\n", program->name,
                 records.failed ? "out of memory" : "a run left no records");
         failed = 1;
@@ -384,42 +438,61 @@ static int labi_run_missing(labi_lab *lab, const char *out)
 
 /* ---- the table of all runs ---- */
 
-static void labi_add_run(csv_table *t, const char *arm, uint64_t seed, const csv_data *run,
-                         char *err)
+/* The cell of a run in the row of this series and these x, perhaps an empty one. */
+static lab_series *labi_find(const labi_table *run, const char *series, const lab_series *like)
 {
-    char *const *series = csv_texts(run, "series", err);
-    const double *x = csv_numbers(run, "x", err), *y = csv_numbers(run, "y", err);
-    size_t i;
-    for (i = 0; series && x && y && i < run->rows; i++) {
-        csv_text(t, arm);
-        csv_uint(t, seed);
-        csv_text(t, series[i]);
-        csv_real(t, x[i]);
-        csv_real(t, y[i]);
-        csv_end_row(t);
+    static lab_series none;
+    size_t row;
+    for (row = 0; row < run->csv.rows; row++) {
+        lab_series *s = labi_cell(run, row, 0);
+        if (strcmp(run->series[row], series) == 0 && s->n == like->n &&
+            memcmp(s->x, like->x, s->n * sizeof *s->x) == 0)
+            return s;
     }
+    return &none;
+}
+
+/* A row for each series of the first run, then for each that only later ones have: what stands in
+   the table is taken away from the runs. */
+static void labi_join_arm(csv_table *t, const labi_table *run, size_t seeds)
+{
+    size_t s, row, k;
+    for (s = 0; s < seeds; s++)
+        for (row = 0; row < run[s].csv.rows; row++) {
+            const lab_series like = *labi_cell(&run[s], row, 0);
+            if (like.n == 0) continue;
+            csv_text(t, run[s].arm[row]);
+            csv_text(t, run[s].series[row]);
+            csv_list(t, like.x, like.n, 1);
+            for (k = 0; k < seeds; k++) {
+                lab_series *y = labi_find(&run[k], run[s].series[row], &like);
+                csv_list(t, y->y, y->n, 1);
+                y->n = 0;
+            }
+            csv_end_row(t);
+        }
 }
 
 /* Puts the files of all runs together into one table at `path`. */
 static int labi_join(const labi_lab *lab, const char *path)
 {
-    static const char *const columns[5] = {"arm", "seed", "series", "x", "y"};
     const lab_program *program = lab->program;
-    char err[CSV_ERR_MAX] = "";
+    const size_t most = labi_most_seeds(lab);
+    labi_table run[LAB_SEEDS_MAX] = {0};
+    char err[CSV_ERR_MAX];
     csv_table t;
     size_t arm, seed;
-    int failed;
+    int failed = 0;
     csv_begin(&t);
     labi_head(lab, &t, program->arms, 0);
-    csv_columns(&t, columns, 5);
-    for (arm = 0; arm < program->arms && !*err; arm++)
-        for (seed = 0; seed < labi_arm_seeds(lab, arm) && !*err; seed++) {
-            csv_data run;
-            if (labi_load_run(lab, arm, seed, &run, err)) break;
-            labi_add_run(&t, program->arm[arm].id, lab->options.seed + seed, &run, err);
-            csv_release(&run);
-        }
-    failed = *err || csv_save(&t, path, err);
+    labi_columns(&t, lab->options.seed, most);
+    for (arm = 0; arm < program->arms && !failed; arm++) {
+        for (seed = 0; seed < labi_arm_seeds(lab, arm) && !failed; seed++)
+            failed = labi_load_run(lab, arm, seed, &run[seed], err);
+        if (!failed) labi_join_arm(&t, run, most);
+        for (seed = 0; seed < most; seed++) labi_release(&run[seed]);
+    }
+    failed = failed || csv_save(&t, path, err);
     if (failed) fprintf(stderr, "%s: %s\n", program->name, err);
     csv_end(&t);
     return failed;
@@ -432,21 +505,12 @@ typedef struct labi_block { /* what lives as long as the report */
     double align;
 } labi_block;
 
-typedef struct labi_group { /* one series of one run */
-    const char *series;
-    size_t first, n; /* its rows */
-} labi_group;
-
 struct lab_report {
     const lab_program *program;
     const char *out; /* folder */
-    csv_data table;
-    const double *x, *y;
-    labi_group *group;
-    size_t *first_group;        /* [arms * LAB_SEEDS_MAX + 1] */
-    size_t *seeds;              /* [arms] */
-    double seed[LAB_SEEDS_MAX]; /* [seed_count] of the whole table; each arm has the first ones */
-    size_t seed_count;
+    labi_table table;
+    size_t *arm;   /* [rows] */
+    size_t *seeds; /* [arms]: each has the first ones of the table */
     size_t checks_failed;
     csv_table verdicts;
     labi_block *blocks;
@@ -463,7 +527,7 @@ static void *labi_alloc(lab_report *r, size_t size)
 
 static const char *labi_note(const lab_report *r, const char *key)
 {
-    const char *text = csv_comment(&r->table, key);
+    const char *text = csv_comment(&r->table.csv, key);
     return text ? text : "";
 }
 
@@ -474,7 +538,7 @@ const lab_program *lab_program_of(const lab_report *r)
 
 size_t lab_all_seeds(const lab_report *r)
 {
-    return r->seed_count;
+    return r->table.seeds;
 }
 
 size_t lab_seeds(const lab_report *r, size_t arm)
@@ -482,9 +546,14 @@ size_t lab_seeds(const lab_report *r, size_t arm)
     return r->seeds[arm];
 }
 
+static const char *labi_seed(const lab_report *r, size_t s)
+{
+    return r->table.csv.names[LABI_SEED + s] + strlen("seed_");
+}
+
 uint64_t lab_seed(const lab_report *r, size_t s)
 {
-    return (uint64_t)r->seed[s];
+    return strtoull(labi_seed(r, s), NULL, 10);
 }
 
 int lab_quick(const lab_report *r)
@@ -521,14 +590,14 @@ static const char *labi_why_not(const lab_report *r)
 
 lab_series lab_get(const lab_report *r, size_t arm, size_t s, const char *series)
 {
-    const lab_series none = {NULL, NULL, 0};
-    const size_t run = arm * LAB_SEEDS_MAX + s;
-    const labi_group *g, *end;
+    static const lab_series none = {NULL, NULL, 0};
+    size_t row;
     if (arm >= r->program->arms || s >= r->seeds[arm]) return none;
-    end = r->group + r->first_group[run + 1];
-    for (g = r->group + r->first_group[run]; g < end; g++)
-        if (strcmp(g->series, series) == 0)
-            return (lab_series){r->x + g->first, r->y + g->first, g->n};
+    for (row = 0; row < r->table.csv.rows; row++) {
+        const lab_series *found = labi_cell(&r->table, row, s);
+        if (r->arm[row] == arm && found->n > 0 && strcmp(r->table.series[row], series) == 0)
+            return *found;
+    }
     return none;
 }
 
@@ -564,10 +633,8 @@ double lab_mean(const lab_report *r, size_t arm, const char *series, double x)
 lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series)
 {
     const lab_series first = lab_get(r, arm, 0, series);
-    double value[LAB_SEEDS_MAX];
-    lab_curve c;
-    size_t i, s;
-    memset(&c, 0, sizeof c);
+    lab_curve c = {0};
+    size_t i;
     c.x = (double *)labi_alloc(r, 5 * (first.n + 1) * sizeof *c.x);
     if (!c.x) return c;
     c.mean = c.x + first.n;
@@ -576,14 +643,8 @@ lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series)
     c.high = c.low + first.n;
     c.n = first.n;
     for (i = 0; i < c.n; i++) {
-        stats_summary summary;
+        const stats_summary summary = lab_summary(r, arm, series, first.x[i]);
         c.x[i] = first.x[i];
-        for (s = 0; s < r->seeds[arm]; s++) {
-            const lab_series other = lab_get(r, arm, s, series);
-            const int same = i < other.n && other.x[i] <= c.x[i] && other.x[i] >= c.x[i];
-            value[s] = same ? other.y[i] : lab_at(r, arm, s, series, c.x[i]);
-        }
-        summary = stats_describe(value, r->seeds[arm]);
         c.mean[i] = summary.mean;
         c.sd[i] = r->seeds[arm] > 1 ? summary.sd : 0;
         c.low[i] = summary.min;
@@ -696,20 +757,12 @@ static void labi_verdict_row(lab_report *r, const char *kind, const lab_claim *c
                              const stats_finding *found, const char *ours, const char *verdict,
                              const char *remark)
 {
-    static const char *const about[3] = {"training", "arithmetic", "identity"};
-    static const char *const why_not[3] = {"setting", "algebra", "news"};
-    const char *const text[COLUMNS - FOUND] = {kind,
-                                               c->id,
-                                               c->text,
-                                               c->source,
-                                               c->paper,
-                                               ours,
-                                               verdict,
-                                               remark,
-                                               c->criterion,
-                                               c->pilot,
-                                               found ? about[c->about] : "",
-                                               found ? why_not[c->why_not] : ""};
+    static const char *const abouts[3] = {"training", "arithmetic", "identity"};
+    static const char *const reasons[3] = {"setting", "algebra", "news"};
+    const char *about = found ? abouts[c->about] : "", *why_not = found ? reasons[c->why_not] : "";
+    const char *const text[COLUMNS - FOUND] = {kind,         c->id,    c->text, c->source,
+                                               c->paper,     ours,     verdict, remark,
+                                               c->criterion, c->pilot, about,   why_not};
     int i;
     for (i = 0; i < COLUMNS - FOUND; i++) csv_text(&r->verdicts, text[i]);
     labi_found(r, found);
@@ -755,8 +808,9 @@ void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t se
     if (space && !labi_synthetic(r)) named = lab_format(r, "%.*s. ", (int)(space - data), data);
     if (labi_synthetic(r)) named = "NOT MNIST but synthetic digits: verdicts do not count. ";
     if (labi_foreign(r)) named = "NOT MNIST but files of its format: verdicts do not count. ";
-    of = seeds == 1 ? lab_format(r, "Seed %.0f", r->seed[0])
-                    : lab_format(r, "Seeds %.0f to %.0f", r->seed[0], r->seed[seeds - 1]);
+    if (seeds > r->table.seeds) seeds = r->table.seeds; /* of a quick run */
+    of = seeds == 1 ? lab_format(r, "Seed %s", labi_seed(r, 0))
+                    : lab_format(r, "Seeds %s to %s", labi_seed(r, 0), labi_seed(r, seeds - 1));
     plot_subtitle(f, lab_format(r, "%s%s%s%s. %s.", cli_quick_note(lab_quick(r)), named,
                                 lab_quick(r) ? "Settings of a full run: " : "", settings, of));
 }
@@ -766,7 +820,7 @@ plot_figure *lab_figure(lab_report *r, const char *title, int width, int height)
     plot_figure *f = plot_new(width, height);
     plot_title(f, title);
     plot_letters(f);
-    lab_subtitle(r, f, labi_note(r, "settings"), r->seed_count);
+    lab_subtitle(r, f, labi_note(r, "settings"), r->table.seeds);
     plot_footer(f, lab_format(r, "%s %s, make reproduce ONLY=%.2s%s", r->program->name,
                               labi_note(r, "version"), r->program->name,
                               lab_quick(r) ? " QUICK=1" : ""));
@@ -843,94 +897,40 @@ plot_color lab_level(size_t i, size_t n)
 
 /* ---- reading the table ---- */
 
-static size_t labi_find_arm(const lab_program *program, const char *id)
+/* Finds the arms of the rows and their seeds. Comparisons go seed by seed, so an arm must have the
+   first seeds of the table. Returns 0, or -1 with the reason in err. */
+static int labi_index(lab_report *r, char *err)
 {
-    size_t a;
-    for (a = 0; a < program->arms && strcmp(program->arm[a].id, id) != 0; a++) {
+    size_t row, s;
+    for (row = 0; row < r->table.csv.rows; row++) {
+        const char *id = r->table.arm[row];
+        size_t a = 0;
+        while (a < r->program->arms && strcmp(r->program->arm[a].id, id) != 0) a++;
+        if (a == r->program->arms)
+            return files_fail(err, "row %zu is of an unknown arm '%.100s'", row + 1, id);
+        r->arm[row] = a;
     }
-    return a;
-}
-
-/* Counts one more run of the arm. Comparisons go seed by seed, so the runs of all arms must have
-   the same seeds in the same order. Returns 0, or -1 with the reason in err. */
-static int labi_add_seed(lab_report *r, size_t arm, double seed, size_t row, char *err)
-{
-    const size_t s = r->seeds[arm];
-    if (s == LAB_SEEDS_MAX) {
-        (void)snprintf(err, CSV_ERR_MAX, "row %lu: too many seeds", (unsigned long)row + 1);
-        return -1;
-    }
-    if (s == r->seed_count) r->seed[r->seed_count++] = seed;
-    if (!(seed <= r->seed[s] && seed >= r->seed[s])) {
-        (void)snprintf(err, CSV_ERR_MAX, "row %lu: seed %.0f of '%.100s' where %.0f is expected",
-                       (unsigned long)row + 1, seed, r->program->arm[arm].id, r->seed[s]);
-        return -1;
-    }
-    r->seeds[arm]++;
-    return 0;
-}
-
-/* Finds the series in the rows, which stand arm by arm, seed by seed, series by series. */
-static int labi_index(lab_report *r, char *const *arm, const double *seed, char *const *series,
-                      char *err)
-{
-    size_t i, g = 0, run = 0, a = 0;
-    for (i = 0; i < r->table.rows; i++) {
-        const int other_arm = i == 0 || strcmp(arm[i], arm[i - 1]) != 0;
-        const int other_run = other_arm || seed[i] > seed[i - 1] || seed[i] < seed[i - 1];
-        if (other_arm) a = labi_find_arm(r->program, arm[i]);
-        if (a == r->program->arms) {
-            (void)snprintf(err, CSV_ERR_MAX, "row %lu is of an unknown arm '%.100s'",
-                           (unsigned long)i + 1, arm[i]);
-            return -1;
+    for (s = 0; s < r->table.seeds; s++)
+        for (row = 0; row < r->table.csv.rows; row++) {
+            size_t *seeds = &r->seeds[r->arm[row]];
+            if (labi_cell(&r->table, row, s)->n == 0) continue;
+            if (*seeds < s)
+                return files_fail(err, "row %zu: no run of the seed before %s", row + 1,
+                                  labi_seed(r, s));
+            *seeds = s + 1;
         }
-        if (other_run) {
-            const size_t next = a * LAB_SEEDS_MAX + r->seeds[a];
-            if (next < run) {
-                (void)snprintf(err, CSV_ERR_MAX, "row %lu: the arms are out of order",
-                               (unsigned long)i + 1);
-                return -1;
-            }
-            if (labi_add_seed(r, a, seed[i], i, err)) return -1;
-            for (; run <= next; run++) r->first_group[run] = g;
-        }
-        if (other_run || strcmp(series[i], series[i - 1]) != 0) {
-            r->group[g].first = i;
-            r->group[g].n = 0;
-            r->group[g].series = series[i];
-            g++;
-        }
-        r->group[g - 1].n++;
-    }
-    for (; run <= r->program->arms * LAB_SEEDS_MAX; run++) r->first_group[run] = g;
     return 0;
 }
 
 static int labi_read(lab_report *r, const char *path, char *err)
 {
     const lab_program *program = r->program;
-    char *const *arm, *const *series;
-    const double *seed;
     if (labi_load(path, NULL, &r->table, err)) return -1;
-    if (strcmp(labi_note(r, "program"), program->name) != 0) {
-        (void)snprintf(err, CSV_ERR_MAX, "'%.200s' is a table of '%.100s'", path,
-                       labi_note(r, "program"));
-        return -1;
-    }
-    arm = csv_texts(&r->table, "arm", err);
-    series = csv_texts(&r->table, "series", err);
-    seed = csv_numbers(&r->table, "seed", err);
-    r->x = csv_numbers(&r->table, "x", err);
-    r->y = csv_numbers(&r->table, "y", err);
-    r->group = (labi_group *)calloc(r->table.rows + 1, sizeof *r->group);
-    r->first_group = (size_t *)calloc(program->arms * LAB_SEEDS_MAX + 2, sizeof *r->first_group);
+    if (strcmp(labi_note(r, "program"), program->name) != 0)
+        return files_fail(err, "'%.200s' is a table of '%.100s'", path, labi_note(r, "program"));
+    r->arm = (size_t *)calloc(r->table.csv.rows + 1, sizeof *r->arm);
     r->seeds = (size_t *)calloc(program->arms + 1, sizeof *r->seeds);
-    if (!arm || !series || !seed || !r->x || !r->y) return -1;
-    if (!r->group || !r->first_group || !r->seeds) {
-        (void)snprintf(err, CSV_ERR_MAX, "out of memory");
-        return -1;
-    }
-    return labi_index(r, arm, seed, series, err);
+    return r->arm && r->seeds ? labi_index(r, err) : files_fail(err, "out of memory");
 }
 
 static void labi_begin_verdicts(lab_report *r)
@@ -944,7 +944,7 @@ static void labi_begin_verdicts(lab_report *r)
     size_t i;
     csv_begin(&r->verdicts);
     for (i = 0; i < 9; i++)
-        if (csv_comment(&r->table, notes[i]))
+        if (csv_comment(&r->table.csv, notes[i]))
             csv_note(&r->verdicts, notes[i], labi_note(r, notes[i]));
     csv_columns(&r->verdicts, columns, COLUMNS);
 }
@@ -957,9 +957,8 @@ static void labi_end_report(lab_report *r)
         r->blocks = next;
     }
     csv_end(&r->verdicts);
-    csv_release(&r->table);
-    free(r->group);
-    free(r->first_group);
+    labi_release(&r->table);
+    free(r->arm);
     free(r->seeds);
 }
 

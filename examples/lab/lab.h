@@ -12,7 +12,7 @@
    was. When all runs are there, they are put together into one table, and figures and verdicts come
    from that table alone:
 
-       16_landscape.csv             arm, seed, series, x, y
+       16_landscape.csv             arm, series, all x, and for each seed all y
        16_landscape_verdicts.csv    claim, source, what the paper has, ours, verdict, ...
        16_landscape.png             and other pages, 16_landscape_WHAT.png
 

@@ -815,28 +815,31 @@ static void test_numbers_in_other_locale(void)
 
 static void test_csv_text_of_a_table(void)
 {
-    static const char *const names[] = {"epoch", "loss", "arm, \"best\""};
+    static const char *const names[] = {"epoch", "loss", "arm, \"best\"", "list"};
+    static const double values[] = {1, 2, 0.1, 4};
     csv_table t;
     char path[PATH_SIZE], err[CSV_ERR_MAX];
     csv_begin(&t);
     csv_note(&t, "program", "two\nlines");
     csv_note_real(&t, "lr", 0.1);
     csv_note_int(&t, "steps", -3);
-    csv_columns(&t, names, 3);
+    csv_columns(&t, names, 4);
     csv_int(&t, 1);
     csv_real(&t, 0.25);
     csv_text(&t, "plain text");
+    csv_list(&t, values, 2, 2);
     csv_end_row(&t);
     csv_uint(&t, UINT64_MAX);
     csv_float(&t, 0.1f);
     csv_text(&t, "say \"x\",\ny");
+    csv_list(&t, values, 0, 1);
     csv_end_row(&t);
     CHECK_INT(csv_save(&t, in_folder(path, "t.csv"), err), 0);
     csv_end(&t);
     CHECK(file_is(path, "# program: two lines\n# lr: 0.1\n# steps: -3\n"
-                        "epoch,loss,\"arm, \"\"best\"\"\"\n"
-                        "1,0.25,plain text\n"
-                        "18446744073709551615,0.1,\"say \"\"x\"\",\ny\"\n"));
+                        "epoch,loss,\"arm, \"\"best\"\"\",list\n"
+                        "1,0.25,plain text,1 0.1\n"
+                        "18446744073709551615,0.1,\"say \"\"x\"\",\ny\",\n"));
 }
 
 static void test_csv_round_trip(void)

@@ -89,6 +89,11 @@ lab_numbers lab_map(lab_numbers a, double (*function)(double))
     return a;
 }
 
+lab_numbers lab_errors(lab_numbers accuracy)
+{
+    return lab_plus(lab_times(accuracy, -100), 100);
+}
+
 stats_summary lab_describe(lab_numbers a)
 {
     return stats_describe(a.of, a.n);

@@ -94,6 +94,9 @@ lab_numbers lab_plus(lab_numbers a, double number);
 lab_numbers lab_times(lab_numbers a, double factor);
 lab_numbers lab_map(lab_numbers a, double (*function)(double));
 
+/* The errors in per cent of accuracies from 0 to 1. */
+lab_numbers lab_errors(lab_numbers accuracy);
+
 stats_summary lab_describe(lab_numbers a);
 double lab_average(lab_numbers a);
 stats_finding lab_more(lab_numbers a, lab_numbers b, int size_met);

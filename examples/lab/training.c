@@ -111,6 +111,14 @@ double training_rms(const nrm_real *a, size_t n)
     return sqrt(training_squares(a, n) / (double)n);
 }
 
+double training_distance(const nrm_real *a, const nrm_real *b, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+    return sqrt(sum);
+}
+
 double training_farthest(const nrm_real *a, const nrm_real *b, size_t n)
 {
     double most = 0;

@@ -39,6 +39,7 @@
 #define training_dot training_dot_f64
 #define training_rms training_rms_f64
 #define training_farthest training_farthest_f64
+#define training_distance training_distance_f64
 #define training_log_length training_log_length_f64
 #define training_same_bits training_same_bits_f64
 #define training_cosine training_cosine_f64
@@ -87,12 +88,13 @@ size_t training_next(training_order *order, const training_set *set);
    shorter than `least` are passed over (1: none is). */
 void training_go_on(training_order *order, const training_set *set, size_t least);
 
-/* Of weights, gradients, outputs: the sums of products and of squares, the root mean square, in
-   double and in the order of the numbers; the largest |a - b|, or |a| if b is null, nan if one
-   is. */
+/* Of weights, gradients, outputs: the sums of products and of squares, the root mean square, the
+   length of a - b, in double and in the order of the numbers; the largest |a - b|, or |a| if b is
+   null, nan if one is. */
 double training_dot(const nrm_real *a, const nrm_real *b, size_t n);
 double training_squares(const nrm_real *a, size_t n);
 double training_rms(const nrm_real *a, size_t n);
+double training_distance(const nrm_real *a, const nrm_real *b, size_t n);
 double training_farthest(const nrm_real *a, const nrm_real *b, size_t n);
 
 /* log10 of the length of a vector, also where its square is too small or too large for a double;

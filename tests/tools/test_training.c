@@ -91,6 +91,7 @@ static void test_sums(void)
     CHECK_NEAR(training_rms(a, 2), sqrt(12.5), 1e-15);
     CHECK_NEAR(training_farthest(a, NULL, 3), 4, 0);
     CHECK_NEAR(training_farthest(a, b, 2), 0, 0);
+    CHECK_NEAR(training_distance(a, a + 1, 2), sqrt(65), 1e-15);
     CHECK(isnan(training_farthest(a, b, 3)) && isnan(training_squares(b, 3)));
     CHECK_NEAR(training_log_length(tiny, 2), log10(5e-30), 1e-6); /* its square is none in float */
     CHECK(isinf(training_log_length(a + 2, 1)) && isnan(training_log_length(b, 3)));

@@ -203,25 +203,9 @@ static void params_step(params *to, const params *p, const params *g, double s, 
     for (i = 0; i < PARAMS; i++) to->a[i] = p->a[i] - (i < layers * OF_LAYER ? s * g->a[i] : 0);
 }
 
-static double dot(const double *a, const double *b, size_t n)
-{
-    double sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
-static double distance(const double *a, const double *b, size_t n)
-{
-    double sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
-    return sqrt(sum);
-}
-
 static double cosine(const double *a, const double *b, size_t n)
 {
-    return dot(a, b, n) / sqrt(dot(a, a, n) * dot(b, b, n));
+    return training_dot(a, b, n) / sqrt(training_dot(a, a, n) * training_dot(b, b, n));
 }
 
 /* ---- probes ---------------------------------------------------------------------------------- */
@@ -260,15 +244,15 @@ static shift probe_shift(trial *c, size_t layer)
     shift s;
     params_step(&c->trial, &c->now, &c->grad, c->lr, layer - 1);
     (void)net_gradient(&c->t, &c->trial, &c->trial_grad);
-    s.length = distance(G, H, WEIGHTS);
-    s.relative = s.length / sqrt(dot(G, G, WEIGHTS));
+    s.length = training_distance(G, H, WEIGHTS);
+    s.relative = s.length / sqrt(training_dot(G, G, WEIGHTS));
     s.cosine = cosine(G, H, WEIGHTS);
     return s;
 }
 
 static landscape probe_landscape(trial *c)
 {
-    const double length = sqrt(dot(c->grad.a, c->grad.a, PARAMS));
+    const double length = sqrt(training_dot(c->grad.a, c->grad.a, PARAMS));
     landscape m = {DBL_MAX, 0, DBL_MAX, 0, 0};
     size_t i;
     for (i = 0; i < SCALES; i++) {
@@ -276,7 +260,7 @@ static landscape probe_landscape(trial *c)
         double loss, change;
         params_step(&c->trial, &c->now, &c->grad, s, LAYERS);
         loss = net_gradient(&c->t, &c->trial, &c->trial_grad);
-        change = distance(c->trial_grad.a, c->grad.a, PARAMS);
+        change = training_distance(c->trial_grad.a, c->grad.a, PARAMS);
         if (!(loss < DBL_MAX)) loss = DBL_MAX; /* too far to have a value: the largest there is */
         if (!(change < DBL_MAX)) change = DBL_MAX;
         m.lowest = fmin(m.lowest, loss);
@@ -294,7 +278,7 @@ static probe probe_all(trial *c, double loss)
     probe p;
     size_t i;
     p.loss = loss;
-    p.length = sqrt(dot(c->grad.a, c->grad.a, PARAMS));
+    p.length = sqrt(training_dot(c->grad.a, c->grad.a, PARAMS));
     p.turn = (double)NAN;
     for (i = 0; i < PLACES; i++) p.at[i] = probe_shift(c, place[i]);
     p.along = probe_landscape(c);
@@ -310,7 +294,8 @@ static void levels(const net *t, double level[DIM + 1])
 {
     double S[DIM * DIM], value[DIM];
     size_t i, n = t->n;
-    for (i = 0; i < DIM * DIM; i++) S[i] = dot(t->target + i / DIM * n, t->target + i % DIM * n, n);
+    for (i = 0; i < DIM * DIM; i++)
+        S[i] = training_dot(t->target + i / DIM * n, t->target + i % DIM * n, n);
     (void)matrix_eigen(S, NULL, DIM);
     for (i = 0; i < DIM; i++) value[i] = S[i * (DIM + 1)];
     stats_sort(value, DIM);
@@ -329,7 +314,7 @@ static double check_gradient(trial *c, uint64_t seed, double h)
     nrm_rng_seed(&rng, seed, 3);
     for (i = 0; i < PARAMS; i++) direction.a[i] = draw_normal(&rng);
     (void)net_gradient(&c->t, &p, &c->grad);
-    slope = dot(c->grad.a, direction.a, PARAMS);
+    slope = training_dot(c->grad.a, direction.a, PARAMS);
     params_step(&p, &c->now, &direction, -h, LAYERS);
     plus = net_gradient(&c->t, &p, &c->trial_grad);
     params_step(&p, &c->now, &direction, h, LAYERS);
@@ -478,7 +463,8 @@ static void record_end(lab_run *r, const net *t, const probe *p, size_t n)
         }
     }
     if (norm_of(r->arm) == NONE)
-        lab_record(r, "check_level", 0, level[0] / dot(t->target, t->target, DIM * t->n) - 1);
+        lab_record(r, "check_level", 0,
+                   level[0] / training_dot(t->target, t->target, DIM * t->n) - 1);
     lab_record(r, "end", 0, end);
     lab_record(r, "rank", 0, (double)rank);
     lab_record(r, "off", 0, end / level[rank] - 1);

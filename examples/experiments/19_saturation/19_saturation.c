@@ -1051,14 +1051,10 @@ static void draw_errors(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_categories(p, names, 4);
     plot_bar_values(p, 1);
     for (k = 0; k < 2; k++) {
-        double y[4], sd[4];
-        for (i = 0; i < 4; i++) {
-            const stats_summary s = lab_summary(r, SIGMOID_NONE + i, series[k], 0);
-            y[i] = 100 * (1 - s.mean);
-            sd[i] = s.n > 1 ? 100 * s.sd : 0;
-        }
-        plot_bars(p, k ? "with best lines for sigmoids" : "as trained", y, sd, 4,
-                  plot_solid(k ? PLOT_LIGHT : PLOT_GREY));
+        lab_numbers error[4];
+        for (i = 0; i < 4; i++) error[i] = lab_errors(lab_all(r, SIGMOID_NONE + i, series[k], 0));
+        lab_draw_bars(p, k ? "with best lines for sigmoids" : "as trained", error, 4,
+                      plot_solid(k ? PLOT_LIGHT : PLOT_GREY));
     }
 }
 

@@ -456,17 +456,16 @@ static void draw_bars(lab_report *r, plot_panel *p, const lab_panel *panel)
     int place, i;
     plot_categories(p, cell_name, CELLS);
     for (place = 0; place < PLACES; place++) {
-        double value[CELLS], sd[CELLS];
+        lab_numbers error[CELLS];
         for (i = 0; i < CELLS; i++) {
-            const stats_summary s = lab_summary(r, arm_of((int)panel->arm, place, cells[i].r),
-                                                panel->series, cells[i].epoch);
-            value[i] = 100 * (1 - s.mean);
-            sd[i] = 100 * s.sd;
-            if (value[i] > panel->axes.y_range[1])
-                plot_text(p, i + 0.27 * (place - 1), 11.6, lab_format(r, "%.0f", value[i]),
-                          PLOT_CENTER + PLOT_BELOW, PLOT_INK);
+            const size_t arm = arm_of((int)panel->arm, place, cells[i].r);
+            error[i] = lab_errors(lab_all(r, arm, panel->series, cells[i].epoch));
+            if (lab_average(error[i]) > panel->axes.y_range[1])
+                plot_text(p, i + 0.27 * (place - 1), 11.6,
+                          lab_format(r, "%.0f", lab_average(error[i])), PLOT_CENTER + PLOT_BELOW,
+                          PLOT_INK);
         }
-        plot_bars(p, place_name[place], value, sd, CELLS, look_of((size_t)place));
+        lab_draw_bars(p, place_name[place], error, CELLS, look_of((size_t)place));
     }
 }
 

@@ -8,6 +8,8 @@
 #include "lab/experiment.h"
 #include "lab/draw.h"
 
+#define dot training_dot
+
 enum { NONE = 0, BATCH, TOY, ARMS };
 
 static const lab_arm arms[ARMS] = {
@@ -18,14 +20,6 @@ enum { INPUTS = 784, WIDTH = 100, HIDDEN = 6, CLASSES = 10, M = 128, LAYER = 2, 
 #define RATE 0.1
 
 LAB_SETS(train_set, test_set, quick ? 2000 : 0, quick ? 500 : 0, DATASET_STD);
-
-static double dot(const double *a, const double *b, size_t n)
-{
-    double sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
 
 static double relative(double a, double b, double size)
 {

@@ -193,14 +193,6 @@ static int make_solutions(solutions *s, lab_run *run)
     return failed;
 }
 
-static double distance(const nrm_real *a, const nrm_real *b, size_t n)
-{
-    double sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-    return sqrt(sum);
-}
-
 /* Along the line through a and b; `scaled`: losses alone, into a series of that name. */
 static int walk(solutions *s, lab_run *run, int scaled, const pair *p, const nrm_real *a,
                 const nrm_real *b)
@@ -245,10 +237,10 @@ static int run_pairs(solutions *s, lab_run *run)
     size_t k;
     int failed = !scaled;
     for (k = 0; k < SOLUTIONS; k++)
-        lab_record(run, "from_start", (double)k, distance(s->start, s->at[k], s->n));
+        lab_record(run, "from_start", (double)k, training_distance(s->start, s->at[k], s->n));
     for (k = 0; k < PAIRS && !failed; k++) {
         const nrm_real *a = s->at[pairs[k].a], *b = s->at[pairs[k].b];
-        lab_record(run, "apart", (double)k, distance(a, b, s->n));
+        lab_record(run, "apart", (double)k, training_distance(a, b, s->n));
         failed = walk(s, run, 0, &pairs[k], a, b);
         if (failed || run->arm == NONE) continue;
         same_lengths(s, scaled, a, b);
@@ -319,11 +311,6 @@ static lab_numbers barriers(lab_report *r, size_t arm, const char *what, size_t 
     return a;
 }
 
-static double mean(lab_numbers a)
-{
-    return lab_describe(a).mean;
-}
-
 /* Mean over 0 <= a <= 1 of the loss's standard deviation over seeds divided by its mean. */
 static double unlikeness(lab_report *r, size_t arm, size_t k)
 {
@@ -382,8 +369,8 @@ static six six_pairs(const lab_numbers *value, double limit)
     for (k = 0; k < OF_OPTIMIZERS; k++) {
         part[k] = lab_above(value[k], limit);
         all.held += stats_reproduced(part[k]) ? 1u : 0u;
-        all.low = stats_smaller(all.low, mean(value[k]));
-        all.high = stats_larger(all.high, mean(value[k]));
+        all.low = stats_smaller(all.low, lab_average(value[k]));
+        all.high = stats_larger(all.high, lab_average(value[k]));
     }
     all.found = stats_together(part, OF_OPTIMIZERS);
     return all;
@@ -399,7 +386,7 @@ static void judge_barrier(lab_report *r, const lab_claim *c)
     lab_verdict(r, c, all.found, "SGD twice from two starts: the barrier that there can be",
                 "%lu of 6 pairs; mean barriers %.1f %% to %.1f %% of the worse end's loss; from "
                 "another start %.1f times it",
-                all.held, 100 * all.low, 100 * all.high, mean(barriers(r, c->a, "", 7, 1)));
+                all.held, 100 * all.low, 100 * all.high, lab_average(barriers(r, c->a, "", 7, 1)));
 }
 
 static void judge_consistency(lab_report *r, const lab_claim *c)
@@ -512,12 +499,12 @@ static void judge_shape(lab_report *r, const lab_claim *c)
     const lab_numbers share = lab_each(r, c->a, recognized), ends = lab_each(r, c->a, by_ends);
     const double n = (double)share.n;
     stats_finding found = lab_above(share, 1.0 / OF_OPTIMIZERS);
-    found.size_met = mean(share) >= 0.5;
-    lab_verdict(
-        r, c, found,
-        lab_format(r, "by the losses of the two ends alone: %.0f", mean(ends) * n * OF_OPTIMIZERS),
-        "%.0f of %lu curves are nearest to their own pair's; by chance %.0f",
-        mean(share) * n * OF_OPTIMIZERS, (unsigned long)share.n * OF_OPTIMIZERS, n);
+    found.size_met = lab_average(share) >= 0.5;
+    lab_verdict(r, c, found,
+                lab_format(r, "by the losses of the two ends alone: %.0f",
+                           lab_average(ends) * n * OF_OPTIMIZERS),
+                "%.0f of %lu curves are nearest to their own pair's; by chance %.0f",
+                lab_average(share) * n * OF_OPTIMIZERS, (unsigned long)share.n * OF_OPTIMIZERS, n);
 }
 
 static const char known[] = "none; the curves had been seen when the criterion was written";
@@ -758,9 +745,9 @@ static void print_ends(lab_report *r)
                    lab_text(r, arm, "from_start", (double)k, 2));
     for (k = 0; k < OF_OPTIMIZERS; k++)
         printf("%s: barrier %.4f without, %.4f with, %.4f with weights of the same lengths\n",
-               name_of(&pairs[k]), mean(barriers(r, NONE, "", k, 0)),
-               mean(barriers(r, BATCH_NORM, "", k, 0)),
-               mean(barriers(r, BATCH_NORM, "scaled_", k, 0)));
+               name_of(&pairs[k]), lab_average(barriers(r, NONE, "", k, 0)),
+               lab_average(barriers(r, BATCH_NORM, "", k, 0)),
+               lab_average(barriers(r, BATCH_NORM, "scaled_", k, 0)));
 }
 
 static int report(lab_report *r)

@@ -645,15 +645,12 @@ static void draw_errors(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const char *const name[6] = {"none", "before", "after", "group", "layer", "instance"};
     const size_t count = panel->other - panel->arm + 1;
-    double error[6], sd[6];
+    lab_numbers error[6];
     size_t i;
-    for (i = 0; i < count; i++) {
-        const stats_summary s = lab_summary(r, panel->arm + i, "test_accuracy", LAB_LAST);
-        error[i] = 100 * (1 - s.mean);
-        sd[i] = 100 * s.sd;
-    }
+    for (i = 0; i < count; i++)
+        error[i] = lab_errors(lab_all(r, panel->arm + i, "test_accuracy", LAB_LAST));
     plot_categories(p, name, (int)count);
-    plot_bars(p, NULL, error, sd, count, plot_solid(PLOT_GREY));
+    lab_draw_bars(p, NULL, error, count, plot_solid(PLOT_GREY));
     plot_bar_values(p, 1);
 }
 

@@ -274,11 +274,6 @@ static int run_arm(lab_run *run)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-static double mean(lab_numbers a)
-{
-    return lab_describe(a).mean;
-}
-
 static void judge_tails(lab_report *r, const lab_claim *c)
 {
     const lab_numbers a = lab_all(r, c->a, "kurt", LAB_LAST),
@@ -311,7 +306,7 @@ static void judge_explosion(lab_report *r, const lab_claim *c)
         lab_calc(lab_all(r, c->a, "most2", 100), '-', lab_all(r, c->a, "most0", 100));
     const lab_numbers b =
         lab_calc(lab_all(r, c->b, "most2", 100), '-', lab_all(r, c->b, "most0", 100));
-    lab_verdict(r, c, lab_more(a, b, mean(a) >= 6 && mean(b) <= 2), "",
+    lab_verdict(r, c, lab_more(a, b, lab_average(a) >= 6 && lab_average(b) <= 2), "",
                 "10^(%s) without, 10^(%s) with batch norm", lab_pm(r, a, 1), lab_pm(r, b, 2));
 }
 
@@ -330,7 +325,7 @@ static double theory_factor(void)
 static void judge_factor(lab_report *r, const lab_claim *c)
 {
     const lab_numbers a = lab_each(r, c->a, factor_of), b = lab_each(r, c->b, factor_of);
-    lab_verdict(r, c, lab_more(b, a, mean(b) >= 1.15 && mean(b) <= 1.25), "",
+    lab_verdict(r, c, lab_more(b, a, lab_average(b) >= 1.15 && lab_average(b) <= 1.25), "",
                 "%s with batch norm, %s without", lab_pm(r, b, 3), lab_pm(r, a, 3));
 }
 
@@ -353,8 +348,8 @@ static void judge_spread(lab_report *r, const lab_claim *c)
     lab_verdict(r, c, lab_less(a, b, 1), "",
                 "layer 2 has %.2g times the gradient of layer %.0f with batch norm, %.2g times "
                 "without; |log10| %s with, %s without",
-                pow(10, mean(batch)), last_layer(c->a), pow(10, mean(none)), lab_pm(r, a, 2),
-                lab_pm(r, b, 2));
+                pow(10, lab_average(batch)), last_layer(c->a), pow(10, lab_average(none)),
+                lab_pm(r, a, 2), lab_pm(r, b, 2));
 }
 
 /* log10 of the largest or smallest norm of a layer's gradient. */

@@ -458,11 +458,6 @@ static int run(lab_run *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-static double mean(lab_numbers a)
-{
-    return lab_describe(a).mean;
-}
-
 /* How far a series at x is spread over the five scales, of which `arm` is the first; nan where one
    has no value. */
 static double range(const lab_report *r, size_t arm, size_t seed, const char *series, double x)
@@ -502,8 +497,9 @@ static void judge_accuracy(lab_report *r, const lab_claim *c)
             const lab_numbers a = lab_all(r, arm_of(group, LAYER, s), "test_accuracy", LAB_LAST);
             const lab_numbers b = lab_all(r, arm_of(group, PLAIN, s), "test_accuracy", LAB_LAST);
             part[n++] = lab_more(a, b, 1);
-            higher += mean(a) > mean(b);
-            cells = lab_format(r, "%s%s%.3f, %.3f", cells, *cells ? "; " : "", mean(a), mean(b));
+            higher += lab_average(a) > lab_average(b);
+            cells = lab_format(r, "%s%s%.3f, %.3f", cells, *cells ? "; " : "", lab_average(a),
+                               lab_average(b));
         }
     lab_verdict(r, c, stats_together(part, n),
                 lab_format(r, "layer norm, plain at rate 0.1, then 0.5: %s", cells),
@@ -533,7 +529,7 @@ static void judge_end(lab_report *r, const lab_claim *c)
 {
     const lab_numbers layer = lab_all(r, c->a, "probe_ratio", 0);
     const lab_numbers plain = lab_all(r, c->b, "probe_ratio", 0);
-    const double with = mean(layer), without = mean(plain);
+    const double with = lab_average(layer), without = lab_average(plain);
     if (c->test == LAB_MORE)
         lab_verdict(r, c, lab_more(layer, plain, with > c->limit), "", "%.0e, plain %.0e",
                     pow(10, with), pow(10, without));
@@ -551,7 +547,7 @@ static void judge_statistics(lab_report *r, const lab_claim *c)
     lab_numbers one = pooled;
     size_t s;
     for (s = 0; s < one.n; s++) one.of[s] = stats_larger(one.of[s], average.of[s]);
-    lab_verdict(r, c, lab_less(one, own, mean(own) - mean(one) > 0.01),
+    lab_verdict(r, c, lab_less(one, own, lab_average(own) - lab_average(one) > 0.01),
                 lab_format(r, "with those of the test batch %s",
                            lab_text(r, BATCH_CELL, "test_accuracy", LAB_LAST, 3)),
                 "%s with one for each; pooled %s, one running average %s", lab_pm(r, own, 3),

@@ -340,11 +340,6 @@ static lab_numbers owned_at(lab_report *r, size_t n, size_t k)
     return at_size(r, n, k, own_at[k][n], "accuracy");
 }
 
-static double mean(lab_numbers v)
-{
-    return lab_describe(v).mean;
-}
-
 /* Takes note of i if the value is the best so far; nan never is. */
 static void keep(size_t *best, double *most, size_t i, double value)
 {
@@ -359,13 +354,14 @@ static void choose(lab_report *r)
     size_t n, i, k;
     for (n = 0; n < NETS; n++)
         for (i = 0; i < RATES; i++) {
-            keep(&own[n], &most, i, mean(ends(r, n, rate[i], "held_out_accuracy")));
-            keep(&fastest[n], &least, i, -mean(steps_at(r, n, i)));
+            keep(&own[n], &most, i, lab_average(ends(r, n, rate[i], "held_out_accuracy")));
+            keep(&fastest[n], &least, i, -lab_average(steps_at(r, n, i)));
         }
     for (n = 0; n < SIZE_ARMS; n++)
         for (k = 0; k < SIZES; k++)
             for (i = 0; i < SIZE_RATES; i++)
-                keep(&own_at[k][n], &most, i, mean(at_size(r, n, k, i, "held_out_accuracy")));
+                keep(&own_at[k][n], &most, i,
+                     lab_average(at_size(r, n, k, i, "held_out_accuracy")));
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */
@@ -385,7 +381,7 @@ static void judge_steps(lab_report *r, const lab_claim *c)
     const lab_numbers a = steps_at(r, c->a, at[c->a]), b = steps_at(r, c->b, at[c->b]);
     lab_verdict(r, c, judge(a, -1, c->limit, b), "",
                 "%s steps at rate %g, %s at %g: %.1f times as fast", lab_pm(r, a, 0),
-                rate[at[c->a]], lab_pm(r, b, 0), rate[at[c->b]], mean(b) / mean(a));
+                rate[at[c->a]], lab_pm(r, b, 0), rate[at[c->b]], lab_average(b) / lab_average(a));
 }
 
 static void judge_accuracy(lab_report *r, const lab_claim *c)
@@ -424,8 +420,8 @@ static void judge_seconds(lab_report *r, const lab_claim *c)
     const lab_numbers with = lab_times(steps_at(r, BATCH_NORM, own[BATCH_NORM]), step[0]);
     const lab_numbers without = lab_times(steps_at(r, NONE, own[NONE]), step[1]);
     lab_verdict(r, c, lab_less(with, without, 1), "",
-                "%.0f ms against %.0f; a step takes %.2f times as long", 1000 * mean(with),
-                1000 * mean(without), step[0] / step[1]);
+                "%.0f ms against %.0f; a step takes %.2f times as long", 1000 * lab_average(with),
+                1000 * lab_average(without), step[0] / step[1]);
 }
 
 static void judge_small(lab_report *r, const lab_claim *c)
@@ -436,7 +432,7 @@ static void judge_small(lab_report *r, const lab_claim *c)
     part[0] = lab_more(layer, batch, 1);
     part[1] = lab_more(lab_calc(layer, '-', batch), later, 1);
     lab_verdict(r, c, stats_together(part, 2), "", "at 4: %s against %s %%; at 256: %+.2f points",
-                lab_pm(r, layer, 2), lab_pm(r, batch, 2), mean(later));
+                lab_pm(r, layer, 2), lab_pm(r, batch, 2), lab_average(later));
 }
 
 static void judge_group(lab_report *r, const lab_claim *c)
@@ -673,7 +669,7 @@ static void print_results(lab_report *r)
         printf("| %s | %g | %s | %s | %s | %.3f |\n", net[n].name, rate[own[n]],
                lab_pm(r, owned(r, n, "accuracy"), 2), lab_pm(r, owned(r, n, "loss"), 3),
                lab_pm(r, steps_at(r, n, own[n]), 0),
-               step_seconds(n) * mean(steps_at(r, n, own[n])));
+               step_seconds(n) * lab_average(steps_at(r, n, own[n])));
 }
 
 static int report(lab_report *r)
@@ -692,11 +688,11 @@ static int report(lab_report *r)
     print_results(r);
     rates.title = lab_format(
         r, "Batch norm leads by %.1f points at one small rate for all, by %.1f at the best of each",
-        mean(gap(r, 1)), mean(gap(r, 0)));
-    time.title =
-        lab_format(r, "To a training loss of 0.5 in %.0f ms with batch norm, in %.0f without",
-                   1000 * step_seconds(BATCH_NORM) * mean(steps_at(r, BATCH_NORM, own[BATCH_NORM])),
-                   1000 * step_seconds(NONE) * mean(steps_at(r, NONE, own[NONE])));
+        lab_average(gap(r, 1)), lab_average(gap(r, 0)));
+    time.title = lab_format(
+        r, "To a training loss of 0.5 in %.0f ms with batch norm, in %.0f without",
+        1000 * step_seconds(BATCH_NORM) * lab_average(steps_at(r, BATCH_NORM, own[BATCH_NORM])),
+        1000 * step_seconds(NONE) * lab_average(steps_at(r, NONE, own[NONE])));
     return lab_draw(r, &rates, by_rate, LAB_COUNT(by_rate)) ||
            lab_draw(r, &time, by_time, LAB_COUNT(by_time)) ||
            lab_draw(r, &sizes, by_size, LAB_COUNT(by_size));

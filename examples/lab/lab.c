@@ -661,15 +661,6 @@ stats_finding lab_compare(const lab_report *r, size_t a, size_t b, const char *s
     return stats_judge_pairs(first, second, n < m ? n : m, sign, size_met);
 }
 
-stats_finding lab_compare_series(const lab_report *r, size_t arm, const char *a, const char *b,
-                                 double x, int sign, int size_met)
-{
-    double va[LAB_SEEDS_MAX], vb[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, arm, a, x, va);
-    (void)lab_values(r, arm, b, x, vb);
-    return stats_judge_pairs(va, vb, n, sign, size_met);
-}
-
 stats_finding lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,
                         int sign)
 {

@@ -185,10 +185,6 @@ lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series);
 stats_finding lab_compare(const lab_report *r, size_t a, size_t b, const char *series, double x,
                           int sign, int size_met);
 
-/* The same of two series of one arm. */
-stats_finding lab_compare_series(const lab_report *r, size_t arm, const char *a, const char *b,
-                                 double x, int sign, int size_met);
-
 /* stats_judge_limit on the seeds' values of a series at x: are they above (`sign` +1) or below (-1)
    the limit? */
 stats_finding lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,

@@ -456,11 +456,3 @@ void synthetic_digits_fill(unsigned char *images, unsigned char *labels, size_t 
         labels[i] = (unsigned char)sd_digit(images + i * SYNTHETIC_DIGITS_PIXELS, root, &g);
     }
 }
-
-int synthetic_digits_one(unsigned char *image, uint64_t seed, unsigned stream, uint64_t index)
-{
-    unsigned char root[SD_ROOTS];
-    sd_rng g = sd_seed(seed, stream, index);
-    sd_roots(root);
-    return sd_digit(image, root, &g);
-}

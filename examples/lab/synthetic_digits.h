@@ -61,9 +61,6 @@ extern "C" {
 void synthetic_digits_fill(unsigned char *images, unsigned char *labels, size_t n, uint64_t seed,
                            unsigned stream);
 
-/* Digit number index of a stream alone: the image [28*28] is written, the label returned. */
-int synthetic_digits_one(unsigned char *image, uint64_t seed, unsigned stream, uint64_t index);
-
 #ifdef __cplusplus
 }
 #endif

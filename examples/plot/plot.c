@@ -489,34 +489,22 @@ static double ploti_untransform(int scale, double t)
 
 /* ---- colour --------------------------------------------------------------------------------- */
 
-static int ploti_red(plot_color c)
+static int ploti_part(plot_color c, int k) /* 0: red, 1: green, 2: blue */
 {
-    return (int)((c >> 16) & 255u);
-}
-
-static int ploti_green(plot_color c)
-{
-    return (int)((c >> 8) & 255u);
-}
-
-static int ploti_blue(plot_color c)
-{
-    return (int)(c & 255u);
+    return (int)((c >> (16 - 8 * k)) & 255u);
 }
 
 static plot_color ploti_blend(plot_color a, plot_color b, double t) /* a at 0, b at 1 */
 {
-    int k = ploti_int(ploti_clamp(t, 0, 1) * 256 + 0.5), j = 256 - k;
-    int r = (ploti_red(a) * j + ploti_red(b) * k + 128) >> 8;
-    int g = (ploti_green(a) * j + ploti_green(b) * k + 128) >> 8;
-    int l = (ploti_blue(a) * j + ploti_blue(b) * k + 128) >> 8;
-    return PLOT_RGB(r, g, l);
+    int m = ploti_int(ploti_clamp(t, 0, 1) * 256 + 0.5), v[3], k;
+    for (k = 0; k < 3; k++) v[k] = (ploti_part(a, k) * (256 - m) + ploti_part(b, k) * m + 128) >> 8;
+    return PLOT_RGB(v[0], v[1], v[2]);
 }
 
 /* A colour for words: light colours are darkened until they read well on white. */
 static plot_color ploti_text_color(plot_color c)
 {
-    int luma = 2 * ploti_red(c) + 5 * ploti_green(c) + ploti_blue(c);
+    int luma = 2 * ploti_part(c, 0) + 5 * ploti_part(c, 1) + ploti_part(c, 2);
     return luma > 1000 ? ploti_blend(c, PLOT_BLACK, (luma - 1000) / 1400.0 + 0.12) : c;
 }
 
@@ -613,10 +601,9 @@ static void ploti_pixel_mix(ploti_canvas *c, int x, int y, plot_color color, int
 {
     size_t i = ploti_index(c, x, y);
     unsigned char *p = c->rgb + 3 * i;
-    int keep = 255 - cover;
-    p[0] = (unsigned char)((p[0] * keep + ploti_red(color) * cover + 127) / 255);
-    p[1] = (unsigned char)((p[1] * keep + ploti_green(color) * cover + 127) / 255);
-    p[2] = (unsigned char)((p[2] * keep + ploti_blue(color) * cover + 127) / 255);
+    int keep = 255 - cover, k;
+    for (k = 0; k < 3; k++)
+        p[k] = (unsigned char)((p[k] * keep + ploti_part(color, k) * cover + 127) / 255);
     if (c->inking > c->ink[i] && cover > 3) c->ink[i] = (unsigned char)c->inking;
 }
 
@@ -1017,20 +1004,13 @@ static double ploti_wrap(plot_figure *f, ploti_canvas *c, double x, double y, do
 /* ---- markers -------------------------------------------------------------------------------- */
 
 /* Outlines of the filled markers as multiples of the radius; equal-looking areas. */
-static int ploti_marker_shape(int marker, double p[8])
-{
-    static const double square[8] = {-0.87, -0.87, 0.87, -0.87, 0.87, 0.87, -0.87, 0.87};
-    static const double up[6] = {0, -1.25, 1.13, 0.75, -1.13, 0.75};
-    static const double diamond[8] = {0, -1.28, 1.28, 0, 0, 1.28, -1.28, 0};
-    static const double down[6] = {0, 1.25, -1.13, -0.75, 1.13, -0.75};
-    const double *s = marker == PLOT_SQUARE     ? square
-                      : marker == PLOT_TRIANGLE ? up
-                      : marker == PLOT_DIAMOND  ? diamond
-                                                : down;
-    int n = marker == PLOT_TRIANGLE || marker == PLOT_WEDGE ? 3 : 4;
-    memcpy(p, s, sizeof *p * (size_t)n * 2);
-    return n;
-}
+static const struct {
+    int n;
+    double p[8];
+} ploti_shapes[] = {[PLOT_SQUARE] = {4, {-0.87, -0.87, 0.87, -0.87, 0.87, 0.87, -0.87, 0.87}},
+                    [PLOT_TRIANGLE] = {3, {0, -1.25, 1.13, 0.75, -1.13, 0.75}},
+                    [PLOT_DIAMOND] = {4, {0, -1.28, 1.28, 0, 0, 1.28, -1.28, 0}},
+                    [PLOT_WEDGE] = {3, {0, 1.25, -1.13, -0.75, 1.13, -0.75}}};
 
 static void ploti_marker_disc(ploti_canvas *c, double x, double y, double r, plot_color color,
                               double alpha)
@@ -1043,11 +1023,12 @@ static void ploti_marker_disc(ploti_canvas *c, double x, double y, double r, plo
 static void ploti_marker_poly(ploti_canvas *c, double x, double y, double r, int marker,
                               plot_color color, double alpha)
 {
+    const int n = ploti_shapes[marker].n;
     double p[8];
-    int n = ploti_marker_shape(marker, p), i;
+    int i;
     for (i = 0; i < n; i++) {
-        p[2 * i] = x + r * p[2 * i];
-        p[2 * i + 1] = y + r * p[2 * i + 1];
+        p[2 * i] = x + r * ploti_shapes[marker].p[2 * i];
+        p[2 * i + 1] = y + r * ploti_shapes[marker].p[2 * i + 1];
     }
     ploti_polygon(c, p, (size_t)n, color, alpha);
 }
@@ -2811,18 +2792,16 @@ static plot_color ploti_region_pixel(const ploti_item *it, const ploti_grid_map 
 {
     double su = (double)it->cols / (g->x1 - g->x0), sv = (double)it->rows / (g->y1 - g->y0);
     double u = (x - g->x0) * su, v = (y - g->y0) * sv;
-    int red = 0, green = 0, blue = 0, s;
+    int sum[3] = {0, 0, 0}, s, i;
     if (ploti_uniform(it, u, u + su, v, v + sv)) {
         return ploti_region_color(it, ploti_vote(it, u + su / 2, v + sv / 2));
     }
     for (s = 0; s < 16; s++) {
         plot_color k = ploti_region_color(
             it, ploti_vote(it, u + (s % 4 + 0.5) / 4 * su, v + (s / 4 + 0.5) / 4 * sv));
-        red += ploti_red(k);
-        green += ploti_green(k);
-        blue += ploti_blue(k);
+        for (i = 0; i < 3; i++) sum[i] += ploti_part(k, i);
     }
-    return PLOT_RGB((red + 8) / 16, (green + 8) / 16, (blue + 8) / 16);
+    return PLOT_RGB((sum[0] + 8) / 16, (sum[1] + 8) / 16, (sum[2] + 8) / 16);
 }
 
 static void ploti_draw_region(plot_panel *p, const ploti_item *it)

@@ -76,8 +76,9 @@ eva() {
         ;;
     nrm_mlp_eval) apart=1 ;;
     nrm_noisy_batchnorm_forward) options="-eva-auto-loop-unroll 400 -eva-slevel 20
-        -eva-slevel-function nrm_rng_normal:0,nrmi_log:0"
+        -eva-slevel-function nrm_rng_normal:30,nrmi_log:0"
         returns=nrm_batchnorm_forward:full ;;
+    nrm_rng_normal) options="$options -eva-slevel-function nrm_rng_normal:100" ;;
     esac
     begun=$(date +%s)
     # The folder of the header: Frama-C looks into the present one first.

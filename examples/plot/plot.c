@@ -1024,7 +1024,7 @@ static void ploti_marker_poly(ploti_canvas *c, double x, double y, double r, int
                               plot_color color, double alpha)
 {
     const int n = ploti_shapes[marker].n;
-    double p[8];
+    double p[8] = {0}; /* gcc 12 cannot see that n is never 0 */
     int i;
     for (i = 0; i < n; i++) {
         p[2 * i] = x + r * ploti_shapes[marker].p[2 * i];

@@ -366,6 +366,17 @@ static void check(lab_report *r)
               tanh_1.square, tanh_1.slope);
 }
 
+/* The page's table: formula, mean, least and most; factors of a step. */
+static void print_results(const lab_report *r)
+{
+    size_t a;
+    for (a = 0; a < ARMS; a++) {
+        const stats_summary s = gained(r, a);
+        printf("| %s | %.1f | %.1f | %.1f … %.1f | %.3f | %.3f |\n", arms[a].name, formula(r, a),
+               s.mean, s.min, s.max, per_step(r, formula(r, a)), per_step(r, s.mean));
+    }
+}
+
 /* ---- figure ---------------------------------------------------------------------------------- */
 
 /* A curve of decades as factors, against the steps back from the last state. */
@@ -504,6 +515,7 @@ static int report(lab_report *r)
     judge_cells(r);
     judge_formula(r);
     check(r);
+    print_results(r);
     return lab_draw(r, &page, panels, LAB_COUNT(panels));
 }
 

@@ -2,15 +2,15 @@
 
    It writes only below a temporary folder of its own, which it removes. */
 #ifndef _XOPEN_SOURCE
-#define _XOPEN_SOURCE 700 /* mkdtemp, nftw, setenv, truncate */
+#define _XOPEN_SOURCE 700 /* mkdtemp, setenv, truncate */
 #endif
 
 #include "lab/dataset.h"
 #include "lab/files.h"
 #include "lab/synthetic_digits.h"
+#include "folder.h"
 #include "test.h"
 
-#include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,6 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define BYTES(literal) literal, sizeof(literal) - 1
 #define PATH_SIZE 400
-
-static char folder[1024]; /* made by main, which also makes it the current one */
 
 static const char *const mnist_files[4] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                                            "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
@@ -668,23 +666,9 @@ static void test_difficulty(void)
     dataset_free(&d);
 }
 
-/* ---- all of it ---- */
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-    (void)st, (void)type, (void)where;
-    return remove(path);
-}
-
 int main(void)
 {
-    const char *base = getenv("TMPDIR");
-    (void)snprintf(folder, sizeof folder, "%.80s/test_dataset.XXXXXX",
-                   base && *base ? base : "/tmp");
-    if (!mkdtemp(folder) || chdir(folder) != 0 || !getcwd(folder, sizeof folder)) {
-        printf("test_dataset: cannot make a temporary folder\n");
-        return 1;
-    }
+    folder_enter();
     RUN(test_malformed);
     RUN(test_every_cut_and_flip);
     RUN(test_unreadable);
@@ -702,7 +686,6 @@ int main(void)
     RUN(test_digits_look_like_mnist);
     RUN(test_no_image_twice);
     RUN(test_difficulty);
-    if (chdir("/") != 0 || nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS) != 0)
-        printf("cannot remove %s\n", folder);
+    folder_leave();
     return test_report("test_dataset");
 }

@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "folder.h"
+
 static struct {
     long calls, fail_at; /* calls so far; the one that fails, 0: none */
     int hit, blocks, descriptors;
@@ -313,20 +315,10 @@ static void test_killed_while_writing(void)
 
 int main(void)
 {
-    const char *base = getenv("TMPDIR");
-    char folder[500];
-    int rc;
-    snprintf(folder, sizeof folder, "%s/faults-XXXXXX", base && *base ? base : "/tmp");
-    if (mkdtemp(folder) == NULL || chdir(folder) != 0) return 2;
+    folder_enter();
     RUN(test_each_call_fails);
     RUN(test_temporary_name_taken);
     RUN(test_killed_while_writing);
-    rc = test_report("faults");
-    if (chdir("/") != 0 || system("true") != 0) return 2;
-    {
-        char command[600];
-        snprintf(command, sizeof command, "rm -rf '%s'", folder);
-        if (system(command) != 0) return 2;
-    }
-    return rc;
+    folder_leave();
+    return test_report("faults");
 }

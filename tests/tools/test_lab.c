@@ -9,6 +9,7 @@
 #include "lab/files.h"
 #include "lab/matrix.h"
 #include "lab/page.h"
+#include "folder.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -16,27 +17,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 400, TEXT_MAX = 1 << 16 };
-
-static char folder[128]; /* made by main */
-
-static char *in_folder(char *path, const char *name)
-{
-    (void)snprintf(path, PATH_SIZE, "%s/%s", folder, name);
-    return path;
-}
+enum { TEXT_MAX = 1 << 16 };
 
 /* The content of a file below the folder; "" if there is none. */
 static const char *content(const char *name)
 {
     static char text[2][TEXT_MAX];
     static int which;
-    char path[PATH_SIZE];
     unsigned char *data;
     size_t n;
     which = !which;
     text[which][0] = 0;
-    if (files_read(in_folder(path, name), TEXT_MAX - 1, &data, &n, NULL) == 0) {
+    if (files_read(name, TEXT_MAX - 1, &data, &n, NULL) == 0) {
         memcpy(text[which], data, n + 1);
         free(data);
     }
@@ -52,8 +44,7 @@ static int nothing;                        /* 1: its runs record nothing */
 /* Each run appends one byte to a file, so that the runs can be counted. */
 static void count_run(void)
 {
-    char path[PATH_SIZE];
-    const int fd = open(in_folder(path, "count"), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    const int fd = open("count", O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (fd < 0) return;
     if (write(fd, "x", 1) != 1) fprintf(stderr, "test_lab: cannot count\n");
     (void)close(fd);
@@ -69,9 +60,7 @@ static void write_foreign_run(void)
 {
     static const char *const text =
         "# program: 00_test\n# version: 9.9\n# rows: 1\narm,series,x,seed_11\nfirst,loss,0,1\n";
-    char path[PATH_SIZE];
-    CHECK(files_write(in_folder(path, "runs/00_test/first_seed11.csv"), text, strlen(text), NULL) ==
-          0);
+    CHECK(files_write("runs/00_test/first_seed11.csv", text, strlen(text), NULL) == 0);
 }
 
 static int run(lab_run *r)
@@ -130,13 +119,13 @@ static lab_program program = {"00_test", "0.0", "?", "settings", 1, 0, arms, 2, 
 /* lab_main with its output in a folder of the tests' own. */
 static int experiment(char *option, char *value)
 {
-    char out[PATH_SIZE], runs[PATH_SIZE], *argv[12];
+    char *argv[12];
     int argc = 0, status, old, silent = open("/dev/null", O_WRONLY);
     argv[argc++] = "00_test";
     argv[argc++] = "--out";
-    argv[argc++] = in_folder(out, "out");
+    argv[argc++] = "out";
     argv[argc++] = "--runs";
-    argv[argc++] = in_folder(runs, "runs");
+    argv[argc++] = "runs";
     argv[argc++] = "--quiet";
     if (option) argv[argc++] = option;
     if (value) argv[argc++] = value;
@@ -177,12 +166,13 @@ static void test_all_runs_once(void)
 
 static void test_missing_and_cut_runs_again(void)
 {
-    char path[PATH_SIZE], table[TEXT_MAX];
+    char table[TEXT_MAX];
     struct stat whole;
     (void)snprintf(table, sizeof table, "%s", content("out/00_test.csv"));
-    CHECK(unlink(in_folder(path, "runs/00_test/first_seed12.csv")) == 0);
-    CHECK(stat(in_folder(path, "runs/00_test/second_seed12.csv"), &whole) == 0);
-    CHECK(truncate(path, whole.st_size - (long)strlen("second,late,12,1\n")) == 0);
+    CHECK(unlink("runs/00_test/first_seed12.csv") == 0);
+    CHECK(stat("runs/00_test/second_seed12.csv", &whole) == 0);
+    CHECK(truncate("runs/00_test/second_seed12.csv",
+                   whole.st_size - (long)strlen("second,late,12,1\n")) == 0);
     CHECK_INT(experiment(NULL, NULL), 0);
     CHECK_INT(runs_so_far(), 10);
     CHECK_STR(content("out/00_test.csv"), table);
@@ -192,11 +182,11 @@ static void test_missing_and_cut_runs_again(void)
 static void test_a_cut_number_runs_again(void)
 {
     const size_t before = runs_so_far();
-    char path[PATH_SIZE], table[TEXT_MAX];
+    char table[TEXT_MAX];
     struct stat whole;
     (void)snprintf(table, sizeof table, "%s", content("out/00_test.csv"));
-    CHECK(stat(in_folder(path, "runs/00_test/first_seed12.csv"), &whole) == 0);
-    CHECK(truncate(path, whole.st_size - 3) == 0);
+    CHECK(stat("runs/00_test/first_seed12.csv", &whole) == 0);
+    CHECK(truncate("runs/00_test/first_seed12.csv", whole.st_size - 3) == 0);
     CHECK_INT(experiment(NULL, NULL), 0);
     CHECK_INT(runs_so_far(), before + 1);
     CHECK_STR(content("out/00_test.csv"), table);
@@ -207,10 +197,9 @@ static void test_a_cut_number_runs_again(void)
 static void test_a_damaged_run_runs_again(void)
 {
     const size_t before = runs_so_far();
-    char path[PATH_SIZE], table[TEXT_MAX];
+    char table[TEXT_MAX];
     size_t i;
     (void)snprintf(table, sizeof table, "%s", content("out/00_test.csv"));
-    in_folder(path, "runs/00_test/first_seed12.csv");
     for (i = 0; i < 2; i++) {
         char text[TEXT_MAX];
         char *at;
@@ -218,7 +207,7 @@ static void test_a_damaged_run_runs_again(void)
         at = i == 0 ? text + strlen(text) - 2 : strstr(text, "\narm,series,x");
         if (!CHECK(at != NULL)) return;
         memcpy(at, i == 0 ? "x" : "\nArm", i == 0 ? 1 : 4);
-        CHECK(files_write(path, text, strlen(text), NULL) == 0);
+        CHECK(files_write("runs/00_test/first_seed12.csv", text, strlen(text), NULL) == 0);
         CHECK_INT(experiment(NULL, NULL), 0);
         CHECK_INT(runs_so_far(), before + i + 1);
         CHECK_STR(content("out/00_test.csv"), table);
@@ -228,10 +217,9 @@ static void test_a_damaged_run_runs_again(void)
 static void test_nothing_runs_where_nothing_can_be_written(void)
 {
     const size_t before = runs_so_far();
-    char out[PATH_SIZE], path[PATH_SIZE];
-    CHECK(unlink(in_folder(path, "runs/00_test/first_seed12.csv")) == 0);
-    CHECK_INT(experiment("--out", in_folder(out, "count/below a file")), 1);
-    CHECK_INT(experiment("--out", in_folder(out, "out/page.png")), 2);
+    CHECK(unlink("runs/00_test/first_seed12.csv") == 0);
+    CHECK_INT(experiment("--out", "count/below a file"), 1);
+    CHECK_INT(experiment("--out", "out/page.png"), 2);
     CHECK_INT(runs_so_far(), before);
     CHECK_INT(experiment(NULL, NULL), 0);
     CHECK_INT(runs_so_far(), before + 1);
@@ -241,12 +229,11 @@ static void test_nothing_runs_where_nothing_can_be_written(void)
 static void test_runs_on_other_data_have_their_folder(void)
 {
     const size_t before = runs_so_far();
-    char path[PATH_SIZE];
     struct stat at;
     program.uses = LAB_USES_DATA;
     CHECK_INT(experiment("--data", "synthetic"), 0);
     CHECK_INT(runs_so_far(), before + 8);
-    CHECK(stat(in_folder(path, "runs/00_test_synthetic/first_seed12.csv"), &at) == 0);
+    CHECK(stat("runs/00_test_synthetic/first_seed12.csv", &at) == 0);
     program.uses = 0;
     CHECK_INT(experiment(NULL, NULL), 0);
     CHECK_INT(runs_so_far(), before + 8);
@@ -255,9 +242,8 @@ static void test_runs_on_other_data_have_their_folder(void)
 /* A table speaks for one build; the file of another one does not get into it unseen. */
 static void test_a_foreign_run_is_not_joined(void)
 {
-    char path[PATH_SIZE];
     meddle = 1;
-    CHECK(unlink(in_folder(path, "runs/00_test/second_seed13.csv")) == 0);
+    CHECK(unlink("runs/00_test/second_seed13.csv") == 0);
     CHECK_INT(experiment(NULL, NULL), 1);
     meddle = 0;
     CHECK_INT(experiment(NULL, NULL), 0);
@@ -278,23 +264,23 @@ static void test_other_settings_run_again(void)
 static void test_redrawn_without_runs(void)
 {
     const size_t before = runs_so_far();
-    char verdicts[TEXT_MAX], path[PATH_SIZE], from[PATH_SIZE];
+    char verdicts[TEXT_MAX];
     (void)snprintf(verdicts, sizeof verdicts, "%s", content("out/00_test_verdicts.csv"));
-    CHECK(rename(in_folder(path, "out/00_test.csv"), in_folder(from, "kept.csv")) == 0);
-    CHECK(unlink(in_folder(path, "out/00_test_verdicts.csv")) == 0);
-    CHECK_INT(experiment("--from", from), 0);
+    CHECK(rename("out/00_test.csv", "kept.csv") == 0);
+    CHECK(unlink("out/00_test_verdicts.csv") == 0);
+    CHECK_INT(experiment("--from", "kept.csv"), 0);
     CHECK_INT(runs_so_far(), before);
     CHECK_STR(content("out/00_test_verdicts.csv"), verdicts);
 }
 
 static void test_other_data_do_not_count(void)
 {
-    char table[TEXT_MAX], from[PATH_SIZE];
+    char table[TEXT_MAX];
     const int n =
         snprintf(table, sizeof table, "# data: MNIST 0123456789abcdef\n%s", content("kept.csv"));
     CHECK(n > 0 && n < TEXT_MAX);
-    CHECK(files_write(in_folder(from, "other.csv"), table, (size_t)n, NULL) == 0);
-    CHECK_INT(experiment("--from", from), 0);
+    CHECK(files_write("other.csv", table, (size_t)n, NULL) == 0);
+    CHECK_INT(experiment("--from", "other.csv"), 0);
     CHECK(strstr(content("out/00_test_verdicts.csv"), ",not counted: not the data of MNIST,"));
     CHECK(strstr(content("out/00_test_verdicts.csv"), ",reproduced,") == NULL);
 }
@@ -310,14 +296,12 @@ static void test_refused_tables(void)
         "# program: 00_test\narm,series,x,y\nfirst,loss,0,1\n",
         "# program: 00_test\narm,series,x\nfirst,loss,0\n",
         "# program: 00_test\narm,series,x,seed_11\nfirst,loss,0,1"}; /* perhaps it was 1.5 */
-    char from[PATH_SIZE];
     size_t i;
-    in_folder(from, "bad.csv");
     for (i = 0; i < LAB_COUNT(table); i++) {
-        CHECK(files_write(from, table[i], strlen(table[i]), NULL) == 0);
-        CHECK_INT(experiment("--from", from), 1);
+        CHECK(files_write("bad.csv", table[i], strlen(table[i]), NULL) == 0);
+        CHECK_INT(experiment("--from", "bad.csv"), 1);
     }
-    CHECK_INT(experiment("--from", in_folder(from, "no such file.csv")), 1);
+    CHECK_INT(experiment("--from", "no such file.csv"), 1);
 }
 
 /* ---- claims and panels as tables: losses are 1/3, 2/3, ... and 10/3 more --------------------- */
@@ -404,13 +388,12 @@ static int report_from_tables(lab_report *r)
 
 static void test_claims_and_panels_as_tables(void)
 {
-    char from[PATH_SIZE];
     const lab_program kept = program;
     const char *found;
     program.report = report_from_tables;
     program.claim = table;
     program.claims = LAB_COUNT(table);
-    CHECK_INT(experiment("--from", in_folder(from, "kept.csv")), 0);
+    CHECK_INT(experiment("--from", "kept.csv"), 0);
     program = kept;
     found = content("out/00_test_verdicts.csv");
     CHECK(strstr(found, "9a,above,\"\",\"\",4.0 ± 0.3 against 1.0 ± 0.5,reproduced,") != NULL);
@@ -538,13 +521,7 @@ static void test_an_arm_with_more_seeds(void)
 
 int main(void)
 {
-    const char *base = getenv("TMPDIR");
-    char command[PATH_SIZE];
-    (void)snprintf(folder, sizeof folder, "%.90s/test_lab_XXXXXX", base && *base ? base : "/tmp");
-    if (!mkdtemp(folder)) {
-        fprintf(stderr, "test_lab: cannot make the folder %s\n", folder);
-        return 1;
-    }
+    folder_enter();
     RUN(test_all_runs_once);
     RUN(test_missing_and_cut_runs_again);
     RUN(test_a_cut_number_runs_again);
@@ -565,7 +542,6 @@ int main(void)
     RUN(test_a_failed_check_fails);
     RUN(test_a_failed_run_fails);
     RUN(test_an_arm_with_more_seeds);
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    if (system(command) != 0) fprintf(stderr, "test_lab: %s stays\n", folder);
+    folder_leave();
     return test_report("lab");
 }

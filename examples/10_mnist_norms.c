@@ -29,7 +29,7 @@
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "lab/files.h"
-#include "lab/lab.h"
+#include "lab/page.h"
 #include "lab/training.h"
 
 #include <math.h>
@@ -289,19 +289,8 @@ static const char *steps_text(lab_report *r, size_t arm)
     return lab_text(r, arm, "steps_to_half", 0, 0);
 }
 
-static void judge_loss(lab_report *r)
+static void judge_loss(lab_report *r, const lab_claim *c)
 {
-    static const lab_claim claim = {
-        "10a",
-        "Batch norm reaches any given loss earlier",
-        "a tutorial with a custom batch norm (the notebook behind it); Ioffe & Szegedy 2015",
-        "its curve lies below the other throughout; no number",
-        "below no norm at every epoch of every seed, and a loss of 0.5 in at most half the steps, "
-        "seed by seed",
-        "trial runs (2 seeds): 1.48 against 2.28 in epoch 1, 0.435 against 1.54 in epoch 5, 0.166 "
-        "against 0.38 in epoch 20",
-        LAB_TRAINING,
-        LAB_SETTING};
     const lab_curve epochs = lab_over_seeds(r, NONE, "epoch_loss");
     double half[LAB_SEEDS_MAX], fast[LAB_SEEDS_MAX];
     const size_t n = lab_values(r, NONE, "steps_to_half", 0, half);
@@ -313,94 +302,65 @@ static void judge_loss(lab_report *r)
             below += lab_at(r, BATCH_UNIFORM, s, "epoch_loss", epochs.x[i]) <
                      lab_at(r, NONE, s, "epoch_loss", epochs.x[i]);
     lab_verdict(
-        r, &claim,
+        r, c,
         lab_compare(r, BATCH_UNIFORM, NONE, "epoch_loss", LAB_LAST, -1,
                     below == all && stats_reproduced(stats_judge_pairs(fast, half, n, -1, 1))),
         "", "below in %lu of %lu; steps to loss 0.5: %s and %s", (unsigned long)below,
         (unsigned long)all, steps_text(r, BATCH_UNIFORM), steps_text(r, NONE));
 }
 
-static void judge_log(lab_report *r)
-{
-    static const lab_claim claim = {
-        "10b",
-        "The notebook's logged losses",
-        "a tutorial with a custom batch norm (the notebook behind it)",
-        "epoch 20: 0.395 and 0.162",
-        "mean of batches 41 to 80 of epoch 20 within 0.03 of each, first loss 2.30 ± 0.03; seed by "
-        "seed",
-        "trial runs (2 seeds): 0.38 and 0.166",
-        LAB_TRAINING,
-        LAB_SETTING};
-    stats_finding part[3];
-    part[0] = lab_near(r, NONE, "window_loss", LAB_LAST, 0.395, 0.03);
-    part[1] = lab_near(r, BATCH_UNIFORM, "window_loss", LAB_LAST, 0.162, 0.03);
-    part[2] = lab_near(r, NONE, "loss", 1, 2.30, 0.03);
-    lab_verdict(r, &claim, stats_together(part, 3), "", "%s and %s; first %.3f",
-                lab_text(r, NONE, "window_loss", LAB_LAST, 3),
-                lab_text(r, BATCH_UNIFORM, "window_loss", LAB_LAST, 3),
-                lab_mean(r, NONE, "loss", 1));
-}
-
 /* How far the mean input of ReLU, as seen in training, is from where it began, in each seed. */
-static size_t drifts(const lab_report *r, size_t arm, double *drift)
+static lab_numbers drift(const lab_report *r, size_t arm)
 {
     const char *name = arm == NONE ? "linear/mean" : "norm_train/mean";
-    const size_t n = lab_seeds(r, arm);
-    size_t s;
-    for (s = 0; s < n; s++)
-        drift[s] = fabs(lab_at(r, arm, s, name, LAB_LAST) - lab_at(r, arm, s, name, 0));
-    return n;
+    return lab_map(lab_calc(lab_all(r, arm, name, LAB_LAST), '-', lab_all(r, arm, name, 0)), fabs);
 }
 
-static void judge_centred(lab_report *r)
+static void judge_centred(lab_report *r, const lab_claim *c)
 {
-    static const lab_claim claim = {
-        "10c",
-        "With batch norm, inputs to ReLU stay centred",
-        "a tutorial with a custom batch norm (the notebook behind it)",
-        "a histogram around 0 with batch norm, around 0.5 and with a tail to 6 without",
-        "exact but for what β learns (in training the pooled mean is that of β): |pooled mean| < "
-        "0.3 after training; without a norm it drifts further, seed by seed",
-        "trial runs (3 epochs on 10,000 images, seeds 11 and 12): see the page",
-        LAB_TRAINING,
-        LAB_SETTING};
-    double with[LAB_SEEDS_MAX], without[LAB_SEEDS_MAX];
-    const size_t n = drifts(r, BATCH_UNIFORM, with);
+    const lab_numbers with = drift(r, BATCH_UNIFORM), without = drift(r, NONE);
     stats_finding part[2];
-    (void)drifts(r, NONE, without);
     part[0] = lab_near(r, BATCH_UNIFORM, "norm_infer/mean", LAB_LAST, 0, 0.3);
-    part[1] = stats_judge_pairs(with, without, n, -1, 1);
-    lab_verdict(r, &claim, stats_together(part, 2), "",
-                "|mean| %.2f; drift %.2f with, %.2f without",
-                fabs(lab_mean(r, BATCH_UNIFORM, "norm_infer/mean", LAB_LAST)), stats_mean(with, n),
-                stats_mean(without, n));
+    part[1] = lab_less(with, without, 1);
+    lab_verdict(r, c, stats_together(part, 2), "", "|mean| %.2f; drift %.2f with, %.2f without",
+                fabs(lab_mean(r, BATCH_UNIFORM, "norm_infer/mean", LAB_LAST)), lab_average(with),
+                lab_average(without));
 }
 
-static void judge_gaussian(lab_report *r)
-{
-    static const lab_claim claim = {
-        "10d",
-        "With batch norm, they are still Gaussian",
-        "a tutorial with a custom batch norm (the notebook behind it)",
-        "said of a histogram of all units together",
-        "units: mean |skewness| < 0.5 and mean |excess kurtosis| < 1, seed by seed",
-        "none before the criterion; the trial run of 10c, later, noted both down",
-        LAB_TRAINING,
-        LAB_SETTING};
-    static const char *const series[2] = {"norm_infer/unit_skew", "norm_infer/unit_kurtosis"};
-    stats_finding part[2];
-    part[0] = lab_limit(r, BATCH_UNIFORM, series[0], LAB_LAST, 0.5, -1);
-    part[1] = lab_limit(r, BATCH_UNIFORM, series[1], LAB_LAST, 1, -1);
-    lab_verdict(r, &claim, stats_together(part, 2),
-                lab_format(r, "without a norm: %.2f and %.2f",
-                           lab_mean(r, NONE, "linear/unit_skew", LAB_LAST),
-                           lab_mean(r, NONE, "linear/unit_kurtosis", LAB_LAST)),
-                "units: %.2f and %.2f; all units pooled: excess kurtosis %.1f",
-                lab_mean(r, BATCH_UNIFORM, series[0], LAB_LAST),
-                lab_mean(r, BATCH_UNIFORM, series[1], LAB_LAST),
-                lab_mean(r, BATCH_UNIFORM, "norm_infer/kurtosis", LAB_LAST));
-}
+/* clang-format off */
+#define NOTEBOOK "a tutorial with a custom batch norm (the notebook behind it)"
+static const lab_claim claims[] = {
+    {"10a", "Batch norm reaches any given loss earlier", NOTEBOOK "; Ioffe & Szegedy 2015",
+     "its curve lies below the other throughout; no number",
+     "below no norm at every epoch of every seed, and a loss of 0.5 in at most half the steps, "
+     "seed by seed",
+     "trial runs (2 seeds): 1.48 against 2.28 in epoch 1, 0.435 against 1.54 in epoch 5, 0.166 "
+     "against 0.38 in epoch 20", .judge = judge_loss},
+    {"10b", "The notebook's logged losses", NOTEBOOK, "epoch 20: 0.395 and 0.162",
+     "mean of batches 41 to 80 of epoch 20 within 0.03 of each, first loss 2.30 ± 0.03; seed by "
+     "seed", "trial runs (2 seeds): 0.38 and 0.166",
+     LAB_PARTS({LAB_WITHIN, NONE, 0, "window_loss", LAB_LAST, 0.395, 0.03},
+               {LAB_WITHIN, BATCH_UNIFORM, 0, "window_loss", LAB_LAST, 0.162, 0.03},
+               {LAB_WITHIN, NONE, 0, "loss", 1, 2.30, 0.03}),
+     .decimals = 3, .say = "$1 and $2; first #3[%.3f]"},
+    {"10c", "With batch norm, inputs to ReLU stay centred", NOTEBOOK,
+     "a histogram around 0 with batch norm, around 0.5 and with a tail to 6 without",
+     "exact but for what β learns (in training the pooled mean is that of β): |pooled mean| < "
+     "0.3 after training; without a norm it drifts further, seed by seed",
+     "trial runs (3 epochs on 10,000 images, seeds 11 and 12): see the page",
+     .judge = judge_centred},
+    {"10d", "With batch norm, they are still Gaussian", NOTEBOOK,
+     "said of a histogram of all units together",
+     "units: mean |skewness| < 0.5 and mean |excess kurtosis| < 1, seed by seed",
+     "none before the criterion; the trial run of 10c, later, noted both down",
+     LAB_PARTS({LAB_BELOW, BATCH_UNIFORM, 0, "norm_infer/unit_skew", LAB_LAST, 0.5},
+               {LAB_BELOW, BATCH_UNIFORM, 0, "norm_infer/unit_kurtosis", LAB_LAST, 1},
+               {.a = BATCH_UNIFORM, .series = "norm_infer/kurtosis", .at = LAB_LAST},
+               {.a = NONE, .series = "linear/unit_skew", .at = LAB_LAST},
+               {.a = NONE, .series = "linear/unit_kurtosis", .at = LAB_LAST}),
+     .say = "units: #1[%.2f] and #2[%.2f]; all units pooled: excess kurtosis #3[%.1f]",
+     .remark = "without a norm: #4[%.2f] and #5[%.2f]"}};
+/* clang-format on */
 
 static void check(lab_report *r)
 {
@@ -414,81 +374,44 @@ static void check(lab_report *r)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
+/* Each norm's, whatever its first γ. */
+static plot_style style_of(size_t arm)
+{
+    return lab_style(arms[arm < MAIN_ARMS ? arm : arm - MAIN_ARMS + 1].id);
+}
+
 /* The notebook's logged losses, beside our curves of the same quantity. */
-static void add_logged(plot_panel *p)
+static void draw_logged(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     const double epoch[4] = {1, 5, 10, 20};
     const double none[4] = {2.292, 1.836, 0.679, 0.395}, batch[4] = {1.734, 0.477, 0.271, 0.162};
+    (void)panel;
+    if (lab_quick(r)) return;
     plot_scatter(p, NULL, epoch, none, 4, plot_marked(PLOT_INK, PLOT_RING));
     plot_scatter(p, NULL, epoch, batch, 4, plot_marked(PLOT_INK, PLOT_RING));
     plot_note(p, 10, 0.679, 0.62, 0.9, "rings: the source's log", PLOT_INK);
 }
 
-static const size_t random_gamma[MAIN_ARMS] = {0, 1, 2, 3}, gamma_one[MAIN_ARMS] = {0, 4, 5, 6};
-
-/* The four networks with one start of γ. */
-static void add_curves(lab_report *r, plot_panel *p, const char *series, const size_t *which)
+/* The source's figure: histograms of the first seed's units after training. Batch norm with the
+   statistics of the batch, as in training: at the start the running ones say nothing. */
+static void draw_overlay(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    size_t i;
-    for (i = 0; i < MAIN_ARMS; i++)
-        lab_plot(r, p, which[i], series, arms[i].name, lab_style(arms[i].id));
-}
-
-static int page_curves(lab_report *r)
-{
-    const double tick[5] = {0.1, 0.2, 0.5, 1, 2};
-    const char *const tick_name[5] = {"0.1", "0.2", "0.5", "1", "2"};
-    plot_figure *f = lab_figure(
-        r, "At a rate of 0.01 every norm helps, and the first γ matters more than which norm", 2000,
-        1600);
-    const double epochs = lab_quick(r) ? 3 : EPOCHS;
-    int col;
-    for (col = 0; col < 2; col++) {
-        plot_panel *p =
-            plot_place(f, .col = col,
-                       .heading = col ? "γ = 1 at the start" : "γ from U(0,1), as in the source",
-                       .y = col ? "" : "training loss (nats)", .y_scale = PLOT_LOG10,
-                       .x_range = {0, epochs}, .y_range = {0.1, 2.5}, .y_ticks = tick,
-                       .y_names = tick_name, .y_count = 5, .legend = PLOT_LEGEND_DIRECT);
-        add_curves(r, p, "window_loss", col ? gamma_one : random_gamma);
-        if (col == 0 && !lab_quick(r)) add_logged(p);
-    }
-    for (col = 0; col < 2; col++) {
-        plot_panel *p = plot_place(f, .row = 1, .col = col, .heading = "", .x = "epoch",
-                                   .y = col ? "" : "test accuracy (%)", .x_range = {0, epochs},
-                                   .legend = PLOT_LEGEND_DIRECT);
-        if (!lab_quick(r)) plot_range_y(p, 80, 98);
-        add_curves(r, p, "accuracy", col ? gamma_one : random_gamma);
-    }
-    return lab_save(r, f, NULL);
-}
-
-/* a: the source's figure. Histograms of the first seed's units after training. */
-static void add_overlay(lab_report *r, plot_figure *f)
-{
-    plot_panel *p =
-        plot_place(f, .heading = "all 64 units after training", .x = "input of ReLU",
-                   .y = "density", .x_range = {HIST_LO, HIST_HI}, .legend = PLOT_LEGEND_NONE);
     double edges[BINS + 1];
     size_t i;
+    (void)panel;
     for (i = 0; i <= BINS; i++) edges[i] = HIST_LO + (HIST_HI - HIST_LO) * (double)i / BINS;
     for (i = NONE; i <= BATCH_UNIFORM; i++) {
         const lab_series s = lab_get(r, i, 0,
                                      lab_format(r, "%s/density_%d", place_name[i ? TRAIN : BEFORE],
                                                 lab_quick(r) ? 3 : EPOCHS));
-        plot_hist(p, arms[i].name, edges, s.y, s.n, lab_style(arms[i].id));
+        plot_hist(p, arms[i].name, edges, s.y, s.n, style_of(i));
     }
-    plot_text(p, 0.8, 0.8, "batch norm", PLOT_LEFT, PLOT_BLUE);
-    plot_text(p, 2, 0.35, "no norm", PLOT_LEFT, PLOT_VERMILLION);
 }
 
-/* b, c: the same over the epochs. Batch norm with the statistics of the batch, as in training: at
-   the start the running ones say nothing. */
-static void add_ridges(lab_report *r, plot_figure *f, size_t arm, int col)
+/* The same over the epochs. */
+static void draw_ridges(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    plot_panel *p = plot_place(
-        f, .col = col, .heading = arm ? "batch norm, over the epochs" : "no norm, over the epochs",
-        .x = "input of ReLU", .x_range = {HIST_LO, HIST_HI});
+    const size_t arm = panel->arm;
     size_t i;
     for (i = 0; i < SHOWN; i++) {
         const lab_series s = lab_get(
@@ -496,19 +419,50 @@ static void add_ridges(lab_report *r, plot_figure *f, size_t arm, int col)
             lab_format(r, "%s/density_%u", place_name[arm ? TRAIN : BEFORE], (unsigned)shown[i]));
         if (s.n > 0)
             plot_ridge(p, lab_format(r, i ? "%u" : "epoch %u", (unsigned)shown[i]), s.x, s.y, s.n,
-                       plot_solid(lab_style(arms[arm].id).color));
+                       plot_solid(style_of(arm).color));
     }
 }
 
-static int page_activations(lab_report *r)
+/* clang-format off */
+static int draw(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "Batch norm keeps the inputs of a ReLU around 0", 2000, 1000);
-    lab_subtitle(r, f, "The first hidden layer on 1000 test images, γ from U(0,1)", 1);
-    add_overlay(r, f);
-    add_ridges(r, f, NONE, 1);
-    add_ridges(r, f, BATCH_UNIFORM, 2);
-    return lab_save(r, f, "activations");
+#define LOSS .y_scale = PLOT_LOG10, .y_range = {0.1, 2.5}, .y_ticks = tick, .y_names = tick_name, \
+    .y_count = 5, .x_range = {0, epochs}, .legend = PLOT_LEGEND_DIRECT
+#define ACCURACY .row = 1, .heading = "", .x = "epoch", .x_range = {0, epochs}, \
+    .y_range = {lowest, highest}, .legend = PLOT_LEGEND_DIRECT
+#define GAMMA_ONE(series) {{NONE, series}, {4, series, "batch norm"}, {5, series, "layer norm"}, \
+    {6, series, "noisy batch norm"}}
+#define UNITS .x = "input of ReLU", .x_range = {HIST_LO, HIST_HI}
+    static const double tick[5] = {0.1, 0.2, 0.5, 1, 2};
+    static const char *const tick_name[5] = {"0.1", "0.2", "0.5", "1", "2"};
+    static const lab_page pages[2] = {
+        {"At a rate of 0.01 every norm helps, and the first γ matters more than which norm", NULL,
+         2000, 1600},
+        {"Batch norm keeps the inputs of a ReLU around 0", "activations", 2000, 1000,
+         .settings = "The first hidden layer on 1000 test images, γ from U(0,1)", .seeds = 1}};
+    const double epochs = lab_quick(r) ? 3 : EPOCHS, lowest = lab_quick(r) ? 0 : 80;
+    const double highest = lab_quick(r) ? 0 : 98;
+    const lab_panel curves[] = {
+        {.axes = {.heading = "γ from U(0,1), as in the source", .y = "training loss (nats)", LOSS},
+         .line = {{NONE, "window_loss", .to = MAIN_ARMS - 1}}, .draw = draw_logged},
+        {.axes = {.col = 1, .heading = "γ = 1 at the start", LOSS},
+         .line = GAMMA_ONE("window_loss")},
+        {.axes = {.y = "test accuracy (%)", ACCURACY},
+         .line = {{NONE, "accuracy", .to = MAIN_ARMS - 1}}},
+        {.axes = {.col = 1, ACCURACY}, .line = GAMMA_ONE("accuracy")}};
+    static const lab_panel activations[] = {
+        {.axes = {.heading = "all 64 units after training", .y = "density",
+                  .legend = PLOT_LEGEND_NONE, UNITS},
+         .draw = draw_overlay,
+         .mark = {{LAB_NOTE, 0.8, 0.8, "batch norm", PLOT_LEFT, PLOT_BLUE},
+                  {LAB_NOTE, 2, 0.35, "no norm", PLOT_LEFT, PLOT_VERMILLION}}},
+        {.axes = {.col = 1, .heading = "no norm, over the epochs", UNITS}, .draw = draw_ridges},
+        {.axes = {.col = 2, .heading = "batch norm, over the epochs", UNITS}, .draw = draw_ridges,
+         .arm = BATCH_UNIFORM}};
+    return lab_draw(r, &pages[0], curves, LAB_COUNT(curves)) ||
+           lab_draw(r, &pages[1], activations, LAB_COUNT(activations));
 }
+/* clang-format on */
 
 /* The rows of the page's table. */
 static void print_results(lab_report *r)
@@ -523,24 +477,15 @@ static void print_results(lab_report *r)
 static int report(lab_report *r)
 {
     check(r);
-    judge_loss(r);
-    judge_log(r);
-    judge_centred(r);
-    judge_gaussian(r);
+    lab_judge(r);
     print_results(r);
-    return page_curves(r) || page_activations(r);
+    return draw(r);
 }
 
-static const lab_program program = {.name = "10_mnist_norms",
-                                    .version = NRM_VERSION,
-                                    .question =
-                                        "Batch, layer and noisy batch norm against none, on MNIST",
-                                    .settings = SETTINGS,
-                                    .revision = 2,
-                                    .uses = LAB_USES_DATA,
-                                    .arm = arms,
-                                    .arms = ARMS,
-                                    .prepare = prepare,
-                                    .run = run,
-                                    .report = report};
+/* clang-format off */
+static const lab_program program = {
+    "10_mnist_norms", NRM_VERSION, "Batch, layer and noisy batch norm against none, on MNIST",
+    SETTINGS, .revision = 2, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare,
+    .run = run, .report = report, .claim = claims, .claims = LAB_COUNT(claims), .look = style_of};
+/* clang-format on */
 LAB_MAIN(program)

@@ -1047,7 +1047,7 @@ int main(void)
     RUN(test_groupnorm_values);
     RUN(test_rmsnorm_values);
     RUN(test_rmsnorm_scales);
-    RUN(test_groupnorm_names);
+    RUN(test_groupnorm_is_layernorm);
     RUN(test_groupnorm_scales);
     RUN(test_renorm_values);
     RUN(test_masks);

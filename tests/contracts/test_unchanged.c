@@ -10,13 +10,10 @@
 #include "normlayers.h"
 #include "lab/draw.h"
 #include "test.h"
+#include "block.h"
 
-enum { INPUTS = 3, UNITS = 4, CLASSES = 3, LAYERS = 3, BATCH = 6, EXAMPLES = 14, ROOM = 1 << 15 };
+enum { INPUTS = 3, UNITS = 4, CLASSES = 3, LAYERS = 3, BATCH = 6, EXAMPLES = 14 };
 
-static union {
-    double align;
-    unsigned char at[ROOM];
-} block, before;
 static nrm_real x[EXAMPLES * INPUTS];
 static int labels[EXAMPLES];
 
@@ -88,27 +85,6 @@ static nrm_mlp *network(int norm, int first_layer_too, int optimizer, int worker
     others.calls = 0;
     before = block;
     return net;
-}
-
-static int same(const void *at, size_t bytes)
-{
-    const size_t from = (size_t)((const unsigned char *)at - block.at);
-    return at == NULL || memcmp(at, before.at + from, bytes) == 0;
-}
-
-/* What no call may change that only looks. */
-static int only_looked(const nrm_mlp *net)
-{
-    const size_t bytes = net->n_params * sizeof(nrm_real);
-    size_t l;
-    int ok = same(net, sizeof *net) && same(net->state, LAYERS * sizeof *net->state) &&
-             same(net->params, bytes) && same(net->moment1, bytes) && same(net->moment2, bytes);
-    for (l = 0; l < LAYERS; l++) {
-        const nrm_running *r = &net->state[l].running;
-        const size_t width = net->state[l].shape.width * sizeof(nrm_real);
-        ok = ok && same(r->mean, width) && same(r->var, width);
-    }
-    return ok;
 }
 
 /* Of a step that was none, the running statistics and the noise have moved. */

@@ -7,13 +7,10 @@
 #define NORMLAYERS_IMPLEMENTATION
 #include "normlayers.h"
 #include "fuzz.h"
+#include "../contracts/block.h"
 
-enum { LAYERS = 4, ROOM = 1 << 16, MARGIN = 64, EXAMPLES = 24, NUMBERS = 8 * EXAMPLES };
+enum { LAYERS = 4, MARGIN = 64, EXAMPLES = 24, NUMBERS = 8 * EXAMPLES };
 
-static union {
-    double align;
-    unsigned char at[ROOM];
-} block, before;
 static nrm_real x[NUMBERS];
 static int labels[EXAMPLES];
 
@@ -94,26 +91,6 @@ static nrm_mlp_spec choose_spec(choices *c, nrm_mlp_layer *layer, others *o)
         spec.sync.context = o;
     }
     return spec;
-}
-
-static int same(const void *at, size_t bytes)
-{
-    const size_t from = (size_t)((const unsigned char *)at - block.at);
-    return at == NULL || memcmp(at, before.at + from, bytes) == 0;
-}
-
-static int only_looked(const nrm_mlp *net)
-{
-    const size_t bytes = net->n_params * sizeof(nrm_real);
-    size_t l;
-    int ok = same(net, sizeof *net) && same(net->state, net->spec.layers * sizeof *net->state) &&
-             same(net->params, bytes) && same(net->moment1, bytes) && same(net->moment2, bytes);
-    for (l = 0; l < net->spec.layers; l++) {
-        const size_t width = net->state[l].shape.width * sizeof(nrm_real);
-        ok = ok && same(net->state[l].running.mean, width);
-        ok = ok && same(net->state[l].running.var, width);
-    }
-    return ok;
 }
 
 /* What a caller may change between two calls, and what he should not. */

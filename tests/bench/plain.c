@@ -243,81 +243,7 @@ static int batch_backward(bench_work *w, void *state)
     return 0;
 }
 
-/* ---- layer norm, row by row ---- */
-
-static void normalize_row(const bench_work *w, float *y, const float *x, float mean, float rstd)
-{
-    size_t i;
-    for (i = 0; i < w->C; i++) y[i] = (x[i] - mean) * rstd * w->gamma[i] + w->beta[i];
-}
-
-static int one_pass_layer_forward(bench_work *w, void *state)
-{
-    size_t n, i;
-    (void)state;
-    for (n = 0; n < w->N; n++) {
-        const float *x = w->x + n * w->C;
-        float sum = 0, square = 0, mean, rstd;
-        for (i = 0; i < w->C; i++) {
-            sum += x[i];
-            square += x[i] * x[i];
-        }
-        mean = sum / (float)w->C;
-        rstd = 1 / sqrtf(square / (float)w->C - mean * mean + w->eps);
-        normalize_row(w, w->out + n * w->C, x, mean, rstd);
-        if (w->pass == BENCH_INFERENCE) continue;
-        w->mean32[n] = mean;
-        w->rstd32[n] = rstd;
-    }
-    return 0;
-}
-
-static int three_pass_layer_forward(bench_work *w, void *state)
-{
-    size_t n, i;
-    (void)state;
-    for (n = 0; n < w->N; n++) {
-        const float *x = w->x + n * w->C;
-        float mean = 0, var = 0, rstd;
-        for (i = 0; i < w->C; i++) mean += x[i];
-        mean /= (float)w->C;
-        for (i = 0; i < w->C; i++) var += (x[i] - mean) * (x[i] - mean);
-        rstd = 1 / sqrtf(var / (float)w->C + w->eps);
-        normalize_row(w, w->out + n * w->C, x, mean, rstd);
-        if (w->pass == BENCH_INFERENCE) continue;
-        w->mean32[n] = mean;
-        w->rstd32[n] = rstd;
-    }
-    return 0;
-}
-
-static int layer_backward(bench_work *w, void *state)
-{
-    const size_t D = w->C;
-    size_t n, i;
-    (void)state;
-    for (n = 0; n < w->N; n++) {
-        const float *x = w->x + n * D, *dy = w->dy + n * D;
-        const float mean = w->mean32[n], rstd = w->rstd32[n];
-        float *dx = w->out + n * D, g_mean = 0, gx_mean = 0;
-        for (i = 0; i < D; i++) {
-            const float g = dy[i] * w->gamma[i];
-            g_mean += g;
-            gx_mean += g * ((x[i] - mean) * rstd);
-        }
-        g_mean /= (float)D;
-        gx_mean /= (float)D;
-        for (i = 0; i < D; i++) {
-            const float xhat = (x[i] - mean) * rstd;
-            w->dbeta[i] += dy[i];
-            w->dgamma[i] += dy[i] * xhat;
-            dx[i] = rstd * (dy[i] * w->gamma[i] - g_mean - xhat * gx_mean);
-        }
-    }
-    return 0;
-}
-
-/* ---- group and instance norm: G groups of K = C/G channels to an example ---- */
+/* ---- group, instance and layer norm: G groups of K = C/G channels to an example ---- */
 
 /* y of group k of example n */
 static void normalize_group(const bench_work *w, size_t n, size_t k, float mean, float rstd)
@@ -369,6 +295,33 @@ static int three_pass_group_forward(bench_work *w, void *state)
         mean /= (float)D;
         for (i = 0; i < D; i++) var += (x[i] - mean) * (x[i] - mean);
         normalize_group(w, row / w->G, row % w->G, mean, 1 / sqrtf(var / (float)D + w->eps));
+    }
+    return 0;
+}
+
+/* That of layer norm, row by row. */
+static int layer_backward(bench_work *w, void *state)
+{
+    const size_t D = w->C;
+    size_t n, i;
+    (void)state;
+    for (n = 0; n < w->N; n++) {
+        const float *x = w->x + n * D, *dy = w->dy + n * D;
+        const float mean = w->mean32[n], rstd = w->rstd32[n];
+        float *dx = w->out + n * D, g_mean = 0, gx_mean = 0;
+        for (i = 0; i < D; i++) {
+            const float g = dy[i] * w->gamma[i];
+            g_mean += g;
+            gx_mean += g * ((x[i] - mean) * rstd);
+        }
+        g_mean /= (float)D;
+        gx_mean /= (float)D;
+        for (i = 0; i < D; i++) {
+            const float xhat = (x[i] - mean) * rstd;
+            w->dbeta[i] += dy[i];
+            w->dgamma[i] += dy[i] * xhat;
+            dx[i] = rstd * (dy[i] * w->gamma[i] - g_mean - xhat * gx_mean);
+        }
     }
     return 0;
 }
@@ -590,7 +543,7 @@ const bench_contestant bench_one_pass = {
     close_scratch,
     {
         [BENCH_BATCH_NORM] = {one_pass_batch_forward, NULL, batch_inference},
-        [BENCH_LAYER_NORM] = {one_pass_layer_forward, NULL, one_pass_layer_forward},
+        [BENCH_LAYER_NORM] = {one_pass_group_forward, NULL, one_pass_group_forward},
         [BENCH_GROUP_NORM] = {one_pass_group_forward},
         [BENCH_INSTANCE_NORM] = {one_pass_group_forward},
         [BENCH_SYNC_NORM] = {one_pass_batch_forward},
@@ -607,7 +560,7 @@ const bench_contestant bench_three_pass = {
     close_scratch,
     {
         [BENCH_BATCH_NORM] = {three_pass_batch_forward, batch_backward},
-        [BENCH_LAYER_NORM] = {three_pass_layer_forward, layer_backward, three_pass_layer_forward},
+        [BENCH_LAYER_NORM] = {three_pass_group_forward, layer_backward, three_pass_group_forward},
         [BENCH_GROUP_NORM] = {three_pass_group_forward, group_backward},
         [BENCH_INSTANCE_NORM] = {three_pass_group_forward, group_backward},
         [BENCH_RMS_NORM] = {rms_forward, rms_backward},

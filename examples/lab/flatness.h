@@ -27,7 +27,7 @@
 #include "normlayers.h"
 #include "training.h"
 
-enum { FLATNESS_KRYLOV = 12 }; /* steps of Lanczos, at most */
+enum { FLATNESS_KRYLOV = 24 }; /* steps of Lanczos, at most */
 enum { FLATNESS_FILTER, FLATNESS_RELATIVE, FLATNESS_KINDS };
 enum { FLATNESS_STREAM = TRAINING_STREAM_DATA + 20 }; /* + which direction; + 20: Lanczos */
 

@@ -197,7 +197,8 @@ static void check_refused_in_file(const char *path, int dimensions, const char *
     dataset_idx idx;
     memset(&idx, 0xa5, sizeof idx);
     CHECK_INT(dataset_read_idx(path, dimensions, &idx, &elements, err), -1);
-    if (!CHECK(one_line(err) && strstr(err, path) && strstr(err, word))) printf("    \"%s\"\n", err);
+    if (!CHECK(one_line(err) && strstr(err, path) && strstr(err, word)))
+        printf("    \"%s\"\n", err);
     CHECK(elements == &here && all_bytes_are(&idx, sizeof idx, 0xa5));
 }
 

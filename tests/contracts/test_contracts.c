@@ -531,7 +531,7 @@ typedef struct grouped {
     size_t N, C, S, G;
 } grouped;
 
-static const grouped layers[] = {
+static const grouped norms[] = {
     {CALL_BATCHNORM, 0, 6, 5, 1, 0},
     {CALL_BATCHNORM, 0, 4, 70, 1, 0}, /* a second block of channels */
     {CALL_BATCHNORM, 0, 3, 4, 13, 0},
@@ -555,11 +555,11 @@ static const grouped layers[] = {
     {CALL_GROUPNORM, 0, 3, 6, 13, 1},
     {CALL_RMSNORM, 0, 3, 6, 1, 1},
 };
-enum { LAYERS = (int)(sizeof layers / sizeof layers[0]) };
+enum { NORMS = (int)(sizeof norms / sizeof norms[0]) };
 
 static nrm_acc ratios[MOST], offsets[MOST];
 static nrm_stats statistics[MOST];
-static nrm_sums sums[MOST];
+static nrm_sums gradients[MOST];
 
 static size_t channel_at(const grouped *k, size_t i)
 {
@@ -577,7 +577,7 @@ static layer_call call_of(const grouped *k)
     memset(&c, 0, sizeof c);
     c.x = xs, c.y = ys, c.dy = dys, c.dx = dxs, c.gamma = gammas, c.beta = betas;
     c.dgamma = dgammas, c.dbeta = dbetas, c.mean = means, c.rstd = rstds;
-    c.ratio = ratios, c.offset = offsets, c.stats = statistics, c.sums = sums;
+    c.ratio = ratios, c.offset = offsets, c.stats = statistics, c.sums = gradients;
     c.N = k->N, c.C = k->C, c.S = k->S, c.G = k->G;
     c.mode = NRM_TRAIN, c.p = k->p, c.eps = NRM_EPS, c.r_max = 2, c.d_max = 1;
     return c;
@@ -650,11 +650,11 @@ static void test_constant_inputs_give_beta(void)
     draw(gammas, MOST, 1.5, 0.5, 1);
     draw(betas, MOST, 0, 1, 2);
     draw(dys, MOST, 0, 1, 44);
-    for (k = 0; k < LAYERS; k++)
+    for (k = 0; k < NORMS; k++)
         for (m = 0; m < 10; m++)
-            for (j = layers[k].function == CALL_LAYERNORM ? 0 : 1; j < 9; j++) {
-                const int rms = layers[k].function == CALL_RMSNORM;
-                grouped l = layers[k];
+            for (j = norms[k].function == CALL_LAYERNORM ? 0 : 1; j < 9; j++) {
+                const int rms = norms[k].function == CALL_RMSNORM;
+                grouped l = norms[k];
                 layer_call c;
                 size_t n;
                 int same;
@@ -729,7 +729,7 @@ static void test_nan_stays_where_it_is(void)
     const nrm_real values[3] = {(nrm_real)NAN, (nrm_real)INFINITY, -(nrm_real)INFINITY};
     int v, k;
     for (v = 0; v < 6; v++)
-        for (k = 0; k < LAYERS; k++) check_spoilt(&layers[k], values[v / 2], v % 2);
+        for (k = 0; k < NORMS; k++) check_spoilt(&norms[k], values[v / 2], v % 2);
 }
 
 /* Finite inputs whose variance does not fit into an nrm_real, or nor into an nrm_acc: nothing

@@ -15,11 +15,6 @@ enum { INPUTS = 6, HIDDEN = 8, CLASSES = 4, BATCH = 32, LAST_NORM = NRM_LP_BATCH
 
 static const int in_float = sizeof(nrm_real) == sizeof(float);
 
-static double unit(void)
-{
-    return in_float ? (double)FLT_EPSILON : DBL_EPSILON;
-}
-
 /* ---- networks and data ----------------------------------------------------------------------- */
 
 typedef struct holder { /* a network, the block it lives in, and that as it was */

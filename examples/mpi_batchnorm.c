@@ -379,14 +379,11 @@ enum { CLAIMS = 4, TEXT = 160 };
 
 static const char *const arm_name[ARMS] = {"undivided", "synchronised", "separate"};
 static const char *const type_name[TYPES] = {"float", "double"};
-static const char *const quantity_name[QUANTITIES] = {"loss",
-                                                      "means of layer 1",
-                                                      "1/sd of layer 1",
-                                                      "means of layer 2",
-                                                      "1/sd of layer 2",
-                                                      "gradients of layer 1",
-                                                      "gradients of layer 2",
-                                                      "gradients of output layer"};
+/* clang-format off */
+static const char *const quantity_name[QUANTITIES] = {
+    "loss", "means of layer 1", "1/sd of layer 1", "means of layer 2", "1/sd of layer 2",
+    "gradients of layer 1", "gradients of layer 2", "gradients of output layer"};
+/* clang-format on */
 
 static void put(char *text, size_t size, const char *format, ...)
 {
@@ -555,16 +552,17 @@ static void print_results(const experiment *e, const verdict v[CLAIMS])
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static void begin_table(const experiment *e, csv_table *t)
+/* The head of a table, with the verdicts if there are any. */
+static void begin_table(const experiment *e, csv_table *t, const verdict *v,
+                        const char *const *columns, size_t n)
 {
-    csv_origin origin;
-    memset(&origin, 0, sizeof origin);
-    origin.program = NAME;
-    origin.version = NRM_VERSION;
-    origin.first_seed = e->o->seed;
-    origin.seeds = e->o->seeds;
-    origin.data = e->data.name;
-    origin.data_hash = e->data.hash;
+    const csv_origin origin = {.program = NAME,
+                               .version = NRM_VERSION,
+                               .first_seed = e->o->seed,
+                               .seeds = e->o->seeds,
+                               .data = e->data.name,
+                               .data_hash = e->data.hash};
+    int i;
     csv_begin(t);
     csv_note_origin(t, &origin);
     csv_note(t, "network", "784-64-128-10, ReLU, linear-batch norm-ReLU");
@@ -573,6 +571,13 @@ static void begin_table(const experiment *e, csv_table *t)
     csv_note_int(t, "epochs", (long long)e->o->epochs);
     csv_note_int(t, "training_images", (long long)e->train_n);
     csv_note_real(t, "lr", e->o->lr);
+    for (i = 0; i < CLAIMS && v; i++) {
+        char line[3 * TEXT];
+        put(line, sizeof line, "%s: %s [%s] %s", v[i].claim, result(&v[i]), v[i].criterion,
+            v[i].found);
+        csv_note(t, "verdict", line);
+    }
+    csv_columns(t, columns, n);
 }
 
 static int write_epochs(const experiment *e, const verdict v[CLAIMS], const char *path)
@@ -581,15 +586,8 @@ static int write_epochs(const experiment *e, const verdict v[CLAIMS], const char
                               "train_loss", "test_loss", "accuracy", "accuracy_anew"};
     csv_table t;
     size_t s, epoch;
-    int type, a, i;
-    begin_table(e, &t);
-    for (i = 0; i < CLAIMS; i++) {
-        char line[3 * TEXT];
-        put(line, sizeof line, "%s: %s [%s] %s", v[i].claim, result(&v[i]), v[i].criterion,
-            v[i].found);
-        csv_note(&t, "verdict", line);
-    }
-    csv_columns(&t, columns, 8);
+    int type, a;
+    begin_table(e, &t, v, columns, 8);
     for (type = 0; type < TYPES; type++)
         for (a = 0; a < ARMS; a++)
             for (s = 0; s < e->o->seeds; s++)
@@ -617,8 +615,7 @@ static int write_loss(const experiment *e, const char *path)
     csv_table t;
     size_t i;
     int a;
-    begin_table(e, &t);
-    csv_columns(&t, columns, 1 + 2 * ARMS);
+    begin_table(e, &t, NULL, columns, 1 + 2 * ARMS);
     for (i = 0; i < e->o->epochs * BLOCKS; i++) {
         csv_real(&t, (double)(i + 1) / BLOCKS);
         for (a = 0; a < ARMS; a++) {
@@ -639,8 +636,7 @@ static int write_first(const experiment *e, const char *path)
     csv_table t;
     size_t q;
     int type, a;
-    begin_table(e, &t);
-    csv_columns(&t, columns, 5);
+    begin_table(e, &t, NULL, columns, 5);
     for (q = 0; q < QUANTITIES; q++) {
         csv_text(&t, quantity_name[q]);
         for (a = SYNCHRONISED; a < ARMS; a++)
@@ -679,8 +675,7 @@ static int write_drift(const experiment *e, const char *path)
     csv_table t;
     size_t s, i;
     int type, a;
-    begin_table(e, &t);
-    csv_columns(&t, columns, 8);
+    begin_table(e, &t, NULL, columns, 8);
     for (s = 0; s < e->o->seeds; s++)
         for (i = 0; i < n; i++) {
             const size_t k = (size_t)shown[i] - 1;

@@ -26,13 +26,7 @@ $CC "$out"/layers.o "$out"/layers_float_sums.o "$out"/layers_double.o "$out"/tex
     "$out"/torch.o "$out"/report.o "$out"/accuracy.o "$BUILD/lab.a" \
     -o "$out/accuracy" -lm
 
-python=
-for p in /usr/bin/python3 python3; do
-    if "$p" -c 'import numpy, torch' 2>/dev/null; then
-        python=$p
-        break
-    fi
-done
+. tests/torch.sh
 status=0
 "$out/accuracy" --out "$out/" ${python:+--python "$python"} || status=$?
 if [ "${1:-}" = docs ] && [ $status -eq 0 ]; then

@@ -33,13 +33,7 @@ export LC_ALL
 out=$BUILD/bench
 mkdir -p "$out"
 
-python=
-for p in /usr/bin/python3 python3; do
-    if "$p" -c 'import torch, numpy' 2>/dev/null; then
-        python=$p
-        break
-    fi
-done
+. tests/torch.sh
 [ -n "$python" ] || echo "bench: no PyTorch here (Debian: python3-torch), timing ours only"
 $CC -O3 -march=native -I. -Iexamples tests/bench/mnist.c "$BUILD/lab.a" \
     -o "$out/mnist" -lm

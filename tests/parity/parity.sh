@@ -15,13 +15,7 @@ LC_ALL=C
 export LC_ALL
 out=$BUILD/parity
 
-python=
-for p in /usr/bin/python3 python3; do
-    if "$p" -c 'import torch' 2>/dev/null; then
-        python=$p
-        break
-    fi
-done
+. tests/torch.sh
 if [ -z "$python" ]; then
     echo "parity: missing: PyTorch (\`make deps-dev\` installs it), nothing is compared"
     echo "parity: 0 passed, 0 failed"

@@ -37,7 +37,7 @@ for id in $(sed -n 's/^mutant //p' "$list"); do
     elif grep -q -x "$id" accepted; then
         fail "mutant $id can be proved"
     else
-        passed=$((passed + 1))
+        pass
     fi
 done
 [ "$(grep -c '^mutant ' "$list")" -ge 60 ] || fail "fewer than 60 mutants"

@@ -14,17 +14,7 @@ cd "$(dirname "$0")/../.." || exit 1
 : "${CC:=cc}" "${BUILD:=build}" "${JOBS:=2}"
 LC_ALL=C.UTF-8
 export LC_ALL
-passed=0
-failed=0
-fail() {
-    failed=$((failed + 1))
-    printf 'failed: %s\n' "$*"
-}
-verdict() {
-    echo "proofs: $passed passed, $failed failed"
-    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
-    exit
-}
+. tests/checks.sh
 
 # Classical logic, functions that agree everywhere are equal, and Dedekind's cuts: the real numbers
 # of Coq's standard library (and Coquelicot's) are built on these.
@@ -35,7 +25,7 @@ for tool in coqc coqtop coqdep gappa; do
     command -v $tool >/dev/null ||
         fail "no $tool here; 'make deps-dev' installs Coq, Coquelicot and Gappa"
 done
-[ "$failed" -eq 0 ] || verdict
+[ "$failed" -eq 0 ] || { verdict proofs; exit; }
 
 root=$PWD
 mkdir -p "$BUILD/proofs" || exit 1
@@ -58,9 +48,9 @@ done
 make -k -j "$JOBS" -f Makefile.coq >log 2>&1 || { cat log; fail "a file does not compile"; }
 
 if [ "${1:-}" = mutants ]; then
-    [ "$failed" -eq 0 ] || verdict
-    . "$root/tests/proofs/mutants.sh"
-    verdict
+    [ "$failed" -ne 0 ] || . "$root/tests/proofs/mutants.sh"
+    verdict proofs
+    exit
 fi
 
 # Every theorem, and what it rests on: "FILE.NAME ok", or the axioms beyond the known ones. Asking
@@ -111,7 +101,7 @@ wait
 for file in $files; do
     while read -r name rests; do
         case $rests in
-        ok) passed=$((passed + 1)) ;;
+        ok) pass ;;
         nothing*) fail "$name: Coq does not know it" ;;
         *) fail "$name rests on $rests" ;;
         esac
@@ -124,7 +114,7 @@ sh tests/lint/proofs.sh >"$out/lint" || fail "$(cat "$out/lint")"
 for script in tests/proofs/*.gappa; do # prints nothing if it has proved all
     [ -f "$script" ] || continue
     if report=$(gappa "$script" 2>&1) && [ -z "$report" ]; then
-        passed=$((passed + 1))
+        pass
     else
         fail "$script: $report"
     fi
@@ -132,7 +122,7 @@ done
 # The error of the plain primitives, beside the bound: the table of docs/accuracy.md.
 if $CC -std=c99 -O2 -ffp-contract=off -DNRM_PLAIN -DNRM_ACC=float -I. -Iexamples \
     tests/proofs/rounding.c -o "$out/rounding" -lm && "$out/rounding" >"$out/rounding.txt"; then
-    passed=$((passed + 1))
+    pass
 else
     fail "an error is beyond its bound: $(cat "$out/rounding.txt")"
 fi
@@ -144,4 +134,4 @@ if [ "${1:-}" = all ]; then
     cd "$out" || exit 1
     . "$root/tests/proofs/mutants.sh"
 fi
-verdict
+verdict proofs

@@ -229,6 +229,10 @@ static void test_kinks(void)
     s.shape[0] = LINE;
     r = look(&s, 2, 1);
     CHECK(r.kinks == 0 && r.vanishing == 2 && r.status == NRM_OK);
+    s = straight(2, 0); /* nothing but zeros */
+    s.slope[0] = s.slope[1] = 0;
+    r = look(&s, 0, 1);
+    CHECK(r.vanishing == 2 && r.error == 0 && r.status == NRM_OK);
 }
 
 /* A jump that grows is no kink. One that U takes for three tolerances shrinks with the step. */
@@ -346,7 +350,7 @@ static void test_drawn(void)
 {
     size_t n, most, seed, i;
     for (n = 2; n <= N; n++)
-        for (most = 1; most < n; most++) {
+        for (most = 1; most <= n; most++) {
             unsigned seen = 0;
             for (seed = 0; seed < 60; seed++) {
                 subject s = straight(n, 0), t = s;

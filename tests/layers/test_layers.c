@@ -1000,7 +1000,7 @@ static void test_weightnorm_values(void)
    each run, which are done one by one, are those of the definition. */
 static void test_long_runs(void)
 {
-    enum { N = 2, C = 3, S = 174763 }; /* more than 2^20 numbers */
+    enum { N = 2, C = 3, S = 349527 }; /* more than 2^21 numbers */
     nrm_real *at = (nrm_real *)malloc(4 * N * C * S * sizeof *at);
     nrm_real *in = at, *out = at + N * C * S, *d = at + 2 * N * C * S, *din = at + 3 * N * C * S;
     nrm_acc mu[C], r[C], sum[C] = {0}, sum_xhat[C] = {0};

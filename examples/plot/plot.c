@@ -3308,9 +3308,10 @@ const unsigned char *plot_pixels(plot_figure *f, int *width, int *height)
 }
 
 /* A PNG with a palette: a third of the size. Colours are told apart by six bits a channel. The most
-   frequent ones enter the palette, unless one nearly alike is in it, and the others take the
-   nearest; so flat colours stay, and the shades at the edges of lines share some. */
-enum { PLOTI_PALETTE = 256, PLOTI_COLOURS = 1 << 18, PLOTI_ALIKE = 6 };
+   frequent ones enter the palette; those of fewer than one pixel in 1000 only if none nearly alike
+   is in it, and the others take the nearest. So flat colours stay, and the shades at the edges of
+   lines share some. */
+enum { PLOTI_PALETTE = 256, PLOTI_COLOURS = 1 << 18, PLOTI_ALIKE = 24, PLOTI_FLAT = 1000 };
 
 static size_t ploti_key(const unsigned char *rgb)
 {
@@ -3336,9 +3337,9 @@ static int ploti_distance(size_t a, size_t b) /* squared distance of two keys */
 }
 
 /* Sorts `colour` (found of them, as keys and pixels) and fills the palette and, for each key, its
-   entry; returns the number of entries. */
+   entry; colours of more pixels than `flat` stay. Returns the number of entries. */
 static int ploti_choose(unsigned char *palette, unsigned char *entry, ploti_colour *colour,
-                        size_t found)
+                        size_t found, size_t flat)
 {
     size_t chosen[PLOTI_PALETTE], i;
     int n = 0, k, c;
@@ -3349,7 +3350,7 @@ static int ploti_choose(unsigned char *palette, unsigned char *entry, ploti_colo
             const int other = ploti_distance(colour[i].key, chosen[k]);
             if (best < 0 || other < gap) best = k, gap = other;
         }
-        if (best < 0 || (gap > PLOTI_ALIKE && n < PLOTI_PALETTE)) {
+        if (n < PLOTI_PALETTE && (!n || gap > PLOTI_ALIKE || colour[i].pixels > flat)) {
             best = n;
             chosen[n++] = colour[i].key;
             for (c = 0; c < 3; c++)
@@ -3378,7 +3379,7 @@ static unsigned char *ploti_indexed(unsigned char *palette, int *entries, const 
             colour[found].key = i;
             colour[found++].pixels = pixels[i];
         }
-        *entries = ploti_choose(palette, entry, colour, found);
+        *entries = ploti_choose(palette, entry, colour, found, w * h / PLOTI_FLAT);
         for (i = 0; i < h; i++) {
             *at++ = 0;
             for (x = 0; x < w; x++, rgb += 3) *at++ = entry[ploti_key(rgb)];

@@ -493,23 +493,26 @@ static void draw_gains(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_scatter(p, "reported, single runs", paper_x, paper, 2, plot_marked(PLOT_INK, PLOT_RING));
 }
 
-/* What the layers 2 to 7 get, at the start (dashed) and at the end; panel->other: the moment. */
+/* What the layers 2 to 7 get at the end: means, and one standard deviation to both sides. */
 static void draw_fed(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    const int act = (int)panel->arm;
-    double moment[2];
-    int place, end;
-    moments_of(act, &moment[0], &moment[1]);
-    plot_hline(p, moment[panel->other], NULL, plot_dotted(PLOT_INK));
-    for (place = BEFORE; place <= AFTER; place++)
-        for (end = 0; end < 2; end++) {
-            const char *when = end ? "end" : "start";
-            const plot_style style = {place == BEFORE ? PLOT_BLUE : LIGHT_BLUE,
-                                      .dash = end ? PLOT_SOLID : PLOT_DASHED};
-            lab_plot(r, p, arm_of(act, place, 0), lab_format(r, "%s_%s", when, panel->series),
-                     lab_format(r, "%s, %s", place_name[place], when),
-                     plot_with_marker(style, place == BEFORE ? PLOT_CIRCLE : PLOT_SQUARE));
+    int place;
+    for (place = BEFORE; place <= AFTER; place++) {
+        const size_t arm = arm_of((int)panel->arm, place, 0);
+        const plot_style style =
+            plot_with_marker(plot_solid(place == BEFORE ? PLOT_BLUE : LIGHT_BLUE),
+                             place == BEFORE ? PLOT_CIRCLE : PLOT_SQUARE);
+        const lab_curve variance = lab_over_seeds(r, arm, "end_variance");
+        lab_curve c = lab_over_seeds(r, arm, "end_mean");
+        size_t i;
+        for (i = 0; i < c.n; i++) {
+            c.x[i] += place == BEFORE ? -0.08 : 0.08;
+            c.low[i] = c.mean[i] - sqrt(variance.mean[i]);
+            c.high[i] = c.mean[i] + sqrt(variance.mean[i]);
         }
+        plot_errorbars(p, NULL, c.x, c.mean, c.low, c.high, c.n, style);
+        plot_line(p, place_name[place], c.x, c.mean, c.n, style);
+    }
 }
 
 /* What the fourth layer gets at the end: all units pooled. */
@@ -532,21 +535,15 @@ static void draw_density(lab_report *r, plot_panel *p, const lab_panel *panel)
     {.axes = {.col = 2 * (act), .cols = 2, .heading = name ": test error",                         \
               .x = "learning rate, epochs", .y = "test error (%)", .y_range = {0, 12},             \
               .legend = where}, .draw = draw_bars, .arm = act, .series = "test_accuracy"}
-#define MEANS(act, name, where)                                                                    \
-    {.axes = {.col = act, .heading = name ": mean", .x = "layer that is fed",                      \
-              .y = "mean of a unit", .y_range = {-0.3, 1.2}, .legend = where},                     \
-     .draw = draw_fed, .arm = act, .series = "mean"}
-#define VARIANCES(act, name)                                                                       \
-    {.axes = {1, act, .heading = name ": variance", .x = "layer that is fed",                      \
-              .y = "variance of a unit", .y_scale = PLOT_LOG10, .y_range = {0.01, 10},             \
-              .legend = PLOT_LEGEND_NONE}, .draw = draw_fed, .arm = act, .other = 1,               \
-     .series = "variance"}
-#define DENSITY(act, name) /* colours as above */                                                  \
-    {.axes = {2, act, .heading = name ": what layer 4 gets, end", .x = "value",                    \
+#define FED(act, name)                                                                             \
+    {.axes = {.col = act, .heading = name ": mean ± 1 sd", .x = "layer that is fed",               \
+              .x_range = {1.7, 7.3}, .y = "input of the layer", .y_range = {-1.3, 1.3}},           \
+     .draw = draw_fed, .arm = act}
+#define DENSITY(act, name)                                                                         \
+    {.axes = {1, act, .heading = name ": what layer 4 gets", .x = "input of layer 4",              \
               .x_range = {BIN_LO, BIN_HI}, .y = "density", .y_scale = PLOT_LOG10,                  \
-              .y_range = {0.003, 30}, .legend = PLOT_LEGEND_NONE},                                 \
-     .draw = draw_density, .arm = act, .series = "end_density",                                    \
-     .mark = {{LAB_NOTE_IN, 0.97, 0.9, "dotted: N(0, 1)", PLOT_RIGHT}}}
+              .y_range = {0.003, 10}},                                                             \
+     .draw = draw_density, .arm = act, .series = "end_density"}
 
 static int report(lab_report *r)
 {
@@ -562,17 +559,15 @@ static int report(lab_report *r)
          .under = {{LAB_HLINE, .text = "", .color = PLOT_GREY, .dash = PLOT_DOTTED}},
          .draw = draw_gains}};
     static const lab_panel moments[] = {
-        MEANS(RELU, "ReLU", PLOT_LEGEND_NONE), MEANS(SIGMOID, "sigmoid", PLOT_LEGEND_NONE),
-        MEANS(TANH, "tanh", PLOT_LEGEND_TOP_RIGHT), VARIANCES(RELU, "ReLU"),
-        VARIANCES(SIGMOID, "sigmoid"), VARIANCES(TANH, "tanh"), DENSITY(RELU, "ReLU"),
+        FED(RELU, "ReLU"), FED(SIGMOID, "sigmoid"), FED(TANH, "tanh"), DENSITY(RELU, "ReLU"),
         DENSITY(SIGMOID, "sigmoid"), DENSITY(TANH, "tanh")};
     const lab_page pages[2] = {
         {"Before or after the activation: little matters for ReLU, more for tanh and sigmoid", NULL,
          2000, 1400},
         {"Only after the activation does the next layer get mean 0 and variance 1", "moments", 2000,
-         1700, .seeds = lab_seeds(r, 0), .settings = "784-100x6-10, standardized pixels, Glorot "
-         "initialisation, SGD with learning rate 0.1, batch 128, at the start and after 5 epochs; "
-         "1000 images in train mode"}};
+         1400, .seeds = lab_seeds(r, 0), .settings = "784-100x6-10, standardized pixels, Glorot "
+         "initialisation, SGD with learning rate 0.1, batch 128, after 5 epochs; 1000 images in "
+         "train mode", .shared_legend = 1}};
     lab_judge(r);
     check(r);
     return lab_draw(r, &pages[0], accuracy, LAB_COUNT(accuracy)) ||

@@ -604,9 +604,9 @@ static void draw_bars(lab_report *r, plot_panel *p, const lab_panel *panel)
 }
 
 /* clang-format off */
-#define BARS(at_row, at_col, span, which, title, name)                                             \
-    {.axes = {at_row, at_col, .cols = span, .heading = title, .y = name, .grid = PLOT_GRID_Y,      \
-              .x = "S SGD, M momentum, R RMSprop, A Adam"},                                        \
+#define BARS(which, title, name, ...)                                                              \
+    {.axes = {.heading = title, .y = name, .grid = PLOT_GRID_Y,                                    \
+              .x = "S SGD, M momentum, R RMSprop, A Adam", __VA_ARGS__},                           \
      .draw = draw_bars, .arm = which}
 #define SEEDS_AND_MEAN(arm, name, series, ...)                                                     \
     {arm, series, "", {__VA_ARGS__, .width = 0.4, .alpha = 0.6}, LAB_EACH_SEED},                   \
@@ -619,26 +619,6 @@ static void draw_bars(lab_report *r, plot_panel *p, const lab_panel *panel)
      .line = {SEEDS_AND_MEAN(NONE, "no norm", series, PLOT_VERMILLION, .dash = PLOT_DASHED),       \
               SEEDS_AND_MEAN(BATCH_NORM, "batch norm", series, PLOT_BLUE)}}
 #define LINEAR .y_range = {0.03 * all, 0.15 * all}
-
-static int page_curves(lab_report *r)
-{
-    const int all = !lab_quick(r);
-    static const lab_page page = {
-        "Between the solutions of two optimizers: a barrier without norm, none with batch norm",
-        NULL, 1800, 1560, .scale = 0.78, .shared_legend = 1};
-    const lab_panel panels[] = {
-        CURVES(0, "SGD", "momentum", "momentum", "loss/sgd-momentum", LINEAR),
-        CURVES(1, "SGD", "RMSprop", "RMSprop", "loss/sgd-rmsprop", LINEAR),
-        CURVES(2, "SGD", "Adam", "Adam", "loss/sgd-adam", LINEAR),
-        CURVES(3, "momentum", "RMSprop", "RMSprop", "loss/momentum-rmsprop", LINEAR),
-        CURVES(4, "momentum", "Adam", "Adam", "loss/momentum-adam", LINEAR),
-        CURVES(5, "RMSprop", "Adam", "Adam", "loss/rmsprop-adam", LINEAR),
-        CURVES(6, "SGD", "SGD, other batches", "other batches", "loss/sgd-batches", LINEAR),
-        CURVES(7, "SGD", "SGD, other start", "other start", "loss/sgd-start",
-               .y_scale = PLOT_LOG10),
-        BARS(2, 2, 1, 0, "Barrier (another start: see h)", "loss above the worse end, %")};
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
-}
 /* clang-format on */
 
 /* The value at u, v of the triangle's points, linear between them; nan outside. */
@@ -688,7 +668,7 @@ static void triangle_edge(plot_panel *p, double height)
     plot_line(p, NULL, ex, ey, 4, edge);
 }
 
-/* Of the three solutions panel->other. All of an arm have one scale of colours. */
+/* Of the three solutions panel->other. All of an arm have one scale of colours, beside the last. */
 static void draw_triangle(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     enum { ROWS = 156, COLS = 180 };
@@ -719,20 +699,13 @@ static void draw_triangle(lab_report *r, plot_panel *p, const lab_panel *panel)
 }
 
 /* clang-format off */
-#define TRIANGLE(from, k, title)                                                                   \
-    {.axes = {(from) - TRIANGLE_NONE, 3 * (k), .cols = 3, .heading = title, .x = "", .y = "",      \
-              .frame = PLOT_BARE, .hide = PLOT_GRID_BOTH, .x_range = {-0.2, 1.2},                  \
-              .y_range = {-0.12, 1.0}, .aspect = 1},                                               \
+#define TRIANGLE(from, k, at, title)                                                               \
+    {.axes = {(from) - TRIANGLE_NONE, at, .heading = title, .x = "", .y = "", .frame = PLOT_BARE,  \
+              .hide = PLOT_GRID_BOTH, .x_range = {-0.2, 1.2}, .y_range = {-0.12, 1.0},             \
+              .aspect = 1},                                                                        \
      .draw = draw_triangle, .arm = from, .other = k}
 #define TRIANGLES(from, title)                                                                     \
-    TRIANGLE(from, 0, title), TRIANGLE(from, 1, " "), TRIANGLE(from, 2, " "), TRIANGLE(from, 3, " ")
-static const lab_page triangles_page = {
-    "Optimizers end in different places of one valley (three solutions of one seed)", "triangles",
-    1800, 1400, 0.72};
-static const lab_panel triangles[] = {
-    TRIANGLES(TRIANGLE_NONE, "no norm"), TRIANGLES(TRIANGLE_BATCH, "batch norm"),
-    BARS(2, 0, 6, 1, "Distance of the two, by that from the start", "ratio"),
-    BARS(2, 6, 6, 2, "Spread over starts, by the mean", "sd / mean of loss")};
+    TRIANGLE(from, 0, 0, title), TRIANGLE(from, 1, 1, title), TRIANGLE(from, 3, 2, title)
 /* clang-format on */
 
 static void print_ends(lab_report *r)
@@ -750,15 +723,40 @@ static void print_ends(lab_report *r)
                lab_average(barriers(r, BATCH_NORM, "scaled_", k, 0)));
 }
 
+/* clang-format off */
 static int report(lab_report *r)
 {
+    static const lab_page pages[3] = {
+        {"Between the solutions of two optimizers: a barrier without norm, none with batch norm",
+         NULL, 1800, 1150, .scale = 0.78, .shared_legend = 1},
+        {"Between two starts the barrier is ten and more times the loss, from one start 12 % at "
+         "most", "barriers", 1800, 1280, 0.78},
+        {"Optimizers end in different places of one valley", "triangles", 1800, 1150, 0.78,
+         "Loss on 5000 training images, on the plane through three solutions from one start", 1}};
+    const int all = !lab_quick(r);
+    const lab_panel curves[] = {
+        CURVES(0, "SGD", "momentum", "momentum", "loss/sgd-momentum", LINEAR),
+        CURVES(1, "SGD", "RMSprop", "RMSprop", "loss/sgd-rmsprop", LINEAR),
+        CURVES(2, "SGD", "Adam", "Adam", "loss/sgd-adam", LINEAR),
+        CURVES(3, "momentum", "RMSprop", "RMSprop", "loss/momentum-rmsprop", LINEAR),
+        CURVES(4, "momentum", "Adam", "Adam", "loss/momentum-adam", LINEAR),
+        CURVES(5, "RMSprop", "Adam", "Adam", "loss/rmsprop-adam", LINEAR)};
+    static const lab_panel of_barriers[] = {
+        CURVES(0, "SGD", "SGD, other start", "other start", "loss/sgd-start", .y_scale = PLOT_LOG10,
+               .y_range = {0.04, 10}, .legend = PLOT_LEGEND_TOP_LEFT),
+        BARS(0, "Barrier (another start: see a)", "loss above the worse end, %", .col = 1),
+        BARS(1, "Distance of the two, by that from the start", "ratio", .row = 1),
+        BARS(2, "Spread over starts, by the mean", "sd / mean of loss", .row = 1, .col = 1)};
+    static const lab_panel triangles[] = {TRIANGLES(TRIANGLE_NONE, "no norm"),
+                                          TRIANGLES(TRIANGLE_BATCH, "batch norm")};
     check_ends(r);
     lab_judge(r);
     print_ends(r);
-    return page_curves(r) || lab_draw(r, &triangles_page, triangles, LAB_COUNT(triangles));
+    return lab_draw(r, &pages[0], curves, LAB_COUNT(curves)) ||
+           lab_draw(r, &pages[1], of_barriers, LAB_COUNT(of_barriers)) ||
+           lab_draw(r, &pages[2], triangles, LAB_COUNT(triangles));
 }
 
-/* clang-format off */
 static const lab_program program = {
     "24_interpolation", NRM_VERSION,
     "What lies between the solutions that different optimizers find?", "784-64-64-10 ReLU, three "

@@ -789,7 +789,8 @@ static const lab_panel chain_panels[] = {
     {.axes = {.cols = 2, .heading = "Three neurons, one example: neuron c learns for input 1.00 "
                                     "and gets 1.66"}, .draw = draw_walk},
     {.axes = {.col = 2, .heading = "The shift of each weight's gradient",
-              .y = "gradient of the loss", .y_range = {-3.6, 2.4}, .legend = PLOT_LEGEND_ABOVE},
+              .y = "gradient of the loss", .y_range = {-3.6, 2.4},
+              .legend = PLOT_LEGEND_BOTTOM_LEFT},
      .draw = draw_gradients},
     {.axes = {.row = 1, .heading = "One example: promise and result", .x = "learning rate",
               .x_scale = PLOT_LOG10, .y = "loss after one step", .y_range = {-1, 1},
@@ -808,26 +809,28 @@ static const lab_panel chain_panels[] = {
      .mark = AT_RATE(0.1)},
     {.axes = {.row = 1, .col = 2, .heading = "What neuron c is given",
               .x = "steps taken, rate 0.1", .x_range = {-0.1, 2.1}, .x_ticks = steps_at,
-              .x_names = steps_name, .x_count = 3, .y = "input: mean ± 1 sd of the four",
+              .x_names = steps_name, .x_count = 3, .y = "input, mean ± 1 sd",
               .legend = PLOT_LEGEND_ABOVE},
-     .draw = draw_input},
-    {.axes = {.row = 2, .heading = "Five weights: y after a step", .x = "rate of the step",
-              .y = "y", .legend = PLOT_LEGEND_ABOVE},
+     .draw = draw_input}};
+
+static const lab_panel product_panels[] = {
+    {.axes = {.heading = "Five weights: y after a step", .x = "rate of the step", .y = "y",
+              .legend = PLOT_LEGEND_BOTTOM_LEFT},
      .line = {{PRODUCT, "first", "first order: the gradient",
                {PLOT_VERMILLION, .dash = PLOT_DASHED}, LAB_ONE_SEED},
               {PRODUCT, "second", "up to the second", {PLOT_GREEN, .dash = PLOT_DASHDOT},
                LAB_ONE_SEED},
               {PRODUCT, "exact", "exact", {PLOT_INK}, LAB_ONE_SEED}},
      .mark = AT_RATE(0.05)},
-    {.axes = {.row = 2, .col = 1, .heading = "The change of y by orders, rate 0.05",
+    {.axes = {.col = 1, .heading = "The change of y by orders, rate 0.05",
               .y = "sum of the terms", .y_range = {-6.4, 0.6}},
      .draw = draw_orders, .series = "order"},
-    {.axes = {.row = 2, .col = 2, .heading = "Each order against the rate",
+    {.axes = {.col = 2, .heading = "Each order against the rate",
               .x = "rate of the step", .x_scale = PLOT_LOG10, .y = "size of its sum",
-              .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_ABOVE},
-     .line = {SIZE("1", "1st", PLOT_BLUE, .marker = PLOT_CIRCLE),
-              SIZE("2", "2nd", PLOT_ORANGE, .dash = PLOT_DASHED, .marker = PLOT_SQUARE),
-              SIZE("3", "3rd", PLOT_GREEN, .dash = PLOT_DOTTED, .marker = PLOT_TRIANGLE)}}};
+              .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_BOTTOM_RIGHT},
+     .line = {SIZE("1", "1st", PLOT_VERMILLION, .dash = PLOT_DASHED, .marker = PLOT_CIRCLE),
+              SIZE("2", "2nd", PLOT_GREEN, .dash = PLOT_DASHDOT, .marker = PLOT_SQUARE),
+              SIZE("3", "3rd", PLOT_PURPLE, .dash = PLOT_DOTTED, .marker = PLOT_TRIANGLE)}}};
 
 /* ---- scalings, a page ------------------------------------------------------------------------ */
 
@@ -874,18 +877,6 @@ static void draw_digit(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_images(p, images, 2, DATASET_SIDE, DATASET_SIDE, 2, captions, 1);
 }
 
-static void draw_greys(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const double grey[2] = {0, 255}, line[2] = {0, 1};
-    const lab_series cdf = lab_get(r, DIGIT, 0, panel->series);
-    const double mean = lab_at(r, DIGIT, 0, "mean", 0), sd = lab_at(r, DIGIT, 0, "sd", 0);
-    const double standard[2] = {(0 - mean) / sd, (255 - mean) / sd};
-    const plot_style stairs = {PLOT_PURPLE, .step = 1};
-    plot_line(p, "standardized", grey, standard, 2, lab_style("batch"));
-    plot_line(p, "min-max", grey, line, 2, plot_dashed(PLOT_VERMILLION));
-    plot_line(p, "equalized (rank)", cdf.x, cdf.y, cdf.n, stairs);
-}
-
 static void draw_equalized(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const double line[2] = {0, 1};
@@ -915,12 +906,9 @@ static const lab_panel scaling_panels[] = {
               .x_range = {-0.08, 1.08}, ROWS, .hide = PLOT_GRID_Y},
      .draw = draw_people, .series = "rank"},
     {.axes = {.row = 1, .cols = 2, .heading = "The first test image"}, .draw = draw_digit},
-    {.axes = {.row = 1, .col = 2, .heading = "What a grey value becomes",
-              .x = "grey value (0 paper, 255 ink)", .y = "scaled value",
-              .legend = PLOT_LEGEND_ABOVE}, .draw = draw_greys, .series = "cdf"},
-    {.axes = {.row = 1, .col = 3, .heading = "Its distribution, equalized",
-              .x = "equalized value", .y = "share of pixels not above",
-              .legend = PLOT_LEGEND_ABOVE}, .draw = draw_equalized, .series = "cdf"}};
+    {.axes = {.row = 1, .col = 2, .cols = 2, .heading = "Its distribution, equalized",
+              .x = "equalized value (0.85: paper)", .y = "share of pixels not above",
+              .legend = PLOT_LEGEND_TOP_LEFT}, .draw = draw_equalized, .series = "cdf"}};
 /* clang-format on */
 
 /* ---- covariate shift and the chasing game, a page -------------------------------------------- */
@@ -1045,10 +1033,17 @@ static const lab_panel shift_panels[] = {
 
 static int report(lab_report *r)
 {
-    const lab_page chain_page = {"A chain of three neurons and a product of five weights", NULL,
-                                 1800, 1640, 0.84};
-    const lab_page scaling_page = {"Three ways of scaling: ten people, and a digit", "scaling",
-                                   1800, 1040, 0.84, .heights = {1, 1.35}};
+    const lab_page chain_page = {
+        "At a large rate the inputs of the last neuron move away; behind batch norm they stay",
+        NULL, 1800, 1120, 0.84, "A chain of three neurons, one example (a to c) or four (d, e)",
+        .seeds = 1, .widths = {1, 1, 1.3}};
+    const lab_page product_page = {
+        "The gradient of a product does not know the second order of its step", "product", 1800,
+        700, 0.84, "A product of five weights", .seeds = 1};
+    const lab_page scaling_page = {
+        "Standardized, one outlier stands out; equalized, a digit's grey values are not uniform",
+        "scaling", 1800, 1040, 0.84, "Ten people, the child as a ring; the first test image",
+        .seeds = 1, .heights = {1, 1.35}};
     const lab_page shift_page = {
         "The best line moves with the inputs; a large step is lost when they move", "shift", 1800,
         1360, 0.84,
@@ -1058,6 +1053,7 @@ static int report(lab_report *r)
     checks(r);
     lab_judge(r);
     return lab_draw(r, &chain_page, chain_panels, LAB_COUNT(chain_panels)) ||
+           lab_draw(r, &product_page, product_panels, LAB_COUNT(product_panels)) ||
            lab_draw(r, &scaling_page, scaling_panels, LAB_COUNT(scaling_panels)) ||
            lab_draw(r, &shift_page, shift_panels, LAB_COUNT(shift_panels));
 }

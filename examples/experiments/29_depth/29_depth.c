@@ -520,7 +520,6 @@ static void draw_histogram(lab_report *r, plot_panel *p, const lab_panel *panel)
     const lab_series h = lab_get(r, arm, 0, "hist");
     const double largest = lab_at(r, arm, 0, "largest", 0), n = lab_at(r, arm, 0, "numbers", 0);
     const double sd = lab_at(r, arm, 0, "sd", LAB_LAST), width = 2 * largest / BINS;
-    const int align = PLOT_LEFT + PLOT_BELOW;
     double edges[BINS + 1], x[BINS], normal[BINS];
     size_t i;
     if (h.n != BINS) return;
@@ -530,11 +529,11 @@ static void draw_histogram(lab_report *r, plot_panel *p, const lab_panel *panel)
         normal[i] = n * width / (sd * 2.50662827463) * exp(-z * z / 2);
     }
     plot_hist(p, NULL, edges, h.y, BINS, look_of(arm));
-    plot_line(p, NULL, x, normal, BINS, plot_dotted(PLOT_INK));
-    plot_text_in(p, 0.03, 0.99, lab_format(r, "deviation %.3g", sd), align, PLOT_INK);
-    plot_text_in(p, 0.03, 0.91, lab_format(r, "kurtosis %.1f", lab_at(r, arm, 0, "kurt", LAB_LAST)),
-                 align, PLOT_INK);
-    plot_text_in(p, 0.03, 0.81, "dotted: normal", align, PLOT_INK);
+    plot_line(p, "normal", x, normal, BINS, plot_dotted(PLOT_INK));
+    plot_text_in(
+        p, 0.03, 0.99,
+        lab_format(r, "deviation %.3g, kurtosis %.1f", sd, lab_at(r, arm, 0, "kurt", LAB_LAST)),
+        PLOT_LEFT + PLOT_BELOW, PLOT_INK);
 }
 
 /* Rows are examples, sorted by their digit; columns are classes. */
@@ -599,41 +598,44 @@ static void draw_depth(lab_report *r, plot_panel *p, const lab_panel *panel)
 
 /* clang-format off */
 #define HISTOGRAM(column, of, title)                                                               \
-    {.axes = {0, 2 * (column), .cols = 2, .heading = title, .x = "gradient of a weight",           \
-              .y = "weights in a bin", .y_scale = PLOT_LOG10, .y_range = {0.7, 1e6}},              \
+    {.axes = {0, column, .heading = title, .x = "gradient of a weight",                            \
+              .y = "weights in a bin", .y_scale = PLOT_LOG10, .y_range = {0.7, 1e5}},              \
      .draw = draw_histogram, .arm = of}
 #define OUTPUTS(column, of, title)                                                                 \
-    {.axes = {1, 2 * (column), 2, 2, .heading = title, .x = "class",                               \
+    {.axes = {0, column, 2, .heading = title, .x = "class",                                        \
               .y = "example, sorted by its digit", .y_range = {BATCH, 0}, .frame = PLOT_BOX},      \
      .draw = draw_outputs, .arm = of}
 #define DEPTH(column, of, what, title, at, name, low, high, where)                                 \
-    {.axes = {3, 2 * (column), .cols = 2, .heading = title, .x = at, .y = "log_{10} of mean " name,\
+    {.axes = {1, column, .heading = title, .x = at, .y = "log_{10} of mean " name,                 \
               .y_range = {low, high}, .legend = PLOT_LEGEND_##where},                              \
      .draw = draw_depth, .arm = of, .series = what} /* with room for the legend */
 static const lab_page beginning_page = {
-    "Without batch norm channels and gradients of R27 grow with depth (seed 11)", NULL, 1600, 1680,
-    .scale = 0.92, .heights = {1, 0.66, 0.5, 1}};
+    "Without batch norm channels and gradients of R27 grow with depth (a to c: seed 11)", NULL,
+    1600, 1080, .scale = 0.92};
 static const lab_panel beginning[] = {
     HISTOGRAM(0, RB, "R27, batch norm: layer 28 of 56"),
     HISTOGRAM(1, RN, "R27, no norm: layer 28 of 56"),
     HISTOGRAM(2, PN, "P20, no norm: layer 11 of 21"),
-    OUTPUTS(0, RN, "R27, no norm: output gradients"),
-    OUTPUTS(1, RB, "R27, batch norm: output gradients"),
-    {.axes = {1, 4, .cols = 2, .heading = "Means over seeds"}, .draw = draw_numbers},
-    /* which classes the whole batch pushes down (> 0) or up; legend as in the row below */
-    {.axes = {2, 4, .cols = 2, .heading = "Column means of d and e", .x = "class",
-              .x_range = {-0.5, 9.5}, .y = "mean × 128", .y_range = {-0.3, 1.1},
-              .legend = PLOT_LEGEND_NONE},
-     .line = {{RN, "push", "no norm", {PLOT_VERMILLION, .dash = PLOT_DASHED,
-                                       .marker = PLOT_SQUARE, .marker_every = 1}, LAB_ONE_SEED},
-              {RB, "push", "batch norm", {PLOT_BLUE, .marker = PLOT_CIRCLE, .marker_every = 1},
-               LAB_ONE_SEED}},
-     .under = {{LAB_HLINE, .y = 0, .text = "", .color = PLOT_GREY}}},
     DEPTH(0, RN, "m", "R27: channel means", "residual block", "|channel mean|", -1, 3.4, TOP_LEFT),
     DEPTH(1, RN, "s", "R27: channel deviations", "residual block", "channel deviation", -0.6, 2.1,
           TOP_LEFT),
     DEPTH(2, PN, "s", "P20: channel deviations", "hidden layer", "channel deviation", -5.8, 0.4,
           BOTTOM_LEFT)};
+static const lab_page outputs_page = {
+    "Without batch norm all examples of the batch push the same class of R27", "outputs", 1600, 720,
+    0.92, "Networks at initialization, one batch of 128; a to c: seed 11; d: BN is batch norm",
+    .widths = {1, 1, 1.3}};
+static const lab_panel outputs[] = {
+    OUTPUTS(0, RN, "R27, no norm: output gradients"),
+    OUTPUTS(1, RB, "R27, batch norm: output gradients"),
+    /* which classes the whole batch pushes down (> 0) or up */
+    {.axes = {.col = 2, .heading = "Column means of a and b", .x = "class",
+              .x_range = {-0.5, 9.5}, .y = "mean × 128", .y_range = {-0.3, 1.3},
+              .legend = PLOT_LEGEND_TOP_LEFT},
+     .line = {{RN, "push", "no norm", .how = LAB_ONE_SEED},
+              {RB, "push", "batch norm", .how = LAB_ONE_SEED}},
+     .under = {{LAB_HLINE, .y = 0, .text = "", .color = PLOT_GREY}}},
+    {.axes = {1, 2, .heading = "Means over seeds"}, .draw = draw_numbers}};
 /* clang-format on */
 
 /* ---- figures: one step ----------------------------------------------------------------------- */
@@ -781,8 +783,8 @@ static int report(lab_report *r)
     check_gradient(r, NRM_NO_NORM, "gradient of the residual network without norm");
     check_gradient(r, NRM_BATCH_NORM, "gradient of the residual network with batch norm");
     check_gradient(r, NRM_LAYER_NORM, "gradient of the residual network with layer norm");
-    return lab_draw(r, &beginning_page, beginning, LAB_COUNT(beginning)) || draw_step(r) ||
-           draw_plain(r);
+    return lab_draw(r, &beginning_page, beginning, LAB_COUNT(beginning)) ||
+           lab_draw(r, &outputs_page, outputs, LAB_COUNT(outputs)) || draw_step(r) || draw_plain(r);
 }
 
 /* clang-format off */

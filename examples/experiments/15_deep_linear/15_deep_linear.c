@@ -807,30 +807,36 @@ static void draw_norms(lab_report *r, plot_panel *p, const lab_panel *panel)
 /* clang-format off */
 #define LOSS_AXES .x = "step", .y = "sum of squared errors", .y_scale = PLOT_LOG10
 #define BOTH(arms_from, what) {arms_from, what, .to = (arms_from) + BATCH, .how = LAB_GEOMETRIC}
-#define SHIFT(at_row, at_col, place, arms_from)                                                    \
-    {.axes = {at_row, at_col, .heading = "Layer " #place, .x = "step", .y = "|G − G'|",            \
-              .y_scale = PLOT_LOG10, .hide = PLOT_GRID_X},                                         \
-     .line = {BOTH(arms_from, "ics" #place)}},                                \
-    {.axes = {at_row + 1, at_col, .x = "step", .y = "cosine of G, G'", .y_range = {-1.1, 1.1},     \
-              .y_ticks = ends, .y_names = names, .y_count = 3},                                    \
+#define LOSS(at_row, rate, arms_from)                                                              \
+    {.axes = {.row = at_row, .heading = "Learning rate " rate ": loss", LOSS_AXES,                 \
+              .y_range = {1500, 2e5}}, .line = {BOTH(arms_from, "loss")}}
+#define COSINE(at_row, at_col, place, arms_from)                                                   \
+    {.axes = {at_row, at_col, .heading = "Layer " #place, .x = "step", .y = "cosine of G, G'",     \
+              .y_range = {-1.1, 1.1}, .y_ticks = ends, .y_names = names, .y_count = 3},            \
      .line = {{arms_from, "cos" #place, "", .to = (arms_from) + BATCH}},                           \
      .mark = {{LAB_HLINE, .y = 1, .text = ""}}}
+#define SHIFT(at_row, rate, arms_from, at_col, place)                                              \
+    {.axes = {at_row, at_col, .heading = "Learning rate " rate ": layer " #place, .x = "step",     \
+              .y = "|G − G'|", .y_scale = PLOT_LOG10, .y_range = {3e-3, 3e5}},                     \
+     .line = {BOTH(arms_from, "ics" #place)}}
 
 static int page_shift(lab_report *r)
 {
-    static const char *const names[3] = {"-1", "0", "1"};
+    static const char *const names[3] = {"−1", "0", "1"};
     static const double ends[3] = {-1, 0, 1};
-    static const lab_page page = {
-        "In a linear network batch norm turns gradients more, and ends lower", NULL, 1600, 1160,
-        .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"};
-    const lab_panel panels[] = {
-        {.axes = {.rows = 2, .heading = "Learning rate 10^{-6}: training loss", LOSS_AXES},
-         .line = {BOTH(FAST, "loss")}},
-        SHIFT(0, 1, 9, FAST), SHIFT(0, 2, 17, FAST),
-        {.axes = {2, .rows = 2, .heading = "Learning rate 10^{-7}: training loss", LOSS_AXES},
-         .line = {BOTH(SLOW, "loss")}},
-        SHIFT(2, 1, 9, SLOW), SHIFT(2, 2, 17, SLOW)};
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
+    static const lab_page page[2] = {
+        {"Batch norm ends lower, though at the lower rate its gradients turn more", NULL, 1600,
+         1160, .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"},
+        {"The shift is larger with batch norm at the lower rate, and alike at the higher", "shift",
+         1600, 1160, .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"}};
+    static const lab_panel turns[] = {
+        LOSS(0, "10^{-6}", FAST), COSINE(0, 1, 9, FAST), COSINE(0, 2, 17, FAST),
+        LOSS(1, "10^{-7}", SLOW), COSINE(1, 1, 9, SLOW), COSINE(1, 2, 17, SLOW)};
+    static const lab_panel shifts[] = {
+        SHIFT(0, "10^{-6}", FAST, 0, 9), SHIFT(0, "10^{-6}", FAST, 1, 17),
+        SHIFT(1, "10^{-7}", SLOW, 0, 9), SHIFT(1, "10^{-7}", SLOW, 1, 17)};
+    return lab_draw(r, &page[0], turns, LAB_COUNT(turns)) ||
+           lab_draw(r, &page[1], shifts, LAB_COUNT(shifts));
 }
 
 #define LANDSCAPE(at_row, rate, arms_from, limit)                                                  \
@@ -924,31 +930,30 @@ static void draw_ridges(lab_report *r, plot_panel *p, const lab_panel *panel)
     }
     at[1] = reach > 4 ? 4 : reach > 2 ? 2 : 1;
     at[0] = -at[1];
-    text[0] = lab_format(r, "%.0f", at[0]);
+    text[0] = lab_format(r, "−%.0f", at[1]);
     text[1] = lab_format(r, "%.0f", at[1]);
     plot_ticks_x(p, at, text, 2);
 }
 
 #define RIDGES(at_col, name, from, place)                                                          \
-    {                                                                                              \
-        .axes = {1, at_col, .heading = name, .x = "value", .y = at_col ? "" : "step"},             \
-        .draw = draw_ridges, .arm = from, .series = place                                          \
-    }
+    {.axes = {.col = at_col, .heading = name, .x = "value", .y = at_col ? "" : "step"},            \
+     .draw = draw_ridges, .arm = from, .series = place}
 
 static int page_runs(lab_report *r)
 {
-    static const lab_panel ridges[5] = {
-        RIDGES(0, "Layer 9, none", NONE, "9"), RIDGES(1, "Layer 9, batch", BATCH, "9"),
-        RIDGES(2, "Layer 17, none", NONE, "17"), RIDGES(3, "Layer 17, batch", BATCH, "17"),
-        RIDGES(4, "Layer 17, L1", L1, "17")};
+    static const lab_page page = {
+        "A unit's values widen or shrink in the first thousand steps, and then stay", "units", 1600,
+        800, .settings = SETTINGS, .seeds = 1};
+    static const lab_panel ridges[] = {
+        RIDGES(0, "Layer 9, no norm", NONE, "9"), RIDGES(1, "Layer 9, batch norm", BATCH, "9"),
+        RIDGES(2, "Layer 17, no norm", NONE, "17"), RIDGES(3, "Layer 17, batch norm", BATCH, "17")};
     plot_figure *f =
-        lab_figure(r, "Runs come to rest at the loss of the best map of some rank", 1600, 1240);
+        lab_figure(r, "Runs come to rest at the loss of the best map of some rank", 1600, 800);
     size_t i;
-    lab_subtitle(r, f, SETTINGS, lab_seeds(r, L2));
+    lab_subtitle(r, f, SETTINGS "; thin lines: the best maps of each rank", lab_seeds(r, L2));
     for (i = 0; i < lab_seeds(r, L2); i++) draw_ranks(r, f, i);
-    for (i = 0; i < 5; i++) (void)lab_draw_panel(r, f, &ridges[i]);
     plot_shared_legend(f);
-    return lab_save(r, f, "runs");
+    return lab_save(r, f, "runs") || lab_draw(r, &page, ridges, LAB_COUNT(ridges));
 }
 
 static int report(lab_report *r)

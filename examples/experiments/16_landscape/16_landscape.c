@@ -774,20 +774,22 @@ static void draw_windows(lab_report *r, plot_panel *p, const lab_panel *panel)
 
 /* clang-format off */
 #define ONE_RUN(place, title, label, scale, low, high)                                             \
-    .axes = {.col = place, .heading = title ", one run", .x = "step", .y = label,                  \
-             .y_scale = scale, .x_range = {0, STEPS}, .y_range = {low, high}}
-#define MEDIANS(place, title, label, of, net, depth)                                               \
-    .axes = {.row = net ? 2 : 1, .col = place, .heading = title ", " depth " layers", .x = "step", \
-             .y = label, .x_scale = PLOT_LOG10, .y_scale = PLOT_LOG10, .x_range = {10, STEPS}},    \
+    .axes = {.col = place, .heading = title, .x = "step", .y = label, .y_scale = scale,            \
+             .x_range = {0, STEPS}, .y_range = {low, high}}
+#define MEDIANS(place, title, label, low, high, of, net, depth)                                    \
+    .axes = {.row = net / M6, .col = place, .heading = title ", " depth " layers", .x = "step",    \
+             .y = label, .x_scale = PLOT_LOG10, .y_scale = PLOT_LOG10, .x_range = {10, STEPS},     \
+             .y_range = {low, high}},                                                              \
     .draw = draw_windows, .arm = net, .series = of
 #define BOTH_MEDIANS(net, depth)                                                                   \
-    {MEDIANS(0, "loss range", "max - min over s", "range_curve", net, depth)},                     \
-    {MEDIANS(1, "gradient change", "max over s", "change_curve", net, depth)},                     \
-    {MEDIANS(2, "effective β", "max over s", "beta_curve", net, depth),                            \
+    {MEDIANS(0, "loss range", "max - min over s", 0.004, 8, "range_curve", net, depth)},           \
+    {MEDIANS(1, "gradient change", "max over s", 0.08, 40, "change_curve", net, depth)},           \
+    {MEDIANS(2, "effective β", "max over s", 3, 40, "beta_curve", net, depth),                     \
      .mark = {{LAB_HLINE, .y = 20, .text = ""},                                                    \
               {LAB_NOTE_IN, 0.97, 0.05, "line: 2/rate = 1/least s", PLOT_RIGHT | PLOT_ABOVE}}}
 #define THIN .width = 0.5
 
+static const lab_panel medians[] = {BOTH_MEDIANS(M13, "13"), BOTH_MEDIANS(M6, "6")};
 static const lab_panel figure_4[] = {
     {ONE_RUN(0, "loss range", "loss at θ - s·g", PLOT_LOG10, 0.002, 50), .draw = draw_trace,
      .series = "lowest", .mark = {{LAB_HLINE, .y = 10, .text = "VGG, none: to 10"}}},
@@ -798,8 +800,7 @@ static const lab_panel figure_4[] = {
     {ONE_RUN(2, "effective β", "max |∇L(θ - s·g) - g| / (s·|g|)", PLOT_LINEAR, 0, 60),
      .line = {{TRACE + NONE, "beta_trace", NULL, {PLOT_VERMILLION, THIN}, LAB_ONE_SEED},
               {TRACE + BATCH, "beta_trace", NULL, {PLOT_BLUE, THIN}, LAB_ONE_SEED}},
-     .mark = {{LAB_HLINE, .y = 45, .text = "VGG, none: 5 to 45"}}},
-    BOTH_MEDIANS(M13, "13"), BOTH_MEDIANS(M6, "6")};
+     .mark = {{LAB_HLINE, .y = 45, .text = "VGG, none: 5 to 45"}}}};
 /* clang-format on */
 
 /* ---- sensitivity ----------------------------------------------------------------------------- */
@@ -949,78 +950,58 @@ static const lab_panel family[] = {
 
 /* ---- histograms ------------------------------------------------------------------------------ */
 
-/* Five ticks for these inputs, the outer ones at 1, 2 or 5 times a power of ten. */
-static void symmetric_ticks(lab_report *r, plot_panel *p, double reach)
-{
-    static const double nice[3] = {5, 2, 1};
-    const double unit = pow(10, floor(log10(reach)));
-    double at[5], step = unit / 2;
-    const char *label[5];
-    int i;
-    for (i = 2; i >= 0; i--)
-        if (nice[i] * unit <= reach) step = nice[i] * unit / 2;
-    for (i = 0; i < 5; i++) {
-        at[i] = (i - 2) * step;
-        label[i] = i % 2 == 0 ? lab_format(r, "%s%g", at[i] < 0 ? "−" : "", fabs(at[i])) : "";
-    }
-    plot_ticks_x(p, at, label, 5);
-}
-
 /* Inputs of ReLU, of one unit, three moments of the training over each other: densities whose
    highest points are 1, as they differ a hundredfold. */
-static void draw_unit(lab_report *r, plot_panel *p, size_t arm, size_t place)
+static void draw_unit(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    static const int when[3] = {0, 300, STEPS};
-    static const plot_style style[3] = {
-        {PLOT_INK, .dash = PLOT_DOTTED}, {PLOT_ORANGE, .dash = PLOT_DASHED}, {PLOT_BLUE}};
-    double y[BINS], reach = 0;
+    static const int when[3] = {0, 300, STEPS}, dash[3] = {PLOT_DOTTED, PLOT_DASHED, PLOT_SOLID};
+    double y[BINS];
     size_t i, j;
     for (i = 0; i < 3; i++) {
-        const lab_series c = lab_get(r, arm, 0, lab_format(r, "unit%zu/%d", place + 1, when[i]));
+        const lab_series c =
+            lab_get(r, panel->arm, 0, lab_format(r, "%s/%d", panel->series, when[i]));
         const size_t n = c.n < BINS ? c.n : BINS;
+        const plot_style s = {plot_map(PLOT_SEQUENTIAL, 0.4 * (double)i), .dash = dash[i]};
         double top = 0;
         for (j = 0; j < n; j++) top = fmax(top, c.y[j]);
         for (j = 0; j < n; j++) y[j] = c.y[j] / top;
-        plot_line(p, lab_format(r, "step %d", when[i]), c.x, y, n, style[i]);
-        if (c.n > 0) reach = fmax(reach, fmin(-c.x[0], c.x[c.n - 1]));
+        plot_line(p, lab_format(r, "step %d", when[i]), c.x, y, n, s);
     }
-    if (reach > 0) symmetric_ticks(r, p, reach);
-}
-
-/* A row for each of three layers, a column for each norm. */
-static int draw_histograms(lab_report *r)
-{
-    static const char *const depth[PLACES] = {"first layer", "layer 7", "last layer"};
-    plot_figure *f = lab_figure(
-        r, "The input of one unit's ReLU: densities, highest point 1 (one run)", 1760, 1080);
-    int kind, k;
-    lab_subtitle(r, f, "784-100x13-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 steps", 1);
-    for (k = 0; k < PLACES; k++)
-        for (kind = NONE; kind <= LINF; kind++)
-            draw_unit(r,
-                      plot_place(f, .row = k, .col = kind, .heading = k ? "" : arms[kind].name,
-                                 .x = k + 1 == PLACES ? "input" : "",
-                                 .y = kind == NONE ? depth[k] : ""),
-                      TRACE + (size_t)kind, (size_t)k);
-    plot_shared_legend(f);
-    return lab_save(r, f, "histograms");
 }
 
 /* clang-format off */
+static const double input_at[3] = {-3, 0, 3};
+static const char *const input_name[3] = {"−3", "0", "3"};
+#define OF_UNIT(kind, name, label)                                                                 \
+    {.axes = {.col = kind, .heading = name, .x = "input of ReLU", .x_range = {-4.2, 4.2},          \
+              .x_ticks = input_at, .x_names = input_name, .x_count = 3, .y = label},               \
+     .draw = draw_unit, .arm = TRACE + kind, .series = "unit2"}
+static const lab_panel units[] = {
+    OF_UNIT(NONE, "none", "density, highest point 1"), OF_UNIT(BATCH, "batch norm", ""),
+    OF_UNIT(L1, "L1", ""), OF_UNIT(L2, "L2", ""), OF_UNIT(LINF, "L∞", "")};
+
+#define RUN "784-100x13-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 steps"
 static int report(lab_report *r)
 {
-    static const lab_page pages[3] = {
-        {"Along the gradient loss and gradient vary less with batch norm", NULL, 1600, 1520,
-         .shared_legend = 1, .heights = {1.15, 1, 1}},
+    static const lab_page pages[5] = {
+        {"Along the gradient loss and gradient vary less with batch norm", NULL, 1600, 1120,
+         .shared_legend = 1},
+        {"Along the gradient of one run the loss reaches 10 only without a norm, as in VGG", "run",
+         1600, 760, .shared_legend = 1, .settings = RUN "; s = 1/2, 1, 2, 4 times the rate",
+         .seeds = 1},
         {"Small steps, random directions: there batch norm is not the smoother one", "sensitivity",
          1600, 1320},
         {"L1, L2 and L∞ smooth the landscape as batch norm does, and keep means still", "family",
-         1600, 1320}};
+         1600, 1320},
+        {"Without a norm a unit's inputs spread; with batch norm, L1, L2 and L∞ hardly",
+         "histograms", 1600, 700, .shared_legend = 1, .settings = RUN ", layer 7", .seeds = 1}};
     check_all(r);
     lab_judge(r);
-    return lab_draw(r, &pages[0], figure_4, LAB_COUNT(figure_4)) ||
-           lab_draw(r, &pages[1], sensitivity, LAB_COUNT(sensitivity)) ||
-           lab_draw(r, &pages[2], family, LAB_COUNT(family)) || draw_histograms(r);
+    return lab_draw(r, &pages[0], medians, LAB_COUNT(medians)) ||
+           lab_draw(r, &pages[1], figure_4, LAB_COUNT(figure_4)) ||
+           lab_draw(r, &pages[2], sensitivity, LAB_COUNT(sensitivity)) ||
+           lab_draw(r, &pages[3], family, LAB_COUNT(family)) ||
+           lab_draw(r, &pages[4], units, LAB_COUNT(units));
 }
 
 static const lab_program program = {

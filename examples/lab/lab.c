@@ -833,6 +833,12 @@ int lab_save(lab_report *r, plot_figure *f, const char *what)
         plot_free(f);
         return labi_too_long(r->program);
     }
+    if (plot_panels(f) > LAB_PANELS_MAX) {
+        fprintf(stderr, "%s: %d panels, at most %d are allowed\n", path, plot_panels(f),
+                LAB_PANELS_MAX);
+        plot_free(f);
+        return -1;
+    }
     if (plot_finish(f, path)) return -1;
     printf("wrote %s\n", path);
     return 0;

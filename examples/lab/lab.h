@@ -261,7 +261,10 @@ plot_figure *lab_figure(lab_report *r, const char *title, int width, int height)
    first `seeds` of the seeds only. */
 void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t seeds);
 
-/* Saves it as NAME.png, or NAME_what.png, and frees it. Returns 0, or -1 after a line on stderr. */
+enum { LAB_PANELS_MAX = 6 }; /* of a page: what a reader takes in at once */
+
+/* Saves it as NAME.png, or NAME_what.png, and frees it. Returns 0, or -1 after a line on stderr,
+   also of a page with more than LAB_PANELS_MAX panels. */
 int lab_save(lab_report *r, plot_figure *f, const char *what);
 
 /* Mean line, and a band from the lowest to the highest seed. label NULL: the arm's name; "": none.

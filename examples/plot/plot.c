@@ -1098,6 +1098,11 @@ const char *plot_error(const plot_figure *f)
     return f ? f->err : "plot: out of memory";
 }
 
+int plot_panels(const plot_figure *f)
+{
+    return f ? f->npanels : 0;
+}
+
 static int ploti_open_figure(plot_figure *f) /* may this call change the figure? */
 {
     if (!f || f->failed) return 0;

@@ -114,6 +114,7 @@ plot_style plot_look(int i); /* i-th colour, dash and marker: safe for grey prin
 plot_figure *plot_new(int width, int height);
 void plot_free(plot_figure *f);
 const char *plot_error(const plot_figure *f); /* "" while all is well */
+int plot_panels(const plot_figure *f);        /* how many it has so far */
 
 void plot_title(plot_figure *f, const char *text);
 void plot_subtitle(plot_figure *f, const char *text); /* data, settings, notices; wrapped */

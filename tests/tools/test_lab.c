@@ -409,6 +409,33 @@ static void test_claims_and_panels_as_tables(void)
     CHECK(*content("out/00_test_tables.png") != 0);
 }
 
+static int panels_of_page;
+
+static int report_crowded(lab_report *r)
+{
+    plot_figure *f = lab_figure(r, "A test", 1600, 1200);
+    int i;
+    for (i = 0; i < panels_of_page; i++) plot_place(f, .row = i / 3, .col = i % 3);
+    return lab_save(r, f, "crowded");
+}
+
+static void test_a_seventh_panel_is_refused(void)
+{
+    const int kept = dup(2);
+    program.report = report_crowded;
+    panels_of_page = 7;
+    CHECK(freopen("said", "w", stderr) != NULL);
+    CHECK_INT(experiment("--from", "kept.csv"), 1);
+    (void)fflush(stderr);
+    CHECK(dup2(kept, fileno(stderr)) >= 0 && close(kept) == 0);
+    CHECK(strstr(content("said"), "out/00_test_crowded.png: 7 panels") != NULL);
+    CHECK(*content("out/00_test_crowded.png") == 0);
+    panels_of_page = 6;
+    CHECK_INT(experiment("--from", "kept.csv"), 0);
+    CHECK(*content("out/00_test_crowded.png") != 0);
+    program.report = report;
+}
+
 static void test_eigenvalues(void)
 {
     double a[9] = {2, 1, 0, 1, 2, 0, 0, 0, 5}, v[9], alone[4] = {2, 1, 1, 2};
@@ -534,6 +561,7 @@ int main(void)
     RUN(test_other_data_do_not_count);
     RUN(test_refused_tables);
     RUN(test_claims_and_panels_as_tables);
+    RUN(test_a_seventh_panel_is_refused);
     RUN(test_eigenvalues);
     RUN(test_seeds_out_of_range);
     RUN(test_a_path_that_is_too_long);

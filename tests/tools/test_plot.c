@@ -741,6 +741,7 @@ static void test_null_is_harmless(void)
     CHECK(plot_pixels(NULL, NULL, NULL) == NULL);
     CHECK_INT(plot_save(NULL, "never.png"), -1);
     CHECK(plot_error(NULL)[0] != 0);
+    CHECK_INT(plot_panels(NULL), 0);
     CHECK_INT(plot_axes_box(NULL, box), -1);
     CHECK_INT(plot_legend_box(NULL, box), -1);
 }

@@ -17,10 +17,12 @@ static const int in_float = sizeof(nrm_real) == sizeof(float);
 
 /* ---- networks and data ----------------------------------------------------------------------- */
 
+enum { BEHIND = 128 };  /* bytes behind a block, which must stay as they are */
 typedef struct holder { /* a network, the block it lives in, and that as it was */
     nrm_mlp *net;
     unsigned char *block, *before;
     size_t bytes;
+    int filled;
 } holder;
 
 /* `shift` moves the block off its alignment; what was there before does not matter. */
@@ -29,10 +31,11 @@ static holder build_at(const nrm_mlp_spec *spec, size_t shift)
     holder h;
     h.net = NULL;
     h.bytes = nrm_mlp_bytes(spec) + shift;
-    h.block = (unsigned char *)malloc(h.bytes);
+    h.filled = (int)(0x5a + shift);
+    h.block = (unsigned char *)malloc(h.bytes + BEHIND);
     h.before = (unsigned char *)malloc(h.bytes);
     if (h.block == NULL || h.before == NULL) exit(2);
-    memset(h.block, (int)(0x5a + shift), h.bytes);
+    memset(h.block, h.filled, h.bytes + BEHIND);
     if (!OK(nrm_mlp_init(&h.net, h.block + shift, h.bytes - shift, spec))) exit(2);
     return h;
 }
@@ -44,6 +47,9 @@ static holder build(const nrm_mlp_spec *spec)
 
 static void drop(holder h)
 {
+    size_t i, kept = 0;
+    for (i = 0; i < BEHIND; i++) kept += h.block[h.bytes + i] == h.filled;
+    CHECK(kept == BEHIND);
     free(h.block);
     free(h.before);
 }
@@ -211,6 +217,24 @@ static void test_same_seed_same_bits(void)
             drop(again);
         }
         drop(first);
+    }
+}
+
+/* Wherever in a cache line a block begins, its last array, which three layers fill, is inside. */
+static void test_block_ends(void)
+{
+    const batch b = random_batch(2);
+    nrm_mlp_layer shape[3];
+    nrm_mlp_spec spec = two_layers(shape, HIDDEN, NRM_RELU, NRM_BATCH_NORM, 0);
+    size_t shift;
+    shape[2] = shape[1];
+    shape[1] = shape[0];
+    spec.layers = 3;
+    for (shift = 0; shift < 64; shift++) {
+        const holder h = build_at(&spec, shift);
+        nrm_acc loss;
+        OK(nrm_mlp_gradient(h.net, &loss, b.x, b.labels, BATCH, NRM_TRAIN));
+        drop(h);
     }
 }
 
@@ -673,6 +697,7 @@ int main(void)
     RUN(test_defaults);
     RUN(test_overfits);
     RUN(test_same_seed_same_bits);
+    RUN(test_block_ends);
     RUN(test_norms_share_weights);
     RUN(test_whole_net_gradients);
     RUN(test_averages);

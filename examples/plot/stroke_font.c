@@ -396,14 +396,14 @@ static void sf_read_braces(const char *p, const char *end, sf_script *script)
 /* 1 if a script begins at p. */
 static int sf_read_script(const char *p, const char *end, sf_script *script)
 {
-    static const char two[] = "2";
+    static const char digits[] = "12";
     unsigned code;
     if (p == end) return 0;
     script->next = sf_decode(p, &code);
-    script->side = code == '_' ? -1 : 1;
-    if (code == 0xB2) { /* ² */
-        script->begin = two;
-        script->end = two + 1;
+    script->side = code == '_' || code == 0x2081 ? -1 : 1;
+    if (code == 0xB2 || code == 0x2081) { /* ² and ₁ */
+        script->begin = digits + (code == 0xB2);
+        script->end = script->begin + 1;
         return 1;
     }
     if ((code != '^' && code != '_') || end - p < 2 || p[1] == ' ') return 0;

@@ -7,7 +7,7 @@
    Markup
 
        ^{...}  _{...}   superscript, subscript: smaller, raised or lowered; they nest
-       ^x  _x           the same for a single character; ² is ^2
+       ^x  _x           the same for a single character; ² is ^2, ₁ _1
        \^ \_ \{ \} \\   the character itself; a file name wants "train\_loss"
 
        A superscript directly followed by a subscript, or the reverse, shares its x position, as

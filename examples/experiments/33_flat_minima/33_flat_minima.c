@@ -12,6 +12,7 @@
 #define NOISE 0.5       /* size of the noise: the share of a unit's length, or of a weight */
 #define EQUAL_LOSS 0.05 /* on the probe images, where all arms are looked at on the way    */
 #define CONVERGED 0.001 /* training error up to which a network counts as such             */
+#define SETTLED 0.05    /* error of an eigenvalue, as a part of it                         */
 
 enum { HIDDEN = 2, WIDTH = 100, EPOCHS = 50, IMAGES = 5120, PROBE = 2000, DIRECTIONS = 10 };
 enum { ON_THE_WAY = 1, AT_END = 2 }; /* x of the records */
@@ -61,7 +62,7 @@ static nrm_mlp_spec network(trainer *t)
 /* Is the residual of Lanczos' vector small? If not, at the end of a run, more steps are taken. */
 static int settled(flatness_eigenvalue top)
 {
-    return top.error < 0.05 * top.value;
+    return top.error < SETTLED * top.value;
 }
 
 static int measure(lab_run *r, flatness_view *v, double when)
@@ -549,7 +550,7 @@ static void check_runs(lab_report *r)
         lab_check_same_bits(r);
         return;
     }
-    lab_check(r, error < 0.05, "eigenvalues have settled", "error at most %.1e of the value",
+    lab_check(r, error < SETTLED, "eigenvalues have settled", "error at most %.1e of the value",
               error);
     lab_check(r, most <= EQUAL_LOSS, "where the loss is said to be below 0.05, it is",
               "%.4f to %.4f", least, most);

@@ -3687,7 +3687,7 @@ are *columns*: neighbours belong to different channels, and many channels are su
 side. With S > 1 a channel is N *runs* of S values. The rows of `[N][D]` are one run each.
 */
 enum {
-    NRMI_FETCH_FROM = 2097152, /* numbers in two arrays that leave the cache */
+    NRMI_FETCH_FROM = 2097152, /* numbers of x, where x and y leave the cache */
     NRMI_AT_ONCE = 4096, /* numbers of a strip of rows: the first-level cache */
     NRMI_BAND_NUMBERS = 16384, /* numbers of a band: the second-level cache */
     NRMI_ONE_SWEEP = 4096, /* columns that are summed while dx is computed, at most */
@@ -4367,7 +4367,7 @@ outside in SUM.13, since r² leaves the range of a float where x is beyond 10¹�
 The processor fetches ahead along a stream that is being read, but not while a pass writes. So
 the writing pass asks for what the next reading pass will want, unless the arrays fit the cache.
 The address may lie beyond the array, where no pointer may. Empty instructions pause: x86 drops
-some of too many requests.
+some of too many requests. Short rows need none.
 */
 #if defined(__GNUC__) || defined(__clang__)
 #ifdef __x86_64__

@@ -1232,11 +1232,6 @@ void plot_categories(plot_panel *p, const char *const *names, int n)
     plot_ticks_x(p, at, names, n);
 }
 
-void plot_legend(plot_panel *p, int where)
-{
-    if (ploti_open(p)) p->axes.legend = where;
-}
-
 plot_panel *plot_place_axes(plot_figure *f, plot_axes a)
 {
     plot_panel *p;

@@ -174,7 +174,6 @@ void plot_range_y(plot_panel *p, double lo, double hi);
 void plot_share_y(plot_panel *p); /* the same range as the panel added before it */
 void plot_ticks_x(plot_panel *p, const double *at, const char *const *labels, int n);
 void plot_ticks_y(plot_panel *p, const double *at, const char *const *labels, int n);
-void plot_legend(plot_panel *p, int where);
 
 /* ---- marks: label may be NULL (not in the legend); equal labels share one legend entry ------ */
 

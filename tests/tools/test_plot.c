@@ -83,7 +83,7 @@ static void scene_gaps(plot_figure *f)
 
 static void scene_bands(plot_figure *f)
 {
-    plot_panel *p = only_panel(f);
+    plot_panel *p = plot_place(f, .x = "step", .y = "value", .legend = PLOT_LEGEND_BOTTOM_LEFT);
     double x[N], y[N], sd[N];
     int i, k;
     for (k = 0; k < 2; k++) {
@@ -96,7 +96,6 @@ static void scene_bands(plot_figure *f)
                        k ? plot_dashed(PLOT_BLUE) : plot_solid(PLOT_VERMILLION));
         plot_line(p, NULL, x, y, N, plot_thin(PLOT_GREY));
     }
-    plot_legend(p, PLOT_LEGEND_BOTTOM_LEFT);
 }
 
 static void scene_log(plot_figure *f)
@@ -262,7 +261,7 @@ static void scene_notes(plot_figure *f)
 
 static void scene_direct(plot_figure *f)
 {
-    plot_panel *p = only_panel(f);
+    plot_panel *p = plot_place(f, .x = "step", .y = "value", .legend = PLOT_LEGEND_DIRECT);
     double x[N], y[N];
     static const char *const name[3] = {"one", "two", "three"};
     int i, k;
@@ -273,7 +272,6 @@ static void scene_direct(plot_figure *f)
         }
         plot_line(p, name[k], x, y, N, plot_solid(plot_look(k).color));
     }
-    plot_legend(p, PLOT_LEGEND_DIRECT);
 }
 
 static void scene_page(plot_figure *f)

@@ -1,5 +1,6 @@
 /* test_training.c - what trainings of the experiments share: the order of the mini-batches, the
-   residual network with its gradient, and the look around a point of the landscape. */
+   residual and the convolutional network with their gradients, and the look around a point of the
+   landscape. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "lab/files.c"
 
@@ -13,6 +14,7 @@
 #include "lab/trainer.c"
 #include "lab/training.c"
 
+#include "lab/convolution.c"
 #include "lab/landscape.c"
 #include "lab/residual.c"
 #include "test.h"
@@ -269,6 +271,60 @@ static void test_residual_evaluation_in_parts(void)
     residual_free(&wide);
 }
 
+/* ---- the convolutional network --------------------------------------------------------------- */
+
+#ifdef NRM_DOUBLE
+enum { IMAGES = 3, SIDE = 8 };
+
+typedef struct images {
+    convolution_net *net;
+    nrm_real x[IMAGES * SIDE * SIDE];
+    int labels[IMAGES];
+} images;
+
+static nrm_acc loss_of_images(void *context)
+{
+    const images *k = (const images *)context;
+    nrm_acc loss = (nrm_acc)NAN;
+    (void)convolution_forward(k->net, k->x, IMAGES, NRM_TRAIN, 0);
+    (void)nrm_cross_entropy_forward(&loss, NULL, k->net->logits, k->labels, IMAGES,
+                                    CONVOLUTION_CLASSES);
+    return loss;
+}
+
+static void check_convolution(int norm, int after)
+{
+    const nrm_gradcheck_options options = {.at_most = 150};
+    images k = {convolution_make(norm, after, SIDE, 3), {0}, {3, 1, 4}};
+    nrm_gradcheck_group group = {.name = "all"};
+    nrm_gradcheck_report report;
+    nrm_acc loss;
+    nrm_rng rng;
+    size_t i;
+    if (!CHECK(k.net)) return;
+    nrm_rng_seed(&rng, 2, 9);
+    for (i = 0; i < IMAGES * SIDE * SIDE; i++) k.x[i] = draw_normal(&rng);
+    CHECK_INT(convolution_gradient(k.net, &loss, k.x, k.labels, IMAGES, 0), 0);
+    group.theta = k.net->theta;
+    group.grad = k.net->grad;
+    group.n = k.net->params;
+    OK(nrm_gradcheck(&report, &group, 1, loss_of_images, &k, &options));
+    CHECK(report.checked - report.kinks - report.unsettled >= 140);
+    free(k.net);
+}
+
+static void test_convolution_gradient(void)
+{
+    static const int norms[] = {NRM_NO_NORM, NRM_BATCH_NORM, NRM_GROUP_NORM, NRM_LAYER_NORM,
+                                CONVOLUTION_INSTANCE};
+    size_t i;
+    for (i = 0; i < sizeof norms / sizeof *norms; i++) {
+        check_convolution(norms[i], 0);
+        check_convolution(norms[i], 1);
+    }
+}
+#endif
+
 /* ---- the landscape --------------------------------------------------------------------------- */
 
 enum { BOWL = 3 };
@@ -476,6 +532,9 @@ int main(void)
     RUN(test_residual_gradient);
 #endif
     RUN(test_residual_evaluation_in_parts);
+#ifdef NRM_DOUBLE
+    RUN(test_convolution_gradient);
+#endif
     RUN(test_look_at_a_bowl);
     RUN(test_weight_norm_first_batch);
 #ifdef NRM_DOUBLE

@@ -1,6 +1,6 @@
 /* test_training.c - what trainings of the experiments share: the order of the mini-batches, the
-   residual and the convolutional network with their gradients, and the look around a point of the
-   landscape. */
+   residual and the convolutional network with their gradients, the look around a point of the
+   landscape, and how flat it is there. */
 #define NORMLAYERS_IMPLEMENTATION
 #include "lab/files.c"
 
@@ -11,10 +11,13 @@
 #include "normlayers.h"
 #include "lab/draw.h"
 
+#include "lab/matrix.c"
+#include "lab/stats.c"
 #include "lab/trainer.c"
 #include "lab/training.c"
 
 #include "lab/convolution.c"
+#include "lab/flatness.c"
 #include "lab/landscape.c"
 #include "lab/residual.c"
 #include "test.h"
@@ -444,6 +447,97 @@ static void test_weight_norm_gradient(void)
 }
 #endif
 
+/* ---- flatness -------------------------------------------------------------------------------- */
+
+static nrm_mlp *plain_net(size_t hidden, void **block)
+{
+    nrm_mlp_layer layer[3];
+    nrm_mlp_spec spec = training_plain(layer, hidden, WIDTH, NRM_RELU, NRM_NO_NORM);
+    spec.inputs = IN;
+    spec.max_batch = ROWS;
+    spec.seed = 1;
+    return training_net(&spec, block);
+}
+
+/* The largest eigenvalue of the mean of (x, 1)(x, 1)ᵀ. */
+static double second_moment(const nrm_real *x)
+{
+    enum { D = IN + 1 };
+    double a[D * D] = {0}, largest = 0;
+    size_t n, i, j;
+    for (n = 0; n < ROWS; n++)
+        for (i = 0; i < D; i++)
+            for (j = 0; j < D; j++)
+                a[i * D + j] += (i < IN ? (double)x[n * IN + i] : 1) *
+                                (j < IN ? (double)x[n * IN + j] : 1) / ROWS;
+    (void)matrix_eigen(a, NULL, D);
+    for (i = 0; i < D; i++) largest = fmax(largest, a[i * D + i]);
+    return largest;
+}
+
+/* Softmax regression with weights 0 has the Hessian of its logits, (I - 11ᵀ/10)/10, in Kronecker's
+   product with the mean of (x, 1)(x, 1)ᵀ: eigenvalues are products of both's. */
+static void test_flatness_eigenvalue(void)
+{
+    nrm_real x[ROWS * IN];
+    int labels[ROWS];
+    void *block;
+    nrm_mlp *net = plain_net(0, &block);
+    flatness_eigenvalue top;
+    flatness_view v;
+    double expected;
+    draw(x, labels);
+    expected = second_moment(x) / DATASET_CLASSES;
+    memset(net->params, 0, net->n_params * sizeof *net->params);
+    if (!CHECK(flatness_open(&v, net, x, labels, ROWS) == 0)) return;
+    OK(flatness_lanczos(&v, 1, 12, &top));
+    CHECK_NEAR(top.value, expected, 1e-3 * expected);
+    CHECK(top.error < 0.05 * top.value);
+    flatness_close(&v);
+    free(block);
+}
+
+/* Twice the weights and the bias into some units of the first layer, half of those out of them:
+   the same function. */
+static void rescale(nrm_mlp *net, size_t units)
+{
+    nrm_mlp_state *in = &net->state[0], *out = &net->state[1];
+    size_t i, j;
+    for (j = 0; j < units; j++) {
+        for (i = 0; i < in->in; i++) in->W[i * in->shape.width + j] *= 2;
+        in->b[j] *= 2;
+        for (i = 0; i < out->shape.width; i++) out->W[j * out->shape.width + i] /= 2;
+    }
+}
+
+/* Noise along filters does not see the scale of a layer, relative noise not that of a unit, to the
+   last bit; the eigenvalue sees it. */
+static void test_flatness_and_scale(void)
+{
+    static const size_t units[FLATNESS_KINDS] = {WIDTH, 3};
+    nrm_real x[ROWS * IN];
+    int labels[ROWS], kind;
+    draw(x, labels);
+    for (kind = 0; kind < FLATNESS_KINDS; kind++) {
+        void *block;
+        nrm_mlp *net = plain_net(2, &block);
+        flatness_harm before, after;
+        flatness_eigenvalue top[2];
+        flatness_view v;
+        if (!CHECK(flatness_open(&v, net, x, labels, ROWS) == 0)) return;
+        OK(flatness_shake(&v, kind, 1, 0.5, 10, &before));
+        OK(flatness_lanczos(&v, 1, 12, &top[0]));
+        rescale(net, units[kind]);
+        flatness_here(&v);
+        OK(flatness_shake(&v, kind, 1, 0.5, 10, &after));
+        OK(flatness_lanczos(&v, 1, 12, &top[1]));
+        CHECK(before.rise != 0 && memcmp(&before, &after, sizeof before) == 0);
+        CHECK(fabs(top[1].value - top[0].value) > 0.01 * top[0].value);
+        flatness_close(&v);
+        free(block);
+    }
+}
+
 /* ---- a training with looks; what it would record is counted here ---- */
 
 static int same_bits = -1;
@@ -536,6 +630,8 @@ int main(void)
     RUN(test_convolution_gradient);
 #endif
     RUN(test_look_at_a_bowl);
+    RUN(test_flatness_eigenvalue);
+    RUN(test_flatness_and_scale);
     RUN(test_weight_norm_first_batch);
 #ifdef NRM_DOUBLE
     RUN(test_weight_norm_gradient);

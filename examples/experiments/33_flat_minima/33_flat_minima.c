@@ -5,9 +5,7 @@
    and where their loss first falls below 0.05, looked at every quarter of an epoch near there. Test
    error and loss are of the 10,000 test images; running statistics for that are taken anew. */
 #include "lab/experiment.h"
-#include "lab/draw.h"
 #include "lab/flatness.h"
-#include "lab/matrix.h"
 
 #define NOISE 0.5       /* size of the noise: the share of a unit's length, or of a weight */
 #define EQUAL_LOSS 0.05 /* on the probe images, where all arms are looked at on the way    */
@@ -67,7 +65,7 @@ static int settled(flatness_eigenvalue top)
 
 static int measure(lab_run *r, flatness_view *v, double when)
 {
-    static const char *const kind_name[FLATNESS_KINDS] = {"filter", "relative"};
+    static const char *const name[FLATNESS_KINDS] = {"filter", "relative"};
     flatness_eigenvalue top = {(double)NAN, (double)NAN};
     flatness_harm h = {(double)NAN, (double)NAN};
     double loss = (double)NAN;
@@ -80,8 +78,8 @@ static int measure(lab_run *r, flatness_view *v, double when)
     lab_record(r, "eigenvalue_error", when, top.error);
     for (kind = 0; kind < FLATNESS_KINDS && rc >= 0; kind++) {
         rc = flatness_shake(v, kind, r->seed, NOISE, r->quick ? 2 : DIRECTIONS, &h);
-        lab_record_as(r, when, h.rise, "%s_rise", kind_name[kind]);
-        lab_record_as(r, when, h.changed, "%s_changed", kind_name[kind]);
+        lab_record_as(r, when, h.rise, "%s_rise", name[kind]);
+        lab_record_as(r, when, h.changed, "%s_changed", name[kind]);
     }
     return rc < 0 ? -1 : 0;
 }
@@ -120,8 +118,6 @@ static int measure_end(trainer *t, flatness_view *v)
     double loss = 0, accuracy;
     flatness_here(v);
     if (measure(r, v, AT_END)) return -1;
-    lab_record(r, "length", AT_END,
-               sqrt(training_squares(t->net->state[0].W, DATASET_PIXELS * WIDTH)));
     if (r->arm >= SETTINGS && training_reestimate(t->net, train.x, train.n) < 0) return -1;
     accuracy = trainer_accuracy(t, &train, &loss);
     lab_record(r, "train_loss", AT_END, loss);
@@ -168,24 +164,21 @@ static const order orders[ORDERS] = {
 
 static const char *const measure_id[MEASURES] = {"eigenvalue", "filter_rise"};
 
-static double mean_of(const lab_report *r, size_t norm, const order *o, size_t i,
-                      const char *series, double when)
-{
-    return lab_mean(r, arm_of(norm, o->at[i]), series, when);
-}
-
 /* Is the series lower in the first setting than in the last, seed by seed? Its size is met if the
    means rise from the first to the last. */
 static stats_finding rises(const lab_report *r, size_t norm, const order *o, const char *series,
                            double when)
 {
+    const size_t first = arm_of(norm, o->at[0]), last = arm_of(norm, o->at[o->n - 1]);
+    double before = -(double)INFINITY;
     int met = 1;
     size_t i;
-    for (i = 1; i < o->n; i++)
-        if (!(mean_of(r, norm, o, i - 1, series, when) < mean_of(r, norm, o, i, series, when)))
-            met = 0;
-    return lab_compare(r, arm_of(norm, o->at[0]), arm_of(norm, o->at[o->n - 1]), series, when, -1,
-                       met);
+    for (i = 0; i < o->n; i++) {
+        const double mean = lab_mean(r, arm_of(norm, o->at[i]), series, when);
+        if (!(before < mean)) met = 0;
+        before = mean;
+    }
+    return lab_compare(r, first, last, series, when, -1, met);
 }
 
 /* "0.004, 0.02, 0.3": the means from the first setting to the last. */
@@ -195,7 +188,8 @@ static const char *means(lab_report *r, size_t norm, const order *o, const char 
     const char *text = "";
     size_t i;
     for (i = 0; i < o->n; i++)
-        text = lab_format(r, "%s%s%.2g", text, i ? ", " : "", mean_of(r, norm, o, i, series, when));
+        text = lab_format(r, "%s%s%.2g", text, i ? ", " : "",
+                          lab_mean(r, arm_of(norm, o->at[i]), series, when));
     return text;
 }
 
@@ -426,113 +420,6 @@ static const lab_claim claims[] = {
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-enum { TOY_IN = 12, TOY_WIDTH = 8, TOY_N = 64 };
-
-/* A small network and random images for it, of the type of the big ones. */
-static nrm_mlp *toy_net(size_t hidden, nrm_real *x, int *labels, void **block)
-{
-    nrm_mlp_layer layer[HIDDEN + 1];
-    nrm_mlp_spec spec = training_plain(layer, hidden, TOY_WIDTH, NRM_RELU, NRM_NO_NORM);
-    nrm_rng rng;
-    size_t i;
-    nrm_rng_seed(&rng, 1, FLATNESS_STREAM);
-    for (i = 0; i < TOY_N * TOY_IN; i++) x[i] = draw_normal(&rng);
-    for (i = 0; i < TOY_N; i++) labels[i] = (int)nrm_rng_below(&rng, DATASET_CLASSES);
-    spec.inputs = TOY_IN;
-    spec.max_batch = TOY_N;
-    spec.seed = 1;
-    return training_net(&spec, block);
-}
-
-/* The largest eigenvalue of the mean of (x, 1)(x, 1)ᵀ. */
-static double second_moment(const nrm_real *x)
-{
-    enum { D = TOY_IN + 1 };
-    double a[D * D] = {0}, largest = 0;
-    size_t n, i;
-    for (n = 0; n < TOY_N; n++)
-        for (i = 0; i < D * D; i++) {
-            const size_t j = i / D, k = i % D;
-            a[i] += (j < TOY_IN ? (double)x[n * TOY_IN + j] : 1) *
-                    (k < TOY_IN ? (double)x[n * TOY_IN + k] : 1) / TOY_N;
-        }
-    (void)matrix_eigen(a, NULL, D);
-    for (i = 0; i < D; i++) largest = fmax(largest, a[i * D + i]);
-    return largest;
-}
-
-/* Softmax regression with weights 0 has the Hessian of its logits, (I - 11ᵀ/10)/10, in Kronecker's
-   product with the mean of (x, 1)(x, 1)ᵀ: eigenvalues are products of both's. */
-static void check_eigenvalue(lab_report *r)
-{
-    nrm_real x[TOY_N * TOY_IN];
-    int labels[TOY_N];
-    void *block = NULL;
-    nrm_mlp *net = toy_net(0, x, labels, &block);
-    const double expected = second_moment(x) / DATASET_CLASSES;
-    flatness_eigenvalue s = {(double)NAN, (double)NAN};
-    flatness_view v;
-    if (net) {
-        memset(net->params, 0, net->n_params * sizeof *net->params);
-        if (flatness_open(&v, net, x, labels, TOY_N) == 0) (void)flatness_lanczos(&v, 1, STEPS, &s);
-        flatness_close(&v);
-    }
-    lab_check(r, fabs(s.value / expected - 1) < 1e-3,
-              "the eigenvalue of a softmax regression is that of its formula",
-              "%.5f and %.5f, error at most %.0e", s.value, expected, s.error);
-    free(block);
-}
-
-/* Twice the weights and the bias into some units of the first layer, half of those out of them:
-   the same function. */
-static void rescale(nrm_mlp *net, size_t units)
-{
-    nrm_mlp_state *in = &net->state[0], *out = &net->state[1];
-    size_t i, j;
-    for (j = 0; j < units; j++) {
-        for (i = 0; i < in->in; i++) in->W[i * in->shape.width + j] *= 2;
-        in->b[j] *= 2;
-        for (i = 0; i < out->shape.width; i++) out->W[j * out->shape.width + i] /= 2;
-    }
-}
-
-static void check_scale(lab_report *r)
-{
-    nrm_real x[TOY_N * TOY_IN];
-    int labels[TOY_N], kind, done = 0;
-    void *block = NULL;
-    nrm_mlp *net = toy_net(2, x, labels, &block);
-    flatness_harm before[FLATNESS_KINDS], after[FLATNESS_KINDS];
-    flatness_eigenvalue sharp[2];
-    flatness_view v;
-    memset(before, 0, sizeof before);
-    memset(after, 0, sizeof after);
-    memset(sharp, 0, sizeof sharp);
-    if (net && flatness_open(&v, net, x, labels, TOY_N) == 0) {
-        done = flatness_lanczos(&v, 1, STEPS, &sharp[0]) >= 0;
-        for (kind = 0; kind < FLATNESS_KINDS; kind++)
-            (void)flatness_shake(&v, kind, 1, NOISE, 10, &before[kind]);
-        for (kind = 0; kind < FLATNESS_KINDS; kind++) { /* the filters of a layer; any units */
-            rescale(net, kind == FLATNESS_FILTER ? TOY_WIDTH : 3);
-            flatness_here(&v);
-            (void)flatness_shake(&v, kind, 1, NOISE, 10, &after[kind]);
-        }
-        done = done && flatness_lanczos(&v, 1, STEPS, &sharp[1]) >= 0;
-        flatness_close(&v);
-    }
-    for (kind = 0; kind < FLATNESS_KINDS; kind++)
-        lab_check(r,
-                  done && before[kind].rise != 0 &&
-                      memcmp(&before[kind], &after[kind], sizeof before[kind]) == 0,
-                  kind == FLATNESS_FILTER
-                      ? "filter-normalized noise does not see the scale of a layer"
-                      : "relative noise does not see the scale of a unit",
-                  "ReLU, weights in doubled and out halved: rise %.6f and %.6f; eigenvalue %.2f "
-                  "and %.2f",
-                  before[kind].rise, after[kind].rise, sharp[0].value, sharp[1].value);
-    free(block);
-}
-
 static void check_runs(lab_report *r)
 {
     double error = 0, least = (double)INFINITY, most = 0;
@@ -677,20 +564,6 @@ static int page_runs(lab_report *r)
 }
 /* clang-format on */
 
-static void print_ends(lab_report *r)
-{
-    size_t a;
-    for (a = 0; a < ARMS; a++)
-        printf("%-22s training loss %.5f, error %.4f%s; test loss %.3f, error %s; relative noise: "
-               "rise %.3f, changed %.4f; first layer's length %.1f; loss 0.05 at epoch %.1f\n",
-               arms[a].name, lab_mean(r, a, "train_loss", AT_END),
-               lab_mean(r, a, "train_error", AT_END),
-               unfinished_runs(r, a) == 0 ? "" : " (not all converged)",
-               lab_mean(r, a, "test_loss", AT_END), lab_text(r, a, "test_error", AT_END, 4),
-               lab_mean(r, a, "relative_rise", AT_END), lab_mean(r, a, "relative_changed", AT_END),
-               lab_mean(r, a, "length", AT_END), lab_mean(r, a, "images", ON_THE_WAY) / IMAGES);
-}
-
 /* clang-format off */
 static int report(lab_report *r)
 {
@@ -698,10 +571,7 @@ static int report(lab_report *r)
         "Small batches and, with batch norm, large rates end in flatter and better minima",
         .width = 1600, .height = 1180, .shared_legend = 1};
     lab_judge(r);
-    check_eigenvalue(r);
-    check_scale(r);
     check_runs(r);
-    print_ends(r);
     return lab_draw(r, &page, noise, LAB_COUNT(noise)) || page_runs(r);
 }
 

@@ -2559,11 +2559,12 @@ NRM_DEF int nrm_cross_entropy_backward(
     int rc = nrmi_check_sizes(N, C, 1);
     if (rc != NRM_OK || N == 0 || (rc = NRM_CHECK(args)) != NRM_OK) return rc;
     if ((rc = nrmi_check_labels(labels, N, C)) != NRM_OK) return rc;
-    for (n = 0; n < N; n++)
-        for (c = 0; c < C; c++) {
-            const nrm_acc p = (nrm_acc)prob[n * C + c], delta = (size_t)labels[n] == c ? 1 : 0;
-            dlogits[n * C + c] = (nrm_real)((p - delta) / (nrm_acc)N); /* CE.6 */
-        }
+    for (n = 0; n < N; n++) {
+        const size_t t = n * C + (size_t)labels[n];
+        const nrm_acc p = (nrm_acc)prob[t]; /* dlogits may be prob */
+        for (c = n * C; c < n * C + C; c++) dlogits[c] = prob[c] / (nrm_real)N; /* CE.6, others */
+        dlogits[t] = (nrm_real)((p - 1) / (nrm_acc)N); /* CE.6, of t */
+    }
     return NRM_OK;
 }
 
@@ -4487,10 +4488,7 @@ NRM_KERNEL(nrmi_project, (dx, dy, gamma, x, mu, rstd, scale, s, share, v, g, w),
     }
 }
 
-/*
-Layer norm's dγ and dβ go down the columns, dx goes along the rows, and both read the same x and
-dy. So one sweep computes both.
-*/
+/* Columns and rows in one sweep: both need x and dy. */
 NRM_KERNEL(nrmi_project_rows, (dx, columns, dy, gamma, x, mu, rstd, s, share, v, g, w),
     nrm_real *dx, nrmi_columns *columns, const nrm_real *dy, const nrm_real *gamma,
     const nrm_real *x, const nrmi_centre *mu, const nrm_acc *rstd, const nrmi_sums *s,

@@ -222,7 +222,7 @@ static stats_finding judgei_test(const lab_part *p, lab_numbers a, lab_numbers b
 {
     switch (p->test) {
     case LAB_MORE:
-        return lab_more(a, b, judgei_size(p, a, b, 1));
+        return lab_more(a, lab_plus(b, -p->tolerance), judgei_size(p, a, b, 1));
     case LAB_LESS:
         return lab_less(a, b, judgei_size(p, a, b, -1));
     case LAB_ABOVE:

@@ -71,7 +71,6 @@ void landscape_model_free(landscape_model *m)
 {
     if (m->weight_norm) free(m->params);
     if (m->weight_norm) free(m->length);
-    free(m->block);
 }
 
 /* v starts as the W of the network without. */
@@ -95,14 +94,13 @@ static int landscapei_weight_make(landscape_model *m)
     return landscapei_spread(m) >= 0 ? 0 : -1;
 }
 
-int landscape_model_make(landscape_model *m, const nrm_mlp_spec *spec, int weight_norm)
+int landscape_model_make(landscape_model *m, nrm_mlp *net, int weight_norm)
 {
     memset(m, 0, sizeof *m);
-    m->net = training_net(spec, &m->block);
-    if (!m->net) return -1;
-    m->n = m->net->n_params;
-    m->params = m->net->params;
-    m->grads = m->net->grads;
+    m->net = net;
+    m->n = net->n_params;
+    m->params = net->params;
+    m->grads = net->grads;
     m->evaluate = landscapei_evaluate_network;
     return weight_norm ? landscapei_weight_make(m) : 0;
 }
@@ -111,13 +109,13 @@ int landscape_step(landscape_model *m, nrm_acc *loss)
 {
     size_t i;
     int rc;
-    if (!m->weight_norm) {
+    if (m->weight_norm) {
+        rc = m->evaluate(m, loss);
+        for (i = 0; i < m->n; i++) m->params[i] -= m->net->spec.lr * m->grads[i];
+        if (rc >= 0) rc = landscapei_spread(m);
+    } else
         rc = nrm_mlp_train_step(m->net, loss, m->x, m->labels, m->rows);
-        return rc == NRM_NONFINITE ? NRM_OK : rc;
-    }
-    rc = m->evaluate(m, loss);
-    for (i = 0; i < m->n; i++) m->params[i] -= m->net->spec.lr * m->grads[i];
-    return rc < 0 ? rc : landscapei_spread(m);
+    return rc == NRM_NONFINITE ? NRM_OK : rc;
 }
 
 void landscape_columns(const nrm_mlp_event *event, size_t most, double *mean, double *var)

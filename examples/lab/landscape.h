@@ -14,7 +14,7 @@
        landscape_model m;
        landscape_place p;
        landscape_view v;
-       if (landscape_model_make(&m, &spec, 0) || landscape_place_make(&p, &m, seed)) return 1;
+       if (landscape_model_make(&m, net, 0) || landscape_place_make(&p, &m, seed)) return 1;
        m.x = order.x;
        m.labels = order.labels;
        m.rows = order.count;
@@ -37,8 +37,7 @@
 /* ---- a network, or weight norm's parameters of one ------------------------------------------- */
 
 typedef struct landscape_model {
-    nrm_mlp *net;
-    void *block;
+    nrm_mlp *net; /* the caller's */
     int weight_norm;
     size_t n;
     nrm_real *params, *grads; /* [n] what is trained: the network's own, or v, g and b */
@@ -50,8 +49,8 @@ typedef struct landscape_model {
 } landscape_model;
 
 /* With weight norm the hidden layers must be equally wide, have biases and no norm of their own; v
-   starts as the W that the network would have. Returns 0, or -1. */
-int landscape_model_make(landscape_model *m, const nrm_mlp_spec *spec, int weight_norm);
+   starts as the W that the network has. Returns 0, or -1. */
+int landscape_model_make(landscape_model *m, nrm_mlp *net, int weight_norm);
 void landscape_model_free(landscape_model *m);
 
 /* One step of training. A loss that is not finite stops the training, but not the run. */

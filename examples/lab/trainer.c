@@ -38,7 +38,9 @@ void trainer_deal(trainer *t)
 int trainer_learn(trainer *t)
 {
     nrm_acc loss = 0;
-    t->status = nrm_mlp_train_step(t->net, &loss, t->order.x, t->order.labels, t->order.count);
+    t->status = t->plan->learn ? t->plan->learn(t, &loss)
+                               : nrm_mlp_train_step(t->net, &loss, t->order.x, t->order.labels,
+                                                    t->order.count);
     t->loss = (double)loss;
     if (t->status == NRM_OK) t->step++;
     if (t->status < 0)
@@ -101,6 +103,6 @@ int trainer_twice(lab_run *run, const trainer_plan *plan, const char *series)
 
 int trainer_run(lab_run *run, const trainer_plan *plan)
 {
-    const int repeated = run->quick && plan->look && !plan->no_repeat;
+    const int repeated = run->quick && (plan->look || plan->learn) && !plan->no_repeat;
     return trainer_twice(run, plan, repeated ? "same_bits" : NULL);
 }

@@ -65,6 +65,9 @@ typedef struct trainer_plan {
     int (*after)(trainer *t);            /* or null: after each step, looked at or not       */
     int (*look)(trainer *t);             /* or null: at every `every` steps                  */
     int (*end)(trainer *t);              /* or null: of the training that was looked at      */
+    /* or null, nrm_mlp_train_step: a step on t->order, with a status of the header. If t->looked_at
+       it may look too */
+    int (*learn)(trainer *t, nrm_acc *loss);
     const training_set *set;
     size_t batch, least, steps, every; /* batches shorter than `least` are passed over       */
     uint64_t seed;                     /* of weights and noise; 0: the run's                  */

@@ -377,7 +377,7 @@ static void test_look_at_a_bowl(void)
     landscape_place_free(&p);
 }
 
-static landscape_model make_weight_norm(const nrm_real *x, const int *labels)
+static landscape_model make_weight_norm(const nrm_real *x, const int *labels, void **block)
 {
     nrm_mlp_layer layer[3];
     nrm_mlp_spec spec = training_plain(layer, 2, WIDTH, NRM_TANH, NRM_NO_NORM);
@@ -385,7 +385,7 @@ static landscape_model make_weight_norm(const nrm_real *x, const int *labels)
     spec.inputs = IN;
     spec.max_batch = ROWS;
     spec.seed = 11;
-    CHECK_INT(landscape_model_make(&m, &spec, 1), 0);
+    CHECK_INT(landscape_model_make(&m, training_net(&spec, block), 1), 0);
     m.x = x;
     m.labels = labels;
     m.rows = ROWS;
@@ -404,11 +404,12 @@ static void test_weight_norm_first_batch(void)
     nrm_real x[ROWS * IN];
     double found[2 * WIDTH];
     landscape_model m;
+    void *block;
     nrm_acc loss;
     int labels[ROWS];
     size_t j;
     draw(x, labels);
-    m = make_weight_norm(x, labels);
+    m = make_weight_norm(x, labels, &block);
     OK(landscape_first_batch(&m));
     m.net->probe = keep_first_layer;
     m.net->probe_context = found;
@@ -418,6 +419,7 @@ static void test_weight_norm_first_batch(void)
         CHECK_NEAR(found[WIDTH + j], 1, 1e-5);
     }
     landscape_model_free(&m);
+    free(block);
 }
 
 #ifdef NRM_DOUBLE
@@ -425,11 +427,12 @@ static void test_weight_norm_gradient(void)
 {
     nrm_real x[ROWS * IN], *expected;
     landscape_model m;
+    void *block;
     nrm_acc up, down;
     int labels[ROWS];
     size_t i;
     draw(x, labels);
-    m = make_weight_norm(x, labels);
+    m = make_weight_norm(x, labels, &block);
     expected = (nrm_real *)malloc(m.n * sizeof *expected);
     if (!CHECK(expected && m.evaluate(&m, &up) == NRM_OK)) return;
     memcpy(expected, m.grads, m.n * sizeof *expected);
@@ -444,6 +447,7 @@ static void test_weight_norm_gradient(void)
     }
     free(expected);
     landscape_model_free(&m);
+    free(block);
 }
 #endif
 
@@ -569,6 +573,12 @@ static int count_look(trainer *t)
     return 0;
 }
 
+static int learn_twice(trainer *t, nrm_acc *loss)
+{
+    OK(nrm_mlp_train_step(t->net, loss, t->order.x, t->order.labels, t->order.count));
+    return nrm_mlp_train_step(t->net, loss, t->order.x, t->order.labels, t->order.count);
+}
+
 static int stop_after_four(trainer *t)
 {
     return t->step == 4;
@@ -586,6 +596,7 @@ static void test_trainer(void)
                          .every = 3,
                          .look_first = 1};
     trainer t;
+    double first;
     memset(&run, 0, sizeof run);
     run.seed = 11;
     CHECK_INT(trainer_run(&run, &plan), 0);
@@ -609,6 +620,14 @@ static void test_trainer(void)
     t.net->params[0] = (nrm_real)NAN;
     CHECK_INT(trainer_steps(&t, 3), 0);
     CHECK(t.step == 3 && t.status == NRM_NONFINITE);
+    trainer_close(&t);
+    plan.learn = learn_twice;
+    CHECK(trainer_open(&t, &run, &plan) == 0 && trainer_steps(&t, 1) == 0);
+    first = t.loss;
+    trainer_close(&t);
+    plan.learn = NULL;
+    CHECK(trainer_open(&t, &run, &plan) == 0 && trainer_steps(&t, 1) == 0);
+    CHECK(first < t.loss); /* that of the second step on the same batch */
     trainer_close(&t);
     training_set_free(&set);
 }

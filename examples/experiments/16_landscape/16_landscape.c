@@ -14,8 +14,8 @@ enum { WEIGHT_NORM = 100 }; /* beside enum nrm_norm: it is no layer but another 
 enum { NONE, BATCH, L1, L2, LINF, LAYER, RMS, WEIGHT, KINDS };
 
 /* Places in the table of arms: those that decide claims, with 13 and with 6 hidden layers; with
-   rate 0.05; one run each with everything on the way recorded, and without a look. */
-enum { M13 = 0, M6 = KINDS, SLOW = 2 * KINDS, TRACE = SLOW + 2, BARE = TRACE + LINF + 1, ARMS };
+   rate 0.05; one run each with everything on the way recorded. */
+enum { M13 = 0, M6 = KINDS, SLOW = 2 * KINDS, TRACE = SLOW + 2, ARMS = TRACE + LINF + 1 };
 
 /* clang-format off */
 static const struct {
@@ -35,18 +35,18 @@ static const lab_arm arms[ARMS] = {
     {"m13_none_005", "none, rate 0.05", 12}, {"m13_batch_005", "batch norm, rate 0.05", 13},
     {"m13_none_trace", "none", 14, 1}, {"m13_batch_trace", "batch norm", 15, 1},
     {"m13_l1_trace", "L1", 15, 1}, {"m13_l2_trace", "L2", 15, 1},
-    {"m13_linf_trace", "L∞", 15, 1}, {"m13_batch_bare", "batch norm, no probes", 9, 1}};
+    {"m13_linf_trace", "L∞", 15, 1}};
 /* clang-format on */
 
 static size_t kind_of(size_t arm)
 {
-    return arm < SLOW ? arm % KINDS : arm < TRACE ? arm - SLOW : arm < BARE ? arm - TRACE : BATCH;
+    return arm < SLOW ? arm % KINDS : arm < TRACE ? arm - SLOW : arm - TRACE;
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 enum { STEPS = 3000, PROBES = STEPS / 10, GRID = 4, DENSE = 8, WINDOWS = 5, FINE_WINDOWS = 13 };
-enum { ACCURACIES = 27, PLACES = 3, BINS = 32, UNIT = 0, WIDEST = 100, FIXED = 1000 };
+enum { ACCURACIES = 27, PLACES = 3, MIDDLE = 1, BINS = 32, WIDEST = 100, FIXED = 1000 };
 
 /* Of the learning rate: the paper's grid, and single steps from far below it. */
 static const double grid[GRID] = {0.5, 1, 2, 4};
@@ -68,55 +68,66 @@ typedef struct moments { /* of the inputs of ReLU, in the first, the middle and 
 } moments;
 
 /* clang-format off */
-enum { RANGE, CHANGE, BETA, LENGTH, SLOPE, LOSS, BETA_FINE, RANDOM_RANGE, RANDOM_CHANGE,
-       RANDOM_BETA, QUANTITIES };
+enum { RANGE, CHANGE, BETA, LENGTH, SLOPE, BETA_FINE, RANDOM_RANGE, RANDOM_CHANGE, RANDOM_BETA,
+       QUANTITIES };
 /* clang-format on */
 static const char *const quantity_name[QUANTITIES] = {
-    "range", "change",    "beta",         "length",        "slope",
-    "loss",  "beta_fine", "random_range", "random_change", "random_beta"};
+    "range",     "change",       "beta",          "length",     "slope",
+    "beta_fine", "random_range", "random_change", "random_beta"};
 
-typedef struct training {
+typedef struct training { /* what a run measures, and with what */
     lab_run *run;
-    size_t kind, hidden, steps, scale, width, fixed; /* each step stands for `scale` of the 3000 */
+    size_t kind, hidden, scale, fixed; /* each step stands for `scale` of the 3000 */
     double lr;
     landscape_model m;
     landscape_place p;
-    training_order order;
     double when[PROBES], value[QUANTITIES][PROBES], beta_at[DENSE][PROBES / 10], accuracy[STEPS];
     size_t probes, looks, drifts; /* of all; of single steps in 500-3000; on the fixed images */
     moments first, now;
-    double drift[2][PLACES];    /* sums of the distances of mean and variance from the start */
-    double unit[PLACES][FIXED]; /* all values of one unit */
+    double drift[2][PLACES]; /* sums of the distances of mean and variance from the start */
+    double unit[FIXED];      /* all values of the middle layer's first unit */
 } training;
 
 LAB_SETS(train_set, test_set, 0, 0, DATASET_STD);
 
-static int start(training *t, lab_run *run)
+static nrm_mlp_spec network(trainer *t)
 {
-    const size_t arm = run->arm, batch = run->quick ? 32 : 128;
+    training *k = (training *)t->plan->context;
+    const size_t arm = t->run->arm;
     const int norm = kinds[kind_of(arm)].norm, none = norm == NRM_NO_NORM || norm == WEIGHT_NORM;
-    nrm_mlp_layer layer[16];
     nrm_mlp_spec spec;
     size_t l;
-    t->run = run;
-    t->kind = kind_of(arm);
-    t->hidden = arm >= M6 && arm < SLOW ? 6 : 13;
-    t->lr = arm >= SLOW && arm < TRACE ? 0.05 : 0.1;
-    t->steps = run->quick ? 60 : STEPS;
-    t->scale = STEPS / t->steps;
-    t->width = run->quick ? 16 : 100;
-    t->fixed = run->quick ? 64 : FIXED;
-    spec = training_plain(layer, t->hidden, t->width, NRM_RELU, none ? NRM_NO_NORM : norm);
-    for (l = 0; l < t->hidden; l++) {
-        layer[l].p = kinds[t->kind].p;
-        layer[l].bias = none || norm == NRM_RMS_NORM;
+    k->run = t->run;
+    k->kind = kind_of(arm);
+    k->hidden = arm >= M6 && arm < SLOW ? 6 : 13;
+    k->lr = arm >= SLOW && arm < TRACE ? 0.05 : 0.1;
+    k->scale = STEPS / t->plan->steps;
+    k->fixed = t->run->quick ? 64 : FIXED;
+    spec = training_plain(t->layer, k->hidden, t->run->quick ? 16 : 100, NRM_RELU,
+                          none ? NRM_NO_NORM : norm);
+    for (l = 0; l < k->hidden; l++) {
+        t->layer[l].p = kinds[k->kind].p;
+        t->layer[l].bias = none || norm == NRM_RMS_NORM;
     }
-    spec.max_batch = t->fixed;
-    spec.seed = run->seed;
-    spec.lr = (nrm_real)t->lr;
-    return landscape_model_make(&t->m, &spec, norm == WEIGHT_NORM) ||
-           landscape_place_make(&t->p, &t->m, run->seed) ||
-           training_order_start(&t->order, train_set.n, batch, DATASET_PIXELS, run->seed);
+    spec.max_batch = k->fixed;
+    spec.lr = (nrm_real)k->lr;
+    return spec;
+}
+
+static void release(training *k)
+{
+    landscape_place_free(&k->p);
+    landscape_model_free(&k->m);
+}
+
+static int begin(trainer *t)
+{
+    training *k = (training *)t->plan->context;
+    release(k); /* of the training before */
+    return landscape_model_make(&k->m, t->net, kinds[k->kind].norm == WEIGHT_NORM) ||
+                   landscape_place_make(&k->p, &k->m, t->run->seed)
+               ? -1
+               : 0;
 }
 
 static void note(lab_run *run, const char *series, double x, double y)
@@ -186,7 +197,6 @@ static int probe(training *t, double when)
     t->value[BETA][at] = v.beta;
     t->value[SLOPE][at] = v.slope;
     t->value[LENGTH][at] = t->p.length;
-    t->value[LOSS][at] = (double)t->p.loss;
     if (traced) {
         note(t->run, "lowest", when, v.lowest);
         note(t->run, "highest", when, v.highest);
@@ -212,31 +222,28 @@ static void take_moments(void *context, const nrm_mlp_event *event)
     for (k = 0; k < PLACES; k++) {
         if (event->layer != place[k]) continue;
         landscape_columns(event, WIDEST, t->now.mean[k], t->now.var[k]);
-        for (i = 0; i < event->rows; i++)
-            t->unit[k][i] = (double)event->data[i * event->cols + UNIT];
+        for (i = 0; i < event->rows && k == MIDDLE; i++)
+            t->unit[i] = (double)event->data[i * event->cols];
     }
 }
 
-/* Of one unit, in three layers. */
-static void note_histograms(training *t, double when)
+static void note_histogram(training *t, double when)
 {
+    const stats_summary s = stats_describe(t->unit, t->fixed);
     double edges[BINS + 1], density[BINS];
-    size_t k, i;
-    for (k = 0; k < PLACES; k++) {
-        const stats_summary s = stats_describe(t->unit[k], t->fixed);
-        for (i = 0; i <= BINS; i++)
-            edges[i] = s.mean + (8.0 * (double)i / BINS - 4) * fmax(s.sd, 1e-3);
-        (void)stats_histogram(t->unit[k], t->fixed, edges, BINS, density);
-        for (i = 0; i < BINS; i++)
-            lab_record_as(t->run, (edges[i] + edges[i + 1]) / 2, lab_round(density[i], 5),
-                          "unit%lu/%.0f", (unsigned long)k + 1, when);
-    }
+    size_t i;
+    for (i = 0; i <= BINS; i++) edges[i] = s.mean + (8.0 * (double)i / BINS - 4) * fmax(s.sd, 1e-3);
+    (void)stats_histogram(t->unit, t->fixed, edges, BINS, density);
+    for (i = 0; i < BINS; i++)
+        lab_record_as(t->run, (edges[i] + edges[i + 1]) / 2, lab_round(density[i], 5), "unit2/%.0f",
+                      when);
 }
 
 /* Mean and variance of the inputs of ReLU on images that are not trained on. */
 static int probe_drift(training *t, double when)
 {
     const moments *a = &t->first, *b = &t->now;
+    const size_t width = t->m.net->state[0].shape.width;
     size_t k, j;
     int rc;
     t->m.net->probe = take_moments;
@@ -245,40 +252,40 @@ static int probe_drift(training *t, double when)
     t->m.net->probe = NULL;
     if (when < 1) t->first = t->now;
     for (k = 0; k < PLACES && when > 1; k++)
-        for (j = 0; j < t->width; j++) {
-            t->drift[0][k] += fabs(b->mean[k][j] - a->mean[k][j]) / (double)t->width;
-            t->drift[1][k] += fabs(b->var[k][j] - a->var[k][j]) / (double)t->width;
+        for (j = 0; j < width; j++) {
+            t->drift[0][k] += fabs(b->mean[k][j] - a->mean[k][j]) / (double)width;
+            t->drift[1][k] += fabs(b->var[k][j] - a->var[k][j]) / (double)width;
         }
     if (when > 1) t->drifts++;
     if (t->run->arm >= TRACE && (when < 1 || fabs(when - 300) < 1 || when > STEPS - 1))
-        note_histograms(t, when);
+        note_histogram(t, when);
     return rc;
 }
 
-static int train(training *t)
+static int has_drift(const training *k)
 {
-    const size_t arm = t->run->arm;
-    const int probed = arm < TRACE || (arm < BARE && t->kind <= BATCH);
-    const int drifts = arm < SLOW || (arm >= TRACE && arm < BARE);
-    nrm_acc loss = 0, accuracy;
-    size_t step;
+    return k->run->arm < SLOW || k->run->arm >= TRACE;
+}
+
+/* Probes see the batch of the step that they stand before. */
+static int learn(trainer *t, nrm_acc *loss)
+{
+    training *k = (training *)t->plan->context;
+    const double when = (double)(t->step * k->scale);
+    const int probed = t->looked_at && (t->run->arm < TRACE || k->kind <= BATCH);
+    nrm_acc accuracy = 0;
     int rc = NRM_OK;
-    for (step = 0; step < t->steps && rc >= 0; step++) {
-        const double when = (double)(step * t->scale);
-        training_go_on(&t->order, &train_set, 1);
-        t->m.x = t->order.x;
-        t->m.labels = t->order.labels;
-        t->m.rows = t->order.count;
-        if (step == 0 && t->m.weight_norm) rc = landscape_first_batch(&t->m);
-        if (rc >= 0 && drifts && at_multiple(when, 100)) rc = probe_drift(t, when);
-        if (rc >= 0 && probed && at_multiple(when, 10)) rc = probe(t, when);
-        if (rc >= 0) rc = landscape_step(&t->m, &loss);
-        accuracy = 0;
-        (void)nrm_accuracy(&accuracy, t->m.net->logits, t->m.labels, t->m.rows, DATASET_CLASSES);
-        t->accuracy[step] = (double)accuracy;
-        lab_progress(t->run, (double)step / (double)t->steps);
-    }
-    return rc >= 0 && drifts ? probe_drift(t, STEPS) : rc;
+    k->m.x = t->order.x;
+    k->m.labels = t->order.labels;
+    k->m.rows = t->order.count;
+    if (t->step == 0 && k->m.weight_norm) rc = landscape_first_batch(&k->m);
+    if (rc >= 0 && t->looked_at && has_drift(k) && at_multiple(when, 100))
+        rc = probe_drift(k, when);
+    if (rc >= 0 && probed && at_multiple(when, 10)) rc = probe(k, when);
+    if (rc >= 0) rc = landscape_step(&k->m, loss);
+    (void)nrm_accuracy(&accuracy, t->net->logits, k->m.labels, k->m.rows, DATASET_CLASSES);
+    k->accuracy[t->step] = (double)accuracy;
+    return rc;
 }
 
 /* ---- what it leaves behind ------------------------------------------------------------------- */
@@ -309,7 +316,7 @@ static void note_accuracy(const training *t, const char *series, double from, do
 {
     double sum = 0, n = 0;
     size_t step;
-    for (step = 0; step < t->steps; step++) {
+    for (step = 0; step * t->scale < STEPS; step++) {
         const double when = (double)(step * t->scale);
         if (when < from || when >= to) continue;
         sum += t->accuracy[step];
@@ -318,40 +325,9 @@ static void note_accuracy(const training *t, const char *series, double from, do
     if (n > 0) note(t->run, series, to, sum / n);
 }
 
-/* Of parameters and running statistics, in pieces that a record keeps all digits of. */
-static void note_bits(lab_run *run, const nrm_mlp *net)
-{
-    uint64_t hash = files_hash(FILES_HASH_INIT, net->params, net->n_params * sizeof *net->params);
-    size_t l;
-    int i;
-    for (l = 0; l + 1 < net->spec.layers; l++) {
-        const nrm_running *s = &net->state[l].running;
-        const size_t bytes = net->state[l].shape.width * sizeof *s->mean;
-        if (s->mean) hash = files_hash(files_hash(hash, s->mean, bytes), s->var, bytes);
-    }
-    for (i = 0; i < 4; i++) lab_record(run, "bits", i, (double)(hash >> (16 * i) & 0xffff));
-}
-
-/* The gradient must be orthogonal to v. */
-static void note_radial(lab_run *run, landscape_model *m)
-{
-    double worst = 0;
-    size_t l, at = 0;
-    nrm_acc loss;
-    (void)m->evaluate(m, &loss); /* v has moved since the last gradient */
-    for (l = 0; l + 1 < m->net->spec.layers; l++) {
-        landscape_weight part;
-        at = landscape_weight_of(m, l, at, &part);
-        worst =
-            fmax(worst, training_cosine(part.v, part.dv, part.state->in, part.state->shape.width));
-    }
-    note(run, "weight_radial", 0, worst);
-}
-
 static void note_rest(training *t)
 {
     static const char *const name[2] = {"drift_mean", "drift_var"};
-    nrm_acc accuracy = 0;
     size_t i, k;
     for (i = 0; i < ACCURACIES; i++)
         note_accuracy(t, "accuracy", i ? accuracy_end[i - 1] : 0, accuracy_end[i]);
@@ -361,111 +337,47 @@ static void note_rest(training *t)
             note(t->run, name[k], (double)i + 1, t->drift[k][i] / (double)t->drifts);
     for (i = 0; i < DENSE && t->looks > 0; i++)
         note(t->run, "beta_of", dense[i], quantile_of(t->beta_at[i], t->looks, 0.5));
-    if (nrm_mlp_eval(t->m.net, NULL, &accuracy, test_set.x, test_set.labels, test_set.n) >= 0)
-        note(t->run, "test", STEPS, (double)accuracy);
-    if (t->m.weight_norm) note_radial(t->run, &t->m);
 }
 
-static void note_all(training *t)
+static int end(trainer *of)
 {
     static const char *const curve[3] = {"range_curve", "change_curve", "beta_curve"};
+    training *t = (training *)of->plan->context;
     int q;
-    note_bits(t->run, t->m.net);
-    if (t->run->arm >= TRACE) return;
+    if (has_drift(t) && probe_drift(t, STEPS) < 0) return -1;
+    if (t->run->arm >= TRACE) return 0;
     for (q = 0; q < QUANTITIES; q++)
         note_windows(t, quantity_name[q], q, 0.5, window_end, WINDOWS, 0);
     note_windows(t, "beta_p90", BETA, 0.9, window_end, WINDOWS, 1);
     note_windows(t, "beta_fine_p90", BETA_FINE, 0.9, window_end, WINDOWS, 0);
-    if (t->run->arm >= SLOW) return;
+    if (t->run->arm >= SLOW) return 0;
     for (q = 0; q < 3 && kinds[t->kind].norm <= NRM_LAYER_NORM; q++)
         note_windows(t, curve[q], q, 0.5, fine_end, FINE_WINDOWS, 1);
     note_rest(t);
-}
-
-/* ---- checks that need no data ---------------------------------------------------------------- */
-
-#define CURVATURE 3.0
-
-/* L = CURVATURE·|θ|²/2: g = CURVATURE·θ, and β must be CURVATURE. */
-static int evaluate_bowl(landscape_model *m, nrm_acc *loss)
-{
-    size_t i;
-    *loss = 0;
-    for (i = 0; i < m->n; i++) {
-        m->grads[i] = (nrm_real)CURVATURE * m->params[i];
-        *loss += (nrm_acc)CURVATURE / 2 * (nrm_acc)m->params[i] * (nrm_acc)m->params[i];
-    }
-    return NRM_OK;
-}
-
-static int note_bowl(lab_run *run, const landscape_model *like)
-{
-    landscape_model m = *like;
-    nrm_real params[4] = {3, -1, 0.5f, 2}, grads[4];
-    landscape_place p;
-    landscape_view v;
-    int rc;
-    m.n = 4;
-    m.params = params;
-    m.grads = grads;
-    m.evaluate = evaluate_bowl;
-    if (landscape_place_make(&p, &m, run->seed)) return -1;
-    rc = landscape_arrive(&p);
-    if (rc >= 0) rc = view_grid(&v, &p);
-    note(run, "bowl_beta", 0, v.beta);
-    note(run, "bowl_range", 0, landscape_range(&v) / (p.length * p.length));
-    note(run, "bowl_change", 0, v.most / p.length);
-    landscape_turn(&p);
-    note(run, "bowl_random", 0, landscape_length(p.direction, m.n) / p.length);
-    landscape_place_free(&p);
-    return rc;
-}
-
-/* Root mean square of what L∞ makes of Gaussian numbers: 0.37, as the largest of 128 is 2.7. */
-static int note_linf(lab_run *run)
-{
-    enum { ROWS = 128, UNITS = 400, N = ROWS * UNITS };
-    nrm_real *x = (nrm_real *)malloc(2 * N * sizeof *x);
-    nrm_acc mean[UNITS], scale[UNITS];
-    nrm_rng rng;
-    size_t i;
-    int rc;
-    if (!x) return -1;
-    nrm_rng_seed(&rng, run->seed, TRAINING_STREAM_DATA + 17);
-    for (i = 0; i < N; i++) x[i] = draw_normal(&rng);
-    rc = nrm_lp_batchnorm_forward(x + N, mean, scale, NULL, x, NULL, NULL, NRM_LINF, NRM_TRAIN,
-                                  (nrm_real)1e-5, ROWS, UNITS, 1);
-    note(run, "linf_rms", 0, landscape_length(x + N, N) / sqrt(N));
-    free(x);
-    return rc;
+    note(t->run, "test", STEPS, trainer_accuracy(of, &test_set, NULL));
+    return 0;
 }
 
 static int run(lab_run *r)
 {
-    training *t = (training *)calloc(1, sizeof *t);
-    int rc = !t || start(t, r) ? NRM_ENULL : NRM_OK;
-    if (rc >= 0) rc = train(t);
-    if (rc >= 0) note_all(t);
-    if (rc >= 0 && r->arm == BARE) rc = note_bowl(r, &t->m);
-    if (rc >= 0 && r->arm == BARE) rc = note_linf(r);
-    if (rc < 0) fprintf(stderr, "16_landscape: %s\n", nrm_strerror(rc));
-    if (t) {
-        landscape_place_free(&t->p);
-        if (t->m.net) landscape_model_free(&t->m);
-        training_order_free(&t->order);
-    }
-    free(t);
-    return rc < 0;
+    training *k = (training *)calloc(1, sizeof *k);
+    const trainer_plan plan = {.network = network,
+                               .begin = begin,
+                               .learn = learn,
+                               .end = end,
+                               .set = &train_set,
+                               .batch = r->quick ? 32 : 128,
+                               .steps = r->quick ? 60 : STEPS,
+                               .context = k};
+    const int failed = !k || trainer_run(r, &plan);
+    if (k) release(k);
+    free(k);
+    return failed;
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
 enum { LATE = 3 }; /* the windows from step 200 on: the last three */
-
-typedef struct ratio { /* of two arms, in the late windows */
-    stats_finding found, part[LATE];
-    double mean[LATE], most; /* geometric, over seeds; the largest of them */
-} ratio;
 
 /* The logarithms of b/a in one window, seed by seed: the claim is that a is smaller. */
 static stats_finding log_ratio(const lab_report *r, size_t a, size_t b, const char *series,
@@ -475,20 +387,19 @@ static stats_finding log_ratio(const lab_report *r, size_t a, size_t b, const ch
                     lab_map(lab_all(r, b, series, end), log), 1);
 }
 
-/* a/b of a series, judged window by window. `bound`: what the ratio is to be below. */
-static ratio late_ratio(const lab_report *r, size_t a, size_t b, const char *series, double bound)
+/* The same in the late windows, where the geometric mean of a/b is to be below `bound`. Returns the
+   largest of them. */
+static double late_ratios(const lab_report *r, size_t a, size_t b, const char *series, double bound,
+                          stats_finding part[LATE])
 {
-    ratio found;
+    double most = 0;
     size_t w;
-    found.most = 0;
     for (w = 0; w < LATE; w++) {
-        found.part[w] = log_ratio(r, a, b, series, window_end[w + WINDOWS - LATE]);
-        found.mean[w] = exp(-found.part[w].mean);
-        found.part[w].size_met = found.mean[w] < bound;
-        found.most = stats_larger(found.most, found.mean[w]);
+        part[w] = log_ratio(r, a, b, series, window_end[w + WINDOWS - LATE]);
+        part[w].size_met = exp(-part[w].mean) < bound;
+        most = stats_larger(most, exp(-part[w].mean));
     }
-    found.found = stats_together(found.part, LATE);
-    return found;
+    return most;
 }
 
 /* Of arm b, which has the norm, and of arm a. */
@@ -501,35 +412,40 @@ static const char *windows_text(lab_report *r, size_t b, size_t a, const char *s
 }
 
 /* The arm after c->a is the same with batch norm. */
+static void judge_with(lab_report *r, const lab_claim *c, const char *remark)
+{
+    stats_finding part[LATE];
+    const char *word[LATE];
+    size_t w;
+    (void)late_ratios(r, c->a + 1, c->a, c->series, c->limit, part);
+    for (w = 0; w < LATE; w++) word[w] = stats_verdict_name(stats_word(&part[w], STATS_LEVEL));
+    if (!remark && (word[0] != word[1] || word[1] != word[2]))
+        remark = lab_format(r, "window by window: %s, %s, %s", word[0], word[1], word[2]);
+    lab_verdict(r, c, stats_together(part, LATE), remark ? remark : "",
+                "%s in steps 200-500, 500-1000, 1000-3000; ratios %.2f, %.2f, %.2f",
+                windows_text(r, c->a + 1, c->a, c->series), exp(-part[0].mean), exp(-part[1].mean),
+                exp(-part[2].mean));
+}
+
 static void judge_ratio(lab_report *r, const lab_claim *c)
 {
-    const ratio q = late_ratio(r, c->a + 1, c->a, c->series, c->limit);
-    const char *word[LATE], *remark = c->remark ? c->remark : "";
-    size_t w;
-    for (w = 0; w < LATE; w++) word[w] = stats_verdict_name(stats_word(&q.part[w], STATS_LEVEL));
-    if (!*remark && (word[0] != word[1] || word[1] != word[2]))
-        remark = lab_format(r, "window by window: %s, %s, %s", word[0], word[1], word[2]);
-    lab_verdict(r, c, q.found, remark,
-                "%s in steps 200-500, 500-1000, 1000-3000; ratios %.2f, %.2f, %.2f",
-                windows_text(r, c->a + 1, c->a, c->series), q.mean[0], q.mean[1], q.mean[2]);
+    judge_with(r, c, c->remark);
 }
 
 static void judge_fine(lab_report *r, const lab_claim *c)
 {
-    lab_claim with = *c;
-    with.remark =
-        lab_format(r, "medians of 500-1000: %.3g against %.3g",
-                   lab_mean(r, BATCH, "beta_fine", 1000), lab_mean(r, NONE, "beta_fine", 1000));
-    judge_ratio(r, &with);
+    judge_with(r, c,
+               lab_format(r, "medians of 500-1000: %.3g against %.3g",
+                          lab_mean(r, BATCH, "beta_fine", 1000),
+                          lab_mean(r, NONE, "beta_fine", 1000)));
 }
 
 static void judge_slow(lab_report *r, const lab_claim *c)
 {
-    lab_claim with = *c;
-    with.remark =
-        lab_format(r, "loss range %s, gradient change %s", windows_text(r, SLOW + 1, SLOW, "range"),
-                   windows_text(r, SLOW + 1, SLOW, "change"));
-    judge_ratio(r, &with);
+    judge_with(r, c,
+               lab_format(r, "loss range %s, gradient change %s",
+                          windows_text(r, SLOW + 1, SLOW, "range"),
+                          windows_text(r, SLOW + 1, SLOW, "change")));
 }
 
 static void judge_magnitude(lab_report *r, const lab_claim *c)
@@ -547,59 +463,17 @@ static void judge_magnitude(lab_report *r, const lab_claim *c)
                 exp(best.mean), window_end[at]);
 }
 
-static void judge_accuracy(lab_report *r, const lab_claim *c)
-{
-    stats_finding part[2];
-    const char *text[2];
-    size_t i;
-    for (i = 0; i < 2; i++) {
-        const lab_numbers a = lab_all(r, i * M6 + c->a, c->series, 500);
-        const lab_numbers b = lab_all(r, i * M6 + BATCH, c->series, 500);
-        part[i] = lab_more(a, lab_plus(b, -0.02), 1);
-        text[i] = lab_format(r, "%s against %s", lab_pm(r, a, 3), lab_pm(r, b, 3));
-    }
-    lab_verdict(r, c, stats_together(part, 2), "", "13 layers: %s; 6 layers: %s", text[0], text[1]);
-}
-
-static lab_numbers drift_of(const lab_report *r, size_t arm, const char *series)
-{
-    return lab_mean_over(r, arm, series, 1, PLACES);
-}
-
-static void judge_drift(lab_report *r, const lab_claim *c)
-{
-    stats_finding part[2];
-    const char *mean[2], *variance[2];
-    size_t i;
-    for (i = 0; i < 2; i++) {
-        const size_t a = i * M6 + c->a, b = i * M6 + NONE;
-        const lab_numbers of_a = drift_of(r, a, "drift_mean"), of_b = drift_of(r, b, "drift_mean");
-        part[i] = lab_more(of_a, of_b, 1);
-        mean[i] =
-            lab_format(r, "%.2f against %.2f", lab_describe(of_a).mean, lab_describe(of_b).mean);
-        variance[i] =
-            lab_format(r, "%.2f against %.2f", lab_describe(drift_of(r, a, "drift_var")).mean,
-                       lab_describe(drift_of(r, b, "drift_var")).mean);
-    }
-    lab_verdict(r, c, stats_together(part, 2),
-                lab_format(r, "variances, in no criterion: %s, %s", variance[0], variance[1]),
-                "13 layers: %s; 6 layers: %s", mean[0], mean[1]);
-}
-
 static void judge_family(lab_report *r, const lab_claim *c)
 {
-    stats_finding part[6];
+    stats_finding part[6 * LATE];
     double range = 0, change = 0;
     size_t i;
     for (i = 0; i < 3; i++) {
-        const ratio a = late_ratio(r, L1 + i, NONE, "range", 1.0 / 3);
-        const ratio b = late_ratio(r, L1 + i, NONE, "change", 0.5);
-        part[2 * i] = a.found;
-        part[2 * i + 1] = b.found;
-        range = stats_larger(range, a.most);
-        change = stats_larger(change, b.most);
+        stats_finding *of = &part[2 * LATE * i];
+        range = stats_larger(range, late_ratios(r, L1 + i, NONE, "range", 1.0 / 3, of));
+        change = stats_larger(change, late_ratios(r, L1 + i, NONE, "change", 0.5, of + LATE));
     }
-    lab_verdict(r, c, stats_together(part, 6), "",
+    lab_verdict(r, c, stats_together(part, 6 * LATE), "",
                 "largest ratios of the three: loss range %.2g, change %.2g", range, change);
 }
 
@@ -613,12 +487,22 @@ static void judge_family(lab_report *r, const lab_claim *c)
      SANTURKAR "Fig. 5 and 12; Chinese notes on batch norm",                                       \
      "VGG: training accuracy of all three like batch norm's, or above",                            \
      "accuracy on the batches of steps 1 to 500: at least that of batch norm less 0.02, with "     \
-     "both depths", "none", .judge = judge_accuracy, .a = kind, .series = "accuracy_500"}
+     "both depths", "none",                                                                        \
+     LAB_PARTS({LAB_MORE, kind, BATCH, "accuracy_500", 500, .tolerance = 0.02},                    \
+               {LAB_MORE, M6 + kind, M6 + BATCH, "accuracy_500", 500, .tolerance = 0.02}),         \
+     .decimals = 3, .say = "13 layers: $1 against $2; 6 layers: $3 against $4"}
 #define LP_DRIFT(id, name, kind)                                                                   \
     {id, "With " name " the inputs of ReLU drift further than without a norm",                     \
      SANTURKAR "Fig. 6 and 14", "their distributions shift more than without a norm",              \
      "mean |μ(t) - μ(0)| over time, units and three layers: more, with both depths", "none",       \
-     .judge = judge_drift, .a = kind}
+     LAB_PARTS({LAB_MORE, kind, NONE, "drift_mean", 1, .to = PLACES},                              \
+               {LAB_MORE, M6 + kind, M6, "drift_mean", 1, .to = PLACES},                           \
+               {.a = kind, .series = "drift_var", .at = 1, .to = PLACES},                          \
+               {.a = NONE, .series = "drift_var", .at = 1, .to = PLACES},                          \
+               {.a = M6 + kind, .series = "drift_var", .at = 1, .to = PLACES},                     \
+               {.a = M6, .series = "drift_var", .at = 1, .to = PLACES}), .decimals = 2,            \
+     .say = "13 layers: #1 against #2; 6 layers: #3 against #4",                                   \
+     .remark = "variances, in no criterion: #5 against #6, #7 against #8"}
 static const lab_claim claims[] = {
     {"16a", "Along the gradient the loss varies less with batch norm (13 layers)",
      SANTURKAR "Fig. 4a; three of the tutorials",
@@ -692,48 +576,6 @@ static const lab_claim claims[] = {
      "trial runs (1 seed), 200-500: range 0.055, 0.044, 0.041, change 3.0, 2.5, 2.5",
      .judge = judge_family}};
 /* clang-format on */
-
-/* L(θ - s·g) = C/2·|θ|²·(1 - C·s)², and |θ| = |g|/C */
-static double bowl_range(void)
-{
-    return (pow(1 - CURVATURE / 20, 2) - pow(1 - CURVATURE * 0.4, 2)) / (2 * CURVATURE);
-}
-
-static int near_to(double a, double b, double tolerance)
-{
-    return fabs(a - b) <= tolerance * fabs(b);
-}
-
-static void check_all(lab_report *r)
-{
-    const double beta = lab_at(r, BARE, 0, "bowl_beta", 0), rms = lab_at(r, BARE, 0, "linf_rms", 0);
-    const double turned = lab_at(r, BARE, 0, "bowl_random", 0);
-    const double found = lab_at(r, BARE, 0, "bowl_range", 0), range = bowl_range();
-    const double radial = stats_larger(lab_largest(r, M13 + WEIGHT, "weight_radial"),
-                                       lab_largest(r, M6 + WEIGHT, "weight_radial"));
-    size_t s, i, same = 0, kind, runs = 0, diverged = 0;
-    for (i = 0; i < 4; i++) {
-        const double bare = lab_at(r, BARE, 0, "bits", (double)i);
-        same += near_to(bare, lab_at(r, M13 + BATCH, 0, "bits", (double)i), 0) &&
-                near_to(bare, lab_at(r, TRACE + BATCH, 0, "bits", (double)i), 0);
-    }
-    for (kind = M13; kind <= M6; kind += M6)
-        for (s = 0; s < lab_seeds(r, kind + WEIGHT); s++, runs++) /* 0: no unit has a gradient */
-            diverged += lab_at(r, kind + WEIGHT, s, "weight_radial", 0) <= 0;
-    lab_check(r, same == 4, "probes leave no trace in parameters and running statistics",
-              "%lu of 4 parts of the hash equal, with few, many and no probes",
-              (unsigned long)same);
-    lab_check(r, near_to(beta, CURVATURE, 1e-4), "β of a quadratic bowl is its curvature",
-              "%.5f, expected %.5f", beta, CURVATURE);
-    lab_check(r, near_to(found, range, 1e-3), "loss range of the bowl", "%.5f, expected %.5f",
-              found, range);
-    lab_check(r, near_to(turned, 1, 1e-4), "random directions are as long as g", "%.6f", turned);
-    lab_check(r, fabs(rms - 0.37) < 0.01, "L∞ of 128 Gaussian numbers has the rms 0.37", "%.4f",
-              rms);
-    lab_check(r, radial < 1e-3 && diverged < runs, "weight norm: the gradient is orthogonal to v",
-              "cosine %.1e in %lu runs; %lu more have diverged", radial,
-              (unsigned long)(runs - diverged), (unsigned long)diverged);
-}
 
 /* ---- Figure 4 -------------------------------------------------------------------------------- */
 
@@ -907,8 +749,9 @@ static void draw_dots(lab_report *r, plot_panel *p, const lab_panel *panel)
     size_t kind, net;
     for (kind = 0; kind < KINDS; kind++)
         for (net = M13; net <= M6; net += M6) {
-            lab_numbers v = panel->value > 0 ? lab_all(r, net + kind, panel->series, panel->value)
-                                             : drift_of(r, net + kind, panel->series);
+            lab_numbers v = panel->value > 0
+                                ? lab_all(r, net + kind, panel->series, panel->value)
+                                : lab_mean_over(r, net + kind, panel->series, 1, PLACES);
             const stats_summary s = lab_describe(v);
             const double y = dot_at[kind] + (net == M13 ? 0.14 : -0.14);
             const double line[2] = {s.min, s.max}, level[2] = {y, y};
@@ -995,7 +838,7 @@ static int report(lab_report *r)
          1600, 1320},
         {"Without a norm a unit's inputs spread; with batch norm, L1, L2 and L∞ hardly",
          "histograms", 1600, 700, .shared_legend = 1, .settings = RUN ", layer 7", .seeds = 1}};
-    check_all(r);
+    lab_check_same_bits(r);
     lab_judge(r);
     return lab_draw(r, &pages[0], medians, LAB_COUNT(medians)) ||
            lab_draw(r, &pages[1], figure_4, LAB_COUNT(figure_4)) ||
@@ -1008,7 +851,7 @@ static const lab_program program = {
     "16_landscape", NRM_VERSION, "Is the loss smoother along the gradient with a norm?",
     "784-100x13-10 and 784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 steps; "
     "s = 1/2, 1, 2, 4 times the rate",
-    .revision = 1, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare, .run = run,
+    .revision = 2, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare, .run = run,
     .report = report, .claim = claims, .claims = LAB_COUNT(claims), .look = look_of};
 /* clang-format on */
 LAB_MAIN(program)
